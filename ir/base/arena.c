@@ -1,0 +1,138 @@
+/* Bump allocator: a list of chunks, each twice the size of the last up to a cap, so that
+   small sessions stay small. Chunks are calloc'd: fresh memory is zero for free, and a
+   reset chunk is cleared again on reuse. */
+#include "ir/base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ArenaChunk {
+    ArenaChunk *prev;
+    size_t cap;
+    size_t used;
+    alignas(64) unsigned char data[];
+};
+
+enum { FIRST_CHUNK = 16 << 10, MAX_CHUNK = 1 << 20 };
+
+_Noreturn void
+fail_jump(FailPoint *f, int reason, const char *fmt, ...)
+{
+    if (!f || !f->set)
+        __builtin_trap(); /* an owner forgot its fail point: nothing sane is left to do */
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(f->message, sizeof f->message, fmt, ap);
+    va_end(ap);
+    f->reason = reason;
+    longjmp(f->env, 1);
+}
+
+void
+arena_init(Arena *a, FailPoint *fail, size_t limit)
+{
+    *a = (Arena){.fail = fail, .limit = limit};
+}
+
+void
+arena_done(Arena *a)
+{
+    for (ArenaChunk *c = a->top; c;) {
+        ArenaChunk *prev = c->prev;
+        free(c);
+        c = prev;
+    }
+    a->top = NULL;
+    a->total = 0;
+}
+
+static void
+grow(Arena *a, size_t need)
+{
+    size_t cap = a->top ? a->top->cap * 2 : FIRST_CHUNK;
+    if (cap > MAX_CHUNK)
+        cap = MAX_CHUNK;
+    if (cap < need)
+        cap = need;
+    if (a->limit && (cap > a->limit || a->total > a->limit - cap))
+        fail_jump(a->fail, FAIL_LIMIT, "memory limit of %zu MiB reached", a->limit >> 20);
+    ArenaChunk *c = calloc(1, sizeof *c + cap);
+    if (!c)
+        fail_jump(a->fail, FAIL_MEMORY, "out of memory (%zu bytes wanted)", cap);
+    c->prev = a->top;
+    c->cap = cap;
+    a->top = c;
+    a->total += cap;
+}
+
+void *
+arena_alloc(Arena *a, size_t size, size_t align)
+{
+    if (size > SIZE_MAX / 4)
+        fail_jump(a->fail, FAIL_LIMIT, "allocation of %zu bytes refused", size);
+    if (a->top) {
+        size_t at = (a->top->used + align - 1) & ~(align - 1);
+        if (at <= a->top->cap && size <= a->top->cap - at) {
+            a->top->used = at + size;
+            return a->top->data + at;
+        }
+    }
+    grow(a, size + align);
+    a->top->used = size;
+    return a->top->data;
+}
+
+void *
+arena_calloc(Arena *a, size_t n, size_t size, size_t align)
+{
+    if (size && n > SIZE_MAX / 4 / size)
+        fail_jump(a->fail, FAIL_LIMIT, "allocation of %zu objects refused", n);
+    return arena_alloc(a, n * size, align);
+}
+
+ArenaMark
+arena_mark(const Arena *a)
+{
+    return (ArenaMark){a->top, a->top ? a->top->used : 0};
+}
+
+void
+arena_reset(Arena *a, ArenaMark m)
+{
+    while (a->top != m.top) {
+        ArenaChunk *c = a->top;
+        a->top = c->prev;
+        a->total -= c->cap;
+        free(c);
+    }
+    if (a->top) {
+        memset(a->top->data + m.used, 0, a->top->used - m.used);
+        a->top->used = m.used;
+    }
+}
+
+char *
+arena_strndup(Arena *a, const char *s, size_t n)
+{
+    char *p = arena_alloc(a, n + 1, 1);
+    if (n)
+        memcpy(p, s, n);
+    return p;
+}
+
+char *
+arena_printf(Arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *p = arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1, 1);
+    if (n > 0)
+        vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}
