@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs the RUN lines of one golden test: golden.sh SDC LLVM_BIN TMP FILE
+#
+# Expanded in a line: %sdc the command, %s this file, %S its folder, %t a scratch name of its
+# own.  FileCheck and not come from LLVM.  pipefail: without it "sdc | FileCheck" would hide
+# a crash of sdc.  A trailing backslash continues a RUN line in the next one.
+set -uo pipefail
+sdc=$1 llvm=$2 tmp=$3 file=$4
+name=${file##*/tests/}
+base="$tmp/${name//\//_}.$$"
+export PATH="$llvm:$PATH" NO_COLOR=1 LC_ALL=C
+trap 'rm -rf "$base"*' EXIT
+
+lines=$(sed -n 's/^.*RUN:[[:space:]]*//p' "$file" | sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}')
+if [ -z "$lines" ]; then
+    echo "$file: no RUN line"
+    exit 1
+fi
+while IFS= read -r line; do
+    [ -n "$line" ] || continue
+    cmd=${line//%sdc/$sdc}
+    cmd=${cmd//%S/${file%/*}}
+    cmd=${cmd//%s/$file}
+    cmd=${cmd//%t/$base}
+    if ! bash -o pipefail -c "$cmd" </dev/null; then
+        printf '%s: RUN line failed:\n  %s\n' "$file" "$cmd"
+        exit 1
+    fi
+done <<<"$lines"

@@ -1,0 +1,168 @@
+# The tests: every kind is found by globbing, so dropping a file adds a test.
+#
+#   tests/unit/test_*.c           one Check program each, linked with the folders' libraries
+#   tests/run/*.c                 one Check program each, linked with libsdc.so and tests/ref
+#   tests/{ir,frontend,...}/      golden: files with a RUN: line, run by tests/golden.sh
+#   tests/**/*.tir                each is also printed, read back and printed again
+#   tests/lint/*.sh               rules about the sources
+#   tests/fuzz/*.c                libFuzzer programs; seeded replays in an ordinary build
+#   tests/gpu/*.c                 only with -DSDC_GPU=ON
+#   tests/perf/*.c                benchmarks: target "perf", never part of ctest
+
+set(T "${ROOT}/tests")
+set(TMP "${CMAKE_CURRENT_BINARY_DIR}/tests/tmp")
+file(MAKE_DIRECTORY "${TMP}")
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
+find_program(BASH bash REQUIRED)
+
+# ---------------------------------------------------------------- programs
+function(test_program file label timeout)
+    cmake_path(GET file STEM stem)
+    set(target ${label}_${stem})
+    add_executable(${target} ${file})
+    target_compile_options(${target} PRIVATE ${WARN})
+    target_compile_definitions(${target} PRIVATE SDC_ROOT="${ROOT}" SDC_TMP="${TMP}")
+    target_include_directories(${target} PRIVATE "${ROOT}" "${GEN}")
+    target_link_libraries(${target} PRIVATE ${ARGN} PkgConfig::CHECK m)
+    target_link_options(${target} PRIVATE -Wl,--gc-sections)
+    add_test(NAME ${label}/${stem} COMMAND ${target})
+    set_tests_properties(${label}/${stem} PROPERTIES LABELS ${label} TIMEOUT ${timeout})
+endfunction()
+
+# A test of internals gets the archives above the folders that it includes, and LLVM only
+# where it asks for codegen or runtime: each such program is tens of megabytes to link.
+function(parts_for file out)
+    file(STRINGS ${file} heavy REGEX "#include \"(codegen|runtime)/[^r]" LIMIT_COUNT 1)
+    file(STRINGS ${file} rt REGEX "#include \"runtime/[^r]" LIMIT_COUNT 1)
+    set(parts "")
+    if(rt)
+        list(APPEND parts sdc_runtime)
+    endif()
+    if(heavy)
+        list(APPEND parts sdc_codegen)
+    endif()
+    list(APPEND parts sdc_frontend sdc_passes sdc_ir sdc_base sdcrt)
+    set(found "")
+    foreach(part IN LISTS parts)
+        if(TARGET ${part})
+            list(APPEND found ${part})
+        endif()
+    endforeach()
+    set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+file(GLOB files CONFIGURE_DEPENDS "${T}/unit/test_*.c")
+foreach(file IN LISTS files)
+    parts_for(${file} parts)
+    test_program(${file} unit 120 ${parts})
+endforeach()
+
+file(GLOB files CONFIGURE_DEPENDS "${T}/ref/*.c")
+if(files)
+    add_library(sdc_ref STATIC ${files})
+    target_compile_options(sdc_ref PRIVATE ${WARN})
+    target_include_directories(sdc_ref PRIVATE "${ROOT}")
+    set(REF sdc_ref)
+endif()
+
+# Helpers shared by run tests: every file below tests/run/support.
+file(GLOB files CONFIGURE_DEPENDS "${T}/run/support/*.c")
+if(files AND TARGET libsdc)
+    add_library(sdc_support STATIC ${files})
+    target_compile_options(sdc_support PRIVATE ${WARN})
+    target_include_directories(sdc_support PRIVATE "${ROOT}")
+    target_compile_definitions(sdc_support PRIVATE SDC_ROOT="${ROOT}" SDC_TMP="${TMP}")
+    target_link_libraries(sdc_support PUBLIC libsdc PkgConfig::CHECK)
+    list(PREPEND REF sdc_support)
+endif()
+if(TARGET libsdc)
+    file(GLOB files CONFIGURE_DEPENDS "${T}/run/*.c")
+    foreach(file IN LISTS files)
+        test_program(${file} run 600 ${REF} libsdc)
+    endforeach()
+    if(SDC_GPU)
+        file(GLOB files CONFIGURE_DEPENDS "${T}/gpu/*.c")
+        foreach(file IN LISTS files)
+            test_program(${file} gpu 600 ${REF} libsdc)
+        endforeach()
+    endif()
+    file(GLOB files CONFIGURE_DEPENDS "${T}/perf/*.c")
+    add_custom_target(perf)
+    foreach(file IN LISTS files)
+        cmake_path(GET file STEM stem)
+        add_executable(perf_${stem} EXCLUDE_FROM_ALL ${file})
+        target_compile_options(perf_${stem} PRIVATE ${WARN} -O3 -march=native)
+        target_compile_definitions(perf_${stem} PRIVATE SDC_ROOT="${ROOT}")
+        target_include_directories(perf_${stem} PRIVATE "${ROOT}")
+        target_link_libraries(perf_${stem} PRIVATE ${REF} libsdc ${CMAKE_DL_LIBS} m
+            Threads::Threads)
+        add_dependencies(perf perf_${stem})
+    endforeach()
+endif()
+
+# ---------------------------------------------------------------- fuzz targets
+file(GLOB files CONFIGURE_DEPENDS "${T}/fuzz/*.c")
+list(FILTER files EXCLUDE REGEX "/driver\\.c$")
+foreach(file IN LISTS files)
+    cmake_path(GET file STEM stem)
+    set(seeds "${T}/fuzz/seeds/${stem}")
+    parts_for(${file} parts)
+    if(SDC_FUZZ)
+        add_executable(${stem} ${file})
+        target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
+    else()
+        add_executable(${stem} ${file} "${T}/fuzz/driver.c")
+        add_test(NAME fuzz/${stem} COMMAND ${stem} 2000 "${seeds}")
+        set_tests_properties(fuzz/${stem} PROPERTIES LABELS fuzz TIMEOUT 300)
+    endif()
+    target_compile_options(${stem} PRIVATE ${WARN} -Wno-missing-prototypes)
+    target_include_directories(${stem} PRIVATE "${ROOT}" "${GEN}")
+    target_link_libraries(${stem} PRIVATE ${parts} m)
+    target_link_options(${stem} PRIVATE -Wl,--gc-sections)
+endforeach()
+
+# ---------------------------------------------------------------- golden tests
+if(TARGET sdc)
+    set(patterns "")
+    foreach(dir ir frontend errors passes codegen cli)
+        foreach(ext tk tir py test)
+            list(APPEND patterns "${T}/${dir}/*.${ext}")
+        endforeach()
+    endforeach()
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS ${patterns})
+    foreach(file IN LISTS files)
+        file(STRINGS ${file} run REGEX "RUN:" LIMIT_COUNT 1)
+        if(run)
+            file(RELATIVE_PATH name "${T}" ${file})
+            add_test(NAME ${name}
+                COMMAND ${BASH} "${T}/golden.sh" $<TARGET_FILE:sdc> "${LLVM_BIN}" "${TMP}"
+                    ${file})
+            set_tests_properties(${name} PROPERTIES LABELS golden TIMEOUT 120)
+        endif()
+    endforeach()
+
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS "${T}/*.tir")
+    foreach(file IN LISTS files)
+        file(STRINGS ${file} off REGEX "ROUNDTRIP: off" LIMIT_COUNT 1)
+        file(RELATIVE_PATH name "${T}" ${file})
+        if(NOT off AND NOT name MATCHES "^fuzz/")
+            add_test(NAME roundtrip/${name}
+                COMMAND ${BASH} "${T}/roundtrip.sh" $<TARGET_FILE:sdc> "${TMP}" ${file})
+            set_tests_properties(roundtrip/${name} PROPERTIES LABELS golden TIMEOUT 60)
+        endif()
+    endforeach()
+endif()
+
+# ---------------------------------------------------------------- lint
+file(GLOB files CONFIGURE_DEPENDS "${T}/lint/*.sh")
+foreach(file IN LISTS files)
+    cmake_path(GET file STEM stem)
+    set(sdc "")
+    if(TARGET sdc)
+        set(sdc $<TARGET_FILE:sdc>)
+    endif()
+    add_test(NAME lint/${stem} COMMAND ${BASH} ${file} "${ROOT}" ${sdc})
+    set_tests_properties(lint/${stem} PROPERTIES LABELS lint TIMEOUT 60)
+endforeach()
