@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Who may include whom: layering.sh ROOT
+#
+#   ir/base <- ir <- { frontend, passes, codegen } <- runtime <- runtime/cli, tests
+#
+# runtime/rt includes only itself, and lends codegen its metadata format.  tests/ref holds the
+# C references: they include nothing of sdc, or they would share its mistakes.  LLVM is known
+# to codegen alone, and no header of CUDA is needed anywhere.  Includes start at the root.
+set -euo pipefail
+cd "$1"
+find frontend ir passes codegen runtime tests -type f -name '*.[chly]' 2>/dev/null |
+    LC_ALL=C sort | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' |
+    LC_ALL=C awk -F: '
+function report(rule) { printf "%s:%d: %s: %s\n", $1, $2, rule, what; bad = 1 }
+function layer(path) {
+    if (path ~ /^ir\/base\//) return "base"
+    if (path ~ /^runtime\/rt\//) return "rt"
+    if (path ~ /^runtime\/cli\//) return "cli"
+    if (path ~ /^tests\/ref\//) return "ref"
+    return substr(path, 1, index(path, "/") - 1)
+}
+BEGIN {
+    may["base"] = " base "
+    may["ir"] = " base ir "
+    may["frontend"] = " base ir frontend "
+    may["passes"] = " base ir passes "
+    may["codegen"] = " base ir codegen "
+    may["rt"] = " rt "
+    may["runtime"] = " base ir frontend passes codegen rt runtime "
+    may["cli"] = may["runtime"] "cli "
+    may["ref"] = " ref "
+    may["tests"] = may["cli"] "ref tests "
+}
+{
+    what = $3
+    from = layer($1)
+    if (what ~ /<(llvm|llvm-c)\//) {
+        if (from != "codegen") report("LLVM is included by codegen only")
+        next
+    }
+    if (what ~ /<(cuda|cublas|cudnn|nv)[a-z_]*\.h>/) report("no CUDA header is needed")
+    if (what !~ /"/) next
+    split(what, part, "\"")
+    path = part[2]
+    if (path !~ /\//) { report("includes are written from the root"); next }
+    if ((getline line < path) < 0 && path !~ /^frontend\/(lex|parse)\.h$/)
+        report("no such file")
+    close(path)
+    to = layer(path)
+    if (from == "codegen" && path == "runtime/rt/meta.h") next
+    if (index(may[from], " " to " ") == 0)
+        report(from == "ref" ? "a reference includes no header of sdc" \
+                             : from " may not include " to)
+}
+END { exit bad }'

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# What the built library calls, keeps and exports: symbols.sh ROOT [SDC]
+#
+# calls    the library never exits, aborts, prints or installs signal handlers
+# globals  no writable data: all state belongs to a session
+# exports  libsdc.so shows sdc_... and sdcrt_... and nothing of LLVM
+#
+# Read from the object files, so no macro or wrapper hides a call.
+set -euo pipefail
+[ -n "${2:-}" ] || exit 0
+cd "$1"
+build=$(dirname "$2")
+bad=0
+
+# place FILE.c.o NAME: the line of the source that names the symbol
+place() {
+    local file
+    file=$(find frontend ir passes codegen runtime -name "${1%.o}" -not -path 'runtime/cli/*' |
+        xargs -r grep -lw -- "$2" | head -n 1) || true
+    [ -n "$file" ] || { printf '%s:1' "${1%.o}"; return; }
+    printf '%s:%s' "$file" "$(grep -nwm1 -- "$2" "$file" | cut -d: -f1)"
+}
+
+# flex mentions its default streams; the scanner reads from memory and has no default rule.
+calls='exit|_exit|_Exit|quick_exit|abort|__assert_fail|printf|vprintf|puts|putchar|perror|signal|sigaction|stdout|stderr'
+while read -r member symbol; do
+    case $member:$symbol in lex.c.o:stdout) continue ;; esac
+    printf '%s: the library never exits, aborts or prints: %s\n' \
+        "$(place "$member" "$symbol")" "$symbol"
+    bad=1
+done < <(nm -A -u "$build"/libsdc_*.a "$build"/libsdcrt.a 2>/dev/null |
+    grep -vE '/libsdc_(ref|support)\.a:' |
+    sed -En "s/^[^:]*:([^:]*): +U (__)?($calls|(v?printf)_chk)\$/\1 \3/p" | sort -u)
+
+# -fdata-sections names the section after the variable; constants with relocations are in
+# .data.rel.ro.  pthread_once flags are the one kind of state that must be global: LLVM's
+# own tables are process-wide.
+if ! nm "$build"/libsdc_base.a 2>/dev/null | grep -q __asan; then
+    while read -r member symbol; do
+        case $symbol in *_once | *_once.[0-9]*) continue ;; esac
+        printf '%s: writable global: %s\n' "$(place "$member" "${symbol%%.*}")" "$symbol"
+        bad=1
+    done < <(for lib in "$build"/libsdc_*.a "$build"/libsdcrt.a; do
+        case $lib in *_ref.a | *_support.a) continue ;; esac
+        [ -f "$lib" ] || continue
+        objdump -t "$lib" | awk '
+            /:     file format/ { sub(/:.*/, ""); member = $0 }
+            $0 ~ / O \.(bss|data|tbss|tdata)/ && $0 !~ /\.data\.rel\.ro/ { print member, $NF }'
+    done | sort -u)
+fi
+
+while read -r symbol; do
+    printf 'libsdc.so:1: exported but not public: %s\n' "$symbol"
+    bad=1
+done < <(nm -D --defined-only "$build/libsdc.so" | awk '{ print $NF }' |
+    grep -vE '^(sdc|sdcrt)_' | grep -vE '^(__asan|__odr_asan|__ubsan|_init|_fini)' || true)
+exit $bad
