@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the RUN lines of one golden test: golden.sh SDC LLVM_BIN TMP FILE
 #
-# Expanded in a line: %sdc the command, %s this file, %S its folder, %t a scratch name of its
-# own.  FileCheck and not come from LLVM.  pipefail: without it "sdc | FileCheck" would hide
-# a crash of sdc.  A trailing backslash continues a RUN line in the next one.
+# Expanded in a line: %sdc the command, %s this file, %S its folder, %t a scratch name of
+# its own.  FileCheck and not come from LLVM.  pipefail: without it "sdc | FileCheck"
+# would hide a crash of sdc.  A trailing backslash continues a RUN line in the next one.
 set -uo pipefail
 sdc=$1 llvm=$2 tmp=$3 file=$4
 name=${file##*/tests/}

@@ -1,10 +1,11 @@
 /* Replays a fuzz target without libFuzzer: driver RUNS FILE_OR_FOLDER...
  *
- * Every seed file is run as it is, then RUNS inputs are made from the seeds by random edits
- * (bytes changed, stretches deleted, doubled or taken from another seed).  The generator is
- * seeded with a constant, so a failure is repeated by running the same command again; the
- * number printed with SDC_FUZZ_ONLY names the one input that matters.  This is what the
- * ordinary test suite runs; long runs use the same targets with libFuzzer.
+ * Every seed file is run as it is, then RUNS inputs are made from the seeds by random
+ * edits (bytes changed, stretches deleted, doubled or taken from another seed).  The
+ * generator is seeded with a constant, so a failure is repeated by running the same
+ * command again; the number printed with SDC_FUZZ_ONLY names the one input that matters.
+ * This is what the ordinary test suite runs; long runs use the same targets with
+ * libFuzzer.
  */
 #include <dirent.h>
 #include <stdint.h>

@@ -3,9 +3,10 @@
 #
 #   ir/base <- ir <- { frontend, passes, codegen } <- runtime <- runtime/cli, tests
 #
-# runtime/rt includes only itself, and lends codegen its metadata format.  tests/ref holds the
-# C references: they include nothing of sdc, or they would share its mistakes.  LLVM is known
-# to codegen alone, and no header of CUDA is needed anywhere.  Includes start at the root.
+# runtime/rt includes only itself, and lends codegen its metadata format.  tests/ref holds
+# the C references: they include nothing of sdc, or they would share its mistakes.  LLVM
+# is known to codegen alone, and no header of CUDA is needed anywhere.  Includes start at
+# the root.
 set -euo pipefail
 cd "$1"
 find frontend ir passes codegen runtime tests -type f -name '*.[chly]' 2>/dev/null |

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Sizes: size.sh ROOT
 #
-# files      <= 800 lines
-# functions  <= 80 lines, not counting lines that hold a whole "case X: ...;": a switch over
+# files      <= 800 lines functions  <= 80 lines, not counting lines that hold a whole
+# "case X: ...;": a switch over
 #            operations may be long as long as each case is one line
 # lines      <= 90 columns; tables (.def), data and Markdown are free
 # opening    every C source opens with a comment that says what it does

@@ -21,7 +21,8 @@ place() {
     printf '%s:%s' "$file" "$(grep -nwm1 -- "$2" "$file" | cut -d: -f1)"
 }
 
-# flex mentions its default streams; the scanner reads from memory and has no default rule.
+# flex mentions its default streams; the scanner reads from memory and has no default
+# rule.
 calls='exit|_exit|_Exit|quick_exit|abort|__assert_fail|printf|vprintf|puts|putchar|perror|signal|sigaction|stdout|stderr'
 while read -r member symbol; do
     case $member:$symbol in lex.c.o:stdout) continue ;; esac

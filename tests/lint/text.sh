@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The text of the tree: text.sh ROOT
 #
-# No path of one person's machine, no loose end left in a comment, no tab or trailing blank
-# in sources, nothing that is not text or a small data file.
+# No path of one person's machine, no loose end left in a comment, no tab or trailing
+# blank in sources, nothing that is not text or a small data file.
 set -euo pipefail
 cd "$1"
 bad=0
