@@ -1,0 +1,32 @@
+/* Tile IR to machine code: the compile boundary is bytes to bytes. One LLVM context and
+   target machine per call; global LLVM options are set once. Thread-safe across sessions. */
+#ifndef SDC_CODEGEN_CODEGEN_H
+#define SDC_CODEGEN_CODEGEN_H
+
+#include "ir/ir.h"
+#include "runtime/rt/meta.h"
+
+typedef enum EmitKind { EMIT_LLVM, EMIT_ASM, EMIT_OBJ } EmitKind; /* ASM: PTX on a GPU */
+
+typedef struct CodegenOptions {
+    const char *target; /* "cpu", "sm_80", "sm_90a" */
+    const char *cpu;    /* host: "native", "x86-64-v3", ...; NULL: x86-64-v3 */
+    int opt;            /* 0..3 */
+    EmitKind emit;
+    bool lineinfo;
+    bool verify;        /* run LLVM's verifier on the module before optimising */
+} CodegenOptions;
+
+typedef struct CodegenOut {
+    const char *bytes;  /* in s->perm; text is NUL-terminated */
+    size_t size;
+    SdcrtMeta *meta;    /* in s->perm; one per function of the module */
+    int nmeta;
+    double opt_seconds, emit_seconds;
+} CodegenOut;
+
+/* The module has been through the target's pipeline. False after errors (in s->diag); a
+   fatal error inside LLVM comes back as FAIL_BUG. */
+bool codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out);
+
+#endif

@@ -1,0 +1,78 @@
+/* From the text of a .tk or Triton .py file to typed tile IR. */
+#ifndef SDC_FRONTEND_FRONTEND_H
+#define SDC_FRONTEND_FRONTEND_H
+
+#include "ir/ir.h"
+
+typedef struct FrontModule FrontModule;
+
+typedef struct FrontOptions {
+    const char *const *include_dirs; /* -I, searched for imports of jit helpers */
+    int ninclude;
+    /* Reads a file for an import; returns NULL when it does not exist. The text must live as
+       long as the session. NULL: the file system. */
+    const Source *(*read_file)(void *user, Session *s, const char *path);
+    void *user;
+} FrontOptions;
+
+/* Parses a file; NULL after errors. The text must outlive the session's use of it. */
+FrontModule *front_load(Session *s, const Source *src, const FrontOptions *opt);
+
+/* Kernels (jit functions that can be launched) in source order. */
+int front_kernel_count(const FrontModule *m);
+const char *front_kernel_name(const FrontModule *m, int i);
+
+/* A compile-time value given from outside. */
+typedef enum SpecKind {
+    SPEC_TYPE,  /* runtime argument of type `sig`, with hints */
+    SPEC_INT,
+    SPEC_FLOAT,
+    SPEC_BOOL,
+    SPEC_STR,
+    SPEC_DTYPE, /* constexpr dtype: sig is its Triton name, "fp16" */
+    SPEC_NONE,
+    SPEC_UNSET  /* the default of the parameter */
+} SpecKind;
+
+typedef struct SpecArg {
+    SpecKind kind;
+    const char *sig; /* SPEC_TYPE: "*fp16", "i32", "tensordesc<fp16[64,64]>"; SPEC_DTYPE */
+    int64_t div;     /* SPEC_TYPE: known divisor (16 or 1) */
+    int64_t i;
+    double f;
+    const char *str;
+} SpecArg;
+
+typedef struct FrontSpec {
+    SpecArg *args;   /* one per parameter of the kernel, in order */
+    int narg;
+    int num_warps, num_stages, num_ctas; /* 0: from autotune's first config, or 4, 3, 1 */
+    bool debug;      /* device_assert and assert are compiled in */
+} FrontSpec;
+
+/* What a host must know of a kernel's parameters before it can specialize it. */
+typedef struct FrontParam {
+    const char *name;
+    bool is_constexpr;
+    bool has_default;
+    const char *annotated; /* type from the annotation in Triton's spelling, or NULL */
+    bool no_specialize;
+} FrontParam;
+
+/* False when there is no such kernel (error in s->diag). */
+bool front_params(FrontModule *m, const char *kernel, const FrontParam **params, int *n);
+
+/* Reads a SIGNATURE (DESIGN 2.5: positional "'*fp16:16,i32,128'" or by name
+   "x=*fp16:16,BLOCK=128") and then the -c NAME=VALUE overrides into a spec. With
+   signature NULL only annotations, defaults and overrides count. */
+bool front_spec_parse(FrontModule *m, const char *kernel, const char *signature,
+                      const char *const *overrides, int noverride, FrontSpec *out);
+
+/* Types, specializes and lowers one kernel into `out`; NULL after errors. The name of the
+   function is the kernel's. */
+Func *front_lower(FrontModule *m, const char *kernel, const FrontSpec *spec, Module *out);
+
+/* Prints the syntax tree (--emit=ast). */
+void front_print_ast(const FrontModule *m, Buf *out);
+
+#endif

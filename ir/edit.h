@@ -1,0 +1,43 @@
+/* The only way to change IR once built; keeps use lists right. */
+#ifndef SDC_IR_EDIT_H
+#define SDC_IR_EDIT_H
+
+#include "ir/base/map.h"
+#include "ir/ir.h"
+
+void op_set_operand(Op *op, int i, Value *v);
+void op_add_operand(Op *op, Value *v);
+void op_drop_operand(Op *op, int i);
+void value_replace(Value *old, Value *by); /* all uses */
+void value_set_type(Value *v, const Type *t); /* layout passes and cpu forms only */
+void op_erase(Op *op);                     /* no result may have uses; erases its regions */
+void op_move_before(Op *op, Op *where);
+void op_move_to_end(Op *op, Region *r);
+/* Drops result i (no uses) of a structured op. */
+void op_drop_result(Op *op, int i);
+void region_drop_arg(Region *r, int i);
+
+/* Copy of an op (regions too) at the builder's point; operands go through `map`
+   (old Value -> new Value, unmapped ones stay), which learns the new results. */
+struct Builder;
+Op *op_clone(struct Builder *b, const Op *op, Map *map);
+/* Copies the ops of `from` without its terminator to the builder's point. */
+void region_clone_into(struct Builder *b, const Region *from, Map *map);
+
+bool op_has_uses(const Op *op);
+/* Does `a` come before `b` in the same region? */
+bool op_before(const Op *a, const Op *b);
+/* Is v defined outside of region r (so that code in r may be moved out as far as v goes)? */
+bool value_outside(const Value *v, const Region *r);
+bool region_within(const Region *r, const Region *outer);
+
+/* What an op may do to memory, bodies of structured ops included: bit sets of 1 << RES_*. */
+typedef struct OpEffects {
+    uint32_t reads, writes;
+    bool keep;        /* must not be dropped or duplicated even though it touches nothing */
+    bool convergent;
+} OpEffects;
+OpEffects op_effects(const Op *op);
+bool op_is_pure(const Op *op); /* no effect at all, bodies included */
+
+#endif

@@ -1,0 +1,14 @@
+/* Textual tile IR (.tir): what is printed can be read back. Grammar: docs/ir.md. */
+#ifndef SDC_IR_TEXT_H
+#define SDC_IR_TEXT_H
+
+#include "ir/ir.h"
+
+/* The whole module, layout aliases first. */
+void module_print(Buf *out, const Module *m);
+void op_print(Buf *out, const Op *op); /* one op and its regions; for messages */
+
+/* NULL after errors (in s->diag). The result has been verified. */
+Module *module_read(Session *s, const Source *src);
+
+#endif

@@ -1,0 +1,77 @@
+/* Passes and their manager. A pass is Func -> bool (changed); what it needs, makes and keeps
+   is declared in passes/passes.def. */
+#ifndef SDC_PASSES_PASS_H
+#define SDC_PASSES_PASS_H
+
+#include "ir/ir.h"
+
+/* Form properties: facts about the shape of the IR that later passes may rely on. */
+enum {
+    P_MASKED = 1,   /* no block pointers or boundary checks left: every access is explicit */
+    P_LAYOUT = 2,   /* every tile has a layout */
+    P_STAGED = 4,   /* loops are software-pipelined */
+    P_CPU = 8,      /* cpu form: nests, strips and buffers only */
+    P_FORM = 15,    /* all of the above */
+    P_AXIS = 16,    /* analyses cached in the Func */
+};
+
+typedef enum PassId {
+#define PASS(fn, name, needs, makes, keeps, doc) PASS_##fn,
+#include "passes/passes.def"
+    PASS_COUNT
+} PassId;
+
+/* Facts about the target that passes may ask; filled from the target's name. */
+typedef struct TargetInfo {
+    bool gpu;
+    int sm;              /* 80, 90, 100, ...; 0 on the CPU */
+    bool feature_a;      /* sm_90a: wgmma and friends */
+    int warp_size;
+    int shared_bytes;    /* opt-in maximum per program */
+    int vector_bytes;    /* CPU: register width */
+} TargetInfo;
+
+bool target_info(const char *name, TargetInfo *out); /* false: no such target */
+
+typedef struct PassTime {
+    PassId id;
+    double seconds;
+    bool changed;
+} PassTime;
+
+typedef struct PassCx {
+    Session *s;
+    TargetInfo target;
+    bool verify_each;
+    bool roundtrip;              /* print, read, print and compare after each pass */
+    int opt_limit;               /* run at most so many passes; -1: all */
+    const char *dump_after;      /* pass name, "all" or NULL */
+    void (*dump)(void *user, const char *pass, const char *tir); /* gets the dumps */
+    void *dump_user;
+    PassTime *times;             /* filled when not NULL, `time_cap` long */
+    int ntime, time_cap;
+    const char *current;         /* pass that is running, for crash reports */
+} PassCx;
+
+typedef struct PassInfo {
+    const char *name;
+    bool (*run)(Func *f, PassCx *cx);
+    uint32_t needs, makes, keeps;
+    const char *doc;
+} PassInfo;
+
+extern const PassInfo pass_info[PASS_COUNT];
+
+PassId pass_by_name(const char *s, size_t n); /* PASS_COUNT when unknown */
+
+/* Runs the list over every function. False when a pass reported errors or the verifier
+   found a violation (both in s->diag). */
+bool passes_run(Module *m, PassCx *cx, const PassId *list, int n);
+
+/* The lists of a target; see pipelines.c for the reasons behind the order. */
+const PassId *pipeline_for(const TargetInfo *t, int *n);
+
+/* "a,b,c" to a list in the tmp arena; an unknown name is an error in s->diag, returns -1. */
+int passes_parse(Session *s, const char *text, PassId **list);
+
+#endif
