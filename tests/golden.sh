@@ -11,7 +11,8 @@ base="$tmp/${name//\//_}.$$"
 export PATH="$llvm:$PATH" NO_COLOR=1 LC_ALL=C
 trap 'rm -rf "$base"*' EXIT
 
-lines=$(sed -n 's/^.*RUN:[[:space:]]*//p' "$file" | sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}')
+lines=$(sed -n 's/^.*RUN:[[:space:]]*//p' "$file" |
+    sed -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}')
 if [ -z "$lines" ]; then
     echo "$file: no RUN line"
     exit 1

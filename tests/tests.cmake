@@ -1,13 +1,13 @@
 # The tests: every kind is found by globbing, so dropping a file adds a test.
 #
-#   tests/unit/test_*.c           one Check program each, linked with the folders' libraries
-#   tests/run/*.c                 one Check program each, linked with libsdc.so and tests/ref
-#   tests/{ir,frontend,...}/      golden: files with a RUN: line, run by tests/golden.sh
-#   tests/**/*.tir                each is also printed, read back and printed again
-#   tests/lint/*.sh               rules about the sources
-#   tests/fuzz/*.c                libFuzzer programs; seeded replays in an ordinary build
-#   tests/gpu/*.c                 only with -DSDC_GPU=ON
-#   tests/perf/*.c                benchmarks: target "perf", never part of ctest
+#   tests/unit/test_*.c       one Check program each, linked with the folders' libraries
+#   tests/run/*.c             one Check program each, linked with libsdc.so and tests/ref
+#   tests/{ir,frontend,...}/  golden: files with a RUN: line, run by tests/golden.sh
+#   tests/**/*.tir            each is also printed, read back and printed again
+#   tests/lint/*.sh           rules about the sources
+#   tests/fuzz/*.c            libFuzzer programs; seeded replays in an ordinary build
+#   tests/gpu/*.c             only with -DSDC_GPU=ON
+#   tests/perf/*.c            benchmarks: target "perf", never part of ctest
 
 set(T "${ROOT}/tests")
 set(TMP "${CMAKE_CURRENT_BINARY_DIR}/tests/tmp")

@@ -86,6 +86,7 @@ corpus_add(Corpus *c, const char *path)
 static size_t
 mutate(const Corpus *c, uint64_t *rng, uint8_t *buf, size_t size)
 {
+    static const char signs[] = "()[]{}:,=<>%@#\"'\\\n\t *+-/0139aex._";
     size_t at = random_below(rng, size + 1);
     size_t len = 1 + random_below(rng, random_next(rng) % 4 ? 16 : 512);
     switch (random_next(rng) % 5) {
@@ -95,7 +96,7 @@ mutate(const Corpus *c, uint64_t *rng, uint8_t *buf, size_t size)
         return size;
     case 1: /* set one byte to one that the languages care about */
         if (at < size)
-            buf[at] = (uint8_t) "()[]{}:,=<>%@#\"'\\\n\t *+-/0139aex._"[random_next(rng) % 34];
+            buf[at] = (uint8_t)signs[random_below(rng, sizeof signs - 1)];
         return size;
     case 2: /* delete */
         len = len < size - at ? len : size - at;
@@ -120,7 +121,7 @@ mutate(const Corpus *c, uint64_t *rng, uint8_t *buf, size_t size)
     }
 }
 
-/* The input is a block of exactly its size, so that a sanitizer sees a read past its end. */
+/* The input is a block of exactly its size: a sanitizer sees a read past its end. */
 static void
 run_one(const uint8_t *data, size_t size)
 {

@@ -15,15 +15,16 @@ bad=0
 # place FILE.c.o NAME: the line of the source that names the symbol
 place() {
     local file
-    file=$(find frontend ir passes codegen runtime -name "${1%.o}" -not -path 'runtime/cli/*' |
-        xargs -r grep -lw -- "$2" | head -n 1) || true
+    file=$(find frontend ir passes codegen runtime -name "${1%.o}" \
+        -not -path 'runtime/cli/*' | xargs -r grep -lw -- "$2" | head -n 1) || true
     [ -n "$file" ] || { printf '%s:1' "${1%.o}"; return; }
     printf '%s:%s' "$file" "$(grep -nwm1 -- "$2" "$file" | cut -d: -f1)"
 }
 
 # flex mentions its default streams; the scanner reads from memory and has no default
 # rule.
-calls='exit|_exit|_Exit|quick_exit|abort|__assert_fail|printf|vprintf|puts|putchar|perror|signal|sigaction|stdout|stderr'
+calls='exit|_exit|_Exit|quick_exit|abort|__assert_fail|printf|vprintf|puts|putchar|perror'
+calls+='|signal|sigaction|stdout|stderr'
 while read -r member symbol; do
     case $member:$symbol in lex.c.o:stdout) continue ;; esac
     printf '%s: the library never exits, aborts or prints: %s\n' \
@@ -46,7 +47,7 @@ if ! nm "$build"/libsdc_base.a 2>/dev/null | grep -q __asan; then
         [ -f "$lib" ] || continue
         objdump -t "$lib" | awk '
             /:     file format/ { sub(/:.*/, ""); member = $0 }
-            $0 ~ / O \.(bss|data|tbss|tdata)/ && $0 !~ /\.data\.rel\.ro/ { print member, $NF }'
+            / O \.(bss|data|tbss|tdata)/ && !/\.data\.rel\.ro/ { print member, $NF }'
     done | sort -u)
 fi
 
@@ -54,5 +55,5 @@ while read -r symbol; do
     printf 'libsdc.so:1: exported but not public: %s\n' "$symbol"
     bad=1
 done < <(nm -D --defined-only "$build/libsdc.so" | awk '{ print $NF }' |
-    grep -vE '^(sdc|sdcrt)_' | grep -vE '^(__asan|__odr_asan|__ubsan|_init|_fini)' || true)
+    grep -vE '^((sdc|sdcrt)_|__asan|__odr_asan|__ubsan|_init$|_fini$)' || true)
 exit $bad
