@@ -4,6 +4,7 @@
 #define SDC_PASSES_PASS_H
 
 #include "ir/ir.h"
+#include "ir/target.h"
 
 /* Form properties: facts about the shape of the IR that later passes may rely on. */
 enum {
@@ -20,18 +21,6 @@ typedef enum PassId {
 #include "passes/passes.def"
     PASS_COUNT
 } PassId;
-
-/* Facts about the target that passes may ask; filled from the target's name. */
-typedef struct TargetInfo {
-    bool gpu;
-    int sm;              /* 80, 90, 100, ...; 0 on the CPU */
-    bool feature_a;      /* sm_90a: wgmma and friends */
-    int warp_size;
-    int shared_bytes;    /* opt-in maximum per program */
-    int vector_bytes;    /* CPU: register width */
-} TargetInfo;
-
-bool target_info(const char *name, TargetInfo *out); /* false: no such target */
 
 typedef struct PassTime {
     PassId id;

@@ -1,0 +1,22 @@
+/* Facts about a target that passes and code generation ask for. Pure data. */
+#ifndef SDC_IR_TARGET_H
+#define SDC_IR_TARGET_H
+
+#include <stdbool.h>
+
+typedef struct TargetInfo {
+    bool gpu;
+    int sm;           /* 80, 90, 100, ...; 0 on the CPU */
+    bool feature_a;   /* architecture-specific features: wgmma, TMA roles */
+    int warp_size;    /* 1 on the CPU */
+    int shared_bytes; /* most shared memory that a program may opt in to */
+    int vector_bytes; /* CPU: width of a vector register */
+} TargetInfo;
+
+/* "cpu", "sm_80", "sm_90a", ... False when sdc has no such target. */
+bool target_info(const char *name, TargetInfo *out);
+
+/* The names accepted, for messages. */
+const char *target_names(void);
+
+#endif
