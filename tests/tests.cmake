@@ -156,13 +156,19 @@ if(TARGET sdc)
 endif()
 
 # ---------------------------------------------------------------- lint
+# doc_tables prints the generated pages of docs/: "ninja docs" writes them, the lint compares.
+add_executable(doc_tables "${T}/lint/tables.c")
+target_compile_options(doc_tables PRIVATE ${WARN})
+target_include_directories(doc_tables PRIVATE "${ROOT}")
+add_custom_target(docs COMMENT "generated pages of docs/"
+    COMMAND ${BASH} "${T}/lint/docs.sh" "${ROOT}" "${CMAKE_CURRENT_BINARY_DIR}" --write
+    VERBATIM)
+add_dependencies(docs doc_tables)
+
 file(GLOB files CONFIGURE_DEPENDS "${T}/lint/*.sh")
 foreach(file IN LISTS files)
     cmake_path(GET file STEM stem)
-    set(sdc "")
-    if(TARGET sdc)
-        set(sdc $<TARGET_FILE:sdc>)
-    endif()
-    add_test(NAME lint/${stem} COMMAND ${BASH} ${file} "${ROOT}" ${sdc})
+    add_test(NAME lint/${stem}
+        COMMAND ${BASH} ${file} "${ROOT}" "${CMAKE_CURRENT_BINARY_DIR}")
     set_tests_properties(lint/${stem} PROPERTIES LABELS lint TIMEOUT 60)
 endforeach()

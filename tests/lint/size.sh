@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Sizes: size.sh ROOT
 #
-# files      <= 800 lines functions  <= 80 lines, not counting lines that hold a whole
-# "case X: ...;": a switch over
-#            operations may be long as long as each case is one line
+# files      <= 800 lines
+# functions  <= 80 lines, not counting lines that hold a whole "case X: ...;": a switch
+#            over operations may be long as long as each case is one line
 # lines      <= 90 columns; tables (.def), data and Markdown are free
 # opening    every C source opens with a comment that says what it does
 set -euo pipefail
 cd "$1"
 mapfile -t files < <(find CMakeLists.txt bootstrap .ci frontend ir passes codegen \
     runtime kernels_dsl tests docs -type f \( -name '*.[chly]' -o -name '*.def' \
-    -o -name '*.sh' -o -name '*.tk' -o -name '*.cmake' -o -name CMakeLists.txt -o -name bootstrap \
-    -o -path '.ci/*' \) 2>/dev/null | LC_ALL=C sort)
+    -o -name '*.sh' -o -name '*.tk' -o -name '*.cmake' -o -name CMakeLists.txt \
+    -o -name bootstrap -o -path '.ci/*' \) 2>/dev/null | LC_ALL=C sort)
 LC_ALL=C awk '
 function report(line, rule) { printf "%s:%d: %s\n", FILENAME, line, rule; bad = 1 }
 function close_file() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the built library calls, keeps and exports: symbols.sh ROOT [SDC]
+# What the built library calls, keeps and exports: symbols.sh ROOT BUILD
 #
 # calls    the library never exits, aborts, prints or installs signal handlers
 # globals  no writable data: all state belongs to a session
@@ -7,9 +7,9 @@
 #
 # Read from the object files, so no macro or wrapper hides a call.
 set -euo pipefail
-[ -n "${2:-}" ] || exit 0
 cd "$1"
-build=$(dirname "$2")
+build=$2
+[ -e "$build/libsdc.so" ] || exit 0
 bad=0
 
 # place FILE.c.o NAME: the line of the source that names the symbol

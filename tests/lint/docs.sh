@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The generated pages of docs/ are what the tables say: docs.sh ROOT BUILD [--write]
+set -euo pipefail
+cd "$1"
+build=$2 bad=0
+mkdir -p docs
+for page in ops passes; do
+    if [ "${3:-}" = --write ]; then
+        "$build/doc_tables" "$page" >"docs/$page.md"
+    elif ! diff <("$build/doc_tables" "$page") "docs/$page.md" >/dev/null; then
+        echo "docs/$page.md:1: out of date: run ninja -C $build docs"
+        bad=1
+    fi
+done
+
+# Links between pages lead somewhere.
+while IFS=: read -r file line target; do
+    target=${target%%#*}
+    case $target in '' | http*) continue ;; esac
+    [ -e "$(dirname "$file")/$target" ] && continue
+    echo "$file:$line: link to nothing: $target"
+    bad=1
+done < <(grep -noHE '\]\([^)]+\)' README.md docs/*.md tests/*.md 2>/dev/null |
+    sed -E 's/\]\(([^)]*)\)$/\1/')
+exit $bad
