@@ -13,6 +13,8 @@ for page in ops passes; do
     fi
 done
 
+[ "${3:-}" != --write ] || exit 0
+
 # Links between pages lead somewhere.
 while IFS=: read -r file line target; do
     target=${target%%#*}
