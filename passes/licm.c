@@ -1,0 +1,63 @@
+/* Loop-invariant code motion: ops whose operands come from outside a loop move before it.
+
+       for %i = .. {                         %o = add %a, %b : i32
+         %o = add %a, %b : i32        =>     for %i = .. {
+         ...                                   ...
+
+   Only ops that may be executed when the program would not have (T_SPEC) move: a loop can
+   have no iteration at all. A pure structured op (an if of invariants) stays: it is small.
+   Loads stay as well: the stage plan wants them in the loop, and a mask may guard them.
+   Inner loops first, so that one visit carries an op out of a whole nest. */
+#include "ir/edit.h"
+#include "passes/pass.h"
+
+bool pass_licm(Func *f, PassCx *cx);
+
+static bool
+invariant(const Op *op, const Region *body)
+{
+    if (!op_is(op, T_PURE | T_SPEC) || op->nregion)
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!value_outside(op_operand(op, i), body))
+            return false;
+    return true;
+}
+
+static bool
+hoist_from(Op *loop, Region *body)
+{
+    bool changed = false;
+    region_each(body, op) {
+        if (invariant(op, body)) {
+            op_move_before(op, loop);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static bool
+visit(Region *r, int depth)
+{
+    bool changed = false;
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    region_each(r, op) {
+        for (int i = 0; i < op->nregion; i++)
+            changed |= visit(op->regions[i], depth + 1);
+        bool loop = op->kind == OP_FOR || op->kind == OP_WHILE || op->kind == OP_NEST;
+        bool combine = op->kind == OP_REDUCE || op->kind == OP_SCAN;
+        if (loop || combine)
+            for (int i = 0; i < op->nregion; i++)
+                changed |= hoist_from(op, op->regions[i]);
+    }
+    return changed;
+}
+
+bool
+pass_licm(Func *f, PassCx *cx)
+{
+    (void)cx;
+    return visit(f->body, 0);
+}

@@ -1,0 +1,28 @@
+/* The pass lists of each target. Where the order matters for a reason that the property
+   bits cannot say, the reason stands beside the line. */
+#include "passes/pass.h"
+
+#include "ir/base/util.h"
+
+static const PassId cpu_list[] = {
+    PASS_canon, /* first: static conditions and trip counts become visible */
+    PASS_cse,
+    PASS_dce,
+    PASS_mask, /* before licm: the index arithmetic it makes is mostly invariant */
+    PASS_canon,
+    PASS_cse,
+    PASS_licm, /* after cse: one copy of each invariant is moved */
+    PASS_dce,
+};
+
+static const PassId gpu_list[] = {
+    PASS_canon, PASS_cse, PASS_dce,  PASS_mask,
+    PASS_canon, PASS_cse, PASS_licm, PASS_dce,
+};
+
+const PassId *
+pipeline_for(const TargetInfo *t, int *n)
+{
+    *n = t->gpu ? COUNT_OF(gpu_list) : COUNT_OF(cpu_list);
+    return t->gpu ? gpu_list : cpu_list;
+}
