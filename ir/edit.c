@@ -1,0 +1,306 @@
+/* Changing IR: uses, moves, erasure, cloning. Every list that another file may look at is
+   right again when a function here returns. */
+#include "ir/edit.h"
+
+#include "ir/build.h"
+
+#include <string.h>
+
+static void
+use_link(Use *u, Value *v)
+{
+    u->value = v;
+    u->next = v->uses;
+    u->link = &v->uses;
+    if (v->uses)
+        v->uses->link = &u->next;
+    v->uses = u;
+}
+
+static void
+use_unlink(Use *u)
+{
+    *u->link = u->next;
+    if (u->next)
+        u->next->link = u->link;
+    u->next = NULL;
+    u->link = NULL;
+}
+
+/* Uses are stored in the op: when that array moves, the lists must follow. */
+static void
+use_move(Use *to, Use *from)
+{
+    *to = *from;
+    *to->link = to;
+    if (to->next)
+        to->next->link = &to->next;
+}
+
+void
+op_set_operand(Op *op, int i, Value *v)
+{
+    Use *u = &op->operands[i];
+    if (u->value == v)
+        return;
+    use_unlink(u);
+    use_link(u, v);
+}
+
+void
+op_add_operand(Op *op, Value *v)
+{
+    if (op->noperand == op->operand_cap) {
+        int cap = op->operand_cap ? op->operand_cap * 2 : 4;
+        Arena *a = &op->parent->func->module->s->mod;
+        Use *old = op->operands;
+        op->operands = arena_array(a, Use, cap);
+        op->operand_cap = cap;
+        for (int i = 0; i < op->noperand; i++)
+            use_move(&op->operands[i], &old[i]);
+    }
+    Use *u = &op->operands[op->noperand];
+    *u = (Use){.user = op, .index = op->noperand++};
+    use_link(u, v);
+}
+
+void
+op_drop_operand(Op *op, int i)
+{
+    use_unlink(&op->operands[i]);
+    for (int k = i + 1; k < op->noperand; k++) {
+        use_move(&op->operands[k - 1], &op->operands[k]);
+        op->operands[k - 1].index = k - 1;
+    }
+    op->noperand--;
+    op->operands[op->noperand] = (Use){0};
+}
+
+void
+value_replace(Value *old, Value *by)
+{
+    if (old == by)
+        return;
+    while (old->uses) {
+        Use *u = old->uses;
+        use_unlink(u);
+        use_link(u, by);
+    }
+}
+
+void
+value_set_type(Value *v, const Type *t)
+{
+    v->type = t;
+}
+
+static void
+op_unlink(Op *op)
+{
+    Region *r = op->parent;
+    *(op->prev ? &op->prev->next : &r->first) = op->next;
+    *(op->next ? &op->next->prev : &r->last) = op->prev;
+    op->prev = op->next = NULL;
+}
+
+static void
+drop_all_uses(Op *op, int depth)
+{
+    for (int i = 0; i < op->noperand; i++)
+        use_unlink(&op->operands[i]);
+    op->noperand = 0;
+    if (depth > MAX_REGION_DEPTH)
+        return;
+    for (int r = 0; r < op->nregion; r++)
+        region_each(op->regions[r], in)
+            drop_all_uses(in, depth + 1);
+}
+
+void
+op_erase(Op *op)
+{
+    drop_all_uses(op, 0);
+    op_unlink(op);
+}
+
+static void
+op_link_before(Op *op, Op *where)
+{
+    Region *r = where->parent;
+    op->parent = r;
+    op->prev = where->prev;
+    op->next = where;
+    *(where->prev ? &where->prev->next : &r->first) = op;
+    where->prev = op;
+}
+
+void
+op_move_before(Op *op, Op *where)
+{
+    if (op == where)
+        return;
+    op_unlink(op);
+    op_link_before(op, where);
+}
+
+void
+op_move_to_end(Op *op, Region *r)
+{
+    op_unlink(op);
+    op->parent = r;
+    op->prev = r->last;
+    *(r->last ? &r->last->next : &r->first) = op;
+    r->last = op;
+}
+
+/* Results are an array that uses point into: later ones move down one place. */
+void
+op_drop_result(Op *op, int i)
+{
+    for (int k = i + 1; k < op->nresult; k++) {
+        Value *to = &op->results[k - 1];
+        *to = op->results[k];
+        to->index = k - 1;
+        for (Use *u = to->uses; u; u = u->next)
+            u->value = to;
+        if (to->uses)
+            to->uses->link = &to->uses;
+    }
+    op->nresult--;
+}
+
+void
+region_drop_arg(Region *r, int i)
+{
+    for (int k = i + 1; k < r->narg; k++) {
+        r->args[k - 1] = r->args[k];
+        r->args[k - 1]->index = k - 1;
+    }
+    r->narg--;
+}
+
+static Value *
+mapped(const Map *map, Value *v)
+{
+    Value *to = map_get(map, v);
+    return to ? to : v;
+}
+
+static void
+clone_region(Builder *b, Op *to, const Region *from, Map *map)
+{
+    Region *r = region_new(b->func, to);
+    for (int i = 0; i < from->narg; i++)
+        map_set(map, from->args[i], region_arg(r, from->args[i]->type, from->args[i]->name));
+    Builder in = builder_at_end(b->func, r);
+    region_each(from, op)
+        op_clone(&in, op, map);
+}
+
+Op *
+op_clone(Builder *b, const Op *op, Map *map)
+{
+    Value **in = arena_array(&b->s->mod, Value *, op->noperand + 1);
+    const Type **types = arena_array(&b->s->mod, const Type *, op->nresult + 1);
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = mapped(map, op_operand(op, i));
+    for (int i = 0; i < op->nresult; i++)
+        types[i] = op->results[i].type;
+    Loc saved = b->loc;
+    b->loc = op->loc;
+    Op *to = build_op(b, op->kind, in, op->noperand, &op->attrs, types, op->nresult);
+    b->loc = saved;
+    for (int i = 0; i < op->nresult; i++) {
+        to->results[i].name = op->results[i].name;
+        map_set(map, &op->results[i], &to->results[i]);
+    }
+    for (int i = 0; i < op->nregion; i++)
+        clone_region(b, to, op->regions[i], map);
+    return to;
+}
+
+void
+region_clone_into(Builder *b, const Region *from, Map *map)
+{
+    region_each(from, op)
+        if (!op_is(op, T_TERMINATOR))
+            op_clone(b, op, map);
+}
+
+bool
+op_has_uses(const Op *op)
+{
+    for (int i = 0; i < op->nresult; i++)
+        if (op->results[i].uses)
+            return true;
+    return false;
+}
+
+bool
+op_before(const Op *a, const Op *b)
+{
+    for (const Op *x = a->next; x; x = x->next)
+        if (x == b)
+            return true;
+    return false;
+}
+
+bool
+region_within(const Region *r, const Region *outer)
+{
+    while (r && r != outer)
+        r = r->parent ? r->parent->parent : NULL;
+    return r == outer;
+}
+
+bool
+value_outside(const Value *v, const Region *r)
+{
+    const Region *home = v->op ? v->op->parent : v->region;
+    return !region_within(home, r);
+}
+
+static void
+add_effects(const Op *op, OpEffects *e, int depth)
+{
+    Effect fx;
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &fx); i++) {
+        uint32_t bit = 1u << fx.resource;
+        if (fx.kind & ACC_READ)
+            e->reads |= bit;
+        if (fx.kind & ACC_WRITE)
+            e->writes |= bit;
+        if (fx.resource == RES_NONE && fx.kind == ACC_WRITE) {
+            e->keep = true; /* FX_KEEP: no memory, but not to be dropped either */
+            e->writes &= ~bit;
+        }
+    }
+    if (attr_has(&op->attrs, ATTR_VOLATILE))
+        e->keep = true;
+    if (op_is(op, T_CONVERGENT))
+        e->convergent = true;
+    if (op->kind == OP_WHILE)
+        e->keep = true; /* it may not end */
+    if (depth > MAX_REGION_DEPTH)
+        return;
+    for (int r = 0; r < op->nregion; r++)
+        region_each(op->regions[r], in)
+            add_effects(in, e, depth + 1);
+}
+
+OpEffects
+op_effects(const Op *op)
+{
+    OpEffects e = {0};
+    add_effects(op, &e, 0);
+    return e;
+}
+
+bool
+op_is_pure(const Op *op)
+{
+    if (!op->nregion)
+        return op_is(op, T_PURE);
+    OpEffects e = op_effects(op);
+    return !e.reads && !e.writes && !e.keep && !e.convergent;
+}

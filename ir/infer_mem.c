@@ -1,0 +1,280 @@
+/* Rules of global memory: pointers, block pointers, descriptors, atomics; and of the buffers
+   and strips of cpu form. */
+#include "ir/infer.h"
+
+/* The tile (or scalar) that a pointer tile of this type addresses. */
+static const Type *
+pointed(RuleCx *c, const Type *p)
+{
+    return type_is_ptr(p) ? type_like(c->s->types, p, type_elem(p)->elem) : NULL;
+}
+
+/* Operand i, if present, is an i1 mask in the shape of `like`. */
+static bool
+mask_ok(RuleCx *c, int i, const Type *like)
+{
+    if (c->op->noperand <= i ||
+        opnd(c, i) == type_like(c->s->types, like, rule_scalar(c, SK_I1)))
+        return true;
+    return rule_fail(c, "mask must be i1 in the shape of %s, not %s", rule_str(c, like),
+                     rule_str(c, opnd(c, i)));
+}
+
+bool
+rule_load(RuleCx *c)
+{
+    const Type *t = pointed(c, opnd(c, 0));
+    if (!t)
+        return rule_fail(c, "needs pointers, not %s", rule_str(c, opnd(c, 0)));
+    c->out[0] = t;
+    if (!mask_ok(c, 1, opnd(c, 0)))
+        return false;
+    return c->op->noperand < 3 || opnd(c, 2) == t ||
+           rule_fail(c, "other must be %s, not %s", rule_str(c, t), rule_str(c, opnd(c, 2)));
+}
+
+bool
+rule_store(RuleCx *c)
+{
+    const Type *t = pointed(c, opnd(c, 0));
+    if (!t || opnd(c, 1) != t)
+        return rule_fail(c, "value %s does not fit pointers %s", rule_str(c, opnd(c, 1)),
+                         rule_str(c, opnd(c, 0)));
+    return mask_ok(c, 2, opnd(c, 0));
+}
+
+bool
+rule_atomic_rmw(RuleCx *c)
+{
+    const Type *t = pointed(c, opnd(c, 0));
+    if (!t || opnd(c, 1) != t)
+        return rule_fail(c, "value %s does not fit pointers %s", rule_str(c, opnd(c, 1)),
+                         rule_str(c, opnd(c, 0)));
+    c->out[0] = t;
+    if (!attr_has(&c->op->attrs, ATTR_RMW))
+        return rule_fail(c, "needs {rmw}");
+    return mask_ok(c, 2, opnd(c, 0));
+}
+
+bool
+rule_atomic_cas(RuleCx *c)
+{
+    const Type *t = pointed(c, opnd(c, 0));
+    if (!t || opnd(c, 1) != t || opnd(c, 2) != t)
+        return rule_fail(c, "operands do not fit pointers %s", rule_str(c, opnd(c, 0)));
+    c->out[0] = t;
+    return true;
+}
+
+static bool
+ints(RuleCx *c, int from, int n, int bits, const char *what)
+{
+    for (int i = from; i < from + n; i++)
+        if (i >= c->op->noperand || !rule_is_int(opnd(c, i), bits))
+            return rule_fail(c, "needs %d %s of type i%d", n, what, bits);
+    return true;
+}
+
+bool
+rule_make_block_ptr(RuleCx *c)
+{
+    const Type *t = rule_given(c, 0);
+    if (!t || t->kind != TY_BLOCK_PTR || opnd(c, 0)->kind != TY_PTR ||
+        opnd(c, 0)->elem != t->elem)
+        return rule_fail(c, "needs a pointer and a block_ptr result of its element");
+    if (c->op->noperand != 1 + 3 * t->rank)
+        return rule_fail(c, "needs %d shape, stride and offset operands", 3 * t->rank);
+    return ints(c, 1, 2 * t->rank, 64, "sizes and strides") &&
+           ints(c, 1 + 2 * t->rank, t->rank, 32, "offsets");
+}
+
+bool
+rule_advance(RuleCx *c)
+{
+    const Type *t = opnd(c, 0);
+    c->out[0] = t;
+    if (t->kind != TY_BLOCK_PTR || c->op->noperand != 1 + t->rank)
+        return rule_fail(c, "needs a block pointer and an offset for each dimension");
+    return ints(c, 1, t->rank, 32, "offsets");
+}
+
+static bool
+boundary_ok(RuleCx *c, const Type *t)
+{
+    const Attr *dims = attr_find(&c->op->attrs, ATTR_BOUNDARY);
+    for (int i = 0; dims && i < dims->n; i++)
+        if (dims->v.ints[i] < 0 || dims->v.ints[i] >= t->rank)
+            return rule_fail(c, "{boundary} names dimension %lld of rank %d",
+                             (long long)dims->v.ints[i], t->rank);
+    return true;
+}
+
+static const Type *
+block_tile(RuleCx *c, const Type *t)
+{
+    return type_tile(c->s->types, t->elem, t->rank, t->shape, NULL);
+}
+
+/* The given result or operand, layout aside, must be this tile. */
+static bool
+is_block(RuleCx *c, const Type *t, const Type *block)
+{
+    return t && t->kind == TY_TILE &&
+           type_with_layout(c->s->types, t, NULL) == block_tile(c, block);
+}
+
+bool
+rule_block_load(RuleCx *c)
+{
+    const Type *t = opnd(c, 0);
+    if (t->kind != TY_BLOCK_PTR)
+        return rule_fail(c, "needs a block pointer, not %s", rule_str(c, t));
+    if (!rule_given(c, 0))
+        c->out[0] = block_tile(c, t);
+    else if (!is_block(c, rule_given(c, 0), t))
+        return rule_fail(c, "result must be %s", rule_str(c, block_tile(c, t)));
+    return boundary_ok(c, t);
+}
+
+bool
+rule_block_store(RuleCx *c)
+{
+    const Type *t = opnd(c, 0);
+    if (t->kind != TY_BLOCK_PTR || !is_block(c, opnd(c, 1), t))
+        return rule_fail(c, "value %s does not fit %s", rule_str(c, opnd(c, 1)),
+                         rule_str(c, t));
+    return boundary_ok(c, t);
+}
+
+bool
+rule_make_desc(RuleCx *c)
+{
+    const Type *t = rule_given(c, 0);
+    if (!t || t->kind != TY_DESC || opnd(c, 0)->kind != TY_PTR ||
+        opnd(c, 0)->elem != t->elem)
+        return rule_fail(c, "needs a pointer and a desc result of its element");
+    if (c->op->noperand != 1 + 2 * t->rank)
+        return rule_fail(c, "needs %d shape and stride operands", 2 * t->rank);
+    return ints(c, 1, t->rank, 32, "sizes") && ints(c, 1 + t->rank, t->rank, 64, "strides");
+}
+
+static bool
+is_desc(RuleCx *c, int i)
+{
+    return opnd(c, i)->kind == TY_DESC ||
+           rule_fail(c, "operand %d must be a descriptor, not %s", i,
+                     rule_str(c, opnd(c, i)));
+}
+
+bool
+rule_desc_load(RuleCx *c)
+{
+    if (!is_desc(c, 0) || !ints(c, 1, opnd(c, 0)->rank, 32, "offsets"))
+        return false;
+    if (!rule_given(c, 0))
+        c->out[0] = block_tile(c, opnd(c, 0));
+    else if (type_numel(rule_given(c, 0)) != type_numel(opnd(c, 0)) ||
+             type_elem(rule_given(c, 0)) != opnd(c, 0)->elem)
+        return rule_fail(c, "result does not fit %s", rule_str(c, opnd(c, 0)));
+    return true;
+}
+
+bool
+rule_desc_store(RuleCx *c)
+{
+    if (!is_desc(c, 0) || !ints(c, 2, opnd(c, 0)->rank, 32, "offsets"))
+        return false;
+    return (type_numel(opnd(c, 1)) == type_numel(opnd(c, 0)) &&
+            type_elem(opnd(c, 1)) == opnd(c, 0)->elem) ||
+           rule_fail(c, "value %s does not fit %s", rule_str(c, opnd(c, 1)),
+                     rule_str(c, opnd(c, 0)));
+}
+
+static bool
+rows_ok(RuleCx *c, int i)
+{
+    return (opnd(c, i)->kind == TY_TILE && opnd(c, i)->rank == 1 && type_is_int(opnd(c, i))) ||
+           rule_fail(c, "row indices must be a rank-1 integer tile");
+}
+
+bool
+rule_desc_gather(RuleCx *c)
+{
+    const Type *t = rule_given(c, 0);
+    if (!is_desc(c, 0) || !rows_ok(c, 1) || !ints(c, 2, 1, 32, "column offset"))
+        return false;
+    return (t && t->kind == TY_TILE && t->rank == 2 && t->elem == opnd(c, 0)->elem) ||
+           rule_fail(c, "needs a rank-2 result of the descriptor's element");
+}
+
+bool
+rule_desc_scatter(RuleCx *c)
+{
+    return is_desc(c, 0) && rows_ok(c, 2) && ints(c, 3, 1, 32, "column offset") &&
+           (opnd(c, 1)->kind == TY_TILE || rule_fail(c, "needs a tile to store"));
+}
+
+/* cpu form */
+
+static bool
+indices(RuleCx *c, int from, const Type *buf)
+{
+    if (buf->kind != TY_BUF)
+        return rule_fail(c, "needs a buffer, not %s", rule_str(c, buf));
+    if (c->op->noperand != from + buf->rank)
+        return rule_fail(c, "needs %d indices", buf->rank);
+    return ints(c, from, buf->rank, 64, "indices");
+}
+
+/* One element, or a strip of at most 64 of them. */
+static bool
+strip_of(RuleCx *c, const Type *t, const Type *elem)
+{
+    return (t && type_elem(t) == elem && type_numel(t) <= 64 && t->rank <= 1) ||
+           rule_fail(c, "needs an element or a strip of at most 64 of %s",
+                     rule_str(c, elem));
+}
+
+bool
+rule_buf_load(RuleCx *c)
+{
+    return indices(c, 1, opnd(c, 0)) && strip_of(c, rule_given(c, 0), opnd(c, 0)->elem);
+}
+
+bool
+rule_buf_store(RuleCx *c)
+{
+    return indices(c, 2, opnd(c, 0)) && strip_of(c, opnd(c, 1), opnd(c, 0)->elem);
+}
+
+bool
+rule_buf_dot(RuleCx *c)
+{
+    const Type *a = opnd(c, 0), *b = opnd(c, 1), *acc = opnd(c, 2);
+    for (int i = 0; i < 3; i++)
+        if (opnd(c, i)->kind != TY_BUF || opnd(c, i)->rank != 2)
+            return rule_fail(c, "needs rank-2 buffers");
+    return (a->shape[1] == b->shape[0] && a->shape[0] == acc->shape[0] &&
+            b->shape[1] == acc->shape[1]) ||
+           rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a), rule_str(c, b),
+                     rule_str(c, acc));
+}
+
+bool
+rule_vload(RuleCx *c)
+{
+    const Type *p = opnd(c, 0), *t = rule_given(c, 0);
+    if (p->kind != TY_PTR || !strip_of(c, t, p->elem))
+        return rule_fail(c, "needs a scalar pointer and a strip result");
+    return mask_ok(c, 1, t) && (c->op->noperand < 3 || opnd(c, 2) == t ||
+                                rule_fail(c, "other must be %s", rule_str(c, t)));
+}
+
+bool
+rule_vstore(RuleCx *c)
+{
+    const Type *p = opnd(c, 0);
+    if (p->kind != TY_PTR || !strip_of(c, opnd(c, 1), p->elem))
+        return rule_fail(c, "needs a scalar pointer and a strip");
+    return mask_ok(c, 2, opnd(c, 1));
+}
