@@ -141,7 +141,7 @@ insert(Builder *b, Op *op)
 }
 
 static void
-infer_types(Builder *b, Op *op, const Type *const *given)
+infer_types(Builder *b, Op *op)
 {
     const Type *few[8] = {0};
     const Type **got = op->nresult <= COUNT_OF(few)
@@ -149,8 +149,6 @@ infer_types(Builder *b, Op *op, const Type *const *given)
                            : arena_array(&b->s->mod, const Type *, op->nresult);
     Buf why;
     buf_init(&why, &b->s->mod);
-    for (int i = 0; i < op->nresult; i++)
-        op->results[i].type = given ? given[i] : NULL;
     if (!op_infer(b->s, op, got, &why))
         bug(&b->s->fail, "'%s' built wrongly: %s", op_info[op->kind].name,
             why.s ? why.s : "its rule refuses it");
@@ -163,8 +161,8 @@ infer_types(Builder *b, Op *op, const Type *const *given)
 }
 
 Op *
-build_op(Builder *b, OpKind k, Value *const *operands, int n, const AttrList *attrs,
-         const Type *const *types, int nres)
+build_unchecked(Builder *b, OpKind k, Value *const *operands, int n, const AttrList *attrs,
+                const Type *const *types, int nres)
 {
     Arena *a = &b->s->mod;
     Func *f = b->func;
@@ -186,8 +184,17 @@ build_op(Builder *b, OpKind k, Value *const *operands, int n, const AttrList *at
     op->nresult = nres;
     op->results = nres ? arena_array(a, Value, nres) : NULL;
     for (int i = 0; i < nres; i++)
-        op->results[i] = (Value){.op = op, .index = i, .id = f->next_id++};
-    infer_types(b, op, types);
+        op->results[i] = (Value){.op = op, .index = i, .id = f->next_id++,
+                                 .type = types ? types[i] : NULL};
+    return op;
+}
+
+Op *
+build_op(Builder *b, OpKind k, Value *const *operands, int n, const AttrList *attrs,
+         const Type *const *types, int nres)
+{
+    Op *op = build_unchecked(b, k, operands, n, attrs, types, nres);
+    infer_types(b, op);
     return op;
 }
 

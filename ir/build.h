@@ -31,6 +31,11 @@ Value *region_arg(Region *r, const Type *t, Name name);
 Op *build_op(Builder *b, OpKind k, Value *const *operands, int n, const AttrList *attrs,
              const Type *const *types, int nres);
 
+/* As build_op, without asking the rule: for the text reader, which reports what is wrong as
+   the user's error. Results have the given types, which may be NULL for now. */
+Op *build_unchecked(Builder *b, OpKind k, Value *const *operands, int n,
+                    const AttrList *attrs, const Type *const *types, int nres);
+
 /* Short forms; each returns the only result. */
 Value *build_int(Builder *b, const Type *t, int64_t v);  /* scalar or splat constant */
 Value *build_float(Builder *b, const Type *t, double v);

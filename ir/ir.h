@@ -128,4 +128,8 @@ Func *module_func(Module *m, const char *name); /* NULL when absent */
 /* Depth of nesting that any walk over regions may meet; the builder enforces it. */
 enum { MAX_REGION_DEPTH = 200, MAX_OPS = 1 << 20 };
 
+/* The bits of Func.props that say which form the IR is in; they are printed and read, so
+   that a pipeline can be entered in the middle. Named in passes/pass.h. */
+enum { FUNC_FORM = 15 };
+
 #endif
