@@ -78,3 +78,18 @@ map_set(Map *m, const void *key, void *val)
     m->entries[m->n] = (MapEntry){key, val};
     m->slots[i] = ++m->n;
 }
+
+/* Taking the youngest entry out leaves no hole that another's probe sequence runs through:
+   whatever probed past its slot came later and is gone already. */
+void
+map_truncate(Map *m, int n)
+{
+    while (m->n > n) {
+        uint32_t mask = (uint32_t)m->cap - 1;
+        uint32_t i = hash_ptr(m->entries[m->n - 1].key) & mask;
+        while (m->slots[i] != m->n)
+            i = (i + 1) & mask;
+        m->slots[i] = 0;
+        m->n--;
+    }
+}

@@ -24,4 +24,7 @@ void *map_get(const Map *m, const void *key);            /* NULL when absent */
 bool map_has(const Map *m, const void *key);
 void map_set(Map *m, const void *key, void *val);        /* adds or replaces */
 
+/* Forgets all but the first n entries: a scope that ends. */
+void map_truncate(Map *m, int n);
+
 #endif

@@ -1,0 +1,279 @@
+/* The verifier: structure (terminators, region counts, dominance by nesting, use lists) and,
+   op by op, the rules. All violations are collected. */
+#include "ir/verify.h"
+
+#include "ir/base/map.h"
+#include "ir/text.h"
+
+#include <string.h>
+
+typedef struct Verifier {
+    Session *s;
+    Func *f;
+    Map seen; /* Values that dominate the current place */
+    int errors;
+} Verifier;
+
+static void
+violation(Verifier *v, const Op *op, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void
+violation(Verifier *v, const Op *op, const char *fmt, ...)
+{
+    Buf b;
+    va_list ap;
+    buf_init(&b, &v->s->perm);
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    v->errors++;
+    diag_error(&v->s->diag, op ? op->loc : v->f->loc, "%s%s%s%s", op ? "'" : "",
+               op ? op_info[op->kind].name : "", op ? "': " : "", b.s);
+}
+
+static void
+check_operands(Verifier *v, const Op *op)
+{
+    for (int i = 0; i < op->noperand; i++) {
+        const Use *u = &op->operands[i];
+        if (u->user != op || u->index != i || !u->link || *u->link != u)
+            violation(v, op, "use list of operand %d is broken", i);
+        if (!map_has(&v->seen, u->value))
+            violation(v, op, "operand %d is not defined where it is used", i);
+    }
+}
+
+static void
+check_rule(Verifier *v, const Op *op)
+{
+    ArenaMark mark = arena_mark(&v->s->tmp);
+    const Type **types = arena_array(&v->s->tmp, const Type *, op->nresult + 1);
+    Buf why;
+    buf_init(&why, &v->s->tmp);
+    if (!op_infer(v->s, op, types, &why))
+        violation(v, op, "%s", why.s ? why.s : "ill-typed");
+    else
+        for (int i = 0; i < op->nresult; i++)
+            if (types[i] && types[i] != op->results[i].type)
+                violation(v, op, "result %d must be %s, not %s", i,
+                          type_str(&v->s->perm, types[i]),
+                          type_str(&v->s->perm, op->results[i].type));
+    arena_reset(&v->s->tmp, mark);
+}
+
+/* The values that end a region must have the types that its op passes on. */
+static void
+check_end(Verifier *v, const Op *op, const Region *r, const Value *to, int n, int skip)
+{
+    const Op *end = r->last;
+    if (!end || end->noperand - skip != n) {
+        violation(v, end ? end : op, "must yield %d values", n);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        if (op_operand(end, i + skip)->type != to[i].type)
+            violation(v, end, "value %d must be %s, not %s", i,
+                      type_str(&v->s->perm, to[i].type),
+                      type_str(&v->s->perm, op_operand(end, i + skip)->type));
+}
+
+static void
+check_arg(Verifier *v, const Op *op, const Region *r, int i, const Type *want)
+{
+    if (r->args[i]->type != want)
+        violation(v, op, "region argument %d must be %s, not %s", i,
+                  type_str(&v->s->perm, want), type_str(&v->s->perm, r->args[i]->type));
+}
+
+static void
+check_for(Verifier *v, const Op *op)
+{
+    const Region *r = op->regions[0];
+    if (r->narg != op->nresult + 1) {
+        violation(v, op, "body must have %d arguments", op->nresult + 1);
+        return;
+    }
+    check_arg(v, op, r, 0, op_operand(op, 0)->type);
+    for (int i = 0; i < op->nresult; i++)
+        check_arg(v, op, r, i + 1, op->results[i].type);
+    check_end(v, op, r, op->results, op->nresult, 0);
+}
+
+static void
+check_nest(Verifier *v, const Op *op)
+{
+    const Region *r = op->regions[0];
+    const Attr *shape = attr_find(&op->attrs, ATTR_SHAPE);
+    int dims = shape ? shape->n : 0;
+    if (r->narg != dims + op->nresult) {
+        violation(v, op, "body must have %d arguments", dims + op->nresult);
+        return;
+    }
+    for (int i = 0; i < dims; i++)
+        check_arg(v, op, r, i, type_scalar(v->s->types, SK_I64));
+    for (int i = 0; i < op->nresult; i++)
+        check_arg(v, op, r, dims + i, op->results[i].type);
+    check_end(v, op, r, op->results, op->nresult, 0);
+}
+
+static void
+check_while(Verifier *v, const Op *op)
+{
+    const Region *cond = op->regions[0], *body = op->regions[1];
+    if (cond->narg != op->noperand || body->narg != op->nresult) {
+        violation(v, op, "regions must take the carried values and the results");
+        return;
+    }
+    for (int i = 0; i < op->noperand; i++)
+        check_arg(v, op, cond, i, op_operand(op, i)->type);
+    for (int i = 0; i < op->nresult; i++)
+        check_arg(v, op, body, i, op->results[i].type);
+    check_end(v, op, cond, op->results, op->nresult, 1);
+    if (!body->last || body->last->noperand != op->noperand) {
+        violation(v, op, "body must yield %d values", op->noperand);
+        return;
+    }
+    for (int i = 0; i < op->noperand; i++)
+        if (op_operand(body->last, i)->type != op_operand(op, i)->type)
+            violation(v, body->last, "value %d has another type than it started with", i);
+}
+
+/* reduce and scan: (a.., b..) -> yield, on elements. */
+static void
+check_combine(Verifier *v, const Op *op)
+{
+    const Region *r = op->regions[0];
+    int n = op->noperand;
+    if (r->narg != 2 * n || !r->last || r->last->noperand != n) {
+        violation(v, op, "region must take %d elements and yield %d", 2 * n, n);
+        return;
+    }
+    for (int i = 0; i < 2 * n; i++)
+        check_arg(v, op, r, i, type_elem(op_operand(op, i % n)->type));
+    for (int i = 0; i < n; i++)
+        if (op_operand(r->last, i)->type != type_elem(op_operand(op, i)->type))
+            violation(v, r->last, "value %d must have the element's type", i);
+}
+
+static void
+check_roles(Verifier *v, const Op *op)
+{
+    const Attr *warps = attr_find(&op->attrs, ATTR_WARPS);
+    if (!warps || warps->n != op->nregion) {
+        violation(v, op, "needs one region for each entry of {warps}");
+        return;
+    }
+    for (int k = 0; k < op->nregion; k++) {
+        const Region *r = op->regions[k];
+        if (r->narg != op->noperand) {
+            violation(v, op, "every region must take the %d captures", op->noperand);
+            continue;
+        }
+        for (int i = 0; i < r->narg; i++)
+            check_arg(v, op, r, i, op_operand(op, i)->type);
+        check_end(v, op, r, op->results, 0, 0);
+    }
+}
+
+static void
+check_structure(Verifier *v, const Op *op)
+{
+    switch ((int)op->kind) {
+    case OP_FOR: check_for(v, op); break;
+    case OP_NEST: check_nest(v, op); break;
+    case OP_WHILE: check_while(v, op); break;
+    case OP_REDUCE:
+    case OP_SCAN: check_combine(v, op); break;
+    case OP_WARP_SPECIALIZE: check_roles(v, op); break;
+    case OP_IF:
+        if (op->nregion != 2)
+            violation(v, op, "needs two regions");
+        else
+            for (int i = 0; i < 2; i++)
+                check_end(v, op, op->regions[i], op->results, op->nresult, 0);
+        break;
+    default: break;
+    }
+}
+
+static OpKind
+terminator_of(const Region *r)
+{
+    if (!r->parent)
+        return OP_RETURN;
+    return r->parent->kind == OP_WHILE && r == r->parent->regions[0] ? OP_CONDITION : OP_YIELD;
+}
+
+static void visit(Verifier *v, const Region *r, int depth);
+
+static void
+check_op(Verifier *v, const Op *op, int depth)
+{
+    const OpInfo *info = &op_info[op->kind];
+    check_operands(v, op);
+    if (info->nregion >= 0 && op->nregion != info->nregion) {
+        violation(v, op, "%d regions, needs %d", op->nregion, info->nregion);
+        return;
+    }
+    bool isolated = op->kind == OP_WARP_SPECIALIZE; /* roles see their captures only */
+    Map outer = v->seen;
+    for (int i = 0; i < op->nregion; i++) {
+        if (isolated)
+            map_init(&v->seen, &v->s->tmp);
+        visit(v, op->regions[i], depth + 1);
+    }
+    if (isolated)
+        v->seen = outer;
+    check_rule(v, op);
+    check_structure(v, op);
+    for (int i = 0; i < op->nresult; i++) {
+        if (!op->results[i].type || op->results[i].op != op || op->results[i].index != i)
+            violation(v, op, "result %d is malformed", i);
+        map_set(&v->seen, &op->results[i], v);
+    }
+}
+
+static void
+visit(Verifier *v, const Region *r, int depth)
+{
+    if (depth > MAX_REGION_DEPTH) {
+        violation(v, r->parent, "nested deeper than %d", MAX_REGION_DEPTH);
+        return;
+    }
+    int outside = v->seen.n;
+    for (int i = 0; i < r->narg; i++)
+        map_set(&v->seen, r->args[i], v);
+    if (!r->last || r->last->kind != terminator_of(r))
+        violation(v, r->last ? r->last : r->parent, "region must end with '%s'",
+                  op_info[terminator_of(r)].name);
+    for (const Op *op = r->first; op; op = op->next) {
+        if (op->parent != r || (op->next && op->next->prev != op))
+            violation(v, op, "op list is broken");
+        if (op_is(op, T_TERMINATOR) && op != r->last)
+            violation(v, op, "must be the last op of its region");
+        check_op(v, op, depth);
+    }
+    map_truncate(&v->seen, outside);
+}
+
+bool
+func_verify(Func *f)
+{
+    Session *s = f->module->s;
+    ArenaMark mark = arena_mark(&s->tmp);
+    Verifier v = {.s = s, .f = f};
+    map_init(&v.seen, &s->tmp);
+    visit(&v, f->body, 0);
+    arena_reset(&s->tmp, mark);
+    return v.errors == 0;
+}
+
+bool
+module_verify(Module *m)
+{
+    bool ok = true;
+    for (int i = 0; i < m->nfunc; i++)
+        ok &= func_verify(m->funcs[i]);
+    return ok;
+}
