@@ -22,6 +22,7 @@ typedef struct Printer {
     Map names; /* Value -> printed name */
     Map taken; /* interned name -> count of uses so far */
     Map layouts; /* Layout -> number of its alias + 1 */
+    int unnamed; /* values without a name so far; the same on every print */
     NameTable *table;
 } Printer;
 
@@ -50,7 +51,7 @@ name_value(Printer *p, const Value *v)
     const char *text = base;
     Name key = base ? name_of(p->table, base) : NULL;
     if (!base || map_has(&p->taken, key)) {
-        uintptr_t n = base ? (uintptr_t)map_get(&p->taken, key) : v->id;
+        uintptr_t n = base ? (uintptr_t)map_get(&p->taken, key) : (uintptr_t)p->unnamed;
         for (;; n++) {
             text = base ? arena_printf(p->tmp, "%s_%d", base, (int)n)
                         : arena_printf(p->tmp, "%d", (int)n);
@@ -59,6 +60,8 @@ name_value(Printer *p, const Value *v)
         }
         if (base)
             map_set(&p->taken, key, (void *)(n + 1));
+        else
+            p->unnamed = (int)n + 1;
     }
     Name mine = name_of(p->table, text);
     map_set(&p->taken, mine, (void *)(uintptr_t)1);
@@ -350,6 +353,7 @@ module_print(Buf *out, const Module *m)
     for (int i = 0; i < m->nfunc; i++) {
         map_init(&p.names, p.tmp);
         map_init(&p.taken, p.tmp);
+        p.unnamed = 0;
         if (i || p.layouts.n)
             buf_char(out, '\n');
         print_func(&p, m->funcs[i]);

@@ -196,10 +196,11 @@ read_for_header(Reader *r, OpText *x)
     }
 }
 
+/* Operands begin on the op's own line: a name on the next one is the next op's result. */
 static bool
 read_operands(Reader *r, OpText *x)
 {
-    if (r->t.kind != T_VALUE)
+    if (r->t.kind != T_VALUE || r->t.loc.line != x->loc.line)
         return true;
     if (!read_operand(r, x))
         return false;
