@@ -1,0 +1,87 @@
+/* Reference of attention: each row of weights is computed whole, in three passes. */
+#include <math.h>
+
+#include "tests/ref/ref.h"
+
+/* What the rows of one query need. */
+typedef struct Row {
+    const double *q, *k, *v;
+    int64_t seen;    /* keys 0..seen-1 */
+    double high, sum;
+    double reach;    /* largest scale * sum |q k| */
+    double size;     /* largest |score| */
+} Row;
+
+static double
+score(const RefAttention *a, const Row *row, int64_t j, double *magnitude)
+{
+    double s = 0, m = 0;
+    for (int64_t d = 0; d < a->dim; d++) {
+        s += row->q[d] * row->k[j * a->dim + d];
+        m += fabs(row->q[d] * row->k[j * a->dim + d]);
+    }
+    *magnitude = a->scale * m;
+    return a->scale * s;
+}
+
+static void
+row_weigh(const RefAttention *a, Row *row)
+{
+    double magnitude;
+    row->high = -INFINITY;
+    row->sum = row->reach = row->size = 0;
+    for (int64_t j = 0; j < row->seen; j++) {
+        double s = score(a, row, j, &magnitude);
+        row->high = fmax(row->high, s);
+        row->reach = fmax(row->reach, magnitude);
+        row->size = fmax(row->size, fabs(s));
+    }
+    for (int64_t j = 0; j < row->seen; j++)
+        row->sum += exp(score(a, row, j, &magnitude) - row->high);
+}
+
+static void
+row_sum(const RefAttention *a, const Row *row, double *o, double *o_bound)
+{
+    double relative = REF_U32 * ((double)(a->dim + 4) * row->reach + 4 * row->size + 32);
+    double slack = 2 * relative + REF_U32 * (double)(2 * a->N + 8) + a->weight_unit;
+    for (int64_t d = 0; d < a->dim; d++)
+        o[d] = o_bound[d] = 0;
+    for (int64_t j = 0; j < row->seen; j++) {
+        double magnitude;
+        double p = exp(score(a, row, j, &magnitude) - row->high) / row->sum;
+        for (int64_t d = 0; d < a->dim; d++) {
+            o[d] += p * row->v[j * a->dim + d];
+            o_bound[d] += slack * p * fabs(row->v[j * a->dim + d]);
+            /* A weight so small that its rounding is absolute (fp16). */
+            if (a->weight_unit > 0)
+                o_bound[d] += 0x1p-25 * fabs(row->v[j * a->dim + d]);
+        }
+    }
+}
+
+void
+ref_attention(const RefAttention *a)
+{
+    for (int64_t z = 0; z < a->batch * a->heads; z++) {
+        int64_t kv = z / a->heads * (a->heads / a->group) + z % a->heads / a->group;
+        for (int64_t i = 0; i < a->M; i++) {
+            Row row = {.q = a->q + (z * a->M + i) * a->dim,
+                       .k = a->k + kv * a->N * a->dim,
+                       .v = a->v + kv * a->N * a->dim,
+                       .seen = a->N};
+            if (a->causal) {
+                int64_t seen = i + a->N - a->M + 1;
+                row.seen = seen < 0 ? 0 : seen < a->N ? seen : a->N;
+            }
+            row_weigh(a, &row);
+            int64_t at = z * a->M + i;
+            double lse = row.seen ? row.high + log(row.sum) : -INFINITY;
+            a->lse[at] = lse;
+            a->lse_bound[at] =
+                REF_U32 * ((double)(a->dim + 4) * row.reach + 4 * row.size + 32 +
+                           (double)a->N + 4 + (row.seen ? fabs(lse) : 0));
+            row_sum(a, &row, a->o + at * a->dim, a->o_bound + at * a->dim);
+        }
+    }
+}

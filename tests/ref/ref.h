@@ -1,0 +1,128 @@
+/* References of the project's kernels: plain loops in double precision.
+
+   They include nothing of sdc, so that they share none of its mistakes. Inputs are dense
+   row-major arrays of doubles, made from a kernel's own buffers by ref_gather: a reference
+   starts from exactly the numbers that the kernel saw. Beside each result stands a bound:
+   how far a kernel that computes in fp32 may be from it before the result is rounded to its
+   type. ref_compare adds that rounding.
+
+   Bounds are the usual first-order ones: a sum of n terms errs by n half-ulps of the sum of
+   the magnitudes, in whatever order it is taken. */
+#ifndef TESTS_REF_REF_H
+#define TESTS_REF_REF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REF_U32 0x1p-24 /* half an ulp of fp32, relative */
+
+/* ---------------------------------------------------------------- types (convert.c) */
+
+typedef enum RefType { REF_FP32, REF_FP16, REF_BF16, REF_FP64 } RefType;
+
+int ref_size(RefType t);     /* bytes */
+double ref_unit(RefType t);  /* half an ulp, relative */
+double ref_tiny(RefType t);  /* the smallest positive number */
+double ref_load(RefType t, const void *p, int64_t i);
+void ref_store(RefType t, void *p, int64_t i, double v); /* as ref_round */
+double ref_round(RefType t, double v); /* to nearest, ties to even */
+
+/* out[...] = p[sum of index * stride] over `rank` dimensions, dense row-major. */
+void ref_gather(RefType t, const void *p, int rank, const int64_t *shape,
+                const int64_t *strides, double *out);
+
+/* Index of the first element further from `want` than bound + one rounding to `t`, or -1.
+   Infinities and NaNs must be in the same places. `bound` may be NULL: zero. */
+int64_t ref_compare(RefType t, int64_t n, const double *got, const double *want,
+                    const double *bound);
+
+/* ---------------------------------------------------------------- random (philox.c) */
+
+/* Philox-4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3". */
+void ref_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* Triton's convention: key = the seed as 64 bits, counter = (offset, 0, 0). */
+void ref_philox_at(int64_t seed, uint64_t offset, uint32_t out[4]);
+
+/* Triton's map of 32 random bits to [0, 1), in fp32. */
+float ref_uniform(uint32_t bits);
+
+/* The published known answers hold. */
+bool ref_philox_selftest(void);
+
+/* ---------------------------------------------------------------- elementwise.c */
+
+void ref_vector_add(int64_t n, const double *x, const double *y, double *out);
+void ref_add_mul_add(int64_t n, const double *a, const double *b, const double *c,
+                     const double *d, double *out, double *bound);
+
+/* Word 0 of counter i, or with `four` word i % 4 of counter i / 4. */
+void ref_dropout(int64_t n, const double *x, float p, int64_t seed, bool four, double *out,
+                 double *bound);
+
+/* either[i]: the variate is so near to the threshold that both answers are right;
+   out[i] is then what a kept element has. */
+void ref_dropout_normal(int64_t n, const double *x, float threshold, int64_t seed,
+                        double *out, double *bound, bool *either);
+double ref_normal(int64_t seed, uint64_t offset);
+
+/* ---------------------------------------------------------------- rows.c */
+
+void ref_softmax(int64_t rows, int64_t cols, const double *x, double *out, double *bound);
+
+typedef struct RefNorm {
+    int64_t rows, cols;
+    const double *x, *w, *b, *dy;
+    double eps;
+    double *y, *mean, *rstd, *dx, *dw, *db; /* results */
+    double *y_bound, *mean_bound, *rstd_bound, *dx_bound, *dw_bound, *db_bound;
+} RefNorm;
+
+void ref_layer_norm(const RefNorm *n);
+
+typedef struct RefWeighted {
+    int64_t rows, cols;
+    const double *x, *w, *dy;
+    double *y, *dx, *dw;
+    double *y_bound, *dx_bound, *dw_bound;
+} RefWeighted;
+
+void ref_weighted_sum(const RefWeighted *s);
+
+/* ---------------------------------------------------------------- gemm.c */
+
+typedef enum RefAct { REF_NONE, REF_RELU, REF_SILU, REF_GELU } RefAct;
+
+/* c [M, N] = act(a [M, K] b [K, N] + bias [N]); `bias` may be NULL. */
+void ref_matmul(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
+                const double *bias, RefAct act, double *c, double *bound);
+
+/* A mask of blocks: entry (i, j) covers rows x cols elements; `blocks` in a row. */
+typedef struct RefMask {
+    const int8_t *live;
+    int64_t blocks, rows, cols;
+} RefMask;
+
+/* c = scale * (a masked over (M, K)) b */
+void ref_dsd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
+             const RefMask *mask, double scale, double *c, double *bound);
+/* c = scale * (a b) masked over (M, N) */
+void ref_sdd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
+             const RefMask *mask, double scale, double *c, double *bound);
+
+/* ---------------------------------------------------------------- attention.c */
+
+typedef struct RefAttention {
+    int64_t batch, heads, group, M, N, dim;
+    const double *q, *k, *v; /* [batch, heads, M, dim], [batch, heads / group, N, dim] */
+    double scale;
+    bool causal;
+    double weight_unit;      /* rounding of a weight to the type of v; 0 for fp32 */
+    double *o, *lse;
+    double *o_bound, *lse_bound;
+} RefAttention;
+
+void ref_attention(const RefAttention *a);
+
+#endif
