@@ -8,7 +8,8 @@
    keeps the bits and cuts them anew, and trans permutes groups of bits.
 
    Invariants of a distributed layout: onto (every element has an owner); no zero register
-   basis. Zero or dependent lane, warp and block bases mean that those threads hold copies.
+   basis. Zero or dependent lane, warp and block bases mean that those threads hold
+   copies.
 
    Layouts are interned in the session: equal maps of equal shape are one pointer. */
 #ifndef SDC_IR_LAYOUT_H
@@ -34,8 +35,8 @@ enum { LAYOUT_MAX_BITS = 20, LAYOUT_MAX_WARP_BITS = 5, LAYOUT_MAX_BLOCK_BITS = 4
 struct Layout {
     LayoutKind kind;
     int rank;
-    uint8_t lg[MAX_RANK];  /* log2 of the tile's shape */
-    uint8_t n[LD_COUNT];   /* bits of each input dimension */
+    uint8_t lg[MAX_RANK];                  /* log2 of the tile's shape */
+    uint8_t n[LD_COUNT];                   /* bits of each input dimension */
     uint32_t b[LD_COUNT][LAYOUT_MAX_BITS]; /* their images, flattened coordinates */
     uint64_t hash;
 };
@@ -52,28 +53,29 @@ bool layout_check(const Layout *l, Buf *why);
    replicated. lanes multiply to 32 and warps to a power of two. */
 const Layout *layout_blocked(Session *s, int rank, const int64_t *shape, const int *size,
                              const int *lanes, const int *warps, const int *order);
-/* The blocked layout with `vec` elements per thread along order[0], lanes and warps spread
-   fastest dimension first. */
+/* The blocked layout with `vec` elements per thread along order[0], lanes and warps
+   spread fastest dimension first. */
 const Layout *layout_spread(Session *s, int rank, const int64_t *shape, int vec,
                             const int *order, int num_warps);
 /* Accumulator of mma.sync m16n8 (rank 2): warps[0] x warps[1] of them, row-major. */
 const Layout *layout_mma(Session *s, const int64_t *shape, const int *warps);
-/* Operand 0 (m x k) or 1 (k x n) of that mma; kwidth consecutive k per 32-bit register. */
-const Layout *layout_mma_operand(Session *s, const int64_t *shape, const int *warps, int op,
-                                 int kwidth);
+/* Operand 0 (m x k) or 1 (k x n) of that mma; kwidth consecutive k per 32-bit register.
+ */
+const Layout *layout_mma_operand(Session *s, const int64_t *shape, const int *warps,
+                                 int op, int kwidth);
 /* Accumulator of wgmma m64n`n`: warpgroups (4 warps each) along m first. */
 const Layout *layout_wgmma(Session *s, const int64_t *shape, int n, const int *warps);
 /* Operand A of wgmma in registers. */
 const Layout *layout_wgmma_operand(Session *s, const int64_t *shape, const int *warps,
                                    int kwidth);
-/* Shared memory, rows along order[1], chunks of `vec` elements exchanged: chunk c of row r
-   lies at c ^ (r / per_phase % max_phase). Rank 1: plain. */
+/* Shared memory, rows along order[1], chunks of `vec` elements exchanged: chunk c of row
+   r lies at c ^ (r / per_phase % max_phase). Rank 1: plain. */
 const Layout *layout_swizzled(Session *s, int rank, const int64_t *shape, int vec,
                               int per_phase, int max_phase, const int *order);
-/* The form that TMA writes and wgmma reads: swizzle of 128, 64, 32 or 0 bytes on elements of
-   `bits`, columns in chunks of the swizzle's width. */
-const Layout *layout_nvmma(Session *s, int rank, const int64_t *shape, int bits, int swizzle,
-                           const int *order);
+/* The form that TMA writes and wgmma reads: swizzle of 128, 64, 32 or 0 bytes on elements
+   of `bits`, columns in chunks of the swizzle's width. */
+const Layout *layout_nvmma(Session *s, int rank, const int64_t *shape, int bits,
+                           int swizzle, const int *order);
 
 /* ---- layouts of related tiles */
 const Layout *layout_slice(Session *s, const Layout *l, int dim);  /* dim removed */
@@ -94,34 +96,35 @@ const Layout *layout_divide(Session *s, const Layout *l, const Layout *tile);
 bool layout_fits(const Layout *l, const Type *t); /* same shape, kind suits the type */
 int layout_regs(const Layout *l);                 /* registers per thread */
 int layout_warps(const Layout *l);
-int layout_shift(const Layout *l, int dim);       /* lowest bit of dim in a coordinate */
+int layout_shift(const Layout *l, int dim); /* lowest bit of dim in a coordinate */
 uint32_t layout_at(const Layout *l, LayoutDim d, uint32_t index); /* one dim's share */
 uint32_t layout_coord(const Layout *l, uint32_t reg, uint32_t lane, uint32_t warp,
-                      uint32_t block);            /* flattened coordinates */
+                      uint32_t block);                         /* flattened coordinates */
 int64_t layout_part(const Layout *l, uint32_t coord, int dim); /* coordinate along dim */
 /* As one matrix; input bits REG, LANE, WARP, BLOCK from low to high. */
 F2 layout_matrix(const Layout *l);
 
-/* Bits of each input dimension that only lead to copies: a store or an atomic is done by the
-   threads where (lane & copies[LD_LANE]) == 0 and so on. */
+/* Bits of each input dimension that only lead to copies: a store or an atomic is done by
+   the threads where (lane & copies[LD_LANE]) == 0 and so on. */
 void layout_copies(const Layout *l, uint32_t copies[LD_COUNT]);
 bool layout_is_replicated(const Layout *l);
 
-/* Elements along `dim` that one thread holds in a row, aligned to their number: 2^k when the
-   k lowest bits of dim are images of single registers. reg_bit[i] (when not NULL) gets the
-   register bit of coordinate bit i. */
+/* Elements along `dim` that one thread holds in a row, aligned to their number: 2^k when
+   the k lowest bits of dim are images of single registers. reg_bit[i] (when not NULL)
+   gets the register bit of coordinate bit i. */
 int layout_run(const Layout *l, int dim, int reg_bit[LAYOUT_MAX_BITS]);
 
 typedef enum ConvertKind {
-    CONV_NONE,   /* same map */
-    CONV_REG,    /* registers renamed */
-    CONV_LANE,   /* exchange inside a warp */
-    CONV_SHARED  /* across warps or blocks */
+    CONV_NONE,  /* same map */
+    CONV_REG,   /* registers renamed */
+    CONV_LANE,  /* exchange inside a warp */
+    CONV_SHARED /* across warps or blocks */
 } ConvertKind;
 
 typedef struct Conversion {
     ConvertKind kind;
-    F2 from; /* place in dst (bits as layout_matrix) -> place in src that has the element */
+    F2 from; /* place in dst (bits as layout_matrix) -> place in src that has the element
+              */
 } Conversion;
 
 /* How a tile goes from src to dst, same shape. Prefers the thread's own copy. */
@@ -131,8 +134,8 @@ Conversion layout_conversion(const Layout *src, const Layout *dst);
    mma<..>, shared<..>, or in general linear<reg=[[0,1],[0,2]], lane=[..], warp=[..]> with
    the images as coordinates. Which is printed follows from the map alone. */
 void layout_print(Buf *b, const Layout *l);
-/* Reads one spelling (all of text[0..n)) for a tile of that shape; NULL with the reason in
-   `why`. Also reads slice<dim=1, size=64, SPELLING> (the slice of a larger tile). */
+/* Reads one spelling (all of text[0..n)) for a tile of that shape; NULL with the reason
+   in `why`. Also reads slice<dim=1, size=64, SPELLING> (the slice of a larger tile). */
 const Layout *layout_read(Session *s, const char *text, size_t n, int rank,
                           const int64_t *shape, Buf *why);
 

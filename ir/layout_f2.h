@@ -1,7 +1,7 @@
-/* Linear algebra over the field of two elements: maps from bit strings to bit strings where
-   addition is exclusive or. A map is known from the images of the single bits, so it is a
-   small bit matrix and every question about it is Gaussian elimination. Layouts are such
-   maps (ir/layout.h); conversions between them are quotients of such maps. */
+/* Linear algebra over the field of two elements: maps from bit strings to bit strings
+   where addition is exclusive or. A map is known from the images of the single bits, so
+   it is a small bit matrix and every question about it is Gaussian elimination. Layouts
+   are such maps (ir/layout.h); conversions between them are quotients of such maps. */
 #ifndef SDC_IR_LAYOUT_F2_H
 #define SDC_IR_LAYOUT_F2_H
 
@@ -36,8 +36,8 @@ bool f2_is_identity(const F2 *a);
 bool f2_solve(const F2 *a, const F2 *b, F2 *x);
 bool f2_invert(const F2 *a, F2 *inverse);        /* a must be a bijection */
 bool f2_right_inverse(const F2 *a, F2 *inverse); /* a(inverse(x)) == x; a onto */
-/* Input bits whose image is in the span of the images of lower input bits: changing one of
-   them reaches nothing that the others do not. */
+/* Input bits whose image is in the span of the images of lower input bits: changing one
+   of them reaches nothing that the others do not. */
 uint64_t f2_free(const F2 *a);
 /* Is v in the span of a's columns selected by `mask`? */
 bool f2_in_span(const F2 *a, uint64_t mask, uint64_t v);
