@@ -84,6 +84,8 @@ encode(Format f, double v)
         return sign | top | 1ull << (f.mantissa - 1);
     if (isinf(v))
         return sign | top;
+    if (v == 0)
+        return sign;
     int exponent;
     frexp(v, &exponent);
     double a = fabs(v);

@@ -1,13 +1,13 @@
 /* References of the project's kernels: plain loops in double precision.
 
    They include nothing of sdc, so that they share none of its mistakes. Inputs are dense
-   row-major arrays of doubles, made from a kernel's own buffers by ref_gather: a reference
+   row-major arrays of doubles, made from a kernel's own buffers by ref_gather, so that one
    starts from exactly the numbers that the kernel saw. Beside each result stands a bound:
-   how far a kernel that computes in fp32 may be from it before the result is rounded to its
-   type. ref_compare adds that rounding.
+   how far a kernel that computes in fp32 may be from it before the result is rounded to
+   its type. ref_compare adds that rounding.
 
-   Bounds are the usual first-order ones: a sum of n terms errs by n half-ulps of the sum of
-   the magnitudes, in whatever order it is taken. */
+   Bounds are the usual first-order ones: a sum of n terms errs by n half-ulps of the sum
+   of the magnitudes, in whatever order it is taken. */
 #ifndef TESTS_REF_REF_H
 #define TESTS_REF_REF_H
 
@@ -58,8 +58,8 @@ void ref_add_mul_add(int64_t n, const double *a, const double *b, const double *
                      const double *d, double *out, double *bound);
 
 /* Word 0 of counter i, or with `four` word i % 4 of counter i / 4. */
-void ref_dropout(int64_t n, const double *x, float p, int64_t seed, bool four, double *out,
-                 double *bound);
+void ref_dropout(int64_t n, const double *x, float p, int64_t seed, bool four,
+                 double *out, double *bound);
 
 /* either[i]: the variate is so near to the threshold that both answers are right;
    out[i] is then what a kept element has. */
