@@ -1,0 +1,71 @@
+/* What all code generators share: the context of one compilation and the table of targets.
+   A target is data plus a few hooks; see codegen/targets.def for the list. */
+#ifndef SDC_CODEGEN_GEN_H
+#define SDC_CODEGEN_GEN_H
+
+#include "codegen/codegen.h"
+#include "codegen/llvm.h"
+#include "ir/base/map.h"
+#include "ir/target.h"
+
+typedef struct Gen Gen;
+
+typedef struct Machine {
+    const char *triple, *cpu, *features;
+} Machine;
+
+typedef struct Target {
+    const char *family; /* for messages: "cpu", "nvptx" */
+    bool gpu;
+    bool native_f16;    /* half arithmetic stays in half; otherwise each op is done in f32 */
+    /* LLVM's names for the machine; false after an error in s->diag. */
+    bool (*machine)(Session *s, const CodegenOptions *opt, const TargetInfo *info,
+                    Machine *out);
+    /* Generates one kernel into g->mod, sets meta's fields that only it knows. False after
+       an error in s->diag. */
+    bool (*func)(Gen *g, Func *f, SdcrtMeta *meta);
+    /* Transcendental functions and libm on f32 or f64 (scalar or vector). NULL when the
+       target has none: the caller reports it. */
+    LLVMValueRef (*math)(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
+    /* Float to float. NULL, or a NULL result: the general code in gen_cast.c. */
+    LLVMValueRef (*fcast)(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+    const char *(*passes)(int opt); /* LLVM's middle-end, as text */
+} Target;
+
+struct Gen {
+    Session *s;
+    const Target *target;
+    TargetInfo info;
+    const CodegenOptions *opt;
+    LLVMContextRef cx;
+    LLVMModuleRef mod;
+    LLVMBuilderRef b;
+    LLVMTargetMachineRef tm;
+    LLVMValueRef fn;   /* function being generated */
+    const Func *func;
+    Map values;        /* Value -> LLVMValueRef or what the target keeps per value */
+    void *priv;        /* the target's own state */
+    LLVMTypeRef i1, i8, i32, i64, f32, f64, ptr;
+};
+
+#define TARGET(id) extern const Target target_##id;
+#include "codegen/targets.def"
+
+/* Elementwise operations (T_ELEMENTWISE of ir/ops.def), on LLVM scalars or vectors of any
+   width; operands in order. const and undef have no operands: gen_const. Returns NULL
+   after an error in s->diag: "not supported yet: ...". */
+LLVMValueRef gen_elem(Gen *g, const Op *op, LLVMValueRef *x);
+/* The constant of a const or undef op, with so many lanes. */
+LLVMValueRef gen_const(Gen *g, const Op *op, unsigned lanes);
+/* "not supported yet: 'op' on target ..." at the op's place; returns NULL. */
+LLVMValueRef gen_unsupported(Gen *g, const Op *op, const char *what);
+
+/* gen_cast.c */
+LLVMValueRef gen_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+LLVMValueRef gen_cast(Gen *g, const Op *op, LLVMValueRef x);
+LLVMValueRef gen_select(Gen *g, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
+
+/* meta.c: everything that follows from the function's signature. */
+bool meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta);
+
+#endif

@@ -1,0 +1,335 @@
+/* Elementwise operations for every target: scalars or vectors of any width go in, the same
+   width comes out. Floats narrower than f32 are computed in f32 and rounded after each
+   operation (half stays half on a target that has its arithmetic), as Triton does.
+   Integer division never traps, shifts by the width or more are 0 or all sign. */
+#include "codegen/gen.h"
+
+#include <string.h>
+
+LLVMValueRef
+gen_unsupported(Gen *g, const Op *op, const char *what)
+{
+    diag_error(&g->s->diag, op->loc, "not supported yet: '%s'%s%s on target %s",
+               op_info[op->kind].name, what ? " " : "", what ? what : "", g->opt->target);
+    return NULL;
+}
+
+LLVMValueRef
+gen_const(Gen *g, const Op *op, unsigned lanes)
+{
+    const Type *e = type_elem(op->results[0].type);
+    if (e->kind == TY_PTR || op->kind == OP_UNDEF) {
+        LLVMTypeRef t = e->kind == TY_PTR ? g->ptr : ll_scalar(g->cx, e->scalar);
+        return LLVMConstNull(ll_vector(t, lanes));
+    }
+    LLVMTypeRef t = ll_scalar(g->cx, e->scalar);
+    if (!scalar_is_float(e->scalar))
+        return ll_int(ll_vector(t, lanes), attr_int(&op->attrs, ATTR_VALUE, 0));
+    double v = attr_float(&op->attrs, ATTR_FVALUE, 0.0);
+    if (e->scalar == SK_F64)
+        return ll_float(ll_vector(t, lanes), v);
+    if (e->scalar == SK_F32 || e->scalar == SK_F16)
+        return ll_float(ll_vector(t, lanes), e->scalar == SK_F32 ? (double)(float)v : v);
+    LLVMValueRef x = ll_float(ll_vector(g->f64, lanes), v);
+    return gen_fcast(g, SK_F64, e->scalar, false, x);
+}
+
+static LLVMValueRef
+all_ones(LLVMValueRef x)
+{
+    return ll_int(LLVMTypeOf(x), -1);
+}
+
+static LLVMValueRef
+icmp(Gen *g, LLVMIntPredicate p, LLVMValueRef x, int64_t c)
+{
+    return LLVMBuildICmp(g->b, p, x, ll_int(LLVMTypeOf(x), c), "");
+}
+
+/* The divisor with 0 replaced by 1 (and -1 too, signed: the smallest number has no
+   opposite; dividing by -1 is negating). */
+static LLVMValueRef
+gen_div(Gen *g, OpKind k, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef one = ll_int(LLVMTypeOf(y), 1);
+    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(y));
+    LLVMValueRef bad = icmp(g, LLVMIntEQ, y, 0);
+    LLVMValueRef d = gen_select(g, bad, one, y);
+    if (k == OP_DIVU)
+        return gen_select(g, bad, all_ones(y), LLVMBuildUDiv(g->b, x, d, ""));
+    if (k == OP_REMU)
+        return gen_select(g, bad, x, LLVMBuildURem(g->b, x, d, ""));
+    LLVMValueRef minus = icmp(g, LLVMIntEQ, y, -1);
+    d = gen_select(g, minus, one, d);
+    if (k == OP_REMS)
+        return gen_select(g, bad, x, LLVMBuildSRem(g->b, x, d, ""));
+    LLVMValueRef q = LLVMBuildSDiv(g->b, x, d, "");
+    q = gen_select(g, minus, LLVMBuildSub(g->b, zero, q, ""), q);
+    return gen_select(g, bad, all_ones(y), q);
+}
+
+static LLVMValueRef
+gen_shift(Gen *g, OpKind k, LLVMValueRef x, LLVMValueRef n)
+{
+    unsigned bits = LLVMGetIntTypeWidth(ll_elem(x));
+    LLVMValueRef in = icmp(g, LLVMIntULT, n, bits);
+    LLVMValueRef most = ll_int(LLVMTypeOf(x), (int64_t)bits - 1);
+    LLVMValueRef count = gen_select(g, in, n, most);
+    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(x));
+    if (bits == 1) /* the only count in range is 0 */
+        return k == OP_SHRS ? x : gen_select(g, n, zero, x);
+    if (k == OP_SHRS)
+        return LLVMBuildAShr(g->b, x, count, "");
+    LLVMValueRef r = k == OP_SHL ? LLVMBuildShl(g->b, x, count, "")
+                                 : LLVMBuildLShr(g->b, x, count, "");
+    return gen_select(g, in, r, zero);
+}
+
+static LLVMValueRef
+gen_mulhi(Gen *g, bool is_signed, LLVMValueRef x, LLVMValueRef y)
+{
+    unsigned bits = LLVMGetIntTypeWidth(ll_elem(x));
+    LLVMTypeRef wide = ll_like(x, LLVMIntTypeInContext(g->cx, 2 * bits));
+    LLVMOpcode ext = is_signed ? LLVMSExt : LLVMZExt;
+    LLVMValueRef p = LLVMBuildMul(g->b, LLVMBuildCast(g->b, ext, x, wide, ""),
+                                  LLVMBuildCast(g->b, ext, y, wide, ""), "");
+    p = LLVMBuildLShr(g->b, p, ll_int(wide, bits), "");
+    return LLVMBuildTrunc(g->b, p, LLVMTypeOf(x), "");
+}
+
+static LLVMValueRef
+gen_int(Gen *g, const Op *op, LLVMValueRef *x)
+{
+    static const struct {
+        LLVMOpcode code;
+        const char *intrinsic;
+    } plain[OP_COUNT] = {
+        [OP_ADD] = {LLVMAdd, 0},         [OP_SUB] = {LLVMSub, 0},
+        [OP_MUL] = {LLVMMul, 0},         [OP_AND] = {LLVMAnd, 0},
+        [OP_OR] = {LLVMOr, 0},           [OP_XOR] = {LLVMXor, 0},
+        [OP_MINS] = {0, "llvm.smin"},    [OP_MAXS] = {0, "llvm.smax"},
+        [OP_MINU] = {0, "llvm.umin"},    [OP_MAXU] = {0, "llvm.umax"},
+    };
+    if (plain[op->kind].code)
+        return LLVMBuildBinOp(g->b, plain[op->kind].code, x[0], x[1], "");
+    if (plain[op->kind].intrinsic)
+        return ll_intrinsic1(g->b, plain[op->kind].intrinsic, x, 2);
+    switch ((int)op->kind) {
+    case OP_DIVS:
+    case OP_DIVU:
+    case OP_REMS:
+    case OP_REMU: return gen_div(g, op->kind, x[0], x[1]);
+    case OP_SHL:
+    case OP_SHRS:
+    case OP_SHRU: return gen_shift(g, op->kind, x[0], x[1]);
+    case OP_MULHIS: return gen_mulhi(g, true, x[0], x[1]);
+    case OP_MULHIU: return gen_mulhi(g, false, x[0], x[1]);
+    case OP_ABSS: {
+        LLVMValueRef args[2] = {x[0], LLVMConstNull(g->i1)};
+        return ll_intrinsic1(g->b, "llvm.abs", args, 2);
+    }
+    default: return gen_unsupported(g, op, NULL);
+    }
+}
+
+static LLVMValueRef
+contract(LLVMValueRef v)
+{
+    if (LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
+        LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+    return v;
+}
+
+/* Minimum or maximum that is NaN when an operand is. */
+static LLVMValueRef
+gen_nan_minmax(Gen *g, bool max, LLVMValueRef *x)
+{
+    LLVMValueRef m = ll_intrinsic1(g->b, max ? "llvm.maxnum" : "llvm.minnum", x, 2);
+    LLVMValueRef un = LLVMBuildFCmp(g->b, LLVMRealUNO, x[0], x[1], "");
+    return gen_select(g, un, LLVMBuildFAdd(g->b, x[0], x[1], ""), m);
+}
+
+/* Arithmetic in f32, f64 or native half. */
+static LLVMValueRef
+gen_float(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
+{
+    static const struct {
+        LLVMOpcode code;
+        const char *intrinsic;
+    } plain[OP_COUNT] = {
+        [OP_DIVF] = {LLVMFDiv, 0},          [OP_DIVRN] = {LLVMFDiv, 0},
+        [OP_ADDF] = {LLVMFAdd, 0},          [OP_SUBF] = {LLVMFSub, 0},
+        [OP_MULF] = {LLVMFMul, 0},          [OP_ABSF] = {0, "llvm.fabs"},
+        [OP_MINF] = {0, "llvm.minnum"},     [OP_MAXF] = {0, "llvm.maxnum"},
+        [OP_FMA] = {0, "llvm.fma"},         [OP_FLOOR] = {0, "llvm.floor"},
+        [OP_CEIL] = {0, "llvm.ceil"},       [OP_SQRT] = {0, "llvm.sqrt"},
+        [OP_SQRTRN] = {0, "llvm.sqrt"},
+    };
+    if (plain[op->kind].code) {
+        LLVMValueRef v = LLVMBuildBinOp(g->b, plain[op->kind].code, x[0], x[1], "");
+        bool may = op->kind == OP_ADDF || op->kind == OP_SUBF || op->kind == OP_MULF;
+        return may ? contract(v) : v;
+    }
+    if (plain[op->kind].intrinsic)
+        return ll_intrinsic1(g->b, plain[op->kind].intrinsic, x, op->noperand);
+    switch ((int)op->kind) {
+    case OP_NEGF: return LLVMBuildFNeg(g->b, x[0], "");
+    case OP_MINNAN: return gen_nan_minmax(g, false, x);
+    case OP_MAXNAN: return gen_nan_minmax(g, true, x);
+    default: break;
+    }
+    LLVMValueRef v = g->target->math ? g->target->math(g, op, k, x) : NULL;
+    if (!v && op->kind == OP_RSQRT) {
+        v = ll_intrinsic1(g->b, "llvm.sqrt", x, 1);
+        v = LLVMBuildFDiv(g->b, ll_float(LLVMTypeOf(v), 1.0), v, "");
+    }
+    return v ? v : gen_unsupported(g, op, attr_str(&op->attrs, ATTR_FN));
+}
+
+typedef struct Pred {
+    const char *name;
+    int code;
+} Pred;
+
+static int
+predicate(const Op *op)
+{
+    static const Pred preds[] = {
+        {"eq", LLVMIntEQ},   {"ne", LLVMIntNE},   {"slt", LLVMIntSLT}, {"sle", LLVMIntSLE},
+        {"sgt", LLVMIntSGT}, {"sge", LLVMIntSGE}, {"ult", LLVMIntULT}, {"ule", LLVMIntULE},
+        {"ugt", LLVMIntUGT}, {"uge", LLVMIntUGE},
+        {"oeq", LLVMRealOEQ}, {"une", LLVMRealUNE}, {"olt", LLVMRealOLT},
+        {"ole", LLVMRealOLE}, {"ogt", LLVMRealOGT}, {"oge", LLVMRealOGE},
+        {"uno", LLVMRealUNO}, {"one", LLVMRealONE}, {"ord", LLVMRealORD},
+    };
+    Name want = attr_str(&op->attrs, ATTR_PRED);
+    for (size_t i = 0; want && i < sizeof preds / sizeof preds[0]; i++)
+        if (strcmp(preds[i].name, want) == 0)
+            return preds[i].code;
+    return -1;
+}
+
+static bool
+fn_is(const Op *op, const char *name)
+{
+    Name fn = op->kind == OP_LIBM ? attr_str(&op->attrs, ATTR_FN) : NULL;
+    return fn && strcmp(fn, name) == 0;
+}
+
+static LLVMValueRef
+gen_bits(Gen *g, const Op *op, LLVMValueRef x)
+{
+    LLVMTypeRef to = ll_like(x, ll_scalar(g->cx, type_elem(op->results[0].type)->scalar));
+    LLVMValueRef r = NULL;
+    LLVMValueRef args[2] = {x, LLVMConstNull(g->i1)};
+    if (fn_is(op, "popc"))
+        r = ll_intrinsic1(g->b, "llvm.ctpop", args, 1);
+    else if (fn_is(op, "clz"))
+        r = ll_intrinsic1(g->b, "llvm.ctlz", args, 2);
+    else if (fn_is(op, "brev"))
+        r = ll_intrinsic1(g->b, "llvm.bitreverse", args, 1);
+    else if (fn_is(op, "ffs")) {
+        r = ll_intrinsic1(g->b, "llvm.cttz", args, 2);
+        r = LLVMBuildAdd(g->b, r, ll_int(LLVMTypeOf(r), 1), "");
+        r = gen_select(g, icmp(g, LLVMIntEQ, x, 0), LLVMConstNull(LLVMTypeOf(r)), r);
+    }
+    return r ? LLVMBuildIntCast2(g->b, r, to, 0, "") : gen_unsupported(g, op, NULL);
+}
+
+/* isnan and its like on f32 or f64. NULL when op is none of them. */
+static LLVMValueRef
+gen_class(Gen *g, const Op *op, ScalarKind k, LLVMValueRef x)
+{
+    LLVMTypeRef t = LLVMTypeOf(x);
+    LLVMTypeRef bits = ll_like(x, k == SK_F64 ? g->i64 : k == SK_F32 ? g->i32
+                                                  : LLVMInt16TypeInContext(g->cx));
+    LLVMValueRef r;
+    if (fn_is(op, "isnan"))
+        r = LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, "");
+    else if (fn_is(op, "signbit"))
+        r = icmp(g, LLVMIntSLT, LLVMBuildBitCast(g->b, x, bits, ""), 0);
+    else if (fn_is(op, "isinf") || fn_is(op, "isfinite")) {
+        LLVMValueRef a = ll_intrinsic1(g->b, "llvm.fabs", &x, 1);
+        LLVMValueRef inf = ll_float(t, __builtin_inf());
+        r = LLVMBuildFCmp(g->b, fn_is(op, "isinf") ? LLVMRealOEQ : LLVMRealOLT, a, inf, "");
+    } else
+        return NULL;
+    const Type *to = type_elem(op->results[0].type);
+    return to->scalar == SK_I1 ? r
+                               : LLVMBuildZExt(g->b, r, ll_like(x, ll_scalar(g->cx, to->scalar)), "");
+}
+
+/* Operands widened where the target computes in f32, the result narrowed again. */
+static LLVMValueRef
+gen_widened(Gen *g, const Op *op, LLVMValueRef *in)
+{
+    ScalarKind k = type_elem(op_operand(op, 0)->type)->scalar;
+    bool native = k == SK_F32 || k == SK_F64 || (k == SK_F16 && g->target->native_f16 &&
+                                                 op->kind != OP_LIBM);
+    LLVMValueRef x[4];
+    for (int i = 0; i < op->noperand && i < 4; i++) {
+        const Type *e = type_elem(op_operand(op, i)->type);
+        bool fl = e->kind == TY_SCALAR && scalar_is_float(e->scalar);
+        x[i] = !native && fl ? gen_fcast(g, e->scalar, SK_F32, false, in[i]) : in[i];
+    }
+    ScalarKind in_k = native ? k : SK_F32;
+    if (op->kind == OP_CMPF) {
+        int p = predicate(op);
+        return p < 0 ? gen_unsupported(g, op, "with this predicate")
+                     : LLVMBuildFCmp(g->b, (LLVMRealPredicate)p, x[0], x[1], "");
+    }
+    LLVMValueRef r = op->kind == OP_LIBM ? gen_class(g, op, in_k, x[0]) : NULL;
+    if (r)
+        return r;
+    r = gen_float(g, op, in_k, x);
+    return r && !native ? gen_fcast(g, SK_F32, k, false, r) : r;
+}
+
+/* Pointer + offset in elements; either may be a scalar beside a vector. */
+static LLVMValueRef
+gen_addptr(Gen *g, const Op *op, LLVMValueRef *x)
+{
+    const Type *p = type_elem(op_operand(op, 0)->type);
+    const Type *e = type_elem(p->elem);
+    LLVMTypeRef t = e->kind == TY_PTR ? g->i64 : ll_memory(g->cx, e->scalar);
+    LLVMValueRef off = x[1];
+    if (LLVMGetIntTypeWidth(ll_elem(off)) < 64)
+        off = LLVMBuildSExt(g->b, off, ll_like(off, g->i64), "");
+    return LLVMBuildGEP2(g->b, t, x[0], &off, 1, "");
+}
+
+LLVMValueRef
+gen_elem(Gen *g, const Op *op, LLVMValueRef *x)
+{
+    const Type *e = op->noperand ? type_elem(op_operand(op, 0)->type) : NULL;
+    switch ((int)op->kind) {
+    case OP_CMPI: {
+        int p = predicate(op);
+        return p < 0 ? gen_unsupported(g, op, "with this predicate")
+                     : LLVMBuildICmp(g->b, (LLVMIntPredicate)p, x[0], x[1], "");
+    }
+    case OP_SELECT: return gen_select(g, x[0], x[1], x[2]);
+    case OP_ADDPTR: return gen_addptr(g, op, x);
+    case OP_HINT: return x[0];
+    case OP_TRUNC:
+    case OP_SEXT:
+    case OP_ZEXT:
+    case OP_FEXT:
+    case OP_FTRUNC:
+    case OP_SITOF:
+    case OP_UITOF:
+    case OP_FTOSI:
+    case OP_FTOUI:
+    case OP_BITCAST:
+    case OP_PTRTOINT:
+    case OP_INTTOPTR: return gen_cast(g, op, x[0]);
+    default: break;
+    }
+    if (!e || !op_is(op, T_ELEMENTWISE))
+        return gen_unsupported(g, op, NULL);
+    if (e->kind == TY_SCALAR && scalar_is_float(e->scalar))
+        return gen_widened(g, op, x);
+    if (op->kind == OP_LIBM)
+        return gen_bits(g, op, x[0]);
+    return gen_int(g, op, x);
+}

@@ -1,0 +1,278 @@
+/* The one place that knows LLVM's version, its global state and its C API's odd corners.
+
+   LLVM reports some failures by a process-wide handler that must not return. It is
+   installed once and leaves through the fail point of the compilation that runs on this
+   thread; LLVM's objects of that compilation are leaked, since C++ frames were skipped. */
+#include "codegen/llvm.h"
+
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#if LLVM_VERSION_MAJOR < 22
+#error "sdc needs LLVM 22"
+#endif
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local FailPoint *guard; /* LLVM's handler has no user pointer */
+
+static void
+on_fatal(const char *reason)
+{
+    FailPoint *f = guard;
+    if (!f)
+        return;
+    guard = NULL;
+    fail_jump(f, FAIL_BUG, "fatal error in LLVM: %s", reason);
+}
+
+static void
+init(void)
+{
+    LLVMInstallFatalErrorHandler(on_fatal);
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+}
+
+void
+ll_init(void)
+{
+    pthread_once(&once, init);
+}
+
+void
+ll_guard(FailPoint *fail)
+{
+    guard = fail;
+}
+
+LLVMTypeRef
+ll_scalar(LLVMContextRef cx, ScalarKind k)
+{
+    switch (k) {
+    case SK_F16: return LLVMHalfTypeInContext(cx);
+    case SK_F32: return LLVMFloatTypeInContext(cx);
+    case SK_F64: return LLVMDoubleTypeInContext(cx);
+    default: return LLVMIntTypeInContext(cx, (unsigned)scalar_bits(k));
+    }
+}
+
+LLVMTypeRef
+ll_memory(LLVMContextRef cx, ScalarKind k)
+{
+    return ll_scalar(cx, k == SK_I1 ? SK_I8 : k);
+}
+
+int
+ll_bytes(ScalarKind k)
+{
+    return k == SK_I1 ? 1 : scalar_bits(k) / 8;
+}
+
+bool
+ll_is_vector(LLVMValueRef x)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind;
+}
+
+unsigned
+ll_lanes(LLVMValueRef x)
+{
+    return ll_is_vector(x) ? LLVMGetVectorSize(LLVMTypeOf(x)) : 1;
+}
+
+LLVMTypeRef
+ll_elem(LLVMValueRef x)
+{
+    LLVMTypeRef t = LLVMTypeOf(x);
+    return ll_is_vector(x) ? LLVMGetElementType(t) : t;
+}
+
+LLVMTypeRef
+ll_vector(LLVMTypeRef elem, unsigned lanes)
+{
+    return lanes == 1 ? elem : LLVMVectorType(elem, lanes);
+}
+
+LLVMTypeRef
+ll_like(LLVMValueRef x, LLVMTypeRef elem)
+{
+    return ll_is_vector(x) ? LLVMVectorType(elem, ll_lanes(x)) : elem;
+}
+
+static LLVMValueRef
+repeat(LLVMTypeRef t, LLVMValueRef c)
+{
+    LLVMValueRef all[64];
+    unsigned n = LLVMGetVectorSize(t);
+    for (unsigned i = 0; i < n && i < 64; i++)
+        all[i] = c;
+    return LLVMConstVector(all, n);
+}
+
+LLVMValueRef
+ll_int(LLVMTypeRef t, int64_t v)
+{
+    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind)
+        return repeat(t, ll_int(LLVMGetElementType(t), v));
+    unsigned bits = LLVMGetIntTypeWidth(t);
+    uint64_t u = (uint64_t)v;
+    if (bits > 64)
+        return LLVMConstInt(t, u, 1);
+    if (bits < 64)
+        u &= ((uint64_t)1 << bits) - 1;
+    return LLVMConstInt(t, u, 0);
+}
+
+LLVMValueRef
+ll_float(LLVMTypeRef t, double v)
+{
+    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind)
+        return repeat(t, ll_float(LLVMGetElementType(t), v));
+    return LLVMConstReal(t, v);
+}
+
+LLVMValueRef
+ll_iota(LLVMTypeRef elem, unsigned lanes, int64_t start)
+{
+    LLVMValueRef all[64];
+    if (lanes == 1)
+        return ll_int(elem, start);
+    for (unsigned i = 0; i < lanes && i < 64; i++)
+        all[i] = ll_int(elem, start + (int64_t)i);
+    return LLVMConstVector(all, lanes);
+}
+
+static LLVMTypeRef
+i32_of(LLVMValueRef v)
+{
+    return LLVMInt32TypeInContext(LLVMGetTypeContext(LLVMTypeOf(v)));
+}
+
+LLVMValueRef
+ll_splat(LLVMBuilderRef b, LLVMValueRef scalar, unsigned lanes)
+{
+    if (lanes == 1)
+        return scalar;
+    LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(scalar), lanes);
+    LLVMTypeRef i32 = i32_of(scalar);
+    if (LLVMIsConstant(scalar))
+        return repeat(t, scalar);
+    LLVMValueRef v =
+        LLVMBuildInsertElement(b, LLVMGetPoison(t), scalar, ll_int(i32, 0), "");
+    return LLVMBuildShuffleVector(b, v, LLVMGetPoison(t),
+                                  LLVMConstNull(LLVMVectorType(i32, lanes)), "");
+}
+
+LLVMValueRef
+ll_extract(LLVMBuilderRef b, LLVMValueRef v, unsigned first, unsigned n)
+{
+    LLVMValueRef index[64];
+    unsigned have = ll_lanes(v);
+    LLVMTypeRef i32 = i32_of(v);
+    if (have == 1 && n == 1)
+        return v;
+    if (n == 1)
+        return LLVMBuildExtractElement(b, v, ll_int(i32, first), "");
+    if (have == 1)
+        return ll_splat(b, v, n);
+    for (unsigned i = 0; i < n && i < 64; i++)
+        index[i] = first + i < have ? ll_int(i32, first + i) : LLVMGetPoison(i32);
+    return LLVMBuildShuffleVector(b, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                  LLVMConstVector(index, n), "");
+}
+
+LLVMValueRef
+ll_concat(LLVMBuilderRef b, LLVMValueRef *part, unsigned n)
+{
+    LLVMTypeRef i32 = i32_of(part[0]);
+    if (n == 1)
+        return part[0];
+    if (!ll_is_vector(part[0])) {
+        LLVMValueRef v = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(part[0]), n));
+        for (unsigned i = 0; i < n; i++)
+            v = LLVMBuildInsertElement(b, v, part[i], ll_int(i32, i), "");
+        return v;
+    }
+    for (; n > 1; n /= 2)
+        for (unsigned i = 0; i < n / 2; i++)
+            part[i] = LLVMBuildShuffleVector(b, part[2 * i], part[2 * i + 1],
+                                             ll_iota(i32, 2 * ll_lanes(part[2 * i]), 0), "");
+    return part[0];
+}
+
+LLVMModuleRef
+ll_module(LLVMBuilderRef b)
+{
+    return LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(b)));
+}
+
+LLVMValueRef
+ll_intrinsic(LLVMBuilderRef b, const char *name, LLVMTypeRef *over, int nover,
+             LLVMValueRef *args, int nargs)
+{
+    LLVMModuleRef m = ll_module(b);
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    if (!id)
+        return NULL;
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(m, id, over, (size_t)nover);
+    LLVMTypeRef t =
+        LLVMIntrinsicGetType(LLVMGetModuleContext(m), id, over, (size_t)nover);
+    return LLVMBuildCall2(b, t, fn, args, (unsigned)nargs, "");
+}
+
+LLVMValueRef
+ll_intrinsic1(LLVMBuilderRef b, const char *name, LLVMValueRef *args, int n)
+{
+    LLVMTypeRef t = LLVMTypeOf(args[0]);
+    return ll_intrinsic(b, name, &t, 1, args, n);
+}
+
+static LLVMAttributeRef
+attribute(LLVMValueRef fn, const char *name, uint64_t value)
+{
+    LLVMContextRef cx = LLVMGetModuleContext(LLVMGetGlobalParent(fn));
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    return kind ? LLVMCreateEnumAttribute(cx, kind, value) : NULL;
+}
+
+void
+ll_fn_attr(LLVMValueRef fn, const char *name)
+{
+    LLVMAttributeRef a = attribute(fn, name, 0);
+    if (a)
+        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+void
+ll_arg_attr(LLVMValueRef fn, unsigned arg, const char *name, uint64_t value)
+{
+    LLVMAttributeRef a = attribute(fn, name, value);
+    if (a)
+        LLVMAddAttributeAtIndex(fn, arg + 1, a);
+}
+
+bool
+ll_run_passes(LLVMModuleRef m, LLVMTargetMachineRef tm, const char *passes, char *why,
+              size_t size)
+{
+    LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef e = LLVMRunPasses(m, passes, tm, o);
+    LLVMDisposePassBuilderOptions(o);
+    if (!e)
+        return true;
+    char *text = LLVMGetErrorMessage(e);
+    snprintf(why, size, "%s", text);
+    LLVMDisposeErrorMessage(text);
+    return false;
+}
