@@ -1,7 +1,7 @@
 /* References of the project's kernels: plain loops in double precision.
 
    They include nothing of sdc, so that they share none of its mistakes. Inputs are dense
-   row-major arrays of doubles, made from a kernel's own buffers by ref_gather, so that one
+   row-major arrays of doubles, made from a kernel's own buffers by ref_gather, so that it
    starts from exactly the numbers that the kernel saw. Beside each result stands a bound:
    how far a kernel that computes in fp32 may be from it before the result is rounded to
    its type. ref_compare adds that rounding.
