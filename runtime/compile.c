@@ -1,0 +1,206 @@
+/* The whole compiler on one screen:
+
+       source --front_load--> syntax tree --front_spec_parse, front_lower--> tile IR
+              --passes_run--> tile IR --codegen_run--> bytes + metadata
+
+   Textual tile IR enters in the middle, and every stage can be asked for as text. */
+#include "runtime/compile.h"
+
+#include "ir/base/util.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { MAX_PASSES = 4096 };
+
+static double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool
+fail(Session *s, const char *text, const char *what)
+{
+    diag_error(&s->diag, (Loc){0}, text, what);
+    return false;
+}
+
+/* The text of the syntax tree, or NULL. */
+static const char *
+print_ast(Session *s, const FrontModule *m)
+{
+    Buf b;
+    buf_init(&b, &s->perm);
+    buf_str(&b, "");
+    front_print_ast(m, &b);
+    return b.s;
+}
+
+/* Source to tile IR. NULL after errors, or when the syntax tree was all that was wanted. */
+static Module *
+lower(Session *s, const CompileJob *job, CompileResult *out)
+{
+    double start = now();
+    FrontModule *fm = front_load(s, &job->src, &job->front);
+    out->times.load = now() - start;
+    if (!fm || !diag_ok(&s->diag))
+        return NULL;
+    if (job->opt.emit == SDC_EMIT_AST) {
+        out->bytes = print_ast(s, fm);
+        out->size = strlen(out->bytes);
+        return NULL;
+    }
+    start = now();
+    const char *kernel = compile_kernel(s, fm, job->opt.kernel);
+    if (!kernel || !compile_spec(s, fm, job, kernel, &out->spec))
+        return NULL;
+    Module *m = module_new(s);
+    Func *f = front_lower(fm, kernel, &out->spec, m);
+    out->times.lower = now() - start;
+    if (!f || !diag_ok(&s->diag))
+        return NULL;
+    if (!module_verify(m)) {
+        diag_note(&s->diag, (Loc){0}, "found by the verifier after the frontend");
+        bug(&s->fail, "the frontend made invalid tile IR");
+    }
+    return m;
+}
+
+static Module *
+read_tir(Session *s, const CompileJob *job, CompileResult *out)
+{
+    if (job->opt.emit == SDC_EMIT_AST) {
+        fail(s, "tile IR has no syntax tree%s", "");
+        return NULL;
+    }
+    double start = now();
+    Module *m = module_read(s, &job->src);
+    out->times.lower = now() - start;
+    if (!m || !diag_ok(&s->diag))
+        return NULL;
+    if (!job->opt.kernel)
+        return m;
+    Func *f = module_func(m, job->opt.kernel);
+    if (!f) {
+        fail(s, "no kernel is named '%s' in this tile IR", job->opt.kernel);
+        return NULL;
+    }
+    m->funcs[0] = f;
+    m->nfunc = 1;
+    return m;
+}
+
+static bool
+run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
+           CompileResult *out)
+{
+    const SdcCompileOptions *o = &job->opt;
+    bool named = o->passes && strcmp(o->passes, "default") != 0;
+    int n = 0;
+    const PassId *list = NULL;
+    if (named) {
+        PassId *parsed;
+        n = passes_parse(s, o->passes, &parsed);
+        if (n < 0)
+            return false;
+        list = parsed;
+    } else if (o->passes || o->emit != SDC_EMIT_TIR) {
+        list = pipeline_for(target, &n);
+    }
+    PassCx cx = {
+        .s = s,
+        .target = *target,
+        .verify_each = o->verify_each,
+        .roundtrip = o->roundtrip,
+        .opt_limit = o->has_opt_limit ? o->opt_limit : -1,
+        .dump_after = o->dump ? o->dump_after : NULL,
+        .dump = o->dump,
+        .dump_user = o->dump_user,
+        .times = arena_array(&s->perm, PassTime, min_i64(n, MAX_PASSES) + 1),
+        .time_cap = (int)min_i64(n, MAX_PASSES),
+    };
+    if (o->dump_after && strcmp(o->dump_after, "all") != 0 &&
+        pass_by_name(o->dump_after, strlen(o->dump_after)) == PASS_COUNT)
+        return fail(s, "no pass is named '%s'; 'sdc doctor --print-passes' lists them",
+                    o->dump_after);
+    double start = now();
+    out->times.pass = cx.times;
+    /* One by one, so that after a jump out of a pass its place in the list is known. */
+    bool ok = true;
+    for (int i = 0; ok && i < n && (cx.opt_limit < 0 || i < cx.opt_limit); i++) {
+        PassCx one = cx;
+        one.opt_limit = -1;
+        out->running = pass_info[list[i]].name;
+        ok = passes_run(m, &one, &list[i], 1);
+        cx.ntime = out->times.npass = one.ntime;
+    }
+    out->times.passes = now() - start;
+    if (ok)
+        out->running = NULL;
+    return ok;
+}
+
+static bool
+generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
+{
+    static const EmitKind kind[] = {
+        [SDC_EMIT_OBJ] = EMIT_OBJ,
+        [SDC_EMIT_ASM] = EMIT_ASM,
+        [SDC_EMIT_LLVM] = EMIT_LLVM,
+    };
+    CodegenOptions cg = {
+        .target = job->opt.target,
+        .cpu = job->opt.cpu,
+        .opt = 3,
+        .emit = kind[job->opt.emit],
+        .lineinfo = job->opt.lineinfo,
+        .verify = job->opt.verify_each,
+    };
+    CodegenOut got = {0};
+    double start = now();
+    bool ok = codegen_run(m, &cg, &got);
+    out->times.codegen = now() - start;
+    out->times.llvm_opt = got.opt_seconds;
+    out->times.llvm_emit = got.emit_seconds;
+    out->bytes = got.bytes;
+    out->size = got.size;
+    out->meta = got.meta;
+    out->nmeta = got.nmeta;
+    return ok && diag_ok(&s->diag);
+}
+
+bool
+compile_run(Session *s, const CompileJob *job, CompileResult *out)
+{
+    double start = now();
+    TargetInfo target;
+    if (!target_info(job->opt.target, &target)) {
+        diag_error(&s->diag, (Loc){0}, "no target is named '%s'; targets: %s",
+                   job->opt.target, target_names());
+        return false;
+    }
+    if (target.gpu && job->opt.emit == SDC_EMIT_OBJ)
+        return fail(s, "target '%s' has no object code: emit ptx", job->opt.target);
+    Module *m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);
+    if (!m)
+        return diag_ok(&s->diag);
+    if (!run_passes(s, m, job, &target, out))
+        return false;
+    if (job->opt.emit == SDC_EMIT_TIR) {
+        Buf b;
+        buf_init(&b, &s->perm);
+        buf_str(&b, "");
+        module_print(&b, m);
+        out->bytes = b.s;
+        out->size = b.n;
+    } else if (!generate(s, m, job, out)) {
+        return false;
+    }
+    out->times.total = now() - start;
+    return true;
+}

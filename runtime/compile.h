@@ -1,0 +1,54 @@
+/* The whole compiler as one function: source in, bytes and metadata out. */
+#ifndef SDC_RUNTIME_COMPILE_H
+#define SDC_RUNTIME_COMPILE_H
+
+#include "codegen/codegen.h"
+#include "frontend/frontend.h"
+#include "ir/base/util.h"
+#include "passes/pass.h"
+#include "runtime/sdc.h"
+
+/* Where the time of a compile went. */
+typedef struct StageTimes {
+    double load;   /* read and parse */
+    double lower;  /* specialize, type, lower; or read tile IR */
+    double passes;
+    double codegen, llvm_opt, llvm_emit;
+    double total;
+    PassTime *pass;
+    int npass;
+} StageTimes;
+
+typedef struct CompileJob {
+    Source src;
+    bool is_tir;
+    bool debug;
+    FrontOptions front;
+    SdcCompileOptions opt;
+} CompileJob;
+
+typedef struct CompileResult {
+    const char *bytes; /* in s->perm */
+    size_t size;
+    SdcrtMeta *meta;
+    int nmeta;
+    FrontSpec spec;    /* what the parameters became; no args for tile IR */
+    const char *running; /* pass that runs; NULL before and after */
+    StageTimes times;
+} CompileResult;
+
+/* Fills `out` as it goes, so that times and the pass that ran are known after a failure
+   too. False after errors (in s->diag). */
+bool compile_run(Session *s, const CompileJob *job, CompileResult *out);
+
+/* The signature and bindings of a job as a specialization of the kernel. */
+bool compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kernel,
+                  FrontSpec *spec);
+
+/* Name of the only kernel, or of the one asked for; NULL after an error. */
+const char *compile_kernel(Session *s, const FrontModule *m, const char *asked);
+
+/* A table of the times, in `out`. */
+void times_print(Buf *out, const StageTimes *t);
+
+#endif

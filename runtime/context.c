@@ -1,0 +1,285 @@
+/* Contexts: options, the thread pool, and what each thread last heard.
+
+   Every call that compiles runs inside context_call: a fresh session, its fail point set,
+   so that running out of memory and internal errors come back as statuses. */
+#include "runtime/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *
+sdc_status_name(SdcStatus status)
+{
+    switch (status) {
+    case SDC_OK: return "SDC_OK";
+    case SDC_ERROR_SOURCE: return "SDC_ERROR_SOURCE";
+    case SDC_ERROR_ARGUMENT: return "SDC_ERROR_ARGUMENT";
+    case SDC_ERROR_UNSUPPORTED: return "SDC_ERROR_UNSUPPORTED";
+    case SDC_ERROR_FILE: return "SDC_ERROR_FILE";
+    case SDC_ERROR_ENVIRONMENT: return "SDC_ERROR_ENVIRONMENT";
+    case SDC_ERROR_MEMORY: return "SDC_ERROR_MEMORY";
+    case SDC_ERROR_INTERNAL: return "SDC_ERROR_INTERNAL";
+    }
+    return "unknown status";
+}
+
+const char *
+sdc_version(void)
+{
+    return SDC_VERSION;
+}
+
+const char *
+sdc_targets(void)
+{
+    return target_names();
+}
+
+void
+text_set(char **to, const char *text)
+{
+    free(*to);
+    *to = text ? strdup(text) : NULL;
+}
+
+static bool
+copy_options(SdcContext *cx, const SdcContextOptions *o)
+{
+    if (!o)
+        return true;
+    cx->memory_limit = o->memory_limit;
+    cx->color = o->color;
+    cx->debug = o->debug;
+    cx->threads = o->threads;
+    if (o->cpu && !(cx->cpu = strdup(o->cpu)))
+        return false;
+    cx->include_dirs = calloc((size_t)o->ninclude + 1, sizeof *cx->include_dirs);
+    if (!cx->include_dirs)
+        return false;
+    for (int i = 0; i < o->ninclude; i++) {
+        if (!(cx->include_dirs[i] = strdup(o->include_dirs[i])))
+            return false;
+        cx->ninclude++;
+    }
+    return true;
+}
+
+static void
+context_free(SdcContext *cx)
+{
+    sdcrt_pool_free(cx->pool);
+    for (int i = 0; i < cx->ninclude; i++)
+        free(cx->include_dirs[i]);
+    free(cx->include_dirs);
+    free(cx->cpu);
+    for (Report *r = cx->reports; r;) {
+        Report *next = r->next;
+        free(r->error);
+        free(r->warnings);
+        free(r->reproducer);
+        free(r->listing);
+        free(r->place_path);
+        free(r);
+        r = next;
+    }
+    free(cx);
+}
+
+SdcStatus
+sdc_context_create(const SdcContextOptions *o, SdcContext **out)
+{
+    if (!out)
+        return SDC_ERROR_ARGUMENT;
+    *out = NULL;
+    if (o && (o->ninclude < 0 || o->threads < 0 || (o->ninclude && !o->include_dirs)))
+        return SDC_ERROR_ARGUMENT;
+    SdcContext *cx = calloc(1, sizeof *cx);
+    if (!cx)
+        return SDC_ERROR_MEMORY;
+    if (!copy_options(cx, o) || !(cx->pool = sdcrt_pool_new(cx->threads)) ||
+        pthread_mutex_init(&cx->lock, NULL) != 0) {
+        context_free(cx);
+        return SDC_ERROR_MEMORY;
+    }
+    *out = cx;
+    return SDC_OK;
+}
+
+void
+sdc_context_destroy(SdcContext *cx)
+{
+    if (!cx)
+        return;
+    while (cx->modules)
+        sdc_module_unload(cx->modules);
+    pthread_mutex_destroy(&cx->lock);
+    context_free(cx);
+}
+
+int
+sdc_context_threads(const SdcContext *cx)
+{
+    return cx ? sdcrt_pool_threads(cx->pool) : 0;
+}
+
+/* ---------------------------------------------------------------- reports */
+
+static Report *
+find_report(SdcContext *cx, bool make)
+{
+    pthread_t self = pthread_self();
+    pthread_mutex_lock(&cx->lock);
+    Report *r = cx->reports;
+    while (r && !pthread_equal(r->thread, self))
+        r = r->next;
+    if (!r && make && (r = calloc(1, sizeof *r)) != NULL) {
+        r->thread = self;
+        r->next = cx->reports;
+        cx->reports = r;
+    }
+    pthread_mutex_unlock(&cx->lock);
+    return r;
+}
+
+Report *
+context_report(SdcContext *cx)
+{
+    return find_report(cx, true);
+}
+
+const char *
+sdc_error(SdcContext *cx)
+{
+    if (!cx)
+        return "no context";
+    Report *r = find_report(cx, false);
+    return r && r->error ? r->error : "";
+}
+
+const char *
+sdc_warnings(SdcContext *cx)
+{
+    Report *r = cx ? find_report(cx, false) : NULL;
+    return r && r->warnings ? r->warnings : "";
+}
+
+const char *
+sdc_error_reproducer(SdcContext *cx)
+{
+    Report *r = cx ? find_report(cx, false) : NULL;
+    return r && r->reproducer ? r->reproducer : "";
+}
+
+int
+sdc_error_place(SdcContext *cx, SdcPlace *out)
+{
+    Report *r = cx ? find_report(cx, false) : NULL;
+    if (!r || !r->has_place || !out)
+        return 0;
+    *out = r->place;
+    return 1;
+}
+
+SdcStatus
+context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
+{
+    Report *r = cx ? context_report(cx) : NULL;
+    if (!r)
+        return status;
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = snprintf(text, sizeof text, "sdc: %serror:%s ", cx->color ? "\033[1;31m" : "",
+                     cx->color ? "\033[0m" : "");
+    n += vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
+    va_end(ap);
+    if (n > (int)sizeof text - 2)
+        n = (int)sizeof text - 2;
+    strcpy(text + n, "\n");
+    text_set(&r->error, text);
+    text_set(&r->reproducer, NULL);
+    r->has_place = false;
+    return status;
+}
+
+static void
+report_place(Report *r, const Diag *d)
+{
+    r->has_place = false;
+    const DiagItem *it = d->first;
+    while (it && it->level != DIAG_ERROR)
+        it = it->next;
+    if (!it || !it->loc.src)
+        return;
+    text_set(&r->place_path, it->loc.src->path);
+    r->place = (SdcPlace){r->place_path, it->loc.line, it->loc.col, it->loc.end_line,
+                          it->loc.end_col};
+    r->has_place = true;
+}
+
+/* Everything that the session has to say, into the thread's report. May jump. */
+static void
+report_session(SdcContext *cx, Session *s, SdcStatus status, const char *failure)
+{
+    Report *r = context_report(cx);
+    if (!r)
+        return;
+    Buf b;
+    buf_init(&b, &s->tmp);
+    buf_str(&b, "");
+    diag_render(&s->diag, &b, cx->color);
+    if (failure)
+        buf_printf(&b, "sdc: %s%s\n", status == SDC_ERROR_INTERNAL ? "" : "error: ", failure);
+    text_set(status == SDC_OK ? &r->warnings : &r->error, b.s);
+    if (status == SDC_OK)
+        return;
+    text_set(&r->warnings, NULL);
+    text_set(&r->reproducer, NULL);
+    report_place(r, &s->diag);
+}
+
+/* A refusal is told from an error by its words, which every stage uses. */
+static SdcStatus
+diag_status(const Diag *d)
+{
+    static const char unsupported[] = "not supported yet";
+    for (const DiagItem *it = d->first; it; it = it->next)
+        if (it->level == DIAG_ERROR)
+            return strncmp(it->text, unsupported, sizeof unsupported - 1) == 0
+                       ? SDC_ERROR_UNSUPPORTED
+                   : it->loc.src ? SDC_ERROR_SOURCE
+                                 : SDC_ERROR_ARGUMENT;
+    return SDC_ERROR_SOURCE;
+}
+
+SdcStatus
+context_call(SdcContext *cx, CallFn *fn, void *arg)
+{
+    Session *s = session_new(cx->memory_limit);
+    if (!s)
+        return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    volatile SdcStatus status;
+    volatile bool failed = false;
+    if (setjmp(s->fail.env) == 0) {
+        s->fail.set = 1;
+        SdcStatus got = fn(s, arg);
+        status = got == SDC_OK && !diag_ok(&s->diag) ? diag_status(&s->diag) : got;
+    } else {
+        failed = true;
+        status = s->fail.reason == FAIL_BUG ? SDC_ERROR_INTERNAL : SDC_ERROR_MEMORY;
+    }
+    char text[sizeof s->fail.message];
+    memcpy(text, s->fail.message, sizeof text);
+    /* Rendering needs memory too; the limit of `tmp` alone is lifted for it. */
+    s->tmp.limit = 0;
+    s->perm.limit = 0;
+    if (setjmp(s->fail.env) == 0)
+        report_session(cx, s, status, failed ? text : NULL);
+    else
+        context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    s->fail.set = 0;
+    session_free(s);
+    return status;
+}

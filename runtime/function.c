@@ -1,0 +1,234 @@
+/* Functions: a kernel with its constexprs bound, specialized by the arguments of a launch.
+
+   The key of a specialization is 16 bits an argument: kind, type, "equal to 1", "divisible
+   by 16". Specializations hang in a list that only grows at its head, so that a launch
+   reads it without a lock; compiling happens under the lock of the module. */
+#include "runtime/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_ONE = 1 << 14, KEY_DIV16 = 1 << 15, MAX_ARGS = SDCRT_MAX_PARAMS };
+
+static bool
+same_bind(const SdcFunction *f, const char *const *bind, int n)
+{
+    if (f->nbind != n)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (strcmp(f->bind[i], bind[i]) != 0)
+            return false;
+    return true;
+}
+
+static SdcFunction *
+function_new(SdcModule *mod, const KernelInfo *info, const char *const *bind, int nbind)
+{
+    SdcFunction *f = calloc(1, sizeof *f);
+    if (!f || !(f->bind = calloc((size_t)nbind + 1, sizeof *f->bind))) {
+        free(f);
+        return NULL;
+    }
+    f->mod = mod;
+    f->info = info;
+    for (; f->nbind < nbind; f->nbind++) {
+        if ((f->bind[f->nbind] = strdup(bind[f->nbind])))
+            continue;
+        while (f->nbind > 0)
+            free(f->bind[--f->nbind]);
+        free(f->bind);
+        free(f);
+        return NULL;
+    }
+    return f;
+}
+
+/* A binding names a parameter or a launch option. */
+static bool
+known_name(const KernelInfo *info, const char *bind)
+{
+    static const char *const option[] = {"num_warps", "num_stages", "num_ctas"};
+    size_t n = strcspn(bind, "=");
+    if (bind[n] != '=')
+        return false;
+    for (int i = 0; i < COUNT_OF(option); i++)
+        if (strlen(option[i]) == n && memcmp(option[i], bind, n) == 0)
+            return true;
+    for (int i = 0; i < info->nparam; i++)
+        if (strlen(info->params[i].name) == n && memcmp(info->params[i].name, bind, n) == 0)
+            return true;
+    return false;
+}
+
+SdcStatus
+sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, int nbind,
+                 SdcFunction **out)
+{
+    if (out)
+        *out = NULL;
+    if (!mod)
+        return SDC_ERROR_ARGUMENT;
+    const KernelInfo *info = kernel ? module_kernel(mod, kernel) : NULL;
+    if (!info || !out || nbind < 0 || (nbind && !bind))
+        return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
+                            kernel ? kernel : "");
+    if (info->nruntime > MAX_ARGS)
+        return context_fail(mod->cx, SDC_ERROR_SOURCE, "'%s' has %d arguments, at most %d",
+                            kernel, info->nruntime, MAX_ARGS);
+    for (int i = 0; i < nbind; i++)
+        if (!known_name(info, bind[i]))
+            return context_fail(mod->cx, SDC_ERROR_ARGUMENT,
+                                "'%s' binds no parameter of '%s'", bind[i], kernel);
+    pthread_mutex_lock(&mod->lock);
+    SdcFunction *f = mod->functions;
+    while (f && (f->info != info || !same_bind(f, bind, nbind)))
+        f = f->next;
+    if (!f && (f = function_new(mod, info, bind, nbind)) != NULL) {
+        f->next = mod->functions;
+        mod->functions = f;
+    }
+    pthread_mutex_unlock(&mod->lock);
+    *out = f;
+    return f ? SDC_OK : context_fail(mod->cx, SDC_ERROR_MEMORY, "out of memory");
+}
+
+/* ---------------------------------------------------------------- specializing */
+
+static uint16_t
+arg_key(const KernelInfo *info, int i, const SdcArg *a)
+{
+    int source = info->runtime[i];
+    unsigned key = (unsigned)a->kind << 8 | ((unsigned)a->dtype & 0xff);
+    if (info->no_specialize[source])
+        return (uint16_t)key;
+    if (a->kind == SDC_ARG_PTR && (uintptr_t)a->v.ptr % 16 == 0)
+        key |= KEY_DIV16;
+    if (a->kind == SDC_ARG_INT && a->dtype != SDC_BOOL) {
+        if (a->v.i == 1 && !info->params[source].type)
+            key |= KEY_ONE;
+        else if (a->v.i % 16 == 0)
+            key |= KEY_DIV16;
+    }
+    return (uint16_t)key;
+}
+
+/* The type of one argument in Triton's spelling, with its hint: "*fp32:16", "i32", "1". */
+static bool
+arg_text(const SdcFunction *f, int i, const SdcArg *a, uint16_t key, char *to, size_t size)
+{
+    const SdcParam *p = &f->info->params[f->info->runtime[i]];
+    const char *hint = key & KEY_DIV16 ? ":16" : "";
+    const char *name = sdc_dtype_name((SdcDtype)a->dtype);
+    int type_len = p->type ? (int)strcspn(p->type, ":") : 0;
+    if (key & KEY_ONE)
+        snprintf(to, size, "1");
+    else if (a->kind == SDC_ARG_NONE)
+        snprintf(to, size, "None");
+    else if (p->type && (a->kind != SDC_ARG_PTR) == (*p->type != '*'))
+        snprintf(to, size, "%.*s%s", type_len, p->type, hint);
+    else if (a->kind == SDC_ARG_PTR && name)
+        snprintf(to, size, "*%s%s", name, hint);
+    else if (name && sdc_dtype_is_float((SdcDtype)a->dtype) == (a->kind == SDC_ARG_FLOAT))
+        snprintf(to, size, "%s%s", name, hint);
+    else
+        return false;
+    return true;
+}
+
+static SdcStatus
+compile_spec_of(SdcFunction *f, const SdcArg *args, const uint16_t *key, SdcKernel **out)
+{
+    SdcModule *m = f->mod;
+    const KernelInfo *info = f->info;
+    if (m->is_tir)
+        return kernel_new(m, info, NULL, NULL, 0, out);
+    size_t cap = 1;
+    for (int i = 0; i < info->nruntime; i++)
+        cap += strlen(info->params[info->runtime[i]].name) + 48;
+    char *sig = calloc(1, cap);
+    if (!sig)
+        return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
+    char *p = sig;
+    SdcStatus status = SDC_OK;
+    for (int i = 0; i < info->nruntime && status == SDC_OK; i++) {
+        char type[40];
+        const char *name = info->params[info->runtime[i]].name;
+        if (arg_text(f, i, &args[i], key[i], type, sizeof type))
+            p += sprintf(p, "%s%s=%s", p == sig ? "" : ",", name, type);
+        else
+            status = context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                                  "argument '%s' of '%s' needs a type", name, info->name);
+    }
+    if (status == SDC_OK)
+        status = kernel_new(m, info, sig, (const char *const *)f->bind, f->nbind, out);
+    free(sig);
+    return status;
+}
+
+static SpecEntry *
+find_spec(SdcFunction *f, const uint16_t *key)
+{
+    size_t size = (size_t)f->info->nruntime * sizeof *key;
+    SpecEntry *e = atomic_load_explicit(&f->specs, memory_order_acquire);
+    while (e && memcmp(e->key, key, size) != 0)
+        e = e->next;
+    return e;
+}
+
+static SdcStatus
+add_spec(SdcFunction *f, const SdcArg *args, const uint16_t *key, SdcKernel **out)
+{
+    size_t size = (size_t)f->info->nruntime * sizeof *key;
+    pthread_mutex_lock(&f->mod->lock);
+    SpecEntry *e = find_spec(f, key); /* another thread may have been faster */
+    SdcStatus status = SDC_OK;
+    if (!e) {
+        SpecEntry *made = malloc(sizeof *made + size);
+        if (!made)
+            status = context_fail(f->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+        else
+            status = compile_spec_of(f, args, key, &made->kernel);
+        if (status == SDC_OK) {
+            memcpy(made->key, key, size);
+            made->next = atomic_load_explicit(&f->specs, memory_order_relaxed);
+            atomic_store_explicit(&f->specs, made, memory_order_release);
+            e = made;
+        } else {
+            free(made);
+        }
+    }
+    pthread_mutex_unlock(&f->mod->lock);
+    *out = e ? e->kernel : NULL;
+    return status;
+}
+
+SdcStatus
+sdc_specialize(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
+{
+    if (out)
+        *out = NULL;
+    if (!f)
+        return SDC_ERROR_ARGUMENT;
+    const KernelInfo *info = f->info;
+    if (!out || nargs != info->nruntime || (nargs && !args))
+        return context_fail(f->mod->cx, SDC_ERROR_ARGUMENT,
+                            "'%s' takes %d arguments, %d are given", info->name,
+                            info->nruntime, nargs);
+    uint16_t key[MAX_ARGS];
+    for (int i = 0; i < nargs; i++)
+        key[i] = arg_key(info, i, &args[i]);
+    SpecEntry *e = find_spec(f, key);
+    if (!e)
+        return add_spec(f, args, key, out);
+    *out = e->kernel;
+    return SDC_OK;
+}
+
+SdcStatus
+sdc_launch(SdcFunction *f, SdcGrid grid, const SdcArg *args, int nargs, void *stream)
+{
+    SdcKernel *k;
+    SdcStatus status = sdc_specialize(f, args, nargs, &k);
+    return status == SDC_OK ? sdc_kernel_launch(k, grid, args, nargs, stream) : status;
+}

@@ -1,0 +1,120 @@
+/* The objects behind the public handles. Private to libsdc. */
+#ifndef SDC_RUNTIME_INTERNAL_H
+#define SDC_RUNTIME_INTERNAL_H
+
+#include "runtime/compile.h"
+#include "runtime/rt/sdcrt.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What one thread last heard from a context. */
+typedef struct Report {
+    pthread_t thread;
+    char *error, *warnings, *reproducer, *listing;
+    char *place_path;
+    SdcPlace place;
+    bool has_place;
+    struct Report *next;
+} Report;
+
+struct SdcContext {
+    char **include_dirs;
+    int ninclude;
+    int threads;
+    size_t memory_limit;
+    char *cpu;
+    bool color, debug;
+    SdcrtPool *pool;
+    pthread_mutex_t lock; /* reports, modules */
+    Report *reports;
+    SdcModule *modules;
+};
+
+typedef struct KernelInfo {
+    char *name;
+    SdcParam *params;
+    bool *no_specialize;
+    int nparam;
+    int *runtime; /* positions of the parameters that are arguments of a launch */
+    int nruntime;
+} KernelInfo;
+
+struct SdcModule {
+    SdcContext *cx;
+    SdcModule *prev, *next;
+    char *path;
+    char *text;
+    size_t size;
+    bool is_tir;
+    KernelInfo *kernels;
+    int nkernel;
+    pthread_mutex_t lock; /* functions, kernels; held while a kernel is compiled */
+    SdcFunction *functions;
+    SdcKernel *list;      /* kernels by signature */
+};
+
+/* What a specialization knows of one argument of a launch. */
+typedef struct ArgRule {
+    int slot;        /* parameter of the compiled kernel; -1: bound at compile time */
+    SpecKind bound;  /* how, when slot is -1; SPEC_UNSET: not looked at */
+    int64_t i;
+    double f;
+} ArgRule;
+
+struct SdcKernel {
+    SdcModule *mod;
+    const KernelInfo *info;
+    SdcKernel *next;
+    char *key;
+    SdcrtMeta *meta;
+    struct Loaded *image; /* loaded code */
+    SdcrtCpuEntry *entry;
+    ArgRule *rules; /* info->nruntime of them */
+};
+
+/* A specialization in its function's list; entries are added in front and never change. */
+typedef struct SpecEntry {
+    struct SpecEntry *next;
+    SdcKernel *kernel;
+    uint16_t key[];
+} SpecEntry;
+
+struct SdcFunction {
+    SdcModule *mod;
+    const KernelInfo *info;
+    SdcFunction *next;
+    char **bind;
+    int nbind;
+    _Atomic(SpecEntry *) specs;
+};
+
+/* Runs `fn` with a session of its own, its fail point set; whatever goes wrong becomes a
+   status, and the messages the calling thread's report. */
+typedef SdcStatus CallFn(Session *s, void *arg);
+SdcStatus context_call(SdcContext *cx, CallFn *fn, void *arg);
+
+/* Makes a message of the calling thread's report and returns `status`. */
+SdcStatus context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+/* The calling thread's report; NULL when out of memory. */
+Report *context_report(SdcContext *cx);
+
+/* Replaces *to by a copy of the text; leaves it NULL when out of memory. */
+void text_set(char **to, const char *text);
+
+const KernelInfo *module_kernel(const SdcModule *mod, const char *name);
+void module_job(const SdcModule *mod, CompileJob *job);
+
+/* Compiles and loads; `signature` NULL for tile IR. */
+SdcStatus kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
+                     const char *const *bind, int nbind, SdcKernel **out);
+void kernel_free(SdcKernel *k);
+
+/* compile_run inside context_call, with a reproducer made after an internal error. `use`
+   gets the result while the session is alive. */
+typedef SdcStatus UseFn(Session *s, CompileResult *r, void *arg);
+SdcStatus compile_call(SdcContext *cx, const CompileJob *job, UseFn *use, void *arg);
+
+#endif

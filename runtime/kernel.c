@@ -1,0 +1,287 @@
+/* Kernels: one specialization, compiled and loaded, and its launch.
+
+   A launch turns each argument into the slot that the compiled code reads. A parameter that
+   was bound at compile time has no slot: its argument must be the value it was bound to. */
+#include "runtime/internal.h"
+
+#include "codegen/jit_link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+kernel_free(SdcKernel *k)
+{
+    if (!k)
+        return;
+    if (k->image)
+        codegen_unload(k->image);
+    free(k->meta);
+    free(k->rules);
+    free(k->key);
+    free(k);
+}
+
+/* ---------------------------------------------------------------- making one */
+
+static bool
+make_rules(SdcKernel *k, const CompileResult *r)
+{
+    k->rules = calloc((size_t)k->info->nruntime + 1, sizeof *k->rules);
+    if (!k->rules)
+        return false;
+    for (int i = 0; i < k->info->nruntime; i++) {
+        int source = k->info->runtime[i];
+        ArgRule *rule = &k->rules[i];
+        *rule = (ArgRule){.slot = -1, .bound = SPEC_UNSET};
+        for (int p = 0; p < k->meta->nparam; p++)
+            if (k->meta->params[p].source == source)
+                rule->slot = p;
+        if (source < r->spec.narg) {
+            const SpecArg *a = &r->spec.args[source];
+            rule->bound = a->kind;
+            rule->i = a->i;
+            rule->f = a->f;
+        }
+    }
+    return true;
+}
+
+static SdcStatus
+load_result(Session *s, CompileResult *r, void *arg)
+{
+    SdcKernel *k = arg;
+    if (r->nmeta < 1)
+        bug(&s->fail, "code without metadata");
+    k->meta = malloc(sizeof *k->meta);
+    if (!k->meta)
+        return SDC_ERROR_MEMORY;
+    *k->meta = r->meta[0];
+    if (!make_rules(k, r))
+        return SDC_ERROR_MEMORY;
+    char why[256] = "";
+    k->image = codegen_load_object(r->bytes, r->size, why, sizeof why);
+    void *entry = k->image ? codegen_symbol(k->image, k->meta->symbol, why, sizeof why) : NULL;
+    if (!entry) {
+        diag_error(&s->diag, (Loc){0}, "cannot load the compiled kernel: %s", why);
+        return SDC_ERROR_ENVIRONMENT;
+    }
+    memcpy(&k->entry, &entry, sizeof entry);
+    return SDC_OK;
+}
+
+SdcStatus
+kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
+           const char *const *bind, int nbind, SdcKernel **out)
+{
+    SdcKernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return context_fail(mod->cx, SDC_ERROR_MEMORY, "out of memory");
+    k->mod = mod;
+    k->info = info;
+    CompileJob job;
+    module_job(mod, &job);
+    job.opt = (SdcCompileOptions){
+        .kernel = info->name,
+        .signature = signature,
+        .bind = bind,
+        .nbind = nbind,
+        .target = "cpu",
+        .cpu = mod->cx->cpu ? mod->cx->cpu : "native",
+        .emit = SDC_EMIT_OBJ,
+    };
+    SdcStatus status = compile_call(mod->cx, &job, load_result, k);
+    if (status != SDC_OK) {
+        kernel_free(k);
+        return status;
+    }
+    *out = k;
+    return SDC_OK;
+}
+
+/* All texts of a request in one, for the list of a module. NULL when out of memory. */
+static char *
+request_key(const char *kernel, const char *signature, const char *const *bind, int nbind)
+{
+    size_t size = strlen(kernel) + (signature ? strlen(signature) : 0) + 3;
+    for (int i = 0; i < nbind; i++)
+        size += strlen(bind[i]) + 1;
+    char *key = malloc(size);
+    if (!key)
+        return NULL;
+    char *p = key + sprintf(key, "%s\n%s", kernel, signature ? signature : "\t");
+    for (int i = 0; i < nbind; i++)
+        p += sprintf(p, "\n%s", bind[i]);
+    return key;
+}
+
+SdcStatus
+sdc_kernel_get(SdcModule *mod, const char *kernel, const char *signature,
+               const char *const *bind, int nbind, SdcKernel **out)
+{
+    if (out)
+        *out = NULL;
+    if (!mod)
+        return SDC_ERROR_ARGUMENT;
+    const KernelInfo *info = kernel ? module_kernel(mod, kernel) : NULL;
+    if (!info || !out || nbind < 0 || (nbind && !bind))
+        return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
+                            kernel ? kernel : "");
+    char *key = request_key(kernel, signature, bind, nbind);
+    if (!key)
+        return context_fail(mod->cx, SDC_ERROR_MEMORY, "out of memory");
+    pthread_mutex_lock(&mod->lock);
+    SdcKernel *k = mod->list;
+    while (k && strcmp(k->key, key) != 0)
+        k = k->next;
+    SdcStatus status = SDC_OK;
+    if (k) {
+        free(key);
+    } else {
+        status = kernel_new(mod, info, signature, bind, nbind, &k);
+        if (status == SDC_OK) {
+            k->key = key;
+            k->next = mod->list;
+            mod->list = k;
+        } else {
+            free(key);
+        }
+    }
+    pthread_mutex_unlock(&mod->lock);
+    *out = status == SDC_OK ? k : NULL;
+    return status;
+}
+
+int
+sdc_kernel_writes(const SdcKernel *k, int arg)
+{
+    if (!k || arg < 0 || arg >= k->info->nruntime || k->rules[arg].slot < 0)
+        return 0;
+    return k->meta->params[k->rules[arg].slot].written;
+}
+
+/* ---------------------------------------------------------------- launching */
+
+static SdcStatus
+refuse(const SdcKernel *k, int i, const char *why)
+{
+    return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT, "argument '%s' of '%s' %s",
+                        k->info->params[k->info->runtime[i]].name, k->info->name, why);
+}
+
+/* The argument must be what its parameter was bound to. */
+static bool
+matches_bound(const ArgRule *rule, const SdcArg *a)
+{
+    switch (rule->bound) {
+    case SPEC_INT:
+    case SPEC_BOOL: return a->kind == SDC_ARG_INT && a->v.i == rule->i;
+    case SPEC_FLOAT: return a->kind == SDC_ARG_FLOAT && a->v.f == rule->f;
+    case SPEC_NONE: return a->kind == SDC_ARG_NONE;
+    default: return true; /* unused, or not a value that an argument can be */
+    }
+}
+
+static bool
+int_fits(const SdcrtParam *p, int64_t v)
+{
+    if (p->bits >= 64)
+        return true;
+    int64_t low = p->is_unsigned ? 0 : -((int64_t)1 << (p->bits - 1));
+    int64_t high = p->is_unsigned ? ((int64_t)1 << p->bits) - 1
+                                  : ((int64_t)1 << (p->bits - 1)) - 1;
+    if (p->bits == 1)
+        low = 0, high = 1;
+    return v >= low && v <= high;
+}
+
+static uint64_t
+float_slot(const SdcrtParam *p, double v)
+{
+    const char *sig = p->sig;
+    SdcDtype t = sdc_dtype_by_name(sig, strcspn(sig, ":"));
+    if (!sdc_dtype_is_float(t))
+        t = p->bits == 64 ? SDC_FP64 : p->bits == 16 ? SDC_FP16 : SDC_FP32;
+    uint64_t slot = 0;
+    sdc_dtype_store(t, v, &slot);
+    return slot;
+}
+
+/* One argument to its slot; NULL, or what is wrong. */
+static const char *
+fill_slot(const SdcrtParam *p, const SdcArg *a, uint64_t *slot)
+{
+    switch ((SdcrtParamKind)p->kind) {
+    case SDCRT_PTR:
+        if (a->kind != SDC_ARG_PTR)
+            return "must be a pointer";
+        if (a->dtype != SDC_DTYPE_NONE) {
+            const char *pointee = p->sig + (*p->sig == '*');
+            pointee += *pointee == 'k' && pointee[1];
+            SdcDtype want = sdc_dtype_by_name(pointee, strcspn(pointee, ":"));
+            if (want != SDC_DTYPE_NONE && want != (SdcDtype)a->dtype)
+                return "points to elements of another type than the kernel's";
+        }
+        *slot = (uint64_t)(uintptr_t)a->v.ptr;
+        break;
+    case SDCRT_INT:
+        if (a->kind != SDC_ARG_INT)
+            return "must be an integer";
+        if (!int_fits(p, a->v.i))
+            return "does not fit the kernel's integer type";
+        *slot = (uint64_t)a->v.i;
+        break;
+    case SDCRT_FLOAT:
+        if (a->kind != SDC_ARG_FLOAT && a->kind != SDC_ARG_INT)
+            return "must be a number";
+        *slot = float_slot(p, a->kind == SDC_ARG_INT ? (double)a->v.i : a->v.f);
+        return NULL;
+    }
+    if (p->div > 1 && *slot % p->div != 0)
+        return "is not divisible as the kernel was told";
+    return NULL;
+}
+
+SdcStatus
+sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs,
+                          int threads)
+{
+    if (!k)
+        return SDC_ERROR_ARGUMENT;
+    SdcContext *cx = k->mod->cx;
+    if (nargs != k->info->nruntime || (nargs && !args))
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "'%s' takes %d arguments, %d are given",
+                            k->info->name, k->info->nruntime, nargs);
+    uint64_t slots[SDCRT_MAX_PARAMS];
+    for (int i = 0; i < nargs; i++) {
+        const ArgRule *rule = &k->rules[i];
+        const char *wrong = NULL;
+        if (rule->slot >= 0)
+            wrong = fill_slot(&k->meta->params[rule->slot], &args[i], &slots[rule->slot]);
+        else if (!matches_bound(rule, &args[i]))
+            wrong = "differs from the value that the kernel was specialized for";
+        if (wrong)
+            return refuse(k, i, wrong);
+    }
+    const int32_t size[3] = {grid.x, grid.y, grid.z};
+    switch (sdcrt_cpu_launch(cx->pool, k->entry, slots, size, k->meta->scratch_bytes,
+                             threads)) {
+    case SDCRT_OK: return SDC_OK;
+    case SDCRT_ERROR_MEMORY:
+        return context_fail(cx, SDC_ERROR_MEMORY, "no memory for %lld bytes of scratch",
+                            (long long)k->meta->scratch_bytes);
+    case SDCRT_ERROR_ARGUMENT: break;
+    }
+    return context_fail(cx, SDC_ERROR_ARGUMENT, "grid (%d, %d, %d) is out of range", grid.x,
+                        grid.y, grid.z);
+}
+
+SdcStatus
+sdc_kernel_launch(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs, void *stream)
+{
+    if (k && stream)
+        return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT,
+                            "a launch on the CPU takes no stream");
+    return sdc_kernel_launch_threads(k, grid, args, nargs, 0);
+}

@@ -1,0 +1,314 @@
+/* CPU launches: a grid is cut into chunks that threads take from an atomic counter.
+
+   A launch is a Job on the launching thread's stack, linked into the pool's list while it
+   has chunks left. Workers sleep on a condition variable; a launch wakes as many as it has
+   chunks for and works itself at once, so a small grid is done before anybody has woken
+   and costs two lock operations. A launcher leaves only when the workers that joined its
+   job have left it. A grid of one chunk never touches the pool.
+
+   In the child of a fork there are no workers and the lock may be in any state: the child
+   is recognised by its process id and runs everything on the calling thread. */
+#include "runtime/rt/sdcrt.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    MAX_THREADS = 1024,
+    CHUNKS_PER_THREAD = 16, /* enough to even out programs of unequal length */
+    STACK_SCRATCH = 16 << 10,
+    SCRATCH_ALIGN = 64
+};
+
+typedef struct Job Job;
+struct Job {
+    SdcrtCpuEntry *entry;
+    const uint64_t *args;
+    const int32_t *grid;
+    int64_t total, chunk;
+    int64_t scratch;
+    atomic_int_fast64_t next; /* first program that nobody has taken */
+    int wanted;               /* workers that may still join; under the lock */
+    int inside;               /* workers that are in it; under the lock */
+    bool listed;
+    Job *prev, *link;
+    pthread_cond_t done;
+};
+
+typedef struct Worker {
+    pthread_t thread;
+    SdcrtPool *pool;
+    void *scratch;
+    int64_t scratch_size;
+} Worker;
+
+struct SdcrtPool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    Job *jobs;
+    int threads;    /* the launching one included */
+    int started;    /* workers */
+    bool broken;    /* a thread could not be started: do not try again */
+    bool stop;
+    pid_t pid;
+    Worker *workers; /* threads - 1 of them */
+};
+
+int64_t
+sdcrt_grid_size(const int32_t grid[3])
+{
+    int64_t n = 1;
+    for (int i = 0; i < 3; i++) {
+        if (grid[i] < 0)
+            return -1;
+        if (grid[i] && n > (INT64_MAX >> 1) / grid[i])
+            return -1;
+        n *= grid[i];
+    }
+    return n;
+}
+
+/* Cores that this process may run on, as taskset and containers set them. */
+static int
+count_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) {
+        int n = CPU_COUNT(&set);
+        if (n > 0)
+            return n;
+    }
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static int
+threads_wanted(int threads)
+{
+    const char *text = threads > 0 ? NULL : getenv("SDC_NUM_THREADS");
+    if (text && *text) {
+        char *end;
+        long n = strtol(text, &end, 10);
+        if (*end == '\0' && n > 0)
+            threads = n > MAX_THREADS ? MAX_THREADS : (int)n;
+    }
+    if (threads <= 0)
+        threads = count_cores();
+    return threads > MAX_THREADS ? MAX_THREADS : threads;
+}
+
+SdcrtPool *
+sdcrt_pool_new(int threads)
+{
+    SdcrtPool *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->threads = threads_wanted(threads);
+    p->pid = getpid();
+    p->workers = calloc((size_t)p->threads, sizeof *p->workers);
+    if (!p->workers || pthread_mutex_init(&p->lock, NULL) != 0) {
+        free(p->workers);
+        free(p);
+        return NULL;
+    }
+    if (pthread_cond_init(&p->work, NULL) != 0) {
+        pthread_mutex_destroy(&p->lock);
+        free(p->workers);
+        free(p);
+        return NULL;
+    }
+    return p;
+}
+
+void
+sdcrt_pool_free(SdcrtPool *p)
+{
+    if (!p)
+        return;
+    if (p->pid == getpid()) {
+        pthread_mutex_lock(&p->lock);
+        p->stop = true;
+        pthread_cond_broadcast(&p->work);
+        pthread_mutex_unlock(&p->lock);
+        for (int i = 0; i < p->started; i++)
+            pthread_join(p->workers[i].thread, NULL);
+        pthread_cond_destroy(&p->work);
+        pthread_mutex_destroy(&p->lock);
+    }
+    for (int i = 0; i < p->started; i++)
+        free(p->workers[i].scratch);
+    free(p->workers);
+    free(p);
+}
+
+int
+sdcrt_pool_threads(const SdcrtPool *p)
+{
+    return p->threads;
+}
+
+static void *
+scratch_new(int64_t size)
+{
+    if (size > INT64_MAX / 2)
+        return NULL;
+    size_t n = ((size_t)size + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1);
+    return aligned_alloc(SCRATCH_ALIGN, n);
+}
+
+/* Takes chunks until there are none. */
+static void
+job_work(Job *j, void *scratch)
+{
+    for (;;) {
+        int64_t first = atomic_fetch_add_explicit(&j->next, j->chunk, memory_order_relaxed);
+        if (first >= j->total)
+            return;
+        int64_t last = j->total - first < j->chunk ? j->total : first + j->chunk;
+        j->entry(j->args, j->grid, first, last, scratch);
+    }
+}
+
+static void
+job_unlist(SdcrtPool *p, Job *j)
+{
+    if (!j->listed)
+        return;
+    *(j->prev ? &j->prev->link : &p->jobs) = j->link;
+    if (j->link)
+        j->link->prev = j->prev;
+    j->listed = false;
+}
+
+/* Scratch is kept from job to job and only grows. */
+static bool
+worker_scratch(Worker *w, int64_t size)
+{
+    if (size <= w->scratch_size)
+        return true;
+    free(w->scratch);
+    w->scratch = scratch_new(size);
+    w->scratch_size = w->scratch ? size : 0;
+    return w->scratch != NULL;
+}
+
+static void *
+worker_main(void *arg)
+{
+    Worker *w = arg;
+    SdcrtPool *p = w->pool;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        Job *j = p->jobs;
+        if (!j) {
+            pthread_cond_wait(&p->work, &p->lock);
+            continue;
+        }
+        j->inside++;
+        if (--j->wanted == 0)
+            job_unlist(p, j);
+        pthread_mutex_unlock(&p->lock);
+        /* Without memory this worker leaves its share to the others. */
+        if (worker_scratch(w, j->scratch))
+            job_work(j, w->scratch);
+        pthread_mutex_lock(&p->lock);
+        if (--j->inside == 0)
+            pthread_cond_signal(&j->done);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* Called under the lock. */
+static void
+start_workers(SdcrtPool *p, int n)
+{
+    while (p->started < n && !p->broken) {
+        Worker *w = &p->workers[p->started];
+        w->pool = p;
+        if (pthread_create(&w->thread, NULL, worker_main, w) != 0)
+            p->broken = true;
+        else
+            p->started++;
+    }
+}
+
+static void
+job_run_shared(SdcrtPool *p, Job *j, int helpers, void *scratch)
+{
+    pthread_mutex_lock(&p->lock);
+    start_workers(p, helpers);
+    j->wanted = helpers < p->started ? helpers : p->started;
+    if (j->wanted > 0) {
+        j->link = p->jobs;
+        if (p->jobs)
+            p->jobs->prev = j;
+        p->jobs = j;
+        j->listed = true;
+    }
+    for (int i = 0; i < j->wanted; i++)
+        pthread_cond_signal(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    job_work(j, scratch);
+    pthread_mutex_lock(&p->lock);
+    job_unlist(p, j);
+    while (j->inside > 0)
+        pthread_cond_wait(&j->done, &p->lock);
+    pthread_mutex_unlock(&p->lock);
+}
+
+SdcrtStatus
+sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, const int32_t grid[3],
+                int64_t scratch, int64_t first, int64_t last)
+{
+    int64_t total = sdcrt_grid_size(grid);
+    if (total < 0 || first < 0 || last > total)
+        return SDCRT_ERROR_ARGUMENT;
+    if (first >= last)
+        return SDCRT_OK;
+    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH];
+    void *far = NULL;
+    if (scratch > STACK_SCRATCH) {
+        far = scratch_new(scratch);
+        if (!far)
+            return SDCRT_ERROR_MEMORY;
+    }
+    entry(args, grid, first, last, far ? far : near);
+    free(far);
+    return SDCRT_OK;
+}
+
+SdcrtStatus
+sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
+                 const int32_t grid[3], int64_t scratch, int threads)
+{
+    int64_t total = sdcrt_grid_size(grid);
+    if (total < 0)
+        return SDCRT_ERROR_ARGUMENT;
+    if (threads <= 0 || threads > p->threads)
+        threads = p->threads;
+    if (total < 2 || threads == 1 || p->pid != getpid())
+        return sdcrt_run_range(entry, args, grid, scratch, 0, total);
+
+    int64_t chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);
+    Job j = {.entry = entry, .args = args, .grid = grid, .total = total,
+             .chunk = chunk > 0 ? chunk : 1, .scratch = scratch};
+    if (pthread_cond_init(&j.done, NULL) != 0)
+        return SDCRT_ERROR_MEMORY;
+    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH];
+    void *far = NULL;
+    SdcrtStatus status = SDCRT_OK;
+    if (scratch > STACK_SCRATCH && !(far = scratch_new(scratch)))
+        status = SDCRT_ERROR_MEMORY;
+    else
+        job_run_shared(p, &j, (int)(total < threads ? total : threads) - 1,
+                       far ? far : near);
+    free(far);
+    pthread_cond_destroy(&j.done);
+    return status;
+}

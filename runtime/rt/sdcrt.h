@@ -1,0 +1,60 @@
+/* libsdcrt: launches compiled kernels. No compiler and no LLVM inside; needs only the C
+   library and threads. Here: kernels of the CPU target over a pool of threads, or over
+   threads of the caller's own. */
+#ifndef SDCRT_H
+#define SDCRT_H
+
+#include "runtime/rt/meta.h"
+
+#include <stddef.h>
+
+#if defined(__GNUC__)
+#define SDCRT_API __attribute__((visibility("default")))
+#else
+#define SDCRT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum SdcrtStatus {
+    SDCRT_OK,
+    SDCRT_ERROR_ARGUMENT, /* grid negative or too large, range outside of the grid */
+    SDCRT_ERROR_MEMORY
+} SdcrtStatus;
+
+/* Threads that run programs. They are started by the first launch that has work for them,
+   sleep while there is none, and are joined by sdcrt_pool_free. Launches from several
+   threads at once share them. */
+typedef struct SdcrtPool SdcrtPool;
+
+/* `threads`: in all, the launching one included; 0: the environment's SDC_NUM_THREADS, or
+   the cores that this process may use. NULL when out of memory. */
+SDCRT_API SdcrtPool *sdcrt_pool_new(int threads);
+SDCRT_API void sdcrt_pool_free(SdcrtPool *pool);
+SDCRT_API int sdcrt_pool_threads(const SdcrtPool *pool);
+
+/* Runs the whole grid and returns when it is done; the calling thread takes part.
+   `args`: one slot per parameter, see SdcrtCpuEntry. `scratch`: bytes that each running
+   program needs. `threads`: use at most so many; 0: all of the pool. When no thread can
+   be started the caller does all the work. */
+SDCRT_API SdcrtStatus sdcrt_cpu_launch(SdcrtPool *pool, SdcrtCpuEntry *entry,
+                                       const uint64_t *args, const int32_t grid[3],
+                                       int64_t scratch, int threads);
+
+/* Runs programs `first` .. `last` - 1 of the grid on the calling thread, for hosts that
+   bring their own threads: cut 0 .. sdcrt_grid_size() into ranges as you like, each
+   program exactly once. */
+SDCRT_API SdcrtStatus sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args,
+                                      const int32_t grid[3], int64_t scratch,
+                                      int64_t first, int64_t last);
+
+/* Programs of a grid; -1 when a size is negative or the product leaves 62 bits. */
+SDCRT_API int64_t sdcrt_grid_size(const int32_t grid[3]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
