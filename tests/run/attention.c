@@ -1,0 +1,100 @@
+/* Attention on the CPU target against its reference: lengths that do not fill the tiles,
+   more keys than queries and the reverse, grouped heads, heads that lie apart. */
+#include "tests/run/support/harness.h"
+
+typedef struct Case {
+    int64_t batch, heads, group, M, N, dim;
+    bool causal;
+    int block_m, block_n;
+} Case;
+
+static const Case cases[] = {
+    {1, 1, 1, 1, 1, 16, false, 16, 16},   {2, 4, 2, 70, 70, 32, true, 32, 16},
+    {1, 2, 1, 33, 90, 64, true, 16, 32},  {1, 2, 2, 100, 45, 16, true, 32, 16},
+    {2, 2, 1, 50, 77, 64, false, 32, 32}, {1, 1, 1, 20, 64, 128, true, 16, 16},
+    {1, 3, 3, 64, 64, 32, true, 32, 32},
+};
+
+static SdcArg
+stride_arg(const Buf *b, int d)
+{
+    return sdc_int(b->strides[d]);
+}
+
+static void
+attention_case(Env *env, SdcDtype t, const Case *c)
+{
+    int64_t rows = c->batch * c->heads * c->M;
+    /* Queries and results lie as [batch, M, heads, dim], keys and values by head. */
+    Buf q = buf_swap(buf_random(env, t, 0, DIMS(c->batch, c->M, c->heads, c->dim)), 1, 2);
+    Buf k = buf_random(env, t, 8, DIMS(c->batch, c->heads / c->group, c->N, c->dim));
+    Buf v = buf_random(env, t, 0, DIMS(c->batch, c->heads / c->group, c->N, c->dim));
+    Buf o = buf_swap(buf_poison(env, t, 4, DIMS(c->batch, c->M, c->heads, c->dim)), 1, 2);
+    Buf lse = buf_poison(env, SDC_FP32, 0, DIMS(rows));
+    float scale = 1.0f / (float)c->dim * 4.0f;
+    double *out = env_doubles(env, 2 * rows * c->dim + 2 * rows);
+    RefAttention ref = {c->batch, c->heads, c->group, c->M, c->N, c->dim,
+                        .q = buf_doubles(env, &q),
+                        .k = buf_doubles(env, &k),
+                        .v = buf_doubles(env, &v),
+                        .scale = (double)scale,
+                        .causal = c->causal,
+                        .weight_unit = unit_of(t),
+                        .o = out,
+                        .o_bound = out + rows * c->dim,
+                        .lse = out + 2 * rows * c->dim,
+                        .lse_bound = out + 2 * rows * c->dim + rows};
+    ref_attention(&ref);
+    const char *binds =
+        env_text(env, "HEAD_DIM=%lld BLOCK_M=%d BLOCK_N=%d CAUSAL=%s GROUP=%lld",
+                 (long long)c->dim, c->block_m, c->block_n, c->causal ? "True" : "False",
+                 (long long)c->group);
+    LAUNCH(env, "flash_attention_fwd",
+           sdc_grid(ceil_div(c->M, c->block_m), c->batch * c->heads, 1), binds,
+           buf_arg(&q), buf_arg(&k), buf_arg(&v), buf_arg(&o), buf_arg(&lse),
+           sdc_float((double)scale), stride_arg(&q, 0), stride_arg(&q, 1),
+           stride_arg(&q, 2), stride_arg(&q, 3), stride_arg(&k, 0), stride_arg(&k, 1),
+           stride_arg(&k, 2), stride_arg(&k, 3), stride_arg(&v, 0), stride_arg(&v, 1),
+           stride_arg(&v, 2), stride_arg(&v, 3), stride_arg(&o, 0), stride_arg(&o, 1),
+           stride_arg(&o, 2), stride_arg(&o, 3), sdc_int(c->heads), sdc_int(c->M),
+           sdc_int(c->N));
+    const char *what = env_text(env, "%s [%s] M=%lld N=%lld", sdc_dtype_name(t), binds,
+                                (long long)c->M, (long long)c->N);
+    buf_check(env, &lse, what, ref.lse, ref.lse_bound);
+    buf_check(env, &o, what, ref.o, ref.o_bound);
+}
+
+static void
+attention_all(SdcDtype t)
+{
+    Env env = env_open("flash_attention");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        env.at_end = i % 2;
+        attention_case(&env, t, &cases[i]);
+    }
+    env_close(&env);
+}
+
+START_TEST(attention_fp32)
+{
+    attention_all(SDC_FP32);
+}
+END_TEST
+
+START_TEST(attention_fp16)
+{
+    attention_all(SDC_FP16);
+}
+END_TEST
+
+START_TEST(attention_bf16)
+{
+    attention_all(SDC_BF16);
+}
+END_TEST
+
+int
+main(void)
+{
+    return RUN_TESTS("attention", attention_fp32, attention_fp16, attention_bf16);
+}
