@@ -5,6 +5,20 @@
 
 #include <stdlib.h>
 
+/* A function of its own: what is live across a setjmp may be lost. */
+static bool
+make_tables(Session *s)
+{
+    if (setjmp(s->fail.env))
+        return false;
+    s->fail.set = 1;
+    names_init(&s->names, &s->perm);
+    diag_init(&s->diag, &s->perm, &s->fail);
+    s->types = types_new(&s->perm);
+    s->fail.set = 0;
+    return true;
+}
+
 Session *
 session_new(size_t limit)
 {
@@ -16,16 +30,10 @@ session_new(size_t limit)
     arena_init(&s->ast, &s->fail, most);
     arena_init(&s->mod, &s->fail, most);
     arena_init(&s->tmp, &s->fail, most);
-    if (setjmp(s->fail.env)) {
-        session_free(s);
-        return NULL;
-    }
-    s->fail.set = 1;
-    names_init(&s->names, &s->perm);
-    diag_init(&s->diag, &s->perm, &s->fail);
-    s->types = types_new(&s->perm);
-    s->fail.set = 0;
-    return s;
+    if (make_tables(s))
+        return s;
+    session_free(s);
+    return NULL;
 }
 
 void
