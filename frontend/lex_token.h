@@ -1,0 +1,19 @@
+/* What the rules of lex.l do; `n` is the length of the token at the lexer's position. */
+#ifndef SDC_FRONTEND_LEX_TOKEN_H
+#define SDC_FRONTEND_LEX_TOKEN_H
+
+#include "frontend/syntax.h"
+
+void lex_skip(Lexer *lx, int n);
+void lex_newline(Lexer *lx);
+void lex_name(Lexer *lx, int n);
+void lex_op(Lexer *lx, int n);
+void lex_int(Lexer *lx, int n, int base);
+void lex_float(Lexer *lx, int n, bool imaginary);
+void lex_string(Lexer *lx, int n);
+void lex_unclosed_string(Lexer *lx, int n);
+void lex_open(Lexer *lx, char c);
+void lex_close(Lexer *lx, char c);
+void lex_bad(Lexer *lx, int n, const char *why);
+
+#endif
