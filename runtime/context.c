@@ -268,7 +268,9 @@ context_call(SdcContext *cx, CallFn *fn, void *arg)
         status = got == SDC_OK && !diag_ok(&s->diag) ? diag_status(&s->diag) : got;
     } else {
         failed = true;
-        status = s->fail.reason == FAIL_BUG ? SDC_ERROR_INTERNAL : SDC_ERROR_MEMORY;
+        status = s->fail.reason == FAIL_BUG     ? SDC_ERROR_INTERNAL
+                 : s->fail.reason == FAIL_LIMIT ? SDC_ERROR_SOURCE
+                                                : SDC_ERROR_MEMORY;
     }
     char text[sizeof s->fail.message];
     memcpy(text, s->fail.message, sizeof text);

@@ -71,6 +71,8 @@ struct SdcKernel {
     struct Loaded *image; /* loaded code */
     SdcrtCpuEntry *entry;
     ArgRule *rules; /* info->nruntime of them */
+    int64_t *constants; /* info->nparam of them, with is_constant */
+    bool *is_constant;
 };
 
 /* A specialization in its function's list; entries are added in front and never change. */

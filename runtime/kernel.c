@@ -19,6 +19,8 @@ kernel_free(SdcKernel *k)
         codegen_unload(k->image);
     free(k->meta);
     free(k->rules);
+    free(k->constants);
+    free(k->is_constant);
     free(k->key);
     free(k);
 }
@@ -48,6 +50,41 @@ make_rules(SdcKernel *k, const CompileResult *r)
     return true;
 }
 
+static bool
+keep_constants(SdcKernel *k, const FrontSpec *spec)
+{
+    k->constants = calloc((size_t)k->info->nparam + 1, sizeof *k->constants);
+    k->is_constant = calloc((size_t)k->info->nparam + 1, sizeof *k->is_constant);
+    if (!k->constants || !k->is_constant)
+        return false;
+    for (int i = 0; i < k->info->nparam && i < spec->narg; i++) {
+        SpecKind kind = spec->args[i].kind;
+        k->is_constant[i] = kind == SPEC_INT || kind == SPEC_BOOL;
+        k->constants[i] = spec->args[i].i;
+    }
+    return true;
+}
+
+int
+sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value)
+{
+    if (!k || !name || !value)
+        return 0;
+    for (int i = 0; i < k->info->nparam; i++) {
+        if (k->is_constant[i] && strcmp(k->info->params[i].name, name) == 0) {
+            *value = k->constants[i];
+            return 1;
+        }
+    }
+    bool warps = strcmp(name, "num_warps") == 0, stages = strcmp(name, "num_stages") == 0;
+    if (!warps && !stages && strcmp(name, "num_ctas") != 0)
+        return 0;
+    *value = warps    ? k->meta->num_warps
+             : stages ? k->meta->num_stages
+                      : k->meta->num_ctas;
+    return 1;
+}
+
 static SdcStatus
 load_result(Session *s, CompileResult *r, void *arg)
 {
@@ -58,7 +95,7 @@ load_result(Session *s, CompileResult *r, void *arg)
     if (!k->meta)
         return SDC_ERROR_MEMORY;
     *k->meta = r->meta[0];
-    if (!make_rules(k, r))
+    if (!make_rules(k, r) || !keep_constants(k, &r->spec))
         return SDC_ERROR_MEMORY;
     char why[256] = "";
     k->image = codegen_load_object(r->bytes, r->size, why, sizeof why);

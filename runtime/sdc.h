@@ -56,12 +56,12 @@ typedef struct SdcOutput SdcOutput;
 
 typedef enum SdcStatus {
     SDC_OK = 0,
-    SDC_ERROR_SOURCE = 1,      /* the kernel's source is at fault; the message has a place */
+    SDC_ERROR_SOURCE = 1,      /* the source is at fault, or asks for more than a limit */
     SDC_ERROR_ARGUMENT = 2,    /* an argument of the call is at fault */
     SDC_ERROR_UNSUPPORTED = 3, /* right, but not supported yet */
     SDC_ERROR_FILE = 4,        /* a file cannot be read */
     SDC_ERROR_ENVIRONMENT = 5, /* no such device, driver too old, no thread to be had */
-    SDC_ERROR_MEMORY = 6,      /* out of memory, or over the context's memory limit */
+    SDC_ERROR_MEMORY = 6,      /* out of memory */
     SDC_ERROR_INTERNAL = 70    /* a bug of sdc; see sdc_error_reproducer */
 } SdcStatus;
 
@@ -314,6 +314,11 @@ SDC_API SdcStatus sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const Sd
 
 /* Whether the kernel may store through argument `arg` (an index into args): 1 or 0. */
 SDC_API int sdc_kernel_writes(const SdcKernel *k, int arg);
+
+/* Integer value that a constexpr parameter was bound to, by default, `bind`, signature or
+   the first of @triton.autotune's configurations; also of num_warps, num_stages and
+   num_ctas. Returns 0 when there is no such number. */
+SDC_API int sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value);
 
 /* ---------------------------------------------------------------- ahead of time */
 

@@ -157,7 +157,7 @@ endif()
 
 # ---------------------------------------------------------------- lint
 # doc_tables prints the generated pages of docs/: "ninja docs" writes them, the lint compares.
-add_executable(doc_tables "${T}/lint/tables.c")
+add_executable(doc_tables "${T}/lint/tables.c" "${ROOT}/runtime/cli/tables.c")
 target_compile_options(doc_tables PRIVATE ${WARN})
 target_include_directories(doc_tables PRIVATE "${ROOT}")
 add_custom_target(docs COMMENT "generated pages of docs/"

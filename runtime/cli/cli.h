@@ -1,0 +1,113 @@
+/* The command line: options, exit statuses and what the commands share. This is the only
+   part of sdc that prints and exits. */
+#ifndef SDC_CLI_H
+#define SDC_CLI_H
+
+#include "ir/base/arena.h"
+#include "ir/base/str.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "runtime/sdc.h"
+
+#include <stdio.h>
+
+/* Exit statuses. */
+enum { EXIT_FINE = 0, EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3, EXIT_BUG = 70 };
+
+typedef enum CommandId {
+#define COMMAND(id, name, operand, doc) CMD_##id,
+#define OPTION(...)
+#include "runtime/cli/options.def"
+    CMD_COUNT
+} CommandId;
+
+enum {
+    C_CHECK = 1 << CMD_check,
+    C_COMPILE = 1 << CMD_compile,
+    C_RUN = 1 << CMD_run,
+    C_DOCTOR = 1 << CMD_doctor,
+    C_SOURCE = C_CHECK | C_COMPILE | C_RUN,
+    C_ALL = (1 << CMD_COUNT) - 1
+};
+
+typedef enum OptionKind { OPT_FLAG, OPT_TEXT, OPT_LIST, OPT_NUMBER } OptionKind;
+
+typedef Vec(const char *) TextList;
+
+/* One field an option; `given` counts how often. */
+typedef struct OptionValue {
+    const char *text;
+    TextList list;
+    int64_t number;
+    int given;
+} OptionValue;
+
+typedef struct OptionInfo {
+    char letter;
+    const char *name, *arg;
+    OptionKind kind;
+    unsigned commands;
+    const char *doc;
+} OptionInfo;
+
+typedef enum OptionId {
+#define COMMAND(...)
+#define OPTION(field, letter, name, arg, kind, commands, doc) O_##field,
+#include "runtime/cli/options.def"
+    OPTION_COUNT
+} OptionId;
+
+typedef struct CommandInfo {
+    const char *name, *operand, *doc;
+} CommandInfo;
+
+extern const CommandInfo command_info[CMD_COUNT];
+extern const OptionInfo option_info[OPTION_COUNT];
+
+typedef struct Cli {
+    Arena arena;
+    FailPoint fail;
+    CommandId command;
+    const char *file; /* the operand; "-": standard input */
+    OptionValue opt[OPTION_COUNT];
+    bool color;       /* of the standard error */
+} Cli;
+
+/* Messages to the standard error. cli_error returns its status, for "return cli_error(..". */
+int cli_error(const Cli *c, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void cli_note(const Cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Reads the command line. EXIT_FINE to go on; otherwise print nothing more and leave, with
+   *done true when that is a success (--help). */
+int options_parse(Cli *c, int argc, char **argv, bool *done);
+
+void help_all(FILE *to);
+void help_command(FILE *to, CommandId id);
+void print_man(FILE *to);
+bool print_completion(FILE *to, const char *shell);
+
+int cmd_check(Cli *c);
+int cmd_compile(Cli *c);
+int cmd_run(Cli *c);
+int cmd_doctor(Cli *c);
+
+/* The context that the options ask for, and the module of the operand. On failure the
+   message is printed and the exit status returned. */
+int open_module(Cli *c, SdcContext **cx, SdcModule **mod);
+/* Prints the context's message, writes a reproducer after an internal error, and returns
+   the exit status that belongs to `status`. */
+int report_status(Cli *c, SdcContext *cx, SdcStatus status);
+/* -c, --num-warps and --num-stages as bindings. */
+const char *const *bindings(Cli *c, int *n);
+
+/* Writes a file whole or not at all: to a temporary beside it, then renamed. "-" and what
+   is no regular file (a pipe, /dev/stdout) are written directly. */
+int write_file(const Cli *c, const char *path, const void *bytes, size_t size);
+
+/* Says on the standard error what takes so long, when it is a terminal and a second has
+   passed. */
+typedef struct Progress Progress;
+Progress *progress_start(const char *what);
+void progress_stop(Progress *p);
+
+#endif

@@ -1,0 +1,300 @@
+/* sdc run: one kernel on arrays from files or made on the spot; prints what it wrote. */
+#include "runtime/cli/cli.h"
+#include "runtime/cli/spec.h"
+#include "runtime/cli/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_RUNS = 1001 };
+static const double time_budget = 1.0; /* seconds of --time */
+
+typedef struct Run {
+    Cli *c;
+    SdcContext *cx;
+    SdcModule *mod;
+    const char *kernel;
+    const SdcParam *params;
+    int nparam;
+    RunArg *args;    /* one per parameter; of constexprs only the name is set */
+    SdcArg *values;  /* of the launch */
+    int *param_of;   /* position of a launch's argument in the source */
+    int nvalue;
+    SdcKernel *k;
+    SdcGrid grid;
+} Run;
+
+static bool
+same(const char *text, size_t n, const char *name)
+{
+    return strlen(name) == n && memcmp(text, name, n) == 0;
+}
+
+/* Integer arguments, then -c NAME=123, then what the kernel was bound to. */
+static bool
+lookup(void *user, const char *name, size_t n, int64_t *value)
+{
+    Run *r = user;
+    for (int i = 0; i < r->nparam; i++) {
+        const RunArg *a = &r->args[i];
+        if (a->name && same(name, n, r->params[i].name) && a->value.kind == SDC_ARG_INT) {
+            *value = a->value.v.i;
+            return true;
+        }
+    }
+    const TextList *bind = &r->c->opt[O_bind].list;
+    for (int i = 0; i < bind->n; i++) {
+        const char *text = bind->at[i];
+        char *end;
+        if (strcspn(text, "=") != n || memcmp(text, name, n) != 0 || !text[n])
+            continue;
+        *value = strtoll(text + n + 1, &end, 0);
+        if (end != text + n + 1 && !*end)
+            return true;
+    }
+    char *copy = arena_strndup(&r->c->arena, name, n);
+    return sdc_kernel_constant(r->k, copy, value);
+}
+
+static int
+find_param(Run *r, const char *text, size_t n, const char *option)
+{
+    for (int i = 0; i < r->nparam; i++)
+        if (same(text, n, r->params[i].name))
+            return i;
+    cli_error(r->c, EXIT_INPUT, "--%s '%s': '%s' has no parameter '%.*s'", option, text,
+              r->kernel, n > 80 ? 80 : (int)n, text);
+    Buf names;
+    buf_init(&names, &r->c->arena);
+    buf_str(&names, "");
+    for (int i = 0; i < r->nparam; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", r->params[i].name);
+    cli_note(r->c, "its parameters: %s", names.s);
+    return -1;
+}
+
+/* Scalars first, so that shapes may use them. */
+static int
+read_args(Run *r, bool scalars)
+{
+    const TextList *list = &r->c->opt[O_arg].list;
+    Expr expr = {.lookup = lookup, .user = r};
+    for (int i = 0; i < list->n; i++) {
+        const char *text = list->at[i];
+        size_t n = strcspn(text, "=");
+        if (!text[n])
+            return cli_error(r->c, EXIT_USAGE, "-a '%s': NAME=SPEC is needed", text);
+        const char *spec = text + n + 1;
+        if (spec_is_scalar(spec) != scalars)
+            continue;
+        int p = find_param(r, text, n, "arg");
+        if (p < 0)
+            return EXIT_INPUT;
+        if (r->params[p].is_constexpr)
+            return cli_error(r->c, EXIT_INPUT, "'%s' is a constexpr: give it with -c '%s'",
+                             r->params[p].name, text);
+        RunArg *a = &r->args[p];
+        if (a->name)
+            return cli_error(r->c, EXIT_USAGE, "argument '%s' is given twice",
+                             r->params[p].name);
+        char why[4600];
+        bool environment;
+        if (!spec_read(spec, &expr, a, why, sizeof why, &environment))
+            return cli_error(r->c, environment ? EXIT_ENVIRONMENT : EXIT_INPUT,
+                             "argument '%s': %s", r->params[p].name, why);
+        a->name = text;
+        a->name_len = n;
+    }
+    return EXIT_FINE;
+}
+
+static int
+collect(Run *r)
+{
+    r->args = arena_array(&r->c->arena, RunArg, r->nparam + 1);
+    r->values = arena_array(&r->c->arena, SdcArg, r->nparam + 1);
+    r->param_of = arena_array(&r->c->arena, int, r->nparam + 1);
+    int status = read_args(r, true);
+    if (status == EXIT_FINE)
+        status = read_args(r, false);
+    for (int i = 0; i < r->nparam && status == EXIT_FINE; i++) {
+        if (r->params[i].is_constexpr)
+            continue;
+        if (!r->args[i].name)
+            status = cli_error(r->c, EXIT_INPUT,
+                               "argument '%s' has no value: give it with -a %s=SPEC",
+                               r->params[i].name, r->params[i].name);
+        r->param_of[r->nvalue] = i;
+        r->values[r->nvalue++] = r->args[i].value;
+    }
+    return status;
+}
+
+static int
+specialize(Run *r)
+{
+    int nbind;
+    const char *const *bind = bindings(r->c, &nbind);
+    SdcStatus got;
+    Progress *p = progress_start("compiling");
+    if (r->c->opt[O_signature].given) {
+        got = sdc_kernel_get(r->mod, r->kernel, r->c->opt[O_signature].text, bind, nbind,
+                             &r->k);
+    } else {
+        SdcFunction *fn;
+        got = sdc_function_get(r->mod, r->kernel, bind, nbind, &fn);
+        if (got == SDC_OK)
+            got = sdc_specialize(fn, r->values, r->nvalue, &r->k);
+    }
+    progress_stop(p);
+    return report_status(r->c, r->cx, got);
+}
+
+static int
+read_grid(Run *r)
+{
+    const char *text = r->c->opt[O_grid].text;
+    if (!text)
+        return cli_error(r->c, EXIT_USAGE, "the grid is missing: -g X[,Y[,Z]]");
+    int64_t size[3] = {1, 1, 1};
+    Expr expr = {.lookup = lookup, .user = r};
+    if (expr_list(&expr, text, strlen(text), size, 3) < 0)
+        return cli_error(r->c, EXIT_INPUT, "grid: %s", expr.error);
+    for (int i = 0; i < 3; i++)
+        if (size[i] < 0 || size[i] > INT32_MAX)
+            return cli_error(r->c, EXIT_INPUT, "grid: %lld is not from 0 to 2147483647",
+                             (long long)size[i]);
+    r->grid = sdc_grid(size[0], size[1], size[2]);
+    return EXIT_FINE;
+}
+
+/* ---------------------------------------------------------------- results */
+
+static int
+print_results(Run *r)
+{
+    int shown = 0;
+    for (int i = 0; i < r->nvalue; i++) {
+        if (r->values[i].kind != SDC_ARG_PTR || !sdc_kernel_writes(r->k, i))
+            continue;
+        summary_print(stdout, r->params[r->param_of[i]].name, &r->args[r->param_of[i]].array);
+        shown++;
+    }
+    if (!shown)
+        cli_note(r->c, "'%s' writes no array", r->kernel);
+    const TextList *out = &r->c->opt[O_out].list;
+    for (int i = 0; i < out->n; i++) {
+        const char *text = out->at[i];
+        size_t n = strcspn(text, "=");
+        if (!text[n] || !text[n + 1])
+            return cli_error(r->c, EXIT_USAGE, "--out '%s': NAME=FILE.npy is needed", text);
+        int p = find_param(r, text, n, "out");
+        if (p < 0)
+            return EXIT_INPUT;
+        if (!r->args[p].array.data)
+            return cli_error(r->c, EXIT_INPUT, "--out '%s': '%s' is no array", text,
+                             r->params[p].name);
+        ArenaMark mark = arena_mark(&r->c->arena);
+        size_t size;
+        const char *bytes = npy_bytes(&r->c->arena, &r->args[p].array, &size);
+        int status = write_file(r->c, text + n + 1, bytes, size);
+        arena_reset(&r->c->arena, mark);
+        if (status != EXIT_FINE)
+            return status;
+    }
+    return EXIT_FINE;
+}
+
+static double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* After the results are printed: a kernel that works in place spoils its input here. */
+static int
+time_runs(Run *r)
+{
+    double *t = arena_array(&r->c->arena, double, MAX_RUNS);
+    double start = now();
+    int n = 0;
+    Progress *p = progress_start("measuring");
+    while (n < MAX_RUNS && (n < 3 || now() - start < time_budget)) {
+        double from = now();
+        SdcStatus got = sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, NULL);
+        t[n++] = now() - from;
+        if (got != SDC_OK) {
+            progress_stop(p);
+            return report_status(r->c, r->cx, got);
+        }
+    }
+    progress_stop(p);
+    qsort(t, (size_t)n, sizeof *t, by_value);
+    double bytes = 0;
+    for (int i = 0; i < r->nvalue; i++)
+        if (r->values[i].kind == SDC_ARG_PTR)
+            bytes += (double)r->args[r->param_of[i]].array.bytes;
+    int threads = sdc_context_threads(r->cx);
+    printf("time: median %.3f us, min %.3f us, %d runs, %d thread%s, arrays %.3f GB/s\n",
+           t[n / 2] * 1e6, t[0] * 1e6, n, threads, threads == 1 ? "" : "s",
+           bytes / t[n / 2] * 1e-9);
+    return EXIT_FINE;
+}
+
+static int
+run_module(Run *r)
+{
+    int n = sdc_module_kernel_count(r->mod);
+    r->kernel = r->c->opt[O_kernel].text;
+    if (!r->kernel && n != 1)
+        return cli_error(r->c, EXIT_USAGE, "the file has %d kernels: name one with -k", n);
+    if (!r->kernel)
+        r->kernel = sdc_module_kernel_name(r->mod, 0);
+    SdcStatus got = sdc_module_params(r->mod, r->kernel, &r->params, &r->nparam);
+    if (got != SDC_OK)
+        return report_status(r->c, r->cx, got);
+    int status = collect(r);
+    if (status == EXIT_FINE)
+        status = specialize(r);
+    if (status == EXIT_FINE)
+        status = read_grid(r);
+    if (status != EXIT_FINE)
+        return status;
+    Progress *p = progress_start("running");
+    got = sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, NULL);
+    progress_stop(p);
+    if (got != SDC_OK)
+        return report_status(r->c, r->cx, got);
+    status = print_results(r);
+    if (status == EXIT_FINE && r->c->opt[O_time].given)
+        status = time_runs(r);
+    return status;
+}
+
+int
+cmd_run(Cli *c)
+{
+    const char *target = c->opt[O_target].text;
+    if (target && strcmp(target, "cpu") != 0)
+        return cli_error(c, EXIT_USAGE, strcmp(target, "cuda") == 0
+                             ? "not supported yet: sdc run --target=%s"
+                             : "sdc run has no target '%s': cpu or cuda", target);
+    Run r = {.c = c};
+    int status = open_module(c, &r.cx, &r.mod);
+    if (status == EXIT_FINE)
+        status = run_module(&r);
+    for (int i = 0; i < r.nparam && r.args; i++)
+        array_done(&r.args[i].array);
+    sdc_context_destroy(r.cx);
+    return status;
+}

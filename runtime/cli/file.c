@@ -1,0 +1,206 @@
+/* What commands share: opening the module, reporting a status, writing files whole. */
+#include "runtime/cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_STDIN = 64 << 20 };
+
+static bool
+write_all(int fd, const char *bytes, size_t size)
+{
+    while (size) {
+        ssize_t n = write(fd, bytes, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* A path that cannot be written is the caller's fault, a disk without room is not. */
+static int
+write_error(const Cli *c, const char *path, int why)
+{
+    bool environment = why == ENOSPC || why == EDQUOT || why == EIO || why == EROFS ||
+                       why == EMFILE || why == ENFILE || why == EPIPE;
+    return cli_error(c, environment ? EXIT_ENVIRONMENT : EXIT_INPUT, "cannot write '%s': %s",
+                     path, strerror(why));
+}
+
+static int
+write_directly(const Cli *c, const char *path, int fd, const void *bytes, size_t size)
+{
+    bool ok = write_all(fd, bytes, size);
+    int why = errno;
+    if (fd != STDOUT_FILENO && close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    return ok ? EXIT_FINE : write_error(c, path, why);
+}
+
+int
+write_file(const Cli *c, const char *path, const void *bytes, size_t size)
+{
+    if (strcmp(path, "-") == 0)
+        return write_directly(c, "standard output", STDOUT_FILENO, bytes, size);
+    struct stat st;
+    mode_t mode = 0;
+    bool exists = stat(path, &st) == 0;
+    if (exists && !S_ISREG(st.st_mode)) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        return fd < 0 ? write_error(c, path, errno)
+                      : write_directly(c, path, fd, bytes, size);
+    }
+    if (exists && access(path, W_OK) != 0)
+        return write_error(c, path, errno); /* rename would not ask */
+    char *tmp;
+    if (asprintf(&tmp, "%s.XXXXXX", path) < 0)
+        return write_error(c, path, ENOMEM);
+    int fd = mkstemp(tmp);
+    if (fd < 0) {
+        int why = errno;
+        free(tmp);
+        return write_error(c, path, why);
+    }
+    if (exists) {
+        mode = st.st_mode & 07777;
+    } else {
+        mode_t mask = umask(0);
+        umask(mask);
+        mode = 0666 & ~mask;
+    }
+    bool ok = write_all(fd, bytes, size) && fchmod(fd, mode) == 0;
+    int why = errno;
+    if (close(fd) != 0 && ok) {
+        ok = false;
+        why = errno;
+    }
+    if (ok && rename(tmp, path) != 0) {
+        ok = false;
+        why = errno;
+    }
+    if (!ok)
+        unlink(tmp);
+    free(tmp);
+    return ok ? EXIT_FINE : write_error(c, path, why);
+}
+
+const char *const *
+bindings(Cli *c, int *n)
+{
+    TextList all = {0};
+    for (int i = 0; i < c->opt[O_bind].list.n; i++)
+        vec_push(&c->arena, &all, c->opt[O_bind].list.at[i]);
+    if (c->opt[O_num_warps].given)
+        vec_push(&c->arena, &all,
+                 arena_printf(&c->arena, "num_warps=%s", c->opt[O_num_warps].text));
+    if (c->opt[O_num_stages].given)
+        vec_push(&c->arena, &all,
+                 arena_printf(&c->arena, "num_stages=%s", c->opt[O_num_stages].text));
+    *n = all.n;
+    return all.at;
+}
+
+static SdcStatus
+load_stdin(Cli *c, SdcContext *cx, SdcLang lang, SdcModule **mod, bool *too_large)
+{
+    Buf b;
+    buf_init(&b, &c->arena);
+    buf_str(&b, "");
+    char part[64 << 10];
+    for (;;) {
+        ssize_t n = read(STDIN_FILENO, part, sizeof part);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        if (b.n > MAX_STDIN) {
+            *too_large = true;
+            return SDC_ERROR_FILE;
+        }
+        buf_add(&b, part, (size_t)n);
+    }
+    return sdc_module_load_text(cx, "<stdin>", b.s, b.n, lang, mod);
+}
+
+static SdcStatus
+load_as(Cli *c, SdcContext *cx, SdcLang lang, SdcModule **mod)
+{
+    int fd = open(c->file, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > MAX_STDIN) {
+        if (fd >= 0)
+            close(fd);
+        return sdc_module_load_file(cx, c->file, mod); /* it has the message */
+    }
+    char *text = arena_alloc(&c->arena, (size_t)st.st_size + 1, 1);
+    size_t n = 0;
+    ssize_t got;
+    while (n < (size_t)st.st_size &&
+           (got = read(fd, text + n, (size_t)st.st_size - n)) > 0)
+        n += (size_t)got;
+    close(fd);
+    return sdc_module_load_text(cx, c->file, text, n, lang, mod);
+}
+
+int
+open_module(Cli *c, SdcContext **cx, SdcModule **mod)
+{
+    SdcContextOptions o = {
+        .include_dirs = c->opt[O_include].list.at,
+        .ninclude = c->opt[O_include].list.n,
+        .threads = (int)c->opt[O_threads].number,
+        .cpu = c->opt[O_cpu].text,
+        .color = c->color,
+        .debug = c->opt[O_debug].given > 0,
+    };
+    if (sdc_context_create(&o, cx) != SDC_OK)
+        return cli_error(c, EXIT_ENVIRONMENT, "out of memory");
+    const char *lang = c->opt[O_lang].text;
+    SdcLang as = !lang                       ? SDC_LANG_AUTO
+                 : strcmp(lang, "tir") == 0 ? SDC_LANG_TIR
+                                            : SDC_LANG_TRITON;
+    bool too_large = false;
+    SdcStatus status = strcmp(c->file, "-") == 0 ? load_stdin(c, *cx, as, mod, &too_large)
+                       : as != SDC_LANG_AUTO     ? load_as(c, *cx, as, mod)
+                                                 : sdc_module_load_file(*cx, c->file, mod);
+    if (too_large)
+        return cli_error(c, EXIT_INPUT, "the standard input has more than %d MiB",
+                         MAX_STDIN >> 20);
+    return status == SDC_OK ? EXIT_FINE : report_status(c, *cx, status);
+}
+
+int
+report_status(Cli *c, SdcContext *cx, SdcStatus status)
+{
+    fputs(status == SDC_OK ? sdc_warnings(cx) : sdc_error(cx), stderr);
+    switch (status) {
+    case SDC_OK: return EXIT_FINE;
+    case SDC_ERROR_SOURCE:
+    case SDC_ERROR_ARGUMENT:
+    case SDC_ERROR_UNSUPPORTED:
+    case SDC_ERROR_FILE: return EXIT_INPUT;
+    case SDC_ERROR_ENVIRONMENT:
+    case SDC_ERROR_MEMORY: return EXIT_ENVIRONMENT;
+    case SDC_ERROR_INTERNAL: break;
+    }
+    const char *text = sdc_error_reproducer(cx);
+    bool tir = strncmp(text, "//", 2) == 0;
+    const char *path = arena_printf(&c->arena, "sdc-crash-%ld.%s", (long)getpid(),
+                                    tir ? "tir" : "tk");
+    if (*text && write_file(c, path, text, strlen(text)) == EXIT_FINE)
+        cli_note(c, "this is a bug of sdc; '%s' repeats it, please report it with that file",
+                 path);
+    else
+        cli_note(c, "this is a bug of sdc, please report it");
+    return EXIT_BUG;
+}

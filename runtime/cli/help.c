@@ -1,0 +1,316 @@
+/* Help, the manual page and completions, all from the table options.def. */
+#include "runtime/cli/cli.h"
+
+#include <string.h>
+
+/* Examples of a command; each works in any folder, as it brings its source along. */
+static const char *const examples[CMD_COUNT] = {
+    [CMD_check] =
+        "  sdc check kernels.py -I helpers\n"
+        "      every kernel found, every block of host code skipped\n"
+        "  sdc check add.tk -k add_kernel -s '*fp32,*fp32,*fp32,i32,1024'\n"
+        "      types and lowers one specialization too\n",
+    [CMD_compile] =
+        "  sdc compile add.tk -s '*fp32:16,*fp32:16,*fp32:16,i32,1024' -o add.o\n"
+        "      object code for the host; ':16' promises a multiple of 16\n"
+        "  sdc compile add.tk -s 'x_ptr=*fp16,y_ptr=*fp16,out_ptr=*fp16,n=i32' \\\n"
+        "      -c BLOCK=1024 --target sm_90a -o add.ptx\n"
+        "  sdc compile add.tk -c BLOCK=1024 --emit=tir | sdc compile - --emit=llvm\n"
+        "      every stage can be left and entered as text\n"
+        "  sdc compile add.tk -c BLOCK=1024 --emit=tir --passes=default --dump-after=all\n"
+        "      the tile IR after each pass\n",
+    [CMD_run] =
+        "  cat >add.tk <<END\n"
+        "  import triton\n"
+        "  import triton.language as tl\n"
+        "  @triton.jit\n"
+        "  def add(x, y, out, n, BLOCK: tl.constexpr):\n"
+        "      i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        "      a = tl.load(x + i, mask=i < n)\n"
+        "      b = tl.load(y + i, mask=i < n)\n"
+        "      tl.store(out + i, a + b, mask=i < n)\n"
+        "  END\n"
+        "  sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
+        "      -a 'x=randn:f32[n]' -a 'y=randn:f32[n]:7' -a 'out=zeros:f32[n]'\n"
+        "  sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=1000 \\\n"
+        "      -a x=@x.npy -a y=@y.npy -a 'out=empty:f32[n]' --out out=sum.npy --time\n",
+    [CMD_doctor] =
+        "  sdc doctor\n"
+        "  sdc doctor --print-completion bash >~/.local/share/bash-completion/completions/sdc\n"
+        "  sdc doctor --print-man >sdc.1\n",
+};
+
+static const char run_specs[] =
+    "Arguments, -a NAME=SPEC:\n"
+    "  @FILE.npy[:DTYPE]     an array; bf16 and fp8 are kept as u16 and u8: @w.npy:bf16\n"
+    "  GEN:DTYPE[SHAPE][:SEED]  an array made here; GEN is zeros, ones, empty, arange,\n"
+    "                        rand (0 to 1), randn (normal), randint (0 to 99);\n"
+    "                        SHAPE may use integer arguments: randn:fp16[M,K]:3\n"
+    "  3  -1  i64:3          an integer; i32 when it fits\n"
+    "  0.5  fp64:0.5         a float, fp32 unless said otherwise\n"
+    "  true  false  none\n"
+    "Dtypes are Triton's (fp32, fp16, bf16, i32, u8, ...) or f32, float32, int32, ...\n"
+    "Expressions have + - * // %, parentheses, cdiv, min and max.\n"
+    "As in Triton, an integer equal to 1 and numbers and addresses divisible by 16\n"
+    "specialize the kernel.\n";
+
+static const char statuses[] =
+    "Exit status: 0; 1 the input is at fault; 2 usage; 3 the environment (no GPU, full\n"
+    "disk); 70 a bug of sdc.\n";
+
+void
+help_all(FILE *to)
+{
+    fprintf(to, "sdc %s: compiles and runs Triton kernels without Python\n\n", sdc_version());
+    fputs("usage: sdc COMMAND [OPTION]... [FILE]\n\ncommands:\n", to);
+    for (int i = 0; i < CMD_COUNT; i++)
+        fprintf(to, "  %-9s %s\n", command_info[i].name, command_info[i].doc);
+    fputs("\n'sdc COMMAND --help' explains a command with examples that can be copied.\n"
+          "FILE is a .tk or Triton .py file, or tile IR (.tir); '-' is the standard input.\n",
+          to);
+    fputs(statuses, to);
+}
+
+/* Text broken at blanks to fit `width` columns behind `indent`; the cursor is at `at`. */
+static void
+put_wrapped(FILE *to, const char *text, int at, int indent, int width)
+{
+    fprintf(to, "%*s", indent > at ? indent - at : 0, "");
+    at = indent;
+    while (*text) {
+        int n = (int)strcspn(text, " ");
+        if (at > indent && at + 1 + n > width) {
+            fprintf(to, "\n%*s", indent, "");
+            at = indent;
+        } else if (at > indent) {
+            fputc(' ', to);
+            at++;
+        }
+        fprintf(to, "%.*s", n, text);
+        at += n;
+        text += n;
+        text += *text == ' ';
+    }
+    fputc('\n', to);
+}
+
+void
+help_command(FILE *to, CommandId id)
+{
+    const CommandInfo *c = &command_info[id];
+    fprintf(to, "sdc %s: %s\n\nusage: sdc %s [OPTION]...%s%s\n\noptions:\n", c->name, c->doc,
+            c->name, *c->operand ? " " : "", c->operand);
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const OptionInfo *o = &option_info[i];
+        if (!(o->commands & (1u << id)))
+            continue;
+        char left[80];
+        char letter[8] = "    ";
+        if (o->letter)
+            snprintf(letter, sizeof letter, "-%c, ", o->letter);
+        int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name,
+                         *o->arg ? " " : "", o->arg);
+        fputs(left, to);
+        if (n > 29) {
+            fputc('\n', to);
+            n = 0;
+        }
+        put_wrapped(to, o->doc, n, 30, 88);
+    }
+    if (id == CMD_run)
+        fprintf(to, "\n%s", run_specs);
+    if (examples[id])
+        fprintf(to, "\nexamples:\n%s", examples[id]);
+    fprintf(to, "\n%s", statuses);
+}
+
+/* ---------------------------------------------------------------- manual page */
+
+/* roff would take a leading dot or quote as a request, and eat backslashes. */
+static void
+put_roff(FILE *to, const char *text)
+{
+    bool start = true;
+    for (; *text; text++) {
+        if (start && (*text == '.' || *text == '\''))
+            fputs("\\&", to);
+        if (*text == '\\')
+            fputs("\\e", to);
+        else if (*text == '-')
+            fputs("\\-", to);
+        else
+            fputc(*text, to);
+        start = *text == '\n';
+    }
+}
+
+static void
+man_option(FILE *to, const OptionInfo *o)
+{
+    fputs(".TP\n", to);
+    if (o->letter)
+        fprintf(to, "\\fB\\-%c\\fR, ", o->letter);
+    fputs("\\fB\\-\\-", to);
+    put_roff(to, o->name);
+    fputs("\\fR", to);
+    if (*o->arg) {
+        fputs(" \\fI", to);
+        put_roff(to, o->arg);
+        fputs("\\fR", to);
+    }
+    fputc('\n', to);
+    put_roff(to, o->doc);
+    fputc('\n', to);
+}
+
+void
+print_man(FILE *to)
+{
+    fprintf(to, ".TH SDC 1 \"\" \"sdc %s\" \"User Commands\"\n", sdc_version());
+    fputs(".SH NAME\nsdc \\- compiles and runs Triton kernels without Python\n"
+          ".SH SYNOPSIS\n.B sdc\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIFILE\\fR]\n"
+          ".SH DESCRIPTION\n"
+          "FILE is a .tk or Triton .py file, or tile IR (.tir); \\- is the standard input.\n",
+          to);
+    for (int c = 0; c < CMD_COUNT; c++) {
+        fprintf(to, ".SH SDC %s\n", command_info[c].name);
+        put_roff(to, command_info[c].doc);
+        fputc('\n', to);
+        for (int i = 0; i < OPTION_COUNT; i++)
+            if (option_info[i].commands & (1u << c) && i != O_help)
+                man_option(to, &option_info[i]);
+        if (c == CMD_run) {
+            fputs(".PP\n.nf\n", to);
+            put_roff(to, run_specs);
+            fputs(".fi\n", to);
+        }
+        if (examples[c]) {
+            fputs(".PP\n.nf\n", to);
+            put_roff(to, examples[c]);
+            fputs(".fi\n", to);
+        }
+    }
+    fputs(".SH EXIT STATUS\n", to);
+    put_roff(to, statuses);
+    fputs(".SH ENVIRONMENT\n.TP\n.B SDC_NUM_THREADS\nthreads of a launch on the CPU\n"
+          ".TP\n.B NO_COLOR\nno colours in messages\n",
+          to);
+}
+
+/* ---------------------------------------------------------------- completions */
+
+static void
+complete_bash(FILE *to)
+{
+    fputs("_sdc() {\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} words=\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        words='",
+          to);
+    for (int c = 0; c < CMD_COUNT; c++)
+        fprintf(to, "%s%s", c ? " " : "", command_info[c].name);
+    fputs("'\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+          "        return\n    fi\n    case $cmd in\n",
+          to);
+    for (int c = 0; c < CMD_COUNT; c++) {
+        fprintf(to, "    %s) words='", command_info[c].name);
+        for (int i = 0; i < OPTION_COUNT; i++)
+            if (option_info[i].commands & (1u << c))
+                fprintf(to, "--%s ", option_info[i].name);
+        fputs("' ;;\n", to);
+    }
+    fputs("    esac\n"
+          "    case $cur in\n"
+          "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
+          "    *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
+          "    esac\n}\ncomplete -o filenames -F _sdc sdc\n",
+          to);
+}
+
+/* Inside single quotes of a shell. */
+static void
+put_quoted(FILE *to, const char *text, const char *drop)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", to);
+        else if (!strchr(drop, *text))
+            fputc(*text, to);
+    }
+}
+
+static void
+complete_zsh(FILE *to)
+{
+    fputs("#compdef sdc\n_sdc() {\n    local -a commands\n    commands=(\n", to);
+    for (int c = 0; c < CMD_COUNT; c++) {
+        fprintf(to, "        '%s:", command_info[c].name);
+        put_quoted(to, command_info[c].doc, ":");
+        fputs("'\n", to);
+    }
+    fputs("    )\n    if (( CURRENT == 2 )); then\n"
+          "        _describe command commands\n        return\n    fi\n"
+          "    case $words[2] in\n",
+          to);
+    for (int c = 0; c < CMD_COUNT; c++) {
+        fprintf(to, "    %s)\n        shift words\n        (( CURRENT-- ))\n"
+                    "        _arguments",
+                command_info[c].name);
+        for (int i = 0; i < OPTION_COUNT; i++) {
+            const OptionInfo *o = &option_info[i];
+            if (!(o->commands & (1u << c)))
+                continue;
+            fprintf(to, " \\\n            '%s--%s%s[", o->kind == OPT_LIST ? "*" : "",
+                    o->name, *o->arg ? "=" : "");
+            put_quoted(to, o->doc, "[]:");
+            fputc(']', to);
+            if (*o->arg) {
+                fputc(':', to);
+                put_quoted(to, o->arg, "[]:");
+                fputs(":_files", to);
+            }
+            fputc('\'', to);
+        }
+        fputs(" \\\n            '*:file:_files'\n        ;;\n", to);
+    }
+    fputs("    esac\n}\n_sdc \"$@\"\n", to);
+}
+
+static void
+complete_fish(FILE *to)
+{
+    for (int c = 0; c < CMD_COUNT; c++) {
+        fprintf(to, "complete -c sdc -n __fish_use_subcommand -f -a %s -d '",
+                command_info[c].name);
+        put_quoted(to, command_info[c].doc, "");
+        fputs("'\n", to);
+        for (int i = 0; i < OPTION_COUNT; i++) {
+            const OptionInfo *o = &option_info[i];
+            if (!(o->commands & (1u << c)))
+                continue;
+            fprintf(to, "complete -c sdc -n '__fish_seen_subcommand_from %s' -l %s",
+                    command_info[c].name, o->name);
+            if (o->letter)
+                fprintf(to, " -s %c", o->letter);
+            if (o->kind != OPT_FLAG)
+                fputs(" -r", to);
+            fputs(" -d '", to);
+            put_quoted(to, o->doc, "");
+            fputs("'\n", to);
+        }
+    }
+}
+
+bool
+print_completion(FILE *to, const char *shell)
+{
+    if (strcmp(shell, "bash") == 0)
+        complete_bash(to);
+    else if (strcmp(shell, "zsh") == 0)
+        complete_zsh(to);
+    else if (strcmp(shell, "fish") == 0)
+        complete_fish(to);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,51 @@
+/* sdc: the command. */
+#include "runtime/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int
+dispatch(Cli *c, int argc, char **argv)
+{
+    bool done;
+    int status = options_parse(c, argc, argv, &done);
+    if (done || status != EXIT_FINE)
+        return status;
+    switch (c->command) {
+    case CMD_check: return cmd_check(c);
+    case CMD_compile: return cmd_compile(c);
+    case CMD_run: return cmd_run(c);
+    case CMD_doctor: return cmd_doctor(c);
+    case CMD_bench:
+    case CMD_tune:
+    case CMD_cache:
+    case CMD_COUNT: break;
+    }
+    return cli_error(c, EXIT_USAGE, "not supported yet: sdc %s",
+                     command_info[c->command].name);
+}
+
+int
+main(int argc, char **argv)
+{
+    Cli c = {0};
+    const char *term = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
+    c.color = isatty(STDERR_FILENO) && (!no_color || !*no_color) && term &&
+              strcmp(term, "dumb") != 0;
+    arena_init(&c.arena, &c.fail, 0);
+    int status;
+    if (setjmp(c.fail.env) == 0) {
+        c.fail.set = 1;
+        status = dispatch(&c, argc, argv);
+    } else {
+        status = cli_error(&c, EXIT_ENVIRONMENT, "%s", c.fail.message);
+    }
+    c.fail.set = 0;
+    arena_done(&c.arena);
+    /* A full disk behind the standard output shows only now. */
+    if (fflush(stdout) != 0 && status == EXIT_FINE)
+        status = cli_error(&c, EXIT_ENVIRONMENT, "cannot write the standard output");
+    return status;
+}

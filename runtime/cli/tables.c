@@ -1,0 +1,197 @@
+/* The generated pages of docs/, from the tables that the compiler is built from, so that
+   they cannot fall behind. */
+#include "runtime/cli/tables.h"
+
+#include "ir/op.h"
+#include "passes/pass.h"
+
+#include <stdio.h>
+
+typedef struct Bit {
+    uint32_t bit;
+    const char *name;
+} Bit;
+
+static void
+print_bits(uint32_t set, const Bit *bits, int n)
+{
+    const char *sep = "";
+    for (int i = 0; i < n; i++) {
+        if (!(set & bits[i].bit))
+            continue;
+        printf("%s%s", sep, bits[i].name);
+        sep = ", ";
+    }
+}
+
+/* A cell of a Markdown table: a bar would end it. */
+static void
+print_cell(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '|' || *text == '<')
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void
+print_range(int min, int max)
+{
+    if (min == max)
+        printf("%d", min);
+    else if (max < 0)
+        printf("%d+", min);
+    else
+        printf("%d-%d", min, max);
+}
+
+static void
+print_count(int n)
+{
+    if (n < 0)
+        printf("any");
+    else
+        printf("%d", n);
+}
+
+static void
+print_effects(uint32_t fx)
+{
+    static const char *const resources[] = {
+        "", "global", "shared", "barrier", "scratch", "any memory"
+    };
+    if (fx == FX_KEEP) {
+        printf("kept");
+        return;
+    }
+    const char *sep = "";
+    for (; fx; fx >>= 16) {
+        uint32_t operand = fx & 15, resource = fx >> 4 & 15, kind = fx >> 8 & 15;
+        printf("%s", sep);
+        sep = "; ";
+        if (kind & ACC_ALLOC) {
+            printf("allocates");
+            continue;
+        }
+        printf("%s%s%s%s", kind & ACC_ASYNC ? "async " : "",
+               kind & ACC_READ ? "reads" : "",
+               (kind & ACC_READ_WRITE) == ACC_READ_WRITE ? " and " : "",
+               kind & ACC_WRITE ? "writes" : "");
+        printf(" %s", resources[resource]);
+        if (operand != 15)
+            printf(" (operand %u)", operand);
+    }
+}
+
+void
+print_ops(void)
+{
+    static const Bit traits[] = {
+        { T_PURE, "pure" },
+        { T_ELEMENTWISE, "elementwise" },
+        { T_COMMUTES, "commutes" },
+        { T_TERMINATOR, "terminator" },
+        { T_STRUCTURED, "structured" },
+        { T_SHAPE, "shape" },
+        { T_SPEC, "speculatable" },
+        { T_CONVERGENT, "convergent" },
+        { T_CROSS, "cross-lane" },
+    };
+    static const struct {
+        const char *name;
+        int min, max, nres, nregion;
+        uint32_t traits, effects;
+        const char *doc;
+    } ops[] = {
+#define OP(id, name, min, max, nres, nreg, tr, fx, rule, doc)                              \
+    { name, min, max, nres, nreg, tr, fx, doc },
+#include "ir/ops.def"
+    };
+    static const struct {
+        const char *name, *kind, *doc;
+    } attrs[] = {
+#define ATTR(id, name, kind, doc) { name, #kind, doc },
+#include "ir/attrs.def"
+    };
+    static const struct {
+        const char *name;
+        int bits;
+        const char *kind;
+    } types[] = {
+#define SCALAR(id, name, bits, kind) { name, bits, #kind },
+#include "ir/types.def"
+    };
+
+    printf("# Operations of tile IR\n\n"
+           "Generated from `ir/ops.def`, `ir/attrs.def` and `ir/types.def` by\n"
+           "`ninja -C build docs`; how they fit together is in [ir.md](ir.md).\n\n"
+           "A *speculatable* operation may run where the program would not have run it.\n"
+           "Operations without the trait *pure* keep their order as far as their effects "
+           "overlap.\n\n"
+           "| operation | operands | results | regions | traits | effects | meaning |\n"
+           "|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        printf("| `%s` | ", ops[i].name);
+        print_range(ops[i].min, ops[i].max);
+        printf(" | ");
+        print_count(ops[i].nres);
+        printf(" | ");
+        print_count(ops[i].nregion);
+        printf(" | ");
+        print_bits(ops[i].traits, traits, (int)(sizeof traits / sizeof *traits));
+        printf(" | ");
+        print_effects(ops[i].effects);
+        printf(" | ");
+        print_cell(ops[i].doc);
+        printf(" |\n");
+    }
+    printf("\n## Attributes\n\n| attribute | kind | meaning |\n|---|---|---|\n");
+    for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++) {
+        printf("| `%s` | %s | ", attrs[i].name, attrs[i].kind);
+        print_cell(attrs[i].doc);
+        printf(" |\n");
+    }
+    printf("\n## Scalar types\n\n| type | bits | class |\n|---|---|---|\n");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        printf("| `%s` | %d | %s |\n", types[i].name, types[i].bits, types[i].kind);
+}
+
+void
+print_passes(void)
+{
+    static const Bit props[] = {
+        { P_MASKED, "masked" },
+        { P_LAYOUT, "layout" },
+        { P_STAGED, "staged" },
+        { P_CPU, "cpu" },
+        { P_AXIS, "axis facts" },
+    };
+    static const struct {
+        const char *name;
+        uint32_t needs, makes, keeps;
+        const char *doc;
+    } passes[] = {
+#define PASS(fn, name, needs, makes, keeps, doc) { name, needs, makes, keeps, doc },
+#include "passes/passes.def"
+    };
+    const int n = (int)(sizeof props / sizeof *props);
+
+    printf("# Passes\n\n"
+           "Generated from `passes/passes.def` by `ninja -C build docs`; the order in which\n"
+           "they run, with reasons, is in `passes/pipelines.c`. A pass that changes\n"
+           "something drops every property that it does not keep.\n\n"
+           "| pass | needs | makes | keeps | what it does |\n"
+           "|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        printf("| `%s` | ", passes[i].name);
+        print_bits(passes[i].needs, props, n);
+        printf(" | ");
+        print_bits(passes[i].makes, props, n);
+        printf(" | ");
+        print_bits(passes[i].keeps, props, n);
+        printf(" | ");
+        print_cell(passes[i].doc);
+        printf(" |\n");
+    }
+}
