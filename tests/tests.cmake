@@ -33,7 +33,13 @@ endfunction()
 
 # A test of internals gets the archives above the folders that it includes, and LLVM only
 # where it asks for codegen or runtime: each such program is tens of megabytes to link.
+# A test of the public interface or the command line gets libsdc.so.
 function(parts_for file out)
+    file(STRINGS ${file} api REGEX "#include \"runtime/(cli/|sdc)" LIMIT_COUNT 1)
+    if(api AND TARGET cli)
+        set(${out} cli PARENT_SCOPE)
+        return()
+    endif()
     file(STRINGS ${file} heavy REGEX "#include \"(codegen|runtime)/[^r]" LIMIT_COUNT 1)
     file(STRINGS ${file} rt REGEX "#include \"runtime/[^r]" LIMIT_COUNT 1)
     set(parts "")
