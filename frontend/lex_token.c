@@ -367,3 +367,9 @@ lex_text(Lexer *lx, const char *text, size_t n)
     push(lx, 0, end, NULL, NULL);
     return true;
 }
+
+void
+lex_fatal(Lexer *lx, const char *why)
+{
+    fail_jump(&lx->s->fail, FAIL_MEMORY, "%s: %s", lx->src->path, why);
+}

@@ -15,5 +15,7 @@ void lex_unclosed_string(Lexer *lx, int n);
 void lex_open(Lexer *lx, char c);
 void lex_close(Lexer *lx, char c);
 void lex_bad(Lexer *lx, int n, const char *why);
+/* flex cannot go on: no memory for its buffers. */
+_Noreturn void lex_fatal(Lexer *lx, const char *why);
 
 #endif
