@@ -155,6 +155,17 @@ op_move_to_end(Op *op, Region *r)
 
 /* Results are an array that uses point into: later ones move down one place. */
 void
+op_add_results(Op *op, const Type *const *types, int n)
+{
+    Func *f = op->parent->func;
+    op->results = n ? arena_array(&f->module->s->mod, Value, n) : NULL;
+    op->nresult = n;
+    for (int i = 0; i < n; i++)
+        op->results[i] = (Value){.op = op, .index = i, .id = f->next_id++,
+                                 .type = types[i]};
+}
+
+void
 op_drop_result(Op *op, int i)
 {
     for (int k = i + 1; k < op->nresult; k++) {

@@ -13,6 +13,8 @@ void value_set_type(Value *v, const Type *t); /* layout passes and cpu forms onl
 void op_erase(Op *op);                     /* no result may have uses; erases its regions */
 void op_move_before(Op *op, Op *where);
 void op_move_to_end(Op *op, Region *r);
+/* Gives an op without results its results: an `if` whose arms were built first. */
+void op_add_results(Op *op, const Type *const *types, int n);
 /* Drops result i (no uses) of a structured op. */
 void op_drop_result(Op *op, int i);
 void region_drop_arg(Region *r, int i);

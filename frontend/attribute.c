@@ -1,0 +1,273 @@
+/* Attributes and methods of values, and subscripts. */
+#include "frontend/builtin.h"
+#include "frontend/sema.h"
+
+#include <string.h>
+
+static Val
+bound(Sema *s, Val self, const Builtin *b)
+{
+    FeVal *v = val_new(s, FE_METHOD);
+    v->self = self;
+    v->u.builtin = b;
+    return v;
+}
+
+static Val
+ready_method(Sema *s, Val result)
+{
+    return bound(s, result, builtin_find(s, name_of(&s->s->names, "__self__"), IN_CORE));
+}
+
+static Val
+shape_tuple(Sema *s, Shape sh)
+{
+    Val *items = arena_array(s->a, Val, sh.rank + 1);
+    for (int i = 0; i < sh.rank; i++)
+        items[i] = val_int(s, sh.dim[i]);
+    return val_tuple(s, items, sh.rank);
+}
+
+static Val
+type_value(Sema *s, DType dt, Shape sh)
+{
+    if (!sh.rank)
+        return val_dtype(s, dt);
+    FeVal *v = val_new(s, FE_TYPE);
+    v->n = CLASS_BLOCK;
+    v->dt = dt;
+    v->rank = sh.rank;
+    memcpy(v->shape, sh.dim, sizeof v->shape);
+    return v;
+}
+
+/* is_fp32, is_int_signed, ... of a dtype; false when there is no such question. */
+static bool
+dtype_question(DType t, const char *q, bool *out)
+{
+    bool scalar = dtype_is_scalar(t);
+    const struct {
+        const char *name;
+        bool answer;
+    } answers[] = {
+        { "is_floating", dtype_is_float(t) },
+        { "is_standard_floating", dtype_is_float(t) && !dtype_is_fp8(t) },
+        { "is_int", dtype_is_int(t) },
+        { "is_int_signed", dtype_is_signed(t) },
+        { "is_int_unsigned", dtype_is_unsigned(t) },
+        { "is_bool", t == DT_INT1 },
+        { "is_fp8", scalar && dtype_is_fp8(t) },
+        { "is_ptr", dtype_is_ptr(t) },
+        { "is_const", dtype_is_const(t) },
+        { "is_block", false },
+        { "is_void", t == DT_VOID },
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (strcmp(q, answers[i].name) == 0) {
+            *out = answers[i].answer;
+            return true;
+        }
+    for (int i = 0; i < DT_COUNT; i++)
+        if (strncmp(q, "is_", 3) == 0 && strcmp(q + 3, dtype_info[i].name) == 0) {
+            *out = t == i;
+            return true;
+        }
+    return false;
+}
+
+static Val
+dtype_attribute(Sema *s, DType t, Name attr)
+{
+    bool yes;
+    if (dtype_question(t, attr, &yes))
+        return ready_method(s, val_bool(s, yes));
+    bool scalar = dtype_is_scalar(t);
+    if (strcmp(attr, "scalar") == 0)
+        return val_dtype(s, t);
+    if (strcmp(attr, "element_ty") == 0 && dtype_is_ptr(t))
+        return val_dtype(s, dtype_pointee(t));
+    if (strcmp(attr, "name") == 0)
+        return val_str(s, dtype_str(s->a, t));
+    if (strcmp(attr, "primitive_bitwidth") == 0)
+        return val_int(s, dtype_bits(t));
+    if (strcmp(attr, "itemsize") == 0)
+        return val_int(s, dtype_bits(t) / 8);
+    if (strcmp(attr, "int_bitwidth") == 0 && dtype_is_int(t))
+        return val_int(s, dtype_bits(t));
+    if (strcmp(attr, "fp_mantissa_width") == 0 && scalar && dtype_is_float(t))
+        return val_int(s, dtype_info[t].mantissa);
+    if (strcmp(attr, "exponent_bias") == 0 && scalar && dtype_is_float(t))
+        return val_int(s, dtype_info[t].bias);
+    if (strcmp(attr, "address_space") == 0 && dtype_is_ptr(t))
+        return val_int(s, 1);
+    if (strcmp(attr, "get_int_max_value") == 0 && dtype_is_int(t))
+        return ready_method(s, val_int(s, dtype_max(t)));
+    if (strcmp(attr, "get_int_min_value") == 0 && dtype_is_int(t))
+        return ready_method(s, val_int(s, dtype_min(t)));
+    return NULL;
+}
+
+static Val
+type_attribute(Sema *s, Val x, Name attr)
+{
+    if (x->n != CLASS_BLOCK)
+        return NULL;
+    if (strcmp(attr, "shape") == 0)
+        return shape_tuple(s, val_shape(x));
+    if (strcmp(attr, "scalar") == 0 || strcmp(attr, "element_ty") == 0)
+        return val_dtype(s, x->dt);
+    if (strcmp(attr, "numel") == 0)
+        return val_int(s, shape_numel(val_shape(x)));
+    if (strcmp(attr, "is_block") == 0)
+        return ready_method(s, val_bool(s, true));
+    if (strcmp(attr, "get_block_shapes") == 0)
+        return ready_method(s, shape_tuple(s, val_shape(x)));
+    if (strcmp(attr, "is_ptr") == 0)
+        return ready_method(s, val_bool(s, false));
+    return dtype_attribute(s, x->dt, attr);
+}
+
+static Val
+tensor_attribute(Sema *s, Val x, Name attr, Loc loc)
+{
+    Shape sh = val_shape(x);
+    if (strcmp(attr, "shape") == 0)
+        return shape_tuple(s, sh);
+    if (strcmp(attr, "dtype") == 0)
+        return val_dtype(s, x->dt);
+    if (strcmp(attr, "type") == 0)
+        return type_value(s, x->dt, sh);
+    if (strcmp(attr, "numel") == 0)
+        return val_int(s, shape_numel(sh));
+    if (strcmp(attr, "T") == 0)
+        return permute(s, x, (int64_t[]){ 1, 0 }, 2, loc);
+    const Builtin *b = builtin_find(s, attr, IN_METHOD);
+    return b ? bound(s, x, b) : NULL;
+}
+
+static Val
+desc_attribute(Sema *s, Val x, Name attr)
+{
+    if (strcmp(attr, "shape") == 0)
+        return val_tuple(s, x->u.items, x->rank);
+    if (strcmp(attr, "strides") == 0)
+        return val_tuple(s, x->u.items + x->rank, x->rank);
+    if (strcmp(attr, "block_shape") == 0)
+        return shape_tuple(s, val_shape(x));
+    if (strcmp(attr, "dtype") == 0)
+        return val_dtype(s, x->dt);
+    if (strcmp(attr, "type") == 0 || strcmp(attr, "block_type") == 0)
+        return type_value(s, x->dt, val_shape(x));
+    const Builtin *b = builtin_find(s, attr, IN_DESC);
+    return b ? bound(s, x, b) : NULL;
+}
+
+/* A block pointer's type is a pointer to the block. */
+static Val
+block_ptr_attribute(Sema *s, Val x, Name attr)
+{
+    if (strcmp(attr, "dtype") == 0 || strcmp(attr, "type") == 0)
+        return val_dtype(s, x->dt + DT_PTR);
+    const Builtin *b = builtin_find(s, attr, IN_METHOD);
+    return b ? bound(s, x, b) : NULL;
+}
+
+Val
+get_attribute(Sema *s, Val x, Name attr, Loc loc, bool quiet)
+{
+    Val r = NULL;
+    switch (x->kind) {
+    case FE_ERROR: return x;
+    case FE_MODULE: return module_attribute(s, x, attr, loc, quiet);
+    case FE_DTYPE: r = dtype_attribute(s, x->dt, attr); break;
+    case FE_TYPE: r = type_attribute(s, x, attr); break;
+    case FE_TENSOR: r = tensor_attribute(s, x, attr, loc); break;
+    case FE_DESC: r = desc_attribute(s, x, attr); break;
+    case FE_BLOCK_PTR: r = block_ptr_attribute(s, x, attr); break;
+    default: break;
+    }
+    /* 'value' of any constant is the constant: older kernels write BLOCK.value */
+    if (!r && strcmp(attr, "value") == 0 && val_is_const(x))
+        return x;
+    /* Methods on a literal work as on the tensor it becomes: N.to(tl.int64). */
+    if (!r && val_is_number(x) && builtin_find(s, attr, IN_METHOD) && !s->host)
+        return quiet ? NULL : tensor_attribute(s, to_tensor(s, x, loc), attr, loc);
+    if (!r && !quiet)
+        return sema_error(s, loc, "%s has no attribute '%s'", val_describe(s->a, x), attr);
+    return r;
+}
+
+static bool
+is_none_slice(Val v)
+{
+    return v->kind == FE_SLICE && v->u.items[0]->kind == FE_NONE &&
+           v->u.items[1]->kind == FE_NONE && v->u.items[2]->kind == FE_NONE;
+}
+
+static Val
+index_tensor(Sema *s, Val x, Val index, Loc loc)
+{
+    const Val *items = index->kind == FE_TUPLE ? index->u.items : &index;
+    int n = index->kind == FE_TUPLE ? index->n : 1, dim = 0, kept = 0;
+    for (int i = 0; i < n; i++, dim++) {
+        if (items[i]->kind == FE_NONE) {
+            x = expand_dim(s, x, dim, loc);
+            if (val_is_error(x))
+                return x;
+            continue;
+        }
+        if (!is_none_slice(items[i]))
+            return sema_error(s, loc, "a tensor is indexed with None and ':' only, found "
+                              "%s; use tl.gather, a mask, or load through a pointer",
+                              val_describe(s->a, items[i]));
+        if (dim >= x->rank)
+            return sema_error(s, loc, "too many ':' for %s", val_describe(s->a, x));
+        kept++;
+    }
+    return x;
+}
+
+static bool
+slice_bounds(Val sl, int n, int64_t *lo, int64_t *hi)
+{
+    int64_t at[2] = { 0, n };
+    for (int i = 0; i < 2; i++) {
+        Val v = sl->u.items[i];
+        if (v->kind == FE_NONE)
+            continue;
+        if (!val_is_int(v))
+            return false;
+        at[i] = v->u.i < 0 ? (int64_t)v->u.i + n : (int64_t)v->u.i;
+        at[i] = at[i] < 0 ? 0 : at[i] > n ? n : at[i];
+    }
+    *lo = at[0];
+    *hi = at[1] < at[0] ? at[0] : at[1];
+    Val step = sl->u.items[2];
+    return step->kind == FE_NONE || (val_is_int(step) && step->u.i == 1);
+}
+
+Val
+get_item(Sema *s, Val x, Val index, Loc loc)
+{
+    if (val_is_error(x) || val_is_error(index))
+        return val_error();
+    if (x->kind == FE_TENSOR)
+        return index_tensor(s, x, index, loc);
+    if (x->kind != FE_TUPLE)
+        return sema_error(s, loc, "%s cannot be indexed", val_describe(s->a, x));
+    if (index->kind == FE_SLICE) {
+        int64_t lo, hi;
+        if (!slice_bounds(index, x->n, &lo, &hi))
+            return sema_error(s, loc, "a tuple is sliced with compile-time integers and "
+                              "step 1");
+        return val_tuple(s, x->u.items + lo, (int)(hi - lo));
+    }
+    if (!val_is_int(index))
+        return sema_error(s, loc, "a tuple is indexed with compile-time integers, found %s",
+                          val_describe(s->a, index));
+    Wide i = index->u.i < 0 ? index->u.i + x->n : index->u.i;
+    if (i < 0 || i >= x->n)
+        return sema_error(s, loc, "index %lld is outside of a tuple of %d",
+                          (long long)index->u.i, x->n);
+    return x->u.items[i];
+}

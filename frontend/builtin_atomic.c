@@ -1,0 +1,220 @@
+/* Atomic operations on memory. */
+#include "frontend/builtin.h"
+
+#include <string.h>
+
+static bool
+order_attrs(Sema *s, Args *a, int i, AttrList *out)
+{
+    static const char *const sems[] = { "relaxed", "acquire", "release", "acq_rel", NULL };
+    static const char *const scopes[] = { "gpu", "cta", "sys", NULL };
+    for (int k = 0; k < 2; k++) {
+        const char *text;
+        const char *const *known = k ? scopes : sems;
+        if (!arg_str(s, a, i + k, &text))
+            return false;
+        if (!*text)
+            text = k ? "gpu" : "acq_rel";
+        while (*known && strcmp(*known, text) != 0)
+            known++;
+        if (!*known) {
+            sema_error(s, a->at[i + k], "unknown %s '%s': %s exist", k ? "scope" : "order",
+                       text, k ? "gpu, cta, sys" : "relaxed, acquire, release, acq_rel");
+            return false;
+        }
+        attr_set_str(s->a, out, k ? ATTR_SCOPE : ATTR_SEM, name_of(&s->s->names, text));
+    }
+    return true;
+}
+
+static bool
+check_atomic_pointer(Sema *s, Args *a)
+{
+    Val p = a->v[0];
+    if (val_is_error(p))
+        return false;
+    if (p->kind != FE_TENSOR || !dtype_is_ptr(p->dt)) {
+        sema_error(s, a->at[0], "'%s' needs a pointer or a tile of pointers, found %s",
+                   a->b->name, val_describe(s->a, p));
+        return false;
+    }
+    if (dtype_is_const(p->dt)) {
+        sema_error(s, a->at[0], "cannot store through a const pointer");
+        return false;
+    }
+    return true;
+}
+
+/* Operand i in the shape of the pointers and of type dt. */
+static Val
+in_shape(Sema *s, Args *a, int i, DType dt)
+{
+    if (!arg_tensor(s, a, i))
+        return val_error();
+    Val p = a->v[0], v = a->v[i];
+    if (p->rank)
+        v = broadcast_to(s, v, val_shape(p), a->at[i]);
+    else if (v->rank)
+        return sema_error(s, a->at[i], "a scalar pointer takes a scalar, found %s",
+                          val_describe(s->a, v));
+    return cast(s, v, dt, a->at[i]);
+}
+
+static bool
+check_element(Sema *s, Args *a, DType dt, bool is_add)
+{
+    bool half = dt == DT_FP16 || dt == DT_BF16;
+    if ((half && is_add) || (!half && dtype_bits(dt) >= 32))
+        return true;
+    sema_error(s, a->loc, "'%s' does not work on %s%s", a->b->name, dtype_str(s->a, dt),
+               half ? "; of the atomics only atomic_add does" : "");
+    return false;
+}
+
+static Val
+build_rmw(Sema *s, const char *rmw, Val p, Val v, Val mask, const AttrList *order)
+{
+    AttrList attrs = { 0 };
+    attr_copy(s->a, &attrs, order);
+    attr_set_str(s->a, &attrs, ATTR_RMW, name_of(&s->s->names, rmw));
+    Value *in[] = { p->v, v->v, mask ? mask->v : NULL };
+    Op *op = build_op(&s->b, OP_ATOMIC_RMW, in, mask ? 3 : 2, &attrs, NULL, 1);
+    return val_tensor(s, op_result(op, 0), v->dt);
+}
+
+static bool
+prepare(Sema *s, Args *a, bool is_add, Val *v, Val *mask, AttrList *order)
+{
+    if (!check_atomic_pointer(s, a) || !order_attrs(s, a, 3, order))
+        return false;
+    DType dt = dtype_pointee(a->v[0]->dt);
+    if (!check_element(s, a, dt, is_add))
+        return false;
+    *v = in_shape(s, a, 1, dt);
+    *mask = NULL;
+    if (val_is_error(*v))
+        return false;
+    if (!arg_none(a, 2)) {
+        *mask = in_shape(s, a, 2, DT_INT1);
+        if (val_is_error(*mask))
+            return false;
+    }
+    return true;
+}
+
+static Val
+atomic(Sema *s, Args *a, bool is_add, const char *f, const char *i, const char *u)
+{
+    Val v, mask;
+    AttrList order = { 0 };
+    if (!prepare(s, a, is_add, &v, &mask, &order))
+        return val_error();
+    const char *rmw = dtype_is_float(v->dt) ? f : dtype_is_signed(v->dt) ? i : u;
+    if (!rmw)
+        return sema_error(s, a->loc, "'%s' takes integers, found %s", a->b->name,
+                          val_describe(s->a, v));
+    return build_rmw(s, rmw, a->v[0], v, mask, &order);
+}
+
+Val
+bi_atomic_add(Sema *s, Args *a)
+{
+    return atomic(s, a, true, "fadd", "add", "add");
+}
+
+Val
+bi_atomic_and(Sema *s, Args *a)
+{
+    return atomic(s, a, false, NULL, "and", "and");
+}
+
+Val
+bi_atomic_or(Sema *s, Args *a)
+{
+    return atomic(s, a, false, NULL, "or", "or");
+}
+
+Val
+bi_atomic_xor(Sema *s, Args *a)
+{
+    return atomic(s, a, false, NULL, "xor", "xor");
+}
+
+Val
+bi_atomic_xchg(Sema *s, Args *a)
+{
+    return atomic(s, a, false, "xchg", "xchg", "xchg");
+}
+
+static Val
+mask_and(Sema *s, Val mask, Val c)
+{
+    return mask ? val_tensor(s, build_binary(&s->b, OP_AND, mask->v, c->v), DT_INT1) : c;
+}
+
+/* Floats order as their bits do: signed for positive values, reversed unsigned for
+   negative ones. Two masked operations, of which one runs for each element. */
+static Val
+float_minmax(Sema *s, Args *a, bool is_max)
+{
+    Val v, mask;
+    AttrList order = { 0 };
+    if (!prepare(s, a, false, &v, &mask, &order))
+        return val_error();
+    bool single = v->dt == DT_FP32;
+    DType it = single ? DT_INT32 : DT_INT64, ut = single ? DT_UINT32 : DT_UINT64;
+    Val iv = bitcast(s, v, it, a->loc), uv = bitcast(s, v, ut, a->loc);
+    Val ip = cast(s, a->v[0], it + DT_PTR, a->loc);
+    Val up = cast(s, a->v[0], ut + DT_PTR, a->loc);
+    Val neg = tensor_binary(s, BIN_LT, iv, val_int(s, 0), a->loc);
+    Val pos = tensor_not(s, neg, a->loc);
+    if (val_is_error(pos))
+        return pos;
+    Val on_pos = build_rmw(s, is_max ? "smax" : "smin", ip, iv, mask_and(s, mask, pos),
+                           &order);
+    Val on_neg = build_rmw(s, is_max ? "umin" : "umax", up, uv, mask_and(s, mask, neg),
+                           &order);
+    Value *old = build_select(&s->b, pos->v, on_pos->v, on_neg->v);
+    return bitcast(s, val_tensor(s, old, it), v->dt, a->loc);
+}
+
+static Val
+atomic_minmax(Sema *s, Args *a, bool is_max)
+{
+    if (!check_atomic_pointer(s, a))
+        return val_error();
+    DType dt = dtype_pointee(a->v[0]->dt);
+    if (dtype_is_float(dt))
+        return float_minmax(s, a, is_max);
+    return atomic(s, a, false, NULL, is_max ? "smax" : "smin", is_max ? "umax" : "umin");
+}
+
+Val
+bi_atomic_max(Sema *s, Args *a)
+{
+    return atomic_minmax(s, a, true);
+}
+
+Val
+bi_atomic_min(Sema *s, Args *a)
+{
+    return atomic_minmax(s, a, false);
+}
+
+Val
+bi_atomic_cas(Sema *s, Args *a)
+{
+    AttrList order = { 0 };
+    if (!check_atomic_pointer(s, a) || !order_attrs(s, a, 3, &order))
+        return val_error();
+    DType dt = dtype_pointee(a->v[0]->dt);
+    if (dtype_bits(dt) < 16)
+        return sema_error(s, a->loc, "'atomic_cas' works on elements of 16, 32 and 64 "
+                          "bits, found %s", dtype_str(s->a, dt));
+    Val cmp = in_shape(s, a, 1, dt), v = in_shape(s, a, 2, dt);
+    if (val_is_error(cmp) || val_is_error(v))
+        return val_error();
+    Value *in[] = { a->v[0]->v, cmp->v, v->v };
+    Op *op = build_op(&s->b, OP_ATOMIC_CAS, in, 3, &order, NULL, 1);
+    return val_tensor(s, op_result(op, 0), dt);
+}

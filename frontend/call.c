@@ -1,0 +1,187 @@
+/* Calls: builtins, and jit functions, which are inlined at the place of the call with
+   their own scope. */
+#include "frontend/builtin.h"
+#include "frontend/prelude.h"
+#include "frontend/sema.h"
+
+#include <string.h>
+
+static int
+param_index(const Node *fn, Name name)
+{
+    for (int i = 0; i < fn->list.n; i++)
+        if (fn->list.at[i]->name == name)
+            return i;
+    return -1;
+}
+
+static bool
+is_constexpr_param(const Node *p)
+{
+    return p->a && (p->a->kind == ND_NAME || p->a->kind == ND_ATTRIBUTE) &&
+           strcmp(p->a->name, "constexpr") == 0;
+}
+
+/* Arguments to parameters; missing ones stay NULL. */
+static bool
+bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc *where,
+            Loc loc)
+{
+    int at = 0;
+    for (int i = 0; i < n; i++) {
+        int p = args[i].name ? param_index(fn, args[i].name) : at++;
+        if (p < 0) {
+            sema_error(s, args[i].loc, "'%s' has no parameter '%s'", fn->name, args[i].name);
+            return false;
+        }
+        if (p >= fn->list.n) {
+            sema_error(s, args[i].loc, "'%s' takes %d arguments, found more", fn->name,
+                       fn->list.n);
+            return false;
+        }
+        if (bound[p]) {
+            sema_error(s, args[i].loc, "'%s' gets '%s' twice", fn->name,
+                       fn->list.at[p]->name);
+            return false;
+        }
+        bound[p] = args[i].v;
+        where[p] = args[i].loc;
+    }
+    for (int i = 0; i < fn->list.n; i++) {
+        const Node *p = fn->list.at[i];
+        if (p->sub != PK_PLAIN) {
+            sema_error(s, loc, "'%s' has a '*' parameter, which a kernel cannot call",
+                       fn->name);
+            return false;
+        }
+        if (!bound[i] && !p->b) {
+            sema_error(s, loc, "'%s' needs an argument for '%s'", fn->name, p->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+check_call(Sema *s, const Node *fn, Loc loc)
+{
+    if (s->call_depth >= MAX_CALL_DEPTH) {
+        sema_error(s, loc, "functions are nested deeper than %d calls", MAX_CALL_DEPTH);
+        return false;
+    }
+    for (const Frame *f = s->frame; f; f = f->caller)
+        if (f->fn == fn) {
+            sema_error(s, loc, "'%s' calls itself: recursion is not possible in a kernel",
+                       fn->name);
+            return false;
+        }
+    return true;
+}
+
+/* Module-level values of the callee's file: defaults may use any global there. */
+static Val
+eval_default(Sema *s, Frame *f, const Node *e)
+{
+    Frame *inner = s->frame;
+    s->frame = f;
+    s->host++;
+    Val v = eval(s, e);
+    s->host--;
+    s->frame = inner;
+    return v;
+}
+
+static Val
+call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
+{
+    const Node *fn = fnv->u.func;
+    int np = fn->list.n;
+    Val *bound = arena_array(s->a, Val, np + 1);
+    Loc *where = arena_array(s->a, Loc, np + 1);
+    if (!check_call(s, fn, loc) || !bind_params(s, fn, args, n, bound, where, loc))
+        return val_error();
+    Frame f = { .caller = s->frame, .call_loc = loc, .fn = fn, .module = fnv->home };
+    scope_init(&f.scope, s->a);
+    for (int i = 0; i < np; i++)
+        if (!bound[i]) {
+            bound[i] = eval_default(s, &f, fn->list.at[i]->b);
+            where[i] = fn->list.at[i]->loc;
+        }
+    for (int i = 0; i < np; i++) {
+        if (val_is_error(bound[i]))
+            return bound[i];
+        scope_set(&f.scope, fn->list.at[i]->name, bound[i], where[i],
+                  is_constexpr_param(fn->list.at[i]));
+    }
+    Loc outer = s->b.loc;
+    s->frame = &f;
+    s->call_depth++;
+    Val ret = NULL;
+    if (exec_list(s, &fn->body, 0, NULL, &ret) == FLOW_NEXT)
+        ret = val_none();
+    s->call_depth--;
+    s->frame = f.caller;
+    s->b.loc = outer;
+    return ret ? ret : val_none();
+}
+
+static Val
+call_prelude(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Loc loc)
+{
+    Val fn = prelude_function(s, b->file, b->name, loc);
+    if (val_is_error(fn))
+        return fn;
+    if (!self)
+        return call_jit(s, fn, args, n, loc);
+    CallArg *all = arena_array(s->a, CallArg, n + 1);
+    all[0] = (CallArg){ self, NULL, loc };
+    if (n)
+        memcpy(all + 1, args, sizeof *all * (size_t)n);
+    return call_jit(s, fn, all, n + 1, loc);
+}
+
+static Val
+call_builtin(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Loc loc)
+{
+    if (b->file && !b->fn)
+        return call_prelude(s, b, self, args, n, loc);
+    return builtin_call(s, b, self, args, n, loc);
+}
+
+Val
+call_value(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
+{
+    for (int i = 0; i < n; i++)
+        if (val_is_error(args[i].v))
+            return args[i].v;
+    s->b.loc = loc;
+    switch (fn->kind) {
+    case FE_ERROR: return fn;
+    case FE_FUNC: return call_jit(s, fn, args, n, loc);
+    case FE_BUILTIN: return call_builtin(s, fn->u.builtin, NULL, args, n, loc);
+    case FE_METHOD: return call_builtin(s, fn->u.builtin, fn->self, args, n, loc);
+    case FE_MODULE:
+        return sema_error(s, loc, "'%s' is not known to sdc and cannot be called in a "
+                          "kernel", fn->u.path ? fn->u.path : "module");
+    default: break;
+    }
+    return sema_error(s, loc, "%s cannot be called", val_describe(s->a, fn));
+}
+
+Val
+call_function(Sema *s, Val fn, const Val *args, int n, Loc loc)
+{
+    CallArg *all = arena_array(s->a, CallArg, n + 1);
+    for (int i = 0; i < n; i++)
+        all[i] = (CallArg){ args[i], NULL, loc };
+    return call_value(s, fn, all, n, loc);
+}
+
+Val
+call_tl(Sema *s, const char *name, const Val *args, int n, Loc loc)
+{
+    const Builtin *b = builtin_find(s, name_of(&s->s->names, name), IN_TL);
+    if (!b)
+        bug(&s->s->fail, "no builtin '%s'", name);
+    return call_function(s, val_builtin(s, b), args, n, loc);
+}

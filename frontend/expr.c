@@ -1,0 +1,381 @@
+/* Expressions: evaluation of compile-time values and building of runtime ones. */
+#include "frontend/builtin.h"
+#include "frontend/sema.h"
+
+#include <string.h>
+
+static Val
+unsupported(Sema *s, const Node *n, const char *hint)
+{
+    return sema_error(s, n->loc, "%s cannot be used in a kernel%s%s",
+                      node_kind_name(n->kind), *hint ? ": " : "", hint);
+}
+
+static Val
+eval_constant(Sema *s, const Node *n)
+{
+    switch ((ConstantKind)n->sub) {
+    case CK_INT:
+        if (n->big)
+            return sema_error(s, n->loc, "integer does not fit in 64 bits");
+        return val_int(s, (Wide)n->v.u);
+    case CK_FLOAT: return val_float(s, n->v.f);
+    case CK_STR: return val_str(s, n->v.str.s);
+    case CK_TRUE: return val_bool(s, true);
+    case CK_FALSE: return val_bool(s, false);
+    case CK_NONE: return val_none();
+    case CK_IMAGINARY:
+    case CK_BYTES:
+    case CK_ELLIPSIS: break;
+    }
+    return sema_error(s, n->loc, "this literal has no meaning in a kernel");
+}
+
+static Val
+eval_name(Sema *s, const Node *n)
+{
+    Binding *b = scope_find(&s->frame->scope, n->name);
+    if (b)
+        return b->val;
+    Val v = module_lookup(s, s->frame->module, n->name, n->loc, s->host > 0);
+    if (v)
+        return v;
+    const Builtin *bi = builtin_find(s, n->name, IN_PY);
+    if (bi)
+        return val_builtin(s, bi);
+    intptr_t slot = (intptr_t)map_get(&s->frame->scope.index, n->name);
+    if (slot && s->frame->scope.slots[slot - 1].loc.line) {
+        sema_error(s, n->loc, "'%s' is not defined on every path to here", n->name);
+        diag_note(&s->s->diag, s->frame->scope.slots[slot - 1].loc,
+                  "it is set here, inside a branch or loop: give it a value before");
+        return val_error();
+    }
+    return sema_error(s, n->loc, "'%s' is not defined", n->name);
+}
+
+static BinOp
+binop_of(OpSign sign)
+{
+    switch (sign) {
+    case OS_ADD: return BIN_ADD;
+    case OS_SUB: return BIN_SUB;
+    case OS_MUL: return BIN_MUL;
+    case OS_DIV: return BIN_DIV;
+    case OS_FLOORDIV: return BIN_FLOORDIV;
+    case OS_MOD: return BIN_MOD;
+    case OS_POW: return BIN_POW;
+    case OS_SHL: return BIN_SHL;
+    case OS_SHR: return BIN_SHR;
+    case OS_AND: return BIN_AND;
+    case OS_OR: return BIN_OR;
+    case OS_XOR: return BIN_XOR;
+    case OS_EQ: return BIN_EQ;
+    case OS_NE: return BIN_NE;
+    case OS_LT: return BIN_LT;
+    case OS_LE: return BIN_LE;
+    case OS_GT: return BIN_GT;
+    case OS_GE: return BIN_GE;
+    default: return BIN_MATMUL;
+    }
+}
+
+static Val
+eval_unary(Sema *s, const Node *n)
+{
+    Val x = eval(s, n->a);
+    s->b.loc = n->loc;
+    if (val_is_error(x))
+        return x;
+    switch ((OpSign)n->sub) {
+    case OS_NEG:
+        return val_is_tensor(x) ? tensor_minus(s, x, n->loc) : const_minus(s, x, n->loc);
+    case OS_POS: return x;
+    case OS_INVERT:
+        return val_is_tensor(x) ? tensor_invert(s, x, n->loc) : const_invert(s, x, n->loc);
+    default:
+        if (val_is_tensor(x))
+            return tensor_not(s, x, n->loc);
+        if (!val_is_const(x))
+            return sema_error(s, n->loc, "'not' cannot take %s", val_describe(s->a, x));
+        return val_bool(s, !val_truth(x));
+    }
+}
+
+/* Compile-time operands decide or drop out; runtime ones are all evaluated and joined from
+   the right. */
+static Val
+eval_boolop(Sema *s, const Node *n)
+{
+    bool is_and = n->sub == OS_LAND;
+    Vec(Val) runtime = { 0 };
+    Val v = val_error();
+    for (int i = 0; i < n->list.n; i++) {
+        v = eval(s, n->list.at[i]);
+        if (val_is_error(v))
+            return v;
+        if (val_is_tensor(v))
+            vec_push(s->a, &runtime, v);
+        else if (val_truth(v) != is_and)
+            return v;
+    }
+    if (!runtime.n)
+        return v;
+    s->b.loc = n->loc;
+    v = runtime.at[runtime.n - 1];
+    for (int i = runtime.n - 2; i >= 0 && !val_is_error(v); i--)
+        v = tensor_logical(s, is_and, runtime.at[i], v, n->loc);
+    return v;
+}
+
+static Val
+eval_in(Sema *s, const Node *n, Val x, Val y)
+{
+    if (!s->host || y->kind != FE_TUPLE)
+        return sema_error(s, n->loc, "'%s' cannot be used in a kernel; compare with each "
+                          "element", sign_text(n->signs[0]));
+    bool found = false;
+    for (int i = 0; i < y->n; i++)
+        found = found || val_equal(x, y->u.items[i]);
+    return val_bool(s, found == (n->signs[0] == OS_IN));
+}
+
+static Val
+eval_compare(Sema *s, const Node *n)
+{
+    if (n->list.n != 1)
+        return sema_error(s, n->loc, "chained comparison: write (a < b) & (b < c), or "
+                          "'and' for scalars");
+    Val x = eval(s, n->a), y = eval(s, n->list.at[0]);
+    s->b.loc = n->loc;
+    if (val_is_error(x) || val_is_error(y))
+        return val_error();
+    switch (n->signs[0]) {
+    case OS_IS:
+    case OS_IS_NOT: {
+        bool same = val_is_const(x) && val_is_const(y) ? val_equal(x, y) : x == y;
+        return val_bool(s, same == (n->signs[0] == OS_IS));
+    }
+    case OS_IN:
+    case OS_NOT_IN: return eval_in(s, n, x, y);
+    default: return binary(s, binop_of(n->signs[0]), x, y, n->loc);
+    }
+}
+
+Val
+eval_condition(Sema *s, const Node *n, bool *known, bool *truth)
+{
+    Val c = eval(s, n);
+    s->b.loc = n->loc;
+    *known = false;
+    if (val_is_error(c))
+        return c;
+    if (val_is_tensor(c)) {
+        if (shape_numel(val_shape(c)) != 1)
+            return sema_error(s, n->loc, "a condition must be a scalar, found %s; use "
+                              "tl.where or a mask for elements", val_describe(s->a, c));
+        return cast_i1(s, unsplat(s, c, n->loc), n->loc);
+    }
+    if (c->kind != FE_BOOL && c->kind != FE_INT && c->kind != FE_NONE && !s->host)
+        return sema_error(s, n->loc, "a condition must be a bool, an int, None or a scalar "
+                          "tensor, found %s", val_describe(s->a, c));
+    *known = true;
+    *truth = val_truth(c);
+    return c;
+}
+
+static Val
+eval_ifexp(Sema *s, const Node *n)
+{
+    bool known, truth;
+    Val c = eval_condition(s, n->a, &known, &truth);
+    if (val_is_error(c))
+        return c;
+    if (known)
+        return eval(s, truth ? n->b : n->c);
+    return runtime_ifexp(s, n, c);
+}
+
+static Val
+eval_slice(Sema *s, const Node *n)
+{
+    Val *items = arena_array(s->a, Val, 3);
+    const Node *parts[] = { n->a, n->b, n->c };
+    for (int i = 0; i < 3; i++) {
+        items[i] = parts[i] ? eval(s, parts[i]) : val_none();
+        if (val_is_error(items[i]))
+            return items[i];
+    }
+    FeVal *v = val_new(s, FE_SLICE);
+    v->n = 3;
+    v->u.items = items;
+    return v;
+}
+
+static Val
+eval_tuple(Sema *s, const Node *n)
+{
+    Vec(Val) items = { 0 };
+    for (int i = 0; i < n->list.n; i++) {
+        const Node *e = n->list.at[i];
+        Val v = eval(s, e->kind == ND_STARRED ? e->a : e);
+        if (e->kind == ND_STARRED && v->kind == FE_TUPLE) {
+            for (int k = 0; k < v->n; k++)
+                vec_push(s->a, &items, v->u.items[k]);
+            continue;
+        }
+        if (e->kind == ND_STARRED && !val_is_error(v))
+            return sema_error(s, e->loc, "'*' needs a tuple, found %s",
+                              val_describe(s->a, v));
+        vec_push(s->a, &items, v);
+    }
+    return val_tuple(s, items.at, items.n);
+}
+
+static Val
+eval_comprehension(Sema *s, const Node *n)
+{
+    if (n->sub != COMP_LIST && !s->host)
+        return unsupported(s, n, "a list comprehension over a tuple can");
+    if (n->list.n != 1)
+        return sema_error(s, n->loc, "a comprehension may have one 'for' only");
+    const Node *g = n->list.at[0];
+    Val it = eval(s, g->b);
+    if (val_is_error(it))
+        return it;
+    if (it->kind != FE_TUPLE)
+        return sema_error(s, g->b->loc, "a comprehension needs a tuple, found %s",
+                          val_describe(s->a, it));
+    if (g->list.n && !s->host)
+        diag_warning(&s->s->diag, g->list.at[0]->loc,
+                     "Triton ignores the 'if' of a comprehension, and so does sdc");
+    Vec(Val) items = { 0 };
+    for (int i = 0; i < it->n; i++) {
+        if (!sema_step(s, n->loc, 1))
+            return val_error();
+        assign_target(s, g->a, it->u.items[i], false);
+        vec_push(s->a, &items, eval(s, n->a));
+    }
+    return val_tuple(s, items.at, items.n);
+}
+
+static Val
+eval_joined(Sema *s, const Node *n)
+{
+    Buf b;
+    buf_init(&b, s->a);
+    buf_str(&b, "");
+    for (int i = 0; i < n->list.n; i++) {
+        const Node *e = n->list.at[i];
+        const char *text = node_str(e);
+        if (text) {
+            buf_str(&b, text);
+            continue;
+        }
+        Val v = eval(s, e->a);
+        if (val_is_error(v))
+            return v;
+        if (!val_is_const(v))
+            return sema_error(s, e->loc, "an f-string holds compile-time values only, "
+                              "found %s; use tl.device_print", val_describe(s->a, v));
+        if (e->name && e->name[0] != 's' && v->kind == FE_STR)
+            buf_printf(&b, "'%s'", v->u.s);
+        else
+            val_print(&b, v);
+    }
+    return val_str(s, b.s);
+}
+
+static Val
+eval_call(Sema *s, const Node *n)
+{
+    Val fn = eval(s, n->a);
+    if (val_is_error(fn))
+        return fn;
+    Vec(CallArg) args = { 0 };
+    for (int i = 0; i < n->list.n; i++) {
+        const Node *e = n->list.at[i];
+        Val v = eval(s, e->kind == ND_STARRED ? e->a : e);
+        if (e->kind != ND_STARRED) {
+            vec_push(s->a, &args, ((CallArg){ v, NULL, e->loc }));
+            continue;
+        }
+        if (v->kind != FE_TUPLE)
+            return val_is_error(v) ? v
+                                   : sema_error(s, e->loc, "'*' needs a tuple, found %s",
+                                                val_describe(s->a, v));
+        for (int k = 0; k < v->n; k++)
+            vec_push(s->a, &args, ((CallArg){ v->u.items[k], NULL, e->loc }));
+    }
+    for (int i = 0; i < n->more.n; i++) {
+        const Node *k = n->more.at[i];
+        if (!k->name)
+            return sema_error(s, k->loc, "'**' arguments cannot be used in a kernel");
+        vec_push(s->a, &args, ((CallArg){ eval(s, k->a), k->name, k->loc }));
+    }
+    return call_value(s, fn, args.at, args.n, n->loc);
+}
+
+static Val
+eval_binop(Sema *s, const Node *n)
+{
+    Val x = eval(s, n->a), y = eval(s, n->b);
+    s->b.loc = n->loc;
+    return binary(s, binop_of((OpSign)n->sub), x, y, n->loc);
+}
+
+static Val
+eval_named(Sema *s, const Node *n)
+{
+    Val v = eval(s, n->a);
+    scope_set(&s->frame->scope, n->name, v, n->loc, false);
+    return v;
+}
+
+static Val
+eval_kind(Sema *s, const Node *n)
+{
+    switch (n->kind) {
+    case ND_NAME: return eval_name(s, n);
+    case ND_CONSTANT: return eval_constant(s, n);
+    case ND_ATTRIBUTE: return get_attribute(s, eval(s, n->a), n->name, n->loc, false);
+    case ND_BINOP: return eval_binop(s, n);
+    case ND_UNARYOP: return eval_unary(s, n);
+    case ND_BOOLOP: return eval_boolop(s, n);
+    case ND_COMPARE: return eval_compare(s, n);
+    case ND_IFEXP: return eval_ifexp(s, n);
+    case ND_CALL: return eval_call(s, n);
+    case ND_SUBSCRIPT: {
+        Val x = eval(s, n->a), i = eval(s, n->b);
+        s->b.loc = n->loc;
+        return get_item(s, x, i, n->loc);
+    }
+    case ND_SLICE: return eval_slice(s, n);
+    case ND_TUPLE: return eval_tuple(s, n);
+    case ND_LIST: return eval_tuple(s, n);
+    case ND_COMPREHENSION: return eval_comprehension(s, n);
+    case ND_NAMED_EXPR: return eval_named(s, n);
+    case ND_JOINED_STR: return eval_joined(s, n);
+    case ND_LAMBDA: return unsupported(s, n, "write a @triton.jit function");
+    case ND_DICT: return unsupported(s, n, "use a tuple");
+    case ND_SET: return unsupported(s, n, "use a tuple");
+    case ND_STARRED: return unsupported(s, n, "only the arguments of a call are starred");
+    default: return unsupported(s, n, "");
+    }
+}
+
+Val
+eval(Sema *s, const Node *n)
+{
+    if (!sema_step(s, n->loc, 1))
+        return val_error();
+    if (s->depth >= MAX_WALK_DEPTH)
+        return sema_error(s, n->loc, "code is nested deeper than %d levels",
+                          MAX_WALK_DEPTH);
+    Loc outer = s->b.loc;
+    s->depth++;
+    s->b.loc = n->loc;
+    Val v = eval_kind(s, n);
+    s->depth--;
+    s->b.loc = outer;
+    return v;
+}

@@ -1,0 +1,321 @@
+/* Names of a module as a kernel sees them: jit functions, imported modules and their
+   members, tl.constexpr globals. Python globals that are not constexpr are errors with
+   Triton's advice, unless a default value or a host expression asks. */
+#include "frontend/builtin.h"
+#include "frontend/module.h"
+#include "frontend/prelude.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *path;
+    int ns;
+} known_modules[] = {
+    { "triton", NS_TRITON },
+    { "triton.language", NS_TL },
+    { "triton.language.core", NS_TL },
+    { "triton.language.standard", NS_TL },
+    { "triton.language.random", NS_TL },
+    { "triton.language.math", NS_TL_MATH },
+    { "triton.language.extra", NS_EXTRA },
+    { "triton.language.extra.libdevice", NS_LIBDEVICE },
+    { "triton.language.extra.cuda", NS_CUDA },
+    { "triton.language.extra.cuda.libdevice", NS_LIBDEVICE },
+    { "triton.language.libdevice", NS_LIBDEVICE },
+    { "triton.language.target_info", NS_TARGET },
+    { "math", NS_PYMATH },
+    { "numpy", NS_PYMATH },
+    { "torch", NS_TORCH },
+};
+
+static Val
+val_module(Sema *s, int ns, FrontModule *home, const char *path)
+{
+    FeVal *v = val_new(s, FE_MODULE);
+    v->n = ns;
+    v->home = home;
+    v->u.path = path;
+    return v;
+}
+
+static Val
+known_module(Sema *s, const char *path)
+{
+    for (size_t i = 0; i < sizeof known_modules / sizeof *known_modules; i++)
+        if (strcmp(path, known_modules[i].path) == 0)
+            return val_module(s, known_modules[i].ns, NULL, known_modules[i].path);
+    return NULL;
+}
+
+static Val
+val_function(Sema *s, const Node *fn, FrontModule *home)
+{
+    FeVal *v = val_new(s, FE_FUNC);
+    v->u.func = fn;
+    v->home = home;
+    return v;
+}
+
+static Val
+class_value(Sema *s, int class)
+{
+    FeVal *v = val_new(s, FE_TYPE);
+    v->n = class;
+    return v;
+}
+
+static const struct {
+    const char *name;
+    int class;
+} classes[] = {
+    { "tensor", CLASS_TENSOR },
+    { "dtype", CLASS_DTYPE },
+    { "tensor_descriptor", CLASS_DESC },
+    { "tensor_descriptor_base", CLASS_DESC },
+    { "const", CLASS_CONST },
+};
+
+static Val
+tl_member(Sema *s, Name attr)
+{
+    unsigned where = IN_TL;
+    if (prelude_owns(s->frame->module))
+        where |= IN_CORE;
+    const Builtin *b = builtin_find(s, attr, where);
+    if (b && (b->fn || b->file))
+        return val_builtin(s, b);
+    DType dt = dtype_by_tl_name(attr, strlen(attr));
+    if (dt != DT_NONE)
+        return val_dtype(s, dt);
+    if (strcmp(attr, "void") == 0)
+        return val_dtype(s, DT_VOID);
+    if (strcmp(attr, "pi32_t") == 0)
+        return val_dtype(s, DT_INT32 + DT_PTR);
+    if (strcmp(attr, "PropagateNan") == 0)
+        return class_value(s, CLASS_STR);
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strcmp(attr, classes[i].name) == 0)
+            return class_value(s, classes[i].class);
+    return b ? val_builtin(s, b) : NULL;
+}
+
+/* math.pi, math.log2(...): constants of the host's Python. */
+static Val
+pymath_member(Sema *s, Name attr)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } constants[] = {
+        { "pi", 3.141592653589793 },  { "e", 2.718281828459045 },
+        { "tau", 6.283185307179586 }, { "inf", INFINITY },
+        { "nan", NAN },
+    };
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
+        if (strcmp(attr, constants[i].name) == 0)
+            return val_float(s, constants[i].value);
+    return NULL;
+}
+
+/* torch.float16 and torch.finfo(torch.float32).max, in constants of real files. */
+static Val
+torch_member(Sema *s, Name attr)
+{
+    static const struct {
+        const char *name;
+        DType t;
+    } dtypes[] = {
+        { "bool", DT_INT1 },       { "half", DT_FP16 },  { "float", DT_FP32 },
+        { "double", DT_FP64 },     { "int", DT_INT32 },  { "long", DT_INT64 },
+        { "short", DT_INT16 },     { "float8_e5m2", DT_FP8E5 },
+        { "float8_e4m3fn", DT_FP8E4NV },
+    };
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (strcmp(attr, dtypes[i].name) == 0)
+            return val_dtype(s, dtypes[i].t);
+    DType dt = dtype_by_tl_name(attr, strlen(attr));
+    if (dt != DT_NONE)
+        return val_dtype(s, dt);
+    if (strcmp(attr, "finfo") == 0 || strcmp(attr, "iinfo") == 0)
+        return val_builtin(s, builtin_find(s, name_of(&s->s->names, "__finfo__"), IN_CORE));
+    return NULL;
+}
+
+/* The limits of a dtype, as torch.finfo and torch.iinfo name them. */
+static Val
+finfo_member(Sema *s, DType t, Name attr)
+{
+    static const struct {
+        DType t;
+        double max, eps, tiny;
+    } floats[] = {
+        { DT_FP16, 65504.0, 0x1p-10, 0x1p-14 },
+        { DT_BF16, 0x1.fep127, 0x1p-7, 0x1p-126 },
+        { DT_FP32, FLT_MAX, FLT_EPSILON, FLT_MIN },
+        { DT_FP64, DBL_MAX, DBL_EPSILON, DBL_MIN },
+    };
+    if (strcmp(attr, "bits") == 0)
+        return val_int(s, dtype_bits(t));
+    if (dtype_is_int(t) && strcmp(attr, "max") == 0)
+        return val_int(s, dtype_max(t));
+    if (dtype_is_int(t) && strcmp(attr, "min") == 0)
+        return val_int(s, dtype_min(t));
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+        if (floats[i].t != t)
+            continue;
+        if (strcmp(attr, "max") == 0)
+            return val_float(s, floats[i].max);
+        if (strcmp(attr, "min") == 0)
+            return val_float(s, -floats[i].max);
+        if (strcmp(attr, "eps") == 0)
+            return val_float(s, floats[i].eps);
+        if (strcmp(attr, "tiny") == 0 || strcmp(attr, "smallest_normal") == 0)
+            return val_float(s, floats[i].tiny);
+    }
+    return NULL;
+}
+
+Val
+bi_finfo(Sema *s, Args *a)
+{
+    DType dt;
+    if (!arg_dtype(s, a, 0, &dt))
+        return val_error();
+    FeVal *v = val_new(s, FE_MODULE);
+    v->n = NS_FINFO;
+    v->dt = dt;
+    v->u.path = "finfo";
+    return v;
+}
+
+static Val
+find_member(Sema *s, Val module, Name attr, Loc loc)
+{
+    const Builtin *b = NULL;
+    Val sub;
+    switch (module->n) {
+    case NS_FILE: return module_lookup(s, module->home, attr, loc, s->host > 0);
+    case NS_TL: {
+        Val v = tl_member(s, attr);
+        if (v)
+            return v;
+        break;
+    }
+    case NS_TL_MATH: b = builtin_find(s, attr, IN_MATH); break;
+    case NS_LIBDEVICE: b = builtin_find(s, attr, IN_LIB); break;
+    case NS_TRITON: b = builtin_find(s, attr, IN_TRITON); break;
+    case NS_CUDA: b = builtin_find(s, attr, IN_CUDA); break;
+    case NS_TARGET: b = builtin_find(s, attr, IN_TL); break;
+    case NS_PYMATH: return pymath_member(s, attr);
+    case NS_TORCH: return torch_member(s, attr);
+    case NS_FINFO: return finfo_member(s, module->dt, attr);
+    default: return NULL;
+    }
+    if (b)
+        return val_builtin(s, b);
+    sub = known_module(s, arena_printf(s->a, "%s.%s", module->u.path, attr));
+    return sub;
+}
+
+Val
+module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
+{
+    Val v = find_member(s, module, attr, loc);
+    if (v || quiet)
+        return v;
+    const char *path = module->u.path ? module->u.path : "module";
+    static const unsigned where[] = { [NS_TL] = IN_TL, [NS_TL_MATH] = IN_MATH,
+                                      [NS_LIBDEVICE] = IN_LIB, [NS_UNKNOWN] = 0 };
+    const char *near = module->n < NS_UNKNOWN && where[module->n]
+                           ? builtin_near(attr, where[module->n])
+                           : NULL;
+    if (near)
+        return sema_error(s, loc, "'%s' has no member '%s'; did you mean '%s'?", path, attr,
+                          near);
+    if (module->n == NS_TL)
+        return sema_error(s, loc, "not supported yet: tl.%s", attr);
+    return sema_error(s, loc, "'%s' has no member '%s'", path, attr);
+}
+
+/* A module-level name bound by an expression. */
+static Val
+global_value(Sema *s, FrontModule *m, Name name, const Node *value, Loc loc, bool any)
+{
+    enum { MAX_GLOBAL_DEPTH = 32 };
+    if (s->host > MAX_GLOBAL_DEPTH)
+        return sema_error(s, loc, "'%s' is defined in terms of itself", name);
+    Frame f = { .caller = s->frame, .call_loc = loc, .module = m };
+    Frame *outer = s->frame;
+    scope_init(&f.scope, s->a);
+    s->frame = &f;
+    s->host++;
+    Val v = eval(s, value);
+    s->host--;
+    s->frame = outer;
+    bool is_constexpr = value->kind == ND_CALL &&
+                        (value->a->kind == ND_NAME || value->a->kind == ND_ATTRIBUTE) &&
+                        strcmp(value->a->name, "constexpr") == 0;
+    bool is_plain = val_is_number(v) || v->kind == FE_STR || v->kind == FE_TUPLE;
+    if (!any && !is_constexpr && is_plain) {
+        sema_error(s, loc, "'%s' is a global that is not constexpr: write %s = "
+                   "tl.constexpr(...), or pass it as a parameter", name, name);
+        diag_note(&s->s->diag, value->loc, "it is set here");
+        return val_error();
+    }
+    return v;
+}
+
+static Val
+imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any)
+{
+    const char *path = im->path ? im->path : "";
+    if (!im->level) {
+        Val whole = known_module(s, im->member ? arena_printf(s->a, "%s.%s", path, im->member)
+                                               : path);
+        if (whole)
+            return whole;
+        Val module = im->member ? known_module(s, path) : NULL;
+        if (module)
+            return module_attribute(s, module, im->member, loc, false);
+    }
+    FrontModule *file = module_load_import(m, im->path, im->level);
+    if (file && !im->member)
+        return val_module(s, NS_FILE, file, path);
+    if (file) {
+        Val v = module_lookup(s, file, im->member, loc, any);
+        if (v)
+            return v;
+    }
+    if (im->member) { /* from package import file */
+        const char *sub = *path ? arena_printf(s->a, "%s.%s", path, im->member) : im->member;
+        file = module_load_import(m, name_of(&s->s->names, sub), im->level);
+        if (file)
+            return val_module(s, NS_FILE, file, sub);
+    }
+    return val_module(s, NS_UNKNOWN, NULL,
+                      arena_printf(s->a, "%s%s%s", path, im->member && *path ? "." : "",
+                                   im->member ? im->member : ""));
+}
+
+Val
+module_lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
+{
+    ModuleImport im;
+    const Node *fn = module_jit_function(m, name);
+    if (fn)
+        return val_function(s, fn, m);
+    const Node *value = module_global_node(m, name);
+    if (value)
+        return global_value(s, m, name, value, loc, any);
+    if (module_import(m, name, &im))
+        return imported(s, m, &im, loc, any);
+    if (module_host_function(m, name)) {
+        if (any)
+            return val_module(s, NS_UNKNOWN, NULL, name);
+        return sema_error(s, loc, "'%s' is a Python function of the host: decorate it with "
+                          "@triton.jit to call it in a kernel", name);
+    }
+    return NULL;
+}

@@ -1,0 +1,173 @@
+/* One specialization of a kernel to tile IR: parameters become values, constants are bound,
+   the body is walked. */
+#include "frontend/builtin.h"
+#include "frontend/module.h"
+#include "frontend/spec.h"
+
+#include <string.h>
+
+void
+sema_init(Sema *s, FrontModule *m, Frame *host)
+{
+    Session *session = module_session(m);
+    memset(s, 0, sizeof *s);
+    memset(host, 0, sizeof *host);
+    s->s = session;
+    s->a = &session->tmp;
+    s->m = m;
+    s->b.s = session;
+    s->frame = host;
+    s->host = 1;
+    host->module = m;
+    scope_init(&host->scope, s->a);
+}
+
+static void
+add_param(Sema *s, const char *name, DType dt, int64_t div, int source, int part,
+          Value **out)
+{
+    const char *sig = dtype_is_ptr(dt)
+                          ? arena_printf(s->a, "*%s%s", dtype_is_const(dt) ? "k" : "",
+                                         dtype_info[dtype_pointee(dt)].sig)
+                          : dtype_info[dt].sig;
+    *out = func_param(s->f, name, sig, dtype_ir(s->s, dt), div > 0 ? div : 1);
+    Param *p = &s->f->params[s->f->body->narg - 1];
+    p->source = source;
+    p->part = part;
+}
+
+/* A descriptor arrives as its base, shape and strides; the last stride is 1. */
+static Val
+desc_param(Sema *s, const Node *p, DType dt, Shape block, int source)
+{
+    int rank = block.rank, n = 0;
+    Value *in[1 + 2 * MAX_RANK];
+    int64_t unit = 16 * 8 / dtype_bits(dt); /* TMA: bases and strides on 16 bytes */
+    if (!sema_check_shape(s, block, p->loc) || !sema_check_dtype(s, dt, p->loc))
+        return val_error();
+    add_param(s, p->name, dt + DT_PTR, 16, source, n, &in[n]);
+    n++;
+    for (int i = 0; i < rank; i++, n++)
+        add_param(s, arena_printf(s->a, "%s_shape%d", p->name, i), DT_INT32, 1, source, n,
+                  &in[n]);
+    for (int i = 0; i < rank; i++, n++)
+        add_param(s, arena_printf(s->a, "%s_stride%d", p->name, i), DT_INT64,
+                  i < rank - 1 ? unit : 1, source, n, &in[n]);
+    s->b.loc = p->loc;
+    in[n - 1] = build_int(&s->b, type_scalar(s->s->types, SK_I64), 1);
+    AttrList attrs = { 0 };
+    attr_set_str(s->a, &attrs, ATTR_PADDING, name_of(&s->s->names, "zero"));
+    const Type *t = type_desc(s->s->types, dtype_ir(s->s, dt), rank, block.dim);
+    Op *op = build_op(&s->b, OP_MAKE_DESC, in, n, &attrs, &t, 1);
+    FeVal *v = val_new(s, FE_DESC);
+    v->v = op_result(op, 0);
+    v->dt = dt;
+    v->rank = rank;
+    memcpy(v->shape, block.dim, sizeof v->shape);
+    Val *items = arena_array(s->a, Val, 2 * rank);
+    for (int i = 0; i < 2 * rank; i++)
+        items[i] = val_tensor(s, in[1 + i], i < rank ? DT_INT32 : DT_INT64);
+    v->u.items = items;
+    return v;
+}
+
+static Val
+typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
+{
+    DType dt;
+    Shape block;
+    Value *v;
+    if (param_is_constexpr(p))
+        return sema_error(s, p->loc, "'%s' is a constexpr parameter: give a value, not the "
+                          "type %s", p->name, a->sig);
+    if (parse_desc_sig(a->sig, &dt, &block))
+        return desc_param(s, p, dt, block, source);
+    dt = dtype_by_sig(a->sig, strlen(a->sig));
+    if (dt == DT_NONE)
+        return sema_error(s, p->loc, "unknown type '%s' for '%s'", a->sig, p->name);
+    if (!sema_check_dtype(s, dt, p->loc))
+        return val_error();
+    add_param(s, p->name, dt, a->div, source, 0, &v);
+    return val_tensor(s, v, dt);
+}
+
+/* Rows such as x: "constexpr" default come from the module's globals. */
+static Val
+default_param(Sema *s, const Node *p)
+{
+    if (!p->b)
+        return sema_error(s, p->loc, "no value for parameter '%s'", p->name);
+    s->host++;
+    Val v = eval(s, p->b);
+    s->host--;
+    return v;
+}
+
+static bool
+bind_kernel_params(Sema *s, const Node *fn, const FrontSpec *spec)
+{
+    bool ok = true;
+    if (spec->narg != fn->list.n) {
+        sema_error(s, fn->loc, "kernel '%s' has %d parameters, the specialization %d",
+                   fn->name, fn->list.n, spec->narg);
+        return false;
+    }
+    for (int i = 0; i < fn->list.n; i++) {
+        const Node *p = fn->list.at[i];
+        const SpecArg *a = &spec->args[i];
+        Val v;
+        if (p->sub != PK_PLAIN)
+            v = sema_error(s, p->loc, "a kernel cannot have '*', '**', '/' or keyword-only "
+                           "parameters");
+        else if (a->kind == SPEC_TYPE)
+            v = typed_param(s, p, a, i);
+        else if (a->kind == SPEC_UNSET)
+            v = default_param(s, p);
+        else
+            v = spec_value(s, a, p->loc);
+        ok = ok && !val_is_error(v);
+        scope_set(&s->frame->scope, p->name, v, p->loc, param_is_constexpr(p));
+    }
+    return ok;
+}
+
+static Func *
+lower_kernel(Sema *s, const Node *fn, const FrontSpec *spec, Module *out)
+{
+    Val ret = NULL;
+    int errors = s->s->diag.errors;
+    s->f = func_new(out, fn->name, fn->loc);
+    s->b = builder_at_end(s->f, s->f->body);
+    s->b.loc = fn->loc;
+    s->frame->fn = fn;
+    s->host = 0;
+    s->debug = spec->debug;
+    s->f->num_warps = spec->num_warps ? spec->num_warps : 4;
+    s->f->num_stages = spec->num_stages ? spec->num_stages : 3;
+    s->f->num_ctas = spec->num_ctas ? spec->num_ctas : 1;
+    if (bind_kernel_params(s, fn, spec))
+        exec_list(s, &fn->body, 0, NULL, &ret);
+    if (s->s->diag.errors > errors) {
+        out->nfunc--;
+        return NULL;
+    }
+    s->b.loc = fn->loc;
+    build_op(&s->b, OP_RETURN, NULL, 0, NULL, NULL, 0);
+    return s->f;
+}
+
+Func *
+front_lower(FrontModule *m, const char *kernel, const FrontSpec *spec, Module *out)
+{
+    const Node *fn = module_kernel(m, kernel);
+    if (!fn)
+        return NULL;
+    Session *session = module_session(m);
+    ArenaMark mark = arena_mark(&session->tmp);
+    Sema s;
+    Frame frame;
+    sema_init(&s, m, &frame);
+    Func *f = lower_kernel(&s, fn, spec, out);
+    arena_reset(&session->tmp, mark);
+    return f;
+}

@@ -1,0 +1,394 @@
+/* Signatures: Triton's positional form '*fp16:16,i32,128', the form by name
+   'x=*fp16:16,BLOCK=128', and -c NAME=VALUE. What they leave open comes from annotations,
+   the first autotune configuration and defaults. */
+#include "frontend/spec.h"
+
+#include "frontend/builtin.h"
+#include "frontend/module.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool
+param_is_constexpr(const Node *p)
+{
+    if (!p->a)
+        return false;
+    const char *text = p->a->kind == ND_NAME || p->a->kind == ND_ATTRIBUTE ? p->a->name
+                                                                          : node_str(p->a);
+    return text && strstr(text, "constexpr");
+}
+
+bool
+parse_desc_sig(const char *sig, DType *dt, Shape *block)
+{
+    static const char prefix[] = "tensordesc<";
+    if (strncmp(sig, prefix, sizeof prefix - 1) != 0)
+        return false;
+    const char *p = sig + sizeof prefix - 1, *open = strchr(p, '[');
+    if (!open)
+        return false;
+    *dt = dtype_by_sig(p, (size_t)(open - p));
+    *block = (Shape){ 0 };
+    p = open + 1;
+    while (*dt != DT_NONE && block->rank < 5) {
+        char *end;
+        long n = strtol(p, &end, 10);
+        if (end == p)
+            return false;
+        block->dim[block->rank++] = n;
+        while (*end == ' ')
+            end++;
+        if (strcmp(end, "]>") == 0 || strncmp(end, "],", 2) == 0)
+            return dtype_is_scalar(*dt);
+        if (*end != ',')
+            return false;
+        p = end + 1;
+    }
+    return false;
+}
+
+const char *
+annotation_sig(Arena *a, const Node *p)
+{
+    const char *text = p->a ? node_str(p->a) : NULL;
+    DType dt = DT_NONE;
+    Shape block;
+    if (text) {
+        if (parse_desc_sig(text, &dt, &block))
+            return text;
+        dt = dtype_by_sig(text, strlen(text));
+    } else if (p->a && p->a->kind == ND_NAME) {
+        if (strcmp(p->a->name, "int") == 0 || strcmp(p->a->name, "float") == 0 ||
+            strcmp(p->a->name, "bool") == 0)
+            dt = dtype_by_sig(p->a->name, strlen(p->a->name));
+    } else if (p->a && p->a->kind == ND_ATTRIBUTE) {
+        dt = dtype_by_tl_name(p->a->name, strlen(p->a->name));
+    }
+    if (dt == DT_NONE)
+        return NULL;
+    if (dtype_is_ptr(dt))
+        return arena_printf(a, "*%s%s", dtype_is_const(dt) ? "k" : "",
+                            dtype_info[dtype_pointee(dt)].sig);
+    return dtype_info[dt].sig;
+}
+
+Val
+spec_value(Sema *s, const SpecArg *a, Loc loc)
+{
+    switch (a->kind) {
+    case SPEC_INT: return val_int(s, a->i);
+    case SPEC_FLOAT: return val_float(s, a->f);
+    case SPEC_BOOL: return val_bool(s, a->i != 0);
+    case SPEC_STR: return val_str(s, a->str);
+    case SPEC_NONE: return val_none();
+    case SPEC_DTYPE: {
+        DType dt = dtype_by_sig(a->sig, strlen(a->sig));
+        if (dt != DT_NONE)
+            return val_dtype(s, dt);
+        return sema_error(s, loc, "unknown dtype '%s'", a->sig);
+    }
+    case SPEC_TYPE:
+    case SPEC_UNSET: break;
+    }
+    return NULL;
+}
+
+/* ---- reading one entry */
+
+/* A value of Python's constants: 3, -1, 0.5, True, None, 'text', tl.float16. */
+static bool
+parse_constant(Session *s, const char *t, SpecArg *out)
+{
+    size_t n = strlen(t);
+    char *end;
+    if (strcmp(t, "None") == 0 || strcmp(t, "none") == 0) {
+        out->kind = SPEC_NONE;
+        return true;
+    }
+    if (strcmp(t, "True") == 0 || strcmp(t, "False") == 0 || strcmp(t, "true") == 0 ||
+        strcmp(t, "false") == 0) {
+        out->kind = SPEC_BOOL;
+        out->i = t[0] == 'T' || t[0] == 't';
+        return true;
+    }
+    if (n >= 2 && (t[0] == '\'' || t[0] == '"') && t[n - 1] == t[0]) {
+        out->kind = SPEC_STR;
+        out->str = arena_strndup(&s->perm, t + 1, n - 2);
+        return true;
+    }
+    errno = 0;
+    long long i = strtoll(t, &end, 0);
+    if (end != t && !*end && errno == 0) {
+        out->kind = SPEC_INT;
+        out->i = i;
+        return true;
+    }
+    double f = strtod(t, &end);
+    if (end != t && !*end && (isdigit((unsigned char)t[0]) || strchr("+-.", t[0]))) {
+        out->kind = SPEC_FLOAT;
+        out->f = f;
+        return true;
+    }
+    const char *name = strncmp(t, "tl.", 3) == 0 ? t + 3 : t;
+    DType dt = dtype_by_sig(name, strlen(name));
+    if (dt != DT_NONE && dtype_is_scalar(dt)) {
+        out->kind = SPEC_DTYPE;
+        out->sig = dtype_info[dt].sig;
+        return true;
+    }
+    return false;
+}
+
+static bool
+parse_type(Session *s, const char *t, SpecArg *out)
+{
+    DType dt;
+    Shape block;
+    const char *colon = strrchr(t, ':');
+    size_t n = colon ? (size_t)(colon - t) : strlen(t);
+    char *sig = arena_strndup(&s->perm, t, n);
+    out->div = 1;
+    if (colon) {
+        if (strcmp(colon, ":1") != 0 && strcmp(colon, ":16") != 0)
+            return false;
+        out->div = strcmp(colon, ":16") == 0 ? 16 : 1;
+        if (strcmp(colon, ":1") == 0 && sig[0] != '*') { /* the value is 1 */
+            out->kind = SPEC_INT;
+            out->i = 1;
+            return dtype_by_sig(sig, n) != DT_NONE;
+        }
+    }
+    out->kind = SPEC_TYPE;
+    out->sig = sig;
+    if (parse_desc_sig(sig, &dt, &block))
+        return true;
+    dt = dtype_by_sig(sig, n);
+    if (dt == DT_NONE)
+        return false;
+    out->sig = dtype_is_ptr(dt)
+                   ? arena_printf(&s->perm, "*%s%s", dtype_is_const(dt) ? "k" : "",
+                                  dtype_info[dtype_pointee(dt)].sig)
+                   : dtype_info[dt].sig;
+    return true;
+}
+
+static bool
+parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
+{
+    bool constexpr_ = param_is_constexpr(p);
+    *out = (SpecArg){ 0 };
+    if (!constexpr_ && parse_type(s, text, out))
+        return true;
+    *out = (SpecArg){ 0 };
+    if (parse_constant(s, text, out))
+        return true;
+    if (constexpr_ && (isalpha((unsigned char)text[0]) || text[0] == '_' || !text[0])) {
+        out->kind = SPEC_STR; /* ACT=relu needs no quotes */
+        out->str = arena_strndup(&s->perm, text, strlen(text));
+        return true;
+    }
+    diag_error(&s->diag, loc, "cannot read '%s' as the %s of '%s'", text,
+               constexpr_ ? "value" : "type or value", p->name);
+    diag_note(&s->diag, loc, "types are such as *fp32, *bf16:16, i32, i32:16, fp32; values "
+              "such as 128, 0.5, True, None, 'text', tl.float16");
+    return false;
+}
+
+static int
+find_param(const Node *fn, const char *name, size_t n)
+{
+    for (int i = 0; i < fn->list.n; i++)
+        if (strlen(fn->list.at[i]->name) == n &&
+            memcmp(fn->list.at[i]->name, name, n) == 0)
+            return i;
+    return -1;
+}
+
+/* NAME=VALUE or VALUE; spaces around are dropped. */
+static bool
+take_entry(Session *s, const Node *fn, const char *text, size_t n, int *at, FrontSpec *out)
+{
+    while (n && isspace((unsigned char)*text))
+        text++, n--;
+    while (n && isspace((unsigned char)text[n - 1]))
+        n--;
+    const char *eq = memchr(text, '=', n);
+    int i = eq && text[0] != '\'' && text[0] != '"'
+                ? find_param(fn, text, (size_t)(eq - text))
+                : at ? (*at)++ : -1;
+    if (eq && i < 0) {
+        diag_error(&s->diag, fn->loc, "kernel '%s' has no parameter '%.*s'", fn->name,
+                   (int)(eq - text), text);
+        return false;
+    }
+    if (i < 0 || i >= fn->list.n) {
+        diag_error(&s->diag, fn->loc, i < 0 ? "'%.*s' must have the form NAME=VALUE"
+                                            : "the signature has too many entries at "
+                                              "'%.*s'", (int)n, text);
+        return false;
+    }
+    if (eq && at)
+        *at = i + 1;
+    const char *from = eq ? eq + 1 : text;
+    char *value = arena_strndup(&s->tmp, from, (size_t)(text + n - from));
+    return parse_entry(s, fn->loc, fn->list.at[i], value, &out->args[i]);
+}
+
+static bool
+take_signature(Session *s, const Node *fn, const char *sig, FrontSpec *out)
+{
+    int depth = 0, at = 0;
+    char quote = 0;
+    const char *start = sig;
+    for (const char *p = sig;; p++) {
+        if (quote) {
+            quote = *p == quote ? 0 : quote;
+            if (*p)
+                continue;
+        }
+        if (*p == '\'' || *p == '"')
+            quote = *p;
+        depth += strchr("[<(", *p ? *p : ' ') != NULL;
+        depth -= strchr("]>)", *p ? *p : ' ') != NULL;
+        if (*p && (*p != ',' || depth > 0))
+            continue;
+        if (p > start && !take_entry(s, fn, start, (size_t)(p - start), &at, out))
+            return false;
+        start = p + 1;
+        if (!*p)
+            return true;
+    }
+}
+
+/* A value of the autotune configuration for the host. */
+static bool
+from_value(Session *s, Val v, SpecArg *out)
+{
+    switch (v->kind) {
+    case FE_INT: *out = (SpecArg){ .kind = SPEC_INT, .i = (int64_t)v->u.i }; return true;
+    case FE_BOOL: *out = (SpecArg){ .kind = SPEC_BOOL, .i = v->u.i != 0 }; return true;
+    case FE_FLOAT: *out = (SpecArg){ .kind = SPEC_FLOAT, .f = v->u.f }; return true;
+    case FE_NONE: *out = (SpecArg){ .kind = SPEC_NONE }; return true;
+    case FE_STR:
+        *out = (SpecArg){ .kind = SPEC_STR,
+                          .str = arena_strndup(&s->perm, v->u.s, strlen(v->u.s)) };
+        return true;
+    case FE_DTYPE:
+        *out = (SpecArg){ .kind = SPEC_DTYPE, .sig = dtype_info[v->dt].sig };
+        return dtype_is_scalar(v->dt);
+    default: return false;
+    }
+}
+
+static bool
+fill_open(Session *s, const Node *fn, const Config *c, FrontSpec *out)
+{
+    for (int i = 0; i < fn->list.n; i++) {
+        const Node *p = fn->list.at[i];
+        SpecArg *a = &out->args[i];
+        if (a->kind != SPEC_UNSET)
+            continue;
+        Val v = config_value(c, p->name);
+        const char *sig = param_is_constexpr(p) ? NULL : annotation_sig(&s->perm, p);
+        if (v && from_value(s, v, a))
+            continue;
+        if (sig) {
+            *a = (SpecArg){ .kind = SPEC_TYPE, .sig = sig, .div = 1 };
+            continue;
+        }
+        if (p->b)
+            continue;
+        if (!param_is_constexpr(p)) {
+            diag_error(&s->diag, p->loc, "no type for parameter '%s' of '%s': give it in "
+                       "the signature, -s '%s=*fp32' or '%s=i32'", p->name, fn->name,
+                       p->name, p->name);
+            return false;
+        }
+        diag_error(&s->diag, p->loc, "no value for constexpr parameter '%s' of '%s': give "
+                   "-c %s=VALUE", p->name, fn->name, p->name);
+        if (c->asked)
+            diag_note(&s->diag, c->loc, "these configurations are not literals, so they "
+                      "cannot be evaluated here");
+        const Node *h = find_decorator(fn, "heuristics");
+        if (h)
+            diag_note(&s->diag, h->loc, "heuristics are not evaluated");
+        return false;
+    }
+    return true;
+}
+
+bool
+front_spec_parse(FrontModule *m, const char *kernel, const char *signature,
+                 const char *const *overrides, int noverride, FrontSpec *out)
+{
+    Session *s = module_session(m);
+    const Node *fn = module_kernel(m, kernel);
+    if (!fn)
+        return false;
+    ArenaMark mark = arena_mark(&s->tmp);
+    Sema sema;
+    Frame host;
+    sema_init(&sema, m, &host);
+    memset(out, 0, sizeof *out);
+    out->narg = fn->list.n;
+    out->args = arena_array(&s->perm, SpecArg, fn->list.n + 1);
+    for (int i = 0; i < fn->list.n; i++)
+        out->args[i].kind = SPEC_UNSET;
+    bool ok = !signature || take_signature(s, fn, signature, out);
+    for (int i = 0; ok && i < noverride; i++)
+        ok = take_entry(s, fn, overrides[i], strlen(overrides[i]), NULL, out);
+    if (ok) {
+        Config c = config_first(&sema, fn);
+        ok = fill_open(s, fn, &c, out);
+        out->num_warps = c.num_warps;
+        out->num_stages = c.num_stages;
+        out->num_ctas = c.num_ctas;
+    }
+    arena_reset(&s->tmp, mark);
+    return ok;
+}
+
+/* ---- what a host must know before */
+
+static bool
+listed(Arena *a, const Node *list, const Node *param, int index)
+{
+    (void)a;
+    if (!list)
+        return false;
+    for (int i = 0; i < list->list.n; i++) {
+        const Node *e = list->list.at[i];
+        const char *text = node_str(e);
+        if (text ? strcmp(text, param->name) == 0
+                 : e->kind == ND_CONSTANT && e->sub == CK_INT && e->v.u == (uint64_t)index)
+            return true;
+    }
+    return false;
+}
+
+bool
+front_params(FrontModule *m, const char *kernel, const FrontParam **params, int *n)
+{
+    Session *s = module_session(m);
+    const Node *fn = module_kernel(m, kernel);
+    if (!fn)
+        return false;
+    const Node *jit = find_decorator(fn, "jit");
+    const Node *frozen = jit && jit->kind == ND_CALL
+                             ? call_argument(jit, "do_not_specialize", -1)
+                             : NULL;
+    FrontParam *out = arena_array(&s->perm, FrontParam, fn->list.n + 1);
+    for (int i = 0; i < fn->list.n; i++) {
+        const Node *p = fn->list.at[i];
+        out[i] = (FrontParam){ .name = p->name, .is_constexpr = param_is_constexpr(p),
+                               .has_default = p->b != NULL,
+                               .annotated = annotation_sig(&s->perm, p),
+                               .no_specialize = listed(&s->tmp, frozen, p, i) };
+    }
+    *params = out;
+    *n = fn->list.n;
+    return true;
+}

@@ -1,0 +1,39 @@
+/* Between the host's view of a kernel (strings, SpecArg) and the frontend's values. */
+#ifndef SDC_FRONTEND_SPEC_H
+#define SDC_FRONTEND_SPEC_H
+
+#include "frontend/sema.h"
+
+/* A Sema that can evaluate module-level code of m; f is NULL until IR is built. */
+void sema_init(Sema *s, FrontModule *m, Frame *host);
+
+/* The first configuration of @triton.autotune, and what it says. */
+typedef struct Config {
+    bool found;
+    bool asked; /* there is an autotune whose configurations could not be evaluated */
+    Loc loc;
+    Name *names;
+    Val *values;
+    int n;
+    int num_warps, num_stages, num_ctas; /* 0: not said */
+} Config;
+Config config_first(Sema *s, const Node *fn);
+Val config_value(const Config *c, Name name); /* NULL when absent */
+
+/* Decorator of fn whose name ends in `name` (autotune, jit, heuristics); NULL when absent. */
+const Node *find_decorator(const Node *fn, const char *name);
+/* Keyword argument, or positional argument `at` (-1: none), of a call. */
+const Node *call_argument(const Node *call, const char *keyword, int at);
+
+/* "fp16", "*fp32", "i32", "tensordesc<fp16[64,64]>" of a parameter's annotation in
+   Triton's spelling; NULL when it names no type. */
+const char *annotation_sig(Arena *a, const Node *param);
+bool param_is_constexpr(const Node *param);
+
+/* A constant of the host as a value. */
+Val spec_value(Sema *s, const SpecArg *a, Loc loc);
+
+/* "tensordesc<fp16[64,64]>"; false when the text is something else. */
+bool parse_desc_sig(const char *sig, DType *dt, Shape *block);
+
+#endif

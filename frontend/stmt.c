@@ -1,0 +1,495 @@
+/* Statements. A condition known at compile time picks the arm that is walked; the other is
+   never looked at. A runtime condition becomes an `if` op whose results are the names that
+   its arms change. When an arm may return, what follows the statement is walked inside the
+   arms that go on, so that the IR needs no jump. */
+#include "frontend/sema.h"
+
+#include <string.h>
+
+Val
+sanitize(Sema *s, Val v, Loc loc)
+{
+    switch (v->kind) {
+    case FE_BOOL:
+    case FE_INT:
+    case FE_FLOAT: return s->host ? v : to_tensor(s, v, loc);
+    case FE_STR:
+        if (s->host)
+            return v;
+        return sema_error(s, loc, "a string can only be bound as a compile-time value: "
+                          "annotate the name with ': tl.constexpr'");
+    case FE_TUPLE: {
+        Val *items = arena_array(s->a, Val, v->n + 1);
+        for (int i = 0; i < v->n; i++)
+            items[i] = sanitize(s, v->u.items[i], loc);
+        return val_tuple(s, items, v->n);
+    }
+    default: return v;
+    }
+}
+
+static void
+name_value(Val v, Name name)
+{
+    if (!val_is_const(v) && v->kind != FE_TUPLE && v->v && !v->v->name)
+        v->v->name = name;
+}
+
+void
+assign_target(Sema *s, const Node *target, Val v, bool constexpr_)
+{
+    switch (target->kind) {
+    case ND_NAME:
+        name_value(v, target->name);
+        scope_set(&s->frame->scope, target->name, v, target->loc, constexpr_);
+        return;
+    case ND_TUPLE:
+    case ND_LIST:
+        if (!val_is_error(v) && (v->kind != FE_TUPLE || v->n != target->list.n)) {
+            sema_error(s, target->loc, "%d names need a tuple of %d, found %s",
+                       target->list.n, target->list.n, val_describe(s->a, v));
+            v = val_error();
+        }
+        for (int i = 0; i < target->list.n; i++)
+            assign_target(s, target->list.at[i], val_is_error(v) ? v : v->u.items[i],
+                          constexpr_);
+        return;
+    case ND_SUBSCRIPT:
+        sema_error(s, target->loc, "elements of a tensor cannot be assigned; build the "
+                   "tensor with tl.where, or store through a pointer");
+        return;
+    case ND_ATTRIBUTE:
+        sema_error(s, target->loc, "attributes cannot be assigned in a kernel");
+        return;
+    default: sema_error(s, target->loc, "cannot assign to this expression"); return;
+    }
+}
+
+static void
+exec_assign(Sema *s, const Node *n)
+{
+    Val v = eval(s, n->a);
+    s->b.loc = n->loc;
+    if (n->list.n != 1) {
+        sema_error(s, n->loc, "'a = b = value' is not supported: write two assignments");
+        v = val_error();
+    } else {
+        v = sanitize(s, v, n->a->loc);
+    }
+    for (int i = 0; i < n->list.n; i++)
+        assign_target(s, n->list.at[i], v, false);
+}
+
+static void
+exec_aug_assign(Sema *s, const Node *n)
+{
+    Node sum = { .kind = ND_BINOP, .sub = n->sub, .loc = n->loc, .a = n->a, .b = n->b };
+    if (n->a->kind != ND_NAME) {
+        assign_target(s, n->a, val_error(), false);
+        return;
+    }
+    Val v = eval(s, &sum);
+    s->b.loc = n->loc;
+    assign_target(s, n->a, sanitize(s, v, n->loc), false);
+}
+
+static bool
+is_constexpr_annotation(const Node *n)
+{
+    return (n->kind == ND_NAME || n->kind == ND_ATTRIBUTE) &&
+           strcmp(n->name, "constexpr") == 0;
+}
+
+static void
+exec_ann_assign(Sema *s, const Node *n)
+{
+    if (!n->c)
+        return;
+    Val v = eval(s, n->c);
+    s->b.loc = n->loc;
+    if (!is_constexpr_annotation(n->b)) {
+        assign_target(s, n->a, sanitize(s, v, n->c->loc), false);
+        return;
+    }
+    if (n->a->kind != ND_NAME) {
+        assign_target(s, n->a, val_error(), false);
+        return;
+    }
+    Binding *old = scope_find(&s->frame->scope, n->a->name);
+    if (old && !val_is_error(old->val)) {
+        sema_error(s, n->a->loc, "'%s' is already defined: a constexpr cannot be "
+                   "reassigned", n->a->name);
+        diag_note(&s->s->diag, old->loc, "it was defined here");
+        return;
+    }
+    if (!val_is_error(v) && !val_is_const(v) && v->kind != FE_TUPLE)
+        v = sema_error(s, n->c->loc, "'%s' is declared constexpr, but its value is known "
+                       "only at run time: %s", n->a->name, val_describe(s->a, v));
+    assign_target(s, n->a, v, true);
+}
+
+/* May control leave the function inside these statements? */
+static bool
+contains_return(const NodeList *list)
+{
+    for (int i = 0; i < list->n; i++) {
+        const Node *n = list->at[i];
+        if (n->kind == ND_RETURN)
+            return true;
+        if (n->kind == ND_IF)
+            for (int k = 0; k < n->list.n; k++)
+                if (contains_return(&n->list.at[k]->body))
+                    return true;
+        bool nests = n->kind == ND_IF || n->kind == ND_FOR || n->kind == ND_WHILE ||
+                     n->kind == ND_WITH;
+        if (nests && (contains_return(&n->body) || contains_return(&n->orelse)))
+            return true;
+    }
+    return false;
+}
+
+static bool
+rest_returns(const Node *n, int arm)
+{
+    for (int i = arm; i < n->list.n; i++)
+        if (contains_return(&n->list.at[i]->body))
+            return true;
+    return contains_return(&n->orelse);
+}
+
+static Flow exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret);
+
+/* One name after a runtime `if`: what it held before and at the end of both arms. */
+typedef struct Merge {
+    Name name;
+    Loc loc;
+    Binding live; /* before; val may be NULL */
+    Val end[2];
+    int at;       /* first result, -1 when no result is needed */
+} Merge;
+
+static bool
+check_merge(Sema *s, const Merge *m)
+{
+    static const char *const arms[] = { "then", "else" };
+    for (int i = 0; i < 2; i++) {
+        if (val_is_error(m->end[i]))
+            return false;
+        if (m->live.val && !val_same_type(m->live.val, m->end[i])) {
+            sema_error(s, m->loc, "'%s' is %s before the 'if' but %s after its '%s' "
+                       "branch; a name keeps one type across a runtime 'if'", m->name,
+                       val_describe(s->a, m->live.val), val_describe(s->a, m->end[i]),
+                       arms[i]);
+            return false;
+        }
+    }
+    if (val_same_type(m->end[0], m->end[1]))
+        return true;
+    sema_error(s, m->loc, "'%s' is %s after the 'then' branch but %s after the 'else' "
+               "branch", m->name, val_describe(s->a, m->end[0]),
+               val_describe(s->a, m->end[1]));
+    return false;
+}
+
+static bool
+is_runtime(Val v)
+{
+    return !val_is_const(v) || val_is_number(v);
+}
+
+/* Names changed in one arm, as (slot, value) in slot order. */
+typedef struct Changes {
+    int *slot;
+    Binding *end;
+    int n;
+} Changes;
+
+static Changes
+take_changes(Sema *s, int mark)
+{
+    Scope *sc = &s->frame->scope;
+    Changes c = { 0 };
+    c.n = scope_changes(sc, mark, &c.slot);
+    c.end = arena_array(s->a, Binding, c.n + 1);
+    for (int i = 0; i < c.n; i++)
+        c.end[i] = sc->slots[c.slot[i]];
+    scope_rollback(sc, mark);
+    return c;
+}
+
+/* Decides what becomes of one changed name; false when it is dropped. */
+static bool
+plan_merge(Sema *s, int slot, const Binding *end0, const Binding *end1, Merge *m)
+{
+    Binding *live = &s->frame->scope.slots[slot];
+    const Binding *some = end0 ? end0 : end1;
+    *m = (Merge){ .name = live->name, .loc = some->loc, .live = *live, .at = -1 };
+    m->end[0] = end0 ? end0->val : live->val;
+    m->end[1] = end1 ? end1->val : live->val;
+    if (!m->end[0] || !m->end[1] ||
+        (live->val && !is_runtime(live->val) && (!end0 || !end1))) {
+        live->loc = some->loc; /* for the message, should the name be used */
+        return false;
+    }
+    if (live->val && !is_runtime(live->val))
+        m->live.val = NULL;
+    return m->end[0] != m->end[1];
+}
+
+static void
+merge_arms(Sema *s, Branch *br, const Changes *c, Merge *m, int *nm)
+{
+    int i = 0, j = 0, n = 0;
+    while (i < c[0].n || j < c[1].n) {
+        int slot0 = i < c[0].n ? c[0].slot[i] : INT32_MAX;
+        int slot1 = j < c[1].n ? c[1].slot[j] : INT32_MAX;
+        int slot = slot0 < slot1 ? slot0 : slot1;
+        const Binding *e0 = slot0 == slot ? &c[0].end[i++] : NULL;
+        const Binding *e1 = slot1 == slot ? &c[1].end[j++] : NULL;
+        if (!plan_merge(s, slot, e0, e1, &m[n])) {
+            if (m[n].end[0] && m[n].end[0] == m[n].end[1])
+                m[n++].at = -1;
+            continue;
+        }
+        if (!check_merge(s, &m[n])) {
+            m[n].end[0] = val_error();
+        } else if (!val_is_const(m[n].end[0]) || !val_is_const(m[n].end[1])) {
+            m[n].at = br->arm[0].n;
+            flatten(s, m[n].end[0], &br->arm[0]);
+            flatten(s, m[n].end[1], &br->arm[1]);
+        }
+        n++;
+    }
+    *nm = n;
+}
+
+static void
+exec_runtime_if(Sema *s, const Node *n, int arm, Val cond)
+{
+    Changes c[2];
+    Branch br = branch_begin(s, cond);
+    int mark = scope_mark(&s->frame->scope);
+    Val ret = NULL;
+    branch_arm(s, &br, 0);
+    exec_list(s, &n->list.at[arm]->body, 0, NULL, &ret);
+    c[0] = take_changes(s, mark);
+    branch_arm(s, &br, 1);
+    exec_arms(s, n, arm + 1, NULL, &ret);
+    c[1] = take_changes(s, mark);
+    int nm = 0;
+    Merge *m = arena_array(s->a, Merge, c[0].n + c[1].n + 1);
+    merge_arms(s, &br, c, m, &nm);
+    branch_end(s, &br);
+    for (int i = 0; i < nm; i++) {
+        int at = m[i].at;
+        Val v = at < 0 ? m[i].end[0] : branch_result(s, &br, m[i].end[0], &at);
+        name_value(v, m[i].name);
+        scope_set(&s->frame->scope, m[i].name, v, m[i].loc, false);
+    }
+}
+
+/* Both arms end the function: no name survives, only what they return. */
+static Flow
+exec_returning_if(Sema *s, const Node *n, int arm, Val cond, const Cont *cont, Val *ret)
+{
+    if (s->frame->loop_depth) {
+        sema_error(s, n->loc, "'return' inside a loop is not possible when its condition "
+                   "is known only at run time: keep a flag, or mask the rest");
+        return FLOW_NEXT;
+    }
+    Branch br = branch_begin(s, cond);
+    int mark = scope_mark(&s->frame->scope);
+    Val got[2] = { NULL, NULL };
+    for (int i = 0; i < 2; i++) {
+        branch_arm(s, &br, i);
+        Flow f = i ? exec_arms(s, n, arm + 1, cont, &got[1])
+                   : exec_list(s, &n->list.at[arm]->body, 0, cont, &got[0]);
+        if (f == FLOW_NEXT)
+            exec_rest(s, cont, &got[i]);
+        scope_rollback(&s->frame->scope, mark);
+    }
+    bool same = val_same_type(got[0], got[1]);
+    if (!same && val_is_number(got[0]) != val_is_tensor(got[0])) {
+        for (int i = 0; i < 2; i++) {
+            branch_arm(s, &br, i);
+            if (got[i]->kind != FE_NONE)
+                got[i] = sanitize(s, got[i], n->loc);
+        }
+        same = val_same_type(got[0], got[1]);
+    } else if (!same && got[0]->kind == FE_TUPLE && got[1]->kind == FE_TUPLE) {
+        for (int i = 0; i < 2; i++) {
+            branch_arm(s, &br, i);
+            got[i] = sanitize(s, got[i], n->loc);
+        }
+        same = val_same_type(got[0], got[1]);
+    }
+    bool bad = val_is_error(got[0]) || val_is_error(got[1]);
+    if (!same && !bad) {
+        sema_error(s, n->loc, "returned values must have one type, found %s and %s",
+                   val_describe(s->a, got[0]), val_describe(s->a, got[1]));
+        bad = true;
+    }
+    for (int i = 0; i < 2 && !bad; i++)
+        flatten(s, got[i], &br.arm[i]);
+    branch_end(s, &br);
+    int at = 0;
+    *ret = bad ? val_error() : branch_result(s, &br, got[0], &at);
+    return FLOW_RETURNED;
+}
+
+static Flow
+exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret)
+{
+    for (; arm < n->list.n; arm++) {
+        const Node *a = n->list.at[arm];
+        bool known, truth;
+        s->b.loc = a->loc;
+        Val c = eval_condition(s, a->a, &known, &truth);
+        s->b.loc = a->loc;
+        if (val_is_error(c))
+            continue;
+        if (known && !truth)
+            continue;
+        if (known)
+            return exec_list(s, &a->body, 0, cont, ret);
+        if (s->depth >= MAX_WALK_DEPTH) {
+            sema_error(s, a->loc, "more than %d nested runtime conditions", MAX_WALK_DEPTH);
+            return FLOW_NEXT;
+        }
+        s->depth++;
+        Flow f = FLOW_NEXT;
+        if (rest_returns(n, arm))
+            f = exec_returning_if(s, n, arm, c, cont, ret);
+        else
+            exec_runtime_if(s, n, arm, c);
+        s->depth--;
+        return f;
+    }
+    return exec_list(s, &n->orelse, 0, cont, ret);
+}
+
+static Flow
+exec_return(Sema *s, const Node *n, Val *ret)
+{
+    if (s->frame->loop_depth) {
+        sema_error(s, n->loc, "'return' inside a loop is not possible: keep the value in a "
+                   "name and return it after the loop");
+        *ret = val_error();
+        return FLOW_RETURNED;
+    }
+    *ret = n->a ? eval(s, n->a) : val_none();
+    if (!s->frame->caller && (*ret)->kind != FE_NONE && !val_is_error(*ret) && !s->host) {
+        sema_error(s, n->loc, "a kernel returns nothing: store the result through a "
+                   "pointer");
+        *ret = val_error();
+    }
+    return FLOW_RETURNED;
+}
+
+static void
+exec_expr(Sema *s, const Node *n)
+{
+    if (n->a->kind == ND_CONSTANT && n->a->sub == CK_STR)
+        return;
+    Val v = eval(s, n->a);
+    if (v->kind == FE_BLOCK_PTR && n->a->kind == ND_CALL)
+        sema_error(s, n->loc, "the result of 'advance' is not used: it returns the moved "
+                   "block pointer and leaves its argument as it is");
+}
+
+static void
+exec_assert(Sema *s, const Node *n)
+{
+    Val args[2] = { eval(s, n->a), n->b ? eval(s, n->b) : val_str(s, "") };
+    s->b.loc = n->loc;
+    if (!val_is_error(args[0]) && !val_is_error(args[1]))
+        call_tl(s, "device_assert", args, 2, n->loc);
+}
+
+static const struct {
+    NodeKind kind;
+    const char *what;
+} rejected[] = {
+    { ND_BREAK, "'break' cannot be used in a kernel; use 'while' with a condition, or a "
+                "mask" },
+    { ND_CONTINUE, "'continue' cannot be used in a kernel; put the rest of the body under "
+                   "an 'if'" },
+    { ND_TRY, "'try' cannot be used in a kernel" },
+    { ND_RAISE, "'raise' cannot be used in a kernel; use tl.static_assert or "
+                "tl.device_assert" },
+    { ND_IMPORT, "'import' cannot be used in a kernel; import at the top of the file" },
+    { ND_IMPORT_FROM, "'import' cannot be used in a kernel; import at the top of the "
+                      "file" },
+    { ND_CLASS, "a class cannot be defined in a kernel" },
+    { ND_FUNCTION, "a function cannot be defined in a kernel; write a @triton.jit function "
+                   "beside it" },
+    { ND_DELETE, "'del' cannot be used in a kernel" },
+    { ND_GLOBAL, "'global' cannot be used in a kernel" },
+    { ND_NONLOCAL, "'nonlocal' cannot be used in a kernel" },
+    { ND_WITH, "'with' cannot be used in a kernel" },
+    { ND_SKIPPED, "this statement was not understood" },
+};
+
+static Flow
+exec_statement(Sema *s, const Node *n, const Cont *cont, Val *ret)
+{
+    s->b.loc = n->loc;
+    switch (n->kind) {
+    case ND_ASSIGN: exec_assign(s, n); return FLOW_NEXT;
+    case ND_AUG_ASSIGN: exec_aug_assign(s, n); return FLOW_NEXT;
+    case ND_ANN_ASSIGN: exec_ann_assign(s, n); return FLOW_NEXT;
+    case ND_EXPR: exec_expr(s, n); return FLOW_NEXT;
+    case ND_IF: return exec_arms(s, n, 0, cont, ret);
+    case ND_FOR: return exec_for(s, n, cont, ret);
+    case ND_WHILE: exec_while(s, n); return FLOW_NEXT;
+    case ND_RETURN: return exec_return(s, n, ret);
+    case ND_ASSERT: exec_assert(s, n); return FLOW_NEXT;
+    case ND_PASS: return FLOW_NEXT;
+    default: break;
+    }
+    for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++)
+        if (rejected[i].kind == n->kind) {
+            sema_error(s, n->loc, "%s", rejected[i].what);
+            return FLOW_NEXT;
+        }
+    sema_error(s, n->loc, "%s cannot be used in a kernel", node_kind_name(n->kind));
+    return FLOW_NEXT;
+}
+
+Flow
+exec_list(Sema *s, const NodeList *list, int at, const Cont *cont, Val *ret)
+{
+    if (list->n && s->depth >= MAX_WALK_DEPTH) {
+        sema_error(s, list->at[0]->loc, "code is nested deeper than %d levels",
+                   MAX_WALK_DEPTH);
+        *ret = val_error();
+        return FLOW_RETURNED;
+    }
+    s->depth++;
+    Flow f = FLOW_NEXT;
+    for (int i = at; i < list->n && f == FLOW_NEXT; i++) {
+        Cont rest = { .list = list, .at = i + 1, .next = cont };
+        if (!sema_step(s, list->at[i]->loc, 1)) {
+            *ret = val_error();
+            f = FLOW_RETURNED;
+            break;
+        }
+        f = exec_statement(s, list->at[i], &rest, ret);
+    }
+    s->depth--;
+    return f;
+}
+
+Flow
+exec_rest(Sema *s, const Cont *cont, Val *ret)
+{
+    for (; cont; cont = cont->next) {
+        Flow f = cont->list ? exec_list(s, cont->list, cont->at, cont->next, ret)
+                            : exec_static_rounds(s, cont->loop, cont->i, cont->stop,
+                                                 cont->step, cont->next, ret);
+        if (f == FLOW_RETURNED)
+            return f;
+    }
+    *ret = val_none();
+    return FLOW_RETURNED;
+}

@@ -1,0 +1,94 @@
+/* Values of the language while a kernel is walked: compile-time constants (constexpr) and
+   runtime tensors, which carry an IR value. Immutable once made; they live in the
+   session's `tmp` arena, which outlives one lowering. */
+#ifndef SDC_FRONTEND_VALUE_H
+#define SDC_FRONTEND_VALUE_H
+
+#include "frontend/dtype.h"
+#include "ir/ir.h"
+
+typedef struct FeVal FeVal;
+typedef const FeVal *Val;
+
+typedef enum FeKind {
+    FE_ERROR, /* absorbs: never makes a second error */
+    FE_NONE,
+    FE_BOOL,
+    FE_INT, /* up to 128 bits, so that 64-bit constants never wrap */
+    FE_FLOAT,
+    FE_STR,
+    FE_DTYPE,
+    FE_TUPLE, /* lists too */
+    FE_SLICE,
+    FE_FUNC,    /* jit function of a module */
+    FE_BUILTIN, /* entry of builtins.def */
+    FE_METHOD,  /* builtin or prelude function bound to a value */
+    FE_MODULE,  /* triton, triton.language, ... or another file (NS_FILE) */
+    FE_TYPE,    /* type of a block, or a class such as tl.tensor for isinstance */
+    FE_RANGE,   /* tl.range(...), range(...), tl.static_range(...) */
+    FE_TENSOR,  /* runtime scalar (rank 0) or tile */
+    FE_BLOCK_PTR,
+    FE_DESC
+} FeKind;
+
+typedef struct Builtin Builtin;
+
+struct FeVal {
+    FeKind kind;
+    DType dt;  /* DTYPE; element of TENSOR, BLOCK_PTR, DESC, block TYPE */
+    int rank;  /* TENSOR, BLOCK_PTR, DESC, block TYPE */
+    int n;     /* TUPLE: elements; MODULE: NS_*; TYPE: CLASS_*; RANGE: see ItemRange */
+    int64_t shape[MAX_RANK];
+    Value *v;  /* TENSOR, BLOCK_PTR, DESC */
+    union {
+        Wide i; /* INT, BOOL */
+        double f;
+        const char *s;       /* STR */
+        const Val *items;    /* TUPLE; SLICE and RANGE: start, stop, step;
+                                DESC: shape.. then strides.. */
+        const void *func;    /* FUNC: its FUNCTION node */
+        const Builtin *builtin;
+        const char *path;    /* MODULE: dotted name, for messages */
+    } u;
+    struct FrontModule *home; /* FUNC: where it was written; MODULE of a file */
+    Val self;                /* METHOD: what it is bound to */
+};
+
+/* Classes usable in isinstance and as annotations. */
+enum { CLASS_BLOCK, CLASS_TENSOR, CLASS_CONSTEXPR, CLASS_TUPLE, CLASS_DTYPE,
+       CLASS_INT, CLASS_FLOAT, CLASS_BOOL, CLASS_STR, CLASS_DESC, CLASS_POINTER,
+       CLASS_BLOCK_TYPE, CLASS_CONST, CLASS_LIST };
+
+/* Modules that the compiler knows without reading a file. */
+enum { NS_FILE, NS_TRITON, NS_TL, NS_TL_MATH, NS_LIBDEVICE, NS_EXTRA, NS_CUDA, NS_TARGET,
+       NS_PYMATH, NS_TORCH, NS_FINFO, NS_UNKNOWN };
+
+/* Shape of a value; rank 0 is a scalar. */
+typedef struct Shape {
+    int rank;
+    int64_t dim[MAX_RANK];
+} Shape;
+
+bool val_is_error(Val v);
+bool val_is_const(Val v);   /* known at compile time: anything that carries no IR value */
+bool val_is_number(Val v);  /* compile-time bool, int or float */
+bool val_is_tensor(Val v);
+bool val_is_block(Val v);   /* tensor of rank >= 1 */
+bool val_is_int(Val v);     /* compile-time int or bool */
+double val_double(Val v);   /* of a compile-time number */
+bool val_truth(Val v);      /* of a compile-time value, as Python's bool() */
+Shape val_shape(Val v);
+int64_t shape_numel(Shape s);
+bool shape_eq(Shape a, Shape b);
+/* Same dtype and shape (tensors), same structure (tuples); constants by value. */
+bool val_same_type(Val a, Val b);
+bool val_equal(Val a, Val b); /* compile-time equality, Python's == */
+
+/* For messages: "fp32[128, 64]", "int32", "constexpr 5", "None". */
+const char *val_describe(Arena *a, Val v);
+const char *shape_str(Arena *a, Shape s);
+const char *type_describe(Arena *a, DType t, Shape s);
+/* As Python's str(): for f-strings, static_print, assertion messages. */
+void val_print(Buf *b, Val v);
+
+#endif
