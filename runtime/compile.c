@@ -26,7 +26,7 @@ now(void)
 static bool
 fail(Session *s, const char *text, const char *what)
 {
-    diag_error(&s->diag, (Loc){0}, text, what);
+    diag_error(&s->diag, (Loc){ 0 }, text, what);
     return false;
 }
 
@@ -65,7 +65,7 @@ lower(Session *s, const CompileJob *job, CompileResult *out)
     if (!f || !diag_ok(&s->diag))
         return NULL;
     if (!module_verify(m)) {
-        diag_note(&s->diag, (Loc){0}, "found by the verifier after the frontend");
+        diag_note(&s->diag, (Loc){ 0 }, "found by the verifier after the frontend");
         bug(&s->fail, "the frontend made invalid tile IR");
     }
     return m;
@@ -161,7 +161,7 @@ generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
         .lineinfo = job->opt.lineinfo,
         .verify = job->opt.verify_each,
     };
-    CodegenOut got = {0};
+    CodegenOut got = { 0 };
     double start = now();
     bool ok = codegen_run(m, &cg, &got);
     out->times.codegen = now() - start;
@@ -180,7 +180,7 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
     double start = now();
     TargetInfo target;
     if (!target_info(job->opt.target, &target)) {
-        diag_error(&s->diag, (Loc){0}, "no target is named '%s'; targets: %s",
+        diag_error(&s->diag, (Loc){ 0 }, "no target is named '%s'; targets: %s",
                    job->opt.target, target_names());
         return false;
     }

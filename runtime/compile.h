@@ -10,8 +10,8 @@
 
 /* Where the time of a compile went. */
 typedef struct StageTimes {
-    double load;   /* read and parse */
-    double lower;  /* specialize, type, lower; or read tile IR */
+    double load;  /* read and parse */
+    double lower; /* specialize, type, lower; or read tile IR */
     double passes;
     double codegen, llvm_opt, llvm_emit;
     double total;
@@ -32,7 +32,7 @@ typedef struct CompileResult {
     size_t size;
     SdcrtMeta *meta;
     int nmeta;
-    FrontSpec spec;    /* what the parameters became; no args for tile IR */
+    FrontSpec spec;      /* what the parameters became; no args for tile IR */
     const char *running; /* pass that runs; NULL before and after */
     StageTimes times;
 } CompileResult;

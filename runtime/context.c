@@ -214,8 +214,8 @@ report_place(Report *r, const Diag *d)
     if (!it || !it->loc.src)
         return;
     text_set(&r->place_path, it->loc.src->path);
-    r->place = (SdcPlace){r->place_path, it->loc.line, it->loc.col, it->loc.end_line,
-                          it->loc.end_col};
+    r->place = (SdcPlace){ r->place_path, it->loc.line, it->loc.col, it->loc.end_line,
+                           it->loc.end_col };
     r->has_place = true;
 }
 
@@ -231,7 +231,8 @@ report_session(SdcContext *cx, Session *s, SdcStatus status, const char *failure
     buf_str(&b, "");
     diag_render(&s->diag, &b, cx->color);
     if (failure)
-        buf_printf(&b, "sdc: %s%s\n", status == SDC_ERROR_INTERNAL ? "" : "error: ", failure);
+        buf_printf(&b, "sdc: %s%s\n",
+                   status == SDC_ERROR_INTERNAL ? "" : "error: ", failure);
     text_set(status == SDC_OK ? &r->warnings : &r->error, b.s);
     if (status == SDC_OK)
         return;

@@ -18,22 +18,24 @@ typedef struct DtypeInfo {
 } DtypeInfo;
 
 static const DtypeInfo info[SDC_DTYPE_COUNT] = {
-    [SDC_BOOL] = {"i1", "bool", "u1", KIND_UINT, 1, 0, 0, 0, false},
-    [SDC_I8] = {"i8", "int8", "int8", KIND_INT, 1, 0, 0, 0, false},
-    [SDC_I16] = {"i16", "int16", "int16", KIND_INT, 2, 0, 0, 0, false},
-    [SDC_I32] = {"i32", "int32", "int", KIND_INT, 4, 0, 0, 0, false},
-    [SDC_I64] = {"i64", "int64", "long", KIND_INT, 8, 0, 0, 0, false},
-    [SDC_U8] = {"u8", "uint8", "uint8", KIND_UINT, 1, 0, 0, 0, false},
-    [SDC_U16] = {"u16", "uint16", "uint16", KIND_UINT, 2, 0, 0, 0, false},
-    [SDC_U32] = {"u32", "uint32", "uint32", KIND_UINT, 4, 0, 0, 0, false},
-    [SDC_U64] = {"u64", "uint64", "uint64", KIND_UINT, 8, 0, 0, 0, false},
-    [SDC_FP8E5] = {"fp8e5", "float8e5", "float8_e5m2", KIND_FLOAT, 1, 5, 2, 15, false},
-    [SDC_FP8E4NV] = {"fp8e4nv", "float8e4nv", "float8_e4m3fn", KIND_FLOAT, 1, 4, 3, 7, true},
-    [SDC_FP8E4B15] = {"fp8e4b15", "float8e4b15", "fp8e4b15", KIND_FLOAT, 1, 4, 3, 15, true},
-    [SDC_FP16] = {"fp16", "f16", "float16", KIND_FLOAT, 2, 5, 10, 15, false},
-    [SDC_BF16] = {"bf16", "bfloat16", "bfloat", KIND_FLOAT, 2, 8, 7, 127, false},
-    [SDC_FP32] = {"fp32", "f32", "float32", KIND_FLOAT, 4, 8, 23, 127, false},
-    [SDC_FP64] = {"fp64", "f64", "float64", KIND_FLOAT, 8, 11, 52, 1023, false},
+    [SDC_BOOL] = { "i1", "bool", "u1", KIND_UINT, 1, 0, 0, 0, false },
+    [SDC_I8] = { "i8", "int8", "int8", KIND_INT, 1, 0, 0, 0, false },
+    [SDC_I16] = { "i16", "int16", "int16", KIND_INT, 2, 0, 0, 0, false },
+    [SDC_I32] = { "i32", "int32", "int", KIND_INT, 4, 0, 0, 0, false },
+    [SDC_I64] = { "i64", "int64", "long", KIND_INT, 8, 0, 0, 0, false },
+    [SDC_U8] = { "u8", "uint8", "uint8", KIND_UINT, 1, 0, 0, 0, false },
+    [SDC_U16] = { "u16", "uint16", "uint16", KIND_UINT, 2, 0, 0, 0, false },
+    [SDC_U32] = { "u32", "uint32", "uint32", KIND_UINT, 4, 0, 0, 0, false },
+    [SDC_U64] = { "u64", "uint64", "uint64", KIND_UINT, 8, 0, 0, 0, false },
+    [SDC_FP8E5] = { "fp8e5", "float8e5", "float8_e5m2", KIND_FLOAT, 1, 5, 2, 15, false },
+    [SDC_FP8E4NV] = { "fp8e4nv", "float8e4nv", "float8_e4m3fn", KIND_FLOAT, 1, 4, 3, 7,
+                      true },
+    [SDC_FP8E4B15] = { "fp8e4b15", "float8e4b15", "fp8e4b15", KIND_FLOAT, 1, 4, 3, 15,
+                       true },
+    [SDC_FP16] = { "fp16", "f16", "float16", KIND_FLOAT, 2, 5, 10, 15, false },
+    [SDC_BF16] = { "bf16", "bfloat16", "bfloat", KIND_FLOAT, 2, 8, 7, 127, false },
+    [SDC_FP32] = { "fp32", "f32", "float32", KIND_FLOAT, 4, 8, 23, 127, false },
+    [SDC_FP64] = { "fp64", "f64", "float64", KIND_FLOAT, 8, 11, 52, 1023, false },
 };
 
 static const DtypeInfo *
@@ -67,7 +69,7 @@ SdcDtype
 sdc_dtype_by_name(const char *name, size_t n)
 {
     for (int t = 1; name && t < SDC_DTYPE_COUNT; t++) {
-        const char *const names[] = {info[t].name, info[t].alias, info[t].alias2};
+        const char *const names[] = { info[t].name, info[t].alias, info[t].alias2 };
         for (int i = 0; i < 3; i++)
             if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0)
                 return (SdcDtype)t;
@@ -118,19 +120,29 @@ encode(const DtypeInfo *d, double x)
     if (units >= ldexp(1, d->man + 2))
         return sign | over;
     unsigned m = (unsigned)units;
-    unsigned bits = m < (1u << d->man) ? m
-                    : ((unsigned)(e + d->bias) << d->man) + (m - (1u << d->man));
-    return sign | (bits > top && d->finite && bits >= nan ? nan : bits >= top && !d->finite
-                   ? over : bits);
+    unsigned bits = m < (1u << d->man)
+                        ? m
+                        : ((unsigned)(e + d->bias) << d->man) + (m - (1u << d->man));
+    return sign | (bits > top && d->finite && bits >= nan ? nan
+                   : bits >= top && !d->finite            ? over
+                                                          : bits);
 }
 
 double
 sdc_dtype_load(SdcDtype t, const void *from)
 {
     union {
-        uint8_t u8; int8_t i8; uint16_t u16; int16_t i16; uint32_t u32; int32_t i32;
-        uint64_t u64; int64_t i64; float f; double d;
-    } v = {.u64 = 0};
+        uint8_t u8;
+        int8_t i8;
+        uint16_t u16;
+        int16_t i16;
+        uint32_t u32;
+        int32_t i32;
+        uint64_t u64;
+        int64_t i64;
+        float f;
+        double d;
+    } v = { .u64 = 0 };
     const DtypeInfo *d = find(t);
     if (!d)
         return 0;

@@ -1,8 +1,9 @@
-/* Functions: a kernel with its constexprs bound, specialized by the arguments of a launch.
+/* Functions: a kernel with its constexprs bound, specialized by the arguments of a
+   launch.
 
-   The key of a specialization is 16 bits an argument: kind, type, "equal to 1", "divisible
-   by 16". Specializations hang in a list that only grows at its head, so that a launch
-   reads it without a lock; compiling happens under the lock of the module. */
+   The key of a specialization is 16 bits an argument: kind, type, "equal to 1",
+   "divisible by 16". Specializations hang in a list that only grows at its head, so that
+   a launch reads it without a lock; compiling happens under the lock of the module. */
 #include "runtime/internal.h"
 
 #include <stdio.h>
@@ -48,7 +49,7 @@ function_new(SdcModule *mod, const KernelInfo *info, const char *const *bind, in
 static bool
 known_name(const KernelInfo *info, const char *bind)
 {
-    static const char *const option[] = {"num_warps", "num_stages", "num_ctas"};
+    static const char *const option[] = { "num_warps", "num_stages", "num_ctas" };
     size_t n = strcspn(bind, "=");
     if (bind[n] != '=')
         return false;
@@ -56,7 +57,8 @@ known_name(const KernelInfo *info, const char *bind)
         if (strlen(option[i]) == n && memcmp(option[i], bind, n) == 0)
             return true;
     for (int i = 0; i < info->nparam; i++)
-        if (strlen(info->params[i].name) == n && memcmp(info->params[i].name, bind, n) == 0)
+        if (strlen(info->params[i].name) == n &&
+            memcmp(info->params[i].name, bind, n) == 0)
             return true;
     return false;
 }
@@ -74,8 +76,9 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
         return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
                             kernel ? kernel : "");
     if (info->nruntime > MAX_ARGS)
-        return context_fail(mod->cx, SDC_ERROR_SOURCE, "'%s' has %d arguments, at most %d",
-                            kernel, info->nruntime, MAX_ARGS);
+        return context_fail(mod->cx, SDC_ERROR_SOURCE,
+                            "'%s' has %d arguments, at most %d", kernel, info->nruntime,
+                            MAX_ARGS);
     for (int i = 0; i < nbind; i++)
         if (!known_name(info, bind[i]))
             return context_fail(mod->cx, SDC_ERROR_ARGUMENT,
@@ -115,7 +118,8 @@ arg_key(const KernelInfo *info, int i, const SdcArg *a)
 
 /* The type of one argument in Triton's spelling, with its hint: "*fp32:16", "i32", "1". */
 static bool
-arg_text(const SdcFunction *f, int i, const SdcArg *a, uint16_t key, char *to, size_t size)
+arg_text(const SdcFunction *f, int i, const SdcArg *a, uint16_t key, char *to,
+         size_t size)
 {
     const SdcParam *p = &f->info->params[f->info->runtime[i]];
     const char *hint = key & KEY_DIV16 ? ":16" : "";

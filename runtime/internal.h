@@ -51,13 +51,13 @@ struct SdcModule {
     int nkernel;
     pthread_mutex_t lock; /* functions, kernels; held while a kernel is compiled */
     SdcFunction *functions;
-    SdcKernel *list;      /* kernels by signature */
+    SdcKernel *list; /* kernels by signature */
 };
 
 /* What a specialization knows of one argument of a launch. */
 typedef struct ArgRule {
-    int slot;        /* parameter of the compiled kernel; -1: bound at compile time */
-    SpecKind bound;  /* how, when slot is -1; SPEC_UNSET: not looked at */
+    int slot;       /* parameter of the compiled kernel; -1: bound at compile time */
+    SpecKind bound; /* how, when slot is -1; SPEC_UNSET: not looked at */
     int64_t i;
     double f;
 } ArgRule;
@@ -70,7 +70,7 @@ struct SdcKernel {
     SdcrtMeta *meta;
     struct Loaded *image; /* loaded code */
     SdcrtCpuEntry *entry;
-    ArgRule *rules; /* info->nruntime of them */
+    ArgRule *rules;     /* info->nruntime of them */
     int64_t *constants; /* info->nparam of them, with is_constant */
     bool *is_constant;
 };

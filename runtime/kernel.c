@@ -1,7 +1,8 @@
 /* Kernels: one specialization, compiled and loaded, and its launch.
 
-   A launch turns each argument into the slot that the compiled code reads. A parameter that
-   was bound at compile time has no slot: its argument must be the value it was bound to. */
+   A launch turns each argument into the slot that the compiled code reads. A parameter
+   that was bound at compile time has no slot: its argument must be the value it was bound
+   to. */
 #include "runtime/internal.h"
 
 #include "codegen/jit_link.h"
@@ -36,7 +37,7 @@ make_rules(SdcKernel *k, const CompileResult *r)
     for (int i = 0; i < k->info->nruntime; i++) {
         int source = k->info->runtime[i];
         ArgRule *rule = &k->rules[i];
-        *rule = (ArgRule){.slot = -1, .bound = SPEC_UNSET};
+        *rule = (ArgRule){ .slot = -1, .bound = SPEC_UNSET };
         for (int p = 0; p < k->meta->nparam; p++)
             if (k->meta->params[p].source == source)
                 rule->slot = p;
@@ -99,9 +100,10 @@ load_result(Session *s, CompileResult *r, void *arg)
         return SDC_ERROR_MEMORY;
     char why[256] = "";
     k->image = codegen_load_object(r->bytes, r->size, why, sizeof why);
-    void *entry = k->image ? codegen_symbol(k->image, k->meta->symbol, why, sizeof why) : NULL;
+    void *entry =
+        k->image ? codegen_symbol(k->image, k->meta->symbol, why, sizeof why) : NULL;
     if (!entry) {
-        diag_error(&s->diag, (Loc){0}, "cannot load the compiled kernel: %s", why);
+        diag_error(&s->diag, (Loc){ 0 }, "cannot load the compiled kernel: %s", why);
         return SDC_ERROR_ENVIRONMENT;
     }
     memcpy(&k->entry, &entry, sizeof entry);
@@ -226,8 +228,8 @@ int_fits(const SdcrtParam *p, int64_t v)
     if (p->bits >= 64)
         return true;
     int64_t low = p->is_unsigned ? 0 : -((int64_t)1 << (p->bits - 1));
-    int64_t high = p->is_unsigned ? ((int64_t)1 << p->bits) - 1
-                                  : ((int64_t)1 << (p->bits - 1)) - 1;
+    int64_t high =
+        p->is_unsigned ? ((int64_t)1 << p->bits) - 1 : ((int64_t)1 << (p->bits - 1)) - 1;
     if (p->bits == 1)
         low = 0, high = 1;
     return v >= low && v <= high;
@@ -288,8 +290,9 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
         return SDC_ERROR_ARGUMENT;
     SdcContext *cx = k->mod->cx;
     if (nargs != k->info->nruntime || (nargs && !args))
-        return context_fail(cx, SDC_ERROR_ARGUMENT, "'%s' takes %d arguments, %d are given",
-                            k->info->name, k->info->nruntime, nargs);
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "'%s' takes %d arguments, %d are given", k->info->name,
+                            k->info->nruntime, nargs);
     uint64_t slots[SDCRT_MAX_PARAMS];
     for (int i = 0; i < nargs; i++) {
         const ArgRule *rule = &k->rules[i];
@@ -301,7 +304,7 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
         if (wrong)
             return refuse(k, i, wrong);
     }
-    const int32_t size[3] = {grid.x, grid.y, grid.z};
+    const int32_t size[3] = { grid.x, grid.y, grid.z };
     switch (sdcrt_cpu_launch(cx->pool, k->entry, slots, size, k->meta->scratch_bytes,
                              threads)) {
     case SDCRT_OK: return SDC_OK;
@@ -310,8 +313,8 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
                             (long long)k->meta->scratch_bytes);
     case SDCRT_ERROR_ARGUMENT: break;
     }
-    return context_fail(cx, SDC_ERROR_ARGUMENT, "grid (%d, %d, %d) is out of range", grid.x,
-                        grid.y, grid.z);
+    return context_fail(cx, SDC_ERROR_ARGUMENT, "grid (%d, %d, %d) is out of range",
+                        grid.x, grid.y, grid.z);
 }
 
 SdcStatus

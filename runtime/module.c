@@ -1,6 +1,6 @@
 /* Modules: a source file, its kernels and their parameters. The text is kept and parsed
-   again for each specialization: that costs a fraction of a millisecond, and leaves nothing
-   that two compiles could share by mistake. */
+   again for each specialization: that costs a fraction of a millisecond, and leaves
+   nothing that two compiles could share by mistake. */
 #include "runtime/internal.h"
 
 #include "ir/text.h"
@@ -116,7 +116,7 @@ tir_kernel(Session *s, KernelInfo *k, const Func *f)
 static Source
 module_source(const SdcModule *m)
 {
-    return (Source){.path = m->path, .text = m->text, .size = m->size};
+    return (Source){ .path = m->path, .text = m->text, .size = m->size };
 }
 
 static SdcStatus
@@ -225,11 +225,11 @@ load_owned(SdcContext *cx, const char *name, char *text, size_t size, SdcLang la
     m->path = path;
     m->text = text;
     m->size = size;
-    m->is_tir = lang == SDC_LANG_TIR ||
-                (lang == SDC_LANG_AUTO &&
-                 (ends_with(name, ".tir") ||
-                  (!ends_with(name, ".tk") && !ends_with(name, ".py") &&
-                   looks_like_tir(text, size))));
+    m->is_tir =
+        lang == SDC_LANG_TIR ||
+        (lang == SDC_LANG_AUTO && (ends_with(name, ".tir") ||
+                                   (!ends_with(name, ".tk") && !ends_with(name, ".py") &&
+                                    looks_like_tir(text, size))));
     size_t most = m->is_tir ? MAX_TIR : MAX_SOURCE;
     SdcStatus status;
     if (size > most)
@@ -258,10 +258,11 @@ sdc_module_load_text(SdcContext *cx, const char *name, const char *text, size_t 
     if (out)
         *out = NULL;
     if (!cx || !out || !name || (!text && size))
-        return context_fail(cx, SDC_ERROR_ARGUMENT, "module: name, text and out are needed");
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "module: name, text and out are needed");
     if (size > MAX_TIR)
-        return context_fail(cx, SDC_ERROR_SOURCE, "'%s' has %zu bytes, at most %d MiB", name,
-                            size, MAX_TIR >> 20);
+        return context_fail(cx, SDC_ERROR_SOURCE, "'%s' has %zu bytes, at most %d MiB",
+                            name, size, MAX_TIR >> 20);
     char *copy = malloc(size + 1);
     if (!copy)
         return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
@@ -324,7 +325,8 @@ sdc_module_load_file(SdcContext *cx, const char *path, SdcModule **out)
     int why = errno;
     close(fd);
     if (!text)
-        return context_fail(cx, SDC_ERROR_FILE, "cannot read '%s': %s", path, strerror(why));
+        return context_fail(cx, SDC_ERROR_FILE, "cannot read '%s': %s", path,
+                            strerror(why));
     return load_owned(cx, path, text, size, SDC_LANG_AUTO, out);
 }
 

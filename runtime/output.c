@@ -57,7 +57,7 @@ static void
 reproduce(SdcContext *cx, const Attempt *failed)
 {
     CompileJob job = *failed->job;
-    Attempt again = {.job = &job, .use = keep_text};
+    Attempt again = { .job = &job, .use = keep_text };
     char *tir = NULL;
     again.arg = &tir;
     const char *passes = failed->result.running;
@@ -83,17 +83,18 @@ reproduce(SdcContext *cx, const Attempt *failed)
     char *first = NULL;
     int n;
     if (have)
-        n = asprintf(&first, "// RUN: %%sdc compile %%s --target=%s --passes=%s --emit=%s\n",
-                     job.opt.target, passes ? passes : "",
-                     emit_name(failed->job->opt.emit));
+        n = asprintf(
+            &first, "// RUN: %%sdc compile %%s --target=%s --passes=%s --emit=%s\n",
+            job.opt.target, passes ? passes : "", emit_name(failed->job->opt.emit));
     else
-        n = asprintf(&first, "%s RUN: %%sdc compile %%s --target=%s --emit=%s%s%s%s%s%s\n",
-                     failed->job->is_tir ? "//" : "#", job.opt.target,
-                     emit_name(failed->job->opt.emit), kernel ? " -k " : "",
-                     kernel ? kernel : "", sig ? " -s '" : "", sig ? sig : "",
-                     sig ? "'" : "");
+        n = asprintf(
+            &first, "%s RUN: %%sdc compile %%s --target=%s --emit=%s%s%s%s%s%s\n",
+            failed->job->is_tir ? "//" : "#", job.opt.target,
+            emit_name(failed->job->opt.emit), kernel ? " -k " : "", kernel ? kernel : "",
+            sig ? " -s '" : "", sig ? sig : "", sig ? "'" : "");
     char *text = NULL;
-    if (n >= 0 && asprintf(&text, "%s%s", first, have ? tir : failed->job->src.text) >= 0) {
+    if (n >= 0 &&
+        asprintf(&text, "%s%s", first, have ? tir : failed->job->src.text) >= 0) {
         free(r->reproducer);
         r->reproducer = text;
     }
@@ -104,7 +105,7 @@ reproduce(SdcContext *cx, const Attempt *failed)
 SdcStatus
 compile_call(SdcContext *cx, const CompileJob *job, UseFn *use, void *arg)
 {
-    Attempt a = {.job = job, .use = use, .arg = arg};
+    Attempt a = { .job = job, .use = use, .arg = arg };
     SdcStatus status = context_call(cx, attempt_call, &a);
     if (status == SDC_ERROR_INTERNAL)
         reproduce(cx, &a);

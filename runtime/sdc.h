@@ -20,9 +20,9 @@
    ahead-of-time compiler.
 
    Ownership. Functions and kernels belong to their module, modules to their context:
-   unloading a module frees its functions and kernels, destroying a context frees all. Text
-   and arrays that are passed in are copied; what is handed out stays valid as long as its
-   owner, unless it says otherwise. Buffers of a launch belong to the caller.
+   unloading a module frees its functions and kernels, destroying a context frees all.
+   Text and arrays that are passed in are copied; what is handed out stays valid as long
+   as its owner, unless it says otherwise. Buffers of a launch belong to the caller.
 
    Threads. Every function may be called from any thread at any time, on the same objects
    too, except that an object must not be freed while another thread uses it or anything
@@ -30,8 +30,8 @@
 
    Errors. Functions that can fail return a status; the message, with source place and
    caret, is kept per context and calling thread. The library never exits, aborts, prints
-   or installs signal handlers, and an internal error comes back as SDC_ERROR_INTERNAL with
-   a reproducer in the message of sdc_error_reproducer. */
+   or installs signal handlers, and an internal error comes back as SDC_ERROR_INTERNAL
+   with a reproducer in the message of sdc_error_reproducer. */
 #ifndef SDC_H
 #define SDC_H
 
@@ -79,16 +79,16 @@ SDC_API const char *sdc_targets(void);
 typedef struct SdcContextOptions {
     const char *const *include_dirs; /* searched for imports of jit helpers */
     int ninclude;
-    int threads;         /* CPU launches: threads in all; 0: SDC_NUM_THREADS or all cores */
+    int threads; /* CPU launches: threads in all; 0: SDC_NUM_THREADS or all cores */
     size_t memory_limit; /* bytes of a compile's working memory per arena; 0: 2 GiB */
     const char *cpu;     /* CPU to generate code for at launch; NULL: the host's */
     int color;           /* nonzero: messages carry ANSI colours */
     int debug;           /* nonzero: assert and device_assert are compiled in */
 } SdcContextOptions;
 
-/* Creates a context. `options`: NULL for defaults; fields that are zero are defaults. Cheap:
-   no thread starts before a launch needs it. SDC_ERROR_MEMORY, SDC_ERROR_ARGUMENT (`out` is
-   NULL or a number negative). */
+/* Creates a context. `options`: NULL for defaults; fields that are zero are defaults.
+   Cheap: no thread starts before a launch needs it. SDC_ERROR_MEMORY, SDC_ERROR_ARGUMENT
+   (`out` is NULL or a number negative). */
 SDC_API SdcStatus sdc_context_create(const SdcContextOptions *options, SdcContext **out);
 
 /* Frees the context with its modules, functions, kernels and threads. No launch may be
@@ -107,8 +107,8 @@ SDC_API const char *sdc_error(SdcContext *ctx);
    "" without any. */
 SDC_API const char *sdc_warnings(SdcContext *ctx);
 
-/* After SDC_ERROR_INTERNAL: the tile IR before the pass that failed, with the command line
-   that repeats the failure in its first line. "" otherwise. */
+/* After SDC_ERROR_INTERNAL: the tile IR before the pass that failed, with the command
+   line that repeats the failure in its first line. "" otherwise. */
 SDC_API const char *sdc_error_reproducer(SdcContext *ctx);
 
 typedef struct SdcPlace {
@@ -125,28 +125,32 @@ SDC_API int sdc_error_place(SdcContext *ctx, SdcPlace *out);
 typedef enum SdcLang {
     SDC_LANG_AUTO, /* by the ending .tir, else by the text itself */
     SDC_LANG_TRITON,
-    SDC_LANG_TIR   /* textual tile IR */
+    SDC_LANG_TIR /* textual tile IR */
 } SdcLang;
 
 /* Reads and parses a file. At most 4 MiB (tile IR: 64 MiB). SDC_ERROR_FILE,
    SDC_ERROR_SOURCE, SDC_ERROR_MEMORY, SDC_ERROR_ARGUMENT. */
-SDC_API SdcStatus sdc_module_load_file(SdcContext *ctx, const char *path, SdcModule **out);
+SDC_API SdcStatus sdc_module_load_file(SdcContext *ctx, const char *path,
+                                       SdcModule **out);
 
-/* The same for text in memory; `name` stands for the path in messages and is the place from
-   which relative imports are searched. The text is copied. */
-SDC_API SdcStatus sdc_module_load_text(SdcContext *ctx, const char *name, const char *text,
-                                       size_t size, SdcLang lang, SdcModule **out);
+/* The same for text in memory; `name` stands for the path in messages and is the place
+   from which relative imports are searched. The text is copied. */
+SDC_API SdcStatus sdc_module_load_text(SdcContext *ctx, const char *name,
+                                       const char *text, size_t size, SdcLang lang,
+                                       SdcModule **out);
 
 /* Frees the module, its functions and its kernels. NULL is allowed. */
 SDC_API void sdc_module_unload(SdcModule *mod);
 
 /* Kernels of the module, in source order. */
 SDC_API int sdc_module_kernel_count(const SdcModule *mod);
-SDC_API const char *sdc_module_kernel_name(const SdcModule *mod, int i); /* NULL: no such */
+SDC_API const char *sdc_module_kernel_name(const SdcModule *mod,
+                                           int i); /* NULL: no such */
 
 typedef struct SdcParam {
     const char *name;
-    const char *type;  /* from the annotation, in Triton's spelling; NULL when there is none */
+    const char
+        *type; /* from the annotation, in Triton's spelling; NULL when there is none */
     int is_constexpr;
     int has_default;
 } SdcParam;
@@ -157,19 +161,31 @@ SDC_API SdcStatus sdc_module_params(SdcModule *mod, const char *kernel,
                                     const SdcParam **params, int *n);
 
 /* What `sdc check` prints: kernels found, blocks skipped, a summary line. Resolves every
-   name in every kernel. The text lives until the thread's next call of this function on the
-   context. SDC_ERROR_SOURCE when a kernel is at fault: then sdc_error has the messages, and
-   the listing is still valid. */
+   name in every kernel. The text lives until the thread's next call of this function on
+   the context. SDC_ERROR_SOURCE when a kernel is at fault: then sdc_error has the
+   messages, and the listing is still valid. */
 SDC_API SdcStatus sdc_module_check(SdcModule *mod, const char **listing);
 
 /* ---------------------------------------------------------------- arguments */
 
 typedef enum SdcDtype {
     SDC_DTYPE_NONE = 0, /* a pointer: as the parameter's annotation says */
-    SDC_BOOL, SDC_I8, SDC_I16, SDC_I32, SDC_I64,
-    SDC_U8, SDC_U16, SDC_U32, SDC_U64,
-    SDC_FP8E5, SDC_FP8E4NV, SDC_FP8E4B15,
-    SDC_FP16, SDC_BF16, SDC_FP32, SDC_FP64,
+    SDC_BOOL,
+    SDC_I8,
+    SDC_I16,
+    SDC_I32,
+    SDC_I64,
+    SDC_U8,
+    SDC_U16,
+    SDC_U32,
+    SDC_U64,
+    SDC_FP8E5,
+    SDC_FP8E4NV,
+    SDC_FP8E4B15,
+    SDC_FP16,
+    SDC_BF16,
+    SDC_FP32,
+    SDC_FP64,
     SDC_DTYPE_COUNT
 } SdcDtype;
 
@@ -177,8 +193,8 @@ typedef enum SdcDtype {
 SDC_API const char *sdc_dtype_name(SdcDtype t);
 /* Bytes of an element in memory: a bool takes one. 0 when unknown. */
 SDC_API int sdc_dtype_size(SdcDtype t);
-/* By Triton's name or a common alias (f32, float32, int32, bool, ...); SDC_DTYPE_NONE when
-   unknown. */
+/* By Triton's name or a common alias (f32, float32, int32, bool, ...); SDC_DTYPE_NONE
+   when unknown. */
 SDC_API SdcDtype sdc_dtype_by_name(const char *name, size_t n);
 
 /* 1 for floating types, else 0. */
@@ -189,7 +205,12 @@ SDC_API int sdc_dtype_is_float(SdcDtype t);
 SDC_API double sdc_dtype_load(SdcDtype t, const void *from);
 SDC_API void sdc_dtype_store(SdcDtype t, double x, void *to);
 
-typedef enum SdcArgKind { SDC_ARG_PTR, SDC_ARG_INT, SDC_ARG_FLOAT, SDC_ARG_NONE } SdcArgKind;
+typedef enum SdcArgKind {
+    SDC_ARG_PTR,
+    SDC_ARG_INT,
+    SDC_ARG_FLOAT,
+    SDC_ARG_NONE
+} SdcArgKind;
 
 /* One argument of a launch. Made by the functions below. */
 typedef struct SdcArg {
@@ -275,21 +296,21 @@ sdc_grid(int64_t x, int64_t y, int64_t z)
 
 /* ---------------------------------------------------------------- functions, launches */
 
-/* A kernel with constexprs bound: `bind` holds `nbind` texts NAME=VALUE, with values as in
-   Python source (128, 0.5, True, None, "relu", tl.float16). num_warps, num_stages and
+/* A kernel with constexprs bound: `bind` holds `nbind` texts NAME=VALUE, with values as
+   in Python source (128, 0.5, True, None, "relu", tl.float16). num_warps, num_stages and
    num_ctas are accepted as names too. The same call gives the same handle. Nothing is
-   compiled yet, and values are looked at when it is. SDC_ERROR_ARGUMENT: no such kernel or
-   parameter. */
+   compiled yet, and values are looked at when it is. SDC_ERROR_ARGUMENT: no such kernel
+   or parameter. */
 SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
                                    const char *const *bind, int nbind, SdcFunction **out);
 
 /* Runs the kernel once for each point of the grid, on the CPU, and returns when all is
-   done. `args`: one per parameter that is not constexpr, in source order. The first launch
-   with new types or properties compiles; later ones look the specialization up. Programs
-   run in any order on the context's threads. `stream`: NULL.
-   A grid with a zero runs nothing. SDC_ERROR_ARGUMENT: wrong number or type of arguments,
-   negative grid; SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED, SDC_ERROR_MEMORY,
-   SDC_ERROR_INTERNAL: compiling failed. */
+   done. `args`: one per parameter that is not constexpr, in source order. The first
+   launch with new types or properties compiles; later ones look the specialization up.
+   Programs run in any order on the context's threads. `stream`: NULL. A grid with a zero
+   runs nothing. SDC_ERROR_ARGUMENT: wrong number or type of arguments, negative grid;
+   SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED, SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL:
+   compiling failed. */
 SDC_API SdcStatus sdc_launch(SdcFunction *fn, SdcGrid grid, const SdcArg *args, int nargs,
                              void *stream);
 
@@ -300,17 +321,18 @@ SDC_API SdcStatus sdc_specialize(SdcFunction *fn, const SdcArg *args, int nargs,
 /* A specialization by signature: positional as in Triton's ahead-of-time compiler
    ("*fp32:16, *fp32:16, *fp32, i32, 1024") or by name ("x=*fp32:16,n=i32,BLOCK=1024");
    NULL when annotations, defaults and `bind` say everything. Cached by the text. */
-SDC_API SdcStatus sdc_kernel_get(SdcModule *mod, const char *kernel, const char *signature,
-                                 const char *const *bind, int nbind, SdcKernel **out);
+SDC_API SdcStatus sdc_kernel_get(SdcModule *mod, const char *kernel,
+                                 const char *signature, const char *const *bind,
+                                 int nbind, SdcKernel **out);
 
-/* As sdc_launch, for one specialization. Arguments are those of sdc_launch; each is checked
-   against what the specialization relies on (type, divisibility, constants). */
+/* As sdc_launch, for one specialization. Arguments are those of sdc_launch; each is
+   checked against what the specialization relies on (type, divisibility, constants). */
 SDC_API SdcStatus sdc_kernel_launch(SdcKernel *k, SdcGrid grid, const SdcArg *args,
                                     int nargs, void *stream);
 
 /* The launch with at most `threads` threads; 0: the context's. */
-SDC_API SdcStatus sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args,
-                                            int nargs, int threads);
+SDC_API SdcStatus sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid,
+                                            const SdcArg *args, int nargs, int threads);
 
 /* Whether the kernel may store through argument `arg` (an index into args): 1 or 0. */
 SDC_API int sdc_kernel_writes(const SdcKernel *k, int arg);
@@ -326,8 +348,8 @@ typedef enum SdcEmit {
     SDC_EMIT_OBJ,  /* object code; the CPU only */
     SDC_EMIT_ASM,  /* assembly; PTX on a GPU */
     SDC_EMIT_LLVM, /* LLVM IR, before optimisation */
-    SDC_EMIT_TIR,  /* tile IR: after the frontend, or after `passes` when they are given */
-    SDC_EMIT_AST   /* the syntax tree */
+    SDC_EMIT_TIR, /* tile IR: after the frontend, or after `passes` when they are given */
+    SDC_EMIT_AST  /* the syntax tree */
 } SdcEmit;
 
 typedef struct SdcCompileOptions {
@@ -335,17 +357,17 @@ typedef struct SdcCompileOptions {
     const char *signature;   /* as sdc_kernel_get */
     const char *const *bind; /* NAME=VALUE */
     int nbind;
-    const char *target;      /* NULL: "cpu" */
-    const char *cpu;         /* CPU target: "native", "x86-64-v3", ...; NULL: x86-64-v3 */
+    const char *target; /* NULL: "cpu" */
+    const char *cpu;    /* CPU target: "native", "x86-64-v3", ...; NULL: x86-64-v3 */
     SdcEmit emit;
-    int lineinfo;            /* source lines in the output */
-    const char *passes;      /* "a,b": these instead of the target's; "default": its list */
-    const char *dump_after;  /* pass name or "all": text to `dump` after it */
+    int lineinfo;       /* source lines in the output */
+    const char *passes; /* "a,b": these instead of the target's; "default": its list */
+    const char *dump_after; /* pass name or "all": text to `dump` after it */
     void (*dump)(void *user, const char *pass, const char *tir);
     void *dump_user;
-    int verify_each;         /* verify the IR after each pass */
-    int roundtrip;           /* print, read and print the IR after each pass */
-    int has_opt_limit;       /* nonzero: run at most opt_limit passes */
+    int verify_each;   /* verify the IR after each pass */
+    int roundtrip;     /* print, read and print the IR after each pass */
+    int has_opt_limit; /* nonzero: run at most opt_limit passes */
     int opt_limit;
 } SdcCompileOptions;
 

@@ -1,5 +1,5 @@
-/* From the texts of an API call to a specialization: which kernel, which signature, and the
-   launch options that Triton lets a caller give beside constexprs. */
+/* From the texts of an API call to a specialization: which kernel, which signature, and
+   the launch options that Triton lets a caller give beside constexprs. */
 #include "runtime/compile.h"
 
 #include "ir/base/util.h"
@@ -26,17 +26,17 @@ compile_kernel(Session *s, const FrontModule *m, const char *asked)
     if (n > 20)
         buf_printf(&names, " and %d more", n - 20);
     if (asked)
-        diag_error(&s->diag, (Loc){0}, "no kernel is named '%s'; kernels of the file: %s",
-                   asked, names.s);
+        diag_error(&s->diag, (Loc){ 0 },
+                   "no kernel is named '%s'; kernels of the file: %s", asked, names.s);
     else
-        diag_error(&s->diag, (Loc){0}, "name one kernel of the file: %s", names.s);
+        diag_error(&s->diag, (Loc){ 0 }, "name one kernel of the file: %s", names.s);
     return NULL;
 }
 
 static bool
 bad(Session *s, const char *text, const char *what)
 {
-    diag_error(&s->diag, (Loc){0}, text, what);
+    diag_error(&s->diag, (Loc){ 0 }, text, what);
     return false;
 }
 
@@ -44,8 +44,8 @@ bad(Session *s, const char *text, const char *what)
 static int *
 launch_option(FrontSpec *spec, const char *text, size_t n)
 {
-    static const char *const name[] = {"num_warps", "num_stages", "num_ctas"};
-    int *const at[] = {&spec->num_warps, &spec->num_stages, &spec->num_ctas};
+    static const char *const name[] = { "num_warps", "num_stages", "num_ctas" };
+    int *const at[] = { &spec->num_warps, &spec->num_stages, &spec->num_ctas };
     for (int i = 0; i < COUNT_OF(name); i++)
         if (strlen(name[i]) == n && memcmp(name[i], text, n) == 0)
             return at[i];
@@ -70,7 +70,7 @@ compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kern
              FrontSpec *spec)
 {
     const char **bind = arena_array(&s->perm, const char *, job->opt.nbind + 1);
-    FrontSpec options = {0};
+    FrontSpec options = { 0 };
     int n = 0;
     for (int i = 0; i < job->opt.nbind; i++) {
         const char *text = job->opt.bind[i];

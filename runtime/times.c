@@ -20,7 +20,8 @@ times_print(Buf *b, const StageTimes *t)
     for (int i = 0; i < t->npass; i++) {
         char name[40] = "  ";
         strncat(name, pass_info[t->pass[i].id].name, 30);
-        line(b, name, t->pass[i].seconds, t->total, t->pass[i].changed ? "  changed" : "");
+        line(b, name, t->pass[i].seconds, t->total,
+             t->pass[i].changed ? "  changed" : "");
     }
     line(b, "codegen", t->codegen - t->llvm_opt - t->llvm_emit, t->total, "");
     line(b, "llvm optimise", t->llvm_opt, t->total, "");

@@ -12,7 +12,13 @@
 #include <stdio.h>
 
 /* Exit statuses. */
-enum { EXIT_FINE = 0, EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3, EXIT_BUG = 70 };
+enum {
+    EXIT_FINE = 0,
+    EXIT_INPUT = 1,
+    EXIT_USAGE = 2,
+    EXIT_ENVIRONMENT = 3,
+    EXIT_BUG = 70
+};
 
 typedef enum CommandId {
 #define COMMAND(id, name, operand, doc) CMD_##id,
@@ -70,15 +76,16 @@ typedef struct Cli {
     CommandId command;
     const char *file; /* the operand; "-": standard input */
     OptionValue opt[OPTION_COUNT];
-    bool color;       /* of the standard error */
+    bool color; /* of the standard error */
 } Cli;
 
-/* Messages to the standard error. cli_error returns its status, for "return cli_error(..". */
+/* Messages to the standard error. cli_error returns its status, for "return
+   cli_error(..". */
 int cli_error(const Cli *c, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void cli_note(const Cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Reads the command line. EXIT_FINE to go on; otherwise print nothing more and leave, with
-   *done true when that is a success (--help). */
+/* Reads the command line. EXIT_FINE to go on; otherwise print nothing more and leave,
+   with done true when that is a success (--help). */
 int options_parse(Cli *c, int argc, char **argv, bool *done);
 
 void help_all(FILE *to);

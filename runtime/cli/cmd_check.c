@@ -1,5 +1,5 @@
-/* sdc check: the kernels of a file, the blocks that were skipped, every name resolved; with
-   a signature one kernel is typed and lowered too. */
+/* sdc check: the kernels of a file, the blocks that were skipped, every name resolved;
+   with a signature one kernel is typed and lowered too. */
 #include "runtime/cli/cli.h"
 
 int

@@ -15,12 +15,15 @@ refuse_missing(Cli *c)
     if (c->opt[O_explain].given)
         return cli_error(c, EXIT_USAGE, "not supported yet: --explain");
     if (emit && strcmp(emit, "cubin") == 0)
-        return cli_error(c, EXIT_USAGE, "not supported yet: --emit=cubin; the driver takes "
-                                        "what --emit=ptx gives");
+        return cli_error(c, EXIT_USAGE,
+                         "not supported yet: --emit=cubin; the driver takes "
+                         "what --emit=ptx gives");
     if (target && strchr(target, ','))
-        return cli_error(c, EXIT_USAGE, "not supported yet: several targets in one object");
+        return cli_error(c, EXIT_USAGE,
+                         "not supported yet: several targets in one object");
     if (c->opt[O_signature].list.n > 1)
-        return cli_error(c, EXIT_USAGE, "not supported yet: several signatures in one object");
+        return cli_error(c, EXIT_USAGE,
+                         "not supported yet: several signatures in one object");
     return EXIT_FINE;
 }
 
@@ -43,7 +46,8 @@ emit_kind(Cli *c, SdcEmit *out)
     else
         *out = SDC_EMIT_ASM;
     if (emit && strcmp(emit, "ptx") == 0 && !gpu)
-        return cli_error(c, EXIT_USAGE, "--emit=ptx needs a GPU target, like --target=sm_90a");
+        return cli_error(c, EXIT_USAGE,
+                         "--emit=ptx needs a GPU target, like --target=sm_90a");
     if (emit && strcmp(emit, "obj") == 0 && gpu)
         return cli_error(c, EXIT_USAGE, "a GPU target has no object code: --emit=ptx");
     return EXIT_FINE;

@@ -1,4 +1,5 @@
-/* sdc doctor: what sdc finds on this machine, and the pages that are made from its tables. */
+/* sdc doctor: what sdc finds on this machine, and the pages that are made from its
+   tables. */
 #include "runtime/cli/cli.h"
 #include "runtime/cli/tables.h"
 
@@ -33,7 +34,7 @@ driver_version(void)
     union {
         void *p;
         int (*fn)(int *);
-    } get = {.p = dlsym(lib, "cuDriverGetVersion")};
+    } get = { .p = dlsym(lib, "cuDriverGetVersion") };
     int version = 0;
     if (get.p && get.fn(&version) != 0)
         version = 0;

@@ -17,9 +17,9 @@ typedef struct Run {
     const char *kernel;
     const SdcParam *params;
     int nparam;
-    RunArg *args;    /* one per parameter; of constexprs only the name is set */
-    SdcArg *values;  /* of the launch */
-    int *param_of;   /* position of a launch's argument in the source */
+    RunArg *args;   /* one per parameter; of constexprs only the name is set */
+    SdcArg *values; /* of the launch */
+    int *param_of;  /* position of a launch's argument in the source */
     int nvalue;
     SdcKernel *k;
     SdcGrid grid;
@@ -79,7 +79,7 @@ static int
 read_args(Run *r, bool scalars)
 {
     const TextList *list = &r->c->opt[O_arg].list;
-    Expr expr = {.lookup = lookup, .user = r};
+    Expr expr = { .lookup = lookup, .user = r };
     for (int i = 0; i < list->n; i++) {
         const char *text = list->at[i];
         size_t n = strcspn(text, "=");
@@ -92,7 +92,8 @@ read_args(Run *r, bool scalars)
         if (p < 0)
             return EXIT_INPUT;
         if (r->params[p].is_constexpr)
-            return cli_error(r->c, EXIT_INPUT, "'%s' is a constexpr: give it with -c '%s'",
+            return cli_error(r->c, EXIT_INPUT,
+                             "'%s' is a constexpr: give it with -c '%s'",
                              r->params[p].name, text);
         RunArg *a = &r->args[p];
         if (a->name)
@@ -157,8 +158,8 @@ read_grid(Run *r)
     const char *text = r->c->opt[O_grid].text;
     if (!text)
         return cli_error(r->c, EXIT_USAGE, "the grid is missing: -g X[,Y[,Z]]");
-    int64_t size[3] = {1, 1, 1};
-    Expr expr = {.lookup = lookup, .user = r};
+    int64_t size[3] = { 1, 1, 1 };
+    Expr expr = { .lookup = lookup, .user = r };
     if (expr_list(&expr, text, strlen(text), size, 3) < 0)
         return cli_error(r->c, EXIT_INPUT, "grid: %s", expr.error);
     for (int i = 0; i < 3; i++)
@@ -178,7 +179,8 @@ print_results(Run *r)
     for (int i = 0; i < r->nvalue; i++) {
         if (r->values[i].kind != SDC_ARG_PTR || !sdc_kernel_writes(r->k, i))
             continue;
-        summary_print(stdout, r->params[r->param_of[i]].name, &r->args[r->param_of[i]].array);
+        summary_print(stdout, r->params[r->param_of[i]].name,
+                      &r->args[r->param_of[i]].array);
         shown++;
     }
     if (!shown)
@@ -188,7 +190,8 @@ print_results(Run *r)
         const char *text = out->at[i];
         size_t n = strcspn(text, "=");
         if (!text[n] || !text[n + 1])
-            return cli_error(r->c, EXIT_USAGE, "--out '%s': NAME=FILE.npy is needed", text);
+            return cli_error(r->c, EXIT_USAGE, "--out '%s': NAME=FILE.npy is needed",
+                             text);
         int p = find_param(r, text, n, "out");
         if (p < 0)
             return EXIT_INPUT;
@@ -257,7 +260,8 @@ run_module(Run *r)
     int n = sdc_module_kernel_count(r->mod);
     r->kernel = r->c->opt[O_kernel].text;
     if (!r->kernel && n != 1)
-        return cli_error(r->c, EXIT_USAGE, "the file has %d kernels: name one with -k", n);
+        return cli_error(r->c, EXIT_USAGE, "the file has %d kernels: name one with -k",
+                         n);
     if (!r->kernel)
         r->kernel = sdc_module_kernel_name(r->mod, 0);
     SdcStatus got = sdc_module_params(r->mod, r->kernel, &r->params, &r->nparam);
@@ -286,10 +290,12 @@ cmd_run(Cli *c)
 {
     const char *target = c->opt[O_target].text;
     if (target && strcmp(target, "cpu") != 0)
-        return cli_error(c, EXIT_USAGE, strcmp(target, "cuda") == 0
+        return cli_error(c, EXIT_USAGE,
+                         strcmp(target, "cuda") == 0
                              ? "not supported yet: sdc run --target=%s"
-                             : "sdc run has no target '%s': cpu or cuda", target);
-    Run r = {.c = c};
+                             : "sdc run has no target '%s': cpu or cuda",
+                         target);
+    Run r = { .c = c };
     int status = open_module(c, &r.cx, &r.mod);
     if (status == EXIT_FINE)
         status = run_module(&r);

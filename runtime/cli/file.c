@@ -31,8 +31,8 @@ write_error(const Cli *c, const char *path, int why)
 {
     bool environment = why == ENOSPC || why == EDQUOT || why == EIO || why == EROFS ||
                        why == EMFILE || why == ENFILE || why == EPIPE;
-    return cli_error(c, environment ? EXIT_ENVIRONMENT : EXIT_INPUT, "cannot write '%s': %s",
-                     path, strerror(why));
+    return cli_error(c, environment ? EXIT_ENVIRONMENT : EXIT_INPUT,
+                     "cannot write '%s': %s", path, strerror(why));
 }
 
 static int
@@ -97,7 +97,7 @@ write_file(const Cli *c, const char *path, const void *bytes, size_t size)
 const char *const *
 bindings(Cli *c, int *n)
 {
-    TextList all = {0};
+    TextList all = { 0 };
     for (int i = 0; i < c->opt[O_bind].list.n; i++)
         vec_push(&c->arena, &all, c->opt[O_bind].list.at[i]);
     if (c->opt[O_num_warps].given)
@@ -166,13 +166,13 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
     if (sdc_context_create(&o, cx) != SDC_OK)
         return cli_error(c, EXIT_ENVIRONMENT, "out of memory");
     const char *lang = c->opt[O_lang].text;
-    SdcLang as = !lang                       ? SDC_LANG_AUTO
+    SdcLang as = !lang                      ? SDC_LANG_AUTO
                  : strcmp(lang, "tir") == 0 ? SDC_LANG_TIR
                                             : SDC_LANG_TRITON;
     bool too_large = false;
     SdcStatus status = strcmp(c->file, "-") == 0 ? load_stdin(c, *cx, as, mod, &too_large)
-                       : as != SDC_LANG_AUTO     ? load_as(c, *cx, as, mod)
-                                                 : sdc_module_load_file(*cx, c->file, mod);
+                       : as != SDC_LANG_AUTO ? load_as(c, *cx, as, mod)
+                                             : sdc_module_load_file(*cx, c->file, mod);
     if (too_large)
         return cli_error(c, EXIT_INPUT, "the standard input has more than %d MiB",
                          MAX_STDIN >> 20);
@@ -195,10 +195,11 @@ report_status(Cli *c, SdcContext *cx, SdcStatus status)
     }
     const char *text = sdc_error_reproducer(cx);
     bool tir = strncmp(text, "//", 2) == 0;
-    const char *path = arena_printf(&c->arena, "sdc-crash-%ld.%s", (long)getpid(),
-                                    tir ? "tir" : "tk");
+    const char *path =
+        arena_printf(&c->arena, "sdc-crash-%ld.%s", (long)getpid(), tir ? "tir" : "tk");
     if (*text && write_file(c, path, text, strlen(text)) == EXIT_FINE)
-        cli_note(c, "this is a bug of sdc; '%s' repeats it, please report it with that file",
+        cli_note(c,
+                 "this is a bug of sdc; '%s' repeats it, please report it with that file",
                  path);
     else
         cli_note(c, "this is a bug of sdc, please report it");

@@ -83,7 +83,8 @@ number(Parser *s)
     for (; s->p < s->end && (*s->p == '_' || (*s->p >= '0' && *s->p <= '9')); s->p++) {
         if (*s->p == '_')
             continue;
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s->p - '0', &v))
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, *s->p - '0', &v))
             return wrong(s, "number too large");
     }
     return v;
@@ -120,7 +121,8 @@ call(Parser *s, const char *name, size_t n)
     if (!s->bad && !take(s, ")"))
         return wrong(s, "')' is missing");
     if (!s->bad && (is_cdiv ? count != 2 : count < 2))
-        return wrong(s, is_cdiv ? "cdiv takes two numbers" : "two numbers or more are needed");
+        return wrong(s, is_cdiv ? "cdiv takes two numbers"
+                                : "two numbers or more are needed");
     return v;
 }
 
@@ -212,7 +214,7 @@ sum(Parser *s)
 int
 expr_list(Expr *e, const char *text, size_t n, int64_t *out, int most)
 {
-    Parser s = {.e = e, .text = text, .p = text, .end = text + n};
+    Parser s = { .e = e, .text = text, .p = text, .end = text + n };
     e->error[0] = '\0';
     int count = 0;
     do {

@@ -5,11 +5,10 @@
 
 /* Examples of a command; each works in any folder, as it brings its source along. */
 static const char *const examples[CMD_COUNT] = {
-    [CMD_check] =
-        "  sdc check kernels.py -I helpers\n"
-        "      every kernel found, every block of host code skipped\n"
-        "  sdc check add.tk -k add_kernel -s '*fp32,*fp32,*fp32,i32,1024'\n"
-        "      types and lowers one specialization too\n",
+    [CMD_check] = "  sdc check kernels.py -I helpers\n"
+                  "      every kernel found, every block of host code skipped\n"
+                  "  sdc check add.tk -k add_kernel -s '*fp32,*fp32,*fp32,i32,1024'\n"
+                  "      types and lowers one specialization too\n",
     [CMD_compile] =
         "  sdc compile add.tk -s '*fp32:16,*fp32:16,*fp32:16,i32,1024' -o add.o\n"
         "      object code for the host; ':16' promises a multiple of 16\n"
@@ -17,7 +16,8 @@ static const char *const examples[CMD_COUNT] = {
         "      -c BLOCK=1024 --target sm_90a -o add.ptx\n"
         "  sdc compile add.tk -c BLOCK=1024 --emit=tir | sdc compile - --emit=llvm\n"
         "      every stage can be left and entered as text\n"
-        "  sdc compile add.tk -c BLOCK=1024 --emit=tir --passes=default --dump-after=all\n"
+        "  sdc compile add.tk -c BLOCK=1024 --emit=tir --passes=default "
+        "--dump-after=all\n"
         "      the tile IR after each pass\n",
     [CMD_run] =
         "  cat >add.tk <<END\n"
@@ -34,10 +34,10 @@ static const char *const examples[CMD_COUNT] = {
         "      -a 'x=randn:f32[n]' -a 'y=randn:f32[n]:7' -a 'out=zeros:f32[n]'\n"
         "  sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=1000 \\\n"
         "      -a x=@x.npy -a y=@y.npy -a 'out=empty:f32[n]' --out out=sum.npy --time\n",
-    [CMD_doctor] =
-        "  sdc doctor\n"
-        "  sdc doctor --print-completion bash >~/.local/share/bash-completion/completions/sdc\n"
-        "  sdc doctor --print-man >sdc.1\n",
+    [CMD_doctor] = "  sdc doctor\n"
+                   "  sdc doctor --print-completion bash "
+                   ">~/.local/share/bash-completion/completions/sdc\n"
+                   "  sdc doctor --print-man >sdc.1\n",
 };
 
 static const char run_specs[] =
@@ -61,12 +61,14 @@ static const char statuses[] =
 void
 help_all(FILE *to)
 {
-    fprintf(to, "sdc %s: compiles and runs Triton kernels without Python\n\n", sdc_version());
+    fprintf(to, "sdc %s: compiles and runs Triton kernels without Python\n\n",
+            sdc_version());
     fputs("usage: sdc COMMAND [OPTION]... [FILE]\n\ncommands:\n", to);
     for (int i = 0; i < CMD_COUNT; i++)
         fprintf(to, "  %-9s %s\n", command_info[i].name, command_info[i].doc);
     fputs("\n'sdc COMMAND --help' explains a command with examples that can be copied.\n"
-          "FILE is a .tk or Triton .py file, or tile IR (.tir); '-' is the standard input.\n",
+          "FILE is a .tk or Triton .py file, or tile IR (.tir); '-' is the standard "
+          "input.\n",
           to);
     fputs(statuses, to);
 }
@@ -98,8 +100,8 @@ void
 help_command(FILE *to, CommandId id)
 {
     const CommandInfo *c = &command_info[id];
-    fprintf(to, "sdc %s: %s\n\nusage: sdc %s [OPTION]...%s%s\n\noptions:\n", c->name, c->doc,
-            c->name, *c->operand ? " " : "", c->operand);
+    fprintf(to, "sdc %s: %s\n\nusage: sdc %s [OPTION]...%s%s\n\noptions:\n", c->name,
+            c->doc, c->name, *c->operand ? " " : "", c->operand);
     for (int i = 0; i < OPTION_COUNT; i++) {
         const OptionInfo *o = &option_info[i];
         if (!(o->commands & (1u << id)))
@@ -170,7 +172,8 @@ print_man(FILE *to)
     fputs(".SH NAME\nsdc \\- compiles and runs Triton kernels without Python\n"
           ".SH SYNOPSIS\n.B sdc\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIFILE\\fR]\n"
           ".SH DESCRIPTION\n"
-          "FILE is a .tk or Triton .py file, or tile IR (.tir); \\- is the standard input.\n",
+          "FILE is a .tk or Triton .py file, or tile IR (.tir); \\- is the standard "
+          "input.\n",
           to);
     for (int c = 0; c < CMD_COUNT; c++) {
         fprintf(to, ".SH SDC %s\n", command_info[c].name);
@@ -253,8 +256,9 @@ complete_zsh(FILE *to)
           "    case $words[2] in\n",
           to);
     for (int c = 0; c < CMD_COUNT; c++) {
-        fprintf(to, "    %s)\n        shift words\n        (( CURRENT-- ))\n"
-                    "        _arguments",
+        fprintf(to,
+                "    %s)\n        shift words\n        (( CURRENT-- ))\n"
+                "        _arguments",
                 command_info[c].name);
         for (int i = 0; i < OPTION_COUNT; i++) {
             const OptionInfo *o = &option_info[i];

@@ -29,7 +29,7 @@ dispatch(Cli *c, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-    Cli c = {0};
+    Cli c = { 0 };
     const char *term = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
     c.color = isatty(STDERR_FILENO) && (!no_color || !*no_color) && term &&

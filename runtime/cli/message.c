@@ -52,7 +52,8 @@ progress_main(void *arg)
     while (!p->stopped) {
         if (pthread_cond_timedwait(&p->stop, &p->lock, &until) == 0)
             continue;
-        fprintf(stderr, "\r\033[Ksdc: %s, %ld s", p->what, (long)(until.tv_sec - start.tv_sec));
+        fprintf(stderr, "\r\033[Ksdc: %s, %ld s", p->what,
+                (long)(until.tv_sec - start.tv_sec));
         fflush(stderr);
         shown = true;
         until.tv_nsec += 500000000;

@@ -1,6 +1,6 @@
 /* The .npy format: "\x93NUMPY", version, header length, and a Python dict with 'descr',
-   'fortran_order' and 'shape'; then the elements. Headers are parsed by their keys, in any
-   order, and every number is bounded before it is used. */
+   'fortran_order' and 'shape'; then the elements. Headers are parsed by their keys, in
+   any order, and every number is bounded before it is used. */
 #include "runtime/cli/npy.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { MAX_HEADER = 64 << 10, ALIGN = 64 };
+static const int64_t MAX_BYTES = (int64_t)1 << 40;
 
 typedef struct Kind {
     const char *descr; /* without the byte order */
@@ -19,9 +20,9 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[] = {
-    {"b1", SDC_BOOL}, {"i1", SDC_I8},   {"i2", SDC_I16},  {"i4", SDC_I32},
-    {"i8", SDC_I64},  {"u1", SDC_U8},   {"u2", SDC_U16},  {"u4", SDC_U32},
-    {"u8", SDC_U64},  {"f2", SDC_FP16}, {"f4", SDC_FP32}, {"f8", SDC_FP64},
+    { "b1", SDC_BOOL }, { "i1", SDC_I8 },   { "i2", SDC_I16 },  { "i4", SDC_I32 },
+    { "i8", SDC_I64 },  { "u1", SDC_U8 },   { "u2", SDC_U16 },  { "u4", SDC_U32 },
+    { "u8", SDC_U64 },  { "f2", SDC_FP16 }, { "f4", SDC_FP32 }, { "f8", SDC_FP64 },
 };
 
 bool
@@ -33,7 +34,7 @@ array_alloc(Array *a)
             return false;
     int64_t bytes;
     if (__builtin_mul_overflow(n, (int64_t)sdc_dtype_size(a->dtype), &bytes) ||
-        bytes > INT64_MAX / 4)
+        bytes > MAX_BYTES)
         return false;
     a->count = n;
     a->bytes = (size_t)bytes;
@@ -106,7 +107,8 @@ shape(Head *h, Array *a)
         const char *start = h->p;
         int64_t v = 0;
         for (; h->p < h->end && *h->p >= '0' && *h->p <= '9'; h->p++)
-            if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *h->p - '0', &v))
+            if (__builtin_mul_overflow(v, 10, &v) ||
+                __builtin_add_overflow(v, *h->p - '0', &v))
                 return false;
         if (h->p == start)
             return false;
@@ -129,7 +131,9 @@ element_type(const char *descr, SdcDtype as, Array *a, char *why, size_t size)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].descr, name) == 0)
             a->dtype = kinds[i].dtype;
-    int raw = name[0] == 'V' && (name[1] == '1' || name[1] == '2') && !name[2] ? name[1] - '0' : 0;
+    int raw = name[0] == 'V' && (name[1] == '1' || name[1] == '2') && !name[2]
+                  ? name[1] - '0'
+                  : 0;
     if (as != SDC_DTYPE_NONE) {
         int have = raw ? raw : sdc_dtype_size(a->dtype);
         bool bits = raw || a->dtype == SDC_U8 || a->dtype == SDC_U16 || a->dtype == as;
@@ -141,8 +145,10 @@ element_type(const char *descr, SdcDtype as, Array *a, char *why, size_t size)
         a->dtype = as;
     }
     if (a->dtype == SDC_DTYPE_NONE) {
-        snprintf(why, size, raw ? "raw elements '%s': say what they are, as in '@FILE:bf16'"
-                                : "element type '%s' has no counterpart", descr);
+        snprintf(why, size,
+                 raw ? "raw elements '%s': say what they are, as in '@FILE:bf16'"
+                     : "element type '%s' has no counterpart",
+                 descr);
         return false;
     }
     return true;
@@ -179,7 +185,8 @@ dict(Head *h, SdcDtype as, Array *a, char *why, size_t size)
         } else if (strcmp(key, "shape") == 0 && !have_shape) {
             have_shape = true;
             if (!shape(h, a)) {
-                snprintf(why, size, "its shape is no tuple of at most %d sizes", NPY_MAX_RANK);
+                snprintf(why, size, "its shape is no tuple of at most %d sizes",
+                         NPY_MAX_RANK);
                 return false;
             }
         } else {
@@ -195,7 +202,7 @@ size_t
 npy_header(const unsigned char *head, size_t n, SdcDtype as, Array *a, char *why,
            size_t why_size)
 {
-    *a = (Array){0};
+    *a = (Array){ 0 };
     if (n < 10 || memcmp(head, "\x93NUMPY", 6) != 0) {
         snprintf(why, why_size, "it is no .npy file");
         return 0;
@@ -212,7 +219,7 @@ npy_header(const unsigned char *head, size_t n, SdcDtype as, Array *a, char *why
         snprintf(why, why_size, "its header of %zu bytes is cut short or too long", len);
         return 0;
     }
-    Head h = {(const char *)head + at, (const char *)head + at + len};
+    Head h = { (const char *)head + at, (const char *)head + at + len };
     return dict(&h, as, a, why, why_size) ? at + len : 0;
 }
 

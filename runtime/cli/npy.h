@@ -19,7 +19,7 @@ typedef struct Array {
     size_t bytes;
 } Array;
 
-/* Allocates `data`, zeroed. False when the size leaves 62 bits or memory is short. */
+/* Allocates `data`, zeroed. False when it is above 1 TiB or memory is short. */
 bool array_alloc(Array *a);
 void array_done(Array *a);
 

@@ -8,15 +8,15 @@
 #include <string.h>
 
 const CommandInfo command_info[CMD_COUNT] = {
-#define COMMAND(id, name, operand, doc) [CMD_##id] = {name, operand, doc},
+#define COMMAND(id, name, operand, doc) [CMD_##id] = { name, operand, doc },
 #define OPTION(...)
 #include "runtime/cli/options.def"
 };
 
 const OptionInfo option_info[OPTION_COUNT] = {
 #define COMMAND(...)
-#define OPTION(field, letter, name, arg, kind, commands, doc) \
-    [O_##field] = {letter, name, arg, OPT_##kind, commands, doc},
+#define OPTION(field, letter, name, arg, kind, commands, doc)                            \
+    [O_##field] = { letter, name, arg, OPT_##kind, commands, doc },
 #include "runtime/cli/options.def"
 };
 
@@ -103,11 +103,12 @@ set_option(Cli *c, OptionId id, const char *text)
         errno = 0;
         v->number = strtoll(text, &end, 10);
         if (end == text || *end || errno || v->number < 0 || v->number > INT32_MAX)
-            return cli_error(c, EXIT_USAGE, "--%s needs a whole number, not '%s'", o->name,
-                             text);
+            return cli_error(c, EXIT_USAGE, "--%s needs a whole number, not '%s'",
+                             o->name, text);
     }
     if (o->kind == OPT_TEXT && strchr(o->arg, '|') && !in_choice(o->arg, text))
-        return cli_error(c, EXIT_USAGE, "--%s is one of %s, not '%s'", o->name, o->arg, text);
+        return cli_error(c, EXIT_USAGE, "--%s is one of %s, not '%s'", o->name, o->arg,
+                         text);
     if (v->given > 1 && o->kind != OPT_FLAG)
         return cli_error(c, EXIT_USAGE, "--%s is given twice", o->name);
     return EXIT_FINE;
@@ -216,8 +217,9 @@ options_parse(Cli *c, int argc, char **argv, bool *done)
         else if (options && argv[i][0] == '-' && argv[i][1])
             status = parse_option(c, argc, argv, &i);
         else if (c->file)
-            status = cli_error(c, EXIT_USAGE, "one file at a time: '%s' and '%s' are given",
-                               c->file, argv[i]);
+            status =
+                cli_error(c, EXIT_USAGE, "one file at a time: '%s' and '%s' are given",
+                          c->file, argv[i]);
         else
             c->file = argv[i];
     }
@@ -226,8 +228,10 @@ options_parse(Cli *c, int argc, char **argv, bool *done)
         return EXIT_FINE;
     }
     *done = false;
-    if (status == EXIT_FINE && !c->file && strcmp(command_info[c->command].operand, "FILE") == 0)
-        status = cli_error(c, EXIT_USAGE, "'sdc %s' needs a file; 'sdc %s --help' shows how",
-                           command_info[c->command].name, command_info[c->command].name);
+    if (status == EXIT_FINE && !c->file &&
+        strcmp(command_info[c->command].operand, "FILE") == 0)
+        status =
+            cli_error(c, EXIT_USAGE, "'sdc %s' needs a file; 'sdc %s --help' shows how",
+                      command_info[c->command].name, command_info[c->command].name);
     return status;
 }

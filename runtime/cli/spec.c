@@ -14,12 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { GEN_ZEROS, GEN_ONES, GEN_EMPTY, GEN_ARANGE, GEN_RAND, GEN_RANDN, GEN_RANDINT,
-               GEN_COUNT } Gen;
+typedef enum {
+    GEN_ZEROS,
+    GEN_ONES,
+    GEN_EMPTY,
+    GEN_ARANGE,
+    GEN_RAND,
+    GEN_RANDN,
+    GEN_RANDINT,
+    GEN_COUNT
+} Gen;
 
 static const char *const gen_names[GEN_COUNT] = {
-    [GEN_ZEROS] = "zeros", [GEN_ONES] = "ones",   [GEN_EMPTY] = "empty",
-    [GEN_ARANGE] = "arange", [GEN_RAND] = "rand", [GEN_RANDN] = "randn",
+    [GEN_ZEROS] = "zeros",     [GEN_ONES] = "ones", [GEN_EMPTY] = "empty",
+    [GEN_ARANGE] = "arange",   [GEN_RAND] = "rand", [GEN_RANDN] = "randn",
     [GEN_RANDINT] = "randint",
 };
 
@@ -65,7 +73,10 @@ fill(Array *a, Gen gen, uint64_t seed)
     if (gen == GEN_ZEROS)
         return;
     if (gen == GEN_EMPTY) { /* what nobody writes shows: NaN, or a large number */
-        memset(p, a->dtype == SDC_BOOL ? 1 : sdc_dtype_is_float(a->dtype) ? 0xff : 0x7f,
+        memset(p,
+               a->dtype == SDC_BOOL           ? 1
+               : sdc_dtype_is_float(a->dtype) ? 0xff
+                                              : 0x7f,
                a->bytes);
         return;
     }
@@ -133,7 +144,8 @@ read_file(const char *spec, Array *a, char *why, size_t size, bool *environment)
 {
     char path[4096];
     const char *colon = strrchr(spec, ':');
-    SdcDtype as = colon ? sdc_dtype_by_name(colon + 1, strlen(colon + 1)) : SDC_DTYPE_NONE;
+    SdcDtype as =
+        colon ? sdc_dtype_by_name(colon + 1, strlen(colon + 1)) : SDC_DTYPE_NONE;
     size_t n = as != SDC_DTYPE_NONE ? (size_t)(colon - spec) : strlen(spec);
     if (n >= sizeof path) {
         snprintf(why, size, "its path is too long");
@@ -168,7 +180,8 @@ read_generated(Gen gen, const char *text, Expr *expr, Array *a, char *why, size_
             return false;
         }
         if (end > p + 1) {
-            a->rank = expr_list(expr, p + 1, (size_t)(end - p - 1), a->shape, NPY_MAX_RANK);
+            a->rank =
+                expr_list(expr, p + 1, (size_t)(end - p - 1), a->shape, NPY_MAX_RANK);
             if (a->rank < 0) {
                 snprintf(why, size, "shape: %s", expr->error);
                 return false;
@@ -221,12 +234,14 @@ spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
     } else {
         size_t n = strcspn(spec, ":");
         int gen = 0;
-        while (gen < GEN_COUNT && (strlen(gen_names[gen]) != n ||
-                                   memcmp(gen_names[gen], spec, n) != 0))
+        while (gen < GEN_COUNT &&
+               (strlen(gen_names[gen]) != n || memcmp(gen_names[gen], spec, n) != 0))
             gen++;
         if (gen == GEN_COUNT || !spec[n]) {
-            snprintf(why, why_size, "'%.80s' is neither a number, @FILE.npy nor "
-                                    "GENERATOR:DTYPE[SHAPE]", spec);
+            snprintf(why, why_size,
+                     "'%.80s' is neither a number, @FILE.npy nor "
+                     "GENERATOR:DTYPE[SHAPE]",
+                     spec);
             return false;
         }
         ok = read_generated((Gen)gen, spec + n + 1, expr, &arg->array, why, why_size,

@@ -8,7 +8,7 @@
 typedef struct RunArg {
     const char *name; /* not terminated: `name_len` letters of the option's text */
     size_t name_len;
-    SdcArg value;     /* a pointer points into `array` */
+    SdcArg value; /* a pointer points into `array` */
     Array array;
 } RunArg;
 

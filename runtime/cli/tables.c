@@ -58,9 +58,8 @@ print_count(int n)
 static void
 print_effects(uint32_t fx)
 {
-    static const char *const resources[] = {
-        "", "global", "shared", "barrier", "scratch", "any memory"
-    };
+    static const char *const resources[] = { "",        "global",  "shared",
+                                             "barrier", "scratch", "any memory" };
     if (fx == FX_KEEP) {
         printf("kept");
         return;
@@ -104,7 +103,7 @@ print_ops(void)
         uint32_t traits, effects;
         const char *doc;
     } ops[] = {
-#define OP(id, name, min, max, nres, nreg, tr, fx, rule, doc)                              \
+#define OP(id, name, min, max, nres, nreg, tr, fx, rule, doc)                            \
     { name, min, max, nres, nreg, tr, fx, doc },
 #include "ir/ops.def"
     };
@@ -161,11 +160,8 @@ void
 print_passes(void)
 {
     static const Bit props[] = {
-        { P_MASKED, "masked" },
-        { P_LAYOUT, "layout" },
-        { P_STAGED, "staged" },
-        { P_CPU, "cpu" },
-        { P_AXIS, "axis facts" },
+        { P_MASKED, "masked" }, { P_LAYOUT, "layout" },   { P_STAGED, "staged" },
+        { P_CPU, "cpu" },       { P_AXIS, "axis facts" },
     };
     static const struct {
         const char *name;
@@ -178,7 +174,8 @@ print_passes(void)
     const int n = (int)(sizeof props / sizeof *props);
 
     printf("# Passes\n\n"
-           "Generated from `passes/passes.def` by `ninja -C build docs`; the order in which\n"
+           "Generated from `passes/passes.def` by `ninja -C build docs`; the order in "
+           "which\n"
            "they run, with reasons, is in `passes/pipelines.c`. A pass that changes\n"
            "something drops every property that it does not keep.\n\n"
            "| pass | needs | makes | keeps | what it does |\n"

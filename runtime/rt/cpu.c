@@ -1,10 +1,10 @@
 /* CPU launches: a grid is cut into chunks that threads take from an atomic counter.
 
    A launch is a Job on the launching thread's stack, linked into the pool's list while it
-   has chunks left. Workers sleep on a condition variable; a launch wakes as many as it has
-   chunks for and works itself at once, so a small grid is done before anybody has woken
-   and costs two lock operations. A launcher leaves only when the workers that joined its
-   job have left it. A grid of one chunk never touches the pool.
+   has chunks left. Workers sleep on a condition variable; a launch wakes as many as it
+   has chunks for and works itself at once, so a small grid is done before anybody has
+   woken and costs two lock operations. A launcher leaves only when the workers that
+   joined its job have left it. A grid of one chunk never touches the pool.
 
    In the child of a fork there are no workers and the lock may be in any state: the child
    is recognised by its process id and runs everything on the calling thread. */
@@ -24,6 +24,8 @@ enum {
     STACK_SCRATCH = 16 << 10,
     SCRATCH_ALIGN = 64
 };
+
+static const int64_t MAX_SCRATCH = (int64_t)1 << 36;
 
 typedef struct Job Job;
 struct Job {
@@ -51,9 +53,9 @@ struct SdcrtPool {
     pthread_mutex_t lock;
     pthread_cond_t work;
     Job *jobs;
-    int threads;    /* the launching one included */
-    int started;    /* workers */
-    bool broken;    /* a thread could not be started: do not try again */
+    int threads; /* the launching one included */
+    int started; /* workers */
+    bool broken; /* a thread could not be started: do not try again */
     bool stop;
     pid_t pid;
     Worker *workers; /* threads - 1 of them */
@@ -155,7 +157,7 @@ sdcrt_pool_threads(const SdcrtPool *p)
 static void *
 scratch_new(int64_t size)
 {
-    if (size > INT64_MAX / 2)
+    if (size > MAX_SCRATCH)
         return NULL;
     size_t n = ((size_t)size + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1);
     return aligned_alloc(SCRATCH_ALIGN, n);
@@ -166,7 +168,8 @@ static void
 job_work(Job *j, void *scratch)
 {
     for (;;) {
-        int64_t first = atomic_fetch_add_explicit(&j->next, j->chunk, memory_order_relaxed);
+        int64_t first =
+            atomic_fetch_add_explicit(&j->next, j->chunk, memory_order_relaxed);
         if (first >= j->total)
             return;
         int64_t last = j->total - first < j->chunk ? j->total : first + j->chunk;
@@ -296,8 +299,12 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
         return sdcrt_run_range(entry, args, grid, scratch, 0, total);
 
     int64_t chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);
-    Job j = {.entry = entry, .args = args, .grid = grid, .total = total,
-             .chunk = chunk > 0 ? chunk : 1, .scratch = scratch};
+    Job j = { .entry = entry,
+              .args = args,
+              .grid = grid,
+              .total = total,
+              .chunk = chunk > 0 ? chunk : 1,
+              .scratch = scratch };
     if (pthread_cond_init(&j.done, NULL) != 0)
         return SDCRT_ERROR_MEMORY;
     alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH];
