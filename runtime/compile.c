@@ -41,7 +41,7 @@ print_ast(Session *s, const FrontModule *m)
     return b.s;
 }
 
-/* Source to tile IR. NULL after errors, or when the syntax tree was all that was wanted. */
+/* Source to tile IR. NULL after errors, or when only the syntax tree was wanted. */
 static Module *
 lower(Session *s, const CompileJob *job, CompileResult *out)
 {

@@ -96,7 +96,7 @@ decode(const DtypeInfo *d, unsigned bits)
     return sign ? -v : v;
 }
 
-/* Round to nearest, ties to even. Above the range: infinity, or NaN where there is none. */
+/* Round to nearest, ties to even. Above the range: infinity, or NaN if there is none. */
 static unsigned
 encode(const DtypeInfo *d, double x)
 {

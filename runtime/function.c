@@ -116,7 +116,7 @@ arg_key(const KernelInfo *info, int i, const SdcArg *a)
     return (uint16_t)key;
 }
 
-/* The type of one argument in Triton's spelling, with its hint: "*fp32:16", "i32", "1". */
+/* The type of an argument in Triton's spelling, with its hint: "*fp32:16", "i32", "1". */
 static bool
 arg_text(const SdcFunction *f, int i, const SdcArg *a, uint16_t key, char *to,
          size_t size)

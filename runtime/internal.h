@@ -75,7 +75,7 @@ struct SdcKernel {
     bool *is_constant;
 };
 
-/* A specialization in its function's list; entries are added in front and never change. */
+/* A specialization in its function's list; added in front, and never changed. */
 typedef struct SpecEntry {
     struct SpecEntry *next;
     SdcKernel *kernel;

@@ -314,7 +314,7 @@ SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
 SDC_API SdcStatus sdc_launch(SdcFunction *fn, SdcGrid grid, const SdcArg *args, int nargs,
                              void *stream);
 
-/* The specialization that sdc_launch would run with these arguments, compiled if need be. */
+/* The specialization that sdc_launch would run, compiled if need be. */
 SDC_API SdcStatus sdc_specialize(SdcFunction *fn, const SdcArg *args, int nargs,
                                  SdcKernel **out);
 

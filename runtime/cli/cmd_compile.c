@@ -53,7 +53,7 @@ emit_kind(Cli *c, SdcEmit *out)
     return EXIT_FINE;
 }
 
-/* The file's name without folder and ending, with another ending, in the current folder. */
+/* The file's name without folder and ending, with another ending, in this folder. */
 static const char *
 default_output(Cli *c, SdcEmit emit)
 {

@@ -200,7 +200,7 @@ START_TEST(bad_specs_are_refused)
 }
 END_TEST
 
-/* Every value of the small floats goes to double and back; rounding is to nearest even. */
+/* Every value of the small floats goes to double and back; ties go to even. */
 START_TEST(small_floats_convert)
 {
     static const SdcDtype types[] = { SDC_FP16, SDC_BF16, SDC_FP8E5, SDC_FP8E4NV };
