@@ -1,5 +1,6 @@
-/* Tile IR to machine code: the compile boundary is bytes to bytes. One LLVM context and
-   target machine per call; global LLVM options are set once. Thread-safe across sessions. */
+/* Tile IR to machine code: the compile boundary is bytes to bytes. One LLVM context
+   and target machine per call; global LLVM options are set once. Thread-safe across
+   sessions. */
 #ifndef SDC_CODEGEN_CODEGEN_H
 #define SDC_CODEGEN_CODEGEN_H
 

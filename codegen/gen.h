@@ -1,5 +1,5 @@
-/* What all code generators share: the context of one compilation and the table of targets.
-   A target is data plus a few hooks; see codegen/targets.def for the list. */
+/* What all code generators share: the context of one compilation and the table of
+   targets. A target is data plus a few hooks; see codegen/targets.def for the list. */
 #ifndef SDC_CODEGEN_GEN_H
 #define SDC_CODEGEN_GEN_H
 
@@ -17,12 +17,13 @@ typedef struct Machine {
 typedef struct Target {
     const char *family; /* for messages: "cpu", "nvptx" */
     bool gpu;
-    bool native_f16;    /* half arithmetic stays in half; otherwise each op is done in f32 */
+    /* half arithmetic stays in half; otherwise each op is done in f32 */
+    bool native_f16;
     /* LLVM's names for the machine; false after an error in s->diag. */
     bool (*machine)(Session *s, const CodegenOptions *opt, const TargetInfo *info,
                     Machine *out);
-    /* Generates one kernel into g->mod, sets meta's fields that only it knows. False after
-       an error in s->diag. */
+    /* Generates one kernel into g->mod, sets meta's fields that only it knows. False
+       after an error in s->diag. */
     bool (*func)(Gen *g, Func *f, SdcrtMeta *meta);
     /* Transcendental functions and libm on f32 or f64 (scalar or vector). NULL when the
        target has none: the caller reports it. */

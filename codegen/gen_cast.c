@@ -1,7 +1,7 @@
-/* Conversions, bit for bit as Triton's on the GPU: round to nearest even, every NaN the
-   canonical one, 8-bit floats saturate to their largest number, float to integer saturates
-   (8-bit integers by way of 16 bits). bf16 and the 8-bit floats are integers here, rounded
-   by integer arithmetic. */
+/* Conversions, bit for bit as Triton's on the GPU: round to nearest even, every NaN
+   the canonical one, 8-bit floats saturate to their largest number, float to integer
+   saturates (8-bit integers by way of 16 bits). bf16 and the 8-bit floats are integers
+   here, rounded by integer arithmetic. */
 #include "codegen/gen.h"
 
 #include <math.h>

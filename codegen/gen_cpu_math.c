@@ -1,6 +1,6 @@
-/* Math functions on the CPU: LLVM intrinsics where the machine has an instruction, vector
-   functions of libmvec for strips (a narrow strip is widened with harmless lanes), libm for
-   scalars and for what libmvec lacks. */
+/* Math functions on the CPU: LLVM intrinsics where the machine has an instruction,
+   vector functions of libmvec for strips (a narrow strip is widened with harmless
+   lanes), libm for scalars and for what libmvec lacks. */
 #include "codegen/gen_cpu.h"
 
 #include "ir/base/util.h"

@@ -1,7 +1,7 @@
-/* Elementwise operations for every target: scalars or vectors of any width go in, the same
-   width comes out. Floats narrower than f32 are computed in f32 and rounded after each
-   operation (half stays half on a target that has its arithmetic), as Triton does.
-   Integer division never traps, shifts by the width or more are 0 or all sign. */
+/* Elementwise operations for every target: scalars or vectors of any width go in, the
+   same width comes out. Floats narrower than f32 are computed in f32 and rounded after
+   each operation (half stays half on a target that has its arithmetic), as Triton
+   does. Integer division never traps, shifts by the width or more are 0 or all sign. */
 #include "codegen/gen.h"
 
 #include <string.h>

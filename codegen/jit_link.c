@@ -1,6 +1,6 @@
-/* Objects into this process, by ORC's LLJIT: its linker, nothing is compiled here. Math
-   functions come from glibc's libm and libmvec, opened when the first object is loaded and
-   kept by each Loaded, so that code never outlives its library. */
+/* Objects into this process, by ORC's LLJIT: its linker, nothing is compiled here.
+   Math functions come from glibc's libm and libmvec, opened when the first object is
+   loaded and kept by each Loaded, so that code never outlives its library. */
 #include "codegen/jit_link.h"
 
 #include "codegen/llvm.h"

@@ -1,8 +1,9 @@
 /* The one place that knows LLVM's version, its global state and its C API's odd corners.
 
    LLVM reports some failures by a process-wide handler that must not return. It is
-   installed once and leaves through the fail point of the compilation that runs on this
-   thread; LLVM's objects of that compilation are leaked, since C++ frames were skipped. */
+   installed once and leaves through the fail point of the compilation that runs on
+   this thread; LLVM's objects of that compilation are leaked, since C++ frames were
+   skipped. */
 #include "codegen/llvm.h"
 
 #include <llvm-c/ErrorHandling.h>
@@ -206,8 +207,9 @@ ll_concat(LLVMBuilderRef b, LLVMValueRef *part, unsigned n)
     }
     for (; n > 1; n /= 2)
         for (unsigned i = 0; i < n / 2; i++)
-            part[i] = LLVMBuildShuffleVector(b, part[2 * i], part[2 * i + 1],
-                                             ll_iota(i32, 2 * ll_lanes(part[2 * i]), 0), "");
+            part[i] =
+                LLVMBuildShuffleVector(b, part[2 * i], part[2 * i + 1],
+                                       ll_iota(i32, 2 * ll_lanes(part[2 * i]), 0), "");
     return part[0];
 }
 

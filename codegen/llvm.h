@@ -29,7 +29,8 @@ LLVMValueRef ll_float(LLVMTypeRef t, double v);
 LLVMValueRef ll_iota(LLVMTypeRef elem, unsigned lanes, int64_t start);
 
 LLVMValueRef ll_splat(LLVMBuilderRef b, LLVMValueRef scalar, unsigned lanes);
-/* Lanes first .. first + n - 1 (a scalar for n == 1); those past the end are undefined. */
+/* Lanes first .. first + n - 1 (a scalar for n == 1); those past the end are
+   undefined. */
 LLVMValueRef ll_extract(LLVMBuilderRef b, LLVMValueRef v, unsigned first, unsigned n);
 /* Pieces of equal width side by side; n is a power of two. */
 LLVMValueRef ll_concat(LLVMBuilderRef b, LLVMValueRef *part, unsigned n);

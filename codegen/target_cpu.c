@@ -1,6 +1,6 @@
-/* The host as a target: x86-64 with AVX2 and FMA unless told otherwise. Strips are vectors
-   already, so LLVM's middle-end is only asked to clean up: its vectorizers and unrollers
-   would cost the compile time and find nothing. */
+/* The host as a target: x86-64 with AVX2 and FMA unless told otherwise. Strips are
+   vectors already, so LLVM's middle-end is only asked to clean up: its vectorizers and
+   unrollers would cost the compile time and find nothing. */
 #include "codegen/gen_cpu.h"
 
 #include <string.h>

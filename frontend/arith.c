@@ -1,5 +1,5 @@
-/* Operators on tensors: conversion of the operands to one type and shape, then the op that
-   the signedness asks for. */
+/* Operators on tensors: conversion of the operands to one type and shape, then the op
+   that the signedness asks for. */
 #include "frontend/sema.h"
 
 #include <string.h>

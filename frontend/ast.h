@@ -28,7 +28,15 @@ typedef enum OpSign {
 } OpSign;
 
 typedef enum ConstantKind {
-    CK_INT, CK_FLOAT, CK_IMAGINARY, CK_STR, CK_BYTES, CK_TRUE, CK_FALSE, CK_NONE, CK_ELLIPSIS
+    CK_INT,
+    CK_FLOAT,
+    CK_IMAGINARY,
+    CK_STR,
+    CK_BYTES,
+    CK_TRUE,
+    CK_FALSE,
+    CK_NONE,
+    CK_ELLIPSIS
 } ConstantKind;
 
 typedef enum ParamKind {
@@ -93,7 +101,8 @@ struct Node {
     STARRED       *a
     NAMED_EXPR    name := a
     JOINED_STR    list: CONSTANT strings and FORMATTED
-    FORMATTED     a, name: conversion ("r", "s", "a") or NULL, b: format (JOINED_STR) or NULL
+   FORMATTED     a, name: conversion ("r", "s", "a") or NULL, b: format (JOINED_STR) or
+                  NULL
     YIELD         a or NULL; name "from" for yield from
     AWAIT         a
     FUNCTION      name, list: PARAMs, body, more: decorators (expressions), a: returns
@@ -118,7 +127,7 @@ struct Node {
     ALIAS         name (dotted), a: NAME it is bound to, or NULL
     GLOBAL NONLOCAL  list: NAMEs
     EXPR          a
-    SKIPPED       a block of host code that was not understood  */
+    SKIPPED       a block of host code that was not understood */
 
 enum { AST_MAX_DEPTH = 1000 };
 

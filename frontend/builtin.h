@@ -1,6 +1,7 @@
-/* Functions of the language that are written in C: binding of their arguments, and helpers
-   to read them. Every one is a line of builtins.def; those written in the language itself
-   (kernels_dsl/lib) are lines there too, so that a name is looked up in one place. */
+/* Functions of the language that are written in C: binding of their arguments, and
+   helpers to read them. Every one is a line of builtins.def; those written in the
+   language itself (kernels_dsl/lib) are lines there too, so that a name is looked up
+   in one place. */
 #ifndef SDC_FRONTEND_BUILTIN_H
 #define SDC_FRONTEND_BUILTIN_H
 
@@ -36,7 +37,8 @@ struct Builtin {
     unsigned where;     /* IN_* */
     BuiltinFn *fn;      /* NULL: not in C */
     const char *params; /* "x, axis=None, *rest, keep_dims=False" */
-    const char *file;   /* prelude file of a function without fn; NULL: not supported yet */
+    /* prelude file of a function without fn; NULL: not supported yet */
+    const char *file;
     const char *doc;
 };
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* ".cg" -> "cg"; false when the modifier is not one of those allowed (a NULL-ended list). */
+/* ".cg" -> "cg"; false when the modifier is not one of those allowed (a NULL-ended
+   list). */
 static bool
 cache_attr(Sema *s, Args *a, int i, const char *const *allowed, AttrList *out)
 {
@@ -76,8 +77,10 @@ load_block(Sema *s, Args *a, AttrList *attrs)
         return val_error();
     if (*padding) {
         if (strcmp(padding, "zero") != 0 && strcmp(padding, "nan") != 0)
-            return sema_error(s, a->at[4], "unknown padding option '%s': 'zero' and 'nan' "
-                              "exist", padding);
+            return sema_error(s, a->at[4],
+                              "unknown padding option '%s': 'zero' and 'nan' "
+                              "exist",
+                              padding);
         if (strcmp(padding, "nan") == 0 && !dtype_is_float(p->dt))
             return sema_error(s, a->at[4], "padding 'nan' needs a float element type, "
                               "found %s", dtype_str(s->a, p->dt));
@@ -178,7 +181,8 @@ store_block(Sema *s, Args *a, AttrList *attrs)
 {
     Val p = a->v[0];
     if (!arg_none(a, 2))
-        return sema_error(s, a->at[2], "a block pointer takes no mask; use boundary_check");
+        return sema_error(s, a->at[2],
+                          "a block pointer takes no mask; use boundary_check");
     if (!arg_tensor(s, a, 1) || !boundary_attr(s, a, 3, p, attrs))
         return val_error();
     Val v = a->v[1];
@@ -186,11 +190,14 @@ store_block(Sema *s, Args *a, AttrList *attrs)
         v = splat(s, v, val_shape(p), a->at[1]);
     if (!shape_eq(val_shape(v), val_shape(p)))
         return sema_error(s, a->at[1], "the block is %s, the value is %s",
-                          type_describe(s->a, p->dt, val_shape(p)), val_describe(s->a, v));
+                          type_describe(s->a, p->dt, val_shape(p)),
+                          val_describe(s->a, v));
     if (v->dt != p->dt && a->v[1]->rank)
-        return sema_error(s, a->at[1], "the block is %s, the value is %s; write "
+        return sema_error(s, a->at[1],
+                          "the block is %s, the value is %s; write "
                           "value.to(ptr.dtype.element_ty)",
-                          type_describe(s->a, p->dt, val_shape(p)), val_describe(s->a, v));
+                          type_describe(s->a, p->dt, val_shape(p)),
+                          val_describe(s->a, v));
     v = cast(s, v, p->dt, a->at[1]);
     if (!val_is_error(v))
         build_op(&s->b, OP_BLOCK_STORE, (Value *[]){ p->v, v->v }, 2, attrs, NULL, 0);
@@ -212,7 +219,8 @@ bi_store(Sema *s, Args *a)
     if (dtype_is_const(ptr->dt))
         return sema_error(s, a->at[0], "cannot store through a const pointer");
     if (val_truth(a->v[3]))
-        return sema_error(s, a->at[3], "boundary_check is for block pointers; use a mask");
+        return sema_error(s, a->at[3],
+                          "boundary_check is for block pointers; use a mask");
     Shape sh = val_shape(ptr);
     if (!ptr->rank && v->rank)
         return sema_error(s, a->at[1], "a scalar pointer takes a scalar value, found %s",

@@ -1,5 +1,6 @@
-/* The first configuration of @triton.autotune, found by evaluating as much of the module's
-   Python as literals, comprehensions over literals and functions of the file need. */
+/* The first configuration of @triton.autotune, found by evaluating as much of the
+   module's Python as literals, comprehensions over literals and functions of the file
+   need. */
 #include "frontend/module.h"
 #include "frontend/spec.h"
 

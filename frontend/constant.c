@@ -45,9 +45,12 @@ int_binary(Sema *s, BinOp op, Wide x, Wide y, Loc loc)
 {
     Wide r = 0;
     switch (op) {
-    case BIN_ADD: return __builtin_add_overflow(x, y, &r) ? too_large(s, loc) : val_int(s, r);
-    case BIN_SUB: return __builtin_sub_overflow(x, y, &r) ? too_large(s, loc) : val_int(s, r);
-    case BIN_MUL: return __builtin_mul_overflow(x, y, &r) ? too_large(s, loc) : val_int(s, r);
+    case BIN_ADD:
+        return __builtin_add_overflow(x, y, &r) ? too_large(s, loc) : val_int(s, r);
+    case BIN_SUB:
+        return __builtin_sub_overflow(x, y, &r) ? too_large(s, loc) : val_int(s, r);
+    case BIN_MUL:
+        return __builtin_mul_overflow(x, y, &r) ? too_large(s, loc) : val_int(s, r);
     case BIN_AND: return val_int(s, x & y);
     case BIN_OR: return val_int(s, x | y);
     case BIN_XOR: return val_int(s, x ^ y);

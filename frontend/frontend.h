@@ -9,8 +9,8 @@ typedef struct FrontModule FrontModule;
 typedef struct FrontOptions {
     const char *const *include_dirs; /* -I, searched for imports of jit helpers */
     int ninclude;
-    /* Reads a file for an import; returns NULL when it does not exist. The text must live as
-       long as the session. NULL: the file system. */
+    /* Reads a file for an import; returns NULL when it does not exist. The text must
+       live as long as the session. NULL: the file system. */
     const Source *(*read_file)(void *user, Session *s, const char *path);
     void *user;
 } FrontOptions;
@@ -36,7 +36,8 @@ typedef enum SpecKind {
 
 typedef struct SpecArg {
     SpecKind kind;
-    const char *sig; /* SPEC_TYPE: "*fp16", "i32", "tensordesc<fp16[64,64]>"; SPEC_DTYPE */
+    /* SPEC_TYPE: "*fp16", "i32", "tensordesc<fp16[64,64]>"; SPEC_DTYPE */
+    const char *sig;
     int64_t div;     /* SPEC_TYPE: known divisor (16 or 1) */
     int64_t i;
     double f;

@@ -93,7 +93,8 @@ ast_done(Parser *p, Node *n)
     d = deeper_list(deeper_list(d, &n->list), &n->body);
     d = deeper_list(deeper_list(d, &n->orelse), &n->more);
     if (d > AST_MAX_DEPTH) {
-        parse_error(p, n->loc, "nested deeper than %d levels: give parts a name of their own",
+        parse_error(p, n->loc,
+                    "nested deeper than %d levels: give parts a name of their own",
                     AST_MAX_DEPTH);
         d = AST_MAX_DEPTH;
     }

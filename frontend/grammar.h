@@ -6,7 +6,8 @@
 #include "frontend/syntax.h"
 
 int grammar_next(Parser *p, Loc *loc, Node **node, Name *name);
-void grammar_report(Parser *p, Loc at, const char *found, const char *const *wanted, int n);
+void grammar_report(Parser *p, Loc at, const char *found, const char *const *wanted,
+                    int n);
 
 Loc loc_span(Loc from, Loc to);
 Loc loc_after(Loc l);
@@ -42,7 +43,8 @@ Node *ast_try(Parser *p, Loc loc, const NodeList *body, const NodeList *handlers
 Node *ast_handler(Parser *p, Loc loc, Node *type, Name name, const NodeList *body);
 Node *ast_function(Parser *p, Loc loc, int is_async, Name name, Loc name_loc,
                    const NodeList *params, Node *returns, const NodeList *body);
-Node *ast_class(Parser *p, Loc loc, Name name, const NodeList *args, const NodeList *body);
+Node *ast_class(Parser *p, Loc loc, Name name, const NodeList *args,
+                const NodeList *body);
 Node *ast_decorate(Parser *p, Loc loc, const NodeList *decorators, Node *def);
 Node *ast_param(Parser *p, Loc loc, ParamKind kind, Name name, Node *type, Node *value);
 

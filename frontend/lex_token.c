@@ -18,8 +18,8 @@ void *sdc_py_alloc(size_t n, yyscan_t scanner);
 void *sdc_py_realloc(void *p, size_t n, yyscan_t scanner);
 void sdc_py_free(void *p, yyscan_t scanner);
 
-/* The scanner's memory is the C library's: it is released before lex_text returns, and the
-   only jump out of the lexer (arena exhausted) leaves a few kilobytes behind. */
+/* The scanner's memory is the C library's: it is released before lex_text returns, and
+   the only jump out of the lexer (arena exhausted) leaves a few kilobytes behind. */
 void *
 sdc_py_alloc(size_t n, yyscan_t scanner)
 {
@@ -216,7 +216,8 @@ lex_name(Lexer *lx, int n)
 {
     const char *s = text_at(lx);
     for (int i = 0; i < COUNT_OF(keywords); i++) {
-        if ((int)strlen(keywords[i].text) == n && memcmp(keywords[i].text, s, (size_t)n) == 0) {
+        if ((int)strlen(keywords[i].text) == n &&
+            memcmp(keywords[i].text, s, (size_t)n) == 0) {
             token(lx, keywords[i].kind, n, NULL, NULL);
             return;
         }
@@ -234,7 +235,8 @@ lex_op(Lexer *lx, int n)
     const char *s = text_at(lx);
     int kind = (unsigned char)*s;
     for (int i = 0; n > 1 && i < COUNT_OF(operators); i++)
-        if ((int)strlen(operators[i].text) == n && memcmp(operators[i].text, s, (size_t)n) == 0)
+        if ((int)strlen(operators[i].text) == n &&
+            memcmp(operators[i].text, s, (size_t)n) == 0)
             kind = operators[i].kind;
     token(lx, kind, n, NULL, NULL);
 }

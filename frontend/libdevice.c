@@ -1,5 +1,6 @@
-/* triton.language.extra.libdevice: functions of NVIDIA's device library by name. Operands
-   must have the exact types that the library has; fp16 and bf16 are errors, as in Triton. */
+/* triton.language.extra.libdevice: functions of NVIDIA's device library by name.
+   Operands must have the exact types that the library has; fp16 and bf16 are errors,
+   as in Triton. */
 #include "frontend/builtin.h"
 
 #include "ir/base/util.h"
@@ -34,8 +35,8 @@ build(Sema *s, const LibFn *f, const Val *x, DType dt)
     if (f->op == OP_LIBM)
         attr_set_str(s->a, &attrs, ATTR_FN, name_of(&s->s->names, f->fn));
     const Type *t = type_like(s->s->types, in[0]->type, dtype_ir(s->s, dt));
-    return val_tensor(s, op_result(build_op(&s->b, (OpKind)f->op, in, f->arity, &attrs, &t, 1), 0),
-                      dt);
+    return val_tensor(
+        s, op_result(build_op(&s->b, (OpKind)f->op, in, f->arity, &attrs, &t, 1), 0), dt);
 }
 
 static Val

@@ -152,8 +152,8 @@ check_constants(Sema *s, int mark)
     }
 }
 
-/* Walks a body whose carried names are bound, and yields them. Names fall back to what they
-   were at the mark. */
+/* Walks a body whose carried names are bound, and yields them. Names fall back to what
+   they were at the mark. */
 static bool
 walk_body(Sema *s, const Node *loop, const Carried *c, int mark)
 {

@@ -1,5 +1,5 @@
-/* One specialization of a kernel to tile IR: parameters become values, constants are bound,
-   the body is walked. */
+/* One specialization of a kernel to tile IR: parameters become values, constants are
+   bound, the body is walked. */
 #include "frontend/builtin.h"
 #include "frontend/module.h"
 #include "frontend/spec.h"
@@ -78,8 +78,10 @@ typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
     Shape block;
     Value *v;
     if (param_is_constexpr(p))
-        return sema_error(s, p->loc, "'%s' is a constexpr parameter: give a value, not the "
-                          "type %s", p->name, a->sig);
+        return sema_error(s, p->loc,
+                          "'%s' is a constexpr parameter: give a value, not the "
+                          "type %s",
+                          p->name, a->sig);
     if (parse_desc_sig(a->sig, &dt, &block))
         return desc_param(s, p, dt, block, source);
     dt = dtype_by_sig(a->sig, strlen(a->sig));

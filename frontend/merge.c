@@ -1,5 +1,5 @@
-/* Values crossing the edge of a region: a tuple or descriptor is several IR values. And the
-   runtime `if`, whose result types are known only once both arms are built. */
+/* Values crossing the edge of a region: a tuple or descriptor is several IR values.
+   And the runtime `if`, whose result types are known only once both arms are built. */
 #include "frontend/sema.h"
 
 #include "ir/edit.h"

@@ -1,8 +1,9 @@
-/* Implicit conversion of two operands, the one table from which every operator's result
-   type follows. A weak operand (a literal or constexpr) of a kind not above the other's
-   (boolean < integer < float) takes the other's type. Otherwise the wider float wins, with
-   Triton's two surprises: bf16 with anything but itself, fp16 or fp8 is fp32, and fp16
-   absorbs bf16. Integers follow C's usual conversions without promotion to int. */
+/* Implicit conversion of two operands, the one table from which every operator's
+   result type follows. A weak operand (a literal or constexpr) of a kind not above the
+   other's (boolean < integer < float) takes the other's type. Otherwise the wider
+   float wins, with Triton's two surprises: bf16 with anything but itself, fp16 or fp8
+   is fp32, and fp16 absorbs bf16. Integers follow C's usual conversions without
+   promotion to int. */
 #include "frontend/sema.h"
 
 #include <math.h>

@@ -108,7 +108,8 @@ scope_changes(Scope *s, int mark, int **slots)
         b->stamp = s->stamp;
         at[n++] = s->log[i].slot;
     }
-    /* Slot order is the order of first binding: independent of the walk that changed them. */
+    /* Slot order is the order of first binding: independent of the walk that changed
+       them. */
     qsort(at, (size_t)n, sizeof *at, compare_int);
     *slots = at;
     return n;

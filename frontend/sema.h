@@ -2,8 +2,8 @@
    tile IR; the walk's state and the functions that its parts lend one another.
 
    Conventions: a function that finds an error reports it once and returns an FE_ERROR
-   value; a function given an FE_ERROR value returns one without a word. `loc` is always the
-   place to blame. */
+   value; a function given an FE_ERROR value returns one without a word. `loc` is
+   always the place to blame. */
 #ifndef SDC_FRONTEND_SEMA_H
 #define SDC_FRONTEND_SEMA_H
 

@@ -16,8 +16,8 @@ param_is_constexpr(const Node *p)
 {
     if (!p->a)
         return false;
-    const char *text = p->a->kind == ND_NAME || p->a->kind == ND_ATTRIBUTE ? p->a->name
-                                                                          : node_str(p->a);
+    const char *text =
+        p->a->kind == ND_NAME || p->a->kind == ND_ATTRIBUTE ? p->a->name : node_str(p->a);
     return text && strstr(text, "constexpr");
 }
 
@@ -192,7 +192,8 @@ parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
     }
     diag_error(&s->diag, loc, "cannot read '%s' as the %s of '%s'", text,
                constexpr_ ? "value" : "type or value", p->name);
-    diag_note(&s->diag, loc, "types are such as *fp32, *bf16:16, i32, i32:16, fp32; values "
+    diag_note(&s->diag, loc,
+              "types are such as *fp32, *bf16:16, i32, i32:16, fp32; values "
               "such as 128, 0.5, True, None, 'text', tl.float16");
     return false;
 }

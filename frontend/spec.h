@@ -20,7 +20,8 @@ typedef struct Config {
 Config config_first(Sema *s, const Node *fn);
 Val config_value(const Config *c, Name name); /* NULL when absent */
 
-/* Decorator of fn whose name ends in `name` (autotune, jit, heuristics); NULL when absent. */
+/* Decorator of fn whose name ends in `name` (autotune, jit, heuristics); NULL when
+   absent. */
 const Node *find_decorator(const Node *fn, const char *name);
 /* Keyword argument, or positional argument `at` (-1: none), of a call. */
 const Node *call_argument(const Node *call, const char *keyword, int at);

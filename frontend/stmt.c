@@ -1,7 +1,7 @@
-/* Statements. A condition known at compile time picks the arm that is walked; the other is
-   never looked at. A runtime condition becomes an `if` op whose results are the names that
-   its arms change. When an arm may return, what follows the statement is walked inside the
-   arms that go on, so that the IR needs no jump. */
+/* Statements. A condition known at compile time picks the arm that is walked; the
+   other is never looked at. A runtime condition becomes an `if` op whose results are
+   the names that its arms change. When an arm may return, what follows the statement
+   is walked inside the arms that go on, so that the IR needs no jump. */
 #include "frontend/sema.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Values of string literals: prefixes, escapes, adjacent literals, f-strings. The fields of
-   an f-string are parsed in place, so that their errors point at the right column. */
+/* Values of string literals: prefixes, escapes, adjacent literals, f-strings. The
+   fields of an f-string are parsed in place, so that their errors point at the right
+   column. */
 #include "frontend/grammar.h"
 
 #include "frontend/ast.h"
@@ -73,8 +74,8 @@ number(const char *s, size_t n, int base, size_t most, size_t *used)
     return v;
 }
 
-/* One escape after the backslash; returns how many characters it took. Unknown escapes stay
-   as they are, as in Python. */
+/* One escape after the backslash; returns how many characters it took. Unknown escapes
+   stay as they are, as in Python. */
 static size_t
 escape(Buf *b, const char *s, size_t n, bool bytes)
 {

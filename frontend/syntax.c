@@ -1,6 +1,6 @@
-/* The driver between lexer and grammar: cuts a file into its statements of column 0, parses
-   each on its own, and decides whether an error is the user's or only host code that sdc
-   need not understand. */
+/* The driver between lexer and grammar: cuts a file into its statements of column 0,
+   parses each on its own, and decides whether an error is the user's or only host code
+   that sdc need not understand. */
 #include "frontend/syntax.h"
 
 #include "frontend/grammar.h"

@@ -1,7 +1,7 @@
-/* From source text to syntax trees: the lexer (lex.l), the grammar (parse.y) and the driver
-   (syntax.c) between them. The whole file is first made into an array of tokens and cut
-   into its statements of column 0; each is parsed on its own, so that host code which sdc
-   does not understand is skipped by block and never hides a kernel. */
+/* From source text to syntax trees: the lexer (lex.l), the grammar (parse.y) and the
+   driver (syntax.c) between them. The whole file is first made into an array of tokens
+   and cut into its statements of column 0; each is parsed on its own, so that host
+   code which sdc does not understand is skipped by block and never hides a kernel. */
 #ifndef SDC_FRONTEND_SYNTAX_H
 #define SDC_FRONTEND_SYNTAX_H
 

@@ -50,7 +50,8 @@ void attr_set_int(Arena *a, AttrList *l, AttrKey key, int64_t v);
 void attr_set_float(Arena *a, AttrList *l, AttrKey key, double v);
 void attr_set_str(Arena *a, AttrList *l, AttrKey key, Name v);
 void attr_set_flag(Arena *a, AttrList *l, AttrKey key);
-void attr_set_ints(Arena *a, AttrList *l, AttrKey key, const int64_t *v, int n); /* copies */
+/* copies */
+void attr_set_ints(Arena *a, AttrList *l, AttrKey key, const int64_t *v, int n);
 void attr_drop(AttrList *l, AttrKey key);
 void attr_copy(Arena *a, AttrList *to, const AttrList *from);
 bool attr_eq(const AttrList *a, const AttrList *b); /* as sets; floats by bits */

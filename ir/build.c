@@ -1,5 +1,5 @@
-/* Making IR. Types come from the op's rule (ir/infer*.c); an op that its rule refuses is an
-   internal error, because the frontend and the passes check before they build. */
+/* Making IR. Types come from the op's rule (ir/infer*.c); an op that its rule refuses
+   is an internal error, because the frontend and the passes check before they build. */
 #include "ir/build.h"
 
 #include "ir/base/util.h"
@@ -161,14 +161,14 @@ infer_types(Builder *b, Op *op)
 }
 
 Op *
-build_unchecked(Builder *b, OpKind k, Value *const *operands, int n, const AttrList *attrs,
-                const Type *const *types, int nres)
+build_unchecked(Builder *b, OpKind k, Value *const *operands, int n,
+                const AttrList *attrs, const Type *const *types, int nres)
 {
     Arena *a = &b->s->mod;
     Func *f = b->func;
     if (f->next_id >= (uint32_t)MAX_OPS * 4)
-        fail_jump(&b->s->fail, FAIL_LIMIT, "kernel '%s' has more than %d operations", f->name,
-                  MAX_OPS);
+        fail_jump(&b->s->fail, FAIL_LIMIT, "kernel '%s' has more than %d operations",
+                  f->name, MAX_OPS);
     Op *op = arena_new(a, Op);
     op->kind = k;
     op->loc = b->loc;

@@ -10,7 +10,8 @@ void op_add_operand(Op *op, Value *v);
 void op_drop_operand(Op *op, int i);
 void value_replace(Value *old, Value *by); /* all uses */
 void value_set_type(Value *v, const Type *t); /* layout passes and cpu forms only */
-void op_erase(Op *op);                     /* no result may have uses; erases its regions */
+/* no result may have uses; erases its regions */
+void op_erase(Op *op);
 void op_move_before(Op *op, Op *where);
 void op_move_to_end(Op *op, Region *r);
 /* Gives an op without results its results: an `if` whose arms were built first. */
@@ -29,14 +30,17 @@ void region_clone_into(struct Builder *b, const Region *from, Map *map);
 bool op_has_uses(const Op *op);
 /* Does `a` come before `b` in the same region? */
 bool op_before(const Op *a, const Op *b);
-/* Is v defined outside of region r (so that code in r may be moved out as far as v goes)? */
+/* Is v defined outside of region r (so that code in r may be moved out as far as v
+   goes)? */
 bool value_outside(const Value *v, const Region *r);
 bool region_within(const Region *r, const Region *outer);
 
-/* What an op may do to memory, bodies of structured ops included: bit sets of 1 << RES_*. */
+/* What an op may do to memory, bodies of structured ops included: bit sets of 1 <<
+   RES_*. */
 typedef struct OpEffects {
     uint32_t reads, writes;
-    bool keep;        /* must not be dropped or duplicated even though it touches nothing */
+    /* must not be dropped or duplicated even though it touches nothing */
+    bool keep;
     bool convergent;
 } OpEffects;
 OpEffects op_effects(const Op *op);

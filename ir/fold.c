@@ -1,7 +1,6 @@
-/* Folding of elementwise operations on constants.
-   Float results are computed in double and rounded once: for +, -, *, / and sqrt on formats
-   of at most 24 significant bits that equals the correctly rounded result (53 >= 2 * 24 + 2,
-   Figueroa 1995). */
+/* Folding of elementwise operations on constants. Float results are computed in double
+   and rounded once: for +, -, *, / and sqrt on formats of at most 24 significant bits
+   that equals the correctly rounded result (53 >= 2 * 24 + 2, Figueroa 1995). */
 #include "ir/fold.h"
 
 #include "ir/base/util.h"
@@ -25,8 +24,8 @@ const_wrap(ScalarKind k, int64_t v)
     return (int64_t)u;
 }
 
-/* Rounds to `digits` significant bits with least exponent emin (value >= 2^emin is normal),
-   overflow to infinity past max. */
+/* Rounds to `digits` significant bits with least exponent emin (value >= 2^emin is
+   normal), overflow to infinity past max. */
 static double
 round_to(double v, int digits, int emin, double max)
 {

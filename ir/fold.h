@@ -1,11 +1,13 @@
-/* Constants of tile IR and their arithmetic. Floats are folded only where IEEE arithmetic
-   gives one answer (no transcendental functions: their last bit belongs to the target). */
+/* Constants of tile IR and their arithmetic. Floats are folded only where IEEE
+   arithmetic gives one answer (no transcendental functions: their last bit belongs to
+   the target). */
 #ifndef SDC_IR_FOLD_H
 #define SDC_IR_FOLD_H
 
 #include "ir/ir.h"
 
-/* Integers are sign-extended from their width, i1 is 0 or 1. Floats are exact in double. */
+/* Integers are sign-extended from their width, i1 is 0 or 1. Floats are exact in
+   double. */
 typedef struct Const {
     bool is_float;
     int64_t i;

@@ -1,4 +1,5 @@
-/* Rules of values, arithmetic, casts, shapes and structure, and the dispatch to all rules. */
+/* Rules of values, arithmetic, casts, shapes and structure, and the dispatch to all
+   rules. */
 #include "ir/infer.h"
 
 #include "ir/base/util.h"
@@ -166,7 +167,8 @@ rule_libm(RuleCx *c)
         c->out[0] = opnd(c, 0);
         if (table[i].class == 'P')
             c->out[0] = type_like(c->s->types, opnd(c, 0), rule_scalar(c, SK_I1));
-        if (table[i].class == 'I') /* popc, clz, ffs of 64 bits give i32: author's choice */
+        /* popc, clz, ffs of 64 bits give i32: author's choice */
+        if (table[i].class == 'I')
             c->out[0] = rule_given(c, 0) ? rule_given(c, 0) : opnd(c, 0);
         return true;
     }
@@ -219,17 +221,19 @@ rule_select(RuleCx *c)
     return true;
 }
 
-/* What a cast goes from and to, and how the widths relate: '<' to more bits, '>' to fewer,
-   '=' equal, '?' any. */
+/* What a cast goes from and to, and how the widths relate: '<' to more bits, '>' to
+   fewer, '=' equal, '?' any. */
 static const struct {
     OpKind kind;
     char from, to; /* i int, f float, p pointer, a anything */
     char widths;
 } casts[] = {
-    {OP_TRUNC, 'i', 'i', '>'},    {OP_SEXT, 'i', 'i', '<'},     {OP_ZEXT, 'i', 'i', '<'},
-    {OP_FEXT, 'f', 'f', '?'},     {OP_FTRUNC, 'f', 'f', '?'},   {OP_SITOF, 'i', 'f', '?'},
-    {OP_UITOF, 'i', 'f', '?'},    {OP_FTOSI, 'f', 'i', '?'},    {OP_FTOUI, 'f', 'i', '?'},
-    {OP_BITCAST, 'a', 'a', '='},  {OP_PTRTOINT, 'p', 'i', '='}, {OP_INTTOPTR, 'i', 'p', '='},
+    {OP_TRUNC, 'i', 'i', '>'},    {OP_SEXT, 'i', 'i', '<'},
+    {OP_ZEXT, 'i', 'i', '<'},     {OP_FEXT, 'f', 'f', '?'},
+    {OP_FTRUNC, 'f', 'f', '?'},   {OP_SITOF, 'i', 'f', '?'},
+    {OP_UITOF, 'i', 'f', '?'},    {OP_FTOSI, 'f', 'i', '?'},
+    {OP_FTOUI, 'f', 'i', '?'},    {OP_BITCAST, 'a', 'a', '='},
+    {OP_PTRTOINT, 'p', 'i', '='}, {OP_INTTOPTR, 'i', 'p', '='},
 };
 
 static bool
@@ -257,7 +261,8 @@ rule_cast(RuleCx *c)
             continue;
         int a = type_bits(from), b = type_bits(to);
         bool fits = casts[i].widths == '?' || (casts[i].widths == '<' && a < b) ||
-                    (casts[i].widths == '>' && a > b) || (casts[i].widths == '=' && a == b);
+                    (casts[i].widths == '>' && a > b) ||
+                    (casts[i].widths == '=' && a == b);
         if (is_class(from, casts[i].from) && is_class(to, casts[i].to) && fits)
             return true;
     }

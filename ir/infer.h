@@ -1,7 +1,7 @@
-/* What the rule files share. A rule looks at operands, attributes and given result types
-   (op->results[i].type, NULL while the op is being built), sets c->out[i] to what it knows,
-   and returns NULL, or says in a few words what is wrong. Bodies of structured ops are not
-   there yet when the builder asks; ir/verify.c checks them. */
+/* What the rule files share. A rule looks at operands, attributes and given result
+   types (op->results[i].type, NULL while the op is being built), sets c->out[i] to
+   what it knows, and returns NULL, or says in a few words what is wrong. Bodies of
+   structured ops are not there yet when the builder asks; ir/verify.c checks them. */
 #ifndef SDC_IR_INFER_H
 #define SDC_IR_INFER_H
 

@@ -1,5 +1,5 @@
-/* Rules of global memory: pointers, block pointers, descriptors, atomics; and of the buffers
-   and strips of cpu form. */
+/* Rules of global memory: pointers, block pointers, descriptors, atomics; and of the
+   buffers and strips of cpu form. */
 #include "ir/infer.h"
 
 /* The tile (or scalar) that a pointer tile of this type addresses. */

@@ -1,7 +1,7 @@
 /* Tile IR: a typed SSA form with structured control flow. A Module holds kernels; a Func
    has one Region; a Region has arguments and a list of Ops ending in a terminator; an Op
-   has operands (Uses), results (Values), attributes and regions. There are no branches and
-   no phi: dominance is nesting.
+   has operands (Uses), results (Values), attributes and regions. There are no branches
+   and no phi: dominance is nesting.
 
    Built only through ir/build.h and changed only through ir/edit.h, which keep use lists
    right. All of it lives in the session's `mod` arena. */

@@ -14,7 +14,8 @@ typedef enum OpKind {
 
 enum {
     T_PURE = 1,          /* no effects, result depends on operands and attributes alone */
-    T_ELEMENTWISE = 2,   /* lane by lane; operands and results have one shape and layout */
+    /* lane by lane; operands and results have one shape and layout */
+    T_ELEMENTWISE = 2,
     T_COMMUTES = 4,      /* first two operands may be exchanged */
     T_TERMINATOR = 8,
     T_STRUCTURED = 16,   /* has regions; effects are those of the ops inside */
@@ -24,7 +25,8 @@ enum {
     T_CROSS = 256,       /* data crosses lanes */
 };
 
-/* Memory effects, packed: operand (4 bits), resource (4), kind (4); two per op at most. */
+/* Memory effects, packed: operand (4 bits), resource (4), kind (4); two per op at
+   most. */
 enum { RES_NONE, RES_GLOBAL, RES_SHARED, RES_BARRIER, RES_LOCAL, RES_ANY };
 enum {
     ACC_READ = 1,
@@ -62,8 +64,8 @@ typedef struct OpInfo {
 extern const OpInfo op_info[OP_COUNT];
 
 OpKind op_by_name(const char *s, size_t n); /* OP_COUNT when unknown */
-/* The i-th declared effect (i = 0, 1); false when there is none. Structured ops: ask their
-   bodies (op_effects in ir/edit.h walks them). */
+/* The i-th declared effect (i = 0, 1); false when there is none. Structured ops: ask
+   their bodies (op_effects in ir/edit.h walks them). */
 bool opkind_effect(OpKind k, int i, Effect *out);
 
 #endif

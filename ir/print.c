@@ -39,8 +39,8 @@ plain_name(const char *s)
     return true;
 }
 
-/* The name under which a value is printed; the first to want a name gets it, the next ones
-   get a number appended that is free as well. */
+/* The name under which a value is printed; the first to want a name gets it, the next
+   ones get a number appended that is free as well. */
 static const char *
 name_value(Printer *p, const Value *v)
 {

@@ -1,6 +1,7 @@
-/* Reading tile IR text. Table-driven recursive descent over the generic form of ir/print.c:
-   no code of an op's own but for's header. Whatever is wrong is the user's error, with its
-   place; the rules (op_infer) then say what does not fit. Grammar: docs/ir.md. */
+/* Reading tile IR text. Table-driven recursive descent over the generic form of
+   ir/print.c: no code of an op's own but for's header. Whatever is wrong is the user's
+   error, with its place; the rules (op_infer) then say what does not fit. Grammar:
+   docs/ir.md. */
 #include "ir/read.h"
 
 #include "ir/base/util.h"

@@ -1,5 +1,5 @@
-/* All state of one compilation. Nothing in the compiler is global: what a stage needs hangs
-   off the session. One session belongs to one thread at a time. */
+/* All state of one compilation. Nothing in the compiler is global: what a stage needs
+   hangs off the session. One session belongs to one thread at a time. */
 #ifndef SDC_IR_SESSION_H
 #define SDC_IR_SESSION_H
 
@@ -23,7 +23,8 @@ typedef struct Session {
     int next_source;
 } Session;
 
-/* `limit`: bytes per arena, 0 for the default of 2 GiB. Returns NULL when out of memory. */
+/* `limit`: bytes per arena, 0 for the default of 2 GiB. Returns NULL when out of
+   memory. */
 Session *session_new(size_t limit);
 void session_free(Session *s);
 

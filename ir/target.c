@@ -1,5 +1,5 @@
-/* The table of targets. Shared memory: opt-in maximum per block of each architecture, from
-   the CUDA programming guide's table of compute capabilities. */
+/* The table of targets. Shared memory: opt-in maximum per block of each architecture,
+   from the CUDA programming guide's table of compute capabilities. */
 #include "ir/target.h"
 
 #include "ir/base/util.h"

@@ -1,4 +1,5 @@
-/* Interning of types: one structural hash table per session; equal types are one pointer. */
+/* Interning of types: one structural hash table per session; equal types are one
+   pointer. */
 #include "ir/type.h"
 
 #include "ir/base/util.h"
@@ -43,8 +44,8 @@ mix(uint64_t h, uint64_t x)
     return h * 0xff51afd7ed558ccdu;
 }
 
-/* Layouts are hashed by identity only in the table's slot choice, never in what is printed,
-   so that output does not depend on addresses. */
+/* Layouts are hashed by identity only in the table's slot choice, never in what is
+   printed, so that output does not depend on addresses. */
 static uint64_t
 hash(const Type *t)
 {
@@ -63,7 +64,8 @@ same(const Type *a, const Type *b)
         a->layout != b->layout || a->rank != b->rank || a->stages != b->stages ||
         a->space != b->space)
         return false;
-    return !a->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
+    return !a->rank ||
+           memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
 }
 
 static void
@@ -165,7 +167,8 @@ type_bar(TypeTable *t, int stages)
 const Type *
 type_async(TypeTable *t, const Type *payload)
 {
-    return intern(t, &(Type){.kind = TY_ASYNC, .scalar = payload->scalar, .elem = payload});
+    return intern(t,
+                  &(Type){.kind = TY_ASYNC, .scalar = payload->scalar, .elem = payload});
 }
 
 const Type *
@@ -320,7 +323,9 @@ type_print(Buf *b, const Type *t)
     case TY_TILE:
     case TY_BLOCK_PTR:
     case TY_DESC:
-        buf_str(b, t->kind == TY_TILE ? "tile<" : t->kind == TY_DESC ? "desc<" : "block_ptr<");
+        buf_str(b, t->kind == TY_TILE   ? "tile<"
+                   : t->kind == TY_DESC ? "desc<"
+                                        : "block_ptr<");
         print_shape(b, t, "x");
         buf_char(b, 'x');
         type_print(b, t->elem);

@@ -38,7 +38,8 @@ enum { MAX_RANK = 8, MAX_NUMEL = 1 << 20 };
 typedef struct Type Type;
 struct Type {
     TypeKind kind;
-    ScalarKind scalar;    /* of a scalar, or of the innermost element; SK_NONE for ptr tiles */
+    /* of a scalar, or of the innermost element; SK_NONE for ptr tiles */
+    ScalarKind scalar;
     const Type *elem;     /* pointee, tile element, async payload, mem/buf/desc element */
     const Layout *layout; /* tile and mem */
     int rank;

@@ -1,5 +1,5 @@
-/* The verifier: structure (terminators, region counts, dominance by nesting, use lists) and,
-   op by op, the rules. All violations are collected. */
+/* The verifier: structure (terminators, region counts, dominance by nesting, use
+   lists) and, op by op, the rules. All violations are collected. */
 #include "ir/verify.h"
 
 #include "ir/base/map.h"

@@ -9,9 +9,9 @@
 bool module_verify(Module *m);
 bool func_verify(Func *f);
 
-/* The rule of an op: checks operands, attributes and regions' arguments, and infers result
-   types. types[i] is set to the inferred type, or left NULL where only the op's author knows
-   it. On a violation returns false and writes the reason to `why`. */
+/* The rule of an op: checks operands, attributes and regions' arguments, and infers
+   result types. types[i] is set to the inferred type, or left NULL where only the op's
+   author knows it. On a violation returns false and writes the reason to `why`. */
 bool op_infer(Session *s, const Op *op, const Type **types, Buf *why);
 
 #endif

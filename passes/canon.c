@@ -1,6 +1,7 @@
-/* Canonicalization: constant folding and local rules, applied in program order until nothing
-   changes. Operands come before their users, so one walk settles almost everything and the
-   second finds nothing; the bound only guards against rules that undo one another.
+/* Canonicalization: constant folding and local rules, applied in program order until
+   nothing changes. Operands come before their users, so one walk settles almost
+   everything and the second finds nothing; the bound only guards against rules that undo
+   one another.
 
        %a = add %x, %zero : i32        =>   %x
        %b = splat %c5 : tile<8xi32>    =>   const {value=5} : tile<8xi32>

@@ -7,8 +7,9 @@
 #include "ir/fold.h"
 #include "passes/pass.h"
 
-/* Each tries to simplify one op. A replacement value is returned and the driver replaces the
-   op's only result by it; NULL: nothing to do. New ops go before `op` through `b`. */
+/* Each tries to simplify one op. A replacement value is returned and the driver
+   replaces the op's only result by it; NULL: nothing to do. New ops go before `op`
+   through `b`. */
 Value *canon_algebra(Builder *b, Op *op); /* identities of arithmetic, casts, compare */
 Value *canon_shape(Builder *b, Op *op);   /* splat, broadcast, reshape, trans */
 

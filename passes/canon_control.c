@@ -1,5 +1,5 @@
-/* Control flow and memory accesses with known conditions: if of a constant, loops that run
-   never or once, carried values that never change, accesses with a constant mask. */
+/* Control flow and memory accesses with known conditions: if of a constant, loops that
+   run never or once, carried values that never change, accesses with a constant mask. */
 #include "passes/canon.h"
 
 /* Moves the ops of `from` (less its terminator) before `op`, whose results become the

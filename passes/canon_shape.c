@@ -49,8 +49,8 @@ sink_splats(Builder *b, Op *op)
     return build_splat(b, rebuild(b, op, in, in[0]->type), op->results[0].type);
 }
 
-/* The tile that all broadcast operands come from must have one shape; uniform operands are
-   splat to it. */
+/* The tile that all broadcast operands come from must have one shape; uniform operands
+   are splat to it. */
 static Value *
 sink_broadcasts(Builder *b, Op *op)
 {

@@ -1,5 +1,6 @@
 /* Common subexpressions: a pure op that equals one already computed in this region or an
-   enclosing one takes its results. Loads take part while nothing may have written between.
+   enclosing one takes its results. Loads take part while nothing may have written
+   between.
 
        %a = add %x, %y : i32                 %a = add %x, %y : i32
        %b = add %y, %x : i32          =>     use %a, %a
@@ -65,7 +66,8 @@ same_op(const Op *a, const Op *b)
     for (int i = 0; i < a->noperand && same; i++)
         same = op_operand(a, i) == op_operand(b, i);
     if (!same && op_is(a, T_COMMUTES)) {
-        same = op_operand(a, 0) == op_operand(b, 1) && op_operand(a, 1) == op_operand(b, 0);
+        same =
+            op_operand(a, 0) == op_operand(b, 1) && op_operand(a, 1) == op_operand(b, 0);
         for (int i = 2; i < a->noperand && same; i++)
             same = op_operand(a, i) == op_operand(b, i);
     }

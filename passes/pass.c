@@ -1,6 +1,7 @@
-/* The pass manager: runs a list of passes over every function, checks what each pass needs,
-   drops the properties that it does not keep, verifies, dumps, times and bisects.
-   Scratch memory of a pass is the session's `tmp` arena, reset after each one. */
+/* The pass manager: runs a list of passes over every function, checks what each pass
+   needs, drops the properties that it does not keep, verifies, dumps, times and
+   bisects. Scratch memory of a pass is the session's `tmp` arena, reset after each
+   one. */
 #include "passes/pass.h"
 
 #include "ir/base/util.h"

@@ -1,5 +1,5 @@
-/* Passes and their manager. A pass is Func -> bool (changed); what it needs, makes and keeps
-   is declared in passes/passes.def. */
+/* Passes and their manager. A pass is Func -> bool (changed); what it needs, makes and
+   keeps is declared in passes/passes.def. */
 #ifndef SDC_PASSES_PASS_H
 #define SDC_PASSES_PASS_H
 
@@ -8,7 +8,8 @@
 
 /* Form properties: facts about the shape of the IR that later passes may rely on. */
 enum {
-    P_MASKED = 1,   /* no block pointers or boundary checks left: every access is explicit */
+    /* no block pointers or boundary checks left: every access is explicit */
+    P_MASKED = 1,
     P_LAYOUT = 2,   /* every tile has a layout */
     P_STAGED = 4,   /* loops are software-pipelined */
     P_CPU = 8,      /* cpu form: nests, strips and buffers only */
@@ -60,7 +61,8 @@ bool passes_run(Module *m, PassCx *cx, const PassId *list, int n);
 /* The lists of a target; see pipelines.c for the reasons behind the order. */
 const PassId *pipeline_for(const TargetInfo *t, int *n);
 
-/* "a,b,c" to a list in the tmp arena; an unknown name is an error in s->diag, returns -1. */
+/* "a,b,c" to a list in the tmp arena; an unknown name is an error in s->diag, returns
+   -1. */
 int passes_parse(Session *s, const char *text, PassId **list);
 
 #endif

@@ -17,7 +17,8 @@ typedef struct Source {
     int id;
 } Source;
 
-/* A range of one line. Line and column count from 1; columns count bytes. line 0: unknown. */
+/* A range of one line. Line and column count from 1; columns count bytes. line 0:
+   unknown. */
 typedef struct Loc {
     const Source *src;
     int line, col;

@@ -79,8 +79,8 @@ map_set(Map *m, const void *key, void *val)
     m->slots[i] = ++m->n;
 }
 
-/* Taking the youngest entry out leaves no hole that another's probe sequence runs through:
-   whatever probed past its slot came later and is gone already. */
+/* Taking the youngest entry out leaves no hole that another's probe sequence runs
+   through: whatever probed past its slot came later and is gone already. */
 void
 map_truncate(Map *m, int n)
 {

@@ -1,5 +1,6 @@
-/* Hash map from pointers (interned names, types, values) to pointers. Keys are not NULL.
-   Iteration order is insertion order, so that compiler output never depends on addresses. */
+/* Hash map from pointers (interned names, types, values) to pointers. Keys are not
+   NULL. Iteration order is insertion order, so that compiler output never depends on
+   addresses. */
 #ifndef SDC_IR_BASE_MAP_H
 #define SDC_IR_BASE_MAP_H
 

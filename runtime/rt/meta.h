@@ -1,6 +1,6 @@
 /* What a host must know to launch a compiled kernel: written by codegen, read by the
-   launcher, the cache and the generated headers. Plain data, no pointers into the compiler.
-   This header is part of libsdcrt and includes nothing of sdc. */
+   launcher, the cache and the generated headers. Plain data, no pointers into the
+   compiler. This header is part of libsdcrt and includes nothing of sdc. */
 #ifndef SDCRT_META_H
 #define SDCRT_META_H
 
@@ -20,7 +20,8 @@ typedef struct SdcrtParam {
     uint8_t kind;         /* SdcrtParamKind */
     uint8_t bits;
     uint8_t is_unsigned;
-    uint16_t div;         /* the code relies on this divisor of the value or address; 1: none */
+    /* the code relies on this divisor of the value or address; 1: none */
+    uint16_t div;
     uint8_t written;      /* pointer: the kernel may store through it */
     uint16_t source;      /* position in the source's parameter list */
 } SdcrtParam;
@@ -37,9 +38,9 @@ typedef struct SdcrtMeta {
     SdcrtParam params[SDCRT_MAX_PARAMS];
 } SdcrtMeta;
 
-/* Entry of a CPU kernel: runs the programs `first` .. `last` - 1 of the grid, numbered with
-   axis 0 fastest. `args`: one 8-byte slot per parameter (pointers; integers sign- or
-   zero-extended; floats as the bits of their type in the low bytes). `scratch`:
+/* Entry of a CPU kernel: runs the programs `first` .. `last` - 1 of the grid, numbered
+   with axis 0 fastest. `args`: one 8-byte slot per parameter (pointers; integers sign-
+   or zero-extended; floats as the bits of their type in the low bytes). `scratch`:
    scratch_bytes of this thread, 64-byte aligned, contents undefined. */
 typedef void SdcrtCpuEntry(const uint64_t *args, const int32_t grid[3], int64_t first,
                            int64_t last, void *scratch);

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const int64_t special[] = {0,  1,   2,   -1,         -2,         7,         127,
-                                  -128, 255, 256, 2147483647, -2147483648LL, 1LL << 40, -5};
+static const int64_t special[] = {
+    0, 1, 2, -1, -2, 7, 127, -128, 255, 256, 2147483647, -2147483648LL, 1LL << 40, -5};
 
 typedef struct Fixture {
     Session *s;
@@ -87,7 +87,8 @@ START_TEST(rounds_to_nearest_even)
 {
     ck_assert(const_round(SK_F16, 65519.0) == 65504.0);
     ck_assert(isinf(const_round(SK_F16, 65520.0)));
-    ck_assert(const_round(SK_F16, 0x1p-25) == 0.0); /* half of the least subnormal: to even */
+    /* half of the least subnormal: to even */
+    ck_assert(const_round(SK_F16, 0x1p-25) == 0.0);
     ck_assert(const_round(SK_F16, 0x1.8p-25) == 0x1p-24);
     ck_assert(const_round(SK_F16, 2049.0) == 2048.0);
     ck_assert(const_round(SK_F16, 2051.0) == 2052.0);
