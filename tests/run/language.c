@@ -84,8 +84,9 @@ START_TEST(kernel)
     char path[256];
     snprintf(path, sizeof(path), "../tests/run/lang/%s", file);
     Env env = env_open(path);
-    LAUNCH(&env, name, sdc_grid(1, 1, 1), "", sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, y),
-           sdc_ptr(SDC_I32, ints), sdc_ptr(t, got));
+    const char *binds = json_get(k, "binds")->text;
+    LAUNCH(&env, name, sdc_grid(1, 1, 1), binds, sdc_ptr(SDC_FP32, x),
+           sdc_ptr(SDC_FP32, y), sdc_ptr(SDC_I32, ints), sdc_ptr(t, got));
     values_check(name, t, (int)json_int(json_get(k, "tolerance")), got, want);
     env_close(&env);
     json_free(golden);
