@@ -53,16 +53,17 @@ open_machine(Gen *g)
     if (!g->target->machine(g->s, g->opt, &g->info, &m))
         return false;
     if (LLVMGetTargetFromTriple(m.triple, &t, &why)) {
-        diag_error(&g->s->diag, (Loc){0}, "this LLVM has no backend for %s: %s", m.triple, why);
+        diag_error(&g->s->diag, (Loc){0}, "this LLVM has no backend for %s: %s", m.triple,
+                   why);
         LLVMDisposeMessage(why);
         return false;
     }
-    static const LLVMCodeGenOptLevel level[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
-                                                LLVMCodeGenLevelDefault,
-                                                LLVMCodeGenLevelDefault};
+    static const LLVMCodeGenOptLevel level[] = {
+        LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
+        LLVMCodeGenLevelDefault};
     int o = g->opt->opt < 0 ? 0 : g->opt->opt > 3 ? 3 : g->opt->opt;
-    g->tm = LLVMCreateTargetMachine(t, m.triple, m.cpu, m.features, level[o], LLVMRelocPIC,
-                                    LLVMCodeModelDefault);
+    g->tm = LLVMCreateTargetMachine(t, m.triple, m.cpu, m.features, level[o],
+                                    LLVMRelocPIC, LLVMCodeModelDefault);
     if (!g->tm)
         return false;
     LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(g->tm);
@@ -152,7 +153,8 @@ write_out(Gen *g, CodegenOut *out)
     }
     LLVMMemoryBufferRef buf = NULL;
     char *why = NULL;
-    LLVMCodeGenFileType kind = g->opt->emit == EMIT_OBJ ? LLVMObjectFile : LLVMAssemblyFile;
+    LLVMCodeGenFileType kind =
+        g->opt->emit == EMIT_OBJ ? LLVMObjectFile : LLVMAssemblyFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(g->tm, g->mod, kind, &why, &buf)) {
         diag_error(&g->s->diag, (Loc){0}, "LLVM cannot write this code: %s", why);
         LLVMDisposeMessage(why);
@@ -170,8 +172,8 @@ codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out)
     Gen g = {.s = m->s, .opt = opt};
     *out = (CodegenOut){0};
     if (!target_info(opt->target, &g.info)) {
-        diag_error(&m->s->diag, (Loc){0}, "unknown target '%s'; targets are %s", opt->target,
-                   target_names());
+        diag_error(&m->s->diag, (Loc){0}, "unknown target '%s'; targets are %s",
+                   opt->target, target_names());
         return false;
     }
     g.target = target_find(g.info.gpu);

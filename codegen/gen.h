@@ -29,7 +29,8 @@ typedef struct Target {
        target has none: the caller reports it. */
     LLVMValueRef (*math)(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
     /* Float to float. NULL, or a NULL result: the general code in gen_cast.c. */
-    LLVMValueRef (*fcast)(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+    LLVMValueRef (*fcast)(Gen *g, ScalarKind from, ScalarKind to, bool rtz,
+                          LLVMValueRef x);
     const char *(*passes)(int opt); /* LLVM's middle-end, as text */
 } Target;
 

@@ -17,7 +17,9 @@ static LLVMValueRef
 bits_of(Gen *g, LLVMValueRef x)
 {
     LLVMTypeRef e = ll_elem(x);
-    LLVMTypeRef to = e == g->f64 ? g->i64 : e == g->f32 ? g->i32 : LLVMInt16TypeInContext(g->cx);
+    LLVMTypeRef to = e == g->f64   ? g->i64
+                     : e == g->f32 ? g->i32
+                                   : LLVMInt16TypeInContext(g->cx);
     return LLVMBuildBitCast(g->b, x, ll_like(x, to), "");
 }
 
@@ -66,8 +68,8 @@ to_f16(Gen *g, LLVMValueRef x)
 {
     LLVMTypeRef half = ll_like(x, ll_scalar(g->cx, SK_F16));
     LLVMValueRef h = LLVMBuildFPTrunc(g->b, x, half, "");
-    LLVMValueRef nan = LLVMConstBitCast(ll_int(ll_like(x, LLVMInt16TypeInContext(g->cx)), 0x7fff),
-                                        half);
+    LLVMValueRef nan =
+        LLVMConstBitCast(ll_int(ll_like(x, LLVMInt16TypeInContext(g->cx)), 0x7fff), half);
     return gen_select(g, is_nan(g, x), nan, h);
 }
 
@@ -121,7 +123,8 @@ to_e4b15(Gen *g, LLVMValueRef x)
     LLVMValueRef h = bits_of(g, to_f16(g, x));
     LLVMValueRef sign = op2(g, LLVMAnd, op2(g, LLVMLShr, h, 8), 0x80);
     LLVMValueRef a = op2(g, LLVMAnd, h, 0x7fff);
-    LLVMValueRef over = LLVMBuildICmp(g->b, LLVMIntUGT, a, ll_int(LLVMTypeOf(a), 0x3f00), "");
+    LLVMValueRef over =
+        LLVMBuildICmp(g->b, LLVMIntUGT, a, ll_int(LLVMTypeOf(a), 0x3f00), "");
     a = gen_select(g, over, ll_int(LLVMTypeOf(a), 0x3f00), a);
     a = op2(g, LLVMLShr, op2(g, LLVMAdd, a, 0x40), 7);
     a = LLVMBuildOr(g->b, a, sign, "");
@@ -227,13 +230,15 @@ static LLVMValueRef
 float_to_int(Gen *g, bool is_signed, int bits, LLVMValueRef x)
 {
     int via = bits < 16 ? 16 : bits;
-    LLVMTypeRef t[2] = {ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)via)), LLVMTypeOf(x)};
-    LLVMValueRef r = ll_intrinsic(g->b, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", t,
-                                  2, &x, 1);
+    LLVMTypeRef t[2] = {ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)via)),
+                        LLVMTypeOf(x)};
+    LLVMValueRef r = ll_intrinsic(g->b, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat",
+                                  t, 2, &x, 1);
     if (bits == 64)
         r = gen_select(g, is_nan(g, x), ll_int(t[0], INT64_MIN), r);
     return bits < via
-               ? LLVMBuildTrunc(g->b, r, ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)bits)), "")
+               ? LLVMBuildTrunc(
+                     g->b, r, ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)bits)), "")
                : r;
 }
 
@@ -245,7 +250,8 @@ int_to_float(Gen *g, bool is_signed, ScalarKind to, LLVMValueRef x)
     if (to == SK_BF16 && LLVMGetIntTypeWidth(ll_elem(x)) > 24)
         via = SK_F64;
     LLVMTypeRef t = ll_like(x, ll_scalar(g->cx, via));
-    LLVMValueRef r = is_signed ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");
+    LLVMValueRef r =
+        is_signed ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");
     return gen_fcast(g, via, to, false, r);
 }
 
@@ -266,7 +272,8 @@ gen_cast(Gen *g, const Op *op, LLVMValueRef x)
     case OP_BITCAST: return to_ptr ? x : LLVMBuildBitCast(g->b, x, to, "");
     case OP_FEXT: return gen_fcast(g, ft->scalar, tt->scalar, false, x);
     case OP_FTRUNC:
-        return gen_fcast(g, ft->scalar, tt->scalar, round && strcmp(round, "rtz") == 0, x);
+        return gen_fcast(g, ft->scalar, tt->scalar, round && strcmp(round, "rtz") == 0,
+                         x);
     case OP_SITOF: return int_to_float(g, true, tt->scalar, x);
     case OP_UITOF: return int_to_float(g, false, tt->scalar, x);
     case OP_FTOSI:

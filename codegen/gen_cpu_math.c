@@ -49,7 +49,8 @@ base_name(const Op *op, int *arity, bool *int_second)
 }
 
 static LLVMValueRef
-declare(Gen *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *args, int n, LLVMTypeRef *type)
+declare(Gen *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *args, int n,
+        LLVMTypeRef *type)
 {
     *type = LLVMFunctionType(ret, args, (unsigned)n, 0);
     LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name);
@@ -92,7 +93,8 @@ call_mvec(Gen *g, const char *base, int arity, ScalarKind k, LLVMValueRef *x)
 }
 
 static LLVMValueRef
-call_scalar(Gen *g, const char *base, int arity, ScalarKind k, LLVMValueRef *x, bool int_arg)
+call_scalar(Gen *g, const char *base, int arity, ScalarKind k, LLVMValueRef *x,
+            bool int_arg)
 {
     LLVMTypeRef t = ll_scalar(g->cx, k), type;
     LLVMTypeRef types[2] = {t, int_arg ? g->i32 : t};
@@ -116,8 +118,9 @@ call_intrinsic(Gen *g, const char *base, LLVMValueRef *x, int arity)
     static const struct {
         const char *name, *intrinsic;
     } known[] = {
-        {"copysign", "llvm.copysign"}, {"rint", "llvm.rint"}, {"nearbyint", "llvm.nearbyint"},
-        {"round", "llvm.round"},       {"trunc", "llvm.trunc"},
+        {"copysign", "llvm.copysign"},   {"rint", "llvm.rint"},
+        {"nearbyint", "llvm.nearbyint"}, {"round", "llvm.round"},
+        {"trunc", "llvm.trunc"},
     };
     for (int i = 0; i < COUNT_OF(known); i++)
         if (strcmp(known[i].name, base) == 0)

@@ -195,12 +195,13 @@ static int
 predicate(const Op *op)
 {
     static const Pred preds[] = {
-        {"eq", LLVMIntEQ},   {"ne", LLVMIntNE},   {"slt", LLVMIntSLT}, {"sle", LLVMIntSLE},
-        {"sgt", LLVMIntSGT}, {"sge", LLVMIntSGE}, {"ult", LLVMIntULT}, {"ule", LLVMIntULE},
-        {"ugt", LLVMIntUGT}, {"uge", LLVMIntUGE},
-        {"oeq", LLVMRealOEQ}, {"une", LLVMRealUNE}, {"olt", LLVMRealOLT},
-        {"ole", LLVMRealOLE}, {"ogt", LLVMRealOGT}, {"oge", LLVMRealOGE},
-        {"uno", LLVMRealUNO}, {"one", LLVMRealONE}, {"ord", LLVMRealORD},
+        {"eq", LLVMIntEQ},    {"ne", LLVMIntNE},    {"slt", LLVMIntSLT},
+        {"sle", LLVMIntSLE},  {"sgt", LLVMIntSGT},  {"sge", LLVMIntSGE},
+        {"ult", LLVMIntULT},  {"ule", LLVMIntULE},  {"ugt", LLVMIntUGT},
+        {"uge", LLVMIntUGE},  {"oeq", LLVMRealOEQ}, {"une", LLVMRealUNE},
+        {"olt", LLVMRealOLT}, {"ole", LLVMRealOLE}, {"ogt", LLVMRealOGT},
+        {"oge", LLVMRealOGE}, {"uno", LLVMRealUNO}, {"one", LLVMRealONE},
+        {"ord", LLVMRealORD},
     };
     Name want = attr_str(&op->attrs, ATTR_PRED);
     for (size_t i = 0; want && i < sizeof preds / sizeof preds[0]; i++)
@@ -251,12 +252,14 @@ gen_class(Gen *g, const Op *op, ScalarKind k, LLVMValueRef x)
     else if (fn_is(op, "isinf") || fn_is(op, "isfinite")) {
         LLVMValueRef a = ll_intrinsic1(g->b, "llvm.fabs", &x, 1);
         LLVMValueRef inf = ll_float(t, __builtin_inf());
-        r = LLVMBuildFCmp(g->b, fn_is(op, "isinf") ? LLVMRealOEQ : LLVMRealOLT, a, inf, "");
+        r = LLVMBuildFCmp(g->b, fn_is(op, "isinf") ? LLVMRealOEQ : LLVMRealOLT, a, inf,
+                          "");
     } else
         return NULL;
     const Type *to = type_elem(op->results[0].type);
-    return to->scalar == SK_I1 ? r
-                               : LLVMBuildZExt(g->b, r, ll_like(x, ll_scalar(g->cx, to->scalar)), "");
+    return to->scalar == SK_I1
+               ? r
+               : LLVMBuildZExt(g->b, r, ll_like(x, ll_scalar(g->cx, to->scalar)), "");
 }
 
 /* Operands widened where the target computes in f32, the result narrowed again. */

@@ -36,8 +36,8 @@ LLVMValueRef ll_extract(LLVMBuilderRef b, LLVMValueRef v, unsigned first, unsign
 LLVMValueRef ll_concat(LLVMBuilderRef b, LLVMValueRef *part, unsigned n);
 
 /* Call of an overloaded intrinsic: `over` are the types that its name is made of. */
-LLVMValueRef ll_intrinsic(LLVMBuilderRef b, const char *name, LLVMTypeRef *over, int nover,
-                          LLVMValueRef *args, int nargs);
+LLVMValueRef ll_intrinsic(LLVMBuilderRef b, const char *name, LLVMTypeRef *over,
+                          int nover, LLVMValueRef *args, int nargs);
 /* The common case: overloaded on the type of the first argument alone. */
 LLVMValueRef ll_intrinsic1(LLVMBuilderRef b, const char *name, LLVMValueRef *args, int n);
 
@@ -51,7 +51,7 @@ void ll_init(void);
 void ll_guard(FailPoint *fail);
 
 /* Middle-end: a pass list in LLVM's textual form. False: message in *why (static). */
-bool ll_run_passes(LLVMModuleRef m, LLVMTargetMachineRef tm, const char *passes, char *why,
-                   size_t size);
+bool ll_run_passes(LLVMModuleRef m, LLVMTargetMachineRef tm, const char *passes,
+                   char *why, size_t size);
 
 #endif

@@ -93,8 +93,8 @@ meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta)
 {
     int n = f->body->narg;
     if (n > SDCRT_MAX_PARAMS) {
-        diag_error(&s->diag, f->loc, "kernel has %d parameters, at most %d are supported", n,
-                   SDCRT_MAX_PARAMS);
+        diag_error(&s->diag, f->loc, "kernel has %d parameters, at most %d are supported",
+                   n, SDCRT_MAX_PARAMS);
         return false;
     }
     copy_name(meta->name, sizeof meta->name, f->name);

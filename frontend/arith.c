@@ -120,7 +120,8 @@ add_or_sub(Sema *s, BinOp op, Val x, Val y, Loc loc)
         return add_pointer(s, y, x, false, loc);
     static const OpKind ints[] = { [BIN_ADD] = OP_ADD, [BIN_SUB] = OP_SUB };
     static const OpKind floats[] = { [BIN_ADD] = OP_ADDF, [BIN_SUB] = OP_SUBF };
-    return build_elementwise(s, dtype_is_float(x->dt) ? floats[op] : ints[op], x, y, x->dt);
+    return build_elementwise(s, dtype_is_float(x->dt) ? floats[op] : ints[op], x, y,
+                             x->dt);
 }
 
 static Val
@@ -139,7 +140,8 @@ divide(Sema *s, BinOp op, Val x, Val y, Loc loc)
     if (op == BIN_MOD && is_float)
         return build_elementwise(s, OP_REMF, x, y, x->dt);
     if (is_float)
-        return bad_operands(s, "//", x, y, "it takes integers; use '/' and tl.floor", loc);
+        return bad_operands(s, "//", x, y, "it takes integers; use '/' and tl.floor",
+                            loc);
     bool is_signed = dtype_is_signed(x->dt);
     if (op == BIN_MOD)
         return build_elementwise(s, is_signed ? OP_REMS : OP_REMU, x, y, x->dt);
@@ -161,7 +163,8 @@ bitwise(Sema *s, BinOp op, Val x, Val y, Loc loc)
         return val_error();
     if ((op == BIN_SHL || op == BIN_SHR) && val_is_int(y0) && val_is_tensor(x0) &&
         y0->u.i >= dtype_bits(x0->dt))
-        diag_warning(&s->s->diag, loc, "shift by %lld of %s: the count should be below %d",
+        diag_warning(&s->s->diag, loc,
+                     "shift by %lld of %s: the count should be below %d",
                      (long long)y0->u.i, dtype_str(s->a, x0->dt), dtype_bits(x0->dt));
     OpKind k = OP_AND;
     switch (op) {
@@ -210,7 +213,8 @@ tensor_binary(Sema *s, BinOp op, Val x, Val y, Loc loc)
     case BIN_MUL:
         if (!unify_operands(s, &x, &y, "*", false, false, true, false, loc))
             return val_error();
-        return build_elementwise(s, dtype_is_float(x->dt) ? OP_MULF : OP_MUL, x, y, x->dt);
+        return build_elementwise(s, dtype_is_float(x->dt) ? OP_MULF : OP_MUL, x, y,
+                                 x->dt);
     case BIN_DIV:
     case BIN_FLOORDIV:
     case BIN_MOD: return divide(s, op, x, y, loc);
@@ -220,7 +224,8 @@ tensor_binary(Sema *s, BinOp op, Val x, Val y, Loc loc)
     case BIN_OR:
     case BIN_XOR: return bitwise(s, op, x, y, loc);
     case BIN_POW:
-        return sema_error(s, loc, "'**' works on compile-time values only; write x * x, or "
+        return sema_error(s, loc,
+                          "'**' works on compile-time values only; write x * x, or "
                           "libdevice.pow");
     case BIN_MATMUL: return sema_error(s, loc, "'@' is not an operator here; use tl.dot");
     default: return compare(s, op, x, y, loc);
@@ -281,7 +286,8 @@ Val
 tensor_where(Sema *s, Val c, Val x, Val y, Loc loc)
 {
     c = cast_i1(s, to_tensor(s, c, loc), loc);
-    if (val_is_error(c) || !unify_operands(s, &x, &y, "where", true, true, true, false, loc))
+    if (val_is_error(c) ||
+        !unify_operands(s, &x, &y, "where", true, true, true, false, loc))
         return val_error();
     if (dtype_is_ptr(x->dt) != dtype_is_ptr(y->dt))
         return bad_operands(s, "where", x, y, "", loc);

@@ -41,7 +41,9 @@ static void
 print_constant(Buf *out, const Node *n)
 {
     switch ((ConstantKind)n->sub) {
-    case CK_INT: buf_printf(out, " %s%llu", n->big ? "big " : "", (unsigned long long)n->v.u); break;
+    case CK_INT:
+        buf_printf(out, " %s%llu", n->big ? "big " : "", (unsigned long long)n->v.u);
+        break;
     case CK_FLOAT: buf_printf(out, " %.17g", n->v.f); break;
     case CK_IMAGINARY: buf_printf(out, " %.17gj", n->v.f); break;
     case CK_STR:

@@ -15,13 +15,14 @@ static const Builtin table[] = {
 #define PRELUDE(name, where, file, doc) { name, where, NULL, "", file, doc },
 #define MISSING(name, where) { name, where, NULL, "", NULL, "" },
 #include "frontend/builtins.def"
-#define LIBFN(name, arity, kind, op, fn) { name, IN_LIB, bi_libdevice, NULL, NULL, #arity },
+#define LIBFN(name, arity, kind, op, fn) {name, IN_LIB, bi_libdevice, NULL, NULL, #arity},
 #include "frontend/libdevice.def"
 };
 
 enum { MAX_SAME_NAME = 6 };
 
-/* Entries of one name, chained: tl.max, Python's max and so on are different functions. */
+/* Entries of one name, chained: tl.max, Python's max and so on are different
+   functions. */
 typedef struct Entries {
     const Builtin *at[MAX_SAME_NAME];
     int n;

@@ -51,7 +51,8 @@ Val bi_libdevice(Sema *s, Args *a);
 /* NULL when there is none. */
 const Builtin *builtin_find(Sema *s, Name name, unsigned where);
 Val val_builtin(Sema *s, const Builtin *b);
-Val builtin_call(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Loc loc);
+Val builtin_call(Sema *s, const Builtin *b, Val self, const CallArg *args, int n,
+                 Loc loc);
 /* A known function or a near miss for "did you mean"; NULL when nothing is near. */
 const char *builtin_near(const char *name, unsigned where);
 

@@ -6,7 +6,7 @@
 static bool
 order_attrs(Sema *s, Args *a, int i, AttrList *out)
 {
-    static const char *const sems[] = { "relaxed", "acquire", "release", "acq_rel", NULL };
+    static const char *const sems[] = {"relaxed", "acquire", "release", "acq_rel", NULL};
     static const char *const scopes[] = { "gpu", "cta", "sys", NULL };
     for (int k = 0; k < 2; k++) {
         const char *text;
@@ -18,8 +18,9 @@ order_attrs(Sema *s, Args *a, int i, AttrList *out)
         while (*known && strcmp(*known, text) != 0)
             known++;
         if (!*known) {
-            sema_error(s, a->at[i + k], "unknown %s '%s': %s exist", k ? "scope" : "order",
-                       text, k ? "gpu, cta, sys" : "relaxed, acquire, release, acq_rel");
+            sema_error(s, a->at[i + k], "unknown %s '%s': %s exist",
+                       k ? "scope" : "order", text,
+                       k ? "gpu, cta, sys" : "relaxed, acquire, release, acq_rel");
             return false;
         }
         attr_set_str(s->a, out, k ? ATTR_SCOPE : ATTR_SEM, name_of(&s->s->names, text));

@@ -156,7 +156,8 @@ bi_make_tensor_descriptor(Sema *s, Args *a)
     int rank = block.rank, n = 0;
     DType dt = dtype_pointee(a->v[0]->dt);
     if (rank < 1 || rank > 5)
-        return sema_error(s, a->at[3], "a descriptor has 1 to 5 dimensions, found %d", rank);
+        return sema_error(s, a->at[3], "a descriptor has 1 to 5 dimensions, found %d",
+                          rank);
     in[n++] = a->v[0]->v;
     for (int i = 1; i <= 2; i++) {
         int got = scalars(s, a, i, i == 1 ? DT_INT32 : DT_INT64, in + n);
@@ -222,7 +223,8 @@ desc_write(Sema *s, Args *a, const char *rmw)
     Val d = a->v[0], v = a->v[2];
     if (!shape_eq(val_shape(v), val_shape(d)))
         return sema_error(s, a->at[2], "the descriptor's block is %s, the value is %s",
-                          type_describe(s->a, d->dt, val_shape(d)), val_describe(s->a, v));
+                          type_describe(s->a, d->dt, val_shape(d)),
+                          val_describe(s->a, v));
     v = cast(s, v, d->dt, a->at[2]);
     if (val_is_error(v))
         return v;
@@ -298,13 +300,14 @@ check_rows(Sema *s, Args *a, int rows)
 {
     Val d = a->v[0], x = a->v[rows];
     if (d->rank != 2 || d->shape[0] != 1) {
-        sema_error(s, a->at[0], "'%s' needs a descriptor of one row, found %s", a->b->name,
-                   val_describe(s->a, d));
+        sema_error(s, a->at[0], "'%s' needs a descriptor of one row, found %s",
+                   a->b->name, val_describe(s->a, d));
         return false;
     }
     if (x->rank != 1 || x->dt != DT_INT32 || x->shape[0] < 8) {
-        sema_error(s, a->at[rows], "'%s' needs at least 8 row offsets, int32[n], found %s",
-                   a->b->name, val_describe(s->a, x));
+        sema_error(s, a->at[rows],
+                   "'%s' needs at least 8 row offsets, int32[n], found %s", a->b->name,
+                   val_describe(s->a, x));
         return false;
     }
     return true;
@@ -323,8 +326,8 @@ bi_desc_gather(Sema *s, Args *a)
     if (!t)
         return val_error();
     Value *in[] = { d->v, a->v[1]->v, y[0] };
-    return val_tensor(s, op_result(build_op(&s->b, OP_DESC_GATHER, in, 3, NULL, &t, 1), 0),
-                      d->dt);
+    return val_tensor(
+        s, op_result(build_op(&s->b, OP_DESC_GATHER, in, 3, NULL, &t, 1), 0), d->dt);
 }
 
 Val

@@ -168,5 +168,6 @@ bi_get_int_dtype(Sema *s, Args *a)
     for (DType t = 0; t < DT_COUNT; t++)
         if (dtype_is_int(t) && dtype_bits(t) == bits && dtype_is_signed(t) == is_signed)
             return val_dtype(s, t);
-    return sema_error(s, a->at[0], "there is no integer type of %lld bits", (long long)bits);
+    return sema_error(s, a->at[0], "there is no integer type of %lld bits",
+                      (long long)bits);
 }

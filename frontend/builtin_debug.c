@@ -14,7 +14,8 @@ hint(Sema *s, Args *a, AttrKey key)
         return val_error();
     Val x = a->v[0];
     if (n != (x->rank ? x->rank : 1))
-        return sema_error(s, a->at[1], "'%s' needs one value per dimension of %s, found %d",
+        return sema_error(s, a->at[1],
+                          "'%s' needs one value per dimension of %s, found %d",
                           a->b->name, val_describe(s->a, x), n);
     for (int i = 0; i < n; i++)
         if (values[i] < 1)
@@ -74,7 +75,8 @@ Val
 bi_static_assert(Sema *s, Args *a)
 {
     if (a->v[0]->kind != FE_BOOL && !(s->host && val_is_const(a->v[0])))
-        return sema_error(s, a->at[0], "static_assert needs a compile-time bool, found %s",
+        return sema_error(s, a->at[0],
+                          "static_assert needs a compile-time bool, found %s",
                           val_describe(s->a, a->v[0]));
     if (val_truth(a->v[0]))
         return val_none();
@@ -117,7 +119,8 @@ bi_device_print(Sema *s, Args *a)
             return sema_error(s, a->at[0], "the prefix of 'device_print' must be ASCII");
     int n = a->v[1]->n;
     if (n > MAX_PRINTED)
-        return sema_error(s, a->at[1], "'device_print' takes at most %d values", MAX_PRINTED);
+        return sema_error(s, a->at[1], "'device_print' takes at most %d values",
+                          MAX_PRINTED);
     for (int i = 0; i < n; i++) {
         Val v = to_tensor(s, a->v[1]->u.items[i], a->at[1]);
         if (val_is_error(v))
@@ -185,7 +188,8 @@ bi_range(Sema *s, Args *a)
 {
     for (int i = 3; i < 9; i++)
         if (!val_is_const(a->v[i]))
-            return sema_error(s, a->at[i], "'%s' of 'range' must be known at compile time",
+            return sema_error(s, a->at[i],
+                              "'%s' of 'range' must be known at compile time",
                               arg_name(s, a, i));
     return make_range(s, a, false, 9);
 }

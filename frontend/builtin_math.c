@@ -95,7 +95,8 @@ bi_fdiv(Sema *s, Args *a)
         return val_error();
     Val x = a->v[0], y = a->v[1];
     if (!dtype_is_float(x->dt) || x->dt != y->dt)
-        return sema_error(s, a->loc, "'fdiv' needs two floats of one type, found %s and %s",
+        return sema_error(s, a->loc,
+                          "'fdiv' needs two floats of one type, found %s and %s",
                           val_describe(s->a, x), val_describe(s->a, y));
     if (!broadcast_pair(s, &x, &y, a->loc))
         return val_error();
@@ -128,7 +129,8 @@ bi_fma(Sema *s, Args *a)
         !unify_operands(s, &z, &x, "fma", false, false, true, false, a->loc))
         return val_error();
     if (!dtype_is_float(x->dt))
-        return sema_error(s, a->loc, "'fma' takes floats, found %s", val_describe(s->a, x));
+        return sema_error(s, a->loc, "'fma' takes floats, found %s",
+                          val_describe(s->a, x));
     Op *op = build_op(&s->b, OP_FMA, (Value *[]){ x->v, y->v, z->v }, 3, NULL, NULL, 1);
     return val_tensor(s, op_result(op, 0), x->dt);
 }
@@ -140,8 +142,10 @@ bi_umulhi(Sema *s, Args *a)
         return val_error();
     for (int i = 0; i < 2; i++)
         if (!dtype_is_int(a->v[i]->dt) || dtype_bits(a->v[i]->dt) < 32)
-            return sema_error(s, a->at[i], "'umulhi' takes 32- and 64-bit integers, found "
-                              "%s", val_describe(s->a, a->v[i]));
+            return sema_error(s, a->at[i],
+                              "'umulhi' takes 32- and 64-bit integers, found "
+                              "%s",
+                              val_describe(s->a, a->v[i]));
     Val x = a->v[0], y = a->v[1];
     if (!unify_operands(s, &x, &y, "umulhi", false, false, true, false, a->loc))
         return val_error();
@@ -221,7 +225,8 @@ bi_log2_int(Sema *s, Args *a)
 static bool
 check_dot_types(Sema *s, Args *a)
 {
-    static const DType allowed[] = { DT_INT8, DT_UINT8, DT_FP16, DT_BF16, DT_FP32, DT_FP64 };
+    static const DType allowed[] = {DT_INT8, DT_UINT8, DT_FP16,
+                                    DT_BF16, DT_FP32,  DT_FP64};
     Val x = a->v[0], y = a->v[1];
     if (dtype_is_fp8(x->dt) && dtype_is_fp8(y->dt))
         return true;
@@ -236,8 +241,10 @@ check_dot_types(Sema *s, Args *a)
         }
     }
     if (x->dt != y->dt) {
-        sema_error(s, a->loc, "'dot' needs operands of one type, found %s and %s; cast one "
-                   "of them", val_describe(s->a, x), val_describe(s->a, y));
+        sema_error(s, a->loc,
+                   "'dot' needs operands of one type, found %s and %s; cast one "
+                   "of them",
+                   val_describe(s->a, x), val_describe(s->a, y));
         return false;
     }
     if (x->dt == DT_UINT8) {
@@ -253,8 +260,10 @@ check_dot_shapes(Sema *s, Args *a)
     Val x = a->v[0], y = a->v[1];
     int r = x->rank;
     if (r != y->rank || r < 2) {
-        sema_error(s, a->loc, "'dot' needs two tiles of one rank, at least 2: found %s and "
-                   "%s", val_describe(s->a, x), val_describe(s->a, y));
+        sema_error(s, a->loc,
+                   "'dot' needs two tiles of one rank, at least 2: found %s and "
+                   "%s",
+                   val_describe(s->a, x), val_describe(s->a, y));
         return false;
     }
     for (int i = 0; i < r - 2; i++)
@@ -297,8 +306,10 @@ dot_precision(Sema *s, Args *a, const char **out)
             *out = names[i];
             return true;
         }
-    sema_error(s, a->at[3], "unknown input_precision '%s': tf32, tf32x3, ieee, bf16x3 and "
-               "bf16x6 exist", text);
+    sema_error(s, a->at[3],
+               "unknown input_precision '%s': tf32, tf32x3, ieee, bf16x3 and "
+               "bf16x6 exist",
+               text);
     return false;
 }
 
@@ -316,7 +327,8 @@ dot_result(Sema *s, Args *a)
         return DT_FP64;
     if (out == DT_FP32 || out == DT_FP16)
         return out;
-    sema_error(s, a->at[6], "out_dtype of 'dot' is fp32 or fp16, found %s; cast the result",
+    sema_error(s, a->at[6],
+               "out_dtype of 'dot' is fp32 or fp16, found %s; cast the result",
                dtype_str(s->a, out));
     return DT_NONE;
 }

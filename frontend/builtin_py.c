@@ -56,8 +56,10 @@ bi_float(Sema *s, Args *a)
         return val_float(s, val_double(x));
     if (x->kind == FE_STR && read_float(x->u.s, &f))
         return val_float(s, f);
-    return sema_error(s, a->at[0], "'float' takes a compile-time number or its text, found "
-                      "%s; use x.to(tl.float32)", val_describe(s->a, x));
+    return sema_error(s, a->at[0],
+                      "'float' takes a compile-time number or its text, found "
+                      "%s; use x.to(tl.float32)",
+                      val_describe(s->a, x));
 }
 
 Val
@@ -89,7 +91,8 @@ minmax(Sema *s, Args *a, bool is_max)
     if (args->n == 1 && args->u.items[0]->kind == FE_TUPLE)
         args = args->u.items[0];
     if (args->n < 1 || (args->n == 1 && a->v[0] == args))
-        return sema_error(s, a->loc, "'%s' needs at least 2 values; tl.%s reduces a tensor",
+        return sema_error(s, a->loc,
+                          "'%s' needs at least 2 values; tl.%s reduces a tensor",
                           a->b->name, a->b->name);
     Val best = args->u.items[0];
     for (int i = 1; i < args->n; i++) {

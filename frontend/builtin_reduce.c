@@ -23,8 +23,10 @@ take_inputs(Sema *s, Args *a, const Val **items, int *n)
             return false;
         }
         if (!shape_eq(val_shape(all[i]), val_shape(all[0]))) {
-            sema_error(s, a->at[0], "the inputs of '%s' must have one shape, found %s and "
-                       "%s", a->b->name, val_describe(s->a, all[0]),
+            sema_error(s, a->at[0],
+                       "the inputs of '%s' must have one shape, found %s and "
+                       "%s",
+                       a->b->name, val_describe(s->a, all[0]),
                        val_describe(s->a, all[i]));
             return false;
         }
@@ -117,8 +119,8 @@ bi_reduce(Sema *s, Args *a)
     int n, axis = 0, rank;
     bool keep, all = arg_none(a, 1);
     int64_t given = 0;
-    if (!take_inputs(s, a, &in, &n) || !check_combine(s, a) || !arg_bool(s, a, 3, &keep) ||
-        (!all && !arg_int(s, a, 1, &given)) ||
+    if (!take_inputs(s, a, &in, &n) || !check_combine(s, a) ||
+        !arg_bool(s, a, 3, &keep) || (!all && !arg_int(s, a, 1, &given)) ||
         (!all && !wrap_axis(s, given, in[0]->rank, &axis, a->at[1])))
         return val_error();
     rank = in[0]->rank;
@@ -201,7 +203,8 @@ bi_histogram(Sema *s, Args *a)
         if (!arg_tensor(s, a, 2))
             return val_error();
         if (a->v[2]->dt != DT_INT1)
-            return sema_error(s, a->at[2], "the mask of 'histogram' must be int1, found %s",
+            return sema_error(s, a->at[2],
+                              "the mask of 'histogram' must be int1, found %s",
                               val_describe(s->a, a->v[2]));
         mask = broadcast_to(s, a->v[2], val_shape(x), a->at[2]);
         if (val_is_error(mask))

@@ -197,9 +197,10 @@ bi_cat(Sema *s, Args *a)
                               "%d, found %s and %s", axis, val_describe(s->a, x),
                               val_describe(s->a, y));
     if (x->shape[axis] != y->shape[axis])
-        return sema_error(s, a->loc, "'cat' needs equal sizes along dimension %d, so that "
-                          "the sum is a power of 2: found %lld and %lld", axis,
-                          (long long)x->shape[axis], (long long)y->shape[axis]);
+        return sema_error(s, a->loc,
+                          "'cat' needs equal sizes along dimension %d, so that "
+                          "the sum is a power of 2: found %lld and %lld",
+                          axis, (long long)x->shape[axis], (long long)y->shape[axis]);
     to.dim[axis] += y->shape[axis];
     if (!sema_check_shape(s, to, a->loc))
         return val_error();
@@ -268,6 +269,6 @@ bi_gather(Sema *s, Args *a)
         index = cast(s, index, DT_INT32, a->at[1]);
     AttrList attrs = { 0 };
     attr_set_int(s->a, &attrs, ATTR_AXIS, axis);
-    Op *op = build_op(&s->b, OP_GATHER, (Value *[]){ x->v, index->v }, 2, &attrs, NULL, 1);
+    Op *op = build_op(&s->b, OP_GATHER, (Value *[]){x->v, index->v}, 2, &attrs, NULL, 1);
     return val_tensor(s, op_result(op, 0), x->dt);
 }

@@ -31,7 +31,8 @@ bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc
     for (int i = 0; i < n; i++) {
         int p = args[i].name ? param_index(fn, args[i].name) : at++;
         if (p < 0) {
-            sema_error(s, args[i].loc, "'%s' has no parameter '%s'", fn->name, args[i].name);
+            sema_error(s, args[i].loc, "'%s' has no parameter '%s'", fn->name,
+                       args[i].name);
             return false;
         }
         if (p >= fn->list.n) {

@@ -91,7 +91,8 @@ eval_unary(Sema *s, const Node *n)
         return val_is_tensor(x) ? tensor_minus(s, x, n->loc) : const_minus(s, x, n->loc);
     case OS_POS: return x;
     case OS_INVERT:
-        return val_is_tensor(x) ? tensor_invert(s, x, n->loc) : const_invert(s, x, n->loc);
+        return val_is_tensor(x) ? tensor_invert(s, x, n->loc)
+                                : const_invert(s, x, n->loc);
     default:
         if (val_is_tensor(x))
             return tensor_not(s, x, n->loc);
@@ -101,8 +102,8 @@ eval_unary(Sema *s, const Node *n)
     }
 }
 
-/* Compile-time operands decide or drop out; runtime ones are all evaluated and joined from
-   the right. */
+/* Compile-time operands decide or drop out; runtime ones are all evaluated and joined
+   from the right. */
 static Val
 eval_boolop(Sema *s, const Node *n)
 {
@@ -176,8 +177,10 @@ eval_condition(Sema *s, const Node *n, bool *known, bool *truth)
         return cast_i1(s, unsplat(s, c, n->loc), n->loc);
     }
     if (c->kind != FE_BOOL && c->kind != FE_INT && c->kind != FE_NONE && !s->host)
-        return sema_error(s, n->loc, "a condition must be a bool, an int, None or a scalar "
-                          "tensor, found %s", val_describe(s->a, c));
+        return sema_error(s, n->loc,
+                          "a condition must be a bool, an int, None or a scalar "
+                          "tensor, found %s",
+                          val_describe(s->a, c));
     *known = true;
     *truth = val_truth(c);
     return c;

@@ -139,7 +139,8 @@ torch_member(Sema *s, Name attr)
     if (dt != DT_NONE)
         return val_dtype(s, dt);
     if (strcmp(attr, "finfo") == 0 || strcmp(attr, "iinfo") == 0)
-        return val_builtin(s, builtin_find(s, name_of(&s->s->names, "__finfo__"), IN_CORE));
+        return val_builtin(s,
+                           builtin_find(s, name_of(&s->s->names, "__finfo__"), IN_CORE));
     return NULL;
 }
 
@@ -232,8 +233,8 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
                            ? builtin_near(attr, where[module->n])
                            : NULL;
     if (near)
-        return sema_error(s, loc, "'%s' has no member '%s'; did you mean '%s'?", path, attr,
-                          near);
+        return sema_error(s, loc, "'%s' has no member '%s'; did you mean '%s'?", path,
+                          attr, near);
     if (module->n == NS_TL)
         return sema_error(s, loc, "not supported yet: tl.%s", attr);
     return sema_error(s, loc, "'%s' has no member '%s'", path, attr);
@@ -272,8 +273,8 @@ imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any)
 {
     const char *path = im->path ? im->path : "";
     if (!im->level) {
-        Val whole = known_module(s, im->member ? arena_printf(s->a, "%s.%s", path, im->member)
-                                               : path);
+        Val whole = known_module(
+            s, im->member ? arena_printf(s->a, "%s.%s", path, im->member) : path);
         if (whole)
             return whole;
         Val module = im->member ? known_module(s, path) : NULL;
@@ -289,7 +290,8 @@ imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any)
             return v;
     }
     if (im->member) { /* from package import file */
-        const char *sub = *path ? arena_printf(s->a, "%s.%s", path, im->member) : im->member;
+        const char *sub =
+            *path ? arena_printf(s->a, "%s.%s", path, im->member) : im->member;
         file = module_load_import(m, name_of(&s->s->names, sub), im->level);
         if (file)
             return val_module(s, NS_FILE, file, sub);
@@ -314,8 +316,10 @@ module_lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
     if (module_host_function(m, name)) {
         if (any)
             return val_module(s, NS_UNKNOWN, NULL, name);
-        return sema_error(s, loc, "'%s' is a Python function of the host: decorate it with "
-                          "@triton.jit to call it in a kernel", name);
+        return sema_error(s, loc,
+                          "'%s' is a Python function of the host: decorate it with "
+                          "@triton.jit to call it in a kernel",
+                          name);
     }
     return NULL;
 }

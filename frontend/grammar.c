@@ -150,7 +150,8 @@ check_target(Parser *p, const Node *t, int depth)
         return;
     default:
         parse_error(p, t->loc, "cannot assign to this%s",
-                    t->kind == ND_COMPARE ? " comparison: '=' assigns, '==' compares" : "");
+                    t->kind == ND_COMPARE ? " comparison: '=' assigns, '==' compares"
+                                          : "");
     }
 }
 
@@ -487,7 +488,8 @@ ast_call(Parser *p, Loc loc, Node *fn, const NodeList *args)
         Node *arg = args->at[i];
         bool keyword = arg->kind == ND_KEYWORD;
         if (!keyword && arg->kind != ND_STARRED && n->more.n)
-            parse_error(p, arg->loc, "a positional argument cannot follow keyword arguments");
+            parse_error(p, arg->loc,
+                        "a positional argument cannot follow keyword arguments");
         ast_push(p, keyword ? &n->more : &n->list, arg);
     }
     return ast_done(p, n);
@@ -502,7 +504,8 @@ ast_keyword(Parser *p, Loc loc, Name name, Node *value)
 }
 
 Node *
-ast_subscript(Parser *p, Loc loc, Node *x, const NodeList *index, Loc index_loc, bool comma)
+ast_subscript(Parser *p, Loc loc, Node *x, const NodeList *index, Loc index_loc,
+              bool comma)
 {
     Node *i = index->n == 1 && !comma ? index->at[0]
                                       : ast_with_list(p, ND_TUPLE, index_loc, index);

@@ -275,8 +275,10 @@ exec_static_rounds(Sema *s, const Node *loop, Wide i, Wide stop, Wide step,
         }
         /* Every op takes a number, and so does its result. */
         if (s->f && s->f->next_id - start > 2 * MAX_UNROLLED) {
-            sema_error(s, loop->loc, "static_range unrolls to more than %d operations; use "
-                       "range or tl.range", MAX_UNROLLED);
+            sema_error(s, loop->loc,
+                       "static_range unrolls to more than %d operations; use "
+                       "range or tl.range",
+                       MAX_UNROLLED);
             return FLOW_NEXT;
         }
         Cont rounds = { .loop = loop, .i = i + step, .stop = stop, .step = step,
@@ -330,7 +332,8 @@ Flow
 exec_for(Sema *s, const Node *n, const Cont *cont, Val *ret)
 {
     if (n->orelse.n) {
-        sema_error(s, n->orelse.at[0]->loc, "'else' of a loop cannot be used in a kernel");
+        sema_error(s, n->orelse.at[0]->loc,
+                   "'else' of a loop cannot be used in a kernel");
         return FLOW_NEXT;
     }
     Val range = eval(s, n->b);
@@ -380,7 +383,8 @@ void
 exec_while(Sema *s, const Node *n)
 {
     if (n->orelse.n) {
-        sema_error(s, n->orelse.at[0]->loc, "'else' of a loop cannot be used in a kernel");
+        sema_error(s, n->orelse.at[0]->loc,
+                   "'else' of a loop cannot be used in a kernel");
         return;
     }
     Carried c = find_carried(s, n, NULL);

@@ -119,7 +119,8 @@ bind_kernel_params(Sema *s, const Node *fn, const FrontSpec *spec)
         const SpecArg *a = &spec->args[i];
         Val v;
         if (p->sub != PK_PLAIN)
-            v = sema_error(s, p->loc, "a kernel cannot have '*', '**', '/' or keyword-only "
+            v = sema_error(s, p->loc,
+                           "a kernel cannot have '*', '**', '/' or keyword-only "
                            "parameters");
         else if (a->kind == SPEC_TYPE)
             v = typed_param(s, p, a, i);

@@ -45,7 +45,8 @@ sema_step(Sema *s, Loc loc, int64_t n)
     s->steps += n;
     if (s->steps <= MAX_CONST_STEPS)
         return true;
-    sema_error(s, loc, "compile-time evaluation takes more than %d steps", MAX_CONST_STEPS);
+    sema_error(s, loc, "compile-time evaluation takes more than %d steps",
+               MAX_CONST_STEPS);
     return false;
 }
 

@@ -20,7 +20,8 @@ sema_check_shape(Sema *s, Shape sh, Loc loc)
 {
     int64_t n = 1;
     if (sh.rank > MAX_RANK) {
-        sema_error(s, loc, "a tile has at most %d dimensions, found %d", MAX_RANK, sh.rank);
+        sema_error(s, loc, "a tile has at most %d dimensions, found %d", MAX_RANK,
+                   sh.rank);
         return false;
     }
     for (int i = 0; i < sh.rank; i++) {
@@ -134,9 +135,11 @@ broadcast_pair(Sema *s, Val *x, Val *y, Loc loc)
             int ix = i - (to.rank - sx.rank), iy = i - (to.rank - sy.rank);
             int64_t dx = ix < 0 ? 1 : sx.dim[ix], dy = iy < 0 ? 1 : sy.dim[iy];
             if (dx != dy && dx != 1 && dy != 1) {
-                sema_error(s, loc, "shapes %s and %s do not fit together: dimension %d is "
-                           "%lld and %lld", shape_str(s->a, sx), shape_str(s->a, sy), i,
-                           (long long)dx, (long long)dy);
+                sema_error(s, loc,
+                           "shapes %s and %s do not fit together: dimension %d is "
+                           "%lld and %lld",
+                           shape_str(s->a, sx), shape_str(s->a, sy), i, (long long)dx,
+                           (long long)dy);
                 return false;
             }
             to.dim[i] = dx == 1 ? dy : dx;

@@ -210,7 +210,8 @@ find_param(const Node *fn, const char *name, size_t n)
 
 /* NAME=VALUE or VALUE; spaces around are dropped. */
 static bool
-take_entry(Session *s, const Node *fn, const char *text, size_t n, int *at, FrontSpec *out)
+take_entry(Session *s, const Node *fn, const char *text, size_t n, int *at,
+           FrontSpec *out)
 {
     while (n && isspace((unsigned char)*text))
         text++, n--;
@@ -308,8 +309,10 @@ fill_open(Session *s, const Node *fn, const Config *c, FrontSpec *out)
                        p->name, p->name);
             return false;
         }
-        diag_error(&s->diag, p->loc, "no value for constexpr parameter '%s' of '%s': give "
-                   "-c %s=VALUE", p->name, fn->name, p->name);
+        diag_error(&s->diag, p->loc,
+                   "no value for constexpr parameter '%s' of '%s': give "
+                   "-c %s=VALUE",
+                   p->name, fn->name, p->name);
         if (c->asked)
             diag_note(&s->diag, c->loc, "these configurations are not literals, so they "
                       "cannot be evaluated here");
@@ -363,8 +366,9 @@ listed(Arena *a, const Node *list, const Node *param, int index)
     for (int i = 0; i < list->list.n; i++) {
         const Node *e = list->list.at[i];
         const char *text = node_str(e);
-        if (text ? strcmp(text, param->name) == 0
-                 : e->kind == ND_CONSTANT && e->sub == CK_INT && e->v.u == (uint64_t)index)
+        if (text
+                ? strcmp(text, param->name) == 0
+                : e->kind == ND_CONSTANT && e->sub == CK_INT && e->v.u == (uint64_t)index)
             return true;
     }
     return false;

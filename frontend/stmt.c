@@ -353,7 +353,8 @@ exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret)
         if (known)
             return exec_list(s, &a->body, 0, cont, ret);
         if (s->depth >= MAX_WALK_DEPTH) {
-            sema_error(s, a->loc, "more than %d nested runtime conditions", MAX_WALK_DEPTH);
+            sema_error(s, a->loc, "more than %d nested runtime conditions",
+                       MAX_WALK_DEPTH);
             return FLOW_NEXT;
         }
         s->depth++;
@@ -372,7 +373,8 @@ static Flow
 exec_return(Sema *s, const Node *n, Val *ret)
 {
     if (s->frame->loop_depth) {
-        sema_error(s, n->loc, "'return' inside a loop is not possible: keep the value in a "
+        sema_error(s, n->loc,
+                   "'return' inside a loop is not possible: keep the value in a "
                    "name and return it after the loop");
         *ret = val_error();
         return FLOW_RETURNED;
@@ -410,24 +412,25 @@ static const struct {
     NodeKind kind;
     const char *what;
 } rejected[] = {
-    { ND_BREAK, "'break' cannot be used in a kernel; use 'while' with a condition, or a "
-                "mask" },
-    { ND_CONTINUE, "'continue' cannot be used in a kernel; put the rest of the body under "
-                   "an 'if'" },
-    { ND_TRY, "'try' cannot be used in a kernel" },
-    { ND_RAISE, "'raise' cannot be used in a kernel; use tl.static_assert or "
-                "tl.device_assert" },
-    { ND_IMPORT, "'import' cannot be used in a kernel; import at the top of the file" },
-    { ND_IMPORT_FROM, "'import' cannot be used in a kernel; import at the top of the "
-                      "file" },
-    { ND_CLASS, "a class cannot be defined in a kernel" },
-    { ND_FUNCTION, "a function cannot be defined in a kernel; write a @triton.jit function "
-                   "beside it" },
-    { ND_DELETE, "'del' cannot be used in a kernel" },
-    { ND_GLOBAL, "'global' cannot be used in a kernel" },
-    { ND_NONLOCAL, "'nonlocal' cannot be used in a kernel" },
-    { ND_WITH, "'with' cannot be used in a kernel" },
-    { ND_SKIPPED, "this statement was not understood" },
+    {ND_BREAK, "'break' cannot be used in a kernel; use 'while' with a condition, or a "
+               "mask"},
+    {ND_CONTINUE, "'continue' cannot be used in a kernel; put the rest of the body under "
+                  "an 'if'"},
+    {ND_TRY, "'try' cannot be used in a kernel"},
+    {ND_RAISE, "'raise' cannot be used in a kernel; use tl.static_assert or "
+               "tl.device_assert"},
+    {ND_IMPORT, "'import' cannot be used in a kernel; import at the top of the file"},
+    {ND_IMPORT_FROM, "'import' cannot be used in a kernel; import at the top of the "
+                     "file"},
+    {ND_CLASS, "a class cannot be defined in a kernel"},
+    {ND_FUNCTION,
+     "a function cannot be defined in a kernel; write a @triton.jit function "
+     "beside it"},
+    {ND_DELETE, "'del' cannot be used in a kernel"},
+    {ND_GLOBAL, "'global' cannot be used in a kernel"},
+    {ND_NONLOCAL, "'nonlocal' cannot be used in a kernel"},
+    {ND_WITH, "'with' cannot be used in a kernel"},
+    {ND_SKIPPED, "this statement was not understood"},
 };
 
 static Flow

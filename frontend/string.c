@@ -216,7 +216,8 @@ static void
 format_text(Parser *p, const Literal *l, NodeList *out, int depth)
 {
     if (depth > MAX_STRING_DEPTH) {
-        parse_error(p, l->loc, "f-strings nested deeper than %d levels", MAX_STRING_DEPTH);
+        parse_error(p, l->loc, "f-strings nested deeper than %d levels",
+                    MAX_STRING_DEPTH);
         return;
     }
     for (size_t i = 0; i < l->n && !p->errors;) {

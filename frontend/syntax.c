@@ -28,7 +28,8 @@ check_encoding(Session *s, const Source *src)
                     : t[i] >= 0xf0 && t[i] < 0xf5 ? 3
                                                   : -1;
         if (!t[i] || extra < 0 || i + (size_t)extra >= src->size + (extra == 0)) {
-            one_error(s, src, t[i] ? "this is not UTF-8 text" : "this is a NUL byte, not text",
+            one_error(s, src,
+                      t[i] ? "this is not UTF-8 text" : "this is a NUL byte, not text",
                       line, col);
             return false;
         }
@@ -170,7 +171,8 @@ node_is_jit(const Node *fn)
         const Node *d = fn->more.at[i];
         if (d->kind == ND_CALL)
             d = d->a;
-        if ((d->kind == ND_NAME || d->kind == ND_ATTRIBUTE) && strcmp(d->name, "jit") == 0)
+        if ((d->kind == ND_NAME || d->kind == ND_ATTRIBUTE) &&
+            strcmp(d->name, "jit") == 0)
             return true;
     }
     return false;
@@ -209,14 +211,15 @@ syntax_parse(Session *s, const Source *src, NodeList *out)
 {
     *out = (NodeList){0};
     if (src->size > MAX_SOURCE) {
-        diag_error(&s->diag, (Loc){.src = src}, "the file has %zu MiB, the limit is 4 MiB",
-                   src->size >> 20);
+        diag_error(&s->diag, (Loc){.src = src},
+                   "the file has %zu MiB, the limit is 4 MiB", src->size >> 20);
         return false;
     }
     if (!check_encoding(s, src))
         return false;
     size_t bom = src->size >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    Lexer lx = {.s = s, .src = src, .line = 1, .base_line = 1, .pos = bom, .line_start = bom};
+    Lexer lx = {
+        .s = s, .src = src, .line = 1, .base_line = 1, .pos = bom, .line_start = bom};
     if (!lex_text(&lx, src->text + bom, src->size - bom))
         fail_jump(&s->fail, FAIL_MEMORY, "out of memory while reading %s", src->path);
     return parse_blocks(s, src, &lx.out, out);

@@ -126,8 +126,8 @@ same(const Attr *x, const Attr *y)
 {
     switch (attr_info[x->key].kind) {
     case AK_INTS:
-        return x->n == y->n &&
-               (!x->n || memcmp(x->v.ints, y->v.ints, (size_t)x->n * sizeof(int64_t)) == 0);
+        return x->n == y->n && (!x->n || memcmp(x->v.ints, y->v.ints,
+                                                (size_t)x->n * sizeof(int64_t)) == 0);
     case AK_FLOAT: return memcmp(&x->v.f, &y->v.f, sizeof x->v.f) == 0;
     case AK_STR: return x->v.s == y->v.s;
     case AK_INT:

@@ -202,7 +202,8 @@ clone_region(Builder *b, Op *to, const Region *from, Map *map)
 {
     Region *r = region_new(b->func, to);
     for (int i = 0; i < from->narg; i++)
-        map_set(map, from->args[i], region_arg(r, from->args[i]->type, from->args[i]->name));
+        map_set(map, from->args[i],
+                region_arg(r, from->args[i]->type, from->args[i]->name));
     Builder in = builder_at_end(b->func, r);
     region_each(from, op)
         op_clone(&in, op, map);

@@ -394,7 +394,8 @@ rule_local_trans(RuleCx *c)
     int64_t shape[MAX_RANK];
     if (t->kind != TY_MEM || t->stages)
         return rule_fail(c, "needs one shared buffer, not %s", rule_str(c, t));
-    return permute(c, t, shape) && (rule_given(c, 0) || rule_fail(c, "needs a result type"));
+    return permute(c, t, shape) &&
+           (rule_given(c, 0) || rule_fail(c, "needs a result type"));
 }
 
 bool
@@ -429,7 +430,8 @@ rule_cat(RuleCx *c)
     if (!need_tile(c, 0) || !need_tile(c, 1))
         return false;
     if (a->rank != b->rank || a->elem != b->elem || axis < 0 || axis >= a->rank)
-        return rule_fail(c, "operands must agree in rank and element; {axis} below the rank");
+        return rule_fail(
+            c, "operands must agree in rank and element; {axis} below the rank");
     for (int i = 0; i < a->rank; i++) {
         if (i != axis && a->shape[i] != b->shape[i])
             return rule_fail(c, "dimension %d differs: %lld and %lld", i,
@@ -447,7 +449,8 @@ rule_gather(RuleCx *c)
     if (!need_tile(c, 0) || !need_tile(c, 1))
         return false;
     if (!type_is_int(b) || a->rank != b->rank || axis < 0 || axis >= a->rank)
-        return rule_fail(c, "needs an integer index tile of the source's rank and {axis}");
+        return rule_fail(c,
+                         "needs an integer index tile of the source's rank and {axis}");
     for (int i = 0; i < a->rank; i++)
         if (i != axis && a->shape[i] != b->shape[i])
             return rule_fail(c, "dimension %d differs: %lld and %lld", i,
@@ -498,7 +501,8 @@ rule_histogram(RuleCx *c)
     const Type *t = rule_given(c, 0);
     if (!need_tile(c, 0) || opnd(c, 0)->rank != 1 || !type_is_int(opnd(c, 0)))
         return rule_fail(c, "needs a rank-1 integer tile");
-    return (t && t->kind == TY_TILE && t->rank == 1) || rule_fail(c, "needs a result type");
+    return (t && t->kind == TY_TILE && t->rank == 1) ||
+           rule_fail(c, "needs a result type");
 }
 
 bool

@@ -7,7 +7,8 @@ rule_convert_layout(RuleCx *c)
     const Type *from = opnd(c, 0), *to = rule_given(c, 0);
     if (!to || from->kind != TY_TILE ||
         type_with_layout(c->s->types, from, to->layout) != to)
-        return rule_fail(c, "needs a result that differs from the operand in layout alone");
+        return rule_fail(c,
+                         "needs a result that differs from the operand in layout alone");
     return true;
 }
 
@@ -108,7 +109,8 @@ rule_bar_alloc(RuleCx *c)
     const Type *t = rule_given(c, 0);
     if (!t || t->kind != TY_BAR)
         return rule_fail(c, "needs a bar result");
-    return attr_int(&c->op->attrs, ATTR_ARRIVALS, 0) > 0 || rule_fail(c, "needs {arrivals}");
+    return attr_int(&c->op->attrs, ATTR_ARRIVALS, 0) > 0 ||
+           rule_fail(c, "needs {arrivals}");
 }
 
 bool
@@ -191,11 +193,12 @@ rule_wgmma(RuleCx *c)
         acc = acc->elem;
     bool a_ok = a->kind == TY_TILE || (a->kind == TY_MEM && !a->stages);
     if (!a_ok || !is_mem(c, 1) || acc->kind != TY_TILE)
-        return rule_fail(c, "needs a (buffer or tile), b (buffer) and an accumulator tile");
+        return rule_fail(c,
+                         "needs a (buffer or tile), b (buffer) and an accumulator tile");
     if (a->rank != 2 || b->rank != 2 || acc->rank != 2 || a->shape[1] != b->shape[0] ||
         a->shape[0] != acc->shape[0] || b->shape[1] != acc->shape[1])
-        return rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a), rule_str(c, b),
-                         rule_str(c, acc));
+        return rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a),
+                         rule_str(c, b), rule_str(c, acc));
     c->out[0] = type_async(c->s->types, acc);
     return pred_ok(c, 3);
 }

@@ -30,7 +30,8 @@ rule_load(RuleCx *c)
     if (!mask_ok(c, 1, opnd(c, 0)))
         return false;
     return c->op->noperand < 3 || opnd(c, 2) == t ||
-           rule_fail(c, "other must be %s, not %s", rule_str(c, t), rule_str(c, opnd(c, 2)));
+           rule_fail(c, "other must be %s, not %s", rule_str(c, t),
+                     rule_str(c, opnd(c, 2)));
 }
 
 bool
@@ -155,7 +156,8 @@ rule_make_desc(RuleCx *c)
         return rule_fail(c, "needs a pointer and a desc result of its element");
     if (c->op->noperand != 1 + 2 * t->rank)
         return rule_fail(c, "needs %d shape and stride operands", 2 * t->rank);
-    return ints(c, 1, t->rank, 32, "sizes") && ints(c, 1 + t->rank, t->rank, 64, "strides");
+    return ints(c, 1, t->rank, 32, "sizes") &&
+           ints(c, 1 + t->rank, t->rank, 64, "strides");
 }
 
 static bool
@@ -193,7 +195,8 @@ rule_desc_store(RuleCx *c)
 static bool
 rows_ok(RuleCx *c, int i)
 {
-    return (opnd(c, i)->kind == TY_TILE && opnd(c, i)->rank == 1 && type_is_int(opnd(c, i))) ||
+    return (opnd(c, i)->kind == TY_TILE && opnd(c, i)->rank == 1 &&
+            type_is_int(opnd(c, i))) ||
            rule_fail(c, "row indices must be a rank-1 integer tile");
 }
 

@@ -31,7 +31,9 @@ read_error(Reader *r, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
-    const char *found = r->t.kind == T_END ? "the end" : r->t.name ? r->t.name : "a number";
+    const char *found = r->t.kind == T_END ? "the end"
+                        : r->t.name        ? r->t.name
+                                           : "a number";
     diag_error(&r->s->diag, r->t.loc, "%s, found '%.40s'", b.s, found);
     r->t.kind = T_BAD;
     return false;
@@ -69,7 +71,8 @@ take_word(Reader *r, TokenKind kind)
     r->t.kind = r->p > from ? kind : T_BAD;
 }
 
-/* Integers, decimal or hexadecimal floats. A trailing 'x' of a shape is no part of them. */
+/* Integers, decimal or hexadecimal floats. A trailing 'x' of a shape is no part of
+   them. */
 static void
 take_number(Reader *r)
 {
@@ -97,8 +100,9 @@ take_number(Reader *r)
 static int
 hex_digit(char c)
 {
-    return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10
-                                                                            : -1;
+    return isdigit((unsigned char)c)    ? c - '0'
+           : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10
+                                        : -1;
 }
 
 static void

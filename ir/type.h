@@ -58,7 +58,8 @@ const Type *type_ptr(TypeTable *t, const Type *pointee, int space);
 /* elem: scalar or ptr. rank >= 1 (a scalar is not a tile of rank 0). */
 const Type *type_tile(TypeTable *t, const Type *elem, int rank, const int64_t *shape,
                       const Layout *layout);
-const Type *type_block_ptr(TypeTable *t, const Type *elem, int rank, const int64_t *shape);
+const Type *type_block_ptr(TypeTable *t, const Type *elem, int rank,
+                           const int64_t *shape);
 const Type *type_desc(TypeTable *t, const Type *elem, int rank, const int64_t *shape);
 const Type *type_mem(TypeTable *t, const Type *elem, int rank, const int64_t *shape,
                      const Layout *layout, int stages);

@@ -202,7 +202,8 @@ terminator_of(const Region *r)
 {
     if (!r->parent)
         return OP_RETURN;
-    return r->parent->kind == OP_WHILE && r == r->parent->regions[0] ? OP_CONDITION : OP_YIELD;
+    return r->parent->kind == OP_WHILE && r == r->parent->regions[0] ? OP_CONDITION
+                                                                     : OP_YIELD;
 }
 
 static void visit(Verifier *v, const Region *r, int depth);

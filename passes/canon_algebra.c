@@ -119,7 +119,8 @@ static Value *
 invert_compare(Builder *b, Op *op)
 {
     Op *cmp = value_def(op_operand(op, 0), OP_CMPI);
-    if (!cmp || type_bits(op->results[0].type) != 1 || !value_is_int(op_operand(op, 1), 1))
+    if (!cmp || type_bits(op->results[0].type) != 1 ||
+        !value_is_int(op_operand(op, 1), 1))
         return NULL;
     Name pred = attr_str(&cmp->attrs, ATTR_PRED);
     for (int i = 0; pred && i < COUNT_OF(int_preds); i++)

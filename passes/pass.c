@@ -83,8 +83,8 @@ check_roundtrip(Module *m, const char *pass)
     if (!again)
         return false;
     if (strcmp(once, module_text(s, again)) != 0) {
-        diag_error(&s->diag, (Loc){0}, "tile IR after '%s' does not survive print and read",
-                   pass);
+        diag_error(&s->diag, (Loc){0},
+                   "tile IR after '%s' does not survive print and read", pass);
         return false;
     }
     return true;
@@ -101,7 +101,8 @@ run_one(Module *m, PassCx *cx, PassId id)
         Func *f = m->funcs[i];
         if ((f->props & p->needs) != p->needs) {
             diag_error(&cx->s->diag, f->loc,
-                       "pass '%s' cannot run here: a pass that it needs has not run", p->name);
+                       "pass '%s' cannot run here: a pass that it needs has not run",
+                       p->name);
             return false;
         }
         bool hit = p->run(f, cx);
@@ -115,7 +116,8 @@ run_one(Module *m, PassCx *cx, PassId id)
     if (!diag_ok(&cx->s->diag))
         return false;
     if (cx->verify_each && !module_verify(m)) {
-        diag_note(&cx->s->diag, (Loc){0}, "found by the verifier after pass '%s'", p->name);
+        diag_note(&cx->s->diag, (Loc){0}, "found by the verifier after pass '%s'",
+                  p->name);
         return false;
     }
     if (cx->roundtrip && !check_roundtrip(m, p->name))
