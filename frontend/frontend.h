@@ -22,6 +22,14 @@ FrontModule *front_load(Session *s, const Source *src, const FrontOptions *opt);
 int front_kernel_count(const FrontModule *m);
 const char *front_kernel_name(const FrontModule *m, int i);
 
+/* All jit functions, helpers that return values included, and their places. */
+int front_jit_count(const FrontModule *m);
+const char *front_jit_name(const FrontModule *m, int i, Loc *loc);
+
+/* Blocks of host code that were not understood and skipped. */
+int front_skipped_count(const FrontModule *m);
+Loc front_skipped(const FrontModule *m, int i);
+
 /* A compile-time value given from outside. */
 typedef enum SpecKind {
     SPEC_TYPE,  /* runtime argument of type `sig`, with hints */

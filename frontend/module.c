@@ -1,0 +1,391 @@
+/* Files: loading, their top-level names, and finding the files that they import. */
+#include "frontend/module.h"
+
+#include "frontend/syntax.h"
+#include "ir/base/map.h"
+#include "ir/base/vec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a top-level name is bound to. */
+typedef struct Binding {
+    const Node *node; /* FUNCTION, or the value of an assignment; NULL: an import */
+    ModuleImport import;
+    bool jit;
+    int statement; /* number of the top-level statement */
+} Binding;
+
+struct FrontModule {
+    Session *s;
+    const Source *src;
+    const FrontOptions *opt;
+    NodeList body;
+    Map names; /* Name -> Binding */
+    Vec(ModuleImport) stars;
+    Vec(const Node *) kernels;
+    FrontModule *root, *next; /* root: list of all files */
+};
+
+enum { MAX_FILES = 256, MAX_ANCESTORS = 8 };
+
+Session *
+module_session(const FrontModule *m)
+{
+    return m->s;
+}
+
+const char *
+module_path(const FrontModule *m)
+{
+    return m->src->path;
+}
+
+const NodeList *
+module_statements(const FrontModule *m)
+{
+    return &m->body;
+}
+
+/* ---- names */
+
+/* Within one `if` or `try` of the top level the first binding stays: the main arm of an
+   import with a fall-back. A later statement replaces an earlier one. */
+static void
+bind(FrontModule *m, Name name, Binding b)
+{
+    const Binding *old = map_get(&m->names, name);
+    if (old && old->statement == b.statement)
+        return;
+    Binding *copy = arena_new(&m->s->ast, Binding);
+    *copy = b;
+    map_set(&m->names, name, copy);
+}
+
+static bool
+returns_value(const NodeList *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        const Node *n = l->at[i];
+        if (n->kind == ND_RETURN && n->a)
+            return true;
+        if (n->kind == ND_IF)
+            for (int k = 0; k < n->list.n; k++)
+                if (returns_value(&n->list.at[k]->body))
+                    return true;
+        if (n->kind != ND_FUNCTION && n->kind != ND_CLASS &&
+            (returns_value(&n->body) || returns_value(&n->orelse)))
+            return true;
+    }
+    return false;
+}
+
+static void
+bind_function(FrontModule *m, const Node *n, int statement)
+{
+    bool jit = node_is_jit(n);
+    bind(m, n->name, (Binding){.node = n, .jit = jit, .statement = statement});
+    if (jit && !returns_value(&n->body))
+        vec_push(&m->s->ast, &m->kernels, n);
+}
+
+static void
+bind_import(FrontModule *m, const Node *n, int statement)
+{
+    for (int i = 0; i < n->list.n; i++) {
+        const Node *alias = n->list.at[i];
+        ModuleImport im = {.path = alias->name, .loc = n->loc};
+        Name name = alias->a ? alias->a->name : alias->name;
+        const char *dot = alias->a ? NULL : strchr(alias->name, '.');
+        if (dot) /* `import a.b` binds a */
+            im.path = name = name_intern(&m->s->names, alias->name,
+                                         (size_t)(dot - alias->name));
+        bind(m, name, (Binding){.import = im, .statement = statement});
+    }
+}
+
+static void
+bind_import_from(FrontModule *m, const Node *n, int statement)
+{
+    ModuleImport im = {.path = n->name, .level = n->level, .loc = n->loc};
+    if (!n->list.n)
+        vec_push(&m->s->ast, &m->stars, im);
+    for (int i = 0; i < n->list.n; i++) {
+        const Node *alias = n->list.at[i];
+        im.member = alias->name;
+        bind(m, alias->a ? alias->a->name : alias->name,
+             (Binding){.import = im, .statement = statement});
+    }
+}
+
+static void
+bind_list(FrontModule *m, const NodeList *l, int statement)
+{
+    for (int i = 0; i < l->n; i++) {
+        const Node *n = l->at[i];
+        int at = statement < 0 ? i : statement;
+        switch (n->kind) {
+        case ND_FUNCTION: bind_function(m, n, at); break;
+        case ND_IMPORT: bind_import(m, n, at); break;
+        case ND_IMPORT_FROM: bind_import_from(m, n, at); break;
+        case ND_ASSIGN:
+            for (int k = 0; k < n->list.n; k++)
+                if (n->list.at[k]->kind == ND_NAME)
+                    bind(m, n->list.at[k]->name, (Binding){.node = n->a, .statement = at});
+            break;
+        case ND_ANN_ASSIGN:
+            if (n->c && n->a->kind == ND_NAME)
+                bind(m, n->a->name, (Binding){.node = n->c, .statement = at});
+            break;
+        case ND_IF:
+            for (int k = 0; k < n->list.n; k++)
+                bind_list(m, &n->list.at[k]->body, at);
+            bind_list(m, &n->orelse, at);
+            break;
+        case ND_TRY:
+        case ND_WITH:
+            bind_list(m, &n->body, at);
+            bind_list(m, &n->orelse, at);
+            for (int k = 0; k < n->list.n; k++)
+                bind_list(m, &n->list.at[k]->body, at);
+            break;
+        default: break;
+        }
+    }
+}
+
+static const Binding *
+find(FrontModule *m, Name name)
+{
+    return map_get(&m->names, name);
+}
+
+const Node *
+module_jit_function(FrontModule *m, Name name)
+{
+    const Binding *b = find(m, name);
+    return b && b->jit ? b->node : NULL;
+}
+
+const Node *
+module_host_function(FrontModule *m, Name name)
+{
+    const Binding *b = find(m, name);
+    return b && b->node && b->node->kind == ND_FUNCTION && !b->jit ? b->node : NULL;
+}
+
+const Node *
+module_global_node(FrontModule *m, Name name)
+{
+    const Binding *b = find(m, name);
+    return b && b->node && b->node->kind != ND_FUNCTION ? b->node : NULL;
+}
+
+bool
+module_import(FrontModule *m, Name name, ModuleImport *out)
+{
+    const Binding *b = find(m, name);
+    if (!b || b->node)
+        return false;
+    *out = b->import;
+    return true;
+}
+
+bool
+module_star_import(FrontModule *m, int i, ModuleImport *out)
+{
+    if (i >= m->stars.n)
+        return false;
+    *out = m->stars.at[i];
+    return true;
+}
+
+const Node *
+module_kernel(FrontModule *m, const char *name)
+{
+    const Node *fn = module_jit_function(m, name_of(&m->s->names, name));
+    if (fn)
+        return fn;
+    Buf b;
+    buf_init(&b, &m->s->perm);
+    for (int i = 0; i < m->kernels.n && i < 20; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", m->kernels.at[i]->name);
+    diag_error(&m->s->diag, (Loc){.src = m->src}, "there is no kernel '%s'", name);
+    if (m->kernels.n)
+        diag_note(&m->s->diag, (Loc){.src = m->src}, "the file has %s", b.s);
+    return NULL;
+}
+
+/* ---- loading */
+
+static FrontModule *
+load(Session *s, const Source *src, const FrontOptions *opt, FrontModule *root)
+{
+    FrontModule *m = arena_new(&s->ast, FrontModule);
+    m->s = s;
+    m->src = src;
+    m->opt = opt;
+    m->root = root ? root : m;
+    map_init(&m->names, &s->ast);
+    if (!syntax_parse(s, src, &m->body))
+        return NULL;
+    bind_list(m, &m->body, -1);
+    if (root) {
+        m->next = root->next;
+        root->next = m;
+    }
+    return m;
+}
+
+FrontModule *
+front_load(Session *s, const Source *src, const FrontOptions *opt)
+{
+    FrontOptions *copy = NULL;
+    if (opt) {
+        copy = arena_new(&s->perm, FrontOptions);
+        *copy = *opt;
+    }
+    return load(s, src, copy, NULL);
+}
+
+int
+front_kernel_count(const FrontModule *m)
+{
+    return m->kernels.n;
+}
+
+const char *
+front_kernel_name(const FrontModule *m, int i)
+{
+    return i >= 0 && i < m->kernels.n ? m->kernels.at[i]->name : NULL;
+}
+
+void
+front_print_ast(const FrontModule *m, Buf *out)
+{
+    ast_print(out, &m->body);
+}
+
+FrontModule *
+module_cached(FrontModule *from, const char *path)
+{
+    for (FrontModule *m = from->root; m; m = m->next)
+        if (strcmp(m->src->path, path) == 0)
+            return m;
+    return NULL;
+}
+
+FrontModule *
+module_add(FrontModule *from, const Source *src)
+{
+    int n = 0;
+    for (FrontModule *m = from->root; m; m = m->next)
+        n++;
+    return n < MAX_FILES ? load(from->s, src, from->opt, from->root) : NULL;
+}
+
+/* ---- finding imports */
+
+static const Source *
+read_from_disk(Session *s, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    Buf b;
+    char part[4096];
+    size_t n;
+    buf_init(&b, &s->perm);
+    buf_str(&b, "");
+    while ((n = fread(part, 1, sizeof part, f)) > 0 && b.n <= MAX_SOURCE)
+        buf_add(&b, part, n);
+    bool ok = !ferror(f) && b.n <= MAX_SOURCE;
+    fclose(f);
+    if (!ok)
+        return NULL;
+    Source *src = arena_new(&s->perm, Source);
+    *src = (Source){.path = arena_strndup(&s->perm, path, strlen(path)), .text = b.s,
+                    .size = b.n, .id = s->next_source++};
+    return src;
+}
+
+static const Source *
+read_source(FrontModule *m, const char *path)
+{
+    if (m->opt && m->opt->read_file)
+        return m->opt->read_file(m->opt->user, m->s, path);
+    return read_from_disk(m->s, path);
+}
+
+/* dir/a/b.py, dir/a/b.tk or dir/a/b/__init__.py. */
+static FrontModule *
+load_in(FrontModule *from, const char *dir, size_t ndir, const char *path)
+{
+    static const char *const endings[] = {".py", ".tk", "/__init__.py"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        Buf b;
+        buf_init(&b, &from->s->tmp);
+        buf_add(&b, dir, ndir);
+        if (ndir && dir[ndir - 1] != '/')
+            buf_char(&b, '/');
+        for (const char *p = path; *p; p++)
+            buf_char(&b, *p == '.' ? '/' : *p);
+        buf_str(&b, *path ? endings[i] : *endings[i] == '/' ? "__init__.py" : "");
+        if (!*path && *endings[i] != '/')
+            continue;
+        FrontModule *m = module_cached(from, b.s);
+        if (m)
+            return m;
+        const Source *src = read_source(from, b.s);
+        if (src)
+            return module_add(from, src);
+    }
+    return NULL;
+}
+
+/* The folder `up` levels above the file: 0 is the file's own. False above the root. */
+static bool
+folder_of(const FrontModule *m, int up, size_t *n)
+{
+    size_t at = strlen(m->src->path);
+    for (int i = 0; i <= up; i++) {
+        while (at && m->src->path[at - 1] != '/')
+            at--;
+        if (!at)
+            return i == up; /* the current folder, written as nothing */
+        if (i < up)
+            at--;
+    }
+    *n = at;
+    return true;
+}
+
+FrontModule *
+module_load_import(FrontModule *from, Name path, int level)
+{
+    const char *text = path ? path : "";
+    size_t n = 0;
+    if (level > 0)
+        return folder_of(from, level - 1, &n) ? load_in(from, from->src->path, n, text)
+                                              : NULL;
+    if (folder_of(from, 0, &n)) {
+        FrontModule *m = load_in(from, from->src->path, n, text);
+        if (m)
+            return m;
+    }
+    for (int i = 0; from->opt && i < from->opt->ninclude; i++) {
+        const char *dir = from->opt->include_dirs[i];
+        FrontModule *m = load_in(from, dir, strlen(dir), text);
+        if (m)
+            return m;
+    }
+    for (int up = 1; up <= MAX_ANCESTORS; up++) {
+        n = 0;
+        FrontModule *m = folder_of(from, up, &n) && n
+                             ? load_in(from, from->src->path, n, text)
+                             : NULL;
+        if (m)
+            return m;
+    }
+    return NULL;
+}
