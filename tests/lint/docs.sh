@@ -6,8 +6,8 @@ build=$2 bad=0
 mkdir -p docs
 for page in ops passes; do
     if [ "${3:-}" = --write ]; then
-        "$build/doc_tables" "$page" >"docs/$page.md"
-    elif ! diff <("$build/doc_tables" "$page") "docs/$page.md" >/dev/null; then
+        "$build/sdc" doctor "--print-$page" >"docs/$page.md"
+    elif [ -x "$build/sdc" ] && ! diff <("$build/sdc" doctor "--print-$page") "docs/$page.md" >/dev/null; then
         echo "docs/$page.md:1: out of date: run ninja -C $build docs"
         bad=1
     fi
