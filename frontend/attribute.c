@@ -110,6 +110,8 @@ dtype_attribute(Sema *s, DType t, Name attr)
 static Val
 type_attribute(Sema *s, Val x, Name attr)
 {
+    if (x->n == CLASS_STR && (strcmp(attr, "ALL") == 0 || strcmp(attr, "NONE") == 0))
+        return val_str(s, attr); /* tl.PropagateNan */
     if (x->n != CLASS_BLOCK)
         return NULL;
     if (strcmp(attr, "shape") == 0)

@@ -33,6 +33,10 @@ const_tensor(Sema *s, Val v, DType dt, Loc loc)
         return val_tensor(s, build_cast(&s->b, OP_INTTOPTR, addr, dtype_ir(s->s, dt)), dt);
     }
     const Type *t = dtype_ir(s->s, dt);
+    if (dtype_is_fp8(dt) && val_double(v) != 0)
+        return sema_error(s, loc, "%s cannot become %s: of numbers only 0 can; cast the "
+                          "tensor to a wider float", val_describe(s->a, v),
+                          dtype_str(s->a, dt));
     if (dtype_is_float(dt))
         return val_tensor(s, build_float(&s->b, t, val_double(v)), dt);
     if (v->kind == FE_FLOAT) {

@@ -301,8 +301,25 @@ imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any)
                                    im->member ? im->member : ""));
 }
 
-Val
-module_lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
+/* Through `from x import *`; NULL when no such file binds the name. */
+static Val
+star_imported(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
+{
+    ModuleImport im;
+    for (int i = 0; module_star_import(m, i, &im); i++) {
+        Val known = im.level || !im.path ? NULL : known_module(s, im.path);
+        Val v = known ? module_attribute(s, known, name, loc, true) : NULL;
+        FrontModule *file = known ? NULL : module_load_import(m, im.path, im.level);
+        if (file)
+            v = module_lookup(s, file, name, loc, any);
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
+static Val
+lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
 {
     ModuleImport im;
     const Node *fn = module_jit_function(m, name);
@@ -321,5 +338,17 @@ module_lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
                           "@triton.jit to call it in a kernel",
                           name);
     }
-    return NULL;
+    return star_imported(s, m, name, loc, any);
+}
+
+Val
+module_lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
+{
+    /* Files may import from one another in a circle. */
+    if (s->depth >= MAX_WALK_DEPTH)
+        return sema_error(s, loc, "'%s' is imported through too many files", name);
+    s->depth++;
+    Val v = lookup(s, m, name, loc, any);
+    s->depth--;
+    return v;
 }

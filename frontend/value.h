@@ -54,7 +54,7 @@ struct FeVal {
     Val self;                /* METHOD: what it is bound to */
 };
 
-/* Classes usable in isinstance and as annotations. */
+/* Classes usable in isinstance; CLASS_STR is tl.PropagateNan. */
 enum { CLASS_BLOCK, CLASS_TENSOR, CLASS_CONSTEXPR, CLASS_TUPLE, CLASS_DTYPE,
        CLASS_INT, CLASS_FLOAT, CLASS_BOOL, CLASS_STR, CLASS_DESC, CLASS_POINTER,
        CLASS_BLOCK_TYPE, CLASS_CONST, CLASS_LIST };
