@@ -166,7 +166,8 @@ endif()
 # compares.
 if(TARGET sdc)
     add_custom_target(docs COMMENT "generated pages of docs/"
-        COMMAND ${BASH} "${T}/lint/docs.sh" "${ROOT}" "${CMAKE_CURRENT_BINARY_DIR}" --write
+        COMMAND ${BASH} "${T}/lint/docs.sh" "${ROOT}" "${CMAKE_CURRENT_BINARY_DIR}"
+            --write
         VERBATIM)
     add_dependencies(docs sdc)
 endif()
