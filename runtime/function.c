@@ -71,7 +71,7 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
         *out = NULL;
     if (!mod)
         return SDC_ERROR_ARGUMENT;
-    const KernelInfo *info = kernel ? module_kernel(mod, kernel) : NULL;
+    const KernelInfo *info = kernel ? module_find_kernel(mod, kernel) : NULL;
     if (!info || !out || nbind < 0 || (nbind && !bind))
         return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
                             kernel ? kernel : "");

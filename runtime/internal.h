@@ -106,7 +106,7 @@ Report *context_report(SdcContext *cx);
 /* Replaces *to by a copy of the text; leaves it NULL when out of memory. */
 void text_set(char **to, const char *text);
 
-const KernelInfo *module_kernel(const SdcModule *mod, const char *name);
+const KernelInfo *module_find_kernel(const SdcModule *mod, const char *name);
 void module_job(const SdcModule *mod, CompileJob *job);
 
 /* Compiles and loads; `signature` NULL for tile IR. */

@@ -343,7 +343,7 @@ sdc_module_kernel_name(const SdcModule *m, int i)
 }
 
 const KernelInfo *
-module_kernel(const SdcModule *m, const char *name)
+module_find_kernel(const SdcModule *m, const char *name)
 {
     for (int i = 0; i < m->nkernel; i++)
         if (strcmp(m->kernels[i].name, name) == 0)
@@ -356,7 +356,7 @@ sdc_module_params(SdcModule *m, const char *kernel, const SdcParam **params, int
 {
     if (!m)
         return SDC_ERROR_ARGUMENT;
-    const KernelInfo *k = kernel ? module_kernel(m, kernel) : NULL;
+    const KernelInfo *k = kernel ? module_find_kernel(m, kernel) : NULL;
     if (!k || !params || !n)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
                             kernel ? kernel : "");
