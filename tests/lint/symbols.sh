@@ -37,7 +37,7 @@ done < <(nm -A -u "$build"/libsdc_*.a "$build"/libsdcrt.a 2>/dev/null |
 # -fdata-sections names the section after the variable; constants with relocations are in
 # .data.rel.ro.  pthread_once flags are the one kind of state that must be global: LLVM's
 # own tables are process-wide.
-if ! nm "$build"/libsdc_base.a 2>/dev/null | grep -q __asan; then
+if [ "$(nm "$build"/libsdc_base.a | grep -c __asan)" -eq 0 ]; then
     while read -r member symbol; do
         case $symbol in once | once.* | *_once | *_once.[0-9]*) continue ;; esac
         printf '%s: writable global: %s\n' "$(place "$member" "${symbol%%.*}")" "$symbol"
