@@ -255,6 +255,8 @@ builtin_call(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Lo
         return self;
     if (!b->fn)
         return sema_error(s, loc, "not supported yet: tl.%s", b->name);
+    if (s->host && !(b->where & AT_COMPILE))
+        return sema_error(s, loc, "'%s' can only be called in a kernel", b->name);
     if (!bind_args(s, &a, self, args, n))
         return val_error();
     s->b.loc = loc;

@@ -18,6 +18,7 @@ enum {
     IN_CORE = 128,  /* the prelude alone */
     IN_CUDA = 256,  /* triton.language.extra.cuda.X */
     MUST_USE = 1024, /* an unused result is an error */
+    AT_COMPILE = 2048, /* builds no IR from constants: usable at module level */
 };
 
 enum { MAX_ARGS = 16 };

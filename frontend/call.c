@@ -3,6 +3,7 @@
 #include "frontend/builtin.h"
 #include "frontend/prelude.h"
 #include "frontend/sema.h"
+#include "frontend/spec.h"
 
 #include <string.h>
 
@@ -92,6 +93,25 @@ eval_default(Sema *s, Frame *f, const Node *e)
     return v;
 }
 
+/* Functions made constexpr run at compile time with all of Python that the walk knows. */
+static bool
+runs_on_host(const Node *fn)
+{
+    return find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function");
+}
+
+static bool
+check_host_args(Sema *s, const Node *fn, const Val *bound, const Loc *where)
+{
+    for (int i = 0; i < fn->list.n; i++)
+        if (!val_is_const(bound[i]) && !val_is_error(bound[i])) {
+            sema_error(s, where[i], "'%s' runs at compile time and needs compile-time "
+                       "arguments, found %s", fn->name, val_describe(s->a, bound[i]));
+            return false;
+        }
+    return true;
+}
+
 static Val
 call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
 {
@@ -114,12 +134,17 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
         scope_set(&f.scope, fn->list.at[i]->name, bound[i], where[i],
                   is_constexpr_param(fn->list.at[i]));
     }
+    int host = runs_on_host(fn);
+    if (host && !check_host_args(s, fn, bound, where))
+        return val_error();
     Loc outer = s->b.loc;
     s->frame = &f;
     s->call_depth++;
+    s->host += host;
     Val ret = NULL;
     if (exec_list(s, &fn->body, 0, NULL, &ret) == FLOW_NEXT)
         ret = val_none();
+    s->host -= host;
     s->call_depth--;
     s->frame = f.caller;
     s->b.loc = outer;
@@ -164,6 +189,14 @@ call_value(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
     case FE_MODULE:
         return sema_error(s, loc, "'%s' is not known to sdc and cannot be called in a "
                           "kernel", fn->u.path ? fn->u.path : "module");
+    case FE_TYPE:
+        if (fn->n == CLASS_DTYPE && n == 1 && args[0].v->kind == FE_STR) {
+            DType dt = dtype_by_sig(args[0].v->u.s, strlen(args[0].v->u.s));
+            return dt != DT_NONE ? val_dtype(s, dt)
+                                 : sema_error(s, loc, "there is no dtype '%s'",
+                                              args[0].v->u.s);
+        }
+        break;
     default: break;
     }
     return sema_error(s, loc, "%s cannot be called", val_describe(s->a, fn));

@@ -10,9 +10,9 @@ to_tensor(Sema *s, Val v, Loc loc)
     if (v->kind == FE_TENSOR || v->kind == FE_ERROR || v->kind == FE_BLOCK_PTR ||
         v->kind == FE_DESC)
         return v;
-    if (!val_is_number(v))
-        return sema_error(s, loc, "needed a tensor or a number, found %s",
-                          val_describe(s->a, v));
+    if (!val_is_number(v) || s->host)
+        return sema_error(s, loc, "needed a tensor%s, found %s",
+                          s->host ? "" : " or a number", val_describe(s->a, v));
     DType dt = number_dtype(v);
     if (dt == DT_NONE)
         return sema_error(s, loc, "%s does not fit any integer type",

@@ -4,6 +4,7 @@
 #include "frontend/builtin.h"
 #include "frontend/module.h"
 #include "frontend/prelude.h"
+#include "frontend/spec.h"
 
 #include <float.h>
 #include <math.h>
@@ -78,10 +79,11 @@ static const struct {
 };
 
 static Val
-tl_member(Sema *s, Name attr)
+tl_member(Sema *s, Val module, Name attr)
 {
+    /* Real files import private helpers from triton.language.standard. */
     unsigned where = IN_TL;
-    if (prelude_owns(s->frame->module))
+    if (prelude_owns(s->frame->module) || strcmp(module->u.path, "triton.language") != 0)
         where |= IN_CORE;
     const Builtin *b = builtin_find(s, attr, where);
     if (b && (b->fn || b->file))
@@ -199,7 +201,7 @@ find_member(Sema *s, Val module, Name attr, Loc loc)
     switch (module->n) {
     case NS_FILE: return module_lookup(s, module->home, attr, loc, s->host > 0);
     case NS_TL: {
-        Val v = tl_member(s, attr);
+        Val v = tl_member(s, module, attr);
         if (v)
             return v;
         break;
@@ -330,7 +332,10 @@ lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
         return global_value(s, m, name, value, loc, any);
     if (module_import(m, name, &im))
         return imported(s, m, &im, loc, any);
-    if (module_host_function(m, name)) {
+    fn = module_host_function(m, name);
+    if (fn && (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function")))
+        return val_function(s, fn, m);
+    if (fn) {
         if (any)
             return val_module(s, NS_UNKNOWN, NULL, name);
         return sema_error(s, loc,

@@ -315,17 +315,53 @@ exec_static_for(Sema *s, const Node *n, Val range, const Cont *cont, Val *ret)
                               range->u.items[2]->u.i, cont, ret);
 }
 
-static Flow
-exec_host_for(Sema *s, const Node *n, Val it, const Cont *cont, Val *ret)
+/* Loops of functions that run at compile time: true while rounds go on. */
+static bool
+host_round(Sema *s, const Node *n, Val *ret, Flow *out)
 {
-    if (it->kind == FE_RANGE)
-        return exec_static_for(s, n, it, cont, ret);
-    for (int i = 0; i < it->n; i++) {
-        assign_target(s, n->a, it->u.items[i], false);
-        if (exec_list(s, &n->body, 0, NULL, ret) == FLOW_RETURNED)
-            return FLOW_RETURNED;
+    *out = exec_list(s, &n->body, 0, NULL, ret);
+    bool on = *out == FLOW_NEXT || *out == FLOW_CONTINUE;
+    if (*out != FLOW_RETURNED)
+        *out = FLOW_NEXT;
+    return on;
+}
+
+static Flow
+exec_host_for(Sema *s, const Node *n, Val it, Val *ret)
+{
+    Flow f = FLOW_NEXT;
+    if (it->kind == FE_TUPLE) {
+        for (int i = 0; i < it->n; i++) {
+            assign_target(s, n->a, it->u.items[i], false);
+            if (!host_round(s, n, ret, &f))
+                break;
+        }
+        return f;
     }
-    return FLOW_NEXT;
+    const Val *at = it->u.items;
+    if (!val_is_int(at[0]) || !val_is_int(at[1]) || !val_is_int(at[2]) || !at[2]->u.i) {
+        sema_error(s, n->b->loc, "the bounds of this loop are not integers");
+        return FLOW_NEXT;
+    }
+    Wide step = at[2]->u.i;
+    for (Wide i = at[0]->u.i; step > 0 ? i < at[1]->u.i : i > at[1]->u.i; i += step) {
+        assign_target(s, n->a, val_int(s, i), false);
+        if (!sema_step(s, n->loc, 1) || !host_round(s, n, ret, &f))
+            break;
+    }
+    return f;
+}
+
+static Flow
+exec_host_while(Sema *s, const Node *n, Val *ret)
+{
+    Flow f = FLOW_NEXT;
+    for (;;) {
+        bool known = false, truth = false;
+        eval_condition(s, n->a, &known, &truth);
+        if (!known || !truth || !sema_step(s, n->loc, 1) || !host_round(s, n, ret, &f))
+            return f;
+    }
 }
 
 Flow
@@ -341,7 +377,7 @@ exec_for(Sema *s, const Node *n, const Cont *cont, Val *ret)
     if (val_is_error(range))
         return FLOW_NEXT;
     if (s->host && (range->kind == FE_TUPLE || range->kind == FE_RANGE))
-        return exec_host_for(s, n, range, cont, ret);
+        return exec_host_for(s, n, range, ret);
     if (range->kind != FE_RANGE) {
         sema_error(s, n->b->loc, "a loop in a kernel goes over range, tl.range or "
                    "tl.static_range, found %s", val_describe(s->a, range));
@@ -379,14 +415,16 @@ walk_condition(Sema *s, const Node *n, const Carried *c, Region *r)
     return true;
 }
 
-void
-exec_while(Sema *s, const Node *n)
+Flow
+exec_while(Sema *s, const Node *n, Val *ret)
 {
     if (n->orelse.n) {
         sema_error(s, n->orelse.at[0]->loc,
                    "'else' of a loop cannot be used in a kernel");
-        return;
+        return FLOW_NEXT;
     }
+    if (s->host)
+        return exec_host_while(s, n, ret);
     Carried c = find_carried(s, n, NULL);
     int count = c.inits.n;
     const Type **types = arena_array(s->a, const Type *, count + 1);
@@ -412,4 +450,5 @@ exec_while(Sema *s, const Node *n)
     }
     s->b = outside;
     bind_results(s, &c, op, ok, n->loc);
+    return FLOW_NEXT;
 }

@@ -144,7 +144,12 @@ typedef struct Cont {
     Wide i, stop, step;
     const struct Cont *next;
 } Cont;
-typedef enum Flow { FLOW_NEXT, FLOW_RETURNED } Flow;
+typedef enum Flow {
+    FLOW_NEXT,
+    FLOW_RETURNED,
+    FLOW_BREAK,   /* these two in functions that run at compile time only */
+    FLOW_CONTINUE
+} Flow;
 Flow exec_list(Sema *s, const NodeList *list, int at, const Cont *cont, Val *ret);
 Flow exec_rest(Sema *s, const Cont *cont, Val *ret); /* always FLOW_RETURNED */
 void assign_target(Sema *s, const Node *target, Val v, bool constexpr_);
@@ -154,7 +159,7 @@ Val sanitize(Sema *s, Val v, Loc loc); /* what `x = v` binds: constants become t
 Flow exec_for(Sema *s, const Node *n, const Cont *cont, Val *ret);
 Flow exec_static_rounds(Sema *s, const Node *loop, Wide i, Wide stop, Wide step,
                         const Cont *cont, Val *ret);
-void exec_while(Sema *s, const Node *n);
+Flow exec_while(Sema *s, const Node *n, Val *ret);
 
 /* merge.c: values that cross the edge of a region */
 typedef struct Flat {

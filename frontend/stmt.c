@@ -444,12 +444,16 @@ exec_statement(Sema *s, const Node *n, const Cont *cont, Val *ret)
     case ND_EXPR: exec_expr(s, n); return FLOW_NEXT;
     case ND_IF: return exec_arms(s, n, 0, cont, ret);
     case ND_FOR: return exec_for(s, n, cont, ret);
-    case ND_WHILE: exec_while(s, n); return FLOW_NEXT;
+    case ND_WHILE: return exec_while(s, n, ret);
     case ND_RETURN: return exec_return(s, n, ret);
     case ND_ASSERT: exec_assert(s, n); return FLOW_NEXT;
     case ND_PASS: return FLOW_NEXT;
     default: break;
     }
+    if (s->host && n->kind == ND_BREAK)
+        return FLOW_BREAK;
+    if (s->host && n->kind == ND_CONTINUE)
+        return FLOW_CONTINUE;
     for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++)
         if (rejected[i].kind == n->kind) {
             sema_error(s, n->loc, "%s", rejected[i].what);
