@@ -22,13 +22,25 @@ FrontModule *front_load(Session *s, const Source *src, const FrontOptions *opt);
 int front_kernel_count(const FrontModule *m);
 const char *front_kernel_name(const FrontModule *m, int i);
 
-/* All jit functions, helpers that return values included, and their places. */
-int front_jit_count(const FrontModule *m);
-const char *front_jit_name(const FrontModule *m, int i, Loc *loc);
+/* What `sdc check` says of one jit function. */
+typedef struct FrontCheck {
+    const char *name;
+    Loc loc;
+    bool is_kernel; /* false: returns a value, so it is only called by others */
+    bool ok;        /* every name resolves and every construct is known, helpers too */
+} FrontCheck;
 
-/* Blocks of host code that were not understood and skipped. */
-int front_skipped_count(const FrontModule *m);
-Loc front_skipped(const FrontModule *m, int i);
+typedef struct FrontReport {
+    FrontCheck *fn;
+    int nfn;
+    Loc *skipped; /* blocks of host code that were not understood */
+    int nskipped;
+} FrontReport;
+
+/* Resolves every name and checks every construct of every jit function of a file, without
+   types. Under an `if`, which may be compile time and never taken, nothing is held against
+   a function. Reasons go to s->diag. */
+void front_check(FrontModule *m, FrontReport *out);
 
 /* A compile-time value given from outside. */
 typedef enum SpecKind {

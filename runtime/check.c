@@ -18,6 +18,40 @@ list_kernel(Buf *b, const KernelInfo *k)
     buf_str(b, ")\n");
 }
 
+static const KernelInfo *
+find_kernel(const SdcModule *m, const char *name)
+{
+    for (int i = 0; i < m->nkernel; i++)
+        if (strcmp(m->kernels[i].name, name) == 0)
+            return &m->kernels[i];
+    return NULL;
+}
+
+/* Kernels with their parameters and a verdict, helpers that do not pass, skipped blocks. */
+static void
+list_report(Buf *b, const SdcModule *m, const FrontReport *r)
+{
+    int kernels = 0, good = 0;
+    for (int i = 0; i < r->nfn; i++) {
+        const FrontCheck *f = &r->fn[i];
+        const KernelInfo *k = find_kernel(m, f->name);
+        kernels += f->is_kernel;
+        good += f->is_kernel && f->ok;
+        if (f->is_kernel && k)
+            list_kernel(b, k);
+        else if (f->is_kernel)
+            buf_printf(b, "kernel %s\n", f->name);
+        if (!f->ok)
+            buf_printf(b, "  %s '%s' at line %d does not pass\n",
+                       f->is_kernel ? "kernel" : "helper", f->name, f->loc.line);
+    }
+    for (int i = 0; i < r->nskipped; i++)
+        buf_printf(b, "skipped lines %d-%d: host code that was not understood\n",
+                   r->skipped[i].line, r->skipped[i].end_line);
+    buf_printf(b, "%s: %d of %d kernel%s pass\n", m->path, good, kernels,
+               kernels == 1 ? "" : "s");
+}
+
 static SdcStatus
 check_call(Session *s, void *arg)
 {
@@ -25,9 +59,21 @@ check_call(Session *s, void *arg)
     Buf b;
     buf_init(&b, &s->perm);
     buf_str(&b, "");
-    for (int i = 0; i < m->nkernel; i++)
-        list_kernel(&b, &m->kernels[i]);
-    buf_printf(&b, "%s: %d kernel%s\n", m->path, m->nkernel, m->nkernel == 1 ? "" : "s");
+    if (m->is_tir) {
+        for (int i = 0; i < m->nkernel; i++)
+            list_kernel(&b, &m->kernels[i]);
+        buf_printf(&b, "%s: %d kernel%s\n", m->path, m->nkernel, m->nkernel == 1 ? "" : "s");
+    } else {
+        CompileJob job;
+        FrontReport report = {0};
+        module_job(m, &job);
+        Source *src = arena_new(&s->perm, Source);
+        *src = job.src;
+        FrontModule *fm = front_load(s, src, &job.front);
+        if (fm)
+            front_check(fm, &report);
+        list_report(&b, m, &report);
+    }
     Report *r = context_report(m->cx);
     if (!r)
         return SDC_ERROR_MEMORY;
