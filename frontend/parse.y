@@ -17,10 +17,14 @@
 #include "frontend/grammar.h"
 
 #define YYMAXDEPTH 20000
+/* An absent `async` in front of `for` has no place of its own. */
+#define loc_first(Rhs, N) \
+    ((N) > 1 && YYRHSLOC(Rhs, 1).line == YYRHSLOC(Rhs, 1).end_line && \
+     YYRHSLOC(Rhs, 1).col == YYRHSLOC(Rhs, 1).end_col ? 2 : 1)
 #define YYLLOC_DEFAULT(Cur, Rhs, N)                                      \
     do {                                                                 \
         if (N)                                                           \
-            (Cur) = loc_span(YYRHSLOC(Rhs, 1), YYRHSLOC(Rhs, N));        \
+            (Cur) = loc_span(YYRHSLOC(Rhs, loc_first(Rhs, N)), YYRHSLOC(Rhs, N)); \
         else                                                             \
             (Cur) = loc_after(YYRHSLOC(Rhs, 0));                         \
     } while (0)
