@@ -204,6 +204,10 @@ const Node *
 module_kernel(FrontModule *m, const char *name)
 {
     const Node *fn = module_jit_function(m, name_of(&m->s->names, name));
+    /* A host function of the same name may have hidden it since. */
+    for (int i = m->kernels.n - 1; !fn && i >= 0; i--)
+        if (strcmp(m->kernels.at[i]->name, name) == 0)
+            fn = m->kernels.at[i];
     if (fn)
         return fn;
     Buf b;
