@@ -18,15 +18,6 @@ list_kernel(Buf *b, const KernelInfo *k)
     buf_str(b, ")\n");
 }
 
-static const KernelInfo *
-find_kernel(const SdcModule *m, const char *name)
-{
-    for (int i = 0; i < m->nkernel; i++)
-        if (strcmp(m->kernels[i].name, name) == 0)
-            return &m->kernels[i];
-    return NULL;
-}
-
 /* Kernels with their parameters and a verdict, helpers that do not pass, skipped blocks. */
 static void
 list_report(Buf *b, const SdcModule *m, const FrontReport *r)
@@ -34,7 +25,7 @@ list_report(Buf *b, const SdcModule *m, const FrontReport *r)
     int kernels = 0, good = 0;
     for (int i = 0; i < r->nfn; i++) {
         const FrontCheck *f = &r->fn[i];
-        const KernelInfo *k = find_kernel(m, f->name);
+        const KernelInfo *k = module_find_kernel(m, f->name);
         kernels += f->is_kernel;
         good += f->is_kernel && f->ok;
         if (f->is_kernel && k)

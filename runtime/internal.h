@@ -58,6 +58,7 @@ struct SdcModule {
 typedef struct ArgRule {
     int slot;       /* parameter of the compiled kernel; -1: bound at compile time */
     SpecKind bound; /* how, when slot is -1; SPEC_UNSET: not looked at */
+    SdcDtype dtype; /* of the number, or of what the pointer points to */
     int64_t i;
     double f;
 } ArgRule;

@@ -28,6 +28,20 @@ kernel_free(SdcKernel *k)
 
 /* ---------------------------------------------------------------- making one */
 
+/* The type of "*kfp16:16" or "fp32"; a number without one is as wide as its slot. */
+static SdcDtype
+param_dtype(const SdcrtParam *p)
+{
+    const char *text = p->sig + (*p->sig == '*');
+    size_t n = strcspn(text, ":");
+    SdcDtype t = sdc_dtype_by_name(text, n);
+    if (t == SDC_DTYPE_NONE && p->kind == SDCRT_PTR && *text == 'k')
+        t = sdc_dtype_by_name(text + 1, n - 1);
+    if (p->kind == SDCRT_FLOAT && !sdc_dtype_is_float(t))
+        t = p->bits == 64 ? SDC_FP64 : p->bits == 16 ? SDC_FP16 : SDC_FP32;
+    return t;
+}
+
 static bool
 make_rules(SdcKernel *k, const CompileResult *r)
 {
@@ -37,10 +51,12 @@ make_rules(SdcKernel *k, const CompileResult *r)
     for (int i = 0; i < k->info->nruntime; i++) {
         int source = k->info->runtime[i];
         ArgRule *rule = &k->rules[i];
-        *rule = (ArgRule){ .slot = -1, .bound = SPEC_UNSET };
+        *rule = (ArgRule){.slot = -1, .bound = SPEC_UNSET};
         for (int p = 0; p < k->meta->nparam; p++)
             if (k->meta->params[p].source == source)
                 rule->slot = p;
+        if (rule->slot >= 0)
+            rule->dtype = param_dtype(&k->meta->params[rule->slot]);
         if (source < r->spec.narg) {
             const SpecArg *a = &r->spec.args[source];
             rule->bound = a->kind;
@@ -103,7 +119,7 @@ load_result(Session *s, CompileResult *r, void *arg)
     void *entry =
         k->image ? codegen_symbol(k->image, k->meta->symbol, why, sizeof why) : NULL;
     if (!entry) {
-        diag_error(&s->diag, (Loc){ 0 }, "cannot load the compiled kernel: %s", why);
+        diag_error(&s->diag, (Loc){0}, "cannot load the compiled kernel: %s", why);
         return SDC_ERROR_ENVIRONMENT;
     }
     memcpy(&k->entry, &entry, sizeof entry);
@@ -235,33 +251,16 @@ int_fits(const SdcrtParam *p, int64_t v)
     return v >= low && v <= high;
 }
 
-static uint64_t
-float_slot(const SdcrtParam *p, double v)
-{
-    const char *sig = p->sig;
-    SdcDtype t = sdc_dtype_by_name(sig, strcspn(sig, ":"));
-    if (!sdc_dtype_is_float(t))
-        t = p->bits == 64 ? SDC_FP64 : p->bits == 16 ? SDC_FP16 : SDC_FP32;
-    uint64_t slot = 0;
-    sdc_dtype_store(t, v, &slot);
-    return slot;
-}
-
 /* One argument to its slot; NULL, or what is wrong. */
 static const char *
-fill_slot(const SdcrtParam *p, const SdcArg *a, uint64_t *slot)
+fill_slot(const SdcrtParam *p, SdcDtype t, const SdcArg *a, uint64_t *slot)
 {
     switch ((SdcrtParamKind)p->kind) {
     case SDCRT_PTR:
         if (a->kind != SDC_ARG_PTR)
             return "must be a pointer";
-        if (a->dtype != SDC_DTYPE_NONE) {
-            const char *pointee = p->sig + (*p->sig == '*');
-            pointee += *pointee == 'k' && pointee[1];
-            SdcDtype want = sdc_dtype_by_name(pointee, strcspn(pointee, ":"));
-            if (want != SDC_DTYPE_NONE && want != (SdcDtype)a->dtype)
-                return "points to elements of another type than the kernel's";
-        }
+        if (a->dtype != SDC_DTYPE_NONE && t != SDC_DTYPE_NONE && (SdcDtype)a->dtype != t)
+            return "points to elements of another type than the kernel's";
         *slot = (uint64_t)(uintptr_t)a->v.ptr;
         break;
     case SDCRT_INT:
@@ -274,7 +273,8 @@ fill_slot(const SdcrtParam *p, const SdcArg *a, uint64_t *slot)
     case SDCRT_FLOAT:
         if (a->kind != SDC_ARG_FLOAT && a->kind != SDC_ARG_INT)
             return "must be a number";
-        *slot = float_slot(p, a->kind == SDC_ARG_INT ? (double)a->v.i : a->v.f);
+        *slot = 0;
+        sdc_dtype_store(t, a->kind == SDC_ARG_INT ? (double)a->v.i : a->v.f, slot);
         return NULL;
     }
     if (p->div > 1 && *slot % p->div != 0)
@@ -298,13 +298,14 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
         const ArgRule *rule = &k->rules[i];
         const char *wrong = NULL;
         if (rule->slot >= 0)
-            wrong = fill_slot(&k->meta->params[rule->slot], &args[i], &slots[rule->slot]);
+            wrong = fill_slot(&k->meta->params[rule->slot], rule->dtype, &args[i],
+                              &slots[rule->slot]);
         else if (!matches_bound(rule, &args[i]))
             wrong = "differs from the value that the kernel was specialized for";
         if (wrong)
             return refuse(k, i, wrong);
     }
-    const int32_t size[3] = { grid.x, grid.y, grid.z };
+    const int32_t size[3] = {grid.x, grid.y, grid.z};
     switch (sdcrt_cpu_launch(cx->pool, k->entry, slots, size, k->meta->scratch_bytes,
                              threads)) {
     case SDCRT_OK: return SDC_OK;

@@ -206,7 +206,8 @@ bench_print(Bench *b, const Row *r, const char *unit)
 static inline int
 bench_close(Bench *b)
 {
-    printf("\n%d rows, %d below their goal, %d wrong\n", b->rows, b->slow, b->wrong);
+    if (b->rows)
+        printf("\n%d rows, %d below their goal, %d wrong\n", b->rows, b->slow, b->wrong);
     bench_free(b);
     sdcrt_pool_free(b->pool);
     sdc_context_destroy(b->cx);
