@@ -278,6 +278,8 @@ tensor_logical(Sema *s, bool is_and, Val x, Val y, Loc loc)
 {
     const char *what = is_and ? "and" : "or";
     x = as_i1(s, to_tensor(s, x, loc), what, loc);
+    if (val_is_error(x))
+        return x;
     y = as_i1(s, to_tensor(s, y, loc), what, loc);
     return tensor_binary(s, is_and ? BIN_AND : BIN_OR, x, y, loc);
 }

@@ -181,12 +181,12 @@ bind_keyword(Sema *s, const Spec *p, int np, Args *a, const CallArg *arg)
 {
     int i = find_param(p, np, arg->name);
     if (i < 0) {
-        sema_error(s, arg->loc, "'%s' has no parameter '%s'; it takes (%s)", a->b->name,
+        sema_error(s, arg->name_loc, "'%s' has no parameter '%s'; it takes (%s)", a->b->name,
                    arg->name, params_text(a->b));
         return false;
     }
     if (a->given[i]) {
-        sema_error(s, arg->loc, "'%s' gets '%s' twice", a->b->name, arg->name);
+        sema_error(s, arg->name_loc, "'%s' gets '%s' twice", a->b->name, arg->name);
         return false;
     }
     a->v[i] = arg->v;

@@ -32,7 +32,7 @@ bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc
     for (int i = 0; i < n; i++) {
         int p = args[i].name ? param_index(fn, args[i].name) : at++;
         if (p < 0) {
-            sema_error(s, args[i].loc, "'%s' has no parameter '%s'", fn->name,
+            sema_error(s, args[i].name_loc, "'%s' has no parameter '%s'", fn->name,
                        args[i].name);
             return false;
         }
@@ -160,7 +160,7 @@ call_prelude(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Lo
     if (!self)
         return call_jit(s, fn, args, n, loc);
     CallArg *all = arena_array(s->a, CallArg, n + 1);
-    all[0] = (CallArg){ self, NULL, loc };
+    all[0] = (CallArg){self, NULL, loc, loc};
     if (n)
         memcpy(all + 1, args, sizeof *all * (size_t)n);
     return call_jit(s, fn, all, n + 1, loc);
@@ -207,7 +207,7 @@ call_function(Sema *s, Val fn, const Val *args, int n, Loc loc)
 {
     CallArg *all = arena_array(s->a, CallArg, n + 1);
     for (int i = 0; i < n; i++)
-        all[i] = (CallArg){ args[i], NULL, loc };
+        all[i] = (CallArg){args[i], NULL, loc, loc};
     return call_value(s, fn, all, n, loc);
 }
 

@@ -299,7 +299,7 @@ eval_call(Sema *s, const Node *n)
         const Node *e = n->list.at[i];
         Val v = eval(s, e->kind == ND_STARRED ? e->a : e);
         if (e->kind != ND_STARRED) {
-            vec_push(s->a, &args, ((CallArg){ v, NULL, e->loc }));
+            vec_push(s->a, &args, ((CallArg){v, NULL, e->loc, e->loc}));
             continue;
         }
         if (v->kind != FE_TUPLE)
@@ -307,13 +307,13 @@ eval_call(Sema *s, const Node *n)
                                    : sema_error(s, e->loc, "'*' needs a tuple, found %s",
                                                 val_describe(s->a, v));
         for (int k = 0; k < v->n; k++)
-            vec_push(s->a, &args, ((CallArg){ v->u.items[k], NULL, e->loc }));
+            vec_push(s->a, &args, ((CallArg){v->u.items[k], NULL, e->loc, e->loc}));
     }
     for (int i = 0; i < n->more.n; i++) {
         const Node *k = n->more.at[i];
         if (!k->name)
             return sema_error(s, k->loc, "'**' arguments cannot be used in a kernel");
-        vec_push(s->a, &args, ((CallArg){ eval(s, k->a), k->name, k->loc }));
+        vec_push(s->a, &args, ((CallArg){eval(s, k->a), k->name, k->a->loc, k->loc}));
     }
     return call_value(s, fn, args.at, args.n, n->loc);
 }

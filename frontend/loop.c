@@ -152,6 +152,22 @@ check_constants(Sema *s, int mark)
     }
 }
 
+/* Back to the mark; names that only the body has are remembered for messages. */
+static void
+forget_names(Sema *s, int mark)
+{
+    int *slots;
+    Scope *sc = &s->frame->scope;
+    int n = scope_changes(sc, mark, &slots);
+    Loc *last = arena_array(s->a, Loc, n + 1);
+    for (int i = 0; i < n; i++)
+        last[i] = sc->slots[slots[i]].loc;
+    scope_rollback(sc, mark);
+    for (int i = 0; i < n; i++)
+        if (!sc->slots[slots[i]].val)
+            sc->slots[slots[i]].loc = last[i];
+}
+
 /* Walks a body whose carried names are bound, and yields them. Names fall back to what
    they were at the mark. */
 static bool
@@ -171,7 +187,7 @@ walk_body(Sema *s, const Node *loop, const Carried *c, int mark)
     if (loop->kind == ND_FOR)
         scope_unset(&s->frame->scope, loop->a->name);
     check_constants(s, mark);
-    scope_rollback(&s->frame->scope, mark);
+    forget_names(s, mark);
     return ok;
 }
 

@@ -1,6 +1,8 @@
 /* Errors with the chain of calls, the work budget, and making values. */
 #include "frontend/sema.h"
 
+#include "frontend/prelude.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -29,9 +31,13 @@ sema_error(Sema *s, Loc loc, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
+    /* The library is not the user's: blame the call into it. */
+    const Frame *from = s->frame;
+    for (; from && from->caller && prelude_owns(from->module); from = from->caller)
+        loc = from->call_loc;
     diag_error(&s->s->diag, loc, "%s", b.s);
     int n = 0;
-    for (const Frame *f = s->frame; f && f->caller && n < MAX_NOTES; f = f->caller, n++)
+    for (const Frame *f = from; f && f->caller && n < MAX_NOTES; f = f->caller, n++)
         diag_note(&s->s->diag, f->call_loc, "'%s' is called from here",
                   f->fn ? f->fn->name : "?");
     return &error_value;

@@ -188,7 +188,8 @@ Val module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet);
 typedef struct CallArg {
     Val v;
     Name name; /* keyword, or NULL */
-    Loc loc;
+    Loc loc;   /* of the value */
+    Loc name_loc;
 } CallArg;
 Val call_value(Sema *s, Val fn, const CallArg *args, int n, Loc loc);
 /* Inlines a jit function given as FE_FUNC on positional arguments. */

@@ -292,11 +292,6 @@ exec_runtime_if(Sema *s, const Node *n, int arm, Val cond)
 static Flow
 exec_returning_if(Sema *s, const Node *n, int arm, Val cond, const Cont *cont, Val *ret)
 {
-    if (s->frame->loop_depth) {
-        sema_error(s, n->loc, "'return' inside a loop is not possible when its condition "
-                   "is known only at run time: keep a flag, or mask the rest");
-        return FLOW_NEXT;
-    }
     Branch br = branch_begin(s, cond);
     int mark = scope_mark(&s->frame->scope);
     Val got[2] = { NULL, NULL };
@@ -359,7 +354,7 @@ exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret)
         }
         s->depth++;
         Flow f = FLOW_NEXT;
-        if (rest_returns(n, arm))
+        if (!s->frame->loop_depth && rest_returns(n, arm))
             f = exec_returning_if(s, n, arm, c, cont, ret);
         else
             exec_runtime_if(s, n, arm, c);
