@@ -8,6 +8,7 @@ static const PassId cpu_list[] = {
     PASS_canon, /* first: static conditions and trip counts become visible */
     PASS_cse,
     PASS_dce,
+    PASS_mask, /* before licm: the index arithmetic that it makes is mostly invariant */
     PASS_canon,
     PASS_cse,
     PASS_licm, /* after cse: one copy of each invariant is moved */
@@ -15,7 +16,7 @@ static const PassId cpu_list[] = {
 };
 
 static const PassId gpu_list[] = {
-    PASS_canon, PASS_cse, PASS_dce,
+    PASS_canon, PASS_cse, PASS_dce,  PASS_mask,
     PASS_canon, PASS_cse, PASS_licm, PASS_dce,
 };
 
