@@ -114,6 +114,14 @@ load_result(Session *s, CompileResult *r, void *arg)
     *k->meta = r->meta[0];
     if (!make_rules(k, r) || !keep_constants(k, &r->spec))
         return SDC_ERROR_MEMORY;
+    int filled = 0;
+    for (int i = 0; i < k->info->nruntime; i++)
+        filled += k->rules[i].slot >= 0;
+    if (filled != k->meta->nparam) { /* a descriptor arrives as several parameters */
+        diag_error(&s->diag, (Loc){0},
+                   "not supported yet: tensor descriptors as arguments of a launch");
+        return SDC_OK;
+    }
     char why[256] = "";
     k->image = codegen_load_object(r->bytes, r->size, why, sizeof why);
     void *entry =
