@@ -119,6 +119,9 @@ attr_copy(Arena *a, AttrList *to, const AttrList *from)
     to->at = arena_array(a, Attr, from->n);
     to->n = to->cap = from->n;
     memcpy(to->at, from->at, (size_t)from->n * sizeof *to->at);
+    for (int i = 0; i < to->n; i++) /* lists may lie in an arena that dies earlier */
+        if (attr_info[to->at[i].key].kind == AK_INTS)
+            attr_set_ints(a, to, to->at[i].key, to->at[i].v.ints, to->at[i].n);
 }
 
 static bool
