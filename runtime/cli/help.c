@@ -3,43 +3,47 @@
 
 #include <string.h>
 
-/* Examples of a command; each works in any folder, as it brings its source along. */
+/* A source to begin with. Not indented: a here-document has to be copied as it stands. */
+#define ADD_TK                                                                             \
+    "cat >add.tk <<END\n"                                                                  \
+    "import triton\n"                                                                      \
+    "import triton.language as tl\n"                                                       \
+    "@triton.jit\n"                                                                        \
+    "def add(x, y, out, n, BLOCK: tl.constexpr):\n"                                        \
+    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"                             \
+    "    a = tl.load(x + i, mask=i < n)\n"                                                 \
+    "    b = tl.load(y + i, mask=i < n)\n"                                                 \
+    "    tl.store(out + i, a + b, mask=i < n)\n"                                           \
+    "END\n"
+
+/* Examples of a command. A shell takes them as they are, in any folder; a test does so. */
 static const char *const examples[CMD_COUNT] = {
-    [CMD_check] = "  sdc check kernels.py -I helpers\n"
-                  "      every kernel found, every block of host code skipped\n"
-                  "  sdc check add.tk -k add_kernel -s '*fp32,*fp32,*fp32,i32,1024'\n"
-                  "      types and lowers one specialization too\n",
+    [CMD_check] = ADD_TK "# every kernel found, every block of host code skipped\n"
+                         "sdc check add.tk\n"
+                         "# types and lowers one specialization, too\n"
+                         "sdc check add.tk -s '*fp32,*fp32,*fp32,i32,1024'\n",
     [CMD_compile] =
-        "  sdc compile add.tk -s '*fp32:16,*fp32:16,*fp32:16,i32,1024' -o add.o\n"
-        "      object code for the host; ':16' promises a multiple of 16\n"
-        "  sdc compile add.tk -s 'x_ptr=*fp16,y_ptr=*fp16,out_ptr=*fp16,n=i32' \\\n"
-        "      -c BLOCK=1024 --target sm_90a -o add.ptx\n"
-        "  sdc compile add.tk -c BLOCK=1024 --emit=tir | sdc compile - --emit=llvm\n"
-        "      every stage can be left and entered as text\n"
-        "  sdc compile add.tk -c BLOCK=1024 --emit=tir --passes=default "
-        "--dump-after=all\n"
-        "      the tile IR after each pass\n",
-    /* Not indented: a here-document has to be copied as it stands. */
-    [CMD_run] =
-        "cat >add.tk <<END\n"
-        "import triton\n"
-        "import triton.language as tl\n"
-        "@triton.jit\n"
-        "def add(x, y, out, n, BLOCK: tl.constexpr):\n"
-        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
-        "    a = tl.load(x + i, mask=i < n)\n"
-        "    b = tl.load(y + i, mask=i < n)\n"
-        "    tl.store(out + i, a + b, mask=i < n)\n"
-        "END\n"
+        ADD_TK "# object code for the host; ':16' promises a multiple of 16\n"
+               "sdc compile add.tk -s '*fp32:16,*fp32:16,*fp32:16,i32,1024' -o add.o\n"
+               "# PTX, with the arguments by name\n"
+               "sdc compile add.tk -s 'x=*fp16,y=*fp16,out=*fp16,n=i32' -c BLOCK=1024 \\\n"
+               "    --target sm_90a -o add.ptx\n"
+               "# every stage can be left and entered as text\n"
+               "sdc compile add.tk -s '*fp32,*fp32,*fp32,i32,64' --emit=tir | \\\n"
+               "    sdc compile - --emit=llvm\n"
+               "# the tile IR after each pass, and where the time goes\n"
+               "sdc compile add.tk -s '*fp32,*fp32,*fp32,i32,64' --emit=asm \\\n"
+               "    --dump-after=all --time-report\n",
+    [CMD_run] = ADD_TK
         "sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
         "    -a 'x=randn:f32[n]' -a 'y=randn:f32[n]:7' -a 'out=empty:f32[n]' \\\n"
         "    --out out=sum.npy\n"
+        "# what was written there is an argument here\n"
         "sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
         "    -a x=@sum.npy -a y=@sum.npy -a 'out=empty:f32[n]' --time\n",
-    [CMD_doctor] = "  sdc doctor\n"
-                   "  sdc doctor --print-completion bash "
-                   ">~/.local/share/bash-completion/completions/sdc\n"
-                   "  sdc doctor --print-man >sdc.1\n",
+    [CMD_doctor] = "sdc doctor\n"
+                   "sdc doctor --print-completion bash >sdc.bash\n"
+                   "sdc doctor --print-man >sdc.1\n",
 };
 
 static const char run_specs[] =
