@@ -4,16 +4,16 @@
 #include <string.h>
 
 /* A source to begin with. Not indented: a here-document has to be copied as it stands. */
-#define ADD_TK                                                                             \
-    "cat >add.tk <<END\n"                                                                  \
-    "import triton\n"                                                                      \
-    "import triton.language as tl\n"                                                       \
-    "@triton.jit\n"                                                                        \
-    "def add(x, y, out, n, BLOCK: tl.constexpr):\n"                                        \
-    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"                             \
-    "    a = tl.load(x + i, mask=i < n)\n"                                                 \
-    "    b = tl.load(y + i, mask=i < n)\n"                                                 \
-    "    tl.store(out + i, a + b, mask=i < n)\n"                                           \
+#define ADD_TK \
+    "cat >add.tk <<END\n" \
+    "import triton\n" \
+    "import triton.language as tl\n" \
+    "@triton.jit\n" \
+    "def add(x, y, out, n, BLOCK: tl.constexpr):\n" \
+    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n" \
+    "    a = tl.load(x + i, mask=i < n)\n" \
+    "    b = tl.load(y + i, mask=i < n)\n" \
+    "    tl.store(out + i, a + b, mask=i < n)\n" \
     "END\n"
 
 /* Examples of a command. A shell takes them as they are, in any folder; a test does so. */
