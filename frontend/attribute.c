@@ -195,7 +195,8 @@ get_attribute(Sema *s, Val x, Name attr, Loc loc, bool quiet)
     if (!r && val_is_number(x) && builtin_find(s, attr, IN_METHOD) && !s->host)
         return quiet ? NULL : tensor_attribute(s, to_tensor(s, x, loc), attr, loc);
     if (!r && !quiet)
-        return sema_error(s, loc, "%s has no attribute '%s'", val_describe(s->a, x), attr);
+        return sema_error(s, loc, "%s has no attribute '%s'", val_describe(s->a, x),
+                          attr);
     return r;
 }
 
@@ -265,7 +266,8 @@ get_item(Sema *s, Val x, Val index, Loc loc)
         return val_tuple(s, x->u.items + lo, (int)(hi - lo));
     }
     if (!val_is_int(index))
-        return sema_error(s, loc, "a tuple is indexed with compile-time integers, found %s",
+        return sema_error(s, loc,
+                          "a tuple is indexed with compile-time integers, found %s",
                           val_describe(s->a, index));
     Wide i = index->u.i < 0 ? index->u.i + x->n : index->u.i;
     if (i < 0 || i >= x->n)

@@ -181,7 +181,8 @@ bind_keyword(Sema *s, const Spec *p, int np, Args *a, const CallArg *arg)
 {
     int i = find_param(p, np, arg->name);
     if (i < 0) {
-        sema_error(s, arg->name_loc, "'%s' has no parameter '%s'; it takes (%s)", a->b->name,
+        sema_error(s, arg->name_loc, "'%s' has no parameter '%s'; it takes (%s)",
+                   a->b->name,
                    arg->name, params_text(a->b));
         return false;
     }

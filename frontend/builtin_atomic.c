@@ -23,7 +23,8 @@ order_attrs(Sema *s, Args *a, int i, AttrList *out)
                        k ? "gpu, cta, sys" : "relaxed, acquire, release, acq_rel");
             return false;
         }
-        attr_set_str(s->a, out, k ? ATTR_SCOPE : ATTR_SEM, name_of(&s->s->names, text));
+        attr_set_str(&s->s->mod, out, k ? ATTR_SCOPE : ATTR_SEM,
+                     name_of(&s->s->names, text));
     }
     return true;
 }
@@ -76,8 +77,8 @@ static Val
 build_rmw(Sema *s, const char *rmw, Val p, Val v, Val mask, const AttrList *order)
 {
     AttrList attrs = { 0 };
-    attr_copy(s->a, &attrs, order);
-    attr_set_str(s->a, &attrs, ATTR_RMW, name_of(&s->s->names, rmw));
+    attr_copy(&s->s->mod, &attrs, order);
+    attr_set_str(&s->s->mod, &attrs, ATTR_RMW, name_of(&s->s->names, rmw));
     Value *in[] = { p->v, v->v, mask ? mask->v : NULL };
     Op *op = build_op(&s->b, OP_ATOMIC_RMW, in, mask ? 3 : 2, &attrs, NULL, 1);
     return val_tensor(s, op_result(op, 0), v->dt);

@@ -111,7 +111,7 @@ bi_make_block_ptr(Sema *s, Args *a)
     if (dt == DT_INT1)
         dt = DT_INT8;
     AttrList attrs = { 0 };
-    attr_set_ints(s->a, &attrs, ATTR_ORDER, order, rank);
+    attr_set_ints(&s->s->mod, &attrs, ATTR_ORDER, order, rank);
     const Type *t = type_block_ptr(s->s->types, dtype_ir(s->s, dt), rank, block.dim);
     Op *op = build_op(&s->b, OP_MAKE_BLOCK_PTR, in, n, &attrs, &t, 1);
     return block_value(s, FE_BLOCK_PTR, op_result(op, 0), dt, block);
@@ -180,7 +180,7 @@ bi_make_tensor_descriptor(Sema *s, Args *a)
     if (strcmp(padding, "nan") == 0 && !dtype_is_float(dt))
         return sema_error(s, a->at[4], "padding 'nan' needs a float element type");
     AttrList attrs = { 0 };
-    attr_set_str(s->a, &attrs, ATTR_PADDING,
+    attr_set_str(&s->s->mod, &attrs, ATTR_PADDING,
                  name_of(&s->s->names, *padding ? padding : "zero"));
     const Type *elem = dtype_ir(s->s, dt);
     const Type *t = type_desc(s->s->types, elem, rank, block.dim);
@@ -235,7 +235,7 @@ desc_write(Sema *s, Args *a, const char *rmw)
         return val_error();
     AttrList attrs = { 0 };
     if (rmw)
-        attr_set_str(s->a, &attrs, ATTR_RMW, name_of(&s->s->names, rmw));
+        attr_set_str(&s->s->mod, &attrs, ATTR_RMW, name_of(&s->s->names, rmw));
     build_op(&s->b, rmw ? OP_DESC_ATOMIC : OP_DESC_STORE, in, n + 2, &attrs, NULL, 0);
     return val_none();
 }

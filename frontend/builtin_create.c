@@ -15,7 +15,7 @@ grid_value(Sema *s, Args *a, OpKind k)
         return sema_error(s, a->at[0], "'axis' of '%s' must be 0, 1 or 2, found %lld",
                           a->b->name, (long long)axis);
     AttrList attrs = { 0 };
-    attr_set_int(s->a, &attrs, ATTR_AXIS, axis);
+    attr_set_int(&s->s->mod, &attrs, ATTR_AXIS, axis);
     return val_tensor(s, op_result(build_op(&s->b, k, NULL, 0, &attrs, NULL, 1), 0),
                       DT_INT32);
 }
@@ -52,7 +52,7 @@ bi_arange(Sema *s, Args *a)
     if (!t)
         return val_error();
     AttrList attrs = { 0 };
-    attr_set_int(s->a, &attrs, ATTR_START, start);
+    attr_set_int(&s->s->mod, &attrs, ATTR_START, start);
     return val_tensor(s, op_result(build_op(&s->b, OP_ARANGE, NULL, 0, &attrs, &t, 1), 0),
                       DT_INT32);
 }

@@ -22,7 +22,7 @@ hint(Sema *s, Args *a, AttrKey key)
             return sema_error(s, a->at[1], "values of '%s' must be positive, found %lld",
                               a->b->name, (long long)values[i]);
     AttrList attrs = { 0 };
-    attr_set_ints(s->a, &attrs, key, values, n);
+    attr_set_ints(&s->s->mod, &attrs, key, values, n);
     Op *op = build_op(&s->b, OP_HINT, (Value *[]){ x->v }, 1, &attrs, NULL, 1);
     return val_tensor(s, op_result(op, 0), x->dt);
 }
@@ -129,11 +129,11 @@ bi_device_print(Sema *s, Args *a)
         is_signed[i] = dtype_is_signed(v->dt);
     }
     AttrList attrs = { 0 };
-    attr_set_str(s->a, &attrs, ATTR_MESSAGE, name_of(&s->s->names, prefix));
+    attr_set_str(&s->s->mod, &attrs, ATTR_MESSAGE, name_of(&s->s->names, prefix));
     if (hex)
-        attr_set_flag(s->a, &attrs, ATTR_HEX);
+        attr_set_flag(&s->s->mod, &attrs, ATTR_HEX);
     if (n)
-        attr_set_ints(s->a, &attrs, ATTR_SIGNED, is_signed, n);
+        attr_set_ints(&s->s->mod, &attrs, ATTR_SIGNED, is_signed, n);
     build_op(&s->b, OP_PRINT, in, n, &attrs, NULL, 0);
     return val_none();
 }
@@ -155,7 +155,7 @@ bi_device_assert(Sema *s, Args *a)
             return val_error();
     }
     AttrList attrs = { 0 };
-    attr_set_str(s->a, &attrs, ATTR_MESSAGE, name_of(&s->s->names, text));
+    attr_set_str(&s->s->mod, &attrs, ATTR_MESSAGE, name_of(&s->s->names, text));
     build_op(&s->b, OP_ASSERT, (Value *[]){ c->v, mask ? mask->v : NULL }, mask ? 2 : 1,
              &attrs, NULL, 0);
     return val_none();

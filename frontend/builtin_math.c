@@ -372,12 +372,12 @@ bi_dot(Sema *s, Args *a)
                               val_describe(s->a, acc));
     }
     AttrList attrs = { 0 };
-    attr_set_str(s->a, &attrs, ATTR_PRECISION, name_of(&s->s->names, precision));
+    attr_set_str(&s->s->mod, &attrs, ATTR_PRECISION, name_of(&s->s->names, precision));
     int64_t imprecise;
     if (!arg_none(a, 5)) {
         if (!arg_int(s, a, 5, &imprecise))
             return val_error();
-        attr_set_int(s->a, &attrs, ATTR_MAX_IMPRECISE, imprecise);
+        attr_set_int(&s->s->mod, &attrs, ATTR_MAX_IMPRECISE, imprecise);
     }
     Val x = flatten_batch(s, a->v[0], a->loc), y = flatten_batch(s, a->v[1], a->loc);
     Val c = flatten_batch(s, acc, a->loc);

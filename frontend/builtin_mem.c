@@ -15,7 +15,7 @@ cache_attr(Sema *s, Args *a, int i, const char *const *allowed, AttrList *out)
         return true;
     for (; *allowed; allowed++)
         if (strcmp(text, *allowed) == 0) {
-            attr_set_str(s->a, out, ATTR_CACHE, name_of(&s->s->names, text + 1));
+            attr_set_str(&s->s->mod, out, ATTR_CACHE, name_of(&s->s->names, text + 1));
             return true;
         }
     sema_error(s, a->at[i], "unknown cache modifier '%s' for '%s'", text, a->b->name);
@@ -35,7 +35,7 @@ evict_attr(Sema *s, Args *a, int i, AttrList *out)
                    "'evict_last' exist", text);
         return false;
     }
-    attr_set_str(s->a, out, ATTR_EVICT, name_of(&s->s->names, text));
+    attr_set_str(&s->s->mod, out, ATTR_EVICT, name_of(&s->s->names, text));
     return true;
 }
 
@@ -61,7 +61,7 @@ boundary_attr(Sema *s, Args *a, int i, Val block, AttrList *out)
         if (seen >> k & 1)
             sorted[m++] = k;
     if (m)
-        attr_set_ints(s->a, out, ATTR_BOUNDARY, sorted, m);
+        attr_set_ints(&s->s->mod, out, ATTR_BOUNDARY, sorted, m);
     return true;
 }
 
@@ -84,7 +84,7 @@ load_block(Sema *s, Args *a, AttrList *attrs)
         if (strcmp(padding, "nan") == 0 && !dtype_is_float(p->dt))
             return sema_error(s, a->at[4], "padding 'nan' needs a float element type, "
                               "found %s", dtype_str(s->a, p->dt));
-        attr_set_str(s->a, attrs, ATTR_PADDING, name_of(&s->s->names, padding));
+        attr_set_str(&s->s->mod, attrs, ATTR_PADDING, name_of(&s->s->names, padding));
     }
     Op *op = build_op(&s->b, OP_BLOCK_LOAD, (Value *[]){ p->v }, 1, attrs, NULL, 1);
     return val_tensor(s, op_result(op, 0), p->dt);
@@ -138,7 +138,7 @@ bi_load(Sema *s, Args *a)
         !arg_bool(s, a, 7, &is_volatile))
         return val_error();
     if (is_volatile)
-        attr_set_flag(s->a, &attrs, ATTR_VOLATILE);
+        attr_set_flag(&s->s->mod, &attrs, ATTR_VOLATILE);
     if (a->v[0]->kind == FE_BLOCK_PTR)
         return load_block(s, a, &attrs);
     if (!check_pointer(s, a, 0))

@@ -132,7 +132,7 @@ bi_reduce(Sema *s, Args *a)
         operands[i] = flat[i]->v;
     }
     AttrList attrs = { 0 };
-    attr_set_int(s->a, &attrs, ATTR_AXIS, axis);
+    attr_set_int(&s->s->mod, &attrs, ATTR_AXIS, axis);
     Op *op = build_op(&s->b, OP_REDUCE, operands, n, &attrs, NULL, n);
     s->frame->loop_depth++;
     bool ok = combine_region(s, a, op, flat, n, a->v[2]);
@@ -158,9 +158,9 @@ bi_associative_scan(Sema *s, Args *a)
     for (int i = 0; i < n; i++)
         operands[i] = in[i]->v;
     AttrList attrs = { 0 };
-    attr_set_int(s->a, &attrs, ATTR_AXIS, axis);
+    attr_set_int(&s->s->mod, &attrs, ATTR_AXIS, axis);
     if (reverse)
-        attr_set_flag(s->a, &attrs, ATTR_REVERSE);
+        attr_set_flag(&s->s->mod, &attrs, ATTR_REVERSE);
     Op *op = build_op(&s->b, OP_SCAN, operands, n, &attrs, NULL, n);
     if (!combine_region(s, a, op, in, n, a->v[2]))
         return val_error();

@@ -205,7 +205,7 @@ bi_cat(Sema *s, Args *a)
     if (!sema_check_shape(s, to, a->loc))
         return val_error();
     AttrList attrs = { 0 };
-    attr_set_int(s->a, &attrs, ATTR_AXIS, axis);
+    attr_set_int(&s->s->mod, &attrs, ATTR_AXIS, axis);
     Op *op = build_op(&s->b, OP_CAT, (Value *[]){ x->v, y->v }, 2, &attrs, NULL, 1);
     return val_tensor(s, op_result(op, 0), x->dt);
 }
@@ -268,7 +268,7 @@ bi_gather(Sema *s, Args *a)
     if (dtype_bits(index->dt) < 32)
         index = cast(s, index, DT_INT32, a->at[1]);
     AttrList attrs = { 0 };
-    attr_set_int(s->a, &attrs, ATTR_AXIS, axis);
+    attr_set_int(&s->s->mod, &attrs, ATTR_AXIS, axis);
     Op *op = build_op(&s->b, OP_GATHER, (Value *[]){x->v, index->v}, 2, &attrs, NULL, 1);
     return val_tensor(s, op_result(op, 0), x->dt);
 }

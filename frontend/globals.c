@@ -333,7 +333,8 @@ lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
     if (module_import(m, name, &im))
         return imported(s, m, &im, loc, any);
     fn = module_host_function(m, name);
-    if (fn && (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function")))
+    if (fn &&
+        (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function")))
         return val_function(s, fn, m);
     if (fn) {
         if (any)

@@ -33,7 +33,7 @@ build(Sema *s, const LibFn *f, const Val *x, DType dt)
     for (int i = 0; i < f->arity; i++)
         in[i] = x[i]->v;
     if (f->op == OP_LIBM)
-        attr_set_str(s->a, &attrs, ATTR_FN, name_of(&s->s->names, f->fn));
+        attr_set_str(&s->s->mod, &attrs, ATTR_FN, name_of(&s->s->names, f->fn));
     const Type *t = type_like(s->s->types, in[0]->type, dtype_ir(s->s, dt));
     return val_tensor(
         s, op_result(build_op(&s->b, (OpKind)f->op, in, f->arity, &attrs, &t, 1), 0), dt);

@@ -56,7 +56,7 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int source)
     s->b.loc = p->loc;
     in[n - 1] = build_int(&s->b, type_scalar(s->s->types, SK_I64), 1);
     AttrList attrs = { 0 };
-    attr_set_str(s->a, &attrs, ATTR_PADDING, name_of(&s->s->names, "zero"));
+    attr_set_str(&s->s->mod, &attrs, ATTR_PADDING, name_of(&s->s->names, "zero"));
     const Type *t = type_desc(s->s->types, dtype_ir(s->s, dt), rank, block.dim);
     Op *op = build_op(&s->b, OP_MAKE_DESC, in, n, &attrs, &t, 1);
     FeVal *v = val_new(s, FE_DESC);
