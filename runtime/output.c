@@ -9,6 +9,8 @@ struct SdcOutput {
     char *bytes;
     size_t size;
     char *times;
+    SdcrtMeta *meta;
+    int nmeta;
 };
 
 typedef struct Attempt {
@@ -123,6 +125,11 @@ keep_output(Session *s, CompileResult *r, void *arg)
         memcpy(out->bytes, r->bytes, r->size);
     out->bytes[r->size] = '\0';
     out->size = r->size;
+    out->meta = calloc((size_t)r->nmeta + 1, sizeof *out->meta);
+    if (!out->meta)
+        return SDC_ERROR_MEMORY;
+    for (; out->nmeta < r->nmeta; out->nmeta++)
+        out->meta[out->nmeta] = r->meta[out->nmeta];
     Buf b;
     buf_init(&b, &s->tmp);
     times_print(&b, &r->times);
@@ -164,6 +171,14 @@ sdc_output_data(const SdcOutput *out, size_t *size)
     return out ? out->bytes : NULL;
 }
 
+const SdcrtMeta *
+sdc_output_meta(const SdcOutput *out, int *n)
+{
+    if (n)
+        *n = out ? out->nmeta : 0;
+    return out && out->nmeta ? out->meta : NULL;
+}
+
 const char *
 sdc_output_times(const SdcOutput *out)
 {
@@ -177,5 +192,6 @@ sdc_output_free(SdcOutput *out)
         return;
     free(out->bytes);
     free(out->times);
+    free(out->meta);
     free(out);
 }

@@ -379,6 +379,11 @@ SDC_API SdcStatus sdc_compile(SdcModule *mod, const SdcCompileOptions *options,
 /* The bytes; text is NUL-terminated beyond `size`. */
 SDC_API const void *sdc_output_data(const SdcOutput *out, size_t *size);
 
+/* What a launcher must know of the kernels in the bytes: sdc/meta.h. `n`: how many; 0 for
+   text that is not the target's code. */
+struct SdcrtMeta;
+SDC_API const struct SdcrtMeta *sdc_output_meta(const SdcOutput *out, int *n);
+
 /* A table of where the time went, one line per stage and pass. */
 SDC_API const char *sdc_output_times(const SdcOutput *out);
 

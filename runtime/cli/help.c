@@ -16,7 +16,7 @@
     "    tl.store(out + i, a + b, mask=i < n)\n" \
     "END\n"
 
-/* Examples of a command. A shell takes them as they are, in any folder; a test does so. */
+/* Examples of a command: shell scripts that work in any folder, which a test does. */
 static const char *const examples[CMD_COUNT] = {
     [CMD_check] = ADD_TK "# every kernel found, every block of host code skipped\n"
                          "sdc check add.tk\n"
@@ -26,8 +26,8 @@ static const char *const examples[CMD_COUNT] = {
         ADD_TK "# object code for the host; ':16' promises a multiple of 16\n"
                "sdc compile add.tk -s '*fp32:16,*fp32:16,*fp32:16,i32,1024' -o add.o\n"
                "# PTX, with the arguments by name\n"
-               "sdc compile add.tk -s 'x=*fp16,y=*fp16,out=*fp16,n=i32' -c BLOCK=1024 \\\n"
-               "    --target sm_90a -o add.ptx\n"
+               "sdc compile add.tk -s 'x=*fp16,y=*fp16,out=*fp16,n=i32' \\\n"
+               "    -c BLOCK=1024 --target sm_90a -o add.ptx\n"
                "# every stage can be left and entered as text\n"
                "sdc compile add.tk -s '*fp32,*fp32,*fp32,i32,64' --emit=tir | \\\n"
                "    sdc compile - --emit=llvm\n"
