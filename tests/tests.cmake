@@ -116,6 +116,9 @@ foreach(file IN LISTS files)
     set(seeds "${T}/fuzz/seeds/${stem}")
     if(stem MATCHES "tir|verify") # every .tir of the tests is a seed
         file(GLOB_RECURSE seeds CONFIGURE_DEPENDS "${T}/*.tir")
+    elseif(stem MATCHES "sema") # and every kernel
+        file(GLOB seeds CONFIGURE_DEPENDS "${ROOT}/kernels_dsl/*.tk" "${T}/run/lang/*.tk"
+            "${seeds}/*")
     endif()
     parts_for(${file} parts)
     if(SDC_FUZZ)

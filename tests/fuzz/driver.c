@@ -15,6 +15,9 @@
 #include <sys/stat.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* A target may know better how to change its input; then every second edit is its own. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+    __attribute__((weak));
 
 enum { MAX_SEEDS = 1024, MAX_SIZE = 1 << 16, MAX_EDITS = 8 };
 
@@ -159,7 +162,10 @@ main(int argc, char **argv)
         size_t size = s->size, edits = 1 + random_below(&rng, MAX_EDITS);
         memcpy(buf, s->data, size);
         for (size_t k = 0; k < edits; k++)
-            size = mutate(c, &rng, buf, size);
+            size = LLVMFuzzerCustomMutator && k % 2 == 0
+                       ? LLVMFuzzerCustomMutator(buf, size, MAX_SIZE,
+                                                 (unsigned)random_next(&rng))
+                       : mutate(c, &rng, buf, size);
         if (only && strtol(only, NULL, 10) != i)
             continue;
         fprintf(stderr, "\rSDC_FUZZ_ONLY=%ld ", i);
