@@ -37,9 +37,9 @@ typedef struct FrontReport {
     int nskipped;
 } FrontReport;
 
-/* Resolves every name and checks every construct of every jit function of a file, without
-   types. Under an `if`, which may be compile time and never taken, nothing is held against
-   a function. Reasons go to s->diag. */
+/* Resolves every name and checks every construct of every jit function of a file,
+   without types. Under an `if`, which may be compile time and never taken, nothing is
+   held against a function. Reasons go to s->diag. */
 void front_check(FrontModule *m, FrontReport *out);
 
 /* A compile-time value given from outside. */

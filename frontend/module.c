@@ -131,7 +131,8 @@ bind_list(FrontModule *m, const NodeList *l, int statement)
         case ND_ASSIGN:
             for (int k = 0; k < n->list.n; k++)
                 if (n->list.at[k]->kind == ND_NAME)
-                    bind(m, n->list.at[k]->name, (Binding){.node = n->a, .statement = at});
+                    bind(m, n->list.at[k]->name,
+                         (Binding){.node = n->a, .statement = at});
             break;
         case ND_ANN_ASSIGN:
             if (n->c && n->a->kind == ND_NAME)

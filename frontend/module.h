@@ -1,7 +1,7 @@
-/* A parsed file and the names at its top level: jit functions, host functions, globals and
-   imports, those inside of top-level `if` and `try` too. Files that it imports are found
-   beside it, in the folders of -I, and above it as far as its package goes; each is loaded
-   once. */
+/* A parsed file and the names at its top level: jit functions, host functions, globals
+   and imports, those inside of top-level `if` and `try` too. Files that it imports are
+   found beside it, in the folders of -I, and above it as far as its package goes; each
+   is loaded once. */
 #ifndef SDC_FRONTEND_MODULE_H
 #define SDC_FRONTEND_MODULE_H
 

@@ -1,7 +1,7 @@
-/* sdc check without a signature: does every name in a jit function mean something, and is
-   every construct part of the language? Types are not known here, so nothing is said about
-   them; what stands under an `if` may be dead for every specialization that matters (FlagGems
-   keeps host-only code there), so its problems are not reported. */
+/* sdc check without a signature: does every name in a jit function mean something, and
+   is every construct part of the language? Types are not known here, so nothing is
+   said about them; what stands under an `if` may be dead for every specialization that
+   matters (FlagGems keeps host-only code there), so its problems are not reported. */
 #include "frontend/builtin.h"
 #include "frontend/module.h"
 #include "frontend/spec.h"
@@ -140,8 +140,10 @@ judge_value(Resolver *r, Val v, Loc loc, const char *text)
     if (v->kind == FE_BUILTIN && !v->u.builtin->fn && !v->u.builtin->file)
         complain(r, loc, "not supported yet: tl.%s", v->u.builtin->name);
     if (v->kind == FE_MODULE && v->n == NS_UNKNOWN)
-        complain(r, loc, "'%s' comes from a module that was not found; -I names folders to "
-                 "look in", text);
+        complain(r, loc,
+                 "'%s' comes from a module that was not found; -I names folders to "
+                 "look in",
+                 text);
 }
 
 static Val
@@ -192,7 +194,8 @@ static const struct {
     {ND_AWAIT, "a kernel cannot await"},
     {ND_CLASS, "a class cannot be defined in a kernel"},
     {ND_DELETE, "del is not supported in a kernel"},
-    {ND_RAISE, "raise is not supported in a kernel: use tl.static_assert or tl.device_assert"},
+    {ND_RAISE,
+     "raise is not supported in a kernel: use tl.static_assert or tl.device_assert"},
     {ND_TRY, "try is not supported in a kernel"},
     {ND_IMPORT, "import belongs at the top of the file, not in a kernel"},
     {ND_IMPORT_FROM, "import belongs at the top of the file, not in a kernel"},
@@ -220,7 +223,8 @@ is_refused(Resolver *r, const Node *n)
         return true;
     }
     if (n->kind == ND_ASSIGN && n->list.n > 1)
-        complain(r, n->loc, "several targets are not supported: write one assignment each");
+        complain(r, n->loc,
+                 "several targets are not supported: write one assignment each");
     if (n->kind == ND_BINOP && n->sub == OS_MATMUL)
         complain(r, n->loc, "'@' is not supported: use tl.dot");
     if ((n->kind == ND_FOR || n->kind == ND_WHILE) && n->orelse.n)

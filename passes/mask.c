@@ -9,9 +9,9 @@
        %q = addptr (splat %base), %r[:,None] * %sm + %c[None,:] * %sn
        %x = load %q, (0 <= %r < %m)[:,None] : tile<64x32xf32>
 
-   Offsets are 64-bit, as in Triton. A block pointer or descriptor that crosses a region (a
-   loop carries it, an if chooses it) is taken apart into its components; the ones that do
-   not change are then found by canonicalization. */
+   Offsets are 64-bit, as in Triton. A block pointer or descriptor that crosses a
+   region (a loop carries it, an if chooses it) is taken apart into its components; the
+   ones that do not change are then found by canonicalization. */
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -155,8 +155,8 @@ access_at(Mask *m, Builder *b, const Parts *p, Value *const *index, const int64_
         Value *wide = along(b, step, d, r, shape);
         offset = offset ? build_binary(b, OP_ADD, offset, wide) : wide;
         if (checks >> d & 1)
-            mask = conjunction(b, mask, along(b, in_bounds(m, b, index[d], p->v[1 + d]), d,
-                                              r, shape));
+            mask = conjunction(
+                b, mask, along(b, in_bounds(m, b, index[d], p->v[1 + d]), d, r, shape));
     }
     Value *base = splat_like(b, p->v[0], offset);
     return (Access){build_binary(b, OP_ADDPTR, base, offset), mask};

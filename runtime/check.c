@@ -18,7 +18,8 @@ list_kernel(Buf *b, const KernelInfo *k)
     buf_str(b, ")\n");
 }
 
-/* Kernels with their parameters and a verdict, helpers that do not pass, skipped blocks. */
+/* Kernels with their parameters and a verdict, helpers that do not pass, skipped
+   blocks. */
 static void
 list_report(Buf *b, const SdcModule *m, const FrontReport *r)
 {
@@ -53,7 +54,8 @@ check_call(Session *s, void *arg)
     if (m->is_tir) {
         for (int i = 0; i < m->nkernel; i++)
             list_kernel(&b, &m->kernels[i]);
-        buf_printf(&b, "%s: %d kernel%s\n", m->path, m->nkernel, m->nkernel == 1 ? "" : "s");
+        buf_printf(&b, "%s: %d kernel%s\n", m->path, m->nkernel,
+                   m->nkernel == 1 ? "" : "s");
     } else {
         CompileJob job;
         FrontReport report = {0};

@@ -137,7 +137,8 @@ same(const AxisFacts *x, const AxisFacts *y)
 
 /* ---- rules of operations; x and y are the operands' facts, t the result's type */
 
-/* Sum: a run plus a constant stretch is a run. `scale`: bytes per unit of y (pointers). */
+/* Sum: a run plus a constant stretch is a run. `scale`: bytes per unit of y
+   (pointers). */
 static AxisFacts
 rule_sum(const Type *t, const AxisFacts *x, const AxisFacts *y, bool minus, int64_t scale)
 {
@@ -256,7 +257,8 @@ rule_shift(const Type *t, OpKind k, const AxisFacts *x, const AxisFacts *y)
 static int64_t
 compare_run(const AxisFacts *x, const AxisFacts *y, int d)
 {
-    return least(least(x->contig[d], x->div[d]), least(y->constancy[d], axis_divisor(y, d)));
+    return least(least(x->contig[d], x->div[d]),
+                 least(y->constancy[d], axis_divisor(y, d)));
 }
 
 static AxisFacts

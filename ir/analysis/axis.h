@@ -1,16 +1,15 @@
 /* Axis facts: what is known about the values of integer and pointer tiles along each of
-   their dimensions. The basis of vector widths, of contiguous accesses and of uniform masks.
+   their dimensions. The basis of vector widths, of contiguous accesses and of uniform
+   masks.
 
    For a dimension d, cut into aligned groups of 2^k elements:
-     contig[d]     each group of that length holds x, x+1, x+2, .. (pointers: addresses one
-                   element apart)
-     constancy[d]  each group of that length holds one value
-     div[d]        a power of two that divides the first value of every group of contig[d]
-                   elements (pointers: in bytes)
-   All are powers of two and hold for wrapping arithmetic. Scalars use index 0.
-   The definitions are those of Triton's AxisInfo, made exact for negative numbers and for
-   sign extension: a run of 32-bit values is only kept through sext as far as its alignment
-   proves that it does not wrap. */
+     contig[d]     each group of that length holds x, x+1, x+2, .. (pointers: addresses
+   one element apart) constancy[d]  each group of that length holds one value div[d] a
+   power of two that divides the first value of every group of contig[d] elements
+   (pointers: in bytes) All are powers of two and hold for wrapping arithmetic. Scalars
+   use index 0. The definitions are those of Triton's AxisInfo, made exact for negative
+   numbers and for sign extension: a run of 32-bit values is only kept through sext as far
+   as its alignment proves that it does not wrap. */
 #ifndef SDC_IR_ANALYSIS_AXIS_H
 #define SDC_IR_ANALYSIS_AXIS_H
 
@@ -39,8 +38,9 @@ const AxisFacts *axis_of(const Axis *a, const Value *v);
 /* Greatest power of two that divides every element along dimension d. */
 int64_t axis_divisor(const AxisFacts *f, int d);
 
-/* Elements along d that one access can take: a run, aligned to its own length. For pointers
-   the alignment is in bytes of `elem_bytes` elements; for integers elem_bytes is 1. */
+/* Elements along d that one access can take: a run, aligned to its own length. For
+   pointers the alignment is in bytes of `elem_bytes` elements; for integers elem_bytes
+   is 1. */
 int64_t axis_aligned_run(const AxisFacts *f, int d, int elem_bytes);
 
 #endif

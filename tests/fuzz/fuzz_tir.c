@@ -1,5 +1,5 @@
-/* Any bytes as tile IR text: errors, never a crash. What is read is printed, and that text
-   must read back and print to the same again. */
+/* Any bytes as tile IR text: errors, never a crash. What is read is printed, and that
+   text must read back and print to the same again. */
 #include <string.h>
 
 #include "ir/text.h"

@@ -1,6 +1,6 @@
 /* Tile IR that was damaged in memory, in ways that no text can be: the verifier must find
-   what is wrong and survive it. What it still accepts must print, read back, and go through
-   every pass that works on any form, and be accepted after each.
+   what is wrong and survive it. What it still accepts must print, read back, and go
+   through every pass that works on any form, and be accepted after each.
 
    The damage is drawn from a generator seeded with a hash of the input; each input is
    damaged in several ways. */

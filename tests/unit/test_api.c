@@ -134,7 +134,8 @@ START_TEST(launches_add)
         x[i] = (float)i;
         y[i] = (float)(3 * i);
     }
-    /* One function, several specializations: alignment, n equal to 1, n divisible by 16. */
+    /* One function, several specializations: alignment, n equal to 1, n divisible by
+       16. */
     static const int sizes[] = {1000, 992, 1, 0, 17};
     for (int shift = 0; shift < 2; shift++)
         for (int s = 0; s < 5; s++) {

@@ -113,7 +113,8 @@ add_compare(World *w, const Axis *facts)
     if (type_bits(a->v->type) == 1 || type_bits(b->v->type) == 1)
         return;
     Value *v = build_cmp(&w->b, OP_CMPI, preds[rnd(w, 7)], a->v, b->v);
-    Value *one = build_int(&w->b, tile_type(w), 1), *two = build_int(&w->b, tile_type(w), 0);
+    Value *one = build_int(&w->b, tile_type(w), 1),
+          *two = build_int(&w->b, tile_type(w), 0);
     Value *pick = build_select(&w->b, v, one, two);
     Sample *x = add(w, pick);
     for (int i = 0; i < ROWS; i++) {
@@ -177,7 +178,8 @@ START_TEST(facts_hold)
 }
 END_TEST
 
-/* What the coalescing of the simplest kernel needs: pid * 1024 + arange, and the pointers. */
+/* What the coalescing of the simplest kernel needs: pid * 1024 + arange, and the
+   pointers. */
 START_TEST(vector_add_is_a_run)
 {
     Session *s = session_new(0);
