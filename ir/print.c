@@ -284,7 +284,7 @@ print_func(Printer *p, const Func *f)
         buf_str(p->out, i ? ", " : "");
         print_value(p, f->body->args[i]);
         buf_str(p->out, ": ");
-        type_print(p->out, f->body->args[i]->type);
+        print_type(p, f->body->args[i]->type);
         buf_str(p->out, " {sig=");
         print_string(p->out, q->sig);
         if (q->div > 1)
