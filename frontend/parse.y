@@ -1,6 +1,6 @@
 /* The grammar of Python modules, as far as kernels and the host code around them need it.
-   Three levels of expression keep it free of conflicts: `arith` (no comparison: targets of
-   for), `expr` (no conditional: the iterable of a comprehension) and `test`. */
+   Three levels of expression keep it free of conflicts: `arith` (no comparison: targets
+   of for), `expr` (no conditional: the iterable of a comprehension) and `test`. */
 %define api.pure full
 %define api.location.type {Loc}
 %define parse.error custom
@@ -75,12 +75,17 @@ static void yyerror(const Loc *loc, Parser *p, const char *text);
 
 %type <list> stmts stmt simple_line small_list suite targets decorators else_opt
 %type <list> params param_list lambda_params lambda_list args arg_list
-%type <list> test_list star_list expr_list subscripts dict_items set_items comp_fors comp_ifs
-%type <list> arms handlers finally_opt with_items aliases from_aliases from_names names strings
-%type <node> small compound test namedtest expr arith primary atom star_or_test star_or_arith
+%type <list> test_list star_list expr_list subscripts dict_items
+%type <list> set_items comp_fors comp_ifs
+%type <list> arms handlers finally_opt with_items aliases
+%type <list> from_aliases from_names names strings
+%type <node> small compound test namedtest expr arith
+%type <node> primary atom star_or_test star_or_arith
 %type <node> tuple_tests tuple_stars tuple_exprs yield_or_tuple yield_expr lambda param
-%type <node> lambda_param arg subscript slice_part slice_opt comp_for with_item handler alias
-%type <node> from_alias funcdef classdef annotation_opt default_opt cond_namedtest function
+%type <node> lambda_param arg subscript slice_part slice_opt
+%type <node> comp_for with_item handler alias
+%type <node> from_alias funcdef classdef annotation_opt
+%type <node> default_opt cond_namedtest function
 %type <sign> aug_op async_opt dots
 %type <dotted> dotted
 
@@ -234,7 +239,8 @@ async_opt:
 /* if and every elif; a list, so that a thousand of them nest no deeper than one */
 arms:
     cond_namedtest suite      { $$ = ast_list1(p, ast_arm(p, @$, $1, &$2)); }
-  | arms KW_ELIF cond_namedtest suite { $$ = $1; ast_push(p, &$$, ast_arm(p, @3, $3, &$4)); }
+  | arms KW_ELIF cond_namedtest suite
+    { $$ = $1; ast_push(p, &$$, ast_arm(p, @3, $3, &$4)); }
   ;
 cond_namedtest:
     namedtest ':'             { $$ = $1; }

@@ -23,7 +23,7 @@ FNR == 1 {
     close_file()
     last = FILENAME
     source = FILENAME ~ /\.[chly]$/
-    free = FILENAME ~ /\.def$/ || FILENAME ~ /^tests\/errors\//
+    free = FILENAME ~ /\.def$/ || FILENAME ~ /^tests\/.*\.tk$/
     opened = start = 0
     if (FILENAME ~ /\.[ch]$/ && $0 !~ /^\/\*/)
         report(1, "a source file opens with a comment that says what it does")
