@@ -52,12 +52,14 @@ cmd_doctor(Cli *c)
         print_ops();
     if (o[O_print_passes].given)
         print_passes();
+    if (o[O_print_builtins].given)
+        print_builtins();
     if (o[O_print_man].given)
         print_man(stdout);
     if (o[O_print_completion].given)
         print_completion(stdout, o[O_print_completion].text);
-    if (o[O_print_ops].given || o[O_print_passes].given || o[O_print_man].given ||
-        o[O_print_completion].given)
+    if (o[O_print_ops].given || o[O_print_passes].given || o[O_print_builtins].given ||
+        o[O_print_man].given || o[O_print_completion].given)
         return EXIT_FINE;
     SdcContext *cx;
     if (sdc_context_create(NULL, &cx) != SDC_OK)

@@ -2,10 +2,12 @@
    they cannot fall behind. */
 #include "runtime/cli/tables.h"
 
+#include "frontend/builtin.h"
 #include "ir/op.h"
 #include "passes/pass.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct Bit {
     uint32_t bit;
@@ -96,6 +98,7 @@ print_ops(void)
         { T_SPEC, "speculatable" },
         { T_CONVERGENT, "convergent" },
         { T_CROSS, "cross-lane" },
+        { T_ISOLATED, "isolated" },
     };
     static const struct {
         const char *name;
@@ -191,4 +194,77 @@ print_passes(void)
         print_cell(passes[i].doc);
         printf(" |\n");
     }
+}
+
+/* The signature as it is written: tl.load(pointer, mask=None), x.sum(..), tl.math.exp(x). */
+static void
+print_places(const char *name, unsigned where, const char *params)
+{
+    static const struct {
+        unsigned bit;
+        const char *prefix;
+    } places[] = {
+        {IN_TL, "tl."},     {IN_PY, ""},       {IN_TRITON, "triton."},
+        {IN_LIB, "libdevice."}, {IN_CUDA, "tl.extra.cuda."},
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (!(where & places[i].bit))
+            continue;
+        printf("`%s%s%s%s%s`", places[i].prefix, name, params ? "(" : "",
+               params ? params : "", params ? ")" : "");
+        break;
+    }
+    if (!(where & (IN_TL | IN_PY | IN_TRITON | IN_LIB | IN_CUDA))) {
+        /* A method's first parameter stands before the dot. */
+        const char *rest = params ? strstr(params, ", ") : NULL;
+        printf("`%s%s(%s)`", where & IN_DESC ? "desc." : "x.", name, rest ? rest + 2 : "");
+    }
+    if (where & IN_MATH)
+        printf(", `tl.math`");
+    if ((where & IN_METHOD) && (where & IN_TL))
+        printf(", method");
+}
+
+static void
+print_builtin_rows(bool missing)
+{
+    static const struct {
+        const char *name, *params, *doc;
+        unsigned where;
+        bool missing;
+    } rows[] = {
+#define BUILTIN(id, name, where, params, doc) {name, params, doc, where, false},
+#define PRELUDE(name, where, file, doc) {name, NULL, doc, where, false},
+#define MISSING(name, where) {name, NULL, "", where, true},
+#include "frontend/builtins.def"
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].missing != missing || !(rows[i].where & ~(IN_CORE | AT_COMPILE)))
+            continue;
+        printf(missing ? "- " : "| ");
+        print_places(rows[i].name, rows[i].where, rows[i].params);
+        if (!missing) {
+            printf(" | ");
+            print_cell(rows[i].doc);
+            printf(" |");
+        }
+        printf("\n");
+    }
+}
+
+void
+print_builtins(void)
+{
+    printf("# Functions of the language\n\n"
+           "Generated from `frontend/builtins.def` by `ninja -C build docs`; how they are\n"
+           "typed and what else the language has is in [language.md](language.md). `tl` is\n"
+           "`triton.language`; *method* means that `tl.f(x, ..)` is also `x.f(..)`, `tl.math`\n"
+           "that it is there too. Functions without a parameter list are written in the\n"
+           "language itself, in `kernels_dsl/lib`. The functions of libdevice are listed in\n"
+           "`frontend/libdevice.def`.\n\n"
+           "| function | meaning |\n|---|---|\n");
+    print_builtin_rows(false);
+    printf("\n## Not supported yet\n\n"
+           "Known to Triton; here the error says \"not supported yet\".\n\n");
+    print_builtin_rows(true);
 }

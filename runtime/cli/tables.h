@@ -4,5 +4,6 @@
 
 void print_ops(void);    /* docs/ops.md */
 void print_passes(void); /* docs/passes.md */
+void print_builtins(void); /* docs/builtins.md */
 
 #endif

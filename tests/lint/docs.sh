@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$1"
 build=$2 bad=0
 mkdir -p docs
-for page in ops passes; do
+for page in ops passes builtins; do
     [ -x "$build/sdc" ] || break
     if [ "${3:-}" = --write ]; then
         "$build/sdc" doctor "--print-$page" >"docs/$page.md"
