@@ -23,6 +23,7 @@ enum {
     T_SPEC = 64,         /* may be executed when the program would not have */
     T_CONVERGENT = 128,  /* all threads of the program (or role) execute it together */
     T_CROSS = 256,       /* data crosses lanes */
+    T_ISOLATED = 512,    /* its regions see nothing but their arguments */
 };
 
 /* Memory effects, packed: operand (4 bits), resource (4), kind (4); two per op at

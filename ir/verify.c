@@ -217,7 +217,7 @@ check_op(Verifier *v, const Op *op, int depth)
         violation(v, op, "%d regions, needs %d", op->nregion, info->nregion);
         return;
     }
-    bool isolated = op->kind == OP_WARP_SPECIALIZE; /* roles see their captures only */
+    bool isolated = op_is(op, T_ISOLATED);
     Map outer = v->seen;
     for (int i = 0; i < op->nregion; i++) {
         if (isolated)

@@ -12,6 +12,8 @@
 #include "ir/edit.h"
 #include "passes/pass.h"
 
+#include <string.h>
+
 bool pass_cse(Func *f, PassCx *cx);
 
 enum { BUCKETS = 1024 };
@@ -101,6 +103,16 @@ visit_op(Cse *c, Op *op)
     vec_push(c->tmp, &c->undo, e);
 }
 
+/* Empties the table, for regions that do not see the values around them. */
+static Entry **
+hide_outer(Cse *c)
+{
+    Entry **outer = arena_array(c->tmp, Entry *, BUCKETS);
+    memcpy(outer, c->buckets, sizeof c->buckets);
+    memset(c->buckets, 0, sizeof c->buckets);
+    return outer;
+}
+
 static void
 visit_region(Cse *c, Region *r, int depth)
 {
@@ -111,8 +123,11 @@ visit_region(Cse *c, Region *r, int depth)
         if (op->nregion) {
             bool writes = op_effects(op).writes != 0;
             c->epoch += writes; /* a loop body may run after its own writes */
+            Entry **outer = op_is(op, T_ISOLATED) ? hide_outer(c) : NULL;
             for (int i = 0; i < op->nregion; i++)
                 visit_region(c, op->regions[i], depth + 1);
+            if (outer)
+                memcpy(c->buckets, outer, sizeof c->buckets);
             c->epoch += writes;
         } else if (op_is(op, T_PURE) || is_plain_load(op)) {
             visit_op(c, op);

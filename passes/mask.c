@@ -38,6 +38,7 @@ typedef struct Mask {
     Session *s;
     Arena *tmp;
     Map parts; /* Value -> Parts */
+    Map pads;  /* Region -> paddings of the values that end it, Name[] */
     Vec(Op *) dead;
     bool changed;
 } Mask;
@@ -65,10 +66,24 @@ part_type(Mask *m, const Type *t, int i)
 static Parts *
 parts_of(Mask *m, const Value *v)
 {
-    Parts *p = map_get(&m->parts, v);
-    if (!p)
-        bug(&m->s->fail, "a block pointer that nothing made");
-    return p;
+    return map_get(&m->parts, v);
+}
+
+/* Are the components of all block operands known? Descriptors that are parameters or
+   captures of a role have none: only hardware can use them. */
+static bool
+parts_known(Mask *m, const Op *op)
+{
+    for (int i = 0; i < op->noperand; i++) {
+        const Value *v = op_operand(op, i);
+        if (!is_block(v->type) || parts_of(m, v))
+            continue;
+        diag_error(&m->s->diag, op->loc,
+                   "not supported yet: '%s' on a descriptor that is passed in whole",
+                   op_info[op->kind].name);
+        return false;
+    }
+    return true;
 }
 
 static Parts *
@@ -366,15 +381,57 @@ touches_blocks(const Op *op)
     return false;
 }
 
-/* Padding of descriptors is static: it comes from whatever flows in. */
+static bool
+pads_nan(Name padding)
+{
+    return padding && strcmp(padding, "nan") == 0;
+}
+
+/* Padding of descriptors is static: what the loop starts with is what it carries. */
 static Name
-flowing_padding(Mask *m, const Op *op, int result)
+initial_padding(Mask *m, const Op *op, int carried)
 {
     int first = op->kind == OP_FOR ? 3 : 0;
-    const Value *v = op->kind == OP_IF ? op_operand(op->regions[0]->last, result)
-                                       : op_operand(op, first + result);
-    const Parts *p = map_get(&m->parts, v);
-    return p ? p->padding : NULL;
+    return parts_of(m, op_operand(op, first + carried))->padding;
+}
+
+/* The paddings that regions of `to` end with; one for all, and `start` when there is a
+   first value, or an error. */
+static Name
+final_padding(Mask *m, const Op *to, int result, const Name *start)
+{
+    Name pad = start ? *start : NULL;
+    for (int k = 0; k < to->nregion; k++) {
+        if (to->kind == OP_WHILE && k == 1)
+            continue; /* its values have another order: check_body_padding */
+        const Name *list = map_get(&m->pads, to->regions[k]);
+        Name mine = list ? list[result + (to->kind == OP_WHILE)] : NULL;
+        if ((k || start) && pads_nan(mine) != pads_nan(pad))
+            diag_error(&m->s->diag, to->loc,
+                       "not supported yet: descriptors of different padding meet here");
+        pad = mine;
+    }
+    return pad;
+}
+
+/* The body of a while gives back what its condition takes. */
+static void
+check_body_padding(Mask *m, const Op *op, const Op *to)
+{
+    const Name *list = map_get(&m->pads, to->regions[1]);
+    for (int i = 0; list && i < op->noperand; i++)
+        if (is_block(op_operand(op, i)->type) &&
+            pads_nan(list[i]) != pads_nan(initial_padding(m, op, i)))
+            diag_error(&m->s->diag, to->loc,
+                       "not supported yet: descriptors of different padding meet here");
+}
+
+static Name
+argument_padding(Mask *m, const Op *op, const Op *to, int region, int arg)
+{
+    if (op->kind == OP_WHILE && region == 1) /* what the condition passes on */
+        return final_padding(m, to, arg, NULL);
+    return initial_padding(m, op, arg - (op->kind == OP_FOR));
 }
 
 /* A new op whose operands, results and region arguments are components; its regions are
@@ -399,7 +456,7 @@ rebuild(Mask *m, Op *op, int depth)
             for (int t = 0; t < types.n; t++)
                 region_arg(r, types.at[t], NULL);
             Name pad = is_block(from->args[i]->type)
-                           ? flowing_padding(m, op, i - (op->kind == OP_FOR))
+                           ? argument_padding(m, op, to, k, i)
                            : NULL;
             take_place(m, from->args[i], r->args, &at, pad);
         }
@@ -411,11 +468,15 @@ rebuild(Mask *m, Op *op, int depth)
     for (int i = 0; i < to->nresult; i++)
         vec_push(m->tmp, &results, &to->results[i]);
     for (int i = 0, at = 0; i < op->nresult; i++) {
-        Name pad = NULL;
-        if (is_block(op->results[i].type) && op->kind == OP_FOR)
-            pad = flowing_padding(m, op, i);
+        Name pad = NULL, start = NULL;
+        if (is_block(op->results[i].type)) {
+            start = op->kind == OP_FOR ? initial_padding(m, op, i) : NULL;
+            pad = final_padding(m, to, i, op->kind == OP_FOR ? &start : NULL);
+        }
         take_place(m, &op->results[i], results.at, &at, pad);
     }
+    if (op->kind == OP_WHILE)
+        check_body_padding(m, op, to);
     vec_push(m->tmp, &m->dead, op);
     m->changed = true;
 }
@@ -426,6 +487,11 @@ expand_terminator(Mask *m, Op *op)
     ValueVec vals = {0};
     if (!touches_blocks(op))
         return;
+    Name *pads = arena_array(m->tmp, Name, op->noperand);
+    for (int i = 0; i < op->noperand; i++)
+        if (is_block(op_operand(op, i)->type))
+            pads[i] = parts_of(m, op_operand(op, i))->padding;
+    map_set(&m->pads, op->parent, pads);
     for (int i = 0; i < op->noperand; i++)
         expand_value(m, &vals, op_operand(op, i));
     while (op->noperand)
@@ -434,12 +500,27 @@ expand_terminator(Mask *m, Op *op)
         op_add_operand(op, vals.at[i]);
 }
 
+/* Is this op taken apart when it touches blocks? The others (TMA, roles) are made by later
+   passes for hardware that knows descriptors. */
+static bool
+lowered(const Op *op)
+{
+    return op_info[op->kind].effects == 0
+               ? !op_is(op, T_ISOLATED)
+               : op->kind == OP_BLOCK_LOAD || op->kind == OP_BLOCK_STORE ||
+                     op->kind == OP_DESC_LOAD || op->kind == OP_DESC_STORE ||
+                     op->kind == OP_DESC_ATOMIC || op->kind == OP_DESC_GATHER ||
+                     op->kind == OP_DESC_SCATTER;
+}
+
 static void
 visit_op(Mask *m, Op *op, int depth)
 {
     Builder b = builder_before(op);
     b.loc = op->loc;
-    m->changed |= op->nregion == 0 && touches_blocks(op);
+    if (lowered(op) && !parts_known(m, op))
+        return;
+    m->changed |= op->nregion == 0 && lowered(op) && touches_blocks(op);
     switch ((int)op->kind) {
     case OP_MAKE_BLOCK_PTR:
     case OP_MAKE_DESC: take_make(m, &b, op); return;
@@ -481,8 +562,10 @@ pass_mask(Func *f, PassCx *cx)
 {
     Mask m = {.s = cx->s, .tmp = &cx->s->tmp};
     map_init(&m.parts, m.tmp);
+    map_init(&m.pads, m.tmp);
     visit(&m, f->body, 0);
-    for (int i = m.dead.n - 1; i >= 0; i--)
-        op_erase(m.dead.at[i]); /* users before what they used */
+    for (int i = m.dead.n - 1; i >= 0; i--) /* users before what they used */
+        if (!op_has_uses(m.dead.at[i]))
+            op_erase(m.dead.at[i]);
     return m.changed;
 }
