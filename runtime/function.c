@@ -1,9 +1,10 @@
 /* Functions: a kernel with its constexprs bound, specialized by the arguments of a
    launch.
 
-   The key of a specialization is 16 bits an argument: kind, type, "equal to 1",
-   "divisible by 16". Specializations hang in a list that only grows at its head, so that
-   a launch reads it without a lock; compiling happens under the lock of the module. */
+   The key of a specialization is a number an argument: kind, type, "equal to 1",
+   "divisible by 16", and of a descriptor its block. Specializations hang in a list that
+   only grows at its head, so that a launch reads it without a lock; compiling happens
+   under the lock of the module. */
 #include "runtime/internal.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ function_new(SdcModule *mod, const KernelInfo *info, const char *const *bind, in
 static bool
 known_name(const KernelInfo *info, const char *bind)
 {
-    static const char *const option[] = { "num_warps", "num_stages", "num_ctas" };
+    static const char *const option[] = {"num_warps", "num_stages", "num_ctas"};
     size_t n = strcspn(bind, "=");
     if (bind[n] != '=')
         return false;
@@ -98,13 +99,19 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
 
 /* ---------------------------------------------------------------- specializing */
 
-static uint16_t
+static uint64_t
 arg_key(const KernelInfo *info, int i, const SdcArg *a)
 {
     int source = info->runtime[i];
-    unsigned key = (unsigned)a->kind << 8 | ((unsigned)a->dtype & 0xff);
+    uint64_t key = (uint64_t)a->kind << 8 | ((unsigned)a->dtype & 0xff);
+    const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
+    if (d) /* blocks are powers of two: their logarithms say all, and 0 tells the rank */
+        for (int k = 0; k < d->rank && k < SDC_MAX_DESC_RANK; k++)
+            key |=
+                (uint64_t)(d->block[k] > 0 ? log2_floor((uint64_t)d->block[k]) + 1 : 63)
+                << (16 + 6 * k);
     if (info->no_specialize[source])
-        return (uint16_t)key;
+        return key;
     if (a->kind == SDC_ARG_PTR && (uintptr_t)a->v.ptr % 16 == 0)
         key |= KEY_DIV16;
     if (a->kind == SDC_ARG_INT && a->dtype != SDC_BOOL) {
@@ -113,18 +120,33 @@ arg_key(const KernelInfo *info, int i, const SdcArg *a)
         else if (a->v.i % 16 == 0)
             key |= KEY_DIV16;
     }
-    return (uint16_t)key;
+    return key;
+}
+
+/* "tensordesc<fp16[64,64]>" */
+static bool
+desc_text(const SdcDesc *d, char *to, size_t size)
+{
+    if (!d || d->rank < 1 || d->rank > SDC_MAX_DESC_RANK || !sdc_dtype_name(d->dtype))
+        return false;
+    int n = snprintf(to, size, "tensordesc<%s[", sdc_dtype_name(d->dtype));
+    for (int i = 0; i < d->rank; i++)
+        n += snprintf(to + n, size - (size_t)n, "%s%d", i ? "," : "", d->block[i]);
+    snprintf(to + n, size - (size_t)n, "]>");
+    return true;
 }
 
 /* The type of an argument in Triton's spelling, with its hint: "*fp32:16", "i32", "1". */
 static bool
-arg_text(const SdcFunction *f, int i, const SdcArg *a, uint16_t key, char *to,
+arg_text(const SdcFunction *f, int i, const SdcArg *a, uint64_t key, char *to,
          size_t size)
 {
     const SdcParam *p = &f->info->params[f->info->runtime[i]];
     const char *hint = key & KEY_DIV16 ? ":16" : "";
     const char *name = sdc_dtype_name((SdcDtype)a->dtype);
     int type_len = p->type ? (int)strcspn(p->type, ":") : 0;
+    if (a->kind == SDC_ARG_DESC)
+        return desc_text(a->v.ptr, to, size);
     if (key & KEY_ONE)
         snprintf(to, size, "1");
     else if (a->kind == SDC_ARG_NONE)
@@ -141,7 +163,7 @@ arg_text(const SdcFunction *f, int i, const SdcArg *a, uint16_t key, char *to,
 }
 
 static SdcStatus
-compile_spec_of(SdcFunction *f, const SdcArg *args, const uint16_t *key, SdcKernel **out)
+compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
 {
     SdcModule *m = f->mod;
     const KernelInfo *info = f->info;
@@ -149,14 +171,14 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, const uint16_t *key, SdcKern
         return kernel_new(m, info, NULL, NULL, 0, out);
     size_t cap = 1;
     for (int i = 0; i < info->nruntime; i++)
-        cap += strlen(info->params[info->runtime[i]].name) + 48;
+        cap += strlen(info->params[info->runtime[i]].name) + 128;
     char *sig = calloc(1, cap);
     if (!sig)
         return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
     char *p = sig;
     SdcStatus status = SDC_OK;
     for (int i = 0; i < info->nruntime && status == SDC_OK; i++) {
-        char type[40];
+        char type[120];
         const char *name = info->params[info->runtime[i]].name;
         if (arg_text(f, i, &args[i], key[i], type, sizeof type))
             p += sprintf(p, "%s%s=%s", p == sig ? "" : ",", name, type);
@@ -171,7 +193,7 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, const uint16_t *key, SdcKern
 }
 
 static SpecEntry *
-find_spec(SdcFunction *f, const uint16_t *key)
+find_spec(SdcFunction *f, const uint64_t *key)
 {
     size_t size = (size_t)f->info->nruntime * sizeof *key;
     SpecEntry *e = atomic_load_explicit(&f->specs, memory_order_acquire);
@@ -181,7 +203,7 @@ find_spec(SdcFunction *f, const uint16_t *key)
 }
 
 static SdcStatus
-add_spec(SdcFunction *f, const SdcArg *args, const uint16_t *key, SdcKernel **out)
+add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
 {
     size_t size = (size_t)f->info->nruntime * sizeof *key;
     pthread_mutex_lock(&f->mod->lock);
@@ -219,7 +241,7 @@ sdc_specialize(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
         return context_fail(f->mod->cx, SDC_ERROR_ARGUMENT,
                             "'%s' takes %d arguments, %d are given", info->name,
                             info->nruntime, nargs);
-    uint16_t key[MAX_ARGS];
+    uint64_t key[MAX_ARGS];
     for (int i = 0; i < nargs; i++)
         key[i] = arg_key(info, i, &args[i]);
     SpecEntry *e = find_spec(f, key);

@@ -56,11 +56,13 @@ struct SdcModule {
 
 /* What a specialization knows of one argument of a launch. */
 typedef struct ArgRule {
-    int slot;       /* parameter of the compiled kernel; -1: bound at compile time */
+    int slot;  /* first parameter of the compiled kernel; -1: bound at compile time */
+    int nslot; /* a descriptor has 1 + 2 * rank: base, shape, strides */
     SpecKind bound; /* how, when slot is -1; SPEC_UNSET: not looked at */
     SdcDtype dtype; /* of the number, or of what the pointer points to */
     int64_t i;
     double f;
+    int64_t block[SDC_MAX_DESC_RANK]; /* of a descriptor */
 } ArgRule;
 
 struct SdcKernel {
@@ -80,7 +82,7 @@ struct SdcKernel {
 typedef struct SpecEntry {
     struct SpecEntry *next;
     SdcKernel *kernel;
-    uint16_t key[];
+    uint64_t key[];
 } SpecEntry;
 
 struct SdcFunction {

@@ -42,6 +42,18 @@ param_dtype(const SdcrtParam *p)
     return t;
 }
 
+/* The block of "tensordesc<fp16[64,64]>". */
+static void
+desc_block(ArgRule *rule, const char *sig)
+{
+    const char *p = strchr(sig, '[');
+    for (int i = 0; p && i < SDC_MAX_DESC_RANK; i++) {
+        char *end;
+        rule->block[i] = strtoll(p + 1, &end, 10);
+        p = *end == ',' ? end : NULL;
+    }
+}
+
 static bool
 make_rules(SdcKernel *k, const CompileResult *r)
 {
@@ -53,8 +65,10 @@ make_rules(SdcKernel *k, const CompileResult *r)
         ArgRule *rule = &k->rules[i];
         *rule = (ArgRule){.slot = -1, .bound = SPEC_UNSET};
         for (int p = 0; p < k->meta->nparam; p++)
-            if (k->meta->params[p].source == source)
-                rule->slot = p;
+            if (k->mod->is_tir ? p == i : k->meta->params[p].source == source) {
+                rule->slot = p - rule->nslot; /* parts stand side by side */
+                rule->nslot++;
+            }
         if (rule->slot >= 0)
             rule->dtype = param_dtype(&k->meta->params[rule->slot]);
         if (source < r->spec.narg) {
@@ -62,6 +76,8 @@ make_rules(SdcKernel *k, const CompileResult *r)
             rule->bound = a->kind;
             rule->i = a->i;
             rule->f = a->f;
+            if (a->kind == SPEC_TYPE && a->sig)
+                desc_block(rule, a->sig);
         }
     }
     return true;
@@ -116,12 +132,9 @@ load_result(Session *s, CompileResult *r, void *arg)
         return SDC_ERROR_MEMORY;
     int filled = 0;
     for (int i = 0; i < k->info->nruntime; i++)
-        filled += k->rules[i].slot >= 0;
-    if (filled != k->meta->nparam) { /* a descriptor arrives as several parameters */
-        diag_error(&s->diag, (Loc){0},
-                   "not supported yet: tensor descriptors as arguments of a launch");
-        return SDC_OK;
-    }
+        filled += k->rules[i].nslot;
+    if (filled != k->meta->nparam)
+        bug(&s->fail, "%d slots for %d parameters", filled, k->meta->nparam);
     char why[256] = "";
     k->image = codegen_load_object(r->bytes, r->size, why, sizeof why);
     void *entry =
@@ -290,6 +303,31 @@ fill_slot(const SdcrtParam *p, SdcDtype t, const SdcArg *a, uint64_t *slot)
     return NULL;
 }
 
+/* A descriptor to its slots; NULL, or what is wrong. */
+static const char *
+fill_desc(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *slot)
+{
+    const SdcDesc *d = a->v.ptr;
+    if (a->kind != SDC_ARG_DESC || !d)
+        return "must be a tensor descriptor";
+    if (d->rank < 1 || d->rank > SDC_MAX_DESC_RANK || rule->nslot != 1 + 2 * d->rank)
+        return "is a descriptor of another rank than the kernel's";
+    SdcArg base = sdc_ptr(d->dtype, d->base);
+    const char *wrong = fill_slot(&p[0], rule->dtype, &base, &slot[0]);
+    for (int i = 0; i < d->rank && !wrong; i++) {
+        SdcArg shape = sdc_int(d->shape[i]), stride = sdc_int(d->strides[i]);
+        int at = 1 + i, to = at + d->rank;
+        if (d->block[i] != rule->block[i])
+            return "is a descriptor of another block than the kernel's";
+        if (d->shape[i] < 1 || d->strides[i] < 0)
+            return "is a descriptor with a size or stride below its range";
+        wrong = fill_slot(&p[at], SDC_I32, &shape, &slot[at]);
+        if (!wrong)
+            wrong = fill_slot(&p[to], SDC_I64, &stride, &slot[to]);
+    }
+    return wrong || d->strides[d->rank - 1] == 1 ? wrong : "needs 1 as its last stride";
+}
+
 SdcStatus
 sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs,
                           int threads)
@@ -305,7 +343,10 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
     for (int i = 0; i < nargs; i++) {
         const ArgRule *rule = &k->rules[i];
         const char *wrong = NULL;
-        if (rule->slot >= 0)
+        if (rule->nslot > 1)
+            wrong = fill_desc(&k->meta->params[rule->slot], rule, &args[i],
+                              &slots[rule->slot]);
+        else if (rule->slot >= 0)
             wrong = fill_slot(&k->meta->params[rule->slot], rule->dtype, &args[i],
                               &slots[rule->slot]);
         else if (!matches_bound(rule, &args[i]))

@@ -209,7 +209,8 @@ typedef enum SdcArgKind {
     SDC_ARG_PTR,
     SDC_ARG_INT,
     SDC_ARG_FLOAT,
-    SDC_ARG_NONE
+    SDC_ARG_NONE,
+    SDC_ARG_DESC
 } SdcArgKind;
 
 /* One argument of a launch. Made by the functions below. */
@@ -277,6 +278,30 @@ sdc_none(void)
     a.kind = SDC_ARG_NONE;
     a.dtype = SDC_DTYPE_NONE;
     a.v.i = 0;
+    return a;
+}
+
+enum { SDC_MAX_DESC_RANK = 5 };
+
+/* Triton's TensorDescriptor: a tensor that a kernel takes in blocks. Base and all strides
+   but the last fall on 16 bytes, the last stride is 1. */
+typedef struct SdcDesc {
+    SdcDtype dtype;
+    int rank; /* 1 .. SDC_MAX_DESC_RANK */
+    void *base;
+    int64_t shape[SDC_MAX_DESC_RANK];
+    int64_t strides[SDC_MAX_DESC_RANK]; /* in elements */
+    int32_t block[SDC_MAX_DESC_RANK];   /* powers of two */
+} SdcDesc;
+
+/* `d` is read during the launch only. */
+static inline SdcArg
+sdc_desc(const SdcDesc *d)
+{
+    SdcArg a;
+    a.kind = SDC_ARG_DESC;
+    a.dtype = (int32_t)d->dtype;
+    a.v.ptr = (void *)(uintptr_t)d;
     return a;
 }
 

@@ -17,7 +17,8 @@ typedef struct Run {
     const char *kernel;
     const SdcParam *params;
     int nparam;
-    RunArg *args;   /* one per parameter; of constexprs only the name is set */
+    RunArg *args; /* one per parameter, then arrays that only descriptors name */
+    int narg;
     SdcArg *values; /* of the launch */
     int *param_of;  /* position of a launch's argument in the source */
     int nvalue;
@@ -74,36 +75,102 @@ find_param(Run *r, const char *text, size_t n, const char *option)
     return -1;
 }
 
-/* Scalars first, so that shapes may use them. */
-static int
-read_args(Run *r, bool scalars)
+/* A descriptor among the arguments is over the array of this name. */
+static bool
+has_desc_over(Run *r, const char *name, size_t n)
 {
     const TextList *list = &r->c->opt[O_arg].list;
-    Expr expr = { .lookup = lookup, .user = r };
+    for (int i = 0; i < list->n; i++) {
+        size_t at = strcspn(list->at[i], "="), len;
+        const char *of =
+            list->at[i][at] ? spec_desc_name(list->at[i] + at + 1, &len) : NULL;
+        if (of && len == n && memcmp(of, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static RunArg *
+find_arg(Run *r, const char *name, size_t n)
+{
+    for (int i = 0; i < r->narg; i++)
+        if (r->args[i].name && r->args[i].name_len == n &&
+            memcmp(r->args[i].name, name, n) == 0)
+            return &r->args[i];
+    return NULL;
+}
+
+/* The place of an argument; NULL after an error. */
+static RunArg *
+place_arg(Run *r, const char *text, size_t n)
+{
+    if (find_arg(r, text, n)) {
+        cli_error(r->c, EXIT_USAGE, "argument '%.*s' is given twice", (int)n, text);
+        return NULL;
+    }
+    for (int p = 0; p < r->nparam; p++) {
+        if (!same(text, n, r->params[p].name))
+            continue;
+        if (!r->params[p].is_constexpr)
+            return &r->args[p];
+        cli_error(r->c, EXIT_USAGE, "'%s' is a constexpr: give it with -c '%s'",
+                  r->params[p].name, text);
+        return NULL;
+    }
+    if (has_desc_over(r, text, n))
+        return &r->args[r->narg++];
+    find_param(r, text, n, "arg");
+    return NULL;
+}
+
+typedef enum { PASS_SCALARS, PASS_ARRAYS, PASS_DESCS, PASS_COUNT } ArgPass;
+
+static ArgPass
+pass_of(const char *spec)
+{
+    size_t n;
+    return spec_desc_name(spec, &n) ? PASS_DESCS
+           : spec_is_scalar(spec)   ? PASS_SCALARS
+                                    : PASS_ARRAYS;
+}
+
+static bool
+read_arg(Run *r, const char *spec, RunArg *a, char *why, size_t size, bool *environment)
+{
+    Expr expr = {.lookup = lookup, .user = r};
+    size_t n;
+    const char *name = spec_desc_name(spec, &n);
+    *environment = false;
+    if (!name)
+        return spec_read(spec, &expr, a, why, size, environment);
+    const RunArg *of = find_arg(r, name, n);
+    if (of)
+        return spec_read_desc(spec, &expr, of, a, why, size);
+    snprintf(why, size, "there is no array '%.*s'", n > 80 ? 80 : (int)n, name);
+    return false;
+}
+
+/* Scalars first, so that shapes may use them; descriptors last, for their arrays. */
+static int
+read_args(Run *r, ArgPass pass)
+{
+    const TextList *list = &r->c->opt[O_arg].list;
     for (int i = 0; i < list->n; i++) {
         const char *text = list->at[i];
         size_t n = strcspn(text, "=");
         if (!text[n])
             return cli_error(r->c, EXIT_USAGE, "-a '%s': NAME=SPEC is needed", text);
         const char *spec = text + n + 1;
-        if (spec_is_scalar(spec) != scalars)
+        if (pass_of(spec) != pass)
             continue;
-        int p = find_param(r, text, n, "arg");
-        if (p < 0)
-            return EXIT_INPUT;
-        if (r->params[p].is_constexpr)
-            return cli_error(r->c, EXIT_INPUT,
-                             "'%s' is a constexpr: give it with -c '%s'",
-                             r->params[p].name, text);
-        RunArg *a = &r->args[p];
-        if (a->name)
-            return cli_error(r->c, EXIT_USAGE, "argument '%s' is given twice",
-                             r->params[p].name);
+        RunArg *a = place_arg(r, text, n);
+        if (!a)
+            return EXIT_USAGE;
         char why[4600];
         bool environment;
-        if (!spec_read(spec, &expr, a, why, sizeof why, &environment))
+        if (!read_arg(r, spec, a, why, sizeof why, &environment))
             return cli_error(r->c, environment ? EXIT_ENVIRONMENT : EXIT_INPUT,
-                             "argument '%s': %s", r->params[p].name, why);
+                             "argument '%.*s': %s", (int)n, text, why);
         a->name = text;
         a->name_len = n;
     }
@@ -113,12 +180,13 @@ read_args(Run *r, bool scalars)
 static int
 collect(Run *r)
 {
-    r->args = arena_array(&r->c->arena, RunArg, r->nparam + 1);
+    r->args = arena_array(&r->c->arena, RunArg, r->nparam + r->c->opt[O_arg].list.n + 1);
+    r->narg = r->nparam;
     r->values = arena_array(&r->c->arena, SdcArg, r->nparam + 1);
     r->param_of = arena_array(&r->c->arena, int, r->nparam + 1);
-    int status = read_args(r, true);
-    if (status == EXIT_FINE)
-        status = read_args(r, false);
+    int status = EXIT_FINE;
+    for (int pass = 0; pass < PASS_COUNT && status == EXIT_FINE; pass++)
+        status = read_args(r, (ArgPass)pass);
     for (int i = 0; i < r->nparam && status == EXIT_FINE; i++) {
         if (r->params[i].is_constexpr)
             continue;
@@ -158,8 +226,8 @@ read_grid(Run *r)
     const char *text = r->c->opt[O_grid].text;
     if (!text)
         return cli_error(r->c, EXIT_USAGE, "the grid is missing: -g X[,Y[,Z]]");
-    int64_t size[3] = { 1, 1, 1 };
-    Expr expr = { .lookup = lookup, .user = r };
+    int64_t size[3] = {1, 1, 1};
+    Expr expr = {.lookup = lookup, .user = r};
     if (expr_list(&expr, text, strlen(text), size, 3) < 0)
         return cli_error(r->c, EXIT_INPUT, "grid: %s", expr.error);
     for (int i = 0; i < 3; i++)
@@ -177,10 +245,14 @@ print_results(Run *r)
 {
     int shown = 0;
     for (int i = 0; i < r->nvalue; i++) {
-        if (r->values[i].kind != SDC_ARG_PTR || !sdc_kernel_writes(r->k, i))
+        if (!sdc_kernel_writes(r->k, i))
             continue;
-        summary_print(stdout, r->params[r->param_of[i]].name,
-                      &r->args[r->param_of[i]].array);
+        const RunArg *a = &r->args[r->param_of[i]];
+        for (int k = 0; k < r->narg && a->value.kind == SDC_ARG_DESC; k++)
+            if (r->args[k].array.data == a->desc.base)
+                a = &r->args[k]; /* what the descriptor is over */
+        summary_print(stdout, arena_strndup(&r->c->arena, a->name, a->name_len),
+                      &a->array);
         shown++;
     }
     if (!shown)
@@ -192,15 +264,15 @@ print_results(Run *r)
         if (!text[n] || !text[n + 1])
             return cli_error(r->c, EXIT_USAGE, "--out '%s': NAME=FILE.npy is needed",
                              text);
-        int p = find_param(r, text, n, "out");
-        if (p < 0)
-            return EXIT_INPUT;
-        if (!r->args[p].array.data)
-            return cli_error(r->c, EXIT_INPUT, "--out '%s': '%s' is no array", text,
-                             r->params[p].name);
+        const RunArg *a = find_arg(r, text, n);
+        if (!a && find_param(r, text, n, "out") < 0)
+            return EXIT_USAGE;
+        if (!a || !a->array.data)
+            return cli_error(r->c, EXIT_INPUT, "--out '%s': '%.*s' is no array", text,
+                             (int)n, text);
         ArenaMark mark = arena_mark(&r->c->arena);
         size_t size;
-        const char *bytes = npy_bytes(&r->c->arena, &r->args[p].array, &size);
+        const char *bytes = npy_bytes(&r->c->arena, &a->array, &size);
         int status = write_file(r->c, text + n + 1, bytes, size);
         arena_reset(&r->c->arena, mark);
         if (status != EXIT_FINE)
@@ -244,9 +316,8 @@ time_runs(Run *r)
     progress_stop(p);
     qsort(t, (size_t)n, sizeof *t, by_value);
     double bytes = 0;
-    for (int i = 0; i < r->nvalue; i++)
-        if (r->values[i].kind == SDC_ARG_PTR)
-            bytes += (double)r->args[r->param_of[i]].array.bytes;
+    for (int i = 0; i < r->narg; i++)
+        bytes += (double)r->args[i].array.bytes;
     int threads = sdc_context_threads(r->cx);
     printf("time: median %.3f us, min %.3f us, %d runs, %d thread%s, arrays %.3f GB/s\n",
            t[n / 2] * 1e6, t[0] * 1e6, n, threads, threads == 1 ? "" : "s",
@@ -295,11 +366,11 @@ cmd_run(Cli *c)
                              ? "not supported yet: sdc run --target=%s"
                              : "sdc run has no target '%s': cpu or cuda",
                          target);
-    Run r = { .c = c };
+    Run r = {.c = c};
     int status = open_module(c, &r.cx, &r.mod);
     if (status == EXIT_FINE)
         status = run_module(&r);
-    for (int i = 0; i < r.nparam && r.args; i++)
+    for (int i = 0; i < r.narg; i++)
         array_done(&r.args[i].array);
     sdc_context_destroy(r.cx);
     return status;

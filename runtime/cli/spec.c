@@ -3,6 +3,7 @@
        @x.npy  @w.npy:bf16                    an array from a file
        randn:f32[4096]  randint:i32[8,K]:42   an array made here, with a seed
        3  i64:3  0.5  fp64:0.5  true  none    a value
+       desc:x[64,64]                          blocks of the array that is argument x
 
    Generated numbers are a function of seed and index alone, so that a run can be repeated
    and any part of an array made anywhere. */
@@ -217,6 +218,52 @@ read_generated(Gen gen, const char *text, Expr *expr, Array *a, char *why, size_
     return true;
 }
 
+const char *
+spec_desc_name(const char *spec, size_t *n)
+{
+    if (strncmp(spec, "desc:", 5) != 0)
+        return NULL;
+    *n = strcspn(spec + 5, "[");
+    return spec + 5;
+}
+
+bool
+spec_read_desc(const char *spec, Expr *expr, const RunArg *of, RunArg *arg, char *why,
+               size_t why_size)
+{
+    const Array *a = &of->array;
+    const char *open = strchr(spec, '[');
+    size_t n = open ? strlen(open) : 0;
+    int64_t block[SDC_MAX_DESC_RANK];
+    if (n < 3 || open[n - 1] != ']') {
+        snprintf(why, why_size, "the block is missing: desc:NAME[64,64]");
+        return false;
+    }
+    int rank = expr_list(expr, open + 1, n - 2, block, SDC_MAX_DESC_RANK);
+    if (rank < 0) {
+        snprintf(why, why_size, "block: %s", expr->error);
+        return false;
+    }
+    if (!a->data || a->rank != rank) {
+        snprintf(why, why_size, "a block of rank %d needs an array of that rank", rank);
+        return false;
+    }
+    arg->desc = (SdcDesc){.dtype = a->dtype, .rank = rank, .base = a->data};
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        if (block[i] < 1 || block[i] > 1 << 20) {
+            snprintf(why, why_size, "a size of its block is not from 1 to 2^20");
+            return false;
+        }
+        arg->desc.block[i] = (int32_t)block[i];
+        arg->desc.shape[i] = a->shape[i];
+        arg->desc.strides[i] = stride;
+        stride *= a->shape[i];
+    }
+    arg->value = sdc_desc(&arg->desc);
+    return true;
+}
+
 bool
 spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
           bool *environment)
@@ -224,10 +271,6 @@ spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
     *environment = false;
     if (read_scalar(spec, &arg->value))
         return true;
-    if (strncmp(spec, "desc:", 5) == 0) {
-        snprintf(why, why_size, "not supported yet: tensor descriptors as arguments");
-        return false;
-    }
     bool ok = false;
     if (*spec == '@') {
         ok = read_file(spec + 1, &arg->array, why, why_size, environment);

@@ -10,10 +10,18 @@ typedef struct RunArg {
     size_t name_len;
     SdcArg value; /* a pointer points into `array` */
     Array array;
+    SdcDesc desc;
 } RunArg;
 
 /* A spec that needs no other argument: a number, a truth value, none. */
 bool spec_is_scalar(const char *spec);
+
+/* "desc:NAME[BLOCK]": the letters of NAME, or NULL when the spec is no descriptor. */
+const char *spec_desc_name(const char *spec, size_t *n);
+
+/* Reads such a spec: a descriptor over the rows of `of`. */
+bool spec_read_desc(const char *spec, Expr *expr, const RunArg *of, RunArg *arg,
+                    char *why, size_t why_size);
 
 /* Reads SPEC into arg->value and arg->array; `expr` gives names to shapes. On failure
    returns false with the reason in `why`; *environment when the machine is at fault. */

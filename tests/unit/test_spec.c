@@ -27,42 +27,42 @@ static const struct {
     int64_t value[3];
     const char *why;
 } grids[] = {
-    { "1", 1, { 1 }, NULL },
-    { " 4 , 5,6 ", 3, { 4, 5, 6 }, NULL },
-    { "cdiv(n,BLOCK)", 1, { 8 }, NULL },
-    { "triton.cdiv(n, BLOCK) * 2, 3", 2, { 16, 3 }, NULL },
-    { "min(n, 7, 9) + max(1, 2)", 1, { 9 }, NULL },
-    { "2 + 3 * 4 - 1", 1, { 13 }, NULL },
-    { "(2 + 3) * -4", 1, { -20 }, NULL },
-    { "-7 // 2", 1, { -4 }, NULL },
-    { "-7 % 3", 1, { 2 }, NULL },
-    { "7 % -3", 1, { -2 }, NULL },
-    { "1_000_000", 1, { 1000000 }, NULL },
-    { "cdiv(-7, 2)", 1, { -3 }, NULL },
-    { "", -1, { 0 }, "missing at column 1" },
-    { "1,", -1, { 0 }, "missing at column 3" },
-    { "1,2,3,4", -1, { 0 }, "too many" },
-    { "m", -1, { 0 }, "'m' is no integer" },
-    { "1 / 2", -1, { 0 }, "'//'" },
-    { "1 // 0", -1, { 0 }, "zero" },
-    { "1 % 0", -1, { 0 }, "zero" },
-    { "cdiv(1, 0)", -1, { 0 }, "above zero" },
-    { "cdiv(1)", -1, { 0 }, "two numbers" },
-    { "f(1)", -1, { 0 }, "no such function" },
-    { "(1", -1, { 0 }, "')'" },
-    { "1 2", -1, { 0 }, "operator" },
-    { "big + 1", -1, { 0 }, "too large" },
-    { "big * 2", -1, { 0 }, "too large" },
-    { "-big - 2", -1, { 0 }, "too large" },
-    { "(-big - 1) // -1", -1, { 0 }, "too large" },
-    { "99999999999999999999", -1, { 0 }, "too large" },
+    {"1", 1, {1}, NULL},
+    {" 4 , 5,6 ", 3, {4, 5, 6}, NULL},
+    {"cdiv(n,BLOCK)", 1, {8}, NULL},
+    {"triton.cdiv(n, BLOCK) * 2, 3", 2, {16, 3}, NULL},
+    {"min(n, 7, 9) + max(1, 2)", 1, {9}, NULL},
+    {"2 + 3 * 4 - 1", 1, {13}, NULL},
+    {"(2 + 3) * -4", 1, {-20}, NULL},
+    {"-7 // 2", 1, {-4}, NULL},
+    {"-7 % 3", 1, {2}, NULL},
+    {"7 % -3", 1, {-2}, NULL},
+    {"1_000_000", 1, {1000000}, NULL},
+    {"cdiv(-7, 2)", 1, {-3}, NULL},
+    {"", -1, {0}, "missing at column 1"},
+    {"1,", -1, {0}, "missing at column 3"},
+    {"1,2,3,4", -1, {0}, "too many"},
+    {"m", -1, {0}, "'m' is no integer"},
+    {"1 / 2", -1, {0}, "'//'"},
+    {"1 // 0", -1, {0}, "zero"},
+    {"1 % 0", -1, {0}, "zero"},
+    {"cdiv(1, 0)", -1, {0}, "above zero"},
+    {"cdiv(1)", -1, {0}, "two numbers"},
+    {"f(1)", -1, {0}, "no such function"},
+    {"(1", -1, {0}, "')'"},
+    {"1 2", -1, {0}, "operator"},
+    {"big + 1", -1, {0}, "too large"},
+    {"big * 2", -1, {0}, "too large"},
+    {"-big - 2", -1, {0}, "too large"},
+    {"(-big - 1) // -1", -1, {0}, "too large"},
+    {"99999999999999999999", -1, {0}, "too large"},
 };
 
 START_TEST(grids_are_evaluated)
 {
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        Expr e = { .lookup = lookup };
-        int64_t out[3] = { 0 };
+        Expr e = {.lookup = lookup};
+        int64_t out[3] = {0};
         int n = expr_list(&e, grids[i].text, strlen(grids[i].text), out, 3);
         ck_assert_msg(n == grids[i].count, "'%s': %d, %s", grids[i].text, n, e.error);
         for (int k = 0; k < n; k++)
@@ -77,7 +77,7 @@ END_TEST
 START_TEST(depth_is_limited)
 {
     static char text[200001];
-    Expr e = { .lookup = lookup };
+    Expr e = {.lookup = lookup};
     int64_t out;
     memset(text, '(', sizeof text - 1);
     ck_assert_int_eq(expr_list(&e, text, sizeof text - 1, &out, 1), -1);
@@ -90,9 +90,9 @@ END_TEST
 static bool
 read_spec(const char *text, RunArg *a, char *why, size_t n)
 {
-    Expr e = { .lookup = lookup };
+    Expr e = {.lookup = lookup};
     bool environment;
-    *a = (RunArg){ 0 };
+    *a = (RunArg){0};
     return spec_read(text, &e, a, why, n, &environment);
 }
 
@@ -102,18 +102,18 @@ static const struct {
     SdcDtype dtype;
     double value;
 } scalars[] = {
-    { "3", SDC_ARG_INT, SDC_I32, 3 },
-    { "-1", SDC_ARG_INT, SDC_I32, -1 },
-    { "0x10", SDC_ARG_INT, SDC_I32, 16 },
-    { "2147483648", SDC_ARG_INT, SDC_I64, 2147483648.0 },
-    { "i64:3", SDC_ARG_INT, SDC_I64, 3 },
-    { "int8:-3", SDC_ARG_INT, SDC_I8, -3 },
-    { "0.5", SDC_ARG_FLOAT, SDC_FP32, 0.5 },
-    { "1e-5", SDC_ARG_FLOAT, SDC_FP32, 1e-5 },
-    { "-inf", SDC_ARG_FLOAT, SDC_FP32, -INFINITY },
-    { "fp64:3", SDC_ARG_FLOAT, SDC_FP64, 3 },
-    { "true", SDC_ARG_INT, SDC_BOOL, 1 },
-    { "none", SDC_ARG_NONE, SDC_DTYPE_NONE, 0 },
+    {"3", SDC_ARG_INT, SDC_I32, 3},
+    {"-1", SDC_ARG_INT, SDC_I32, -1},
+    {"0x10", SDC_ARG_INT, SDC_I32, 16},
+    {"2147483648", SDC_ARG_INT, SDC_I64, 2147483648.0},
+    {"i64:3", SDC_ARG_INT, SDC_I64, 3},
+    {"int8:-3", SDC_ARG_INT, SDC_I8, -3},
+    {"0.5", SDC_ARG_FLOAT, SDC_FP32, 0.5},
+    {"1e-5", SDC_ARG_FLOAT, SDC_FP32, 1e-5},
+    {"-inf", SDC_ARG_FLOAT, SDC_FP32, -INFINITY},
+    {"fp64:3", SDC_ARG_FLOAT, SDC_FP64, 3},
+    {"true", SDC_ARG_INT, SDC_BOOL, 1},
+    {"none", SDC_ARG_NONE, SDC_DTYPE_NONE, 0},
 };
 
 START_TEST(scalars_are_read)
@@ -170,22 +170,21 @@ START_TEST(arrays_are_made)
 END_TEST
 
 static const char *const refused[][2] = {
-    { "", "neither" },
-    { "what", "neither" },
-    { "randn", "neither" },
-    { "randn:", "element type" },
-    { "randn:f31[3]", "element type" },
-    { "randn:f32[3", "']'" },
-    { "randn:f32[3]x", "left over" },
-    { "randn:f32[3]:x", "seed" },
-    { "randn:f32[-3]", "negative" },
-    { "randn:f32[x]", "no integer" },
-    { "zeros:f32[big,2]", "memory" },
-    { "zeros:f32[big//64]", "memory" },
-    { "@/no/such/file.npy", "cannot read" },
-    { "@/", "cannot read" },
-    { "i32:0.5", "neither" },
-    { "desc:x[16,16]", "not supported yet" },
+    {"", "neither"},
+    {"what", "neither"},
+    {"randn", "neither"},
+    {"randn:", "element type"},
+    {"randn:f31[3]", "element type"},
+    {"randn:f32[3", "']'"},
+    {"randn:f32[3]x", "left over"},
+    {"randn:f32[3]:x", "seed"},
+    {"randn:f32[-3]", "negative"},
+    {"randn:f32[x]", "no integer"},
+    {"zeros:f32[big,2]", "memory"},
+    {"zeros:f32[big//64]", "memory"},
+    {"@/no/such/file.npy", "cannot read"},
+    {"@/", "cannot read"},
+    {"i32:0.5", "neither"},
 };
 
 START_TEST(bad_specs_are_refused)
@@ -200,10 +199,39 @@ START_TEST(bad_specs_are_refused)
 }
 END_TEST
 
+START_TEST(descriptors_are_over_arrays)
+{
+    static const struct {
+        const char *spec, *why;
+    } cases[] = {{"desc:x[16,n//100]", NULL}, {"desc:x", "missing"},
+                 {"desc:x[]", "missing"},     {"desc:x[16", "missing"},
+                 {"desc:x[16]", "rank 1"},    {"desc:x[16,0]", "2^20"},
+                 {"desc:x[16,y]", "'y'"},     {"desc:x[1,2,3,4,5,6]", "too many"}};
+    char why[300] = "";
+    RunArg x, d = {0};
+    Expr e = {.lookup = lookup};
+    size_t n;
+    ck_assert(read_spec("zeros:fp16[128,256]", &x, why, sizeof why));
+    ck_assert(spec_desc_name("zeros:fp16[1]", &n) == NULL);
+    ck_assert(*spec_desc_name("desc:x[16]", &n) == 'x' && n == 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool ok = spec_read_desc(cases[i].spec, &e, &x, &d, why, sizeof why);
+        ck_assert_msg(ok == !cases[i].why, "%s: %s", cases[i].spec, why);
+        ck_assert_msg(ok || strstr(why, cases[i].why), "%s: %s", cases[i].spec, why);
+    }
+    ck_assert(spec_read_desc("desc:x[16,32]", &e, &x, &d, why, sizeof why));
+    ck_assert_int_eq(d.value.kind, SDC_ARG_DESC);
+    ck_assert_ptr_eq(d.desc.base, x.array.data);
+    ck_assert_int_eq(d.desc.strides[0], 256);
+    ck_assert_int_eq(d.desc.block[1], 32);
+    array_done(&x.array);
+}
+END_TEST
+
 /* Every value of the small floats goes to double and back; ties go to even. */
 START_TEST(small_floats_convert)
 {
-    static const SdcDtype types[] = { SDC_FP16, SDC_BF16, SDC_FP8E5, SDC_FP8E4NV };
+    static const SdcDtype types[] = {SDC_FP16, SDC_BF16, SDC_FP8E5, SDC_FP8E4NV};
     for (int t = 0; t < 4; t++) {
         unsigned count = sdc_dtype_size(types[t]) == 2 ? 65536 : 256;
         for (unsigned i = 0; i < count; i++) {
@@ -221,13 +249,11 @@ START_TEST(small_floats_convert)
         double x;
         uint16_t bits;
     } rounds[] = {
-        { SDC_FP16, 2049, 0x6800 },  { SDC_FP16, 2051, 0x6802 },
-        { SDC_FP16, 65519, 0x7bff }, { SDC_FP16, 65520, 0x7c00 },
-        { SDC_FP16, 1e300, 0x7c00 }, { SDC_FP16, 0x1p-25, 0 },
-        { SDC_FP16, 0x1.8p-25, 1 },  { SDC_BF16, 257, 0x4380 },
-        { SDC_BF16, 259, 0x4382 },   { SDC_FP8E4NV, 448, 0x7e },
-        { SDC_FP8E4NV, 1e9, 0x7f },  { SDC_FP8E5, 57344, 0x7b },
-        { SDC_FP8E5, 61440, 0x7c },  { SDC_FP16, -0.0, 0x8000 },
+        {SDC_FP16, 2049, 0x6800},  {SDC_FP16, 2051, 0x6802},  {SDC_FP16, 65519, 0x7bff},
+        {SDC_FP16, 65520, 0x7c00}, {SDC_FP16, 1e300, 0x7c00}, {SDC_FP16, 0x1p-25, 0},
+        {SDC_FP16, 0x1.8p-25, 1},  {SDC_BF16, 257, 0x4380},   {SDC_BF16, 259, 0x4382},
+        {SDC_FP8E4NV, 448, 0x7e},  {SDC_FP8E4NV, 1e9, 0x7f},  {SDC_FP8E5, 57344, 0x7b},
+        {SDC_FP8E5, 61440, 0x7c},  {SDC_FP16, -0.0, 0x8000},
     };
     for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
         uint16_t got = 0;
@@ -248,6 +274,7 @@ main(void)
     tcase_add_test(c, scalars_are_read);
     tcase_add_test(c, arrays_are_made);
     tcase_add_test(c, bad_specs_are_refused);
+    tcase_add_test(c, descriptors_are_over_arrays);
     tcase_add_test(c, small_floats_convert);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
