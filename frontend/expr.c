@@ -255,7 +255,7 @@ eval_comprehension(Sema *s, const Node *n)
     for (int i = 0; i < it->n; i++) {
         if (!sema_step(s, n->loc, 1))
             return val_error();
-        assign_target(s, g->a, it->u.items[i], false);
+        assign_target(s, g->a, it->u.items[i], true);
         vec_push(s->a, &items, eval(s, n->a));
     }
     return val_tuple(s, items.at, items.n);

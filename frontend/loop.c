@@ -122,6 +122,8 @@ yield_carried(Sema *s, const Carried *c, Flat *out)
     for (int i = 0; i < c->n; i++) {
         Binding *b = scope_find(&s->frame->scope, c->names[i]);
         Val v = b ? b->val : val_error();
+        if (val_is_number(v))
+            v = to_tensor(s, v, b->loc);
         if (val_is_error(v)) {
             ok = false;
         } else if (!val_same_type(c->before[i], v)) {
@@ -300,7 +302,7 @@ exec_static_rounds(Sema *s, const Node *loop, Wide i, Wide stop, Wide step,
         Cont rounds = { .loop = loop, .i = i + step, .stop = stop, .step = step,
                         .next = cont };
         int errors = s->s->diag.errors;
-        scope_set(&s->frame->scope, loop->a->name, val_int(s, i), loop->a->loc, false);
+        scope_set(&s->frame->scope, loop->a->name, val_int(s, i), loop->a->loc, true);
         if (exec_list(s, &loop->body, 0, &rounds, ret) == FLOW_RETURNED)
             return FLOW_RETURNED;
         if (s->s->diag.errors > errors)

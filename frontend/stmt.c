@@ -122,10 +122,12 @@ exec_ann_assign(Sema *s, const Node *n)
         diag_note(&s->s->diag, old->loc, "it was defined here");
         return;
     }
-    if (!val_is_error(v) && !val_is_const(v) && v->kind != FE_TUPLE)
-        v = sema_error(s, n->c->loc, "'%s' is declared constexpr, but its value is known "
-                       "only at run time: %s", n->a->name, val_describe(s->a, v));
-    assign_target(s, n->a, v, true);
+    bool known = val_is_error(v) || val_is_const(v) || v->kind == FE_TUPLE;
+    if (!known)
+        diag_warning(&s->s->diag, n->c->loc,
+                     "'%s' is declared constexpr, but its value is known only at run time",
+                     n->a->name);
+    assign_target(s, n->a, v, known);
 }
 
 /* May control leave the function inside these statements? */
