@@ -124,9 +124,10 @@ exec_ann_assign(Sema *s, const Node *n)
     }
     bool known = val_is_error(v) || val_is_const(v) || v->kind == FE_TUPLE;
     if (!known)
-        diag_warning(&s->s->diag, n->c->loc,
-                     "'%s' is declared constexpr, but its value is known only at run time",
-                     n->a->name);
+        diag_warning(
+            &s->s->diag, n->c->loc,
+            "'%s' is declared constexpr, but its value is known only at run time",
+            n->a->name);
     assign_target(s, n->a, v, known);
 }
 

@@ -500,8 +500,8 @@ expand_terminator(Mask *m, Op *op)
         op_add_operand(op, vals.at[i]);
 }
 
-/* Is this op taken apart when it touches blocks? The others (TMA, roles) are made by later
-   passes for hardware that knows descriptors. */
+/* Is this op taken apart when it touches blocks? The others (TMA, roles) are made by
+   later passes for hardware that knows descriptors. */
 static bool
 lowered(const Op *op)
 {

@@ -196,7 +196,8 @@ print_passes(void)
     }
 }
 
-/* The signature as it is written: tl.load(pointer, mask=None), x.sum(..), tl.math.exp(x). */
+/* The signature as it is written: tl.load(pointer, mask=None), x.sum(..),
+   tl.math.exp(x). */
 static void
 print_places(const char *name, unsigned where, const char *params)
 {
@@ -217,7 +218,8 @@ print_places(const char *name, unsigned where, const char *params)
     if (!(where & (IN_TL | IN_PY | IN_TRITON | IN_LIB | IN_CUDA))) {
         /* A method's first parameter stands before the dot. */
         const char *rest = params ? strstr(params, ", ") : NULL;
-        printf("`%s%s(%s)`", where & IN_DESC ? "desc." : "x.", name, rest ? rest + 2 : "");
+        printf("`%s%s(%s)`", where & IN_DESC ? "desc." : "x.", name,
+               rest ? rest + 2 : "");
     }
     if (where & IN_MATH)
         printf(", `tl.math`");
@@ -255,14 +257,17 @@ print_builtin_rows(bool missing)
 void
 print_builtins(void)
 {
-    printf("# Functions of the language\n\n"
-           "Generated from `frontend/builtins.def` by `ninja -C build docs`; how they are\n"
-           "typed and what else the language has is in [language.md](language.md). `tl` is\n"
-           "`triton.language`; *method* means that `tl.f(x, ..)` is also `x.f(..)`, `tl.math`\n"
-           "that it is there too. Functions without a parameter list are written in the\n"
-           "language itself, in `kernels_dsl/lib`. The functions of libdevice are listed in\n"
-           "`frontend/libdevice.def`.\n\n"
-           "| function | meaning |\n|---|---|\n");
+    printf(
+        "# Functions of the language\n\n"
+        "Generated from `frontend/builtins.def` by `ninja -C build docs`; how they are\n"
+        "typed and what else the language has is in [language.md](language.md). `tl` is\n"
+        "`triton.language`; *method* means that `tl.f(x, ..)` is also `x.f(..)`, "
+        "`tl.math`\n"
+        "that it is there too. Functions without a parameter list are written in the\n"
+        "language itself, in `kernels_dsl/lib`. The functions of libdevice are listed "
+        "in\n"
+        "`frontend/libdevice.def`.\n\n"
+        "| function | meaning |\n|---|---|\n");
     print_builtin_rows(false);
     printf("\n## Not supported yet\n\n"
            "Known to Triton; here the error says \"not supported yet\".\n\n");
