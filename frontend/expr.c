@@ -372,8 +372,7 @@ eval(Sema *s, const Node *n)
     if (!sema_step(s, n->loc, 1))
         return val_error();
     if (s->depth >= MAX_WALK_DEPTH)
-        return sema_error(s, n->loc, "code is nested deeper than %d levels",
-                          MAX_WALK_DEPTH);
+        return sema_stop(s, n->loc, "code is nested too deeply");
     Loc outer = s->b.loc;
     s->depth++;
     s->b.loc = n->loc;

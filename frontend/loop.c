@@ -264,6 +264,8 @@ exec_runtime_for(Sema *s, const Node *n, Val range)
     DType iv = promote_int(promote_int(at[0]->dt, at[1]->dt), at[2]->dt);
     for (int i = 0; i < 3; i++)
         at[i] = cast(s, at[i], iv, n->b->loc);
+    if (!sema_enter(s, n->loc))
+        return;
     Carried c = find_carried(s, n, n->a);
     s->b.loc = n->loc;
     Op *op = build_for(&s->b, at[0]->v, at[1]->v, at[2]->v, c.inits.at, c.inits.n);
@@ -279,6 +281,7 @@ exec_runtime_for(Sema *s, const Node *n, Val range)
     s->b = outside;
     bind_results(s, &c, op, ok, n->loc);
     scope_unset(&s->frame->scope, n->a->name); /* its last value leaves no loop */
+    s->nest--;
 }
 
 Flow
@@ -443,6 +446,8 @@ exec_while(Sema *s, const Node *n, Val *ret)
     }
     if (s->host)
         return exec_host_while(s, n, ret);
+    if (!sema_enter(s, n->loc))
+        return FLOW_NEXT;
     Carried c = find_carried(s, n, NULL);
     int count = c.inits.n;
     const Type **types = arena_array(s->a, const Type *, count + 1);
@@ -468,5 +473,6 @@ exec_while(Sema *s, const Node *n, Val *ret)
     }
     s->b = outside;
     bind_results(s, &c, op, ok, n->loc);
+    s->nest--;
     return FLOW_NEXT;
 }

@@ -38,9 +38,31 @@ sema_error(Sema *s, Loc loc, const char *fmt, ...)
     diag_error(&s->s->diag, loc, "%s", b.s);
     int n = 0;
     for (const Frame *f = from; f && f->caller && n < MAX_NOTES; f = f->caller, n++)
-        diag_note(&s->s->diag, f->call_loc, "'%s' is called from here",
-                  f->fn ? f->fn->name : "?");
+        if (f->fn)
+            diag_note(&s->s->diag, f->call_loc, "'%s' is called from here",
+                      f->fn->name);
     return &error_value;
+}
+
+Val
+sema_stop(Sema *s, Loc loc, const char *text)
+{
+    if (s->steps <= MAX_CONST_STEPS)
+        sema_error(s, loc, "%s", text);
+    s->steps = MAX_CONST_STEPS + 1;
+    return &error_value;
+}
+
+bool
+sema_enter(Sema *s, Loc loc)
+{
+    if (s->nest >= MAX_NEST) {
+        sema_stop(s, loc, arena_printf(s->a, "run-time control flow is nested deeper than "
+                                       "%d levels", MAX_NEST));
+        return false;
+    }
+    s->nest++;
+    return true;
 }
 
 bool

@@ -19,6 +19,8 @@ enum {
     MAX_WALK_DEPTH = 256,     /* nested expressions and statements */
     MAX_CONST_STEPS = 10000000,
     MAX_UNROLLED = 1 << 16,   /* ops a static_range may expand to */
+    MAX_NEST = 100,           /* runtime control flow, helpers included */
+    MAX_COPIES = 64,          /* of what follows a conditional return */
 };
 
 /* One function being walked: the kernel, or a helper inlined into its caller. */
@@ -30,6 +32,7 @@ struct Frame {
     FrontModule *module;
     Scope scope;
     int loop_depth;     /* runtime loops and reduce regions around: no return inside */
+    Map copies;         /* statement after a conditional return -> times it was walked */
 };
 
 typedef struct Sema {
@@ -44,6 +47,7 @@ typedef struct Sema {
     bool debug;
     int depth;       /* of the walk */
     int call_depth;
+    int nest;        /* of regions */
     int64_t steps;   /* of constant evaluation and walking */
     int64_t unrolled; /* values made while a static_range is unrolled */
     int unrolling;
@@ -53,6 +57,10 @@ typedef struct Sema {
 /* errors: report at loc, add the chain of inlined calls, return the error value */
 Val sema_error(Sema *s, Loc loc, const char *fmt, ...) PRINTF_DIAG;
 Val val_error(void);
+/* The same, and nothing more is walked: for limits, which would be reported again. */
+Val sema_stop(Sema *s, Loc loc, const char *text);
+/* Enters one more level of runtime control flow; leave by s->nest--. */
+bool sema_enter(Sema *s, Loc loc);
 /* Counts work; false (and one error) when the budget is spent. */
 bool sema_step(Sema *s, Loc loc, int64_t n);
 

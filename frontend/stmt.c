@@ -350,18 +350,14 @@ exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret)
             continue;
         if (known)
             return exec_list(s, &a->body, 0, cont, ret);
-        if (s->depth >= MAX_WALK_DEPTH) {
-            sema_error(s, a->loc, "more than %d nested runtime conditions",
-                       MAX_WALK_DEPTH);
+        if (!sema_enter(s, a->loc))
             return FLOW_NEXT;
-        }
-        s->depth++;
         Flow f = FLOW_NEXT;
         if (!s->frame->loop_depth && rest_returns(n, arm))
             f = exec_returning_if(s, n, arm, c, cont, ret);
         else
             exec_runtime_if(s, n, arm, c);
-        s->depth--;
+        s->nest--;
         return f;
     }
     return exec_list(s, &n->orelse, 0, cont, ret);
@@ -465,9 +461,7 @@ Flow
 exec_list(Sema *s, const NodeList *list, int at, const Cont *cont, Val *ret)
 {
     if (list->n && s->depth >= MAX_WALK_DEPTH) {
-        sema_error(s, list->at[0]->loc, "code is nested deeper than %d levels",
-                   MAX_WALK_DEPTH);
-        *ret = val_error();
+        *ret = sema_stop(s, list->at[0]->loc, "code is nested too deeply");
         return FLOW_RETURNED;
     }
     s->depth++;
@@ -485,10 +479,33 @@ exec_list(Sema *s, const NodeList *list, int at, const Cont *cont, Val *ret)
     return f;
 }
 
+/* Code after a conditional return is walked once for each way to reach it. */
+static bool
+count_copy(Sema *s, const Cont *c)
+{
+    if (!c->list || c->at >= c->list->n)
+        return true;
+    Map *m = &s->frame->copies;
+    const Node *first = c->list->at[c->at];
+    if (!m->arena)
+        map_init(m, s->a);
+    intptr_t n = (intptr_t)map_get(m, first) + 1;
+    map_set(m, first, (void *)n);
+    if (n <= MAX_COPIES)
+        return true;
+    sema_stop(s, first->loc, "too many conditional returns before this: return at the "
+              "end, or mask the rest");
+    return false;
+}
+
 Flow
 exec_rest(Sema *s, const Cont *cont, Val *ret)
 {
     for (; cont; cont = cont->next) {
+        if (!count_copy(s, cont)) {
+            *ret = val_error();
+            return FLOW_RETURNED;
+        }
         Flow f = cont->list ? exec_list(s, cont->list, cont->at, cont->next, ret)
                             : exec_static_rounds(s, cont->loop, cont->i, cont->stop,
                                                  cont->step, cont->next, ret);
