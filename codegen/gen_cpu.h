@@ -6,8 +6,39 @@
 
 /* Most bytes of scratch that one running program may need. */
 #define CPU_MAX_SCRATCH ((int64_t)256 << 20)
+enum { CPU_MAX_OPERANDS = 64 };
+
+typedef struct Cpu {
+    LLVMValueRef scratch;
+    LLVMValueRef pid[3], grid[3]; /* i32 */
+    LLVMBasicBlockRef entry;      /* allocas */
+    int64_t scratch_bytes;
+} Cpu;
 
 bool gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta);
+LLVMValueRef cpu_value(Gen *g, const Value *v);
+void cpu_set(Gen *g, const Value *v, LLVMValueRef x);
+unsigned cpu_lanes(const Type *t);
+LLVMTypeRef cpu_type(Gen *g, const Type *t); /* scalar, pointer or strip */
+LLVMBasicBlockRef cpu_block(Gen *g, const char *name);
+LLVMValueRef cpu_alloca(Gen *g, LLVMTypeRef t);
+/* A counted loop from lo to hi by a constant step, at least one trip. */
+typedef struct CpuLoop {
+    LLVMBasicBlockRef body, done;
+    LLVMValueRef i, step, hi;
+} CpuLoop;
+CpuLoop cpu_loop(Gen *g, int64_t lo, int64_t hi, int64_t step);
+void cpu_loop_end(Gen *g, CpuLoop *l);
+
+/* gen_cpu_mem.c */
+bool cpu_memory(Gen *g, const Op *op);
+LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
+
+/* gen_cpu_atomic.c: atomics, print, assert; one lane at a time. */
+bool cpu_lanewise(Gen *g, const Op *op);
+
+/* gen_cpu_dot.c */
+bool cpu_dot(Gen *g, const Op *op);
 
 /* gen_cpu_math.c: the target's math hook. */
 LLVMValueRef gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);

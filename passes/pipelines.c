@@ -13,6 +13,11 @@ static const PassId cpu_list[] = {
     PASS_cse,
     PASS_licm, /* after cse: one copy of each invariant is moved */
     PASS_dce,
+    PASS_nest,
+    PASS_canon, /* index arithmetic that nest repeated is merged and hoisted again */
+    PASS_cse,
+    PASS_licm,
+    PASS_dce,
 };
 
 static const PassId gpu_list[] = {

@@ -1,0 +1,461 @@
+/* Functions, control flow and strips of cpu form. Each kernel becomes one function of the
+   type SdcrtCpuEntry: a loop over its range of programs around the kernel's body. Buffers
+   are places in the caller's scratch memory. */
+#include "codegen/gen_cpu.h"
+
+#include "ir/base/util.h"
+
+static bool gen_region(Gen *g, const Region *r, int depth);
+
+LLVMValueRef
+cpu_value(Gen *g, const Value *v)
+{
+    LLVMValueRef x = map_get(&g->values, v);
+    if (!x)
+        bug(&g->s->fail, "value %%%u has no LLVM value", (unsigned)v->id);
+    return x;
+}
+
+void
+cpu_set(Gen *g, const Value *v, LLVMValueRef x)
+{
+    map_set(&g->values, v, x);
+}
+
+unsigned
+cpu_lanes(const Type *t)
+{
+    return t->kind == TY_TILE ? (unsigned)type_numel(t) : 1;
+}
+
+LLVMTypeRef
+cpu_type(Gen *g, const Type *t)
+{
+    const Type *e = type_elem(t);
+    LLVMTypeRef s = e->kind == TY_PTR ? g->ptr : ll_scalar(g->cx, e->scalar);
+    return ll_vector(s, cpu_lanes(t));
+}
+
+LLVMBasicBlockRef
+cpu_block(Gen *g, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(g->cx, g->fn, name);
+}
+
+LLVMValueRef
+cpu_alloca(Gen *g, LLVMTypeRef t)
+{
+    Cpu *c = g->priv;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(c->entry));
+    LLVMValueRef p = LLVMBuildAlloca(g->b, t, "");
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return p;
+}
+
+CpuLoop
+cpu_loop(Gen *g, int64_t lo, int64_t hi, int64_t step)
+{
+    CpuLoop l = {.body = cpu_block(g, "loop"), .done = cpu_block(g, "done")};
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, l.body);
+    LLVMPositionBuilderAtEnd(g->b, l.body);
+    l.i = LLVMBuildPhi(g->b, g->i64, "i");
+    l.step = ll_int(g->i64, step);
+    l.hi = ll_int(g->i64, hi);
+    LLVMValueRef start = ll_int(g->i64, lo);
+    LLVMAddIncoming(l.i, &start, &from, 1);
+    return l;
+}
+
+void
+cpu_loop_end(Gen *g, CpuLoop *l)
+{
+    LLVMValueRef next = LLVMBuildNUWAdd(g->b, l->i, l->step, "");
+    LLVMValueRef more = LLVMBuildICmp(g->b, LLVMIntULT, next, l->hi, "");
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    LLVMAddIncoming(l->i, &next, &from, 1);
+    LLVMBuildCondBr(g->b, more, l->body, l->done);
+    LLVMPositionBuilderAtEnd(g->b, l->done);
+}
+
+/* ---- structured control flow */
+
+/* Operands of a region's terminator from `first` on. */
+static int
+yielded(Gen *g, const Region *r, int first, LLVMValueRef *out)
+{
+    int n = 0;
+    for (int i = first; i < r->last->noperand; i++)
+        out[n++] = cpu_value(g, op_operand(r->last, i));
+    return n;
+}
+
+static LLVMValueRef *
+many(Gen *g, int n)
+{
+    return arena_array(&g->s->tmp, LLVMValueRef, n + 1);
+}
+
+static LLVMValueRef
+for_continues(Gen *g, const Op *op, LLVMValueRef i, LLVMValueRef hi, LLVMValueRef step)
+{
+    (void)op;
+    LLVMValueRef up = LLVMBuildICmp(g->b, LLVMIntSLT, i, hi, "");
+    if (LLVMIsAConstantInt(step))
+        return LLVMConstIntGetSExtValue(step) > 0
+                   ? up
+                   : LLVMBuildICmp(g->b, LLVMIntSGT, i, hi, "");
+    LLVMValueRef down = LLVMBuildICmp(g->b, LLVMIntSGT, i, hi, "");
+    LLVMValueRef rising =
+        LLVMBuildICmp(g->b, LLVMIntSGT, step, LLVMConstNull(LLVMTypeOf(step)), "");
+    return LLVMBuildSelect(g->b, rising, up, down, "");
+}
+
+static bool
+gen_for(Gen *g, const Op *op, int depth)
+{
+    int n = op->nresult;
+    const Region *r = op->regions[0];
+    LLVMValueRef lo = cpu_value(g, op_operand(op, 0)), hi = cpu_value(g, op_operand(op, 1));
+    LLVMValueRef step = cpu_value(g, op_operand(op, 2));
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    LLVMBasicBlockRef body = cpu_block(g, "for"), done = cpu_block(g, "end");
+    LLVMValueRef go = for_continues(g, op, lo, hi, step);
+    LLVMBuildCondBr(g->b, go, body, done);
+    LLVMPositionBuilderAtEnd(g->b, body);
+    LLVMValueRef *phi = many(g, n + 1), *init = many(g, n), *next = many(g, n);
+    phi[n] = LLVMBuildPhi(g->b, LLVMTypeOf(lo), "");
+    LLVMAddIncoming(phi[n], &lo, &from, 1);
+    cpu_set(g, r->args[0], phi[n]);
+    for (int i = 0; i < n; i++) {
+        init[i] = cpu_value(g, op_operand(op, 3 + i));
+        phi[i] = LLVMBuildPhi(g->b, LLVMTypeOf(init[i]), "");
+        LLVMAddIncoming(phi[i], &init[i], &from, 1);
+        cpu_set(g, r->args[i + 1], phi[i]);
+    }
+    if (!gen_region(g, r, depth + 1))
+        return false;
+    yielded(g, r, 0, next);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMValueRef iv = LLVMBuildAdd(g->b, phi[n], step, "");
+    LLVMValueRef more = for_continues(g, op, iv, hi, step);
+    LLVMBuildCondBr(g->b, more, body, done);
+    LLVMAddIncoming(phi[n], &iv, &latch, 1);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    for (int i = 0; i < n; i++) {
+        LLVMAddIncoming(phi[i], &next[i], &latch, 1);
+        LLVMValueRef out = LLVMBuildPhi(g->b, LLVMTypeOf(init[i]), "");
+        LLVMAddIncoming(out, &init[i], &from, 1);
+        LLVMAddIncoming(out, &next[i], &latch, 1);
+        cpu_set(g, &op->results[i], out);
+    }
+    return true;
+}
+
+static bool
+gen_if(Gen *g, const Op *op, int depth)
+{
+    LLVMValueRef cond = cpu_value(g, op_operand(op, 0));
+    LLVMBasicBlockRef arm[2] = {cpu_block(g, "then"), cpu_block(g, "else")};
+    LLVMBasicBlockRef done = cpu_block(g, "endif"), from[2];
+    LLVMValueRef *out[2];
+    LLVMBuildCondBr(g->b, cond, arm[0], arm[1]);
+    for (int k = 0; k < 2; k++) {
+        LLVMPositionBuilderAtEnd(g->b, arm[k]);
+        out[k] = many(g, op->nresult);
+        if (!gen_region(g, op->regions[k], depth + 1))
+            return false;
+        yielded(g, op->regions[k], 0, out[k]);
+        from[k] = LLVMGetInsertBlock(g->b);
+        LLVMBuildBr(g->b, done);
+    }
+    LLVMPositionBuilderAtEnd(g->b, done);
+    for (int i = 0; i < op->nresult; i++) {
+        LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(out[0][i]), "");
+        LLVMAddIncoming(phi, (LLVMValueRef[]){out[0][i], out[1][i]}, from, 2);
+        cpu_set(g, &op->results[i], phi);
+    }
+    return true;
+}
+
+static bool
+gen_while(Gen *g, const Op *op, int depth)
+{
+    const Region *test = op->regions[0], *body = op->regions[1];
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), head = cpu_block(g, "while");
+    LLVMBasicBlockRef in = cpu_block(g, "do"), done = cpu_block(g, "end");
+    LLVMBuildBr(g->b, head);
+    LLVMPositionBuilderAtEnd(g->b, head);
+    LLVMValueRef *phi = many(g, test->narg), *pass = many(g, op->nresult);
+    LLVMValueRef *next = many(g, test->narg);
+    for (int i = 0; i < test->narg; i++) {
+        LLVMValueRef init = cpu_value(g, op_operand(op, i));
+        phi[i] = LLVMBuildPhi(g->b, LLVMTypeOf(init), "");
+        LLVMAddIncoming(phi[i], &init, &from, 1);
+        cpu_set(g, test->args[i], phi[i]);
+    }
+    if (!gen_region(g, test, depth + 1))
+        return false;
+    yielded(g, test, 1, pass);
+    LLVMBuildCondBr(g->b, cpu_value(g, op_operand(test->last, 0)), in, done);
+    LLVMPositionBuilderAtEnd(g->b, in);
+    for (int i = 0; i < body->narg; i++)
+        cpu_set(g, body->args[i], pass[i]);
+    if (!gen_region(g, body, depth + 1))
+        return false;
+    yielded(g, body, 0, next);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, head);
+    for (int i = 0; i < test->narg; i++)
+        LLVMAddIncoming(phi[i], &next[i], &latch, 1);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    for (int i = 0; i < op->nresult; i++)
+        cpu_set(g, &op->results[i], pass[i]);
+    return true;
+}
+
+/* ---- strips */
+
+/* The combine region on n lanes; args: (a.., b..). */
+static bool
+gen_combine(Gen *g, const Region *r, LLVMValueRef *args, unsigned lanes, LLVMValueRef *out)
+{
+    Map local;
+    map_init(&local, &g->s->tmp);
+    for (int i = 0; i < r->narg; i++)
+        map_set(&local, r->args[i], args[i]);
+    for (const Op *op = r->first; op != r->last; op = op->next) {
+        LLVMValueRef in[8], v;
+        if (op->noperand > 8 || op->nresult != 1 || op->nregion)
+            return gen_unsupported(g, op, "in a combine function") != NULL;
+        for (int i = 0; i < op->noperand; i++) {
+            in[i] = map_get(&local, op_operand(op, i));
+            if (!in[i])
+                in[i] = ll_splat(g->b, cpu_value(g, op_operand(op, i)), lanes);
+        }
+        v = op->noperand ? gen_elem(g, op, in) : gen_const(g, op, lanes);
+        if (!v)
+            return false;
+        map_set(&local, &op->results[0], v);
+    }
+    for (int i = 0; i < r->last->noperand; i++) {
+        out[i] = map_get(&local, op_operand(r->last, i));
+        if (!out[i])
+            out[i] = ll_splat(g->b, cpu_value(g, op_operand(r->last, i)), lanes);
+    }
+    return true;
+}
+
+/* A strip combined to one element: halves against each other. */
+static bool
+gen_reduce(Gen *g, const Op *op)
+{
+    LLVMValueRef v[8], args[16];
+    int n = op->noperand;
+    if (n > 8)
+        return gen_unsupported(g, op, "of more than 8 strips") != NULL;
+    unsigned lanes = cpu_lanes(op_operand(op, 0)->type);
+    for (int i = 0; i < n; i++)
+        v[i] = cpu_value(g, op_operand(op, i));
+    while (lanes > 1) {
+        lanes /= 2;
+        for (int i = 0; i < n; i++) {
+            args[i] = ll_extract(g->b, v[i], 0, lanes);
+            args[n + i] = ll_extract(g->b, v[i], lanes, lanes);
+        }
+        if (!gen_combine(g, op->regions[0], args, lanes, v))
+            return false;
+    }
+    for (int i = 0; i < n; i++)
+        cpu_set(g, &op->results[i], v[i]);
+    return true;
+}
+
+static LLVMValueRef
+gen_value(Gen *g, const Op *op)
+{
+    Cpu *c = g->priv;
+    LLVMValueRef in[CPU_MAX_OPERANDS];
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    unsigned lanes = op->nresult ? cpu_lanes(op->results[0].type) : 1;
+    switch ((int)op->kind) {
+    case OP_CONST:
+    case OP_UNDEF: return gen_const(g, op, lanes);
+    case OP_PROGRAM_ID: return c->pid[axis];
+    case OP_NUM_PROGRAMS: return c->grid[axis];
+    case OP_ARANGE: return ll_iota(g->i32, lanes, attr_int(&op->attrs, ATTR_START, 0));
+    case OP_SPLAT: return ll_splat(g->b, cpu_value(g, op_operand(op, 0)), lanes);
+    default: break;
+    }
+    if (!op_is(op, T_ELEMENTWISE) || op->noperand > CPU_MAX_OPERANDS)
+        return gen_unsupported(g, op, NULL);
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = cpu_value(g, op_operand(op, i));
+    return gen_elem(g, op, in);
+}
+
+static LLVMValueRef
+gen_buffer(Gen *g, const Op *op)
+{
+    Cpu *c = g->priv;
+    LLVMValueRef at = ll_int(g->i64, attr_int(&op->attrs, ATTR_OFFSET, 0));
+    return LLVMBuildGEP2(g->b, g->i8, c->scratch, &at, 1, "buf");
+}
+
+static bool
+gen_op(Gen *g, const Op *op, int depth)
+{
+    switch ((int)op->kind) {
+    case OP_FOR: return gen_for(g, op, depth);
+    case OP_IF: return gen_if(g, op, depth);
+    case OP_WHILE: return gen_while(g, op, depth);
+    case OP_REDUCE: return gen_reduce(g, op);
+    case OP_LOAD:
+    case OP_STORE:
+    case OP_VLOAD:
+    case OP_VSTORE:
+    case OP_BUF_LOAD:
+    case OP_BUF_STORE: return cpu_memory(g, op);
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS:
+    case OP_PRINT:
+    case OP_ASSERT: return cpu_lanewise(g, op);
+    case OP_BUF_DOT: return cpu_dot(g, op);
+    case OP_BUF_ALLOC: cpu_set(g, &op->results[0], gen_buffer(g, op)); return true;
+    case OP_ASSUME:
+    case OP_BARRIER: return true;
+    default: break;
+    }
+    if (op->nregion || op->nresult != 1)
+        return gen_unsupported(g, op, NULL) != NULL;
+    LLVMValueRef v = gen_value(g, op);
+    if (v)
+        cpu_set(g, &op->results[0], v);
+    return v != NULL;
+}
+
+static bool
+gen_region(Gen *g, const Region *r, int depth)
+{
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    for (const Op *op = r->first; op; op = op->next)
+        if (!op_is(op, T_TERMINATOR) && !gen_op(g, op, depth))
+            return false;
+    return true;
+}
+
+/* ---- the function */
+
+static LLVMValueRef
+load_at(Gen *g, LLVMTypeRef t, LLVMValueRef base, int64_t byte)
+{
+    LLVMValueRef at = ll_int(g->i64, byte);
+    LLVMValueRef p = LLVMBuildGEP2(g->b, g->i8, base, &at, 1, "");
+    return LLVMBuildLoad2(g->b, t, p, "");
+}
+
+static void
+load_params(Gen *g, const Func *f, LLVMValueRef args)
+{
+    for (int i = 0; i < f->body->narg; i++) {
+        const Value *v = f->body->args[i];
+        bool is_bool = v->type->kind == TY_SCALAR && v->type->scalar == SK_I1;
+        LLVMTypeRef t = is_bool ? g->i8 : cpu_type(g, v->type);
+        LLVMValueRef x = load_at(g, t, args, 8 * (int64_t)i);
+        if (is_bool)
+            x = LLVMBuildICmp(g->b, LLVMIntNE, x, ll_int(g->i8, 0), "");
+        LLVMSetValueName2(x, v->name ? v->name : "", v->name ? __builtin_strlen(v->name) : 0);
+        cpu_set(g, v, x);
+    }
+}
+
+/* Places of buffers that no pass has placed: one after the other. */
+static bool
+measure_scratch(Gen *g, const Func *f, Cpu *c)
+{
+    for (const Op *op = f->body->first; op; op = op->next) {
+        if (op->kind != OP_BUF_ALLOC)
+            continue;
+        const Type *t = op->results[0].type;
+        int64_t size = type_bits(t->elem) <= 8 ? 1 : type_bits(t->elem) / 8;
+        for (int i = 0; i < t->rank; i++)
+            size *= t->shape[i];
+        size += attr_int(&op->attrs, ATTR_OFFSET, 0);
+        c->scratch_bytes = max_i64(c->scratch_bytes, (size + 63) / 64 * 64);
+    }
+    if (c->scratch_bytes <= CPU_MAX_SCRATCH)
+        return true;
+    diag_error(&g->s->diag, f->loc,
+               "kernel '%s' needs %lld MiB of scratch memory for a program, at most %lld are "
+               "supported on target cpu: use smaller tiles",
+               f->name, (long long)(c->scratch_bytes >> 20),
+               (long long)(CPU_MAX_SCRATCH >> 20));
+    return false;
+}
+
+static void
+decode_program(Gen *g, Cpu *c, LLVMValueRef p)
+{
+    for (int i = 0; i < 3; i++) {
+        LLVMValueRef n = LLVMBuildZExt(g->b, c->grid[i], g->i64, "");
+        LLVMValueRef r = i < 2 ? LLVMBuildURem(g->b, p, n, "") : p;
+        c->pid[i] = LLVMBuildTrunc(g->b, r, g->i32, "pid");
+        if (i < 2)
+            p = LLVMBuildUDiv(g->b, p, n, "");
+    }
+}
+
+static LLVMValueRef
+declare(Gen *g, const Func *f)
+{
+    LLVMTypeRef types[5] = {g->ptr, g->ptr, g->i64, g->i64, g->ptr};
+    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, 5, 0);
+    LLVMValueRef fn = LLVMAddFunction(g->mod, f->name, t);
+    ll_fn_attr(fn, "nounwind");
+    for (unsigned i = 0; i < 5; i++) {
+        if (i == 2 || i == 3)
+            continue;
+        ll_arg_attr(fn, i, "noalias", 0);
+        ll_arg_attr(fn, i, "nonnull", 0);
+    }
+    ll_arg_attr(fn, 0, "readonly", 0);
+    ll_arg_attr(fn, 1, "readonly", 0);
+    ll_arg_attr(fn, 4, "align", 64);
+    return fn;
+}
+
+bool
+gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
+{
+    Cpu c = {0};
+    if (!measure_scratch(g, f, &c))
+        return false;
+    g->priv = &c;
+    g->fn = declare(g, f);
+    c.entry = cpu_block(g, "entry");
+    c.scratch = LLVMGetParam(g->fn, 4);
+    LLVMBasicBlockRef body = cpu_block(g, "program"), exit = cpu_block(g, "exit");
+    LLVMPositionBuilderAtEnd(g->b, c.entry);
+    load_params(g, f, LLVMGetParam(g->fn, 0));
+    for (int i = 0; i < 3; i++)
+        c.grid[i] = load_at(g, g->i32, LLVMGetParam(g->fn, 1), 4 * i);
+    LLVMValueRef first = LLVMGetParam(g->fn, 2), last = LLVMGetParam(g->fn, 3);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, first, last, ""), body, exit);
+    LLVMPositionBuilderAtEnd(g->b, body);
+    LLVMValueRef p = LLVMBuildPhi(g->b, g->i64, "program");
+    LLVMAddIncoming(p, &first, &c.entry, 1);
+    decode_program(g, &c, p);
+    if (!gen_region(g, f->body, 0))
+        return false;
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMValueRef next = LLVMBuildNSWAdd(g->b, p, ll_int(g->i64, 1), "");
+    LLVMAddIncoming(p, &next, &latch, 1);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, next, last, ""), body, exit);
+    LLVMPositionBuilderAtEnd(g->b, exit);
+    LLVMBuildRetVoid(g->b);
+    meta->scratch_bytes = c.scratch_bytes;
+    g->priv = NULL;
+    return true;
+}

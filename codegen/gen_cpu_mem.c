@@ -1,0 +1,309 @@
+/* Loads and stores of cpu form. Consecutive elements are one vector access; lanes at other
+   places are taken one by one. A masked-off lane never touches memory: 32- and 64-bit
+   elements use the machine's masked accesses, narrower ones a loop over lanes with a branch
+   (the passes keep that out of hot code: strips with a full mask have none). */
+#include "codegen/gen_cpu.h"
+
+enum { UNROLLED = 64 };
+
+LLVMTypeRef
+cpu_element(Gen *g, const Type *elem)
+{
+    return elem->kind == TY_PTR ? g->ptr : ll_memory(g->cx, elem->scalar);
+}
+
+static bool
+is_bool(const Type *elem)
+{
+    return elem->kind == TY_SCALAR && elem->scalar == SK_I1;
+}
+
+/* Between the form in memory and in registers: only i1 differs. */
+static LLVMValueRef
+from_memory(Gen *g, const Type *elem, LLVMValueRef x)
+{
+    return is_bool(elem) ? LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "")
+                         : x;
+}
+
+static LLVMValueRef
+to_memory(Gen *g, const Type *elem, LLVMValueRef x)
+{
+    return is_bool(elem) ? LLVMBuildZExt(g->b, x, ll_like(x, g->i8), "") : x;
+}
+
+static unsigned
+bytes_of(const Type *elem)
+{
+    return elem->kind == TY_PTR ? 8 : (unsigned)ll_bytes(elem->scalar);
+}
+
+static LLVMValueRef
+load(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned align)
+{
+    LLVMValueRef x = LLVMBuildLoad2(g->b, t, p, "");
+    LLVMSetAlignment(x, align);
+    return x;
+}
+
+static void
+store(Gen *g, LLVMValueRef x, LLVMValueRef p, unsigned align)
+{
+    LLVMSetAlignment(LLVMBuildStore(g->b, x, p), align);
+}
+
+/* ---- one lane at a time, under a mask */
+
+typedef struct Lanes {
+    CpuLoop loop;
+    LLVMBasicBlockRef next;
+} Lanes;
+
+static LLVMValueRef
+spill(Gen *g, LLVMValueRef v)
+{
+    LLVMValueRef p = cpu_alloca(g, LLVMTypeOf(v));
+    LLVMBuildStore(g->b, v, p);
+    return p;
+}
+
+static LLVMValueRef
+lane_of(Gen *g, LLVMTypeRef t, LLVMValueRef base, LLVMValueRef i)
+{
+    return LLVMBuildGEP2(g->b, t, base, &i, 1, "");
+}
+
+/* Opens a loop whose body runs for the lanes that the mask has. */
+static Lanes
+lanes_open(Gen *g, LLVMValueRef mask)
+{
+    Lanes l;
+    LLVMValueRef bytes = LLVMBuildZExt(g->b, mask, ll_like(mask, g->i8), "");
+    LLVMValueRef m = spill(g, bytes);
+    l.loop = cpu_loop(g, 0, ll_lanes(mask), 1);
+    l.next = cpu_block(g, "next");
+    LLVMBasicBlockRef on = cpu_block(g, "on");
+    LLVMValueRef bit = LLVMBuildLoad2(g->b, g->i8, lane_of(g, g->i8, m, l.loop.i), "");
+    LLVMValueRef is = LLVMBuildICmp(g->b, LLVMIntNE, bit, ll_int(g->i8, 0), "");
+    LLVMBuildCondBr(g->b, is, on, l.next);
+    LLVMPositionBuilderAtEnd(g->b, on);
+    return l;
+}
+
+static void
+lanes_close(Gen *g, Lanes *l)
+{
+    LLVMBuildBr(g->b, l->next);
+    LLVMPositionBuilderAtEnd(g->b, l->next);
+    cpu_loop_end(g, &l->loop);
+}
+
+/* The address of a lane: base + lane, or from a strip of pointers in memory. */
+static LLVMValueRef
+lane_address(Gen *g, LLVMTypeRef elem, LLVMValueRef p, LLVMValueRef spilled, LLVMValueRef i)
+{
+    return spilled ? LLVMBuildLoad2(g->b, g->ptr, lane_of(g, g->ptr, spilled, i), "")
+                   : lane_of(g, elem, p, i);
+}
+
+static LLVMValueRef
+load_lanes(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueRef mask,
+           LLVMValueRef other)
+{
+    LLVMValueRef out = spill(g, other);
+    LLVMValueRef ptrs = ll_is_vector(p) ? spill(g, p) : NULL;
+    Lanes l = lanes_open(g, mask);
+    LLVMValueRef x = load(g, elem, lane_address(g, elem, p, ptrs, l.loop.i), align);
+    LLVMBuildStore(g->b, x, lane_of(g, elem, out, l.loop.i));
+    lanes_close(g, &l);
+    return LLVMBuildLoad2(g->b, LLVMTypeOf(other), out, "");
+}
+
+static void
+store_lanes(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueRef x,
+            LLVMValueRef mask)
+{
+    LLVMValueRef vals = spill(g, x);
+    LLVMValueRef ptrs = ll_is_vector(p) ? spill(g, p) : NULL;
+    Lanes l = lanes_open(g, mask);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, elem, lane_of(g, elem, vals, l.loop.i), "");
+    store(g, v, lane_address(g, elem, p, ptrs, l.loop.i), align);
+    lanes_close(g, &l);
+}
+
+/* ---- scalars under a mask */
+
+static LLVMValueRef
+load_scalar(Gen *g, LLVMTypeRef t, unsigned align, LLVMValueRef p, LLVMValueRef mask,
+            LLVMValueRef other)
+{
+    if (!mask)
+        return load(g, t, p, align);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), on = cpu_block(g, "on");
+    LLVMBasicBlockRef done = cpu_block(g, "done");
+    LLVMBuildCondBr(g->b, mask, on, done);
+    LLVMPositionBuilderAtEnd(g->b, on);
+    LLVMValueRef x = load(g, t, p, align);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    LLVMValueRef phi = LLVMBuildPhi(g->b, t, "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){other, x}, (LLVMBasicBlockRef[]){from, on}, 2);
+    return phi;
+}
+
+static void
+store_scalar(Gen *g, unsigned align, LLVMValueRef p, LLVMValueRef x, LLVMValueRef mask)
+{
+    if (!mask) {
+        store(g, x, p, align);
+        return;
+    }
+    LLVMBasicBlockRef on = cpu_block(g, "on"), done = cpu_block(g, "done");
+    LLVMBuildCondBr(g->b, mask, on, done);
+    LLVMPositionBuilderAtEnd(g->b, on);
+    store(g, x, p, align);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+/* ---- strips */
+
+static LLVMValueRef
+gather(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef ptrs)
+{
+    LLVMValueRef part[UNROLLED];
+    unsigned n = ll_lanes(ptrs);
+    for (unsigned i = 0; i < n; i++)
+        part[i] = load(g, elem, ll_extract(g->b, ptrs, i, 1), align);
+    return ll_concat(g->b, part, n);
+}
+
+static void
+scatter(Gen *g, unsigned align, LLVMValueRef ptrs, LLVMValueRef x)
+{
+    for (unsigned i = 0; i < ll_lanes(ptrs); i++)
+        store(g, ll_extract(g->b, x, i, 1), ll_extract(g->b, ptrs, i, 1), align);
+}
+
+static LLVMValueRef
+masked_load(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, LLVMValueRef other)
+{
+    LLVMTypeRef over[2] = {t, g->ptr};
+    LLVMValueRef args[3] = {p, mask, other};
+    return ll_intrinsic(g->b, "llvm.masked.load", over, 2, args, 3);
+}
+
+static void
+masked_store(Gen *g, LLVMValueRef x, LLVMValueRef p, LLVMValueRef mask)
+{
+    LLVMTypeRef over[2] = {LLVMTypeOf(x), g->ptr};
+    LLVMValueRef args[3] = {x, p, mask};
+    ll_intrinsic(g->b, "llvm.masked.store", over, 2, args, 3);
+}
+
+/* Has the machine a masked access for these? */
+static bool
+has_masked(const Type *elem, unsigned lanes)
+{
+    unsigned bytes = bytes_of(elem);
+    return elem->kind == TY_SCALAR && bytes >= 4 && lanes * bytes >= 16;
+}
+
+static LLVMValueRef
+gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef mask,
+         LLVMValueRef other)
+{
+    LLVMTypeRef e = cpu_element(g, elem), t = ll_vector(e, lanes);
+    unsigned align = bytes_of(elem);
+    if (other)
+        other = to_memory(g, elem, other);
+    if (mask && !other)
+        other = LLVMConstNull(t);
+    LLVMValueRef x;
+    if (lanes == 1)
+        x = load_scalar(g, e, align, p, mask, other);
+    else if (!mask)
+        x = ll_is_vector(p) ? gather(g, e, align, p) : load(g, t, p, align);
+    else if (!ll_is_vector(p) && has_masked(elem, lanes))
+        x = masked_load(g, t, p, mask, other);
+    else
+        x = load_lanes(g, e, align, p, mask, other);
+    return from_memory(g, elem, x);
+}
+
+static void
+gen_store(Gen *g, const Type *elem, LLVMValueRef p, LLVMValueRef x, LLVMValueRef mask)
+{
+    unsigned align = bytes_of(elem), lanes = ll_lanes(x);
+    x = to_memory(g, elem, x);
+    if (lanes == 1)
+        store_scalar(g, align, p, x, mask);
+    else if (!mask && ll_is_vector(p))
+        scatter(g, align, p, x);
+    else if (!mask)
+        store(g, x, p, align);
+    else if (!ll_is_vector(p) && has_masked(elem, lanes))
+        masked_store(g, x, p, mask);
+    else
+        store_lanes(g, cpu_element(g, elem), align, p, x, mask);
+}
+
+/* ---- buffers */
+
+/* The address in a buffer, or a strip of addresses where an index is a strip or lanes do
+   not run along the last dimension. */
+static LLVMValueRef
+buffer_address(Gen *g, const Op *op, int first, unsigned lanes)
+{
+    const Type *t = op_operand(op, 0)->type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, t->rank - 1);
+    LLVMTypeRef e = cpu_element(g, t->elem);
+    LLVMValueRef at = NULL;
+    int64_t stride = 1, lane_stride = 1;
+    bool strips = false;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        LLVMValueRef x = cpu_value(g, op_operand(op, first + i));
+        LLVMValueRef y = LLVMBuildMul(g->b, x, ll_int(LLVMTypeOf(x), stride), "");
+        strips |= ll_is_vector(x);
+        if (at && ll_is_vector(at) != ll_is_vector(y)) {
+            at = ll_is_vector(at) ? at : ll_splat(g->b, at, lanes);
+            y = ll_is_vector(y) ? y : ll_splat(g->b, y, lanes);
+        }
+        at = at ? LLVMBuildAdd(g->b, at, y, "") : y;
+        if (i == axis)
+            lane_stride = stride;
+        stride *= t->shape[i];
+    }
+    if (!strips && lanes > 1 && lane_stride != 1) {
+        LLVMValueRef step = ll_int(LLVMVectorType(g->i64, lanes), lane_stride);
+        LLVMValueRef l = LLVMBuildMul(g->b, ll_iota(g->i64, lanes, 0), step, "");
+        at = LLVMBuildAdd(g->b, ll_splat(g->b, at, lanes), l, "");
+    }
+    return LLVMBuildGEP2(g->b, e, cpu_value(g, op_operand(op, 0)), &at, 1, "");
+}
+
+bool
+cpu_memory(Gen *g, const Op *op)
+{
+    LLVMValueRef p, mask = NULL, other = NULL;
+    const Type *elem;
+    bool loads = op->nresult == 1;
+    unsigned lanes = cpu_lanes(loads ? op->results[0].type : op_operand(op, 1)->type);
+    if (op->kind == OP_BUF_LOAD || op->kind == OP_BUF_STORE) {
+        elem = op_operand(op, 0)->type->elem;
+        p = buffer_address(g, op, loads ? 1 : 2, lanes);
+    } else {
+        int m = loads ? 1 : 2;
+        elem = type_elem(op_operand(op, 0)->type)->elem;
+        p = cpu_value(g, op_operand(op, 0));
+        mask = op->noperand > m ? cpu_value(g, op_operand(op, m)) : NULL;
+        other = loads && op->noperand > 2 ? cpu_value(g, op_operand(op, 2)) : NULL;
+    }
+    if (lanes > UNROLLED)
+        return gen_unsupported(g, op, "of more than 64 lanes") != NULL;
+    if (loads)
+        cpu_set(g, &op->results[0], gen_load(g, elem, lanes, p, mask, other));
+    else
+        gen_store(g, elem, p, cpu_value(g, op_operand(op, 1)), mask);
+    return true;
+}

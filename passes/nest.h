@@ -1,0 +1,168 @@
+/* From tiles to cpu form: what the files nest*.c share.
+
+   A tile is seen as a function from an index to an element. `Plan` says for each tile value
+   whether it is computed where it is used, or kept in a buffer (`Slot`). A `Group` is one
+   loop nest: roots (stores, reductions, buffer writes) of one iteration space and the loads
+   that are sunk into it. nest_plan.c decides, nest_eval.c computes a value at an index,
+   nest_emit.c writes loops, nest.c walks the function. */
+#ifndef SDC_PASSES_NEST_H
+#define SDC_PASSES_NEST_H
+
+#include "ir/base/map.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "passes/pass.h"
+
+enum { NEST_MAX_LANES = 64, NEST_MAX_DEMAND = 4, NEST_MAX_IN = 8 };
+
+/* A buffer. Slots that turn out to be one buffer are joined by `same`. */
+typedef struct Slot {
+    const Type *type; /* buf */
+    Value *buf;       /* once code uses it */
+    struct Slot *same;
+} Slot;
+
+typedef enum RootKind {
+    ROOT_LOAD,   /* not a root: a load kept in program order */
+    ROOT_MAT,    /* v's definition goes to its slot */
+    ROOT_COPY,   /* v goes to dst */
+    ROOT_STORE,
+    ROOT_REDUCE,
+    ROOT_EFFECT, /* atomics, print, assert */
+    ROOT_SCALAR  /* v, of one element, becomes the scalar result of op */
+} RootKind;
+
+typedef struct Root {
+    RootKind kind;
+    Op *op;
+    Value *v;
+    Slot *dst;
+    int axis;        /* COPY: dimension that is shifted by `offset`, or -1 */
+    int64_t offset;
+    bool minor;      /* COPY: dst has one more dimension, indexed by `offset` */
+} Root;
+
+typedef struct Group {
+    Op *at;          /* emitted in front of this op of the old code */
+    Region *region;
+    const Type *shape;
+    int axis;        /* reduced dimension, or -1 */
+    bool closed;     /* nothing may join */
+    int cost;
+    Vec(Root) items; /* latest first */
+} Group;
+
+typedef struct Demand {
+    Group *g;
+    bool shifted; /* not at the nest's own index */
+} Demand;
+
+typedef struct Plan {
+    Slot *slot;
+    Demand d[NEST_MAX_DEMAND];
+    int nd;
+    bool many;  /* more than fit */
+    bool lazy;  /* load: evaluated inside its only group */
+    int cost, depth;
+    bool index; /* arithmetic on indices and scalars alone */
+} Plan;
+
+/* Groups and slots of an op, besides those of its results. */
+typedef struct OpPlan {
+    int order;
+    Vec(Group *) groups;   /* emitted last to first */
+    Group *pack[3];        /* dot: a, b, accumulator */
+    Slot *operand[2];      /* dot: packed a and b */
+    Slot **carry;          /* for, while, if: per carried value or result; NULL for scalars */
+    Slot **carry2;         /* while: of the second region's arguments and the results */
+} OpPlan;
+
+typedef struct Writer {
+    Op *op;
+    int order;
+    Group *g;
+} Writer;
+
+typedef struct Nest {
+    Session *s;
+    TypeTable *tt;
+    Func *f;
+    Arena *tmp;
+    Map plans;   /* old Value -> Plan */
+    Map ops;     /* old Op -> OpPlan */
+    Map map;     /* old scalar Value -> new Value */
+    Op *entry;   /* buffers are allocated in front of it */
+    Group *cur;  /* planning: the earliest group of the region so far */
+    bool loads_since;
+    Vec(Writer) writers;
+    int order;
+    const Type *i1, *i32, *i64;
+} Nest;
+
+/* An index of one dimension: a constant, a scalar, scalar + lane, or a strip; all i64. */
+typedef enum IxKind { IX_CONST, IX_UNI, IX_AFF, IX_VEC } IxKind;
+typedef struct Ix {
+    IxKind kind;
+    int64_t c;
+    Value *v;
+} Ix;
+
+/* What an evaluation gives: the same in all lanes, scalar + lane * stride (integers and, in
+   elements, pointers), or a strip. */
+typedef enum EvKind { EV_UNI, EV_AFF, EV_VEC } EvKind;
+typedef struct Ev {
+    EvKind kind;
+    Value *v;
+    int64_t stride;
+} Ev;
+
+typedef struct Cx Cx;
+struct Cx {
+    Nest *n;
+    Builder b;
+    int w;       /* lanes */
+    Map memo;
+    bool fast;   /* assume what `cond` says */
+    Cx *pre;     /* in front of the strip: where cond is computed */
+    Value *cond; /* i1 in pre, or NULL: nothing assumed */
+};
+
+/* nest_plan.c */
+void nest_plan(Nest *n);
+Plan *plan_get(Nest *n, const Value *v);
+OpPlan *op_plan(Nest *n, const Op *op);
+Slot *slot_new(Nest *n, const Type *elem, const Type *shape);
+Slot *slot_find(Slot *s);
+const Type *nest_wide(Nest *n, const Type *elem); /* element of a dot's buffer */
+bool nest_tile(const Value *v);
+
+/* nest_mem.c: which loads may be sunk, which accesses may be interleaved. */
+bool nest_may_sink(Nest *n, Op *load, const Group *g, bool shifted);
+bool nest_may_join(Nest *n, const Op *access, const Group *g);
+
+/* nest_eval.c */
+void cx_init(Cx *cx, Nest *n, Builder b, int w);
+Ev nest_eval(Cx *cx, Value *v, const Ix *ix);
+Ev nest_define(Cx *cx, Value *v, const Ix *ix); /* by v's op, not from its slot */
+void nest_remember(Cx *cx, Value *v, const Ix *ix, Ev ev);
+Value *ev_strip(Cx *cx, Ev ev); /* as a strip; a scalar when w is 1 */
+bool nest_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest);
+Value *nest_int(Builder *b, const Type *t, int64_t v);
+Value *ix_value(Cx *cx, Ix x); /* scalar part */
+Value *ix_strip(Cx *cx, Ix x);
+const Type *strip_type(Cx *cx, const Type *elem);
+
+/* nest_mem.c */
+Ev nest_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix);
+void nest_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev);
+Ev nest_load(Cx *cx, Op *op, const Ix *ix);
+void nest_store(Cx *cx, Op *op, const Ix *ix);
+
+/* nest_reshape.c */
+void nest_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *out);
+
+/* nest_emit.c */
+void nest_group(Nest *n, Builder *b, Group *g);
+void nest_copy(Nest *n, Builder *b, Slot *from, Slot *to);
+
+#endif

@@ -1,0 +1,603 @@
+/* One group of roots as loops over strips.
+
+       %s = reduce(addf) %e {axis=1}         for %i = 0, 64, 1 {
+       store %p, %e, %m                =>      %a = for %j = 0, 256, 32 (%x = -0.0) {
+                                                 if all lanes of %m { .. } else { .. }
+                                                 .. vstore; yield %x + e }
+                                               %s = reduce %a; buf_store }
+
+   The reduced dimension is innermost. Lanes run along the dimension in which most accesses
+   are contiguous. */
+#include "passes/nest.h"
+
+#include "ir/base/util.h"
+#include "ir/edit.h"
+
+#include <math.h>
+
+typedef struct Acc {
+    Root *root;
+    int operand;
+    const Type *type; /* of the strip */
+    Value *v;
+    bool has_identity;
+} Acc;
+
+typedef struct Emit {
+    Nest *n;
+    Group *g;
+    int w, lane;          /* lanes, and the dimension along which they run */
+    int order[MAX_RANK];  /* dimensions with loops, outermost first */
+    int nloop;
+    Ix ix[MAX_RANK];
+    Acc *acc;
+    int nacc;
+    Value *first;         /* i1: the first step of the reduced dimension; NULL: the only */
+} Emit;
+
+/* ---- along which dimension do lanes run? */
+
+/* How v changes with dimension d: 0 not at all, 1 by one, 2 otherwise. */
+static int
+slope(Nest *n, const Value *v, int d, int depth)
+{
+    const Op *op = v->op;
+    if (!nest_tile(v) || v->type->shape[d] == 1)
+        return 0;
+    if (!op || depth > 40)
+        return 2;
+    const Attr *perm = attr_find(&op->attrs, ATTR_PERM);
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    int x, y;
+    switch ((int)op->kind) {
+    case OP_CONST:
+    case OP_UNDEF:
+    case OP_SPLAT: return 0;
+    case OP_ARANGE: return 1;
+    case OP_BROADCAST:
+        return slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_EXPAND_DIMS:
+        return d == axis ? 0 : slope(n, op_operand(op, 0), d - (d > axis), depth + 1);
+    case OP_TRANS: return slope(n, op_operand(op, 0), (int)perm->v.ints[d], depth + 1);
+    case OP_SEXT:
+    case OP_ZEXT:
+    case OP_TRUNC:
+    case OP_HINT:
+    case OP_REMS:
+    case OP_REMU: return slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_ADD:
+    case OP_ADDPTR:
+    case OP_SUB:
+    case OP_MUL:
+        x = slope(n, op_operand(op, 0), d, depth + 1);
+        y = slope(n, op_operand(op, 1), d, depth + 1);
+        if (op->kind == OP_MUL) {
+            /* A constant factor spreads the lanes; a runtime one is most often 1. */
+            const Op *other = op_operand(op, x ? 1 : 0)->op;
+            bool spread = other && other->kind == OP_CONST;
+            return !x && !y ? 0 : x + y == 1 && !spread ? 1 : 2;
+        }
+        return x + y > 2 ? 2 : x + y;
+    default: return 2;
+    }
+}
+
+static int
+group_score(Nest *n, const Group *g, int d)
+{
+    int score = 0;
+    for (int i = 0; i < g->items.n; i++) {
+        const Root *r = &g->items.at[i];
+        const Op *op = r->op;
+        bool access = r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
+        bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY;
+        if (access)
+            score += slope(n, op_operand(op, 0), d, 0) < 2 ? 4 : -4;
+        if (buffer)
+            score += d == g->shape->rank - 1 ? 3 : -3;
+    }
+    return score;
+}
+
+static int
+lane_dim(Nest *n, const Group *g)
+{
+    const Type *t = g->shape;
+    int best = t->rank - 1;
+    int score = -1000000;
+    int64_t largest = 1;
+    for (int d = 0; d < t->rank; d++)
+        largest = max_i64(largest, t->shape[d]);
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (t->shape[d] < min_i64(largest, 8))
+            continue;
+        int s = group_score(n, g, d);
+        if (s > score) {
+            score = s;
+            best = d;
+        }
+    }
+    return best;
+}
+
+static int
+widest(const Group *g)
+{
+    int bits = 8;
+    for (int i = 0; i < g->items.n; i++) {
+        const Root *r = &g->items.at[i];
+        if (r->v)
+            bits = (int)max_i64(bits, type_bits(r->v->type));
+        for (int k = 0; k < r->op->noperand && r->kind == ROOT_REDUCE; k++)
+            bits = (int)max_i64(bits, type_bits(op_operand(r->op, k)->type));
+        if (r->kind == ROOT_STORE)
+            bits = (int)max_i64(bits, type_bits(op_operand(r->op, 1)->type));
+    }
+    return bits;
+}
+
+/* Simple work: four machine vectors at once, so that their latencies overlap; long chains
+   have that within one vector and would run out of registers. */
+static int
+lane_count(const Group *g, int64_t size)
+{
+    int vectors = g->cost > 400 ? 1 : g->cost > 200 ? 2 : 4;
+    int bits = widest(g);
+    int w = vectors * 256 / (bits < 32 ? 32 : bits);
+    return (int)min_i64(size, w);
+}
+
+static void
+emit_init(Emit *e, Nest *n, Group *g)
+{
+    *e = (Emit){.n = n, .g = g};
+    const Type *t = g->shape;
+    e->lane = lane_dim(n, g);
+    e->w = lane_count(g, t->shape[e->lane]);
+    for (int d = 0; d < t->rank; d++) {
+        int64_t step = d == e->lane ? e->w : 1;
+        e->ix[d] = (Ix){d == e->lane && e->w > 1 ? IX_AFF : IX_CONST, 0, NULL};
+        if (t->shape[d] > step && d != g->axis)
+            e->order[e->nloop++] = d;
+    }
+    if (g->axis >= 0 && t->shape[g->axis] > (g->axis == e->lane ? e->w : 1))
+        e->order[e->nloop++] = g->axis;
+}
+
+/* ---- reductions */
+
+/* The neutral element of a combination of one operation. */
+static bool
+identity(const Op *op, double *f, int64_t *i, bool *is_float)
+{
+    const Region *r = op->regions[0];
+    Op *c = r->first;
+    if (op->noperand != 1 || !c || c->next != r->last || op_operand(r->last, 0) != &c->results[0])
+        return false;
+    bool direct = c->noperand == 2 && op_operand(c, 0) != op_operand(c, 1) &&
+                  op_operand(c, 0)->region == r && op_operand(c, 1)->region == r;
+    if (!direct)
+        return false;
+    int bits = type_bits(c->results[0].type);
+    int64_t top = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
+    *is_float = true;
+    switch ((int)c->kind) {
+    case OP_ADDF: *f = -0.0; return true;
+    case OP_MULF: *f = 1.0; return true;
+    case OP_MAXF: *f = -INFINITY; return true;
+    case OP_MINF: *f = INFINITY; return true;
+    default: break;
+    }
+    *is_float = false;
+    switch ((int)c->kind) {
+    case OP_ADD:
+    case OP_OR:
+    case OP_XOR:
+    case OP_MAXU: *i = 0; return true;
+    case OP_MUL: *i = 1; return true;
+    case OP_AND:
+    case OP_MINU: *i = -1; return true;
+    case OP_MAXS: *i = -top - 1; return true;
+    case OP_MINS: *i = top; return true;
+    default: return false;
+    }
+}
+
+static void
+acc_init(Emit *e, Builder *b)
+{
+    Cx cx;
+    cx_init(&cx, e->n, *b, e->w);
+    e->acc = arena_array(e->n->tmp, Acc, e->g->items.n * NEST_MAX_IN + 1);
+    for (int i = e->g->items.n - 1; i >= 0; i--) {
+        Root *r = &e->g->items.at[i];
+        double f = 0;
+        int64_t c = 0;
+        bool is_float = false;
+        if (r->kind != ROOT_REDUCE)
+            continue;
+        if (r->op->noperand > NEST_MAX_IN)
+            bug(&e->n->s->fail, "reduce of %d tiles", r->op->noperand);
+        bool neutral = identity(r->op, &f, &c, &is_float);
+        for (int k = 0; k < r->op->noperand; k++) {
+            Acc *a = &e->acc[e->nacc++];
+            *a = (Acc){.root = r, .operand = k, .has_identity = neutral};
+            a->type = strip_type(&cx, type_elem(op_operand(r->op, k)->type));
+            if (!neutral)
+                a->v = op_result(build_op(b, OP_UNDEF, NULL, 0, NULL, &a->type, 1), 0);
+            else
+                a->v = is_float ? build_float(b, a->type, f) : build_int(b, a->type, c);
+        }
+    }
+}
+
+/* The combine region on strips: args are (a.., b..). */
+static void
+combine(Cx *cx, const Op *reduce, Value **args, Value **out)
+{
+    const Region *r = reduce->regions[0];
+    Map map;
+    map_init(&map, cx->n->tmp);
+    for (int i = 0; i < r->narg; i++)
+        map_set(&map, r->args[i], args[i]);
+    for (const Op *op = r->first; op && op != r->last; op = op->next) {
+        Value *in[NEST_MAX_IN];
+        if (!op_is(op, T_ELEMENTWISE) || op->noperand > NEST_MAX_IN || op->nresult != 1) {
+            diag_error(&cx->n->s->diag, op->loc,
+                       "not supported yet: '%s' in a combine function on target cpu",
+                       op_info[op->kind].name);
+            break;
+        }
+        for (int i = 0; i < op->noperand; i++) {
+            Value *v = op_operand(op, i), *got = map_get(&map, v);
+            in[i] = got ? got : ev_strip(cx, nest_eval(cx, v, NULL));
+        }
+        const Type *t = strip_type(cx, op->results[0].type);
+        Op *c = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs, &t, 1);
+        map_set(&map, &op->results[0], op_result(c, 0));
+    }
+    for (int i = 0; i < r->last->noperand; i++) {
+        Value *v = op_operand(r->last, i), *got = map_get(&map, v);
+        out[i] = got ? got : args[i];
+        if (!got && v->region != r && map_get(&cx->n->map, v))
+            out[i] = ev_strip(cx, nest_eval(cx, v, NULL));
+    }
+}
+
+static void
+reduce_step(Emit *e, Cx *cx, int at, Value **accs)
+{
+    const Op *op = e->acc[at].root->op;
+    int n = op->noperand;
+    Value *args[2 * NEST_MAX_IN], *out[NEST_MAX_IN];
+    for (int k = 0; k < n; k++) {
+        args[k] = accs[at + k];
+        args[n + k] = ev_strip(cx, nest_eval(cx, op_operand(op, k), e->ix));
+    }
+    if (!e->first && !e->acc[at].has_identity) { /* a single step */
+        for (int k = 0; k < n; k++)
+            accs[at + k] = args[n + k];
+        return;
+    }
+    combine(cx, op, args, out);
+    for (int k = 0; k < n; k++) {
+        accs[at + k] = out[k];
+        if (e->acc[at].has_identity)
+            continue;
+        Value *c = e->first;
+        if (e->w > 1)
+            c = build_splat(&cx->b, c, strip_type(cx, e->n->i1));
+        accs[at + k] = build_select(&cx->b, c, args[n + k], out[k]);
+    }
+}
+
+/* Scalars from outside that a combine region reads. */
+static void
+map_outside(Nest *n, const Region *r, Map *map)
+{
+    for (const Op *op = r->first; op; op = op->next) {
+        for (int i = 0; i < op->noperand; i++) {
+            Value *v = op_operand(op, i), *got = map_get(&n->map, v);
+            if (got)
+                map_set(map, v, got);
+        }
+    }
+}
+
+/* Lanes combined, results to where they are wanted. */
+static void
+reduce_finish(Emit *e, Builder *b, int at)
+{
+    Op *op = e->acc[at].root->op;
+    int n = op->noperand, axis = e->g->axis;
+    Value *v[NEST_MAX_IN];
+    bool across = axis == e->lane && e->w > 1;
+    for (int k = 0; k < n; k++)
+        v[k] = e->acc[at + k].v;
+    if (across) {
+        AttrList l = {0};
+        const Type *types[NEST_MAX_IN];
+        attr_set_int(&e->n->s->mod, &l, ATTR_AXIS, 0);
+        for (int k = 0; k < n; k++)
+            types[k] = type_elem(v[k]->type);
+        Op *r = build_op(b, OP_REDUCE, v, n, &l, types, n);
+        Region *body = region_new(e->n->f, r);
+        Map map;
+        map_init(&map, e->n->tmp);
+        const Region *old = op->regions[0];
+        for (int i = 0; i < old->narg; i++)
+            map_set(&map, old->args[i], region_arg(body, old->args[i]->type, old->args[i]->name));
+        map_outside(e->n, old, &map);
+        Builder in = builder_at_end(e->n->f, body);
+        region_clone_into(&in, old, &map);
+        Value *out[NEST_MAX_IN];
+        for (int k = 0; k < n; k++) {
+            Value *y = op_operand(old->last, k), *got = map_get(&map, y);
+            out[k] = got ? got : y;
+        }
+        build_yield(&in, out, n);
+        for (int k = 0; k < n; k++)
+            v[k] = op_result(r, k);
+    }
+    Cx cx;
+    cx_init(&cx, e->n, *b, e->w);
+    Ix ix[MAX_RANK];
+    int rank = 0;
+    for (int d = 0; d < e->g->shape->rank; d++)
+        if (d != axis)
+            ix[rank++] = e->ix[d];
+    for (int k = 0; k < n; k++) {
+        Ev ev = {nest_tile(v[k]) ? EV_VEC : EV_UNI, v[k], 0};
+        if (nest_tile(op_result(op, k)))
+            nest_slot_store(&cx, plan_get(e->n, op_result(op, k))->slot, rank, ix, ev);
+        else
+            map_set(&e->n->map, op_result(op, k), v[k]);
+    }
+    *b = cx.b;
+}
+
+/* ---- the strip */
+
+static void
+emit_effect(Emit *e, Cx *cx, Op *op)
+{
+    Value *in[16];
+    if (op->noperand > 16) {
+        diag_error(&e->n->s->diag, op->loc, "not supported yet: '%s' of %d values",
+                   op_info[op->kind].name, op->noperand);
+        return;
+    }
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = ev_strip(cx, nest_eval(cx, op_operand(op, i), e->ix));
+    const Type *t = NULL;
+    if (op->nresult)
+        t = strip_type(cx, type_elem(op_result(op, 0)->type));
+    cx->b.loc = op->loc;
+    Op *r = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs, op->nresult ? &t : NULL,
+                     op->nresult);
+    Slot *s = op->nresult ? plan_get(e->n, op_result(op, 0))->slot : NULL;
+    if (s) {
+        Ev ev = {e->w == 1 ? EV_UNI : EV_VEC, op_result(r, 0), 0};
+        nest_slot_store(cx, s, e->g->shape->rank, e->ix, ev);
+    }
+}
+
+static void
+copy_out(Emit *e, Cx *cx, const Root *r, Ev ev)
+{
+    Ix ix[MAX_RANK + 1];
+    int rank = e->g->shape->rank;
+    for (int d = 0; d < rank; d++)
+        ix[d] = e->ix[d];
+    if (r->axis >= 0 && r->offset) {
+        Ix *x = &ix[r->axis];
+        if (x->v)
+            x->v = build_binary(&cx->b, OP_ADD, x->v, nest_int(&cx->b, cx->n->i64, r->offset));
+        else
+            x->c += r->offset;
+    }
+    if (r->minor)
+        ix[rank++] = (Ix){IX_CONST, r->offset, NULL};
+    nest_slot_store(cx, r->dst, rank, ix, ev);
+}
+
+/* COPY to the buffer that the value is in already. */
+static bool
+is_in_place(Nest *n, const Root *r)
+{
+    Slot *s = nest_tile(r->v) ? plan_get(n, r->v)->slot : NULL;
+    return s && r->axis < 0 && !r->minor && slot_find(s) == slot_find(r->dst);
+}
+
+/* Loads, stores and combinations in program order; buffers that others in this nest still
+   read are written last. */
+static void
+strip_eval(Emit *e, Cx *cx, Value **accs)
+{
+    Group *g = e->g;
+    int at = 0;
+    for (int i = g->items.n - 1; i >= 0; i--) {
+        Root *r = &g->items.at[i];
+        Ev ev;
+        cx->b.loc = r->op->loc;
+        switch (r->kind) {
+        case ROOT_LOAD:
+        case ROOT_COPY: nest_eval(cx, r->v, e->ix); break;
+        case ROOT_MAT:
+            ev = nest_define(cx, r->v, e->ix);
+            nest_remember(cx, r->v, e->ix, ev);
+            nest_slot_store(cx, plan_get(e->n, r->v)->slot, g->shape->rank, e->ix, ev);
+            break;
+        case ROOT_STORE: nest_store(cx, r->op, e->ix); break;
+        case ROOT_EFFECT: emit_effect(e, cx, r->op); break;
+        case ROOT_REDUCE:
+            reduce_step(e, cx, at, accs);
+            at += r->op->noperand;
+            break;
+        case ROOT_SCALAR:
+            ev = nest_eval(cx, r->v, e->ix);
+            map_set(&e->n->map, op_result(r->op, 0), ev.v);
+            break;
+        }
+    }
+    for (int i = g->items.n - 1; i >= 0; i--) {
+        Root *r = &g->items.at[i];
+        if (r->kind == ROOT_COPY && !is_in_place(e->n, r))
+            copy_out(e, cx, r, nest_eval(cx, r->v, e->ix));
+    }
+}
+
+/* No assumption was made: the fast code is the code. */
+static void
+inline_arm(Op *branch, Region *arm)
+{
+    region_each(arm, op)
+        if (!op_is(op, T_TERMINATOR))
+            op_move_before(op, branch);
+}
+
+static void
+strip_emit(Emit *e, Builder *b, Value **accs)
+{
+    const Type **types = arena_array(e->n->tmp, const Type *, e->nacc + 1);
+    Value **fast = arena_array(e->n->tmp, Value *, e->nacc + 1);
+    Cx pre, cx;
+    if (e->w == 1) {
+        cx_init(&cx, e->n, *b, 1);
+        strip_eval(e, &cx, accs);
+        return;
+    }
+    for (int i = 0; i < e->nacc; i++) {
+        types[i] = e->acc[i].type;
+        fast[i] = accs[i];
+    }
+    Value *yes = build_int(b, e->n->i1, 1);
+    Op *branch = build_if(b, yes, types, e->nacc);
+    cx_init(&pre, e->n, builder_before(branch), e->w);
+    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[0]), e->w);
+    cx.fast = true;
+    cx.pre = &pre;
+    strip_eval(e, &cx, fast);
+    if (!cx.cond) {
+        inline_arm(branch, branch->regions[0]);
+        op_erase(branch);
+        for (int i = 0; i < e->nacc; i++)
+            accs[i] = fast[i];
+        return;
+    }
+    build_yield(&cx.b, fast, e->nacc);
+    op_set_operand(branch, 0, cx.cond);
+    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[1]), e->w);
+    strip_eval(e, &cx, accs);
+    build_yield(&cx.b, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(branch, i);
+}
+
+/* ---- loops */
+
+static Op *
+loop_open(Emit *e, Builder *b, int d, Value *const *inits, int n)
+{
+    const Type *i64 = e->n->i64;
+    bool lane = d == e->lane && e->w > 1;
+    Op *loop = build_for(b, nest_int(b, i64, 0), nest_int(b, i64, e->g->shape->shape[d]),
+                         nest_int(b, i64, lane ? e->w : 1), inits, n);
+    e->ix[d] = (Ix){lane ? IX_AFF : IX_UNI, 0, loop->regions[0]->args[0]};
+    return loop;
+}
+
+static void
+emit_inner(Emit *e, Builder *b)
+{
+    Value **accs = arena_array(e->n->tmp, Value *, e->g->items.n * NEST_MAX_IN + 1);
+    bool reduced = e->g->axis >= 0;
+    int d = e->nloop ? e->order[e->nloop - 1] : -1;
+    e->nacc = 0;
+    e->first = NULL;
+    if (reduced)
+        acc_init(e, b);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = e->acc[i].v;
+    if (d < 0 || (reduced && d != e->g->axis)) {
+        /* The reduced dimension is one step: the loop over d is an ordinary one. */
+        strip_emit(e, b, accs);
+    } else {
+        Op *loop = loop_open(e, b, d, accs, e->nacc);
+        Builder in = builder_at_end(e->n->f, loop->regions[0]);
+        in.loc = b->loc;
+        for (int i = 0; i < e->nacc; i++)
+            accs[i] = loop->regions[0]->args[i + 1];
+        if (reduced)
+            e->first = build_cmp(&in, OP_CMPI, "eq", loop->regions[0]->args[0],
+                                 nest_int(&in, e->n->i64, 0));
+        strip_emit(e, &in, accs);
+        build_yield(&in, accs, e->nacc);
+        for (int i = 0; i < e->nacc; i++)
+            accs[i] = op_result(loop, i);
+    }
+    for (int i = 0; i < e->nacc; i++)
+        e->acc[i].v = accs[i];
+    for (int i = 0; i < e->nacc; i += e->acc[i].root->op->noperand)
+        reduce_finish(e, b, i);
+}
+
+static void
+emit_level(Emit *e, Builder *b, int level)
+{
+    bool reduced = e->g->axis >= 0;
+    bool inner = e->nloop && reduced && e->order[e->nloop - 1] == e->g->axis;
+    int outer = e->nloop - (inner || (!reduced && e->nloop));
+    if (level >= outer) {
+        emit_inner(e, b);
+        return;
+    }
+    Op *loop = loop_open(e, b, e->order[level], NULL, 0);
+    Builder in = builder_at_end(e->n->f, loop->regions[0]);
+    in.loc = b->loc;
+    emit_level(e, &in, level + 1);
+    build_yield(&in, NULL, 0);
+}
+
+static bool
+has_work(Nest *n, const Group *g)
+{
+    for (int i = 0; i < g->items.n; i++)
+        if (g->items.at[i].kind != ROOT_LOAD &&
+            !(g->items.at[i].kind == ROOT_COPY && is_in_place(n, &g->items.at[i])))
+            return true;
+    return false;
+}
+
+void
+nest_group(Nest *n, Builder *b, Group *g)
+{
+    Emit e;
+    if (!has_work(n, g))
+        return;
+    emit_init(&e, n, g);
+    b->loc = g->at->loc;
+    emit_level(&e, b, 0);
+}
+
+/* One buffer's contents into another of the same type. */
+void
+nest_copy(Nest *n, Builder *b, Slot *from, Slot *to)
+{
+    Emit e = {.n = n};
+    Group g = {.axis = -1};
+    Cx cx;
+    const Type *t = slot_find(from)->type;
+    g.shape = type_tile(n->tt, t->elem, t->rank, t->shape, NULL);
+    emit_init(&e, n, &g);
+    Builder at = *b;
+    for (int k = 0; k < e.nloop; k++) {
+        Op *loop = loop_open(&e, &at, e.order[k], NULL, 0);
+        at = builder_at_end(n->f, loop->regions[0]);
+        Op *end = build_yield(&at, NULL, 0);
+        at = builder_before(end);
+    }
+    cx_init(&cx, n, at, e.w);
+    Ev ev = nest_slot_load(&cx, from, t->elem, e.ix);
+    nest_slot_store(&cx, to, t->rank, e.ix, ev);
+}
