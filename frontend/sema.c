@@ -57,8 +57,9 @@ bool
 sema_enter(Sema *s, Loc loc)
 {
     if (s->nest >= MAX_NEST) {
-        sema_stop(s, loc, arena_printf(s->a, "run-time control flow is nested deeper than "
-                                       "%d levels", MAX_NEST));
+        sema_stop(s, loc,
+                  arena_printf(s->a, "run-time control flow is nested deeper than %d levels",
+                               MAX_NEST));
         return false;
     }
     s->nest++;

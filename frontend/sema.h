@@ -9,6 +9,7 @@
 
 #include "frontend/ast.h"
 #include "frontend/frontend.h"
+#include "frontend/promote.h"
 #include "frontend/scope.h"
 #include "frontend/value.h"
 #include "ir/base/vec.h"
@@ -81,11 +82,6 @@ const Type *sema_type(Sema *s, DType dt, Shape sh, Loc loc); /* NULL after an er
 bool sema_check_dtype(Sema *s, DType dt, Loc loc);
 bool sema_check_shape(Sema *s, Shape sh, Loc loc); /* powers of two, numel, rank */
 
-/* promote.c: the table of implicit conversions. Weak: a literal operand. */
-typedef enum PromoteResult { PROMOTE_OK, PROMOTE_SIGNS, PROMOTE_TYPES } PromoteResult;
-PromoteResult promote(DType a, bool weak_a, DType b, bool weak_b, bool div_or_mod,
-                      DType *out);
-DType promote_int(DType a, DType b);
 /* dtype a constant takes as a tensor; DT_NONE when it fits none */
 DType number_dtype(Val number);
 
