@@ -295,11 +295,24 @@ gen_value(Gen *g, const Op *op)
     return gen_elem(g, op, in);
 }
 
+/* Bytes of a buffer, rounded so that the next one is aligned for any vector. */
+static int64_t
+buffer_bytes(const Type *t)
+{
+    int64_t size = type_bits(t->elem) <= 8 ? 1 : type_bits(t->elem) / 8;
+    for (int i = 0; i < t->rank; i++)
+        size *= t->shape[i];
+    return (size + 63) / 64 * 64;
+}
+
 static LLVMValueRef
 gen_buffer(Gen *g, const Op *op)
 {
     Cpu *c = g->priv;
-    LLVMValueRef at = ll_int(g->i64, attr_int(&op->attrs, ATTR_OFFSET, 0));
+    int64_t offset = attr_int(&op->attrs, ATTR_OFFSET, c->placed);
+    if (!attr_has(&op->attrs, ATTR_OFFSET))
+        c->placed += buffer_bytes(op->results[0].type);
+    LLVMValueRef at = ll_int(g->i64, offset);
     return LLVMBuildGEP2(g->b, g->i8, c->scratch, &at, 1, "buf");
 }
 
@@ -378,12 +391,9 @@ measure_scratch(Gen *g, const Func *f, Cpu *c)
     for (const Op *op = f->body->first; op; op = op->next) {
         if (op->kind != OP_BUF_ALLOC)
             continue;
-        const Type *t = op->results[0].type;
-        int64_t size = type_bits(t->elem) <= 8 ? 1 : type_bits(t->elem) / 8;
-        for (int i = 0; i < t->rank; i++)
-            size *= t->shape[i];
-        size += attr_int(&op->attrs, ATTR_OFFSET, 0);
-        c->scratch_bytes = max_i64(c->scratch_bytes, (size + 63) / 64 * 64);
+        int64_t size = buffer_bytes(op->results[0].type);
+        int64_t offset = attr_int(&op->attrs, ATTR_OFFSET, c->scratch_bytes);
+        c->scratch_bytes = max_i64(c->scratch_bytes, offset + size);
     }
     if (c->scratch_bytes <= CPU_MAX_SCRATCH)
         return true;

@@ -12,6 +12,7 @@ typedef struct Cpu {
     LLVMValueRef scratch;
     LLVMValueRef pid[3], grid[3]; /* i32 */
     LLVMBasicBlockRef entry;      /* allocas */
+    int64_t placed; /* bytes of scratch that buffers without an offset have taken */
     int64_t scratch_bytes;
 } Cpu;
 
