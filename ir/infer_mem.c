@@ -219,6 +219,7 @@ rule_desc_scatter(RuleCx *c)
 
 /* cpu form */
 
+/* Indices are i64, or strips of i64 where lanes go to places of their own. */
 static bool
 indices(RuleCx *c, int from, const Type *buf)
 {
@@ -226,7 +227,14 @@ indices(RuleCx *c, int from, const Type *buf)
         return rule_fail(c, "needs a buffer, not %s", rule_str(c, buf));
     if (c->op->noperand != from + buf->rank)
         return rule_fail(c, "needs %d indices", buf->rank);
-    return ints(c, from, buf->rank, 64, "indices");
+    int64_t axis = attr_int(&c->op->attrs, ATTR_AXIS, 0);
+    if (axis < 0 || axis >= buf->rank)
+        return rule_fail(c, "{axis} must be below the rank %d", buf->rank);
+    for (int i = from; i < c->op->noperand; i++)
+        if (type_elem(opnd(c, i)) != rule_scalar(c, SK_I64) || opnd(c, i)->rank > 1)
+            return rule_fail(c, "index %d must be i64 or a strip of it, not %s", i - from,
+                             rule_str(c, opnd(c, i)));
+    return true;
 }
 
 /* One element, or a strip of at most 64 of them. */
