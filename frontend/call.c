@@ -134,7 +134,7 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
         scope_set(&f.scope, fn->list.at[i]->name, bound[i], where[i],
                   is_constexpr_param(fn->list.at[i]));
     }
-    int host = runs_on_host(fn);
+    int host = s->host || runs_on_host(fn);
     if (host && !check_host_args(s, fn, bound, where))
         return val_error();
     Loc outer = s->b.loc;

@@ -43,22 +43,6 @@ config_value(const Config *c, Name name)
     return NULL;
 }
 
-/* Evaluates without reporting: what cannot be evaluated is simply not known. */
-static Val
-try_eval(Sema *s, const Node *n)
-{
-    Diag *d = &s->s->diag;
-    Diag before = *d;
-    Val v = eval(s, n);
-    if (d->errors > before.errors || d->warnings > before.warnings) {
-        *d = before;
-        if (d->last)
-            d->last->next = NULL;
-        return val_error();
-    }
-    return v;
-}
-
 static bool first_of(Sema *s, const Node *n, Config *c, int depth);
 
 static bool
@@ -71,7 +55,7 @@ read_config(Sema *s, const Node *call, Config *c)
     c->values = arena_array(s->a, Val, dict->list.n + 1);
     for (int i = 0; i < dict->list.n; i++) {
         const char *key = dict->list.at[i] ? node_str(dict->list.at[i]) : NULL;
-        Val v = key ? try_eval(s, dict->more.at[i]) : val_error();
+        Val v = key ? eval_quiet(s, dict->more.at[i]) : val_error();
         if (val_is_error(v))
             return false;
         c->names[c->n] = name_of(&s->s->names, key);
@@ -84,7 +68,7 @@ read_config(Sema *s, const Node *call, Config *c)
     int *out[] = { &c->num_warps, &c->num_stages, &c->num_ctas };
     for (int i = 0; i < 3; i++) {
         const Node *e = call_argument(call, options[i].name, options[i].at);
-        Val v = e ? try_eval(s, e) : NULL;
+        Val v = e ? eval_quiet(s, e) : NULL;
         if (v && val_is_int(v))
             *out[i] = (int)v->u.i;
     }
@@ -100,14 +84,14 @@ first_combination(Sema *s, const Node *n, int g, Config *c, int depth)
     if (g == n->list.n)
         return first_of(s, n->a, c, depth);
     const Node *gen = n->list.at[g];
-    Val it = try_eval(s, gen->b);
+    Val it = eval_quiet(s, gen->b);
     if (it->kind != FE_TUPLE || depth > MAX_CONFIG_DEPTH)
         return false;
     for (int i = 0; i < it->n; i++) {
         bool pass = true;
         assign_target(s, gen->a, it->u.items[i], false);
         for (int k = 0; k < gen->list.n && pass; k++) {
-            Val cond = try_eval(s, gen->list.at[k]);
+            Val cond = eval_quiet(s, gen->list.at[k]);
             if (val_is_error(cond))
                 return false;
             pass = val_truth(cond);
@@ -135,14 +119,14 @@ first_of_call(Sema *s, const Node *n, Config *c, int depth)
         const Node *arg = call_argument(n, p->name, i);
         if (arg || p->b)
             assign_target(s, &(Node){ .kind = ND_NAME, .name = p->name, .loc = p->loc },
-                          try_eval(s, arg ? arg : p->b), false);
+                          eval_quiet(s, arg ? arg : p->b), false);
     }
     for (int i = 0; i < fn->body.n; i++) {
         const Node *st = fn->body.at[i];
         if (st->kind == ND_RETURN)
             return st->a && first_of(s, st->a, c, depth + 1);
         if (st->kind == ND_ASSIGN && st->list.n == 1 && st->list.at[0]->kind == ND_NAME) {
-            Val v = try_eval(s, st->a);
+            Val v = eval_quiet(s, st->a);
             assign_target(s, st->list.at[0], v, false);
         } else if (st->kind != ND_EXPR && st->kind != ND_PASS) {
             return false;

@@ -381,3 +381,18 @@ eval(Sema *s, const Node *n)
     s->b.loc = outer;
     return v;
 }
+
+Val
+eval_quiet(Sema *s, const Node *n)
+{
+    Diag *d = &s->s->diag;
+    Diag before = *d;
+    Val v = eval(s, n);
+    if (d->errors > before.errors || d->warnings > before.warnings) {
+        *d = before;
+        if (d->last)
+            d->last->next = NULL;
+        return val_error();
+    }
+    return v;
+}

@@ -211,6 +211,7 @@ find_member(Sema *s, Val module, Name attr, Loc loc)
     case NS_TRITON: b = builtin_find(s, attr, IN_TRITON); break;
     case NS_CUDA: b = builtin_find(s, attr, IN_CUDA); break;
     case NS_TARGET: b = builtin_find(s, attr, IN_TL); break;
+    case NS_EXTRA: break;
     case NS_PYMATH: return pymath_member(s, attr);
     case NS_TORCH: return torch_member(s, attr);
     case NS_FINFO: return finfo_member(s, module->dt, attr);
@@ -242,32 +243,67 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
     return sema_error(s, loc, "'%s' has no member '%s'", path, attr);
 }
 
-/* A module-level name bound by an expression. */
+static Val imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any);
+
+/* A module-level name bound by an expression. Python globals that are not constexpr cannot
+   be read in a kernel. */
 static Val
-global_value(Sema *s, FrontModule *m, Name name, const Node *value, Loc loc, bool any)
+global_value(Sema *s, FrontModule *m, const Node *value, Loc loc, bool quiet)
 {
-    enum { MAX_GLOBAL_DEPTH = 32 };
-    if (s->host > MAX_GLOBAL_DEPTH)
-        return sema_error(s, loc, "'%s' is defined in terms of itself", name);
-    Frame f = { .caller = s->frame, .call_loc = loc, .module = m };
+    Frame f = {.caller = s->frame, .call_loc = loc, .module = m};
     Frame *outer = s->frame;
     scope_init(&f.scope, s->a);
     s->frame = &f;
     s->host++;
-    Val v = eval(s, value);
+    Val v = quiet ? eval_quiet(s, value) : eval(s, value);
     s->host--;
     s->frame = outer;
+    return v;
+}
+
+static Val
+check_global(Sema *s, Name name, const Node *value, Val v, Loc loc)
+{
     bool is_constexpr = value->kind == ND_CALL &&
                         (value->a->kind == ND_NAME || value->a->kind == ND_ATTRIBUTE) &&
                         strcmp(value->a->name, "constexpr") == 0;
     bool is_plain = val_is_number(v) || v->kind == FE_STR || v->kind == FE_TUPLE;
-    if (!any && !is_constexpr && is_plain) {
-        sema_error(s, loc, "'%s' is a global that is not constexpr: write %s = "
-                   "tl.constexpr(...), or pass it as a parameter", name, name);
-        diag_note(&s->s->diag, value->loc, "it is set here");
-        return val_error();
+    if (is_constexpr || !is_plain)
+        return v;
+    sema_error(s, loc,
+               "'%s' is a global that is not constexpr: write %s = tl.constexpr(...), or "
+               "pass it as a parameter",
+               name, name);
+    diag_note(&s->s->diag, value->loc, "it is set here");
+    return val_error();
+}
+
+/* The value of a global, or of what it falls back on: the other arms of its `try`, and,
+   within its own definition, the older one. */
+static Val
+find_global(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
+{
+    const Node *value, *more;
+    ModuleImport im, unused;
+    int level = 0;
+    for (const Progress *p = s->progress; p; p = p->up)
+        if (p->m == m && p->name == name && p->level >= level)
+            level = p->level + 1;
+    for (; module_alternative(m, name, level, &value, &im); level++) {
+        bool last = !module_alternative(m, name, level + 1, &more, &unused);
+        Progress here = {m, name, level, s->progress};
+        if (value && value->kind == ND_FUNCTION)
+            continue;
+        s->progress = &here;
+        Val v = value ? global_value(s, m, value, loc, !last)
+                      : imported(s, m, &im, loc, any);
+        s->progress = here.up;
+        bool missing = val_is_error(v) || (v->kind == FE_MODULE && v->n == NS_UNKNOWN);
+        if (missing && !last)
+            continue;
+        return value && !any ? check_global(s, name, value, v, loc) : v;
     }
-    return v;
+    return sema_error(s, loc, "'%s' is defined in terms of itself", name);
 }
 
 static Val
@@ -327,18 +363,15 @@ lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
     const Node *fn = module_jit_function(m, name);
     if (fn)
         return val_function(s, fn, m);
-    const Node *value = module_global_node(m, name);
-    if (value)
-        return global_value(s, m, name, value, loc, any);
-    if (module_import(m, name, &im))
-        return imported(s, m, &im, loc, any);
+    if (module_global_node(m, name) || module_import(m, name, &im))
+        return find_global(s, m, name, loc, any);
     fn = module_host_function(m, name);
     if (fn &&
         (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function")))
         return val_function(s, fn, m);
     if (fn) {
-        if (any)
-            return val_module(s, NS_UNKNOWN, NULL, name);
+        if (s->host) /* host code calls host code */
+            return val_function(s, fn, m);
         return sema_error(s, loc,
                           "'%s' is a Python function of the host: decorate it with "
                           "@triton.jit to call it in a kernel",

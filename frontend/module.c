@@ -14,6 +14,7 @@ typedef struct Binding {
     ModuleImport import;
     bool jit;
     int statement; /* number of the top-level statement */
+    struct Binding *older; /* what else the name is bound to: fall-backs, then earlier */
 } Binding;
 
 struct FrontModule {
@@ -54,12 +55,18 @@ module_statements(const FrontModule *m)
 static void
 bind(FrontModule *m, Name name, Binding b)
 {
-    const Binding *old = map_get(&m->names, name);
-    if (old && old->statement == b.statement)
-        return;
+    Binding *old = map_get(&m->names, name);
     Binding *copy = arena_new(&m->s->ast, Binding);
     *copy = b;
-    map_set(&m->names, name, copy);
+    if (!old || old->statement != b.statement) {
+        copy->older = old;
+        map_set(&m->names, name, copy);
+        return;
+    }
+    while (old->older && old->older->statement == b.statement)
+        old = old->older;
+    copy->older = old->older;
+    old->older = copy;
 }
 
 static bool
@@ -180,6 +187,19 @@ module_global_node(FrontModule *m, Name name)
 {
     const Binding *b = find(m, name);
     return b && b->node && b->node->kind != ND_FUNCTION ? b->node : NULL;
+}
+
+bool
+module_alternative(FrontModule *m, Name name, int i, const Node **value, ModuleImport *im)
+{
+    const Binding *b = find(m, name);
+    while (b && i-- > 0)
+        b = b->older;
+    if (!b)
+        return false;
+    *value = b->node;
+    *im = b->import;
+    return true;
 }
 
 bool

@@ -36,6 +36,14 @@ struct Frame {
     Map copies;         /* statement after a conditional return -> times it was walked */
 };
 
+/* Module-level names whose values are being found, so that `x = f(x)` means the older x. */
+typedef struct Progress {
+    const FrontModule *m;
+    Name name;
+    int level;
+    struct Progress *up;
+} Progress;
+
 typedef struct Sema {
     Session *s;
     Arena *a; /* values and scopes */
@@ -52,6 +60,7 @@ typedef struct Sema {
     int64_t steps;   /* of constant evaluation and walking */
     int64_t unrolled; /* values made while a static_range is unrolled */
     int unrolling;
+    Progress *progress;
     int host;        /* > 0: evaluating module-level Python, no IR may be built */
 } Sema;
 
@@ -135,6 +144,8 @@ Val get_item(Sema *s, Val x, Val index, Loc loc);
 
 /* expr.c */
 Val eval(Sema *s, const Node *n);
+/* Without reporting: what cannot be evaluated is simply not known. Module level only. */
+Val eval_quiet(Sema *s, const Node *n);
 /* A condition: *known is set with *truth when it is compile time, else an int1 scalar. */
 Val eval_condition(Sema *s, const Node *n, bool *known, bool *truth);
 Val runtime_ifexp(Sema *s, const Node *n, Val cond);
