@@ -119,7 +119,8 @@ visit_region(Cse *c, Region *r, int depth)
     if (depth > MAX_REGION_DEPTH)
         return;
     int scope = c->undo.n;
-    region_each(r, op) {
+    region_each(r, op)
+    {
         if (op->nregion) {
             bool writes = op_effects(op).writes != 0;
             c->epoch += writes; /* a loop body may run after its own writes */

@@ -147,8 +147,8 @@ in_bounds(Mask *m, Builder *b, Value *index, Value *size)
 {
     Value *zero = build_int(b, index->type, 0);
     Value *low = build_cmp(b, OP_CMPI, "sge", index, zero);
-    Value *high = build_cmp(b, OP_CMPI, "slt", index,
-                            splat_like(b, to_i64(m, b, size), index));
+    Value *high =
+        build_cmp(b, OP_CMPI, "slt", index, splat_like(b, to_i64(m, b, size), index));
     return build_binary(b, OP_AND, low, high);
 }
 
@@ -455,9 +455,8 @@ rebuild(Mask *m, Op *op, int depth)
             int at = r->narg;
             for (int t = 0; t < types.n; t++)
                 region_arg(r, types.at[t], NULL);
-            Name pad = is_block(from->args[i]->type)
-                           ? argument_padding(m, op, to, k, i)
-                           : NULL;
+            Name pad =
+                is_block(from->args[i]->type) ? argument_padding(m, op, to, k, i) : NULL;
             take_place(m, from->args[i], r->args, &at, pad);
         }
         while (from->first)
@@ -553,8 +552,7 @@ visit(Mask *m, Region *r, int depth)
 {
     if (depth > MAX_REGION_DEPTH)
         return;
-    region_each(r, op)
-        visit_op(m, op, depth);
+    region_each(r, op) visit_op(m, op, depth);
 }
 
 bool

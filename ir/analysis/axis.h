@@ -1,41 +1,44 @@
-/* Axis facts: what is known about the values of integer and pointer tiles along each of
-   their dimensions. The basis of vector widths, of contiguous accesses and of uniform
-   masks.
+/* Facts about integers and addresses, for every value of a function: how a tile's
+   elements relate along each dimension, what divides them, between which bounds they
+   lie. Vector widths, contiguous accesses and uniform masks are read off here.
 
-   For a dimension d, cut into aligned groups of 2^k elements:
-     contig[d]     each group of that length holds x, x+1, x+2, .. (pointers: addresses
-   one element apart) constancy[d]  each group of that length holds one value div[d] a
-   power of two that divides the first value of every group of contig[d] elements
-   (pointers: in bytes) All are powers of two and hold for wrapping arithmetic. Scalars
-   use index 0. The definitions are those of Triton's AxisInfo, made exact for negative
-   numbers and for sign extension: a run of 32-bit values is only kept through sext as far
-   as its alignment proves that it does not wrap. */
+   "Aligned block of n" below: indices k*n .. k*n + n-1 along one dimension, the indices
+   of the other dimensions fixed. All lengths are powers of two that divide the
+   dimension. */
 #ifndef SDC_IR_ANALYSIS_AXIS_H
 #define SDC_IR_ANALYSIS_AXIS_H
 
 #include "ir/ir.h"
 
 typedef struct AxisFacts {
-    int rank; /* at least 1 */
-    int64_t contig[MAX_RANK];
-    int64_t div[MAX_RANK];
-    int64_t constancy[MAX_RANK];
-    bool known;    /* every element is `value` */
+    int rank;                    /* at least 1: a scalar is one element */
+    int64_t contig[MAX_RANK];    /* each aligned block of so many counts up by one (an
+                                    address: by one element) */
+    int64_t div[MAX_RANK];       /* divides the first value of each such block; a power of
+                                    two; of an address: in bytes */
+    int64_t constancy[MAX_RANK]; /* each aligned block of so many has one value */
+    int64_t lo, hi; /* bounds of an integer as a signed number (i1: 0 and 1) */
+    bool known;     /* every element is `value` */
     int64_t value;
-    bool nonneg;   /* no element is negative as a signed number */
+    bool nonneg; /* no element is negative as a signed number */
 } AxisFacts;
 
 typedef struct Axis Axis;
 
 enum { AXIS_MAX_DIV = 1 << 30 };
 
-/* Facts of every value of the function; in arena, valid until the IR changes. */
+/* Facts of every value of the function; in arena, valid until the IR changes. Integers of
+   32 bits and less may wrap, and then do not count up; to wrap at 64 bits is harmless: so
+   does an address. */
 Axis *axis_new(const Func *f, Arena *arena);
+/* The same when it is promised, or checked at launch, that index arithmetic as signed
+   numbers does not wrap. */
+Axis *axis_new_nowrap(const Func *f, Arena *arena);
 
-/* Never NULL: nothing known is all ones. */
-const AxisFacts *axis_of(const Axis *a, const Value *v);
+/* Never NULL: a value made since gets facts that say nothing. */
+const AxisFacts *axis_of(Axis *a, const Value *v);
 
-/* Greatest power of two that divides every element along dimension d. */
+/* A power of two that divides every element, along dimension d. */
 int64_t axis_divisor(const AxisFacts *f, int d);
 
 /* Elements along d that one access can take: a run, aligned to its own length. For

@@ -3,11 +3,13 @@
 #include "ir/analysis/axis.h"
 #include "ir/build.h"
 #include "ir/fold.h"
+#include "ir/text.h"
 
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ROWS = 16, COLS = 32, VALUES = 60, TRIALS = 300 };
+enum { ROWS = 16, COLS = 32, VALUES = 60, TRIALS = 1000 };
 
 typedef struct Sample {
     Value *v;
@@ -138,10 +140,10 @@ line_holds(const Sample *x, const AxisFacts *f, int d, int line, int n)
 {
     for (int k = 0; k < n; k++) {
         int64_t v = element(x, d, line, k), before = k ? element(x, d, line, k - 1) : 0;
-        bool run = k % f->contig[d] ? (int32_t)v == (int32_t)(before + 1)
-                                    : v % f->div[d] == 0;
+        bool run = k % f->contig[d] ? v == before + 1 : v % f->div[d] == 0;
         bool same = k % f->constancy[d] == 0 || v == before;
-        if (!run || !same || (f->known && v != f->value) || (f->nonneg && v < 0))
+        bool bounds = v >= f->lo && v <= f->hi && (!f->nonneg || v >= 0);
+        if (!run || !same || !bounds || (f->known && v != f->value))
             return false;
     }
     return true;
@@ -213,6 +215,155 @@ START_TEST(vector_add_is_a_run)
 }
 END_TEST
 
+/* ---- facts of named values in text */
+
+typedef struct Text {
+    Session *s;
+    Func *f;
+    Axis *a, *nowrap;
+} Text;
+
+static Text
+read_text(const char *body)
+{
+    Text x = {.s = session_new(0)};
+    const char *head =
+        "kernel @f(%p: ptr<f16> {sig=\"*fp16\", div=16},"
+        " %n: i32 {sig=\"i32\"}, %m: i32 {sig=\"i32\", div=16}) {warps=4, stages=3} {\n";
+    char *text = arena_printf(&x.s->perm, "%s%s  return\n}\n", head, body);
+    Source *src = arena_new(&x.s->perm, Source);
+    *src = (Source){.path = "test.tir", .text = text, .size = strlen(text)};
+    Module *m = module_read(x.s, src);
+    ck_assert_ptr_nonnull(m);
+    x.f = m->funcs[0];
+    x.a = axis_new(x.f, &x.s->tmp);
+    x.nowrap = axis_new_nowrap(x.f, &x.s->tmp);
+    return x;
+}
+
+static const Value *
+find_in(const Region *r, const char *name)
+{
+    const Value *hit = NULL;
+    for (int i = 0; i < r->narg && !hit; i++)
+        if (r->args[i]->name && strcmp(r->args[i]->name, name) == 0)
+            hit = r->args[i];
+    for (const Op *op = r->first; op && !hit; op = op->next) {
+        for (int i = 0; i < op->nresult && !hit; i++)
+            if (op->results[i].name && strcmp(op->results[i].name, name) == 0)
+                hit = &op->results[i];
+        for (int i = 0; i < op->nregion && !hit; i++)
+            hit = find_in(op->regions[i], name);
+    }
+    return hit;
+}
+
+static AxisFacts
+facts(const Text *x, Axis *a, const char *name)
+{
+    const Value *v = find_in(x->f->body, name);
+    ck_assert_ptr_nonnull(v);
+    return *axis_of(a, v);
+}
+
+/* 1000 = 8 * 125: a block of 8 cannot wrap at 32 bits, a longer one can. */
+START_TEST(offsets_that_may_wrap)
+{
+    Text x = read_text("  %pid = program_id {axis=0} : i32\n"
+                       "  %c = const {value=1000} : i32\n"
+                       "  %b = mul %pid, %c : i32\n"
+                       "  %bs = splat %b : tile<128xi32>\n"
+                       "  %r = arange {start=0} : tile<128xi32>\n"
+                       "  %o = add %bs, %r : tile<128xi32>\n"
+                       "  %ps = splat %p : tile<128xptr<f16>>\n"
+                       "  %q = addptr %ps, %o : tile<128xptr<f16>>\n"
+                       "  %w = sext %o : tile<128xi64>\n"
+                       "  %w2 = add %w, %w : tile<128xi64>\n"
+                       "  %bs64 = sext %bs : tile<128xi64>\n"
+                       "  %r64 = sext %r : tile<128xi64>\n"
+                       "  %o64 = add %bs64, %r64 : tile<128xi64>\n");
+    ck_assert_int_eq(facts(&x, x.a, "q").contig[0], 8);
+    ck_assert_int_eq(facts(&x, x.a, "q").div[0], 16);
+    ck_assert_int_eq(facts(&x, x.a, "w").contig[0], 8);
+    ck_assert_int_eq(facts(&x, x.nowrap, "q").contig[0], 128);
+    ck_assert_int_eq(facts(&x, x.a, "o64").contig[0], 128);
+    ck_assert_int_eq(facts(&x, x.a, "o64").div[0], 8);
+    ck_assert_int_eq(facts(&x, x.a, "w2").contig[0], 1);
+    session_free(x.s);
+}
+END_TEST
+
+START_TEST(loops_reach_a_fixpoint)
+{
+    Text x = read_text("  %c0 = const {value=0} : i32\n"
+                       "  %c4 = const {value=4} : i32\n"
+                       "  %c8 = const {value=8} : i32\n"
+                       "  %c64 = const {value=64} : i32\n"
+                       "  %r = arange {start=0} : tile<64xi32>\n"
+                       "  %ps = splat %p : tile<64xptr<f16>>\n"
+                       "  %q0 = addptr %ps, %r : tile<64xptr<f16>>\n"
+                       "  %step = splat %c4 : tile<64xi32>\n"
+                       "  %qe, %xe, %ye = for %i = %c0, %c64, %c8 (%q = %q0, "
+                       "%x = %c64, %y = %c0) : tile<64xptr<f16>>, i32, i32 {\n"
+                       "    %q2 = addptr %q, %step : tile<64xptr<f16>>\n"
+                       "    %y2 = add %x, %c4 : i32\n"
+                       "    yield %q2, %y, %y2\n"
+                       "  }\n");
+    AxisFacts i = facts(&x, x.a, "i"), q = facts(&x, x.a, "q");
+    ck_assert_int_eq(i.div[0], 8);
+    ck_assert_int_eq(i.lo, 0);
+    ck_assert_int_eq(i.hi, 63);
+    ck_assert_int_eq(q.contig[0], 64);
+    ck_assert_int_eq(q.div[0], 8);
+    ck_assert_int_eq(facts(&x, x.a, "x").div[0], 4); /* through y, two rounds later */
+    ck_assert_int_eq(facts(&x, x.a, "ye").div[0], 4);
+    ck_assert(!facts(&x, x.a, "xe").known);
+    session_free(x.s);
+}
+END_TEST
+
+START_TEST(while_carries_what_its_body_yields)
+{
+    Text x = read_text("  %c1 = const {value=1} : i32\n"
+                       "  %c48 = const {value=48} : i32\n"
+                       "  %e = while %c48 : i32 (%x: i32) {\n"
+                       "    %go = cmpi %x, %m {pred=\"slt\"} : i1\n"
+                       "    condition %go, %x\n"
+                       "  }, (%y: i32) {\n"
+                       "    %z = add %y, %m : i32\n"
+                       "    yield %z\n"
+                       "  }\n");
+    ck_assert_int_eq(facts(&x, x.a, "e").div[0], 16);
+    ck_assert_int_eq(facts(&x, x.a, "z").div[0], 16);
+    ck_assert(!facts(&x, x.a, "y").known);
+    session_free(x.s);
+}
+END_TEST
+
+START_TEST(masks_and_shapes)
+{
+    Text x = read_text("  %r = arange {start=0} : tile<128xi32>\n"
+                       "  %c128 = const {value=128} : tile<128xi32>\n"
+                       "  %ms = splat %m : tile<128xi32>\n"
+                       "  %full = cmpi %r, %c128 {pred=\"slt\"} : tile<128xi1>\n"
+                       "  %part = cmpi %r, %ms {pred=\"slt\"} : tile<128xi1>\n"
+                       "  %above = cmpi %r, %ms {pred=\"sgt\"} : tile<128xi1>\n"
+                       "  %v = reshape %r : tile<8x16xi32>\n"
+                       "  %t = trans %v {perm=[1,0]} : tile<16x8xi32>\n"
+                       "  %s = reshape %ms : tile<8x16xi32>\n");
+    AxisFacts full = facts(&x, x.a, "full"), v = facts(&x, x.a, "v");
+    ck_assert(full.known && full.value == 1);
+    ck_assert_int_eq(facts(&x, x.a, "part").constancy[0], 16);
+    ck_assert_int_eq(facts(&x, x.a, "above").constancy[0], 1);
+    ck_assert_int_eq(v.contig[1], 16);
+    ck_assert_int_eq(v.contig[0], 1);
+    ck_assert_int_eq(facts(&x, x.a, "t").contig[0], 16);
+    ck_assert_int_eq(facts(&x, x.a, "s").constancy[0], 8);
+    ck_assert_int_eq(facts(&x, x.a, "s").constancy[1], 16);
+    session_free(x.s);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -221,6 +372,10 @@ main(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, facts_hold);
     tcase_add_test(c, vector_add_is_a_run);
+    tcase_add_test(c, offsets_that_may_wrap);
+    tcase_add_test(c, loops_reach_a_fixpoint);
+    tcase_add_test(c, while_carries_what_its_body_yields);
+    tcase_add_test(c, masks_and_shapes);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);
