@@ -50,6 +50,8 @@ eval_name(Sema *s, const Node *n)
                   "it is set here, inside a branch or loop: give it a value before");
         return val_error();
     }
+    if (s->s->diag.errors > s->errors)
+        return val_error(); /* its definition may be what went wrong before */
     return sema_error(s, n->loc, "'%s' is not defined", n->name);
 }
 

@@ -245,8 +245,7 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
 
 static Val imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any);
 
-/* A module-level name bound by an expression. Python globals that are not constexpr cannot
-   be read in a kernel. */
+/* A module-level name bound by an expression. */
 static Val
 global_value(Sema *s, FrontModule *m, const Node *value, Loc loc, bool quiet)
 {
@@ -261,6 +260,7 @@ global_value(Sema *s, FrontModule *m, const Node *value, Loc loc, bool quiet)
     return v;
 }
 
+/* Python globals that are not constexpr cannot be read in a kernel. */
 static Val
 check_global(Sema *s, Name name, const Node *value, Val v, Loc loc)
 {

@@ -14,6 +14,7 @@ sema_init(Sema *s, FrontModule *m, Frame *host)
     memset(host, 0, sizeof *host);
     s->s = session;
     s->a = &session->tmp;
+    s->errors = session->diag.errors;
     s->m = m;
     s->b.s = session;
     s->frame = host;

@@ -57,9 +57,8 @@ bool
 sema_enter(Sema *s, Loc loc)
 {
     if (s->nest >= MAX_NEST) {
-        sema_stop(s, loc,
-                  arena_printf(s->a, "run-time control flow is nested deeper than %d levels",
-                               MAX_NEST));
+        const char *fmt = "run-time control flow is nested deeper than %d levels";
+        sema_stop(s, loc, arena_printf(s->a, fmt, MAX_NEST));
         return false;
     }
     s->nest++;

@@ -36,7 +36,7 @@ struct Frame {
     Map copies;         /* statement after a conditional return -> times it was walked */
 };
 
-/* Module-level names whose values are being found, so that `x = f(x)` means the older x. */
+/* Module-level names whose values are being found: in `x = f(x)` the x within is older. */
 typedef struct Progress {
     const FrontModule *m;
     Name name;
@@ -56,6 +56,7 @@ typedef struct Sema {
     bool debug;
     int depth;       /* of the walk */
     int call_depth;
+    int errors;      /* of the session before this lowering */
     int nest;        /* of regions */
     int64_t steps;   /* of constant evaluation and walking */
     int64_t unrolled; /* values made while a static_range is unrolled */

@@ -31,7 +31,7 @@ parse_desc_sig(const char *sig, DType *dt, Shape *block)
     if (!open)
         return false;
     *dt = dtype_by_sig(p, (size_t)(open - p));
-    *block = (Shape){ 0 };
+    *block = (Shape){0};
     p = open + 1;
     while (*dt != DT_NONE && block->rank < 5) {
         char *end;
@@ -179,10 +179,10 @@ static bool
 parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
 {
     bool constexpr_ = param_is_constexpr(p);
-    *out = (SpecArg){ 0 };
+    *out = (SpecArg){0};
     if (!constexpr_ && parse_type(s, text, out))
         return true;
-    *out = (SpecArg){ 0 };
+    *out = (SpecArg){0};
     if (parse_constant(s, text, out))
         return true;
     if (constexpr_ && (isalpha((unsigned char)text[0]) || text[0] == '_' || !text[0])) {
@@ -220,16 +220,19 @@ take_entry(Session *s, const Node *fn, const char *text, size_t n, int *at,
     const char *eq = memchr(text, '=', n);
     int i = eq && text[0] != '\'' && text[0] != '"'
                 ? find_param(fn, text, (size_t)(eq - text))
-                : at ? (*at)++ : -1;
+            : at ? (*at)++
+                 : -1;
     if (eq && i < 0) {
         diag_error(&s->diag, fn->loc, "kernel '%s' has no parameter '%.*s'", fn->name,
                    (int)(eq - text), text);
         return false;
     }
     if (i < 0 || i >= fn->list.n) {
-        diag_error(&s->diag, fn->loc, i < 0 ? "'%.*s' must have the form NAME=VALUE"
-                                            : "the signature has too many entries at "
-                                              "'%.*s'", (int)n, text);
+        diag_error(&s->diag, fn->loc,
+                   i < 0 ? "'%.*s' must have the form NAME=VALUE"
+                         : "the signature has too many entries at "
+                           "'%.*s'",
+                   (int)n, text);
         return false;
     }
     if (eq && at)
@@ -270,43 +273,79 @@ static bool
 from_value(Session *s, Val v, SpecArg *out)
 {
     switch (v->kind) {
-    case FE_INT: *out = (SpecArg){ .kind = SPEC_INT, .i = (int64_t)v->u.i }; return true;
-    case FE_BOOL: *out = (SpecArg){ .kind = SPEC_BOOL, .i = v->u.i != 0 }; return true;
-    case FE_FLOAT: *out = (SpecArg){ .kind = SPEC_FLOAT, .f = v->u.f }; return true;
-    case FE_NONE: *out = (SpecArg){ .kind = SPEC_NONE }; return true;
+    case FE_INT: *out = (SpecArg){.kind = SPEC_INT, .i = (int64_t)v->u.i}; return true;
+    case FE_BOOL: *out = (SpecArg){.kind = SPEC_BOOL, .i = v->u.i != 0}; return true;
+    case FE_FLOAT: *out = (SpecArg){.kind = SPEC_FLOAT, .f = v->u.f}; return true;
+    case FE_NONE: *out = (SpecArg){.kind = SPEC_NONE}; return true;
     case FE_STR:
-        *out = (SpecArg){ .kind = SPEC_STR,
-                          .str = arena_strndup(&s->perm, v->u.s, strlen(v->u.s)) };
+        *out = (SpecArg){.kind = SPEC_STR,
+                         .str = arena_strndup(&s->perm, v->u.s, strlen(v->u.s))};
         return true;
     case FE_DTYPE:
-        *out = (SpecArg){ .kind = SPEC_DTYPE, .sig = dtype_info[v->dt].sig };
+        *out = (SpecArg){.kind = SPEC_DTYPE, .sig = dtype_info[v->dt].sig};
         return dtype_is_scalar(v->dt);
     default: return false;
     }
 }
 
-static bool
-fill_open(Session *s, const Node *fn, const Config *c, FrontSpec *out)
+/* What @triton.heuristics({"NAME": lambda args: ...}) makes of the values known so far;
+   NULL when it needs one that is not. */
+static Val
+heuristic_value(Sema *s, const Node *fn, const FrontSpec *spec, Name name)
 {
+    const Node *h = find_decorator(fn, "heuristics");
+    const Node *dict = h && h->kind == ND_CALL ? call_argument(h, "values", 0) : NULL;
+    const Node *rule = NULL;
+    for (int i = 0; dict && dict->kind == ND_DICT && i < dict->list.n; i++) {
+        const char *key = dict->list.at[i] ? node_str(dict->list.at[i]) : NULL;
+        if (key && strcmp(key, name) == 0)
+            rule = dict->more.at[i];
+    }
+    if (!rule || rule->kind != ND_LAMBDA || rule->list.n != 1)
+        return NULL;
+    Val *pairs = arena_array(s->a, Val, spec->narg + 1);
+    int n = 0;
+    for (int i = 0; i < spec->narg; i++) {
+        Val v = spec_value(s, &spec->args[i], fn->loc);
+        if (!v || val_is_error(v))
+            continue;
+        Val *pair = arena_array(s->a, Val, 2);
+        pair[0] = val_str(s, fn->list.at[i]->name);
+        pair[1] = v;
+        pairs[n++] = val_tuple(s, pair, 2);
+    }
+    scope_set(&s->frame->scope, rule->list.at[0]->name, val_tuple(s, pairs, n), rule->loc,
+              true);
+    Val v = eval_quiet(s, rule->a);
+    return val_is_error(v) ? NULL : v;
+}
+
+static bool
+fill_open(Sema *sema, const Node *fn, const Config *c, FrontSpec *out)
+{
+    Session *s = sema->s;
     for (int i = 0; i < fn->list.n; i++) {
         const Node *p = fn->list.at[i];
         SpecArg *a = &out->args[i];
         if (a->kind != SPEC_UNSET)
             continue;
         Val v = config_value(c, p->name);
+        if (!v)
+            v = heuristic_value(sema, fn, out, p->name);
         const char *sig = param_is_constexpr(p) ? NULL : annotation_sig(&s->perm, p);
         if (v && from_value(s, v, a))
             continue;
         if (sig) {
-            *a = (SpecArg){ .kind = SPEC_TYPE, .sig = sig, .div = 1 };
+            *a = (SpecArg){.kind = SPEC_TYPE, .sig = sig, .div = 1};
             continue;
         }
         if (p->b)
             continue;
         if (!param_is_constexpr(p)) {
-            diag_error(&s->diag, p->loc, "no type for parameter '%s' of '%s': give it in "
-                       "the signature, -s '%s=*fp32' or '%s=i32'", p->name, fn->name,
-                       p->name, p->name);
+            diag_error(&s->diag, p->loc,
+                       "no type for parameter '%s' of '%s': give it in "
+                       "the signature, -s '%s=*fp32' or '%s=i32'",
+                       p->name, fn->name, p->name, p->name);
             return false;
         }
         diag_error(&s->diag, p->loc,
@@ -314,11 +353,14 @@ fill_open(Session *s, const Node *fn, const Config *c, FrontSpec *out)
                    "-c %s=VALUE",
                    p->name, fn->name, p->name);
         if (c->asked)
-            diag_note(&s->diag, c->loc, "these configurations are not literals, so they "
+            diag_note(&s->diag, c->loc,
+                      "these configurations are not literals, so they "
                       "cannot be evaluated here");
         const Node *h = find_decorator(fn, "heuristics");
         if (h)
-            diag_note(&s->diag, h->loc, "heuristics are not evaluated");
+            diag_note(&s->diag, h->loc,
+                      "heuristics are evaluated only on values given "
+                      "here");
         return false;
     }
     return true;
@@ -346,7 +388,7 @@ front_spec_parse(FrontModule *m, const char *kernel, const char *signature,
         ok = take_entry(s, fn, overrides[i], strlen(overrides[i]), NULL, out);
     if (ok) {
         Config c = config_first(&sema, fn);
-        ok = fill_open(s, fn, &c, out);
+        ok = fill_open(&sema, fn, &c, out);
         out->num_warps = c.num_warps;
         out->num_stages = c.num_stages;
         out->num_ctas = c.num_ctas;
@@ -382,16 +424,16 @@ front_params(FrontModule *m, const char *kernel, const FrontParam **params, int 
     if (!fn)
         return false;
     const Node *jit = find_decorator(fn, "jit");
-    const Node *frozen = jit && jit->kind == ND_CALL
-                             ? call_argument(jit, "do_not_specialize", -1)
-                             : NULL;
+    const Node *frozen =
+        jit && jit->kind == ND_CALL ? call_argument(jit, "do_not_specialize", -1) : NULL;
     FrontParam *out = arena_array(&s->perm, FrontParam, fn->list.n + 1);
     for (int i = 0; i < fn->list.n; i++) {
         const Node *p = fn->list.at[i];
-        out[i] = (FrontParam){ .name = p->name, .is_constexpr = param_is_constexpr(p),
-                               .has_default = p->b != NULL,
-                               .annotated = annotation_sig(&s->perm, p),
-                               .no_specialize = listed(&s->tmp, frozen, p, i) };
+        out[i] = (FrontParam){.name = p->name,
+                              .is_constexpr = param_is_constexpr(p),
+                              .has_default = p->b != NULL,
+                              .annotated = annotation_sig(&s->perm, p),
+                              .no_specialize = listed(&s->tmp, frozen, p, i)};
     }
     *params = out;
     *n = fn->list.n;
