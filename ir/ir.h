@@ -130,6 +130,12 @@ enum { MAX_REGION_DEPTH = 200, MAX_OPS = 1 << 20 };
 
 /* The bits of Func.props that say which form the IR is in; they are printed and read, so
    that a pipeline can be entered in the middle. Named in passes/pass.h. */
-enum { FUNC_FORM = 15 };
+enum {
+    FORM_MASKED = 1, /* no block pointers, no implicit bounds */
+    FORM_LAYOUT = 2, /* every tile has a layout */
+    FORM_STAGED = 4, /* loops are software-pipelined */
+    FORM_CPU = 8,    /* nests, strips and buffers only */
+    FUNC_FORM = 15
+};
 
 #endif

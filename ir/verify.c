@@ -3,6 +3,7 @@
 #include "ir/verify.h"
 
 #include "ir/base/map.h"
+#include "ir/layout.h"
 #include "ir/text.h"
 
 #include <string.h>
@@ -14,8 +15,7 @@ typedef struct Verifier {
     int errors;
 } Verifier;
 
-static void
-violation(Verifier *v, const Op *op, const char *fmt, ...)
+static void violation(Verifier *v, const Op *op, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 static void
@@ -32,6 +32,45 @@ violation(Verifier *v, const Op *op, const char *fmt, ...)
                op ? op_info[op->kind].name : "", op ? "': " : "", b.s);
 }
 
+/* A product that is in flight may only be added to, awaited or handed on. */
+static bool
+takes_async(const Op *op, int i)
+{
+    if (op->kind == OP_WGMMA)
+        return i == 2;
+    if (op->kind == OP_FOR)
+        return i >= 3;
+    return op->kind == OP_WGMMA_WAIT || op->kind == OP_WHILE || op->kind == OP_YIELD ||
+           op->kind == OP_CONDITION;
+}
+
+static void
+check_uses(Verifier *v, const Op *op, const Value *value)
+{
+    for (const Use *u = value->uses; u; u = u->next) {
+        if (u->value == value && *u->link == u)
+            continue;
+        violation(v, op, "use list of %%%s is broken", value->name ? value->name : "");
+        return;
+    }
+}
+
+/* What the form of the function promises of every value. */
+static void
+check_form(Verifier *v, const Op *op, const Value *value)
+{
+    const Type *t = value->type;
+    if (!t)
+        return;
+    if ((v->f->props & FORM_MASKED) && t->kind == TY_BLOCK_PTR)
+        violation(v, op, "a block pointer in a masked function");
+    if ((v->f->props & FORM_LAYOUT) && t->kind == TY_TILE && !t->layout)
+        violation(v, op, "a tile without layout in a function with layouts: %s",
+                  type_str(&v->s->perm, t));
+    if (t->layout && !layout_fits(t->layout, t))
+        violation(v, op, "layout does not fit %s", type_str(&v->s->perm, t));
+}
+
 static void
 check_operands(Verifier *v, const Op *op)
 {
@@ -41,6 +80,8 @@ check_operands(Verifier *v, const Op *op)
             violation(v, op, "use list of operand %d is broken", i);
         if (!map_has(&v->seen, u->value))
             violation(v, op, "operand %d is not defined where it is used", i);
+        if (u->value->type && u->value->type->kind == TY_ASYNC && !takes_async(op, i))
+            violation(v, op, "operand %d is in flight: wgmma_wait must release it", i);
     }
 }
 
@@ -231,6 +272,8 @@ check_op(Verifier *v, const Op *op, int depth)
     for (int i = 0; i < op->nresult; i++) {
         if (!op->results[i].type || op->results[i].op != op || op->results[i].index != i)
             violation(v, op, "result %d is malformed", i);
+        check_uses(v, op, &op->results[i]);
+        check_form(v, op, &op->results[i]);
         map_set(&v->seen, &op->results[i], v);
     }
 }
@@ -243,8 +286,11 @@ visit(Verifier *v, const Region *r, int depth)
         return;
     }
     int outside = v->seen.n;
-    for (int i = 0; i < r->narg; i++)
+    for (int i = 0; i < r->narg; i++) {
         map_set(&v->seen, r->args[i], v);
+        check_uses(v, r->parent, r->args[i]);
+        check_form(v, r->parent, r->args[i]);
+    }
     if (!r->last || r->last->kind != terminator_of(r))
         violation(v, r->last ? r->last : r->parent, "region must end with '%s'",
                   op_info[terminator_of(r)].name);

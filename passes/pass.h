@@ -9,11 +9,11 @@
 /* Form properties: facts about the shape of the IR that later passes may rely on. */
 enum {
     /* no block pointers or boundary checks left: every access is explicit */
-    P_MASKED = 1,
-    P_LAYOUT = 2,   /* every tile has a layout */
-    P_STAGED = 4,   /* loops are software-pipelined */
-    P_CPU = 8,      /* cpu form: nests, strips and buffers only */
-    P_FORM = 15,    /* all of the above */
+    P_MASKED = FORM_MASKED,
+    P_LAYOUT = FORM_LAYOUT, /* every tile has a layout */
+    P_STAGED = FORM_STAGED, /* loops are software-pipelined */
+    P_CPU = FORM_CPU,       /* cpu form: nests, strips and buffers only */
+    P_FORM = FUNC_FORM,     /* all of the above */
     P_AXIS = 16,    /* analyses cached in the Func */
 };
 
