@@ -261,7 +261,8 @@ get_item(Sema *s, Val x, Val index, Loc loc)
     if (index->kind == FE_STR && s->host) { /* pairs of name and value: args["N"] */
         for (int i = 0; i < x->n; i++) {
             Val pair = x->u.items[i];
-            if (pair->kind == FE_TUPLE && pair->n == 2 && val_equal(pair->u.items[0], index))
+            if (pair->kind == FE_TUPLE && pair->n == 2 &&
+                val_equal(pair->u.items[0], index))
                 return pair->u.items[1];
         }
         return sema_error(s, loc, "'%s' is not known at compile time", index->u.s);

@@ -28,7 +28,7 @@ const Node *module_host_function(FrontModule *m, Name name);
 const Node *module_global_node(FrontModule *m, Name name); /* its value expression */
 bool module_import(FrontModule *m, Name name, ModuleImport *out);
 /* The i-th thing a name is bound to, from the one that counts to fall-backs (other arms
-   of its `try` or `if`) and earlier statements: a node, or an import when that is NULL. */
+   of its `try` or `if`) and earlier statements: a node, or, with NULL, an import. */
 bool module_alternative(FrontModule *m, Name name, int i, const Node **value,
                         ModuleImport *im);
 /* The i-th `from x import *`. */

@@ -36,7 +36,7 @@ struct Frame {
     Map copies;         /* statement after a conditional return -> times it was walked */
 };
 
-/* Module-level names whose values are being found: in `x = f(x)` the x within is older. */
+/* Module-level names whose values are found: in `x = f(x)` the x inside is older. */
 typedef struct Progress {
     const FrontModule *m;
     Name name;
