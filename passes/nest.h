@@ -150,6 +150,7 @@ bool nest_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest);
 Value *nest_int(Builder *b, const Type *t, int64_t v);
 Value *ix_value(Cx *cx, Ix x); /* scalar part */
 Value *ix_strip(Cx *cx, Ix x);
+bool nest_in_front(const Cx *cx, int rank, const Ix *ix);
 const Type *strip_type(Cx *cx, const Type *elem);
 
 /* nest_mem.c */

@@ -139,6 +139,22 @@ nest_remember(Cx *cx, Value *v, const Ix *ix, Ev ev)
 
 /* ---- assumptions of the fast code */
 
+/* Are these indices computed in front of the strip's branch, where tests can use them? */
+bool
+nest_in_front(const Cx *cx, int rank, const Ix *ix)
+{
+    const Region *arm = cx->pre->b.before->regions[0];
+    for (int d = 0; d < rank; d++) {
+        const Value *v = ix[d].v;
+        const Region *r = !v ? NULL : v->op ? v->op->parent : v->region;
+        while (r && r != arm)
+            r = r->parent ? r->parent->parent : NULL;
+        if (r)
+            return false;
+    }
+    return true;
+}
+
 static void
 assume(Cx *cx, Value *cond)
 {
@@ -201,7 +217,7 @@ all_of(Cx *pre, Value *mask, const Ix *ix, int depth)
 bool
 nest_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest)
 {
-    if (cx->fast && nest_tile(mask)) {
+    if (cx->fast && nest_tile(mask) && nest_in_front(cx, mask->type->rank, ix)) {
         Value *all = all_of(cx->pre, mask, ix, 0);
         if (all) {
             assume(cx, all);
@@ -259,7 +275,7 @@ small(int64_t stride)
 
 /* lane-linear times uniform; a runtime factor is assumed to be 1 in the fast code. */
 static bool
-times(Cx *cx, Op *op, const Ev *in, Ev *out)
+times(Cx *cx, Op *op, const Ix *ix, const Ev *in, Ev *out)
 {
     int a = in[0].kind == EV_AFF ? 0 : 1;
     int64_t c;
@@ -268,7 +284,8 @@ times(Cx *cx, Op *op, const Ev *in, Ev *out)
     bool is_known = known(in[!a].v, &c);
     if (!is_known) {
         Value *v = op_operand(op, !a);
-        if (!cx->fast || in[a].stride != 1 || !plan_get(cx->n, v)->index)
+        if (!cx->fast || in[a].stride != 1 || !plan_get(cx->n, v)->index ||
+            !nest_in_front(cx, op_result(op, 0)->type->rank, ix))
             return false;
         c = 1;
     }
@@ -315,7 +332,7 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
         return true;
     }
     case OP_MUL: {
-        if (!times(cx, op, in, out))
+        if (!times(cx, op, ix, in, out))
             return false;
         int a = in[0].kind == EV_AFF ? 0 : 1;
         if (known(in[!a].v, &c))
@@ -327,7 +344,8 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     }
     case OP_REMS:
     case OP_REMU: {
-        if (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index)
+        if (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
+            !nest_in_front(cx, op_result(op, 0)->type->rank, ix))
             return false;
         Ev x = nest_eval(cx->pre, op_operand(op, 0), ix);
         Ev n = nest_eval(cx->pre, op_operand(op, 1), ix);
