@@ -4,6 +4,7 @@
 
    The damage is drawn from a generator seeded with a hash of the input; each input is
    damaged in several ways. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/attr.h"
@@ -89,8 +90,13 @@ run_passes(Session *s, Module *m)
     if (!target_info("cpu", &cx.target))
         return;
     int n = passes_parse(s, list, &ids);
-    if (n < 0 || !passes_run(m, &cx, ids, n))
-        __builtin_trap();
+    if (n >= 0 && passes_run(m, &cx, ids, n))
+        return;
+    Buf why;
+    buf_init(&why, &s->perm);
+    diag_render(&s->diag, &why, false);
+    fputs(why.s ? why.s : "no message\n", stderr);
+    __builtin_trap();
 }
 
 /* False when the text does not even read. */
