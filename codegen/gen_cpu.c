@@ -117,7 +117,8 @@ gen_for(Gen *g, const Op *op, int depth)
 {
     int n = op->nresult;
     const Region *r = op->regions[0];
-    LLVMValueRef lo = cpu_value(g, op_operand(op, 0)), hi = cpu_value(g, op_operand(op, 1));
+    LLVMValueRef lo = cpu_value(g, op_operand(op, 0)),
+                 hi = cpu_value(g, op_operand(op, 1));
     LLVMValueRef step = cpu_value(g, op_operand(op, 2));
     LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
     LLVMBasicBlockRef body = cpu_block(g, "for"), done = cpu_block(g, "end");
@@ -219,7 +220,8 @@ gen_while(Gen *g, const Op *op, int depth)
 
 /* The combine region on n lanes; args: (a.., b..). */
 static bool
-gen_combine(Gen *g, const Region *r, LLVMValueRef *args, unsigned lanes, LLVMValueRef *out)
+gen_combine(Gen *g, const Region *r, LLVMValueRef *args, unsigned lanes,
+            LLVMValueRef *out)
 {
     Map local;
     map_init(&local, &g->s->tmp);
@@ -379,7 +381,8 @@ load_params(Gen *g, const Func *f, LLVMValueRef args)
         LLVMValueRef x = load_at(g, t, args, 8 * (int64_t)i);
         if (is_bool)
             x = LLVMBuildICmp(g->b, LLVMIntNE, x, ll_int(g->i8, 0), "");
-        LLVMSetValueName2(x, v->name ? v->name : "", v->name ? __builtin_strlen(v->name) : 0);
+        LLVMSetValueName2(x, v->name ? v->name : "",
+                          v->name ? __builtin_strlen(v->name) : 0);
         cpu_set(g, v, x);
     }
 }
@@ -397,11 +400,11 @@ measure_scratch(Gen *g, const Func *f, Cpu *c)
     }
     if (c->scratch_bytes <= CPU_MAX_SCRATCH)
         return true;
-    diag_error(&g->s->diag, f->loc,
-               "kernel '%s' needs %lld MiB of scratch memory for a program, at most %lld are "
-               "supported on target cpu: use smaller tiles",
-               f->name, (long long)(c->scratch_bytes >> 20),
-               (long long)(CPU_MAX_SCRATCH >> 20));
+    diag_error(
+        &g->s->diag, f->loc,
+        "kernel '%s' needs %lld MiB of scratch memory for a program, at most %lld are "
+        "supported on target cpu: use smaller tiles",
+        f->name, (long long)(c->scratch_bytes >> 20), (long long)(CPU_MAX_SCRATCH >> 20));
     return false;
 }
 

@@ -50,8 +50,8 @@ combine16(Gen *g, ScalarKind k, int rmw, LLVMValueRef old, LLVMValueRef v)
     if (rmw == LLVMAtomicRMWBinOpFAdd)
         r = LLVMBuildFAdd(g->b, in[0], in[1], "");
     else
-        r = ll_intrinsic1(g->b, rmw == LLVMAtomicRMWBinOpFMax ? "llvm.maxnum" : "llvm.minnum",
-                          in, 2);
+        r = ll_intrinsic1(
+            g->b, rmw == LLVMAtomicRMWBinOpFMax ? "llvm.maxnum" : "llvm.minnum", in, 2);
     return gen_fcast(g, SK_F32, k, false, r);
 }
 
@@ -97,9 +97,10 @@ compare_swap(Gen *g, const Op *op, LLVMValueRef p, LLVMValueRef want, LLVMValueR
         v = LLVMBuildBitCast(g->b, v, it, "");
     }
     LLVMAtomicOrdering o = ordering(op);
-    LLVMAtomicOrdering fail = o == LLVMAtomicOrderingMonotonic || o == LLVMAtomicOrderingRelease
-                                  ? LLVMAtomicOrderingMonotonic
-                                  : LLVMAtomicOrderingAcquire;
+    LLVMAtomicOrdering fail =
+        o == LLVMAtomicOrderingMonotonic || o == LLVMAtomicOrderingRelease
+            ? LLVMAtomicOrderingMonotonic
+            : LLVMAtomicOrderingAcquire;
     LLVMValueRef r = LLVMBuildAtomicCmpXchg(g->b, p, want, v, o, fail, 0);
     LLVMValueRef old = LLVMBuildExtractValue(g->b, r, 0, "");
     return is_ptr ? old : LLVMBuildBitCast(g->b, old, t, "");

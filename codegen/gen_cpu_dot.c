@@ -1,7 +1,7 @@
-/* buf_dot: acc += a * b on buffers. A block of accumulators is held in registers while the
-   inner dimension runs: 4 rows by two machine vectors, where the shape allows; elements of
-   a are broadcast, rows of b loaded. Columns are the outer loop, so that the columns of b
-   in use stay in the first-level cache while the rows of a pass. */
+/* buf_dot: acc += a * b on buffers. A block of accumulators is held in registers while
+   the inner dimension runs: 4 rows by two machine vectors, where the shape allows;
+   elements of a are broadcast, rows of b loaded. Columns are the outer loop, so that
+   the columns of b in use stay in the first-level cache while the rows of a pass. */
 #include "codegen/gen_cpu.h"
 
 #include "ir/base/util.h"
@@ -59,7 +59,8 @@ step(Gen *g, const Dot *d, LLVMValueRef k, int64_t off, LLVMValueRef *acc)
         LLVMValueRef a = load(g, d, d->elem, address(g, d, d->pa, d->a, d->m, r, k, off));
         a = ll_splat(g->b, a, d->lanes);
         for (int64_t v = 0; v < d->vectors; v++)
-            acc[r * MAX_VECTORS + v] = multiply_add(g, d, a, b[v], acc[r * MAX_VECTORS + v]);
+            acc[r * MAX_VECTORS + v] =
+                multiply_add(g, d, a, b[v], acc[r * MAX_VECTORS + v]);
     }
 }
 

@@ -1,7 +1,8 @@
-/* Loads and stores of cpu form. Consecutive elements are one vector access; lanes at other
-   places are taken one by one. A masked-off lane never touches memory: 32- and 64-bit
-   elements use the machine's masked accesses, narrower ones a loop over lanes with a branch
-   (the passes keep that out of hot code: strips with a full mask have none). */
+/* Loads and stores of cpu form. Consecutive elements are one vector access; lanes at
+   other places are taken one by one. A masked-off lane never touches memory: 32- and
+   64-bit elements use the machine's masked accesses, narrower ones a loop over lanes
+   with a branch (the passes keep that out of hot code: strips with a full mask have
+   none). */
 #include "codegen/gen_cpu.h"
 
 enum { UNROLLED = 64 };
@@ -22,8 +23,9 @@ is_bool(const Type *elem)
 static LLVMValueRef
 from_memory(Gen *g, const Type *elem, LLVMValueRef x)
 {
-    return is_bool(elem) ? LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "")
-                         : x;
+    return is_bool(elem)
+               ? LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "")
+               : x;
 }
 
 static LLVMValueRef
@@ -100,7 +102,8 @@ lanes_close(Gen *g, Lanes *l)
 
 /* The address of a lane: base + lane, or from a strip of pointers in memory. */
 static LLVMValueRef
-lane_address(Gen *g, LLVMTypeRef elem, LLVMValueRef p, LLVMValueRef spilled, LLVMValueRef i)
+lane_address(Gen *g, LLVMTypeRef elem, LLVMValueRef p, LLVMValueRef spilled,
+             LLVMValueRef i)
 {
     return spilled ? LLVMBuildLoad2(g->b, g->ptr, lane_of(g, g->ptr, spilled, i), "")
                    : lane_of(g, elem, p, i);

@@ -1,8 +1,9 @@
 /* Tile IR to cpu form.
 
-   The function is rebuilt: scalar operations are copied, each group of tile operations that
-   the plan (nest_plan.c) made becomes loops over strips at the place of its last member,
-   and structured operations carry their scalars while their tiles live in buffers.
+   The function is rebuilt: scalar operations are copied, each group of tile operations
+   that the plan (nest_plan.c) made becomes loops over strips at the place of its last
+   member, and structured operations carry their scalars while their tiles live in
+   buffers.
 
        %c = addf %a, %b : tile<1024xf32>        for %i = 0, 1024, 32 {
        store %p, %c                         =>    %x = vload ..; %y = vload ..
@@ -199,7 +200,8 @@ lower_dot(Nest *n, Builder *b, Op *op)
     Slot *acc = plan_get(n, op_result(op, 0))->slot;
     Slot *a = packed(n, op, 0), *c = packed(n, op, 1);
     if (op_result(op, 0)->type->rank != 2) {
-        diag_error(&n->s->diag, op->loc, "not supported yet: 'dot' of rank %d on target cpu",
+        diag_error(&n->s->diag, op->loc,
+                   "not supported yet: 'dot' of rank %d on target cpu",
                    op_result(op, 0)->type->rank);
         return;
     }
@@ -316,7 +318,8 @@ overwrites_safely(Nest *n, Op *loop, Op *yield, int i, const Group *writer)
     return !p->many;
 }
 
-/* Redirects unsafe writes to carried buffers into temporary ones: copied over at the end. */
+/* Redirects unsafe writes to carried buffers into temporary ones: copied over at the
+   end. */
 static void
 lower_loop_end(Nest *n, Builder *b, Op *loop, Op *yield)
 {
@@ -424,7 +427,8 @@ pass_nest(Func *f, PassCx *cx)
     nest_plan(&n);
     Region *body = region_new(f, NULL), *old = f->body;
     for (int i = 0; i < old->narg; i++)
-        map_set(&n.map, old->args[i], region_arg(body, old->args[i]->type, old->args[i]->name));
+        map_set(&n.map, old->args[i],
+                region_arg(body, old->args[i]->type, old->args[i]->name));
     Builder b = builder_at_end(f, body);
     n.entry = build_int(&b, n.i64, 0)->op;
     lower_region(&n, old, &b, 0);

@@ -1,10 +1,10 @@
 /* From tiles to cpu form: what the files nest*.c share.
 
-   A tile is seen as a function from an index to an element. `Plan` says for each tile value
-   whether it is computed where it is used, or kept in a buffer (`Slot`). A `Group` is one
-   loop nest: roots (stores, reductions, buffer writes) of one iteration space and the loads
-   that are sunk into it. nest_plan.c decides, nest_eval.c computes a value at an index,
-   nest_emit.c writes loops, nest.c walks the function. */
+   A tile is seen as a function from an index to an element. `Plan` says for each tile
+   value whether it is computed where it is used, or kept in a buffer (`Slot`). A
+   `Group` is one loop nest: roots (stores, reductions, buffer writes) of one iteration
+   space and the loads that are sunk into it. nest_plan.c decides, nest_eval.c computes
+   a value at an index, nest_emit.c writes loops, nest.c walks the function. */
 #ifndef SDC_PASSES_NEST_H
 #define SDC_PASSES_NEST_H
 
@@ -73,7 +73,8 @@ typedef struct OpPlan {
     Vec(Group *) groups;   /* emitted last to first */
     Group *pack[3];        /* dot: a, b, accumulator */
     Slot *operand[2];      /* dot: packed a and b */
-    Slot **carry;          /* for, while, if: per carried value or result; NULL for scalars */
+    /* for, while, if: per carried value or result; NULL for scalars */
+    Slot **carry;
     Slot **carry2;         /* while: of the second region's arguments and the results */
 } OpPlan;
 
@@ -107,8 +108,8 @@ typedef struct Ix {
     Value *v;
 } Ix;
 
-/* What an evaluation gives: the same in all lanes, scalar + lane * stride (integers and, in
-   elements, pointers), or a strip. */
+/* What an evaluation gives: the same in all lanes, scalar + lane * stride (integers
+   and, in elements, pointers), or a strip. */
 typedef enum EvKind { EV_UNI, EV_AFF, EV_VEC } EvKind;
 typedef struct Ev {
     EvKind kind;

@@ -6,8 +6,8 @@
                                                  .. vstore; yield %x + e }
                                                %s = reduce %a; buf_store }
 
-   The reduced dimension is innermost. Lanes run along the dimension in which most accesses
-   are contiguous. */
+   The reduced dimension is innermost. Lanes run along the dimension in which most
+   accesses are contiguous. */
 #include "passes/nest.h"
 
 #include "ir/base/util.h"
@@ -32,7 +32,8 @@ typedef struct Emit {
     Ix ix[MAX_RANK];
     Acc *acc;
     int nacc;
-    Value *first;         /* i1: the first step of the reduced dimension; NULL: the only */
+    /* i1: the first step of the reduced dimension; NULL: the only */
+    Value *first;
 } Emit;
 
 /* ---- along which dimension do lanes run? */
@@ -89,7 +90,8 @@ group_score(Nest *n, const Group *g, int d)
     for (int i = 0; i < g->items.n; i++) {
         const Root *r = &g->items.at[i];
         const Op *op = r->op;
-        bool access = r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
+        bool access =
+            r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
         bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY;
         if (access)
             score += slope(n, op_operand(op, 0), d, 0) < 2 ? 4 : -4;
@@ -172,7 +174,8 @@ identity(const Op *op, double *f, int64_t *i, bool *is_float)
 {
     const Region *r = op->regions[0];
     Op *c = r->first;
-    if (op->noperand != 1 || !c || c->next != r->last || op_operand(r->last, 0) != &c->results[0])
+    if (op->noperand != 1 || !c || c->next != r->last ||
+        op_operand(r->last, 0) != &c->results[0])
         return false;
     bool direct = c->noperand == 2 && op_operand(c, 0) != op_operand(c, 1) &&
                   op_operand(c, 0)->region == r && op_operand(c, 1)->region == r;
@@ -326,7 +329,8 @@ reduce_finish(Emit *e, Builder *b, int at)
         map_init(&map, e->n->tmp);
         const Region *old = op->regions[0];
         for (int i = 0; i < old->narg; i++)
-            map_set(&map, old->args[i], region_arg(body, old->args[i]->type, old->args[i]->name));
+            map_set(&map, old->args[i],
+                    region_arg(body, old->args[i]->type, old->args[i]->name));
         map_outside(e->n, old, &map);
         Builder in = builder_at_end(e->n->f, body);
         region_clone_into(&in, old, &map);
@@ -373,8 +377,8 @@ emit_effect(Emit *e, Cx *cx, Op *op)
     if (op->nresult)
         t = strip_type(cx, type_elem(op_result(op, 0)->type));
     cx->b.loc = op->loc;
-    Op *r = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs, op->nresult ? &t : NULL,
-                     op->nresult);
+    Op *r = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs,
+                     op->nresult ? &t : NULL, op->nresult);
     Slot *s = op->nresult ? plan_get(e->n, op_result(op, 0))->slot : NULL;
     if (s) {
         Ev ev = {e->w == 1 ? EV_UNI : EV_VEC, op_result(r, 0), 0};
@@ -392,7 +396,8 @@ copy_out(Emit *e, Cx *cx, const Root *r, Ev ev)
     if (r->axis >= 0 && r->offset) {
         Ix *x = &ix[r->axis];
         if (x->v)
-            x->v = build_binary(&cx->b, OP_ADD, x->v, nest_int(&cx->b, cx->n->i64, r->offset));
+            x->v = build_binary(&cx->b, OP_ADD, x->v,
+                                nest_int(&cx->b, cx->n->i64, r->offset));
         else
             x->c += r->offset;
     }

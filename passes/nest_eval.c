@@ -1,13 +1,13 @@
 /* The value of a tile at an index, as strips.
 
-   Evaluation keeps what lanes have in common: a value is the same in all lanes, or a scalar
-   plus lane times stride, or a strip. So contiguous addresses, uniform loads and prefix
-   masks fall out of the arithmetic and need no analysis of their own.
+   Evaluation keeps what lanes have in common: a value is the same in all lanes, or a
+   scalar plus lane times stride, or a strip. So contiguous addresses, uniform loads and
+   prefix masks fall out of the arithmetic and need no analysis of their own.
 
    A nest computes its strip twice: `fast` assumes that masks are full in this strip, that
-   runtime strides along the lanes are 1 and that remainders change nothing; each assumption
-   is a scalar test, and all of them together (cx->cond, in front of the strip) choose
-   between the fast code and the general one. */
+   runtime strides along the lanes are 1 and that remainders change nothing; each
+   assumption is a scalar test, and all of them together (cx->cond, in front of the strip)
+   choose between the fast code and the general one. */
 #include "passes/nest.h"
 
 #include "ir/base/util.h"
@@ -166,7 +166,8 @@ static Value *
 all_compare(Cx *pre, Op *op, const Ix *ix)
 {
     Name pred = attr_str(&op->attrs, ATTR_PRED);
-    Ev x = nest_eval(pre, op_operand(op, 0), ix), y = nest_eval(pre, op_operand(op, 1), ix);
+    Ev x = nest_eval(pre, op_operand(op, 0), ix),
+       y = nest_eval(pre, op_operand(op, 1), ix);
     if (x.kind == EV_UNI && y.kind == EV_UNI)
         return build_cmp(&pre->b, OP_CMPI, pred, x.v, y.v);
     bool less = pred[0] == 's' && pred[1] == 'l', more = pred[0] == 's' && pred[1] == 'g';
@@ -187,7 +188,8 @@ all_compare(Cx *pre, Op *op, const Ix *ix)
 
 static bool map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out);
 
-/* A scalar that says whether the mask holds in all lanes; NULL when that is not simple. */
+/* A scalar that says whether the mask holds in all lanes; NULL when that is not
+   simple. */
 static Value *
 all_of(Cx *pre, Value *mask, const Ix *ix, int depth)
 {

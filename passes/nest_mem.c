@@ -1,10 +1,10 @@
 /* Memory in cpu form: order of accesses, buffers, loads and stores of strips.
 
-   Inside one nest, accesses of one index keep their order, but those of different indices
-   are interleaved. Accesses of one program to different elements are unordered in Triton
-   unless a barrier stands between, but code that shifts an array in place is common enough
-   to be kept right: two different pointers into one array never share a nest when one of
-   them writes. */
+   Inside one nest, accesses of one index keep their order, but those of different
+   indices are interleaved. Accesses of one program to different elements are unordered
+   in Triton unless a barrier stands between, but code that shifts an array in place is
+   common enough to be kept right: two different pointers into one array never share a
+   nest when one of them writes. */
 #include "passes/nest.h"
 
 #include "ir/edit.h"
@@ -72,7 +72,8 @@ nest_may_join(Nest *n, const Op *access, const Group *g)
         const Op *op = g->items.at[i].op;
         bool writes = g->items.at[i].kind == ROOT_STORE;
         bool reads = op->kind == OP_LOAD;
-        if ((writes || (reads && store)) && may_meet(op_operand(access, 0), op_operand(op, 0)))
+        if ((writes || (reads && store)) &&
+            may_meet(op_operand(access, 0), op_operand(op, 0)))
             return false;
     }
     return true;

@@ -1,11 +1,12 @@
 /* Which tile values get a buffer, and which work shares a loop nest.
 
-   Regions are walked from their end: when an op is met, all nests that need its value are
-   known. A cheap value is computed again in each of them; a costly one (loads, functions,
-   long chains) that several need, that a loop inside would repeat or that a larger nest
-   would, is written to a buffer in front of them, in the first of these nests itself where
-   that reads it at the same index. A load goes into its only nest when no write lies
-   between. Carried tiles, results of dot, scan and the like always have buffers. */
+   Regions are walked from their end: when an op is met, all nests that need its value
+   are known. A cheap value is computed again in each of them; a costly one (loads,
+   functions, long chains) that several need, that a loop inside would repeat or that a
+   larger nest would, is written to a buffer in front of them, in the first of these
+   nests itself where that reads it at the same index. A load goes into its only nest
+   when no write lies between. Carried tiles, results of dot, scan and the like always
+   have buffers. */
 #include "passes/nest.h"
 
 #include "ir/base/util.h"
@@ -236,7 +237,8 @@ used_before(Nest *n, const Value *v, const Group *g)
 static bool
 can_join(Nest *n, const Root *r, const Type *shape, int axis, const Group *g)
 {
-    if (!g || g->closed || g->region != r->op->parent || !type_same_shape(shape, g->shape) ||
+    if (!g || g->closed || g->region != r->op->parent ||
+        !type_same_shape(shape, g->shape) ||
         (axis >= 0 && g->axis >= 0 && axis != g->axis))
         return false;
     if ((r->kind == ROOT_STORE && n->loads_since) || !nest_may_join(n, r->op, g))
@@ -456,7 +458,8 @@ plan_histogram(Nest *n, Op *op)
     plan_get(n, v)->slot = slot_new(n, type_elem(v->type), v->type);
     for (int i = 0; i < op->noperand; i++) {
         OpPlan *p = op_plan(n, op);
-        p->operand[i] = slot_new(n, type_elem(op_operand(op, i)->type), op_operand(op, i)->type);
+        p->operand[i] =
+            slot_new(n, type_elem(op_operand(op, i)->type), op_operand(op, i)->type);
         root_copy(n, op, op_operand(op, i), p->operand[i], true);
     }
     n->cur = NULL;
@@ -488,8 +491,8 @@ results_in(Nest *n, Op *op, Slot **s)
             plan_get(n, op_result(op, i))->slot = s[i];
 }
 
-/* A dot whose result goes round the loop may work in the carried buffer, when nobody reads
-   the old value once the accumulator has been set up. */
+/* A dot whose result goes round the loop may work in the carried buffer, when nobody
+   reads the old value once the accumulator has been set up. */
 static void
 carry_in_place(Nest *n, Op *loop, Region *body, Slot **s)
 {
