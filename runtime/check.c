@@ -40,8 +40,7 @@ list_report(Buf *b, const SdcModule *m, const FrontReport *r)
     for (int i = 0; i < r->nskipped; i++)
         buf_printf(b, "skipped lines %d-%d: host code that was not understood\n",
                    r->skipped[i].line, r->skipped[i].end_line);
-    buf_printf(b, "%s: %d of %d kernel%s pass\n", m->path, good, kernels,
-               kernels == 1 ? "" : "s");
+    buf_printf(b, "%s: %d of %d kernels pass\n", m->path, good, kernels);
 }
 
 static SdcStatus

@@ -1,5 +1,6 @@
 /* The public interface: handles, arguments, specialization by properties, messages of
    each thread, and every refusal of a wrong call. */
+#include "runtime/rt/meta.h"
 #include "runtime/sdc.h"
 
 #include <check.h>
@@ -256,6 +257,11 @@ START_TEST(compiles_to_bytes)
     const char *bytes = sdc_output_data(out, &size);
     ck_assert(size > 64 && memcmp(bytes, "\177ELF", 4) == 0);
     ck_assert(strstr(sdc_output_times(out), "total"));
+    int n;
+    const SdcrtMeta *meta = sdc_output_meta(out, &n);
+    ck_assert_int_eq(n, 1);
+    ck_assert_str_eq(meta->symbol, "add");
+    ck_assert_int_eq(meta->nparam, 4);
     sdc_output_free(out);
     o.emit = SDC_EMIT_TIR;
     ck_assert_int_eq(sdc_compile(e.mod, &o, &out), SDC_OK);
