@@ -187,8 +187,12 @@ call_value(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
     case FE_BUILTIN: return call_builtin(s, fn->u.builtin, NULL, args, n, loc);
     case FE_METHOD: return call_builtin(s, fn->u.builtin, fn->self, args, n, loc);
     case FE_MODULE:
-        return sema_error(s, loc, "'%s' is not known to sdc and cannot be called in a "
-                          "kernel", fn->u.path ? fn->u.path : "module");
+        if (fn->n == NS_UNKNOWN)
+            return sema_error(s, loc,
+                              "no file was found for '%s': give the folder of its module "
+                              "with -I",
+                              fn->u.path);
+        break;
     case FE_TYPE:
         if (fn->n == CLASS_DTYPE && n == 1 && args[0].v->kind == FE_STR) {
             DType dt = dtype_by_sig(args[0].v->u.s, strlen(args[0].v->u.s));

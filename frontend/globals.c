@@ -230,6 +230,11 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
     if (v || quiet)
         return v;
     const char *path = module->u.path ? module->u.path : "module";
+    if (module->n == NS_UNKNOWN)
+        return sema_error(s, loc,
+                          "no file was found for '%s': give the folder of its module "
+                          "with -I",
+                          path);
     static const unsigned where[] = { [NS_TL] = IN_TL, [NS_TL_MATH] = IN_MATH,
                                       [NS_LIBDEVICE] = IN_LIB, [NS_UNKNOWN] = 0 };
     const char *near = module->n < NS_UNKNOWN && where[module->n]
