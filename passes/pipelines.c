@@ -23,6 +23,7 @@ static const PassId cpu_list[] = {
 static const PassId gpu_list[] = {
     PASS_canon, PASS_cse, PASS_dce,  PASS_mask,
     PASS_canon, PASS_cse, PASS_licm, PASS_dce,
+    PASS_layout, PASS_cse, PASS_dce, /* what layout computed again in two places */
 };
 
 const PassId *

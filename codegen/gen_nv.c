@@ -1,0 +1,438 @@
+/* Kernels for NVIDIA GPUs: function frame, structured control flow, and the dispatch of
+   each operation to the file that generates it. Every thread of a program runs the same
+   control flow; conditions and trip counts are scalars, equal in all threads. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+#include "ir/base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool gen_ops(Gen *g, const Region *r, int depth);
+
+/* ------------------------------------------------------------------ values */
+
+int
+nv_count(const Type *t)
+{
+    return t->kind == TY_TILE && t->layout ? layout_regs(t->layout) : 1;
+}
+
+LLVMTypeRef
+nv_type(Gen *g, const Type *t)
+{
+    const Type *e = type_elem(t);
+    return e->kind == TY_PTR ? g->ptr : ll_scalar(g->cx, e->scalar);
+}
+
+Regs *
+nv_define(Gen *g, const Value *v, int n)
+{
+    Loc loc = v->op ? v->op->loc : g->func->loc;
+    if (type_is_tile(v->type) && !v->type->layout) {
+        diag_error(&g->s->diag, loc, "target %s needs a layout on every tile: run the layout pass",
+                   g->opt->target);
+        return NULL;
+    }
+    if (n > NV_MAX_REGS) {
+        diag_error(&g->s->diag, loc,
+                   "a tile takes %d registers in each thread, at most %d are supported: use "
+                   "a smaller tile or more warps",
+                   n, NV_MAX_REGS);
+        return NULL;
+    }
+    Regs *r = arena_new(&g->s->tmp, Regs);
+    r->n = n;
+    r->v = arena_array(&g->s->tmp, LLVMValueRef, n);
+    map_set(&g->values, v, r);
+    return r;
+}
+
+Regs *
+nv_regs(Gen *g, const Value *v)
+{
+    return map_get(&g->values, v);
+}
+
+LLVMValueRef
+nv_scalar(Gen *g, const Value *v)
+{
+    Regs *r = nv_regs(g, v);
+    return r ? r->v[0] : NULL;
+}
+
+/* ------------------------------------------------------------------ elementwise */
+
+static bool
+gen_each(Gen *g, const Op *op)
+{
+    const Value *v = &op->results[0];
+    Regs *in[8];
+    Regs *out = nv_define(g, v, nv_count(v->type));
+    if (!out || op->noperand > 8)
+        return false;
+    for (int i = 0; i < op->noperand; i++) {
+        in[i] = nv_regs(g, op_operand(op, i));
+        if (!in[i] || in[i]->n != out->n)
+            return gen_unsupported(g, op, "on operands of different layouts");
+    }
+    for (int r = 0; r < out->n; r++) {
+        LLVMValueRef x[8];
+        for (int i = 0; i < op->noperand; i++)
+            x[i] = in[i]->v[r];
+        out->v[r] = nv_elem(g, op, x);
+        if (!out->v[r])
+            return false;
+    }
+    return true;
+}
+
+static bool
+gen_constant(Gen *g, const Op *op)
+{
+    const Value *v = &op->results[0];
+    Regs *out = nv_define(g, v, nv_count(v->type));
+    LLVMValueRef c = out ? gen_const(g, op, 1) : NULL;
+    for (int r = 0; c && r < out->n; r++)
+        out->v[r] = c;
+    return c != NULL;
+}
+
+static bool
+gen_program(Gen *g, const Op *op)
+{
+    static const PtxId id[] = {PTX_CTAID_X, PTX_CTAID_Y, PTX_CTAID_Z};
+    static const PtxId num[] = {PTX_NCTAID_X, PTX_NCTAID_Y, PTX_NCTAID_Z};
+    int64_t axis = attr_int(&op->attrs, ATTR_AXIS, 0);
+    Regs *out = nv_define(g, &op->results[0], 1);
+    if (!out || axis < 0 || axis > 2)
+        return false;
+    out->v[0] = ptx_call(g, op->kind == OP_PROGRAM_ID ? id[axis] : num[axis], NULL, 0);
+    return true;
+}
+
+/* ------------------------------------------------------------------ control flow */
+
+static LLVMBasicBlockRef
+block(Gen *g, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(g->cx, g->fn, name);
+}
+
+/* Values that a region ends with, register by register, into `to` (n values). */
+static bool
+end_values(Gen *g, const Op *end, int first, Regs **to, int n)
+{
+    for (int i = 0; i < n; i++) {
+        to[i] = nv_regs(g, op_operand(end, first + i));
+        if (!to[i])
+            return false;
+    }
+    return true;
+}
+
+/* A phi per register of each of the values. */
+static Regs **
+make_phis(Gen *g, Value *const *v, int n)
+{
+    Regs **phi = arena_array(&g->s->tmp, Regs *, n ? n : 1);
+    for (int i = 0; i < n; i++) {
+        phi[i] = nv_define(g, v[i], nv_count(v[i]->type));
+        if (!phi[i])
+            return NULL;
+        for (int r = 0; r < phi[i]->n; r++)
+            phi[i]->v[r] = LLVMBuildPhi(g->b, nv_type(g, v[i]->type), "");
+    }
+    return phi;
+}
+
+static bool
+add_incoming(Gen *g, const Op *op, Regs **phi, Regs **from, int n, LLVMBasicBlockRef block_)
+{
+    for (int i = 0; i < n; i++) {
+        if (phi[i]->n != from[i]->n)
+            return gen_unsupported(g, op, "on values of different layouts");
+        for (int r = 0; r < phi[i]->n; r++)
+            LLVMAddIncoming(phi[i]->v[r], &from[i]->v[r], &block_, 1);
+    }
+    return true;
+}
+
+static void
+alias(Gen *g, const Value *v, Regs *r)
+{
+    map_set(&g->values, v, r);
+}
+
+/* The loop runs while iv < hi for a positive step and iv > hi for a negative one; the sum
+   iv + step never decides, since it may wrap. */
+static bool
+gen_for(Gen *g, const Op *op, int depth)
+{
+    const Region *r = op->regions[0];
+    int n = op->noperand - 3;
+    Regs **init = arena_array(&g->s->tmp, Regs *, n ? n : 1);
+    Regs **next = arena_array(&g->s->tmp, Regs *, n ? n : 1);
+    LLVMValueRef lo = nv_scalar(g, op_operand(op, 0)), hi = nv_scalar(g, op_operand(op, 1));
+    LLVMValueRef step = nv_scalar(g, op_operand(op, 2));
+    if (!lo || !hi || !step || !end_values(g, op, 3, init, n))
+        return false;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), head = block(g, "for");
+    LLVMBasicBlockRef body = block(g, "body"), after = block(g, "endfor");
+    LLVMBuildBr(g->b, head);
+    LLVMPositionBuilderAtEnd(g->b, head);
+    LLVMTypeRef t = LLVMTypeOf(lo);
+    LLVMValueRef iv = LLVMBuildPhi(g->b, t, "");
+    LLVMAddIncoming(iv, &lo, &before, 1);
+    Regs **phi = make_phis(g, r->args + 1, n);
+    if (!phi || !add_incoming(g, op, phi, init, n, before))
+        return false;
+    nv_define(g, r->args[0], 1)->v[0] = iv;
+    LLVMValueRef zero = LLVMConstNull(t);
+    LLVMValueRef up = LLVMBuildICmp(g->b, LLVMIntSGT, step, zero, "");
+    LLVMValueRef more = LLVMBuildSelect(g->b, up, LLVMBuildICmp(g->b, LLVMIntSLT, iv, hi, ""),
+                                        LLVMBuildICmp(g->b, LLVMIntSGT, iv, hi, ""), "");
+    LLVMBuildCondBr(g->b, more, body, after);
+    LLVMPositionBuilderAtEnd(g->b, body);
+    if (!gen_ops(g, r, depth + 1) || !end_values(g, r->last, 0, next, n))
+        return false;
+    LLVMValueRef inc = LLVMBuildNSWAdd(g->b, iv, step, "");
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, head);
+    LLVMAddIncoming(iv, &inc, &last, 1);
+    if (!add_incoming(g, op, phi, next, n, last))
+        return false;
+    LLVMPositionBuilderAtEnd(g->b, after);
+    for (int i = 0; i < op->nresult; i++)
+        alias(g, &op->results[i], phi[i]);
+    return true;
+}
+
+static bool
+gen_while(Gen *g, const Op *op, int depth)
+{
+    const Region *test = op->regions[0], *body = op->regions[1];
+    int n = op->noperand;
+    Regs **init = arena_array(&g->s->tmp, Regs *, n ? n : 1);
+    Regs **next = arena_array(&g->s->tmp, Regs *, n ? n : 1);
+    Regs **vals = arena_array(&g->s->tmp, Regs *, op->nresult ? op->nresult : 1);
+    if (!end_values(g, op, 0, init, n))
+        return false;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), head = block(g, "while");
+    LLVMBasicBlockRef inner = block(g, "body"), after = block(g, "endwhile");
+    LLVMBuildBr(g->b, head);
+    LLVMPositionBuilderAtEnd(g->b, head);
+    Regs **phi = make_phis(g, test->args, n);
+    if (!phi || !add_incoming(g, op, phi, init, n, before) || !gen_ops(g, test, depth + 1))
+        return false;
+    LLVMValueRef more = nv_scalar(g, op_operand(test->last, 0));
+    if (!more || !end_values(g, test->last, 1, vals, op->nresult))
+        return false;
+    LLVMBuildCondBr(g->b, more, inner, after);
+    LLVMPositionBuilderAtEnd(g->b, inner);
+    for (int i = 0; i < op->nresult; i++) {
+        alias(g, body->args[i], vals[i]);
+        alias(g, &op->results[i], vals[i]);
+    }
+    if (!gen_ops(g, body, depth + 1) || !end_values(g, body->last, 0, next, n))
+        return false;
+    LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, head);
+    if (!add_incoming(g, op, phi, next, n, last))
+        return false;
+    LLVMPositionBuilderAtEnd(g->b, after);
+    return true;
+}
+
+static bool
+gen_if(Gen *g, const Op *op, int depth)
+{
+    LLVMValueRef cond = nv_scalar(g, op_operand(op, 0));
+    int n = op->nresult;
+    Regs **vals[2];
+    LLVMBasicBlockRef arm[2], end[2], after;
+    if (!cond)
+        return false;
+    arm[0] = block(g, "then"), arm[1] = block(g, "else"), after = block(g, "endif");
+    LLVMBuildCondBr(g->b, cond, arm[0], arm[1]);
+    for (int k = 0; k < 2; k++) {
+        const Region *r = k < op->nregion ? op->regions[k] : NULL;
+        vals[k] = arena_array(&g->s->tmp, Regs *, n ? n : 1);
+        LLVMPositionBuilderAtEnd(g->b, arm[k]);
+        if (r && r->last &&
+            (!gen_ops(g, r, depth + 1) || !end_values(g, r->last, 0, vals[k], n)))
+            return false;
+        end[k] = LLVMGetInsertBlock(g->b);
+        LLVMBuildBr(g->b, after);
+    }
+    LLVMPositionBuilderAtEnd(g->b, after);
+    Value **results = arena_array(&g->s->tmp, Value *, n ? n : 1);
+    for (int i = 0; i < n; i++)
+        results[i] = &op->results[i];
+    Regs **phi = make_phis(g, results, n);
+    return phi && add_incoming(g, op, phi, vals[0], n, end[0]) &&
+           add_incoming(g, op, phi, vals[1], n, end[1]);
+}
+
+bool
+nv_inline(Gen *g, const Region *r, LLVMValueRef *args, LLVMValueRef *out)
+{
+    for (int i = 0; i < r->narg; i++) {
+        Regs *a = nv_define(g, r->args[i], 1);
+        if (!a)
+            return false;
+        a->v[0] = args[i];
+    }
+    if (!gen_ops(g, r, 1) || !r->last)
+        return false;
+    for (int i = 0; i < r->last->noperand; i++)
+        out[i] = nv_scalar(g, op_operand(r->last, i));
+    return true;
+}
+
+/* ------------------------------------------------------------------ dispatch */
+
+static bool
+gen_op(Gen *g, const Op *op, int depth)
+{
+    switch ((int)op->kind) {
+    case OP_CONST:
+    case OP_UNDEF: return gen_constant(g, op);
+    case OP_PROGRAM_ID:
+    case OP_NUM_PROGRAMS: return gen_program(g, op);
+    case OP_ARANGE: return nv_arange(g, op);
+    case OP_SPLAT:
+    case OP_BROADCAST:
+    case OP_EXPAND_DIMS:
+    case OP_RESHAPE:
+    case OP_TRANS:
+    case OP_JOIN:
+    case OP_SPLIT: return nv_shape_op(g, op);
+    case OP_CONVERT_LAYOUT: return nv_convert(g, op);
+    case OP_LOAD: return nv_load(g, op);
+    case OP_STORE: return nv_store(g, op);
+    case OP_ATOMIC_RMW:
+    case OP_ATOMIC_CAS: return nv_atomic(g, op);
+    case OP_REDUCE: return nv_reduce(g, op);
+    case OP_FOR: return gen_for(g, op, depth);
+    case OP_WHILE: return gen_while(g, op, depth);
+    case OP_IF: return gen_if(g, op, depth);
+    case OP_BARRIER: {
+        LLVMValueRef id = ll_int(g->i32, 0);
+        ptx_call(g, PTX_BARRIER, &id, 1);
+        return true;
+    }
+    case OP_ASSUME: return true; /* a promise: nothing to run */
+    case OP_YIELD:
+    case OP_CONDITION:
+    case OP_RETURN: return true;
+    default: break;
+    }
+    if (op_is(op, T_ELEMENTWISE | T_PURE) && op->nresult == 1)
+        return gen_each(g, op);
+    gen_unsupported(g, op, NULL);
+    return false;
+}
+
+static bool
+gen_ops(Gen *g, const Region *r, int depth)
+{
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    for (const Op *op = r->first; op; op = op->next) {
+        if (!gen_op(g, op, depth)) {
+            if (diag_ok(&g->s->diag))
+                bug(&g->s->fail, "no code for '%s'", op_info[op->kind].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the function */
+
+static LLVMTypeRef
+param_type(Gen *g, const Type *t)
+{
+    return t->kind == TY_SCALAR ? ll_scalar(g->cx, t->scalar == SK_I1 ? SK_I8 : t->scalar)
+                                : g->ptr;
+}
+
+static void
+string_attr(Gen *g, const char *key, const char *value)
+{
+    LLVMAttributeRef a =
+        LLVMCreateStringAttribute(g->cx, key, (unsigned)strlen(key), value,
+                                  (unsigned)strlen(value));
+    LLVMAddAttributeAtIndex(g->fn, LLVMAttributeFunctionIndex, a);
+}
+
+static void
+make_function(Gen *g, const Func *f)
+{
+    enum { PTX_KERNEL = 71 }; /* calling convention of a kernel */
+    int n = f->body->narg;
+    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, n ? n : 1);
+    for (int i = 0; i < n; i++)
+        types[i] = param_type(g, f->body->args[i]->type);
+    LLVMTypeRef t =
+        LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)n, 0);
+    g->fn = LLVMAddFunction(g->mod, f->name, t);
+    LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", 32 * f->num_warps);
+    string_attr(g, "nvvm.reqntid", threads);
+    ll_fn_attr(g->fn, "nounwind");
+    for (int i = 0; i < n; i++)
+        if (types[i] == g->ptr && f->params[i].div > 1 && is_pow2(f->params[i].div))
+            ll_arg_attr(g->fn, (unsigned)i, "align", (uint64_t)f->params[i].div);
+}
+
+static bool
+bind_params(Gen *g, const Func *f)
+{
+    for (int i = 0; i < f->body->narg; i++) {
+        const Value *v = f->body->args[i];
+        Regs *r = nv_define(g, v, 1);
+        if (!r)
+            return false;
+        r->v[0] = LLVMGetParam(g->fn, (unsigned)i);
+        if (v->type->kind == TY_SCALAR && v->type->scalar == SK_I1)
+            r->v[0] = LLVMBuildTrunc(g->b, r->v[0], g->i1, "");
+        if (v->name)
+            LLVMSetValueName2(LLVMGetParam(g->fn, (unsigned)i), v->name, strlen(v->name));
+    }
+    return true;
+}
+
+bool
+gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
+{
+    Nv nv = {0};
+    if (!is_pow2(f->num_warps) || 32 * f->num_warps > NV_MAX_THREADS || f->num_ctas > 1) {
+        diag_error(&g->s->diag, f->loc,
+                   "not supported yet: %d warps, %d blocks a program (target %s)",
+                   f->num_warps, f->num_ctas, g->opt->target);
+        return false;
+    }
+    g->priv = &nv;
+    g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
+    map_init(&nv.lead, &g->s->tmp);
+    make_function(g, f);
+    nv.entry = block(g, "entry");
+    LLVMBasicBlockRef start = block(g, "start");
+    LLVMPositionBuilderAtEnd(g->b, nv.entry);
+    nv.tid = ptx_call(g, PTX_TID_X, NULL, 0);
+    nv.lane = LLVMBuildAnd(g->b, nv.tid, ll_int(g->i32, 31), "");
+    nv.warp = LLVMBuildLShr(g->b, nv.tid, ll_int(g->i32, 5), "");
+    bool ok = bind_params(g, f);
+    LLVMPositionBuilderAtEnd(g->b, start);
+    ok = ok && gen_ops(g, f->body, 0);
+    LLVMBuildRetVoid(g->b);
+    LLVMPositionBuilderAtEnd(g->b, nv.entry);
+    LLVMBuildBr(g->b, start);
+    meta->shared_bytes = nv.shared_bytes;
+    g->priv = NULL;
+    return ok;
+}

@@ -1,0 +1,32 @@
+/* What PTX has and LLVM's IR has not: intrinsics by name and inline assembly. */
+#ifndef SDC_CODEGEN_PTX_H
+#define SDC_CODEGEN_PTX_H
+
+#include "codegen/gen.h"
+
+typedef enum PtxId {
+#define PTX(id, name, sm) PTX_##id,
+#include "codegen/ptx.def"
+    PTX_COUNT
+} PtxId;
+
+/* Call of an intrinsic that is not overloaded. */
+LLVMValueRef ptx_call(Gen *g, PtxId id, LLVMValueRef *args, int n);
+/* Inline assembly. `effects`: it reads or writes memory and stays where it is. */
+LLVMValueRef ptx_asm(Gen *g, const char *text, const char *constraints, LLVMTypeRef result,
+                     LLVMValueRef *args, int n, bool effects);
+
+/* One access of global memory by a thread: `words` registers of `bits` each (8 to 64). */
+typedef struct PtxAccess {
+    int words, bits;
+    const char *qualifiers; /* between "ld" or "st" and the type: ".global.L1::evict_last" */
+} PtxAccess;
+
+/* pred NULL: always. other[i]: what the word is when pred is false. Words come back in
+   out[]; they are integers of max(bits, 16) bits. */
+void ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
+              LLVMValueRef *other, LLVMValueRef *out);
+void ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
+               LLVMValueRef *value);
+
+#endif

@@ -1,0 +1,38 @@
+/* NVIDIA GPUs through LLVM's NVPTX backend. The PTX version is the oldest that knows the
+   architecture, so that older drivers accept the text. LLVM's middle-end runs with the
+   target machine (it must know which operations are convergent) and is asked to clean up:
+   registers are scalars already and there is nothing to vectorize. */
+#include "codegen/gen_nv.h"
+
+static bool
+machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, Machine *out)
+{
+    int ptx = info->sm >= 120   ? 87
+              : info->sm >= 100 ? 86
+              : info->feature_a ? 80
+              : info->sm >= 89  ? 78
+                                : 71;
+    out->triple = "nvptx64-nvidia-cuda";
+    out->cpu = opt->target;
+    out->features = arena_printf(&s->perm, "+ptx%d", ptx);
+    return true;
+}
+
+static const char *
+passes(int opt)
+{
+    if (opt <= 0)
+        return "";
+    return "function<eager-inv>(sroa,early-cse<memssa>,simplifycfg,"
+           "instcombine<no-verify-fixpoint>,loop-mssa(licm<allowspeculation>),"
+           "early-cse<memssa>,gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
+}
+
+const Target target_nvptx = {
+    .family = "nvptx",
+    .gpu = true,
+    .machine = machine,
+    .func = gen_nv_func,
+    .math = nv_math,
+    .passes = passes,
+};
