@@ -3,6 +3,7 @@
 #include "ir/infer.h"
 
 #include "ir/base/util.h"
+#include "ir/fold.h"
 #include "ir/verify.h"
 
 #include <stdarg.h>
@@ -114,7 +115,9 @@ rule_constant(RuleCx *c)
     if (is_int ? !type_is_int(t) : !type_is_float(t))
         return rule_fail(c, "%s cannot have the type %s", is_int ? "value" : "fvalue",
                          rule_str(c, t));
-    return true;
+    int64_t v = attr_int(&c->op->attrs, ATTR_VALUE, 0);
+    return !is_int || const_wrap(type_elem(t)->scalar, v) == v ||
+           rule_fail(c, "value does not fit %s", rule_str(c, type_elem(t)));
 }
 
 bool
@@ -131,7 +134,11 @@ rule_arange(RuleCx *c)
     const Type *t = rule_given(c, 0);
     if (!t || t->kind != TY_TILE || t->rank != 1 || t->elem != rule_scalar(c, SK_I32))
         return rule_fail(c, "needs a result type tile<Nxi32>");
-    return attr_has(&c->op->attrs, ATTR_START) || rule_fail(c, "needs {start}");
+    if (!attr_has(&c->op->attrs, ATTR_START))
+        return rule_fail(c, "needs {start}");
+    int64_t first = attr_int(&c->op->attrs, ATTR_START, 0);
+    return (first >= INT32_MIN && first <= INT32_MAX - t->shape[0] + 1) ||
+           rule_fail(c, "values must fit in i32");
 }
 
 bool
@@ -573,6 +580,9 @@ rule_nest(RuleCx *c)
     int64_t strip = attr_int(&c->op->attrs, ATTR_STRIP, 0);
     if (!shape || shape->n < 1 || shape->n > MAX_RANK)
         return rule_fail(c, "needs {shape}");
+    for (int i = 0; i < shape->n; i++)
+        if (shape->v.ints[i] < 1 || shape->v.ints[i] > MAX_NUMEL)
+            return rule_fail(c, "sizes of {shape} must be from 1 to %d", MAX_NUMEL);
     if (strip < 1 || strip > 64)
         return rule_fail(c, "{strip} must be from 1 to 64");
     return carried(c, 0);

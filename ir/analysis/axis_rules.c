@@ -331,7 +331,7 @@ rule_bits(const Op *op, const AxisFacts *const *in)
             continue;
         if (m > 0 && m < INT64_MAX && is_pow2(m + 1)) /* the low bits */
             return remainder_of(t, x, m + 1);
-        if (m < 0 && is_pow2(-m)) /* all but the low bits */
+        if (m < 0 && m > INT64_MIN && is_pow2(-m)) /* all but the low bits */
             for (int d = 0; d < f.rank; d++)
                 f.constancy[d] = max_i64(f.constancy[d], bucket(x, d, -m));
     }

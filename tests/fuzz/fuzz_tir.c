@@ -1,7 +1,8 @@
 /* Any bytes as tile IR text: errors, never a crash. What is read is printed, and that
-   text must read back and print to the same again. */
+   text must read back and print to the same again; and it can be analysed. */
 #include <string.h>
 
+#include "ir/analysis/axis.h"
 #include "ir/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,6 +31,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_init(&out, &s->perm);
         if (m) {
             const char *once = print(s, m);
+            for (int i = 0; i < m->nfunc; i++)
+                axis_new(m->funcs[i], &s->tmp);
             Source again = {.path = "again.tir", .text = once, .size = strlen(once)};
             Module *m2 = module_read(s, &again);
             if (!m2 || strcmp(once, print(s, m2)) != 0)
