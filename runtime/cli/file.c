@@ -62,13 +62,17 @@ write_file(const Cli *c, const char *path, const void *bytes, size_t size)
     }
     if (exists && access(path, W_OK) != 0)
         return write_error(c, path, errno); /* rename would not ask */
-    char *tmp;
-    if (asprintf(&tmp, "%s.XXXXXX", path) < 0)
+    char *tmp, *target = exists ? realpath(path, NULL) : NULL; /* through a link */
+    int made = asprintf(&tmp, "%s.XXXXXX", target ? target : path);
+    if (made < 0) {
+        free(target);
         return write_error(c, path, ENOMEM);
+    }
     int fd = mkstemp(tmp);
     if (fd < 0) {
         int why = errno;
         free(tmp);
+        free(target);
         return write_error(c, path, why);
     }
     if (exists) {
@@ -84,13 +88,14 @@ write_file(const Cli *c, const char *path, const void *bytes, size_t size)
         ok = false;
         why = errno;
     }
-    if (ok && rename(tmp, path) != 0) {
+    if (ok && rename(tmp, target ? target : path) != 0) {
         ok = false;
         why = errno;
     }
     if (!ok)
         unlink(tmp);
     free(tmp);
+    free(target);
     return ok ? EXIT_FINE : write_error(c, path, why);
 }
 
