@@ -1,9 +1,9 @@
 /* From layouts to code: the coordinates of a thread's registers, which thread acts for an
    element that several hold, and operations that only move elements among registers.
 
-   A coordinate is one value per thread (from the bits of the thread's number, computed once
-   in the entry block) plus a constant per register, so that addresses built from it become
-   a base and immediate offsets. */
+   A coordinate is one value per thread (from the bits of the thread's number, computed
+   once in the entry block) plus a constant per register, so that addresses built from
+   it become a base and immediate offsets. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -22,7 +22,8 @@ thread_basis(const Layout *l, int i)
     return i < l->n[LD_LANE] ? l->b[LD_LANE][i] : l->b[LD_WARP][i - l->n[LD_LANE]];
 }
 
-/* (tid >> from & mask) moved so that its lowest bit counts `unit`; unit a power of two. */
+/* (tid >> from & mask) moved so that its lowest bit counts `unit`; unit a power of
+   two. */
 static LLVMValueRef
 thread_bits(Gen *g, int from, int n, bool top, uint32_t unit)
 {
@@ -148,8 +149,8 @@ nv_arange(Gen *g, const Op *op)
 
 /* ------------------------------------------------------------------ shape operations */
 
-/* The layout that the operand must have so that the op is a renaming of registers, and for
-   one register's coordinates in the result those in the operand. */
+/* The layout that the operand must have so that the op is a renaming of registers, and
+   for one register's coordinates in the result those in the operand. */
 typedef struct Move {
     const Layout *from;
     uint32_t (*coord)(const Op *op, const Layout *from, const Layout *to, uint32_t c);

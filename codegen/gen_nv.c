@@ -31,15 +31,17 @@ nv_define(Gen *g, const Value *v, int n)
 {
     Loc loc = v->op ? v->op->loc : g->func->loc;
     if (type_is_tile(v->type) && !v->type->layout) {
-        diag_error(&g->s->diag, loc, "target %s needs a layout on every tile: run the layout pass",
+        diag_error(&g->s->diag, loc,
+                   "target %s needs a layout on every tile: run the layout pass",
                    g->opt->target);
         return NULL;
     }
     if (n > NV_MAX_REGS) {
-        diag_error(&g->s->diag, loc,
-                   "a tile takes %d registers in each thread, at most %d are supported: use "
-                   "a smaller tile or more warps",
-                   n, NV_MAX_REGS);
+        diag_error(
+            &g->s->diag, loc,
+            "a tile takes %d registers in each thread, at most %d are supported: use "
+            "a smaller tile or more warps",
+            n, NV_MAX_REGS);
         return NULL;
     }
     Regs *r = arena_new(&g->s->tmp, Regs);
@@ -148,7 +150,8 @@ make_phis(Gen *g, Value *const *v, int n)
 }
 
 static bool
-add_incoming(Gen *g, const Op *op, Regs **phi, Regs **from, int n, LLVMBasicBlockRef block_)
+add_incoming(Gen *g, const Op *op, Regs **phi, Regs **from, int n,
+             LLVMBasicBlockRef block_)
 {
     for (int i = 0; i < n; i++) {
         if (phi[i]->n != from[i]->n)
@@ -174,7 +177,8 @@ gen_for(Gen *g, const Op *op, int depth)
     int n = op->noperand - 3;
     Regs **init = arena_array(&g->s->tmp, Regs *, n ? n : 1);
     Regs **next = arena_array(&g->s->tmp, Regs *, n ? n : 1);
-    LLVMValueRef lo = nv_scalar(g, op_operand(op, 0)), hi = nv_scalar(g, op_operand(op, 1));
+    LLVMValueRef lo = nv_scalar(g, op_operand(op, 0)),
+                 hi = nv_scalar(g, op_operand(op, 1));
     LLVMValueRef step = nv_scalar(g, op_operand(op, 2));
     if (!lo || !hi || !step || !end_values(g, op, 3, init, n))
         return false;
@@ -191,8 +195,9 @@ gen_for(Gen *g, const Op *op, int depth)
     nv_define(g, r->args[0], 1)->v[0] = iv;
     LLVMValueRef zero = LLVMConstNull(t);
     LLVMValueRef up = LLVMBuildICmp(g->b, LLVMIntSGT, step, zero, "");
-    LLVMValueRef more = LLVMBuildSelect(g->b, up, LLVMBuildICmp(g->b, LLVMIntSLT, iv, hi, ""),
-                                        LLVMBuildICmp(g->b, LLVMIntSGT, iv, hi, ""), "");
+    LLVMValueRef more =
+        LLVMBuildSelect(g->b, up, LLVMBuildICmp(g->b, LLVMIntSLT, iv, hi, ""),
+                        LLVMBuildICmp(g->b, LLVMIntSGT, iv, hi, ""), "");
     LLVMBuildCondBr(g->b, more, body, after);
     LLVMPositionBuilderAtEnd(g->b, body);
     if (!gen_ops(g, r, depth + 1) || !end_values(g, r->last, 0, next, n))
@@ -224,7 +229,8 @@ gen_while(Gen *g, const Op *op, int depth)
     LLVMBuildBr(g->b, head);
     LLVMPositionBuilderAtEnd(g->b, head);
     Regs **phi = make_phis(g, test->args, n);
-    if (!phi || !add_incoming(g, op, phi, init, n, before) || !gen_ops(g, test, depth + 1))
+    if (!phi || !add_incoming(g, op, phi, init, n, before) ||
+        !gen_ops(g, test, depth + 1))
         return false;
     LLVMValueRef more = nv_scalar(g, op_operand(test->last, 0));
     if (!more || !end_values(g, test->last, 1, vals, op->nresult))

@@ -1,5 +1,6 @@
-/* The GPU's code generator: every tile is an array of LLVM scalars, one per register of its
-   layout; all threads of a program run the same code. Shared by gen_nv*.c, gen_layout.c. */
+/* The GPU's code generator: every tile is an array of LLVM scalars, one per register
+   of its layout; all threads of a program run the same code. Shared by gen_nv*.c,
+   gen_layout.c. */
 #ifndef SDC_CODEGEN_GEN_NV_H
 #define SDC_CODEGEN_GEN_NV_H
 

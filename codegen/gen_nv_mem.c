@@ -1,6 +1,6 @@
-/* Loads and stores of a thread's registers: elements that the layout pass found to lie side
-   by side ({contig}) and that this thread holds in neighbouring registers move in one
-   access of up to 16 bytes, under one predicate. */
+/* Loads and stores of a thread's registers: elements that the layout pass found to lie
+   side by side ({contig}) and that this thread holds in neighbouring registers move in
+   one access of up to 16 bytes, under one predicate. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -50,7 +50,8 @@ member(const Run *r, uint32_t base, int k)
 static void
 qualifiers(const Op *op, char *out, size_t size)
 {
-    Name cache = attr_str(&op->attrs, ATTR_CACHE), evict = attr_str(&op->attrs, ATTR_EVICT);
+    Name cache = attr_str(&op->attrs, ATTR_CACHE),
+         evict = attr_str(&op->attrs, ATTR_EVICT);
     bool is_volatile = attr_has(&op->attrs, ATTR_VOLATILE);
     snprintf(out, size, "%s.global%s%s%s%s", is_volatile ? ".volatile" : "",
              cache && !is_volatile ? "." : "", cache && !is_volatile ? cache : "",
@@ -88,8 +89,8 @@ from_bits(Gen *g, const Type *e, LLVMValueRef x)
     return LLVMBuildBitCast(g->b, x, ll_scalar(g->cx, e->scalar), "");
 }
 
-/* How n elements of `bits` are moved: words of 64 bits for 64-bit elements, else of 32, or
-   one narrower word. */
+/* How n elements of `bits` are moved: words of 64 bits for 64-bit elements, else of
+   32, or one narrower word. */
 static PtxAccess
 access_of(int n, int bits, const char *q)
 {

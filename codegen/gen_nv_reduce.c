@@ -1,7 +1,7 @@
-/* Reductions: first among a thread's own registers, then across lanes by shuffles, then
-   across warps through shared memory (hopper.md's D.7 order: cheapest first). Which bits of
-   the thread's number lie along the axis is read off the layout; bits that only lead to
-   copies are skipped, so no element counts twice. */
+/* Reductions: first among a thread's own registers, then across lanes by shuffles,
+   then across warps through shared memory (hopper.md's D.7 order: cheapest first).
+   Which bits of the thread's number lie along the axis is read off the layout; bits
+   that only lead to copies are skipped, so no element counts twice. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -97,7 +97,8 @@ shuffle(Gen *g, LLVMValueRef x, int lanes)
     } else {
         LLVMValueRef half = ll_int(g->i64, 32);
         LLVMValueRef lo = shuffle32(g, LLVMBuildTrunc(g->b, v, g->i32, ""), lanes);
-        LLVMValueRef hi = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, v, half, ""), g->i32, "");
+        LLVMValueRef hi =
+            LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, v, half, ""), g->i32, "");
         hi = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, shuffle32(g, hi, lanes), g->i64, ""),
                           half, "");
         v = LLVMBuildOr(g->b, hi, LLVMBuildZExt(g->b, lo, g->i64, ""), "");
@@ -137,8 +138,8 @@ barrier(Gen *g)
     ptx_call(g, PTX_BARRIER, &id, 1);
 }
 
-/* Place of this thread's register i in a buffer [register][thread], seen from another warp:
-   warp number xor `flip`. */
+/* Place of this thread's register i in a buffer [register][thread], seen from another
+   warp: warp number xor `flip`. */
 static LLVMValueRef
 place(Gen *g, LLVMValueRef buf, LLVMTypeRef t, int i, int threads, int flip)
 {
@@ -188,8 +189,8 @@ reduce_warps(Reduction *r)
         }
     }
     barrier(g);
-    /* Every warp combines the parts in the order of warp numbers, so that all get the same
-       bits. */
+    /* Every warp combines the parts in the order of warp numbers, so that all get the
+       same bits. */
     LLVMValueRef none = ll_int(g->i32, 0);
     (void)none;
     for (int i = 0; i < r->count; i++) {
@@ -201,7 +202,8 @@ reduce_warps(Reduction *r)
             for (int k = 0; k < r->n; k++) {
                 LLVMTypeRef t = stored_type(g, r->acc[k][i]);
                 LLVMValueRef tid = nv_of(g)->tid;
-                tid = LLVMBuildAnd(g->b, tid, ll_int(g->i32, ~((int64_t)flips * WARP)), "");
+                tid =
+                    LLVMBuildAnd(g->b, tid, ll_int(g->i32, ~((int64_t)flips * WARP)), "");
                 tid = LLVMBuildOr(g->b, tid, ll_int(g->i32, (int64_t)w * WARP), "");
                 tid = LLVMBuildAdd(g->b, tid, ll_int(g->i32, (int64_t)i * threads), "");
                 LLVMValueRef at = LLVMBuildGEP2(g->b, t, buf[k], &tid, 1, "");

@@ -26,8 +26,8 @@ ptx_asm(Gen *g, const char *text, const char *constraints, LLVMTypeRef result,
         types[i] = LLVMTypeOf(args[i]);
     LLVMTypeRef t = LLVMFunctionType(result, types, (unsigned)n, 0);
     LLVMValueRef fn =
-        LLVMGetInlineAsm(t, text, strlen(text), constraints, strlen(constraints), effects, 0,
-                         LLVMInlineAsmDialectATT, 0);
+        LLVMGetInlineAsm(t, text, strlen(text), constraints, strlen(constraints), effects,
+                         0, LLVMInlineAsmDialectATT, 0);
     return LLVMBuildCall2(g->b, t, fn, args, (unsigned)n, "");
 }
 
@@ -61,8 +61,8 @@ vector_suffix(char *out, size_t size, PtxAccess a)
 }
 
 void
-ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred, LLVMValueRef *other,
-         LLVMValueRef *out)
+ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
+         LLVMValueRef *other, LLVMValueRef *out)
 {
     char text[256], ops[64], type[16], cons[64];
     LLVMTypeRef word = word_type(g, a.bits), all[4] = {word, word, word, word};
@@ -98,7 +98,8 @@ ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred, LLVMValue
 }
 
 void
-ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred, LLVMValueRef *value)
+ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
+          LLVMValueRef *value)
 {
     char text[256], ops[64], type[16], cons[64], guard[16] = "";
     LLVMValueRef args[8];

@@ -13,13 +13,14 @@ typedef enum PtxId {
 /* Call of an intrinsic that is not overloaded. */
 LLVMValueRef ptx_call(Gen *g, PtxId id, LLVMValueRef *args, int n);
 /* Inline assembly. `effects`: it reads or writes memory and stays where it is. */
-LLVMValueRef ptx_asm(Gen *g, const char *text, const char *constraints, LLVMTypeRef result,
-                     LLVMValueRef *args, int n, bool effects);
+LLVMValueRef ptx_asm(Gen *g, const char *text, const char *constraints,
+                     LLVMTypeRef result, LLVMValueRef *args, int n, bool effects);
 
 /* One access of global memory by a thread: `words` registers of `bits` each (8 to 64). */
 typedef struct PtxAccess {
     int words, bits;
-    const char *qualifiers; /* between "ld" or "st" and the type: ".global.L1::evict_last" */
+    /* between "ld" or "st" and the type: ".global.L1::evict_last" */
+    const char *qualifiers;
 } PtxAccess;
 
 /* pred NULL: always. other[i]: what the word is when pred is false. Words come back in

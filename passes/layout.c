@@ -11,8 +11,8 @@
        %c = convert_layout %r : #slice      =>    %e = expand_dims %r : tile<64x1xi32, #b>
        %e = expand_dims %c {axis=1} : #b
 
-   What remains is an exchange between threads. Loads and stores carry {contig} from here on:
-   the elements, per dimension, that one access may take together. */
+   What remains is an exchange between threads. Loads and stores carry {contig} from
+   here on: the elements, per dimension, that one access may take together. */
 #include "ir/analysis/axis.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
@@ -262,7 +262,8 @@ remat(Layouts *p, Builder *b, Value *v, const Layout *to, int depth)
     if (op->noperand > 8)
         return v;
     for (int i = 0; i < op->noperand; i++)
-        in[i] = need ? remat(p, b, op_operand(op, i), need, depth + 1) : op_operand(op, i);
+        in[i] =
+            need ? remat(p, b, op_operand(op, i), need, depth + 1) : op_operand(op, i);
     const Type *t = type_with_layout(p->s->types, v->type, to);
     b->loc = op->loc;
     Value *r = &build_op(b, op->kind, in, op->noperand, &op->attrs, &t, 1)->results[0];
