@@ -30,7 +30,8 @@ const_tensor(Sema *s, Val v, DType dt, Loc loc)
             return sema_error(s, loc, "cannot make a pointer of %s",
                               val_describe(s->a, v));
         Value *addr = build_int(&s->b, type_scalar(s->s->types, SK_I64), (int64_t)v->u.i);
-        return val_tensor(s, build_cast(&s->b, OP_INTTOPTR, addr, dtype_ir(s->s, dt)), dt);
+        Value *p = build_cast(&s->b, OP_INTTOPTR, addr, dtype_ir(s->s, dt));
+        return val_tensor(s, p, dt);
     }
     const Type *t = dtype_ir(s->s, dt);
     if (dtype_is_fp8(dt) && val_double(v) != 0)
@@ -86,7 +87,7 @@ static Val
 cast_float(Sema *s, Val x, DType to, const char *round, Loc loc)
 {
     int from_bits = dtype_bits(x->dt), to_bits = dtype_bits(to);
-    /* Between formats of one width (fp16 and bf16, two of fp8) there is no direct step. */
+    /* Between formats of one width (fp16 and bf16, two of fp8) there is no one step. */
     if (from_bits == to_bits)
         return cast_float(s, cast_op(s, OP_FEXT, x, DT_FP32), to, round, loc);
     if (from_bits < to_bits)
@@ -94,7 +95,7 @@ cast_float(Sema *s, Val x, DType to, const char *round, Loc loc)
     if (!round)
         return cast_op(s, OP_FTRUNC, x, to);
     AttrList attrs = { 0 };
-    attr_set_str(s->a, &attrs, ATTR_ROUND, name_of(&s->s->names, round));
+    attr_set_str(&s->s->mod, &attrs, ATTR_ROUND, name_of(&s->s->names, round));
     const Type *t = type_like(s->s->types, x->v->type, dtype_ir(s->s, to));
     Op *op = build_op(&s->b, OP_FTRUNC, (Value *[]){ x->v }, 1, &attrs, &t, 1);
     return val_tensor(s, op_result(op, 0), to);
