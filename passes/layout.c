@@ -1,11 +1,12 @@
 /* Layouts for every tile: which thread holds which element.
 
-   Each shape gets one layout, chosen where memory is touched: the accesses of that shape
-   say along which dimension elements are contiguous and how many one thread can move at
-   once. Operations that change the shape need a layout that follows from their result's
-   (a slice for expand_dims, a squash for broadcast, ..): where the operand has another, a
-   convert_layout is put in between. Conversions of values that are cheap to compute are
-   then removed by computing the value again, in the layout wanted:
+   A shape that memory is touched in gets one layout (the anchors): its accesses say along
+   which dimension elements are contiguous and how many one thread can move at once. From
+   there layouts go backwards, through elementwise work unchanged and through operations
+   that change the shape as these ask (a slice for expand_dims, a squash for broadcast, ..).
+   Where an operand still has another layout than its user needs, a convert_layout is put in
+   between; conversions of values that are cheap to compute are then removed by computing
+   the value again, in the layout wanted:
 
        %r = arange : tile<64xi32, #a>             %r = arange : tile<64xi32, #slice>
        %c = convert_layout %r : #slice      =>    %e = expand_dims %r : tile<64x1xi32, #b>
@@ -29,6 +30,7 @@ enum { ACCESS_BYTES = 16, REMAT_DEPTH = 64 };
 typedef struct Choice {
     const Type *shape; /* a tile of that shape, without layout */
     int vec, dim;      /* widest access and its dimension */
+    bool anchor;       /* memory is accessed in this shape */
     const Layout *layout;
 } Choice;
 
@@ -75,6 +77,7 @@ see_access(Layouts *p, Op *op)
     if (!type_is_tile(t))
         return;
     Choice *c = choice_of(p, t);
+    c->anchor = true;
     int64_t runs[MAX_RANK];
     for (int d = 0; d < t->rank; d++) {
         runs[d] = access_run(p, op, d);
@@ -127,6 +130,18 @@ give_results(Layouts *p, Op *op)
 {
     for (int i = 0; i < op->nresult; i++)
         give(p, &op->results[i]);
+}
+
+/* Values of anchored shapes, and those that cross the edge of a region: there one layout
+   must do for all that meet. */
+static void
+give_anchors(Layouts *p, Op *op)
+{
+    bool crosses = op->kind == OP_FOR || op->kind == OP_WHILE || op->kind == OP_IF;
+    for (int i = 0; i < op->nresult; i++)
+        if (type_is_tile(op->results[i].type) &&
+            (crosses || choice_of(p, op->results[i].type)->anchor))
+            give(p, &op->results[i]);
     for (int k = 0; k < op->nregion; k++)
         for (int i = 0; i < op->regions[k]->narg; i++)
             give(p, op->regions[k]->args[i]);
@@ -193,27 +208,90 @@ fix_results(Layouts *p, Op *op, const Layout *from)
     }
 }
 
+/* From users to what they use. */
+static void
+give_backward(Layouts *p, Region *r, int depth)
+{
+    for (Op *op = r->last; op && depth <= MAX_REGION_DEPTH; op = op->prev) {
+        for (int i = 0; i < op->nregion; i++)
+            give_backward(p, op->regions[i], depth + 1);
+        const Layout *to = op->nresult ? op->results[0].type->layout : NULL;
+        bool each = op_is(op, T_ELEMENTWISE);
+        if (!to || (!each && !op_is(op, T_SHAPE)))
+            continue;
+        const Layout *need = each ? to : operand_layout(p->s, op, to);
+        for (int i = 0; need && i < op->noperand; i++) {
+            Value *v = op_operand(op, i);
+            if (type_is_tile(v->type) && !v->type->layout)
+                value_set_type(v, type_with_layout(p->s->types, v->type, need));
+        }
+    }
+}
+
+/* ---- operands that have another layout than their user needs */
+
+static void
+want(Layouts *p, Op *op, int i, const Type *like)
+{
+    Builder b = builder_before(op);
+    Value *v = op_operand(op, i);
+    if (type_is_tile(v->type) && like->layout)
+        op_set_operand(op, i, convert(p, &b, v, like->layout));
+}
+
+static void
+want_all(Layouts *p, Op *op, int first, const Type *like)
+{
+    for (int i = first; i < op->noperand; i++)
+        want(p, op, i, like);
+}
+
+/* Values that end a region take the layouts of what they become. */
+static void
+fix_terminator(Layouts *p, Op *op)
+{
+    const Op *up = op->parent->parent;
+    if (!up || (up->kind != OP_FOR && up->kind != OP_IF && up->kind != OP_WHILE))
+        return;
+    int first = op->kind == OP_CONDITION;
+    for (int i = first; i < op->noperand; i++) {
+        const Type *t = up->kind == OP_WHILE && !first ? up->regions[0]->args[i]->type
+                                                       : up->results[i - first].type;
+        want(p, op, i, t);
+    }
+}
+
 static void
 fix_shape(Layouts *p, Op *op)
 {
-    Builder b = builder_before(op);
-    if (op->kind == OP_CONVERT_LAYOUT || !op->nresult)
-        return;
-    if (op->kind == OP_REDUCE) {
+    if (op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW ||
+        op->kind == OP_ATOMIC_CAS) {
+        want_all(p, op, 1, op_operand(op, 0)->type);
+        fix_results(p, op, op_operand(op, 0)->type->layout);
+    } else if (op->kind == OP_FOR || op->kind == OP_WHILE) {
+        int first = op->kind == OP_FOR ? 3 : 0;
+        for (int i = first; i < op->noperand; i++)
+            want(p, op, i, op->regions[0]->args[i - first + (op->kind == OP_FOR)]->type);
+    } else if (op->kind == OP_REDUCE) {
         int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
         const Type *t = op_operand(op, 0)->type;
+        want_all(p, op, 1, t);
         fix_results(p, op, t->rank > 1 ? layout_slice(p->s, t->layout, axis) : NULL);
-        return;
-    }
-    if (op->kind == OP_SPLIT) {
+    } else if (op->kind == OP_SPLIT) {
         fix_results(p, op, layout_split(p->s, op_operand(op, 0)->type->layout));
-        return;
+    } else if (op_is(op, T_TERMINATOR)) {
+        fix_terminator(p, op);
+    } else if (op->nresult && type_is_tile(op->results[0].type) &&
+               op->kind != OP_CONVERT_LAYOUT) {
+        const Type *t = op->results[0].type;
+        const Layout *need = op_is(op, T_ELEMENTWISE) ? t->layout
+                             : op_is(op, T_SHAPE) ? operand_layout(p->s, op, t->layout)
+                                                  : NULL;
+        Builder b = builder_before(op);
+        for (int i = 0; need && i < op->noperand; i++)
+            if (type_is_tile(op_operand(op, i)->type))
+                op_set_operand(op, i, convert(p, &b, op_operand(op, i), need));
     }
-    if (!op_is(op, T_SHAPE) || !type_is_tile(op->results[0].type))
-        return;
-    const Layout *need = operand_layout(p->s, op, op->results[0].type->layout);
-    for (int i = 0; need && i < op->noperand; i++)
-        op_set_operand(op, i, convert(p, &b, op_operand(op, i), need));
 }
 
 /* ---- computing again instead of exchanging */
@@ -293,7 +371,9 @@ pass_layout(Func *f, PassCx *cx)
     each_op(&p, f->body, see_access, 0);
     for (int i = 0; i < f->body->narg; i++)
         give(&p, f->body->args[i]);
-    each_op(&p, f->body, give_results, 0);
+    each_op(&p, f->body, give_anchors, 0);
+    give_backward(&p, f->body, 0);
+    each_op(&p, f->body, give_results, 0); /* what nothing asked anything of */
     each_op(&p, f->body, fix_shape, 0);
     remove_converts(&p);
     return true;
