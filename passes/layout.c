@@ -40,6 +40,7 @@ typedef struct Layouts {
     Axis *axis;
     Vec(Choice) choices;
     Vec(Op *) converts;
+    int least; /* elements in a row that a thread should hold, aligned or not */
 } Layouts;
 
 /* ---- one layout for each shape */
@@ -68,9 +69,14 @@ access_run(Layouts *p, const Op *op, int d)
     return (int)min_i64(run, ACCESS_BYTES / bytes);
 }
 
+/* What is taken apart or joined in pairs must be in one thread. */
+enum { PAIRED = 4 };
+
 static void
 see_access(Layouts *p, Op *op)
 {
+    if (op->kind == OP_JOIN || op->kind == OP_SPLIT)
+        p->least = PAIRED;
     if (op->kind != OP_LOAD && op->kind != OP_STORE)
         return;
     const Type *t = op_operand(op, 0)->type;
@@ -101,8 +107,9 @@ layout_for(Layouts *p, const Type *t)
         if (d != c->dim)
             order[n++] = d;
     int64_t each = type_numel(t) / (32 * p->f->num_warps);
-    int vec = (int)min_i64(c->vec, each < 1 ? 1 : each);
-    c->layout = layout_spread(p->s, t->rank, t->shape, vec, order, p->f->num_warps);
+    int64_t vec = max_i64(c->vec, p->least);
+    vec = min_i64(min_i64(vec, each < 1 ? 1 : each), t->shape[c->dim]);
+    c->layout = layout_spread(p->s, t->rank, t->shape, (int)vec, order, p->f->num_warps);
     return c->layout;
 }
 
@@ -164,9 +171,9 @@ convert(Layouts *p, Builder *b, Value *v, const Layout *to)
 static const Layout *
 operand_layout(Session *s, const Op *op, const Layout *to)
 {
-    const Type *t = op_operand(op, 0)->type;
+    const Type *t = op->noperand ? op_operand(op, 0)->type : NULL;
     const Layout *from = to;
-    if (!type_is_tile(t))
+    if (!t || !type_is_tile(t))
         return NULL;
     switch ((int)op->kind) {
     case OP_BROADCAST:
@@ -367,7 +374,8 @@ remove_converts(Layouts *p)
 bool
 pass_layout(Func *f, PassCx *cx)
 {
-    Layouts p = {.s = cx->s, .f = f, .axis = axis_new(f, &cx->s->tmp)};
+    Layouts p = {.s = cx->s, .f = f, .axis = axis_new(f, &cx->s->tmp),
+                 .least = 1};
     each_op(&p, f->body, see_access, 0);
     for (int i = 0; i < f->body->narg; i++)
         give(&p, f->body->args[i]);
