@@ -189,11 +189,46 @@ scatter(Gen *g, unsigned align, LLVMValueRef ptrs, LLVMValueRef x)
 }
 
 static LLVMValueRef
-masked_load(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, LLVMValueRef other)
+masked_load_whole(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask,
+                  LLVMValueRef other)
 {
     LLVMTypeRef over[2] = {t, g->ptr};
     LLVMValueRef args[3] = {p, mask, other};
     return ll_intrinsic(g->b, "llvm.masked.load", over, 2, args, 3);
+}
+
+/* The mask by way of an empty piece of assembly, as lanes of all bits or none: what the
+   optimiser does not know it cannot fold. LLVM 22, for machines with AVX2, turns a masked
+   load whose lanes it finds to be off into one without a mask, and reads what it must not. */
+static LLVMValueRef
+masked_opaque(Gen *g, LLVMValueRef mask, unsigned bytes)
+{
+    LLVMTypeRef t = ll_like(mask, bytes == 8 ? g->i64 : g->i32);
+    LLVMTypeRef fn = LLVMFunctionType(t, &t, 1, 0);
+    LLVMValueRef code = LLVMGetInlineAsm(fn, "", 0, "=x,0", 4, 0, 0,
+                                         LLVMInlineAsmDialectATT, 0);
+    LLVMValueRef wide = LLVMBuildSExt(g->b, mask, t, "");
+    wide = LLVMBuildCall2(g->b, fn, code, &wide, 1, "");
+    return LLVMBuildICmp(g->b, LLVMIntSLT, wide, LLVMConstNull(t), "");
+}
+
+static LLVMValueRef
+masked_load(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, LLVMValueRef other)
+{
+    LLVMTypeRef elem = LLVMGetElementType(t);
+    unsigned lanes = LLVMGetVectorSize(t), bytes = 8, n = 0;
+    LLVMValueRef part[64];
+    if (elem == g->i32 || LLVMGetTypeKind(elem) == LLVMFloatTypeKind)
+        bytes = 4;
+    unsigned width = lanes < 32 / bytes ? lanes : 32 / bytes;
+    for (unsigned at = 0; at < lanes; at += width) {
+        LLVMValueRef by = ll_int(g->i64, (int64_t)at * bytes);
+        LLVMValueRef from = LLVMBuildGEP2(g->b, g->i8, p, &by, 1, "");
+        LLVMValueRef on = masked_opaque(g, ll_extract(g->b, mask, at, width), bytes);
+        part[n++] = masked_load_whole(g, LLVMVectorType(elem, width), from, on,
+                                      ll_extract(g->b, other, at, width));
+    }
+    return ll_concat(g->b, part, n);
 }
 
 static void
