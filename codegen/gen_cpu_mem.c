@@ -199,7 +199,8 @@ masked_load_whole(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask,
 
 /* The mask by way of an empty piece of assembly, as lanes of all bits or none: what the
    optimiser does not know it cannot fold. LLVM 22, for machines with AVX2, turns a masked
-   load whose lanes it finds to be off into one without a mask, and reads what it must not. */
+   load whose lanes it finds to be off into one without a mask: it reads what it must not.
+*/
 static LLVMValueRef
 masked_opaque(Gen *g, LLVMValueRef mask, unsigned bytes)
 {
