@@ -15,7 +15,7 @@ typedef struct Dot {
     bool is_float;
     int64_t rows, vectors; /* of the block */
     unsigned lanes;
-    LLVMValueRef m, n;     /* its first row and column */
+    LLVMValueRef m, n; /* its first row and column */
 } Dot;
 
 static LLVMValueRef
@@ -96,29 +96,59 @@ block(Gen *g, const Dot *d)
         }
 }
 
+/* The last two dimensions of a buffer as a type of their own; the rest are batches. */
+static Type
+matrix_of(const Type *t)
+{
+    Type m = *t;
+    m.rank = 2;
+    m.shape[0] = t->shape[t->rank - 2];
+    m.shape[1] = t->shape[t->rank - 1];
+    return m;
+}
+
+/* Base of matrix number i of a buffer. */
+static LLVMValueRef
+batch(Gen *g, const Dot *d, const Value *buf, const Type *m, LLVMValueRef i)
+{
+    LLVMValueRef p = cpu_value(g, buf);
+    LLVMValueRef size = ll_int(g->i64, m->shape[0] * m->shape[1]);
+    LLVMValueRef at = i ? LLVMBuildMul(g->b, i, size, "") : NULL;
+    return at ? LLVMBuildGEP2(g->b, d->elem, p, &at, 1, "") : p;
+}
+
 bool
 cpu_dot(Gen *g, const Op *op)
 {
-    Dot d = {.a = op_operand(op, 0)->type, .b = op_operand(op, 1)->type,
-             .c = op_operand(op, 2)->type};
-    ScalarKind k = d.c->elem->scalar;
-    if (d.a->elem != d.c->elem || d.b->elem != d.c->elem)
+    const Type *t = op_operand(op, 2)->type;
+    Type a = matrix_of(op_operand(op, 0)->type), b = matrix_of(op_operand(op, 1)->type);
+    Type c = matrix_of(t);
+    Dot d = {.a = &a, .b = &b, .c = &c};
+    ScalarKind k = c.elem->scalar;
+    if (a.elem != c.elem || b.elem != c.elem)
         return gen_unsupported(g, op, "of mixed element types") != NULL;
     d.elem = ll_scalar(g->cx, k);
     d.is_float = scalar_is_float(k);
     int64_t width = k == SK_F64 || k == SK_I64 ? 4 : 8;
-    d.lanes = (unsigned)min_i64(width, d.c->shape[1]);
-    d.vectors = min_i64(MAX_VECTORS, d.c->shape[1] / d.lanes);
-    d.rows = min_i64(MAX_ROWS, d.c->shape[0]);
-    d.pa = cpu_value(g, op_operand(op, 0));
-    d.pb = cpu_value(g, op_operand(op, 1));
-    d.pc = cpu_value(g, op_operand(op, 2));
-    CpuLoop n = cpu_loop(g, 0, d.c->shape[1], d.lanes * d.vectors);
+    int64_t batches = type_numel(t) / (c.shape[0] * c.shape[1]);
+    d.lanes = (unsigned)min_i64(width, c.shape[1]);
+    d.vectors = min_i64(MAX_VECTORS, c.shape[1] / d.lanes);
+    d.rows = min_i64(MAX_ROWS, c.shape[0]);
+    CpuLoop each = {0};
+    if (batches > 1)
+        each = cpu_loop(g, 0, batches, 1);
+    LLVMValueRef i = batches > 1 ? each.i : NULL;
+    d.pa = batch(g, &d, op_operand(op, 0), &a, i);
+    d.pb = batch(g, &d, op_operand(op, 1), &b, i);
+    d.pc = batch(g, &d, op_operand(op, 2), &c, i);
+    CpuLoop n = cpu_loop(g, 0, c.shape[1], d.lanes * d.vectors);
     d.n = n.i;
-    CpuLoop m = cpu_loop(g, 0, d.c->shape[0], d.rows);
+    CpuLoop m = cpu_loop(g, 0, c.shape[0], d.rows);
     d.m = m.i;
     block(g, &d);
     cpu_loop_end(g, &m);
     cpu_loop_end(g, &n);
+    if (batches > 1)
+        cpu_loop_end(g, &each);
     return true;
 }

@@ -12,7 +12,7 @@ enum { MAX_IN = 8, WARP = 32 };
 typedef struct Reduction {
     Gen *g;
     const Op *op;
-    const Layout *l;   /* of the operands */
+    const Layout *l; /* of the operands */
     int axis, n;
     LLVMValueRef *acc[MAX_IN]; /* one per result register */
     int count;
@@ -85,12 +85,14 @@ shuffle(Gen *g, LLVMValueRef x, int lanes)
 {
     LLVMTypeRef t = LLVMTypeOf(x);
     bool ptr = LLVMGetTypeKind(t) == LLVMPointerTypeKind;
-    unsigned bits = ptr ? 64 : LLVMGetTypeKind(t) == LLVMIntegerTypeKind
-                                   ? LLVMGetIntTypeWidth(t)
-                                   : t == g->f64 ? 64 : t == g->f32 ? 32 : 16;
+    unsigned bits = ptr                                         ? 64
+                    : LLVMGetTypeKind(t) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(t)
+                    : t == g->f64                               ? 64
+                    : t == g->f32                               ? 32
+                                                                : 16;
     LLVMTypeRef word = LLVMIntTypeInContext(g->cx, bits);
-    LLVMValueRef v = ptr ? LLVMBuildPtrToInt(g->b, x, word, "")
-                         : LLVMBuildBitCast(g->b, x, word, "");
+    LLVMValueRef v =
+        ptr ? LLVMBuildPtrToInt(g->b, x, word, "") : LLVMBuildBitCast(g->b, x, word, "");
     if (bits <= 32) {
         v = shuffle32(g, LLVMBuildZExt(g->b, v, g->i32, ""), lanes);
         v = LLVMBuildTrunc(g->b, v, word, "");
@@ -226,7 +228,9 @@ reduce_warps(Reduction *r)
 bool
 nv_reduce(Gen *g, const Op *op)
 {
-    Reduction r = {.g = g, .op = op, .n = op->noperand,
+    Reduction r = {.g = g,
+                   .op = op,
+                   .n = op->noperand,
                    .l = op_operand(op, 0)->type->layout,
                    .axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0)};
     if (r.n > MAX_IN || !r.l)

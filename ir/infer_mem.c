@@ -258,17 +258,22 @@ rule_buf_store(RuleCx *c)
     return indices(c, 2, opnd(c, 0)) && strip_of(c, opnd(c, 1), opnd(c, 0)->elem);
 }
 
+/* Products over the last two dimensions; the ones before are batches. */
 bool
 rule_buf_dot(RuleCx *c)
 {
     const Type *a = opnd(c, 0), *b = opnd(c, 1), *acc = opnd(c, 2);
+    int r = acc->rank;
     for (int i = 0; i < 3; i++)
-        if (opnd(c, i)->kind != TY_BUF || opnd(c, i)->rank != 2)
-            return rule_fail(c, "needs rank-2 buffers");
-    return (a->shape[1] == b->shape[0] && a->shape[0] == acc->shape[0] &&
-            b->shape[1] == acc->shape[1]) ||
-           rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a), rule_str(c, b),
-                     rule_str(c, acc));
+        if (opnd(c, i)->kind != TY_BUF || opnd(c, i)->rank != r || r < 2)
+            return rule_fail(c, "needs buffers of one rank of at least 2");
+    bool agree = a->shape[r - 1] == b->shape[r - 2] &&
+                 a->shape[r - 2] == acc->shape[r - 2] &&
+                 b->shape[r - 1] == acc->shape[r - 1];
+    for (int i = 0; i < r - 2; i++)
+        agree &= a->shape[i] == acc->shape[i] && b->shape[i] == acc->shape[i];
+    return agree || rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a),
+                              rule_str(c, b), rule_str(c, acc));
 }
 
 bool

@@ -3,10 +3,10 @@
    A shape that memory is touched in gets one layout (the anchors): its accesses say along
    which dimension elements are contiguous and how many one thread can move at once. From
    there layouts go backwards, through elementwise work unchanged and through operations
-   that change the shape as these ask (a slice for expand_dims, a squash for broadcast, ..).
-   Where an operand still has another layout than its user needs, a convert_layout is put in
-   between; conversions of values that are cheap to compute are then removed by computing
-   the value again, in the layout wanted:
+   that change the shape as these ask (a slice for expand_dims, a squash for broadcast,
+   ..). Where an operand still has another layout than its user needs, a convert_layout is
+   put in between; conversions of values that are cheap to compute are then removed by
+   computing the value again, in the layout wanted:
 
        %r = arange : tile<64xi32, #a>             %r = arange : tile<64xi32, #slice>
        %c = convert_layout %r : #slice      =>    %e = expand_dims %r : tile<64x1xi32, #b>
@@ -125,7 +125,8 @@ each_op(Layouts *p, Region *r, void (*fn)(Layouts *, Op *), int depth)
 {
     if (depth > MAX_REGION_DEPTH)
         return;
-    region_each(r, op) {
+    region_each(r, op)
+    {
         fn(p, op);
         for (int i = 0; i < op->nregion; i++)
             each_op(p, op->regions[i], fn, depth + 1);
@@ -374,8 +375,7 @@ remove_converts(Layouts *p)
 bool
 pass_layout(Func *f, PassCx *cx)
 {
-    Layouts p = {.s = cx->s, .f = f, .axis = axis_new(f, &cx->s->tmp),
-                 .least = 1};
+    Layouts p = {.s = cx->s, .f = f, .axis = axis_new(f, &cx->s->tmp), .least = 1};
     each_op(&p, f->body, see_access, 0);
     for (int i = 0; i < f->body->narg; i++)
         give(&p, f->body->args[i]);

@@ -199,12 +199,6 @@ lower_dot(Nest *n, Builder *b, Op *op)
     OpPlan *p = op_plan(n, op);
     Slot *acc = plan_get(n, op_result(op, 0))->slot;
     Slot *a = packed(n, op, 0), *c = packed(n, op, 1);
-    if (op_result(op, 0)->type->rank != 2) {
-        diag_error(&n->s->diag, op->loc,
-                   "not supported yet: 'dot' of rank %d on target cpu",
-                   op_result(op, 0)->type->rank);
-        return;
-    }
     for (int i = 0; i < 3; i++)
         nest_group(n, b, p->pack[i]);
     Value *in[3] = {whole(n, b, a), whole(n, b, c), whole(n, b, acc)};

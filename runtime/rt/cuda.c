@@ -70,7 +70,8 @@ failed(SdcrtCuda *c, int code, const char *fmt, ...)
     if (n < 0 || n >= (int)sizeof c->error)
         return code ? code : -1;
     if (code > 0 && c->d.error_string && c->d.error_string(code, &text) == 0 && text)
-        snprintf(c->error + n, sizeof c->error - (size_t)n, ": %s (CUDA error %d)", text, code);
+        snprintf(c->error + n, sizeof c->error - (size_t)n, ": %s (CUDA error %d)", text,
+                 code);
     return code ? code : -1;
 }
 
@@ -106,7 +107,8 @@ sdcrt_cuda_open(int ordinal, SdcrtCuda **out, char *why, size_t size)
     file = file && *file ? file : "libcuda.so.1";
     c->lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!c->lib) {
-        snprintf(why, size, "no CUDA driver (%s): install NVIDIA's driver, or use target cpu",
+        snprintf(why, size,
+                 "no CUDA driver (%s): install NVIDIA's driver, or use target cpu",
                  dlerror());
         free(c);
         return -1;
@@ -192,7 +194,8 @@ sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes)
 }
 
 int
-sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta, SdcrtCudaKernel **out)
+sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
+                SdcrtCudaKernel **out)
 {
     char log[512] = "";
     int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
@@ -244,13 +247,14 @@ sdcrt_cuda_launch(SdcrtCuda *c, SdcrtCudaKernel *k, const uint64_t *args,
     }
     for (int i = 0; i < k->meta.nparam; i++) {
         if (k->meta.params[i].kind == SDCRT_PTR && !args[i])
-            return failed(c, 0, "kernel '%s': argument '%s' is a null pointer", k->meta.name,
-                          k->meta.params[i].name);
-        slots[i] = args[i]; /* little-endian: a narrower value is the slot's first bytes */
+            return failed(c, 0, "kernel '%s': argument '%s' is a null pointer",
+                          k->meta.name, k->meta.params[i].name);
+        slots[i] =
+            args[i]; /* little-endian: a narrower value is the slot's first bytes */
         params[i] = &slots[i];
     }
-    int e = c->d.launch(k->function, (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2],
-                        (unsigned)(WARP * k->meta.num_warps), 1, 1,
+    int e = c->d.launch(k->function, (unsigned)grid[0], (unsigned)grid[1],
+                        (unsigned)grid[2], (unsigned)(WARP * k->meta.num_warps), 1, 1,
                         (unsigned)k->meta.shared_bytes, NULL, params, NULL);
     return e ? failed(c, e, "kernel '%s' cannot be launched", k->meta.name) : 0;
 }

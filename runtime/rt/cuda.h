@@ -15,8 +15,9 @@
 typedef struct SdcrtCuda SdcrtCuda;
 typedef struct SdcrtCudaKernel SdcrtCudaKernel;
 
-/* Opens device `ordinal` through the library that $SDC_LIBCUDA names, or libcuda.so.1, and
-   makes its primary context current. 0, or nonzero with the reason in why[0 .. size-1]. */
+/* Opens device `ordinal` through the library that $SDC_LIBCUDA names, or libcuda.so.1,
+   and makes its primary context current. 0, or nonzero with the reason in why[0 ..
+   size-1]. */
 int sdcrt_cuda_open(int ordinal, SdcrtCuda **out, char *why, size_t size);
 void sdcrt_cuda_close(SdcrtCuda *c); /* NULL is allowed */
 const char *sdcrt_cuda_error(const SdcrtCuda *c);

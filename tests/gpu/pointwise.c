@@ -1,6 +1,6 @@
 /* Kernels without dot on a GPU: compiled to PTX by libsdc, launched through the driver,
-   compared with the references over odd sizes (outputs poisoned, guard zones checked), then
-   timed at full size. One table; exit status 1 when a result is wrong.
+   compared with the references over odd sizes (outputs poisoned, guard zones checked),
+   then timed at full size. One table; exit status 1 when a result is wrong.
 
        pointwise KERNELS_FOLDER [--time] */
 #include "runtime/rt/cuda.h"
@@ -32,8 +32,8 @@ load(Run *r, const char *file, const char *name, const char *signature, Kernel *
 {
     char path[512];
     const char *target = r->target;
-    SdcCompileOptions o = {.kernel = name, .signature = signature, .target = target,
-                           .emit = SDC_EMIT_ASM};
+    SdcCompileOptions o = {
+        .kernel = name, .signature = signature, .target = target, .emit = SDC_EMIT_ASM};
     size_t size;
     int n = 0;
     *k = (Kernel){0};
@@ -85,7 +85,8 @@ device_array(Run *r, const float *host, int64_t n)
 {
     uint64_t at = 0;
     size_t bytes = sizeof *host * (size_t)(n + 2 * GUARD);
-    if (sdcrt_cuda_alloc(r->cuda, bytes, &at) || sdcrt_cuda_fill(r->cuda, at, 0xff, bytes) ||
+    if (sdcrt_cuda_alloc(r->cuda, bytes, &at) ||
+        sdcrt_cuda_fill(r->cuda, at, 0xff, bytes) ||
         (host && sdcrt_cuda_write(r->cuda, at + GUARD * sizeof *host, host,
                                   sizeof *host * (size_t)n))) {
         printf("%s\n", sdcrt_cuda_error(r->cuda));
@@ -236,7 +237,8 @@ check_softmax(Run *r, int64_t rows, int64_t cols, int block)
     double *dx = widen(x, n), *want = widen(x, n), *bound = widen(x, n);
     ref_softmax(rows, cols, dx, want, bound);
     uint64_t a = device_array(r, x, n), c = device_array(r, NULL, n);
-    uint64_t args[] = {a, c, (uint64_t)cols, (uint64_t)cols, (uint64_t)rows, (uint64_t)cols};
+    uint64_t args[] = {
+        a, c, (uint64_t)cols, (uint64_t)cols, (uint64_t)rows, (uint64_t)cols};
     launch(r, &k, args, rows);
     /* ex2.approx is within 2 ulp of its argument's own rounding: twice the CPU's bound */
     for (int64_t i = 0; i < n; i++)
@@ -252,7 +254,8 @@ check_softmax(Run *r, int64_t rows, int64_t cols, int block)
 static void
 row(const char *name, const char *size, float ms, double bytes)
 {
-    printf("%-12s %-14s %8.4f ms %8.0f GB/s\n", name, size, (double)ms, bytes / ms * 1e-6);
+    printf("%-12s %-14s %8.4f ms %8.0f GB/s\n", name, size, (double)ms,
+           bytes / ms * 1e-6);
 }
 
 static void
@@ -272,14 +275,18 @@ time_all(Run *r)
         sdcrt_cuda_write(r->cuda, a + (uint64_t)at, x, 4 << 22);
         sdcrt_cuda_write(r->cuda, b + (uint64_t)at, x, 4 << 22);
     }
-    uint64_t add[] = {a, b, c, (uint64_t)n}, drop[] = {a, c, (uint64_t)n, bits_of(0.5f), 42};
-    if (load(r, "vector_add.tk", "vector_add", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024", &k)) {
-        row("vector_add", "2^28 fp32", median_ms(r, &k, add, n / 1024), 3.0 * (double)bytes);
+    uint64_t add[] = {a, b, c, (uint64_t)n},
+             drop[] = {a, c, (uint64_t)n, bits_of(0.5f), 42};
+    if (load(r, "vector_add.tk", "vector_add", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024",
+             &k)) {
+        row("vector_add", "2^28 fp32", median_ms(r, &k, add, n / 1024),
+            3.0 * (double)bytes);
         unload(r, &k);
     }
     static const char *const drops[] = {"dropout_fwd", "dropout4_fwd"};
     for (int i = 0; i < 2; i++) {
-        if (!load(r, "dropout.tk", drops[i], "*fp32:16,*fp32:16,i32:16,fp32,i32,1024", &k))
+        if (!load(r, "dropout.tk", drops[i], "*fp32:16,*fp32:16,i32:16,fp32,i32,1024",
+                  &k))
             continue;
         row(drops[i], "2^28 fp32", median_ms(r, &k, drop, n / 1024), 2.0 * (double)bytes);
         unload(r, &k);
@@ -290,8 +297,8 @@ time_all(Run *r)
         snprintf(sig, sizeof sig, "*fp32:16,*fp32:16,i32:16,i32:16,i32:16,i32:16,%d",
                  (int)cols[i]);
         snprintf(size, sizeof size, "16384x%d", (int)cols[i]);
-        uint64_t args[] = {a, c, (uint64_t)cols[i], (uint64_t)cols[i], 16384,
-                           (uint64_t)cols[i]};
+        uint64_t args[] = {
+            a, c, (uint64_t)cols[i], (uint64_t)cols[i], 16384, (uint64_t)cols[i]};
         if (!load(r, "softmax.tk", "softmax", sig, &k))
             continue;
         row("softmax", size, median_ms(r, &k, args, 16384),
