@@ -97,9 +97,38 @@ gen_mulhi(Gen *g, bool is_signed, LLVMValueRef x, LLVMValueRef y)
     return LLVMBuildTrunc(g->b, p, LLVMTypeOf(x), "");
 }
 
+/* Is the high half of the same product wanted too, as in every round of Philox? Then the
+   low half is taken from the double-width product: machines without a fast multiplication
+   of 32-bit lanes need but one. */
+static bool
+high_half_wanted(const Op *op)
+{
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
+    if (op->kind != OP_MUL || type_bits(a->type) != 32)
+        return false;
+    value_each_use(a, u) {
+        const Op *o = u->user;
+        if (o->kind == OP_MULHIU && ((op_operand(o, 0) == a && op_operand(o, 1) == b) ||
+                                     (op_operand(o, 0) == b && op_operand(o, 1) == a)))
+            return true;
+    }
+    return false;
+}
+
+static LLVMValueRef
+gen_low_half(Gen *g, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMTypeRef wide = ll_like(x, g->i64);
+    LLVMValueRef p = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, x, wide, ""),
+                                  LLVMBuildZExt(g->b, y, wide, ""), "");
+    return LLVMBuildTrunc(g->b, p, LLVMTypeOf(x), "");
+}
+
 static LLVMValueRef
 gen_int(Gen *g, const Op *op, LLVMValueRef *x)
 {
+    if (ll_is_vector(x[0]) && high_half_wanted(op))
+        return gen_low_half(g, x[0], x[1]);
     static const struct {
         LLVMOpcode code;
         const char *intrinsic;
