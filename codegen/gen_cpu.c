@@ -274,6 +274,20 @@ gen_reduce(Gen *g, const Op *op)
     return true;
 }
 
+/* x / s with one s for all lanes: the reciprocal is taken once. Two roundings stay within
+   the 2 ulp that f32 division has. */
+static LLVMValueRef
+divide_by_scalar(Gen *g, const Op *op, LLVMValueRef *in)
+{
+    const Type *t = op->results[0].type;
+    const Op *by = value_def(op_operand(op, 1), OP_SPLAT);
+    if (!by || type_elem(t)->scalar != SK_F32)
+        return NULL;
+    LLVMValueRef s = cpu_value(g, op_operand(by, 0));
+    LLVMValueRef r = LLVMBuildFDiv(g->b, ll_float(g->f32, 1.0), s, "");
+    return LLVMBuildFMul(g->b, in[0], ll_splat(g->b, r, ll_lanes(in[0])), "");
+}
+
 static LLVMValueRef
 gen_value(Gen *g, const Op *op)
 {
@@ -294,6 +308,11 @@ gen_value(Gen *g, const Op *op)
         return gen_unsupported(g, op, NULL);
     for (int i = 0; i < op->noperand; i++)
         in[i] = cpu_value(g, op_operand(op, i));
+    if (op->kind == OP_DIVF && type_is_tile(op->results[0].type)) {
+        LLVMValueRef v = divide_by_scalar(g, op, in);
+        if (v)
+            return v;
+    }
     return gen_elem(g, op, in);
 }
 

@@ -1,10 +1,11 @@
 /* e^x and 2^x of f32 strips, inline. The calls of a vector library spill every strip that
-   is live around them, and libmvec falls back to scalar code for lanes outside of its fast
-   range, which a masked softmax has in every row (minus infinity).
+   is live around them, and libmvec falls back to scalar code for lanes outside of its
+   fast range, which a masked softmax has in every row (minus infinity).
 
-   Cody-Waite: x = n ln 2 + r with |r| <= ln 2 / 2, then e^r by its Taylor series of degree
-   7 (remainder below 2^-27 of the value) and two scalings by powers of two, so that results
-   below the least normal number round as they should. Within 2 ulp of e^x; NaN stays. */
+   Cody-Waite: x = n ln 2 + r with |r| <= ln 2 / 2, then e^r by its Taylor series of
+   degree 7 (remainder below 2^-27 of the value) and two scalings by powers of two, so
+   that results below the least normal number round as they should. Within 2 ulp of e^x;
+   NaN stays. */
 #include "codegen/gen_cpu.h"
 
 static LLVMValueRef
@@ -20,7 +21,8 @@ fma3(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
     return ll_intrinsic1(g->b, "llvm.fma", args, 3);
 }
 
-/* Outside of these bounds the result is 0 or infinity all the same; NaN compares false. */
+/* Outside of these bounds the result is 0 or infinity all the same; NaN compares false.
+ */
 static LLVMValueRef
 clamp(Gen *g, LLVMValueRef x, double lo, double hi)
 {
@@ -41,15 +43,18 @@ series(Gen *g, LLVMValueRef r)
     return p;
 }
 
-/* p * 2^n for an integral n in [-152, 129], in two steps that cannot overflow alone. */
+/* Adding 3 * 2^22 leaves x rounded to an integer in the low bits of the sum. */
+static const double rounder = 0x1.8p23;
+
+/* p * 2^n, n as those low bits, in two steps that cannot overflow alone. */
 static LLVMValueRef
-scale(Gen *g, LLVMValueRef p, LLVMValueRef n)
+scale(Gen *g, LLVMValueRef p, LLVMValueRef sum)
 {
     LLVMTypeRef t = ll_like(p, g->i32), f = LLVMTypeOf(p);
-    LLVMValueRef i = LLVMBuildFPToSI(g->b, n, t, "");
-    LLVMValueRef half = LLVMBuildAShr(g->b, i, ll_int(t, 1), "");
-    LLVMValueRef rest = LLVMBuildSub(g->b, i, half, "");
-    LLVMValueRef part[2] = {half, rest};
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, sum, t, "");
+    LLVMValueRef n = LLVMBuildSub(g->b, bits, ll_int(t, 0x4b400000), "");
+    LLVMValueRef half = LLVMBuildAShr(g->b, n, ll_int(t, 1), "");
+    LLVMValueRef part[2] = {half, LLVMBuildSub(g->b, n, half, "")};
     for (int k = 0; k < 2; k++) {
         LLVMValueRef e = LLVMBuildAdd(g->b, part[k], ll_int(t, 127), "");
         e = LLVMBuildShl(g->b, e, ll_int(t, 23), "");
@@ -58,23 +63,24 @@ scale(Gen *g, LLVMValueRef p, LLVMValueRef n)
     return p;
 }
 
+/* NaN goes through: its series is NaN, whatever it is scaled by. */
 LLVMValueRef
 cpu_exp(Gen *g, bool base2, LLVMValueRef x)
 {
-    LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, ""), n, r;
     LLVMValueRef c = base2 ? clamp(g, x, -151.0, 129.0) : clamp(g, x, -104.5, 89.0);
+    LLVMValueRef up = real(x, rounder), sum, n, r;
     if (base2) {
-        n = ll_intrinsic1(g->b, "llvm.rint", &c, 1);
+        sum = LLVMBuildFAdd(g->b, c, up, "");
+        n = LLVMBuildFSub(g->b, sum, up, "");
         r = LLVMBuildFMul(g->b, LLVMBuildFSub(g->b, c, n, ""),
                           real(x, 0x1.62e42fefa39efp-1), "");
     } else {
-        LLVMValueRef q = LLVMBuildFMul(g->b, c, real(x, 0x1.71547652b82fep+0), "");
-        n = ll_intrinsic1(g->b, "llvm.rint", &q, 1);
-        /* ln 2 in two parts: the first has few enough digits for n times it to be exact */
+        sum = fma3(g, c, real(x, 0x1.71547652b82fep+0), up);
+        n = LLVMBuildFSub(g->b, sum, up, "");
+        /* ln 2 in two parts: the first has few enough digits for n times it to be exact
+         */
         r = fma3(g, n, real(x, -0x1.62e4p-1), c);
         r = fma3(g, n, real(x, -0x1.7f7d1cf79abcap-20), r);
     }
-    /* A conversion of NaN to an integer would be poison. */
-    n = gen_select(g, nan, real(x, 0.0), n);
-    return scale(g, series(g, r), n);
+    return scale(g, series(g, r), sum);
 }

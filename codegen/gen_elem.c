@@ -106,7 +106,8 @@ high_half_wanted(const Op *op)
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     if (op->kind != OP_MUL || type_bits(a->type) != 32)
         return false;
-    value_each_use(a, u) {
+    value_each_use(a, u)
+    {
         const Op *o = u->user;
         if (o->kind == OP_MULHIU && ((op_operand(o, 0) == a && op_operand(o, 1) == b) ||
                                      (op_operand(o, 0) == b && op_operand(o, 1) == a)))
@@ -115,29 +116,41 @@ high_half_wanted(const Op *op)
     return false;
 }
 
+/* Both halves of unsigned 32-bit products, lanes taken as pairs: the even and the odd
+   lane of each pair are multiplied in place as 64-bit numbers, which is what the
+   machine's widening multiplication does, so that no lane has to move but by a shift. */
 static LLVMValueRef
-gen_low_half(Gen *g, LLVMValueRef x, LLVMValueRef y)
+gen_pairs(Gen *g, bool high, LLVMValueRef x, LLVMValueRef y)
 {
-    LLVMTypeRef wide = ll_like(x, g->i64);
-    LLVMValueRef p = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, x, wide, ""),
-                                  LLVMBuildZExt(g->b, y, wide, ""), "");
-    return LLVMBuildTrunc(g->b, p, LLVMTypeOf(x), "");
+    LLVMTypeRef t = LLVMVectorType(g->i64, ll_lanes(x) / 2);
+    LLVMValueRef in[2] = {LLVMBuildBitCast(g->b, x, t, ""),
+                          LLVMBuildBitCast(g->b, y, t, "")};
+    LLVMValueRef low = ll_int(t, 0xffffffff),
+                 top = ll_int(t, (int64_t)0xffffffff00000000u);
+    LLVMValueRef half = ll_int(t, 32);
+    LLVMValueRef even = LLVMBuildMul(g->b, LLVMBuildAnd(g->b, in[0], low, ""),
+                                     LLVMBuildAnd(g->b, in[1], low, ""), "");
+    LLVMValueRef odd = LLVMBuildMul(g->b, LLVMBuildLShr(g->b, in[0], half, ""),
+                                    LLVMBuildLShr(g->b, in[1], half, ""), "");
+    even = high ? LLVMBuildLShr(g->b, even, half, "") : LLVMBuildAnd(g->b, even, low, "");
+    odd = high ? LLVMBuildAnd(g->b, odd, top, "") : LLVMBuildShl(g->b, odd, half, "");
+    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, even, odd, ""), LLVMTypeOf(x), "");
 }
 
 static LLVMValueRef
 gen_int(Gen *g, const Op *op, LLVMValueRef *x)
 {
     if (ll_is_vector(x[0]) && high_half_wanted(op))
-        return gen_low_half(g, x[0], x[1]);
+        return gen_pairs(g, false, x[0], x[1]);
     static const struct {
         LLVMOpcode code;
         const char *intrinsic;
     } plain[OP_COUNT] = {
-        [OP_ADD] = {LLVMAdd, 0},         [OP_SUB] = {LLVMSub, 0},
-        [OP_MUL] = {LLVMMul, 0},         [OP_AND] = {LLVMAnd, 0},
-        [OP_OR] = {LLVMOr, 0},           [OP_XOR] = {LLVMXor, 0},
-        [OP_MINS] = {0, "llvm.smin"},    [OP_MAXS] = {0, "llvm.smax"},
-        [OP_MINU] = {0, "llvm.umin"},    [OP_MAXU] = {0, "llvm.umax"},
+        [OP_ADD] = {LLVMAdd, 0},      [OP_SUB] = {LLVMSub, 0},
+        [OP_MUL] = {LLVMMul, 0},      [OP_AND] = {LLVMAnd, 0},
+        [OP_OR] = {LLVMOr, 0},        [OP_XOR] = {LLVMXor, 0},
+        [OP_MINS] = {0, "llvm.smin"}, [OP_MAXS] = {0, "llvm.smax"},
+        [OP_MINU] = {0, "llvm.umin"}, [OP_MAXU] = {0, "llvm.umax"},
     };
     if (plain[op->kind].code)
         return LLVMBuildBinOp(g->b, plain[op->kind].code, x[0], x[1], "");
@@ -152,7 +165,10 @@ gen_int(Gen *g, const Op *op, LLVMValueRef *x)
     case OP_SHRS:
     case OP_SHRU: return gen_shift(g, op->kind, x[0], x[1]);
     case OP_MULHIS: return gen_mulhi(g, true, x[0], x[1]);
-    case OP_MULHIU: return gen_mulhi(g, false, x[0], x[1]);
+    case OP_MULHIU:
+        if (ll_is_vector(x[0]) && ll_lanes(x[0]) > 1 && ll_elem(x[0]) == g->i32)
+            return gen_pairs(g, true, x[0], x[1]);
+        return gen_mulhi(g, false, x[0], x[1]);
     case OP_ABSS: {
         LLVMValueRef args[2] = {x[0], LLVMConstNull(g->i1)};
         return ll_intrinsic1(g->b, "llvm.abs", args, 2);
@@ -186,12 +202,12 @@ gen_float(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
         LLVMOpcode code;
         const char *intrinsic;
     } plain[OP_COUNT] = {
-        [OP_DIVF] = {LLVMFDiv, 0},          [OP_DIVRN] = {LLVMFDiv, 0},
-        [OP_ADDF] = {LLVMFAdd, 0},          [OP_SUBF] = {LLVMFSub, 0},
-        [OP_MULF] = {LLVMFMul, 0},          [OP_ABSF] = {0, "llvm.fabs"},
-        [OP_MINF] = {0, "llvm.minnum"},     [OP_MAXF] = {0, "llvm.maxnum"},
-        [OP_FMA] = {0, "llvm.fma"},         [OP_FLOOR] = {0, "llvm.floor"},
-        [OP_CEIL] = {0, "llvm.ceil"},       [OP_SQRT] = {0, "llvm.sqrt"},
+        [OP_DIVF] = {LLVMFDiv, 0},      [OP_DIVRN] = {LLVMFDiv, 0},
+        [OP_ADDF] = {LLVMFAdd, 0},      [OP_SUBF] = {LLVMFSub, 0},
+        [OP_MULF] = {LLVMFMul, 0},      [OP_ABSF] = {0, "llvm.fabs"},
+        [OP_MINF] = {0, "llvm.minnum"}, [OP_MAXF] = {0, "llvm.maxnum"},
+        [OP_FMA] = {0, "llvm.fma"},     [OP_FLOOR] = {0, "llvm.floor"},
+        [OP_CEIL] = {0, "llvm.ceil"},   [OP_SQRT] = {0, "llvm.sqrt"},
         [OP_SQRTRN] = {0, "llvm.sqrt"},
     };
     if (plain[op->kind].code) {
@@ -271,8 +287,9 @@ static LLVMValueRef
 gen_class(Gen *g, const Op *op, ScalarKind k, LLVMValueRef x)
 {
     LLVMTypeRef t = LLVMTypeOf(x);
-    LLVMTypeRef bits = ll_like(x, k == SK_F64 ? g->i64 : k == SK_F32 ? g->i32
-                                                  : LLVMInt16TypeInContext(g->cx));
+    LLVMTypeRef bits = ll_like(x, k == SK_F64   ? g->i64
+                                  : k == SK_F32 ? g->i32
+                                                : LLVMInt16TypeInContext(g->cx));
     LLVMValueRef r;
     if (fn_is(op, "isnan"))
         r = LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, "");
@@ -296,8 +313,8 @@ static LLVMValueRef
 gen_widened(Gen *g, const Op *op, LLVMValueRef *in)
 {
     ScalarKind k = type_elem(op_operand(op, 0)->type)->scalar;
-    bool native = k == SK_F32 || k == SK_F64 || (k == SK_F16 && g->target->native_f16 &&
-                                                 op->kind != OP_LIBM);
+    bool native = k == SK_F32 || k == SK_F64 ||
+                  (k == SK_F16 && g->target->native_f16 && op->kind != OP_LIBM);
     LLVMValueRef x[4];
     for (int i = 0; i < op->noperand && i < 4; i++) {
         const Type *e = type_elem(op_operand(op, i)->type);

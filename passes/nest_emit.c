@@ -143,7 +143,7 @@ widest(const Group *g)
 static int
 lane_count(const Group *g, int64_t size)
 {
-    int vectors = g->cost > 400 ? 1 : g->cost > 200 ? 2 : 4;
+    int vectors = g->cost > 2000 ? 1 : g->cost > 200 ? 2 : 4;
     int bits = widest(g);
     int w = vectors * 256 / (bits < 32 ? 32 : bits);
     return (int)min_i64(size, w);
