@@ -1,10 +1,12 @@
 /* Elementwise work on a GPU: the shared code of gen_elem.c, with the operations that the
    hardware has approximations for done as Triton does them (div.full, sqrt.approx,
-   ex2.approx, lg2.approx) and everything else left to LLVM. */
+   ex2.approx, lg2.approx) and everything else left to LLVM. The hardware's sine and
+   natural logarithm are too coarse away from small arguments and near 1: those are
+   polynomials. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
-static const double log2_e = 1.4426950408889634, ln_2 = 0.6931471805599453;
+static const double log2_e = 1.4426950408889634;
 
 static LLVMValueRef
 unary_asm(Gen *g, const char *text, LLVMValueRef x)
@@ -16,6 +18,87 @@ static LLVMValueRef
 times(Gen *g, LLVMValueRef x, double c)
 {
     return LLVMBuildFMul(g->b, x, ll_float(LLVMTypeOf(x), c), "");
+}
+
+/* a * b + c, one rounding. */
+static LLVMValueRef
+fma_of(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMValueRef args[3] = {a, b, c};
+    return ll_intrinsic1(g->b, "llvm.fma", args, 3);
+}
+
+/* c[0] + x * (c[1] + x * (..)), n coefficients. */
+static LLVMValueRef
+polynomial(Gen *g, LLVMValueRef x, const double *c, int n)
+{
+    LLVMValueRef r = ll_float(LLVMTypeOf(x), c[n - 1]);
+    for (int i = n - 2; i >= 0; i--)
+        r = fma_of(g, r, x, ll_float(LLVMTypeOf(x), c[i]));
+    return r;
+}
+
+/* sin(x + quadrant * pi/2). The multiple of pi/2 is taken off in double precision, where
+   pi/2 in two parts leaves an exact remainder: within 1.6 ulp for |x| <= 1e13; beyond,
+   only the range of the result is right. Adding 1.5 * 2^52 leaves the multiple's low bits
+   in the low bits of the sum. */
+static LLVMValueRef
+sine(Gen *g, LLVMValueRef x, int quadrant)
+{
+    static const double sin_c[] = {-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4};
+    static const double cos_c[] = {1.0, -0.5, 4.166664568298827e-2, -1.388731625493765e-3,
+                                   2.443315711809948e-5};
+    LLVMValueRef magic = ll_float(g->f64, 6755399441055744.0);
+    LLVMValueRef wide = LLVMBuildFPExt(g->b, x, g->f64, "");
+    LLVMValueRef sum = fma_of(g, wide, ll_float(g->f64, 0.63661977236758138), magic);
+    LLVMValueRef k = LLVMBuildFSub(g->b, sum, magic, "");
+    LLVMValueRef r = fma_of(g, k, ll_float(g->f64, -1.5707963267948966), wide);
+    r = fma_of(g, k, ll_float(g->f64, -6.123233995736766e-17), r);
+    r = LLVMBuildFPTrunc(g->b, r, g->f32, "");
+    LLVMValueRef q =
+        LLVMBuildTrunc(g->b, LLVMBuildBitCast(g->b, sum, g->i64, ""), g->i32, "");
+    q = LLVMBuildAdd(g->b, q, ll_int(g->i32, quadrant), "");
+    LLVMValueRef s = LLVMBuildFMul(g->b, r, r, "");
+    LLVMValueRef odd = LLVMBuildTrunc(g->b, q, g->i1, "");
+    LLVMValueRef cube = LLVMBuildFMul(g->b, s, r, "");
+    LLVMValueRef sin_r = fma_of(g, polynomial(g, s, sin_c, 3), cube, r);
+    LLVMValueRef y = LLVMBuildSelect(g->b, odd, polynomial(g, s, cos_c, 5), sin_r, "");
+    LLVMValueRef half = LLVMBuildAnd(g->b, q, ll_int(g->i32, 2), "");
+    LLVMValueRef back = LLVMBuildICmp(g->b, LLVMIntNE, half, ll_int(g->i32, 0), "");
+    return LLVMBuildSelect(g->b, back, LLVMBuildFNeg(g->b, y, ""), y, "");
+}
+
+/* x = m * 2^i with m in [2/3, 4/3): log(1 + f) as a polynomial in f = m - 1, plus i * log
+   2; within 0.9 ulp. */
+static LLVMValueRef
+logarithm(Gen *g, LLVMValueRef x)
+{
+    static const double c[] = {-0.5,         0.333331972,  -0.249996200,
+                               0.200120345,  -0.166846126, 0.139814854,
+                               -0.121489584, 0.140889585,  -0.130187988};
+    LLVMValueRef zero = ll_float(g->f32, 0.0), inf = ll_float(g->f32, __builtin_inf());
+    LLVMValueRef tiny =
+        LLVMBuildFCmp(g->b, LLVMRealOLT, x, ll_float(g->f32, 0x1p-126), "");
+    LLVMValueRef a = LLVMBuildSelect(g->b, tiny, times(g, x, 0x1p23), x, "");
+    LLVMValueRef lift = LLVMBuildSelect(g->b, tiny, ll_float(g->f32, -23.0), zero, "");
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, a, g->i32, "");
+    LLVMValueRef e = LLVMBuildSub(g->b, bits, ll_int(g->i32, 0x3f2aaaab), "");
+    e = LLVMBuildAnd(g->b, e, ll_int(g->i32, (int32_t)0xff800000), "");
+    LLVMValueRef m = LLVMBuildBitCast(g->b, LLVMBuildSub(g->b, bits, e, ""), g->f32, "");
+    LLVMValueRef i =
+        fma_of(g, LLVMBuildSIToFP(g->b, e, g->f32, ""), ll_float(g->f32, 0x1p-23), lift);
+    LLVMValueRef f = LLVMBuildFSub(g->b, m, ll_float(g->f32, 1.0), "");
+    LLVMValueRef s = LLVMBuildFMul(g->b, f, f, "");
+    LLVMValueRef r = fma_of(g, polynomial(g, f, c, 9), s, f);
+    r = fma_of(g, i, ll_float(g->f32, 0.693147182), r);
+    LLVMValueRef below = LLVMBuildFCmp(g->b, LLVMRealOLT, x, zero, "");
+    LLVMValueRef none = LLVMBuildFCmp(g->b, LLVMRealOEQ, x, zero, "");
+    LLVMValueRef odd =
+        LLVMBuildSelect(g->b, none, ll_float(g->f32, -__builtin_inf()), x, "");
+    odd = LLVMBuildSelect(g->b, below, ll_float(g->f32, __builtin_nan("")), odd, "");
+    LLVMValueRef plain = LLVMBuildAnd(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, x, zero, ""),
+                                      LLVMBuildFCmp(g->b, LLVMRealOLT, x, inf, ""), "");
+    return LLVMBuildSelect(g->b, plain, r, odd, "");
 }
 
 LLVMValueRef
@@ -30,9 +113,9 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     case OP_EXP2: return unary_asm(g, "ex2.approx.f32 $0, $1;", x[0]);
     case OP_EXP: return unary_asm(g, "ex2.approx.f32 $0, $1;", times(g, x[0], log2_e));
     case OP_LOG2: return unary_asm(g, "lg2.approx.f32 $0, $1;", x[0]);
-    case OP_LOG: return times(g, unary_asm(g, "lg2.approx.f32 $0, $1;", x[0]), ln_2);
-    case OP_SIN: return unary_asm(g, "sin.approx.f32 $0, $1;", x[0]);
-    case OP_COS: return unary_asm(g, "cos.approx.f32 $0, $1;", x[0]);
+    case OP_LOG: return logarithm(g, x[0]);
+    case OP_SIN: return sine(g, x[0], 0);
+    case OP_COS: return sine(g, x[0], 1);
     default: return NULL;
     }
 }

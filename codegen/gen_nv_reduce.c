@@ -193,8 +193,6 @@ reduce_warps(Reduction *r)
     barrier(g);
     /* Every warp combines the parts in the order of warp numbers, so that all get the
        same bits. */
-    LLVMValueRef none = ll_int(g->i32, 0);
-    (void)none;
     for (int i = 0; i < r->count; i++) {
         bool first = true;
         for (int w = 0; w < warps; w++) {
