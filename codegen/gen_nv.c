@@ -169,7 +169,8 @@ alias(Gen *g, const Value *v, Regs *r)
 }
 
 /* The loop runs while iv < hi for a positive step and iv > hi for a negative one. As in
-   Triton, a bound so near the end of the type that iv + step wraps is the author's fault. */
+   Triton, a bound so near the end of the type that iv + step wraps is the author's
+   fault. */
 static bool
 gen_for(Gen *g, const Op *op, int depth)
 {
