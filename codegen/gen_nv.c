@@ -16,12 +16,20 @@ static bool gen_ops(Gen *g, const Region *r, int depth);
 int
 nv_count(const Type *t)
 {
+    if (t->kind == TY_ASYNC)
+        t = t->elem;
     return t->kind == TY_TILE && t->layout ? layout_regs(t->layout) : 1;
 }
 
 LLVMTypeRef
 nv_type(Gen *g, const Type *t)
 {
+    if (t->kind == TY_MEM || t->kind == TY_BAR)
+        return LLVMPointerTypeInContext(g->cx, 3);
+    if (t->kind == TY_TOKEN)
+        return g->i32;
+    if (t->kind == TY_ASYNC)
+        t = t->elem;
     const Type *e = type_elem(t);
     return e->kind == TY_PTR ? g->ptr : ll_scalar(g->cx, e->scalar);
 }
@@ -62,6 +70,40 @@ nv_scalar(Gen *g, const Value *v)
 {
     Regs *r = nv_regs(g, v);
     return r ? r->v[0] : NULL;
+}
+
+/* ------------------------------------------------------------------ shared memory */
+
+/* The size is the launch's; the driver aligns the start, there being no other shared
+   memory, and the offsets of swizzled buffers count on it. */
+LLVMValueRef
+nv_shared(Gen *g, int64_t offset)
+{
+    Nv *nv = nv_of(g);
+    if (!nv->shared) {
+        LLVMTypeRef bytes = LLVMArrayType2(g->i8, 0);
+        nv->shared = LLVMGetNamedGlobal(g->mod, "shared");
+        if (!nv->shared) {
+            nv->shared = LLVMAddGlobalInAddressSpace(g->mod, bytes, "shared", 3);
+            LLVMSetLinkage(nv->shared, LLVMExternalLinkage);
+            LLVMSetAlignment(nv->shared, 1024);
+        }
+    }
+    LLVMValueRef at = ll_int(g->i32, offset);
+    return offset ? LLVMBuildInBoundsGEP2(g->b, g->i8, nv->shared, &at, 1, "")
+                  : nv->shared;
+}
+
+LLVMValueRef
+nv_scratch(Gen *g, const Op *op)
+{
+    if (!attr_has(&op->attrs, ATTR_OFFSET)) {
+        diag_error(&g->s->diag, op->loc,
+                   "'%s' has no place in shared memory: run the smem pass",
+                   op_info[op->kind].name);
+        return NULL;
+    }
+    return nv_shared(g, attr_int(&op->attrs, ATTR_OFFSET, 0));
 }
 
 /* ------------------------------------------------------------------ elementwise */
@@ -369,9 +411,8 @@ param_type(Gen *g, const Type *t)
 static void
 string_attr(Gen *g, const char *key, const char *value)
 {
-    LLVMAttributeRef a =
-        LLVMCreateStringAttribute(g->cx, key, (unsigned)strlen(key), value,
-                                  (unsigned)strlen(value));
+    LLVMAttributeRef a = LLVMCreateStringAttribute(g->cx, key, (unsigned)strlen(key),
+                                                   value, (unsigned)strlen(value));
     LLVMAddAttributeAtIndex(g->fn, LLVMAttributeFunctionIndex, a);
 }
 
@@ -383,8 +424,7 @@ make_function(Gen *g, const Func *f)
     LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, n ? n : 1);
     for (int i = 0; i < n; i++)
         types[i] = param_type(g, f->body->args[i]->type);
-    LLVMTypeRef t =
-        LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)n, 0);
+    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)n, 0);
     g->fn = LLVMAddFunction(g->mod, f->name, t);
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
     char threads[16];
@@ -439,7 +479,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     LLVMBuildRetVoid(g->b);
     LLVMPositionBuilderAtEnd(g->b, nv.entry);
     LLVMBuildBr(g->b, start);
-    meta->shared_bytes = nv.shared_bytes;
+    meta->shared_bytes = f->shared_bytes;
     g->priv = NULL;
     return ok;
 }

@@ -22,7 +22,6 @@ typedef struct Nv {
     LLVMBasicBlockRef entry; /* where what depends on the thread alone is computed */
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
-    int64_t shared_bytes;
 } Nv;
 
 static inline Nv *
@@ -40,6 +39,11 @@ LLVMValueRef nv_scalar(Gen *g, const Value *v);
 Regs *nv_define(Gen *g, const Value *v, int n);
 int nv_count(const Type *t); /* registers that a value of the type takes */
 LLVMTypeRef nv_type(Gen *g, const Type *t); /* of one register */
+/* Shared memory at `offset` bytes from where the program's begins. */
+LLVMValueRef nv_shared(Gen *g, int64_t offset);
+/* Where placement (passes/smem.c) put the op's buffer or scratch memory; NULL after an
+   error. */
+LLVMValueRef nv_scratch(Gen *g, const Op *op);
 /* Code of a region that is computed on scalars: arguments in, what it yields out. */
 bool nv_inline(Gen *g, const Region *r, LLVMValueRef *args, LLVMValueRef *out);
 

@@ -76,6 +76,7 @@ struct Func {
     Region *body;      /* its args are the parameters */
     Param *params;     /* body->narg of them */
     int num_warps, num_stages, num_ctas;
+    int64_t shared_bytes; /* shared memory, once passes/smem.c has placed its buffers */
     uint32_t props;    /* P_*: form properties and cached analyses, see passes/pass.h */
     uint32_t next_id;
     Module *module;

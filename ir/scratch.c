@@ -1,0 +1,114 @@
+/* Sizes of scratch memory, from layouts alone. */
+#include "ir/scratch.h"
+
+#include "ir/base/util.h"
+#include "ir/layout.h"
+#include "ir/layout_swizzle.h"
+
+enum { SCRATCH_ALIGN = 16 };
+
+int
+shared_elem_bytes(const Type *t)
+{
+    const Type *e = type_elem(t);
+    return e->kind == TY_PTR ? 8 : (int)max_i64(1, type_bits(e) / 8);
+}
+
+static int64_t
+align_up(int64_t n)
+{
+    return (n + SCRATCH_ALIGN - 1) & ~(int64_t)(SCRATCH_ALIGN - 1);
+}
+
+/* ---- conversions */
+
+static ConvertKind
+kind_of(const Op *op)
+{
+    const Layout *from = op_operand(op, 0)->type->layout;
+    const Layout *to = op->results[0].type->layout;
+    return from && to ? layout_conversion(from, to).kind : CONV_NONE;
+}
+
+static int64_t
+convert_bytes(const Op *op, const TargetInfo *t)
+{
+    const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
+    if (kind_of(op) <= CONV_REG)
+        return 0;
+    int64_t limit = min_i64(EXCHANGE_LIMIT, t->shared_bytes);
+    Exchange e =
+        layout_exchange(from->layout, to->layout, shared_elem_bytes(from), limit);
+    return exchange_bytes(&e);
+}
+
+/* ---- reductions */
+
+uint32_t
+reduce_warp_bits(const Op *op)
+{
+    const Layout *l = op_operand(op, 0)->type->layout;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    uint32_t copies[LD_COUNT], bits = 0;
+    if (!l)
+        return 0;
+    layout_copies(l, copies);
+    for (int i = 0; i < l->n[LD_WARP]; i++)
+        if (layout_part(l, l->b[LD_WARP][i], axis) && !(copies[LD_WARP] >> i & 1))
+            bits |= 1u << i;
+    return bits;
+}
+
+/* Do the results lie elsewhere than the operand's layout leaves them? */
+static bool
+reduce_moves(const Op *op)
+{
+    const Layout *from = op_operand(op, 0)->type->layout;
+    const Layout *to = op->results[0].type->layout;
+    if (!to || !from || from->rank < 2)
+        return false;
+    Session *s = op->parent->func->module->s;
+    from = layout_slice(s, from, (int)attr_int(&op->attrs, ATTR_AXIS, 0));
+    return layout_conversion(from, to).kind > CONV_REG;
+}
+
+int64_t
+reduce_part_offset(const Op *op, int k)
+{
+    int64_t at = 0;
+    int warps = __builtin_popcount(reduce_warp_bits(op));
+    for (int i = 0; i < k; i++) {
+        const Type *t = op->results[i].type;
+        at += align_up((type_numel(t) << warps) * shared_elem_bytes(t));
+    }
+    return at;
+}
+
+static int64_t
+reduce_bytes(const Op *op)
+{
+    if (!reduce_warp_bits(op) && !reduce_moves(op))
+        return 0;
+    return reduce_part_offset(op, op->nresult);
+}
+
+int64_t
+scratch_bytes(const Op *op, const TargetInfo *t)
+{
+    switch ((int)op->kind) {
+    case OP_CONVERT_LAYOUT: return convert_bytes(op, t);
+    case OP_REDUCE: return reduce_bytes(op);
+    default: return 0;
+    }
+}
+
+bool
+scratch_in_warp(const Op *op, const TargetInfo *t)
+{
+    uint32_t copies[LD_COUNT];
+    if (op->kind != OP_CONVERT_LAYOUT || kind_of(op) != CONV_LANE)
+        return false;
+    /* a copy in another warp is not written: its owner's is read */
+    layout_copies(op_operand(op, 0)->type->layout, copies);
+    return !copies[LD_WARP] && convert_bytes(op, t) > 0;
+}

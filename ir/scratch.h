@@ -1,0 +1,24 @@
+/* Shared memory that an operation needs while it runs, on top of its operands: a
+   conversion between threads passes its tile through it, a reduction its warps' parts.
+   One answer for placement (passes/smem.c), barriers and code generation. */
+#ifndef SDC_IR_SCRATCH_H
+#define SDC_IR_SCRATCH_H
+
+#include "ir/ir.h"
+#include "ir/target.h"
+
+/* 0: none. Needs layouts. */
+int64_t scratch_bytes(const Op *op, const TargetInfo *t);
+/* Does every warp stay in a part of the scratch memory of its own? */
+bool scratch_in_warp(const Op *op, const TargetInfo *t);
+
+/* Bytes of an element in shared memory: i1 is a byte, a pointer eight. */
+int shared_elem_bytes(const Type *t);
+
+/* Bits of the warp's number along which a reduction combines different elements. */
+uint32_t reduce_warp_bits(const Op *op);
+/* Where the k-th tile of a reduction has its parts: [element of the result][warp], the
+   warp's number without the bits that do not count. */
+int64_t reduce_part_offset(const Op *op, int k);
+
+#endif
