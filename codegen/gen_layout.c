@@ -15,25 +15,19 @@ typedef struct Lead {
     uint32_t bits[MAX_RANK];
 } Lead;
 
-/* Image of bit i of the thread's number. */
-static uint32_t
-thread_basis(const Layout *l, int i)
-{
-    return i < l->n[LD_LANE] ? l->b[LD_LANE][i] : l->b[LD_WARP][i - l->n[LD_LANE]];
-}
-
-/* (tid >> from & mask) moved so that its lowest bit counts `unit`; unit a power of
-   two. */
+/* (tid & mask) moved left by `up` (right when negative); `total` bits of tid count. */
 static LLVMValueRef
-thread_bits(Gen *g, int from, int n, bool top, uint32_t unit)
+thread_bits(Gen *g, uint32_t mask, int up, int total)
 {
     LLVMValueRef v = nv_of(g)->tid;
-    if (from)
-        v = LLVMBuildLShr(g->b, v, ll_int(g->i32, from), "");
-    if (!top)
-        v = LLVMBuildAnd(g->b, v, ll_int(g->i32, ((int64_t)1 << n) - 1), "");
-    int up = log2_floor(unit);
-    return up ? LLVMBuildShl(g->b, v, ll_int(g->i32, up), "") : v;
+    if (up < 0) {
+        v = LLVMBuildLShr(g->b, v, ll_int(g->i32, -up), "");
+        mask >>= -up;
+        total += up;
+    }
+    if (mask != (uint32_t)(((uint64_t)1 << total) - 1))
+        v = LLVMBuildAnd(g->b, v, ll_int(g->i32, mask), "");
+    return up > 0 ? LLVMBuildShl(g->b, v, ll_int(g->i32, up), "") : v;
 }
 
 static LLVMValueRef
@@ -49,35 +43,36 @@ combine(Gen *g, LLVMValueRef a, uint32_t a_bits, LLVMValueRef b, uint32_t b_bits
     return v;
 }
 
-/* Runs of thread bits that walk up a coordinate are taken together. */
+/* A map's matrix has few diagonals: on each, one shift moves all bits of the thread's
+   number that are on it. */
+LLVMValueRef
+nv_linear(Gen *g, const uint32_t *image, int n, uint32_t *bits)
+{
+    LLVMValueRef v = NULL;
+    *bits = 0;
+    for (int up = 1 - n; up < 32; up++) {
+        uint32_t mask = 0;
+        for (int i = 0; i < n; i++)
+            if (i + up >= 0 && i + up < 32 && (image[i] >> (i + up) & 1))
+                mask |= 1u << i;
+        if (!mask)
+            continue;
+        uint32_t to = up < 0 ? mask >> -up : mask << up;
+        v = combine(g, v, *bits, thread_bits(g, mask, up, n), to);
+        *bits |= to;
+    }
+    return v ? v : ll_int(g->i32, 0);
+}
+
 static void
 lead_dim(Gen *g, const Layout *l, int dim, Lead *out)
 {
-    int total = l->n[LD_LANE] + l->n[LD_WARP];
-    for (int i = 0; i < total;) {
-        uint32_t unit = (uint32_t)layout_part(l, thread_basis(l, i), dim);
-        int n = 1;
-        if (!unit) {
-            i++;
-            continue;
-        }
-        LLVMValueRef v;
-        uint32_t bits = unit;
-        if (is_pow2(unit)) {
-            while (i + n < total &&
-                   (uint32_t)layout_part(l, thread_basis(l, i + n), dim) == unit << n)
-                bits |= unit << n++;
-            v = thread_bits(g, i, n, i + n == total, unit);
-        } else {
-            v = thread_bits(g, i, 1, i + 1 == total, 1);
-            v = LLVMBuildMul(g->b, v, ll_int(g->i32, unit), "");
-        }
-        out->v[dim] = combine(g, out->v[dim], out->bits[dim], v, bits);
-        out->bits[dim] |= bits;
-        i += n;
-    }
-    if (!out->v[dim])
-        out->v[dim] = ll_int(g->i32, 0);
+    uint32_t image[LAYOUT_MAX_BITS * 2];
+    int n = 0;
+    for (int d = LD_LANE; d <= LD_WARP; d++)
+        for (int i = 0; i < l->n[d]; i++)
+            image[n++] = (uint32_t)layout_part(l, l->b[d][i], dim);
+    out->v[dim] = nv_linear(g, image, n, &out->bits[dim]);
 }
 
 static const Lead *

@@ -364,6 +364,12 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS: return nv_atomic(g, op);
     case OP_REDUCE: return nv_reduce(g, op);
+    case OP_LOCAL_ALLOC:
+    case OP_LOCAL_INDEX:
+    case OP_LOCAL_TRANS:
+    case OP_LOCAL_SLICE:
+    case OP_LOCAL_LOAD:
+    case OP_LOCAL_STORE: return nv_local(g, op);
     case OP_FOR: return gen_for(g, op, depth);
     case OP_WHILE: return gen_while(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);

@@ -54,9 +54,67 @@ LLVMValueRef nv_coord(Gen *g, const Layout *l, uint32_t reg, int dim);
 LLVMValueRef nv_owner(Gen *g, const Layout *l);
 /* The register of l whose share of the coordinates is `coord`; -1 when there is none. */
 int nv_reg_at(const Layout *l, uint32_t coord);
+/* A linear function of the thread's number: bit i adds (exclusive or) image[i]. *bits:
+   those that it may set. */
+LLVMValueRef nv_linear(Gen *g, const uint32_t *image, int n, uint32_t *bits);
 bool nv_shape_op(Gen *g, const Op *op);
 bool nv_arange(Gen *g, const Op *op);
 bool nv_convert(Gen *g, const Op *op);
+
+/* ---- gen_nv_word.c: elements as bits, accesses of shared memory */
+/* An element as the bits that lie in memory, and back. */
+LLVMValueRef nv_to_bits(Gen *g, const Type *e, LLVMValueRef x, int bits);
+LLVMValueRef nv_from_bits(Gen *g, const Type *e, LLVMValueRef x);
+/* n consecutive elements, integers of `bits`; 16 bytes at most, the address aligned to
+   their size. */
+void nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem);
+void nv_shared_load(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem);
+
+typedef struct SharedBase {
+    uint32_t x;          /* bits of the constant that are added by exclusive or */
+    LLVMValueRef of, at; /* buffer, address */
+} SharedBase;
+
+/* Where the registers of a layout lie in a buffer. In bytes: register r of a thread is
+   at (lead ^ x) + c, where nv_shared_offset(r) == x | c, x inside of lead_bits. */
+typedef struct SharedMap {
+    F2 map; /* register, lane and warp bits -> offset in elements */
+    int regs, bytes;
+    uint32_t copies[LD_COUNT];
+    int run; /* elements that one access takes: registers r | run_bit[..] */
+    int run_bit[LAYOUT_MAX_BITS];
+    uint32_t run_mask; /* of the register bits inside of an access */
+    LLVMValueRef lead;
+    uint32_t lead_bits;
+    SharedBase base[16]; /* addresses made so far; reset (nbase) where blocks part */
+    int nbase;
+} SharedMap;
+
+void nv_shared_map_make(Gen *g, const F2 *map, const Layout *l, int bytes,
+                        SharedMap *out);
+uint32_t nv_shared_offset(const SharedMap *m, uint32_t reg);
+LLVMValueRef nv_shared_at(Gen *g, SharedMap *m, LLVMValueRef base, uint32_t reg);
+/* Register of element k of the access that begins with register `reg`. */
+uint32_t nv_shared_reg(const SharedMap *m, uint32_t reg, int k);
+/* All registers r with (r & only) == part. Writing leaves out copies in registers;
+   copies in other threads are the caller's concern (nv_owner). */
+void nv_shared_read(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e, uint32_t only,
+                    uint32_t part, Regs *out);
+void nv_shared_write(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e,
+                     uint32_t only, uint32_t part, const Regs *in);
+
+/* Code between the two is run where cond holds (NULL: everywhere). */
+typedef struct Guard {
+    LLVMBasicBlockRef after;
+} Guard;
+Guard nv_guard_begin(Gen *g, LLVMValueRef cond);
+void nv_guard_end(Gen *g, Guard guard);
+
+/* ---- gen_nv_local.c: buffers in shared memory */
+bool nv_local(Gen *g, const Op *op);
+/* The places of a tile of layout l in a buffer; false when the buffer's layout is not
+   one to one. */
+bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);
 
 /* ---- gen_nv_elem.c: the target's hooks for elementwise work */
 LLVMValueRef nv_elem(Gen *g, const Op *op, LLVMValueRef *x);

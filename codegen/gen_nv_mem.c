@@ -67,28 +67,6 @@ bits_type(Gen *g, int bits)
     return LLVMIntTypeInContext(g->cx, (unsigned)bits);
 }
 
-/* An element as the bits that lie in memory. */
-static LLVMValueRef
-to_bits(Gen *g, const Type *e, LLVMValueRef x, int bits)
-{
-    LLVMTypeRef t = bits_type(g, bits);
-    if (e->kind == TY_PTR)
-        return LLVMBuildPtrToInt(g->b, x, t, "");
-    if (e->scalar == SK_I1)
-        return LLVMBuildZExt(g->b, x, t, "");
-    return LLVMBuildBitCast(g->b, x, t, "");
-}
-
-static LLVMValueRef
-from_bits(Gen *g, const Type *e, LLVMValueRef x)
-{
-    if (e->kind == TY_PTR)
-        return LLVMBuildIntToPtr(g->b, x, g->ptr, "");
-    if (e->scalar == SK_I1)
-        return LLVMBuildICmp(g->b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
-    return LLVMBuildBitCast(g->b, x, ll_scalar(g->cx, e->scalar), "");
-}
-
 /* How n elements of `bits` are moved: words of 64 bits for 64-bit elements, else of
    32, or one narrower word. */
 static PtxAccess
@@ -177,14 +155,14 @@ nv_load(Gen *g, const Op *op)
         if (r & run.mask)
             continue;
         for (int k = 0; k < run.n; k++)
-            fill[k] = other ? to_bits(g, e, other->v[member(&run, r, k)], bits)
+            fill[k] = other ? nv_to_bits(g, e, other->v[member(&run, r, k)], bits)
                             : LLVMConstNull(bits_type(g, bits));
         if (mask)
             pack(g, a, bits, fill, rest);
         ptx_load(g, a, address(g, ptr->v[r]), mask ? mask->v[r] : NULL, rest, word);
         unpack(g, a, bits, word, elem);
         for (int k = 0; k < run.n; k++)
-            out->v[member(&run, r, k)] = from_bits(g, e, elem[k]);
+            out->v[member(&run, r, k)] = nv_from_bits(g, e, elem[k]);
     }
     return true;
 }
@@ -210,7 +188,7 @@ nv_store(Gen *g, const Op *op)
         if (r & run.mask)
             continue;
         for (int k = 0; k < run.n; k++)
-            elem[k] = to_bits(g, e, val->v[member(&run, r, k)], bits);
+            elem[k] = nv_to_bits(g, e, val->v[member(&run, r, k)], bits);
         pack(g, a, bits, elem, word);
         if (mask)
             pred = pred ? LLVMBuildAnd(g->b, pred, mask->v[r], "") : mask->v[r];

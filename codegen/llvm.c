@@ -7,6 +7,7 @@
 #include "codegen/llvm.h"
 
 #include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
@@ -43,6 +44,9 @@ init(void)
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
+    /* Addresses in shared memory take one register, not two. */
+    static const char *const options[] = {"sdc", "-nvptx-short-ptr"};
+    LLVMParseCommandLineOptions(2, options, NULL);
 }
 
 void

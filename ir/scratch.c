@@ -14,6 +14,18 @@ shared_elem_bytes(const Type *t)
     return e->kind == TY_PTR ? 8 : (int)max_i64(1, type_bits(e) / 8);
 }
 
+int64_t
+shared_stage_bytes(const Type *mem)
+{
+    return type_numel(mem) * shared_elem_bytes(mem);
+}
+
+int64_t
+shared_buffer_bytes(const Type *mem)
+{
+    return shared_stage_bytes(mem) * max_i64(1, mem->stages);
+}
+
 static int64_t
 align_up(int64_t n)
 {

@@ -15,6 +15,10 @@ bool scratch_in_warp(const Op *op, const TargetInfo *t);
 /* Bytes of an element in shared memory: i1 is a byte, a pointer eight. */
 int shared_elem_bytes(const Type *t);
 
+/* Of one stage of a buffer, and of all of it. */
+int64_t shared_stage_bytes(const Type *mem);
+int64_t shared_buffer_bytes(const Type *mem);
+
 /* Bits of the warp's number along which a reduction combines different elements. */
 uint32_t reduce_warp_bits(const Op *op);
 /* Where the k-th tile of a reduction has its parts: [element of the result][warp], the
