@@ -1,0 +1,132 @@
+/* Ops are numbered as they stand; a region's ops lie between the op and its end. A use
+   in a loop that does not contain the allocation counts to the loop's end: the next round
+   may use the buffer again. What a copy still writes is in use until a wait for all
+   copies; barriers, and buffers that other units read and write on their own, stay for
+   the rest of the function. */
+#include "ir/analysis/live.h"
+
+#include "ir/analysis/shared.h"
+#include "ir/base/map.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/edit.h"
+#include "ir/scratch.h"
+
+typedef struct Span {
+    const Op *op;
+    int first, last;
+} Span;
+
+typedef struct Liveness {
+    Arena *arena;
+    const TargetInfo *target;
+    Map span;  /* Op -> Span */
+    Map range; /* Op -> its index in `ranges` + 1 */
+    Vec(LiveRange) ranges;
+    Vec(int) drained; /* numbers of the waits for all copies */
+    int next;
+} Liveness;
+
+static int64_t
+bytes_of(const Liveness *v, const Op *op)
+{
+    if (op->kind == OP_LOCAL_ALLOC)
+        return shared_buffer_bytes(op->results[0].type);
+    if (op->kind == OP_BAR_ALLOC)
+        return 8 * max_i64(1, op->results[0].type->stages);
+    return scratch_bytes(op, v->target);
+}
+
+static void
+number(Liveness *v, Region *r, int depth)
+{
+    for (Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        Span *s = arena_new(v->arena, Span);
+        *s = (Span){.op = op, .first = v->next++};
+        map_set(&v->span, op, s);
+        int64_t bytes = bytes_of(v, op);
+        if (bytes) {
+            LiveRange range = {op, bytes, s->first, s->first};
+            vec_push(v->arena, &v->ranges, range);
+            map_set(&v->range, op, (void *)(intptr_t)v->ranges.n);
+        }
+        for (int i = 0; i < op->nregion; i++)
+            number(v, op->regions[i], depth + 1);
+        s->last = v->next++;
+        if (op->kind == OP_ASYNC_WAIT && !attr_int(&op->attrs, ATTR_PENDING, 0))
+            vec_push(v->arena, &v->drained, s->first);
+    }
+}
+
+/* Where a use of a buffer ends, `alloc` being its allocation. */
+static int
+use_end(const Liveness *v, const Op *use, const Op *alloc)
+{
+    int last = ((const Span *)map_get(&v->span, use))->last;
+    for (const Op *up = use->parent->parent; up; up = up->parent->parent) {
+        bool loop = up->kind == OP_FOR || up->kind == OP_WHILE;
+        bool inside = false;
+        for (int i = 0; i < up->nregion; i++)
+            inside |= region_within(alloc->parent, up->regions[i]);
+        if (inside)
+            break;
+        if (loop)
+            last = ((const Span *)map_get(&v->span, up))->last;
+    }
+    return last;
+}
+
+/* How long the op goes on with its operand `i` after it was issued. */
+static int
+async_end(const Liveness *v, const Op *op, int i, int last)
+{
+    Effect e;
+    for (int k = 0; k < 2; k++) {
+        if (!opkind_effect(op->kind, k, &e) || e.operand != i ||
+            e.resource != RES_SHARED || !(e.kind & ACC_ASYNC))
+            continue;
+        if (op->kind == OP_ASYNC_COPY)
+            for (int w = 0; w < v->drained.n; w++)
+                if (v->drained.at[w] > last)
+                    return v->drained.at[w];
+        return v->next;
+    }
+    return last;
+}
+
+static void
+see_uses(Liveness *v, const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        for (int i = 0; i < op->noperand; i++) {
+            SharedRoot *root;
+            if (!type_is_shared(op_operand(op, i)->type))
+                continue;
+            int n = shared_roots(op_operand(op, i), v->arena, &root);
+            for (int k = 0; k < n; k++) {
+                intptr_t at = (intptr_t)map_get(&v->range, root[k].alloc);
+                if (!at)
+                    continue;
+                LiveRange *range = &v->ranges.at[at - 1];
+                int last = async_end(v, op, i, use_end(v, op, root[k].alloc));
+                if (root[k].alloc->kind == OP_BAR_ALLOC)
+                    last = v->next;
+                range->last = (int)max_i64(range->last, last);
+            }
+        }
+        for (int i = 0; i < op->nregion; i++)
+            see_uses(v, op->regions[i], depth + 1);
+    }
+}
+
+int
+live_ranges(Func *f, const TargetInfo *t, Arena *arena, LiveRange **out)
+{
+    Liveness v = {.arena = arena, .target = t};
+    map_init(&v.span, arena);
+    map_init(&v.range, arena);
+    number(&v, f->body, 0);
+    see_uses(&v, f->body, 0);
+    *out = v.ranges.at;
+    return v.ranges.n;
+}

@@ -1,0 +1,24 @@
+/* Which buffer in shared memory a value is: through views, loops, conditions and the
+   captures of roles, back to the ops that allocate. */
+#ifndef SDC_IR_ANALYSIS_SHARED_H
+#define SDC_IR_ANALYSIS_SHARED_H
+
+#include "ir/ir.h"
+
+enum { STAGE_ANY = -1 };
+
+typedef struct SharedRoot {
+    const Op *alloc; /* local_alloc or bar_alloc */
+    int64_t stage;   /* constant, or STAGE_ANY: unknown, or no stages */
+} SharedRoot;
+
+/* All that v may be (mem or bar); the array is in `arena`. */
+int shared_roots(const Value *v, Arena *arena, SharedRoot **out);
+
+static inline bool
+type_is_shared(const Type *t)
+{
+    return t->kind == TY_MEM || t->kind == TY_BAR;
+}
+
+#endif

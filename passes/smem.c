@@ -1,0 +1,104 @@
+/* Places in shared memory: every buffer, barrier and op with scratch memory gets the byte
+   offset where its memory begins, and the function the bytes that all need together. What
+   is not in use at the same time shares its place.
+
+       %a = local_alloc : mem<f16, [64,64], #s>     %a = local_alloc {offset=0} : ..
+       %x = local_load %a : ..                  =>  %x = local_load %a : ..
+       %y = convert_layout %x : ..                  %y = convert_layout %x {offset=0} : ..
+
+   First fit, the largest first: sizes are few and mostly powers of two, so that holes do
+   not arise. Two that share a place need a barrier in between: passes/barrier.c. */
+#include "ir/analysis/live.h"
+#include "ir/base/util.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+#include <stdlib.h>
+
+bool pass_smem(Func *f, PassCx *cx);
+
+typedef struct Placed {
+    LiveRange r;
+    int64_t offset;
+} Placed;
+
+/* wgmma and TMA count on the address bits below 1024; a thread moves up to 16 bytes. */
+static int64_t
+alignment(const Op *op)
+{
+    if (op->kind == OP_BAR_ALLOC)
+        return 8;
+    if (op->kind != OP_LOCAL_ALLOC)
+        return 16;
+    const Layout *l = op->results[0].type->layout;
+    bool plain = true; /* rows without swizzle */
+    for (int i = 0; l && i < l->n[LD_OFFSET]; i++)
+        plain &= is_pow2(l->b[LD_OFFSET][i]);
+    return plain ? 128 : 1024;
+}
+
+static int
+by_size(const void *pa, const void *pb)
+{
+    const LiveRange *a = pa, *b = pb;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+static bool
+overlaps(const Placed *p, const LiveRange *r, int64_t offset)
+{
+    return p->r.first <= r->last && r->first <= p->r.last &&
+           p->offset < offset + r->bytes && offset < p->offset + p->r.bytes;
+}
+
+static int64_t
+first_fit(const Placed *placed, int n, const LiveRange *r)
+{
+    int64_t align = alignment(r->op), at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < n; i++) {
+            if (!overlaps(&placed[i], r, at))
+                continue;
+            int64_t end = placed[i].offset + placed[i].r.bytes;
+            at = (end + align - 1) / align * align;
+            moved = true;
+        }
+    }
+    return at;
+}
+
+/* The op whose memory counts most where the limit is passed. */
+static void
+report(Func *f, PassCx *cx, const LiveRange *largest, int64_t total)
+{
+    Diag *d = &cx->s->diag;
+    diag_error(d, f->loc,
+               "kernel '%s' needs %lld bytes of shared memory, the target has %d: use "
+               "smaller tiles or fewer stages (num_stages=%d)",
+               f->name, (long long)total, cx->target.shared_bytes, f->num_stages);
+    diag_note(d, largest->op->loc, "'%s' takes %lld of them here",
+              op_info[largest->op->kind].name, (long long)largest->bytes);
+}
+
+bool
+pass_smem(Func *f, PassCx *cx)
+{
+    LiveRange *r;
+    int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
+    Placed *placed = arena_array(&cx->s->tmp, Placed, n ? n : 1);
+    int64_t total = 0;
+    if (n)
+        qsort(r, (size_t)n, sizeof *r, by_size);
+    for (int i = 0; i < n; i++) {
+        placed[i] = (Placed){r[i], first_fit(placed, i, &r[i])};
+        total = max_i64(total, placed[i].offset + r[i].bytes);
+        attr_set_int(&cx->s->mod, &r[i].op->attrs, ATTR_OFFSET, placed[i].offset);
+    }
+    f->shared_bytes = total;
+    if (total > cx->target.shared_bytes)
+        report(f, cx, &r[0], total);
+    return n > 0;
+}
