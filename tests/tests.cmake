@@ -7,6 +7,7 @@
 #   tests/lint/*.sh           rules about the sources
 #   tests/fuzz/*.c            libFuzzer programs; seeded replays in an ordinary build
 #   tests/gpu/*.c             only with -DSDC_GPU=ON
+#   tests/compat/*.c          kernels of others; SKIPPED where their sources are not
 #   tests/perf/*.c            benchmarks: target "perf", never part of ctest
 
 set(T "${ROOT}/tests")
@@ -87,6 +88,12 @@ if(TARGET libsdc)
     file(GLOB files CONFIGURE_DEPENDS "${T}/run/*.c")
     foreach(file IN LISTS files)
         test_program(${file} run 600 ${REF} libsdc)
+    endforeach()
+    file(GLOB files CONFIGURE_DEPENDS "${T}/compat/*.c")
+    foreach(file IN LISTS files)
+        test_program(${file} compat 600 ${REF} libsdc)
+        cmake_path(GET file STEM stem)
+        set_tests_properties(compat/${stem} PROPERTIES SKIP_REGULAR_EXPRESSION SKIPPED)
     endforeach()
     if(SDC_GPU)
         file(GLOB files CONFIGURE_DEPENDS "${T}/gpu/*.c")

@@ -125,4 +125,18 @@ typedef struct RefAttention {
 
 void ref_attention(const RefAttention *a);
 
+/* ---------------------------------------------------------------- attention_grad.c */
+
+/* Gradients of the same attention: `a` has been through ref_attention. `o` is the output
+   that the kernel is given, in its type. Where a kernel rounds weights to multiply them,
+   it rounds the gradients of scores as well. */
+typedef struct RefAttentionGrad {
+    const RefAttention *a;
+    const double *o, *dout;        /* as a->o */
+    double *delta, *dq, *dk, *dv;  /* delta [batch, heads, M]: sum of o * dout */
+    double *delta_bound, *dq_bound, *dk_bound, *dv_bound;
+} RefAttentionGrad;
+
+void ref_attention_grad(const RefAttentionGrad *g);
+
 #endif

@@ -36,14 +36,20 @@ env_start(void)
 }
 
 Env
-env_open(const char *name)
+env_open_file(const char *path)
 {
     Env env = env_start();
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/kernels_dsl/%s.tk", SDC_ROOT, name);
     SdcStatus s = sdc_module_load_file(env.ctx, path, &env.mod);
     ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(env.ctx));
     return env;
+}
+
+Env
+env_open(const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/kernels_dsl/%s.tk", SDC_ROOT, name);
+    return env_open_file(path);
 }
 
 Env

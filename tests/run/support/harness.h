@@ -37,7 +37,8 @@ typedef struct Buf {
 
 /* Opens kernels_dsl/NAME.tk; fails the test when it does not load. */
 Env env_open(const char *name);
-/* The same for a text. */
+/* The same for any file, for a text. */
+Env env_open_file(const char *path);
 Env env_open_text(const char *name, const char *text);
 void env_close(Env *env);
 

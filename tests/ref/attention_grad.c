@@ -1,0 +1,92 @@
+/* Reference of attention's gradients, one pair of a query and a key at a time. With p the
+   weights and delta = sum(o * dout) of a query:
+
+       dv[j] = sum_i p[i][j] dout[i]         ds[i][j] = p[i][j] (dout[i] . v[j] -
+   delta[i]) dq[i] = scale sum_j ds[i][j] k[j]     dk[j] = scale sum_i ds[i][j] q[i] */
+#include <math.h>
+
+#include "tests/ref/ref.h"
+
+/* A sum of products, and how far fp32 may be from it. */
+typedef struct Dot {
+    double value, size, bound;
+} Dot;
+
+static Dot
+dot(const double *x, const double *y, int64_t n)
+{
+    Dot d = {0, 0, 0};
+    for (int64_t i = 0; i < n; i++) {
+        d.value += x[i] * y[i];
+        d.size += fabs(x[i] * y[i]);
+    }
+    d.bound = REF_U32 * (double)(n + 4) * d.size;
+    return d;
+}
+
+/* out += factor * x for one row, the factor off by at most `slip`. */
+static void
+add_row(double *out, double *bound, const double *x, int64_t n, double factor,
+        double slip)
+{
+    for (int64_t i = 0; i < n; i++) {
+        out[i] += factor * x[i];
+        bound[i] += slip * fabs(x[i]);
+    }
+}
+
+/* Query i of head z with key j: what it adds to the three gradients. */
+static void
+pair(const RefAttentionGrad *g, int64_t query, int64_t key)
+{
+    const RefAttention *a = g->a;
+    int64_t dim = a->dim;
+    const double *q = a->q + query * dim, *k = a->k + key * dim, *v = a->v + key * dim;
+    const double *dout = g->dout + query * dim;
+    Dot score = dot(q, k, dim), dp = dot(dout, v, dim);
+    double p = exp(a->scale * score.value - a->lse[query]);
+    /* An error of the exponent is a relative error of the weight. */
+    double relative = a->scale * score.bound + a->lse_bound[query] +
+                      REF_U32 * (4 * a->scale * fabs(score.value) + 32);
+    double terms = REF_U32 * (double)(a->M + a->N + 8);
+    double tiny = a->weight_unit > 0 ? 0x1p-25 : 0; /* of a subnormal fp16 */
+    add_row(g->dv + key * dim, g->dv_bound + key * dim, dout, dim, p,
+            p * (relative + a->weight_unit + terms) + tiny);
+
+    double ds = p * (dp.value - g->delta[query]);
+    double off = p * (dp.bound + g->delta_bound[query]);
+    /* The difference is taken of numbers that carry their own errors. */
+    double slip = off + (fabs(ds) + off) * (relative + a->weight_unit + terms) + tiny;
+    add_row(g->dq + query * dim, g->dq_bound + query * dim, k, dim, a->scale * ds,
+            a->scale * slip);
+    add_row(g->dk + key * dim, g->dk_bound + key * dim, q, dim, a->scale * ds,
+            a->scale * slip);
+}
+
+static void
+clear(double *x, double *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = y[i] = 0;
+}
+
+void
+ref_attention_grad(const RefAttentionGrad *g)
+{
+    const RefAttention *a = g->a;
+    int64_t queries = a->batch * a->heads * a->M;
+    int64_t keys = a->batch * (a->heads / a->group) * a->N;
+    clear(g->dq, g->dq_bound, queries * a->dim);
+    clear(g->dk, g->dk_bound, keys * a->dim);
+    clear(g->dv, g->dv_bound, keys * a->dim);
+    for (int64_t query = 0; query < queries; query++) {
+        int64_t z = query / a->M, i = query % a->M;
+        int64_t kv = z / a->heads * (a->heads / a->group) + z % a->heads / a->group;
+        Dot delta = dot(g->o + query * a->dim, g->dout + query * a->dim, a->dim);
+        g->delta[query] = delta.value;
+        g->delta_bound[query] = delta.bound;
+        for (int64_t j = 0; j < a->N; j++)
+            if (!a->causal || j <= i + a->N - a->M)
+                pair(g, query, kv * a->N + j);
+    }
+}
