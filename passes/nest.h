@@ -8,6 +8,7 @@
 #ifndef SDC_PASSES_NEST_H
 #define SDC_PASSES_NEST_H
 
+#include "ir/analysis/axis.h"
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -89,6 +90,7 @@ typedef struct Nest {
     TypeTable *tt;
     Func *f;
     Arena *tmp;
+    Axis *axis;  /* of the old code */
     Map plans;   /* old Value -> Plan */
     Map ops;     /* old Op -> OpPlan */
     Map map;     /* old scalar Value -> new Value */
@@ -152,7 +154,17 @@ Value *nest_int(Builder *b, const Type *t, int64_t v);
 Value *ix_value(Cx *cx, Ix x); /* scalar part */
 Value *ix_strip(Cx *cx, Ix x);
 bool nest_in_front(const Cx *cx, int rank, const Ix *ix);
+void nest_assume(Cx *cx, Value *cond);
 const Type *strip_type(Cx *cx, const Type *elem);
+
+/* nest_wrap.c. `e` is the value of v at ix. */
+Value *nest_last(Cx *cx, const Ev *e); /* in the last lane; NULL: too far for its type */
+/* False: no simple test says that the lanes count without wrapping. `test`: what says so,
+   NULL when it is known. */
+bool nest_in_order(Cx *pre, const Value *v, const Ev *e, const Ix *ix, bool is_signed,
+                   Value **test);
+/* May lane-linear v be widened as it is? An assumption where it must be. */
+bool nest_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed);
 
 /* nest_mem.c */
 Ev nest_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix);

@@ -155,8 +155,8 @@ nest_in_front(const Cx *cx, int rank, const Ix *ix)
     return true;
 }
 
-static void
-assume(Cx *cx, Value *cond)
+void
+nest_assume(Cx *cx, Value *cond)
 {
     Cx *pre = cx->pre;
     cx->cond = cx->cond ? build_binary(&pre->b, OP_AND, cx->cond, cond) : cond;
@@ -174,16 +174,24 @@ all_compare(Cx *pre, Op *op, const Ix *ix)
     if ((!less && !more) || x.kind == EV_VEC || y.kind == EV_VEC ||
         x.v->type->kind != TY_SCALAR)
         return NULL;
+    Value *order[2];
     /* The lane where the comparison is hardest to meet, first or last. */
     for (int k = 0; k < 2; k++) {
         Ev *e = k ? &y : &x;
         bool high = (k == 0) == less; /* the largest value counts */
+        if (!nest_in_order(pre, op_operand(op, k), e, ix, true, &order[k]))
+            return NULL;
         if (e->kind == EV_AFF && (e->stride > 0) == high) {
-            Value *far = build_int(&pre->b, e->v->type, e->stride * (pre->w - 1));
-            e->v = build_binary(&pre->b, OP_ADD, e->v, far);
+            e->v = nest_last(pre, e);
+            if (!e->v)
+                return NULL;
         }
     }
-    return build_cmp(&pre->b, OP_CMPI, pred, x.v, y.v);
+    Value *all = build_cmp(&pre->b, OP_CMPI, pred, x.v, y.v);
+    for (int k = 0; k < 2; k++)
+        if (order[k])
+            all = build_binary(&pre->b, OP_AND, all, order[k]);
+    return all;
 }
 
 static bool map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out);
@@ -222,7 +230,7 @@ nest_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest)
     if (cx->fast && nest_tile(mask) && nest_in_front(cx, mask->type->rank, ix)) {
         Value *all = all_of(cx->pre, mask, ix, 0);
         if (all) {
-            assume(cx, all);
+            nest_assume(cx, all);
             nest_remember(cx, mask, ix, uni(build_int(&cx->b, cx->n->i1, 1)));
             return true;
         }
@@ -304,13 +312,13 @@ remainder_is(Cx *cx, const Ev *x, const Ev *pre_x, const Ev *pre_n, Ev *out)
     Builder *b = &cx->pre->b;
     if (pre_x->kind != EV_AFF || pre_x->stride < 0 || pre_n->kind != EV_UNI)
         return false;
-    const Type *t = pre_x->v->type;
-    Value *zero = build_int(b, t, 0);
-    Value *far = build_int(b, t, pre_x->stride * (cx->w - 1));
-    Value *last = build_binary(b, OP_ADD, pre_x->v, far);
-    assume(cx, build_cmp(b, OP_CMPI, "sle", zero, pre_x->v));
-    assume(cx, build_cmp(b, OP_CMPI, "sle", pre_x->v, last));
-    assume(cx, build_cmp(b, OP_CMPI, "slt", last, pre_n->v));
+    Value *zero = build_int(b, pre_x->v->type, 0);
+    Value *last = nest_last(cx->pre, pre_x);
+    if (!last)
+        return false;
+    nest_assume(cx, build_cmp(b, OP_CMPI, "sle", zero, pre_x->v));
+    nest_assume(cx, build_cmp(b, OP_CMPI, "sle", pre_x->v, last));
+    nest_assume(cx, build_cmp(b, OP_CMPI, "slt", last, pre_n->v));
     *out = *x;
     return true;
 }
@@ -327,7 +335,8 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     case OP_ADDPTR: {
         int64_t s = op->kind == OP_SUB ? in[0].stride - in[1].stride
                                        : in[0].stride + in[1].stride;
-        if (!small(s))
+        if (!small(s) || (op->kind == OP_ADDPTR && in[1].kind == EV_AFF &&
+                          !nest_widens(cx, op_operand(op, 1), &in[1], ix, true)))
             return false;
         v = build_binary(&cx->b, op->kind, in[0].v, in[1].v);
         *out = aff(v, s);
@@ -341,7 +350,7 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
             return true;
         Ev n = nest_eval(cx->pre, op_operand(op, !a), ix);
         Value *one = build_int(&cx->pre->b, n.v->type, 1);
-        assume(cx, build_cmp(&cx->pre->b, OP_CMPI, "eq", n.v, one));
+        nest_assume(cx, build_cmp(&cx->pre->b, OP_CMPI, "eq", n.v, one));
         return true;
     }
     case OP_REMS:
@@ -356,7 +365,9 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
-        if (type_bits(op_result(op, 0)->type) < 32)
+        if (type_bits(op_result(op, 0)->type) < 32 ||
+            (op->kind != OP_TRUNC &&
+             !nest_widens(cx, op_operand(op, 0), &in[0], ix, op->kind == OP_SEXT)))
             return false;
         v = build_cast(&cx->b, op->kind, in[0].v, type_elem(op_result(op, 0)->type));
         *out = aff(v, in[0].stride);

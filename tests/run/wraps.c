@@ -1,0 +1,120 @@
+/* Integers of 32 bits that pass the end of their range within a tile: the arithmetic
+   wraps as written, and what widens, compares or divides it sees the wrapped numbers. */
+#include <string.h>
+
+#include "tests/run/support/harness.h"
+
+enum { LANES = 64 };
+
+static const char source[] =
+    "import triton\n"
+    "import triton.language as tl\n"
+    "@triton.jit\n"
+    "def wraps(out, ptr, start, step, n, MODE: tl.constexpr, B: tl.constexpr):\n"
+    "    i = tl.arange(0, B)\n"
+    "    x = start + i * step\n"
+    "    if MODE == 'signed':\n"
+    "        y = x.to(tl.int64)\n"
+    "    elif MODE == 'unsigned':\n"
+    "        y = x.to(tl.uint32).to(tl.int64)\n"
+    "    elif MODE == 'less':\n"
+    "        y = (x < n).to(tl.int64)\n"
+    "    elif MODE == 'remainder':\n"
+    "        y = (x % n).to(tl.int64)\n"
+    "    else:\n"
+    "        y = tl.zeros([B], tl.int64) + 1\n"
+    "    if MODE == 'mask':\n"
+    "        tl.store(out + i, y, mask=x < n)\n"
+    "    elif MODE == 'address':\n"
+    "        tl.store(ptr + x, y.to(tl.int8), mask=(x >= 0) & (x < n))\n"
+    "    else:\n"
+    "        tl.store(out + i, y)\n";
+
+typedef struct Case {
+    int64_t start, step, n;
+} Case;
+
+static const Case cases[] = {
+    {INT32_MAX - 10, 1, 5},
+    {INT32_MAX - 10, 1, INT32_MAX},
+    {-7, 1, 30},
+    {INT32_MIN + 3, -1, 100},
+    {INT32_MAX - 9, 2, 1000},
+    {5, -1, 3},
+    {INT32_MIN, 1, -2147483600},
+    {12, 1, 50},
+    {0, 1, 64},
+    {1 << 20, 1 << 26, 1 << 30},
+};
+
+/* What the lane holds, from its bits. */
+static double
+lane_wants(const char *mode, const Case *c, int64_t i)
+{
+    int32_t x = (int32_t)(uint32_t)(c->start + i * c->step);
+    if (!strcmp(mode, "signed"))
+        return (double)x;
+    if (!strcmp(mode, "unsigned"))
+        return (double)(uint32_t)x;
+    if (!strcmp(mode, "less"))
+        return x < c->n;
+    if (!strcmp(mode, "remainder"))
+        return (double)(x % (int32_t)c->n);
+    return x < c->n ? 1 : -1; /* mask: what was there stays */
+}
+
+static void
+wraps_case(Env *env, const char *mode, const Case *c)
+{
+    Buf out = buf_poison(env, SDC_I64, 0, DIMS(LANES)); /* all bits set: -1 */
+    LAUNCH(env, "wraps", sdc_grid(1, 1, 1),
+           env_text(env, "B=%d MODE=\"%s\"", LANES, mode), buf_arg(&out),
+           sdc_ptr(SDC_I8, NULL), sdc_int(c->start), sdc_int(c->step), sdc_int(c->n));
+    for (int64_t i = 0; i < LANES; i++)
+        ck_assert_msg(buf_get(&out, i) == lane_wants(mode, c, i),
+                      "%s from %lld by %lld, n %lld: lane %lld is %.0f, not %.0f", mode,
+                      (long long)c->start, (long long)c->step, (long long)c->n,
+                      (long long)i, buf_get(&out, i), lane_wants(mode, c, i));
+}
+
+START_TEST(numbers)
+{
+    static const char *const modes[] = {"signed", "unsigned", "less", "remainder",
+                                        "mask"};
+    Env env = env_open_text("wraps.tk", source);
+    for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+            wraps_case(&env, modes[m], &cases[i]);
+    env_close(&env);
+}
+END_TEST
+
+/* A lane that wrapped is off by its mask, though the strip began inside of it. */
+START_TEST(addresses)
+{
+    Env env = env_open_text("wraps.tk", source);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const Case *c = &cases[i];
+        enum { SPAN = 100 }; /* the elements 0 .. SPAN - 1 exist */
+        int8_t want[SPAN];
+        Buf at = buf_poison(&env, SDC_I8, 0, DIMS(SPAN));
+        memset(want, -1, sizeof(want));
+        for (int64_t k = 0; k < LANES; k++) {
+            int32_t x = (int32_t)(uint32_t)(c->start + k * c->step);
+            if (x >= 0 && x < SPAN)
+                want[x] = 1;
+        }
+        LAUNCH(&env, "wraps", sdc_grid(1, 1, 1),
+               env_text(&env, "B=%d MODE=\"address\"", LANES), sdc_ptr(SDC_I64, NULL),
+               buf_arg(&at), sdc_int(c->start), sdc_int(c->step), sdc_int(SPAN));
+        ck_assert_mem_eq(at.data, want, SPAN);
+    }
+    env_close(&env);
+}
+END_TEST
+
+int
+main(void)
+{
+    return RUN_TESTS("wraps", numbers, addresses);
+}
