@@ -13,7 +13,6 @@ enum { ROUNDS = 6, PASSES = 32 };
 struct Axis {
     Arena *arena;
     Map facts; /* Value -> AxisFacts */
-    bool nowrap;
     int64_t budget; /* ops that may still be visited before carried values give up */
 };
 
@@ -212,7 +211,7 @@ visit_plain(Axis *x, const Op *op)
     for (int i = 0; i < op->noperand; i++)
         in[i] = axis_of(x, op_operand(op, i));
     for (int i = 0; i < op->nresult; i++) {
-        AxisFacts f = axis_rule(op, i, in, x->nowrap);
+        AxisFacts f = axis_rule(op, i, in);
         set(x, &op->results[i], &f);
     }
 }
@@ -252,12 +251,11 @@ count_ops(const Region *r, int depth)
     return n;
 }
 
-static Axis *
-compute(const Func *f, Arena *a, bool nowrap)
+Axis *
+axis_new(const Func *f, Arena *a)
 {
     Axis *x = arena_new(a, Axis);
     x->arena = a;
-    x->nowrap = nowrap;
     x->budget = PASSES * count_ops(f->body, 0);
     map_init(&x->facts, a);
     for (int i = 0; i < f->body->narg; i++) {
@@ -269,18 +267,6 @@ compute(const Func *f, Arena *a, bool nowrap)
     }
     visit_region(x, f->body, 0);
     return x;
-}
-
-Axis *
-axis_new(const Func *f, Arena *arena)
-{
-    return compute(f, arena, false);
-}
-
-Axis *
-axis_new_nowrap(const Func *f, Arena *arena)
-{
-    return compute(f, arena, true);
 }
 
 int64_t

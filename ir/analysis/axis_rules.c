@@ -137,14 +137,13 @@ math_range(OpKind k, const AxisFacts *x, const AxisFacts *y, int64_t *lo, int64_
 
 /* The result of wrapping arithmetic: its bounds, and whether it cannot have wrapped. */
 static bool
-arith_range(AxisFacts *f, const Op *op, const AxisFacts *x, const AxisFacts *y,
-            bool nowrap)
+arith_range(AxisFacts *f, const Op *op, const AxisFacts *x, const AxisFacts *y)
 {
     const Type *t = op->results[0].type;
     int64_t lo = 0, hi = -1, least, most;
     bool exact = math_range(op->kind, x, y, &lo, &hi);
     full_range(t, &least, &most);
-    nowrap |= attr_has(&op->attrs, ATTR_NOWRAP);
+    bool nowrap = attr_has(&op->attrs, ATTR_NOWRAP);
     if (exact && nowrap) {
         lo = max_i64(lo, least);
         hi = min_i64(hi, most);
@@ -165,13 +164,13 @@ sum_contig(const AxisFacts *x, const AxisFacts *y, int d)
 }
 
 static AxisFacts
-rule_sum(const Op *op, const AxisFacts *x, const AxisFacts *y, bool nowrap)
+rule_sum(const Op *op, const AxisFacts *x, const AxisFacts *y)
 {
     const Type *t = op->results[0].type;
     AxisFacts f = axis_nothing(t);
     bool ptr = op->kind == OP_ADDPTR;
     int64_t unit = axis_unit(t);
-    bool safe = ptr || arith_range(&f, op, x, y, nowrap);
+    bool safe = ptr || arith_range(&f, op, x, y);
     for (int d = 0; d < f.rank; d++) {
         int64_t c = op->kind == OP_SUB ? min_i64(x->contig[d], y->constancy[d])
                                        : sum_contig(x, y, d);
@@ -189,7 +188,7 @@ rule_sum(const Op *op, const AxisFacts *x, const AxisFacts *y, bool nowrap)
 }
 
 static AxisFacts
-rule_mul(const Op *op, const AxisFacts *x, const AxisFacts *y, bool nowrap)
+rule_mul(const Op *op, const AxisFacts *x, const AxisFacts *y)
 {
     const Type *t = op->results[0].type;
     AxisFacts f = axis_nothing(t);
@@ -198,7 +197,7 @@ rule_mul(const Op *op, const AxisFacts *x, const AxisFacts *y, bool nowrap)
         return *x;
     if (axis_known(x, &one) && one == 1)
         return *y;
-    (void)arith_range(&f, op, x, y, nowrap);
+    (void)arith_range(&f, op, x, y);
     both = min_i64(both * other, AXIS_MAX_DIV);
     for (int d = 0; d < f.rank; d++) {
         f.div[d] = both;
@@ -281,7 +280,7 @@ rule_division(const Op *op, const AxisFacts *const *in)
 }
 
 static AxisFacts
-rule_shift(const Op *op, const AxisFacts *const *in, bool nowrap)
+rule_shift(const Op *op, const AxisFacts *const *in)
 {
     const Type *t = op->results[0].type;
     int64_t k, bits = type_bits(t);
@@ -296,7 +295,7 @@ rule_shift(const Op *op, const AxisFacts *const *in, bool nowrap)
             return pointwise(op, in, min_i64((int64_t)1 << k, AXIS_MAX_DIV));
         Op as_mul = *op;
         as_mul.kind = OP_MUL;
-        return rule_mul(&as_mul, in[0], &by, nowrap);
+        return rule_mul(&as_mul, in[0], &by);
     }
     if (k == bits - 1)
         return pointwise(op, in, 1);
@@ -629,7 +628,7 @@ rule_source(const Op *op)
 }
 
 AxisFacts
-axis_rule(const Op *op, int i, const AxisFacts *const *in, bool nowrap)
+axis_rule(const Op *op, int i, const AxisFacts *const *in)
 {
     const Type *t = op->results[i].type;
     const Type *from = op->noperand ? op_operand(op, 0)->type : t;
@@ -643,19 +642,19 @@ axis_rule(const Op *op, int i, const AxisFacts *const *in, bool nowrap)
     case OP_SUB:
         if (type_bits(t) == 1)
             return pointwise(op, in, 1);
-        return rule_sum(op, in[0], in[1], nowrap);
-    case OP_ADDPTR: return rule_sum(op, in[0], in[1], nowrap);
+        return rule_sum(op, in[0], in[1]);
+    case OP_ADDPTR: return rule_sum(op, in[0], in[1]);
     case OP_MUL:
         if (type_bits(t) == 1)
             return pointwise(op, in, 1);
-        return rule_mul(op, in[0], in[1], nowrap);
+        return rule_mul(op, in[0], in[1]);
     case OP_DIVS:
     case OP_DIVU:
     case OP_REMS:
     case OP_REMU: return rule_division(op, in);
     case OP_SHL:
     case OP_SHRS:
-    case OP_SHRU: return rule_shift(op, in, nowrap);
+    case OP_SHRU: return rule_shift(op, in);
     case OP_AND:
     case OP_OR:
     case OP_XOR: return rule_bits(op, in);

@@ -19,6 +19,6 @@ int64_t axis_all_div(const AxisFacts *f, const Type *t);
 /* Is every element the same known integer? */
 bool axis_known(const AxisFacts *f, int64_t *value);
 /* Facts of result i; in[] are those of the operands. */
-AxisFacts axis_rule(const Op *op, int i, const AxisFacts *const *in, bool nowrap);
+AxisFacts axis_rule(const Op *op, int i, const AxisFacts *const *in);
 
 #endif

@@ -34,7 +34,6 @@ typedef struct SdcrtMeta {
     int32_t num_warps, num_stages, num_ctas;
     int64_t shared_bytes;        /* GPU: dynamic shared memory */
     int64_t scratch_bytes;       /* CPU: scratch per running program, 64-byte aligned */
-    int32_t needs_i32_offsets;   /* guard: no offset of an access leaves 32 bits */
     SdcrtParam params[SDCRT_MAX_PARAMS];
 } SdcrtMeta;
 

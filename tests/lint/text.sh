@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$1"
 bad=0
-if [ -d .git ] && git rev-parse --git-dir >/dev/null 2>&1; then
+if [ -e .git ] && git rev-parse --git-dir >/dev/null 2>&1; then
     mapfile -t files < <(git ls-files --cached --others --exclude-standard)
 else
     mapfile -t files < <(find . -type f -not -path './build*' -not -path './.git/*' |
