@@ -37,7 +37,7 @@ Regs *nv_regs(Gen *g, const Value *v);
 LLVMValueRef nv_scalar(Gen *g, const Value *v);
 /* Room for n registers of v, entered in the map; NULL after an error. */
 Regs *nv_define(Gen *g, const Value *v, int n);
-int nv_count(const Type *t); /* registers that a value of the type takes */
+int nv_count(const Type *t);                /* registers that a value of the type takes */
 LLVMTypeRef nv_type(Gen *g, const Type *t); /* of one register */
 /* Shared memory at `offset` bytes from where the program's begins. */
 LLVMValueRef nv_shared(Gen *g, int64_t offset);
@@ -125,6 +125,17 @@ LLVMValueRef nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValu
 bool nv_load(Gen *g, const Op *op);
 bool nv_store(Gen *g, const Op *op);
 bool nv_atomic(Gen *g, const Op *op);
+
+/* ---- gen_nv_scratch.c */
+/* Between an operation's writes to its scratch memory and its reads of it. */
+void nv_barrier(Gen *g);
+/* After its last read. */
+void nv_scratch_end(Gen *g);
+/* So many bytes into it. */
+LLVMValueRef nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes);
+/* A tile of type t as a row-major array at `base`. */
+void nv_scratch_write(Gen *g, LLVMValueRef base, const Type *t, const Regs *in);
+void nv_scratch_read(Gen *g, LLVMValueRef base, const Type *t, Regs *out);
 
 /* ---- gen_nv_reduce.c */
 bool nv_reduce(Gen *g, const Op *op);

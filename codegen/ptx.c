@@ -89,9 +89,8 @@ ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
             at += snprintf(cons + at, sizeof cons - (size_t)at, ",%d", i);
         }
     }
-    LLVMTypeRef result = a.words == 1 ? word
-                                      : LLVMStructTypeInContext(g->cx, all,
-                                                                (unsigned)a.words, 0);
+    LLVMTypeRef result =
+        a.words == 1 ? word : LLVMStructTypeInContext(g->cx, all, (unsigned)a.words, 0);
     LLVMValueRef r = ptx_asm(g, text, cons, result, args, n, true);
     for (int i = 0; i < a.words; i++)
         out[i] = a.words == 1 ? r : LLVMBuildExtractValue(g->b, r, (unsigned)i, "");
@@ -118,4 +117,49 @@ ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
     vector_suffix(type, sizeof type, a);
     snprintf(text, sizeof text, "%sst%s%s [$0], %s;", guard, a.qualifiers, type, ops);
     ptx_asm(g, text, cons, LLVMVoidTypeInContext(g->cx), args, n, true);
+}
+
+void
+ptx_atomic(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
+           LLVMValueRef *value, int lists, LLVMValueRef *out)
+{
+    char text[256], ops[64], cons[96], guard[16] = "";
+    LLVMTypeRef word = word_type(g, a.bits), all[4] = {word, word, word, word};
+    LLVMValueRef args[16];
+    int results = out ? a.words : 0, n = 0, at = 0, put = 0;
+    for (int i = 0; i < results; i++)
+        at += snprintf(cons + at, sizeof cons - (size_t)at, "=%c,", constraint(a.bits));
+    at += snprintf(cons + at, sizeof cons - (size_t)at, "l");
+    args[n++] = address;
+    for (int i = 0; i < lists * a.words; i++) {
+        args[n++] = value[i];
+        at += snprintf(cons + at, sizeof cons - (size_t)at, ",%c", constraint(a.bits));
+    }
+    if (pred) {
+        snprintf(guard, sizeof guard, "@$%d ", results + n);
+        args[n++] = pred;
+        at += snprintf(cons + at, sizeof cons - (size_t)at, ",b");
+        for (int i = 0; i < results; i++) {
+            args[n++] = LLVMConstNull(word);
+            at += snprintf(cons + at, sizeof cons - (size_t)at, ",%d", i);
+        }
+    }
+    put = snprintf(text, sizeof text, "%s%s ", guard, a.qualifiers);
+    if (out) {
+        operands(ops, sizeof ops, 0, a.words);
+        put += snprintf(text + put, sizeof text - (size_t)put, "%s, ", ops);
+    }
+    put += snprintf(text + put, sizeof text - (size_t)put, "[$%d]", results);
+    for (int k = 0; k < lists; k++) {
+        operands(ops, sizeof ops, results + 1 + k * a.words, a.words);
+        put += snprintf(text + put, sizeof text - (size_t)put, ", %s", ops);
+    }
+    snprintf(text + put, sizeof text - (size_t)put, ";");
+    LLVMTypeRef result = !out ? LLVMVoidTypeInContext(g->cx)
+                         : a.words == 1
+                             ? word
+                             : LLVMStructTypeInContext(g->cx, all, (unsigned)a.words, 0);
+    LLVMValueRef r = ptx_asm(g, text, cons, result, args, n, true);
+    for (int i = 0; i < results; i++)
+        out[i] = a.words == 1 ? r : LLVMBuildExtractValue(g->b, r, (unsigned)i, "");
 }

@@ -29,5 +29,10 @@ void ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
               LLVMValueRef *other, LLVMValueRef *out);
 void ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
                LLVMValueRef *value);
+/* An atomic operation; qualifiers are the whole instruction, "atom.relaxed.gpu.global.
+   add.u32". value: so many lists of a.words each. out NULL: nothing comes back; threads
+   without pred get 0. */
+void ptx_atomic(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
+                LLVMValueRef *value, int lists, LLVMValueRef *out);
 
 #endif

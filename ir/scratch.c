@@ -110,7 +110,7 @@ scratch_bytes(const Op *op, const TargetInfo *t)
     switch ((int)op->kind) {
     case OP_CONVERT_LAYOUT: return convert_bytes(op, t);
     case OP_REDUCE: return reduce_bytes(op);
-    default: return 0;
+    default: return align_up(scratch_bytes_of_op(op));
     }
 }
 

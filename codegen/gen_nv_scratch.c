@@ -1,0 +1,48 @@
+/* How an operation hands elements from thread to thread: through its scratch memory
+   (ir/scratch.h says how much it takes, passes/smem.c where it is), a tile as a row-major
+   array. Between writing and reading stands the operation's own barrier; the memory is
+   another's again after a second one. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+#include "ir/scratch.h"
+
+void
+nv_barrier(Gen *g)
+{
+    LLVMValueRef id = ll_int(g->i32, 0);
+    ptx_call(g, PTX_BARRIER, &id, 1);
+}
+
+void
+nv_scratch_end(Gen *g)
+{
+    nv_barrier(g);
+}
+
+LLVMValueRef
+nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes)
+{
+    LLVMValueRef at = ll_int(g->i32, bytes);
+    return bytes ? LLVMBuildInBoundsGEP2(g->b, g->i8, base, &at, 1, "") : base;
+}
+
+void
+nv_scratch_write(Gen *g, LLVMValueRef base, const Type *t, const Regs *in)
+{
+    SharedMap m;
+    F2 map = layout_matrix(t->layout);
+    nv_shared_map_make(g, &map, t->layout, shared_elem_bytes(t), &m);
+    Guard guard = nv_guard_begin(g, nv_owner(g, t->layout));
+    nv_shared_write(g, &m, base, type_elem(t), 0, 0, in);
+    nv_guard_end(g, guard);
+}
+
+void
+nv_scratch_read(Gen *g, LLVMValueRef base, const Type *t, Regs *out)
+{
+    SharedMap m;
+    F2 map = layout_matrix(t->layout);
+    nv_shared_map_make(g, &map, t->layout, shared_elem_bytes(t), &m);
+    nv_shared_read(g, &m, base, type_elem(t), 0, 0, out);
+}
