@@ -123,6 +123,10 @@ gen_each(Gen *g, const Op *op)
     }
     for (int r = 0; r < out->n; r++) {
         LLVMValueRef x[8];
+        if (r + 1 < out->n && nv_cast_pair(g, op, in[0]->v + r, out->v + r)) {
+            r++;
+            continue;
+        }
         for (int i = 0; i < op->noperand; i++)
             x[i] = in[i]->v[r];
         out->v[r] = nv_elem(g, op, x);

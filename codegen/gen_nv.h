@@ -119,7 +119,11 @@ bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);
 /* ---- gen_nv_elem.c: the target's hooks for elementwise work */
 LLVMValueRef nv_elem(Gen *g, const Op *op, LLVMValueRef *x);
 LLVMValueRef nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
+
+/* ---- gen_nv_cast.c */
 LLVMValueRef nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+/* Two registers x[0], x[1] of a conversion's operand at once; false: not this one. */
+bool nv_cast_pair(Gen *g, const Op *op, LLVMValueRef *x, LLVMValueRef *out);
 
 /* ---- gen_nv_mem.c, gen_nv_atomic.c */
 bool nv_load(Gen *g, const Op *op);

@@ -30,5 +30,6 @@ const Target target_nvptx = {
     .machine = machine,
     .func = gen_nv_func,
     .math = nv_math,
+    .fcast = nv_fcast,
     .passes = passes,
 };

@@ -1,0 +1,121 @@
+/* Conversions between floats by the hardware's instructions where these give the bits of
+   the general code in gen_cast.c: to f16 and bf16 everywhere, the 8-bit formats since
+   sm_89 (they exist on pairs only). Two registers of a tile are converted at once. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+static bool
+is_small(Gen *g, ScalarKind k)
+{
+    return g->info.sm >= 89 && (k == SK_F8E4 || k == SK_F8E5);
+}
+
+/* Element i of a vector of two halves or bf16, as it lives in a register. */
+static LLVMValueRef
+half_of(Gen *g, ScalarKind k, LLVMValueRef pair, int i)
+{
+    LLVMTypeRef t = LLVMVectorType(ll_scalar(g->cx, k), 2);
+    pair = LLVMBuildBitCast(g->b, pair, t, "");
+    return LLVMBuildExtractElement(g->b, pair, ll_int(g->i32, i), "");
+}
+
+/* Two 8-bit floats to f16: exact. hi NULL: only one. */
+static void
+widen_small(Gen *g, ScalarKind k, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef out[2])
+{
+    LLVMTypeRef i16 = LLVMInt16TypeInContext(g->cx);
+    LLVMValueRef v = LLVMBuildZExt(g->b, lo, i16, "");
+    if (hi) {
+        hi = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, hi, i16, ""), ll_int(i16, 8), "");
+        v = LLVMBuildOr(g->b, v, hi, "");
+    }
+    v = ptx_call(g, k == SK_F8E4 ? PTX_E4M3X2_F16X2 : PTX_E5M2X2_F16X2, &v, 1);
+    for (int i = 0; i < (hi ? 2 : 1); i++)
+        out[i] = half_of(g, SK_F16, v, i);
+}
+
+/* Two f32 to a pair of a smaller format. */
+static void
+narrow_pair(Gen *g, ScalarKind to, bool rtz, LLVMValueRef lo, LLVMValueRef hi,
+            LLVMValueRef out[2])
+{
+    LLVMValueRef in[2] = {hi, lo};
+    if (to == SK_F16 || to == SK_BF16) {
+        PtxId id = to == SK_F16 ? (rtz ? PTX_F16X2_RZ : PTX_F16X2_RN)
+                                : (rtz ? PTX_BF16X2_RZ : PTX_BF16X2_RN);
+        LLVMValueRef v = ptx_call(g, id, in, 2);
+        for (int i = 0; i < 2; i++)
+            out[i] = half_of(g, to, v, i);
+        return;
+    }
+    LLVMValueRef v = ptx_call(g, to == SK_F8E4 ? PTX_E4M3X2_RN : PTX_E5M2X2_RN, in, 2);
+    out[0] = LLVMBuildTrunc(g->b, v, g->i8, "");
+    v = LLVMBuildLShr(g->b, v, ll_int(LLVMTypeOf(v), 8), "");
+    out[1] = LLVMBuildTrunc(g->b, v, g->i8, "");
+}
+
+static LLVMValueRef
+narrow(Gen *g, ScalarKind to, bool rtz, LLVMValueRef x)
+{
+    LLVMValueRef out[2];
+    if (to == SK_BF16) {
+        LLVMValueRef v = ptx_call(g, rtz ? PTX_BF16_RZ : PTX_BF16_RN, &x, 1);
+        return LLVMBuildBitCast(g->b, v, ll_scalar(g->cx, to), "");
+    }
+    if (to == SK_F16 && !rtz)
+        return LLVMBuildFPTrunc(g->b, x, ll_scalar(g->cx, to), "");
+    narrow_pair(g, to, rtz, x, ll_float(g->f32, 0.0), out);
+    return out[0];
+}
+
+static bool
+can_narrow(Gen *g, ScalarKind to, bool rtz)
+{
+    return to == SK_F16 || to == SK_BF16 || (is_small(g, to) && !rtz);
+}
+
+LLVMValueRef
+nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x)
+{
+    LLVMValueRef out[2];
+    if (LLVMIsConstant(x)) /* the general code folds */
+        return NULL;
+    if (from == SK_F64)
+        return to == SK_F16 && !rtz ? narrow(g, to, false, x) : NULL;
+    if (is_small(g, from)) {
+        widen_small(g, from, x, NULL, out);
+        return gen_fcast(g, SK_F16, to, rtz, out[0]);
+    }
+    if (to == SK_F32 || !can_narrow(g, to, rtz))
+        return NULL;
+    return narrow(g, to, rtz, gen_fcast(g, from, SK_F32, false, x));
+}
+
+bool
+nv_cast_pair(Gen *g, const Op *op, LLVMValueRef *x, LLVMValueRef *out)
+{
+    if (op->kind != OP_FEXT && op->kind != OP_FTRUNC)
+        return false;
+    ScalarKind from = type_elem(op_operand(op, 0)->type)->scalar;
+    ScalarKind to = type_elem(op->results[0].type)->scalar;
+    Name round = attr_str(&op->attrs, ATTR_ROUND);
+    bool rtz = round && op->kind == OP_FTRUNC && *round == 'r' && round[2] == 'z';
+    LLVMValueRef w[2] = {x[0], x[1]};
+    if (LLVMIsConstant(x[0]) || LLVMIsConstant(x[1]) || from == SK_F64 || to == SK_F64)
+        return false;
+    if (is_small(g, from)) {
+        widen_small(g, from, x[0], x[1], w);
+        from = SK_F16;
+    } else if (to == SK_F32 || !can_narrow(g, to, rtz)) {
+        return false;
+    }
+    if (from == to || to == SK_F32 || !can_narrow(g, to, rtz)) {
+        for (int i = 0; i < 2; i++)
+            out[i] = gen_fcast(g, from, to, rtz, w[i]);
+        return true;
+    }
+    for (int i = 0; i < 2; i++)
+        w[i] = gen_fcast(g, from, SK_F32, false, w[i]);
+    narrow_pair(g, to, rtz, w[0], w[1], out);
+    return true;
+}
