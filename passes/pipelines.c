@@ -25,6 +25,7 @@ static const PassId gpu_list[] = {
     PASS_canon, PASS_cse, PASS_licm, PASS_dce,
     PASS_layout, PASS_cse, PASS_dce, /* what layout computed again in two places */
     PASS_smem, /* after all passes that make, move or drop what takes shared memory */
+    PASS_barrier, /* last: places say what conflicts */
 };
 
 const PassId *

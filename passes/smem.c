@@ -7,7 +7,9 @@
        %y = convert_layout %x : ..                  %y = convert_layout %x {offset=0} : ..
 
    First fit, the largest first: sizes are few and mostly powers of two, so that holes do
-   not arise. Two that share a place need a barrier in between: passes/barrier.c. */
+   not arise. Two that share a place need a barrier in between (passes/barrier.c), which
+   small scratch memory is not worth: an op whose neighbour lies elsewhere goes without,
+   since the neighbour's own barrier comes first. */
 #include "ir/analysis/live.h"
 #include "ir/base/util.h"
 #include "ir/layout.h"
@@ -35,6 +37,42 @@ alignment(const Op *op)
     for (int i = 0; l && i < l->n[LD_OFFSET]; i++)
         plain &= is_pow2(l->b[LD_OFFSET][i]);
     return plain ? 128 : 1024;
+}
+
+enum { SMALL = 4096 };
+
+static bool
+is_small_scratch(const LiveRange *r)
+{
+    return r->op->kind != OP_LOCAL_ALLOC && r->op->kind != OP_BAR_ALLOC &&
+           r->bytes <= SMALL;
+}
+
+static const Op *
+loop_of(const Op *op)
+{
+    const Op *up = op->parent->parent;
+    while (up && up->kind != OP_FOR && up->kind != OP_WHILE)
+        up = up->parent->parent;
+    return up;
+}
+
+/* Neighbours are kept apart, as are the last and the first of a loop. */
+static void
+keep_apart(LiveRange *r, int n)
+{
+    for (int i = 0, last = -1, first = -1; i < n; i++) {
+        if (!is_small_scratch(&r[i]))
+            continue;
+        const Op *loop = loop_of(r[i].op);
+        if (last >= 0)
+            r[last].last = (int)max_i64(r[last].last, r[i].first);
+        if (first < 0 || loop_of(r[first].op) != loop)
+            first = i;
+        else if (loop)
+            r[first].last = (int)max_i64(r[first].last, r[i].first);
+        last = i;
+    }
 }
 
 static int
@@ -90,6 +128,7 @@ pass_smem(Func *f, PassCx *cx)
     int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
     Placed *placed = arena_array(&cx->s->tmp, Placed, n ? n : 1);
     int64_t total = 0;
+    keep_apart(r, n);
     if (n)
         qsort(r, (size_t)n, sizeof *r, by_size);
     for (int i = 0; i < n; i++) {
