@@ -6,24 +6,24 @@
 
 static const PassId cpu_list[] = {
     PASS_canon, /* first: static conditions and trip counts become visible */
-    PASS_cse,
-    PASS_dce,
+    PASS_cse,   PASS_dce,
     PASS_mask, /* before licm: the index arithmetic that it makes is mostly invariant */
-    PASS_canon,
-    PASS_cse,
+    PASS_canon, PASS_cse,
     PASS_licm, /* after cse: one copy of each invariant is moved */
-    PASS_dce,
-    PASS_nest,
+    PASS_dce,   PASS_nest,
     PASS_canon, /* index arithmetic that nest repeated is merged and hoisted again */
-    PASS_cse,
-    PASS_licm,
+    PASS_cse,   PASS_licm,
     PASS_dce,
 };
 
 static const PassId gpu_list[] = {
-    PASS_canon, PASS_cse, PASS_dce,  PASS_mask,
-    PASS_canon, PASS_cse, PASS_licm, PASS_dce,
-    PASS_layout, PASS_cse, PASS_dce, /* what layout computed again in two places */
+    PASS_canon,  PASS_cse,        PASS_dce,          PASS_mask,
+    PASS_canon,  PASS_cse,        PASS_licm,         PASS_dce,
+    PASS_layout, PASS_cse,        PASS_dce, /* what layout computed again in two places */
+    PASS_licm, /* before share: an operand that no iteration changes stays in registers */
+    PASS_cse,  /* which two loops may have in common */
+    PASS_share,  PASS_stage_plan, PASS_stage_expand, PASS_cse,
+    PASS_licm,   PASS_dce, /* addresses that only the copies use now */
     PASS_smem, /* after all passes that make, move or drop what takes shared memory */
     PASS_barrier, /* last: places say what conflicts */
 };

@@ -1,0 +1,70 @@
+/* What the files of the layout pass share (layout*.c). The order of work, each step in
+   the file of that name:
+
+       anchor   accesses of memory and matrix products say which layouts they want
+       flow     from there along the data: results, loops, reductions
+       fix      what nothing reached follows its users; where an operand still has another
+                layout than its user needs, a convert_layout is put in between
+       remat    conversions of what is cheap to compute become a second computation */
+#ifndef SDC_PASSES_LAYOUT_H
+#define SDC_PASSES_LAYOUT_H
+
+#include "ir/analysis/axis.h"
+#include "ir/base/map.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+/* Accesses of one shape that run along one dimension share a layout. */
+typedef struct Choice {
+    const Type *shape; /* a tile of that shape, without layout */
+    int dim;           /* along which one access takes several elements; -1: none does */
+    int vec;           /* most elements of one access */
+    const Layout *layout;
+} Choice;
+
+/* Layouts of a product. */
+typedef struct DotPlan {
+    const Layout *acc, *a, *b;
+} DotPlan;
+
+typedef struct Layouts {
+    Session *s;
+    Func *f;
+    const TargetInfo *target;
+    Axis *axis;
+    Vec(Choice) choices;
+    Vec(Value *) work; /* values whose layout has yet to flow on */
+    Vec(Op *) converts;
+    Map dots;  /* Op -> DotPlan */
+    int least; /* elements in a row that a thread should hold, aligned or not */
+} Layouts;
+
+/* ---- layout_anchor.c */
+void layout_see(Layouts *p, Op *op);            /* first: collects what accesses want */
+void layout_anchor_address(Layouts *p, Op *op); /* pointers */
+void layout_anchor_dot(Layouts *p, Op *op);     /* products and accumulators */
+void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
+/* For a value of this shape that nothing is known of. */
+const Layout *layout_default(Layouts *p, const Type *t);
+
+/* ---- layout_flow.c */
+/* Gives a tile that has none its layout. */
+void layout_give(Layouts *p, Value *v, const Layout *l);
+/* Along the data from every value that was given one. With `data` false only around
+   loops: for addresses, which say nothing about what is loaded from them. */
+void layout_flow(Layouts *p, bool data);
+/* The layout that the operand of a moving op must have so that the op is a renaming of
+   registers when its result has layout `to`; NULL: the op says nothing. */
+const Layout *layout_operand(Session *s, const Op *op, const Layout *to);
+
+/* ---- layout_fix.c */
+bool layout_backward(Layouts *p, Region *r, int depth);
+void layout_fix(Layouts *p, Op *op);
+
+/* ---- layout_remat.c */
+void layout_remat(Layouts *p);
+
+#endif

@@ -1,0 +1,348 @@
+/* Loads that the plan marked run ahead of their loop, into shared memory, asynchronously.
+
+       for %i = 0, %n, 32 (%p = %p0) {
+         %a = load %p {stage=0}
+         %m = local_alloc %a
+         .. local_load %m ..
+         yield %p'
+       } {stages=3}
+
+   becomes a prologue that starts the copies of the first two iterations into stages 0
+   and 1 of a buffer, and
+
+       for %i = 0, %n, 32 (%p = %p0, %ahead = %p2, %read = 0, %write = 2) {
+         async_wait {pending=1}                  // this iteration's copies are there
+         %more = %i + 64 < %n
+         async_copy %ahead, %buf[%write], %more  // of the iteration after the next
+         async_commit
+         .. local_load %buf[%read] ..
+         yield %p', %ahead', %read + 1 mod 3, %write + 1 mod 3
+       }
+
+   What the addresses need is computed a second time, ahead; a value that the loop then
+   no longer needs itself is dropped by dce. Copies of iterations that do not exist are
+   masked off. The copies stand before the reads: they fill the stage that the iteration
+   before has read, so one barrier, after the wait, serves both. */
+#include "ir/base/map.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+bool pass_stage_expand(Func *f, PassCx *cx);
+
+typedef struct Expand {
+    Session *s;
+    Op *loop;
+    int stages;
+    Vec(Op *) loads;
+    Vec(Value *) bufs; /* one for each load */
+    Map slice;         /* ops of the body that compute addresses */
+    bool *ahead;       /* carried values that they need */
+    Value **state;     /* those, at the iteration being issued */
+    Value *iv;
+    Map map; /* body values -> values of the iteration being issued */
+} Expand;
+
+/* ---- what has to be computed ahead */
+
+static void
+add_slice(Expand *e, Value *v)
+{
+    Region *body = e->loop->regions[0];
+    if (value_outside(v, body))
+        return;
+    if (!v->op) {
+        if (v->index > 0 && !e->ahead[v->index - 1]) {
+            e->ahead[v->index - 1] = true;
+            add_slice(e, op_operand(body->last, v->index - 1));
+        }
+        return;
+    }
+    if (map_has(&e->slice, v->op))
+        return;
+    map_set(&e->slice, v->op, v->op);
+    for (int i = 0; i < v->op->noperand; i++)
+        add_slice(e, op_operand(v->op, i));
+}
+
+static const Type *
+plain_buffer(Session *s, const Type *t)
+{
+    int order[MAX_RANK], n = 0, fast = t->rank - 1;
+    for (int d = 0; d < t->rank; d++)
+        if (layout_run(t->layout, d, NULL) > layout_run(t->layout, fast, NULL))
+            fast = d;
+    order[n++] = fast;
+    for (int d = t->rank - 1; d >= 0; d--)
+        if (d != fast)
+            order[n++] = d;
+    const Layout *l =
+        layout_nvmma(s, t->rank, t->shape, (int)max_i64(type_bits(t), 8), 0, order);
+    return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
+}
+
+/* The buffer that a load fills; the one that its users want if they want any. */
+static const Type *
+buffer_of(Session *s, const Op *load)
+{
+    value_each_use(&load->results[0],
+                   u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
+        .type;
+    return plain_buffer(s, load->results[0].type);
+}
+
+static Value *
+stage_of(Expand *e, Builder *b, int load, Value *stage)
+{
+    Value *in[2] = {e->bufs.at[load], stage};
+    return &build_op(b, OP_LOCAL_INDEX, in, 2, NULL, NULL, 1)->results[0];
+}
+
+/* ---- one iteration ahead */
+
+static Value *
+ahead_of(Expand *e, Value *v)
+{
+    Value *to = map_get(&e->map, v);
+    return to ? to : v;
+}
+
+static Value *
+masked(Builder *b, Value *pred, Value *mask, const Type *like)
+{
+    const Type *t = type_like(b->s->types, like, type_scalar(b->s->types, SK_I1));
+    Value *p = build_splat(b, pred, t);
+    return mask ? build_binary(b, OP_AND, mask, p) : p;
+}
+
+/* A load whose value addresses others: done at once, masked like the copies. */
+static void
+issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
+{
+    Value *in[3] = {ahead_of(e, op_operand(op, 0))};
+    const Type *t = op->results[0].type;
+    Value *mask = op->noperand > 1 ? ahead_of(e, op_operand(op, 1)) : NULL;
+    if (op->noperand > 2)
+        in[2] = ahead_of(e, op_operand(op, 2));
+    if (type_is_tile(t))
+        in[1] = masked(b, pred, mask, t);
+    else
+        in[1] = mask ? build_binary(b, OP_AND, mask, pred) : pred;
+    Op *to =
+        build_op(b, OP_LOAD, in, op->noperand < 2 ? 2 : op->noperand, &op->attrs, &t, 1);
+    map_set(&e->map, &op->results[0], &to->results[0]);
+}
+
+static Value *
+issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
+{
+    Op *load = e->loads.at[k];
+    Value *ptr = ahead_of(e, op_operand(load, 0));
+    Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
+    Value *in[3] = {ptr, stage_of(e, b, k, stage), masked(b, pred, mask, ptr->type)};
+    AttrList attrs = load->attrs;
+    b->loc = load->loc;
+    Op *copy = build_op(b, OP_ASYNC_COPY, in, 3, &attrs, NULL, 1);
+    attr_drop(&copy->attrs, ATTR_STAGE);
+    return &copy->results[0];
+}
+
+/* Starts the copies of the iteration that e->iv and e->state stand at, into `stage`; then
+   both stand at the next. */
+static void
+issue(Expand *e, Builder *b, Value *stage, Value *pred)
+{
+    Region *body = e->loop->regions[0];
+    int n = e->loop->nresult, k = 0;
+    map_init(&e->map, &e->s->tmp);
+    map_set(&e->map, body->args[0], e->iv);
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            map_set(&e->map, body->args[i + 1], e->state[i]);
+    Value **tokens = arena_array(&e->s->tmp, Value *, e->loads.n);
+    for (Op *op = body->first; op; op = op->next) {
+        if (k < e->loads.n && e->loads.at[k] == op) {
+            tokens[k] = issue_copy(e, b, k, stage, pred);
+            k++;
+        }
+        if (map_has(&e->slice, op)) {
+            if (op->kind == OP_LOAD)
+                issue_plain_load(e, b, op, pred);
+            else
+                op_clone(b, op, &e->map);
+        }
+    }
+    build_op(b, OP_ASYNC_COMMIT, tokens, k, NULL, NULL, 1);
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            e->state[i] = ahead_of(e, op_operand(body->last, i));
+}
+
+static Value *
+exists(Expand *e, Builder *b)
+{
+    return build_cmp(b, OP_CMPI, "slt", e->iv, op_operand(e->loop, 1));
+}
+
+static void
+prologue(Expand *e, Builder *b)
+{
+    const Type *i32 = type_scalar(e->s->types, SK_I32);
+    for (int i = 0; i < e->loop->nresult; i++)
+        e->state[i] = op_operand(e->loop, i + 3);
+    e->iv = op_operand(e->loop, 0);
+    for (int k = 0; k < e->stages - 1; k++) {
+        issue(e, b, build_int(b, i32, k), exists(e, b));
+        e->iv = build_binary(b, OP_ADD, e->iv, op_operand(e->loop, 2));
+    }
+}
+
+/* ---- the loop */
+
+static void
+wait_for(Builder *b, int pending)
+{
+    AttrList attrs = {0};
+    attr_set_int(&b->s->mod, &attrs, ATTR_PENDING, pending);
+    build_op(b, OP_ASYNC_WAIT, NULL, 0, &attrs, NULL, 1);
+}
+
+static Value *
+next_stage(Builder *b, Value *stage, int stages)
+{
+    Value *up = build_binary(b, OP_ADD, stage, build_int(b, stage->type, 1));
+    Value *wrap = build_cmp(b, OP_CMPI, "eq", up, build_int(b, stage->type, stages));
+    return build_select(b, wrap, build_int(b, stage->type, 0), up);
+}
+
+/* Users of the load read its stage of the buffer instead. */
+static void
+read_stage(Expand *e, int k, Value *stage)
+{
+    Op *load = e->loads.at[k];
+    Builder b = builder_before(load);
+    Value *m = stage_of(e, &b, k, stage);
+    value_each_use(&load->results[0], u)
+    {
+        Op *user = u->user;
+        if (user->kind != OP_LOCAL_ALLOC || user->results[0].type != m->type)
+            continue;
+        value_replace(&user->results[0], m);
+        op_erase(user);
+    }
+    if (load->results[0].uses) {
+        const Type *t = load->results[0].type;
+        Op *read = build_op(&b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1);
+        value_replace(&load->results[0], &read->results[0]);
+    }
+    op_erase(load);
+}
+
+static void
+rebuild(Expand *e)
+{
+    Op *old = e->loop;
+    Region *from = old->regions[0];
+    Builder b = builder_before(old);
+    const Type *i32 = type_scalar(e->s->types, SK_I32);
+    int n = old->nresult, m = 0;
+    b.loc = old->loc;
+    Value **init = arena_array(&e->s->tmp, Value *, 2 * n + 2);
+    for (int i = 0; i < n; i++)
+        init[m++] = op_operand(old, i + 3);
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            init[m++] = e->state[i];
+    init[m++] = build_int(&b, i32, 0);
+    init[m++] = build_int(&b, i32, e->stages - 1);
+    Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
+                         init, m);
+    Region *to = loop->regions[0];
+    for (int i = 0; i < n; i++) {
+        to->args[i + 1]->name = from->args[i + 1]->name;
+        loop->results[i].name = old->results[i].name;
+    }
+    to->args[0]->name = from->args[0]->name;
+    for (int i = 0, a = n + 1; i < n; i++)
+        if (e->ahead[i])
+            e->state[i] = to->args[a++];
+    Value *read = to->args[m - 1], *write = to->args[m];
+
+    Builder in = builder_at_end(b.func, to);
+    in.loc = old->loc;
+    wait_for(&in, e->stages - 2);
+    Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
+                              build_int(&in, op_operand(old, 2)->type, e->stages - 1));
+    e->iv = build_binary(&in, OP_ADD, to->args[0], far);
+    issue(e, &in, write, exists(e, &in)); /* while the body is where the slice looks */
+    for (int k = 0; k < e->loads.n; k++)
+        read_stage(e, k, read);
+    for (int i = 0; i <= n; i++)
+        value_replace(from->args[i], to->args[i]);
+    region_each(from, op) op_move_to_end(op, to);
+    Op *yield = to->last;
+    Builder at = builder_before(yield);
+    at.loc = old->loc;
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            op_add_operand(yield, e->state[i]);
+    op_add_operand(yield, next_stage(&at, read, e->stages));
+    op_add_operand(yield, next_stage(&at, write, e->stages));
+    for (int i = 0; i < n; i++)
+        value_replace(&old->results[i], &loop->results[i]);
+    b = builder_after(loop);
+    wait_for(&b, 0);
+    op_erase(old);
+}
+
+static void
+expand_loop(Session *s, Op *loop)
+{
+    Expand e = {.s = s, .loop = loop};
+    Region *body = loop->regions[0];
+    e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
+    region_each(body, op) if (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE))
+        vec_push(&s->tmp, &e.loads, op);
+    if (!e.loads.n || e.stages < 2)
+        return;
+    e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
+    e.state = arena_array(&s->tmp, Value *, loop->nresult + 1);
+    map_init(&e.slice, &s->tmp);
+    Builder b = builder_before(loop);
+    b.loc = loop->loc;
+    for (int k = 0; k < e.loads.n; k++) {
+        for (int i = 0; i < e.loads.at[k]->noperand && i < 2; i++)
+            add_slice(&e, op_operand(e.loads.at[k], i));
+        const Type *one = buffer_of(s, e.loads.at[k]);
+        const Type *all =
+            type_mem(s->types, one->elem, one->rank, one->shape, one->layout, e.stages);
+        Op *buf = build_op(&b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);
+        vec_push(&s->tmp, &e.bufs, &buf->results[0]);
+    }
+    prologue(&e, &b);
+    rebuild(&e);
+}
+
+static void
+visit(Session *s, Region *r, int depth)
+{
+    if (depth > MAX_REGION_DEPTH)
+        return;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion; i++)
+            visit(s, op->regions[i], depth + 1);
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
+            expand_loop(s, op);
+    }
+}
+
+bool
+pass_stage_expand(Func *f, PassCx *cx)
+{
+    visit(cx->s, f->body, 0);
+    return true;
+}

@@ -1,0 +1,210 @@
+/* Which loads of a loop run ahead of it, and by how much.
+
+   A loop that feeds products from memory waits for memory in every iteration unless the
+   loads of later iterations are under way. The plan marks the loads that can be made so:
+   {stage=0} on the load, {stages=n} on the loop: the load of iteration i is issued n - 1
+   iterations before its use. Nothing is moved here; stage_expand does that.
+
+   A load qualifies when its addresses depend on nothing that the loop computes at length:
+   the iteration, carried addresses, other loads (a list of blocks), pure arithmetic. A
+   loop that writes memory keeps its loads in place, unless it writes through another
+   parameter of the kernel: as everywhere in sdc, two parameters are two pieces of memory
+   when both are used in one loop. */
+#include "ir/base/map.h"
+#include "ir/base/util.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+bool pass_stage_plan(Func *f, PassCx *cx);
+
+enum { MAX_STAGES = 8, SLICE_DEPTH = 200, MIN_COPY = 4 };
+
+typedef struct Plan {
+    Session *s;
+    Op *loop;
+    Map seen; /* values known to be computable ahead */
+} Plan;
+
+/* Of everything in the loop's body: what would make loads ahead of it wrong. */
+typedef struct Hazards {
+    bool blocked;      /* a barrier, an unknown write */
+    Value *written[8]; /* kernel parameters written through */
+    int n;
+} Hazards;
+
+/* The kernel parameter that an address comes from; NULL when that is not plain. */
+static Value *
+base_of(Value *v, int depth)
+{
+    Op *op = v->op;
+    if (depth > SLICE_DEPTH)
+        return NULL;
+    if (!op) {
+        Op *home = v->region->parent;
+        if (!home)
+            return v;
+        if (home->kind == OP_FOR && v->index > 0)
+            return base_of(op_operand(home, v->index + 2), depth + 1);
+        return NULL;
+    }
+    if (op->kind == OP_FOR)
+        return base_of(op_operand(op, v->index + 3), depth + 1);
+    if (op->kind == OP_ADDPTR || op->kind == OP_SPLAT || op->kind == OP_BROADCAST ||
+        op->kind == OP_EXPAND_DIMS || op->kind == OP_HINT || op->kind == OP_RESHAPE ||
+        op->kind == OP_TRANS || op->kind == OP_CONVERT_LAYOUT)
+        return base_of(op_operand(op, 0), depth + 1);
+    return NULL;
+}
+
+static void
+see_hazards(const Region *r, Hazards *h, int depth)
+{
+    region_each(r, op)
+    {
+        Effect fx;
+        for (int i = 0; i < 2 && opkind_effect(op->kind, i, &fx); i++) {
+            if (fx.resource == RES_ANY)
+                h->blocked = true;
+            if (fx.resource != RES_GLOBAL || !(fx.kind & ACC_WRITE))
+                continue;
+            Value *base = base_of(op_operand(op, fx.operand), 0);
+            if (base && h->n < COUNT_OF(h->written))
+                h->written[h->n++] = base;
+            else
+                h->blocked = true;
+        }
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            see_hazards(op->regions[i], h, depth + 1);
+    }
+}
+
+static bool
+is_hazard(const Hazards *h, Op *load)
+{
+    Value *base = base_of(op_operand(load, 0), 0);
+    bool hit = h->blocked || (h->n && !base);
+    for (int i = 0; i < h->n; i++)
+        hit |= h->written[i] == base;
+    return hit;
+}
+
+/* Can v be computed for a later iteration, from what the loop starts with? */
+static bool
+runs_ahead(Plan *p, Value *v, int depth)
+{
+    const Region *body = p->loop->regions[0];
+    if (value_outside(v, body) || map_has(&p->seen, v))
+        return true;
+    if (depth > SLICE_DEPTH)
+        return false;
+    map_set(&p->seen, v, v); /* carried values come back to themselves */
+    Op *op = v->op;
+    if (!op)
+        return v->region == body &&
+               (v->index == 0 ||
+                runs_ahead(p, op_operand(body->last, v->index - 1), depth + 1));
+    bool plain = op_is(op, T_PURE) || op->kind == OP_LOAD;
+    if (!plain || op->nregion || op->kind == OP_DOT || op->parent != body)
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!runs_ahead(p, op_operand(op, i), depth + 1))
+            return false;
+    return true;
+}
+
+static bool
+is_zero(const Value *v)
+{
+    const Op *op = v->op;
+    return op && op->kind == OP_CONST && !attr_int(&op->attrs, ATTR_VALUE, 0) &&
+           !(attr_has(&op->attrs, ATTR_FVALUE) && attr_float(&op->attrs, ATTR_FVALUE, 1));
+}
+
+/* Bytes that one asynchronous copy of this load would move. */
+static int64_t
+copy_bytes(const Op *load)
+{
+    const Type *t = load->results[0].type;
+    const Attr *contig = attr_find(&load->attrs, ATTR_CONTIG);
+    int64_t best = 1;
+    for (int d = 0; t->layout && contig && d < contig->n && d < t->rank; d++)
+        best = max_i64(best, min_i64(contig->v.ints[d], layout_run(t->layout, d, NULL)));
+    return best * max_i64(type_bits(t), 8) / 8;
+}
+
+static bool
+fills_buffer(const Op *load)
+{
+    value_each_use(&load->results[0], u) if (u->user->kind == OP_LOCAL_ALLOC &&
+                                             u->user->parent == load->parent) return true;
+    return false;
+}
+
+static bool
+can_stage(Plan *p, const Hazards *h, Op *load)
+{
+    if (load->kind != OP_LOAD || !type_is_tile(load->results[0].type) ||
+        attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(h, load))
+        return false;
+    if (load->noperand > 2 && !is_zero(op_operand(load, 2)))
+        return false;
+    for (int i = 0; i < load->noperand; i++) {
+        map_init(&p->seen, &p->s->tmp);
+        if (!runs_ahead(p, op_operand(load, i), 0))
+            return false;
+    }
+    return copy_bytes(load) >= MIN_COPY;
+}
+
+/* The condition that an iteration exists is `iv < hi`. */
+static bool
+counts_up(const Op *loop)
+{
+    const Op *step = value_def(op_operand(loop, 2), OP_CONST);
+    return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
+}
+
+static bool
+plan_loop(Session *s, Func *f, Op *loop)
+{
+    int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
+    Plan p = {.s = s, .loop = loop};
+    Hazards h = {0};
+    bool feeds = false;
+    if (stages < 2 || !counts_up(loop))
+        return false;
+    see_hazards(loop->regions[0], &h, 0);
+    region_each(loop->regions[0], op) feeds |=
+        op->kind == OP_LOAD && fills_buffer(op) && can_stage(&p, &h, op);
+    if (!feeds)
+        return false;
+    region_each(loop->regions[0], op) if (can_stage(&p, &h, op))
+        attr_set_int(&s->mod, &op->attrs, ATTR_STAGE, 0);
+    attr_set_int(&s->mod, &loop->attrs, ATTR_STAGES,
+                 stages > MAX_STAGES ? MAX_STAGES : stages);
+    return true;
+}
+
+static bool
+visit(Session *s, Func *f, Region *r, int depth)
+{
+    bool changed = false;
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion; i++)
+            changed |= visit(s, f, op->regions[i], depth + 1);
+        if (op->kind == OP_FOR)
+            changed |= plan_loop(s, f, op);
+    }
+    return changed;
+}
+
+bool
+pass_stage_plan(Func *f, PassCx *cx)
+{
+    return visit(cx->s, f, f->body, 0);
+}
