@@ -374,6 +374,10 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_LOCAL_SLICE:
     case OP_LOCAL_LOAD:
     case OP_LOCAL_STORE: return nv_local(g, op);
+    case OP_DOT: return nv_dot(g, op);
+    case OP_ASYNC_COPY:
+    case OP_ASYNC_COMMIT:
+    case OP_ASYNC_WAIT: return nv_async(g, op);
     case OP_FOR: return gen_for(g, op, depth);
     case OP_WHILE: return gen_while(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);

@@ -112,6 +112,9 @@ void nv_guard_end(Gen *g, Guard guard);
 
 /* ---- gen_nv_local.c: buffers in shared memory */
 bool nv_local(Gen *g, const Op *op);
+/* gen_nv_ldmatrix.c: a local_load by ldmatrix; false, and nothing done, when the fragment
+   is not one that it loads. */
+bool nv_ldmatrix(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e, Regs *out);
 /* The places of a tile of layout l in a buffer; false when the buffer's layout is not
    one to one. */
 bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);
@@ -143,5 +146,11 @@ void nv_scratch_read(Gen *g, LLVMValueRef base, const Type *t, Regs *out);
 
 /* ---- gen_nv_reduce.c */
 bool nv_reduce(Gen *g, const Op *op);
+
+/* ---- gen_nv_mma.c */
+bool nv_dot(Gen *g, const Op *op);
+
+/* ---- gen_nv_async.c */
+bool nv_async(Gen *g, const Op *op);
 
 #endif

@@ -28,7 +28,13 @@ ptx_asm(Gen *g, const char *text, const char *constraints, LLVMTypeRef result,
     LLVMValueRef fn =
         LLVMGetInlineAsm(t, text, strlen(text), constraints, strlen(constraints), effects,
                          0, LLVMInlineAsmDialectATT, 0);
-    return LLVMBuildCall2(g->b, t, fn, args, (unsigned)n, "");
+    LLVMValueRef call = LLVMBuildCall2(g->b, t, fn, args, (unsigned)n, "");
+    if (!effects) { /* or LLVM takes it for something that may touch any memory */
+        unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+        LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(g->cx, kind, 0));
+    }
+    return call;
 }
 
 static char

@@ -147,7 +147,7 @@ mma_shape(Layouts *p, const Op *op, MmaShape *out)
     ScalarKind acc = op_operand(op, 2)->type->scalar;
     Name precision = attr_str(&op->attrs, ATTR_PRECISION);
     bool tf32 = precision && strncmp(precision, "tf32", 4) == 0;
-    bool fp8 = (a == SK_F8E5 || a == SK_F8E4) && (b == SK_F8E5 || b == SK_F8E4);
+    bool fp8 = a == b && (a == SK_F8E5 || a == SK_F8E4);
     if (a == b && ((a == SK_F16 && (acc == SK_F32 || acc == SK_F16)) ||
                    (a == SK_BF16 && acc == SK_F32)))
         *out = (MmaShape){16, 2};
