@@ -209,41 +209,51 @@ fragments(Product *p, int op, uint32_t major)
     return f;
 }
 
-/* The four (two packed) accumulators of one instruction start at register i. */
+/* The accumulators of one instruction: four registers of the result from `reg` on, or two
+   pairs. */
+typedef struct Block {
+    const Frag *a, *b; /* one for each step along k */
+    LLVMValueRef d[4];
+} Block;
+
 static bool
-one_block(Product *p, int i, const Regs *acc)
+open_block(Product *p, int reg, const Regs *acc, Block *out)
+{
+    const Layout *l = p->t[2].l;
+    uint32_t c = layout_at(l, LD_REG, (uint32_t)reg);
+    out->a = fragments(p, 0, (uint32_t)layout_part(l, c, 0));
+    out->b = fragments(p, 1, (uint32_t)layout_part(l, c, 1));
+    if (p->m->acc == SK_F16)
+        for (int j = 0; j < 2; j++)
+            out->d[j] = pack_word(p->g, &acc->v[reg + 2 * j], 16);
+    else
+        for (int j = 0; j < 4; j++)
+            out->d[j] = acc->v[reg + j];
+    return out->a && out->b;
+}
+
+static void
+step_block(Product *p, Block *block, int k)
+{
+    const LLVMValueRef *a = block->a[k].word, *b = block->b[k].word;
+    if (p->x3)
+        issue_x3(p->g, p->m, a, b, block->d);
+    else
+        issue(p->g, p->m, a, b, block->d, p->m->acc == SK_F16 ? 2 : 4);
+}
+
+static void
+close_block(Product *p, const Block *block, LLVMValueRef *out)
 {
     Gen *g = p->g;
-    const Layout *l = p->t[2].l;
-    uint32_t c = layout_at(l, LD_REG, (uint32_t)i);
-    Frag *a = fragments(p, 0, (uint32_t)layout_part(l, c, 0));
-    Frag *b = fragments(p, 1, (uint32_t)layout_part(l, c, 1));
-    bool half = p->m->acc == SK_F16;
-    LLVMValueRef d[4];
-    if (!a || !b)
-        return false;
-    for (int j = 0; j < 4; j++)
-        d[j] = acc->v[i + j];
-    if (half)
-        for (int j = 0; j < 2; j++)
-            d[j] = pack_word(g, &acc->v[i + 2 * j], 16);
-    for (int k = 0; k < p->depth; k++) {
-        if (p->x3)
-            issue_x3(g, p->m, a[k].word, b[k].word, d);
-        else
-            issue(g, p->m, a[k].word, b[k].word, d, half ? 2 : 4);
-    }
+    LLVMTypeRef pair = LLVMVectorType(LLVMHalfTypeInContext(g->cx), 2);
     for (int j = 0; j < 4; j++) {
-        if (half) {
-            LLVMTypeRef h = LLVMHalfTypeInContext(g->cx);
-            LLVMValueRef v = LLVMBuildBitCast(g->b, d[j / 2], LLVMVectorType(h, 2), "");
-            p->t[2].r->v[i + j] =
-                LLVMBuildExtractElement(g->b, v, ll_int(g->i32, j & 1), "");
-        } else {
-            p->t[2].r->v[i + j] = d[j];
-        }
+        out[j] = block->d[j];
+        if (p->m->acc == SK_F16)
+            out[j] = LLVMBuildExtractElement(
+                g->b, LLVMBuildBitCast(g->b, block->d[j / 2], pair, ""),
+                ll_int(g->i32, j & 1), "");
     }
-    return true;
 }
 
 static bool
@@ -261,9 +271,15 @@ gen_mma(Gen *g, const Op *op, const Mma *m, Regs *out)
     }
     p.t[2] = (Tile){op->results[0].type->layout, out};
     p.depth = (int)(op_operand(op, 0)->type->shape[1] / m->k);
-    for (int i = 0; i < out->n; i += 4)
-        if (!one_block(&p, i, acc))
+    Block *block = arena_array(&g->s->tmp, Block, out->n / 4);
+    for (int i = 0; i < out->n / 4; i++)
+        if (!open_block(&p, 4 * i, acc, &block[i]))
             return gen_unsupported(g, op, "on these layouts") != NULL;
+    for (int k = 0; k < p.depth; k++) /* neighbours do not wait for one another */
+        for (int i = 0; i < out->n / 4; i++)
+            step_block(&p, &block[i], k);
+    for (int i = 0; i < out->n / 4; i++)
+        close_block(&p, &block[i], &out->v[4 * i]);
     return true;
 }
 
