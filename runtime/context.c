@@ -53,6 +53,8 @@ copy_options(SdcContext *cx, const SdcContextOptions *o)
     cx->color = o->color;
     cx->debug = o->debug;
     cx->threads = o->threads;
+    cx->on_gpu = o->target && strcmp(o->target, "cuda") == 0;
+    cx->device = o->device;
     if (o->cpu && !(cx->cpu = strdup(o->cpu)))
         return false;
     cx->include_dirs = calloc((size_t)o->ninclude + 1, sizeof *cx->include_dirs);
@@ -70,6 +72,7 @@ static void
 context_free(SdcContext *cx)
 {
     sdcrt_pool_free(cx->pool);
+    sdcrt_cuda_close(atomic_load(&cx->cuda));
     for (int i = 0; i < cx->ninclude; i++)
         free(cx->include_dirs[i]);
     free(cx->include_dirs);
@@ -93,13 +96,21 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
     if (!out)
         return SDC_ERROR_ARGUMENT;
     *out = NULL;
-    if (o && (o->ninclude < 0 || o->threads < 0 || (o->ninclude && !o->include_dirs)))
+    if (o && (o->ninclude < 0 || o->threads < 0 || o->device < 0 ||
+              (o->ninclude && !o->include_dirs)))
+        return SDC_ERROR_ARGUMENT;
+    if (o && o->target && strcmp(o->target, "cpu") != 0 && strcmp(o->target, "cuda") != 0)
         return SDC_ERROR_ARGUMENT;
     SdcContext *cx = calloc(1, sizeof *cx);
     if (!cx)
         return SDC_ERROR_MEMORY;
     if (!copy_options(cx, o) || !(cx->pool = sdcrt_pool_new(cx->threads)) ||
         pthread_mutex_init(&cx->lock, NULL) != 0) {
+        context_free(cx);
+        return SDC_ERROR_MEMORY;
+    }
+    if (pthread_mutex_init(&cx->open_lock, NULL) != 0) {
+        pthread_mutex_destroy(&cx->lock);
         context_free(cx);
         return SDC_ERROR_MEMORY;
     }
@@ -115,6 +126,7 @@ sdc_context_destroy(SdcContext *cx)
     while (cx->modules)
         sdc_module_unload(cx->modules);
     pthread_mutex_destroy(&cx->lock);
+    pthread_mutex_destroy(&cx->open_lock);
     context_free(cx);
 }
 
@@ -188,7 +200,7 @@ context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
     Report *r = cx ? context_report(cx) : NULL;
     if (!r)
         return status;
-    char text[1024];
+    char text[2400];
     va_list ap;
     va_start(ap, fmt);
     int n = snprintf(text, sizeof text, "sdc: %serror:%s ", cx->color ? "\033[1;31m" : "",

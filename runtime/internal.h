@@ -3,7 +3,7 @@
 #define SDC_RUNTIME_INTERNAL_H
 
 #include "runtime/compile.h"
-#include "runtime/rt/sdcrt.h"
+#include "runtime/rt/cuda.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,7 +26,12 @@ struct SdcContext {
     char *cpu;
     bool color, debug;
     SdcrtPool *pool;
-    pthread_mutex_t lock; /* reports, modules */
+    bool on_gpu;
+    int device;
+    _Atomic(SdcrtCuda *) cuda; /* NULL until it is needed */
+    const char *gpu_target;    /* set before `cuda` */
+    pthread_mutex_t lock;      /* reports, modules */
+    pthread_mutex_t open_lock; /* cuda */
     Report *reports;
     SdcModule *modules;
 };
@@ -65,14 +70,23 @@ typedef struct ArgRule {
     int64_t block[SDC_MAX_DESC_RANK]; /* of a descriptor */
 } ArgRule;
 
+/* The kernel in one context of the device; added in front, and never changed. */
+typedef struct GpuImage {
+    struct GpuImage *next;
+    uint64_t context;
+    SdcrtCudaKernel *kernel;
+} GpuImage;
+
 struct SdcKernel {
     SdcModule *mod;
     const KernelInfo *info;
     SdcKernel *next;
     char *key;
     SdcrtMeta *meta;
-    struct Loaded *image; /* loaded code */
+    struct Loaded *image; /* CPU: loaded code */
     SdcrtCpuEntry *entry;
+    char *ptx; /* GPU; NULL on the CPU */
+    _Atomic(GpuImage *) images;
     ArgRule *rules;     /* info->nruntime of them */
     int64_t *constants; /* info->nparam of them, with is_constant */
     bool *is_constant;
@@ -108,6 +122,14 @@ Report *context_report(SdcContext *cx);
 
 /* Replaces *to by a copy of the text; leaves it NULL when out of memory. */
 void text_set(char **to, const char *text);
+
+/* Opens the context's device if nothing has before. */
+SdcStatus context_cuda(SdcContext *cx, SdcrtCuda **out);
+
+/* Loads k->ptx in the context that a launch would use now, under the module's lock. */
+SdcStatus gpu_load(SdcKernel *k);
+SdcStatus gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream);
+void gpu_unload(SdcKernel *k);
 
 const KernelInfo *module_find_kernel(const SdcModule *mod, const char *name);
 void module_job(const SdcModule *mod, CompileJob *job);

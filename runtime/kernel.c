@@ -18,6 +18,7 @@ kernel_free(SdcKernel *k)
         return;
     if (k->image)
         codegen_unload(k->image);
+    gpu_unload(k);
     free(k->meta);
     free(k->rules);
     free(k->constants);
@@ -135,6 +136,10 @@ load_result(Session *s, CompileResult *r, void *arg)
         filled += k->rules[i].nslot;
     if (filled != k->meta->nparam)
         bug(&s->fail, "%d slots for %d parameters", filled, k->meta->nparam);
+    if (k->mod->cx->on_gpu) {
+        k->ptx = strdup(r->bytes);
+        return k->ptx ? SDC_OK : SDC_ERROR_MEMORY;
+    }
     char why[256] = "";
     k->image = codegen_load_object(r->bytes, r->size, why, sizeof why);
     void *entry =
@@ -151,9 +156,14 @@ SdcStatus
 kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
            const char *const *bind, int nbind, SdcKernel **out)
 {
+    SdcContext *cx = mod->cx;
+    SdcrtCuda *cuda;
+    SdcStatus status = cx->on_gpu ? context_cuda(cx, &cuda) : SDC_OK;
+    if (status != SDC_OK)
+        return status;
     SdcKernel *k = calloc(1, sizeof *k);
     if (!k)
-        return context_fail(mod->cx, SDC_ERROR_MEMORY, "out of memory");
+        return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
     k->mod = mod;
     k->info = info;
     CompileJob job;
@@ -163,11 +173,13 @@ kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
         .signature = signature,
         .bind = bind,
         .nbind = nbind,
-        .target = "cpu",
-        .cpu = mod->cx->cpu ? mod->cx->cpu : "native",
-        .emit = SDC_EMIT_OBJ,
+        .target = cx->on_gpu ? cx->gpu_target : "cpu",
+        .cpu = cx->cpu ? cx->cpu : "native",
+        .emit = cx->on_gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ,
     };
-    SdcStatus status = compile_call(mod->cx, &job, load_result, k);
+    status = compile_call(cx, &job, load_result, k);
+    if (status == SDC_OK && cx->on_gpu)
+        status = gpu_load(k);
     if (status != SDC_OK) {
         kernel_free(k);
         return status;
@@ -328,18 +340,15 @@ fill_desc(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *s
     return wrong || d->strides[d->rank - 1] == 1 ? wrong : "needs 1 as its last stride";
 }
 
-SdcStatus
-sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs,
-                          int threads)
+/* The arguments of a launch to the slots that the kernel reads. */
+static SdcStatus
+fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
 {
-    if (!k)
-        return SDC_ERROR_ARGUMENT;
     SdcContext *cx = k->mod->cx;
     if (nargs != k->info->nruntime || (nargs && !args))
         return context_fail(cx, SDC_ERROR_ARGUMENT,
                             "'%s' takes %d arguments, %d are given", k->info->name,
                             k->info->nruntime, nargs);
-    uint64_t slots[SDCRT_MAX_PARAMS];
     for (int i = 0; i < nargs; i++) {
         const ArgRule *rule = &k->rules[i];
         const char *wrong = NULL;
@@ -354,6 +363,13 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
         if (wrong)
             return refuse(k, i, wrong);
     }
+    return SDC_OK;
+}
+
+static SdcStatus
+cpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads)
+{
+    SdcContext *cx = k->mod->cx;
     const int32_t size[3] = {grid.x, grid.y, grid.z};
     switch (sdcrt_cpu_launch(cx->pool, k->entry, slots, size, k->meta->scratch_bytes,
                              threads)) {
@@ -361,17 +377,37 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
     case SDCRT_ERROR_MEMORY:
         return context_fail(cx, SDC_ERROR_MEMORY, "no memory for %lld bytes of scratch",
                             (long long)k->meta->scratch_bytes);
-    case SDCRT_ERROR_ARGUMENT: break;
+    default: break;
     }
     return context_fail(cx, SDC_ERROR_ARGUMENT, "grid (%d, %d, %d) is out of range",
                         grid.x, grid.y, grid.z);
 }
 
 SdcStatus
+sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs,
+                          int threads)
+{
+    if (!k)
+        return SDC_ERROR_ARGUMENT;
+    if (k->ptx)
+        return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT,
+                            "a launch on a GPU takes no number of threads");
+    uint64_t slots[SDCRT_MAX_PARAMS];
+    SdcStatus status = fill_slots(k, args, nargs, slots);
+    return status == SDC_OK ? cpu_launch(k, grid, slots, threads) : status;
+}
+
+SdcStatus
 sdc_kernel_launch(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs, void *stream)
 {
-    if (k && stream)
+    if (!k)
+        return SDC_ERROR_ARGUMENT;
+    if (stream && !k->ptx)
         return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT,
                             "a launch on the CPU takes no stream");
-    return sdc_kernel_launch_threads(k, grid, args, nargs, 0);
+    uint64_t slots[SDCRT_MAX_PARAMS];
+    SdcStatus status = fill_slots(k, args, nargs, slots);
+    if (status != SDC_OK)
+        return status;
+    return k->ptx ? gpu_launch(k, grid, slots, stream) : cpu_launch(k, grid, slots, 0);
 }

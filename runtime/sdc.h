@@ -24,6 +24,11 @@
    Text and arrays that are passed in are copied; what is handed out stays valid as long
    as its owner, unless it says otherwise. Buffers of a launch belong to the caller.
 
+   GPUs. A context whose target is "cuda" compiles for one device and launches there:
+   pointers are addresses of the device, sdc_launch returns at once and takes a CUstream.
+   It works in the calling thread's current CUcontext when that belongs to the device, and
+   in the device's primary context otherwise. Only NVIDIA's driver is needed.
+
    Threads. Every function may be called from any thread at any time, on the same objects
    too, except that an object must not be freed while another thread uses it or anything
    that it owns. sdc_launch takes no lock once its specialization exists.
@@ -84,11 +89,14 @@ typedef struct SdcContextOptions {
     const char *cpu;     /* CPU to generate code for at launch; NULL: the host's */
     int color;           /* nonzero: messages carry ANSI colours */
     int debug;           /* nonzero: assert and device_assert are compiled in */
+    const char *target;  /* where launches run: "cpu" or "cuda"; NULL: "cpu" */
+    int device;          /* "cuda": number of the GPU, as the driver counts them */
 } SdcContextOptions;
 
 /* Creates a context. `options`: NULL for defaults; fields that are zero are defaults.
-   Cheap: no thread starts before a launch needs it. SDC_ERROR_MEMORY, SDC_ERROR_ARGUMENT
-   (`out` is NULL or a number negative). */
+   Cheap: no thread starts and no GPU is opened before something needs it.
+   SDC_ERROR_MEMORY, SDC_ERROR_ARGUMENT (`out` is NULL, a number negative or the target
+   unknown). */
 SDC_API SdcStatus sdc_context_create(const SdcContextOptions *options, SdcContext **out);
 
 /* Frees the context with its modules, functions, kernels and threads. No launch may be
@@ -97,6 +105,22 @@ SDC_API void sdc_context_destroy(SdcContext *ctx);
 
 /* Threads that a CPU launch uses, the caller's included. */
 SDC_API int sdc_context_threads(const SdcContext *ctx);
+
+/* The GPU of a context whose target is "cuda". */
+typedef struct SdcDevice {
+    char name[128];
+    const char *target; /* what kernels are compiled for, "sm_90a"; static text */
+    int sm;             /* 90 for compute capability 9.0 */
+    int driver;         /* 1000 * major + 10 * minor of the driver's CUDA version */
+    int64_t memory;     /* bytes */
+    /* for memory, streams and events without a toolkit: sdc/cuda.h; the context's */
+    struct SdcrtCuda *cuda;
+} SdcDevice;
+
+/* Opens the device, if nothing has before, and describes it: the place to learn early
+   that there is none. SDC_ERROR_ENVIRONMENT: no driver, an old one, no such device or one
+   below sm_80; SDC_ERROR_ARGUMENT: the context's target is the CPU. */
+SDC_API SdcStatus sdc_context_device(SdcContext *ctx, SdcDevice *out);
 
 /* Message of the calling thread's last failed call on this context or an object of it:
    "path:line:column: error: ...", the line, a caret, notes. Valid until the thread's next
@@ -329,17 +353,25 @@ sdc_grid(int64_t x, int64_t y, int64_t z)
 SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
                                    const char *const *bind, int nbind, SdcFunction **out);
 
-/* Runs the kernel once for each point of the grid, on the CPU, and returns when all is
-   done. `args`: one per parameter that is not constexpr, in source order. The first
-   launch with new types or properties compiles; later ones look the specialization up.
-   Programs run in any order on the context's threads. `stream`: NULL. A grid with a zero
-   runs nothing. SDC_ERROR_ARGUMENT: wrong number or type of arguments, negative grid;
-   SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED, SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL:
-   compiling failed. */
+/* Runs the kernel once for each point of the grid. `args`: one per parameter that is not
+   constexpr, in source order. The first launch with new types or properties compiles;
+   later ones look the specialization up, without a lock or allocation. A grid with a zero
+   runs nothing.
+
+   On the CPU programs run in any order on the context's threads, and the call returns
+   when all are done; `stream` is NULL. On a GPU pointers are addresses of the device and
+   not NULL (sdc_none() stands for nothing), the launch is put on `stream` (CUstream;
+   NULL: the default one) and the call returns at once; it may be captured into a graph
+   once the specialization is loaded, by a launch or by sdc_specialize.
+
+   SDC_ERROR_ARGUMENT: wrong number or type of arguments, a null pointer, a grid that is
+   negative or beyond the device; SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED,
+   SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL: compiling failed; SDC_ERROR_ENVIRONMENT: the
+   device failed, in this launch or an earlier one. */
 SDC_API SdcStatus sdc_launch(SdcFunction *fn, SdcGrid grid, const SdcArg *args, int nargs,
                              void *stream);
 
-/* The specialization that sdc_launch would run, compiled if need be. */
+/* The specialization that sdc_launch would run, compiled and loaded if need be. */
 SDC_API SdcStatus sdc_specialize(SdcFunction *fn, const SdcArg *args, int nargs,
                                  SdcKernel **out);
 
@@ -355,7 +387,7 @@ SDC_API SdcStatus sdc_kernel_get(SdcModule *mod, const char *kernel,
 SDC_API SdcStatus sdc_kernel_launch(SdcKernel *k, SdcGrid grid, const SdcArg *args,
                                     int nargs, void *stream);
 
-/* The launch with at most `threads` threads; 0: the context's. */
+/* The launch with at most `threads` threads; 0: the context's. CPU only. */
 SDC_API SdcStatus sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid,
                                             const SdcArg *args, int nargs, int threads);
 
@@ -366,6 +398,20 @@ SDC_API int sdc_kernel_writes(const SdcKernel *k, int arg);
    the first of @triton.autotune's configurations; also of num_warps, num_stages and
    num_ctas. Returns 0 when there is no such number. */
 SDC_API int sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value);
+
+/* What a GPU's driver made of the kernel, in the calling thread's context. */
+typedef struct SdcKernelUse {
+    int registers;   /* of a thread */
+    int local_bytes; /* of a thread: spills and arrays */
+    int64_t shared_bytes;
+    int num_warps, num_stages;
+} SdcKernelUse;
+
+/* SDC_ERROR_ARGUMENT: a kernel of the CPU; else as sdc_kernel_launch. */
+SDC_API SdcStatus sdc_kernel_use(SdcKernel *k, SdcKernelUse *out);
+
+/* PTX of a GPU's kernel, NUL-terminated, as long as the kernel; NULL for the CPU. */
+SDC_API const char *sdc_kernel_ptx(const SdcKernel *k);
 
 /* ---------------------------------------------------------------- ahead of time */
 

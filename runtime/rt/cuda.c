@@ -1,131 +1,234 @@
-/* The CUDA driver by dlopen: one table of entry points, a context, modules and launches.
-   Numbers of attributes and options are those of the driver API's enums (cuda.h of CUDA
-   12); they are part of its ABI. */
-#include "runtime/rt/cuda.h"
+/* The CUDA driver by dlopen: its table of entry points, a device, its context, and what
+   to tell when a call fails. */
+#include "runtime/rt/cuda_driver.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    DEVICE_CC_MAJOR = 75,
-    DEVICE_CC_MINOR = 76,
-    FUNC_MAX_DYNAMIC_SHARED = 8,
-    JIT_ERROR_LOG = 5,
-    JIT_ERROR_LOG_SIZE = 6,
-    DEFAULT_SHARED = 48 << 10,
-    WARP = 32
+    ATTR_MAX_SHARED = 8,
+    ATTR_PROCESSORS = 16,
+    ATTR_MAX_GRID_X = 5,
+    ATTR_CC_MAJOR = 75,
+    ATTR_CC_MINOR = 76,
+    ATTR_MAX_SHARED_OPTIN = 97
 };
 
-typedef struct Driver {
-#define CU(symbol, field, params) int(*field) params;
-#include "runtime/rt/cuda.def"
-} Driver;
+/* ---------------------------------------------------------------- errors */
 
-struct SdcrtCuda {
-    Driver d;
-    void *lib;
-    void *context;
-    int device, sm;
-    char name[128];
-    char error[1024];
-};
-
-struct SdcrtCudaKernel {
-    void *module, *function;
-    SdcrtMeta meta;
-};
-
-static int
-load_entries(Driver *d, void *lib, const char **missing)
+/* What to do about it; "" when the driver's own words are all there is to say. */
+static const char *
+advice(int code)
 {
-    const struct {
+    switch (code) {
+    case CUDA_ERROR_NOT_INITIALIZED:
+        return "; a process that forks after CUDA was used cannot use it in the child";
+    case CUDA_ERROR_STUB_LIBRARY:
+        return "; a stub of CUDA's toolkit was loaded instead of the driver: set "
+               "SDC_LIBCUDA to libcuda.so.1";
+    case CUDA_ERROR_NO_DEVICE:
+    case CUDA_ERROR_INVALID_DEVICE:
+        return "; look at nvidia-smi and CUDA_VISIBLE_DEVICES";
+    case CUDA_ERROR_NO_JIT:
+    case CUDA_ERROR_PTX_VERSION: return "; install a newer NVIDIA driver";
+    case CUDA_ERROR_OUT_OF_RESOURCES: return "; use fewer warps or smaller tiles";
+    case CUDA_ERROR_SYSTEM_NOT_READY: return "; start nvidia-fabricmanager";
+    case CUDA_ERROR_DRIVER_MISMATCH:
+        return "; the driver's library and kernel module differ: restart the machine";
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_LAUNCH_FAILED:
+        return "; a kernel failed on the device, this launch or an earlier one, and the "
+               "CUDA context is lost: compute-sanitizer finds where";
+    default:
+        return code >= CUDA_ERROR_HARDWARE_STACK && code < CUDA_ERROR_LAUNCH_FAILED
+                   ? "; a kernel failed on the device, this launch or an earlier one, "
+                     "and the CUDA context is lost"
+                   : "";
+    }
+}
+
+static SdcrtStatus
+status_of(int code)
+{
+    switch (code) {
+    case CUDA_ERROR_OUT_OF_MEMORY: return SDCRT_ERROR_MEMORY;
+    case CUDA_ERROR_OUT_OF_RESOURCES: return SDCRT_ERROR_LIMIT;
+    case CUDA_ERROR_NO_BINARY:
+    case CUDA_ERROR_INVALID_PTX: return SDCRT_ERROR_CODE;
+    default: return SDCRT_ERROR_DEVICE;
+    }
+}
+
+SdcrtStatus
+cuda_fail(const SdcrtCuda *c, SdcrtCudaError *e, int code, const char *fmt, ...)
+{
+    const char *text = NULL;
+    if (!e)
+        return status_of(code);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    e->code = code;
+    if (n < 0 || n >= (int)sizeof e->text)
+        return status_of(code);
+    if (!c->d.error_string || c->d.error_string(code, &text) != 0 || !text)
+        text = "unknown error";
+    snprintf(e->text + n, sizeof e->text - (size_t)n, ": %s (CUDA error %d)%s", text,
+             code, advice(code));
+    return status_of(code);
+}
+
+SdcrtStatus
+cuda_refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
+{
+    if (!e)
+        return status;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    e->code = 0;
+    return status;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+/* The first symbol that is missing, or NULL. */
+static const char *
+load_entries(Driver *d, void *lib)
+{
+    static const struct {
         const char *symbol;
         size_t at;
+        int needed;
     } table[] = {
-#define CU(symbol, field, params) {symbol, offsetof(Driver, field)},
+#define CU(symbol, field, params)     {symbol, offsetof(Driver, field), 1},
+#define CU_MAY(symbol, field, params) {symbol, offsetof(Driver, field), 0},
 #include "runtime/rt/cuda.def"
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         void *p = dlsym(lib, table[i].symbol);
-        if (!p) {
-            *missing = table[i].symbol;
-            return 0;
-        }
+        if (!p && table[i].needed)
+            return table[i].symbol;
         memcpy((char *)d + table[i].at, &p, sizeof p);
     }
-    return 1;
+    return NULL;
 }
 
-static int
-failed(SdcrtCuda *c, int code, const char *fmt, ...)
+static SdcrtStatus
+open_driver(SdcrtCuda *c, SdcrtCudaError *e)
 {
-    const char *text = NULL;
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(c->error, sizeof c->error, fmt, ap);
-    va_end(ap);
-    if (n < 0 || n >= (int)sizeof c->error)
-        return code ? code : -1;
-    if (code > 0 && c->d.error_string && c->d.error_string(code, &text) == 0 && text)
-        snprintf(c->error + n, sizeof c->error - (size_t)n, ": %s (CUDA error %d)", text,
-                 code);
-    return code ? code : -1;
+    const char *file = getenv("SDC_LIBCUDA");
+    /* Never unmapped: the driver has threads of its own and handlers for exit. */
+    c->lib = dlopen(file && *file ? file : "libcuda.so.1",
+                    RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!c->lib)
+        return cuda_refuse(e, SDCRT_ERROR_DEVICE,
+                           "no CUDA driver (%s): install NVIDIA's driver, or use the "
+                           "target cpu",
+                           dlerror());
+    const char *missing = load_entries(&c->d, c->lib);
+    if (missing) {
+        int version = 0;
+        if (!c->d.driver_version || c->d.driver_version(&version) != 0)
+            version = 0;
+        return cuda_refuse(e, SDCRT_ERROR_DEVICE,
+                           "the CUDA driver is too old (CUDA %d.%d): it lacks %s; "
+                           "install one for CUDA 12 or newer",
+                           version / 1000, version % 1000 / 10, missing);
+    }
+    int code = c->d.init(0);
+    return code ? cuda_fail(c, e, code, "the CUDA driver does not start") : SDCRT_OK;
 }
 
-static int
-open_device(SdcrtCuda *c, int ordinal)
+static SdcrtStatus
+open_device(SdcrtCuda *c, int ordinal, SdcrtCudaError *e)
 {
-    int major = 0, minor = 0, e;
-    if ((e = c->d.init(0)) != 0)
-        return failed(c, e, "the CUDA driver does not start");
-    if ((e = c->d.device_get(&c->device, ordinal)) != 0)
-        return failed(c, e, "no GPU number %d", ordinal);
-    c->d.device_name(c->name, sizeof c->name, c->device);
-    c->d.device_attribute(&major, DEVICE_CC_MAJOR, c->device);
-    c->d.device_attribute(&minor, DEVICE_CC_MINOR, c->device);
-    c->sm = 10 * major + minor;
-    if ((e = c->d.context_retain(&c->context, c->device)) != 0)
-        return failed(c, e, "no context on %s", c->name);
-    if ((e = c->d.context_set(c->context)) != 0)
-        return failed(c, e, "the context of %s cannot be made current", c->name);
-    return 0;
+    SdcrtCudaInfo *i = &c->info;
+    size_t bytes = 0;
+    int major = 0, minor = 0, count = 0, code;
+    if ((code = c->d.device_count(&count)) != 0 ||
+        (code = c->d.device_get(&c->device, ordinal)) != 0)
+        return cuda_fail(c, e, code, "no GPU number %d, the driver offers %d", ordinal,
+                         count);
+    const struct {
+        int attribute, *to;
+    } wanted[] = {
+        {ATTR_CC_MAJOR, &major},
+        {ATTR_CC_MINOR, &minor},
+        {ATTR_PROCESSORS, &i->processors},
+        {ATTR_MAX_SHARED, &i->shared},
+        {ATTR_MAX_SHARED_OPTIN, &i->shared_max},
+        {ATTR_MAX_GRID_X, &i->max_grid[0]},
+        {ATTR_MAX_GRID_X + 1, &i->max_grid[1]},
+        {ATTR_MAX_GRID_X + 2, &i->max_grid[2]},
+    };
+    i->ordinal = ordinal;
+    if ((code = c->d.device_name(i->name, sizeof i->name, c->device)) == 0 &&
+        (code = c->d.device_memory(&bytes, c->device)) == 0)
+        code = c->d.driver_version(&i->driver);
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted && code == 0; k++)
+        code = c->d.device_attribute(wanted[k].to, wanted[k].attribute, c->device);
+    if (code)
+        return cuda_fail(c, e, code, "GPU %d does not answer", ordinal);
+    i->memory = (int64_t)bytes;
+    i->sm = 10 * major + minor;
+    return SDCRT_OK;
 }
 
-int
-sdcrt_cuda_open(int ordinal, SdcrtCuda **out, char *why, size_t size)
+static SdcrtCuda *
+cuda_new(SdcrtCudaError *e)
 {
-    const char *file = getenv("SDC_LIBCUDA"), *missing = NULL;
     SdcrtCuda *c = calloc(1, sizeof *c);
-    *out = NULL;
-    if (!c) {
-        snprintf(why, size, "out of memory");
-        return -1;
-    }
-    file = file && *file ? file : "libcuda.so.1";
-    c->lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!c->lib) {
-        snprintf(why, size,
-                 "no CUDA driver (%s): install NVIDIA's driver, or use target cpu",
-                 dlerror());
+    if (c && pthread_mutex_init(&c->lock, NULL) != 0) {
         free(c);
-        return -1;
+        c = NULL;
     }
-    if (!load_entries(&c->d, c->lib, &missing)) {
-        snprintf(why, size, "the CUDA driver is too old: it lacks %s", missing);
+    if (!c)
+        cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+    return c;
+}
+
+SdcrtStatus
+sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtCudaError *e)
+{
+    SdcrtCuda *c = cuda_new(e);
+    *out = NULL;
+    if (!c)
+        return SDCRT_ERROR_MEMORY;
+    SdcrtStatus status = open_driver(c, e);
+    if (status == SDCRT_OK)
+        status = open_device(c, ordinal, e);
+    if (status == SDCRT_OK)
+        *out = c;
+    else
         sdcrt_cuda_close(c);
-        return -1;
+    return status;
+}
+
+SdcrtStatus
+sdcrt_cuda_count(int *devices, int *driver, SdcrtCudaError *e)
+{
+    SdcrtCuda *c = cuda_new(e);
+    *devices = *driver = 0;
+    if (!c)
+        return SDCRT_ERROR_MEMORY;
+    SdcrtStatus status = open_driver(c, e);
+    if (c->lib && c->d.driver_version)
+        c->d.driver_version(driver);
+    if (status == SDCRT_OK) {
+        int code = c->d.device_count(devices);
+        if (code)
+            status = cuda_fail(c, e, code, "GPUs cannot be counted");
     }
-    int e = open_device(c, ordinal);
-    if (e) {
-        snprintf(why, size, "%s", c->error);
-        sdcrt_cuda_close(c);
-        return e;
-    }
-    *out = c;
-    return 0;
+    sdcrt_cuda_close(c);
+    return status;
 }
 
 void
@@ -133,161 +236,78 @@ sdcrt_cuda_close(SdcrtCuda *c)
 {
     if (!c)
         return;
-    if (c->context)
-        c->d.context_release(c->device);
+    if (atomic_load(&c->primary))
+        c->d.primary_release(c->device);
     if (c->lib)
         dlclose(c->lib);
+    pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
-const char *
-sdcrt_cuda_error(const SdcrtCuda *c)
+const SdcrtCudaInfo *
+sdcrt_cuda_info(const SdcrtCuda *c)
 {
-    return c->error;
+    return &c->info;
 }
 
-const char *
-sdcrt_cuda_name(const SdcrtCuda *c)
+/* ---------------------------------------------------------------- contexts */
+
+static SdcrtStatus
+primary(SdcrtCuda *c, void **out, SdcrtCudaError *e)
 {
-    return c->name;
+    *out = atomic_load_explicit(&c->primary, memory_order_acquire);
+    if (*out)
+        return SDCRT_OK;
+    int code = 0;
+    pthread_mutex_lock(&c->lock);
+    *out = atomic_load_explicit(&c->primary, memory_order_relaxed);
+    if (!*out && (code = c->d.primary_retain(out, c->device)) == 0)
+        atomic_store_explicit(&c->primary, *out, memory_order_release);
+    pthread_mutex_unlock(&c->lock);
+    return code ? cuda_fail(c, e, code, "no context on GPU %d, %s", c->info.ordinal,
+                            c->info.name)
+                : SDCRT_OK;
 }
 
-int
-sdcrt_cuda_sm(const SdcrtCuda *c)
+SdcrtStatus
+cuda_enter(SdcrtCuda *c, CudaScope *s, SdcrtCudaError *e)
 {
-    return c->sm;
-}
-
-int
-sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out)
-{
-    int e = c->d.mem_alloc(out, bytes ? bytes : 1);
-    return e ? failed(c, e, "%zu bytes of device memory", bytes) : 0;
-}
-
-int
-sdcrt_cuda_free(SdcrtCuda *c, uint64_t address)
-{
-    int e = c->d.mem_free(address);
-    return e ? failed(c, e, "device memory cannot be freed") : 0;
-}
-
-int
-sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from, size_t bytes)
-{
-    int e = bytes ? c->d.copy_in(to, from, bytes) : 0;
-    return e ? failed(c, e, "copy of %zu bytes to the device", bytes) : 0;
-}
-
-int
-sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes)
-{
-    int e = bytes ? c->d.copy_out(to, from, bytes) : 0;
-    return e ? failed(c, e, "copy of %zu bytes from the device", bytes) : 0;
-}
-
-int
-sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes)
-{
-    int e = bytes ? c->d.fill(at, (unsigned char)byte, bytes) : 0;
-    return e ? failed(c, e, "%zu bytes cannot be filled", bytes) : 0;
-}
-
-int
-sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
-                SdcrtCudaKernel **out)
-{
-    char log[512] = "";
-    int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
-    void *values[] = {log, (void *)(uintptr_t)sizeof log};
-    SdcrtCudaKernel *k = calloc(1, sizeof *k);
-    *out = NULL;
-    if (!k)
-        return failed(c, 0, "out of memory");
-    k->meta = *meta;
-    int e = c->d.module_load(&k->module, ptx, 2, options, values);
-    if (e) {
-        free(k);
-        return failed(c, e, "kernel '%s' is refused by the driver: %s", meta->name, log);
-    }
-    e = c->d.module_function(&k->function, k->module, meta->symbol);
-    if (!e && meta->shared_bytes > DEFAULT_SHARED)
-        e = c->d.function_attribute(k->function, FUNC_MAX_DYNAMIC_SHARED,
-                                    (int)meta->shared_bytes);
-    if (e) {
-        c->d.module_unload(k->module);
-        free(k);
-        return failed(c, e, "kernel '%s' cannot be prepared", meta->name);
-    }
-    *out = k;
-    return 0;
+    int device, code;
+    s->pushed = 0;
+    s->context = NULL;
+    if ((code = c->d.context_get(&s->context)) != 0)
+        return cuda_fail(c, e, code, "the current CUDA context is unknown");
+    if (s->context && c->d.context_device(&device) == 0 && device == c->device)
+        return SDCRT_OK;
+    SdcrtStatus status = primary(c, &s->context, e);
+    if (status != SDCRT_OK)
+        return status;
+    if ((code = c->d.context_push(s->context)) != 0)
+        return cuda_fail(c, e, code, "the context of %s cannot be made current",
+                         c->info.name);
+    s->pushed = 1;
+    return SDCRT_OK;
 }
 
 void
-sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k)
+cuda_leave(SdcrtCuda *c, const CudaScope *s)
 {
-    if (!k)
-        return;
-    c->d.module_unload(k->module);
-    free(k);
+    void *popped;
+    if (s->pushed)
+        c->d.context_pop(&popped);
 }
 
-int
-sdcrt_cuda_launch(SdcrtCuda *c, SdcrtCudaKernel *k, const uint64_t *args,
-                  const int32_t grid[3])
+/* Drivers before CUDA 12 have no numbers for contexts: there the address has to do. */
+SdcrtStatus
+sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtCudaError *e)
 {
-    uint64_t slots[SDCRT_MAX_PARAMS];
-    void *params[SDCRT_MAX_PARAMS];
-    for (int i = 0; i < 3; i++) {
-        if (grid[i] < 0 || (i && grid[i] > 65535))
-            return failed(c, 0, "kernel '%s': a grid of %d along axis %d cannot run",
-                          k->meta.name, grid[i], i);
-        if (!grid[i])
-            return 0;
-    }
-    for (int i = 0; i < k->meta.nparam; i++) {
-        if (k->meta.params[i].kind == SDCRT_PTR && !args[i])
-            return failed(c, 0, "kernel '%s': argument '%s' is a null pointer",
-                          k->meta.name, k->meta.params[i].name);
-        slots[i] =
-            args[i]; /* little-endian: a narrower value is the slot's first bytes */
-        params[i] = &slots[i];
-    }
-    int e = c->d.launch(k->function, (unsigned)grid[0], (unsigned)grid[1],
-                        (unsigned)grid[2], (unsigned)(WARP * k->meta.num_warps), 1, 1,
-                        (unsigned)k->meta.shared_bytes, NULL, params, NULL);
-    return e ? failed(c, e, "kernel '%s' cannot be launched", k->meta.name) : 0;
-}
-
-int
-sdcrt_cuda_wait(SdcrtCuda *c)
-{
-    int e = c->d.context_wait();
-    return e ? failed(c, e, "a kernel failed on %s", c->name) : 0;
-}
-
-int
-sdcrt_cuda_time(SdcrtCuda *c, SdcrtCudaKernel *k, const uint64_t *args,
-                const int32_t grid[3], float *ms)
-{
-    void *from = NULL, *to = NULL;
-    *ms = 0;
-    int e = c->d.event_create(&from, 0);
-    if (!e)
-        e = c->d.event_create(&to, 0);
-    if (!e)
-        e = c->d.event_record(from, NULL);
-    if (!e)
-        e = sdcrt_cuda_launch(c, k, args, grid);
-    if (!e)
-        e = c->d.event_record(to, NULL);
-    if (!e)
-        e = c->d.event_wait(to);
-    if (!e)
-        e = c->d.event_elapsed(ms, from, to);
-    if (from)
-        c->d.event_destroy(from);
-    if (to)
-        c->d.event_destroy(to);
-    return e > 0 ? failed(c, e, "kernel '%s' failed", k->meta.name) : e;
+    CudaScope s;
+    SdcrtStatus status = cuda_enter(c, &s, e);
+    if (status != SDCRT_OK)
+        return status;
+    unsigned long long number = (uintptr_t)s.context;
+    int code = c->d.context_id ? c->d.context_id(s.context, &number) : 0;
+    cuda_leave(c, &s);
+    *id = number;
+    return code ? cuda_fail(c, e, code, "the CUDA context has no number") : SDCRT_OK;
 }

@@ -1,51 +1,125 @@
 /* The CUDA driver, loaded when first asked for. Kernels come as PTX; the driver compiles
    them for the device. Part of libsdcrt; includes nothing of the compiler.
 
-   Every function that can fail returns 0 or an error number of the driver, and leaves a
-   message in sdcrt_cuda_error: the call that failed, the driver's words, what to do. A
-   handle belongs to one thread at a time. */
+   Contexts. A call works in the calling thread's current CUcontext when that belongs to
+   the handle's device, and in the device's primary context otherwise; afterwards what was
+   current is current again. Streams, events and kernels belong to the context that they
+   were made in.
+
+   Threads. A handle may be used from any thread, by several at once.
+
+   Errors. Functions that can fail return a status and, when `e` is not NULL, leave there
+   what failed, the driver's words and what to do. */
 #ifndef SDCRT_CUDA_H
 #define SDCRT_CUDA_H
 
-#include "runtime/rt/meta.h"
+#include "runtime/rt/sdcrt.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct SdcrtCuda SdcrtCuda;
 typedef struct SdcrtCudaKernel SdcrtCudaKernel;
 
-/* Opens device `ordinal` through the library that $SDC_LIBCUDA names, or libcuda.so.1,
-   and makes its primary context current. 0, or nonzero with the reason in why[0 ..
-   size-1]. */
-int sdcrt_cuda_open(int ordinal, SdcrtCuda **out, char *why, size_t size);
-void sdcrt_cuda_close(SdcrtCuda *c); /* NULL is allowed */
-const char *sdcrt_cuda_error(const SdcrtCuda *c);
-const char *sdcrt_cuda_name(const SdcrtCuda *c);
-int sdcrt_cuda_sm(const SdcrtCuda *c); /* 90 for compute capability 9.0 */
+typedef struct SdcrtCudaError {
+    int code; /* of the driver; 0: none */
+    char text[2048];
+} SdcrtCudaError;
 
-/* Device memory, in bytes. An address is a number that kernels take as a pointer. */
-int sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out);
-int sdcrt_cuda_free(SdcrtCuda *c, uint64_t address);
-int sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from, size_t bytes);
-int sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes);
-int sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes);
+typedef struct SdcrtCudaInfo {
+    char name[128];
+    int ordinal;
+    int driver; /* 1000 * major + 10 * minor of the CUDA version that it implements */
+    int sm;     /* 90 for compute capability 9.0 */
+    int processors;
+    int64_t memory;
+    int32_t shared, shared_max; /* bytes a program: without and with opting in */
+    int32_t max_grid[3];
+} SdcrtCudaInfo;
+
+/* Devices that the driver offers and its version (as SdcrtCudaInfo's). The library is the
+   one that $SDC_LIBCUDA names, or libcuda.so.1. */
+SDCRT_API SdcrtStatus sdcrt_cuda_count(int *devices, int *driver, SdcrtCudaError *e);
+
+/* Opens a device. Its primary context is retained when a call first needs it. */
+SDCRT_API SdcrtStatus sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtCudaError *e);
+SDCRT_API void sdcrt_cuda_close(SdcrtCuda *c); /* NULL is allowed */
+SDCRT_API const SdcrtCudaInfo *sdcrt_cuda_info(const SdcrtCuda *c);
+
+/* Names the context that a call would work in now: different for any two contexts, also
+   for one that was made where another had been destroyed. */
+SDCRT_API SdcrtStatus sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtCudaError *e);
+
+/* ---- memory, in bytes; an address is a number that kernels take as a pointer */
+
+SDCRT_API SdcrtStatus sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out,
+                                       SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from,
+                                       size_t bytes, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes,
+                                      SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes,
+                                      SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total,
+                                        SdcrtCudaError *e);
+
+/* ---- streams, events, graphs: CUstream, CUevent and CUgraphExec as void * */
+
+SDCRT_API SdcrtStatus sdcrt_cuda_stream_new(SdcrtCuda *c, void **stream,
+                                            SdcrtCudaError *e);
+SDCRT_API void sdcrt_cuda_stream_free(SdcrtCuda *c, void *stream);
+/* Until what was launched on the stream is done; NULL: on the default stream. */
+SDCRT_API SdcrtStatus sdcrt_cuda_stream_wait(SdcrtCuda *c, void *stream,
+                                             SdcrtCudaError *e);
+/* Until everything in the context is done. */
+SDCRT_API SdcrtStatus sdcrt_cuda_wait(SdcrtCuda *c, SdcrtCudaError *e);
+
+SDCRT_API SdcrtStatus sdcrt_cuda_event_new(SdcrtCuda *c, void **event, SdcrtCudaError *e);
+SDCRT_API void sdcrt_cuda_event_free(SdcrtCuda *c, void *event);
+SDCRT_API SdcrtStatus sdcrt_cuda_event_record(SdcrtCuda *c, void *event, void *stream,
+                                              SdcrtCudaError *e);
+/* Waits for `to`; milliseconds between the two. */
+SDCRT_API SdcrtStatus sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, float *ms,
+                                          SdcrtCudaError *e);
+
+/* Launches between these two are not run but kept: they run, all at once and without the
+   cost of launching each, when the graph is launched. `stream` is not the default one. */
+SDCRT_API SdcrtStatus sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph,
+                                          SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream,
+                                              SdcrtCudaError *e);
+SDCRT_API void sdcrt_cuda_graph_free(SdcrtCuda *c, void *graph);
+
+/* ---- kernels */
+
+/* What the driver's compiler made of a kernel. */
+typedef struct SdcrtCudaUse {
+    int32_t registers;   /* of a thread */
+    int32_t local_bytes; /* of a thread, spills among them */
+    int32_t static_shared;
+} SdcrtCudaUse;
 
 /* Loads PTX text (NUL-terminated) and finds the kernel that `meta` describes. The meta is
    copied. */
-int sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
-                    SdcrtCudaKernel **out);
-void sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k); /* NULL is allowed */
+SDCRT_API SdcrtStatus sdcrt_cuda_load(SdcrtCuda *c, const char *ptx,
+                                      const SdcrtMeta *meta, SdcrtCudaKernel **out,
+                                      SdcrtCudaError *e);
+SDCRT_API void sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k); /* NULL is allowed */
+SDCRT_API const SdcrtCudaUse *sdcrt_cuda_use(const SdcrtCudaKernel *k);
 
-/* Launches on the default stream and returns at once. `args`: one slot per parameter as
-   SdcrtCpuEntry's. Refuses, with a message, a grid that the device cannot run and a
-   pointer that is NULL. A grid with a zero does nothing. */
-int sdcrt_cuda_launch(SdcrtCuda *c, SdcrtCudaKernel *k, const uint64_t *args,
-                      const int32_t grid[3]);
-int sdcrt_cuda_wait(SdcrtCuda *c); /* until all launches are done */
+/* Launches on a stream (CUstream; NULL: the default one) and returns at once. `args`: one
+   slot per parameter as SdcrtCpuEntry's. A grid with a zero runs nothing. Refused with
+   SDCRT_ERROR_ARGUMENT: a grid that the device cannot run, a pointer that is NULL. An
+   error may also be that of an earlier kernel, which the device reports only now. */
+SDCRT_API SdcrtStatus sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k,
+                                        const uint64_t *args, const int32_t grid[3],
+                                        void *stream, SdcrtCudaError *e);
 
-/* Milliseconds that one launch takes on the device, between events. */
-int sdcrt_cuda_time(SdcrtCuda *c, SdcrtCudaKernel *k, const uint64_t *args,
-                    const int32_t grid[3], float *ms);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

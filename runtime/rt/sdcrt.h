@@ -1,6 +1,6 @@
 /* libsdcrt: launches compiled kernels. No compiler and no LLVM inside; needs only the C
    library and threads. Here: kernels of the CPU target over a pool of threads, or over
-   threads of the caller's own. */
+   threads of the caller's own; cuda.h has those of GPUs. */
 #ifndef SDCRT_H
 #define SDCRT_H
 
@@ -21,7 +21,10 @@ extern "C" {
 typedef enum SdcrtStatus {
     SDCRT_OK,
     SDCRT_ERROR_ARGUMENT, /* grid negative or too large, range outside of the grid */
-    SDCRT_ERROR_MEMORY
+    SDCRT_ERROR_MEMORY,   /* out of memory, of the host or the device */
+    SDCRT_ERROR_LIMIT,    /* the kernel asks for more than the device has */
+    SDCRT_ERROR_DEVICE,   /* no such device, driver missing, too old or failing */
+    SDCRT_ERROR_CODE      /* the driver refuses the kernel's code */
 } SdcrtStatus;
 
 /* Threads that run programs. They are started by the first launch that has work for them,

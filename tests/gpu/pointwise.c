@@ -19,6 +19,8 @@ typedef struct Run {
     SdcrtCuda *cuda;
     const char *folder, *target;
     int wrong, checks;
+    void *from, *to;
+    SdcrtCudaError e;
 } Run;
 
 typedef struct Kernel {
@@ -45,8 +47,8 @@ load(Run *r, const char *file, const char *name, const char *signature, Kernel *
     }
     const char *ptx = sdc_output_data(k->out, &size);
     const SdcrtMeta *meta = sdc_output_meta(k->out, &n);
-    if (n != 1 || sdcrt_cuda_load(r->cuda, ptx, meta, &k->k)) {
-        printf("%s: %s\n", name, n == 1 ? sdcrt_cuda_error(r->cuda) : "no metadata");
+    if (n != 1 || sdcrt_cuda_load(r->cuda, ptx, meta, &k->k, &r->e)) {
+        printf("%s: %s\n", name, n == 1 ? r->e.text : "no metadata");
         return false;
     }
     return true;
@@ -85,11 +87,11 @@ device_array(Run *r, const float *host, int64_t n)
 {
     uint64_t at = 0;
     size_t bytes = sizeof *host * (size_t)(n + 2 * GUARD);
-    if (sdcrt_cuda_alloc(r->cuda, bytes, &at) ||
-        sdcrt_cuda_fill(r->cuda, at, 0xff, bytes) ||
+    if (sdcrt_cuda_alloc(r->cuda, bytes, &at, &r->e) ||
+        sdcrt_cuda_fill(r->cuda, at, 0xff, bytes, &r->e) ||
         (host && sdcrt_cuda_write(r->cuda, at + GUARD * sizeof *host, host,
-                                  sizeof *host * (size_t)n))) {
-        printf("%s\n", sdcrt_cuda_error(r->cuda));
+                                  sizeof *host * (size_t)n, &r->e))) {
+        printf("%s\n", r->e.text);
         exit(2);
     }
     return at + GUARD * sizeof *host;
@@ -101,12 +103,12 @@ judge(Run *r, const char *what, uint64_t at, int64_t n, const double *want,
       const double *bound)
 {
     float *got = malloc(sizeof *got * (size_t)(n + 2 * GUARD));
-    int e = sdcrt_cuda_wait(r->cuda);
+    int e = sdcrt_cuda_wait(r->cuda, &r->e);
     if (!e)
         e = sdcrt_cuda_read(r->cuda, got, at - GUARD * sizeof *got,
-                            sizeof *got * (size_t)(n + 2 * GUARD));
+                            sizeof *got * (size_t)(n + 2 * GUARD), &r->e);
     if (e) {
-        printf("%s: %s\n", what, sdcrt_cuda_error(r->cuda));
+        printf("%s: %s\n", what, r->e.text);
         exit(2);
     }
     double *wide = widen(got + GUARD, n);
@@ -127,7 +129,7 @@ judge(Run *r, const char *what, uint64_t at, int64_t n, const double *want,
     }
     free(wide);
     free(got);
-    sdcrt_cuda_free(r->cuda, at - GUARD * sizeof *got);
+    sdcrt_cuda_free(r->cuda, at - GUARD * sizeof *got, &r->e);
 }
 
 static uint64_t
@@ -142,8 +144,8 @@ static void
 launch(Run *r, Kernel *k, const uint64_t *args, int64_t programs)
 {
     const int32_t grid[3] = {(int32_t)programs, 1, 1};
-    if (sdcrt_cuda_launch(r->cuda, k->k, args, grid)) {
-        printf("%s\n", sdcrt_cuda_error(r->cuda));
+    if (sdcrt_cuda_launch(r->cuda, k->k, args, grid, NULL, &r->e)) {
+        printf("%s\n", r->e.text);
         exit(2);
     }
 }
@@ -155,8 +157,11 @@ median_ms(Run *r, Kernel *k, const uint64_t *args, int64_t programs)
     const int32_t grid[3] = {(int32_t)programs, 1, 1};
     for (int i = -3; i < ROUNDS; i++) {
         float ms;
-        if (sdcrt_cuda_time(r->cuda, k->k, args, grid, &ms)) {
-            printf("%s\n", sdcrt_cuda_error(r->cuda));
+        if (sdcrt_cuda_event_record(r->cuda, r->from, NULL, &r->e) ||
+            sdcrt_cuda_launch(r->cuda, k->k, args, grid, NULL, &r->e) ||
+            sdcrt_cuda_event_record(r->cuda, r->to, NULL, &r->e) ||
+            sdcrt_cuda_event_ms(r->cuda, r->from, r->to, &ms, &r->e)) {
+            printf("%s\n", r->e.text);
             exit(2);
         }
         if (i < 0)
@@ -191,8 +196,8 @@ check_add(Run *r)
         uint64_t args[] = {a, b, c, (uint64_t)n};
         launch(r, n % 16 ? &plain : &div, args, (n + 1023) / 1024);
         judge(r, "vector_add", c, n, want, NULL);
-        sdcrt_cuda_free(r->cuda, a - GUARD * 4);
-        sdcrt_cuda_free(r->cuda, b - GUARD * 4);
+        sdcrt_cuda_free(r->cuda, a - GUARD * 4, &r->e);
+        sdcrt_cuda_free(r->cuda, b - GUARD * 4, &r->e);
         free(x), free(y), free(dx), free(dy), free(want);
     }
     unload(r, &plain);
@@ -216,7 +221,7 @@ check_dropout(Run *r, const char *name, bool four)
         uint64_t args[] = {a, c, (uint64_t)n, bits_of(p), 1234 + i};
         launch(r, &k, args, (n + 1023) / 1024);
         judge(r, name, c, n, want, bound);
-        sdcrt_cuda_free(r->cuda, a - GUARD * 4);
+        sdcrt_cuda_free(r->cuda, a - GUARD * 4, &r->e);
         free(x), free(dx), free(want), free(bound);
     }
     unload(r, &k);
@@ -244,7 +249,7 @@ check_softmax(Run *r, int64_t rows, int64_t cols, int block)
     for (int64_t i = 0; i < n; i++)
         bound[i] *= 2;
     judge(r, "softmax", c, n, want, bound);
-    sdcrt_cuda_free(r->cuda, a - GUARD * 4);
+    sdcrt_cuda_free(r->cuda, a - GUARD * 4, &r->e);
     free(x), free(dx), free(want), free(bound);
     unload(r, &k);
 }
@@ -265,15 +270,15 @@ time_all(Run *r)
     Kernel k;
     uint64_t a = 0, b = 0, c = 0;
     float *x = random_floats(1 << 22, 7);
-    if (sdcrt_cuda_alloc(r->cuda, (size_t)bytes, &a) ||
-        sdcrt_cuda_alloc(r->cuda, (size_t)bytes, &b) ||
-        sdcrt_cuda_alloc(r->cuda, (size_t)bytes, &c)) {
-        printf("%s\n", sdcrt_cuda_error(r->cuda));
+    if (sdcrt_cuda_alloc(r->cuda, (size_t)bytes, &a, &r->e) ||
+        sdcrt_cuda_alloc(r->cuda, (size_t)bytes, &b, &r->e) ||
+        sdcrt_cuda_alloc(r->cuda, (size_t)bytes, &c, &r->e)) {
+        printf("%s\n", r->e.text);
         return;
     }
     for (int64_t at = 0; at < bytes; at += 4 << 22) {
-        sdcrt_cuda_write(r->cuda, a + (uint64_t)at, x, 4 << 22);
-        sdcrt_cuda_write(r->cuda, b + (uint64_t)at, x, 4 << 22);
+        sdcrt_cuda_write(r->cuda, a + (uint64_t)at, x, 4 << 22, &r->e);
+        sdcrt_cuda_write(r->cuda, b + (uint64_t)at, x, 4 << 22, &r->e);
     }
     uint64_t add[] = {a, b, c, (uint64_t)n},
              drop[] = {a, c, (uint64_t)n, bits_of(0.5f), 42};
@@ -312,17 +317,19 @@ int
 main(int argc, char **argv)
 {
     Run r = {.folder = argc > 1 ? argv[1] : "kernels_dsl"};
-    char why[512], target[16];
-    if (sdcrt_cuda_open(0, &r.cuda, why, sizeof why)) {
-        printf("SKIPPED: %s\n", why);
+    char target[16];
+    if (sdcrt_cuda_open(0, &r.cuda, &r.e) ||
+        sdcrt_cuda_event_new(r.cuda, &r.from, &r.e) ||
+        sdcrt_cuda_event_new(r.cuda, &r.to, &r.e)) {
+        printf("SKIPPED: %s\n", r.e.text);
         return 0;
     }
-    snprintf(target, sizeof target, "sm_%d%s", sdcrt_cuda_sm(r.cuda),
-             sdcrt_cuda_sm(r.cuda) == 90 ? "a" : "");
+    snprintf(target, sizeof target, "sm_%d%s", sdcrt_cuda_info(r.cuda)->sm,
+             sdcrt_cuda_info(r.cuda)->sm == 90 ? "a" : "");
     r.target = target;
     if (sdc_context_create(NULL, &r.sdc) != SDC_OK)
         return 2;
-    printf("%s, target %s\n", sdcrt_cuda_name(r.cuda), target);
+    printf("%s, target %s\n", sdcrt_cuda_info(r.cuda)->name, target);
     check_add(&r);
     check_dropout(&r, "dropout_fwd", false);
     check_dropout(&r, "dropout4_fwd", true);

@@ -40,11 +40,19 @@ row_weigh(const RefAttention *a, Row *row)
         row->sum += exp(score(a, row, j, &magnitude) - row->high);
 }
 
+/* Relative error of a weight: of its score, absolute. */
+static double
+weight_error(const RefAttention *a, const Row *row)
+{
+    return REF_U32 * ((double)(a->dim + 4) * row->reach + 4 * row->size + 32) +
+           a->dot_unit * row->reach;
+}
+
 static void
 row_sum(const RefAttention *a, const Row *row, double *o, double *o_bound)
 {
-    double relative = REF_U32 * ((double)(a->dim + 4) * row->reach + 4 * row->size + 32);
-    double slack = 2 * relative + REF_U32 * (double)(2 * a->N + 8) + a->weight_unit;
+    double slack = 2 * weight_error(a, row) + REF_U32 * (double)(2 * a->N + 8) +
+                   a->weight_unit + a->dot_unit;
     for (int64_t d = 0; d < a->dim; d++)
         o[d] = o_bound[d] = 0;
     for (int64_t j = 0; j < row->seen; j++) {
@@ -79,8 +87,8 @@ ref_attention(const RefAttention *a)
             double lse = row.seen ? row.high + log(row.sum) : -INFINITY;
             a->lse[at] = lse;
             a->lse_bound[at] =
-                REF_U32 * ((double)(a->dim + 4) * row.reach + 4 * row.size + 32 +
-                           (double)a->N + 4 + (row.seen ? fabs(lse) : 0));
+                weight_error(a, &row) +
+                REF_U32 * ((double)a->N + 4 + (row.seen ? fabs(lse) : 0));
             row_sum(a, &row, a->o + at * a->dim, a->o_bound + at * a->dim);
         }
     }

@@ -17,7 +17,7 @@ act_of(RefAct act, double x)
 
 void
 ref_matmul(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
-           const double *bias, RefAct act, double *c, double *bound)
+           const double *bias, RefAct act, double unit, double *c, double *bound)
 {
     for (int64_t m = 0; m < M; m++)
         for (int64_t n = 0; n < N; n++) {
@@ -28,7 +28,7 @@ ref_matmul(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
             }
             c[m * N + n] = act_of(act, sum);
             /* 1.2 bounds the slopes of the activations, 8 their own arithmetic. */
-            bound[m * N + n] = 1.2 * REF_U32 * (double)(K + 8) * size;
+            bound[m * N + n] = 1.2 * (REF_U32 * (double)(K + 8) + unit) * size;
         }
 }
 
@@ -40,7 +40,7 @@ mask_at(const RefMask *mask, int64_t row, int64_t col)
 
 void
 ref_dsd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
-        const RefMask *mask, double scale, double *c, double *bound)
+        const RefMask *mask, double scale, double unit, double *c, double *bound)
 {
     for (int64_t m = 0; m < M; m++)
         for (int64_t n = 0; n < N; n++) {
@@ -51,13 +51,13 @@ ref_dsd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
                     size += fabs(a[m * K + k] * b[k * N + n]);
                 }
             c[m * N + n] = scale * sum;
-            bound[m * N + n] = REF_U32 * (double)(K + 4) * fabs(scale) * size;
+            bound[m * N + n] = (REF_U32 * (double)(K + 4) + unit) * fabs(scale) * size;
         }
 }
 
 void
 ref_sdd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
-        const RefMask *mask, double scale, double *c, double *bound)
+        const RefMask *mask, double scale, double unit, double *c, double *bound)
 {
     for (int64_t m = 0; m < M; m++)
         for (int64_t n = 0; n < N; n++) {
@@ -67,6 +67,6 @@ ref_sdd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
                 size += fabs(a[m * K + k] * b[k * N + n]);
             }
             c[m * N + n] = scale * sum;
-            bound[m * N + n] = REF_U32 * (double)(K + 4) * fabs(scale) * size;
+            bound[m * N + n] = (REF_U32 * (double)(K + 4) + unit) * fabs(scale) * size;
         }
 }

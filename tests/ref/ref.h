@@ -94,9 +94,11 @@ void ref_weighted_sum(const RefWeighted *s);
 
 typedef enum RefAct { REF_NONE, REF_RELU, REF_SILU, REF_GELU } RefAct;
 
-/* c [M, N] = act(a [M, K] b [K, N] + bias [N]); `bias` may be NULL. */
+/* c [M, N] = act(a [M, K] b [K, N] + bias [N]); `bias` may be NULL. `unit`: what a
+   product may be off before it is summed, relative: 0 in fp32, 2^-9 with operands cut to
+   tf32. */
 void ref_matmul(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
-                const double *bias, RefAct act, double *c, double *bound);
+                const double *bias, RefAct act, double unit, double *c, double *bound);
 
 /* A mask of blocks: entry (i, j) covers rows x cols elements; `blocks` in a row. */
 typedef struct RefMask {
@@ -106,10 +108,10 @@ typedef struct RefMask {
 
 /* c = scale * (a masked over (M, K)) b */
 void ref_dsd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
-             const RefMask *mask, double scale, double *c, double *bound);
+             const RefMask *mask, double scale, double unit, double *c, double *bound);
 /* c = scale * (a b) masked over (M, N) */
 void ref_sdd(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
-             const RefMask *mask, double scale, double *c, double *bound);
+             const RefMask *mask, double scale, double unit, double *c, double *bound);
 
 /* ---------------------------------------------------------------- attention.c */
 
@@ -119,6 +121,7 @@ typedef struct RefAttention {
     double scale;
     bool causal;
     double weight_unit;      /* rounding of a weight to the type of v; 0 for fp32 */
+    double dot_unit;         /* of a product before it is summed: ref_matmul's unit */
     double *o, *lse;
     double *o_bound, *lse_bound;
 } RefAttention;

@@ -1,4 +1,4 @@
-/* Attention on the CPU target against its reference: lengths that do not fill the tiles,
+/* Attention against its reference: lengths that do not fill the tiles,
    more keys than queries and the reverse, grouped heads, heads that lie apart. */
 #include "tests/run/support/harness.h"
 
@@ -40,6 +40,7 @@ attention_case(Env *env, SdcDtype t, const Case *c)
                         .scale = (double)scale,
                         .causal = c->causal,
                         .weight_unit = unit_of(t),
+                        .dot_unit = dot_unit(env, t),
                         .o = out,
                         .o_bound = out + rows * c->dim,
                         .lse = out + 2 * rows * c->dim,

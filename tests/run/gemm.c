@@ -1,4 +1,4 @@
-/* The matrix products on the CPU target against their references: dense in three
+/* The matrix products against their references: dense in three
    spellings with every epilogue, and block-sparse with all three products of a linear
    layer behind block dropout. */
 #include "tests/run/support/harness.h"
@@ -32,7 +32,8 @@ matmul_case(Env *env, const char *kernel, SdcDtype t, SdcDtype result, const Sha
     bool has_bias = act != REF_NONE;
     double *want = env_doubles(env, s->M * s->N), *bound = env_doubles(env, s->M * s->N);
     ref_matmul(s->M, s->N, s->K, buf_doubles(env, &a), buf_doubles(env, &b),
-               has_bias ? buf_doubles(env, &bias) : NULL, act, want, bound);
+               has_bias ? buf_doubles(env, &bias) : NULL, act, dot_unit(env, t), want,
+               bound);
     const char *binds =
         env_text(env, "BLOCK_M=32 BLOCK_N=32 BLOCK_K=16 GROUP_M=2 HAS_BIAS=%s ACT='%s'",
                  has_bias ? "True" : "False", act_names[act]);
@@ -76,7 +77,7 @@ START_TEST(matmul_desc)
             double *want = env_doubles(&env, s->M * s->N);
             double *bound = env_doubles(&env, s->M * s->N);
             ref_matmul(s->M, s->N, s->K, buf_doubles(&env, &a), buf_doubles(&env, &b),
-                       NULL, REF_NONE, want, bound);
+                       NULL, REF_NONE, dot_unit(&env, floats[t]), want, bound);
             int64_t tiles = ceil_div(s->M, 32) * ceil_div(s->N, 32);
             LAUNCH(&env, "matmul_desc", sdc_grid(tiles, 1, 1),
                    "BLOCK_M=32 BLOCK_N=32 BLOCK_K=16", buf_arg(&a), buf_arg(&b),
@@ -135,8 +136,8 @@ product_run(Env *env, const char *kernel, const Product *p)
     double *want = env_doubles(env, p->s.M * p->s.N);
     double *bound = env_doubles(env, p->s.M * p->s.N);
     (dsd ? ref_dsd : ref_sdd)(p->s.M, p->s.N, p->s.K, buf_doubles(env, p->a),
-                              buf_doubles(env, p->b), &mask, (double)(float)scale, want,
-                              bound);
+                              buf_doubles(env, p->b), &mask, (double)(float)scale,
+                              dot_unit(env, p->a->dtype), want, bound);
     buf_check(env, p->c, case_name(env, kernel, p->c->dtype, &p->s), want, bound);
 }
 
@@ -183,6 +184,7 @@ START_TEST(sparsedrop_dead)
     Buf w = buf_random(&env, SDC_FP32, 0, DIMS(64, 32));
     Buf y = buf_poison(&env, SDC_FP32, 0, DIMS(32, 32));
     int8_t mask[4] = {0, 0, 0, 0};
+    LEND(&env, mask);
     double *zero = env_doubles(&env, 32 * 32);
     LAUNCH(&env, "dsd_matmul", sdc_grid(1, 1, 1),
            "BLOCK_M=32 BLOCK_N=32 BLOCK_K=16 MASK_M=32 MASK_K=16", buf_arg(&x),

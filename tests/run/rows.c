@@ -1,4 +1,4 @@
-/* The kernels that reduce rows on the CPU target against their references: odd numbers of
+/* The kernels that reduce rows against their references: odd numbers of
    columns, rows with gaps, transposed inputs, fewer programs than rows. */
 #include <math.h>
 
@@ -58,10 +58,12 @@ START_TEST(softmax_extremes)
 {
     float x[4] = {1e30f, 1e30f, -1e30f, -INFINITY}, out[4];
     Env env = env_open("softmax");
+    LEND(&env, x), LEND(&env, out);
     for (int online = 0; online < 2; online++) {
-        LAUNCH(&env, online ? "softmax_online" : "softmax", sdc_grid(1, 1, 1), "BLOCK=4",
-               sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, out), sdc_int(4), sdc_int(4),
-               sdc_int(1), sdc_int(4));
+        if (!LAUNCH(&env, online ? "softmax_online" : "softmax", sdc_grid(1, 1, 1),
+                    "BLOCK=4", sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, out), sdc_int(4),
+                    sdc_int(4), sdc_int(1), sdc_int(4)))
+            continue;
         ck_assert_double_eq_tol((double)out[0], 0.5, 0x1p-22);
         ck_assert_double_eq_tol((double)out[1], 0.5, 0x1p-22);
         ck_assert_double_eq((double)out[2], 0.0);

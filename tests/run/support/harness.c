@@ -1,5 +1,5 @@
 /* Buffers with guards, launches and comparison for the run tests; see harness.h. */
-#include "tests/run/support/harness.h"
+#include "tests/run/support/device.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -7,15 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { POISON = 0xff }; /* a NaN in every floating type, and no likely integer */
+#include "runtime/rt/cuda.h"
 
-struct Block {
-    Block *next;
-    size_t mapped; /* 0: from calloc */
-    unsigned char *base;
-};
+enum { POISON = 0xff }; /* a NaN in every floating type, and no likely integer */
 
 static Block *
 block_add(Env *env)
@@ -31,8 +28,22 @@ static Env
 env_start(void)
 {
     Env env = {.random = 0x9e3779b97f4a7c15u, .at_end = true};
-    ck_assert_int_eq(sdc_context_create(NULL, &env.ctx), SDC_OK);
+    SdcContextOptions o = {.target = device_wanted() ? "cuda" : "cpu"};
+    ck_assert_int_eq(sdc_context_create(&o, &env.ctx), SDC_OK);
+    if (device_wanted()) {
+        SdcDevice device;
+        ck_assert_msg(sdc_context_device(env.ctx, &device) == SDC_OK, "%s",
+                      sdc_error(env.ctx));
+        env.cuda = device.cuda;
+    }
     return env;
+}
+
+const char *
+test_root(void)
+{
+    const char *root = getenv("SDC_TEST_ROOT");
+    return root && *root ? root : SDC_ROOT;
 }
 
 Env
@@ -48,7 +59,7 @@ Env
 env_open(const char *name)
 {
     char path[4096];
-    snprintf(path, sizeof(path), "%s/kernels_dsl/%s.tk", SDC_ROOT, name);
+    snprintf(path, sizeof(path), "%s/kernels_dsl/%s.tk", test_root(), name);
     return env_open_file(path);
 }
 
@@ -71,7 +82,7 @@ env_close(Env *env)
         env->blocks = b->next;
         if (b->mapped)
             munmap(b->base, b->mapped);
-        else
+        else if (!b->lent)
             free(b->base);
         free(b);
     }
@@ -83,7 +94,22 @@ env_alloc(Env *env, size_t bytes)
     Block *b = block_add(env);
     b->base = calloc(bytes ? bytes : 1, 1);
     ck_assert_ptr_nonnull(b->base);
+    b->mem = b->base;
+    b->size = bytes;
     return b->base;
+}
+
+void *
+env_lend(Env *env, void *mem, size_t size)
+{
+    Block *b = block_of(env, mem);
+    if (!b) {
+        b = block_add(env);
+        b->base = b->mem = mem;
+        b->size = size;
+        b->lent = true;
+    }
+    return mem;
 }
 
 double *
@@ -155,6 +181,8 @@ buf_place(Env *env, Buf *b, size_t bytes)
     b->page = env->at_end ? block->base : block->base + page;
     b->page_end = b->page + body;
     memset(b->page, POISON, body);
+    block->mem = b->page;
+    block->size = body;
     ck_assert_int_eq(mprotect(dead, page, PROT_NONE), 0);
     return env->at_end ? b->page_end - bytes : b->page;
 }
@@ -230,6 +258,7 @@ Buf
 buf_random(Env *env, SdcDtype t, int64_t pad, int rank, const int64_t *shape)
 {
     Buf b = buf_poison(env, t, pad, rank, shape);
+    env->blocks->input = true;
     bool whole = t != SDC_FP16 && t != SDC_BF16 && t != SDC_FP32 && t != SDC_FP64;
     for (int64_t i = 0; i < buf_count(&b); i++) {
         double v = whole ? (double)(env_random(env) % 61) - 30 : env_normal(env);
@@ -287,6 +316,9 @@ void
 buf_check(Env *env, const Buf *b, const char *what, const double *want,
           const double *bound)
 {
+    const Block *block = block_of(env, b->data);
+    if (block && block->unsupported)
+        return;
     const double *got = buf_doubles(env, b);
     int64_t at = ref_compare(ref_type(b->dtype), buf_count(b), got, want, bound);
     if (at >= 0)
@@ -299,42 +331,181 @@ buf_check(Env *env, const Buf *b, const char *what, const double *want,
                      (long long)(spoilt - b->data));
 }
 
+double
+dot_unit(const Env *env, SdcDtype t)
+{
+    return env->cuda && t == SDC_FP32 ? 0x1p-9 : 0.0;
+}
+
 /* ---------------------------------------------------------------- launches */
 
-void
+/* Shared with the children that Check starts. */
+Tally *
+tally(void)
+{
+    static Tally *t;
+    if (!t) {
+        void *p = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            abort();
+        t = p;
+    }
+    return t;
+}
+
+/* Prints each message once. */
+static void
+say_unsupported(const char *kernel, const char *message)
+{
+    Tally *t = tally();
+    uint64_t hash = 14695981039346656037u;
+    const char *end = strchr(message, '\n');
+    int n = end ? (int)(end - message) : (int)strlen(message);
+    for (const char *p = kernel; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 1099511628211u;
+    for (int i = 0; i < n; i++)
+        hash = (hash ^ (unsigned char)message[i]) * 1099511628211u;
+    for (int i = 0; i < t->nseen; i++)
+        if (t->seen[i] == hash)
+            return;
+    if (t->nseen < (int)(sizeof t->seen / sizeof t->seen[0]))
+        t->seen[t->nseen++] = hash;
+    printf("UNSUPPORTED %s: %.*s\n", kernel, n, message);
+    fflush(stdout);
+}
+
+/* Marks what a launch that did not run may have written. */
+static void
+mark_unsupported(Env *env, const SdcArg *args, int nargs)
+{
+    for (int i = 0; i < nargs; i++) {
+        Block *b = args[i].kind == SDC_ARG_PTR ? block_of(env, args[i].v.ptr) : NULL;
+        if (b && !b->input)
+            b->unsupported = true;
+    }
+}
+
+static bool
+reads_unsupported(Env *env, const SdcArg *args, int nargs)
+{
+    for (int i = 0; i < nargs; i++) {
+        Block *b = args[i].kind == SDC_ARG_PTR ? block_of(env, args[i].v.ptr) : NULL;
+        if (b && b->unsupported)
+            return true;
+    }
+    return false;
+}
+
+enum { MAX_BINDS = 32 };
+
+/* num_warps and num_stages of the environment, where the test does not bind them. */
+static int
+add_options(char text[2][32], const char **bind, int n)
+{
+    static const char *const names[2][2] = {{"SDC_TEST_WARPS", "num_warps="},
+                                            {"SDC_TEST_STAGES", "num_stages="}};
+    for (int i = 0; i < 2; i++) {
+        const char *value = getenv(names[i][0]);
+        bool bound = !value || !*value;
+        for (int k = 0; k < n && !bound; k++)
+            bound = strncmp(bind[k], names[i][1], strlen(names[i][1])) == 0;
+        if (bound || n >= MAX_BINDS)
+            continue;
+        snprintf(text[i], sizeof(text[i]), "%s%s", names[i][1], value);
+        bind[n++] = text[i];
+    }
+    return n;
+}
+
+bool
 launch(Env *env, const char *kernel, SdcGrid grid, const char *binds, const SdcArg *args,
        int nargs)
 {
-    char text[1024];
-    const char *bind[32];
+    char text[1024], options[2][32];
+    const char *bind[MAX_BINDS];
     int n = 0;
     ck_assert_uint_lt(strlen(binds), sizeof(text));
     strcpy(text, binds);
     for (char *save, *b = strtok_r(text, " ", &save); b; b = strtok_r(NULL, " ", &save)) {
-        ck_assert_int_lt(n, 32);
+        ck_assert_int_lt(n, MAX_BINDS);
         bind[n++] = b;
+    }
+    n = add_options(options, bind, n);
+    if (reads_unsupported(env, args, nargs)) {
+        tally()->skipped++;
+        mark_unsupported(env, args, nargs);
+        return false;
     }
     SdcFunction *fn;
     SdcStatus s = sdc_function_get(env->mod, kernel, bind, n, &fn);
     ck_assert_msg(s == SDC_OK, "%s [%s]: %s: %s", kernel, binds, sdc_status_name(s),
                   sdc_error(env->ctx));
-    s = sdc_launch(fn, grid, args, nargs, NULL);
+    tally()->launches++;
+    s = env->cuda ? device_launch(env, fn, grid, args, nargs)
+                  : sdc_launch(fn, grid, args, nargs, NULL);
+    if (s == SDC_ERROR_UNSUPPORTED && env->cuda) {
+        tally()->unsupported++;
+        say_unsupported(kernel, sdc_error(env->ctx));
+        mark_unsupported(env, args, nargs);
+        return false;
+    }
     ck_assert_msg(s == SDC_OK, "%s [%s]: %s: %s", kernel, binds, sdc_status_name(s),
                   sdc_error(env->ctx));
+    return true;
+}
+
+static double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *
+setting(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : "default";
+}
+
+/* Tests in this process share one CUDA context: the handle that is kept here keeps the
+   primary one alive from test to test. In children each test makes its own. */
+int
+suite_finish(const char *name, Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    SdcrtCuda *keep = NULL;
+    SdcrtCudaError e = {0};
+    uint64_t id;
+    double start = now();
+    if (device_wanted() && srunner_fork_status(runner) == CK_NOFORK &&
+        (sdcrt_cuda_open(0, &keep, &e) != SDCRT_OK ||
+         sdcrt_cuda_context(keep, &id, &e) != SDCRT_OK))
+        printf("%s\n", e.text);
+    tally();
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner), run = srunner_ntests_run(runner);
+    srunner_free(runner);
+    sdcrt_cuda_close(keep);
+    if (device_wanted())
+        printf("%s %s on cuda, warps %s, stages %s: %d tests, %d failed, %d launches, "
+               "%d unsupported, %d not reached, %.1f s\n",
+               failed ? "WRONG" : "ok", name, setting("SDC_TEST_WARPS"),
+               setting("SDC_TEST_STAGES"), run, failed, tally()->launches,
+               tally()->unsupported, tally()->skipped, now() - start);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int
 suite_run(const char *name, const TTest *const *tests, int ntests)
 {
     Suite *suite = suite_create(name);
-    TCase *tc = tcase_create("cpu");
+    TCase *tc = tcase_create("kernels");
     tcase_set_timeout(tc, 300);
     for (int i = 0; i < ntests; i++)
         tcase_add_test(tc, tests[i]);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_finish(name, suite);
 }

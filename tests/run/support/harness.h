@@ -4,7 +4,11 @@
    Every byte of a buffer that holds no element is poison, and stays it: what lies between
    strided elements, before the first and behind the last. A buffer ends (or begins) at a
    page that cannot be touched, so that reading one element too far is a fault, not luck.
-   Outputs begin as NaN: an element that a kernel forgets is seen. */
+   Outputs begin as NaN: an element that a kernel forgets is seen.
+
+   The same tests run on a GPU when the environment says so: see device.c. There a launch
+   that the target does not support yet is counted and listed, and what it should have
+   written is not compared. */
 #ifndef TESTS_RUN_SUPPORT_HARNESS_H
 #define TESTS_RUN_SUPPORT_HARNESS_H
 
@@ -20,6 +24,7 @@ typedef struct Block Block;
 /* A context, one module, and the memory of one test. */
 typedef struct Env {
     SdcContext *ctx;
+    struct SdcrtCuda *cuda; /* NULL: launches run on the CPU */
     SdcModule *mod;
     Block *blocks;
     uint64_t random;
@@ -45,6 +50,9 @@ void env_close(Env *env);
 /* Zeroed memory that lives as long as env. */
 void *env_alloc(Env *env, size_t bytes);
 double *env_doubles(Env *env, int64_t n);
+/* Memory of the caller's that launches may point into, until env_close. */
+void *env_lend(Env *env, void *mem, size_t size);
+#define LEND(env, array) env_lend(env, array, sizeof(array))
 uint64_t env_random(Env *env);
 double env_normal(Env *env); /* mean 0, deviation 1, |x| < 4 */
 
@@ -70,8 +78,9 @@ SdcArg buf_arg(const Buf *b);
 void buf_check(Env *env, const Buf *b, const char *what, const double *want,
                const double *bound);
 
-/* `binds`: NAME=VALUE separated by spaces. */
-void launch(Env *env, const char *kernel, SdcGrid grid, const char *binds,
+/* `binds`: NAME=VALUE separated by spaces. False when the target does not support the
+   kernel yet, or what it would read was to be made by one that it does not. */
+bool launch(Env *env, const char *kernel, SdcGrid grid, const char *binds,
             const SdcArg *args, int nargs);
 #define LAUNCH(env, kernel, grid, binds, ...) \
     launch(env, kernel, grid, binds, (const SdcArg[]){__VA_ARGS__}, \
@@ -84,11 +93,20 @@ const char *env_text(Env *env, const char *fmt, ...)
 RefType ref_type(SdcDtype t); /* floating types */
 double unit_of(SdcDtype t);   /* rounding of a value to t, 0 for fp32 and wider */
 
+/* Error of a product of two fp32 numbers in a dot, relative: tf32 on tensor cores. */
+double dot_unit(const Env *env, SdcDtype t);
+
+/* The tree with kernels_dsl and tests: $SDC_TEST_ROOT, or where it was built. */
+const char *test_root(void);
+
 static inline int64_t
 ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
 }
+
+/* Runs a suite and says in a line what it did on a GPU; main returns this. */
+int suite_finish(const char *name, Suite *suite);
 
 /* Runs a suite of one test case; main returns this. */
 int suite_run(const char *name, const TTest *const *tests, int ntests);

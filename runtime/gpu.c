@@ -1,0 +1,252 @@
+/* The GPU of a context: opened when first needed; kernels loaded once in each CUcontext
+   that launches them.
+
+   A launch asks which CUcontext it is in and finds the kernel's image for it in a list
+   that only grows at its head, without a lock; loading happens under the module's lock.
+ */
+#include "runtime/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static SdcStatus
+status_of(SdcrtStatus status)
+{
+    switch (status) {
+    case SDCRT_OK: return SDC_OK;
+    case SDCRT_ERROR_ARGUMENT: return SDC_ERROR_ARGUMENT;
+    case SDCRT_ERROR_MEMORY: return SDC_ERROR_MEMORY;
+    case SDCRT_ERROR_LIMIT: return SDC_ERROR_SOURCE;
+    case SDCRT_ERROR_DEVICE: return SDC_ERROR_ENVIRONMENT;
+    case SDCRT_ERROR_CODE: break;
+    }
+    return SDC_ERROR_INTERNAL;
+}
+
+static SdcStatus
+gpu_fail(SdcContext *cx, SdcrtStatus status, const SdcrtCudaError *why)
+{
+    return context_fail(cx, status_of(status), "%s", why->text);
+}
+
+/* Code of an architecture runs on later ones of its major version, but for the "a" ones,
+   which run on theirs alone. NULL: none runs there. */
+static const char *
+target_of(int sm)
+{
+    static const struct {
+        int sm;
+        const char *target;
+    } table[] = {
+        {120, "sm_120"}, {100, "sm_100"}, {90, "sm_90a"},
+        {89, "sm_89"},   {86, "sm_86"},   {80, "sm_80"},
+    };
+    for (int i = 0; i < COUNT_OF(table); i++)
+        if (sm == table[i].sm || (sm > table[i].sm && sm / 10 == table[i].sm / 10))
+            return table[i].target;
+    return NULL;
+}
+
+/* Called under open_lock. */
+static SdcStatus
+open_device(SdcContext *cx, SdcrtCuda **out)
+{
+    SdcrtCudaError why;
+    SdcrtStatus status = sdcrt_cuda_open(cx->device, out, &why);
+    if (status != SDCRT_OK)
+        return gpu_fail(cx, status, &why);
+    const SdcrtCudaInfo *info = sdcrt_cuda_info(*out);
+    cx->gpu_target = target_of(info->sm);
+    if (!cx->gpu_target) {
+        SdcStatus got = context_fail(cx, SDC_ERROR_ENVIRONMENT,
+                                     "GPU %d, %s, has compute capability %d.%d; targets: "
+                                     "%s",
+                                     cx->device, info->name, info->sm / 10, info->sm % 10,
+                                     target_names());
+        sdcrt_cuda_close(*out);
+        return got;
+    }
+    atomic_store_explicit(&cx->cuda, *out, memory_order_release);
+    return SDC_OK;
+}
+
+SdcStatus
+context_cuda(SdcContext *cx, SdcrtCuda **out)
+{
+    *out = atomic_load_explicit(&cx->cuda, memory_order_acquire);
+    if (*out)
+        return SDC_OK;
+    pthread_mutex_lock(&cx->open_lock);
+    *out = atomic_load_explicit(&cx->cuda, memory_order_relaxed);
+    SdcStatus status = *out ? SDC_OK : open_device(cx, out);
+    pthread_mutex_unlock(&cx->open_lock);
+    return status;
+}
+
+SdcStatus
+sdc_context_device(SdcContext *cx, SdcDevice *out)
+{
+    SdcrtCuda *cuda;
+    if (!cx)
+        return SDC_ERROR_ARGUMENT;
+    if (!out || !cx->on_gpu)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "the context's target is the CPU");
+    SdcStatus status = context_cuda(cx, &cuda);
+    if (status != SDC_OK)
+        return status;
+    const SdcrtCudaInfo *info = sdcrt_cuda_info(cuda);
+    *out = (SdcDevice){.target = cx->gpu_target,
+                       .sm = info->sm,
+                       .driver = info->driver,
+                       .memory = info->memory,
+                       .cuda = cuda};
+    memcpy(out->name, info->name, sizeof out->name);
+    return SDC_OK;
+}
+
+/* ---------------------------------------------------------------- kernels */
+
+static GpuImage *
+find_image(SdcKernel *k, uint64_t context)
+{
+    GpuImage *g = atomic_load_explicit(&k->images, memory_order_acquire);
+    while (g && g->context != context)
+        g = g->next;
+    return g;
+}
+
+/* Called under the module's lock. */
+static SdcStatus
+load_image(SdcKernel *k, SdcrtCuda *cuda, uint64_t context)
+{
+    SdcContext *cx = k->mod->cx;
+    SdcrtCudaError why;
+    GpuImage *g = calloc(1, sizeof *g);
+    if (!g)
+        return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    SdcrtStatus got = sdcrt_cuda_load(cuda, k->ptx, k->meta, &g->kernel, &why);
+    if (got != SDCRT_OK) {
+        free(g);
+        return gpu_fail(cx, got, &why);
+    }
+    g->context = context;
+    g->next = atomic_load_explicit(&k->images, memory_order_relaxed);
+    atomic_store_explicit(&k->images, g, memory_order_release);
+    return SDC_OK;
+}
+
+SdcStatus
+gpu_load(SdcKernel *k)
+{
+    SdcrtCuda *cuda;
+    SdcrtCudaError why;
+    uint64_t context;
+    SdcStatus status = context_cuda(k->mod->cx, &cuda);
+    if (status != SDC_OK)
+        return status;
+    SdcrtStatus got = sdcrt_cuda_context(cuda, &context, &why);
+    if (got != SDCRT_OK)
+        return gpu_fail(k->mod->cx, got, &why);
+    return find_image(k, context) ? SDC_OK : load_image(k, cuda, context);
+}
+
+void
+gpu_unload(SdcKernel *k)
+{
+    GpuImage *g = atomic_load(&k->images);
+    while (g) {
+        GpuImage *next = g->next;
+        sdcrt_cuda_unload(atomic_load(&k->mod->cx->cuda), g->kernel);
+        free(g);
+        g = next;
+    }
+    free(k->ptx);
+}
+
+/* The image for the calling thread's context, loaded if need be. */
+static SdcStatus
+current_image(SdcKernel *k, SdcrtCuda *cuda, GpuImage **out)
+{
+    SdcrtCudaError why;
+    uint64_t context;
+    SdcrtStatus got = sdcrt_cuda_context(cuda, &context, &why);
+    if (got != SDCRT_OK)
+        return gpu_fail(k->mod->cx, got, &why);
+    *out = find_image(k, context);
+    if (*out)
+        return SDC_OK;
+    pthread_mutex_lock(&k->mod->lock);
+    *out = find_image(k, context); /* another thread may have been faster */
+    SdcStatus status = *out ? SDC_OK : load_image(k, cuda, context);
+    if (!*out)
+        *out = find_image(k, context);
+    pthread_mutex_unlock(&k->mod->lock);
+    return status;
+}
+
+/* The argument that the slot of a null pointer belongs to; -1 when there is none. */
+static int
+null_pointer(const SdcKernel *k, const uint64_t *slots)
+{
+    for (int i = 0; i < k->info->nruntime; i++) {
+        int slot = k->rules[i].slot;
+        if (slot >= 0 && k->meta->params[slot].kind == SDCRT_PTR && !slots[slot])
+            return i;
+    }
+    return -1;
+}
+
+SdcStatus
+gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
+{
+    SdcContext *cx = k->mod->cx;
+    const int32_t size[3] = {grid.x, grid.y, grid.z};
+    if (grid.x < 0 || grid.y < 0 || grid.z < 0)
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "grid (%d, %d, %d) of '%s' is out of range", grid.x, grid.y,
+                            grid.z, k->info->name);
+    if (!grid.x || !grid.y || !grid.z)
+        return SDC_OK;
+    int null = null_pointer(k, slots);
+    if (null >= 0)
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "argument '%s' of '%s' is a null pointer; sdc_none() stands "
+                            "for an argument that is not used",
+                            k->info->params[k->info->runtime[null]].name, k->info->name);
+    SdcrtCuda *cuda = atomic_load_explicit(&cx->cuda, memory_order_acquire);
+    GpuImage *image;
+    SdcStatus status = current_image(k, cuda, &image);
+    if (status != SDC_OK)
+        return status;
+    SdcrtCudaError why;
+    SdcrtStatus got = sdcrt_cuda_launch(cuda, image->kernel, slots, size, stream, &why);
+    return got == SDCRT_OK ? SDC_OK : gpu_fail(cx, got, &why);
+}
+
+SdcStatus
+sdc_kernel_use(SdcKernel *k, SdcKernelUse *out)
+{
+    if (!k)
+        return SDC_ERROR_ARGUMENT;
+    if (!out || !k->ptx)
+        return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT, "'%s' is no kernel of a GPU",
+                            k->info->name);
+    GpuImage *image;
+    SdcStatus status = current_image(k, atomic_load(&k->mod->cx->cuda), &image);
+    if (status != SDC_OK)
+        return status;
+    const SdcrtCudaUse *use = sdcrt_cuda_use(image->kernel);
+    *out = (SdcKernelUse){.registers = use->registers,
+                          .local_bytes = use->local_bytes,
+                          .shared_bytes = k->meta->shared_bytes + use->static_shared,
+                          .num_warps = k->meta->num_warps,
+                          .num_stages = k->meta->num_stages};
+    return SDC_OK;
+}
+
+const char *
+sdc_kernel_ptx(const SdcKernel *k)
+{
+    return k ? k->ptx : NULL;
+}

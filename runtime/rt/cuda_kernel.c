@@ -1,0 +1,175 @@
+/* Kernels on a GPU: PTX through the driver's compiler, and launches. */
+#include "runtime/rt/cuda_driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FUNC_STATIC_SHARED = 1,
+    FUNC_LOCAL = 3,
+    FUNC_REGISTERS = 4,
+    FUNC_MAX_DYNAMIC_SHARED = 8,
+    JIT_ERROR_LOG = 5,
+    JIT_ERROR_LOG_SIZE = 6,
+    WARP = 32
+};
+
+struct SdcrtCudaKernel {
+    void *context, *module, *function;
+    SdcrtCudaUse use;
+    SdcrtMeta meta;
+};
+
+/* Loads into the current context. */
+static SdcrtStatus
+load_module(SdcrtCuda *c, SdcrtCudaKernel *k, const char *ptx, SdcrtCudaError *e)
+{
+    char log[1024] = "";
+    int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    int code = c->d.module_load(&k->module, ptx, 2, options, values);
+    log[sizeof log - 1] = '\0';
+    for (size_t n = strlen(log); n > 0 && (log[n - 1] == '\n' || log[n - 1] == ' '); n--)
+        log[n - 1] = '\0';
+    if (!code)
+        return SDCRT_OK;
+    k->module = NULL;
+    return cuda_fail(c, e, code, "kernel '%s' for %s is refused by the driver of %s%s%s",
+                     k->meta.name, k->meta.target, c->info.name, *log ? ": " : "", log);
+}
+
+/* Finds the kernel in its module and asks for the shared memory that it needs. */
+static SdcrtStatus
+prepare(SdcrtCuda *c, SdcrtCudaKernel *k, SdcrtCudaError *e)
+{
+    const struct {
+        int attribute;
+        int32_t *to;
+    } wanted[] = {
+        {FUNC_REGISTERS, &k->use.registers},
+        {FUNC_LOCAL, &k->use.local_bytes},
+        {FUNC_STATIC_SHARED, &k->use.static_shared},
+    };
+    int code = c->d.module_function(&k->function, k->module, k->meta.symbol);
+    if (code)
+        return cuda_fail(c, e, code, "kernel '%s' is not in its module", k->meta.name);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !code; i++)
+        code = c->d.function_get(wanted[i].to, wanted[i].attribute, k->function);
+    int64_t total = k->meta.shared_bytes + k->use.static_shared;
+    if (!code && total > c->info.shared)
+        code = c->d.function_set(k->function, FUNC_MAX_DYNAMIC_SHARED,
+                                 (int)k->meta.shared_bytes);
+    return code ? cuda_fail(c, e, code,
+                            "kernel '%s' cannot be prepared (%lld bytes of shared "
+                            "memory, %d registers)",
+                            k->meta.name, (long long)total, k->use.registers)
+                : SDCRT_OK;
+}
+
+SdcrtStatus
+sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
+                SdcrtCudaKernel **out, SdcrtCudaError *e)
+{
+    *out = NULL;
+    if (meta->shared_bytes > c->info.shared_max)
+        return cuda_refuse(e, SDCRT_ERROR_LIMIT,
+                           "kernel '%s' needs %lld bytes of shared memory, %s has %d: "
+                           "use smaller tiles or fewer stages",
+                           meta->name, (long long)meta->shared_bytes, c->info.name,
+                           c->info.shared_max);
+    SdcrtCudaKernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+    k->meta = *meta;
+    CudaScope s;
+    SdcrtStatus status = cuda_enter(c, &s, e);
+    if (status == SDCRT_OK) {
+        k->context = s.context;
+        status = load_module(c, k, ptx, e);
+        if (status == SDCRT_OK)
+            status = prepare(c, k, e);
+        if (status != SDCRT_OK && k->module)
+            c->d.module_unload(k->module);
+        cuda_leave(c, &s);
+    }
+    if (status == SDCRT_OK)
+        *out = k;
+    else
+        free(k);
+    return status;
+}
+
+void
+sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k)
+{
+    void *popped;
+    if (!k)
+        return;
+    /* Fails when the caller has destroyed the context: the module went with it. */
+    if (c->d.context_push(k->context) == 0) {
+        c->d.module_unload(k->module);
+        c->d.context_pop(&popped);
+    }
+    free(k);
+}
+
+const SdcrtCudaUse *
+sdcrt_cuda_use(const SdcrtCudaKernel *k)
+{
+    return &k->use;
+}
+
+/* Launches in the kernel's own context. */
+static int
+launch_in_context(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
+                  void **params)
+{
+    void *now = NULL, *popped;
+    int code = c->d.context_get(&now);
+    if (code || now == k->context)
+        return code ? code : c->d.launch(how, k->function, params, NULL);
+    if ((code = c->d.context_push(k->context)) != 0)
+        return code;
+    code = c->d.launch(how, k->function, params, NULL);
+    c->d.context_pop(&popped);
+    return code;
+}
+
+SdcrtStatus
+sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
+                  const int32_t grid[3], void *stream, SdcrtCudaError *e)
+{
+    void *params[SDCRT_MAX_PARAMS];
+    CudaLaunch how = {.block = {(unsigned)(WARP * k->meta.num_warps), 1, 1},
+                      .shared = (unsigned)k->meta.shared_bytes,
+                      .stream = stream};
+    int nothing = 0;
+    for (int i = 0; i < 3; i++) {
+        if (grid[i] < 0 || grid[i] > c->info.max_grid[i])
+            return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
+                               "kernel '%s': a grid of %d along axis %d cannot run, %s "
+                               "takes 0 to %d",
+                               k->meta.name, grid[i], i, c->info.name,
+                               c->info.max_grid[i]);
+        nothing |= grid[i] == 0;
+        how.grid[i] = (unsigned)grid[i];
+    }
+    if (nothing)
+        return SDCRT_OK;
+    for (int i = 0; i < k->meta.nparam; i++) {
+        if (k->meta.params[i].kind == SDCRT_PTR && !args[i])
+            return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
+                               "argument '%s' of '%s' is a null pointer",
+                               k->meta.params[i].name, k->meta.name);
+        /* Little-endian: a narrower value is the first bytes of its slot. The driver
+           copies and writes nothing. */
+        params[i] = (void *)(uintptr_t)&args[i];
+    }
+    int code = launch_in_context(c, k, &how, params);
+    return code ? cuda_fail(c, e, code,
+                            "kernel '%s' cannot be launched: grid (%d, %d, %d), %d "
+                            "warps, %u bytes of shared memory, %d registers",
+                            k->meta.name, grid[0], grid[1], grid[2], k->meta.num_warps,
+                            how.shared, k->use.registers)
+                : SDCRT_OK;
+}

@@ -1,0 +1,612 @@
+/* A CUDA driver without a GPU: memory is the host's, a launch is written down and not
+   run, and the k-th call fails when a test says so. It checks what the real one would:
+   that contexts, functions and ranges of memory exist, and that large shared memory was
+   asked for. Built twice: with FAKE_OLD it lacks what old drivers lack. */
+#include "tests/fake_cuda/fake_cuda.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+    OK = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    INVALID_DEVICE = 101,
+    INVALID_CONTEXT = 201,
+    INVALID_PTX = 218,
+    INVALID_HANDLE = 400,
+    NOT_FOUND = 500
+};
+
+typedef struct Context {
+    int device;
+    unsigned long long id;
+} Context;
+
+typedef struct Memory {
+    struct Memory *next;
+    size_t size;
+    unsigned char *bytes;
+} Memory;
+
+typedef struct Module {
+    Context *context;
+    int dynamic_shared;
+    char kernel[128];
+    int nparam;
+} Module;
+
+typedef struct Current {
+    Context *stack[16];
+    int n;
+} Current;
+
+static FakeCuda state = {
+    .devices = 2, .sm = 90, .shared_max = 232448, .memory = (int64_t)64 << 20};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Memory *memory;
+static int64_t used;
+static Context *primary[16];
+static int retained[16];
+static unsigned long long ids;
+static _Thread_local Current current;
+
+EXPORT FakeCuda *
+fake_cuda(void)
+{
+    return &state;
+}
+
+/* Counts the call; the error that it must return, or 0. */
+static int
+called(const char *name)
+{
+    int code = 0;
+    pthread_mutex_lock(&lock);
+    state.calls++;
+    if (state.fail_at && (state.calls == state.fail_at ||
+                          (state.fail_for_ever && state.calls > state.fail_at))) {
+        code = state.fail_code;
+        if (state.calls == state.fail_at)
+            snprintf(state.failed, sizeof state.failed, "%s", name);
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+#define CALL()                                                                           \
+    do {                                                                                 \
+        int code_ = called(__func__);                                                    \
+        if (code_)                                                                       \
+            return code_;                                                                \
+    } while (0)
+
+static void
+born(int n)
+{
+    pthread_mutex_lock(&lock);
+    state.live += n;
+    pthread_mutex_unlock(&lock);
+}
+
+static Context *
+now(void)
+{
+    return current.n ? current.stack[current.n - 1] : NULL;
+}
+
+/* ---------------------------------------------------------------- devices */
+
+EXPORT int
+cuInit(unsigned flags)
+{
+    CALL();
+    return flags ? INVALID_VALUE : OK;
+}
+
+EXPORT int
+cuDriverGetVersion(int *version)
+{
+    CALL();
+    *version = 13000;
+    return OK;
+}
+
+EXPORT int
+cuGetErrorString(int code, const char **text)
+{
+    *text = code == OUT_OF_MEMORY ? "out of memory" : "made to fail";
+    return OK;
+}
+
+EXPORT int
+cuDeviceGetCount(int *n)
+{
+    CALL();
+    *n = state.devices;
+    return OK;
+}
+
+EXPORT int
+cuDeviceGet(int *device, int ordinal)
+{
+    CALL();
+    *device = ordinal;
+    return ordinal < state.devices ? OK : INVALID_DEVICE;
+}
+
+EXPORT int
+cuDeviceGetName(char *name, int size, int device)
+{
+    CALL();
+    snprintf(name, (size_t)size, "Fake GPU %d", device);
+    return OK;
+}
+
+EXPORT int
+cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    CALL();
+    *bytes = (size_t)state.memory;
+    return OK;
+}
+
+EXPORT int
+cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    CALL();
+    switch (attribute) {
+    case 5: *value = 2147483647; return OK;
+    case 6:
+    case 7: *value = 65535; return OK;
+    case 8: *value = 49152; return OK;
+    case 16: *value = 132; return OK;
+    case 75: *value = state.sm / 10; return OK;
+    case 76: *value = state.sm % 10; return OK;
+    case 97: *value = state.shared_max; return OK;
+    default: return INVALID_VALUE;
+    }
+}
+
+/* ---------------------------------------------------------------- contexts */
+
+static Context *
+context_new(int device)
+{
+    Context *c = calloc(1, sizeof *c);
+    c->device = device;
+    pthread_mutex_lock(&lock);
+    c->id = ++ids;
+    state.live++;
+    pthread_mutex_unlock(&lock);
+    return c;
+}
+
+EXPORT int
+cuDevicePrimaryCtxRetain(void **out, int device)
+{
+    CALL();
+    if (!primary[device])
+        primary[device] = context_new(device);
+    retained[device]++;
+    *out = primary[device];
+    return OK;
+}
+
+EXPORT int
+cuDevicePrimaryCtxRelease_v2(int device)
+{
+    CALL();
+    if (!retained[device])
+        return INVALID_CONTEXT;
+    if (--retained[device] == 0) {
+        free(primary[device]);
+        primary[device] = NULL;
+        born(-1);
+    }
+    return OK;
+}
+
+/* For tests that bring a context of their own. */
+EXPORT int
+cuCtxCreate_v2(void **out, unsigned flags, int device)
+{
+    (void)flags;
+    *out = context_new(device);
+    current.stack[current.n++] = *out;
+    return OK;
+}
+
+EXPORT int
+cuCtxDestroy_v2(void *context)
+{
+    if (now() == context)
+        current.n--;
+    free(context);
+    born(-1);
+    return OK;
+}
+
+EXPORT int
+cuCtxGetCurrent(void **out)
+{
+    CALL();
+    *out = now();
+    return OK;
+}
+
+EXPORT int
+cuCtxGetDevice(int *device)
+{
+    CALL();
+    if (!now())
+        return INVALID_CONTEXT;
+    *device = now()->device;
+    return OK;
+}
+
+EXPORT int
+cuCtxGetId(void *context, unsigned long long *id)
+{
+    CALL();
+    *id = ((Context *)context)->id;
+    return OK;
+}
+
+EXPORT int
+cuCtxPushCurrent_v2(void *context)
+{
+    CALL();
+    if (!context || current.n == 16)
+        return INVALID_CONTEXT;
+    current.stack[current.n++] = context;
+    return OK;
+}
+
+EXPORT int
+cuCtxPopCurrent_v2(void **out)
+{
+    int code = called(__func__); /* a driver that fails here still pops */
+    *out = now();
+    if (!current.n)
+        return INVALID_CONTEXT;
+    current.n--;
+    return code;
+}
+
+EXPORT int
+cuCtxSynchronize(void)
+{
+    CALL();
+    return now() ? OK : INVALID_CONTEXT;
+}
+
+/* ---------------------------------------------------------------- modules */
+
+EXPORT int
+cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void **values)
+{
+    static const char log[] = "ptxas application ptx input, line 1; fatal: made to fail";
+    int code = called(__func__);
+    if (code) {
+        for (unsigned i = 0; i < n; i++)
+            if (options[i] == 5)
+                strcpy(values[i], log);
+        return code;
+    }
+    if (!now())
+        return INVALID_CONTEXT;
+    const char *entry = strstr(image, ".entry ");
+    if (!entry || !strstr(image, ".target sm_"))
+        return INVALID_PTX;
+    Module *m = calloc(1, sizeof *m);
+    m->context = now();
+    sscanf(entry + 7, "%127[^( \n]", m->kernel);
+    const char *end = strchr(entry, ')');
+    for (const char *p = strstr(entry, ".param"); p && p < end;
+         p = strstr(p + 1, ".param"))
+        m->nparam++;
+    *out = m;
+    born(1);
+    return OK;
+}
+
+EXPORT int
+cuModuleUnload(void *module)
+{
+    int code = called(__func__); /* what fails to unload is gone all the same */
+    free(module);
+    born(-1);
+    return code;
+}
+
+EXPORT int
+cuModuleGetFunction(void **out, void *module, const char *name)
+{
+    CALL();
+    *out = module;
+    return strcmp(((Module *)module)->kernel, name) == 0 ? OK : NOT_FOUND;
+}
+
+EXPORT int
+cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    (void)function;
+    CALL();
+    *value = attribute == 4 ? 40 : 0;
+    return OK;
+}
+
+EXPORT int
+cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    CALL();
+    if (attribute != 8 || value > state.shared_max)
+        return INVALID_VALUE;
+    ((Module *)function)->dynamic_shared = value;
+    return OK;
+}
+
+#ifndef FAKE_OLD
+typedef struct Config {
+    unsigned grid[3], block[3], shared;
+    void *stream, *attributes;
+    unsigned nattribute;
+} Config;
+
+EXPORT int
+cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
+{
+    Module *m = function;
+    CALL();
+    if (extra || !m || c->nattribute)
+        return INVALID_VALUE;
+    if (m->context != now())
+        return INVALID_HANDLE;
+    for (int i = 0; i < 3; i++)
+        if (!c->grid[i] || !c->block[i])
+            return INVALID_VALUE;
+    if (c->shared > 49152 && (int)c->shared > m->dynamic_shared)
+        return INVALID_VALUE;
+    FakeLaunch l = {.shared = c->shared,
+                    .stream = c->stream,
+                    .context = now(),
+                    .nparam = m->nparam < 64 ? m->nparam : 64};
+    memcpy(l.grid, c->grid, sizeof l.grid);
+    memcpy(l.block, c->block, sizeof l.block);
+    memcpy(l.kernel, m->kernel, sizeof l.kernel);
+    for (int i = 0; i < l.nparam; i++)
+        memcpy(&l.params[i], params[i], 8);
+    pthread_mutex_lock(&lock);
+    state.last = l;
+    state.launches++;
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
+#endif
+
+/* ---------------------------------------------------------------- memory */
+
+EXPORT int
+cuMemAlloc_v2(uint64_t *out, size_t bytes)
+{
+    CALL();
+    if (!now())
+        return INVALID_CONTEXT;
+    if (used + (int64_t)bytes > state.memory)
+        return OUT_OF_MEMORY;
+    Memory *m = calloc(1, sizeof *m);
+    m->size = bytes;
+    m->bytes = aligned_alloc(512, (bytes + 511) / 512 * 512);
+    pthread_mutex_lock(&lock);
+    m->next = memory;
+    memory = m;
+    used += (int64_t)bytes;
+    state.live++;
+    pthread_mutex_unlock(&lock);
+    *out = (uint64_t)(uintptr_t)m->bytes;
+    return OK;
+}
+
+EXPORT int
+cuMemFree_v2(uint64_t at)
+{
+    int code = called(__func__); /* what fails to be freed is gone all the same */
+    pthread_mutex_lock(&lock);
+    Memory **m = &memory;
+    while (*m && (uint64_t)(uintptr_t)(*m)->bytes != at)
+        m = &(*m)->next;
+    Memory *found = *m;
+    if (found) {
+        *m = found->next;
+        used -= (int64_t)found->size;
+        state.live--;
+        free(found->bytes);
+        free(found);
+    }
+    pthread_mutex_unlock(&lock);
+    return found ? code : INVALID_VALUE;
+}
+
+/* The bytes at an address, when all of them belong to one allocation. */
+static void *
+range(uint64_t at, size_t bytes)
+{
+    void *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (Memory *m = memory; m && !found; m = m->next) {
+        uint64_t first = (uint64_t)(uintptr_t)m->bytes;
+        if (at >= first && at + bytes <= first + m->size)
+            found = (void *)(uintptr_t)at;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+EXPORT int
+cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+    CALL();
+    *free_bytes = (size_t)(state.memory - used);
+    *total = (size_t)state.memory;
+    return OK;
+}
+
+EXPORT int
+cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
+{
+    void *p = range(to, bytes);
+    CALL();
+    if (p)
+        memcpy(p, from, bytes);
+    return p ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
+{
+    const void *p = range(from, bytes);
+    CALL();
+    if (p)
+        memcpy(to, p, bytes);
+    return p ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuMemsetD8_v2(uint64_t at, unsigned char byte, size_t bytes)
+{
+    void *p = range(at, bytes);
+    CALL();
+    if (p)
+        memset(p, byte, bytes);
+    return p ? OK : INVALID_VALUE;
+}
+
+/* ---------------------------------------------------------------- streams, events */
+
+static int
+object_new(void **out)
+{
+    if (!now())
+        return INVALID_CONTEXT;
+    *out = calloc(1, 16);
+    born(1);
+    return OK;
+}
+
+static int
+object_free(void *object)
+{
+    free(object);
+    born(-1);
+    return OK;
+}
+
+EXPORT int
+cuStreamCreate(void **out, unsigned flags)
+{
+    (void)flags;
+    CALL();
+    return object_new(out);
+}
+
+EXPORT int
+cuStreamDestroy_v2(void *stream)
+{
+    return object_free(stream);
+}
+
+EXPORT int
+cuStreamSynchronize(void *stream)
+{
+    (void)stream;
+    CALL();
+    return OK;
+}
+
+EXPORT int
+cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    (void)mode;
+    CALL();
+    return stream ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuStreamEndCapture(void *stream, void **graph)
+{
+    CALL();
+    return stream ? object_new(graph) : INVALID_VALUE;
+}
+
+EXPORT int
+cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags)
+{
+    (void)graph;
+    (void)flags;
+    CALL();
+    return object_new(out);
+}
+
+EXPORT int
+cuGraphDestroy(void *graph)
+{
+    return object_free(graph);
+}
+
+EXPORT int
+cuGraphExecDestroy(void *graph)
+{
+    return object_free(graph);
+}
+
+EXPORT int
+cuGraphLaunch(void *graph, void *stream)
+{
+    (void)stream;
+    CALL();
+    return graph ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuEventCreate(void **out, unsigned flags)
+{
+    (void)flags;
+    CALL();
+    return object_new(out);
+}
+
+EXPORT int
+cuEventDestroy_v2(void *event)
+{
+    return object_free(event);
+}
+
+EXPORT int
+cuEventRecord(void *event, void *stream)
+{
+    (void)stream;
+    CALL();
+    return event ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuEventSynchronize(void *event)
+{
+    CALL();
+    return event ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuEventElapsedTime(float *ms, void *from, void *to)
+{
+    CALL();
+    *ms = 0.5f;
+    return from && to ? OK : INVALID_VALUE;
+}

@@ -1,0 +1,35 @@
+/* Control of the fake CUDA driver: what a test tells it and asks it. The functions are
+   found by dlsym in the library that SDC_LIBCUDA names. */
+#ifndef TESTS_FAKE_CUDA_H
+#define TESTS_FAKE_CUDA_H
+
+#include <stdint.h>
+
+typedef struct FakeLaunch {
+    unsigned grid[3], block[3], shared;
+    void *stream, *context;
+    char kernel[128];
+    int nparam;
+    uint64_t params[64]; /* the first 8 bytes of each slot */
+} FakeLaunch;
+
+typedef struct FakeCuda {
+    int devices;    /* how many there are, all alike */
+    int sm;         /* 90 */
+    int shared_max; /* opt-in bytes of shared memory */
+    int64_t memory; /* bytes of a device */
+    long calls;     /* entry points called since the test set it to 0 */
+    long fail_at;   /* this call fails, counted from 1; 0: none */
+    int fail_code;
+    int fail_for_ever; /* so do all calls after it: a context that is lost */
+    char failed[64];   /* the entry point that failed */
+    long live;         /* allocations, modules, streams, events, graphs, contexts */
+    long launches;
+    FakeLaunch last;
+} FakeCuda;
+
+/* The state, for the test to read and write. */
+FakeCuda *fake_cuda(void);
+typedef FakeCuda *FakeCudaGet(void);
+
+#endif

@@ -1,0 +1,576 @@
+#!/usr/bin/env python3
+"""sdc and Triton from the same .tk files, side by side on one GPU, in one process and CUDA
+context: results compared elementwise and with a reference, then timed in turn. One table.
+
+    tests/gpu/compare.py --lib build/libsdc.so.0 [--only matmul,attention] [--size 4096]
+
+A time is that of one launch between two events, behind a write of 256 MB that empties the
+second-level cache and gives the host time to be ahead of the device (as Triton's do_bench
+does). Every round measures everybody, one after another, so that clocks and neighbours move
+all alike; a time is the median over the rounds of each round's median, the spread is half the
+distance between the quartiles of the rounds. `ratio` is Triton's time over sdc's: above 1, sdc
+is faster. Peers are cuBLAS, cuDNN and torch's own kernels where there are any.
+
+SKIPPED without torch and a GPU; without Triton too, unless --no-triton is given.
+"""
+import argparse
+import importlib.machinery
+import importlib.util
+import math
+import os
+import statistics
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+import libsdc  # noqa: E402
+
+parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
+                                 description=__doc__)
+parser.add_argument("--lib", default=os.path.join(ROOT, "build/libsdc.so.0"))
+parser.add_argument("--kernels", default=os.path.join(ROOT, "kernels_dsl"))
+parser.add_argument("--only", default="", help="a,b: cases whose name contains one of them")
+parser.add_argument("--size", default="", help="a,b: sizes that contain one of them")
+parser.add_argument("--config", action="append", default=[], metavar="CASE=A=1,B=2,w8,s3",
+                    help="replaces the configurations of the cases whose name begins so: "
+                    "constexprs by name, wN warps, sN stages; may be repeated")
+parser.add_argument("--rounds", type=int, default=11)
+parser.add_argument("--reps", type=int, default=7, help="launches in a round")
+parser.add_argument("--warm", action="store_true", help="do not empty the cache before each")
+parser.add_argument("--check", action="store_true", help="compare results, measure nothing")
+parser.add_argument("--list", action="store_true", help="print the cases and leave")
+parser.add_argument("--no-triton", action="store_true")
+parser.add_argument("--no-peers", action="store_true")
+parser.add_argument("--ptx", metavar="FOLDER", help="write sdc's PTX of every case there")
+args = parser.parse_args()
+
+
+class Case:
+    """One kernel at one size.
+
+    name, size    for the table and the filters
+    file, kernel  where the source is
+    configs       [(constexprs, num_warps, num_stages)]
+    make          () -> Data; called once the case is chosen, so that memory is there then
+    """
+
+    def __init__(self, name, size, file, kernel, configs, make):
+        self.name, self.size, self.file, self.kernel = name, size, file, kernel
+        self.configs, self.make = configs, make
+
+
+class Data:
+    """The arguments of a kernel and what is known of the results.
+
+    args       values of the parameters that are not constexpr, in order
+    outs       the tensors among them that the kernel writes
+    grid       constexprs -> (x, y, z)
+    work       (number, "GB/s" or "TFLOP/s"): bytes or operations of a launch
+    peers      {name: function}
+    check      () -> None or a complaint, about what is in outs now
+    close      how far sdc and Triton may be apart: (relative to the largest, absolute)
+    """
+
+    def __init__(self, args, outs, grid, work, peers=None, check=None, close=0.0):
+        self.args, self.outs, self.grid, self.work = args, outs, grid, work
+        self.peers, self.check, self.close = peers or {}, check, close
+
+
+def cdiv(a, b):
+    return -(-a // b)
+
+
+# ---------------------------------------------------------------- the cases
+
+def differs(got, want, bound):
+    """A complaint when any element is further from `want` than `bound` (both in double)."""
+    got = got.double()
+    bad = ~((got - want).abs() <= bound)
+    if not bad.any():
+        return None
+    at = int(bad.flatten().nonzero()[0])
+    return (f"{int(bad.sum())} of {bad.numel()} wrong, first {got.flatten()[at].item():.9g} "
+            f"instead of {want.flatten()[at].item():.9g}")
+
+
+def unit(t):
+    return {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8, torch.float32: 2.0**-24}[t]
+
+
+def vector_add(n, dtype):
+    x, y = (torch.randn(n, device="cuda", dtype=dtype) for _ in range(2))
+    out = torch.empty_like(x)
+
+    def check():
+        return None if torch.equal(out, x + y) else "is not x + y"
+    return Data([x, y, out, n], [out], lambda c: (cdiv(n, c["BLOCK"]),),
+                (3 * x.element_size() * n, "GB/s"),
+                {"torch": lambda: torch.add(x, y, out=out)}, check)
+
+
+def dropout(n, dtype):
+    x = torch.randn(n, device="cuda", dtype=dtype)
+    out = torch.empty_like(x)
+    p = 0.5
+
+    def check():
+        kept = out != 0
+        share = kept.double().mean().item()
+        if abs(share - (1 - p)) > 5 * math.sqrt(p * (1 - p) / n):
+            return f"keeps {share}"
+        return differs(out[:1 << 20], torch.where(kept, x / (1 - p), 0)[:1 << 20].double(),
+                       2.0**-21 * x[:1 << 20].double().abs())
+    return Data([x, out, n, p, 42], [out], lambda c: (cdiv(n, c["BLOCK"]),),
+                (2 * x.element_size() * n, "GB/s"),
+                {"torch": lambda: torch.nn.functional.dropout(x, p),
+                 "copy": lambda: out.copy_(x)}, check, 2.0**-22)
+
+
+def softmax(rows, cols, dtype):
+    x = torch.randn(rows, cols, device="cuda", dtype=dtype)
+    out = torch.empty_like(x)
+
+    def check():
+        some = slice(0, rows, max(1, rows // 64))
+        a = x[some].double()
+        want = torch.softmax(a, 1)
+        high, low = a.max(1, True).values, a.min(1, True).values
+        bound = want * (2.0**-23 * (8 + 2 * (high - low)) + 2.0**-24 * cols + unit(dtype))
+        return differs(out[some], want, bound)
+    return Data([x, out, cols, cols, rows, cols], [out], lambda c: (rows,),
+                (2 * x.element_size() * rows * cols, "GB/s"),
+                {"torch": lambda: torch.softmax(x, 1)}, check, 2.0**-20)
+
+
+def layer_norm(rows, cols, dtype):
+    x = torch.randn(rows, cols, device="cuda", dtype=dtype)
+    w, b = (torch.randn(cols, device="cuda", dtype=dtype) for _ in range(2))
+    out = torch.empty_like(x)
+    mean, rstd = (torch.empty(rows, device="cuda") for _ in range(2))
+
+    def check():
+        some = slice(0, rows, max(1, rows // 64))
+        want = torch.nn.functional.layer_norm(x[some].double(), (cols,), w.double(),
+                                              b.double(), 1e-5)
+        size = (want - b.double()).abs() + b.double().abs() + w.double().abs()
+        return differs(out[some], want, (2.0**-24 * (cols + 8) + unit(dtype)) * size)
+    return Data([x, w, b, out, mean, rstd, cols, cols, cols, 1e-5], [out, mean, rstd],
+                lambda c: (rows,), (2 * x.element_size() * rows * cols, "GB/s"),
+                {"torch": lambda: torch.nn.functional.layer_norm(x, (cols,), w, b)},
+                check, 2.0**-18)
+
+
+def layer_norm_bwd(rows, cols, dtype):
+    x, dy = (torch.randn(rows, cols, device="cuda", dtype=dtype) for _ in range(2))
+    w = torch.randn(cols, device="cuda", dtype=dtype)
+    mean = x.float().mean(1)
+    rstd = torch.rsqrt(x.float().var(1, correction=0) + 1e-5)
+    parts = 132 * 4
+    dx = torch.empty_like(x)
+    dw, db = (torch.empty(parts, cols, device="cuda") for _ in range(2))
+
+    def check():
+        some = slice(0, rows, max(1, rows // 64))
+        hat = (x[some].double() - mean[some, None]) * rstd[some, None]
+        g = dy[some].double() * w.double()
+        want = (g - hat * (g * hat).mean(1, True) - g.mean(1, True)) * rstd[some, None]
+        return differs(dx[some], want, 2.0**-24 * (cols + 64) * (g.abs() + 1) * 4
+                       + unit(dtype) * want.abs())
+    return Data([dy, x, w, mean, rstd, dx, dw, db, cols, cols, cols, rows, cols],
+                [dx, dw, db], lambda c: (parts,),
+                (3 * x.element_size() * rows * cols, "GB/s"), {}, check, 2.0**-16)
+
+
+def matmul(m, n, k, dtype, turned=False, desc=False):
+    a = torch.randn(m, k, device="cuda", dtype=dtype)
+    b = torch.randn(n, k, device="cuda", dtype=dtype).t() if turned else \
+        torch.randn(k, n, device="cuda", dtype=dtype)
+    c = torch.empty(m, n, device="cuda", dtype=dtype)
+    out = torch.empty_like(c)
+    tf32 = 2.0**-9 if dtype == torch.float32 else 0.0
+
+    def check():
+        rows = torch.arange(0, m, max(1, m // 48), device="cuda")
+        x, y = a[rows].double(), b.double()
+        bound = (x.abs() @ y.abs()) * (2.0**-24 * (k + 8) + tf32)
+        want = x @ y
+        return differs(c[rows], want, bound + unit(dtype) * want.abs())
+    strides = [a.stride(0), b.stride(0), c.stride(0)] if desc else \
+        [*a.stride(), *b.stride(), *c.stride()]
+    return Data([a, b, c, None if desc else a, m, n, k, *strides], [c],
+                lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),),
+                (2 * m * n * k, "TFLOP/s"),
+                {"cuBLAS": lambda: torch.matmul(a, b, out=out)}, check,
+                tf32 or 2 * unit(dtype))
+
+
+def sparsedrop(m, n, k, block, p, kernel):
+    a = torch.randn(m, k, device="cuda", dtype=torch.float16)
+    b = torch.randn(k, n, device="cuda", dtype=torch.float16)
+    c = torch.empty(m, n, device="cuda", dtype=torch.float16)
+    over = k if kernel[0] == "d" else n
+    mask = (torch.rand(m // block, over // block, device="cuda") > p).to(torch.int8)
+    scale = 1 / (1 - p)
+    wide = mask.repeat_interleave(block, 0).repeat_interleave(block, 1)
+
+    def check():
+        rows = torch.arange(0, m, max(1, m // 48), device="cuda")
+        x, y, keep = a[rows].double(), b.double(), wide[rows].double()
+        if kernel[0] == "d":
+            x = x * keep
+            want, size = x @ y * scale, x.abs() @ y.abs() * scale
+        else:
+            want, size = (x @ y) * keep * scale, (x.abs() @ y.abs()) * keep * scale
+        return differs(c[rows], want, size * 2.0**-24 * (k + 4) + 2.0**-11 * want.abs())
+    out = torch.empty_like(c)
+    return Data([a, b, c, mask, m, n, k, scale, *a.stride(), *b.stride(), *c.stride(),
+                 *mask.stride()], [c],
+                lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),),
+                (2 * m * n * k * float(mask.float().mean()), "TFLOP/s"),
+                {"cuBLAS dense": lambda: torch.matmul(a, b, out=out)}, check, 2.0**-10)
+
+
+def attention(batch, heads, n, dim, causal, dtype):
+    q, k, v = (torch.randn(batch, heads, n, dim, device="cuda", dtype=dtype)
+               for _ in range(3))
+    o = torch.empty_like(q)
+    lse = torch.empty(batch, heads, n, device="cuda")
+    scale = dim**-0.5
+
+    def check():
+        rows = torch.arange(0, n, max(1, n // 24), device="cuda")
+        x, y, z = q[0, :2][:, rows].double(), k[0, :2].double(), v[0, :2].double()
+        s = x @ y.transpose(1, 2) * scale
+        reach = (x.abs() @ y.abs().transpose(1, 2)).amax(2, True) * scale
+        if causal:
+            seen = torch.arange(n, device="cuda")[None, :] <= rows[:, None]
+            s = s.masked_fill(~seen, -math.inf)
+        p = torch.softmax(s, 2)
+        r = 2.0**-24 * ((dim + 4) * reach + 4 * reach + 32)
+        bound = (2 * r + 2.0**-24 * (2 * n + 8) + unit(dtype)) * (p @ z.abs())
+        bound += 2.0**-25 * z.abs().sum(1, True) + unit(dtype) * (p @ z).abs()
+        return differs(o[0, :2][:, rows], p @ z, bound)
+
+    def torch_attention(backend):
+        def run():
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+            with sdpa_kernel(getattr(SDPBackend, backend)):
+                torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return run
+    flops = 4 * batch * heads * n * n * dim * (0.5 if causal else 1)
+    return Data([q, k, v, o, lse, scale, *q.stride(), *k.stride(), *v.stride(), *o.stride(),
+                 heads, n, n], [o, lse],
+                lambda c: (cdiv(n, c["BLOCK_M"]), batch * heads), (flops, "TFLOP/s"),
+                {"cuDNN": torch_attention("CUDNN_ATTENTION"),
+                 "FA2": torch_attention("FLASH_ATTENTION")}, check, 2.0**-8)
+
+
+def cases():
+    f32, f16 = torch.float32, torch.float16
+    yield Case("vector_add", "2^28 fp32", "vector_add", "vector_add",
+               [({"BLOCK": 1024}, 4, 3)], lambda: vector_add(1 << 28, f32))
+    for kernel in ("dropout_fwd", "dropout4_fwd"):
+        yield Case(kernel, "2^28 fp32", "dropout", kernel,
+                   [({"BLOCK": 1024}, 4, 3)], lambda: dropout(1 << 28, f32))
+    for cols in (1024, 4096, 8192):
+        yield Case("softmax", f"16384x{cols} fp32", "softmax", "softmax",
+                   [({"BLOCK": cols}, 4 if cols < 4096 else 8, 3)],
+                   lambda cols=cols: softmax(16384, cols, f32))
+    for cols in (1024, 4096, 8192):
+        configs = [({"BLOCK": cols}, 4 if cols < 4096 else 8, 3)]
+        yield Case("layer_norm_fwd", f"16384x{cols} fp32", "layernorm", "layer_norm_fwd",
+                   configs, lambda cols=cols: layer_norm(16384, cols, f32))
+        yield Case("layer_norm_bwd", f"16384x{cols} fp32", "layernorm", "layer_norm_bwd",
+                   configs, lambda cols=cols: layer_norm_bwd(16384, cols, f32))
+
+    def tiles(m, n, k):
+        return {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+    big = [(tiles(128, 256, 64), 8, 3), (tiles(128, 128, 64), 8, 3),
+           (tiles(128, 128, 32), 4, 4)]
+    small = [(tiles(128, 64, 64), 4, 4), (tiles(64, 64, 64), 4, 4),
+             (tiles(128, 128, 64), 8, 3)]
+    for n in (1024, 2048, 4096, 8192):
+        configs = small if n <= 1024 else big
+        yield Case("matmul", f"{n}^3 fp16", "matmul", "matmul", configs,
+                   lambda n=n: matmul(n, n, n, f16))
+    yield Case("matmul_nt", "4096^3 fp16", "matmul", "matmul", big[1:2],
+               lambda: matmul(4096, 4096, 4096, f16, turned=True))
+    yield Case("matmul_tf32", "4096^3 fp32", "matmul", "matmul",
+               [(tiles(128, 128, 32), 8, 3)], lambda: matmul(4096, 4096, 4096, f32))
+    yield Case("matmul_odd", "4095x4097x4099 fp16", "matmul", "matmul", big[2:],
+               lambda: matmul(4095, 4097, 4099, f16))
+    yield Case("matmul_block", "4096^3 fp16", "matmul", "matmul_block", big[1:2],
+               lambda: matmul(4096, 4096, 4096, f16))
+    yield Case("matmul_desc", "4096^3 fp16", "matmul", "matmul_desc", big[1:2],
+               lambda: matmul(4096, 4096, 4096, f16, desc=True))
+    for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N")):
+        yield Case(kernel, "4096^3 fp16 half dead", "sparsedrop", kernel,
+                   [({**tiles(128, 128, 32), "MASK_M": 128, side: 128}, 8, 3)],
+                   lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
+    for n, batch in ((4096, 4), (16384, 1)):
+        for dim, heads in ((64, 32), (128, 16)):
+            for causal in (False, True):
+                c = {"HEAD_DIM": dim, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": causal}
+                configs = [(c, 4 if dim == 64 else 8, 3), ({**c, "BLOCK_N": 128}, 8, 2)]
+                yield Case("attention",
+                           f"{batch}x{heads}x{n} D{dim} fp16 {'causal' if causal else 'full'}",
+                           "flash_attention", "flash_attention_fwd", configs,
+                           lambda n=n, batch=batch, dim=dim, heads=heads, causal=causal:
+                           attention(batch, heads, n, dim, causal, f16))
+
+
+# ---------------------------------------------------------------- running
+
+def import_tk(name):
+    path = os.path.join(args.kernels, name + ".tk")
+    loader = importlib.machinery.SourceFileLoader(name, path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def config_text(config):
+    constants, warps, stages = config
+    return " ".join([f"{k.replace('BLOCK_', '')}={v}" for k, v in constants.items()
+                     if not k.startswith("HEAD") and k != "CAUSAL"] + [f"w{warps} s{stages}"])
+
+
+def parse_config(text, like):
+    """"BLOCK_M=64,w4,s3" over the constants of a configuration that the case has."""
+    constants, warps, stages = dict(like[0]), like[1], like[2]
+    for item in text.split(","):
+        if "=" in item:
+            name, value = item.split("=")
+            constants[name] = eval(value, {})
+        elif item[0] == "w":
+            warps = int(item[1:])
+        else:
+            stages = int(item[1:])
+    return constants, warps, stages
+
+
+def configs_of(case):
+    chosen = [c.split("=", 1)[1] for c in args.config if case.name.startswith(c.split("=")[0])]
+    return [parse_config(c, case.configs[0]) for c in chosen] or case.configs
+
+
+def measure(runs):
+    """{name: (milliseconds, spread)} of functions, in turn."""
+    flush = None if args.warm else torch.empty(64 << 20, dtype=torch.int32, device="cuda")
+    start, end = ([torch.cuda.Event(enable_timing=True) for _ in range(args.reps)]
+                  for _ in range(2))
+    rounds = {name: [] for name in runs}
+    for i in range(args.rounds + 1):
+        for name, run in runs.items():
+            if i == 0:
+                run()
+                run()
+            for j in range(args.reps):
+                if flush is not None:
+                    flush.zero_()
+                start[j].record()
+                run()
+                end[j].record()
+            torch.cuda.synchronize()
+            if i:
+                rounds[name].append(statistics.median(
+                    s.elapsed_time(e) for s, e in zip(start, end)))
+    out = {}
+    for name, times in rounds.items():
+        quarters = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
+        out[name] = statistics.median(times), (quarters[2] - quarters[0]) / 2
+    return out
+
+
+def poison(data):
+    for t in data.outs:
+        t.fill_(math.nan)
+
+
+def try_run(what, run, data, complaints):
+    """Runs on poisoned outputs; copies of them, or None with a complaint."""
+    poison(data)
+    try:
+        run()
+        torch.cuda.synchronize()
+    except Exception as e:
+        text = str(e).strip().splitlines()
+        complaints.append(f"{what}: {text[0] if text else type(e).__name__}")
+        return None
+    wrong = data.check() if data.check else None
+    if wrong:
+        complaints.append(f"{what} is WRONG: {wrong}")
+    return [t.clone() for t in data.outs]
+
+
+def apart(data, a, b):
+    """How far the results of two are apart, in units of what is allowed."""
+    worst = 0.0
+    for x, y in zip(a, b):
+        scale = y.abs().max().item() or 1.0
+        diff = 0.0
+        for p, q in zip(x.flatten().split(1 << 26), y.flatten().split(1 << 26)):
+            d = (p.float() - q.float()).abs()
+            d[(p == q) | (p.isnan() & q.isnan())] = 0  # infinities too
+            diff = max(diff, math.inf if d.isnan().any() else d.max().item())
+        worst = max(worst, diff / scale)
+    return worst
+
+
+def run_case(case, sdc, rows):
+    data = case.make()
+    module = None if args.no_triton else import_tk(case.file)
+    peers = {} if args.no_peers else dict(data.peers)
+    for name in list(peers):
+        try:
+            peers[name]()
+            torch.cuda.synchronize()
+        except Exception:  # a backend that this build of torch or this size has not
+            del peers[name]
+    ok = True
+    for i, config in enumerate(configs_of(case)):
+        constants, warps, stages = config
+        grid = data.grid(constants)
+        complaints, runs, outs, use = [], {}, {}, None
+        began = time.perf_counter()
+        try:
+            fn = sdc.load(os.path.join(args.kernels, case.file + ".tk")).function(
+                case.kernel, constants, warps, stages)
+            use = fn.use(data.args)
+            took = time.perf_counter() - began
+            runs["sdc"] = fn.prepare(grid, data.args)
+            if args.ptx:
+                name = f"{case.name}-{case.size}-{config_text(config)}.ptx"
+                with open(os.path.join(args.ptx, name.replace(" ", "_")), "w") as f:
+                    f.write(fn.ptx(data.args))
+        except libsdc.Error as e:
+            complaints.append(("UNSUPPORTED " if e.unsupported else "sdc: ") +
+                              str(e).splitlines()[0])
+            ok &= e.unsupported
+        if module:
+            kernel = getattr(module, case.kernel)
+            runs["Triton"] = lambda: kernel[grid](*data.args, **constants, num_warps=warps,
+                                                  num_stages=stages)
+        for name in list(runs):
+            outs[name] = try_run(name, runs[name], data, complaints)
+            if outs[name] is None:
+                ok &= name != "sdc"
+                del runs[name]
+        far = None
+        if outs.get("sdc") and outs.get("Triton"):
+            far = apart(data, outs["sdc"], outs["Triton"])
+            if far > data.close:
+                complaints.append(f"results are {far:.2g} apart, allowed {data.close:.2g}")
+        del outs
+        ok &= not any("WRONG" in c or "apart" in c for c in complaints
+                      if not c.startswith("Triton"))
+        runs.update(peers if i == 0 else {})
+        times = {} if args.check else measure(runs)
+        rows.append(dict(case=case, config=config, data_work=data.work, times=times,
+                         complaints=complaints, far=far, use=use))
+        print(line(rows[-1]), flush=True)
+        if use is not None:
+            print(f"    sdc: {use.registers} registers, {use.local_bytes} B local, "
+                  f"{use.shared_bytes} B shared, compiled and loaded in {took * 1e3:.0f} ms",
+                  file=sys.stderr)
+    return ok
+
+
+def rate(work, ms):
+    return work[0] / ms * (1e-6 if work[1] == "GB/s" else 1e-9)
+
+
+def line(row):
+    def cell(name, spread=True):
+        if name not in row["times"]:
+            return " | "
+        ms, width = row["times"][name]
+        text = f"{ms:.4f} | {rate(row['data_work'], ms):.0f}"
+        return text.replace(" |", f" ±{100 * width / ms:.1f}% |") if spread else text
+    t = row["times"]
+    ratio = f"{t['Triton'][0] / t['sdc'][0]:.3f}" if "sdc" in t and "Triton" in t else ""
+    peers = ", ".join(f"{n} {t[n][0]:.4f} ({rate(row['data_work'], t[n][0]):.0f})"
+                      for n in t if n not in ("sdc", "Triton"))
+    far = "" if row["far"] is None else "equal" if row["far"] == 0 else f"{row['far']:.1e}"
+    note = "; ".join(row["complaints"])
+    return (f"| {row['case'].name} | {row['case'].size} | {config_text(row['config'])} | "
+            f"{cell('sdc')} | {cell('Triton')} | {ratio} | {row['data_work'][1]} | {peers} | "
+            f"{far} | {note} |")
+
+
+HEAD = ("| kernel | size | configuration | sdc ms | rate | Triton ms | rate | ratio | unit | "
+        "peers: ms (rate) | apart | |\n" + "|---" * 12 + "|")
+
+
+def best(rows):
+    """Each kernel and size with the best configuration of either."""
+    groups = {}
+    for row in rows:
+        groups.setdefault((row["case"].name, row["case"].size), []).append(row)
+    for (name, size), group in groups.items():
+        found = {}
+        for row in group:
+            for who, (ms, _) in row["times"].items():
+                if who not in found or ms < found[who][0]:
+                    found[who] = ms, row
+        if len(group) < 2 or "sdc" not in found:
+            continue
+        work = group[0]["data_work"]
+        print(f"best {name} {size}: " + ", ".join(
+            f"{who} {ms:.4f} ms {rate(work, ms):.0f} {work[1]}" +
+            (f" [{config_text(row['config'])}]" if who in ("sdc", "Triton") else "")
+            for who, (ms, row) in found.items()))
+
+
+def main():
+    chosen = [c for c in cases()
+              if (not args.only or any(o in c.name for o in args.only.split(",")))
+              and (not args.size or any(s in c.size for s in args.size.split(",")))]
+    if args.list:
+        for c in chosen:
+            print(f"{c.name}  {c.size}  " + "; ".join(config_text(k) for k in configs_of(c)))
+        return 0
+    sdc = libsdc.Context(args.lib)
+    print(f"sdc {sdc.lib.sdc_version().decode()} for {sdc.device.target.decode()}, " +
+          ("no Triton" if args.no_triton else f"Triton {triton.__version__}") +
+          f", torch {torch.__version__}, {torch.cuda.get_device_name()}, driver for CUDA "
+          f"{sdc.device.driver // 1000}.{sdc.device.driver % 1000 // 10}; {args.rounds} rounds "
+          f"of {args.reps} launches, cache {'warm' if args.warm else 'emptied'}")
+    print(HEAD, flush=True)
+    rows, ok = [], True
+    for case in chosen:
+        try:
+            ok &= run_case(case, sdc, rows)
+        except Exception:
+            print(f"{case.name} {case.size} failed:")
+            traceback.print_exc(file=sys.stdout)
+            ok = False
+        torch.cuda.empty_cache()
+    best(rows)
+    wrong = sum("WRONG" in c or "apart" in c for r in rows for c in r["complaints"])
+    missing = sum("UNSUPPORTED" in c for r in rows for c in r["complaints"])
+    print(f"compare: {len(rows)} rows, {wrong} wrong, {missing} unsupported")
+    return 0 if ok else 1
+
+
+try:
+    import torch
+    if not args.no_triton:
+        import triton
+except (ImportError, OSError) as e:
+    print(f"compare: SKIPPED: {e}")
+    sys.exit(0)
+if __name__ == "__main__":
+    if not args.list and not torch.cuda.is_available():
+        print("compare: SKIPPED: no GPU")
+        sys.exit(0)
+    torch.manual_seed(1)
+    torch.cuda.init() if not args.list else None
+    torch.backends.cuda.matmul.allow_tf32 = True
+    if not args.no_triton and hasattr(triton, "set_allocator"):
+        triton.set_allocator(lambda size, align, stream: torch.empty(
+            size, dtype=torch.int8, device="cuda"))
+    sys.exit(main())
