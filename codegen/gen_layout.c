@@ -8,6 +8,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
+#include "ir/scratch.h"
 
 /* Per layout: the thread's part of each coordinate and the bits that it may set. */
 typedef struct Lead {
@@ -240,8 +241,8 @@ gen_join(Gen *g, const Op *op)
 {
     const Value *v = &op->results[0];
     const Layout *to = v->type->layout, *from = layout_split(g->s, to);
-    if (!from || op_operand(op, 0)->type->layout != from)
-        return needs_exchange(g, op);
+    if (scratch_bytes_of_op(op))
+        return nv_join_exchange(g, op);
     Regs *in[2] = {nv_regs(g, op_operand(op, 0)), nv_regs(g, op_operand(op, 1))};
     Regs *out = nv_define(g, v, nv_count(v->type));
     for (int i = 0; in[0] && in[1] && out && i < out->n; i++) {
@@ -259,13 +260,11 @@ gen_split(Gen *g, const Op *op)
 {
     const Value *x = op_operand(op, 0);
     const Layout *from = x->type->layout, *to = layout_split(g->s, from);
-    if (!to)
-        return needs_exchange(g, op);
+    if (scratch_bytes_of_op(op))
+        return nv_split_exchange(g, op);
     Regs *in = nv_regs(g, x);
     for (int k = 0; k < 2; k++) {
         const Value *v = &op->results[k];
-        if (v->type->layout != to)
-            return needs_exchange(g, op);
         Regs *out = nv_define(g, v, nv_count(v->type));
         for (int i = 0; in && out && i < out->n; i++) {
             uint32_t c = layout_at(to, LD_REG, (uint32_t)i) << 1 | (uint32_t)k;

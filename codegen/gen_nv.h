@@ -144,6 +144,16 @@ LLVMValueRef nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes);
 void nv_scratch_write(Gen *g, LLVMValueRef base, const Type *t, const Regs *in);
 void nv_scratch_read(Gen *g, LLVMValueRef base, const Type *t, Regs *out);
 
+/* ---- gen_nv_exchange.c */
+bool nv_gather(Gen *g, const Op *op);
+bool nv_cat(Gen *g, const Op *op);
+bool nv_join_exchange(Gen *g, const Op *op);
+bool nv_split_exchange(Gen *g, const Op *op);
+bool nv_histogram(Gen *g, const Op *op);
+
+/* ---- gen_nv_scan.c */
+bool nv_scan(Gen *g, const Op *op);
+
 /* ---- gen_nv_reduce.c */
 bool nv_reduce(Gen *g, const Op *op);
 

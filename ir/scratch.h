@@ -11,6 +11,8 @@
 int64_t scratch_bytes(const Op *op, const TargetInfo *t);
 /* The same for the operations in ir/scratch_ops.c. */
 int64_t scratch_bytes_of_op(const Op *op);
+/* gather, histogram: where the second operand goes when its layout does not suit. */
+int64_t second_offset(const Op *op);
 /* Does every warp stay in a part of the scratch memory of its own? */
 bool scratch_in_warp(const Op *op, const TargetInfo *t);
 

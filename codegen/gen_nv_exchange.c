@@ -1,0 +1,218 @@
+/* Operations whose elements change threads by more than a change of layout: gather, cat,
+   join and split of what one thread does not hold, histogram. All by way of their scratch
+   memory, in which tiles are row-major arrays. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+#include "ir/base/util.h"
+#include "ir/scratch.h"
+
+/* ---- a second operand that has another layout than it is wanted in */
+
+static const Type *
+second_type(Gen *g, const Op *op, const Layout *l)
+{
+    return type_with_layout(g->s->types, op_operand(op, 1)->type, l);
+}
+
+/* Leaves it in the scratch memory; where it will be read to, NULL if it need not move. */
+static Regs *
+second_write(Gen *g, const Op *op, const Layout *l)
+{
+    const Value *v = op_operand(op, 1);
+    LLVMValueRef at = nv_scratch_part(g, nv_scratch(g, op), second_offset(op));
+    if (v->type->layout == l)
+        return NULL;
+    nv_scratch_write(g, at, v->type, nv_regs(g, v));
+    Regs *r = arena_new(&g->s->tmp, Regs);
+    r->n = layout_regs(l);
+    r->v = arena_array(&g->s->tmp, LLVMValueRef, r->n);
+    return r;
+}
+
+static Regs *
+second_read(Gen *g, const Op *op, const Layout *l, Regs *to)
+{
+    LLVMValueRef at = nv_scratch_part(g, nv_scratch(g, op), second_offset(op));
+    nv_scratch_read(g, at, second_type(g, op, l), to);
+    return to;
+}
+
+/* ---- gather */
+
+/* Indices outside of the source are the author's fault, but must not leave the memory. */
+bool
+nv_gather(Gen *g, const Op *op)
+{
+    const Value *src = op_operand(op, 0), *index = op_operand(op, 1);
+    const Type *t = src->type, *e = type_elem(t), *to = op->results[0].type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0), bytes = shared_elem_bytes(t);
+    LLVMTypeRef word = LLVMIntTypeInContext(g->cx, 8 * (unsigned)bytes);
+    LLVMValueRef base = nv_scratch(g, op);
+    Regs *in = nv_regs(g, src), *at = nv_regs(g, index);
+    Regs *out = nv_define(g, &op->results[0], nv_count(to));
+    if (!base || !in || !at || !out)
+        return false;
+    nv_scratch_write(g, base, t, in);
+    Regs *moved = second_write(g, op, to->layout);
+    nv_barrier(g);
+    if (moved)
+        at = second_read(g, op, to->layout, moved);
+    for (uint32_t r = 0; r < (uint32_t)out->n; r++) {
+        LLVMValueRef sum = ll_int(g->i32, 0);
+        for (int d = 0; d < t->rank; d++) {
+            LLVMValueRef c;
+            if (d == axis) {
+                c = LLVMBuildIntCast2(g->b, at->v[r], g->i32, 1, "");
+                c = LLVMBuildAnd(g->b, c, ll_int(g->i32, t->shape[d] - 1), "");
+            } else {
+                c = nv_coord(g, to->layout, r, d);
+            }
+            int64_t unit = bytes * ((int64_t)1 << layout_shift(t->layout, d));
+            c = LLVMBuildMul(g->b, c, ll_int(g->i32, unit), "");
+            sum = LLVMBuildAdd(g->b, sum, c, "");
+        }
+        LLVMValueRef from = LLVMBuildInBoundsGEP2(g->b, g->i8, base, &sum, 1, "");
+        out->v[r] = nv_from_bits(g, e, LLVMBuildLoad2(g->b, word, from, ""));
+    }
+    nv_scratch_end(g);
+    return true;
+}
+
+/* ---- tiles as parts of a larger one */
+
+/* A tile's elements at places in an array of type `whole`, of which it is a part: its
+   coordinates, dimension by dimension, or (pair) with one more dimension of size 2. */
+static void
+part_map(Gen *g, const Type *t, const Type *whole, bool pair, SharedMap *out)
+{
+    const Layout *l = t->layout;
+    F2 map = layout_matrix(l);
+    for (int i = 0; i < map.nin; i++) {
+        uint32_t c = (uint32_t)map.col[i], to = 0;
+        for (int d = 0; d < l->rank; d++)
+            to |= (uint32_t)layout_part(l, c, d) << layout_shift(whole->layout, d);
+        map.col[i] = pair ? (uint64_t)c << 1 : to;
+    }
+    nv_shared_map_make(g, &map, l, shared_elem_bytes(t), out);
+}
+
+static bool
+write_part(Gen *g, const Value *v, const Type *whole, bool pair, LLVMValueRef base,
+           int64_t element)
+{
+    SharedMap m;
+    Regs *in = nv_regs(g, v);
+    if (!in)
+        return false;
+    base = nv_scratch_part(g, base, element * shared_elem_bytes(v->type));
+    part_map(g, v->type, whole, pair, &m);
+    Guard guard = nv_guard_begin(g, nv_owner(g, v->type->layout));
+    nv_shared_write(g, &m, base, type_elem(v->type), 0, 0, in);
+    nv_guard_end(g, guard);
+    return true;
+}
+
+/* Two operands as parts of the result: the second `second` elements after the first. */
+static bool
+assemble(Gen *g, const Op *op, bool pair, int64_t second)
+{
+    const Value *v = &op->results[0];
+    LLVMValueRef base = nv_scratch(g, op);
+    Regs *out = nv_define(g, v, nv_count(v->type));
+    if (!base || !out || !write_part(g, op_operand(op, 0), v->type, pair, base, 0) ||
+        !write_part(g, op_operand(op, 1), v->type, pair, base, second))
+        return false;
+    nv_barrier(g);
+    nv_scratch_read(g, base, v->type, out);
+    nv_scratch_end(g);
+    return true;
+}
+
+bool
+nv_cat(Gen *g, const Op *op)
+{
+    const Type *a = op_operand(op, 0)->type, *t = op->results[0].type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    return assemble(g, op, false, a->shape[axis] << layout_shift(t->layout, axis));
+}
+
+bool
+nv_join_exchange(Gen *g, const Op *op)
+{
+    return assemble(g, op, true, 1);
+}
+
+bool
+nv_split_exchange(Gen *g, const Op *op)
+{
+    const Value *x = op_operand(op, 0);
+    LLVMValueRef base = nv_scratch(g, op);
+    Regs *in = nv_regs(g, x);
+    if (!base || !in)
+        return false;
+    nv_scratch_write(g, base, x->type, in);
+    nv_barrier(g);
+    for (int k = 0; k < 2; k++) {
+        const Value *v = &op->results[k];
+        Regs *out = nv_define(g, v, nv_count(v->type));
+        SharedMap m;
+        if (!out)
+            return false;
+        part_map(g, v->type, x->type, true, &m);
+        nv_shared_read(g, &m, nv_scratch_part(g, base, k * shared_elem_bytes(v->type)),
+                       type_elem(v->type), 0, 0, out);
+    }
+    nv_scratch_end(g);
+    return true;
+}
+
+/* ---- histogram */
+
+static void
+count_one(Gen *g, LLVMValueRef base, LLVMValueRef bin, LLVMValueRef pred)
+{
+    LLVMValueRef at = LLVMBuildShl(g->b, bin, ll_int(g->i32, 2), "");
+    LLVMValueRef p = LLVMBuildPtrToInt(g->b, base, g->i32, "");
+    LLVMValueRef args[2] = {LLVMBuildAdd(g->b, p, at, ""), pred};
+    ptx_asm(g, "@$1 red.relaxed.cta.shared.add.u32 [$0], 1;", "r,b",
+            LLVMVoidTypeInContext(g->cx), args, 2, true);
+}
+
+/* Counts in shared memory, one addition for each element; what is outside of the bins
+   does not count. */
+bool
+nv_histogram(Gen *g, const Op *op)
+{
+    const Value *x = op_operand(op, 0), *v = &op->results[0];
+    int64_t bins = v->type->shape[0];
+    LLVMValueRef base = nv_scratch(g, op), owner = nv_owner(g, x->type->layout);
+    Regs *in = nv_regs(g, x), *mask = NULL, *out = nv_define(g, v, nv_count(v->type));
+    if (!base || !in || !out ||
+        (op->noperand > 1 && !(mask = nv_regs(g, op_operand(op, 1)))))
+        return false;
+    if (type_bits(v->type) != 32)
+        return gen_unsupported(g, op, "of this type") != NULL;
+    for (int r = 0; r < out->n; r++)
+        out->v[r] = ll_int(g->i32, 0);
+    nv_scratch_write(g, base, v->type, out);
+    Regs *moved = mask ? second_write(g, op, x->type->layout) : NULL;
+    nv_barrier(g);
+    if (moved)
+        mask = second_read(g, op, x->type->layout, moved);
+    for (int r = 0; r < in->n; r++) {
+        LLVMTypeRef t = LLVMTypeOf(in->v[r]);
+        LLVMValueRef pred = LLVMConstInt(g->i1, 1, 0), bin = in->v[r];
+        if (LLVMGetIntTypeWidth(t) > 16 || bins < (int64_t)1 << LLVMGetIntTypeWidth(t))
+            pred = LLVMBuildICmp(g->b, LLVMIntULT, bin, ll_int(t, bins), "");
+        if (owner)
+            pred = LLVMBuildAnd(g->b, pred, owner, "");
+        if (mask)
+            pred = LLVMBuildAnd(g->b, pred, mask->v[r], "");
+        count_one(g, base, LLVMBuildIntCast2(g->b, bin, g->i32, 0, ""), pred);
+    }
+    nv_barrier(g);
+    nv_scratch_read(g, base, v->type, out);
+    nv_scratch_end(g);
+    return true;
+}
