@@ -7,7 +7,7 @@
 static bool
 machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, Machine *out)
 {
-    int ptx = info->sm >= 120 ? 87 : info->sm >= 100 ? 86 : info->sm >= 89 ? 81 : 71;
+    int ptx = info->sm >= 120 ? 87 : info->sm >= 100 ? 86 : info->sm >= 89 ? 81 : 74;
     out->triple = "nvptx64-nvidia-cuda";
     out->cpu = opt->target;
     out->features = arena_printf(&s->perm, "+ptx%d", ptx);
