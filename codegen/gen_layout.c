@@ -304,19 +304,3 @@ nv_shape_op(Gen *g, const Op *op)
     }
     return needs_exchange(g, op);
 }
-
-/* ------------------------------------------------------------------ conversions */
-
-bool
-nv_convert(Gen *g, const Op *op)
-{
-    const Value *v = &op->results[0], *x = op_operand(op, 0);
-    const Layout *from = x->type->layout, *to = v->type->layout;
-    Conversion c = layout_conversion(from, to);
-    if (c.kind > CONV_REG)
-        return needs_exchange(g, op);
-    Regs *in = nv_regs(g, x), *out = nv_define(g, v, nv_count(v->type));
-    for (int i = 0; in && out && i < out->n; i++)
-        out->v[i] = in->v[f2_apply(&c.from, (uint64_t)i)];
-    return in && out;
-}

@@ -6,6 +6,7 @@
 
 #include "codegen/gen.h"
 #include "ir/layout.h"
+#include "ir/layout_shuffle.h"
 
 /* Registers that one thread may need for one tile. */
 enum { NV_MAX_REGS = 1024, NV_MAX_THREADS = 1024 };
@@ -59,7 +60,6 @@ int nv_reg_at(const Layout *l, uint32_t coord);
 LLVMValueRef nv_linear(Gen *g, const uint32_t *image, int n, uint32_t *bits);
 bool nv_shape_op(Gen *g, const Op *op);
 bool nv_arange(Gen *g, const Op *op);
-bool nv_convert(Gen *g, const Op *op);
 
 /* ---- gen_nv_word.c: elements as bits, accesses of shared memory */
 /* An element as the bits that lie in memory, and back. */
@@ -67,7 +67,8 @@ LLVMValueRef nv_to_bits(Gen *g, const Type *e, LLVMValueRef x, int bits);
 LLVMValueRef nv_from_bits(Gen *g, const Type *e, LLVMValueRef x);
 /* n consecutive elements, integers of `bits`; 16 bytes at most, the address aligned to
    their size. */
-void nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem);
+void nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem,
+                     LLVMValueRef pred); /* NULL: always */
 void nv_shared_load(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem);
 
 typedef struct SharedBase {
@@ -86,6 +87,7 @@ typedef struct SharedMap {
     uint32_t run_mask; /* of the register bits inside of an access */
     LLVMValueRef lead;
     uint32_t lead_bits;
+    LLVMValueRef owner;  /* i1: this thread writes; NULL, as made: every thread does */
     SharedBase base[16]; /* addresses made so far; reset (nbase) where blocks part */
     int nbase;
 } SharedMap;
@@ -97,7 +99,7 @@ LLVMValueRef nv_shared_at(Gen *g, SharedMap *m, LLVMValueRef base, uint32_t reg)
 /* Register of element k of the access that begins with register `reg`. */
 uint32_t nv_shared_reg(const SharedMap *m, uint32_t reg, int k);
 /* All registers r with (r & only) == part. Writing leaves out copies in registers;
-   copies in other threads are the caller's concern (nv_owner). */
+   copies in other threads are the caller's concern (`owner`). */
 void nv_shared_read(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e, uint32_t only,
                     uint32_t part, Regs *out);
 void nv_shared_write(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e,
@@ -118,6 +120,15 @@ bool nv_ldmatrix(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e, R
 /* The places of a tile of layout l in a buffer; false when the buffer's layout is not
    one to one. */
 bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);
+
+/* ---- gen_nv_shuffle.c: values of other lanes; any scalar type */
+LLVMValueRef nv_shuffle_xor(Gen *g, LLVMValueRef x, int lanes);
+LLVMValueRef nv_shuffle_from(Gen *g, LLVMValueRef x, LLVMValueRef lane);
+/* e: the tile's element. */
+void nv_convert_lanes(Gen *g, const ShufflePlan *p, const Type *e, Regs *in, Regs *out);
+
+/* ---- gen_nv_convert.c */
+bool nv_convert(Gen *g, const Op *op);
 
 /* ---- gen_nv_elem.c: the target's hooks for elementwise work */
 LLVMValueRef nv_elem(Gen *g, const Op *op, LLVMValueRef *x);
@@ -143,6 +154,10 @@ LLVMValueRef nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes);
 /* A tile of type t as a row-major array at `base`. */
 void nv_scratch_write(Gen *g, LLVMValueRef base, const Type *t, const Regs *in);
 void nv_scratch_read(Gen *g, LLVMValueRef base, const Type *t, Regs *out);
+/* The same for elements of t in layout l. */
+void nv_tile_write(Gen *g, LLVMValueRef base, const Layout *l, const Type *t,
+                   const Regs *in);
+void nv_tile_read(Gen *g, LLVMValueRef base, const Layout *l, const Type *t, Regs *out);
 
 /* ---- gen_nv_exchange.c */
 bool nv_gather(Gen *g, const Op *op);

@@ -39,10 +39,8 @@ store_tile(Gen *g, const Op *op, const Value *mem, const Value *tile)
         return false;
     if (!nv_shared_map(g, mem->type, l, &map))
         return gen_unsupported(g, op, "with this layout") != NULL;
-    Guard guard = nv_guard_begin(g, nv_owner(g, l));
-    map.nbase = 0;
+    map.owner = nv_owner(g, l);
     nv_shared_write(g, &map, base, type_elem(tile->type), 0, 0, in);
-    nv_guard_end(g, guard);
     return true;
 }
 

@@ -6,15 +6,21 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
+#include "ir/layout_make.h"
+#include "ir/scratch.h"
 
-enum { MAX_IN = 8, WARP = 32 };
+enum { MAX_IN = 8 };
 
 typedef struct Reduction {
     Gen *g;
     const Op *op;
     const Layout *l; /* of the operands */
     int axis, n;
-    LLVMValueRef *acc[MAX_IN]; /* one per result register */
+    Layout rest;               /* without the axis; rank 0 of one element */
+    uint32_t copies[LD_COUNT]; /* bits of l that lead to copies */
+    uint32_t flips;            /* bits of the warp's number along the axis */
+    int lg_parts;              /* how many */
+    LLVMValueRef *acc[MAX_IN]; /* one per register of `rest` */
     int count;
 } Reduction;
 
@@ -41,21 +47,24 @@ without_axis(const Layout *l, uint32_t coord, int axis)
     return coord & ~along;
 }
 
-/* Registers that differ along the axis alone become one. */
+/* Registers that differ along the axis alone become one, a register of the sliced
+   layout. */
 static bool
-reduce_registers(Reduction *r, const Layout *to)
+reduce_registers(Reduction *r)
 {
     Gen *g = r->g;
-    int regs = layout_regs(r->l);
     for (int i = 0; i < r->count; i++) {
         bool first = true;
-        for (int q = 0; q < regs; q++) {
+        for (int q = 0; q < layout_regs(r->l); q++) {
             LLVMValueRef x[MAX_IN];
             uint32_t c = layout_at(r->l, LD_REG, (uint32_t)q), rest = 0;
-            for (int d = 0, o = 0; to && d < r->l->rank; d++)
+            if ((uint32_t)q & r->copies[LD_REG])
+                continue;
+            for (int d = 0, o = 0; r->rest.rank && d < r->l->rank; d++)
                 if (d != r->axis)
-                    rest |= (uint32_t)layout_part(r->l, c, d) << layout_shift(to, o++);
-            if (to && rest != layout_at(to, LD_REG, (uint32_t)i))
+                    rest |= (uint32_t)layout_part(r->l, c, d)
+                            << layout_shift(&r->rest, o++);
+            if (r->rest.rank && rest != layout_at(&r->rest, LD_REG, (uint32_t)i))
                 continue;
             for (int k = 0; k < r->n; k++)
                 x[k] = nv_regs(g, op_operand(r->op, k))->v[q];
@@ -72,42 +81,6 @@ reduce_registers(Reduction *r, const Layout *to)
     return true;
 }
 
-static LLVMValueRef
-shuffle32(Gen *g, LLVMValueRef x, int lanes)
-{
-    LLVMValueRef args[4] = {ll_int(g->i32, -1), x, ll_int(g->i32, lanes),
-                            ll_int(g->i32, 31)};
-    return ptx_call(g, PTX_SHFL_BFLY, args, 4);
-}
-
-static LLVMValueRef
-shuffle(Gen *g, LLVMValueRef x, int lanes)
-{
-    LLVMTypeRef t = LLVMTypeOf(x);
-    bool ptr = LLVMGetTypeKind(t) == LLVMPointerTypeKind;
-    unsigned bits = ptr                                         ? 64
-                    : LLVMGetTypeKind(t) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(t)
-                    : t == g->f64                               ? 64
-                    : t == g->f32                               ? 32
-                                                                : 16;
-    LLVMTypeRef word = LLVMIntTypeInContext(g->cx, bits);
-    LLVMValueRef v =
-        ptr ? LLVMBuildPtrToInt(g->b, x, word, "") : LLVMBuildBitCast(g->b, x, word, "");
-    if (bits <= 32) {
-        v = shuffle32(g, LLVMBuildZExt(g->b, v, g->i32, ""), lanes);
-        v = LLVMBuildTrunc(g->b, v, word, "");
-    } else {
-        LLVMValueRef half = ll_int(g->i64, 32);
-        LLVMValueRef lo = shuffle32(g, LLVMBuildTrunc(g->b, v, g->i32, ""), lanes);
-        LLVMValueRef hi =
-            LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, v, half, ""), g->i32, "");
-        hi = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, shuffle32(g, hi, lanes), g->i64, ""),
-                          half, "");
-        v = LLVMBuildOr(g->b, hi, LLVMBuildZExt(g->b, lo, g->i64, ""), "");
-    }
-    return ptr ? LLVMBuildIntToPtr(g->b, v, t, "") : LLVMBuildBitCast(g->b, v, t, "");
-}
-
 static bool
 on_axis(const Reduction *r, uint32_t basis)
 {
@@ -118,12 +91,12 @@ static bool
 reduce_lanes(Reduction *r)
 {
     for (int j = 0; j < r->l->n[LD_LANE]; j++) {
-        if (!on_axis(r, r->l->b[LD_LANE][j]))
+        if (!on_axis(r, r->l->b[LD_LANE][j]) || (r->copies[LD_LANE] >> j & 1))
             continue;
         for (int i = 0; i < r->count; i++) {
             LLVMValueRef other[MAX_IN];
             for (int k = 0; k < r->n; k++)
-                other[k] = shuffle(r->g, r->acc[k][i], 1 << j);
+                other[k] = nv_shuffle_xor(r->g, r->acc[k][i], 1 << j);
             if (!combine(r, i, other))
                 return false;
         }
@@ -133,93 +106,117 @@ reduce_lanes(Reduction *r)
 
 /* ---- across warps */
 
-static void
-barrier(Gen *g)
+/* A layout with a new minor dimension: the parts that warps computed. */
+static Layout
+with_parts(const Layout *l, int lg_parts)
 {
-    LLVMValueRef id = ll_int(g->i32, 0);
-    ptx_call(g, PTX_BARRIER, &id, 1);
+    Layout out = *l;
+    out.lg[out.rank++] = (uint8_t)lg_parts;
+    for (int d = 0; d < LD_COUNT; d++)
+        for (int i = 0; i < l->n[d]; i++)
+            out.b[d][i] = l->b[d][i] << lg_parts;
+    return out;
 }
 
-/* Place of this thread's register i in a buffer [register][thread], seen from another
-   warp: warp number xor `flip`. */
-static LLVMValueRef
-place(Gen *g, LLVMValueRef buf, LLVMTypeRef t, int i, int threads, int flip)
+/* What a warp writes: its part is its own number along the axis. */
+static Layout
+parts_written(const Reduction *r)
 {
-    LLVMValueRef tid = nv_of(g)->tid;
-    if (flip)
-        tid = LLVMBuildXor(g->b, tid, ll_int(g->i32, flip * WARP), "");
-    tid = LLVMBuildAdd(g->b, tid, ll_int(g->i32, (int64_t)i * threads), "");
-    return LLVMBuildGEP2(g->b, t, buf, &tid, 1, "");
+    Layout out = with_parts(&r->rest, r->lg_parts);
+    for (int j = 0, n = 0; j < r->l->n[LD_WARP]; j++)
+        if (r->flips >> j & 1)
+            out.b[LD_WARP][j] = 1u << n++;
+    return out;
 }
 
-static LLVMValueRef
-shared_buffer(Gen *g, LLVMTypeRef t, int count)
+/* What a thread reads: all parts of each of its results, side by side. */
+static Layout
+parts_read(const Reduction *r, const Layout *to)
 {
-    LLVMTypeRef array = LLVMArrayType2(t, (uint64_t)count);
-    LLVMValueRef v = LLVMAddGlobalInAddressSpace(g->mod, array, "reduce", 3);
-    LLVMSetLinkage(v, LLVMInternalLinkage);
-    LLVMSetInitializer(v, LLVMGetUndef(array));
-    LLVMSetAlignment(v, 16);
-    return v;
+    Layout all = with_parts(to, r->lg_parts), out = all;
+    out.n[LD_REG] = 0;
+    for (int i = 0; i < r->lg_parts; i++)
+        fill_basis(&out, LD_REG, 1u << i);
+    for (int i = 0; i < all.n[LD_REG]; i++)
+        fill_basis(&out, LD_REG, all.b[LD_REG][i]);
+    return out;
 }
 
-static LLVMTypeRef
-stored_type(Gen *g, LLVMValueRef x)
-{
-    return LLVMTypeOf(x) == g->i1 ? g->i8 : LLVMTypeOf(x);
-}
-
+/* The parts are combined by every thread in the order of warps, so that all get the same
+   bits. `to`: the layout of the results, which need not be the sliced one. */
 static bool
-reduce_warps(Reduction *r)
+reduce_warps(Reduction *r, const Layout *to, Regs **result)
 {
     Gen *g = r->g;
-    int warps = 1 << r->l->n[LD_WARP], threads = WARP * warps, flips = 0;
-    LLVMValueRef buf[MAX_IN];
-    for (int j = 0; j < r->l->n[LD_WARP]; j++)
-        if (on_axis(r, r->l->b[LD_WARP][j]))
-            flips |= 1 << j;
-    if (!flips)
-        return true;
+    Layout from = parts_written(r), back = parts_read(r, to);
+    LLVMValueRef base = nv_scratch(g, r->op);
+    Regs *part[MAX_IN];
+    if (!base)
+        return false;
     for (int k = 0; k < r->n; k++) {
-        LLVMTypeRef t = stored_type(g, r->acc[k][0]);
-        buf[k] = shared_buffer(g, t, threads * r->count);
-        for (int i = 0; i < r->count; i++) {
-            LLVMValueRef x = r->acc[k][i];
-            if (LLVMTypeOf(x) == g->i1)
-                x = LLVMBuildZExt(g->b, x, t, "");
-            LLVMBuildStore(g->b, x, place(g, buf[k], t, i, threads, 0));
-        }
+        Regs in = {r->count, r->acc[k]};
+        nv_tile_write(g, nv_scratch_part(g, base, reduce_part_offset(r->op, k)), &from,
+                      r->op->results[k].type, &in);
     }
-    barrier(g);
-    /* Every warp combines the parts in the order of warp numbers, so that all get the
-       same bits. */
-    for (int i = 0; i < r->count; i++) {
-        bool first = true;
-        for (int w = 0; w < warps; w++) {
+    nv_barrier(g);
+    for (int k = 0; k < r->n; k++) {
+        part[k] = arena_new(&g->s->tmp, Regs);
+        part[k]->n = layout_regs(&back);
+        part[k]->v = arena_array(&g->s->tmp, LLVMValueRef, part[k]->n);
+        nv_tile_read(g, nv_scratch_part(g, base, reduce_part_offset(r->op, k)), &back,
+                     r->op->results[k].type, part[k]);
+        r->acc[k] = result[k]->v;
+    }
+    for (int i = 0; i < result[0]->n; i++) {
+        for (int w = 0; w < 1 << r->lg_parts; w++) {
             LLVMValueRef x[MAX_IN];
-            if (w & ~flips)
-                continue;
-            for (int k = 0; k < r->n; k++) {
-                LLVMTypeRef t = stored_type(g, r->acc[k][i]);
-                LLVMValueRef tid = nv_of(g)->tid;
-                tid =
-                    LLVMBuildAnd(g->b, tid, ll_int(g->i32, ~((int64_t)flips * WARP)), "");
-                tid = LLVMBuildOr(g->b, tid, ll_int(g->i32, (int64_t)w * WARP), "");
-                tid = LLVMBuildAdd(g->b, tid, ll_int(g->i32, (int64_t)i * threads), "");
-                LLVMValueRef at = LLVMBuildGEP2(g->b, t, buf[k], &tid, 1, "");
-                x[k] = LLVMBuildLoad2(g->b, t, at, "");
-                if (LLVMTypeOf(r->acc[k][i]) == g->i1)
-                    x[k] = LLVMBuildTrunc(g->b, x[k], g->i1, "");
-            }
-            if (first)
+            for (int k = 0; k < r->n; k++)
+                x[k] = part[k]->v[i << r->lg_parts | w];
+            if (!w)
                 for (int k = 0; k < r->n; k++)
                     r->acc[k][i] = x[k];
             else if (!combine(r, i, x))
                 return false;
-            first = false;
         }
     }
-    barrier(g); /* the buffer may be written again: a loop may be around */
+    return true;
+}
+
+/* ---- the operation */
+
+/* The layout of one element that all threads have. */
+static Layout
+scalar_layout(const Layout *l)
+{
+    Layout out = {.kind = LK_DISTRIBUTED};
+    out.n[LD_LANE] = l->n[LD_LANE];
+    out.n[LD_WARP] = l->n[LD_WARP];
+    return out;
+}
+
+/* A thread whose number moves an element along the axis and across it at once has no
+   partner by one bit. */
+static bool
+is_straight(const Reduction *r)
+{
+    for (int d = LD_LANE; d <= LD_WARP; d++) {
+        for (int i = 0; i < r->l->n[d]; i++) {
+            uint32_t v = r->l->b[d][i], rest = without_axis(r->l, v, r->axis);
+            if (rest && rest != v)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool
+give_results(Reduction *r, const Layout *to, Regs **out)
+{
+    for (int i = 0; i < out[0]->n; i++) {
+        int at = to ? nv_reg_at(&r->rest, layout_at(to, LD_REG, (uint32_t)i)) : 0;
+        for (int k = 0; k < r->n; k++)
+            out[k]->v[i] = r->acc[k][at];
+    }
     return true;
 }
 
@@ -231,16 +228,27 @@ nv_reduce(Gen *g, const Op *op)
                    .n = op->noperand,
                    .l = op_operand(op, 0)->type->layout,
                    .axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0)};
+    Regs *out[MAX_IN];
     if (r.n > MAX_IN || !r.l)
         return gen_unsupported(g, op, "of so many tiles") != NULL;
-    const Type *t = op->results[0].type;
-    const Layout *to = t->layout;
-    r.count = nv_count(t);
+    if (!is_straight(&r))
+        return gen_unsupported(g, op, "of a tile in this layout") != NULL;
+    const Layout *to = op->results[0].type->layout;
+    r.rest = r.l->rank > 1 ? *layout_slice(g->s, r.l, r.axis) : scalar_layout(r.l);
+    r.count = layout_regs(&r.rest);
+    r.flips = reduce_warp_bits(op);
+    r.lg_parts = __builtin_popcount(r.flips);
+    layout_copies(r.l, r.copies);
     for (int k = 0; k < r.n; k++) {
-        Regs *out = nv_define(g, &op->results[k], r.count);
-        if (!out || !nv_regs(g, op_operand(op, k)))
+        out[k] = nv_define(g, &op->results[k], nv_count(op->results[k].type));
+        r.acc[k] = arena_array(&g->s->tmp, LLVMValueRef, r.count);
+        if (!out[k] || !nv_regs(g, op_operand(op, k)))
             return false;
-        r.acc[k] = out->v;
     }
-    return reduce_registers(&r, to) && reduce_lanes(&r) && reduce_warps(&r);
+    if (!reduce_registers(&r) || !reduce_lanes(&r))
+        return false;
+    if (!scratch_bytes(op, &g->info))
+        return give_results(&r, to, out);
+    Layout one = scalar_layout(r.l);
+    return reduce_warps(&r, to ? to : &one, out);
 }

@@ -1,7 +1,7 @@
 /* How an operation hands elements from thread to thread: through its scratch memory
    (ir/scratch.h says how much it takes, passes/smem.c where it is), a tile as a row-major
-   array. Between writing and reading stands the operation's own barrier; the memory is
-   another's again after a second one. */
+   array. Between writing and reading stands the operation's own barrier; before the
+   memory is written again, one that passes/barrier.c inserts. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -17,7 +17,7 @@ nv_barrier(Gen *g)
 void
 nv_scratch_end(Gen *g)
 {
-    nv_barrier(g);
+    (void)g; /* passes/barrier.c has put a barrier before the next use, if there is one */
 }
 
 LLVMValueRef
@@ -28,21 +28,32 @@ nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes)
 }
 
 void
-nv_scratch_write(Gen *g, LLVMValueRef base, const Type *t, const Regs *in)
+nv_tile_write(Gen *g, LLVMValueRef base, const Layout *l, const Type *t, const Regs *in)
 {
     SharedMap m;
-    F2 map = layout_matrix(t->layout);
-    nv_shared_map_make(g, &map, t->layout, shared_elem_bytes(t), &m);
-    Guard guard = nv_guard_begin(g, nv_owner(g, t->layout));
+    F2 map = layout_matrix(l);
+    nv_shared_map_make(g, &map, l, shared_elem_bytes(t), &m);
+    m.owner = nv_owner(g, l);
     nv_shared_write(g, &m, base, type_elem(t), 0, 0, in);
-    nv_guard_end(g, guard);
+}
+
+void
+nv_tile_read(Gen *g, LLVMValueRef base, const Layout *l, const Type *t, Regs *out)
+{
+    SharedMap m;
+    F2 map = layout_matrix(l);
+    nv_shared_map_make(g, &map, l, shared_elem_bytes(t), &m);
+    nv_shared_read(g, &m, base, type_elem(t), 0, 0, out);
+}
+
+void
+nv_scratch_write(Gen *g, LLVMValueRef base, const Type *t, const Regs *in)
+{
+    nv_tile_write(g, base, t->layout, t, in);
 }
 
 void
 nv_scratch_read(Gen *g, LLVMValueRef base, const Type *t, Regs *out)
 {
-    SharedMap m;
-    F2 map = layout_matrix(t->layout);
-    nv_shared_map_make(g, &map, t->layout, shared_elem_bytes(t), &m);
-    nv_shared_read(g, &m, base, type_elem(t), 0, 0, out);
+    nv_tile_read(g, base, t->layout, t, out);
 }

@@ -3,6 +3,7 @@
    that size). Shared memory is reached by LLVM's loads and stores: it may reorder them,
    and barriers stop it. */
 #include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
 
 #include "ir/base/util.h"
 #include "ir/layout_swizzle.h"
@@ -47,23 +48,34 @@ words_of(int bits, int n)
 }
 
 void
-nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem)
+nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem,
+                LLVMValueRef pred)
 {
     Words w = words_of(bits, n);
     LLVMTypeRef word = bits_type(g, w.bits), part = bits_type(g, bits);
-    LLVMValueRef all = LLVMGetPoison(ll_vector(word, (unsigned)w.n));
+    LLVMValueRef v[SHARED_ACCESS / 4],
+        all = LLVMGetPoison(ll_vector(word, (unsigned)w.n));
     for (int i = 0; i < w.n; i++) {
-        LLVMValueRef v = elem[i];
+        v[i] = elem[i];
         if (w.per > 1) {
-            v = LLVMGetPoison(LLVMVectorType(part, (unsigned)w.per));
+            LLVMValueRef x = LLVMGetPoison(LLVMVectorType(part, (unsigned)w.per));
             for (int k = 0; k < w.per; k++)
-                v = LLVMBuildInsertElement(g->b, v, elem[i * w.per + k],
+                x = LLVMBuildInsertElement(g->b, x, elem[i * w.per + k],
                                            ll_int(g->i32, k), "");
-            v = LLVMBuildBitCast(g->b, v, word, "");
+            v[i] = LLVMBuildBitCast(g->b, x, word, "");
         }
-        all = w.n > 1 ? LLVMBuildInsertElement(g->b, all, v, ll_int(g->i32, i), "") : v;
+        if (pred && w.bits < 16)
+            v[i] = LLVMBuildZExt(g->b, v[i], bits_type(g, 16), "");
+        else if (!pred && w.n > 1)
+            all = LLVMBuildInsertElement(g->b, all, v[i], ll_int(g->i32, i), "");
     }
-    LLVMSetAlignment(LLVMBuildStore(g->b, all, at), (unsigned)(n * bits / 8));
+    if (pred) {
+        PtxAccess a = {w.n, w.bits, ".shared"};
+        ptx_store(g, a, LLVMBuildPtrToInt(g->b, at, g->i32, ""), pred, v);
+        return;
+    }
+    LLVMValueRef store = LLVMBuildStore(g->b, w.n > 1 ? all : v[0], at);
+    LLVMSetAlignment(store, (unsigned)(n * bits / 8));
 }
 
 void
@@ -162,7 +174,7 @@ nv_shared_write(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e, uint32_t
             continue;
         for (int k = 0; k < m->run; k++)
             elem[k] = nv_to_bits(g, e, in->v[nv_shared_reg(m, r, k)], bits);
-        nv_shared_store(g, nv_shared_at(g, m, base, r), bits, m->run, elem);
+        nv_shared_store(g, nv_shared_at(g, m, base, r), bits, m->run, elem, m->owner);
     }
 }
 

@@ -108,7 +108,8 @@ ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
 {
     char text[256], ops[64], type[16], cons[64], guard[16] = "";
     LLVMValueRef args[8];
-    int n = 0, at = snprintf(cons, sizeof cons, "l");
+    int n = 0, width = LLVMTypeOf(address) == g->i32 ? 32 : 64;
+    int at = snprintf(cons, sizeof cons, "%c", constraint(width));
     args[n++] = address;
     for (int i = 0; i < a.words; i++) {
         args[n++] = value[i];

@@ -27,6 +27,7 @@ typedef struct PtxAccess {
    out[]; they are integers of max(bits, 16) bits. */
 void ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
               LLVMValueRef *other, LLVMValueRef *out);
+/* An address in shared memory is an i32. */
 void ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
                LLVMValueRef *value);
 /* An atomic operation; qualifiers are the whole instruction, "atom.relaxed.gpu.global.

@@ -318,15 +318,19 @@ layout_exchange(const Layout *src, const Layout *dst, int bytes, int64_t limit)
     int word = bytes < 4 ? log2_floor(4 / (uint64_t)bytes) : 0;
     Exchange best = {0};
     int64_t best_cost = INT64_MAX;
-    /* Wide on both sides as far as they agree; beyond that the store's or the load's. */
-    for (int k = 0; k < 3; k++) {
+    /* Wide on both sides as far as they agree; beyond that the store's or the load's,
+       which may cost the other side conflicts: all widths are tried. */
+    for (int k = 0; k <= 2 * most + 1; k++) {
         Vectors low = {0};
         extend(&low, &from.reg, &to.reg, most);
-        if (k == 0) { /* at least whole words */
+        int common = low.n, width = k / 2;
+        if (width < common || (width == common && k % 2))
+            continue;
+        extend(&low, k % 2 ? &to.reg : &from.reg, NULL, width);
+        if (width == common) { /* at least whole words */
             extend(&low, &from.reg, NULL, word);
             extend(&low, &to.reg, NULL, word);
         }
-        extend(&low, k == 2 ? &to.reg : &from.reg, NULL, k ? most : 0);
         keep_independent(&low);
         Exchange e = try_low(src, dst, bytes, rounds, &low);
         int64_t cost = side_cost(src, e.store, bytes, e.store_ways) +

@@ -3,6 +3,7 @@
 
 #include "ir/base/util.h"
 #include "ir/layout.h"
+#include "ir/layout_shuffle.h"
 #include "ir/layout_swizzle.h"
 
 enum { SCRATCH_ALIGN = 16 };
@@ -42,15 +43,24 @@ kind_of(const Op *op)
     return from && to ? layout_conversion(from, to).kind : CONV_NONE;
 }
 
+Exchange
+convert_exchange(const Op *op, const TargetInfo *t)
+{
+    const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
+    int64_t limit = min_i64(EXCHANGE_LIMIT, t->shared_bytes);
+    return layout_exchange(from->layout, to->layout, shared_elem_bytes(from), limit);
+}
+
 static int64_t
 convert_bytes(const Op *op, const TargetInfo *t)
 {
-    const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
-    if (kind_of(op) <= CONV_REG)
+    ShufflePlan plan;
+    ConvertKind kind = kind_of(op);
+    if (kind <= CONV_REG ||
+        (kind == CONV_LANE && layout_shuffle(op_operand(op, 0)->type->layout,
+                                             op->results[0].type->layout, &plan)))
         return 0;
-    int64_t limit = min_i64(EXCHANGE_LIMIT, t->shared_bytes);
-    Exchange e =
-        layout_exchange(from->layout, to->layout, shared_elem_bytes(from), limit);
+    Exchange e = convert_exchange(op, t);
     return exchange_bytes(&e);
 }
 

@@ -5,6 +5,7 @@
 #define SDC_IR_SCRATCH_H
 
 #include "ir/ir.h"
+#include "ir/layout_swizzle.h"
 #include "ir/target.h"
 
 /* 0: none. Needs layouts. */
@@ -15,6 +16,9 @@ int64_t scratch_bytes_of_op(const Op *op);
 int64_t second_offset(const Op *op);
 /* Does every warp stay in a part of the scratch memory of its own? */
 bool scratch_in_warp(const Op *op, const TargetInfo *t);
+
+/* How a convert_layout goes through shared memory, if it does. */
+Exchange convert_exchange(const Op *op, const TargetInfo *t);
 
 /* Bytes of an element in shared memory: i1 is a byte, a pointer eight. */
 int shared_elem_bytes(const Type *t);
