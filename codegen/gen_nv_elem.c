@@ -110,8 +110,8 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     case OP_DIVF: return ptx_call(g, PTX_DIV_FULL, x, 2);
     case OP_SQRT: return ptx_call(g, PTX_SQRT, x, 1);
     case OP_RSQRT: return ptx_call(g, PTX_RSQRT, x, 1);
-    case OP_EXP2: return unary_asm(g, "ex2.approx.f32 $0, $1;", x[0]);
-    case OP_EXP: return unary_asm(g, "ex2.approx.f32 $0, $1;", times(g, x[0], log2_e));
+    case OP_EXP2: return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", x[0]);
+    case OP_EXP: return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", times(g, x[0], log2_e));
     case OP_LOG2: return unary_asm(g, "lg2.approx.f32 $0, $1;", x[0]);
     case OP_LOG: return logarithm(g, x[0]);
     case OP_SIN: return sine(g, x[0], 0);
@@ -143,6 +143,30 @@ half_arithmetic(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *in)
     return LLVMBuildBitCast(g->b, r, plain, "");
 }
 
+/* The unsigned product of 64 bits: one instruction gives both halves, and the integer
+   multipliers are what Philox waits for. */
+static LLVMValueRef
+wide_product(Gen *g, LLVMValueRef *x)
+{
+    LLVMValueRef a = LLVMBuildZExt(g->b, x[0], g->i64, "");
+    LLVMValueRef b = LLVMBuildZExt(g->b, x[1], g->i64, "");
+    return LLVMBuildNUWMul(g->b, a, b, "");
+}
+
+static bool
+has_high_half(const Op *mul)
+{
+    const Value *a = op_operand(mul, 0), *b = op_operand(mul, 1);
+    value_each_use(a, u)
+    {
+        const Op *o = u->user;
+        if (o->kind == OP_MULHIU && ((op_operand(o, 0) == a && op_operand(o, 1) == b) ||
+                                     (op_operand(o, 0) == b && op_operand(o, 1) == a)))
+            return true;
+    }
+    return false;
+}
+
 LLVMValueRef
 nv_elem(Gen *g, const Op *op, LLVMValueRef *x)
 {
@@ -156,7 +180,11 @@ nv_elem(Gen *g, const Op *op, LLVMValueRef *x)
     if (f32 && (op->kind == OP_DIVF || op->kind == OP_SQRT || op->kind == OP_RSQRT))
         return nv_math(g, op, SK_F32, x);
     if (i32 && op->kind == OP_MULHIU)
-        return ptx_call(g, PTX_MULHI_U, x, 2);
+        return LLVMBuildTrunc(
+            g->b, LLVMBuildLShr(g->b, wide_product(g, x), ll_int(g->i64, 32), ""), g->i32,
+            "");
+    if (i32 && op->kind == OP_MUL && has_high_half(op))
+        return LLVMBuildTrunc(g->b, wide_product(g, x), g->i32, "");
     if (i32 && op->kind == OP_MULHIS)
         return ptx_call(g, PTX_MULHI_S, x, 2);
     return gen_elem(g, op, x);
