@@ -111,7 +111,8 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     case OP_SQRT: return ptx_call(g, PTX_SQRT, x, 1);
     case OP_RSQRT: return ptx_call(g, PTX_RSQRT, x, 1);
     case OP_EXP2: return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", x[0]);
-    case OP_EXP: return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", times(g, x[0], log2_e));
+    case OP_EXP:
+        return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", times(g, x[0], log2_e));
     case OP_LOG2: return unary_asm(g, "lg2.approx.f32 $0, $1;", x[0]);
     case OP_LOG: return logarithm(g, x[0]);
     case OP_SIN: return sine(g, x[0], 0);
