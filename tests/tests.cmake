@@ -7,6 +7,7 @@
 #   tests/lint/*.sh           rules about the sources
 #   tests/fuzz/*.c            libFuzzer programs; seeded replays in an ordinary build
 #   tests/gpu/*.c             only with -DSDC_GPU=ON
+#   tests/fake_cuda           a CUDA driver without a GPU, for tests of the runtime
 #   tests/compat/*.c          kernels of others; SKIPPED where their sources are not
 #   tests/perf/*.c            benchmarks: target "perf", never part of ctest
 
@@ -99,6 +100,26 @@ if(TARGET libsdc)
     file(GLOB files CONFIGURE_DEPENDS "${T}/run/*.c")
     foreach(file IN LISTS files)
         test_program(${file} run 600 ${REF} libsdc)
+    endforeach()
+    # The same programs with the fake driver: every kernel is compiled for a GPU and, where
+    # there is a ptxas, assembled; nothing runs.
+    find_program(PTXAS ptxas PATHS /usr/local/cuda/bin)
+    foreach(file IN LISTS files)
+        cmake_path(GET file STEM stem)
+        add_dependencies(run_${stem} fakecuda)
+        if(stem STREQUAL golden_json) # what it tests are types
+            continue()
+        endif()
+        foreach(sm 80 90)
+            add_test(NAME dry/sm_${sm}/${stem} COMMAND run_${stem})
+            set(env SDC_TEST_TARGET=cuda-dry CK_FORK=no FAKE_CUDA_SM=${sm}
+                SDC_LIBCUDA=$<TARGET_FILE:fakecuda>)
+            if(PTXAS)
+                list(APPEND env FAKE_CUDA_PTXAS=${PTXAS})
+            endif()
+            set_tests_properties(dry/sm_${sm}/${stem} PROPERTIES LABELS dry TIMEOUT 300
+                ENVIRONMENT "${env}")
+        endforeach()
     endforeach()
     file(GLOB files CONFIGURE_DEPENDS "${T}/compat/*.c")
     foreach(file IN LISTS files)

@@ -1,13 +1,17 @@
 /* A CUDA driver without a GPU: memory is the host's, a launch is written down and not
    run, and the k-th call fails when a test says so. It checks what the real one would:
    that contexts, functions and ranges of memory exist, and that large shared memory was
-   asked for. Built twice: with FAKE_OLD it lacks what old drivers lack. */
+   asked for. Built twice: with FAKE_OLD it lacks what old drivers lack.
+
+   FAKE_CUDA_SM=80          compute capability of its devices
+   FAKE_CUDA_PTXAS=COMMAND  assembles each module and refuses what is refused */
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -104,7 +108,10 @@ now(void)
 EXPORT int
 cuInit(unsigned flags)
 {
+    const char *sm = getenv("FAKE_CUDA_SM");
     CALL();
+    if (sm)
+        state.sm = atoi(sm);
     return flags ? INVALID_VALUE : OK;
 }
 
@@ -289,6 +296,36 @@ cuCtxSynchronize(void)
 
 /* ---------------------------------------------------------------- modules */
 
+/* Assembles a module if there is something to do it with; the first message in `log`. */
+static int
+assemble(const char *ptx, char *log, size_t size)
+{
+    const char *command = getenv("FAKE_CUDA_PTXAS");
+    const char *target = strstr(ptx, ".target ");
+    char path[] = "/tmp/fake_cuda.XXXXXX", line[256], arch[16] = "";
+    int fd, code = INVALID_PTX;
+    *log = '\0';
+    if (!command)
+        return OK;
+    if (!target || sscanf(target + 8, "%15[a-z0-9_]", arch) != 1 ||
+        (fd = mkstemp(path)) < 0)
+        return INVALID_PTX;
+    FILE *f = fdopen(fd, "w");
+    if (f && fputs(ptx, f) >= 0 && fclose(f) == 0) {
+        snprintf(line, sizeof line, "%s -arch=%s -o /dev/null %s 2>&1", command, arch,
+                 path);
+        FILE *said = popen(line, "r");
+        if (said && fgets(log, (int)size, said) == NULL)
+            *log = '\0';
+        while (said && fgets(line, sizeof line, said))
+            ;
+        if (said && pclose(said) == 0)
+            code = OK;
+    }
+    unlink(path);
+    return code;
+}
+
 EXPORT int
 cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void **values)
 {
@@ -305,6 +342,13 @@ cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void
     const char *entry = strstr(image, ".entry ");
     if (!entry || !strstr(image, ".target sm_"))
         return INVALID_PTX;
+    char said[1024];
+    if (assemble(image, said, sizeof said) != OK) {
+        for (unsigned i = 0; i < n; i++)
+            if (options[i] == 5)
+                strcpy(values[i], said);
+        return INVALID_PTX;
+    }
     Module *m = calloc(1, sizeof *m);
     m->context = now();
     sscanf(entry + 7, "%127[^( \n]", m->kernel);

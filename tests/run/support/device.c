@@ -1,6 +1,8 @@
 /* The run tests on a GPU: what a launch points at goes there and comes back.
 
    SDC_TEST_TARGET=cuda    run on the GPU instead of the CPU
+   SDC_TEST_TARGET=cuda-dry  the same with the fake driver: kernels are compiled, loaded and
+                           launched, results are not looked at
    SDC_TEST_WARPS=N        num_warps and
    SDC_TEST_STAGES=N       num_stages of launches that do not bind them
    SDC_TEST_GUARD=BYTES    guard zone on either side of a block, 4096; 0 makes allocations
@@ -18,7 +20,14 @@ bool
 device_wanted(void)
 {
     const char *target = getenv("SDC_TEST_TARGET");
-    return target && strcmp(target, "cuda") == 0;
+    return target && (strcmp(target, "cuda") == 0 || device_dry());
+}
+
+bool
+device_dry(void)
+{
+    const char *target = getenv("SDC_TEST_TARGET");
+    return target && strcmp(target, "cuda-dry") == 0;
 }
 
 static size_t
@@ -118,7 +127,9 @@ device_launch(Env *env, SdcFunction *fn, SdcGrid grid, const SdcArg *args, int n
     if (s == SDC_OK)
         ck_assert_msg(sdcrt_cuda_wait(env->cuda, &e) == SDCRT_OK, "%s", e.text);
     for (Block *b = env->blocks; b; b = b->next)
-        if (b->allocated)
+        if (b->allocated) {
             copy_out(env, b);
+            b->unknown = device_dry();
+        }
     return s;
 }

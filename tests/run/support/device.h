@@ -13,6 +13,7 @@ struct Block {
     bool lent;          /* the caller's */
     bool input;         /* filled by buf_random */
     bool unsupported;   /* a launch that the target cannot do should have written here */
+    bool unknown;       /* a launch wrote here that did not really run */
     uint64_t device;    /* during a launch: where mem is on the device */
     uint64_t allocated; /* and what to free */
 };
@@ -26,7 +27,8 @@ typedef struct Tally {
 
 Tally *tally(void);
 
-bool device_wanted(void); /* SDC_TEST_TARGET=cuda */
+bool device_wanted(void); /* SDC_TEST_TARGET=cuda or cuda-dry */
+bool device_dry(void);    /* SDC_TEST_TARGET=cuda-dry */
 
 /* Copies every block that an argument points into to the device, between guard zones of
    poison, launches, waits, copies back and looks at the guard zones. */
