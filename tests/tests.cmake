@@ -94,6 +94,7 @@ if(EXISTS "${T}/fake_cuda/fake_cuda.c")
         target_link_libraries(${name} PRIVATE Threads::Threads)
     endforeach()
     target_compile_definitions(fakecuda_old PRIVATE FAKE_OLD)
+    add_dependencies(unit_test_cuda fakecuda fakecuda_old)
 endif()
 
 if(TARGET libsdc)

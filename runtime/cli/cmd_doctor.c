@@ -1,9 +1,9 @@
 /* sdc doctor: what sdc finds on this machine, and the pages that are made from its
    tables. */
 #include "runtime/cli/cli.h"
+#include "runtime/cli/gpu.h"
 #include "runtime/cli/tables.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 /* "model name : ..." of /proc/cpuinfo, or nothing. */
@@ -22,24 +22,6 @@ cpu_name(char *to, size_t size)
     }
     if (f)
         fclose(f);
-}
-
-/* The driver's version as 1000 * major + 10 * minor; 0 without a driver. */
-static int
-driver_version(void)
-{
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!lib)
-        return 0;
-    union {
-        void *p;
-        int (*fn)(int *);
-    } get = { .p = dlsym(lib, "cuDriverGetVersion") };
-    int version = 0;
-    if (get.p && get.fn(&version) != 0)
-        version = 0;
-    dlclose(lib);
-    return version;
 }
 
 int
@@ -66,15 +48,12 @@ cmd_doctor(Cli *c)
         return cli_error(c, EXIT_ENVIRONMENT, "out of memory");
     char name[128];
     cpu_name(name, sizeof name);
-    int driver = driver_version();
     printf("sdc      %s\n", sdc_version());
+    printf("llvm     %s\n", SDC_LLVM_VERSION);
     printf("targets  %s\n", sdc_targets());
     printf("cpu      %s\n", name);
     printf("threads  %d\n", sdc_context_threads(cx));
-    if (driver)
-        printf("cuda     driver for CUDA %d.%d\n", driver / 1000, driver % 1000 / 10);
-    else
-        printf("cuda     no driver: kernels run on the CPU, and PTX can be compiled\n");
     sdc_context_destroy(cx);
-    return EXIT_FINE;
+    const char *target = o[O_target].text;
+    return gpu_doctor(c, target && strcmp(target, "cuda") == 0);
 }

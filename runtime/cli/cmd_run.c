@@ -1,6 +1,5 @@
 /* sdc run: one kernel on arrays from files or made on the spot; prints what it wrote. */
-#include "runtime/cli/cli.h"
-#include "runtime/cli/spec.h"
+#include "runtime/cli/gpu.h"
 #include "runtime/cli/summary.h"
 
 #include <stdlib.h>
@@ -24,6 +23,9 @@ typedef struct Run {
     int nvalue;
     SdcKernel *k;
     SdcGrid grid;
+    bool on_gpu;
+    SdcDevice device;
+    GpuArrays there;
 } Run;
 
 static bool
@@ -249,7 +251,7 @@ print_results(Run *r)
             continue;
         const RunArg *a = &r->args[r->param_of[i]];
         for (int k = 0; k < r->narg && a->value.kind == SDC_ARG_DESC; k++)
-            if (r->args[k].array.data == a->desc.base)
+            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc.base)
                 a = &r->args[k]; /* what the descriptor is over */
         summary_print(stdout, arena_strndup(&r->c->arena, a->name, a->name_len),
                       &a->array);
@@ -296,33 +298,67 @@ by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static SdcStatus
+launch_once(void *user)
+{
+    Run *r = user;
+    return sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, NULL);
+}
+
+/* Seconds of launches on the CPU; how many, or -1 with the status. */
+static int
+cpu_times(Run *r, double *t, SdcStatus *status)
+{
+    double start = now();
+    int n = 0;
+    *status = SDC_OK;
+    while (n < MAX_RUNS && (n < 3 || now() - start < time_budget)) {
+        double from = now();
+        *status = launch_once(r);
+        t[n++] = now() - from;
+        if (*status != SDC_OK)
+            return -1;
+    }
+    return n;
+}
+
 /* After the results are printed: a kernel that works in place spoils its input here. */
 static int
 time_runs(Run *r)
 {
     double *t = arena_array(&r->c->arena, double, MAX_RUNS);
-    double start = now();
-    int n = 0;
+    SdcStatus got;
     Progress *p = progress_start("measuring");
-    while (n < MAX_RUNS && (n < 3 || now() - start < time_budget)) {
-        double from = now();
-        SdcStatus got = sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, NULL);
-        t[n++] = now() - from;
-        if (got != SDC_OK) {
-            progress_stop(p);
-            return report_status(r->c, r->cx, got);
-        }
-    }
+    int n = r->on_gpu ? gpu_times(r->c, r->device.cuda, launch_once, r, t, MAX_RUNS,
+                                  time_budget, &got)
+                      : cpu_times(r, t, &got);
     progress_stop(p);
+    if (n < 0)
+        return report_status(r->c, r->cx, got);
+    for (int i = 0; i < n && r->on_gpu; i++)
+        t[i] *= 1e-3;
     qsort(t, (size_t)n, sizeof *t, by_value);
     double bytes = 0;
     for (int i = 0; i < r->narg; i++)
         bytes += (double)r->args[i].array.bytes;
     int threads = sdc_context_threads(r->cx);
-    printf("time: median %.3f us, min %.3f us, %d runs, %d thread%s, arrays %.3f GB/s\n",
-           t[n / 2] * 1e6, t[0] * 1e6, n, threads, threads == 1 ? "" : "s",
-           bytes / t[n / 2] * 1e-9);
+    printf("time: median %.3f us, min %.3f us, %d runs, ", t[n / 2] * 1e6, t[0] * 1e6, n);
+    if (r->on_gpu)
+        printf("%s", r->device.name);
+    else
+        printf("%d thread%s", threads, threads == 1 ? "" : "s");
+    printf(", arrays %.3f GB/s\n", bytes / t[n / 2] * 1e-9);
     return EXIT_FINE;
+}
+
+/* Copies to the device, and tells the values of the launch where. */
+static int
+upload(Run *r)
+{
+    int status = gpu_upload(r->c, &r->there, r->device.cuda, r->args, r->narg);
+    for (int i = 0; i < r->nvalue; i++)
+        r->values[i] = r->args[r->param_of[i]].value;
+    return status;
 }
 
 static int
@@ -339,6 +375,8 @@ run_module(Run *r)
     if (got != SDC_OK)
         return report_status(r->c, r->cx, got);
     int status = collect(r);
+    if (status == EXIT_FINE && r->on_gpu)
+        status = upload(r);
     if (status == EXIT_FINE)
         status = specialize(r);
     if (status == EXIT_FINE)
@@ -346,10 +384,12 @@ run_module(Run *r)
     if (status != EXIT_FINE)
         return status;
     Progress *p = progress_start("running");
-    got = sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, NULL);
+    got = launch_once(r);
+    if (got == SDC_OK && r->on_gpu)
+        status = gpu_download(r->c, &r->there, r->args);
     progress_stop(p);
-    if (got != SDC_OK)
-        return report_status(r->c, r->cx, got);
+    if (got != SDC_OK || status != EXIT_FINE)
+        return got != SDC_OK ? report_status(r->c, r->cx, got) : status;
     status = print_results(r);
     if (status == EXIT_FINE && r->c->opt[O_time].given)
         status = time_runs(r);
@@ -360,16 +400,16 @@ int
 cmd_run(Cli *c)
 {
     const char *target = c->opt[O_target].text;
-    if (target && strcmp(target, "cpu") != 0)
-        return cli_error(c, EXIT_USAGE,
-                         strcmp(target, "cuda") == 0
-                             ? "not supported yet: sdc run --target=%s"
-                             : "sdc run has no target '%s': cpu or cuda",
+    if (target && strcmp(target, "cpu") != 0 && strcmp(target, "cuda") != 0)
+        return cli_error(c, EXIT_USAGE, "sdc run has no target '%s': cpu or cuda",
                          target);
-    Run r = {.c = c};
+    Run r = {.c = c, .on_gpu = target && strcmp(target, "cuda") == 0};
     int status = open_module(c, &r.cx, &r.mod);
+    if (status == EXIT_FINE && r.on_gpu)
+        status = report_status(c, r.cx, sdc_context_device(r.cx, &r.device));
     if (status == EXIT_FINE)
         status = run_module(&r);
+    gpu_arrays_done(&r.there);
     for (int i = 0; i < r.narg; i++)
         array_done(&r.args[i].array);
     sdc_context_destroy(r.cx);

@@ -167,6 +167,8 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
         .cpu = c->opt[O_cpu].text,
         .color = c->color,
         .debug = c->opt[O_debug].given > 0,
+        .target = c->command == CMD_run ? c->opt[O_target].text : NULL,
+        .device = (int)c->opt[O_device].number,
     };
     if (sdc_context_create(&o, cx) != SDC_OK)
         return cli_error(c, EXIT_ENVIRONMENT, "out of memory");

@@ -1,0 +1,183 @@
+/* What the command line does with a GPU beside launching: arrays, times, a report. */
+#include "runtime/cli/gpu.h"
+
+#include "runtime/rt/cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int
+failed(const Cli *c, const SdcrtCudaError *e)
+{
+    return cli_error(c, EXIT_ENVIRONMENT, "%s", e->text);
+}
+
+int
+gpu_upload(Cli *c, GpuArrays *g, SdcrtCuda *cuda, RunArg *args, int n)
+{
+    SdcrtCudaError e;
+    *g = (GpuArrays){cuda, arena_array(&c->arena, uint64_t, n + 1), n};
+    for (int i = 0; i < n; i++) {
+        Array *a = &args[i].array;
+        if (!a->data)
+            continue;
+        if (sdcrt_cuda_alloc(cuda, a->bytes, &g->at[i], &e) != SDCRT_OK ||
+            sdcrt_cuda_write(cuda, g->at[i], a->data, a->bytes, &e) != SDCRT_OK)
+            return failed(c, &e);
+        args[i].value.v.ptr = (void *)(uintptr_t)g->at[i];
+    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n && args[i].value.kind == SDC_ARG_DESC; k++)
+            if (args[k].array.data && args[k].array.data == args[i].desc.base) {
+                args[i].desc.base = (void *)(uintptr_t)g->at[k];
+                break;
+            }
+    return EXIT_FINE;
+}
+
+int
+gpu_download(Cli *c, GpuArrays *g, RunArg *args)
+{
+    SdcrtCudaError e;
+    if (sdcrt_cuda_wait(g->cuda, &e) != SDCRT_OK)
+        return failed(c, &e);
+    for (int i = 0; i < g->n; i++) {
+        Array *a = &args[i].array;
+        if (g->at[i] &&
+            sdcrt_cuda_read(g->cuda, a->data, g->at[i], a->bytes, &e) != SDCRT_OK)
+            return failed(c, &e);
+    }
+    return EXIT_FINE;
+}
+
+void
+gpu_arrays_done(GpuArrays *g)
+{
+    for (int i = 0; i < g->n; i++)
+        sdcrt_cuda_free(g->cuda, g->at[i], NULL);
+    g->n = 0;
+}
+
+static double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int
+gpu_times(Cli *c, SdcrtCuda *cuda, GpuLaunch *launch, void *user, double *ms, int most,
+          double seconds, SdcStatus *status)
+{
+    SdcrtCudaError e;
+    void *from = NULL, *to = NULL;
+    double start = now();
+    int n = 0;
+    bool ok = sdcrt_cuda_event_new(cuda, &from, &e) == SDCRT_OK &&
+              sdcrt_cuda_event_new(cuda, &to, &e) == SDCRT_OK;
+    *status = SDC_OK;
+    while (ok && n < most && (n < 3 || now() - start < seconds)) {
+        float t;
+        ok = sdcrt_cuda_event_record(cuda, from, NULL, &e) == SDCRT_OK;
+        if (ok && (*status = launch(user)) != SDC_OK)
+            break;
+        ok = ok && sdcrt_cuda_event_record(cuda, to, NULL, &e) == SDCRT_OK &&
+             sdcrt_cuda_event_ms(cuda, from, to, &t, &e) == SDCRT_OK;
+        if (ok)
+            ms[n++] = (double)t;
+    }
+    sdcrt_cuda_event_free(cuda, from);
+    sdcrt_cuda_event_free(cuda, to);
+    if (!ok) {
+        failed(c, &e);
+        *status = SDC_ERROR_ENVIRONMENT;
+    }
+    return *status == SDC_OK ? n : -1;
+}
+
+/* ---------------------------------------------------------------- doctor */
+
+static const double gib = 1073741824.0;
+
+/* One device, through a context as a host would have it. */
+static int
+device_line(int ordinal)
+{
+    SdcContextOptions o = {.target = "cuda", .device = ordinal};
+    SdcContext *cx;
+    SdcDevice d;
+    SdcrtCudaError e;
+    size_t left = 0, total = 0;
+    if (sdc_context_create(&o, &cx) != SDC_OK) {
+        printf("gpu %d    out of memory\n", ordinal);
+        return EXIT_ENVIRONMENT;
+    }
+    int status = EXIT_ENVIRONMENT;
+    if (sdc_context_device(cx, &d) != SDC_OK) {
+        printf("gpu %d    %s", ordinal, sdc_error(cx));
+    } else if (sdcrt_cuda_memory(d.cuda, &left, &total, &e) != SDCRT_OK) {
+        printf("gpu %d    %s: %s\n", ordinal, d.name, e.text);
+    } else {
+        const SdcrtCudaInfo *i = sdcrt_cuda_info(d.cuda);
+        printf("gpu %d    %s, capability %d.%d, target %s, %d processors, %.1f GiB of "
+               "memory (%.1f free), %d KiB of shared memory\n",
+               ordinal, i->name, i->sm / 10, i->sm % 10, d.target, i->processors,
+               (double)total / gib, (double)left / gib, i->shared_max >> 10);
+        status = EXIT_FINE;
+    }
+    sdc_context_destroy(cx);
+    return status;
+}
+
+/* The first executable of this name in $PATH. */
+static bool
+in_path(const char *name, char *to, size_t size)
+{
+    const char *p = getenv("PATH");
+    while (p && *p) {
+        int n = (int)strcspn(p, ":");
+        snprintf(to, size, "%.*s/%s", n, p, name);
+        if (n && access(to, X_OK) == 0)
+            return true;
+        p += n + (p[n] == ':');
+    }
+    return false;
+}
+
+int
+gpu_doctor(const Cli *c, bool wanted)
+{
+    SdcrtCudaError e;
+    int count, driver, status = EXIT_FINE;
+    char path[4096];
+    SdcrtStatus got = sdcrt_cuda_count(&count, &driver, &e);
+    const char *file = getenv("SDC_LIBCUDA");
+    if (driver)
+        printf("cuda     driver for CUDA %d.%d (%s)\n", driver / 1000, driver % 1000 / 10,
+               file && *file ? file : "libcuda.so.1");
+    if (got != SDCRT_OK) {
+        printf("cuda     %s\n", e.text);
+        /* Without any driver this is a machine for the CPU, and nothing is wrong. */
+        status = driver || wanted || (file && *file) ? EXIT_ENVIRONMENT : EXIT_FINE;
+    }
+    for (int i = 0; i < count; i++)
+        if (device_line(i) != EXIT_FINE)
+            status = EXIT_ENVIRONMENT;
+    if (got == SDCRT_OK && !count) {
+        printf("gpu      none: look at nvidia-smi and CUDA_VISIBLE_DEVICES\n");
+        status = EXIT_ENVIRONMENT;
+    }
+    if (!count)
+        printf("         kernels run on the CPU, and PTX can be compiled\n");
+    if (in_path("ptxas", path, sizeof path))
+        printf("ptxas    %s\n", path);
+    else
+        printf("ptxas    none in PATH; nothing needs it, the driver compiles PTX\n");
+    return status == EXIT_FINE
+               ? status
+               : cli_error(c, status, "no GPU can be used%s",
+                           count ? " or not all of them: see above" : ": see above");
+}
