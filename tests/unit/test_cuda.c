@@ -25,13 +25,6 @@ static const char add_text[] = "import triton\n"
                                "    b = tl.load(y + i, mask=i < n)\n"
                                "    tl.store(out + i, a + b * by, mask=i < n)\n";
 
-/* 64 KiB of shared memory. */
-static const char shared_tir[] =
-    "kernel @big(%p: ptr<f32> {sig=\"*fp32\"}) {warps=4, stages=3} {\n"
-    "  %m = local_alloc : mem<f32, [128,128], shared<>>\n"
-    "  return\n"
-    "}\n";
-
 typedef struct Env {
     FakeCuda *fake;
     SdcContext *cx;
@@ -200,19 +193,29 @@ START_TEST(shared_memory)
 {
     Env e = setup();
     SdcModule *m;
-    SdcKernel *k = NULL;
+    SdcFunction *f;
+    SdcKernel *k;
     SdcKernelUse use;
-    SdcStatus s = sdc_module_load_text(e.cx, "big.tir", shared_tir, sizeof shared_tir - 1,
-                                       SDC_LANG_TIR, &m);
-    ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
-    s = sdc_kernel_get(m, "big", NULL, NULL, 0, &k);
-    ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
+    const char *bind[] = {"BLOCK_M=128", "BLOCK_N=128", "BLOCK_K=64", "num_stages=3"};
+    SdcArg args[13];
+    for (int i = 0; i < 13; i++)
+        args[i] = i < 4 ? sdc_ptr(SDC_FP16, (void *)(uintptr_t)e.x) : sdc_int(512);
+    args[8] = args[10] = args[12] = sdc_int(1);
+    ck_assert_int_eq(sdc_module_load_file(e.cx, SDC_ROOT "/kernels_dsl/matmul.tk", &m),
+                     SDC_OK);
+    ck_assert_int_eq(sdc_function_get(m, "matmul", bind, 4, &f), SDC_OK);
+    ck_assert_msg(sdc_launch(f, sdc_grid(16, 1, 1), args, 13, NULL) == SDC_OK, "%s",
+                  sdc_error(e.cx));
+    ck_assert_int_eq(sdc_specialize(f, args, 13, &k), SDC_OK);
     ck_assert_int_eq(sdc_kernel_use(k, &use), SDC_OK);
-    if (use.shared_bytes > 48 << 10) { /* an unused buffer may be gone */
-        SdcArg p = sdc_ptr(SDC_FP32, (void *)(uintptr_t)e.x);
-        ck_assert_msg(sdc_kernel_launch(k, sdc_grid(1, 1, 1), &p, 1, NULL) == SDC_OK,
-                      "%s", sdc_error(e.cx));
-    }
+    ck_assert_int_gt(use.shared_bytes, 48 << 10);
+    ck_assert_int_eq(e.fake->last.shared, use.shared_bytes);
+    bind[3] = "num_stages=8";
+    ck_assert_int_eq(sdc_function_get(m, "matmul", bind, 4, &f), SDC_OK);
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(16, 1, 1), args, 13, NULL), SDC_ERROR_SOURCE);
+    ck_assert(strstr(sdc_error(e.cx), "kernel 'matmul' needs 262144 bytes of shared "
+                                      "memory, the target has 232448"));
+    ck_assert_int_eq(e.fake->launches, 1);
     done(&e);
 }
 END_TEST
