@@ -1,8 +1,7 @@
 /* The run tests on a GPU: what a launch points at goes there and comes back.
 
-   SDC_TEST_TARGET=cuda    run on the GPU instead of the CPU
-   SDC_TEST_TARGET=cuda-dry  the same with the fake driver: kernels are compiled, loaded and
-                           launched, results are not looked at
+   SDC_TEST_TARGET=cuda    run on the GPU instead of the CPU; cuda-dry: with the fake
+                           driver, where results are not looked at
    SDC_TEST_WARPS=N        num_warps and
    SDC_TEST_STAGES=N       num_stages of launches that do not bind them
    SDC_TEST_GUARD=BYTES    guard zone on either side of a block, 4096; 0 makes allocations
