@@ -1,0 +1,340 @@
+/* The runtime on a real GPU: streams, graphs, contexts of the caller, threads; every
+   refusal and a failing kernel, with the context usable afterwards where it can be; and
+   what a launch costs the host. The same with the fake driver, and every call failing, is
+   tests/unit/test_cuda.c. */
+#include "runtime/rt/cuda.h"
+#include "runtime/sdc.h"
+
+#include <check.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { N = 1 << 16, BYTES = N * 4, GRID = N / 1024 };
+
+static const char text[] =
+    "import triton\n"
+    "import triton.language as tl\n"
+    "@triton.jit\n"
+    "def more(x, y, n, BLOCK: tl.constexpr):\n"
+    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+    "    a = tl.load(x + i, mask=i < n)\n"
+    "    tl.store(x + i, a + tl.load(y + i, mask=i < n), mask=i < n)\n"
+    "@triton.jit\n"
+    "def wild(x, far):\n"
+    "    tl.store(x + far, 1.0)\n";
+
+typedef struct Env {
+    SdcContext *cx;
+    SdcModule *mod;
+    SdcFunction *more;
+    SdcrtCuda *cuda;
+    SdcrtCudaError e;
+    uint64_t x, y;
+} Env;
+
+#define OK(call)                                                                         \
+    ck_assert_msg((call) == 0, "%s: %s%s", #call, env.e.text, sdc_error(env.cx))
+
+static Env
+setup(void)
+{
+    static const char *const bind[] = {"BLOCK=1024"};
+    SdcContextOptions o = {.target = "cuda"};
+    Env env = {0};
+    SdcDevice d;
+    float *ones = calloc(N, sizeof *ones);
+    for (int i = 0; i < N; i++)
+        ones[i] = 1;
+    ck_assert_int_eq(sdc_context_create(&o, &env.cx), SDC_OK);
+    OK(sdc_context_device(env.cx, &d));
+    env.cuda = d.cuda;
+    OK(sdc_module_load_text(env.cx, "more.tk", text, sizeof text - 1, SDC_LANG_AUTO,
+                            &env.mod));
+    OK(sdc_function_get(env.mod, "more", bind, 1, &env.more));
+    OK(sdcrt_cuda_alloc(env.cuda, BYTES, &env.x, &env.e));
+    OK(sdcrt_cuda_alloc(env.cuda, BYTES, &env.y, &env.e));
+    OK(sdcrt_cuda_fill(env.cuda, env.x, 0, BYTES, &env.e));
+    OK(sdcrt_cuda_write(env.cuda, env.y, ones, BYTES, &env.e));
+    free(ones);
+    return env;
+}
+
+static SdcStatus
+launch(Env *env, void *stream)
+{
+    SdcArg args[] = {sdc_ptr(SDC_FP32, (void *)(uintptr_t)env->x),
+                     sdc_ptr(SDC_FP32, (void *)(uintptr_t)env->y), sdc_int(N)};
+    return sdc_launch(env->more, sdc_grid(GRID, 1, 1), args, 3, stream);
+}
+
+/* All of x is `want`. */
+static void
+expect(Env *e, float want)
+{
+    Env env = *e;
+    float *got = malloc(BYTES);
+    OK(sdcrt_cuda_wait(env.cuda, &env.e));
+    OK(sdcrt_cuda_read(env.cuda, got, env.x, BYTES, &env.e));
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(got[i] == want, "element %d is %g, not %g", i, (double)got[i],
+                      (double)want);
+    free(got);
+}
+
+static void
+done(Env *e)
+{
+    Env env = *e;
+    OK(sdcrt_cuda_free(env.cuda, env.x, &env.e));
+    OK(sdcrt_cuda_free(env.cuda, env.y, &env.e));
+    sdc_context_destroy(env.cx);
+}
+
+START_TEST(streams_and_graphs)
+{
+    Env env = setup();
+    void *stream, *graph;
+    OK(sdcrt_cuda_stream_new(env.cuda, &stream, &env.e));
+    OK(launch(&env, NULL));
+    expect(&env, 1);
+    OK(launch(&env, stream));
+    OK(sdcrt_cuda_stream_wait(env.cuda, stream, &env.e));
+    expect(&env, 2);
+    OK(sdcrt_cuda_capture(env.cuda, stream, &env.e));
+    OK(launch(&env, stream));
+    OK(launch(&env, stream));
+    OK(sdcrt_cuda_captured(env.cuda, stream, &graph, &env.e));
+    expect(&env, 2); /* nothing has run */
+    for (int i = 0; i < 3; i++)
+        OK(sdcrt_cuda_graph_launch(env.cuda, graph, stream, &env.e));
+    OK(sdcrt_cuda_stream_wait(env.cuda, stream, &env.e));
+    expect(&env, 8);
+    sdcrt_cuda_graph_free(env.cuda, graph);
+    sdcrt_cuda_stream_free(env.cuda, stream);
+    done(&env);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    Env env = setup();
+    SdcArg args[] = {sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.x), sdc_ptr(SDC_FP32, NULL),
+                     sdc_int(N)};
+    uint64_t at;
+    const struct {
+        SdcGrid grid;
+        int nargs;
+        const char *says;
+    } bad[] = {
+        {sdc_grid(GRID, 1, 1), 2, "'more' takes 3 arguments, 2 are given"},
+        {sdc_grid(GRID, 1, 1), 3, "argument 'y' of 'more' is a null pointer"},
+        {sdc_grid(1, 70000, 1), 3, "'more'"},
+        {sdc_grid(-1, 1, 1), 3, "'more' is out of range"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (i == 2)
+            args[1] = sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.y);
+        ck_assert_int_eq(sdc_launch(env.more, bad[i].grid, args, bad[i].nargs, NULL),
+                         SDC_ERROR_ARGUMENT);
+        ck_assert_msg(strstr(sdc_error(env.cx), bad[i].says), "%s", sdc_error(env.cx));
+        OK(launch(&env, NULL));
+    }
+    OK(sdc_launch(env.more, sdc_grid(0, 1, 1), args, 3, NULL));
+    ck_assert_int_eq(sdcrt_cuda_alloc(env.cuda, (size_t)1 << 50, &at, &env.e),
+                     SDCRT_ERROR_MEMORY);
+    ck_assert_msg(strstr(env.e.text, "bytes of device memory"), "%s", env.e.text);
+    static const char bad_ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n"
+                                  ".visible .entry f()\n{ mov.nonsense a, b; }\n";
+    static SdcrtMeta meta = {
+        .name = "f", .symbol = "f", .target = "sm_80", .num_warps = 4};
+    SdcrtCudaKernel *k;
+    ck_assert_int_eq(sdcrt_cuda_load(env.cuda, bad_ptx, &meta, &k, &env.e),
+                     SDCRT_ERROR_CODE);
+    ck_assert_msg(strstr(env.e.text, "kernel 'f'") && strstr(env.e.text, "line"), "%s",
+                  env.e.text);
+    meta.shared_bytes = 1 << 20;
+    ck_assert_int_eq(sdcrt_cuda_load(env.cuda, bad_ptx, &meta, &k, &env.e),
+                     SDCRT_ERROR_LIMIT);
+    OK(launch(&env, NULL));
+    expect(&env, 5);
+    done(&env);
+}
+END_TEST
+
+/* The context is lost, and that is said; nothing hangs or crashes. */
+START_TEST(a_kernel_that_fails)
+{
+    Env env = setup();
+    SdcFunction *wild;
+    SdcArg args[] = {sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.x),
+                     sdc_int((int64_t)1 << 40)};
+    OK(sdc_function_get(env.mod, "wild", NULL, 0, &wild));
+    OK(sdc_launch(wild, sdc_grid(1, 1, 1), args, 2, NULL));
+    ck_assert_int_eq(sdcrt_cuda_wait(env.cuda, &env.e), SDCRT_ERROR_DEVICE);
+    ck_assert_msg(strstr(env.e.text, "the CUDA context is lost"), "%s", env.e.text);
+    ck_assert_int_eq(launch(&env, NULL), SDC_ERROR_ENVIRONMENT);
+    ck_assert_msg(strstr(sdc_error(env.cx), "this launch or an earlier one"), "%s",
+                  sdc_error(env.cx));
+    sdc_context_destroy(env.cx);
+}
+END_TEST
+
+typedef int CreateContext(void **, unsigned, int);
+typedef int DestroyContext(void *);
+
+START_TEST(context_of_the_caller)
+{
+    Env env = setup();
+    const char *file = getenv("SDC_LIBCUDA");
+    void *lib = dlopen(file && *file ? file : "libcuda.so.1", RTLD_NOW), *own;
+    void *p = dlsym(lib, "cuCtxCreate_v2"), *q = dlsym(lib, "cuCtxDestroy_v2");
+    CreateContext *create;
+    DestroyContext *destroy;
+    uint64_t primary, id;
+    ck_assert(p && q);
+    memcpy(&create, &p, sizeof p);
+    memcpy(&destroy, &q, sizeof q);
+    OK(sdcrt_cuda_context(env.cuda, &primary, &env.e));
+    OK(launch(&env, NULL));
+    expect(&env, 1);
+    ck_assert_int_eq(create(&own, 0, 0), 0);
+    OK(sdcrt_cuda_context(env.cuda, &id, &env.e));
+    ck_assert(id != primary);
+    Env there = env;
+    OK(sdcrt_cuda_alloc(env.cuda, BYTES, &there.x, &env.e));
+    OK(sdcrt_cuda_alloc(env.cuda, BYTES, &there.y, &env.e));
+    OK(sdcrt_cuda_fill(env.cuda, there.x, 0, BYTES, &env.e));
+    OK(sdcrt_cuda_fill(env.cuda, there.y, 0, BYTES, &env.e));
+    OK(launch(&there, NULL));
+    expect(&there, 0);
+    sdc_context_destroy(env.cx);
+    ck_assert_int_eq(destroy(own), 0);
+}
+END_TEST
+
+enum { THREADS = 8, LAUNCHES = 300 };
+
+static void *
+launch_many(void *user)
+{
+    Env *env = user;
+    void *stream;
+    if (sdcrt_cuda_stream_new(env->cuda, &stream, NULL) != SDCRT_OK)
+        return "no stream";
+    for (int i = 0; i < LAUNCHES; i++)
+        if (launch(env, stream) != SDC_OK)
+            return (void *)sdc_error(env->cx);
+    if (sdcrt_cuda_stream_wait(env->cuda, stream, NULL) != SDCRT_OK)
+        return "a stream failed";
+    sdcrt_cuda_stream_free(env->cuda, stream);
+    return NULL;
+}
+
+/* Each thread has arrays of its own. */
+START_TEST(threads)
+{
+    Env env = setup(), each[THREADS];
+    pthread_t t[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        each[i] = env;
+        OK(sdcrt_cuda_alloc(env.cuda, BYTES, &each[i].x, &env.e));
+        OK(sdcrt_cuda_fill(env.cuda, each[i].x, 0, BYTES, &env.e));
+        ck_assert_int_eq(pthread_create(&t[i], NULL, launch_many, &each[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        void *said;
+        pthread_join(t[i], &said);
+        ck_assert_msg(!said, "%s", (const char *)said);
+        expect(&each[i], LAUNCHES);
+        OK(sdcrt_cuda_free(env.cuda, each[i].x, &env.e));
+    }
+    done(&env);
+}
+END_TEST
+
+static double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Nanoseconds of the host for one launch, of sdc_launch and of the launcher below it. */
+START_TEST(cost)
+{
+    enum { ROUNDS = 41, EACH = 100 };
+    Env env = setup();
+    double t[2][ROUNDS];
+    SdcArg args[] = {sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.x),
+                     sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.y), sdc_int(N)};
+    static const char ptx[] =
+        ".version 7.4\n.target sm_80\n.address_size 64\n"
+        ".visible .entry f(.param .u64 a, .param .u64 b, .param .u32 n)\n{ ret; }\n";
+    static SdcrtMeta meta = {
+        .name = "f", .symbol = "f", .target = "sm_80", .nparam = 3, .num_warps = 4};
+    const int32_t grid[3] = {1, 1, 1};
+    const uint64_t slots[] = {env.x, env.y, N};
+    SdcrtCudaKernel *k;
+    OK(sdcrt_cuda_load(env.cuda, ptx, &meta, &k, &env.e));
+    OK(launch(&env, NULL));
+    for (int r = 0; r < ROUNDS; r++)
+        for (int who = 0; who < 2; who++) {
+            OK(sdcrt_cuda_wait(env.cuda, &env.e));
+            double from = now();
+            for (int i = 0; i < EACH; i++)
+                if (who)
+                    OK(sdcrt_cuda_launch(env.cuda, k, slots, grid, NULL, &env.e));
+                else
+                    OK(sdc_launch(env.more, sdc_grid(1, 1, 1), args, 3, NULL));
+            t[who][r] = (now() - from) / EACH;
+        }
+    OK(sdcrt_cuda_wait(env.cuda, &env.e));
+    qsort(t[0], ROUNDS, sizeof(double), by_value);
+    qsort(t[1], ROUNDS, sizeof(double), by_value);
+    printf("launch: sdc_launch %.0f ns, cuLaunchKernelEx below it %.0f ns, no context "
+           "current\n",
+           t[0][ROUNDS / 2], t[1][ROUNDS / 2]);
+    fflush(stdout);
+    sdcrt_cuda_unload(env.cuda, k);
+    done(&env);
+}
+END_TEST
+
+int
+main(void)
+{
+    int devices, driver;
+    SdcrtCudaError e;
+    if (sdcrt_cuda_count(&devices, &driver, &e) != SDCRT_OK || !devices) {
+        printf("SKIPPED: %s\n", e.text);
+        return 0;
+    }
+    Suite *s = suite_create("runtime");
+    TCase *t = tcase_create("gpu");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, streams_and_graphs);
+    tcase_add_test(t, refusals);
+    tcase_add_test(t, a_kernel_that_fails);
+    tcase_add_test(t, context_of_the_caller);
+    tcase_add_test(t, threads);
+    tcase_add_test(t, cost);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    printf("%s runtime\n", failed ? "WRONG" : "ok");
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
