@@ -16,11 +16,12 @@ typedef struct Lead {
     uint32_t bits[MAX_RANK];
 } Lead;
 
-/* (tid & mask) moved left by `up` (right when negative); `total` bits of tid count. */
+/* (tid & mask) moved left by `up` (right when negative). */
 static LLVMValueRef
-thread_bits(Gen *g, uint32_t mask, int up, int total)
+thread_bits(Gen *g, uint32_t mask, int up)
 {
     LLVMValueRef v = nv_of(g)->tid;
+    int total = 5 + log2_floor((uint64_t)g->func->num_warps);
     if (up < 0) {
         v = LLVMBuildLShr(g->b, v, ll_int(g->i32, -up), "");
         mask >>= -up;
@@ -59,7 +60,7 @@ nv_linear(Gen *g, const uint32_t *image, int n, uint32_t *bits)
         if (!mask)
             continue;
         uint32_t to = up < 0 ? mask >> -up : mask << up;
-        v = combine(g, v, *bits, thread_bits(g, mask, up, n), to);
+        v = combine(g, v, *bits, thread_bits(g, mask, up), to);
         *bits |= to;
     }
     return v ? v : ll_int(g->i32, 0);
