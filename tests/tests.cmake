@@ -8,6 +8,7 @@
 #   tests/fuzz/*.c            libFuzzer programs; seeded replays in an ordinary build
 #   tests/gpu/*.c             only with -DSDC_GPU=ON
 #   tests/fake_cuda           a CUDA driver without a GPU, for tests of the runtime
+#   tests/gpu/assemble        every kernel to machine code by ptxas; needs no GPU
 #   tests/compat/*.c          kernels of others; SKIPPED where their sources are not
 #   tests/perf/*.c            benchmarks: target "perf", never part of ctest
 
@@ -207,6 +208,13 @@ if(TARGET sdc)
             set_tests_properties(roundtrip/${name} PROPERTIES LABELS golden TIMEOUT 60)
         endif()
     endforeach()
+endif()
+
+# ---------------------------------------------------------------- machine code of GPUs
+if(TARGET sdc)
+    add_test(NAME gpu-compile/assemble
+        COMMAND ${BASH} "${T}/gpu/assemble" $<TARGET_FILE:sdc>)
+    set_tests_properties(gpu-compile/assemble PROPERTIES LABELS gpu-compile TIMEOUT 600)
 endif()
 
 # ---------------------------------------------------------------- lint
