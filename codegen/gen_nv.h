@@ -134,6 +134,10 @@ bool nv_convert(Gen *g, const Op *op);
 LLVMValueRef nv_elem(Gen *g, const Op *op, LLVMValueRef *x);
 LLVMValueRef nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 
+/* ---- gen_nv_libm.c */
+/* NULL: not a function of the library, or an error in s->diag. */
+LLVMValueRef nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
+
 /* ---- gen_nv_cast.c */
 LLVMValueRef nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
 /* Two registers x[0], x[1] of a conversion's operand at once; false: not this one. */

@@ -104,6 +104,8 @@ logarithm(Gen *g, LLVMValueRef x)
 LLVMValueRef
 nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
 {
+    if (k == SK_F64)
+        return op->kind == OP_RSQRT ? NULL : nv_libm(g, op, k, x);
     if (k != SK_F32)
         return NULL;
     switch ((int)op->kind) {
@@ -117,7 +119,7 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     case OP_LOG: return logarithm(g, x[0]);
     case OP_SIN: return sine(g, x[0], 0);
     case OP_COS: return sine(g, x[0], 1);
-    default: return NULL;
+    default: return nv_libm(g, op, k, x);
     }
 }
 
