@@ -151,8 +151,6 @@ bool nv_atomic(Gen *g, const Op *op);
 /* ---- gen_nv_scratch.c */
 /* Between an operation's writes to its scratch memory and its reads of it. */
 void nv_barrier(Gen *g);
-/* After its last read. */
-void nv_scratch_end(Gen *g);
 /* So many bytes into it. */
 LLVMValueRef nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes);
 /* A tile of type t as a row-major array at `base`. */

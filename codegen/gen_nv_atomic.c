@@ -215,7 +215,6 @@ share(Gen *g, const Atomic *a, LLVMValueRef owner, Regs *out)
         nv_barrier(g);
         out->v[0] = nv_from_bits(g, t, LLVMBuildLoad2(g->b, word, base, ""));
     }
-    nv_scratch_end(g);
     return true;
 }
 

@@ -75,7 +75,6 @@ nv_gather(Gen *g, const Op *op)
         LLVMValueRef from = LLVMBuildInBoundsGEP2(g->b, g->i8, base, &sum, 1, "");
         out->v[r] = nv_from_bits(g, e, LLVMBuildLoad2(g->b, word, from, ""));
     }
-    nv_scratch_end(g);
     return true;
 }
 
@@ -125,7 +124,6 @@ assemble(Gen *g, const Op *op, bool pair, int64_t second)
         return false;
     nv_barrier(g);
     nv_scratch_read(g, base, v->type, out);
-    nv_scratch_end(g);
     return true;
 }
 
@@ -163,7 +161,6 @@ nv_split_exchange(Gen *g, const Op *op)
         nv_shared_read(g, &m, nv_scratch_part(g, base, k * shared_elem_bytes(v->type)),
                        type_elem(v->type), 0, 0, out);
     }
-    nv_scratch_end(g);
     return true;
 }
 
@@ -213,6 +210,5 @@ nv_histogram(Gen *g, const Op *op)
     }
     nv_barrier(g);
     nv_scratch_read(g, base, v->type, out);
-    nv_scratch_end(g);
     return true;
 }

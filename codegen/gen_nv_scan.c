@@ -325,13 +325,13 @@ scan_registers(Scan *s)
                 return false;
         }
     }
+    if (s->p.warps && s->p.moved)
+        nv_barrier(g); /* the memory was read as tiles */
     if (s->p.warps)
         leave_sums(s, chunks);
     for (uint32_t line = 0; line < (uint32_t)regs; line++)
         if (!(line & along) && !finish_line(s, line))
             return false;
-    if (s->p.warps)
-        nv_scratch_end(g);
     return true;
 }
 
@@ -347,7 +347,6 @@ move(Scan *s, const Type **from, Regs **in, const Type **to, Regs **out)
     for (int k = 0; k < s->n; k++)
         nv_scratch_read(g, nv_scratch_part(g, s->base, scan_tile_offset(s->op, k)), to[k],
                         out[k]);
-    nv_scratch_end(g);
 }
 
 bool
@@ -380,8 +379,10 @@ nv_scan(Gen *g, const Op *op)
         move(&s, from, in, mid, work);
     if (!scan_registers(&s))
         return false;
-    if (s.p.moved)
+    if (s.p.moved) {
+        nv_barrier(g);
         move(&s, mid, work, to, out);
+    }
     for (int k = 0; k < s.n; k++)
         for (int r = 0; !s.p.moved && r < out[k]->n; r++)
             out[k]->v[r] = room[k].v[r];

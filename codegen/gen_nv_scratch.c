@@ -14,12 +14,6 @@ nv_barrier(Gen *g)
     ptx_call(g, PTX_BARRIER, &id, 1);
 }
 
-void
-nv_scratch_end(Gen *g)
-{
-    (void)g; /* passes/barrier.c has put a barrier before the next use, if there is one */
-}
-
 LLVMValueRef
 nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes)
 {
