@@ -1,14 +1,14 @@
 # Math functions for GPUs, out of libclc's bitcode for NVPTX, as byte arrays:
-#   cmake -DOUT=x.c -DCLC=nvptx64--.bc -DBIN=/llvm/bin -DTMP=dir -P codegen/embed_math.cmake
+#   cmake -DOUT=x.c -DCLC=nvptx64--.bc -DBIN=/llvm/bin -DTMP=dir -P embed_math.cmake
 #
-# libclc is one module of 5 MB, too large to link into every kernel; each function becomes a
-# module of its own with the tables that it reads and nothing else. The tables go from
+# libclc is one module of 5 MB, too large to link into every kernel; each function becomes
+# a module of its own with the tables that it reads and nothing else. The tables go from
 # constant to global memory: the lanes of a warp look up different entries, which the
 # constant cache would serve one by one. Without CLC the list is empty.
 set(functions "")
 foreach(t f d)
-    foreach(name erf exp exp2 log log2 sin cos tanh sinh cosh tan asin acos atan asinh acosh
-            atanh expm1 exp10 log1p log10 cbrt erfc tgamma lgamma)
+    foreach(name erf exp exp2 log log2 sin cos tanh sinh cosh tan asin acos atan asinh
+            acosh atanh expm1 exp10 log1p log10 cbrt erfc tgamma lgamma)
         string(LENGTH ${name} n)
         list(APPEND functions _Z${n}${name}${t})
     endforeach()
@@ -33,10 +33,15 @@ if(CLC)
     file(READ "${TMP}/all.ll" ir)
     string(REPLACE "addrspace(4)" "addrspace(1)" ir "${ir}")
     # What says how libclc was compiled would bind its functions to that target.
-    string(REGEX REPLACE "\"(frame-pointer|no-trapping-math|stack-protector-buffer-size|target-features|target-cpu)\"=\"[^\"]*\"" "" ir "${ir}")
+    set(compiled
+        frame-pointer no-trapping-math stack-protector-buffer-size target-features
+        target-cpu)
+    foreach(name IN LISTS compiled)
+        string(REGEX REPLACE "\"${name}\"=\"[^\"]*\"" "" ir "${ir}")
+    endforeach()
     string(REGEX REPLACE "\n!(llvm|opencl)[.a-z_]* = [^\n]*" "" ir "${ir}")
-    # Of numbers that do not fit, such as NaN, libclc makes an index and then drops what it
-    # looked up: the index must stay inside of the table.
+    # Of numbers that do not fit, such as NaN, libclc makes an index and then drops what
+    # it looked up: the index must stay inside of the table.
     foreach(from double:f64 float:f32)
         string(REPLACE ":" ";" from ${from})
         list(GET from 0 type)

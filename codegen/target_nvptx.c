@@ -19,7 +19,8 @@ passes(int opt)
 {
     if (opt <= 0)
         return "";
-    return "always-inline,globaldce,function<eager-inv>(sroa,early-cse<memssa>,simplifycfg,"
+    return "always-inline,globaldce,"
+           "function<eager-inv>(sroa,early-cse<memssa>,simplifycfg,"
            "instcombine<no-verify-fixpoint>,loop-mssa(licm<allowspeculation>),"
            "early-cse<memssa>,gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 }
