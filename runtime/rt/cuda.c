@@ -252,6 +252,16 @@ sdcrt_cuda_info(const SdcrtCuda *c)
 
 /* ---------------------------------------------------------------- contexts */
 
+/* Drivers before CUDA 12 have no numbers for contexts: there the address has to do. */
+static int
+number_of(const SdcrtCuda *c, void *context, uint64_t *id)
+{
+    unsigned long long number = (uintptr_t)context;
+    int code = c->d.context_id ? c->d.context_id(context, &number) : 0;
+    *id = number;
+    return code;
+}
+
 static SdcrtStatus
 primary(SdcrtCuda *c, void **out, SdcrtCudaError *e)
 {
@@ -261,28 +271,41 @@ primary(SdcrtCuda *c, void **out, SdcrtCudaError *e)
     int code = 0;
     pthread_mutex_lock(&c->lock);
     *out = atomic_load_explicit(&c->primary, memory_order_relaxed);
-    if (!*out && (code = c->d.primary_retain(out, c->device)) == 0)
+    if (!*out && (code = c->d.primary_retain(out, c->device)) == 0) {
+        /* It stays as long as it is retained: its address names it if nothing else. */
+        number_of(c, *out, &c->primary_id);
         atomic_store_explicit(&c->primary, *out, memory_order_release);
+    }
     pthread_mutex_unlock(&c->lock);
     return code ? cuda_fail(c, e, code, "no context on GPU %d, %s", c->info.ordinal,
                             c->info.name)
                 : SDCRT_OK;
 }
 
+/* The calling thread's context when it belongs to the device, else NULL. */
+static SdcrtStatus
+own_context(SdcrtCuda *c, void **out, SdcrtCudaError *e)
+{
+    int device, code = c->d.context_get(out);
+    if (code)
+        return cuda_fail(c, e, code, "the current CUDA context is unknown");
+    if (*out && (c->d.context_device(&device) != 0 || device != c->device))
+        *out = NULL;
+    return SDCRT_OK;
+}
+
 SdcrtStatus
 cuda_enter(SdcrtCuda *c, CudaScope *s, SdcrtCudaError *e)
 {
-    int device, code;
     s->pushed = 0;
-    s->context = NULL;
-    if ((code = c->d.context_get(&s->context)) != 0)
-        return cuda_fail(c, e, code, "the current CUDA context is unknown");
-    if (s->context && c->d.context_device(&device) == 0 && device == c->device)
-        return SDCRT_OK;
-    SdcrtStatus status = primary(c, &s->context, e);
+    SdcrtStatus status = own_context(c, &s->context, e);
+    if (status != SDCRT_OK || s->context)
+        return status;
+    status = primary(c, &s->context, e);
     if (status != SDCRT_OK)
         return status;
-    if ((code = c->d.context_push(s->context)) != 0)
+    int code = c->d.context_push(s->context);
+    if (code)
         return cuda_fail(c, e, code, "the context of %s cannot be made current",
                          c->info.name);
     s->pushed = 1;
@@ -297,17 +320,18 @@ cuda_leave(SdcrtCuda *c, const CudaScope *s)
         c->d.context_pop(&popped);
 }
 
-/* Drivers before CUDA 12 have no numbers for contexts: there the address has to do. */
 SdcrtStatus
 sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtCudaError *e)
 {
-    CudaScope s;
-    SdcrtStatus status = cuda_enter(c, &s, e);
+    void *context;
+    SdcrtStatus status = own_context(c, &context, e);
     if (status != SDCRT_OK)
         return status;
-    unsigned long long number = (uintptr_t)s.context;
-    int code = c->d.context_id ? c->d.context_id(s.context, &number) : 0;
-    cuda_leave(c, &s);
-    *id = number;
+    if (!context) {
+        status = primary(c, &context, e);
+        *id = c->primary_id;
+        return status;
+    }
+    int code = number_of(c, context, id);
     return code ? cuda_fail(c, e, code, "the CUDA context has no number") : SDCRT_OK;
 }

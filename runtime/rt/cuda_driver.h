@@ -43,6 +43,7 @@ struct SdcrtCuda {
     int device; /* CUdevice */
     SdcrtCudaInfo info;
     pthread_mutex_t lock;    /* the primary context is retained once */
+    uint64_t primary_id;     /* set before `primary` */
     _Atomic(void *) primary; /* NULL until it is needed */
 };
 

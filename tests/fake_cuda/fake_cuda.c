@@ -39,7 +39,7 @@ typedef struct Memory {
 
 typedef struct Module {
     Context *context;
-    int dynamic_shared;
+    int dynamic_shared, registers, local_bytes;
     char kernel[128];
     int nparam;
 } Module;
@@ -296,14 +296,32 @@ cuCtxSynchronize(void)
 
 /* ---------------------------------------------------------------- modules */
 
-/* Assembles a module if there is something to do it with; the first message in `log`. */
+/* What ptxas says of a module: the first error, or what the kernel uses. */
+static void
+listen(FILE *said, Module *m, char *log, size_t size)
+{
+    char line[512];
+    *log = '\0';
+    while (said && fgets(line, sizeof line, said)) {
+        const char *regs = strstr(line, "Used "), *stack = strstr(line, "bytes stack");
+        if (regs)
+            m->registers = atoi(regs + 5);
+        if (stack)
+            m->local_bytes = atoi(line + strspn(line, " "));
+        if (!*log && strstr(line, "error"))
+            snprintf(log, size, "%s", line);
+    }
+}
+
+/* Assembles a module if there is something to do it with. */
 static int
-assemble(const char *ptx, char *log, size_t size)
+assemble(const char *ptx, Module *m, char *log, size_t size)
 {
     const char *command = getenv("FAKE_CUDA_PTXAS");
     const char *target = strstr(ptx, ".target ");
-    char path[] = "/tmp/fake_cuda.XXXXXX", line[256], arch[16] = "";
+    char path[] = "/tmp/fake_cuda.XXXXXX", line[512], arch[16] = "";
     int fd, code = INVALID_PTX;
+    m->registers = 40;
     *log = '\0';
     if (!command)
         return OK;
@@ -312,13 +330,10 @@ assemble(const char *ptx, char *log, size_t size)
         return INVALID_PTX;
     FILE *f = fdopen(fd, "w");
     if (f && fputs(ptx, f) >= 0 && fclose(f) == 0) {
-        snprintf(line, sizeof line, "%s -arch=%s -o /dev/null %s 2>&1", command, arch,
+        snprintf(line, sizeof line, "%s -v -arch=%s -o /dev/null %s 2>&1", command, arch,
                  path);
         FILE *said = popen(line, "r");
-        if (said && fgets(log, (int)size, said) == NULL)
-            *log = '\0';
-        while (said && fgets(line, sizeof line, said))
-            ;
+        listen(said, m, log, size);
         if (said && pclose(said) == 0)
             code = OK;
     }
@@ -343,13 +358,14 @@ cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void
     if (!entry || !strstr(image, ".target sm_"))
         return INVALID_PTX;
     char said[1024];
-    if (assemble(image, said, sizeof said) != OK) {
+    Module *m = calloc(1, sizeof *m);
+    if (assemble(image, m, said, sizeof said) != OK) {
         for (unsigned i = 0; i < n; i++)
             if (options[i] == 5)
                 strcpy(values[i], said);
+        free(m);
         return INVALID_PTX;
     }
-    Module *m = calloc(1, sizeof *m);
     m->context = now();
     sscanf(entry + 7, "%127[^( \n]", m->kernel);
     const char *end = strchr(entry, ')');
@@ -381,9 +397,9 @@ cuModuleGetFunction(void **out, void *module, const char *name)
 EXPORT int
 cuFuncGetAttribute(int *value, int attribute, void *function)
 {
-    (void)function;
+    const Module *m = function;
     CALL();
-    *value = attribute == 4 ? 40 : 0;
+    *value = attribute == 4 ? m->registers : attribute == 3 ? m->local_bytes : 0;
     return OK;
 }
 

@@ -9,7 +9,8 @@ second-level cache and gives the host time to be ahead of the device (as Triton'
 does). Every round measures everybody, one after another, so that clocks and neighbours move
 all alike; a time is the median over the rounds of each round's median, the spread is half the
 distance between the quartiles of the rounds. `ratio` is Triton's time over sdc's: above 1, sdc
-is faster. Peers are cuBLAS, cuDNN and torch's own kernels where there are any.
+is faster. `registers` are sdc's, of a thread, with the bytes of local memory where it spills.
+Peers are cuBLAS, cuDNN and torch's own kernels where there are any.
 
 SKIPPED without torch and a GPU; without Triton too, unless --no-triton is given.
 """
@@ -473,9 +474,8 @@ def run_case(case, sdc, rows):
                          complaints=complaints, far=far, use=use))
         print(line(rows[-1]), flush=True)
         if use is not None:
-            print(f"    sdc: {use.registers} registers, {use.local_bytes} B local, "
-                  f"{use.shared_bytes} B shared, compiled and loaded in {took * 1e3:.0f} ms",
-                  file=sys.stderr)
+            print(f"    {use.shared_bytes} B of shared memory, compiled and loaded in "
+                  f"{took * 1e3:.0f} ms", file=sys.stderr)
     return ok
 
 
@@ -496,13 +496,17 @@ def line(row):
                       for n in t if n not in ("sdc", "Triton"))
     far = "" if row["far"] is None else "equal" if row["far"] == 0 else f"{row['far']:.1e}"
     note = "; ".join(row["complaints"])
+    use = row["use"]
+    regs = "" if use is None else str(use.registers)
+    if use is not None and use.local_bytes:
+        regs += f" + {use.local_bytes} B"
     return (f"| {row['case'].name} | {row['case'].size} | {config_text(row['config'])} | "
-            f"{cell('sdc')} | {cell('Triton')} | {ratio} | {row['data_work'][1]} | {peers} | "
+            f"{regs} | {cell('sdc')} | {cell('Triton')} | {ratio} | {row['data_work'][1]} | {peers} | "
             f"{far} | {note} |")
 
 
-HEAD = ("| kernel | size | configuration | sdc ms | rate | Triton ms | rate | ratio | unit | "
-        "peers: ms (rate) | apart | |\n" + "|---" * 12 + "|")
+HEAD = ("| kernel | size | configuration | registers | sdc ms | rate | Triton ms | rate | ratio | unit | "
+        "peers: ms (rate) | apart | |\n" + "|---" * 13 + "|")
 
 
 def best(rows):

@@ -130,8 +130,10 @@ START_TEST(a_launch_reaches_the_driver)
     ck_assert_int_eq(memcmp(&l->params[4], &half, 4), 0);
     /* Found again: nothing is loaded and no memory taken for the second. */
     long live = e.fake->live;
+    e.fake->calls = 0;
     ck_assert_int_eq(sdc_launch(e.add, sdc_grid(1, 1, 1), args, 5, NULL), SDC_OK);
     ck_assert_int_eq(e.fake->live, live);
+    ck_assert_int_le(e.fake->calls, 5); /* of the driver, the launch among them */
     ck_assert_ptr_null(e.fake->last.stream);
     ck_assert_int_eq(sdc_specialize(e.add, args, 5, &k), SDC_OK);
     ck_assert_int_eq(sdc_kernel_use(k, &use), SDC_OK);
