@@ -8,8 +8,8 @@
 
    First fit, the largest first: sizes are few and mostly powers of two, so that holes do
    not arise. Two that share a place need a barrier in between (passes/barrier.c), which
-   small scratch memory is not worth: an op whose neighbour lies elsewhere goes without,
-   since the neighbour's own barrier comes first. */
+   small memory is not worth: what hands elements from thread to thread goes without when
+   its neighbour lies elsewhere, since the neighbour's own barrier comes first. */
 #include "ir/analysis/live.h"
 #include "ir/base/util.h"
 #include "ir/layout.h"
@@ -39,13 +39,15 @@ alignment(const Op *op)
     return plain ? 128 : 1024;
 }
 
-enum { SMALL = 4096 };
+/* Memory that is worth a barrier less: anywhere, and in a loop. */
+enum { SMALL = 4096, SMALL_IN_LOOP = 16384 };
 
+/* Is the memory written and then read by other threads, as in all scratch memory? */
 static bool
-is_small_scratch(const LiveRange *r)
+is_exchange(const LiveRange *r)
 {
-    return r->op->kind != OP_LOCAL_ALLOC && r->op->kind != OP_BAR_ALLOC &&
-           r->bytes <= SMALL;
+    return r->op->kind != OP_BAR_ALLOC &&
+           (r->op->kind != OP_LOCAL_ALLOC || r->op->noperand);
 }
 
 static const Op *
@@ -62,9 +64,9 @@ static void
 keep_apart(LiveRange *r, int n)
 {
     for (int i = 0, last = -1, first = -1; i < n; i++) {
-        if (!is_small_scratch(&r[i]))
-            continue;
         const Op *loop = loop_of(r[i].op);
+        if (!is_exchange(&r[i]) || r[i].bytes > (loop ? SMALL_IN_LOOP : SMALL))
+            continue;
         if (last >= 0)
             r[last].last = (int)max_i64(r[last].last, r[i].first);
         if (first < 0 || loop_of(r[first].op) != loop)
@@ -121,14 +123,12 @@ report(Func *f, PassCx *cx, const LiveRange *largest, int64_t total)
               op_info[largest->op->kind].name, (long long)largest->bytes);
 }
 
-bool
-pass_smem(Func *f, PassCx *cx)
+/* Places for all; the bytes that they take together. */
+static int64_t
+place(PassCx *cx, LiveRange *r, int n)
 {
-    LiveRange *r;
-    int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
     Placed *placed = arena_array(&cx->s->tmp, Placed, n ? n : 1);
     int64_t total = 0;
-    keep_apart(r, n);
     if (n)
         qsort(r, (size_t)n, sizeof *r, by_size);
     for (int i = 0; i < n; i++) {
@@ -136,8 +136,21 @@ pass_smem(Func *f, PassCx *cx)
         total = max_i64(total, placed[i].offset + r[i].bytes);
         attr_set_int(&cx->s->mod, &r[i].op->attrs, ATTR_OFFSET, placed[i].offset);
     }
-    f->shared_bytes = total;
-    if (total > cx->target.shared_bytes)
-        report(f, cx, &r[0], total);
+    return total;
+}
+
+bool
+pass_smem(Func *f, PassCx *cx)
+{
+    LiveRange *r;
+    int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
+    keep_apart(r, n);
+    f->shared_bytes = place(cx, r, n);
+    if (f->shared_bytes > cx->target.shared_bytes) {
+        n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
+        f->shared_bytes = place(cx, r, n);
+    }
+    if (f->shared_bytes > cx->target.shared_bytes)
+        report(f, cx, &r[0], f->shared_bytes);
     return n > 0;
 }
