@@ -4,6 +4,15 @@
 
 enum { CAPTURE_THREAD_LOCAL = 1, STREAM_NON_BLOCKING = 1 };
 
+/* What is freed is freed, also where no context can be entered: the driver knows whose it
+   is. */
+static void
+free_enter(SdcrtCuda *c, CudaScope *s)
+{
+    if (cuda_enter(c, s, NULL) != SDCRT_OK)
+        s->pushed = 0;
+}
+
 SdcrtStatus
 sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out, SdcrtCudaError *e)
 {
@@ -23,9 +32,7 @@ sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtCudaError *e)
     CudaScope s;
     if (!address)
         return SDCRT_OK;
-    SdcrtStatus status = cuda_enter(c, &s, e);
-    if (status != SDCRT_OK)
-        return status;
+    free_enter(c, &s);
     int code = c->d.mem_free(address);
     cuda_leave(c, &s);
     return code ? cuda_fail(c, e, code, "device memory cannot be freed") : SDCRT_OK;
@@ -101,8 +108,9 @@ void
 sdcrt_cuda_stream_free(SdcrtCuda *c, void *stream)
 {
     CudaScope s;
-    if (!stream || cuda_enter(c, &s, NULL) != SDCRT_OK)
+    if (!stream)
         return;
+    free_enter(c, &s);
     c->d.stream_destroy(stream);
     cuda_leave(c, &s);
 }
@@ -150,8 +158,9 @@ void
 sdcrt_cuda_event_free(SdcrtCuda *c, void *event)
 {
     CudaScope s;
-    if (!event || cuda_enter(c, &s, NULL) != SDCRT_OK)
+    if (!event)
         return;
+    free_enter(c, &s);
     c->d.event_destroy(event);
     cuda_leave(c, &s);
 }
@@ -232,8 +241,9 @@ void
 sdcrt_cuda_graph_free(SdcrtCuda *c, void *graph)
 {
     CudaScope s;
-    if (!graph || cuda_enter(c, &s, NULL) != SDCRT_OK)
+    if (!graph)
         return;
+    free_enter(c, &s);
     c->d.graph_exec_destroy(graph);
     cuda_leave(c, &s);
 }

@@ -548,6 +548,8 @@ START_TEST(every_call_of_memory_may_fail)
                       "call %d, %s: %d %s", k, fake->failed, (int)s, e.text);
         ck_assert_int_eq(memory_scenario(c, &e), SDCRT_OK);
         sdcrt_cuda_close(c);
+        ck_assert_msg(fake->live == 0, "call %d, %s: %ld things are left", k,
+                      fake->failed, fake->live);
         if (!reached)
             break;
     }
