@@ -161,7 +161,9 @@ gen_if(Gen *g, const Op *op, int depth)
     LLVMBasicBlockRef arm[2] = {cpu_block(g, "then"), cpu_block(g, "else")};
     LLVMBasicBlockRef done = cpu_block(g, "endif"), from[2];
     LLVMValueRef *out[2];
-    LLVMBuildCondBr(g->b, cond, arm[0], arm[1]);
+    LLVMValueRef br = LLVMBuildCondBr(g->b, cond, arm[0], arm[1]);
+    if (attr_has(&op->attrs, ATTR_LIKELY))
+        ll_likely(br, (unsigned)attr_int(&op->attrs, ATTR_LIKELY, 0));
     for (int k = 0; k < 2; k++) {
         LLVMPositionBuilderAtEnd(g->b, arm[k]);
         out[k] = many(g, op->nresult);

@@ -44,7 +44,7 @@ bool cpu_dot(Gen *g, const Op *op);
 /* gen_cpu_math.c: the target's math hook. */
 LLVMValueRef gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 
-/* gen_cpu_exp.c: e^x, or 2^x, of an f32 strip */
+/* gen_cpu_exp.c: e^x, or 2^x, of f32: a strip or a scalar, with the same bits */
 LLVMValueRef cpu_exp(Gen *g, bool base2, LLVMValueRef x);
 
 #endif

@@ -1,10 +1,10 @@
-/* e^x and 2^x of f32 strips, inline. The calls of a vector library spill every strip that
+/* e^x and 2^x of f32, inline. The calls of a vector library spill every strip that
    is live around them, and libmvec falls back to scalar code for lanes outside of its
    fast range, which a masked softmax has in every row (minus infinity).
 
-   Cody-Waite: x = n ln 2 + r with |r| <= ln 2 / 2, then e^r by its Taylor series of
-   degree 7 (remainder below 2^-27 of the value) and two scalings by powers of two, so
-   that results below the least normal number round as they should. Within 2 ulp of e^x;
+   x log2 e = n + f with |f| <= 1/2; 2^f by a polynomial of degree 6 that is 1 at 0 (found
+   by Remez' exchange, its error is below 2^-27 of the value) and two scalings by powers of
+   two, so that results below the least normal number round as they should. Within 1 ulp;
    NaN stays. */
 #include "codegen/gen_cpu.h"
 
@@ -32,55 +32,61 @@ clamp(Gen *g, LLVMValueRef x, double lo, double hi)
     return gen_select(g, high, real(x, hi), x);
 }
 
+/* 2^f */
 static LLVMValueRef
-series(Gen *g, LLVMValueRef r)
+series(Gen *g, LLVMValueRef f)
 {
-    static const double inverse_factorial[] = {1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24,
-                                               1.0 / 6,    1.0 / 2,   1.0,       1.0};
-    LLVMValueRef p = real(r, inverse_factorial[0]);
-    for (int i = 1; i < 8; i++)
-        p = fma3(g, p, r, real(r, inverse_factorial[i]));
+    static const double c[] = {
+        1.0,
+        0x1.62e43170c4f8dp-1,
+        0x1.ebfbe07d8f65cp-3,
+        0x1.c6ae2bcf3892cp-5,
+        0x1.3b29e3d4d9330p-7,
+        0x1.5f88fe3c35691p-10,
+        0x1.446c7dba2f13bp-13,
+    };
+    LLVMValueRef p = real(f, c[6]);
+    for (int i = 5; i >= 0; i--)
+        p = fma3(g, p, f, real(f, c[i]));
     return p;
 }
 
-/* Adding 3 * 2^22 leaves x rounded to an integer in the low bits of the sum. */
-static const double rounder = 0x1.8p23;
+/* Adding 3 * 2^22 leaves x rounded to an integer in the low bits of the sum; adding 126
+   besides makes them the exponent field of 2^(n - 1). */
+static const double rounder = 0x1.8p23 + 126;
 
-/* p * 2^n, n as those low bits, in two steps that cannot overflow alone. */
+/* p * 2^n: times 2^(n - 1), but no less than keeps the product normal, times the rest. NaN
+   stays, whatever the low bits of its sum are. */
 static LLVMValueRef
 scale(Gen *g, LLVMValueRef p, LLVMValueRef sum)
 {
     LLVMTypeRef t = ll_like(p, g->i32), f = LLVMTypeOf(p);
     LLVMValueRef bits = LLVMBuildBitCast(g->b, sum, t, "");
-    LLVMValueRef n = LLVMBuildSub(g->b, bits, ll_int(t, 0x4b400000), "");
-    LLVMValueRef half = LLVMBuildAShr(g->b, n, ll_int(t, 1), "");
-    LLVMValueRef part[2] = {half, LLVMBuildSub(g->b, n, half, "")};
-    for (int k = 0; k < 2; k++) {
-        LLVMValueRef e = LLVMBuildAdd(g->b, part[k], ll_int(t, 127), "");
-        e = LLVMBuildShl(g->b, e, ll_int(t, 23), "");
-        p = LLVMBuildFMul(g->b, p, LLVMBuildBitCast(g->b, e, f, ""), "");
-    }
-    return p;
+    bits = LLVMBuildShl(g->b, bits, ll_int(t, 23), "");
+    LLVMValueRef args[2] = {bits, ll_int(t, 2 << 23)};
+    LLVMValueRef first = ll_intrinsic1(g->b, "llvm.smax", args, 2);
+    LLVMValueRef rest = LLVMBuildSub(g->b, bits, first, "");
+    rest = LLVMBuildAdd(g->b, rest, ll_int(t, 0x40000000), "");
+    p = LLVMBuildFMul(g->b, p, LLVMBuildBitCast(g->b, first, f, ""), "");
+    return LLVMBuildFMul(g->b, p, LLVMBuildBitCast(g->b, rest, f, ""), "");
 }
 
-/* NaN goes through: its series is NaN, whatever it is scaled by. */
 LLVMValueRef
 cpu_exp(Gen *g, bool base2, LLVMValueRef x)
 {
-    LLVMValueRef c = base2 ? clamp(g, x, -151.0, 129.0) : clamp(g, x, -104.5, 89.0);
-    LLVMValueRef up = real(x, rounder), sum, n, r;
+    LLVMValueRef c = base2 ? clamp(g, x, -151.0, 128.25) : clamp(g, x, -104.5, 89.0);
+    LLVMValueRef up = real(x, rounder), sum, n, f;
     if (base2) {
         sum = LLVMBuildFAdd(g->b, c, up, "");
         n = LLVMBuildFSub(g->b, sum, up, "");
-        r = LLVMBuildFMul(g->b, LLVMBuildFSub(g->b, c, n, ""),
-                          real(x, 0x1.62e42fefa39efp-1), "");
+        f = LLVMBuildFSub(g->b, c, n, "");
     } else {
-        sum = fma3(g, c, real(x, 0x1.71547652b82fep+0), up);
+        /* log2 e in two parts: the first product is not rounded before n is taken off */
+        const double high = 0x1.715476p+0, low = 0x1.4ae0bf85ddf44p-26;
+        sum = fma3(g, c, real(x, high), up);
         n = LLVMBuildFSub(g->b, sum, up, "");
-        /* ln 2 in two parts: the first has few enough digits for n times it to be exact
-         */
-        r = fma3(g, n, real(x, -0x1.62e4p-1), c);
-        r = fma3(g, n, real(x, -0x1.7f7d1cf79abcap-20), r);
+        f = fma3(g, c, real(x, high), LLVMBuildFNeg(g->b, n, ""));
+        f = fma3(g, c, real(x, low), f);
     }
-    return scale(g, series(g, r), sum);
+    return scale(g, series(g, f), sum);
 }

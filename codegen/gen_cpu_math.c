@@ -1,7 +1,7 @@
 /* Math functions on the CPU: LLVM intrinsics where the machine has an instruction,
    vector functions of libmvec for strips (a narrow strip is widened with harmless
-   lanes), libm for scalars and for what libmvec lacks. exp and exp2 of strips are
-   inline, see gen_cpu_exp.c. */
+   lanes), libm for scalars and for what libmvec lacks. exp and exp2 of f32 are inline,
+   see gen_cpu_exp.c. */
 #include "codegen/gen_cpu.h"
 
 #include "ir/base/util.h"
@@ -137,7 +137,7 @@ gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     const char *base = base_name(op, &arity, &int_second);
     if (!base || arity > 2 || (k != SK_F32 && k != SK_F64))
         return NULL;
-    if (k == SK_F32 && ll_lanes(x[0]) > 1 && (op->kind == OP_EXP || op->kind == OP_EXP2))
+    if (k == SK_F32 && (op->kind == OP_EXP || op->kind == OP_EXP2))
         return cpu_exp(g, op->kind == OP_EXP2, x[0]);
     LLVMValueRef arg[2] = {x[0], arity == 2 ? x[1] : NULL};
     bool powi = int_second && strcmp(base, "pow") == 0;

@@ -217,6 +217,20 @@ ll_concat(LLVMBuilderRef b, LLVMValueRef *part, unsigned n)
     return part[0];
 }
 
+void
+ll_likely(LLVMValueRef branch, unsigned successor)
+{
+    LLVMContextRef cx = LLVMGetTypeContext(LLVMTypeOf(LLVMGetCondition(branch)));
+    LLVMTypeRef i32 = LLVMInt32TypeInContext(cx);
+    LLVMMetadataRef node[3] = {LLVMMDStringInContext2(cx, "branch_weights", 14)};
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMValueRef weight = LLVMConstInt(i32, i == successor ? 1000 : 1, 0);
+        node[i + 1] = LLVMValueAsMetadata(weight);
+    }
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(cx, "prof", 4),
+                    LLVMMetadataAsValue(cx, LLVMMDNodeInContext2(cx, node, 3)));
+}
+
 LLVMModuleRef
 ll_module(LLVMBuilderRef b)
 {

@@ -41,6 +41,10 @@ LLVMValueRef ll_intrinsic(LLVMBuilderRef b, const char *name, LLVMTypeRef *over,
 /* The common case: overloaded on the type of the first argument alone. */
 LLVMValueRef ll_intrinsic1(LLVMBuilderRef b, const char *name, LLVMValueRef *args, int n);
 
+/* The successor of a conditional branch that nearly always comes next: registers are
+   allocated and blocks placed for it. */
+void ll_likely(LLVMValueRef branch, unsigned successor);
+
 LLVMModuleRef ll_module(LLVMBuilderRef b);
 void ll_fn_attr(LLVMValueRef fn, const char *name);
 void ll_arg_attr(LLVMValueRef fn, unsigned arg, const char *name, uint64_t value);

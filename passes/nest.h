@@ -14,7 +14,8 @@
 #include "ir/build.h"
 #include "passes/pass.h"
 
-enum { NEST_MAX_LANES = 64, NEST_MAX_DEMAND = 4, NEST_MAX_IN = 8 };
+/* Work that costs more than NEST_COSTLY is worth a buffer or a branch to save it. */
+enum { NEST_MAX_LANES = 64, NEST_COSTLY = 24, NEST_MAX_DEMAND = 4, NEST_MAX_IN = 8 };
 
 /* A buffer. Slots that turn out to be one buffer are joined by `same`. */
 typedef struct Slot {
@@ -125,13 +126,16 @@ struct Cx {
     Builder b;
     int w;       /* lanes */
     Map memo;
-    bool fast;   /* assume what `cond` says */
+    /* assume what `cond` says: of full masks and the like, or of empty masks */
+    bool fast, none;
     Cx *pre;     /* in front of the strip: where cond is computed */
     Value *cond; /* i1 in pre, or NULL: nothing assumed */
+    bool skips;  /* reads a buffer that a masked load was written to */
 };
 
 /* nest_plan.c */
 void nest_plan(Nest *n);
+int nest_cost(const Op *op); /* of the op alone */
 Plan *plan_get(Nest *n, const Value *v);
 OpPlan *op_plan(Nest *n, const Op *op);
 Slot *slot_new(Nest *n, const Type *elem, const Type *shape);
@@ -147,14 +151,13 @@ bool nest_may_join(Nest *n, const Op *access, const Group *g);
 void cx_init(Cx *cx, Nest *n, Builder b, int w);
 Ev nest_eval(Cx *cx, Value *v, const Ix *ix);
 Ev nest_define(Cx *cx, Value *v, const Ix *ix); /* by v's op, not from its slot */
+Ev *nest_recall(Cx *cx, const Value *v, const Ix *ix);
 void nest_remember(Cx *cx, Value *v, const Ix *ix, Ev ev);
 Value *ev_strip(Cx *cx, Ev ev); /* as a strip; a scalar when w is 1 */
-bool nest_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest);
+bool nest_map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out); /* operand's ix */
 Value *nest_int(Builder *b, const Type *t, int64_t v);
 Value *ix_value(Cx *cx, Ix x); /* scalar part */
 Value *ix_strip(Cx *cx, Ix x);
-bool nest_in_front(const Cx *cx, int rank, const Ix *ix);
-void nest_assume(Cx *cx, Value *cond);
 const Type *strip_type(Cx *cx, const Type *elem);
 
 /* nest_wrap.c. `e` is the value of v at ix. */
@@ -165,8 +168,15 @@ bool nest_in_order(Cx *pre, const Value *v, const Ev *e, const Ix *ix, bool is_s
                    Value **test);
 /* May lane-linear v be widened as it is? An assumption where it must be. */
 bool nest_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed);
+/* nest_mask.c */
+bool nest_in_front(const Cx *cx, int rank, const Ix *ix);
+void nest_assume(Cx *cx, Value *cond);
+bool nest_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest);
+bool nest_empty(Cx *cx, Value *mask, const Ix *ix);
+bool nest_skipped(Cx *cx, Value *v, const Ix *ix, Ev *ev);
 
 /* nest_mem.c */
+Ev nest_other(Cx *cx, Op *load, const Ix *ix);
 Ev nest_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix);
 void nest_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev);
 Ev nest_load(Cx *cx, Op *op, const Ix *ix);

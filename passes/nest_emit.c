@@ -267,6 +267,24 @@ combine(Cx *cx, const Op *reduce, Value **args, Value **out)
     }
 }
 
+/* Minimum and maximum of floats ignore NaN, and an accumulator that starts with an
+   infinity and ignores NaN never is one: then a comparison and a selection, which are one
+   instruction on many machines, do the work of three. */
+static OpKind
+never_nan(const Acc *a)
+{
+    const Op *c = a->root->op->regions[0]->first;
+    bool plain = a->has_identity && (c->kind == OP_MAXF || c->kind == OP_MINF);
+    return plain ? c->kind : OP_COUNT;
+}
+
+static Value *
+extreme(Builder *b, OpKind k, Value *acc, Value *x)
+{
+    Value *better = build_cmp(b, OP_CMPF, k == OP_MAXF ? "ogt" : "olt", x, acc);
+    return build_select(b, better, x, acc);
+}
+
 static void
 reduce_step(Emit *e, Cx *cx, int at, Value **accs)
 {
@@ -280,6 +298,10 @@ reduce_step(Emit *e, Cx *cx, int at, Value **accs)
     if (!e->first && !e->acc[at].has_identity) { /* a single step */
         for (int k = 0; k < n; k++)
             accs[at + k] = args[n + k];
+        return;
+    }
+    if (never_nan(&e->acc[at]) != OP_COUNT) {
+        accs[at] = extreme(&cx->b, never_nan(&e->acc[at]), args[0], args[1]);
         return;
     }
     combine(cx, op, args, out);
@@ -307,6 +329,33 @@ map_outside(Nest *n, const Region *r, Map *map)
     }
 }
 
+/* The combine region of the old reduction again, in the new one. */
+static void
+combine_region(Emit *e, const Acc *a, Op *now)
+{
+    const Region *old = a->root->op->regions[0];
+    Region *body = region_new(e->n->f, now);
+    Value *out[NEST_MAX_IN];
+    Map map;
+    map_init(&map, e->n->tmp);
+    for (int i = 0; i < old->narg; i++)
+        map_set(&map, old->args[i],
+                region_arg(body, old->args[i]->type, old->args[i]->name));
+    Builder in = builder_at_end(e->n->f, body);
+    if (never_nan(a) != OP_COUNT) {
+        out[0] = extreme(&in, never_nan(a), body->args[0], body->args[1]);
+        build_yield(&in, out, 1);
+        return;
+    }
+    map_outside(e->n, old, &map);
+    region_clone_into(&in, old, &map);
+    for (int k = 0; k < now->nresult; k++) {
+        Value *y = op_operand(old->last, k), *got = map_get(&map, y);
+        out[k] = got ? got : y;
+    }
+    build_yield(&in, out, now->nresult);
+}
+
 /* Lanes combined, results to where they are wanted. */
 static void
 reduce_finish(Emit *e, Builder *b, int at)
@@ -324,22 +373,7 @@ reduce_finish(Emit *e, Builder *b, int at)
         for (int k = 0; k < n; k++)
             types[k] = type_elem(v[k]->type);
         Op *r = build_op(b, OP_REDUCE, v, n, &l, types, n);
-        Region *body = region_new(e->n->f, r);
-        Map map;
-        map_init(&map, e->n->tmp);
-        const Region *old = op->regions[0];
-        for (int i = 0; i < old->narg; i++)
-            map_set(&map, old->args[i],
-                    region_arg(body, old->args[i]->type, old->args[i]->name));
-        map_outside(e->n, old, &map);
-        Builder in = builder_at_end(e->n->f, body);
-        region_clone_into(&in, old, &map);
-        Value *out[NEST_MAX_IN];
-        for (int k = 0; k < n; k++) {
-            Value *y = op_operand(old->last, k), *got = map_get(&map, y);
-            out[k] = got ? got : y;
-        }
-        build_yield(&in, out, n);
+        combine_region(e, &e->acc[at], r);
         for (int k = 0; k < n; k++)
             v[k] = op_result(r, k);
     }
@@ -461,6 +495,74 @@ inline_arm(Op *branch, Region *arm)
             op_move_before(op, branch);
 }
 
+/* Is the arm for strips that masks leave out so much less work that it deserves its code?
+   It must touch no memory but buffers, and compute for all lanes no more than what
+   accumulators and buffers take. */
+static bool
+worthwhile(Emit *e, const Region *arm)
+{
+    int strips = 0;
+    region_each(arm, op) {
+        if (op->kind == OP_BUF_STORE || op_is(op, T_TERMINATOR))
+            continue;
+        if (op->nregion || !op_is(op, T_PURE))
+            return false;
+        bool free = op->kind == OP_SPLAT || op->kind == OP_CONST;
+        strips += op->nresult && nest_tile(op_result(op, 0)) && !free;
+    }
+    return strips <= 2 * e->nacc;
+}
+
+static int
+cost_of(const Region *arm)
+{
+    int cost = 0;
+    region_each(arm, op)
+        cost += nest_cost(op);
+    return cost;
+}
+
+/* Opens `if yes` with both arms at b; cx is the first arm's context, pre that in front. */
+static Op *
+arm_open(Emit *e, Builder *b, const Type *const *types, Cx *pre, Cx *cx)
+{
+    Op *branch = build_if(b, build_int(b, e->n->i1, 1), types, e->nacc);
+    cx_init(pre, e->n, builder_before(branch), e->w);
+    cx_init(cx, e->n, builder_at_end(e->n->f, branch->regions[0]), e->w);
+    cx->pre = pre;
+    return branch;
+}
+
+/* The strip without the assumptions of the fast code; `only`: there is no such code. */
+static void
+strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool only)
+{
+    Value **none = arena_array(e->n->tmp, Value *, e->nacc + 1);
+    Cx pre, cx;
+    for (int i = 0; i < e->nacc; i++)
+        none[i] = accs[i];
+    Op *branch = arm_open(e, b, types, &pre, &cx);
+    cx.none = true;
+    strip_eval(e, &cx, none);
+    bool apart = cx.cond && worthwhile(e, branch->regions[0]);
+    if (!apart) {
+        op_erase(branch);
+        cx_init(&cx, e->n, *b, e->w);
+        strip_eval(e, &cx, accs);
+        *b = cx.b;
+        return;
+    }
+    build_yield(&cx.b, none, e->nacc);
+    op_set_operand(branch, 0, cx.cond);
+    if (only)
+        attr_set_int(&e->n->s->mod, &branch->attrs, ATTR_LIKELY, 1);
+    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[1]), e->w);
+    strip_eval(e, &cx, accs);
+    build_yield(&cx.b, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(branch, i);
+}
+
 static void
 strip_emit(Emit *e, Builder *b, Value **accs)
 {
@@ -476,25 +578,26 @@ strip_emit(Emit *e, Builder *b, Value **accs)
         types[i] = e->acc[i].type;
         fast[i] = accs[i];
     }
-    Value *yes = build_int(b, e->n->i1, 1);
-    Op *branch = build_if(b, yes, types, e->nacc);
-    cx_init(&pre, e->n, builder_before(branch), e->w);
-    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[0]), e->w);
+    Op *branch = arm_open(e, b, types, &pre, &cx);
     cx.fast = true;
-    cx.pre = &pre;
     strip_eval(e, &cx, fast);
     if (!cx.cond) {
-        inline_arm(branch, branch->regions[0]);
+        bool skip = cx.skips && cost_of(branch->regions[0]) > NEST_COSTLY;
+        if (!skip)
+            inline_arm(branch, branch->regions[0]);
         op_erase(branch);
-        for (int i = 0; i < e->nacc; i++)
+        if (skip)
+            strip_slow(e, b, types, accs, true);
+        for (int i = 0; i < e->nacc && !skip; i++)
             accs[i] = fast[i];
         return;
     }
     build_yield(&cx.b, fast, e->nacc);
     op_set_operand(branch, 0, cx.cond);
-    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[1]), e->w);
-    strip_eval(e, &cx, accs);
-    build_yield(&cx.b, accs, e->nacc);
+    attr_set_int(&e->n->s->mod, &branch->attrs, ATTR_LIKELY, 0);
+    Builder slow = builder_at_end(e->n->f, branch->regions[1]);
+    strip_slow(e, &slow, types, accs, false);
+    build_yield(&slow, accs, e->nacc);
     for (int i = 0; i < e->nacc; i++)
         accs[i] = op_result(branch, i);
 }

@@ -4,10 +4,8 @@
    scalar plus lane times stride, or a strip. So contiguous addresses, uniform loads and
    prefix masks fall out of the arithmetic and need no analysis of their own.
 
-   A nest computes its strip twice: `fast` assumes that masks are full in this strip, that
-   runtime strides along the lanes are 1 and that remainders change nothing; each
-   assumption is a scalar test, and all of them together (cx->cond, in front of the strip)
-   choose between the fast code and the general one. */
+   What a nest assumes of a strip is in nest_mask.c; besides full masks, fast code assumes
+   here that runtime strides along the lanes are 1 and that remainders change nothing. */
 #include "passes/nest.h"
 
 #include "ir/base/util.h"
@@ -113,8 +111,8 @@ aff(Value *v, int64_t stride)
 
 /* ---- memory of what was computed */
 
-static Ev *
-recall(Cx *cx, const Value *v, const Ix *ix)
+Ev *
+nest_recall(Cx *cx, const Value *v, const Ix *ix)
 {
     for (Memo *m = map_get(&cx->memo, v); m; m = m->next) {
         bool same = true;
@@ -135,118 +133,6 @@ nest_remember(Cx *cx, Value *v, const Ix *ix, Ev ev)
     memcpy(m->ix, ix, (size_t)v->type->rank * sizeof *ix);
     m->ev = ev;
     map_set(&cx->memo, v, m);
-}
-
-/* ---- assumptions of the fast code */
-
-/* Are these indices computed in front of the strip's branch, where tests can use them? */
-bool
-nest_in_front(const Cx *cx, int rank, const Ix *ix)
-{
-    const Region *arm = cx->pre->b.before->regions[0];
-    for (int d = 0; d < rank; d++) {
-        const Value *v = ix[d].v;
-        const Region *r = !v ? NULL : v->op ? v->op->parent : v->region;
-        while (r && r != arm)
-            r = r->parent ? r->parent->parent : NULL;
-        if (r)
-            return false;
-    }
-    return true;
-}
-
-void
-nest_assume(Cx *cx, Value *cond)
-{
-    Cx *pre = cx->pre;
-    cx->cond = cx->cond ? build_binary(&pre->b, OP_AND, cx->cond, cond) : cond;
-}
-
-static Value *
-all_compare(Cx *pre, Op *op, const Ix *ix)
-{
-    Name pred = attr_str(&op->attrs, ATTR_PRED);
-    Ev x = nest_eval(pre, op_operand(op, 0), ix),
-       y = nest_eval(pre, op_operand(op, 1), ix);
-    if (x.kind == EV_UNI && y.kind == EV_UNI)
-        return build_cmp(&pre->b, OP_CMPI, pred, x.v, y.v);
-    bool less = pred[0] == 's' && pred[1] == 'l', more = pred[0] == 's' && pred[1] == 'g';
-    if ((!less && !more) || x.kind == EV_VEC || y.kind == EV_VEC ||
-        x.v->type->kind != TY_SCALAR)
-        return NULL;
-    Value *order[2];
-    /* The lane where the comparison is hardest to meet, first or last. */
-    for (int k = 0; k < 2; k++) {
-        Ev *e = k ? &y : &x;
-        bool high = (k == 0) == less; /* the largest value counts */
-        if (!nest_in_order(pre, op_operand(op, k), e, ix, true, &order[k]))
-            return NULL;
-        if (e->kind == EV_AFF && (e->stride > 0) == high) {
-            e->v = nest_last(pre, e);
-            if (!e->v)
-                return NULL;
-        }
-    }
-    Value *all = build_cmp(&pre->b, OP_CMPI, pred, x.v, y.v);
-    for (int k = 0; k < 2; k++)
-        if (order[k])
-            all = build_binary(&pre->b, OP_AND, all, order[k]);
-    return all;
-}
-
-static bool map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out);
-
-/* A scalar that says whether the mask holds in all lanes; NULL when that is not
-   simple. */
-static Value *
-all_of(Cx *pre, Value *mask, const Ix *ix, int depth)
-{
-    Op *op = mask->op;
-    Ix in[MAX_RANK];
-    if (!op || depth > 64 || !plan_get(pre->n, mask)->index)
-        return NULL;
-    switch ((int)op->kind) {
-    case OP_CMPI: return all_compare(pre, op, ix);
-    case OP_AND: {
-        Value *a = all_of(pre, op_operand(op, 0), ix, depth + 1);
-        Value *b = a ? all_of(pre, op_operand(op, 1), ix, depth + 1) : NULL;
-        return b ? build_binary(&pre->b, OP_AND, a, b) : NULL;
-    }
-    case OP_BROADCAST:
-    case OP_EXPAND_DIMS:
-    case OP_TRANS:
-        map_shape(pre, op, 0, ix, in);
-        return all_of(pre, op_operand(op, 0), in, depth + 1);
-    default: {
-        Ev e = nest_eval(pre, mask, ix);
-        return e.kind == EV_UNI ? e.v : NULL;
-    }
-    }
-}
-
-bool
-nest_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest)
-{
-    if (cx->fast && nest_tile(mask) && nest_in_front(cx, mask->type->rank, ix)) {
-        Value *all = all_of(cx->pre, mask, ix, 0);
-        if (all) {
-            nest_assume(cx, all);
-            nest_remember(cx, mask, ix, uni(build_int(&cx->b, cx->n->i1, 1)));
-            return true;
-        }
-        if (value_def(mask, OP_AND)) {
-            Ev x, y;
-            bool fx = nest_full(cx, op_operand(mask->op, 0), ix, &x);
-            bool fy = nest_full(cx, op_operand(mask->op, 1), ix, &y);
-            if (fx || fy) {
-                *rest = fx ? y : x;
-                return fx && fy;
-            }
-        }
-    }
-    *rest = nest_eval(cx, mask, ix);
-    Const c;
-    return rest->kind == EV_UNI && value_const(rest->v, &c) && c.i != 0;
 }
 
 /* ---- arithmetic */
@@ -398,9 +284,8 @@ elementwise(Cx *cx, Op *op, const Ix *ix)
 
 /* ---- shapes */
 
-/* The operand's index for an index of the result. */
-static bool
-map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out)
+bool
+nest_map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out)
 {
     const Type *from = op_operand(op, 0)->type, *to = op_result(op, result)->type;
     const Ix zero = {IX_CONST, 0, NULL};
@@ -480,7 +365,7 @@ nest_define(Cx *cx, Value *v, const Ix *ix)
     case OP_GATHER: return ev_gather(cx, op, ix);
     default: break;
     }
-    if (map_shape(cx, op, v->index, ix, in))
+    if (nest_map_shape(cx, op, v->index, ix, in))
         return nest_eval(cx, op_operand(op, 0), in);
     if (op_is(op, T_ELEMENTWISE))
         return elementwise(cx, op, ix);
@@ -499,12 +384,15 @@ nest_eval(Cx *cx, Value *v, const Ix *ix)
             bug(&cx->n->s->fail, "scalar %%%u has no value yet", (unsigned)v->id);
         return uni(got);
     }
-    Ev *old = recall(cx, v, ix);
+    Ev *old = nest_recall(cx, v, ix);
     if (old)
         return *old;
     Plan *p = plan_get(cx->n, v);
-    Ev ev = p->slot ? nest_slot_load(cx, p->slot, type_elem(v->type), ix)
-                    : nest_define(cx, v, ix);
+    Ev ev;
+    if (!p->slot)
+        ev = nest_define(cx, v, ix);
+    else if (!nest_skipped(cx, v, ix, &ev))
+        ev = nest_slot_load(cx, p->slot, type_elem(v->type), ix);
     nest_remember(cx, v, ix, ev);
     return ev;
 }

@@ -167,24 +167,29 @@ masked(Cx *cx, Op *op, int i, const Ix *ix, Ev *mask)
     return op->noperand > i && !nest_full(cx, op_operand(op, i), ix, mask);
 }
 
-static Value *
-other_value(Cx *cx, Op *op, const Type *t, const Ix *ix, bool strip)
+/* What lanes have that a masked load leaves out. */
+Ev
+nest_other(Cx *cx, Op *op, const Ix *ix)
 {
-    if (op->noperand > 2) {
-        Ev ev = nest_eval(cx, op_operand(op, 2), ix);
-        return strip ? ev_strip(cx, ev) : ev.v;
-    }
+    if (op->noperand > 2)
+        return nest_eval(cx, op_operand(op, 2), ix);
+    const Type *t = type_elem(op_result(op, 0)->type);
+    Value *v;
     if (type_is_float(t))
-        return build_float(&cx->b, t, 0.0);
-    if (type_is_ptr(t))
-        return op_result(build_op(&cx->b, OP_UNDEF, NULL, 0, NULL, &t, 1), 0);
-    return build_int(&cx->b, t, 0);
+        v = build_float(&cx->b, t, 0.0);
+    else if (type_is_ptr(t))
+        v = op_result(build_op(&cx->b, OP_UNDEF, NULL, 0, NULL, &t, 1), 0);
+    else
+        v = build_int(&cx->b, t, 0);
+    return (Ev){EV_UNI, v, 0};
 }
 
 Ev
 nest_load(Cx *cx, Op *op, const Ix *ix)
 {
     Ev mask = {0};
+    if (op->noperand > 1 && nest_empty(cx, op_operand(op, 1), ix))
+        return nest_other(cx, op, ix);
     bool has_mask = masked(cx, op, 1, ix, &mask);
     Ev p = nest_eval(cx, op_operand(op, 0), ix);
     const Type *elem = type_elem(op_operand(op, 0)->type)->elem;
@@ -194,7 +199,8 @@ nest_load(Cx *cx, Op *op, const Ix *ix)
     Value *in[3] = {uniform || unit ? p.v : ev_strip(cx, p)};
     if (has_mask) {
         in[1] = uniform ? mask.v : ev_strip(cx, mask);
-        in[2] = other_value(cx, op, t, ix, !uniform);
+        Ev other = nest_other(cx, op, ix);
+        in[2] = uniform ? other.v : ev_strip(cx, other);
     }
     OpKind k = unit ? OP_VLOAD : OP_LOAD;
     Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, NULL, &t, 1);
@@ -205,6 +211,8 @@ void
 nest_store(Cx *cx, Op *op, const Ix *ix)
 {
     Ev mask = {0};
+    if (op->noperand > 2 && nest_empty(cx, op_operand(op, 2), ix))
+        return;
     bool has_mask = masked(cx, op, 2, ix, &mask);
     Ev p = nest_eval(cx, op_operand(op, 0), ix);
     Ev v = nest_eval(cx, op_operand(op, 1), ix);

@@ -12,7 +12,7 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
-enum { COSTLY = 24, MAX_COST = 100000, MAX_DEPTH = 128 };
+enum { MAX_COST = 100000, MAX_DEPTH = 128 };
 
 bool
 nest_tile(const Value *v)
@@ -68,8 +68,8 @@ nest_wide(Nest *n, const Type *elem)
 
 /* ---- forward: order, cost and depth */
 
-static int
-own_cost(const Op *op)
+int
+nest_cost(const Op *op)
 {
     switch ((int)op->kind) {
     case OP_LOAD: return 100;
@@ -122,7 +122,7 @@ always_kept(const Op *op)
 static void
 measure(Nest *n, Op *op)
 {
-    int64_t cost = own_cost(op);
+    int64_t cost = nest_cost(op);
     int depth = 0;
     bool index = op_is(op, T_PURE) && !op->nregion && op->kind != OP_GATHER;
     for (int i = 0; i < op->noperand; i++) {
@@ -338,7 +338,7 @@ plan_pure(Nest *n, Op *op)
         if (!p->nd && !p->many)
             continue;
         bool deep = p->depth > MAX_DEPTH;
-        bool costly = p->cost > COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
+        bool costly = p->cost > NEST_COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
         if (op->kind == OP_LOAD ? plan_load(n, op, p) : !deep && !costly) {
             pass_down(n, op, p);
             continue;

@@ -80,7 +80,7 @@ nest_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *o
 {
     if (same_but_ones(to, ix, from, out))
         return;
-    if (cx->fast && nest_in_front(cx, to->rank, ix))
+    if (cx->pre && nest_in_front(cx, to->rank, ix))
         cx = cx->pre; /* tests of masks at this index stand there */
     Ix lin = ix_const(0);
     int shift = 0;
