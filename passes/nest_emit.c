@@ -38,9 +38,8 @@ typedef struct Emit {
 
 /* ---- along which dimension do lanes run? */
 
-/* How v changes with dimension d: 0 not at all, 1 by one, 2 otherwise. */
-static int
-slope(Nest *n, const Value *v, int d, int depth)
+int
+nest_slope(Nest *n, const Value *v, int d, int depth)
 {
     const Op *op = v->op;
     if (!nest_tile(v) || v->type->shape[d] == 1)
@@ -56,22 +55,22 @@ slope(Nest *n, const Value *v, int d, int depth)
     case OP_SPLAT: return 0;
     case OP_ARANGE: return 1;
     case OP_BROADCAST:
-        return slope(n, op_operand(op, 0), d, depth + 1);
+        return nest_slope(n, op_operand(op, 0), d, depth + 1);
     case OP_EXPAND_DIMS:
-        return d == axis ? 0 : slope(n, op_operand(op, 0), d - (d > axis), depth + 1);
-    case OP_TRANS: return slope(n, op_operand(op, 0), (int)perm->v.ints[d], depth + 1);
+        return d == axis ? 0 : nest_slope(n, op_operand(op, 0), d - (d > axis), depth + 1);
+    case OP_TRANS: return nest_slope(n, op_operand(op, 0), (int)perm->v.ints[d], depth + 1);
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
     case OP_HINT:
     case OP_REMS:
-    case OP_REMU: return slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_REMU: return nest_slope(n, op_operand(op, 0), d, depth + 1);
     case OP_ADD:
     case OP_ADDPTR:
     case OP_SUB:
     case OP_MUL:
-        x = slope(n, op_operand(op, 0), d, depth + 1);
-        y = slope(n, op_operand(op, 1), d, depth + 1);
+        x = nest_slope(n, op_operand(op, 0), d, depth + 1);
+        y = nest_slope(n, op_operand(op, 1), d, depth + 1);
         if (op->kind == OP_MUL) {
             /* A constant factor spreads the lanes; a runtime one is most often 1. */
             const Op *other = op_operand(op, x ? 1 : 0)->op;
@@ -94,7 +93,7 @@ group_score(Nest *n, const Group *g, int d)
             r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
         bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY;
         if (access)
-            score += slope(n, op_operand(op, 0), d, 0) < 2 ? 4 : -4;
+            score += nest_slope(n, op_operand(op, 0), d, 0) < 2 ? 4 : -4;
         if (buffer)
             score += d == g->shape->rank - 1 ? 3 : -3;
     }

@@ -4,15 +4,15 @@
    are known. A cheap value is computed again in each of them; a costly one (loads,
    functions, long chains) that several need, that a loop inside would repeat or that a
    larger nest would, is written to a buffer in front of them, in the first of these
-   nests itself where that reads it at the same index. A load goes into its only nest
-   when no write lies between. Carried tiles, results of dot, scan and the like always
+   nests itself where that reads it at the same index. A load goes into its nest when
+   no write lies between, into several where that is as cheap as a buffer. Carried tiles, results of dot, scan and the like always
    have buffers. */
 #include "passes/nest.h"
 
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
-enum { MAX_COST = 100000, MAX_DEPTH = 128 };
+enum { MAX_COST = 100000, MAX_DEPTH = 128, MAX_ROWS = 4 };
 
 bool
 nest_tile(const Value *v)
@@ -313,17 +313,40 @@ repeated(const Op *op, const Value *v, const Plan *p)
            (d->shifted && type_numel(d->g->shape) > type_numel(v->type));
 }
 
+/* Is loading again as cheap as reading a buffer? So it is for a few rows of consecutive
+   elements whose addresses and masks are arithmetic. */
+static bool
+loads_again(Nest *n, const Op *op, const Plan *p)
+{
+    const Type *t = op_operand(op, 0)->type;
+    int last = t->rank - 1;
+    if (type_numel(t) > MAX_ROWS * t->shape[last] || attr_has(&op->attrs, ATTR_VOLATILE) ||
+        nest_slope(n, op_operand(op, 0), last, 0) != 1)
+        return false;
+    for (int i = 0; i < op->noperand; i++) {
+        const Value *v = op_operand(op, i);
+        if (nest_tile(v) && (!plan_get(n, v)->index || plan_get(n, v)->cost > NEST_COSTLY))
+            return false;
+    }
+    for (int i = 0; i < p->nd; i++)
+        if (p->d[i].shifted)
+            return false;
+    return true;
+}
+
 static bool
 plan_load(Nest *n, Op *op, Plan *p)
 {
-    if (p->many || p->nd != 1 || p->d[0].g->region != op->parent)
+    if (p->many || (p->nd > 1 && !loads_again(n, op, p)))
         return false;
-    Group *g = p->d[0].g;
-    if (!nest_may_sink(n, op, g, p->d[0].shifted))
-        return false;
+    for (int i = 0; i < p->nd; i++)
+        if (p->d[i].g->region != op->parent ||
+            !nest_may_sink(n, op, p->d[i].g, p->d[i].shifted))
+            return false;
     Root r = {.kind = ROOT_LOAD, .op = op, .v = op_result(op, 0), .axis = -1};
-    if (!p->d[0].shifted)
-        vec_push(n->tmp, &g->items, r);
+    for (int i = 0; i < p->nd; i++)
+        if (!p->d[i].shifted)
+            vec_push(n->tmp, &p->d[i].g->items, r);
     p->lazy = true;
     return true;
 }
