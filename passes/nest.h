@@ -143,6 +143,9 @@ Slot *slot_find(Slot *s);
 const Type *nest_wide(Nest *n, const Type *elem); /* element of a dot's buffer */
 bool nest_tile(const Value *v);
 
+/* nest_below.c: is the operand of this exp or exp2 never above 0? */
+bool nest_below0(const Op *op);
+
 /* nest_mem.c: which loads may be sunk, which accesses may be interleaved. */
 bool nest_may_sink(Nest *n, Op *load, const Group *g, bool shifted);
 bool nest_may_join(Nest *n, const Op *access, const Group *g);

@@ -154,6 +154,8 @@ measure_region(Nest *n, Region *r, int nesting)
         return;
     region_each(r, op) {
         op_plan(n, op)->order = n->order++;
+        if ((op->kind == OP_EXP || op->kind == OP_EXP2) && nest_below0(op))
+            attr_set_flag(&n->s->mod, &op->attrs, ATTR_BELOW0);
         measure(n, op);
         if (op->kind != OP_REDUCE && op->kind != OP_SCAN)
             for (int i = 0; i < op->nregion; i++)
