@@ -1,12 +1,12 @@
-/* e^x and 2^x of f32, inline. The calls of a vector library spill every strip that is live
-   around them, and libmvec falls back to scalar code for lanes outside of its fast range,
-   which a masked softmax has in every row (minus infinity).
+/* e^x and 2^x of f32, inline. The calls of a vector library spill every strip that is
+   live around them, and libmvec falls back to scalar code for lanes outside of its
+   fast range, which a masked softmax has in every row (minus infinity).
 
-   x log2 e = n + j / 8 + f with |f| <= 1/16; 2^(j/8) comes from a table of eight, which one
-   register holds, 2^f - 1 by a polynomial of degree 3 (least maximal error, below 2^-25),
-   so that the chain of dependent operations is short. A last product with a power of two
-   makes results below the least normal number round as they should. Within 1.5 ulp; NaN
-   stays. */
+   x log2 e = n + j / 8 + f with |f| <= 1/16; 2^(j/8) comes from a table of eight,
+   which one register holds, 2^f - 1 by a polynomial of degree 3 (least maximal error,
+   below 2^-25), so that the chain of dependent operations is short. A last product
+   with a power of two makes results below the least normal number round as they
+   should. Within 1.5 ulp; NaN stays. */
 #include "codegen/gen_cpu.h"
 
 static LLVMValueRef
@@ -22,7 +22,8 @@ fma3(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
     return ll_intrinsic1(g->b, "llvm.fma", args, 3);
 }
 
-/* Outside of these bounds the result is 0 or infinity all the same; NaN compares false. */
+/* Outside of these bounds the result is 0 or infinity all the same; NaN compares
+   false. */
 static LLVMValueRef
 no_less(Gen *g, LLVMValueRef x, double bound)
 {
@@ -63,15 +64,15 @@ roots(Gen *g, LLVMValueRef index, int less)
 static LLVMValueRef
 series(Gen *g, LLVMValueRef root, LLVMValueRef f)
 {
-    LLVMValueRef q = fma3(g, f, real(f, 0x1.c69fe459fa5c2p-5),
-                          real(f, 0x1.ec0c31825b57fp-3));
+    LLVMValueRef q =
+        fma3(g, f, real(f, 0x1.c69fe459fa5c2p-5), real(f, 0x1.ec0c31825b57fp-3));
     q = fma3(g, f, q, real(f, 0x1.62e43111f436cp-1));
     return fma3(g, LLVMBuildFMul(g->b, root, f, ""), q, root);
 }
 
-/* Adding 3 * 2^19 leaves x rounded to eighths in the low bits of the sum: j in three, n in
-   those above. What is added to n comes off in the last product, which is then the only
-   one that may round to less than a normal number; here for n <= 0. */
+/* Adding 3 * 2^19 leaves x rounded to eighths in the low bits of the sum: j in three,
+   n in those above. What is added to n comes off in the last product, which is then
+   the only one that may round to less than a normal number; here for n <= 0. */
 enum { LIFT = 64 };
 
 static LLVMValueRef
@@ -98,8 +99,8 @@ in_two_parts(Gen *g, LLVMValueRef f, LLVMValueRef bits)
     rest = LLVMBuildAdd(g->b, rest, ll_int(t, 0x40000000), "");
     LLVMValueRef root = LLVMBuildAdd(g->b, roots(g, bits, 0), first, "");
     root = LLVMBuildBitCast(g->b, root, real_t, "");
-    return LLVMBuildFMul(g->b, series(g, root, f), LLVMBuildBitCast(g->b, rest, real_t, ""),
-                         "");
+    return LLVMBuildFMul(g->b, series(g, root, f),
+                         LLVMBuildBitCast(g->b, rest, real_t, ""), "");
 }
 
 LLVMValueRef

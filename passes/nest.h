@@ -188,9 +188,13 @@ void nest_store(Cx *cx, Op *op, const Ix *ix);
 /* nest_reshape.c */
 void nest_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *out);
 
-/* nest_emit.c */
+/* nest_lanes.c */
 /* How v changes with dimension d: 0 not at all, 1 by one, 2 otherwise. */
 int nest_slope(Nest *n, const Value *v, int d, int depth);
+int nest_lane_dim(Nest *n, const Group *g);
+int nest_lane_count(const Group *g, int64_t size);
+
+/* nest_emit.c */
 void nest_group(Nest *n, Builder *b, Group *g);
 void nest_copy(Nest *n, Builder *b, Slot *from, Slot *to);
 

@@ -1,5 +1,5 @@
-/* Exponentials whose operand is never above 0 (or is NaN): those of a softmax, x - max(x).
-   They need no bound above and, since their results are at most 1, a simpler scaling.
+/* Exponentials whose operand is never above 0 (or is NaN), as x - max(x) in a softmax:
+   they need no bound above and, since their results are at most 1, a simpler scaling.
 
        %m = reduce(maxf) %x {axis=1}
        %e = exp (%x - broadcast(expand_dims %m))       =>       exp .. {below0}
@@ -40,8 +40,9 @@ is_maximum_of(const Op *op, const Value *x, const Along *a)
     const Op *c = r->first;
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
     if (op->noperand != 1 || op_operand(op, 0) != x || !is_max(c) || c->next != r->last ||
-        op_operand(r->last, 0) != &c->results[0] || op_operand(c, 0) == op_operand(c, 1) ||
-        op_operand(c, 0)->region != r || op_operand(c, 1)->region != r)
+        op_operand(r->last, 0) != &c->results[0] ||
+        op_operand(c, 0) == op_operand(c, 1) || op_operand(c, 0)->region != r ||
+        op_operand(c, 1)->region != r)
         return false;
     for (int i = 0; i < a->rank; i++)
         if (a->dim[i] != i + (i >= axis) && x->type->shape[i + (i >= axis)] != 1)

@@ -1,10 +1,10 @@
 /* What a nest assumes of the masks of a strip.
 
-   A strip is computed in up to three ways: `fast` assumes that masks hold in all lanes (and
-   what nest_eval.c says); `none` that they hold in no lane, so that nothing is loaded or
-   stored and what a masked load gives is its `other` value, the same in all lanes; and a
-   general one that assumes nothing. Each assumption is a scalar test in front of the strip;
-   all of them together (cx->cond) choose the arm.
+   A strip is computed in up to three ways: `fast` assumes that masks hold in all lanes
+   (and what nest_eval.c says); `none` that they hold in no lane, so that nothing is
+   loaded or stored and what a masked load gives is its `other` value, the same in all
+   lanes; and a general one that assumes nothing. Each assumption is a scalar test in
+   front of the strip; all of them together (cx->cond) choose the arm.
 
        if all lanes of %m { vload %p }
        else if no lane of %m { %other }
@@ -102,7 +102,8 @@ test_of(Cx *pre, Value *mask, const Ix *ix, bool none, int depth)
     case OP_CMPI: return all_compare(pre, op, ix, none);
     case OP_AND: {
         Value *a = test_of(pre, op_operand(op, 0), ix, none, depth + 1);
-        Value *b = a || none ? test_of(pre, op_operand(op, 1), ix, none, depth + 1) : NULL;
+        Value *b =
+            a || none ? test_of(pre, op_operand(op, 1), ix, none, depth + 1) : NULL;
         if (!a || !b) /* one part that holds nowhere is enough */
             return !none ? NULL : a ? a : b;
         return build_binary(&pre->b, none ? OP_OR : OP_AND, a, b);

@@ -5,8 +5,8 @@
    functions, long chains) that several need, that a loop inside would repeat or that a
    larger nest would, is written to a buffer in front of them, in the first of these
    nests itself where that reads it at the same index. A load goes into its nest when
-   no write lies between, into several where that is as cheap as a buffer. Carried tiles, results of dot, scan and the like always
-   have buffers. */
+   no write lies between, into several where that is as cheap as a buffer. Carried
+   tiles, results of dot, scan and the like always have buffers. */
 #include "passes/nest.h"
 
 #include "ir/base/util.h"
@@ -322,12 +322,14 @@ loads_again(Nest *n, const Op *op, const Plan *p)
 {
     const Type *t = op_operand(op, 0)->type;
     int last = t->rank - 1;
-    if (type_numel(t) > MAX_ROWS * t->shape[last] || attr_has(&op->attrs, ATTR_VOLATILE) ||
+    if (type_numel(t) > MAX_ROWS * t->shape[last] ||
+        attr_has(&op->attrs, ATTR_VOLATILE) ||
         nest_slope(n, op_operand(op, 0), last, 0) != 1)
         return false;
     for (int i = 0; i < op->noperand; i++) {
-        const Value *v = op_operand(op, i);
-        if (nest_tile(v) && (!plan_get(n, v)->index || plan_get(n, v)->cost > NEST_COSTLY))
+        const Plan *in = plan_get(n, op_operand(op, i));
+        bool cheap = in->index && in->cost <= NEST_COSTLY;
+        if (nest_tile(op_operand(op, i)) && !cheap)
             return false;
     }
     for (int i = 0; i < p->nd; i++)
