@@ -171,6 +171,7 @@ bool nest_in_order(Cx *pre, const Value *v, const Ev *e, const Ix *ix, bool is_s
                    Value **test);
 /* May lane-linear v be widened as it is? An assumption where it must be. */
 bool nest_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed);
+
 /* nest_mask.c */
 bool nest_in_front(const Cx *cx, int rank, const Ix *ix);
 void nest_assume(Cx *cx, Value *cond);
