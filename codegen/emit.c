@@ -79,7 +79,7 @@ open_context(Gen *g, const Module *m)
     g->cx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(g->cx, on_diagnostic, g->s);
     const char *name = m->nfunc ? m->funcs[0]->name : "sdc";
-    g->mod = LLVMModuleCreateWithNameInContext(name, g->cx);
+    g->mod = lines_module(g, m, name);
     g->b = LLVMCreateBuilderInContext(g->cx);
     g->i1 = LLVMInt1TypeInContext(g->cx);
     g->i8 = LLVMInt8TypeInContext(g->cx);
@@ -93,6 +93,7 @@ open_context(Gen *g, const Module *m)
 static void
 close_context(Gen *g)
 {
+    lines_done(g);
     if (g->b)
         LLVMDisposeBuilder(g->b);
     if (g->mod)
@@ -112,10 +113,13 @@ generate(Gen *g, Module *m, CodegenOut *out)
         Func *f = m->funcs[i];
         map_init(&g->values, &g->s->tmp);
         g->func = f;
+        lines_function(g, i);
         if (!meta_fill(g->s, f, g->opt->target, &out->meta[i]) ||
             !g->target->func(g, f, &out->meta[i]) || !diag_ok(&g->s->diag))
             return false;
+        lines_function_end(g);
     }
+    lines_done(g);
     return true;
 }
 

@@ -10,6 +10,8 @@
 
 typedef struct Gen Gen;
 
+typedef struct Lines Lines; /* codegen/lines.c */
+
 typedef struct Machine {
     const char *triple, *cpu, *features;
 } Machine;
@@ -47,6 +49,7 @@ struct Gen {
     const Func *func;
     Map values;        /* Value -> LLVMValueRef or what the target keeps per value */
     void *priv;        /* the target's own state */
+    Lines *lines;      /* NULL: no source lines wanted */
     LLVMTypeRef i1, i8, i32, i64, f32, f64, ptr;
 };
 
@@ -66,6 +69,15 @@ LLVMValueRef gen_unsupported(Gen *g, const Op *op, const char *what);
 LLVMValueRef gen_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
 LLVMValueRef gen_cast(Gen *g, const Op *op, LLVMValueRef x);
 LLVMValueRef gen_select(Gen *g, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
+
+/* lines.c: the place in the source that instructions from here on belong to. */
+void lines_at(Gen *g, Loc loc);
+/* For emit.c: the module to generate into; before and after the function of that number;
+   after all of them. */
+LLVMModuleRef lines_module(Gen *g, const Module *m, const char *name);
+void lines_function(Gen *g, int index);
+void lines_function_end(Gen *g);
+void lines_done(Gen *g);
 
 /* meta.c: everything that follows from the function's signature. */
 bool meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta);

@@ -342,6 +342,7 @@ gen_buffer(Gen *g, const Op *op)
 static bool
 gen_op(Gen *g, const Op *op, int depth)
 {
+    lines_at(g, op->loc);
     switch ((int)op->kind) {
     case OP_FOR: return gen_for(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);

@@ -349,6 +349,7 @@ nv_inline(Gen *g, const Region *r, LLVMValueRef *args, LLVMValueRef *out)
 static bool
 gen_op(Gen *g, const Op *op, int depth)
 {
+    lines_at(g, op->loc);
     switch ((int)op->kind) {
     case OP_CONST:
     case OP_UNDEF: return gen_constant(g, op);
