@@ -391,6 +391,8 @@ gen_op(Gen *g, const Op *op, int depth)
         ptx_call(g, PTX_BARRIER, &id, 1);
         return true;
     }
+    case OP_PRINT: return nv_print(g, op);
+    case OP_ASSERT: return nv_assert(g, op);
     case OP_ASSUME: return true; /* a promise: nothing to run */
     case OP_YIELD:
     case OP_CONDITION:

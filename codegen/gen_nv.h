@@ -168,6 +168,10 @@ bool nv_join_exchange(Gen *g, const Op *op);
 bool nv_split_exchange(Gen *g, const Op *op);
 bool nv_histogram(Gen *g, const Op *op);
 
+/* ---- gen_nv_print.c */
+bool nv_print(Gen *g, const Op *op);
+bool nv_assert(Gen *g, const Op *op);
+
 /* ---- gen_nv_scan.c */
 bool nv_scan(Gen *g, const Op *op);
 

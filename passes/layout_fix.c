@@ -118,6 +118,8 @@ layout_fix(Layouts *p, Op *op)
         const Type *t = op_operand(op, 0)->type;
         want_all(p, op, 1, t);
         fix_results(p, op, t->rank > 1 ? layout_slice(p->s, t->layout, axis) : NULL);
+    } else if (op->kind == OP_ASSERT) {
+        want_all(p, op, 1, op_operand(op, 0)->type);
     } else if (op->kind == OP_SCAN) {
         want_all(p, op, 1, op_operand(op, 0)->type);
         fix_results(p, op, op_operand(op, 0)->type->layout);
