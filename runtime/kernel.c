@@ -176,6 +176,7 @@ kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
         .target = cx->on_gpu ? cx->gpu_target : "cpu",
         .cpu = cx->cpu ? cx->cpu : "native",
         .emit = cx->on_gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ,
+        .lineinfo = cx->on_gpu && cx->debug,
     };
     status = compile_call(cx, &job, load_result, k);
     if (status == SDC_OK && cx->on_gpu)

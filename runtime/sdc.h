@@ -88,7 +88,7 @@ typedef struct SdcContextOptions {
     size_t memory_limit; /* bytes of a compile's working memory per arena; 0: 2 GiB */
     const char *cpu;     /* CPU to generate code for at launch; NULL: the host's */
     int color;           /* nonzero: messages carry ANSI colours */
-    int debug;           /* nonzero: assert and device_assert are compiled in */
+    int debug; /* nonzero: assert and device_assert are compiled in; GPU: source lines */
     const char *target;  /* where launches run: "cpu" or "cuda"; NULL: "cpu" */
     int device;          /* "cuda": number of the GPU, as the driver counts them */
 } SdcContextOptions;

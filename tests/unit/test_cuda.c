@@ -139,6 +139,7 @@ START_TEST(a_launch_reaches_the_driver)
     ck_assert_int_eq(sdc_kernel_use(k, &use), SDC_OK);
     ck_assert(use.registers == 40 && use.num_warps == 2);
     ck_assert_ptr_nonnull(strstr(sdc_kernel_ptx(k), ".target sm_90a"));
+    ck_assert_ptr_null(strstr(sdc_kernel_ptx(k), ".loc"));
     ck_assert_int_eq(sdc_kernel_launch_threads(k, sdc_grid(1, 1, 1), args, 5, 2),
                      SDC_ERROR_ARGUMENT);
     done(&e);

@@ -5,7 +5,8 @@
    SDC_TEST_WARPS=N        num_warps and
    SDC_TEST_STAGES=N       num_stages of launches that do not bind them
    SDC_TEST_GUARD=BYTES    guard zone on either side of a block, 4096; 0 makes allocations
-                           end where the data ends, for compute-sanitizer */
+                           end where the data ends, for compute-sanitizer
+   SDC_TEST_DEBUG=1        asserts and source lines are compiled in */
 #include "tests/run/support/device.h"
 
 #include <stdlib.h>
