@@ -9,6 +9,7 @@ static const PassId cpu_list[] = {
     PASS_cse,   PASS_dce,
     PASS_mask, /* before licm: the index arithmetic that it makes is mostly invariant */
     PASS_canon, PASS_cse,
+    PASS_carry, /* after canon: splats stand right in front of the additions */
     PASS_licm, /* after cse: one copy of each invariant is moved */
     PASS_dce,   PASS_nest,
     PASS_canon, /* index arithmetic that nest repeated is merged and hoisted again */
@@ -18,7 +19,8 @@ static const PassId cpu_list[] = {
 
 static const PassId gpu_list[] = {
     PASS_canon,  PASS_cse,        PASS_dce,          PASS_mask,
-    PASS_canon,  PASS_cse,        PASS_licm,         PASS_dce,
+    PASS_canon,  PASS_cse,        PASS_carry,        PASS_licm,
+    PASS_dce,
     PASS_layout, PASS_cse,        PASS_dce, /* what layout computed again in two places */
     PASS_licm, /* before share: an operand that no iteration changes stays in registers */
     PASS_cse,  /* which two loops may have in common */
