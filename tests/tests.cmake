@@ -217,6 +217,20 @@ if(TARGET sdc)
     set_tests_properties(gpu-compile/assemble PROPERTIES LABELS gpu-compile TIMEOUT 600)
 endif()
 
+# ---------------------------------------------------------------- simulated GPU
+find_package(Python3 3.10 COMPONENTS Interpreter)
+if(TARGET sdc AND Python3_FOUND)
+    foreach(name exchange programs kernels)
+        set(args "")
+        if(name STREQUAL kernels)
+            set(args "${ROOT}/kernels_dsl")
+        endif()
+        add_test(NAME sim/${name}
+            COMMAND Python3::Interpreter "${T}/sim/${name}.py" $<TARGET_FILE:sdc> ${args})
+        set_tests_properties(sim/${name} PROPERTIES LABELS sim TIMEOUT 600)
+    endforeach()
+endif()
+
 # ---------------------------------------------------------------- lint
 # "sdc doctor" prints the generated pages of docs/: "ninja docs" writes them, the lint
 # compares.

@@ -1,0 +1,124 @@
+"""Kernels of kernels_dsl on a simulated block, against plain loops: pipelined products and
+attention with a block or two of work, at several numbers of warps and stages.
+kernels.py SDC FOLDER"""
+import math
+import random
+import struct
+import sys
+
+from tiles import compile
+import ptx
+
+DSL = sys.argv[2]
+
+
+def sixteen(n):
+    return "i32:16" if n % 16 == 0 else "i32"
+
+
+def build(name, kernel, spec, warps, stages):
+    return compile(f"{DSL}/{name}.tk", "-k", kernel, "-s", spec, "--num-warps", str(warps),
+                   "--num-stages", str(stages))
+
+
+def matmul(m, n, k, block, warps, stages, turned="", elem="fp16"):
+    """turned: which operand lies column by column."""
+    bm, bn, bk = block
+    code, size = ("e", 2) if elem == "fp16" else ("f", 4)
+    strides = {x: [f"{x}_stride_{d}=i32:16" for d in dims]
+               for x, dims in (("a", "mk"), ("b", "kn"), ("c", "mn"))}
+    for x, s in strides.items():
+        s[0 if x == turned else 1] = s[0 if x == turned else 1].replace("i32:16", "1")
+    spec = (f"a_ptr=*{elem}:16,b_ptr=*{elem}:16,c_ptr=*fp32:16,bias_ptr=None,M={sixteen(m)},"
+            f"N={sixteen(n)},K={sixteen(k)}," + ",".join(sum(strides.values(), [])) +
+            f",BLOCK_M={bm},BLOCK_N={bn},BLOCK_K={bk},GROUP_M=8,HAS_BIAS=False,"
+            'ACT="none",PRECISION="ieee"')
+    text = build("matmul", "matmul", spec, warps, stages)
+    ld = 128
+    memory = bytearray(2 * ld * ld * size + ld * ld * 4)
+    tiles = []
+    for i, x in enumerate("ab"):
+        t = [[random.randint(-4, 4) / 4 for _ in range(ld)] for _ in range(ld)]
+        flat = list(zip(*t)) if x == turned else t
+        struct.pack_into(f"<{ld * ld}{code}", memory, i * ld * ld * size,
+                         *(v for row in flat for v in row))
+        tiles.append(t)
+    at_c = 2 * ld * ld * size
+    block = ptx.run(text, "matmul", [0, ld * ld * size, at_c, m, n, k, ld, ld, ld], memory)
+    for i in range(min(m, bm)):
+        for j in range(min(n, bn)):
+            want = sum(tiles[0][i][x] * tiles[1][x][j] for x in range(k))
+            got, = struct.unpack_from("<f", memory, at_c + 4 * (i * ld + j))
+            assert abs(got - want) < 1e-3, (i, j, got, want)
+    return block.barriers
+
+
+def attention(m, n, dim, block, causal, warps, stages):
+    bm, bn = block
+    strides = "".join(f",{x}_stride_b=i32:16,{x}_stride_h=i32:16,{x}_stride_{r}=i32:16,"
+                      f"{x}_stride_d=1" for x, r in zip("qkvo", "mnnm"))
+    spec = ("q_ptr=*fp16:16,k_ptr=*fp16:16,v_ptr=*fp16:16,o_ptr=*fp16:16,lse_ptr=*fp32:16,"
+            f"scale=fp32{strides},H=i32,M={sixteen(m)},N={sixteen(n)},HEAD_DIM={dim},"
+            f"BLOCK_M={bm},BLOCK_N={bn},CAUSAL={causal},GROUP=1")
+    text = build("flash_attention", "flash_attention_fwd", spec, warps, stages)
+    rows = max(m, n)
+    size = rows * dim * 2
+    memory = bytearray(4 * size + 4 * rows)
+    tiles = []
+    for i in range(3):
+        flat = [random.gauss(0, 1) for _ in range(rows * dim)]
+        struct.pack_into(f"<{rows * dim}e", memory, i * size, *flat)
+        flat = struct.unpack_from(f"<{rows * dim}e", memory, i * size)
+        tiles.append([flat[r * dim:(r + 1) * dim] for r in range(rows)])
+    q, k, v = tiles
+    scale = dim ** -0.5
+    args = [i * size for i in range(5)] + [ptx.f32_bits(scale)] + [rows * dim, rows * dim, dim] * 4
+    block = ptx.run(text, "flash_attention_fwd", args + [1, m, n], memory)
+    for i in range(min(m, bm)):
+        seen = min(n, i + n - m + 1) if causal else n
+        s = [scale * sum(x * y for x, y in zip(q[i], k[j])) for j in range(seen)]
+        p = [math.exp(x - max(s)) for x in s]
+        got = struct.unpack_from(f"<{dim}e", memory, 3 * size + 2 * i * dim)
+        for d in range(dim):
+            want = sum(x * v[j][d] for j, x in enumerate(p)) / sum(p)
+            assert abs(got[d] - want) < 4e-3, (i, d, got[d], want)
+    return block.barriers
+
+
+def softmax(cols, width, warps):
+    spec = f"*fp32:16,*fp32:16,i32,i32,i32,i32,{width}"
+    x = [random.gauss(0, 1) for _ in range(width)]
+    memory = bytearray(8 * width)
+    struct.pack_into(f"<{width}f", memory, 0, *x)
+    block = ptx.run(build("softmax", "softmax", spec, warps, 1), "softmax",
+                    [0, 4 * width, width, width, 1, cols], memory)
+    p = [math.exp(v - max(x[:cols])) for v in x[:cols]]
+    for got, e in zip(struct.unpack_from(f"<{cols}f", memory, 4 * width), p):
+        assert abs(got - e / sum(p)) < 1e-6
+    return block.barriers
+
+
+def check(fn, *args, barriers=None):
+    met = fn(*args)
+    print(fn.__name__, *args, "barriers:", met)
+    if barriers is not None and met > barriers:
+        sys.exit(f"at most {barriers} are needed")
+
+
+random.seed(7)
+# a barrier a step, and two around the tile's way out
+check(matmul, 64, 64, 128, (64, 64, 32), 4, 3, barriers=6)
+check(matmul, 64, 64, 96, (64, 64, 32), 4, 2, barriers=5)
+check(matmul, 64, 64, 96, (64, 32, 32), 2, 4, "b", barriers=5)
+check(matmul, 64, 32, 128, (64, 32, 32), 1, 7)
+check(matmul, 50, 60, 70, (64, 64, 32), 4, 2)
+check(matmul, 64, 64, 96, (64, 64, 32), 8, 1, "a", barriers=8)
+check(matmul, 32, 64, 64, (32, 64, 32), 4, 3, "", "fp32")
+check(attention, 64, 64, 32, (64, 32), False, 4, 3)
+check(attention, 64, 128, 64, (64, 32), True, 4, 2)
+check(attention, 50, 90, 32, (64, 32), False, 4, 3)
+check(attention, 32, 64, 64, (32, 64), False, 2, 1)
+check(attention, 64, 96, 32, (16, 32), False, 4, 4)
+# each of the two reductions has one of its own; none is added
+check(softmax, 1000, 1024, 4, barriers=2)
+check(softmax, 2000, 2048, 8, barriers=2)
