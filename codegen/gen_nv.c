@@ -34,15 +34,21 @@ nv_type(Gen *g, const Type *t)
     return e->kind == TY_PTR ? g->ptr : ll_scalar(g->cx, e->scalar);
 }
 
-Regs *
-nv_define(Gen *g, const Value *v, int n)
+/* Can a thread hold the tile? Of those that it can only just, the largest is noted. */
+static bool
+check_tile(Gen *g, const Value *v, int n, Loc loc)
 {
-    Loc loc = v->op ? v->op->loc : g->func->loc;
-    if (type_is_tile(v->type) && !v->type->layout) {
+    const Type *t = v->type;
+    if (!t->layout) {
         diag_error(&g->s->diag, loc,
                    "target %s needs a layout on every tile: run the layout pass",
                    g->opt->target);
-        return NULL;
+        return false;
+    }
+    if (layout_warps(t->layout) != g->func->num_warps) {
+        diag_error(&g->s->diag, loc, "a layout of %d warps in a kernel of %d",
+                   layout_warps(t->layout), g->func->num_warps);
+        return false;
     }
     if (n > NV_MAX_REGS) {
         diag_error(
@@ -50,8 +56,24 @@ nv_define(Gen *g, const Value *v, int n)
             "a tile takes %d registers in each thread, at most %d are supported: use "
             "a smaller tile or more warps",
             n, NV_MAX_REGS);
-        return NULL;
+        return false;
     }
+    /* numbers: addresses and constants are mostly computed where they are used */
+    int words = type_is_float(t) && v->op && v->op->noperand ? n * type_bits(t) / 32 : 0;
+    Nv *nv = nv_of(g);
+    if (words > nv->widest) {
+        nv->widest = words;
+        nv->widest_at = loc;
+    }
+    return true;
+}
+
+Regs *
+nv_define(Gen *g, const Value *v, int n)
+{
+    Loc loc = v->op ? v->op->loc : g->func->loc;
+    if (type_is_tile(v->type) && !check_tile(g, v, n, loc))
+        return NULL;
     Regs *r = arena_new(&g->s->tmp, Regs);
     r->n = n;
     r->v = arena_array(&g->s->tmp, LLVMValueRef, n);
@@ -501,6 +523,11 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     LLVMPositionBuilderAtEnd(g->b, nv.entry);
     LLVMBuildBr(g->b, start);
     meta->shared_bytes = f->shared_bytes;
+    if (ok && nv.widest > NV_MANY_REGS)
+        diag_warning(&g->s->diag, nv.widest_at,
+                     "a tile takes %d of a thread's 255 registers: what does not fit "
+                     "goes through memory; use a smaller tile or more warps than %d",
+                     nv.widest, f->num_warps);
     g->priv = NULL;
     return ok;
 }

@@ -9,7 +9,7 @@
 #include "ir/layout_shuffle.h"
 
 /* Registers that one thread may need for one tile. */
-enum { NV_MAX_REGS = 1024, NV_MAX_THREADS = 1024 };
+enum { NV_MAX_REGS = 1024, NV_MANY_REGS = 128, NV_MAX_THREADS = 1024 };
 
 /* What a Value is in LLVM: one scalar, or one per register of the layout. */
 typedef struct Regs {
@@ -22,6 +22,8 @@ typedef struct Nv {
     LLVMValueRef lane, warp; /* its parts */
     LLVMBasicBlockRef entry; /* where what depends on the thread alone is computed */
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
+    int widest;              /* 32-bit registers of the largest tile of numbers */
+    Loc widest_at;
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
 } Nv;
 
