@@ -55,10 +55,43 @@ widen(Gen *g, LLVMValueRef x, int bits)
     return bits < 16 ? LLVMBuildZExt(g->b, x, bits_type(g, 16), "") : x;
 }
 
+/* The 16 bits whose two halves lo and hi were just cut from: conversions to 8-bit floats
+   come in pairs. NULL when they were not. */
+static LLVMValueRef
+uncut(LLVMValueRef lo, LLVMValueRef hi)
+{
+    if (!LLVMIsATruncInst(lo) || !LLVMIsATruncInst(hi))
+        return NULL;
+    LLVMValueRef whole = LLVMGetOperand(lo, 0), shift = LLVMGetOperand(hi, 0);
+    LLVMTypeRef t = LLVMTypeOf(whole);
+    bool cut = LLVMGetIntTypeWidth(t) == 16 && LLVMIsAInstruction(shift) &&
+               LLVMGetInstructionOpcode(shift) == LLVMLShr &&
+               LLVMGetOperand(shift, 0) == whole &&
+               LLVMGetOperand(shift, 1) == ll_int(t, 8);
+    return cut ? whole : NULL;
+}
+
+/* The same access of bytes as one of 16-bit elements, where all of them are halves. */
+static bool
+pack_pairs(Gen *g, PtxAccess a, LLVMValueRef *elem, LLVMValueRef *word)
+{
+    LLVMValueRef pair[NV_ACCESS_BYTES / 2];
+    int n = a.words * a.bits / 16;
+    for (int i = 0; i < n; i++) {
+        pair[i] = uncut(elem[2 * i], elem[2 * i + 1]);
+        if (!pair[i])
+            return false;
+    }
+    nv_pack(g, a, 16, pair, word);
+    return true;
+}
+
 void
 nv_pack(Gen *g, PtxAccess a, int bits, LLVMValueRef *elem, LLVMValueRef *word)
 {
     int per = a.bits / bits;
+    if (bits == 8 && per > 1 && pack_pairs(g, a, elem, word))
+        return;
     for (int w = 0; w < a.words; w++) {
         if (per == 1) {
             word[w] = widen(g, elem[w], a.bits);

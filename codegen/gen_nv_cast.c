@@ -34,6 +34,15 @@ widen_small(Gen *g, ScalarKind k, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef
         out[i] = half_of(g, SK_F16, v, i);
 }
 
+/* The two bytes of a pair. */
+static void
+cut(Gen *g, LLVMValueRef pair, LLVMValueRef out[2])
+{
+    out[0] = LLVMBuildTrunc(g->b, pair, g->i8, "");
+    pair = LLVMBuildLShr(g->b, pair, ll_int(LLVMTypeOf(pair), 8), "");
+    out[1] = LLVMBuildTrunc(g->b, pair, g->i8, "");
+}
+
 /* Two f32 to a pair of a smaller format. */
 static void
 narrow_pair(Gen *g, ScalarKind to, bool rtz, LLVMValueRef lo, LLVMValueRef hi,
@@ -48,10 +57,7 @@ narrow_pair(Gen *g, ScalarKind to, bool rtz, LLVMValueRef lo, LLVMValueRef hi,
             out[i] = half_of(g, to, v, i);
         return;
     }
-    LLVMValueRef v = ptx_call(g, to == SK_F8E4 ? PTX_E4M3X2_RN : PTX_E5M2X2_RN, in, 2);
-    out[0] = LLVMBuildTrunc(g->b, v, g->i8, "");
-    v = LLVMBuildLShr(g->b, v, ll_int(LLVMTypeOf(v), 8), "");
-    out[1] = LLVMBuildTrunc(g->b, v, g->i8, "");
+    cut(g, ptx_call(g, to == SK_F8E4 ? PTX_E4M3X2_RN : PTX_E5M2X2_RN, in, 2), out);
 }
 
 static LLVMValueRef
@@ -112,6 +118,15 @@ nv_cast_pair(Gen *g, const Op *op, LLVMValueRef *x, LLVMValueRef *out)
     if (from == to || to == SK_F32 || !can_narrow(g, to, rtz)) {
         for (int i = 0; i < 2; i++)
             out[i] = gen_fcast(g, from, to, rtz, w[i]);
+        return true;
+    }
+    if (from == SK_F16 && is_small(g, to)) {
+        LLVMTypeRef t = LLVMVectorType(ll_scalar(g->cx, SK_F16), 2);
+        LLVMValueRef v = LLVMGetPoison(t);
+        for (int i = 0; i < 2; i++)
+            v = LLVMBuildInsertElement(g->b, v, w[i], ll_int(g->i32, i), "");
+        cut(g, ptx_call(g, to == SK_F8E4 ? PTX_F16X2_E4M3X2 : PTX_F16X2_E5M2X2, &v, 1),
+            out);
         return true;
     }
     for (int i = 0; i < 2; i++)
