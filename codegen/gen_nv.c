@@ -145,7 +145,8 @@ gen_each(Gen *g, const Op *op)
     }
     for (int r = 0; r < out->n; r++) {
         LLVMValueRef x[8];
-        if (r + 1 < out->n && nv_cast_pair(g, op, in[0]->v + r, out->v + r)) {
+        if (r + 1 < out->n && (nv_cast_pair(g, op, in, r, out->v + r) ||
+                               nv_half_pair(g, op, in, r, out->v + r))) {
             r++;
             continue;
         }

@@ -142,8 +142,12 @@ LLVMValueRef nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 
 /* ---- gen_nv_cast.c */
 LLVMValueRef nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
-/* Two registers x[0], x[1] of a conversion's operand at once; false: not this one. */
-bool nv_cast_pair(Gen *g, const Op *op, LLVMValueRef *x, LLVMValueRef *out);
+/* Registers r and r + 1 of an op's operands at once; false: not this one. */
+bool nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out);
+
+/* ---- gen_nv_half.c: NULL, false: not this one */
+LLVMValueRef nv_half(Gen *g, const Op *op, LLVMValueRef *in);
+bool nv_half_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out);
 
 /* ---- gen_nv_mem.c, gen_nv_atomic.c */
 bool nv_load(Gen *g, const Op *op);

@@ -98,7 +98,7 @@ nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x)
 }
 
 bool
-nv_cast_pair(Gen *g, const Op *op, LLVMValueRef *x, LLVMValueRef *out)
+nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out)
 {
     if (op->kind != OP_FEXT && op->kind != OP_FTRUNC)
         return false;
@@ -106,7 +106,7 @@ nv_cast_pair(Gen *g, const Op *op, LLVMValueRef *x, LLVMValueRef *out)
     ScalarKind to = type_elem(op->results[0].type)->scalar;
     Name round = attr_str(&op->attrs, ATTR_ROUND);
     bool rtz = round && op->kind == OP_FTRUNC && *round == 'r' && round[2] == 'z';
-    LLVMValueRef w[2] = {x[0], x[1]};
+    LLVMValueRef *x = in[0]->v + r, w[2] = {x[0], x[1]};
     if (LLVMIsConstant(x[0]) || LLVMIsConstant(x[1]) || from == SK_F64 || to == SK_F64)
         return false;
     if (is_small(g, from)) {

@@ -123,29 +123,6 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     }
 }
 
-/* Sums, differences and products of 16-bit floats, as the hardware has them. One rounding
-   as by way of f32, where 24 bits hold enough of the exact result; but a sum of a product
-   may be one operation, as in Triton. */
-static LLVMValueRef
-half_arithmetic(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *in)
-{
-    static const LLVMOpcode code[OP_COUNT] = {
-        [OP_ADDF] = LLVMFAdd, [OP_SUBF] = LLVMFSub, [OP_MULF] = LLVMFMul};
-    LLVMTypeRef plain = ll_scalar(g->cx, k);
-    LLVMTypeRef t = k == SK_BF16 ? LLVMBFloatTypeInContext(g->cx) : plain;
-    LLVMValueRef x[3], r;
-    for (int i = 0; i < op->noperand; i++)
-        x[i] = LLVMBuildBitCast(g->b, in[i], t, "");
-    if (op->kind == OP_FMA) {
-        r = fma_of(g, x[0], x[1], x[2]);
-    } else {
-        r = LLVMBuildBinOp(g->b, code[op->kind], x[0], x[1], "");
-        if (LLVMIsAInstruction(r))
-            LLVMSetFastMathFlags(r, LLVMFastMathAllowContract);
-    }
-    return LLVMBuildBitCast(g->b, r, plain, "");
-}
-
 /* The unsigned product of 64 bits: one instruction gives both halves, and the integer
    multipliers are what Philox waits for. */
 static LLVMValueRef
@@ -174,10 +151,9 @@ LLVMValueRef
 nv_elem(Gen *g, const Op *op, LLVMValueRef *x)
 {
     const Type *e = type_elem(op->results[0].type);
-    bool half = e->kind == TY_SCALAR && (e->scalar == SK_F16 || e->scalar == SK_BF16);
-    if (half && (op->kind == OP_ADDF || op->kind == OP_SUBF || op->kind == OP_MULF ||
-                 op->kind == OP_FMA))
-        return half_arithmetic(g, op, e->scalar, x);
+    LLVMValueRef half = nv_half(g, op, x);
+    if (half)
+        return half;
     bool f32 = e->kind == TY_SCALAR && e->scalar == SK_F32;
     bool i32 = e->kind == TY_SCALAR && e->scalar == SK_I32;
     if (f32 && (op->kind == OP_DIVF || op->kind == OP_SQRT || op->kind == OP_RSQRT))
