@@ -67,7 +67,45 @@ START_TEST(int32_matches_c)
             q = fold2(&x, OP_REMU, t, a, b, &ok);
             if (defined)
                 ck_assert_int_eq(q, (int32_t)(ua % ub));
+            q = fold2(&x, OP_REMS, t, a, b, &ok);
+            if (defined)
+                ck_assert_int_eq(q, a % b);
+            q = fold2(&x, OP_DIVU, t, a, b, &ok);
+            if (defined)
+                ck_assert_int_eq(q, (int32_t)(ua / ub));
         }
+    }
+    session_free(x.s);
+}
+END_TEST
+
+START_TEST(int32_order_matches_c)
+{
+    Fixture x = setup();
+    const Type *t = type_scalar(x.s->types, SK_I32);
+    int n = (int)(sizeof special / sizeof special[0]);
+    for (int i = 0; i < n * n; i++) {
+        int32_t a = (int32_t)special[i / n], b = (int32_t)special[i % n];
+        uint32_t ua = (uint32_t)a, ub = (uint32_t)b;
+        const struct {
+            const char *name;
+            bool holds;
+        } preds[] = {{"eq", a == b},   {"ne", a != b},    {"slt", a < b},
+                     {"sle", a <= b},  {"sgt", a > b},    {"sge", a >= b},
+                     {"ult", ua < ub}, {"ule", ua <= ub}, {"ugt", ua > ub},
+                     {"uge", ua >= ub}};
+        for (int k = 0; k < 10; k++) {
+            Value *va = build_int(&x.b, t, a), *vb = build_int(&x.b, t, b);
+            Value *r = build_cmp(&x.b, OP_CMPI, preds[k].name, va, vb);
+            Const in[2] = {{.i = a}, {.i = b}}, out = {0};
+            ck_assert(fold_op(r->op, in, &out));
+            ck_assert_msg((out.i != 0) == preds[k].holds, "%d %s %d", a, preds[k].name,
+                          b);
+        }
+        bool ok;
+        ck_assert_int_eq(fold2(&x, OP_MINS, t, a, b, &ok), a < b ? a : b);
+        ck_assert_int_eq(fold2(&x, OP_MAXS, t, a, b, &ok), a < b ? b : a);
+        ck_assert_int_eq(fold2(&x, OP_MAXU, t, a, b, &ok), ua < ub ? b : a);
     }
     session_free(x.s);
 }
@@ -106,6 +144,7 @@ main(void)
     Suite *suite = suite_create("fold");
     TCase *c = tcase_create("fold");
     tcase_add_test(c, int32_matches_c);
+    tcase_add_test(c, int32_order_matches_c);
     tcase_add_test(c, wraps_to_width);
     tcase_add_test(c, rounds_to_nearest_even);
     suite_add_tcase(suite, c);
