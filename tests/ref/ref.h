@@ -42,6 +42,8 @@ int64_t ref_compare(RefType t, int64_t n, const double *got, const double *want,
 /* Philox-4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3". */
 void ref_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
+void ref_philox64(const uint64_t counter[4], const uint64_t key[2], uint64_t out[4]);
+
 /* Triton's convention: key = the seed as 64 bits, counter = (offset, 0, 0). */
 void ref_philox_at(int64_t seed, uint64_t offset, uint32_t out[4]);
 
