@@ -294,6 +294,30 @@ START_TEST(offsets_that_may_wrap)
 }
 END_TEST
 
+/* -3, -2, -1, 0, ...: unsigned, the first three are the largest of all. */
+START_TEST(negative_numbers_widened)
+{
+    Text x = read_text("  %r = arange {start=0} : tile<128xi32>\n"
+                       "  %c3 = const {value=-3} : i32\n"
+                       "  %m3 = splat %c3 : tile<128xi32>\n"
+                       "  %o = add %r, %m3 : tile<128xi32>\n"
+                       "  %z = zext %o : tile<128xi64>\n"
+                       "  %w = sext %o : tile<128xi64>\n"
+                       "  %c8 = const {value=-8} : i32\n"
+                       "  %m8 = splat %c8 : tile<128xi32>\n"
+                       "  %o8 = add %r, %m8 : tile<128xi32>\n"
+                       "  %z8 = zext %o8 : tile<128xi64>\n");
+    ck_assert_int_eq(facts(&x, x.a, "o").contig[0], 128);
+    ck_assert_int_eq(facts(&x, x.a, "w").contig[0], 128);
+    ck_assert_int_eq(facts(&x, x.a, "w").lo, -3);
+    ck_assert_int_eq(facts(&x, x.a, "z").contig[0], 1);
+    ck_assert_int_eq(facts(&x, x.a, "z").lo, 0);
+    ck_assert_int_eq(facts(&x, x.a, "z").hi, UINT32_MAX);
+    ck_assert_int_eq(facts(&x, x.a, "z8").contig[0], 8);
+    session_free(x.s);
+}
+END_TEST
+
 START_TEST(loops_reach_a_fixpoint)
 {
     Text x = read_text("  %c0 = const {value=0} : i32\n"
@@ -374,6 +398,7 @@ main(void)
     tcase_add_test(c, facts_hold);
     tcase_add_test(c, vector_add_is_a_run);
     tcase_add_test(c, offsets_that_may_wrap);
+    tcase_add_test(c, negative_numbers_widened);
     tcase_add_test(c, loops_reach_a_fixpoint);
     tcase_add_test(c, while_carries_what_its_body_yields);
     tcase_add_test(c, masks_and_shapes);
