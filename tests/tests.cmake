@@ -20,6 +20,13 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
 find_program(BASH bash REQUIRED)
 
+# Instrumented code takes several times as long, and a machine may be busy: Check's own
+# limit of four seconds a test is for programs that hang.
+set(SLOWER 1)
+if(SDC_SANITIZE)
+    set(SLOWER 4)
+endif()
+
 # ---------------------------------------------------------------- programs
 function(test_program file label timeout)
     cmake_path(GET file STEM stem)
@@ -31,7 +38,10 @@ function(test_program file label timeout)
     target_link_libraries(${target} PRIVATE ${ARGN} PkgConfig::CHECK m)
     target_link_options(${target} PRIVATE -Wl,--gc-sections)
     add_test(NAME ${label}/${stem} COMMAND ${target})
-    set_tests_properties(${label}/${stem} PROPERTIES LABELS ${label} TIMEOUT ${timeout})
+    math(EXPR timeout "${timeout} * ${SLOWER}")
+    math(EXPR factor "5 * ${SLOWER}")
+    set_tests_properties(${label}/${stem} PROPERTIES LABELS ${label} TIMEOUT ${timeout}
+        ENVIRONMENT CK_TIMEOUT_MULTIPLIER=${factor})
 endfunction()
 
 # A test of internals gets the archives above the folders that it includes, and LLVM only
