@@ -36,9 +36,10 @@ START_TEST(words32)
     ck_assert(ref_philox_selftest());
     for (int i = 0; i < 6 * N; i++)
         in[i / N][i % N] = (uint32_t)env_random(&env);
-    LAUNCH(&env, "rounds", sdc_grid(1, 1, 1), "B=64", sdc_ptr(SDC_U32, in),
-           sdc_ptr(SDC_U32, out));
-    for (int i = 0; i < N; i++) {
+    bool ran =
+        LAUNCH(&env, "rounds", sdc_grid(1, 1, 1), "B=64",
+               sdc_ptr(SDC_U32, LEND(&env, in)), sdc_ptr(SDC_U32, LEND(&env, out)));
+    for (int i = 0; ran && i < N; i++) {
         ref_philox((uint32_t[]){in[0][i], in[1][i], in[2][i], in[3][i]},
                    (uint32_t[]){in[4][i], in[5][i]}, want);
         for (int w = 0; w < 4; w++)
@@ -54,17 +55,18 @@ START_TEST(words64)
     Env env = env_open_text("philox.tk", source);
     for (int i = 0; i < 6 * N; i++)
         in[i / N][i % N] = env_random(&env);
-    LAUNCH(&env, "rounds", sdc_grid(1, 1, 1), "B=64", sdc_ptr(SDC_U64, in),
-           sdc_ptr(SDC_U64, out));
-    for (int i = 0; i < N; i++) {
+    bool ran =
+        LAUNCH(&env, "rounds", sdc_grid(1, 1, 1), "B=64",
+               sdc_ptr(SDC_U64, LEND(&env, in)), sdc_ptr(SDC_U64, LEND(&env, out)));
+    for (int i = 0; ran && i < N; i++) {
         ref_philox64((uint64_t[]){in[0][i], in[1][i], in[2][i], in[3][i]},
                      (uint64_t[]){in[4][i], in[5][i]}, want);
         for (int w = 0; w < 4; w++)
             ck_assert_uint_eq(out[w][i], want[w]);
     }
-    LAUNCH(&env, "seeded", sdc_grid(1, 1, 1), "B=64", sdc_ptr(SDC_U64, in),
-           sdc_ptr(SDC_U64, out), sdc_int(-77));
-    for (int i = 0; i < N; i++) {
+    ran = LAUNCH(&env, "seeded", sdc_grid(1, 1, 1), "B=64", sdc_ptr(SDC_U64, in),
+                 sdc_ptr(SDC_U64, out), sdc_int(-77));
+    for (int i = 0; ran && i < N; i++) {
         ref_philox64((uint64_t[]){in[0][i], in[1][i], in[2][i], in[3][i]},
                      (uint64_t[]){(uint64_t)-77, 0}, want);
         for (int w = 0; w < 4; w++)
