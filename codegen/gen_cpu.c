@@ -5,6 +5,8 @@
 
 #include "ir/base/util.h"
 
+#include <string.h>
+
 static bool gen_region(Gen *g, const Region *r, int depth);
 
 LLVMValueRef
@@ -461,10 +463,20 @@ declare(Gen *g, const Func *f)
     return fn;
 }
 
+/* Of the features that were asked for by name, as "native" does. */
+static bool
+has_feature(Gen *g, const char *feature)
+{
+    char *all = LLVMGetTargetMachineFeatureString(g->tm);
+    bool has = strstr(all, feature) != NULL;
+    LLVMDisposeMessage(all);
+    return has;
+}
+
 bool
 gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
 {
-    Cpu c = {0};
+    Cpu c = {.avx512 = has_feature(g, "+avx512f,") && has_feature(g, "+avx512vl,")};
     if (!measure_scratch(g, f, &c))
         return false;
     g->priv = &c;

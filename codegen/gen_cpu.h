@@ -14,6 +14,7 @@ typedef struct Cpu {
     LLVMBasicBlockRef entry;      /* allocas */
     int64_t placed; /* bytes of scratch that buffers without an offset have taken */
     int64_t scratch_bytes;
+    bool avx512; /* with its short forms */
 } Cpu;
 
 bool gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta);

@@ -5,8 +5,9 @@
    x log2 e = n + j / 8 + f with |f| <= 1/16; 2^(j/8) comes from a table of eight,
    which one register holds, 2^f - 1 by a polynomial of degree 3 (least maximal error,
    below 2^-25), so that the chain of dependent operations is short. A last product
-   with a power of two makes results below the least normal number round as they
-   should. Within 1.5 ulp; NaN stays. */
+   with a power of two, or the instruction that AVX-512 has for it, makes results below
+   the least normal number round as they should: the same bits on all machines. Within
+   1.5 ulp; NaN stays. */
 #include "codegen/gen_cpu.h"
 
 static LLVMValueRef
@@ -38,26 +39,47 @@ no_more(Gen *g, LLVMValueRef x, double bound)
     return gen_select(g, out, real(x, bound), x);
 }
 
-/* The bits of 2^(j/8) - `less` * j of each lane; j is the index's low bits, all that the
-   instruction looks at. */
+/* Lanes that one instruction takes: no more than the strip has, but for short ones. */
+static unsigned
+lanes_at_once(Gen *g, unsigned lanes)
+{
+    const Cpu *c = g->priv;
+    return c->avx512 && lanes >= 16 ? 16 : 8;
+}
+
+/* n lanes from `at` on; a scalar in all of them. Lanes that there are not do not matter. */
+static LLVMValueRef
+piece(Gen *g, LLVMValueRef x, unsigned at, unsigned n)
+{
+    return ll_is_vector(x) ? ll_extract(g->b, x, at, n) : ll_splat(g->b, x, n);
+}
+
+static LLVMValueRef
+together(Gen *g, LLVMValueRef *part, unsigned n, unsigned lanes)
+{
+    LLVMValueRef v = ll_concat(g->b, part, n);
+    return ll_lanes(v) > lanes ? ll_extract(g->b, v, 0, lanes) : v;
+}
+
+/* The bits of 2^(j/8) - `less` * j of each lane; j is the index's low three bits, and the
+   instruction looks at no more than there are entries. */
 static LLVMValueRef
 roots(Gen *g, LLVMValueRef index, int less)
 {
     static const int root[8] = {0x3f800000, 0x3f8b95c2, 0x3f9837f0, 0x3fa5fed7,
                                 0x3fb504f3, 0x3fc5672a, 0x3fd744fd, 0x3feac0c7};
-    LLVMValueRef elem[8], part[8];
-    unsigned lanes = ll_lanes(index), n = lanes > 8 ? lanes / 8 : 1;
-    for (int j = 0; j < 8; j++)
-        elem[j] = ll_int(g->i32, root[j] - less * j);
-    LLVMValueRef all = LLVMConstVector(elem, 8);
-    if (!ll_is_vector(index))
-        index = ll_splat(g->b, index, 8);
-    for (unsigned i = 0; i < n; i++) {
-        LLVMValueRef args[2] = {all, ll_extract(g->b, index, 8 * i, 8)};
-        part[i] = ll_intrinsic(g->b, "llvm.x86.avx2.permd", NULL, 0, args, 2);
+    LLVMValueRef elem[16], part[8];
+    unsigned lanes = ll_lanes(index), w = lanes_at_once(g, lanes), n = 0;
+    for (int j = 0; j < 16; j++)
+        elem[j] = ll_int(g->i32, root[j % 8] - less * (j % 8));
+    LLVMValueRef all = LLVMConstVector(elem, w);
+    for (unsigned at = 0; at < lanes; at += w) {
+        LLVMValueRef args[2] = {all, piece(g, index, at, w)};
+        const char *name =
+            w == 16 ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd";
+        part[n++] = ll_intrinsic(g->b, name, NULL, 0, args, 2);
     }
-    LLVMValueRef v = ll_concat(g->b, part, n);
-    return lanes < 8 ? ll_extract(g->b, v, 0, lanes) : v;
+    return together(g, part, n, lanes);
 }
 
 /* root * 2^f */
@@ -103,6 +125,24 @@ in_two_parts(Gen *g, LLVMValueRef f, LLVMValueRef bits)
                          LLVMBuildBitCast(g->b, rest, real_t, ""), "");
 }
 
+/* x * 2^floor(n), by the one instruction that has all of the above in it. */
+static LLVMValueRef
+scaled(Gen *g, LLVMValueRef x, LLVMValueRef n)
+{
+    LLVMValueRef part[8];
+    unsigned lanes = ll_lanes(x), w = lanes_at_once(g, lanes), k = 0;
+    for (unsigned at = 0; at < lanes; at += w) {
+        LLVMValueRef v = piece(g, x, at, w), by = piece(g, n, at, w);
+        LLVMTypeRef mask = w == 16 ? LLVMInt16TypeInContext(g->cx) : g->i8;
+        LLVMValueRef args[5] = {v, by, LLVMConstNull(LLVMTypeOf(v)), ll_int(mask, -1),
+                                ll_int(g->i32, 4)};
+        const char *name = w == 16 ? "llvm.x86.avx512.mask.scalef.ps.512"
+                                   : "llvm.x86.avx512.mask.scalef.ps.256";
+        part[k++] = ll_intrinsic(g->b, name, NULL, 0, args, w == 16 ? 5 : 4);
+    }
+    return together(g, part, k, lanes);
+}
+
 LLVMValueRef
 cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x)
 {
@@ -123,5 +163,9 @@ cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x)
         f = fma3(g, c, real(x, low), f);
     }
     LLVMValueRef bits = LLVMBuildBitCast(g->b, sum, ll_like(x, g->i32), "");
+    if (((const Cpu *)g->priv)->avx512) {
+        LLVMValueRef root = LLVMBuildBitCast(g->b, roots(g, bits, 0), LLVMTypeOf(x), "");
+        return scaled(g, series(g, root, f), n);
+    }
     return below0 ? at_most_one(g, f, bits) : in_two_parts(g, f, bits);
 }

@@ -197,20 +197,21 @@ masked_load_whole(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask,
     return ll_intrinsic(g->b, "llvm.masked.load", over, 2, args, 3);
 }
 
-/* The mask by way of an empty piece of assembly, as lanes of all bits or none: what the
-   optimiser does not know it cannot fold. LLVM 22, for machines with AVX2, turns a masked
-   load whose lanes it finds to be off into one without a mask: it reads what it must not.
-*/
+/* A mask by way of an empty piece of assembly: what the optimiser does not know it cannot
+   fold. LLVM 22, for machines with AVX2, turns a masked load whose lanes it finds to be
+   off into one without a mask: it reads what it must not. The mask goes in the form that
+   the machine has it in: lanes of all bits or none (`wide`), or bits. */
 static LLVMValueRef
-masked_opaque(Gen *g, LLVMValueRef mask, unsigned bytes)
+masked_opaque(Gen *g, LLVMValueRef mask, LLVMValueRef wide)
 {
-    LLVMTypeRef t = ll_like(mask, bytes == 8 ? g->i64 : g->i32);
-    LLVMTypeRef fn = LLVMFunctionType(t, &t, 1, 0);
-    LLVMValueRef code = LLVMGetInlineAsm(fn, "", 0, "=x,0", 4, 0, 0,
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->cx, ll_lanes(mask));
+    LLVMValueRef in = wide ? wide : LLVMBuildBitCast(g->b, mask, bits, "");
+    LLVMTypeRef t = LLVMTypeOf(in), fn = LLVMFunctionType(t, &t, 1, 0);
+    LLVMValueRef code = LLVMGetInlineAsm(fn, "", 0, wide ? "=x,0" : "=r,0", 4, 0, 0,
                                          LLVMInlineAsmDialectATT, 0);
-    LLVMValueRef wide = LLVMBuildSExt(g->b, mask, t, "");
-    wide = LLVMBuildCall2(g->b, fn, code, &wide, 1, "");
-    return LLVMBuildICmp(g->b, LLVMIntSLT, wide, LLVMConstNull(t), "");
+    LLVMValueRef out = LLVMBuildCall2(g->b, fn, code, &in, 1, "");
+    return wide ? LLVMBuildICmp(g->b, LLVMIntSLT, out, LLVMConstNull(t), "")
+                : LLVMBuildBitCast(g->b, out, LLVMTypeOf(mask), "");
 }
 
 static LLVMValueRef
@@ -218,14 +219,20 @@ masked_load(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, LLVMValueR
 {
     LLVMTypeRef elem = LLVMGetElementType(t);
     unsigned lanes = LLVMGetVectorSize(t), bytes = 8, n = 0;
-    LLVMValueRef part[64];
+    bool avx512 = ((const Cpu *)g->priv)->avx512;
+    LLVMValueRef part[64], wide = NULL;
     if (elem == g->i32 || LLVMGetTypeKind(elem) == LLVMFloatTypeKind)
         bytes = 4;
-    unsigned width = lanes < 32 / bytes ? lanes : 32 / bytes;
+    unsigned width = (avx512 && lanes * bytes >= 64 ? 64 : 32) / bytes;
+    width = lanes < width ? lanes : width;
+    if (!avx512 || width < 8)
+        wide = LLVMBuildSExt(g->b, mask, ll_like(mask, bytes == 8 ? g->i64 : g->i32), "");
     for (unsigned at = 0; at < lanes; at += width) {
         LLVMValueRef by = ll_int(g->i64, (int64_t)at * bytes);
         LLVMValueRef from = LLVMBuildGEP2(g->b, g->i8, p, &by, 1, "");
-        LLVMValueRef on = masked_opaque(g, ll_extract(g->b, mask, at, width), bytes);
+        LLVMValueRef on =
+            masked_opaque(g, ll_extract(g->b, mask, at, width),
+                          wide ? ll_extract(g->b, wide, at, width) : NULL);
         part[n++] = masked_load_whole(g, LLVMVectorType(elem, width), from, on,
                                       ll_extract(g->b, other, at, width));
     }
