@@ -47,7 +47,7 @@ lanes_at_once(Gen *g, unsigned lanes)
     return c->avx512 && lanes >= 16 ? 16 : 8;
 }
 
-/* n lanes from `at` on; a scalar in all of them. Lanes that there are not do not matter. */
+/* n lanes from `at` on, a scalar in all of them; lanes past the end do not matter. */
 static LLVMValueRef
 piece(Gen *g, LLVMValueRef x, unsigned at, unsigned n)
 {
