@@ -1,5 +1,5 @@
 /* Reductions: first among a thread's own registers, then across lanes by shuffles,
-   then across warps through shared memory (hopper.md's D.7 order: cheapest first).
+   then across warps through shared memory: the cheapest first.
    Which bits of the thread's number lie along the axis is read off the layout; bits
    that only lead to copies are skipped, so no element counts twice. */
 #include "codegen/gen_nv.h"
@@ -47,36 +47,52 @@ without_axis(const Layout *l, uint32_t coord, int axis)
     return coord & ~along;
 }
 
+/* The elements of the thread's registers reg[0..n), combined pairwise: short chains, and
+   rounding errors that grow with the depth of the tree alone. */
+static bool
+fold(Reduction *r, const int *reg, int n, LLVMValueRef *out)
+{
+    LLVMValueRef args[2 * MAX_IN];
+    if (n == 1) {
+        for (int k = 0; k < r->n; k++)
+            out[k] = nv_regs(r->g, op_operand(r->op, k))->v[reg[0]];
+        return true;
+    }
+    return fold(r, reg, n / 2, args) && fold(r, reg + n / 2, n - n / 2, args + r->n) &&
+           nv_inline(r->g, r->op->regions[0], args, out);
+}
+
+/* Where register q lies in the sliced layout. */
+static uint32_t
+rest_of(const Reduction *r, int q)
+{
+    uint32_t c = layout_at(r->l, LD_REG, (uint32_t)q), rest = 0;
+    for (int d = 0, o = 0; r->rest.rank && d < r->l->rank; d++)
+        if (d != r->axis)
+            rest |= (uint32_t)layout_part(r->l, c, d) << layout_shift(&r->rest, o++);
+    return rest;
+}
+
 /* Registers that differ along the axis alone become one, a register of the sliced
    layout. */
 static bool
 reduce_registers(Reduction *r)
 {
-    Gen *g = r->g;
+    int regs = layout_regs(r->l);
+    int *same = arena_array(&r->g->s->tmp, int, regs);
     for (int i = 0; i < r->count; i++) {
-        bool first = true;
-        for (int q = 0; q < layout_regs(r->l); q++) {
-            LLVMValueRef x[MAX_IN];
-            uint32_t c = layout_at(r->l, LD_REG, (uint32_t)q), rest = 0;
-            if ((uint32_t)q & r->copies[LD_REG])
-                continue;
-            for (int d = 0, o = 0; r->rest.rank && d < r->l->rank; d++)
-                if (d != r->axis)
-                    rest |= (uint32_t)layout_part(r->l, c, d)
-                            << layout_shift(&r->rest, o++);
-            if (r->rest.rank && rest != layout_at(&r->rest, LD_REG, (uint32_t)i))
-                continue;
-            for (int k = 0; k < r->n; k++)
-                x[k] = nv_regs(g, op_operand(r->op, k))->v[q];
-            if (first)
-                for (int k = 0; k < r->n; k++)
-                    r->acc[k][i] = x[k];
-            else if (!combine(r, i, x))
-                return false;
-            first = false;
-        }
-        if (first)
-            return gen_unsupported(g, r->op, "between threads") != NULL;
+        LLVMValueRef out[MAX_IN];
+        uint32_t at = r->rest.rank ? layout_at(&r->rest, LD_REG, (uint32_t)i) : 0;
+        int n = 0;
+        for (int q = 0; q < regs; q++)
+            if (!((uint32_t)q & r->copies[LD_REG]) && rest_of(r, q) == at)
+                same[n++] = q;
+        if (!n)
+            return gen_unsupported(r->g, r->op, "between threads") != NULL;
+        if (!fold(r, same, n, out))
+            return false;
+        for (int k = 0; k < r->n; k++)
+            r->acc[k][i] = out[k];
     }
     return true;
 }
