@@ -134,7 +134,7 @@ def reduce_case():
 
 def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 60
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 40
     for i in range(count):
         random.seed(seed * 1000003 + i)
         source, want = random.choice([move_case, move_case, move_case, reduce_case])()

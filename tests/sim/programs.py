@@ -135,7 +135,7 @@ class Program:
 
 def main():
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 30
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 15
     barriers = 0
     for i in range(count):
         random.seed(seed * 1000003 + i)
