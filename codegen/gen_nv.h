@@ -187,6 +187,9 @@ bool nv_reduce(Gen *g, const Op *op);
 /* ---- gen_nv_mma.c */
 bool nv_dot(Gen *g, const Op *op);
 
+/* ---- gen_nv_wgmma.c */
+bool nv_wgmma(Gen *g, const Op *op);
+
 /* ---- gen_nv_async.c */
 bool nv_async(Gen *g, const Op *op);
 

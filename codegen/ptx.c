@@ -21,8 +21,8 @@ LLVMValueRef
 ptx_asm(Gen *g, const char *text, const char *constraints, LLVMTypeRef result,
         LLVMValueRef *args, int n, bool effects)
 {
-    LLVMTypeRef types[24];
-    for (int i = 0; i < n && i < 24; i++)
+    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, n ? n : 1);
+    for (int i = 0; i < n; i++)
         types[i] = LLVMTypeOf(args[i]);
     LLVMTypeRef t = LLVMFunctionType(result, types, (unsigned)n, 0);
     LLVMValueRef fn =

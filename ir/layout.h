@@ -65,6 +65,8 @@ const Layout *layout_mma_operand(Session *s, const int64_t *shape, const int *wa
                                  int op, int kwidth);
 /* Accumulator of wgmma m64n`n`: warpgroups (4 warps each) along m first. */
 const Layout *layout_wgmma(Session *s, const int64_t *shape, int n, const int *warps);
+/* Is l such an accumulator? Then *n (as large as it can be) and warps[2]. */
+bool layout_is_wgmma(const Layout *l, int *n, int warps[2]);
 /* Operand A of wgmma in registers. */
 const Layout *layout_wgmma_operand(Session *s, const int64_t *shape, const int *warps,
                                    int kwidth);

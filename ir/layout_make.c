@@ -50,8 +50,8 @@ void
 fill_blocked(Layout *out, int rank, const int64_t *shape, const int *size,
              const int *lanes, const int *warps, const int *order)
 {
-    const int *parts[] = { [LD_REG] = size, [LD_LANE] = lanes, [LD_WARP] = warps };
-    int next[MAX_RANK] = { 0 };
+    const int *parts[] = {[LD_REG] = size, [LD_LANE] = lanes, [LD_WARP] = warps};
+    int next[MAX_RANK] = {0};
     fill_shape(out, LK_DISTRIBUTED, rank, shape);
     for (int d = LD_REG; d <= LD_WARP; d++) {
         for (int i = 0; i < rank; i++) {
@@ -287,4 +287,24 @@ layout_nvmma(Session *s, int rank, const int64_t *shape, int bits, int swizzle,
     Layout l;
     fill_nvmma(&l, rank, shape, bits, swizzle, order);
     return layout_intern(s, &l);
+}
+
+bool
+layout_is_wgmma(const Layout *l, int *n, int warps[2])
+{
+    int64_t shape[2];
+    Layout made;
+    if (l->rank != 2 || l->kind != LK_DISTRIBUTED)
+        return false;
+    for (int i = 0; i < 2; i++)
+        shape[i] = (int64_t)1 << l->lg[i];
+    for (int wn = 0; wn + 2 <= l->n[LD_WARP]; wn++) {
+        warps[0] = 1 << (l->n[LD_WARP] - wn);
+        warps[1] = 1 << wn;
+        *n = (int)min_i64(shape[1] >> wn, 256);
+        fill_wgmma(&made, shape, *n, warps);
+        if (*n >= 8 && layout_same(&made, l))
+            return true;
+    }
+    return false;
 }

@@ -80,7 +80,8 @@ visit(Region *r, int depth)
     bool changed = false;
     if (depth > MAX_REGION_DEPTH)
         return false;
-    region_each(r, op) {
+    region_each(r, op)
+    {
         /* Bodies first: an arm that becomes empty lets its if go in the same round. */
         for (int i = 0; i < op->nregion; i++)
             changed |= visit(op->regions[i], depth + 1);

@@ -96,9 +96,9 @@ static const struct {
     const char *pred, *inverse;
     bool of_equals; /* what it says of x and x (integers) */
 } int_preds[] = {
-    {"eq", "ne", true},    {"ne", "eq", false},   {"slt", "sge", false},
-    {"sge", "slt", true},  {"sle", "sgt", true},  {"sgt", "sle", false},
-    {"ult", "uge", false}, {"uge", "ult", true},  {"ule", "ugt", true},
+    {"eq", "ne", true},    {"ne", "eq", false},  {"slt", "sge", false},
+    {"sge", "slt", true},  {"sle", "sgt", true}, {"sgt", "sle", false},
+    {"ult", "uge", false}, {"uge", "ult", true}, {"ule", "ugt", true},
     {"ugt", "ule", false},
 };
 
@@ -180,8 +180,7 @@ canon_algebra(Builder *b, Op *op)
     switch ((int)op->kind) {
     case OP_CMPI: return compare(b, op);
     case OP_SELECT: return choose(op);
-    case OP_ADDPTR:
-        return value_is_int(op_operand(op, 1), 0) ? op_operand(op, 0) : NULL;
+    case OP_ADDPTR: return value_is_int(op_operand(op, 1), 0) ? op_operand(op, 0) : NULL;
     default: break;
     }
     if (op->noperand == 1)

@@ -8,7 +8,8 @@ static void
 splice(Op *op, Region *from)
 {
     Op *end = from->last;
-    region_each(from, in) {
+    region_each(from, in)
+    {
         if (in != end)
             op_move_before(in, op);
     }
@@ -128,7 +129,7 @@ memory_load(Builder *b, Op *op)
     const Type *t = op->results[0].type;
     if (type_is_ptr(t) || attr_has(&op->attrs, ATTR_VOLATILE))
         return false;
-    Value *none = op->noperand > 2     ? op_operand(op, 2)
+    Value *none = op->noperand > 2   ? op_operand(op, 2)
                   : type_is_float(t) ? build_float(b, t, 0)
                                      : build_int(b, t, 0);
     value_replace(&op->results[0], none);

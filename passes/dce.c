@@ -16,8 +16,8 @@ bool pass_dce(Func *f, PassCx *cx);
 
 typedef struct Dce {
     Arena *tmp;
-    Map live;           /* Value or Op -> itself */
-    Vec(Value *) todo;  /* live values whose origin is still to be visited */
+    Map live;          /* Value or Op -> itself */
+    Vec(Value *) todo; /* live values whose origin is still to be visited */
 } Dce;
 
 static void mark_op(Dce *d, Op *op);
@@ -58,8 +58,7 @@ mark_result(Dce *d, Op *op, int i)
         mark_value(d, op_operand(op, first_init(op) + i));
         mark_value(d, yielded(op->regions[0], i));
         break;
-    default: /* reduce, scan, while: mark_op keeps all operands and terminators */
-        break;
+    default: /* reduce, scan, while: mark_op keeps all operands and terminators */ break;
     }
     mark_op(d, op);
 }
@@ -86,8 +85,7 @@ mark_arg(Dce *d, Value *v)
         }
         break;
     }
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -127,7 +125,8 @@ mark_roots(Dce *d, Region *r, int depth)
 {
     if (depth > MAX_REGION_DEPTH)
         return;
-    region_each(r, op) {
+    region_each(r, op)
+    {
         for (int i = 0; i < op->nregion; i++)
             mark_roots(d, op->regions[i], depth + 1);
         bool root = op->nregion ? false : !op_is(op, T_PURE) && !op_is(op, T_TERMINATOR);

@@ -25,8 +25,9 @@ typedef struct Choice {
     const Layout *layout;
 } Choice;
 
-/* Layouts of a product. */
+/* Layouts of a product; NULL: the operand may have any. */
 typedef struct DotPlan {
+    const char *unit;
     const Layout *acc, *a, *b;
 } DotPlan;
 

@@ -246,17 +246,76 @@ fma_operand(Session *s, const Layout *acc, const Type *t, int op)
     return layout_intern(s, &out);
 }
 
+/* The dimension along which an operand lies in memory, or will lie in its buffer: -1 when
+   that is not known here. */
+static int
+operand_dim(const Value *v)
+{
+    const Op *op = v->op;
+    for (int i = 0; op && i < CHAIN_DEPTH; i++) {
+        int vec;
+        if (op->kind == OP_LOAD)
+            return access_dim(op, &vec);
+        if (op->kind == OP_TRANS) {
+            int dim = operand_dim(op_operand(op, 0));
+            return dim < 0 ? dim : 1 - dim;
+        }
+        if (!op_is(op, T_ELEMENTWISE) || !op->noperand)
+            break;
+        op = op_operand(op, 0)->op;
+    }
+    return -1;
+}
+
+/* Rows of 32 bytes at least; only 16-bit operands may lie across the inner dimension. */
+static bool
+wgmma_reads(const Value *v, int inner, bool from_dot)
+{
+    enum { ROW = 32 };
+    const Type *t = v->type;
+    int bytes = type_bits(t) / 8, dim = operand_dim(v);
+    if (bytes != 2 && dim != inner)
+        return false;
+    return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
+}
+
+/* Warpgroups lie along the rows, 64 of them each, as far as these go. */
+static bool
+plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
+{
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
+    const Type *acc = op_operand(op, 2)->type;
+    int groups = p->f->num_warps / 4, along = 1;
+    if (!p->target->feature_a || p->target->sm != 90 || p->f->num_warps % 4 ||
+        acc->shape[0] < 64 || a->type->shape[1] < mma->k)
+        return false;
+    if (!wgmma_reads(a, 1, comes_from_dot(a, 0)) || !wgmma_reads(b, 0, false))
+        return false;
+    while (2 * along <= groups && acc->shape[0] >= 128 * along)
+        along *= 2;
+    int warps[2] = {4 * along, groups / along};
+    int64_t n = acc->shape[1] / warps[1];
+    if (n < 8 || (type_bits(a->type) == 8 && n < 16))
+        return false;
+    *plan = (DotPlan){.unit = "wgmma"};
+    plan->acc = layout_wgmma(p->s, acc->shape, (int)min_i64(n, 256), warps);
+    return true;
+}
+
 static DotPlan
 plan_dot(Layouts *p, const Op *op)
 {
     const Type *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type;
     const Type *acc = op_operand(op, 2)->type;
     MmaShape mma;
-    DotPlan plan;
+    DotPlan plan = {.unit = "fma"};
+    if (acc->rank == 2 && mma_shape(p, op, &mma) && plan_wgmma(p, op, &mma, &plan))
+        return plan;
     if (acc->rank == 2 && mma_shape(p, op, &mma) && acc->shape[0] >= 16 &&
         acc->shape[1] >= 8 && a->shape[1] >= mma.k) {
         int warps[2];
         place_warps(p, op, acc->shape[0], acc->shape[1], warps);
+        plan.unit = "mma";
         plan.acc = layout_mma(p->s, acc->shape, warps);
         plan.a = layout_mma_operand(p->s, a->shape, warps, 0, mma.kwidth);
         plan.b = layout_mma_operand(p->s, b->shape, warps, 1, mma.kwidth);
@@ -278,6 +337,7 @@ layout_anchor_dot(Layouts *p, Op *op)
     DotPlan *plan = arena_new(&p->s->tmp, DotPlan);
     *plan = plan_dot(p, op);
     map_set(&p->dots, op, plan);
+    attr_set_str(&p->s->mod, &op->attrs, ATTR_UNIT, name_of(&p->s->names, plan->unit));
     layout_give(p, &op->results[0], plan->acc);
     layout_give(p, op_operand(op, 2), plan->acc);
 }

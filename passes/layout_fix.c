@@ -97,8 +97,10 @@ fix_dot(Layouts *p, Op *op)
 {
     const DotPlan *plan = map_get(&p->dots, op);
     Builder b = builder_before(op);
-    op_set_operand(op, 0, convert(p, &b, op_operand(op, 0), plan->a));
-    op_set_operand(op, 1, convert(p, &b, op_operand(op, 1), plan->b));
+    if (plan->a)
+        op_set_operand(op, 0, convert(p, &b, op_operand(op, 0), plan->a));
+    if (plan->b)
+        op_set_operand(op, 1, convert(p, &b, op_operand(op, 1), plan->b));
     op_set_operand(op, 2, convert(p, &b, op_operand(op, 2), plan->acc));
     fix_results(p, op, plan->acc);
 }

@@ -28,7 +28,8 @@ static bool
 hoist_from(Op *loop, Region *body)
 {
     bool changed = false;
-    region_each(body, op) {
+    region_each(body, op)
+    {
         if (invariant(op, body)) {
             op_move_before(op, loop);
             changed = true;
@@ -43,7 +44,8 @@ visit(Region *r, int depth)
     bool changed = false;
     if (depth > MAX_REGION_DEPTH)
         return false;
-    region_each(r, op) {
+    region_each(r, op)
+    {
         for (int i = 0; i < op->nregion; i++)
             changed |= visit(op->regions[i], depth + 1);
         bool loop = op->kind == OP_FOR || op->kind == OP_WHILE || op->kind == OP_NEST;

@@ -152,7 +152,8 @@ measure_region(Nest *n, Region *r, int nesting)
 {
     if (nesting > MAX_REGION_DEPTH)
         return;
-    region_each(r, op) {
+    region_each(r, op)
+    {
         op_plan(n, op)->order = n->order++;
         if ((op->kind == OP_EXP || op->kind == OP_EXP2) && nest_below0(op))
             attr_set_flag(&n->s->mod, &op->attrs, ATTR_BELOW0);
@@ -229,9 +230,7 @@ static bool
 used_before(Nest *n, const Value *v, const Group *g)
 {
     int at = op_plan(n, g->at)->order;
-    value_each_use(v, u)
-        if (op_plan(n, u->user)->order <= at)
-            return true;
+    value_each_use(v, u) if (op_plan(n, u->user)->order <= at) return true;
     return false;
 }
 

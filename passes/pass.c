@@ -15,7 +15,7 @@
 #include "passes/passes.def"
 
 const PassInfo pass_info[PASS_COUNT] = {
-#define PASS(fn, name, needs, makes, keeps, doc) \
+#define PASS(fn, name, needs, makes, keeps, doc)                                         \
     [PASS_##fn] = {name, pass_##fn, needs, makes, keeps, doc},
 #include "passes/passes.def"
 };

@@ -14,7 +14,7 @@ enum {
     P_STAGED = FORM_STAGED, /* loops are software-pipelined */
     P_CPU = FORM_CPU,       /* cpu form: nests, strips and buffers only */
     P_FORM = FUNC_FORM,     /* all of the above */
-    P_AXIS = 16,    /* analyses cached in the Func */
+    P_AXIS = 16,            /* analyses cached in the Func */
 };
 
 typedef enum PassId {
@@ -33,14 +33,14 @@ typedef struct PassCx {
     Session *s;
     TargetInfo target;
     bool verify_each;
-    bool roundtrip;              /* print, read, print and compare after each pass */
-    int opt_limit;               /* run at most so many passes; -1: all */
-    const char *dump_after;      /* pass name, "all" or NULL */
+    bool roundtrip;         /* print, read, print and compare after each pass */
+    int opt_limit;          /* run at most so many passes; -1: all */
+    const char *dump_after; /* pass name, "all" or NULL */
     void (*dump)(void *user, const char *pass, const char *tir); /* gets the dumps */
     void *dump_user;
-    PassTime *times;             /* filled when not NULL, `time_cap` long */
+    PassTime *times; /* filled when not NULL, `time_cap` long */
     int ntime, time_cap;
-    const char *current;         /* pass that is running, for crash reports */
+    const char *current; /* pass that is running, for crash reports */
 } PassCx;
 
 typedef struct PassInfo {

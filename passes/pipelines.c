@@ -18,14 +18,28 @@ static const PassId cpu_list[] = {
 };
 
 static const PassId gpu_list[] = {
-    PASS_canon,  PASS_cse,        PASS_dce,          PASS_mask,
-    PASS_canon,  PASS_cse,        PASS_carry,        PASS_licm,
+    PASS_canon, /* as on the CPU */
+    PASS_cse,
     PASS_dce,
-    PASS_layout, PASS_cse,        PASS_dce, /* what layout computed again in two places */
+    PASS_mask,
+    PASS_canon,
+    PASS_cse,
+    PASS_carry,
+    PASS_licm,
+    PASS_dce,
+    PASS_layout,
+    PASS_cse, /* what layout computed again in two places */
+    PASS_dce,
     PASS_licm, /* before share: an operand that no iteration changes stays in registers */
     PASS_cse,  /* which two loops may have in common */
-    PASS_share,  PASS_stage_plan, PASS_stage_expand, PASS_cse,
-    PASS_licm,   PASS_dce, /* addresses that only the copies use now */
+    PASS_share,
+    PASS_wgmma,
+    PASS_stage_plan,
+    PASS_stage_expand,
+    PASS_fence,
+    PASS_cse,
+    PASS_licm,
+    PASS_dce,  /* addresses that only the copies use now */
     PASS_smem, /* after all passes that make, move or drop what takes shared memory */
     PASS_barrier, /* last: places say what conflicts */
 };

@@ -65,7 +65,7 @@ see_hazards(const Region *r, Hazards *h, int depth)
     {
         Effect fx;
         for (int i = 0; i < 2 && opkind_effect(op->kind, i, &fx); i++) {
-            if (fx.resource == RES_ANY)
+            if (fx.resource == RES_ANY && op->kind != OP_WGMMA_WAIT)
                 h->blocked = true;
             if (fx.resource != RES_GLOBAL || !(fx.kind & ACC_WRITE))
                 continue;

@@ -1,0 +1,407 @@
+/* wgmma: four warps multiply 64 rows at a time by a whole tile of columns, from shared
+   memory, while they go on.
+
+   A buffer is named by a descriptor: its address, the swizzle, and two strides between
+   the 8-row cores that it is made of. All of it is read off the buffer's layout: the
+   offset of an element is the inverse of the layout, the strides are the images of the
+   first bits beyond a core. Cores start where the swizzle does nothing, so an
+   instruction's part of the buffer is a constant added to the address.
+
+   Only the low word of a descriptor changes. It is put together inside of the assembly,
+   because 64-bit descriptors as values are hoisted out of loops and spilled. The wait
+   takes the accumulators in and hands them out, so that nothing reads them before. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+#include "ir/base/util.h"
+#include "ir/scratch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 64, CORE = 8, MAX_N = 256, TEXT = 4096 };
+
+typedef struct Wgmma {
+    ScalarKind in, acc;
+    const char *types;
+    int k, bits;
+    bool transposable;
+} Wgmma;
+
+static const Wgmma wgmmas[] = {
+#define WGMMA(in, acc, types, k, bits, tr) {SK_##in, SK_##acc, types, k, bits, tr},
+#include "codegen/wgmma.def"
+};
+
+/* A buffer as an operand: `major` is the dimension of the rows (columns) of the result,
+   `inner` the one that is summed over. */
+typedef struct Buffer {
+    F2 at; /* coordinates -> offset in elements */
+    const Layout *l;
+    int bytes, major, inner;
+    bool trans;       /* elements lie along `major` */
+    LLVMValueRef low; /* (address >> 4), i32 */
+    uint32_t high;
+    uint32_t lead; /* leading byte offset >> 4, moved to its place in the low word */
+} Buffer;
+
+static uint32_t
+offset_of(const Buffer *b, uint32_t major, uint32_t inner)
+{
+    uint32_t c =
+        major << layout_shift(b->l, b->major) | inner << layout_shift(b->l, b->inner);
+    return (uint32_t)f2_apply(&b->at, c) * (uint32_t)b->bytes;
+}
+
+/* Bytes of a row of the swizzle's atom: what the buffer's chunks are wide. */
+static int
+swizzle_of(const Buffer *b)
+{
+    /* Row r of a chunk lies r * width further, its 16-byte pieces exchanged. */
+    uint32_t one = b->trans ? offset_of(b, 0, 1) : offset_of(b, 1, 0);
+    uint32_t width = one & ~15u;
+    while (width & (width - 1))
+        width &= width - 1;
+    return (int)width;
+}
+
+static bool
+open_buffer(Gen *g, const Value *v, int major, bool transposable, Buffer *out)
+{
+    F2 place = layout_matrix(v->type->layout);
+    *out = (Buffer){.l = v->type->layout, .major = major, .inner = 1 - major};
+    out->bytes = shared_elem_bytes(v->type);
+    if (!f2_invert(&place, &out->at))
+        return false;
+    out->trans = offset_of(out, 1, 0) == (uint32_t)out->bytes;
+    if (out->trans ? !transposable : offset_of(out, 0, 1) != (uint32_t)out->bytes)
+        return false;
+    int width = swizzle_of(out);
+    uint32_t mode = width == 128 ? 1 : width == 64 ? 2 : width == 32 ? 3 : 0;
+    uint32_t core = out->trans ? offset_of(out, 0, CORE) : offset_of(out, CORE, 0);
+    uint32_t chunk = (uint32_t)(width / out->bytes);
+    bool wide = out->trans && (v->type->shape[major] > chunk);
+    uint32_t lead = wide ? offset_of(out, chunk, 0) >> 4 : 1;
+    if (!mode || core != (uint32_t)(CORE * width))
+        return false;
+    out->high = core >> 4 | mode << 30;
+    out->lead = lead << 16;
+    LLVMValueRef base = nv_scalar(g, v);
+    if (!base)
+        return false;
+    base = LLVMBuildPtrToInt(g->b, base, g->i32, "");
+    base = LLVMBuildAnd(g->b, base, ll_int(g->i32, 0x3ffff), "");
+    base = LLVMBuildLShr(g->b, base, ll_int(g->i32, 4), "");
+    out->low = LLVMBuildOr(g->b, base, ll_int(g->i32, out->lead), "");
+    return true;
+}
+
+/* ---- one instruction */
+
+typedef struct Step {
+    const Wgmma *w;
+    int n, words;         /* columns; registers of the accumulator */
+    LLVMValueRef *d;      /* those */
+    LLVMValueRef a[4], b; /* a: low word of the descriptor, or the four words */
+    uint32_t a_high, b_high;
+    bool a_regs, a_trans, b_trans;
+} Step;
+
+static int
+append_range(char *text, int at, int first, int n)
+{
+    at += snprintf(text + at, TEXT - (size_t)at, "{");
+    for (int i = 0; i < n; i++)
+        at += snprintf(text + at, TEXT - (size_t)at, "%s$%d", i ? ", " : "", first + i);
+    return at + snprintf(text + at, TEXT - (size_t)at, "}");
+}
+
+static const char *
+instruction(Gen *g, const Step *s)
+{
+    char *text = arena_alloc(&g->s->tmp, TEXT, 1);
+    int in = s->words, at = 0;
+    at += snprintf(text, TEXT, "{ .reg .b64 da, db; ");
+    if (!s->a_regs)
+        at += snprintf(text + at, TEXT - (size_t)at, "mov.b64 da, {$%d, %d}; ", in,
+                       (int)s->a_high);
+    at += snprintf(text + at, TEXT - (size_t)at, "mov.b64 db, {$%d, %d}; ",
+                   in + (s->a_regs ? 4 : 1), (int)s->b_high);
+    at += snprintf(text + at, TEXT - (size_t)at,
+                   "wgmma.mma_async.sync.aligned.m64n%dk%d.%s ", s->n, s->w->k,
+                   s->w->types);
+    at = append_range(text, at, 0, s->words);
+    at += snprintf(text + at, TEXT - (size_t)at, ", ");
+    if (s->a_regs)
+        at = append_range(text, at, in, 4);
+    else
+        at += snprintf(text + at, TEXT - (size_t)at, "da");
+    at += snprintf(text + at, TEXT - (size_t)at, ", db, 1");
+    if (s->w->acc != SK_I32)
+        at += snprintf(text + at, TEXT - (size_t)at, ", 1, 1");
+    if (s->w->transposable && !s->a_regs)
+        at += snprintf(text + at, TEXT - (size_t)at, ", %d", s->a_trans);
+    if (s->w->transposable)
+        at += snprintf(text + at, TEXT - (size_t)at, ", %d", s->b_trans);
+    snprintf(text + at, TEXT - (size_t)at, "; }");
+    return text;
+}
+
+/* Assembly over registers that go in and come out: `n` of d, then the inputs. */
+static void
+through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *in, int nin)
+{
+    enum { MAX = 2 * MAX_N + 8 };
+    char *cons = arena_alloc(&g->s->tmp, (size_t)MAX * 8, 1);
+    LLVMValueRef *args = arena_array(&g->s->tmp, LLVMValueRef, n + nin);
+    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, n);
+    int at = 0, m = 0;
+    for (int i = 0; i < n; i++) {
+        types[i] = LLVMTypeOf(d[i]);
+        at += snprintf(cons + at, MAX * 8 - (size_t)at, "%s=%c", i ? "," : "",
+                       types[i] == g->f32 ? 'f' : 'r');
+    }
+    for (int i = 0; i < nin; i++, m++) {
+        args[m] = in[i];
+        at += snprintf(cons + at, MAX * 8 - (size_t)at, ",r");
+    }
+    for (int i = 0; i < n; i++, m++) {
+        args[m] = d[i];
+        at += snprintf(cons + at, MAX * 8 - (size_t)at, ",%d", i);
+    }
+    LLVMTypeRef all = LLVMStructTypeInContext(g->cx, types, (unsigned)n, 0);
+    LLVMValueRef r = ptx_asm(g, text, cons, all, args, m, true);
+    for (int i = 0; i < n; i++)
+        d[i] = LLVMBuildExtractValue(g->b, r, (unsigned)i, "");
+}
+
+static void
+issue(Gen *g, Step *s)
+{
+    LLVMValueRef in[5];
+    int n = 0;
+    for (int i = 0; i < (s->a_regs ? 4 : 1); i++)
+        in[n++] = s->a[i];
+    in[n++] = s->b;
+    through_asm(g, instruction(g, s), s->d, s->words, in, n);
+}
+
+static void
+plain(Gen *g, const char *text)
+{
+    ptx_asm(g, text, "", LLVMVoidTypeInContext(g->cx), NULL, 0, true);
+}
+
+/* ---- accumulators: fp16 ones travel in pairs */
+
+static LLVMValueRef
+pair_of(Gen *g, LLVMValueRef lo, LLVMValueRef hi)
+{
+    LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(lo), 2);
+    LLVMValueRef v = LLVMGetPoison(t);
+    v = LLVMBuildInsertElement(g->b, v, lo, ll_int(g->i32, 0), "");
+    v = LLVMBuildInsertElement(g->b, v, hi, ll_int(g->i32, 1), "");
+    return LLVMBuildBitCast(g->b, v, g->i32, "");
+}
+
+static void
+pack(Gen *g, bool half, const LLVMValueRef *reg, int n, LLVMValueRef *word)
+{
+    for (int i = 0; i < n; i++)
+        word[i] = half ? pair_of(g, reg[2 * i], reg[2 * i + 1]) : reg[i];
+}
+
+static void
+unpack(Gen *g, bool half, LLVMValueRef *word, int n, LLVMValueRef *reg)
+{
+    LLVMTypeRef pair = LLVMVectorType(LLVMHalfTypeInContext(g->cx), 2);
+    for (int i = 0; i < n; i++) {
+        if (!half) {
+            reg[i] = word[i];
+            continue;
+        }
+        LLVMValueRef v = LLVMBuildBitCast(g->b, word[i], pair, "");
+        for (int k = 0; k < 2; k++)
+            reg[2 * i + k] = LLVMBuildExtractElement(g->b, v, ll_int(g->i32, k), "");
+    }
+}
+
+/* ---- the op */
+
+typedef struct Product {
+    Gen *g;
+    const Wgmma *w;
+    int n, warps[2];
+    bool a_regs;
+    Regs *a;
+    const Layout *la;
+    Buffer mem[2];
+    LLVMValueRef group[2]; /* this thread's warpgroup, along rows and columns */
+} Product;
+
+/* Number of the warpgroup, the same in all threads of a warp and known to be so. */
+static void
+find_group(Product *p)
+{
+    Gen *g = p->g;
+    LLVMValueRef warp = LLVMBuildLShr(g->b, nv_of(g)->tid, ll_int(g->i32, 5), "");
+    LLVMValueRef args[4] = {ll_int(g->i32, -1), warp, ll_int(g->i32, 0),
+                            ll_int(g->i32, 31)};
+    warp = ptx_call(g, PTX_SHFL_IDX, args, 4);
+    warp = LLVMBuildLShr(g->b, warp, ll_int(g->i32, 2), "");
+    p->group[0] = LLVMBuildAnd(g->b, warp, ll_int(g->i32, p->warps[0] / 4 - 1), "");
+    p->group[1] = LLVMBuildLShr(
+        g->b, warp, ll_int(g->i32, log2_floor((uint64_t)p->warps[0] / 4)), "");
+}
+
+/* The low word for this warpgroup's part of a buffer: rows of 64 or columns of n. */
+static LLVMValueRef
+group_part(Product *p, const Buffer *b, int which)
+{
+    Gen *g = p->g;
+    int size = which == 0 ? ROWS : p->n,
+        count = which == 0 ? p->warps[0] / 4 : p->warps[1];
+    if (count == 1)
+        return b->low;
+    uint32_t step = offset_of(b, (uint32_t)size, 0) >> 4;
+    LLVMValueRef by = LLVMBuildMul(g->b, p->group[which], ll_int(g->i32, step), "");
+    return LLVMBuildAdd(g->b, b->low, by, "");
+}
+
+/* The words of the left operand's fragment in registers. */
+static bool
+fragment(Product *p, uint32_t row, uint32_t k, LLVMValueRef *word)
+{
+    Gen *g = p->g;
+    int per = 32 / p->w->bits;
+    LLVMTypeRef part = LLVMIntTypeInContext(g->cx, (unsigned)p->w->bits);
+    for (int w = 0; w < 4; w++) {
+        LLVMValueRef v =
+            per > 1 ? LLVMGetPoison(LLVMVectorType(part, (unsigned)per)) : NULL;
+        for (int i = 0; i < per; i++) {
+            uint32_t r = row + (uint32_t)(w & 1) * CORE;
+            uint32_t c = k + (uint32_t)(w >> 1) * 4 * (uint32_t)per + (uint32_t)i;
+            int at = nv_reg_at(p->la, r << layout_shift(p->la, 0) | c);
+            if (at < 0)
+                return false;
+            LLVMValueRef x = LLVMBuildBitCast(g->b, p->a->v[at], part, "");
+            v = per > 1 ? LLVMBuildInsertElement(g->b, v, x, ll_int(g->i32, i), "") : x;
+        }
+        word[w] = LLVMBuildBitCast(g->b, v, g->i32, "");
+    }
+    return true;
+}
+
+/* Rows m.., columns c.. of the result: all steps along k. `d`: its registers. */
+static bool
+block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
+{
+    Gen *g = p->g;
+    Step s = {.w = p->w, .n = p->n, .words = words, .d = d, .a_regs = p->a_regs};
+    LLVMValueRef a = p->a_regs ? NULL : group_part(p, &p->mem[0], 0);
+    LLVMValueRef b = group_part(p, &p->mem[1], 1);
+    s.a_high = p->mem[0].high, s.b_high = p->mem[1].high;
+    s.a_trans = p->mem[0].trans, s.b_trans = p->mem[1].trans;
+    for (int i = 0; i < depth; i++) {
+        uint32_t k = (uint32_t)(i * p->w->k);
+        if (p->a_regs && !fragment(p, m, k, s.a))
+            return false;
+        if (!p->a_regs)
+            s.a[0] = LLVMBuildAdd(g->b, a,
+                                  ll_int(g->i32, offset_of(&p->mem[0], m, k) >> 4), "");
+        s.b = LLVMBuildAdd(g->b, b, ll_int(g->i32, offset_of(&p->mem[1], c, k) >> 4), "");
+        issue(g, &s);
+    }
+    return true;
+}
+
+static bool
+open_product(Gen *g, const Op *op, Product *p)
+{
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
+    const Type *acc = op->results[0].type->elem;
+    *p = (Product){.g = g, .a_regs = a->type->kind == TY_TILE, .la = a->type->layout};
+    for (int i = 0; i < COUNT_OF(wgmmas); i++)
+        if (wgmmas[i].in == type_elem(b->type)->scalar &&
+            wgmmas[i].acc == type_elem(acc)->scalar)
+            p->w = &wgmmas[i];
+    if (!p->w || !g->info.feature_a || !layout_is_wgmma(acc->layout, &p->n, p->warps))
+        return gen_unsupported(g, op, "of these types and layouts") != NULL;
+    bool tr = p->w->transposable;
+    if ((p->a_regs && !(p->a = nv_regs(g, a))) ||
+        (!p->a_regs && !open_buffer(g, a, 0, tr, &p->mem[0])) ||
+        !open_buffer(g, b, 1, tr, &p->mem[1]))
+        return gen_unsupported(g, op, "on these buffers") != NULL;
+    find_group(p);
+    return true;
+}
+
+static bool
+gen_product(Gen *g, const Op *op)
+{
+    Product p;
+    const Value *v = &op->results[0];
+    const Regs *acc = nv_regs(g, op_operand(op, 2));
+    if (!acc || !open_product(g, op, &p))
+        return false;
+    Regs *out = nv_define(g, v, acc->n);
+    const Layout *l = v->type->elem->layout;
+    bool half = p.w->acc == SK_F16;
+    int regs = p.n / 2, words = half ? regs / 2 : regs;
+    int depth = (int)(op_operand(op, 1)->type->shape[0] / p.w->k);
+    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
+    plain(g, "wgmma.fence.sync.aligned;");
+    for (int r = 0; r < acc->n; r += regs) {
+        uint32_t c = layout_at(l, LD_REG, (uint32_t)r);
+        pack(g, half, acc->v + r, words, d);
+        if (!block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1),
+                   depth, d, words))
+            return gen_unsupported(g, op, "on these layouts") != NULL;
+        unpack(g, half, d, words, out->v + r);
+    }
+    plain(g, "wgmma.commit_group.sync.aligned;");
+    return true;
+}
+
+static bool
+gen_wait(Gen *g, const Op *op)
+{
+    char text[64];
+    int total = 0, at = 0;
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;",
+             (int)attr_int(&op->attrs, ATTR_PENDING, 0));
+    for (int i = 0; i < op->noperand; i++)
+        total += nv_count(op_operand(op, i)->type);
+    if (!total) {
+        plain(g, text);
+        return true;
+    }
+    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, total);
+    for (int i = 0; i < op->noperand; i++) {
+        Regs *in = nv_regs(g, op_operand(op, i));
+        bool half = in && LLVMGetTypeKind(LLVMTypeOf(in->v[0])) == LLVMHalfTypeKind;
+        if (!in)
+            return false;
+        pack(g, half, in->v, half ? in->n / 2 : in->n, d + at);
+        at += half ? in->n / 2 : in->n;
+    }
+    through_asm(g, text, d, at, NULL, 0);
+    at = 0;
+    for (int i = 0; i < op->noperand; i++) {
+        Regs *in = nv_regs(g, op_operand(op, i));
+        Regs *out = nv_define(g, &op->results[i], in->n);
+        bool half = LLVMGetTypeKind(LLVMTypeOf(in->v[0])) == LLVMHalfTypeKind;
+        int n = half ? in->n / 2 : in->n;
+        if (!out)
+            return false;
+        unpack(g, half, d + at, n, out->v);
+        at += n;
+    }
+    return true;
+}
+
+bool
+nv_wgmma(Gen *g, const Op *op)
+{
+    return op->kind == OP_WGMMA ? gen_product(g, op) : gen_wait(g, op);
+}

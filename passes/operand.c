@@ -1,0 +1,113 @@
+/* Buffers for the operands of products; see passes/operand.h. */
+#include "passes/operand.h"
+
+#include "ir/base/util.h"
+
+enum { LINE = 128, HOIST_DEPTH = 16 };
+
+/* The dimension of which a thread holds most elements in a row: memory's order for what
+   was loaded. */
+static int
+fast_dim(const Layout *l)
+{
+    int best = l->rank - 1, run = layout_run(l, best, NULL);
+    for (int d = l->rank - 2; d >= 0; d--) {
+        int n = layout_run(l, d, NULL);
+        if (n > run) {
+            best = d;
+            run = n;
+        }
+    }
+    return best;
+}
+
+static const Type *
+buffer_type(Session *s, const Type *t)
+{
+    int order[MAX_RANK], n = 0, fast = fast_dim(t->layout), bits = type_bits(t);
+    order[n++] = fast;
+    for (int d = t->rank - 1; d >= 0; d--)
+        if (d != fast)
+            order[n++] = d;
+    bits = bits < 8 ? 8 : bits;
+    int64_t row = t->shape[fast] * bits / 8;
+    int swizzle = row >= LINE ? LINE : row >= 32 ? (int)row : 0;
+    const Layout *l = layout_nvmma(s, t->rank, t->shape, bits, swizzle, order);
+    return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
+}
+
+/* Right after v, where every user finds it: outside of a loop that does not change v. */
+Value *
+operand_buffer(Session *s, Builder *b, Value *v)
+{
+    const Type *mem = buffer_type(s, v->type);
+    value_each_use(
+        v, u) if (u->user->kind == OP_LOCAL_ALLOC && u->user->results[0].type == mem &&
+                  u->user->parent ==
+                      (v->op ? v->op->parent : v->region)) return &u->user->results[0];
+    Builder at = v->op ? builder_after(v->op) : *b;
+    at.loc = b->loc;
+    return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
+}
+
+Value *
+operand_turned(Session *s, Builder *b, Value *m, const Op *trans)
+{
+    const Attr *perm = attr_find(&trans->attrs, ATTR_PERM);
+    const Type *mem = m->type;
+    int64_t shape[MAX_RANK];
+    for (int i = 0; i < mem->rank; i++)
+        shape[i] = mem->shape[perm->v.ints[i]];
+    const Layout *l = layout_trans(s, mem->layout, perm->v.ints);
+    const Type *turned = type_mem(s->types, mem->elem, mem->rank, shape, l, 0);
+    return &build_op(b, OP_LOCAL_TRANS, &m, 1, &trans->attrs, &turned, 1)->results[0];
+}
+
+static bool
+is_work(Value *v, Value **load, int depth)
+{
+    Op *op = v->op;
+    if (!type_is_tile(v->type))
+        return true;
+    if (!op || depth > HOIST_DEPTH)
+        return false;
+    if (op->kind == OP_LOAD) {
+        if (*load && *load != v)
+            return false;
+        *load = v;
+        return true;
+    }
+    bool each = op_is(op, T_PURE | T_ELEMENTWISE) && op->kind != OP_UNDEF;
+    bool spread = op->kind == OP_SPLAT || op->kind == OP_ARANGE;
+    if (!each && !spread)
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!is_work(op_operand(op, i), load, depth + 1))
+            return false;
+    return true;
+}
+
+bool
+operand_is_work_on_load(Value *v, Value **load)
+{
+    *load = NULL;
+    return is_work(v, load, 0);
+}
+
+Value *
+operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
+             Value *loaded)
+{
+    Value *in[8];
+    if (v == load)
+        return loaded;
+    if (!type_is_tile(v->type) || v->op->noperand > 8)
+        return v;
+    Op *op = v->op;
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = operand_redo(s, b, op_operand(op, i), to, load, loaded);
+    const Type *t = type_with_layout(s->types, v->type, to);
+    Op *again = build_op(b, op->kind, in, op->noperand, &op->attrs, &t, 1);
+    again->results[0].name = v->name;
+    return &again->results[0];
+}

@@ -1,0 +1,26 @@
+/* Operands of products on their way through shared memory: what the passes for mma
+   (share.c) and wgmma (wgmma.c) have in common. */
+#ifndef SDC_PASSES_OPERAND_H
+#define SDC_PASSES_OPERAND_H
+
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+/* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along the
+   dimension of which a thread holds most elements, which is memory's for what was
+   loaded. */
+Value *operand_buffer(Session *s, Builder *b, Value *v);
+/* The buffer m of what `trans` transposes, seen transposed. */
+Value *operand_turned(Session *s, Builder *b, Value *m, const Op *trans);
+
+/* Is v elementwise work on exactly one loaded tile, and on what any thread can compute?
+   Then *load is that tile (else NULL). */
+bool operand_is_work_on_load(Value *v, Value **load);
+/* v computed again in layout `to` from `load`, which is there as `loaded` in that
+   layout. */
+Value *operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
+                    Value *loaded);
+
+#endif
