@@ -404,6 +404,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_LOCAL_STORE: return nv_local(g, op);
     case OP_DOT: return nv_dot(g, op);
     case OP_WGMMA:
+    case OP_WGMMA_OPEN:
     case OP_WGMMA_WAIT: return nv_wgmma(g, op);
     case OP_FENCE_ASYNC:
         ptx_asm(g, "fence.proxy.async.shared::cta;", "", LLVMVoidTypeInContext(g->cx),

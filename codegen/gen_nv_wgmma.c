@@ -400,8 +400,20 @@ gen_wait(Gen *g, const Op *op)
     return true;
 }
 
+static bool
+gen_open(Gen *g, const Op *op)
+{
+    Regs *in = nv_regs(g, op_operand(op, 0));
+    Regs *out = in ? nv_define(g, &op->results[0], in->n) : NULL;
+    for (int i = 0; out && i < in->n; i++)
+        out->v[i] = in->v[i];
+    return out != NULL;
+}
+
 bool
 nv_wgmma(Gen *g, const Op *op)
 {
+    if (op->kind == OP_WGMMA_OPEN)
+        return gen_open(g, op);
     return op->kind == OP_WGMMA ? gen_product(g, op) : gen_wait(g, op);
 }

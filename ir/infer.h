@@ -31,7 +31,7 @@ const char *rule_str(RuleCx *c, const Type *t);
 bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
 
 /* One line per rule; the definitions are in infer.c, infer_mem.c and infer_gpu.c. */
-#define RULES(X) \
+#define RULES(X)                                                                         \
     X(constant) X(free) X(i32) X(arange) X(same) X(same_int) X(same_float) X(libm) \
     X(cmpi) \
     X(cmpf) X(select) X(cast) X(addptr) X(splat) X(broadcast) X(expand_dims) X(reshape) \
@@ -41,8 +41,9 @@ bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
     X(histogram) X(for) X(while) X(if) X(none) X(condition) X(convert_layout) \
     X(local_alloc) X(local_index) X(local_trans) X(local_slice) X(local_load) \
     X(local_store) X(async_copy) X(token) X(bar_alloc) X(bar_index) X(bar_expect) \
-    X(bar_arrive) X(bar_wait) X(tma_load) X(tma_store) X(wgmma) X(wgmma_wait) \
-    X(warp_specialize) X(nest) X(buf_load) X(buf_store) X(buf_dot) X(vload) X(vstore)
+    X(bar_arrive) X(bar_wait) X(tma_load) X(tma_store) X(wgmma) X(wgmma_open) \
+    X(wgmma_wait) X(warp_specialize) X(nest) X(buf_load) X(buf_store) X(buf_dot) \
+    X(vload) X(vstore)
 
 #define X(name) bool rule_##name(RuleCx *c);
 RULES(X)

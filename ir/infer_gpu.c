@@ -207,6 +207,15 @@ rule_wgmma(RuleCx *c)
 }
 
 bool
+rule_wgmma_open(RuleCx *c)
+{
+    if (opnd(c, 0)->kind != TY_TILE)
+        return rule_fail(c, "needs a tile, not %s", rule_str(c, opnd(c, 0)));
+    c->out[0] = type_async(c->s->types, opnd(c, 0));
+    return true;
+}
+
+bool
 rule_wgmma_wait(RuleCx *c)
 {
     if (c->op->nresult != c->op->noperand)

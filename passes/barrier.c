@@ -15,6 +15,9 @@
    async_wait gets the barrier, and one barrier a round serves a pipelined loop, which
    issues its next copies right after it.
 
+   A product of a warpgroup reads until it is waited for; a barrier does not end that. The
+   stages of a pipelined loop are told apart by the iteration that they belong to.
+
    What holds at the head of a loop depends on where its barriers go: the body is walked
    without inserting until head and end agree, then once more to insert. */
 #include "ir/analysis/shared.h"
@@ -27,12 +30,20 @@
 
 bool pass_barrier(Func *f, PassCx *cx);
 
-typedef enum Done { DONE_READ, DONE_WRITE, IN_FLIGHT } Done;
+typedef enum Done {
+    DONE_READ,
+    DONE_WRITE,
+    IN_FLIGHT, /* an asynchronous copy not waited for */
+    READING    /* a product not waited for */
+} Done;
 
 typedef struct Access {
     Done done;
     int64_t first, end; /* bytes */
     const Op *in_warp;  /* an op whose warps stay apart: no conflict with itself */
+    int age;            /* READING: products begun since */
+    const Op *loop;     /* the stage that this loop uses `ahead` iterations on, of */
+    int ahead, stages;  /* so many; NULL: any */
 } Access;
 
 typedef struct State {
@@ -47,7 +58,7 @@ typedef struct Barriers {
 } Barriers;
 
 /* Deeper loops are not walked until they agree, but taken at their worst. */
-enum { MAX_ROUNDS = 8, MAX_LOOPS = 5 };
+enum { MAX_ROUNDS = 8, MAX_LOOPS = 5, MAX_AGE = 8 };
 
 static State walk(Barriers *b, const Region *r, State s, int depth, int loops);
 
@@ -59,7 +70,8 @@ state_has(const State *s, const Access *a)
     for (int i = 0; i < s->at.n; i++) {
         const Access *x = &s->at.at[i];
         if (x->done == a->done && x->first == a->first && x->end == a->end &&
-            x->in_warp == a->in_warp)
+            x->in_warp == a->in_warp && x->age == a->age && x->loop == a->loop &&
+            x->ahead == a->ahead)
             return true;
     }
     return false;
@@ -97,9 +109,15 @@ state_clear(State *s)
 {
     int n = 0;
     for (int i = 0; i < s->at.n; i++)
-        if (s->at.at[i].done == IN_FLIGHT)
+        if (s->at.at[i].done == IN_FLIGHT || s->at.at[i].done == READING)
             s->at.at[n++] = s->at.at[i];
     s->at.n = n;
+}
+
+static bool
+is_read(const Access *a)
+{
+    return a->done == DONE_READ || a->done == READING;
 }
 
 static bool
@@ -108,8 +126,10 @@ conflicts(const State *s, const Access *a)
     for (int i = 0; i < s->at.n; i++) {
         const Access *x = &s->at.at[i];
         bool apart = x->end <= a->first || a->end <= x->first;
-        bool reads = x->done == DONE_READ && a->done == DONE_READ;
+        bool reads = is_read(x) && is_read(a);
         bool own = x->in_warp && x->in_warp == a->in_warp;
+        apart |=
+            x->loop && x->loop == a->loop && x->first == a->first && x->ahead != a->ahead;
         if (x->done != IN_FLIGHT && !apart && !reads && !own)
             return true;
     }
@@ -131,7 +151,13 @@ add_value(Barriers *b, State *to, const Value *v, Done done)
         int64_t stages = max_i64(1, t->stages), stage = root[i].stage;
         bool one = stage >= 0 && stage < stages;
         at += one ? stage * size : 0;
-        state_add(b, to, (Access){done, at, at + (one ? size : stages * size), NULL});
+        Access a = {.done = done, .first = at, .end = at + (one ? size : stages * size)};
+        if (root[i].loop && t->stages) {
+            a.loop = root[i].loop;
+            a.stages = t->stages;
+            a.ahead = root[i].ahead % t->stages;
+        }
+        state_add(b, to, a);
     }
 }
 
@@ -147,7 +173,9 @@ accesses(Barriers *b, const Op *op)
             continue;
         const Value *v = op_operand(op, e.operand);
         bool write = (e.kind & ACC_WRITE) && e.resource == RES_SHARED;
-        Done done = !write ? DONE_READ : e.kind & ACC_ASYNC ? IN_FLIGHT : DONE_WRITE;
+        Done done = write                  ? e.kind & ACC_ASYNC ? IN_FLIGHT : DONE_WRITE
+                    : op->kind == OP_WGMMA ? READING
+                                           : DONE_READ;
         add_value(b, &s, v, done);
     }
     if ((op->kind == OP_LOCAL_ALLOC && op->noperand) || op->kind == OP_BAR_ALLOC)
@@ -160,7 +188,10 @@ scratch_access(Barriers *b, const Op *op, int64_t bytes)
 {
     int64_t at = attr_int(&op->attrs, ATTR_OFFSET, 0);
     bool in_warp = scratch_in_warp(op, b->target);
-    return (Access){DONE_WRITE, at, at + bytes, in_warp ? op : NULL};
+    return (Access){.done = DONE_WRITE,
+                    .first = at,
+                    .end = at + bytes,
+                    .in_warp = in_warp ? op : NULL};
 }
 
 /* ---- the walk */
@@ -191,9 +222,39 @@ visit_scratch(Barriers *b, Op *op, int64_t bytes, State *s)
     state_add(b, s, a);
 }
 
+/* Products that began at least `pending` products ago have read. */
+static void
+retire(Barriers *b, State *s, int64_t pending)
+{
+    State old = *s;
+    *s = (State){0};
+    for (int i = 0; i < old.at.n; i++) {
+        Access a = old.at.at[i];
+        if (a.done == READING && a.age >= pending) {
+            a.done = DONE_READ;
+            a.age = 0;
+        }
+        state_add(b, s, a);
+    }
+}
+
+static void
+grow_older(State *s)
+{
+    for (int i = 0; i < s->at.n; i++)
+        if (s->at.at[i].done == READING && s->at.at[i].age < MAX_AGE)
+            s->at.at[i].age++;
+}
+
 static void
 visit_op(Barriers *b, Op *op, State *s)
 {
+    if (op->kind == OP_WGMMA_WAIT) {
+        retire(b, s, attr_int(&op->attrs, ATTR_PENDING, 0));
+        return;
+    }
+    if (op->kind == OP_WGMMA)
+        grow_older(s);
     if (op->kind == OP_BARRIER) {
         state_clear(s);
         return;
@@ -226,12 +287,32 @@ visit_op(Barriers *b, Op *op, State *s)
             state_add(b, s, now.at.at[i]);
 }
 
+/* What an iteration leaves, as the next one sees it: a stage is one nearer. */
+static void
+next_iteration(State *s, const Op *loop)
+{
+    for (int i = 0; i < s->at.n; i++) {
+        Access *a = &s->at.at[i];
+        if (a->loop == loop)
+            a->ahead = (a->ahead + a->stages - 1) % a->stages;
+    }
+}
+
+static void
+leave_loop(State *s, const Op *loop)
+{
+    for (int i = 0; i < s->at.n; i++)
+        if (s->at.at[i].loop == loop)
+            s->at.at[i].loop = NULL;
+}
+
 /* One round of a loop; *out is the state where it is left. */
 static State
 walk_round(Barriers *b, const Op *op, State head, State *out, int depth, int loops)
 {
     State s = walk(b, op->regions[0], head, depth + 1, loops + 1);
     *out = op->kind == OP_FOR ? head : s;
+    next_iteration(&s, op);
     return op->kind == OP_FOR ? s : walk(b, op->regions[1], s, depth + 1, loops + 1);
 }
 
@@ -274,7 +355,9 @@ walk_loop(Barriers *b, const Op *op, State before, int depth, int loops)
     }
     b->insert = insert;
     State end = walk_round(b, op, head, &out, depth, loops);
-    return op->kind == OP_FOR ? state_join(b, &before, &end) : out;
+    end = op->kind == OP_FOR ? state_join(b, &before, &end) : out;
+    leave_loop(&end, op);
+    return end;
 }
 
 static State

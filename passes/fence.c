@@ -33,8 +33,7 @@ reads_async(const Region *r, int depth)
 static bool
 writes(const Op *op)
 {
-    return op->kind == OP_LOCAL_STORE ||
-           (op->kind == OP_LOCAL_ALLOC && op->noperand);
+    return op->kind == OP_LOCAL_STORE || (op->kind == OP_LOCAL_ALLOC && op->noperand);
 }
 
 static void

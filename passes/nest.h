@@ -25,9 +25,9 @@ typedef struct Slot {
 } Slot;
 
 typedef enum RootKind {
-    ROOT_LOAD, /* not a root: a load kept in program order */
-    ROOT_MAT,  /* v's definition goes to its slot */
-    ROOT_COPY, /* v goes to dst */
+    ROOT_LOAD,   /* not a root: a load kept in program order */
+    ROOT_MAT,    /* v's definition goes to its slot */
+    ROOT_COPY,   /* v goes to dst */
     ROOT_STORE,
     ROOT_REDUCE,
     ROOT_EFFECT, /* atomics, print, assert */
@@ -39,17 +39,17 @@ typedef struct Root {
     Op *op;
     Value *v;
     Slot *dst;
-    int axis; /* COPY: dimension that is shifted by `offset`, or -1 */
+    int axis;        /* COPY: dimension that is shifted by `offset`, or -1 */
     int64_t offset;
-    bool minor; /* COPY: dst has one more dimension, indexed by `offset` */
+    bool minor;      /* COPY: dst has one more dimension, indexed by `offset` */
 } Root;
 
 typedef struct Group {
-    Op *at; /* emitted in front of this op of the old code */
+    Op *at;          /* emitted in front of this op of the old code */
     Region *region;
     const Type *shape;
-    int axis;    /* reduced dimension, or -1 */
-    bool closed; /* nothing may join */
+    int axis;        /* reduced dimension, or -1 */
+    bool closed;     /* nothing may join */
     int cost;
     Vec(Root) items; /* latest first */
 } Group;
@@ -63,8 +63,8 @@ typedef struct Plan {
     Slot *slot;
     Demand d[NEST_MAX_DEMAND];
     int nd;
-    bool many; /* more than fit */
-    bool lazy; /* load: evaluated inside its only group */
+    bool many;  /* more than fit */
+    bool lazy;  /* load: evaluated inside its only group */
     int cost, depth;
     bool index; /* arithmetic on indices and scalars alone */
 } Plan;
@@ -72,12 +72,12 @@ typedef struct Plan {
 /* Groups and slots of an op, besides those of its results. */
 typedef struct OpPlan {
     int order;
-    Vec(Group *) groups; /* emitted last to first */
-    Group *pack[3];      /* dot: a, b, accumulator */
-    Slot *operand[2];    /* dot: packed a and b */
+    Vec(Group *) groups;   /* emitted last to first */
+    Group *pack[3];        /* dot: a, b, accumulator */
+    Slot *operand[2];      /* dot: packed a and b */
     /* for, while, if: per carried value or result; NULL for scalars */
     Slot **carry;
-    Slot **carry2; /* while: of the second region's arguments and the results */
+    Slot **carry2;         /* while: of the second region's arguments and the results */
 } OpPlan;
 
 typedef struct Writer {
@@ -91,12 +91,12 @@ typedef struct Nest {
     TypeTable *tt;
     Func *f;
     Arena *tmp;
-    Axis *axis; /* of the old code */
-    Map plans;  /* old Value -> Plan */
-    Map ops;    /* old Op -> OpPlan */
-    Map map;    /* old scalar Value -> new Value */
-    Op *entry;  /* buffers are allocated in front of it */
-    Group *cur; /* planning: the earliest group of the region so far */
+    Axis *axis;  /* of the old code */
+    Map plans;   /* old Value -> Plan */
+    Map ops;     /* old Op -> OpPlan */
+    Map map;     /* old scalar Value -> new Value */
+    Op *entry;   /* buffers are allocated in front of it */
+    Group *cur;  /* planning: the earliest group of the region so far */
     bool loads_since;
     Vec(Writer) writers;
     int order;
@@ -124,7 +124,7 @@ typedef struct Cx Cx;
 struct Cx {
     Nest *n;
     Builder b;
-    int w; /* lanes */
+    int w;       /* lanes */
     Map memo;
     /* assume what `cond` says: of full masks and the like, or of empty masks */
     bool fast, none;

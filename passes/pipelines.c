@@ -36,6 +36,7 @@ static const PassId gpu_list[] = {
     PASS_wgmma,
     PASS_stage_plan,
     PASS_stage_expand,
+    PASS_wgmma_defer,
     PASS_fence,
     PASS_cse,
     PASS_licm,

@@ -36,7 +36,7 @@ bool pass_stage_expand(Func *f, PassCx *cx);
 typedef struct Expand {
     Session *s;
     Op *loop;
-    int stages;
+    int stages, ahead_by; /* buffers; iterations ahead */
     Vec(Op *) loads;
     Vec(Value *) bufs; /* one for each load */
     Map slice;         /* ops of the body that compute addresses */
@@ -94,11 +94,14 @@ buffer_of(Session *s, const Op *load)
     return plain_buffer(s, load->results[0].type);
 }
 
+/* ahead: of which iteration, so that barriers need not assume that two stages are one. */
 static Value *
-stage_of(Expand *e, Builder *b, int load, Value *stage)
+stage_of(Expand *e, Builder *b, int load, Value *stage, int ahead)
 {
     Value *in[2] = {e->bufs.at[load], stage};
-    return &build_op(b, OP_LOCAL_INDEX, in, 2, NULL, NULL, 1)->results[0];
+    AttrList attrs = {0};
+    attr_set_int(&e->s->mod, &attrs, ATTR_STAGE, ahead);
+    return &build_op(b, OP_LOCAL_INDEX, in, 2, &attrs, NULL, 1)->results[0];
 }
 
 /* ---- one iteration ahead */
@@ -142,7 +145,8 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     Op *load = e->loads.at[k];
     Value *ptr = ahead_of(e, op_operand(load, 0));
     Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
-    Value *in[3] = {ptr, stage_of(e, b, k, stage), masked(b, pred, mask, ptr->type)};
+    Value *in[3] = {ptr, stage_of(e, b, k, stage, e->ahead_by),
+                    masked(b, pred, mask, ptr->type)};
     AttrList attrs = load->attrs;
     b->loc = load->loc;
     Op *copy = build_op(b, OP_ASYNC_COPY, in, 3, &attrs, NULL, 1);
@@ -153,9 +157,8 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
 /* Starts the copies of the iteration that e->iv and e->state stand at, into `stage`; then
    both stand at the next. */
 static void
-issue(Expand *e, Builder *b, Value *stage, Value *pred)
+issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
 {
-    Region *body = e->loop->regions[0];
     int n = e->loop->nresult, k = 0;
     map_init(&e->map, &e->s->tmp);
     map_set(&e->map, body->args[0], e->iv);
@@ -194,8 +197,8 @@ prologue(Expand *e, Builder *b)
     for (int i = 0; i < e->loop->nresult; i++)
         e->state[i] = op_operand(e->loop, i + 3);
     e->iv = op_operand(e->loop, 0);
-    for (int k = 0; k < e->stages - 1; k++) {
-        issue(e, b, build_int(b, i32, k), exists(e, b));
+    for (int k = 0; k < e->ahead_by; k++) {
+        issue(e, b, e->loop->regions[0], build_int(b, i32, k), exists(e, b));
         e->iv = build_binary(b, OP_ADD, e->iv, op_operand(e->loop, 2));
     }
 }
@@ -224,7 +227,7 @@ read_stage(Expand *e, int k, Value *stage)
 {
     Op *load = e->loads.at[k];
     Builder b = builder_before(load);
-    Value *m = stage_of(e, &b, k, stage);
+    Value *m = stage_of(e, &b, k, stage, 0);
     value_each_use(&load->results[0], u)
     {
         Op *user = u->user;
@@ -257,7 +260,7 @@ rebuild(Expand *e)
         if (e->ahead[i])
             init[m++] = e->state[i];
     init[m++] = build_int(&b, i32, 0);
-    init[m++] = build_int(&b, i32, e->stages - 1);
+    init[m++] = build_int(&b, i32, e->ahead_by);
     Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
                          init, m);
     Region *to = loop->regions[0];
@@ -271,19 +274,22 @@ rebuild(Expand *e)
             e->state[i] = to->args[a++];
     Value *read = to->args[m - 1], *write = to->args[m];
 
-    Builder in = builder_at_end(b.func, to);
-    in.loc = old->loc;
-    wait_for(&in, e->stages - 2);
-    Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
-                              build_int(&in, op_operand(old, 2)->type, e->stages - 1));
-    e->iv = build_binary(&in, OP_ADD, to->args[0], far);
-    issue(e, &in, write, exists(e, &in)); /* while the body is where the slice looks */
-    for (int k = 0; k < e->loads.n; k++)
-        read_stage(e, k, read);
     for (int i = 0; i <= n; i++)
         value_replace(from->args[i], to->args[i]);
     region_each(from, op) op_move_to_end(op, to);
     Op *yield = to->last;
+    bool late = attr_has(&old->attrs, ATTR_PENDING);
+    Builder in = builder_before(to->first);
+    in.loc = old->loc;
+    wait_for(&in, e->ahead_by - 1);
+    if (late) /* behind the products, which are under way then */
+        in.before = yield;
+    Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
+                              build_int(&in, op_operand(old, 2)->type, e->ahead_by));
+    e->iv = build_binary(&in, OP_ADD, to->args[0], far);
+    issue(e, &in, to, write, exists(e, &in));
+    for (int k = 0; k < e->loads.n; k++)
+        read_stage(e, k, read);
     Builder at = builder_before(yield);
     at.loc = old->loc;
     for (int i = 0; i < n; i++)
@@ -293,6 +299,9 @@ rebuild(Expand *e)
     op_add_operand(yield, next_stage(&at, write, e->stages));
     for (int i = 0; i < n; i++)
         value_replace(&old->results[i], &loop->results[i]);
+    if (late)
+        attr_set_int(&e->s->mod, &loop->attrs, ATTR_PENDING,
+                     attr_int(&old->attrs, ATTR_PENDING, 0));
     b = builder_after(loop);
     wait_for(&b, 0);
     op_erase(old);
@@ -304,9 +313,10 @@ expand_loop(Session *s, Op *loop)
     Expand e = {.s = s, .loop = loop};
     Region *body = loop->regions[0];
     e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
+    e.ahead_by = (int)attr_int(&loop->attrs, ATTR_AHEAD, e.stages - 1);
     region_each(body, op) if (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE))
         vec_push(&s->tmp, &e.loads, op);
-    if (!e.loads.n || e.stages < 2)
+    if (!e.loads.n || e.stages < 2 || e.ahead_by < 1)
         return;
     e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
     e.state = arena_array(&s->tmp, Value *, loop->nresult + 1);

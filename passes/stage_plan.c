@@ -2,8 +2,9 @@
 
    A loop that feeds products from memory waits for memory in every iteration unless the
    loads of later iterations are under way. The plan marks the loads that can be made so:
-   {stage=0} on the load, {stages=n} on the loop: the load of iteration i is issued n - 1
-   iterations before its use. Nothing is moved here; stage_expand does that.
+   {stage=0} on the load, {stages=n, ahead=k} on the loop: the load of iteration i is
+   issued k iterations before its use, into one of n buffers. Nothing is moved here;
+   stage_expand does that.
 
    A load qualifies when its addresses depend on nothing that the loop computes at length:
    the iteration, carried addresses, other loads (a list of blocks), pure arithmetic. A
@@ -166,8 +167,68 @@ counts_up(const Op *loop)
     return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
 }
 
+/* Is g an accumulation over the whole loop: its sum goes nowhere but into the next
+   iteration? Then it need not be waited for in this one. */
 static bool
-plan_loop(Session *s, Func *f, Op *loop)
+is_chain(const Op *loop, const Op *g)
+{
+    const Region *body = loop->regions[0];
+    const Value *acc = op_operand(g, 2), *r = &g->results[0];
+    const Op *wait = r->uses && !r->uses->next ? r->uses->user : NULL;
+    if (acc->region != body || acc->index < 1 || acc->uses->next || !wait ||
+        wait->kind != OP_WGMMA_WAIT || wait->noperand != 1)
+        return false;
+    const Use *u = wait->results[0].uses;
+    return u && !u->next && u->user == body->last && u->index == acc->index - 1;
+}
+
+/* Products in flight over the end of an iteration; 0 when some must be waited for. */
+static int
+count_chains(const Op *loop)
+{
+    int n = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        if (op->kind == OP_WGMMA && !is_chain(loop, op))
+            return 0;
+        n += op->kind == OP_WGMMA;
+        if (op->nregion)
+            return 0;
+    }
+    return n;
+}
+
+/* Bytes of one stage of what the loop's loads fill. */
+static int64_t
+stage_bytes(const Op *loop)
+{
+    int64_t sum = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE))
+            sum += type_numel(op->results[0].type) *
+                   max_i64(type_bits(op->results[0].type), 8) / 8;
+    return sum;
+}
+
+/* A product in flight still reads the stage of the iteration before: its buffer is free
+   one iteration later, so there is one more of them, or one load less under way. */
+static void
+plan_depth(Session *s, Op *loop, int stages, int64_t shared)
+{
+    int ahead = stages - 1, chains = count_chains(loop);
+    if (chains && stage_bytes(loop) * (stages + 1) <= shared)
+        stages++;
+    else if (chains && stages > 2)
+        ahead--;
+    else
+        chains = 0;
+    attr_set_int(&s->mod, &loop->attrs, ATTR_STAGES, stages);
+    attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD, ahead);
+    if (chains)
+        attr_set_int(&s->mod, &loop->attrs, ATTR_PENDING, chains);
+}
+
+static bool
+plan_loop(Session *s, Func *f, Op *loop, int64_t shared)
 {
     int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
     Plan p = {.s = s, .loop = loop};
@@ -182,13 +243,12 @@ plan_loop(Session *s, Func *f, Op *loop)
         return false;
     region_each(loop->regions[0], op) if (can_stage(&p, &h, op))
         attr_set_int(&s->mod, &op->attrs, ATTR_STAGE, 0);
-    attr_set_int(&s->mod, &loop->attrs, ATTR_STAGES,
-                 stages > MAX_STAGES ? MAX_STAGES : stages);
+    plan_depth(s, loop, stages > MAX_STAGES ? MAX_STAGES : stages, shared);
     return true;
 }
 
 static bool
-visit(Session *s, Func *f, Region *r, int depth)
+visit(Session *s, Func *f, Region *r, int depth, int64_t shared)
 {
     bool changed = false;
     if (depth > MAX_REGION_DEPTH)
@@ -196,9 +256,9 @@ visit(Session *s, Func *f, Region *r, int depth)
     region_each(r, op)
     {
         for (int i = 0; i < op->nregion; i++)
-            changed |= visit(s, f, op->regions[i], depth + 1);
+            changed |= visit(s, f, op->regions[i], depth + 1, shared);
         if (op->kind == OP_FOR)
-            changed |= plan_loop(s, f, op);
+            changed |= plan_loop(s, f, op, shared);
     }
     return changed;
 }
@@ -206,5 +266,5 @@ visit(Session *s, Func *f, Region *r, int depth)
 bool
 pass_stage_plan(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f, f->body, 0);
+    return visit(cx->s, f, f->body, 0, cx->target.shared_bytes);
 }

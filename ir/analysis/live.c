@@ -1,8 +1,8 @@
 /* Ops are numbered as they stand; a region's ops lie between the op and its end. A use
    in a loop that does not contain the allocation counts to the loop's end: the next round
-   may use the buffer again. What a copy still writes is in use until a wait for all
-   copies; barriers, and buffers that other units read and write on their own, stay for
-   the rest of the function. */
+   may use the buffer again. What a copy still writes, or a product still reads, is in use
+   until a wait for all of them; barriers, and buffers that other units read and write on
+   their own, stay for the rest of the function. */
 #include "ir/analysis/live.h"
 
 #include "ir/analysis/shared.h"
@@ -23,7 +23,7 @@ typedef struct Liveness {
     Map span;  /* Op -> Span */
     Map range; /* Op -> its index in `ranges` + 1 */
     Vec(LiveRange) ranges;
-    Vec(int) drained; /* numbers of the waits for all copies */
+    Vec(const Op *) waits; /* for all copies, or all products */
     int next;
 } Liveness;
 
@@ -53,8 +53,9 @@ number(Liveness *v, Region *r, int depth)
         for (int i = 0; i < op->nregion; i++)
             number(v, op->regions[i], depth + 1);
         s->last = v->next++;
-        if (op->kind == OP_ASYNC_WAIT && !attr_int(&op->attrs, ATTR_PENDING, 0))
-            vec_push(v->arena, &v->drained, s->first);
+        if ((op->kind == OP_ASYNC_WAIT || op->kind == OP_WGMMA_WAIT) &&
+            !attr_int(&op->attrs, ATTR_PENDING, 0))
+            vec_push(v->arena, &v->waits, op);
     }
 }
 
@@ -76,22 +77,35 @@ use_end(const Liveness *v, const Op *use, const Op *alloc)
     return last;
 }
 
-/* How long the op goes on with its operand `i` after it was issued. */
+/* The wait that every way from `op` comes to: it stands later and around it. */
+static const Op *
+waited_for(const Liveness *v, const Op *op, OpKind wait)
+{
+    int first = ((const Span *)map_get(&v->span, op))->first;
+    for (int i = 0; i < v->waits.n; i++) {
+        const Op *w = v->waits.at[i];
+        if (w->kind == wait && ((const Span *)map_get(&v->span, w))->first > first &&
+            region_within(op->parent, w->parent))
+            return w;
+    }
+    return NULL;
+}
+
+/* Where the op is done with its operand i, a view of what `alloc` allocated. */
 static int
-async_end(const Liveness *v, const Op *op, int i, int last)
+operand_end(const Liveness *v, const Op *op, int i, const Op *alloc)
 {
     Effect e;
     for (int k = 0; k < 2; k++) {
         if (!opkind_effect(op->kind, k, &e) || e.operand != i ||
             e.resource != RES_SHARED || !(e.kind & ACC_ASYNC))
             continue;
-        if (op->kind == OP_ASYNC_COPY)
-            for (int w = 0; w < v->drained.n; w++)
-                if (v->drained.at[w] > last)
-                    return v->drained.at[w];
-        return v->next;
+        const Op *wait = op->kind == OP_ASYNC_COPY ? waited_for(v, op, OP_ASYNC_WAIT)
+                         : op->kind == OP_WGMMA    ? waited_for(v, op, OP_WGMMA_WAIT)
+                                                   : NULL;
+        return wait ? use_end(v, wait, alloc) : v->next;
     }
-    return last;
+    return use_end(v, op, alloc);
 }
 
 static void
@@ -108,7 +122,7 @@ see_uses(Liveness *v, const Region *r, int depth)
                 if (!at)
                     continue;
                 LiveRange *range = &v->ranges.at[at - 1];
-                int last = async_end(v, op, i, use_end(v, op, root[k].alloc));
+                int last = operand_end(v, op, i, root[k].alloc);
                 if (root[k].alloc->kind == OP_BAR_ALLOC)
                     last = v->next;
                 range->last = (int)max_i64(range->last, last);

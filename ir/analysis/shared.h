@@ -10,6 +10,10 @@ enum { STAGE_ANY = -1 };
 typedef struct SharedRoot {
     const Op *alloc; /* local_alloc or bar_alloc */
     int64_t stage;   /* constant, or STAGE_ANY: unknown, or no stages */
+    /* A staged loop's stage: that of `ahead` iterations on, modulo the stages. NULL: not
+       one. */
+    const Op *loop;
+    int ahead;
 } SharedRoot;
 
 /* All that v may be (mem or bar); the array is in `arena`. */
