@@ -230,7 +230,7 @@ endif()
 # ---------------------------------------------------------------- simulated GPU
 find_package(Python3 3.10 COMPONENTS Interpreter)
 if(TARGET sdc AND Python3_FOUND)
-    foreach(name exchange programs kernels)
+    foreach(name exchange programs moves kernels)
         set(args "")
         if(name STREQUAL kernels)
             set(args "${ROOT}/kernels_dsl")

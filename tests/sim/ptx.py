@@ -111,20 +111,30 @@ class Block:
         self.line = ""
 
     def run(self):
-        at, steps = 0, 0
+        at, steps, ahead = 0, 0, {}  # threads that wait further down: where
         while steps < self.MAX_STEPS:
             op, args, pred, self.line = self.kernel.code[at]
-            at, steps = at + 1, steps + 1
-            on = range(self.n)
+            ahead = {t: to for t, to in ahead.items() if to > at}
+            here = [t for t in range(self.n) if t not in ahead]
+            at, steps, on = at + 1, steps + 1, here
             if pred:
-                on = [t for t in on if bool(self.regs[t][pred[0]]) != pred[1]]
+                on = [t for t in here if bool(self.regs[t][pred[0]]) != pred[1]]
+            if op[0] == "bra":
+                to = self.kernel.labels[args[0]]
+                if not on:
+                    continue
+                if len(on) == len(here) and (not ahead or to <= min(ahead.values())):
+                    at = to
+                elif to < at:
+                    raise Exception("threads part at " + self.line)
+                else:
+                    ahead.update({t: to for t in on})
+                continue
+            if ahead and op[0] in ("ret", "bar", "barrier", "shfl", "mma", "ldmatrix"):
+                raise Exception("threads have parted at " + self.line)
             if op[0] == "ret":
                 return self
-            if op[0] == "bra":
-                if len(on) not in (0, self.n):
-                    raise Exception("threads part at " + self.line)
-                at = self.kernel.labels[args[0]] if on else at
-            elif op[0] in ("bar", "barrier"):
+            if op[0] in ("bar", "barrier"):
                 self.barriers += op[1] != "warp"
                 self.warp_barriers += 1
             elif op[0] in ("cp", "shfl", "mma", "ldmatrix"):
@@ -168,6 +178,8 @@ class Block:
         me = (t, self.barriers, self.warp_barriers)
 
         def meets(o):
+            if o[0] is None:
+                return False
             same_warp = o[0] // 32 == t // 32
             return o[0] != t and o[1] == me[1] and (not same_warp or o[2] == me[2])
         for b in range(at, at + size):
@@ -176,6 +188,8 @@ class Block:
             for o in seen:
                 if meets(o):
                     raise Race(f"byte {b}, threads {o[0]} and {t}: {self.line}")
+            if self.writer.get(b, (0,))[0] is None and self.writer[b][1] == me[1]:
+                raise Race(f"byte {b} is atomic until the next barrier: {self.line}")
             if write:
                 self.writer[b], self.readers[b] = me, []
             else:
@@ -207,6 +221,38 @@ class Block:
         for i, x in enumerate(values):
             v = self.get(t, x, kind) & (1 << 8 * size) - 1
             memory[at + size * i:at + size * (i + 1)] = v.to_bytes(size, "little")
+
+    def do_atom(self, t, op, a):
+        """Of atom and red what sdc writes: on words, in no particular order."""
+        red, kind = op[0] == "red", op[-1]
+        at, size = self.address(t, a[0 if red else 1]), width(kind) // 8
+        if "shared" in op:  # meets only what is not atomic
+            memory = self.shared
+            for b in range(at, at + size):
+                if self.writer.get(b, (t,))[0] not in (t, None) and \
+                        self.writer[b][1] == self.barriers:
+                    raise Race(f"byte {b}: {self.line}")
+                self.writer[b], self.readers[b] = (None, self.barriers, 0), []
+        else:
+            memory = self.memory
+        old = int.from_bytes(memory[at:at + size], "little")
+        new = [self.number(t, x, kind) for x in a[1 if red else 2:]]
+        was = DECODE[kind](old) if kind in DECODE else \
+            signed(old, 8 * size) if kind[0] == "s" else old
+        value = {"add": lambda: was + new[0], "and": lambda: was & new[0],
+                 "or": lambda: was | new[0], "xor": lambda: was ^ new[0],
+                 "min": lambda: min(was, new[0]), "max": lambda: max(was, new[0]),
+                 "exch": lambda: new[0],
+                 "cas": lambda: new[1] if was == new[0] else was}[op[-2]]()
+        value = ENCODE[kind](value) if kind in ENCODE else value & (1 << 8 * size) - 1
+        memory[at:at + size] = value.to_bytes(size, "little")
+        if not red:
+            self.regs[t][a[0]] = old
+
+    do_red = do_atom
+
+    def do_fence(self, t, op, a):
+        pass
 
     def all_cp(self, op, a, on):
         for t in on:
@@ -317,7 +363,8 @@ class Block:
 
     def do_bfe(self, t, op, a):
         v, at, n = (self.get(t, x, "u32") for x in a[1:4])
-        self.regs[t][a[0]] = v >> at & (1 << n) - 1
+        v = v >> at & (1 << n) - 1
+        self.put(t, a[0], op[-1], signed(v, n) if op[-1][0] == "s" else v)
 
     def do_shr(self, t, op, a):
         self.put(t, a[0], op[-1], self.number(t, a[1], op[-1]) >> min(64, self.get(t, a[2], "u32")))
