@@ -116,9 +116,12 @@ void nv_guard_end(Gen *g, Guard guard);
 
 /* ---- gen_nv_local.c: buffers in shared memory */
 bool nv_local(Gen *g, const Op *op);
-/* gen_nv_ldmatrix.c: a local_load by ldmatrix; false, and nothing done, when the fragment
-   is not one that it loads. */
-bool nv_ldmatrix(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e, Regs *out);
+/* gen_nv_ldmatrix.c: nv_shared_read and nv_shared_write by ldmatrix and stmatrix; false,
+   and nothing done, when the map is not one of theirs or the target has them not. */
+bool nv_ldmatrix(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e,
+                 uint32_t only, uint32_t part, Regs *out);
+bool nv_stmatrix(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e,
+                 uint32_t only, uint32_t part, const Regs *in);
 /* The places of a tile of layout l in a buffer; false when the buffer's layout is not
    one to one. */
 bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);

@@ -67,10 +67,14 @@ through_shared(Gen *g, const Op *op, Regs *in, Regs *out)
     for (int round = 0; round < 1 << e.nround; round++) {
         if (round || in_warp)
             meet(g, in_warp);
-        nv_shared_write(g, &store.map, base, elem, store.mask, part_of(&store, round),
-                        in);
+        uint32_t out_part = part_of(&store, round), in_part = part_of(&load, round);
+        if (!e.store_matrix ||
+            !nv_stmatrix(g, &store.map, base, elem, store.mask, out_part, in))
+            nv_shared_write(g, &store.map, base, elem, store.mask, out_part, in);
         meet(g, in_warp);
-        nv_shared_read(g, &load.map, base, elem, load.mask, part_of(&load, round), out);
+        if (!e.load_matrix ||
+            !nv_ldmatrix(g, &load.map, base, elem, load.mask, in_part, out))
+            nv_shared_read(g, &load.map, base, elem, load.mask, in_part, out);
     }
     return true;
 }

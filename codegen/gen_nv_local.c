@@ -40,7 +40,10 @@ store_tile(Gen *g, const Op *op, const Value *mem, const Value *tile)
     if (!nv_shared_map(g, mem->type, l, &map))
         return gen_unsupported(g, op, "with this layout") != NULL;
     map.owner = nv_owner(g, l);
-    nv_shared_write(g, &map, base, type_elem(tile->type), 0, 0, in);
+    const Type *e = type_elem(tile->type);
+    bool wide = map.run * map.bytes == SHARED_ACCESS;
+    if (wide || !nv_stmatrix(g, &map, base, e, 0, 0, in))
+        nv_shared_write(g, &map, base, e, 0, 0, in);
     return true;
 }
 
@@ -134,7 +137,7 @@ gen_load(Gen *g, const Op *op)
         return false;
     if (!nv_shared_map(g, mem->type, v->type->layout, &map))
         return gen_unsupported(g, op, "with this layout") != NULL;
-    if (!nv_ldmatrix(g, &map, base, type_elem(v->type), out))
+    if (!nv_ldmatrix(g, &map, base, type_elem(v->type), 0, 0, out))
         nv_shared_read(g, &map, base, type_elem(v->type), 0, 0, out);
     return true;
 }

@@ -8,6 +8,7 @@
 #include "ir/layout_swizzle.h"
 
 #include "ir/base/util.h"
+#include "ir/layout_matrix.h"
 
 #include <string.h>
 
@@ -129,15 +130,35 @@ exchange_bytes(const Exchange *e)
     return (int64_t)e->bytes << e->offset.nout;
 }
 
-static void
-measure_side(const Exchange *e, const Layout *l, int *run, int *ways)
+/* Instructions and passes over the banks of one side, by each thread's own accesses or by
+   matrices. */
+static int64_t
+measure_side(const Exchange *e, const Layout *l, bool unit, int *run, int *ways,
+             bool *matrix)
 {
     F2 m = exchange_map(e, l);
-    uint64_t lane[5];
-    *run = shared_run(&m, l->n[LD_REG], SHARED_ACCESS / e->bytes, NULL);
+    MatrixForm form;
+    uint64_t lane[5] = {0};
+    int regs = l->n[LD_REG];
+    *run = shared_run(&m, regs, SHARED_ACCESS / e->bytes, NULL);
     for (int i = 0; i < 5; i++)
-        lane[i] = m.col[l->n[LD_REG] + i] * (uint64_t)e->bytes;
+        lane[i] = m.col[regs + i] * (uint64_t)e->bytes;
     *ways = shared_conflicts(lane, *run * e->bytes);
+    *matrix = false;
+    int64_t count = layout_regs(l) / *run;
+    int64_t cost = count + count * max_i64(1, *run * e->bytes / 4) * *ways;
+    if (!unit || e->bytes > 4 || !matrix_form(&m, regs, e->bytes, &form))
+        return cost;
+    for (int i = 0; i < 3; i++)
+        lane[i] = form.row[i];
+    int rows = shared_conflicts(lane, SHARED_ACCESS);
+    int64_t words = max_i64(1, layout_regs(l) * e->bytes / 4);
+    int64_t other = (words + 3) / 4 + words * rows;
+    if (other >= cost)
+        return cost;
+    *matrix = true;
+    *ways = rows;
+    return other;
 }
 
 /* ---- choice of the map */
@@ -208,13 +229,23 @@ choose_lines(const Vectors *low, const Vectors *a, const Vectors *b, uint64_t sp
             vectors_add(line, rest & -rest);
 }
 
-/* The map whose accesses take the elements of `low` in a row. */
-static Exchange
-try_low(const Layout *src, const Layout *dst, int bytes, uint32_t rounds,
-        const Vectors *low)
+typedef struct Pair {
+    const Layout *src, *dst;
+    Side from, to;
+    int bytes, units;
+    uint32_t rounds;
+    Exchange best;
+    int64_t best_cost;
+} Pair;
+
+/* The map whose accesses take the elements of `low` in a row. store, load: what the lanes
+   of one access differ by, or NULL: as each thread accesses its own. */
+static void
+try_low(Pair *p, const Vectors *low, const Vectors *store, const Vectors *load)
 {
-    Side from = side_of(src, rounds), to = side_of(dst, rounds);
-    int all = 0;
+    const Layout *src = p->src;
+    int all = 0, bytes = p->bytes;
+    uint32_t rounds = p->rounds;
     for (int i = 0; i < src->rank; i++)
         all += src->lg[i];
     uint64_t space = (((uint64_t)1 << all) - 1) & ~(uint64_t)rounds;
@@ -222,8 +253,10 @@ try_low(const Layout *src, const Layout *dst, int bytes, uint32_t rounds,
     int wide = log2_floor((uint64_t)SHARED_BANKS * 4 / (uint64_t)bytes);
     int banks = (int)max_i64(0, min_i64(wide, d) - low->n);
     Vectors a, b, line;
-    access_vectors(&from, low, bytes, &a);
-    access_vectors(&to, low, bytes, &b);
+    access_vectors(&p->from, low, bytes, &a);
+    access_vectors(&p->to, low, bytes, &b);
+    a = store ? *store : a;
+    b = load ? *load : b;
     choose_lines(low, &a, &b, space, d - low->n - banks, &line);
     /* offsets -> elements: low, then what completes the space, then lines */
     F2 place = {.nout = all};
@@ -243,17 +276,16 @@ try_low(const Layout *src, const Layout *dst, int bytes, uint32_t rounds,
     F2 inverse;
     if (f2_invert(&place, &inverse))
         e.offset = f2_sub(&inverse, 0, all, 0, d);
-    measure_side(&e, src, &e.store, &e.store_ways);
-    measure_side(&e, dst, &e.load, &e.load_ways);
-    return e;
-}
-
-/* Instructions and passes over the banks of one side. */
-static int64_t
-side_cost(const Layout *l, int run, int bytes, int ways)
-{
-    int64_t count = layout_regs(l) / run;
-    return count + count * max_i64(1, run * bytes / 4) * ways;
+    /* copies are not stored; all lanes take part in stmatrix */
+    bool stmatrix = (p->units & EXCHANGE_STMATRIX) && !layout_is_replicated(src);
+    int64_t cost =
+        measure_side(&e, src, stmatrix, &e.store, &e.store_ways, &e.store_matrix);
+    cost += measure_side(&e, p->dst, p->units & EXCHANGE_LDMATRIX, &e.load, &e.load_ways,
+                         &e.load_matrix);
+    if (cost < p->best_cost) {
+        p->best = e;
+        p->best_cost = cost;
+    }
 }
 
 /* Registers of `from` that `also` has, while there is room in an access. */
@@ -309,36 +341,65 @@ choose_rounds(const Layout *src, const Layout *dst, int64_t bytes, int64_t limit
     return rounds;
 }
 
-Exchange
-layout_exchange(const Layout *src, const Layout *dst, int bytes, int64_t limit)
+/* Wide on both sides as far as they agree; beyond that the store's or the load's, which
+   may cost the other side conflicts: all widths are tried. */
+static void
+try_widths(Pair *p)
 {
-    uint32_t rounds = choose_rounds(src, dst, bytes, limit);
-    Side from = side_of(src, rounds), to = side_of(dst, rounds);
-    int most = log2_floor(SHARED_ACCESS / (uint64_t)bytes);
-    int word = bytes < 4 ? log2_floor(4 / (uint64_t)bytes) : 0;
-    Exchange best = {0};
-    int64_t best_cost = INT64_MAX;
-    /* Wide on both sides as far as they agree; beyond that the store's or the load's,
-       which may cost the other side conflicts: all widths are tried. */
+    int most = log2_floor(SHARED_ACCESS / (uint64_t)p->bytes);
+    int word = p->bytes < 4 ? log2_floor(4 / (uint64_t)p->bytes) : 0;
     for (int k = 0; k <= 2 * most + 1; k++) {
         Vectors low = {0};
-        extend(&low, &from.reg, &to.reg, most);
+        extend(&low, &p->from.reg, &p->to.reg, most);
         int common = low.n, width = k / 2;
         if (width < common || (width == common && k % 2))
             continue;
-        extend(&low, k % 2 ? &to.reg : &from.reg, NULL, width);
+        extend(&low, k % 2 ? &p->to.reg : &p->from.reg, NULL, width);
         if (width == common) { /* at least whole words */
-            extend(&low, &from.reg, NULL, word);
-            extend(&low, &to.reg, NULL, word);
+            extend(&low, &p->from.reg, NULL, word);
+            extend(&low, &p->to.reg, NULL, word);
         }
         keep_independent(&low);
-        Exchange e = try_low(src, dst, bytes, rounds, &low);
-        int64_t cost = side_cost(src, e.store, bytes, e.store_ways) +
-                       side_cost(dst, e.load, bytes, e.load_ways);
-        if (cost < best_cost) {
-            best = e;
-            best_cost = cost;
-        }
+        try_low(p, &low, NULL, NULL);
     }
-    return best;
+}
+
+/* Rows of matrices as one side has them: plain, with each register bit inside of a word,
+   and transposed. */
+static void
+try_matrices(Pair *p, bool store)
+{
+    const Side *s = store ? &p->from : &p->to;
+    int n = p->bytes == 4 ? 1 : p->bytes == 2 ? s->reg.n : 0;
+    for (int k = 0; k < 2 * n; k++) {
+        bool trans = k % 2;
+        Vectors word = {0}, rows = {0}, both;
+        if (p->bytes == 2)
+            vectors_add(&word, s->reg.v[k / 2]);
+        for (int i = 0; i < 5; i++)
+            vectors_add(i < 2 ? &word : &rows, s->lane.v[i]);
+        Vectors *low = trans ? &rows : &word;
+        both = word;
+        for (int i = 0; i < rows.n; i++)
+            vectors_add(&both, rows.v[i]);
+        if ((trans && (p->bytes != 2 || k > 1)) || span_of(low).n != low->n)
+            continue;
+        try_low(p, low, store ? &both : NULL, store ? NULL : &both);
+    }
+}
+
+Exchange
+layout_exchange(const Layout *src, const Layout *dst, int bytes, int64_t limit, int units)
+{
+    Pair p = {.src = src, .dst = dst, .bytes = bytes, .units = units};
+    p.rounds = choose_rounds(src, dst, bytes, limit);
+    p.from = side_of(src, p.rounds);
+    p.to = side_of(dst, p.rounds);
+    p.best_cost = INT64_MAX;
+    try_widths(&p);
+    if (units & EXCHANGE_STMATRIX)
+        try_matrices(&p, true);
+    if (units & EXCHANGE_LDMATRIX)
+        try_matrices(&p, false);
+    return p.best;
 }

@@ -10,7 +10,10 @@
 enum {
     EXCHANGE_LIMIT = 65536, /* bytes that one conversion takes at most, if it can */
     SHARED_BANKS = 32,
-    SHARED_ACCESS = 16 /* bytes that one thread moves at once */
+    SHARED_ACCESS = 16, /* bytes that one thread moves at once */
+    /* units that an exchange may use */
+    EXCHANGE_LDMATRIX = 1,
+    EXCHANGE_STMATRIX = 2
 };
 
 typedef struct Exchange {
@@ -24,10 +27,13 @@ typedef struct Exchange {
     int bytes;                 /* of an element */
     int store, load;           /* elements that one access takes, a power of two */
     int store_ways, load_ways; /* bank conflicts: 1 is free */
+    /* stored by stmatrix, loaded by ldmatrix: the ways are theirs then */
+    bool store_matrix, load_matrix;
 } Exchange;
 
-/* `bytes` of an element: 1, 2, 4 or 8. */
-Exchange layout_exchange(const Layout *src, const Layout *dst, int bytes, int64_t limit);
+/* `bytes` of an element: 1, 2, 4 or 8. units: EXCHANGE_*. */
+Exchange layout_exchange(const Layout *src, const Layout *dst, int bytes, int64_t limit,
+                         int units);
 int64_t exchange_bytes(const Exchange *e);
 
 /* What a round does: the offset in elements of each register, lane and warp bit of l;

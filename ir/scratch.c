@@ -48,7 +48,12 @@ convert_exchange(const Op *op, const TargetInfo *t)
 {
     const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
     int64_t limit = min_i64(EXCHANGE_LIMIT, t->shared_bytes);
-    return layout_exchange(from->layout, to->layout, shared_elem_bytes(from), limit);
+    const Type *e = type_elem(from);
+    int units = t->sm >= 90 ? EXCHANGE_LDMATRIX | EXCHANGE_STMATRIX : EXCHANGE_LDMATRIX;
+    if (e->kind == TY_PTR || e->scalar == SK_I1)
+        units = 0;
+    return layout_exchange(from->layout, to->layout, shared_elem_bytes(from), limit,
+                           units);
 }
 
 static int64_t

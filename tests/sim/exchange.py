@@ -4,7 +4,7 @@ import random
 import struct
 import sys
 
-from tiles import bent, compile_ir, layout, near, text
+from tiles import bent, compile_ir, fragments, layout, near, text
 import ptx
 
 # how a tile of i32 becomes one of the type and is written out; its bytes for a number
@@ -91,11 +91,15 @@ def reduction(rows, cols, axis, elem):
 
 
 def move_case():
-    kind = random.choice(["convert", "near", "loop", "buffer"])
+    kind = random.choice(["convert", "near", "loop", "buffer", "matrix"])
     make, elem, pack = TYPES[random.choice(list(TYPES))]
     bits, warp_bits = random.randint(5, 10), random.randint(0, 3)
     a = bent(layout(bits, warp_bits))
     b = near(a) if kind == "near" else bent(layout(bits, warp_bits))
+    if kind == "matrix":
+        make, elem, pack = TYPES[random.choice(["i16", "f16", "i16", "f32", "i8"])]
+        bits = random.randint(8 + warp_bits, 11)
+        a, b = fragments(bits, warp_bits)
     rows = 1 << random.randint(0, bits)
     cols = (1 << bits) // rows
     swizzle = f"shared<{elem}, swizzle={random.choice([0, 32, 64, 128])}>"
@@ -140,7 +144,8 @@ def main():
         source, want = random.choice([move_case, move_case, move_case, reduce_case])()
         memory = bytearray(len(want) * len(want[0]) + 16)
         try:
-            ptx.run(compile_ir(source), "f", [0], memory)
+            target = random.choice(["sm_80", "sm_90"])
+            ptx.run(compile_ir(source, target), "f", [0], memory)
         except Exception:
             print(source)
             raise

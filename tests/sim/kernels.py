@@ -18,7 +18,7 @@ def sixteen(n):
 
 def build(name, kernel, spec, warps, stages):
     return compile(f"{DSL}/{name}.tk", "-k", kernel, "-s", spec, "--num-warps", str(warps),
-                   "--num-stages", str(stages))
+                   "--num-stages", str(stages), target=random.choice(["sm_80", "sm_90"]))
 
 
 def matmul(m, n, k, block, warps, stages, turned="", elem="fp16"):

@@ -141,7 +141,7 @@ def main():
         random.seed(seed * 1000003 + i)
         program = Program()
         source, tiles = program.source()
-        text_ = compile_ir(source)
+        text_ = compile_ir(source, random.choice(["sm_80", "sm_90"]))
         want = struct.pack(f"<{program.n}i", *(tiles * (v + 1) for v in range(program.n)))
         for arm in (0, 1):
             memory = bytearray(4 * program.n)

@@ -137,7 +137,7 @@ class Block:
             if op[0] in ("bar", "barrier"):
                 self.barriers += op[1] != "warp"
                 self.warp_barriers += 1
-            elif op[0] in ("cp", "shfl", "mma", "ldmatrix"):
+            elif op[0] in ("cp", "shfl", "mma", "ldmatrix", "stmatrix"):
                 getattr(self, "all_" + op[0])(op, args, on)
             else:
                 step = getattr(self, "do_" + op[0])
@@ -297,6 +297,22 @@ class Block:
                 for lane in range(32):
                     g, q = lane // 4, lane % 4 * 2
                     self.regs[w + lane][x] = m[g][q] | m[g][q + 1] << 16
+
+    def all_stmatrix(self, op, a, on):
+        words = a[1] if isinstance(a[1], list) else [a[1]]
+        for w in range(0, self.n, 32):
+            for i, x in enumerate(words):
+                m = [[0] * 8 for _ in range(8)]
+                for lane in range(32):
+                    g, q = lane // 4, lane % 4 * 2
+                    v = self.get(w + lane, x, "b32")
+                    m[g][q], m[g][q + 1] = v & 0xffff, v >> 16 & 0xffff
+                if "trans" in op:
+                    m = list(zip(*m))
+                for r in range(8):
+                    at = self.address(w + i * 8 + r, a[0])
+                    self.touch(w + i * 8 + r, at, 16, True)
+                    self.shared[at:at + 16] = struct.pack("<8H", *m[r])
 
     def all_mma(self, op, a, on):
         k, (size, decode) = int(op[3].split("k")[1]), FRAGMENT[op[-3]]

@@ -38,6 +38,19 @@ def near(l):
     return [r for r in reg if r], lane, warp
 
 
+def fragments(bits, warp_bits):
+    """Two layouts, one whose threads hold what is a row of matrices in the other: for stmatrix
+    or ldmatrix, plain or transposed."""
+    units = [1 << i for i in range(bits)]
+    random.shuffle(units)
+    lane, warp, reg = units[:5], units[5:5 + warp_bits], units[5 + warp_bits:]
+    low = random.choice([[reg[0], lane[0], lane[1]], lane[2:]])
+    rest = [u for u in units if u not in low]
+    random.shuffle(rest)
+    other = low + rest[5 + warp_bits:], rest[:5], rest[5:5 + warp_bits]
+    return random.choice([[(reg, lane, warp), other], [other, (reg, lane, warp)]])
+
+
 def text(l, cols=None):
     """As tile IR spells it, for one dimension or for rows of `cols`."""
     def image(v):
@@ -46,15 +59,15 @@ def text(l, cols=None):
     return f"linear<reg={reg}, lane={lane}, warp={warp}>"
 
 
-def compile(source, *args):
+def compile(source, *args, target="sm_80"):
     """PTX of a file, or of tile IR given as text."""
     path = "-" if "\n" in source else source
-    r = subprocess.run([SDC, "compile", path, "--emit", "ptx", "--target", "sm_80", *args],
+    r = subprocess.run([SDC, "compile", path, "--emit", "ptx", "--target", target, *args],
                        input=source if path == "-" else None, capture_output=True, text=True)
     if r.returncode:
         raise Exception(r.stderr + source)
     return r.stdout
 
 
-def compile_ir(source):
-    return compile(source, "--passes=smem,barrier")
+def compile_ir(source, target="sm_80"):
+    return compile(source, "--passes=smem,barrier", target=target)

@@ -124,11 +124,14 @@ START_TEST(every_element_arrives)
         int bytes = 1 << rnd(4);
         Layout src = random_layout(lg0, lg1, warps), dst = random_layout(lg0, lg1, warps);
         int64_t limit = i % 3 ? EXCHANGE_LIMIT : 1024;
-        Exchange e = layout_exchange(&src, &dst, bytes, limit);
+        int units = i % 2 ? EXCHANGE_LDMATRIX | EXCHANGE_STMATRIX : 0;
+        Exchange e = layout_exchange(&src, &dst, bytes, limit, units);
         ck_assert_int_eq(e.offset.nout + e.nround, bits_of(&src));
         play(&src, &dst, &e);
-        ck_assert_int_eq(e.store_ways, simulate_banks(&e, &src, e.store));
-        ck_assert_int_eq(e.load_ways, simulate_banks(&e, &dst, e.load));
+        if (!e.store_matrix)
+            ck_assert_int_eq(e.store_ways, simulate_banks(&e, &src, e.store));
+        if (!e.load_matrix)
+            ck_assert_int_eq(e.load_ways, simulate_banks(&e, &dst, e.load));
     }
 }
 END_TEST
@@ -142,7 +145,7 @@ START_TEST(rounds)
     fill_mma(&src, shape, (int[]){4, 2});
     fill_blocked(&dst, 2, shape, (int[]){1, 4}, (int[]){1, 32}, (int[]){8, 1},
                  (int[]){1, 0});
-    Exchange e = layout_exchange(&src, &dst, 4, 65536);
+    Exchange e = layout_exchange(&src, &dst, 4, 65536, 0);
     ck_assert_int_eq(exchange_bytes(&e), 65536);
     ck_assert_int_eq(e.nround, 1);
     play(&src, &dst, &e);
@@ -164,13 +167,37 @@ START_TEST(common_pairs_are_free)
     for (int a = 0; a < 6; a++) {
         for (int b = 0; b < 6; b++) {
             for (int bytes = 2; bytes <= 4; bytes *= 2) {
-                Exchange e = layout_exchange(&l[a], &l[b], bytes, EXCHANGE_LIMIT);
+                Exchange e = layout_exchange(&l[a], &l[b], bytes, EXCHANGE_LIMIT, 0);
                 ck_assert_msg(e.store_ways == 1 && e.load_ways == 1,
                               "pair %d %d, %d bytes: %d, %d ways", a, b, bytes,
                               e.store_ways, e.load_ways);
             }
         }
     }
+}
+END_TEST
+
+/* An accumulator of halves to rows or columns: stmatrix, when the target has it; rows to
+   an operand: ldmatrix. */
+START_TEST(matrices)
+{
+    int64_t shape[] = {64, 64};
+    enum { BOTH = EXCHANGE_LDMATRIX | EXCHANGE_STMATRIX };
+    Layout acc, row, col, operand;
+    fill_mma(&acc, shape, (int[]){4, 1});
+    fill_blocked(&row, 2, shape, (int[]){1, 8}, (int[]){4, 8}, (int[]){4, 1},
+                 (int[]){1, 0});
+    fill_blocked(&col, 2, shape, (int[]){8, 1}, (int[]){8, 4}, (int[]){1, 4},
+                 (int[]){0, 1});
+    fill_mma_operand(&operand, shape, (int[]){4, 1}, 0, 2);
+    Exchange e = layout_exchange(&acc, &row, 2, EXCHANGE_LIMIT, BOTH);
+    ck_assert(e.store_matrix && e.store_ways == 1 && e.load == 8 && e.load_ways == 1);
+    e = layout_exchange(&acc, &col, 2, EXCHANGE_LIMIT, BOTH);
+    ck_assert(e.store_matrix && e.store_ways == 1 && e.load == 8 && e.load_ways == 1);
+    e = layout_exchange(&row, &operand, 2, EXCHANGE_LIMIT, EXCHANGE_LDMATRIX);
+    ck_assert(e.load_matrix && e.load_ways == 1 && e.store == 8 && e.store_ways == 1);
+    e = layout_exchange(&acc, &row, 2, EXCHANGE_LIMIT, 0);
+    ck_assert(!e.store_matrix && e.store_ways == 1 && e.load_ways == 1);
 }
 END_TEST
 
@@ -183,6 +210,7 @@ main(void)
     tcase_add_test(t, every_element_arrives);
     tcase_add_test(t, rounds);
     tcase_add_test(t, common_pairs_are_free);
+    tcase_add_test(t, matrices);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
