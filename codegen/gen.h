@@ -34,6 +34,7 @@ typedef struct Target {
     LLVMValueRef (*fcast)(Gen *g, ScalarKind from, ScalarKind to, bool rtz,
                           LLVMValueRef x);
     const char *(*passes)(int opt); /* LLVM's middle-end, as text */
+    void (*cleanup)(Gen *g);        /* after it; may be NULL */
 } Target;
 
 struct Gen {

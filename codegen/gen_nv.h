@@ -196,4 +196,7 @@ bool nv_wgmma(Gen *g, const Op *op);
 /* ---- gen_nv_async.c */
 bool nv_async(Gen *g, const Op *op);
 
+/* ---- nv_cleanup.c */
+void nv_cleanup(Gen *g);
+
 #endif

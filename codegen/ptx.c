@@ -17,6 +17,15 @@ ptx_call(Gen *g, PtxId id, LLVMValueRef *args, int n)
     return ll_intrinsic(g->b, names[id], NULL, 0, args, n);
 }
 
+bool
+ptx_is(LLVMValueRef v, PtxId id)
+{
+    size_t n;
+    const char *name =
+        LLVMIsACallInst(v) ? LLVMGetValueName2(LLVMGetCalledValue(v), &n) : "";
+    return strcmp(name, names[id]) == 0;
+}
+
 LLVMValueRef
 ptx_asm(Gen *g, const char *text, const char *constraints, LLVMTypeRef result,
         LLVMValueRef *args, int n, bool effects)

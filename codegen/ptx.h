@@ -12,6 +12,8 @@ typedef enum PtxId {
 
 /* Call of an intrinsic that is not overloaded. */
 LLVMValueRef ptx_call(Gen *g, PtxId id, LLVMValueRef *args, int n);
+/* Is v a call of that intrinsic? */
+bool ptx_is(LLVMValueRef v, PtxId id);
 /* Inline assembly. `effects`: it reads or writes memory and stays where it is. */
 LLVMValueRef ptx_asm(Gen *g, const char *text, const char *constraints,
                      LLVMTypeRef result, LLVMValueRef *args, int n, bool effects);

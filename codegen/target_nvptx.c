@@ -33,4 +33,5 @@ const Target target_nvptx = {
     .math = nv_math,
     .fcast = nv_fcast,
     .passes = passes,
+    .cleanup = nv_cleanup,
 };
