@@ -47,7 +47,8 @@ Exchange
 convert_exchange(const Op *op, const TargetInfo *t)
 {
     const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
-    int64_t limit = min_i64(EXCHANGE_LIMIT, t->shared_bytes);
+    int64_t limit = attr_int(&op->attrs, ATTR_BYTES, EXCHANGE_LIMIT);
+    limit = min_i64(limit, t->shared_bytes);
     const Type *e = type_elem(from);
     int units = t->sm >= 90 ? EXCHANGE_LDMATRIX | EXCHANGE_STMATRIX : EXCHANGE_LDMATRIX;
     if (e->kind == TY_PTR || e->scalar == SK_I1)

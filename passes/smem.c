@@ -42,6 +42,9 @@ alignment(const Op *op)
 /* Memory that is worth a barrier less: anywhere, and in a loop. */
 enum { SMALL = 4096, SMALL_IN_LOOP = 16384 };
 
+/* What a conversion makes do with where memory is short. */
+enum { LITTLE = 8192 };
+
 /* Is the memory written and then read by other threads, as in all scratch memory? */
 static bool
 is_exchange(const LiveRange *r)
@@ -139,18 +142,31 @@ place(PassCx *cx, LiveRange *r, int n)
     return total;
 }
 
+/* Conversions that take more go in rounds. */
+static void
+limit_conversions(PassCx *cx, LiveRange *r, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (r[i].op->kind == OP_CONVERT_LAYOUT && r[i].bytes > LITTLE)
+            attr_set_int(&cx->s->mod, &r[i].op->attrs, ATTR_BYTES, LITTLE);
+}
+
 bool
 pass_smem(Func *f, PassCx *cx)
 {
     LiveRange *r;
-    int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
-    keep_apart(r, n);
-    f->shared_bytes = place(cx, r, n);
-    if (f->shared_bytes > cx->target.shared_bytes) {
+    int n = 0;
+    /* as is best; then as small as can be */
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (attempt == 2)
+            limit_conversions(cx, r, n);
         n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
+        if (attempt == 0)
+            keep_apart(r, n);
         f->shared_bytes = place(cx, r, n);
+        if (f->shared_bytes <= cx->target.shared_bytes)
+            return n > 0;
     }
-    if (f->shared_bytes > cx->target.shared_bytes)
-        report(f, cx, &r[0], f->shared_bytes);
+    report(f, cx, &r[0], f->shared_bytes);
     return n > 0;
 }

@@ -41,8 +41,8 @@ def values(n, make, elem):
 
 
 def convert(bits, a, b, elem):
-    n = 1 << bits
-    return f"  %y = convert_layout %x : tile<{n}x{elem}, #b>\n"
+    n, limit = 1 << bits, random.choice(["", "{bytes=256} "])  # in rounds, if it can
+    return f"  %y = convert_layout %x {limit}: tile<{n}x{elem}, #b>\n"
 
 
 def convert_in_loop(bits, a, b, elem):
