@@ -419,6 +419,7 @@ pass_nest(Func *f, PassCx *cx)
     map_init(&n.ops, n.tmp);
     map_init(&n.map, n.tmp);
     n.axis = axis_new(f, n.tmp);
+    n.vector_bytes = cx->target.vector_bytes;
     nest_plan(&n);
     Region *body = region_new(f, NULL), *old = f->body;
     for (int i = 0; i < old->narg; i++)

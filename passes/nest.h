@@ -92,6 +92,7 @@ typedef struct Nest {
     Func *f;
     Arena *tmp;
     Axis *axis;  /* of the old code */
+    int vector_bytes; /* of the machine */
     Map plans;   /* old Value -> Plan */
     Map ops;     /* old Op -> OpPlan */
     Map map;     /* old scalar Value -> new Value */
@@ -193,7 +194,7 @@ void nest_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, 
 /* How v changes with dimension d: 0 not at all, 1 by one, 2 otherwise. */
 int nest_slope(Nest *n, const Value *v, int d, int depth);
 int nest_lane_dim(Nest *n, const Group *g);
-int nest_lane_count(const Group *g, int64_t size);
+int nest_lane_count(const Nest *n, const Group *g, int64_t size);
 
 /* nest_emit.c */
 void nest_group(Nest *n, Builder *b, Group *g);

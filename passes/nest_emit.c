@@ -42,7 +42,7 @@ emit_init(Emit *e, Nest *n, Group *g)
     *e = (Emit){.n = n, .g = g};
     const Type *t = g->shape;
     e->lane = nest_lane_dim(n, g);
-    e->w = nest_lane_count(g, t->shape[e->lane]);
+    e->w = nest_lane_count(n, g, t->shape[e->lane]);
     for (int d = 0; d < t->rank; d++) {
         int64_t step = d == e->lane ? e->w : 1;
         e->ix[d] = (Ix){d == e->lane && e->w > 1 ? IX_AFF : IX_CONST, 0, NULL};

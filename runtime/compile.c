@@ -174,6 +174,19 @@ generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
     return ok && diag_ok(&s->diag);
 }
 
+/* This machine's vectors, when code is for it alone. */
+static int
+vector_bytes(const char *cpu, const TargetInfo *target)
+{
+#ifdef __x86_64__
+    bool native = cpu && strcmp(cpu, "native") == 0;
+    if (!target->gpu && native && __builtin_cpu_supports("avx512vl"))
+        return 64;
+#endif
+    (void)cpu;
+    return target->vector_bytes;
+}
+
 bool
 compile_run(Session *s, const CompileJob *job, CompileResult *out)
 {
@@ -184,6 +197,7 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
                    job->opt.target, target_names());
         return false;
     }
+    target.vector_bytes = vector_bytes(job->opt.cpu, &target);
     if (target.gpu && job->opt.emit == SDC_EMIT_OBJ)
         return fail(s, "target '%s' has no object code: emit ptx", job->opt.target);
     Module *m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);
