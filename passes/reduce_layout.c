@@ -1,0 +1,56 @@
+/* Results of reductions where their user wants them. A reduction across warps goes
+   through shared memory and can leave its result in any layout for the same price; so a
+   conversion that follows is a second exchange for nothing.
+
+       %y = reduce %x {axis=0} : tile<64xf32, #slice>        %y = reduce %x {axis=0} :
+       %z = convert_layout %y : tile<64xf32, #l>         =>      tile<64xf32, #l>
+
+   Only where the conversion is the result's one use, and where threads do not come to
+   hold many more copies than before: each copy is read anew. */
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "ir/scratch.h"
+#include "passes/pass.h"
+
+bool pass_reduce_layout(Func *f, PassCx *cx);
+
+enum { MORE_COPIES = 2 };
+
+static bool
+fold(Op *convert, const TargetInfo *t)
+{
+    Value *v = op_operand(convert, 0);
+    Op *reduce = value_def(v, OP_REDUCE);
+    if (!reduce || reduce->nresult != 1 || !v->uses || v->uses->next ||
+        !scratch_bytes(reduce, t) || !scratch_bytes(convert, t))
+        return false;
+    const Type *to = convert->results[0].type;
+    if (layout_regs(to->layout) > MORE_COPIES * layout_regs(v->type->layout))
+        return false;
+    value_replace(&convert->results[0], v);
+    op_erase(convert);
+    value_set_type(v, to);
+    return true;
+}
+
+static bool
+visit(Region *r, const TargetInfo *t, int depth)
+{
+    bool changed = false;
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion; i++)
+            changed |= visit(op->regions[i], t, depth + 1);
+        if (op->kind == OP_CONVERT_LAYOUT)
+            changed |= fold(op, t);
+    }
+    return changed;
+}
+
+bool
+pass_reduce_layout(Func *f, PassCx *cx)
+{
+    return visit(f->body, &cx->target, 0);
+}
