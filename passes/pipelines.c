@@ -17,6 +17,9 @@ static const PassId cpu_list[] = {
     PASS_dce,
 };
 
+/* Without carry: a tile of pointers is in registers here, and adding to it where it is
+   costs less than adding an offset to where it began (matmul 128x128x32 with four warps
+   on an H200: 646 TFLOP/s, 585 with it). */
 static const PassId gpu_list[] = {
     PASS_canon, /* as on the CPU */
     PASS_cse,
@@ -24,7 +27,6 @@ static const PassId gpu_list[] = {
     PASS_mask,
     PASS_canon,
     PASS_cse,
-    PASS_carry,
     PASS_licm,
     PASS_dce,
     PASS_layout,

@@ -326,10 +326,10 @@ main(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, streams_and_graphs);
     tcase_add_test(t, refusals);
-    tcase_add_test(t, a_kernel_that_fails);
     tcase_add_test(t, context_of_the_caller);
     tcase_add_test(t, threads);
     tcase_add_test(t, cost);
+    tcase_add_test(t, a_kernel_that_fails); /* last: it takes the context with it */
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
