@@ -112,6 +112,7 @@ generate(Gen *g, Module *m, CodegenOut *out)
     for (int i = 0; i < m->nfunc; i++) {
         Func *f = m->funcs[i];
         map_init(&g->values, &g->s->tmp);
+        map_init(&g->halves, &g->s->tmp);
         g->func = f;
         lines_function(g, i);
         if (!meta_fill(g->s, f, g->opt->target, &out->meta[i]) ||

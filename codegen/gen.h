@@ -46,11 +46,12 @@ struct Gen {
     LLVMModuleRef mod;
     LLVMBuilderRef b;
     LLVMTargetMachineRef tm;
-    LLVMValueRef fn;   /* function being generated */
+    LLVMValueRef fn; /* function being generated */
     const Func *func;
-    Map values;        /* Value -> LLVMValueRef or what the target keeps per value */
-    void *priv;        /* the target's own state */
-    Lines *lines;      /* NULL: no source lines wanted */
+    Map halves;   /* gen_elem.c: vectors of 32-bit lanes as two of 64 */
+    Map values;   /* Value -> LLVMValueRef or what the target keeps per value */
+    void *priv;   /* the target's own state */
+    Lines *lines; /* NULL: no source lines wanted */
     LLVMTypeRef i1, i8, i32, i64, f32, f64, ptr;
 };
 

@@ -116,32 +116,87 @@ high_half_wanted(const Op *op)
     return false;
 }
 
-/* Both halves of unsigned 32-bit products, lanes taken as pairs: the even and the odd
-   lane of each pair are multiplied in place as 64-bit numbers, which is what the
-   machine's widening multiplication does, so that no lane has to move but by a shift. */
-static LLVMValueRef
-gen_pairs(Gen *g, bool high, LLVMValueRef x, LLVMValueRef y)
+/* ---- products of 32-bit lanes
+
+   The machine multiplies the even lanes of two vectors to 64 bits, so a product is taken
+   of the even and of the odd lanes apart, both as 64-bit lanes whose low halves count.
+   Philox multiplies what it has just got by exclusive or from products: so the halves
+   stay apart from round to round (g->halves), and the vector of 32-bit lanes, which is
+   made as well, is dropped by LLVM where nothing asks for it. */
+typedef struct Halves {
+    LLVMValueRef lanes[2]; /* even, odd */
+} Halves;
+
+static Halves
+halves_of(Gen *g, const Value *v, LLVMValueRef x)
 {
-    LLVMTypeRef t = LLVMVectorType(g->i64, ll_lanes(x) / 2);
-    LLVMValueRef in[2] = {LLVMBuildBitCast(g->b, x, t, ""),
-                          LLVMBuildBitCast(g->b, y, t, "")};
-    LLVMValueRef low = ll_int(t, 0xffffffff),
-                 top = ll_int(t, (int64_t)0xffffffff00000000u);
-    LLVMValueRef half = ll_int(t, 32);
-    LLVMValueRef even = LLVMBuildMul(g->b, LLVMBuildAnd(g->b, in[0], low, ""),
-                                     LLVMBuildAnd(g->b, in[1], low, ""), "");
-    LLVMValueRef odd = LLVMBuildMul(g->b, LLVMBuildLShr(g->b, in[0], half, ""),
-                                    LLVMBuildLShr(g->b, in[1], half, ""), "");
-    even = high ? LLVMBuildLShr(g->b, even, half, "") : LLVMBuildAnd(g->b, even, low, "");
-    odd = high ? LLVMBuildAnd(g->b, odd, top, "") : LLVMBuildShl(g->b, odd, half, "");
-    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, even, odd, ""), LLVMTypeOf(x), "");
+    const Halves *known = map_get(&g->halves, x);
+    if (known)
+        return *known;
+    Halves h;
+    unsigned n = ll_lanes(x) / 2;
+    LLVMTypeRef t = LLVMVectorType(g->i64, n);
+    if (value_def(v, OP_SPLAT)) {
+        LLVMValueRef s = LLVMBuildExtractElement(g->b, x, ll_int(g->i32, 0), "");
+        h.lanes[0] = ll_splat(g->b, LLVMBuildZExt(g->b, s, g->i64, ""), n);
+        h.lanes[1] = h.lanes[0];
+        return h;
+    }
+    h.lanes[0] = LLVMBuildBitCast(g->b, x, t, "");
+    h.lanes[1] = LLVMBuildLShr(g->b, h.lanes[0], ll_int(t, 32), "");
+    return h;
+}
+
+static LLVMValueRef
+join_halves(Gen *g, const Halves *h, LLVMTypeRef t)
+{
+    LLVMTypeRef wide = LLVMTypeOf(h->lanes[0]);
+    LLVMValueRef even = LLVMBuildAnd(g->b, h->lanes[0], ll_int(wide, 0xffffffff), "");
+    LLVMValueRef odd = LLVMBuildShl(g->b, h->lanes[1], ll_int(wide, 32), "");
+    LLVMValueRef v = LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, even, odd, ""), t, "");
+    Halves *keep = arena_new(&g->s->tmp, Halves);
+    *keep = *h;
+    map_set(&g->halves, v, keep);
+    return v;
+}
+
+static LLVMValueRef
+gen_product(Gen *g, const Op *op, bool high, LLVMValueRef *x)
+{
+    Halves in[2], out;
+    LLVMTypeRef t = LLVMVectorType(g->i64, ll_lanes(x[0]) / 2);
+    LLVMValueRef low = ll_int(t, 0xffffffff);
+    for (int i = 0; i < 2; i++)
+        in[i] = halves_of(g, op_operand(op, i), x[i]);
+    for (int k = 0; k < 2; k++) {
+        LLVMValueRef a = LLVMBuildAnd(g->b, in[0].lanes[k], low, "");
+        LLVMValueRef b = LLVMBuildAnd(g->b, in[1].lanes[k], low, "");
+        out.lanes[k] = LLVMBuildMul(g->b, a, b, "");
+        if (high)
+            out.lanes[k] = LLVMBuildLShr(g->b, out.lanes[k], ll_int(t, 32), "");
+    }
+    return join_halves(g, &out, LLVMTypeOf(x[0]));
+}
+
+static LLVMValueRef
+gen_xor(Gen *g, const Op *op, LLVMValueRef *x)
+{
+    if (!map_get(&g->halves, x[0]) && !map_get(&g->halves, x[1]))
+        return LLVMBuildXor(g->b, x[0], x[1], "");
+    Halves a = halves_of(g, op_operand(op, 0), x[0]);
+    Halves b = halves_of(g, op_operand(op, 1), x[1]), out;
+    for (int k = 0; k < 2; k++)
+        out.lanes[k] = LLVMBuildXor(g->b, a.lanes[k], b.lanes[k], "");
+    return join_halves(g, &out, LLVMTypeOf(x[0]));
 }
 
 static LLVMValueRef
 gen_int(Gen *g, const Op *op, LLVMValueRef *x)
 {
     if (ll_is_vector(x[0]) && high_half_wanted(op))
-        return gen_pairs(g, false, x[0], x[1]);
+        return gen_product(g, op, false, x);
+    if (op->kind == OP_XOR && ll_is_vector(x[0]))
+        return gen_xor(g, op, x);
     static const struct {
         LLVMOpcode code;
         const char *intrinsic;
@@ -167,7 +222,7 @@ gen_int(Gen *g, const Op *op, LLVMValueRef *x)
     case OP_MULHIS: return gen_mulhi(g, true, x[0], x[1]);
     case OP_MULHIU:
         if (ll_is_vector(x[0]) && ll_lanes(x[0]) > 1 && ll_elem(x[0]) == g->i32)
-            return gen_pairs(g, true, x[0], x[1]);
+            return gen_product(g, op, true, x);
         return gen_mulhi(g, false, x[0], x[1]);
     case OP_ABSS: {
         LLVMValueRef args[2] = {x[0], LLVMConstNull(g->i1)};
