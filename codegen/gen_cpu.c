@@ -279,7 +279,8 @@ gen_reduce(Gen *g, const Op *op)
 }
 
 /* x / s with one s for all lanes: the reciprocal is taken once. Two roundings stay within
-   the 2 ulp that f32 division has. */
+   the 2 ulp that f32 division has, as long as the reciprocal is a normal number; for
+   other s the lanes are divided. */
 static LLVMValueRef
 divide_by_scalar(Gen *g, const Op *op, LLVMValueRef *in)
 {
@@ -288,8 +289,31 @@ divide_by_scalar(Gen *g, const Op *op, LLVMValueRef *in)
     if (!by || type_elem(t)->scalar != SK_F32)
         return NULL;
     LLVMValueRef s = cpu_value(g, op_operand(by, 0));
-    LLVMValueRef r = LLVMBuildFDiv(g->b, ll_float(g->f32, 1.0), s, "");
-    return LLVMBuildFMul(g->b, in[0], ll_splat(g->b, r, ll_lanes(in[0])), "");
+    LLVMValueRef size = ll_intrinsic1(g->b, "llvm.fabs", &s, 1), v[2];
+    LLVMValueRef low =
+        LLVMBuildFCmp(g->b, LLVMRealOGE, size, ll_float(g->f32, 0x1p-126), "");
+    LLVMValueRef high =
+        LLVMBuildFCmp(g->b, LLVMRealOLE, size, ll_float(g->f32, 0x1p126), "");
+    LLVMBasicBlockRef arm[2], after;
+    arm[0] = LLVMAppendBasicBlockInContext(g->cx, g->fn, "multiply");
+    arm[1] = LLVMAppendBasicBlockInContext(g->cx, g->fn, "divide");
+    after = LLVMAppendBasicBlockInContext(g->cx, g->fn, "divided");
+    ll_likely(LLVMBuildCondBr(g->b, LLVMBuildAnd(g->b, low, high, ""), arm[0], arm[1]),
+              0);
+    for (int k = 0; k < 2; k++) {
+        LLVMPositionBuilderAtEnd(g->b, arm[k]);
+        if (k == 0) {
+            LLVMValueRef r = LLVMBuildFDiv(g->b, ll_float(g->f32, 1.0), s, "");
+            v[k] = LLVMBuildFMul(g->b, in[0], ll_splat(g->b, r, ll_lanes(in[0])), "");
+        } else {
+            v[k] = LLVMBuildFDiv(g->b, in[0], in[1], "");
+        }
+        LLVMBuildBr(g->b, after);
+    }
+    LLVMPositionBuilderAtEnd(g->b, after);
+    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(in[0]), "");
+    LLVMAddIncoming(phi, v, arm, 2);
+    return phi;
 }
 
 static LLVMValueRef
