@@ -107,14 +107,13 @@ widest(const Group *g)
 
 /* Simple work: four vectors of 256 bits at once, so that their latencies overlap; long
    chains have that within one vector and would run out of registers. Vectors of 512 bits
-   come with twice the registers, so that there chains take more lanes than simple work,
-   which lanes behind a mask's end would cost more. */
+   come with twice the registers, so that there chains take two vectors. */
 int
 nest_lane_count(const Nest *n, const Group *g, int64_t size)
 {
     int vectors = g->cost > 2000 ? 1 : g->cost > 200 ? 2 : 4;
     if (g->cost > 200 && n->vector_bytes > 32)
-        vectors = 8;
+        vectors = 4;
     int bits = widest(g);
     int w = vectors * 256 / (bits < 32 ? 32 : bits);
     return (int)min_i64(size, w);
