@@ -230,9 +230,8 @@ masked_load(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, LLVMValueR
     for (unsigned at = 0; at < lanes; at += width) {
         LLVMValueRef by = ll_int(g->i64, (int64_t)at * bytes);
         LLVMValueRef from = LLVMBuildGEP2(g->b, g->i8, p, &by, 1, "");
-        LLVMValueRef on =
-            masked_opaque(g, ll_extract(g->b, mask, at, width),
-                          wide ? ll_extract(g->b, wide, at, width) : NULL);
+        LLVMValueRef on = masked_opaque(g, ll_extract(g->b, mask, at, width),
+                                        wide ? ll_extract(g->b, wide, at, width) : NULL);
         part[n++] = masked_load_whole(g, LLVMVectorType(elem, width), from, on,
                                       ll_extract(g->b, other, at, width));
     }
@@ -255,6 +254,22 @@ has_masked(const Type *elem, unsigned lanes)
     return elem->kind == TY_SCALAR && bytes >= 4 && lanes * bytes >= 16;
 }
 
+/* Processors fetch ahead of what runs on, but only to the end of a page: where rows begin
+   on pages, every row would begin with a wait. A page ahead is asked for: a sum of arrays
+   that no cache holds gains a tenth to a half. */
+static void
+fetch_ahead(Gen *g, LLVMValueRef p, unsigned bytes)
+{
+    enum { PAGE = 4096, LINE = 64, CLOSE = 2 };
+    for (unsigned at = 0; at < bytes; at += LINE) {
+        LLVMValueRef by = ll_int(g->i64, PAGE + at);
+        LLVMValueRef args[4] = {LLVMBuildGEP2(g->b, g->i8, p, &by, 1, ""),
+                                ll_int(g->i32, 0), ll_int(g->i32, CLOSE),
+                                ll_int(g->i32, 1)};
+        ll_intrinsic1(g->b, "llvm.prefetch", args, 4);
+    }
+}
+
 static LLVMValueRef
 gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef mask,
          LLVMValueRef other)
@@ -268,9 +283,13 @@ gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef 
     LLVMValueRef x;
     if (lanes == 1)
         x = load_scalar(g, e, align, p, mask, other);
-    else if (!mask)
-        x = ll_is_vector(p) ? gather(g, e, align, p) : load(g, t, p, align);
-    else if (!ll_is_vector(p) && has_masked(elem, lanes))
+    else if (!mask && ll_is_vector(p))
+        x = gather(g, e, align, p);
+    else if (!mask) {
+        x = load(g, t, p, align);
+        if (lanes * align >= 64)
+            fetch_ahead(g, p, lanes * align);
+    } else if (!ll_is_vector(p) && has_masked(elem, lanes))
         x = masked_load(g, t, p, mask, other);
     else
         x = load_lanes(g, e, align, p, mask, other);
