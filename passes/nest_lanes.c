@@ -20,8 +20,7 @@ nest_slope(Nest *n, const Value *v, int d, int depth)
     case OP_UNDEF:
     case OP_SPLAT: return 0;
     case OP_ARANGE: return 1;
-    case OP_BROADCAST:
-        return nest_slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_BROADCAST: return nest_slope(n, op_operand(op, 0), d, depth + 1);
     case OP_EXPAND_DIMS:
         return d == axis ? 0
                          : nest_slope(n, op_operand(op, 0), d - (d > axis), depth + 1);
@@ -105,15 +104,15 @@ widest(const Group *g)
     return bits;
 }
 
-/* Simple work: four vectors of 256 bits at once, so that their latencies overlap; long
-   chains have that within one vector and would run out of registers. Vectors of 512 bits
-   come with twice the registers, so that there chains take two vectors. */
+/* Simple work: four vectors at once, so that their latencies overlap; long chains have
+   that within one vector and would run out of registers. Vectors of 512 bits come with
+   twice the registers, so that there long chains take two. */
 int
 nest_lane_count(const Nest *n, const Group *g, int64_t size)
 {
     int vectors = g->cost > 2000 ? 1 : g->cost > 200 ? 2 : 4;
-    if (g->cost > 200 && n->vector_bytes > 32)
-        vectors = 4;
+    if (n->vector_bytes > 32)
+        vectors = g->cost > 200 ? 4 : 8;
     int bits = widest(g);
     int w = vectors * 256 / (bits < 32 ? 32 : bits);
     return (int)min_i64(size, w);
