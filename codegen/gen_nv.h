@@ -187,6 +187,17 @@ bool nv_scan(Gen *g, const Op *op);
 /* ---- gen_nv_reduce.c */
 bool nv_reduce(Gen *g, const Op *op);
 
+/* ---- gen_nv_frag.c: registers as the words of mma and wgmma */
+/* The words of an operand's fragment whose first row (column for op 1) is `major` and
+   whose first k is `k`, elements of `bits`: four for op 0, two for op 1, in the manual's
+   order, rows then k. False when the layout does not hold it. */
+bool nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t major,
+                 uint32_t k, int bits, LLVMValueRef *word);
+/* n registers of an accumulator as words; fp16 ones travel in pairs. The words' number. */
+int nv_acc_pack(Gen *g, const LLVMValueRef *reg, int n, LLVMValueRef *word);
+/* The reverse, from n words. */
+void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half, LLVMValueRef *reg);
+
 /* ---- gen_nv_mma.c */
 bool nv_dot(Gen *g, const Op *op);
 

@@ -1,8 +1,7 @@
 /* Products of tiles: fragments of mma.sync where the layout pass chose them, else each
    thread multiplies and adds for the elements of the result that it owns.
 
-   A fragment's registers are found by their coordinates, so the order in which a layout
-   numbers them does not matter here. The instruction is inline assembly, convergent and
+   The instruction is inline assembly, convergent and
    without side effects: one table (codegen/mma.def) covers every type. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
@@ -53,57 +52,11 @@ is_mma_acc(const Layout *l)
     return true;
 }
 
-/* ---- fragments */
-
 /* Registers of a tile by coordinate. */
 typedef struct Tile {
     const Layout *l;
     Regs *r;
 } Tile;
-
-static LLVMValueRef
-element(const Tile *t, uint32_t row, uint32_t col)
-{
-    int at = nv_reg_at(t->l, row << layout_shift(t->l, 0) | col << layout_shift(t->l, 1));
-    return at < 0 || at >= t->r->n ? NULL : t->r->v[at];
-}
-
-/* 32 / bits elements from x as one i32. */
-static LLVMValueRef
-pack_word(Gen *g, LLVMValueRef *x, int bits)
-{
-    int per = 32 / bits;
-    LLVMTypeRef t = LLVMIntTypeInContext(g->cx, (unsigned)bits);
-    if (per == 1)
-        return LLVMBuildBitCast(g->b, x[0], g->i32, "");
-    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(t, (unsigned)per));
-    for (int i = 0; i < per; i++)
-        v = LLVMBuildInsertElement(g->b, v, LLVMBuildBitCast(g->b, x[i], t, ""),
-                                   ll_int(g->i32, i), "");
-    return LLVMBuildBitCast(g->b, v, g->i32, "");
-}
-
-/* The words of an operand's fragment whose first row (column for op 1) is `major` and
-   whose first k is `k`: in the order of the manual, rows then k. */
-static bool
-fragment(Gen *g, const Mma *m, const Tile *t, int op, uint32_t major, uint32_t k,
-         LLVMValueRef *word)
-{
-    int per = 32 / m->bits, words = op == 0 ? 4 : 2;
-    for (int w = 0; w < words; w++) {
-        LLVMValueRef x[4];
-        uint32_t up = op == 0 ? (uint32_t)(w & 1) * 8 : 0;
-        uint32_t deep = (uint32_t)(op == 0 ? w >> 1 : w) * 4 * (uint32_t)per;
-        for (int i = 0; i < per; i++) {
-            uint32_t kk = k + deep + (uint32_t)i;
-            x[i] = op == 0 ? element(t, major + up, kk) : element(t, kk, major);
-            if (!x[i])
-                return false;
-        }
-        word[w] = pack_word(g, x, m->bits);
-    }
-    return true;
-}
 
 /* ---- one instruction */
 
@@ -202,8 +155,8 @@ fragments(Product *p, int op, uint32_t major)
         return f;
     f = arena_array(&p->g->s->tmp, Frag, p->depth);
     for (int k = 0; k < p->depth; k++)
-        if (!fragment(p->g, p->m, &p->t[op], op, major, (uint32_t)(k * p->m->k),
-                      f[k].word))
+        if (!nv_fragment(p->g, p->t[op].l, p->t[op].r, op, major, (uint32_t)(k * p->m->k),
+                         p->m->bits, f[k].word))
             return NULL;
     map_set(&p->frags[op], key, f);
     return f;
@@ -223,12 +176,7 @@ open_block(Product *p, int reg, const Regs *acc, Block *out)
     uint32_t c = layout_at(l, LD_REG, (uint32_t)reg);
     out->a = fragments(p, 0, (uint32_t)layout_part(l, c, 0));
     out->b = fragments(p, 1, (uint32_t)layout_part(l, c, 1));
-    if (p->m->acc == SK_F16)
-        for (int j = 0; j < 2; j++)
-            out->d[j] = pack_word(p->g, &acc->v[reg + 2 * j], 16);
-    else
-        for (int j = 0; j < 4; j++)
-            out->d[j] = acc->v[reg + j];
+    nv_acc_pack(p->g, &acc->v[reg], 4, out->d);
     return out->a && out->b;
 }
 
@@ -240,20 +188,6 @@ step_block(Product *p, Block *block, int k)
         issue_x3(p->g, p->m, a, b, block->d);
     else
         issue(p->g, p->m, a, b, block->d, p->m->acc == SK_F16 ? 2 : 4);
-}
-
-static void
-close_block(Product *p, const Block *block, LLVMValueRef *out)
-{
-    Gen *g = p->g;
-    LLVMTypeRef pair = LLVMVectorType(LLVMHalfTypeInContext(g->cx), 2);
-    for (int j = 0; j < 4; j++) {
-        out[j] = block->d[j];
-        if (p->m->acc == SK_F16)
-            out[j] = LLVMBuildExtractElement(
-                g->b, LLVMBuildBitCast(g->b, block->d[j / 2], pair, ""),
-                ll_int(g->i32, j & 1), "");
-    }
 }
 
 static bool
@@ -279,7 +213,8 @@ gen_mma(Gen *g, const Op *op, const Mma *m, Regs *out)
         for (int i = 0; i < out->n / 4; i++)
             step_block(&p, &block[i], k);
     for (int i = 0; i < out->n / 4; i++)
-        close_block(&p, &block[i], &out->v[4 * i]);
+        nv_acc_unpack(g, block[i].d, m->acc == SK_F16 ? 2 : 4, m->acc == SK_F16,
+                      &out->v[4 * i]);
     return true;
 }
 

@@ -192,40 +192,6 @@ plain(Gen *g, const char *text)
     ptx_asm(g, text, "", LLVMVoidTypeInContext(g->cx), NULL, 0, true);
 }
 
-/* ---- accumulators: fp16 ones travel in pairs */
-
-static LLVMValueRef
-pair_of(Gen *g, LLVMValueRef lo, LLVMValueRef hi)
-{
-    LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(lo), 2);
-    LLVMValueRef v = LLVMGetPoison(t);
-    v = LLVMBuildInsertElement(g->b, v, lo, ll_int(g->i32, 0), "");
-    v = LLVMBuildInsertElement(g->b, v, hi, ll_int(g->i32, 1), "");
-    return LLVMBuildBitCast(g->b, v, g->i32, "");
-}
-
-static void
-pack(Gen *g, bool half, const LLVMValueRef *reg, int n, LLVMValueRef *word)
-{
-    for (int i = 0; i < n; i++)
-        word[i] = half ? pair_of(g, reg[2 * i], reg[2 * i + 1]) : reg[i];
-}
-
-static void
-unpack(Gen *g, bool half, LLVMValueRef *word, int n, LLVMValueRef *reg)
-{
-    LLVMTypeRef pair = LLVMVectorType(LLVMHalfTypeInContext(g->cx), 2);
-    for (int i = 0; i < n; i++) {
-        if (!half) {
-            reg[i] = word[i];
-            continue;
-        }
-        LLVMValueRef v = LLVMBuildBitCast(g->b, word[i], pair, "");
-        for (int k = 0; k < 2; k++)
-            reg[2 * i + k] = LLVMBuildExtractElement(g->b, v, ll_int(g->i32, k), "");
-    }
-}
-
 /* ---- the op */
 
 typedef struct Product {
@@ -268,30 +234,6 @@ group_part(Product *p, const Buffer *b, int which)
     return LLVMBuildAdd(g->b, b->low, by, "");
 }
 
-/* The words of the left operand's fragment in registers. */
-static bool
-fragment(Product *p, uint32_t row, uint32_t k, LLVMValueRef *word)
-{
-    Gen *g = p->g;
-    int per = 32 / p->w->bits;
-    LLVMTypeRef part = LLVMIntTypeInContext(g->cx, (unsigned)p->w->bits);
-    for (int w = 0; w < 4; w++) {
-        LLVMValueRef v =
-            per > 1 ? LLVMGetPoison(LLVMVectorType(part, (unsigned)per)) : NULL;
-        for (int i = 0; i < per; i++) {
-            uint32_t r = row + (uint32_t)(w & 1) * CORE;
-            uint32_t c = k + (uint32_t)(w >> 1) * 4 * (uint32_t)per + (uint32_t)i;
-            int at = nv_reg_at(p->la, r << layout_shift(p->la, 0) | c);
-            if (at < 0)
-                return false;
-            LLVMValueRef x = LLVMBuildBitCast(g->b, p->a->v[at], part, "");
-            v = per > 1 ? LLVMBuildInsertElement(g->b, v, x, ll_int(g->i32, i), "") : x;
-        }
-        word[w] = LLVMBuildBitCast(g->b, v, g->i32, "");
-    }
-    return true;
-}
-
 /* Rows m.., columns c.. of the result: all steps along k. `d`: its registers. */
 static bool
 block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
@@ -304,7 +246,7 @@ block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
     s.a_trans = p->mem[0].trans, s.b_trans = p->mem[1].trans;
     for (int i = 0; i < depth; i++) {
         uint32_t k = (uint32_t)(i * p->w->k);
-        if (p->a_regs && !fragment(p, m, k, s.a))
+        if (p->a_regs && !nv_fragment(g, p->la, p->a, 0, m, k, p->w->bits, s.a))
             return false;
         if (!p->a_regs)
             s.a[0] = LLVMBuildAdd(g->b, a,
@@ -353,11 +295,11 @@ gen_product(Gen *g, const Op *op)
     plain(g, "wgmma.fence.sync.aligned;");
     for (int r = 0; r < acc->n; r += regs) {
         uint32_t c = layout_at(l, LD_REG, (uint32_t)r);
-        pack(g, half, acc->v + r, words, d);
+        nv_acc_pack(g, acc->v + r, regs, d);
         if (!block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1),
                    depth, d, words))
             return gen_unsupported(g, op, "on these layouts") != NULL;
-        unpack(g, half, d, words, out->v + r);
+        nv_acc_unpack(g, d, words, half, out->v + r);
     }
     plain(g, "wgmma.commit_group.sync.aligned;");
     return true;
@@ -379,11 +321,9 @@ gen_wait(Gen *g, const Op *op)
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, total);
     for (int i = 0; i < op->noperand; i++) {
         Regs *in = nv_regs(g, op_operand(op, i));
-        bool half = in && LLVMGetTypeKind(LLVMTypeOf(in->v[0])) == LLVMHalfTypeKind;
         if (!in)
             return false;
-        pack(g, half, in->v, half ? in->n / 2 : in->n, d + at);
-        at += half ? in->n / 2 : in->n;
+        at += nv_acc_pack(g, in->v, in->n, d + at);
     }
     through_asm(g, text, d, at, NULL, 0);
     at = 0;
@@ -394,7 +334,7 @@ gen_wait(Gen *g, const Op *op)
         int n = half ? in->n / 2 : in->n;
         if (!out)
             return false;
-        unpack(g, half, d + at, n, out->v);
+        nv_acc_unpack(g, d + at, n, half, out->v);
         at += n;
     }
     return true;

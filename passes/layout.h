@@ -44,6 +44,7 @@ typedef struct Layouts {
 } Layouts;
 
 /* ---- layout_anchor.c */
+bool layout_is_access(const Op *op); /* of global memory, of a tile or a scalar */
 void layout_see(Layouts *p, Op *op);            /* first: collects what accesses want */
 void layout_anchor_address(Layouts *p, Op *op); /* pointers */
 void layout_anchor_dot(Layouts *p, Op *op);     /* products and accumulators */

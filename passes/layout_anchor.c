@@ -45,12 +45,17 @@ access_run(Layouts *p, const Op *op, int d)
     return (int)min_i64(run, ACCESS_BYTES / bytes);
 }
 
+bool
+layout_is_access(const Op *op)
+{
+    return op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW ||
+           op->kind == OP_ATOMIC_CAS;
+}
+
 static bool
 is_access(const Op *op)
 {
-    bool access = op->kind == OP_LOAD || op->kind == OP_STORE ||
-                  op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS;
-    return access && type_is_tile(op_operand(op, 0)->type);
+    return layout_is_access(op) && type_is_tile(op_operand(op, 0)->type);
 }
 
 /* The dimension that op runs along, -1 when each element is an access of its own. */

@@ -3,13 +3,6 @@
    its beginning. */
 #include "passes/layout.h"
 
-static bool
-is_access(const Op *op)
-{
-    return op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW ||
-           op->kind == OP_ATOMIC_CAS;
-}
-
 /* From users to what they use; true when something was given. */
 bool
 layout_backward(Layouts *p, Region *r, int depth)
@@ -20,11 +13,12 @@ layout_backward(Layouts *p, Region *r, int depth)
             layout_backward(p, op->regions[i], depth + 1);
         const Layout *to = op->nresult ? op->results[0].type->layout : NULL;
         bool each = op_is(op, T_ELEMENTWISE);
-        if (is_access(op))
+        if (layout_is_access(op))
             to = op_operand(op, 0)->type->layout;
         else if (!to || (!each && !op_is(op, T_SHAPE)))
             continue;
-        const Layout *need = each || is_access(op) ? to : layout_operand(p->s, op, to);
+        const Layout *need =
+            each || layout_is_access(op) ? to : layout_operand(p->s, op, to);
         for (int i = 0; need && i < op->noperand; i++)
             layout_give(p, op_operand(op, i), need);
     }
@@ -108,7 +102,7 @@ fix_dot(Layouts *p, Op *op)
 void
 layout_fix(Layouts *p, Op *op)
 {
-    if (is_access(op)) {
+    if (layout_is_access(op)) {
         want_all(p, op, 1, op_operand(op, 0)->type);
         fix_results(p, op, op_operand(op, 0)->type->layout);
     } else if (op->kind == OP_FOR || op->kind == OP_WHILE) {

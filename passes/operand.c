@@ -5,10 +5,8 @@
 
 enum { LINE = 128, HOIST_DEPTH = 16 };
 
-/* The dimension of which a thread holds most elements in a row: memory's order for what
-   was loaded. */
-static int
-fast_dim(const Layout *l)
+int
+operand_fast_dim(const Layout *l)
 {
     int best = l->rank - 1, run = layout_run(l, best, NULL);
     for (int d = l->rank - 2; d >= 0; d--) {
@@ -24,7 +22,7 @@ fast_dim(const Layout *l)
 static const Type *
 buffer_type(Session *s, const Type *t)
 {
-    int order[MAX_RANK], n = 0, fast = fast_dim(t->layout), bits = type_bits(t);
+    int order[MAX_RANK], n = 0, fast = operand_fast_dim(t->layout), bits = type_bits(t);
     order[n++] = fast;
     for (int d = t->rank - 1; d >= 0; d--)
         if (d != fast)

@@ -29,7 +29,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
-#include "passes/pass.h"
+#include "passes/operand.h"
 
 bool pass_stage_expand(Func *f, PassCx *cx);
 
@@ -71,10 +71,7 @@ add_slice(Expand *e, Value *v)
 static const Type *
 plain_buffer(Session *s, const Type *t)
 {
-    int order[MAX_RANK], n = 0, fast = t->rank - 1;
-    for (int d = 0; d < t->rank; d++)
-        if (layout_run(t->layout, d, NULL) > layout_run(t->layout, fast, NULL))
-            fast = d;
+    int order[MAX_RANK], n = 0, fast = operand_fast_dim(t->layout);
     order[n++] = fast;
     for (int d = t->rank - 1; d >= 0; d--)
         if (d != fast)
