@@ -193,10 +193,11 @@ bool nv_reduce(Gen *g, const Op *op);
    order, rows then k. False when the layout does not hold it. */
 bool nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t major,
                  uint32_t k, int bits, LLVMValueRef *word);
-/* n registers of an accumulator as words; fp16 ones travel in pairs. The words' number. */
+/* n registers of an accumulator as words, fp16 ones in pairs: the number of words. */
 int nv_acc_pack(Gen *g, const LLVMValueRef *reg, int n, LLVMValueRef *word);
 /* The reverse, from n words. */
-void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half, LLVMValueRef *reg);
+void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half,
+                   LLVMValueRef *reg);
 
 /* ---- gen_nv_mma.c */
 bool nv_dot(Gen *g, const Op *op);
