@@ -14,6 +14,12 @@ static bool gen_ops(Gen *g, const Region *r, int depth);
 /* ------------------------------------------------------------------ values */
 
 int
+nv_warps(Gen *g)
+{
+    return g->func->num_warps;
+}
+
+int
 nv_count(const Type *t)
 {
     if (t->kind == TY_ASYNC)
@@ -413,6 +419,11 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_ASYNC_COPY:
     case OP_ASYNC_COMMIT:
     case OP_ASYNC_WAIT: return nv_async(g, op);
+    case OP_BAR_ALLOC:
+    case OP_BAR_INDEX:
+    case OP_BAR_EXPECT:
+    case OP_BAR_ARRIVE:
+    case OP_BAR_WAIT: return nv_bar(g, op);
     case OP_FOR: return gen_for(g, op, depth);
     case OP_WHILE: return gen_while(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);

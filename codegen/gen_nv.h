@@ -34,6 +34,8 @@ nv_of(Gen *g)
 }
 
 /* ---- gen_nv.c */
+/* Warps that run the code being generated: those of the role, or of the program. */
+int nv_warps(Gen *g);
 bool gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta);
 /* The registers of a value; NULL after an error. */
 Regs *nv_regs(Gen *g, const Value *v);
@@ -207,6 +209,16 @@ bool nv_wgmma(Gen *g, const Op *op);
 
 /* ---- gen_nv_async.c */
 bool nv_async(Gen *g, const Op *op);
+
+/* ---- gen_nv_bar.c: mbarriers */
+bool nv_bar(Gen *g, const Op *op);
+/* i1: this thread acts for the whole role (or program): always the same one. All threads
+   must come by. */
+LLVMValueRef nv_elected(Gen *g);
+/* Number of the warp in its role, in a way that ptxas knows it to be one for the warp. */
+LLVMValueRef nv_uniform_warp(Gen *g);
+/* A pointer to shared memory as the i32 that assembly takes. */
+LLVMValueRef nv_shared_word(Gen *g, LLVMValueRef address);
 
 /* ---- nv_cleanup.c */
 void nv_cleanup(Gen *g);

@@ -205,16 +205,11 @@ typedef struct Product {
     LLVMValueRef group[2]; /* this thread's warpgroup, along rows and columns */
 } Product;
 
-/* Number of the warpgroup, the same in all threads of a warp and known to be so. */
 static void
 find_group(Product *p)
 {
     Gen *g = p->g;
-    LLVMValueRef warp = LLVMBuildLShr(g->b, nv_of(g)->tid, ll_int(g->i32, 5), "");
-    LLVMValueRef args[4] = {ll_int(g->i32, -1), warp, ll_int(g->i32, 0),
-                            ll_int(g->i32, 31)};
-    warp = ptx_call(g, PTX_SHFL_IDX, args, 4);
-    warp = LLVMBuildLShr(g->b, warp, ll_int(g->i32, 2), "");
+    LLVMValueRef warp = LLVMBuildLShr(g->b, nv_uniform_warp(g), ll_int(g->i32, 2), "");
     p->group[0] = LLVMBuildAnd(g->b, warp, ll_int(g->i32, p->warps[0] / 4 - 1), "");
     p->group[1] = LLVMBuildLShr(
         g->b, warp, ll_int(g->i32, log2_floor((uint64_t)p->warps[0] / 4)), "");

@@ -178,6 +178,8 @@ accesses(Barriers *b, const Op *op)
                                            : DONE_READ;
         add_value(b, &s, v, done);
     }
+    if (op->kind == OP_BAR_WAIT) /* whose effect is on all memory */
+        add_value(b, &s, op_operand(op, 0), DONE_READ);
     if ((op->kind == OP_LOCAL_ALLOC && op->noperand) || op->kind == OP_BAR_ALLOC)
         add_value(b, &s, &op->results[0], DONE_WRITE);
     return s;
