@@ -57,7 +57,8 @@ lower(Session *s, const CompileJob *job, CompileResult *out)
     }
     start = now();
     const char *kernel = compile_kernel(s, fm, job->opt.kernel);
-    if (!kernel || !compile_spec(s, fm, job, kernel, &out->spec))
+    if (!kernel || !compile_spec(s, fm, job, kernel, &out->spec) ||
+        !front_params(fm, kernel, &out->params, &out->nparam))
         return NULL;
     Module *m = module_new(s);
     Func *f = front_lower(fm, kernel, &out->spec, m);
@@ -171,6 +172,8 @@ generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
     out->size = got.size;
     out->meta = got.meta;
     out->nmeta = got.nmeta;
+    for (int i = 0; ok && i < got.nmeta; i++)
+        ok = meta_sources(s, &got.meta[i], &out->spec, out->params, out->nparam);
     return ok && diag_ok(&s->diag);
 }
 

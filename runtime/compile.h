@@ -33,6 +33,8 @@ typedef struct CompileResult {
     SdcrtMeta *meta;
     int nmeta;
     FrontSpec spec;      /* what the parameters became; no args for tile IR */
+    const FrontParam *params; /* of the source; NULL for tile IR */
+    int nparam;
     const char *running; /* pass that runs; NULL before and after */
     StageTimes times;
 } CompileResult;
@@ -47,6 +49,11 @@ bool compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char 
 
 /* Name of the only kernel, or of the one asked for; NULL after an error. */
 const char *compile_kernel(Session *s, const FrontModule *m, const char *asked);
+
+/* Describes the parameters of the source in metadata, and what they were bound to; `params`
+   NULL for tile IR. False after an error. */
+bool meta_sources(Session *s, SdcrtMeta *meta, const FrontSpec *spec,
+                  const FrontParam *params, int n);
 
 /* A table of the times, in `out`. */
 void times_print(Buf *out, const StageTimes *t);

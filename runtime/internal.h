@@ -63,11 +63,8 @@ struct SdcModule {
 typedef struct ArgRule {
     int slot;  /* first parameter of the compiled kernel; -1: bound at compile time */
     int nslot; /* a descriptor has 1 + 2 * rank: base, shape, strides */
-    SpecKind bound; /* how, when slot is -1; SPEC_UNSET: not looked at */
     SdcDtype dtype; /* of the number, or of what the pointer points to */
-    int64_t i;
-    double f;
-    int64_t block[SDC_MAX_DESC_RANK]; /* of a descriptor */
+    const SdcrtSource *source; /* what it is bound to; the block of a descriptor */
 } ArgRule;
 
 /* The kernel in one context of the device; added in front, and never changed. */
@@ -87,9 +84,7 @@ struct SdcKernel {
     SdcrtCpuEntry *entry;
     char *ptx; /* GPU; NULL on the CPU */
     _Atomic(GpuImage *) images;
-    ArgRule *rules;     /* info->nruntime of them */
-    int64_t *constants; /* info->nparam of them, with is_constant */
-    bool *is_constant;
+    ArgRule *rules; /* info->nruntime of them */
 };
 
 /* A specialization in its function's list; added in front, and never changed. */

@@ -21,8 +21,6 @@ kernel_free(SdcKernel *k)
     gpu_unload(k);
     free(k->meta);
     free(k->rules);
-    free(k->constants);
-    free(k->is_constant);
     free(k->key);
     free(k);
 }
@@ -43,58 +41,24 @@ param_dtype(const SdcrtParam *p)
     return t;
 }
 
-/* The block of "tensordesc<fp16[64,64]>". */
-static void
-desc_block(ArgRule *rule, const char *sig)
-{
-    const char *p = strchr(sig, '[');
-    for (int i = 0; p && i < SDC_MAX_DESC_RANK; i++) {
-        char *end;
-        rule->block[i] = strtoll(p + 1, &end, 10);
-        p = *end == ',' ? end : NULL;
-    }
-}
-
 static bool
-make_rules(SdcKernel *k, const CompileResult *r)
+make_rules(SdcKernel *k)
 {
+    const SdcrtMeta *meta = k->meta;
     k->rules = calloc((size_t)k->info->nruntime + 1, sizeof *k->rules);
     if (!k->rules)
         return false;
     for (int i = 0; i < k->info->nruntime; i++) {
         int source = k->info->runtime[i];
         ArgRule *rule = &k->rules[i];
-        *rule = (ArgRule){.slot = -1, .bound = SPEC_UNSET};
-        for (int p = 0; p < k->meta->nparam; p++)
-            if (k->mod->is_tir ? p == i : k->meta->params[p].source == source) {
+        *rule = (ArgRule){.slot = -1, .source = &meta->sources[source]};
+        for (int p = 0; p < meta->nparam; p++)
+            if (meta->params[p].source == source) {
                 rule->slot = p - rule->nslot; /* parts stand side by side */
                 rule->nslot++;
             }
         if (rule->slot >= 0)
-            rule->dtype = param_dtype(&k->meta->params[rule->slot]);
-        if (source < r->spec.narg) {
-            const SpecArg *a = &r->spec.args[source];
-            rule->bound = a->kind;
-            rule->i = a->i;
-            rule->f = a->f;
-            if (a->kind == SPEC_TYPE && a->sig)
-                desc_block(rule, a->sig);
-        }
-    }
-    return true;
-}
-
-static bool
-keep_constants(SdcKernel *k, const FrontSpec *spec)
-{
-    k->constants = calloc((size_t)k->info->nparam + 1, sizeof *k->constants);
-    k->is_constant = calloc((size_t)k->info->nparam + 1, sizeof *k->is_constant);
-    if (!k->constants || !k->is_constant)
-        return false;
-    for (int i = 0; i < k->info->nparam && i < spec->narg; i++) {
-        SpecKind kind = spec->args[i].kind;
-        k->is_constant[i] = kind == SPEC_INT || kind == SPEC_BOOL;
-        k->constants[i] = spec->args[i].i;
+            rule->dtype = param_dtype(&meta->params[rule->slot]);
     }
     return true;
 }
@@ -104,9 +68,11 @@ sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value)
 {
     if (!k || !name || !value)
         return 0;
-    for (int i = 0; i < k->info->nparam; i++) {
-        if (k->is_constant[i] && strcmp(k->info->params[i].name, name) == 0) {
-            *value = k->constants[i];
+    for (int i = 0; i < k->meta->nsource; i++) {
+        const SdcrtSource *p = &k->meta->sources[i];
+        if ((p->bound == SDCRT_BOUND_INT || p->bound == SDCRT_BOUND_BOOL) &&
+            strcmp(p->name, name) == 0) {
+            *value = p->i;
             return 1;
         }
     }
@@ -129,7 +95,9 @@ load_result(Session *s, CompileResult *r, void *arg)
     if (!k->meta)
         return SDC_ERROR_MEMORY;
     *k->meta = r->meta[0];
-    if (!make_rules(k, r) || !keep_constants(k, &r->spec))
+    if (k->meta->nsource != k->info->nparam)
+        bug(&s->fail, "%d parameters became %d", k->info->nparam, k->meta->nsource);
+    if (!make_rules(k))
         return SDC_ERROR_MEMORY;
     int filled = 0;
     for (int i = 0; i < k->info->nruntime; i++)
@@ -263,13 +231,16 @@ refuse(const SdcKernel *k, int i, const char *why)
 static bool
 matches_bound(const ArgRule *rule, const SdcArg *a)
 {
-    switch (rule->bound) {
-    case SPEC_INT:
-    case SPEC_BOOL: return a->kind == SDC_ARG_INT && a->v.i == rule->i;
-    case SPEC_FLOAT: return a->kind == SDC_ARG_FLOAT && a->v.f == rule->f;
-    case SPEC_NONE: return a->kind == SDC_ARG_NONE;
-    default: return true; /* unused, or not a value that an argument can be */
+    const SdcrtSource *s = rule->source;
+    switch ((SdcrtBound)s->bound) {
+    case SDCRT_BOUND_INT:
+    case SDCRT_BOUND_BOOL: return a->kind == SDC_ARG_INT && a->v.i == s->i;
+    case SDCRT_BOUND_FLOAT: return a->kind == SDC_ARG_FLOAT && a->v.f == s->f;
+    case SDCRT_BOUND_NONE: return a->kind == SDC_ARG_NONE;
+    case SDCRT_OPEN:
+    case SDCRT_BOUND_OTHER: break;
     }
+    return true; /* unused, or not a value that an argument can be */
 }
 
 static bool
@@ -330,7 +301,7 @@ fill_desc(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *s
     for (int i = 0; i < d->rank && !wrong; i++) {
         SdcArg shape = sdc_int(d->shape[i]), stride = sdc_int(d->strides[i]);
         int at = 1 + i, to = at + d->rank;
-        if (d->block[i] != rule->block[i])
+        if (d->block[i] != rule->source->block[i])
             return "is a descriptor of another block than the kernel's";
         if (d->shape[i] < 1 || d->strides[i] < 0)
             return "is a descriptor with a size or stride below its range";

@@ -4,9 +4,15 @@
 #ifndef SDCRT_META_H
 #define SDCRT_META_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-enum { SDCRT_MAX_PARAMS = 128, SDCRT_NAME_MAX = 128 };
+enum {
+    SDCRT_MAX_PARAMS = 128,  /* of the compiled kernel */
+    SDCRT_MAX_SOURCES = 192, /* of the source, those bound at compile time among them */
+    SDCRT_NAME_MAX = 128,
+    SDCRT_MAX_RANK = 5
+};
 
 typedef enum SdcrtParamKind {
     SDCRT_PTR,
@@ -26,6 +32,30 @@ typedef struct SdcrtParam {
     uint16_t source;      /* position in the source's parameter list */
 } SdcrtParam;
 
+/* What a parameter of the source was bound to at compile time. */
+typedef enum SdcrtBound {
+    SDCRT_OPEN, /* nothing: an argument of the launch, in params */
+    SDCRT_BOUND_INT,
+    SDCRT_BOUND_BOOL,
+    SDCRT_BOUND_FLOAT,
+    SDCRT_BOUND_NONE,
+    SDCRT_BOUND_OTHER /* text or a type, or never looked at */
+} SdcrtBound;
+
+/* A parameter as the source has it. Those that are not constexpr are arguments of a
+   launch, and must be equal to what they are bound to. */
+typedef struct SdcrtSource {
+    char name[SDCRT_NAME_MAX];
+    uint8_t is_constexpr;
+    uint8_t bound;                 /* SdcrtBound */
+    uint8_t rank;                  /* of a descriptor's block; 0: no descriptor */
+    int64_t i;                     /* BOUND_INT, BOUND_BOOL */
+    double f;                      /* BOUND_FLOAT */
+    int32_t block[SDCRT_MAX_RANK]; /* of a descriptor */
+} SdcrtSource;
+
+/* A new member is one more fact of plain data that may be zero: what packs and reads
+   metadata knows nothing of members. */
 typedef struct SdcrtMeta {
     char name[SDCRT_NAME_MAX];   /* kernel as in the source */
     char symbol[SDCRT_NAME_MAX]; /* symbol in the object or PTX */
@@ -35,7 +65,15 @@ typedef struct SdcrtMeta {
     int64_t shared_bytes;        /* GPU: dynamic shared memory */
     int64_t scratch_bytes;       /* CPU: scratch per running program, 64-byte aligned */
     SdcrtParam params[SDCRT_MAX_PARAMS];
+    int32_t nsource;
+    SdcrtSource sources[SDCRT_MAX_SOURCES];
 } SdcrtMeta;
+
+/* Metadata as few bytes, for files and objects: the structure with its zeros counted, and
+   behind a header that tells one version of it from another. `to` may be NULL, to ask for
+   the size. Reading returns 0 when the bytes are not what this library writes. */
+size_t sdcrt_meta_pack(const SdcrtMeta *meta, unsigned char *to);
+int sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta);
 
 /* Entry of a CPU kernel: runs the programs `first` .. `last` - 1 of the grid, numbered
    with axis 0 fastest. `args`: one 8-byte slot per parameter (pointers; integers sign-

@@ -1,0 +1,85 @@
+/* Metadata to bytes and back.
+
+   The structure is plain data of fixed size, most of it zero: names and lists are shorter
+   than their room. So the bytes are the structure itself, cut into runs: a count of zeros,
+   a count of bytes that follow, those bytes. A header with the structure's size refuses
+   bytes of another version; there is nothing to keep in step when a member is added. */
+#include "runtime/rt/meta.h"
+
+#include <string.h>
+
+enum { FORMAT = 2, HEADER = 8, MAX_RUN = 0xffff, WORD = 2 };
+
+static void
+put16(unsigned char *to, size_t at, size_t v)
+{
+    if (!to)
+        return;
+    to[at] = (unsigned char)(v & 0xff);
+    to[at + 1] = (unsigned char)(v >> 8);
+}
+
+static size_t
+get16(const unsigned char *from)
+{
+    return (size_t)from[0] | (size_t)from[1] << 8;
+}
+
+static void
+header(unsigned char *to)
+{
+    const uint32_t size = sizeof(SdcrtMeta);
+    memcpy(to, "sdm", 3);
+    to[3] = FORMAT;
+    memcpy(to + 4, &size, sizeof size);
+}
+
+size_t
+sdcrt_meta_pack(const SdcrtMeta *meta, unsigned char *to)
+{
+    const unsigned char *p = (const unsigned char *)meta;
+    const size_t size = sizeof *meta;
+    size_t n = HEADER, at = 0;
+    if (to)
+        header(to);
+    while (at < size) {
+        size_t zeros = 0, bytes = 0, start;
+        while (at < size && !p[at] && zeros < MAX_RUN)
+            zeros++, at++;
+        /* Two zeros in a row cost less as bytes than as a run of their own. */
+        for (start = at; at < size && bytes < MAX_RUN; at++, bytes++)
+            if (!p[at] && (at + 4 > size || memcmp(p + at, "\0\0\0\0", 4) == 0))
+                break;
+        put16(to, n, zeros);
+        put16(to, n + WORD, bytes);
+        n += 2 * WORD;
+        if (to)
+            memcpy(to + n, p + start, bytes);
+        n += bytes;
+    }
+    return n;
+}
+
+int
+sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta)
+{
+    unsigned char *p = (unsigned char *)meta, expected[HEADER];
+    size_t n = HEADER, at = 0;
+    header(expected);
+    if (size < HEADER || memcmp(from, expected, HEADER) != 0)
+        return 0;
+    memset(meta, 0, sizeof *meta);
+    while (n + 2 * WORD <= size) {
+        size_t zeros = get16(from + n), bytes = get16(from + n + WORD);
+        n += 2 * WORD;
+        if (zeros > sizeof *meta - at || bytes > sizeof *meta - at - zeros ||
+            bytes > size - n)
+            return 0;
+        memcpy(p + at + zeros, from + n, bytes);
+        at += zeros + bytes;
+        n += bytes;
+    }
+    return n == size && at == sizeof *meta && meta->nparam >= 0 &&
+           meta->nparam <= SDCRT_MAX_PARAMS && meta->nsource >= 0 &&
+           meta->nsource <= SDCRT_MAX_SOURCES;
+}
