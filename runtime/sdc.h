@@ -329,6 +329,16 @@ sdc_desc(const SdcDesc *d)
     return a;
 }
 
+/* A tensor of another library: `tensor` points to a DLTensor of DLPack. The argument is
+   sdc_ptr of its elements, with byte_offset; shape and strides are the caller's to pass.
+   SDC_ERROR_ARGUMENT: elements of a type that kernels do not have, memory that launches
+   of the context cannot reach. */
+SDC_API SdcStatus sdc_arg_dlpack(SdcContext *ctx, const void *tensor, SdcArg *out);
+
+/* The same as a descriptor with these block sizes, one for each dimension. */
+SDC_API SdcStatus sdc_desc_dlpack(SdcContext *ctx, const void *tensor,
+                                  const int32_t *block, SdcDesc *out);
+
 typedef struct SdcGrid {
     int32_t x, y, z;
 } SdcGrid;

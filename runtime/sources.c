@@ -61,7 +61,7 @@ meta_sources(Session *s, SdcrtMeta *meta, const FrontSpec *spec, const FrontPara
         return true;
     }
     if (n > SDCRT_MAX_SOURCES) {
-        diag_error(&s->diag, (Loc){ 0 }, "kernel '%s' has %d parameters, at most %d",
+        diag_error(&s->diag, (Loc){0}, "kernel '%s' has %d parameters, at most %d",
                    meta->name, n, SDCRT_MAX_SOURCES);
         return false;
     }

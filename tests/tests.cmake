@@ -106,6 +106,7 @@ if(EXISTS "${T}/fake_cuda/fake_cuda.c")
     endforeach()
     target_compile_definitions(fakecuda_old PRIVATE FAKE_OLD)
     add_dependencies(unit_test_cuda fakecuda fakecuda_old)
+    add_dependencies(unit_test_hot_path fakecuda)
 endif()
 
 if(TARGET libsdc)

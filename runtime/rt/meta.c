@@ -1,9 +1,10 @@
 /* Metadata to bytes and back.
 
    The structure is plain data of fixed size, most of it zero: names and lists are shorter
-   than their room. So the bytes are the structure itself, cut into runs: a count of zeros,
-   a count of bytes that follow, those bytes. A header with the structure's size refuses
-   bytes of another version; there is nothing to keep in step when a member is added. */
+   than their room. So the bytes are the structure itself, cut into runs: a count of
+   zeros, a count of bytes that follow, those bytes. A header with the structure's size
+   refuses bytes of another version; there is nothing to keep in step when a member is
+   added. */
 #include "runtime/rt/meta.h"
 
 #include <string.h>

@@ -351,6 +351,46 @@ START_TEST(dtypes_have_names)
 }
 END_TEST
 
+/* DLTensor of DLPack. */
+typedef struct Tensor {
+    void *data;
+    int32_t device, id, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t offset;
+} Tensor;
+
+START_TEST(tensors_of_dlpack)
+{
+    Env e = setup();
+    static float x[8 * 16 + 4];
+    int64_t shape[] = {8, 16}, strides[] = {1, 8};
+    Tensor t = {x, 1, 0, 2, 2, 32, 1, shape, NULL, 16};
+    SdcArg a;
+    SdcDesc d;
+    ck_assert_int_eq(sdc_arg_dlpack(e.cx, &t, &a), SDC_OK);
+    ck_assert_int_eq(a.kind, SDC_ARG_PTR);
+    ck_assert_int_eq(a.dtype, SDC_FP32);
+    ck_assert_ptr_eq(a.v.ptr, x + 4);
+    ck_assert_int_eq(sdc_desc_dlpack(e.cx, &t, (int32_t[]){4, 8}, &d), SDC_OK);
+    ck_assert(d.rank == 2 && d.strides[0] == 16 && d.strides[1] == 1 && d.block[1] == 8);
+    t.strides = strides;
+    ck_assert_int_eq(sdc_desc_dlpack(e.cx, &t, (int32_t[]){4, 8}, &d), SDC_OK);
+    ck_assert(d.strides[0] == 1 && d.strides[1] == 8);
+    t.code = 4, t.bits = 16;
+    ck_assert_int_eq(sdc_arg_dlpack(e.cx, &t, &a), SDC_OK);
+    ck_assert_int_eq(a.dtype, SDC_BF16);
+    t.device = 2; /* kDLCUDA: a launch on the CPU does not reach it */
+    ck_assert_int_eq(sdc_arg_dlpack(e.cx, &t, &a), SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(sdc_error(e.cx), "device 2:0"));
+    t.device = 1, t.code = 5, t.bits = 64; /* complex */
+    ck_assert_int_eq(sdc_arg_dlpack(e.cx, &t, &a), SDC_ERROR_ARGUMENT);
+    ck_assert_int_eq(sdc_arg_dlpack(e.cx, NULL, &a), SDC_ERROR_ARGUMENT);
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -367,6 +407,7 @@ main(void)
     tcase_add_test(c, compiles_to_bytes);
     tcase_add_test(c, threads_share_everything);
     tcase_add_test(c, dtypes_have_names);
+    tcase_add_test(c, tensors_of_dlpack);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);
