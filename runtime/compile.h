@@ -50,8 +50,8 @@ bool compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char 
 /* Name of the only kernel, or of the one asked for; NULL after an error. */
 const char *compile_kernel(Session *s, const FrontModule *m, const char *asked);
 
-/* Describes the parameters of the source in metadata, and what they were bound to; `params`
-   NULL for tile IR. False after an error. */
+/* Describes the parameters of the source in metadata, and what they were bound to;
+   `params` NULL for tile IR. False after an error. */
 bool meta_sources(Session *s, SdcrtMeta *meta, const FrontSpec *spec,
                   const FrontParam *params, int n);
 
