@@ -21,7 +21,7 @@ static LLVMValueRef
 thread_bits(Gen *g, uint32_t mask, int up)
 {
     LLVMValueRef v = nv_of(g)->tid;
-    int total = 5 + log2_floor((uint64_t)g->func->num_warps);
+    int total = 5 + log2_floor((uint64_t)nv_warps(g));
     if (up < 0) {
         v = LLVMBuildLShr(g->b, v, ll_int(g->i32, -up), "");
         mask >>= -up;

@@ -14,12 +14,6 @@ static bool gen_ops(Gen *g, const Region *r, int depth);
 /* ------------------------------------------------------------------ values */
 
 int
-nv_warps(Gen *g)
-{
-    return g->func->num_warps;
-}
-
-int
 nv_count(const Type *t)
 {
     if (t->kind == TY_ASYNC)
@@ -51,9 +45,9 @@ check_tile(Gen *g, const Value *v, int n, Loc loc)
                    g->opt->target);
         return false;
     }
-    if (layout_warps(t->layout) != g->func->num_warps) {
-        diag_error(&g->s->diag, loc, "a layout of %d warps in a kernel of %d",
-                   layout_warps(t->layout), g->func->num_warps);
+    if (layout_warps(t->layout) != nv_warps(g)) {
+        diag_error(&g->s->diag, loc, "a layout of %d warps where %d run",
+                   layout_warps(t->layout), nv_warps(g));
         return false;
     }
     if (n > NV_MAX_REGS) {
@@ -358,6 +352,18 @@ gen_if(Gen *g, const Op *op, int depth)
 }
 
 bool
+nv_region(Gen *g, const Region *r, const Op *op)
+{
+    for (int i = 0; i < r->narg; i++) {
+        Regs *v = nv_regs(g, op_operand(op, i));
+        if (!v)
+            return false;
+        alias(g, r->args[i], v);
+    }
+    return gen_ops(g, r, 1);
+}
+
+bool
 nv_inline(Gen *g, const Region *r, LLVMValueRef *args, LLVMValueRef *out)
 {
     for (int i = 0; i < r->narg; i++) {
@@ -427,11 +433,8 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_FOR: return gen_for(g, op, depth);
     case OP_WHILE: return gen_while(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);
-    case OP_BARRIER: {
-        LLVMValueRef id = ll_int(g->i32, 0);
-        ptx_call(g, PTX_BARRIER, &id, 1);
-        return true;
-    }
+    case OP_BARRIER: nv_barrier(g); return true;
+    case OP_WARP_SPECIALIZE: return nv_roles(g, op);
     case OP_PRINT: return nv_print(g, op);
     case OP_ASSERT: return nv_assert(g, op);
     case OP_ASSUME: return true; /* a promise: nothing to run */
@@ -490,8 +493,10 @@ make_function(Gen *g, const Func *f)
     g->fn = LLVMAddFunction(g->mod, f->name, t);
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
     char threads[16];
-    snprintf(threads, sizeof threads, "%d", 32 * f->num_warps);
+    snprintf(threads, sizeof threads, "%d", 32 * nv_launch_warps(f));
     string_attr(g, "nvvm.reqntid", threads);
+    if (nv_roles_of(f)) /* or ptxas ignores the roles' registers */
+        string_attr(g, "nvvm.minctasm", "1");
     ll_fn_attr(g->fn, "nounwind");
     for (int i = 0; i < n; i++)
         if (types[i] == g->ptr && f->params[i].div > 1 && is_pow2(f->params[i].div))
@@ -519,13 +524,15 @@ bool
 gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
 {
     Nv nv = {0};
-    if (!is_pow2(f->num_warps) || 32 * f->num_warps > NV_MAX_THREADS || f->num_ctas > 1) {
+    int warps = nv_launch_warps(f);
+    if (!is_pow2(f->num_warps) || 32 * warps > NV_MAX_THREADS || f->num_ctas > 1) {
         diag_error(&g->s->diag, f->loc,
-                   "not supported yet: %d warps, %d blocks a program (target %s)",
-                   f->num_warps, f->num_ctas, g->opt->target);
+                   "not supported yet: %d warps, %d blocks a program (target %s)", warps,
+                   f->num_ctas, g->opt->target);
         return false;
     }
     g->priv = &nv;
+    nv.warps = warps;
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
     make_function(g, f);
@@ -542,6 +549,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     LLVMPositionBuilderAtEnd(g->b, nv.entry);
     LLVMBuildBr(g->b, start);
     meta->shared_bytes = f->shared_bytes;
+    meta->threads = 32 * warps;
     if (ok && nv.widest > NV_MANY_REGS)
         diag_warning(&g->s->diag, nv.widest_at,
                      "a tile takes %d of a thread's 255 registers: what does not fit "

@@ -18,8 +18,9 @@ typedef struct Regs {
 } Regs;
 
 typedef struct Nv {
-    LLVMValueRef tid;        /* thread of the program, 0 .. 32 * warps - 1 */
+    LLVMValueRef tid;        /* thread of the role or program, 0 .. 32 * warps - 1 */
     LLVMValueRef lane, warp; /* its parts */
+    int warps, barrier;      /* of the role, or the program: how many; its barrier */
     LLVMBasicBlockRef entry; /* where what depends on the thread alone is computed */
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
@@ -33,9 +34,14 @@ nv_of(Gen *g)
     return g->priv;
 }
 
-/* ---- gen_nv.c */
 /* Warps that run the code being generated: those of the role, or of the program. */
-int nv_warps(Gen *g);
+static inline int
+nv_warps(Gen *g)
+{
+    return nv_of(g)->warps;
+}
+
+/* ---- gen_nv.c */
 bool gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta);
 /* The registers of a value; NULL after an error. */
 Regs *nv_regs(Gen *g, const Value *v);
@@ -49,6 +55,8 @@ LLVMValueRef nv_shared(Gen *g, int64_t offset);
 /* Where placement (passes/smem.c) put the op's buffer or scratch memory; NULL after an
    error. */
 LLVMValueRef nv_scratch(Gen *g, const Op *op);
+/* Code of a region whose arguments are op's operands. */
+bool nv_region(Gen *g, const Region *r, const Op *op);
 /* Code of a region that is computed on scalars: arguments in, what it yields out. */
 bool nv_inline(Gen *g, const Region *r, LLVMValueRef *args, LLVMValueRef *out);
 
@@ -209,6 +217,11 @@ bool nv_wgmma(Gen *g, const Op *op);
 
 /* ---- gen_nv_async.c */
 bool nv_async(Gen *g, const Op *op);
+
+/* ---- gen_nv_roles.c: warps of one block that do different work */
+bool nv_roles(Gen *g, const Op *op);
+const Op *nv_roles_of(const Func *f); /* NULL: all do the same */
+int nv_launch_warps(const Func *f);   /* of a block, with those that idle */
 
 /* ---- gen_nv_bar.c: mbarriers */
 bool nv_bar(Gen *g, const Op *op);

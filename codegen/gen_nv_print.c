@@ -47,7 +47,7 @@ static LLVMValueRef
 frame(Gen *g)
 {
     LLVMBasicBlockRef back = LLVMGetInsertBlock(g->b);
-    LLVMPositionBuilderAtEnd(g->b, nv_of(g)->entry);
+    LLVMPositionBuilderAtEnd(g->b, LLVMGetEntryBasicBlock(g->fn));
     LLVMValueRef v = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i64, MAX_FIELDS), "fields");
     LLVMPositionBuilderAtEnd(g->b, back);
     return v;

@@ -10,8 +10,12 @@
 void
 nv_barrier(Gen *g)
 {
-    LLVMValueRef id = ll_int(g->i32, 0);
-    ptx_call(g, PTX_BARRIER, &id, 1);
+    LLVMValueRef args[2] = {ll_int(g->i32, nv_of(g)->barrier),
+                            ll_int(g->i32, 32 * nv_warps(g))};
+    if (nv_of(g)->barrier)
+        ptx_call(g, PTX_BARRIER_ROLE, args, 2);
+    else
+        ptx_call(g, PTX_BARRIER, args, 1);
 }
 
 LLVMValueRef

@@ -92,8 +92,8 @@ by_size(const void *pa, const void *pb)
 static bool
 overlaps(const Placed *p, const LiveRange *r, int64_t offset)
 {
-    return p->r.first <= r->last && r->first <= p->r.last &&
-           p->offset < offset + r->bytes && offset < p->offset + p->r.bytes;
+    return live_together(&p->r, r) && p->offset < offset + r->bytes &&
+           offset < p->offset + p->r.bytes;
 }
 
 static int64_t

@@ -37,6 +37,15 @@ bytes_of(const Liveness *v, const Op *op)
     return scratch_bytes(op, v->target);
 }
 
+static const Region *
+role_of(const Op *op)
+{
+    for (const Region *r = op->parent; r->parent; r = r->parent->parent)
+        if (r->parent->kind == OP_WARP_SPECIALIZE)
+            return r;
+    return NULL;
+}
+
 static void
 number(Liveness *v, Region *r, int depth)
 {
@@ -46,7 +55,7 @@ number(Liveness *v, Region *r, int depth)
         map_set(&v->span, op, s);
         int64_t bytes = bytes_of(v, op);
         if (bytes) {
-            LiveRange range = {op, bytes, s->first, s->first};
+            LiveRange range = {op, bytes, s->first, s->first, role_of(op)};
             vec_push(v->arena, &v->ranges, range);
             map_set(&v->range, op, (void *)(intptr_t)v->ranges.n);
         }
@@ -65,7 +74,9 @@ use_end(const Liveness *v, const Op *use, const Op *alloc)
 {
     int last = ((const Span *)map_get(&v->span, use))->last;
     for (const Op *up = use->parent->parent; up; up = up->parent->parent) {
-        bool loop = up->kind == OP_FOR || up->kind == OP_WHILE;
+        /* in a loop the next round uses it, in a role the others may be behind */
+        bool loop =
+            up->kind == OP_FOR || up->kind == OP_WHILE || up->kind == OP_WARP_SPECIALIZE;
         bool inside = false;
         for (int i = 0; i < up->nregion; i++)
             inside |= region_within(alloc->parent, up->regions[i]);
@@ -131,6 +142,14 @@ see_uses(Liveness *v, const Region *r, int depth)
         for (int i = 0; i < op->nregion; i++)
             see_uses(v, op->regions[i], depth + 1);
     }
+}
+
+bool
+live_together(const LiveRange *a, const LiveRange *b)
+{
+    bool at_once =
+        a->role && b->role && a->role != b->role && a->role->parent == b->role->parent;
+    return at_once || (a->first <= b->last && b->first <= a->last);
 }
 
 int

@@ -10,8 +10,7 @@ enum {
     FUNC_REGISTERS = 4,
     FUNC_MAX_DYNAMIC_SHARED = 8,
     JIT_ERROR_LOG = 5,
-    JIT_ERROR_LOG_SIZE = 6,
-    WARP = 32
+    JIT_ERROR_LOG_SIZE = 6
 };
 
 struct SdcrtCudaKernel {
@@ -140,7 +139,7 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                   const int32_t grid[3], void *stream, SdcrtCudaError *e)
 {
     void *params[SDCRT_MAX_PARAMS];
-    CudaLaunch how = {.block = {(unsigned)(WARP * k->meta.num_warps), 1, 1},
+    CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
                       .shared = (unsigned)k->meta.shared_bytes,
                       .stream = stream};
     int nothing = 0;
@@ -168,8 +167,8 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
     int code = launch_in_context(c, k, &how, params);
     return code ? cuda_fail(c, e, code,
                             "kernel '%s' cannot be launched: grid (%d, %d, %d), %d "
-                            "warps, %u bytes of shared memory, %d registers",
-                            k->meta.name, grid[0], grid[1], grid[2], k->meta.num_warps,
+                            "threads, %u bytes of shared memory, %d registers",
+                            k->meta.name, grid[0], grid[1], grid[2], k->meta.threads,
                             how.shared, k->use.registers)
                 : SDCRT_OK;
 }

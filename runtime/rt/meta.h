@@ -62,6 +62,7 @@ typedef struct SdcrtMeta {
     char target[32];             /* "cpu", "sm_90a" */
     int32_t nparam;
     int32_t num_warps, num_stages, num_ctas;
+    int32_t threads;             /* GPU: of a block, more than num_warps with roles */
     int64_t shared_bytes;        /* GPU: dynamic shared memory */
     int64_t scratch_bytes;       /* CPU: scratch per running program, 64-byte aligned */
     SdcrtParam params[SDCRT_MAX_PARAMS];

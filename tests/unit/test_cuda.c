@@ -230,7 +230,8 @@ START_TEST(shared_memory_limit)
     static const char ptx[] =
         ".version 8.0\n.target sm_90a\n.entry big(.param .u64 p)\n{ ret; }\n";
     static SdcrtMeta meta = {
-        .name = "big", .symbol = "big", .target = "sm_90a", .nparam = 1, .num_warps = 4};
+        .name = "big", .symbol = "big", .target = "sm_90a", .nparam = 1, .num_warps = 4,
+        .threads = 128};
     const int32_t grid[3] = {1, 1, 1};
     SdcrtCudaKernel *k;
     SdcrtCudaError why;

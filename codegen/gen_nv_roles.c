@@ -1,0 +1,175 @@
+/* warp_specialize: the warps of one block do different work.
+
+   Each role begins at a whole warpgroup, because registers move between warpgroups; a
+   role of fewer warps leaves the others of its last group idle. A warp finds its role by
+   its number; inside, threads and warps are numbered from the role's first, layouts are
+   of the role's warps, and a barrier is one of the role alone, by its own name. The roles
+   end the program together: nothing but the return follows.
+
+   All warps are launched with the same number of registers. A role with a budget gives
+   back or takes what differs, as its first instruction: takers wait for givers. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+#include "ir/base/util.h"
+
+#include <stdio.h>
+
+enum {
+    GROUP = 4, /* warps that registers are given to together */
+    SM_REGS = 65536,
+    MAX_THREAD_REGS = 255,
+    MIN_BUDGET = 24,
+    MAX_BUDGET = 256,
+    MAX_ROLES = 15 /* barriers have 16 names, one is the program's */
+};
+
+static int
+groups_of(const Op *op, int role)
+{
+    const Attr *warps = attr_find(&op->attrs, ATTR_WARPS);
+    return (int)(warps->v.ints[role] + GROUP - 1) / GROUP;
+}
+
+const Op *
+nv_roles_of(const Func *f)
+{
+    for (const Op *op = f->body->first; op; op = op->next)
+        if (op->kind == OP_WARP_SPECIALIZE)
+            return op;
+    return NULL;
+}
+
+int
+nv_launch_warps(const Func *f)
+{
+    const Op *op = nv_roles_of(f);
+    int groups = 0;
+    if (!op)
+        return f->num_warps;
+    for (int i = 0; i < op->nregion; i++)
+        groups += groups_of(op, i);
+    return groups * GROUP;
+}
+
+/* Registers that each thread has at first. */
+static int
+launch_regs(int warps)
+{
+    int regs = SM_REGS / (32 * warps) & ~7;
+    return regs > MAX_THREAD_REGS ? MAX_THREAD_REGS & ~7 : regs;
+}
+
+static bool
+check(Gen *g, const Op *op)
+{
+    const Attr *warps = attr_find(&op->attrs, ATTR_WARPS);
+    const Attr *regs = attr_find(&op->attrs, ATTR_REGS);
+    int total = nv_launch_warps(g->func), sum = 0;
+    if (!g->info.feature_a || g->info.sm != 90)
+        return gen_unsupported(g, op, NULL) != NULL;
+    if (op->parent != g->func->body || !op->next || op->next->kind != OP_RETURN)
+        return gen_unsupported(g, op, "other than as the last of a kernel") != NULL;
+    if (nv_roles_of(g->func) != op || op->nregion > MAX_ROLES)
+        return gen_unsupported(g, op, "more than once, or of so many roles") != NULL;
+    for (int i = 0; i < op->nregion; i++) {
+        if (!is_pow2(warps->v.ints[i]))
+            return gen_unsupported(g, op, "with roles not of 2^n warps") != NULL;
+        if (!regs)
+            continue;
+        int64_t n = regs->v.ints[i];
+        sum += (int)n * groups_of(op, i);
+        if (n % 8 || n < MIN_BUDGET || n > MAX_BUDGET) {
+            diag_error(&g->s->diag, op->loc,
+                       "a role has 24 to 256 registers a thread, in steps of 8, not %lld",
+                       (long long)n);
+            return false;
+        }
+    }
+    if (sum > launch_regs(total) * total / GROUP) {
+        diag_error(&g->s->diag, op->loc,
+                   "the roles need %d registers, for one thread of each warpgroup "
+                   "together: a block of %d warps has %d",
+                   sum, total, launch_regs(total) * total / GROUP);
+        return false;
+    }
+    return true;
+}
+
+static void
+set_registers(Gen *g, const Op *op, int role)
+{
+    const Attr *regs = attr_find(&op->attrs, ATTR_REGS);
+    int have = launch_regs(nv_launch_warps(g->func));
+    if (!regs || regs->v.ints[role] == have)
+        return;
+    LLVMValueRef n = ll_int(g->i32, regs->v.ints[role]);
+    ptx_call(g, regs->v.ints[role] < have ? PTX_REGS_DEC : PTX_REGS_INC, &n, 1);
+}
+
+/* The role's code, from `start` on; its end goes to `done`. */
+static bool
+gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
+         LLVMBasicBlockRef start, LLVMBasicBlockRef done)
+{
+    Nv *nv = nv_of(g), program = *nv;
+    const Region *r = op->regions[role];
+    int warps = (int)attr_find(&op->attrs, ATTR_WARPS)->v.ints[role];
+    LLVMPositionBuilderAtEnd(g->b, start);
+    set_registers(g, op, role);
+    nv->entry = LLVMAppendBasicBlockInContext(g->cx, g->fn, "role");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(g->cx, g->fn, "work");
+    if (warps % GROUP) {
+        LLVMValueRef end = ll_int(g->i32, first + warps);
+        LLVMValueRef in = LLVMBuildICmp(g->b, LLVMIntULT, warp, end, "");
+        LLVMBuildCondBr(g->b, in, nv->entry, done);
+    } else {
+        LLVMBuildBr(g->b, nv->entry);
+    }
+    LLVMPositionBuilderAtEnd(g->b, nv->entry);
+    nv->warps = warps;
+    nv->barrier = role + 1;
+    nv->tid = LLVMBuildSub(g->b, program.tid, ll_int(g->i32, 32 * first), "");
+    nv->warp = LLVMBuildLShr(g->b, nv->tid, ll_int(g->i32, 5), "");
+    map_init(&nv->lead, &g->s->tmp);
+    LLVMPositionBuilderAtEnd(g->b, body);
+    bool ok = nv_region(g, r, op);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, nv->entry);
+    LLVMBuildBr(g->b, body);
+    program.widest = nv->widest;
+    program.widest_at = nv->widest_at;
+    program.shared = nv->shared;
+    *nv = program;
+    return ok;
+}
+
+bool
+nv_roles(Gen *g, const Op *op)
+{
+    int n = op->nregion, first = 0;
+    if (!check(g, op))
+        return false;
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(g->cx, g->fn, "done");
+    LLVMValueRef warp = nv_uniform_warp(g);
+    for (int i = 0; i < n; i++) {
+        LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(g->cx, g->fn, "start");
+        LLVMBasicBlockRef other = NULL;
+        int end = first + GROUP * groups_of(op, i);
+        if (i + 1 < n) {
+            other = LLVMAppendBasicBlockInContext(g->cx, g->fn, "other");
+            LLVMValueRef mine =
+                LLVMBuildICmp(g->b, LLVMIntULT, warp, ll_int(g->i32, end), "");
+            LLVMBuildCondBr(g->b, mine, start, other);
+        } else {
+            LLVMBuildBr(g->b, start);
+        }
+        if (!gen_role(g, op, i, first, warp, start, done))
+            return false;
+        if (other)
+            LLVMPositionBuilderAtEnd(g->b, other);
+        first = end;
+    }
+    LLVMPositionBuilderAtEnd(g->b, done);
+    return true;
+}
