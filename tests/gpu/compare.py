@@ -73,11 +73,15 @@ class Data:
     peers      {name: function}
     check      () -> None or a complaint, about what is in outs now
     close      how far sdc and Triton may be apart: (relative to the largest, absolute)
+    before     other kernels of the file that belong to it, launched and timed with it:
+    after      [(kernel, constexprs, num_warps, grid, args)]
     """
 
-    def __init__(self, args, outs, grid, work, peers=None, check=None, close=0.0):
+    def __init__(self, args, outs, grid, work, peers=None, check=None, close=0.0, before=(),
+                 after=()):
         self.args, self.outs, self.grid, self.work = args, outs, grid, work
         self.peers, self.check, self.close = peers or {}, check, close
+        self.before, self.after = list(before), list(after)
 
 
 def cdiv(a, b):
@@ -269,6 +273,86 @@ def attention(batch, heads, n, dim, causal, dtype):
                  "FA2": torch_attention("FLASH_ATTENTION")}, check, 2.0**-8)
 
 
+def one_head(q, k, v, o, do, causal, rows):
+    """Of one head in double, for these rows: p, ds, what fp32 may be off in ds, all
+    without rounding of weights."""
+    scale = q.shape[1]**-0.5
+    s = q[rows] @ k.t() * scale
+    if causal:
+        seen = torch.arange(k.shape[0], device="cuda")[None, :] <= rows[:, None]
+        s = s.masked_fill(~seen, -math.inf)
+    p = torch.softmax(s, 1)
+    reach = (q[rows].abs() @ k.abs().t()) * scale
+    dp, delta = do[rows] @ v.t(), (do[rows] * o[rows]).sum(1, True)
+    size = do[rows].abs() @ v.abs().t() + (do[rows] * o[rows]).abs().sum(1, True)
+    unit32 = 2.0**-24 * (q.shape[1] + 8)
+    off = p * (size * unit32 + (dp - delta).abs() * (unit32 * (reach + s.amax(1, True).abs())
+                                                      + 2.0**-18))
+    return p, p * (dp - delta), off
+
+
+def attention_bwd(batch, heads, n, dim, causal, dtype):
+    q, k, v, do = (torch.randn(batch, heads, n, dim, device="cuda", dtype=dtype)
+                   for _ in range(4))
+    scale = dim**-0.5
+    o, lse = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, 0.0, causal)[:2]
+    lse2, delta = (torch.empty(batch, heads, n, device="cuda") for _ in range(2))
+    total = torch.empty(batch, heads, n, dim, device="cuda")
+    dq, dk, dv = (torch.empty_like(q) for _ in range(3))
+
+    def check():
+        a = [t[0, -1].double() for t in (q, k, v, o, do)]
+        some = torch.arange(0, n, max(1, n // 24), device="cuda")
+        u, terms = unit(dtype), 2.0**-24 * (2 * n + 8)
+        p, ds, off = one_head(*a, causal, some)
+        bound = (off + ds.abs() * (u + terms) + 2.0**-25) @ a[1].abs() * scale
+        want = ds @ a[1] * scale
+        wrong = differs(dq[0, -1, some], want, bound + u * want.abs())
+        if wrong:
+            return "dq: " + wrong
+        sums = [torch.zeros(len(some), dim, device="cuda", dtype=torch.double)
+                for _ in range(4)]
+        for part in torch.arange(n, device="cuda").split(2048):
+            p, ds, off = (t[:, some].t() for t in one_head(*a, causal, part))
+            rel = u + terms + 2.0**-14
+            for sum, x, y in zip(sums, (ds, off + ds.abs() * rel + 2.0**-25, p,
+                                        p * rel + 2.0**-25), (0, 0, 4, 4)):
+                sum += x @ (a[y][part] if sum is sums[0] or sum is sums[2]
+                            else a[y][part].abs())
+        wrong = differs(dk[0, -1, some], sums[0] * scale,
+                        (sums[1] + u * sums[0].abs()) * scale)
+        if wrong:
+            return "dk: " + wrong
+        wrong = differs(dv[0, -1, some], sums[2], sums[3] + u * sums[2].abs())
+        return wrong and "dv: " + wrong
+
+    def torch_backward(backend):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        leaves = [t.detach().requires_grad_() for t in (q, k, v)]
+        out = []
+
+        def run():
+            if not out:
+                with sdpa_kernel(getattr(SDPBackend, backend)):
+                    out.append(torch.nn.functional.scaled_dot_product_attention(
+                        *leaves, is_causal=causal))
+            torch.autograd.grad(out[0], leaves, do, retain_graph=True)
+        return run
+    flops = 10 * batch * heads * n * n * dim * (0.5 if causal else 1)
+    c = {"HEAD_DIM": dim, "BLOCK_M": 64}
+    rows = (cdiv(n, 64), batch * heads)
+    return Data([q, k, v, do, lse2, delta, dk, dv, total, scale, *q.stride(), *k.stride(),
+                 *v.stride(), *do.stride(), *dk.stride(), *dv.stride(), heads, n, n],
+                [dq, dk, dv, lse2, delta], lambda c: (cdiv(n, c["BLOCK_N"]), batch * heads),
+                (flops, "TFLOP/s"),
+                {"cuDNN": torch_backward("CUDNN_ATTENTION"),
+                 "FA2": torch_backward("FLASH_ATTENTION")}, check, 2.0**-8,
+                [("flash_attention_bwd_rows", c, 4, rows,
+                  [o, do, lse, lse2, delta, total, *o.stride(), *do.stride(), heads, n])],
+                [("flash_attention_bwd_cast", c, 4, rows,
+                  [total, dq, scale, *dq.stride(), heads, n])])
+
+
 def cases():
     f32, f16 = torch.float32, torch.float16
     yield Case("vector_add", "2^28 fp32", "vector_add", "vector_add",
@@ -321,6 +405,18 @@ def cases():
                            "flash_attention", "flash_attention_fwd", configs,
                            lambda n=n, batch=batch, dim=dim, heads=heads, causal=causal:
                            attention(batch, heads, n, dim, causal, f16))
+    for n, batch in ((4096, 4), (16384, 1)):
+        for dim, heads in ((64, 32), (128, 16)):
+            for causal in (False, True):
+                c = {"HEAD_DIM": dim, "BLOCK_M": 64, "BLOCK_N": 128, "CAUSAL": causal}
+                configs = [(c, 8, 2)]
+                if dim == 64:
+                    configs += [({**c, "BLOCK_M": 128}, 8, 2), ({**c, "BLOCK_N": 64}, 4, 2)]
+                yield Case("grad_attention",
+                           f"{batch}x{heads}x{n} D{dim} fp16 {'causal' if causal else 'full'}",
+                           "flash_attention_bwd", "flash_attention_bwd", configs,
+                           lambda n=n, batch=batch, dim=dim, heads=heads, causal=causal:
+                           attention_bwd(batch, heads, n, dim, causal, f16))
 
 
 # ---------------------------------------------------------------- running
@@ -386,6 +482,11 @@ def measure(runs):
     return out
 
 
+def in_turn(before, after, run):
+    calls = [*before, run, *after]
+    return run if len(calls) == 1 else lambda: [call() for call in calls] and None
+
+
 def poison(data):
     for t in data.outs:
         t.fill_(math.nan)
@@ -438,11 +539,13 @@ def run_case(case, sdc, rows):
         complaints, runs, outs, use = [], {}, {}, None
         began = time.perf_counter()
         try:
-            fn = sdc.load(os.path.join(args.kernels, case.file + ".tk")).function(
-                case.kernel, constants, warps, stages)
+            tk = sdc.load(os.path.join(args.kernels, case.file + ".tk"))
+            fn = tk.function(case.kernel, constants, warps, stages)
             use = fn.use(data.args)
             took = time.perf_counter() - began
-            runs["sdc"] = fn.prepare(grid, data.args)
+            runs["sdc"] = in_turn(*(
+                [tk.function(k, c, w).prepare(g, a) for k, c, w, g, a in list_]
+                for list_ in (data.before, data.after)), fn.prepare(grid, data.args))
             if args.ptx:
                 name = f"{case.name}-{case.size}-{config_text(config)}.ptx"
                 with open(os.path.join(args.ptx, name.replace(" ", "_")), "w") as f:
@@ -453,8 +556,11 @@ def run_case(case, sdc, rows):
             ok &= e.unsupported
         if module:
             kernel = getattr(module, case.kernel)
-            runs["Triton"] = lambda: kernel[grid](*data.args, **constants, num_warps=warps,
-                                                  num_stages=stages)
+            runs["Triton"] = in_turn(*(
+                [lambda k=k, c=c, w=w, g=g, a=a: getattr(module, k)[g](*a, **c, num_warps=w)
+                 for k, c, w, g, a in list_] for list_ in (data.before, data.after)),
+                lambda: kernel[grid](*data.args, **constants, num_warps=warps,
+                                     num_stages=stages))
         for name in list(runs):
             outs[name] = try_run(name, runs[name], data, complaints)
             if outs[name] is None:

@@ -1,8 +1,10 @@
 /* Reference of attention's gradients, one pair of a query and a key at a time. With p the
    weights and delta = sum(o * dout) of a query:
 
-       dv[j] = sum_i p[i][j] dout[i]         ds[i][j] = p[i][j] (dout[i] . v[j] -
-   delta[i]) dq[i] = scale sum_j ds[i][j] k[j]     dk[j] = scale sum_i ds[i][j] q[i] */
+       dv[j] = sum_i p[i][j] dout[i]
+       ds[i][j] = p[i][j] (dout[i] . v[j] - delta[i])
+       dq[i] = scale sum_j ds[i][j] k[j]
+       dk[j] = scale sum_i ds[i][j] q[i] */
 #include <math.h>
 
 #include "tests/ref/ref.h"
@@ -12,15 +14,16 @@ typedef struct Dot {
     double value, size, bound;
 } Dot;
 
+/* unit: of a product before it is summed, see ref_matmul */
 static Dot
-dot(const double *x, const double *y, int64_t n)
+dot(const double *x, const double *y, int64_t n, double unit)
 {
     Dot d = {0, 0, 0};
     for (int64_t i = 0; i < n; i++) {
         d.value += x[i] * y[i];
         d.size += fabs(x[i] * y[i]);
     }
-    d.bound = REF_U32 * (double)(n + 4) * d.size;
+    d.bound = (REF_U32 * (double)(n + 4) + unit) * d.size;
     return d;
 }
 
@@ -43,12 +46,12 @@ pair(const RefAttentionGrad *g, int64_t query, int64_t key)
     int64_t dim = a->dim;
     const double *q = a->q + query * dim, *k = a->k + key * dim, *v = a->v + key * dim;
     const double *dout = g->dout + query * dim;
-    Dot score = dot(q, k, dim), dp = dot(dout, v, dim);
+    Dot score = dot(q, k, dim, a->dot_unit), dp = dot(dout, v, dim, a->dot_unit);
     double p = exp(a->scale * score.value - a->lse[query]);
     /* An error of the exponent is a relative error of the weight. */
     double relative = a->scale * score.bound + a->lse_bound[query] +
                       REF_U32 * (4 * a->scale * fabs(score.value) + 32);
-    double terms = REF_U32 * (double)(a->M + a->N + 8);
+    double terms = REF_U32 * (double)(a->M + a->N + 8) + a->dot_unit;
     double tiny = a->weight_unit > 0 ? 0x1p-25 : 0; /* of a subnormal fp16 */
     add_row(g->dv + key * dim, g->dv_bound + key * dim, dout, dim, p,
             p * (relative + a->weight_unit + terms) + tiny);
@@ -82,7 +85,7 @@ ref_attention_grad(const RefAttentionGrad *g)
     for (int64_t query = 0; query < queries; query++) {
         int64_t z = query / a->M, i = query % a->M;
         int64_t kv = z / a->heads * (a->heads / a->group) + z % a->heads / a->group;
-        Dot delta = dot(g->o + query * a->dim, g->dout + query * a->dim, a->dim);
+        Dot delta = dot(g->o + query * a->dim, g->dout + query * a->dim, a->dim, 0);
         g->delta[query] = delta.value;
         g->delta_bound[query] = delta.bound;
         for (int64_t j = 0; j < a->N; j++)

@@ -56,12 +56,22 @@ env_open_file(const char *path)
     return env;
 }
 
-Env
-env_open(const char *name)
+void
+env_turn_to(Env *env, const char *name)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/kernels_dsl/%s.tk", test_root(), name);
-    return env_open_file(path);
+    SdcStatus s = sdc_module_load_file(env->ctx, path, &env->mod);
+    ck_assert_msg(s == SDC_OK, "%s: %s: %s", path, sdc_status_name(s),
+                  sdc_error(env->ctx));
+}
+
+Env
+env_open(const char *name)
+{
+    Env env = env_start();
+    env_turn_to(&env, name);
+    return env;
 }
 
 Env

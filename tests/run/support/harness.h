@@ -46,6 +46,8 @@ Env env_open(const char *name);
 Env env_open_file(const char *path);
 Env env_open_text(const char *name, const char *text);
 void env_close(Env *env);
+/* From here on launches are of kernels_dsl/NAME.tk, with the same memory. */
+void env_turn_to(Env *env, const char *name);
 
 /* Zeroed memory that lives as long as env. */
 void *env_alloc(Env *env, size_t bytes);
