@@ -23,7 +23,7 @@ static const Case cases[] = {
     {1, 3, 3, 64, 64, 32, true, false, 32, 32, 0},
     {1, 1, 1, 20, 64, 128, false, true, 16, 16, 0},
     {1, 1, 1, 40, 40, 256, true, false, 16, 16, 0},
-    /* The tiles that ship for Hopper. */
+    /* The tiles that ship for Hopper, in fp16 alone. */
     {1, 2, 1, 150, 200, 64, true, false, 64, 64, 4},
     {1, 1, 1, 130, 257, 128, true, false, 64, 128, 8},
     {1, 1, 1, 257, 130, 128, false, true, 64, 128, 8},
@@ -255,7 +255,8 @@ grad_all(SdcDtype t)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         Env env = env_open("flash_attention");
         env.at_end = i % 2;
-        grad_case(&env, t, &cases[i]);
+        if (!cases[i].warps || t == SDC_FP16)
+            grad_case(&env, t, &cases[i]);
         env_close(&env);
     }
 }
