@@ -7,7 +7,8 @@
 #include "ir/ir.h"
 #include "runtime/rt/meta.h"
 
-typedef enum EmitKind { EMIT_LLVM, EMIT_ASM, EMIT_OBJ } EmitKind; /* ASM: PTX on a GPU */
+/* ASM: PTX on a GPU; BITCODE: optimised, for codegen_bundle */
+typedef enum EmitKind { EMIT_LLVM, EMIT_ASM, EMIT_OBJ, EMIT_BITCODE } EmitKind;
 
 typedef struct CodegenOptions {
     const char *target; /* "cpu", "sm_80", "sm_90a" */
@@ -29,5 +30,23 @@ typedef struct CodegenOut {
 /* The module has been through the target's pipeline. False after errors (in s->diag); a
    fatal error inside LLVM comes back as FAIL_BUG. */
 bool codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out);
+
+/* One compiled kernel of a bundle, see runtime/rt/bundle.h. */
+typedef struct BundleCode {
+    const SdcrtMeta *meta;
+    int kind;          /* SdcrtCodeKind */
+    const void *bytes; /* CPU: bitcode; else what the driver takes */
+    size_t size;
+} BundleCode;
+
+typedef struct BundleGroup {
+    const char *name; /* the object defines NAME_bundle */
+    const BundleCode *code;
+    int ncode;
+} BundleGroup;
+
+/* One object for the host with all groups in it. False after errors (in s->diag). */
+bool codegen_bundle(Session *s, const char *cpu, const BundleGroup *groups, int n,
+                    CodegenOut *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "ir/base/util.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
 #include <string.h>
 #include <time.h>
 
@@ -23,8 +24,8 @@ now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static const Target *
-target_find(bool gpu)
+const Target *
+emit_target(bool gpu)
 {
     for (int i = 0; i < COUNT_OF(targets); i++)
         if (targets[i]->gpu == gpu)
@@ -44,8 +45,8 @@ on_diagnostic(LLVMDiagnosticInfoRef d, void *user)
     LLVMDisposeMessage(text);
 }
 
-static bool
-open_machine(Gen *g)
+bool
+emit_machine(Gen *g)
 {
     Machine m = {0};
     char *why = NULL;
@@ -73,13 +74,13 @@ open_machine(Gen *g)
     return true;
 }
 
-static void
-open_context(Gen *g, const Module *m)
+void
+emit_open(Gen *g, const Module *m, const char *name)
 {
     g->cx = LLVMContextCreate();
     LLVMContextSetDiagnosticHandler(g->cx, on_diagnostic, g->s);
-    const char *name = m->nfunc ? m->funcs[0]->name : "sdc";
-    g->mod = lines_module(g, m, name);
+    g->mod = m ? lines_module(g, m, name)
+               : LLVMModuleCreateWithNameInContext(name, g->cx);
     g->b = LLVMCreateBuilderInContext(g->cx);
     g->i1 = LLVMInt1TypeInContext(g->cx);
     g->i8 = LLVMInt8TypeInContext(g->cx);
@@ -90,8 +91,8 @@ open_context(Gen *g, const Module *m)
     g->ptr = LLVMPointerTypeInContext(g->cx, 0);
 }
 
-static void
-close_context(Gen *g)
+void
+emit_close(Gen *g)
 {
     lines_done(g);
     if (g->b)
@@ -132,7 +133,7 @@ optimise(Gen *g)
     if (g->opt->verify && LLVMVerifyModule(g->mod, LLVMReturnStatusAction, &text)) {
         char *keep = arena_printf(&g->s->perm, "%s", text);
         LLVMDisposeMessage(text);
-        close_context(g);
+        emit_close(g);
         ll_guard(NULL);
         bug(&g->s->fail, "code generation made invalid LLVM IR: %s", keep);
     }
@@ -149,7 +150,16 @@ optimise(Gen *g)
 }
 
 static bool
-write_out(Gen *g, CodegenOut *out)
+keep_bytes(Gen *g, LLVMMemoryBufferRef buf, CodegenOut *out)
+{
+    out->size = LLVMGetBufferSize(buf);
+    out->bytes = arena_strndup(&g->s->perm, LLVMGetBufferStart(buf), out->size);
+    LLVMDisposeMemoryBuffer(buf);
+    return diag_ok(&g->s->diag);
+}
+
+bool
+emit_write(Gen *g, CodegenOut *out)
 {
     if (g->opt->emit == EMIT_LLVM) {
         char *text = LLVMPrintModuleToString(g->mod);
@@ -160,6 +170,10 @@ write_out(Gen *g, CodegenOut *out)
     }
     LLVMMemoryBufferRef buf = NULL;
     char *why = NULL;
+    if (g->opt->emit == EMIT_BITCODE) {
+        buf = LLVMWriteBitcodeToMemoryBuffer(g->mod);
+        return keep_bytes(g, buf, out);
+    }
     LLVMCodeGenFileType kind =
         g->opt->emit == EMIT_OBJ ? LLVMObjectFile : LLVMAssemblyFile;
     if (LLVMTargetMachineEmitToMemoryBuffer(g->tm, g->mod, kind, &why, &buf)) {
@@ -167,10 +181,7 @@ write_out(Gen *g, CodegenOut *out)
         LLVMDisposeMessage(why);
         return false;
     }
-    out->size = LLVMGetBufferSize(buf);
-    out->bytes = arena_strndup(&g->s->perm, LLVMGetBufferStart(buf), out->size);
-    LLVMDisposeMemoryBuffer(buf);
-    return diag_ok(&g->s->diag);
+    return keep_bytes(g, buf, out);
 }
 
 bool
@@ -183,7 +194,7 @@ codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out)
                    opt->target, target_names());
         return false;
     }
-    g.target = target_find(g.info.gpu);
+    g.target = emit_target(g.info.gpu);
     if (!g.target) {
         diag_error(&m->s->diag, (Loc){0}, "not supported yet: code for target %s",
                    opt->target);
@@ -192,13 +203,13 @@ codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out)
     ll_init();
     ll_guard(&m->s->fail);
     double start = now();
-    open_context(&g, m);
-    bool ok = open_machine(&g) && generate(&g, m, out) && optimise(&g);
+    emit_open(&g, m, m->nfunc ? m->funcs[0]->name : "sdc");
+    bool ok = emit_machine(&g) && generate(&g, m, out) && optimise(&g);
     double middle = now();
-    ok = ok && write_out(&g, out);
+    ok = ok && emit_write(&g, out);
     out->opt_seconds = middle - start;
     out->emit_seconds = now() - middle;
-    close_context(&g);
+    emit_close(&g);
     ll_guard(NULL);
     return ok;
 }

@@ -81,6 +81,14 @@ void lines_function(Gen *g, int index);
 void lines_function_end(Gen *g);
 void lines_done(Gen *g);
 
+/* For bundle.c, by emit.c: opens the context with an empty module of this name (`m` NULL)
+   and the target's machine; writes what g->opt asks for; frees everything. */
+void emit_open(Gen *g, const Module *m, const char *name);
+bool emit_machine(Gen *g);
+bool emit_write(Gen *g, CodegenOut *out);
+void emit_close(Gen *g);
+const Target *emit_target(bool gpu);
+
 /* meta.c: everything that follows from the function's signature. */
 bool meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta);
 

@@ -158,7 +158,7 @@ generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
         .target = job->opt.target,
         .cpu = job->opt.cpu,
         .opt = 3,
-        .emit = kind[job->opt.emit],
+        .emit = job->bitcode ? EMIT_BITCODE : kind[job->opt.emit],
         .lineinfo = job->opt.lineinfo,
         .verify = job->opt.verify_each,
     };

@@ -23,6 +23,7 @@ typedef struct CompileJob {
     Source src;
     bool is_tir;
     bool debug;
+    bool bitcode; /* CPU: the code as codegen_bundle takes it */
     FrontOptions front;
     SdcCompileOptions opt;
 } CompileJob;

@@ -126,6 +126,26 @@ SdcStatus gpu_load(SdcKernel *k);
 SdcStatus gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream);
 void gpu_unload(SdcKernel *k);
 
+/* An output with a copy of these bytes; NULL when out of memory. */
+SdcOutput *output_new(const void *bytes, size_t size);
+
+/* One kernel compiled for a bundle. */
+typedef struct AotCode {
+    SdcrtMeta *meta;
+    char *bytes;
+    size_t size;
+    int kind;  /* SdcrtCodeKind */
+    int group; /* those with the same types of arguments are one function */
+} AotCode;
+
+/* The C header of a bundle: `names` has one for each group. */
+void aot_header(Buf *b, const SdcModule *mod, const AotCode *code, int n,
+                const char *const *names, int ngroup);
+
+/* PTX to a cubin by the program `ptxas`; malloc'ed, or NULL with the reason in `why`. */
+char *ptxas_run(const char *ptxas, const char *ptx, const char *target, bool lineinfo,
+                size_t *size, char *why, size_t why_size);
+
 const KernelInfo *module_find_kernel(const SdcModule *mod, const char *name);
 void module_job(const SdcModule *mod, CompileJob *job);
 

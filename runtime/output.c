@@ -49,6 +49,7 @@ emit_name(SdcEmit e)
     case SDC_EMIT_LLVM: return "llvm";
     case SDC_EMIT_TIR: return "tir";
     case SDC_EMIT_AST: return "ast";
+    case SDC_EMIT_CUBIN: return "ptx";
     }
     return "obj";
 }
@@ -114,6 +115,23 @@ compile_call(SdcContext *cx, const CompileJob *job, UseFn *use, void *arg)
     return status;
 }
 
+SdcOutput *
+output_new(const void *bytes, size_t size)
+{
+    SdcOutput *out = calloc(1, sizeof *out);
+    char *copy = malloc(size + 1);
+    if (!out || !copy) {
+        free(out);
+        free(copy);
+        return NULL;
+    }
+    memcpy(copy, bytes, size);
+    copy[size] = '\0';
+    out->bytes = copy;
+    out->size = size;
+    return out;
+}
+
 static SdcStatus
 keep_output(Session *s, CompileResult *r, void *arg)
 {
@@ -137,6 +155,25 @@ keep_output(Session *s, CompileResult *r, void *arg)
     return SDC_OK;
 }
 
+/* PTX becomes machine code. */
+static SdcStatus
+output_assemble(SdcContext *cx, const SdcCompileOptions *o, SdcOutput *out)
+{
+    char why[2000];
+    size_t size;
+    if (strncmp(o->target, "sm_", 3) != 0)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "target '%s' has no cubin",
+                            o->target);
+    char *cubin = ptxas_run(o->ptxas ? o->ptxas : "ptxas", out->bytes, o->target,
+                            o->lineinfo, &size, why, sizeof why);
+    if (!cubin)
+        return context_fail(cx, SDC_ERROR_ENVIRONMENT, "%s", why);
+    free(out->bytes);
+    out->bytes = cubin;
+    out->size = size;
+    return SDC_OK;
+}
+
 SdcStatus
 sdc_compile(SdcModule *m, const SdcCompileOptions *o, SdcOutput **out)
 {
@@ -144,7 +181,7 @@ sdc_compile(SdcModule *m, const SdcCompileOptions *o, SdcOutput **out)
         *out = NULL;
     if (!m)
         return SDC_ERROR_ARGUMENT;
-    if (!out || !o || o->nbind < 0 || (o->nbind && !o->bind) || o->emit > SDC_EMIT_AST)
+    if (!out || !o || o->nbind < 0 || (o->nbind && !o->bind) || o->emit > SDC_EMIT_CUBIN)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT, "compile: bad options");
     SdcOutput *made = calloc(1, sizeof *made);
     if (!made)
@@ -154,7 +191,11 @@ sdc_compile(SdcModule *m, const SdcCompileOptions *o, SdcOutput **out)
     job.opt = *o;
     if (!job.opt.target)
         job.opt.target = "cpu";
+    if (o->emit == SDC_EMIT_CUBIN)
+        job.opt.emit = SDC_EMIT_ASM;
     SdcStatus status = compile_call(m->cx, &job, keep_output, made);
+    if (status == SDC_OK && o->emit == SDC_EMIT_CUBIN)
+        status = output_assemble(m->cx, &job.opt, made);
     if (status != SDC_OK) {
         sdc_output_free(made);
         return status;

@@ -1,5 +1,11 @@
 # find_package(sdc): sdc::sdc compiles and launches, sdc::sdcrt launches what was compiled
-# ahead of time.
+# ahead of time, sdc::kernels are the kernels of the project.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 include("${CMAKE_CURRENT_LIST_DIR}/sdc-targets.cmake")
+if(NOT TARGET sdc::kernels)
+    add_library(sdc::kernels STATIC IMPORTED)
+    set_target_properties(sdc::kernels PROPERTIES
+        IMPORTED_LOCATION "${CMAKE_CURRENT_LIST_DIR}/../../libsdckernels.a"
+        INTERFACE_LINK_LIBRARIES sdc::sdcrt)
+endif()

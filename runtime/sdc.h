@@ -430,7 +430,8 @@ typedef enum SdcEmit {
     SDC_EMIT_ASM,  /* assembly; PTX on a GPU */
     SDC_EMIT_LLVM, /* LLVM IR, before optimisation */
     SDC_EMIT_TIR, /* tile IR: after the frontend, or after `passes` when they are given */
-    SDC_EMIT_AST  /* the syntax tree */
+    SDC_EMIT_AST,  /* the syntax tree */
+    SDC_EMIT_CUBIN /* machine code of a GPU, made of PTX by NVIDIA's ptxas */
 } SdcEmit;
 
 typedef struct SdcCompileOptions {
@@ -450,12 +451,35 @@ typedef struct SdcCompileOptions {
     int roundtrip;     /* print, read and print the IR after each pass */
     int has_opt_limit; /* nonzero: run at most opt_limit passes */
     int opt_limit;
+    const char *ptxas; /* SDC_EMIT_CUBIN: the program; NULL: the one in $PATH */
 } SdcCompileOptions;
 
 /* Compiles one specialization to bytes. `out` is the caller's, to be freed with
    sdc_output_free. Errors as sdc_kernel_get. */
 SDC_API SdcStatus sdc_compile(SdcModule *mod, const SdcCompileOptions *options,
                               SdcOutput **out);
+
+typedef struct SdcBundleOptions {
+    const char *kernel; /* NULL: the only one of the module */
+    const char *name;   /* of the C functions; NULL: the kernel's */
+    const char *const *targets; /* "cpu", "sm_90a", ...; none: the CPU */
+    int ntarget;
+    const char *const *signatures; /* as sdc_kernel_get; none: NULL alone */
+    int nsignature;
+    const char *const *bind; /* NAME=VALUE, of all */
+    int nbind;
+    const char *grid; /* "cdiv(n,BLOCK)"; NULL: the launcher takes the grid */
+    const char *cpu;  /* as SdcCompileOptions */
+    const char *ptxas; /* turns PTX into machine code; NULL: PTX, compiled when loaded */
+} SdcBundleOptions;
+
+/* Compiles one kernel for every target and signature into one object for the host, with a
+   C header that declares typed launchers. Both outputs are the caller's. A launch takes
+   the first signature that its arguments allow: list those that promise most first.
+   Signatures of other types make functions of their own. The object is linked with
+   libsdcrt; sdc/bundle.h says what is in it. */
+SDC_API SdcStatus sdc_bundle(SdcModule *mod, const SdcBundleOptions *options,
+                             SdcOutput **object, SdcOutput **header);
 
 /* The bytes; text is NUL-terminated beyond `size`. */
 SDC_API const void *sdc_output_data(const SdcOutput *out, size_t *size);

@@ -93,6 +93,10 @@ void help_command(FILE *to, CommandId id);
 void print_man(FILE *to);
 bool print_completion(FILE *to, const char *shell);
 
+/* cmd_bundle.c: several targets or signatures, or a header, are asked of sdc compile. */
+bool wants_bundle(const Cli *c);
+int compile_bundle(Cli *c);
+
 int cmd_check(Cli *c);
 int cmd_compile(Cli *c);
 int cmd_run(Cli *c);

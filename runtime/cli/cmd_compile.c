@@ -4,29 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is asked for but not there is refused before anything is read. */
-static int
-refuse_missing(Cli *c)
-{
-    const char *emit = c->opt[O_emit].text;
-    const char *target = c->opt[O_target].text;
-    if (c->opt[O_header].given)
-        return cli_error(c, EXIT_USAGE, "not supported yet: --header");
-    if (c->opt[O_explain].given)
-        return cli_error(c, EXIT_USAGE, "not supported yet: --explain");
-    if (emit && strcmp(emit, "cubin") == 0)
-        return cli_error(c, EXIT_USAGE,
-                         "not supported yet: --emit=cubin; the driver takes "
-                         "what --emit=ptx gives");
-    if (target && strchr(target, ','))
-        return cli_error(c, EXIT_USAGE,
-                         "not supported yet: several targets in one object");
-    if (c->opt[O_signature].list.n > 1)
-        return cli_error(c, EXIT_USAGE,
-                         "not supported yet: several signatures in one object");
-    return EXIT_FINE;
-}
-
 static int
 emit_kind(Cli *c, SdcEmit *out)
 {
@@ -43,11 +20,13 @@ emit_kind(Cli *c, SdcEmit *out)
         *out = SDC_EMIT_LLVM;
     else if (strcmp(emit, "obj") == 0)
         *out = SDC_EMIT_OBJ;
+    else if (strcmp(emit, "cubin") == 0)
+        *out = SDC_EMIT_CUBIN;
     else
         *out = SDC_EMIT_ASM;
-    if (emit && strcmp(emit, "ptx") == 0 && !gpu)
+    if (emit && (strcmp(emit, "ptx") == 0 || strcmp(emit, "cubin") == 0) && !gpu)
         return cli_error(c, EXIT_USAGE,
-                         "--emit=ptx needs a GPU target, like --target=sm_90a");
+                         "--emit=%s needs a GPU target, like --target=sm_90a", emit);
     if (emit && strcmp(emit, "obj") == 0 && gpu)
         return cli_error(c, EXIT_USAGE, "a GPU target has no object code: --emit=ptx");
     return EXIT_FINE;
@@ -57,13 +36,14 @@ emit_kind(Cli *c, SdcEmit *out)
 static const char *
 default_output(Cli *c, SdcEmit emit)
 {
-    if (emit != SDC_EMIT_OBJ)
+    if (emit != SDC_EMIT_OBJ && emit != SDC_EMIT_CUBIN)
         return "-";
     const char *slash = strrchr(c->file, '/');
     const char *base = strcmp(c->file, "-") == 0 ? "kernel" : slash ? slash + 1 : c->file;
     const char *dot = strrchr(base, '.');
     int n = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
-    return arena_printf(&c->arena, "%.*s.o", n, base);
+    return arena_printf(&c->arena, "%.*s.%s", n, base,
+                        emit == SDC_EMIT_OBJ ? "o" : "cubin");
 }
 
 static void
@@ -90,6 +70,7 @@ compile_module(Cli *c, SdcContext *cx, SdcModule *mod, SdcEmit emit)
         .roundtrip = c->opt[O_roundtrip].given,
         .has_opt_limit = c->opt[O_opt_limit].given,
         .opt_limit = (int)c->opt[O_opt_limit].number,
+        .ptxas = c->opt[O_ptxas].text,
     };
     o.bind = bindings(c, &o.nbind);
     SdcOutput *out = NULL;
@@ -103,7 +84,8 @@ compile_module(Cli *c, SdcContext *cx, SdcModule *mod, SdcEmit emit)
         const char *path = c->opt[O_output].text;
         if (!path)
             path = default_output(c, emit);
-        if (emit == SDC_EMIT_OBJ && strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
+        bool binary = emit == SDC_EMIT_OBJ || emit == SDC_EMIT_CUBIN;
+        if (binary && strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
             status = cli_error(c, EXIT_USAGE, "object code on a terminal: give -o FILE");
         else
             status = write_file(c, path, bytes, size);
@@ -118,9 +100,11 @@ int
 cmd_compile(Cli *c)
 {
     SdcEmit emit;
-    int status = refuse_missing(c);
-    if (status == EXIT_FINE)
-        status = emit_kind(c, &emit);
+    if (c->opt[O_explain].given)
+        return cli_error(c, EXIT_USAGE, "not supported yet: --explain");
+    if (wants_bundle(c))
+        return compile_bundle(c);
+    int status = emit_kind(c, &emit);
     if (status != EXIT_FINE)
         return status;
     SdcContext *cx = NULL;

@@ -61,6 +61,15 @@ sdcrt_meta_pack(const SdcrtMeta *meta, unsigned char *to)
     return n;
 }
 
+static int
+valid_grid(const SdcrtMeta *meta)
+{
+    for (int i = 0; i < 3; i++)
+        if (meta->grid[i].n < 0 || meta->grid[i].n > SDCRT_EXPR_MAX)
+            return 0;
+    return 1;
+}
+
 int
 sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta)
 {
@@ -82,5 +91,5 @@ sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta)
     }
     return n == size && at == sizeof *meta && meta->nparam >= 0 &&
            meta->nparam <= SDCRT_MAX_PARAMS && meta->nsource >= 0 &&
-           meta->nsource <= SDCRT_MAX_SOURCES;
+           meta->nsource <= SDCRT_MAX_SOURCES && valid_grid(meta);
 }

@@ -16,20 +16,20 @@ enum {
 
 typedef enum SdcrtParamKind {
     SDCRT_PTR,
-    SDCRT_INT,   /* bits 1..64 */
-    SDCRT_FLOAT  /* bits 16, 32, 64; passed as the bits of that type */
+    SDCRT_INT,  /* bits 1..64 */
+    SDCRT_FLOAT /* bits 16, 32, 64; passed as the bits of that type */
 } SdcrtParamKind;
 
 typedef struct SdcrtParam {
     char name[SDCRT_NAME_MAX];
-    char sig[32];         /* Triton's spelling: "*fp32", "i32", "u8" */
-    uint8_t kind;         /* SdcrtParamKind */
+    char sig[32]; /* Triton's spelling: "*fp32", "i32", "u8" */
+    uint8_t kind; /* SdcrtParamKind */
     uint8_t bits;
     uint8_t is_unsigned;
     /* the code relies on this divisor of the value or address; 1: none */
     uint16_t div;
-    uint8_t written;      /* pointer: the kernel may store through it */
-    uint16_t source;      /* position in the source's parameter list */
+    uint8_t written; /* pointer: the kernel may store through it */
+    uint16_t source; /* position in the source's parameter list */
 } SdcrtParam;
 
 /* What a parameter of the source was bound to at compile time. */
@@ -54,6 +54,14 @@ typedef struct SdcrtSource {
     int32_t block[SDCRT_MAX_RANK]; /* of a descriptor */
 } SdcrtSource;
 
+enum { SDCRT_EXPR_MAX = 64 };
+
+/* An integer over the arguments of a launch: code that expr.h writes and runs. */
+typedef struct SdcrtExpr {
+    int32_t n; /* words; 0: there is no expression */
+    int64_t code[SDCRT_EXPR_MAX];
+} SdcrtExpr;
+
 /* A new member is one more fact of plain data that may be zero: what packs and reads
    metadata knows nothing of members. */
 typedef struct SdcrtMeta {
@@ -68,6 +76,7 @@ typedef struct SdcrtMeta {
     SdcrtParam params[SDCRT_MAX_PARAMS];
     int32_t nsource;
     SdcrtSource sources[SDCRT_MAX_SOURCES];
+    SdcrtExpr grid[3]; /* over the arguments, when it was given at compile time */
 } SdcrtMeta;
 
 /* Metadata as few bytes, for files and objects: the structure with its zeros counted, and
@@ -82,5 +91,31 @@ int sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta);
    scratch_bytes of this thread, 64-byte aligned, contents undefined. */
 typedef void SdcrtCpuEntry(const uint64_t *args, const int32_t grid[3], int64_t first,
                            int64_t last, void *scratch);
+
+/* ---- what an object of kernels compiled ahead of time holds; bundle.h launches it */
+
+enum { SDCRT_BUNDLE_FORMAT = 1 };
+
+typedef enum SdcrtCodeKind {
+    SDCRT_CODE_CPU,
+    SDCRT_CODE_PTX,
+    SDCRT_CODE_CUBIN
+} SdcrtCodeKind;
+
+typedef struct SdcrtCode {
+    SdcrtCpuEntry *entry;       /* CPU; else NULL */
+    const unsigned char *bytes; /* PTX with a NUL behind it, or a cubin */
+    uint64_t size;
+    const unsigned char *meta; /* packed */
+    uint64_t meta_size;
+    uint64_t kind; /* SdcrtCodeKind */
+} SdcrtCode;
+
+typedef struct SdcrtBundle {
+    uint64_t format, ncode;
+    const SdcrtCode *code;
+    void **state; /* made by the first launch, kept as long as the process */
+    const char *name;
+} SdcrtBundle;
 
 #endif

@@ -1,0 +1,429 @@
+/* Launching what was compiled ahead of time: reads a bundle's metadata once, chooses code
+   by the arguments and the device, fills its slots.
+
+   The state of a bundle hangs in a variable of the object that holds it: made by the
+   first thread that comes, the work of others who came at the same time thrown away.
+   Loaded images hang in a list that grows at its head, so a launch of what is loaded
+   takes no lock. */
+#include "runtime/rt/bundle.h"
+
+#include "runtime/rt/cuda_driver.h"
+#include "runtime/rt/expr.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* One compiled kernel of the bundle. */
+typedef struct Variant {
+    SdcrtMeta meta;
+    int sm;         /* 90 of "sm_90a"; 0: CPU */
+    bool exact;     /* runs on that capability alone */
+    int nargs;      /* of a launch */
+    int *source_of; /* the argument's place in meta.sources */
+    int *slot_of;   /* its first slot; -1: bound at compile time */
+} Variant;
+
+typedef struct Image {
+    struct Image *next;
+    uint64_t context;
+    int code;
+    SdcrtCudaKernel *kernel;
+} Image;
+
+typedef struct State {
+    pthread_mutex_t lock; /* loading */
+    _Atomic(Image *) images;
+    int n;
+    Variant *variants;
+} State;
+
+static SdcrtStatus refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static SdcrtStatus
+refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
+{
+    if (!e)
+        return status;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    e->code = 0;
+    return status;
+}
+
+/* ---------------------------------------------------------------- state */
+
+static bool
+variant_read(Variant *v, const SdcrtCode *code)
+{
+    if (!sdcrt_meta_unpack(code->meta, code->meta_size, &v->meta))
+        return false;
+    int n = v->meta.nsource;
+    v->source_of = calloc((size_t)n + 1, sizeof *v->source_of);
+    v->slot_of = calloc((size_t)n + 1, sizeof *v->slot_of);
+    if (!v->source_of || !v->slot_of)
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (v->meta.sources[i].is_constexpr)
+            continue;
+        int slot = -1;
+        for (int p = v->meta.nparam - 1; p >= 0; p--)
+            if (v->meta.params[p].source == i)
+                slot = p;
+        v->source_of[v->nargs] = i;
+        v->slot_of[v->nargs++] = slot;
+    }
+    const char *target = v->meta.target;
+    if (strncmp(target, "sm_", 3) == 0) {
+        char *end;
+        v->sm = (int)strtol(target + 3, &end, 10);
+        v->exact = *end != '\0';
+    }
+    return true;
+}
+
+static void
+state_free(State *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->n && s->variants; i++) {
+        free(s->variants[i].source_of);
+        free(s->variants[i].slot_of);
+    }
+    free(s->variants);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static SdcrtStatus
+state_new(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
+{
+    *out = NULL;
+    if (b->format != SDCRT_BUNDLE_FORMAT)
+        return refuse(e, SDCRT_ERROR_CODE,
+                      "'%s' was compiled by another version of sdc than libsdcrt's",
+                      b->name);
+    State *s = calloc(1, sizeof *s);
+    if (!s || pthread_mutex_init(&s->lock, NULL) != 0) {
+        free(s);
+        return refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+    }
+    s->variants = calloc((size_t)b->ncode + 1, sizeof *s->variants);
+    if (!s->variants) {
+        state_free(s);
+        return refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+    }
+    for (; s->n < (int)b->ncode; s->n++)
+        if (!variant_read(&s->variants[s->n], &b->code[s->n])) {
+            s->n++;
+            state_free(s);
+            return refuse(e, SDCRT_ERROR_CODE,
+                          "the metadata of '%s' cannot be read: it was compiled by "
+                          "another version of sdc than libsdcrt's",
+                          b->name);
+        }
+    *out = s;
+    return SDCRT_OK;
+}
+
+static SdcrtStatus
+state_of(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
+{
+    State *s = __atomic_load_n((State **)(void *)b->state, __ATOMIC_ACQUIRE);
+    *out = s;
+    if (s)
+        return SDCRT_OK;
+    SdcrtStatus status = state_new(b, &s, e);
+    if (status != SDCRT_OK)
+        return status;
+    State *other = NULL;
+    if (__atomic_compare_exchange_n((State **)(void *)b->state, &other, s, 0,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        *out = s;
+    } else {
+        state_free(s);
+        *out = other;
+    }
+    return SDCRT_OK;
+}
+
+/* ---------------------------------------------------------------- choosing */
+
+/* How well code suits a device, a larger number better; -1: it does not run there. sm 0:
+   the CPU. PTX runs on what is newer, a cubin on later ones of its major version, and
+   neither when its architecture has a letter. */
+static int
+suits(const Variant *v, const SdcrtCode *code, int sm)
+{
+    if (!sm || !v->sm)
+        return sm == v->sm ? 0 : -1;
+    bool cubin = code->kind == SDCRT_CODE_CUBIN;
+    if (v->exact ? sm != v->sm : sm < v->sm || (cubin && sm / 10 != v->sm / 10))
+        return -1;
+    return 4 * v->sm + 2 * v->exact + cubin;
+}
+
+static bool
+is_bound_to(const SdcrtSource *s, uint64_t slot)
+{
+    float f;
+    switch ((SdcrtBound)s->bound) {
+    case SDCRT_BOUND_INT:
+    case SDCRT_BOUND_BOOL: return (int64_t)slot == s->i;
+    case SDCRT_BOUND_FLOAT: memcpy(&f, &slot, sizeof f); return f == (float)s->f;
+    case SDCRT_BOUND_NONE: return slot == 0;
+    case SDCRT_OPEN:
+    case SDCRT_BOUND_OTHER: break;
+    }
+    return true;
+}
+
+static bool
+desc_allows(const Variant *v, int slot, int rank, const SdcrtTensor *t)
+{
+    const SdcrtParam *p = &v->meta.params[slot];
+    if (!t || t->strides[rank - 1] != 1 || (uintptr_t)t->base % p->div != 0)
+        return false;
+    for (int i = 0; i < rank; i++)
+        if (t->shape[i] < 1 || t->shape[i] > INT32_MAX || t->strides[i] < 0 ||
+            t->shape[i] % p[1 + i].div != 0 || t->strides[i] % p[1 + rank + i].div != 0)
+            return false;
+    return true;
+}
+
+/* The code may be launched with these arguments. */
+static bool
+allows(const Variant *v, const uint64_t *args)
+{
+    for (int i = 0; i < v->nargs; i++) {
+        const SdcrtSource *s = &v->meta.sources[v->source_of[i]];
+        int slot = v->slot_of[i];
+        if (slot < 0) {
+            if (!is_bound_to(s, args[i]))
+                return false;
+        } else if (s->rank) {
+            const SdcrtTensor *t = (const SdcrtTensor *)(uintptr_t)args[i];
+            if (!desc_allows(v, slot, s->rank, t))
+                return false;
+        } else if (v->meta.params[slot].div > 1 &&
+                   args[i] % v->meta.params[slot].div != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static SdcrtStatus
+choose(const SdcrtBundle *b, const State *s, int sm, const uint64_t *args, int nargs,
+       int *out, SdcrtCudaError *e)
+{
+    int best = -1, runs = 0;
+    *out = -1;
+    for (int i = 0; i < s->n; i++) {
+        int fit = suits(&s->variants[i], &b->code[i], sm);
+        if (fit < 0)
+            continue;
+        runs++;
+        if (s->variants[i].nargs != nargs)
+            return refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' takes %d arguments, not %d",
+                          b->name, s->variants[i].nargs, nargs);
+        if (fit > best && allows(&s->variants[i], args)) {
+            best = fit;
+            *out = i;
+        }
+    }
+    if (*out >= 0)
+        return SDCRT_OK;
+    char device[32] = "the CPU";
+    if (sm)
+        snprintf(device, sizeof device, "sm_%d", sm);
+    return runs ? refuse(e, SDCRT_ERROR_ARGUMENT,
+                         "'%s' was compiled for arguments with other properties than "
+                         "these (divisible by 16, equal to 1)",
+                         b->name)
+                : refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for %s", b->name,
+                         device);
+}
+
+/* ---------------------------------------------------------------- a launch */
+
+static SdcrtStatus
+grid_of(const SdcrtBundle *b, const Variant *v, const int64_t *given,
+        const uint64_t *args, int32_t *out, SdcrtCudaError *e)
+{
+    SdcrtExprError why;
+    for (int i = 0; i < 3; i++) {
+        int64_t x = 1;
+        if (given)
+            x = given[i];
+        else if (i == 0 && !v->meta.grid[0].n)
+            return refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' needs a grid", b->name);
+        else if (v->meta.grid[i].n &&
+                 !sdcrt_expr_eval(&v->meta.grid[i], (const int64_t *)args, &x, &why))
+            return refuse(e, SDCRT_ERROR_ARGUMENT, "the grid of '%s': %s", b->name,
+                          why.what);
+        if (x < 0 || x > INT32_MAX)
+            return refuse(e, SDCRT_ERROR_ARGUMENT,
+                          "the grid of '%s' is %lld along axis %d", b->name, (long long)x,
+                          i);
+        out[i] = (int32_t)x;
+    }
+    return SDCRT_OK;
+}
+
+static void
+fill(const Variant *v, const uint64_t *args, uint64_t *slots)
+{
+    for (int i = 0; i < v->nargs; i++) {
+        int slot = v->slot_of[i], rank = v->meta.sources[v->source_of[i]].rank;
+        if (slot < 0)
+            continue;
+        slots[slot] = args[i];
+        if (!rank)
+            continue;
+        const SdcrtTensor *t = (const SdcrtTensor *)(uintptr_t)args[i];
+        slots[slot] = (uint64_t)(uintptr_t)t->base;
+        for (int k = 0; k < rank; k++) {
+            slots[slot + 1 + k] = (uint64_t)t->shape[k];
+            slots[slot + 1 + rank + k] = (uint64_t)t->strides[k];
+        }
+    }
+}
+
+SdcrtStatus
+sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
+                     const uint64_t *args, int nargs, SdcrtCudaError *e)
+{
+    State *s;
+    int at;
+    SdcrtStatus status = state_of(b, &s, e);
+    if (status == SDCRT_OK)
+        status = choose(b, s, 0, args, nargs, &at, e);
+    if (status == SDCRT_OK)
+        status = grid_of(b, &s->variants[at], grid, args, call->grid, e);
+    if (status != SDCRT_OK)
+        return status;
+    call->entry = b->code[at].entry;
+    call->scratch = s->variants[at].meta.scratch_bytes;
+    fill(&s->variants[at], args, call->slots);
+    return SDCRT_OK;
+}
+
+SdcrtStatus
+sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool, const int64_t *grid,
+                 const uint64_t *args, int nargs, SdcrtCudaError *e)
+{
+    SdcrtCall call;
+    SdcrtStatus status = sdcrt_bundle_prepare(b, &call, grid, args, nargs, e);
+    if (status != SDCRT_OK)
+        return status;
+    status =
+        pool ? sdcrt_cpu_launch(pool, call.entry, call.slots, call.grid, call.scratch, 0)
+             : sdcrt_run_range(call.entry, call.slots, call.grid, call.scratch, 0,
+                               sdcrt_grid_size(call.grid));
+    return status == SDCRT_OK
+               ? status
+               : refuse(e, status, "'%s' cannot be launched: %s", b->name,
+                        status == SDCRT_ERROR_MEMORY ? "out of memory"
+                                                     : "its grid is too large");
+}
+
+/* ---------------------------------------------------------------- GPU */
+
+static Image *
+find_image(State *s, uint64_t context, int code)
+{
+    Image *i = atomic_load_explicit(&s->images, memory_order_acquire);
+    while (i && (i->context != context || i->code != code))
+        i = i->next;
+    return i;
+}
+
+/* Called under the lock. */
+static SdcrtStatus
+load(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, uint64_t context, int code,
+     Image **out, SdcrtCudaError *e)
+{
+    Image *i = calloc(1, sizeof *i);
+    if (!i)
+        return refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+    SdcrtStatus status = sdcrt_cuda_load(gpu, (const char *)b->code[code].bytes,
+                                         &s->variants[code].meta, &i->kernel, e);
+    if (status != SDCRT_OK) {
+        free(i);
+        return status;
+    }
+    i->context = context;
+    i->code = code;
+    i->next = atomic_load_explicit(&s->images, memory_order_relaxed);
+    atomic_store_explicit(&s->images, i, memory_order_release);
+    *out = i;
+    return SDCRT_OK;
+}
+
+static SdcrtStatus
+image_of(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, int code, Image **out,
+         SdcrtCudaError *e)
+{
+    uint64_t context;
+    SdcrtStatus status = sdcrt_cuda_context(gpu, &context, e);
+    if (status != SDCRT_OK)
+        return status;
+    *out = find_image(s, context, code);
+    if (*out)
+        return SDCRT_OK;
+    pthread_mutex_lock(&s->lock);
+    *out = find_image(s, context, code); /* another thread may have been faster */
+    if (!*out)
+        status = load(b, s, gpu, context, code, out, e);
+    pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+SdcrtStatus
+sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int64_t *grid,
+                  const uint64_t *args, int nargs, SdcrtCudaError *e)
+{
+    State *s;
+    Image *image;
+    int at, sm = sdcrt_cuda_info(gpu)->sm;
+    int32_t size[3];
+    uint64_t slots[SDCRT_MAX_PARAMS];
+    SdcrtStatus status = state_of(b, &s, e);
+    if (status == SDCRT_OK)
+        status = choose(b, s, sm, args, nargs, &at, e);
+    if (status == SDCRT_OK)
+        status = grid_of(b, &s->variants[at], grid, args, size, e);
+    if (status == SDCRT_OK)
+        status = image_of(b, s, gpu, at, &image, e);
+    if (status != SDCRT_OK)
+        return status;
+    fill(&s->variants[at], args, slots);
+    return sdcrt_cuda_launch(gpu, image->kernel, slots, size, stream, e);
+}
+
+SdcrtStatus
+sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtCudaError *e)
+{
+    State *s;
+    Image *image;
+    int sm = sdcrt_cuda_info(gpu)->sm, best = -1;
+    SdcrtStatus status = state_of(b, &s, e);
+    if (status != SDCRT_OK)
+        return status;
+    for (int i = 0; i < s->n; i++)
+        if (suits(&s->variants[i], &b->code[i], sm) > best)
+            best = suits(&s->variants[i], &b->code[i], sm);
+    if (best < 0)
+        return refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for sm_%d", b->name,
+                      sm);
+    for (int i = 0; i < s->n && status == SDCRT_OK; i++)
+        if (suits(&s->variants[i], &b->code[i], sm) == best)
+            status = image_of(b, s, gpu, i, &image, e);
+    return status;
+}
