@@ -216,8 +216,8 @@ def sparsedrop(m, n, k, block, p, kernel):
     a = torch.randn(m, k, device="cuda", dtype=torch.float16)
     b = torch.randn(k, n, device="cuda", dtype=torch.float16)
     c = torch.empty(m, n, device="cuda", dtype=torch.float16)
-    over = k if kernel[0] == "d" else n
-    mask = (torch.rand(m // block, over // block, device="cuda") > p).to(torch.int8)
+    cols = (k if kernel[0] == "d" else n) // block
+    mask = blocks_live(m // block, cols, 42, p)
     scale = 1 / (1 - p)
     wide = mask.repeat_interleave(block, 0).repeat_interleave(block, 1)
 
@@ -231,11 +231,34 @@ def sparsedrop(m, n, k, block, p, kernel):
             want, size = (x @ y) * keep * scale, (x.abs() @ y.abs()) * keep * scale
         return differs(c[rows], want, size * 2.0**-24 * (k + 4) + 2.0**-11 * want.abs())
     out = torch.empty_like(c)
-    return Data([a, b, c, mask, m, n, k, scale, *a.stride(), *b.stride(), *c.stride(),
-                 *mask.stride()], [c],
-                lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),),
+    head, tail = [a, b, c, None], [m, n, k, scale, *a.stride(), *b.stride(), *c.stride(), 0,
+                                   42, 0, p, cols, 1]
+    grid = lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),)  # noqa: E731
+    if kernel.endswith("balanced"):
+        sms = torch.cuda.get_device_properties(0).multi_processor_count
+        head += [torch.empty(2 * sms * 128 * 256, device="cuda"),
+                 torch.zeros(2 * sms, device="cuda", dtype=torch.int32)]
+        grid = lambda q: (sms,)  # noqa: E731
+    return Data(head + tail, [c], grid,
                 (2 * m * n * k * float(mask.float().mean()), "TFLOP/s"),
                 {"cuBLAS dense": lambda: torch.matmul(a, b, out=out)}, check, 2.0**-10)
+
+
+def blocks_live(rows, cols, seed, p):
+    """tl.rand(seed, i * cols + j) > p of all blocks (i, j), computed by torch."""
+    c = [torch.arange(rows * cols, dtype=torch.int64)] + [
+        torch.zeros(rows * cols, dtype=torch.int64) for _ in range(3)]
+    k0, k1, low = seed, 0, 0xffffffff
+
+    def product(m, x):  # high and low word of a product of 32 bits
+        part = (m >> 16) * x + (((m & 0xffff) * x) >> 16)
+        return part >> 16, (m * (x & 0xffff) + ((m * (x >> 16) & 0xffff) << 16)) & low
+    for _ in range(10):
+        (h0, l0), (h1, l1) = product(0xD2511F53, c[0]), product(0xCD9E8D57, c[2])
+        c = [h1 ^ c[1] ^ k0, l1, h0 ^ c[3] ^ k1, l0]
+        k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
+    x = torch.where(c[0] >= 1 << 31, c[0] ^ low, c[0])
+    return ((x.float() * 4.6566127342e-10) > p).reshape(rows, cols).cuda()
 
 
 def attention(batch, heads, n, dim, causal, dtype):
@@ -391,9 +414,12 @@ def cases():
                lambda: matmul(4096, 4096, 4096, f16))
     yield Case("matmul_desc", "4096^3 fp16", "matmul", "matmul_desc", big[1:2],
                lambda: matmul(4096, 4096, 4096, f16, desc=True))
-    for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N")):
+    for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N"),
+                         ("dsd_balanced", "MASK_K"), ("sdd_balanced", "MASK_N")):
+        rows = {"ROWS": 32} if kernel.endswith("balanced") else {}
         yield Case(kernel, "4096^3 fp16 half dead", "sparsedrop", kernel,
-                   [({**tiles(128, 128, 32), "MASK_M": 128, side: 128}, 8, 3)],
+                   [({**tiles(128, 128, 64), "MASK_M": 128, side: 128, "EVEN": True, **rows},
+                     8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
     for n, batch in ((4096, 4), (16384, 1)):
         for dim, heads in ((64, 32), (128, 16)):

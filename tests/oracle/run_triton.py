@@ -337,37 +337,59 @@ def _():
 @case("sparsedrop")
 def _():
     k = kernels("sparsedrop")
-    block = dict(BLOCK_M=32, BLOCK_N=32, BLOCK_K=16)
+    seed, first, p = 12345, 3, 0.4
+    scale = 1 / (1 - p)
     for dtype in NATIVE:
         for M, N, K, mm, mk in (64, 64, 64, 32, 16), (100, 70, 90, 64, 32), (33, 20, 17, 32, 16):
             (x, X), (w, W), (dy, DY) = (tensor(s, dtype) for s in ([M, K], [K, N], [M, N]))
-            mask = torch.from_numpy((rng.random((-(-M // mm), -(-K // mk))) > 0.4)
-                                    .astype(np.int8)).to(args.device)
-            m = np.kron(value(mask), np.ones((mm, mk)))[:M, :K]
-            scale = 1 / 0.75
-            what = f"{dtype} {M}x{N}x{K}"
+            rows, cols = -(-M // mm), -(-K // mk)
+            live = (uniform(philox(seed, first + np.arange(rows * cols))[0]) > np.float32(p)
+                    ).reshape(rows, cols)
+            m = np.kron(live, np.ones((mm, mk)))[:M, :K]
 
-            def bound(p, q, n):
-                size = scale * (np.abs(p) @ np.abs(q))
+            def bound(a, b, n):
+                size = scale * (np.abs(a) @ np.abs(b))
                 return (E * (n + 4) + TF32 * (dtype == F32)) * size
 
-            y = poison([M, N], dtype, 2)
-            k.dsd_matmul[(triton.cdiv(M, 32) * triton.cdiv(N, 32),)](
-                x, w, y, mask, M, N, K, scale, *x.stride(), *w.stride(), *y.stride(),
-                *mask.stride(), MASK_M=mm, MASK_K=mk, **block)
-            check("dsd y " + what, y, scale * (X * m) @ W, bound(X * m, W, K))
-            dx = poison([M, K], dtype, 2)
-            tiles = dict(block, BLOCK_N=16)
-            k.sdd_matmul[(triton.cdiv(M, 32) * triton.cdiv(K, 16),)](
-                dy, w.T, dx, mask, M, K, N, scale, *dy.stride(), *w.T.stride(), *dx.stride(),
-                *mask.stride(), MASK_M=mm, MASK_N=mk, **tiles)
-            check("sdd dx " + what, dx, scale * (DY @ W.T) * m, bound(DY, W.T, N) * m)
-            dw = poison([K, N], dtype)
-            tiles = dict(BLOCK_M=16, BLOCK_N=32, BLOCK_K=16)
-            k.dsd_matmul[(triton.cdiv(K, 16) * triton.cdiv(N, 32),)](
-                x.T, dy, dw, mask, K, N, M, scale, *x.T.stride(), *dy.stride(), *dw.stride(),
-                *mask.T.stride(), MASK_M=mk, MASK_K=mm, **tiles)
-            check("dsd dw " + what, dw, scale * (X * m).T @ DY, bound((X * m).T, DY, M))
+            def product(kernel, a, b, c, sizes, heights, counts, words, programs):
+                (M, N, K), (height, width) = sizes, heights
+                side = "MASK_K" if kernel == "dsd" else "MASK_N"
+                binds = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, MASK_M=height, SEEDED=words
+                             is None, **{side: width})
+                tail = (M, N, K, scale, *a.stride(), *b.stride(), *c.stride(), 1, seed, first,
+                        p, *counts)
+                tiles_m = triton.cdiv(M, 16)
+                if programs:
+                    part = poison([programs, 16, 16])
+                    flags = torch.zeros(programs, dtype=torch.int32, device=args.device)
+                    getattr(k, kernel + "_balanced")[(programs,)](
+                        a, b, c, words, part, flags, *tail,
+                        ROWS=triton.next_power_of_2(tiles_m), **binds)
+                else:
+                    getattr(k, kernel + "_matmul")[(tiles_m * triton.cdiv(N, 16),)](
+                        a, b, c, words, *tail, **binds)
+
+            for stored, programs in ((False, 0), (True, 3)) if M == 100 else ((True, 0), (False, 5)):
+                words = None, None
+                if stored:
+                    words = [torch.zeros(n, 1, dtype=torch.int64, device=args.device)
+                             for n in (rows, cols)]
+                    for t, (h, v, c) in enumerate(((rows, cols, (cols, 1)),
+                                                   (cols, rows, (1, cols)))):
+                        k.block_mask[(triton.cdiv(h, 4), 1)](words[t], h, v, 1, seed, first, p,
+                                                            *c, BLOCK_R=4)
+                        bits = (words[t].cpu().numpy().astype(np.uint64)
+                                >> np.arange(v, dtype=np.uint64)) & np.uint64(1)
+                        check("block_mask", torch.from_numpy(bits.astype(np.float32)),
+                              (live.T if t else live).astype(np.float64), 0)
+                what = f"{dtype} {M}x{N}x{K} stored={stored} programs={programs}"
+                y, dx, dw = (poison(s, dtype) for s in ([M, N], [M, K], [K, N]))
+                product("dsd", x, w, y, (M, N, K), (mm, mk), (cols, 1), words[0], programs)
+                check("dsd y " + what, y, scale * (X * m) @ W, bound(X * m, W, K))
+                product("sdd", dy, w.T, dx, (M, K, N), (mm, mk), (cols, 1), words[0], programs)
+                check("sdd dx " + what, dx, scale * (DY @ W.T) * m, bound(DY, W.T, N) * m)
+                product("dsd", x.T, dy, dw, (K, N, M), (mk, mm), (1, cols), words[1], programs)
+                check("dsd dw " + what, dw, scale * (X * m).T @ DY, bound((X * m).T, DY, M))
 
 
 print(f"{count - len(failures)} of {count} comparisons hold, Triton {triton.__version__} on "

@@ -1,4 +1,4 @@
-/* References of the elementwise kernels: addition, add-mul-add, dropout. */
+/* References of the elementwise kernels: addition, add-mul-add, activations, dropout. */
 #include <math.h>
 
 #include "tests/ref/ref.h"
@@ -31,6 +31,59 @@ ref_dropout(int64_t n, const double *x, float p, int64_t seed, bool four, double
         out[i] = keep ? x[i] / (1.0 - (double)p) : 0.0;
         /* 2 ulp for the division, half an ulp for 1 - p, all in fp32 */
         bound[i] = 5 * REF_U32 * fabs(out[i]);
+    }
+}
+
+double
+ref_act(RefAct act, double x)
+{
+    switch (act) {
+    case REF_NONE: return x;
+    case REF_RELU: return x > 0 ? x : 0;
+    case REF_SILU: return x / (1 + exp(-x));
+    case REF_GELU: return x * (1 + erf(x / sqrt(2.0))) / 2;
+    }
+    return NAN;
+}
+
+bool
+ref_drop_keeps(const RefDrop *d, int64_t row, int64_t col)
+{
+    uint32_t words[4];
+    int64_t at = d->four ? row * ((d->cols + 3) / 4) + col / 4 : row * d->cols + col;
+    ref_philox_at(d->seed, d->offset + (uint64_t)at, words);
+    return ref_uniform(words[d->four ? col % 4 : 0]) > d->p;
+}
+
+/* The slope of an activation; not at 0 for relu, where it has none. */
+static double
+slope_of(RefAct act, double z)
+{
+    double s = 1 / (1 + exp(-z));
+    switch (act) {
+    case REF_RELU: return z > 0;
+    case REF_SILU: return s * (1 + z * (1 - s));
+    case REF_GELU:
+        return 0.5 * (1 + erf(z / sqrt(2.0))) +
+               z * exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846);
+    default: return 1;
+    }
+}
+
+void
+ref_drop(const RefDrop *d)
+{
+    for (int64_t i = 0; i < d->rows * d->cols; i++) {
+        int64_t r = i / d->cols, c = i % d->cols;
+        double bias = d->bias ? d->bias[c] : 0, res = d->residual ? d->residual[i] : 0;
+        double z = d->x[i] + bias, size = fabs(d->x[i]) + fabs(bias);
+        double kept = ref_drop_keeps(d, r, c) ? 1 / (1.0 - (double)d->p) : 0;
+        double v = kept * ref_act(d->act, z), g = kept * d->dy[i];
+        d->out[i] = res + v;
+        d->out_bound[i] = REF_U32 * (kept * 12 * size + 6 * fabs(v) + fabs(res));
+        d->dx[i] = g * slope_of(d->act, z);
+        d->dx_bound[i] =
+            REF_U32 * (6 * fabs(d->dx[i]) + fabs(g) * (d->act ? 20 + 4 * size : 0));
     }
 }
 

@@ -3,18 +3,6 @@
 
 #include "tests/ref/ref.h"
 
-static double
-act_of(RefAct act, double x)
-{
-    switch (act) {
-    case REF_NONE: return x;
-    case REF_RELU: return x > 0 ? x : 0;
-    case REF_SILU: return x / (1 + exp(-x));
-    case REF_GELU: return x * (1 + erf(x / sqrt(2.0))) / 2;
-    }
-    return NAN;
-}
-
 void
 ref_matmul(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
            const double *bias, RefAct act, double unit, double *c, double *bound)
@@ -26,7 +14,7 @@ ref_matmul(int64_t M, int64_t N, int64_t K, const double *a, const double *b,
                 sum += a[m * K + k] * b[k * N + n];
                 size += fabs(a[m * K + k] * b[k * N + n]);
             }
-            c[m * N + n] = act_of(act, sum);
+            c[m * N + n] = ref_act(act, sum);
             /* 1.2 bounds the slopes of the activations, 8 their own arithmetic. */
             bound[m * N + n] = 1.2 * (REF_U32 * (double)(K + 8) + unit) * size;
         }

@@ -63,6 +63,28 @@ void ref_add_mul_add(int64_t n, const double *a, const double *b, const double *
 void ref_dropout(int64_t n, const double *x, float p, int64_t seed, bool four,
                  double *out, double *bound);
 
+typedef enum RefAct { REF_NONE, REF_RELU, REF_SILU, REF_GELU } RefAct;
+
+double ref_act(RefAct act, double x);
+
+/* out = residual + drop(act(x + bias)) over [rows, cols] and dx, its gradient to x; bias
+   [cols] and residual may be NULL. Element (r, c) is decided by word 0 of counter
+   offset + r * cols + c, or with `four` by word c % 4 of counter
+   offset + r * ceil(cols / 4) + c / 4. */
+typedef struct RefDrop {
+    int64_t rows, cols;
+    const double *x, *bias, *residual, *dy;
+    RefAct act;
+    float p;
+    int64_t seed;
+    uint64_t offset;
+    bool four;
+    double *out, *dx, *out_bound, *dx_bound; /* results */
+} RefDrop;
+
+void ref_drop(const RefDrop *d);
+bool ref_drop_keeps(const RefDrop *d, int64_t row, int64_t col);
+
 /* either[i]: the variate is so near to the threshold that both answers are right;
    out[i] is then what a kept element has. */
 void ref_dropout_normal(int64_t n, const double *x, float threshold, int64_t seed,
@@ -93,8 +115,6 @@ typedef struct RefWeighted {
 void ref_weighted_sum(const RefWeighted *s);
 
 /* ---------------------------------------------------------------- gemm.c */
-
-typedef enum RefAct { REF_NONE, REF_RELU, REF_SILU, REF_GELU } RefAct;
 
 /* c [M, N] = act(a [M, K] b [K, N] + bias [N]); `bias` may be NULL. `unit`: what a
    product may be off before it is summed, relative: 0 in fp32, 2^-9 with operands cut to

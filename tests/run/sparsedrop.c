@@ -1,0 +1,248 @@
+/* Block dropout fused with products: the layer y = x w and both its gradients against
+   their references, over every form of the kernels. Masks are drawn from a seed, in the
+   products themselves or beforehand into words; programs have a tile each or equal shares
+   of the live work.
+
+   Elements of dead blocks are NaN where they are not to be read. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/run/support/harness.h"
+
+static const SdcDtype floats[] = {SDC_FP32, SDC_FP16, SDC_BF16};
+enum { NFLOATS = 3 };
+
+typedef struct Layer {
+    int64_t M, N, K;
+    int64_t mask_m, mask_k;        /* elements of x that a block of the mask covers */
+    int block_m, block_n, block_k; /* tiles of M, N and K, for all three products */
+    float p;
+    int64_t seed, first;
+    int programs; /* 0: one for each tile */
+    bool stored;
+} Layer;
+
+/* The mask over a [rows, cols] of blocks, as a product sees it. */
+typedef struct Mask {
+    int64_t rows, cols, height, width, count_m, count_k;
+    const int8_t *live;
+    SdcArg words;
+    int64_t stride;
+} Mask;
+
+typedef struct Product {
+    const char *name; /* dsd or sdd */
+    const Buf *a, *b;
+    Buf *c;
+    int64_t M, N, K;
+    int block_m, block_n, block_k;
+} Product;
+
+static const char *
+layer_name(Env *env, const char *what, SdcDtype t, const Layer *l)
+{
+    return env_text(env, "%s %s %lldx%lldx%lld blocks %lldx%lld p %g programs %d %s",
+                    what, sdc_dtype_name(t), (long long)l->M, (long long)l->N,
+                    (long long)l->K, (long long)l->mask_m, (long long)l->mask_k,
+                    (double)l->p, l->programs, l->stored ? "stored" : "seeded");
+}
+
+/* The mask of the reference; its words by kernel block_mask, checked bit by bit. */
+static Mask
+mask_make(Env *env, const Layer *l, bool turned)
+{
+    int64_t bm = ceil_div(l->M, l->mask_m), bk = ceil_div(l->K, l->mask_k);
+    Mask m = {.rows = bm,
+              .cols = bk,
+              .height = l->mask_m,
+              .width = l->mask_k,
+              .count_m = bk,
+              .count_k = 1,
+              .words = sdc_none()};
+    if (turned)
+        m = (Mask){.rows = bk,
+                   .cols = bm,
+                   .height = l->mask_k,
+                   .width = l->mask_m,
+                   .count_m = 1,
+                   .count_k = bk,
+                   .words = sdc_none()};
+    int8_t *live = env_alloc(env, (size_t)(m.rows * m.cols));
+    for (int64_t i = 0; i < m.rows * m.cols; i++) {
+        uint32_t words[4];
+        int64_t at = i / m.cols * m.count_m + i % m.cols * m.count_k;
+        ref_philox_at(l->seed, (uint64_t)(l->first + at), words);
+        live[i] = ref_uniform(words[0]) > l->p;
+    }
+    m.live = live;
+    m.stride = ceil_div(m.cols, 64) + 1;
+    if (!l->stored)
+        return m;
+    Buf words = buf_poison(env, SDC_I64, 1, DIMS(m.rows, m.stride - 1));
+    m.words = buf_arg(&words);
+    if (!LAUNCH(env, "block_mask", sdc_grid(ceil_div(m.rows, 4), ceil_div(m.cols, 64), 1),
+                "BLOCK_R=4", m.words, sdc_int(m.rows), sdc_int(m.cols), sdc_int(m.stride),
+                sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p),
+                sdc_int(m.count_m), sdc_int(m.count_k)))
+        return m;
+    for (int64_t i = 0; i < m.rows; i++)
+        for (int64_t j = 0; j < ceil_div(m.cols, 64) * 64; j++) {
+            uint64_t word;
+            memcpy(&word, words.data + (i * m.stride + j / 64) * 8, sizeof(word));
+            bool want = j < m.cols && live[i * m.cols + j];
+            ck_assert_msg((word >> j % 64 & 1) == want, "block (%lld, %lld) of the mask",
+                          (long long)i, (long long)j);
+        }
+    return m;
+}
+
+static void
+product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double scale)
+{
+    bool dsd = p->name[0] == 'd';
+    int64_t tiles_m = ceil_div(p->M, p->block_m), tiles_n = ceil_div(p->N, p->block_n);
+    int rows = 1;
+    while (rows < tiles_m)
+        rows *= 2;
+    bool even = p->M % m->height == 0 && (dsd ? p->K : p->N) % m->width == 0 &&
+                (dsd ? p->N % p->block_n : p->K % p->block_k) == 0;
+    const char *binds = env_text(
+        env,
+        "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%lld MASK_%c=%lld SEEDED=%s EVEN=%s",
+        p->block_m, p->block_n, p->block_k, (long long)m->height, dsd ? 'K' : 'N',
+        (long long)m->width, l->stored ? "False" : "True", even ? "True" : "False");
+    if (!l->programs) {
+        LAUNCH(env, dsd ? "dsd_matmul" : "sdd_matmul", sdc_grid(tiles_m * tiles_n, 1, 1),
+               binds, buf_arg(p->a), buf_arg(p->b), buf_arg(p->c), m->words,
+               sdc_int(p->M), sdc_int(p->N), sdc_int(p->K), sdc_float(scale),
+               sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
+               sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
+               sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]), sdc_int(m->stride),
+               sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p),
+               sdc_int(m->count_m), sdc_int(m->count_k));
+        return;
+    }
+    Buf part = buf_poison(env, SDC_FP32, 0, DIMS(l->programs, p->block_m, p->block_n));
+    int32_t *flags = env_alloc(env, (size_t)l->programs * sizeof(*flags));
+    LAUNCH(env, dsd ? "dsd_balanced" : "sdd_balanced", sdc_grid(l->programs, 1, 1),
+           env_text(env, "%s ROWS=%d", binds, rows), buf_arg(p->a), buf_arg(p->b),
+           buf_arg(p->c), m->words, buf_arg(&part), sdc_ptr(SDC_I32, flags),
+           sdc_int(p->M), sdc_int(p->N), sdc_int(p->K), sdc_float(scale),
+           sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
+           sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
+           sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]), sdc_int(m->stride),
+           sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p),
+           sdc_int(m->count_m), sdc_int(m->count_k));
+    for (int i = 0; i < l->programs; i++)
+        ck_assert_int_eq(flags[i], 0);
+}
+
+static void
+product_run(Env *env, const Layer *l, const Mask *m, const Product *p)
+{
+    double scale = 1 / (1 - (double)l->p);
+    product_launch(env, l, m, p, scale);
+    RefMask mask = {m->live, m->cols, m->height, m->width};
+    double *want = env_doubles(env, p->M * p->N), *bound = env_doubles(env, p->M * p->N);
+    (p->name[0] == 'd' ? ref_dsd : ref_sdd)(
+        p->M, p->N, p->K, buf_doubles(env, p->a), buf_doubles(env, p->b), &mask,
+        (double)(float)scale, dot_unit(env, p->a->dtype), want, bound);
+    buf_check(env, p->c, layer_name(env, p->name, p->c->dtype, l), want, bound);
+}
+
+static void
+kill_blocks(Buf *x, const Mask *m)
+{
+    for (int64_t i = 0; i < x->shape[0]; i++)
+        for (int64_t j = 0; j < x->shape[1]; j++)
+            if (!m->live[i / m->height * m->cols + j / m->width])
+                buf_set(x, i * x->strides[0] + j * x->strides[1], NAN);
+}
+
+/* y = x w, dx = dy w^T and dw = x^T dy, with blocks of x dropped. */
+static void
+layer_run(Env *env, SdcDtype t, const Layer *l)
+{
+    int64_t M = l->M, N = l->N, K = l->K;
+    int bm = l->block_m, bn = l->block_n, bk = l->block_k;
+    Buf x = buf_random(env, t, 0, DIMS(M, K)), w = buf_random(env, t, 1, DIMS(K, N));
+    Buf dy = buf_random(env, t, 0, DIMS(M, N));
+    Buf y = buf_poison(env, t, 2, DIMS(M, N)), dx = buf_poison(env, t, 2, DIMS(M, K));
+    Buf dw = buf_poison(env, t, 0, DIMS(K, N));
+    Buf xt = buf_swap(x, 0, 1), wt = buf_swap(w, 0, 1);
+    Mask m = mask_make(env, l, false), mt = mask_make(env, l, true);
+    kill_blocks(&x, &m);
+    product_run(env, l, &m, &(Product){"dsd", &x, &w, &y, M, N, K, bm, bn, bk});
+    product_run(env, l, &m, &(Product){"sdd", &dy, &wt, &dx, M, K, N, bm, bk, bn});
+    product_run(env, l, &mt, &(Product){"dsd", &xt, &dy, &dw, K, N, M, bk, bn, bm});
+}
+
+/* Whole tiles and ragged ones; blocks as tiles and larger; no block dead, most, and, as
+   good as surely, all. */
+static const Layer layers[] = {
+    {64, 64, 64, 32, 16, 32, 32, 16, 0.4f, 7, 0, 0, false},
+    {100, 70, 90, 64, 32, 32, 32, 16, 0.25f, 1ll << 40, 5, 0, false},
+    {33, 20, 17, 32, 16, 32, 16, 16, 0.0f, -3, 1ll << 33, 0, false},
+    {128, 64, 96, 32, 32, 16, 32, 32, 0.9f, 11, 0, 0, false},
+    {40, 33, 64, 16, 16, 16, 16, 16, 0.9999f, 2, 0, 0, false},
+};
+enum { NLAYERS = (int)(sizeof(layers) / sizeof(layers[0])) };
+
+/* Each layer in one of the types, another one for another `turn`. */
+static void
+layers_run(int programs, bool stored, int turn)
+{
+    Env env = env_open("sparsedrop");
+    for (int i = 0; i < NLAYERS; i++) {
+        Layer l = layers[i];
+        env.at_end = (turn + i) % 2;
+        l.programs = programs;
+        l.stored = stored;
+        layer_run(&env, floats[(turn + i) % NFLOATS], &l);
+    }
+    env_close(&env);
+}
+
+START_TEST(seeded)
+{
+    for (int t = 0; t < NFLOATS; t++)
+        layers_run(0, false, t);
+}
+END_TEST
+
+START_TEST(stored)
+{
+    layers_run(0, true, 0);
+}
+END_TEST
+
+/* Fewer programs than tiles, about as many, and more than there are units of work: tiles
+   of many programs and programs without work. */
+START_TEST(balanced)
+{
+    layers_run(1, false, 1);
+    layers_run(5, true, 2);
+    layers_run(7, false, 0);
+    layers_run(200, false, 1);
+}
+END_TEST
+
+/* Rows of more than 64 blocks have masks of several words. */
+START_TEST(words)
+{
+    Env env = env_open("sparsedrop");
+    for (int i = 0; i < 4; i++) {
+        Layer l = {16, 20, 16 * 130 - 5, 16, 16, 16, 16, 16, 0.5f, 19, 0, 0, false};
+        l.programs = i % 2 * 6;
+        l.stored = i / 2;
+        layer_run(&env, SDC_FP32, &l);
+    }
+    env_close(&env);
+}
+END_TEST
+
+int
+main(void)
+{
+    return RUN_TESTS("sparsedrop", seeded, stored, balanced, words);
+}
