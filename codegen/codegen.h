@@ -31,6 +31,10 @@ typedef struct CodegenOut {
    fatal error inside LLVM comes back as FAIL_BUG. */
 bool codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out);
 
+/* The name and features of the CPU that "native" stands for; malloc'ed, NULL when out of
+   memory. */
+char *codegen_host_cpu(void);
+
 /* One compiled kernel of a bundle, see runtime/rt/bundle.h. */
 typedef struct BundleCode {
     const SdcrtMeta *meta;

@@ -3,6 +3,7 @@
    unrollers would cost the compile time and find nothing. */
 #include "codegen/gen_cpu.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool
@@ -24,6 +25,16 @@ machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, Machine *
         LLVMDisposeMessage(features);
     }
     return true;
+}
+
+char *
+codegen_host_cpu(void)
+{
+    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(), *both;
+    int n = asprintf(&both, "%s %s", cpu, features);
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return n < 0 ? NULL : both;
 }
 
 static const char *

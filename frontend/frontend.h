@@ -15,6 +15,9 @@ typedef struct FrontOptions {
     void *user;
 } FrontOptions;
 
+/* What read_file is when there is none: the file system. */
+const Source *front_read_disk(Session *s, const char *path);
+
 /* Parses a file; NULL after errors. The text must outlive the session's use of it. */
 FrontModule *front_load(Session *s, const Source *src, const FrontOptions *opt);
 

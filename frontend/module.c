@@ -311,8 +311,8 @@ module_add(FrontModule *from, const Source *src)
 
 /* ---- finding imports */
 
-static const Source *
-read_from_disk(Session *s, const char *path)
+const Source *
+front_read_disk(Session *s, const char *path)
 {
     FILE *f = fopen(path, "rb");
     if (!f)
@@ -339,7 +339,7 @@ read_source(FrontModule *m, const char *path)
 {
     if (m->opt && m->opt->read_file)
         return m->opt->read_file(m->opt->user, m->s, path);
-    return read_from_disk(m->s, path);
+    return front_read_disk(m->s, path);
 }
 
 /* dir/a/b.py, dir/a/b.tk or dir/a/b/__init__.py. */

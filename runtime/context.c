@@ -47,14 +47,17 @@ text_set(char **to, const char *text)
 static bool
 copy_options(SdcContext *cx, const SdcContextOptions *o)
 {
-    if (!o)
+    if (!o) {
+        cx->cache = cache_open(NULL);
         return true;
+    }
     cx->memory_limit = o->memory_limit;
     cx->color = o->color;
     cx->debug = o->debug;
     cx->threads = o->threads;
     cx->on_gpu = o->target && strcmp(o->target, "cuda") == 0;
     cx->device = o->device;
+    cx->cache = cache_open(o->cache_dir);
     if (o->cpu && !(cx->cpu = strdup(o->cpu)))
         return false;
     cx->include_dirs = calloc((size_t)o->ninclude + 1, sizeof *cx->include_dirs);
@@ -76,6 +79,7 @@ context_free(SdcContext *cx)
     for (int i = 0; i < cx->ninclude; i++)
         free(cx->include_dirs[i]);
     free(cx->include_dirs);
+    cache_close(cx->cache);
     free(cx->cpu);
     for (Report *r = cx->reports; r;) {
         Report *next = r->next;

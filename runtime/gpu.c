@@ -161,7 +161,9 @@ gpu_unload(SdcKernel *k)
         free(g);
         g = next;
     }
+    atomic_store(&k->images, NULL);
     free(k->ptx);
+    k->ptx = NULL;
 }
 
 /* The image for the calling thread's context, loaded if need be. */

@@ -2,6 +2,7 @@
 #ifndef SDC_RUNTIME_INTERNAL_H
 #define SDC_RUNTIME_INTERNAL_H
 
+#include "runtime/cache.h"
 #include "runtime/compile.h"
 #include "runtime/rt/cuda.h"
 
@@ -25,6 +26,8 @@ struct SdcContext {
     size_t memory_limit;
     char *cpu;
     bool color, debug;
+    Cache *cache; /* on disk; NULL: none */
+    atomic_long hits, misses;
     SdcrtPool *pool;
     bool on_gpu;
     int device;
@@ -148,6 +151,13 @@ char *ptxas_run(const char *ptxas, const char *ptx, const char *target, bool lin
 
 const KernelInfo *module_find_kernel(const SdcModule *mod, const char *name);
 void module_job(const SdcModule *mod, CompileJob *job);
+
+/* The rules of k->meta, and the code behind it: k->ptx or loaded object code. */
+SdcStatus kernel_load(Session *s, SdcKernel *k, const void *code, size_t size);
+/* The kernel out of the cache, or compiled and put there. */
+SdcStatus kernel_make(SdcKernel *k, CompileJob *job);
+/* Undoes kernel_load. */
+void kernel_unload(SdcKernel *k);
 
 /* Compiles and loads; `signature` NULL for tile IR. */
 SdcStatus kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,

@@ -12,15 +12,23 @@
 #include <string.h>
 
 void
+kernel_unload(SdcKernel *k)
+{
+    if (k->image)
+        codegen_unload(k->image);
+    gpu_unload(k);
+    free(k->rules);
+    k->image = NULL;
+    k->rules = NULL;
+}
+
+void
 kernel_free(SdcKernel *k)
 {
     if (!k)
         return;
-    if (k->image)
-        codegen_unload(k->image);
-    gpu_unload(k);
+    kernel_unload(k);
     free(k->meta);
-    free(k->rules);
     free(k->key);
     free(k);
 }
@@ -85,16 +93,9 @@ sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value)
     return 1;
 }
 
-static SdcStatus
-load_result(Session *s, CompileResult *r, void *arg)
+SdcStatus
+kernel_load(Session *s, SdcKernel *k, const void *code, size_t size)
 {
-    SdcKernel *k = arg;
-    if (r->nmeta < 1)
-        bug(&s->fail, "code without metadata");
-    k->meta = malloc(sizeof *k->meta);
-    if (!k->meta)
-        return SDC_ERROR_MEMORY;
-    *k->meta = r->meta[0];
     if (k->meta->nsource != k->info->nparam)
         bug(&s->fail, "%d parameters became %d", k->info->nparam, k->meta->nsource);
     if (!make_rules(k))
@@ -105,11 +106,11 @@ load_result(Session *s, CompileResult *r, void *arg)
     if (filled != k->meta->nparam)
         bug(&s->fail, "%d slots for %d parameters", filled, k->meta->nparam);
     if (k->mod->cx->on_gpu) {
-        k->ptx = strdup(r->bytes);
+        k->ptx = strndup(code, size);
         return k->ptx ? SDC_OK : SDC_ERROR_MEMORY;
     }
     char why[256] = "";
-    k->image = codegen_load_object(r->bytes, r->size, why, sizeof why);
+    k->image = codegen_load_object(code, size, why, sizeof why);
     void *entry =
         k->image ? codegen_symbol(k->image, k->meta->symbol, why, sizeof why) : NULL;
     if (!entry) {
@@ -146,7 +147,7 @@ kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
         .emit = cx->on_gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ,
         .lineinfo = cx->on_gpu && cx->debug,
     };
-    status = compile_call(cx, &job, load_result, k);
+    status = kernel_make(k, &job);
     if (status == SDC_OK && cx->on_gpu)
         status = gpu_load(k);
     if (status != SDC_OK) {

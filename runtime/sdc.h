@@ -91,6 +91,7 @@ typedef struct SdcContextOptions {
     int debug; /* nonzero: assert and device_assert are compiled in; GPU: source lines */
     const char *target;  /* where launches run: "cpu" or "cuda"; NULL: "cpu" */
     int device;          /* "cuda": number of the GPU, as the driver counts them */
+    const char *cache_dir; /* kernels on disk; NULL: see sdc_cache */
 } SdcContextOptions;
 
 /* Creates a context. `options`: NULL for defaults; fields that are zero are defaults.
@@ -121,6 +122,33 @@ typedef struct SdcDevice {
    that there is none. SDC_ERROR_ENVIRONMENT: no driver, an old one, no such device or one
    below sm_80; SDC_ERROR_ARGUMENT: the context's target is the CPU. */
 SDC_API SdcStatus sdc_context_device(SdcContext *ctx, SdcDevice *out);
+
+/* Kernels that launches compile are kept on disk and found there by later processes:
+   in options.cache_dir, else $SDC_CACHE_DIR, else sdc in $XDG_CACHE_HOME or ~/.cache;
+   nowhere when SDC_CACHE is "off". An entry belongs to one source with its imports, one
+   specialization and one build of sdc; it is complete and checked, or it does not exist.
+   Any number of processes may share the folder. That it is missing, full, read-only or
+   broken is never an error: kernels are compiled then. */
+typedef enum SdcCacheAction {
+    SDC_CACHE_STAT,
+    SDC_CACHE_VERIFY, /* reads all entries, removes what is not whole */
+    SDC_CACHE_GC,     /* removes what was not used for longest, down to a limit */
+    SDC_CACHE_CLEAR
+} SdcCacheAction;
+
+typedef struct SdcCacheInfo {
+    const char *dir; /* the context's; NULL: there is no cache */
+    int64_t entries, bytes;
+    int64_t bad, removed;
+    int64_t temporaries;  /* files of processes that died while writing */
+    int64_t limit;        /* bytes, $SDC_CACHE_SIZE in MiB or 1 GiB */
+    int64_t hits, misses; /* of this context */
+} SdcCacheInfo;
+
+/* Looks after the folder. `limit`: of SDC_CACHE_GC; negative: the default one. `out` may
+   be NULL. SDC_ERROR_ENVIRONMENT: there is no cache, or it cannot be read. */
+SDC_API SdcStatus sdc_cache(SdcContext *ctx, SdcCacheAction action, int64_t limit,
+                            SdcCacheInfo *out);
 
 /* Message of the calling thread's last failed call on this context or an object of it:
    "path:line:column: error: ...", the line, a caret, notes. Valid until the thread's next

@@ -8,7 +8,7 @@ set -uo pipefail
 sdc=$1 llvm=$2 tmp=$3 file=$4
 name=${file##*/tests/}
 base="$tmp/${name//\//_}.$$"
-export PATH="$llvm:$PATH" NO_COLOR=1 LC_ALL=C
+export PATH="$llvm:$PATH" NO_COLOR=1 LC_ALL=C SDC_CACHE=off
 trap 'rm -rf "$base"*' EXIT
 
 lines=$(sed -n 's/^.*RUN:[[:space:]]*//p' "$file" |

@@ -41,7 +41,7 @@ function(test_program file label timeout)
     math(EXPR timeout "${timeout} * ${SLOWER}")
     math(EXPR factor "5 * ${SLOWER}")
     set_tests_properties(${label}/${stem} PROPERTIES LABELS ${label} TIMEOUT ${timeout}
-        ENVIRONMENT CK_TIMEOUT_MULTIPLIER=${factor})
+        ENVIRONMENT "CK_TIMEOUT_MULTIPLIER=${factor};SDC_CACHE=off")
 endfunction()
 
 # A test of internals gets the archives above the folders that it includes, and LLVM only
@@ -107,6 +107,7 @@ if(EXISTS "${T}/fake_cuda/fake_cuda.c")
     target_compile_definitions(fakecuda_old PRIVATE FAKE_OLD)
     add_dependencies(unit_test_cuda fakecuda fakecuda_old)
     add_dependencies(unit_test_hot_path fakecuda)
+    add_dependencies(unit_test_kernel_cache fakecuda)
 endif()
 
 if(TARGET libsdc)
@@ -125,7 +126,7 @@ if(TARGET libsdc)
         endif()
         foreach(sm 80 90)
             add_test(NAME dry/sm_${sm}/${stem} COMMAND run_${stem})
-            set(env SDC_TEST_TARGET=cuda-dry CK_FORK=no FAKE_CUDA_SM=${sm}
+            set(env SDC_TEST_TARGET=cuda-dry SDC_CACHE=off CK_FORK=no FAKE_CUDA_SM=${sm}
                 SDC_LIBCUDA=$<TARGET_FILE:fakecuda>)
             # Assembling takes longest: of the older one only what differs most.
             if(PTXAS AND (sm EQUAL 90 OR stem MATCHES "gemm|attention"))

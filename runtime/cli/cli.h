@@ -32,6 +32,7 @@ enum {
     C_COMPILE = 1 << CMD_compile,
     C_RUN = 1 << CMD_run,
     C_DOCTOR = 1 << CMD_doctor,
+    C_CACHE = 1 << CMD_cache,
     C_SOURCE = C_CHECK | C_COMPILE | C_RUN,
     C_ALL = (1 << CMD_COUNT) - 1
 };
@@ -101,6 +102,7 @@ int cmd_check(Cli *c);
 int cmd_compile(Cli *c);
 int cmd_run(Cli *c);
 int cmd_doctor(Cli *c);
+int cmd_cache(Cli *c);
 
 /* The context that the options ask for, and the module of the operand. On failure the
    message is printed and the exit status returned. */

@@ -47,6 +47,9 @@ static const char *const examples[CMD_COUNT] = {
         "# what was written there is an argument here\n"
         "sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
         "    -a x=@sum.npy -a y=@sum.npy -a 'out=empty:f32[n]' --time\n",
+    [CMD_cache] = "sdc cache stat\n"
+                  "# at most 100 MiB, what was used last\n"
+                  "sdc cache gc --limit 100\n",
     [CMD_doctor] = "sdc doctor\n"
                    "sdc doctor --print-completion bash >sdc.bash\n"
                    "sdc doctor --print-man >sdc.1\n",
@@ -210,6 +213,10 @@ print_man(FILE *to)
     fputs(".SH EXIT STATUS\n", to);
     put_roff(to, statuses);
     fputs(".SH ENVIRONMENT\n.TP\n.B SDC_NUM_THREADS\nthreads of a launch on the CPU\n"
+          ".TP\n.B SDC_CACHE_DIR\nfolder of the kernel cache; default sdc in "
+          "XDG_CACHE_HOME or ~/.cache\n"
+          ".TP\n.B SDC_CACHE\noff: no kernel is kept on disk\n"
+          ".TP\n.B SDC_CACHE_SIZE\nMiB that the kernel cache may have; default 1024\n"
           ".TP\n.B NO_COLOR\nno colours in messages\n",
           to);
 }

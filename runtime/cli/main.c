@@ -17,9 +17,9 @@ dispatch(Cli *c, int argc, char **argv)
     case CMD_compile: return cmd_compile(c);
     case CMD_run: return cmd_run(c);
     case CMD_doctor: return cmd_doctor(c);
+    case CMD_cache: return cmd_cache(c);
     case CMD_bench:
     case CMD_tune:
-    case CMD_cache:
     case CMD_COUNT: break;
     }
     return cli_error(c, EXIT_USAGE, "not supported yet: sdc %s",
