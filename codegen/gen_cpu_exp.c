@@ -143,8 +143,8 @@ scaled(Gen *g, LLVMValueRef x, LLVMValueRef n)
     return together(g, part, k, lanes);
 }
 
-LLVMValueRef
-cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x)
+static LLVMValueRef
+exp_piece(Gen *g, bool base2, bool below0, LLVMValueRef x)
 {
     LLVMValueRef c = no_less(g, x, base2 ? -151.0 : -104.5), sum, n, f;
     if (!below0)
@@ -168,4 +168,18 @@ cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x)
         return scaled(g, series(g, root, f), n);
     }
     return below0 ? at_most_one(g, f, bits) : in_two_parts(g, f, bits);
+}
+
+/* A register at a time: the code of one after the other keeps all pipes of the processor
+   busy, where the same operation of all of them in a row would crowd one. */
+LLVMValueRef
+cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x)
+{
+    LLVMValueRef part[8];
+    unsigned lanes = ll_lanes(x), w = lanes_at_once(g, lanes), n = 0;
+    if (lanes <= w)
+        return exp_piece(g, base2, below0, x);
+    for (unsigned at = 0; at < lanes; at += w)
+        part[n++] = exp_piece(g, base2, below0, piece(g, x, at, w));
+    return together(g, part, n, lanes);
 }
