@@ -22,6 +22,7 @@ enum {
     MAX_THREADS = 1024,
     CHUNKS_PER_THREAD = 16, /* enough to even out programs of unequal length */
     STACK_SCRATCH = 16 << 10,
+    PAGE = 4096,
     SCRATCH_ALIGN = 64
 };
 
@@ -160,7 +161,17 @@ scratch_new(int64_t size)
     if (size > MAX_SCRATCH)
         return NULL;
     size_t n = ((size_t)size + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1);
-    return aligned_alloc(SCRATCH_ALIGN, n);
+    return aligned_alloc(SCRATCH_ALIGN, n + PAGE);
+}
+
+/* Scratch memory begins in the middle of a page, in blocks that are a page longer than
+   asked for. Arrays begin on pages, or close behind them; a load whose address ends in
+   the twelve bits of a store just before waits for it, which cost a softmax up to 15%. */
+static void *
+scratch_place(void *block)
+{
+    uintptr_t past = (uintptr_t)block % PAGE;
+    return (unsigned char *)block + (PAGE + PAGE / 2 - past) % PAGE;
 }
 
 /* Takes chunks until there are none. */
@@ -192,7 +203,7 @@ job_unlist(SdcrtPool *p, Job *j)
 static bool
 worker_scratch(Worker *w, int64_t size)
 {
-    if (size <= w->scratch_size)
+    if (w->scratch && size <= w->scratch_size)
         return true;
     free(w->scratch);
     w->scratch = scratch_new(size);
@@ -218,7 +229,7 @@ worker_main(void *arg)
         pthread_mutex_unlock(&p->lock);
         /* Without memory this worker leaves its share to the others. */
         if (worker_scratch(w, j->scratch))
-            job_work(j, w->scratch);
+            job_work(j, scratch_place(w->scratch));
         pthread_mutex_lock(&p->lock);
         if (--j->inside == 0)
             pthread_cond_signal(&j->done);
@@ -274,14 +285,14 @@ sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, const int32_t grid[3
         return SDCRT_ERROR_ARGUMENT;
     if (first >= last)
         return SDCRT_OK;
-    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH];
+    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH + PAGE];
     void *far = NULL;
     if (scratch > STACK_SCRATCH) {
         far = scratch_new(scratch);
         if (!far)
             return SDCRT_ERROR_MEMORY;
     }
-    entry(args, grid, first, last, far ? far : near);
+    entry(args, grid, first, last, scratch_place(far ? far : near));
     free(far);
     return SDCRT_OK;
 }
@@ -307,14 +318,14 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
               .scratch = scratch };
     if (pthread_cond_init(&j.done, NULL) != 0)
         return SDCRT_ERROR_MEMORY;
-    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH];
+    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH + PAGE];
     void *far = NULL;
     SdcrtStatus status = SDCRT_OK;
     if (scratch > STACK_SCRATCH && !(far = scratch_new(scratch)))
         status = SDCRT_ERROR_MEMORY;
     else
         job_run_shared(p, &j, (int)(total < threads ? total : threads) - 1,
-                       far ? far : near);
+                       scratch_place(far ? far : near));
     free(far);
     pthread_cond_destroy(&j.done);
     return status;
