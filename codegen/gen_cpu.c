@@ -378,6 +378,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_STORE:
     case OP_VLOAD:
     case OP_VSTORE:
+    case OP_VFETCH:
     case OP_BUF_LOAD:
     case OP_BUF_STORE: return cpu_memory(g, op);
     case OP_ATOMIC_RMW:

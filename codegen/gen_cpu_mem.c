@@ -254,17 +254,19 @@ has_masked(const Type *elem, unsigned lanes)
     return elem->kind == TY_SCALAR && bytes >= 4 && lanes * bytes >= 16;
 }
 
-/* Processors fetch ahead of what runs on, but only to the end of a page: where rows begin
-   on pages, every row would begin with a wait. A page ahead is asked for: a sum of arrays
-   that no cache holds gains a tenth to a half. */
+/* Requests for lines of the cache, see passes/nest_fetch.c. */
 static void
-fetch_ahead(Gen *g, LLVMValueRef p, unsigned bytes)
+fetch_lines(Gen *g, const Op *op)
 {
-    enum { PAGE = 4096, LINE = 64, CLOSE = 2 };
-    for (unsigned at = 0; at < bytes; at += LINE) {
-        LLVMValueRef by = ll_int(g->i64, PAGE + at);
+    enum { LINE = 64, SECOND = 2, FIRST = 3 };
+    int64_t from = attr_int(&op->attrs, ATTR_OFFSET, 0);
+    int64_t bytes = attr_int(&op->attrs, ATTR_BYTES, 0);
+    bool write = attr_has(&op->attrs, ATTR_WRITE);
+    int close = attr_has(&op->attrs, ATTR_NEAR) ? FIRST : SECOND;
+    for (int64_t at = from; at < from + bytes; at += LINE) {
+        LLVMValueRef by = ll_int(g->i64, at), p = cpu_value(g, op_operand(op, 0));
         LLVMValueRef args[4] = {LLVMBuildGEP2(g->b, g->i8, p, &by, 1, ""),
-                                ll_int(g->i32, 0), ll_int(g->i32, CLOSE),
+                                ll_int(g->i32, write), ll_int(g->i32, close),
                                 ll_int(g->i32, 1)};
         ll_intrinsic1(g->b, "llvm.prefetch", args, 4);
     }
@@ -285,11 +287,9 @@ gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef 
         x = load_scalar(g, e, align, p, mask, other);
     else if (!mask && ll_is_vector(p))
         x = gather(g, e, align, p);
-    else if (!mask) {
+    else if (!mask)
         x = load(g, t, p, align);
-        if (lanes * align >= 64)
-            fetch_ahead(g, p, lanes * align);
-    } else if (!ll_is_vector(p) && has_masked(elem, lanes))
+    else if (!ll_is_vector(p) && has_masked(elem, lanes))
         x = masked_load(g, t, p, mask, other);
     else
         x = load_lanes(g, e, align, p, mask, other);
@@ -353,6 +353,10 @@ cpu_memory(Gen *g, const Op *op)
     LLVMValueRef p, mask = NULL, other = NULL;
     const Type *elem;
     bool loads = op->nresult == 1;
+    if (op->kind == OP_VFETCH) {
+        fetch_lines(g, op);
+        return true;
+    }
     unsigned lanes = cpu_lanes(loads ? op->results[0].type : op_operand(op, 1)->type);
     if (op->kind == OP_BUF_LOAD || op->kind == OP_BUF_STORE) {
         elem = op_operand(op, 0)->type->elem;

@@ -294,3 +294,10 @@ rule_vstore(RuleCx *c)
         return rule_fail(c, "needs a scalar pointer and a strip");
     return mask_ok(c, 2, opnd(c, 1));
 }
+
+bool
+rule_vfetch(RuleCx *c)
+{
+    bool ok = opnd(c, 0)->kind == TY_PTR && attr_int(&c->op->attrs, ATTR_BYTES, 0) > 0;
+    return ok || rule_fail(c, "needs a scalar pointer and {bytes}");
+}

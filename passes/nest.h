@@ -50,6 +50,7 @@ typedef struct Group {
     const Type *shape;
     int axis;        /* reduced dimension, or -1 */
     bool closed;     /* nothing may join */
+    struct Group *then; /* runs next, with nothing between but scalar work; or NULL */
     int cost;
     Vec(Root) items; /* latest first */
 } Group;
@@ -126,6 +127,7 @@ struct Cx {
     Nest *n;
     Builder b;
     int w;       /* lanes */
+    const Group *g; /* NULL: a buffer's copy and the like */
     Map memo;
     /* assume what `cond` says: of full masks and the like, or of empty masks */
     bool fast, none;
@@ -186,6 +188,10 @@ Ev nest_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix);
 void nest_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev);
 Ev nest_load(Cx *cx, Op *op, const Ix *ix);
 void nest_store(Cx *cx, Op *op, const Ix *ix);
+
+/* nest_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
+void nest_fetch_next(Cx *cx, const Op *load, Value *p);
+void nest_fetch_stores(Cx *cx, const Ix *ix);
 
 /* nest_reshape.c */
 void nest_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *out);

@@ -342,6 +342,7 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
 {
     Group *g = e->g;
     int at = 0;
+    cx->g = g;
     for (int i = g->items.n - 1; i >= 0; i--) {
         Root *r = &g->items.at[i];
         Ev ev;
@@ -371,6 +372,7 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
         if (r->kind == ROOT_COPY && !is_in_place(e->n, r))
             copy_out(e, cx, r, nest_eval(cx, r->v, e->ix));
     }
+    nest_fetch_stores(cx, e->ix);
 }
 
 /* No assumption was made: the fast code is the code. */

@@ -204,6 +204,8 @@ nest_load(Cx *cx, Op *op, const Ix *ix)
     }
     OpKind k = unit ? OP_VLOAD : OP_LOAD;
     Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, NULL, &t, 1);
+    if (unit && !has_mask)
+        nest_fetch_next(cx, op, p.v);
     return (Ev){uniform ? EV_UNI : EV_VEC, op_result(load, 0), 0};
 }
 

@@ -267,6 +267,7 @@ root_add(Nest *n, Root r, const Type *shape, int axis, Op *at, bool alone)
     if (alone || !can_join(n, &r, shape, axis, g)) {
         g = group_new(n, at, shape, axis);
         g->closed = alone;
+        g->then = n->cur;
         vec_push(n->tmp, &op_plan(n, at)->groups, g);
         n->cur = g;
         n->loads_since = false;
