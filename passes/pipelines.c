@@ -7,6 +7,7 @@
 static const PassId cpu_list[] = {
     PASS_canon, /* first: static conditions and trip counts become visible */
     PASS_cse,   PASS_dce,
+    PASS_threshold, /* before licm: the bound is computed once */
     PASS_mask, /* before licm: the index arithmetic that it makes is mostly invariant */
     PASS_canon, PASS_cse,
     PASS_carry, /* after canon: splats stand right in front of the additions */
@@ -24,6 +25,7 @@ static const PassId gpu_list[] = {
     PASS_canon, /* as on the CPU */
     PASS_cse,
     PASS_dce,
+    PASS_threshold,
     PASS_mask,
     PASS_canon,
     PASS_cse,
