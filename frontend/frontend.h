@@ -86,6 +86,23 @@ typedef struct FrontParam {
 /* False when there is no such kernel (error in s->diag). */
 bool front_params(FrontModule *m, const char *kernel, const FrontParam **params, int *n);
 
+/* @triton.autotune as it is written: every configuration as NAME=VALUE texts, num_warps and
+   its like among them, and the names that its lists hold. */
+typedef struct FrontConfig {
+    const char **bind;
+    int nbind;
+} FrontConfig;
+
+typedef struct FrontConfigs {
+    FrontConfig *config;
+    int n; /* 0: there is no autotune */
+    const char *const *key, *const *reset, *const *restore;
+    int nkey, nreset, nrestore;
+} FrontConfigs;
+
+/* False after an error: no such kernel, or configurations that only Python can make. */
+bool front_configs(FrontModule *m, const char *kernel, FrontConfigs *out);
+
 /* Reads a SIGNATURE (DESIGN 2.5: positional "'*fp16:16,i32,128'" or by name
    "x=*fp16:16,BLOCK=128") and then the -c NAME=VALUE overrides into a spec. With
    signature NULL only annotations, defaults and overrides count. */

@@ -2,9 +2,7 @@
 
    Each pair is compiled like any other specialization; what a launch must know is in the
    metadata, and the tables around it are codegen/bundle.c's. */
-#include "runtime/internal.h"
-
-#include "runtime/rt/expr.h"
+#include "runtime/tune.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +14,7 @@ typedef struct Aot {
     const KernelInfo *info;
     const SdcBundleOptions *o;
     AotCode *code;
-    int ncode;
+    int ncode, cap;
     int ngroup;
     const char **names; /* of the groups; in the session that joins */
     SdcOutput *object, *header;
@@ -56,12 +54,17 @@ grid_name(void *user, const char *name, size_t n, int64_t *value)
     return 0;
 }
 
+bool
+meta_grid(SdcrtMeta *meta, const char *text, SdcrtExprError *e)
+{
+    return sdcrt_expr_parse(text, strlen(text), grid_name, meta, meta->grid, 3, e) > 0;
+}
+
 static bool
 set_grid(Session *s, SdcrtMeta *meta, const char *text)
 {
     SdcrtExprError e = {0};
-    if (!text ||
-        sdcrt_expr_parse(text, strlen(text), grid_name, meta, meta->grid, 3, &e) > 0)
+    if (!text || meta_grid(meta, text, &e))
         return true;
     diag_error(&s->diag, (Loc){0}, "grid: %s%s%s%s at column %d of '%s'",
                *e.name ? "'" : "", e.name, *e.name ? "' " : "", e.what, e.column, text);
@@ -110,7 +113,8 @@ assemble(Aot *a, AotCode *c)
 }
 
 static SdcStatus
-compile_one(Aot *a, const char *target, const char *signature)
+compile_one(Aot *a, const char *target, const char *signature, const char *const *bind,
+            int nbind)
 {
     bool gpu = strcmp(target, "cpu") != 0;
     CompileJob job;
@@ -119,12 +123,21 @@ compile_one(Aot *a, const char *target, const char *signature)
     job.opt = (SdcCompileOptions){
         .kernel = a->info->name,
         .signature = signature,
-        .bind = a->o->bind,
-        .nbind = a->o->nbind,
+        .bind = bind,
+        .nbind = nbind,
         .target = target,
         .cpu = a->o->cpu,
         .emit = gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ,
     };
+    if (a->ncode == a->cap) {
+        int cap = 2 * a->cap + 16;
+        AotCode *more = realloc(a->code, (size_t)cap * sizeof *more);
+        if (!more)
+            return context_fail(a->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+        a->code = more;
+        a->cap = cap;
+    }
+    a->code[a->ncode] = (AotCode){0};
     SdcStatus status = compile_call(a->mod->cx, &job, keep_code, a);
     if (status != SDC_OK)
         return status;
@@ -133,19 +146,128 @@ compile_one(Aot *a, const char *target, const char *signature)
     return gpu && a->o->ptxas ? assemble(a, c) : SDC_OK;
 }
 
+/* "M=4096 N=64" as a point of the code that was tuned for it. */
+static void
+add_point(SdcrtMeta *m, const char *key)
+{
+    int n = 0;
+    if (m->npoint == SDCRT_MAX_POINT)
+        return;
+    for (const char *p = key; *p && n < SDCRT_MAX_KEY; n++) {
+        size_t len = strcspn(p, "=");
+        int arg = 0, at = -1;
+        for (int i = 0; i < m->nsource; i++) {
+            const SdcrtSource *s = &m->sources[i];
+            if (strlen(s->name) == len && memcmp(s->name, p, len) == 0)
+                at = arg;
+            arg += !s->is_constexpr;
+        }
+        if (at < 0 || !p[len])
+            return;
+        m->key_arg[n] = at;
+        m->point[m->npoint][n] = strtoll(p + len + 1, NULL, 10);
+        p += strcspn(p, " ");
+        p += strspn(p, " ");
+    }
+    m->nkey = n;
+    m->npoint++;
+}
+
+/* What the caller binds, but for what the configuration says. */
+static int
+tuned_binds(const Aot *a, char *config, const char **bind, int most)
+{
+    int n = 0;
+    for (char *p = config; *p && n < most;) {
+        bind[n++] = p;
+        p += strcspn(p, " ");
+        while (*p == ' ')
+            *p++ = '\0';
+    }
+    int said = n;
+    for (int i = 0; i < a->o->nbind && n < most; i++) {
+        size_t len = strcspn(a->o->bind[i], "=") + 1;
+        bool given = false;
+        for (int k = 0; k < said; k++)
+            given |= strncmp(bind[k], a->o->bind[i], len) == 0;
+        if (!given)
+            bind[n++] = a->o->bind[i];
+    }
+    return n;
+}
+
+typedef struct Tuned {
+    const SdcrtMeta *meta;
+    char types[2048];
+} Tuned;
+
+static SdcStatus
+types_call(Session *s, void *arg)
+{
+    Tuned *t = arg;
+    Buf b;
+    buf_init(&b, &s->tmp);
+    buf_str(&b, "");
+    tune_types(&b, t->meta);
+    snprintf(t->types, sizeof t->types, "%s", b.s);
+    return SDC_OK;
+}
+
+/* The configurations that were tuned for this target and these types, in the place of the
+   code that stands last; it stays when there are none. */
+static SdcStatus
+compile_tuned(Aot *a, const char *target, const char *signature)
+{
+    enum { MOST = 256 };
+    Tuned t = {.meta = a->code[a->ncode - 1].meta};
+    TuneEntry *entry = malloc(MOST * sizeof *entry);
+    SdcStatus status = entry
+                           ? context_call(a->mod->cx, types_call, &t)
+                           : context_fail(a->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+    int n = status == SDC_OK
+                ? tune_entries(a->o->tune, a->info->name, target, t.types, entry, MOST)
+                : 0;
+    int plain = a->ncode - 1;
+    for (int i = 0; i < n && status == SDC_OK; i++) {
+        const char *bind[TUNE_MAX_BIND];
+        bool seen = false;
+        for (int k = 0; k < i; k++)
+            seen |= strcmp(entry[k].config, entry[i].config) == 0;
+        if (seen)
+            continue;
+        char *config = strdup(entry[i].config);
+        int nbind = config ? tuned_binds(a, config, bind, TUNE_MAX_BIND) : 0;
+        status = compile_one(a, target, signature, bind, nbind);
+        for (int k = i; k < n && status == SDC_OK; k++)
+            if (strcmp(entry[k].config, entry[i].config) == 0)
+                add_point(a->code[a->ncode - 1].meta, entry[k].key);
+        free(config);
+    }
+    free(entry);
+    if (n && status == SDC_OK) {
+        free(a->code[plain].meta);
+        free(a->code[plain].bytes);
+        a->ncode--;
+        memmove(&a->code[plain], &a->code[plain + 1],
+                (size_t)(a->ncode - plain) * sizeof *a->code);
+    }
+    return status;
+}
+
 static SdcStatus
 compile_all(Aot *a)
 {
     const SdcBundleOptions *o = a->o;
     int nt = o->ntarget ? o->ntarget : 1, ns = o->nsignature ? o->nsignature : 1;
     SdcStatus status = SDC_OK;
-    a->code = calloc((size_t)nt * (size_t)ns + 1, sizeof *a->code);
-    if (!a->code)
-        return context_fail(a->mod->cx, SDC_ERROR_MEMORY, "out of memory");
     for (int t = 0; t < nt; t++)
-        for (int i = 0; i < ns && status == SDC_OK; i++)
-            status = compile_one(a, o->ntarget ? o->targets[t] : "cpu",
-                                 o->nsignature ? o->signatures[i] : NULL);
+        for (int i = 0; i < ns && status == SDC_OK; i++) {
+            const char *target = o->ntarget ? o->targets[t] : "cpu";
+            const char *signature = o->nsignature ? o->signatures[i] : NULL;
+            status = compile_one(a, target, signature, o->bind, o->nbind);
+            if (status == SDC_OK && o->tune)
+                status = compile_tuned(a, target, signature);
+        }
     return status;
 }
 

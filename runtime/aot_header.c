@@ -207,6 +207,8 @@ describe(Buf *b, const AotCode *c)
     }
     if (c->kind != SDCRT_CODE_CPU)
         buf_printf(b, "num_warps=%d num_stages=%d", m->num_warps, m->num_stages);
+    if (m->npoint)
+        buf_printf(b, ", tuned for %d key%s", m->npoint, m->npoint > 1 ? "s" : "");
     buf_str(b, "\n");
 }
 

@@ -206,6 +206,8 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
     Module *m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);
     if (!m)
         return diag_ok(&s->diag);
+    if (job->look)
+        job->look(m, job->look_user);
     if (!run_passes(s, m, job, &target, out))
         return false;
     if (job->opt.emit == SDC_EMIT_TIR) {

@@ -24,6 +24,9 @@ typedef struct CompileJob {
     bool is_tir;
     bool debug;
     bool bitcode; /* CPU: the code as codegen_bundle takes it */
+    /* Sees the tile IR before any pass; may be NULL. */
+    void (*look)(const Module *m, void *user);
+    void *look_user;
     FrontOptions front;
     SdcCompileOptions opt;
 } CompileJob;

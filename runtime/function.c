@@ -162,34 +162,63 @@ arg_text(const SdcFunction *f, int i, const SdcArg *a, uint64_t key, char *to,
     return true;
 }
 
+static char *
+signature_of(SdcFunction *f, const SdcArg *args, const uint64_t *key)
+{
+    SdcModule *m = f->mod;
+    const KernelInfo *info = f->info;
+    size_t cap = 1;
+    for (int i = 0; i < info->nruntime; i++)
+        cap += strlen(info->params[info->runtime[i]].name) + 128;
+    char *sig = calloc(1, cap), *p = sig;
+    if (!sig)
+        context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
+    for (int i = 0; i < info->nruntime && sig; i++) {
+        char type[120];
+        const char *name = info->params[info->runtime[i]].name;
+        if (arg_text(f, i, &args[i], key[i], type, sizeof type)) {
+            p += sprintf(p, "%s%s=%s", p == sig ? "" : ",", name, type);
+        } else {
+            context_fail(m->cx, SDC_ERROR_ARGUMENT, "argument '%s' of '%s' needs a type",
+                         name, info->name);
+            free(sig);
+            sig = NULL;
+        }
+    }
+    return sig;
+}
+
 static SdcStatus
 compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
 {
     SdcModule *m = f->mod;
-    const KernelInfo *info = f->info;
     if (m->is_tir)
-        return kernel_new(m, info, NULL, NULL, 0, out);
-    size_t cap = 1;
-    for (int i = 0; i < info->nruntime; i++)
-        cap += strlen(info->params[info->runtime[i]].name) + 128;
-    char *sig = calloc(1, cap);
+        return kernel_new(m, f->info, NULL, NULL, 0, out);
+    char *sig = signature_of(f, args, key);
     if (!sig)
-        return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
-    char *p = sig;
-    SdcStatus status = SDC_OK;
-    for (int i = 0; i < info->nruntime && status == SDC_OK; i++) {
-        char type[120];
-        const char *name = info->params[info->runtime[i]].name;
-        if (arg_text(f, i, &args[i], key[i], type, sizeof type))
-            p += sprintf(p, "%s%s=%s", p == sig ? "" : ",", name, type);
-        else
-            status = context_fail(m->cx, SDC_ERROR_ARGUMENT,
-                                  "argument '%s' of '%s' needs a type", name, info->name);
-    }
-    if (status == SDC_OK)
-        status = kernel_new(m, info, sig, (const char *const *)f->bind, f->nbind, out);
+        return SDC_ERROR_ARGUMENT;
+    SdcStatus status =
+        kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind, out);
     free(sig);
     return status;
+}
+
+char *
+function_signature(SdcFunction *f, const SdcArg *args, int nargs)
+{
+    uint64_t key[MAX_ARGS];
+    for (int i = 0; i < nargs; i++)
+        key[i] = arg_key(f->info, i, &args[i]);
+    return signature_of(f, args, key);
+}
+
+SdcStatus
+function_compile(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
+{
+    uint64_t key[MAX_ARGS];
+    for (int i = 0; i < nargs; i++)
+        key[i] = arg_key(f->info, i, &args[i]);
+    return compile_spec_of(f, args, key, out);
 }
 
 static SpecEntry *

@@ -149,6 +149,16 @@ void aot_header(Buf *b, const SdcModule *mod, const AotCode *code, int n,
 char *ptxas_run(const char *ptxas, const char *ptx, const char *target, bool lineinfo,
                 size_t *size, char *why, size_t why_size);
 
+/* The signature that the arguments make, malloc'ed; NULL after an error. */
+char *function_signature(SdcFunction *f, const SdcArg *args, int nargs);
+/* A specialization that is the caller's, compiled without the module's lock. */
+SdcStatus function_compile(SdcFunction *f, const SdcArg *args, int nargs,
+                           SdcKernel **out);
+
+/* The grid's expressions into metadata, with what is bound in it; false: `e` says why. */
+struct SdcrtExprError;
+bool meta_grid(SdcrtMeta *meta, const char *text, struct SdcrtExprError *e);
+
 const KernelInfo *module_find_kernel(const SdcModule *mod, const char *name);
 void module_job(const SdcModule *mod, CompileJob *job);
 

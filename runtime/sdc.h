@@ -451,6 +451,79 @@ SDC_API SdcStatus sdc_kernel_use(SdcKernel *k, SdcKernelUse *out);
 /* PTX of a GPU's kernel, NUL-terminated, as long as the kernel; NULL for the CPU. */
 SDC_API const char *sdc_kernel_ptx(const SdcKernel *k);
 
+/* ---------------------------------------------------------------- measuring, tuning */
+
+/* Seconds of a launch. */
+typedef struct SdcTimes {
+    double median, low, high; /* the true median lies in low..high 19 times in 20 */
+    double min;
+    int n;
+    double graph; /* of one of many launches in a CUDA graph, caches warm; 0: not asked */
+} SdcTimes;
+
+typedef struct SdcMeasureOptions {
+    double seconds; /* to spend; 0: 0.2 */
+    int warm;       /* nonzero: caches are not emptied before each launch */
+    int graph;      /* nonzero: measure it */
+} SdcMeasureOptions;
+
+typedef SdcStatus SdcLaunchFn(void *user, void *stream);
+
+/* Calls `launch`, which launches on the stream and does not wait, many times. `options`:
+   NULL for the usual ones. Fails as `launch` does. */
+SDC_API SdcStatus sdc_measure(SdcContext *ctx, SdcLaunchFn *launch, void *user,
+                              const SdcMeasureOptions *options, SdcTimes *out);
+
+/* One configuration that the tuner has tried. */
+typedef enum SdcTried {
+    SDC_TRIED_FAST,  /* measured to the end */
+    SDC_TRIED_SLOW,  /* measured, and left when others were clearly faster */
+    SDC_TRIED_PRUNED, /* not compiled: it needs more than the device has */
+    SDC_TRIED_FAILED, /* does not compile or load */
+    SDC_TRIED_WRONG  /* its results are not those of the first configuration */
+} SdcTried;
+
+typedef struct SdcTrial {
+    const char *config; /* "BLOCK=128,num_warps=4" */
+    SdcTried what;
+    SdcTimes times;
+    const char *why; /* FAILED, PRUNED, WRONG: a line of text; else NULL */
+} SdcTrial;
+
+typedef struct SdcTuning SdcTuning;
+
+typedef struct SdcTuneOptions {
+    const char *kernel;      /* NULL: the only one */
+    const char *const *bind; /* constexprs that no configuration says */
+    int nbind;
+    const char *grid;    /* over arguments and constexprs: "cdiv(n,BLOCK)" */
+    const SdcArg *args;  /* as of a launch */
+    int nargs;
+    const size_t *bytes; /* of the memory behind each pointer; 0: unknown */
+    int search;          /* nonzero: try configurations beyond the listed ones */
+    double budget;       /* seconds for everything; 0: no limit */
+    int threads;         /* that compile; 0: all cores */
+    /* Called between steps with how many are done and the best so far (NULL: none); a
+       result that is not zero ends the search, and what is known by then is kept. */
+    int (*progress)(void *user, int done, int total, const SdcTrial *best);
+    void *progress_user;
+} SdcTuneOptions;
+
+/* Tries the configurations of @triton.autotune and gives their times, the fastest first.
+   Candidates are compiled on all cores while others run; what would not fit the device is
+   dropped before; each candidate's results are compared with those of the first, with the
+   outputs filled with a pattern before. The contents of all written memory are as before
+   when it returns. SDC_ERROR_SOURCE: no configuration compiles, or there are none. */
+SDC_API SdcStatus sdc_tune(SdcModule *mod, const SdcTuneOptions *options,
+                           SdcTuning **out);
+
+/* The i-th trial, fastest first, those that were not measured last; NULL: no such. */
+SDC_API const SdcTrial *sdc_tuning_trial(const SdcTuning *t, int i);
+
+/* The winner as a line of a .tune file. */
+SDC_API const char *sdc_tuning_line(const SdcTuning *t);
+SDC_API void sdc_tuning_free(SdcTuning *t);
+
 /* ---------------------------------------------------------------- ahead of time */
 
 typedef enum SdcEmit {
@@ -499,6 +572,8 @@ typedef struct SdcBundleOptions {
     const char *grid; /* "cdiv(n,BLOCK)"; NULL: the launcher takes the grid */
     const char *cpu;  /* as SdcCompileOptions */
     const char *ptxas; /* turns PTX into machine code; NULL: PTX, compiled when loaded */
+    const char *tune; /* text of a .tune file: its configurations instead of the first of
+                         @triton.autotune; a launch takes the nearest; may be NULL */
 } SdcBundleOptions;
 
 /* Compiles one kernel for every target and signature into one object for the host, with a

@@ -33,7 +33,10 @@ enum {
     C_RUN = 1 << CMD_run,
     C_DOCTOR = 1 << CMD_doctor,
     C_CACHE = 1 << CMD_cache,
-    C_SOURCE = C_CHECK | C_COMPILE | C_RUN,
+    C_TUNE = 1 << CMD_tune,
+    C_BENCH = 1 << CMD_bench,
+    C_LAUNCH = C_RUN | C_TUNE | C_BENCH, /* those that have arguments and a grid */
+    C_SOURCE = C_CHECK | C_COMPILE | C_LAUNCH,
     C_ALL = (1 << CMD_COUNT) - 1
 };
 
@@ -103,6 +106,7 @@ int cmd_compile(Cli *c);
 int cmd_run(Cli *c);
 int cmd_doctor(Cli *c);
 int cmd_cache(Cli *c);
+int cmd_tune(Cli *c);
 
 /* The context that the options ask for, and the module of the operand. On failure the
    message is printed and the exit status returned. */
@@ -112,6 +116,9 @@ int open_module(Cli *c, SdcContext **cx, SdcModule **mod);
 int report_status(Cli *c, SdcContext *cx, SdcStatus status);
 /* -c, --num-warps and --num-stages as bindings. */
 const char *const *bindings(Cli *c, int *n);
+
+/* A whole file as text; NULL after an error. */
+const char *read_file_text(Cli *c, const char *path);
 
 /* Writes a file whole or not at all: to a temporary beside it, then renamed. "-" and what
    is no regular file (a pipe, /dev/stdout) are written directly. */

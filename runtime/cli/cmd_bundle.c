@@ -83,6 +83,10 @@ compile_bundle(Cli *c)
             .grid = c->opt[O_grid].text,
             .cpu = c->opt[O_cpu].text,
         };
+        if (c->opt[O_tune].given && !(o.tune = read_file_text(c, c->opt[O_tune].text))) {
+            sdc_context_destroy(cx);
+            return EXIT_INPUT;
+        }
         if (emit && strcmp(emit, "cubin") == 0)
             o.ptxas = ptxas ? ptxas : "ptxas";
         o.bind = bindings(c, &o.nbind);

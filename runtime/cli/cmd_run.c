@@ -1,5 +1,5 @@
 /* sdc run: one kernel on arrays from files or made on the spot; prints what it wrote. */
-#include "runtime/cli/gpu.h"
+#include "runtime/cli/run.h"
 #include "runtime/cli/summary.h"
 
 #include <stdlib.h>
@@ -8,25 +8,6 @@
 
 enum { MAX_RUNS = 1001 };
 static const double time_budget = 1.0; /* seconds of --time */
-
-typedef struct Run {
-    Cli *c;
-    SdcContext *cx;
-    SdcModule *mod;
-    const char *kernel;
-    const SdcParam *params;
-    int nparam;
-    RunArg *args; /* one per parameter, then arrays that only descriptors name */
-    int narg;
-    SdcArg *values; /* of the launch */
-    int *param_of;  /* position of a launch's argument in the source */
-    int nvalue;
-    SdcKernel *k;
-    SdcGrid grid;
-    bool on_gpu;
-    SdcDevice device;
-    GpuArrays there;
-} Run;
 
 static bool
 same(const char *text, size_t n, const char *name)
@@ -179,8 +160,8 @@ read_args(Run *r, ArgPass pass)
     return EXIT_FINE;
 }
 
-static int
-collect(Run *r)
+int
+run_collect(Run *r)
 {
     r->args = arena_array(&r->c->arena, RunArg, r->nparam + r->c->opt[O_arg].list.n + 1);
     r->narg = r->nparam;
@@ -202,8 +183,8 @@ collect(Run *r)
     return status;
 }
 
-static int
-specialize(Run *r)
+int
+run_specialize(Run *r)
 {
     int nbind;
     const char *const *bind = bindings(r->c, &nbind);
@@ -222,8 +203,8 @@ specialize(Run *r)
     return report_status(r->c, r->cx, got);
 }
 
-static int
-read_grid(Run *r)
+int
+run_grid(Run *r)
 {
     const char *text = r->c->opt[O_grid].text;
     if (!text)
@@ -298,8 +279,8 @@ by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static SdcStatus
-launch_once(void *user)
+SdcStatus
+run_launch(void *user)
 {
     Run *r = user;
     return sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, NULL);
@@ -314,7 +295,7 @@ cpu_times(Run *r, double *t, SdcStatus *status)
     *status = SDC_OK;
     while (n < MAX_RUNS && (n < 3 || now() - start < time_budget)) {
         double from = now();
-        *status = launch_once(r);
+        *status = run_launch(r);
         t[n++] = now() - from;
         if (*status != SDC_OK)
             return -1;
@@ -329,7 +310,7 @@ time_runs(Run *r)
     double *t = arena_array(&r->c->arena, double, MAX_RUNS);
     SdcStatus got;
     Progress *p = progress_start("measuring");
-    int n = r->on_gpu ? gpu_times(r->c, r->device.cuda, launch_once, r, t, MAX_RUNS,
+    int n = r->on_gpu ? gpu_times(r->c, r->device.cuda, run_launch, r, t, MAX_RUNS,
                                   time_budget, &got)
                       : cpu_times(r, t, &got);
     progress_stop(p);
@@ -352,8 +333,8 @@ time_runs(Run *r)
 }
 
 /* Copies to the device, and tells the values of the launch where. */
-static int
-upload(Run *r)
+int
+run_upload(Run *r)
 {
     int status = gpu_upload(r->c, &r->there, r->device.cuda, r->args, r->narg);
     for (int i = 0; i < r->nvalue; i++)
@@ -362,7 +343,7 @@ upload(Run *r)
 }
 
 static int
-run_module(Run *r)
+run_open(Run *r)
 {
     int n = sdc_module_kernel_count(r->mod);
     r->kernel = r->c->opt[O_kernel].text;
@@ -372,19 +353,48 @@ run_module(Run *r)
     if (!r->kernel)
         r->kernel = sdc_module_kernel_name(r->mod, 0);
     SdcStatus got = sdc_module_params(r->mod, r->kernel, &r->params, &r->nparam);
-    if (got != SDC_OK)
-        return report_status(r->c, r->cx, got);
-    int status = collect(r);
+    return got == SDC_OK ? EXIT_FINE : report_status(r->c, r->cx, got);
+}
+
+int
+run_start(Run *r)
+{
+    const char *target = r->c->opt[O_target].text;
+    const char *name = command_info[r->c->command].name;
+    if (target && strcmp(target, "cpu") != 0 && strcmp(target, "cuda") != 0)
+        return cli_error(r->c, EXIT_USAGE, "sdc %s has no target '%s': cpu or cuda", name,
+                         target);
+    r->on_gpu = target && strcmp(target, "cuda") == 0;
+    int status = open_module(r->c, &r->cx, &r->mod);
     if (status == EXIT_FINE && r->on_gpu)
-        status = upload(r);
+        status = report_status(r->c, r->cx, sdc_context_device(r->cx, &r->device));
+    return status == EXIT_FINE ? run_open(r) : status;
+}
+
+void
+run_free_arrays(Run *r)
+{
+    gpu_arrays_done(&r->there);
+    for (int i = 0; i < r->narg; i++)
+        array_done(&r->args[i].array);
+    r->narg = 0;
+}
+
+static int
+run_module(Run *r)
+{
+    SdcStatus got;
+    int status = run_collect(r);
+    if (status == EXIT_FINE && r->on_gpu)
+        status = run_upload(r);
     if (status == EXIT_FINE)
-        status = specialize(r);
+        status = run_specialize(r);
     if (status == EXIT_FINE)
-        status = read_grid(r);
+        status = run_grid(r);
     if (status != EXIT_FINE)
         return status;
     Progress *p = progress_start("running");
-    got = launch_once(r);
+    got = run_launch(r);
     if (got == SDC_OK && r->on_gpu)
         status = gpu_download(r->c, &r->there, r->args);
     progress_stop(p);
@@ -399,19 +409,11 @@ run_module(Run *r)
 int
 cmd_run(Cli *c)
 {
-    const char *target = c->opt[O_target].text;
-    if (target && strcmp(target, "cpu") != 0 && strcmp(target, "cuda") != 0)
-        return cli_error(c, EXIT_USAGE, "sdc run has no target '%s': cpu or cuda",
-                         target);
-    Run r = {.c = c, .on_gpu = target && strcmp(target, "cuda") == 0};
-    int status = open_module(c, &r.cx, &r.mod);
-    if (status == EXIT_FINE && r.on_gpu)
-        status = report_status(c, r.cx, sdc_context_device(r.cx, &r.device));
+    Run r = {.c = c};
+    int status = run_start(&r);
     if (status == EXIT_FINE)
         status = run_module(&r);
-    gpu_arrays_done(&r.there);
-    for (int i = 0; i < r.narg; i++)
-        array_done(&r.args[i].array);
+    run_free_arrays(&r);
     sdc_context_destroy(r.cx);
     return status;
 }

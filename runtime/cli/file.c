@@ -61,7 +61,7 @@ write_file(const Cli *c, const char *path, const void *bytes, size_t size)
                       : write_directly(c, path, fd, bytes, size);
     }
     if (exists && access(path, W_OK) != 0)
-        return write_error(c, path, errno); /* rename would not ask */
+        return write_error(c, path, errno);                    /* rename would not ask */
     char *tmp, *target = exists ? realpath(path, NULL) : NULL; /* through a link */
     int made = asprintf(&tmp, "%s.XXXXXX", target ? target : path);
     if (made < 0) {
@@ -99,10 +99,32 @@ write_file(const Cli *c, const char *path, const void *bytes, size_t size)
     return ok ? EXIT_FINE : write_error(c, path, why);
 }
 
+const char *
+read_file_text(Cli *c, const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *text = NULL;
+    size_t n = 0;
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size <= MAX_STDIN)
+        text = arena_alloc(&c->arena, (size_t)st.st_size + 1, 1);
+    for (ssize_t got = 1; text && got > 0 && n < (size_t)st.st_size; n += (size_t)got)
+        if ((got = read(fd, text + n, (size_t)st.st_size - n)) < 0)
+            text = NULL, got = 0;
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    if (text)
+        text[n] = '\0';
+    else
+        cli_error(c, EXIT_INPUT, "cannot read '%s': %s", path, strerror(why));
+    return text;
+}
+
 const char *const *
 bindings(Cli *c, int *n)
 {
-    TextList all = { 0 };
+    TextList all = {0};
     for (int i = 0; i < c->opt[O_bind].list.n; i++)
         vec_push(&c->arena, &all, c->opt[O_bind].list.at[i]);
     if (c->opt[O_num_warps].given)
@@ -167,7 +189,7 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
         .cpu = c->opt[O_cpu].text,
         .color = c->color,
         .debug = c->opt[O_debug].given > 0,
-        .target = c->command == CMD_run ? c->opt[O_target].text : NULL,
+        .target = 1u << c->command & C_LAUNCH ? c->opt[O_target].text : NULL,
         .device = (int)c->opt[O_device].number,
     };
     if (sdc_context_create(&o, cx) != SDC_OK)
@@ -178,7 +200,7 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
                                             : SDC_LANG_TRITON;
     bool too_large = false;
     SdcStatus status = strcmp(c->file, "-") == 0 ? load_stdin(c, *cx, as, mod, &too_large)
-                       : as != SDC_LANG_AUTO ? load_as(c, *cx, as, mod)
+                       : as != SDC_LANG_AUTO     ? load_as(c, *cx, as, mod)
                                              : sdc_module_load_file(*cx, c->file, mod);
     if (too_large)
         return cli_error(c, EXIT_INPUT, "the standard input has more than %d MiB",

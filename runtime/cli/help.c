@@ -47,6 +47,21 @@ static const char *const examples[CMD_COUNT] = {
         "# what was written there is an argument here\n"
         "sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
         "    -a x=@sum.npy -a y=@sum.npy -a 'out=empty:f32[n]' --time\n",
+    [CMD_tune] =
+        "cat >scale.tk <<END\n"
+        "import triton\n"
+        "import triton.language as tl\n"
+        "@triton.autotune(configs=[triton.Config({'BLOCK': b}) for b in [64, 1024]],\n"
+        "                 key=['n'])\n"
+        "@triton.jit\n"
+        "def scale(x, out, n, BLOCK: tl.constexpr):\n"
+        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        "    tl.store(out + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)\n"
+        "END\n"
+        "sdc tune scale.tk -g 'cdiv(n,BLOCK)' -a n=100000 -a 'x=randn:f32[n]' \\\n"
+        "    -a 'out=empty:f32[n]'\n"
+        "# the winner, for 'sdc compile --header' and for reading\n"
+        "cat scale.tk.tune\n",
     [CMD_cache] = "sdc cache stat\n"
                   "# at most 100 MiB, what was used last\n"
                   "sdc cache gc --limit 100\n",

@@ -18,8 +18,8 @@ dispatch(Cli *c, int argc, char **argv)
     case CMD_run: return cmd_run(c);
     case CMD_doctor: return cmd_doctor(c);
     case CMD_cache: return cmd_cache(c);
+    case CMD_tune: return cmd_tune(c);
     case CMD_bench:
-    case CMD_tune:
     case CMD_COUNT: break;
     }
     return cli_error(c, EXIT_USAGE, "not supported yet: sdc %s",

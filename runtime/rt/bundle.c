@@ -10,6 +10,8 @@
 #include "runtime/rt/cuda_driver.h"
 #include "runtime/rt/expr.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -218,11 +220,29 @@ allows(const Variant *v, const uint64_t *args)
     return true;
 }
 
+/* How far the arguments are from what the code was tuned for: doublings and halvings of
+   the key's values, at the nearest point. Code that was not tuned is farthest. */
+static double
+distance(const SdcrtMeta *m, const uint64_t *args)
+{
+    double least = m->npoint ? INFINITY : DBL_MAX;
+    for (int p = 0; p < m->npoint; p++) {
+        double d = 0;
+        for (int i = 0; i < m->nkey; i++) {
+            double x = (double)(int64_t)args[m->key_arg[i]], y = (double)m->point[p][i];
+            d += fabs(log2(x > 1 ? x : 1) - log2(y > 1 ? y : 1));
+        }
+        least = d < least ? d : least;
+    }
+    return least;
+}
+
 static SdcrtStatus
 choose(const SdcrtBundle *b, const State *s, int sm, const uint64_t *args, int nargs,
        int *out, SdcrtCudaError *e)
 {
     int best = -1, runs = 0;
+    double nearest = 0;
     *out = -1;
     for (int i = 0; i < s->n; i++) {
         int fit = suits(&s->variants[i], &b->code[i], sm);
@@ -232,8 +252,12 @@ choose(const SdcrtBundle *b, const State *s, int sm, const uint64_t *args, int n
         if (s->variants[i].nargs != nargs)
             return refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' takes %d arguments, not %d",
                           b->name, s->variants[i].nargs, nargs);
-        if (fit > best && allows(&s->variants[i], args)) {
+        if (fit < best || !allows(&s->variants[i], args))
+            continue;
+        double d = distance(&s->variants[i].meta, args);
+        if (fit > best || d < nearest) {
             best = fit;
+            nearest = d;
             *out = i;
         }
     }

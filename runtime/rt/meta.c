@@ -62,8 +62,14 @@ sdcrt_meta_pack(const SdcrtMeta *meta, unsigned char *to)
 }
 
 static int
-valid_grid(const SdcrtMeta *meta)
+valid_lists(const SdcrtMeta *meta)
 {
+    if (meta->nkey < 0 || meta->nkey > SDCRT_MAX_KEY || meta->npoint < 0 ||
+        meta->npoint > SDCRT_MAX_POINT)
+        return 0;
+    for (int i = 0; i < meta->nkey; i++)
+        if (meta->key_arg[i] < 0 || meta->key_arg[i] >= meta->nsource)
+            return 0;
     for (int i = 0; i < 3; i++)
         if (meta->grid[i].n < 0 || meta->grid[i].n > SDCRT_EXPR_MAX)
             return 0;
@@ -91,5 +97,5 @@ sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta)
     }
     return n == size && at == sizeof *meta && meta->nparam >= 0 &&
            meta->nparam <= SDCRT_MAX_PARAMS && meta->nsource >= 0 &&
-           meta->nsource <= SDCRT_MAX_SOURCES && valid_grid(meta);
+           meta->nsource <= SDCRT_MAX_SOURCES && valid_lists(meta);
 }

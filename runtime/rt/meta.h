@@ -11,7 +11,9 @@ enum {
     SDCRT_MAX_PARAMS = 128,  /* of the compiled kernel */
     SDCRT_MAX_SOURCES = 192, /* of the source, those bound at compile time among them */
     SDCRT_NAME_MAX = 128,
-    SDCRT_MAX_RANK = 5
+    SDCRT_MAX_RANK = 5,
+    SDCRT_MAX_KEY = 8,
+    SDCRT_MAX_POINT = 32
 };
 
 typedef enum SdcrtParamKind {
@@ -70,12 +72,16 @@ typedef struct SdcrtMeta {
     char target[32];             /* "cpu", "sm_90a" */
     int32_t nparam;
     int32_t num_warps, num_stages, num_ctas;
-    int32_t threads;             /* GPU: of a block, more than num_warps with roles */
-    int64_t shared_bytes;        /* GPU: dynamic shared memory */
-    int64_t scratch_bytes;       /* CPU: scratch per running program, 64-byte aligned */
+    int32_t threads;       /* GPU: of a block, more than num_warps with roles */
+    int64_t shared_bytes;  /* GPU: dynamic shared memory */
+    int64_t scratch_bytes; /* CPU: scratch per running program, 64-byte aligned */
     SdcrtParam params[SDCRT_MAX_PARAMS];
     int32_t nsource;
     SdcrtSource sources[SDCRT_MAX_SOURCES];
+    /* What the tuner found it fastest for: values of these arguments of a launch. */
+    int32_t nkey, npoint;
+    int32_t key_arg[SDCRT_MAX_KEY];
+    int64_t point[SDCRT_MAX_POINT][SDCRT_MAX_KEY];
     SdcrtExpr grid[3]; /* over the arguments, when it was given at compile time */
 } SdcrtMeta;
 

@@ -1,0 +1,171 @@
+/* sdc tune: the configurations of a kernel on the arguments of the command line, a table
+   of their times, and the winner in a file. */
+#include "runtime/cli/run.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* A bar on the standard error, when that is a terminal. */
+static int
+show_progress(void *user, int done, int total, const SdcTrial *best)
+{
+    enum { WIDTH = 30 };
+    (void)user;
+    if (isatty(STDERR_FILENO)) {
+        int full = total ? done * WIDTH / total : 0;
+        fprintf(stderr, "\r\033[K[%.*s%.*s] %d/%d", full,
+                "##############################", WIDTH - full,
+                "..............................", done, total);
+        if (best)
+            fprintf(stderr, "  %.3f us  %.40s", best->times.median * 1e6, best->config);
+        if (done == total)
+            fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
+    return interrupted;
+}
+
+static void
+print_table(const SdcTuning *t)
+{
+    static const char *const what[] = {
+        [SDC_TRIED_FAST] = "",         [SDC_TRIED_SLOW] = "slow",
+        [SDC_TRIED_PRUNED] = "pruned", [SDC_TRIED_FAILED] = "failed",
+        [SDC_TRIED_WRONG] = "WRONG",
+    };
+    const SdcTrial *x;
+    printf("%11s  %23s  %s\n", "median us", "19 of 20 times", "configuration");
+    for (int i = 0; (x = sdc_tuning_trial(t, i)) != NULL; i++) {
+        if (x->times.n)
+            printf("%11.3f  %10.3f ..%10.3f", x->times.median * 1e6, x->times.low * 1e6,
+                   x->times.high * 1e6);
+        else
+            printf("%11s  %23s", x->why ? what[x->what] : "not tried", "");
+        printf("  %s%s%s%s%s\n", x->config, x->times.n && *what[x->what] ? "  " : "",
+               x->times.n ? what[x->what] : "", x->why ? ": " : "", x->why ? x->why : "");
+    }
+}
+
+/* ---------------------------------------------------------------- the file */
+
+/* How much of a line says what was tuned: up to the configuration. */
+static size_t
+subject(const char *line)
+{
+    const char *p = line;
+    for (int bars = 0; *p && *p != '\n'; p++)
+        if (*p == '|' && ++bars == 5)
+            break;
+    return (size_t)(p - line);
+}
+
+/* The new line in the place of the one that it replaces, or at the end. */
+static int
+write_winner(Cli *c, const char *path, const char *line)
+{
+    Buf b;
+    const char *old =
+        strcmp(path, "-") == 0 || access(path, F_OK) != 0 ? "" : read_file_text(c, path);
+    if (!old)
+        return EXIT_INPUT;
+    buf_init(&b, &c->arena);
+    if (!*old && strcmp(path, "-") != 0)
+        buf_str(&b, "# kernel | device | target | types | key | configuration | time\n");
+    bool put = false;
+    while (*old) {
+        size_t n = strcspn(old, "\n"), same = subject(old);
+        if (same == subject(line) && memcmp(old, line, same) == 0) {
+            if (!put)
+                buf_printf(&b, "%s\n", line);
+            put = true;
+        } else {
+            buf_add(&b, old, n);
+            buf_str(&b, "\n");
+        }
+        old += n + (old[n] == '\n');
+    }
+    if (!put)
+        buf_printf(&b, "%s\n", line);
+    return write_file(c, path, b.s, b.n);
+}
+
+/* ---------------------------------------------------------------- */
+
+/* Bytes behind the pointers and descriptors of the launch. */
+static size_t *
+sizes(Run *r)
+{
+    size_t *bytes = arena_array(&r->c->arena, size_t, r->nvalue + 1);
+    for (int i = 0; i < r->nvalue; i++) {
+        const RunArg *a = &r->args[r->param_of[i]];
+        bytes[i] = a->array.bytes;
+        for (int k = 0; k < r->narg && a->value.kind == SDC_ARG_DESC; k++)
+            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc.base)
+                bytes[i] = r->args[k].array.bytes;
+    }
+    return bytes;
+}
+
+static int
+tune(Run *r)
+{
+    Cli *c = r->c;
+    int status = run_collect(r);
+    if (status == EXIT_FINE && r->on_gpu)
+        status = run_upload(r);
+    if (status != EXIT_FINE)
+        return status;
+    if (!c->opt[O_grid].text)
+        return cli_error(c, EXIT_USAGE, "the grid is missing: -g X[,Y[,Z]]");
+    SdcTuneOptions o = {
+        .kernel = r->kernel,
+        .grid = c->opt[O_grid].text,
+        .args = r->values,
+        .nargs = r->nvalue,
+        .bytes = sizes(r),
+        .search = c->opt[O_search].given,
+        .budget = (double)c->opt[O_budget].number,
+        .progress = show_progress,
+    };
+    o.bind = bindings(c, &o.nbind);
+    SdcTuning *t;
+    struct sigaction act = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, old;
+    sigaction(SIGINT, &act, &old); /* the second one ends the program as usual */
+    SdcStatus got = sdc_tune(r->mod, &o, &t);
+    sigaction(SIGINT, &old, NULL);
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    status = report_status(c, r->cx, got);
+    if (status != EXIT_FINE)
+        return status;
+    print_table(t);
+    const char *path = c->opt[O_output].text;
+    if (!path)
+        path =
+            strcmp(c->file, "-") == 0 ? "-" : arena_printf(&c->arena, "%s.tune", c->file);
+    status = write_winner(c, path, sdc_tuning_line(t));
+    sdc_tuning_free(t);
+    return status;
+}
+
+int
+cmd_tune(Cli *c)
+{
+    Run r = {.c = c};
+    int status = run_start(&r);
+    if (status == EXIT_FINE)
+        status = tune(&r);
+    run_free_arrays(&r);
+    sdc_context_destroy(r.cx);
+    return status;
+}

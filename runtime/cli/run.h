@@ -1,0 +1,40 @@
+/* A kernel with the arguments of the command line: what run, tune and bench have in
+   common. */
+#ifndef SDC_CLI_RUN_H
+#define SDC_CLI_RUN_H
+
+#include "runtime/cli/gpu.h"
+
+typedef struct Run {
+    Cli *c;
+    SdcContext *cx;
+    SdcModule *mod;
+    const char *kernel;
+    const SdcParam *params;
+    int nparam;
+    RunArg *args; /* one per parameter, then arrays that only descriptors name */
+    int narg;
+    SdcArg *values; /* of the launch */
+    int *param_of;  /* position of a launch's argument in the source */
+    int nvalue;
+    SdcKernel *k;
+    SdcGrid grid;
+    bool on_gpu;
+    SdcDevice device;
+    GpuArrays there;
+} Run;
+
+/* Opens the module, the device and the kernel that the options name. */
+int run_start(Run *r);
+/* Reads -a into args and values; their memory is the caller's, run_free_arrays. */
+int run_collect(Run *r);
+/* Copies arrays to the device, and tells the values of the launch where. */
+int run_upload(Run *r);
+/* r->k for these arguments; then r->grid. */
+int run_specialize(Run *r);
+int run_grid(Run *r);
+/* One launch on the default stream; `user` is a Run. */
+SdcStatus run_launch(void *user);
+void run_free_arrays(Run *r);
+
+#endif

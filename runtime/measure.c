@@ -1,0 +1,207 @@
+/* Times of launches: warmed up, each with cold caches, their median with its confidence;
+   and on a GPU the time of one of many launches in a graph, where what a launch costs and
+   the device's clock do not drown a short kernel. */
+#include "runtime/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    MAX_RUNS = 1001,
+    LEAST_RUNS = 5,
+    GRAPH_LAUNCHES = 20,
+    GRAPH_RUNS = 15,
+    FLUSH_CPU = 64 << 20, /* bytes: more than a last-level cache's share */
+    FLUSH_GPU = 128 << 20
+};
+
+static double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median and the order statistics that hold the true one 19 times in 20. */
+static void
+summarise(double *t, int n, SdcTimes *out)
+{
+    qsort(t, (size_t)n, sizeof *t, by_value);
+    double half = 0.98 * sqrt((double)n);
+    int low = (int)floor((double)n / 2 - half), high = (int)ceil((double)n / 2 + half);
+    out->n = n;
+    out->median = n % 2 ? t[n / 2] : 0.5 * (t[n / 2 - 1] + t[n / 2]);
+    out->low = t[low < 0 ? 0 : low];
+    out->high = t[high > n - 1 ? n - 1 : high];
+    out->min = t[0];
+}
+
+typedef struct Runs {
+    SdcContext *cx;
+    SdcLaunchFn *launch;
+    void *user;
+    const SdcMeasureOptions *o;
+    SdcrtCuda *cuda;
+    void *from, *to; /* events */
+    uint64_t flush;  /* device memory */
+    size_t flush_bytes;
+    char *cache; /* the same on the host */
+    SdcrtCudaError e;
+} Runs;
+
+static SdcStatus
+device_failed(Runs *r)
+{
+    return context_fail(r->cx, SDC_ERROR_ENVIRONMENT, "%s", r->e.text);
+}
+
+/* Reads and writes so much that nothing else stays in the caches. */
+static void
+flush_host(Runs *r)
+{
+    volatile char *p = r->cache;
+    for (size_t i = 0; p && i < r->flush_bytes; i += 64)
+        p[i]++;
+}
+
+static SdcStatus
+run_cpu(Runs *r, double *t)
+{
+    if (!r->o->warm)
+        flush_host(r);
+    double start = now();
+    SdcStatus status = r->launch(r->user, NULL);
+    *t = now() - start;
+    return status;
+}
+
+/* The device is busy with the fill while the launch is on its way: only the kernel lies
+   between the events. */
+static SdcStatus
+run_gpu(Runs *r, double *t)
+{
+    float ms = 0;
+    if (!r->o->warm && r->flush &&
+        sdcrt_cuda_fill(r->cuda, r->flush, 0, r->flush_bytes, &r->e) != SDCRT_OK)
+        return device_failed(r);
+    if (sdcrt_cuda_event_record(r->cuda, r->from, NULL, &r->e) != SDCRT_OK)
+        return device_failed(r);
+    SdcStatus status = r->launch(r->user, NULL);
+    if (status != SDC_OK)
+        return status;
+    if (sdcrt_cuda_event_record(r->cuda, r->to, NULL, &r->e) != SDCRT_OK ||
+        sdcrt_cuda_event_ms(r->cuda, r->from, r->to, &ms, &r->e) != SDCRT_OK)
+        return device_failed(r);
+    *t = 1e-3 * (double)ms;
+    return SDC_OK;
+}
+
+static SdcStatus
+run_all(Runs *r, double *t, SdcTimes *out)
+{
+    double budget = r->o->seconds > 0 ? r->o->seconds : 0.2, first;
+    int n = 0;
+    SdcStatus status = SDC_OK;
+    for (int i = 0; i < 2 && status == SDC_OK; i++) /* warm up: code, pages, clock */
+        status = r->cuda ? run_gpu(r, &first) : run_cpu(r, &first);
+    double start = now();
+    while (status == SDC_OK && n < MAX_RUNS &&
+           (n < LEAST_RUNS || now() - start < budget)) {
+        status = r->cuda ? run_gpu(r, &t[n]) : run_cpu(r, &t[n]);
+        n += status == SDC_OK;
+    }
+    if (status == SDC_OK)
+        summarise(t, n, out);
+    return status;
+}
+
+/* Seconds of one of many launches in a graph; 0 when they cannot be captured. */
+static double
+run_graph(Runs *r)
+{
+    void *stream = NULL, *graph = NULL;
+    double t[GRAPH_RUNS];
+    float ms;
+    bool ok = sdcrt_cuda_stream_new(r->cuda, &stream, &r->e) == SDCRT_OK &&
+              sdcrt_cuda_capture(r->cuda, stream, &r->e) == SDCRT_OK;
+    if (!ok && !stream)
+        return 0;
+    for (int i = 0; ok && i < GRAPH_LAUNCHES; i++)
+        ok = r->launch(r->user, stream) == SDC_OK;
+    ok = sdcrt_cuda_captured(r->cuda, stream, &graph, &r->e) == SDCRT_OK && ok;
+    int n = 0;
+    for (int i = 0; ok && i < GRAPH_RUNS + 2; i++) {
+        ok = sdcrt_cuda_event_record(r->cuda, r->from, stream, &r->e) == SDCRT_OK &&
+             sdcrt_cuda_graph_launch(r->cuda, graph, stream, &r->e) == SDCRT_OK &&
+             sdcrt_cuda_event_record(r->cuda, r->to, stream, &r->e) == SDCRT_OK &&
+             sdcrt_cuda_event_ms(r->cuda, r->from, r->to, &ms, &r->e) == SDCRT_OK;
+        if (ok && i >= 2)
+            t[n++] = 1e-3 * (double)ms / GRAPH_LAUNCHES;
+    }
+    if (graph)
+        sdcrt_cuda_graph_free(r->cuda, graph);
+    sdcrt_cuda_stream_free(r->cuda, stream);
+    if (!ok || !n)
+        return 0;
+    qsort(t, (size_t)n, sizeof *t, by_value);
+    return t[n / 2];
+}
+
+static SdcStatus
+prepare(Runs *r)
+{
+    if (!r->cx->on_gpu) {
+        r->flush_bytes = FLUSH_CPU;
+        r->cache = r->o->warm ? NULL : calloc(1, r->flush_bytes);
+        return SDC_OK; /* without memory caches stay warm */
+    }
+    SdcStatus status = context_cuda(r->cx, &r->cuda);
+    if (status != SDC_OK)
+        return status;
+    r->flush_bytes = (size_t)min_i64(FLUSH_GPU, sdcrt_cuda_info(r->cuda)->memory / 8);
+    if (!r->o->warm)
+        sdcrt_cuda_alloc(r->cuda, r->flush_bytes, &r->flush, NULL);
+    if (sdcrt_cuda_event_new(r->cuda, &r->from, &r->e) != SDCRT_OK ||
+        sdcrt_cuda_event_new(r->cuda, &r->to, &r->e) != SDCRT_OK)
+        return device_failed(r);
+    return SDC_OK;
+}
+
+SdcStatus
+sdc_measure(SdcContext *cx, SdcLaunchFn *launch, void *user,
+            const SdcMeasureOptions *options, SdcTimes *out)
+{
+    static const SdcMeasureOptions usual = {0};
+    if (!cx)
+        return SDC_ERROR_ARGUMENT;
+    if (!launch || !out)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "measure: nothing to launch");
+    Runs r = {.cx = cx, .launch = launch, .user = user, .o = options ? options : &usual};
+    double *t = malloc(MAX_RUNS * sizeof *t);
+    *out = (SdcTimes){0};
+    SdcStatus status =
+        t ? prepare(&r) : context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    if (status == SDC_OK)
+        status = run_all(&r, t, out);
+    if (status == SDC_OK && r.cuda && r.o->graph)
+        out->graph = run_graph(&r);
+    if (r.cuda) {
+        sdcrt_cuda_event_free(r.cuda, r.from);
+        sdcrt_cuda_event_free(r.cuda, r.to);
+        if (r.flush)
+            sdcrt_cuda_free(r.cuda, r.flush, NULL);
+    }
+    free(r.cache);
+    free(t);
+    return status;
+}

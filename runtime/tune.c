@@ -1,0 +1,548 @@
+/* sdc_tune: candidates are compiled by as many threads as there are cores, while the
+   calling thread checks and measures those that are ready. On the CPU it measures when
+   the compiling is done, for both want the cores. */
+#include "runtime/tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_CANDIDATES = 4096, FINALISTS = 4 };
+
+/* Slower than the best by this when first measured: it is not measured to the end. */
+static const double clearly_slower = 1.25;
+
+static double
+now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- candidates */
+
+static void
+candidate_free(Candidate *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < c->nbind; i++)
+        free(c->bind[i]);
+    free(c->bind);
+    free((char *)(uintptr_t)c->trial.config);
+    free((char *)(uintptr_t)c->trial.why);
+    kernel_free(c->kernel);
+    free(c);
+}
+
+static bool
+same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+    return strcspn(b, "=") == n && memcmp(a, b, n) == 0;
+}
+
+/* Adds a configuration, behind what all have in common; one that is there already, or
+   beyond the limit, is left out. */
+static bool
+add_candidate(SdcTuning *t, const char *const *config, int n)
+{
+    const SdcTuneOptions *o = t->o;
+    char text[1024] = "";
+    size_t len = 0;
+    for (int i = 0; i < n && len < sizeof text; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i ? "," : "",
+                                config[i]);
+    if (len >= sizeof text || t->n == MAX_CANDIDATES)
+        return true;
+    for (int i = 0; i < t->n; i++)
+        if (strcmp(t->all[i]->trial.config, text) == 0)
+            return true;
+    if (t->n == t->cap) {
+        int cap = 2 * t->cap + 32;
+        Candidate **more = realloc(t->all, (size_t)cap * sizeof(Candidate *));
+        if (!more)
+            return false;
+        t->all = more;
+        t->cap = cap;
+    }
+    Candidate *c = calloc(1, sizeof *c);
+    if (!c || !(c->bind = calloc((size_t)(n + o->nbind) + 1, sizeof *c->bind)) ||
+        !(c->trial.config = strdup(text))) {
+        candidate_free(c);
+        return false;
+    }
+    bool ok = true;
+    for (int i = 0; i < n && ok; i++)
+        ok = (c->bind[c->nbind++] = strdup(config[i])) != NULL;
+    for (int i = 0; i < o->nbind && ok; i++) {
+        bool said = false;
+        for (int k = 0; k < n; k++)
+            said |= same_name(config[k], o->bind[i]);
+        if (!said)
+            ok = (c->bind[c->nbind++] = strdup(o->bind[i])) != NULL;
+    }
+    t->all[t->n++] = c;
+    return ok;
+}
+
+static char *
+keep_text(SdcTuning *t, const char *text)
+{
+    char **more = realloc(t->texts, (size_t)(t->ntext + 1) * sizeof(char *));
+    char *copy = strdup(text);
+    if (more)
+        t->texts = more;
+    if (!more || !copy) {
+        free(copy);
+        return NULL;
+    }
+    return t->texts[t->ntext++] = copy;
+}
+
+/* Names out of the session, that live as long as the tuning. */
+static const char *const *
+keep_names(SdcTuning *t, const char *const *names, int n)
+{
+    const char **out = calloc((size_t)n + 1, sizeof *out);
+    for (int i = 0; out && i < n; i++)
+        out[i] = keep_text(t, names[i]);
+    return out;
+}
+
+static SdcStatus
+list_configs(Session *s, void *arg)
+{
+    SdcTuning *t = arg;
+    CompileJob job;
+    FrontConfigs f;
+    module_job(t->mod, &job);
+    Source *src = arena_new(&s->perm, Source);
+    *src = job.src;
+    FrontModule *fm = front_load(s, src, &job.front);
+    if (!fm || !front_configs(fm, t->info->name, &f))
+        return SDC_OK; /* the messages decide */
+    if (!f.n && !t->o->search) {
+        diag_error(&s->diag, (Loc){0},
+                   "'%s' has no @triton.autotune: nothing to choose from", t->info->name);
+        return SDC_OK;
+    }
+    bool ok = true;
+    for (int i = 0; i < f.n && ok; i++)
+        ok = add_candidate(t, f.config[i].bind, f.config[i].nbind);
+    if (!f.n)
+        ok = add_candidate(t, t->o->bind, t->o->nbind);
+    t->configs = (FrontConfigs){.n = f.n,
+                                .nkey = f.nkey,
+                                .nreset = f.nreset,
+                                .nrestore = f.nrestore,
+                                .key = keep_names(t, f.key, f.nkey),
+                                .reset = keep_names(t, f.reset, f.nreset),
+                                .restore = keep_names(t, f.restore, f.nrestore)};
+    return ok ? SDC_OK : SDC_ERROR_MEMORY;
+}
+
+/* ---------------------------------------------------------------- compiling */
+
+static void
+give_up(Candidate *c, SdcTried what, const char *why)
+{
+    c->trial.what = what;
+    free((char *)(uintptr_t)c->trial.why);
+    size_t n = strcspn(why, "\n");
+    c->trial.why = strndup(why, n);
+}
+
+static bool
+set_grid(SdcTuning *t, Candidate *c)
+{
+    const KernelInfo *info = t->info;
+    int64_t args[SDCRT_MAX_SOURCES] = {0}, size[3] = {1, 1, 1};
+    SdcrtMeta *meta = c->kernel->meta;
+    SdcrtExprError e = {0};
+    char why[300];
+    for (int i = 0; i < info->nruntime && i < t->o->nargs; i++)
+        args[i] = t->o->args[i].kind == SDC_ARG_INT ? t->o->args[i].v.i : 0;
+    bool ok = meta_grid(meta, t->o->grid, &e);
+    for (int i = 0; i < 3 && ok; i++)
+        ok = !meta->grid[i].n || sdcrt_expr_eval(&meta->grid[i], args, &size[i], &e);
+    c->grid = sdc_grid(size[0], size[1], size[2]);
+    if (ok)
+        return true;
+    snprintf(why, sizeof why, "grid: %s%s%s", e.name, *e.name ? " " : "", e.what);
+    give_up(c, SDC_TRIED_FAILED, why);
+    return false;
+}
+
+static void
+compile_candidate(SdcTuning *t, Candidate *c)
+{
+    SdcContext *cx = t->mod->cx;
+    SdcFunction *f;
+    SdcStatus status = sdc_function_get(t->mod, t->info->name,
+                                        (const char *const *)c->bind, c->nbind, &f);
+    char *why = status == SDC_OK ? tune_prune(t, c, f) : NULL;
+    if (why) {
+        give_up(c, SDC_TRIED_PRUNED, why);
+        free(why);
+        return;
+    }
+    if (status == SDC_OK)
+        status = function_compile(f, t->o->args, t->o->nargs, &c->kernel);
+    if (status != SDC_OK) {
+        const char *text = sdc_error(cx), *error = strstr(text, "error: ");
+        give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
+    } else {
+        set_grid(t, c);
+    }
+}
+
+static void *
+compile_main(void *arg)
+{
+    SdcTuning *t = arg;
+    pthread_mutex_lock(&t->lock);
+    while (t->next < t->until && !t->stopped) {
+        Candidate *c = t->all[t->next++];
+        pthread_mutex_unlock(&t->lock);
+        compile_candidate(t, c);
+        pthread_mutex_lock(&t->lock);
+        c->ready = true;
+        pthread_cond_broadcast(&t->step);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- measuring */
+
+typedef struct Launch {
+    const SdcTuning *t;
+    Candidate *c;
+} Launch;
+
+static SdcStatus
+launch(void *user, void *stream)
+{
+    Launch *l = user;
+    return sdc_kernel_launch(l->c->kernel, l->c->grid, l->t->o->args, l->t->o->nargs,
+                             stream);
+}
+
+static SdcStatus
+measure(SdcTuning *t, Candidate *c, double seconds)
+{
+    SdcMeasureOptions o = {.seconds = seconds};
+    Launch l = {t, c};
+    return sdc_measure(t->mod->cx, launch, &l, &o, &c->trial.times);
+}
+
+static bool
+is_measured(const Candidate *c)
+{
+    return c->trial.what == SDC_TRIED_FAST && c->trial.times.n > 0;
+}
+
+/* The device itself failed: nothing can be measured any more. */
+static SdcStatus
+try_candidate(SdcTuning *t, Candidate *c)
+{
+    if (!c->kernel || c->trial.what != SDC_TRIED_FAST)
+        return SDC_OK;
+    SdcStatus status = tune_check(t, c);
+    if (status == SDC_OK && c->trial.what == SDC_TRIED_FAST)
+        status = measure(t, c, 0.02);
+    if (status == SDC_ERROR_ARGUMENT || status == SDC_ERROR_SOURCE) {
+        const char *text = sdc_error(t->mod->cx), *error = strstr(text, "error: ");
+        give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
+        return SDC_OK;
+    }
+    if (status != SDC_OK || !is_measured(c))
+        return status;
+    if (!t->best || c->trial.times.median < t->best->trial.times.median)
+        t->best = c;
+    else if (c->trial.times.median > clearly_slower * t->best->trial.times.median)
+        c->trial.what = SDC_TRIED_SLOW;
+    return SDC_OK;
+}
+
+static bool
+out_of_time(SdcTuning *t)
+{
+    const SdcTuneOptions *o = t->o;
+    if (o->progress &&
+        o->progress(o->progress_user, t->done, t->n, t->best ? &t->best->trial : NULL))
+        t->stopped = true;
+    if (o->budget > 0 && now() - t->start > o->budget && t->best)
+        t->stopped = true;
+    return t->stopped;
+}
+
+/* One thread less than there are when this one measures meanwhile. */
+static int
+start_compilers(SdcTuning *t, pthread_t *threads, int most)
+{
+    int want = t->o->threads > 0 ? t->o->threads : sdc_context_threads(t->mod->cx);
+    int left = t->until - t->next, n = 0;
+    want = want < 1 ? 1 : want > most ? most : want;
+    while (n < want && n < left &&
+           pthread_create(&threads[n], NULL, compile_main, t) == 0)
+        n++;
+    return n;
+}
+
+/* Compiles and tries the candidates first .. t->n - 1. */
+static SdcStatus
+run_batch(SdcTuning *t, int first)
+{
+    enum { MOST = 256 };
+    pthread_t threads[MOST];
+    SdcStatus status = SDC_OK;
+    t->next = first;
+    t->until = t->n;
+    int n = start_compilers(t, threads, MOST);
+    if (!n)
+        compile_main(t);
+    if (!t->mod->cx->on_gpu) {
+        for (int i = 0; i < n; i++)
+            pthread_join(threads[i], NULL);
+        n = 0;
+    }
+    for (int i = first; i < t->n && status == SDC_OK; i++) {
+        pthread_mutex_lock(&t->lock);
+        while (!t->all[i]->ready && n > 0 && !t->stopped)
+            pthread_cond_wait(&t->step, &t->lock);
+        bool ready = t->all[i]->ready;
+        pthread_mutex_unlock(&t->lock);
+        if (ready)
+            status = try_candidate(t, t->all[i]);
+        t->done = i + 1;
+        pthread_mutex_lock(&t->lock);
+        bool stop = out_of_time(t);
+        pthread_mutex_unlock(&t->lock);
+        if (stop)
+            break;
+    }
+    pthread_mutex_lock(&t->lock);
+    t->until = t->next; /* whoever still compiles stops after what it has */
+    pthread_mutex_unlock(&t->lock);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    return status;
+}
+
+/* ---------------------------------------------------------------- search */
+
+/* A value of the best configuration, changed by one step; false when it has none. */
+static bool
+neighbour(const char *bind, int step, bool gpu, char *to, size_t size)
+{
+    size_t n = strcspn(bind, "=");
+    char *end;
+    long v = bind[n] ? strtol(bind + n + 1, &end, 10) : 0;
+    bool warps = strncmp(bind, "num_warps=", 10) == 0;
+    bool stages = strncmp(bind, "num_stages=", 11) == 0;
+    if (!bind[n] || end == bind + n + 1 || *end || v < 1 || (!gpu && (warps || stages)))
+        return false;
+    long low = warps || stages ? 1 : 16, high = warps ? 16 : stages ? 6 : 16384;
+    bool power = (v & (v - 1)) == 0;
+    if (!stages && !power)
+        return false;
+    long w = stages ? v + step : step > 0 ? 2 * v : v / 2;
+    if (w < low || w > high)
+        return false;
+    snprintf(to, size, "%.*s=%ld", (int)n, bind, w);
+    return true;
+}
+
+/* Adds what is one step from the best; false when out of memory. */
+static bool
+add_neighbours(SdcTuning *t)
+{
+    const char *config[TUNE_MAX_BIND];
+    char text[1024], changed[200];
+    char *part[TUNE_MAX_BIND];
+    int n = 0;
+    snprintf(text, sizeof text, "%s", t->best->trial.config);
+    for (char *p = text; *p && n < TUNE_MAX_BIND - 2; n++) {
+        part[n] = p;
+        p += strcspn(p, ",");
+        if (*p)
+            *p++ = '\0';
+    }
+    bool has_warps = strstr(t->best->trial.config, "num_warps") != NULL;
+    bool has_stages = strstr(t->best->trial.config, "num_stages") != NULL;
+    static char warps[] = "num_warps=4", stages[] = "num_stages=3";
+    if (t->mod->cx->on_gpu && !has_warps)
+        part[n++] = warps;
+    if (t->mod->cx->on_gpu && !has_stages)
+        part[n++] = stages;
+    for (int i = 0; i < n; i++)
+        for (int step = -1; step <= 1; step += 2) {
+            if (!neighbour(part[i], step, t->mod->cx->on_gpu, changed, sizeof changed))
+                continue;
+            for (int k = 0; k < n; k++)
+                config[k] = k == i ? changed : part[k];
+            if (!add_candidate(t, config, n))
+                return false;
+        }
+    return true;
+}
+
+/* From the best to a better neighbour, as long as there is one. */
+static SdcStatus
+search(SdcTuning *t)
+{
+    SdcStatus status = SDC_OK;
+    Candidate *from = NULL;
+    while (status == SDC_OK && t->best && t->best != from && !t->stopped) {
+        int first = t->n;
+        from = t->best;
+        if (!add_neighbours(t))
+            return context_fail(t->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+        status = run_batch(t, first);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static int
+faster(const void *a, const void *b)
+{
+    const Candidate *x = *(Candidate *const *)a, *y = *(Candidate *const *)b;
+    bool mx = x->trial.times.n > 0, my = y->trial.times.n > 0;
+    if (x->trial.what != y->trial.what)
+        return (int)x->trial.what - (int)y->trial.what;
+    if (mx != my)
+        return my - mx;
+    return (x->trial.times.median > y->trial.times.median) -
+           (x->trial.times.median < y->trial.times.median);
+}
+
+/* The fastest few once more, for longer: between them the first look may be wrong. */
+static SdcStatus
+finals(SdcTuning *t)
+{
+    SdcStatus status = SDC_OK;
+    qsort(t->all, (size_t)t->n, sizeof(Candidate *), faster);
+    for (int i = 0; i < t->n && i < FINALISTS && status == SDC_OK; i++)
+        if (is_measured(t->all[i]) &&
+            t->all[i]->trial.times.median <= 1.1 * t->all[0]->trial.times.median)
+            status = measure(t, t->all[i], 0.1);
+    qsort(t->all, (size_t)t->n, sizeof(Candidate *), faster);
+    t->best = t->n && is_measured(t->all[0]) ? t->all[0] : NULL;
+    return status;
+}
+
+static SdcStatus
+run(SdcTuning *t)
+{
+    SdcContext *cx = t->mod->cx;
+    SdcrtCuda *cuda;
+    SdcStatus status = cx->on_gpu ? context_cuda(cx, &cuda) : SDC_OK;
+    if (status == SDC_OK)
+        status = context_call(cx, list_configs, t);
+    if (status == SDC_OK)
+        status = tune_memory(t);
+    if (status == SDC_OK)
+        status = run_batch(t, 0);
+    if (status == SDC_OK && t->o->search)
+        status = search(t);
+    if (status == SDC_OK)
+        status = finals(t);
+    SdcStatus restored = tune_restore(t);
+    if (status != SDC_OK)
+        return status;
+    if (restored != SDC_OK)
+        return restored;
+    if (!t->best)
+        return context_fail(
+            cx, SDC_ERROR_SOURCE, "no configuration of '%s' can be run; the first: %s",
+            t->info->name, t->n && t->all[0]->trial.why ? t->all[0]->trial.why : "none");
+    t->line = tune_line(t, t->best);
+    return t->line ? SDC_OK : context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+}
+
+static SdcStatus
+check_options(SdcModule *m, const SdcTuneOptions *o, const KernelInfo **info)
+{
+    if (!o || !o->grid || o->nargs < 0 || (o->nargs && (!o->args || !o->bytes)) ||
+        o->nbind < 0 || (o->nbind && !o->bind))
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "tune: grid, arguments and their sizes are needed");
+    const char *name = o->kernel ? o->kernel : m->nkernel == 1 ? m->kernels[0].name : "";
+    *info = module_find_kernel(m, name);
+    if (!*info || m->is_tir)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'", name);
+    if (o->nargs != (*info)->nruntime)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "'%s' takes %d arguments, %d are given", name,
+                            (*info)->nruntime, o->nargs);
+    return SDC_OK;
+}
+
+SdcStatus
+sdc_tune(SdcModule *m, const SdcTuneOptions *o, SdcTuning **out)
+{
+    const KernelInfo *info = NULL;
+    if (out)
+        *out = NULL;
+    if (!m || !out)
+        return SDC_ERROR_ARGUMENT;
+    SdcStatus status = check_options(m, o, &info);
+    if (status != SDC_OK)
+        return status;
+    SdcTuning *t = calloc(1, sizeof *t);
+    if (!t || pthread_mutex_init(&t->lock, NULL) != 0) {
+        free(t);
+        return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
+    }
+    pthread_cond_init(&t->step, NULL);
+    t->mod = m;
+    t->info = info;
+    t->o = o;
+    t->start = now();
+    status = run(t);
+    tune_memory_done(t);
+    t->o = NULL; /* the caller's, who may free it now */
+    if (status == SDC_OK)
+        *out = t;
+    else
+        sdc_tuning_free(t);
+    return status;
+}
+
+const SdcTrial *
+sdc_tuning_trial(const SdcTuning *t, int i)
+{
+    return t && i >= 0 && i < t->n ? &t->all[i]->trial : NULL;
+}
+
+const char *
+sdc_tuning_line(const SdcTuning *t)
+{
+    return t ? t->line : "";
+}
+
+void
+sdc_tuning_free(SdcTuning *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < t->n; i++)
+        candidate_free(t->all[i]);
+    free(t->all);
+    for (int i = 0; i < t->ntext; i++)
+        free(t->texts[i]);
+    free(t->texts);
+    free((void *)(uintptr_t)t->configs.key);
+    free((void *)(uintptr_t)t->configs.reset);
+    free((void *)(uintptr_t)t->configs.restore);
+    free(t->line);
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->step);
+    free(t);
+}

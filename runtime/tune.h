@@ -1,0 +1,72 @@
+/* The tuner's parts. Private to tune*.c. */
+#ifndef SDC_RUNTIME_TUNE_H
+#define SDC_RUNTIME_TUNE_H
+
+#include "runtime/internal.h"
+
+#include "runtime/rt/expr.h"
+
+enum { TUNE_MAX_BIND = 64 };
+
+/* A configuration with what became of it. */
+typedef struct Candidate {
+    SdcTrial trial;
+    char **bind; /* NAME=VALUE */
+    int nbind;
+    SdcKernel *kernel;
+    SdcGrid grid;
+    bool ready; /* compiled, or given up; under the lock of the tuning */
+} Candidate;
+
+/* The memory behind an argument, while candidates run on it. */
+typedef struct TuneMemory {
+    void *at;     /* address on the host or the device */
+    size_t bytes; /* 0: none that is known */
+    SdcDtype dtype;
+    bool zero, restore;         /* the decorator says so */
+    char *before, *first, *now; /* contents on the host */
+} TuneMemory;
+
+struct SdcTuning {
+    SdcModule *mod;
+    const KernelInfo *info;
+    const SdcTuneOptions *o;
+    FrontConfigs configs; /* texts are copied into `texts` */
+    char **texts;
+    int ntext;
+    Candidate **all;
+    int n, cap;
+    TuneMemory *memory; /* one an argument */
+    bool have_first;    /* the reference results */
+    double start;
+    bool stopped;
+    int done;
+    Candidate *best;
+    char *line;
+    pthread_mutex_t lock;
+    pthread_cond_t step;
+    int next, until; /* candidates that nobody compiles yet: next .. until - 1 */
+};
+
+/* tune_check.c: memory is read and kept; the results of a candidate are those of the
+   first, or it is marked WRONG; everything is as before. */
+SdcStatus tune_memory(SdcTuning *t);
+SdcStatus tune_check(SdcTuning *t, Candidate *c);
+SdcStatus tune_restore(SdcTuning *t);
+void tune_memory_done(SdcTuning *t);
+
+/* tune_model.c: NULL, or why a configuration cannot be fast enough to try. */
+char *tune_prune(SdcTuning *t, const Candidate *c, SdcFunction *f);
+
+/* tune_text.c: "NAME | device | target | types | key | config | time". */
+char *tune_line(const SdcTuning *t, const Candidate *c);
+/* The bindings of the i-th line for this kernel, target and types; see there. */
+typedef struct TuneEntry {
+    char key[512], config[512];
+} TuneEntry;
+int tune_entries(const char *text, const char *kernel, const char *target,
+                 const char *types, TuneEntry *out, int most);
+/* Types of the arguments as lines have them: "*fp16,*fp16,i32". */
+void tune_types(Buf *b, const SdcrtMeta *meta);
+
+#endif
