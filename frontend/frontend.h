@@ -86,8 +86,8 @@ typedef struct FrontParam {
 /* False when there is no such kernel (error in s->diag). */
 bool front_params(FrontModule *m, const char *kernel, const FrontParam **params, int *n);
 
-/* @triton.autotune as it is written: every configuration as NAME=VALUE texts, num_warps and
-   its like among them, and the names that its lists hold. */
+/* @triton.autotune as it is written: every configuration as NAME=VALUE texts, num_warps
+   and its like among them, and the names that its lists hold. */
 typedef struct FrontConfig {
     const char **bind;
     int nbind;

@@ -374,7 +374,7 @@ add_neighbours(SdcTuning *t)
     }
     bool has_warps = strstr(t->best->trial.config, "num_warps") != NULL;
     bool has_stages = strstr(t->best->trial.config, "num_stages") != NULL;
-    static char warps[] = "num_warps=4", stages[] = "num_stages=3";
+    char warps[] = "num_warps=4", stages[] = "num_stages=3"; /* what Triton takes */
     if (t->mod->cx->on_gpu && !has_warps)
         part[n++] = warps;
     if (t->mod->cx->on_gpu && !has_stages)
