@@ -105,6 +105,7 @@ typedef struct Step {
     LLVMValueRef a[4], b; /* a: low word of the descriptor, or the four words */
     uint32_t a_high, b_high;
     bool a_regs, a_trans, b_trans;
+    bool fresh; /* what is in d counts for nothing */
 } Step;
 
 static int
@@ -136,7 +137,7 @@ instruction(Gen *g, const Step *s)
         at = append_range(text, at, in, 4);
     else
         at += snprintf(text + at, TEXT - (size_t)at, "da");
-    at += snprintf(text + at, TEXT - (size_t)at, ", db, 1");
+    at += snprintf(text + at, TEXT - (size_t)at, ", db, %d", !s->fresh);
     if (s->w->acc != SK_I32)
         at += snprintf(text + at, TEXT - (size_t)at, ", 1, 1");
     if (s->w->transposable && !s->a_regs)
@@ -199,6 +200,7 @@ typedef struct Product {
     const Wgmma *w;
     int n, warps[2];
     bool a_regs;
+    bool fresh; /* nothing is added to */
     Regs *a;
     const Layout *la;
     Buffer mem[2];
@@ -247,6 +249,7 @@ block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
             s.a[0] = LLVMBuildAdd(g->b, a,
                                   ll_int(g->i32, offset_of(&p->mem[0], m, k) >> 4), "");
         s.b = LLVMBuildAdd(g->b, b, ll_int(g->i32, offset_of(&p->mem[1], c, k) >> 4), "");
+        s.fresh = p->fresh && i == 0;
         issue(g, &s);
     }
     return true;
@@ -274,6 +277,14 @@ open_product(Gen *g, const Op *op, Product *p)
 }
 
 static bool
+is_zero(const Value *v)
+{
+    const Op *op = value_def(v, OP_CONST);
+    return op && !attr_int(&op->attrs, ATTR_VALUE, 0) &&
+           !attr_float(&op->attrs, ATTR_FVALUE, 0);
+}
+
+static bool
 gen_product(Gen *g, const Op *op)
 {
     Product p;
@@ -284,6 +295,7 @@ gen_product(Gen *g, const Op *op)
     Regs *out = nv_define(g, v, acc->n);
     const Layout *l = v->type->elem->layout;
     bool half = p.w->acc == SK_F16;
+    p.fresh = is_zero(op_operand(op, 2));
     int regs = p.n / 2, words = half ? regs / 2 : regs;
     int depth = (int)(op_operand(op, 1)->type->shape[0] / p.w->k);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
@@ -291,6 +303,8 @@ gen_product(Gen *g, const Op *op)
     for (int r = 0; r < acc->n; r += regs) {
         uint32_t c = layout_at(l, LD_REG, (uint32_t)r);
         nv_acc_pack(g, acc->v + r, regs, d);
+        for (int i = 0; p.fresh && i < words; i++)
+            d[i] = LLVMGetUndef(LLVMTypeOf(d[i]));
         if (!block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1),
                    depth, d, words))
             return gen_unsupported(g, op, "on these layouts") != NULL;

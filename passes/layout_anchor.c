@@ -58,6 +58,8 @@ is_access(const Op *op)
     return layout_is_access(op) && type_is_tile(op_operand(op, 0)->type);
 }
 
+static bool comes_from_dot(const Value *v, int depth);
+
 /* The dimension that op runs along, -1 when each element is an access of its own. */
 static int
 access_dim(const Op *op, int *vec)
@@ -121,20 +123,39 @@ layout_default(Layouts *p, const Type *t)
     return type_is_tile(t) && !t->layout ? layout_along(p, t, -1) : NULL;
 }
 
+static void
+anchor_pointer(Layouts *p, Op *op)
+{
+    int vec;
+    Value *ptr = op_operand(op, 0);
+    layout_give(p, ptr, layout_along(p, ptr->type, access_dim(op, &vec)));
+}
+
+/* The sum of a product that is added to memory: the lanes that share a row of a fragment
+   fill a sector together, so nothing is gained by an exchange before. */
+static bool
+adds_product(const Op *op)
+{
+    return op->kind == OP_ATOMIC_RMW && !op->results[0].uses &&
+           comes_from_dot(op_operand(op, 1), 0);
+}
+
 void
 layout_anchor_address(Layouts *p, Op *op)
 {
-    int vec;
-    if (is_access(op)) {
-        Value *ptr = op_operand(op, 0);
-        layout_give(p, ptr, layout_along(p, ptr->type, access_dim(op, &vec)));
-    }
+    if (is_access(op) && !adds_product(op))
+        anchor_pointer(p, op);
 }
 
 void
 layout_anchor_data(Layouts *p, Op *op)
 {
-    if (is_access(op) && op->nresult)
+    if (!is_access(op))
+        return;
+    if (adds_product(op))
+        layout_give(p, op_operand(op, 0), op_operand(op, 1)->type->layout);
+    anchor_pointer(p, op);
+    if (op->nresult)
         layout_give(p, &op->results[0], op_operand(op, 0)->type->layout);
 }
 

@@ -41,6 +41,7 @@ static const PassId gpu_list[] = {
     PASS_stage_plan,
     PASS_stage_expand,
     PASS_wgmma_defer,
+    PASS_wgmma_sink, /* after it: what goes around the loop is not waited for at all */
     PASS_fence,
     PASS_cse,
     PASS_licm,
