@@ -9,7 +9,8 @@ static const PassId cpu_list[] = {
     PASS_cse,   PASS_dce,
     PASS_threshold, /* before licm: the bound is computed once */
     PASS_mask, /* before licm: the index arithmetic that it makes is mostly invariant */
-    PASS_canon, PASS_cse,
+    PASS_bounds, /* before canon: constant conditions take their arms along */
+    PASS_peel,   PASS_canon, PASS_cse,
     PASS_carry, /* after canon: splats stand right in front of the additions */
     PASS_licm, /* after cse: one copy of each invariant is moved */
     PASS_dce,   PASS_nest,
@@ -27,6 +28,7 @@ static const PassId gpu_list[] = {
     PASS_dce,
     PASS_threshold,
     PASS_mask,
+    PASS_bounds,
     PASS_canon,
     PASS_cse,
     PASS_licm,
@@ -39,6 +41,7 @@ static const PassId gpu_list[] = {
     PASS_share,
     PASS_wgmma,
     PASS_stage_plan,
+    PASS_peel, /* after stage-plan: which loops run ahead is known */
     PASS_stage_expand,
     PASS_wgmma_defer,
     PASS_wgmma_sink, /* after it: what goes around the loop is not waited for at all */
