@@ -392,6 +392,96 @@ def _():
                 check("dsd dw " + what, dw, scale * (X * m).T @ DY, bound((X * m).T, DY, M))
 
 
+@case("cross_entropy")
+def _():
+    k = kernels("cross_entropy")
+    for dtype in F32, F16, BF16:
+        for rows, cols in (5, 129), (3, 64):
+            x, X = tensor([rows, cols], dtype, pad=3)
+            t = rng.integers(0, cols, rows)
+            live = np.arange(rows) != 1
+            target = torch.from_numpy(np.where(live, t, -100)).to(args.device)
+            z = X - X.max(1, keepdims=True)
+            s = np.exp(z).sum(1)
+            hit = np.arange(cols) == t[:, None]
+            want = np.where(live, np.log(s) - z[np.arange(rows), t], 0)
+            grad = (np.exp(z) / s[:, None] - hit) * live[:, None] / rows
+            off = 2 * E * (8 + 2 * np.ptp(X, axis=1)) + E * cols
+            for kernel, block in (k.cross_entropy, 256), (k.cross_entropy_online, 32):
+                loss, dx = poison([rows]), poison([rows, cols], dtype, pad=1)
+                kernel[(2,)](x, target, loss, dx, x.stride(0), dx.stride(0), rows, cols,
+                             1 / rows, -100, BLOCK=block)
+                check(f"loss {dtype} {rows}x{cols}", loss, want,
+                      off + 2 * E * (2 * abs(X).max(1) + abs(want)))
+                check(f"dx {dtype} {rows}x{cols}", dx, grad, (2 * off[:, None] + 3 * E) / rows)
+
+
+@case("adamw")
+def _():
+    k = kernels("adamw")
+    n, lr, b1, b2, eps, decay, f1, f2 = 1000, 1e-2, 0.9, 0.999, 1e-8, 0.1, 0.271, 0.002997
+    for dtype in F32, F16, BF16:
+        (w, W), (g, G), (m, M), (v, V) = (tensor([n], d) for d in (F32, dtype, F32, F32))
+        v, V, copy = v.abs(), abs(V), poison([n], F16)
+        k.adamw[(triton.cdiv(n, 128),)](w, g, m, v, copy, n, 0.25, lr, b1, b2, eps, decay, f1,
+                                        f2, BLOCK=128)
+        M1 = b1 * M + (1 - b1) * 0.25 * G
+        V1 = b2 * V + (1 - b2) * (0.25 * G)**2
+        slope = lr / f1 / (np.sqrt(V1 / f2) + eps)
+        want = W - lr * decay * W - slope * M1
+        # the scalars are rounded to fp32 on their way, beta2's 1 - beta2 with them
+        m_off = 8 * E * (abs(b1 * M) + abs(G))
+        check(f"m {dtype}", m, M1, m_off)
+        check(f"v {dtype}", v, V1, 8 * E * (V + G * G))
+        w_off = E * (4 * abs(W) + 60 * abs(slope * M1)) + slope * m_off
+        w_off = w_off + abs(slope * M1) * 8 * E * (V + G * G) / V1
+        check(f"w {dtype}", w, want, w_off)
+        check(f"copy {dtype}", copy, want, w_off)
+
+
+@case("activation")
+def _():
+    k = kernels("activation")
+    erf = np.vectorize(math.erf)
+    n = 1000
+    for dtype in F32, F16, BF16:
+        (x, X), (dy, DY), y, dx = tensor([n], dtype), tensor([n], dtype), poison([n], dtype), None
+        s, bell = 1 / (1 + np.exp(-X)), np.exp(-X * X / 2) / math.sqrt(2 * math.pi)
+        cdf = (1 + erf(X / math.sqrt(2))) / 2
+        for act, out, slope in (("relu", np.maximum(X, 0), X > 0),
+                                ("silu", X * s, s * (1 + X * (1 - s))),
+                                ("gelu", X * cdf, cdf + X * bell)):
+            dx = poison([n], dtype)
+            k.act_fwd[(triton.cdiv(n, 256),)](x, y, n, BLOCK=256, ACT=act)
+            k.act_bwd[(triton.cdiv(n, 256),)](dy, x, dx, n, BLOCK=256, ACT=act)
+            check(f"{act} {dtype}", y, out, 12 * E * abs(X))
+            check(f"slope of {act} {dtype}", dx, DY * slope, E * abs(DY) * (20 + 4 * abs(X)))
+
+
+@case("embedding")
+def _():
+    k = kernels("embedding")
+    tokens, words, length, dim = 37, 5, 12, 33
+    for dtype in F32, F16, BF16:
+        ids = rng.integers(0, words, tokens)
+        token = torch.from_numpy(ids.astype(np.int32)).to(args.device)
+        (table, T), (place, P), (dy, DY) = (tensor([r, dim], dtype)
+                                            for r in (words, length, tokens))
+        out, dtable, dplace = (poison([r, dim], dtype) for r in (tokens, words, length))
+        added = torch.zeros(words, dim, dtype=F32, device=args.device)
+        k.embedding_fwd[(tokens,)](token, table, place, out, length, dim, BLOCK=64)
+        k.embedding_bwd[(words, 2)](token, dy, dtable, tokens, dim, BLOCK_T=16, BLOCK_C=32)
+        k.embedding_bwd_add[(tokens,)](token, dy, added, dim, BLOCK=64)
+        k.embedding_place_bwd[(length,)](dy, dplace, tokens, length, dim, BLOCK=64)
+        at = np.arange(tokens) % length
+        want = T[ids] + P[at]
+        check(f"out {dtype}", out, want, E * abs(want))
+        for name, got, index, rows in (("dtable", dtable, ids, words), ("added", added, ids, words),
+                                       ("dplace", dplace, at, length)):
+            one = index[None, :] == np.arange(rows)[:, None]
+            check(f"{name} {dtype}", got, one @ DY, E * (tokens + 1) * (one @ abs(DY)))
+
+
 print(f"{count - len(failures)} of {count} comparisons hold, Triton {triton.__version__} on "
       f"{args.device}")
 sys.exit(1 if failures else 0)

@@ -55,9 +55,8 @@ ref_drop_keeps(const RefDrop *d, int64_t row, int64_t col)
     return ref_uniform(words[d->four ? col % 4 : 0]) > d->p;
 }
 
-/* The slope of an activation; not at 0 for relu, where it has none. */
-static double
-slope_of(RefAct act, double z)
+double
+ref_slope(RefAct act, double z)
 {
     double s = 1 / (1 + exp(-z));
     switch (act) {
@@ -81,7 +80,7 @@ ref_drop(const RefDrop *d)
         double v = kept * ref_act(d->act, z), g = kept * d->dy[i];
         d->out[i] = res + v;
         d->out_bound[i] = REF_U32 * (kept * 12 * size + 6 * fabs(v) + fabs(res));
-        d->dx[i] = g * slope_of(d->act, z);
+        d->dx[i] = g * ref_slope(d->act, z);
         d->dx_bound[i] =
             REF_U32 * (6 * fabs(d->dx[i]) + fabs(g) * (d->act ? 20 + 4 * size : 0));
     }

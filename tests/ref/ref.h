@@ -66,6 +66,7 @@ void ref_dropout(int64_t n, const double *x, float p, int64_t seed, bool four,
 typedef enum RefAct { REF_NONE, REF_RELU, REF_SILU, REF_GELU } RefAct;
 
 double ref_act(RefAct act, double x);
+double ref_slope(RefAct act, double x); /* 0 where relu has none */
 
 /* out = residual + drop(act(x + bias)) over [rows, cols] and dx, its gradient to x; bias
    [cols] and residual may be NULL. Element (r, c) is decided by word 0 of counter
@@ -113,6 +114,42 @@ typedef struct RefWeighted {
 } RefWeighted;
 
 void ref_weighted_sum(const RefWeighted *s);
+
+/* ---------------------------------------------------------------- training.c */
+
+typedef struct RefEntropy {
+    int64_t rows, cols;
+    const double *x;
+    const int64_t *target;
+    int64_t ignore;
+    double scale;
+    double *loss, *dx, *loss_bound, *dx_bound; /* results */
+} RefEntropy;
+
+void ref_cross_entropy(const RefEntropy *e);
+
+/* w, m and v: before the step, and then after it. */
+typedef struct RefAdam {
+    int64_t n;
+    const double *g;
+    double scale, lr, beta1, beta2, eps, decay, fix1, fix2;
+    double *w, *m, *v, *w_bound, *m_bound, *v_bound;
+} RefAdam;
+
+void ref_adamw(const RefAdam *a);
+
+void ref_activation(RefAct act, int64_t n, const double *x, const double *dy, double *out,
+                    double *out_bound, double *dx, double *dx_bound);
+
+typedef struct RefEmbedding {
+    int64_t tokens, words, length, dim;
+    const int64_t *token;
+    const double *table, *place, *dy; /* place may be NULL */
+    double *out, *dtable, *dplace;    /* results */
+    double *out_bound, *dtable_bound, *dplace_bound;
+} RefEmbedding;
+
+void ref_embedding(const RefEmbedding *e);
 
 /* ---------------------------------------------------------------- gemm.c */
 
