@@ -16,8 +16,8 @@ same(const char *text, size_t n, const char *name)
 }
 
 /* Integer arguments, then -c NAME=123, then what the kernel was bound to. */
-static bool
-lookup(void *user, const char *name, size_t n, int64_t *value)
+bool
+run_lookup(void *user, const char *name, size_t n, int64_t *value)
 {
     Run *r = user;
     for (int i = 0; i < r->nparam; i++) {
@@ -120,7 +120,7 @@ pass_of(const char *spec)
 static bool
 read_arg(Run *r, const char *spec, RunArg *a, char *why, size_t size, bool *environment)
 {
-    Expr expr = {.lookup = lookup, .user = r};
+    Expr expr = {.lookup = run_lookup, .user = r};
     size_t n;
     const char *name = spec_desc_name(spec, &n);
     *environment = false;
@@ -210,7 +210,7 @@ run_grid(Run *r)
     if (!text)
         return cli_error(r->c, EXIT_USAGE, "the grid is missing: -g X[,Y[,Z]]");
     int64_t size[3] = {1, 1, 1};
-    Expr expr = {.lookup = lookup, .user = r};
+    Expr expr = {.lookup = run_lookup, .user = r};
     if (expr_list(&expr, text, strlen(text), size, 3) < 0)
         return cli_error(r->c, EXIT_INPUT, "grid: %s", expr.error);
     for (int i = 0; i < 3; i++)

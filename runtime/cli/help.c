@@ -47,6 +47,10 @@ static const char *const examples[CMD_COUNT] = {
         "# what was written there is an argument here\n"
         "sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
         "    -a x=@sum.npy -a y=@sum.npy -a 'out=empty:f32[n]' --time\n",
+    [CMD_bench] = ADD_TK
+        "sdc bench add.tk -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a 'x=randn:f32[n]' \\\n"
+        "    -a 'y=randn:f32[n]' -a 'out=empty:f32[n]' --sweep 'n=1024..65536*8' \\\n"
+        "    --json add.json --svg add.svg\n",
     [CMD_tune] =
         "cat >scale.tk <<END\n"
         "import triton\n"

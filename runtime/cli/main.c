@@ -19,11 +19,10 @@ dispatch(Cli *c, int argc, char **argv)
     case CMD_doctor: return cmd_doctor(c);
     case CMD_cache: return cmd_cache(c);
     case CMD_tune: return cmd_tune(c);
-    case CMD_bench:
+    case CMD_bench: return cmd_bench(c);
     case CMD_COUNT: break;
     }
-    return cli_error(c, EXIT_USAGE, "not supported yet: sdc %s",
-                     command_info[c->command].name);
+    return EXIT_BUG;
 }
 
 int

@@ -33,6 +33,9 @@ int run_upload(Run *r);
 /* r->k for these arguments; then r->grid. */
 int run_specialize(Run *r);
 int run_grid(Run *r);
+/* Integer arguments, then -c NAME=123, then what the kernel was bound to; `user` is a
+   Run. */
+bool run_lookup(void *user, const char *name, size_t n, int64_t *value);
 /* One launch on the default stream; `user` is a Run. */
 SdcStatus run_launch(void *user);
 void run_free_arrays(Run *r);

@@ -1,0 +1,41 @@
+/* The parts of sdc bench. */
+#ifndef SDC_CLI_BENCH_H
+#define SDC_CLI_BENCH_H
+
+#include "runtime/cli/run.h"
+
+/* What this machine reaches, measured: the two lines of the roofline. */
+typedef struct Roof {
+    double bytes;        /* a second, of a copy far larger than caches */
+    double flops;        /* a second, of products of tiles */
+    const char *product; /* their type */
+} Roof;
+
+typedef struct BenchRow {
+    int64_t value; /* of the swept argument */
+    SdcTimes times;
+    double bytes, flops; /* of a launch */
+    double vs;           /* median seconds of the baseline; 0: none */
+} BenchRow;
+
+typedef struct Bench {
+    const char *kernel, *device;
+    const char *sweep; /* name of the swept argument; NULL: none */
+    BenchRow *row;
+    int n;
+    Roof roof;
+} Bench;
+
+/* Fails only where launches fail. */
+SdcStatus roof_measure(SdcContext *cx, const SdcDevice *gpu, Roof *out);
+
+/* The share of the roofline that a row reaches. */
+double roof_share(const Roof *roof, const BenchRow *row);
+
+void bench_table(FILE *to, const Bench *b);
+void bench_json(Buf *to, const Bench *b);
+void bench_svg(Buf *to, const Bench *b);
+/* Medians of a file that bench_json wrote, into row.vs by the swept value. */
+void bench_baseline(Bench *b, const char *json);
+
+#endif
