@@ -29,9 +29,11 @@ nv_load(Gen *g, const Op *op)
     int bits = nv_memory_bits(e);
     Regs *ptr = nv_regs(g, op_operand(op, 0)), *mask = NULL, *other = NULL;
     Regs *out = nv_define(g, v, nv_count(v->type));
+    bool open = op->noperand > 2 && value_def(op_operand(op, 2), OP_UNDEF);
+    LLVMTypeRef word_type = LLVMIntTypeInContext(g->cx, (unsigned)bits);
     if (op->noperand > 1)
         mask = nv_regs(g, op_operand(op, 1));
-    if (op->noperand > 2)
+    if (op->noperand > 2 && !open)
         other = nv_regs(g, op_operand(op, 2));
     if (!ptr || !out || (op->noperand > 1 && !mask))
         return false;
@@ -44,8 +46,9 @@ nv_load(Gen *g, const Op *op)
         if (r & run.mask)
             continue;
         for (int k = 0; k < run.n; k++)
-            fill[k] = other ? nv_to_bits(g, e, other->v[nv_member(&run, r, k)], bits)
-                            : LLVMConstNull(LLVMIntTypeInContext(g->cx, (unsigned)bits));
+            fill[k] = other  ? nv_to_bits(g, e, other->v[nv_member(&run, r, k)], bits)
+                      : open ? LLVMGetUndef(word_type)
+                             : LLVMConstNull(word_type);
         if (mask)
             nv_pack(g, a, bits, fill, rest);
         ptx_load(g, a, nv_address(g, ptr->v[r]), mask ? mask->v[r] : NULL, rest, word);

@@ -49,6 +49,7 @@ static const PassId gpu_list[] = {
     PASS_cse,
     PASS_licm,
     PASS_dce,  /* addresses that only the copies use now */
+    PASS_unseen, /* after the stages: a copy fills what is masked off by itself */
     PASS_reduce_layout, /* after the last conversion was made or dropped */
     PASS_smem, /* after all passes that make, move or drop what takes shared memory */
     PASS_barrier, /* last: places say what conflicts */

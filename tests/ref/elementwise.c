@@ -29,8 +29,8 @@ ref_dropout(int64_t n, const double *x, float p, int64_t seed, bool four, double
         ref_philox_at(seed, (uint64_t)(four ? i / 4 : i), words);
         bool keep = ref_uniform(words[four ? i % 4 : 0]) > p;
         out[i] = keep ? x[i] / (1.0 - (double)p) : 0.0;
-        /* 2 ulp for the division, half an ulp for 1 - p, all in fp32 */
-        bound[i] = 5 * REF_U32 * fabs(out[i]);
+        /* an ulp of fp32 for the reciprocal, half a one for 1 - p and for the product */
+        bound[i] = 4 * REF_U32 * fabs(out[i]);
     }
 }
 

@@ -1,0 +1,66 @@
+/* Loads whose masked-off elements nobody sees: what they are is left open, so that no
+   register has to be set before the load.
+
+       %x = load %p, %m                        %any = undef
+       %y = <elementwise work on %x>     =>    %x = load %p, %m, %any
+       store %q, %y, %m                        ..
+
+   Nobody sees them when the value goes only through elementwise work, which cannot carry
+   one element to another's place or do harm, into stores under the very same mask. */
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "passes/pass.h"
+
+bool pass_unseen(Func *f, PassCx *cx);
+
+enum { MAX_DEPTH = 32, MAX_USES = 256 };
+
+static bool
+is_unseen(const Value *v, const Value *mask, int depth, int *uses)
+{
+    if (depth > MAX_DEPTH)
+        return false;
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        if (++*uses > MAX_USES)
+            return false;
+        if (op->kind == OP_STORE && u->index == 1 && op->noperand == 3 &&
+            op_operand(op, 2) == mask)
+            continue;
+        /* not under another condition: a store there has a mask of its own kind */
+        if (op->parent != mask->op->parent || !op_is(op, T_PURE | T_ELEMENTWISE) ||
+            !is_unseen(&op->results[0], mask, depth + 1, uses))
+            return false;
+    }
+    return true;
+}
+
+static bool
+visit(Session *s, Region *r, int depth)
+{
+    bool changed = false;
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    region_each(r, op)
+    {
+        int uses = 0;
+        for (int i = 0; i < op->nregion; i++)
+            changed |= visit(s, op->regions[i], depth + 1);
+        if (op->kind != OP_LOAD || op->noperand != 2 || !op_operand(op, 1)->op ||
+            !is_unseen(&op->results[0], op_operand(op, 1), 0, &uses))
+            continue;
+        Builder b = builder_before(op);
+        b.loc = op->loc;
+        const Type *t = op->results[0].type;
+        op_add_operand(op, &build_op(&b, OP_UNDEF, NULL, 0, NULL, &t, 1)->results[0]);
+        changed = true;
+    }
+    return changed;
+}
+
+bool
+pass_unseen(Func *f, PassCx *cx)
+{
+    return visit(cx->s, f->body, 0);
+}
