@@ -10,6 +10,7 @@
 #   tests/fake_cuda           a CUDA driver without a GPU, for tests of the runtime
 #   tests/gpu/assemble        every kernel to machine code by ptxas; needs no GPU
 #   tests/compat/*.c          kernels of others; SKIPPED where their sources are not
+#   tests/train/*.c           one program: networks that learn, entirely with kernels_dsl
 #   tests/perf/*.c            benchmarks: target "perf", never part of ctest
 
 set(T "${ROOT}/tests")
@@ -148,6 +149,19 @@ if(TARGET libsdc)
             test_program(${file} gpu 600 ${REF} libsdc sdcrt)
         endforeach()
     endif()
+    file(GLOB files CONFIGURE_DEPENDS "${T}/train/*.c")
+    add_executable(train ${files})
+    target_compile_options(train PRIVATE ${WARN})
+    target_compile_definitions(train PRIVATE SDC_ROOT="${ROOT}")
+    target_include_directories(train PRIVATE "${ROOT}")
+    target_link_libraries(train PRIVATE libsdc sdcrt ${CMAKE_DL_LIBS} m Threads::Threads)
+    add_test(NAME train/mlp COMMAND train --model mlp)
+    add_test(NAME train/char COMMAND train --model char)
+    add_test(NAME train/rerun COMMAND train --steps 3 --rerun)
+    foreach(name mlp char rerun)
+        set_tests_properties(train/${name} PROPERTIES LABELS train TIMEOUT 900
+            SKIP_REGULAR_EXPRESSION SKIPPED ENVIRONMENT "SDC_CACHE=off")
+    endforeach()
     file(GLOB files CONFIGURE_DEPENDS "${T}/perf/*.c")
     add_custom_target(perf)
     foreach(file IN LISTS files)
