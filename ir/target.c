@@ -16,7 +16,12 @@ static const struct {
     {"sm_89", {.gpu = true, .sm = 89, .warp_size = 32, .shared_bytes = 101376}},
     {"sm_90", {.gpu = true, .sm = 90, .warp_size = 32, .shared_bytes = 232448}},
     {"sm_90a",
-     {.gpu = true, .sm = 90, .feature_a = true, .warp_size = 32, .shared_bytes = 232448}},
+     {.gpu = true,
+      .sm = 90,
+      .feature_a = true,
+      .tma = true,
+      .warp_size = 32,
+      .shared_bytes = 232448}},
     {"sm_100", {.gpu = true, .sm = 100, .warp_size = 32, .shared_bytes = 232448}},
     {"sm_120", {.gpu = true, .sm = 120, .warp_size = 32, .shared_bytes = 101376}},
 };

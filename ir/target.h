@@ -8,6 +8,7 @@ typedef struct TargetInfo {
     bool gpu;
     int sm;           /* 80, 90, 100, ...; 0 on the CPU */
     bool feature_a;   /* architecture-specific features: wgmma, TMA roles */
+    bool tma;         /* copies of whole tiles by tensor maps, for passes to introduce */
     int warp_size;    /* 1 on the CPU */
     int shared_bytes; /* most shared memory that a program may opt in to */
     int vector_bytes; /* CPU: width of a vector register */

@@ -201,6 +201,7 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
         return false;
     }
     target.vector_bytes = vector_bytes(job->opt.cpu, &target);
+    target.tma &= !job->no_maps;
     if (target.gpu && job->opt.emit == SDC_EMIT_OBJ)
         return fail(s, "target '%s' has no object code: emit ptx", job->opt.target);
     Module *m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);

@@ -27,6 +27,7 @@ typedef struct CompileJob {
     /* Sees the tile IR before any pass; may be NULL. */
     void (*look)(const Module *m, void *user);
     void *look_user;
+    bool no_maps; /* GPU: no code that needs tensor maps, unless the source asks for it */
     FrontOptions front;
     SdcCompileOptions opt;
 } CompileJob;

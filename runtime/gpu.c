@@ -17,6 +17,7 @@ status_of(SdcrtStatus status)
     case SDCRT_OK: return SDC_OK;
     case SDCRT_ERROR_ARGUMENT: return SDC_ERROR_ARGUMENT;
     case SDCRT_ERROR_MEMORY: return SDC_ERROR_MEMORY;
+    case SDCRT_ERROR_MAP: return SDC_ERROR_ARGUMENT;
     case SDCRT_ERROR_LIMIT: return SDC_ERROR_SOURCE;
     case SDCRT_ERROR_DEVICE: return SDC_ERROR_ENVIRONMENT;
     case SDCRT_ERROR_CODE: break;
@@ -223,6 +224,12 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
         return status;
     SdcrtCudaError why;
     SdcrtStatus got = sdcrt_cuda_launch(cuda, image->kernel, slots, size, stream, &why);
+    if (got == SDCRT_ERROR_MAP) {
+        SdcKernel *plain;
+        status = kernel_plain(k, &plain);
+        if (status != SDC_OK || plain)
+            return status == SDC_OK ? gpu_launch(plain, grid, slots, stream) : status;
+    }
     return got == SDCRT_OK ? SDC_OK : gpu_fail(cx, got, &why);
 }
 

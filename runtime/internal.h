@@ -87,6 +87,12 @@ struct SdcKernel {
     SdcrtCpuEntry *entry;
     char *ptx; /* GPU; NULL on the CPU */
     _Atomic(GpuImage *) images;
+    /* The same kernel without tensor maps, for arguments that allow none; NULL until it is
+       needed. What it is made from: NULL, NULL, 0 when this one has no maps. */
+    _Atomic(SdcKernel *) plain;
+    char *signature;
+    char **bind;
+    int nbind;
     ArgRule *rules; /* info->nruntime of them */
 };
 
@@ -172,6 +178,8 @@ void kernel_unload(SdcKernel *k);
 /* Compiles and loads; `signature` NULL for tile IR. */
 SdcStatus kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
                      const char *const *bind, int nbind, SdcKernel **out);
+/* The kernel without tensor maps; *out NULL when its source asks for them. */
+SdcStatus kernel_plain(SdcKernel *k, SdcKernel **out);
 void kernel_free(SdcKernel *k);
 
 /* compile_run inside context_call, with a reproducer made after an internal error. `use`

@@ -28,6 +28,11 @@ kernel_free(SdcKernel *k)
     if (!k)
         return;
     kernel_unload(k);
+    kernel_free(atomic_load(&k->plain));
+    for (int i = 0; i < k->nbind; i++)
+        free(k->bind[i]);
+    free(k->bind);
+    free(k->signature);
     free(k->meta);
     free(k->key);
     free(k);
@@ -121,9 +126,23 @@ kernel_load(Session *s, SdcKernel *k, const void *code, size_t size)
     return SDC_OK;
 }
 
-SdcStatus
-kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
-           const char *const *bind, int nbind, SdcKernel **out)
+/* What a kernel with tensor maps was made from, for kernel_plain. */
+static SdcStatus
+keep_source(SdcKernel *k, const char *signature, const char *const *bind, int nbind)
+{
+    if (!k->meta->nmap)
+        return SDC_OK;
+    k->signature = signature ? strdup(signature) : NULL;
+    k->bind = calloc((size_t)nbind + 1, sizeof *k->bind);
+    bool ok = k->bind && (!signature || k->signature);
+    for (; ok && k->nbind < nbind; k->nbind += ok)
+        ok = (k->bind[k->nbind] = strdup(bind[k->nbind])) != NULL;
+    return ok ? SDC_OK : context_fail(k->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+}
+
+static SdcStatus
+make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
+            const char *const *bind, int nbind, bool no_maps, SdcKernel **out)
 {
     SdcContext *cx = mod->cx;
     SdcrtCuda *cuda;
@@ -137,6 +156,7 @@ kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
     k->info = info;
     CompileJob job;
     module_job(mod, &job);
+    job.no_maps = no_maps;
     job.opt = (SdcCompileOptions){
         .kernel = info->name,
         .signature = signature,
@@ -148,6 +168,8 @@ kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
         .lineinfo = cx->on_gpu && cx->debug,
     };
     status = kernel_make(k, &job);
+    if (status == SDC_OK)
+        status = keep_source(k, signature, bind, nbind);
     if (status == SDC_OK && cx->on_gpu)
         status = gpu_load(k);
     if (status != SDC_OK) {
@@ -156,6 +178,32 @@ kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
     }
     *out = k;
     return SDC_OK;
+}
+
+SdcStatus
+kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
+           const char *const *bind, int nbind, SdcKernel **out)
+{
+    return make_kernel(mod, info, signature, bind, nbind, false, out);
+}
+
+SdcStatus
+kernel_plain(SdcKernel *k, SdcKernel **out)
+{
+    SdcStatus status = SDC_OK;
+    SdcKernel *p = atomic_load_explicit(&k->plain, memory_order_acquire);
+    if (!p) {
+        pthread_mutex_lock(&k->mod->lock);
+        p = atomic_load_explicit(&k->plain, memory_order_relaxed);
+        if (!p)
+            status = make_kernel(k->mod, k->info, k->signature,
+                                 (const char *const *)k->bind, k->nbind, true, &p);
+        if (status == SDC_OK)
+            atomic_store_explicit(&k->plain, p, memory_order_release);
+        pthread_mutex_unlock(&k->mod->lock);
+    }
+    *out = status == SDC_OK && !p->meta->nmap ? p : NULL;
+    return status;
 }
 
 /* All texts of a request in one, for the list of a module. NULL when out of memory. */

@@ -1,5 +1,5 @@
 /* Kernels on a GPU: PTX through the driver's compiler, and launches. */
-#include "runtime/rt/cuda_driver.h"
+#include "runtime/rt/cuda_map.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,34 @@ struct SdcrtCudaKernel {
     void *context, *module, *function;
     SdcrtCudaUse use;
     SdcrtMeta meta;
+    CudaMapCache *maps; /* NULL: the kernel takes none */
 };
+
+static void
+kernel_free(SdcrtCudaKernel *k)
+{
+    free(k->maps);
+    free(k);
+}
+
+static SdcrtCudaKernel *
+kernel_new(const SdcrtMeta *meta)
+{
+    SdcrtCudaKernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->meta = *meta;
+    if (!meta->nmap)
+        return k;
+    k->maps = aligned_alloc(_Alignof(CudaMapCache), sizeof *k->maps);
+    if (!k->maps) {
+        free(k);
+        return NULL;
+    }
+    k->maps->full = 0;
+    atomic_flag_clear(&k->maps->busy);
+    return k;
+}
 
 /* Loads into the current context. */
 static SdcrtStatus
@@ -76,10 +103,9 @@ sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
                            "use smaller tiles or fewer stages",
                            meta->name, (long long)meta->shared_bytes, c->info.name,
                            c->info.shared_max);
-    SdcrtCudaKernel *k = calloc(1, sizeof *k);
+    SdcrtCudaKernel *k = kernel_new(meta);
     if (!k)
         return cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
-    k->meta = *meta;
     CudaScope s;
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status == SDCRT_OK) {
@@ -94,7 +120,7 @@ sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
     if (status == SDCRT_OK)
         *out = k;
     else
-        free(k);
+        kernel_free(k);
     return status;
 }
 
@@ -109,7 +135,7 @@ sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k)
         c->d.module_unload(k->module);
         c->d.context_pop(&popped);
     }
-    free(k);
+    kernel_free(k);
 }
 
 const SdcrtCudaUse *
@@ -138,8 +164,14 @@ SdcrtStatus
 sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                   const int32_t grid[3], void *stream, SdcrtCudaError *e)
 {
+<<<<<<< HEAD
     void *params[SDCRT_MAX_PARAMS];
     CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
+=======
+    void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS];
+    CudaMap maps[SDCRT_MAX_MAPS];
+    CudaLaunch how = {.block = {(unsigned)(WARP * k->meta.num_warps), 1, 1},
+>>>>>>> 86b8bfe (Tensor maps in the launcher: made from the metadata, kept while arguments stay the same)
                       .shared = (unsigned)k->meta.shared_bytes,
                       .stream = stream};
     int nothing = 0;
@@ -164,6 +196,13 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
            copies and writes nothing. */
         params[i] = (void *)(uintptr_t)&args[i];
     }
+    if (k->meta.nmap) {
+        SdcrtStatus status = cuda_maps(c, &k->meta, k->maps, args, maps, e);
+        if (status != SDCRT_OK)
+            return status;
+    }
+    for (int i = 0; i < k->meta.nmap; i++)
+        params[k->meta.nparam + i] = &maps[i];
     int code = launch_in_context(c, k, &how, params);
     return code ? cuda_fail(c, e, code,
                             "kernel '%s' cannot be launched: grid (%d, %d, %d), %d "

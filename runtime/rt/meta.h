@@ -13,7 +13,9 @@ enum {
     SDCRT_NAME_MAX = 128,
     SDCRT_MAX_RANK = 5,
     SDCRT_MAX_KEY = 8,
-    SDCRT_MAX_POINT = 32
+    SDCRT_MAX_POINT = 32,
+    SDCRT_MAX_TERMS = 96,
+    SDCRT_MAX_MAPS = 8
 };
 
 typedef enum SdcrtParamKind {
@@ -64,6 +66,41 @@ typedef struct SdcrtExpr {
     int64_t code[SDCRT_EXPR_MAX];
 } SdcrtExpr;
 
+/* A number that the host computes from the arguments of a launch. Operands are numbers of
+   terms that stand before; results are sign-extended from `bits`. */
+typedef enum SdcrtOp {
+    SDCRT_CONST, /* value */
+    SDCRT_ARG,   /* slot `value` */
+    SDCRT_ADD,
+    SDCRT_SUB,
+    SDCRT_MUL,
+    SDCRT_DIV, /* truncated; 0 when the divisor is */
+    SDCRT_REM,
+    SDCRT_MIN,
+    SDCRT_MAX
+} SdcrtOp;
+
+typedef struct SdcrtTerm {
+    uint8_t op; /* SdcrtOp */
+    uint8_t bits;
+    int16_t a, b;
+    int64_t value;
+} SdcrtTerm;
+
+/* A tensor map (CUtensorMap) that the launcher makes: kernel parameter nparam + i, 128
+   bytes. Dimensions are fastest first; the first one's stride is one element. */
+typedef struct SdcrtMap {
+    uint8_t rank;
+    uint8_t dtype;      /* as the driver numbers them: CUtensorMapDataType */
+    uint8_t elem_bytes;
+    uint8_t swizzle;    /* bytes: 0, 32, 64, 128 */
+    uint8_t nan;        /* outside the bounds: NaN, not 0 */
+    int16_t base;       /* terms: address in bytes, ... */
+    int16_t dim[SDCRT_MAX_RANK];    /* ... elements, ... */
+    int16_t stride[SDCRT_MAX_RANK]; /* ... and elements from one to the next */
+    uint32_t box[SDCRT_MAX_RANK];   /* elements of one copy */
+} SdcrtMap;
+
 /* A new member is one more fact of plain data that may be zero: what packs and reads
    metadata knows nothing of members. */
 typedef struct SdcrtMeta {
@@ -83,6 +120,9 @@ typedef struct SdcrtMeta {
     int32_t key_arg[SDCRT_MAX_KEY];
     int64_t point[SDCRT_MAX_POINT][SDCRT_MAX_KEY];
     SdcrtExpr grid[3]; /* over the arguments, when it was given at compile time */
+    int32_t nterm, nmap;
+    SdcrtTerm terms[SDCRT_MAX_TERMS];
+    SdcrtMap maps[SDCRT_MAX_MAPS];
 } SdcrtMeta;
 
 /* Metadata as few bytes, for files and objects: the structure with its zeros counted, and

@@ -24,7 +24,8 @@ typedef enum SdcrtStatus {
     SDCRT_ERROR_MEMORY,   /* out of memory, of the host or the device */
     SDCRT_ERROR_LIMIT,    /* the kernel asks for more than the device has */
     SDCRT_ERROR_DEVICE,   /* no such device, driver missing, too old or failing */
-    SDCRT_ERROR_CODE      /* the driver refuses the kernel's code */
+    SDCRT_ERROR_CODE,     /* the driver refuses the kernel's code */
+    SDCRT_ERROR_MAP       /* the arguments do not fit the tensor maps of this code */
 } SdcrtStatus;
 
 /* Threads that run programs. They are started by the first launch that has work for them,

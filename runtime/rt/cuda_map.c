@@ -1,0 +1,142 @@
+/* Tensor maps: what the copy engine of a GPU must know of a tensor, in 128 bytes that the
+   driver writes and a kernel takes as a parameter. The metadata says how each follows from
+   the arguments.
+
+   What the driver would refuse is found here first, so that the message can say which
+   tensor and why; the caller may then launch code that needs no maps. */
+#include "runtime/rt/cuda_map.h"
+
+#include <string.h>
+
+enum { ALIGN = 16, L2_256B = 3 };
+
+/* CUtensorMapSwizzle */
+static int
+swizzle_code(int bytes)
+{
+    return bytes == 128 ? 3 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0;
+}
+
+static int64_t
+sign_extend(uint64_t v, int bits)
+{
+    int shift = 64 - (bits > 0 && bits < 64 ? bits : 64);
+    return (int64_t)(v << shift) >> shift;
+}
+
+static int64_t
+apply(int op, int64_t x, int64_t y)
+{
+    uint64_t a = (uint64_t)x, b = (uint64_t)y;
+    switch (op) {
+    case SDCRT_ADD: return (int64_t)(a + b);
+    case SDCRT_SUB: return (int64_t)(a - b);
+    case SDCRT_MUL: return (int64_t)(a * b);
+    case SDCRT_DIV: return y == -1 ? (int64_t)(0 - a) : y ? x / y : 0;
+    case SDCRT_REM: return y && y != -1 ? x % y : 0;
+    case SDCRT_MIN: return x < y ? x : y;
+    default: return x > y ? x : y;
+    }
+}
+
+/* All terms, in order: operands stand before their users. */
+static void
+evaluate(const SdcrtMeta *m, const uint64_t *args, int64_t *v)
+{
+    for (int i = 0; i < m->nterm; i++) {
+        const SdcrtTerm *x = &m->terms[i];
+        uint64_t r = x->op == SDCRT_CONST ? (uint64_t)x->value
+                     : x->op == SDCRT_ARG ? args[x->value]
+                                          : (uint64_t)apply(x->op, v[x->a], v[x->b]);
+        v[i] = sign_extend(r, x->bits);
+    }
+}
+
+/* Map i from the values of all terms. */
+static SdcrtStatus
+encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap *out,
+       SdcrtCudaError *e)
+{
+    const SdcrtMap *map = &m->maps[i];
+    uint64_t dim[SDCRT_MAX_RANK] = {0}, stride[SDCRT_MAX_RANK] = {0};
+    unsigned step[SDCRT_MAX_RANK] = {0};
+    int64_t base = v[map->base];
+    if (base % ALIGN)
+        return cuda_refuse(e, SDCRT_ERROR_MAP,
+                           "kernel '%s': tensor map %d begins at 0x%llx, which is not on "
+                           "%d bytes",
+                           m->name, i, (unsigned long long)base, ALIGN);
+    for (int d = 0; d < map->rank; d++) {
+        int64_t n = v[map->dim[d]], by = d ? v[map->stride[d]] * map->elem_bytes : 0;
+        if (n < 1 || n > UINT32_MAX)
+            return cuda_refuse(e, SDCRT_ERROR_MAP,
+                               "kernel '%s': tensor map %d has %lld elements along "
+                               "dimension %d",
+                               m->name, i, (long long)n, d);
+        if (d && (by < ALIGN || by % ALIGN || by >> 40))
+            return cuda_refuse(e, SDCRT_ERROR_MAP,
+                               "kernel '%s': tensor map %d has a stride of %lld bytes "
+                               "along dimension %d, not a multiple of %d below 2^40",
+                               m->name, i, (long long)by, d, ALIGN);
+        dim[d] = (uint64_t)n;
+        step[d] = 1;
+        if (d)
+            stride[d - 1] = (uint64_t)by;
+    }
+    int code = c->d.map_tiled(out, map->dtype, map->rank, (void *)(uintptr_t)base, dim,
+                              stride, map->box, step, 0, swizzle_code(map->swizzle),
+                              L2_256B, map->nan);
+    if (!code)
+        return SDCRT_OK;
+    SdcrtStatus status =
+        cuda_fail(c, e, code, "kernel '%s': tensor map %d is refused", m->name, i);
+    return code == CUDA_ERROR_INVALID_VALUE ? SDCRT_ERROR_MAP : status;
+}
+
+static int
+take(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, CudaMap *maps)
+{
+    int hit = 0;
+    if (atomic_flag_test_and_set_explicit(&cache->busy, memory_order_acquire))
+        return 0;
+    if (cache->full &&
+        memcmp(cache->args, args, (size_t)m->nparam * sizeof *args) == 0) {
+        memcpy(maps, cache->maps, (size_t)m->nmap * sizeof *maps);
+        hit = 1;
+    }
+    atomic_flag_clear_explicit(&cache->busy, memory_order_release);
+    return hit;
+}
+
+static void
+keep(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, const CudaMap *maps)
+{
+    if (atomic_flag_test_and_set_explicit(&cache->busy, memory_order_acquire))
+        return;
+    memcpy(cache->args, args, (size_t)m->nparam * sizeof *args);
+    memcpy(cache->maps, maps, (size_t)m->nmap * sizeof *maps);
+    cache->full = 1;
+    atomic_flag_clear_explicit(&cache->busy, memory_order_release);
+}
+
+SdcrtStatus
+cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
+          const uint64_t *args, CudaMap *maps, SdcrtCudaError *e)
+{
+    int64_t v[SDCRT_MAX_TERMS];
+    if (take(cache, m, args, maps))
+        return SDCRT_OK;
+    if (!c->d.map_tiled)
+        return cuda_refuse(e, SDCRT_ERROR_MAP,
+                           "kernel '%s' needs tensor maps, which the driver of %s does "
+                           "not know: install one of CUDA 12 or later",
+                           m->name, c->info.name);
+    evaluate(m, args, v);
+    for (int i = 0; i < m->nmap; i++) {
+        SdcrtStatus status = encode(c, m, i, v, &maps[i], e);
+        if (status != SDCRT_OK)
+            return status;
+    }
+    keep(cache, m, args, maps);
+    return SDCRT_OK;
+}

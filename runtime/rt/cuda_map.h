@@ -1,0 +1,26 @@
+/* Tensor maps of a launch. Private to the cuda*.c of libsdcrt. */
+#ifndef SDCRT_CUDA_MAP_H
+#define SDCRT_CUDA_MAP_H
+
+#include "runtime/rt/cuda_driver.h"
+
+/* CUtensorMap: opaque to all but the driver and the device. */
+typedef struct CudaMap {
+    _Alignas(64) unsigned char bytes[128];
+} CudaMap;
+
+/* The maps of the launch before, which most launches can take again. One launch at a time
+   may look; the others encode. */
+typedef struct CudaMapCache {
+    atomic_flag busy;
+    int full;
+    uint64_t args[SDCRT_MAX_PARAMS];
+    CudaMap maps[SDCRT_MAX_MAPS];
+} CudaMapCache;
+
+/* Fills maps[0 .. m->nmap - 1]. SDCRT_ERROR_MAP when the arguments allow none: an address
+   or stride off 16 bytes, a size below 1, a driver that has them not. */
+SdcrtStatus cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
+                      const uint64_t *args, CudaMap *maps, SdcrtCudaError *e);
+
+#endif
