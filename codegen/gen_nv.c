@@ -430,6 +430,11 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_BAR_EXPECT:
     case OP_BAR_ARRIVE:
     case OP_BAR_WAIT: return nv_bar(g, op);
+    case OP_MAKE_DESC: return true; /* a tensor map, which the host makes */
+    case OP_TMA_LOAD:
+    case OP_TMA_STORE:
+    case OP_TMA_REDUCE:
+    case OP_TMA_WAIT: return nv_tma(g, op);
     case OP_FOR: return gen_for(g, op, depth);
     case OP_WHILE: return gen_while(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);
@@ -481,15 +486,31 @@ string_attr(Gen *g, const char *key, const char *value)
     LLVMAddAttributeAtIndex(g->fn, LLVMAttributeFunctionIndex, a);
 }
 
+/* Tensor maps are parameters behind the kernel's own, read where they are. */
 static void
-make_function(Gen *g, const Func *f)
+map_param(Gen *g, unsigned i)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName("byval", 5);
+    LLVMTypeRef t = LLVMArrayType2(g->i8, 128);
+    LLVMAddAttributeAtIndex(g->fn, i + 1, LLVMCreateTypeAttribute(g->cx, kind, t));
+    LLVMAddAttributeAtIndex(g->fn, i + 1,
+                            LLVMCreateStringAttribute(g->cx, "nvvm.grid_constant", 18,
+                                                      "", 0));
+    ll_arg_attr(g->fn, i, "align", 64);
+}
+
+static void
+make_function(Gen *g, const Func *f, int maps)
 {
     enum { PTX_KERNEL = 71 }; /* calling convention of a kernel */
-    int n = f->body->narg;
-    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, n ? n : 1);
+    int n = f->body->narg, all = n + maps;
+    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, all ? all : 1);
+    for (int i = n; i < all; i++)
+        types[i] = LLVMPointerTypeInContext(g->cx, 0);
     for (int i = 0; i < n; i++)
         types[i] = param_type(g, f->body->args[i]->type);
-    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)n, 0);
+    LLVMTypeRef t =
+        LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)all, 0);
     g->fn = LLVMAddFunction(g->mod, f->name, t);
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
     char threads[16];
@@ -501,6 +522,8 @@ make_function(Gen *g, const Func *f)
     for (int i = 0; i < n; i++)
         if (types[i] == g->ptr && f->params[i].div > 1 && is_pow2(f->params[i].div))
             ll_arg_attr(g->fn, (unsigned)i, "align", (uint64_t)f->params[i].div);
+    for (int i = n; i < all; i++)
+        map_param(g, (unsigned)i);
 }
 
 static bool
@@ -523,7 +546,7 @@ bind_params(Gen *g, const Func *f)
 bool
 gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
 {
-    Nv nv = {0};
+    Nv nv = {.meta = meta};
     int warps = nv_launch_warps(f);
     if (!is_pow2(f->num_warps) || 32 * warps > NV_MAX_THREADS || f->num_ctas > 1) {
         diag_error(&g->s->diag, f->loc,
@@ -531,11 +554,13 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
                    f->num_ctas, g->opt->target);
         return false;
     }
+    if (!meta_maps(g->s, f, meta, &nv.maps))
+        return false;
     g->priv = &nv;
     nv.warps = warps;
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
-    make_function(g, f);
+    make_function(g, f, meta->nmap);
     nv.entry = block(g, "entry");
     LLVMBasicBlockRef start = block(g, "start");
     LLVMPositionBuilderAtEnd(g->b, nv.entry);

@@ -26,6 +26,8 @@ typedef struct Nv {
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
+    const SdcrtMeta *meta;
+    Map maps; /* (Op of TMA) -> SdcrtMap of meta */
 } Nv;
 
 static inline Nv *
@@ -232,6 +234,9 @@ LLVMValueRef nv_elected(Gen *g);
 LLVMValueRef nv_uniform_warp(Gen *g);
 /* A pointer to shared memory as the i32 that assembly takes. */
 LLVMValueRef nv_shared_word(Gen *g, LLVMValueRef address);
+
+/* ---- gen_nv_tma.c */
+bool nv_tma(Gen *g, const Op *op);
 
 /* ---- nv_cleanup.c */
 void nv_cleanup(Gen *g);

@@ -160,32 +160,34 @@ rule_bar_wait(RuleCx *c)
            (rule_is_int(opnd(c, 1), 32) || rule_fail(c, "phase must be i32"));
 }
 
+/* may: a predicate may follow the offsets. */
 static bool
-tma(RuleCx *c, int first)
+tma(RuleCx *c, int first, bool may)
 {
     const Type *d = opnd(c, 0), *m = opnd(c, 1);
     if (d->kind != TY_DESC || !is_mem(c, 1) || d->elem != m->elem ||
         type_numel(d) != type_numel(m))
         return rule_fail(c, "descriptor %s does not fit buffer %s", rule_str(c, d),
                          rule_str(c, m));
-    if (c->op->noperand != first + d->rank)
+    int n = c->op->noperand - first - d->rank;
+    if (n != 0 && !(may && n == 1))
         return rule_fail(c, "needs %d offsets", d->rank);
-    for (int i = first; i < c->op->noperand; i++)
+    for (int i = first; i < first + d->rank; i++)
         if (!rule_is_int(opnd(c, i), 32))
             return rule_fail(c, "offsets must be i32");
-    return true;
+    return pred_ok(c, first + d->rank);
 }
 
 bool
 rule_tma_load(RuleCx *c)
 {
-    return is_bar(c, 2) && tma(c, 3);
+    return is_bar(c, 2) && tma(c, 3, true);
 }
 
 bool
 rule_tma_store(RuleCx *c)
 {
-    return tma(c, 2);
+    return tma(c, 2, false);
 }
 
 bool

@@ -1,0 +1,174 @@
+/* TMA: an engine that copies boxes of tensors between global and shared memory. One
+   thread asks for a copy; a tensor map, which the launcher passes as a parameter of the
+   kernel, says where the tensor is and how the box lies in shared memory. What is outside
+   of the tensor comes as zeros and is not written.
+
+   A tile is as many boxes as its rows have widths of the swizzle. A load reports its bytes
+   to an mbarrier; stores form groups of the thread that asks, as asynchronous copies do. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+#include "ir/tma_box.h"
+
+#include "ir/base/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Address of the op's map, i64. */
+static LLVMValueRef
+map_address(Gen *g, const Op *op)
+{
+    const SdcrtMap *map = map_get(&nv_of(g)->maps, op);
+    const SdcrtMeta *meta = nv_of(g)->meta;
+    unsigned i = (unsigned)(meta->nparam + (map - meta->maps));
+    return LLVMBuildPtrToInt(g->b, LLVMGetParam(g->fn, i), g->i64, "");
+}
+
+static const char *
+reduction(const Op *op)
+{
+    static const struct {
+        const char *rmw, *ptx;
+    } names[] = {
+        {"add", "add"}, {"fadd", "add"}, {"smin", "min"}, {"umin", "min"}, {"smax", "max"},
+        {"umax", "max"}, {"fmin", "min"}, {"fmax", "max"}, {"and", "and"}, {"or", "or"},
+        {"xor", "xor"},
+    };
+    Name rmw = attr_str(&op->attrs, ATTR_RMW);
+    for (int i = 0; rmw && i < COUNT_OF(names); i++)
+        if (strcmp(rmw, names[i].rmw) == 0)
+            return names[i].ptx;
+    return NULL;
+}
+
+/* "{$2, $3}": coordinates from operand `first` on. */
+static void
+coordinates(char *out, size_t size, int first, int n)
+{
+    int at = snprintf(out, size, "{");
+    for (int i = 0; i < n; i++)
+        at += snprintf(out + at, size - (size_t)at, "%s$%d", i ? ", " : "", first + i);
+    snprintf(out + at, size - (size_t)at, "}");
+}
+
+typedef struct Copy {
+    const Op *op;
+    LLVMValueRef map, bar, pred; /* bar NULL: a store */
+    int rank;
+} Copy;
+
+/* One box: `smem` its address, `at` its coordinates, fastest first. */
+static void
+issue(Gen *g, const Copy *c, LLVMValueRef smem, LLVMValueRef *at)
+{
+    char text[256], where[48], cons[64];
+    LLVMValueRef args[4 + TMA_MAX_RANK];
+    int n = 0, used;
+    args[n++] = smem;
+    args[n++] = c->map;
+    for (int i = 0; i < c->rank; i++)
+        args[n++] = at[i];
+    coordinates(where, sizeof where, 2, c->rank);
+    used = snprintf(cons, sizeof cons, "r,l");
+    for (int i = 0; i < c->rank + (c->bar != NULL); i++)
+        used += snprintf(cons + used, sizeof cons - (size_t)used, ",r");
+    snprintf(cons + used, sizeof cons - (size_t)used, ",b");
+    if (c->bar) {
+        args[n++] = c->bar;
+        snprintf(text, sizeof text,
+                 "@$%d cp.async.bulk.tensor.%dd.shared::cluster.global.tile"
+                 ".mbarrier::complete_tx::bytes [$0], [$1, %s], [$%d];",
+                 n, c->rank, where, n - 1);
+    } else {
+        const char *op = c->op->kind == OP_TMA_REDUCE ? reduction(c->op) : NULL;
+        snprintf(text, sizeof text,
+                 "@$%d cp%s.async.bulk.tensor.%dd.global.shared::cta%s%s.tile.bulk_group "
+                 "[$1, %s], [$0];",
+                 n, op ? ".reduce" : "", c->rank, op ? "." : "", op ? op : "", where);
+    }
+    args[n++] = c->pred;
+    ptx_asm(g, text, cons, LLVMVoidTypeInContext(g->cx), args, n, true);
+}
+
+static LLVMValueRef
+plus(Gen *g, LLVMValueRef x, int64_t by)
+{
+    return by ? LLVMBuildAdd(g->b, x, ll_int(g->i32, by), "") : x;
+}
+
+/* All boxes of the tile; `first`: operand number of the first coordinate. */
+static bool
+copy_tile(Gen *g, Copy *c, int first)
+{
+    const Op *op = c->op;
+    const Value *mem = op_operand(op, 1);
+    LLVMValueRef base = nv_scalar(g, mem), at[TMA_MAX_RANK], now[TMA_MAX_RANK];
+    TmaBoxes b;
+    c->rank = op_operand(op, 0)->type->rank;
+    if (!base || !tma_boxes(g->s, mem->type, &b))
+        return false;
+    base = nv_shared_word(g, base);
+    for (int i = 0; i < c->rank; i++)
+        if (!(now[i] = at[i] = nv_scalar(g, op_operand(op, first + c->rank - 1 - i))))
+            return false;
+    for (int64_t y = 0; y < b.n[1]; y++)
+        for (int64_t x = 0; x < b.n[0]; x++) {
+            now[0] = plus(g, at[0], x * b.box[0]);
+            if (c->rank > 1)
+                now[1] = plus(g, at[1], y * b.box[1]);
+            issue(g, c, plus(g, base, x * b.by[0] + y * b.by[1]), now);
+        }
+    return true;
+}
+
+static bool
+gen_load(Gen *g, const Op *op)
+{
+    int rank = op_operand(op, 0)->type->rank;
+    LLVMValueRef bar = nv_scalar(g, op_operand(op, 2));
+    Copy c = {.op = op, .map = map_address(g, op), .pred = nv_elected(g)};
+    if (!bar)
+        return false;
+    c.bar = nv_shared_word(g, bar);
+    if (op->noperand > 3 + rank) {
+        LLVMValueRef pred = nv_scalar(g, op_operand(op, 3 + rank));
+        if (!pred)
+            return false;
+        c.pred = LLVMBuildAnd(g->b, c.pred, pred, "");
+    }
+    return copy_tile(g, &c, 3);
+}
+
+static bool
+gen_store(Gen *g, const Op *op)
+{
+    Copy c = {.op = op, .map = map_address(g, op), .pred = nv_elected(g)};
+    if (op->kind == OP_TMA_REDUCE && !reduction(op))
+        return gen_unsupported(g, op, "of this kind") != NULL;
+    if (!copy_tile(g, &c, 2))
+        return false;
+    ptx_asm(g, "@$0 cp.async.bulk.commit_group;", "b", LLVMVoidTypeInContext(g->cx),
+            &c.pred, 1, true);
+    return true;
+}
+
+/* Threads that asked for nothing have nothing to wait for. */
+static bool
+gen_wait(Gen *g, const Op *op)
+{
+    char text[64];
+    snprintf(text, sizeof text, "cp.async.bulk.wait_group.read %d;",
+             (int)attr_int(&op->attrs, ATTR_PENDING, 0));
+    ptx_asm(g, text, "", LLVMVoidTypeInContext(g->cx), NULL, 0, true);
+    return true;
+}
+
+bool
+nv_tma(Gen *g, const Op *op)
+{
+    if (g->info.sm < 90)
+        return gen_unsupported(g, op, NULL) != NULL;
+    if (op->kind == OP_TMA_WAIT)
+        return gen_wait(g, op);
+    return op->kind == OP_TMA_LOAD ? gen_load(g, op) : gen_store(g, op);
+}

@@ -1,0 +1,199 @@
+/* Tensor maps in the metadata: one for each descriptor and form of box that TMA moves
+   with, its fields as expressions that the host computes from the arguments. */
+#include "codegen/gen.h"
+#include "ir/tma_box.h"
+
+#include "ir/base/util.h"
+
+#include <string.h>
+
+typedef struct Maps {
+    Session *s;
+    SdcrtMeta *meta;
+    Map exprs; /* Value -> expression number + 1 */
+    Map *of;
+    const Op *desc[SDCRT_MAX_MAPS];
+    Loc loc;
+} Maps;
+
+/* CUtensorMapDataType; -1: the engine has none of that kind. */
+static int
+data_type(ScalarKind k)
+{
+    switch ((int)k) {
+    case SK_F16: return 6;
+    case SK_F32: return 7;
+    case SK_F64: return 8;
+    case SK_BF16: return 9;
+    default: break;
+    }
+    switch (scalar_bits(k)) {
+    case 8: return 0;
+    case 16: return 1;
+    case 32: return 2;
+    case 64: return 4;
+    default: return -1;
+    }
+}
+
+static int
+add_expr(Maps *m, SdcrtExpr x)
+{
+    SdcrtMeta *meta = m->meta;
+    for (int i = 0; i < meta->nexpr; i++) {
+        const SdcrtExpr *y = &meta->exprs[i];
+        if (y->op == x.op && y->bits == x.bits && y->a == x.a && y->b == x.b &&
+            y->value == x.value)
+            return i;
+    }
+    if (meta->nexpr == SDCRT_MAX_EXPRS) {
+        diag_error(&m->s->diag, m->loc,
+                   "not supported yet: tensor maps of more than %d host expressions",
+                   SDCRT_MAX_EXPRS);
+        return -1;
+    }
+    meta->exprs[meta->nexpr] = x;
+    return meta->nexpr++;
+}
+
+static int
+constant(Maps *m, int64_t v)
+{
+    return add_expr(m, (SdcrtExpr){.op = SDCRT_CONST, .bits = 64, .value = v});
+}
+
+static int
+binary(Maps *m, int op, int bits, int a, int b)
+{
+    if (a < 0 || b < 0)
+        return -1;
+    return add_expr(m, (SdcrtExpr){.op = (uint8_t)op,
+                                   .bits = (uint8_t)bits,
+                                   .a = (int16_t)a,
+                                   .b = (int16_t)b});
+}
+
+static int
+op_code(OpKind k)
+{
+    switch ((int)k) {
+    case OP_ADD: return SDCRT_ADD;
+    case OP_SUB: return SDCRT_SUB;
+    case OP_MUL: return SDCRT_MUL;
+    case OP_DIVS: return SDCRT_DIV;
+    case OP_REMS: return SDCRT_REM;
+    case OP_MINS: return SDCRT_MIN;
+    default: return SDCRT_MAX;
+    }
+}
+
+/* The expression of a value that passes tma_host_value; -1 after an error. */
+static int
+expr_of(Maps *m, const Value *v)
+{
+    const Op *op = v->op;
+    int bits = type_bits(v->type);
+    if (!op)
+        return add_expr(m, (SdcrtExpr){.op = SDCRT_ARG,
+                                       .bits = (uint8_t)bits,
+                                       .value = v->index});
+    int a = op->noperand ? expr_of(m, op_operand(op, 0)) : -1;
+    switch ((int)op->kind) {
+    case OP_CONST: return constant(m, attr_int(&op->attrs, ATTR_VALUE, 0));
+    case OP_HINT:
+    case OP_SEXT: return a;
+    case OP_TRUNC: return binary(m, SDCRT_ADD, bits, a, constant(m, 0));
+    case OP_ADDPTR: {
+        int size = (int)max_i64(type_bits(v->type->elem), 8) / 8;
+        int by = expr_of(m, op_operand(op, 1));
+        return binary(m, SDCRT_ADD, 64, a,
+                      binary(m, SDCRT_MUL, 64, by, constant(m, size)));
+    }
+    default: return binary(m, op_code(op->kind), bits, a, expr_of(m, op_operand(op, 1)));
+    }
+}
+
+static bool
+fill_map(Maps *m, const Op *desc, const TmaBoxes *boxes, SdcrtMap *map)
+{
+    const Type *t = desc->results[0].type;
+    Name pad = attr_str(&desc->attrs, ATTR_PADDING);
+    int kind = data_type(t->elem->scalar);
+    memset(map, 0, sizeof *map); /* maps are compared byte by byte */
+    map->rank = (uint8_t)t->rank;
+    map->dtype = (uint8_t)kind;
+    map->elem_bytes = (uint8_t)boxes->bytes;
+    map->swizzle = (uint8_t)boxes->swizzle;
+    map->nan = pad && strcmp(pad, "nan") == 0;
+    bool ok = kind >= 0;
+    for (int i = 0; ok && i < desc->noperand; i++)
+        ok = tma_host_value(op_operand(desc, i));
+    if (!ok) {
+        diag_error(&m->s->diag, desc->loc,
+                   "not supported yet: a tensor map whose fields the host does not know");
+        return false;
+    }
+    map->base = (int16_t)expr_of(m, op_operand(desc, 0));
+    for (int d = 0; d < t->rank; d++) {
+        int from = t->rank - 1 - d;
+        map->dim[d] = (int16_t)expr_of(m, op_operand(desc, 1 + from));
+        map->stride[d] = (int16_t)expr_of(m, op_operand(desc, 1 + t->rank + from));
+        map->box[d] = d < 2 ? (uint32_t)boxes->box[d] : 1;
+        ok &= map->dim[d] >= 0 && map->stride[d] >= 0;
+    }
+    return ok && map->base >= 0;
+}
+
+static bool
+add_map(Maps *m, const Op *op)
+{
+    const Op *desc = tma_desc(op_operand(op, 0));
+    const Type *mem = op_operand(op, 1)->type;
+    TmaBoxes boxes;
+    SdcrtMap map;
+    int n = m->meta->nmap;
+    m->loc = op->loc;
+    if (!desc || !tma_boxes(m->s, mem, &boxes) ||
+        !tma_fits(&boxes, mem, desc->results[0].type)) {
+        diag_error(&m->s->diag, op->loc, "not supported yet: '%s' of this %s",
+                   op_info[op->kind].name, desc ? "buffer" : "descriptor");
+        return false;
+    }
+    if (!fill_map(m, desc, &boxes, &map))
+        return false;
+    int i = 0;
+    while (i < n && memcmp(&m->meta->maps[i], &map, sizeof map) != 0)
+        i++;
+    if (i == SDCRT_MAX_MAPS) {
+        diag_error(&m->s->diag, op->loc, "not supported yet: more than %d tensor maps",
+                   SDCRT_MAX_MAPS);
+        return false;
+    }
+    if (i == n)
+        m->meta->maps[m->meta->nmap++] = map;
+    map_set(m->of, op, &m->meta->maps[i]);
+    return true;
+}
+
+static bool
+visit(Maps *m, const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        bool tma = op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE ||
+                   op->kind == OP_TMA_REDUCE;
+        if (tma && !add_map(m, op))
+            return false;
+        for (int i = 0; i < op->nregion; i++)
+            if (!visit(m, op->regions[i], depth + 1))
+                return false;
+    }
+    return true;
+}
+
+bool
+meta_maps(Session *s, const Func *f, SdcrtMeta *meta, Map *of)
+{
+    Maps m = {.s = s, .meta = meta, .of = of};
+    map_init(of, &s->tmp);
+    return visit(&m, f->body, 0);
+}
