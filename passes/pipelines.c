@@ -41,6 +41,7 @@ static const PassId gpu_list[] = {
     PASS_share,
     PASS_wgmma,
     PASS_stage_plan,
+    PASS_tma, /* after layout has given the buffers their order */
     PASS_peel, /* after stage-plan: which loops run ahead is known */
     PASS_stage_expand,
     PASS_wgmma_defer,

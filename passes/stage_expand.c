@@ -22,13 +22,25 @@
    What the addresses need is computed a second time, ahead; a value that the loop then
    no longer needs itself is dropped by dce. Copies of iterations that do not exist are
    masked off. The copies stand before the reads: they fill the stage that the iteration
-   before has read, so one barrier, after the wait, serves both. */
+   before has read, so one barrier, after the wait, serves both.
+
+   Loads through descriptors become copies by TMA. These report to an mbarrier of their
+   stage, which the iteration that reads them waits for; its phase flips whenever the ring
+   of stages begins anew:
+
+         %f = bar_index %full, %read
+         bar_wait %f, %phase
+         %w = bar_index %full, %write
+         bar_expect %w, %more {bytes=..}
+         tma_load %desc, %buf[%write], %w, %i, %k, %more {waited}
+*/
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/scratch.h"
 #include "passes/operand.h"
 
 bool pass_stage_expand(Func *f, PassCx *cx);
@@ -39,6 +51,9 @@ typedef struct Expand {
     int stages, ahead_by; /* buffers; iterations ahead */
     Vec(Op *) loads;
     Vec(Value *) bufs; /* one for each load */
+    int ntma;          /* loads by TMA */
+    int64_t bytes;     /* of those, in one iteration */
+    Value *full;       /* their barriers, one for each stage */
     Map slice;         /* ops of the body that compute addresses */
     bool *ahead;       /* carried values that they need */
     Value **state;     /* those, at the iteration being issued */
@@ -151,12 +166,48 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     return &copy->results[0];
 }
 
+static Value *
+barrier_of(Expand *e, Builder *b, Value *stage, int ahead)
+{
+    Value *in[2] = {e->full, stage};
+    AttrList attrs = {0};
+    attr_set_int(&e->s->mod, &attrs, ATTR_STAGE, ahead);
+    return &build_op(b, OP_BAR_INDEX, in, 2, &attrs, NULL, 1)->results[0];
+}
+
+/* *bar: the stage's barrier, NULL before its first copy. */
+static void
+issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred, Value **bar)
+{
+    Op *load = e->loads.at[k];
+    Value *in[4 + MAX_RANK];
+    int n = 0;
+    b->loc = load->loc;
+    if (!*bar) {
+        AttrList attrs = {0};
+        *bar = barrier_of(e, b, stage, e->ahead_by);
+        Value *expect[2] = {*bar, pred};
+        attr_set_int(&e->s->mod, &attrs, ATTR_BYTES, e->bytes);
+        build_op(b, OP_BAR_EXPECT, expect, 2, &attrs, NULL, 0);
+    }
+    in[n++] = op_operand(load, 0);
+    in[n++] = stage_of(e, b, k, stage, e->ahead_by);
+    in[n++] = *bar;
+    for (int i = 1; i < load->noperand; i++)
+        in[n++] = ahead_of(e, op_operand(load, i));
+    in[n++] = pred;
+    AttrList attrs = {0};
+    attr_set_flag(&e->s->mod, &attrs, ATTR_WAITED);
+    build_op(b, OP_TMA_LOAD, in, n, &attrs, NULL, 0);
+}
+
 /* Starts the copies of the iteration that e->iv and e->state stand at, into `stage`; then
    both stand at the next. */
 static void
 issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
 {
-    int n = e->loop->nresult, k = 0;
+    int n = e->loop->nresult, k = 0, ntoken = 0;
+    Value *bar = NULL;
     map_init(&e->map, &e->s->tmp);
     map_set(&e->map, body->args[0], e->iv);
     for (int i = 0; i < n; i++)
@@ -165,7 +216,10 @@ issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
     Value **tokens = arena_array(&e->s->tmp, Value *, e->loads.n);
     for (Op *op = body->first; op; op = op->next) {
         if (k < e->loads.n && e->loads.at[k] == op) {
-            tokens[k] = issue_copy(e, b, k, stage, pred);
+            if (op->kind == OP_LOAD)
+                tokens[ntoken++] = issue_copy(e, b, k, stage, pred);
+            else
+                issue_tma(e, b, k, stage, pred, &bar);
             k++;
         }
         if (map_has(&e->slice, op)) {
@@ -175,7 +229,8 @@ issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
                 op_clone(b, op, &e->map);
         }
     }
-    build_op(b, OP_ASYNC_COMMIT, tokens, k, NULL, NULL, 1);
+    if (ntoken)
+        build_op(b, OP_ASYNC_COMMIT, tokens, ntoken, NULL, NULL, 1);
     for (int i = 0; i < n; i++)
         if (e->ahead[i])
             e->state[i] = ahead_of(e, op_operand(body->last, i));
@@ -203,9 +258,11 @@ prologue(Expand *e, Builder *b)
 /* ---- the loop */
 
 static void
-wait_for(Builder *b, int pending)
+wait_for(Expand *e, Builder *b, int pending)
 {
     AttrList attrs = {0};
+    if (e->ntma == e->loads.n)
+        return;
     attr_set_int(&b->s->mod, &attrs, ATTR_PENDING, pending);
     build_op(b, OP_ASYNC_WAIT, NULL, 0, &attrs, NULL, 1);
 }
@@ -216,6 +273,15 @@ next_stage(Builder *b, Value *stage, int stages)
     Value *up = build_binary(b, OP_ADD, stage, build_int(b, stage->type, 1));
     Value *wrap = build_cmp(b, OP_CMPI, "eq", up, build_int(b, stage->type, stages));
     return build_select(b, wrap, build_int(b, stage->type, 0), up);
+}
+
+/* The phase of the stage after `read`. */
+static Value *
+next_phase(Builder *b, Value *next, Value *phase)
+{
+    Value *wrap = build_cmp(b, OP_CMPI, "eq", next, build_int(b, next->type, 0));
+    Value *flip = build_binary(b, OP_XOR, phase, build_int(b, phase->type, 1));
+    return build_select(b, wrap, flip, phase);
 }
 
 /* Users of the load read its stage of the buffer instead. */
@@ -250,7 +316,7 @@ rebuild(Expand *e)
     const Type *i32 = type_scalar(e->s->types, SK_I32);
     int n = old->nresult, m = 0;
     b.loc = old->loc;
-    Value **init = arena_array(&e->s->tmp, Value *, 2 * n + 2);
+    Value **init = arena_array(&e->s->tmp, Value *, 2 * n + 3);
     for (int i = 0; i < n; i++)
         init[m++] = op_operand(old, i + 3);
     for (int i = 0; i < n; i++)
@@ -258,6 +324,8 @@ rebuild(Expand *e)
             init[m++] = e->state[i];
     init[m++] = build_int(&b, i32, 0);
     init[m++] = build_int(&b, i32, e->ahead_by);
+    if (e->ntma)
+        init[m++] = build_int(&b, i32, 0);
     Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
                          init, m);
     Region *to = loop->regions[0];
@@ -269,6 +337,7 @@ rebuild(Expand *e)
     for (int i = 0, a = n + 1; i < n; i++)
         if (e->ahead[i])
             e->state[i] = to->args[a++];
+    Value *phase = e->ntma ? to->args[m--] : NULL;
     Value *read = to->args[m - 1], *write = to->args[m];
 
     for (int i = 0; i <= n; i++)
@@ -278,7 +347,11 @@ rebuild(Expand *e)
     bool late = attr_has(&old->attrs, ATTR_PENDING);
     Builder in = builder_before(to->first);
     in.loc = old->loc;
-    wait_for(&in, e->ahead_by - 1);
+    wait_for(e, &in, e->ahead_by - 1);
+    if (phase) {
+        Value *wait[2] = {barrier_of(e, &in, read, 0), phase};
+        build_op(&in, OP_BAR_WAIT, wait, 2, NULL, NULL, 0);
+    }
     if (late) /* behind the products, which are under way then */
         in.before = yield;
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
@@ -292,26 +365,64 @@ rebuild(Expand *e)
     for (int i = 0; i < n; i++)
         if (e->ahead[i])
             op_add_operand(yield, e->state[i]);
-    op_add_operand(yield, next_stage(&at, read, e->stages));
+    Value *next = next_stage(&at, read, e->stages);
+    op_add_operand(yield, next);
     op_add_operand(yield, next_stage(&at, write, e->stages));
+    if (phase)
+        op_add_operand(yield, next_phase(&at, next, phase));
     for (int i = 0; i < n; i++)
         value_replace(&old->results[i], &loop->results[i]);
     if (late)
         attr_set_int(&e->s->mod, &loop->attrs, ATTR_PENDING,
                      attr_int(&old->attrs, ATTR_PENDING, 0));
     b = builder_after(loop);
-    wait_for(&b, 0);
+    wait_for(e, &b, 0);
     op_erase(old);
+}
+
+/* The barriers of the stages. What threads wrote where the engine will write comes
+   first. */
+static void
+make_barriers(Expand *e, Builder *b)
+{
+    const Type *t = type_bar(e->s->types, e->stages);
+    AttrList attrs = {0};
+    attr_set_int(&e->s->mod, &attrs, ATTR_ARRIVALS, 1);
+    e->full = &build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1)->results[0];
+    build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
+}
+
+/* Load k of the loop: what it needs ahead, and its buffer. */
+static void
+open_load(Expand *e, Builder *b, Op *load)
+{
+    bool tma = load->kind == OP_DESC_LOAD;
+    for (int i = tma; i < load->noperand && (tma || i < 2); i++)
+        add_slice(e, op_operand(load, i));
+    const Type *one = buffer_of(e->s, load);
+    const Type *all =
+        type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->stages);
+    Op *buf = build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);
+    vec_push(&e->s->tmp, &e->bufs, &buf->results[0]);
+    if (tma)
+        e->bytes += shared_stage_bytes(one);
+    e->ntma += tma;
+}
+
+static bool
+is_staged(const Op *op)
+{
+    return (op->kind == OP_LOAD || op->kind == OP_DESC_LOAD) &&
+           attr_has(&op->attrs, ATTR_STAGE);
 }
 
 static void
 expand_loop(Session *s, Op *loop)
 {
     Expand e = {.s = s, .loop = loop};
-    Region *body = loop->regions[0];
     e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
     e.ahead_by = (int)attr_int(&loop->attrs, ATTR_AHEAD, e.stages - 1);
-    region_each(body, op) if (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE))
+    region_each(loop->regions[0], op) if (is_staged(op))
         vec_push(&s->tmp, &e.loads, op);
     if (!e.loads.n || e.stages < 2 || e.ahead_by < 1)
         return;
@@ -320,15 +431,10 @@ expand_loop(Session *s, Op *loop)
     map_init(&e.slice, &s->tmp);
     Builder b = builder_before(loop);
     b.loc = loop->loc;
-    for (int k = 0; k < e.loads.n; k++) {
-        for (int i = 0; i < e.loads.at[k]->noperand && i < 2; i++)
-            add_slice(&e, op_operand(e.loads.at[k], i));
-        const Type *one = buffer_of(s, e.loads.at[k]);
-        const Type *all =
-            type_mem(s->types, one->elem, one->rank, one->shape, one->layout, e.stages);
-        Op *buf = build_op(&b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);
-        vec_push(&s->tmp, &e.bufs, &buf->results[0]);
-    }
+    for (int k = 0; k < e.loads.n; k++)
+        open_load(&e, &b, e.loads.at[k]);
+    if (e.ntma)
+        make_barriers(&e, &b);
     prologue(&e, &b);
     rebuild(&e);
 }

@@ -23,7 +23,7 @@ typedef struct Liveness {
     Map span;  /* Op -> Span */
     Map range; /* Op -> its index in `ranges` + 1 */
     Vec(LiveRange) ranges;
-    Vec(const Op *) waits; /* for all copies, or all products */
+    Vec(const Op *) waits; /* for all copies, products or stores */
     int next;
 } Liveness;
 
@@ -62,8 +62,9 @@ number(Liveness *v, Region *r, int depth)
         for (int i = 0; i < op->nregion; i++)
             number(v, op->regions[i], depth + 1);
         s->last = v->next++;
-        if ((op->kind == OP_ASYNC_WAIT || op->kind == OP_WGMMA_WAIT) &&
-            !attr_int(&op->attrs, ATTR_PENDING, 0))
+        bool wait = op->kind == OP_ASYNC_WAIT || op->kind == OP_WGMMA_WAIT ||
+                    op->kind == OP_TMA_WAIT;
+        if (wait && !attr_int(&op->attrs, ATTR_PENDING, 0))
             vec_push(v->arena, &v->waits, op);
     }
 }
@@ -111,9 +112,12 @@ operand_end(const Liveness *v, const Op *op, int i, const Op *alloc)
         if (!opkind_effect(op->kind, k, &e) || e.operand != i ||
             e.resource != RES_SHARED || !(e.kind & ACC_ASYNC))
             continue;
+        if (attr_has(&op->attrs, ATTR_WAITED))
+            break;
         const Op *wait = op->kind == OP_ASYNC_COPY ? waited_for(v, op, OP_ASYNC_WAIT)
                          : op->kind == OP_WGMMA    ? waited_for(v, op, OP_WGMMA_WAIT)
-                                                   : NULL;
+                         : op->kind == OP_TMA_LOAD ? NULL
+                                                   : waited_for(v, op, OP_TMA_WAIT);
         return wait ? use_end(v, wait, alloc) : v->next;
     }
     return use_end(v, op, alloc);
