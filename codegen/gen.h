@@ -91,8 +91,8 @@ const Target *emit_target(bool gpu);
 
 /* meta.c: everything that follows from the function's signature. */
 bool meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta);
-/* meta_map.c: tensor maps of the function's TMA ops; of: (Op) -> its SdcrtMap. False after
-   an error in s->diag. */
+/* meta_map.c: tensor maps of the function's TMA ops; of: (Op) -> its SdcrtMap. False
+   after an error in s->diag. */
 bool meta_maps(Session *s, const Func *f, SdcrtMeta *meta, Map *of);
 
 #endif

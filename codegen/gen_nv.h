@@ -27,6 +27,7 @@ typedef struct Nv {
     Loc widest_at;
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
+    LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
     Map maps; /* (Op of TMA) -> SdcrtMap of meta */
 } Nv;
 

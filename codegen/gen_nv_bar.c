@@ -20,14 +20,26 @@ nv_shared_word(Gen *g, LLVMValueRef address)
     return LLVMBuildPtrToInt(g->b, address, g->i32, "");
 }
 
+/* Once for all: where the role begins. */
 LLVMValueRef
 nv_elected(Gen *g)
 {
+    Nv *nv = nv_of(g);
+    if (nv->elected)
+        return nv->elected;
     LLVMValueRef all = ll_int(g->i32, -1), zero = ll_int(g->i32, 0);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderAtEnd(g->b, nv->entry);
     LLVMValueRef v = ptx_call(g, PTX_ELECT, &all, 1);
     v = LLVMBuildExtractValue(g->b, v, 1, "");
-    LLVMValueRef first = LLVMBuildICmp(g->b, LLVMIntEQ, nv_uniform_warp(g), zero, "");
-    return nv_warps(g) == 1 ? v : LLVMBuildAnd(g->b, first, v, "");
+    if (nv_warps(g) > 1) {
+        LLVMValueRef first =
+            LLVMBuildICmp(g->b, LLVMIntEQ, nv_uniform_warp(g), zero, "");
+        v = LLVMBuildAnd(g->b, first, v, "");
+    }
+    nv->elected = v;
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return v;
 }
 
 LLVMValueRef

@@ -129,6 +129,7 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
     LLVMPositionBuilderAtEnd(g->b, nv->entry);
     nv->warps = warps;
     nv->barrier = role + 1;
+    nv->elected = NULL;
     nv->tid = LLVMBuildSub(g->b, program.tid, ll_int(g->i32, 32 * first), "");
     nv->warp = LLVMBuildLShr(g->b, nv->tid, ll_int(g->i32, 5), "");
     map_init(&nv->lead, &g->s->tmp);

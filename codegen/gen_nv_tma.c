@@ -1,10 +1,11 @@
 /* TMA: an engine that copies boxes of tensors between global and shared memory. One
    thread asks for a copy; a tensor map, which the launcher passes as a parameter of the
-   kernel, says where the tensor is and how the box lies in shared memory. What is outside
-   of the tensor comes as zeros and is not written.
+   kernel, says where the tensor is and how the box lies in shared memory. What is
+   outside of the tensor comes as zeros and is not written.
 
-   A tile is as many boxes as its rows have widths of the swizzle. A load reports its bytes
-   to an mbarrier; stores form groups of the thread that asks, as asynchronous copies do. */
+   A tile is as many boxes as its rows have widths of the swizzle. A load reports its
+   bytes to an mbarrier; stores form groups of the thread that asks, as asynchronous
+   copies do. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 #include "ir/tma_box.h"
@@ -30,9 +31,9 @@ reduction(const Op *op)
     static const struct {
         const char *rmw, *ptx;
     } names[] = {
-        {"add", "add"}, {"fadd", "add"}, {"smin", "min"}, {"umin", "min"}, {"smax", "max"},
-        {"umax", "max"}, {"fmin", "min"}, {"fmax", "max"}, {"and", "and"}, {"or", "or"},
-        {"xor", "xor"},
+        {"add", "add"},  {"fadd", "add"}, {"smin", "min"}, {"umin", "min"},
+        {"smax", "max"}, {"umax", "max"}, {"fmin", "min"}, {"fmax", "max"},
+        {"and", "and"},  {"or", "or"},    {"xor", "xor"},
     };
     Name rmw = attr_str(&op->attrs, ATTR_RMW);
     for (int i = 0; rmw && i < COUNT_OF(names); i++)

@@ -1,3 +1,4 @@
+/* What TMA can fill, read off the layout of a buffer; see ir/tma_box.h. */
 #include "ir/tma_box.h"
 
 #include "ir/base/util.h"

@@ -12,8 +12,8 @@
    columns from above and from below; what it leaves out is 0 in both forms. Other parts
    of the address, `batch * stride`, become dimensions of their own, one element wide.
 
-   The bounds become the tensor's sizes, so an index below 0 reads 0, too: where the source
-   has no lower bound, such an index would be a read in front of the tensor.
+   The bounds become the tensor's sizes, so an index below 0 reads 0, too: where the
+   source has no lower bound, such an index would be a read in front of the tensor.
 
    Which numbers a launch brings is not known here. The launcher finds out whether they
    make a tensor map and runs code without when they do not (runtime/gpu.c). */

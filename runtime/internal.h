@@ -87,8 +87,8 @@ struct SdcKernel {
     SdcrtCpuEntry *entry;
     char *ptx; /* GPU; NULL on the CPU */
     _Atomic(GpuImage *) images;
-    /* The same kernel without tensor maps, for arguments that allow none; NULL until it is
-       needed. What it is made from: NULL, NULL, 0 when this one has no maps. */
+    /* The same kernel without tensor maps, for arguments that allow none; NULL until it
+       is needed. What it is made from: NULL, NULL, 0 when this one has no maps. */
     _Atomic(SdcKernel *) plain;
     char *signature;
     char **bind;

@@ -1,3 +1,4 @@
+/* A walk over what a value is made from; see ir/analysis/affine.h. */
 #include "ir/analysis/affine.h"
 
 #include "ir/base/util.h"
@@ -12,7 +13,8 @@ enum { MAX_DEPTH = 32, MAX_VISITS = 2000, MAX_STEPS = 8 };
 static bool
 same_factors(const PolyTerm *a, const PolyTerm *b)
 {
-    return a->n == b->n && (!a->n || memcmp(a->x, b->x, (size_t)a->n * sizeof *a->x) == 0);
+    size_t size = (size_t)a->n * sizeof *a->x;
+    return a->n == b->n && (!a->n || memcmp(a->x, b->x, size) == 0);
 }
 
 bool

@@ -1,6 +1,6 @@
-/* Integers and addresses as polynomials: of a scalar in what it is made from, of a tile in
-   its element's indices on top. Tells where a tile of addresses lies without looking at
-   its elements: row stride * index 0 + index 1 + wherever it begins.
+/* Integers and addresses as polynomials: of a scalar in what it is made from, of a tile
+   in its element's indices on top. Tells where a tile of addresses lies without looking
+   at its elements: row stride * index 0 + index 1 + wherever it begins.
 
    Sums and products are followed through loops that add the same in every iteration, and
    through extensions: a 32-bit number that wraps is taken for one that does not. */

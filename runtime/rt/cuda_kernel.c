@@ -164,14 +164,9 @@ SdcrtStatus
 sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                   const int32_t grid[3], void *stream, SdcrtCudaError *e)
 {
-<<<<<<< HEAD
-    void *params[SDCRT_MAX_PARAMS];
-    CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
-=======
     void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS];
     CudaMap maps[SDCRT_MAX_MAPS];
-    CudaLaunch how = {.block = {(unsigned)(WARP * k->meta.num_warps), 1, 1},
->>>>>>> 86b8bfe (Tensor maps in the launcher: made from the metadata, kept while arguments stay the same)
+    CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
                       .shared = (unsigned)k->meta.shared_bytes,
                       .stream = stream};
     int nothing = 0;

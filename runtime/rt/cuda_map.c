@@ -1,6 +1,6 @@
-/* Tensor maps: what the copy engine of a GPU must know of a tensor, in 128 bytes that the
-   driver writes and a kernel takes as a parameter. The metadata says how each follows from
-   the arguments.
+/* Tensor maps: what the copy engine of a GPU must know of a tensor, in 128 bytes that
+   the driver writes and a kernel takes as a parameter. The metadata says how each follows
+   from the arguments.
 
    What the driver would refuse is found here first, so that the message can say which
    tensor and why; the caller may then launch code that needs no maps. */

@@ -451,6 +451,59 @@ cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
 }
 #endif
 
+/* ---------------------------------------------------------------- tensor maps */
+
+#ifndef FAKE_OLD
+/* What the programming guide asks for. */
+static int
+map_is_right(unsigned rank, const uint64_t *dim, const uint64_t *stride,
+             const unsigned *box, const unsigned *step, int bytes, int span)
+{
+    if (rank < 1 || rank > 5 || (box[0] * (unsigned)bytes) % 16)
+        return 0;
+    if (span && box[0] * (unsigned)bytes > (unsigned)span)
+        return 0;
+    for (unsigned i = 0; i < rank; i++) {
+        if (dim[i] < 1 || dim[i] > (uint64_t)1 << 32 || box[i] < 1 || box[i] > 256 ||
+            step[i] != 1)
+            return 0;
+        if (i && (!stride[i - 1] || stride[i - 1] % 16 || stride[i - 1] >> 40))
+            return 0;
+    }
+    return 1;
+}
+
+/* The map says what it was made of: address, sizes, strides, boxes. */
+EXPORT int
+cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address,
+                       const uint64_t *dim, const uint64_t *stride, const unsigned *box,
+                       const unsigned *step, int interleave, int swizzle, int promotion,
+                       int fill)
+{
+    static const int bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    static const int span[] = {0, 32, 64, 128};
+    uint64_t words[16] = {(uint64_t)(uintptr_t)address};
+    CALL();
+    if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || type < 0 || type > 12 ||
+        interleave || swizzle < 0 || swizzle > 3 || promotion < 0 || promotion > 3 ||
+        fill < 0 || fill > 1 ||
+        !map_is_right(rank, dim, stride, box, step, bytes[type], span[swizzle]))
+        return INVALID_VALUE;
+    for (unsigned i = 0; i < rank; i++) {
+        words[1 + i] = dim[i];
+        words[6 + i] = i ? stride[i - 1] : (uint64_t)bytes[type];
+        words[11 + i] = box[i];
+    }
+    memcpy(map, words, sizeof words);
+    pthread_mutex_lock(&lock);
+    state.maps++;
+    state.last_map[0] = words[1];
+    state.last_map[1] = words[2];
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
+#endif
+
 /* ---------------------------------------------------------------- memory */
 
 EXPORT int

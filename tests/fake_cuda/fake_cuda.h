@@ -10,7 +10,7 @@ typedef struct FakeLaunch {
     void *stream, *context;
     char kernel[128];
     int nparam;
-    uint64_t params[64]; /* the first 8 bytes of each slot */
+    uint64_t params[64]; /* the first 8 bytes of each slot: of a tensor map its address */
 } FakeLaunch;
 
 typedef struct FakeCuda {
@@ -25,6 +25,8 @@ typedef struct FakeCuda {
     char failed[64];   /* the entry point that failed */
     long live;         /* allocations, modules, streams, events, graphs, contexts */
     long launches;
+    long maps;            /* tensor maps made */
+    uint64_t last_map[2]; /* sizes of the last one, fastest first */
     FakeLaunch last;
 } FakeCuda;
 

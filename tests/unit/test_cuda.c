@@ -216,7 +216,7 @@ START_TEST(shared_memory)
     bind[3] = "num_stages=8";
     ck_assert_int_eq(sdc_function_get(m, "matmul", bind, 4, &f), SDC_OK);
     ck_assert_int_eq(sdc_launch(f, sdc_grid(16, 1, 1), args, 13, NULL), SDC_ERROR_SOURCE);
-    ck_assert(strstr(sdc_error(e.cx), "kernel 'matmul' needs 262144 bytes of shared "
+    ck_assert(strstr(sdc_error(e.cx), "kernel 'matmul' needs 262208 bytes of shared "
                                       "memory, the target has 232448"));
     ck_assert_int_eq(e.fake->launches, 1);
     done(&e);

@@ -1,0 +1,162 @@
+/* Tensor maps behind the public interface, with the fake driver: what a launch makes of
+   its arguments, when maps are made again, and the code that runs when none can be. */
+#include "runtime/rt/cuda.h"
+#include "runtime/sdc.h"
+#include "tests/fake_cuda/fake_cuda.h"
+
+#include <check.h>
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAKE SDC_TMP "/../../libfakecuda.so"
+
+/* c [64, 64] = a [64, K] b [K, 64] */
+static const char text[] =
+    "import triton\n"
+    "import triton.language as tl\n"
+    "@triton.jit\n"
+    "def mm(a, b, c, K, SA):\n"
+    "    m = tl.arange(0, 64)\n"
+    "    k = tl.arange(0, 64)\n"
+    "    acc = tl.zeros((64, 64), dtype=tl.float32)\n"
+    "    for i in range(0, K, 64):\n"
+    "        x = tl.load(a + m[:, None] * SA + (i + k)[None, :],\n"
+    "                    mask=(i + k)[None, :] < K, other=0.0)\n"
+    "        y = tl.load(b + (i + k)[:, None] * 64 + m[None, :],\n"
+    "                    mask=(i + k)[:, None] < K, other=0.0)\n"
+    "        acc = tl.dot(x, y, acc)\n"
+    "    tl.store(c + m[:, None] * 64 + m[None, :], acc)\n";
+
+typedef struct Env {
+    FakeCuda *fake;
+    SdcContext *cx;
+    SdcModule *mod;
+    SdcFunction *mm;
+    SdcArg args[5];
+} Env;
+
+static Env
+setup(void)
+{
+    static const char *const bind[] = {"num_warps=4"};
+    Env e = {0};
+    void *lib = dlopen(FAKE, RTLD_NOW | RTLD_LOCAL), *p;
+    ck_assert_msg(lib != NULL && (p = dlsym(lib, "fake_cuda")) != NULL, "%s", dlerror());
+    FakeCudaGet *get;
+    memcpy(&get, &p, sizeof get);
+    setenv("SDC_LIBCUDA", FAKE, 1);
+    e.fake = get();
+    SdcContextOptions o = {.target = "cuda"};
+    ck_assert_int_eq(sdc_context_create(&o, &e.cx), SDC_OK);
+    ck_assert_int_eq(sdc_module_load_text(e.cx, "mm.tk", text, sizeof text - 1,
+                                          SDC_LANG_AUTO, &e.mod),
+                     SDC_OK);
+    ck_assert_int_eq(sdc_function_get(e.mod, "mm", bind, 1, &e.mm), SDC_OK);
+    for (int i = 0; i < 3; i++)
+        e.args[i] = sdc_ptr(i < 2 ? SDC_FP16 : SDC_FP32,
+                            (void *)(uintptr_t)(((unsigned)i + 1) << 20));
+    e.args[3] = sdc_int(208);
+    e.args[4] = sdc_int(256);
+    return e;
+}
+
+static const FakeLaunch *
+launch(Env *e)
+{
+    SdcStatus s = sdc_launch(e->mm, sdc_grid(1, 1, 1), e->args, 5, NULL);
+    ck_assert_msg(s == SDC_OK, "%s", sdc_error(e->cx));
+    return &e->fake->last;
+}
+
+START_TEST(maps_follow_the_arguments)
+{
+    Env e = setup();
+    const FakeLaunch *l = launch(&e);
+    ck_assert_int_eq(l->nparam, 7); /* five of the kernel, two maps */
+    ck_assert_int_eq(e.fake->maps, 2);
+    ck_assert(l->params[5] + l->params[6] == (1 << 20) + (2 << 20));
+    launch(&e); /* the same: nothing is made */
+    ck_assert_int_eq(e.fake->maps, 2);
+    e.args[3] = sdc_int(192);
+    launch(&e);
+    ck_assert_int_eq(e.fake->maps, 4);
+    ck_assert(e.fake->last_map[0] == 192 || e.fake->last_map[1] == 192);
+    e.args[0] = sdc_ptr(SDC_FP16, (void *)(uintptr_t)(5 << 20));
+    l = launch(&e);
+    ck_assert_int_eq(e.fake->maps, 6);
+    ck_assert(l->params[5] == 5 << 20 || l->params[6] == 5 << 20);
+    sdc_context_destroy(e.cx);
+    ck_assert_int_eq(e.fake->live, 0);
+}
+END_TEST
+
+/* Sizes below one and strides of no bytes make no map; what is off 16 bytes is known when
+   the kernel is compiled. */
+START_TEST(without_a_map_other_code_runs)
+{
+    Env e = setup();
+    launch(&e);
+    e.args[3] = sdc_int(0);
+    ck_assert_int_eq(launch(&e)->nparam, 5);
+    e.args[3] = sdc_int(-16);
+    ck_assert_int_eq(launch(&e)->nparam, 5);
+    e.args[3] = sdc_int(208);
+    e.args[4] = sdc_int(0);
+    ck_assert_int_eq(launch(&e)->nparam, 5);
+    e.args[4] = sdc_int(256);
+    ck_assert_int_eq(launch(&e)->nparam, 7);
+    ck_assert_int_eq(e.fake->launches, 5);
+    e.args[4] = sdc_int(72); /* 144 bytes, but not known to be a multiple of 16 */
+    ck_assert_int_eq(launch(&e)->nparam, 6);
+    sdc_context_destroy(e.cx);
+    ck_assert_int_eq(e.fake->live, 0);
+}
+END_TEST
+
+/* Each call of a launch fails once; then the same launch does it all. */
+START_TEST(every_call_may_fail)
+{
+    static const int code[] = {1, 2, 700};
+    for (int k = 1;; k++) {
+        Env e = setup();
+        SdcDevice d;
+        ck_assert_int_eq(sdc_context_device(e.cx, &d), SDC_OK);
+        e.fake->calls = 0;
+        e.fake->fail_at = k;
+        e.fake->fail_code = code[_i];
+        SdcStatus s = sdc_launch(e.mm, sdc_grid(1, 1, 1), e.args, 5, NULL);
+        bool reached = e.fake->calls >= k;
+        bool map = strcmp(e.fake->failed, "cuTensorMapEncodeTiled") == 0;
+        e.fake->fail_at = 0;
+        /* a map that the driver finds invalid is no error: there is other code */
+        if (reached && map)
+            ck_assert_int_eq(s == SDC_OK, code[_i] == 1);
+        ck_assert_int_eq(launch(&e)->nparam, 7);
+        sdc_context_destroy(e.cx);
+        ck_assert_msg(e.fake->live == 0, "call %d, %s: %ld things are left", k,
+                      e.fake->failed, e.fake->live);
+        if (!reached)
+            break;
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("tensor_maps");
+    TCase *t = tcase_create("tensor_maps");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, maps_follow_the_arguments);
+    tcase_add_test(t, without_a_map_other_code_runs);
+    tcase_add_loop_test(t, every_call_may_fail, 0, 3);
+    suite_add_tcase(s, t);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
