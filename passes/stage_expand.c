@@ -307,6 +307,14 @@ read_stage(Expand *e, int k, Value *stage)
     op_erase(load);
 }
 
+/* The thread that asks for copies holds up its warps: products come first. */
+static Op *
+first_product(const Region *body)
+{
+    region_each(body, op) if (op->kind == OP_WGMMA) return op;
+    return NULL;
+}
+
 static void
 rebuild(Expand *e)
 {
@@ -354,6 +362,8 @@ rebuild(Expand *e)
     }
     if (late) /* behind the products, which are under way then */
         in.before = yield;
+    else if (e->ntma == e->loads.n && first_product(to))
+        in.before = first_product(to)->next;
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
                               build_int(&in, op_operand(old, 2)->type, e->ahead_by));
     e->iv = build_binary(&in, OP_ADD, to->args[0], far);

@@ -144,20 +144,49 @@ sdcrt_cuda_use(const SdcrtCudaKernel *k)
     return &k->use;
 }
 
-/* Launches in the kernel's own context. */
-static int
+static SdcrtStatus
+refused_launch(const SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
+               int code, SdcrtCudaError *e)
+{
+    return cuda_fail(c, e, code,
+                     "kernel '%s' cannot be launched: grid (%u, %u, %u), %d threads, %u "
+                     "bytes of shared memory, %d registers",
+                     k->meta.name, how->grid[0], how->grid[1], how->grid[2],
+                     k->meta.threads, how->shared, k->use.registers);
+}
+
+/* Maps are made and kernels launched in the kernel's own context. */
+static SdcrtStatus
+launch_here(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how, void **params,
+            const uint64_t *args, SdcrtCudaError *e)
+{
+    CudaMap maps[SDCRT_MAX_MAPS];
+    if (k->meta.nmap) {
+        SdcrtStatus status = cuda_maps(c, &k->meta, k->maps, args, maps, e);
+        if (status != SDCRT_OK)
+            return status;
+    }
+    for (int i = 0; i < k->meta.nmap; i++)
+        params[k->meta.nparam + i] = &maps[i];
+    int code = c->d.launch(how, k->function, params, NULL);
+    return code ? refused_launch(c, k, how, code, e) : SDCRT_OK;
+}
+
+static SdcrtStatus
 launch_in_context(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
-                  void **params)
+                  void **params, const uint64_t *args, SdcrtCudaError *e)
 {
     void *now = NULL, *popped;
     int code = c->d.context_get(&now);
-    if (code || now == k->context)
-        return code ? code : c->d.launch(how, k->function, params, NULL);
-    if ((code = c->d.context_push(k->context)) != 0)
-        return code;
-    code = c->d.launch(how, k->function, params, NULL);
+    if (!code && now == k->context)
+        return launch_here(c, k, how, params, args, e);
+    if (!code)
+        code = c->d.context_push(k->context);
+    if (code)
+        return refused_launch(c, k, how, code, e);
+    SdcrtStatus status = launch_here(c, k, how, params, args, e);
     c->d.context_pop(&popped);
-    return code;
+    return status;
 }
 
 SdcrtStatus
@@ -165,7 +194,6 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                   const int32_t grid[3], void *stream, SdcrtCudaError *e)
 {
     void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS];
-    CudaMap maps[SDCRT_MAX_MAPS];
     CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
                       .shared = (unsigned)k->meta.shared_bytes,
                       .stream = stream};
@@ -191,18 +219,5 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
            copies and writes nothing. */
         params[i] = (void *)(uintptr_t)&args[i];
     }
-    if (k->meta.nmap) {
-        SdcrtStatus status = cuda_maps(c, &k->meta, k->maps, args, maps, e);
-        if (status != SDCRT_OK)
-            return status;
-    }
-    for (int i = 0; i < k->meta.nmap; i++)
-        params[k->meta.nparam + i] = &maps[i];
-    int code = launch_in_context(c, k, &how, params);
-    return code ? cuda_fail(c, e, code,
-                            "kernel '%s' cannot be launched: grid (%d, %d, %d), %d "
-                            "threads, %u bytes of shared memory, %d registers",
-                            k->meta.name, grid[0], grid[1], grid[2], k->meta.threads,
-                            how.shared, k->use.registers)
-                : SDCRT_OK;
+    return launch_in_context(c, k, &how, params, args, e);
 }

@@ -484,6 +484,8 @@ cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address,
     static const int span[] = {0, 32, 64, 128};
     uint64_t words[16] = {(uint64_t)(uintptr_t)address};
     CALL();
+    if (!now())
+        return INVALID_CONTEXT;
     if ((uintptr_t)map % 64 || (uintptr_t)address % 16 || type < 0 || type > 12 ||
         interleave || swizzle < 0 || swizzle > 3 || promotion < 0 || promotion > 3 ||
         fill < 0 || fill > 1 ||
