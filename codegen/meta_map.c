@@ -1,5 +1,5 @@
 /* Tensor maps in the metadata: one for each descriptor and form of box that TMA moves
-   with, its fields as expressions that the host computes from the arguments. */
+   with, its fields as terms that the host computes from the arguments. */
 #include "codegen/gen.h"
 #include "ir/tma_box.h"
 
@@ -10,7 +10,6 @@
 typedef struct Maps {
     Session *s;
     SdcrtMeta *meta;
-    Map exprs; /* Value -> expression number + 1 */
     Map *of;
     const Op *desc[SDCRT_MAX_MAPS];
     Loc loc;
@@ -37,29 +36,29 @@ data_type(ScalarKind k)
 }
 
 static int
-add_expr(Maps *m, SdcrtExpr x)
+add_term(Maps *m, SdcrtTerm x)
 {
     SdcrtMeta *meta = m->meta;
-    for (int i = 0; i < meta->nexpr; i++) {
-        const SdcrtExpr *y = &meta->exprs[i];
+    for (int i = 0; i < meta->nterm; i++) {
+        const SdcrtTerm *y = &meta->terms[i];
         if (y->op == x.op && y->bits == x.bits && y->a == x.a && y->b == x.b &&
             y->value == x.value)
             return i;
     }
-    if (meta->nexpr == SDCRT_MAX_EXPRS) {
+    if (meta->nterm == SDCRT_MAX_TERMS) {
         diag_error(&m->s->diag, m->loc,
-                   "not supported yet: tensor maps of more than %d host expressions",
-                   SDCRT_MAX_EXPRS);
+                   "not supported yet: tensor maps of more than %d terms",
+                   SDCRT_MAX_TERMS);
         return -1;
     }
-    meta->exprs[meta->nexpr] = x;
-    return meta->nexpr++;
+    meta->terms[meta->nterm] = x;
+    return meta->nterm++;
 }
 
 static int
 constant(Maps *m, int64_t v)
 {
-    return add_expr(m, (SdcrtExpr){.op = SDCRT_CONST, .bits = 64, .value = v});
+    return add_term(m, (SdcrtTerm){.op = SDCRT_CONST, .bits = 64, .value = v});
 }
 
 static int
@@ -67,7 +66,7 @@ binary(Maps *m, int op, int bits, int a, int b)
 {
     if (a < 0 || b < 0)
         return -1;
-    return add_expr(m, (SdcrtExpr){.op = (uint8_t)op,
+    return add_term(m, (SdcrtTerm){.op = (uint8_t)op,
                                    .bits = (uint8_t)bits,
                                    .a = (int16_t)a,
                                    .b = (int16_t)b});
@@ -87,17 +86,17 @@ op_code(OpKind k)
     }
 }
 
-/* The expression of a value that passes tma_host_value; -1 after an error. */
+/* The term of a value that passes tma_host_value; -1 after an error. */
 static int
-expr_of(Maps *m, const Value *v)
+term_of(Maps *m, const Value *v)
 {
     const Op *op = v->op;
     int bits = type_bits(v->type);
     if (!op)
-        return add_expr(m, (SdcrtExpr){.op = SDCRT_ARG,
+        return add_term(m, (SdcrtTerm){.op = SDCRT_ARG,
                                        .bits = (uint8_t)bits,
                                        .value = v->index});
-    int a = op->noperand ? expr_of(m, op_operand(op, 0)) : -1;
+    int a = op->noperand ? term_of(m, op_operand(op, 0)) : -1;
     switch ((int)op->kind) {
     case OP_CONST: return constant(m, attr_int(&op->attrs, ATTR_VALUE, 0));
     case OP_HINT:
@@ -105,11 +104,11 @@ expr_of(Maps *m, const Value *v)
     case OP_TRUNC: return binary(m, SDCRT_ADD, bits, a, constant(m, 0));
     case OP_ADDPTR: {
         int size = (int)max_i64(type_bits(v->type->elem), 8) / 8;
-        int by = expr_of(m, op_operand(op, 1));
+        int by = term_of(m, op_operand(op, 1));
         return binary(m, SDCRT_ADD, 64, a,
                       binary(m, SDCRT_MUL, 64, by, constant(m, size)));
     }
-    default: return binary(m, op_code(op->kind), bits, a, expr_of(m, op_operand(op, 1)));
+    default: return binary(m, op_code(op->kind), bits, a, term_of(m, op_operand(op, 1)));
     }
 }
 
@@ -133,11 +132,11 @@ fill_map(Maps *m, const Op *desc, const TmaBoxes *boxes, SdcrtMap *map)
                    "not supported yet: a tensor map whose fields the host does not know");
         return false;
     }
-    map->base = (int16_t)expr_of(m, op_operand(desc, 0));
+    map->base = (int16_t)term_of(m, op_operand(desc, 0));
     for (int d = 0; d < t->rank; d++) {
         int from = t->rank - 1 - d;
-        map->dim[d] = (int16_t)expr_of(m, op_operand(desc, 1 + from));
-        map->stride[d] = (int16_t)expr_of(m, op_operand(desc, 1 + t->rank + from));
+        map->dim[d] = (int16_t)term_of(m, op_operand(desc, 1 + from));
+        map->stride[d] = (int16_t)term_of(m, op_operand(desc, 1 + t->rank + from));
         map->box[d] = d < 2 ? (uint32_t)boxes->box[d] : 1;
         ok &= map->dim[d] >= 0 && map->stride[d] >= 0;
     }

@@ -42,6 +42,9 @@ may_pass(const Op *op)
     case OP_LOCAL_ALLOC:
     case OP_LOCAL_LOAD:
     case OP_FENCE_ASYNC:
+    case OP_BAR_EXPECT:
+    case OP_BAR_WAIT:
+    case OP_TMA_LOAD: /* into another stage than those that are read */
     case OP_LOAD:
     case OP_STORE: return true;
     case OP_ATOMIC_RMW: return !op->results[0].uses;

@@ -114,12 +114,13 @@ assemble(Aot *a, AotCode *c)
 
 static SdcStatus
 compile_one(Aot *a, const char *target, const char *signature, const char *const *bind,
-            int nbind)
+            int nbind, bool no_maps)
 {
     bool gpu = strcmp(target, "cpu") != 0;
     CompileJob job;
     module_job(a->mod, &job);
     job.bitcode = !gpu;
+    job.no_maps = no_maps;
     job.opt = (SdcCompileOptions){
         .kernel = a->info->name,
         .signature = signature,
@@ -237,7 +238,7 @@ compile_tuned(Aot *a, const char *target, const char *signature)
             continue;
         char *config = strdup(entry[i].config);
         int nbind = config ? tuned_binds(a, config, bind, TUNE_MAX_BIND) : 0;
-        status = compile_one(a, target, signature, bind, nbind);
+        status = compile_one(a, target, signature, bind, nbind, false);
         for (int k = i; k < n && status == SDC_OK; k++)
             if (strcmp(entry[k].config, entry[i].config) == 0)
                 add_point(a->code[a->ncode - 1].meta, entry[k].key);
@@ -254,6 +255,24 @@ compile_tuned(Aot *a, const char *target, const char *signature)
     return status;
 }
 
+/* Where code takes tensor maps, the kernel comes once more without, for arguments that
+   allow none. */
+static SdcStatus
+compile_for(Aot *a, const char *target, const char *signature)
+{
+    const SdcBundleOptions *o = a->o;
+    int first = a->ncode;
+    bool maps = false;
+    SdcStatus status = compile_one(a, target, signature, o->bind, o->nbind, false);
+    if (status == SDC_OK && o->tune)
+        status = compile_tuned(a, target, signature);
+    for (int i = first; i < a->ncode; i++)
+        maps |= a->code[i].meta->nmap > 0;
+    if (status == SDC_OK && maps)
+        status = compile_one(a, target, signature, o->bind, o->nbind, true);
+    return status;
+}
+
 static SdcStatus
 compile_all(Aot *a)
 {
@@ -261,13 +280,9 @@ compile_all(Aot *a)
     int nt = o->ntarget ? o->ntarget : 1, ns = o->nsignature ? o->nsignature : 1;
     SdcStatus status = SDC_OK;
     for (int t = 0; t < nt; t++)
-        for (int i = 0; i < ns && status == SDC_OK; i++) {
-            const char *target = o->ntarget ? o->targets[t] : "cpu";
-            const char *signature = o->nsignature ? o->signatures[i] : NULL;
-            status = compile_one(a, target, signature, o->bind, o->nbind);
-            if (status == SDC_OK && o->tune)
-                status = compile_tuned(a, target, signature);
-        }
+        for (int i = 0; i < ns && status == SDC_OK; i++)
+            status = compile_for(a, o->ntarget ? o->targets[t] : "cpu",
+                                 o->nsignature ? o->signatures[i] : NULL);
     return status;
 }
 

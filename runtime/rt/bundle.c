@@ -237,16 +237,17 @@ distance(const SdcrtMeta *m, const uint64_t *args)
     return least;
 }
 
+/* maps: code that takes tensor maps will do. It stands before the same without. */
 static SdcrtStatus
-choose(const SdcrtBundle *b, const State *s, int sm, const uint64_t *args, int nargs,
-       int *out, SdcrtCudaError *e)
+choose(const SdcrtBundle *b, const State *s, int sm, bool maps, const uint64_t *args,
+       int nargs, int *out, SdcrtCudaError *e)
 {
     int best = -1, runs = 0;
     double nearest = 0;
     *out = -1;
     for (int i = 0; i < s->n; i++) {
         int fit = suits(&s->variants[i], &b->code[i], sm);
-        if (fit < 0)
+        if (fit < 0 || (!maps && s->variants[i].meta.nmap))
             continue;
         runs++;
         if (s->variants[i].nargs != nargs)
@@ -327,7 +328,7 @@ sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
     int at;
     SdcrtStatus status = state_of(b, &s, e);
     if (status == SDCRT_OK)
-        status = choose(b, s, 0, args, nargs, &at, e);
+        status = choose(b, s, 0, true, args, nargs, &at, e);
     if (status == SDCRT_OK)
         status = grid_of(b, &s->variants[at], grid, args, call->grid, e);
     if (status != SDCRT_OK)
@@ -409,9 +410,9 @@ image_of(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, int code, Image **out,
     return status;
 }
 
-SdcrtStatus
-sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int64_t *grid,
-                  const uint64_t *args, int nargs, SdcrtCudaError *e)
+static SdcrtStatus
+launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, bool maps, const int64_t *grid,
+       const uint64_t *args, int nargs, SdcrtCudaError *e)
 {
     State *s;
     Image *image;
@@ -420,7 +421,7 @@ sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int6
     uint64_t slots[SDCRT_MAX_PARAMS];
     SdcrtStatus status = state_of(b, &s, e);
     if (status == SDCRT_OK)
-        status = choose(b, s, sm, args, nargs, &at, e);
+        status = choose(b, s, sm, maps, args, nargs, &at, e);
     if (status == SDCRT_OK)
         status = grid_of(b, &s->variants[at], grid, args, size, e);
     if (status == SDCRT_OK)
@@ -429,6 +430,16 @@ sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int6
         return status;
     fill(&s->variants[at], args, slots);
     return sdcrt_cuda_launch(gpu, image->kernel, slots, size, stream, e);
+}
+
+SdcrtStatus
+sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int64_t *grid,
+                  const uint64_t *args, int nargs, SdcrtCudaError *e)
+{
+    SdcrtStatus status = launch(b, gpu, stream, true, grid, args, nargs, e);
+    return status == SDCRT_ERROR_MAP
+               ? launch(b, gpu, stream, false, grid, args, nargs, e)
+               : status;
 }
 
 SdcrtStatus

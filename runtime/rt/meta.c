@@ -76,6 +76,32 @@ valid_lists(const SdcrtMeta *meta)
     return 1;
 }
 
+static int
+valid_maps(const SdcrtMeta *m)
+{
+    if (m->nterm < 0 || m->nterm > SDCRT_MAX_TERMS || m->nmap < 0 ||
+        m->nmap > SDCRT_MAX_MAPS)
+        return 0;
+    for (int i = 0; i < m->nterm; i++) {
+        const SdcrtTerm *t = &m->terms[i];
+        if (t->op == SDCRT_ARG ? t->value < 0 || t->value >= m->nparam
+                               : t->a < 0 || t->b < 0 ||
+                                     (t->op != SDCRT_CONST && (t->a >= i || t->b >= i)))
+            return 0;
+    }
+    for (int i = 0; i < m->nmap; i++) {
+        const SdcrtMap *map = &m->maps[i];
+        if (map->rank < 1 || map->rank > SDCRT_MAX_RANK || map->base < 0 ||
+            map->base >= m->nterm)
+            return 0;
+        for (int d = 0; d < map->rank; d++)
+            if (map->dim[d] < 0 || map->dim[d] >= m->nterm || map->stride[d] < 0 ||
+                map->stride[d] >= m->nterm)
+                return 0;
+    }
+    return 1;
+}
+
 int
 sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta)
 {
@@ -97,5 +123,6 @@ sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta)
     }
     return n == size && at == sizeof *meta && meta->nparam >= 0 &&
            meta->nparam <= SDCRT_MAX_PARAMS && meta->nsource >= 0 &&
-           meta->nsource <= SDCRT_MAX_SOURCES && valid_lists(meta);
+           meta->nsource <= SDCRT_MAX_SOURCES && valid_lists(meta) &&
+           valid_maps(meta);
 }
