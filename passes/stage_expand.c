@@ -26,7 +26,7 @@
 
    Loads through descriptors become copies by TMA. These report to an mbarrier of their
    stage, which the iteration that reads them waits for; its phase flips whenever the ring
-   of stages begins anew:
+   of stages begins anew. Loads with one reader in common have one barrier:
 
          %f = bar_index %full, %read
          bar_wait %f, %phase
@@ -45,6 +45,14 @@
 
 bool pass_stage_expand(Func *f, PassCx *cx);
 
+/* Loads by TMA that one op is the first to read. */
+typedef struct Group {
+    Op *reader;
+    int64_t bytes; /* of one iteration */
+    Value *full;   /* barriers, one for each stage */
+    Value *now;    /* that of the stage being issued; NULL: nothing is yet */
+} Group;
+
 typedef struct Expand {
     Session *s;
     Op *loop;
@@ -52,8 +60,8 @@ typedef struct Expand {
     Vec(Op *) loads;
     Vec(Value *) bufs; /* one for each load */
     int ntma;          /* loads by TMA */
-    int64_t bytes;     /* of those, in one iteration */
-    Value *full;       /* their barriers, one for each stage */
+    Vec(Group) groups; /* of those */
+    Vec(int) group_of; /* for each load; -1: no TMA */
     Map slice;         /* ops of the body that compute addresses */
     bool *ahead;       /* carried values that they need */
     Value **state;     /* those, at the iteration being issued */
@@ -167,32 +175,32 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
 }
 
 static Value *
-barrier_of(Expand *e, Builder *b, Value *stage, int ahead)
+barrier_of(Expand *e, Builder *b, const Group *g, Value *stage, int ahead)
 {
-    Value *in[2] = {e->full, stage};
+    Value *in[2] = {g->full, stage};
     AttrList attrs = {0};
     attr_set_int(&e->s->mod, &attrs, ATTR_STAGE, ahead);
     return &build_op(b, OP_BAR_INDEX, in, 2, &attrs, NULL, 1)->results[0];
 }
 
-/* *bar: the stage's barrier, NULL before its first copy. */
 static void
-issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred, Value **bar)
+issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred)
 {
     Op *load = e->loads.at[k];
+    Group *g = &e->groups.at[e->group_of.at[k]];
     Value *in[4 + MAX_RANK];
     int n = 0;
     b->loc = load->loc;
-    if (!*bar) {
+    if (!g->now) {
         AttrList attrs = {0};
-        *bar = barrier_of(e, b, stage, e->ahead_by);
-        Value *expect[2] = {*bar, pred};
-        attr_set_int(&e->s->mod, &attrs, ATTR_BYTES, e->bytes);
+        g->now = barrier_of(e, b, g, stage, e->ahead_by);
+        Value *expect[2] = {g->now, pred};
+        attr_set_int(&e->s->mod, &attrs, ATTR_BYTES, g->bytes);
         build_op(b, OP_BAR_EXPECT, expect, 2, &attrs, NULL, 0);
     }
     in[n++] = op_operand(load, 0);
     in[n++] = stage_of(e, b, k, stage, e->ahead_by);
-    in[n++] = *bar;
+    in[n++] = g->now;
     for (int i = 1; i < load->noperand; i++)
         in[n++] = ahead_of(e, op_operand(load, i));
     in[n++] = pred;
@@ -207,7 +215,8 @@ static void
 issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
 {
     int n = e->loop->nresult, k = 0, ntoken = 0;
-    Value *bar = NULL;
+    for (int i = 0; i < e->groups.n; i++)
+        e->groups.at[i].now = NULL;
     map_init(&e->map, &e->s->tmp);
     map_set(&e->map, body->args[0], e->iv);
     for (int i = 0; i < n; i++)
@@ -219,7 +228,7 @@ issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
             if (op->kind == OP_LOAD)
                 tokens[ntoken++] = issue_copy(e, b, k, stage, pred);
             else
-                issue_tma(e, b, k, stage, pred, &bar);
+                issue_tma(e, b, k, stage, pred);
             k++;
         }
         if (map_has(&e->slice, op)) {
@@ -282,6 +291,16 @@ next_phase(Builder *b, Value *next, Value *phase)
     Value *wrap = build_cmp(b, OP_CMPI, "eq", next, build_int(b, next->type, 0));
     Value *flip = build_binary(b, OP_XOR, phase, build_int(b, phase->type, 1));
     return build_select(b, wrap, flip, phase);
+}
+
+/* In front of the first that reads what the group's copies bring. */
+static void
+wait_group(Expand *e, const Group *g, Value *stage, Value *phase)
+{
+    Builder b = builder_before(g->reader);
+    b.loc = e->loop->loc;
+    Value *in[2] = {barrier_of(e, &b, g, stage, 0), phase};
+    build_op(&b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
 }
 
 /* Users of the load read its stage of the buffer instead. */
@@ -356,10 +375,8 @@ rebuild(Expand *e)
     Builder in = builder_before(to->first);
     in.loc = old->loc;
     wait_for(e, &in, e->ahead_by - 1);
-    if (phase) {
-        Value *wait[2] = {barrier_of(e, &in, read, 0), phase};
-        build_op(&in, OP_BAR_WAIT, wait, 2, NULL, NULL, 0);
-    }
+    for (int i = 0; i < e->groups.n; i++)
+        wait_group(e, &e->groups.at[i], read, phase);
     if (late) /* behind the products, which are under way then */
         in.before = yield;
     else if (e->ntma == e->loads.n && first_product(to))
@@ -396,10 +413,50 @@ static void
 make_barriers(Expand *e, Builder *b)
 {
     const Type *t = type_bar(e->s->types, e->stages);
-    AttrList attrs = {0};
-    attr_set_int(&e->s->mod, &attrs, ATTR_ARRIVALS, 1);
-    e->full = &build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1)->results[0];
+    for (int i = 0; i < e->groups.n; i++) {
+        AttrList attrs = {0};
+        attr_set_int(&e->s->mod, &attrs, ATTR_ARRIVALS, 1);
+        Op *bar = build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1);
+        e->groups.at[i].full = &bar->results[0];
+    }
     build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
+}
+
+/* The first op of the body that reads v, or the buffer that v is put into; `first` when
+   that comes before. */
+static Op *
+first_reader(const Region *body, Value *v, Op *first)
+{
+    value_each_use(v, u)
+    {
+        Op *user = u->user;
+        bool view = user->kind == OP_LOCAL_TRANS || user->kind == OP_LOCAL_ALLOC;
+        while (user->parent != body)
+            user = user->parent->parent;
+        if (view && user == u->user)
+            first = first_reader(body, &user->results[0], first);
+        else if (!first || op_before(user, first))
+            first = user;
+    }
+    return first;
+}
+
+static int
+find_group(Expand *e, Op *load, int64_t bytes)
+{
+    Op *reader = first_reader(load->parent, &load->results[0], NULL);
+    int i = 0;
+    /* what has other readers than buffers is read where it stands */
+    value_each_use(&load->results[0], u) if (u->user->kind != OP_LOCAL_ALLOC)
+        reader = load;
+    if (!reader)
+        reader = load;
+    while (i < e->groups.n && e->groups.at[i].reader != reader)
+        i++;
+    if (i == e->groups.n)
+        vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader}));
+    e->groups.at[i].bytes += bytes;
+    return i;
 }
 
 /* Load k of the loop: what it needs ahead, and its buffer. */
@@ -414,8 +471,8 @@ open_load(Expand *e, Builder *b, Op *load)
         type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->stages);
     Op *buf = build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);
     vec_push(&e->s->tmp, &e->bufs, &buf->results[0]);
-    if (tma)
-        e->bytes += shared_stage_bytes(one);
+    int group = tma ? find_group(e, load, shared_stage_bytes(one)) : -1;
+    vec_push(&e->s->tmp, &e->group_of, group);
     e->ntma += tma;
 }
 
