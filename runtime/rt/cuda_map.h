@@ -6,7 +6,7 @@
 
 /* CUtensorMap: opaque to all but the driver and the device. */
 typedef struct CudaMap {
-    _Alignas(64) unsigned char bytes[128];
+    _Alignas(128) unsigned char bytes[128];
 } CudaMap;
 
 /* The maps of the launch before, which most launches can take again. One launch at a time
