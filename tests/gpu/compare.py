@@ -290,7 +290,7 @@ def attention(batch, heads, n, dim, causal, dtype):
         return run
     flops = 4 * batch * heads * n * n * dim * (0.5 if causal else 1)
     return Data([q, k, v, o, lse, scale, *q.stride(), *k.stride(), *v.stride(), *o.stride(),
-                 heads, n, n], [o, lse],
+                 heads, n, n, None, None, 0.0, 0], [o, lse],
                 lambda c: (cdiv(n, c["BLOCK_M"]), batch * heads), (flops, "TFLOP/s"),
                 {"cuDNN": torch_attention("CUDNN_ATTENTION"),
                  "FA2": torch_attention("FLASH_ATTENTION")}, check, 2.0**-8)
@@ -365,7 +365,7 @@ def attention_bwd(batch, heads, n, dim, causal, dtype):
     c = {"HEAD_DIM": dim, "BLOCK_M": 64}
     rows = (cdiv(n, 64), batch * heads)
     return Data([q, k, v, do, lse2, delta, dk, dv, total, scale, *q.stride(), *k.stride(),
-                 *v.stride(), *do.stride(), *dk.stride(), *dv.stride(), heads, n, n],
+                 *v.stride(), *do.stride(), *dk.stride(), *dv.stride(), heads, n, n, None, None, 0.0, 0],
                 [dq, dk, dv, lse2, delta], lambda c: (cdiv(n, c["BLOCK_N"]), batch * heads),
                 (flops, "TFLOP/s"),
                 {"cuDNN": torch_backward("CUDNN_ATTENTION"),

@@ -311,7 +311,8 @@ def _():
             scale = float(np.float32(1 / math.sqrt(D)))
             k.flash_attention_fwd[(triton.cdiv(M, 32), B * H)](
                 q, kk, v, o, lse, scale, *q.stride(), *kk.stride(), *v.stride(), *o.stride(),
-                H, M, N, HEAD_DIM=D, BLOCK_M=32, BLOCK_N=16, CAUSAL=causal, GROUP=H // HK)
+                H, M, N, None, None, 0.0, 0, HEAD_DIM=D, BLOCK_M=32, BLOCK_N=16, CAUSAL=causal,
+                GROUP=H // HK)
             K, V = (np.repeat(t, H // HK, axis=1) for t in (K, V))
             s = scale * Q @ K.transpose(0, 1, 3, 2)
             if causal:

@@ -28,6 +28,7 @@ typedef struct Case {
 #define ATTENTION_SIG                                                                    \
     "*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,fp32,i32:16,i32:16,i32:16,1,i32:16,"   \
     "i32:16,i32:16,1,i32:16,i32:16,i32:16,1,i32:16,i32:16,i32:16,1,i32,i32:16,i32:16,"   \
+    "None,None,fp32,i32,"                                                                \
     "64,64,64"
 
 static const Case cases[] = {

@@ -396,7 +396,7 @@ attend_sdc(void *arg)
 {
     Attend *a = arg;
     int64_t row = a->dim, head = row * a->m, batch = head * a->heads;
-    SdcArg args[25] = {sdc_ptr(SDC_FP16, a->q),   sdc_ptr(SDC_FP16, a->k),
+    SdcArg args[29] = {sdc_ptr(SDC_FP16, a->q),   sdc_ptr(SDC_FP16, a->k),
                        sdc_ptr(SDC_FP16, a->v),   sdc_ptr(SDC_FP16, a->o),
                        sdc_ptr(SDC_FP32, a->lse), sdc_float(1 / sqrt(a->dim))};
     int n = 6;
@@ -409,6 +409,10 @@ attend_sdc(void *arg)
     args[n++] = sdc_int(a->heads);
     args[n++] = sdc_int(a->m);
     args[n++] = sdc_int(a->m);
+    args[n++] = sdc_none();
+    args[n++] = sdc_none();
+    args[n++] = sdc_float(0);
+    args[n++] = sdc_int(0);
     bench_launch(a->b, a->fn, sdc_grid(ceil_div(a->m, 64), a->heads, 1), args, n);
 }
 

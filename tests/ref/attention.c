@@ -6,6 +6,7 @@
 /* What the rows of one query need. */
 typedef struct Row {
     const double *q, *k, *v;
+    int64_t head, query;
     int64_t seen;    /* keys 0..seen-1 */
     double high, sum;
     double reach;    /* largest scale * sum |q k| */
@@ -48,22 +49,39 @@ weight_error(const RefAttention *a, const Row *row)
            a->dot_unit * row->reach;
 }
 
+double
+ref_attention_keep(const RefAttention *a, int64_t head, int64_t i, int64_t j)
+{
+    if (a->drop == 0)
+        return 1;
+    /* Bit 3 of row and column choose the word, the other bits the counter. */
+    uint32_t counter[4] = {(uint32_t)((j >> 4 << 3) + (j & 7)),
+                           (uint32_t)((i >> 4 << 3) + (i & 7)),
+                           (uint32_t)(head + a->first_head), 0};
+    uint32_t key[2] = {(uint32_t)a->seed, (uint32_t)((uint64_t)a->seed >> 32)}, words[4];
+    ref_philox(counter, key, words);
+    uint32_t word = words[2 * (i >> 3 & 1) + (j >> 3 & 1)];
+    return (double)word >= (double)a->drop * 0x1p32 ? 1 / (1 - (double)a->drop) : 0;
+}
+
 static void
 row_sum(const RefAttention *a, const Row *row, double *o, double *o_bound)
 {
-    double slack = 2 * weight_error(a, row) + REF_U32 * (double)(2 * a->N + 8) +
+    double slack = 2 * weight_error(a, row) + REF_U32 * (double)(2 * a->N + 12) +
                    a->weight_unit + a->dot_unit;
     for (int64_t d = 0; d < a->dim; d++)
         o[d] = o_bound[d] = 0;
     for (int64_t j = 0; j < row->seen; j++) {
         double magnitude;
-        double p = exp(score(a, row, j, &magnitude) - row->high) / row->sum;
+        double p = exp(score(a, row, j, &magnitude) - row->high) / row->sum *
+                   ref_attention_keep(a, row->head, row->query, j);
         for (int64_t d = 0; d < a->dim; d++) {
             o[d] += p * row->v[j * a->dim + d];
             o_bound[d] += slack * p * fabs(row->v[j * a->dim + d]);
             /* A weight so small that its rounding is absolute (fp16). */
             if (a->weight_unit > 0)
-                o_bound[d] += 0x1p-25 * fabs(row->v[j * a->dim + d]);
+                o_bound[d] += 0x1p-25 / (1 - (double)a->drop) *
+                              fabs(row->v[j * a->dim + d]);
         }
     }
 }
@@ -77,6 +95,8 @@ ref_attention(const RefAttention *a)
             Row row = {.q = a->q + (z * a->M + i) * a->dim,
                        .k = a->k + kv * a->N * a->dim,
                        .v = a->v + kv * a->N * a->dim,
+                       .head = z,
+                       .query = i,
                        .seen = a->N};
             if (a->causal) {
                 int64_t seen = i + a->N - a->M + 1;

@@ -1,8 +1,9 @@
 /* Reference of attention's gradients, one pair of a query and a key at a time. With p the
-   weights and delta = sum(o * dout) of a query:
+   weights, keep 1 or what dropout multiplies a weight by, delta = sum(o * dout) of a
+   query:
 
-       dv[j] = sum_i p[i][j] dout[i]
-       ds[i][j] = p[i][j] (dout[i] . v[j] - delta[i])
+       dv[j] = sum_i keep[i][j] p[i][j] dout[i]
+       ds[i][j] = p[i][j] (keep[i][j] dout[i] . v[j] - delta[i])
        dq[i] = scale sum_j ds[i][j] k[j]
        dk[j] = scale sum_i ds[i][j] q[i] */
 #include <math.h>
@@ -40,7 +41,7 @@ add_row(double *out, double *bound, const double *x, int64_t n, double factor,
 
 /* Query i of head z with key j: what it adds to the three gradients. */
 static void
-pair(const RefAttentionGrad *g, int64_t query, int64_t key)
+pair(const RefAttentionGrad *g, int64_t query, int64_t key, double keep)
 {
     const RefAttention *a = g->a;
     int64_t dim = a->dim;
@@ -53,11 +54,12 @@ pair(const RefAttentionGrad *g, int64_t query, int64_t key)
                       REF_U32 * (4 * a->scale * fabs(score.value) + 32);
     double terms = REF_U32 * (double)(a->M + a->N + 8) + a->dot_unit;
     double tiny = a->weight_unit > 0 ? 0x1p-25 : 0; /* of a subnormal fp16 */
-    add_row(g->dv + key * dim, g->dv_bound + key * dim, dout, dim, p,
-            p * (relative + a->weight_unit + terms) + tiny);
+    add_row(g->dv + key * dim, g->dv_bound + key * dim, dout, dim, keep * p,
+            keep * p * (relative + a->weight_unit + terms) + keep * tiny);
 
-    double ds = p * (dp.value - g->delta[query]);
-    double off = p * (dp.bound + g->delta_bound[query]);
+    double ds = p * (keep * dp.value - g->delta[query]);
+    double off = p * (keep * (dp.bound + 4 * REF_U32 * fabs(dp.value)) +
+                      g->delta_bound[query]);
     /* The difference is taken of numbers that carry their own errors. */
     double slip = off + (fabs(ds) + off) * (relative + a->weight_unit + terms) + tiny;
     add_row(g->dq + query * dim, g->dq_bound + query * dim, k, dim, a->scale * ds,
@@ -90,6 +92,6 @@ ref_attention_grad(const RefAttentionGrad *g)
         g->delta_bound[query] = delta.bound;
         for (int64_t j = 0; j < a->N; j++)
             if (!a->causal || j <= i + a->N - a->M)
-                pair(g, query, kv * a->N + j);
+                pair(g, query, kv * a->N + j, ref_attention_keep(a, z, i, j));
     }
 }

@@ -181,11 +181,18 @@ typedef struct RefAttention {
     bool causal;
     double weight_unit;      /* rounding of a weight to the type of v; 0 for fp32 */
     double dot_unit;         /* of a product before it is summed: ref_matmul's unit */
+    /* Weights dropped with this probability, by the seed; the pair (head, query, key) of
+       the mask has head + first_head. */
+    float drop;
+    int64_t seed, first_head;
     double *o, *lse;
     double *o_bound, *lse_bound;
 } RefAttention;
 
 void ref_attention(const RefAttention *a);
+
+/* What a weight is multiplied by: 0, or 1 / (1 - drop). `head` counts over the batch. */
+double ref_attention_keep(const RefAttention *a, int64_t head, int64_t i, int64_t j);
 
 /* ---------------------------------------------------------------- attention_grad.c */
 

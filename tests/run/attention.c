@@ -58,7 +58,7 @@ attention_case(Env *env, SdcDtype t, const Case *c)
            stride_arg(&k, 2), stride_arg(&k, 3), stride_arg(&v, 0), stride_arg(&v, 1),
            stride_arg(&v, 2), stride_arg(&v, 3), stride_arg(&o, 0), stride_arg(&o, 1),
            stride_arg(&o, 2), stride_arg(&o, 3), sdc_int(c->heads), sdc_int(c->M),
-           sdc_int(c->N));
+           sdc_int(c->N), sdc_none(), sdc_none(), sdc_float(0), sdc_int(0));
     const char *what = env_text(env, "%s [%s] M=%lld N=%lld", sdc_dtype_name(t), binds,
                                 (long long)c->M, (long long)c->N);
     buf_check(env, &lse, what, ref.lse, ref.lse_bound);

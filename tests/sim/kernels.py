@@ -58,7 +58,8 @@ def attention(m, n, dim, block, causal, warps, stages):
     strides = "".join(f",{x}_stride_b=i32:16,{x}_stride_h=i32:16,{x}_stride_{r}=i32:16,"
                       f"{x}_stride_d=1" for x, r in zip("qkvo", "mnnm"))
     spec = ("q_ptr=*fp16:16,k_ptr=*fp16:16,v_ptr=*fp16:16,o_ptr=*fp16:16,lse_ptr=*fp32:16,"
-            f"scale=fp32{strides},H=i32,M={sixteen(m)},N={sixteen(n)},HEAD_DIM={dim},"
+            f"scale=fp32{strides},H=i32,M={sixteen(m)},N={sixteen(n)},"
+            f"cu_q_ptr=None,cu_k_ptr=None,p=fp32,seed=i32,HEAD_DIM={dim},"
             f"BLOCK_M={bm},BLOCK_N={bn},CAUSAL={causal},GROUP=1")
     text = build("flash_attention", "flash_attention_fwd", spec, warps, stages)
     rows = max(m, n)
@@ -73,7 +74,7 @@ def attention(m, n, dim, block, causal, warps, stages):
     q, k, v = tiles
     scale = dim ** -0.5
     args = [i * size for i in range(5)] + [ptx.f32_bits(scale)] + [rows * dim, rows * dim, dim] * 4
-    block = ptx.run(text, "flash_attention_fwd", args + [1, m, n], memory)
+    block = ptx.run(text, "flash_attention_fwd", args + [1, m, n, 0, 0], memory)
     for i in range(min(m, bm)):
         seen = min(n, i + n - m + 1) if causal else n
         s = [scale * sum(x * y for x, y in zip(q[i], k[j])) for j in range(seen)]
