@@ -7,7 +7,7 @@
 #include "ir/base/util.h"
 #include "runtime/rt/meta.h"
 
-#include <llvm-c/BitReader.h>
+#include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>
 #include <assert.h>
 #include <stddef.h>
@@ -26,8 +26,11 @@ link_code(Gen *g, const BundleCode *code, const char *name)
     LLVMModuleRef part = NULL;
     LLVMMemoryBufferRef buf =
         LLVMCreateMemoryBufferWithMemoryRangeCopy(code->bytes, code->size, name);
-    bool bad = LLVMParseBitcodeInContext2(g->cx, buf, &part);
+    char *why = NULL;
+    bool bad = LLVMParseIRInContext2(g->cx, buf, &part, &why);
     LLVMDisposeMemoryBuffer(buf);
+    if (why)
+        LLVMDisposeMessage(why);
     if (bad)
         return NULL;
     LLVMValueRef fn = LLVMGetNamedFunction(part, code->meta->symbol);

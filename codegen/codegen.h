@@ -39,7 +39,7 @@ char *codegen_host_cpu(void);
 typedef struct BundleCode {
     const SdcrtMeta *meta;
     int kind;          /* SdcrtCodeKind */
-    const void *bytes; /* CPU: bitcode; else what the driver takes */
+    const void *bytes; /* CPU: bitcode or LLVM IR; else what the driver takes */
     size_t size;
 } BundleCode;
 

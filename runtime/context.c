@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *
 sdc_status_name(SdcStatus status)
@@ -58,6 +59,9 @@ copy_options(SdcContext *cx, const SdcContextOptions *o)
     cx->on_gpu = o->target && strcmp(o->target, "cuda") == 0;
     cx->device = o->device;
     cx->cache = cache_open(o->cache_dir);
+    cx->worker_seconds = o->worker_seconds;
+    if (o->worker && !(cx->worker = strdup(o->worker)))
+        return false;
     if (o->cpu && !(cx->cpu = strdup(o->cpu)))
         return false;
     cx->include_dirs = calloc((size_t)o->ninclude + 1, sizeof *cx->include_dirs);
@@ -80,6 +84,7 @@ context_free(SdcContext *cx)
         free(cx->include_dirs[i]);
     free(cx->include_dirs);
     cache_close(cx->cache);
+    free(cx->worker);
     free(cx->cpu);
     for (Report *r = cx->reports; r;) {
         Report *next = r->next;
@@ -118,8 +123,27 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
         context_free(cx);
         return SDC_ERROR_MEMORY;
     }
+    cx->pid = getpid();
     *out = cx;
     return SDC_OK;
+}
+
+/* In the child of a fork threads are gone and what they locked stays locked. */
+static bool
+is_forked(const SdcContext *cx)
+{
+    return cx->pid != getpid();
+}
+
+SdcStatus
+context_alive(SdcContext *cx)
+{
+    return is_forked(cx)
+               ? context_fail(cx, SDC_ERROR_ENVIRONMENT,
+                              "this process is the child of a fork, and the context its "
+                              "parent's: make one here; only what was compiled before "
+                              "can be launched, on the CPU")
+               : SDC_OK;
 }
 
 void
@@ -146,7 +170,10 @@ static Report *
 find_report(SdcContext *cx, bool make)
 {
     pthread_t self = pthread_self();
-    pthread_mutex_lock(&cx->lock);
+    if (!is_forked(cx))
+        pthread_mutex_lock(&cx->lock);
+    else if (pthread_mutex_trylock(&cx->lock) != 0)
+        return NULL;
     Report *r = cx->reports;
     while (r && !pthread_equal(r->thread, self))
         r = r->next;
@@ -274,6 +301,9 @@ diag_status(const Diag *d)
 SdcStatus
 context_call(SdcContext *cx, CallFn *fn, void *arg)
 {
+    SdcStatus alive = context_alive(cx);
+    if (alive != SDC_OK)
+        return alive;
     Session *s = session_new(cx->memory_limit);
     if (!s)
         return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");

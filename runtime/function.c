@@ -84,6 +84,9 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
         if (!known_name(info, bind[i]))
             return context_fail(mod->cx, SDC_ERROR_ARGUMENT,
                                 "'%s' binds no parameter of '%s'", bind[i], kernel);
+    SdcStatus alive = context_alive(mod->cx);
+    if (alive != SDC_OK)
+        return alive;
     pthread_mutex_lock(&mod->lock);
     SdcFunction *f = mod->functions;
     while (f && (f->info != info || !same_bind(f, bind, nbind)))
@@ -235,9 +238,11 @@ static SdcStatus
 add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
 {
     size_t size = (size_t)f->info->nruntime * sizeof *key;
+    SdcStatus status = context_alive(f->mod->cx);
+    if (status != SDC_OK)
+        return status;
     pthread_mutex_lock(&f->mod->lock);
     SpecEntry *e = find_spec(f, key); /* another thread may have been faster */
-    SdcStatus status = SDC_OK;
     if (!e) {
         SpecEntry *made = malloc(sizeof *made + size);
         if (!made)

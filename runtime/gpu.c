@@ -179,9 +179,12 @@ current_image(SdcKernel *k, SdcrtCuda *cuda, GpuImage **out)
     *out = find_image(k, context);
     if (*out)
         return SDC_OK;
+    SdcStatus status = context_alive(k->mod->cx);
+    if (status != SDC_OK)
+        return status;
     pthread_mutex_lock(&k->mod->lock);
     *out = find_image(k, context); /* another thread may have been faster */
-    SdcStatus status = *out ? SDC_OK : load_image(k, cuda, context);
+    status = *out ? SDC_OK : load_image(k, cuda, context);
     if (!*out)
         *out = find_image(k, context);
     pthread_mutex_unlock(&k->mod->lock);

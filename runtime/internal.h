@@ -28,6 +28,9 @@ struct SdcContext {
     bool color, debug;
     Cache *cache; /* on disk; NULL: none */
     atomic_long hits, misses;
+    char *worker; /* NULL: compiles run in this process */
+    int worker_seconds;
+    pid_t pid; /* that made it */
     SdcrtPool *pool;
     bool on_gpu;
     int device;
@@ -121,6 +124,9 @@ SdcStatus context_call(SdcContext *cx, CallFn *fn, void *arg);
 SdcStatus context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+/* Fails in the child of a fork; before any lock is taken. */
+SdcStatus context_alive(SdcContext *cx);
+
 /* The calling thread's report; NULL when out of memory. */
 Report *context_report(SdcContext *cx);
 
@@ -172,6 +178,9 @@ void module_job(const SdcModule *mod, CompileJob *job);
 SdcStatus kernel_load(Session *s, SdcKernel *k, const void *code, size_t size);
 /* The kernel out of the cache, or compiled and put there. */
 SdcStatus kernel_make(SdcKernel *k, CompileJob *job);
+/* Compiles in a process of its own; `code` gets the bytes. */
+SdcStatus worker_compile(SdcContext *cx, const CompileJob *job, SdcrtMeta *meta,
+                         CacheBytes *code);
 /* Undoes kernel_load. */
 void kernel_unload(SdcKernel *k);
 

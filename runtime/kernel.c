@@ -234,6 +234,9 @@ sdc_kernel_get(SdcModule *mod, const char *kernel, const char *signature,
     if (!info || !out || nbind < 0 || (nbind && !bind))
         return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
                             kernel ? kernel : "");
+    SdcStatus alive = context_alive(mod->cx);
+    if (alive != SDC_OK)
+        return alive;
     char *key = request_key(kernel, signature, bind, nbind);
     if (!key)
         return context_fail(mod->cx, SDC_ERROR_MEMORY, "out of memory");

@@ -68,7 +68,8 @@ read_and_note(void *user, Session *s, const char *path)
 typedef struct Making {
     SdcKernel *k;
     CacheBytes key, deps;
-    bool cached; /* there is a key */
+    CacheBytes code; /* from a worker */
+    bool cached;     /* there is a key */
     CacheEntry entry;
 } Making;
 
@@ -80,21 +81,48 @@ load_entry(Session *s, void *arg)
 }
 
 static SdcStatus
-keep_result(Session *s, CompileResult *r, void *arg)
+load_and_put(Session *s, Making *m, const void *code, size_t code_size, bool warned)
 {
-    Making *m = arg;
     SdcKernel *k = m->k;
-    if (r->nmeta < 1)
-        bug(&s->fail, "code without metadata");
-    *k->meta = r->meta[0];
-    SdcStatus status = kernel_load(s, k, r->bytes, r->size);
+    SdcStatus status = kernel_load(s, k, code, code_size);
     /* What was warned of shall be said again next time. */
-    if (status != SDC_OK || !m->cached || s->diag.first)
+    if (status != SDC_OK || !m->cached || warned)
         return status;
     size_t size = sdcrt_meta_pack(k->meta, NULL);
     unsigned char *packed = arena_alloc(&s->tmp, size, 1);
     sdcrt_meta_pack(k->meta, packed);
-    cache_put(k->mod->cx->cache, &m->key, &m->deps, packed, size, r->bytes, r->size);
+    cache_put(k->mod->cx->cache, &m->key, &m->deps, packed, size, code, code_size);
+    return status;
+}
+
+static SdcStatus
+keep_result(Session *s, CompileResult *r, void *arg)
+{
+    Making *m = arg;
+    if (r->nmeta < 1)
+        bug(&s->fail, "code without metadata");
+    *m->k->meta = r->meta[0];
+    return load_and_put(s, m, r->bytes, r->size, s->diag.first != NULL);
+}
+
+static SdcStatus
+load_worked(Session *s, void *arg)
+{
+    Making *m = arg;
+    return load_and_put(s, m, m->code.data, m->code.size, false);
+}
+
+/* In a worker, whose imports nobody has noted: then nothing goes into the cache but what
+   has none. */
+static SdcStatus
+make_outside(Making *m, const CompileJob *job)
+{
+    SdcContext *cx = m->k->mod->cx;
+    SdcStatus status = worker_compile(cx, job, m->k->meta, &m->code);
+    m->cached = false;
+    if (status == SDC_OK)
+        status = context_call(cx, load_worked, m);
+    cache_bytes_done(&m->code);
     return status;
 }
 
@@ -131,7 +159,8 @@ kernel_make(SdcKernel *k, CompileJob *job)
             job->front.read_file = read_and_note;
             job->front.user = &m.deps;
         }
-        status = compile_call(cx, job, keep_result, &m);
+        status =
+            cx->worker ? make_outside(&m, job) : compile_call(cx, job, keep_result, &m);
     }
     cache_bytes_done(&m.key);
     cache_bytes_done(&m.deps);

@@ -33,6 +33,10 @@
    too, except that an object must not be freed while another thread uses it or anything
    that it owns. sdc_launch takes no lock once its specialization exists.
 
+   Forks. In a child the parent's contexts launch on the CPU what was compiled before, on
+   the calling thread; everything else is SDC_ERROR_ENVIRONMENT. A context that is made in
+   the child works.
+
    Errors. Functions that can fail return a status; the message, with source place and
    caret, is kept per context and calling thread. The library never exits, aborts, prints
    or installs signal handlers, and an internal error comes back as SDC_ERROR_INTERNAL
@@ -92,6 +96,11 @@ typedef struct SdcContextOptions {
     const char *target;  /* where launches run: "cpu" or "cuda"; NULL: "cpu" */
     int device;          /* "cuda": number of the GPU, as the driver counts them */
     const char *cache_dir; /* kernels on disk; NULL: see sdc_cache */
+    /* Path of the sdc command, to compile launched kernels in processes of their own:
+       what crashes, loops or wants too much memory there is a status here. NULL: in this
+       process, which is faster. */
+    const char *worker;
+    int worker_seconds; /* that a compile may take there; 0: 30 */
 } SdcContextOptions;
 
 /* Creates a context. `options`: NULL for defaults; fields that are zero are defaults.

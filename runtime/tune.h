@@ -25,6 +25,7 @@ typedef struct TuneMemory {
     SdcDtype dtype;
     bool zero, restore;         /* the decorator says so */
     char *before, *first, *now; /* contents on the host */
+    double level;               /* of the elements of `first`; 0: not known yet */
 } TuneMemory;
 
 struct SdcTuning {

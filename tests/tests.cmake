@@ -109,6 +109,8 @@ if(EXISTS "${T}/fake_cuda/fake_cuda.c")
     add_dependencies(unit_test_cuda fakecuda fakecuda_old)
     add_dependencies(unit_test_tensor_maps fakecuda)
     add_dependencies(unit_test_hot_path fakecuda)
+    add_dependencies(unit_test_stress fakecuda)
+    add_dependencies(unit_test_worker sdc)
     add_dependencies(unit_test_kernel_cache fakecuda)
 endif()
 

@@ -29,7 +29,8 @@ typedef struct Bench {
 /* Fails only where launches fail. */
 SdcStatus roof_measure(SdcContext *cx, const SdcDevice *gpu, Roof *out);
 
-/* The share of the roofline that a row reaches. */
+/* The share of the roofline that a row reaches, with cold caches: warm ones would give
+   more than there is. */
 double roof_share(const Roof *roof, const BenchRow *row);
 
 void bench_table(FILE *to, const Bench *b);

@@ -126,9 +126,7 @@ roof_measure(SdcContext *cx, const SdcDevice *gpu, Roof *out)
 double
 roof_share(const Roof *roof, const BenchRow *row)
 {
-    double t = row->times.graph > 0 && row->times.graph < row->times.median
-                   ? row->times.graph
-                   : row->times.median;
+    double t = row->times.median;
     double memory = roof->bytes > 0 ? row->bytes / t / roof->bytes : 0;
     double compute = roof->flops > 0 ? row->flops / t / roof->flops : 0;
     return memory > compute ? memory : compute;

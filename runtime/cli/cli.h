@@ -108,6 +108,7 @@ int cmd_doctor(Cli *c);
 int cmd_cache(Cli *c);
 int cmd_tune(Cli *c);
 int cmd_bench(Cli *c);
+int cmd_worker(Cli *c);
 
 /* The context that the options ask for, and the module of the operand. On failure the
    message is printed and the exit status returned. */

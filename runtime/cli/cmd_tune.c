@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -141,7 +142,10 @@ tune(Run *r)
     SdcTuning *t;
     struct sigaction act = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, old;
     sigaction(SIGINT, &act, &old); /* the second one ends the program as usual */
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
     SdcStatus got = sdc_tune(r->mod, &o, &t);
+    clock_gettime(CLOCK_MONOTONIC, &to);
     sigaction(SIGINT, &old, NULL);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
@@ -149,6 +153,8 @@ tune(Run *r)
     if (status != EXIT_FINE)
         return status;
     print_table(t);
+    printf("%.2f s\n", (double)(to.tv_sec - from.tv_sec) +
+                           1e-9 * (double)(to.tv_nsec - from.tv_nsec));
     const char *path = c->opt[O_output].text;
     if (!path)
         path =

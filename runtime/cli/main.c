@@ -9,6 +9,8 @@ static int
 dispatch(Cli *c, int argc, char **argv)
 {
     bool done;
+    if (argc == 2 && strcmp(argv[1], "worker") == 0)
+        return cmd_worker(c);
     int status = options_parse(c, argc, argv, &done);
     if (done || status != EXIT_FINE)
         return status;
