@@ -111,8 +111,9 @@ product(Net *net, Matrix a, Matrix b, SdcArg bias, float *c, int64_t M, int64_t 
 {
     char binds[160];
     bool has_bias = bias.kind == SDC_ARG_PTR;
-    snprintf(binds, sizeof(binds), "BLOCK_M=%d BLOCK_N=%d BLOCK_K=32 HAS_BIAS=%s",
-             net->tile, net->tile, has_bias ? "True" : "False");
+    snprintf(binds, sizeof(binds),
+             "BLOCK_M=%d BLOCK_N=%d BLOCK_K=32 num_warps=%d HAS_BIAS=%s", net->tile,
+             net->tile, net->tile > 64 ? 8 : 4, has_bias ? "True" : "False");
     RUN(net->m, "matmul", "matmul",
         grid1(ceil_div(M, net->tile) * ceil_div(N, net->tile)), binds, floats_arg(a.p),
         floats_arg(b.p), floats_arg(c), bias, sdc_int(M), sdc_int(N), sdc_int(K),

@@ -19,14 +19,14 @@ typedef struct Counts {
     int64_t scratch;
 } Counts;
 
-/* Counts itself, and proves that its scratch is aligned and its own. */
+/* Counts itself, and proves that its scratch is its own and begins amid a page. */
 static void
 entry(const uint64_t *args, const int32_t grid[3], int64_t first, int64_t last,
       void *scratch)
 {
     Counts *c = (Counts *)(uintptr_t)args[0];
     (void)grid;
-    if ((uintptr_t)scratch % 64 != 0)
+    if ((uintptr_t)scratch % 4096 != 2048)
         return;
     for (int64_t i = first; i < last; i++) {
         unsigned char *s = scratch;
