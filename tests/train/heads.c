@@ -36,13 +36,23 @@ push_strides(Args *a, const Heads *h, int64_t width)
     push(a, sdc_int(1));
 }
 
+/* Sizes; every text is as long as the others; weights are dropped by a seed. */
 static void
-push_sizes(Args *a, const Heads *h, bool keys)
+push_rest(const Net *net, Args *a, const Heads *h)
 {
     push(a, sdc_int(h->heads));
     push(a, sdc_int(h->length));
-    if (keys)
-        push(a, sdc_int(h->length));
+    push(a, sdc_int(h->length));
+    push(a, sdc_none());
+    push(a, sdc_none());
+    push(a, sdc_float(net->p));
+    push(a, sdc_int(net->seed * 64 + 32 + h->layer));
+}
+
+static bool
+drops(const Net *net)
+{
+    return net->learning && net->mode != DENSE;
 }
 
 static void
@@ -69,8 +79,10 @@ attention(Net *net, const Heads *h, const float *qkv, float *o, float *lse)
     for (int i = 0; i < 3; i++)
         push_strides(&a, h, 3 * width);
     push_strides(&a, h, width);
-    push_sizes(&a, h, true);
-    run(net, h, "flash_attention", "flash_attention_fwd", "BLOCK_N=32 CAUSAL=True", &a);
+    push_rest(net, &a, h);
+    run(net, h, "flash_attention", "flash_attention_fwd",
+        drops(net) ? "BLOCK_N=32 CAUSAL=True DROPOUT=True" : "BLOCK_N=32 CAUSAL=True",
+        &a);
 }
 
 /* The way back to keys and values (two results), or to queries (one). */
@@ -98,10 +110,12 @@ back(Net *net, const Heads *h, const float *qkv, const float *dy, const float *l
     push_strides(&a, h, width);
     for (int i = 0; i < (queries ? 1 : 2); i++)
         push_strides(&a, h, 3 * width);
-    push_sizes(&a, h, true);
+    push_rest(net, &a, h);
+    char binds[96];
+    snprintf(binds, sizeof(binds), "BLOCK_N=32 CAUSAL=True%s%s",
+             drops(net) ? " DROPOUT=True" : "", queries ? "" : " DQ=False");
     run(net, h, "flash_attention_bwd",
-        queries ? "flash_attention_bwd_dq" : "flash_attention_bwd",
-        queries ? "BLOCK_N=32 CAUSAL=True" : "BLOCK_N=32 CAUSAL=True DQ=False", &a);
+        queries ? "flash_attention_bwd_dq" : "flash_attention_bwd", binds, &a);
 }
 
 void
@@ -119,7 +133,8 @@ attention_back(Net *net, const Heads *h, const float *qkv, const float *o,
     push(&a, sdc_none());
     push_strides(&a, h, width);
     push_strides(&a, h, width);
-    push_sizes(&a, h, false);
+    push(&a, sdc_int(h->heads));
+    push(&a, sdc_int(h->length));
     run(net, h, "flash_attention_bwd", "flash_attention_bwd_rows", "", &a);
     back(net, h, qkv, dy, lse2, delta, dqkv, false);
     back(net, h, qkv, dy, lse2, delta, dqkv, true);

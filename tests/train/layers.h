@@ -61,9 +61,11 @@ void gelu(Net *net, const float *x, float *y, int64_t n);
 void gelu_back(Net *net, const float *dy, const float *x, float *dx, int64_t n);
 void add(Net *net, const float *x, const float *y, float *out, int64_t n);
 
-/* Causal self-attention of `texts` sequences; qkv [texts * length, 3 * heads * dim]. */
+/* Causal self-attention of `texts` sequences; qkv [texts * length, 3 * heads * dim].
+   Unless net->mode is DENSE, weights are dropped; `layer` tells their masks apart. */
 typedef struct Heads {
     int64_t texts, length, heads, dim;
+    int layer;
 } Heads;
 
 void attention(Net *net, const Heads *h, const float *qkv, float *o, float *lse);

@@ -46,7 +46,7 @@ static const Plan plans[] = {
 
 static const Plan full_plans[] = {
     {"mlp", {false, 4096, 32, 0, 64, 1024, 1, 0}, 300, 128, 64, 1e-3, 1.2},
-    {"char", {true, 64, 256, 0, 512, 2048, 8, 2}, 600, 128, 64, 1e-3, 1.2},
+    {"char", {true, 64, 256, 0, 512, 2048, 8, 2}, 600, 128, 64, 1e-3, 1.35},
 };
 
 typedef struct Result {

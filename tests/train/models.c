@@ -164,10 +164,11 @@ down_layer(const Model *md, const Layer *l)
 }
 
 static Heads
-heads_of(const Model *md)
+heads_of(const Model *md, const Layer *l)
 {
     const Shape *s = &md->s;
-    return (Heads){s->texts, s->length, s->heads, s->dim / s->heads};
+    return (Heads){s->texts, s->length, s->heads, s->dim / s->heads,
+                   (int)(l - md->layer)};
 }
 
 static void
@@ -175,7 +176,7 @@ layer_forward(Model *md, Layer *l, const float *x)
 {
     Net *net = &md->net;
     int64_t t = md->tokens, d = md->s.dim, hidden = md->s.hidden;
-    Heads h = heads_of(md);
+    Heads h = heads_of(md, l);
     Dropping down = down_layer(md, l);
     norm(net, x, l->norm1, l->n1, l->stats1, t, d);
     linear(net, l->n1, l->qkv, l->qkv_b, l->mix, t, d, 3 * d);
@@ -195,7 +196,7 @@ layer_back(Model *md, Layer *l, const float *x)
 {
     Net *net = &md->net;
     int64_t t = md->tokens, d = md->s.dim, hidden = md->s.hidden;
-    Heads h = heads_of(md);
+    Heads h = heads_of(md, l);
     Dropping down = down_layer(md, l);
     drop_linear_back(net, &down, md->d0, md->wide);
     gelu_back(net, md->wide, l->h, md->wide, t * hidden);
