@@ -356,7 +356,7 @@ nv_region(Gen *g, const Region *r, const Op *op)
 {
     for (int i = 0; i < r->narg; i++) {
         Regs *v = nv_regs(g, op_operand(op, i));
-        if (!v)
+        if (!v && op_operand(op, i)->type->kind != TY_DESC) /* that is a parameter */
             return false;
         alias(g, r->args[i], v);
     }
@@ -516,8 +516,11 @@ make_function(Gen *g, const Func *f, int maps)
     char threads[16];
     snprintf(threads, sizeof threads, "%d", 32 * nv_launch_warps(f));
     string_attr(g, "nvvm.reqntid", threads);
-    if (nv_roles_of(f)) /* or ptxas ignores the roles' registers */
-        string_attr(g, "nvvm.minctasm", "1");
+    const Op *roles = nv_roles_of(f);
+    if (roles) { /* or ptxas ignores the roles' registers */
+        snprintf(threads, sizeof threads, "%d", nv_blocks(roles));
+        string_attr(g, "nvvm.minctasm", threads);
+    }
     ll_fn_attr(g->fn, "nounwind");
     for (int i = 0; i < n; i++)
         if (types[i] == g->ptr && f->params[i].div > 1 && is_pow2(f->params[i].div))

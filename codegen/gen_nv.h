@@ -225,6 +225,7 @@ bool nv_async(Gen *g, const Op *op);
 bool nv_roles(Gen *g, const Op *op);
 const Op *nv_roles_of(const Func *f); /* NULL: all do the same */
 int nv_launch_warps(const Func *f);   /* of a block, with those that idle */
+int nv_blocks(const Op *roles);       /* on one multiprocessor, at least */
 
 /* ---- gen_nv_bar.c: mbarriers */
 bool nv_bar(Gen *g, const Op *op);

@@ -52,11 +52,17 @@ nv_launch_warps(const Func *f)
     return groups * GROUP;
 }
 
+int
+nv_blocks(const Op *roles)
+{
+    return (int)attr_int(&roles->attrs, ATTR_BLOCKS, 1);
+}
+
 /* Registers that each thread has at first. */
 static int
-launch_regs(int warps)
+launch_regs(const Op *op, int warps)
 {
-    int regs = SM_REGS / (32 * warps) & ~7;
+    int regs = SM_REGS / (32 * warps * nv_blocks(op)) & ~7;
     return regs > MAX_THREAD_REGS ? MAX_THREAD_REGS & ~7 : regs;
 }
 
@@ -86,11 +92,11 @@ check(Gen *g, const Op *op)
             return false;
         }
     }
-    if (sum > launch_regs(total) * total / GROUP) {
+    if (sum > launch_regs(op, total) * total / GROUP) {
         diag_error(&g->s->diag, op->loc,
                    "the roles need %d registers, for one thread of each warpgroup "
                    "together: a block of %d warps has %d",
-                   sum, total, launch_regs(total) * total / GROUP);
+                   sum, total, launch_regs(op, total) * total / GROUP);
         return false;
     }
     return true;
@@ -100,7 +106,7 @@ static void
 set_registers(Gen *g, const Op *op, int role)
 {
     const Attr *regs = attr_find(&op->attrs, ATTR_REGS);
-    int have = launch_regs(nv_launch_warps(g->func));
+    int have = launch_regs(op, nv_launch_warps(g->func));
     if (!regs || regs->v.ints[role] == have)
         return;
     LLVMValueRef n = ll_int(g->i32, regs->v.ints[role]);

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 64, CORE = 8, MAX_N = 256, TEXT = 4096 };
+enum { ROWS = 64, CORE = 8, MAX_N = 256, MAX_ROWS = 16, TEXT = 4096 };
 
 typedef struct Wgmma {
     ScalarKind in, acc;
@@ -204,6 +204,10 @@ typedef struct Product {
     Regs *a;
     const Layout *la;
     Buffer mem[2];
+    /* the left operand's words, by the first of the rows that they are of */
+    LLVMValueRef *word[MAX_ROWS];
+    uint32_t row[MAX_ROWS];
+    int nrow;
     LLVMValueRef group[2]; /* this thread's warpgroup, along rows and columns */
 } Product;
 
@@ -231,6 +235,39 @@ group_part(Product *p, const Buffer *b, int which)
     return LLVMBuildAdd(g->b, b->low, by, "");
 }
 
+/* All words of the left operand, packed in front of the fence: ptxas sees them as defined
+   by the time the product begins only when nothing makes them in between. */
+static bool
+gather(Product *p, const Layout *l, int first, int depth)
+{
+    Gen *g = p->g;
+    uint32_t m = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)first), 0);
+    for (int i = 0; i < p->nrow; i++)
+        if (p->row[i] == m)
+            return true;
+    if (p->nrow == MAX_ROWS)
+        return false;
+    LLVMValueRef *w = arena_array(&g->s->tmp, LLVMValueRef, 4 * depth);
+    for (int i = 0; i < depth; i++)
+        if (!nv_fragment(g, p->la, p->a, 0, m, (uint32_t)(i * p->w->k), p->w->bits,
+                         w + 4 * i))
+            return false;
+    for (int i = 0; i < 4 * depth; i += MAX_N)
+        through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
+    p->row[p->nrow] = m;
+    p->word[p->nrow++] = w;
+    return true;
+}
+
+static LLVMValueRef *
+words_of(const Product *p, uint32_t m)
+{
+    int i = 0;
+    while (p->row[i] != m)
+        i++;
+    return p->word[i];
+}
+
 /* Rows m.., columns c.. of the result: all steps along k. `d`: its registers. */
 static bool
 block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
@@ -243,9 +280,9 @@ block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
     s.a_trans = p->mem[0].trans, s.b_trans = p->mem[1].trans;
     for (int i = 0; i < depth; i++) {
         uint32_t k = (uint32_t)(i * p->w->k);
-        if (p->a_regs && !nv_fragment(g, p->la, p->a, 0, m, k, p->w->bits, s.a))
-            return false;
-        if (!p->a_regs)
+        if (p->a_regs)
+            memcpy(s.a, words_of(p, m) + 4 * i, sizeof s.a);
+        else
             s.a[0] = LLVMBuildAdd(g->b, a,
                                   ll_int(g->i32, offset_of(&p->mem[0], m, k) >> 4), "");
         s.b = LLVMBuildAdd(g->b, b, ll_int(g->i32, offset_of(&p->mem[1], c, k) >> 4), "");
@@ -299,6 +336,9 @@ gen_product(Gen *g, const Op *op)
     int regs = p.n / 2, words = half ? regs / 2 : regs;
     int depth = (int)(op_operand(op, 1)->type->shape[0] / p.w->k);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
+    for (int r = 0; r < acc->n && p.a_regs; r += regs)
+        if (!gather(&p, l, r, depth))
+            return gen_unsupported(g, op, "on these layouts") != NULL;
     plain(g, "wgmma.fence.sync.aligned;");
     for (int r = 0; r < acc->n; r += regs) {
         uint32_t c = layout_at(l, LD_REG, (uint32_t)r);
@@ -314,11 +354,31 @@ gen_product(Gen *g, const Op *op)
     return true;
 }
 
+/* ptxas moves a wait up to where nothing forbids it, in front of the work that was to be
+   done meanwhile. Not over the end of a block: here a loop that never runs twice, since
+   the loop around it would not run with such a bound (and ptxas drops a loop that does
+   nothing). */
+static void
+hold(Gen *g, const Op *wait)
+{
+    const Op *loop = wait->parent->parent;
+    LLVMValueRef hi =
+        loop && loop->kind == OP_FOR ? nv_scalar(g, op_operand(loop, 1)) : NULL;
+    if (!hi || LLVMTypeOf(hi) != g->i32)
+        return;
+    ptx_asm(g,
+            "{ .reg .pred again; hold: setp.eq.s32 again, $0, -2147483648; "
+            "@again nanosleep.u32 1; @again bra hold; }",
+            "r", LLVMVoidTypeInContext(g->cx), &hi, 1, true);
+}
+
 static bool
 gen_wait(Gen *g, const Op *op)
 {
     char text[64];
     int total = 0, at = 0;
+    if (attr_has(&op->attrs, ATTR_LATE))
+        hold(g, op);
     snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;",
              (int)attr_int(&op->attrs, ATTR_PENDING, 0));
     for (int i = 0; i < op->noperand; i++)

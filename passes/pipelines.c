@@ -42,9 +42,12 @@ static const PassId gpu_list[] = {
     PASS_wgmma,
     PASS_stage_plan,
     PASS_tma, /* after layout has given the buffers their order */
+    PASS_specialize,
     PASS_peel, /* after stage-plan: which loops run ahead is known */
     PASS_stage_expand,
     PASS_wgmma_defer,
+    PASS_dce, /* what the roles do not need */
+    PASS_skew,
     PASS_wgmma_sink, /* after it: what goes around the loop is not waited for at all */
     PASS_fence,
     PASS_cse,

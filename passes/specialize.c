@@ -1,0 +1,149 @@
+/* Loops whose loads go through TMA, split into two roles: one warp asks for tiles, the
+   others multiply them.
+
+       for %i = .. {                      warp_specialize {warps=[1,8]} {
+         %a = desc_load %da, ..             for %i = .. (%s, %ph) {
+         %m = local_alloc %a                  bar_wait %empty[%s], %ph
+         %r = wgmma %m, ..           =>       bar_expect %full[%s] {bytes}
+       }                                      tma_load %da, %ring[%s], %full[%s], ..
+       store ..                             }
+                                          }, {
+                                            for %i = .. (%s, %ph) {
+                                              bar_wait %full[%s], %ph
+                                              %r = wgmma %ring[%s], ..
+                                              bar_arrive %empty[%s]
+                                            }
+                                            store ..
+                                          }
+
+   Both roles are copies of the whole kernel. The producer keeps what its loads need:
+   their coordinates and the loops and conditions around them, however they come about.
+   The consumers, as many warps as the source asks for, keep everything else. So lists of
+   blocks, two loops after each other, and a loop in a loop are nothing special: each ring
+   has a stage and a phase, which both roles carry through the control flow that they have
+   in common.
+
+   It is done where it can pay: for loops of products by warpgroups, all of whose planned
+   loads are TMA's, when the rings and the registers suffice. A loop that stays whole says
+   why in {roles}. */
+#include "passes/specialize.h"
+
+#include "ir/base/util.h"
+
+#include <string.h>
+
+bool pass_specialize(Func *f, PassCx *cx);
+
+enum {
+    SM_REGS = 65536,
+    GROUP_THREADS = 128,
+    PRODUCER_REGS = 40,
+    LITTLE_REGS = 24, /* of a producer where two blocks share a multiprocessor */
+    /* what a thread needs beside accumulators and fragments */
+    OTHER_REGS = 32,
+    MAX_REGS = 240
+};
+
+/* Two products, the second with an operand out of registers: what skew.c makes more of.
+ */
+static bool
+is_pair(const Op *loop)
+{
+    int n = 0;
+    bool regs = false;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        n += op->kind == OP_WGMMA;
+        regs |= op->kind == OP_WGMMA && op_operand(op, 0)->type->kind == TY_TILE;
+    }
+    return n == 2 && regs && !attr_has(&loop->attrs, ATTR_PENDING);
+}
+
+/* A sum of products alone goes as fast without roles: nothing but the next copies stands
+   between its products, and all warps together ask for those (matmul 4096, 128x256x64 on
+   an H200: 738 TFLOP/s, 725 with roles). Two products with other work between them gain:
+   one warpgroup computes while the other's products run (attention 4096 of 128: 597
+   TFLOP/s, 467 without). */
+static bool
+pays(Specialize *sp)
+{
+    for (int i = 0; i < sp->ngroup; i++)
+        if (attr_has(&sp->group[i].loop->attrs, ATTR_WARP_SPEC) ||
+            is_pair(sp->group[i].loop))
+            return true;
+    sp->why = "neither asked for nor two products with work between them";
+    return false;
+}
+
+/* Registers that threads of both roles may have. */
+static void
+share_registers(Specialize *sp, int groups)
+{
+    int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
+    int producer = sp->blocks > 1 ? LITTLE_REGS : PRODUCER_REGS;
+    int each = (launched * (groups + 1) - producer) / groups & ~7;
+    sp->regs[0] = producer;
+    sp->regs[1] = each > MAX_REGS ? MAX_REGS : each;
+}
+
+/* Words of all accumulators and operands from registers that are there at once, at most:
+   those of a loop. */
+static int
+accumulators(const Region *r, int depth)
+{
+    int own = 0, inner = 0;
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
+            const Type *t = op_operand(op, i)->type;
+            t = t->kind == TY_ASYNC ? t->elem : t;
+            if (t->kind == TY_TILE)
+                own += (int)(type_numel(t) * type_bits(t) / 32);
+        }
+        for (int i = 0; i < op->nregion; i++)
+            inner = (int)max_i64(inner, accumulators(op->regions[i], depth + 1));
+    }
+    return own > inner ? own : inner;
+}
+
+static bool
+fits(Specialize *sp)
+{
+    int groups = sp->f->num_warps / 4;
+    share_registers(sp, groups);
+    if (accumulators(sp->f->body, 0) / (GROUP_THREADS * groups) + OTHER_REGS >
+        sp->regs[1])
+        sp->why = "the accumulators do not fit beside a producer's registers";
+    return !sp->why;
+}
+
+static void
+say_why(Session *s, Region *r, const char *why, int depth)
+{
+    region_each(r, op)
+    {
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
+            attr_set_str(&s->mod, &op->attrs, ATTR_ROLES,
+                         name_intern(&s->names, why, strlen(why)));
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            say_why(s, op->regions[i], why, depth + 1);
+    }
+}
+
+bool
+pass_specialize(Func *f, PassCx *cx)
+{
+    Specialize *sp = arena_new(&cx->s->tmp, Specialize);
+    if (!cx->target.feature_a || cx->target.sm != 90)
+        return false;
+    if (f->num_warps % 4 || f->num_warps > 16)
+        return false;
+    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target};
+    /* one warpgroup alone leaves the tensor cores idle while it does anything else */
+    sp->blocks = f->num_warps == 4 ? 2 : 1;
+    if (specialize_plan(sp) && fits(sp) && pays(sp)) {
+        specialize_build(sp);
+        return true;
+    }
+    if (sp->why)
+        say_why(cx->s, f->body, sp->why, 0);
+    return sp->why != NULL;
+}

@@ -1,0 +1,59 @@
+/* What the three files of pass specialize share: the loads that go through rings, and
+   where their stages are awaited and given back. */
+#ifndef SDC_PASSES_SPECIALIZE_H
+#define SDC_PASSES_SPECIALIZE_H
+
+#include "ir/base/map.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "passes/pass.h"
+
+enum { SP_LOADS = 4, SP_RINGS = 8, SP_GROUPS = 16 };
+
+/* Buffers of several stages and the two barriers of each stage. */
+typedef struct Ring {
+    int n, stages;
+    const Type *mem[SP_LOADS]; /* of one stage */
+    int64_t bytes;             /* that arrive together */
+    bool again;                /* its stages are used after a loop, too */
+    Value *buf[SP_LOADS], *full, *empty;
+} Ring;
+
+/* Loads of one iteration that fill one stage of a ring. */
+typedef struct Group {
+    int ring, n;
+    Op *load[SP_LOADS]; /* in order of the text */
+    Op *loop;
+    Region *home; /* that they stand in */
+    Op *first;    /* first op of `home` that reads */
+    Op *last;     /* after it all have read; NULL: when the next iteration's products
+                     have begun */
+} Group;
+
+typedef struct Specialize {
+    Session *s;
+    Func *f;
+    const TargetInfo *target;
+    Ring ring[SP_RINGS];
+    Group group[SP_GROUPS];
+    int nring, ngroup;
+    Map fill;        /* local_alloc's result -> Value of the load */
+    Map keep;        /* ops of the producer */
+    Map carry;       /* values carried by loops that it needs */
+    int64_t regs[2]; /* of a thread of each role */
+    int blocks;      /* on one multiprocessor */
+    const char *why; /* it cannot be done */
+} Specialize;
+
+/* specialize_plan.c: rings, groups, what the producer needs. False: sp->why. */
+bool specialize_plan(Specialize *sp);
+/* specialize_build.c */
+void specialize_build(Specialize *sp);
+
+/* The group and place in it of a load; NULL: none. */
+const Group *specialize_group(const Specialize *sp, const Op *load, int *slot);
+/* Do loads of the ring stand inside of op? */
+bool specialize_inside(const Specialize *sp, int ring, const Op *op);
+
+#endif
