@@ -103,6 +103,17 @@ typedef struct FrontConfigs {
 /* False after an error: no such kernel, or configurations that only Python can make. */
 bool front_configs(FrontModule *m, const char *kernel, FrontConfigs *out);
 
+/* What is known of an argument beside its type when a launch specializes. */
+typedef struct FrontValue {
+    bool known;
+    int64_t i;
+} FrontValue;
+
+/* The arguments of a launch, one for each parameter, for the functions of
+   @triton.heuristics; as long as the module. */
+void front_values(FrontModule *m, const FrontValue *values, int n);
+bool front_has_heuristics(FrontModule *m, const char *kernel);
+
 /* Reads a SIGNATURE (DESIGN 2.5: positional "'*fp16:16,i32,128'" or by name
    "x=*fp16:16,BLOCK=128") and then the -c NAME=VALUE overrides into a spec. With
    signature NULL only annotations, defaults and overrides count. */

@@ -26,6 +26,8 @@ struct FrontModule {
     Vec(ModuleImport) stars;
     Vec(const Node *) kernels;
     FrontModule *root, *next; /* root: list of all files */
+    const FrontValue *values; /* of a launch */
+    int nvalue;
 };
 
 enum { MAX_FILES = 256, MAX_ANCESTORS = 8 };
@@ -34,6 +36,19 @@ Session *
 module_session(const FrontModule *m)
 {
     return m->s;
+}
+
+void
+front_values(FrontModule *m, const FrontValue *values, int n)
+{
+    m->values = values;
+    m->nvalue = n;
+}
+
+const FrontValue *
+module_value(const FrontModule *m, int i)
+{
+    return i < m->nvalue && m->values[i].known ? &m->values[i] : NULL;
 }
 
 const char *

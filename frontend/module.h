@@ -17,6 +17,8 @@ typedef struct ModuleImport {
 } ModuleImport;
 
 Session *module_session(const FrontModule *m);
+/* Value of parameter i in the launch that is specialized; NULL when it is not known. */
+const FrontValue *module_value(const FrontModule *m, int i);
 const char *module_path(const FrontModule *m);
 const NodeList *module_statements(const FrontModule *m);
 

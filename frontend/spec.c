@@ -306,7 +306,10 @@ heuristic_value(Sema *s, const Node *fn, const FrontSpec *spec, Name name)
     Val *pairs = arena_array(s->a, Val, spec->narg + 1);
     int n = 0;
     for (int i = 0; i < spec->narg; i++) {
-        Val v = spec_value(s, &spec->args[i], fn->loc);
+        const FrontValue *given = module_value(s->m, i);
+        const SpecArg *a = &spec->args[i];
+        Val v = a->kind == SPEC_TYPE && given ? val_int(s, given->i)
+                                              : spec_value(s, a, fn->loc);
         if (!v || val_is_error(v))
             continue;
         Val *pair = arena_array(s->a, Val, 2);
@@ -414,6 +417,13 @@ listed(Arena *a, const Node *list, const Node *param, int index)
             return true;
     }
     return false;
+}
+
+bool
+front_has_heuristics(FrontModule *m, const char *kernel)
+{
+    const Node *fn = module_kernel(m, kernel);
+    return fn && find_decorator(fn, "heuristics");
 }
 
 bool

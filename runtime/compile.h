@@ -24,6 +24,8 @@ typedef struct CompileJob {
     bool is_tir;
     bool debug;
     bool bitcode; /* CPU: the code as codegen_bundle takes it */
+    const FrontValue *values; /* of a launch, one a parameter; NULL: not known */
+    int nvalue;
     /* Sees the tile IR before any pass; may be NULL. */
     void (*look)(const Module *m, void *user);
     void *look_user;

@@ -191,17 +191,36 @@ signature_of(SdcFunction *f, const SdcArg *args, const uint64_t *key)
     return sig;
 }
 
+/* What the functions of @triton.heuristics may look at: integers, and that a pointer is
+   not None. */
+static void
+values_of(const KernelInfo *info, const SdcArg *args, FrontValue *values)
+{
+    memset(values, 0, (size_t)info->nparam * sizeof *values);
+    for (int i = 0; i < info->nruntime; i++) {
+        FrontValue *v = &values[info->runtime[i]];
+        v->known = args[i].kind == SDC_ARG_INT || args[i].kind == SDC_ARG_PTR;
+        v->i = args[i].kind == SDC_ARG_INT ? args[i].v.i : 1;
+    }
+}
+
 static SdcStatus
 compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
 {
     SdcModule *m = f->mod;
+    FrontValue values[SDCRT_MAX_SOURCES];
     if (m->is_tir)
-        return kernel_new(m, f->info, NULL, NULL, 0, out);
+        return kernel_new(m, f->info, NULL, NULL, 0, NULL, out);
+    if (f->info->nparam > SDCRT_MAX_SOURCES)
+        return context_fail(m->cx, SDC_ERROR_SOURCE, "'%s' has too many parameters",
+                            f->info->name);
     char *sig = signature_of(f, args, key);
     if (!sig)
         return SDC_ERROR_ARGUMENT;
-    SdcStatus status =
-        kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind, out);
+    if (f->info->heuristics)
+        values_of(f->info, args, values);
+    SdcStatus status = kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind,
+                                  f->info->heuristics ? values : NULL, out);
     free(sig);
     return status;
 }
@@ -224,10 +243,27 @@ function_compile(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
     return compile_spec_of(f, args, key, out);
 }
 
+/* Words of a key: with heuristics the integers themselves, too. */
+static int
+key_words(const KernelInfo *info)
+{
+    return info->nruntime * (info->heuristics ? 2 : 1);
+}
+
+static void
+make_key(const KernelInfo *info, const SdcArg *args, uint64_t *key)
+{
+    const int n = info->nruntime;
+    for (int i = 0; i < n; i++)
+        key[i] = arg_key(info, i, &args[i]);
+    for (int i = 0; i < n && info->heuristics; i++)
+        key[n + i] = args[i].kind == SDC_ARG_INT ? (uint64_t)args[i].v.i : 0;
+}
+
 static SpecEntry *
 find_spec(SdcFunction *f, const uint64_t *key)
 {
-    size_t size = (size_t)f->info->nruntime * sizeof *key;
+    size_t size = (size_t)key_words(f->info) * sizeof *key;
     SpecEntry *e = atomic_load_explicit(&f->specs, memory_order_acquire);
     while (e && memcmp(e->key, key, size) != 0)
         e = e->next;
@@ -237,7 +273,7 @@ find_spec(SdcFunction *f, const uint64_t *key)
 static SdcStatus
 add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
 {
-    size_t size = (size_t)f->info->nruntime * sizeof *key;
+    size_t size = (size_t)key_words(f->info) * sizeof *key;
     SdcStatus status = context_alive(f->mod->cx);
     if (status != SDC_OK)
         return status;
@@ -275,9 +311,8 @@ sdc_specialize(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
         return context_fail(f->mod->cx, SDC_ERROR_ARGUMENT,
                             "'%s' takes %d arguments, %d are given", info->name,
                             info->nruntime, nargs);
-    uint64_t key[MAX_ARGS];
-    for (int i = 0; i < nargs; i++)
-        key[i] = arg_key(info, i, &args[i]);
+    uint64_t key[2 * MAX_ARGS];
+    make_key(info, args, key);
     SpecEntry *e = find_spec(f, key);
     if (!e)
         return add_spec(f, args, key, out);

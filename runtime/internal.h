@@ -47,6 +47,7 @@ typedef struct KernelInfo {
     SdcParam *params;
     bool *no_specialize;
     int nparam;
+    bool heuristics; /* constexprs follow from the values of arguments */
     int *runtime; /* positions of the parameters that are arguments of a launch */
     int nruntime;
 } KernelInfo;
@@ -93,6 +94,7 @@ struct SdcKernel {
     /* The same kernel without tensor maps, for arguments that allow none; NULL until it
        is needed. What it is made from: NULL, NULL, 0 when this one has no maps. */
     _Atomic(SdcKernel *) plain;
+    FrontValue *values; /* of the launch that made it; NULL without heuristics */
     char *signature;
     char **bind;
     int nbind;
@@ -184,9 +186,10 @@ SdcStatus worker_compile(SdcContext *cx, const CompileJob *job, SdcrtMeta *meta,
 /* Undoes kernel_load. */
 void kernel_unload(SdcKernel *k);
 
-/* Compiles and loads; `signature` NULL for tile IR. */
+/* Compiles and loads; `signature` NULL for tile IR, `values` for what is no launch. */
 SdcStatus kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
-                     const char *const *bind, int nbind, SdcKernel **out);
+                     const char *const *bind, int nbind, const FrontValue *values,
+                     SdcKernel **out);
 /* The kernel without tensor maps; *out NULL when its source asks for them. */
 SdcStatus kernel_plain(SdcKernel *k, SdcKernel **out);
 void kernel_free(SdcKernel *k);

@@ -33,6 +33,7 @@ kernel_free(SdcKernel *k)
         free(k->bind[i]);
     free(k->bind);
     free(k->signature);
+    free(k->values);
     free(k->meta);
     free(k->key);
     free(k);
@@ -128,7 +129,8 @@ kernel_load(Session *s, SdcKernel *k, const void *code, size_t size)
 
 /* What a kernel with tensor maps was made from, for kernel_plain. */
 static SdcStatus
-keep_source(SdcKernel *k, const char *signature, const char *const *bind, int nbind)
+keep_source(SdcKernel *k, const char *signature, const char *const *bind, int nbind,
+            const FrontValue *values)
 {
     if (!k->meta->nmap)
         return SDC_OK;
@@ -137,12 +139,16 @@ keep_source(SdcKernel *k, const char *signature, const char *const *bind, int nb
     bool ok = k->bind && (!signature || k->signature);
     for (; ok && k->nbind < nbind; k->nbind += ok)
         ok = (k->bind[k->nbind] = strdup(bind[k->nbind])) != NULL;
+    size_t size = (size_t)k->info->nparam * sizeof *values;
+    if (values && (ok = ok && (k->values = malloc(size + 1)) != NULL))
+        memcpy(k->values, values, size);
     return ok ? SDC_OK : context_fail(k->mod->cx, SDC_ERROR_MEMORY, "out of memory");
 }
 
 static SdcStatus
 make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
-            const char *const *bind, int nbind, bool no_maps, SdcKernel **out)
+            const char *const *bind, int nbind, const FrontValue *values, bool no_maps,
+            SdcKernel **out)
 {
     SdcContext *cx = mod->cx;
     SdcrtCuda *cuda;
@@ -157,6 +163,8 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     CompileJob job;
     module_job(mod, &job);
     job.no_maps = no_maps;
+    job.values = values;
+    job.nvalue = values ? info->nparam : 0;
     job.opt = (SdcCompileOptions){
         .kernel = info->name,
         .signature = signature,
@@ -169,7 +177,7 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     };
     status = kernel_make(k, &job);
     if (status == SDC_OK)
-        status = keep_source(k, signature, bind, nbind);
+        status = keep_source(k, signature, bind, nbind, values);
     if (status == SDC_OK && cx->on_gpu)
         status = gpu_load(k);
     if (status != SDC_OK) {
@@ -182,9 +190,10 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
 
 SdcStatus
 kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
-           const char *const *bind, int nbind, SdcKernel **out)
+           const char *const *bind, int nbind, const FrontValue *values,
+           SdcKernel **out)
 {
-    return make_kernel(mod, info, signature, bind, nbind, false, out);
+    return make_kernel(mod, info, signature, bind, nbind, values, false, out);
 }
 
 SdcStatus
@@ -197,7 +206,8 @@ kernel_plain(SdcKernel *k, SdcKernel **out)
         p = atomic_load_explicit(&k->plain, memory_order_relaxed);
         if (!p)
             status = make_kernel(k->mod, k->info, k->signature,
-                                 (const char *const *)k->bind, k->nbind, true, &p);
+                                 (const char *const *)k->bind, k->nbind, k->values, true,
+                                 &p);
         if (status == SDC_OK)
             atomic_store_explicit(&k->plain, p, memory_order_release);
         pthread_mutex_unlock(&k->mod->lock);
@@ -248,7 +258,7 @@ sdc_kernel_get(SdcModule *mod, const char *kernel, const char *signature,
     if (k) {
         free(key);
     } else {
-        status = kernel_new(mod, info, signature, bind, nbind, &k);
+        status = kernel_new(mod, info, signature, bind, nbind, NULL, &k);
         if (status == SDC_OK) {
             k->key = key;
             k->next = mod->list;

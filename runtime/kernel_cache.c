@@ -49,6 +49,12 @@ make_key(CacheBytes *key, const CompileJob *job)
     add_number(key, o->nbind);
     for (int i = 0; i < o->nbind; i++)
         add_text(key, o->bind[i]);
+    add_number(key, job->no_maps);
+    add_number(key, job->nvalue);
+    for (int i = 0; i < job->nvalue; i++) {
+        add_number(key, job->values[i].known);
+        add_number(key, job->values[i].i);
+    }
     add_number(key, job->front.ninclude);
     for (int i = 0; i < job->front.ninclude; i++)
         add_text(key, job->front.include_dirs[i]);
@@ -159,8 +165,9 @@ kernel_make(SdcKernel *k, CompileJob *job)
             job->front.read_file = read_and_note;
             job->front.user = &m.deps;
         }
-        status =
-            cx->worker ? make_outside(&m, job) : compile_call(cx, job, keep_result, &m);
+        /* A worker is asked for what the public interface has. */
+        bool outside = cx->worker && !job->values && !job->no_maps;
+        status = outside ? make_outside(&m, job) : compile_call(cx, job, keep_result, &m);
     }
     cache_bytes_done(&m.key);
     cache_bytes_done(&m.deps);

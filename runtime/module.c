@@ -161,6 +161,7 @@ load_triton(Session *s, SdcModule *m)
         m->nkernel = i + 1;
         if (!copy_kernel(&m->kernels[i], name, params, count))
             return SDC_ERROR_MEMORY;
+        m->kernels[i].heuristics = front_has_heuristics(fm, name);
     }
     return SDC_OK;
 }

@@ -88,6 +88,7 @@ compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kern
             return bad(s, "'%s' must be 1, 2, 4, 8, 16 or 32", text);
         *at = (int)v;
     }
+    front_values(m, job->values, job->nvalue);
     if (!front_spec_parse(m, kernel, job->opt.signature, bind, n, spec))
         return false;
     spec->debug = job->debug;
