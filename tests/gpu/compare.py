@@ -8,8 +8,10 @@ A time is that of one launch between two events, behind a write of 256 MB that e
 second-level cache and gives the host time to be ahead of the device (as Triton's do_bench
 does). Every round measures everybody, one after another, so that clocks and neighbours move
 all alike; a time is the median over the rounds of each round's median, the spread is half the
-distance between the quartiles of the rounds. `ratio` is Triton's time over sdc's: above 1, sdc
-is faster. `registers` are sdc's, of a thread, with the bytes of local memory where it spills.
+distance between the quartiles of the rounds. `ratio` is Triton's time over sdc's, the median of
+the rounds' ratios: above 1, sdc is faster; in brackets what it is at least with a confidence of
+95% (of order statistics). The lines "best" have the same of everybody's best configuration.
+`registers` are sdc's, of a thread, with the bytes of local memory where it spills.
 Peers are cuBLAS, cuDNN and torch's own kernels where there are any.
 
 SKIPPED without torch and a GPU; without Triton too, unless --no-triton is given.
@@ -382,7 +384,8 @@ def cases():
                [({"BLOCK": 1024}, 4, 3)], lambda: vector_add(1 << 28, f32))
     for kernel in ("dropout_fwd", "dropout4_fwd"):
         yield Case(kernel, "2^28 fp32", "dropout", kernel,
-                   [({"BLOCK": 1024}, 4, 3)], lambda: dropout(1 << 28, f32))
+                   [({"BLOCK": 1024}, 4, 3), ({"BLOCK": 2048}, 4, 3)],
+                   lambda: dropout(1 << 28, f32))
     for cols in (1024, 4096, 8192):
         yield Case("softmax", f"16384x{cols} fp32", "softmax", "softmax",
                    [({"BLOCK": cols}, 4 if cols < 4096 else 8, 3)],
@@ -481,7 +484,7 @@ def configs_of(case):
 
 
 def measure(runs):
-    """{name: (milliseconds, spread)} of functions, in turn."""
+    """{name: (milliseconds, spread, milliseconds of each round)} of functions, in turn."""
     flush = None if args.warm else torch.empty(64 << 20, dtype=torch.int32, device="cuda")
     start, end = ([torch.cuda.Event(enable_timing=True) for _ in range(args.reps)]
                   for _ in range(2))
@@ -504,8 +507,19 @@ def measure(runs):
     out = {}
     for name, times in rounds.items():
         quarters = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
-        out[name] = statistics.median(times), (quarters[2] - quarters[0]) / 2
+        out[name] = statistics.median(times), (quarters[2] - quarters[0]) / 2, times
     return out
+
+
+def ratio_of(theirs, ours):
+    """Their time over ours: the median of the rounds' ratios and the lower end of its
+    one-sided confidence interval of 95%, an order statistic."""
+    ratios = sorted(a / b for a, b in zip(theirs[2], ours[2]))
+    n, below, k = len(ratios), 0.0, 0
+    while k < n and (below := below + math.comb(n, k) / 2**n) <= 0.05:
+        k += 1  # the chance that at most k of n rounds lie below the true median
+    low = f" (>= {ratios[k - 1]:.3f})" if k else ""
+    return f"{statistics.median(ratios):.3f}{low}"
 
 
 def in_turn(before, after, run):
@@ -619,11 +633,11 @@ def line(row):
     def cell(name, spread=True):
         if name not in row["times"]:
             return " | "
-        ms, width = row["times"][name]
+        ms, width = row["times"][name][:2]
         text = f"{ms:.4f} | {rate(row['data_work'], ms):.0f}"
         return text.replace(" |", f" ±{100 * width / ms:.1f}% |") if spread else text
     t = row["times"]
-    ratio = f"{t['Triton'][0] / t['sdc'][0]:.3f}" if "sdc" in t and "Triton" in t else ""
+    ratio = ratio_of(t["Triton"], t["sdc"]) if "sdc" in t and "Triton" in t else ""
     peers = ", ".join(f"{n} {t[n][0]:.4f} ({rate(row['data_work'], t[n][0]):.0f})"
                       for n in t if n not in ("sdc", "Triton"))
     far = "" if row["far"] is None else "equal" if row["far"] == 0 else f"{row['far']:.1e}"
@@ -649,16 +663,17 @@ def best(rows):
     for (name, size), group in groups.items():
         found = {}
         for row in group:
-            for who, (ms, _) in row["times"].items():
-                if who not in found or ms < found[who][0]:
-                    found[who] = ms, row
-        if len(group) < 2 or "sdc" not in found:
+            for who, time in row["times"].items():
+                if who not in found or time[0] < found[who][0][0]:
+                    found[who] = time, row
+        if len(found) < 2 or "sdc" not in found:
             continue
         work = group[0]["data_work"]
         print(f"best {name} {size}: " + ", ".join(
-            f"{who} {ms:.4f} ms {rate(work, ms):.0f} {work[1]}" +
-            (f" [{config_text(row['config'])}]" if who in ("sdc", "Triton") else "")
-            for who, (ms, row) in found.items()))
+            f"{who} {time[0]:.4f} ms {rate(work, time[0]):.0f} {work[1]}" +
+            (f" [{config_text(row['config'])}]" if who in ("sdc", "Triton") else "") +
+            (f" {ratio_of(time, found['sdc'][0])}" if who != "sdc" else "")
+            for who, (time, row) in found.items()))
 
 
 def main():
