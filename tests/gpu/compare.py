@@ -383,8 +383,10 @@ def cases():
     yield Case("vector_add", "2^28 fp32", "vector_add", "vector_add",
                [({"BLOCK": 1024}, 4, 3)], lambda: vector_add(1 << 28, f32))
     for kernel in ("dropout_fwd", "dropout4_fwd"):
-        yield Case(kernel, "2^28 fp32", "dropout", kernel,
-                   [({"BLOCK": 1024}, 4, 3), ({"BLOCK": 2048}, 4, 3)],
+        configs = [({"BLOCK": 1024}, 4, 3)]
+        if kernel == "dropout_fwd":
+            configs += [({"BLOCK": 8192, "TILE": 1024}, 4, 3)]
+        yield Case(kernel, "2^28 fp32", "dropout", kernel, configs,
                    lambda: dropout(1 << 28, f32))
     for cols in (1024, 4096, 8192):
         yield Case("softmax", f"16384x{cols} fp32", "softmax", "softmax",

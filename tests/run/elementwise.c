@@ -85,7 +85,7 @@ typedef struct Drop {
 } Drop;
 
 static void
-dropout_case(Env *env, SdcDtype t, const Drop *d, const char *kernel, int block)
+dropout_case(Env *env, SdcDtype t, const Drop *d, const char *kernel, int block, int tile)
 {
     Buf x = buf_random(env, t, 0, DIMS(d->n));
     Buf out = buf_poison(env, t, 0, DIMS(d->n));
@@ -93,11 +93,12 @@ dropout_case(Env *env, SdcDtype t, const Drop *d, const char *kernel, int block)
     ref_dropout(d->n, buf_doubles(env, &x), d->p, d->seed, strchr(kernel, '4') != NULL,
                 want, bound);
     LAUNCH(env, kernel, sdc_grid(ceil_div(d->n, block), 1, 1),
-           env_text(env, "BLOCK=%d", block), buf_arg(&x), buf_arg(&out), sdc_int(d->n),
-           sdc_float((double)d->p), sdc_int(d->seed));
-    const char *what =
-        env_text(env, "%s %s n=%lld p=%g seed=%lld BLOCK=%d", kernel, sdc_dtype_name(t),
-                 (long long)d->n, (double)d->p, (long long)d->seed, block);
+           env_text(env, tile ? "BLOCK=%d TILE=%d" : "BLOCK=%d", block, tile),
+           buf_arg(&x), buf_arg(&out), sdc_int(d->n), sdc_float((double)d->p),
+           sdc_int(d->seed));
+    const char *what = env_text(env, "%s %s n=%lld p=%g seed=%lld BLOCK=%d TILE=%d",
+                                kernel, sdc_dtype_name(t), (long long)d->n, (double)d->p,
+                                (long long)d->seed, block, tile);
     buf_check(env, &out, what, want, bound);
 }
 
@@ -115,7 +116,7 @@ START_TEST(dropout)
         for (int t = 0; t < NFLOATS; t++)
             for (int c = 0; c < 4; c++) {
                 env.at_end = (k + t + c) % 2;
-                dropout_case(&env, floats[t], &cases[c], kernels[k], 256);
+                dropout_case(&env, floats[t], &cases[c], kernels[k], 256, 0);
             }
     env_close(&env);
 }
@@ -128,8 +129,9 @@ START_TEST(dropout_tiles)
     const Drop d = {777, 99, 0.4f};
     Env env = env_open("dropout");
     for (int b = 0; b < 4; b++) {
-        dropout_case(&env, SDC_FP32, &d, "dropout_fwd", blocks[b]);
-        dropout_case(&env, SDC_FP32, &d, "dropout4_fwd", blocks[b]);
+        dropout_case(&env, SDC_FP32, &d, "dropout_fwd", blocks[b], 0);
+        dropout_case(&env, SDC_FP32, &d, "dropout_bwd", blocks[b], blocks[b] / 4);
+        dropout_case(&env, SDC_FP32, &d, "dropout4_fwd", blocks[b], 0);
     }
     env_close(&env);
 }
