@@ -95,6 +95,29 @@ read_config(Sema *s, const Node *call, Found *f)
     return f->list.n < f->most;
 }
 
+/* What a generator runs over, range() too, as a tuple; else an error. */
+static Val
+elements(Sema *s, Val it)
+{
+    if (it->kind != FE_RANGE)
+        return it;
+    for (int i = 0; i < 3; i++)
+        if (!val_is_int(it->u.items[i]))
+            return val_error();
+    int64_t at = (int64_t)it->u.items[0]->u.i, stop_at = (int64_t)it->u.items[1]->u.i;
+    int64_t step = (int64_t)it->u.items[2]->u.i, n = 0;
+    if (step)
+        n = step > 0 ? (stop_at - at + step - 1) / step
+                     : (at - stop_at - step - 1) / -step;
+    if (!step || n > MAX_CONFIGS)
+        return val_error();
+    n = n < 0 ? 0 : n;
+    Val *list = arena_array(s->a, Val, (int)n + 1);
+    for (int64_t i = 0; i < n; i++)
+        list[i] = val_int(s, at + i * step);
+    return val_tuple(s, list, (int)n);
+}
+
 /* The generators from number g on, with every combination that passes their conditions.
  */
 static bool
@@ -103,7 +126,7 @@ combinations(Sema *s, const Node *n, int g, Found *f, int depth)
     if (g == n->list.n)
         return collect(s, n->a, f, depth);
     const Node *gen = n->list.at[g];
-    Val it = eval_quiet(s, gen->b);
+    Val it = elements(s, eval_quiet(s, gen->b));
     if (it->kind != FE_TUPLE || depth > MAX_CONFIG_DEPTH)
         return stop(f);
     for (int i = 0; i < it->n; i++) {

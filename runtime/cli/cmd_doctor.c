@@ -53,6 +53,13 @@ cmd_doctor(Cli *c)
     printf("targets  %s\n", sdc_targets());
     printf("cpu      %s\n", name);
     printf("threads  %d\n", sdc_context_threads(cx));
+    SdcCacheInfo cache;
+    if (sdc_cache(cx, SDC_CACHE_STAT, -1, &cache) == SDC_OK)
+        printf("cache    %s, %lld kernels, %.1f MiB of at most %.0f\n", cache.dir,
+               (long long)cache.entries, (double)cache.bytes / 1048576.0,
+               (double)cache.limit / 1048576.0);
+    else
+        printf("cache    none: kernels are compiled by every process\n");
     sdc_context_destroy(cx);
     const char *target = o[O_target].text;
     return gpu_doctor(c, target && strcmp(target, "cuda") == 0);
