@@ -18,8 +18,11 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests/gpu"))
 import libsdc  # noqa: E402
 
-# per_sm: programs for each multiprocessor that share the work equally; 0: one for each tile
+# per_sm: programs for each multiprocessor that share the work equally; 0: one for each tile;
+# SORTED: one for each tile, most work first; PAIRED: and two on a multiprocessor
 Tile = collections.namedtuple("Tile", "m n k warps stages per_sm")
+
+SORTED, PAIRED = -1, -2
 
 
 def cdiv(a, b):
@@ -64,13 +67,19 @@ class Layer:
             n, n, n, 1 / (1 - p) if p < 1 else 1.0, *a.stride(), *b.stride(), *c.stride(),
             self.words.shape[2], seed, 0, p, *counts]
         if t.per_sm:
-            programs = t.per_sm * self.sms
             constants["ROWS"] = 1 << (cdiv(n, t.m) - 1).bit_length()
+            constants["COLS"] = min(64, 1 << (self.blocks - 1).bit_length())
+        if t.per_sm == PAIRED and kind == "dsd":
+            constants["PAIR"] = self.sms
+        if t.per_sm > 0:
+            programs = t.per_sm * self.sms
             fn = self.function(self.sparse, kind + "_balanced", constants, t)
             call = (programs,), head + [self.part, self.flags] + tail
         else:
             fn = self.function(self.sparse, kind + "_matmul", constants, t)
-            call = (cdiv(n, t.m) * cdiv(n, t.n),), head + tail
+            side = cdiv(n, block) * (block // t.n) if t.per_sm and kind == "sdd" else \
+                cdiv(n, t.n)
+            call = (cdiv(n, t.m) * side,), head + tail
         fn.prepare(*call, stream=torch.cuda.current_stream().cuda_stream)()
 
     def masks(self, p, seed, both=True):

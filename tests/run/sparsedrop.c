@@ -10,7 +10,7 @@
 #include "tests/run/support/harness.h"
 
 static const SdcDtype floats[] = {SDC_FP32, SDC_FP16, SDC_BF16};
-enum { NFLOATS = 3 };
+enum { NFLOATS = 3, SORTED = -1 };
 
 typedef struct Layer {
     int64_t M, N, K;
@@ -18,7 +18,7 @@ typedef struct Layer {
     int block_m, block_n, block_k; /* tiles of M, N and K, for all three products */
     float p;
     int64_t seed, first;
-    int programs; /* 0: one for each tile */
+    int programs; /* 0: one for each tile; SORTED: those, most work first */
     bool stored;
 } Layer;
 
@@ -111,7 +111,14 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
         "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%lld MASK_%c=%lld SEEDED=%s EVEN=%s",
         p->block_m, p->block_n, p->block_k, (long long)m->height, dsd ? 'K' : 'N',
         (long long)m->width, l->stored ? "False" : "True", even ? "True" : "False");
-    if (!l->programs) {
+    int cols = rows > 8 ? 8 : 16; /* more and fewer than there are */
+    bool sorted = l->programs == SORTED;
+    if (sorted)
+        binds = env_text(env, "%s ROWS=%d COLS=%d%s", binds, rows, cols,
+                         dsd && rows > 2 ? " PAIR=4" : "");
+    if (sorted && !dsd)
+        tiles_n = ceil_div(p->N, m->width) * (m->width / p->block_n);
+    if (l->programs <= 0) {
         LAUNCH(env, dsd ? "dsd_matmul" : "sdd_matmul", sdc_grid(tiles_m * tiles_n, 1, 1),
                binds, buf_arg(p->a), buf_arg(p->b), buf_arg(p->c), m->words,
                sdc_int(p->M), sdc_int(p->N), sdc_int(p->K), sdc_float(scale),
@@ -125,10 +132,10 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
     Buf part = buf_poison(env, SDC_FP32, 0, DIMS(l->programs, p->block_m, p->block_n));
     int32_t *flags = env_alloc(env, (size_t)l->programs * sizeof(*flags));
     LAUNCH(env, dsd ? "dsd_balanced" : "sdd_balanced", sdc_grid(l->programs, 1, 1),
-           env_text(env, "%s ROWS=%d", binds, rows), buf_arg(p->a), buf_arg(p->b),
-           buf_arg(p->c), m->words, buf_arg(&part), sdc_ptr(SDC_I32, flags),
-           sdc_int(p->M), sdc_int(p->N), sdc_int(p->K), sdc_float(scale),
-           sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
+           env_text(env, "%s ROWS=%d COLS=%d", binds, rows, cols), buf_arg(p->a),
+           buf_arg(p->b), buf_arg(p->c), m->words, buf_arg(&part),
+           sdc_ptr(SDC_I32, flags), sdc_int(p->M), sdc_int(p->N), sdc_int(p->K),
+           sdc_float(scale), sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
            sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
            sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]), sdc_int(m->stride),
            sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p),
@@ -210,6 +217,13 @@ START_TEST(seeded)
 }
 END_TEST
 
+START_TEST(sorted)
+{
+    layers_run(SORTED, false, 1);
+    layers_run(SORTED, true, 2);
+}
+END_TEST
+
 START_TEST(stored)
 {
     layers_run(0, true, 0);
@@ -233,7 +247,7 @@ START_TEST(words)
     Env env = env_open("sparsedrop");
     for (int i = 0; i < 4; i++) {
         Layer l = {16, 20, 16 * 130 - 5, 16, 16, 16, 16, 16, 0.5f, 19, 0, 0, false};
-        l.programs = i % 2 * 6;
+        l.programs = i == 0 ? 0 : i == 3 ? SORTED : 6;
         l.stored = i / 2;
         layer_run(&env, SDC_FP32, &l);
     }
@@ -244,5 +258,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("sparsedrop", seeded, stored, balanced, words);
+    return RUN_TESTS("sparsedrop", seeded, sorted, stored, balanced, words);
 }
