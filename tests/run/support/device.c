@@ -106,6 +106,32 @@ translate(Env *env, void *host)
     return (void *)(uintptr_t)(b->device + (uint64_t)((unsigned char *)host - b->mem));
 }
 
+static void
+collect(Env *env)
+{
+    for (Block *b = env->blocks; b; b = b->next)
+        if (b->allocated) {
+            copy_out(env, b);
+            b->unknown = device_dry();
+        }
+}
+
+void *
+env_place(Env *env, void *host)
+{
+    return env->cuda ? translate(env, host) : host;
+}
+
+void
+env_collect(Env *env)
+{
+    SdcrtCudaError e;
+    if (!env->cuda)
+        return;
+    ck_assert_msg(sdcrt_cuda_wait(env->cuda, &e) == SDCRT_OK, "%s", e.text);
+    collect(env);
+}
+
 SdcStatus
 device_launch(Env *env, SdcFunction *fn, SdcGrid grid, const SdcArg *args, int nargs)
 {
@@ -126,10 +152,6 @@ device_launch(Env *env, SdcFunction *fn, SdcGrid grid, const SdcArg *args, int n
     SdcStatus s = sdc_launch(fn, grid, there, nargs, NULL);
     if (s == SDC_OK)
         ck_assert_msg(sdcrt_cuda_wait(env->cuda, &e) == SDCRT_OK, "%s", e.text);
-    for (Block *b = env->blocks; b; b = b->next)
-        if (b->allocated) {
-            copy_out(env, b);
-            b->unknown = device_dry();
-        }
+    collect(env);
     return s;
 }

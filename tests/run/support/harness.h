@@ -88,6 +88,11 @@ bool launch(Env *env, const char *kernel, SdcGrid grid, const char *binds,
     launch(env, kernel, grid, binds, (const SdcArg[]){__VA_ARGS__}, \
            (int)(sizeof((const SdcArg[]){__VA_ARGS__}) / sizeof(SdcArg)))
 
+/* For calls that take addresses, not launches: where a buffer is that such a call may be
+   given (on a GPU a copy), and after the calls: waits, and has back what they wrote. */
+void *env_place(Env *env, void *host);
+void env_collect(Env *env);
+
 /* printf into memory of env. */
 const char *env_text(Env *env, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,268 @@
+/* The handle of sdc_nn.h and the launches that its functions are made of.
+
+   The kernels' sources are in the library as text; a module is loaded when one of its
+   kernels is first called. What a launch needs beyond that (specializations, their cache)
+   is sdc_launch's. */
+#include "runtime/kernels.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+SdcStatus
+sdc_kernels_create(SdcContext *cx, SdcKernels **out)
+{
+    if (out)
+        *out = NULL;
+    if (!cx || !out)
+        return SDC_ERROR_ARGUMENT;
+    SdcKernels *k = calloc(1, sizeof *k);
+    if (!k || pthread_mutex_init(&k->lock, NULL) != 0) {
+        free(k);
+        return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    }
+    k->cx = cx;
+    k->on_gpu = cx->on_gpu;
+    k->programs = cx->threads;
+    SdcrtCuda *cuda = NULL;
+    SdcStatus status = k->on_gpu ? context_cuda(cx, &cuda) : SDC_OK;
+    if (status != SDC_OK) {
+        sdc_kernels_destroy(k);
+        return status;
+    }
+    if (cuda)
+        k->programs = sdcrt_cuda_info(cuda)->processors;
+    *out = k;
+    return SDC_OK;
+}
+
+void
+sdc_kernels_destroy(SdcKernels *k)
+{
+    if (!k)
+        return;
+    for (int i = 0; i < KERNEL_FILES; i++)
+        sdc_module_unload(k->modules[i]);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
+static SdcStatus
+module_of(SdcKernels *k, const char *file, SdcModule **out)
+{
+    int i = 0;
+    while (kernel_texts[i].name && strcmp(kernel_texts[i].name, file) != 0)
+        i++;
+    if (!kernel_texts[i].name || i >= KERNEL_FILES)
+        return context_fail(k->cx, SDC_ERROR_INTERNAL, "no kernels are named '%s'", file);
+    SdcStatus status = SDC_OK;
+    pthread_mutex_lock(&k->lock);
+    if (!k->modules[i]) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.tk", file);
+        status =
+            sdc_module_load_text(k->cx, name, kernel_texts[i].text, kernel_texts[i].size,
+                                 SDC_LANG_TRITON, &k->modules[i]);
+    }
+    *out = k->modules[i];
+    pthread_mutex_unlock(&k->lock);
+    return status;
+}
+
+/* ---- a call */
+
+Call
+call_begin(SdcKernels *k, const char *name)
+{
+    Call c = {.k = k, .name = name, .status = k ? SDC_OK : SDC_ERROR_ARGUMENT};
+    return c;
+}
+
+void
+call_next(Call *c)
+{
+    c->narg = c->nbind = 0;
+}
+
+bool
+call_need(Call *c, bool ok, const char *fmt, ...)
+{
+    if (!ok && c->status == SDC_OK) {
+        char text[256];
+        va_list args;
+        va_start(args, fmt);
+        vsnprintf(text, sizeof text, fmt, args);
+        va_end(args);
+        c->status = context_fail(c->k->cx, SDC_ERROR_ARGUMENT, "%s: %s", c->name, text);
+    }
+    return c->status == SDC_OK;
+}
+
+bool
+call_shape(Call *c, const SdcTensor *t, const char *what, int rank, const int64_t *shape)
+{
+    if (!call_need(c, t != NULL, "'%s' is missing", what) ||
+        !call_need(c, t->rank == rank, "'%s' has %d dimensions, needed are %d", what,
+                   t->rank, rank))
+        return false;
+    bool empty = false;
+    for (int i = 0; i < rank; i++) {
+        call_need(c, t->shape[i] >= 0 && (shape[i] < 0 || t->shape[i] == shape[i]),
+                  "dimension %d of '%s' is %lld, needed is %lld", i, what,
+                  (long long)t->shape[i], (long long)shape[i]);
+        empty |= t->shape[i] == 0;
+    }
+    return call_need(c, t->data || empty, "'%s' has no memory", what);
+}
+
+bool
+call_float(Call *c, const SdcTensor *t, const char *what)
+{
+    return call_need(c, !t || sdc_dtype_is_float(t->dtype),
+                     "'%s' needs a floating type, found %s", what,
+                     t && sdc_dtype_name(t->dtype) ? sdc_dtype_name(t->dtype) : "none");
+}
+
+bool
+call_rows(Call *c, const SdcTensor *t, const char *what)
+{
+    return call_need(c, !t || t->shape[t->rank - 1] <= 1 || t->strides[t->rank - 1] == 1,
+                     "'%s' needs stride 1 along its last dimension", what);
+}
+
+bool
+call_dense(Call *c, const SdcTensor *t, const char *what)
+{
+    int64_t stride = 1;
+    for (int i = t ? t->rank - 1 : -1; i >= 0; i--) {
+        call_need(c, t->shape[i] <= 1 || t->strides[i] == stride,
+                  "'%s' needs to be contiguous", what);
+        stride *= t->shape[i];
+    }
+    return c->status == SDC_OK;
+}
+
+bool
+call_same_type(Call *c, const SdcTensor *t, const SdcTensor *like, const char *what)
+{
+    return call_need(c, !t || !like || t->dtype == like->dtype,
+                     "'%s' is %s, needed is %s", what, t ? sdc_dtype_name(t->dtype) : "",
+                     sdc_dtype_name(like->dtype));
+}
+
+bool
+tensor_is_long(const SdcTensor *t)
+{
+    double last = 0;
+    for (int i = 0; t && i < t->rank; i++)
+        last += (double)t->shape[i] * (double)llabs(t->strides[i]);
+    return last > INT32_MAX / 2;
+}
+
+/* ---- arguments */
+
+static void
+add(Call *c, SdcArg a)
+{
+    if (call_need(c, c->narg < CALL_ARGS, "too many arguments"))
+        c->args[c->narg++] = a;
+}
+
+void
+call_tensor(Call *c, const SdcTensor *t)
+{
+    add(c, t ? sdc_ptr(t->dtype, t->data) : sdc_none());
+}
+
+void
+call_strides(Call *c, const SdcTensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        add(c, sdc_int(t->strides[i]));
+}
+
+void
+call_int(Call *c, int64_t v)
+{
+    add(c, sdc_int(v));
+}
+
+void
+call_float_arg(Call *c, double v)
+{
+    add(c, sdc_float(v));
+}
+
+void
+call_ptr(Call *c, SdcDtype t, void *p)
+{
+    add(c, sdc_ptr(t, p));
+}
+
+static void
+bind(Call *c, const char *name, const char *value)
+{
+    if (call_need(c, c->nbind < CALL_BINDS, "too many constants"))
+        snprintf(c->binds[c->nbind++], CALL_TEXT, "%s=%s", name, value);
+}
+
+void
+call_bind(Call *c, const char *name, int64_t v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)v);
+    bind(c, name, text);
+}
+
+void
+call_bind_bool(Call *c, const char *name, bool v)
+{
+    bind(c, name, v ? "True" : "False");
+}
+
+void
+call_bind_text(Call *c, const char *name, const char *v)
+{
+    char text[32];
+    snprintf(text, sizeof text, "'%s'", v);
+    bind(c, name, text);
+}
+
+SdcStatus
+call_run(Call *c, const char *file, const char *kernel, SdcGrid grid, void *stream)
+{
+    SdcModule *mod = NULL;
+    SdcFunction *fn = NULL;
+    const char *binds[CALL_BINDS];
+    for (int i = 0; i < c->nbind; i++)
+        binds[i] = c->binds[i];
+    if (c->status == SDC_OK)
+        c->status = module_of(c->k, file, &mod);
+    if (c->status == SDC_OK)
+        c->status = sdc_function_get(mod, kernel, binds, c->nbind, &fn);
+    if (c->status == SDC_OK)
+        c->status = sdc_launch(fn, grid, c->args, c->narg, stream);
+    return c->status;
+}
+
+const char *
+act_name(SdcActivation act)
+{
+    switch (act) {
+    case SDC_ACT_NONE: return "none";
+    case SDC_ACT_RELU: return "relu";
+    case SDC_ACT_SILU: return "silu";
+    case SDC_ACT_GELU: return "gelu";
+    }
+    return NULL;
+}
+
+int64_t
+power_over(int64_t n, int64_t most)
+{
+    int64_t p = 1;
+    while (p < n && p < most)
+        p *= 2;
+    return p;
+}

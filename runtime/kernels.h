@@ -1,0 +1,89 @@
+/* What the functions of sdc_nn.h are made of: one launch, put together piece by
+   piece. Private to libsdc.
+
+   A mistake on the way (a tensor that does not fit) is kept in the call, with its message
+   in the context; what comes after does nothing, and call_run returns it. */
+#ifndef SDC_RUNTIME_KERNELS_H
+#define SDC_RUNTIME_KERNELS_H
+
+#include "runtime/internal.h"
+#include "runtime/sdc_nn.h"
+
+/* The sources that are part of the library. */
+typedef struct KernelText {
+    const char *name, *text;
+    size_t size;
+} KernelText;
+
+extern const KernelText kernel_texts[];
+
+enum { KERNEL_FILES = 24, CALL_ARGS = 64, CALL_BINDS = 24, CALL_TEXT = 40 };
+
+struct SdcKernels {
+    SdcContext *cx;
+    bool on_gpu;
+    int programs; /* how many run at once, one a multiprocessor (thread) */
+    pthread_mutex_t lock;
+    SdcModule *modules[KERNEL_FILES]; /* in the order of kernel_texts; NULL: not yet */
+};
+
+typedef struct Call {
+    SdcKernels *k;
+    const char *name; /* the function's, for messages */
+    SdcStatus status;
+    SdcArg args[CALL_ARGS];
+    int narg;
+    char binds[CALL_BINDS][CALL_TEXT];
+    int nbind;
+} Call;
+
+Call call_begin(SdcKernels *k, const char *name);
+/* A further launch of the same function. */
+void call_next(Call *c);
+
+/* ---- what fits */
+
+/* Refuses the call unless `ok`: "NAME: what". */
+bool call_need(Call *c, bool ok, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* A tensor of that rank and, where not negative, shape. */
+bool call_shape(Call *c, const SdcTensor *t, const char *what, int rank,
+                const int64_t *shape);
+#define SHAPE(...)                                                                       \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])         \
+    {                                                                                    \
+        __VA_ARGS__                                                                      \
+    }
+bool call_float(Call *c, const SdcTensor *t, const char *what);
+/* Stride 1 along the last dimension. */
+bool call_rows(Call *c, const SdcTensor *t, const char *what);
+bool call_dense(Call *c, const SdcTensor *t, const char *what);
+bool call_same_type(Call *c, const SdcTensor *t, const SdcTensor *like, const char *what);
+/* Whether offsets of an element need 64 bits. */
+bool tensor_is_long(const SdcTensor *t);
+
+/* ---- arguments, in the kernel's order, and constexprs */
+
+void call_tensor(Call *c, const SdcTensor *t); /* NULL: None */
+void call_strides(Call *c, const SdcTensor *t);
+void call_int(Call *c, int64_t v);
+void call_float_arg(Call *c, double v);
+void call_ptr(Call *c, SdcDtype t, void *p);
+void call_bind(Call *c, const char *name, int64_t v);
+void call_bind_bool(Call *c, const char *name, bool v);
+void call_bind_text(Call *c, const char *name, const char *v);
+
+SdcStatus call_run(Call *c, const char *file, const char *kernel, SdcGrid grid,
+                   void *stream);
+
+const char *act_name(SdcActivation act); /* NULL: no such */
+
+static inline int64_t
+ceil_over(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* The power of two that is not below n, at most `most`. */
+int64_t power_over(int64_t n, int64_t most);
+
+#endif

@@ -1,0 +1,256 @@
+/* sdc_nn.h: flash attention, forward and backward. */
+#include <math.h>
+
+#include "runtime/kernels.h"
+
+typedef struct Shape {
+    int64_t batch, heads, key_heads, M, N, dim;
+} Shape;
+
+static bool
+attention_fits(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value,
+               const SdcTensor *lse, const SdcAttention *a, Shape *s)
+{
+    if (!call_need(c, a != NULL, "the options are missing") ||
+        !call_need(c, a->scale >= 0, "the scale is %g, needed is > 0",
+                   (double)a->scale) ||
+        !call_shape(c, q, "q", SHAPE(-1, -1, -1, -1)) ||
+        !call_shape(c, key, "key", SHAPE(q->shape[0], -1, -1, q->shape[3])) ||
+        !call_shape(c, value, "value", 4, key->shape) ||
+        !call_same_type(c, key, q, "key") || !call_same_type(c, value, q, "value"))
+        return false;
+    *s = (Shape){q->shape[0], q->shape[1],   key->shape[1],
+                 q->shape[2], key->shape[2], q->shape[3]};
+    call_need(c, q->dtype == SDC_FP32 || q->dtype == SDC_FP16 || q->dtype == SDC_BF16,
+              "'q' is %s, possible are fp32, fp16 and bf16", sdc_dtype_name(q->dtype));
+    call_need(c, s->dim == 16 || s->dim == 32 || s->dim == 64 || s->dim == 128,
+              "heads of %lld elements, possible are 16, 32, 64 and 128",
+              (long long)s->dim);
+    call_need(c, s->key_heads > 0 && s->heads % s->key_heads == 0,
+              "%lld heads are no multiple of %lld key heads", (long long)s->heads,
+              (long long)s->key_heads);
+    call_shape(c, lse, "lse", SHAPE(s->batch, s->heads, s->M));
+    call_need(c, c->status != SDC_OK || lse->dtype == SDC_FP32, "'lse' needs to be fp32");
+    return c->status == SDC_OK && call_dense(c, lse, "lse");
+}
+
+static double
+scale_of(const SdcAttention *a, const Shape *s)
+{
+    return a->scale > 0 ? (double)a->scale : 1 / sqrt((double)s->dim);
+}
+
+static void
+bind_common(Call *c, const SdcAttention *a, const Shape *s, int block_m, int block_n)
+{
+    call_bind(c, "HEAD_DIM", s->dim);
+    call_bind(c, "BLOCK_M", block_m);
+    call_bind(c, "BLOCK_N", block_n);
+    call_bind_bool(c, "CAUSAL", a->causal != 0);
+    call_bind(c, "GROUP", s->heads / s->key_heads);
+}
+
+static void
+lengths(Call *c, const Shape *s)
+{
+    call_int(c, s->heads);
+    call_int(c, s->M);
+    call_int(c, s->N);
+}
+
+SdcStatus
+sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *key,
+                            const SdcTensor *value, const SdcTensor *o,
+                            const SdcTensor *lse, const SdcAttention *a, void *stream)
+{
+    Call c = call_begin(k, "sdc_flash_attention_forward");
+    Shape s;
+    if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &s) ||
+        !call_shape(&c, o, "o", 4, q->shape) || !call_same_type(&c, o, q, "o"))
+        return c.status;
+    bool wide = q->dtype == SDC_FP32 && s.dim > 64, gpu = k->on_gpu;
+    int bm = gpu && !wide ? 128 : 64, bn = wide ? 32 : 64;
+    bind_common(&c, a, &s, bm, bn);
+    call_bind(&c, "num_warps", gpu && s.dim > 64 && !wide ? 8 : 4);
+    call_tensor(&c, q);
+    call_tensor(&c, key);
+    call_tensor(&c, value);
+    call_tensor(&c, o);
+    call_tensor(&c, lse);
+    call_float_arg(&c, scale_of(a, &s));
+    call_strides(&c, q);
+    call_strides(&c, key);
+    call_strides(&c, value);
+    call_strides(&c, o);
+    lengths(&c, &s);
+    return call_run(&c, "flash_attention", "flash_attention_fwd",
+                    sdc_grid(ceil_over(s.M, bm), s.batch * s.heads, 1), stream);
+}
+
+/* ---------------------------------------------------------------- gradients */
+
+/* Workspace: for each row of queries lse2, delta and, where gradients are added up in
+   memory, the sums for dq. */
+typedef struct Grads {
+    const SdcTensor *q, *key, *value, *o, *lse, *dout, *dq, *dk, *dv;
+    const SdcAttention *a;
+    Shape s;
+    float *lse2, *delta, *sums;
+    int block_m, block_n, warps;
+} Grads;
+
+size_t
+sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q, const SdcAttention *a)
+{
+    if (!k || !q || q->rank != 4 || !a)
+        return 0;
+    size_t rows = (size_t)(q->shape[0] * q->shape[1] * q->shape[2]);
+    return rows * sizeof(float) * (2 + (a->deterministic ? 0 : (size_t)q->shape[3]));
+}
+
+static SdcStatus
+grad_rows(Call *c, const Grads *g, void *stream)
+{
+    enum { BLOCK_M = 64 };
+    call_next(c);
+    call_bind(c, "HEAD_DIM", g->s.dim);
+    call_bind(c, "BLOCK_M", BLOCK_M);
+    call_tensor(c, g->o);
+    call_tensor(c, g->dout);
+    call_tensor(c, g->lse);
+    call_ptr(c, SDC_FP32, g->lse2);
+    call_ptr(c, SDC_FP32, g->delta);
+    if (g->sums)
+        call_ptr(c, SDC_FP32, g->sums);
+    else
+        call_tensor(c, NULL);
+    call_strides(c, g->o);
+    call_strides(c, g->dout);
+    call_int(c, g->s.heads);
+    call_int(c, g->s.M);
+    return call_run(c, "flash_attention_bwd", "flash_attention_bwd_rows",
+                    sdc_grid(ceil_over(g->s.M, BLOCK_M), g->s.batch * g->s.heads, 1),
+                    stream);
+}
+
+/* What both big kernels begin with. */
+static void
+grad_inputs(Call *c, const Grads *g)
+{
+    call_next(c);
+    bind_common(c, g->a, &g->s, g->block_m, g->block_n);
+    call_bind(c, "num_warps", g->warps);
+    call_bind(c, "num_stages", 2);
+    call_tensor(c, g->q);
+    call_tensor(c, g->key);
+    call_tensor(c, g->value);
+    call_tensor(c, g->dout);
+    call_ptr(c, SDC_FP32, g->lse2);
+    call_ptr(c, SDC_FP32, g->delta);
+}
+
+static void
+grad_strides(Call *c, const Grads *g)
+{
+    call_strides(c, g->q);
+    call_strides(c, g->key);
+    call_strides(c, g->value);
+    call_strides(c, g->dout);
+}
+
+static SdcStatus
+grad_keys(Call *c, const Grads *g, void *stream)
+{
+    grad_inputs(c, g);
+    call_bind_bool(c, "DQ", g->sums != NULL);
+    call_tensor(c, g->dk);
+    call_tensor(c, g->dv);
+    if (g->sums)
+        call_ptr(c, SDC_FP32, g->sums);
+    else
+        call_tensor(c, NULL);
+    call_float_arg(c, scale_of(g->a, &g->s));
+    grad_strides(c, g);
+    call_strides(c, g->dk);
+    call_strides(c, g->dv);
+    lengths(c, &g->s);
+    return call_run(
+        c, "flash_attention_bwd", "flash_attention_bwd",
+        sdc_grid(ceil_over(g->s.N, g->block_n), g->s.batch * g->s.key_heads, 1), stream);
+}
+
+static SdcStatus
+grad_queries(Call *c, const Grads *g, void *stream)
+{
+    enum { CAST_M = 64 };
+    int64_t heads = g->s.batch * g->s.heads;
+    if (!g->sums) {
+        grad_inputs(c, g);
+        call_tensor(c, g->dq);
+        call_float_arg(c, scale_of(g->a, &g->s));
+        grad_strides(c, g);
+        call_strides(c, g->dq);
+        lengths(c, &g->s);
+        return call_run(c, "flash_attention_bwd", "flash_attention_bwd_dq",
+                        sdc_grid(ceil_over(g->s.M, g->block_m), heads, 1), stream);
+    }
+    call_next(c);
+    call_bind(c, "HEAD_DIM", g->s.dim);
+    call_bind(c, "BLOCK_M", CAST_M);
+    call_ptr(c, SDC_FP32, g->sums);
+    call_tensor(c, g->dq);
+    call_float_arg(c, scale_of(g->a, &g->s));
+    call_strides(c, g->dq);
+    call_int(c, g->s.heads);
+    call_int(c, g->s.M);
+    return call_run(c, "flash_attention_bwd", "flash_attention_bwd_cast",
+                    sdc_grid(ceil_over(g->s.M, CAST_M), heads, 1), stream);
+}
+
+SdcStatus
+sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor *key,
+                             const SdcTensor *value, const SdcTensor *o,
+                             const SdcTensor *lse, const SdcTensor *dout,
+                             const SdcTensor *dq, const SdcTensor *dk,
+                             const SdcTensor *dv, const SdcAttention *a, void *workspace,
+                             void *stream)
+{
+    Call c = call_begin(k, "sdc_flash_attention_backward");
+    Grads g = {.q = q,
+               .key = key,
+               .value = value,
+               .o = o,
+               .lse = lse,
+               .dout = dout,
+               .dq = dq,
+               .dk = dk,
+               .dv = dv,
+               .a = a,
+               .lse2 = workspace};
+    if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &g.s))
+        return c.status;
+    const SdcTensor *like_q[] = {o, dout, dq}, *like_key[] = {dk, dv};
+    static const char *const names_q[] = {"o", "dout", "dq"}, *const names_k[] = {"dk",
+                                                                                  "dv"};
+    for (int i = 0; i < 3; i++)
+        if (!call_shape(&c, like_q[i], names_q[i], 4, q->shape) ||
+            !call_same_type(&c, like_q[i], q, names_q[i]))
+            return c.status;
+    for (int i = 0; i < 2; i++)
+        if (!call_shape(&c, like_key[i], names_k[i], 4, key->shape) ||
+            !call_same_type(&c, like_key[i], q, names_k[i]))
+            return c.status;
+    if (!call_need(&c, workspace != NULL, "the workspace is missing"))
+        return c.status;
+    int64_t rows = g.s.batch * g.s.heads * g.s.M;
+    bool large = g.s.dim > 64;
+    g.delta = g.lse2 + rows;
+    g.sums = a->deterministic ? NULL : g.delta + rows;
+    g.block_m = large ? 32 : 64;
+    g.block_n = 64;
+    g.warps = k->on_gpu && q->dtype != SDC_FP32 ? 8 : 4;
+    SdcStatus status = grad_rows(&c, &g, stream);
+    if (status == SDC_OK)
+        status = grad_keys(&c, &g, stream);
+    return status == SDC_OK ? grad_queries(&c, &g, stream) : status;
+}

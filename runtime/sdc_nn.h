@@ -1,0 +1,230 @@
+/* The kernels of the project as plain functions of C: tensors, options and a stream; no
+   word of the language they are written in. Part of libsdc.
+
+       SdcContextOptions on_gpu = {.target = "cuda"};
+       SdcContext *ctx;  SdcKernels *k;
+       sdc_context_create(&on_gpu, &ctx);
+       sdc_kernels_create(ctx, &k);
+       SdcTensor x = sdc_matrix(SDC_FP16, x_address, rows, cols), y = ..;
+       SdcDropout drop = {.p = 0.1f, .seed = 1234, .offset = step * count};
+       if (sdc_dropout_forward(k, &x, NULL, NULL, &y, &drop, stream) != SDC_OK)
+           puts(sdc_error(ctx));
+
+   Tensors. `data` is an address of the context's device (or of memory, on the CPU);
+   strides count elements and may be anything unless a function says otherwise. Tensors
+   that are written do not overlap others. A NULL tensor stands
+   for one that is not there where a function says "optional".
+
+   Streams. As for sdc_launch: on a GPU work is put on `stream` (CUstream; NULL: the
+   default one) and the call returns at once, also while a graph is captured, once the
+   same call has been made before; on the CPU it is done when the call returns.
+
+   Compiling. The first call with new types, options or divisibilities compiles, in some
+   ten to some hundred milliseconds; later ones find what they need.
+
+   Workspace. Functions that need memory beside their tensors have a sibling that says how
+   much; the address falls on 256 bytes. What it holds does not matter unless it is said.
+
+   Masks. Dropout keeps no mask: who gives p, seed and offset again gets the same one, on
+   any target.
+
+   Threads. A handle may be used by several threads at once. Errors are statuses, with
+   the message in sdc_error(ctx): SDC_ERROR_ARGUMENT names the tensor that does not fit;
+   the others as sdc_launch. */
+#ifndef SDC_NN_H
+#define SDC_NN_H
+
+#include "runtime/sdc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct SdcKernels SdcKernels;
+
+/* Opens the device, if it is a GPU; compiles nothing. The handle ends with
+   sdc_kernels_destroy, before its context. SDC_ERROR_ENVIRONMENT: no such device. */
+SDC_API SdcStatus sdc_kernels_create(SdcContext *ctx, SdcKernels **out);
+SDC_API void sdc_kernels_destroy(SdcKernels *k); /* NULL is allowed */
+
+enum { SDC_MAX_RANK = 4 };
+
+typedef struct SdcTensor {
+    SdcDtype dtype;
+    int rank; /* 1 .. SDC_MAX_RANK */
+    void *data;
+    int64_t shape[SDC_MAX_RANK];
+    int64_t strides[SDC_MAX_RANK]; /* in elements */
+} SdcTensor;
+
+/* Dense, the last dimension fastest. */
+static inline SdcTensor
+sdc_tensor(SdcDtype t, void *data, int rank, const int64_t *shape)
+{
+    SdcTensor x;
+    int64_t stride = 1;
+    x.dtype = t;
+    x.rank = rank;
+    x.data = data;
+    for (int i = rank < SDC_MAX_RANK ? rank - 1 : SDC_MAX_RANK - 1; i >= 0; i--) {
+        x.shape[i] = shape[i];
+        x.strides[i] = stride;
+        stride *= shape[i];
+    }
+    return x;
+}
+
+static inline SdcTensor
+sdc_vector(SdcDtype t, void *data, int64_t n)
+{
+    return sdc_tensor(t, data, 1, &n);
+}
+
+static inline SdcTensor
+sdc_matrix(SdcDtype t, void *data, int64_t rows, int64_t cols)
+{
+    int64_t shape[2];
+    shape[0] = rows;
+    shape[1] = cols;
+    return sdc_tensor(t, data, 2, shape);
+}
+
+typedef enum SdcActivation {
+    SDC_ACT_NONE,
+    SDC_ACT_RELU,
+    SDC_ACT_SILU, /* x / (1 + exp(-x)) */
+    SDC_ACT_GELU  /* x * (1 + erf(x / sqrt 2)) / 2 */
+} SdcActivation;
+
+/* ---------------------------------------------------------------- dropout */
+
+typedef struct SdcDropout {
+    float p;        /* the probability of dropping, 0 <= p < 1 */
+    int64_t seed;   /* all 64 bits count */
+    int64_t offset; /* of the counters, modulo 2^64: sdc_dropout_counters a call */
+    SdcActivation act;
+    int per_element; /* nonzero: Triton's tl.rand(seed, offset + index) for each element;
+                        0: four elements share a counter, which is faster */
+} SdcDropout;
+
+/* Counters that a call uses: the next one with the same seed adds them to its offset. */
+SDC_API int64_t sdc_dropout_counters(const SdcDropout *d, int64_t rows, int64_t cols);
+
+/* out = residual + drop(act(x + bias)), drop(v) = v / (1 - p) where kept and 0 elsewhere.
+   x, residual, out [rows, cols] of any floating type, stride 1 along a row; bias [cols]
+   contiguous. `bias` and `residual` are optional. */
+SDC_API SdcStatus sdc_dropout_forward(SdcKernels *k, const SdcTensor *x,
+                                      const SdcTensor *bias, const SdcTensor *residual,
+                                      const SdcTensor *out, const SdcDropout *d,
+                                      void *stream);
+
+/* The gradients for dy [rows, cols], that of out: dx = drop(dy) * act'(x + bias) and,
+   optional, dbias [cols], the sum of dx over the rows. The residual's is dy. `x` and
+   `bias` are those of the forward pass; without an activation they are not read, and may
+   be NULL. */
+SDC_API SdcStatus sdc_dropout_backward(SdcKernels *k, const SdcTensor *dy,
+                                       const SdcTensor *x, const SdcTensor *bias,
+                                       const SdcTensor *dx, const SdcTensor *dbias,
+                                       const SdcDropout *d, void *stream);
+
+/* ---------------------------------------------------------------- block dropout + linear
+
+   y = (x o m) w / (1 - p): x [M, K], w [K, N], y [M, N], one of fp32, fp16, bf16, all of
+   one type, any strides. m drops blocks of block_m x block_k elements of x: block (i, j)
+   is kept when Triton's tl.rand(seed, offset + i * cdiv(K, block_k) + j) > p. Dead blocks
+   are neither read nor multiplied, and no mask is stored. */
+typedef struct SdcBlockDropout {
+    float p; /* 0 <= p < 1 */
+    int64_t seed, offset;
+    int block_m, block_k; /* 32, 64 or 128; 0: 128 */
+} SdcBlockDropout;
+
+/* Bytes of workspace for either direction. The workspace is filled with zeros before it
+   is used for the first time; every call leaves it fit for the next one of any sizes.
+   Calls that may run at the same time have one each. */
+SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k);
+
+SDC_API SdcStatus sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x,
+                                            const SdcTensor *w, const SdcTensor *y,
+                                            const SdcBlockDropout *d, void *workspace,
+                                            void *stream);
+
+/* dx [M, K] (zero where x was dropped) and dw [K, N] for dy [M, N]; each optional. */
+SDC_API SdcStatus sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy,
+                                             const SdcTensor *x, const SdcTensor *w,
+                                             const SdcTensor *dx, const SdcTensor *dw,
+                                             const SdcBlockDropout *d, void *workspace,
+                                             void *stream);
+
+/* ---------------------------------------------------------------- matrix product */
+
+/* c = act(a b + bias): a [M, K], b [K, N], one of fp32, fp16, bf16, any strides; c
+   [M, N], any floating type and strides; bias [N], contiguous, optional. Products of fp32
+   are taken in tf32 on a GPU, unless `exact`. */
+SDC_API SdcStatus sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
+                             const SdcTensor *bias, const SdcTensor *c, SdcActivation act,
+                             int exact, void *stream);
+
+/* ---------------------------------------------------------------- rows */
+
+/* out = softmax(x) over the last dimension: [rows, cols], any floating types, stride 1
+   along a row. */
+SDC_API SdcStatus sdc_softmax_forward(SdcKernels *k, const SdcTensor *x,
+                                      const SdcTensor *out, void *stream);
+
+/* y = (x - mean) * rstd * w + b over rows of x [rows, cols], stride 1 along a row; w, b
+   [cols], contiguous; mean, rstd [rows], fp32, contiguous: kept for the backward pass.
+   cols <= 65536. */
+SDC_API SdcStatus sdc_layer_norm_forward(SdcKernels *k, const SdcTensor *x,
+                                         const SdcTensor *w, const SdcTensor *b,
+                                         const SdcTensor *y, const SdcTensor *mean,
+                                         const SdcTensor *rstd, double eps, void *stream);
+
+SDC_API size_t sdc_layer_norm_workspace(SdcKernels *k, int64_t cols);
+
+/* dx [rows, cols], dw and db [cols] for dy. The sums over rows are taken in an order that
+   is always the same. */
+SDC_API SdcStatus sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy,
+                                          const SdcTensor *x, const SdcTensor *w,
+                                          const SdcTensor *mean, const SdcTensor *rstd,
+                                          const SdcTensor *dx, const SdcTensor *dw,
+                                          const SdcTensor *db, void *workspace,
+                                          void *stream);
+
+/* ---------------------------------------------------------------- attention */
+
+typedef struct SdcAttention {
+    float scale; /* of q k^T, > 0; 0: 1 / sqrt(dim) */
+    int causal;  /* nonzero: the last query sees all keys, the one before one less */
+    int deterministic; /* nonzero: gradients are the same bits in every run, for seven
+                          products a pair of tiles instead of five */
+} SdcAttention;
+
+/* o = softmax(scale q k^T) v: q, o [batch, heads, M, dim], key, value [batch, key heads,
+   N, dim] of one type, fp32, fp16 or bf16, any strides (a tensor [batch, M, heads, dim]
+   is given with its middle dimensions exchanged); heads is a multiple of the key heads.
+   lse [batch, heads, M], fp32, contiguous: the logarithms of the sums of exponentials,
+   kept for the backward pass. dim 16, 32, 64 or 128. No memory grows with M * N. */
+SDC_API SdcStatus sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q,
+                                              const SdcTensor *key,
+                                              const SdcTensor *value, const SdcTensor *o,
+                                              const SdcTensor *lse, const SdcAttention *a,
+                                              void *stream);
+
+/* Bytes of workspace of the backward pass for queries `q`. */
+SDC_API size_t sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q,
+                                             const SdcAttention *a);
+
+/* dq, dk, dv, shaped as q, key, value, for dout, the gradient to o. o and lse are what
+   the forward pass wrote. */
+SDC_API SdcStatus sdc_flash_attention_backward(
+    SdcKernels *k, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value,
+    const SdcTensor *o, const SdcTensor *lse, const SdcTensor *dout, const SdcTensor *dq,
+    const SdcTensor *dk, const SdcTensor *dv, const SdcAttention *a, void *workspace,
+    void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,382 @@
+/* The functions of sdc_nn.h against the references, on ragged sizes and odd strides: that
+   each picks kernels, tiles, grids and arguments which belong together. What the kernels
+   compute is tested beside them. */
+#include <string.h>
+
+#include "runtime/sdc_nn.h"
+#include "tests/run/support/harness.h"
+
+typedef struct Nn {
+    Env env;
+    SdcKernels *k;
+} Nn;
+
+static Nn
+nn_open(void)
+{
+    Nn n = {.env = env_open("vector_add")};
+    SdcStatus s = sdc_kernels_create(n.env.ctx, &n.k);
+    ck_assert_msg(s == SDC_OK, "%s", sdc_error(n.env.ctx));
+    return n;
+}
+
+static void
+nn_close(Nn *n)
+{
+    sdc_kernels_destroy(n->k);
+    env_close(&n->env);
+}
+
+static SdcTensor
+tensor(Nn *n, const Buf *b)
+{
+    SdcTensor t = {
+        .dtype = b->dtype, .rank = b->rank, .data = env_place(&n->env, b->data)};
+    for (int i = 0; i < b->rank; i++) {
+        t.shape[i] = b->shape[i];
+        t.strides[i] = b->strides[i];
+    }
+    return t;
+}
+
+static void
+good(Nn *n, SdcStatus s)
+{
+    ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(n->env.ctx));
+}
+
+/* ---------------------------------------------------------------- dropout */
+
+static void
+dropout_case(Nn *n, SdcDtype t, const SdcDropout *d, int64_t rows, int64_t cols)
+{
+    Env *env = &n->env;
+    Buf x = buf_random(env, t, 3, DIMS(rows, cols));
+    Buf dy = buf_random(env, t, 0, DIMS(rows, cols));
+    Buf res = buf_random(env, t, 1, DIMS(rows, cols));
+    Buf bias = buf_random(env, t, 0, DIMS(cols));
+    Buf out = buf_poison(env, t, 2, DIMS(rows, cols));
+    Buf dx = buf_poison(env, t, 0, DIMS(rows, cols));
+    Buf db = buf_poison(env, t, 0, DIMS(cols));
+    int64_t size = rows * cols;
+    RefDrop r = {.rows = rows,
+                 .cols = cols,
+                 .x = buf_doubles(env, &x),
+                 .bias = buf_doubles(env, &bias),
+                 .residual = buf_doubles(env, &res),
+                 .dy = buf_doubles(env, &dy),
+                 .act = (RefAct)d->act,
+                 .p = d->p,
+                 .seed = d->seed,
+                 .offset = (uint64_t)d->offset,
+                 .four = !d->per_element,
+                 .out = env_doubles(env, size),
+                 .dx = env_doubles(env, size),
+                 .out_bound = env_doubles(env, size),
+                 .dx_bound = env_doubles(env, size)};
+    ref_drop(&r);
+    SdcTensor tx = tensor(n, &x), tdy = tensor(n, &dy), tres = tensor(n, &res);
+    SdcTensor tbias = tensor(n, &bias), tout = tensor(n, &out), tdx = tensor(n, &dx);
+    SdcTensor tdb = tensor(n, &db);
+    good(n, sdc_dropout_forward(n->k, &tx, &tbias, &tres, &tout, d, NULL));
+    good(n, sdc_dropout_backward(n->k, &tdy, &tx, &tbias, &tdx, &tdb, d, NULL));
+    env_collect(env);
+    buf_check(env, &out, "dropout", r.out, r.out_bound);
+    buf_check(env, &dx, "dropout dx", r.dx, r.dx_bound);
+    double *got = buf_doubles(env, &dx), *sum = env_doubles(env, cols);
+    double *bound = env_doubles(env, cols);
+    for (int64_t i = 0; i < size; i++) {
+        sum[i % cols] += got[i];
+        bound[i % cols] += REF_U32 * (double)rows * (got[i] < 0 ? -got[i] : got[i]);
+    }
+    buf_check(env, &db, "dropout dbias", sum, bound);
+}
+
+START_TEST(dropout)
+{
+    Nn n = nn_open();
+    const SdcDropout a = {.p = 0.1f, .seed = 1ll << 50, .offset = 7, .act = SDC_ACT_GELU};
+    const SdcDropout b = {.p = 0.5f, .seed = 3, .offset = 1ll << 40, .per_element = 1};
+    dropout_case(&n, SDC_FP32, &a, 33, 70);
+    dropout_case(&n, SDC_BF16, &b, 5, 1100);
+    ck_assert_int_eq(sdc_dropout_counters(&a, 33, 70), 33 * 18);
+    ck_assert_int_eq(sdc_dropout_counters(&b, 5, 1100), 5500);
+    nn_close(&n);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- products */
+
+static void
+sparse_case(Nn *n, SdcDtype t, int64_t M, int64_t N, int64_t K, const SdcBlockDropout *d)
+{
+    Env *env = &n->env;
+    int bm = d->block_m ? d->block_m : 128, bk = d->block_k ? d->block_k : 128;
+    int64_t rows = ceil_div(M, bm), cols = ceil_div(K, bk);
+    int8_t *live = env_alloc(env, (size_t)(rows * cols));
+    int8_t *live_t = env_alloc(env, (size_t)(rows * cols));
+    for (int64_t i = 0; i < rows * cols; i++) {
+        uint32_t words[4];
+        ref_philox_at(d->seed, (uint64_t)(d->offset + i), words);
+        live[i] = live_t[i % cols * rows + i / cols] = ref_uniform(words[0]) > d->p;
+    }
+    Buf x = buf_random(env, t, 0, DIMS(M, K)), w = buf_random(env, t, 3, DIMS(K, N));
+    Buf dy = buf_random(env, t, 0, DIMS(M, N)), y = buf_poison(env, t, 1, DIMS(M, N));
+    Buf dx = buf_poison(env, t, 0, DIMS(M, K)), dw = buf_poison(env, t, 0, DIMS(K, N));
+    SdcTensor tx = tensor(n, &x), tw = tensor(n, &w), tdy = tensor(n, &dy);
+    SdcTensor ty = tensor(n, &y), tdx = tensor(n, &dx), tdw = tensor(n, &dw);
+    void *work = env_place(env, env_alloc(env, sdc_sparse_linear_workspace(n->k)));
+    good(n, sdc_sparse_linear_forward(n->k, &tx, &tw, &ty, d, work, NULL));
+    good(n, sdc_sparse_linear_backward(n->k, &tdy, &tx, &tw, &tdx, &tdw, d, work, NULL));
+    env_collect(env);
+    Buf xt = buf_swap(x, 0, 1), wt = buf_swap(w, 0, 1);
+    double scale = (double)(float)(1 / (1 - (double)d->p)), unit = dot_unit(env, t);
+    int64_t most = M * N > K * N ? M * N : K * N;
+    most = most > M * K ? most : M * K;
+    double *want = env_doubles(env, most), *bound = env_doubles(env, most);
+    RefMask mask = {live, cols, bm, bk}, turned = {live_t, rows, bk, bm};
+    ref_dsd(M, N, K, buf_doubles(env, &x), buf_doubles(env, &w), &mask, scale, unit, want,
+            bound);
+    buf_check(env, &y, "sparse y", want, bound);
+    ref_sdd(M, K, N, buf_doubles(env, &dy), buf_doubles(env, &wt), &mask, scale, unit,
+            want, bound);
+    buf_check(env, &dx, "sparse dx", want, bound);
+    ref_dsd(K, N, M, buf_doubles(env, &xt), buf_doubles(env, &dy), &turned, scale, unit,
+            want, bound);
+    buf_check(env, &dw, "sparse dw", want, bound);
+}
+
+START_TEST(sparse_linear)
+{
+    Nn n = nn_open();
+    sparse_case(&n, SDC_FP16, 256, 128, 256, &(SdcBlockDropout){.p = 0.4f, .seed = 5});
+    sparse_case(&n, SDC_FP32, 100, 50, 130,
+                &(SdcBlockDropout){
+                    .p = 0.5f, .seed = -9, .offset = 100, .block_m = 32, .block_k = 64});
+    nn_close(&n);
+}
+END_TEST
+
+START_TEST(matmul)
+{
+    static const SdcDtype types[] = {SDC_FP32, SDC_FP16, SDC_BF16};
+    Nn n = nn_open();
+    Env *env = &n.env;
+    for (int i = 0; i < 3; i++) {
+        int64_t M = i ? 150 : 20, N = 70, K = 45 + i;
+        Buf a = buf_random(env, types[i], 1, DIMS(M, K));
+        Buf b = buf_swap(buf_random(env, types[i], 0, DIMS(N, K)), 0, 1);
+        Buf bias = buf_random(env, SDC_FP32, 0, DIMS(N));
+        Buf c = buf_poison(env, types[i], 2, DIMS(M, N));
+        SdcTensor ta = tensor(&n, &a), tb = tensor(&n, &b), tc = tensor(&n, &c);
+        SdcTensor tbias = tensor(&n, &bias);
+        double *want = env_doubles(env, M * N), *bound = env_doubles(env, M * N);
+        RefAct act = (RefAct)i;
+        good(&n, sdc_matmul(n.k, &ta, &tb, i ? &tbias : NULL, &tc, (SdcActivation)i,
+                            i == 0, NULL));
+        env_collect(env);
+        ref_matmul(M, N, K, buf_doubles(env, &a), buf_doubles(env, &b),
+                   i ? buf_doubles(env, &bias) : NULL, act, 0, want, bound);
+        buf_check(env, &c, "matmul", want, bound);
+    }
+    nn_close(&n);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- rows */
+
+START_TEST(softmax)
+{
+    static const int64_t cols[] = {1, 300, 9000};
+    Nn n = nn_open();
+    Env *env = &n.env;
+    for (int i = 0; i < 3; i++) {
+        Buf x = buf_random(env, SDC_FP16, i, DIMS(5, cols[i]));
+        Buf out = buf_poison(env, SDC_FP32, 1, DIMS(5, cols[i]));
+        double *want = env_doubles(env, 5 * cols[i]);
+        double *bound = env_doubles(env, 5 * cols[i]);
+        SdcTensor tx = tensor(&n, &x), tout = tensor(&n, &out);
+        good(&n, sdc_softmax_forward(n.k, &tx, &tout, NULL));
+        env_collect(env);
+        ref_softmax(5, cols[i], buf_doubles(env, &x), want, bound);
+        buf_check(env, &out, "softmax", want, bound);
+    }
+    nn_close(&n);
+}
+END_TEST
+
+START_TEST(layer_norm)
+{
+    enum { ROWS = 37, COLS = 130, SIZE = ROWS * COLS };
+    Nn n = nn_open();
+    Env *env = &n.env;
+    Buf b[10];
+    SdcTensor t[10];
+    /* x dy w b | y dx mean rstd dw db */
+    for (int i = 0; i < 10; i++) {
+        bool matrix = i < 2 || i == 4 || i == 5, row = i == 6 || i == 7;
+        if (matrix)
+            b[i] = i < 2 ? buf_random(env, SDC_FP32, 2, DIMS(ROWS, COLS))
+                         : buf_poison(env, SDC_FP32, 1, DIMS(ROWS, COLS));
+        else
+            b[i] = i < 4 ? buf_random(env, SDC_FP32, 0, DIMS(COLS))
+                         : buf_poison(env, SDC_FP32, 0, DIMS(row ? ROWS : COLS));
+        t[i] = tensor(&n, &b[i]);
+    }
+    double *o[12];
+    for (int i = 0; i < 12; i++)
+        o[i] = env_doubles(env, SIZE);
+    double eps = (double)1e-5f;
+    RefNorm r = {.rows = ROWS,
+                 .cols = COLS,
+                 .x = buf_doubles(env, &b[0]),
+                 .w = buf_doubles(env, &b[2]),
+                 .b = buf_doubles(env, &b[3]),
+                 .dy = buf_doubles(env, &b[1]),
+                 .eps = eps,
+                 .y = o[0],
+                 .mean = o[1],
+                 .rstd = o[2],
+                 .dx = o[3],
+                 .dw = o[4],
+                 .db = o[5],
+                 .y_bound = o[6],
+                 .mean_bound = o[7],
+                 .rstd_bound = o[8],
+                 .dx_bound = o[9],
+                 .dw_bound = o[10],
+                 .db_bound = o[11]};
+    ref_layer_norm(&r);
+    void *work = env_place(env, env_alloc(env, sdc_layer_norm_workspace(n.k, COLS)));
+    good(&n, sdc_layer_norm_forward(n.k, &t[0], &t[2], &t[3], &t[4], &t[6], &t[7], eps,
+                                    NULL));
+    good(&n, sdc_layer_norm_backward(n.k, &t[1], &t[0], &t[2], &t[6], &t[7], &t[5], &t[8],
+                                     &t[9], work, NULL));
+    env_collect(env);
+    buf_check(env, &b[4], "y", r.y, r.y_bound);
+    buf_check(env, &b[6], "mean", r.mean, r.mean_bound);
+    buf_check(env, &b[7], "rstd", r.rstd, r.rstd_bound);
+    buf_check(env, &b[5], "dx", r.dx, r.dx_bound);
+    buf_check(env, &b[8], "dw", r.dw, r.dw_bound);
+    buf_check(env, &b[9], "db", r.db, r.db_bound);
+    nn_close(&n);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- attention */
+
+enum { BATCH = 2, HEADS = 4, GROUP = 2, QUERIES = 70, KEYS = 90, DIM = 32 };
+
+static void
+attention_case(Nn *n, SdcDtype t, const SdcAttention *a)
+{
+    Env *env = &n->env;
+    int64_t rows = BATCH * HEADS * QUERIES, nq = rows * DIM;
+    int64_t nk = BATCH * (HEADS / GROUP) * KEYS * DIM;
+    Buf b[9]; /* q k v dout | o dq dk dv lse; queries lie as [batch, M, heads, dim] */
+    SdcTensor x[9];
+    for (int i = 0; i < 8; i++) {
+        bool keys = i == 1 || i == 2 || i >= 6;
+        int pad = i % 3 * 8;
+        Buf (*make)(Env *, SdcDtype, int64_t, int, const int64_t *) =
+            i < 4 ? buf_random : buf_poison;
+        b[i] = keys ? make(env, t, pad, DIMS(BATCH, HEADS / GROUP, KEYS, DIM))
+                    : buf_swap(make(env, t, pad, DIMS(BATCH, QUERIES, HEADS, DIM)), 1, 2);
+    }
+    b[8] = buf_poison(env, SDC_FP32, 0, DIMS(BATCH, HEADS, QUERIES));
+    for (int i = 0; i < 9; i++)
+        x[i] = tensor(n, &b[i]);
+    size_t bytes = sdc_flash_attention_workspace(n->k, &x[0], a);
+    void *work = env_place(env, env_alloc(env, bytes));
+    good(n,
+         sdc_flash_attention_forward(n->k, &x[0], &x[1], &x[2], &x[4], &x[8], a, NULL));
+    good(n, sdc_flash_attention_backward(n->k, &x[0], &x[1], &x[2], &x[4], &x[8], &x[3],
+                                         &x[5], &x[6], &x[7], a, work, NULL));
+    env_collect(env);
+    double *o = env_doubles(env, 4 * nq + 4 * nk + 4 * rows);
+    double *g = o + 2 * nq, *s = g + 2 * nq + 4 * nk;
+    RefAttention ref = {BATCH,
+                        HEADS,
+                        GROUP,
+                        QUERIES,
+                        KEYS,
+                        DIM,
+                        .q = buf_doubles(env, &b[0]),
+                        .k = buf_doubles(env, &b[1]),
+                        .v = buf_doubles(env, &b[2]),
+                        .scale = (double)a->scale,
+                        .causal = a->causal,
+                        .weight_unit = unit_of(t),
+                        .dot_unit = dot_unit(env, t),
+                        .o = o,
+                        .o_bound = o + nq,
+                        .lse = s,
+                        .lse_bound = s + rows};
+    ref_attention(&ref);
+    RefAttentionGrad grad = {.a = &ref,
+                             .o = buf_doubles(env, &b[4]),
+                             .dout = buf_doubles(env, &b[3]),
+                             .delta = s + 2 * rows,
+                             .delta_bound = s + 3 * rows,
+                             .dq = g,
+                             .dq_bound = g + nq,
+                             .dk = g + 2 * nq,
+                             .dk_bound = g + 2 * nq + nk,
+                             .dv = g + 2 * nq + 2 * nk,
+                             .dv_bound = g + 2 * nq + 3 * nk};
+    ref_attention_grad(&grad);
+    buf_check(env, &b[4], "o", ref.o, ref.o_bound);
+    buf_check(env, &b[8], "lse", ref.lse, ref.lse_bound);
+    buf_check(env, &b[5], "dq", grad.dq, grad.dq_bound);
+    buf_check(env, &b[6], "dk", grad.dk, grad.dk_bound);
+    buf_check(env, &b[7], "dv", grad.dv, grad.dv_bound);
+}
+
+START_TEST(attention)
+{
+    Nn n = nn_open();
+    attention_case(&n, SDC_FP16, &(SdcAttention){.scale = 0.25f, .causal = 1});
+    attention_case(&n, SDC_FP32, &(SdcAttention){.scale = 0.125f, .deterministic = 1});
+    nn_close(&n);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- refusals */
+
+START_TEST(refusals)
+{
+    Nn n = nn_open();
+    float mem[64] = {0};
+    SdcTensor a = sdc_matrix(SDC_FP32, mem, 4, 8), b = sdc_matrix(SDC_FP32, mem, 4, 4);
+    SdcTensor half = sdc_matrix(SDC_FP16, mem, 8, 4), none = a;
+    SdcDropout drop = {.p = 1.0f};
+    ck_assert_int_eq(sdc_matmul(n.k, &a, &b, NULL, &b, SDC_ACT_NONE, 0, NULL),
+                     SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(
+        strstr(sdc_error(n.env.ctx), "sdc_matmul: dimension 0 of 'b' is 4, needed is 8"));
+    ck_assert_int_eq(sdc_matmul(n.k, &a, &half, NULL, &b, SDC_ACT_NONE, 0, NULL),
+                     SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(sdc_error(n.env.ctx), "'b' is fp16, needed is fp32"));
+    ck_assert_int_eq(sdc_dropout_forward(n.k, &a, NULL, NULL, &a, &drop, NULL),
+                     SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(sdc_error(n.env.ctx), "p is 1"));
+    none.data = NULL;
+    ck_assert_int_eq(sdc_softmax_forward(n.k, &a, &none, NULL), SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(sdc_error(n.env.ctx), "'out' has no memory"));
+    ck_assert_int_eq(sdc_softmax_forward(n.k, NULL, &a, NULL), SDC_ERROR_ARGUMENT);
+    ck_assert_int_eq(sdc_softmax_forward(NULL, &a, &a, NULL), SDC_ERROR_ARGUMENT);
+    ck_assert_int_eq(sdc_sparse_linear_forward(n.k, &a, &half, &b,
+                                               &(SdcBlockDropout){.block_m = 48}, mem,
+                                               NULL),
+                     SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(sdc_error(n.env.ctx), "blocks of 48"));
+    nn_close(&n);
+}
+END_TEST
+
+int
+main(void)
+{
+    return RUN_TESTS("nn", dropout, sparse_linear, matmul, softmax, layer_norm, attention,
+                     refusals);
+}
