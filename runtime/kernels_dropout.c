@@ -1,4 +1,6 @@
 /* sdc_nn.h: dropout, and block dropout fused with a linear layer. */
+#include <string.h>
+
 #include "runtime/kernels.h"
 
 /* ---------------------------------------------------------------- dropout */
@@ -139,8 +141,7 @@ sdc_dropout_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
 
 /* ---------------------------------------------------- block dropout + linear */
 
-/* Workspace: a flag for each program, then a tile of fp32 for each. */
-enum { MAX_PROGRAMS = 4096, TILE = 128, PART = TILE * TILE };
+enum { TILE = 128 };
 
 /* One of the three products, c = a b, with the mask over a (dsd) or c (sdd). */
 typedef struct Product {
@@ -150,20 +151,6 @@ typedef struct Product {
     int64_t count_m, count_k; /* counters from one block to the next */
     int64_t cols;             /* blocks in a row of the mask */
 } Product;
-
-static int
-programs_of(const SdcKernels *k)
-{
-    return k->programs < MAX_PROGRAMS ? k->programs : MAX_PROGRAMS;
-}
-
-size_t
-sdc_sparse_linear_workspace(SdcKernels *k)
-{
-    return k ? MAX_PROGRAMS * sizeof(int32_t) +
-                   (size_t)programs_of(k) * PART * sizeof(float)
-             : 0;
-}
 
 static SdcTensor
 turned(const SdcTensor *t)
@@ -177,7 +164,7 @@ turned(const SdcTensor *t)
 }
 
 static bool
-block_fits(Call *c, const SdcBlockDropout *d, const void *workspace)
+block_fits(Call *c, const SdcBlockDropout *d)
 {
     if (!call_need(c, d != NULL, "the options are missing") ||
         !call_need(c, d->p >= 0 && d->p < 1, "p is %g, needed is 0 <= p < 1",
@@ -189,7 +176,7 @@ block_fits(Call *c, const SdcBlockDropout *d, const void *workspace)
                        "blocks of %d, possible are 32, 64 and 128", b))
             return false;
     }
-    return call_need(c, workspace != NULL, "the workspace is missing");
+    return c->status == SDC_OK;
 }
 
 static bool
@@ -204,53 +191,113 @@ operand_fits(Call *c, const SdcTensor *t, const SdcTensor *like, int64_t rows,
     return call_need(c, !tensor_is_long(t), "'%s' is larger than 2^30 elements", what);
 }
 
-/* Tiles that are few, or of unequal work, are done in equal shares. Each program then
-   looks at the whole mask, so it must not be much. */
-static bool
-is_balanced(const SdcKernels *k, int64_t tiles_m, int64_t tiles, int64_t cols)
+/* How a product is done. */
+typedef struct Plan {
+    const char *kernel;
+    int m, n, k, warps, stages;
+    bool sorted, paired; /* most work first; and two programs on a multiprocessor */
+    int64_t rows, programs;
+} Plan;
+
+/* The measured best for fp16 on an H200 (docs/performance.md): wide tiles where they fill
+   the device, small ones where even small ones do not; live tiles of dx by twos as long
+   as that leaves enough of them. */
+static Plan
+plan_gpu(const SdcKernels *k, const Product *p, double drop)
 {
-    return k->on_gpu && tiles_m * ceil_over(cols, 64) <= 128 &&
-           tiles < 16 * (int64_t)programs_of(k);
+    bool dsd = p->kind[0] == 'd', full = p->mask_m == TILE && p->mask_k == TILE;
+    int64_t M = p->c.shape[0], N = p->c.shape[1];
+    int64_t tiles = ceil_over(M, TILE) * ceil_over(N, TILE), many = k->programs;
+    Plan plan = {
+        dsd ? "dsd_matmul" : "sdd_matmul", p->mask_m, TILE, 64, 4, 3, false, false, 0, 0};
+    if (p->mask_m < 64 || p->mask_k < 64 || tiles <= many / 2) {
+        plan.m = p->mask_m < 64 ? p->mask_m : 64;
+        plan.n = dsd ? 64 : TILE;
+        plan.sorted = !dsd;
+    } else if (dsd && full && (tiles > 2 * many || drop < 0.15)) {
+        plan.n = 2 * TILE;
+        plan.warps = 8;
+        plan.sorted = true;
+    } else if (dsd) {
+        plan.stages = 2;
+        plan.sorted = plan.paired = true;
+    } else if (full && drop < (tiles > 2 * many ? 0.85 : 0.15)) {
+        plan.kernel = "sdd_pairs";
+        plan.warps = 8;
+    } else if (drop < 0.35) {
+        plan.stages = 2;
+    } else {
+        plan.warps = 8;
+        plan.sorted = true;
+    }
+    if (p->a.dtype == SDC_FP32)
+        plan.k = 32;
+    return plan;
 }
 
-static SdcStatus
-product_run(Call *c, const Product *p, const SdcBlockDropout *d, void *workspace,
-            void *stream)
+static Plan
+plan_of(const SdcKernels *k, const Product *p, double drop)
 {
-    bool dsd = p->kind[0] == 'd', gpu = c->k->on_gpu, wide = p->a.dtype == SDC_FP32;
+    enum { SORTED_ROWS = 128 };
+    bool dsd = p->kind[0] == 'd';
+    int64_t M = p->c.shape[0], N = p->c.shape[1];
+    Plan plan = {
+        dsd ? "dsd_matmul" : "sdd_matmul", p->mask_m, 64, 32, 4, 3, false, false, 0, 0};
+    if (k->on_gpu)
+        plan = plan_gpu(k, p, drop);
+    if (!dsd && plan.n > p->mask_k)
+        plan.n = p->mask_k;
+    if (dsd && plan.k > p->mask_k)
+        plan.k = p->mask_k;
+    int64_t tiles_m = ceil_over(M, plan.m), tiles_n = ceil_over(N, plan.n);
+    /* Programs that sort the rows look at the whole mask, so it must not be much. */
+    if (tiles_m > SORTED_ROWS || p->cols > 2 * SORTED_ROWS)
+        plan.sorted = plan.paired = false;
+    plan.rows = plan.sorted ? power_over(tiles_m, SORTED_ROWS) : 0;
+    if (strcmp(plan.kernel, "sdd_pairs") == 0)
+        tiles_n = ceil_over(N, p->mask_k) / 2 + 1;
+    else if (plan.sorted && !dsd)
+        tiles_n = ceil_over(N, p->mask_k) * (p->mask_k / plan.n);
+    plan.programs = tiles_m * tiles_n;
+    return plan;
+}
+
+static void
+product_binds(Call *c, const Product *p, const Plan *plan)
+{
+    bool dsd = p->kind[0] == 'd';
     int64_t M = p->c.shape[0], N = p->c.shape[1], K = p->a.shape[1];
-    int bm = p->mask_m, bn = gpu ? TILE : 64, bk = gpu && !wide ? 64 : 32;
-    if (!dsd && bn > p->mask_k)
-        bn = p->mask_k;
-    if (dsd && bk > p->mask_k)
-        bk = p->mask_k;
-    int64_t tiles_m = ceil_over(M, bm), tiles = tiles_m * ceil_over(N, bn);
-    bool balanced = is_balanced(c->k, tiles_m, tiles, p->cols);
     bool even = M % p->mask_m == 0 && (dsd ? K : N) % p->mask_k == 0 &&
-                (dsd ? N % bn : K % bk) == 0;
-    bool large = bm * bn == PART;
-    call_next(c);
-    call_bind(c, "BLOCK_M", bm);
-    call_bind(c, "BLOCK_N", bn);
-    call_bind(c, "BLOCK_K", bk);
+                (dsd ? N % plan->n : K % plan->k) == 0;
+    call_bind(c, "BLOCK_M", plan->m);
+    call_bind(c, "BLOCK_N", plan->n);
+    call_bind(c, "BLOCK_K", plan->k);
     call_bind(c, "MASK_M", p->mask_m);
     call_bind(c, dsd ? "MASK_K" : "MASK_N", p->mask_k);
     call_bind_bool(c, "EVEN", even);
-    call_bind(c, "num_warps", balanced && large ? 8 : 4);
-    call_bind(c, "num_stages", balanced || !large ? 3 : 2);
-    if (balanced)
-        call_bind(c, "ROWS", power_over(tiles_m, 128));
+    call_bind(c, "num_warps", plan->warps);
+    call_bind(c, "num_stages", plan->stages);
+    if (plan->rows) {
+        call_bind(c, "ROWS", plan->rows);
+        call_bind(c, "COLS", power_over(p->cols, 64));
+    }
+    if (plan->rows && plan->paired && dsd)
+        call_bind(c, "PAIR", c->k->programs);
+}
+
+static SdcStatus
+product_run(Call *c, const Product *p, const SdcBlockDropout *d, void *stream)
+{
+    Plan plan = plan_of(c->k, p, (double)d->p);
+    call_next(c);
+    product_binds(c, p, &plan);
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
     call_tensor(c, &p->c);
     call_tensor(c, NULL);
-    if (balanced) {
-        call_ptr(c, SDC_FP32, (char *)workspace + MAX_PROGRAMS * sizeof(int32_t));
-        call_ptr(c, SDC_I32, workspace);
-    }
-    call_int(c, M);
-    call_int(c, N);
-    call_int(c, K);
+    call_int(c, p->c.shape[0]);
+    call_int(c, p->c.shape[1]);
+    call_int(c, p->a.shape[1]);
     call_float_arg(c, 1 / (1 - (double)d->p));
     call_strides(c, &p->a);
     call_strides(c, &p->b);
@@ -261,20 +308,15 @@ product_run(Call *c, const Product *p, const SdcBlockDropout *d, void *workspace
     call_float_arg(c, (double)d->p);
     call_int(c, p->count_m);
     call_int(c, p->count_k);
-    const char *kernel = balanced ? dsd ? "dsd_balanced" : "sdd_balanced"
-                         : dsd    ? "dsd_matmul"
-                                  : "sdd_matmul";
-    return call_run(c, "sparsedrop", kernel,
-                    sdc_grid(balanced ? programs_of(c->k) : tiles, 1, 1), stream);
+    return call_run(c, "sparsedrop", plan.kernel, sdc_grid(plan.programs, 1, 1), stream);
 }
 
 SdcStatus
 sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *w,
-                          const SdcTensor *y, const SdcBlockDropout *d, void *workspace,
-                          void *stream)
+                          const SdcTensor *y, const SdcBlockDropout *d, void *stream)
 {
     Call c = call_begin(k, "sdc_sparse_linear_forward");
-    if (c.status != SDC_OK || !block_fits(&c, d, workspace) ||
+    if (c.status != SDC_OK || !block_fits(&c, d) ||
         !call_shape(&c, x, "x", SHAPE(-1, -1)) || !call_shape(&c, w, "w", SHAPE(-1, -1)))
         return c.status;
     int64_t M = x->shape[0], K = x->shape[1], N = w->shape[1];
@@ -284,16 +326,16 @@ sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *w,
     int bm = d->block_m ? d->block_m : 128, bk = d->block_k ? d->block_k : 128;
     int64_t cols = ceil_over(K, bk);
     return product_run(&c, &(Product){"dsd", *x, *w, *y, bm, bk, cols, 1, cols}, d,
-                       workspace, stream);
+                       stream);
 }
 
 SdcStatus
 sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
                            const SdcTensor *w, const SdcTensor *dx, const SdcTensor *dw,
-                           const SdcBlockDropout *d, void *workspace, void *stream)
+                           const SdcBlockDropout *d, void *stream)
 {
     Call c = call_begin(k, "sdc_sparse_linear_backward");
-    if (c.status != SDC_OK || !block_fits(&c, d, workspace) ||
+    if (c.status != SDC_OK || !block_fits(&c, d) ||
         !call_shape(&c, x, "x", SHAPE(-1, -1)) || !call_shape(&c, w, "w", SHAPE(-1, -1)))
         return c.status;
     int64_t M = x->shape[0], K = x->shape[1], N = w->shape[1];
@@ -306,12 +348,10 @@ sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *
     int64_t rows = ceil_over(M, bm), cols = ceil_over(K, bk);
     SdcStatus status = SDC_OK;
     if (dx)
-        status =
-            product_run(&c, &(Product){"sdd", *dy, turned(w), *dx, bm, bk, cols, 1, cols},
-                        d, workspace, stream);
+        status = product_run(
+            &c, &(Product){"sdd", *dy, turned(w), *dx, bm, bk, cols, 1, cols}, d, stream);
     if (status == SDC_OK && dw)
-        status =
-            product_run(&c, &(Product){"dsd", turned(x), *dy, *dw, bk, bm, 1, cols, rows},
-                        d, workspace, stream);
+        status = product_run(
+            &c, &(Product){"dsd", turned(x), *dy, *dw, bk, bm, 1, cols, rows}, d, stream);
     return status;
 }

@@ -139,22 +139,15 @@ typedef struct SdcBlockDropout {
     int block_m, block_k; /* 32, 64 or 128; 0: 128 */
 } SdcBlockDropout;
 
-/* Bytes of workspace for either direction. The workspace is filled with zeros before it
-   is used for the first time; every call leaves it fit for the next one of any sizes.
-   Calls that may run at the same time have one each. */
-SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k);
-
 SDC_API SdcStatus sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x,
                                             const SdcTensor *w, const SdcTensor *y,
-                                            const SdcBlockDropout *d, void *workspace,
-                                            void *stream);
+                                            const SdcBlockDropout *d, void *stream);
 
 /* dx [M, K] (zero where x was dropped) and dw [K, N] for dy [M, N]; each optional. */
 SDC_API SdcStatus sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy,
                                              const SdcTensor *x, const SdcTensor *w,
                                              const SdcTensor *dx, const SdcTensor *dw,
-                                             const SdcBlockDropout *d, void *workspace,
-                                             void *stream);
+                                             const SdcBlockDropout *d, void *stream);
 
 /* ---------------------------------------------------------------- matrix product */
 

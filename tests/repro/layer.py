@@ -5,7 +5,8 @@
     layer.dense(), layer.dropout(p), layer.block_dropout(p)      by torch and cuBLAS
     layer.own_dense()                       by sdc's dense product
 
-A plan says for each product (y, dx, dw) how it is done: {"y": Tile(...), ...}.
+A plan says how a product (y, dx, dw) is done when blocks are dropped with probability p:
+plan(product, p) -> Tile.
 """
 import collections
 import os
@@ -19,10 +20,11 @@ sys.path.insert(0, os.path.join(ROOT, "tests/gpu"))
 import libsdc  # noqa: E402
 
 # per_sm: programs for each multiprocessor that share the work equally; 0: one for each tile;
-# SORTED: one for each tile, most work first; PAIRED: and two on a multiprocessor
+# SORTED: one for each tile, most work first; PAIRED: and two on a multiprocessor; PAIRS (dx):
+# two live tiles of a row
 Tile = collections.namedtuple("Tile", "m n k warps stages per_sm")
 
-SORTED, PAIRED = -1, -2
+SORTED, PAIRED, PAIRS = -1, -2, -3
 
 
 def cdiv(a, b):
@@ -54,7 +56,7 @@ class Layer:
         return self.functions[key]
 
     def product(self, which, p, seed, stored=False):
-        t, n, block = self.plan[which], self.size, self.block
+        t, n, block = self.plan(which, p), self.size, self.block
         a, b, c = {"y": (self.x, self.w, self.y), "dx": (self.dy, self.w.t(), self.dx),
                    "dw": (self.x.t(), self.dy, self.dw)}[which]
         kind, side = ("sdd", "MASK_N") if which == "dx" else ("dsd", "MASK_K")
@@ -66,6 +68,10 @@ class Layer:
         head, tail = [a, b, c, words], [
             n, n, n, 1 / (1 - p) if p < 1 else 1.0, *a.stride(), *b.stride(), *c.stride(),
             self.words.shape[2], seed, 0, p, *counts]
+        if t.per_sm == PAIRS:
+            fn = self.function(self.sparse, "sdd_pairs", constants, t)
+            call = (cdiv(n, t.m) * (self.blocks // 2 + 1),), head + tail
+            return fn.prepare(*call, stream=torch.cuda.current_stream().cuda_stream)()
         if t.per_sm:
             constants["ROWS"] = 1 << (cdiv(n, t.m) - 1).bit_length()
             constants["COLS"] = min(64, 1 << (self.blocks - 1).bit_length())

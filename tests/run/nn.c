@@ -125,9 +125,8 @@ sparse_case(Nn *n, SdcDtype t, int64_t M, int64_t N, int64_t K, const SdcBlockDr
     Buf dx = buf_poison(env, t, 0, DIMS(M, K)), dw = buf_poison(env, t, 0, DIMS(K, N));
     SdcTensor tx = tensor(n, &x), tw = tensor(n, &w), tdy = tensor(n, &dy);
     SdcTensor ty = tensor(n, &y), tdx = tensor(n, &dx), tdw = tensor(n, &dw);
-    void *work = env_place(env, env_alloc(env, sdc_sparse_linear_workspace(n->k)));
-    good(n, sdc_sparse_linear_forward(n->k, &tx, &tw, &ty, d, work, NULL));
-    good(n, sdc_sparse_linear_backward(n->k, &tdy, &tx, &tw, &tdx, &tdw, d, work, NULL));
+    good(n, sdc_sparse_linear_forward(n->k, &tx, &tw, &ty, d, NULL));
+    good(n, sdc_sparse_linear_backward(n->k, &tdy, &tx, &tw, &tdx, &tdw, d, NULL));
     env_collect(env);
     Buf xt = buf_swap(x, 0, 1), wt = buf_swap(w, 0, 1);
     double scale = (double)(float)(1 / (1 - (double)d->p)), unit = dot_unit(env, t);
@@ -366,8 +365,7 @@ START_TEST(refusals)
     ck_assert_int_eq(sdc_softmax_forward(n.k, NULL, &a, NULL), SDC_ERROR_ARGUMENT);
     ck_assert_int_eq(sdc_softmax_forward(NULL, &a, &a, NULL), SDC_ERROR_ARGUMENT);
     ck_assert_int_eq(sdc_sparse_linear_forward(n.k, &a, &half, &b,
-                                               &(SdcBlockDropout){.block_m = 48}, mem,
-                                               NULL),
+                                               &(SdcBlockDropout){.block_m = 48}, NULL),
                      SDC_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(sdc_error(n.env.ctx), "blocks of 48"));
     nn_close(&n);

@@ -10,7 +10,7 @@
 #include "tests/run/support/harness.h"
 
 static const SdcDtype floats[] = {SDC_FP32, SDC_FP16, SDC_BF16};
-enum { NFLOATS = 3, SORTED = -1 };
+enum { NFLOATS = 3, SORTED = -1, PAIRS = -2 };
 
 typedef struct Layer {
     int64_t M, N, K;
@@ -18,7 +18,8 @@ typedef struct Layer {
     int block_m, block_n, block_k; /* tiles of M, N and K, for all three products */
     float p;
     int64_t seed, first;
-    int programs; /* 0: one for each tile; SORTED: those, most work first */
+    int programs; /* 0: one for each tile; SORTED: those, most work first; PAIRS: sdd
+                     takes two blocks, dsd as 0 */
     bool stored;
 } Layer;
 
@@ -118,11 +119,17 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
                          dsd && rows > 2 ? " PAIR=4" : "");
     if (sorted && !dsd)
         tiles_n = ceil_div(p->N, m->width) * (m->width / p->block_n);
+    bool pairs = l->programs == PAIRS && !dsd && m->width == p->block_n;
+    if (pairs)
+        tiles_n = ceil_div(p->N, m->width) / 2 + 1;
     if (l->programs <= 0) {
-        LAUNCH(env, dsd ? "dsd_matmul" : "sdd_matmul", sdc_grid(tiles_m * tiles_n, 1, 1),
-               binds, buf_arg(p->a), buf_arg(p->b), buf_arg(p->c), m->words,
-               sdc_int(p->M), sdc_int(p->N), sdc_int(p->K), sdc_float(scale),
-               sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
+        LAUNCH(env,
+               dsd     ? "dsd_matmul"
+               : pairs ? "sdd_pairs"
+                       : "sdd_matmul",
+               sdc_grid(tiles_m * tiles_n, 1, 1), binds, buf_arg(p->a), buf_arg(p->b),
+               buf_arg(p->c), m->words, sdc_int(p->M), sdc_int(p->N), sdc_int(p->K),
+               sdc_float(scale), sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
                sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
                sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]), sdc_int(m->stride),
                sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p),
@@ -197,36 +204,35 @@ enum { NLAYERS = (int)(sizeof(layers) / sizeof(layers[0])) };
 
 /* Each layer in one of the types, another one for another `turn`. */
 static void
-layers_run(int programs, bool stored, int turn)
+layers_run(int programs, int turn)
 {
     Env env = env_open("sparsedrop");
     for (int i = 0; i < NLAYERS; i++) {
         Layer l = layers[i];
         env.at_end = (turn + i) % 2;
         l.programs = programs;
-        l.stored = stored;
+        l.stored = (i + turn) % 2;
         layer_run(&env, floats[(turn + i) % NFLOATS], &l);
     }
     env_close(&env);
 }
 
-START_TEST(seeded)
+START_TEST(tiles)
 {
     for (int t = 0; t < NFLOATS; t++)
-        layers_run(0, false, t);
+        layers_run(0, t);
 }
 END_TEST
 
 START_TEST(sorted)
 {
-    layers_run(SORTED, false, 1);
-    layers_run(SORTED, true, 2);
+    layers_run(SORTED, 1);
 }
 END_TEST
 
-START_TEST(stored)
+START_TEST(pairs)
 {
-    layers_run(0, true, 0);
+    layers_run(PAIRS, 2);
 }
 END_TEST
 
@@ -234,10 +240,9 @@ END_TEST
    of many programs and programs without work. */
 START_TEST(balanced)
 {
-    layers_run(1, false, 1);
-    layers_run(5, true, 2);
-    layers_run(7, false, 0);
-    layers_run(200, false, 1);
+    layers_run(1, 1);
+    layers_run(7, 0);
+    layers_run(200, 2);
 }
 END_TEST
 
@@ -247,7 +252,7 @@ START_TEST(words)
     Env env = env_open("sparsedrop");
     for (int i = 0; i < 4; i++) {
         Layer l = {16, 20, 16 * 130 - 5, 16, 16, 16, 16, 16, 0.5f, 19, 0, 0, false};
-        l.programs = i == 0 ? 0 : i == 3 ? SORTED : 6;
+        l.programs = i == 0 ? 0 : i == 3 ? SORTED : i == 1 ? PAIRS : 6;
         l.stored = i / 2;
         layer_run(&env, SDC_FP32, &l);
     }
@@ -258,5 +263,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("sparsedrop", seeded, sorted, stored, balanced, words);
+    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, balanced, words);
 }
