@@ -259,6 +259,8 @@ plan_of(const SdcKernels *k, const Product *p, double drop)
     else if (plan.sorted && !dsd)
         tiles_n = ceil_over(N, p->mask_k) * (p->mask_k / plan.n);
     plan.programs = tiles_m * tiles_n;
+    if (dsd && plan.sorted && !plan.paired && plan.programs > k->programs)
+        plan.programs = k->programs; /* each takes several tiles in turn */
     return plan;
 }
 

@@ -20,8 +20,8 @@ sys.path.insert(0, os.path.join(ROOT, "tests/gpu"))
 import libsdc  # noqa: E402
 
 # per_sm: programs for each multiprocessor that share the work equally; 0: one for each tile;
-# SORTED: one for each tile, most work first; PAIRED: and two on a multiprocessor; PAIRS (dx):
-# two live tiles of a row
+# SORTED: most work first (y and dw: a program a multiprocessor, tiles in turn); PAIRED: and
+# two on a multiprocessor; PAIRS (dx): two live tiles of a row
 Tile = collections.namedtuple("Tile", "m n k warps stages per_sm")
 
 SORTED, PAIRED, PAIRS = -1, -2, -3
@@ -85,7 +85,10 @@ class Layer:
             fn = self.function(self.sparse, kind + "_matmul", constants, t)
             side = cdiv(n, block) * (block // t.n) if t.per_sm and kind == "sdd" else \
                 cdiv(n, t.n)
-            call = (cdiv(n, t.m) * side,), head + tail
+            programs = cdiv(n, t.m) * side
+            if t.per_sm == SORTED and kind == "dsd":
+                programs = min(programs, self.sms)
+            call = (programs,), head + tail
         fn.prepare(*call, stream=torch.cuda.current_stream().cuda_stream)()
 
     def masks(self, p, seed, both=True):

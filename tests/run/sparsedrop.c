@@ -19,7 +19,7 @@ typedef struct Layer {
     float p;
     int64_t seed, first;
     int programs; /* 0: one for each tile; SORTED: those, most work first; PAIRS: sdd
-                     takes two blocks, dsd as 0 */
+                     takes two blocks, dsd several tiles in turn */
     bool stored;
 } Layer;
 
@@ -122,12 +122,15 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
     bool pairs = l->programs == PAIRS && !dsd && m->width == p->block_n;
     if (pairs)
         tiles_n = ceil_div(p->N, m->width) / 2 + 1;
+    int64_t programs = tiles_m * tiles_n;
+    if (dsd && (sorted ? rows <= 2 : l->programs == PAIRS))
+        programs = 3; /* with several tiles in turn */
     if (l->programs <= 0) {
         LAUNCH(env,
                dsd     ? "dsd_matmul"
                : pairs ? "sdd_pairs"
                        : "sdd_matmul",
-               sdc_grid(tiles_m * tiles_n, 1, 1), binds, buf_arg(p->a), buf_arg(p->b),
+               sdc_grid(programs, 1, 1), binds, buf_arg(p->a), buf_arg(p->b),
                buf_arg(p->c), m->words, sdc_int(p->M), sdc_int(p->N), sdc_int(p->K),
                sdc_float(scale), sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
                sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
