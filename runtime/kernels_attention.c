@@ -3,8 +3,12 @@
 
 #include "runtime/kernels.h"
 
+/* `batch`, `M` and `N` of the tensors; sequences and the longest of them for the grids.
+ */
 typedef struct Shape {
     int64_t batch, heads, key_heads, M, N, dim;
+    int64_t sequences, longest_m, longest_n;
+    bool packed; /* sequences behind one another */
 } Shape;
 
 static bool
@@ -19,13 +23,25 @@ attention_fits(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTenso
         !call_shape(c, value, "value", 4, key->shape) ||
         !call_same_type(c, key, q, "key") || !call_same_type(c, value, q, "value"))
         return false;
-    *s = (Shape){q->shape[0], q->shape[1],   key->shape[1],
-                 q->shape[2], key->shape[2], q->shape[3]};
+    *s = (Shape){.batch = q->shape[0],
+                 .heads = q->shape[1],
+                 .key_heads = key->shape[1],
+                 .M = q->shape[2],
+                 .N = key->shape[2],
+                 .dim = q->shape[3],
+                 .packed = a->cu_q != NULL};
+    s->sequences = s->packed ? a->sequences : s->batch;
+    s->longest_m = s->packed ? a->longest_q : s->M;
+    s->longest_n = s->packed ? a->longest_k : s->N;
+    int64_t d = s->dim;
+    call_need(c, !s->packed || (a->cu_k && s->batch == 1 && a->sequences >= 0),
+              "packed sequences need 'cu_k' and a batch of 1");
+    call_need(c, a->p >= 0 && a->p < 1, "p is %g, needed is 0 <= p < 1", (double)a->p);
     call_need(c, q->dtype == SDC_FP32 || q->dtype == SDC_FP16 || q->dtype == SDC_BF16,
               "'q' is %s, possible are fp32, fp16 and bf16", sdc_dtype_name(q->dtype));
-    call_need(c, s->dim == 16 || s->dim == 32 || s->dim == 64 || s->dim == 128,
-              "heads of %lld elements, possible are 16, 32, 64 and 128",
-              (long long)s->dim);
+    call_need(c, d == 16 || d == 32 || d == 64 || d == 96 || d == 128 || d == 256,
+              "heads of %lld elements, possible are 16, 32, 64, 96, 128 and 256",
+              (long long)d);
     call_need(c, s->key_heads > 0 && s->heads % s->key_heads == 0,
               "%lld heads are no multiple of %lld key heads", (long long)s->heads,
               (long long)s->key_heads);
@@ -48,14 +64,35 @@ bind_common(Call *c, const SdcAttention *a, const Shape *s, int block_m, int blo
     call_bind(c, "BLOCK_N", block_n);
     call_bind_bool(c, "CAUSAL", a->causal != 0);
     call_bind(c, "GROUP", s->heads / s->key_heads);
+    call_bind_bool(c, "DROPOUT", a->p > 0);
+    call_bind_text(c, "PRECISION", a->exact ? "ieee" : "tf32");
+}
+
+/* The batch of packed sequences has no stride. */
+static void
+strides(Call *c, const SdcTensor *t, const Shape *s)
+{
+    SdcTensor u = *t;
+    if (s->packed)
+        u.strides[0] = 0;
+    call_strides(c, &u);
 }
 
 static void
-lengths(Call *c, const Shape *s)
+call_lengths(Call *c, const SdcAttention *a, const Shape *s)
 {
     call_int(c, s->heads);
     call_int(c, s->M);
     call_int(c, s->N);
+    if (s->packed) {
+        call_ptr(c, SDC_I32, (void *)(uintptr_t)a->cu_q);
+        call_ptr(c, SDC_I32, (void *)(uintptr_t)a->cu_k);
+    } else {
+        call_tensor(c, NULL);
+        call_tensor(c, NULL);
+    }
+    call_float_arg(c, (double)a->p);
+    call_int(c, a->seed);
 }
 
 SdcStatus
@@ -68,7 +105,7 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
     if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &s) ||
         !call_shape(&c, o, "o", 4, q->shape) || !call_same_type(&c, o, q, "o"))
         return c.status;
-    bool wide = q->dtype == SDC_FP32 && s.dim > 64, gpu = k->on_gpu;
+    bool wide = s.dim > 128 || (q->dtype == SDC_FP32 && s.dim > 64), gpu = k->on_gpu;
     int bm = gpu && !wide ? 128 : 64, bn = wide ? 32 : 64;
     bind_common(&c, a, &s, bm, bn);
     call_bind(&c, "num_warps", gpu && s.dim > 64 && !wide ? 8 : 4);
@@ -78,13 +115,14 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
     call_tensor(&c, o);
     call_tensor(&c, lse);
     call_float_arg(&c, scale_of(a, &s));
-    call_strides(&c, q);
-    call_strides(&c, key);
-    call_strides(&c, value);
-    call_strides(&c, o);
-    lengths(&c, &s);
+    strides(&c, q, &s);
+    strides(&c, key, &s);
+    strides(&c, value, &s);
+    strides(&c, o, &s);
+    call_lengths(&c, a, &s);
     return call_run(&c, "flash_attention", "flash_attention_fwd",
-                    sdc_grid(ceil_over(s.M, bm), s.batch * s.heads, 1), stream);
+                    sdc_grid(ceil_over(s.longest_m, bm), s.sequences * s.heads, 1),
+                    stream);
 }
 
 /* ---------------------------------------------------------------- gradients */
@@ -152,10 +190,10 @@ grad_inputs(Call *c, const Grads *g)
 static void
 grad_strides(Call *c, const Grads *g)
 {
-    call_strides(c, g->q);
-    call_strides(c, g->key);
-    call_strides(c, g->value);
-    call_strides(c, g->dout);
+    strides(c, g->q, &g->s);
+    strides(c, g->key, &g->s);
+    strides(c, g->value, &g->s);
+    strides(c, g->dout, &g->s);
 }
 
 static SdcStatus
@@ -171,12 +209,13 @@ grad_keys(Call *c, const Grads *g, void *stream)
         call_tensor(c, NULL);
     call_float_arg(c, scale_of(g->a, &g->s));
     grad_strides(c, g);
-    call_strides(c, g->dk);
-    call_strides(c, g->dv);
-    lengths(c, &g->s);
-    return call_run(
-        c, "flash_attention_bwd", "flash_attention_bwd",
-        sdc_grid(ceil_over(g->s.N, g->block_n), g->s.batch * g->s.key_heads, 1), stream);
+    strides(c, g->dk, &g->s);
+    strides(c, g->dv, &g->s);
+    call_lengths(c, g->a, &g->s);
+    return call_run(c, "flash_attention_bwd", "flash_attention_bwd",
+                    sdc_grid(ceil_over(g->s.longest_n, g->block_n),
+                             g->s.sequences * g->s.key_heads, 1),
+                    stream);
 }
 
 static SdcStatus
@@ -189,10 +228,12 @@ grad_queries(Call *c, const Grads *g, void *stream)
         call_tensor(c, g->dq);
         call_float_arg(c, scale_of(g->a, &g->s));
         grad_strides(c, g);
-        call_strides(c, g->dq);
-        lengths(c, &g->s);
+        strides(c, g->dq, &g->s);
+        call_lengths(c, g->a, &g->s);
         return call_run(c, "flash_attention_bwd", "flash_attention_bwd_dq",
-                        sdc_grid(ceil_over(g->s.M, g->block_m), heads, 1), stream);
+                        sdc_grid(ceil_over(g->s.longest_m, g->block_m),
+                                 g->s.sequences * g->s.heads, 1),
+                        stream);
     }
     call_next(c);
     call_bind(c, "HEAD_DIM", g->s.dim);
@@ -247,7 +288,7 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
     g.delta = g.lse2 + rows;
     g.sums = a->deterministic ? NULL : g.delta + rows;
     g.block_m = large ? 32 : 64;
-    g.block_n = 64;
+    g.block_n = g.s.dim > 128 ? 32 : 64;
     g.warps = k->on_gpu && q->dtype != SDC_FP32 ? 8 : 4;
     SdcStatus status = grad_rows(&c, &g, stream);
     if (status == SDC_OK)

@@ -191,13 +191,22 @@ typedef struct SdcAttention {
     int causal;  /* nonzero: the last query sees all keys, the one before one less */
     int deterministic; /* nonzero: gradients are the same bits in every run, for seven
                           products a pair of tiles instead of five */
+    int exact;         /* nonzero: products of fp32 in full precision, not in tf32 */
+    float p;           /* dropout of weights after the softmax, 0 <= p < 1; 0: none */
+    int64_t seed;      /* of dropout: no mask is stored */
+    /* Sequences of different lengths, one behind the other: batch is 1, and sequence b is
+       rows cu_q[b] .. cu_q[b + 1] - 1 of q and cu_k[b] .. of key. On the device, i32,
+       [sequences + 1]; NULL: every sequence of the batch has all queries and keys. */
+    const int32_t *cu_q, *cu_k;
+    int64_t sequences, longest_q, longest_k;
 } SdcAttention;
 
 /* o = softmax(scale q k^T) v: q, o [batch, heads, M, dim], key, value [batch, key heads,
    N, dim] of one type, fp32, fp16 or bf16, any strides (a tensor [batch, M, heads, dim]
    is given with its middle dimensions exchanged); heads is a multiple of the key heads.
    lse [batch, heads, M], fp32, contiguous: the logarithms of the sums of exponentials,
-   kept for the backward pass. dim 16, 32, 64 or 128. No memory grows with M * N. */
+   kept for the backward pass. dim 16, 32, 64, 96, 128 or 256. No memory grows with M * N.
+ */
 SDC_API SdcStatus sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q,
                                               const SdcTensor *key,
                                               const SdcTensor *value, const SdcTensor *o,

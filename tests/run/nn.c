@@ -305,6 +305,8 @@ attention_case(Nn *n, SdcDtype t, const SdcAttention *a)
                         .v = buf_doubles(env, &b[2]),
                         .scale = (double)a->scale,
                         .causal = a->causal,
+                        .drop = a->p,
+                        .seed = a->seed,
                         .weight_unit = unit_of(t),
                         .dot_unit = dot_unit(env, t),
                         .o = o,
@@ -334,7 +336,9 @@ attention_case(Nn *n, SdcDtype t, const SdcAttention *a)
 START_TEST(attention)
 {
     Nn n = nn_open();
-    attention_case(&n, SDC_FP16, &(SdcAttention){.scale = 0.25f, .causal = 1});
+    attention_case(
+        &n, SDC_FP16,
+        &(SdcAttention){.scale = 0.25f, .causal = 1, .p = 0.2f, .seed = 1ll << 40});
     attention_case(&n, SDC_FP32, &(SdcAttention){.scale = 0.125f, .deterministic = 1});
     nn_close(&n);
 }
