@@ -196,7 +196,7 @@ typedef struct Plan {
     const char *kernel;
     int m, n, k, warps, stages;
     bool sorted, paired; /* most work first; and two programs on a multiprocessor */
-    int64_t rows, programs;
+    int64_t rows, tiles, programs;
 } Plan;
 
 /* The measured best for fp16 on an H200 (docs/performance.md): wide tiles where they fill
@@ -208,8 +208,17 @@ plan_gpu(const SdcKernels *k, const Product *p, double drop)
     bool dsd = p->kind[0] == 'd', full = p->mask_m == TILE && p->mask_k == TILE;
     int64_t M = p->c.shape[0], N = p->c.shape[1];
     int64_t tiles = ceil_over(M, TILE) * ceil_over(N, TILE), many = k->programs;
-    Plan plan = {
-        dsd ? "dsd_matmul" : "sdd_matmul", p->mask_m, TILE, 64, 4, 3, false, false, 0, 0};
+    Plan plan = {dsd ? "dsd_matmul" : "sdd_matmul",
+                 p->mask_m,
+                 TILE,
+                 64,
+                 4,
+                 3,
+                 false,
+                 false,
+                 0,
+                 0,
+                 0};
     if (p->mask_m < 64 || p->mask_k < 64 || tiles <= many / 2) {
         plan.m = p->mask_m < 64 ? p->mask_m : 64;
         plan.n = dsd ? 64 : TILE;
@@ -241,8 +250,17 @@ plan_of(const SdcKernels *k, const Product *p, double drop)
     enum { SORTED_ROWS = 128 };
     bool dsd = p->kind[0] == 'd';
     int64_t M = p->c.shape[0], N = p->c.shape[1];
-    Plan plan = {
-        dsd ? "dsd_matmul" : "sdd_matmul", p->mask_m, 64, 32, 4, 3, false, false, 0, 0};
+    Plan plan = {dsd ? "dsd_matmul" : "sdd_matmul",
+                 p->mask_m,
+                 64,
+                 32,
+                 4,
+                 3,
+                 false,
+                 false,
+                 0,
+                 0,
+                 0};
     if (k->on_gpu)
         plan = plan_gpu(k, p, drop);
     if (!dsd && plan.n > p->mask_k)
@@ -258,7 +276,7 @@ plan_of(const SdcKernels *k, const Product *p, double drop)
         tiles_n = ceil_over(N, p->mask_k) / 2 + 1;
     else if (plan.sorted && !dsd)
         tiles_n = ceil_over(N, p->mask_k) * (p->mask_k / plan.n);
-    plan.programs = tiles_m * tiles_n;
+    plan.programs = plan.tiles = tiles_m * tiles_n;
     if (dsd && plan.sorted && !plan.paired && plan.programs > k->programs)
         plan.programs = k->programs; /* each takes several tiles in turn */
     return plan;
@@ -283,8 +301,12 @@ product_binds(Call *c, const Product *p, const Plan *plan)
         call_bind(c, "ROWS", plan->rows);
         call_bind(c, "COLS", power_over(p->cols, 64));
     }
-    if (plan->rows && plan->paired && dsd)
+    if (!dsd)
+        return;
+    if (plan->rows && plan->paired)
         call_bind(c, "PAIR", c->k->programs);
+    call_bind_bool(c, "LAPS", plan->programs < plan->tiles);
+    call_bind_bool(c, "ONE_WORD", p->cols <= 64);
 }
 
 static SdcStatus

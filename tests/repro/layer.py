@@ -20,11 +20,11 @@ sys.path.insert(0, os.path.join(ROOT, "tests/gpu"))
 import libsdc  # noqa: E402
 
 # per_sm: programs for each multiprocessor that share the work equally; 0: one for each tile;
-# SORTED: most work first (y and dw: a program a multiprocessor, tiles in turn); PAIRED: and
-# two on a multiprocessor; PAIRS (dx): two live tiles of a row
+# SORTED: the same, most work first; PAIRED: and two on a multiprocessor; LAPS (y, dw): as
+# many as there are multiprocessors, tiles in turn; PAIRS (dx): two live tiles of a row
 Tile = collections.namedtuple("Tile", "m n k warps stages per_sm")
 
-SORTED, PAIRED, PAIRS = -1, -2, -3
+SORTED, PAIRED, PAIRS, LAPS = -1, -2, -3, -4
 
 
 def cdiv(a, b):
@@ -77,6 +77,9 @@ class Layer:
             constants["COLS"] = min(64, 1 << (self.blocks - 1).bit_length())
         if t.per_sm == PAIRED and kind == "dsd":
             constants["PAIR"] = self.sms
+        if t.per_sm <= 0 and kind == "dsd":
+            constants["LAPS"] = t.per_sm == LAPS
+            constants["ONE_WORD"] = self.blocks <= 64
         if t.per_sm > 0:
             programs = t.per_sm * self.sms
             fn = self.function(self.sparse, kind + "_balanced", constants, t)
@@ -86,7 +89,7 @@ class Layer:
             side = cdiv(n, block) * (block // t.n) if t.per_sm and kind == "sdd" else \
                 cdiv(n, t.n)
             programs = cdiv(n, t.m) * side
-            if t.per_sm == SORTED and kind == "dsd":
+            if t.per_sm == LAPS and kind == "dsd":
                 programs = min(programs, self.sms)
             call = (programs,), head + tail
         fn.prepare(*call, stream=torch.cuda.current_stream().cuda_stream)()

@@ -125,6 +125,9 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
     int64_t programs = tiles_m * tiles_n;
     if (dsd && (sorted ? rows <= 2 : l->programs == PAIRS))
         programs = 3; /* with several tiles in turn */
+    else if (dsd && l->programs <= 0)
+        binds = env_text(env, "%s LAPS=False ONE_WORD=%s", binds,
+                         m->cols <= 64 ? "True" : "False");
     if (l->programs <= 0) {
         LAUNCH(env,
                dsd     ? "dsd_matmul"
