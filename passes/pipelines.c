@@ -11,6 +11,7 @@ static const PassId cpu_list[] = {
     PASS_mask, /* before licm: the index arithmetic that it makes is mostly invariant */
     PASS_bounds, /* before canon: constant conditions take their arms along */
     PASS_peel,   PASS_canon, PASS_cse,
+    PASS_forward, /* after cse: equal addresses are one value */
     PASS_carry, /* after canon: splats stand right in front of the additions */
     PASS_licm, /* after cse: one copy of each invariant is moved */
     PASS_dce,   PASS_nest,
@@ -31,6 +32,7 @@ static const PassId gpu_list[] = {
     PASS_bounds,
     PASS_canon,
     PASS_cse,
+    PASS_forward,
     PASS_licm,
     PASS_dce,
     PASS_layout,

@@ -6,6 +6,7 @@
    Textual tile IR enters in the middle, and every stage can be asked for as text. */
 #include "runtime/compile.h"
 
+#include "ir/analysis/traffic.h"
 #include "ir/base/util.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -96,6 +97,20 @@ read_tir(Session *s, const CompileJob *job, CompileResult *out)
     return m;
 }
 
+/* Once, before tiles are taken apart for the target. */
+static void
+explain(Session *s, const Module *m, CompileResult *out)
+{
+    Buf b;
+    if (out->explain)
+        return;
+    buf_init(&b, &s->perm);
+    buf_str(&b, "");
+    for (int i = 0; i < m->nfunc; i++)
+        traffic_print(&b, m->funcs[i]);
+    out->explain = b.s;
+}
+
 static bool
 run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
            CompileResult *out)
@@ -137,10 +152,14 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
         PassCx one = cx;
         one.opt_limit = -1;
         out->running = pass_info[list[i]].name;
+        if (o->explain && pass_info[list[i]].makes & (P_LAYOUT | P_CPU))
+            explain(s, m, out);
         ok = passes_run(m, &one, &list[i], 1);
         cx.ntime = out->times.npass = one.ntime;
     }
     out->times.passes = now() - start;
+    if (ok && o->explain)
+        explain(s, m, out);
     if (ok)
         out->running = NULL;
     return ok;

@@ -42,6 +42,7 @@ typedef struct CompileResult {
     FrontSpec spec;      /* what the parameters became; no args for tile IR */
     const FrontParam *params; /* of the source; NULL for tile IR */
     int nparam;
+    const char *explain; /* what opt.explain asks for, or NULL */
     const char *running; /* pass that runs; NULL before and after */
     StageTimes times;
 } CompileResult;

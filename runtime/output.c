@@ -8,7 +8,7 @@
 struct SdcOutput {
     char *bytes;
     size_t size;
-    char *times;
+    char *times, *explain;
     SdcrtMeta *meta;
     int nmeta;
 };
@@ -152,6 +152,7 @@ keep_output(Session *s, CompileResult *r, void *arg)
     buf_init(&b, &s->tmp);
     times_print(&b, &r->times);
     text_set(&out->times, b.s);
+    text_set(&out->explain, r->explain);
     return SDC_OK;
 }
 
@@ -226,6 +227,12 @@ sdc_output_times(const SdcOutput *out)
     return out && out->times ? out->times : "";
 }
 
+const char *
+sdc_output_explain(const SdcOutput *out)
+{
+    return out && out->explain ? out->explain : "";
+}
+
 void
 sdc_output_free(SdcOutput *out)
 {
@@ -233,6 +240,7 @@ sdc_output_free(SdcOutput *out)
         return;
     free(out->bytes);
     free(out->times);
+    free(out->explain);
     free(out->meta);
     free(out);
 }

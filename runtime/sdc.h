@@ -227,6 +227,28 @@ SDC_API SdcStatus sdc_module_params(SdcModule *mod, const char *kernel,
    messages, and the listing is still valid. */
 SDC_API SdcStatus sdc_module_check(SdcModule *mod, const char **listing);
 
+/* Several kernels, launched one after the other over one grid, as one. */
+typedef struct SdcFuseOptions {
+    /* "scale,add,gelu", in the order of their launches; "again=scale" is a kernel that
+       comes twice, under another name */
+    const char *kernels;
+    /* "scale.y=add.x,add.out=gelu.x:fp16,gelu.bias=b": two parameters are one buffer, of
+       fp32 or the given type, that no memory is behind; or a parameter of the fused
+       kernel has this name. NULL: nothing is bound. */
+    const char *bind;
+    const char *name; /* of the fused kernel; NULL: the names joined by '_' */
+} SdcFuseOptions;
+
+/* A module that has one kernel more, the fused one; the other one stays as it is. The
+   kernel's parameters are those of the chain by the names that bindings give them, else
+   their own, each once, in the order of their first use. What a kernel loads of a buffer
+   must be what the same program stored there: the same pointers under the same mask; that
+   is seen, and refused, when the kernel is compiled. SDC_ERROR_ARGUMENT: names that are
+   not there, bindings that say nothing; SDC_ERROR_UNSUPPORTED: tile IR;
+   SDC_ERROR_MEMORY. */
+SDC_API SdcStatus sdc_fuse(SdcModule *mod, const SdcFuseOptions *options,
+                           SdcModule **out);
+
 /* ---------------------------------------------------------------- arguments */
 
 typedef enum SdcDtype {
@@ -562,6 +584,7 @@ typedef struct SdcCompileOptions {
     int has_opt_limit; /* nonzero: run at most opt_limit passes */
     int opt_limit;
     const char *ptxas; /* SDC_EMIT_CUBIN: the program; NULL: the one in $PATH */
+    int explain;       /* nonzero: text for sdc_output_explain */
 } SdcCompileOptions;
 
 /* Compiles one specialization to bytes. `out` is the caller's, to be freed with
@@ -603,6 +626,10 @@ SDC_API const struct SdcrtMeta *sdc_output_meta(const SdcOutput *out, int *n);
 
 /* A table of where the time went, one line per stage and pass. */
 SDC_API const char *sdc_output_times(const SdcOutput *out);
+
+/* With `explain`: the memory that a program of each kernel reads and writes, by
+   parameter, in bytes; "" otherwise. */
+SDC_API const char *sdc_output_explain(const SdcOutput *out);
 
 SDC_API void sdc_output_free(SdcOutput *out);
 

@@ -71,6 +71,7 @@ compile_module(Cli *c, SdcContext *cx, SdcModule *mod, SdcEmit emit)
         .has_opt_limit = c->opt[O_opt_limit].given,
         .opt_limit = (int)c->opt[O_opt_limit].number,
         .ptxas = c->opt[O_ptxas].text,
+        .explain = c->opt[O_explain].given,
     };
     o.bind = bindings(c, &o.nbind);
     SdcOutput *out = NULL;
@@ -91,6 +92,7 @@ compile_module(Cli *c, SdcContext *cx, SdcModule *mod, SdcEmit emit)
             status = write_file(c, path, bytes, size);
         if (c->opt[O_time_report].given)
             fputs(sdc_output_times(out), stderr);
+        fputs(sdc_output_explain(out), stderr);
     }
     sdc_output_free(out);
     return status;
@@ -100,8 +102,6 @@ int
 cmd_compile(Cli *c)
 {
     SdcEmit emit;
-    if (c->opt[O_explain].given)
-        return cli_error(c, EXIT_USAGE, "not supported yet: --explain");
     if (wants_bundle(c))
         return compile_bundle(c);
     int status = emit_kind(c, &emit);

@@ -179,6 +179,20 @@ load_as(Cli *c, SdcContext *cx, SdcLang lang, SdcModule **mod)
     return sdc_module_load_text(cx, c->file, text, n, lang, mod);
 }
 
+/* The module with the fused kernel, which is the one to be used from now on. */
+static SdcStatus
+fuse(Cli *c, SdcModule **mod)
+{
+    SdcFuseOptions o = {.kernels = c->opt[O_fuse].text,
+                        .bind = c->opt[O_buffers].text,
+                        .name = c->opt[O_kernel].text};
+    SdcStatus status = sdc_fuse(*mod, &o, mod);
+    if (status == SDC_OK) /* it stands last */
+        c->opt[O_kernel].text =
+            sdc_module_kernel_name(*mod, sdc_module_kernel_count(*mod) - 1);
+    return status;
+}
+
 int
 open_module(Cli *c, SdcContext **cx, SdcModule **mod)
 {
@@ -205,6 +219,8 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
     if (too_large)
         return cli_error(c, EXIT_INPUT, "the standard input has more than %d MiB",
                          MAX_STDIN >> 20);
+    if (status == SDC_OK && c->opt[O_fuse].given)
+        status = fuse(c, mod);
     return status == SDC_OK ? EXIT_FINE : report_status(c, *cx, status);
 }
 
