@@ -51,7 +51,7 @@ static const char *
 one_round(Worker *w, int round)
 {
     static const int blocks[] = {32, 64, 128};
-    _Alignas(64) float x[N], out[N];
+    _Alignas(64) float x[N], out[N] = {0};
     Shared *s = w->s;
     int by = 1 + (w->id + round) % 3, block = blocks[(w->id / 2 + round) % 3];
     int device = w->id % 2;

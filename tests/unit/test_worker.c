@@ -57,6 +57,7 @@ script(const char *name, const char *text)
 START_TEST(workers)
 {
     char text[3000];
+    setenv("SDC_CACHE", "off", 1);
     float x;
     ck_assert_msg(launch(SDC, 0, "BLOCK=64", &x, text, sizeof text) == SDC_OK, "%s",
                   text);
