@@ -421,9 +421,10 @@ def cases():
                lambda: matmul(4096, 4096, 4096, f16, desc=True))
     for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N"),
                          ("dsd_balanced", "MASK_K"), ("sdd_balanced", "MASK_N")):
-        rows = {"ROWS": 32} if kernel.endswith("balanced") else {}
+        more = {"ROWS": 32} if kernel.endswith("balanced") else \
+            {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
         yield Case(kernel, "4096^3 fp16 half dead", "sparsedrop", kernel,
-                   [({**tiles(128, 128, 64), "MASK_M": 128, side: 128, "EVEN": True, **rows},
+                   [({**tiles(128, 128, 64), "MASK_M": 128, side: 128, "EVEN": True, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
     for n, batch in ((4096, 4), (16384, 1)):
