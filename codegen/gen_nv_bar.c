@@ -58,7 +58,33 @@ statement(Gen *g, const char *text, const char *constraints, LLVMValueRef *args,
 }
 
 /* One thread of the program sets the counts. The fence is for the copy unit; other
-   threads see them after the barrier that passes/barrier.c puts before the first use. */
+   threads see them after the barrier that passes/barrier.c puts before the first use.
+
+   In a loop they are set anew in each iteration: what was there is given up first, which
+   must be a barrier, and so there is one from the beginning. */
+static bool
+in_loop(const Op *op)
+{
+    for (const Op *up = op->parent->parent; up; up = up->parent->parent)
+        if (up->kind == OP_FOR || up->kind == OP_WHILE)
+            return true;
+    return false;
+}
+
+static void
+set_counts(Gen *g, LLVMValueRef base, int stages, int64_t arrivals, bool again)
+{
+    LLVMValueRef args[3] = {
+        NULL, ll_int(g->i32, arrivals),
+        LLVMBuildICmp(g->b, LLVMIntEQ, nv_of(g)->tid, ll_int(g->i32, 0), "")};
+    for (int i = 0; i < stages; i++) {
+        args[0] = nv_shared_word(g, nv_scratch_part(g, base, i * BAR_BYTES));
+        if (again)
+            statement(g, "@$2 mbarrier.inval.shared::cta.b64 [$0];", "r,r,b", args, 3);
+        statement(g, "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b", args, 3);
+    }
+}
+
 static bool
 gen_alloc(Gen *g, const Op *op)
 {
@@ -67,18 +93,17 @@ gen_alloc(Gen *g, const Op *op)
     Regs *out = base ? nv_define(g, v, 1) : NULL;
     if (!out)
         return false;
-    for (const Op *up = op->parent->parent; up; up = up->parent->parent)
-        if (up->kind == OP_FOR || up->kind == OP_WHILE)
-            return gen_unsupported(g, op, "in a loop") != NULL;
     int stages = (int)max_i64(1, v->type->stages);
+    int64_t arrivals = attr_int(&op->attrs, ATTR_ARRIVALS, 1);
+    bool again = in_loop(op);
     out->v[0] = base;
-    LLVMValueRef args[3] = {
-        NULL, ll_int(g->i32, attr_int(&op->attrs, ATTR_ARRIVALS, 1)),
-        LLVMBuildICmp(g->b, LLVMIntEQ, nv_of(g)->tid, ll_int(g->i32, 0), "")};
-    for (int i = 0; i < stages; i++) {
-        args[0] = nv_shared_word(g, nv_scratch_part(g, base, i * BAR_BYTES));
-        statement(g, "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,b", args, 3);
+    if (again) {
+        LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+        LLVMPositionBuilderAtEnd(g->b, nv_of(g)->entry);
+        set_counts(g, nv_scratch(g, op), stages, arrivals, false);
+        LLVMPositionBuilderAtEnd(g->b, here);
     }
+    set_counts(g, base, stages, arrivals, again);
     statement(g, "fence.mbarrier_init.release.cluster;", "", NULL, 0);
     return true;
 }

@@ -13,7 +13,7 @@ swizzle_of(Session *s, const Type *mem, int bytes, const int *order)
 {
     static const int widths[] = {128, 64, 32, 0};
     int64_t row = mem->shape[order[0]] * bytes;
-    for (int i = 0; i < COUNT_OF(widths); i++)
+    for (int i = mem->rank == 1 ? 3 : 0; i < COUNT_OF(widths); i++)
         if (row >= widths[i] &&
             layout_nvmma(s, mem->rank, mem->shape, 8 * bytes, widths[i], order) ==
                 mem->layout)

@@ -18,6 +18,10 @@ Value *operand_buffer(Session *s, Builder *b, Value *v);
 /* The buffer m of what `trans` transposes, seen transposed. */
 Value *operand_turned(Session *s, Builder *b, Value *m, const Op *trans);
 
+/* The buffer that a load which runs ahead fills: the one that its users want if they want
+   any. See passes/stage_expand.c. */
+const Type *staged_buffer(Session *s, const Op *load);
+
 /* Is v elementwise work on exactly one loaded tile, and on what any thread can compute?
    Then *load is that tile (else NULL). */
 bool operand_is_work_on_load(Value *v, Value **load);

@@ -104,9 +104,8 @@ plain_buffer(Session *s, const Type *t)
     return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
 }
 
-/* The buffer that a load fills; the one that its users want if they want any. */
-static const Type *
-buffer_of(Session *s, const Op *load)
+const Type *
+staged_buffer(Session *s, const Op *load)
 {
     value_each_use(&load->results[0],
                    u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
@@ -446,12 +445,13 @@ find_group(Expand *e, Op *load, int64_t bytes)
 {
     Op *reader = first_reader(load->parent, &load->results[0], NULL);
     int i = 0;
-    /* what has other readers than buffers is read where it stands */
+    /* what has other readers than buffers is read where it stands, all of it at once */
     value_each_use(&load->results[0], u) if (u->user->kind != OP_LOCAL_ALLOC)
         reader = load;
     if (!reader)
         reader = load;
-    while (i < e->groups.n && e->groups.at[i].reader != reader)
+    while (i < e->groups.n && e->groups.at[i].reader != reader &&
+           !(reader == load && e->groups.at[i].reader->kind == OP_DESC_LOAD))
         i++;
     if (i == e->groups.n)
         vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader}));
@@ -466,7 +466,7 @@ open_load(Expand *e, Builder *b, Op *load)
     bool tma = load->kind == OP_DESC_LOAD;
     for (int i = tma; i < load->noperand && (tma || i < 2); i++)
         add_slice(e, op_operand(load, i));
-    const Type *one = buffer_of(e->s, load);
+    const Type *one = staged_buffer(e->s, load);
     const Type *all =
         type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->stages);
     Op *buf = build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);

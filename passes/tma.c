@@ -22,7 +22,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/tma_box.h"
-#include "passes/pass.h"
+#include "passes/operand.h"
 
 bool pass_tma(Func *f, PassCx *cx);
 
@@ -392,29 +392,50 @@ rewrite(Raise *r)
     op_erase(r->load);
 }
 
-/* The buffer that all users put the tile into; NULL: they want it elsewhere, too. */
+/* What earlier passes left behind and nothing uses. */
+static void
+drop_dead(Value *v, int depth)
+{
+    value_each_use(v, u)
+    {
+        Op *op = u->user;
+        if (!op_is(op, T_PURE) || op->nregion || depth > MASK_DEPTH)
+            continue;
+        for (int i = 0; i < op->nresult; i++)
+            drop_dead(op_result(op, i), depth + 1);
+        if (!op_has_uses(op))
+            op_erase(op);
+    }
+}
+
+/* The buffer that the tile goes into; NULL: its users want different ones. */
 static const Type *
-buffer_of(const Op *load)
+buffer_of(Session *s, Op *load)
 {
     const Type *t = NULL;
+    bool tile = false;
+    drop_dead(&load->results[0], 0);
     value_each_use(&load->results[0], u)
     {
         const Op *user = u->user;
-        if (user->kind != OP_LOCAL_ALLOC || (t && user->results[0].type != t))
+        if (user->kind != OP_LOCAL_ALLOC)
+            tile = true;
+        else if (t && user->results[0].type != t)
             return NULL;
-        t = user->results[0].type;
+        else
+            t = user->results[0].type;
     }
-    return t;
+    return t && tile ? NULL : staged_buffer(s, load);
 }
 
 static bool
 raise(Session *s, Func *f, const Op *loop, Op *load)
 {
     Where at;
-    const Type *mem = buffer_of(load);
+    const Type *mem = buffer_of(s, load);
     Raise *r = arena_new(&s->tmp, Raise);
     *r = (Raise){.s = s, .f = f, .loop = loop, .load = load};
-    if (!mem || mem->rank != 2 || !tma_boxes(s, mem, &r->boxes) || !open_tile(r))
+    if (!mem || !tma_boxes(s, mem, &r->boxes) || !open_tile(r))
         return false;
     for (int d = 0; d < MAX_RANK; d++)
         at.dim[d] = d;
@@ -447,7 +468,6 @@ visit_loop(Session *s, Func *f, Op *loop)
     return changed;
 }
 
-/* Not in loops in loops: barriers are made once. */
 static bool
 visit(Session *s, Func *f, Region *r, int depth)
 {
@@ -456,7 +476,7 @@ visit(Session *s, Func *f, Region *r, int depth)
     {
         if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
             changed |= visit_loop(s, f, op);
-        for (int i = 0; op->kind == OP_IF && depth < MAX_REGION_DEPTH && i < 2; i++)
+        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
             changed |= visit(s, f, op->regions[i], depth + 1);
     }
     return changed;

@@ -2,7 +2,8 @@
    in a loop that does not contain the allocation counts to the loop's end: the next round
    may use the buffer again. What a copy still writes, or a product still reads, is in use
    until a wait for all of them; barriers, and buffers that other units read and write on
-   their own, stay for the rest of the function. */
+   their own, stay for the rest of the function; barriers that are not made once alone
+   have their place from the beginning. */
 #include "ir/analysis/live.h"
 
 #include "ir/analysis/shared.h"
@@ -55,7 +56,8 @@ number(Liveness *v, Region *r, int depth)
         map_set(&v->span, op, s);
         int64_t bytes = bytes_of(v, op);
         if (bytes) {
-            LiveRange range = {op, bytes, s->first, s->first, role_of(op)};
+            bool again = op->kind == OP_BAR_ALLOC && r->parent;
+            LiveRange range = {op, bytes, again ? 0 : s->first, s->first, role_of(op)};
             vec_push(v->arena, &v->ranges, range);
             map_set(&v->range, op, (void *)(intptr_t)v->ranges.n);
         }
