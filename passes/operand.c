@@ -19,8 +19,8 @@ operand_fast_dim(const Layout *l)
     return best;
 }
 
-static const Type *
-buffer_type(Session *s, const Type *t)
+const Type *
+operand_buffer_type(Session *s, const Type *t)
 {
     int order[MAX_RANK], n = 0, fast = operand_fast_dim(t->layout), bits = type_bits(t);
     order[n++] = fast;
@@ -38,7 +38,7 @@ buffer_type(Session *s, const Type *t)
 Value *
 operand_buffer(Session *s, Builder *b, Value *v)
 {
-    const Type *mem = buffer_type(s, v->type);
+    const Type *mem = operand_buffer_type(s, v->type);
     value_each_use(
         v, u) if (u->user->kind == OP_LOCAL_ALLOC && u->user->results[0].type == mem &&
                   u->user->parent ==

@@ -15,6 +15,8 @@ int operand_fast_dim(const Layout *l);
    dimension of which a thread holds most elements, which is memory's for what was
    loaded. */
 Value *operand_buffer(Session *s, Builder *b, Value *v);
+/* Its type, for a tile of type t. */
+const Type *operand_buffer_type(Session *s, const Type *t);
 /* The buffer m of what `trans` transposes, seen transposed. */
 Value *operand_turned(Session *s, Builder *b, Value *m, const Op *trans);
 

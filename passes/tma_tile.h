@@ -1,0 +1,41 @@
+/* A tile of addresses as a block of a tensor that the copy engine can address: which
+   tensor, and where the block begins. Shared by the passes that make TMA copies. */
+#ifndef SDC_PASSES_TMA_TILE_H
+#define SDC_PASSES_TMA_TILE_H
+
+#include "ir/analysis/affine.h"
+#include "ir/build.h"
+#include "ir/tma_box.h"
+
+/* One dimension of the tensor. */
+typedef struct TmaDim {
+    Poly stride; /* elements; of arguments and constants alone, as `size` */
+    Poly at;     /* where the tile begins */
+    Poly size;
+    bool bounded, low; /* size is known; `at` is what the mask compares with 0 */
+    int64_t box;
+} TmaDim;
+
+typedef struct TmaTile {
+    Session *s;
+    Func *f;
+    const Op *loop; /* around the access; NULL: none that matters */
+    const Type *elem;
+    Affine ptr;
+    TmaBoxes boxes;
+    TmaDim dim[TMA_MAX_RANK]; /* those of the tile first, in its order */
+    int rank, n;              /* of the tile; of the tensor */
+    Poly base;                /* from the pointer to the tensor's first element */
+} TmaTile;
+
+/* The tile that an access of `ptr` under `mask` (NULL: none) moves between memory and a
+   buffer of type mem; NULL when TMA cannot. In the session's tmp arena. */
+TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
+                  const Type *mem);
+
+/* The tensor's descriptor, made where the function begins. */
+Value *tma_tile_desc(const TmaTile *t, Loc loc);
+/* Where the block begins: as many numbers as the descriptor has dimensions. */
+int tma_tile_at(const TmaTile *t, Builder *b, Value **out);
+
+#endif
