@@ -7,8 +7,9 @@
                                                    %s = local_alloc %a : mem<..>
 
    Which addresses will do is passes/tma_tile.c's to say; what a mask leaves out is 0 in
-   both forms. Its bounds become the tensor's sizes, so an index below 0 reads 0, too: where the
-   source has no lower bound, such an index would be a read in front of the tensor.
+   both forms. Its bounds become the tensor's sizes, so an index below 0 reads 0, too:
+   where the source has no lower bound, such an index would be a read in front of the
+   tensor.
 
    Which numbers a launch brings is not known here. The launcher finds out whether they
    make a tensor map and runs code without when they do not (runtime/gpu.c). */
