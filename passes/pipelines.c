@@ -44,7 +44,6 @@ static const PassId gpu_list[] = {
     PASS_wgmma,
     PASS_dce, /* transposes of what is read the other way round now: views of it */
     PASS_stage_plan,
-    PASS_tma_store,
     PASS_tma, /* after layout has given the buffers their order */
     PASS_specialize,
     PASS_peel, /* after stage-plan: which loops run ahead is known */

@@ -18,6 +18,7 @@
 #include "passes/tma_tile.h"
 
 bool pass_tma(Func *f, PassCx *cx);
+bool pass_tma_all(Func *f, PassCx *cx);
 
 enum { DEAD_DEPTH = 16 };
 
@@ -37,13 +38,15 @@ drop_dead(Value *v, int depth)
     }
 }
 
-/* The buffer that the tile goes into; NULL: its users want different ones. */
+/* The buffer that the tile goes into; NULL: its users want different ones. `all`: tiles
+   that threads read, too, and those that are left over from being turned. */
 static const Type *
-buffer_of(Session *s, Op *load)
+buffer_of(Session *s, Op *load, bool all)
 {
     const Type *t = NULL;
     bool tile = false;
-    drop_dead(&load->results[0], 0);
+    if (all)
+        drop_dead(&load->results[0], 0);
     value_each_use(&load->results[0], u)
     {
         const Op *user = u->user;
@@ -54,13 +57,13 @@ buffer_of(Session *s, Op *load)
         else
             t = user->results[0].type;
     }
-    return t && tile ? NULL : staged_buffer(s, load);
+    return tile && (t || !all) ? NULL : staged_buffer(s, load);
 }
 
 static bool
-raise(Session *s, Func *f, const Op *loop, Op *load)
+raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
 {
-    const Type *mem = buffer_of(s, load), *t = load->results[0].type;
+    const Type *mem = buffer_of(s, load, all), *t = load->results[0].type;
     Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
     Value *in[1 + TMA_MAX_RANK];
     TmaTile *tile = mem ? tma_tile(f, loop, op_operand(load, 0), mask, mem) : NULL;
@@ -81,33 +84,34 @@ raise(Session *s, Func *f, const Op *loop, Op *load)
 /* Where every copy is TMA's, a stage is free for the next one as soon as its readers are
    done: none is kept in between. */
 static bool
-visit_loop(Session *s, Func *f, Op *loop)
+visit_loop(Session *s, Func *f, Op *loop, bool all)
 {
-    bool changed = false, all = true;
+    bool changed = false, every = true;
     region_each(loop->regions[0], op)
     {
         if (op->kind != OP_LOAD || !attr_has(&op->attrs, ATTR_STAGE))
             continue;
-        bool done = raise(s, f, loop, op);
+        bool done = raise(s, f, loop, op, all);
         changed |= done;
-        all &= done;
+        every &= done;
     }
-    if (changed && all)
+    if (changed && every)
         attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD,
                      attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
     return changed;
 }
 
 static bool
-visit(Session *s, Func *f, Region *r, int depth)
+visit(Session *s, Func *f, Region *r, int depth, bool all)
 {
     bool changed = false;
     region_each(r, op)
     {
         if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
-            changed |= visit_loop(s, f, op);
-        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
-            changed |= visit(s, f, op->regions[i], depth + 1);
+            changed |= visit_loop(s, f, op, all);
+        bool in = depth < MAX_REGION_DEPTH && (all || op->kind == OP_IF);
+        for (int i = 0; in && i < op->nregion; i++)
+            changed |= visit(s, f, op->regions[i], depth + 1, all);
     }
     return changed;
 }
@@ -115,5 +119,13 @@ visit(Session *s, Func *f, Region *r, int depth)
 bool
 pass_tma(Func *f, PassCx *cx)
 {
-    return cx->target.tma && visit(cx->s, f, f->body, 0);
+    return cx->target.tma && visit(cx->s, f, f->body, 0, false);
+}
+
+/* Loops in loops, vectors that threads read, tiles that products take turned as well. Not
+   in the pipeline: not measured yet. */
+bool
+pass_tma_all(Func *f, PassCx *cx)
+{
+    return cx->target.tma && visit(cx->s, f, f->body, 0, true);
 }
