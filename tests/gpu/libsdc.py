@@ -28,7 +28,8 @@ class Options(C.Structure):
     _fields_ = [("include_dirs", C.POINTER(C.c_char_p)), ("ninclude", C.c_int),
                 ("threads", C.c_int), ("memory_limit", C.c_size_t), ("cpu", C.c_char_p),
                 ("color", C.c_int), ("debug", C.c_int), ("target", C.c_char_p),
-                ("device", C.c_int)]
+                ("device", C.c_int), ("cache_dir", C.c_char_p), ("worker", C.c_char_p),
+                ("worker_seconds", C.c_int)]
 
 
 class Value(C.Union):

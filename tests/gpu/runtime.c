@@ -150,7 +150,7 @@ START_TEST(refusals)
     static const char bad_ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n"
                                   ".visible .entry f()\n{ mov.nonsense a, b; }\n";
     static SdcrtMeta meta = {
-        .name = "f", .symbol = "f", .target = "sm_80", .num_warps = 4};
+        .name = "f", .symbol = "f", .target = "sm_80", .num_warps = 4, .threads = 128};
     SdcrtCudaKernel *k;
     ck_assert_int_eq(sdcrt_cuda_load(env.cuda, bad_ptx, &meta, &k, &env.e),
                      SDCRT_ERROR_CODE);
@@ -282,8 +282,12 @@ START_TEST(cost)
     static const char ptx[] =
         ".version 7.4\n.target sm_80\n.address_size 64\n"
         ".visible .entry f(.param .u64 a, .param .u64 b, .param .u32 n)\n{ ret; }\n";
-    static SdcrtMeta meta = {
-        .name = "f", .symbol = "f", .target = "sm_80", .nparam = 3, .num_warps = 4};
+    static SdcrtMeta meta = {.name = "f",
+                             .symbol = "f",
+                             .target = "sm_80",
+                             .nparam = 3,
+                             .num_warps = 4,
+                             .threads = 128};
     const int32_t grid[3] = {1, 1, 1};
     const uint64_t slots[] = {env.x, env.y, N};
     SdcrtCudaKernel *k;
