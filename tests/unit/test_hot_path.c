@@ -21,6 +21,9 @@
 static atomic_int counting, calls;
 static const void *library; /* where libsdc.so is mapped */
 
+#if COUNTED
+#define EXPORT __attribute__((visibility("default")))
+
 /* The caller is libsdc itself. */
 static void
 count(const void *from)
@@ -29,9 +32,6 @@ count(const void *from)
     if (atomic_load(&counting) && dladdr(from, &info) && info.dli_fbase == library)
         atomic_fetch_add(&calls, 1);
 }
-
-#if COUNTED
-#define EXPORT __attribute__((visibility("default")))
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
