@@ -75,20 +75,10 @@ visit_op(Op *op)
 }
 
 static bool
-visit(Region *r, int depth)
+visit(void *user, Op *op)
 {
-    bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
-        return false;
-    region_each(r, op)
-    {
-        /* Bodies first: an arm that becomes empty lets its if go in the same round. */
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(op->regions[i], depth + 1);
-        if (!op_is(op, T_TERMINATOR))
-            changed |= visit_op(op);
-    }
-    return changed;
+    (void)user;
+    return !op_is(op, T_TERMINATOR) && visit_op(op);
 }
 
 bool
@@ -96,7 +86,8 @@ pass_canon(Func *f, PassCx *cx)
 {
     (void)cx;
     bool changed = false;
-    for (int round = 0; round < MAX_ROUNDS && visit(f->body, 0); round++)
+    /* Bodies first: an arm that becomes empty lets its if go in the same round. */
+    for (int round = 0; round < MAX_ROUNDS && pass_walk(f->body, visit, NULL); round++)
         changed = true;
     return changed;
 }

@@ -135,22 +135,16 @@ rewrite(Session *s, Op *loop, int i)
 }
 
 static bool
-visit(Session *s, Region *r, int depth)
+visit(void *user, Op *op)
 {
     bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
-        return false;
-    region_each(r, op) {
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(s, op->regions[i], depth + 1);
-        for (int i = 0; op->kind == OP_FOR && i < op->nresult; i++)
-            changed |= rewrite(s, op, i);
-    }
+    for (int i = 0; op->kind == OP_FOR && i < op->nresult; i++)
+        changed |= rewrite(user, op, i);
     return changed;
 }
 
 bool
 pass_carry(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f->body, 0);
+    return pass_walk(f->body, visit, cx->s);
 }

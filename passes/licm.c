@@ -39,21 +39,15 @@ hoist_from(Op *loop, Region *body)
 }
 
 static bool
-visit(Region *r, int depth)
+visit(void *user, Op *op)
 {
+    (void)user;
     bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
-        return false;
-    region_each(r, op)
-    {
+    bool loop = op->kind == OP_FOR || op->kind == OP_WHILE || op->kind == OP_NEST;
+    bool combine = op->kind == OP_REDUCE || op->kind == OP_SCAN;
+    if (loop || combine)
         for (int i = 0; i < op->nregion; i++)
-            changed |= visit(op->regions[i], depth + 1);
-        bool loop = op->kind == OP_FOR || op->kind == OP_WHILE || op->kind == OP_NEST;
-        bool combine = op->kind == OP_REDUCE || op->kind == OP_SCAN;
-        if (loop || combine)
-            for (int i = 0; i < op->nregion; i++)
-                changed |= hoist_from(op, op->regions[i]);
-    }
+            changed |= hoist_from(op, op->regions[i]);
     return changed;
 }
 
@@ -61,5 +55,5 @@ bool
 pass_licm(Func *f, PassCx *cx)
 {
     (void)cx;
-    return visit(f->body, 0);
+    return pass_walk(f->body, visit, NULL);
 }

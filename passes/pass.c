@@ -9,7 +9,6 @@
 #include "ir/verify.h"
 
 #include <string.h>
-#include <time.h>
 
 #define PASS(fn, name, needs, makes, keeps, doc) bool pass_##fn(Func *f, PassCx *cx);
 #include "passes/passes.def"
@@ -54,12 +53,25 @@ passes_parse(Session *s, const char *text, PassId **list)
     return count;
 }
 
-static double
-now(void)
+static bool
+walk(Region *r, PassVisit *visit, void *user, int depth)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    bool changed = false;
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion; i++)
+            changed |= walk(op->regions[i], visit, user, depth + 1);
+        changed |= visit(user, op);
+    }
+    return changed;
+}
+
+bool
+pass_walk(Region *r, PassVisit *visit, void *user)
+{
+    return walk(r, visit, user, 0);
 }
 
 static const char *
@@ -94,7 +106,7 @@ static bool
 run_one(Module *m, PassCx *cx, PassId id)
 {
     const PassInfo *p = &pass_info[id];
-    double start = now();
+    double start = seconds_now();
     bool changed = false;
     cx->current = p->name;
     for (int i = 0; i < m->nfunc; i++) {
@@ -112,7 +124,7 @@ run_one(Module *m, PassCx *cx, PassId id)
         changed |= hit;
     }
     if (cx->times && cx->ntime < cx->time_cap)
-        cx->times[cx->ntime++] = (PassTime){id, now() - start, changed};
+        cx->times[cx->ntime++] = (PassTime){id, seconds_now() - start, changed};
     if (!diag_ok(&cx->s->diag))
         return false;
     if (cx->verify_each && !module_verify(m)) {

@@ -58,6 +58,12 @@ PassId pass_by_name(const char *s, size_t n); /* PASS_COUNT when unknown */
    found a violation (both in s->diag). */
 bool passes_run(Module *m, PassCx *cx, const PassId *list, int n);
 
+/* Visits every op of r and of the bodies in it, the bodies of an op before the op itself;
+   true when any visit was, which means that it changed something. A visit may erase its
+   op and change what stands before it. */
+typedef bool PassVisit(void *user, Op *op);
+bool pass_walk(Region *r, PassVisit *visit, void *user);
+
 /* The lists of a target; see pipelines.c for the reasons behind the order. */
 const PassId *pipeline_for(const TargetInfo *t, int *n);
 

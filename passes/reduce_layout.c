@@ -42,23 +42,13 @@ fold(Op *convert, const TargetInfo *t)
 }
 
 static bool
-visit(Region *r, const TargetInfo *t, int depth)
+visit(void *user, Op *op)
 {
-    bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
-        return false;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(op->regions[i], t, depth + 1);
-        if (op->kind == OP_CONVERT_LAYOUT)
-            changed |= fold(op, t);
-    }
-    return changed;
+    return op->kind == OP_CONVERT_LAYOUT && fold(op, user);
 }
 
 bool
 pass_reduce_layout(Func *f, PassCx *cx)
 {
-    return visit(f->body, &cx->target, 0);
+    return pass_walk(f->body, visit, &cx->target);
 }

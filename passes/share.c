@@ -51,24 +51,16 @@ share_operand(Session *s, Op *dot, int i)
 }
 
 static bool
-visit(Session *s, Region *r, int depth)
+visit(void *user, Op *op)
 {
     bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
-        return false;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(s, op->regions[i], depth + 1);
-        if (op->kind == OP_DOT)
-            for (int i = 0; i < 2; i++)
-                changed |= share_operand(s, op, i);
-    }
+    for (int i = 0; op->kind == OP_DOT && i < 2; i++)
+        changed |= share_operand(user, op, i);
     return changed;
 }
 
 bool
 pass_share(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f->body, 0);
+    return pass_walk(f->body, visit, cx->s);
 }

@@ -157,24 +157,15 @@ rewrite(Op *op)
 }
 
 static bool
-visit(Region *r, int depth)
+visit(void *user, Op *op)
 {
-    bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
-        return false;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(op->regions[i], depth + 1);
-        if (op->kind == OP_CMPF)
-            changed |= rewrite(op);
-    }
-    return changed;
+    (void)user;
+    return op->kind == OP_CMPF && rewrite(op);
 }
 
 bool
 pass_threshold(Func *f, PassCx *cx)
 {
     (void)cx;
-    return visit(f->body, 0);
+    return pass_walk(f->body, visit, NULL);
 }

@@ -37,30 +37,23 @@ is_unseen(const Value *v, const Value *mask, int depth, int *uses)
 }
 
 static bool
-visit(Session *s, Region *r, int depth)
+visit(void *user, Op *op)
 {
-    bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
+    (void)user;
+    int uses = 0;
+    if (op->kind != OP_LOAD || op->noperand != 2 || !op_operand(op, 1)->op ||
+        !is_unseen(&op->results[0], op_operand(op, 1), 0, &uses))
         return false;
-    region_each(r, op)
-    {
-        int uses = 0;
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(s, op->regions[i], depth + 1);
-        if (op->kind != OP_LOAD || op->noperand != 2 || !op_operand(op, 1)->op ||
-            !is_unseen(&op->results[0], op_operand(op, 1), 0, &uses))
-            continue;
-        Builder b = builder_before(op);
-        b.loc = op->loc;
-        const Type *t = op->results[0].type;
-        op_add_operand(op, &build_op(&b, OP_UNDEF, NULL, 0, NULL, &t, 1)->results[0]);
-        changed = true;
-    }
-    return changed;
+    Builder b = builder_before(op);
+    b.loc = op->loc;
+    const Type *t = op->results[0].type;
+    op_add_operand(op, &build_op(&b, OP_UNDEF, NULL, 0, NULL, &t, 1)->results[0]);
+    return true;
 }
 
 bool
 pass_unseen(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f->body, 0);
+    (void)cx;
+    return pass_walk(f->body, visit, NULL);
 }

@@ -66,26 +66,17 @@ lower(Session *s, Op *dot)
 }
 
 static bool
-visit(Session *s, Region *r, int depth)
+visit(void *user, Op *op)
 {
-    bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
+    Name unit = attr_str(&op->attrs, ATTR_UNIT);
+    if (op->kind != OP_DOT || !unit || strcmp(unit, "wgmma") != 0)
         return false;
-    region_each(r, op)
-    {
-        Name unit = attr_str(&op->attrs, ATTR_UNIT);
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(s, op->regions[i], depth + 1);
-        if (op->kind == OP_DOT && unit && strcmp(unit, "wgmma") == 0) {
-            lower(s, op);
-            changed = true;
-        }
-    }
-    return changed;
+    lower(user, op);
+    return true;
 }
 
 bool
 pass_wgmma(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f->body, 0);
+    return pass_walk(f->body, visit, cx->s);
 }

@@ -12,22 +12,13 @@
 #include "ir/verify.h"
 
 #include <string.h>
-#include <time.h>
 
 enum { MAX_PASSES = 4096 };
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool
 fail(Session *s, const char *text, const char *what)
 {
-    diag_error(&s->diag, (Loc){ 0 }, text, what);
+    diag_error(&s->diag, (Loc){0}, text, what);
     return false;
 }
 
@@ -46,9 +37,9 @@ print_ast(Session *s, const FrontModule *m)
 static Module *
 lower(Session *s, const CompileJob *job, CompileResult *out)
 {
-    double start = now();
+    double start = seconds_now();
     FrontModule *fm = front_load(s, &job->src, &job->front);
-    out->times.load = now() - start;
+    out->times.load = seconds_now() - start;
     if (!fm || !diag_ok(&s->diag))
         return NULL;
     if (job->opt.emit == SDC_EMIT_AST) {
@@ -56,18 +47,18 @@ lower(Session *s, const CompileJob *job, CompileResult *out)
         out->size = strlen(out->bytes);
         return NULL;
     }
-    start = now();
+    start = seconds_now();
     const char *kernel = compile_kernel(s, fm, job->opt.kernel);
     if (!kernel || !compile_spec(s, fm, job, kernel, &out->spec) ||
         !front_params(fm, kernel, &out->params, &out->nparam))
         return NULL;
     Module *m = module_new(s);
     Func *f = front_lower(fm, kernel, &out->spec, m);
-    out->times.lower = now() - start;
+    out->times.lower = seconds_now() - start;
     if (!f || !diag_ok(&s->diag))
         return NULL;
     if (!module_verify(m)) {
-        diag_note(&s->diag, (Loc){ 0 }, "found by the verifier after the frontend");
+        diag_note(&s->diag, (Loc){0}, "found by the verifier after the frontend");
         bug(&s->fail, "the frontend made invalid tile IR");
     }
     return m;
@@ -80,9 +71,9 @@ read_tir(Session *s, const CompileJob *job, CompileResult *out)
         fail(s, "tile IR has no syntax tree%s", "");
         return NULL;
     }
-    double start = now();
+    double start = seconds_now();
     Module *m = module_read(s, &job->src);
-    out->times.lower = now() - start;
+    out->times.lower = seconds_now() - start;
     if (!m || !diag_ok(&s->diag))
         return NULL;
     if (!job->opt.kernel)
@@ -144,7 +135,7 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
         pass_by_name(o->dump_after, strlen(o->dump_after)) == PASS_COUNT)
         return fail(s, "no pass is named '%s'; 'sdc doctor --print-passes' lists them",
                     o->dump_after);
-    double start = now();
+    double start = seconds_now();
     out->times.pass = cx.times;
     /* One by one, so that after a jump out of a pass its place in the list is known. */
     bool ok = true;
@@ -157,7 +148,7 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
         ok = passes_run(m, &one, &list[i], 1);
         cx.ntime = out->times.npass = one.ntime;
     }
-    out->times.passes = now() - start;
+    out->times.passes = seconds_now() - start;
     if (ok && o->explain)
         explain(s, m, out);
     if (ok)
@@ -181,10 +172,10 @@ generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
         .lineinfo = job->opt.lineinfo,
         .verify = job->opt.verify_each,
     };
-    CodegenOut got = { 0 };
-    double start = now();
+    CodegenOut got = {0};
+    double start = seconds_now();
     bool ok = codegen_run(m, &cg, &got);
-    out->times.codegen = now() - start;
+    out->times.codegen = seconds_now() - start;
     out->times.llvm_opt = got.opt_seconds;
     out->times.llvm_emit = got.emit_seconds;
     out->bytes = got.bytes;
@@ -212,10 +203,10 @@ vector_bytes(const char *cpu, const TargetInfo *target)
 bool
 compile_run(Session *s, const CompileJob *job, CompileResult *out)
 {
-    double start = now();
+    double start = seconds_now();
     TargetInfo target;
     if (!target_info(job->opt.target, &target)) {
-        diag_error(&s->diag, (Loc){ 0 }, "no target is named '%s'; targets: %s",
+        diag_error(&s->diag, (Loc){0}, "no target is named '%s'; targets: %s",
                    job->opt.target, target_names());
         return false;
     }
@@ -240,6 +231,6 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
     } else if (!generate(s, m, job, out)) {
         return false;
     }
-    out->times.total = now() - start;
+    out->times.total = seconds_now() - start;
     return true;
 }

@@ -2,11 +2,11 @@
    and on a GPU the time of one of many launches in a graph, where what a launch costs and
    the device's clock do not drown a short kernel. */
 #include "runtime/internal.h"
+#include "ir/base/util.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     MAX_RUNS = 1001,
@@ -16,14 +16,6 @@ enum {
     FLUSH_CPU = 64 << 20, /* bytes: more than a last-level cache's share */
     FLUSH_GPU = 128 << 20
 };
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int
 by_value(const void *a, const void *b)
@@ -79,9 +71,9 @@ run_cpu(Runs *r, double *t)
 {
     if (!r->o->warm)
         flush_host(r);
-    double start = now();
+    double start = seconds_now();
     SdcStatus status = r->launch(r->user, NULL);
-    *t = now() - start;
+    *t = seconds_now() - start;
     return status;
 }
 
@@ -114,9 +106,9 @@ run_all(Runs *r, double *t, SdcTimes *out)
     SdcStatus status = SDC_OK;
     for (int i = 0; i < 2 && status == SDC_OK; i++) /* warm up: code, pages, clock */
         status = r->cuda ? run_gpu(r, &first) : run_cpu(r, &first);
-    double start = now();
+    double start = seconds_now();
     while (status == SDC_OK && n < MAX_RUNS &&
-           (n < LEAST_RUNS || now() - start < budget)) {
+           (n < LEAST_RUNS || seconds_now() - start < budget)) {
         status = r->cuda ? run_gpu(r, &t[n]) : run_cpu(r, &t[n]);
         n += status == SDC_OK;
     }

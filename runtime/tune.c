@@ -2,24 +2,16 @@
    calling thread checks and measures those that are ready. On the CPU it measures when
    the compiling is done, for both want the cores. */
 #include "runtime/tune.h"
+#include "ir/base/util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_CANDIDATES = 4096, FINALISTS = 4 };
 
 /* Slower than the best by this when first measured: it is not measured to the end. */
 static const double clearly_slower = 1.25;
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---------------------------------------------------------------- candidates */
 
@@ -275,7 +267,7 @@ out_of_time(SdcTuning *t)
     if (o->progress &&
         o->progress(o->progress_user, t->done, t->n, t->best ? &t->best->trial : NULL))
         t->stopped = true;
-    if (o->budget > 0 && now() - t->start > o->budget && t->best)
+    if (o->budget > 0 && seconds_now() - t->start > o->budget && t->best)
         t->stopped = true;
     return t->stopped;
 }
@@ -504,7 +496,7 @@ sdc_tune(SdcModule *m, const SdcTuneOptions *o, SdcTuning **out)
     t->mod = m;
     t->info = info;
     t->o = o;
-    t->start = now();
+    t->start = seconds_now();
     status = run(t);
     tune_memory_done(t);
     t->o = NULL; /* the caller's, who may free it now */

@@ -5,6 +5,7 @@
 #include "runtime/internal.h"
 
 #include "runtime/worker.h"
+#include "ir/base/util.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,18 +16,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { USUAL_SECONDS = 30, MAX_ANSWER = 512 << 20 };
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void
 add_text(CacheBytes *b, const char *text)
@@ -92,7 +84,7 @@ ready(int fd, short what, double until)
 {
     for (;;) {
         struct pollfd p = {.fd = fd, .events = what};
-        double left = until - now();
+        double left = until - seconds_now();
         if (left <= 0)
             return false;
         int n = poll(&p, 1, (int)(left * 1000) + 1);
@@ -210,7 +202,7 @@ worker_compile(SdcContext *cx, const CompileJob *job, SdcrtMeta *meta, CacheByte
         return context_fail(cx, SDC_ERROR_ENVIRONMENT,
                             "the compile worker '%s' cannot be started", cx->worker);
     }
-    double until = now() + seconds;
+    double until = seconds_now() + seconds;
     ask(fd, &request, until);
     bool in_time = hear(fd, &answer, until);
     close(fd);

@@ -1,10 +1,11 @@
-/* Small helpers that belong to no type: array counts, minima, bit tricks.
+/* Small helpers that belong to no type: array counts, minima, bit tricks, the clock.
    Knows nothing of compilers; everything here is a macro or a static inline. */
 #ifndef SDC_IR_BASE_UTIL_H
 #define SDC_IR_BASE_UTIL_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #define COUNT_OF(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
@@ -45,6 +46,15 @@ gcd_i64(int64_t a, int64_t b)
         b = t;
     }
     return a;
+}
+
+/* Seconds of a clock that nobody sets. */
+static inline double
+seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 #endif

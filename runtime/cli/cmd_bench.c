@@ -7,13 +7,6 @@
 
 enum { MAX_SWEEP = 256 };
 
-static SdcStatus
-launch(void *user, void *stream)
-{
-    Run *r = user;
-    return sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, stream);
-}
-
 /* "n=1024,2048" or "n=1024..1048576*2" as values; how many, or -1. */
 static int
 read_sweep(Cli *c, const char *text, int64_t *out)
@@ -65,15 +58,6 @@ amount(Run *r, OptionId option, double otherwise, double *out)
 
 /* Every array once, and those that are written once more when they are read, too: that
    cannot be known, so once. */
-static double
-array_bytes(const Run *r)
-{
-    double bytes = 0;
-    for (int i = 0; i < r->narg; i++)
-        bytes += (double)r->args[i].array.bytes;
-    return bytes;
-}
-
 static int
 one_row(Run *r, BenchRow *row)
 {
@@ -88,12 +72,12 @@ one_row(Run *r, BenchRow *row)
     if (status == EXIT_FINE)
         status = run_grid(r);
     if (status == EXIT_FINE)
-        status = amount(r, O_bytes, array_bytes(r), &row->bytes);
+        status = amount(r, O_bytes, run_bytes(r), &row->bytes);
     if (status == EXIT_FINE)
         status = amount(r, O_flops, 0, &row->flops);
     if (status == EXIT_FINE)
-        status =
-            report_status(r->c, r->cx, sdc_measure(r->cx, launch, r, &o, &row->times));
+        status = report_status(r->c, r->cx,
+                               sdc_measure(r->cx, run_launch, r, &o, &row->times));
     run_free_arrays(r);
     return status;
 }

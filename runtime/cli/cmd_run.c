@@ -4,10 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-enum { MAX_RUNS = 1001 };
-static const double time_budget = 1.0; /* seconds of --time */
 
 static bool
 same(const char *text, size_t n, const char *name)
@@ -264,71 +260,41 @@ print_results(Run *r)
     return EXIT_FINE;
 }
 
-static double
-now(void)
+double
+run_bytes(const Run *r)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int
-by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    double bytes = 0;
+    for (int i = 0; i < r->narg; i++)
+        bytes += (double)r->args[i].array.bytes;
+    return bytes;
 }
 
 SdcStatus
-run_launch(void *user)
+run_launch(void *user, void *stream)
 {
     Run *r = user;
-    return sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, NULL);
-}
-
-/* Seconds of launches on the CPU; how many, or -1 with the status. */
-static int
-cpu_times(Run *r, double *t, SdcStatus *status)
-{
-    double start = now();
-    int n = 0;
-    *status = SDC_OK;
-    while (n < MAX_RUNS && (n < 3 || now() - start < time_budget)) {
-        double from = now();
-        *status = run_launch(r);
-        t[n++] = now() - from;
-        if (*status != SDC_OK)
-            return -1;
-    }
-    return n;
+    return sdc_kernel_launch(r->k, r->grid, r->values, r->nvalue, stream);
 }
 
 /* After the results are printed: a kernel that works in place spoils its input here. */
 static int
 time_runs(Run *r)
 {
-    double *t = arena_array(&r->c->arena, double, MAX_RUNS);
-    SdcStatus got;
+    const SdcMeasureOptions o = {.seconds = 1, .warm = 1};
+    SdcTimes t;
     Progress *p = progress_start("measuring");
-    int n = r->on_gpu ? gpu_times(r->c, r->device.cuda, run_launch, r, t, MAX_RUNS,
-                                  time_budget, &got)
-                      : cpu_times(r, t, &got);
+    SdcStatus got = sdc_measure(r->cx, run_launch, r, &o, &t);
     progress_stop(p);
-    if (n < 0)
+    if (got != SDC_OK)
         return report_status(r->c, r->cx, got);
-    for (int i = 0; i < n && r->on_gpu; i++)
-        t[i] *= 1e-3;
-    qsort(t, (size_t)n, sizeof *t, by_value);
-    double bytes = 0;
-    for (int i = 0; i < r->narg; i++)
-        bytes += (double)r->args[i].array.bytes;
     int threads = sdc_context_threads(r->cx);
-    printf("time: median %.3f us, min %.3f us, %d runs, ", t[n / 2] * 1e6, t[0] * 1e6, n);
+    printf("time: median %.3f us, min %.3f us, %d runs, ", t.median * 1e6, t.min * 1e6,
+           t.n);
     if (r->on_gpu)
         printf("%s", r->device.name);
     else
         printf("%d thread%s", threads, threads == 1 ? "" : "s");
-    printf(", arrays %.3f GB/s\n", bytes / t[n / 2] * 1e-9);
+    printf(", arrays %.3f GB/s\n", run_bytes(r) / t.median * 1e-9);
     return EXIT_FINE;
 }
 
@@ -394,7 +360,7 @@ run_module(Run *r)
     if (status != EXIT_FINE)
         return status;
     Progress *p = progress_start("running");
-    got = run_launch(r);
+    got = run_launch(r, NULL);
     if (got == SDC_OK && r->on_gpu)
         status = gpu_download(r->c, &r->there, r->args);
     progress_stop(p);

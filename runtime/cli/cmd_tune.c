@@ -2,9 +2,10 @@
    of their times, and the winner in a file. */
 #include "runtime/cli/run.h"
 
+#include "ir/base/util.h"
+
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t interrupted;
@@ -142,10 +143,9 @@ tune(Run *r)
     SdcTuning *t;
     struct sigaction act = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}, old;
     sigaction(SIGINT, &act, &old); /* the second one ends the program as usual */
-    struct timespec from, to;
-    clock_gettime(CLOCK_MONOTONIC, &from);
+    double start = seconds_now();
     SdcStatus got = sdc_tune(r->mod, &o, &t);
-    clock_gettime(CLOCK_MONOTONIC, &to);
+    double seconds = seconds_now() - start;
     sigaction(SIGINT, &old, NULL);
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
@@ -153,8 +153,7 @@ tune(Run *r)
     if (status != EXIT_FINE)
         return status;
     print_table(t);
-    printf("%.2f s\n", (double)(to.tv_sec - from.tv_sec) +
-                           1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+    printf("%.2f s\n", seconds);
     const char *path = c->opt[O_output].text;
     if (!path)
         path =

@@ -60,44 +60,6 @@ gpu_arrays_done(GpuArrays *g)
     g->n = 0;
 }
 
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int
-gpu_times(Cli *c, SdcrtCuda *cuda, GpuLaunch *launch, void *user, double *ms, int most,
-          double seconds, SdcStatus *status)
-{
-    SdcrtCudaError e;
-    void *from = NULL, *to = NULL;
-    double start = now();
-    int n = 0;
-    bool ok = sdcrt_cuda_event_new(cuda, &from, &e) == SDCRT_OK &&
-              sdcrt_cuda_event_new(cuda, &to, &e) == SDCRT_OK;
-    *status = SDC_OK;
-    while (ok && n < most && (n < 3 || now() - start < seconds)) {
-        float t;
-        ok = sdcrt_cuda_event_record(cuda, from, NULL, &e) == SDCRT_OK;
-        if (ok && (*status = launch(user)) != SDC_OK)
-            break;
-        ok = ok && sdcrt_cuda_event_record(cuda, to, NULL, &e) == SDCRT_OK &&
-             sdcrt_cuda_event_ms(cuda, from, to, &t, &e) == SDCRT_OK;
-        if (ok)
-            ms[n++] = (double)t;
-    }
-    sdcrt_cuda_event_free(cuda, from);
-    sdcrt_cuda_event_free(cuda, to);
-    if (!ok) {
-        failed(c, &e);
-        *status = SDC_ERROR_ENVIRONMENT;
-    }
-    return *status == SDC_OK ? n : -1;
-}
-
 /* ---------------------------------------------------------------- doctor */
 
 static const double gib = 1073741824.0;

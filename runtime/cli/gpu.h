@@ -22,13 +22,6 @@ int gpu_download(Cli *c, GpuArrays *g, RunArg *args);
 
 void gpu_arrays_done(GpuArrays *g);
 
-/* Milliseconds on the device of what `launch` puts on the default stream; it is called
-   until `seconds` are over, at least 3 and at most `most` times. Returns how many times,
-   or -1 when a call failed: the status is in *status. */
-typedef SdcStatus GpuLaunch(void *user);
-int gpu_times(Cli *c, struct SdcrtCuda *cuda, GpuLaunch *launch, void *user, double *ms,
-              int most, double seconds, SdcStatus *status);
-
 /* What `sdc doctor` says of drivers and devices. `wanted`: a GPU must be there. */
 int gpu_doctor(const Cli *c, bool wanted);
 

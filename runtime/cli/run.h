@@ -36,8 +36,10 @@ int run_grid(Run *r);
 /* Integer arguments, then -c NAME=123, then what the kernel was bound to; `user` is a
    Run. */
 bool run_lookup(void *user, const char *name, size_t n, int64_t *value);
-/* One launch on the default stream; `user` is a Run. */
-SdcStatus run_launch(void *user);
+/* One launch; `user` is a Run. */
+SdcStatus run_launch(void *user, void *stream);
+/* Of all arrays. */
+double run_bytes(const Run *r);
 void run_free_arrays(Run *r);
 
 #endif

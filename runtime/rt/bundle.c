@@ -12,7 +12,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,22 +39,6 @@ typedef struct State {
     int n;
     Variant *variants;
 } State;
-
-static SdcrtStatus refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static SdcrtStatus
-refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
-{
-    if (!e)
-        return status;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(e->text, sizeof e->text, fmt, ap);
-    va_end(ap);
-    e->code = 0;
-    return status;
-}
 
 /* ---------------------------------------------------------------- state */
 
@@ -107,27 +90,27 @@ state_new(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
 {
     *out = NULL;
     if (b->format != SDCRT_BUNDLE_FORMAT)
-        return refuse(e, SDCRT_ERROR_CODE,
-                      "'%s' was compiled by another version of sdc than libsdcrt's",
-                      b->name);
+        return cuda_refuse(e, SDCRT_ERROR_CODE,
+                           "'%s' was compiled by another version of sdc than libsdcrt's",
+                           b->name);
     State *s = calloc(1, sizeof *s);
     if (!s || pthread_mutex_init(&s->lock, NULL) != 0) {
         free(s);
-        return refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+        return cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
     }
     s->variants = calloc((size_t)b->ncode + 1, sizeof *s->variants);
     if (!s->variants) {
         state_free(s);
-        return refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+        return cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
     }
     for (; s->n < (int)b->ncode; s->n++)
         if (!variant_read(&s->variants[s->n], &b->code[s->n])) {
             s->n++;
             state_free(s);
-            return refuse(e, SDCRT_ERROR_CODE,
-                          "the metadata of '%s' cannot be read: it was compiled by "
-                          "another version of sdc than libsdcrt's",
-                          b->name);
+            return cuda_refuse(e, SDCRT_ERROR_CODE,
+                               "the metadata of '%s' cannot be read: it was compiled by "
+                               "another version of sdc than libsdcrt's",
+                               b->name);
         }
     *out = s;
     return SDCRT_OK;
@@ -251,8 +234,8 @@ choose(const SdcrtBundle *b, const State *s, int sm, bool maps, const uint64_t *
             continue;
         runs++;
         if (s->variants[i].nargs != nargs)
-            return refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' takes %d arguments, not %d",
-                          b->name, s->variants[i].nargs, nargs);
+            return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' takes %d arguments, not %d",
+                               b->name, s->variants[i].nargs, nargs);
         if (fit < best || !allows(&s->variants[i], args))
             continue;
         double d = distance(&s->variants[i].meta, args);
@@ -267,12 +250,13 @@ choose(const SdcrtBundle *b, const State *s, int sm, bool maps, const uint64_t *
     char device[32] = "the CPU";
     if (sm)
         snprintf(device, sizeof device, "sm_%d", sm);
-    return runs ? refuse(e, SDCRT_ERROR_ARGUMENT,
-                         "'%s' was compiled for arguments with other properties than "
-                         "these (divisible by 16, equal to 1)",
-                         b->name)
-                : refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for %s", b->name,
-                         device);
+    return runs
+               ? cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
+                             "'%s' was compiled for arguments with other properties than "
+                             "these (divisible by 16, equal to 1)",
+                             b->name)
+               : cuda_refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for %s",
+                             b->name, device);
 }
 
 /* ---------------------------------------------------------------- a launch */
@@ -287,15 +271,15 @@ grid_of(const SdcrtBundle *b, const Variant *v, const int64_t *given,
         if (given)
             x = given[i];
         else if (i == 0 && !v->meta.grid[0].n)
-            return refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' needs a grid", b->name);
+            return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' needs a grid", b->name);
         else if (v->meta.grid[i].n &&
                  !sdcrt_expr_eval(&v->meta.grid[i], (const int64_t *)args, &x, &why))
-            return refuse(e, SDCRT_ERROR_ARGUMENT, "the grid of '%s': %s", b->name,
-                          why.what);
+            return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "the grid of '%s': %s", b->name,
+                               why.what);
         if (x < 0 || x > INT32_MAX)
-            return refuse(e, SDCRT_ERROR_ARGUMENT,
-                          "the grid of '%s' is %lld along axis %d", b->name, (long long)x,
-                          i);
+            return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
+                               "the grid of '%s' is %lld along axis %d", b->name,
+                               (long long)x, i);
         out[i] = (int32_t)x;
     }
     return SDCRT_OK;
@@ -353,9 +337,9 @@ sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool, const int64_t *grid,
                                sdcrt_grid_size(call.grid));
     return status == SDCRT_OK
                ? status
-               : refuse(e, status, "'%s' cannot be launched: %s", b->name,
-                        status == SDCRT_ERROR_MEMORY ? "out of memory"
-                                                     : "its grid is too large");
+               : cuda_refuse(e, status, "'%s' cannot be launched: %s", b->name,
+                             status == SDCRT_ERROR_MEMORY ? "out of memory"
+                                                          : "its grid is too large");
 }
 
 /* ---------------------------------------------------------------- GPU */
@@ -376,7 +360,7 @@ load(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, uint64_t context, int code,
 {
     Image *i = calloc(1, sizeof *i);
     if (!i)
-        return refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+        return cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
     SdcrtStatus status = sdcrt_cuda_load(gpu, (const char *)b->code[code].bytes,
                                          &s->variants[code].meta, &i->kernel, e);
     if (status != SDCRT_OK) {
@@ -437,9 +421,8 @@ sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int6
                   const uint64_t *args, int nargs, SdcrtCudaError *e)
 {
     SdcrtStatus status = launch(b, gpu, stream, true, grid, args, nargs, e);
-    return status == SDCRT_ERROR_MAP
-               ? launch(b, gpu, stream, false, grid, args, nargs, e)
-               : status;
+    return status == SDCRT_ERROR_MAP ? launch(b, gpu, stream, false, grid, args, nargs, e)
+                                     : status;
 }
 
 SdcrtStatus
@@ -455,8 +438,8 @@ sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtCudaError *e)
         if (suits(&s->variants[i], &b->code[i], sm) > best)
             best = suits(&s->variants[i], &b->code[i], sm);
     if (best < 0)
-        return refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for sm_%d", b->name,
-                      sm);
+        return cuda_refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for sm_%d",
+                           b->name, sm);
     for (int i = 0; i < s->n && status == SDCRT_OK; i++)
         if (suits(&s->variants[i], &b->code[i], sm) == best)
             status = image_of(b, s, gpu, i, &image, e);
