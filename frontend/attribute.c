@@ -1,6 +1,6 @@
 /* Attributes and methods of values, and subscripts. */
 #include "frontend/builtin.h"
-#include "frontend/sema.h"
+#include "frontend/host.h"
 
 #include <string.h>
 
@@ -185,6 +185,7 @@ get_attribute(Sema *s, Val x, Name attr, Loc loc, bool quiet)
     case FE_TYPE: r = type_attribute(s, x, attr); break;
     case FE_TENSOR: r = tensor_attribute(s, x, attr, loc); break;
     case FE_DESC: r = desc_attribute(s, x, attr); break;
+    case FE_TUPLE: r = s->host ? host_item(x, attr) : NULL; break;
     case FE_BLOCK_PTR: r = block_ptr_attribute(s, x, attr); break;
     default: break;
     }

@@ -1,6 +1,6 @@
 /* Expressions: evaluation of compile-time values and building of runtime ones. */
 #include "frontend/builtin.h"
-#include "frontend/sema.h"
+#include "frontend/host.h"
 
 #include <string.h>
 
@@ -136,15 +136,35 @@ eval_in(Sema *s, const Node *n, Val x, Val y)
     if (!s->host || y->kind != FE_TUPLE)
         return sema_error(s, n->loc, "'%s' cannot be used in a kernel; compare with each "
                           "element", sign_text(n->signs[0]));
-    bool found = false;
+    bool found = x->kind == FE_STR && host_item(y, x->u.s);
     for (int i = 0; i < y->n; i++)
         found = found || val_equal(x, y->u.items[i]);
     return val_bool(s, found == (n->signs[0] == OS_IN));
 }
 
+/* a < b < c in functions of the host, from left to right. */
+static Val
+eval_chain(Sema *s, const Node *n)
+{
+    Val x = eval(s, n->a), so_far = val_bool(s, true);
+    for (int i = 0; i < n->list.n && val_is_number(so_far) && val_truth(so_far); i++) {
+        Val y = eval(s, n->list.at[i]);
+        BinOp op = binop_of(n->signs[i]);
+        if (op < BIN_EQ || op > BIN_GE)
+            return sema_error(s, n->loc, "'%s' cannot stand in a chained comparison",
+                              sign_text(n->signs[i]));
+        so_far = val_is_error(x) || val_is_error(y) ? val_error()
+                                                    : binary(s, op, x, y, n->loc);
+        x = y;
+    }
+    return so_far;
+}
+
 static Val
 eval_compare(Sema *s, const Node *n)
 {
+    if (n->list.n != 1 && s->host)
+        return eval_chain(s, n);
     if (n->list.n != 1)
         return sema_error(s, n->loc, "chained comparison: write (a < b) & (b < c), or "
                           "'and' for scalars");
@@ -258,7 +278,15 @@ eval_comprehension(Sema *s, const Node *n)
         if (!sema_step(s, n->loc, 1))
             return val_error();
         assign_target(s, g->a, it->u.items[i], true);
-        vec_push(s->a, &items, eval(s, n->a));
+        bool pass = true;
+        for (int k = 0; s->host && k < g->list.n && pass; k++) {
+            Val cond = eval(s, g->list.at[k]);
+            if (val_is_error(cond))
+                return cond;
+            pass = val_truth(cond);
+        }
+        if (pass)
+            vec_push(s->a, &items, eval(s, n->a));
     }
     return val_tuple(s, items.at, items.n);
 }
@@ -293,6 +321,9 @@ eval_joined(Sema *s, const Node *n)
 static Val
 eval_call(Sema *s, const Node *n)
 {
+    Val made = s->host ? host_method(s, n) : NULL;
+    if (made)
+        return made;
     Val fn = eval(s, n->a);
     if (val_is_error(fn))
         return fn;
@@ -361,7 +392,7 @@ eval_kind(Sema *s, const Node *n)
     case ND_NAMED_EXPR: return eval_named(s, n);
     case ND_JOINED_STR: return eval_joined(s, n);
     case ND_LAMBDA: return unsupported(s, n, "write a @triton.jit function");
-    case ND_DICT: return unsupported(s, n, "use a tuple");
+    case ND_DICT: return s->host ? host_dict(s, n) : unsupported(s, n, "use a tuple");
     case ND_SET: return unsupported(s, n, "use a tuple");
     case ND_STARRED: return unsupported(s, n, "only the arguments of a call are starred");
     default: return unsupported(s, n, "");

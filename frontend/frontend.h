@@ -114,6 +114,12 @@ typedef struct FrontValue {
 void front_values(FrontModule *m, const FrontValue *values, int n);
 bool front_has_heuristics(FrontModule *m, const char *kernel);
 
+/* What prune_configs_by of the decorator leaves of the configurations, one bool each.
+   `values`: one a parameter, as front_values takes them; `bind`: what else is bound.
+   Warns where those functions want what is not known here, and keeps all. */
+bool front_prune(FrontModule *m, const char *kernel, const FrontValue *values,
+                 const char *const *bind, int nbind, FrontConfigs *configs, bool *keep);
+
 /* Reads a SIGNATURE (DESIGN 2.5: positional "'*fp16:16,i32,128'" or by name
    "x=*fp16:16,BLOCK=128") and then the -c NAME=VALUE overrides into a spec. With
    signature NULL only annotations, defaults and overrides count. */

@@ -205,12 +205,13 @@ values_of(const KernelInfo *info, const SdcArg *args, FrontValue *values)
 }
 
 static SdcStatus
-compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
+compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, unsigned how,
+                SdcKernel **out)
 {
     SdcModule *m = f->mod;
     FrontValue values[SDCRT_MAX_SOURCES];
     if (m->is_tir)
-        return kernel_new(m, f->info, NULL, NULL, 0, NULL, out);
+        return kernel_new(m, f->info, NULL, NULL, 0, NULL, how, out);
     if (f->info->nparam > SDCRT_MAX_SOURCES)
         return context_fail(m->cx, SDC_ERROR_SOURCE, "'%s' has too many parameters",
                             f->info->name);
@@ -220,7 +221,7 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKern
     if (f->info->heuristics)
         values_of(f->info, args, values);
     SdcStatus status = kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind,
-                                  f->info->heuristics ? values : NULL, out);
+                                  f->info->heuristics ? values : NULL, how, out);
     free(sig);
     return status;
 }
@@ -240,7 +241,7 @@ function_compile(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
     uint64_t key[MAX_ARGS];
     for (int i = 0; i < nargs; i++)
         key[i] = arg_key(f->info, i, &args[i]);
-    return compile_spec_of(f, args, key, out);
+    return compile_spec_of(f, args, key, KERNEL_BESIDE, out);
 }
 
 /* Words of a key: with heuristics the integers themselves, too. */
@@ -284,7 +285,7 @@ add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **ou
         if (!made)
             status = context_fail(f->mod->cx, SDC_ERROR_MEMORY, "out of memory");
         else
-            status = compile_spec_of(f, args, key, &made->kernel);
+            status = compile_spec_of(f, args, key, 0, &made->kernel);
         if (status == SDC_OK) {
             memcpy(made->key, key, size);
             made->next = atomic_load_explicit(&f->specs, memory_order_relaxed);

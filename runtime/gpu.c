@@ -126,7 +126,9 @@ load_image(SdcKernel *k, SdcrtCuda *cuda, uint64_t context)
     GpuImage *g = calloc(1, sizeof *g);
     if (!g)
         return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
-    SdcrtStatus got = sdcrt_cuda_load(cuda, k->ptx, k->meta, &g->kernel, &why);
+    SdcrtStatus got =
+        k->beside ? sdcrt_cuda_load_beside(cuda, k->ptx, k->meta, &g->kernel, &why)
+                  : sdcrt_cuda_load(cuda, k->ptx, k->meta, &g->kernel, &why);
     if (got != SDCRT_OK) {
         free(g);
         return gpu_fail(cx, got, &why);

@@ -99,6 +99,8 @@ struct SdcKernel {
     char **bind;
     int nbind;
     ArgRule *rules; /* info->nruntime of them */
+    bool beside;         /* others are loaded at the same time */
+    double load_seconds; /* of the driver, when it was made */
 };
 
 /* A specialization in its function's list; added in front, and never changed. */
@@ -143,6 +145,14 @@ SdcStatus gpu_load(SdcKernel *k);
 SdcStatus gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream);
 void gpu_unload(SdcKernel *k);
 
+/* sdc_measure in parts, for many kernels one after the other: memory and events are made
+   once. After an error of measure_open, too, *out is to be closed. */
+typedef struct Measure Measure;
+SdcStatus measure_open(SdcContext *cx, const SdcMeasureOptions *options, Measure **out);
+SdcStatus measure_run(Measure *m, SdcLaunchFn *launch, void *user, double seconds,
+                      SdcTimes *out);
+void measure_close(Measure *m);
+
 /* An output with a copy of these bytes; NULL when out of memory. */
 SdcOutput *output_new(const void *bytes, size_t size);
 
@@ -165,7 +175,8 @@ char *ptxas_run(const char *ptxas, const char *ptx, const char *target, bool lin
 
 /* The signature that the arguments make, malloc'ed; NULL after an error. */
 char *function_signature(SdcFunction *f, const SdcArg *args, int nargs);
-/* A specialization that is the caller's, compiled without the module's lock. */
+/* A specialization that is the caller's, compiled without the module's lock and loaded
+   beside others. */
 SdcStatus function_compile(SdcFunction *f, const SdcArg *args, int nargs,
                            SdcKernel **out);
 
@@ -186,10 +197,15 @@ SdcStatus worker_compile(SdcContext *cx, const CompileJob *job, SdcrtMeta *meta,
 /* Undoes kernel_load. */
 void kernel_unload(SdcKernel *k);
 
+enum {
+    KERNEL_NO_MAPS = 1, /* no tensor maps, unless the source asks for them */
+    KERNEL_BESIDE = 2   /* loaded while others are */
+};
+
 /* Compiles and loads; `signature` NULL for tile IR, `values` for what is no launch. */
 SdcStatus kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
                      const char *const *bind, int nbind, const FrontValue *values,
-                     SdcKernel **out);
+                     unsigned how, SdcKernel **out);
 /* The kernel without tensor maps; *out NULL when its source asks for them. */
 SdcStatus kernel_plain(SdcKernel *k, SdcKernel **out);
 void kernel_free(SdcKernel *k);

@@ -147,7 +147,7 @@ keep_source(SdcKernel *k, const char *signature, const char *const *bind, int nb
 
 static SdcStatus
 make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
-            const char *const *bind, int nbind, const FrontValue *values, bool no_maps,
+            const char *const *bind, int nbind, const FrontValue *values, unsigned how,
             SdcKernel **out)
 {
     SdcContext *cx = mod->cx;
@@ -162,7 +162,8 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     k->info = info;
     CompileJob job;
     module_job(mod, &job);
-    job.no_maps = no_maps;
+    job.no_maps = how & KERNEL_NO_MAPS;
+    k->beside = how & KERNEL_BESIDE;
     job.values = values;
     job.nvalue = values ? info->nparam : 0;
     job.opt = (SdcCompileOptions){
@@ -178,8 +179,11 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     status = kernel_make(k, &job);
     if (status == SDC_OK)
         status = keep_source(k, signature, bind, nbind, values);
-    if (status == SDC_OK && cx->on_gpu)
+    if (status == SDC_OK && cx->on_gpu) {
+        double start = seconds_now();
         status = gpu_load(k);
+        k->load_seconds = seconds_now() - start;
+    }
     if (status != SDC_OK) {
         kernel_free(k);
         return status;
@@ -190,10 +194,10 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
 
 SdcStatus
 kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
-           const char *const *bind, int nbind, const FrontValue *values,
+           const char *const *bind, int nbind, const FrontValue *values, unsigned how,
            SdcKernel **out)
 {
-    return make_kernel(mod, info, signature, bind, nbind, values, false, out);
+    return make_kernel(mod, info, signature, bind, nbind, values, how, out);
 }
 
 SdcStatus
@@ -205,9 +209,9 @@ kernel_plain(SdcKernel *k, SdcKernel **out)
         pthread_mutex_lock(&k->mod->lock);
         p = atomic_load_explicit(&k->plain, memory_order_relaxed);
         if (!p)
-            status = make_kernel(k->mod, k->info, k->signature,
-                                 (const char *const *)k->bind, k->nbind, k->values, true,
-                                 &p);
+            status =
+                make_kernel(k->mod, k->info, k->signature, (const char *const *)k->bind,
+                            k->nbind, k->values, KERNEL_NO_MAPS, &p);
         if (status == SDC_OK)
             atomic_store_explicit(&k->plain, p, memory_order_release);
         pthread_mutex_unlock(&k->mod->lock);
@@ -258,7 +262,7 @@ sdc_kernel_get(SdcModule *mod, const char *kernel, const char *signature,
     if (k) {
         free(key);
     } else {
-        status = kernel_new(mod, info, signature, bind, nbind, NULL, &k);
+        status = kernel_new(mod, info, signature, bind, nbind, NULL, 0, &k);
         if (status == SDC_OK) {
             k->key = key;
             k->next = mod->list;

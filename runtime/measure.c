@@ -169,31 +169,66 @@ prepare(Runs *r)
     return SDC_OK;
 }
 
+struct Measure {
+    Runs r;
+    SdcMeasureOptions o;
+    double t[MAX_RUNS];
+};
+
+SdcStatus
+measure_open(SdcContext *cx, const SdcMeasureOptions *options, Measure **out)
+{
+    Measure *m = calloc(1, sizeof *m);
+    *out = m;
+    if (!m)
+        return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    if (options)
+        m->o = *options;
+    m->r = (Runs){.cx = cx, .o = &m->o};
+    return prepare(&m->r);
+}
+
+SdcStatus
+measure_run(Measure *m, SdcLaunchFn *launch, void *user, double seconds, SdcTimes *out)
+{
+    m->r.launch = launch;
+    m->r.user = user;
+    m->o.seconds = seconds;
+    *out = (SdcTimes){0};
+    SdcStatus status = run_all(&m->r, m->t, out);
+    if (status == SDC_OK && m->r.cuda && m->o.graph)
+        out->graph = run_graph(&m->r);
+    return status;
+}
+
+void
+measure_close(Measure *m)
+{
+    if (!m)
+        return;
+    if (m->r.cuda) {
+        sdcrt_cuda_event_free(m->r.cuda, m->r.from);
+        sdcrt_cuda_event_free(m->r.cuda, m->r.to);
+        if (m->r.flush)
+            sdcrt_cuda_free(m->r.cuda, m->r.flush, NULL);
+    }
+    free(m->r.cache);
+    free(m);
+}
+
 SdcStatus
 sdc_measure(SdcContext *cx, SdcLaunchFn *launch, void *user,
             const SdcMeasureOptions *options, SdcTimes *out)
 {
-    static const SdcMeasureOptions usual = {0};
+    Measure *m;
     if (!cx)
         return SDC_ERROR_ARGUMENT;
     if (!launch || !out)
         return context_fail(cx, SDC_ERROR_ARGUMENT, "measure: nothing to launch");
-    Runs r = {.cx = cx, .launch = launch, .user = user, .o = options ? options : &usual};
-    double *t = malloc(MAX_RUNS * sizeof *t);
     *out = (SdcTimes){0};
-    SdcStatus status =
-        t ? prepare(&r) : context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    SdcStatus status = measure_open(cx, options, &m);
     if (status == SDC_OK)
-        status = run_all(&r, t, out);
-    if (status == SDC_OK && r.cuda && r.o->graph)
-        out->graph = run_graph(&r);
-    if (r.cuda) {
-        sdcrt_cuda_event_free(r.cuda, r.from);
-        sdcrt_cuda_event_free(r.cuda, r.to);
-        if (r.flush)
-            sdcrt_cuda_free(r.cuda, r.flush, NULL);
-    }
-    free(r.cache);
-    free(t);
+        status = measure_run(m, launch, user, options ? options->seconds : 0, out);
+    measure_close(m);
     return status;
 }

@@ -509,7 +509,7 @@ SDC_API SdcStatus sdc_measure(SdcContext *ctx, SdcLaunchFn *launch, void *user,
 typedef enum SdcTried {
     SDC_TRIED_FAST,  /* measured to the end */
     SDC_TRIED_SLOW,  /* measured, and left when others were clearly faster */
-    SDC_TRIED_PRUNED, /* not compiled: it needs more than the device has */
+    SDC_TRIED_PRUNED, /* not compiled: by the source, or by the cost model */
     SDC_TRIED_FAILED, /* does not compile or load */
     SDC_TRIED_WRONG  /* its results are not those of the first configuration */
 } SdcTried;
@@ -553,6 +553,10 @@ SDC_API const SdcTrial *sdc_tuning_trial(const SdcTuning *t, int i);
 
 /* The winner as a line of a .tune file. */
 SDC_API const char *sdc_tuning_line(const SdcTuning *t);
+/* What the compiler warned of in the decorator, as sdc_warnings; "" without any. */
+SDC_API const char *sdc_tuning_warnings(const SdcTuning *t);
+/* A table of where the time went. */
+SDC_API const char *sdc_tuning_times(const SdcTuning *t);
 SDC_API void sdc_tuning_free(SdcTuning *t);
 
 /* ---------------------------------------------------------------- ahead of time */

@@ -1,6 +1,7 @@
 /* sdc_tune: candidates are compiled by as many threads as there are cores, while the
-   calling thread checks and measures those that are ready. On the CPU it measures when
-   the compiling is done, for both want the cores. */
+   calling thread checks and measures those that are ready, the first of the list first:
+   its results are what others are compared with. On the CPU it measures when the
+   compiling is done, for both want the cores. */
 #include "runtime/tune.h"
 #include "ir/base/util.h"
 
@@ -10,8 +11,13 @@
 
 enum { MAX_CANDIDATES = 4096, FINALISTS = 4 };
 
-/* Slower than the best by this when first measured: it is not measured to the end. */
+/* Slower than the best by this when first measured: it is not measured to the end. The
+   fastest run says it, which what goes on beside it disturbs least. */
 static const double clearly_slower = 1.25;
+
+/* Seconds of measuring, at first (on the CPU, on a GPU) and of those that may be the
+   best. */
+static const double first_look[] = {[false] = 0.02, [true] = 0.01}, last_look = 0.05;
 
 /* ---------------------------------------------------------------- candidates */
 
@@ -104,6 +110,42 @@ keep_names(SdcTuning *t, const char *const *names, int n)
     return out;
 }
 
+static void give_up(Candidate *c, SdcTried what, const char *why);
+
+/* The integers of the launch, for the functions of prune_configs_by. */
+static FrontValue *
+named_values(SdcTuning *t, Arena *a)
+{
+    const KernelInfo *info = t->info;
+    FrontValue *values = arena_array(a, FrontValue, info->nparam + 1);
+    for (int i = 0; i < info->nruntime && i < t->o->nargs; i++)
+        if (t->o->args[i].kind == SDC_ARG_INT)
+            values[info->runtime[i]] = (FrontValue){true, t->o->args[i].v.i};
+    return values;
+}
+
+/* Those of the source, with what its own functions prune. */
+static bool
+add_listed(SdcTuning *t, Session *s, FrontModule *fm, FrontConfigs *f)
+{
+    const SdcTuneOptions *o = t->o;
+    bool *keep = arena_array(&s->tmp, bool, f->n + 1);
+    if (!front_prune(fm, t->info->name, named_values(t, &s->tmp), o->bind, o->nbind, f,
+                     keep))
+        return true; /* the messages decide */
+    for (int i = 0; i < f->n; i++) {
+        int before = t->n;
+        if (!add_candidate(t, f->config[i].bind, f->config[i].nbind))
+            return false;
+        if (!keep[i] && t->n > before) {
+            give_up(t->all[before], SDC_TRIED_PRUNED,
+                    "by prune_configs_by of the source");
+            t->all[before]->ready = true;
+        }
+    }
+    return true;
+}
+
 static SdcStatus
 list_configs(Session *s, void *arg)
 {
@@ -121,11 +163,7 @@ list_configs(Session *s, void *arg)
                    "'%s' has no @triton.autotune: nothing to choose from", t->info->name);
         return SDC_OK;
     }
-    bool ok = true;
-    for (int i = 0; i < f.n && ok; i++)
-        ok = add_candidate(t, f.config[i].bind, f.config[i].nbind);
-    if (!f.n)
-        ok = add_candidate(t, t->o->bind, t->o->nbind);
+    bool ok = f.n ? add_listed(t, s, fm, &f) : add_candidate(t, t->o->bind, t->o->nbind);
     t->configs = (FrontConfigs){.n = f.n,
                                 .nkey = f.nkey,
                                 .nreset = f.nreset,
@@ -175,7 +213,9 @@ compile_candidate(SdcTuning *t, Candidate *c)
     SdcFunction *f;
     SdcStatus status = sdc_function_get(t->mod, t->info->name,
                                         (const char *const *)c->bind, c->nbind, &f);
+    double start = seconds_now();
     char *why = status == SDC_OK ? tune_prune(t, c, f) : NULL;
+    c->prune_seconds = seconds_now() - start;
     if (why) {
         give_up(c, SDC_TRIED_PRUNED, why);
         free(why);
@@ -183,6 +223,7 @@ compile_candidate(SdcTuning *t, Candidate *c)
     }
     if (status == SDC_OK)
         status = function_compile(f, t->o->args, t->o->nargs, &c->kernel);
+    c->seconds = seconds_now() - start;
     if (status != SDC_OK) {
         const char *text = sdc_error(cx), *error = strstr(text, "error: ");
         give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
@@ -198,9 +239,16 @@ compile_main(void *arg)
     pthread_mutex_lock(&t->lock);
     while (t->next < t->until && !t->stopped) {
         Candidate *c = t->all[t->next++];
+        if (c->ready)
+            continue;
         pthread_mutex_unlock(&t->lock);
         compile_candidate(t, c);
         pthread_mutex_lock(&t->lock);
+        double load = c->kernel ? c->kernel->load_seconds : 0;
+        t->times.prune += c->prune_seconds;
+        t->times.load += load;
+        t->times.compile += c->seconds - c->prune_seconds - load;
+        t->times.longest = c->seconds > t->times.longest ? c->seconds : t->times.longest;
         c->ready = true;
         pthread_cond_broadcast(&t->step);
     }
@@ -226,9 +274,8 @@ launch(void *user, void *stream)
 static SdcStatus
 measure(SdcTuning *t, Candidate *c, double seconds)
 {
-    SdcMeasureOptions o = {.seconds = seconds};
     Launch l = {t, c};
-    return sdc_measure(t->mod->cx, launch, &l, &o, &c->trial.times);
+    return measure_run(t->measure, launch, &l, seconds, &c->trial.times);
 }
 
 static bool
@@ -243,9 +290,13 @@ try_candidate(SdcTuning *t, Candidate *c)
 {
     if (!c->kernel || c->trial.what != SDC_TRIED_FAST)
         return SDC_OK;
+    double start = seconds_now();
     SdcStatus status = tune_check(t, c);
+    double checked = seconds_now();
     if (status == SDC_OK && c->trial.what == SDC_TRIED_FAST)
-        status = measure(t, c, 0.02);
+        status = measure(t, c, first_look[t->mod->cx->on_gpu]);
+    t->times.check += checked - start;
+    t->times.measure += seconds_now() - checked;
     if (status == SDC_ERROR_ARGUMENT || status == SDC_ERROR_SOURCE) {
         const char *text = sdc_error(t->mod->cx), *error = strstr(text, "error: ");
         give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
@@ -253,9 +304,9 @@ try_candidate(SdcTuning *t, Candidate *c)
     }
     if (status != SDC_OK || !is_measured(c))
         return status;
-    if (!t->best || c->trial.times.median < t->best->trial.times.median)
+    if (!t->best || c->trial.times.min < t->best->trial.times.min)
         t->best = c;
-    else if (c->trial.times.median > clearly_slower * t->best->trial.times.median)
+    else if (c->trial.times.min > clearly_slower * t->best->trial.times.min)
         c->trial.what = SDC_TRIED_SLOW;
     return SDC_OK;
 }
@@ -285,6 +336,35 @@ start_compilers(SdcTuning *t, pthread_t *threads, int most)
     return n;
 }
 
+/* The next to try of first .. t->n - 1, waiting until there is one: the first of the list
+   that may be the reference, then whatever is ready. NULL: none is left. */
+static Candidate *
+next_ready(SdcTuning *t, int first, bool waits)
+{
+    Candidate *found = NULL;
+    double start = seconds_now();
+    pthread_mutex_lock(&t->lock);
+    for (;;) {
+        bool left = false;
+        for (int i = first; i < t->n && !found; i++) {
+            Candidate *c = t->all[i];
+            left |= !c->tried;
+            if (!c->tried && c->ready)
+                found = c;
+            else if (!c->tried && !t->have_first)
+                break;
+        }
+        if (found || !left || !waits || t->stopped)
+            break;
+        pthread_cond_wait(&t->step, &t->lock);
+    }
+    pthread_mutex_unlock(&t->lock);
+    t->times.wait += seconds_now() - start;
+    if (found)
+        found->tried = true;
+    return found;
+}
+
 /* Compiles and tries the candidates first .. t->n - 1. */
 static SdcStatus
 run_batch(SdcTuning *t, int first)
@@ -292,9 +372,11 @@ run_batch(SdcTuning *t, int first)
     enum { MOST = 256 };
     pthread_t threads[MOST];
     SdcStatus status = SDC_OK;
+    Candidate *c;
     t->next = first;
     t->until = t->n;
     int n = start_compilers(t, threads, MOST);
+    t->times.threads = n > t->times.threads ? n : t->times.threads;
     if (!n)
         compile_main(t);
     if (!t->mod->cx->on_gpu) {
@@ -302,20 +384,14 @@ run_batch(SdcTuning *t, int first)
             pthread_join(threads[i], NULL);
         n = 0;
     }
-    for (int i = first; i < t->n && status == SDC_OK; i++) {
+    if (first == 0)
+        tune_check_prepare(t);
+    for (bool stop = false; !stop && (c = next_ready(t, first, n > 0)) != NULL;) {
+        status = try_candidate(t, c);
+        t->done++;
         pthread_mutex_lock(&t->lock);
-        while (!t->all[i]->ready && n > 0 && !t->stopped)
-            pthread_cond_wait(&t->step, &t->lock);
-        bool ready = t->all[i]->ready;
+        stop = out_of_time(t) || status != SDC_OK;
         pthread_mutex_unlock(&t->lock);
-        if (ready)
-            status = try_candidate(t, t->all[i]);
-        t->done = i + 1;
-        pthread_mutex_lock(&t->lock);
-        bool stop = out_of_time(t);
-        pthread_mutex_unlock(&t->lock);
-        if (stop)
-            break;
     }
     pthread_mutex_lock(&t->lock);
     t->until = t->next; /* whoever still compiles stops after what it has */
@@ -402,16 +478,26 @@ search(SdcTuning *t)
 /* ---------------------------------------------------------------- the whole */
 
 static int
-faster(const void *a, const void *b)
+compare(const Candidate *x, const Candidate *y, double tx, double ty)
 {
-    const Candidate *x = *(Candidate *const *)a, *y = *(Candidate *const *)b;
     bool mx = x->trial.times.n > 0, my = y->trial.times.n > 0;
     if (x->trial.what != y->trial.what)
         return (int)x->trial.what - (int)y->trial.what;
-    if (mx != my)
-        return my - mx;
-    return (x->trial.times.median > y->trial.times.median) -
-           (x->trial.times.median < y->trial.times.median);
+    return mx != my ? my - mx : (tx > ty) - (tx < ty);
+}
+
+static int
+faster(const void *a, const void *b)
+{
+    const Candidate *x = *(Candidate *const *)a, *y = *(Candidate *const *)b;
+    return compare(x, y, x->trial.times.median, y->trial.times.median);
+}
+
+static int
+faster_at_best(const void *a, const void *b)
+{
+    const Candidate *x = *(Candidate *const *)a, *y = *(Candidate *const *)b;
+    return compare(x, y, x->trial.times.min, y->trial.times.min);
 }
 
 /* The fastest few once more, for longer: between them the first look may be wrong. */
@@ -419,11 +505,13 @@ static SdcStatus
 finals(SdcTuning *t)
 {
     SdcStatus status = SDC_OK;
-    qsort(t->all, (size_t)t->n, sizeof(Candidate *), faster);
+    double start = seconds_now();
+    qsort(t->all, (size_t)t->n, sizeof(Candidate *), faster_at_best);
     for (int i = 0; i < t->n && i < FINALISTS && status == SDC_OK; i++)
         if (is_measured(t->all[i]) &&
-            t->all[i]->trial.times.median <= 1.1 * t->all[0]->trial.times.median)
-            status = measure(t, t->all[i], 0.1);
+            t->all[i]->trial.times.min <= 1.1 * t->all[0]->trial.times.min)
+            status = measure(t, t->all[i], last_look);
+    t->times.finals = seconds_now() - start;
     qsort(t->all, (size_t)t->n, sizeof(Candidate *), faster);
     t->best = t->n && is_measured(t->all[0]) ? t->all[0] : NULL;
     return status;
@@ -437,8 +525,13 @@ run(SdcTuning *t)
     SdcStatus status = cx->on_gpu ? context_cuda(cx, &cuda) : SDC_OK;
     if (status == SDC_OK)
         status = context_call(cx, list_configs, t);
+    if (status == SDC_OK && *sdc_warnings(cx))
+        text_set(&t->warnings, sdc_warnings(cx));
     if (status == SDC_OK)
         status = tune_memory(t);
+    if (status == SDC_OK)
+        status = measure_open(cx, NULL, &t->measure);
+    t->times.start = seconds_now() - t->start;
     if (status == SDC_OK)
         status = run_batch(t, 0);
     if (status == SDC_OK && t->o->search)
@@ -455,6 +548,8 @@ run(SdcTuning *t)
             cx, SDC_ERROR_SOURCE, "no configuration of '%s' can be run; the first: %s",
             t->info->name, t->n && t->all[0]->trial.why ? t->all[0]->trial.why : "none");
     t->line = tune_line(t, t->best);
+    t->times.total = seconds_now() - t->start;
+    t->report = tune_report(&t->times);
     return t->line ? SDC_OK : context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
 }
 
@@ -498,6 +593,8 @@ sdc_tune(SdcModule *m, const SdcTuneOptions *o, SdcTuning **out)
     t->o = o;
     t->start = seconds_now();
     status = run(t);
+    measure_close(t->measure);
+    t->measure = NULL;
     tune_memory_done(t);
     t->o = NULL; /* the caller's, who may free it now */
     if (status == SDC_OK)
@@ -519,6 +616,18 @@ sdc_tuning_line(const SdcTuning *t)
     return t ? t->line : "";
 }
 
+const char *
+sdc_tuning_warnings(const SdcTuning *t)
+{
+    return t && t->warnings ? t->warnings : "";
+}
+
+const char *
+sdc_tuning_times(const SdcTuning *t)
+{
+    return t && t->report ? t->report : "";
+}
+
 void
 sdc_tuning_free(SdcTuning *t)
 {
@@ -534,6 +643,8 @@ sdc_tuning_free(SdcTuning *t)
     free((void *)(uintptr_t)t->configs.reset);
     free((void *)(uintptr_t)t->configs.restore);
     free(t->line);
+    free(t->report);
+    free(t->warnings);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->step);
     free(t);

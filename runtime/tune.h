@@ -16,17 +16,34 @@ typedef struct Candidate {
     SdcKernel *kernel;
     SdcGrid grid;
     bool ready; /* compiled, or given up; under the lock of the tuning */
+    bool tried; /* by the thread that measures */
+    double prune_seconds, seconds; /* until it was ready */
 } Candidate;
+
+/* A copy of such memory: beside it on the device, or on the host where that is full. */
+typedef struct Kept {
+    uint64_t at; /* address on the device; 0: there is none */
+    char *here;
+} Kept;
 
 /* The memory behind an argument, while candidates run on it. */
 typedef struct TuneMemory {
     void *at;     /* address on the host or the device */
     size_t bytes; /* 0: none that is known */
     SdcDtype dtype;
-    bool zero, restore;         /* the decorator says so */
-    char *before, *first, *now; /* contents on the host */
-    double level;               /* of the elements of `first`; 0: not known yet */
+    bool zero, restore; /* the decorator says so */
+    bool written;       /* `before` is there */
+    Kept before, first; /* contents before anything ran, and after the first candidate */
+    double level;       /* of the elements of `first`; 0: not known yet */
 } TuneMemory;
+
+/* Where the time of a tuning went, on the calling thread and on those that compile. */
+typedef struct TuneTimes {
+    double start, wait, check, measure, finals, total;
+    double prune, compile, load; /* of all threads together; `load` is the driver's */
+    double longest;              /* of one candidate */
+    int threads;
+} TuneTimes;
 
 struct SdcTuning {
     SdcModule *mod;
@@ -39,6 +56,11 @@ struct SdcTuning {
     int n, cap;
     TuneMemory *memory; /* one an argument */
     bool have_first;    /* the reference results */
+    SdcModule *compare; /* kernels that compare; NULL until they are needed */
+    uint64_t word;      /* 8 bytes of the device for their results; 0: none */
+    struct Measure *measure;
+    TuneTimes times;
+    char *report, *warnings;
     double start;
     bool stopped;
     int done;
@@ -55,12 +77,24 @@ SdcStatus tune_memory(SdcTuning *t);
 SdcStatus tune_check(SdcTuning *t, Candidate *c);
 SdcStatus tune_restore(SdcTuning *t);
 void tune_memory_done(SdcTuning *t);
+/* Compiles what compares, while nothing else is there to do. */
+void tune_check_prepare(SdcTuning *t);
+
+/* tune_compare.c: on the device. The level of m->first; the lowest element of m->at that
+   differs from it, or -1. */
+SdcStatus tune_level_there(SdcTuning *t, TuneMemory *m);
+SdcStatus tune_differs_there(SdcTuning *t, const TuneMemory *m, double most, int64_t *at);
+bool tune_compares_there(const TuneMemory *m);
+/* False: by bits alone, so that the host must look at what is not the same. */
+bool tune_decides_there(const TuneMemory *m);
 
 /* tune_model.c: NULL, or why a configuration cannot be fast enough to try. */
 char *tune_prune(SdcTuning *t, const Candidate *c, SdcFunction *f);
 
 /* tune_text.c: "NAME | device | target | types | key | config | time". */
 char *tune_line(const SdcTuning *t, const Candidate *c);
+/* A table of where the time went, malloc'ed; NULL when out of memory. */
+char *tune_report(const TuneTimes *t);
 /* The bindings of the i-th line for this kernel, target and types; see there. */
 typedef struct TuneEntry {
     char key[512], config[512];

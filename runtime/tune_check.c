@@ -26,34 +26,67 @@ failed(SdcTuning *t, const SdcrtCudaError *e)
     return context_fail(t->mod->cx, SDC_ERROR_ENVIRONMENT, "%s", e->text);
 }
 
-static SdcStatus
-read_memory(SdcTuning *t, const TuneMemory *m, char *to)
+static SdcrtCuda *
+device(const SdcTuning *t)
 {
-    SdcrtCudaError e;
-    if (!t->mod->cx->on_gpu) {
-        memcpy(to, m->at, m->bytes);
+    return t->mod->cx->on_gpu ? atomic_load(&t->mod->cx->cuda) : NULL;
+}
+
+static uint64_t
+address(const TuneMemory *m)
+{
+    return (uint64_t)(uintptr_t)m->at;
+}
+
+/* On the device if it has the room. */
+static SdcStatus
+kept_new(SdcTuning *t, const TuneMemory *m, Kept *k)
+{
+    SdcrtCuda *cuda = device(t);
+    if (cuda && sdcrt_cuda_alloc(cuda, m->bytes, &k->at, NULL) == SDCRT_OK)
         return SDC_OK;
-    }
-    SdcrtCuda *cuda = atomic_load(&t->mod->cx->cuda);
-    return sdcrt_cuda_wait(cuda, &e) == SDCRT_OK &&
-                   sdcrt_cuda_read(cuda, to, (uint64_t)(uintptr_t)m->at, m->bytes, &e) ==
-                       SDCRT_OK
-               ? SDC_OK
-               : failed(t, &e);
+    k->at = 0;
+    k->here = malloc(m->bytes);
+    return k->here ? SDC_OK : context_fail(t->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+}
+
+static void
+kept_done(SdcTuning *t, Kept *k)
+{
+    if (k->at)
+        sdcrt_cuda_free(device(t), k->at, NULL);
+    free(k->here);
+    *k = (Kept){0};
 }
 
 static SdcStatus
-write_memory(SdcTuning *t, const TuneMemory *m, const char *from)
+kept_save(SdcTuning *t, const TuneMemory *m, const Kept *k)
 {
+    SdcrtCuda *cuda = device(t);
     SdcrtCudaError e;
-    if (!t->mod->cx->on_gpu) {
-        memcpy(m->at, from, m->bytes);
-        return SDC_OK;
-    }
-    return sdcrt_cuda_write(atomic_load(&t->mod->cx->cuda), (uint64_t)(uintptr_t)m->at,
-                            from, m->bytes, &e) == SDCRT_OK
-               ? SDC_OK
-               : failed(t, &e);
+    SdcrtStatus got = SDCRT_OK;
+    if (!cuda)
+        memcpy(k->here, m->at, m->bytes);
+    else if (k->at)
+        got = sdcrt_cuda_copy(cuda, k->at, address(m), m->bytes, &e);
+    else
+        got = sdcrt_cuda_read(cuda, k->here, address(m), m->bytes, &e);
+    return got == SDCRT_OK ? SDC_OK : failed(t, &e);
+}
+
+static SdcStatus
+kept_load(SdcTuning *t, const TuneMemory *m, const Kept *k)
+{
+    SdcrtCuda *cuda = device(t);
+    SdcrtCudaError e;
+    SdcrtStatus got = SDCRT_OK;
+    if (!cuda)
+        memcpy(m->at, k->here, m->bytes);
+    else if (k->at)
+        got = sdcrt_cuda_copy(cuda, address(m), k->at, m->bytes, &e);
+    else
+        got = sdcrt_cuda_write(cuda, address(m), k->here, m->bytes, &e);
+    return got == SDCRT_OK ? SDC_OK : failed(t, &e);
 }
 
 static SdcStatus
@@ -97,14 +130,17 @@ tune_memory(SdcTuning *t)
 static SdcStatus
 keep_before(SdcTuning *t, TuneMemory *m)
 {
-    if (m->before)
+    if (m->written)
         return SDC_OK;
-    m->before = malloc(m->bytes);
-    m->first = malloc(m->bytes);
-    m->now = malloc(m->bytes);
-    return m->before && m->first && m->now
-               ? read_memory(t, m, m->before)
-               : context_fail(t->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+    SdcStatus status = kept_new(t, m, &m->first);
+    if (status == SDC_OK)
+        status = kept_new(t, m, &m->before);
+    if (status == SDC_OK)
+        status = kept_save(t, m, &m->before);
+    if (status == SDC_OK && t->have_first) /* which has not written it */
+        status = kept_save(t, m, &m->first);
+    m->written = status == SDC_OK;
+    return status;
 }
 
 static double
@@ -155,32 +191,33 @@ value_at(const TuneMemory *m, const float *table, const char *from, int64_t i)
 
 /* The size of the reference's elements: the root of their mean square. */
 static double
-level_of(const TuneMemory *m, const float *table)
+level_of(const TuneMemory *m, const float *table, const char *first)
 {
     int64_t n = (int64_t)m->bytes / sdc_dtype_size(m->dtype);
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
-        double x = value_at(m, table, m->first, i);
+        double x = value_at(m, table, first, i);
         sum += isfinite(x) ? x * x : 0;
     }
     return sqrt(sum / (double)(n ? n : 1));
 }
 
 static int64_t
-floats_differ(TuneMemory *m, const float *table, double most)
+floats_differ(TuneMemory *m, const float *table, double most, const char *first,
+              const char *now)
 {
     enum { LINE = 64 }; /* bytes that are mostly the same, and skipped at once */
     const int64_t size = sdc_dtype_size(m->dtype), n = (int64_t)m->bytes / size;
     if (m->level <= 0)
-        m->level = level_of(m, table);
+        m->level = level_of(m, table, first);
     for (int64_t i = 0; i < n; i++) {
         if (i * size % LINE == 0)
             while ((i + LINE / size) <= n &&
-                   memcmp(m->first + i * size, m->now + i * size, LINE) == 0)
+                   memcmp(first + i * size, now + i * size, LINE) == 0)
                 i += LINE / size;
         if (i >= n)
             break;
-        double x = value_at(m, table, m->first, i), y = value_at(m, table, m->now, i);
+        double x = value_at(m, table, first, i), y = value_at(m, table, now, i);
         bool same = (isnan(x) && isnan(y)) || x == y;
         if (!same && !(fabs(x - y) <= most * (fabs(x) + m->level)))
             return i;
@@ -191,22 +228,87 @@ floats_differ(TuneMemory *m, const float *table, double most)
 /* Index of the first element that differs, or -1. Sums are taken in other orders, so
    floats may differ by their type's tolerance of the array's size. */
 static int64_t
-differs(TuneMemory *m)
+differs_here(TuneMemory *m, const char *first, const char *now)
 {
     double most = tolerance(m->dtype);
-    if (memcmp(m->first, m->now, m->bytes) == 0)
+    if (memcmp(first, now, m->bytes) == 0)
         return -1;
     if (most > 0) {
         float *table = value_table(m->dtype);
-        int64_t at = floats_differ(m, table, most);
+        int64_t at = floats_differ(m, table, most, first, now);
         free(table);
         return at;
     }
     size_t i = 0;
-    while (m->first[i] == m->now[i])
+    while (first[i] == now[i])
         i++;
     int size = sdc_dtype_size(m->dtype);
     return (int64_t)i / (size ? size : 1);
+}
+
+/* Memory of the device, fetched to be compared on the host. */
+static SdcStatus
+fetch_and_compare(SdcTuning *t, TuneMemory *m, int64_t *at)
+{
+    SdcrtCuda *cuda = device(t);
+    SdcrtCudaError e;
+    char *first = m->first.at ? malloc(m->bytes) : m->first.here;
+    char *now = malloc(m->bytes);
+    SdcStatus status = SDC_OK;
+    if (!first || !now)
+        status = context_fail(t->mod->cx, SDC_ERROR_MEMORY, "out of memory");
+    else if (sdcrt_cuda_read(cuda, now, address(m), m->bytes, &e) != SDCRT_OK ||
+             (m->first.at &&
+              sdcrt_cuda_read(cuda, first, m->first.at, m->bytes, &e) != SDCRT_OK))
+        status = failed(t, &e);
+    else
+        *at = differs_here(m, first, now);
+    if (first != m->first.here)
+        free(first);
+    free(now);
+    return status;
+}
+
+/* The same on the device, if its kernels and the copy of the first results are there. */
+static SdcStatus
+differs(SdcTuning *t, TuneMemory *m, int64_t *at)
+{
+    SdcStatus status = SDC_OK;
+    if (!device(t)) {
+        *at = differs_here(m, m->first.here, m->at);
+        return SDC_OK;
+    }
+    if (!t->word || !m->first.at || !tune_compares_there(m))
+        return fetch_and_compare(t, m, at);
+    status = tune_level_there(t, m);
+    if (status == SDC_OK)
+        status = tune_differs_there(t, m, tolerance(m->dtype), at);
+    if (status == SDC_OK && *at >= 0 && !tune_decides_there(m))
+        status = fetch_and_compare(t, m, at);
+    return status;
+}
+
+/* Comparing what the arguments hold now with itself compiles what will compare them; a
+   failure here leaves it to the host. */
+void
+tune_check_prepare(SdcTuning *t)
+{
+    bool seen[SDC_DTYPE_COUNT] = {false};
+    int64_t at;
+    if (!device(t) || sdcrt_cuda_alloc(device(t), 8, &t->word, NULL) != SDCRT_OK)
+        return;
+    for (int i = 0; i < t->o->nargs && t->word; i++) {
+        TuneMemory one = t->memory[i];
+        if (!one.bytes || seen[one.dtype] || !tune_compares_there(&one))
+            continue;
+        seen[one.dtype] = true;
+        one.first.at = address(&one);
+        if (tune_level_there(t, &one) != SDC_OK ||
+            tune_differs_there(t, &one, 0, &at) != SDC_OK) {
+            sdcrt_cuda_free(device(t), t->word, NULL);
+            t->word = 0;
+        }
+    }
 }
 
 static SdcStatus
@@ -220,7 +322,7 @@ run_once(SdcTuning *t, Candidate *c)
             continue;
         status = keep_before(t, m);
         if (status == SDC_OK)
-            status = m->restore ? write_memory(t, m, m->before)
+            status = m->restore ? kept_load(t, m, &m->before)
                                 : fill_memory(t, m, m->zero ? 0 : PATTERN);
     }
     return status == SDC_OK
@@ -228,18 +330,28 @@ run_once(SdcTuning *t, Candidate *c)
                : status;
 }
 
+static SdcStatus
+wait_for(SdcTuning *t)
+{
+    SdcrtCudaError e;
+    SdcrtCuda *cuda = device(t);
+    return !cuda || sdcrt_cuda_wait(cuda, &e) == SDCRT_OK ? SDC_OK : failed(t, &e);
+}
+
 SdcStatus
 tune_check(SdcTuning *t, Candidate *c)
 {
     const SdcTuneOptions *o = t->o;
     SdcStatus status = run_once(t, c);
+    if (status == SDC_OK)
+        status = wait_for(t);
     for (int i = 0; i < o->nargs && status == SDC_OK; i++) {
         TuneMemory *m = &t->memory[i];
-        if (!m->before)
+        int64_t at = -1;
+        if (!m->written)
             continue;
-        status = read_memory(t, m, t->have_first ? m->now : m->first);
-        int64_t at = status == SDC_OK && t->have_first ? differs(m) : -1;
-        if (at < 0)
+        status = t->have_first ? differs(t, m, &at) : kept_save(t, m, &m->first);
+        if (status != SDC_OK || at < 0)
             continue;
         char why[200];
         snprintf(why, sizeof why, "'%s' differs from the first configuration's at %lld",
@@ -258,19 +370,23 @@ tune_restore(SdcTuning *t)
 {
     SdcStatus status = SDC_OK;
     for (int i = 0; t->memory && i < t->o->nargs && status == SDC_OK; i++)
-        if (t->memory[i].before)
-            status = write_memory(t, &t->memory[i], t->memory[i].before);
-    return status;
+        if (t->memory[i].written)
+            status = kept_load(t, &t->memory[i], &t->memory[i].before);
+    return status == SDC_OK ? wait_for(t) : status;
 }
 
 void
 tune_memory_done(SdcTuning *t)
 {
     for (int i = 0; t->memory && i < t->o->nargs; i++) {
-        free(t->memory[i].before);
-        free(t->memory[i].first);
-        free(t->memory[i].now);
+        kept_done(t, &t->memory[i].before);
+        kept_done(t, &t->memory[i].first);
     }
+    if (t->word)
+        sdcrt_cuda_free(device(t), t->word, NULL);
+    t->word = 0;
+    sdc_module_unload(t->compare);
+    t->compare = NULL;
     free(t->memory);
     t->memory = NULL;
 }

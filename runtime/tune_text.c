@@ -111,6 +111,25 @@ tune_line(const SdcTuning *t, const Candidate *c)
     return context_call(t->mod->cx, line_call, &l) == SDC_OK ? l.text : NULL;
 }
 
+char *
+tune_report(const TuneTimes *t)
+{
+    char *text = NULL;
+    int n = asprintf(&text,
+                     "%10.1f ms  configurations read, memory and events made\n"
+                     "%10.1f ms  waiting for what is compiled\n"
+                     "%10.1f ms  results checked\n"
+                     "%10.1f ms  first look at each\n"
+                     "%10.1f ms  the fastest once more\n"
+                     "%10.1f ms  in all\n"
+                     "beside it, %d threads: %.1f ms pruning, %.1f ms compiling, %.1f ms "
+                     "in the driver; the longest %.1f ms\n",
+                     1e3 * t->start, 1e3 * t->wait, 1e3 * t->check, 1e3 * t->measure,
+                     1e3 * t->finals, 1e3 * t->total, t->threads, 1e3 * t->prune,
+                     1e3 * t->compile, 1e3 * t->load, 1e3 * t->longest);
+    return n < 0 ? NULL : text;
+}
+
 /* ---------------------------------------------------------------- reading */
 
 /* The fields of a line without the blanks around them; how many. */

@@ -152,8 +152,11 @@ tune(Run *r)
     status = report_status(c, r->cx, got);
     if (status != EXIT_FINE)
         return status;
+    fputs(sdc_tuning_warnings(t), stderr);
     print_table(t);
     printf("%.2f s\n", seconds);
+    if (c->opt[O_time_report].given)
+        fputs(sdc_tuning_times(t), stderr);
     const char *path = c->opt[O_output].text;
     if (!path)
         path =

@@ -60,6 +60,9 @@ SDCRT_API SdcrtStatus sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *fr
                                        size_t bytes, SdcrtCudaError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes,
                                       SdcrtCudaError *e);
+/* From device memory to device memory; ordered like a launch on the default stream. */
+SDCRT_API SdcrtStatus sdcrt_cuda_copy(SdcrtCuda *c, uint64_t to, uint64_t from,
+                                      size_t bytes, SdcrtCudaError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes,
                                       SdcrtCudaError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total,
@@ -107,6 +110,11 @@ typedef struct SdcrtCudaUse {
 SDCRT_API SdcrtStatus sdcrt_cuda_load(SdcrtCuda *c, const char *ptx,
                                       const SdcrtMeta *meta, SdcrtCudaKernel **out,
                                       SdcrtCudaError *e);
+/* The same for PTX where many threads load at once: the driver compiles side by side, but
+   does not keep what it made for later processes. */
+SDCRT_API SdcrtStatus sdcrt_cuda_load_beside(SdcrtCuda *c, const char *ptx,
+                                             const SdcrtMeta *meta, SdcrtCudaKernel **out,
+                                             SdcrtCudaError *e);
 SDCRT_API void sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k); /* NULL is allowed */
 SDCRT_API const SdcrtCudaUse *sdcrt_cuda_use(const SdcrtCudaKernel *k);
 

@@ -66,6 +66,19 @@ sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes, SdcrtCudaEr
 }
 
 SdcrtStatus
+sdcrt_cuda_copy(SdcrtCuda *c, uint64_t to, uint64_t from, size_t bytes, SdcrtCudaError *e)
+{
+    CudaScope s;
+    SdcrtStatus status = bytes ? cuda_enter(c, &s, e) : SDCRT_OK;
+    if (status != SDCRT_OK || !bytes)
+        return status;
+    int code = c->d.copy_there(to, from, bytes);
+    cuda_leave(c, &s);
+    return code ? cuda_fail(c, e, code, "copy of %zu bytes on the device", bytes)
+                : SDCRT_OK;
+}
+
+SdcrtStatus
 sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes, SdcrtCudaError *e)
 {
     CudaScope s;

@@ -377,6 +377,51 @@ cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void
     return OK;
 }
 
+/* The linker keeps the text, which is loaded as if it were machine code. */
+#ifndef FAKE_OLD
+EXPORT int
+cuLinkCreate_v2(unsigned n, int *options, void **values, void **out)
+{
+    (void)n, (void)options, (void)values;
+    CALL();
+    if (!now())
+        return INVALID_CONTEXT;
+    *out = calloc(1, sizeof(char *));
+    born(1);
+    return OK;
+}
+
+EXPORT int
+cuLinkAddData_v2(void *link, int type, const void *data, size_t size, const char *name,
+                 unsigned n, int *options, void **values)
+{
+    (void)name, (void)n, (void)options, (void)values;
+    CALL();
+    if (type != 1 || !size || ((const char *)data)[size - 1])
+        return INVALID_VALUE;
+    *(char **)link = strdup(data);
+    return OK;
+}
+
+EXPORT int
+cuLinkComplete(void *link, void **image, size_t *size)
+{
+    CALL();
+    *image = *(char **)link;
+    *size = strlen(*image) + 1;
+    return OK;
+}
+
+EXPORT int
+cuLinkDestroy(void *link)
+{
+    free(*(char **)link);
+    free(link);
+    born(-1);
+    return OK;
+}
+#endif
+
 EXPORT int
 cuModuleUnload(void *module)
 {
@@ -591,6 +636,17 @@ cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
     if (p)
         memcpy(to, p, bytes);
     return p ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t bytes)
+{
+    void *p = range(to, bytes);
+    const void *q = range(from, bytes);
+    CALL();
+    if (p && q)
+        memcpy(p, q, bytes);
+    return p && q ? OK : INVALID_VALUE;
 }
 
 EXPORT int
