@@ -179,7 +179,11 @@ gen_program(Gen *g, const Op *op)
     Regs *out = nv_define(g, &op->results[0], 1);
     if (!out || axis < 0 || axis > 2)
         return false;
-    out->v[0] = ptx_call(g, op->kind == OP_PROGRAM_ID ? id[axis] : num[axis], NULL, 0);
+    if (attr_has(&op->attrs, ATTR_TURNS))
+        out->v[0] = LLVMGetParam(g->fn, LLVMCountParams(g->fn) - 1);
+    else
+        out->v[0] =
+            ptx_call(g, op->kind == OP_PROGRAM_ID ? id[axis] : num[axis], NULL, 0);
     return true;
 }
 
@@ -486,7 +490,23 @@ string_attr(Gen *g, const char *key, const char *value)
     LLVMAddAttributeAtIndex(g->fn, LLVMAttributeFunctionIndex, a);
 }
 
-/* Tensor maps are parameters behind the kernel's own, read where they are. */
+/* {turns} of the op that asks how many programs were to be launched; 0: none does. */
+static int
+turns_of(const Region *r, int depth)
+{
+    int turns = 0;
+    const Op *op = r->first;
+    for (; op && !turns && depth < MAX_REGION_DEPTH; op = op->next) {
+        if (op->kind == OP_NUM_PROGRAMS)
+            turns = (int)attr_int(&op->attrs, ATTR_TURNS, 0);
+        for (int i = 0; i < op->nregion && !turns; i++)
+            turns = turns_of(op->regions[i], depth + 1);
+    }
+    return turns;
+}
+
+/* Tensor maps are parameters behind the kernel's own, read where they are; behind them
+   the number of programs, where fewer are launched. */
 static void
 map_param(Gen *g, unsigned i)
 {
@@ -500,17 +520,18 @@ map_param(Gen *g, unsigned i)
 }
 
 static void
-make_function(Gen *g, const Func *f, int maps)
+make_function(Gen *g, const Func *f, int maps, bool turns)
 {
     enum { PTX_KERNEL = 71 }; /* calling convention of a kernel */
     int n = f->body->narg, all = n + maps;
-    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, all ? all : 1);
+    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, all + 1);
     for (int i = n; i < all; i++)
         types[i] = LLVMPointerTypeInContext(g->cx, 0);
     for (int i = 0; i < n; i++)
         types[i] = param_type(g, f->body->args[i]->type);
-    LLVMTypeRef t =
-        LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)all, 0);
+    types[all] = g->i32;
+    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types,
+                                     (unsigned)(all + turns), 0);
     g->fn = LLVMAddFunction(g->mod, f->name, t);
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
     char threads[16];
@@ -563,7 +584,8 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     nv.warps = warps;
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
-    make_function(g, f, meta->nmap);
+    meta->turns = turns_of(f->body, 0);
+    make_function(g, f, meta->nmap, meta->turns > 0);
     nv.entry = block(g, "entry");
     LLVMBasicBlockRef start = block(g, "start");
     LLVMPositionBuilderAtEnd(g->b, nv.entry);

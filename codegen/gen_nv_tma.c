@@ -158,7 +158,8 @@ static bool
 gen_wait(Gen *g, const Op *op)
 {
     char text[64];
-    snprintf(text, sizeof text, "cp.async.bulk.wait_group.read %d;",
+    snprintf(text, sizeof text, "cp.async.bulk.wait_group%s %d;",
+             attr_has(&op->attrs, ATTR_WRITTEN) ? "" : ".read",
              (int)attr_int(&op->attrs, ATTR_PENDING, 0));
     ptx_asm(g, text, "", LLVMVoidTypeInContext(g->cx), NULL, 0, true);
     return true;

@@ -15,8 +15,9 @@
    async_wait gets the barrier, and one barrier a round serves a pipelined loop, which
    issues its next copies right after it.
 
-   A product of a warpgroup reads until it is waited for; a barrier does not end that. The
-   stages of a pipelined loop are told apart by the iteration that they belong to.
+   A product of a warpgroup reads until it is waited for, and so does a store by TMA; a
+   barrier does not end that. The stages of a pipelined loop are told apart by the
+   iteration that they belong to.
 
    What holds at the head of a loop depends on where its barriers go: the body is walked
    without inserting until head and end agree, then once more to insert. */
@@ -34,7 +35,8 @@ typedef enum Done {
     DONE_READ,
     DONE_WRITE,
     IN_FLIGHT, /* an asynchronous copy not waited for */
-    READING    /* a product not waited for */
+    READING,   /* a product not waited for */
+    SENDING    /* a store by TMA not waited for */
 } Done;
 
 typedef struct Access {
@@ -109,7 +111,7 @@ state_clear(State *s)
 {
     int n = 0;
     for (int i = 0; i < s->at.n; i++)
-        if (s->at.at[i].done == IN_FLIGHT || s->at.at[i].done == READING)
+        if (s->at.at[i].done > DONE_WRITE)
             s->at.at[n++] = s->at.at[i];
     s->at.n = n;
 }
@@ -117,7 +119,7 @@ state_clear(State *s)
 static bool
 is_read(const Access *a)
 {
-    return a->done == DONE_READ || a->done == READING;
+    return a->done == DONE_READ || a->done == READING || a->done == SENDING;
 }
 
 static bool
@@ -175,6 +177,7 @@ accesses(Barriers *b, const Op *op)
         bool write = (e.kind & ACC_WRITE) && e.resource == RES_SHARED;
         Done done = write                  ? e.kind & ACC_ASYNC ? IN_FLIGHT : DONE_WRITE
                     : op->kind == OP_WGMMA ? READING
+                    : e.kind & ACC_ASYNC   ? SENDING
                                            : DONE_READ;
         add_value(b, &s, v, done);
     }
@@ -240,6 +243,20 @@ retire(Barriers *b, State *s, int64_t pending)
     }
 }
 
+/* The thread that asked for stores knows that the engine has read; the others do after
+   the next barrier. */
+static void
+sent(Barriers *b, State *s)
+{
+    State old = *s;
+    *s = (State){0};
+    for (int i = 0; i < old.at.n; i++) {
+        Access a = old.at.at[i];
+        a.done = a.done == SENDING ? DONE_READ : a.done;
+        state_add(b, s, a);
+    }
+}
+
 static void
 grow_older(State *s)
 {
@@ -253,6 +270,10 @@ visit_op(Barriers *b, Op *op, State *s)
 {
     if (op->kind == OP_WGMMA_WAIT) {
         retire(b, s, attr_int(&op->attrs, ATTR_PENDING, 0));
+        return;
+    }
+    if (op->kind == OP_TMA_WAIT && !attr_int(&op->attrs, ATTR_PENDING, 0)) {
+        sent(b, s);
         return;
     }
     if (op->kind == OP_WGMMA)

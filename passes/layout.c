@@ -50,6 +50,7 @@ pass_layout(Func *f, PassCx *cx)
     p.axis = axis_new(f, &cx->s->tmp);
     map_init(&p.dots, &cx->s->tmp);
     each_op(&p, f->body, layout_see, 0);
+    each_op(&p, f->body, layout_turn, 0);
     for (int i = 0; i < f->body->narg; i++) {
         Value *v = f->body->args[i];
         layout_give(&p, v, layout_default(&p, v->type));

@@ -2,6 +2,7 @@
    the file of that name:
 
        anchor   accesses of memory and matrix products say which layouts they want
+       turn     products that a warpgroup can compute only the other way round
        flow     from there along the data: results, loops, reductions
        fix      what nothing reached follows its users; where an operand still has another
                 layout than its user needs, a convert_layout is put in between
@@ -51,6 +52,13 @@ void layout_anchor_dot(Layouts *p, Op *op);     /* products and accumulators */
 void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
 /* For a value of this shape that nothing is known of. */
 const Layout *layout_default(Layouts *p, const Type *t);
+
+/* The dimension along which an operand lies in memory, or will lie in its buffer: -1 when
+   that is not known. */
+int layout_operand_dim(const Value *v);
+
+/* ---- layout_turn.c */
+void layout_turn(Layouts *p, Op *op);
 
 /* ---- layout_flow.c */
 /* Gives a tile that has none its layout. */

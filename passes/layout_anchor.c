@@ -272,10 +272,8 @@ fma_operand(Session *s, const Layout *acc, const Type *t, int op)
     return layout_intern(s, &out);
 }
 
-/* The dimension along which an operand lies in memory, or will lie in its buffer: -1 when
-   that is not known here. */
-static int
-operand_dim(const Value *v)
+int
+layout_operand_dim(const Value *v)
 {
     const Op *op = v->op;
     for (int i = 0; op && i < CHAIN_DEPTH; i++) {
@@ -283,7 +281,7 @@ operand_dim(const Value *v)
         if (op->kind == OP_LOAD)
             return access_dim(op, &vec);
         if (op->kind == OP_TRANS) {
-            int dim = operand_dim(op_operand(op, 0));
+            int dim = layout_operand_dim(op_operand(op, 0));
             return dim < 0 ? dim : 1 - dim;
         }
         if (!op_is(op, T_ELEMENTWISE) || !op->noperand)
@@ -293,14 +291,16 @@ operand_dim(const Value *v)
     return -1;
 }
 
-/* Rows of 32 bytes at least; only 16-bit operands may lie across the inner dimension. */
+/* Rows of 32 bytes at least; only 16-bit operands may lie across the inner dimension, and
+   left ones of 32 bits, which come out of registers then (passes/wgmma.c). */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
     enum { ROW = 32 };
     const Type *t = v->type;
-    int bytes = type_bits(t) / 8, dim = operand_dim(v);
-    if (bytes != 2 && dim != inner)
+    int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
+    bool by_regs = bytes == 4 && inner == 1 && value_def(v, OP_TRANS) && dim >= 0;
+    if (bytes != 2 && dim != inner && !by_regs)
         return false;
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }

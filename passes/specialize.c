@@ -58,6 +58,28 @@ is_pair(const Op *loop)
     return n == 2 && regs && !attr_has(&loop->attrs, ATTR_PENDING);
 }
 
+/* A product that is waited for at once, since its left operand is loaded into registers
+   that the next iteration needs: one warpgroup loads while the other's product runs. */
+static bool
+loads_operand(const Op *loop)
+{
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_WGMMA && value_def(op_operand(op, 0), OP_LOCAL_LOAD))
+            return true;
+    return false;
+}
+
+/* Tiles in turn: the producer asks for the next one's while this one's results are
+   stored. */
+static bool
+in_turn(const Op *loop)
+{
+    for (const Op *up = loop->parent->parent; up; up = up->parent->parent)
+        if (up->kind == OP_FOR)
+            return true;
+    return false;
+}
+
 /* A sum of products alone goes as fast without roles: nothing but the next copies stands
    between its products, and all warps together ask for those (matmul 4096, 128x256x64 on
    an H200: 738 TFLOP/s, 725 with roles). Two products with other work between them gain:
@@ -66,10 +88,12 @@ is_pair(const Op *loop)
 static bool
 pays(Specialize *sp)
 {
-    for (int i = 0; i < sp->ngroup; i++)
-        if (attr_has(&sp->group[i].loop->attrs, ATTR_WARP_SPEC) ||
-            is_pair(sp->group[i].loop))
+    for (int i = 0; i < sp->ngroup; i++) {
+        const Op *loop = sp->group[i].loop;
+        if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || is_pair(loop) ||
+            loads_operand(loop) || (sp->blocks == 1 && in_turn(loop)))
             return true;
+    }
     sp->why = "neither asked for nor two products with work between them";
     return false;
 }
@@ -128,18 +152,33 @@ say_why(Session *s, Region *r, const char *why, int depth)
     }
 }
 
+/* The plan; false: this is no such target, or sp->why. */
+static bool
+plan(Specialize *sp, Func *f, PassCx *cx)
+{
+    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target};
+    if (!cx->target.feature_a || cx->target.sm != 90 || f->num_warps % 4 ||
+        f->num_warps > 16)
+        return false;
+    /* one warpgroup alone leaves the tensor cores idle while it does anything else */
+    sp->blocks = f->num_warps == 4 ? 2 : 1;
+    return specialize_plan(sp) && fits(sp);
+}
+
+bool
+specialize_possible(Func *f, PassCx *cx, int *blocks)
+{
+    Specialize *sp = arena_new(&cx->s->tmp, Specialize);
+    bool can = plan(sp, f, cx);
+    *blocks = sp->blocks;
+    return can;
+}
+
 bool
 pass_specialize(Func *f, PassCx *cx)
 {
     Specialize *sp = arena_new(&cx->s->tmp, Specialize);
-    if (!cx->target.feature_a || cx->target.sm != 90)
-        return false;
-    if (f->num_warps % 4 || f->num_warps > 16)
-        return false;
-    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target};
-    /* one warpgroup alone leaves the tensor cores idle while it does anything else */
-    sp->blocks = f->num_warps == 4 ? 2 : 1;
-    if (specialize_plan(sp) && fits(sp) && pays(sp)) {
+    if (plan(sp, f, cx) && pays(sp)) {
         specialize_build(sp);
         return true;
     }

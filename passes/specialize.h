@@ -51,6 +51,9 @@ bool specialize_plan(Specialize *sp);
 /* specialize_build.c */
 void specialize_build(Specialize *sp);
 
+/* specialize.c: would it be done if it paid? *blocks: on one multiprocessor. */
+bool specialize_possible(Func *f, PassCx *cx, int *blocks);
+
 /* The group and place in it of a load; NULL: none. */
 const Group *specialize_group(const Specialize *sp, const Op *load, int *slot);
 /* Do loads of the ring stand inside of op? */

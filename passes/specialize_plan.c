@@ -3,6 +3,7 @@
    run on its own. Nothing is changed here. */
 #include "passes/specialize.h"
 
+#include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/scratch.h"
 #include "ir/tma_box.h"
@@ -344,18 +345,55 @@ slice(Specialize *sp, Value *v, int depth)
 
 /* ---- what forbids it */
 
+/* What the producer reads: loads of the rings, and what it needs for their places. */
+static bool
+reads_param(const Specialize *sp, const Region *r, const Value *param, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        int slot;
+        bool load = specialize_group(sp, op, &slot) ||
+                    (op->kind == OP_LOAD && map_has(&sp->keep, op));
+        Value *from = load ? param_of(op_operand(op, 0)) : NULL;
+        if (load && (!from || from == param))
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (reads_param(sp, op->regions[i], param, depth + 1))
+                return true;
+    }
+    return false;
+}
+
+/* Does it write what the producer reads? */
+static bool
+writes_read(const Specialize *sp, Op *op, int depth)
+{
+    Effect e;
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
+            continue;
+        const Value *to = param_of(op_operand(op, e.operand));
+        if (!to || reads_param(sp, sp->f->body, to, 0))
+            return true;
+    }
+    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+        region_each(op->regions[i], in) if (writes_read(sp, in, depth + 1)) return true;
+    return false;
+}
+
 /* Does anything write memory before the last loop of the rings has ended? Then a producer
-   that runs ahead could read what is not written yet. */
+   that runs ahead could read what is not written yet. In a loop around the rings it is
+   enough that other memory is written. */
 static bool
 writes_before(const Specialize *sp)
 {
     bool seen = false;
-    for (const Op *op = sp->f->body->last; op; op = op->prev) {
+    for (Op *op = sp->f->body->last; op; op = op->prev) {
         bool inside = false;
         for (int i = 0; i < sp->nring; i++)
             inside |= specialize_inside(sp, i, op);
         seen |= inside;
-        if (seen && op_effects(op).writes & (1u << RES_GLOBAL))
+        if (inside ? writes_read(sp, op, 0)
+                   : seen && op_effects(op).writes & (1u << RES_GLOBAL))
             return true;
     }
     return false;
@@ -400,8 +438,6 @@ specialize_plan(Specialize *sp)
         return false;
     if (!feeds_product(sp))
         return refuse(sp, "no product of warpgroups reads the tiles");
-    if (writes_before(sp))
-        return refuse(sp, "memory is written before all tiles are read");
     if (few_iterations(sp))
         return refuse(sp, "the loop has few iterations");
     for (int i = 0; i < sp->ngroup; i++)
@@ -413,5 +449,7 @@ specialize_plan(Specialize *sp)
             if (!control(sp, load, 0))
                 return false;
         }
+    if (writes_before(sp))
+        return refuse(sp, "memory is written before all tiles are read");
     return limit_stages(sp);
 }

@@ -11,6 +11,7 @@
    loop that writes memory keeps its loads in place, unless it writes through another
    parameter of the kernel: as everywhere in sdc, two parameters are two pieces of memory
    when both are used in one loop. */
+#include "ir/analysis/param.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -35,30 +36,6 @@ typedef struct Hazards {
     int n;
 } Hazards;
 
-/* The kernel parameter that an address comes from; NULL when that is not plain. */
-static Value *
-base_of(Value *v, int depth)
-{
-    Op *op = v->op;
-    if (depth > SLICE_DEPTH)
-        return NULL;
-    if (!op) {
-        Op *home = v->region->parent;
-        if (!home)
-            return v;
-        if (home->kind == OP_FOR && v->index > 0)
-            return base_of(op_operand(home, v->index + 2), depth + 1);
-        return NULL;
-    }
-    if (op->kind == OP_FOR)
-        return base_of(op_operand(op, v->index + 3), depth + 1);
-    if (op->kind == OP_ADDPTR || op->kind == OP_SPLAT || op->kind == OP_BROADCAST ||
-        op->kind == OP_EXPAND_DIMS || op->kind == OP_HINT || op->kind == OP_RESHAPE ||
-        op->kind == OP_TRANS || op->kind == OP_CONVERT_LAYOUT)
-        return base_of(op_operand(op, 0), depth + 1);
-    return NULL;
-}
-
 static void
 see_hazards(const Region *r, Hazards *h, int depth)
 {
@@ -70,7 +47,7 @@ see_hazards(const Region *r, Hazards *h, int depth)
                 h->blocked = true;
             if (fx.resource != RES_GLOBAL || !(fx.kind & ACC_WRITE))
                 continue;
-            Value *base = base_of(op_operand(op, fx.operand), 0);
+            Value *base = param_of(op_operand(op, fx.operand));
             if (base && h->n < COUNT_OF(h->written))
                 h->written[h->n++] = base;
             else
@@ -84,7 +61,7 @@ see_hazards(const Region *r, Hazards *h, int depth)
 static bool
 is_hazard(const Hazards *h, Op *load)
 {
-    Value *base = base_of(op_operand(load, 0), 0);
+    Value *base = param_of(op_operand(load, 0));
     bool hit = h->blocked || (h->n && !base);
     for (int i = 0; i < h->n; i++)
         hit |= h->written[i] == base;
@@ -168,14 +145,18 @@ counts_up(const Op *loop)
 }
 
 /* Is g an accumulation over the whole loop: its sum goes nowhere but into the next
-   iteration? Then it need not be waited for in this one. */
+   iteration? Then it need not be waited for in this one. Not with an operand out of
+   registers: the next iteration fills those. */
 static bool
 is_chain(const Op *loop, const Op *g)
 {
     const Region *body = loop->regions[0];
     const Value *acc = op_operand(g, 2), *r = &g->results[0];
     const Op *wait = r->uses && !r->uses->next ? r->uses->user : NULL;
-    if (acc->region != body || acc->index < 1 || acc->uses->next || !wait ||
+    if ((op_operand(g, 0)->type->kind == TY_TILE &&
+         !value_outside(op_operand(g, 0), body)) ||
+        acc->region != body ||
+        acc->index < 1 || acc->uses->next || !wait ||
         wait->kind != OP_WGMMA_WAIT || wait->noperand != 1)
         return false;
     const Use *u = wait->results[0].uses;

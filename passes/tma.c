@@ -109,7 +109,7 @@ visit(Session *s, Func *f, Region *r, int depth, bool all)
     {
         if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
             changed |= visit_loop(s, f, op, all);
-        bool in = depth < MAX_REGION_DEPTH && (all || op->kind == OP_IF);
+        bool in = depth < MAX_REGION_DEPTH && (op->kind == OP_IF || op->kind == OP_FOR);
         for (int i = 0; in && i < op->nregion; i++)
             changed |= visit(s, f, op->regions[i], depth + 1, all);
     }
@@ -122,8 +122,8 @@ pass_tma(Func *f, PassCx *cx)
     return cx->target.tma && visit(cx->s, f, f->body, 0, false);
 }
 
-/* Loops in loops, vectors that threads read, tiles that products take turned as well. Not
-   in the pipeline: not measured yet. */
+/* Vectors that threads read and tiles that products take turned as well. Not in the
+   pipeline: not measured yet. */
 bool
 pass_tma_all(Func *f, PassCx *cx)
 {

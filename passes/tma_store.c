@@ -1,4 +1,4 @@
-/* What a kernel ends with: tiles of results that go to memory by the copy engine.
+/* Results that nobody in the kernel reads again go to memory by the copy engine.
 
        %y = convert_layout %x : tile<.., #rows>        %m = local_alloc %x : mem<..>
        store %ptrs, %y, %mask                    =>    tma_store %d, %m, %i, %j
@@ -9,7 +9,12 @@
    Here one thread sends them on from there, without addresses and masks.
 
    The engine's writes are seen by nobody before the kernel ends: so nothing may follow in
-   it that touches memory, but stores through other parameters. */
+   it that touches memory, but stores through other parameters.
+
+   In a loop over tiles the engine has the whole next tile's time: the buffer is the
+   loop's, and what the iteration before sent is waited for where the buffer is filled
+   again. Nothing in the loop may touch the results then. */
+#include "ir/analysis/param.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
 #include "passes/operand.h"
@@ -17,27 +22,43 @@
 
 bool pass_tma_store(Func *f, PassCx *cx);
 
-/* The parameter that an address comes from; NULL: not plain. */
-static const Value *
-base_of(const Value *ptr)
+enum { BESIDE = 1024 }; /* bytes for barriers */
+
+static bool
+is_wait(const Op *op)
 {
-    Affine a;
-    return affine_of(ptr, NULL, &a) ? a.ptr : NULL;
+    return op->kind == OP_WGMMA_WAIT || op->kind == OP_TMA_WAIT;
+}
+
+/* May op come after the store, or before it in a loop that comes to both again? */
+static bool
+may_follow(const Op *op, const Value *base, bool loop, int depth)
+{
+    Effect e;
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        Value *other = e.resource == RES_GLOBAL && (loop || op->kind == OP_STORE)
+                           ? param_of(op_operand(op, e.operand))
+                           : NULL;
+        if ((e.resource == RES_ANY && !(loop && is_wait(op))) ||
+            (e.resource == RES_GLOBAL && (!other || other == base)))
+            return false;
+    }
+    for (int i = 0; i < op->nregion; i++)
+        for (const Op *in = op->regions[i]->first; in; in = in->next)
+            if (depth > MAX_REGION_DEPTH || !may_follow(in, base, loop, depth + 1))
+                return false;
+    return true;
 }
 
 static bool
 is_last(const Op *store, const Value *base)
 {
-    for (const Op *op = store->next; op; op = op->next) {
-        Effect e;
-        if (op->nregion)
-            return false;
-        for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
-            bool other = op->kind == OP_STORE && base_of(op_operand(op, 0)) &&
-                         base_of(op_operand(op, 0)) != base;
-            if (e.resource == RES_ANY || (e.resource == RES_GLOBAL && !other))
+    for (const Op *at = store; at; at = at->parent->parent) {
+        bool loop = at->parent->parent && at->parent->parent->kind == OP_FOR;
+        const Op *op = loop ? at->parent->first : at->next;
+        for (; op; op = op->next)
+            if (op != at && !may_follow(op, base, loop, 0))
                 return false;
-        }
     }
     return true;
 }
@@ -54,39 +75,124 @@ result_of(const Op *store)
     return good ? x : NULL;
 }
 
+static void
+wait_for_engine(Session *s, Builder *b, bool written)
+{
+    AttrList attrs = {0};
+    attr_set_int(&s->mod, &attrs, ATTR_PENDING, 0);
+    if (written)
+        attr_set_flag(&s->mod, &attrs, ATTR_WRITTEN);
+    build_op(b, OP_TMA_WAIT, NULL, 0, &attrs, NULL, 0);
+}
+
+/* A buffer with x in it. Of two tiles that a loop sends to one place the later one must
+   win, so the first has to have arrived. */
+static Value *
+fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop)
+{
+    if (!loop)
+        return &build_op(b, OP_LOCAL_ALLOC, &x, 1, NULL, &mem, 1)->results[0];
+    Builder out = builder_before(loop);
+    out.loc = b->loc;
+    Value *in[2] = {&build_op(&out, OP_LOCAL_ALLOC, NULL, 0, NULL, &mem, 1)->results[0],
+                    x};
+    wait_for_engine(s, b, true);
+    build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+    return in[0];
+}
+
+/* The outermost loop around op. */
+static Op *
+loop_around(const Op *op)
+{
+    Op *loop = NULL;
+    for (Op *up = op->parent->parent; up; up = up->parent->parent)
+        if (up->kind == OP_FOR)
+            loop = up;
+    return loop;
+}
+
+/* Bytes of one stage of what the loop's loads fill. */
+static int64_t
+stage_bytes(const Op *loop)
+{
+    int64_t sum = 0;
+    region_each(loop->regions[0], op) if (attr_has(&op->attrs, ATTR_STAGE)) sum +=
+        type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
+    return sum;
+}
+
+/* The buffer lies beside the stages of loops in its loop: they get fewer where not all
+   fit. False: not even two would. */
 static bool
-rewrite(Session *s, Func *f, Op *store, int64_t most)
+make_room(Session *s, Region *r, int64_t room, int depth)
+{
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            if (!make_room(s, op->regions[i], room, depth + 1))
+                return false;
+        int64_t one = attr_has(&op->attrs, ATTR_STAGES) ? stage_bytes(op) : 0;
+        int64_t n = attr_int(&op->attrs, ATTR_STAGES, 0), less = one ? n - room / one : 0;
+        if (less <= 0)
+            continue;
+        if (n - less < 2)
+            return false;
+        int64_t ahead = attr_int(&op->attrs, ATTR_AHEAD, n - 1) - less;
+        attr_set_int(&s->mod, &op->attrs, ATTR_STAGES, n - less);
+        attr_set_int(&s->mod, &op->attrs, ATTR_AHEAD, ahead < 1 ? 1 : ahead);
+    }
+    return true;
+}
+
+static bool
+rewrite(Session *s, Func *f, Op *store, int64_t shared)
 {
     Value *x = result_of(store), *in[2 + TMA_MAX_RANK];
     if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
         return false;
     const Type *mem = operand_buffer_type(s, op_operand(store, 1)->type);
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
-    if (type_numel(mem) * 2 > most)
+    Op *loop = loop_around(store);
+    int64_t bytes = type_numel(mem) * 2;
+    if (bytes > shared / 2)
         return false;
-    TmaTile *tile = tma_tile(f, NULL, op_operand(store, 0), mask, mem);
-    if (!tile || !is_last(store, tile->ptr.ptr))
+    TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
+    if (!tile || !is_last(store, tile->ptr.ptr) ||
+        (loop && !make_room(s, loop->regions[0], shared - bytes - BESIDE, 0)))
         return false;
     in[0] = tma_tile_desc(tile, store->loc);
     Builder b = builder_before(store);
     b.loc = store->loc;
-    in[1] = &build_op(&b, OP_LOCAL_ALLOC, &x, 1, NULL, &mem, 1)->results[0];
+    in[1] = fill(s, &b, x, mem, loop);
     int n = 2 + tma_tile_at(tile, &b, in + 2);
     build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
-    AttrList attrs = {0};
-    attr_set_int(&s->mod, &attrs, ATTR_PENDING, 0);
-    build_op(&b, OP_TMA_WAIT, NULL, 0, &attrs, NULL, 0);
+    if (loop)
+        b = builder_after(loop);
+    wait_for_engine(s, &b, false);
     op_erase(store);
     return true;
+}
+
+/* Not loops that run ahead: what they store is not what they are for. */
+static bool
+visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        bool in = op->kind == OP_IF ||
+                  (op->kind == OP_FOR && !attr_has(&op->attrs, ATTR_STAGES));
+        if (op->kind == OP_STORE)
+            changed |= rewrite(s, f, op, shared);
+        for (int i = 0; in && i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            changed |= visit(s, f, op->regions[i], shared, depth + 1);
+    }
+    return changed;
 }
 
 bool
 pass_tma_store(Func *f, PassCx *cx)
 {
-    bool changed = false;
-    if (!cx->target.tma)
-        return false;
-    region_each(f->body, op) if (op->kind == OP_STORE)
-        changed |= rewrite(cx->s, f, op, cx->target.shared_bytes / 2);
-    return changed;
+    return cx->target.tma && visit(cx->s, f, f->body, cx->target.shared_bytes, 0);
 }

@@ -26,6 +26,15 @@ buffer_for(Session *s, Builder *b, Value *v)
     return trans ? operand_turned(s, b, m, trans) : m;
 }
 
+/* Is memory's order the one across the inner dimension of a left operand? */
+static bool
+lies_across(const Value *v)
+{
+    Op *trans = value_def(v, OP_TRANS);
+    const Type *t = trans ? op_operand(trans, 0)->type : v->type;
+    return operand_fast_dim(t->layout) == (trans ? 1 : 0);
+}
+
 static Value *
 left_operand(Session *s, Builder *b, Op *dot, Value *v)
 {
@@ -45,7 +54,11 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v)
         m = &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
         return operand_redo(s, b, v, regs, load, m);
     }
-    return buffer_for(s, b, v);
+    Value *m = buffer_for(s, b, v);
+    if (!regs || bits != 32 || !lies_across(v))
+        return m;
+    const Type *t = type_with_layout(s->types, v->type, regs);
+    return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
 static void

@@ -233,7 +233,7 @@ SdcrtStatus
 sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                   const int32_t grid[3], void *stream, SdcrtCudaError *e)
 {
-    void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS];
+    void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS + 1];
     CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
                       .shared = (unsigned)k->meta.shared_bytes,
                       .stream = stream};
@@ -250,6 +250,12 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
     }
     if (nothing)
         return SDCRT_OK;
+    if (k->meta.turns) {
+        int64_t room = (int64_t)c->info.processors * k->meta.turns;
+        if (grid[0] > room)
+            how.grid[0] = (unsigned)room;
+        params[k->meta.nparam + k->meta.nmap] = (void *)(uintptr_t)&grid[0];
+    }
     for (int i = 0; i < k->meta.nparam; i++) {
         if (k->meta.params[i].kind == SDCRT_PTR && !args[i])
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,

@@ -110,6 +110,9 @@ typedef struct SdcrtMeta {
     int32_t nparam;
     int32_t num_warps, num_stages, num_ctas;
     int32_t threads;       /* GPU: of a block, more than num_warps with roles */
+    /* GPU: at most so many programs along axis 0 for each multiprocessor are launched,
+       and how many were asked for is a parameter behind the maps, 32 bits; 0: all are */
+    int32_t turns;
     int64_t shared_bytes;  /* GPU: dynamic shared memory */
     int64_t scratch_bytes; /* CPU: scratch per running program, 64-byte aligned */
     SdcrtParam params[SDCRT_MAX_PARAMS];

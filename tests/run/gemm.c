@@ -1,4 +1,4 @@
-/* The dense matrix product against its reference, in three spellings with every
+/* The dense matrix product against its reference, in four spellings with every
    epilogue. */
 #include "tests/run/support/harness.h"
 
@@ -61,29 +61,58 @@ START_TEST(matmul)
 }
 END_TEST
 
+/* By descriptors: rows and bases on 16 bytes, as these ask. `tile` x `tile` results in
+   steps of `step`; `programs`: 0 one for each tile, else so many take turns. */
+static void
+desc_case(Env *env, const char *kernel, SdcDtype t, SdcDtype result, const Shape *s,
+          int tile, int step, int64_t programs)
+{
+    Buf a = buf_random(env, t, 8, DIMS(s->M, s->K));
+    Buf b = buf_random(env, t, 0, DIMS(s->K, s->N));
+    Buf c = buf_poison(env, result, 8, DIMS(s->M, s->N));
+    double *want = env_doubles(env, s->M * s->N);
+    double *bound = env_doubles(env, s->M * s->N);
+    ref_matmul(s->M, s->N, s->K, buf_doubles(env, &a), buf_doubles(env, &b), NULL,
+               REF_NONE, dot_unit(env, t), want, bound);
+    int64_t tiles = ceil_div(s->M, tile) * ceil_div(s->N, tile);
+    const char *binds =
+        env_text(env, "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d", tile, tile, step);
+    LAUNCH(env, kernel, sdc_grid(programs ? programs : tiles, 1, 1), binds, buf_arg(&a),
+           buf_arg(&b), buf_arg(&c), sdc_none(), sdc_int(s->M), sdc_int(s->N),
+           sdc_int(s->K), sdc_int(a.strides[0]), sdc_int(b.strides[0]),
+           sdc_int(c.strides[0]));
+    buf_check(env, &c, case_name(env, kernel, t, s), want, bound);
+}
+
 START_TEST(matmul_desc)
 {
-    /* Rows and bases on 16 bytes, as descriptors ask. */
     static const Shape shapes[] = {{70, 48, 40}, {32, 32, 16}, {5, 8, 104}};
     Env env = env_open("matmul");
+    env.at_end = false;
     for (int t = 0; t < NFLOATS; t++)
         for (int i = 0; i < 3; i++) {
-            const Shape *s = &shapes[i];
-            env.at_end = false;
-            Buf a = buf_random(&env, floats[t], 8, DIMS(s->M, s->K));
-            Buf b = buf_random(&env, floats[t], 0, DIMS(s->K, s->N));
-            Buf c = buf_poison(&env, SDC_FP32, 4, DIMS(s->M, s->N));
-            double *want = env_doubles(&env, s->M * s->N);
-            double *bound = env_doubles(&env, s->M * s->N);
-            ref_matmul(s->M, s->N, s->K, buf_doubles(&env, &a), buf_doubles(&env, &b),
-                       NULL, REF_NONE, dot_unit(&env, floats[t]), want, bound);
-            int64_t tiles = ceil_div(s->M, 32) * ceil_div(s->N, 32);
-            LAUNCH(&env, "matmul_desc", sdc_grid(tiles, 1, 1),
-                   "BLOCK_M=32 BLOCK_N=32 BLOCK_K=16", buf_arg(&a), buf_arg(&b),
-                   buf_arg(&c), sdc_none(), sdc_int(s->M), sdc_int(s->N), sdc_int(s->K),
-                   sdc_int(a.strides[0]), sdc_int(b.strides[0]), sdc_int(c.strides[0]));
-            buf_check(&env, &c, case_name(&env, "matmul_desc", floats[t], s), want,
-                      bound);
+            desc_case(&env, "matmul_desc", floats[t], SDC_FP32, &shapes[i], 32, 16, 0);
+            desc_case(&env, "matmul_persistent", floats[t], SDC_FP32, &shapes[i], 32, 16,
+                      1 + i);
+        }
+    env_close(&env);
+}
+END_TEST
+
+/* Tiles that warpgroups multiply, where there are any: sums of few and of many steps, of
+   which none leaves the ring of stages where it began. */
+START_TEST(matmul_large)
+{
+    static const Shape shapes[] = {
+        {192, 128, 96}, {200, 136, 472}, {64, 192, 32}, {72, 64, 1000}};
+    Env env = env_open("matmul");
+    env.at_end = false;
+    for (int t = 0; t < NFLOATS; t++)
+        for (int i = 0; i < 4; i++) {
+            desc_case(&env, "matmul_desc", floats[t], floats[t], &shapes[i], 64, 32, 0);
+            for (int64_t n = 1; n <= 5; n += 2)
+                desc_case(&env, "matmul_persistent", floats[t], floats[t], &shapes[i], 64,
+                          32, n);
         }
     env_close(&env);
 }
@@ -92,5 +121,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("gemm", matmul, matmul_desc);
+    return RUN_TESTS("gemm", matmul, matmul_desc, matmul_large);
 }

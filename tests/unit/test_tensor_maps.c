@@ -116,6 +116,37 @@ START_TEST(without_a_map_other_code_runs)
 }
 END_TEST
 
+/* As many programs as run at once; how many were asked for is a parameter more. */
+START_TEST(programs_in_turn)
+{
+    static const char tir[] =
+        "kernel @turns(%p: ptr<i32> {sig=\"*i32\"}) {warps=4} {\n"
+        "  %n = num_programs {axis=0, turns=2} : i32\n"
+        "  store %p, %n\n"
+        "  return\n"
+        "}\n";
+    Env e = setup();
+    SdcModule *mod;
+    SdcFunction *f;
+    const FakeLaunch *l = &e.fake->last;
+    const unsigned asked[] = {1000, 7, 264};
+    ck_assert_int_eq(sdc_module_load_text(e.cx, "turns.tir", tir, sizeof tir - 1,
+                                          SDC_LANG_AUTO, &mod),
+                     SDC_OK);
+    ck_assert_int_eq(sdc_function_get(mod, "turns", NULL, 0, &f), SDC_OK);
+    SdcArg p = sdc_ptr(SDC_I32, (void *)(uintptr_t)(1 << 20));
+    for (int i = 0; i < 3; i++) {
+        SdcStatus s = sdc_launch(f, sdc_grid((int)asked[i], 3, 1), &p, 1, NULL);
+        ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
+        ck_assert_int_eq(l->nparam, 2);
+        ck_assert_uint_eq((uint32_t)l->params[1], asked[i]);
+        ck_assert_uint_eq(l->grid[0], asked[i] < 264 ? asked[i] : 264);
+        ck_assert_uint_eq(l->grid[1], 3);
+    }
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 /* Each call of a launch fails once; then the same launch does it all. */
 START_TEST(every_call_may_fail)
 {
@@ -152,6 +183,7 @@ main(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, maps_follow_the_arguments);
     tcase_add_test(t, without_a_map_other_code_runs);
+    tcase_add_test(t, programs_in_turn);
     tcase_add_loop_test(t, every_call_may_fail, 0, 3);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -1,0 +1,136 @@
+/* Programs that multiply one tile each, as fewer programs that take tiles in turn.
+
+                                              %n = num_programs {axis=0, turns=1}
+       %t = program_id {axis=0}               %k = num_programs {axis=0}
+       %s = for .. { .. wgmma .. }      =>    for %t = %first, %n, %k {
+       store ..                                 %s = for .. { .. wgmma .. }
+                                                store ..
+                                              }
+
+   One program with all its stages fills a multiprocessor, so the next one begins when it
+   has ended: nothing is multiplied while its results are stored, and nothing is stored
+   while the next one's first tiles come. In a loop, with roles (passes/specialize.c), the
+   producer asks for the next tile's operands while the results of this one are on their
+   way. The launcher begins as many programs as run at once and says how many were asked
+   for (runtime/rt/cuda_kernel.c).
+
+   Programs of a grid do not know of each other, so that any order will do; except where
+   one waits for what another writes. What has atomic operations or loops of unknown
+   length stays as it is. */
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "passes/specialize.h"
+
+bool pass_persist(Func *f, PassCx *cx);
+
+/* What the kernel consists of, as far as it matters here. */
+typedef struct Body {
+    Op *loop;   /* the one that runs ahead */
+    int nloop;  /* of those */
+    bool waits; /* it may wait for other programs, or is unlike others */
+    bool pid;   /* it asks which program it is */
+} Body;
+
+static void
+see(Body *k, Region *r, int depth)
+{
+    region_each(r, op)
+    {
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES)) {
+            k->loop = op;
+            k->nloop++;
+            k->waits |= depth > 0;
+        }
+        k->waits |= op->kind == OP_WHILE || op->kind == OP_ATOMIC_RMW ||
+                    op->kind == OP_ATOMIC_CAS || depth > MAX_REGION_DEPTH ||
+                    (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_VOLATILE));
+        k->pid |= op->kind == OP_PROGRAM_ID && !attr_int(&op->attrs, ATTR_AXIS, 0);
+        for (int i = 0; i < op->nregion && depth <= MAX_REGION_DEPTH; i++)
+            see(k, op->regions[i], depth + 1);
+    }
+}
+
+/* A sum of products and nothing else: its loop has no other work to hide. */
+static bool
+is_sum(const Op *loop)
+{
+    int n = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        n += op->kind == OP_WGMMA;
+    return n == 1 && loop->nresult > 0;
+}
+
+static Value *
+programs(Session *s, Builder *b, OpKind kind, int turns)
+{
+    AttrList attrs = {0};
+    attr_set_int(&s->mod, &attrs, ATTR_AXIS, 0);
+    if (turns)
+        attr_set_int(&s->mod, &attrs, ATTR_TURNS, turns);
+    return &build_op(b, kind, NULL, 0, &attrs, NULL, 1)->results[0];
+}
+
+/* Does op say the same for every tile? Then it stays in front of the loop. */
+static bool
+stays(const Op *op, const Op *loop)
+{
+    if (!op_is(op, T_PURE) || op->nregion || type_is_tile(op->results[0].type))
+        return op->kind == OP_MAKE_DESC;
+    for (int i = 0; i < op->noperand; i++)
+        if (!value_outside(op_operand(op, i), loop->regions[0]))
+            return false;
+    return true;
+}
+
+static void
+rewrite_ids(Region *r, const Op *loop, Value *tile, Value *all, int depth)
+{
+    region_each(r, op)
+    {
+        bool first = !attr_int(&op->attrs, ATTR_AXIS, 0);
+        if (op->kind == OP_PROGRAM_ID && first)
+            value_replace(&op->results[0], tile);
+        else if (op->kind == OP_NUM_PROGRAMS && first && r != loop->parent)
+            value_replace(&op->results[0], all);
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            rewrite_ids(op->regions[i], loop, tile, all, depth + 1);
+    }
+}
+
+static void
+build(Session *s, Func *f, int blocks)
+{
+    Region *body = f->body;
+    Op *first = body->first;
+    Builder b = builder_before(first);
+    b.loc = f->loc;
+    Value *id = programs(s, &b, OP_PROGRAM_ID, 0);
+    Value *all = programs(s, &b, OP_NUM_PROGRAMS, blocks);
+    Value *step = programs(s, &b, OP_NUM_PROGRAMS, 0);
+    Op *loop = build_for(&b, id, all, step, NULL, 0);
+    Region *in = loop->regions[0];
+    for (Op *op = first, *next; op != body->last; op = next) {
+        next = op->next;
+        if (op->kind == OP_PROGRAM_ID || op->kind == OP_NUM_PROGRAMS || !stays(op, loop))
+            op_move_to_end(op, in);
+        else
+            op_move_before(op, loop);
+    }
+    rewrite_ids(in, loop, in->args[0], all, 0);
+    Builder end = builder_at_end(f, in);
+    end.loc = f->loc;
+    build_yield(&end, NULL, 0);
+}
+
+bool
+pass_persist(Func *f, PassCx *cx)
+{
+    Body k = {0};
+    int blocks;
+    see(&k, f->body, 0);
+    if (k.nloop != 1 || k.waits || !k.pid || !is_sum(k.loop) ||
+        !specialize_possible(f, cx, &blocks) || blocks != 1)
+        return false;
+    build(cx->s, f, blocks);
+    return true;
+}
