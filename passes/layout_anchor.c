@@ -131,13 +131,22 @@ anchor_pointer(Layouts *p, Op *op)
     layout_give(p, ptr, layout_along(p, ptr->type, access_dim(op, &vec)));
 }
 
+/* Before its elements were given other places. */
+static const Value *
+unmoved(const Value *v)
+{
+    while (v->op && (v->op->kind == OP_RESHAPE || v->op->kind == OP_TRANS))
+        v = op_operand(v->op, 0);
+    return v;
+}
+
 /* The sum of a product that is added to memory: the lanes that share a row of a fragment
    fill a sector together, so nothing is gained by an exchange before. */
 static bool
 adds_product(const Op *op)
 {
     return op->kind == OP_ATOMIC_RMW && !op->results[0].uses &&
-           comes_from_dot(op_operand(op, 1), 0);
+           comes_from_dot(unmoved(op_operand(op, 1)), 0);
 }
 
 void

@@ -128,7 +128,9 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
 /* ---------------------------------------------------------------- gradients */
 
 /* Workspace: for each row of queries lse2, delta and, where gradients are added up in
-   memory, the sums for dq. */
+   memory, the sums for dq, in tiles of so many rows. */
+enum { SUM_ROWS = 8 };
+
 typedef struct Grads {
     const SdcTensor *q, *key, *value, *o, *lse, *dout, *dq, *dk, *dv;
     const SdcAttention *a;
@@ -137,13 +139,20 @@ typedef struct Grads {
     int block_m, block_n, warps;
 } Grads;
 
+static size_t
+sum_elements(const SdcTensor *q)
+{
+    return (size_t)(q->shape[0] * q->shape[1] * ceil_over(q->shape[2], SUM_ROWS) *
+                    SUM_ROWS * q->shape[3]);
+}
+
 size_t
 sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q, const SdcAttention *a)
 {
     if (!k || !q || q->rank != 4 || !a)
         return 0;
     size_t rows = (size_t)(q->shape[0] * q->shape[1] * q->shape[2]);
-    return rows * sizeof(float) * (2 + (a->deterministic ? 0 : (size_t)q->shape[3]));
+    return sizeof(float) * (2 * rows + (a->deterministic ? 0 : sum_elements(q)));
 }
 
 static SdcStatus
@@ -238,6 +247,7 @@ grad_queries(Call *c, const Grads *g, void *stream)
     call_next(c);
     call_bind(c, "HEAD_DIM", g->s.dim);
     call_bind(c, "BLOCK_M", CAST_M);
+    call_bind_bool(c, "SEQUENCES", g->s.packed);
     call_ptr(c, SDC_FP32, g->sums);
     call_tensor(c, g->dq);
     call_float_arg(c, scale_of(g->a, &g->s));
@@ -285,8 +295,11 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
         return c.status;
     int64_t rows = g.s.batch * g.s.heads * g.s.M;
     bool large = g.s.dim > 64;
+    if (!a->deterministic) { /* first, where it is as aligned as can be */
+        g.sums = workspace;
+        g.lse2 = g.sums + sum_elements(q);
+    }
     g.delta = g.lse2 + rows;
-    g.sums = a->deterministic ? NULL : g.delta + rows;
     g.block_m = large ? 32 : 64;
     g.block_n = g.s.dim > 128 ? 32 : 64;
     g.warps = k->on_gpu && q->dtype != SDC_FP32 ? 8 : 4;

@@ -148,7 +148,7 @@ problem_make(Env *env, SdcDtype t, const Case *c)
     p.lse = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
     p.lse2 = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
     p.delta = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
-    p.sum = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M, D));
+    p.sum = buf_poison(env, SDC_FP32, 0, DIMS(B * H * ceil_div(M, 8) * 8, D));
     p.what = env_text(env, "%s M=%lld N=%lld dim=%lld%s%s%s drop=%g", sdc_dtype_name(t),
                       (long long)c->M, (long long)c->N, (long long)c->dim,
                       c->causal ? " causal" : "", c->own_pass ? " own pass" : "",
@@ -247,7 +247,9 @@ run_queries(Env *env, Problem *p)
     arg(&a, sdc_float((double)p->scale));
     arg_places(&a, p, (Buf *[]){&p->dq}, 1);
     arg_sizes(&a, 2, (int64_t[]){c->heads, p->rows});
-    launch(env, "flash_attention_bwd_cast", grid_rows(p), rows_binds(env, c), a.at, a.n);
+    launch(env, "flash_attention_bwd_cast", grid_rows(p),
+           env_text(env, "%s SEQUENCES=%s", rows_binds(env, c), c->ms ? "True" : "False"),
+           a.at, a.n);
 }
 
 /* ---------------------------------------------------------------- the reference */
