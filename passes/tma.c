@@ -81,20 +81,29 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
     return true;
 }
 
-/* Where every copy is TMA's, a stage is free for the next one as soon as its readers are
+static bool
+is_planned(const Op *op)
+{
+    return op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE);
+}
+
+/* Loads of the loop: tiles, and vectors where those all are TMA's by then: threads read
+   vectors, but copies of two kinds would keep a barrier of the program in the loop.
+   Where every copy is TMA's, a stage is free for the next one as soon as its readers are
    done: none is kept in between. */
 static bool
 visit_loop(Session *s, Func *f, Op *loop, bool all)
 {
+    Region *body = loop->regions[0];
     bool changed = false, every = true;
-    region_each(loop->regions[0], op)
+    region_each(body, op) if (is_planned(op) && (all || op->results[0].type->rank > 1))
     {
-        if (op->kind != OP_LOAD || !attr_has(&op->attrs, ATTR_STAGE))
-            continue;
         bool done = raise(s, f, loop, op, all);
         changed |= done;
         every &= done;
     }
+    region_each(body, op) if (is_planned(op) && every) every =
+        changed && op->results[0].type->rank == 1 && raise(s, f, loop, op, true);
     if (changed && every)
         attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD,
                      attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
@@ -122,7 +131,7 @@ pass_tma(Func *f, PassCx *cx)
     return cx->target.tma && visit(cx->s, f, f->body, 0, false);
 }
 
-/* Vectors that threads read and tiles that products take turned as well. Not in the
+/* All vectors that threads read and tiles that products take turned as well. Not in the
    pipeline: not measured yet. */
 bool
 pass_tma_all(Func *f, PassCx *cx)
