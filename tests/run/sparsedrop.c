@@ -106,7 +106,8 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
     while (rows < tiles_m)
         rows *= 2;
     bool even = p->M % m->height == 0 && (dsd ? p->K : p->N) % m->width == 0 &&
-                (dsd ? p->N % p->block_n : p->K % p->block_k) == 0;
+                p->M % p->block_m == 0 && p->N % p->block_n == 0 &&
+                p->K % p->block_k == 0;
     const char *binds = env_text(
         env,
         "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%lld MASK_%c=%lld SEEDED=%s EVEN=%s",
@@ -158,8 +159,10 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
 }
 
 static void
-product_run(Env *env, const Layer *l, const Mask *m, const Product *p)
+product_run(Env *env, const Layer *l, const Mask *m, Product *p)
 {
+    if (p->name[0] == 'd' && p->block_k > m->width)
+        p->block_k = (int)m->width; /* a step is never more than a block */
     double scale = 1 / (1 - (double)l->p);
     product_launch(env, l, m, p, scale);
     RefMask mask = {m->live, m->cols, m->height, m->width};
@@ -242,6 +245,26 @@ START_TEST(pairs)
 }
 END_TEST
 
+/* Tiles of several blocks, some of which live. */
+START_TEST(large)
+{
+    static const Layer many[] = {
+        {64, 64, 64, 16, 16, 32, 32, 32, 0.5f, 21, 0, 0, false},
+        {70, 50, 90, 16, 16, 64, 32, 64, 0.7f, 22, 3, 0, false},
+        {33, 40, 100, 16, 32, 32, 16, 64, 0.4f, 23, 0, 0, false},
+        {96, 32, 48, 32, 16, 16, 32, 32, 0.9f, 24, 0, 0, false},
+    };
+    Env env = env_open("sparsedrop");
+    for (int i = 0; i < 8; i++) {
+        Layer l = many[i / 2];
+        env.at_end = i / 2 % 2;
+        l.stored = i % 2;
+        layer_run(&env, floats[i % NFLOATS], &l);
+    }
+    env_close(&env);
+}
+END_TEST
+
 /* Fewer programs than tiles, about as many, and more than there are units of work: tiles
    of many programs and programs without work. */
 START_TEST(balanced)
@@ -269,5 +292,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, balanced, words);
+    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, large, balanced, words);
 }
