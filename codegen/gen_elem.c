@@ -190,10 +190,17 @@ gen_xor(Gen *g, const Op *op, LLVMValueRef *x)
     return join_halves(g, &out, LLVMTypeOf(x[0]));
 }
 
+/* Halves of two lanes would be vectors of one, which the builder makes scalars of. */
+static bool
+has_halves(LLVMValueRef x)
+{
+    return ll_is_vector(x) && ll_lanes(x) > 2;
+}
+
 static LLVMValueRef
 gen_int(Gen *g, const Op *op, LLVMValueRef *x)
 {
-    if (ll_is_vector(x[0]) && high_half_wanted(op))
+    if (has_halves(x[0]) && high_half_wanted(op))
         return gen_product(g, op, false, x);
     if (op->kind == OP_XOR && ll_is_vector(x[0]))
         return gen_xor(g, op, x);
@@ -221,7 +228,7 @@ gen_int(Gen *g, const Op *op, LLVMValueRef *x)
     case OP_SHRU: return gen_shift(g, op->kind, x[0], x[1]);
     case OP_MULHIS: return gen_mulhi(g, true, x[0], x[1]);
     case OP_MULHIU:
-        if (ll_is_vector(x[0]) && ll_lanes(x[0]) > 1 && ll_elem(x[0]) == g->i32)
+        if (has_halves(x[0]) && ll_elem(x[0]) == g->i32)
             return gen_product(g, op, true, x);
         return gen_mulhi(g, false, x[0], x[1]);
     case OP_ABSS: {

@@ -49,6 +49,28 @@ START_TEST(words32)
 }
 END_TEST
 
+/* Tiles of one and of two elements, too small for products lane by lane. */
+START_TEST(few)
+{
+    Env env = env_open_text("philox.tk", source);
+    for (int n = 1; n <= 2; n++) {
+        uint32_t in[12], out[8], want[4];
+        for (int i = 0; i < 12; i++)
+            in[i] = (uint32_t)env_random(&env);
+        bool ran = LAUNCH(&env, "rounds", sdc_grid(1, 1, 1), n == 1 ? "B=1" : "B=2",
+                          sdc_ptr(SDC_U32, LEND(&env, in)),
+                          sdc_ptr(SDC_U32, LEND(&env, out)));
+        for (int i = 0; ran && i < n; i++) {
+            ref_philox((uint32_t[]){in[i], in[n + i], in[2 * n + i], in[3 * n + i]},
+                       (uint32_t[]){in[4 * n + i], in[5 * n + i]}, want);
+            for (int w = 0; w < 4; w++)
+                ck_assert_uint_eq(out[w * n + i], want[w]);
+        }
+    }
+    env_close(&env);
+}
+END_TEST
+
 START_TEST(words64)
 {
     uint64_t in[6][N], out[4][N], want[4];
@@ -79,5 +101,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("philox", words32, words64);
+    return RUN_TESTS("philox", words32, few, words64);
 }
