@@ -24,7 +24,7 @@ import libsdc  # noqa: E402
 # many as there are multiprocessors, tiles in turn; PAIRS (dx): two live tiles of a row
 Tile = collections.namedtuple("Tile", "m n k warps stages per_sm")
 
-SORTED, PAIRED, PAIRS, LAPS = -1, -2, -3, -4
+SORTED, PAIRED, PAIRS, LAPS, LISTED = -1, -2, -3, -4, -5
 
 
 def cdiv(a, b):
@@ -47,6 +47,11 @@ class Layer:
         self.blocks = cdiv(size, block)
         self.words = torch.zeros(2, self.blocks, cdiv(self.blocks, 64), device="cuda",
                                  dtype=torch.int64)
+        # what kernel work_list writes, for the mask and for its transpose
+        self.order = torch.zeros(2, self.blocks, device="cuda", dtype=torch.int32)
+        self.list = torch.zeros(2, 4 + 4 * self.blocks * cdiv(self.blocks, 2), device="cuda",
+                                dtype=torch.int32)
+        self.listed_words = torch.zeros(2, self.blocks, device="cuda", dtype=torch.int64)
         self.functions = {}
 
     def function(self, module, kernel, constants, tile):
@@ -68,6 +73,8 @@ class Layer:
         head, tail = [a, b, c, words], [
             n, n, n, 1 / (1 - p) if p < 1 else 1.0, *a.stride(), *b.stride(), *c.stride(),
             self.words.shape[2], seed, 0, p, *counts]
+        if t.per_sm == LISTED:
+            return self.listed(which, kind, constants, t, [a, b, c], tail[:10])
         if t.per_sm == PAIRS:
             fn = self.function(self.sparse, "sdd_pairs", constants, t)
             call = (cdiv(n, t.m) * (self.blocks // 2 + 1),), head + tail
@@ -94,6 +101,24 @@ class Layer:
             call = (programs,), head + tail
         fn.prepare(*call, stream=torch.cuda.current_stream().cuda_stream)()
 
+    def listed(self, which, kind, constants, t, head, tail):
+        del constants["SEEDED"]
+        turned = int(which == "dw")
+        fn = self.function(self.sparse, kind + "_listed", constants, t)
+        lists = [self.order[turned], self.listed_words[turned]] if kind == "dsd" else \
+            [self.list[turned], self.listed_words[turned], self.part, self.flags]
+        fn.prepare((self.sms,), head + lists + tail,
+                   stream=torch.cuda.current_stream().cuda_stream)()
+
+    def lists(self, p, seed, turned):
+        size = 1 << (self.blocks - 1).bit_length()
+        fn = self.function(self.sparse, "work_list", {"ROWS": size, "COLS": size},
+                           Tile(0, 0, 0, 8, 1, 0))
+        counts = (1, self.blocks) if turned else (self.blocks, 1)
+        fn.prepare((1,), [self.order[turned], self.list[turned], self.listed_words[turned],
+                          self.blocks, self.blocks, seed, 0, p, *counts],
+                   stream=torch.cuda.current_stream().cuda_stream)()
+
     def masks(self, p, seed, both=True):
         for i in range(1 + both):
             counts = (1, self.blocks) if i else (self.blocks, 1)
@@ -106,6 +131,10 @@ class Layer:
     def step(self, p, seed, stored=False):
         if stored:
             self.masks(p, seed)
+        listed = {which == "dw" for which in ("y", "dx", "dw")
+                  if self.plan(which, p).per_sm == LISTED}
+        for turned in sorted(listed):
+            self.lists(p, seed, int(turned))
         for which in ("y", "dx", "dw"):
             self.product(which, p, seed, stored)
 
