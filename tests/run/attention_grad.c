@@ -45,6 +45,9 @@ static const Case cases[] = {
     {1, 1, 1, 256, 200, 64, true, false, 128, 128, 8, 0.25f, NULL, NULL},
     {1, 1, 1, 150, 130, 96, true, false, 64, 64, 8, 0.25f, NULL, NULL},
     {1, 1, 1, 100, 130, 256, true, false, 32, 64, 8, 0, NULL, NULL},
+    /* As long as sequences get. */
+    {1, 1, 1, 3, 65536, 16, true, false, 16, 64, 0, 0, NULL, NULL},
+    {1, 1, 1, 65535, 3, 16, false, false, 64, 16, 0, 0, NULL, NULL},
 };
 
 enum { SEED = 0x1234567 };

@@ -1,11 +1,10 @@
 /* Dropout at 64-bit counters, and fused with bias, activation and residual, forward and
-   backward, against its reference; and what its masks owe to chance. The plain kernels
-   are in elementwise.c.
+   backward, against its reference. The plain kernels are in elementwise.c, what masks owe
+   to chance in chance.c.
 
    The reference decides which elements are kept, bit for bit: so the mask is the same on
    every target, for every tile and every launch. */
 #include <math.h>
-#include <string.h>
 
 #include "tests/run/support/harness.h"
 
@@ -182,96 +181,8 @@ START_TEST(fused_tiles)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- chance */
-
-enum { BITS = 1 << 18 };
-
-/* The mask of BITS elements; false when the target has not got the kernel. */
-static bool
-mask_of(Env *env, bool four, float p, int64_t seed, int64_t offset, unsigned char *keep)
-{
-    float *x = env_alloc(env, BITS * sizeof(float));
-    float *out = env_alloc(env, BITS * sizeof(float));
-    for (int i = 0; i < BITS; i++)
-        x[i] = 1;
-    if (!LAUNCH(env, "dropout_long_fwd", sdc_grid(BITS / 1024, 1, 1),
-                four ? "BLOCK=1024 FOUR=True" : "BLOCK=1024", sdc_ptr(SDC_FP32, x),
-                sdc_ptr(SDC_FP32, out), sdc_int(BITS), sdc_float((double)p),
-                sdc_int(seed), sdc_int(offset)))
-        return false;
-    for (int i = 0; i < BITS; i++)
-        keep[i] = out[i] != 0;
-    return true;
-}
-
-/* Chi-square of the patterns of eight elements `step` apart against independent ones: 255
-   degrees of freedom, so 5 deviations above the mean are 368. */
-static double
-chi_square(const unsigned char *keep, double p, int step)
-{
-    double sum = 0, count[256] = {0};
-    int n = 0;
-    for (int i = 0; i + 8 * step <= BITS; i += 8 * step)
-        for (int j = 0; j < step; j++, n++) {
-            int pattern = 0;
-            for (int b = 0; b < 8; b++)
-                pattern |= keep[i + j + b * step] << b;
-            count[pattern]++;
-        }
-    for (int i = 0; i < 256; i++) {
-        int kept = __builtin_popcount((unsigned)i);
-        double want = n * pow(1 - p, kept) * pow(p, 8 - kept);
-        sum += (count[i] - want) * (count[i] - want) / want;
-    }
-    return sum;
-}
-
-/* Correlation of a with b, `lag` elements further on, in deviations. */
-static double
-correlation(const unsigned char *a, const unsigned char *b, double p, int lag)
-{
-    double sum = 0;
-    int n = BITS - lag;
-    for (int i = 0; i < n; i++)
-        sum += (a[i] - (1 - p)) * (b[i + lag] - (1 - p));
-    return sum / (p * (1 - p)) / sqrt(n);
-}
-
-/* Elements near and far, of one call and of others with the next seed and the next
-   counters, have nothing to do with each other. (Seeds are fixed: a pass stays one.) */
-START_TEST(chance)
-{
-    static const float ps[] = {0.5f, 0.25f, 0.6f};
-    static const int lags[] = {1, 2, 3, 4, 5, 8, 32, 64, 128, 1024, 4096, 65536};
-    Env env = env_open("dropout");
-    unsigned char *a = env_alloc(&env, BITS), *b = env_alloc(&env, BITS);
-    unsigned char *c = env_alloc(&env, BITS);
-    for (int i = 0; i < 6; i++) {
-        bool four = i % 2;
-        double p = (double)ps[i / 2];
-        if (!mask_of(&env, four, ps[i / 2], 1000 + i, 0, a) ||
-            !mask_of(&env, four, ps[i / 2], 1001 + i, 0, b) ||
-            !mask_of(&env, four, ps[i / 2], 1000 + i, BITS / (four ? 4 : 1), c))
-            continue;
-        int kept = 0;
-        for (int k = 0; k < BITS; k++)
-            kept += a[k];
-        ck_assert_double_lt(fabs(kept - BITS * (1 - p)), 5 * sqrt(BITS * p * (1 - p)));
-        for (int step = 1; step <= 1024; step *= 4)
-            ck_assert_double_lt(chi_square(a, p, step), 368);
-        for (int k = 0; k < 12; k++)
-            ck_assert_double_lt(fabs(correlation(a, a, p, lags[k])), 5);
-        for (int k = 0; k < 4; k++) {
-            ck_assert_double_lt(fabs(correlation(a, b, p, k)), 5);
-            ck_assert_double_lt(fabs(correlation(a, c, p, k)), 5);
-        }
-    }
-    env_close(&env);
-}
-END_TEST
-
 int
 main(void)
 {
-    return RUN_TESTS("dropout", counters, fused, fused_tiles, chance);
+    return RUN_TESTS("dropout", counters, fused, fused_tiles);
 }

@@ -57,9 +57,9 @@ START_TEST(few)
         uint32_t in[12], out[8], want[4];
         for (int i = 0; i < 12; i++)
             in[i] = (uint32_t)env_random(&env);
-        bool ran = LAUNCH(&env, "rounds", sdc_grid(1, 1, 1), n == 1 ? "B=1" : "B=2",
-                          sdc_ptr(SDC_U32, LEND(&env, in)),
-                          sdc_ptr(SDC_U32, LEND(&env, out)));
+        bool ran =
+            LAUNCH(&env, "rounds", sdc_grid(1, 1, 1), n == 1 ? "B=1" : "B=2",
+                   sdc_ptr(SDC_U32, LEND(&env, in)), sdc_ptr(SDC_U32, LEND(&env, out)));
         for (int i = 0; ran && i < n; i++) {
             ref_philox((uint32_t[]){in[i], in[n + i], in[2 * n + i], in[3 * n + i]},
                        (uint32_t[]){in[4 * n + i], in[5 * n + i]}, want);

@@ -10,7 +10,7 @@
 #include "tests/run/support/harness.h"
 
 static const SdcDtype floats[] = {SDC_FP32, SDC_FP16, SDC_BF16};
-enum { NFLOATS = 3, SORTED = -1, PAIRS = -2 };
+enum { NFLOATS = 3, SORTED = -1, PAIRS = -2, LISTED = -3 };
 
 typedef struct Layer {
     int64_t M, N, K;
@@ -98,7 +98,7 @@ mask_make(Env *env, const Layer *l, bool turned)
 }
 
 static void
-product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double scale)
+product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
 {
     bool dsd = p->name[0] == 'd';
     int64_t tiles_m = ceil_div(p->M, p->block_m), tiles_n = ceil_div(p->N, p->block_n);
@@ -158,13 +158,62 @@ product_launch(Env *env, const Layer *l, const Mask *m, const Product *p, double
         ck_assert_int_eq(flags[i], 0);
 }
 
+static int
+power_over(int64_t n)
+{
+    int p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* From the list that work_list makes of the seed: tiles are blocks, three programs. */
+static void
+listed_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
+{
+    enum { PROGRAMS = 3 };
+    bool dsd = p->name[0] == 'd';
+    p->block_m = (int)m->height;
+    p->block_n = dsd ? p->block_n : (int)m->width;
+    Buf order = buf_poison(env, SDC_I32, 0, DIMS(m->rows));
+    Buf list = buf_poison(env, SDC_I32, 0, DIMS(4 + 4 * m->rows * ceil_div(m->cols, 2)));
+    Buf words = buf_poison(env, SDC_I64, 0, DIMS(m->rows));
+    LAUNCH(env, "work_list", sdc_grid(1, 1, 1),
+           env_text(env, "ROWS=%d COLS=%d", power_over(m->rows), power_over(m->cols)),
+           buf_arg(&order), buf_arg(&list), buf_arg(&words), sdc_int(m->rows),
+           sdc_int(m->cols), sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p),
+           sdc_int(m->count_m), sdc_int(m->count_k));
+    const char *binds = env_text(
+        env, "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%d MASK_%c=%lld", p->block_m,
+        p->block_n, p->block_k, p->block_m, dsd ? 'K' : 'N', (long long)m->width);
+    if (dsd) {
+        LAUNCH(env, "dsd_listed", sdc_grid(PROGRAMS, 1, 1), binds, buf_arg(p->a),
+               buf_arg(p->b), buf_arg(p->c), buf_arg(&order), buf_arg(&words),
+               sdc_int(p->M), sdc_int(p->N), sdc_int(p->K), sdc_float(scale),
+               sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
+               sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
+               sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]));
+        return;
+    }
+    Buf part = buf_poison(env, SDC_FP32, 0, DIMS(2 * PROGRAMS, p->block_m, p->block_n));
+    int32_t *flags = env_alloc(env, PROGRAMS * sizeof(*flags));
+    LAUNCH(env, "sdd_listed", sdc_grid(PROGRAMS, 1, 1), binds, buf_arg(p->a),
+           buf_arg(p->b), buf_arg(p->c), buf_arg(&list), buf_arg(&words), buf_arg(&part),
+           sdc_ptr(SDC_I32, flags), sdc_int(p->M), sdc_int(p->N), sdc_int(p->K),
+           sdc_float(scale), sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
+           sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
+           sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]));
+    for (int i = 0; i < PROGRAMS; i++)
+        ck_assert_int_eq(flags[i], 0);
+}
+
 static void
 product_run(Env *env, const Layer *l, const Mask *m, Product *p)
 {
     if (p->name[0] == 'd' && p->block_k > m->width)
         p->block_k = (int)m->width; /* a step is never more than a block */
     double scale = 1 / (1 - (double)l->p);
-    product_launch(env, l, m, p, scale);
+    (l->programs == LISTED ? listed_launch : product_launch)(env, l, m, p, scale);
     RefMask mask = {m->live, m->cols, m->height, m->width};
     double *want = env_doubles(env, p->M * p->N), *bound = env_doubles(env, p->M * p->N);
     (p->name[0] == 'd' ? ref_dsd : ref_sdd)(
@@ -245,6 +294,19 @@ START_TEST(pairs)
 }
 END_TEST
 
+START_TEST(listed)
+{
+    Env env = env_open("sparsedrop");
+    for (int i = 0; i < NLAYERS; i++) {
+        Layer l = layers[i];
+        l.programs = LISTED;
+        env.at_end = i % 2;
+        layer_run(&env, floats[i % NFLOATS], &l);
+    }
+    env_close(&env);
+}
+END_TEST
+
 /* Tiles of several blocks, some of which live. */
 START_TEST(large)
 {
@@ -292,5 +354,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, large, balanced, words);
+    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, listed, large, balanced, words);
 }
