@@ -291,7 +291,22 @@ attention_case(Nn *n, SdcDtype t, const SdcAttention *a)
          sdc_flash_attention_forward(n->k, &x[0], &x[1], &x[2], &x[4], &x[8], a, NULL));
     good(n, sdc_flash_attention_backward(n->k, &x[0], &x[1], &x[2], &x[4], &x[8], &x[3],
                                          &x[5], &x[6], &x[7], a, work, NULL));
+    Buf again[3]; /* dq dk dv once more: the same bits, where that is promised */
+    SdcTensor y[3];
+    for (int i = 0; i < 3 && a->deterministic; i++) {
+        again[i] = i ? buf_poison(env, t, 0, DIMS(BATCH, HEADS / GROUP, KEYS, DIM))
+                     : buf_poison(env, t, 0, DIMS(BATCH, HEADS, QUERIES, DIM));
+        y[i] = tensor(n, &again[i]);
+    }
+    if (a->deterministic)
+        good(n, sdc_flash_attention_backward(n->k, &x[0], &x[1], &x[2], &x[4], &x[8],
+                                             &x[3], &y[0], &y[1], &y[2], a, work, NULL));
     env_collect(env);
+    for (int i = 0; i < 3 && a->deterministic; i++) {
+        int64_t size = i ? nk : nq;
+        ck_assert_mem_eq(buf_doubles(env, &again[i]), buf_doubles(env, &b[5 + i]),
+                         (size_t)size * sizeof(double));
+    }
     double *o = env_doubles(env, 4 * nq + 4 * nk + 4 * rows);
     double *g = o + 2 * nq, *s = g + 2 * nq + 4 * nk;
     RefAttention ref = {BATCH,
@@ -340,6 +355,10 @@ START_TEST(attention)
         &n, SDC_FP16,
         &(SdcAttention){.scale = 0.25f, .causal = 1, .p = 0.2f, .seed = 1ll << 40});
     attention_case(&n, SDC_FP32, &(SdcAttention){.scale = 0.125f, .deterministic = 1});
+    attention_case(
+        &n, SDC_BF16,
+        &(SdcAttention){
+            .scale = 0.25f, .deterministic = 1, .causal = 1, .p = 0.3f, .seed = 9});
     nn_close(&n);
 }
 END_TEST
