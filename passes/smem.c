@@ -42,8 +42,8 @@ alignment(const Op *op)
 /* Memory that is worth a barrier less: anywhere, and in a loop. */
 enum { SMALL = 4096, SMALL_IN_LOOP = 16384 };
 
-/* What a conversion makes do with where memory is short. */
-enum { LITTLE = 8192 };
+/* What a conversion makes do with where memory is short: the more, the fewer rounds. */
+static const int64_t rounds[] = {32768, 16384, 8192};
 
 /* Is the memory written and then read by other threads, as in all scratch memory? */
 static bool
@@ -144,11 +144,11 @@ place(PassCx *cx, LiveRange *r, int n)
 
 /* Conversions that take more go in rounds. */
 static void
-limit_conversions(PassCx *cx, LiveRange *r, int n)
+limit_conversions(PassCx *cx, LiveRange *r, int n, int64_t limit)
 {
     for (int i = 0; i < n; i++)
-        if (r[i].op->kind == OP_CONVERT_LAYOUT && r[i].bytes > LITTLE)
-            attr_set_int(&cx->s->mod, &r[i].op->attrs, ATTR_BYTES, LITTLE);
+        if (r[i].op->kind == OP_CONVERT_LAYOUT && r[i].bytes > limit)
+            attr_set_int(&cx->s->mod, &r[i].op->attrs, ATTR_BYTES, limit);
 }
 
 bool
@@ -157,9 +157,9 @@ pass_smem(Func *f, PassCx *cx)
     LiveRange *r;
     int n = 0;
     /* as is best; then as small as can be */
-    for (int attempt = 0; attempt < 3; attempt++) {
-        if (attempt == 2)
-            limit_conversions(cx, r, n);
+    for (int attempt = 0; attempt < 2 + COUNT_OF(rounds); attempt++) {
+        if (attempt >= 2)
+            limit_conversions(cx, r, n, rounds[attempt - 2]);
         n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
         if (attempt == 0)
             keep_apart(r, n);
