@@ -47,11 +47,12 @@ class Layer:
         self.blocks = cdiv(size, block)
         self.words = torch.zeros(2, self.blocks, cdiv(self.blocks, 64), device="cuda",
                                  dtype=torch.int64)
-        # what kernel work_list writes, for the mask and for its transpose
-        self.order = torch.zeros(2, self.blocks, device="cuda", dtype=torch.int32)
-        self.list = torch.zeros(2, 4 + 4 * self.blocks * cdiv(self.blocks, 2), device="cuda",
+        # what kernel work_list writes, of the mask and of the transposed one
+        side = 1 << (self.blocks - 1).bit_length()
+        self.order = torch.zeros(2, side, device="cuda", dtype=torch.int32)
+        self.listed_words = torch.zeros(2, side, device="cuda", dtype=torch.int64)
+        self.list = torch.zeros(4 + 4 * self.blocks * cdiv(self.blocks, 2), device="cuda",
                                 dtype=torch.int32)
-        self.listed_words = torch.zeros(2, self.blocks, device="cuda", dtype=torch.int64)
         self.functions = {}
 
     def function(self, module, kernel, constants, tile):
@@ -105,18 +106,15 @@ class Layer:
         del constants["SEEDED"]
         turned = int(which == "dw")
         fn = self.function(self.sparse, kind + "_listed", constants, t)
-        lists = [self.order[turned], self.listed_words[turned]] if kind == "dsd" else \
-            [self.list[turned], self.listed_words[turned], self.part, self.flags]
+        lists = [self.order[turned] if kind == "dsd" else self.list, self.listed_words[turned]]
         fn.prepare((self.sms,), head + lists + tail,
                    stream=torch.cuda.current_stream().cuda_stream)()
 
-    def lists(self, p, seed, turned):
-        size = 1 << (self.blocks - 1).bit_length()
-        fn = self.function(self.sparse, "work_list", {"ROWS": size, "COLS": size},
+    def lists(self, p, seed, both=True):
+        fn = self.function(self.sparse, "work_list", {"SIZE": self.order.shape[1]},
                            Tile(0, 0, 0, 8, 1, 0))
-        counts = (1, self.blocks) if turned else (self.blocks, 1)
-        fn.prepare((1,), [self.order[turned], self.list[turned], self.listed_words[turned],
-                          self.blocks, self.blocks, seed, 0, p, *counts],
+        fn.prepare((1 + both,), [self.order, self.list, self.listed_words, self.blocks,
+                                 self.blocks, seed, 0, p, self.blocks, 1],
                    stream=torch.cuda.current_stream().cuda_stream)()
 
     def masks(self, p, seed, both=True):
@@ -131,10 +129,8 @@ class Layer:
     def step(self, p, seed, stored=False):
         if stored:
             self.masks(p, seed)
-        listed = {which == "dw" for which in ("y", "dx", "dw")
-                  if self.plan(which, p).per_sm == LISTED}
-        for turned in sorted(listed):
-            self.lists(p, seed, int(turned))
+        if any(self.plan(which, p).per_sm == LISTED for which in ("y", "dx", "dw")):
+            self.lists(p, seed)
         for which in ("y", "dx", "dw"):
             self.product(which, p, seed, stored)
 
