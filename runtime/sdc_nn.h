@@ -137,7 +137,13 @@ typedef struct SdcBlockDropout {
     float p; /* 0 <= p < 1 */
     int64_t seed, offset;
     int block_m, block_k; /* 32, 64 or 128; 0: 128 */
+    void *workspace;      /* optional: sdc_sparse_linear_workspace bytes, for one call */
 } SdcBlockDropout;
+
+/* With this memory a call of 16-bit tensors and blocks of 128 x 128, at most 64 x 64 of
+   them, begins with a launch that lists the live blocks, and its products take their work
+   from there: faster from about 4096 x 4096 x 4096 on, slower far below. */
+SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K);
 
 SDC_API SdcStatus sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x,
                                             const SdcTensor *w, const SdcTensor *y,

@@ -152,6 +152,13 @@ START_TEST(sparse_linear)
     sparse_case(&n, SDC_FP32, 100, 50, 130,
                 &(SdcBlockDropout){
                     .p = 0.5f, .seed = -9, .offset = 100, .block_m = 32, .block_k = 64});
+    void *work =
+        env_place(&n.env, env_alloc(&n.env, sdc_sparse_linear_workspace(n.k, 500, 700)));
+    sparse_case(
+        &n, SDC_FP16, 500, 264, 700,
+        &(SdcBlockDropout){.p = 0.4f, .seed = 1ll << 40, .offset = 9, .workspace = work});
+    sparse_case(&n, SDC_BF16, 256, 100, 384,
+                &(SdcBlockDropout){.p = 0.6f, .seed = 3, .workspace = work});
     nn_close(&n);
 }
 END_TEST
