@@ -24,7 +24,7 @@ sdc_kernels_create(SdcContext *cx, SdcKernels **out)
     }
     k->cx = cx;
     k->on_gpu = cx->on_gpu;
-    k->programs = cx->threads;
+    k->programs = sdc_context_threads(cx);
     SdcrtCuda *cuda = NULL;
     SdcStatus status = k->on_gpu ? context_cuda(cx, &cuda) : SDC_OK;
     if (status != SDC_OK) {
