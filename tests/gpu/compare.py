@@ -236,11 +236,11 @@ def sparsedrop(m, n, k, block, p, kernel):
     head, tail = [a, b, c, None], [m, n, k, scale, *a.stride(), *b.stride(), *c.stride(), 0,
                                    42, 0, p, cols, 1]
     grid = lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),)  # noqa: E731
-    if kernel.endswith("balanced"):
-        sms = torch.cuda.get_device_properties(0).multi_processor_count
-        head += [torch.empty(2 * sms * 128 * 256, device="cuda"),
-                 torch.zeros(2 * sms, device="cuda", dtype=torch.int32)]
-        grid = lambda q: (sms,)  # noqa: E731
+    if kernel.endswith("listed"):
+        order, pairs, words = work_list(mask.cpu())
+        head, tail = [a, b, c, order if kernel[0] == "d" else pairs, words], tail[:10]
+        grid = lambda q: (torch.cuda.get_device_properties(0)  # noqa: E731
+                          .multi_processor_count,)
     return Data(head + tail, [c], grid,
                 (2 * m * n * k * float(mask.float().mean()), "TFLOP/s"),
                 {"cuBLAS dense": lambda: torch.matmul(a, b, out=out)}, check, 2.0**-10)
@@ -261,6 +261,20 @@ def blocks_live(rows, cols, seed, p):
         k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low
     x = torch.where(c[0] >= 1 << 31, c[0] ^ low, c[0])
     return ((x.float() * 4.6566127342e-10) > p).reshape(rows, cols).cuda()
+
+
+def work_list(mask):
+    """What kernel work_list of sparsedrop.tk writes: (order, pairs, words)."""
+    rows, cols = mask.shape
+    order = torch.argsort(mask.sum(1), descending=True, stable=True).int()
+    pairs = []
+    for i in range(rows):
+        live = mask[i].nonzero().flatten().tolist()
+        pairs += [[i, *(live[j:j + 2] + [-1])[:2], 0] for j in range(0, len(live), 2)]
+    words = (mask.long() << torch.arange(cols)).sum(1)
+    pairs = torch.tensor([len(pairs), int(mask.sum()), 0, 0] + sum(pairs, []),
+                         dtype=torch.int32)
+    return order.cuda(), pairs.cuda(), words.cuda()
 
 
 def attention(batch, heads, n, dim, causal, dtype):
@@ -420,11 +434,11 @@ def cases():
     yield Case("matmul_desc", "4096^3 fp16", "matmul", "matmul_desc", big[1:2],
                lambda: matmul(4096, 4096, 4096, f16, desc=True))
     for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N"),
-                         ("dsd_balanced", "MASK_K"), ("sdd_balanced", "MASK_N")):
-        more = {"ROWS": 32} if kernel.endswith("balanced") else \
-            {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
+                         ("dsd_listed", "MASK_K"), ("sdd_listed", "MASK_N")):
+        more = {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
+        wide = 256 if kernel == "dsd_listed" else 128
         yield Case(kernel, "4096^3 fp16 half dead", "sparsedrop", kernel,
-                   [({**tiles(128, 128, 64), "MASK_M": 128, side: 128, "EVEN": True, **more},
+                   [({**tiles(128, wide, 64), "MASK_M": 128, side: 128, "EVEN": True, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
     for n, batch in ((4096, 4), (16384, 1)):

@@ -361,16 +361,26 @@ def _():
                         p, *counts)
                 tiles_m = triton.cdiv(M, 16)
                 if programs:
-                    part = poison([programs, 16, 16])
-                    flags = torch.zeros(programs, dtype=torch.int32, device=args.device)
-                    getattr(k, kernel + "_balanced")[(programs,)](
-                        a, b, c, words, part, flags, *tail,
-                        ROWS=triton.next_power_of_2(tiles_m), **binds)
+                    binds.update(BLOCK_M=height)
+                    if kernel == "sdd":
+                        binds.update(BLOCK_N=width)
+                    del binds["SEEDED"]
+                    size = triton.next_power_of_2(max(rows, cols))
+                    order, words = (torch.zeros(2 * size, dtype=t, device=args.device)
+                                    for t in (torch.int32, torch.int64))
+                    pairs = torch.zeros(4 + 4 * rows * cols, dtype=torch.int32,
+                                        device=args.device)
+                    k.work_list[(2,)](order, pairs, words, rows, cols, seed, first, p, cols, 1,
+                                      SIZE=size)
+                    at = size if counts[0] == 1 else 0
+                    getattr(k, kernel + "_listed")[(programs,)](
+                        a, b, c, order[at:] if kernel == "dsd" else pairs, words[at:],
+                        *tail[:10], **binds)
                 else:
                     getattr(k, kernel + "_matmul")[(tiles_m * triton.cdiv(N, 16),)](
                         a, b, c, words, *tail, **binds)
 
-            for stored, programs in ((False, 0), (True, 3)) if M == 100 else ((True, 0), (False, 5)):
+            for stored, programs in ((False, 0), (True, 0), (False, 3)):
                 words = None, None
                 if stored:
                     words = [torch.zeros(n, 1, dtype=torch.int64, device=args.device)

@@ -19,10 +19,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests/gpu"))
 import libsdc  # noqa: E402
 
-# per_sm: programs for each multiprocessor that share the work equally; 0: one for each tile;
-# SORTED: the same, most work first; PAIRED: and two on a multiprocessor; LAPS (y, dw): as
-# many as there are multiprocessors, tiles in turn; PAIRS (dx): two live tiles of a row
-Tile = collections.namedtuple("Tile", "m n k warps stages per_sm")
+# order: 0: a program for each tile; SORTED: the same, most work first; PAIRED: and two on a
+# multiprocessor; LAPS (y, dw): as many as there are multiprocessors, tiles in turn; PAIRS
+# (dx): two live tiles of a row; LISTED: as LAPS, from a list that a launch in front makes
+Tile = collections.namedtuple("Tile", "m n k warps stages order")
 
 SORTED, PAIRED, PAIRS, LAPS, LISTED = -1, -2, -3, -4, -5
 
@@ -42,8 +42,6 @@ class Layer:
         self.sms = torch.cuda.get_device_properties(0).multi_processor_count
         self.sparse = sdc.load(os.path.join(kernels, "sparsedrop.tk"))
         self.matmul = sdc.load(os.path.join(kernels, "matmul.tk"))
-        self.part = torch.empty(1 << 24, device="cuda")
-        self.flags = torch.zeros(1 << 12, device="cuda", dtype=torch.int32)
         self.blocks = cdiv(size, block)
         self.words = torch.zeros(2, self.blocks, cdiv(self.blocks, 64), device="cuda",
                                  dtype=torch.int64)
@@ -74,33 +72,26 @@ class Layer:
         head, tail = [a, b, c, words], [
             n, n, n, 1 / (1 - p) if p < 1 else 1.0, *a.stride(), *b.stride(), *c.stride(),
             self.words.shape[2], seed, 0, p, *counts]
-        if t.per_sm == LISTED:
+        if t.order == LISTED:
             return self.listed(which, kind, constants, t, [a, b, c], tail[:10])
-        if t.per_sm == PAIRS:
+        if t.order == PAIRS:
             fn = self.function(self.sparse, "sdd_pairs", constants, t)
             call = (cdiv(n, t.m) * (self.blocks // 2 + 1),), head + tail
             return fn.prepare(*call, stream=torch.cuda.current_stream().cuda_stream)()
-        if t.per_sm:
+        if t.order:
             constants["ROWS"] = 1 << (cdiv(n, t.m) - 1).bit_length()
             constants["COLS"] = min(64, 1 << (self.blocks - 1).bit_length())
-        if t.per_sm == PAIRED and kind == "dsd":
+        if t.order == PAIRED and kind == "dsd":
             constants["PAIR"] = self.sms
-        if t.per_sm <= 0 and kind == "dsd":
-            constants["LAPS"] = t.per_sm == LAPS
+        if kind == "dsd":
+            constants["LAPS"] = t.order == LAPS
             constants["ONE_WORD"] = self.blocks <= 64
-        if t.per_sm > 0:
-            programs = t.per_sm * self.sms
-            fn = self.function(self.sparse, kind + "_balanced", constants, t)
-            call = (programs,), head + [self.part, self.flags] + tail
-        else:
-            fn = self.function(self.sparse, kind + "_matmul", constants, t)
-            side = cdiv(n, block) * (block // t.n) if t.per_sm and kind == "sdd" else \
-                cdiv(n, t.n)
-            programs = cdiv(n, t.m) * side
-            if t.per_sm == LAPS and kind == "dsd":
-                programs = min(programs, self.sms)
-            call = (programs,), head + tail
-        fn.prepare(*call, stream=torch.cuda.current_stream().cuda_stream)()
+        fn = self.function(self.sparse, kind + "_matmul", constants, t)
+        side = cdiv(n, block) * (block // t.n) if t.order and kind == "sdd" else cdiv(n, t.n)
+        programs = cdiv(n, t.m) * side
+        if t.order == LAPS and kind == "dsd":
+            programs = min(programs, self.sms)
+        fn.prepare((programs,), head + tail, stream=torch.cuda.current_stream().cuda_stream)()
 
     def listed(self, which, kind, constants, t, head, tail):
         del constants["SEEDED"]
@@ -129,7 +120,7 @@ class Layer:
     def step(self, p, seed, stored=False):
         if stored:
             self.masks(p, seed)
-        if any(self.plan(which, p).per_sm == LISTED for which in ("y", "dx", "dw")):
+        if any(self.plan(which, p).order == LISTED for which in ("y", "dx", "dw")):
             self.lists(p, seed)
         for which in ("y", "dx", "dw"):
             self.product(which, p, seed, stored)
