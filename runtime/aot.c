@@ -2,6 +2,7 @@
 
    Each pair is compiled like any other specialization; what a launch must know is in the
    metadata, and the tables around it are codegen/bundle.c's. */
+#include "runtime/rt/expr.h"
 #include "runtime/tune.h"
 
 #include <ctype.h>

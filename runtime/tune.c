@@ -4,12 +4,14 @@
    compiling is done, for both want the cores. */
 #include "runtime/tune.h"
 #include "ir/base/util.h"
+#include "runtime/rt/expr.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { MAX_CANDIDATES = 4096, FINALISTS = 4 };
+enum { FINALISTS = 4 };
 
 /* Slower than the best by this when first measured: it is not measured to the end. The
    fastest run says it, which what goes on beside it disturbs least. */
@@ -19,171 +21,7 @@ static const double clearly_slower = 1.25;
    best. */
 static const double first_look[] = {[false] = 0.02, [true] = 0.01}, last_look = 0.05;
 
-/* ---------------------------------------------------------------- candidates */
-
-static void
-candidate_free(Candidate *c)
-{
-    if (!c)
-        return;
-    for (int i = 0; i < c->nbind; i++)
-        free(c->bind[i]);
-    free(c->bind);
-    free((char *)(uintptr_t)c->trial.config);
-    free((char *)(uintptr_t)c->trial.why);
-    kernel_free(c->kernel);
-    free(c);
-}
-
-static bool
-same_name(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "=");
-    return strcspn(b, "=") == n && memcmp(a, b, n) == 0;
-}
-
-/* Adds a configuration, behind what all have in common; one that is there already, or
-   beyond the limit, is left out. */
-static bool
-add_candidate(SdcTuning *t, const char *const *config, int n)
-{
-    const SdcTuneOptions *o = t->o;
-    char text[1024] = "";
-    size_t len = 0;
-    for (int i = 0; i < n && len < sizeof text; i++)
-        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i ? "," : "",
-                                config[i]);
-    if (len >= sizeof text || t->n == MAX_CANDIDATES)
-        return true;
-    for (int i = 0; i < t->n; i++)
-        if (strcmp(t->all[i]->trial.config, text) == 0)
-            return true;
-    if (t->n == t->cap) {
-        int cap = 2 * t->cap + 32;
-        Candidate **more = realloc(t->all, (size_t)cap * sizeof(Candidate *));
-        if (!more)
-            return false;
-        t->all = more;
-        t->cap = cap;
-    }
-    Candidate *c = calloc(1, sizeof *c);
-    if (!c || !(c->bind = calloc((size_t)(n + o->nbind) + 1, sizeof *c->bind)) ||
-        !(c->trial.config = strdup(text))) {
-        candidate_free(c);
-        return false;
-    }
-    bool ok = true;
-    for (int i = 0; i < n && ok; i++)
-        ok = (c->bind[c->nbind++] = strdup(config[i])) != NULL;
-    for (int i = 0; i < o->nbind && ok; i++) {
-        bool said = false;
-        for (int k = 0; k < n; k++)
-            said |= same_name(config[k], o->bind[i]);
-        if (!said)
-            ok = (c->bind[c->nbind++] = strdup(o->bind[i])) != NULL;
-    }
-    t->all[t->n++] = c;
-    return ok;
-}
-
-static char *
-keep_text(SdcTuning *t, const char *text)
-{
-    char **more = realloc(t->texts, (size_t)(t->ntext + 1) * sizeof(char *));
-    char *copy = strdup(text);
-    if (more)
-        t->texts = more;
-    if (!more || !copy) {
-        free(copy);
-        return NULL;
-    }
-    return t->texts[t->ntext++] = copy;
-}
-
-/* Names out of the session, that live as long as the tuning. */
-static const char *const *
-keep_names(SdcTuning *t, const char *const *names, int n)
-{
-    const char **out = calloc((size_t)n + 1, sizeof *out);
-    for (int i = 0; out && i < n; i++)
-        out[i] = keep_text(t, names[i]);
-    return out;
-}
-
-static void give_up(Candidate *c, SdcTried what, const char *why);
-
-/* The integers of the launch, for the functions of prune_configs_by. */
-static FrontValue *
-named_values(SdcTuning *t, Arena *a)
-{
-    const KernelInfo *info = t->info;
-    FrontValue *values = arena_array(a, FrontValue, info->nparam + 1);
-    for (int i = 0; i < info->nruntime && i < t->o->nargs; i++)
-        if (t->o->args[i].kind == SDC_ARG_INT)
-            values[info->runtime[i]] = (FrontValue){true, t->o->args[i].v.i};
-    return values;
-}
-
-/* Those of the source, with what its own functions prune. */
-static bool
-add_listed(SdcTuning *t, Session *s, FrontModule *fm, FrontConfigs *f)
-{
-    const SdcTuneOptions *o = t->o;
-    bool *keep = arena_array(&s->tmp, bool, f->n + 1);
-    if (!front_prune(fm, t->info->name, named_values(t, &s->tmp), o->bind, o->nbind, f,
-                     keep))
-        return true; /* the messages decide */
-    for (int i = 0; i < f->n; i++) {
-        int before = t->n;
-        if (!add_candidate(t, f->config[i].bind, f->config[i].nbind))
-            return false;
-        if (!keep[i] && t->n > before) {
-            give_up(t->all[before], SDC_TRIED_PRUNED,
-                    "by prune_configs_by of the source");
-            t->all[before]->ready = true;
-        }
-    }
-    return true;
-}
-
-static SdcStatus
-list_configs(Session *s, void *arg)
-{
-    SdcTuning *t = arg;
-    CompileJob job;
-    FrontConfigs f;
-    module_job(t->mod, &job);
-    Source *src = arena_new(&s->perm, Source);
-    *src = job.src;
-    FrontModule *fm = front_load(s, src, &job.front);
-    if (!fm || !front_configs(fm, t->info->name, &f))
-        return SDC_OK; /* the messages decide */
-    if (!f.n && !t->o->search) {
-        diag_error(&s->diag, (Loc){0},
-                   "'%s' has no @triton.autotune: nothing to choose from", t->info->name);
-        return SDC_OK;
-    }
-    bool ok = f.n ? add_listed(t, s, fm, &f) : add_candidate(t, t->o->bind, t->o->nbind);
-    t->configs = (FrontConfigs){.n = f.n,
-                                .nkey = f.nkey,
-                                .nreset = f.nreset,
-                                .nrestore = f.nrestore,
-                                .key = keep_names(t, f.key, f.nkey),
-                                .reset = keep_names(t, f.reset, f.nreset),
-                                .restore = keep_names(t, f.restore, f.nrestore)};
-    return ok ? SDC_OK : SDC_ERROR_MEMORY;
-}
-
 /* ---------------------------------------------------------------- compiling */
-
-static void
-give_up(Candidate *c, SdcTried what, const char *why)
-{
-    c->trial.what = what;
-    free((char *)(uintptr_t)c->trial.why);
-    size_t n = strcspn(why, "\n");
-    c->trial.why = strndup(why, n);
-}
 
 static bool
 set_grid(SdcTuning *t, Candidate *c)
@@ -202,34 +40,70 @@ set_grid(SdcTuning *t, Candidate *c)
     if (ok)
         return true;
     snprintf(why, sizeof why, "grid: %s%s%s", e.name, *e.name ? " " : "", e.what);
-    give_up(c, SDC_TRIED_FAILED, why);
+    tune_give_up(c, SDC_TRIED_FAILED, why);
     return false;
+}
+
+static void
+give_up_after_error(SdcTuning *t, Candidate *c)
+{
+    const char *text = sdc_error(t->mod->cx), *error = strstr(text, "error: ");
+    tune_give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
+}
+
+/* The first look: what does not fit is given up. */
+static void
+look_at_candidate(SdcTuning *t, Candidate *c)
+{
+    double start = seconds_now();
+    SdcStatus status = sdc_function_get(t->mod, t->info->name,
+                                        (const char *const *)c->bind, c->nbind, &c->f);
+    char *why = status == SDC_OK ? tune_look(t, c, c->f) : NULL;
+    c->prune_seconds = seconds_now() - start;
+    if (status != SDC_OK)
+        give_up_after_error(t, c);
+    else if (why)
+        tune_give_up(c, SDC_TRIED_PRUNED, why);
+    free(why);
 }
 
 static void
 compile_candidate(SdcTuning *t, Candidate *c)
 {
-    SdcContext *cx = t->mod->cx;
-    SdcFunction *f;
-    SdcStatus status = sdc_function_get(t->mod, t->info->name,
-                                        (const char *const *)c->bind, c->nbind, &f);
     double start = seconds_now();
-    char *why = status == SDC_OK ? tune_prune(t, c, f) : NULL;
-    c->prune_seconds = seconds_now() - start;
+    char *why = tune_prune(t, c);
     if (why) {
-        give_up(c, SDC_TRIED_PRUNED, why);
+        tune_give_up(c, SDC_TRIED_PRUNED, why);
         free(why);
         return;
     }
-    if (status == SDC_OK)
-        status = function_compile(f, t->o->args, t->o->nargs, &c->kernel);
+    SdcStatus status = function_compile(c->f, t->o->args, t->o->nargs, &c->kernel);
     c->seconds = seconds_now() - start;
-    if (status != SDC_OK) {
-        const char *text = sdc_error(cx), *error = strstr(text, "error: ");
-        give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
-    } else {
+    if (status != SDC_OK)
+        give_up_after_error(t, c);
+    else
         set_grid(t, c);
+}
+
+static void *
+look_main(void *arg)
+{
+    SdcTuning *t = arg;
+    pthread_mutex_lock(&t->lock);
+    while (t->next < t->until) {
+        Candidate *c = t->all[t->next++];
+        if (c->ready)
+            continue;
+        pthread_mutex_unlock(&t->lock);
+        look_at_candidate(t, c);
+        pthread_mutex_lock(&t->lock);
+        c->ready = c->trial.why != NULL;
+        t->times.prune += c->prune_seconds;
+        if (c->guess > 0 && (t->best_guess <= 0 || c->guess < t->best_guess))
+            t->best_guess = c->guess;
     }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
 }
 
 static void *
@@ -245,9 +119,8 @@ compile_main(void *arg)
         compile_candidate(t, c);
         pthread_mutex_lock(&t->lock);
         double load = c->kernel ? c->kernel->load_seconds : 0;
-        t->times.prune += c->prune_seconds;
         t->times.load += load;
-        t->times.compile += c->seconds - c->prune_seconds - load;
+        t->times.compile += c->seconds - load;
         t->times.longest = c->seconds > t->times.longest ? c->seconds : t->times.longest;
         c->ready = true;
         pthread_cond_broadcast(&t->step);
@@ -298,8 +171,7 @@ try_candidate(SdcTuning *t, Candidate *c)
     t->times.check += checked - start;
     t->times.measure += seconds_now() - checked;
     if (status == SDC_ERROR_ARGUMENT || status == SDC_ERROR_SOURCE) {
-        const char *text = sdc_error(t->mod->cx), *error = strstr(text, "error: ");
-        give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
+        give_up_after_error(t, c);
         return SDC_OK;
     }
     if (status != SDC_OK || !is_measured(c))
@@ -325,15 +197,40 @@ out_of_time(SdcTuning *t)
 
 /* One thread less than there are when this one measures meanwhile. */
 static int
-start_compilers(SdcTuning *t, pthread_t *threads, int most)
+start_threads(SdcTuning *t, void *(*work)(void *), pthread_t *threads, int most)
 {
     int want = t->o->threads > 0 ? t->o->threads : sdc_context_threads(t->mod->cx);
     int left = t->until - t->next, n = 0;
     want = want < 1 ? 1 : want > most ? most : want;
-    while (n < want && n < left &&
-           pthread_create(&threads[n], NULL, compile_main, t) == 0)
+    while (n < want && n < left && pthread_create(&threads[n], NULL, work, t) == 0)
         n++;
     return n;
+}
+
+static void
+look_at_all(SdcTuning *t, int first)
+{
+    enum { MOST = 256 };
+    pthread_t threads[MOST];
+    t->next = first;
+    t->until = t->n;
+    int n = start_threads(t, look_main, threads, MOST);
+    if (!n)
+        look_main(t);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* For the next that is compiled, but not so long that an interrupt would not be seen. */
+static void
+wait_a_little(SdcTuning *t)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50 * 1000 * 1000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&t->step, &t->lock, &until);
 }
 
 /* The next to try of first .. t->n - 1, waiting until there is one: the first of the list
@@ -354,9 +251,9 @@ next_ready(SdcTuning *t, int first, bool waits)
             else if (!c->tried && !t->have_first)
                 break;
         }
-        if (found || !left || !waits || t->stopped)
+        if (found || !left || !waits || out_of_time(t))
             break;
-        pthread_cond_wait(&t->step, &t->lock);
+        wait_a_little(t);
     }
     pthread_mutex_unlock(&t->lock);
     t->times.wait += seconds_now() - start;
@@ -366,16 +263,17 @@ next_ready(SdcTuning *t, int first, bool waits)
 }
 
 /* Compiles and tries the candidates first .. t->n - 1. */
-static SdcStatus
-run_batch(SdcTuning *t, int first)
+SdcStatus
+tune_batch(SdcTuning *t, int first)
 {
     enum { MOST = 256 };
     pthread_t threads[MOST];
     SdcStatus status = SDC_OK;
     Candidate *c;
+    look_at_all(t, first);
     t->next = first;
     t->until = t->n;
-    int n = start_compilers(t, threads, MOST);
+    int n = start_threads(t, compile_main, threads, MOST);
     t->times.threads = n > t->times.threads ? n : t->times.threads;
     if (!n)
         compile_main(t);
@@ -398,80 +296,6 @@ run_batch(SdcTuning *t, int first)
     pthread_mutex_unlock(&t->lock);
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
-    return status;
-}
-
-/* ---------------------------------------------------------------- search */
-
-/* A value of the best configuration, changed by one step; false when it has none. */
-static bool
-neighbour(const char *bind, int step, bool gpu, char *to, size_t size)
-{
-    size_t n = strcspn(bind, "=");
-    char *end;
-    long v = bind[n] ? strtol(bind + n + 1, &end, 10) : 0;
-    bool warps = strncmp(bind, "num_warps=", 10) == 0;
-    bool stages = strncmp(bind, "num_stages=", 11) == 0;
-    if (!bind[n] || end == bind + n + 1 || *end || v < 1 || (!gpu && (warps || stages)))
-        return false;
-    long low = warps || stages ? 1 : 16, high = warps ? 16 : stages ? 6 : 16384;
-    bool power = (v & (v - 1)) == 0;
-    if (!stages && !power)
-        return false;
-    long w = stages ? v + step : step > 0 ? 2 * v : v / 2;
-    if (w < low || w > high)
-        return false;
-    snprintf(to, size, "%.*s=%ld", (int)n, bind, w);
-    return true;
-}
-
-/* Adds what is one step from the best; false when out of memory. */
-static bool
-add_neighbours(SdcTuning *t)
-{
-    const char *config[TUNE_MAX_BIND];
-    char text[1024], changed[200];
-    char *part[TUNE_MAX_BIND];
-    int n = 0;
-    snprintf(text, sizeof text, "%s", t->best->trial.config);
-    for (char *p = text; *p && n < TUNE_MAX_BIND - 2; n++) {
-        part[n] = p;
-        p += strcspn(p, ",");
-        if (*p)
-            *p++ = '\0';
-    }
-    bool has_warps = strstr(t->best->trial.config, "num_warps") != NULL;
-    bool has_stages = strstr(t->best->trial.config, "num_stages") != NULL;
-    char warps[] = "num_warps=4", stages[] = "num_stages=3"; /* what Triton takes */
-    if (t->mod->cx->on_gpu && !has_warps)
-        part[n++] = warps;
-    if (t->mod->cx->on_gpu && !has_stages)
-        part[n++] = stages;
-    for (int i = 0; i < n; i++)
-        for (int step = -1; step <= 1; step += 2) {
-            if (!neighbour(part[i], step, t->mod->cx->on_gpu, changed, sizeof changed))
-                continue;
-            for (int k = 0; k < n; k++)
-                config[k] = k == i ? changed : part[k];
-            if (!add_candidate(t, config, n))
-                return false;
-        }
-    return true;
-}
-
-/* From the best to a better neighbour, as long as there is one. */
-static SdcStatus
-search(SdcTuning *t)
-{
-    SdcStatus status = SDC_OK;
-    Candidate *from = NULL;
-    while (status == SDC_OK && t->best && t->best != from && !t->stopped) {
-        int first = t->n;
-        from = t->best;
-        if (!add_neighbours(t))
-            return context_fail(t->mod->cx, SDC_ERROR_MEMORY, "out of memory");
-        status = run_batch(t, first);
-    }
     return status;
 }
 
@@ -524,7 +348,7 @@ run(SdcTuning *t)
     SdcrtCuda *cuda;
     SdcStatus status = cx->on_gpu ? context_cuda(cx, &cuda) : SDC_OK;
     if (status == SDC_OK)
-        status = context_call(cx, list_configs, t);
+        status = context_call(cx, tune_list, t);
     if (status == SDC_OK && *sdc_warnings(cx))
         text_set(&t->warnings, sdc_warnings(cx));
     if (status == SDC_OK)
@@ -533,9 +357,9 @@ run(SdcTuning *t)
         status = measure_open(cx, NULL, &t->measure);
     t->times.start = seconds_now() - t->start;
     if (status == SDC_OK)
-        status = run_batch(t, 0);
+        status = tune_batch(t, 0);
     if (status == SDC_OK && t->o->search)
-        status = search(t);
+        status = tune_search(t);
     if (status == SDC_OK)
         status = finals(t);
     SdcStatus restored = tune_restore(t);
@@ -634,7 +458,7 @@ sdc_tuning_free(SdcTuning *t)
     if (!t)
         return;
     for (int i = 0; i < t->n; i++)
-        candidate_free(t->all[i]);
+        tune_candidate_free(t->all[i]);
     free(t->all);
     for (int i = 0; i < t->ntext; i++)
         free(t->texts[i]);

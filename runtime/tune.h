@@ -4,7 +4,7 @@
 
 #include "runtime/internal.h"
 
-#include "runtime/rt/expr.h"
+#include <math.h>
 
 enum { TUNE_MAX_BIND = 64 };
 
@@ -15,8 +15,10 @@ typedef struct Candidate {
     int nbind;
     SdcKernel *kernel;
     SdcGrid grid;
-    bool ready; /* compiled, or given up; under the lock of the tuning */
-    bool tried; /* by the thread that measures */
+    SdcFunction *f; /* NULL: not looked at */
+    double guess;   /* of the cost model, in cycles; 0: none */
+    bool ready;     /* compiled, or given up; under the lock of the tuning */
+    bool tried;     /* by the thread that measures */
     double prune_seconds, seconds; /* until it was ready */
 } Candidate;
 
@@ -68,8 +70,23 @@ struct SdcTuning {
     char *line;
     pthread_mutex_t lock;
     pthread_cond_t step;
-    int next, until; /* candidates that nobody compiles yet: next .. until - 1 */
+    int next, until;   /* candidates that nobody works at yet: next .. until - 1 */
+    double best_guess; /* of all that were looked at; 0: none */
 };
+
+/* tune_list.c: a configuration behind what all have in common, unless it is there already
+   or beyond the limit; false when out of memory. The list of the source inside a session
+   (`arg` is the tuning). */
+bool tune_add(SdcTuning *t, const char *const *config, int n);
+SdcStatus tune_list(Session *s, void *arg);
+void tune_give_up(Candidate *c, SdcTried what, const char *why);
+void tune_candidate_free(Candidate *c); /* NULL is allowed */
+
+/* tune.c: looks at, compiles and tries the candidates first .. t->n - 1. */
+SdcStatus tune_batch(SdcTuning *t, int first);
+
+/* tune_search.c */
+SdcStatus tune_search(SdcTuning *t);
 
 /* tune_check.c: memory is read and kept; the results of a candidate are those of the
    first, or it is marked WRONG; everything is as before. */
@@ -88,8 +105,33 @@ bool tune_compares_there(const TuneMemory *m);
 /* False: by bits alone, so that the host must look at what is not the same. */
 bool tune_decides_there(const TuneMemory *m);
 
-/* tune_model.c: NULL, or why a configuration cannot be fast enough to try. */
-char *tune_prune(SdcTuning *t, const Candidate *c, SdcFunction *f);
+/* tune_work.c: what one program does. */
+typedef struct TuneKnown {
+    const char *name;
+    int64_t value;
+} TuneKnown;
+
+typedef struct TuneWork {
+    const TargetInfo *target;
+    const TuneKnown *known; /* integers of the launch */
+    int nknown;
+    int64_t grid[3]; /* 0: not known */
+    /* filled by tune_work */
+    const Func *func;
+    int warps, stages;
+    int64_t accumulators; /* bytes of the largest product's result */
+    int64_t operands;     /* bytes of its operands */
+    double bytes;         /* loaded and stored */
+    double product;       /* cycles of a multiprocessor's tensor cores */
+    double elements;      /* of tiles that are computed */
+} TuneWork;
+
+void tune_work(TuneWork *w, const Func *f);
+
+/* tune_model.c: NULL, or why a configuration does not fit; with a guess of its time.
+   Then, when all have been looked at: NULL, or why it cannot be fast enough to try. */
+char *tune_look(SdcTuning *t, Candidate *c, SdcFunction *f);
+char *tune_prune(const SdcTuning *t, const Candidate *c);
 
 /* tune_text.c: "NAME | device | target | types | key | config | time". */
 char *tune_line(const SdcTuning *t, const Candidate *c);

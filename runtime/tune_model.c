@@ -1,71 +1,93 @@
-/* What a configuration needs, from its tile IR before any pass: a millisecond, where
-   compiling takes a hundred. Products say most: their accumulators lie in registers, and
-   their operands in as many buffers of shared memory as there are stages. What cannot fit
-   is not compiled. */
+/* The cost model: what a configuration needs and about how long it takes, from its tile
+   IR before any pass. That is a millisecond, where compiling takes a hundred.
+
+   It looks at the traffic of tiles between the second-level cache and the
+   multiprocessors, at the tensor cores and other arithmetic, at how many programs fit on
+   a multiprocessor by their shared memory, registers and warps, and at the rounds that
+   the grid takes. What cannot fit is not compiled, nor what is guessed to take far longer
+   than the best guess. The bound is wide, for the model knows nothing of latencies, banks
+   and masks: of the sixteen configurations of tests/gpu/product.tk on an H200 those
+   beyond it were 3 to 9 times slower than the best. */
 #include "runtime/tune.h"
+
+#include "runtime/rt/expr.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Addresses, indices and fragments take this many registers of a thread at least. */
-enum { MAX_REGISTERS = 255, OTHER_REGISTERS = 24 };
+enum {
+    MAX_REGISTERS = 255,
+    OTHER_REGISTERS = 24, /* of a thread at least: addresses, indices, fragments */
+    REGISTERS = 65536,    /* of a multiprocessor, which these numbers are of, too */
+    WARPS = 64,
+    PROGRAMS = 32,
+    CACHE_BYTES = 64, /* a cycle */
+    LANES = 128,
+    LATENCY = 3000 /* cycles of a program's first loads and last stores */
+};
 
-typedef struct Need {
-    int64_t accumulators; /* bytes of the largest product's result */
-    int64_t operands;     /* bytes of its operands */
-    int warps, stages;
-    const TargetInfo *target;
+/* Beyond this many times the best guess nothing is tried. */
+static const double far_slower = 2.5;
+
+typedef struct Judgement {
+    TuneWork work;
+    int processors;
+    double guess; /* cycles; 0: not known */
     char *why;
-} Need;
+} Judgement;
 
-static int64_t
-tile_bytes(const Type *t)
+/* Programs on a multiprocessor at a time. */
+static double
+residents(const TuneWork *w, int64_t registers, int64_t shared)
 {
-    return type_is_tile(t) && t->scalar != SK_NONE
-               ? type_numel(t) * scalar_bits(t->scalar) / 8
-               : 0;
+    double n = fmin(PROGRAMS, floor((double)WARPS / w->warps));
+    n = fmin(n, floor(REGISTERS / (double)(max_i64(registers, 32) * 32 * w->warps)));
+    if (shared > 0)
+        n = fmin(n, floor((double)w->target->shared_bytes / (double)shared));
+    return fmax(n, 1);
 }
 
 static void
-look_at(const Region *r, Need *need)
+guess(Judgement *j, int64_t registers, int64_t shared)
 {
-    for (const Op *op = r->first; op; op = op->next) {
-        if (op->kind == OP_DOT) {
-            int64_t operands =
-                tile_bytes(op_operand(op, 0)->type) + tile_bytes(op_operand(op, 1)->type);
-            need->accumulators =
-                max_i64(need->accumulators, tile_bytes(op->results[0].type));
-            need->operands = max_i64(need->operands, operands);
-        }
-        for (int i = 0; i < op->nregion; i++)
-            look_at(op->regions[i], need);
-    }
+    const TuneWork *w = &j->work;
+    double programs = 1;
+    for (int i = 0; i < 3; i++)
+        programs *= (double)w->grid[i];
+    if (programs <= 0)
+        return;
+    double each =
+        LATENCY + fmax(w->bytes / CACHE_BYTES, fmax(w->product, w->elements / LANES));
+    double at_once =
+        fmin(residents(w, registers, shared), ceil(programs / (double)j->processors));
+    /* Four schedulers: fewer warps leave some of them idle. */
+    double idle = fmax(1, 4 / (at_once * w->warps));
+    j->guess = ceil(programs / (double)j->processors) * each * idle;
 }
 
 static void
 judge(const Module *m, void *user)
 {
-    Need *need = user;
-    const Func *f = m->funcs[0];
-    look_at(f->body, need);
-    need->warps = f->num_warps > 0 ? f->num_warps : 4;
-    need->stages = f->num_stages > 0 ? f->num_stages : 3;
-    int64_t registers = need->accumulators / 4 / (32 * need->warps) + OTHER_REGISTERS;
+    Judgement *j = user;
+    TuneWork *w = &j->work;
+    tune_work(w, m->funcs[0]);
+    int64_t registers = w->accumulators / 4 / (32 * w->warps) + OTHER_REGISTERS;
     /* A loop of n stages holds the operands of n - 1 iterations to come. */
-    int64_t shared = need->operands * max_i64(need->stages - 1, 0);
+    int64_t shared = w->operands * max_i64(w->stages - 1, 0);
     int n = 0;
-    if (need->accumulators && registers > MAX_REGISTERS)
-        n = asprintf(&need->why,
+    if (w->accumulators && registers > MAX_REGISTERS)
+        n = asprintf(&j->why,
                      "its accumulators alone take %lld registers of a thread, there are "
                      "%d: use more warps or smaller tiles",
                      (long long)registers, MAX_REGISTERS);
-    else if (shared > need->target->shared_bytes)
-        n = asprintf(&need->why,
-                     "its stages take %lld bytes of shared memory, there are %d",
-                     (long long)shared, need->target->shared_bytes);
+    else if (shared > w->target->shared_bytes)
+        n = asprintf(&j->why, "its stages take %lld bytes of shared memory, there are %d",
+                     (long long)shared, w->target->shared_bytes);
+    else
+        guess(j, registers, shared);
     if (n < 0)
-        need->why = NULL;
+        j->why = NULL;
 }
 
 static SdcStatus
@@ -75,21 +97,75 @@ nothing(Session *s, CompileResult *r, void *arg)
     return SDC_OK;
 }
 
+/* ---------------------------------------------------------------- the grid */
+
+typedef struct Names {
+    const SdcTuning *t;
+    const Candidate *c;
+} Names;
+
+static int
+grid_name(void *user, const char *name, size_t n, int64_t *value)
+{
+    const Names *x = user;
+    for (int i = 0; i < x->c->nbind; i++) {
+        const char *bind = x->c->bind[i];
+        if (strcspn(bind, "=") == n && memcmp(bind, name, n) == 0) {
+            *value = strtoll(bind + n + 1, NULL, 10);
+            return 1;
+        }
+    }
+    for (int i = 0; i < x->t->o->nargs; i++) {
+        const char *arg = x->t->info->params[x->t->info->runtime[i]].name;
+        if (x->t->o->args[i].kind == SDC_ARG_INT && strlen(arg) == n &&
+            memcmp(arg, name, n) == 0) {
+            *value = x->t->o->args[i].v.i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Zeros where it holds a name that only the compiled kernel knows. */
+static void
+read_grid(SdcTuning *t, const Candidate *c, int64_t grid[3])
+{
+    Names names = {t, c};
+    SdcrtExpr code[3] = {0};
+    SdcrtExprError e;
+    int n =
+        sdcrt_expr_parse(t->o->grid, strlen(t->o->grid), grid_name, &names, code, 3, &e);
+    for (int i = 0; i < 3; i++) {
+        grid[i] = n > 0;
+        if (i < n && !sdcrt_expr_eval(&code[i], NULL, &grid[i], &e))
+            grid[i] = 0;
+    }
+}
+
+/* ---------------------------------------------------------------- */
+
 char *
-tune_prune(SdcTuning *t, const Candidate *c, SdcFunction *f)
+tune_look(SdcTuning *t, Candidate *c, SdcFunction *f)
 {
     SdcContext *cx = t->mod->cx;
     TargetInfo target;
+    TuneKnown known[SDCRT_MAX_PARAMS];
     if (!cx->on_gpu || !target_info(cx->gpu_target, &target))
         return NULL;
     char *signature = function_signature(f, t->o->args, t->o->nargs);
     if (!signature)
         return NULL; /* compiling will say why */
-    Need need = {.target = &target};
+    Judgement j = {.work = {.target = &target, .known = known}};
+    j.processors = sdcrt_cuda_info(atomic_load(&cx->cuda))->processors;
+    for (int i = 0; i < t->o->nargs; i++)
+        if (t->o->args[i].kind == SDC_ARG_INT)
+            known[j.work.nknown++] =
+                (TuneKnown){t->info->params[t->info->runtime[i]].name, t->o->args[i].v.i};
+    read_grid(t, c, j.work.grid);
     CompileJob job;
     module_job(t->mod, &job);
     job.look = judge;
-    job.look_user = &need;
+    job.look_user = &j;
     job.opt = (SdcCompileOptions){.kernel = t->info->name,
                                   .signature = signature,
                                   .bind = (const char *const *)c->bind,
@@ -98,5 +174,17 @@ tune_prune(SdcTuning *t, const Candidate *c, SdcFunction *f)
                                   .emit = SDC_EMIT_TIR};
     compile_call(cx, &job, nothing, NULL);
     free(signature);
-    return need.why;
+    c->guess = j.guess;
+    return j.why;
+}
+
+char *
+tune_prune(const SdcTuning *t, const Candidate *c)
+{
+    char *why;
+    if (c->guess <= 0 || t->best_guess <= 0 || c->guess <= far_slower * t->best_guess)
+        return NULL;
+    int n = asprintf(&why, "the cost model guesses %.1f times the best one's time",
+                     c->guess / t->best_guess);
+    return n < 0 ? NULL : why;
 }
