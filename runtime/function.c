@@ -235,6 +235,25 @@ function_signature(SdcFunction *f, const SdcArg *args, int nargs)
     return signature_of(f, args, key);
 }
 
+void
+function_types(SdcFunction *f, const SdcArg *args, char *to, size_t size)
+{
+    size_t n = 0;
+    *to = '\0';
+    for (int i = 0; i < f->info->nruntime && n < size; i++) {
+        char type[120];
+        const SdcDesc *d = args[i].kind == SDC_ARG_DESC ? args[i].v.ptr : NULL;
+        uint64_t key = arg_key(f->info, i, &args[i]);
+        if (d)
+            snprintf(type, sizeof type, "desc%d", d->rank);
+        else if (key & KEY_ONE || args[i].kind == SDC_ARG_NONE ||
+                 !arg_text(f, i, &args[i], key, type, sizeof type))
+            snprintf(type, sizeof type, "const");
+        n += (size_t)snprintf(to + n, size - n, "%s%.*s", i ? "," : "",
+                              (int)strcspn(type, ":"), type);
+    }
+}
+
 SdcStatus
 function_compile(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
 {

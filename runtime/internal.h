@@ -64,6 +64,8 @@ struct SdcModule {
     pthread_mutex_t lock; /* functions, kernels; held while a kernel is compiled */
     SdcFunction *functions;
     SdcKernel *list; /* kernels by signature */
+    char *tune;      /* text of a .tune file; NULL: not read yet */
+    bool tune_used;
 };
 
 /* What a specialization knows of one argument of a launch. */
@@ -81,6 +83,12 @@ typedef struct GpuImage {
     SdcrtCudaKernel *kernel;
 } GpuImage;
 
+/* Grids and tuned configurations: tuned.c. */
+typedef struct KernelGrid KernelGrid;
+typedef struct TunedSet TunedSet;
+void kernel_grids_free(KernelGrid *g);
+void tuned_free(TunedSet *s);
+
 struct SdcKernel {
     SdcModule *mod;
     const KernelInfo *info;
@@ -91,6 +99,7 @@ struct SdcKernel {
     SdcrtCpuEntry *entry;
     char *ptx; /* GPU; NULL on the CPU */
     _Atomic(GpuImage *) images;
+    _Atomic(KernelGrid *) grids;
     /* The same kernel without tensor maps, for arguments that allow none; NULL until it
        is needed. What it is made from: NULL, NULL, 0 when this one has no maps. */
     _Atomic(SdcKernel *) plain;
@@ -117,6 +126,7 @@ struct SdcFunction {
     char **bind;
     int nbind;
     _Atomic(SpecEntry *) specs;
+    _Atomic(TunedSet *) tuned;
 };
 
 /* Runs `fn` with a session of its own, its fail point set; whatever goes wrong becomes a
@@ -175,6 +185,8 @@ char *ptxas_run(const char *ptxas, const char *ptx, const char *target, bool lin
 
 /* The signature that the arguments make, malloc'ed; NULL after an error. */
 char *function_signature(SdcFunction *f, const SdcArg *args, int nargs);
+/* The types of the arguments as lines of a .tune file have them. */
+void function_types(SdcFunction *f, const SdcArg *args, char *to, size_t size);
 /* A specialization that is the caller's, compiled without the module's lock and loaded
    beside others. */
 SdcStatus function_compile(SdcFunction *f, const SdcArg *args, int nargs,

@@ -29,6 +29,7 @@ kernel_free(SdcKernel *k)
         return;
     kernel_unload(k);
     kernel_free(atomic_load(&k->plain));
+    kernel_grids_free(atomic_load(&k->grids));
     for (int i = 0; i < k->nbind; i++)
         free(k->bind[i]);
     free(k->bind);

@@ -48,6 +48,7 @@ sdc_module_unload(SdcModule *m)
             free(e);
             e = after;
         }
+        tuned_free(atomic_load(&f->tuned));
         for (int i = 0; i < f->nbind; i++)
             free(f->bind[i]);
         free(f->bind);
@@ -64,6 +65,7 @@ sdc_module_unload(SdcModule *m)
     free(m->kernels);
     free(m->path);
     free(m->text);
+    free(m->tune);
     pthread_mutex_destroy(&m->lock);
     free(m);
 }

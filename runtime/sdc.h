@@ -444,6 +444,26 @@ SDC_API SdcStatus sdc_launch(SdcFunction *fn, SdcGrid grid, const SdcArg *args, 
 SDC_API SdcStatus sdc_specialize(SdcFunction *fn, const SdcArg *args, int nargs,
                                  SdcKernel **out);
 
+/* Text of a .tune file (sdc tune) for the module's kernels, before the first of the calls
+   below; without it they read PATH.tune beside the module's file, if it is there. */
+SDC_API SdcStatus sdc_module_tune(SdcModule *mod, const char *text);
+
+/* As sdc_specialize, with the configuration that was tuned for the nearest key on this
+   device, or on others of its target; without any, as sdc_specialize. What the function
+   binds itself is kept. */
+SDC_API SdcStatus sdc_specialize_tuned(SdcFunction *fn, const SdcArg *args, int nargs,
+                                       SdcKernel **out);
+
+/* The grid by a text over arguments and the kernel's constants, "cdiv(n,BLOCK)"; read the
+   first time, looked up afterwards. */
+SDC_API SdcStatus sdc_kernel_grid(SdcKernel *k, const char *grid, const SdcArg *args,
+                                  int nargs, SdcGrid *out);
+
+/* A launch of sdc_specialize_tuned's kernel over sdc_kernel_grid's grid. No lock and no
+   allocation once both are known. */
+SDC_API SdcStatus sdc_launch_tuned(SdcFunction *fn, const char *grid, const SdcArg *args,
+                                   int nargs, void *stream);
+
 /* A specialization by signature: positional as in Triton's ahead-of-time compiler
    ("*fp32:16, *fp32:16, *fp32, i32, 1024") or by name ("x=*fp32:16,n=i32,BLOCK=1024");
    NULL when annotations, defaults and `bind` say everything. Cached by the text. */

@@ -137,12 +137,15 @@ char *tune_prune(const SdcTuning *t, const Candidate *c);
 char *tune_line(const SdcTuning *t, const Candidate *c);
 /* A table of where the time went, malloc'ed; NULL when out of memory. */
 char *tune_report(const TuneTimes *t);
-/* The bindings of the i-th line for this kernel, target and types; see there. */
+/* Keys and configurations of the lines for this kernel, target and types: those of the
+   device, or, when there are none or `device` is NULL, of any. */
 typedef struct TuneEntry {
     char key[512], config[512];
 } TuneEntry;
-int tune_entries(const char *text, const char *kernel, const char *target,
-                 const char *types, TuneEntry *out, int most);
+int tune_entries(const char *text, const char *kernel, const char *device,
+                 const char *target, const char *types, TuneEntry *out, int most);
+/* The device's name as such lines have it. */
+const char *tune_device(SdcContext *cx, char *to, size_t size);
 /* Types of the arguments as lines have them: "*fp16,*fp16,i32". */
 void tune_types(Buf *b, const SdcrtMeta *meta);
 

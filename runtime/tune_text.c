@@ -41,10 +41,9 @@ tune_types(Buf *b, const SdcrtMeta *meta)
     }
 }
 
-static const char *
-device_name(const SdcTuning *t, char *to, size_t size)
+const char *
+tune_device(SdcContext *cx, char *to, size_t size)
 {
-    SdcContext *cx = t->mod->cx;
     if (cx->on_gpu) {
         snprintf(to, size, "%s", sdcrt_cuda_info(atomic_load(&cx->cuda))->name);
     } else {
@@ -91,7 +90,7 @@ line_call(Session *s, void *arg)
     Buf b;
     buf_init(&b, &s->tmp);
     buf_printf(&b, "%s | %s | %s | ", t->info->name,
-               device_name(t, device, sizeof device),
+               tune_device(t->mod->cx, device, sizeof device),
                t->mod->cx->on_gpu ? t->mod->cx->gpu_target : "cpu");
     tune_types(&b, l->c->kernel->meta);
     buf_str(&b, " | ");
@@ -161,18 +160,39 @@ is(const char *at, size_t len, const char *text)
     return strlen(text) == len && memcmp(at, text, len) == 0;
 }
 
-int
-tune_entries(const char *text, const char *kernel, const char *target, const char *types,
-             TuneEntry *out, int most)
+/* The types agree where neither is bound to a value. */
+static bool
+same_types(const char *at, size_t len, const char *types)
+{
+    const char *end = at + len;
+    for (;;) {
+        size_t n = strcspn(types, ","), m = 0;
+        while (at + m < end && at[m] != ',')
+            m++;
+        if (!is(at, m, "const") && !(n == 5 && memcmp(types, "const", 5) == 0) &&
+            (n != m || memcmp(at, types, n) != 0))
+            return false;
+        at += m;
+        types += n;
+        if (at == end || !*types)
+            return at == end && !*types;
+        at++;
+        types++;
+    }
+}
+
+static int
+entries_of(const char *text, const char *kernel, const char *device, const char *target,
+           const char *types, TuneEntry *out, int most)
 {
     int n = 0;
     while (text && *text) {
         size_t len[FIELDS], size = strcspn(text, "\n");
         const char *at[FIELDS];
         if (*text != '#' && split(text, size, at, len) == FIELDS &&
-            is(at[0], len[0], kernel) && is(at[2], len[2], target) &&
-            is(at[3], len[3], types) && len[4] < sizeof out->key &&
-            len[5] < sizeof out->config) {
+            is(at[0], len[0], kernel) && (!device || is(at[1], len[1], device)) &&
+            is(at[2], len[2], target) && same_types(at[3], len[3], types) &&
+            len[4] < sizeof out->key && len[5] < sizeof out->config) {
             int i = 0;
             while (i < n && !is(at[4], len[4], out[i].key))
                 i++;
@@ -185,4 +205,12 @@ tune_entries(const char *text, const char *kernel, const char *target, const cha
         text += size + (text[size] == '\n');
     }
     return n;
+}
+
+int
+tune_entries(const char *text, const char *kernel, const char *device, const char *target,
+             const char *types, TuneEntry *out, int most)
+{
+    int n = device ? entries_of(text, kernel, device, target, types, out, most) : 0;
+    return n ? n : entries_of(text, kernel, NULL, target, types, out, most);
 }

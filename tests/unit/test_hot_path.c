@@ -82,7 +82,8 @@ static const char add_text[] = "import triton\n"
                                "    a = tl.load(x + i, mask=i < n)\n"
                                "    tl.store(out + i, a * by, mask=i < n)\n";
 
-/* Launches of two specializations in turn: what they called after the first of each. */
+/* Launches of two specializations in turn, with a grid and with a tuned configuration:
+   what they called after the first of each. */
 static int
 launches(const char *target, const void *x, int grid)
 {
@@ -100,6 +101,9 @@ launches(const char *target, const void *x, int grid)
     ck_assert_msg(sdc_module_load_text(cx, "add.tk", add_text, sizeof add_text - 1,
                                        SDC_LANG_AUTO, &mod) == SDC_OK,
                   "%s", sdc_error(cx));
+    ck_assert_int_eq(sdc_module_tune(mod, "add | x | cpu | *fp32,*fp32,i32,fp32 | n=64 | "
+                                          "BLOCK=64 num_warps=2 | 1 us\n"),
+                     SDC_OK);
     ck_assert_int_eq(sdc_function_get(mod, "add", bind, 1, &f), SDC_OK);
     SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, x), sdc_int(64),
                      sdc_float(2)};
@@ -111,6 +115,8 @@ launches(const char *target, const void *x, int grid)
         }
         atomic_store(&counting, 1);
         ck_assert_msg(sdc_launch(f, sdc_grid(grid, 1, 1), args, 4, NULL) == SDC_OK, "%s",
+                      sdc_error(cx));
+        ck_assert_msg(sdc_launch_tuned(f, "cdiv(n,BLOCK)", args, 4, NULL) == SDC_OK, "%s",
                       sdc_error(cx));
     }
     atomic_store(&counting, 0);
