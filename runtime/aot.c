@@ -227,7 +227,8 @@ compile_tuned(Aot *a, const char *target, const char *signature)
                            ? context_call(a->mod->cx, types_call, &t)
                            : context_fail(a->mod->cx, SDC_ERROR_MEMORY, "out of memory");
     int n = status == SDC_OK
-                ? tune_entries(a->o->tune, a->info->name, NULL, target, t.types, entry, MOST)
+                ? tune_entries(a->o->tune, a->info->name, NULL, target, t.types, entry,
+                               MOST)
                 : 0;
     int plain = a->ncode - 1;
     for (int i = 0; i < n && status == SDC_OK; i++) {

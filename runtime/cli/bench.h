@@ -24,7 +24,21 @@ typedef struct Bench {
     BenchRow *row;
     int n;
     Roof roof;
+    const char *baseline; /* what row.vs is of */
 } Bench;
+
+/* --vs cublas and --vs triton: each returns an exit status, the message printed. */
+typedef struct Cublas Cublas;
+int cublas_open(Cli *c, Cublas **out);
+/* The product of the row's first three arrays. */
+int cublas_measure(const Cublas *b, Run *r, const SdcMeasureOptions *o, double *seconds);
+
+/* Rows are noted while their arrays are there; then all are measured at once. */
+typedef struct TritonJob TritonJob;
+TritonJob *triton_job(Cli *c);
+int triton_add(TritonJob *t, const Run *r, int64_t value);
+int triton_measure(TritonJob *t, const Run *r, const char **lines);
+void triton_done(TritonJob *t); /* NULL is allowed */
 
 /* Fails only where launches fail. */
 SdcStatus roof_measure(SdcContext *cx, const SdcDevice *gpu, Roof *out);

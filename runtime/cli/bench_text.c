@@ -19,7 +19,11 @@ bench_table(FILE *to, const Bench *b)
             b->roof.product ? b->roof.product : "");
     fprintf(to, "%12s %11s %23s%s %9s%s %6s%s\n", b->sweep ? b->sweep : "", "median us",
             "19 of 20 times", graph ? "    graph us" : "", "GB/s",
-            flops ? "   TFLOP/s" : "", "roof", vs ? "  vs base" : "");
+            flops ? "   TFLOP/s" : "", "roof",
+            !vs                                  ? ""
+            : strcmp(b->baseline, "cublas") == 0 ? "  vs cublas"
+            : strcmp(b->baseline, "triton") == 0 ? "  vs triton"
+                                                 : "  vs base");
     for (int i = 0; i < b->n; i++) {
         const BenchRow *r = &b->row[i];
         char value[24] = "";
@@ -52,10 +56,10 @@ bench_json(Buf *to, const Bench *b)
         buf_printf(to,
                    "{\"value\": %lld, \"seconds\": %.9g, \"low\": %.9g, \"high\": %.9g, "
                    "\"graph\": %.9g, \"runs\": %d, \"bytes\": %.9g, \"flop\": %.9g, "
-                   "\"roof\": %.4f}%s\n",
+                   "\"roof\": %.4f, \"vs\": %.9g}%s\n",
                    (long long)r->value, r->times.median, r->times.low, r->times.high,
                    r->times.graph, r->times.n, r->bytes, r->flops,
-                   roof_share(&b->roof, r), i + 1 < b->n ? "," : "");
+                   roof_share(&b->roof, r), r->vs, i + 1 < b->n ? "," : "");
     }
     buf_str(to, "]\n}\n");
 }

@@ -56,10 +56,17 @@ amount(Run *r, OptionId option, double otherwise, double *out)
     return EXIT_FINE;
 }
 
+/* What is measured beside the kernel. */
+typedef struct Versus {
+    Cublas *cublas;
+    TritonJob *triton;
+    const char *before; /* text of an earlier --json */
+} Versus;
+
 /* Every array once, and those that are written once more when they are read, too: that
    cannot be known, so once. */
 static int
-one_row(Run *r, BenchRow *row)
+one_row(Run *r, const Versus *vs, BenchRow *row)
 {
     SdcMeasureOptions o = {
         .seconds = 0.25, .warm = r->c->opt[O_warm].given, .graph = r->on_gpu};
@@ -78,6 +85,11 @@ one_row(Run *r, BenchRow *row)
     if (status == EXIT_FINE)
         status = report_status(r->c, r->cx,
                                sdc_measure(r->cx, run_launch, r, &o, &row->times));
+    o.graph = 0;
+    if (status == EXIT_FINE && vs->cublas)
+        status = cublas_measure(vs->cublas, r, &o, &row->vs);
+    if (status == EXIT_FINE && vs->triton)
+        status = triton_add(vs->triton, r, row->value);
     run_free_arrays(r);
     return status;
 }
@@ -117,6 +129,26 @@ write_files(Cli *c, Bench *b)
 }
 
 static int
+open_baseline(Run *r, Versus *vs)
+{
+    Cli *c = r->c;
+    const char *base = c->opt[O_vs].text;
+    bool cublas = base && strcmp(base, "cublas") == 0;
+    bool triton = base && strcmp(base, "triton") == 0;
+    if ((cublas || triton) && !r->on_gpu)
+        return cli_error(c, EXIT_USAGE, "--vs %s needs --target cuda", base);
+    if (cublas && c->opt[O_device].number)
+        return cli_error(c, EXIT_USAGE, "--vs cublas is measured on device 0 only");
+    if (cublas)
+        return cublas_open(c, &vs->cublas);
+    if (triton)
+        vs->triton = triton_job(c);
+    else if (base && !(vs->before = read_file_text(c, base)))
+        return EXIT_INPUT;
+    return EXIT_FINE;
+}
+
+static int
 bench(Run *r)
 {
     Cli *c = r->c;
@@ -130,10 +162,11 @@ bench(Run *r)
                .device = r->on_gpu ? r->device.name : "the CPU",
                .sweep = sweep ? arena_strndup(&c->arena, sweep, len) : NULL,
                .row = arena_array(&c->arena, BenchRow, n + 1)};
-    const char *base = c->opt[O_vs].text;
-    const char *before = base ? read_file_text(c, base) : NULL;
-    if (base && !before)
-        return EXIT_INPUT;
+    Versus vs = {0};
+    b.baseline = c->opt[O_vs].text;
+    status = open_baseline(r, &vs);
+    if (status != EXIT_FINE)
+        return status;
     Progress *p = progress_start("measuring");
     SdcStatus got = roof_measure(r->cx, r->on_gpu ? &r->device : NULL, &b.roof);
     if (got != SDC_OK)
@@ -142,13 +175,16 @@ bench(Run *r)
         if (sweep)
             set_argument(c, sweep, len, value[b.n]);
         b.row[b.n].value = value[b.n];
-        status = one_row(r, &b.row[b.n]);
+        status = one_row(r, &vs, &b.row[b.n]);
     }
+    if (status == EXIT_FINE && vs.triton)
+        status = triton_measure(vs.triton, r, &vs.before);
+    triton_done(vs.triton);
     progress_stop(p);
     if (status != EXIT_FINE)
         return status;
-    if (before)
-        bench_baseline(&b, before);
+    if (vs.before)
+        bench_baseline(&b, vs.before);
     bench_table(stdout, &b);
     return write_files(c, &b);
 }

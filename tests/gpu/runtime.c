@@ -1,7 +1,7 @@
 /* The runtime on a real GPU: streams, graphs, contexts of the caller, threads; every
-   refusal and a failing kernel, with the context usable afterwards where it can be; and
-   what a launch costs the host. The same with the fake driver, and every call failing, is
-   tests/unit/test_cuda.c. */
+   refusal and a failing kernel, with the context usable afterwards where it can be;
+   several devices at once. What a launch costs is launch.c. The same with the fake
+   driver, and every call failing, is tests/unit/test_cuda.c. */
 #include "runtime/rt/cuda.h"
 #include "runtime/sdc.h"
 
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { N = 1 << 16, BYTES = N * 4, GRID = N / 1024 };
 
@@ -40,10 +39,10 @@ typedef struct Env {
     ck_assert_msg((call) == 0, "%s: %s%s", #call, env.e.text, sdc_error(env.cx))
 
 static Env
-setup(void)
+setup(int device)
 {
     static const char *const bind[] = {"BLOCK=1024"};
-    SdcContextOptions o = {.target = "cuda"};
+    SdcContextOptions o = {.target = "cuda", .device = device};
     Env env = {0};
     SdcDevice d;
     float *ones = calloc(N, sizeof *ones);
@@ -96,7 +95,7 @@ done(Env *e)
 
 START_TEST(streams_and_graphs)
 {
-    Env env = setup();
+    Env env = setup(0);
     void *stream, *graph;
     OK(sdcrt_cuda_stream_new(env.cuda, &stream, &env.e));
     OK(launch(&env, NULL));
@@ -121,7 +120,7 @@ END_TEST
 
 START_TEST(refusals)
 {
-    Env env = setup();
+    Env env = setup(0);
     SdcArg args[] = {sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.x), sdc_ptr(SDC_FP32, NULL),
                      sdc_int(N)};
     uint64_t at;
@@ -168,7 +167,7 @@ END_TEST
 /* The context is lost, and that is said; nothing hangs or crashes. */
 START_TEST(a_kernel_that_fails)
 {
-    Env env = setup();
+    Env env = setup(0);
     SdcFunction *wild;
     SdcArg args[] = {sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.x),
                      sdc_int((int64_t)1 << 40)};
@@ -188,7 +187,7 @@ typedef int DestroyContext(void *);
 
 START_TEST(context_of_the_caller)
 {
-    Env env = setup();
+    Env env = setup(0);
     const char *file = getenv("SDC_LIBCUDA");
     void *lib = dlopen(file && *file ? file : "libcuda.so.1", RTLD_NOW), *own;
     void *p = dlsym(lib, "cuCtxCreate_v2"), *q = dlsym(lib, "cuCtxDestroy_v2");
@@ -237,7 +236,7 @@ launch_many(void *user)
 /* Each thread has arrays of its own. */
 START_TEST(threads)
 {
-    Env env = setup(), each[THREADS];
+    Env env = setup(0), each[THREADS];
     pthread_t t[THREADS];
     for (int i = 0; i < THREADS; i++) {
         each[i] = env;
@@ -256,63 +255,28 @@ START_TEST(threads)
 }
 END_TEST
 
-static double
-now(void)
+/* Contexts on every device, launched in turn; with one device, two on that. */
+START_TEST(several_devices)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int
-by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Nanoseconds of the host for one launch, of sdc_launch and of the launcher below it. */
-START_TEST(cost)
-{
-    enum { ROUNDS = 41, EACH = 100 };
-    Env env = setup();
-    double t[2][ROUNDS];
-    SdcArg args[] = {sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.x),
-                     sdc_ptr(SDC_FP32, (void *)(uintptr_t)env.y), sdc_int(N)};
-    static const char ptx[] =
-        ".version 7.4\n.target sm_80\n.address_size 64\n"
-        ".visible .entry f(.param .u64 a, .param .u64 b, .param .u32 n)\n{ ret; }\n";
-    static SdcrtMeta meta = {.name = "f",
-                             .symbol = "f",
-                             .target = "sm_80",
-                             .nparam = 3,
-                             .num_warps = 4,
-                             .threads = 128};
-    const int32_t grid[3] = {1, 1, 1};
-    const uint64_t slots[] = {env.x, env.y, N};
-    SdcrtCudaKernel *k;
-    OK(sdcrt_cuda_load(env.cuda, ptx, &meta, &k, &env.e));
-    OK(launch(&env, NULL));
-    for (int r = 0; r < ROUNDS; r++)
-        for (int who = 0; who < 2; who++) {
-            OK(sdcrt_cuda_wait(env.cuda, &env.e));
-            double from = now();
-            for (int i = 0; i < EACH; i++)
-                if (who)
-                    OK(sdcrt_cuda_launch(env.cuda, k, slots, grid, NULL, &env.e));
-                else
-                    OK(sdc_launch(env.more, sdc_grid(1, 1, 1), args, 3, NULL));
-            t[who][r] = (now() - from) / EACH;
-        }
-    OK(sdcrt_cuda_wait(env.cuda, &env.e));
-    qsort(t[0], ROUNDS, sizeof(double), by_value);
-    qsort(t[1], ROUNDS, sizeof(double), by_value);
-    printf("launch: sdc_launch %.0f ns, cuLaunchKernelEx below it %.0f ns, no context "
-           "current\n",
-           t[0][ROUNDS / 2], t[1][ROUNDS / 2]);
+    enum { MOST = 8 };
+    int devices, driver, n;
+    Env each[MOST], env = {0};
+    OK(sdcrt_cuda_count(&devices, &driver, &env.e));
+    n = devices > MOST ? MOST : devices < 2 ? 2 : devices;
+    for (int i = 0; i < n; i++)
+        each[i] = setup(i % devices);
+    for (int round = 0; round < 5; round++)
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k <= i; k++) {
+                env = each[i];
+                OK(launch(&each[i], NULL));
+            }
+    for (int i = 0; i < n; i++) {
+        expect(&each[i], (float)(5 * (i + 1)));
+        done(&each[i]);
+    }
+    printf("%d contexts on %d devices\n", n, devices);
     fflush(stdout);
-    sdcrt_cuda_unload(env.cuda, k);
-    done(&env);
 }
 END_TEST
 
@@ -332,7 +296,7 @@ main(void)
     tcase_add_test(t, refusals);
     tcase_add_test(t, context_of_the_caller);
     tcase_add_test(t, threads);
-    tcase_add_test(t, cost);
+    tcase_add_test(t, several_devices);
     tcase_add_test(t, a_kernel_that_fails); /* last: it takes the context with it */
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

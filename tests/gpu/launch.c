@@ -8,7 +8,8 @@
 
    The kernels do next to nothing and are launched without waiting, as many at a time as
    the queue holds. A figure is the median over the rounds, a difference the median of the
-   rounds' differences. */
+   rounds' differences; WRONG when sdc_launch costs more than its goal: 0.3 us beyond the
+   driver with arguments as in the last launch, 1 us with maps made again. */
 #include "runtime/rt/cuda.h"
 #include "runtime/sdc.h"
 
@@ -167,8 +168,8 @@ median(double *t)
     return t[ROUNDS / 2];
 }
 
-static void
-compare(const char *name, Case *c)
+static int
+compare(const char *name, Case *c, double goal)
 {
     static double f[ROUNDS], k[ROUNDS], b[ROUNDS], df[ROUNDS], dk[ROUNDS];
     for (int r = -2; r < ROUNDS; r++) {
@@ -179,9 +180,12 @@ compare(const char *name, Case *c)
         f[r] = x, k[r] = y, b[r] = z;
         df[r] = x - z, dk[r] = y - z;
     }
-    printf("%-6s cuLaunchKernel %.3f us, sdc_launch %.3f (%+.3f), sdc_kernel_launch %.3f "
-           "(%+.3f)\n",
-           name, median(b), median(f), median(df), median(k), median(dk));
+    double more = median(df);
+    printf("%s %-5s cuLaunchKernel %.3f us, sdc_launch %.3f (%+.3f, goal %.1f), "
+           "sdc_kernel_launch %.3f (%+.3f)\n",
+           more <= goal ? "ok   " : "WRONG", name, median(b), median(f), more, goal,
+           median(k), median(dk));
+    return more > goal;
 }
 
 /* ---------------------------------------------------------------- making them */
@@ -295,7 +299,7 @@ compare_graph(Case *c)
         give_up("no graph");
     for (int r = 0; r < ROUNDS; r++)
         t[r] = batch(by_graph, c, 1) / BATCH;
-    printf("graph  a launch of %d captured ones %.3f us\n", BATCH, median(t));
+    printf("ok    graph a launch of %d captured ones %.3f us each\n", BATCH, median(t));
     sdcrt_cuda_graph_free(cuda, graph);
     sdcrt_cuda_stream_free(cuda, stream);
 }
@@ -306,6 +310,12 @@ main(void)
     SdcContextOptions o = {.target = "cuda"};
     SdcModule *m;
     SdcDevice device;
+    int devices, driver;
+    SdcrtCudaError e;
+    if (sdcrt_cuda_count(&devices, &driver, &e) != SDCRT_OK || !devices) {
+        printf("SKIPPED: %s\n", e.text);
+        return 0;
+    }
     Case add = {0}, product = {0};
     if (sdc_context_create(&o, &cx) || sdc_context_device(cx, &device) ||
         sdc_module_load_text(cx, "launch.tk", source, sizeof source - 1, SDC_LANG_AUTO,
@@ -318,11 +328,11 @@ main(void)
     open_driver();
     make_add(&add, m);
     make_product(&product, m);
-    compare("plain", &add);
-    compare("same", &product);
+    int wrong = compare("plain", &add, 0.3);
+    wrong |= compare("same", &product, 0.3);
     product.alternate = 1;
-    compare("other", &product);
+    wrong |= compare("other", &product, 1.0);
     compare_graph(&add);
     sdc_context_destroy(cx);
-    return 0;
+    return wrong;
 }
