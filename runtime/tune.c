@@ -195,6 +195,15 @@ out_of_time(SdcTuning *t)
     return t->stopped;
 }
 
+static bool
+is_over(SdcTuning *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool over = out_of_time(t);
+    pthread_mutex_unlock(&t->lock);
+    return over;
+}
+
 /* One thread less than there are when this one measures meanwhile. */
 static int
 start_threads(SdcTuning *t, void *(*work)(void *), pthread_t *threads, int most)
@@ -231,6 +240,19 @@ wait_a_little(SdcTuning *t)
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&t->step, &t->lock, &until);
+}
+
+/* Until all are compiled, or the tuning ends. */
+static void
+wait_for_compilers(SdcTuning *t, int first)
+{
+    pthread_mutex_lock(&t->lock);
+    for (int i = first; i < t->n; i++)
+        while (!t->all[i]->ready && !out_of_time(t))
+            wait_a_little(t);
+    if (t->stopped)
+        t->until = t->next;
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* The next to try of first .. t->n - 1, waiting until there is one: the first of the list
@@ -278,18 +300,17 @@ tune_batch(SdcTuning *t, int first)
     if (!n)
         compile_main(t);
     if (!t->mod->cx->on_gpu) {
+        if (n)
+            wait_for_compilers(t, first);
         for (int i = 0; i < n; i++)
             pthread_join(threads[i], NULL);
         n = 0;
     }
     if (first == 0)
         tune_check_prepare(t);
-    for (bool stop = false; !stop && (c = next_ready(t, first, n > 0)) != NULL;) {
+    while (status == SDC_OK && !is_over(t) && (c = next_ready(t, first, n > 0)) != NULL) {
         status = try_candidate(t, c);
         t->done++;
-        pthread_mutex_lock(&t->lock);
-        stop = out_of_time(t) || status != SDC_OK;
-        pthread_mutex_unlock(&t->lock);
     }
     pthread_mutex_lock(&t->lock);
     t->until = t->next; /* whoever still compiles stops after what it has */
@@ -367,6 +388,10 @@ run(SdcTuning *t)
         return status;
     if (restored != SDC_OK)
         return restored;
+    if (!t->best && t->stopped)
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "tune: ended before a configuration of '%s' was measured",
+                            t->info->name);
     if (!t->best)
         return context_fail(
             cx, SDC_ERROR_SOURCE, "no configuration of '%s' can be run; the first: %s",

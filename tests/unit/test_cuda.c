@@ -229,9 +229,12 @@ START_TEST(shared_memory_limit)
     Env e = setup();
     static const char ptx[] =
         ".version 8.0\n.target sm_90a\n.entry big(.param .u64 p)\n{ ret; }\n";
-    static SdcrtMeta meta = {
-        .name = "big", .symbol = "big", .target = "sm_90a", .nparam = 1, .num_warps = 4,
-        .threads = 128};
+    static SdcrtMeta meta = {.name = "big",
+                             .symbol = "big",
+                             .target = "sm_90a",
+                             .nparam = 1,
+                             .num_warps = 4,
+                             .threads = 128};
     const int32_t grid[3] = {1, 1, 1};
     SdcrtCudaKernel *k;
     SdcrtCudaError why;
@@ -482,14 +485,18 @@ END_TEST
 
 /* The same for what the launcher offers beside launches. */
 static SdcrtStatus
-memory_scenario(SdcrtCuda *c, SdcrtCudaError *e)
+memory_scenario(SdcrtCuda *c, SdcrtCudaKernel **k, SdcrtCudaError *e)
 {
+    static const char ptx[] =
+        ".version 7.4\n.target sm_80\n.entry f(.param .u64 a)\n{}\n";
+    static const SdcrtMeta meta = {
+        .name = "f", .symbol = "f", .target = "sm_80", .num_warps = 4, .threads = 128};
     uint64_t at = 0;
     char bytes[64] = {0};
     size_t left, total;
     void *stream = NULL, *from = NULL, *to = NULL, *graph = NULL;
     float ms;
-    SdcrtStatus s = sdcrt_cuda_alloc(c, 64, &at, e);
+    SdcrtStatus s = sdcrt_cuda_alloc(c, 128, &at, e);
     if (!s)
         s = sdcrt_cuda_memory(c, &left, &total, e);
     if (!s)
@@ -500,6 +507,10 @@ memory_scenario(SdcrtCuda *c, SdcrtCudaError *e)
         s = SDCRT_ERROR_ARGUMENT;
     if (!s)
         s = sdcrt_cuda_write(c, at, bytes, 64, e);
+    if (!s)
+        s = sdcrt_cuda_copy(c, at + 64, at, 64, e);
+    if (!s)
+        s = sdcrt_cuda_load_beside(c, ptx, &meta, k, e);
     if (!s)
         s = sdcrt_cuda_stream_new(c, &stream, e);
     if (!s)
@@ -542,13 +553,16 @@ START_TEST(every_call_of_memory_may_fail)
         fake->fail_at = k;
         fake->fail_code = 2;
         fake->fail_for_ever = false;
-        SdcrtStatus s = memory_scenario(c, &e);
+        SdcrtCudaKernel *loaded[2] = {NULL, NULL};
+        SdcrtStatus s = memory_scenario(c, &loaded[0], &e);
         bool reached = fake->calls >= k;
         fake->fail_at = 0;
         ck_assert_msg(s == SDCRT_OK ||
                           (s == SDCRT_ERROR_MEMORY && strstr(e.text, "(CUDA")),
                       "call %d, %s: %d %s", k, fake->failed, (int)s, e.text);
-        ck_assert_int_eq(memory_scenario(c, &e), SDCRT_OK);
+        ck_assert_int_eq(memory_scenario(c, &loaded[1], &e), SDCRT_OK);
+        for (int i = 0; i < 2; i++)
+            sdcrt_cuda_unload(c, loaded[i]);
         sdcrt_cuda_close(c);
         ck_assert_msg(fake->live == 0, "call %d, %s: %ld things are left", k,
                       fake->failed, fake->live);
