@@ -1,5 +1,6 @@
 /* 64 threads on one context: they load the same and other modules, specialize, launch on
-   the CPU and on two fake GPUs, fail and read messages, all at once. What it shows is
+   the CPU, with a tuned configuration, too, and on two fake GPUs, fail and read messages,
+   all at once. What it shows is
    that nothing is wrong, hangs or is reported by AddressSanitizer or ThreadSanitizer. */
 #include "runtime/rt/cuda.h"
 #include "runtime/sdc.h"
@@ -19,6 +20,10 @@ static const char source[] =
     "def k(x, out, n, by, BLOCK: tl.constexpr):\n"
     "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
     "    tl.store(out + i, tl.load(x + i, mask=i < n) * by, mask=i < n)\n";
+
+static const char tuned[] =
+    "k | any | cpu | *fp32,*fp32,i32,i32 | n=512 | BLOCK=64 | 1 us\n"
+    "k | any | cpu | *fp32,*fp32,i32,i32 | n=64 | BLOCK=16 | 1 us\n";
 
 typedef struct Shared {
     SdcContext *cpu, *gpu[2];
@@ -47,6 +52,18 @@ launch(SdcModule *m, int block, const float *x, const float *out, int by)
                             : status;
 }
 
+/* By the lines of a .tune file: the grid follows. */
+static SdcStatus
+launch_tuned(SdcModule *m, const float *x, const float *out, int n, int by)
+{
+    SdcFunction *f;
+    SdcStatus status = sdc_function_get(m, "k", NULL, 0, &f);
+    SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, out), sdc_int(n),
+                     sdc_int(by)};
+    return status == SDC_OK ? sdc_launch_tuned(f, "cdiv(n,BLOCK)", args, 4, NULL)
+                            : status;
+}
+
 static const char *
 one_round(Worker *w, int round)
 {
@@ -62,6 +79,12 @@ one_round(Worker *w, int round)
     for (int i = 0; i < N; i++)
         if (out[i] != x[i] * (float)by)
             return "result";
+    memset(out, 0, sizeof out);
+    if (launch_tuned(s->on_cpu, x, out, N - w->id % 2, by) != SDC_OK)
+        return "a tuned launch";
+    for (int i = 0; i < N - w->id % 2; i++)
+        if (out[i] != x[i] * (float)by)
+            return "result of a tuned launch";
     const float *there = (const float *)(uintptr_t)s->memory[device];
     if (launch(s->on_gpu[device], block, there, there, by) != SDC_OK)
         return "launch on a GPU";
@@ -97,6 +120,7 @@ START_TEST(all_at_once)
     ck_assert_int_eq(sdc_module_load_text(s.cpu, "k.tk", source, sizeof source - 1,
                                           SDC_LANG_AUTO, &s.on_cpu),
                      SDC_OK);
+    ck_assert_int_eq(sdc_module_tune(s.on_cpu, tuned), SDC_OK);
     for (int i = 0; i < 2; i++) {
         SdcContextOptions o = {.target = "cuda", .device = i};
         SdcDevice d;

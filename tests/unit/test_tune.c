@@ -143,8 +143,8 @@ tune_there(Env *env, uint64_t at)
     return status;
 }
 
-/* The first calls one by one, then some of the many launches that are measured. What fails
-   in one candidate is no failure of the tuning. */
+/* The first calls one by one, then some of the many launches that are measured. What
+   fails in one candidate is no failure of the tuning. */
 START_TEST(every_call_may_fail)
 {
     setenv("SDC_LIBCUDA", SDC_TMP "/../../libfakecuda.so", 1);
