@@ -8,12 +8,15 @@
    Generated numbers are a function of seed and index alone, so that a run can be repeated
    and any part of an array made anywhere. */
 #include "runtime/cli/spec.h"
+#include "ir/base/util.h"
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef enum {
     GEN_ZEROS,
@@ -66,10 +69,30 @@ generate(Gen gen, uint64_t seed, int64_t i)
     return 0;
 }
 
+/* Large arrays are made by all cores. */
+enum { MAX_THREADS = 64, LEAST_PART = 1 << 16 };
+
+typedef struct Filling {
+    const Array *a;
+    Gen gen;
+    uint64_t seed;
+    int64_t from, to;
+} Filling;
+
+static void *
+fill_part(void *arg)
+{
+    const Filling *f = arg;
+    int size = sdc_dtype_size(f->a->dtype);
+    char *p = (char *)f->a->data + f->from * size;
+    for (int64_t i = f->from; i < f->to; i++, p += size)
+        sdc_dtype_store(f->a->dtype, generate(f->gen, f->seed, i), p);
+    return NULL;
+}
+
 static void
 fill(Array *a, Gen gen, uint64_t seed)
 {
-    int size = sdc_dtype_size(a->dtype);
     char *p = a->data;
     if (gen == GEN_ZEROS)
         return;
@@ -81,8 +104,22 @@ fill(Array *a, Gen gen, uint64_t seed)
                a->bytes);
         return;
     }
-    for (int64_t i = 0; i < a->count; i++, p += size)
-        sdc_dtype_store(a->dtype, generate(gen, seed, i), p);
+    Filling part[MAX_THREADS];
+    pthread_t thread[MAX_THREADS];
+    int64_t n = (a->count + LEAST_PART - 1) / LEAST_PART;
+    n = min_i64(max_i64(n, 1), min_i64(sysconf(_SC_NPROCESSORS_ONLN), MAX_THREADS));
+    n = max_i64(n, 1);
+    bool running[MAX_THREADS] = {false};
+    for (int64_t i = n - 1; i >= 0; i--) {
+        part[i] = (Filling){a, gen, seed, a->count / n * i,
+                            i == n - 1 ? a->count : a->count / n * (i + 1)};
+        running[i] = i && pthread_create(&thread[i], NULL, fill_part, &part[i]) == 0;
+        if (!running[i])
+            fill_part(&part[i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (running[i])
+            pthread_join(thread[i], NULL);
 }
 
 /* ---------------------------------------------------------------- numbers */
