@@ -22,9 +22,11 @@ enum {
     REGISTERS = 65536,    /* of a multiprocessor, which these numbers are of, too */
     WARPS = 64,
     PROGRAMS = 32,
-    CACHE_BYTES = 64, /* a cycle */
+    CACHE_BYTES = 64,  /* a cycle, where tiles are read more than once, ... */
+    MEMORY_BYTES = 16, /* ... and where they come from memory */
     LANES = 128,
-    LATENCY = 3000 /* cycles of a program's first loads and last stores */
+    FIRST = 3000, /* cycles until the first program computes, and its last stores */
+    NEXT = 1000   /* the same where other programs hide most of it */
 };
 
 /* Beyond this many times the best guess nothing is tried. */
@@ -57,13 +59,13 @@ guess(Judgement *j, int64_t registers, int64_t shared)
         programs *= (double)w->grid[i];
     if (programs <= 0)
         return;
-    double each =
-        LATENCY + fmax(w->bytes / CACHE_BYTES, fmax(w->product, w->elements / LANES));
-    double at_once =
-        fmin(residents(w, registers, shared), ceil(programs / (double)j->processors));
+    double bandwidth = w->product > 0 ? CACHE_BYTES : MEMORY_BYTES;
+    double each = fmax(w->bytes / bandwidth, fmax(w->product, w->elements / LANES));
+    double rounds = ceil(programs / (double)j->processors);
+    double at_once = fmin(residents(w, registers, shared), rounds);
     /* Four schedulers: fewer warps leave some of them idle. */
     double idle = fmax(1, 4 / (at_once * w->warps));
-    j->guess = ceil(programs / (double)j->processors) * each * idle;
+    j->guess = rounds * each * idle + FIRST + (ceil(rounds / at_once) - 1) * NEXT;
 }
 
 static void
