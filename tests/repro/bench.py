@@ -2,9 +2,22 @@
 in turn with all others, medians over the rounds. What a contender launches is inside its time;
 a graph holds enough steps that the two events around it do not count.
 """
+import os
 import statistics
+import sys
 
 import torch
+
+
+def command():
+    """How this program was called, without the folders of the machine."""
+    left, args = [], iter(sys.argv[1:])
+    for arg in args:
+        if arg in ("--lib", "--out", "--kernels"):
+            next(args, None)
+        elif not arg.startswith(("--lib=", "--out=", "--kernels=")):
+            left.append(arg)
+    return " ".join(["tests/repro/" + os.path.basename(sys.argv[0]), *left])
 
 
 def capture(step, steps):
