@@ -124,6 +124,7 @@ typedef struct TuneWork {
     double bytes;         /* loaded and stored */
     double product;       /* cycles of a multiprocessor's tensor cores */
     double elements;      /* of tiles that are computed */
+    bool unknown;         /* a loop's rounds are, and nothing follows from the rest */
 } TuneWork;
 
 void tune_work(TuneWork *w, const Func *f);

@@ -57,7 +57,7 @@ guess(Judgement *j, int64_t registers, int64_t shared)
     double programs = 1;
     for (int i = 0; i < 3; i++)
         programs *= (double)w->grid[i];
-    if (programs <= 0)
+    if (programs <= 0 || w->unknown)
         return;
     double bandwidth = w->product > 0 ? CACHE_BYTES : MEMORY_BYTES;
     double each = fmax(w->bytes / bandwidth, fmax(w->product, w->elements / LANES));

@@ -61,16 +61,21 @@ scalar_value(const TuneWork *w, const Value *v, int depth, Const *out)
     return fold_op(op, in, out) && !out->is_float;
 }
 
-/* Rounds of a loop; 1 when they are not known. */
+/* Rounds of a loop. A span that is not known is the same for all configurations, and only
+   its steps differ; where not even those tell, nothing can be guessed. */
 static double
-rounds(const TuneWork *w, const Op *loop)
+rounds(TuneWork *w, const Op *loop)
 {
-    Const at[3];
-    for (int i = 0; i < 3; i++)
-        if (!scalar_value(w, op_operand(loop, i), 0, &at[i]))
-            return 1;
-    double step = (double)at[2].i, span = (double)at[1].i - (double)at[0].i;
-    return step != 0 && span / step > 0 ? ceil(span / step) : 0;
+    enum { SOME_SPAN = 4096 };
+    Const from, to, by;
+    bool step = scalar_value(w, op_operand(loop, 2), 0, &by) && by.i != 0;
+    if (step && scalar_value(w, op_operand(loop, 0), 0, &from) &&
+        scalar_value(w, op_operand(loop, 1), 0, &to)) {
+        double n = ((double)to.i - (double)from.i) / (double)by.i;
+        return n > 0 ? ceil(n) : 0;
+    }
+    w->unknown |= !step || (by.i >= -1 && by.i <= 1);
+    return step ? SOME_SPAN / fabs((double)by.i) : 1;
 }
 
 /* Cycles of the tensor cores of one multiprocessor. wgmma reads its operands from shared
@@ -126,6 +131,7 @@ walk(TuneWork *w, const Region *r, double times, int depth)
     for (const Op *op = r->first; op && depth < MAX_DEPTH; op = op->next) {
         count(w, op, times);
         double more = op->kind == OP_FOR ? times * rounds(w, op) : times;
+        w->unknown |= op->kind == OP_WHILE;
         for (int i = 0; i < op->nregion && op->kind != OP_REDUCE && op->kind != OP_SCAN;
              i++)
             walk(w, op->regions[i], more, depth + 1);
