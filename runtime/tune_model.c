@@ -6,8 +6,8 @@
    a multiprocessor by their shared memory, registers and warps, and at the rounds that
    the grid takes. What cannot fit is not compiled, nor what is guessed to take far longer
    than the best guess. The bound is wide, for the model knows nothing of latencies, banks
-   and masks: of the sixteen configurations of tests/gpu/product.tk on an H200 those
-   beyond it were 3 to 9 times slower than the best. */
+   and masks: of the sixteen configurations of tests/gpu/product.tk on an H200 the two
+   beyond it were 7.7 and 8.9 times slower than the best. */
 #include "runtime/tune.h"
 
 #include "runtime/rt/expr.h"
