@@ -143,18 +143,29 @@ wide_product(Gen *g, LLVMValueRef *x)
     return LLVMBuildNUWMul(g->b, a, b, "");
 }
 
+/* Is there an op `kind` of the same two numbers: the other half of their product? */
 static bool
-has_high_half(const Op *mul)
+has_other_half(const Op *op, OpKind kind)
 {
-    const Value *a = op_operand(mul, 0), *b = op_operand(mul, 1);
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     value_each_use(a, u)
     {
         const Op *o = u->user;
-        if (o->kind == OP_MULHIU && ((op_operand(o, 0) == a && op_operand(o, 1) == b) ||
-                                     (op_operand(o, 0) == b && op_operand(o, 1) == a)))
+        if (o->kind == kind && ((op_operand(o, 0) == a && op_operand(o, 1) == b) ||
+                                (op_operand(o, 0) == b && op_operand(o, 1) == a)))
             return true;
     }
     return false;
+}
+
+/* The high half alone keeps the port of results half as long as both (measured). */
+static LLVMValueRef
+high_half(Gen *g, const Op *op, LLVMValueRef *x)
+{
+    if (!has_other_half(op, OP_MUL))
+        return ptx_asm(g, "mul.hi.u32 $0, $1, $2;", "=r,r,r", g->i32, x, 2, false);
+    LLVMValueRef high = LLVMBuildLShr(g->b, wide_product(g, x), ll_int(g->i64, 32), "");
+    return LLVMBuildTrunc(g->b, high, g->i32, "");
 }
 
 LLVMValueRef
@@ -169,10 +180,8 @@ nv_elem(Gen *g, const Op *op, LLVMValueRef *x)
     if (f32 && (op->kind == OP_DIVF || op->kind == OP_SQRT || op->kind == OP_RSQRT))
         return nv_math(g, op, SK_F32, x);
     if (i32 && op->kind == OP_MULHIU)
-        return LLVMBuildTrunc(
-            g->b, LLVMBuildLShr(g->b, wide_product(g, x), ll_int(g->i64, 32), ""), g->i32,
-            "");
-    if (i32 && op->kind == OP_MUL && has_high_half(op))
+        return high_half(g, op, x);
+    if (i32 && op->kind == OP_MUL && has_other_half(op, OP_MULHIU))
         return LLVMBuildTrunc(g->b, wide_product(g, x), g->i32, "");
     if (i32 && op->kind == OP_MULHIS)
         return ptx_call(g, PTX_MULHI_S, x, 2);

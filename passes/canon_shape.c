@@ -75,6 +75,25 @@ sink_broadcasts(Builder *b, Op *op)
     return build_broadcast(b, rebuild(b, op, in, small), op->results[0].type->shape);
 }
 
+/* (x ^ splat a) ^ splat b => x ^ splat (a ^ b), in any order of the operands: keys of
+   Philox that do not depend on the element meet once, not in each. Sums stay as they are:
+   passes know addresses by the order of their parts. */
+static Value *
+gather_splats(Builder *b, Op *op)
+{
+    if (op->kind != OP_XOR)
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        Op *in = value_def(op_operand(op, i), OP_XOR);
+        Value *a = op_operand(op, !i);
+        for (int k = 0; in && is_splat(a) && k < 2; k++)
+            if (is_splat(op_operand(in, k)))
+                return build_binary(b, OP_XOR, op_operand(in, !k),
+                                    build_binary(b, OP_XOR, a, op_operand(in, k)));
+    }
+    return NULL;
+}
+
 static Value *
 elementwise(Builder *b, Op *op)
 {
@@ -83,7 +102,9 @@ elementwise(Builder *b, Op *op)
         op->results[0].type->layout)
         return NULL;
     Value *v = sink_splats(b, op);
-    return v ? v : sink_broadcasts(b, op);
+    if (!v)
+        v = sink_broadcasts(b, op);
+    return v ? v : gather_splats(b, op);
 }
 
 static bool
