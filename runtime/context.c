@@ -4,6 +4,8 @@
    so that running out of memory and internal errors come back as statuses. */
 #include "runtime/internal.h"
 
+#include "ir/target.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +58,10 @@ copy_options(SdcContext *cx, const SdcContextOptions *o)
     cx->color = o->color;
     cx->debug = o->debug;
     cx->threads = o->threads;
-    cx->on_gpu = o->target && strcmp(o->target, "cuda") == 0;
+    cx->on_gpu = o->target && strcmp(o->target, "cpu") != 0;
+    if (cx->on_gpu && strcmp(o->target, "cuda") != 0 &&
+        !(cx->gpu_asked = strdup(o->target)))
+        return false;
     cx->device = o->device;
     cx->cache = cache_open(o->cache_dir);
     cx->worker_seconds = o->worker_seconds;
@@ -86,6 +91,7 @@ context_free(SdcContext *cx)
     cache_close(cx->cache);
     free(cx->worker);
     free(cx->cpu);
+    free(cx->gpu_asked);
     for (Report *r = cx->reports; r;) {
         Report *next = r->next;
         free(r->error);
@@ -99,6 +105,13 @@ context_free(SdcContext *cx)
     free(cx);
 }
 
+static bool
+is_target(const char *name)
+{
+    TargetInfo t;
+    return strcmp(name, "cuda") == 0 || target_info(name, &t);
+}
+
 SdcStatus
 sdc_context_create(const SdcContextOptions *o, SdcContext **out)
 {
@@ -108,7 +121,7 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
     if (o && (o->ninclude < 0 || o->threads < 0 || o->device < 0 ||
               (o->ninclude && !o->include_dirs)))
         return SDC_ERROR_ARGUMENT;
-    if (o && o->target && strcmp(o->target, "cpu") != 0 && strcmp(o->target, "cuda") != 0)
+    if (o && o->target && !is_target(o->target))
         return SDC_ERROR_ARGUMENT;
     SdcContext *cx = calloc(1, sizeof *cx);
     if (!cx)

@@ -6,6 +6,8 @@
  */
 #include "runtime/internal.h"
 
+#include "ir/target.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,14 @@ target_of(int sm)
     return NULL;
 }
 
+/* Does PTX for the target run there? An older one's does, but for the "a" ones. */
+static bool
+runs_on(const char *target, int sm)
+{
+    TargetInfo t;
+    return target_info(target, &t) && t.gpu && (t.feature_a ? t.sm == sm : t.sm <= sm);
+}
+
 /* Called under open_lock. */
 static SdcStatus
 open_device(SdcContext *cx, SdcrtCuda **out)
@@ -58,13 +68,14 @@ open_device(SdcContext *cx, SdcrtCuda **out)
     if (status != SDCRT_OK)
         return gpu_fail(cx, status, &why);
     const SdcrtCudaInfo *info = sdcrt_cuda_info(*out);
-    cx->gpu_target = target_of(info->sm);
-    if (!cx->gpu_target) {
-        SdcStatus got = context_fail(cx, SDC_ERROR_ENVIRONMENT,
-                                     "GPU %d, %s, has compute capability %d.%d; targets: "
-                                     "%s",
-                                     cx->device, info->name, info->sm / 10, info->sm % 10,
-                                     target_names());
+    cx->gpu_target = cx->gpu_asked ? cx->gpu_asked : target_of(info->sm);
+    if (!cx->gpu_target || !runs_on(cx->gpu_target, info->sm)) {
+        SdcStatus got = context_fail(
+            cx, SDC_ERROR_ENVIRONMENT,
+            "GPU %d, %s, has compute capability %d.%d%s%s%s; targets: %s", cx->device,
+            info->name, info->sm / 10, info->sm % 10,
+            cx->gpu_asked ? ", where code for " : "", cx->gpu_asked ? cx->gpu_asked : "",
+            cx->gpu_asked ? " does not run" : "", target_names());
         sdcrt_cuda_close(*out);
         return got;
     }

@@ -35,6 +35,7 @@ struct SdcContext {
     bool on_gpu;
     int device;
     _Atomic(SdcrtCuda *) cuda; /* NULL until it is needed */
+    char *gpu_asked;           /* target that the host named; NULL: the device's own */
     const char *gpu_target;    /* set before `cuda` */
     pthread_mutex_t lock;      /* reports, modules */
     pthread_mutex_t open_lock; /* cuda */

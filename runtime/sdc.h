@@ -93,7 +93,9 @@ typedef struct SdcContextOptions {
     const char *cpu;     /* CPU to generate code for at launch; NULL: the host's */
     int color;           /* nonzero: messages carry ANSI colours */
     int debug; /* nonzero: assert and device_assert are compiled in; GPU: source lines */
-    const char *target;  /* where launches run: "cpu" or "cuda"; NULL: "cpu" */
+    /* Where launches run: "cpu" or "cuda", or on the GPU with code for an older one than
+       it is, "sm_80". NULL: "cpu". */
+    const char *target;
     int device;          /* "cuda": number of the GPU, as the driver counts them */
     const char *cache_dir; /* kernels on disk; NULL: see sdc_cache */
     /* Path of the sdc command, to compile launched kernels in processes of their own:
@@ -116,10 +118,10 @@ SDC_API void sdc_context_destroy(SdcContext *ctx);
 /* Threads that a CPU launch uses, the caller's included. */
 SDC_API int sdc_context_threads(const SdcContext *ctx);
 
-/* The GPU of a context whose target is "cuda". */
+/* The GPU of a context whose target is not "cpu". */
 typedef struct SdcDevice {
     char name[128];
-    const char *target; /* what kernels are compiled for, "sm_90a"; static text */
+    const char *target; /* what kernels are compiled for, "sm_90a"; the context's text */
     int sm;             /* 90 for compute capability 9.0 */
     int driver;         /* 1000 * major + 10 * minor of the driver's CUDA version */
     int64_t memory;     /* bytes */

@@ -322,15 +322,29 @@ run_open(Run *r)
     return got == SDC_OK ? EXIT_FINE : report_status(r->c, r->cx, got);
 }
 
+/* Is it one of sdc_targets, "cpu, sm_80, ..."? */
+static bool
+is_target(const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = sdc_targets(); at;) {
+        if (strncmp(at, name, n) == 0 && (!at[n] || at[n] == ','))
+            return true;
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
+    }
+    return false;
+}
+
 int
 run_start(Run *r)
 {
     const char *target = r->c->opt[O_target].text;
     const char *name = command_info[r->c->command].name;
-    if (target && strcmp(target, "cpu") != 0 && strcmp(target, "cuda") != 0)
-        return cli_error(r->c, EXIT_USAGE, "sdc %s has no target '%s': cpu or cuda", name,
-                         target);
-    r->on_gpu = target && strcmp(target, "cuda") == 0;
+    if (target && strcmp(target, "cuda") != 0 && !is_target(target))
+        return cli_error(r->c, EXIT_USAGE, "sdc %s has no target '%s': cuda, %s", name,
+                         target, sdc_targets());
+    r->on_gpu = target && strcmp(target, "cpu") != 0;
     int status = open_module(r->c, &r->cx, &r->mod);
     if (status == EXIT_FINE && r->on_gpu)
         status = report_status(r->c, r->cx, sdc_context_device(r->cx, &r->device));

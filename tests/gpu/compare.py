@@ -34,6 +34,8 @@ import libsdc  # noqa: E402
 parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
                                  description=__doc__)
 parser.add_argument("--lib", default=os.path.join(ROOT, "build/libsdc.so.0"))
+parser.add_argument("--target", default="cuda", help="of sdc's code: sm_80 for the "
+                    "instructions that older GPUs have, too")
 parser.add_argument("--kernels", default=os.path.join(ROOT, "kernels_dsl"))
 parser.add_argument("--only", default="", help="a,b: cases whose name contains one of them")
 parser.add_argument("--size", default="", help="a,b: sizes that contain one of them")
@@ -701,7 +703,7 @@ def main():
         for c in chosen:
             print(f"{c.name}  {c.size}  " + "; ".join(config_text(k) for k in configs_of(c)))
         return 0
-    sdc = libsdc.Context(args.lib)
+    sdc = libsdc.Context(args.lib, args.target)
     print(f"sdc {sdc.lib.sdc_version().decode()} for {sdc.device.target.decode()}, " +
           ("no Triton" if args.no_triton else f"Triton {triton.__version__}") +
           f", torch {torch.__version__}, {torch.cuda.get_device_name()}, driver for CUDA "

@@ -83,7 +83,7 @@ class Context:
         if status != OK:
             raise Error(status, "no context")
         self.device = Device()
-        if target == "cuda":
+        if target != "cpu":
             self.check(lib.sdc_context_device(self.handle, C.byref(self.device)))
 
     def check(self, status):

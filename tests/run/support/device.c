@@ -1,7 +1,8 @@
 /* The run tests on a GPU: what a launch points at goes there and comes back.
 
-   SDC_TEST_TARGET=cuda    run on the GPU instead of the CPU; cuda-dry: with the fake
-                           driver, where results are not looked at
+   SDC_TEST_TARGET=cuda    run on the GPU instead of the CPU, sm_80: with code for that
+                           target; cuda-dry: with the fake driver, where results are not
+                           looked at
    SDC_TEST_WARPS=N        num_warps and
    SDC_TEST_STAGES=N       num_stages of launches that do not bind them
    SDC_TEST_GUARD=BYTES    guard zone on either side of a block, 4096; 0 makes allocations
@@ -16,11 +17,17 @@
 
 enum { POISON = 0xff, ALIGN = 256, MAX_ARGS = 128 };
 
+const char *
+device_target(void)
+{
+    const char *target = getenv("SDC_TEST_TARGET");
+    return !target || !*target ? "cpu" : device_dry() ? "cuda" : target;
+}
+
 bool
 device_wanted(void)
 {
-    const char *target = getenv("SDC_TEST_TARGET");
-    return target && (strcmp(target, "cuda") == 0 || device_dry());
+    return strcmp(device_target(), "cpu") != 0;
 }
 
 bool

@@ -27,6 +27,7 @@ typedef struct Tally {
 
 Tally *tally(void);
 
+const char *device_target(void); /* of the contexts of the tests */
 bool device_wanted(void); /* SDC_TEST_TARGET=cuda or cuda-dry */
 bool device_dry(void);    /* SDC_TEST_TARGET=cuda-dry */
 
