@@ -2,8 +2,8 @@
 
        ninja -C build perf && build/perf_bench_compile
 
-   Each command runs 15 times; the median counts. Its goal: 100 ms for the matrix product
-   to host code. Leaves with 1 when a command fails. */
+   Each command runs 15 times; the median counts. Goals: 100 ms for the matrix product
+   to host code, 60 to PTX, and 30 for dropout to PTX. Leaves with 1 when a command fails. */
 #include "tests/perf/bench.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ enum { ROUNDS = 15 };
 typedef struct Case {
     const char *name, *file;
     double goal; /* ms; 0: none */
-    const char *args[12];
+    const char *args[16];
 } Case;
 
 #define MATMUL_SIG                                                                       \
@@ -30,6 +30,9 @@ typedef struct Case {
     "i32:16,i32:16,1,i32:16,i32:16,i32:16,1,i32:16,i32:16,i32:16,1,i32,i32:16,i32:16,"   \
     "None,None,fp32,i32,"                                                                \
     "64,64,64"
+
+#define MATMUL_FP16_SIG                                                                  \
+    "*fp16:16,*fp16:16,*fp16:16,None,i32:16,i32:16,i32:16,i32:16,1,i32:16,1,i32:16,1,"
 
 static const Case cases[] = {
     {"matmul fp32, host object", "matmul", 100, {"-k", "matmul", "-s", MATMUL_SIG}},
@@ -45,9 +48,19 @@ static const Case cases[] = {
      "dropout",
      0,
      {"-k", "dropout_fwd", "-s", "*fp32:16,*fp32:16,i32,fp32,i32,1024"}},
+    {"matmul fp16, PTX of sm_90a",
+     "matmul",
+     60,
+     {"-k", "matmul", "-s", MATMUL_FP16_SIG "128,256,64,8,False,\"none\",\"ieee\"",
+      "--num-warps=8", "--target=sm_90a", "--emit=ptx"}},
+    {"matmul fp16, PTX of sm_80",
+     "matmul",
+     60,
+     {"-k", "matmul", "-s", MATMUL_FP16_SIG "128,128,32,8,False,\"none\",\"ieee\"",
+      "--num-warps=4", "--target=sm_80", "--emit=ptx"}},
     {"dropout, PTX",
      "dropout",
-     100,
+     30,
      {"-k", "dropout_fwd", "-s", "*fp32:16,*fp32:16,i32,fp32,i32,1024", "--target=sm_90a",
       "--emit=ptx"}},
     {"vector_add, tile IR only",
@@ -72,10 +85,10 @@ run(const char *sdc, const Case *c, double *cpu)
 {
     extern char **environ;
     char file[512];
-    char *argv[20] = {(char *)(uintptr_t)sdc, "compile", file, "-o", "/dev/null"};
+    char *argv[24] = {(char *)(uintptr_t)sdc, "compile", file, "-o", "/dev/null"};
     int n = 5;
     snprintf(file, sizeof file, SDC_ROOT "/kernels_dsl/%s.tk", c->file);
-    for (int i = 0; i < 12 && c->args[i]; i++)
+    for (int i = 0; i < 16 && c->args[i]; i++)
         argv[n++] = (char *)(uintptr_t)c->args[i];
     pid_t pid;
     int status;
