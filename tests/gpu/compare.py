@@ -46,6 +46,8 @@ parser.add_argument("--rounds", type=int, default=11)
 parser.add_argument("--reps", type=int, default=7, help="launches in a round")
 parser.add_argument("--warm", action="store_true", help="do not empty the cache before each")
 parser.add_argument("--check", action="store_true", help="compare results, measure nothing")
+parser.add_argument("--repeat", type=int, default=0, metavar="N", help="measure nothing: "
+                    "launch sdc's N times, in how many are any bits others than in the first")
 parser.add_argument("--list", action="store_true", help="print the cases and leave")
 parser.add_argument("--no-triton", action="store_true")
 parser.add_argument("--no-peers", action="store_true")
@@ -581,6 +583,22 @@ def apart(data, a, b):
     return worst
 
 
+def bits(t):
+    return t.contiguous().view({1: torch.int8, 2: torch.int16, 4: torch.int32,
+                                8: torch.int64}[t.element_size()])
+
+
+def repeat(run, data, first):
+    """In how many of args.repeat launches the results are not those of the first."""
+    others = torch.zeros((), dtype=torch.int64, device="cuda")
+    for _ in range(args.repeat):
+        poison(data)
+        run()
+        differ = [(bits(t) != bits(f)).any() for t, f in zip(data.outs, first)]
+        others += torch.stack(differ).any()
+    return int(others)
+
+
 def run_case(case, sdc, rows):
     data = case.make()
     module = None if args.no_triton else import_tk(case.file)
@@ -630,11 +648,14 @@ def run_case(case, sdc, rows):
             far = apart(data, outs["sdc"], outs["Triton"])
             if far > data.close:
                 complaints.append(f"results are {far:.2g} apart, allowed {data.close:.2g}")
+        if args.repeat and outs.get("sdc"):
+            others = repeat(runs["sdc"], data, outs["sdc"])
+            complaints.append(f"{args.repeat} launches, {others} with other bits")
         del outs
         ok &= not any("WRONG" in c or "apart" in c for c in complaints
                       if not c.startswith("Triton"))
         runs.update(peers if i == 0 else {})
-        times = {} if args.check else measure(runs)
+        times = {} if args.check or args.repeat else measure(runs)
         rows.append(dict(case=case, config=config, data_work=data.work, times=times,
                          complaints=complaints, far=far, use=use))
         print(line(rows[-1]), flush=True)
