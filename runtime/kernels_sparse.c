@@ -180,18 +180,19 @@ typedef struct List {
 } List;
 
 static int64_t
-list_bytes(int64_t rows, int64_t cols, List *at)
+list_side(int64_t rows, int64_t cols)
 {
-    int64_t side = power_over(rows > cols ? rows : cols, LIST_SIDE);
-    char *memory = (char *)at->words;
-    at->rows = rows;
-    at->cols = cols;
-    at->side = side;
-    at->order = (int32_t *)(void *)(memory + 2 * side * (int64_t)sizeof(*at->words));
-    at->work = at->order + 2 * side;
-    return 2 * side * (int64_t)(sizeof(*at->words) + sizeof(*at->order)) +
-           (LIST_HEAD + LIST_ENTRY * rows * ceil_over(cols, 2)) *
-               (int64_t)sizeof(*at->work);
+    return power_over(rows > cols ? rows : cols, LIST_SIDE);
+}
+
+static List
+list_in(void *memory, int64_t rows, int64_t cols)
+{
+    List at = {.rows = rows, .cols = cols, .side = list_side(rows, cols)};
+    at.words = memory;
+    at.order = (int32_t *)(void *)(at.words + 2 * at.side);
+    at.work = at.order + 2 * at.side;
+    return at;
 }
 
 /* Whether there is memory, and the kernels can do it: blocks of TILE, a word a row. */
@@ -202,8 +203,7 @@ list_fits(const SdcBlockDropout *d, int64_t rows, int64_t cols, SdcDtype t, List
         (!d->block_m || d->block_m == TILE) && (!d->block_k || d->block_k == TILE);
     if (!d->workspace || !full || rows > LIST_SIDE || cols > LIST_SIDE || t == SDC_FP32)
         return false;
-    at->words = d->workspace;
-    list_bytes(rows, cols, at);
+    *at = list_in(d->workspace, rows, cols);
     return true;
 }
 
@@ -283,9 +283,11 @@ product_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
 size_t
 sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K)
 {
-    List at = {0};
     (void)k;
-    return (size_t)list_bytes(ceil_over(M, TILE), ceil_over(K, TILE), &at);
+    int64_t rows = ceil_over(M, TILE), cols = ceil_over(K, TILE);
+    int64_t entries = LIST_HEAD + LIST_ENTRY * rows * ceil_over(cols, 2);
+    return (size_t)(2 * list_side(rows, cols)) * (sizeof(int64_t) + sizeof(int32_t)) +
+           (size_t)entries * sizeof(int32_t);
 }
 
 SdcStatus
