@@ -53,6 +53,7 @@ static const PassId gpu_list[] = {
     PASS_dce, /* what the roles do not need */
     PASS_skew,
     PASS_wgmma_sink, /* after it: what goes around the loop is not waited for at all */
+    PASS_turns, /* after it: a store would hold a wait up */
     PASS_fence,
     PASS_cse,
     PASS_licm,

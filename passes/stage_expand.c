@@ -325,12 +325,40 @@ read_stage(Expand *e, int k, Value *stage)
     op_erase(load);
 }
 
-/* The thread that asks for copies holds up its warps: products come first. */
+/* The first op of the body that reads v, or the buffer that v is put into; `first` when
+   that comes before. */
 static Op *
-first_product(const Region *body)
+first_reader(const Region *body, Value *v, Op *first)
 {
-    region_each(body, op) if (op->kind == OP_WGMMA) return op;
-    return NULL;
+    value_each_use(v, u)
+    {
+        Op *user = u->user;
+        bool view = user->kind == OP_LOCAL_TRANS || user->kind == OP_LOCAL_ALLOC;
+        while (user->parent != body)
+            user = user->parent->parent;
+        if (view && user == u->user)
+            first = first_reader(body, &user->results[0], first);
+        else if (!first || op_before(user, first))
+            first = user;
+    }
+    return first;
+}
+
+/* The thread that asks for copies holds up its warps: products come first, up to the last
+   that reads what threads left for it in this iteration. They meet in front of that, so
+   the copies need no barrier of their own. */
+static Op *
+product_before_copies(const Region *body)
+{
+    Op *at = NULL;
+    region_each(body, op)
+    {
+        bool exchange = op->kind == OP_LOCAL_ALLOC && op->noperand;
+        Op *first = exchange ? first_reader(body, &op->results[0], NULL) : NULL;
+        if ((op->kind == OP_WGMMA && !at) || (first && first->kind == OP_WGMMA))
+            at = first ? first : op;
+    }
+    return at;
 }
 
 static void
@@ -378,8 +406,8 @@ rebuild(Expand *e)
         wait_group(e, &e->groups.at[i], read, phase);
     if (late) /* behind the products, which are under way then */
         in.before = yield;
-    else if (e->ntma == e->loads.n && first_product(to))
-        in.before = first_product(to)->next;
+    else if (e->ntma == e->loads.n && product_before_copies(to))
+        in.before = product_before_copies(to)->next;
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
                               build_int(&in, op_operand(old, 2)->type, e->ahead_by));
     e->iv = build_binary(&in, OP_ADD, to->args[0], far);
@@ -419,25 +447,6 @@ make_barriers(Expand *e, Builder *b)
         e->groups.at[i].full = &bar->results[0];
     }
     build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
-}
-
-/* The first op of the body that reads v, or the buffer that v is put into; `first` when
-   that comes before. */
-static Op *
-first_reader(const Region *body, Value *v, Op *first)
-{
-    value_each_use(v, u)
-    {
-        Op *user = u->user;
-        bool view = user->kind == OP_LOCAL_TRANS || user->kind == OP_LOCAL_ALLOC;
-        while (user->parent != body)
-            user = user->parent->parent;
-        if (view && user == u->user)
-            first = first_reader(body, &user->results[0], first);
-        else if (!first || op_before(user, first))
-            first = user;
-    }
-    return first;
 }
 
 static int

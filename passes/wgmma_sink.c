@@ -15,7 +15,9 @@
 
    What is loaded from shared memory for work on a result goes down as well: registers are
    short while products are in flight. */
+#include "ir/analysis/shared.h"
 #include "ir/base/util.h"
+#include "ir/build.h"
 #include "ir/edit.h"
 #include "passes/pass.h"
 
@@ -101,6 +103,112 @@ sink_load(Op *load)
     return product;
 }
 
+static const Op *
+buffer_of(const Value *v)
+{
+    const Op *op = v->op;
+    while (op && (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_INDEX ||
+                  op->kind == OP_LOCAL_SLICE))
+        op = op_operand(op, 0)->op;
+    return op && op->kind == OP_LOCAL_ALLOC ? op : NULL;
+}
+
+static bool
+reads(const Op *product, const Op *alloc)
+{
+    return buffer_of(op_operand(product, 0)) == alloc ||
+           buffer_of(op_operand(product, 1)) == alloc;
+}
+
+/* Does the body wait for what was begun before it, ahead of all that fills buffers? Other
+   warps fill them, too: all have waited where threads leave a tile behind the wait, and a
+   product reads it. */
+static bool
+waits_early(const Region *body)
+{
+    const Op *left = NULL;
+    int n = 0;
+    bool waited = false, met = false;
+    for (const Op *op = body->first; op; op = op->next) {
+        bool leaves = op->kind == OP_LOCAL_ALLOC && op->noperand;
+        if (op->nregion || op->kind == OP_LOCAL_STORE || op->kind == OP_ASYNC_COPY ||
+            (op->kind == OP_TMA_LOAD && !met) || (leaves && !waited))
+            return false;
+        if (op->kind == OP_WGMMA_WAIT)
+            waited |= attr_int(&op->attrs, ATTR_PENDING, 0) <= n;
+        if (leaves)
+            left = op;
+        if (op->kind == OP_WGMMA) {
+            met |= left && reads(op, left);
+            n++;
+        }
+    }
+    return waited;
+}
+
+/* Does the product read only what stays where it is? */
+static bool
+reads_lasting(const Op *g)
+{
+    for (int i = 0; i < 2; i++) {
+        const Op *alloc = buffer_of(op_operand(g, i));
+        bool shared = type_is_shared(op_operand(g, i)->type);
+        if (shared && (!alloc || alloc->parent == g->parent))
+            return false;
+    }
+    return true;
+}
+
+/* A sum that the iteration ends with stays in flight. */
+static bool
+carry(Op *wait)
+{
+    const Value *v = &wait->results[0];
+    Op *yield = wait->next, *loop = wait->parent->parent;
+    Op *g = wait->noperand == 1 ? value_def(op_operand(wait, 0), OP_WGMMA) : NULL;
+    if (!g || !yield || yield->kind != OP_YIELD || !loop || loop->kind != OP_FOR ||
+        !v->uses || v->uses->next || v->uses->user != yield || !reads_lasting(g) ||
+        !waits_early(wait->parent))
+        return false;
+    int i = v->uses->index;
+    Value *arg = loop->regions[0]->args[i + 1], *acc = op_operand(g, 2);
+    if (acc != arg || !arg->uses || arg->uses->next)
+        return false;
+    Builder b = builder_before(loop);
+    b.loc = g->loc;
+    Value *init = op_operand(loop, i + 3);
+    Value *open = &build_op(&b, OP_WGMMA_OPEN, &init, 1, NULL, NULL, 1)->results[0];
+    op_set_operand(loop, i + 3, open);
+    value_set_type(arg, open->type);
+    value_replace(&wait->results[0], &g->results[0]);
+    op_erase(wait);
+    Value *r = op_result(loop, i);
+    value_set_type(r, open->type);
+    b = builder_after(loop);
+    b.loc = g->loc;
+    AttrList attrs = {0};
+    attr_set_int(&b.s->mod, &attrs, ATTR_PENDING, 0);
+    Op *done = build_op(&b, OP_WGMMA_WAIT, &r, 1, &attrs, NULL, 1);
+    value_replace(r, &done->results[0]);
+    op_set_operand(done, 0, r);
+    done->results[0].name = r->name;
+    return true;
+}
+
+static bool
+visit_carry(Region *r, int depth)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            changed |= visit_carry(op->regions[i], depth + 1);
+        if (op->kind == OP_WGMMA_WAIT)
+            changed |= carry(op);
+    }
+    return changed;
+}
+
 /* From the last to the first, so that a wait that goes further down meets only those
    that have found their places. */
 static bool
@@ -122,5 +230,6 @@ visit(Session *s, Region *r, int depth)
 bool
 pass_wgmma_sink(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f->body, 0);
+    bool changed = visit(cx->s, f->body, 0);
+    return visit_carry(f->body, 0) || changed;
 }

@@ -1,0 +1,150 @@
+/* Tiles that threads leave for products in every iteration of a loop, into two buffers in
+   turn.
+
+       for .. {                                %b = local_alloc : mem<.., stages=2>
+         %m = local_alloc %x                   for .. (%turn = 0) {
+         %r = wgmma %m, ..             =>        %m = local_index %b, %turn {stage=0}
+         ..                                      local_store %m, %x
+       }                                         %r = wgmma %m, ..
+                                                 ..
+                                                 yield %turn ^ 1
+                                               }
+
+   With one buffer threads meet twice: when all have written, and before anybody writes
+   again. With two, what they met for in between says that the products of the iteration
+   before have read. */
+#include "ir/analysis/live.h"
+#include "ir/base/util.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/scratch.h"
+#include "passes/pass.h"
+
+bool pass_turns(Func *f, PassCx *cx);
+
+enum { TURNS = 2 };
+
+static bool
+is_exchange(const Op *op)
+{
+    bool product = false;
+    if (op->kind != OP_LOCAL_ALLOC || !op->noperand)
+        return false;
+    value_each_use(&op->results[0], u)
+    {
+        const Op *user = u->user;
+        if (user->kind == OP_LOCAL_TRANS && user->results[0].uses)
+            user = user->results[0].uses->user;
+        product |= user->kind == OP_WGMMA;
+        if (user->parent != op->parent)
+            return false;
+    }
+    return product;
+}
+
+/* The loop with one more carried number, which begins as 0. */
+static Op *
+carry_turn(Session *s, Op *old, Value **turn)
+{
+    Region *from = old->regions[0];
+    Builder b = builder_before(old);
+    b.loc = old->loc;
+    int n = old->nresult;
+    Value **init = arena_array(&s->tmp, Value *, n + 1);
+    for (int i = 0; i < n; i++)
+        init[i] = op_operand(old, i + 3);
+    init[n] = build_int(&b, type_scalar(s->types, SK_I32), 0);
+    Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
+                         init, n + 1);
+    Region *to = loop->regions[0];
+    attr_copy(&s->mod, &loop->attrs, &old->attrs);
+    for (int i = 0; i <= n; i++) {
+        to->args[i]->name = from->args[i]->name;
+        value_replace(from->args[i], to->args[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        loop->results[i].name = old->results[i].name;
+        value_replace(&old->results[i], &loop->results[i]);
+    }
+    region_each(from, op) op_move_to_end(op, to);
+    *turn = to->args[n + 1];
+    b = builder_before(to->last);
+    b.loc = old->loc;
+    op_add_operand(to->last,
+                   build_binary(&b, OP_XOR, *turn, build_int(&b, (*turn)->type, 1)));
+    op_erase(old);
+    return loop;
+}
+
+static void
+take_turns(Session *s, Op *loop, Op *alloc, Value *turn)
+{
+    const Type *one = alloc->results[0].type;
+    const Type *all =
+        type_mem(s->types, one->elem, one->rank, one->shape, one->layout, TURNS);
+    Builder b = builder_before(loop);
+    b.loc = alloc->loc;
+    Value *in[2] = {&build_op(&b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1)->results[0],
+                    turn};
+    AttrList attrs = {0};
+    attr_set_int(&s->mod, &attrs, ATTR_STAGE, 0);
+    b = builder_before(alloc);
+    b.loc = alloc->loc;
+    in[0] = &build_op(&b, OP_LOCAL_INDEX, in, 2, &attrs, NULL, 1)->results[0];
+    value_replace(&alloc->results[0], in[0]);
+    in[1] = op_operand(alloc, 0);
+    build_op(&b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+    op_erase(alloc);
+}
+
+/* The most shared memory that is live at once. */
+static int64_t
+peak_bytes(Func *f, PassCx *cx)
+{
+    LiveRange *r;
+    int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t sum = 0;
+        for (int k = 0; k < n; k++)
+            if (r[k].first <= r[i].first && r[i].first <= r[k].last)
+                sum += r[k].bytes;
+        most = max_i64(most, sum);
+    }
+    return most;
+}
+
+/* Is there room for both buffers of each tile, besides what is live now? */
+static bool
+has_room(Func *f, PassCx *cx, const Region *body)
+{
+    int64_t bytes = 0;
+    region_each(body, op) if (is_exchange(op)) bytes +=
+        shared_buffer_bytes(op->results[0].type);
+    return bytes && peak_bytes(f, cx) + TURNS * bytes <= cx->target.shared_bytes;
+}
+
+static bool
+visit(Func *f, PassCx *cx, Region *r, int depth)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        Value *turn;
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            changed |= visit(f, cx, op->regions[i], depth + 1);
+        if (op->kind != OP_FOR || !has_room(f, cx, op->regions[0]))
+            continue;
+        Op *loop = carry_turn(cx->s, op, &turn);
+        region_each(loop->regions[0], in) if (is_exchange(in))
+            take_turns(cx->s, loop, in, turn);
+        changed = true;
+    }
+    return changed;
+}
+
+bool
+pass_turns(Func *f, PassCx *cx)
+{
+    return cx->target.gpu && visit(f, cx, f->body, 0);
+}
