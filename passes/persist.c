@@ -12,13 +12,16 @@
    while the next one's first tiles come. In a loop, with roles (passes/specialize.c), the
    producer asks for the next tile's operands while the results of this one are on their
    way. The launcher begins as many programs as run at once and says how many were asked
-   for (runtime/rt/cuda_kernel.c).
+   for (runtime/rt/cuda_kernel.c). On an H200, fp16, 4096: 710 TFLOP/s instead of 690,
+   from pointers and descriptors alike; 2 % more at 8192; 1 % less at 2048, where no
+   program gets a second tile.
 
    Programs of a grid do not know of each other, so that any order will do; except where
    one waits for what another writes. What has atomic operations or loops of unknown
    length stays as it is. */
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/tma_box.h"
 #include "passes/specialize.h"
 
 bool pass_persist(Func *f, PassCx *cx);
@@ -50,14 +53,18 @@ see(Body *k, Region *r, int depth)
     }
 }
 
-/* A sum of products and nothing else: its loop has no other work to hide. */
+/* A sum of products and nothing else, as long for every tile: tiles are dealt out in
+   turn, whatever they cost. */
 static bool
 is_sum(const Op *loop)
 {
     int n = 0;
+    bool even = loop->nresult > 0;
+    for (int i = 0; i < 3; i++)
+        even &= tma_host_value(op_operand(loop, i));
     for (const Op *op = loop->regions[0]->first; op; op = op->next)
         n += op->kind == OP_WGMMA;
-    return n == 1 && loop->nresult > 0;
+    return n == 1 && even;
 }
 
 static Value *

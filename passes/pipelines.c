@@ -45,6 +45,7 @@ static const PassId gpu_list[] = {
     PASS_dce, /* transposes of what is read the other way round now: views of it */
     PASS_stage_plan,
     PASS_tma, /* after layout has given the buffers their order */
+    PASS_persist,
     PASS_tma_store, /* before the roles, whose stages leave it room */
     PASS_specialize,
     PASS_peel, /* after stage-plan: which loops run ahead is known */

@@ -426,6 +426,9 @@ rebuild(Expand *e)
         op_add_operand(yield, next_phase(&at, next, phase));
     for (int i = 0; i < n; i++)
         value_replace(&old->results[i], &loop->results[i]);
+    if (attr_has(&old->attrs, ATTR_ROLES))
+        attr_set_str(&e->s->mod, &loop->attrs, ATTR_ROLES,
+                     attr_str(&old->attrs, ATTR_ROLES));
     if (late)
         attr_set_int(&e->s->mod, &loop->attrs, ATTR_PENDING,
                      attr_int(&old->attrs, ATTR_PENDING, 0));

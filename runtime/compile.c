@@ -6,6 +6,7 @@
    Textual tile IR enters in the middle, and every stage can be asked for as text. */
 #include "runtime/compile.h"
 
+#include "ir/analysis/schedule.h"
 #include "ir/analysis/traffic.h"
 #include "ir/base/util.h"
 #include "ir/text.h"
@@ -102,6 +103,20 @@ explain(Session *s, const Module *m, CompileResult *out)
     out->explain = b.s;
 }
 
+/* What the passes decided, where they have run to the end. */
+static void
+explain_schedule(Session *s, const Module *m, const TargetInfo *target,
+                 CompileResult *out)
+{
+    Buf b;
+    buf_init(&b, &s->perm);
+    buf_str(&b, out->explain);
+    for (int i = 0; i < m->nfunc && target->gpu; i++)
+        if (m->funcs[i]->props & P_LAYOUT)
+            schedule_print(&b, m->funcs[i]);
+    out->explain = b.s;
+}
+
 static bool
 run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
            CompileResult *out)
@@ -149,8 +164,10 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
         cx.ntime = out->times.npass = one.ntime;
     }
     out->times.passes = seconds_now() - start;
-    if (ok && o->explain)
+    if (ok && o->explain) {
         explain(s, m, out);
+        explain_schedule(s, m, target, out);
+    }
     if (ok)
         out->running = NULL;
     return ok;

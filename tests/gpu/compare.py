@@ -195,7 +195,8 @@ def layer_norm_bwd(rows, cols, dtype):
                 (3 * x.element_size() * rows * cols, "GB/s"), {}, check, 2.0**-16)
 
 
-def matmul(m, n, k, dtype, turned=False, desc=False):
+def matmul(m, n, k, dtype, turned=False, desc=False, most=None):
+    """most: so many programs take tiles in turn."""
     a = torch.randn(m, k, device="cuda", dtype=dtype)
     b = torch.randn(n, k, device="cuda", dtype=dtype).t() if turned else \
         torch.randn(k, n, device="cuda", dtype=dtype)
@@ -212,7 +213,8 @@ def matmul(m, n, k, dtype, turned=False, desc=False):
     strides = [a.stride(0), b.stride(0), c.stride(0)] if desc else \
         [*a.stride(), *b.stride(), *c.stride()]
     return Data([a, b, c, None if desc else a, m, n, k, *strides], [c],
-                lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),),
+                lambda q: (min(cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),
+                               most or m * n),),
                 (2 * m * n * k, "TFLOP/s"),
                 {"cuBLAS": lambda: torch.matmul(a, b, out=out)}, check,
                 tf32 or 2 * unit(dtype))
@@ -421,22 +423,27 @@ def cases():
         return {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
     big = [(tiles(128, 256, 64), 8, 3), (tiles(128, 128, 64), 8, 3),
            (tiles(128, 128, 32), 4, 4)]
-    small = [(tiles(128, 64, 64), 4, 4), (tiles(64, 64, 64), 4, 4),
-             (tiles(128, 128, 64), 8, 3)]
+    small = [(tiles(64, 128, 128), 4, 3), (tiles(128, 64, 64), 4, 7),
+             (tiles(128, 64, 64), 4, 4), (tiles(128, 128, 64), 8, 3)]
     for n in (1024, 2048, 4096, 8192):
         configs = small if n <= 1024 else big
         yield Case("matmul", f"{n}^3 fp16", "matmul", "matmul", configs,
                    lambda n=n: matmul(n, n, n, f16))
-    yield Case("matmul_nt", "4096^3 fp16", "matmul", "matmul", big[1:2],
+    yield Case("matmul_nt", "4096^3 fp16", "matmul", "matmul", big[:2],
                lambda: matmul(4096, 4096, 4096, f16, turned=True))
     yield Case("matmul_tf32", "4096^3 fp32", "matmul", "matmul",
-               [(tiles(128, 128, 32), 8, 3)], lambda: matmul(4096, 4096, 4096, f32))
+               [(tiles(256, 128, 32), 8, 3), (tiles(128, 128, 32), 8, 3)], lambda: matmul(4096, 4096, 4096, f32))
     yield Case("matmul_odd", "4095x4097x4099 fp16", "matmul", "matmul", big[2:],
                lambda: matmul(4095, 4097, 4099, f16))
-    yield Case("matmul_block", "4096^3 fp16", "matmul", "matmul_block", big[1:2],
+    yield Case("matmul_block", "4096^3 fp16", "matmul", "matmul_block", big[:2],
                lambda: matmul(4096, 4096, 4096, f16))
-    yield Case("matmul_desc", "4096^3 fp16", "matmul", "matmul_desc", big[1:2],
+    yield Case("matmul_desc", "4096^3 fp16", "matmul", "matmul_desc", big[:2],
                lambda: matmul(4096, 4096, 4096, f16, desc=True))
+    for n in (4096, 8192):
+        yield Case("matmul_persistent", f"{n}^3 fp16", "matmul", "matmul_persistent", big[:1],
+                   lambda n=n: matmul(
+                       n, n, n, f16, desc=True,
+                       most=torch.cuda.get_device_properties(0).multi_processor_count))
     for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N"),
                          ("dsd_listed", "MASK_K"), ("sdd_listed", "MASK_N")):
         more = {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
