@@ -585,6 +585,9 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
     meta->turns = turns_of(f->body, 0);
+    meta->some_args = meta->nmap > 0;
+    for (int i = 0; i < f->body->narg; i++)
+        meta->some_args |= f->params[i].whole > 1;
     make_function(g, f, meta->nmap, meta->turns > 0);
     nv.entry = block(g, "entry");
     LLVMBasicBlockRef start = block(g, "start");

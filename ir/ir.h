@@ -67,6 +67,8 @@ typedef struct Param {
     Name name;
     Name sig;       /* Triton's spelling: "*fp32", "i32", "u8", "fp64" */
     int64_t div;    /* address or value is a multiple of it; 1: unknown */
+    int64_t whole;  /* above 1: code for launches alone that find it a multiple of this;
+                       there is other code for the rest */
     int source;     /* position in the source's parameter list */
     int part;       /* tuples and descriptors: position inside the source parameter */
 } Param;

@@ -269,7 +269,7 @@ compile_for(Aot *a, const char *target, const char *signature)
     if (status == SDC_OK && o->tune)
         status = compile_tuned(a, target, signature);
     for (int i = first; i < a->ncode; i++)
-        maps |= a->code[i].meta->nmap > 0;
+        maps |= a->code[i].meta->some_args;
     if (status == SDC_OK && maps)
         status = compile_one(a, target, signature, o->bind, o->nbind, true);
     return status;

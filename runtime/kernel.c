@@ -133,7 +133,7 @@ static SdcStatus
 keep_source(SdcKernel *k, const char *signature, const char *const *bind, int nbind,
             const FrontValue *values)
 {
-    if (!k->meta->nmap)
+    if (!k->meta->some_args)
         return SDC_OK;
     k->signature = signature ? strdup(signature) : NULL;
     k->bind = calloc((size_t)nbind + 1, sizeof *k->bind);
@@ -217,7 +217,7 @@ kernel_plain(SdcKernel *k, SdcKernel **out)
             atomic_store_explicit(&k->plain, p, memory_order_release);
         pthread_mutex_unlock(&k->mod->lock);
     }
-    *out = status == SDC_OK && !p->meta->nmap ? p : NULL;
+    *out = status == SDC_OK && !p->meta->some_args ? p : NULL;
     return status;
 }
 

@@ -262,7 +262,7 @@ axis_new(const Func *f, Arena *a)
         const Value *v = f->body->args[i];
         AxisFacts any = axis_nothing(v->type);
         if (!type_is_tile(v->type))
-            any.div[0] = axis_pow2(f->params[i].div);
+            any.div[0] = axis_pow2(max_i64(f->params[i].div, f->params[i].whole));
         set(x, v, &any);
     }
     visit_region(x, f->body, 0);

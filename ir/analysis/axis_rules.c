@@ -267,11 +267,13 @@ rule_division(const Op *op, const AxisFacts *const *in)
 {
     const Type *t = op->results[0].type;
     bool is_signed = op->kind == OP_DIVS || op->kind == OP_REMS;
-    int64_t n;
+    bool rest = op->kind == OP_REMS || op->kind == OP_REMU;
+    /* a rest is a sum of multiples of both */
+    int64_t n, div = rest ? min_i64(axis_all_div(in[0], t), axis_all_div(in[1], t)) : 1;
     /* A signed quotient goes toward zero: a bucket around zero would be twice as large.
      */
     if (!axis_known(in[1], &n) || n <= 0 || (is_signed && in[0]->lo < 0))
-        return pointwise(op, in, 1);
+        return pointwise(op, in, div);
     if (op->kind == OP_DIVS || op->kind == OP_DIVU)
         return n == 1 ? *in[0] : quotient(t, in[0], n, in[0]->lo >= 0);
     if (is_pow2(n) || in[0]->lo >= 0)

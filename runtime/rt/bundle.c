@@ -230,7 +230,7 @@ choose(const SdcrtBundle *b, const State *s, int sm, bool maps, const uint64_t *
     *out = -1;
     for (int i = 0; i < s->n; i++) {
         int fit = suits(&s->variants[i], &b->code[i], sm);
-        if (fit < 0 || (!maps && s->variants[i].meta.nmap))
+        if (fit < 0 || (!maps && s->variants[i].meta.some_args))
             continue;
         runs++;
         if (s->variants[i].nargs != nargs)

@@ -261,6 +261,11 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
                                "argument '%s' of '%s' is a null pointer",
                                k->meta.params[i].name, k->meta.name);
+        if (k->meta.params[i].whole > 1 && args[i] % k->meta.params[i].whole)
+            return cuda_refuse(e, SDCRT_ERROR_MAP,
+                               "kernel '%s': argument '%s' is no multiple of %d",
+                               k->meta.name, k->meta.params[i].name,
+                               k->meta.params[i].whole);
         /* Little-endian: a narrower value is the first bytes of its slot. The driver
            copies and writes nothing. */
         params[i] = (void *)(uintptr_t)&args[i];

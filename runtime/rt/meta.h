@@ -32,6 +32,9 @@ typedef struct SdcrtParam {
     uint8_t is_unsigned;
     /* the code relies on this divisor of the value or address; 1: none */
     uint16_t div;
+    /* ... and on this one, which only the launch sees: other arguments are refused with
+       SDCRT_ERROR_MAP; 0, 1: none */
+    uint16_t whole;
     uint8_t written; /* pointer: the kernel may store through it */
     uint16_t source; /* position in the source's parameter list */
 } SdcrtParam;
@@ -110,6 +113,9 @@ typedef struct SdcrtMeta {
     int32_t nparam;
     int32_t num_warps, num_stages, num_ctas;
     int32_t threads;       /* GPU: of a block, more than num_warps with roles */
+    /* GPU: code for arguments that make its tensor maps and have what `whole` of its
+       parameters says; there is other code for the rest */
+    int32_t some_args;
     /* GPU: at most so many programs along axis 0 for each multiprocessor are launched,
        and how many were asked for is a parameter behind the maps, 32 bits; 0: all are */
     int32_t turns;

@@ -2,6 +2,8 @@
    epilogue. */
 #include "tests/run/support/harness.h"
 
+#include <stdio.h>
+
 static const SdcDtype floats[] = {SDC_FP32, SDC_FP16, SDC_BF16};
 enum { NFLOATS = 3 };
 
@@ -118,8 +120,38 @@ START_TEST(matmul_large)
 }
 END_TEST
 
+/* Rows that wrap around: sizes that tiles divide, where they run on, and others. */
+START_TEST(wrapping)
+{
+    static const Shape shapes[] = {{128, 192, 96}, {200, 136, 72}, {128, 72, 40}};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/run/wrapping_matmul.tk", test_root());
+    Env env = env_open_file(path);
+    env.at_end = false;
+    for (int t = 0; t < NFLOATS; t++)
+        for (int i = 0; i < 3; i++) {
+            const Shape *s = &shapes[i];
+            Buf a = buf_random(&env, floats[t], 0, DIMS(s->M, s->K));
+            Buf b = buf_random(&env, floats[t], 0, DIMS(s->K, s->N));
+            Buf c = buf_poison(&env, floats[t], 8, DIMS(s->M, s->N));
+            double *want = env_doubles(&env, s->M * s->N);
+            double *bound = env_doubles(&env, s->M * s->N);
+            ref_matmul(s->M, s->N, s->K, buf_doubles(&env, &a), buf_doubles(&env, &b),
+                       NULL, REF_NONE, dot_unit(&env, floats[t]), want, bound);
+            int64_t tiles = ceil_div(s->M, 64) * ceil_div(s->N, 64);
+            LAUNCH(&env, "wrapping_matmul", sdc_grid(tiles, 1, 1),
+                   "BLOCK_M=64 BLOCK_N=64 BLOCK_K=32", buf_arg(&a), buf_arg(&b),
+                   buf_arg(&c), sdc_int(s->M), sdc_int(s->N), sdc_int(s->K),
+                   sdc_int(a.strides[0]), sdc_int(b.strides[0]), sdc_int(c.strides[0]));
+            buf_check(&env, &c, case_name(&env, "wrapping_matmul", floats[t], s), want,
+                      bound);
+        }
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
-    return RUN_TESTS("gemm", matmul, matmul_desc, matmul_large);
+    return RUN_TESTS("gemm", matmul, matmul_desc, matmul_large, wrapping);
 }

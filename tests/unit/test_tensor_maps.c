@@ -147,6 +147,32 @@ START_TEST(programs_in_turn)
 }
 END_TEST
 
+/* What the code counts on and only the launch can see. */
+START_TEST(whole_numbers_of_tiles)
+{
+    static const char tir[] =
+        "kernel @whole(%p: ptr<i32> {sig=\"*i32\"}, %n: i32 {sig=\"i32\", whole=64}) "
+        "{warps=4} {\n"
+        "  store %p, %n\n"
+        "  return\n"
+        "}\n";
+    Env e = setup();
+    SdcModule *mod;
+    SdcFunction *f;
+    ck_assert_int_eq(sdc_module_load_text(e.cx, "whole.tir", tir, sizeof tir - 1,
+                                          SDC_LANG_AUTO, &mod),
+                     SDC_OK);
+    ck_assert_int_eq(sdc_function_get(mod, "whole", NULL, 0, &f), SDC_OK);
+    for (int n = 0; n <= 640; n += 16) {
+        SdcArg args[] = {sdc_ptr(SDC_I32, (void *)(uintptr_t)(1 << 20)), sdc_int(n)};
+        SdcStatus s = sdc_launch(f, sdc_grid(1, 1, 1), args, 2, NULL);
+        ck_assert_int_eq(s == SDC_OK, n % 64 == 0);
+        ck_assert(s == SDC_OK || strstr(sdc_error(e.cx), "'n' is no multiple of 64"));
+    }
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 /* Each call of a launch fails once; then the same launch does it all. */
 START_TEST(every_call_may_fail)
 {
@@ -184,6 +210,7 @@ main(void)
     tcase_add_test(t, maps_follow_the_arguments);
     tcase_add_test(t, without_a_map_other_code_runs);
     tcase_add_test(t, programs_in_turn);
+    tcase_add_test(t, whole_numbers_of_tiles);
     tcase_add_loop_test(t, every_call_may_fail, 0, 3);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
