@@ -42,6 +42,7 @@ static const PassId gpu_list[] = {
     PASS_cse,  /* which two loops may have in common */
     PASS_share,
     PASS_wgmma,
+    PASS_partial_sums, /* after layout; before roles, which copy the loops */
     PASS_dce, /* transposes of what is read the other way round now: views of it */
     PASS_stage_plan,
     PASS_tma, /* after layout has given the buffers their order */
