@@ -38,7 +38,7 @@ enum {
     SM_REGS = 65536,
     GROUP_THREADS = 128,
     PRODUCER_REGS = 40,
-    LITTLE_REGS = 24, /* of a producer where two blocks share a multiprocessor */
+    LITTLE_REGS = 24, /* of one beside four groups, or where two blocks share */
     /* what a thread needs beside accumulators and fragments */
     OTHER_REGS = 32,
     MAX_REGS = 240
@@ -103,7 +103,7 @@ static void
 share_registers(Specialize *sp, int groups)
 {
     int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
-    int producer = sp->blocks > 1 ? LITTLE_REGS : PRODUCER_REGS;
+    int producer = sp->blocks > 1 || groups > 2 ? LITTLE_REGS : PRODUCER_REGS;
     int each = (launched * (groups + 1) - producer) / groups & ~7;
     sp->regs[0] = producer;
     sp->regs[1] = each > MAX_REGS ? MAX_REGS : each;
