@@ -444,6 +444,9 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_IF: return gen_if(g, op, depth);
     case OP_BARRIER: nv_barrier(g); return true;
     case OP_WARP_SPECIALIZE: return nv_roles(g, op);
+    case OP_TURN_OPEN:
+    case OP_TURN_TAKE:
+    case OP_TURN_PASS: return nv_turn(g, op);
     case OP_PRINT: return nv_print(g, op);
     case OP_ASSERT: return nv_assert(g, op);
     case OP_ASSUME: return true; /* a promise: nothing to run */

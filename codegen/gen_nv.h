@@ -21,6 +21,7 @@ typedef struct Nv {
     LLVMValueRef tid;        /* thread of the role or program, 0 .. 32 * warps - 1 */
     LLVMValueRef lane, warp; /* its parts */
     int warps, barrier;      /* of the role, or the program: how many; its barrier */
+    int turn;                /* the first of the barriers that warpgroups take turns by */
     LLVMBasicBlockRef entry; /* where what depends on the thread alone is computed */
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
@@ -223,6 +224,7 @@ bool nv_async(Gen *g, const Op *op);
 
 /* ---- gen_nv_roles.c: warps of one block that do different work */
 bool nv_roles(Gen *g, const Op *op);
+bool nv_turn(Gen *g, const Op *op);
 const Op *nv_roles_of(const Func *f); /* NULL: all do the same */
 int nv_launch_warps(const Func *f);   /* of a block, with those that idle */
 int nv_blocks(const Op *roles);       /* on one multiprocessor, at least */

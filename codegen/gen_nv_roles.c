@@ -135,6 +135,7 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
     LLVMPositionBuilderAtEnd(g->b, nv->entry);
     nv->warps = warps;
     nv->barrier = role + 1;
+    nv->turn = op->nregion + 1;
     nv->elected = NULL;
     nv->tid = LLVMBuildSub(g->b, program.tid, ll_int(g->i32, 32 * first), "");
     nv->warp = LLVMBuildLShr(g->b, nv->tid, ll_int(g->i32, 5), "");
@@ -149,6 +150,34 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
     program.shared = nv->shared;
     *nv = program;
     return ok;
+}
+
+/* Turns are named barriers as well, one for each warpgroup, which it and the one that
+   passes the turn on to it meet at. */
+bool
+nv_turn(Gen *g, const Op *op)
+{
+    const Nv *nv = nv_of(g);
+    int groups = nv_warps(g) / GROUP, first = nv->turn;
+    if (groups < 2 || !first)
+        return gen_unsupported(g, op, "outside of a role of several warpgroups") != NULL;
+    LLVMValueRef group = LLVMBuildLShr(g->b, nv_uniform_warp(g), ll_int(g->i32, 2), "");
+    LLVMValueRef last =
+        LLVMBuildICmp(g->b, LLVMIntEQ, group, ll_int(g->i32, groups - 1), "");
+    LLVMValueRef args[2] = {NULL, last}, zero = ll_int(g->i32, 0);
+    if (op->kind == OP_TURN_PASS)
+        group = LLVMBuildSelect(g->b, last, zero,
+                                LLVMBuildAdd(g->b, group, ll_int(g->i32, 1), ""), "");
+    else if (op->kind == OP_TURN_OPEN)
+        group = zero;
+    args[0] = LLVMBuildAdd(g->b, group, ll_int(g->i32, first), "");
+    const char *text = op->kind == OP_TURN_TAKE   ? "bar.sync $0, 256;"
+                       : op->kind == OP_TURN_PASS ? "bar.arrive $0, 256;"
+                                                  : "@$1 bar.arrive $0, 256;";
+    bool open = op->kind == OP_TURN_OPEN;
+    ptx_asm(g, text, open ? "r,b" : "r", LLVMVoidTypeInContext(g->cx), args, open ? 2 : 1,
+            true);
+    return true;
 }
 
 bool

@@ -38,7 +38,7 @@ enum {
     SM_REGS = 65536,
     GROUP_THREADS = 128,
     PRODUCER_REGS = 40,
-    LITTLE_REGS = 24, /* of one beside four groups, or where two blocks share */
+    LITTLE_REGS = 24, /* of one whose consumers need all that there is */
     /* what a thread needs beside accumulators and fragments */
     OTHER_REGS = 32,
     MAX_REGS = 240
@@ -100,10 +100,9 @@ pays(Specialize *sp)
 
 /* Registers that threads of both roles may have. */
 static void
-share_registers(Specialize *sp, int groups)
+share_registers(Specialize *sp, int groups, int producer)
 {
     int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
-    int producer = sp->blocks > 1 || groups > 2 ? LITTLE_REGS : PRODUCER_REGS;
     int each = (launched * (groups + 1) - producer) / groups & ~7;
     sp->regs[0] = producer;
     sp->regs[1] = each > MAX_REGS ? MAX_REGS : each;
@@ -132,9 +131,11 @@ static bool
 fits(Specialize *sp)
 {
     int groups = sp->f->num_warps / 4;
-    share_registers(sp, groups);
-    if (accumulators(sp->f->body, 0) / (GROUP_THREADS * groups) + OTHER_REGS >
-        sp->regs[1])
+    int words = accumulators(sp->f->body, 0) / (GROUP_THREADS * groups);
+    share_registers(sp, groups, PRODUCER_REGS);
+    if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[1])
+        share_registers(sp, groups, LITTLE_REGS);
+    if (words + OTHER_REGS > sp->regs[1])
         sp->why = "the accumulators do not fit beside a producer's registers";
     return !sp->why;
 }

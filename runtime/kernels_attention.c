@@ -1,5 +1,6 @@
 /* sdc_nn.h: flash attention, forward and backward. */
 #include <math.h>
+#include <string.h>
 
 #include "runtime/kernels.h"
 
@@ -95,6 +96,30 @@ call_lengths(Call *c, const SdcAttention *a, const Shape *s)
     call_int(c, a->seed);
 }
 
+/* Tiles of the forward pass, by what was measured (docs/performance.md). */
+typedef struct Tile {
+    int m, n, warps, stages;
+} Tile;
+
+static Tile
+forward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, bool dropout)
+{
+    bool hopper = k->on_gpu && strcmp(k->cx->gpu_target, "sm_90a") == 0;
+    if (t == SDC_FP32 || !k->on_gpu) {
+        bool wide = s->dim > 128 || (t == SDC_FP32 && s->dim > 64);
+        return (Tile){k->on_gpu && !wide ? 128 : 64, wide ? 32 : 64,
+                      k->on_gpu && s->dim > 64 && !wide ? 8 : 4, 3};
+    }
+    if (!hopper)
+        return s->dim > 128 ? (Tile){64, 32, 4, 3}
+                            : (Tile){128, s->dim == 96 ? 32 : 64, s->dim > 32 ? 8 : 4, 3};
+    if (s->dim == 64 && !dropout && s->longest_m > 128)
+        return (Tile){256, 64, 16, 4};
+    if (s->dim == 128 && !dropout)
+        return (Tile){128, 128, 8, 2};
+    return (Tile){128, 64, s->dim < 128 && !dropout ? 4 : 8, s->dim > 64 ? 2 : 3};
+}
+
 SdcStatus
 sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *key,
                             const SdcTensor *value, const SdcTensor *o,
@@ -105,10 +130,10 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
     if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &s) ||
         !call_shape(&c, o, "o", 4, q->shape) || !call_same_type(&c, o, q, "o"))
         return c.status;
-    bool wide = s.dim > 128 || (q->dtype == SDC_FP32 && s.dim > 64), gpu = k->on_gpu;
-    int bm = gpu && !wide ? 128 : 64, bn = wide ? 32 : 64;
-    bind_common(&c, a, &s, bm, bn);
-    call_bind(&c, "num_warps", gpu && s.dim > 64 && !wide ? 8 : 4);
+    Tile tile = forward_tile(k, &s, q->dtype, a->p > 0);
+    bind_common(&c, a, &s, tile.m, tile.n);
+    call_bind(&c, "num_warps", tile.warps);
+    call_bind(&c, "num_stages", tile.stages);
     call_tensor(&c, q);
     call_tensor(&c, key);
     call_tensor(&c, value);
@@ -121,7 +146,7 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
     strides(&c, o, &s);
     call_lengths(&c, a, &s);
     return call_run(&c, "flash_attention", "flash_attention_fwd",
-                    sdc_grid(ceil_over(s.longest_m, bm), s.sequences * s.heads, 1),
+                    sdc_grid(ceil_over(s.longest_m, tile.m), s.sequences * s.heads, 1),
                     stream);
 }
 

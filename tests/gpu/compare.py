@@ -457,6 +457,8 @@ def cases():
             for causal in (False, True):
                 c = {"HEAD_DIM": dim, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": causal}
                 configs = [(c, 4 if dim == 64 else 8, 3), ({**c, "BLOCK_N": 128}, 8, 2)]
+                if dim == 64:
+                    configs += [({**c, "BLOCK_M": 256}, 16, 4)]
                 yield Case("attention",
                            f"{batch}x{heads}x{n} D{dim} fp16 {'causal' if causal else 'full'}",
                            "flash_attention", "flash_attention_fwd", configs,

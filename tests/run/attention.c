@@ -47,7 +47,12 @@ attention_case(Env *env, SdcDtype t, const Case *c)
     Buf lse = buf_poison(env, SDC_FP32, 0, DIMS(rows));
     float scale = 1.0f / (float)c->dim * 4.0f;
     double *out = env_doubles(env, 2 * rows * c->dim + 2 * rows);
-    RefAttention ref = {c->batch, c->heads, c->group, c->M, c->N, c->dim,
+    RefAttention ref = {c->batch,
+                        c->heads,
+                        c->group,
+                        c->M,
+                        c->N,
+                        c->dim,
                         .q = buf_doubles(env, &q),
                         .k = buf_doubles(env, &k),
                         .v = buf_doubles(env, &v),
@@ -60,13 +65,12 @@ attention_case(Env *env, SdcDtype t, const Case *c)
                         .lse = out + 2 * rows * c->dim,
                         .lse_bound = out + 2 * rows * c->dim + rows};
     ref_attention(&ref);
-    const char *binds =
-        env_text(env, "HEAD_DIM=%lld BLOCK_M=%d BLOCK_N=%d CAUSAL=%s GROUP=%lld%s",
-                 (long long)c->dim, c->block_m, c->block_n, c->causal ? "True" : "False",
-                 (long long)c->group,
-                 c->warps ? env_text(env, " num_warps=%d num_stages=%d", c->warps,
-                                     c->stages)
-                          : "");
+    const char *binds = env_text(
+        env, "HEAD_DIM=%lld BLOCK_M=%d BLOCK_N=%d CAUSAL=%s GROUP=%lld%s",
+        (long long)c->dim, c->block_m, c->block_n, c->causal ? "True" : "False",
+        (long long)c->group,
+        c->warps ? env_text(env, " num_warps=%d num_stages=%d", c->warps, c->stages)
+                 : "");
     LAUNCH(env, "flash_attention_fwd",
            sdc_grid(ceil_div(c->M, c->block_m), c->batch * c->heads, 1), binds,
            buf_arg(&q), buf_arg(&k), buf_arg(&v), buf_arg(&o), buf_arg(&lse),
