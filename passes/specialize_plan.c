@@ -219,26 +219,55 @@ see_loops(Specialize *sp, Region *r, int depth)
     return true;
 }
 
-/* Buffers beside the rings, all at once. */
+/* Buffers beside the rings that op makes, all at once. */
 static int64_t
-other_buffers(const Specialize *sp, const Region *r, int depth)
+other_buffers(const Specialize *sp, const Op *op, int depth)
 {
     int64_t sum = 0;
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]))
-            sum += shared_buffer_bytes(op->results[0].type);
-        for (int i = 0; i < op->nregion; i++)
-            sum += other_buffers(sp, op->regions[i], depth + 1);
-    }
+    if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]))
+        sum = shared_buffer_bytes(op->results[0].type);
+    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+        region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
     return sum;
+}
+
+static bool
+used_behind(Op *op, const Op *last)
+{
+    for (int i = 0; i < op->nresult; i++)
+        value_each_use(&op->results[i], u)
+        {
+            const Op *user = ancestor(u->user, last->parent);
+            if (user && op_before(last, user))
+                return true;
+        }
+    return false;
+}
+
+/* Those of the kernel. What is made behind the last loop of a ring, to store results by
+   TMA, takes the place of what only the loops have read. */
+static int64_t
+beside_rings(const Specialize *sp)
+{
+    int64_t before = 0, behind = 0;
+    const Op *last = NULL;
+    for (Op *op = sp->f->body->last; op; op = op->prev) {
+        int64_t bytes = other_buffers(sp, op, 0);
+        for (int i = 0; i < sp->nring && !last; i++)
+            last = specialize_inside(sp, i, op) ? op : NULL;
+        if (last)
+            before += bytes;
+        if (!last || (bytes && used_behind(op, last)))
+            behind += bytes;
+    }
+    return max_i64(before, behind);
 }
 
 /* Fewer stages where memory is short. */
 static bool
 limit_stages(Specialize *sp)
 {
-    int64_t room = sp->target->shared_bytes / sp->blocks - SCRATCH -
-                   other_buffers(sp, sp->f->body, 0);
+    int64_t room = sp->target->shared_bytes / sp->blocks - SCRATCH - beside_rings(sp);
     for (;;) {
         int64_t sum = 0;
         Ring *most = &sp->ring[0];
