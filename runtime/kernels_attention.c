@@ -102,7 +102,7 @@ typedef struct Tile {
 } Tile;
 
 static Tile
-forward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, bool dropout)
+forward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, bool dropout, bool causal)
 {
     bool hopper = k->on_gpu && strcmp(k->cx->gpu_target, "sm_90a") == 0;
     if (t == SDC_FP32 || !k->on_gpu) {
@@ -113,7 +113,7 @@ forward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, bool dropout)
     if (!hopper)
         return s->dim > 128 ? (Tile){64, 32, 4, 3}
                             : (Tile){128, s->dim == 96 ? 32 : 64, s->dim > 32 ? 8 : 4, 3};
-    if (s->dim == 64 && !dropout && s->longest_m > 128)
+    if (s->dim == 64 && !dropout && s->longest_m > (causal ? 8192 : 128))
         return (Tile){256, 64, 16, 4};
     if (s->dim == 128 && !dropout)
         return (Tile){128, 128, 8, 2};
@@ -130,7 +130,7 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
     if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &s) ||
         !call_shape(&c, o, "o", 4, q->shape) || !call_same_type(&c, o, q, "o"))
         return c.status;
-    Tile tile = forward_tile(k, &s, q->dtype, a->p > 0);
+    Tile tile = forward_tile(k, &s, q->dtype, a->p > 0, a->causal);
     bind_common(&c, a, &s, tile.m, tile.n);
     call_bind(&c, "num_warps", tile.warps);
     call_bind(&c, "num_stages", tile.stages);
