@@ -96,15 +96,21 @@ call_lengths(Call *c, const SdcAttention *a, const Shape *s)
     call_int(c, a->seed);
 }
 
-/* Tiles of the forward pass, by what was measured (docs/performance.md). */
+/* Tiles by what was measured (docs/performance.md). */
 typedef struct Tile {
     int m, n, warps, stages;
 } Tile;
 
+static bool
+is_hopper(const SdcKernels *k)
+{
+    return k->on_gpu && strcmp(k->cx->gpu_target, "sm_90a") == 0;
+}
+
 static Tile
 forward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, bool dropout, bool causal)
 {
-    bool hopper = k->on_gpu && strcmp(k->cx->gpu_target, "sm_90a") == 0;
+    bool hopper = is_hopper(k);
     if (t == SDC_FP32 || !k->on_gpu) {
         bool wide = s->dim > 128 || (t == SDC_FP32 && s->dim > 64);
         return (Tile){k->on_gpu && !wide ? 128 : 64, wide ? 32 : 64,
@@ -118,6 +124,19 @@ forward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, bool dropout, bool
     if (s->dim == 128 && !dropout)
         return (Tile){128, 128, 8, 2};
     return (Tile){128, 64, s->dim < 128 && !dropout ? 4 : 8, s->dim > 64 ? 2 : 3};
+}
+
+static Tile
+backward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, const SdcAttention *a)
+{
+    if (is_hopper(k) && t != SDC_FP32 && !a->deterministic && !(a->p > 0)) {
+        if (s->dim == 64)
+            return (Tile){64, 64, 4, 3};
+        if (s->dim == 128)
+            return (Tile){64, 128, 8, 3};
+    }
+    return (Tile){s->dim > 64 ? 32 : 64, s->dim > 128 ? 32 : 64,
+                  k->on_gpu && t != SDC_FP32 ? 8 : 4, 2};
 }
 
 SdcStatus
@@ -161,7 +180,7 @@ typedef struct Grads {
     const SdcAttention *a;
     Shape s;
     float *lse2, *delta, *sums;
-    int block_m, block_n, warps;
+    Tile tile;
 } Grads;
 
 static size_t
@@ -210,9 +229,9 @@ static void
 grad_inputs(Call *c, const Grads *g)
 {
     call_next(c);
-    bind_common(c, g->a, &g->s, g->block_m, g->block_n);
-    call_bind(c, "num_warps", g->warps);
-    call_bind(c, "num_stages", 2);
+    bind_common(c, g->a, &g->s, g->tile.m, g->tile.n);
+    call_bind(c, "num_warps", g->tile.warps);
+    call_bind(c, "num_stages", g->tile.stages);
     call_tensor(c, g->q);
     call_tensor(c, g->key);
     call_tensor(c, g->value);
@@ -247,7 +266,7 @@ grad_keys(Call *c, const Grads *g, void *stream)
     strides(c, g->dv, &g->s);
     call_lengths(c, g->a, &g->s);
     return call_run(c, "flash_attention_bwd", "flash_attention_bwd",
-                    sdc_grid(ceil_over(g->s.longest_n, g->block_n),
+                    sdc_grid(ceil_over(g->s.longest_n, g->tile.n),
                              g->s.sequences * g->s.key_heads, 1),
                     stream);
 }
@@ -265,7 +284,7 @@ grad_queries(Call *c, const Grads *g, void *stream)
         strides(c, g->dq, &g->s);
         call_lengths(c, g->a, &g->s);
         return call_run(c, "flash_attention_bwd", "flash_attention_bwd_dq",
-                        sdc_grid(ceil_over(g->s.longest_m, g->block_m),
+                        sdc_grid(ceil_over(g->s.longest_m, g->tile.m),
                                  g->s.sequences * g->s.heads, 1),
                         stream);
     }
@@ -319,15 +338,12 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
     if (!call_need(&c, workspace != NULL, "the workspace is missing"))
         return c.status;
     int64_t rows = g.s.batch * g.s.heads * g.s.M;
-    bool large = g.s.dim > 64;
     if (!a->deterministic) { /* first, where it is as aligned as can be */
         g.sums = workspace;
         g.lse2 = g.sums + sum_elements(q);
     }
     g.delta = g.lse2 + rows;
-    g.block_m = large ? 32 : 64;
-    g.block_n = g.s.dim > 128 ? 32 : 64;
-    g.warps = k->on_gpu && q->dtype != SDC_FP32 ? 8 : 4;
+    g.tile = backward_tile(k, &g.s, q->dtype, a);
     SdcStatus status = grad_rows(&c, &g, stream);
     if (status == SDC_OK)
         status = grad_keys(&c, &g, stream);
