@@ -88,7 +88,7 @@ static SdcContext *cx;
 static SdcrtCuda *cuda;
 static uint64_t memory[2];
 static int32_t sizes[4] = {SIDE, SIDE, SIDE, 0}, one_less = SIDE - 1;
-static Map maps[2];
+static Map maps[3];
 static void *stream, *graph;
 
 static double
@@ -250,7 +250,8 @@ make_add(Case *c, SdcModule *m)
     make_bare(c, "add");
 }
 
-/* The maps of `product` as sdc makes them: 64 x 64 of fp16 in rows of 128 bytes. */
+/* The maps of `product`'s three tiles as sdc makes them: 64 x 64 of fp16 in rows of 128
+   bytes. */
 static void
 make_map(Map *to)
 {
@@ -275,7 +276,7 @@ make_product(Case *c, SdcModule *m)
         c->params[i] = &memory[0];
     for (int i = 0; i < 4; i++)
         c->params[3 + i] = &sizes[i];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         make_map(&maps[i]);
         c->params[7 + i] = &maps[i];
     }

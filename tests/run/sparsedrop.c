@@ -118,8 +118,10 @@ product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale
     int cols = rows > 8 ? 8 : 16; /* more and fewer than there are */
     bool sorted = l->programs == SORTED;
     if (sorted)
-        binds = env_text(env, "%s ROWS=%d COLS=%d%s", binds, rows, cols,
-                         dsd && rows > 2 ? " PAIR=4" : "");
+        /* Rows are ranked by all pairs of them: many are too many for a warp alone. */
+        binds = env_text(env, "%s ROWS=%d COLS=%d%s%s", binds, rows, cols,
+                         dsd && rows > 2 ? " PAIR=4" : "",
+                         rows > 128 ? " num_warps=8" : "");
     if (sorted && !dsd)
         tiles_n = ceil_div(p->N, m->width) * (m->width / p->block_n);
     bool pairs = l->programs == PAIRS && !dsd && m->width == p->block_n;
