@@ -84,8 +84,9 @@ measure_both(SdcContext *cx, const SdcDevice *gpu, SdcModule *m, void *x, void *
     return status;
 }
 
-/* What the product reads: numbers of either sign from 0.25 to 0.5, for multipliers of zeros
-   need less power, and a GPU's clock is higher then than any product with data sees. */
+/* What the product reads: numbers of either sign from 0.25 to 0.5, for multipliers of
+   zeros need less power, and a GPU's clock is higher then than any product with data
+   sees. */
 static void
 noise(void *to, bool half)
 {
