@@ -1,5 +1,5 @@
-"""Kernels of kernels_dsl on a simulated block, against plain loops: pipelined products and
-attention with a block or two of work, at several numbers of warps and stages.
+"""Kernels of kernels_dsl on a simulated block, against plain loops: pipelined products,
+attention and its gradients with a block or two of work, at several numbers of warps and stages.
 kernels.py SDC FOLDER"""
 import math
 import random
@@ -16,9 +16,9 @@ def sixteen(n):
     return "i32:16" if n % 16 == 0 else "i32"
 
 
-def build(name, kernel, spec, warps, stages):
+def build(name, kernel, spec, warps, stages, targets=("sm_80", "sm_90")):
     return compile(f"{DSL}/{name}.tk", "-k", kernel, "-s", spec, "--num-warps", str(warps),
-                   "--num-stages", str(stages), target=random.choice(["sm_80", "sm_90"]))
+                   "--num-stages", str(stages), target=random.choice(targets))
 
 
 def matmul(m, n, k, block, warps, stages, turned="", elem="fp16"):
@@ -86,6 +86,75 @@ def attention(m, n, dim, block, causal, warps, stages):
     return block.barriers
 
 
+def weights(q, k, v, do, scale, causal):
+    """Each row's log of the sum of exponentials and delta, the weights, their gradients."""
+    m, n, rows = len(q), len(k), []
+    for i in range(m):
+        seen = min(n, i + n - m + 1) if causal else n
+        s = [scale * sum(x * y for x, y in zip(q[i], k[j])) for j in range(seen)]
+        lse = max(s) + math.log(sum(math.exp(x - max(s)) for x in s))
+        w = [math.exp(x - lse) for x in s] + [0] * (n - seen)
+        dw = [sum(x * y for x, y in zip(do[i], row)) for row in v]
+        delta = sum(a * b for a, b in zip(w, dw))
+        rows.append((lse, delta, w, [a * (b - delta) for a, b in zip(w, dw)]))
+    return rows
+
+
+# A row of dq_sum's tiles of 8 x 16, by columns.
+ORDER = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15]
+
+
+def gradients(m, n, dim, block, causal, warps, stages):
+    """The first program's: dk and dv of its keys, and what it adds to dq."""
+    bm, bn = block
+    tensors = ("q", "k", "v", "do", "dk", "dv")
+    strides = "".join(f",{x}_stride_b=i32:16,{x}_stride_h=i32:16,{x}_stride_{r}=i32:16,"
+                      f"{x}_stride_d=1" for x, r in zip(tensors, "mnnmnn"))
+    spec = (",".join(f"{x}_ptr=*fp16:16" for x in tensors) +
+            ",lse2_ptr=*fp32:16,delta_ptr=*fp32:16,dq_sum_ptr=*fp32:16,scale=fp32" + strides +
+            f",H=i32,M={sixteen(m)},N={sixteen(n)},cu_q_ptr=None,cu_k_ptr=None,p=fp32,seed=i32,"
+            f"HEAD_DIM={dim},BLOCK_M={bm},BLOCK_N={bn},CAUSAL={causal},GROUP=1")
+    text = build("flash_attention_bwd", "flash_attention_bwd", spec, warps, stages,
+                 ["sm_80"])  # later ones add vectors, which the simulator does not know
+    rows = (max(m, n) + 7) // 8 * 8
+    size = rows * dim * 2
+    at = {x: i * size for i, x in enumerate((*tensors, "lse2"))}
+    at["delta"] = at["lse2"] + 4 * rows
+    at["dq"] = at["delta"] + 4 * rows
+    memory = bytearray(at["dq"] + 4 * rows * dim)
+    tiles = {}
+    for x, count in zip(tensors[:4], (m, n, n, m)):
+        flat = [random.gauss(0, 1) for _ in range(count * dim)]
+        struct.pack_into(f"<{count * dim}e", memory, at[x], *flat)
+        flat = struct.unpack_from(f"<{count * dim}e", memory, at[x])
+        tiles[x] = [flat[r * dim:(r + 1) * dim] for r in range(count)]
+    q, k, v, do = (tiles[x] for x in tensors[:4])
+    scale = dim ** -0.5
+    known = weights(q, k, v, do, scale, causal)
+    struct.pack_into(f"<{m}f", memory, at["lse2"], *(r[0] / math.log(2) for r in known))
+    struct.pack_into(f"<{m}f", memory, at["delta"], *(r[1] for r in known))
+    args = [at[x] for x in (*tensors[:4], "lse2", "delta", "dk", "dv", "dq")]
+    args += [ptx.f32_bits(scale)] + [rows * dim, rows * dim, dim] * 6 + [1, m, n, 0, 0]
+    block = ptx.run(text, "flash_attention_bwd", args, memory)
+    keys = range(min(n, bn))
+    for j in keys:
+        dk, dv = (struct.unpack_from(f"<{dim}e", memory, at[x] + 2 * j * dim)
+                  for x in ("dk", "dv"))
+        for d in range(dim):
+            want = scale * sum(r[3][j] * q[i][d] for i, r in enumerate(known))
+            assert abs(dk[d] - want) < 1e-2, ("dk", j, d, dk[d], want)
+            want = sum(r[2][j] * do[i][d] for i, r in enumerate(known))
+            assert abs(dv[d] - want) < 1e-2, ("dv", j, d, dv[d], want)
+    dq = struct.unpack_from(f"<{rows * dim}f", memory, at["dq"])
+    for i, row in enumerate(known):
+        for d in range(dim):
+            want = sum(row[3][j] * k[j][d] for j in keys)
+            tile = i // 8 * (dim // 16) + d // 16
+            got = dq[tile * 128 + i % 8 * 16 + ORDER.index(d % 16)]
+            assert abs(got - want) < 2e-2, ("dq", i, d, got, want)
+    return block.barriers
+
+
 def softmax(cols, width, warps):
     spec = f"*fp32:16,*fp32:16,i32,i32,i32,i32,{width}"
     x = [random.gauss(0, 1) for _ in range(width)]
@@ -120,6 +189,9 @@ check(attention, 64, 128, 64, (64, 32), True, 4, 2)
 check(attention, 50, 90, 32, (64, 32), False, 4, 3)
 check(attention, 32, 64, 64, (32, 64), False, 2, 1)
 check(attention, 64, 96, 32, (16, 32), False, 4, 4)
+check(gradients, 64, 64, 32, (32, 64), False, 4, 2)
+check(gradients, 64, 96, 64, (32, 64), True, 4, 3)
+check(gradients, 50, 70, 32, (32, 32), False, 2, 2)
 # each of the two reductions has one of its own; none is added
 check(softmax, 1000, 1024, 4, barriers=2)
 check(softmax, 2000, 2048, 8, barriers=2)
