@@ -99,6 +99,20 @@ fix_dot(Layouts *p, Op *op)
     fix_results(p, op, plan->acc);
 }
 
+/* What a loop carries has one layout: that inside, where the work is. A result may have
+   got another one, from behind the loop. */
+static void
+fix_carried(Layouts *p, Op *op)
+{
+    const Region *body = op->kind == OP_FOR ? op->regions[0] : op->regions[1];
+    int first = op->kind == OP_FOR;
+    for (int i = 0; i < op->nresult; i++)
+        value_set_type(&op->results[i], body->args[i + first]->type);
+    first = op->kind == OP_FOR ? 3 : 0;
+    for (int i = first; i < op->noperand; i++)
+        want(p, op, i, op->regions[0]->args[i - first + (op->kind == OP_FOR)]->type);
+}
+
 void
 layout_fix(Layouts *p, Op *op)
 {
@@ -106,9 +120,7 @@ layout_fix(Layouts *p, Op *op)
         want_all(p, op, 1, op_operand(op, 0)->type);
         fix_results(p, op, op_operand(op, 0)->type->layout);
     } else if (op->kind == OP_FOR || op->kind == OP_WHILE) {
-        int first = op->kind == OP_FOR ? 3 : 0;
-        for (int i = first; i < op->noperand; i++)
-            want(p, op, i, op->regions[0]->args[i - first + (op->kind == OP_FOR)]->type);
+        fix_carried(p, op);
     } else if (op->kind == OP_REDUCE) {
         int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
         const Type *t = op_operand(op, 0)->type;

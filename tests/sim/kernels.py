@@ -192,6 +192,7 @@ check(attention, 64, 96, 32, (16, 32), False, 4, 4)
 check(gradients, 64, 64, 32, (32, 64), False, 4, 2)
 check(gradients, 64, 96, 64, (32, 64), True, 4, 3)
 check(gradients, 50, 70, 32, (32, 32), False, 2, 2)
+check(gradients, 128, 128, 32, (128, 128), True, 8, 2)  # two loops with layouts of their own
 # each of the two reductions has one of its own; none is added
 check(softmax, 1000, 1024, 4, barriers=2)
 check(softmax, 2000, 2048, 8, barriers=2)
