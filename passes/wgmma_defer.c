@@ -71,25 +71,19 @@ defer(Op *loop)
 }
 
 static bool
-visit(Region *r, int depth)
+visit(void *user, Op *op)
 {
-    bool changed = false;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            changed |= visit(op->regions[i], depth + 1);
-        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_PENDING)) {
-            defer(op);
-            attr_drop(&op->attrs, ATTR_PENDING);
-            changed = true;
-        }
-    }
-    return changed;
+    (void)user;
+    if (op->kind != OP_FOR || !attr_has(&op->attrs, ATTR_PENDING))
+        return false;
+    defer(op);
+    attr_drop(&op->attrs, ATTR_PENDING);
+    return true;
 }
 
 bool
 pass_wgmma_defer(Func *f, PassCx *cx)
 {
     (void)cx;
-    return visit(f->body, 0);
+    return pass_walk(f->body, visit, NULL);
 }

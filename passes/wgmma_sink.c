@@ -196,17 +196,10 @@ carry(Op *wait)
 }
 
 static bool
-visit_carry(Region *r, int depth)
+visit_carry(void *user, Op *op)
 {
-    bool changed = false;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            changed |= visit_carry(op->regions[i], depth + 1);
-        if (op->kind == OP_WGMMA_WAIT)
-            changed |= carry(op);
-    }
-    return changed;
+    (void)user;
+    return op->kind == OP_WGMMA_WAIT && carry(op);
 }
 
 /* From the last to the first, so that a wait that goes further down meets only those
@@ -231,5 +224,5 @@ bool
 pass_wgmma_sink(Func *f, PassCx *cx)
 {
     bool changed = visit(cx->s, f->body, 0);
-    return visit_carry(f->body, 0) || changed;
+    return pass_walk(f->body, visit_carry, NULL) || changed;
 }
