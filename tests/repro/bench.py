@@ -3,6 +3,7 @@ in turn with all others, medians over the rounds. What a contender launches is i
 a graph holds enough steps that the two events around it do not count.
 """
 import os
+import random
 import statistics
 import sys
 
@@ -47,12 +48,17 @@ def once(graph, steps):
 
 
 def measure(graphs, steps, rounds):
-    """{name: milliseconds of each round} of {name: graph}, in turn; one round is thrown away."""
+    """{name: milliseconds of each round} of {name: graph}; one round is thrown away.
+
+    Every round has an order of its own: a device at its power limit slows down behind heavy
+    work, and whoever came first behind light work would look better than he is."""
     times = {name: [] for name in graphs}
+    order, shuffle = list(graphs), random.Random(1).shuffle
     for i in range(rounds + 1):
-        for name, graph in graphs.items():
-            graph.replay() if i == 0 else None
-            ms = once(graph, steps)
+        shuffle(order)
+        for name in order:
+            graphs[name].replay() if i == 0 else None
+            ms = once(graphs[name], steps)
             if i:
                 times[name].append(ms)
     return times
