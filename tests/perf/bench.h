@@ -98,6 +98,14 @@ bench_halves(Bench *b, int64_t n)
     return p;
 }
 
+/* Of kernels_dsl, in $SDC_TEST_ROOT or where this was built. */
+static inline void
+bench_kernel_path(char *to, size_t size, const char *file)
+{
+    const char *root = getenv("SDC_TEST_ROOT");
+    snprintf(to, size, "%s/kernels_dsl/%s.tk", root ? root : SDC_ROOT, file);
+}
+
 static inline SdcFunction *
 bench_function(Bench *b, const char *file, const char *kernel, const char *const *bind,
                int nbind)
@@ -105,7 +113,7 @@ bench_function(Bench *b, const char *file, const char *kernel, const char *const
     char path[512];
     SdcModule *mod;
     SdcFunction *fn;
-    snprintf(path, sizeof path, SDC_ROOT "/kernels_dsl/%s.tk", file);
+    bench_kernel_path(path, sizeof path, file);
     if (sdc_module_load_file(b->cx, path, &mod) == SDC_OK &&
         sdc_function_get(mod, kernel, bind, nbind, &fn) == SDC_OK)
         return fn;

@@ -87,7 +87,7 @@ run(const char *sdc, const Case *c, double *cpu)
     char file[512];
     char *argv[24] = {(char *)(uintptr_t)sdc, "compile", file, "-o", "/dev/null"};
     int n = 5;
-    snprintf(file, sizeof file, SDC_ROOT "/kernels_dsl/%s.tk", c->file);
+    bench_kernel_path(file, sizeof file, c->file);
     for (int i = 0; i < 16 && c->args[i]; i++)
         argv[n++] = (char *)(uintptr_t)c->args[i];
     pid_t pid;
