@@ -16,6 +16,9 @@ operand_fast_dim(const Layout *l)
             run = n;
         }
     }
+    for (int d = 0; run == 1 && l->n[LD_LANE] && d < l->rank; d++) /* neighbours' order */
+        if (l->b[LD_LANE][0] == (uint32_t)1 << layout_shift(l, d))
+            best = d;
     return best;
 }
 

@@ -8,8 +8,8 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-/* The dimension of which a thread holds most elements in a row: memory's order for what
-   was loaded. */
+/* The dimension of which a thread holds most elements in a row, or its neighbour has the
+   next where all hold but one: memory's order for what was loaded. */
 int operand_fast_dim(const Layout *l);
 /* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along the
    dimension of which a thread holds most elements, which is memory's for what was
