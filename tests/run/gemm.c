@@ -142,7 +142,8 @@ START_TEST(wrapping)
             LAUNCH(&env, "wrapping_matmul", sdc_grid(tiles, 1, 1),
                    "BLOCK_M=64 BLOCK_N=64 BLOCK_K=32", buf_arg(&a), buf_arg(&b),
                    buf_arg(&c), sdc_int(s->M), sdc_int(s->N), sdc_int(s->K),
-                   sdc_int(a.strides[0]), sdc_int(b.strides[0]), sdc_int(c.strides[0]));
+                   sdc_int(a.strides[0]), sdc_int(1), sdc_int(b.strides[0]), sdc_int(1),
+                   sdc_int(c.strides[0]), sdc_int(1));
             buf_check(&env, &c, case_name(&env, "wrapping_matmul", floats[t], s), want,
                       bound);
         }
