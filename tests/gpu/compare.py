@@ -7,8 +7,11 @@ context: results compared elementwise and with a reference, then timed in turn. 
 A time is that of one launch between two events, behind a write of 256 MB that empties the
 second-level cache and gives the host time to be ahead of the device (as Triton's do_bench
 does). Every round measures everybody, one after another, so that clocks and neighbours move
-all alike; a time is the median over the rounds of each round's median, the spread is half the
-distance between the quartiles of the rounds. `ratio` is Triton's time over sdc's, the median of
+all alike, in an order of its own: a GPU at its power limit slows down behind heavy work, and
+in a fixed order the same one would always come behind the same. A time is the median over the
+rounds of each round's median, the spread is half the distance between the quartiles of the
+rounds. With --replay N a time is that of one of N launches in a CUDA graph, everybody's
+captured alike, the caches warm. `ratio` is Triton's time over sdc's, the median of
 the rounds' ratios: above 1, sdc is faster; in brackets what it is at least with a confidence of
 95% (of order statistics). The lines "best" have the same of everybody's best configuration.
 `registers` are sdc's, of a thread, with the bytes of local memory where it spills.
@@ -21,6 +24,7 @@ import importlib.machinery
 import importlib.util
 import math
 import os
+import random
 import statistics
 import sys
 import time
@@ -28,7 +32,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(ROOT, "tests/repro")]
 import libsdc  # noqa: E402
 
 parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -45,6 +49,8 @@ parser.add_argument("--config", action="append", default=[], metavar="CASE=A=1,B
 parser.add_argument("--rounds", type=int, default=11)
 parser.add_argument("--reps", type=int, default=7, help="launches in a round")
 parser.add_argument("--warm", action="store_true", help="do not empty the cache before each")
+parser.add_argument("--replay", type=int, default=0, metavar="N", help="a round replays a CUDA "
+                    "graph of N launches; the cache is warm")
 parser.add_argument("--check", action="store_true", help="compare results, measure nothing")
 parser.add_argument("--repeat", type=int, default=0, metavar="N", help="measure nothing: "
                     "launch sdc's N times, in how many are any bits others than in the first")
@@ -218,6 +224,13 @@ def matmul(m, n, k, dtype, turned=False, desc=False, most=None):
                 (2 * m * n * k, "TFLOP/s"),
                 {"cuBLAS": lambda: torch.matmul(a, b, out=out)}, check,
                 tf32 or 2 * unit(dtype))
+
+
+def wrapping(m, n, k, dtype):
+    """As Triton's tutorial 03: rows and columns wrap around at the ends."""
+    data = matmul(m, n, k, dtype)
+    del data.args[3]  # no bias
+    return data
 
 
 def sparsedrop(m, n, k, block, p, kernel):
@@ -431,6 +444,9 @@ def cases():
                    lambda n=n: matmul(n, n, n, f16))
     yield Case("matmul_nt", "4096^3 fp16", "matmul", "matmul", big[:2],
                lambda: matmul(4096, 4096, 4096, f16, turned=True))
+    for n in (4096, 8192):
+        yield Case("matmul_wrapping", f"{n}^3 fp16", "../tests/run/wrapping_matmul",
+                   "wrapping_matmul", big[:2], lambda n=n: wrapping(n, n, n, f16))
     yield Case("matmul_tf32", "4096^3 fp32", "matmul", "matmul",
                [(tiles(256, 128, 32), 8, 3), (tiles(128, 128, 32), 8, 3)], lambda: matmul(4096, 4096, 4096, f32))
     yield Case("matmul_odd", "4095x4097x4099 fp16", "matmul", "matmul", big[2:],
@@ -513,14 +529,17 @@ def configs_of(case):
     return [parse_config(c, case.configs[0]) for c in chosen] or case.configs
 
 
-def measure(runs):
-    """{name: (milliseconds, spread, milliseconds of each round)} of functions, in turn."""
+def launched(runs):
+    """{name: milliseconds of each round} of functions, one launch between two events."""
     flush = None if args.warm else torch.empty(64 << 20, dtype=torch.int32, device="cuda")
     start, end = ([torch.cuda.Event(enable_timing=True) for _ in range(args.reps)]
                   for _ in range(2))
     rounds = {name: [] for name in runs}
+    order, shuffle = list(runs), random.Random(1).shuffle
     for i in range(args.rounds + 1):
-        for name, run in runs.items():
+        shuffle(order)
+        for name in order:
+            run = runs[name]
             if i == 0:
                 run()
                 run()
@@ -534,8 +553,19 @@ def measure(runs):
             if i:
                 rounds[name].append(statistics.median(
                     s.elapsed_time(e) for s, e in zip(start, end)))
+    return rounds
+
+
+def replayed(runs):
+    """The same of graphs of args.replay launches."""
+    graphs = {name: bench.capture(run, args.replay) for name, run in runs.items()}
+    return bench.measure(graphs, args.replay, args.rounds)
+
+
+def measure(runs):
+    """{name: (milliseconds, spread, milliseconds of each round)} of functions, in turn."""
     out = {}
-    for name, times in rounds.items():
+    for name, times in (replayed if args.replay else launched)(runs).items():
         quarters = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
         out[name] = statistics.median(times), (quarters[2] - quarters[0]) / 2, times
     return out
@@ -629,9 +659,10 @@ def run_case(case, sdc, rows):
             fn = tk.function(case.kernel, constants, warps, stages)
             use = fn.use(data.args)
             took = time.perf_counter() - began
+            stream = (lambda: torch.cuda.current_stream().cuda_stream) if args.replay else None
             runs["sdc"] = in_turn(*(
-                [tk.function(k, c, w).prepare(g, a) for k, c, w, g, a in list_]
-                for list_ in (data.before, data.after)), fn.prepare(grid, data.args))
+                [tk.function(k, c, w).prepare(g, a, stream) for k, c, w, g, a in list_]
+                for list_ in (data.before, data.after)), fn.prepare(grid, data.args, stream))
             if args.ptx:
                 name = f"{case.name}-{case.size}-{config_text(config)}.ptx"
                 with open(os.path.join(args.ptx, name.replace(" ", "_")), "w") as f:
@@ -758,6 +789,7 @@ def main():
 
 try:
     import torch
+    import bench
     if not args.no_triton:
         import triton
 except (ImportError, OSError) as e:

@@ -262,7 +262,7 @@ count_swizzles(Sweep *s, const Operands *o, const char *ptx)
     for (int side = 0; side < 2; side++) {
         const char *name = side ? "mov.b64 db, {" : "mov.b64 da, {";
         for (const char *p = ptx; (p = strstr(p, name)) != NULL; p++) {
-            const char *word = strchr(p, ',');
+            const char *word = strchr(p + strlen(name), ',');
             uint32_t high = (uint32_t)strtoll(word + 1, NULL, 10);
             s->seen[side][side ? o->b_by_n : o->a_by_m][high >> 30]++;
         }
@@ -338,9 +338,10 @@ START_TEST(operands)
     OK(sdcrt_cuda_alloc(env.cuda, MOST_M * MOST_K * 4, &s.a, &env.e));
     OK(sdcrt_cuda_alloc(env.cuda, MOST_N * MOST_K * 4, &s.b, &env.e));
     OK(sdcrt_cuda_alloc(env.cuda, MOST_M * MOST_N * 4, &s.c, &env.e));
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        int least = sdc_dtype_size(types[t].type) == 1 ? 32 : 16; /* else mma.sync */
         for (int way = 0; way < (types[t].turns ? 4 : 1); way++)
-            for (int n = sdc_dtype_size(types[t].type) == 1 ? 32 : 16; n <= MOST_N; n *= 2)
+            for (int n = least; n <= MOST_N; n *= 2)
                 for (int row = 32; row <= 128; row *= 2) {
                     bool two = n == 128 && row == 64; /* of each, one by two groups */
                     Operands o = {.type = types[t].type,
@@ -353,6 +354,7 @@ START_TEST(operands)
                     operands_case(&env, &s, &o);
                     cases++;
                 }
+    }
     printf("operands: %d kernels, %d by wgmma;", cases, s.products);
     for (int side = 0; side < 2; side++)
         for (int by = 0; by < 2; by++)

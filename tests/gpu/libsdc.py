@@ -135,14 +135,16 @@ class Function:
         return self.ctx.lib.sdc_kernel_ptx(self.specialize(values)).decode()
 
     def prepare(self, grid, values, stream=None):
-        """A function of no arguments that launches; `stream` a number, None: the default."""
+        """A function of no arguments that launches; `stream` a number, None: the default, or
+        a function that says it at each launch."""
         args = (Arg * len(values))(*[argument(v) for v in values])
         size = Grid(*(list(grid) + [1, 1])[:3])
         launch, handle, n, ctx = self.ctx.lib.sdc_launch, self.handle, len(values), self.ctx
-        stream = C.c_void_p(stream)
+        fixed = None if callable(stream) else C.c_void_p(stream)
 
         def call(keep=values):  # the tensors stay alive with the call
-            status = launch(handle, size, args, n, stream)
+            at = C.c_void_p(stream()) if callable(stream) else fixed
+            status = launch(handle, size, args, n, at)
             if status != OK:
                 ctx.check(status)
         return call
