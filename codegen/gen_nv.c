@@ -443,6 +443,8 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_WHILE: return gen_while(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);
     case OP_BARRIER: nv_barrier(g); return true;
+    case OP_GRID_WAIT:
+    case OP_GRID_NEXT: nv_grid(g, op); return true;
     case OP_WARP_SPECIALIZE: return nv_roles(g, op);
     case OP_TURN_OPEN:
     case OP_TURN_TAKE:
@@ -606,6 +608,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     LLVMBuildBr(g->b, start);
     meta->shared_bytes = f->shared_bytes;
     meta->threads = 32 * warps;
+    meta->overlap = nv_overlaps(g, f);
     if (ok && nv.widest > NV_MANY_REGS)
         diag_warning(&g->s->diag, nv.widest_at,
                      "a tile takes %d of a thread's 255 registers: what does not fit "

@@ -174,6 +174,9 @@ bool nv_atomic(Gen *g, const Op *op);
 /* ---- gen_nv_scratch.c */
 /* Between an operation's writes to its scratch memory and its reads of it. */
 void nv_barrier(Gen *g);
+/* gen_nv_grid.c: launches that overlap. Does every thread wait for the grid before? */
+void nv_grid(Gen *g, const Op *op);
+bool nv_overlaps(const Gen *g, const Func *f);
 /* So many bytes into it. */
 LLVMValueRef nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes);
 /* A tile of type t as a row-major array at `base`. */

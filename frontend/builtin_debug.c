@@ -72,6 +72,22 @@ bi_debug_barrier(Sema *s, Args *a)
 }
 
 Val
+bi_gdc_wait(Sema *s, Args *a)
+{
+    (void)a;
+    build_op(&s->b, OP_GRID_WAIT, NULL, 0, NULL, NULL, 0);
+    return val_none();
+}
+
+Val
+bi_gdc_launch_dependents(Sema *s, Args *a)
+{
+    (void)a;
+    build_op(&s->b, OP_GRID_NEXT, NULL, 0, NULL, NULL, 0);
+    return val_none();
+}
+
+Val
 bi_static_assert(Sema *s, Args *a)
 {
     if (a->v[0]->kind != FE_BOOL && !(s->host && val_is_const(a->v[0])))

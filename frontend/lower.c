@@ -149,6 +149,7 @@ lower_kernel(Sema *s, const Node *fn, const FrontSpec *spec, Module *out)
     s->f->num_warps = spec->num_warps ? spec->num_warps : 4;
     s->f->num_stages = spec->num_stages ? spec->num_stages : 3;
     s->f->num_ctas = spec->num_ctas ? spec->num_ctas : 1;
+    s->f->overlap = spec->launch_pdl;
     if (bind_kernel_params(s, fn, spec))
         exec_list(s, &fn->body, 0, NULL, &ret);
     if (s->s->diag.errors > errors) {

@@ -300,6 +300,8 @@ print_func(Printer *p, const Func *f)
     buf_printf(p->out, ") {warps=%d, stages=%d", f->num_warps, f->num_stages);
     if (f->num_ctas != 1)
         buf_printf(p->out, ", ctas=%d", f->num_ctas);
+    if (f->overlap)
+        buf_str(p->out, ", overlap=1");
     if (f->shared_bytes)
         buf_printf(p->out, ", shared=%lld", (long long)f->shared_bytes);
     if (f->props & FUNC_FORM)

@@ -435,6 +435,7 @@ read_kernel(Reader *r, Module *m)
         {.name = "ctas", .i = 1, .least = 1, .most = 16},
         {.name = "form", .i = 0, .least = 0, .most = FUNC_FORM},
         {.name = "shared", .i = 0, .least = 0, .most = INT32_MAX},
+        {.name = "overlap", .i = 0, .least = 0, .most = 1},
     };
     if (!read_settings(r, set, COUNT_OF(set)) || !read_expect(r, "{"))
         return false;
@@ -443,6 +444,7 @@ read_kernel(Reader *r, Module *m)
     r->func->num_ctas = (int)set[2].i;
     r->func->props = (uint32_t)set[3].i;
     r->func->shared_bytes = set[4].i;
+    r->func->overlap = set[5].i;
     return read_region(r, r->func->body, 0);
 }
 

@@ -383,6 +383,8 @@ lower_op(Nest *n, Builder *b, Op *op, int nesting)
     case OP_SCAN: lower_scan(n, b, op); return;
     case OP_HISTOGRAM: lower_histogram(n, b, op); return;
     case OP_BARRIER:
+    case OP_GRID_WAIT: /* launches do not overlap */
+    case OP_GRID_NEXT:
     case OP_ASSUME: return; /* one thread runs the program; promises are used elsewhere */
     default: break;
     }

@@ -64,7 +64,8 @@ static const PassId gpu_list[] = {
     PASS_unseen, /* after the stages: a copy fills what is masked off by itself */
     PASS_reduce_layout, /* after the last conversion was made or dropped */
     PASS_smem, /* after all passes that make, move or drop what takes shared memory */
-    PASS_barrier, /* last: places say what conflicts */
+    PASS_barrier, /* behind smem: places say what conflicts */
+    PASS_overlap, /* last: nothing moves an access in front of the wait any more */
 };
 
 const PassId *

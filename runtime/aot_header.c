@@ -206,7 +206,8 @@ describe(Buf *b, const AotCode *c)
             buf_printf(b, "%s=None ", s->name);
     }
     if (c->kind != SDCRT_CODE_CPU)
-        buf_printf(b, "num_warps=%d num_stages=%d", m->num_warps, m->num_stages);
+        buf_printf(b, "num_warps=%d num_stages=%d%s", m->num_warps, m->num_stages,
+                   m->overlap ? " launch_pdl=True" : "");
     if (m->npoint)
         buf_printf(b, ", tuned for %d key%s", m->npoint, m->npoint > 1 ? "s" : "");
     buf_str(b, "\n");

@@ -50,7 +50,8 @@ function_new(SdcModule *mod, const KernelInfo *info, const char *const *bind, in
 static bool
 known_name(const KernelInfo *info, const char *bind)
 {
-    static const char *const option[] = {"num_warps", "num_stages", "num_ctas"};
+    static const char *const option[] = {"num_warps", "num_stages", "num_ctas",
+                                         "launch_pdl"};
     size_t n = strcspn(bind, "=");
     if (bind[n] != '=')
         return false;

@@ -92,11 +92,13 @@ sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value)
         }
     }
     bool warps = strcmp(name, "num_warps") == 0, stages = strcmp(name, "num_stages") == 0;
-    if (!warps && !stages && strcmp(name, "num_ctas") != 0)
+    bool overlap = strcmp(name, "launch_pdl") == 0;
+    if (!warps && !stages && !overlap && strcmp(name, "num_ctas") != 0)
         return 0;
-    *value = warps    ? k->meta->num_warps
-             : stages ? k->meta->num_stages
-                      : k->meta->num_ctas;
+    *value = warps     ? k->meta->num_warps
+             : stages  ? k->meta->num_stages
+             : overlap ? k->meta->overlap
+                       : k->meta->num_ctas;
     return 1;
 }
 

@@ -417,9 +417,11 @@ sdc_grid(int64_t x, int64_t y, int64_t z)
 /* ---------------------------------------------------------------- functions, launches */
 
 /* A kernel with constexprs bound: `bind` holds `nbind` texts NAME=VALUE, with values as
-   in Python source (128, 0.5, True, None, "relu", tl.float16). num_warps, num_stages and
-   num_ctas are accepted as names too. The same call gives the same handle. Nothing is
-   compiled yet, and values are looked at when it is. SDC_ERROR_ARGUMENT: no such kernel
+   in Python source (128, 0.5, True, None, "relu", tl.float16). num_warps, num_stages,
+   num_ctas and launch_pdl (True: on GPUs of sm_90 and later a launch may begin before the
+   kernel in front of it on the stream has ended, and waits for it by itself) are accepted
+   as names too. The same call gives the same handle. Nothing is compiled yet, and values
+   are looked at when it is. SDC_ERROR_ARGUMENT: no such kernel
    or parameter. */
 SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
                                    const char *const *bind, int nbind, SdcFunction **out);
@@ -486,8 +488,8 @@ SDC_API SdcStatus sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid,
 SDC_API int sdc_kernel_writes(const SdcKernel *k, int arg);
 
 /* Integer value that a constexpr parameter was bound to, by default, `bind`, signature or
-   the first of @triton.autotune's configurations; also of num_warps, num_stages and
-   num_ctas. Returns 0 when there is no such number. */
+   the first of @triton.autotune's configurations; also of num_warps, num_stages,
+   num_ctas and launch_pdl. Returns 0 when there is no such number. */
 SDC_API int sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value);
 
 /* What a GPU's driver made of the kernel, in the calling thread's context. */

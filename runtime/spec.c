@@ -53,6 +53,13 @@ launch_option(FrontSpec *spec, const char *text, size_t n)
 }
 
 static bool
+read_flag(const char *text, bool *out)
+{
+    *out = strcmp(text, "True") == 0 || strcmp(text, "1") == 0;
+    return *out || strcmp(text, "False") == 0 || strcmp(text, "0") == 0;
+}
+
+static bool
 is_param(FrontModule *m, const char *kernel, const char *name, size_t n)
 {
     const FrontParam *p;
@@ -76,8 +83,14 @@ compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kern
         const char *text = job->opt.bind[i];
         size_t len = strcspn(text, "=");
         int *at = launch_option(&options, text, len);
-        if (!at || is_param(m, kernel, text, len)) {
+        bool flag = strncmp(text, "launch_pdl=", len + 1) == 0;
+        if ((!at && !flag) || is_param(m, kernel, text, len)) {
             bind[n++] = text;
+            continue;
+        }
+        if (flag) {
+            if (!read_flag(text + len + 1, &options.launch_pdl))
+                return bad(s, "'%s' must be True or False", text);
             continue;
         }
         char *end;
@@ -92,6 +105,7 @@ compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kern
     if (!front_spec_parse(m, kernel, job->opt.signature, bind, n, spec))
         return false;
     spec->debug = job->debug;
+    spec->launch_pdl = options.launch_pdl;
     if (options.num_warps)
         spec->num_warps = options.num_warps;
     if (options.num_stages)

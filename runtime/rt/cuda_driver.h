@@ -17,8 +17,11 @@ typedef struct CudaLaunchAttribute {
     union {
         char bytes[64];
         unsigned cluster[3];
+        int overlap;
     } value;
 } CudaLaunchAttribute;
+
+enum { CUDA_LAUNCH_OVERLAP = 6 }; /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
 
 /* CUlaunchConfig */
 typedef struct CudaLaunch {

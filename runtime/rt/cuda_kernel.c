@@ -11,7 +11,8 @@ enum {
     FUNC_MAX_DYNAMIC_SHARED = 8,
     JIT_ERROR_LOG = 5,
     JIT_ERROR_LOG_SIZE = 6,
-    INPUT_PTX = 1
+    INPUT_PTX = 1,
+    OVERLAP_DRIVER = 12030 /* the first that keeps it in graphs */
 };
 
 struct SdcrtCudaKernel {
@@ -19,6 +20,7 @@ struct SdcrtCudaKernel {
     SdcrtCudaUse use;
     SdcrtMeta meta;
     CudaMapCache *maps; /* NULL: the kernel takes none */
+    unsigned overlap;   /* attributes of a launch: 1 where launches may overlap */
 };
 
 static void
@@ -136,6 +138,7 @@ load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta, int beside,
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status == SDCRT_OK) {
         k->context = s.context;
+        k->overlap = meta->overlap && c->info.driver >= OVERLAP_DRIVER;
         status = load_module(c, k, ptx, beside, e);
         if (status == SDCRT_OK)
             status = prepare(c, k, e);
@@ -234,9 +237,12 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                   const int32_t grid[3], void *stream, SdcrtCudaError *e)
 {
     void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS + 1];
+    CudaLaunchAttribute overlap = {.id = CUDA_LAUNCH_OVERLAP, .value.overlap = 1};
     CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
                       .shared = (unsigned)k->meta.shared_bytes,
-                      .stream = stream};
+                      .stream = stream,
+                      .attributes = &overlap,
+                      .nattribute = k->overlap};
     int nothing = 0;
     for (int i = 0; i < 3; i++) {
         if (grid[i] < 0 || grid[i] > c->info.max_grid[i])

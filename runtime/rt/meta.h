@@ -119,6 +119,9 @@ typedef struct SdcrtMeta {
     /* GPU: at most so many programs along axis 0 for each multiprocessor are launched,
        and how many were asked for is a parameter behind the maps, 32 bits; 0: all are */
     int32_t turns;
+    /* GPU: every thread waits for the grid before (griddepcontrol.wait), so that launches
+       may overlap */
+    int32_t overlap;
     int64_t shared_bytes;  /* GPU: dynamic shared memory */
     int64_t scratch_bytes; /* CPU: scratch per running program, 64-byte aligned */
     SdcrtParam params[SDCRT_MAX_PARAMS];

@@ -42,6 +42,7 @@ typedef struct Module {
     int dynamic_shared, registers, local_bytes;
     char kernel[128];
     int nparam;
+    int waits; /* for the grid before it, somewhere */
 } Module;
 
 typedef struct Current {
@@ -49,8 +50,8 @@ typedef struct Current {
     int n;
 } Current;
 
-static FakeCuda state = {
-    .devices = 2, .sm = 90, .shared_max = 232448, .memory = (int64_t)64 << 20};
+static FakeCuda state = {.devices = 2, .sm = 90, .driver = 13000, .shared_max = 232448,
+                         .memory = (int64_t)64 << 20};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Memory *memory;
 static int64_t used;
@@ -119,7 +120,7 @@ EXPORT int
 cuDriverGetVersion(int *version)
 {
     CALL();
-    *version = 13000;
+    *version = state.driver;
     return OK;
 }
 
@@ -367,6 +368,7 @@ cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void
         return INVALID_PTX;
     }
     m->context = now();
+    m->waits = strstr(entry, "griddepcontrol.wait;") != NULL;
     sscanf(entry + 7, "%127[^( \n]", m->kernel);
     const char *end = strchr(entry, ')');
     for (const char *p = strstr(entry, ".param"); p && p < end;
@@ -459,18 +461,32 @@ cuFuncSetAttribute(void *function, int attribute, int value)
 }
 
 #ifndef FAKE_OLD
+typedef struct Attribute {
+    int id, pad, value[16];
+} Attribute;
+
 typedef struct Config {
     unsigned grid[3], block[3], shared;
-    void *stream, *attributes;
+    void *stream;
+    const Attribute *attributes;
     unsigned nattribute;
 } Config;
+
+/* A launch that overlaps with the one in front, by a kernel that waits for it; no other
+   attribute is known. */
+static int
+attributes_are_right(const Config *c, const Module *m)
+{
+    return !c->nattribute || (c->nattribute == 1 && c->attributes->id == 6 &&
+                              c->attributes->value[0] == 1 && m->waits);
+}
 
 EXPORT int
 cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
 {
     Module *m = function;
     CALL();
-    if (extra || !m || c->nattribute)
+    if (extra || !m || !attributes_are_right(c, m))
         return INVALID_VALUE;
     if (m->context != now())
         return INVALID_HANDLE;
@@ -482,6 +498,7 @@ cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
     FakeLaunch l = {.shared = c->shared,
                     .stream = c->stream,
                     .context = now(),
+                    .overlap = c->nattribute > 0,
                     .nparam = m->nparam < 64 ? m->nparam : 64};
     memcpy(l.grid, c->grid, sizeof l.grid);
     memcpy(l.block, c->block, sizeof l.block);

@@ -9,6 +9,7 @@ typedef struct FakeLaunch {
     unsigned grid[3], block[3], shared;
     void *stream, *context;
     char kernel[128];
+    int overlap; /* it may begin before the launch in front has ended */
     int nparam;
     uint64_t params[64]; /* the first 8 bytes of each slot: of a tensor map its address */
 } FakeLaunch;
@@ -16,6 +17,7 @@ typedef struct FakeLaunch {
 typedef struct FakeCuda {
     int devices;    /* how many there are, all alike */
     int sm;         /* 90 */
+    int driver;     /* its version: 13000 */
     int shared_max; /* opt-in bytes of shared memory */
     int64_t memory; /* bytes of a device */
     long calls;     /* entry points called since the test set it to 0 */

@@ -104,9 +104,11 @@ class Module:
     def __init__(self, ctx, handle):
         self.ctx, self.handle = ctx, handle
 
-    def function(self, kernel, constants, num_warps=4, num_stages=3):
+    def function(self, kernel, constants, num_warps=4, num_stages=3, launch_pdl=False):
         bind = [f"{k}={v!r}".encode() for k, v in constants.items()]
         bind += [f"num_warps={num_warps}".encode(), f"num_stages={num_stages}".encode()]
+        if launch_pdl:
+            bind.append(b"launch_pdl=True")
         fn = C.c_void_p()
         lib = self.ctx.lib
         self.ctx.check(lib.sdc_function_get(self.handle, kernel.encode(),

@@ -87,7 +87,7 @@ static const char add_text[] = "import triton\n"
 static int
 launches(const char *target, const void *x, int grid)
 {
-    static const char *const bind[] = {"BLOCK=64"};
+    static const char *const bind[] = {"BLOCK=64", "launch_pdl=True"};
     SdcContextOptions o = {.target = target};
     SdcContext *cx;
     SdcModule *mod;
@@ -104,7 +104,7 @@ launches(const char *target, const void *x, int grid)
     ck_assert_int_eq(sdc_module_tune(mod, "add | x | cpu | *fp32,*fp32,i32,fp32 | n=64 | "
                                           "BLOCK=64 num_warps=2 | 1 us\n"),
                      SDC_OK);
-    ck_assert_int_eq(sdc_function_get(mod, "add", bind, 1, &f), SDC_OK);
+    ck_assert_int_eq(sdc_function_get(mod, "add", bind, 2, &f), SDC_OK);
     SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, x), sdc_int(64),
                      sdc_float(2)};
     for (int i = 0; i < 100; i++) {

@@ -115,6 +115,7 @@ on_gpu(const char *driver)
     check(fake->last.nparam == 4 && fake->last.grid[0] == (N + 63) / 64, "step is bound");
     check(scale_fp32_cuda(gpu, NULL, there, there, N, 2, 2.0f, &e) == SDCRT_OK, "two");
     check(fake->last.nparam == 5 && (int32_t)fake->last.params[3] == 2, "step is passed");
+    check(fake->last.overlap, "launch_pdl");
     check(fake->last.params[0] == at && (int32_t)fake->last.params[2] == N, "arguments");
     /* This one was compiled for addresses divisible by 16 alone. */
     check(scale_fp16_cuda(gpu, NULL, there + 1, there, N, 1, 2.0f, &e) ==

@@ -1,0 +1,33 @@
+/* Launches that overlap (programmatic dependent launch, sm_90 and later): a grid may
+   begin while the one before it on the stream still runs, and waits for it by itself.
+
+   A grid counts as ended when all its programs have, so one that does not wait could end
+   before the grid in front of it, and the grid behind it would then see too little: every
+   program waits, also one that has no work. The metadata says so, and the runtime lets
+   nothing overlap that does not. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+enum { FIRST_SM = 90 };
+
+/* Older devices never overlap grids: there is nothing to wait for. The wait is assembly,
+   not LLVM's intrinsic, which is said to touch no memory: loads could pass it. */
+void
+nv_grid(Gen *g, const Op *op)
+{
+    if (g->info.sm < FIRST_SM)
+        return;
+    const char *text = op->kind == OP_GRID_WAIT ? "griddepcontrol.wait;"
+                                                : "griddepcontrol.launch_dependents;";
+    ptx_asm(g, text, "~{memory}", LLVMVoidTypeInContext(g->cx), NULL, 0, true);
+}
+
+/* In the body itself, not in a loop, condition or role, where not all come by. */
+bool
+nv_overlaps(const Gen *g, const Func *f)
+{
+    const Op *op = f->body->first;
+    while (op && op->kind != OP_GRID_WAIT)
+        op = op->next;
+    return op && f->overlap && g->info.sm >= FIRST_SM;
+}
