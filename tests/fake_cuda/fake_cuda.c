@@ -50,7 +50,10 @@ typedef struct Current {
     int n;
 } Current;
 
-static FakeCuda state = {.devices = 2, .sm = 90, .driver = 13000, .shared_max = 232448,
+static FakeCuda state = {.devices = 2,
+                         .sm = 90,
+                         .driver = 13000,
+                         .shared_max = 232448,
                          .memory = (int64_t)64 << 20};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Memory *memory;

@@ -16,29 +16,28 @@
 
 enum { N = 100003, BLOCK = 256, STEPS = 3000, CAPTURED = 300, SMALL = 40, ROUNDS = 51 };
 
-static const char source[] =
-    "import triton\n"
-    "import triton.language as tl\n"
-    "@triton.jit\n"
-    "def move(x, y, n, first, by, BLOCK: tl.constexpr):\n"
-    "    p = tl.program_id(0)\n"
-    "    if p < first:\n"
-    "        return\n"
-    "    i = (p - first) * BLOCK + tl.arange(0, BLOCK)\n"
-    "    v = tl.load(x + (i + by) % n, mask=i < n)\n"
-    "    tl.store(y + i, v + 1, mask=i < n)\n"
-    "@triton.jit\n"
-    "def slow(x, y, n, rounds, none, BLOCK: tl.constexpr):\n"
-    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
-    "    v = tl.load(x + i, mask=i < n)\n"
-    "    for r in range(rounds):\n"
-    "        v = (v * 3) ^ r\n"
-    "    w = tl.load(x + i, mask=i < n)\n"
-    "    tl.store(y + i, w + 1 + (v & none), mask=i < n)\n"
-    "@triton.jit\n"
-    "def idle(x, y, n, first, by, BLOCK: tl.constexpr):\n"
-    "    if n < 0:\n"
-    "        tl.store(x, 0)\n";
+static const char source[] = "import triton\n"
+                             "import triton.language as tl\n"
+                             "@triton.jit\n"
+                             "def move(x, y, n, first, by, BLOCK: tl.constexpr):\n"
+                             "    p = tl.program_id(0)\n"
+                             "    if p < first:\n"
+                             "        return\n"
+                             "    i = (p - first) * BLOCK + tl.arange(0, BLOCK)\n"
+                             "    v = tl.load(x + (i + by) % n, mask=i < n)\n"
+                             "    tl.store(y + i, v + 1, mask=i < n)\n"
+                             "@triton.jit\n"
+                             "def slow(x, y, n, rounds, none, BLOCK: tl.constexpr):\n"
+                             "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+                             "    v = tl.load(x + i, mask=i < n)\n"
+                             "    for r in range(rounds):\n"
+                             "        v = (v * 3) ^ r\n"
+                             "    w = tl.load(x + i, mask=i < n)\n"
+                             "    tl.store(y + i, w + 1 + (v & none), mask=i < n)\n"
+                             "@triton.jit\n"
+                             "def idle(x, y, n, first, by, BLOCK: tl.constexpr):\n"
+                             "    if n < 0:\n"
+                             "        tl.store(x, 0)\n";
 
 enum { MOVE, SLOW, IDLE, KERNELS };
 
