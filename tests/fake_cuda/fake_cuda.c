@@ -50,11 +50,8 @@ typedef struct Current {
     int n;
 } Current;
 
-static FakeCuda state = {.devices = 2,
-                         .sm = 90,
-                         .driver = 13000,
-                         .shared_max = 232448,
-                         .memory = (int64_t)64 << 20};
+static FakeCuda state = {
+    .devices = 2, .sm = 90, .shared_max = 232448, .memory = (int64_t)64 << 20};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Memory *memory;
 static int64_t used;
@@ -123,7 +120,7 @@ EXPORT int
 cuDriverGetVersion(int *version)
 {
     CALL();
-    *version = state.driver;
+    *version = state.driver ? state.driver : 13000;
     return OK;
 }
 
@@ -475,13 +472,13 @@ typedef struct Config {
     unsigned nattribute;
 } Config;
 
-/* A launch that overlaps with the one in front, by a kernel that waits for it; no other
-   attribute is known. */
+/* None, or: overlap with the launch in front, of a kernel that waits for it. */
 static int
 attributes_are_right(const Config *c, const Module *m)
 {
-    return !c->nattribute || (c->nattribute == 1 && c->attributes->id == 6 &&
-                              c->attributes->value[0] == 1 && m->waits);
+    const Attribute *a = c->attributes;
+    return !c->nattribute ||
+           (c->nattribute == 1 && a->id == 6 && *a->value == 1 && m->waits);
 }
 
 EXPORT int

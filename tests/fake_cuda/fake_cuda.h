@@ -17,7 +17,7 @@ typedef struct FakeLaunch {
 typedef struct FakeCuda {
     int devices;    /* how many there are, all alike */
     int sm;         /* 90 */
-    int driver;     /* its version: 13000 */
+    int driver;     /* its version; 0: 13000 */
     int shared_max; /* opt-in bytes of shared memory */
     int64_t memory; /* bytes of a device */
     long calls;     /* entry points called since the test set it to 0 */
