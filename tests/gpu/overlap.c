@@ -109,6 +109,8 @@ begin(Env *e)
         v[i] = i;
     need(e, sdcrt_cuda_write(e->cuda, e->x[0], v, N * sizeof *v, NULL), "a copy");
     free(v);
+    /* or it may still be on its way: the stream does not wait for it */
+    need(e, sdcrt_cuda_wait(e->cuda, NULL), "a copy");
     e->moved = e->added = e->now = 0;
 }
 
