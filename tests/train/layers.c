@@ -5,7 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ALIGN = 16, WIDE = 1024, PARTS = 16, MAX_PARAMS = 1 << 24 };
+enum { ALIGN = 16, WIDE = 1024, MAX_PARAMS = 1 << 24 };
+
+/* Sizes for a GPU, which has programs for few columns and many rows take many at a time.
+ */
+static bool
+large(const Net *net)
+{
+    return net->tile > 64;
+}
 
 static SdcArg
 at(const float *array, int64_t offset)
@@ -104,6 +112,17 @@ turned(const float *p, int64_t cols)
     return (Matrix){p, 1, cols};
 }
 
+/* Smaller tiles where a GPU would have too few. */
+static int
+tile_for(const Net *net, int64_t M, int64_t N)
+{
+    enum { ENOUGH = 66 };
+    int tile = net->tile;
+    while (large(net) && tile > 32 && ceil_div(M, tile) * ceil_div(N, tile) < ENOUGH)
+        tile /= 2;
+    return tile;
+}
+
 /* c [M, N] = a b + bias */
 static void
 product(Net *net, Matrix a, Matrix b, SdcArg bias, float *c, int64_t M, int64_t N,
@@ -111,14 +130,14 @@ product(Net *net, Matrix a, Matrix b, SdcArg bias, float *c, int64_t M, int64_t 
 {
     char binds[160];
     bool has_bias = bias.kind == SDC_ARG_PTR;
+    int tile = tile_for(net, M, N), step = tile < net->tile ? 64 : 32;
     snprintf(binds, sizeof(binds),
-             "BLOCK_M=%d BLOCK_N=%d BLOCK_K=32 num_warps=%d HAS_BIAS=%s", net->tile,
-             net->tile, net->tile > 64 ? 8 : 4, has_bias ? "True" : "False");
-    RUN(net->m, "matmul", "matmul",
-        grid1(ceil_div(M, net->tile) * ceil_div(N, net->tile)), binds, floats_arg(a.p),
-        floats_arg(b.p), floats_arg(c), bias, sdc_int(M), sdc_int(N), sdc_int(K),
-        sdc_int(a.down), sdc_int(a.right), sdc_int(b.down), sdc_int(b.right), sdc_int(N),
-        sdc_int(1));
+             "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d num_warps=%d HAS_BIAS=%s", tile, tile,
+             step, tile > 64 ? 8 : 4, has_bias ? "True" : "False");
+    RUN(net->m, "matmul", "matmul", grid1(ceil_div(M, tile) * ceil_div(N, tile)), binds,
+        floats_arg(a.p), floats_arg(b.p), floats_arg(c), bias, sdc_int(M), sdc_int(N),
+        sdc_int(K), sdc_int(a.down), sdc_int(a.right), sdc_int(b.down), sdc_int(b.right),
+        sdc_int(N), sdc_int(1));
 }
 
 void
@@ -137,9 +156,9 @@ linear_back(Net *net, const float *x, const float *dy, int64_t w, int64_t b, flo
         product(net, dense(dy, out), turned(net->w + w, out), sdc_none(), dx, rows, in,
                 out);
     if (b >= 0)
-        RUN(net->m, "dropout", "bias_grad", grid1(ceil_div(out, 64)),
-            "BLOCK_R=16 BLOCK_C=64", floats_arg(dy), at(net->g, b), sdc_int(rows),
-            sdc_int(out), sdc_int(out));
+        RUN(net->m, "dropout", "bias_grad", grid1(ceil_div(out, large(net) ? 32 : 64)),
+            large(net) ? "BLOCK_R=256 BLOCK_C=32" : "BLOCK_R=16 BLOCK_C=64",
+            floats_arg(dy), at(net->g, b), sdc_int(rows), sdc_int(out), sdc_int(out));
 }
 
 /* ---- what is dropped */
@@ -239,7 +258,7 @@ norm_back(Net *net, const float *dy, const float *x, int64_t w, const float *sta
           float *dx, int64_t rows, int64_t cols)
 {
     char binds[32];
-    int64_t parts = net->part_size / (2 * cols) < PARTS ? 1 : PARTS;
+    int64_t parts = net->part_size / (2 * cols);
     float *dw = net->part, *db = net->part + parts * cols;
     snprintf(binds, sizeof(binds), "BLOCK=%lld", (long long)power_above(cols));
     RUN(net->m, "layernorm", "layer_norm_bwd", grid1(parts), binds, floats_arg(dy),
@@ -302,9 +321,11 @@ embed_back(Net *net, const int32_t *token, const float *dy, int64_t table, int64
 {
     char binds[32];
     snprintf(binds, sizeof(binds), "BLOCK=%lld", (long long)power_above(dim));
-    RUN(net->m, "embedding", "embedding_bwd", sdc_grid(words, ceil_div(dim, 64), 1),
-        "BLOCK_T=16 BLOCK_C=64", sdc_ptr(SDC_I32, token), floats_arg(dy),
-        at(net->g, table), sdc_int(tokens), sdc_int(dim));
+    RUN(net->m, "embedding", "embedding_bwd",
+        sdc_grid(words, ceil_div(dim, large(net) ? 16 : 64), 1),
+        large(net) ? "BLOCK_T=512 BLOCK_C=16" : "BLOCK_T=16 BLOCK_C=64",
+        sdc_ptr(SDC_I32, token), floats_arg(dy), at(net->g, table), sdc_int(tokens),
+        sdc_int(dim));
     if (place >= 0)
         RUN(net->m, "embedding", "embedding_place_bwd", grid1(length), binds,
             floats_arg(dy), at(net->g, place), sdc_int(tokens), sdc_int(length),

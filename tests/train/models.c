@@ -111,7 +111,7 @@ model_open(Model *md, const Net *net, const Shape *s)
     *md = (Model){.s = *s, .net = *net};
     md->tokens = s->texts * s->length;
     md->guesses = s->transformer ? md->tokens : s->texts;
-    md->net.part_size = 32 * s->dim;
+    md->net.part_size = 2 * (net->tile > 64 ? 256 : 16) * s->dim; /* of norm_back */
     md->net.rows_size = 2 * md->tokens * s->heads + 1;
     params(md);
     memory(md);
