@@ -157,7 +157,7 @@ linear_back(Net *net, const float *x, const float *dy, int64_t w, int64_t b, flo
                 out);
     if (b >= 0)
         RUN(net->m, "dropout", "bias_grad", grid1(ceil_div(out, large(net) ? 32 : 64)),
-            large(net) ? "BLOCK_R=256 BLOCK_C=32" : "BLOCK_R=16 BLOCK_C=64",
+            large(net) ? "BLOCK_R=1024 BLOCK_C=32 num_warps=16" : "BLOCK_R=16 BLOCK_C=64",
             floats_arg(dy), at(net->g, b), sdc_int(rows), sdc_int(out), sdc_int(out));
 }
 
