@@ -449,7 +449,8 @@ def cases():
                    "wrapping_matmul", big[:2], lambda n=n: wrapping(n, n, n, f16))
     yield Case("matmul_tf32", "4096^3 fp32", "matmul", "matmul",
                [(tiles(256, 128, 32), 8, 3), (tiles(128, 128, 32), 8, 3)], lambda: matmul(4096, 4096, 4096, f32))
-    yield Case("matmul_odd", "4095x4097x4099 fp16", "matmul", "matmul", big[2:],
+    yield Case("matmul_odd", "4095x4097x4099 fp16", "matmul", "matmul",
+               big[2:] + [(tiles(128, 128, 16), 4, 3)],
                lambda: matmul(4095, 4097, 4099, f16))
     yield Case("matmul_block", "4096^3 fp16", "matmul", "matmul_block", big[:2],
                lambda: matmul(4096, 4096, 4096, f16))

@@ -410,7 +410,7 @@ FUNCTIONS = {
     "not": lambda x: ~x, "neg": lambda x: -x, "abs": abs, "popc": lambda x: x.bit_count(),
     "ex2": lambda x: 0.0 if x < -1000 else 2.0 ** min(x, 127.9), "sqrt": math.sqrt,
     "lg2": lambda x: math.log2(x) if x > 0 else -math.inf, "rcp": lambda x: 1 / x,
-    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "rsqrt": lambda x: 1 / math.sqrt(x), "copysign": lambda x, y: math.copysign(y, x),
 }
 
 

@@ -112,15 +112,18 @@ turned(const float *p, int64_t cols)
     return (Matrix){p, 1, cols};
 }
 
-/* Smaller tiles where a GPU would have too few. */
-static int
-tile_for(const Net *net, int64_t M, int64_t N)
+/* Smaller tiles where a GPU would have too few, and taller ones where it has many. */
+static void
+tile_for(const Net *net, int64_t M, int64_t N, bool rows, int tile[2])
 {
     enum { ENOUGH = 66 };
-    int tile = net->tile;
-    while (large(net) && tile > 32 && ceil_div(M, tile) * ceil_div(N, tile) < ENOUGH)
-        tile /= 2;
-    return tile;
+    tile[0] = tile[1] = net->tile;
+    if (!large(net))
+        return;
+    if (rows && ceil_div(M, 2 * tile[0]) * ceil_div(N, tile[1]) >= ENOUGH)
+        tile[0] *= 2;
+    while (tile[1] > 32 && ceil_div(M, tile[0]) * ceil_div(N, tile[1]) < ENOUGH)
+        tile[0] = tile[1] /= 2;
 }
 
 /* c [M, N] = a b + bias */
@@ -130,14 +133,16 @@ product(Net *net, Matrix a, Matrix b, SdcArg bias, float *c, int64_t M, int64_t 
 {
     char binds[160];
     bool has_bias = bias.kind == SDC_ARG_PTR;
-    int tile = tile_for(net, M, N), step = tile < net->tile ? 64 : 32;
+    int tile[2];
+    tile_for(net, M, N, a.right == 1, tile);
     snprintf(binds, sizeof(binds),
-             "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d num_warps=%d HAS_BIAS=%s", tile, tile,
-             step, tile > 64 ? 8 : 4, has_bias ? "True" : "False");
-    RUN(net->m, "matmul", "matmul", grid1(ceil_div(M, tile) * ceil_div(N, tile)), binds,
-        floats_arg(a.p), floats_arg(b.p), floats_arg(c), bias, sdc_int(M), sdc_int(N),
-        sdc_int(K), sdc_int(a.down), sdc_int(a.right), sdc_int(b.down), sdc_int(b.right),
-        sdc_int(N), sdc_int(1));
+             "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d num_warps=%d HAS_BIAS=%s", tile[0],
+             tile[1], tile[1] < net->tile ? 64 : 32, tile[1] > 64 ? 8 : 4,
+             has_bias ? "True" : "False");
+    RUN(net->m, "matmul", "matmul", grid1(ceil_div(M, tile[0]) * ceil_div(N, tile[1])),
+        binds, floats_arg(a.p), floats_arg(b.p), floats_arg(c), bias, sdc_int(M),
+        sdc_int(N), sdc_int(K), sdc_int(a.down), sdc_int(a.right), sdc_int(b.down),
+        sdc_int(b.right), sdc_int(N), sdc_int(1));
 }
 
 void
