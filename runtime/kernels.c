@@ -234,13 +234,18 @@ call_run(Call *c, const char *file, const char *kernel, SdcGrid grid, void *stre
 {
     SdcModule *mod = NULL;
     SdcFunction *fn = NULL;
-    const char *binds[CALL_BINDS];
-    for (int i = 0; i < c->nbind; i++)
-        binds[i] = c->binds[i];
+    const char *binds[CALL_BINDS + 1];
+    int n = 0;
+    while (n < c->nbind) {
+        binds[n] = c->binds[n];
+        n++;
+    }
+    if (c->k->on_gpu) /* calls follow each other on a stream, launches within a call */
+        binds[n++] = "launch_pdl=True";
     if (c->status == SDC_OK)
         c->status = module_of(c->k, file, &mod);
     if (c->status == SDC_OK)
-        c->status = sdc_function_get(mod, kernel, binds, c->nbind, &fn);
+        c->status = sdc_function_get(mod, kernel, binds, n, &fn);
     if (c->status == SDC_OK)
         c->status = sdc_launch(fn, grid, c->args, c->narg, stream);
     return c->status;

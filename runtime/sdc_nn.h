@@ -17,7 +17,9 @@
 
    Streams. As for sdc_launch: on a GPU work is put on `stream` (CUstream; NULL: the
    default one) and the call returns at once, also while a graph is captured, once the
-   same call has been made before; on the CPU it is done when the call returns.
+   same call has been made before; on the CPU it is done when the call returns. From sm_90
+   on a kernel may begin while the one in front of it on the stream ends, and waits for it
+   (launch_pdl of sdc_function_get).
 
    Compiling. The first call with new types, options or divisibilities compiles, in some
    ten to some hundred milliseconds; later ones find what they need.
