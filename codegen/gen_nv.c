@@ -602,6 +602,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     nv.warp = LLVMBuildLShr(g->b, nv.tid, ll_int(g->i32, 5), "");
     bool ok = bind_params(g, f);
     LLVMPositionBuilderAtEnd(g->b, start);
+    nv_prefetch_maps(g);
     ok = ok && gen_ops(g, f->body, 0);
     LLVMBuildRetVoid(g->b);
     LLVMPositionBuilderAtEnd(g->b, nv.entry);

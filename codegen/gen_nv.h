@@ -174,6 +174,7 @@ bool nv_atomic(Gen *g, const Op *op);
 /* ---- gen_nv_scratch.c */
 /* Between an operation's writes to its scratch memory and its reads of it. */
 void nv_barrier(Gen *g);
+void nv_prefetch_maps(Gen *g);
 /* gen_nv_grid.c: launches that overlap. Does every thread wait for the grid before? */
 void nv_grid(Gen *g, const Op *op);
 bool nv_overlaps(const Gen *g, const Func *f);

@@ -25,6 +25,24 @@ map_address(Gen *g, const Op *op)
     return LLVMBuildPtrToInt(g->b, LLVMGetParam(g->fn, i), g->i64, "");
 }
 
+/* The engine will read the maps before anything else: they are on their way while the
+   kernel computes its indices. */
+void
+nv_prefetch_maps(Gen *g)
+{
+    const Nv *nv = nv_of(g);
+    LLVMValueRef args[2] = {NULL, nv->tid};
+    if (!nv->meta->nmap || g->info.sm < 90)
+        return;
+    args[1] = LLVMBuildICmp(g->b, LLVMIntEQ, nv->tid, ll_int(g->i32, 0), "");
+    for (int i = 0; i < nv->meta->nmap; i++) {
+        LLVMValueRef map = LLVMGetParam(g->fn, (unsigned)(nv->meta->nparam + i));
+        args[0] = LLVMBuildPtrToInt(g->b, map, g->i64, "");
+        ptx_asm(g, "@$1 prefetch.tensormap [$0];", "l,b", LLVMVoidTypeInContext(g->cx),
+                args, 2, true);
+    }
+}
+
 static const char *
 reduction(const Op *op)
 {
