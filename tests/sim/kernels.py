@@ -168,15 +168,16 @@ def softmax(cols, width, warps):
     return block.barriers
 
 
-def error_function(width):
-    """Of numbers of all sizes, NaN and infinities among them: within 1.2 ulp, the simulator's
-    2^x being exact."""
-    source = f"""kernel @erfs(%x: ptr<f32> {{div=16}}, %y: ptr<f32> {{div=16}}) {{warps=4, stages=1}} {{
+def odd_function(name, ulps, width):
+    """erf or tanh of numbers of all sizes, NaN and infinities among them: within so many ulp, the
+    simulator's 2^x being exact."""
+    op = "erf %v" if name == "erf" else f'libm %v {{fn="{name}"}}'
+    source = f"""kernel @odd(%x: ptr<f32> {{div=16}}, %y: ptr<f32> {{div=16}}) {{warps=4, stages=1}} {{
   %i = arange {{start=0}} : tile<{width}xi32>
   %p = splat %x : tile<{width}xptr<f32>>
   %a = addptr %p, %i : tile<{width}xptr<f32>>
   %v = load %a : tile<{width}xf32>
-  %e = erf %v : tile<{width}xf32>
+  %e = {op} : tile<{width}xf32>
   %q = splat %y : tile<{width}xptr<f32>>
   %b = addptr %q, %i : tile<{width}xptr<f32>>
   store %b, %e
@@ -188,12 +189,12 @@ def error_function(width):
     memory = bytearray(8 * width)
     struct.pack_into(f"<{width}f", memory, 0, *x)
     x = struct.unpack_from(f"<{width}f", memory, 0)
-    block = ptx.run(compile(source, target=random.choice(("sm_80", "sm_90"))), "erfs",
+    block = ptx.run(compile(source, target=random.choice(("sm_80", "sm_90"))), "odd",
                     [0, 4 * width], memory)
     for v, got in zip(x, struct.unpack_from(f"<{width}f", memory, 4 * width)):
-        want = math.erf(v)
+        want = getattr(math, name)(v)
         ulp = 2.0 ** max(math.frexp(want)[1] - 24, -149)
-        assert abs(got - want) <= 1.2 * ulp or want != want and got != got, (v, got, want)
+        assert abs(got - want) <= ulps * ulp or want != want and got != got, (v, got, want)
     return block.barriers
 
 
@@ -222,7 +223,8 @@ check(gradients, 64, 64, 32, (32, 64), False, 4, 2)
 check(gradients, 64, 96, 64, (32, 64), True, 4, 3)
 check(gradients, 50, 70, 32, (32, 32), False, 2, 2)
 check(gradients, 128, 128, 32, (128, 128), True, 8, 2)  # two loops with layouts of their own
-check(error_function, 1024)
+check(odd_function, "erf", 1.2, 1024)
+check(odd_function, "tanh", 2, 1024)
 # each of the two reductions has one of its own; none is added
 check(softmax, 1000, 1024, 4, barriers=2)
 check(softmax, 2000, 2048, 8, barriers=2)
