@@ -144,11 +144,11 @@ hyperbolic_tangent(Gen *g, LLVMValueRef x)
     e = unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", e);
     e = LLVMBuildFAdd(g->b, e, one, "");
     e = unary_asm(g, "rcp.approx.ftz.f32 $0, $1;", e);
-    LLVMValueRef far[2] = {fma_of(g, e, ll_float(g->f32, -2.0), one), x};
-    far[0] = ll_intrinsic1(g->b, "llvm.copysign", far, 2);
+    e = fma_of(g, e, ll_float(g->f32, -2.0), one);
     LLVMValueRef small =
         LLVMBuildFCmp(g->b, LLVMRealOLT, size, ll_float(g->f32, 0.9), "");
-    return LLVMBuildSelect(g->b, small, near, far[0], "");
+    LLVMValueRef r[2] = {LLVMBuildSelect(g->b, small, near, e, ""), x};
+    return ll_intrinsic1(g->b, "llvm.copysign", r, 2); /* that of -0, too */
 }
 
 LLVMValueRef
