@@ -1,6 +1,8 @@
 /* Rules of layouts, shared memory and the asynchronous machine of the GPU targets. */
 #include "ir/infer.h"
 
+#include "ir/scratch.h"
+
 bool
 rule_convert_layout(RuleCx *c)
 {
@@ -44,7 +46,11 @@ rule_local_index(RuleCx *c)
     const Type *m = opnd(c, 0);
     if (m->kind != TY_MEM || !m->stages || !rule_is_int(opnd(c, 1), 32))
         return rule_fail(c, "needs a staged buffer and an i32 stage");
+    const Type *t = rule_given(c, 0);
     c->out[0] = type_mem(c->s->types, m->elem, m->rank, m->shape, m->layout, 0);
+    if (t && t->kind == TY_MEM && !t->stages &&
+        shared_stage_bytes(t) == shared_stage_bytes(m))
+        c->out[0] = t; /* other tiles in turn in the same place */
     return true;
 }
 

@@ -56,6 +56,8 @@ bool specialize_possible(Func *f, PassCx *cx, int *blocks);
 
 /* The group and place in it of a load; NULL: none. */
 const Group *specialize_group(const Specialize *sp, const Op *load, int *slot);
+/* The type of the buffer that a load fills. */
+const Type *specialize_buffer(const Op *load);
 /* Do loads of the ring stand inside of op? */
 bool specialize_inside(const Specialize *sp, int ring, const Op *op);
 

@@ -40,6 +40,16 @@ pick(Builder *b, OpKind kind, Value *of, Value *stage)
     return &build_op(b, kind, in, 2, NULL, NULL, 1)->results[0];
 }
 
+/* Where tile k of a group lies in the stage: it may be of another layout than the ring's
+   first user's. */
+static Value *
+slot_of(Builder *b, const Ring *ring, int k, const Group *g, Value *stage)
+{
+    Value *in[2] = {ring->buf[k], stage};
+    const Type *mem = specialize_buffer(g->load[k]);
+    return &build_op(b, OP_LOCAL_INDEX, in, 2, NULL, &mem, 1)->results[0];
+}
+
 static void
 wait_for(Builder *b, Value *bars, const Place *at)
 {
@@ -90,7 +100,7 @@ ask(Role *r, Builder *b, const Group *g)
         const Op *load = g->load[k];
         int n = 0;
         in[n++] = op_operand(load, 0);
-        in[n++] = pick(b, OP_LOCAL_INDEX, ring->buf[k], at->stage);
+        in[n++] = slot_of(b, ring, k, g, at->stage);
         in[n++] = full;
         for (int i = 1; i < load->noperand; i++)
             in[n++] = mapped(r, op_operand(load, i));
@@ -274,8 +284,7 @@ copy_op(Role *r, Builder *b, Op *op)
         if (slot == g->n - 1)
             ask(r, b, g);
     } else if (g) {
-        Value *m =
-            pick(b, OP_LOCAL_INDEX, r->sp->ring[g->ring].buf[slot], r->at[g->ring].stage);
+        Value *m = slot_of(b, &r->sp->ring[g->ring], slot, g, r->at[g->ring].stage);
         m->name = op->results[0].name;
         map_set(&r->map, &op->results[0], m);
     } else if (load) {

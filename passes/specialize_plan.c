@@ -117,20 +117,42 @@ open_group(Specialize *sp, Op *load, Op *loop, Group *g)
     return true;
 }
 
-static const Type *
-buffer_of(const Op *load)
+const Type *
+specialize_buffer(const Op *load)
 {
     return load->results[0].uses->user->results[0].type;
 }
 
 /* ---- rings */
 
+/* Do its addresses depend on more than the place of its first byte (passes/smem.c)? */
+static bool
+is_swizzled(const Type *mem)
+{
+    const Layout *l = mem->layout;
+    for (int i = 0; l && i < l->n[LD_OFFSET]; i++)
+        if (!is_pow2(l->b[LD_OFFSET][i]))
+            return true;
+    return false;
+}
+
+/* May tiles of either kind take turns in one place? */
+static bool
+swaps(const Type *a, const Type *b)
+{
+    enum { WHOLE = 1024 };
+    int64_t bytes = shared_stage_bytes(a);
+    return a == b || (a->elem == b->elem && bytes == shared_stage_bytes(b) &&
+                      bytes % WHOLE == 0 && is_swizzled(a) == is_swizzled(b));
+}
+
+/* Loops in turn share a ring when their tiles are as large, of whatever layout. */
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 {
     bool same = r->n == g->n;
     for (int k = 0; k < g->n && same; k++)
-        same = r->mem[k] == buffer_of(g->load[k]);
+        same = swaps(r->mem[k], specialize_buffer(g->load[k]));
     for (int i = 0; i < sp->ngroup && same; i++)
         if (sp->group[i].ring == r - sp->ring && sp->group[i].loop == g->loop)
             same = false;
@@ -165,7 +187,7 @@ find_ring(Specialize *sp, Group *g)
     r->n = g->n;
     r->stages = stages;
     for (int k = 0; k < g->n; k++) {
-        r->mem[k] = buffer_of(g->load[k]);
+        r->mem[k] = specialize_buffer(g->load[k]);
         r->bytes += shared_stage_bytes(r->mem[k]);
     }
     return true;

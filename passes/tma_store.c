@@ -39,7 +39,8 @@ may_follow(const Op *op, const Value *base, bool loop, int depth)
         Value *other = e.resource == RES_GLOBAL && (loop || op->kind == OP_STORE)
                            ? param_of(op_operand(op, e.operand))
                            : NULL;
-        if ((e.resource == RES_ANY && !(loop && is_wait(op))) ||
+        bool wait = op->kind == OP_TMA_WAIT || (loop && is_wait(op));
+        if ((e.resource == RES_ANY && !wait) ||
             (e.resource == RES_GLOBAL && (!other || other == base)))
             return false;
     }
@@ -85,18 +86,61 @@ wait_for_engine(Session *s, Builder *b, bool written)
     build_op(b, OP_TMA_WAIT, NULL, 0, &attrs, NULL, 0);
 }
 
+/* Are a and b in different arms of an if? */
+static bool
+excluded(const Op *a, const Op *b)
+{
+    const Region *r = a->parent;
+    for (const Op *up = r->parent; up; r = up->parent, up = r->parent)
+        for (int i = 0; i < up->nregion && up->kind == OP_IF; i++)
+            if (up->regions[i] != r && region_within(b->parent, up->regions[i]))
+                return true;
+    return false;
+}
+
+/* A buffer of the loop's that only stores fill which do not come in an iteration of
+   this one. */
+static Value *
+filled_else(const Op *store, Op *loop, const Type *mem)
+{
+    for (Op *op = loop->prev; op; op = op->prev) {
+        bool good = op->kind == OP_LOCAL_ALLOC && !op->noperand &&
+                    op->results[0].type == mem && op->results[0].uses;
+        if (!good)
+            continue;
+        value_each_use(&op->results[0], u) good &=
+            (u->user->kind == OP_LOCAL_STORE || u->user->kind == OP_TMA_STORE) &&
+            excluded(store, u->user);
+        if (good)
+            return &op->results[0];
+    }
+    return NULL;
+}
+
+/* Has all that was sent arrived, since a wait that stands in front? */
+static bool
+is_awaited(const Builder *b)
+{
+    for (const Op *op = b->before ? b->before->prev : b->region->last; op; op = op->prev)
+        if (op->kind == OP_TMA_WAIT && attr_has(&op->attrs, ATTR_WRITTEN))
+            return true;
+    return false;
+}
+
 /* A buffer with x in it. Of two tiles that a loop sends to one place the later one must
    win, so the first has to have arrived. */
 static Value *
-fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop)
+fill(Session *s, Builder *b, Value *x, const Type *mem, const Op *store, Op *loop)
 {
     if (!loop)
         return &build_op(b, OP_LOCAL_ALLOC, &x, 1, NULL, &mem, 1)->results[0];
     Builder out = builder_before(loop);
     out.loc = b->loc;
-    Value *in[2] = {&build_op(&out, OP_LOCAL_ALLOC, NULL, 0, NULL, &mem, 1)->results[0],
-                    x};
-    wait_for_engine(s, b, true);
+    Value *in[2] = {filled_else(store, loop, mem), x};
+    if (!in[0])
+        in[0] = &build_op(&out, OP_LOCAL_ALLOC, NULL, 0, NULL, &mem, 1)->results[0];
+    if (!is_awaited(b)) /* else from this buffer nothing went since */
+        wait_for_engine(s, b, true);
     build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
     return in[0];
 }
@@ -119,6 +163,17 @@ stage_bytes(const Op *loop)
     int64_t sum = 0;
     region_each(loop->regions[0], op) if (attr_has(&op->attrs, ATTR_STAGE)) sum +=
         type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
+    return sum;
+}
+
+/* Bytes of the buffers that stand in front of the loop, filled in it. */
+static int64_t
+buffers_before(const Op *loop)
+{
+    int64_t sum = 0;
+    for (const Op *op = loop->prev; op; op = op->prev)
+        if (op->kind == OP_LOCAL_ALLOC && !op->noperand)
+            sum += type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
     return sum;
 }
 
@@ -158,13 +213,16 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     if (bytes > shared / 2)
         return false;
     TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
+    int64_t beside = BESIDE;
+    if (loop)
+        beside += buffers_before(loop) + (filled_else(store, loop, mem) ? 0 : bytes);
     if (!tile || !is_last(store, tile->ptr.ptr) ||
-        (loop && !make_room(s, loop->regions[0], shared - bytes - BESIDE, 0)))
+        (loop && !make_room(s, loop->regions[0], shared - beside, 0)))
         return false;
     in[0] = tma_tile_desc(tile, store->loc);
     Builder b = builder_before(store);
     b.loc = store->loc;
-    in[1] = fill(s, &b, x, mem, loop);
+    in[1] = fill(s, &b, x, mem, store, loop);
     int n = 2 + tma_tile_at(tile, &b, in + 2);
     build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
     if (loop)

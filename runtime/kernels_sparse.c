@@ -170,13 +170,13 @@ product_binds(Call *c, const Product *p, const Plan *plan, bool listed)
 
 /* ---- from a list */
 
-enum { LIST_SIDE = 64, LIST_HEAD = 4, LIST_ENTRY = 4 };
+enum { LIST_SIDE = 64, LIST_HEAD = 4, LIST_ENTRY = 2 };
 
 /* What kernel work_list writes, of the mask and behind it of the transposed one. */
 typedef struct List {
     int64_t rows, cols, side;
     int64_t *words;        /* [2 * side] */
-    int32_t *order, *work; /* [2 * side]; pairs of live blocks */
+    int32_t *order, *work; /* [2 * side]; live blocks by twos, and the dead ones */
 } List;
 
 static int64_t
@@ -242,26 +242,25 @@ static SdcStatus
 listed_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
            void *stream)
 {
-    bool dsd = p->kind[0] == 'd';
-    Plan plan = {.m = TILE, .n = dsd ? 2 * TILE : TILE, .k = 64, .warps = 8, .stages = 3};
+    Plan plan = {.m = TILE, .n = 2 * TILE, .k = 64, .warps = 8, .stages = 3};
     int64_t behind = p->turned ? at->side : 0;
     call_next(c);
     product_binds(c, p, &plan, true);
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
     call_tensor(c, &p->c);
-    call_ptr(c, SDC_I32, dsd ? at->order + behind : at->work);
+    call_ptr(c, SDC_I32, at->order + behind);
     call_ptr(c, SDC_I64, at->words + behind);
     product_sizes(c, p, d);
-    return call_run(c, "sparsedrop", dsd ? "dsd_listed" : "sdd_listed",
-                    sdc_grid(c->k->programs, 1, 1), stream);
+    return call_run(c, "sparsedrop", "dsd_listed", sdc_grid(c->k->programs, 1, 1),
+                    stream);
 }
 
 static SdcStatus
 product_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
             void *stream)
 {
-    if (at)
+    if (at && p->kind[0] == 'd')
         return listed_run(c, p, d, at, stream);
     Plan plan = plan_of(c->k, p, (double)d->p);
     call_next(c);
@@ -280,6 +279,45 @@ product_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
     return call_run(c, "sparsedrop", plan.kernel, sdc_grid(plan.programs, 1, 1), stream);
 }
 
+/* Both gradients in one launch, from a list. */
+static SdcStatus
+gradients_run(Call *c, const Product *dx, const Product *dw, const SdcBlockDropout *d,
+              const List *at, void *stream)
+{
+    enum { STEP = 64 };
+    int64_t M = dx->c.shape[0], K = dx->c.shape[1], N = dw->c.shape[1];
+    SdcTensor x = turned(&dw->a), w = turned(&dx->b);
+    call_next(c);
+    call_bind(c, "MASK_M", TILE);
+    call_bind(c, "MASK_K", TILE);
+    call_bind(c, "BLOCK_N", TILE);
+    call_bind(c, "STEP", STEP);
+    call_bind_bool(c, "EVEN", M % TILE == 0 && K % TILE == 0 && N % (2 * TILE) == 0);
+    call_bind(c, "num_warps", 8);
+    call_bind(c, "num_stages", 3);
+    call_tensor(c, &dx->a);
+    call_tensor(c, &x);
+    call_tensor(c, &w);
+    for (int i = 0; i < 3; i++)
+        call_tensor(c, &dx->c);
+    for (int i = 0; i < 2; i++)
+        call_tensor(c, &dw->c);
+    call_ptr(c, SDC_I32, at->work);
+    call_ptr(c, SDC_I32, at->order + at->side);
+    call_ptr(c, SDC_I64, at->words + at->side);
+    call_int(c, M);
+    call_int(c, N);
+    call_int(c, K);
+    call_float_arg(c, 1 / (1 - (double)d->p));
+    call_strides(c, &dx->a);
+    call_strides(c, &x);
+    call_strides(c, &w);
+    call_strides(c, &dx->c);
+    call_strides(c, &dw->c);
+    return call_run(c, "sparsedrop", "gradients_listed", sdc_grid(c->k->programs, 1, 1),
+                    stream);
+}
+
 size_t
 sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K)
 {
@@ -287,7 +325,7 @@ sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K)
     int64_t rows = ceil_over(M, TILE), cols = ceil_over(K, TILE);
     int64_t entries = LIST_HEAD + LIST_ENTRY * rows * ceil_over(cols, 2);
     return (size_t)(2 * list_side(rows, cols)) * (sizeof(int64_t) + sizeof(int32_t)) +
-           (size_t)entries * sizeof(int32_t);
+           (size_t)(entries + rows * cols) * sizeof(int32_t);
 }
 
 SdcStatus
@@ -329,14 +367,14 @@ sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *
     int bm = d->block_m ? d->block_m : 128, bk = d->block_k ? d->block_k : 128;
     int64_t rows = ceil_over(M, bm), cols = ceil_over(K, bk);
     List list, *at = list_fits(d, rows, cols, x->dtype, &list) ? &list : NULL;
-    SdcStatus status = at ? list_run(&c, d, at, stream) : SDC_OK;
+    Product of_x = {"sdd", *dy, turned(w), dx ? *dx : *x, bm, bk, cols, 1, cols, false};
+    Product of_w = {"dsd", turned(x), *dy, dw ? *dw : *w, bk, bm, 1, cols, rows, true};
+    SdcStatus status = at && dw ? list_run(&c, d, at, stream) : SDC_OK;
+    if (status == SDC_OK && at && dx && dw)
+        return gradients_run(&c, &of_x, &of_w, d, at, stream);
     if (status == SDC_OK && dx)
-        status = product_run(
-            &c, &(Product){"sdd", *dy, turned(w), *dx, bm, bk, cols, 1, cols, false}, d,
-            at, stream);
+        status = product_run(&c, &of_x, d, at, stream);
     if (status == SDC_OK && dw)
-        status = product_run(
-            &c, &(Product){"dsd", turned(x), *dy, *dw, bk, bm, 1, cols, rows, true}, d,
-            at, stream);
+        status = product_run(&c, &of_w, d, at, stream);
     return status;
 }

@@ -256,13 +256,46 @@ def sparsedrop(m, n, k, block, p, kernel):
                                    42, 0, p, cols, 1]
     grid = lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),)  # noqa: E731
     if kernel.endswith("listed"):
-        order, pairs, words = work_list(mask.cpu())
-        head, tail = [a, b, c, order if kernel[0] == "d" else pairs, words], tail[:10]
+        order, _, words = work_list(mask.cpu())
+        head, tail = [a, b, c, order, words], tail[:10]
         grid = lambda q: (torch.cuda.get_device_properties(0)  # noqa: E731
                           .multi_processor_count,)
     return Data(head + tail, [c], grid,
                 (2 * m * n * k * float(mask.float().mean()), "TFLOP/s"),
                 {"cuBLAS dense": lambda: torch.matmul(a, b, out=out)}, check, 2.0**-10)
+
+
+def sparsedrop_gradients(m, n, k, block, p):
+    """Of x (half of whose blocks are dead) and w, from dy; the library's are dense."""
+    dy, x, w, dx, dw = (torch.randn(*s, device="cuda", dtype=torch.float16)
+                        for s in ((m, n), (m, k), (k, n), (m, k), (k, n)))
+    mask = blocks_live(m // block, k // block, 42, p)
+    scale = 1 / (1 - p)
+    wide = mask.repeat_interleave(block, 0).repeat_interleave(block, 1)
+
+    def check():
+        rows = torch.arange(0, m, max(1, m // 48), device="cuda")
+        a, b, keep = dy[rows].double(), w.double().t(), wide[rows].double()
+        want, size = a @ b * keep * scale, a.abs() @ b.abs() * scale
+        bad = differs(dx[rows], want, size * 2.0**-24 * (n + 4) + 2.0**-11 * want.abs())
+        rows = torch.arange(0, k, max(1, k // 48), device="cuda")
+        a, b = x[:, rows].double().t() * wide[:, rows].double().t(), dy.double()
+        want, size = a @ b * scale, a.abs() @ b.abs() * scale
+        return bad or differs(dw[rows], want,
+                              size * 2.0**-24 * (m + 4) + 2.0**-11 * want.abs())
+    _, units, _ = work_list(mask.cpu())
+    order, _, words = work_list(mask.cpu().t())
+    outs = torch.empty_like(dx), torch.empty_like(dw)
+    strides = [s for t in (dy, x, w, dx, dw) for s in t.stride()]
+
+    def dense():
+        torch.matmul(dy, w.t(), out=outs[0])
+        torch.matmul(x.t(), dy, out=outs[1])
+    return Data([dy, x, w, dx, dx, dx, dw, dw, units, order, words, m, n, k, scale, *strides],
+                [dx, dw], lambda q: (torch.cuda.get_device_properties(0)
+                                     .multi_processor_count,),
+                (4 * m * n * k * float(mask.float().mean()), "TFLOP/s"),
+                {"cuBLAS dense": dense}, check, 2.0**-10)
 
 
 def blocks_live(rows, cols, seed, p):
@@ -283,17 +316,21 @@ def blocks_live(rows, cols, seed, p):
 
 
 def work_list(mask):
-    """What kernel work_list of sparsedrop.tk writes: (order, pairs, words)."""
+    """What kernel work_list of sparsedrop.tk writes: (order, units, words)."""
     rows, cols = mask.shape
     order = torch.argsort(mask.sum(1), descending=True, stable=True).int()
-    pairs = []
+    twos, ones, dead = [], [], []
     for i in range(rows):
         live = mask[i].nonzero().flatten().tolist()
-        pairs += [[i, *(live[j:j + 2] + [-1])[:2], 0] for j in range(0, len(live), 2)]
+        twos += [[i << 16 | a, b] for a, b in zip(live[::2], live[1::2])]
+        ones += [[i << 16 | live[-1], -1]] if len(live) % 2 else []
+        dead += [i << 16 | j for j in (~mask[i]).nonzero().flatten().tolist()]
     words = (mask.long() << torch.arange(cols)).sum(1)
-    pairs = torch.tensor([len(pairs), int(mask.sum()), 0, 0] + sum(pairs, []),
+    units = sum(twos + ones, [])
+    space = [0] * (2 * rows * cdiv(cols, 2) - len(units))
+    units = torch.tensor([len(twos), len(ones), 0, 0] + units + space + dead,
                          dtype=torch.int32)
-    return order.cuda(), pairs.cuda(), words.cuda()
+    return order.cuda(), units.cuda(), words.cuda()
 
 
 def attention(batch, heads, n, dim, causal, dtype):
@@ -462,13 +499,17 @@ def cases():
                        n, n, n, f16, desc=True,
                        most=torch.cuda.get_device_properties(0).multi_processor_count))
     for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N"),
-                         ("dsd_listed", "MASK_K"), ("sdd_listed", "MASK_N")):
+                         ("dsd_listed", "MASK_K")):
         more = {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
         wide = 256 if kernel == "dsd_listed" else 128
         yield Case(kernel, "4096^3 fp16 half dead", "sparsedrop", kernel,
                    [({**tiles(128, wide, 64), "MASK_M": 128, side: 128, "EVEN": True, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
+    yield Case("sparsedrop_gradients", "4096^3 fp16 half dead", "sparsedrop",
+               "gradients_listed",
+               [({"MASK_M": 128, "MASK_K": 128, "BLOCK_N": 128, "STEP": 64, "EVEN": True},
+                 8, 3)], lambda: sparsedrop_gradients(4096, 4096, 4096, 128, 0.5))
     for n, batch in ((4096, 4), (16384, 1)):
         for dim, heads in ((64, 32), (128, 16)):
             for causal in (False, True):

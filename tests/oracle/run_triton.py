@@ -352,6 +352,31 @@ def _():
                 size = scale * (np.abs(a) @ np.abs(b))
                 return (E * (n + 4) + TF32 * (dtype == F32)) * size
 
+            def work_list():
+                size = triton.next_power_of_2(max(rows, cols))
+                order, words = (torch.zeros(2 * size, dtype=t, device=args.device)
+                                for t in (torch.int32, torch.int64))
+                units = torch.zeros(4 + 2 * rows * cols, dtype=torch.int32,
+                                    device=args.device)
+                k.work_list[(2,)](order, units, words, rows, cols, seed, first, p, cols, 1,
+                                  SIZE=size)
+                return order, units, words, size
+
+            def gradients(programs):
+                strides = [s for t in (dy, x, w, dx, dw) for s in t.stride()]
+                binds = dict(MASK_M=mm, MASK_K=mk, BLOCK_N=16)
+                if programs:
+                    order, units, words, size = work_list()
+                    k.gradients_listed[(programs,)](
+                        dy, x, w, dx, dx, dx, dw, dw, units, order[size:], words[size:], M, N,
+                        K, scale, *strides, STEP=16, **binds)
+                    return
+                tiles = triton.cdiv(M, 16) * cols * (mk // 16) + cols * triton.cdiv(N, 16)
+                k.gradients_matmul[(tiles,)](
+                    dy, x, w, dx, dw, M, N, K, scale, *strides, seed, first, p, BLOCK_M=16,
+                    BLOCK_K=16, STEP=16, ROWS=triton.next_power_of_2(triton.cdiv(M, 16)),
+                    SORTED=triton.next_power_of_2(cols), ONE_WORD=True, **binds)
+
             def product(kernel, a, b, c, sizes, heights, counts, words, programs):
                 (M, N, K), (height, width) = sizes, heights
                 side = "MASK_K" if kernel == "dsd" else "MASK_N"
@@ -362,20 +387,11 @@ def _():
                 tiles_m = triton.cdiv(M, 16)
                 if programs:
                     binds.update(BLOCK_M=height)
-                    if kernel == "sdd":
-                        binds.update(BLOCK_N=width)
                     del binds["SEEDED"]
-                    size = triton.next_power_of_2(max(rows, cols))
-                    order, words = (torch.zeros(2 * size, dtype=t, device=args.device)
-                                    for t in (torch.int32, torch.int64))
-                    pairs = torch.zeros(4 + 4 * rows * cols, dtype=torch.int32,
-                                        device=args.device)
-                    k.work_list[(2,)](order, pairs, words, rows, cols, seed, first, p, cols, 1,
-                                      SIZE=size)
+                    order, _, words, size = work_list()
                     at = size if counts[0] == 1 else 0
-                    getattr(k, kernel + "_listed")[(programs,)](
-                        a, b, c, order[at:] if kernel == "dsd" else pairs, words[at:],
-                        *tail[:10], **binds)
+                    k.dsd_listed[(programs,)](a, b, c, order[at:], words[at:], *tail[:10],
+                                              **binds)
                 else:
                     getattr(k, kernel + "_matmul")[(tiles_m * triton.cdiv(N, 16),)](
                         a, b, c, words, *tail, **binds)
@@ -397,10 +413,21 @@ def _():
                 y, dx, dw = (poison(s, dtype) for s in ([M, N], [M, K], [K, N]))
                 product("dsd", x, w, y, (M, N, K), (mm, mk), (cols, 1), words[0], programs)
                 check("dsd y " + what, y, scale * (X * m) @ W, bound(X * m, W, K))
-                product("sdd", dy, w.T, dx, (M, K, N), (mm, mk), (cols, 1), words[0], programs)
-                check("sdd dx " + what, dx, scale * (DY @ W.T) * m, bound(DY, W.T, N) * m)
+                def check_dx():
+                    check("dx " + what, dx, scale * (DY @ W.T) * m, bound(DY, W.T, N) * m)
+
+                def check_dw():
+                    check("dw " + what, dw, scale * (X * m).T @ DY, bound((X * m).T, DY, M))
+                if not programs:
+                    product("sdd", dy, w.T, dx, (M, K, N), (mm, mk), (cols, 1), words[0], 0)
+                    check_dx()
                 product("dsd", x.T, dy, dw, (K, N, M), (mk, mm), (1, cols), words[1], programs)
-                check("dsd dw " + what, dw, scale * (X * m).T @ DY, bound((X * m).T, DY, M))
+                check_dw()
+                if not stored:
+                    dx, dw = (poison(s, dtype) for s in ([M, K], [K, N]))
+                    gradients(programs)
+                    check_dx()
+                    check_dw()
 
 
 @case("cross_entropy")

@@ -6,7 +6,7 @@
     layer.own_dense()                       by sdc's dense product
 
 A plan says how a product (y, dx, dw) is done when blocks are dropped with probability p:
-plan(product, p) -> Tile.
+plan(product, p) -> Tile. Both gradients are one launch where that of dx is JOINT or LISTED.
 """
 import collections
 import os
@@ -21,10 +21,11 @@ import libsdc  # noqa: E402
 
 # order: 0: a program for each tile; SORTED: the same, most work first; PAIRED: and two on a
 # multiprocessor; LAPS (y, dw): as many as there are multiprocessors, tiles in turn; PAIRS
-# (dx): two live tiles of a row; LISTED: as LAPS, from a list that a launch in front makes
+# (dx): two live tiles of a row; LISTED: as LAPS, from a list that a launch in front makes;
+# JOINT, JOINT_SORTED (dx): tiles of dx first, then those of dw, sorted if its own plan is
 Tile = collections.namedtuple("Tile", "m n k warps stages order")
 
-SORTED, PAIRED, PAIRS, LAPS, LISTED = -1, -2, -3, -4, -5
+SORTED, PAIRED, PAIRS, LAPS, LISTED, JOINT, JOINT_SORTED = -1, -2, -3, -4, -5, -6, -7
 
 
 def cdiv(a, b):
@@ -49,8 +50,8 @@ class Layer:
         side = 1 << (self.blocks - 1).bit_length()
         self.order = torch.zeros(2, side, device="cuda", dtype=torch.int32)
         self.listed_words = torch.zeros(2, side, device="cuda", dtype=torch.int64)
-        self.list = torch.zeros(4 + 4 * self.blocks * cdiv(self.blocks, 2), device="cuda",
-                                dtype=torch.int32)
+        self.list = torch.zeros(4 + 2 * self.blocks * cdiv(self.blocks, 2) + self.blocks**2,
+                                device="cuda", dtype=torch.int32)
         self.functions = {}
 
     def function(self, module, kernel, constants, tile):
@@ -73,7 +74,7 @@ class Layer:
             n, n, n, 1 / (1 - p) if p < 1 else 1.0, *a.stride(), *b.stride(), *c.stride(),
             self.words.shape[2], seed, 0, p, *counts]
         if t.order == LISTED:
-            return self.listed(which, kind, constants, t, [a, b, c], tail[:10])
+            return self.listed(which, constants, t, [a, b, c], tail[:10])
         if t.order == PAIRS:
             fn = self.function(self.sparse, "sdd_pairs", constants, t)
             call = (cdiv(n, t.m) * (self.blocks // 2 + 1),), head + tail
@@ -93,13 +94,37 @@ class Layer:
             programs = min(programs, self.sms)
         fn.prepare((programs,), head + tail, stream=torch.cuda.current_stream().cuda_stream)()
 
-    def listed(self, which, kind, constants, t, head, tail):
+    def listed(self, which, constants, t, head, tail):
         del constants["SEEDED"]
         turned = int(which == "dw")
-        fn = self.function(self.sparse, kind + "_listed", constants, t)
-        lists = [self.order[turned] if kind == "dsd" else self.list, self.listed_words[turned]]
-        fn.prepare((self.sms,), head + lists + tail,
+        fn = self.function(self.sparse, "dsd_listed", constants, t)
+        fn.prepare((self.sms,), head + [self.order[turned], self.listed_words[turned]] + tail,
                    stream=torch.cuda.current_stream().cuda_stream)()
+
+    def gradients(self, p, seed):
+        t, n, block = self.plan("dx", p), self.size, self.block
+        scale = 1 / (1 - p) if p < 1 else 1.0
+        strides = [s for x in (self.dy, self.x, self.w, self.dx, self.dw) for s in x.stride()]
+        constants = {"MASK_M": block, "MASK_K": block, "BLOCK_N": t.n, "STEP": t.k,
+                     "EVEN": n % block == 0 and n % (2 * t.n) == 0}
+        stream = torch.cuda.current_stream().cuda_stream
+        if t.order == LISTED:
+            fn = self.function(self.sparse, "gradients_listed", constants, t)
+            fn.prepare((self.sms,), [
+                self.dy, self.x, self.w, self.dx, self.dx, self.dx, self.dw, self.dw,
+                self.list, self.order[1], self.listed_words[1], n, n, n, scale, *strides],
+                stream=stream)()
+            return
+        rows = 1 << (self.blocks - 1).bit_length()
+        wide = self.plan("dw", p)
+        constants.update(BLOCK_M=t.m, BLOCK_K=t.n, BLOCK_N=wide.n, ONE_WORD=self.blocks <= 64,
+                         COLS=min(64, rows), SORTED=rows if wide.order == SORTED else 0,
+                         ROWS=rows * (block // t.m) if t.order == JOINT_SORTED else 0)
+        fn = self.function(self.sparse, "gradients_matmul", constants, t)
+        side = self.blocks * (block // t.n) if t.order == JOINT_SORTED else cdiv(n, t.n)
+        fn.prepare((cdiv(n, t.m) * side + self.blocks * cdiv(n, wide.n),), [
+            self.dy, self.x, self.w, self.dx, self.dw, n, n, n, scale, *strides, seed, 0, p],
+            stream=stream)()
 
     def lists(self, p, seed, both=True):
         fn = self.function(self.sparse, "work_list", {"SIZE": self.order.shape[1]},
@@ -122,7 +147,10 @@ class Layer:
             self.masks(p, seed)
         if any(self.plan(which, p).order == LISTED for which in ("y", "dx", "dw")):
             self.lists(p, seed)
-        for which in ("y", "dx", "dw"):
+        self.product("y", p, seed, stored)
+        if self.plan("dx", p).order in (LISTED, JOINT, JOINT_SORTED):
+            return self.gradients(p, seed)
+        for which in ("dx", "dw"):
             self.product(which, p, seed, stored)
 
     def live(self, p, seed):

@@ -119,9 +119,9 @@ product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale
     bool sorted = l->programs == SORTED;
     if (sorted)
         /* Rows are ranked by all pairs of them: many are too many for a warp alone. */
-        binds = env_text(env, "%s ROWS=%d COLS=%d%s%s", binds, rows, cols,
-                         dsd && rows > 2 ? " PAIR=4" : "",
-                         rows > 128 ? " num_warps=8" : "");
+        binds =
+            env_text(env, "%s ROWS=%d COLS=%d%s%s", binds, rows, cols,
+                     dsd && rows > 2 ? " PAIR=4" : "", rows > 128 ? " num_warps=8" : "");
     if (sorted && !dsd)
         tiles_n = ceil_div(p->N, m->width) * (m->width / p->block_n);
     bool pairs = l->programs == PAIRS && !dsd && m->width == p->block_n;
@@ -158,44 +158,62 @@ power_over(int64_t n)
     return p;
 }
 
-/* From the list that work_list makes of the seed: tiles are blocks, three programs. */
-static void
-listed_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
+/* What kernel work_list makes of the seed: of the mask, and behind it of the transposed
+   one. */
+typedef struct List {
+    SdcArg order[2], words[2], work;
+} List;
+
+enum { PROGRAMS = 3 };
+
+static List
+list_make(Env *env, const Layer *l, int64_t rows, int64_t cols)
 {
-    enum { PROGRAMS = 3 };
-    bool dsd = p->name[0] == 'd';
-    p->block_m = (int)m->height;
-    p->block_n = dsd ? p->block_n : (int)m->width;
-    /* of the mask, and behind it of the transposed one */
-    int64_t rows = m->turned ? m->cols : m->rows, cols = m->turned ? m->rows : m->cols;
     int size = power_over(rows > cols ? rows : cols);
     int32_t *order = env_alloc(env, (size_t)(2 * size) * sizeof(*order));
     int64_t *words = env_alloc(env, (size_t)(2 * size) * sizeof(*words));
-    Buf list = buf_poison(env, SDC_I32, 0, DIMS(4 + 4 * rows * ceil_div(cols, 2)));
-    LAUNCH(env, "work_list", sdc_grid(2, 1, 1), env_text(env, "SIZE=%d", size),
-           sdc_ptr(SDC_I32, order), buf_arg(&list), sdc_ptr(SDC_I64, words),
-           sdc_int(rows), sdc_int(cols), sdc_int(l->seed), sdc_int(l->first),
-           sdc_float((double)l->p), sdc_int(cols), sdc_int(1));
-    SdcArg order_arg = sdc_ptr(SDC_I32, order + (m->turned ? size : 0));
-    SdcArg words_arg = sdc_ptr(SDC_I64, words + (m->turned ? size : 0));
-    const char *binds = env_text(
-        env, "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%d MASK_%c=%lld", p->block_m,
-        p->block_n, p->block_k, p->block_m, dsd ? 'K' : 'N', (long long)m->width);
-    if (dsd) {
-        LAUNCH(env, "dsd_listed", sdc_grid(PROGRAMS, 1, 1), binds, buf_arg(p->a),
-               buf_arg(p->b), buf_arg(p->c), order_arg, words_arg, sdc_int(p->M),
-               sdc_int(p->N), sdc_int(p->K), sdc_float(scale), sdc_int(p->a->strides[0]),
-               sdc_int(p->a->strides[1]), sdc_int(p->b->strides[0]),
-               sdc_int(p->b->strides[1]), sdc_int(p->c->strides[0]),
-               sdc_int(p->c->strides[1]));
-        return;
+    Buf work =
+        buf_poison(env, SDC_I32, 0, DIMS(4 + 2 * rows * ceil_div(cols, 2) + rows * cols));
+    List list = {.work = buf_arg(&work)};
+    for (int i = 0; i < 2; i++) {
+        list.order[i] = sdc_ptr(SDC_I32, order + i * size);
+        list.words[i] = sdc_ptr(SDC_I64, words + i * size);
     }
-    LAUNCH(env, "sdd_listed", sdc_grid(PROGRAMS, 1, 1), binds, buf_arg(p->a),
-           buf_arg(p->b), buf_arg(p->c), buf_arg(&list), words_arg, sdc_int(p->M),
-           sdc_int(p->N), sdc_int(p->K), sdc_float(scale), sdc_int(p->a->strides[0]),
-           sdc_int(p->a->strides[1]), sdc_int(p->b->strides[0]),
-           sdc_int(p->b->strides[1]), sdc_int(p->c->strides[0]),
-           sdc_int(p->c->strides[1]));
+    LAUNCH(env, "work_list", sdc_grid(2, 1, 1), env_text(env, "SIZE=%d", size),
+           list.order[0], list.work, list.words[0], sdc_int(rows), sdc_int(cols),
+           sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p), sdc_int(cols),
+           sdc_int(1));
+    return list;
+}
+
+/* From the list; rows of tiles are blocks. */
+static void
+listed_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
+{
+    p->block_m = (int)m->height;
+    List list =
+        list_make(env, l, m->turned ? m->cols : m->rows, m->turned ? m->rows : m->cols);
+    const char *binds =
+        env_text(env, "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%d MASK_K=%lld",
+                 p->block_m, p->block_n, p->block_k, p->block_m, (long long)m->width);
+    LAUNCH(env, "dsd_listed", sdc_grid(PROGRAMS, 1, 1), binds, buf_arg(p->a),
+           buf_arg(p->b), buf_arg(p->c), list.order[m->turned], list.words[m->turned],
+           sdc_int(p->M), sdc_int(p->N), sdc_int(p->K), sdc_float(scale),
+           sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
+           sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
+           sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]));
+}
+
+static void
+product_check(Env *env, const Layer *l, const Mask *m, const Product *p)
+{
+    double scale = 1 / (1 - (double)l->p);
+    RefMask mask = {m->live, m->cols, m->height, m->width};
+    double *want = env_doubles(env, p->M * p->N), *bound = env_doubles(env, p->M * p->N);
+    (p->name[0] == 'd' ? ref_dsd : ref_sdd)(
+        p->M, p->N, p->K, buf_doubles(env, p->a), buf_doubles(env, p->b), &mask,
+        (double)(float)scale, dot_unit(env, p->a->dtype), want, bound);
+    buf_check(env, p->c, layer_name(env, p->name, p->c->dtype, l), want, bound);
 }
 
 static void
@@ -204,13 +222,64 @@ product_run(Env *env, const Layer *l, const Mask *m, Product *p)
     if (p->name[0] == 'd' && p->block_k > m->width)
         p->block_k = (int)m->width; /* a step is never more than a block */
     double scale = 1 / (1 - (double)l->p);
-    (l->programs == LISTED ? listed_launch : product_launch)(env, l, m, p, scale);
-    RefMask mask = {m->live, m->cols, m->height, m->width};
-    double *want = env_doubles(env, p->M * p->N), *bound = env_doubles(env, p->M * p->N);
-    (p->name[0] == 'd' ? ref_dsd : ref_sdd)(
-        p->M, p->N, p->K, buf_doubles(env, p->a), buf_doubles(env, p->b), &mask,
-        (double)(float)scale, dot_unit(env, p->a->dtype), want, bound);
-    buf_check(env, p->c, layer_name(env, p->name, p->c->dtype, l), want, bound);
+    if (l->programs == LISTED && p->name[0] == 'd')
+        listed_launch(env, l, m, p, scale);
+    else if (l->programs != LISTED)
+        product_launch(env, l, m, p, scale);
+    product_check(env, l, m, p);
+}
+
+/* Both gradients at once, by `programs`, from the list. */
+static void
+gradients_run(Env *env, const Layer *l, const Mask *m, const Mask *mt, int programs,
+              const Buf *x, const Buf *w, const Buf *dy, Product *dx, Product *dw)
+{
+    List list = list_make(env, l, m->rows, m->cols);
+    int step = l->block_m < m->height ? l->block_m : (int)m->height;
+    const char *binds =
+        env_text(env, "MASK_M=%lld MASK_K=%lld BLOCK_N=%d STEP=%d", (long long)m->height,
+                 (long long)m->width, l->block_n, step);
+    SdcArg dx_arg = buf_arg(dx->c), dw_arg = buf_arg(dw->c);
+    LAUNCH(env, "gradients_listed", sdc_grid(programs, 1, 1), binds, buf_arg(dy),
+           buf_arg(x), buf_arg(w), dx_arg, dx_arg, dx_arg, dw_arg, dw_arg, list.work,
+           list.order[1], list.words[1], sdc_int(l->M), sdc_int(l->N), sdc_int(l->K),
+           sdc_float(1 / (1 - (double)l->p)), sdc_int(dy->strides[0]),
+           sdc_int(dy->strides[1]), sdc_int(x->strides[0]), sdc_int(x->strides[1]),
+           sdc_int(w->strides[0]), sdc_int(w->strides[1]), sdc_int(dx->c->strides[0]),
+           sdc_int(dx->c->strides[1]), sdc_int(dw->c->strides[0]),
+           sdc_int(dw->c->strides[1]));
+    product_check(env, l, m, dx);
+    product_check(env, l, mt, dw);
+}
+
+/* The same by a program for each tile, whose masks are drawn from the seed. */
+static void
+gradients_seeded(Env *env, const Layer *l, const Mask *m, const Mask *mt, const Buf *x,
+                 const Buf *w, const Buf *dy, Product *dx, Product *dw)
+{
+    bool sorted = l->programs == SORTED;
+    int64_t wide = ceil_div(l->K, l->block_k);
+    if (sorted)
+        wide = ceil_div(l->K, m->width) * (m->width / l->block_k);
+    int64_t programs = ceil_div(l->M, l->block_m) * wide +
+                       ceil_div(l->K, m->width) * ceil_div(l->N, l->block_n);
+    const char *binds = env_text(
+        env,
+        "MASK_M=%lld MASK_K=%lld BLOCK_M=%d BLOCK_K=%d BLOCK_N=%d STEP=%d ROWS=%d "
+        "SORTED=%d ONE_WORD=%s",
+        (long long)m->height, (long long)m->width, l->block_m, l->block_k, l->block_n,
+        l->block_m, sorted ? power_over(ceil_div(l->M, l->block_m)) : 0,
+        sorted ? power_over(m->cols) : 0, m->rows <= 64 ? "True" : "False");
+    LAUNCH(env, "gradients_matmul", sdc_grid(programs, 1, 1), binds, buf_arg(dy),
+           buf_arg(x), buf_arg(w), buf_arg(dx->c), buf_arg(dw->c), sdc_int(l->M),
+           sdc_int(l->N), sdc_int(l->K), sdc_float(1 / (1 - (double)l->p)),
+           sdc_int(dy->strides[0]), sdc_int(dy->strides[1]), sdc_int(x->strides[0]),
+           sdc_int(x->strides[1]), sdc_int(w->strides[0]), sdc_int(w->strides[1]),
+           sdc_int(dx->c->strides[0]), sdc_int(dx->c->strides[1]),
+           sdc_int(dw->c->strides[0]), sdc_int(dw->c->strides[1]), sdc_int(l->seed),
+           sdc_int(l->first), sdc_float((double)l->p));
+    product_check(env, l, m, dx);
+    product_check(env, l, mt, dw);
 }
 
 static void
@@ -235,9 +304,27 @@ layer_run(Env *env, SdcDtype t, const Layer *l)
     Buf xt = buf_swap(x, 0, 1), wt = buf_swap(w, 0, 1);
     Mask m = mask_make(env, l, false), mt = mask_make(env, l, true);
     kill_blocks(&x, &m);
-    product_run(env, l, &m, &(Product){"dsd", &x, &w, &y, M, N, K, bm, bn, bk});
-    product_run(env, l, &m, &(Product){"sdd", &dy, &wt, &dx, M, K, N, bm, bk, bn});
-    product_run(env, l, &mt, &(Product){"dsd", &xt, &dy, &dw, K, N, M, bk, bn, bm});
+    Product py = {"dsd", &x, &w, &y, M, N, K, bm, bn, bk};
+    Product pdx = {"sdd", &dy, &wt, &dx, M, K, N, bm, bk, bn};
+    Product pdw = {"dsd", &xt, &dy, &dw, K, N, M, bk, bn, bm};
+    product_run(env, l, &m, &py);
+    if (l->programs == LISTED) {
+        for (int programs = 1; programs <= 27; programs *= 3) {
+            dx = buf_poison(env, t, 2, DIMS(M, K));
+            dw = buf_poison(env, t, 0, DIMS(K, N));
+            gradients_run(env, l, &m, &mt, programs, &x, &w, &dy, &pdx, &pdw);
+        }
+        dw = buf_poison(env, t, 0, DIMS(K, N));
+    } else {
+        product_run(env, l, &m, &pdx);
+    }
+    product_run(env, l, &mt, &pdw);
+    if ((l->programs == 0 || l->programs == SORTED) && !l->stored && m.height % bm == 0 &&
+        m.width % bk == 0) {
+        dx = buf_poison(env, t, 2, DIMS(M, K));
+        dw = buf_poison(env, t, 0, DIMS(K, N));
+        gradients_seeded(env, l, &m, &mt, &x, &w, &dy, &pdx, &pdw);
+    }
 }
 
 /* Whole tiles and ragged ones; blocks as tiles and larger; no block dead, most, and, as
