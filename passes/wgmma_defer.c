@@ -56,8 +56,7 @@ defer(Op *loop)
 {
     Region *body = loop->regions[0];
     Op *last = NULL;
-    region_each(body, op)
-    {
+    for (Op *op = body->first; op; op = op->next) { /* waits behind op go */
         if (op->kind != OP_WGMMA)
             continue;
         carry_async(loop, op_operand(op, 2)->index - 1, op);

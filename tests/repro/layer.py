@@ -34,7 +34,8 @@ def cdiv(a, b):
 
 class Layer:
     def __init__(self, sdc, size, block, plan, dense=Tile(128, 128, 64, 4, 2, 0),
-                 kernels=os.path.join(ROOT, "kernels_dsl")):
+                 kernels=os.path.join(ROOT, "kernels_dsl"), overlap=True):
+        self.overlap = overlap  # launch_pdl, all launches by sdc
         self.size, self.block, self.plan, self.dense_tile = size, block, plan, dense
         self.x, self.w, self.dy = (torch.randn(size, size, device="cuda",
                                                dtype=torch.float16) for _ in range(3))
@@ -55,9 +56,10 @@ class Layer:
         self.functions = {}
 
     def function(self, module, kernel, constants, tile):
-        key = kernel, tuple(constants.items()), tile
+        key = kernel, tuple(constants.items()), tile, self.overlap
         if key not in self.functions:
-            self.functions[key] = module.function(kernel, constants, tile.warps, tile.stages)
+            self.functions[key] = module.function(kernel, constants, tile.warps, tile.stages,
+                                                  self.overlap)
         return self.functions[key]
 
     def product(self, which, p, seed, stored=False):
