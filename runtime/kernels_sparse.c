@@ -213,6 +213,7 @@ list_run(Call *c, const SdcBlockDropout *d, const List *at, void *stream)
     call_next(c);
     call_bind(c, "SIZE", at->side);
     call_bind(c, "num_warps", 8);
+    call_bind_bool(c, "launch_pdl", true);
     call_ptr(c, SDC_I32, at->order);
     call_ptr(c, SDC_I32, at->work);
     call_ptr(c, SDC_I64, at->words);
@@ -246,6 +247,7 @@ listed_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
     int64_t behind = p->turned ? at->side : 0;
     call_next(c);
     product_binds(c, p, &plan, true);
+    call_bind_bool(c, "launch_pdl", true);
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
     call_tensor(c, &p->c);
@@ -279,43 +281,113 @@ product_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
     return call_run(c, "sparsedrop", plan.kernel, sdc_grid(plan.programs, 1, 1), stream);
 }
 
-/* Both gradients in one launch, from a list. */
-static SdcStatus
-gradients_run(Call *c, const Product *dx, const Product *dw, const SdcBlockDropout *d,
-              const List *at, void *stream)
+/* Both gradients in one launch, of tensors as they come: the second product's masked one
+   is x transposed, the first one's right one w transposed. */
+typedef struct Gradients {
+    const Product *dx, *dw;
+    SdcTensor x, w;
+    int64_t M, N, K;
+} Gradients;
+
+static Gradients
+gradients_of(const Product *dx, const Product *dw)
+{
+    return (Gradients){dx,
+                       dw,
+                       turned(&dw->a),
+                       turned(&dx->b),
+                       dx->c.shape[0],
+                       dw->c.shape[1],
+                       dx->c.shape[1]};
+}
+
+static void
+gradients_binds(Call *c, const Gradients *g, int64_t width, int warps, int stages)
 {
     enum { STEP = 64 };
-    int64_t M = dx->c.shape[0], K = dx->c.shape[1], N = dw->c.shape[1];
-    SdcTensor x = turned(&dw->a), w = turned(&dx->b);
     call_next(c);
     call_bind(c, "MASK_M", TILE);
     call_bind(c, "MASK_K", TILE);
     call_bind(c, "BLOCK_N", TILE);
     call_bind(c, "STEP", STEP);
-    call_bind_bool(c, "EVEN", M % TILE == 0 && K % TILE == 0 && N % (2 * TILE) == 0);
-    call_bind(c, "num_warps", 8);
-    call_bind(c, "num_stages", 3);
-    call_tensor(c, &dx->a);
-    call_tensor(c, &x);
-    call_tensor(c, &w);
+    call_bind_bool(c, "EVEN", g->M % TILE == 0 && g->K % TILE == 0 && g->N % width == 0);
+    call_bind(c, "num_warps", warps);
+    call_bind(c, "num_stages", stages);
+}
+
+static void
+gradients_sizes(Call *c, const Gradients *g, const SdcBlockDropout *d)
+{
+    call_int(c, g->M);
+    call_int(c, g->N);
+    call_int(c, g->K);
+    call_float_arg(c, 1 / (1 - (double)d->p));
+    call_strides(c, &g->dx->a);
+    call_strides(c, &g->x);
+    call_strides(c, &g->w);
+    call_strides(c, &g->dx->c);
+    call_strides(c, &g->dw->c);
+}
+
+/* From a list. */
+static SdcStatus
+gradients_listed(Call *c, const Gradients *g, const SdcBlockDropout *d, const List *at,
+                 void *stream)
+{
+    gradients_binds(c, g, 2 * TILE, 8, 3);
+    call_bind_bool(c, "launch_pdl", true);
+    call_tensor(c, &g->dx->a);
+    call_tensor(c, &g->x);
+    call_tensor(c, &g->w);
     for (int i = 0; i < 3; i++)
-        call_tensor(c, &dx->c);
+        call_tensor(c, &g->dx->c);
     for (int i = 0; i < 2; i++)
-        call_tensor(c, &dw->c);
+        call_tensor(c, &g->dw->c);
     call_ptr(c, SDC_I32, at->work);
     call_ptr(c, SDC_I32, at->order + at->side);
     call_ptr(c, SDC_I64, at->words + at->side);
-    call_int(c, M);
-    call_int(c, N);
-    call_int(c, K);
-    call_float_arg(c, 1 / (1 - (double)d->p));
-    call_strides(c, &dx->a);
-    call_strides(c, &x);
-    call_strides(c, &w);
-    call_strides(c, &dx->c);
-    call_strides(c, &dw->c);
+    gradients_sizes(c, g, d);
     return call_run(c, "sparsedrop", "gradients_listed", sdc_grid(c->k->programs, 1, 1),
                     stream);
+}
+
+/* A program for each tile: where these fill the device. */
+static bool
+gradients_fit(Call *c, const Gradients *g, int64_t rows, int64_t cols)
+{
+    return c->k->on_gpu && g->dx->mask_m == TILE && g->dx->mask_k == TILE &&
+           rows <= LIST_SIDE && cols <= LIST_SIDE && g->x.dtype != SDC_FP32 &&
+           rows * cols > c->k->programs / 2;
+}
+
+/* The more blocks are dead, the more it counts to begin with what takes longest, on as
+   many multiprocessors as can be. */
+static SdcStatus
+gradients_run(Call *c, const Gradients *g, const SdcBlockDropout *d, int64_t rows,
+              int64_t cols, void *stream)
+{
+    bool few = d->p >= 0.75f, sorted = d->p >= 0.2f;
+    int64_t height = few ? TILE / 2 : TILE, tiles = ceil_over(g->M, height);
+    gradients_binds(c, g, TILE, 4, 2);
+    call_bind(c, "BLOCK_M", height);
+    call_bind(c, "BLOCK_K", TILE);
+    call_bind(c, "ROWS", sorted ? power_over(tiles, 2 * LIST_SIDE) : 0);
+    call_bind(c, "COLS", power_over(rows > cols ? rows : cols, LIST_SIDE));
+    call_bind(c, "SORTED", d->p > 0.05f ? power_over(cols, LIST_SIDE) : 0);
+    call_bind(c, "STAGES", few ? 3 : 2);
+    call_bind_bool(c, "ONE_WORD", true);
+    call_bind_bool(c, "launch_pdl", !sorted);
+    call_tensor(c, &g->dx->a);
+    call_tensor(c, &g->x);
+    call_tensor(c, &g->w);
+    call_tensor(c, &g->dx->c);
+    call_tensor(c, &g->dw->c);
+    gradients_sizes(c, g, d);
+    call_int(c, d->seed);
+    call_int(c, d->offset);
+    call_float_arg(c, (double)d->p);
+    return call_run(c, "sparsedrop", "gradients_matmul",
+                    sdc_grid(tiles * cols + cols * ceil_over(g->N, TILE), 1, 1), stream);
 }
 
 size_t
@@ -370,8 +442,11 @@ sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *
     Product of_x = {"sdd", *dy, turned(w), dx ? *dx : *x, bm, bk, cols, 1, cols, false};
     Product of_w = {"dsd", turned(x), *dy, dw ? *dw : *w, bk, bm, 1, cols, rows, true};
     SdcStatus status = at && dw ? list_run(&c, d, at, stream) : SDC_OK;
+    Gradients both = gradients_of(&of_x, &of_w);
     if (status == SDC_OK && at && dx && dw)
-        return gradients_run(&c, &of_x, &of_w, d, at, stream);
+        return gradients_listed(&c, &both, d, at, stream);
+    if (status == SDC_OK && dx && dw && gradients_fit(&c, &both, rows, cols))
+        return gradients_run(&c, &both, d, rows, cols, stream);
     if (status == SDC_OK && dx)
         status = product_run(&c, &of_x, d, at, stream);
     if (status == SDC_OK && dw)

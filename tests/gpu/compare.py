@@ -325,7 +325,7 @@ def work_list(mask):
         twos += [[i << 16 | a, b] for a, b in zip(live[::2], live[1::2])]
         ones += [[i << 16 | live[-1], -1]] if len(live) % 2 else []
         dead += [i << 16 | j for j in (~mask[i]).nonzero().flatten().tolist()]
-    words = (mask.long() << torch.arange(cols)).sum(1)
+    words = (mask.long() << torch.arange(cols)).sum(1)[order.long()]
     units = sum(twos + ones, [])
     space = [0] * (2 * rows * cdiv(cols, 2) - len(units))
     units = torch.tensor([len(twos), len(ones), 0, 0] + units + space + dead,

@@ -34,8 +34,8 @@ def cdiv(a, b):
 
 class Layer:
     def __init__(self, sdc, size, block, plan, dense=Tile(128, 128, 64, 4, 2, 0),
-                 kernels=os.path.join(ROOT, "kernels_dsl"), overlap=True):
-        self.overlap = overlap  # launch_pdl, all launches by sdc
+                 kernels=os.path.join(ROOT, "kernels_dsl"), overlaps=lambda p: False):
+        self.overlaps, self.overlap = overlaps, False  # do sdc's launches (launch_pdl)?
         self.size, self.block, self.plan, self.dense_tile = size, block, plan, dense
         self.x, self.w, self.dy = (torch.randn(size, size, device="cuda",
                                                dtype=torch.float16) for _ in range(3))
@@ -121,8 +121,10 @@ class Layer:
         wide = self.plan("dw", p)
         constants.update(BLOCK_M=t.m, BLOCK_K=t.n, BLOCK_N=wide.n, ONE_WORD=self.blocks <= 64,
                          COLS=min(64, rows), SORTED=rows if wide.order == SORTED else 0,
-                         ROWS=rows * (block // t.m) if t.order == JOINT_SORTED else 0)
-        fn = self.function(self.sparse, "gradients_matmul", constants, t)
+                         ROWS=rows * (block // t.m) if t.order == JOINT_SORTED else 0,
+                         STAGES=t.stages)
+        fn = self.function(self.sparse, "gradients_matmul", constants,
+                           t._replace(stages=wide.stages))
         side = self.blocks * (block // t.n) if t.order == JOINT_SORTED else cdiv(n, t.n)
         fn.prepare((cdiv(n, t.m) * side + self.blocks * cdiv(n, wide.n),), [
             self.dy, self.x, self.w, self.dx, self.dw, n, n, n, scale, *strides, seed, 0, p],
@@ -145,6 +147,7 @@ class Layer:
                         p, *counts], stream=torch.cuda.current_stream().cuda_stream)()
 
     def step(self, p, seed, stored=False):
+        self.overlap = self.overlaps(p)
         if stored:
             self.masks(p, seed)
         if any(self.plan(which, p).order == LISTED for which in ("y", "dx", "dw")):
@@ -188,6 +191,7 @@ class Layer:
     def own_dense(self):
         t, n = self.dense_tile, self.size
         constants = {"BLOCK_M": t.m, "BLOCK_N": t.n, "BLOCK_K": t.k}
+        self.overlap = True
         fn = self.function(self.matmul, "matmul", constants, t)
         for a, b, c in ((self.x, self.w, self.y), (self.dy, self.w.t(), self.dx),
                         (self.x.t(), self.dy, self.dw)):

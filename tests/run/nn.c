@@ -159,6 +159,10 @@ START_TEST(sparse_linear)
         &(SdcBlockDropout){.p = 0.4f, .seed = 1ll << 40, .offset = 9, .workspace = work});
     sparse_case(&n, SDC_BF16, 256, 100, 384,
                 &(SdcBlockDropout){.p = 0.6f, .seed = 3, .workspace = work});
+    /* enough blocks for both gradients in one launch, in the orders of its tiles */
+    for (int i = 0; i < 3; i++)
+        sparse_case(&n, SDC_FP16, 1100, 40, 1024,
+                    &(SdcBlockDropout){.p = (float[]){0.1f, 0.4f, 0.8f}[i], .seed = i});
     nn_close(&n);
 }
 END_TEST
