@@ -8,7 +8,7 @@
 #include "ir/scratch.h"
 #include "ir/tma_box.h"
 
-enum { SLICE_DEPTH = 500, SCRATCH = 8192 + 512, FEW = 4 };
+enum { SLICE_DEPTH = 500, SCRATCH = 8192, BARRIERS = 512, FEW = 4 };
 
 static bool
 refuse(Specialize *sp, const char *why)
@@ -285,11 +285,27 @@ beside_rings(const Specialize *sp)
     return max_i64(before, behind);
 }
 
+/* Does an op whose result is used exchange elements between threads? */
+static bool
+needs_scratch(const Specialize *sp, const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if ((!op->nresult || op->results[0].uses) && op->kind != OP_LOCAL_ALLOC &&
+            scratch_bytes(op, sp->target))
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (needs_scratch(sp, op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
 /* Fewer stages where memory is short. */
 static bool
 limit_stages(Specialize *sp)
 {
-    int64_t room = sp->target->shared_bytes / sp->blocks - SCRATCH - beside_rings(sp);
+    int64_t scratch = BARRIERS + (needs_scratch(sp, sp->f->body, 0) ? SCRATCH : 0);
+    int64_t room = sp->target->shared_bytes / sp->blocks - scratch - beside_rings(sp);
     for (;;) {
         int64_t sum = 0;
         Ring *most = &sp->ring[0];

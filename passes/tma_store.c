@@ -98,10 +98,10 @@ excluded(const Op *a, const Op *b)
     return false;
 }
 
-/* A buffer of the loop's that only stores fill which do not come in an iteration of
-   this one. */
+/* A buffer in front of the loop that stores fill; not `beside`: only such as do not come
+   in an iteration of this one. */
 static Value *
-filled_else(const Op *store, Op *loop, const Type *mem)
+filled(const Op *store, Op *loop, const Type *mem, bool beside)
 {
     for (Op *op = loop->prev; op; op = op->prev) {
         bool good = op->kind == OP_LOCAL_ALLOC && !op->noperand &&
@@ -110,37 +110,39 @@ filled_else(const Op *store, Op *loop, const Type *mem)
             continue;
         value_each_use(&op->results[0], u) good &=
             (u->user->kind == OP_LOCAL_STORE || u->user->kind == OP_TMA_STORE) &&
-            excluded(store, u->user);
+            (beside || excluded(store, u->user));
         if (good)
             return &op->results[0];
     }
     return NULL;
 }
 
-/* Has all that was sent arrived, since a wait that stands in front? */
+/* Has all that was sent before this iteration arrived, since a wait in front? */
 static bool
 is_awaited(const Builder *b)
 {
-    for (const Op *op = b->before ? b->before->prev : b->region->last; op; op = op->prev)
+    for (const Op *op = b->before->prev; op; op = op->prev)
         if (op->kind == OP_TMA_WAIT && attr_has(&op->attrs, ATTR_WRITTEN))
             return true;
     return false;
 }
 
-/* A buffer with x in it. Of two tiles that a loop sends to one place the later one must
-   win, so the first has to have arrived. */
+/* x, in a buffer, or in that one. Of two tiles that a loop sends to one place the later
+   one must win, so the first has to have arrived; one of this iteration must only have
+   left the buffer. */
 static Value *
-fill(Session *s, Builder *b, Value *x, const Type *mem, const Op *store, Op *loop)
+fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop, Value *buffer)
 {
     if (!loop)
         return &build_op(b, OP_LOCAL_ALLOC, &x, 1, NULL, &mem, 1)->results[0];
     Builder out = builder_before(loop);
     out.loc = b->loc;
-    Value *in[2] = {filled_else(store, loop, mem), x};
-    if (!in[0])
+    bool awaited = is_awaited(b);
+    Value *in[2] = {buffer, x};
+    if (!buffer)
         in[0] = &build_op(&out, OP_LOCAL_ALLOC, NULL, 0, NULL, &mem, 1)->results[0];
-    if (!is_awaited(b)) /* else from this buffer nothing went since */
-        wait_for_engine(s, b, true);
+    if (!awaited || buffer)
+        wait_for_engine(s, b, !awaited);
     build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
     return in[0];
 }
@@ -177,27 +179,43 @@ buffers_before(const Op *loop)
     return sum;
 }
 
-/* The buffer lies beside the stages of loops in its loop: they get fewer where not all
-   fit. False: not even two would. */
+/* The buffer lies beside the stages of loops in its loop: they get fewer, at least
+   `least`, where not all fit. False: not even those would. */
 static bool
-make_room(Session *s, Region *r, int64_t room, int depth)
+make_room(Session *s, Region *r, int64_t room, int64_t least, int depth)
 {
     region_each(r, op)
     {
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (!make_room(s, op->regions[i], room, depth + 1))
+            if (!make_room(s, op->regions[i], room, least, depth + 1))
                 return false;
         int64_t one = attr_has(&op->attrs, ATTR_STAGES) ? stage_bytes(op) : 0;
         int64_t n = attr_int(&op->attrs, ATTR_STAGES, 0), less = one ? n - room / one : 0;
         if (less <= 0)
             continue;
-        if (n - less < 2)
+        if (n - less < least)
             return false;
         int64_t ahead = attr_int(&op->attrs, ATTR_AHEAD, n - 1) - less;
         attr_set_int(&s->mod, &op->attrs, ATTR_STAGES, n - less);
         attr_set_int(&s->mod, &op->attrs, ATTR_AHEAD, ahead < 1 ? 1 : ahead);
     }
     return true;
+}
+
+/* A buffer that there is (*buffer), or room for one more: better one in turn with another
+   store's than a stage less. */
+static bool
+find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value **buffer)
+{
+    enum { ALL = 1 << 20 };
+    int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
+    Region *body = loop->regions[0];
+    room -= buffers_before(loop);
+    *buffer = filled(store, loop, mem, false);
+    if (*buffer || make_room(s, body, room - bytes, ALL, 0))
+        return true;
+    *buffer = filled(store, loop, mem, true);
+    return *buffer || make_room(s, body, room - bytes, 2, 0);
 }
 
 static bool
@@ -213,16 +231,15 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     if (bytes > shared / 2)
         return false;
     TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
-    int64_t beside = BESIDE;
-    if (loop)
-        beside += buffers_before(loop) + (filled_else(store, loop, mem) ? 0 : bytes);
-    if (!tile || !is_last(store, tile->ptr.ptr) ||
-        (loop && !make_room(s, loop->regions[0], shared - beside, 0)))
+    if (!tile || !is_last(store, tile->ptr.ptr))
+        return false;
+    Value *buffer = NULL;
+    if (loop && !find_room(s, store, loop, mem, shared - BESIDE, &buffer))
         return false;
     in[0] = tma_tile_desc(tile, store->loc);
     Builder b = builder_before(store);
     b.loc = store->loc;
-    in[1] = fill(s, &b, x, mem, store, loop);
+    in[1] = fill(s, &b, x, mem, loop, buffer);
     int n = 2 + tma_tile_at(tile, &b, in + 2);
     build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
     if (loop)

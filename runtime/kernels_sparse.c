@@ -224,6 +224,7 @@ list_run(Call *c, const SdcBlockDropout *d, const List *at, void *stream)
     call_float_arg(c, (double)d->p);
     call_int(c, at->cols);
     call_int(c, 1);
+    call_int(c, c->k->programs);
     return call_run(c, "sparsedrop", "work_list", sdc_grid(2, 1, 1), stream);
 }
 
@@ -395,7 +396,7 @@ sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K)
 {
     (void)k;
     int64_t rows = ceil_over(M, TILE), cols = ceil_over(K, TILE);
-    int64_t entries = LIST_HEAD + LIST_ENTRY * rows * ceil_over(cols, 2);
+    int64_t entries = LIST_HEAD + LIST_ENTRY * rows * cols;
     return (size_t)(2 * list_side(rows, cols)) * (sizeof(int64_t) + sizeof(int32_t)) +
            (size_t)(entries + rows * cols) * sizeof(int32_t);
 }

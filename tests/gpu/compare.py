@@ -327,7 +327,7 @@ def work_list(mask):
         dead += [i << 16 | j for j in (~mask[i]).nonzero().flatten().tolist()]
     words = (mask.long() << torch.arange(cols)).sum(1)[order.long()]
     units = sum(twos + ones, [])
-    space = [0] * (2 * rows * cdiv(cols, 2) - len(units))
+    space = [0] * (2 * rows * cols - len(units))
     units = torch.tensor([len(twos), len(ones), 0, 0] + units + space + dead,
                          dtype=torch.int32)
     return order.cuda(), units.cuda(), words.cuda()

@@ -356,10 +356,10 @@ def _():
                 size = triton.next_power_of_2(max(rows, cols))
                 order, words = (torch.zeros(2 * size, dtype=t, device=args.device)
                                 for t in (torch.int32, torch.int64))
-                units = torch.zeros(4 + 2 * rows * cols, dtype=torch.int32,
+                units = torch.zeros(4 + 3 * rows * cols, dtype=torch.int32,
                                     device=args.device)
                 k.work_list[(2,)](order, units, words, rows, cols, seed, first, p, cols, 1,
-                                  SIZE=size)
+                                  4, SIZE=size)
                 return order, units, words, size
 
             def gradients(programs):

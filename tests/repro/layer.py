@@ -51,8 +51,7 @@ class Layer:
         side = 1 << (self.blocks - 1).bit_length()
         self.order = torch.zeros(2, side, device="cuda", dtype=torch.int32)
         self.listed_words = torch.zeros(2, side, device="cuda", dtype=torch.int64)
-        self.list = torch.zeros(4 + 2 * self.blocks * cdiv(self.blocks, 2) + self.blocks**2,
-                                device="cuda", dtype=torch.int32)
+        self.list = torch.zeros(4 + 3 * self.blocks**2, device="cuda", dtype=torch.int32)
         self.functions = {}
 
     def function(self, module, kernel, constants, tile):
@@ -134,7 +133,7 @@ class Layer:
         fn = self.function(self.sparse, "work_list", {"SIZE": self.order.shape[1]},
                            Tile(0, 0, 0, 8, 1, 0))
         fn.prepare((1 + both,), [self.order, self.list, self.listed_words, self.blocks,
-                                 self.blocks, seed, 0, p, self.blocks, 1],
+                                 self.blocks, seed, 0, p, self.blocks, 1, self.sms],
                    stream=torch.cuda.current_stream().cuda_stream)()
 
     def masks(self, p, seed, both=True):

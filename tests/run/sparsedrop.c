@@ -167,13 +167,12 @@ typedef struct List {
 enum { PROGRAMS = 3 };
 
 static List
-list_make(Env *env, const Layer *l, int64_t rows, int64_t cols)
+list_make(Env *env, const Layer *l, int64_t rows, int64_t cols, int few)
 {
     int size = power_over(rows > cols ? rows : cols);
     int32_t *order = env_alloc(env, (size_t)(2 * size) * sizeof(*order));
     int64_t *words = env_alloc(env, (size_t)(2 * size) * sizeof(*words));
-    Buf work =
-        buf_poison(env, SDC_I32, 0, DIMS(4 + 2 * rows * ceil_div(cols, 2) + rows * cols));
+    Buf work = buf_poison(env, SDC_I32, 0, DIMS(4 + 3 * rows * cols));
     List list = {.work = buf_arg(&work)};
     for (int i = 0; i < 2; i++) {
         list.order[i] = sdc_ptr(SDC_I32, order + i * size);
@@ -182,7 +181,7 @@ list_make(Env *env, const Layer *l, int64_t rows, int64_t cols)
     LAUNCH(env, "work_list", sdc_grid(2, 1, 1), env_text(env, "SIZE=%d", size),
            list.order[0], list.work, list.words[0], sdc_int(rows), sdc_int(cols),
            sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p), sdc_int(cols),
-           sdc_int(1));
+           sdc_int(1), sdc_int(few));
     return list;
 }
 
@@ -191,8 +190,8 @@ static void
 listed_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
 {
     p->block_m = (int)m->height;
-    List list =
-        list_make(env, l, m->turned ? m->cols : m->rows, m->turned ? m->rows : m->cols);
+    List list = list_make(env, l, m->turned ? m->cols : m->rows,
+                          m->turned ? m->rows : m->cols, 0);
     const char *binds =
         env_text(env, "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%d MASK_K=%lld",
                  p->block_m, p->block_n, p->block_k, p->block_m, (long long)m->width);
@@ -234,7 +233,7 @@ static void
 gradients_run(Env *env, const Layer *l, const Mask *m, const Mask *mt, int programs,
               const Buf *x, const Buf *w, const Buf *dy, Product *dx, Product *dw)
 {
-    List list = list_make(env, l, m->rows, m->cols);
+    List list = list_make(env, l, m->rows, m->cols, programs);
     int step = l->block_m < m->height ? l->block_m : (int)m->height;
     const char *binds =
         env_text(env, "MASK_M=%lld MASK_K=%lld BLOCK_N=%d STEP=%d", (long long)m->height,
