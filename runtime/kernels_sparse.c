@@ -213,7 +213,6 @@ list_run(Call *c, const SdcBlockDropout *d, const List *at, void *stream)
     call_next(c);
     call_bind(c, "SIZE", at->side);
     call_bind(c, "num_warps", 8);
-    call_bind_bool(c, "launch_pdl", true);
     call_ptr(c, SDC_I32, at->order);
     call_ptr(c, SDC_I32, at->work);
     call_ptr(c, SDC_I64, at->words);
@@ -248,7 +247,6 @@ listed_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
     int64_t behind = p->turned ? at->side : 0;
     call_next(c);
     product_binds(c, p, &plan, true);
-    call_bind_bool(c, "launch_pdl", true);
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
     call_tensor(c, &p->c);
@@ -336,7 +334,6 @@ gradients_listed(Call *c, const Gradients *g, const SdcBlockDropout *d, const Li
                  void *stream)
 {
     gradients_binds(c, g, 2 * TILE, 8, 3);
-    call_bind_bool(c, "launch_pdl", true);
     call_tensor(c, &g->dx->a);
     call_tensor(c, &g->x);
     call_tensor(c, &g->w);
@@ -377,7 +374,6 @@ gradients_run(Call *c, const Gradients *g, const SdcBlockDropout *d, int64_t row
     call_bind(c, "SORTED", d->p > 0.05f ? power_over(cols, LIST_SIDE) : 0);
     call_bind(c, "STAGES", few ? 3 : 2);
     call_bind_bool(c, "ONE_WORD", true);
-    call_bind_bool(c, "launch_pdl", !sorted);
     call_tensor(c, &g->dx->a);
     call_tensor(c, &g->x);
     call_tensor(c, &g->w);

@@ -34,8 +34,8 @@ def cdiv(a, b):
 
 class Layer:
     def __init__(self, sdc, size, block, plan, dense=Tile(128, 128, 64, 4, 2, 0),
-                 kernels=os.path.join(ROOT, "kernels_dsl"), overlaps=lambda p: False):
-        self.overlaps, self.overlap = overlaps, False  # do sdc's launches (launch_pdl)?
+                 kernels=os.path.join(ROOT, "kernels_dsl"), overlap=True):
+        self.overlap = overlap  # do sdc's launches (launch_pdl)? Its C interface's do
         self.size, self.block, self.plan, self.dense_tile = size, block, plan, dense
         self.x, self.w, self.dy = (torch.randn(size, size, device="cuda",
                                                dtype=torch.float16) for _ in range(3))
@@ -146,7 +146,6 @@ class Layer:
                         p, *counts], stream=torch.cuda.current_stream().cuda_stream)()
 
     def step(self, p, seed, stored=False):
-        self.overlap = self.overlaps(p)
         if stored:
             self.masks(p, seed)
         if any(self.plan(which, p).order == LISTED for which in ("y", "dx", "dw")):
@@ -190,7 +189,6 @@ class Layer:
     def own_dense(self):
         t, n = self.dense_tile, self.size
         constants = {"BLOCK_M": t.m, "BLOCK_N": t.n, "BLOCK_K": t.k}
-        self.overlap = True
         fn = self.function(self.matmul, "matmul", constants, t)
         for a, b, c in ((self.x, self.w, self.y), (self.dy, self.w.t(), self.dx),
                         (self.x.t(), self.dy, self.dw)):
