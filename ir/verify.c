@@ -131,7 +131,7 @@ static void
 check_for(Verifier *v, const Op *op)
 {
     const Region *r = op->regions[0];
-    if (r->narg != op->nresult + 1) {
+    if (r->narg != op->nresult + 1 || op->noperand != op->nresult + 3) {
         violation(v, op, "body must have %d arguments", op->nresult + 1);
         return;
     }
