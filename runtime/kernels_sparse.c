@@ -328,12 +328,19 @@ gradients_sizes(Call *c, const Gradients *g, const SdcBlockDropout *d)
     call_strides(c, &g->dw->c);
 }
 
-/* From a list. */
+/* From a list; the tiles of dw along with dx's where they are small. */
+static bool
+gradients_together(const SdcBlockDropout *d)
+{
+    return d->p >= 0.4f;
+}
+
 static SdcStatus
 gradients_listed(Call *c, const Gradients *g, const SdcBlockDropout *d, const List *at,
                  void *stream)
 {
     gradients_binds(c, g, 2 * TILE, 8, 3);
+    call_bind_bool(c, "BOTH", gradients_together(d));
     call_tensor(c, &g->dx->a);
     call_tensor(c, &g->x);
     call_tensor(c, &g->w);
@@ -440,8 +447,12 @@ sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *
     Product of_w = {"dsd", turned(x), *dy, dw ? *dw : *w, bk, bm, 1, cols, rows, true};
     SdcStatus status = at && dw ? list_run(&c, d, at, stream) : SDC_OK;
     Gradients both = gradients_of(&of_x, &of_w);
-    if (status == SDC_OK && at && dx && dw)
-        return gradients_listed(&c, &both, d, at, stream);
+    if (status == SDC_OK && at && dx && dw) {
+        status = gradients_listed(&c, &both, d, at, stream);
+        if (status == SDC_OK && !gradients_together(d))
+            status = product_run(&c, &of_w, d, at, stream);
+        return status;
+    }
     if (status == SDC_OK && dx && dw && gradients_fit(&c, &both, rows, cols))
         return gradients_run(&c, &both, d, rows, cols, stream);
     if (status == SDC_OK && dx)

@@ -6,7 +6,8 @@
     layer.own_dense()                       by sdc's dense product
 
 A plan says how a product (y, dx, dw) is done when blocks are dropped with probability p:
-plan(product, p) -> Tile. Both gradients are one launch where that of dx is JOINT or LISTED.
+plan(product, p) -> Tile. Both gradients are one launch where that of dx is JOINT, or LISTED and
+that of dw is not.
 """
 import collections
 import os
@@ -110,6 +111,7 @@ class Layer:
                      "EVEN": n % block == 0 and n % (2 * t.n) == 0}
         stream = torch.cuda.current_stream().cuda_stream
         if t.order == LISTED:
+            constants["BOTH"] = self.plan("dw", p).order != LISTED
             fn = self.function(self.sparse, "gradients_listed", constants, t)
             fn.prepare((self.sms,), [
                 self.dy, self.x, self.w, self.dx, self.dx, self.dx, self.dw, self.dw,
@@ -152,9 +154,12 @@ class Layer:
             self.lists(p, seed)
         self.product("y", p, seed, stored)
         if self.plan("dx", p).order in (LISTED, JOINT, JOINT_SORTED):
-            return self.gradients(p, seed)
-        for which in ("dx", "dw"):
-            self.product(which, p, seed, stored)
+            self.gradients(p, seed)
+            if self.plan("dw", p).order != LISTED:
+                return
+        else:
+            self.product("dx", p, seed, stored)
+        self.product("dw", p, seed, stored)
 
     def live(self, p, seed):
         """The mask of blocks, as a tensor of bools; and its share of live ones."""
