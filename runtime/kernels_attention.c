@@ -173,7 +173,7 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
 
 /* Workspace: for each row of queries lse2, delta and, where gradients are added up in
    memory, the sums for dq, in tiles of so many rows. */
-enum { SUM_ROWS = 8 };
+enum { SUM_ROWS = 64 };
 
 typedef struct Grads {
     const SdcTensor *q, *key, *value, *o, *lse, *dout, *dq, *dk, *dv;

@@ -392,7 +392,7 @@ def attention_bwd(batch, heads, n, dim, causal, dtype):
     scale = dim**-0.5
     o, lse = torch.ops.aten._scaled_dot_product_flash_attention(q, k, v, 0.0, causal)[:2]
     lse2, delta = (torch.empty(batch, heads, n, device="cuda") for _ in range(2))
-    total = torch.empty(batch, heads, cdiv(n, 8) * 8, dim, device="cuda")
+    total = torch.empty(batch, heads, cdiv(n, 64) * 64, dim, device="cuda")
     dq, dk, dv = (torch.empty_like(q) for _ in range(3))
 
     def check():

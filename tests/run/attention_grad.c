@@ -151,7 +151,7 @@ problem_make(Env *env, SdcDtype t, const Case *c)
     p.lse = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
     p.lse2 = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
     p.delta = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
-    p.sum = buf_poison(env, SDC_FP32, 0, DIMS(B * H * ceil_div(M, 8) * 8, D));
+    p.sum = buf_poison(env, SDC_FP32, 0, DIMS(B * H * ceil_div(M, 64) * 64, D));
     p.what = env_text(env, "%s M=%lld N=%lld dim=%lld%s%s%s drop=%g", sdc_dtype_name(t),
                       (long long)c->M, (long long)c->N, (long long)c->dim,
                       c->causal ? " causal" : "", c->own_pass ? " own pass" : "",
