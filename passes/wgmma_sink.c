@@ -13,6 +13,9 @@
    places are given later (passes/smem.c) and count to the wait. {pending} is the number
    of products begun in between.
 
+   A sum that an iteration ends with stays in flight over its end, where the next one waits
+   for it before anything is written that it reads.
+
    What is loaded from shared memory for work on a result goes down as well: registers are
    short while products are in flight. */
 #include "ir/analysis/shared.h"
@@ -146,6 +149,30 @@ waits_early(const Region *body)
     return waited;
 }
 
+/* A wait for what was begun before the body, in front of the first tile that threads leave,
+   if a product that the body has begun goes on meanwhile. */
+static bool
+wait_early(Session *s, Region *body)
+{
+    int n = 0;
+    Op *op = body->first;
+    while (op && (op->kind != OP_LOCAL_ALLOC || !op->noperand)) {
+        n += op->kind == OP_WGMMA;
+        op = op->next;
+    }
+    if (!op || !n)
+        return false;
+    AttrList attrs = {0};
+    Builder b = builder_before(op);
+    b.loc = op->loc;
+    attr_set_int(&s->mod, &attrs, ATTR_PENDING, n);
+    Op *wait = build_op(&b, OP_WGMMA_WAIT, NULL, 0, &attrs, NULL, 0);
+    if (waits_early(body))
+        return true;
+    op_erase(wait);
+    return false;
+}
+
 /* Does the product read only what stays where it is? */
 static bool
 reads_lasting(const Op *g)
@@ -167,14 +194,14 @@ carry(Op *wait)
     Op *yield = wait->next, *loop = wait->parent->parent;
     Op *g = wait->noperand == 1 ? value_def(op_operand(wait, 0), OP_WGMMA) : NULL;
     if (!g || !yield || yield->kind != OP_YIELD || !loop || loop->kind != OP_FOR ||
-        !v->uses || v->uses->next || v->uses->user != yield || !reads_lasting(g) ||
-        !waits_early(wait->parent))
+        !v->uses || v->uses->next || v->uses->user != yield || !reads_lasting(g))
         return false;
     int i = v->uses->index;
     Value *arg = loop->regions[0]->args[i + 1], *acc = op_operand(g, 2);
-    if (acc != arg || !arg->uses || arg->uses->next)
-        return false;
     Builder b = builder_before(loop);
+    if (acc != arg || !arg->uses || arg->uses->next ||
+        !(waits_early(wait->parent) || wait_early(b.s, wait->parent)))
+        return false;
     b.loc = g->loc;
     Value *init = op_operand(loop, i + 3);
     Value *open = &build_op(&b, OP_WGMMA_OPEN, &init, 1, NULL, NULL, 1)->results[0];
