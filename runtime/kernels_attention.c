@@ -126,15 +126,19 @@ forward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, bool dropout, bool
     return (Tile){128, 64, s->dim < 128 && !dropout ? 4 : 8, s->dim > 64 ? 2 : 3};
 }
 
+/* Are there tiles for Hopper? */
+static bool
+is_fast(const SdcKernels *k, const Shape *s, SdcDtype t, const SdcAttention *a)
+{
+    return is_hopper(k) && t != SDC_FP32 && !a->deterministic && !(a->p > 0) &&
+           (s->dim == 64 || s->dim == 128);
+}
+
 static Tile
 backward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, const SdcAttention *a)
 {
-    if (is_hopper(k) && t != SDC_FP32 && !a->deterministic && !(a->p > 0)) {
-        if (s->dim == 64)
-            return (Tile){64, 64, 4, 3};
-        if (s->dim == 128)
-            return (Tile){64, 128, 8, 3};
-    }
+    if (is_fast(k, s, t, a))
+        return s->dim == 64 ? (Tile){64, 64, 4, 3} : (Tile){64, 128, 8, 3};
     return (Tile){s->dim > 64 ? 32 : 64, s->dim > 128 ? 32 : 64,
                   k->on_gpu && t != SDC_FP32 ? 8 : 4, 2};
 }
@@ -181,6 +185,7 @@ typedef struct Grads {
     Shape s;
     float *lse2, *delta, *sums;
     Tile tile;
+    bool late; /* the products for dq one tile later */
 } Grads;
 
 static size_t
@@ -254,6 +259,7 @@ grad_keys(Call *c, const Grads *g, void *stream)
 {
     grad_inputs(c, g);
     call_bind_bool(c, "DQ", g->sums != NULL);
+    call_bind_bool(c, "LATE", g->late);
     call_tensor(c, g->dk);
     call_tensor(c, g->dv);
     if (g->sums)
@@ -344,6 +350,7 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
     }
     g.delta = g.lse2 + rows;
     g.tile = backward_tile(k, &g.s, q->dtype, a);
+    g.late = is_fast(k, &g.s, q->dtype, a) && !g.s.packed; /* or registers are short */
     SdcStatus status = grad_rows(&c, &g, stream);
     if (status == SDC_OK)
         status = grad_keys(&c, &g, stream);

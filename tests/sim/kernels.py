@@ -106,7 +106,7 @@ def place_of_sum(row, col, dim):
     return tile * 128 + row % 8 * 16 + col % 8 // 2 * 4 + row % 16 // 8 * 2 + col % 2
 
 
-def gradients(m, n, dim, block, causal, warps, stages):
+def gradients(m, n, dim, block, causal, warps, stages, late=False):
     """The first program's: dk and dv of its keys, and what it adds to dq."""
     bm, bn = block
     tensors = ("q", "k", "v", "do", "dk", "dv")
@@ -115,7 +115,8 @@ def gradients(m, n, dim, block, causal, warps, stages):
     spec = (",".join(f"{x}_ptr=*fp16:16" for x in tensors) +
             ",lse2_ptr=*fp32:16,delta_ptr=*fp32:16,dq_sum_ptr=*fp32:16,scale=fp32" + strides +
             f",H=i32,M={sixteen(m)},N={sixteen(n)},cu_q_ptr=None,cu_k_ptr=None,p=fp32,seed=i32,"
-            f"HEAD_DIM={dim},BLOCK_M={bm},BLOCK_N={bn},CAUSAL={causal},GROUP=1")
+            f"HEAD_DIM={dim},BLOCK_M={bm},BLOCK_N={bn},CAUSAL={causal},GROUP=1,"
+            f"LATE={late}")
     text = build("flash_attention_bwd", "flash_attention_bwd", spec, warps, stages,
                  ["sm_80"])  # later ones add vectors, which the simulator does not know
     rows = (max(m, n) + 63) // 64 * 64
@@ -134,7 +135,7 @@ def gradients(m, n, dim, block, causal, warps, stages):
     scale = dim ** -0.5
     known = weights(q, k, v, do, scale, causal)
     struct.pack_into(f"<{m}f", memory, at["lse2"], *(r[0] / math.log(2) for r in known))
-    struct.pack_into(f"<{m}f", memory, at["delta"], *(r[1] for r in known))
+    struct.pack_into(f"<{m}f", memory, at["delta"], *(-r[1] for r in known))
     args = [at[x] for x in (*tensors[:4], "lse2", "delta", "dk", "dv", "dq")]
     args += [ptx.f32_bits(scale)] + [rows * dim, rows * dim, dim] * 6 + [1, m, n, 0, 0]
     block = ptx.run(text, "flash_attention_bwd", args, memory)
@@ -224,6 +225,8 @@ check(attention, 64, 96, 32, (16, 32), False, 4, 4)
 check(gradients, 64, 64, 32, (32, 64), False, 4, 2)
 check(gradients, 64, 96, 64, (32, 64), True, 4, 3)
 check(gradients, 50, 70, 32, (32, 32), False, 2, 2)
+check(gradients, 150, 64, 32, (32, 64), False, 4, 3, True)
+check(gradients, 96, 96, 32, (32, 32), True, 4, 2, True)
 check(gradients, 128, 128, 32, (128, 128), True, 8, 2)  # two loops with layouts of their own
 check(odd_function, "erf", 1.2, 1024)
 check(odd_function, "tanh", 2, 1024)
