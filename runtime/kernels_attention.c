@@ -138,7 +138,7 @@ static Tile
 backward_tile(const SdcKernels *k, const Shape *s, SdcDtype t, const SdcAttention *a)
 {
     if (is_fast(k, s, t, a))
-        return s->dim == 64 ? (Tile){64, 64, 4, 3} : (Tile){64, 128, 8, 3};
+        return s->dim == 64 ? (Tile){64, 64, 4, 2} : (Tile){64, 128, 8, 3};
     return (Tile){s->dim > 64 ? 32 : 64, s->dim > 128 ? 32 : 64,
                   k->on_gpu && t != SDC_FP32 ? 8 : 4, 2};
 }
