@@ -123,10 +123,34 @@ bi_max(Sema *s, Args *a)
 }
 
 static bool
+is_block_type(Val x)
+{
+    return x->kind == FE_TYPE && x->n == CLASS_BLOCK;
+}
+
+/* Some classes are builtins, since they are called as well: tl.pointer_type. */
+static bool
+is_class(Val class)
+{
+    static const char *const names[] = { "int", "float", "bool", "str", "tuple", "list",
+                                         "constexpr", "pointer_type", "block_type" };
+    if (class->kind != FE_BUILTIN)
+        return class->kind == FE_TYPE;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(class->u.builtin->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool
 is_instance(Val x, Val class)
 {
     if (class->kind == FE_BUILTIN) {
         const char *name = class->u.builtin->name;
+        if (strcmp(name, "pointer_type") == 0)
+            return x->kind == FE_DTYPE && dtype_is_ptr(x->dt);
+        if (strcmp(name, "block_type") == 0)
+            return is_block_type(x);
         if (strcmp(name, "int") == 0)
             return x->kind == FE_INT || x->kind == FE_BOOL;
         if (strcmp(name, "float") == 0)
@@ -141,9 +165,8 @@ is_instance(Val x, Val class)
     }
     switch (class->n) {
     case CLASS_TENSOR: return x->kind == FE_TENSOR;
-    case CLASS_DTYPE: return x->kind == FE_DTYPE;
+    case CLASS_DTYPE: return x->kind == FE_DTYPE || is_block_type(x);
     case CLASS_DESC: return x->kind == FE_DESC;
-    case CLASS_BLOCK_TYPE: return x->kind == FE_TYPE;
     default: return false;
     }
 }
@@ -155,7 +178,7 @@ bi_isinstance(Sema *s, Args *a)
     int n = classes->kind == FE_TUPLE ? classes->n : 1;
     for (int i = 0; i < n; i++) {
         Val c = classes->kind == FE_TUPLE ? classes->u.items[i] : classes;
-        if (c->kind != FE_BUILTIN && c->kind != FE_TYPE)
+        if (!is_class(c))
             return sema_error(s, a->at[1], "'isinstance' needs a class, found %s",
                               val_describe(s->a, c));
         if (is_instance(a->v[0], c))

@@ -72,6 +72,13 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int source)
     return v;
 }
 
+/* `x: tl.const`: a pointer that the kernel must not store through. */
+static bool
+is_const_annotated(const Node *p)
+{
+    return p->a && p->a->kind == ND_ATTRIBUTE && strcmp(p->a->name, "const") == 0;
+}
+
 static Val
 typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
 {
@@ -91,6 +98,8 @@ typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
     if (!sema_check_dtype(s, dt, p->loc))
         return val_error();
     add_param(s, p->name, dt, a->div, source, 0, &v);
+    if (dtype_is_ptr(dt) && is_const_annotated(p))
+        dt = DT_CONST_PTR + dtype_pointee(dt);
     return val_tensor(s, v, dt);
 }
 

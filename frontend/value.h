@@ -55,9 +55,7 @@ struct FeVal {
 };
 
 /* Classes usable in isinstance; CLASS_STR is tl.PropagateNan. */
-enum { CLASS_BLOCK, CLASS_TENSOR, CLASS_CONSTEXPR, CLASS_TUPLE, CLASS_DTYPE,
-       CLASS_INT, CLASS_FLOAT, CLASS_BOOL, CLASS_STR, CLASS_DESC, CLASS_POINTER,
-       CLASS_BLOCK_TYPE, CLASS_CONST, CLASS_LIST };
+enum { CLASS_BLOCK, CLASS_TENSOR, CLASS_DTYPE, CLASS_STR, CLASS_DESC, CLASS_CONST };
 
 /* Modules that the compiler knows without reading a file. */
 enum { NS_FILE, NS_TRITON, NS_TL, NS_TL_MATH, NS_LIBDEVICE, NS_EXTRA, NS_CUDA, NS_TARGET,
