@@ -73,12 +73,24 @@ bi_where(Sema *s, Args *a)
     return tensor_where(s, a->v[0], a->v[1], a->v[2], a->loc);
 }
 
+/* Without its sign; no conversion, which need not keep what is no number. */
+static Val
+abs_fp8(Sema *s, Val x)
+{
+    Value *bits = build_cast(&s->b, OP_BITCAST, x->v, dtype_ir(s->s, DT_INT8));
+    bits = build_binary(&s->b, OP_AND, bits, build_int(&s->b, bits->type, 0x7f));
+    return val_tensor(s, build_cast(&s->b, OP_BITCAST, bits, dtype_ir(s->s, x->dt)),
+                      x->dt);
+}
+
 Val
 bi_abs(Sema *s, Args *a)
 {
     if (!arg_tensor(s, a, 0))
         return val_error();
     Val x = a->v[0];
+    if (dtype_is_float(x->dt) && dtype_bits(x->dt) == 8)
+        return abs_fp8(s, x);
     if (dtype_is_float(x->dt))
         return build_elementwise(s, OP_ABSF, x, NULL, x->dt);
     if (dtype_is_signed(x->dt))
