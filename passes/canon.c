@@ -51,17 +51,36 @@ swap_constant(Op *op)
     return true;
 }
 
+Value *
+canon_value(Builder *b, Op *op, bool *changed)
+{
+    *changed = swap_constant(op);
+    Value *v = fold(b, op);
+    if (!v)
+        v = canon_algebra(b, op);
+    return v ? v : canon_shape(b, op);
+}
+
+static bool
+access(Builder *b, Op *op)
+{
+    Value *gives;
+    CanonAccess a = canon_access(b, op, &gives);
+    if (a != ACCESS_NONE)
+        return a == ACCESS_UNMASKED;
+    if (gives)
+        value_replace(&op->results[0], gives);
+    op_erase(op);
+    return true;
+}
+
 static bool
 visit_op(Op *op)
 {
     Builder b = builder_before(op);
     b.loc = op->loc;
-    bool changed = swap_constant(op);
-    Value *v = fold(&b, op);
-    if (!v)
-        v = canon_algebra(&b, op);
-    if (!v)
-        v = canon_shape(&b, op);
+    bool changed;
+    Value *v = canon_value(&b, op, &changed);
     if (v) {
         if (!v->name)
             v->name = op->results[0].name;
@@ -69,9 +88,7 @@ visit_op(Op *op)
         op_erase(op);
         return true;
     }
-    if (canon_control(&b, op) || canon_memory(&b, op))
-        return true;
-    return changed;
+    return canon_control(&b, op) || access(&b, op) || changed;
 }
 
 static bool

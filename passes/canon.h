@@ -13,8 +13,19 @@
 Value *canon_algebra(Builder *b, Op *op); /* identities of arithmetic, casts, compare */
 Value *canon_shape(Builder *b, Op *op);   /* splat, broadcast, reshape, trans */
 
-/* Structured and memory ops: changes or erases `op` itself. True when it did. */
+/* All of them, constants folded first: for passes that know something about one op. The
+   operands of `op` may change places, which *changed tells. */
+Value *canon_value(Builder *b, Op *op, bool *changed);
+
+/* What a mask of one known value makes of a load, store or atomic operation. */
+typedef enum CanonAccess {
+    ACCESS_KEPT,
+    ACCESS_UNMASKED, /* the mask always held and is gone */
+    ACCESS_NONE /* nothing is touched; a load gives *gives, others have no use: erase */
+} CanonAccess;
+CanonAccess canon_access(Builder *b, Op *op, Value **gives);
+
+/* Structured ops: changes or erases `op` itself. True when it did. */
 bool canon_control(Builder *b, Op *op);
-bool canon_memory(Builder *b, Op *op);
 
 #endif

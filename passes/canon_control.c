@@ -114,40 +114,34 @@ canon_control(Builder *b, Op *op)
     return false;
 }
 
-static bool
-memory_load(Builder *b, Op *op)
+/* What a load gives that touches nothing; NULL where it has to stay. */
+static Value *
+masked_off(Builder *b, const Op *load)
 {
-    Const c;
-    if (op->noperand < 2 || !value_const(op_operand(op, 1), &c))
-        return false;
-    if (c.i) {
-        if (op->noperand > 2)
-            op_drop_operand(op, 2);
-        op_drop_operand(op, 1);
-        return true;
-    }
-    const Type *t = op->results[0].type;
-    if (type_is_ptr(t) || attr_has(&op->attrs, ATTR_VOLATILE))
-        return false;
-    Value *none = op->noperand > 2   ? op_operand(op, 2)
-                  : type_is_float(t) ? build_float(b, t, 0)
-                                     : build_int(b, t, 0);
-    value_replace(&op->results[0], none);
-    op_erase(op);
-    return true;
+    const Type *t = load->results[0].type;
+    if (type_is_ptr(t) || attr_has(&load->attrs, ATTR_VOLATILE))
+        return NULL;
+    if (load->noperand > 2)
+        return op_operand(load, 2);
+    return type_is_float(t) ? build_float(b, t, 0) : build_int(b, t, 0);
 }
 
-bool
-canon_memory(Builder *b, Op *op)
+CanonAccess
+canon_access(Builder *b, Op *op, Value **gives)
 {
     Const c;
+    int mask = op->kind == OP_LOAD                                   ? 1
+               : op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW ? 2
+                                                                     : op->noperand;
+    *gives = NULL;
+    if (op->noperand <= mask || !value_const(op_operand(op, mask), &c))
+        return ACCESS_KEPT;
+    if (c.i) {
+        while (op->noperand > mask)
+            op_drop_operand(op, op->noperand - 1);
+        return ACCESS_UNMASKED;
+    }
     if (op->kind == OP_LOAD)
-        return memory_load(b, op);
-    if (op->kind != OP_STORE || op->noperand < 3 || !value_const(op_operand(op, 2), &c))
-        return false;
-    if (c.i)
-        op_drop_operand(op, 2);
-    else
-        op_erase(op);
-    return true;
+        *gives = masked_off(b, op);
+    return *gives || !op_has_uses(op) ? ACCESS_NONE : ACCESS_KEPT;
 }
