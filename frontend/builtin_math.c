@@ -100,19 +100,27 @@ bi_abs(Sema *s, Args *a)
     return sema_error(s, a->loc, "'abs' takes numbers, found %s", val_describe(s->a, x));
 }
 
+/* Of fp32 within 2 ulp, as `/`, unless `ieee_rounding` asks for the right one; an
+   `approx` quotient may be as far off. */
 Val
 bi_fdiv(Sema *s, Args *a)
 {
-    if (!arg_tensor(s, a, 0) || !arg_tensor(s, a, 1))
+    bool exact, approx;
+    if (!arg_tensor(s, a, 0) || !arg_tensor(s, a, 1) || !arg_bool(s, a, 2, &exact) ||
+        !arg_bool(s, a, 3, &approx))
         return val_error();
     Val x = a->v[0], y = a->v[1];
-    if (!dtype_is_float(x->dt) || x->dt != y->dt)
-        return sema_error(s, a->loc,
-                          "'fdiv' needs two floats of one type, found %s and %s",
-                          val_describe(s->a, x), val_describe(s->a, y));
-    if (!broadcast_pair(s, &x, &y, a->loc))
+    if (!unify_operands(s, &x, &y, "fdiv", false, false, true, true, a->loc))
         return val_error();
-    return build_elementwise(s, OP_DIVF, x, y, x->dt);
+    if (!dtype_is_float(x->dt))
+        return sema_error(s, a->loc, "'fdiv' takes floats, found %s and %s",
+                          val_describe(s->a, a->v[0]), val_describe(s->a, a->v[1]));
+    if (approx && exact)
+        return sema_error(s, a->at[3], "'approx' excludes 'ieee_rounding'");
+    if (approx && x->dt != DT_FP32)
+        return sema_error(s, a->at[3], "'approx' takes fp32, found %s",
+                          val_describe(s->a, x));
+    return build_elementwise(s, exact ? OP_DIVRN : OP_DIVF, x, y, x->dt);
 }
 
 Val
