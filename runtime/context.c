@@ -92,7 +92,7 @@ context_free(SdcContext *cx)
     free(cx->worker);
     free(cx->cpu);
     free(cx->gpu_asked);
-    for (Report *r = cx->reports; r;) {
+    for (Report *r = atomic_load(&cx->reports); r;) {
         Report *next = r->next;
         free(r->error);
         free(r->warnings);
@@ -159,10 +159,21 @@ context_alive(SdcContext *cx)
                : SDC_OK;
 }
 
+SdcStatus
+context_lock(SdcContext *cx, pthread_mutex_t *lock)
+{
+    SdcStatus status = context_alive(cx);
+    if (status == SDC_OK)
+        pthread_mutex_lock(lock);
+    return status;
+}
+
+/* Of the parent's objects a child frees nothing: a thread may have been in the middle of
+   changing them, and unloading code takes locks of the C library and LLVM. */
 void
 sdc_context_destroy(SdcContext *cx)
 {
-    if (!cx)
+    if (!cx || is_forked(cx))
         return;
     while (cx->modules)
         sdc_module_unload(cx->modules);
@@ -179,23 +190,22 @@ sdc_context_threads(const SdcContext *cx)
 
 /* ---------------------------------------------------------------- reports */
 
+/* Without a lock, so that a child of a fork hears why it is refused. */
 static Report *
 find_report(SdcContext *cx, bool make)
 {
     pthread_t self = pthread_self();
-    if (!is_forked(cx))
-        pthread_mutex_lock(&cx->lock);
-    else if (pthread_mutex_trylock(&cx->lock) != 0)
-        return NULL;
-    Report *r = cx->reports;
+    Report *r = atomic_load_explicit(&cx->reports, memory_order_acquire);
     while (r && !pthread_equal(r->thread, self))
         r = r->next;
     if (!r && make && (r = calloc(1, sizeof *r)) != NULL) {
         r->thread = self;
-        r->next = cx->reports;
-        cx->reports = r;
+        r->next = atomic_load_explicit(&cx->reports, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(&cx->reports, &r->next, r,
+                                                      memory_order_release,
+                                                      memory_order_relaxed))
+            continue;
     }
-    pthread_mutex_unlock(&cx->lock);
     return r;
 }
 

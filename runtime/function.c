@@ -85,10 +85,9 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
         if (!known_name(info, bind[i]))
             return context_fail(mod->cx, SDC_ERROR_ARGUMENT,
                                 "'%s' binds no parameter of '%s'", bind[i], kernel);
-    SdcStatus alive = context_alive(mod->cx);
-    if (alive != SDC_OK)
-        return alive;
-    pthread_mutex_lock(&mod->lock);
+    SdcStatus status = context_lock(mod->cx, &mod->lock);
+    if (status != SDC_OK)
+        return status;
     SdcFunction *f = mod->functions;
     while (f && (f->info != info || !same_bind(f, bind, nbind)))
         f = f->next;
@@ -295,10 +294,9 @@ static SdcStatus
 add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
 {
     size_t size = (size_t)key_words(f->info) * sizeof *key;
-    SdcStatus status = context_alive(f->mod->cx);
+    SdcStatus status = context_lock(f->mod->cx, &f->mod->lock);
     if (status != SDC_OK)
         return status;
-    pthread_mutex_lock(&f->mod->lock);
     SpecEntry *e = find_spec(f, key); /* another thread may have been faster */
     if (!e) {
         SpecEntry *made = malloc(sizeof *made + size);

@@ -86,12 +86,18 @@ open_device(SdcContext *cx, SdcrtCuda **out)
 SdcStatus
 context_cuda(SdcContext *cx, SdcrtCuda **out)
 {
+    *out = NULL;
+    SdcStatus status = context_alive(cx);
+    if (status != SDC_OK)
+        return status;
     *out = atomic_load_explicit(&cx->cuda, memory_order_acquire);
     if (*out)
         return SDC_OK;
-    pthread_mutex_lock(&cx->open_lock);
+    status = context_lock(cx, &cx->open_lock);
+    if (status != SDC_OK)
+        return status;
     *out = atomic_load_explicit(&cx->cuda, memory_order_relaxed);
-    SdcStatus status = *out ? SDC_OK : open_device(cx, out);
+    status = *out ? SDC_OK : open_device(cx, out);
     pthread_mutex_unlock(&cx->open_lock);
     return status;
 }
@@ -192,10 +198,9 @@ current_image(SdcKernel *k, SdcrtCuda *cuda, GpuImage **out)
     *out = find_image(k, context);
     if (*out)
         return SDC_OK;
-    SdcStatus status = context_alive(k->mod->cx);
+    SdcStatus status = context_lock(k->mod->cx, &k->mod->lock);
     if (status != SDC_OK)
         return status;
-    pthread_mutex_lock(&k->mod->lock);
     *out = find_image(k, context); /* another thread may have been faster */
     status = *out ? SDC_OK : load_image(k, cuda, context);
     if (!*out)

@@ -37,9 +37,9 @@ struct SdcContext {
     _Atomic(SdcrtCuda *) cuda; /* NULL until it is needed */
     char *gpu_asked;           /* target that the host named; NULL: the device's own */
     const char *gpu_target;    /* set before `cuda` */
-    pthread_mutex_t lock;      /* reports, modules */
+    pthread_mutex_t lock;      /* modules */
     pthread_mutex_t open_lock; /* cuda */
-    Report *reports;
+    _Atomic(Report *) reports; /* grows at its head; each belongs to its thread */
     SdcModule *modules;
 };
 
@@ -139,8 +139,11 @@ SdcStatus context_call(SdcContext *cx, CallFn *fn, void *arg);
 SdcStatus context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* Fails in the child of a fork; before any lock is taken. */
+/* Fails in the child of a fork. */
 SdcStatus context_alive(SdcContext *cx);
+/* Takes a lock of the context or of an object that belongs to it. Fails in the child of a
+   fork, where a thread that is not there may hold it: the only way to such a lock. */
+SdcStatus context_lock(SdcContext *cx, pthread_mutex_t *lock);
 
 /* The calling thread's report; NULL when out of memory. */
 Report *context_report(SdcContext *cx);

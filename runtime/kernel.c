@@ -209,7 +209,10 @@ kernel_plain(SdcKernel *k, SdcKernel **out)
     SdcStatus status = SDC_OK;
     SdcKernel *p = atomic_load_explicit(&k->plain, memory_order_acquire);
     if (!p) {
-        pthread_mutex_lock(&k->mod->lock);
+        *out = NULL;
+        status = context_lock(k->mod->cx, &k->mod->lock);
+        if (status != SDC_OK)
+            return status;
         p = atomic_load_explicit(&k->plain, memory_order_relaxed);
         if (!p)
             status =
@@ -251,17 +254,17 @@ sdc_kernel_get(SdcModule *mod, const char *kernel, const char *signature,
     if (!info || !out || nbind < 0 || (nbind && !bind))
         return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
                             kernel ? kernel : "");
-    SdcStatus alive = context_alive(mod->cx);
-    if (alive != SDC_OK)
-        return alive;
     char *key = request_key(kernel, signature, bind, nbind);
     if (!key)
         return context_fail(mod->cx, SDC_ERROR_MEMORY, "out of memory");
-    pthread_mutex_lock(&mod->lock);
+    SdcStatus status = context_lock(mod->cx, &mod->lock);
+    if (status != SDC_OK) {
+        free(key);
+        return status;
+    }
     SdcKernel *k = mod->list;
     while (k && strcmp(k->key, key) != 0)
         k = k->next;
-    SdcStatus status = SDC_OK;
     if (k) {
         free(key);
     } else {

@@ -56,8 +56,9 @@ module_of(SdcKernels *k, const char *file, SdcModule **out)
         i++;
     if (!kernel_texts[i].name || i >= KERNEL_FILES)
         return context_fail(k->cx, SDC_ERROR_INTERNAL, "no kernels are named '%s'", file);
-    SdcStatus status = SDC_OK;
-    pthread_mutex_lock(&k->lock);
+    SdcStatus status = context_lock(k->cx, &k->lock);
+    if (status != SDC_OK)
+        return status;
     if (!k->modules[i]) {
         char name[64];
         snprintf(name, sizeof name, "%s.tk", file);

@@ -27,19 +27,9 @@ kernel_info_done(KernelInfo *k)
     free(k->name);
 }
 
-void
-sdc_module_unload(SdcModule *m)
+static void
+module_free(SdcModule *m)
 {
-    if (!m)
-        return;
-    pthread_mutex_lock(&m->cx->lock);
-    if (m->prev)
-        m->prev->next = m->next;
-    else if (m->cx->modules == m)
-        m->cx->modules = m->next;
-    if (m->next)
-        m->next->prev = m->prev;
-    pthread_mutex_unlock(&m->cx->lock);
     for (SdcFunction *f = m->functions; f;) {
         SdcFunction *next = f->next;
         for (SpecEntry *e = atomic_load(&f->specs); e;) {
@@ -68,6 +58,21 @@ sdc_module_unload(SdcModule *m)
     free(m->tune);
     pthread_mutex_destroy(&m->lock);
     free(m);
+}
+
+void
+sdc_module_unload(SdcModule *m)
+{
+    if (!m || context_lock(m->cx, &m->cx->lock) != SDC_OK)
+        return;
+    if (m->prev)
+        m->prev->next = m->next;
+    else
+        m->cx->modules = m->next;
+    if (m->next)
+        m->next->prev = m->prev;
+    pthread_mutex_unlock(&m->cx->lock);
+    module_free(m);
 }
 
 static bool
@@ -240,11 +245,12 @@ load_owned(SdcContext *cx, const char *name, char *text, size_t size, SdcLang la
                               name, size, most >> 20);
     else
         status = context_call(cx, load_call, m);
+    if (status == SDC_OK)
+        status = context_lock(cx, &cx->lock);
     if (status != SDC_OK) {
-        sdc_module_unload(m);
+        module_free(m);
         return status;
     }
-    pthread_mutex_lock(&cx->lock);
     m->next = cx->modules;
     if (m->next)
         m->next->prev = m;

@@ -34,8 +34,9 @@
    that it owns. sdc_launch takes no lock once its specialization exists.
 
    Forks. In a child the parent's contexts launch on the CPU what was compiled before, on
-   the calling thread; everything else is SDC_ERROR_ENVIRONMENT. A context that is made in
-   the child works.
+   the calling thread; everything else is SDC_ERROR_ENVIRONMENT, and unloading and
+   destroying the parent's objects does nothing: their memory stays. No call waits for a
+   thread of the parent. A context that is made in the child works.
 
    Errors. Functions that can fail return a status; the message, with source place and
    caret, is kept per context and calling thread. The library never exits, aborts, prints

@@ -25,7 +25,11 @@ sdc_module_tune(SdcModule *m, const char *text)
     char *copy = strdup(text ? text : "");
     if (!copy)
         return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
-    pthread_mutex_lock(&m->lock);
+    SdcStatus status = context_lock(m->cx, &m->lock);
+    if (status != SDC_OK) {
+        free(copy);
+        return status;
+    }
     bool late = m->tune_used;
     if (!late) {
         free(m->tune);
@@ -43,7 +47,8 @@ sdc_module_tune(SdcModule *m, const char *text)
 static const char *
 tune_text(SdcModule *m)
 {
-    pthread_mutex_lock(&m->lock);
+    if (context_lock(m->cx, &m->lock) != SDC_OK)
+        return "";
     m->tune_used = true;
     if (!m->tune) {
         char path[4096];
@@ -197,7 +202,11 @@ add_set(SdcFunction *f, const SdcArg *args, TunedSet **out)
         status = make_set(f, args, &made);
     if (status != SDC_OK)
         return status;
-    pthread_mutex_lock(&f->mod->lock);
+    status = context_lock(cx, &f->mod->lock);
+    if (status != SDC_OK) {
+        tuned_free(made);
+        return status;
+    }
     *out = find_set(f, args); /* another thread may have been faster */
     if (!*out) {
         made->next = atomic_load_explicit(&f->tuned, memory_order_relaxed);
@@ -298,10 +307,11 @@ add_grid(SdcKernel *k, const char *text, KernelGrid **out)
                 cx, SDC_ERROR_ARGUMENT, "grid: %s%s%s%s at column %d of '%s'",
                 *e.name ? "'" : "", e.name, *e.name ? "' " : "", e.what, e.column, text);
     }
+    if (status == SDC_OK)
+        status = context_lock(cx, &k->mod->lock);
     if (status == SDC_OK) {
         memcpy(made->axis, scratch->grid, sizeof made->axis);
         strcpy(made->text, text);
-        pthread_mutex_lock(&k->mod->lock);
         *out = find_grid(k, text);
         if (!*out) {
             made->next = atomic_load_explicit(&k->grids, memory_order_relaxed);

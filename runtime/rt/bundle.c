@@ -2,7 +2,8 @@
    by the arguments and the device, fills its slots.
 
    The state of a bundle hangs in a variable of the object that holds it: made by the
-   first thread that comes, the work of others who came at the same time thrown away.
+   first thread that comes, the work of others who came at the same time thrown away, and
+   made anew by the child of a fork, where the lock may be held by a thread that is gone.
    Loaded images hang in a list that grows at its head, so a launch of what is loaded
    takes no lock. */
 #include "runtime/rt/bundle.h"
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* One compiled kernel of the bundle. */
 typedef struct Variant {
@@ -34,6 +36,7 @@ typedef struct Image {
 } Image;
 
 typedef struct State {
+    pid_t pid;            /* whose state it is */
     pthread_mutex_t lock; /* loading */
     _Atomic(Image *) images;
     int n;
@@ -112,8 +115,25 @@ state_new(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
                                "another version of sdc than libsdcrt's",
                                b->name);
         }
+    s->pid = getpid();
     *out = s;
     return SDCRT_OK;
+}
+
+/* `s` as it was found in the bundle, replaced by a new one. */
+static SdcrtStatus
+state_make(const SdcrtBundle *b, State *found, State **out, SdcrtCudaError *e)
+{
+    State *s;
+    SdcrtStatus status = state_new(b, &s, e);
+    *out = s;
+    if (status == SDCRT_OK &&
+        !__atomic_compare_exchange_n((State **)(void *)b->state, &found, s, 0,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        state_free(s);
+        *out = found;
+    }
+    return status;
 }
 
 static SdcrtStatus
@@ -121,20 +141,17 @@ state_of(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
 {
     State *s = __atomic_load_n((State **)(void *)b->state, __ATOMIC_ACQUIRE);
     *out = s;
-    if (s)
-        return SDCRT_OK;
-    SdcrtStatus status = state_new(b, &s, e);
-    if (status != SDCRT_OK)
-        return status;
-    State *other = NULL;
-    if (__atomic_compare_exchange_n((State **)(void *)b->state, &other, s, 0,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        *out = s;
-    } else {
-        state_free(s);
-        *out = other;
-    }
-    return SDCRT_OK;
+    return s ? SDCRT_OK : state_make(b, NULL, out, e);
+}
+
+/* The state for a GPU: loads take its lock, and images belong to this process. */
+static SdcrtStatus
+own_state(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
+{
+    SdcrtStatus status = state_of(b, out, e);
+    if (status == SDCRT_OK && (*out)->pid != getpid())
+        status = state_make(b, *out, out, e);
+    return status;
 }
 
 /* ---------------------------------------------------------------- choosing */
@@ -403,7 +420,7 @@ launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, bool maps, const int6
     int at, sm = sdcrt_cuda_info(gpu)->sm;
     int32_t size[3];
     uint64_t slots[SDCRT_MAX_PARAMS];
-    SdcrtStatus status = state_of(b, &s, e);
+    SdcrtStatus status = own_state(b, &s, e);
     if (status == SDCRT_OK)
         status = choose(b, s, sm, maps, args, nargs, &at, e);
     if (status == SDCRT_OK)
@@ -431,7 +448,7 @@ sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtCudaError *e)
     State *s;
     Image *image;
     int sm = sdcrt_cuda_info(gpu)->sm, best = -1;
-    SdcrtStatus status = state_of(b, &s, e);
+    SdcrtStatus status = own_state(b, &s, e);
     if (status != SDCRT_OK)
         return status;
     for (int i = 0; i < s->n; i++)

@@ -133,18 +133,19 @@ sdcrt_pool_free(SdcrtPool *p)
 {
     if (!p)
         return;
+    /* In a child the workers are gone, perhaps while they changed their scratch. */
     if (p->pid == getpid()) {
         pthread_mutex_lock(&p->lock);
         p->stop = true;
         pthread_cond_broadcast(&p->work);
         pthread_mutex_unlock(&p->lock);
-        for (int i = 0; i < p->started; i++)
+        for (int i = 0; i < p->started; i++) {
             pthread_join(p->workers[i].thread, NULL);
+            free(p->workers[i].scratch);
+        }
         pthread_cond_destroy(&p->work);
         pthread_mutex_destroy(&p->lock);
     }
-    for (int i = 0; i < p->started; i++)
-        free(p->workers[i].scratch);
     free(p->workers);
     free(p);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     ATTR_MAX_SHARED = 8,
@@ -192,6 +193,8 @@ cuda_new(SdcrtCudaError *e)
     }
     if (!c)
         cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
+    else
+        c->pid = getpid();
     return c;
 }
 
@@ -234,7 +237,7 @@ sdcrt_cuda_count(int *devices, int *driver, SdcrtCudaError *e)
 void
 sdcrt_cuda_close(SdcrtCuda *c)
 {
-    if (!c)
+    if (!c || cuda_is_forked(c))
         return;
     if (atomic_load(&c->primary))
         c->d.primary_release(c->device);
@@ -242,6 +245,22 @@ sdcrt_cuda_close(SdcrtCuda *c)
         dlclose(c->lib);
     pthread_mutex_destroy(&c->lock);
     free(c);
+}
+
+int
+cuda_is_forked(const SdcrtCuda *c)
+{
+    return c->pid != getpid();
+}
+
+SdcrtStatus
+cuda_alive(const SdcrtCuda *c, SdcrtCudaError *e)
+{
+    return cuda_is_forked(c)
+               ? cuda_refuse(e, SDCRT_ERROR_DEVICE,
+                             "this process is the child of a fork, and its parent opened "
+                             "the GPU: CUDA works in a child that forked before that")
+               : SDCRT_OK;
 }
 
 const SdcrtCudaInfo *
@@ -286,7 +305,11 @@ primary(SdcrtCuda *c, void **out, SdcrtCudaError *e)
 static SdcrtStatus
 own_context(SdcrtCuda *c, void **out, SdcrtCudaError *e)
 {
-    int device, code = c->d.context_get(out);
+    int device, code = 0;
+    SdcrtStatus status = cuda_alive(c, e);
+    if (status != SDCRT_OK)
+        return status;
+    code = c->d.context_get(out);
     if (code)
         return cuda_fail(c, e, code, "the current CUDA context is unknown");
     if (*out && (c->d.context_device(&device) != 0 || device != c->device))

@@ -6,7 +6,8 @@
    current is current again. Streams, events and kernels belong to the context that they
    were made in.
 
-   Threads. A handle may be used from any thread, by several at once.
+   Threads. A handle may be used from any thread, by several at once. In the child of a
+   fork the parent's handles refuse (SDCRT_ERROR_DEVICE), and closing them does nothing.
 
    Errors. Functions that can fail return a status and, when `e` is not NULL, leave there
    what failed, the driver's words and what to do. */

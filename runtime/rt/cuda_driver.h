@@ -48,7 +48,13 @@ struct SdcrtCuda {
     pthread_mutex_t lock;    /* the primary context is retained once */
     uint64_t primary_id;     /* set before `primary` */
     _Atomic(void *) primary; /* NULL until it is needed */
+    pid_t pid;               /* that opened it */
 };
+
+/* In the child of a fork: the driver does not work there, and `lock` may be held by a
+   thread that is not there. */
+int cuda_is_forked(const SdcrtCuda *c);
+SdcrtStatus cuda_alive(const SdcrtCuda *c, SdcrtCudaError *e);
 
 enum {
     CUDA_ERROR_INVALID_VALUE = 1,

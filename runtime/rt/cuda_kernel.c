@@ -171,7 +171,7 @@ void
 sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k)
 {
     void *popped;
-    if (!k)
+    if (!k || cuda_is_forked(c))
         return;
     /* Fails when the caller has destroyed the context: the module went with it. */
     if (c->d.context_push(k->context) == 0) {
@@ -220,6 +220,9 @@ launch_in_context(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
                   void **params, const uint64_t *args, SdcrtCudaError *e)
 {
     void *now = NULL, *popped;
+    SdcrtStatus status = cuda_alive(c, e);
+    if (status != SDCRT_OK)
+        return status;
     int code = c->d.context_get(&now);
     if (!code && now == k->context)
         return launch_here(c, k, how, params, args, e);
@@ -227,7 +230,7 @@ launch_in_context(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
         code = c->d.context_push(k->context);
     if (code)
         return refused_launch(c, k, how, code, e);
-    SdcrtStatus status = launch_here(c, k, how, params, args, e);
+    status = launch_here(c, k, how, params, args, e);
     c->d.context_pop(&popped);
     return status;
 }

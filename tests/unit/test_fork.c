@@ -1,134 +1,171 @@
-/* A host that forks while other threads compile: the child never hangs on a lock that
-   nobody will open, launches what was compiled before, is told of the rest, and a context
-   of its own works. */
+/* A host that forks while other threads are inside of the library: in the child every
+   function returns. What was compiled before runs on the CPU, the rest is refused with a
+   reason, nothing of the parent's is freed, and a context of the child's own works.
+
+   The parent's threads stop while a child runs, so that it has the machine; whether it
+   hangs is decided by a clock that allows a minute. */
 #include "runtime/sdc.h"
+#include "tests/unit/every_call.h"
 
 #include <check.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The sanitizers' malloc does not open its locks in a child, as the C library's does:
    with them nobody else is at work. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { OTHERS = 0 };
+enum { OTHERS = 0, CPU_SECONDS = 2, MOST = 20 };
 #else
-enum { OTHERS = 2 };
+enum { OTHERS = 64, CPU_SECONDS = 6, MOST = 100000 };
 #endif
 
-static const char source[] =
-    "import triton\n"
-    "import triton.language as tl\n"
-    "@triton.jit\n"
-    "def k(x, n, BLOCK: tl.constexpr):\n"
-    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
-    "    tl.store(x + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)\n";
+typedef struct Shared {
+    Every cpu, gpu;
+    SdcrtPool *pool;
+    atomic_bool stop, pause;
+    pthread_mutex_t lock;
+    pthread_cond_t go_on;
+} Shared;
 
-static SdcModule *
-load(SdcContext **cx)
+/* Short calls, which are mostly their locks, and compiles among them. */
+static void
+busy_once(Shared *s, unsigned at)
 {
-    SdcModule *m = NULL;
-    if (sdc_context_create(NULL, cx) != SDC_OK ||
-        sdc_module_load_text(*cx, "k.tk", source, sizeof source - 1, SDC_LANG_AUTO, &m) !=
-            SDC_OK)
-        return NULL;
-    return m;
-}
-
-static SdcStatus
-launch(SdcModule *m, int block, float *first)
-{
-    char bind[32];
-    const char *const list[] = {bind};
-    static _Thread_local float x[4096];
+    static const int32_t grid[] = {4, 1, 1};
+    Every *e = at % 4 == 3 ? &s->gpu : &s->cpu;
+    const char *bind[] = {at % 2 ? "BLOCK=128" : "BLOCK=256"};
+    SdcContext *own;
+    SdcModule *m;
     SdcFunction *f;
-    snprintf(bind, sizeof bind, "BLOCK=%d", block);
-    SdcStatus status = sdc_function_get(m, "k", list, 1, &f);
-    if (status != SDC_OK)
-        return status;
-    x[0] = 41;
-    SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_int(1000)};
-    status = sdc_launch(f, sdc_grid(4096 / block, 1, 1), args, 2, NULL);
-    *first = x[0];
-    return status;
+    SdcKernel *k;
+    if (at % 3 == 0 &&
+        sdc_module_load_text(e->cx, "e.tk", "", 0, SDC_LANG_AUTO, &m) == SDC_OK)
+        sdc_module_unload(m);
+    if (at % 3 == 1)
+        sdc_module_load_text(e->cx, "e.tk", "@triton.jit\ndef f(:\n", 20, SDC_LANG_AUTO,
+                             &m);
+    if (sdc_function_get(e->m, "k", bind, 1, &f) == SDC_OK && at % 5 == 0) {
+        SdcArg args[] = {sdc_ptr(SDC_FP32, e->memory), sdc_int(0)};
+        sdc_launch(f, sdc_grid(3, 1, 1), args, 2, NULL);
+    }
+    sdc_kernel_get(e->m, "k", "*fp32,i32,128", NULL, 0, &k);
+    sdcrt_cpu_launch(s->pool, every_program, NULL, grid, 1 << (14 + at % 5), 0);
+    if (at % 64 == 0 && sdc_context_create(NULL, &own) == SDC_OK) {
+        sdc_module_load_text(own, "k.tk", every_source, sizeof every_source - 1,
+                             SDC_LANG_AUTO, &m);
+        sdc_kernel_get(m, "k", "*fp32,i32,64", NULL, 0, &k);
+        sdc_context_destroy(own);
+    }
 }
 
-static atomic_bool stop;
-
-/* Compiles again and again, so that a fork finds locks in any state. */
 static void *
-compile(void *arg)
+busy(void *arg)
 {
-    float x;
-    SdcContext *cx = NULL;
-    SdcModule *m = arg;
-    for (int block = 16; !atomic_load(&stop); block = block < 2048 ? 2 * block : 16) {
-        launch(m, block, &x);
-        SdcModule *other = load(&cx);
-        launch(other, block, &x);
-        sdc_context_destroy(cx);
+    Shared *s = arg;
+    static atomic_uint seed;
+    setpriority(PRIO_PROCESS, 0, 15); /* this thread's: who forks gets its turn */
+    for (unsigned at = 7919 * atomic_fetch_add(&seed, 1); !atomic_load(&s->stop); at++) {
+        busy_once(s, at);
+        if (!atomic_load(&s->pause))
+            continue;
+        pthread_mutex_lock(&s->lock);
+        while (atomic_load(&s->pause))
+            pthread_cond_wait(&s->go_on, &s->lock);
+        pthread_mutex_unlock(&s->lock);
     }
     return NULL;
 }
 
-/* What the child does; its exit status, 0 when all is as promised. */
-static int
-child(SdcContext *cx, SdcFunction *ready, SdcModule *m)
+static void
+pause_others(Shared *s, bool on)
 {
-    float x[64] = {41}, first;
-    SdcContext *own;
-    SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_int(64)};
-    if (sdc_launch(ready, sdc_grid(1, 1, 1), args, 2, NULL) != SDC_OK || x[0] != 42)
-        return 1;
-    SdcArg odd[] = {sdc_ptr(SDC_FP32, x + 1), sdc_int(3)};
-    if (sdc_launch(ready, sdc_grid(1, 1, 1), odd, 2, NULL) != SDC_ERROR_ENVIRONMENT)
-        return 2;
-    const char *said = sdc_error(cx);
-    if (*said && !strstr(said, "fork"))
-        return 3;
-    if (launch(m, 1024, &first) != SDC_ERROR_ENVIRONMENT)
-        return 4;
-    SdcModule *mine = load(&own);
-    if (!mine || launch(mine, 128, &first) != SDC_OK || first != 42)
-        return 5;
-    return 0;
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->pause, on);
+    if (!on)
+        pthread_cond_broadcast(&s->go_on);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* NULL when everything is as promised. */
+static const char *
+child(Shared *s, int round)
+{
+    _Alignas(64) float x[EVERY_N] = {0};
+    Every own;
+    const char *wrong = every_call(&s->cpu, SDC_OK, SDC_ERROR_ENVIRONMENT);
+    if (!wrong && !strstr(sdc_error(s->cpu.cx), "fork"))
+        wrong = "the message does not tell of the fork";
+    if (!wrong)
+        wrong = every_call(&s->gpu, SDC_ERROR_ENVIRONMENT, SDC_ERROR_ENVIRONMENT);
+    if (!wrong)
+        wrong = every_pool(s->pool);
+    for (Every *e = &s->cpu; e; e = e == &s->cpu ? &s->gpu : NULL) {
+        sdc_module_unload(e->m);
+        sdc_context_destroy(e->cx);
+    }
+    if (!wrong && round % 4 == 0) {
+        EVERY(every_open(&own, NULL, x), SDC_OK);
+        EVERY(every_launch(&own, NULL), SDC_OK);
+        EVERY(x[EVERY_N - 1], 1);
+        sdc_context_destroy(own.cx);
+    }
+    return wrong;
+}
+
+static double
+cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 START_TEST(forks)
 {
-    SdcContext *cx;
-    SdcModule *m = load(&cx);
-    SdcFunction *ready;
+    static Shared s = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                       .go_on = PTHREAD_COND_INITIALIZER};
+    static _Alignas(64) float x[EVERY_N];
     pthread_t t[OTHERS + 1];
-    static const char *const bind[] = {"BLOCK=64"};
-    float x[64] = {1};
-    ck_assert_ptr_nonnull(m);
-    ck_assert_int_eq(sdc_function_get(m, "k", bind, 1, &ready), SDC_OK);
-    SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_int(64)};
-    ck_assert_int_eq(sdc_launch(ready, sdc_grid(1, 1, 1), args, 2, NULL), SDC_OK);
+    const char *more = getenv("SDC_FORK_SECONDS");
+    double limit = more ? atof(more) : CPU_SECONDS;
+    int n = 0;
+    setenv("SDC_LIBCUDA", SDC_TMP "/../../libfakecuda.so", 1);
+    ck_assert_int_eq(every_open(&s.cpu, NULL, x), SDC_OK);
+    ck_assert_int_eq(every_open(&s.gpu, "cuda", NULL), SDC_OK);
+    ck_assert_ptr_nonnull(s.pool = sdcrt_pool_new(2));
     for (int i = 0; i < OTHERS; i++)
-        ck_assert_int_eq(pthread_create(&t[i], NULL, compile, m), 0);
-    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(pthread_create(&t[i], NULL, busy, &s), 0);
+    for (; n < MOST && (n < 3 || cpu_seconds() < limit); n++) {
         int status;
-        usleep(3000);
+        usleep(2000);
         pid_t pid = fork();
         if (!pid) {
-            alarm(20);
-            _exit(child(cx, ready, m));
+            signal(SIGALRM, SIG_DFL); /* Check has a handler */
+            alarm(60);
+            const char *wrong = child(&s, n);
+            if (wrong)
+                fprintf(stderr, "in the child: %s\n", wrong);
+            _exit(wrong != NULL);
         }
+        pause_others(&s, true);
         ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        pause_others(&s, false);
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-                      "round %d: status %x", i, (unsigned)status);
+                      "fork %d: status %x", n, (unsigned)status);
     }
-    atomic_store(&stop, true);
+    atomic_store(&s.stop, true);
     for (int i = 0; i < OTHERS; i++)
         pthread_join(t[i], NULL);
-    sdc_context_destroy(cx);
+    sdcrt_pool_free(s.pool);
+    sdc_context_destroy(s.cpu.cx);
+    sdc_context_destroy(s.gpu.cx);
+    printf("%d forks of %d busy threads\n", n, OTHERS);
 }
 END_TEST
 
