@@ -1,6 +1,7 @@
 # The tests: every kind is found by globbing, so dropping a file adds a test.
 #
 #   tests/unit/test_*.c       one Check program each, linked with the folders' libraries
+#   tests/interp/*.c          an interpreter of tile IR, for those that include it
 #   tests/run/*.c             one Check program each, linked with libsdc.so and tests/ref
 #   tests/{ir,frontend,...}/  golden: files with a RUN: line, run by tests/golden.sh
 #   tests/**/*.tir            each is also printed, read back and printed again
@@ -73,9 +74,21 @@ function(parts_for file out)
     set(${out} "${found}" PARENT_SCOPE)
 endfunction()
 
+# The interpreter of tile IR, the oracle of random tests: it knows the IR and the front end
+# and nothing of passes, code generation and runtime.
+file(GLOB files CONFIGURE_DEPENDS "${T}/interp/*.c")
+add_library(sdc_interp STATIC ${files} "${T}/run/support/json.c")
+target_compile_options(sdc_interp PRIVATE ${WARN} -O2)
+target_include_directories(sdc_interp PUBLIC "${ROOT}" "${GEN}")
+target_link_libraries(sdc_interp PUBLIC sdc_frontend sdc_ir sdc_base m)
+
 file(GLOB files CONFIGURE_DEPENDS "${T}/unit/test_*.c")
 foreach(file IN LISTS files)
     parts_for(${file} parts)
+    file(STRINGS ${file} interp REGEX "#include \"tests/interp/" LIMIT_COUNT 1)
+    if(interp)
+        list(PREPEND parts sdc_interp)
+    endif()
     test_program(${file} unit 120 ${parts})
 endforeach()
 
