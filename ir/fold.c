@@ -96,11 +96,20 @@ unsigned_of(ScalarKind k, int64_t v)
     return bits >= 64 ? (uint64_t)v : (uint64_t)v & (((uint64_t)1 << bits) - 1);
 }
 
+/* The one bit of an i1 is its sign. */
+static int64_t
+signed_of(ScalarKind k, int64_t v)
+{
+    return k == SK_I1 ? -v : v;
+}
+
 static bool
 fold_div(OpKind op, ScalarKind k, int64_t x, int64_t y, int64_t *r)
 {
     uint64_t ux = unsigned_of(k, x), uy = unsigned_of(k, y);
-    if (y == 0 || (y == -1 && x == const_wrap(k, (int64_t)1 << (scalar_bits(k) - 1))))
+    bool is_signed = op == OP_DIVS || op == OP_REMS;
+    int64_t least = (int64_t)(UINT64_MAX << (scalar_bits(k) - 1));
+    if (y == 0 || (is_signed && y == -1 && x == least))
         return false; /* undefined: left to the target */
     switch ((int)op) {
     case OP_DIVS: *r = x / y; return true;
@@ -129,6 +138,8 @@ fold_int(const Op *op, ScalarKind k, int64_t x, int64_t y, int64_t *r)
 {
     uint64_t ux = unsigned_of(k, x), uy = unsigned_of(k, y);
     int bits = scalar_bits(k);
+    x = signed_of(k, x);
+    y = signed_of(k, y);
     switch ((int)op->kind) {
     case OP_ADD: *r = (int64_t)((uint64_t)x + (uint64_t)y); return true;
     case OP_SUB: *r = (int64_t)((uint64_t)x - (uint64_t)y); return true;
@@ -156,6 +167,16 @@ fold_int(const Op *op, ScalarKind k, int64_t x, int64_t y, int64_t *r)
     }
 }
 
+/* The number where one is NaN, of any kind; -0 is less than 0. C's fmin leaves both open.
+ */
+static double
+lesser(double x, double y)
+{
+    if (isnan(x) || isnan(y))
+        return isnan(x) ? y : x;
+    return x < y || (x == y && signbit(x)) ? x : y;
+}
+
 static bool
 fold_float(const Op *op, double x, double y, double z, ScalarKind k, double *r)
 {
@@ -170,8 +191,8 @@ fold_float(const Op *op, double x, double y, double z, ScalarKind k, double *r)
     case OP_FLOOR: *r = floor(x); break;
     case OP_CEIL: *r = ceil(x); break;
     case OP_SQRTRN: *r = sqrt(x); break;
-    case OP_MINF: *r = fmin(x, y); break;
-    case OP_MAXF: *r = fmax(x, y); break;
+    case OP_MINF: *r = lesser(x, y); break;
+    case OP_MAXF: *r = -lesser(-x, -y); break;
     case OP_FMA:
         if (k != SK_F64)
             return false; /* a * b + c in double would round twice */
@@ -187,6 +208,8 @@ static bool
 fold_cmpi(Name pred, ScalarKind k, int64_t x, int64_t y, int64_t *r)
 {
     uint64_t ux = unsigned_of(k, x), uy = unsigned_of(k, y);
+    x = signed_of(k, x);
+    y = signed_of(k, y);
     const struct {
         const char *name;
         bool holds;

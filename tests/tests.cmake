@@ -2,6 +2,7 @@
 #
 #   tests/unit/test_*.c       one Check program each, linked with the folders' libraries
 #   tests/interp/*.c          an interpreter of tile IR, for those that include it
+#   tests/rules/*.c           the same, for rewrite rules against tests/rules/support
 #   tests/run/*.c             one Check program each, linked with libsdc.so and tests/ref
 #   tests/{ir,frontend,...}/  golden: files with a RUN: line, run by tests/golden.sh
 #   tests/**/*.tir            each is also printed, read back and printed again
@@ -90,6 +91,19 @@ foreach(file IN LISTS files)
         list(PREPEND parts sdc_interp)
     endif()
     test_program(${file} unit 120 ${parts})
+endforeach()
+
+# Rewrite rules against plain arithmetic: an evaluator of tile IR and a frame for them.
+file(GLOB files CONFIGURE_DEPENDS "${T}/rules/support/*.c")
+add_library(rules_support STATIC ${files})
+target_compile_options(rules_support PRIVATE ${WARN} -O2)
+target_include_directories(rules_support PRIVATE "${ROOT}")
+target_link_libraries(rules_support PUBLIC sdc_passes sdc_ir sdc_base PkgConfig::CHECK m)
+file(GLOB files CONFIGURE_DEPENDS "${T}/rules/*.c")
+foreach(file IN LISTS files)
+    cmake_path(GET file STEM stem)
+    test_program(${file} rules 120 rules_support)
+    set_tests_properties(rules/${stem} PROPERTIES LABELS unit)
 endforeach()
 
 file(GLOB files CONFIGURE_DEPENDS "${T}/ref/*.c")
