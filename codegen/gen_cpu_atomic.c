@@ -3,6 +3,7 @@
 #include "codegen/gen_cpu.h"
 
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 #include <string.h>
 
@@ -29,11 +30,12 @@ rmw_op(const Op *op)
     return -1;
 }
 
+/* What reads an old value orders all accesses around it: see op_acquires. */
 static LLVMAtomicOrdering
 ordering(const Op *op)
 {
     Name sem = attr_str(&op->attrs, ATTR_SEM);
-    if (!sem || strcmp(sem, "acq_rel") == 0)
+    if (op_acquires(op) || !sem || strcmp(sem, "acq_rel") == 0)
         return LLVMAtomicOrderingAcquireRelease;
     if (strcmp(sem, "acquire") == 0)
         return LLVMAtomicOrderingAcquire;

@@ -5,6 +5,8 @@
    none). */
 #include "codegen/gen_cpu.h"
 
+#include "ir/edit.h"
+
 enum { UNROLLED = 64 };
 
 LLVMTypeRef
@@ -372,7 +374,9 @@ cpu_memory(Gen *g, const Op *op)
         return gen_unsupported(g, op, "of more than 64 lanes") != NULL;
     if (loads)
         cpu_set(g, &op->results[0], gen_load(g, elem, lanes, p, mask, other));
-    else
+    if (op_acquires(op))
+        LLVMBuildFence(g->b, LLVMAtomicOrderingAcquire, 0, "");
+    if (!loads)
         gen_store(g, elem, p, cpu_value(g, op_operand(op, 1)), mask);
     return true;
 }

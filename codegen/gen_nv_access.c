@@ -130,6 +130,14 @@ nv_address(Gen *g, LLVMValueRef ptr)
     return LLVMBuildPtrToInt(g->b, ptr, g->i64, "");
 }
 
+void
+nv_acquired(Gen *g)
+{
+    if (nv_of(g)->meta->nmap)
+        ptx_asm(g, "fence.proxy.async.global;", "", LLVMVoidTypeInContext(g->cx), NULL, 0,
+                true);
+}
+
 int
 nv_memory_bits(const Type *e)
 {

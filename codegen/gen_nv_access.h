@@ -28,5 +28,7 @@ PtxAccess nv_access(int n, int bits, const char *qualifiers);
 void nv_pack(Gen *g, PtxAccess a, int bits, LLVMValueRef *elem, LLVMValueRef *word);
 void nv_unpack(Gen *g, PtxAccess a, int bits, LLVMValueRef *word, LLVMValueRef *elem);
 LLVMValueRef nv_address(Gen *g, LLVMValueRef ptr);
+/* Behind what acquired: TMA sees what other programs wrote, too. */
+void nv_acquired(Gen *g);
 
 #endif

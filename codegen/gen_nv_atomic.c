@@ -4,11 +4,16 @@
    The program is the unit of memory order. A releasing operation on a scalar publishes
    what every thread wrote, so a barrier comes before it; the operations of a tile share
    one fence. Neighbouring elements ({contig}) are added in one vector operation where
-   the type has it. From an old value that nobody reads nothing is learnt: such operations
-   do not acquire. */
+   the type has it.
+
+   What reads an old value acquires, whatever its {sem}: without, the multiprocessor's
+   first cache may still hold what a program before this one has read, and a lock that is
+   taken by a relaxed exchange guards nothing. From an old value that nobody reads nothing
+   is learnt: such operations do not acquire. */
 #include "codegen/gen_nv_access.h"
 
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +32,8 @@ typedef struct Atomic {
     const char *name; /* "add.noftz"; NULL: left to LLVM */
     char type[8];
     const char *scope;
-    bool used; /* somebody reads the old value */
-    bool acquire, release;
+    bool used; /* somebody reads the old value: it acquires */
+    bool acquire, release; /* the instruction does, not a fence for all */
     NvRun run;
 } Atomic;
 
@@ -104,7 +109,7 @@ choose_order(Atomic *a)
     Name scope = attr_str(&a->op->attrs, ATTR_SCOPE);
     bool both = !sem || strcmp(sem, "acq_rel") == 0;
     a->release = both || strcmp(sem, "release") == 0;
-    a->acquire = a->used && (both || strcmp(sem, "acquire") == 0);
+    a->acquire = a->used;
     a->scope = scope ? scope : "gpu";
 }
 
@@ -224,7 +229,7 @@ prepare(Gen *g, Atomic *a)
     const Op *op = a->op;
     a->elem = type_elem(op->results[0].type);
     a->bits = nv_memory_bits(a->elem);
-    a->used = op->results[0].uses != NULL;
+    a->used = op_acquires(op);
     if (op->kind == OP_ATOMIC_RMW && !(a->code = code_of(op)))
         return gen_unsupported(g, op, "with this {rmw}") != NULL;
     if (a->bits < 16 || (a->elem->kind == TY_SCALAR && a->elem->scalar == SK_I1))
@@ -252,8 +257,8 @@ nv_atomic(Gen *g, const Op *op)
     const Layout *l = op->results[0].type->layout;
     LLVMValueRef owner = nv_owner(g, l);
     LLVMValueRef none = LLVMConstNull(nv_type(g, op->results[0].type));
-    bool fences = out->n > a.run.n, acquire = a.acquire;
-    if (!l && a.release)
+    bool fences = out->n > a.run.n;
+    if (!l && (a.release || a.acquire))
         nv_barrier(g);
     if (fences && a.release)
         fence(g, &a);
@@ -272,7 +277,11 @@ nv_atomic(Gen *g, const Op *op)
         else
             out->v[r] = by_loop(g, &a, in[0]->v[r], pred, in[1]->v[r]);
     }
-    if (fences && acquire)
+    if (fences && a.used)
         fence(g, &a);
-    return !owner || !a.used || share(g, &a, owner, out);
+    if (owner && a.used && !share(g, &a, owner, out))
+        return false;
+    if (a.used)
+        nv_acquired(g);
+    return true;
 }

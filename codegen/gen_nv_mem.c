@@ -1,10 +1,14 @@
 /* Loads and stores of a thread's registers: elements that the layout pass found to lie
    side by side ({contig}) and that this thread holds in neighbouring registers move in
-   one access of up to 16 bytes, under one predicate. */
+   one access of up to 16 bytes, under one predicate.
+
+   A volatile load, which waits for another program, acquires: PTX's own .volatile is
+   relaxed and would leave what the first cache holds of that program's results. */
 #include "codegen/gen_nv_access.h"
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +19,8 @@ qualifiers(const Op *op, char *out, size_t size)
     Name cache = attr_str(&op->attrs, ATTR_CACHE),
          evict = attr_str(&op->attrs, ATTR_EVICT);
     bool is_volatile = attr_has(&op->attrs, ATTR_VOLATILE);
-    snprintf(out, size, "%s.global%s%s%s%s", is_volatile ? ".volatile" : "",
+    const char *order = op_acquires(op) ? ".acquire.sys" : is_volatile ? ".volatile" : "";
+    snprintf(out, size, "%s.global%s%s%s%s", order,
              cache && !is_volatile ? "." : "", cache && !is_volatile ? cache : "",
              evict && !cache && !is_volatile ? ".L1::" : "",
              evict && !cache && !is_volatile ? evict : "");
@@ -56,6 +61,8 @@ nv_load(Gen *g, const Op *op)
         for (int k = 0; k < run.n; k++)
             out->v[nv_member(&run, r, k)] = nv_from_bits(g, e, elem[k]);
     }
+    if (op_acquires(op))
+        nv_acquired(g);
     return true;
 }
 

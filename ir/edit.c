@@ -287,8 +287,10 @@ add_effects(const Op *op, OpEffects *e, int depth)
             e->writes &= ~bit;
         }
     }
-    if (attr_has(&op->attrs, ATTR_VOLATILE))
+    if (attr_has(&op->attrs, ATTR_VOLATILE)) {
         e->keep = true;
+        e->writes |= 1u << RES_GLOBAL; /* what others write is seen from here on */
+    }
     if (op_is(op, T_CONVERGENT))
         e->convergent = true;
     if (op->kind == OP_WHILE)
@@ -315,4 +317,27 @@ op_is_pure(const Op *op)
         return op_is(op, T_PURE);
     OpEffects e = op_effects(op);
     return !e.reads && !e.writes && !e.keep && !e.convergent;
+}
+
+static bool
+is_atomic(const Op *op)
+{
+    return op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS ||
+           op->kind == OP_DESC_ATOMIC;
+}
+
+bool
+op_acquires(const Op *op)
+{
+    if (op->kind == OP_LOAD || op->kind == OP_VLOAD)
+        return attr_has(&op->attrs, ATTR_VOLATILE);
+    return is_atomic(op) && op->nresult && op->results[0].uses;
+}
+
+bool
+op_releases(const Op *op)
+{
+    Name sem = attr_str(&op->attrs, ATTR_SEM);
+    return is_atomic(op) && (op_acquires(op) || !sem || strcmp(sem, "acq_rel") == 0 ||
+                             strcmp(sem, "release") == 0);
 }

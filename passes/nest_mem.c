@@ -203,7 +203,10 @@ nest_load(Cx *cx, Op *op, const Ix *ix)
         in[2] = uniform ? other.v : ev_strip(cx, other);
     }
     OpKind k = unit ? OP_VLOAD : OP_LOAD;
-    Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, NULL, &t, 1);
+    AttrList l = {0};
+    if (attr_has(&op->attrs, ATTR_VOLATILE))
+        attr_set_flag(&cx->n->s->mod, &l, ATTR_VOLATILE);
+    Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, &l, &t, 1);
     if (unit && !has_mask)
         nest_fetch_next(cx, op, p.v);
     return (Ev){uniform ? EV_UNI : EV_VEC, op_result(load, 0), 0};

@@ -323,7 +323,6 @@ loads_again(Nest *n, const Op *op, const Plan *p)
     const Type *t = op_operand(op, 0)->type;
     int last = t->rank - 1;
     if (type_numel(t) > MAX_ROWS * t->shape[last] ||
-        attr_has(&op->attrs, ATTR_VOLATILE) ||
         nest_slope(n, op_operand(op, 0), last, 0) != 1)
         return false;
     for (int i = 0; i < op->noperand; i++) {
@@ -341,7 +340,7 @@ loads_again(Nest *n, const Op *op, const Plan *p)
 static bool
 plan_load(Nest *n, Op *op, Plan *p)
 {
-    if (p->many || (p->nd > 1 && !loads_again(n, op, p)))
+    if (p->many || op_acquires(op) || (p->nd > 1 && !loads_again(n, op, p)))
         return false;
     for (int i = 0; i < p->nd; i++)
         if (p->d[i].g->region != op->parent ||
@@ -370,10 +369,14 @@ plan_pure(Nest *n, Op *op)
             pass_down(n, op, p);
             continue;
         }
-        if (split) /* split's second half: its operand is demanded already */
+        if (split || op_acquires(op)) /* split's second half: its operand is demanded */
             n->cur = NULL;
         keep(n, op, v);
         split = true;
+    }
+    if (op_acquires(op)) {
+        vec_push(n->tmp, &n->writers, ((Writer){op, op_plan(n, op)->order, NULL}));
+        n->cur = NULL;
     }
 }
 

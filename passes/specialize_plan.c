@@ -430,11 +430,13 @@ reads_param(const Specialize *sp, const Region *r, const Value *param, int depth
     return false;
 }
 
-/* Does it write what the producer reads? */
+/* Does it write what the producer reads, or tell that another program did? */
 static bool
 writes_read(const Specialize *sp, Op *op, int depth)
 {
     Effect e;
+    if (op_acquires(op))
+        return true;
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
         if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
             continue;

@@ -8,9 +8,10 @@
 
    A load qualifies when its addresses depend on nothing that the loop computes at length:
    the iteration, carried addresses, other loads (a list of blocks), pure arithmetic. A
-   loop that writes memory keeps its loads in place, unless it writes through another
-   parameter of the kernel: as everywhere in sdc, two parameters are two pieces of memory
-   when both are used in one loop. */
+   loop that writes memory keeps its loads in place, those of addresses too, unless it
+   writes through another parameter of the kernel: as everywhere in sdc, two parameters
+   are two pieces of memory when both are used in one loop. A loop that waits for other
+   programs (op_acquires) keeps all of them. */
 #include "ir/analysis/param.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
@@ -23,18 +24,19 @@ bool pass_stage_plan(Func *f, PassCx *cx);
 
 enum { MAX_STAGES = 8, SLICE_DEPTH = 200, MIN_COPY = 4 };
 
+/* Of everything in the loop's body: what would make loads ahead of it wrong. */
+typedef struct Hazards {
+    bool blocked;      /* a barrier, an unknown write, news of other programs */
+    Value *written[8]; /* kernel parameters written through */
+    int n;
+} Hazards;
+
 typedef struct Plan {
     Session *s;
     Op *loop;
     Map seen; /* values known to be computable ahead */
+    Hazards hazards;
 } Plan;
-
-/* Of everything in the loop's body: what would make loads ahead of it wrong. */
-typedef struct Hazards {
-    bool blocked;      /* a barrier, an unknown write */
-    Value *written[8]; /* kernel parameters written through */
-    int n;
-} Hazards;
 
 static void
 see_hazards(const Region *r, Hazards *h, int depth)
@@ -42,6 +44,7 @@ see_hazards(const Region *r, Hazards *h, int depth)
     region_each(r, op)
     {
         Effect fx;
+        h->blocked |= op_acquires(op);
         for (int i = 0; i < 2 && opkind_effect(op->kind, i, &fx); i++) {
             if (fx.resource == RES_ANY && op->kind != OP_WGMMA_WAIT)
                 h->blocked = true;
@@ -83,7 +86,8 @@ runs_ahead(Plan *p, Value *v, int depth)
         return v->region == body &&
                (v->index == 0 ||
                 runs_ahead(p, op_operand(body->last, v->index - 1), depth + 1));
-    bool plain = op_is(op, T_PURE) || op->kind == OP_LOAD;
+    bool plain = op_is(op, T_PURE) ||
+                 (op->kind == OP_LOAD && !is_hazard(&p->hazards, op));
     if (!plain || op->nregion || op->kind == OP_DOT || op->parent != body)
         return false;
     for (int i = 0; i < op->noperand; i++)
@@ -121,10 +125,10 @@ fills_buffer(const Op *load)
 }
 
 static bool
-can_stage(Plan *p, const Hazards *h, Op *load)
+can_stage(Plan *p, Op *load)
 {
     if (load->kind != OP_LOAD || !type_is_tile(load->results[0].type) ||
-        attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(h, load))
+        attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(&p->hazards, load))
         return false;
     if (load->noperand > 2 && !is_zero(op_operand(load, 2)))
         return false;
@@ -213,16 +217,15 @@ plan_loop(Session *s, Func *f, Op *loop, int64_t shared)
 {
     int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
     Plan p = {.s = s, .loop = loop};
-    Hazards h = {0};
     bool feeds = false;
     if (stages < 2 || !counts_up(loop))
         return false;
-    see_hazards(loop->regions[0], &h, 0);
+    see_hazards(loop->regions[0], &p.hazards, 0);
     region_each(loop->regions[0], op) feeds |=
-        op->kind == OP_LOAD && fills_buffer(op) && can_stage(&p, &h, op);
+        op->kind == OP_LOAD && fills_buffer(op) && can_stage(&p, op);
     if (!feeds)
         return false;
-    region_each(loop->regions[0], op) if (can_stage(&p, &h, op))
+    region_each(loop->regions[0], op) if (can_stage(&p, op))
         attr_set_int(&s->mod, &op->attrs, ATTR_STAGE, 0);
     plan_depth(s, loop, stages > MAX_STAGES ? MAX_STAGES : stages, shared);
     return true;

@@ -35,6 +35,8 @@ static bool
 may_follow(const Op *op, const Value *base, bool loop, int depth)
 {
     Effect e;
+    if (op_releases(op)) /* other programs may look for the results */
+        return false;
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
         Value *other = e.resource == RES_GLOBAL && (loop || op->kind == OP_STORE)
                            ? param_of(op_operand(op, e.operand))
