@@ -40,7 +40,8 @@ typedef enum ConstantKind {
 } ConstantKind;
 
 typedef enum ParamKind {
-    PK_PLAIN, PK_ARGS /* *args */, PK_KWARGS /* **kw */, PK_BARE_STAR, PK_SLASH
+    PK_PLAIN, PK_ARGS /* *args */, PK_KWARGS /* **kw */,
+    PK_BARE_STAR, PK_SLASH /* while parsing only */
 } ParamKind;
 
 typedef enum CompKind { COMP_LIST, COMP_SET, COMP_DICT, COMP_GENERATOR } CompKind;
@@ -59,6 +60,7 @@ struct Node {
     uint8_t sub;        /* OpSign, ConstantKind, ParamKind or CompKind */
     bool paren;         /* expression in parentheses of its own */
     bool is_async;      /* function, for, with, generator */
+    bool named_only;    /* PARAM behind '*': no positional argument reaches it */
     Loc loc;
     Name name;          /* see below */
     Node *a, *b, *c;    /* operands, see below */
@@ -121,13 +123,16 @@ struct Node {
     RAISE         a, b: cause
     TRY           body, list: HANDLERs, orelse, more: finally
     HANDLER       a: type, name, body
+    MATCH         a, list: CASEs
+    CASE          a: pattern (as the expression that looks like it), b: guard, body
+    TYPE_ALIAS    name, list: PARAMs, a: the type
     ASSERT        a, b: message
     IMPORT        list: ALIASes
     IMPORT_FROM   from (level dots) name import list; name may be NULL; list empty: *
     ALIAS         name (dotted), a: NAME it is bound to, or NULL
     GLOBAL NONLOCAL  list: NAMEs
     EXPR          a
-    SKIPPED       a block of host code that was not understood */
+    SKIPPED       a block of host code past a limit of sdc's */
 
 enum { AST_MAX_DEPTH = 1000 };
 

@@ -61,7 +61,7 @@ print_constant(Buf *out, const Node *n)
 static void
 print_head(Buf *out, const Node *n)
 {
-    static const char *const params[] = {"", " *", " **", " bare *", " /"};
+    static const char *const params[] = {"", " *", " **", "", ""};
     static const char *const comps[] = {" list", " set", " dict", " generator"};
     buf_printf(out, "%s%s", n->is_async ? "async " : "", node_kind_name(n->kind));
     switch ((int)n->kind) {

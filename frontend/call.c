@@ -36,9 +36,10 @@ bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc
                        args[i].name);
             return false;
         }
-        if (p >= fn->list.n) {
-            sema_error(s, args[i].loc, "'%s' takes %d arguments, found more", fn->name,
-                       fn->list.n);
+        bool named_only = p < fn->list.n && fn->list.at[p]->named_only && !args[i].name;
+        if (p >= fn->list.n || named_only) {
+            sema_error(s, args[i].loc, "'%s' takes %d %sarguments, found more", fn->name,
+                       p, named_only ? "unnamed " : "");
             return false;
         }
         if (bound[p]) {

@@ -24,7 +24,7 @@ void
 parse_error(Parser *p, Loc loc, const char *fmt, ...)
 {
     Buf b;
-    if (p->errors++ || p->quiet)
+    if (p->errors++)
         return; /* one error a block: what follows it is guesswork */
     buf_init(&b, &p->s->perm);
     va_list ap;
@@ -32,6 +32,22 @@ parse_error(Parser *p, Loc loc, const char *fmt, ...)
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
     diag_error(&p->s->diag, loc, "%s", b.s);
+}
+
+/* Outside of kernels nothing depends on what sdc cannot hold: the block is skipped. */
+void
+parse_limit(Parser *p, Loc loc, const char *fmt, ...)
+{
+    Buf b;
+    p->limits++;
+    if (p->host)
+        return;
+    buf_init(&b, &p->s->ast);
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    parse_error(p, loc, "%s", b.s);
 }
 
 Node *
@@ -93,7 +109,7 @@ ast_done(Parser *p, Node *n)
     d = deeper_list(deeper_list(d, &n->list), &n->body);
     d = deeper_list(deeper_list(d, &n->orelse), &n->more);
     if (d > AST_MAX_DEPTH) {
-        parse_error(p, n->loc,
+        parse_limit(p, n->loc,
                     "nested deeper than %d levels: give parts a name of their own",
                     AST_MAX_DEPTH);
         d = AST_MAX_DEPTH;
@@ -133,28 +149,6 @@ ast_with_list(Parser *p, NodeKind k, Loc loc, const NodeList *l)
 
 /* ---- statements */
 
-static void
-check_target(Parser *p, const Node *t, int depth)
-{
-    if (depth > MAX_NESTING)
-        return;
-    switch ((int)t->kind) {
-    case ND_NAME:
-    case ND_ATTRIBUTE:
-    case ND_SUBSCRIPT: return;
-    case ND_STARRED: check_target(p, t->a, depth + 1); return;
-    case ND_TUPLE:
-    case ND_LIST:
-        for (int i = 0; i < t->list.n; i++)
-            check_target(p, t->list.at[i], depth + 1);
-        return;
-    default:
-        parse_error(p, t->loc, "cannot assign to this%s",
-                    t->kind == ND_COMPARE ? " comparison: '=' assigns, '==' compares"
-                                          : "");
-    }
-}
-
 Node *
 ast_assign(Parser *p, Loc loc, const NodeList *targets, Node *value)
 {
@@ -162,7 +156,7 @@ ast_assign(Parser *p, Loc loc, const NodeList *targets, Node *value)
     n->list = *targets;
     n->a = value;
     for (int i = 0; i < targets->n; i++)
-        check_target(p, targets->at[i], 0);
+        rules_target(p, targets->at[i]);
     return ast_done(p, n);
 }
 
@@ -171,9 +165,7 @@ ast_augassign(Parser *p, Loc loc, Node *target, int sign, Node *value)
 {
     Node *n = ast_binary(p, ND_AUG_ASSIGN, loc, target, value);
     n->sub = (uint8_t)sign;
-    if (target->kind == ND_TUPLE || target->kind == ND_LIST)
-        parse_error(p, target->loc, "an augmented assignment has one target");
-    check_target(p, target, 0);
+    rules_one_target(p, target, "an augmented assignment has one target");
     return n;
 }
 
@@ -184,9 +176,7 @@ ast_annassign(Parser *p, Loc loc, Node *target, Node *type, Node *value)
     n->a = target;
     n->b = type;
     n->c = value;
-    if (target->kind == ND_TUPLE || target->kind == ND_LIST)
-        parse_error(p, target->loc, "only one name can be annotated");
-    check_target(p, target, 0);
+    rules_one_target(p, target, "only one name can be annotated");
     return ast_done(p, n);
 }
 
@@ -259,7 +249,7 @@ ast_for(Parser *p, Loc loc, int is_async, Node *target, Node *iter, const NodeLi
     n->b = iter;
     n->body = *body;
     n->orelse = *orelse;
-    check_target(p, target, 0);
+    rules_target(p, target);
     return ast_done(p, n);
 }
 
@@ -291,10 +281,67 @@ ast_try(Parser *p, Loc loc, const NodeList *body, const NodeList *handlers,
     n->body = *body;
     if (handlers)
         n->list = *handlers;
+    for (int i = 1; i < n->list.n; i++)
+        if (n->list.at[i]->sub != n->list.at[0]->sub)
+            parse_error(p, n->list.at[i]->loc, "one 'try' has either 'except' or "
+                                               "'except*'");
     if (orelse)
         n->orelse = *orelse;
     n->more = *finally;
     return ast_done(p, n);
+}
+
+Node *
+ast_delete(Parser *p, Loc loc, const NodeList *targets)
+{
+    rules_delete(p, targets);
+    return ast_with_list(p, ND_DELETE, loc, targets);
+}
+
+Node *
+ast_with_item(Parser *p, Loc loc, Node *a, Node *target)
+{
+    if (target)
+        rules_target(p, target);
+    return ast_binary(p, ND_WITH_ITEM, loc, a, target);
+}
+
+Node *
+ast_match(Parser *p, Loc loc, Node *subject, const NodeList *cases)
+{
+    Node *n = ast_new(p, ND_MATCH, loc);
+    n->a = subject;
+    n->list = *cases;
+    return ast_done(p, n);
+}
+
+Node *
+ast_case(Parser *p, Loc loc, Node *pattern, Node *guard, const NodeList *body)
+{
+    Node *n = ast_new(p, ND_CASE, loc);
+    n->a = pattern;
+    n->b = guard;
+    n->body = *body;
+    return ast_done(p, n);
+}
+
+Node *
+ast_type(Parser *p, Loc loc, Name name, const NodeList *params, Node *type)
+{
+    Node *n = ast_new(p, ND_TYPE_ALIAS, loc);
+    n->name = name;
+    n->list = *params;
+    n->a = type;
+    return ast_done(p, n);
+}
+
+/* except* */
+Node *
+ast_group(Parser *p, Node *handler)
+{
+    (void)p;
+    handler->sub = 1;
+    return handler;
 }
 
 Node *
@@ -484,14 +531,9 @@ ast_call(Parser *p, Loc loc, Node *fn, const NodeList *args)
 {
     Node *n = ast_new(p, ND_CALL, loc);
     n->a = fn;
-    for (int i = 0; i < args->n; i++) {
-        Node *arg = args->at[i];
-        bool keyword = arg->kind == ND_KEYWORD;
-        if (!keyword && arg->kind != ND_STARRED && n->more.n)
-            parse_error(p, arg->loc,
-                        "a positional argument cannot follow keyword arguments");
-        ast_push(p, keyword ? &n->more : &n->list, arg);
-    }
+    rules_args(p, args);
+    for (int i = 0; i < args->n; i++)
+        ast_push(p, args->at[i]->kind == ND_KEYWORD ? &n->more : &n->list, args->at[i]);
     return ast_done(p, n);
 }
 
@@ -553,7 +595,7 @@ ast_generator(Parser *p, Loc loc, int is_async, Node *target, Node *iter,
     n->a = target;
     n->b = iter;
     n->list = *conditions;
-    check_target(p, target, 0);
+    rules_target(p, target);
     return ast_done(p, n);
 }
 

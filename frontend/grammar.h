@@ -12,6 +12,13 @@ void grammar_report(Parser *p, Loc at, const char *found, const char *const *wan
 Loc loc_span(Loc from, Loc to);
 Loc loc_after(Loc l);
 
+/* rules.c: what Python refuses beyond the shape. */
+void rules_target(Parser *p, const Node *t);
+void rules_one_target(Parser *p, const Node *t, const char *why);
+void rules_delete(Parser *p, const NodeList *targets);
+void rules_params(Parser *p, NodeList *l);
+void rules_args(Parser *p, const NodeList *args);
+
 NodeList ast_list1(Parser *p, Node *n);
 void ast_append(Parser *p, NodeList *to, const NodeList *from);
 
@@ -40,6 +47,12 @@ Node *ast_with(Parser *p, Loc loc, int is_async, const NodeList *items,
                const NodeList *body);
 Node *ast_try(Parser *p, Loc loc, const NodeList *body, const NodeList *handlers,
               const NodeList *orelse, const NodeList *finally);
+Node *ast_delete(Parser *p, Loc loc, const NodeList *targets);
+Node *ast_with_item(Parser *p, Loc loc, Node *a, Node *target);
+Node *ast_match(Parser *p, Loc loc, Node *subject, const NodeList *cases);
+Node *ast_case(Parser *p, Loc loc, Node *pattern, Node *guard, const NodeList *body);
+Node *ast_type(Parser *p, Loc loc, Name name, const NodeList *params, Node *type);
+Node *ast_group(Parser *p, Node *handler);
 Node *ast_handler(Parser *p, Loc loc, Node *type, Name name, const NodeList *body);
 Node *ast_function(Parser *p, Loc loc, int is_async, Name name, Loc name_loc,
                    const NodeList *params, Node *returns, const NodeList *body);

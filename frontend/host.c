@@ -100,10 +100,8 @@ bind(Sema *s, const Node *fn, const Val *args, int n, Val named, Scope *scope)
         const Node *p = fn->list.at[i];
         Val v = p->sub == PK_KWARGS  ? named
                 : p->sub != PK_PLAIN ? NULL
-                : i < n              ? args[i]
+                : i < n && !p->named_only ? args[i]
                                      : host_item(named, p->name);
-        if (!v && p->sub == PK_BARE_STAR)
-            continue;
         if (!v && p->b)
             v = eval(s, p->b);
         if (!v || val_is_error(v))

@@ -1,6 +1,7 @@
 /* The actions behind lex.l: places, indentation, bracket nesting, literals, keywords. */
 #include "frontend/lex_token.h"
 
+#include "frontend/literal.h"
 #include "frontend/parse.h"
 #include "ir/base/util.h"
 
@@ -84,12 +85,14 @@ column(const Lexer *lx, size_t pos)
     return lx->line == lx->base_line ? col + lx->col_shift : col;
 }
 
-/* Moves over n bytes, counting lines. */
+/* Moves over n bytes, counting lines. They end as in Python: LF, CR LF or CR. */
 static void
 advance(Lexer *lx, int n)
 {
+    const char *text = lx->src->text;
     for (int i = 0; i < n; i++) {
-        if (lx->src->text[lx->pos++] == '\n') {
+        char c = text[lx->pos++];
+        if (c == '\n' || (c == '\r' && text[lx->pos] != '\n')) {
             lx->line++;
             lx->line_start = lx->pos;
         }
@@ -118,7 +121,7 @@ push(Lexer *lx, int kind, Loc loc, Name name, Node *node)
         lx->out.at = at;
         lx->out.cap = cap;
     }
-    lx->out.at[lx->out.n++] = (Tok){kind, loc, name, node};
+    lx->out.at[lx->out.n++] = (Tok){kind, loc, name, node, NULL};
 }
 
 static void
@@ -127,51 +130,73 @@ push_error(Lexer *lx, Loc loc, const char *why)
     push(lx, BAD_TOKEN, loc, name_of(&lx->s->names, why), NULL);
 }
 
-/* Width of the white space before a token; a tab goes to the next multiple of eight. */
-static int
-indentation(const Lexer *lx, const Loc *loc)
+/* Width of the white space at the start of a line, up to `end`. A tab goes to the next
+   multiple of eight; counted as one column as well, since Python compares both: where
+   they disagree, the meaning would depend on how wide somebody's tabs are. */
+static Indent
+indentation(const Lexer *lx, size_t end)
 {
-    int width = 0;
-    const char *p = lx->src->text + lx->line_start;
-    for (int i = 0; i < loc->col - 1; i++)
-        width = p[i] == '\t' ? (width / 8 + 1) * 8 : p[i] == '\f' ? 0 : width + 1;
-    return width;
+    Indent w = {0, 0};
+    for (size_t i = lx->line_start; i < end; i++) {
+        char c = lx->src->text[i];
+        w.width = c == '\t' ? (w.width / 8 + 1) * 8 : c == '\f' ? 0 : w.width + 1;
+        w.plain = c == '\f' ? 0 : w.plain + 1;
+    }
+    return w;
 }
 
+/* The first token of a line, whose white space is `w`. */
 static void
-line_begins(Lexer *lx, Loc loc, size_t line_start)
+line_begins(Lexer *lx, Loc loc, Indent w)
 {
-    Lexer at = *lx;
-    at.line_start = line_start;
-    int width = lx->col_shift && loc.line == lx->base_line ? 0 : indentation(&at, &loc);
     lx->line_has_token = true;
-    if (width > lx->indent[lx->nindent]) {
-        if (lx->nindent == MAX_NESTING) {
-            push_error(lx, loc, "indented deeper than 256 levels");
-            return;
-        }
-        lx->indent[++lx->nindent] = width;
+    if (lx->joined.width) /* a line that began with white space and a backslash */
+        w = lx->joined;
+    if (lx->col_shift && loc.line == lx->base_line)
+        w = (Indent){0, 0};
+    bool deeper = w.width > lx->indent[lx->nindent].width;
+    bool odd = deeper && w.plain <= lx->indent[lx->nindent].plain;
+    if (deeper && lx->nindent == MAX_NESTING) {
+        push_error(lx, loc, "indented deeper than 256 levels");
+        return;
+    }
+    if (deeper) {
+        lx->indent[++lx->nindent] = w;
         push(lx, INDENT, loc, NULL, NULL);
     }
-    while (width < lx->indent[lx->nindent]) {
+    while (w.width < lx->indent[lx->nindent].width) {
         lx->nindent--;
         push(lx, DEDENT, loc, NULL, NULL);
     }
-    if (width != lx->indent[lx->nindent])
+    if (w.width != lx->indent[lx->nindent].width)
         push_error(lx, loc, "this indentation matches no enclosing block");
+    else if (odd || w.plain != lx->indent[lx->nindent].plain)
+        push_error(lx, loc, "tabs and spaces are mixed in this indentation so that it "
+                            "depends on the width of a tab");
+}
+
+/* Place of the n bytes at the position; what has to stand before a line's first token is
+   pushed. */
+static Loc
+begin_token(Lexer *lx, int n)
+{
+    bool first = !lx->line_has_token && !lx->depth;
+    Indent w = first ? indentation(lx, lx->pos) : (Indent){0, 0};
+    Loc loc = take(lx, n);
+    if (first)
+        line_begins(lx, loc, w);
+    lx->joined = (Indent){0, 0};
+    lx->continued = false;
+    return loc;
 }
 
 static void
 token(Lexer *lx, int kind, int n, Name name, Node *node)
 {
-    size_t line_start = lx->line_start;
-    Loc loc = take(lx, n);
-    if (!lx->line_has_token && !lx->depth)
-        line_begins(lx, loc, line_start);
+    Loc loc = begin_token(lx, n);
+    push(lx, kind, loc, name, node);
     if (n > MAX_TOKEN_BYTES)
-        push_error(lx, loc, "token longer than 64 KiB");
-    else
-        push(lx, kind, loc, name, node);
+        lx->out.at[lx->out.n - 1].limit = "token longer than 64 KiB";
     if (node)
         node->loc = loc;
 }
@@ -180,6 +205,17 @@ void
 lex_skip(Lexer *lx, int n)
 {
     advance(lx, n);
+}
+
+/* A backslash at the end of a line. In front of the first token the indentation is that
+   of the first such line. */
+void
+lex_continue(Lexer *lx, int n)
+{
+    if (!lx->line_has_token && !lx->depth && !lx->joined.width)
+        lx->joined = indentation(lx, lx->pos);
+    advance(lx, n);
+    lx->continued = true;
 }
 
 /* A bracket that was never closed would swallow the rest of the file as one statement. A
@@ -195,20 +231,64 @@ starts_definition(const char *p)
 }
 
 void
-lex_newline(Lexer *lx)
+lex_newline(Lexer *lx, int n)
 {
-    Loc loc = take(lx, 1);
+    Loc loc = take(lx, n);
     loc.end_line = loc.line;
     loc.end_col = loc.col + 1;
-    if (lx->depth && starts_definition(text_at(lx))) {
+    lx->joined = (Indent){0, 0};
+    lx->continued = false;
+    if (lx->depth > lx->base_depth && starts_definition(text_at(lx))) {
         push_error(lx, lx->open[lx->depth - 1], "this bracket is never closed");
-        lx->depth = 0;
+        lx->depth = lx->base_depth;
         lx->line_has_token = true;
     }
     if (lx->depth || !lx->line_has_token)
         return;
     push(lx, NEWLINE, loc, NULL, NULL);
     lx->line_has_token = false;
+}
+
+/* Blocks of Unicode without a character of identifiers: punctuation, signs, arrows,
+   pictures, spaces. Which of the other characters begin or continue a name would take
+   tables of thousands of rows. */
+static bool
+is_symbol(uint32_t c)
+{
+    static const struct {
+        uint32_t from, to;
+    } blocks[] = {
+        {0x80, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb6},     {0xb8, 0xb9},
+        {0xbb, 0xbf},     {0xd7, 0xd7},     {0xf7, 0xf7},     {0x2c2, 0x2c5},
+        {0x2d2, 0x2df},   {0x2000, 0x203e}, {0x2041, 0x2053}, {0x2055, 0x2070},
+        {0x207a, 0x207e}, {0x208a, 0x208f}, {0x20a0, 0x20cf}, {0x2190, 0x2bff},
+        {0x2e00, 0x2e7f}, {0x3000, 0x3004}, {0x3008, 0x3020}, {0xe000, 0xf8ff},
+        {0xfe10, 0xfe1f}, {0xfe50, 0xfe6f}, {0xfeff, 0xff0f}, {0xff1a, 0xff20},
+        {0xffe0, 0xffff}, {0x1d000, 0x1d164}, {0x1f000, 0x1faff},
+        {0xf0000, 0x10ffff},
+    };
+    for (int i = 0; i < COUNT_OF(blocks); i++)
+        if (c >= blocks[i].from && c <= blocks[i].to)
+            return true;
+    return false;
+}
+
+/* The text is UTF-8: it was checked before. */
+static bool
+is_identifier(const char *s, int n)
+{
+    for (int i = 0; i < n; i++) {
+        unsigned char first = (unsigned char)s[i];
+        if (first < 0xc0)
+            continue;
+        int more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+        uint32_t c = first & (0x3fu >> more);
+        for (int k = 1; k <= more && i + k < n; k++)
+            c = c << 6 | ((unsigned char)s[i + k] & 0x3f);
+        if (is_symbol(c))
+            return false;
+    }
+    return true;
 }
 
 void
@@ -222,11 +302,14 @@ lex_name(Lexer *lx, int n)
             return;
         }
     }
-    if (n > MAX_IDENTIFIER) {
-        lex_bad(lx, n, "identifier longer than 1023 bytes");
+    if (!is_identifier(s, n)) {
+        lex_bad(lx, n, "this name holds a character that no name may have");
         return;
     }
-    token(lx, IDENT, n, name_intern(&lx->s->names, s, (size_t)n), NULL);
+    size_t kept = n > MAX_IDENTIFIER ? MAX_IDENTIFIER : (size_t)n;
+    token(lx, IDENT, n, name_intern(&lx->s->names, s, kept), NULL);
+    if (n > MAX_IDENTIFIER)
+        lx->out.at[lx->out.n - 1].limit = "identifier longer than 1023 bytes";
 }
 
 void
@@ -272,6 +355,18 @@ lex_int(Lexer *lx, int n, int base)
     token(lx, NUMBER, n, NULL, node);
 }
 
+/* A number with a keyword right behind it, `1if x else 2`: its length. */
+int
+lex_digits(Lexer *lx, int n)
+{
+    const char *s = text_at(lx);
+    int k = 0;
+    while (k < n && (s[k] == '_' || (s[k] >= '0' && s[k] <= '9')))
+        k++;
+    lex_int(lx, k, 10);
+    return k;
+}
+
 void
 lex_float(Lexer *lx, int n, bool imaginary)
 {
@@ -296,16 +391,35 @@ lex_string(Lexer *lx, int n)
     token(lx, STRING, n, NULL, node);
 }
 
-void
+/* What was read is a prefix and quotes without an end. The rest of the line belongs to
+   it, or of the file behind three quotes; the scanner passes that many more bytes. */
+size_t
 lex_unclosed_string(Lexer *lx, int n)
 {
-    /* The rest of the line belongs to it. */
     const char *s = text_at(lx);
-    int len = n;
-    while (lx->pos + (size_t)len < lx->src->size && s[len] && s[len] != '\n')
-        len++;
-    push_error(lx, take(lx, n), "this string is never closed");
+    size_t left = lx->end - lx->pos, len = (size_t)n;
+    bool triple = n >= 3 && s[n - 1] == s[n - 2] && s[n - 2] == s[n - 3];
+    while (len < left && (triple || (s[len] != '\n' && s[len] != '\r')))
+        len += s[len] == '\\' && len + 1 < left ? 2 : 1;
+    Loc loc = begin_token(lx, n);
+    push_error(lx, loc, "this string is never closed");
     lx->line_has_token = true;
+    advance(lx, (int)(len - (size_t)n));
+    return len - (size_t)n;
+}
+
+/* A prefix with an 'f' and the first quote were read. */
+size_t
+lex_format(Lexer *lx, int n)
+{
+    const char *s = text_at(lx);
+    size_t left = lx->end - lx->pos, len = literal_length(s, left);
+    if (len) {
+        lex_string(lx, (int)len);
+        return len - (size_t)n;
+    }
+    bool triple = left >= (size_t)n + 2 && s[n] == s[n - 1] && s[n + 1] == s[n - 1];
+    return lex_unclosed_string(lx, triple ? n + 2 : n) + (triple ? 2 : 0);
 }
 
 void
@@ -325,7 +439,7 @@ lex_open(Lexer *lx, char c)
 void
 lex_close(Lexer *lx, char c)
 {
-    if (lx->depth)
+    if (lx->depth > lx->base_depth)
         lx->depth--;
     token(lx, c, 1, NULL, NULL);
     lx->line_has_token = true;
@@ -334,10 +448,7 @@ lex_close(Lexer *lx, char c)
 void
 lex_bad(Lexer *lx, int n, const char *why)
 {
-    size_t line_start = lx->line_start;
-    Loc loc = take(lx, n);
-    if (!lx->line_has_token && !lx->depth)
-        line_begins(lx, loc, line_start);
+    Loc loc = begin_token(lx, n);
     if (lx->out.n && lx->out.at[lx->out.n - 1].kind == BAD_TOKEN)
         return; /* one report for a run of rubbish */
     push_error(lx, loc, why);
@@ -347,7 +458,8 @@ bool
 lex_text(Lexer *lx, const char *text, size_t n)
 {
     yyscan_t scanner;
-    lx->indent[0] = 0;
+    lx->indent[0] = (Indent){0, 0};
+    lx->end = lx->pos + n;
     if (n > INT32_MAX / 2 || sdc_py_lex_init_extra(lx, &scanner) != 0)
         return false;
     if (!sdc_py__scan_bytes(text, (int)n, scanner)) {
@@ -357,9 +469,14 @@ lex_text(Lexer *lx, const char *text, size_t n)
     while (sdc_py_lex(scanner))
         ;
     sdc_py_lex_destroy(scanner);
-    if (lx->depth) {
+    if (lx->depth > lx->base_depth) {
         push_error(lx, lx->open[lx->depth - 1], "this bracket is never closed");
-        lx->depth = 0;
+        lx->depth = lx->base_depth;
+    } else if (lx->continued) {
+        Loc here = {lx->src, lx->line, column(lx, lx->pos), lx->line,
+                    column(lx, lx->pos)};
+        push_error(lx, here, "the file ends behind a backslash");
+        lx->line_has_token = true;
     }
     Loc end = {lx->src, lx->line, column(lx, lx->pos), lx->line, column(lx, lx->pos)};
     if (lx->line_has_token)

@@ -130,8 +130,7 @@ bind_kernel_params(Sema *s, const Node *fn, const FrontSpec *spec)
         Val v;
         if (p->sub != PK_PLAIN)
             v = sema_error(s, p->loc,
-                           "a kernel cannot have '*', '**', '/' or keyword-only "
-                           "parameters");
+                           "a kernel cannot have '*' or '**' parameters");
         else if (a->kind == SPEC_TYPE)
             v = typed_param(s, p, a, i);
         else if (a->kind == SPEC_UNSET)

@@ -1,6 +1,8 @@
-/* The grammar of Python modules, as far as kernels and the host code around them need it.
-   Three levels of expression keep it free of conflicts: `arith` (no comparison: targets
-   of for), `expr` (no conditional: the iterable of a comprehension) and `test`. */
+/* The grammar of Python modules, host code and all: what it does not accept is refused as
+   Python refuses it. Levels of expression keep it free of conflicts: `arith` (no
+   comparison: targets of for), `compare`, `expr` (no conditional: the iterable of a
+   comprehension) and `test`; `namedtest` is one with `:=`. What depends on more than the
+   shape (targets, the order of parameters) is checked in rules.c. */
 %define api.pure full
 %define api.location.type {Loc}
 %define parse.error custom
@@ -53,7 +55,8 @@ static void yyerror(const Loc *loc, Parser *p, const char *text);
 %token KW_IMPORT "import" KW_IN "in" KW_IS "is" KW_LAMBDA "lambda" KW_NONE "None"
 %token KW_NONLOCAL "nonlocal" KW_NOT "not" KW_OR "or" KW_PASS "pass" KW_RAISE "raise"
 %token KW_RETURN "return" KW_TRUE "True" KW_TRY "try" KW_WHILE "while" KW_WITH "with"
-%token KW_YIELD "yield"
+%token KW_YIELD "yield" KW_MATCH "match" KW_CASE "case" KW_TYPE "type"
+%token WITH_OPEN "(" WITH_CLOSE ")"
 %token ELLIPSIS "..." POW "**" FLOORDIV "//" SHL "<<" SHR ">>" LE "<=" GE ">=" EQEQ "=="
 %token IS_NOT "is not" NOT_IN "not in" NE "!=" ARROW "->" WALRUS ":="
 %token POW_EQ "**=" FLOORDIV_EQ "//=" SHL_EQ "<<=" SHR_EQ ">>=" ADD_EQ "+=" SUB_EQ "-="
@@ -63,7 +66,6 @@ static void yyerror(const Loc *loc, Parser *p, const char *text);
 %left KW_OR
 %left KW_AND
 %precedence KW_NOT
-%left '<' '>' LE GE EQEQ NE KW_IN KW_IS IS_NOT NOT_IN
 %left '|'
 %left '^'
 %left '&'
@@ -77,11 +79,16 @@ static void yyerror(const Loc *loc, Parser *p, const char *text);
 %type <list> params param_list lambda_params lambda_list args arg_list
 %type <list> test_list star_list expr_list subscripts dict_items
 %type <list> set_items comp_fors comp_ifs
-%type <list> arms handlers finally_opt with_items aliases
+%type <list> named_list arms handlers finally_opt with_items with_group aliases
+%type <list> type_params type_list cases patterns pattern_args pattern_arg_list
+%type <list> pattern_items
 %type <list> from_aliases from_names names strings
-%type <node> small compound test namedtest expr arith
+%type <node> small compound test namedtest expr compare arith
 %type <node> primary atom star_or_test star_or_arith
-%type <node> tuple_tests tuple_stars tuple_exprs yield_or_tuple yield_expr lambda param
+%type <node> tuple_tests tuple_stars tuple_named tuple_exprs yield_or_tuple yield_expr
+%type <node> lambda param star_or_plain type_param bound_opt case pattern_top
+%type <node> star_pattern pattern or_pattern closed_pattern pattern_name pattern_number
+%type <node> signed_number pattern_literal pattern_arg guard_opt
 %type <node> lambda_param arg subscript slice_part slice_opt
 %type <node> comp_for with_item handler alias
 %type <node> from_alias funcdef classdef annotation_opt
@@ -139,8 +146,9 @@ small:
   | KW_RAISE test KW_FROM test  { $$ = ast_binary(p, ND_RAISE, @$, $2, $4); }
   | KW_ASSERT test            { $$ = ast_binary(p, ND_ASSERT, @$, $2, NULL); }
   | KW_ASSERT test ',' test   { $$ = ast_binary(p, ND_ASSERT, @$, $2, $4); }
-  | KW_DEL expr_list          { $$ = ast_with_list(p, ND_DELETE, @$, &$2); }
-  | KW_DEL expr_list ','      { $$ = ast_with_list(p, ND_DELETE, @$, &$2); }
+  | KW_DEL expr_list          { $$ = ast_delete(p, @$, &$2); }
+  | KW_DEL expr_list ','      { $$ = ast_delete(p, @$, &$2); }
+  | KW_TYPE IDENT type_params '=' test  { $$ = ast_type(p, @$, $2, &$3, $5); }
   | KW_GLOBAL names           { $$ = ast_with_list(p, ND_GLOBAL, @$, &$2); }
   | KW_NONLOCAL names         { $$ = ast_with_list(p, ND_NONLOCAL, @$, &$2); }
   | KW_IMPORT aliases         { $$ = ast_with_list(p, ND_IMPORT, @$, &$2); }
@@ -220,6 +228,9 @@ compound:
   | async_opt KW_WITH with_items ':' suite { $$ = ast_with(p, @$, $1, &$3, &$5); }
   | KW_TRY ':' suite handlers else_opt finally_opt
                               { $$ = ast_try(p, @$, &$3, &$4, &$5, &$6); }
+  | KW_MATCH tuple_named ':' NEWLINE INDENT cases DEDENT
+                              { $$ = ast_match(p, @$, $2, &$6); }
+  | async_opt KW_WITH with_group ':' suite { $$ = ast_with(p, @$, $1, &$3, &$5); }
   | KW_TRY ':' suite KW_FINALLY ':' suite
                               { $$ = ast_try(p, @$, &$3, NULL, NULL, &$6); }
   | function                  { $$ = $1; }
@@ -261,15 +272,118 @@ handler:
     KW_EXCEPT ':' suite       { $$ = ast_handler(p, @$, NULL, NULL, &$3); }
   | KW_EXCEPT tuple_tests ':' suite  { $$ = ast_handler(p, @$, $2, NULL, &$4); }
   | KW_EXCEPT test KW_AS IDENT ':' suite  { $$ = ast_handler(p, @$, $2, $4, &$6); }
+  | KW_EXCEPT '*' tuple_tests ':' suite
+                              { $$ = ast_group(p, ast_handler(p, @$, $3, NULL, &$5)); }
+  | KW_EXCEPT '*' test KW_AS IDENT ':' suite
+                              { $$ = ast_group(p, ast_handler(p, @$, $3, $5, &$7)); }
   ;
 with_items:
     with_item                 { $$ = ast_list1(p, $1); }
   | with_items ',' with_item  { $$ = $1; ast_push(p, &$$, $3); }
   ;
-with_item:
-    test                      { $$ = ast_binary(p, ND_WITH_ITEM, @$, $1, NULL); }
-  | test KW_AS arith          { $$ = ast_binary(p, ND_WITH_ITEM, @$, $1, $3); }
+with_group:
+    WITH_OPEN with_items WITH_CLOSE      { $$ = $2; }
+  | WITH_OPEN with_items ',' WITH_CLOSE  { $$ = $2; }
   ;
+with_item:
+    test                      { $$ = ast_with_item(p, @$, $1, NULL); }
+  | test KW_AS arith          { $$ = ast_with_item(p, @$, $1, $3); }
+  ;
+
+/* ---- match */
+
+cases:
+    case                      { $$ = ast_list1(p, $1); }
+  | cases case                { $$ = $1; ast_push(p, &$$, $2); }
+  ;
+case:
+    KW_CASE pattern_top guard_opt ':' suite  { $$ = ast_case(p, @$, $2, $3, &$5); }
+  ;
+guard_opt:
+    %empty                    { $$ = NULL; }
+  | KW_IF namedtest           { $$ = $2; }
+  ;
+pattern_top:
+    patterns                  { $$ = ast_tuple(p, @$, &$1, false); }
+  | patterns ','              { $$ = ast_tuple(p, @$, &$1, true); }
+  ;
+patterns:
+    star_pattern              { $$ = ast_list1(p, $1); }
+  | patterns ',' star_pattern { $$ = $1; ast_push(p, &$$, $3); }
+  ;
+star_pattern:
+    pattern                   { $$ = $1; }
+  | '*' IDENT      { $$ = ast_unary(p, ND_STARRED, @$, ast_name(p, @2, $2)); }
+  ;
+pattern:
+    or_pattern                { $$ = $1; }
+  | or_pattern KW_AS IDENT    { $$ = ast_named(p, @$, $3, $1); }
+  ;
+or_pattern:
+    closed_pattern            { $$ = $1; }
+  | or_pattern '|' closed_pattern  { $$ = ast_binop(p, @$, OS_OR, $1, $3); }
+  ;
+closed_pattern:
+    pattern_literal           { $$ = $1; }
+  | pattern_name              { $$ = $1; }
+  | pattern_name '(' pattern_args ')'  { $$ = ast_call(p, @$, $1, &$3); }
+  | '(' ')'                   { $$ = ast_with_list(p, ND_TUPLE, @$, &(NodeList){0}); }
+  | '(' patterns ')'          { $$ = ast_tuple(p, @$, &$2, false); }
+  | '(' patterns ',' ')'      { $$ = ast_tuple(p, @$, &$2, true); }
+  | '[' ']'                   { $$ = ast_with_list(p, ND_LIST, @$, &(NodeList){0}); }
+  | '[' patterns ']'          { $$ = ast_with_list(p, ND_LIST, @$, &$2); }
+  | '[' patterns ',' ']'      { $$ = ast_with_list(p, ND_LIST, @$, &$2); }
+  | '{' '}'                   { $$ = ast_dict(p, @$, &(NodeList){0}); }
+  | '{' pattern_items '}'     { $$ = ast_dict(p, @$, &$2); }
+  | '{' pattern_items ',' '}' { $$ = ast_dict(p, @$, &$2); }
+  ;
+pattern_literal:
+    pattern_number            { $$ = $1; }
+  | strings                   { $$ = ast_strings(p, @$, &$1); }
+  | KW_TRUE                   { $$ = ast_constant(p, @$, CK_TRUE); }
+  | KW_FALSE                  { $$ = ast_constant(p, @$, CK_FALSE); }
+  | KW_NONE                   { $$ = ast_constant(p, @$, CK_NONE); }
+  ;
+pattern_number:
+    signed_number             { $$ = $1; }
+  | signed_number '+' NUMBER  { $$ = ast_binop(p, @$, OS_ADD, $1, $3); }
+  | signed_number '-' NUMBER  { $$ = ast_binop(p, @$, OS_SUB, $1, $3); }
+  ;
+signed_number:
+    NUMBER                    { $$ = $1; }
+  | '-' NUMBER                { $$ = ast_sign(p, @$, OS_NEG, $2); }
+  ;
+pattern_name:
+    IDENT                     { $$ = ast_name(p, @1, $1); }
+  | pattern_name '.' IDENT    { $$ = ast_attribute(p, @$, $1, $3); }
+  ;
+pattern_args:
+    %empty                    { $$ = (NodeList){0}; }
+  | pattern_arg_list          { $$ = $1; }
+  | pattern_arg_list ','      { $$ = $1; }
+  ;
+pattern_arg_list:
+    pattern_arg               { $$ = ast_list1(p, $1); }
+  | pattern_arg_list ',' pattern_arg  { $$ = $1; ast_push(p, &$$, $3); }
+  ;
+pattern_arg:
+    pattern                   { $$ = $1; }
+  | IDENT '=' pattern         { $$ = ast_keyword(p, @$, $1, $3); }
+  ;
+pattern_items:                /* as dict_items */
+    pattern_literal ':' pattern  { $$ = ast_list1(p, $1); ast_push(p, &$$, $3); }
+  | pattern_name ':' pattern  { $$ = ast_list1(p, $1); ast_push(p, &$$, $3); }
+  | POW IDENT                 { $$ = ast_list1(p, NULL);
+                                ast_push(p, &$$, ast_name(p, @2, $2)); }
+  | pattern_items ',' pattern_literal ':' pattern
+    { $$ = $1; ast_push(p, &$$, $3); ast_push(p, &$$, $5); }
+  | pattern_items ',' pattern_name ':' pattern
+    { $$ = $1; ast_push(p, &$$, $3); ast_push(p, &$$, $5); }
+  | pattern_items ',' POW IDENT
+    { $$ = $1; ast_push(p, &$$, NULL); ast_push(p, &$$, ast_name(p, @4, $4)); }
+  ;
+
+/* ---- functions and classes */
 
 suite:
     simple_line               { $$ = $1; }
@@ -281,22 +395,42 @@ decorators:
   | decorators '@' namedtest NEWLINE  { $$ = $1; ast_push(p, &$$, $3); }
   ;
 funcdef:
-    async_opt KW_DEF IDENT '(' params ')' annotation_opt ':' suite
-                              { $$ = ast_function(p, @$, $1, $3, @3, &$5, $7, &$9); }
+    async_opt KW_DEF IDENT type_params '(' params ')' annotation_opt ':' suite
+                              { $$ = ast_function(p, @$, $1, $3, @3, &$6, $8, &$10); }
   ;
 annotation_opt:
     %empty                    { $$ = NULL; }
   | ARROW test                { $$ = $2; }
   ;
 classdef:
-    KW_CLASS IDENT ':' suite  { $$ = ast_class(p, @$, $2, NULL, &$4); }
-  | KW_CLASS IDENT '(' args ')' ':' suite  { $$ = ast_class(p, @$, $2, &$4, &$7); }
+    KW_CLASS IDENT type_params ':' suite  { $$ = ast_class(p, @$, $2, NULL, &$5); }
+  | KW_CLASS IDENT type_params '(' args ')' ':' suite
+                              { $$ = ast_class(p, @$, $2, &$5, &$8); }
+  ;
+type_params:                  /* read for their syntax; nothing depends on them */
+    %empty                    { $$ = (NodeList){0}; }
+  | '[' type_list ']'         { $$ = $2; }
+  | '[' type_list ',' ']'     { $$ = $2; }
+  ;
+type_list:
+    type_param                { $$ = ast_list1(p, $1); }
+  | type_list ',' type_param  { $$ = $1; ast_push(p, &$$, $3); }
+  ;
+type_param:
+    IDENT bound_opt default_opt  { $$ = ast_param(p, @$, PK_PLAIN, $1, $2, $3); }
+  | '*' IDENT                 { $$ = ast_param(p, @$, PK_ARGS, $2, NULL, NULL); }
+  | '*' IDENT '=' star_or_plain  { $$ = ast_param(p, @$, PK_ARGS, $2, NULL, $4); }
+  | POW IDENT default_opt     { $$ = ast_param(p, @$, PK_KWARGS, $2, NULL, $3); }
+  ;
+bound_opt:
+    %empty                    { $$ = NULL; }
+  | ':' test                  { $$ = $2; }
   ;
 
 params:
     %empty                    { $$ = (NodeList){0}; }
-  | param_list                { $$ = $1; }
-  | param_list ','            { $$ = $1; }
+  | param_list                { $$ = $1; rules_params(p, &$$); }
+  | param_list ','            { $$ = $1; rules_params(p, &$$); }
   ;
 param_list:
     param                     { $$ = ast_list1(p, $1); }
@@ -324,8 +458,20 @@ tuple_stars:                  /* a, *b or one expression */
   | star_list ','             { $$ = ast_tuple(p, @$, &$1, true); }
   ;
 star_list:
+    star_or_plain             { $$ = ast_list1(p, $1); }
+  | star_list ',' star_or_plain  { $$ = $1; ast_push(p, &$$, $3); }
+  ;
+star_or_plain:
+    test                      { $$ = $1; }
+  | '*' arith                 { $$ = ast_unary(p, ND_STARRED, @$, $2); }
+  ;
+tuple_named:                  /* the same with :=, inside of brackets */
+    named_list                { $$ = ast_tuple(p, @$, &$1, false); }
+  | named_list ','            { $$ = ast_tuple(p, @$, &$1, true); }
+  ;
+named_list:
     star_or_test              { $$ = ast_list1(p, $1); }
-  | star_list ',' star_or_test  { $$ = $1; ast_push(p, &$$, $3); }
+  | named_list ',' star_or_test  { $$ = $1; ast_push(p, &$$, $3); }
   ;
 star_or_test:
     namedtest                 { $$ = $1; }
@@ -365,8 +511,8 @@ lambda:
   ;
 lambda_params:
     %empty                    { $$ = (NodeList){0}; }
-  | lambda_list               { $$ = $1; }
-  | lambda_list ','           { $$ = $1; }
+  | lambda_list               { $$ = $1; rules_params(p, &$$); }
+  | lambda_list ','           { $$ = $1; rules_params(p, &$$); }
   ;
 lambda_list:
     lambda_param              { $$ = ast_list1(p, $1); }
@@ -381,20 +527,24 @@ lambda_param:
   ;
 
 expr:
-    arith                     { $$ = $1; }
+    compare                   { $$ = $1; }
   | expr KW_OR expr           { $$ = ast_bool(p, @$, OS_LOR, $1, $3); }
   | expr KW_AND expr          { $$ = ast_bool(p, @$, OS_LAND, $1, $3); }
   | KW_NOT expr               { $$ = ast_sign(p, @$, OS_NOT, $2); }
-  | expr '<' expr             { $$ = ast_compare(p, @$, OS_LT, $1, $3); }
-  | expr '>' expr             { $$ = ast_compare(p, @$, OS_GT, $1, $3); }
-  | expr LE expr              { $$ = ast_compare(p, @$, OS_LE, $1, $3); }
-  | expr GE expr              { $$ = ast_compare(p, @$, OS_GE, $1, $3); }
-  | expr EQEQ expr            { $$ = ast_compare(p, @$, OS_EQ, $1, $3); }
-  | expr NE expr              { $$ = ast_compare(p, @$, OS_NE, $1, $3); }
-  | expr KW_IN expr           { $$ = ast_compare(p, @$, OS_IN, $1, $3); }
-  | expr NOT_IN expr          { $$ = ast_compare(p, @$, OS_NOT_IN, $1, $3); }
-  | expr KW_IS expr           { $$ = ast_compare(p, @$, OS_IS, $1, $3); }
-  | expr IS_NOT expr          { $$ = ast_compare(p, @$, OS_IS_NOT, $1, $3); }
+  ;
+
+compare:
+    arith                     { $$ = $1; }
+  | compare '<' arith         { $$ = ast_compare(p, @$, OS_LT, $1, $3); }
+  | compare '>' arith         { $$ = ast_compare(p, @$, OS_GT, $1, $3); }
+  | compare LE arith          { $$ = ast_compare(p, @$, OS_LE, $1, $3); }
+  | compare GE arith          { $$ = ast_compare(p, @$, OS_GE, $1, $3); }
+  | compare EQEQ arith        { $$ = ast_compare(p, @$, OS_EQ, $1, $3); }
+  | compare NE arith          { $$ = ast_compare(p, @$, OS_NE, $1, $3); }
+  | compare KW_IN arith       { $$ = ast_compare(p, @$, OS_IN, $1, $3); }
+  | compare NOT_IN arith      { $$ = ast_compare(p, @$, OS_NOT_IN, $1, $3); }
+  | compare KW_IS arith       { $$ = ast_compare(p, @$, OS_IS, $1, $3); }
+  | compare IS_NOT arith      { $$ = ast_compare(p, @$, OS_IS_NOT, $1, $3); }
   ;
 
 arith:
@@ -435,11 +585,13 @@ atom:
   | KW_NONE                   { $$ = ast_constant(p, @$, CK_NONE); }
   | ELLIPSIS                  { $$ = ast_constant(p, @$, CK_ELLIPSIS); }
   | '(' ')'                   { $$ = ast_with_list(p, ND_TUPLE, @$, &(NodeList){0}); }
-  | '(' yield_or_tuple ')'    { $$ = ast_paren(p, @$, $2); }
-  | '(' namedtest comp_fors ')'   { $$ = ast_comp(p, @$, COMP_GENERATOR, $2, NULL, &$3); }
+  | '(' tuple_named ')'       { $$ = ast_paren(p, @$, $2); }
+  | '(' yield_expr ')'        { $$ = ast_paren(p, @$, $2); }
+  | '(' namedtest comp_fors ')'
+    { $$ = ast_paren(p, @$, ast_comp(p, @$, COMP_GENERATOR, $2, NULL, &$3)); }
   | '[' ']'                   { $$ = ast_with_list(p, ND_LIST, @$, &(NodeList){0}); }
-  | '[' star_list ']'         { $$ = ast_with_list(p, ND_LIST, @$, &$2); }
-  | '[' star_list ',' ']'     { $$ = ast_with_list(p, ND_LIST, @$, &$2); }
+  | '[' named_list ']'        { $$ = ast_with_list(p, ND_LIST, @$, &$2); }
+  | '[' named_list ',' ']'    { $$ = ast_with_list(p, ND_LIST, @$, &$2); }
   | '[' namedtest comp_fors ']'   { $$ = ast_comp(p, @$, COMP_LIST, $2, NULL, &$3); }
   | '{' '}'                   { $$ = ast_dict(p, @$, &(NodeList){0}); }
   | '{' dict_items '}'        { $$ = ast_dict(p, @$, &$2); }
@@ -536,7 +688,7 @@ yyerror(const Loc *loc, Parser *p, const char *text)
 {
     /* bison calls this for an exhausted stack only; syntax errors go below */
     (void)text;
-    parse_error(p, *loc, "nested too deeply");
+    parse_limit(p, *loc, "nested too deeply");
 }
 
 static int

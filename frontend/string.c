@@ -4,18 +4,18 @@
 #include "frontend/grammar.h"
 
 #include "frontend/ast.h"
+#include "frontend/literal.h"
 #include "ir/base/util.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STRING_DEPTH = 4 };
-
 typedef struct Literal {
     const char *s; /* between the quotes */
     size_t n;
     bool raw, bytes, formatted;
+    bool spec;     /* the format of a field: braces are fields, doubled or not */
     Loc loc;       /* of s */
 } Literal;
 
@@ -75,9 +75,9 @@ number(const char *s, size_t n, int base, size_t most, size_t *used)
 }
 
 /* One escape after the backslash; returns how many characters it took. Unknown escapes
-   stay as they are, as in Python. */
+   stay as they are, as in Python; one that is cut short makes `ok` false. */
 static size_t
-escape(Buf *b, const char *s, size_t n, bool bytes)
+escape(Buf *b, const char *s, size_t n, bool bytes, bool *ok)
 {
     static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
     size_t used;
@@ -98,35 +98,14 @@ escape(Buf *b, const char *s, size_t n, bool bytes)
     size_t digits = s[0] == 'x' ? 2 : s[0] == 'u' ? 4 : s[0] == 'U' ? 8 : 0;
     if (digits && !(bytes && s[0] != 'x')) {
         v = number(s + 1, n - 1, 16, digits, &used);
-        if (used == digits) {
-            bytes ? buf_char(b, (char)v) : add_utf8(b, v);
-            return used + 1;
-        }
+        *ok &= used == digits && v <= 0x10ffff;
+        bytes ? buf_char(b, (char)v) : add_utf8(b, v);
+        return used + 1;
     }
+    if (s[0] == 'N' && !bytes) /* \N{name}: the names are not known here, it stays */
+        *ok &= n > 2 && s[1] == '{' && s[2] != '}' && memchr(s, '}', n);
     buf_char(b, '\\');
     return 0;
-}
-
-static void
-decode(Buf *b, const char *s, size_t n, bool raw, bool bytes)
-{
-    for (size_t i = 0; i < n;) {
-        if (s[i] == '\\' && !raw && i + 1 < n) {
-            i++;
-            i += escape(b, s + i, n - i, bytes);
-        } else {
-            buf_char(b, s[i++]);
-        }
-    }
-}
-
-static Node *
-text_node(Parser *p, Loc loc, const Buf *b, bool bytes)
-{
-    Node *n = ast_constant(p, loc, bytes ? CK_BYTES : CK_STR);
-    n->v.str.s = b->s ? b->s : "";
-    n->v.str.n = b->n;
-    return n;
 }
 
 /* Position after the first `n` characters of a literal that begins at l->loc. */
@@ -147,57 +126,78 @@ place_in(const Literal *l, size_t n)
     return at;
 }
 
-/* End of the expression of a field that starts at i: '!', ':', '=' or '}' outside of
-   brackets and strings. */
-static size_t
-field_end(const Literal *l, size_t i)
+static void
+decode(Parser *p, Buf *b, const Literal *l, size_t from, size_t n)
 {
-    int depth = 0;
-    for (; i < l->n; i++) {
-        char c = l->s[i], next = i + 1 < l->n ? l->s[i + 1] : '\0';
-        if (c == '\'' || c == '"') {
-            for (i++; i < l->n && l->s[i] != c; i++)
-                ;
-        } else if (c == '(' || c == '[' || c == '{') {
-            depth++;
-        } else if (depth && (c == ')' || c == ']' || c == '}')) {
-            depth--;
-        } else if (!depth) {
-            if (c == '}' || c == ':' || (c == '!' && next != '='))
-                return i;
-            if (strchr("=!<>", c) && next == '=')
-                i++; /* a comparison */
-            else if (c == '=')
-                return i;
+    const char *s = l->s + from;
+    for (size_t i = 0; i < n;) {
+        bool ok = true;
+        size_t at = i;
+        if (s[i] == '\\' && !l->raw && i + 1 < n) {
+            i++;
+            i += escape(b, s + i, n - i, l->bytes, &ok);
+        } else {
+            if (l->bytes && (s[i] & 0x80))
+                parse_error(p, place_in(l, from + i),
+                            "bytes hold ASCII characters only: write \\x%02x",
+                            (unsigned char)s[i]);
+            buf_char(b, s[i++]);
         }
+        if (!ok)
+            parse_error(p, place_in(l, from + at), "this escape is cut short");
     }
-    return i;
+}
+
+/* Length of what begins at i within the text of an f-string. */
+static size_t
+text_step(const Literal *l, size_t i)
+{
+    const char *s = l->s + i;
+    if (s[0] != '\\' || l->raw || i + 1 >= l->n || s[1] == '{' || s[1] == '}')
+        return 1;
+    const char *close = s[1] == 'N' && i + 2 < l->n && s[2] == '{'
+                            ? memchr(s, '}', l->n - i)
+                            : NULL;
+    return close ? (size_t)(close - s) + 1 : 2;
+}
+
+static Node *
+text_node(Parser *p, Loc loc, const Buf *b, bool bytes)
+{
+    Node *n = ast_constant(p, loc, bytes ? CK_BYTES : CK_STR);
+    n->v.str.s = b->s ? b->s : "";
+    n->v.str.n = b->n;
+    return n;
 }
 
 static void format_text(Parser *p, const Literal *l, NodeList *out, int depth);
 
-/* {expr!r:format}; i is behind the brace. Returns the place behind the closing brace. */
+/* {expr=!r:format}; i is behind the brace. Returns the place behind the closing brace. */
 static size_t
 field(Parser *p, const Literal *l, size_t i, NodeList *out, int depth)
 {
-    size_t end = field_end(l, i);
+    size_t end = i + literal_expr_end(l->s + i, l->n - i);
     Loc at = place_in(l, i);
     Node *f = ast_new(p, ND_FORMATTED, at);
     f->a = syntax_parse_field(p, l->s + i, end - i, at);
-    while (end < l->n && (l->s[end] == '=' || l->s[end] == ' '))
+    while (end < l->n && (l->s[end] == '=' || isspace((unsigned char)l->s[end])))
         end++;
-    if (end + 1 < l->n && l->s[end] == '!') {
-        f->name = name_intern(&p->s->names, l->s + end + 1, 1);
-        end += 2;
+    if (end < l->n && l->s[end] == '!') {
+        size_t from = ++end;
+        while (end < l->n && isalnum((unsigned char)l->s[end]))
+            end++;
+        if (end != from + 1 || !strchr("rsa", l->s[from]))
+            parse_error(p, place_in(l, from), "a conversion is '!r', '!s' or '!a'");
+        else
+            f->name = name_intern(&p->s->names, l->s + from, 1);
+        while (end < l->n && l->s[end] == ' ')
+            end++;
     }
     if (end < l->n && l->s[end] == ':') {
         size_t stop = ++end;
-        int nested = 0;
-        while (stop < l->n && (nested || l->s[stop] != '}')) {
-            nested += l->s[stop] == '{' ? 1 : l->s[stop] == '}' ? -1 : 0;
-            stop++;
-        }
+        stop += literal_spec_end(l->s + end, l->n - end);
         Literal spec = *l;
+        spec.spec = true;
         spec.s = l->s + end;
         spec.n = stop - end;
         spec.loc = place_in(l, end);
@@ -215,9 +215,9 @@ field(Parser *p, const Literal *l, size_t i, NodeList *out, int depth)
 static void
 format_text(Parser *p, const Literal *l, NodeList *out, int depth)
 {
-    if (depth > MAX_STRING_DEPTH) {
-        parse_error(p, l->loc, "f-strings nested deeper than %d levels",
-                    MAX_STRING_DEPTH);
+    if (depth > MAX_FIELD_DEPTH) {
+        parse_limit(p, l->loc, "f-strings nested deeper than %d levels",
+                    MAX_FIELD_DEPTH);
         return;
     }
     for (size_t i = 0; i < l->n && !p->errors;) {
@@ -226,18 +226,18 @@ format_text(Parser *p, const Literal *l, NodeList *out, int depth)
         buf_init(&b, &p->s->ast);
         while (i < l->n) {
             char c = l->s[i], next = i + 1 < l->n ? l->s[i + 1] : '\0';
-            if ((c == '{' || c == '}') && next == c) {
-                decode(&b, l->s + from, i + 1 - from, l->raw, false);
+            if ((c == '{' || c == '}') && next == c && !l->spec) {
+                decode(p, &b, l, from, i + 1 - from);
                 i += 2;
                 from = i;
             } else if (c == '{' || c == '}') {
                 break;
             } else {
-                i += c == '\\' && next ? 2 : 1;
+                i += text_step(l, i);
             }
         }
         i = (size_t)min_i64((int64_t)i, (int64_t)l->n);
-        decode(&b, l->s + from, i - from, l->raw, false);
+        decode(p, &b, l, from, i - from);
         if (b.n)
             ast_push(p, out, text_node(p, l->loc, &b, false));
         if (i < l->n && l->s[i] == '}') {
@@ -269,7 +269,7 @@ string_decode(Parser *p, Loc loc, const NodeList *tokens)
         }
         Buf one;
         buf_init(&one, &p->s->ast);
-        decode(joined ? &one : &b, l.s, l.n, l.raw, l.bytes);
+        decode(p, joined ? &one : &b, &l, 0, l.n);
         if (joined)
             ast_push(p, &joined->list, text_node(p, l.loc, &one, false));
     }

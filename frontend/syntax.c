@@ -1,6 +1,5 @@
-/* The driver between lexer and grammar: cuts a file into its statements of column 0,
-   parses each on its own, and decides whether an error is the user's or only host code
-   that sdc need not understand. */
+/* The driver between lexer and grammar: cuts a file into its statements of column 0 and
+   parses each on its own. */
 #include "frontend/syntax.h"
 
 #include "frontend/grammar.h"
@@ -74,6 +73,8 @@ grammar_next(Parser *p, Loc *loc, Node **node, Name *name)
     }
     if (t->kind == BAD_TOKEN)
         parse_error(p, t->loc, "%s", t->name);
+    if (t->limit)
+        parse_limit(p, t->loc, "%s", t->limit);
     *name = t->name;
     *node = t->node;
     return t->kind;
@@ -93,16 +94,15 @@ grammar_report(Parser *p, Loc at, const char *found, const char *const *wanted, 
 
 /* ---- blocks */
 
+/* Is there a jit function, nested or not? What it calls may be anything. */
 static bool
 mentions_jit(const Tok *t, const Tok *end)
 {
-    /* Only the decorators count: lines of column 0 that begin with '@'. */
-    while (t < end && t->kind == '@') {
-        for (; t < end && t->kind != NEWLINE; t++)
-            if (t->kind == IDENT && strcmp(t->name, "jit") == 0)
-                return true;
-        if (t < end)
-            t++;
+    for (bool first = true, decorator = false; t < end; t++) {
+        decorator = first ? t->kind == '@' : decorator;
+        if (decorator && t->kind == IDENT && strcmp(t->name, "jit") == 0)
+            return true;
+        first = t->kind == NEWLINE || t->kind == INDENT || t->kind == DEDENT;
     }
     return false;
 }
@@ -143,25 +143,30 @@ block_end(const Tok *t, const Tok *end)
     return t;
 }
 
-static bool
-parse_block(Session *s, const Source *src, const Tok *from, const Tok *to, bool quiet,
-            NodeList *out)
-{
-    Parser p = {.s = s, .src = src, .tok = from, .end = to, .start = START_FILE,
-                .quiet = quiet};
-    bool ok = yyparse(&p) == 0 && !p.errors;
-    if (!ok && !p.errors && !quiet)
-        diag_error(&s->diag, from->loc, "this statement cannot be read");
-    if (ok)
-        ast_append(&p, out, &p.body);
-    return ok;
-}
-
 static void
 push_skipped(Session *s, const Source *src, const Tok *from, const Tok *to, NodeList *out)
 {
     Parser p = {.s = s, .src = src};
     ast_push(&p, out, ast_leaf(&p, ND_SKIPPED, loc_span(from->loc, to[-1].loc)));
+}
+
+/* The statement of column 0 between two tokens. */
+static bool
+parse_block(Session *s, const Source *src, const Tok *from, const Tok *to, NodeList *out)
+{
+    Parser p = {.s = s, .src = src, .tok = from, .end = to, .start = START_FILE,
+                .host = !mentions_jit(from, to)};
+    bool read = yyparse(&p) == 0;
+    if (!p.errors && p.limits) {
+        push_skipped(s, src, from, to, out);
+        return true;
+    }
+    if (!read && !p.errors)
+        diag_error(&s->diag, from->loc, "this statement cannot be read");
+    if (!read || p.errors)
+        return false;
+    ast_append(&p, out, &p.body);
+    return true;
 }
 
 bool
@@ -182,26 +187,11 @@ static bool
 parse_blocks(Session *s, const Source *src, const TokList *toks, NodeList *out)
 {
     const Tok *end = toks->at + toks->n - 1; /* less the final 0 */
-    const Tok *bad_from = NULL, *bad_to = NULL;
-    bool ok = true, any_jit = false;
+    bool ok = true;
     for (const Tok *t = toks->at; t < end;) {
         const Tok *next = block_end(t, end);
-        bool jit = mentions_jit(t, next);
-        any_jit |= jit;
-        if (!parse_block(s, src, t, next, !jit, out)) {
-            if (!bad_from) {
-                bad_from = t;
-                bad_to = next;
-            }
-            ok &= !jit;
-            push_skipped(s, src, t, next, out);
-        }
+        ok &= parse_block(s, src, t, next, out);
         t = next;
-    }
-    if (ok && !any_jit && bad_from) {
-        /* no kernel in sight: then the error is what the user wants to hear of */
-        NodeList unused = {0};
-        return parse_block(s, src, bad_from, bad_to, false, &unused);
     }
     return ok;
 }
@@ -222,6 +212,7 @@ syntax_parse(Session *s, const Source *src, NodeList *out)
         .s = s, .src = src, .line = 1, .base_line = 1, .pos = bom, .line_start = bom};
     if (!lex_text(&lx, src->text + bom, src->size - bom))
         fail_jump(&s->fail, FAIL_MEMORY, "out of memory while reading %s", src->path);
+    syntax_soft_keywords(&lx.out);
     return parse_blocks(s, src, &lx.out, out);
 }
 
@@ -232,31 +223,31 @@ syntax_parse_field(Parser *p, const char *text, size_t n, Loc at)
     lx.pos = (size_t)(text - p->src->text);
     lx.line_start = lx.pos;
     lx.col_shift = at.col - 1;
-    lx.depth = 1; /* as if in parentheses: line ends do not matter */
+    lx.depth = lx.base_depth = 1; /* as if in parentheses: line ends do not matter */
     lx.open[0] = at;
     lx.line_has_token = true;
     Node *none = ast_constant(p, at, CK_NONE);
-    if (p->string_depth >= 4 || !lex_text(&lx, text, n)) {
-        parse_error(p, at, "f-strings nested too deeply");
+    if (p->string_depth >= MAX_FIELD_DEPTH) {
+        parse_limit(p, at, "f-strings nested too deeply");
         return none;
     }
+    if (!lex_text(&lx, text, n))
+        fail_jump(&p->s->fail, FAIL_MEMORY, "out of memory while reading %s",
+                  p->src->path);
     TokList *l = &lx.out;
-    /* the end of the lexer's text closes the bracket that we opened */
-    int count = 0;
-    for (int i = 0; i < l->n; i++)
-        if (l->at[i].kind && l->at[i].kind != NEWLINE && l->at[i].kind != DEDENT &&
-            !(l->at[i].kind == BAD_TOKEN && i + 3 >= l->n && lx.depth == 0))
-            l->at[count++] = l->at[i];
-    Parser in = {.s = p->s, .src = p->src, .tok = l->at, .end = l->at + count,
-                 .start = START_EXPR, .quiet = p->quiet,
-                 .string_depth = p->string_depth + 1};
-    if (!count) {
+    while (l->n && (!l->at[l->n - 1].kind || l->at[l->n - 1].kind == NEWLINE))
+        l->n--;
+    if (!l->n) {
         parse_error(p, at, "this field of an f-string is empty");
         return none;
     }
-    if (yyparse(&in) != 0 || in.errors) {
-        p->errors += in.errors ? in.errors : 1;
-        return none;
-    }
-    return in.expr ? in.expr : none;
+    Parser in = {.s = p->s, .src = p->src, .tok = l->at, .end = l->at + l->n,
+                 .start = START_EXPR, .host = p->host, .errors = p->errors,
+                 .limits = p->limits, .string_depth = p->string_depth + 1};
+    bool read = yyparse(&in) == 0;
+    if (!read && in.errors == p->errors && in.limits == p->limits)
+        parse_error(&in, at, "this field of an f-string cannot be read");
+    p->errors = in.errors;
+    p->limits = in.limits;
+    return read && in.expr ? in.expr : none;
 }

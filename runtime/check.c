@@ -38,7 +38,7 @@ list_report(Buf *b, const SdcModule *m, const FrontReport *r)
                        f->is_kernel ? "kernel" : "helper", f->name, f->loc.line);
     }
     for (int i = 0; i < r->nskipped; i++)
-        buf_printf(b, "skipped lines %d-%d: host code that was not understood\n",
+        buf_printf(b, "skipped lines %d-%d: host code beyond the limits of sdc\n",
                    r->skipped[i].line, r->skipped[i].end_line);
     buf_printf(b, "%s: %d of %d kernels pass\n", m->path, good, kernels);
 }
