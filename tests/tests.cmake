@@ -75,8 +75,8 @@ function(parts_for file out)
     set(${out} "${found}" PARENT_SCOPE)
 endfunction()
 
-# The interpreter of tile IR, the oracle of random tests: it knows the IR and the front end
-# and nothing of passes, code generation and runtime.
+# The interpreter of tile IR, the oracle of random tests: it knows the IR and the front
+# end and nothing of passes, code generation and runtime.
 file(GLOB files CONFIGURE_DEPENDS "${T}/interp/*.c")
 add_library(sdc_interp STATIC ${files} "${T}/run/support/json.c")
 target_compile_options(sdc_interp PRIVATE ${WARN} -O2)
@@ -121,7 +121,8 @@ if(files AND TARGET libsdc)
     target_compile_options(sdc_support PRIVATE ${WARN})
     target_include_directories(sdc_support PRIVATE "${ROOT}")
     target_compile_definitions(sdc_support PRIVATE SDC_ROOT="${ROOT}" SDC_TMP="${TMP}")
-    target_link_libraries(sdc_support PUBLIC libsdc PkgConfig::CHECK)
+    target_link_libraries(sdc_support PUBLIC libsdc PkgConfig::CHECK
+        PRIVATE sdc_interp sdc_passes)
     list(PREPEND REF sdc_support)
 endif()
 # A CUDA driver without a GPU, and one that is too old: $SDC_LIBCUDA names them.

@@ -1,6 +1,6 @@
-/* Block pointers and descriptors. Indices and addresses are 64-bit. A block pointer checks
-   the dimensions in {boundary}, a descriptor all of its own; what is outside is not
-   touched and loads as zero or NaN. */
+/* Block pointers and descriptors. Indices and addresses are 64-bit. A block pointer
+   checks the dimensions in {boundary}, a descriptor all of its own; what is outside is
+   not touched and loads as zero or NaN. */
 #include "tests/interp/machine.h"
 
 #include <string.h>

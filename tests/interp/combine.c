@@ -1,6 +1,6 @@
-/* Reductions and scans with any combining region. A region of elementwise operations runs
-   for many pairs at once, any other for one pair after the other. Neighbours are combined,
-   so that only associativity is counted on: the order of elements stays. */
+/* Reductions and scans with any combining region. A region of elementwise operations
+   runs for many pairs at once, any other for one pair after the other. Neighbours are
+   combined, so that only associativity is counted on: the order of elements stays. */
 #include "tests/interp/machine.h"
 
 #include <stdlib.h>
@@ -55,9 +55,10 @@ apply(Combine *c, uint64_t *const *a, uint64_t *const *b, uint64_t *const *out, 
     return true;
 }
 
-/* Rows j of every outer index, for j = from, from + step, .. below size: packed into to. */
+/* Rows from, from + step, .. of every outer index, packed into `to`. */
 static int64_t
-gather_rows(const Combine *c, const uint64_t *in, uint64_t *to, int64_t from, int64_t step)
+gather_rows(const Combine *c, const uint64_t *in, uint64_t *to, int64_t from,
+            int64_t step)
 {
     int64_t n = 0;
     for (int64_t o = 0; o < c->outer; o++)

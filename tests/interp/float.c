@@ -29,7 +29,7 @@ fma_odd(double a, double b, double c)
     return s;
 }
 
-/* The lesser or greater; of zeros of both signs either is right, and `undefined` picks. */
+/* The lesser or greater; of zeros of both signs either is right: `undefined` picks. */
 static double
 extreme(const Machine *m, bool max, bool nan, double x, double y)
 {

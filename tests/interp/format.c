@@ -1,6 +1,6 @@
-/* Formats of floats, written from their definitions: sign, exponent with a bias, mantissa.
-   Everything goes by way of double, which holds every number of every other format, and
-   is rounded once. */
+/* Formats of floats, written from their definitions: sign, exponent with a bias,
+   mantissa. Everything goes by way of double, which holds every number of every other
+   format, and is rounded once. */
 #include "tests/interp/machine.h"
 
 #include <math.h>

@@ -25,16 +25,18 @@ typedef struct InterpArg {
 
 typedef struct InterpOptions {
     uint64_t max_steps; /* operations times elements; 0: no limit */
-    /* What docs/ir.md leaves undefined (a quotient by zero, the bits of a NaN, ..) gets the
-       value of the generated code for 0, and other ones for other numbers: what differs
+    /* What docs/ir.md leaves undefined (a quotient by zero, the bits of a NaN, ..) gets
+       the value of generated code for 0, and other ones for other numbers: what differs
        between two runs with two numbers is undefined and not to be compared. */
     uint64_t undefined;
 } InterpOptions;
 
-/* Runs all programs of the grid one after the other (x fastest) of `f`, a kernel as the front end makes
-   it or after any pass before layouts (block pointers, descriptors and masked accesses alike). `args` in the
-   order of its parameters. `message` gets one line that says what is wrong and where. */
-InterpStatus interp_run(const Func *f, const InterpArg *args, int narg, const int64_t grid[3],
-                        const InterpOptions *options, char *message, int size);
+/* Runs all programs of the grid one after the other (x fastest) of `f`, a kernel as the
+   front end makes it or after any pass before layouts (block pointers, descriptors and
+   masked accesses alike). `args` in the order of its parameters. `message` gets one line
+   that says what is wrong and where. */
+InterpStatus interp_run(const Func *f, const InterpArg *args, int narg,
+                        const int64_t grid[3], const InterpOptions *options,
+                        char *message, int size);
 
 #endif

@@ -85,9 +85,10 @@ machine_stop(Machine *m, InterpStatus s, const Op *op, const char *fmt, ...)
         n = snprintf(m->message, (size_t)m->size, "%s:%d:%d: ", op->loc.src->path,
                      op->loc.line, op->loc.col);
     if (op && n < m->size)
-        n += snprintf(m->message + n, (size_t)(m->size - n), "%s, program (%lld,%lld,%lld): ",
-                      op_info[op->kind].name, (long long)m->program[0],
-                      (long long)m->program[1], (long long)m->program[2]);
+        n += snprintf(m->message + n, (size_t)(m->size - n),
+                      "%s, program (%lld,%lld,%lld): ", op_info[op->kind].name,
+                      (long long)m->program[0], (long long)m->program[1],
+                      (long long)m->program[2]);
     if (n < m->size) {
         va_list ap;
         va_start(ap, fmt);
@@ -310,8 +311,7 @@ machine_op(Machine *m, const Op *op)
     if (!machine_count(m, op, m->lanes ? m->lanes : n))
         return false;
     if (!run && op_is(op, T_ELEMENTWISE) && op->noperand) {
-        const Type *e = type_elem(op_operand(op, 0)->type);
-        run = e->kind == TY_SCALAR && scalar_is_float(e->scalar) ? run_float : run_integer;
+        run = type_is_float(op_operand(op, 0)->type) ? run_float : run_integer;
     }
     if (!run)
         return machine_stop(m, INTERP_UNSUPPORTED, op, "not known to the interpreter");

@@ -1,10 +1,11 @@
-/* Inside of the interpreter: the machine, its values, and what its files offer each other.
+/* Inside of the interpreter: the machine, its values, and what its files offer each
+   other.
 
    Every SSA value has a slot of 64-bit cells, one for each element in row-major order:
    integers sign-extended (i1 as 0 or 1), floats as the bits of their format, pointers as
-   addresses. A block pointer is base, shape.., strides.., offsets.., 0; a descriptor base,
-   shape.., strides.., and 1 where its padding is NaN. Cells are plain bits, so copies are
-   exact whatever they copy, NaNs included. */
+   addresses. A block pointer is base, shape.., strides.., offsets.., 0; a descriptor
+   base, shape.., strides.., and 1 where its padding is NaN. Cells are plain bits, so
+   copies are exact whatever they copy, NaNs included. */
 #ifndef SDC_TESTS_INTERP_MACHINE_H
 #define SDC_TESTS_INTERP_MACHINE_H
 

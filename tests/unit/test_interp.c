@@ -219,7 +219,8 @@ START_TEST(random_numbers)
         Session *s = session_new(0);
         Func *f = kernel_of(s, "rand.tk", random_text, "f",
                             wide ? "*i64,*i32,*fp32,i64" : "*i32,*i32,*fp32,i64", NULL);
-        InterpArg args[] = {{.data = wide ? (void *)at : narrow, .bytes = wide ? 128 : 64},
+        InterpArg args[] = {{.data = wide ? (void *)at : narrow,
+                             .bytes = wide ? sizeof at : sizeof narrow},
                             {.data = n, .bytes = sizeof n},
                             {.data = u, .bytes = sizeof u},
                             {.i = (int64_t)json_uint(json_get(row, "seed"))}};

@@ -3,6 +3,7 @@
    SDC_TEST_TARGET=cuda    run on the GPU instead of the CPU, sm_80: with code for that
                            target; cuda-dry: with the fake driver, where results are not
                            looked at
+   interp and passes       without a GPU: see oracle.c
    SDC_TEST_WARPS=N        num_warps and
    SDC_TEST_STAGES=N       num_stages of launches that do not bind them
    SDC_TEST_GUARD=BYTES    guard zone on either side of a block, 4096; 0 makes allocations
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "runtime/rt/cuda.h"
+#include "tests/run/support/oracle.h"
 
 enum { POISON = 0xff, ALIGN = 256, MAX_ARGS = 128 };
 
@@ -21,7 +23,8 @@ const char *
 device_target(void)
 {
     const char *target = getenv("SDC_TEST_TARGET");
-    return !target || !*target ? "cpu" : device_dry() ? "cuda" : target;
+    bool cpu = !target || !*target || oracle_wanted();
+    return cpu ? "cpu" : device_dry() ? "cuda" : target;
 }
 
 bool

@@ -1,5 +1,6 @@
 /* Buffers with guards, launches and comparison for the run tests; see harness.h. */
 #include "tests/run/support/device.h"
+#include "tests/run/support/oracle.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -51,6 +52,7 @@ Env
 env_open_file(const char *path)
 {
     Env env = env_start();
+    env.path = env_text(&env, "%s", path);
     SdcStatus s = sdc_module_load_file(env.ctx, path, &env.mod);
     ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(env.ctx));
     return env;
@@ -61,6 +63,7 @@ env_turn_to(Env *env, const char *name)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/kernels_dsl/%s.tk", test_root(), name);
+    env->path = env_text(env, "%s", path);
     SdcStatus s = sdc_module_load_file(env->ctx, path, &env->mod);
     ck_assert_msg(s == SDC_OK, "%s: %s: %s", path, sdc_status_name(s),
                   sdc_error(env->ctx));
@@ -78,6 +81,8 @@ Env
 env_open_text(const char *name, const char *text)
 {
     Env env = env_start();
+    env.path = name;
+    env.text = text;
     SdcStatus s = sdc_module_load_text(env.ctx, name, text, strlen(text), SDC_LANG_TRITON,
                                        &env.mod);
     ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(env.ctx));
@@ -410,6 +415,13 @@ reads_unsupported(Env *env, const SdcArg *args, int nargs)
 
 enum { MAX_BINDS = 32 };
 
+static size_t
+bytes_left(void *env, const void *p)
+{
+    const Block *b = block_of(env, p);
+    return b ? (size_t)(b->mem + b->size - (const unsigned char *)p) : 0;
+}
+
 /* num_warps and num_stages of the environment, where the test does not bind them. */
 static int
 add_options(char text[2][32], const char **bind, int n)
@@ -453,6 +465,13 @@ launch(Env *env, const char *kernel, SdcGrid grid, const char *binds, const SdcA
     ck_assert_msg(s == SDC_OK, "%s [%s]: %s: %s", kernel, binds, sdc_status_name(s),
                   sdc_error(env->ctx));
     tally()->launches++;
+    if (oracle_wanted()) {
+        oracle_launch(&(OracleJob){.path = env->path, .text = env->text,
+                                   .kernel = kernel, .bind = bind, .nbind = n,
+                                   .grid = grid, .args = args, .nargs = nargs,
+                                   .left = bytes_left, .user = env});
+        return true;
+    }
     s = env->cuda ? device_launch(env, fn, grid, args, nargs)
                   : sdc_launch(fn, grid, args, nargs, NULL);
     if (s == SDC_ERROR_UNSUPPORTED && env->cuda) {

@@ -26,6 +26,7 @@ typedef struct Env {
     SdcContext *ctx;
     struct SdcrtCuda *cuda; /* NULL: launches run on the CPU */
     SdcModule *mod;
+    const char *path, *text; /* of the module; NULL: the text is in the file */
     Block *blocks;
     uint64_t random;
     bool at_end; /* buffers end at the untouchable page, else they begin behind it */

@@ -1,0 +1,304 @@
+/* The run tests in the interpreter of tile IR, which shows that the oracle of the random
+   tests is right, and that passes keep what kernels mean.
+
+   SDC_TEST_TARGET=interp   the interpreter runs the IR of the front end
+   SDC_TEST_TARGET=passes   the same, and again after each pass of the CPU up to nest, and
+                            of a GPU up to layout, that changed something: memory must be
+                            what it was, bit for bit. Bits that docs/ir.md leaves undefined
+                            are those that differ between two runs of the interpreter with
+                            other choices. */
+#include "tests/run/support/oracle.h"
+
+#include <check.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/frontend.h"
+#include "ir/verify.h"
+#include "passes/pass.h"
+#include "tests/interp/interp.h"
+
+enum { MAX_ARGS = 256, SIGNATURE = 8192 };
+
+static bool
+target_is(const char *name)
+{
+    const char *target = getenv("SDC_TEST_TARGET");
+    return target && !strcmp(target, name);
+}
+
+bool
+oracle_wanted(void)
+{
+    return target_is("interp") || target_is("passes");
+}
+
+/* ---- specializing, as runtime/function.c does */
+
+typedef struct Launch {
+    Session *s;
+    const OracleJob *job;
+    const char *kernel;
+    const char *bind[64]; /* of parameters */
+    int nbind;
+    const SdcArg *args;
+    const SdcArg *by_source[MAX_ARGS]; /* the argument of each parameter of the source */
+    InterpArg in[MAX_ARGS];
+    int nin;
+    int64_t grid[3];
+    int warps, stages;
+} Launch;
+
+static const char *
+type_text(Launch *l, const FrontParam *p, const SdcArg *a)
+{
+    const char *name = sdc_dtype_name((SdcDtype)a->dtype), *hint = "";
+    bool whole = (a->kind == SDC_ARG_PTR && (uintptr_t)a->v.ptr % 16 == 0) ||
+                 (a->kind == SDC_ARG_INT && a->dtype != SDC_BOOL && a->v.i % 16 == 0);
+    if (a->kind == SDC_ARG_DESC) {
+        const SdcDesc *d = a->v.ptr;
+        Buf b;
+        buf_init(&b, &l->s->perm);
+        buf_printf(&b, "tensordesc<%s[", sdc_dtype_name(d->dtype));
+        for (int i = 0; i < d->rank; i++)
+            buf_printf(&b, "%s%d", i ? "," : "", d->block[i]);
+        buf_str(&b, "]>");
+        return b.s;
+    }
+    if (!p->no_specialize && whole)
+        hint = ":16";
+    if (a->kind == SDC_ARG_NONE)
+        return "None";
+    if (!p->no_specialize && a->kind == SDC_ARG_INT && a->dtype != SDC_BOOL &&
+        a->v.i == 1 && !p->annotated)
+        return "1";
+    if (p->annotated && (a->kind != SDC_ARG_PTR) == (*p->annotated != '*'))
+        return arena_printf(&l->s->perm, "%.*s%s", (int)strcspn(p->annotated, ":"),
+                            p->annotated, hint);
+    return arena_printf(&l->s->perm, "%s%s%s", a->kind == SDC_ARG_PTR ? "*" : "", name,
+                        hint);
+}
+
+/* num_warps and its like are no parameters. */
+static void
+take_binds(Launch *l, const char *const *bind, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!strncmp(bind[i], "num_warps=", 10))
+            l->warps = atoi(bind[i] + 10);
+        else if (!strncmp(bind[i], "num_stages=", 11))
+            l->stages = atoi(bind[i] + 11);
+        else if (strncmp(bind[i], "num_ctas=", 9) && strncmp(bind[i], "launch_pdl=", 11))
+            l->bind[l->nbind++] = bind[i];
+    }
+}
+
+static Func *
+specialize(Launch *l)
+{
+    const Source *src;
+    const FrontParam *p;
+    FrontValue values[MAX_ARGS] = {{0}};
+    FrontSpec spec;
+    int n, next = 0;
+    if (l->job->text) {
+        Source *own = arena_new(&l->s->perm, Source);
+        *own = (Source){
+            .path = l->job->path, .text = l->job->text, .size = strlen(l->job->text)};
+        src = own;
+    } else {
+        src = front_read_disk(l->s, l->job->path);
+    }
+    FrontModule *fm = src ? front_load(l->s, src, NULL) : NULL;
+    if (!fm || !front_params(fm, l->kernel, &p, &n) || n > MAX_ARGS)
+        return NULL;
+    Buf sig;
+    buf_init(&sig, &l->s->perm);
+    buf_str(&sig, "");
+    for (int i = 0; i < n; i++) {
+        if (p[i].is_constexpr)
+            continue;
+        const SdcArg *a = l->by_source[i] = &l->args[next++];
+        buf_printf(&sig, "%s%s=%s", sig.n ? "," : "", p[i].name, type_text(l, &p[i], a));
+        values[i].known = a->kind == SDC_ARG_INT || a->kind == SDC_ARG_PTR;
+        values[i].i = a->kind == SDC_ARG_INT ? a->v.i : 1;
+    }
+    if (front_has_heuristics(fm, l->kernel))
+        front_values(fm, values, n);
+    if (!front_spec_parse(fm, l->kernel, sig.s, l->bind, l->nbind, &spec))
+        return NULL;
+    spec.num_warps = l->warps ? l->warps : spec.num_warps;
+    spec.num_stages = l->stages ? l->stages : spec.num_stages;
+    Func *f = front_lower(fm, l->kernel, &spec, module_new(l->s));
+    return f && diag_ok(&l->s->diag) && module_verify(f->module) ? f : NULL;
+}
+
+/* ---- arguments */
+
+static InterpArg
+pointer(Launch *l, void *p)
+{
+    size_t left = p ? l->job->left(l->job->user, p) : 0;
+    if (p && !left)
+        ck_abort_msg("a pointer into memory that env does not know: use env_lend");
+    return (InterpArg){.data = p, .bytes = left};
+}
+
+static InterpArg
+argument(Launch *l, const Param *p)
+{
+    const SdcArg *a = l->by_source[p->source];
+    const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
+    if (d)
+        return p->part == 0         ? pointer(l, d->base)
+               : p->part <= d->rank ? (InterpArg){.i = d->shape[p->part - 1]}
+                                    : (InterpArg){.i = d->strides[p->part - 1 - d->rank]};
+    switch (a->kind) {
+    case SDC_ARG_PTR: return pointer(l, a->v.ptr);
+    case SDC_ARG_FLOAT: return (InterpArg){.f = a->v.f};
+    default: return (InterpArg){.i = a->v.i};
+    }
+}
+
+/* ---- running */
+
+static void
+interpret(Launch *l, const Func *f, const InterpArg *in, uint64_t undefined,
+          const char *when)
+{
+    char why[512];
+    const InterpOptions o = {.undefined = undefined};
+    InterpStatus got = interp_run(f, in, l->nin, l->grid, &o, why, sizeof why);
+    ck_assert_msg(got == INTERP_OK, "%s%s: %s", l->kernel, when, why);
+}
+
+/* Memory of all pointer arguments: a copy, or in place. */
+typedef struct Memory {
+    InterpArg in[MAX_ARGS];
+    unsigned char *copy[MAX_ARGS];
+} Memory;
+
+static void
+memory_copy(const Launch *l, Memory *m, const Memory *from)
+{
+    for (int i = 0; i < l->nin; i++) {
+        m->in[i] = l->in[i];
+        m->copy[i] = NULL;
+        if (!l->in[i].data)
+            continue;
+        for (int k = 0; k < i && !m->copy[i]; k++)
+            if (l->in[k].data == l->in[i].data)
+                m->in[i] = m->in[k];
+        if (m->in[i].data != l->in[i].data)
+            continue;
+        /* The last bits of an address say how the kernel is specialized. */
+        size_t n = l->in[i].bytes, low = (uintptr_t)l->in[i].data % 64;
+        m->copy[i] = aligned_alloc(64, (n + low + 127) / 64 * 64);
+        ck_assert_ptr_nonnull(m->copy[i]);
+        m->in[i].data = m->copy[i] + low;
+        memcpy(m->in[i].data, from ? from->in[i].data : l->in[i].data, n);
+    }
+}
+
+static void
+memory_free(const Launch *l, Memory *m)
+{
+    for (int i = 0; i < l->nin; i++)
+        free(m->copy[i]);
+}
+
+/* Are all bytes that are defined the same? */
+static bool
+same(const Launch *l, const Memory *got, const Memory *other, int *arg, size_t *at)
+{
+    for (int i = 0; i < l->nin; i++) {
+        if (!l->in[i].data)
+            continue;
+        const unsigned char *w = l->in[i].data, *g = got->in[i].data;
+        const unsigned char *o = other ? other->in[i].data : w;
+        for (size_t k = 0; memcmp(w, g, l->in[i].bytes) && k < l->in[i].bytes; k++)
+            if (w[k] != g[k] && w[k] == o[k]) {
+                *arg = i;
+                *at = k;
+                return false;
+            }
+    }
+    return true;
+}
+
+/* `before`: memory before the launch; in the arguments' own is the right result. */
+static void
+check_pass(Launch *l, const Func *plain, Func *f, const Memory *before, const char *target,
+           const char *pass)
+{
+    Memory got, other;
+    char when[80];
+    int arg;
+    size_t at;
+    snprintf(when, sizeof when, ", %s after %s", target, pass);
+    memory_copy(l, &got, before);
+    interpret(l, f, got.in, 0, when);
+    if (!same(l, &got, NULL, &arg, &at)) {
+        memory_copy(l, &other, before);
+        interpret(l, plain, other.in, 0x5eed, "");
+        if (!same(l, &got, &other, &arg, &at))
+            ck_abort_msg("%s%s: '%s' differs at byte %zu", l->kernel, when,
+                         f->params[arg].name, at);
+        memory_free(l, &other);
+    }
+    memory_free(l, &got);
+}
+
+static void
+check_target(Launch *l, const Func *plain, const Memory *before, const char *target,
+             PassId last)
+{
+    PassCx cx = {.s = l->s, .opt_limit = -1, .verify_each = true};
+    PassTime time;
+    int n;
+    cx.times = &time;
+    cx.time_cap = 1;
+    ck_assert(target_info(target, &cx.target));
+    const PassId *list = pipeline_for(&cx.target, &n);
+    Func *f = specialize(l);
+    ck_assert_ptr_nonnull(f);
+    for (int i = 0; i < n && list[i] != last; i++) {
+        cx.ntime = 0;
+        ck_assert_msg(passes_run(f->module, &cx, &list[i], 1), "%s: %s", l->kernel,
+                      pass_info[list[i]].name);
+        if (time.changed)
+            check_pass(l, plain, f, before, target, pass_info[list[i]].name);
+    }
+}
+
+void
+oracle_launch(const OracleJob *job)
+{
+    Launch l = {.s = session_new(0), .job = job, .kernel = job->kernel,
+                .args = job->args, .grid = {job->grid.x, job->grid.y, job->grid.z}};
+    Memory before;
+    ck_assert_int_le(job->nargs, MAX_ARGS);
+    ck_assert_ptr_nonnull(l.s);
+    take_binds(&l, job->bind, job->nbind);
+    Func *f = specialize(&l);
+    Buf b;
+    buf_init(&b, &l.s->perm);
+    buf_str(&b, "");
+    diag_render(&l.s->diag, &b, false);
+    ck_assert_msg(f != NULL, "%s: %s", l.kernel, b.s);
+    l.nin = f->body->narg;
+    ck_assert_int_le(l.nin, MAX_ARGS);
+    for (int i = 0; i < l.nin; i++)
+        l.in[i] = argument(&l, &f->params[i]);
+    if (target_is("passes"))
+        memory_copy(&l, &before, NULL);
+    interpret(&l, f, l.in, 0, "");
+    if (target_is("passes")) {
+        check_target(&l, f, &before, "cpu", PASS_nest);
+        check_target(&l, f, &before, "sm_90a", PASS_layout);
+        memory_free(&l, &before);
+    }
+    session_free(l.s);
+}
