@@ -72,6 +72,9 @@ LLVMValueRef gen_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMVal
 LLVMValueRef gen_cast(Gen *g, const Op *op, LLVMValueRef x);
 LLVMValueRef gen_select(Gen *g, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
 
+/* gen_print.c: the text between an element's index and its value. */
+void gen_print_text(Buf *b, const char *text, bool values, int operand, int count);
+
 /* lines.c: the place in the source that instructions from here on belong to. */
 void lines_at(Gen *g, Loc loc);
 /* For emit.c: the module to generate into; before and after the function of that number;

@@ -382,9 +382,10 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_BUF_LOAD:
     case OP_BUF_STORE: return cpu_memory(g, op);
     case OP_ATOMIC_RMW:
-    case OP_ATOMIC_CAS:
+    case OP_ATOMIC_CAS: return cpu_atomic(g, op);
     case OP_PRINT:
-    case OP_ASSERT: return cpu_lanewise(g, op);
+    case OP_VPRINT:
+    case OP_VASSERT: return cpu_hook(g, op);
     case OP_BUF_DOT: return cpu_dot(g, op);
     case OP_BUF_ALLOC: cpu_set(g, &op->results[0], gen_buffer(g, op)); return true;
     case OP_ASSUME:
@@ -513,11 +514,18 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     load_params(g, f, LLVMGetParam(g->fn, 0));
     for (int i = 0; i < 3; i++)
         c.grid[i] = load_at(g, g->i32, LLVMGetParam(g->fn, 1), 4 * i);
+    meta->hooks = cpu_wants_hooks(f->body);
+    if (meta->hooks)
+        c.hooks = load_at(g, g->ptr, LLVMGetParam(g->fn, 0), 8 * (int64_t)f->body->narg);
     LLVMValueRef first = LLVMGetParam(g->fn, 2), last = LLVMGetParam(g->fn, 3);
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, first, last, ""), body, exit);
     LLVMPositionBuilderAtEnd(g->b, body);
     LLVMValueRef p = LLVMBuildPhi(g->b, g->i64, "program");
     LLVMAddIncoming(p, &first, &c.entry, 1);
+    c.program = p;
+    c.leave = exit;
+    if (c.hooks)
+        cpu_hooks_begin(g, cpu_block(g, "go"));
     decode_program(g, &c, p);
     if (!gen_region(g, f->body, 0))
         return false;

@@ -15,6 +15,10 @@ typedef struct Cpu {
     int64_t placed; /* bytes of scratch that buffers without an offset have taken */
     int64_t scratch_bytes;
     bool avx512; /* with its short forms */
+    LLVMValueRef program;         /* i64: its number */
+    LLVMBasicBlockRef leave;      /* ends the range of programs */
+    LLVMValueRef hooks;           /* of the host; NULL: the kernel asks for nothing */
+    LLVMValueRef words[2];        /* room for what they are given; NULL until needed */
 } Cpu;
 
 bool gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta);
@@ -36,8 +40,13 @@ void cpu_loop_end(Gen *g, CpuLoop *l);
 bool cpu_memory(Gen *g, const Op *op);
 LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
 
-/* gen_cpu_atomic.c: atomics, print, assert; one lane at a time. */
-bool cpu_lanewise(Gen *g, const Op *op);
+/* gen_cpu_atomic.c: one lane at a time. */
+bool cpu_atomic(Gen *g, const Op *op);
+
+/* gen_cpu_hooks.c: print and assert, by what the host lends. */
+bool cpu_wants_hooks(const Region *r);
+void cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go); /* unless the launch was stopped */
+bool cpu_hook(Gen *g, const Op *op);
 
 /* gen_cpu_dot.c */
 bool cpu_dot(Gen *g, const Op *op);

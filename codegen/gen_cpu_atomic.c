@@ -126,8 +126,8 @@ lane(Gen *g, LLVMValueRef spilled, LLVMTypeRef t, LLVMValueRef i)
     return LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, t, spilled, &i, 1, ""), "");
 }
 
-static bool
-gen_atomic(Gen *g, const Op *op)
+bool
+cpu_atomic(Gen *g, const Op *op)
 {
     LLVMValueRef x[3], at[3], in[3];
     LLVMTypeRef t[3];
@@ -170,12 +170,4 @@ gen_atomic(Gen *g, const Op *op)
     cpu_loop_end(g, &l);
     cpu_set(g, &op->results[0], LLVMBuildLoad2(g->b, ll_vector(et, lanes), out, ""));
     return true;
-}
-
-bool
-cpu_lanewise(Gen *g, const Op *op)
-{
-    if (op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS)
-        return gen_atomic(g, op);
-    return gen_unsupported(g, op, NULL) != NULL;
 }

@@ -99,21 +99,20 @@ call_vprintf(Gen *g, const char *format, LLVMValueRef *x, int n, LLVMValueRef ro
     LLVMBuildCall2(g->b, type, driver_function(g, "vprintf", type), args, 2, "");
 }
 
-/* The author's text between spaces, with a colon before values; it is no format. */
+/* The author's text is no format. */
 static void
-prefix(Buf *b, const char *text, bool values)
+prefix(Gen *g, Buf *b, const Op *op, bool values, int operand)
 {
-    size_t n = text ? strlen(text) : 0;
-    if (n && text[0] != ' ')
-        buf_char(b, ' ');
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '%')
+    Buf text;
+    buf_init(&text, &g->s->tmp);
+    buf_str(&text, "");
+    gen_print_text(&text, attr_str(&op->attrs, ATTR_MESSAGE), values, operand,
+                   op->noperand);
+    for (size_t i = 0; i < (size_t)text.n; i++) {
+        if (text.s[i] == '%')
             buf_char(b, '%');
-        buf_char(b, text[i]);
+        buf_char(b, text.s[i]);
     }
-    if (!values || (n > 1 && text[n - 2] == ':' && text[n - 1] == ' '))
-        return;
-    buf_str(b, n && text[n - 1] == ':' ? " " : ": ");
 }
 
 /* One line for each register of an operand. */
@@ -140,9 +139,7 @@ print_operand(Gen *g, const Op *op, int i, LLVMValueRef *pid, LLVMValueRef room)
                          is_signed && i < is_signed->n && is_signed->v.ints[i], in->v[r],
                          &how);
         buf_str(&b, ")");
-        prefix(&b, attr_str(&op->attrs, ATTR_MESSAGE), true);
-        if (op->noperand > 1)
-            buf_printf(&b, "(operand %d) ", i);
+        prefix(g, &b, op, true, i);
         buf_printf(&b, "%s\n", how);
         call_vprintf(g, b.s, x, n + 1, room);
     }
@@ -159,7 +156,7 @@ nv_print(Gen *g, const Op *op)
         Buf b;
         buf_init(&b, &g->s->tmp);
         buf_str(&b, "pid (%u, %u, %u)");
-        prefix(&b, attr_str(&op->attrs, ATTR_MESSAGE), false);
+        prefix(g, &b, op, false, 0);
         buf_char(&b, '\n');
         Guard guard = nv_guard_begin(g, nv_owner(g, NULL));
         call_vprintf(g, b.s, pid, 3, room);

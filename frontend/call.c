@@ -139,6 +139,11 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
     if (host && !check_host_args(s, fn, bound, where))
         return val_error();
     Loc outer = s->b.loc;
+    const CallSite *outer_call = s->b.call;
+    CallSite *site = arena_new(&s->s->mod, CallSite);
+    *site = (CallSite){ .at = loc, .fn = fn->name };
+    site->at.call = outer_call;
+    s->b.call = site;
     s->frame = &f;
     s->call_depth++;
     s->host += host;
@@ -149,6 +154,7 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
     s->call_depth--;
     s->frame = f.caller;
     s->b.loc = outer;
+    s->b.call = outer_call;
     return ret ? ret : val_none();
 }
 

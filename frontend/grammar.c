@@ -17,7 +17,7 @@ loc_span(Loc from, Loc to)
 Loc
 loc_after(Loc l)
 {
-    return (Loc){l.src, l.end_line, l.end_col, l.end_line, l.end_col};
+    return (Loc){l.src, l.end_line, l.end_col, l.end_line, l.end_col, NULL};
 }
 
 void

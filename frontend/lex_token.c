@@ -103,7 +103,7 @@ advance(Lexer *lx, int n)
 static Loc
 take(Lexer *lx, int n)
 {
-    Loc loc = {lx->src, lx->line, column(lx, lx->pos), 0, 0};
+    Loc loc = {.src = lx->src, .line = lx->line, .col = column(lx, lx->pos)};
     advance(lx, n);
     loc.end_line = lx->line;
     loc.end_col = column(lx, lx->pos);
@@ -478,7 +478,8 @@ lex_text(Lexer *lx, const char *text, size_t n)
         push_error(lx, here, "the file ends behind a backslash");
         lx->line_has_token = true;
     }
-    Loc end = {lx->src, lx->line, column(lx, lx->pos), lx->line, column(lx, lx->pos)};
+    int col = column(lx, lx->pos);
+    Loc end = {lx->src, lx->line, col, lx->line, col, NULL};
     if (lx->line_has_token)
         push(lx, NEWLINE, end, NULL, NULL);
     for (; lx->nindent; lx->nindent--)

@@ -143,6 +143,16 @@ bind_kernel_params(Sema *s, const Node *fn, const FrontSpec *spec)
     return ok;
 }
 
+/* @triton.jit(debug=True) on the kernel that is launched; helpers have no say. */
+static bool
+wants_debug(const Node *fn)
+{
+    const Node *jit = find_decorator(fn, "jit");
+    const Node *on =
+        jit && jit->kind == ND_CALL ? call_argument(jit, "debug", -1) : NULL;
+    return on && on->kind == ND_CONSTANT && on->sub == CK_TRUE;
+}
+
 static Func *
 lower_kernel(Sema *s, const Node *fn, const FrontSpec *spec, Module *out)
 {
@@ -153,7 +163,7 @@ lower_kernel(Sema *s, const Node *fn, const FrontSpec *spec, Module *out)
     s->b.loc = fn->loc;
     s->frame->fn = fn;
     s->host = 0;
-    s->debug = spec->debug;
+    s->debug = spec->debug || wants_debug(fn);
     s->f->num_warps = spec->num_warps ? spec->num_warps : 4;
     s->f->num_stages = spec->num_stages ? spec->num_stages : 3;
     s->f->num_ctas = spec->num_ctas ? spec->num_ctas : 1;

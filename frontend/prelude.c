@@ -6,19 +6,17 @@
 
 #include <string.h>
 
-static const char path_prefix[] = "<lib>/";
-
 bool
 prelude_owns(const FrontModule *m)
 {
     const char *path = module_path(m);
-    return strncmp(path, path_prefix, sizeof path_prefix - 1) == 0;
+    return strncmp(path, LIB_PATH, sizeof LIB_PATH - 1) == 0;
 }
 
 Val
 prelude_function(Sema *s, const char *file, const char *name, Loc loc)
 {
-    Name key = name_of(&s->s->names, arena_printf(s->a, "%s%s.tk", path_prefix, file));
+    Name key = name_of(&s->s->names, arena_printf(s->a, LIB_PATH "%s.tk", file));
     FrontModule *m = module_cached(s->m, key);
     for (const PreludeText *t = prelude_texts; !m && t->name; t++) {
         if (strcmp(t->name, file) != 0)

@@ -11,7 +11,7 @@
 static void
 one_error(Session *s, const Source *src, const char *text, int line, int col)
 {
-    diag_error(&s->diag, (Loc){src, line, col, line, col + 1}, "%s", text);
+    diag_error(&s->diag, (Loc){src, line, col, line, col + 1, NULL}, "%s", text);
 }
 
 /* NUL bytes and malformed UTF-8 are refused before anything looks at the text. */

@@ -172,6 +172,8 @@ build_unchecked(Builder *b, OpKind k, Value *const *operands, int n,
     Op *op = arena_new(a, Op);
     op->kind = k;
     op->loc = b->loc;
+    if (b->call)
+        op->loc.call = b->call;
     op->id = f->next_id++;
     insert(b, op);
     if (n) {

@@ -13,6 +13,7 @@ typedef struct Builder {
     Region *region;
     Op *before; /* insert before this op; NULL: at the end of region */
     Loc loc;
+    const CallSite *call; /* of the function whose body is being built; or NULL */
 } Builder;
 
 Func *func_new(Module *m, const char *name, Loc loc);

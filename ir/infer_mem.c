@@ -301,3 +301,29 @@ rule_vfetch(RuleCx *c)
     bool ok = opnd(c, 0)->kind == TY_PTR && attr_int(&c->op->attrs, ATTR_BYTES, 0) > 0;
     return ok || rule_fail(c, "needs a scalar pointer and {bytes}");
 }
+
+/* Operands from `from` on are the indices of a strip's first lane; {axis}, where lanes
+   run along one dimension, is one of them. */
+static bool
+lane_indices(RuleCx *c, int from)
+{
+    for (int i = from; i < c->op->noperand; i++)
+        if (type_elem(opnd(c, i)) != rule_scalar(c, SK_I64) || opnd(c, i)->rank > 1)
+            return rule_fail(c, "index %d must be i64 or a strip of it, not %s", i - from,
+                             rule_str(c, opnd(c, i)));
+    int64_t axis = attr_int(&c->op->attrs, ATTR_AXIS, 0);
+    return (axis >= 0 && axis <= c->op->noperand - from && axis < MAX_RANK) ||
+           rule_fail(c, "{axis} must be below the rank %d", c->op->noperand - from);
+}
+
+bool
+rule_vprint(RuleCx *c)
+{
+    return strip_of(c, opnd(c, 0), type_elem(opnd(c, 0))) && lane_indices(c, 1);
+}
+
+bool
+rule_vassert(RuleCx *c)
+{
+    return strip_of(c, opnd(c, 0), rule_scalar(c, SK_I1)) && lane_indices(c, 1);
+}

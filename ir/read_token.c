@@ -17,7 +17,7 @@ static Loc
 here(const Reader *r, const char *from)
 {
     int col = (int)(from - r->line_start) + 1;
-    return (Loc){r->src, r->line, col, r->line, col + (int)(r->p - from)};
+    return (Loc){r->src, r->line, col, r->line, col + (int)(r->p - from), NULL};
 }
 
 bool

@@ -368,6 +368,15 @@ is_scalar_op(Op *op)
 }
 
 static void
+assert_scalar(Nest *n, Builder *b, Op *op)
+{
+    Cx cx;
+    b->loc = op->loc;
+    cx_init(&cx, n, *b, 1);
+    nest_assert(&cx, op, NULL);
+}
+
+static void
 lower_op(Nest *n, Builder *b, Op *op, int nesting)
 {
     if (op_is(op, T_TERMINATOR)) {
@@ -380,6 +389,7 @@ lower_op(Nest *n, Builder *b, Op *op, int nesting)
     case OP_IF: lower_if(n, b, op, nesting); return;
     case OP_WHILE: lower_while(n, b, op, nesting); return;
     case OP_DOT: lower_dot(n, b, op); return;
+    case OP_PRINT: nest_prints(n, b, op); return;
     case OP_SCAN: lower_scan(n, b, op); return;
     case OP_HISTOGRAM: lower_histogram(n, b, op); return;
     case OP_BARRIER:
@@ -395,7 +405,11 @@ lower_op(Nest *n, Builder *b, Op *op, int nesting)
                    op_info[op->kind].name);
         return;
     }
-    if (is_scalar_op(op))
+    if (!is_scalar_op(op))
+        return;
+    if (op->kind == OP_ASSERT)
+        assert_scalar(n, b, op);
+    else
         clone_scalar(n, b, op);
 }
 

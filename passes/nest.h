@@ -30,7 +30,8 @@ typedef enum RootKind {
     ROOT_COPY,   /* v goes to dst */
     ROOT_STORE,
     ROOT_REDUCE,
-    ROOT_EFFECT, /* atomics, print, assert */
+    ROOT_EFFECT, /* atomics, assert */
+    ROOT_PRINT,  /* operand `offset` of op */
     ROOT_SCALAR  /* v, of one element, becomes the scalar result of op */
 } RootKind;
 
@@ -76,6 +77,7 @@ typedef struct OpPlan {
     Vec(Group *) groups;   /* emitted last to first */
     Group *pack[3];        /* dot: a, b, accumulator */
     Slot *operand[2];      /* dot: packed a and b */
+    Group **each;          /* print: one for each operand; NULL for scalars */
     /* for, while, if: per carried value or result; NULL for scalars */
     Slot **carry;
     Slot **carry2;         /* while: of the second region's arguments and the results */
@@ -184,10 +186,16 @@ bool nest_skipped(Cx *cx, Value *v, const Ix *ix, Ev *ev);
 
 /* nest_mem.c */
 Ev nest_other(Cx *cx, Op *load, const Ix *ix);
+int nest_index(Cx *cx, int rank, const Ix *ix, Value **out);
 Ev nest_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix);
 void nest_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev);
 Ev nest_load(Cx *cx, Op *op, const Ix *ix);
 void nest_store(Cx *cx, Op *op, const Ix *ix);
+
+/* nest_debug.c: what the host hears of while a program runs. */
+void nest_print(Cx *cx, Op *op, int operand, const Ix *ix);
+void nest_assert(Cx *cx, Op *op, const Ix *ix);
+void nest_prints(Nest *n, Builder *b, Op *op);
 
 /* nest_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
 void nest_fetch_next(Cx *cx, const Op *load, Value *p);

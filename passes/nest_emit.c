@@ -287,6 +287,10 @@ static void
 emit_effect(Emit *e, Cx *cx, Op *op)
 {
     Value *in[16];
+    if (op->kind == OP_ASSERT) {
+        nest_assert(cx, op, e->ix);
+        return;
+    }
     if (op->noperand > 16) {
         diag_error(&e->n->s->diag, op->loc, "not supported yet: '%s' of %d values",
                    op_info[op->kind].name, op->noperand);
@@ -357,6 +361,7 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
             break;
         case ROOT_STORE: nest_store(cx, r->op, e->ix); break;
         case ROOT_EFFECT: emit_effect(e, cx, r->op); break;
+        case ROOT_PRINT: nest_print(cx, r->op, (int)r->offset, e->ix); break;
         case ROOT_REDUCE:
             reduce_step(e, cx, at, accs);
             at += r->op->noperand;

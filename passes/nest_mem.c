@@ -95,8 +95,8 @@ slot_value(Nest *n, Slot *s)
 
 /* Index operands; the dimension along which lanes run, or -1; strips where an index is
    one. */
-static int
-index_operands(Cx *cx, int rank, const Ix *ix, Value **out)
+int
+nest_index(Cx *cx, int rank, const Ix *ix, Value **out)
 {
     bool any = false;
     int axis = -1;
@@ -138,7 +138,7 @@ nest_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix)
     AttrList l = {0};
     in[0] = slot_value(cx->n, s);
     int rank = in[0]->type->rank;
-    int axis = index_operands(cx, rank, ix, in + 1);
+    int axis = nest_index(cx, rank, ix, in + 1);
     const Type *t = axis < 0 ? in[0]->type->elem : strip_type(cx, in[0]->type->elem);
     axis_attr(cx, &l, axis, rank);
     Op *op = build_op(&cx->b, OP_BUF_LOAD, in, rank + 1, &l, &t, 1);
@@ -151,7 +151,7 @@ nest_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev)
     Value *in[MAX_RANK + 2];
     AttrList l = {0};
     in[0] = slot_value(cx->n, s);
-    int axis = index_operands(cx, rank, ix, in + 2);
+    int axis = nest_index(cx, rank, ix, in + 2);
     in[1] = axis < 0 && ev.kind == EV_UNI ? ev.v : ev_strip(cx, ev);
     in[1] = convert(cx, in[1], in[0]->type->elem);
     axis_attr(cx, &l, axis, rank);

@@ -426,6 +426,27 @@ plan_effect(Nest *n, Op *op)
     n->cur = NULL;
 }
 
+/* Operands are printed one after the other and may have different shapes. */
+static void
+plan_print(Nest *n, Op *op)
+{
+    OpPlan *p = op_plan(n, op);
+    p->each = arena_array(n->tmp, Group *, op->noperand);
+    for (int i = 0; i < op->noperand; i++) {
+        Value *v = op_operand(op, i);
+        if (!nest_tile(v))
+            continue;
+        p->each[i] = group_new(n, op, v->type, -1);
+        p->each[i]->closed = true;
+        Root r = {.kind = ROOT_PRINT, .op = op, .v = v, .axis = -1, .offset = i};
+        vec_push(n->tmp, &p->each[i]->items, r);
+        note_cost(n, p->each[i], v);
+        demand(n, v, p->each[i], false);
+    }
+    vec_push(n->tmp, &n->writers, ((Writer){op, p->order, NULL}));
+    n->cur = NULL;
+}
+
 static void
 plan_dot(Nest *n, Op *op)
 {
@@ -653,8 +674,8 @@ plan_op(Nest *n, Op *op, int nesting)
     case OP_HISTOGRAM: plan_histogram(n, op); break;
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS:
-    case OP_PRINT:
     case OP_ASSERT: plan_effect(n, op); break;
+    case OP_PRINT: plan_print(n, op); break;
     default:
         if (op->nresult && !nest_tile(op_result(op, 0))) {
             Root r = {.kind = ROOT_SCALAR, .op = op, .v = op_operand(op, 0), .axis = -1};

@@ -144,6 +144,11 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
     if (status != SDC_OK)
         return status;
     AotCode *c = &a->code[a->ncode - 1];
+    if (!gpu && c->meta->hooks)
+        return context_fail(a->mod->cx, SDC_ERROR_UNSUPPORTED,
+                            "not supported yet: '%s' prints or asserts, ahead of time "
+                            "for the CPU",
+                            a->info->name);
     c->kind = gpu ? SDCRT_CODE_PTX : SDCRT_CODE_CPU;
     return gpu && a->o->ptxas ? assemble(a, c) : SDC_OK;
 }

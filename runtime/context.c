@@ -22,6 +22,7 @@ sdc_status_name(SdcStatus status)
     case SDC_ERROR_UNSUPPORTED: return "SDC_ERROR_UNSUPPORTED";
     case SDC_ERROR_FILE: return "SDC_ERROR_FILE";
     case SDC_ERROR_ENVIRONMENT: return "SDC_ERROR_ENVIRONMENT";
+    case SDC_ERROR_CHECK: return "SDC_ERROR_CHECK";
     case SDC_ERROR_MEMORY: return "SDC_ERROR_MEMORY";
     case SDC_ERROR_INTERNAL: return "SDC_ERROR_INTERNAL";
     }
@@ -65,6 +66,8 @@ copy_options(SdcContext *cx, const SdcContextOptions *o)
     cx->device = o->device;
     cx->cache = cache_open(o->cache_dir);
     cx->worker_seconds = o->worker_seconds;
+    cx->print = o->print;
+    cx->print_user = o->print_user;
     if (o->worker && !(cx->worker = strdup(o->worker)))
         return false;
     if (o->cpu && !(cx->cpu = strdup(o->cpu)))
@@ -136,6 +139,12 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
         context_free(cx);
         return SDC_ERROR_MEMORY;
     }
+    if (pthread_mutex_init(&cx->hook_lock, NULL) != 0) {
+        pthread_mutex_destroy(&cx->lock);
+        pthread_mutex_destroy(&cx->open_lock);
+        context_free(cx);
+        return SDC_ERROR_MEMORY;
+    }
     cx->pid = getpid();
     *out = cx;
     return SDC_OK;
@@ -179,6 +188,7 @@ sdc_context_destroy(SdcContext *cx)
         sdc_module_unload(cx->modules);
     pthread_mutex_destroy(&cx->lock);
     pthread_mutex_destroy(&cx->open_lock);
+    pthread_mutex_destroy(&cx->hook_lock);
     context_free(cx);
 }
 

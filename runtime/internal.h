@@ -40,6 +40,9 @@ struct SdcContext {
     pthread_mutex_t lock;      /* modules */
     pthread_mutex_t open_lock; /* cuda */
     _Atomic(Report *) reports; /* grows at its head; each belongs to its thread */
+    pthread_mutex_t hook_lock; /* what running programs say */
+    void (*print)(void *user, const char *line);
+    void *print_user;
     SdcModule *modules;
 };
 
@@ -210,6 +213,14 @@ SdcStatus kernel_make(SdcKernel *k, CompileJob *job);
 /* Compiles in a process of its own; `code` gets the bytes. */
 SdcStatus worker_compile(SdcContext *cx, const CompileJob *job, SdcrtMeta *meta,
                          CacheBytes *code);
+/* Runs programs on the CPU; `slots` are what the code reads. */
+SdcStatus kernel_run(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads);
+/* The same for a kernel with hooks: prints go to the context's host, an assertion that
+   fails becomes the status. There is a slot more than parameters. */
+SdcStatus hooks_run(SdcKernel *k, SdcGrid grid, uint64_t *slots, int threads);
+/* A place of running code for messages; the calls through which it came, as notes. */
+Loc place_loc(Session *s, const SdcrtPlace *p);
+void place_callers(Session *s, const SdcrtPlace *p);
 /* Undoes kernel_load. */
 void kernel_unload(SdcKernel *k);
 

@@ -410,8 +410,8 @@ fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
     return SDC_OK;
 }
 
-static SdcStatus
-cpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads)
+SdcStatus
+kernel_run(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads)
 {
     SdcContext *cx = k->mod->cx;
     const int32_t size[3] = {grid.x, grid.y, grid.z};
@@ -427,6 +427,13 @@ cpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads)
                         grid.x, grid.y, grid.z);
 }
 
+static SdcStatus
+cpu_launch(SdcKernel *k, SdcGrid grid, uint64_t *slots, int threads)
+{
+    return k->meta->hooks ? hooks_run(k, grid, slots, threads)
+                          : kernel_run(k, grid, slots, threads);
+}
+
 SdcStatus
 sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs,
                           int threads)
@@ -436,7 +443,7 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
     if (k->ptx)
         return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT,
                             "a launch on a GPU takes no number of threads");
-    uint64_t slots[SDCRT_MAX_PARAMS];
+    uint64_t slots[SDCRT_MAX_PARAMS + 1]; /* and the hooks */
     SdcStatus status = fill_slots(k, args, nargs, slots);
     return status == SDC_OK ? cpu_launch(k, grid, slots, threads) : status;
 }
@@ -449,7 +456,7 @@ sdc_kernel_launch(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs, voi
     if (stream && !k->ptx)
         return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT,
                             "a launch on the CPU takes no stream");
-    uint64_t slots[SDCRT_MAX_PARAMS];
+    uint64_t slots[SDCRT_MAX_PARAMS + 1]; /* and the hooks */
     SdcStatus status = fill_slots(k, args, nargs, slots);
     if (status != SDC_OK)
         return status;

@@ -72,6 +72,7 @@ typedef enum SdcStatus {
     SDC_ERROR_FILE = 4,        /* a file cannot be read */
     SDC_ERROR_ENVIRONMENT = 5, /* no such device, driver too old, no thread to be had */
     SDC_ERROR_MEMORY = 6,      /* out of memory */
+    SDC_ERROR_CHECK = 7,       /* a device_assert of a running kernel failed */
     SDC_ERROR_INTERNAL = 70    /* a bug of sdc; see sdc_error_reproducer */
 } SdcStatus;
 
@@ -85,6 +86,8 @@ SDC_API const char *sdc_version(void);
 SDC_API const char *sdc_targets(void);
 
 /* ---------------------------------------------------------------- context */
+
+typedef void SdcPrintFn(void *user, const char *line);
 
 typedef struct SdcContextOptions {
     const char *const *include_dirs; /* searched for imports of jit helpers */
@@ -104,6 +107,11 @@ typedef struct SdcContextOptions {
        process, which is faster. */
     const char *worker;
     int worker_seconds; /* that a compile may take there; 0: 30 */
+    /* Gets what kernels on the CPU print by device_print, a line a call, "pid (1, 0, 0)
+       idx (3) x: 0.250000", without its newline. Called by the threads that run programs,
+       one at a time; it must not launch or compile. NULL: nothing is printed. */
+    SdcPrintFn *print;
+    void *print_user;
 } SdcContextOptions;
 
 /* Creates a context. `options`: NULL for defaults; fields that are zero are defaults.
@@ -437,6 +445,9 @@ SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
    not NULL (sdc_none() stands for nothing), the launch is put on `stream` (CUstream;
    NULL: the default one) and the call returns at once; it may be captured into a graph
    once the specialization is loaded, by a launch or by sdc_specialize.
+
+   A device_assert that fails on the CPU ends the launch: programs that have begun run on,
+   no others begin, and the status is SDC_ERROR_CHECK.
 
    SDC_ERROR_ARGUMENT: wrong number or type of arguments, a null pointer, a grid that is
    negative or beyond the device; SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED,

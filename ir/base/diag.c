@@ -79,7 +79,9 @@ line_start(const Source *src, int line)
 {
     const char *p = src->text;
     const char *end = src->text + src->size;
-    for (int i = 1; i < line; i++) {
+    if (line <= src->skipped)
+        return NULL;
+    for (int i = src->skipped + 1; i < line; i++) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         if (!nl)
             return NULL;

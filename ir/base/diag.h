@@ -15,7 +15,11 @@ typedef struct Source {
     const char *text;
     size_t size;
     int id;
+    int skipped; /* lines of the file that stand before the text */
 } Source;
+
+/* Paths of sources that sdc brings along begin with this. */
+#define LIB_PATH "<lib>/"
 
 /* A range of one line. Line and column count from 1; columns count bytes. line 0:
    unknown. */
@@ -23,7 +27,14 @@ typedef struct Loc {
     const Source *src;
     int line, col;
     int end_line, end_col; /* first column after the range */
+    const struct CallSite *call; /* of the inlined function it is in; NULL: the kernel */
 } Loc;
+
+/* A call that was replaced by the body of what it calls. */
+typedef struct CallSite {
+    Loc at;
+    const char *fn;
+} CallSite;
 
 typedef enum DiagLevel { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE } DiagLevel;
 

@@ -193,6 +193,14 @@ fuse(Cli *c, SdcModule **mod)
     return status;
 }
 
+/* device_print belongs to the results. */
+static void
+print_line(void *user, const char *line)
+{
+    (void)user;
+    puts(line);
+}
+
 int
 open_module(Cli *c, SdcContext **cx, SdcModule **mod)
 {
@@ -205,6 +213,7 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
         .debug = c->opt[O_debug].given > 0,
         .target = 1u << c->command & C_LAUNCH ? c->opt[O_target].text : NULL,
         .device = (int)c->opt[O_device].number,
+        .print = print_line,
     };
     if (sdc_context_create(&o, cx) != SDC_OK)
         return cli_error(c, EXIT_ENVIRONMENT, "out of memory");
@@ -233,7 +242,8 @@ report_status(Cli *c, SdcContext *cx, SdcStatus status)
     case SDC_ERROR_SOURCE:
     case SDC_ERROR_ARGUMENT:
     case SDC_ERROR_UNSUPPORTED:
-    case SDC_ERROR_FILE: return EXIT_INPUT;
+    case SDC_ERROR_FILE:
+    case SDC_ERROR_CHECK: return EXIT_INPUT;
     case SDC_ERROR_ENVIRONMENT:
     case SDC_ERROR_MEMORY: return EXIT_ENVIRONMENT;
     case SDC_ERROR_INTERNAL: break;

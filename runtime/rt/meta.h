@@ -122,6 +122,7 @@ typedef struct SdcrtMeta {
     /* GPU: every thread waits for the grid before (griddepcontrol.wait), so that launches
        may overlap */
     int32_t overlap;
+    int32_t hooks; /* CPU: there is one slot more, the address of an SdcrtHooks */
     int64_t shared_bytes;  /* GPU: dynamic shared memory */
     int64_t scratch_bytes; /* CPU: scratch per running program, 64-byte aligned */
     SdcrtParam params[SDCRT_MAX_PARAMS];
@@ -142,6 +143,44 @@ typedef struct SdcrtMeta {
    the size. Reading returns 0 when the bytes are not what this library writes. */
 size_t sdcrt_meta_pack(const SdcrtMeta *meta, unsigned char *to);
 int sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta);
+
+/* ---- what the code of a CPU kernel asks of its host while it runs */
+
+/* A place in a source. Texts end with a NUL and live as long as the code. */
+typedef struct SdcrtPlace {
+    const char *path, *line_text;
+    const char *function;            /* that was inlined here; NULL: the kernel */
+    const struct SdcrtPlace *caller; /* where that was called; NULL: the kernel */
+    int32_t line, column, end_column, unused;
+} SdcrtPlace;
+
+/* One print or assertion of the source: constant data of the code. */
+typedef struct SdcrtSite {
+    SdcrtPlace place;
+    const char *text; /* print: what stands before the value; assert: its message */
+    int32_t rank;     /* of the tile */
+    int32_t lanes;    /* of a strip */
+    /* print: 'd' signed, 'u' unsigned, 'x' hexadecimal, 'f' double, 'p' address, 0: the
+       text alone; values come as 64 bits */
+    int32_t format;
+    int32_t bits; /* print: of the element */
+} SdcrtSite;
+
+/* Kernels with SdcrtMeta.hooks find the address of one of these in the slot behind their
+   parameters. `program` is the number of the program in the grid, axis 0 fastest; index
+   [d * lanes + l] is the place of lane l along dimension d of its tile. The functions are
+   called from any thread that runs programs. */
+typedef struct SdcrtHooks SdcrtHooks;
+struct SdcrtHooks {
+    int32_t stop; /* nonzero: programs that begin end at once */
+    int32_t unused;
+    void (*print)(SdcrtHooks *h, const SdcrtSite *site, int64_t program,
+                  const uint64_t *values, const int64_t *index);
+    /* Lanes of `bad` do not hold; the program returns afterwards, and with it the range
+       of programs that it is in. */
+    void (*fail)(SdcrtHooks *h, const SdcrtSite *site, int64_t program, uint64_t bad,
+                 const int64_t *index);
+};
 
 /* Entry of a CPU kernel: runs the programs `first` .. `last` - 1 of the grid, numbered
    with axis 0 fastest. `args`: one 8-byte slot per parameter (pointers; integers sign-

@@ -1,0 +1,274 @@
+/* What a running program tells its host: prints and assertions, through the functions of
+   SdcrtHooks (runtime/rt/meta.h), so that code needs nothing but the address of one.
+
+   What the host cannot know (source place, message, format) is constant data beside the
+   code: it comes along into the cache, out of a worker and into objects. A program that
+   must end branches to the end of the function, which ends its range of programs; there
+   is nothing to be undone, for what a program owns lies in the caller's scratch. */
+#include "codegen/gen_cpu.h"
+
+#include <stddef.h>
+#include <string.h>
+
+bool
+cpu_wants_hooks(const Region *r)
+{
+    for (const Op *op = r->first; op; op = op->next) {
+        if (op->kind == OP_PRINT || op->kind == OP_VPRINT || op->kind == OP_VASSERT)
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (cpu_wants_hooks(op->regions[i]))
+                return true;
+    }
+    return false;
+}
+
+static LLVMValueRef
+field(Gen *g, LLVMTypeRef t, size_t offset)
+{
+    LLVMValueRef at = ll_int(g->i64, (int64_t)offset);
+    LLVMValueRef p =
+        LLVMBuildGEP2(g->b, g->i8, ((const Cpu *)g->priv)->hooks, &at, 1, "");
+    return LLVMBuildLoad2(g->b, t, p, "");
+}
+
+void
+cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go)
+{
+    Cpu *c = g->priv;
+    LLVMValueRef stop = field(g, g->i32, offsetof(SdcrtHooks, stop));
+    LLVMSetOrdering(stop, LLVMAtomicOrderingMonotonic);
+    LLVMSetAlignment(stop, 4);
+    LLVMValueRef runs = LLVMBuildICmp(g->b, LLVMIntEQ, stop, ll_int(g->i32, 0), "");
+    ll_likely(LLVMBuildCondBr(g->b, runs, go, c->leave), 0);
+    LLVMPositionBuilderAtEnd(g->b, go);
+}
+
+/* ---- constant data */
+
+static LLVMValueRef
+constant(Gen *g, LLVMValueRef init)
+{
+    LLVMValueRef v = LLVMAddGlobal(g->mod, LLVMTypeOf(init), "site");
+    LLVMSetInitializer(v, init);
+    LLVMSetGlobalConstant(v, 1);
+    LLVMSetLinkage(v, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(v, LLVMGlobalUnnamedAddr);
+    return v;
+}
+
+static LLVMValueRef
+text(Gen *g, const char *s, size_t n)
+{
+    return s ? constant(g, LLVMConstStringInContext2(g->cx, s, n, 0))
+             : LLVMConstNull(g->ptr);
+}
+
+/* The line that a place is in; NULL when there is no text. */
+static const char *
+line_of(Loc loc, size_t *n)
+{
+    enum { LONGEST = 2000 };
+    const char *p = loc.src ? loc.src->text : NULL, *end = p ? p + loc.src->size : NULL;
+    for (int i = 1; p && i < loc.line; i++) {
+        p = memchr(p, '\n', (size_t)(end - p));
+        p = p ? p + 1 : NULL;
+    }
+    const char *nl = p ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+    *n = p ? (size_t)((nl ? nl : end) - p) : 0;
+    *n = *n > LONGEST ? LONGEST : *n;
+    return loc.line > 0 ? p : NULL;
+}
+
+/* The library that sdc brings along is not the user's: its caller is the place. */
+static Loc
+users_own(Loc loc)
+{
+    const size_t n = sizeof LIB_PATH - 1;
+    while (loc.call && loc.src && strncmp(loc.src->path, LIB_PATH, n) == 0)
+        loc = loc.call->at;
+    return loc;
+}
+
+enum { MOST_CALLS = 16 };
+
+static LLVMValueRef
+place(Gen *g, Loc loc, int depth)
+{
+    loc = users_own(loc);
+    size_t n;
+    const char *line = line_of(loc, &n), *path = loc.src ? loc.src->path : "";
+    const char *fn = loc.call ? loc.call->fn : NULL;
+    bool called = loc.call && depth < MOST_CALLS;
+    int end = loc.end_line == loc.line ? loc.end_col : 0;
+    LLVMValueRef in[8] = {
+        text(g, path, strlen(path)),
+        text(g, line, n),
+        text(g, fn, fn ? strlen(fn) : 0),
+        called ? constant(g, place(g, loc.call->at, depth + 1)) : LLVMConstNull(g->ptr),
+        ll_int(g->i32, loc.line),
+        ll_int(g->i32, loc.col),
+        ll_int(g->i32, end),
+        ll_int(g->i32, 0)};
+    return LLVMConstStructInContext(g->cx, in, 8, 0);
+}
+
+static LLVMValueRef
+site(Gen *g, const Op *op, const char *message, int rank, unsigned lanes, int format,
+     int bits)
+{
+    LLVMValueRef in[6] = {place(g, op->loc, 0),   text(g, message, strlen(message)),
+                          ll_int(g->i32, rank),   ll_int(g->i32, lanes),
+                          ll_int(g->i32, format), ll_int(g->i32, bits)};
+    return constant(g, LLVMConstStructInContext(g->cx, in, 6, 0));
+}
+
+/* ---- what a call is given */
+
+enum { ROOM_INDEX, ROOM_VALUES };
+
+static LLVMValueRef
+room(Gen *g, int which)
+{
+    Cpu *c = g->priv;
+    unsigned words = which == ROOM_INDEX ? 64 * MAX_RANK : 64;
+    if (!c->words[which])
+        c->words[which] = cpu_alloca(g, LLVMArrayType2(g->i64, words));
+    return c->words[which];
+}
+
+static void
+put(Gen *g, LLVMValueRef x, LLVMValueRef to, unsigned at)
+{
+    LLVMValueRef by = ll_int(g->i64, at);
+    LLVMValueRef p = LLVMBuildGEP2(g->b, g->i64, to, &by, 1, "");
+    LLVMSetAlignment(LLVMBuildStore(g->b, x, p), 8);
+}
+
+/* The indices of all lanes; operands from `first` on are those of the first lane. */
+static LLVMValueRef
+indices(Gen *g, const Op *op, int first, unsigned lanes)
+{
+    LLVMValueRef to = room(g, ROOM_INDEX);
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, -1);
+    for (int d = 0; d < op->noperand - first; d++) {
+        LLVMValueRef x = cpu_value(g, op_operand(op, first + d));
+        if (lanes > 1 && !ll_is_vector(x)) {
+            x = ll_splat(g->b, x, lanes);
+            if (d == axis)
+                x = LLVMBuildAdd(g->b, x, ll_iota(g->i64, lanes, 0), "");
+        }
+        put(g, x, to, (unsigned)d * lanes);
+    }
+    return to;
+}
+
+static void
+call(Gen *g, size_t offset, LLVMValueRef *args, unsigned n)
+{
+    LLVMTypeRef types[5];
+    for (unsigned i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(args[i]);
+    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, n, 0);
+    LLVMBuildCall2(g->b, t, field(g, g->ptr, offset), args, n, "");
+}
+
+/* ---- print */
+
+/* The value in 64 bits, and how it is printed. */
+static LLVMValueRef
+printable(Gen *g, const Op *op, const Type *e, LLVMValueRef x, int *format)
+{
+    const Attr *a = attr_find(&op->attrs, ATTR_SIGNED);
+    bool hex = attr_has(&op->attrs, ATTR_HEX), is_ptr = e->kind == TY_PTR;
+    int bits = is_ptr ? 64 : type_bits(e);
+    bool is_signed = a && a->n && a->v.ints[0] && bits > 1;
+    LLVMTypeRef wide = ll_like(x, g->i64);
+    if (is_ptr) {
+        *format = 'p';
+        return LLVMBuildPtrToInt(g->b, x, wide, "");
+    }
+    bool is_float = scalar_is_float(e->scalar);
+    if (is_float && !hex) {
+        *format = 'f';
+        x = gen_fcast(g, e->scalar, SK_F64, false, x);
+        return LLVMBuildBitCast(g->b, x, wide, "");
+    }
+    *format = hex ? 'x' : is_signed ? 'd' : 'u';
+    if (is_float) {
+        LLVMTypeRef as = LLVMIntTypeInContext(g->cx, (unsigned)bits);
+        x = LLVMBuildBitCast(g->b, x, ll_like(x, as), "");
+    }
+    return bits < 64 && is_signed && !hex ? LLVMBuildSExt(g->b, x, wide, "")
+           : bits < 64                    ? LLVMBuildZExt(g->b, x, wide, "")
+                                          : x;
+}
+
+static bool
+gen_print(Gen *g, const Op *op)
+{
+    Cpu *c = g->priv;
+    const Attr *part = attr_find(&op->attrs, ATTR_PART);
+    bool any = op->noperand > 0, several = part && part->n == 2;
+    int format = 0, bits = 0;
+    unsigned lanes = 1;
+    LLVMValueRef values = LLVMConstNull(g->ptr), index = values;
+    Buf b;
+    buf_init(&b, &g->s->tmp);
+    buf_str(&b, "");
+    int operand = several ? (int)part->v.ints[0] : 0;
+    int count = several ? (int)part->v.ints[1] : 1;
+    gen_print_text(&b, attr_str(&op->attrs, ATTR_MESSAGE), any, operand, count);
+    if (any) {
+        const Type *t = op_operand(op, 0)->type, *e = type_elem(t);
+        LLVMValueRef x = cpu_value(g, op_operand(op, 0));
+        lanes = ll_lanes(x);
+        bits = e->kind == TY_PTR ? 64 : type_bits(e);
+        values = room(g, ROOM_VALUES);
+        put(g, printable(g, op, e, x, &format), values, 0);
+        index = indices(g, op, 1, lanes);
+    }
+    LLVMValueRef s =
+        site(g, op, b.s, any ? op->noperand - 1 : 0, lanes, format, bits);
+    LLVMValueRef args[5] = {c->hooks, s, c->program, values, index};
+    call(g, offsetof(SdcrtHooks, print), args, 5);
+    return true;
+}
+
+/* ---- assert */
+
+/* The lanes of an i1 strip as bits of a word. */
+static LLVMValueRef
+lane_bits(Gen *g, LLVMValueRef x)
+{
+    LLVMTypeRef as = LLVMIntTypeInContext(g->cx, ll_lanes(x));
+    x = LLVMBuildBitCast(g->b, x, as, "");
+    return ll_lanes(x) == 64 ? x : LLVMBuildZExtOrBitCast(g->b, x, g->i64, "");
+}
+
+static bool
+gen_assert(Gen *g, const Op *op)
+{
+    Cpu *c = g->priv;
+    Name message = attr_str(&op->attrs, ATTR_MESSAGE);
+    LLVMValueRef cond = cpu_value(g, op_operand(op, 0));
+    LLVMValueRef bad = lane_bits(g, LLVMBuildNot(g->b, cond, ""));
+    LLVMValueRef ok = LLVMBuildICmp(g->b, LLVMIntEQ, bad, ll_int(g->i64, 0), "");
+    LLVMBasicBlockRef go = cpu_block(g, "holds"), fails = cpu_block(g, "fails");
+    ll_likely(LLVMBuildCondBr(g->b, ok, go, fails), 0);
+    LLVMPositionBuilderAtEnd(g->b, fails);
+    LLVMValueRef s = site(g, op, message ? message : "", op->noperand - 1,
+                          ll_lanes(cond), 0, 0);
+    LLVMValueRef args[5] = {c->hooks, s, c->program, bad,
+                            indices(g, op, 1, ll_lanes(cond))};
+    call(g, offsetof(SdcrtHooks, fail), args, 5);
+    LLVMBuildBr(g->b, c->leave);
+    LLVMPositionBuilderAtEnd(g->b, go);
+    return true;
+}
+
+bool
+cpu_hook(Gen *g, const Op *op)
+{
+    return op->kind == OP_VASSERT ? gen_assert(g, op) : gen_print(g, op);
+}
