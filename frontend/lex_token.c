@@ -473,8 +473,9 @@ lex_text(Lexer *lx, const char *text, size_t n)
         push_error(lx, lx->open[lx->depth - 1], "this bracket is never closed");
         lx->depth = lx->base_depth;
     } else if (lx->continued) {
-        Loc here = {lx->src, lx->line, column(lx, lx->pos), lx->line,
-                    column(lx, lx->pos)};
+        int col = column(lx, lx->pos);
+        Loc here = {.src = lx->src, .line = lx->line, .col = col, .end_line = lx->line,
+                    .end_col = col};
         push_error(lx, here, "the file ends behind a backslash");
         lx->line_has_token = true;
     }
