@@ -51,7 +51,10 @@ emit_machine(Gen *g)
     Machine m = {0};
     char *why = NULL;
     LLVMTargetRef t;
-    if (!g->target->machine(g->s, g->opt, &g->info, &m))
+    if (g->tm)
+        LLVMDisposeTargetMachine(g->tm);
+    g->tm = NULL;
+    if (!g->target->machine(g->s, g->opt, &g->info, g->ptx, &m))
         return false;
     if (LLVMGetTargetFromTriple(m.triple, &t, &why)) {
         diag_error(&g->s->diag, (Loc){0}, "this LLVM has no backend for %s: %s", m.triple,
@@ -204,7 +207,8 @@ codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out)
     ll_guard(&m->s->fail);
     double start = now();
     emit_open(&g, m, m->nfunc ? m->funcs[0]->name : "sdc");
-    bool ok = emit_machine(&g) && generate(&g, m, out) && optimise(&g);
+    bool ok = emit_machine(&g) && generate(&g, m, out) && (!g.ptx || emit_machine(&g)) &&
+              optimise(&g);
     double middle = now();
     ok = ok && emit_write(&g, out);
     out->opt_seconds = middle - start;

@@ -21,8 +21,9 @@ typedef struct Target {
     bool gpu;
     /* half arithmetic stays in half; otherwise each op is done in f32 */
     bool native_f16;
-    /* LLVM's names for the machine; false after an error in s->diag. */
-    bool (*machine)(Session *s, const CodegenOptions *opt, const TargetInfo *info,
+    /* LLVM's names for the machine, of a PTX version that is `ptx` at least; false after
+       an error in s->diag. */
+    bool (*machine)(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
                     Machine *out);
     /* Generates one kernel into g->mod, sets meta's fields that only it knows. False
        after an error in s->diag. */
@@ -46,6 +47,7 @@ struct Gen {
     LLVMModuleRef mod;
     LLVMBuilderRef b;
     LLVMTargetMachineRef tm;
+    int ptx; /* version of PTX that the code generated so far needs, 84 for 8.4, or 0 */
     LLVMValueRef fn; /* function being generated */
     const Func *func;
     Map halves;   /* gen_elem.c: vectors of 32-bit lanes as two of 64 */

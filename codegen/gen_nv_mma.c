@@ -15,12 +15,12 @@ typedef struct Mma {
     const char *shape, *types;
     int k, bits;
     ScalarKind in, acc;
-    int sm;
+    int sm, ptx;
 } Mma;
 
 static const Mma mmas[] = {
-#define MMA(in, acc, shape, types, k, bits, sm)                                          \
-    {shape, types, k, bits, SK_##in, SK_##acc, sm},
+#define MMA(in, acc, shape, types, k, bits, sm, ptx)                                     \
+    {shape, types, k, bits, SK_##in, SK_##acc, sm, ptx},
 #include "codegen/mma.def"
 };
 
@@ -78,6 +78,7 @@ issue(Gen *g, const Mma *m, const LLVMValueRef *a, const LLVMValueRef *b, LLVMVa
     char text[160], cons[80];
     LLVMValueRef args[10];
     int at = 0, n = 0;
+    g->ptx = m->ptx > g->ptx ? m->ptx : g->ptx;
     snprintf(text, sizeof text,
              nd == 4 ? "mma.sync.aligned.%s.row.col.%s {$0, $1, $2, $3}, "
                        "{$4, $5, $6, $7}, {$8, $9}, {$0, $1, $2, $3};"

@@ -7,9 +7,10 @@
 #include <string.h>
 
 static bool
-machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, Machine *out)
+machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
+        Machine *out)
 {
-    (void)info;
+    (void)info, (void)ptx;
 #ifndef __x86_64__
     diag_error(&s->diag, (Loc){0}, "not supported yet: the cpu target on this processor");
     return false;

@@ -1,16 +1,17 @@
 /* NVIDIA GPUs through LLVM's NVPTX backend. The PTX version is the oldest that knows the
-   architecture, so that older drivers accept the text. LLVM's middle-end runs with the
+   architecture and what the code uses, so that older drivers accept the text. LLVM's middle-end runs with the
    target machine (it must know which operations are convergent) and is asked to clean up:
    registers are scalars already and there is nothing to vectorize. */
 #include "codegen/gen_nv.h"
 
 static bool
-machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, Machine *out)
+machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
+        Machine *out)
 {
-    int ptx = info->sm >= 120 ? 87 : info->sm >= 100 ? 86 : info->sm >= 89 ? 81 : 74;
+    int known = info->sm >= 120 ? 87 : info->sm >= 100 ? 86 : info->sm >= 89 ? 81 : 74;
     out->triple = "nvptx64-nvidia-cuda";
     out->cpu = opt->target;
-    out->features = arena_printf(&s->perm, "+ptx%d", ptx);
+    out->features = arena_printf(&s->perm, "+ptx%d", ptx > known ? ptx : known);
     return true;
 }
 
