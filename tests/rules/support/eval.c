@@ -259,6 +259,8 @@ run_for(Eval *e, const Op *op)
         if (e->seen)
             e->seen(e->user, body->args[0], &iv);
         run_region(e, body);
+        if (e->trace->open)
+            return;
         results(e, op, body->last, 0);
         carry(e, body->args, 1, body->last, 0, op->nresult);
         if (__builtin_add_overflow(i, step, &i))
@@ -273,11 +275,12 @@ run_while(Eval *e, const Op *op)
     carry(e, cond->args, 0, op, 0, cond->narg);
     while (!e->trace->open) {
         run_region(e, cond);
-        if (!scalar(e, op_operand(cond->last, 0)))
+        if (e->trace->open || !scalar(e, op_operand(cond->last, 0)))
             break;
         carry(e, body->args, 0, cond->last, 1, body->narg);
         run_region(e, body);
-        carry(e, cond->args, 0, body->last, 0, cond->narg);
+        if (!e->trace->open)
+            carry(e, cond->args, 0, body->last, 0, cond->narg);
     }
     if (!e->trace->open)
         results(e, op, cond->last, 1);
@@ -290,7 +293,8 @@ run_if(Eval *e, const Op *op)
     if (e->trace->open)
         return;
     run_region(e, arm);
-    results(e, op, arm->last, 0);
+    if (!e->trace->open)
+        results(e, op, arm->last, 0);
 }
 
 static void
@@ -332,7 +336,7 @@ static void
 run_region(Eval *e, const Region *r)
 {
     for (const Op *op = r->first; op && !e->trace->open; op = op->next) {
-        if (++e->steps > EVAL_STEPS)
+        if (++e->steps > (e->generous ? 4 : 1) * EVAL_STEPS)
             e->trace->open = true;
         run_op(e, op);
     }

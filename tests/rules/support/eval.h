@@ -43,6 +43,7 @@ typedef struct Eval {
     Datum *values; /* by the value's number */
     int nvalues;
     int steps;
+    bool generous; /* more steps: a pass may add some */
 } Eval;
 
 /* Runs f with scalar arguments. The caller sets `seen` and programs first, or nothing. */
