@@ -56,6 +56,8 @@ trip_count(const Op *op)
         return -1;
     if (step.i < 0 ? span >= 0 : span <= 0)
         return 0;
+    if (span == INT64_MIN) /* by a step of -1 there is no such number */
+        return -1;
     return span / step.i + (span % step.i != 0);
 }
 

@@ -170,6 +170,18 @@ is_hidden(const Value *v, const Value *mask, int depth)
     return true;
 }
 
+static Value *
+nothing(Builder *b, const Type *t)
+{
+    if (type_is_float(t))
+        return build_float(b, t, 0);
+    if (!type_is_ptr(t))
+        return build_int(b, t, 0);
+    const Type *i64 = type_scalar(b->s->types, SK_I64);
+    Value *zero = build_int(b, type_like(b->s->types, t, i64), 0);
+    return build_cast(b, OP_INTTOPTR, zero, type_elem(t));
+}
+
 static void
 hand_on(const Op *store, Op *load)
 {
@@ -178,9 +190,7 @@ hand_on(const Op *store, Op *load)
     if (mask && !is_hidden(&load->results[0], mask, 0)) {
         Builder b = builder_before(load);
         b.loc = load->loc;
-        Value *other = load->noperand > 2 ? op_operand(load, 2)
-                       : type_is_float(t) ? build_float(&b, t, 0)
-                                          : build_int(&b, t, 0);
+        Value *other = load->noperand > 2 ? op_operand(load, 2) : nothing(&b, t);
         v = build_select(&b, mask, v, other);
     }
     value_replace(&load->results[0], v);

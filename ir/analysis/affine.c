@@ -104,7 +104,7 @@ bool
 poly_divide(const PolyTerm *t, const PolyTerm *by, PolyTerm *out)
 {
     *out = (PolyTerm){0};
-    if (!by->k || t->k % by->k)
+    if (!by->k || (by->k == -1 && t->k == INT64_MIN) || t->k % by->k)
         return false;
     out->k = t->k / by->k;
     int j = 0;
@@ -295,9 +295,12 @@ visit(Walk *w, const Value *v, int depth, Affine *out)
         out->base = poly_const(attr_int(&op->attrs, ATTR_START, 0));
         out->at[0] = poly_const(1);
         return true;
+    case OP_SEXT:
+        if (type_bits(op_operand(op, 0)->type) == 1)
+            break; /* 0 and 1 become 0 and -1 */
+        return visit(w, op_operand(op, 0), depth + 1, out);
     case OP_SPLAT:
     case OP_HINT:
-    case OP_SEXT:
     case OP_CONVERT_LAYOUT: return visit(w, op_operand(op, 0), depth + 1, out);
     case OP_BROADCAST:
         if (!visit(w, op_operand(op, 0), depth + 1, out))

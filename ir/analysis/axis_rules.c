@@ -347,6 +347,8 @@ rule_minmax(const Op *op, const AxisFacts *const *in)
     AxisFacts f = pointwise(op, in, min_i64(axis_all_div(x, t), axis_all_div(y, t)));
     bool is_min = op->kind == OP_MINS || op->kind == OP_MINU;
     bool is_signed = op->kind == OP_MINS || op->kind == OP_MAXS;
+    if (is_signed && type_bits(t) == 1) /* 1 is the lesser one then */
+        return f;
     if (is_signed || (x->lo >= 0 && y->lo >= 0)) {
         f.lo = is_min ? min_i64(x->lo, y->lo) : max_i64(x->lo, y->lo);
         f.hi = is_min ? min_i64(x->hi, y->hi) : max_i64(x->hi, y->hi);

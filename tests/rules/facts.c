@@ -1,7 +1,9 @@
 /* What analyses claim, against the values themselves: axis facts of every value and the
    answers about comparisons hold for what the evaluator computes there, in random
-   functions of every width, with loops, conditions and promises. Scalars of 8 bits meet
-   all pairs of arguments. */
+   functions of every width, with loops, conditions and promises; so do the polynomials of
+   ir/analysis/affine.h, as far as nothing wraps. Scalars of 8 bits meet all pairs of
+   arguments. */
+#include "ir/analysis/affine.h"
 #include "ir/analysis/axis.h"
 #include "ir/analysis/bounds.h"
 
@@ -14,6 +16,8 @@ enum { RUNS = 12, PARAMS = SK_COUNT + LAB_PARAMS };
 
 typedef struct Claims {
     Axis *axis;
+    const Eval *eval;
+    Affine **affine;         /* by a value's number; NULL: none */
     const AxisFacts **facts; /* by a value's number */
     signed char *answer;     /* by an op's number: of a comparison, 2 when not asked */
     const char *wrong;
@@ -74,6 +78,76 @@ facts_wrong(const Claims *c, const Value *v, const Datum *d)
     return NULL;
 }
 
+/* ---- polynomials */
+
+static uint64_t
+poly_at(const Claims *c, const Poly *p)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < p->n; i++) {
+        uint64_t product = (uint64_t)p->t[i].k;
+        for (int k = 0; k < p->t[i].n; k++) {
+            const Value *x = p->t[i].x[k];
+            product *= (uint64_t)number_of(x, c->eval->values[x->id].bits[0]);
+        }
+        sum += product;
+    }
+    return sum;
+}
+
+/* The narrowest number that the value is made of: modulo that the polynomial holds,
+   though sums wrap. */
+static int
+narrowest(const Value *v, int depth)
+{
+    int bits = type_is_int(v->type) ? type_bits(v->type) : 64;
+    if (bits == 1) /* a condition: no part of the sum, unless it is the sum */
+        return depth ? 64 : 1;
+    for (int i = 0; v->op && depth < 40 && !v->op->nregion && i < v->op->noperand; i++) {
+        int other = narrowest(op_operand(v->op, i), depth + 1);
+        bits = other < bits ? other : bits;
+    }
+    return bits;
+}
+
+static bool
+affine_wrong(const Claims *c, const Value *v, const Datum *d)
+{
+    const Affine *a = c->affine[v->id];
+    uint64_t mask = bits_mask(narrowest(v, 0));
+    for (int i = 0; i < d->n; i++) {
+        int rest = i, rank = type_is_tile(v->type) ? v->type->rank : 0;
+        uint64_t x = poly_at(c, &a->base);
+        for (int k = rank - 1; k >= 0; k--) {
+            x += poly_at(c, &a->at[k]) * (uint64_t)(rest % v->type->shape[k]);
+            rest /= (int)v->type->shape[k];
+        }
+        if ((x ^ (uint64_t)number_of(v, d->bits[i])) & mask)
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_known(const Claims *c, const Poly *p)
+{
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->t[i].n; k++)
+            if (c->eval->values[p->t[i].x[k]->id].any)
+                return false;
+    return true;
+}
+
+static void
+claim_affine(Claims *c, Arena *arena, const Value *v)
+{
+    Affine a;
+    if (!type_is_int(v->type) || !affine_of(v, NULL, &a))
+        return;
+    c->affine[v->id] = arena_new(arena, Affine);
+    *c->affine[v->id] = a;
+}
+
 static void
 seen(void *user, const Value *v, const Datum *d)
 {
@@ -82,6 +156,9 @@ seen(void *user, const Value *v, const Datum *d)
         return;
     if (type_is_int(v->type) || type_is_ptr(v->type))
         c->wrong = facts_wrong(c, v, d);
+    const Affine *a = c->affine[v->id];
+    if (a && !c->wrong && is_known(c, &a->base) && affine_wrong(c, v, d))
+        c->wrong = "polynomial";
     int answer = v->op && v->op->kind == OP_CMPI ? c->answer[v->op->id] : 2;
     for (int i = 0; i < d->n && (answer == 0 || answer == 1); i++)
         if (d->bits[i] != (uint64_t)answer)
@@ -90,19 +167,20 @@ seen(void *user, const Value *v, const Datum *d)
 }
 
 static void
-claim_value(Claims *c, const Value *v)
+claim_value(Claims *c, Arena *arena, const Value *v)
 {
     c->facts[v->id] = axis_of(c->axis, v);
+    claim_affine(c, arena, v);
 }
 
 static void
-claim(Claims *c, Bounds *b, const Region *r)
+claim(Claims *c, Arena *arena, Bounds *b, const Region *r)
 {
     for (int i = 0; i < r->narg; i++)
-        claim_value(c, r->args[i]);
+        claim_value(c, arena, r->args[i]);
     for (const Op *op = r->first; op; op = op->next) {
         for (int i = 0; i < op->nresult; i++)
-            claim_value(c, &op->results[i]);
+            claim_value(c, arena, &op->results[i]);
         if (op->kind == OP_CMPI)
             c->answer[op->id] = (signed char)bounds_compare(b, op);
         else if (op->kind == OP_ASSUME)
@@ -110,7 +188,7 @@ claim(Claims *c, Bounds *b, const Region *r)
         for (int i = 0; i < op->nregion; i++) {
             BoundsMark m = bounds_mark(b);
             bounds_enter(b, op, i);
-            claim(c, b, op->regions[i]);
+            claim(c, arena, b, op->regions[i]);
             bounds_leave(b, m);
         }
     }
@@ -122,7 +200,8 @@ claims_of(Lab *l)
     Claims c = {.axis = axis_new(l->f, &l->s->perm)};
     c.facts = arena_array(&l->s->perm, const AxisFacts *, (int)l->f->next_id + 1);
     c.answer = arena_array(&l->s->perm, signed char, (int)l->f->next_id + 1);
-    claim(&c, bounds_new(c.axis, &l->s->perm), l->f->body);
+    c.affine = arena_array(&l->s->perm, Affine *, (int)l->f->next_id + 1);
+    claim(&c, &l->s->perm, bounds_new(c.axis, &l->s->perm), l->f->body);
     return c;
 }
 
@@ -150,6 +229,7 @@ check(const LabTest *t, int runs)
     Claims c = claims_of(&l);
     Eval e = {.seen = seen, .user = &c, .programs = {5, 2, 1}, .program = {3, 1, 0}};
     uint64_t params[PARAMS];
+    c.eval = &e;
     for (int i = 0; i < runs; i++) {
         lab_arguments(&l, t, i, params);
         if (runs == 65536) {

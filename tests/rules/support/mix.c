@@ -67,13 +67,15 @@ pick(Maker *m, const Type *t)
     return fit[late + (int)dice(m, (uint32_t)(n - late))];
 }
 
+/* A number of more than one bit; of one bit sometimes, where flag says so. */
 static Value *
-any_int(Maker *m)
+any_int(Maker *m, bool flag)
 {
     Value *v = m->pool[dice(m, (uint32_t)m->n)];
-    for (int i = 0; i < 20 && (!type_is_int(v->type) || type_bits(v->type) == 1); i++)
+    int least = flag && dice(m, 4) == 0 ? 1 : 2;
+    for (int i = 0; i < 20 && (!type_is_int(v->type) || type_bits(v->type) < least); i++)
         v = m->pool[dice(m, (uint32_t)m->n)];
-    return type_is_int(v->type) && type_bits(v->type) > 1 ? v : NULL;
+    return type_is_int(v->type) && type_bits(v->type) >= least ? v : NULL;
 }
 
 static Value *
@@ -119,7 +121,7 @@ int_op(Maker *m)
                                  OP_SHL,  OP_SHRS, OP_SHRU, OP_MINS, OP_MAXS,  OP_MINU,
                                  OP_MAXU, OP_DIVS, OP_DIVU, OP_REMS, OP_REMU,  OP_ADD,
                                  OP_SUB,  OP_ADD,  OP_AND,  OP_OR,   OP_MULHIS};
-    Value *x = any_int(m);
+    Value *x = any_int(m, true);
     if (!x)
         return;
     Value *y = operand(m, x->type);
@@ -145,7 +147,7 @@ compare(Maker *m)
                                         "uge", "ugt", "ule", "eq",  "ne"};
     static const char *const float_preds[] = {"olt", "oge", "oeq", "une", "uno"};
     Value *x = m->mix->floats && dice(m, 6) == 0 ? pick(m, shaped(m, float_kind(m)))
-                                                 : any_int(m);
+                                                 : any_int(m, true);
     if (!x)
         return;
     Value *y = operand(m, x->type);
