@@ -46,13 +46,13 @@ typedef struct OpEffects {
 OpEffects op_effects(const Op *op);
 bool op_is_pure(const Op *op); /* no effect at all, bodies included */
 
-/* The order of memory between programs, by which locks, flags and counters of arrivals
-   work. Nothing moves over an atomic operation whose old value is read, whatever its {sem}
-   says, nor over a volatile load: what follows may depend on what another program did
-   before (op_acquires). No write moves behind an operation that releases. An atomic
-   operation whose old value nobody reads tells this program nothing: it orders what may
-   touch the same memory, and loads of other memory may run ahead of it. Of op alone: for
-   structured ops ask those inside. */
+/* The order of memory between programs, by which locks, flags and counters work. Nothing
+   moves over an atomic operation whose old value is read, whatever its {sem} says, nor
+   over a volatile load: what follows may depend on what another program did before
+   (op_acquires). No write moves behind an operation that releases. An atomic operation
+   whose old value nobody reads tells this program nothing: it orders what may touch the
+   same memory, and loads of other memory may run ahead of it. Of op alone: for structured
+   ops ask those inside. */
 bool op_acquires(const Op *op);
 bool op_releases(const Op *op);
 

@@ -24,6 +24,9 @@ enum {
     T_CONVERGENT = 128,  /* all threads of the program (or role) execute it together */
     T_CROSS = 256,       /* data crosses lanes */
     T_ISOLATED = 512,    /* its regions see nothing but their arguments */
+    T_CPU = 1024,        /* of the form that becomes code for a CPU */
+    T_GPU = 2048,        /* of the form that becomes code for a GPU */
+    T_SM90 = 4096,       /* the same, for one that has what sm_90a has */
 };
 
 /* Memory effects, packed: operand (4 bits), resource (4), kind (4); two per op at

@@ -4,6 +4,7 @@
 
 #include "ir/base/map.h"
 #include "ir/layout.h"
+#include "ir/target.h"
 #include "ir/text.h"
 
 #include <string.h>
@@ -322,5 +323,70 @@ module_verify(Module *m)
     bool ok = true;
     for (int i = 0; i < m->nfunc; i++)
         ok &= func_verify(m->funcs[i]);
+    return ok;
+}
+
+/* ---- for a target */
+
+static const char *
+misfit(const Op *op, const TargetInfo *t)
+{
+    if (op_is(op, T_CPU) && t->gpu)
+        return "of the form for a CPU";
+    if (op_is(op, T_GPU) && !t->gpu)
+        return "of the form for a GPU";
+    if (op_is(op, T_SM90) && !(t->gpu && t->sm >= 90 && t->feature_a))
+        return "of the form for sm_90a";
+    for (int i = 0; i < op->nresult && !t->gpu; i++)
+        if (op->results[i].type->layout)
+            return "on tiles with layouts, as GPUs have them";
+    return NULL;
+}
+
+static bool
+ops_fit(Session *s, const Region *r, const TargetInfo *t, const char *name, int depth)
+{
+    for (const Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        const char *why = misfit(op, t);
+        if (why) {
+            diag_error(&s->diag, op->loc, "no code for target %s: '%s' is %s", name,
+                       op_info[op->kind].name, why);
+            return false;
+        }
+        for (int i = 0; i < op->nregion; i++)
+            if (!ops_fit(s, op->regions[i], t, name, depth + 1))
+                return false;
+    }
+    return true;
+}
+
+bool
+func_fits(const Func *f, const TargetInfo *t, const char *name)
+{
+    return ops_fit(f->module->s, f->body, t, name, 0);
+}
+
+static bool
+params_fit(Session *s, const Func *f)
+{
+    for (int i = 0; i < f->body->narg; i++) {
+        const Value *v = f->body->args[i];
+        if (v->type->kind == TY_SCALAR || v->type->kind == TY_PTR)
+            continue;
+        diag_error(&s->diag, f->loc,
+                   "no code for a kernel that takes %s as '%s': a host can pass scalars "
+                   "and pointers",
+                   type_str(&s->perm, v->type), f->params[i].name);
+        return false;
+    }
+    return true;
+}
+
+bool
+module_fits(Module *m, const TargetInfo *t, const char *name)
+{
+    bool ok = true;
+    for (int i = 0; i < m->nfunc; i++)
+        ok &= params_fit(m->s, m->funcs[i]) && func_fits(m->funcs[i], t, name);
     return ok;
 }

@@ -102,6 +102,16 @@ check_roundtrip(Module *m, const char *pass)
     return true;
 }
 
+/* A pass that makes one target's form does not meet the other's. */
+static bool
+takes_form(const Func *f, const PassInfo *p)
+{
+    const char *name = p->makes & P_CPU ? "cpu" : "sm_90a";
+    TargetInfo t;
+    return !(p->makes & (P_CPU | P_LAYOUT)) || !target_info(name, &t) ||
+           func_fits(f, &t, name);
+}
+
 static bool
 run_one(Module *m, PassCx *cx, PassId id)
 {
@@ -117,6 +127,10 @@ run_one(Module *m, PassCx *cx, PassId id)
                        p->name);
             return false;
         }
+        if (!takes_form(f, p))
+            return false;
+        if (p->makes && (f->props & p->makes) == p->makes)
+            continue; /* the kernel came as tile IR in that form */
         bool hit = p->run(f, cx);
         if (hit)
             f->props &= p->keeps;

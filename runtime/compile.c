@@ -134,6 +134,9 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
     } else if (o->passes || o->emit != SDC_EMIT_TIR) {
         list = pipeline_for(target, &n);
     }
+    /* What becomes code, or would; passes that are named may be for looking at. */
+    if ((!named || o->emit != SDC_EMIT_TIR) && list && !module_fits(m, target, o->target))
+        return false;
     PassCx cx = {
         .s = s,
         .target = *target,
@@ -174,7 +177,8 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
 }
 
 static bool
-generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
+generate(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
+         CompileResult *out)
 {
     static const EmitKind kind[] = {
         [SDC_EMIT_OBJ] = EMIT_OBJ,
@@ -191,6 +195,8 @@ generate(Session *s, Module *m, const CompileJob *job, CompileResult *out)
     };
     CodegenOut got = {0};
     double start = seconds_now();
+    if (!module_fits(m, target, job->opt.target))
+        return false;
     bool ok = codegen_run(m, &cg, &got);
     out->times.codegen = seconds_now() - start;
     out->times.llvm_opt = got.opt_seconds;
@@ -245,7 +251,7 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
         module_print(&b, m);
         out->bytes = b.s;
         out->size = b.n;
-    } else if (!generate(s, m, job, out)) {
+    } else if (!generate(s, m, job, &target, out)) {
         return false;
     }
     out->times.total = seconds_now() - start;

@@ -6,6 +6,7 @@
 #   tests/run/*.c             one Check program each, linked with libsdc.so and tests/ref
 #   tests/{ir,frontend,...}/  golden: files with a RUN: line, run by tests/golden.sh
 #   tests/**/*.tir            each is also printed, read back and printed again
+#   tests/to_code.sh          every .tir to code of every target, or refused
 #   tests/lint/*.sh           rules about the sources
 #   tests/fuzz/*.c            libFuzzer programs; seeded replays in an ordinary build
 #   tests/gpu/*.c             only with -DSDC_GPU=ON
@@ -265,6 +266,16 @@ if(TARGET sdc)
                 COMMAND ${BASH} "${T}/roundtrip.sh" $<TARGET_FILE:sdc> "${TMP}" ${file})
             set_tests_properties(roundtrip/${name} PROPERTIES LABELS golden TIMEOUT 60)
         endif()
+    endforeach()
+endif()
+
+# ---------------------------------------------------------------- tile IR to code
+if(TARGET sdc)
+    foreach(name cpu sm_80 sm_90a)
+        add_test(NAME to_code/${name}
+            COMMAND ${BASH} "${T}/to_code.sh" $<TARGET_FILE:sdc> "${ROOT}" "${TMP}"
+                ${name})
+        set_tests_properties(to_code/${name} PROPERTIES LABELS golden TIMEOUT 600)
     endforeach()
 endif()
 

@@ -99,6 +99,9 @@ print_ops(void)
         { T_CONVERGENT, "convergent" },
         { T_CROSS, "cross-lane" },
         { T_ISOLATED, "isolated" },
+        { T_CPU, "cpu" },
+        { T_GPU, "gpu" },
+        { T_SM90, "sm_90a" },
     };
     static const struct {
         const char *name;
