@@ -209,18 +209,6 @@ current_image(SdcKernel *k, SdcrtCuda *cuda, GpuImage **out)
     return status;
 }
 
-/* The argument that the slot of a null pointer belongs to; -1 when there is none. */
-static int
-null_pointer(const SdcKernel *k, const uint64_t *slots)
-{
-    for (int i = 0; i < k->info->nruntime; i++) {
-        int slot = k->rules[i].slot;
-        if (slot >= 0 && k->meta->params[slot].kind == SDCRT_PTR && !slots[slot])
-            return i;
-    }
-    return -1;
-}
-
 SdcStatus
 gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
 {
@@ -232,12 +220,6 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
                             grid.z, k->info->name);
     if (!grid.x || !grid.y || !grid.z)
         return SDC_OK;
-    int null = null_pointer(k, slots);
-    if (null >= 0)
-        return context_fail(cx, SDC_ERROR_ARGUMENT,
-                            "argument '%s' of '%s' is a null pointer; sdc_none() stands "
-                            "for an argument that is not used",
-                            k->info->params[k->info->runtime[null]].name, k->info->name);
     SdcrtCuda *cuda = atomic_load_explicit(&cx->cuda, memory_order_acquire);
     GpuImage *image;
     SdcStatus status = current_image(k, cuda, &image);

@@ -441,16 +441,18 @@ SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
    runs nothing.
 
    On the CPU programs run in any order on the context's threads, and the call returns
-   when all are done; `stream` is NULL. On a GPU pointers are addresses of the device and
-   not NULL (sdc_none() stands for nothing), the launch is put on `stream` (CUstream;
-   NULL: the default one) and the call returns at once; it may be captured into a graph
-   once the specialization is loaded, by a launch or by sdc_specialize.
+   when all are done; `stream` is NULL. On a GPU pointers are addresses of the device, the
+   launch is put on `stream` (CUstream; NULL: the default one) and the call returns at
+   once; it may be captured into a graph once the specialization is loaded, by a launch or
+   by sdc_specialize. A null pointer is passed on, as that of a tensor without elements
+   is; a kernel that touches it fails as with any wrong address. (sdc_none() is another
+   thing: Python's None, known when the kernel is compiled.)
 
    A device_assert that fails on the CPU ends the launch: programs that have begun run on,
    no others begin, and the status is SDC_ERROR_CHECK.
 
-   SDC_ERROR_ARGUMENT: wrong number or type of arguments, a null pointer, a grid that is
-   negative or beyond the device; SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED,
+   SDC_ERROR_ARGUMENT: wrong number or type of arguments, a grid that is negative or
+   beyond the device; SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED,
    SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL: compiling failed; SDC_ERROR_ENVIRONMENT: the
    device failed, in this launch or an earlier one. */
 SDC_API SdcStatus sdc_launch(SdcFunction *fn, SdcGrid grid, const SdcArg *args, int nargs,

@@ -118,6 +118,8 @@ tune_memory(SdcTuning *t)
         if ((a->kind != SDC_ARG_PTR && !d) || !o->bytes[i])
             continue;
         m->at = d ? d->base : a->v.ptr;
+        if (!m->at)
+            continue;
         m->bytes = o->bytes[i];
         m->dtype = (SdcDtype)a->dtype;
         m->zero = named(t->configs.reset, t->configs.nreset, name);

@@ -121,8 +121,9 @@ SDCRT_API const SdcrtCudaUse *sdcrt_cuda_use(const SdcrtCudaKernel *k);
 
 /* Launches on a stream (CUstream; NULL: the default one) and returns at once. `args`: one
    slot per parameter as SdcrtCpuEntry's. A grid with a zero runs nothing. Refused with
-   SDCRT_ERROR_ARGUMENT: a grid that the device cannot run, a pointer that is NULL; with
-   SDCRT_ERROR_MAP: arguments that the kernel's tensor maps do not allow. An error may
+   SDCRT_ERROR_ARGUMENT: a grid that the device cannot run; with SDCRT_ERROR_MAP:
+   arguments that the kernel's tensor maps do not allow. A pointer may be NULL, as that of
+   a tensor without elements is; what a kernel touches there is its error. An error may
    also be that of an earlier kernel, which the device reports only now. */
 SDCRT_API SdcrtStatus sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k,
                                         const uint64_t *args, const int32_t grid[3],

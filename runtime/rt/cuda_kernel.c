@@ -266,10 +266,6 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
         params[k->meta.nparam + k->meta.nmap] = (void *)(uintptr_t)&grid[0];
     }
     for (int i = 0; i < k->meta.nparam; i++) {
-        if (k->meta.params[i].kind == SDCRT_PTR && !args[i])
-            return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
-                               "argument '%s' of '%s' is a null pointer",
-                               k->meta.params[i].name, k->meta.name);
         if (k->meta.params[i].whole > 1 && args[i] % k->meta.params[i].whole)
             return cuda_refuse(e, SDCRT_ERROR_MAP,
                                "kernel '%s': argument '%s' is no multiple of %d",

@@ -61,6 +61,9 @@ encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap 
     uint64_t dim[SDCRT_MAX_RANK] = {0}, stride[SDCRT_MAX_RANK] = {0};
     unsigned step[SDCRT_MAX_RANK] = {0};
     int64_t base = v[map->base];
+    if (!base)
+        return cuda_refuse(e, SDCRT_ERROR_MAP, "kernel '%s': tensor map %d is of nothing",
+                           m->name, i);
     if (base % ALIGN)
         return cuda_refuse(e, SDCRT_ERROR_MAP,
                            "kernel '%s': tensor map %d begins at 0x%llx, which is not on "

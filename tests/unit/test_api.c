@@ -136,14 +136,15 @@ START_TEST(launches_add)
         y[i] = (float)(3 * i);
     }
     /* One function, several specializations: alignment, n equal to 1, n divisible by
-       16. */
+       16. What has no elements may be nowhere. */
     static const int sizes[] = {1000, 992, 1, 0, 17};
     for (int shift = 0; shift < 2; shift++)
         for (int s = 0; s < 5; s++) {
             int n = sizes[s];
             for (int i = 0; i < 1001; i++)
                 out[i] = -1;
-            SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, y),
+            SdcArg args[] = {sdc_ptr(SDC_FP32, n ? x : NULL),
+                             sdc_ptr(SDC_FP32, n ? y : NULL),
                              sdc_ptr(SDC_FP32, out + shift), sdc_int(n)};
             SdcStatus got = sdc_launch(f, sdc_grid(4, 1, 1), args, 4, NULL);
             ck_assert_msg(got == SDC_OK, "%s", sdc_error(e.cx));

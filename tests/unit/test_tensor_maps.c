@@ -93,8 +93,8 @@ START_TEST(maps_follow_the_arguments)
 }
 END_TEST
 
-/* Sizes below one and strides of no bytes make no map; what is off 16 bytes is known when
-   the kernel is compiled. */
+/* Sizes below one, strides of no bytes and null pointers make no map; what is off 16
+   bytes is known when the kernel is compiled. */
 START_TEST(without_a_map_other_code_runs)
 {
     Env e = setup();
@@ -107,8 +107,12 @@ START_TEST(without_a_map_other_code_runs)
     e.args[4] = sdc_int(0);
     ck_assert_int_eq(launch(&e)->nparam, 5);
     e.args[4] = sdc_int(256);
+    e.args[1].v.ptr = NULL; /* of a tensor without elements */
+    ck_assert_int_eq(launch(&e)->nparam, 5);
+    ck_assert(e.fake->last.params[1] == 0);
+    e.args[1].v.ptr = (void *)(uintptr_t)(2 << 20);
     ck_assert_int_eq(launch(&e)->nparam, 7);
-    ck_assert_int_eq(e.fake->launches, 5);
+    ck_assert_int_eq(e.fake->launches, 6);
     e.args[4] = sdc_int(72); /* 144 bytes, but not known to be a multiple of 16 */
     ck_assert_int_eq(launch(&e)->nparam, 6);
     sdc_context_destroy(e.cx);
