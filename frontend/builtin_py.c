@@ -215,3 +215,39 @@ bi_list(Sema *s, Args *a)
     return sema_error(s, a->at[0], "'%s' takes a tuple, found %s", a->b->name,
                       val_describe(s->a, a->v[0]));
 }
+
+Val
+bi_getenv(Sema *s, Args *a)
+{
+    (void)s;
+    return a->v[1];
+}
+
+/* Python's math of numbers. The errors are Python's too. */
+Val
+bi_pymath(Sema *s, Args *a)
+{
+    static const struct {
+        const char *name;
+        double (*f)(double);
+    } functions[] = {
+        { "math.sqrt", sqrt }, { "math.exp", exp },   { "math.exp2", exp2 },
+        { "math.log", log },   { "math.log2", log2 }, { "math.log10", log10 },
+        { "math.sin", sin },   { "math.cos", cos },   { "math.tanh", tanh },
+        { "math.erf", erf },   { "math.ceil", ceil }, { "math.floor", floor },
+    };
+    const char *name = a->b->name;
+    if (!val_is_number(a->v[0]))
+        return sema_error(s, a->at[0], "'%s' takes a compile-time number, found %s", name,
+                          val_describe(s->a, a->v[0]));
+    double x = val_double(a->v[0]), y = NAN;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            y = functions[i].f(x);
+    if (!isfinite(y) && isfinite(x))
+        return sema_error(s, a->at[0], "'%s' has no value at %g", name, x);
+    bool integer = strcmp(name, "math.ceil") == 0 || strcmp(name, "math.floor") == 0;
+    if (integer && !(fabs(y) < 0x1p63))
+        return sema_error(s, a->at[0], "'%s' of %g is no integer", name, x);
+    return integer ? val_int(s, (Wide)y) : val_float(s, y);
+}

@@ -29,6 +29,8 @@ static const struct {
     { "math", NS_PYMATH },
     { "numpy", NS_PYMATH },
     { "torch", NS_TORCH },
+    { "os", NS_OS },
+    { "os.environ", NS_ENVIRON },
 };
 
 static Val
@@ -48,6 +50,15 @@ known_module(Sema *s, const char *path)
         if (strcmp(path, known_modules[i].path) == 0)
             return val_module(s, known_modules[i].ns, NULL, known_modules[i].path);
     return NULL;
+}
+
+bool
+module_is_known(const char *path)
+{
+    for (size_t i = 0; i < sizeof known_modules / sizeof *known_modules; i++)
+        if (strcmp(path, known_modules[i].path) == 0)
+            return true;
+    return false;
 }
 
 static Val
@@ -103,6 +114,13 @@ tl_member(Sema *s, Val module, Name attr)
     return b ? val_builtin(s, b) : NULL;
 }
 
+static Val
+core_builtin(Sema *s, const char *name)
+{
+    const Builtin *b = builtin_find(s, name_of(&s->s->names, name), IN_CORE);
+    return b ? val_builtin(s, b) : NULL;
+}
+
 /* math.pi, math.log2(...): constants of the host's Python. */
 static Val
 pymath_member(Sema *s, Name attr)
@@ -118,7 +136,7 @@ pymath_member(Sema *s, Name attr)
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
         if (strcmp(attr, constants[i].name) == 0)
             return val_float(s, constants[i].value);
-    return NULL;
+    return core_builtin(s, arena_printf(s->a, "math.%s", attr));
 }
 
 /* torch.float16 and torch.finfo(torch.float32).max, in constants of real files. */
@@ -141,8 +159,7 @@ torch_member(Sema *s, Name attr)
     if (dt != DT_NONE)
         return val_dtype(s, dt);
     if (strcmp(attr, "finfo") == 0 || strcmp(attr, "iinfo") == 0)
-        return val_builtin(s,
-                           builtin_find(s, name_of(&s->s->names, "__finfo__"), IN_CORE));
+        return core_builtin(s, "__finfo__");
     return NULL;
 }
 
@@ -214,6 +231,11 @@ find_member(Sema *s, Val module, Name attr, Loc loc)
     case NS_EXTRA: break;
     case NS_PYMATH: return pymath_member(s, attr);
     case NS_TORCH: return torch_member(s, attr);
+    case NS_OS:
+    case NS_ENVIRON:
+        if (strcmp(attr, module->n == NS_OS ? "getenv" : "get") == 0)
+            return core_builtin(s, "os.getenv");
+        break;
     case NS_FINFO: return finfo_member(s, module->dt, attr);
     default: return NULL;
     }
@@ -365,6 +387,14 @@ static Val
 lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
 {
     ModuleImport im;
+    Loc one, other, cond;
+    if (!s->host && !any && module_uncertain(m, name, &one, &other, &cond)) {
+        sema_error(s, loc, MODULE_UNCERTAIN, name);
+        diag_note(&s->s->diag, one, "this is one");
+        diag_note(&s->s->diag, other, "this is another");
+        diag_note(&s->s->diag, cond, "it depends on this");
+        return val_error();
+    }
     const Node *fn = module_jit_function(m, name);
     if (fn)
         return val_function(s, fn, m);

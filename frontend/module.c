@@ -1,6 +1,7 @@
 /* Files: loading, their top-level names, and finding the files that they import. */
 #include "frontend/module.h"
 
+#include "frontend/guard.h"
 #include "frontend/syntax.h"
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
@@ -12,10 +13,20 @@
 typedef struct Binding {
     const Node *node; /* FUNCTION, or the value of an assignment; NULL: an import */
     ModuleImport import;
+    Loc loc;
     bool jit;
-    int statement; /* number of the top-level statement */
+    bool maybe;            /* settled: it depends on what is not known here */
+    int statement;         /* number of the top-level statement */
+    const Guard *guard;    /* parts of `if` and `try` that it stands in */
     struct Binding *older; /* what else the name is bound to: fall-backs, then earlier */
 } Binding;
+
+/* All that a name is bound to. */
+typedef struct Bound {
+    Binding *first;
+    bool settled;
+    int kernel; /* number in the list of kernels, from 1 */
+} Bound;
 
 struct FrontModule {
     Session *s;
@@ -30,7 +41,7 @@ struct FrontModule {
     int nvalue;
 };
 
-enum { MAX_FILES = 256, MAX_ANCESTORS = 8 };
+enum { MAX_FILES = 256, MAX_ANCESTORS = 8, MAX_DECORATORS = 32 };
 
 Session *
 module_session(const FrontModule *m)
@@ -65,23 +76,75 @@ module_statements(const FrontModule *m)
 
 /* ---- names */
 
-/* Within one `if` or `try` of the top level the first binding stays: the main arm of an
-   import with a fall-back. A later statement replaces an earlier one. */
+/* A later statement goes in front of an earlier one; within one they keep their order
+   until a look-up settles which of them count. */
 static void
 bind(FrontModule *m, Name name, Binding b)
 {
-    Binding *old = map_get(&m->names, name);
+    Bound *bound = map_get(&m->names, name);
+    if (!bound) {
+        bound = arena_new(&m->s->ast, Bound);
+        map_set(&m->names, name, bound);
+    }
     Binding *copy = arena_new(&m->s->ast, Binding);
     *copy = b;
-    if (!old || old->statement != b.statement) {
-        copy->older = old;
-        map_set(&m->names, name, copy);
-        return;
+    Binding **at = &bound->first;
+    while (*at && (*at)->statement == b.statement)
+        at = &(*at)->older;
+    copy->older = *at;
+    *at = copy;
+}
+
+/* Among the bindings of one statement: those that do not run are dropped, the last one
+   that surely runs hides those in front of it, and what only may run behind it counts
+   first. Returns the end of the list. */
+static Binding **
+settle_statement(FrontModule *m, Binding *b, Binding **at)
+{
+    enum { MAX_ARMS = 64 };
+    Binding *kept[MAX_ARMS];
+    int n = 0, statement = b->statement;
+    for (; b && b->statement == statement; b = b->older) {
+        Decision d = guard_decide(m, b->guard);
+        b->maybe = d == RUNS_MAYBE;
+        if (d == RUNS)
+            n = 0;
+        if (d != RUNS_NOT && n < MAX_ARMS)
+            kept[n++] = b;
     }
-    while (old->older && old->older->statement == b.statement)
-        old = old->older;
-    copy->older = old->older;
-    old->older = copy;
+    bool sure = n && !kept[0]->maybe;
+    for (int i = sure; i < n; i++) {
+        *at = kept[i];
+        at = &kept[i]->older;
+    }
+    if (sure) {
+        *at = kept[0];
+        at = &kept[0]->older;
+    }
+    return at;
+}
+
+/* Decides what counts. When nothing does, all stay: messages are about what is there. */
+static void
+settle(FrontModule *m, Bound *bound)
+{
+    bool guarded = false;
+    bound->settled = true;
+    for (const Binding *b = bound->first; b; b = b->older)
+        guarded |= b->guard != NULL;
+    if (!guarded)
+        return;
+    Binding *first = NULL, **at = &first;
+    for (Binding *b = bound->first; b;) {
+        Binding *next = b;
+        while (next && next->statement == b->statement)
+            next = next->older;
+        at = settle_statement(m, b, at);
+        b = next;
+    }
+    *at = NULL;
+    if (first)
+        bound->first = first;
 }
 
 static bool
@@ -103,16 +166,53 @@ returns_value(const NodeList *l)
 }
 
 static void
-bind_function(FrontModule *m, const Node *n, int statement)
+bind_function(FrontModule *m, const Node *n, int statement, const Guard *g)
 {
     bool jit = node_is_jit(n);
-    bind(m, n->name, (Binding){.node = n, .jit = jit, .statement = statement});
-    if (jit && !returns_value(&n->body))
-        vec_push(&m->s->ast, &m->kernels, n);
+    bind(m, n->name, (Binding){.node = n, .jit = jit, .loc = n->loc,
+                               .statement = statement, .guard = g});
+    if (!jit || returns_value(&n->body))
+        return;
+    Bound *bound = map_get(&m->names, n->name);
+    if (bound->kernel) { /* another of that name */
+        m->kernels.at[bound->kernel - 1] = n;
+        return;
+    }
+    vec_push(&m->s->ast, &m->kernels, n);
+    bound->kernel = m->kernels.n;
+}
+
+/* `name = triton.jit(f)`, `name = triton.autotune(..)(f)`: what a decorator does, written
+   as a call. NULL when the value is nothing of the kind. */
+static const Node *
+decorated(FrontModule *m, const Node *target, const Node *value)
+{
+    static const char *const names[] = {"jit", "autotune", "heuristics"};
+    if (value->kind != ND_CALL || value->list.n != 1 || target->kind != ND_NAME ||
+        value->list.at[0]->kind != ND_NAME)
+        return NULL;
+    const Node *by = value->a, *called = by->kind == ND_CALL ? by->a : by;
+    bool known = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        known |= (called->kind == ND_NAME || called->kind == ND_ATTRIBUTE) &&
+                 strcmp(called->name, names[i]) == 0;
+    const Bound *of = known ? map_get(&m->names, value->list.at[0]->name) : NULL;
+    const Node *fn = of ? of->first->node : NULL;
+    if (!fn || fn->kind != ND_FUNCTION || fn->more.n >= MAX_DECORATORS)
+        return NULL;
+    Node *copy = arena_new(&m->s->ast, Node);
+    *copy = *fn;
+    copy->name = target->name;
+    copy->more.n = copy->more.cap = fn->more.n + 1;
+    copy->more.at = arena_array(&m->s->ast, Node *, copy->more.n);
+    copy->more.at[0] = value->a;
+    if (fn->more.n)
+        memcpy(copy->more.at + 1, fn->more.at, (size_t)fn->more.n * sizeof(Node *));
+    return node_is_jit(copy) ? copy : NULL;
 }
 
 static void
-bind_import(FrontModule *m, const Node *n, int statement)
+bind_import(FrontModule *m, const Node *n, int statement, const Guard *g)
 {
     for (int i = 0; i < n->list.n; i++) {
         const Node *alias = n->list.at[i];
@@ -122,12 +222,13 @@ bind_import(FrontModule *m, const Node *n, int statement)
         if (dot) /* `import a.b` binds a */
             im.path = name = name_intern(&m->s->names, alias->name,
                                          (size_t)(dot - alias->name));
-        bind(m, name, (Binding){.import = im, .statement = statement});
+        bind(m, name, (Binding){.import = im, .loc = n->loc, .guard = g,
+                                .statement = statement});
     }
 }
 
 static void
-bind_import_from(FrontModule *m, const Node *n, int statement)
+bind_import_from(FrontModule *m, const Node *n, int statement, const Guard *g)
 {
     ModuleImport im = {.path = n->name, .level = n->level, .loc = n->loc};
     if (!n->list.n)
@@ -136,42 +237,68 @@ bind_import_from(FrontModule *m, const Node *n, int statement)
         const Node *alias = n->list.at[i];
         im.member = alias->name;
         bind(m, alias->a ? alias->a->name : alias->name,
-             (Binding){.import = im, .statement = statement});
+             (Binding){.import = im, .loc = n->loc, .statement = statement, .guard = g});
+    }
+}
+
+static void bind_list(FrontModule *m, const NodeList *l, int statement, const Guard *g);
+
+/* The statements of one part of an `if` or a `try`. */
+static void
+bind_part(FrontModule *m, const NodeList *l, int statement, const Node *stmt, int part,
+          const Guard *up)
+{
+    for (int i = 0; i < l->n; i++) {
+        Guard *g = arena_new(&m->s->ast, Guard);
+        *g = (Guard){stmt, part, i, up};
+        NodeList one = {.at = &l->at[i], .n = 1};
+        bind_list(m, &one, statement, g);
     }
 }
 
 static void
-bind_list(FrontModule *m, const NodeList *l, int statement)
+bind_name(FrontModule *m, const Node *target, const Node *value, int statement,
+          const Guard *g)
+{
+    const Node *fn = decorated(m, target, value);
+    if (fn)
+        bind_function(m, fn, statement, g);
+    else if (target->kind == ND_NAME)
+        bind(m, target->name, (Binding){.node = value, .loc = target->loc,
+                                        .statement = statement, .guard = g});
+}
+
+static void
+bind_list(FrontModule *m, const NodeList *l, int statement, const Guard *g)
 {
     for (int i = 0; i < l->n; i++) {
         const Node *n = l->at[i];
         int at = statement < 0 ? i : statement;
         switch (n->kind) {
-        case ND_FUNCTION: bind_function(m, n, at); break;
-        case ND_IMPORT: bind_import(m, n, at); break;
-        case ND_IMPORT_FROM: bind_import_from(m, n, at); break;
+        case ND_FUNCTION: bind_function(m, n, at, g); break;
+        case ND_IMPORT: bind_import(m, n, at, g); break;
+        case ND_IMPORT_FROM: bind_import_from(m, n, at, g); break;
         case ND_ASSIGN:
             for (int k = 0; k < n->list.n; k++)
-                if (n->list.at[k]->kind == ND_NAME)
-                    bind(m, n->list.at[k]->name,
-                         (Binding){.node = n->a, .statement = at});
+                bind_name(m, n->list.at[k], n->a, at, g);
             break;
         case ND_ANN_ASSIGN:
-            if (n->c && n->a->kind == ND_NAME)
-                bind(m, n->a->name, (Binding){.node = n->c, .statement = at});
+            if (n->c)
+                bind_name(m, n->a, n->c, at, g);
             break;
         case ND_IF:
             for (int k = 0; k < n->list.n; k++)
-                bind_list(m, &n->list.at[k]->body, at);
-            bind_list(m, &n->orelse, at);
+                bind_part(m, &n->list.at[k]->body, at, n, k, g);
+            bind_part(m, &n->orelse, at, n, GUARD_ELSE, g);
             break;
         case ND_TRY:
-        case ND_WITH:
-            bind_list(m, &n->body, at);
-            bind_list(m, &n->orelse, at);
+            bind_part(m, &n->body, at, n, GUARD_BODY, g);
+            bind_part(m, &n->orelse, at, n, GUARD_ELSE, g);
             for (int k = 0; k < n->list.n; k++)
-                bind_list(m, &n->list.at[k]->body, at);
+                bind_part(m, &n->list.at[k]->body, at, n, k, g);
+            bind_list(m, &n->more, at, g);
             break;
+        case ND_WITH: bind_list(m, &n->body, at, g); break;
         default: break;
         }
     }
@@ -180,7 +307,24 @@ bind_list(FrontModule *m, const NodeList *l, int statement)
 static const Binding *
 find(FrontModule *m, Name name)
 {
-    return map_get(&m->names, name);
+    Bound *b = map_get(&m->names, name);
+    if (b && !b->settled)
+        settle(m, b);
+    return b ? b->first : NULL;
+}
+
+/* Only imports may stand in for one another: both arms mean the same then. */
+bool
+module_uncertain(FrontModule *m, Name name, Loc *one, Loc *other, Loc *cond)
+{
+    const Binding *b = find(m, name);
+    if (!b || !b->maybe || !b->older || b->guard->stmt->kind != ND_IF ||
+        (!b->node && !b->older->node))
+        return false;
+    *one = b->loc;
+    *other = b->older->loc;
+    *cond = b->guard->stmt->list.at[b->guard->part < 0 ? 0 : b->guard->part]->a->loc;
+    return true;
 }
 
 const Node *
@@ -239,7 +383,15 @@ module_star_import(FrontModule *m, int i, ModuleImport *out)
 const Node *
 module_kernel(FrontModule *m, const char *name)
 {
-    const Node *fn = module_jit_function(m, name_of(&m->s->names, name));
+    Name wanted = name_of(&m->s->names, name);
+    Loc one, other, cond;
+    if (module_uncertain(m, wanted, &one, &other, &cond)) {
+        diag_error(&m->s->diag, one, MODULE_UNCERTAIN, name);
+        diag_note(&m->s->diag, other, "this is the other one");
+        diag_note(&m->s->diag, cond, "it depends on this");
+        return NULL;
+    }
+    const Node *fn = module_jit_function(m, wanted);
     /* A host function of the same name may have hidden it since. */
     for (int i = m->kernels.n - 1; !fn && i >= 0; i--)
         if (strcmp(m->kernels.at[i]->name, name) == 0)
@@ -269,7 +421,7 @@ load(Session *s, const Source *src, const FrontOptions *opt, FrontModule *root)
     map_init(&m->names, &s->ast);
     if (!syntax_parse(s, src, &m->body))
         return NULL;
-    bind_list(m, &m->body, -1);
+    bind_list(m, &m->body, -1, NULL);
     if (root) {
         m->next = root->next;
         root->next = m;

@@ -33,6 +33,13 @@ bool module_import(FrontModule *m, Name name, ModuleImport *out);
    of its `try` or `if`) and earlier statements: a node, or, with NULL, an import. */
 bool module_alternative(FrontModule *m, Name name, int i, const Node **value,
                         ModuleImport *im);
+/* Does what the name means depend on a condition that sdc cannot decide? Then where two
+   of its meanings are, and the condition. */
+bool module_uncertain(FrontModule *m, Name name, Loc *one, Loc *other, Loc *cond);
+#define MODULE_UNCERTAIN \
+    "'%s' is one of several, and which one only Python could tell when it loads the file"
+/* A module of Triton's, Python's or torch's that sdc knows without a file. */
+bool module_is_known(const char *path);
 /* The i-th `from x import *`. */
 bool module_star_import(FrontModule *m, int i, ModuleImport *out);
 

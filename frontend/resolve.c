@@ -345,6 +345,24 @@ collect(Arena *a, const NodeList *l, NodeVec *jit, NodeVec *skipped, int depth)
     }
 }
 
+/* Kernels that were made by a call, `k = triton.jit(f)`: no statement is theirs. */
+static void
+collect_called(FrontModule *m, NodeVec *jit)
+{
+    Session *s = module_session(m);
+    Map seen;
+    map_init(&seen, &s->tmp);
+    for (int i = 0; i < jit->n; i++)
+        map_set(&seen, jit->at[i]->name, (void *)jit->at[i]);
+    int n = front_kernel_count(m);
+    for (int i = 0; i < n; i++) {
+        Name name = name_of(&s->names, front_kernel_name(m, i));
+        const Node *fn = map_get(&seen, name) ? NULL : module_jit_function(m, name);
+        if (fn)
+            vec_push(&s->ast, jit, fn);
+    }
+}
+
 static bool
 is_kernel(const FrontModule *m, const char *name)
 {
@@ -364,6 +382,7 @@ front_check(FrontModule *m, FrontReport *out)
     sema_init(&r->sema, m, &r->frame);
     map_init(&r->done, &s->ast);
     collect(&s->ast, module_statements(m), &jit, &skipped, 0);
+    collect_called(m, &jit);
     *out = (FrontReport){.nfn = jit.n, .nskipped = skipped.n};
     out->fn = arena_array(&s->perm, FrontCheck, jit.n + 1);
     out->skipped = arena_array(&s->perm, Loc, skipped.n + 1);

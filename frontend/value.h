@@ -59,7 +59,7 @@ enum { CLASS_BLOCK, CLASS_TENSOR, CLASS_DTYPE, CLASS_STR, CLASS_DESC, CLASS_CONS
 
 /* Modules that the compiler knows without reading a file. */
 enum { NS_FILE, NS_TRITON, NS_TL, NS_TL_MATH, NS_LIBDEVICE, NS_EXTRA, NS_CUDA, NS_TARGET,
-       NS_PYMATH, NS_TORCH, NS_FINFO, NS_UNKNOWN };
+       NS_PYMATH, NS_TORCH, NS_OS, NS_ENVIRON, NS_FINFO, NS_UNKNOWN };
 
 /* Shape of a value; rank 0 is a scalar. */
 typedef struct Shape {
