@@ -499,10 +499,22 @@ has_feature(Gen *g, const char *feature)
     return has;
 }
 
+static bool
+has_avx2(Gen *g)
+{
+    char *name = LLVMGetTargetMachineCPU(g->tm);
+    char *features = LLVMGetTargetMachineFeatureString(g->tm);
+    bool has = cpu_has_avx2(name, features);
+    LLVMDisposeMessage(features);
+    LLVMDisposeMessage(name);
+    return has;
+}
+
 bool
 gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
 {
-    Cpu c = {.avx512 = has_feature(g, "+avx512f,") && has_feature(g, "+avx512vl,")};
+    Cpu c = {.avx512 = has_feature(g, "+avx512f,") && has_feature(g, "+avx512vl,"),
+             .avx2 = has_avx2(g)};
     if (!measure_scratch(g, f, &c))
         return false;
     g->priv = &c;

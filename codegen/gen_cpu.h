@@ -19,6 +19,7 @@ typedef struct Cpu {
     LLVMBasicBlockRef leave;      /* ends the range of programs */
     LLVMValueRef hooks;           /* of the host; NULL: the kernel asks for nothing */
     LLVMValueRef words[2];        /* room for what they are given; NULL until needed */
+    bool avx2;   /* with FMA and F16C: what the forms of strips are made for */
 } Cpu;
 
 bool gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta);
@@ -56,5 +57,8 @@ LLVMValueRef gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 
 /* gen_cpu_exp.c: e^x, or 2^x, of f32: a strip or a scalar, with the same bits */
 LLVMValueRef cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x);
+
+/* Has the processor AVX2, FMA and F16C? `features`: what is said beside its name. */
+bool cpu_has_avx2(const char *name, const char *features);
 
 #endif

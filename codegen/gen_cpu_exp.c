@@ -61,6 +61,23 @@ together(Gen *g, LLVMValueRef *part, unsigned n, unsigned lanes)
     return ll_lanes(v) > lanes ? ll_extract(g->b, v, 0, lanes) : v;
 }
 
+/* The same without an instruction for it. */
+static LLVMValueRef
+one_by_one(Gen *g, LLVMValueRef table, LLVMValueRef index)
+{
+    unsigned lanes = ll_lanes(index);
+    LLVMValueRef out = LLVMGetUndef(LLVMVectorType(g->i32, lanes));
+    LLVMValueRef low = ll_int(LLVMTypeOf(index), (int)ll_lanes(table) - 1);
+    index = LLVMBuildAnd(g->b, index, low, "");
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef at = ll_int(g->i32, i);
+        LLVMValueRef j = LLVMBuildExtractElement(g->b, index, at, "");
+        LLVMValueRef x = LLVMBuildExtractElement(g->b, table, j, "");
+        out = LLVMBuildInsertElement(g->b, out, x, at, "");
+    }
+    return out;
+}
+
 /* The bits of 2^(j/8) - `less` * j of each lane; j is the index's low three bits, and the
    instruction looks at no more than there are entries. */
 static LLVMValueRef
@@ -74,6 +91,10 @@ roots(Gen *g, LLVMValueRef index, int less)
         elem[j] = ll_int(g->i32, root[j % 8] - less * (j % 8));
     LLVMValueRef all = LLVMConstVector(elem, w);
     for (unsigned at = 0; at < lanes; at += w) {
+        if (!((const Cpu *)g->priv)->avx2) {
+            part[n++] = one_by_one(g, all, piece(g, index, at, w));
+            continue;
+        }
         LLVMValueRef args[2] = {all, piece(g, index, at, w)};
         const char *name =
             w == 16 ? "llvm.x86.avx512.permvar.si.512" : "llvm.x86.avx2.permd";

@@ -71,12 +71,13 @@ declare(Gen *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *args, int n,
 static LLVMValueRef
 call_mvec(Gen *g, const char *base, int arity, ScalarKind k, LLVMValueRef *x)
 {
-    unsigned width = k == SK_F32 ? 8 : 4, lanes = ll_lanes(x[0]);
+    bool avx2 = ((const Cpu *)g->priv)->avx2;
+    unsigned width = (k == SK_F32 ? 4 : 2) << avx2, lanes = ll_lanes(x[0]);
     LLVMTypeRef vec = LLVMVectorType(ll_scalar(g->cx, k), width), type;
     LLVMTypeRef types[2] = {vec, vec};
     char name[64];
-    snprintf(name, sizeof name, "_ZGVdN%u%s_%s%s", width, arity == 2 ? "vv" : "v", base,
-             k == SK_F32 ? "f" : "");
+    snprintf(name, sizeof name, "_ZGV%cN%u%s_%s%s", avx2 ? 'd' : 'b', width,
+             arity == 2 ? "vv" : "v", base, k == SK_F32 ? "f" : "");
     LLVMValueRef fn = declare(g, name, vec, types, arity, &type);
     LLVMValueRef part[64];
     unsigned n = lanes > width ? lanes / width : 1;

@@ -250,10 +250,11 @@ masked_store(Gen *g, LLVMValueRef x, LLVMValueRef p, LLVMValueRef mask)
 
 /* Has the machine a masked access for these? */
 static bool
-has_masked(const Type *elem, unsigned lanes)
+has_masked(Gen *g, const Type *elem, unsigned lanes)
 {
     unsigned bytes = bytes_of(elem);
-    return elem->kind == TY_SCALAR && bytes >= 4 && lanes * bytes >= 16;
+    bool avx2 = ((const Cpu *)g->priv)->avx2;
+    return avx2 && elem->kind == TY_SCALAR && bytes >= 4 && lanes * bytes >= 16;
 }
 
 /* Requests for lines of the cache, see passes/nest_fetch.c. */
@@ -291,7 +292,7 @@ gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef 
         x = gather(g, e, align, p);
     else if (!mask)
         x = load(g, t, p, align);
-    else if (!ll_is_vector(p) && has_masked(elem, lanes))
+    else if (!ll_is_vector(p) && has_masked(g, elem, lanes))
         x = masked_load(g, t, p, mask, other);
     else
         x = load_lanes(g, e, align, p, mask, other);
@@ -309,7 +310,7 @@ gen_store(Gen *g, const Type *elem, LLVMValueRef p, LLVMValueRef x, LLVMValueRef
         scatter(g, align, p, x);
     else if (!mask)
         store(g, x, p, align);
-    else if (!ll_is_vector(p) && has_masked(elem, lanes))
+    else if (!ll_is_vector(p) && has_masked(g, elem, lanes))
         masked_store(g, x, p, mask);
     else
         store_lanes(g, cpu_element(g, elem), align, p, x, mask);

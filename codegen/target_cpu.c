@@ -6,6 +6,41 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct {
+    const char *name;
+    bool avx2;
+} cpus[] = {
+#define CPU(name, avx2) {name, avx2},
+#include "codegen/cpus.def"
+};
+
+static bool
+known_cpu(Session *s, const char *name)
+{
+    Buf b;
+    buf_init(&b, &s->tmp);
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
+        if (strcmp(name, cpus[i].name) == 0)
+            return true;
+        buf_printf(&b, ", %s", cpus[i].name);
+    }
+    diag_error(&s->diag, (Loc){0}, "no CPU of 64 bits is named '%s'; names: native%s",
+               name, b.s);
+    return false;
+}
+
+bool
+cpu_has_avx2(const char *name, const char *features)
+{
+    if (strstr(features, "-avx2") || strstr(features, "-fma,") ||
+        strstr(features, "-f16c"))
+        return false; /* a machine that hides some of what it is */
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++)
+        if (strcmp(name, cpus[i].name) == 0)
+            return cpus[i].avx2 || strstr(features, "+avx2");
+    return strstr(features, "+avx2") != NULL;
+}
+
 static bool
 machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
         Machine *out)
@@ -24,8 +59,9 @@ machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
         out->features = arena_printf(&s->perm, "%s", features);
         LLVMDisposeMessage(cpu);
         LLVMDisposeMessage(features);
+        return true;
     }
-    return true;
+    return known_cpu(s, out->cpu);
 }
 
 char *

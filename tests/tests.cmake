@@ -149,6 +149,12 @@ if(TARGET libsdc)
     foreach(file IN LISTS files)
         test_program(${file} run 600 ${REF} libsdc)
     endforeach()
+    # Some of them as code for a processor without AVX2 and FMA.
+    foreach(stem language exp rows)
+        add_test(NAME cpu/x86-64/${stem} COMMAND run_${stem})
+        set_tests_properties(cpu/x86-64/${stem} PROPERTIES LABELS cpu TIMEOUT 600
+            ENVIRONMENT "CK_TIMEOUT_MULTIPLIER=10;SDC_CACHE=off;SDC_TEST_CPU=x86-64")
+    endforeach()
     # The same programs with the fake driver: every kernel is compiled for a GPU and,
     # where there is a ptxas, assembled; nothing runs.
     find_program(PTXAS ptxas PATHS /usr/local/cuda/bin)

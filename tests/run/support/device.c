@@ -4,6 +4,7 @@
                            target; cuda-dry: with the fake driver, where results are not
                            looked at
    interp and passes       without a GPU: see oracle.c
+   SDC_TEST_CPU=NAME       on the CPU, code for that one instead of this machine's
    SDC_TEST_WARPS=N        num_warps and
    SDC_TEST_STAGES=N       num_stages of launches that do not bind them
    SDC_TEST_GUARD=BYTES    guard zone on either side of a block, 4096; 0 makes allocations

@@ -29,7 +29,7 @@ static Env
 env_start(void)
 {
     Env env = {.random = 0x9e3779b97f4a7c15u, .at_end = true};
-    SdcContextOptions o = {.target = device_target(),
+    SdcContextOptions o = {.target = device_target(), .cpu = getenv("SDC_TEST_CPU"),
                            .debug = getenv("SDC_TEST_DEBUG") != NULL};
     ck_assert_int_eq(sdc_context_create(&o, &env.ctx), SDC_OK);
     if (device_wanted()) {
