@@ -228,7 +228,7 @@ cache_get(Cache *c, const CacheBytes *key, CacheEntry *out)
     char *path = c && !key->failed ? entry_path(c, key) : NULL;
     char *bytes = path ? read_file(path, true, &size) : NULL;
     bool whole = bytes && cache_check(bytes, size, &h);
-    const char *p = bytes + sizeof h;
+    const char *p = whole ? bytes + sizeof h : NULL;
     bool hit = whole && h.key == key->size && memcmp(p, key->data, h.key) == 0 &&
                deps_hold(p + h.key, h.deps);
     if (hit)

@@ -45,8 +45,8 @@ main(int argc, char **argv)
     }
     c.fail.set = 0;
     arena_done(&c.arena);
-    /* A full disk behind the standard output shows only now. */
-    if (fflush(stdout) != 0 && status == EXIT_FINE)
+    /* A full disk behind the standard output shows only now, or has shown before. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == EXIT_FINE)
         status = cli_error(&c, EXIT_ENVIRONMENT, "cannot write the standard output");
     return status;
 }

@@ -23,7 +23,11 @@ print_element(FILE *to, SdcDtype t, const void *p)
         memcpy(&bits, p, sizeof bits);
         fprintf(to, t == SDC_I64 ? " %" PRId64 : " %" PRIu64, bits);
     } else if (sdc_dtype_is_float(t)) {
-        fprintf(to, " %.*g", digits(t), sdc_dtype_load(t, p));
+        double v = sdc_dtype_load(t, p);
+        if (isnan(v)) /* what memory holds that nothing wrote has a sign, too */
+            fputs(" nan", to);
+        else
+            fprintf(to, " %.*g", digits(t), v);
     } else {
         fprintf(to, " %.0f", sdc_dtype_load(t, p));
     }
