@@ -68,6 +68,13 @@ meta_sources(Session *s, SdcrtMeta *meta, const FrontSpec *spec, const FrontPara
     meta->nsource = n;
     for (int i = 0; i < n; i++) {
         SdcrtSource *to = &meta->sources[i];
+        if (strlen(params[i].name) >= sizeof to->name) {
+            diag_error(&s->diag, (Loc){0},
+                       "the name of a parameter of '%s' has %zu bytes, at most %d: "
+                       "'%.20s..'", meta->name, strlen(params[i].name),
+                       SDCRT_NAME_MAX - 1, params[i].name);
+            return false;
+        }
         snprintf(to->name, sizeof to->name, "%s", params[i].name);
         to->is_constexpr = params[i].is_constexpr;
         to->bound = SDCRT_BOUND_OTHER;
