@@ -4,6 +4,7 @@
 # Expanded in a line: %sdc the command, %s this file, %S its folder, %t a scratch name of
 # its own.  FileCheck and not come from LLVM.  pipefail: without it "sdc | FileCheck"
 # would hide a crash of sdc.  A trailing backslash continues a RUN line in the next one.
+# A line that exits with 77 says that what it needs is not on this machine: SKIPPED.
 set -uo pipefail
 sdc=$1 llvm=$2 tmp=$3 file=$4
 name=${file##*/tests/}
@@ -23,7 +24,13 @@ while IFS= read -r line; do
     cmd=${cmd//%S/${file%/*}}
     cmd=${cmd//%s/$file}
     cmd=${cmd//%t/$base}
-    if ! bash -o pipefail -c "$cmd" </dev/null; then
+    bash -o pipefail -c "$cmd" </dev/null
+    status=$?
+    if [ $status -eq 77 ]; then
+        echo "$file: SKIPPED"
+        exit 77
+    fi
+    if [ $status -ne 0 ]; then
         printf '%s: RUN line failed:\n  %s\n' "$file" "$cmd"
         exit 1
     fi

@@ -59,11 +59,12 @@ START_TEST(workers)
     char text[3000];
     setenv("SDC_CACHE", "off", 1);
     float x;
-    ck_assert_msg(launch(SDC, 0, "BLOCK=64", &x, text, sizeof text) == SDC_OK, "%s",
+    ck_assert_msg(launch(SDC, 600, "BLOCK=64", &x, text, sizeof text) == SDC_OK, "%s",
                   text);
     ck_assert(x == 42);
     /* An error of the source comes with its message. */
-    ck_assert_int_eq(launch(SDC, 0, "BLOCK=63", &x, text, sizeof text), SDC_ERROR_SOURCE);
+    ck_assert_int_eq(launch(SDC, 600, "BLOCK=63", &x, text, sizeof text),
+                     SDC_ERROR_SOURCE);
     ck_assert_msg(strstr(text, "k.tk:5") && strstr(text, "power of 2"), "%s", text);
     ck_assert_int_eq(launch("/no/such", 0, "BLOCK=64", &x, text, sizeof text),
                      SDC_ERROR_ENVIRONMENT);
