@@ -182,6 +182,18 @@ if(TARGET libsdc)
             set_tests_properties(dry/sm_${sm}/${stem} PROPERTIES ENVIRONMENT "${env}")
         endforeach()
     endforeach()
+    # And in the interpreter of tile IR, as the front end makes it and after each pass.
+    # Not those that launch nothing themselves, fused kernels, whose buffers are nowhere,
+    # and what takes 20 seconds.
+    foreach(file IN LISTS files)
+        cmake_path(GET file STEM stem)
+        if(stem MATCHES "^(attention_grad|exp|fuse|golden_json|nn)$")
+            continue()
+        endif()
+        add_test(NAME oracle/${stem} COMMAND run_${stem})
+        set_tests_properties(oracle/${stem} PROPERTIES LABELS run TIMEOUT 600
+            ENVIRONMENT "SDC_TEST_TARGET=passes;SDC_CACHE=off;CK_FORK=no")
+    endforeach()
     file(GLOB files CONFIGURE_DEPENDS "${T}/compat/*.c")
     foreach(file IN LISTS files)
         test_program(${file} compat 900 ${REF} libsdc)

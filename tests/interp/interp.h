@@ -29,6 +29,7 @@ typedef struct InterpOptions {
        the value of generated code for 0, and other ones for other numbers: what differs
        between two runs with two numbers is undefined and not to be compared. */
     uint64_t undefined;
+    int64_t programs; /* above 0: only so many, spread over the grid, first and last */
 } InterpOptions;
 
 /* Runs all programs of the grid one after the other (x fastest) of `f`, a kernel as the

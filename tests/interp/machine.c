@@ -356,17 +356,18 @@ set_arguments(Machine *m)
 }
 
 static bool
-run_grid(Machine *m)
+run_grid(Machine *m, int64_t programs)
 {
-    for (int64_t z = 0; z < m->grid[2]; z++)
-        for (int64_t y = 0; y < m->grid[1]; y++)
-            for (int64_t x = 0; x < m->grid[0]; x++) {
-                m->program[0] = x;
-                m->program[1] = y;
-                m->program[2] = z;
-                if (!machine_region(m, m->f->body))
-                    return false;
-            }
+    int64_t n = m->grid[0] * m->grid[1] * m->grid[2];
+    int64_t count = programs > 0 && programs < n ? programs : n;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = count == n || count == 1 ? i : i * (n - 1) / (count - 1);
+        m->program[0] = at % m->grid[0];
+        m->program[1] = at / m->grid[0] % m->grid[1];
+        m->program[2] = at / m->grid[0] / m->grid[1];
+        if (!machine_region(m, m->f->body))
+            return false;
+    }
     return true;
 }
 
@@ -391,7 +392,7 @@ interp_run(const Func *f, const InterpArg *args, int narg, const int64_t grid[3]
     if (!m.slots)
         machine_stop(&m, INTERP_LIMIT, NULL, "out of memory");
     else if (set_arguments(&m))
-        run_grid(&m);
+        run_grid(&m, options ? options->programs : 0);
     for (uint32_t i = 0; m.slots && i < m.nslot; i++)
         free(m.slots[i].cell);
     for (int i = 0; i < SPARE; i++) {
