@@ -4,7 +4,8 @@
 #   ir/base <- ir <- { frontend, passes, codegen } <- runtime <- runtime/cli, tests
 #
 # runtime/rt includes only itself, and lends codegen its metadata format.  tests/ref holds
-# the C references: they include nothing of sdc, or they would share its mistakes.  LLVM
+# the C references: they include nothing of sdc, or they would share its mistakes;
+# tests/interp, the interpreter of tile IR, knows the IR and the front end alone.  LLVM
 # is known to codegen alone, and no header of CUDA is needed anywhere.  Includes start at
 # the root.
 set -euo pipefail
@@ -18,6 +19,7 @@ function layer(path) {
     if (path ~ /^runtime\/rt\//) return "rt"
     if (path ~ /^runtime\/cli\//) return "cli"
     if (path ~ /^tests\/ref\//) return "ref"
+    if (path ~ /^tests\/interp\//) return "interp"
     return substr(path, 1, index(path, "/") - 1)
 }
 BEGIN {
@@ -30,7 +32,8 @@ BEGIN {
     may["runtime"] = " base ir frontend passes codegen rt runtime "
     may["cli"] = may["runtime"] "cli "
     may["ref"] = " ref "
-    may["tests"] = may["cli"] "ref tests "
+    may["interp"] = " base ir frontend interp "
+    may["tests"] = may["cli"] "ref interp tests "
 }
 {
     what = $3
