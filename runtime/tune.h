@@ -33,6 +33,7 @@ typedef struct TuneMemory {
     void *at;     /* address on the host or the device */
     size_t bytes; /* 0: none that is known */
     SdcDtype dtype;
+    int pattern; /* the byte that it is filled with for a check */
     bool zero, restore; /* the decorator says so */
     bool written;       /* `before` is there */
     Kept before, first; /* contents before anything ran, and after the first candidate */

@@ -1,7 +1,8 @@
 /* What candidates compute: each runs once with its outputs filled with a pattern, and
-   must leave there what the first configuration left. The pattern is a small number in
-   every type, so that what a candidate forgets to write shows, and what reads before it
-   writes still gives the same for all. */
+   must leave there what the first configuration left. What reads before it writes (sums)
+   then gives the same for all. What a candidate forgets to write, or reads where others
+   do not, must not be lost in the tolerance: the pattern is a number about as large as
+   the results, so the first configuration runs twice, at first with a small one. */
 #include "runtime/tune.h"
 
 #include <math.h>
@@ -121,6 +122,7 @@ tune_memory(SdcTuning *t)
         if (!m->at)
             continue;
         m->bytes = o->bytes[i];
+        m->pattern = PATTERN;
         m->dtype = (SdcDtype)a->dtype;
         m->zero = named(t->configs.reset, t->configs.nreset, name);
         m->restore = named(t->configs.restore, t->configs.nrestore, name);
@@ -221,7 +223,8 @@ floats_differ(TuneMemory *m, const float *table, double most, const char *first,
             break;
         double x = value_at(m, table, first, i), y = value_at(m, table, now, i);
         bool same = (isnan(x) && isnan(y)) || x == y;
-        if (!same && !(fabs(x - y) <= most * (fabs(x) + m->level)))
+        /* an infinite number is close to nothing else */
+        if (!same && !(isfinite(x) && fabs(x - y) <= most * (fabs(x) + m->level)))
             return i;
     }
     return -1;
@@ -320,12 +323,16 @@ run_once(SdcTuning *t, Candidate *c)
     SdcStatus status = SDC_OK;
     for (int i = 0; i < o->nargs && status == SDC_OK; i++) {
         TuneMemory *m = &t->memory[i];
-        if (!m->bytes || !sdc_kernel_writes(c->kernel, i))
+        if (!m->bytes)
             continue;
+        if (!sdc_kernel_writes(c->kernel, i)) { /* but another candidate may have */
+            status = m->written ? kept_load(t, m, &m->before) : SDC_OK;
+            continue;
+        }
         status = keep_before(t, m);
         if (status == SDC_OK)
             status = m->restore ? kept_load(t, m, &m->before)
-                                : fill_memory(t, m, m->zero ? 0 : PATTERN);
+                                : fill_memory(t, m, m->zero ? 0 : m->pattern);
     }
     return status == SDC_OK
                ? sdc_kernel_launch(c->kernel, c->grid, o->args, o->nargs, NULL)
@@ -340,13 +347,72 @@ wait_for(SdcTuning *t)
     return !cuda || sdcrt_cuda_wait(cuda, &e) == SDCRT_OK ? SDC_OK : failed(t, &e);
 }
 
+/* The byte that a number closest to `level` consists of. */
+static int
+byte_near(SdcDtype t, double level)
+{
+    int best = PATTERN;
+    double least = INFINITY;
+    for (int byte = 1; byte < 0x80; byte++) {
+        unsigned char element[8];
+        memset(element, byte, sizeof element);
+        double off = fabs(log(sdc_dtype_load(t, element) / level));
+        if (off < least) {
+            least = off;
+            best = byte;
+        }
+    }
+    return best;
+}
+
+/* From what the first configuration has left, which has just been kept. */
+static SdcStatus
+choose_pattern(SdcTuning *t, TuneMemory *m)
+{
+    SdcStatus status = SDC_OK;
+    if (!m->written || tolerance(m->dtype) <= 0)
+        return SDC_OK;
+    if (!device(t)) {
+        float *table = value_table(m->dtype);
+        m->level = level_of(m, table, m->first.here);
+        free(table);
+    } else if (t->word && m->first.at && tune_compares_there(m)) {
+        status = tune_level_there(t, m);
+    }
+    if (m->level > 0)
+        m->pattern = byte_near(m->dtype, m->level);
+    return status;
+}
+
+static SdcStatus
+run_and_wait(SdcTuning *t, Candidate *c)
+{
+    SdcStatus status = run_once(t, c);
+    return status == SDC_OK ? wait_for(t) : status;
+}
+
+/* A first run of the first configuration, from which the patterns follow. */
+static SdcStatus
+run_for_pattern(SdcTuning *t, Candidate *c)
+{
+    SdcStatus status = run_and_wait(t, c);
+    for (int i = 0; i < t->o->nargs && status == SDC_OK; i++) {
+        TuneMemory *m = &t->memory[i];
+        if (m->written)
+            status = kept_save(t, m, &m->first);
+        if (status == SDC_OK)
+            status = choose_pattern(t, m);
+    }
+    return status;
+}
+
 SdcStatus
 tune_check(SdcTuning *t, Candidate *c)
 {
     const SdcTuneOptions *o = t->o;
-    SdcStatus status = run_once(t, c);
+    SdcStatus status = t->have_first ? SDC_OK : run_for_pattern(t, c);
     if (status == SDC_OK)
-        status = wait_for(t);
+        status = run_and_wait(t, c);
     for (int i = 0; i < o->nargs && status == SDC_OK; i++) {
         TuneMemory *m = &t->memory[i];
         int64_t at = -1;

@@ -23,6 +23,7 @@ static const char source[] =
     "        a = a.to(T)\n"
     "        b = b.to(T)\n"
     "        close = tl.abs(a - b) <= most * (tl.abs(a) + level)\n"
+    "        close = close & (tl.abs(a) != float('inf'))\n"
     "        bad = bad & ~(close | ((a != a) & (b != b)))\n"
     "    at = tl.min(tl.where(bad, i, 9223372036854775807), 0)\n"
     "    if at != 9223372036854775807:\n"
