@@ -1,10 +1,12 @@
 /* Contexts: options, the thread pool, and what each thread last heard.
 
    Every call that compiles runs inside context_call: a fresh session, its fail point set,
-   so that running out of memory and internal errors come back as statuses. */
+   so that running out of memory and internal errors come back as statuses, and a stack of
+   its own. */
 #include "runtime/internal.h"
 
 #include "ir/target.h"
+#include "runtime/stack.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -331,20 +333,25 @@ diag_status(const Diag *d)
     return SDC_ERROR_SOURCE;
 }
 
-SdcStatus
-context_call(SdcContext *cx, CallFn *fn, void *arg)
+/* One call on the library's own stack. */
+typedef struct ContextCall {
+    SdcContext *cx;
+    Session *s;
+    CallFn *fn;
+    void *arg;
+    SdcStatus status;
+} ContextCall;
+
+static void
+call_body(void *user)
 {
-    SdcStatus alive = context_alive(cx);
-    if (alive != SDC_OK)
-        return alive;
-    Session *s = session_new(cx->memory_limit);
-    if (!s)
-        return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    ContextCall *c = user;
+    Session *s = c->s;
     volatile SdcStatus status;
     volatile bool failed = false;
     if (setjmp(s->fail.env) == 0) {
         s->fail.set = 1;
-        SdcStatus got = fn(s, arg);
+        SdcStatus got = c->fn(s, c->arg);
         status = got == SDC_OK && !diag_ok(&s->diag) ? diag_status(&s->diag) : got;
     } else {
         failed = true;
@@ -358,10 +365,27 @@ context_call(SdcContext *cx, CallFn *fn, void *arg)
     s->tmp.limit = 0;
     s->perm.limit = 0;
     if (setjmp(s->fail.env) == 0)
-        report_session(cx, s, status, failed ? text : NULL);
+        report_session(c->cx, s, status, failed ? text : NULL);
     else
-        context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+        context_fail(c->cx, SDC_ERROR_MEMORY, "out of memory");
     s->fail.set = 0;
-    session_free(s);
-    return status;
+    c->status = status;
+}
+
+SdcStatus
+context_call(SdcContext *cx, CallFn *fn, void *arg)
+{
+    SdcStatus alive = context_alive(cx);
+    if (alive != SDC_OK)
+        return alive;
+    ContextCall c = {.cx = cx, .fn = fn, .arg = arg, .s = session_new(cx->memory_limit)};
+    if (!c.s)
+        return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    if (!stack_run(call_body, &c))
+        c.status = context_fail(cx, SDC_ERROR_MEMORY,
+                                "out of memory: no %d MiB of address space for the "
+                                "compiler's stack",
+                                STACK_MIB);
+    session_free(c.s);
+    return c.status;
 }

@@ -31,7 +31,9 @@
 
    Threads. Every function may be called from any thread at any time, on the same objects
    too, except that an object must not be freed while another thread uses it or anything
-   that it owns. sdc_launch takes no lock once its specialization exists.
+   that it owns. sdc_launch takes no lock once its specialization exists. 256 KiB of stack
+   are enough: compiling runs, on the same thread, on 256 MiB of address space that are
+   mapped for the call, callbacks of it too.
 
    Forks. In a child the parent's contexts launch on the CPU what was compiled before, on
    the calling thread; everything else is SDC_ERROR_ENVIRONMENT, and unloading and
