@@ -71,15 +71,17 @@ choose(Builder *b, const char *pred, Value *x, Value *y, Value *then, Value *oth
     return build_select(b, build_cmp(b, k, pred, x, y), then, otherwise);
 }
 
-/* The first integer of 1..2^31 whose random float is above p (p >= 0) by `ulps` - 1
-   floats. A NaN counts as 1, which no random float reaches. */
+/* The first integer of 1..2^31 whose random float is above p by `ulps` - 1 floats. A NaN
+   counts as 1, which no random float reaches, and what is below 0 as 0: a float outside of
+   an integer's range has none, whether it is used or not. */
 static Value *
 first_above(Builder *b, Value *p, int ulps)
 {
     const Type *f32 = p->type, *i32 = type_scalar(b->s->types, SK_I32);
     Value *one = build_int(b, i32, 1);
-    Value *bits = build_cast(b, OP_BITCAST,
-                             build_binary(b, OP_MINF, p, build_float(b, f32, 1.0)), i32);
+    p = build_binary(b, OP_MINF, p, build_float(b, f32, 1.0));
+    p = build_binary(b, OP_MAXF, p, build_float(b, f32, 0.0));
+    Value *bits = build_cast(b, OP_BITCAST, p, i32);
     bits = build_binary(b, OP_ADD, bits, build_int(b, i32, ulps));
     Value *w = build_binary(b, OP_MULF, build_cast(b, OP_BITCAST, bits, f32),
                             build_float(b, f32, 0x1p31));

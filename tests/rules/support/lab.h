@@ -31,6 +31,8 @@ typedef struct LabTest {
     LabMake *make;
     const void *user;   /* for make */
     const char *passes; /* "canon,dce" */
+    const char *target; /* NULL: cpu */
+    bool may_refuse;    /* errors of a pass are no failure */
     uint64_t seed;
     int runs;   /* with random arguments and edges; */
     bool sweep; /* else with every value of 8 bits for the first argument */
