@@ -72,8 +72,8 @@ choose(Builder *b, const char *pred, Value *x, Value *y, Value *then, Value *oth
 }
 
 /* The first integer of 1..2^31 whose random float is above p by `ulps` - 1 floats. A NaN
-   counts as 1, which no random float reaches, and what is below 0 as 0: a float outside of
-   an integer's range has none, whether it is used or not. */
+   counts as 1, which no random float reaches, and what is below 0 as 0: an integer made of
+   a float outside of its range would be undefined, whether it is used or not. */
 static Value *
 first_above(Builder *b, Value *p, int ulps)
 {

@@ -262,4 +262,29 @@ START_TEST(addresses)
 }
 END_TEST
 
-RULES_MAIN("algebra", integers, chains, floating, casts, addresses)
+/* Permutations of permutations. */
+static void
+make_transposes(Lab *l)
+{
+    static const int64_t perms[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                        {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    const int64_t n = 32, shape[3] = {2, 4, 4};
+    AttrList a = {0};
+    const Type *t = lab_tile(l, SK_I32, 1, &n);
+    attr_set_int(&l->s->mod, &a, ATTR_START, 0);
+    Value *x = op_result(build_op(&l->b, OP_ARANGE, NULL, 0, &a, &t, 1), 0);
+    x = build_reshape(&l->b, x, 3, shape);
+    for (int i = 0; i < 36; i++) {
+        Value *y = build_trans(&l->b, build_trans(&l->b, x, perms[i / 6]), perms[i % 6]);
+        lab_keep(l, build_reshape(&l->b, y, 1, &n));
+    }
+}
+
+START_TEST(transposes)
+{
+    lab_check(&(LabTest){
+        .name = "transposes", .make = make_transposes, .passes = "canon", .runs = 1});
+}
+END_TEST
+
+RULES_MAIN("algebra", transposes, integers, chains, floating, casts, addresses)

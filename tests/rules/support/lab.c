@@ -57,6 +57,8 @@ edges_of(ScalarKind k, uint64_t *out)
         out[n++] = top;
         out[n++] = top - 1;
         out[n++] = (top + 1) & bits_mask(bits);
+        if (bits == 64) /* rounded to double, and then to float, it is another float */
+            out[n++] = (UINT64_C(1) << 60) + (UINT64_C(1) << 36) + 1;
         return n;
     }
     const double all[] = {0.0,    1.0,   0.5,     1.5,      2.0,

@@ -265,11 +265,19 @@ offsets(Maker *m, const Type *shape)
     return x;
 }
 
+/* New ones, or some that were made before and perhaps moved by a loop. */
 static Value *
 addresses(Maker *m, ScalarKind k, const Type *shape)
 {
-    Value *p = as_tile(m, m->l->memory[k], shape);
-    return build_binary(&m->l->b, OP_ADDPTR, p, offsets(m, shape));
+    const Type *t = type_like(m->l->s->types, shape, m->l->memory[k]->type);
+    Value *p = dice(m, 2) ? pick(m, t) : NULL;
+    if (p)
+        return p;
+    p = build_binary(&m->l->b, OP_ADDPTR, as_tile(m, m->l->memory[k], shape),
+                     offsets(m, shape));
+    if (type_is_tile(t))
+        add(m, p);
+    return p;
 }
 
 static void
@@ -327,6 +335,23 @@ tail_mask(Maker *m, Value *iv, Value *hi)
     add(m, build_binary(b, dice(m, 2) ? OP_AND : OP_OR, x, operand(m, t)));
 }
 
+/* What a loop carries, a step further: by the same in all elements, mostly. */
+static Value *
+moved(Maker *m, Value *v)
+{
+    bool ptr = type_is_ptr(v->type);
+    const Type *t = ptr ? like(m, v->type, dice(m, 2) ? SK_I32 : SK_I64) : v->type;
+    OpKind k = ptr ? OP_ADDPTR : dice(m, 3) ? OP_ADD : OP_SUB;
+    for (uint32_t n = dice(m, 3) + 1; n > 0; n--) {
+        Value *by = dice(m, 6) ? number(m, t) : operand(m, t);
+        Value *scalar = pick(m, type_elem(t));
+        if (scalar && type_is_tile(t) && dice(m, 3) == 0)
+            by = build_splat(&m->l->b, scalar, t);
+        v = build_binary(&m->l->b, k, v, by);
+    }
+    return v;
+}
+
 static void
 loop(Maker *m)
 {
@@ -361,9 +386,8 @@ loop(Maker *m)
     m->depth--;
     for (int i = 0; i < carried; i++) {
         Value *v = pick(m, inits[i]->type);
-        if (dice(m, 3) == 0 && type_is_int(v->type) && type_bits(v->type) > 1)
-            v = build_binary(b, OP_ADD, op->regions[0]->args[i + 1],
-                             number(m, inits[i]->type));
+        if (type_is_ptr(v->type) || (dice(m, 2) && type_is_int(v->type)))
+            v = moved(m, op->regions[0]->args[i + 1]);
         last[i] = v;
     }
     build_yield(b, last, carried);
@@ -443,8 +467,10 @@ statements(Maker *m, int n)
 {
     for (int i = 0; i < n && m->left > 0; i++, m->left--)
         statement(m);
-    if (m->depth && m->n) /* something of every body is seen */
-        lab_keep(m->l, m->pool[m->n - 1]);
+    Value *last = m->n ? m->pool[m->n - 1] : NULL;
+    if (m->depth && last &&
+        !type_is_ptr(last->type)) /* of every body something is seen */
+        lab_keep(m->l, last);
 }
 
 void
@@ -462,5 +488,6 @@ mix_make(Lab *l)
         arange(&m);
     statements(&m, m.mix->statements);
     for (int i = m.n > 24 ? m.n - 24 : 0; i < m.n; i++)
-        lab_keep(l, m.pool[i]);
+        if (!type_is_ptr(m.pool[i]->type))
+            lab_keep(l, m.pool[i]);
 }
