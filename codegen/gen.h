@@ -71,6 +71,8 @@ LLVMValueRef gen_unsupported(Gen *g, const Op *op, const char *what);
 
 /* gen_cast.c */
 LLVMValueRef gen_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+/* x[0] * x[1] + x[2] of f32 that came from a 16-bit float k, rounded to k once. */
+LLVMValueRef gen_fma16(Gen *g, ScalarKind k, LLVMValueRef *x);
 LLVMValueRef gen_cast(Gen *g, const Op *op, LLVMValueRef x);
 LLVMValueRef gen_select(Gen *g, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
 

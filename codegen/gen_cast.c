@@ -192,6 +192,32 @@ to_f32(Gen *g, ScalarKind from, LLVMValueRef x)
     }
 }
 
+/* The product is exact in f64. The sum is not always, and neither is f32's: a second
+   rounding could then begin at the middle of two numbers that the first one made. So what
+   the sum leaves out (Knuth's two-sum) makes its last bit odd, and the conversion, which
+   passes f32 in the same way, rounds as if it saw all of it. */
+LLVMValueRef
+gen_fma16(Gen *g, ScalarKind k, LLVMValueRef *x)
+{
+    LLVMTypeRef f64 = ll_like(x[0], g->f64);
+    LLVMValueRef w[3], zero = LLVMConstNull(f64);
+    for (int i = 0; i < 3; i++)
+        w[i] = LLVMBuildFPExt(g->b, x[i], f64, "");
+    LLVMValueRef p = LLVMBuildFMul(g->b, w[0], w[1], "");
+    LLVMValueRef s = LLVMBuildFAdd(g->b, p, w[2], "");
+    LLVMValueRef t = LLVMBuildFSub(g->b, s, p, "");
+    LLVMValueRef lost = LLVMBuildFSub(g->b, p, LLVMBuildFSub(g->b, s, t, ""), "");
+    lost = LLVMBuildFAdd(g->b, lost, LLVMBuildFSub(g->b, w[2], t, ""), "");
+    LLVMValueRef exact = LLVMBuildFCmp(g->b, LLVMRealUEQ, lost, zero, "");
+    LLVMValueRef above = LLVMBuildFCmp(g->b, LLVMRealOGT, lost, zero, "");
+    LLVMValueRef plus = LLVMBuildFCmp(g->b, LLVMRealOGT, s, zero, "");
+    LLVMValueRef toward = LLVMBuildXor(g->b, above, plus, "");
+    LLVMValueRef bits = bits_of(g, s);
+    LLVMValueRef odd = gen_select(g, toward, op2(g, LLVMSub, bits, 1), bits);
+    odd = gen_select(g, exact, bits, op2(g, LLVMOr, odd, 1));
+    return gen_fcast(g, SK_F64, k, false, LLVMBuildBitCast(g->b, odd, f64, ""));
+}
+
 /* One step toward zero where rounding to nearest went away from it. */
 static LLVMValueRef
 toward_zero(Gen *g, ScalarKind to, LLVMValueRef x, LLVMValueRef y)
@@ -242,13 +268,32 @@ float_to_int(Gen *g, bool is_signed, int bits, LLVMValueRef x)
                : r;
 }
 
+/* 64 bits of which f64 holds all that bf16 asks for: where they are more than 53, one bit
+   stands for the last twelve. */
+static LLVMValueRef
+fit_f64(Gen *g, bool is_signed, LLVMValueRef x)
+{
+    LLVMValueRef top = op2(g, is_signed ? LLVMAShr : LLVMLShr, x, 52);
+    LLVMValueRef small = op2(g, LLVMAdd, top, is_signed); /* -1, 0: 0, 1 */
+    small = LLVMBuildICmp(g->b, LLVMIntULE, small, ll_int(LLVMTypeOf(x), is_signed), "");
+    LLVMValueRef low = op2(g, LLVMAnd, x, 0xfff);
+    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(x));
+    LLVMValueRef any = LLVMBuildICmp(g->b, LLVMIntNE, low, zero, "");
+    LLVMValueRef bit = op2(g, LLVMShl, LLVMBuildZExt(g->b, any, LLVMTypeOf(x), ""), 11);
+    LLVMValueRef y = LLVMBuildOr(g->b, op2(g, LLVMAnd, x, ~(int64_t)0xfff), bit, "");
+    return gen_select(g, small, x, y);
+}
+
 static LLVMValueRef
 int_to_float(Gen *g, bool is_signed, ScalarKind to, LLVMValueRef x)
 {
     ScalarKind via = to == SK_F64 ? SK_F64 : SK_F32;
+    unsigned bits = LLVMGetIntTypeWidth(ll_elem(x));
     /* A wide integer rounds twice on its way to bf16 unless the first step is exact. */
-    if (to == SK_BF16 && LLVMGetIntTypeWidth(ll_elem(x)) > 24)
+    if (to == SK_BF16 && bits > 24)
         via = SK_F64;
+    if (to == SK_BF16 && bits > 53)
+        x = fit_f64(g, is_signed, x);
     LLVMTypeRef t = ll_like(x, ll_scalar(g->cx, via));
     LLVMValueRef r =
         is_signed ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");

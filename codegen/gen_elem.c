@@ -392,6 +392,8 @@ gen_widened(Gen *g, const Op *op, LLVMValueRef *in)
     LLVMValueRef r = op->kind == OP_LIBM ? gen_class(g, op, in_k, x[0]) : NULL;
     if (r)
         return r;
+    if (op->kind == OP_FMA && !native)
+        return gen_fma16(g, k, x);
     r = gen_float(g, op, in_k, x);
     return r && !native ? gen_fcast(g, SK_F32, k, false, r) : r;
 }

@@ -89,6 +89,16 @@ env_open_text(const char *name, const char *text)
     return env;
 }
 
+Env
+env_open_tir(const char *text)
+{
+    Env env = env_start();
+    SdcStatus s = sdc_module_load_text(env.ctx, "text.tir", text, strlen(text),
+                                       SDC_LANG_TIR, &env.mod);
+    ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(env.ctx));
+    return env;
+}
+
 void
 env_close(Env *env)
 {

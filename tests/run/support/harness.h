@@ -46,6 +46,7 @@ Env env_open(const char *name);
 /* The same for any file, for a text. */
 Env env_open_file(const char *path);
 Env env_open_text(const char *name, const char *text);
+Env env_open_tir(const char *text); /* tile IR */
 void env_close(Env *env);
 /* From here on launches are of kernels_dsl/NAME.tk, with the same memory. */
 void env_turn_to(Env *env, const char *name);

@@ -335,3 +335,28 @@ oracle_launch(const OracleJob *job)
     interpret(&l, f, l.in, (InterpOptions){0}, "");
     session_free(l.s);
 }
+
+void
+oracle_text(const char *text, void *const *data, const size_t *bytes, int n, SdcGrid grid,
+            uint64_t undefined)
+{
+    InterpArg in[MAX_ARGS];
+    char why[512];
+    const InterpOptions o = {.undefined = undefined};
+    const int64_t size[3] = {grid.x, grid.y, grid.z};
+    const Source src = {.path = "text.tir", .text = text, .size = strlen(text)};
+    Session *s = session_new(0);
+    ck_assert_ptr_nonnull(s);
+    Module *m = module_read(s, &src);
+    Buf b;
+    buf_init(&b, &s->perm);
+    buf_str(&b, "");
+    diag_render(&s->diag, &b, false);
+    ck_assert_msg(m != NULL, "%s", b.s);
+    ck_assert_int_le(n, MAX_ARGS);
+    for (int i = 0; i < n; i++)
+        in[i] = (InterpArg){.data = data[i], .bytes = bytes[i]};
+    InterpStatus got = interp_run(m->funcs[0], in, n, size, &o, why, sizeof why);
+    ck_assert_msg(got == INTERP_OK, "%s", why);
+    session_free(s);
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "runtime/sdc.h"
 
@@ -26,5 +27,10 @@ bool oracle_wanted(void); /* SDC_TEST_TARGET=interp or passes */
 /* Specializes the kernel as a launch does, and interprets it. Fails the test when an
    access is outside of the memory. */
 void oracle_launch(const OracleJob *job);
+
+/* Interprets the first kernel of a text of tile IR whose parameters are `n` pointers to
+   data[i] of bytes[i]. `undefined` as in interp.h. */
+void oracle_text(const char *text, void *const *data, const size_t *bytes, int n,
+                 SdcGrid grid, uint64_t undefined);
 
 #endif
