@@ -384,6 +384,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS: return cpu_atomic(g, op);
     case OP_PRINT:
+    case OP_VCHECK:
     case OP_VPRINT:
     case OP_VASSERT: return cpu_hook(g, op);
     case OP_BUF_DOT: return cpu_dot(g, op);
@@ -526,7 +527,7 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     load_params(g, f, LLVMGetParam(g->fn, 0));
     for (int i = 0; i < 3; i++)
         c.grid[i] = load_at(g, g->i32, LLVMGetParam(g->fn, 1), 4 * i);
-    meta->hooks = cpu_wants_hooks(f->body);
+    meta->hooks = f->check || cpu_wants_hooks(f->body);
     if (meta->hooks)
         c.hooks = load_at(g, g->ptr, LLVMGetParam(g->fn, 0), 8 * (int64_t)f->body->narg);
     LLVMValueRef first = LLVMGetParam(g->fn, 2), last = LLVMGetParam(g->fn, 3);
@@ -537,7 +538,7 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     c.program = p;
     c.leave = exit;
     if (c.hooks)
-        cpu_hooks_begin(g, cpu_block(g, "go"));
+        cpu_hooks_begin(g, cpu_block(g, "go"), f->check != 0);
     decode_program(g, &c, p);
     if (!gen_region(g, f->body, 0))
         return false;
@@ -548,6 +549,7 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     LLVMPositionBuilderAtEnd(g->b, exit);
     LLVMBuildRetVoid(g->b);
     meta->scratch_bytes = c.scratch_bytes;
+    meta->checks = f->check ? c.checks + 1 : 0;
     g->priv = NULL;
     return true;
 }

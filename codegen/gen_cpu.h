@@ -18,7 +18,8 @@ typedef struct Cpu {
     LLVMValueRef program;         /* i64: its number */
     LLVMBasicBlockRef leave;      /* ends the range of programs */
     LLVMValueRef hooks;           /* of the host; NULL: the kernel asks for nothing */
-    LLVMValueRef words[2];        /* room for what they are given; NULL until needed */
+    LLVMValueRef words[3];        /* room for what they are given; NULL until needed */
+    int checks;                   /* that have a number */
     bool avx2;   /* with FMA and F16C: what the forms of strips are made for */
 } Cpu;
 
@@ -44,9 +45,12 @@ LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
 /* gen_cpu_atomic.c: one lane at a time. */
 bool cpu_atomic(Gen *g, const Op *op);
 
-/* gen_cpu_hooks.c: print and assert, by what the host lends. */
+LLVMValueRef cpu_to_memory(Gen *g, const Type *elem, LLVMValueRef x);
+
+/* gen_cpu_hooks.c: print, assert and checks, by what the host lends. */
 bool cpu_wants_hooks(const Region *r);
-void cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go); /* unless the launch was stopped */
+/* A program begins, unless the launch was stopped. */
+void cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go, bool checked);
 bool cpu_hook(Gen *g, const Op *op);
 
 /* gen_cpu_dot.c */

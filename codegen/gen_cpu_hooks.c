@@ -7,6 +7,8 @@
    is nothing to be undone, for what a program owns lies in the caller's scratch. */
 #include "codegen/gen_cpu.h"
 
+#include "ir/base/util.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -14,7 +16,8 @@ bool
 cpu_wants_hooks(const Region *r)
 {
     for (const Op *op = r->first; op; op = op->next) {
-        if (op->kind == OP_PRINT || op->kind == OP_VPRINT || op->kind == OP_VASSERT)
+        if (op->kind == OP_PRINT || op->kind == OP_VPRINT || op->kind == OP_VASSERT ||
+            op->kind == OP_VCHECK)
             return true;
         for (int i = 0; i < op->nregion; i++)
             if (cpu_wants_hooks(op->regions[i]))
@@ -32,8 +35,25 @@ field(Gen *g, LLVMTypeRef t, size_t offset)
     return LLVMBuildLoad2(g->b, t, p, "");
 }
 
+/* Calls the function at this offset of the hooks. */
+static LLVMValueRef
+call(Gen *g, size_t offset, LLVMTypeRef result, LLVMValueRef *args, unsigned n)
+{
+    LLVMTypeRef types[5];
+    for (unsigned i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(args[i]);
+    LLVMTypeRef t = LLVMFunctionType(result, types, n, 0);
+    return LLVMBuildCall2(g->b, t, field(g, g->ptr, offset), args, n, "");
+}
+
+static LLVMTypeRef
+nothing(Gen *g)
+{
+    return LLVMVoidTypeInContext(g->cx);
+}
+
 void
-cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go)
+cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go, bool checked)
 {
     Cpu *c = g->priv;
     LLVMValueRef stop = field(g, g->i32, offsetof(SdcrtHooks, stop));
@@ -42,6 +62,10 @@ cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go)
     LLVMValueRef runs = LLVMBuildICmp(g->b, LLVMIntEQ, stop, ll_int(g->i32, 0), "");
     ll_likely(LLVMBuildCondBr(g->b, runs, go, c->leave), 0);
     LLVMPositionBuilderAtEnd(g->b, go);
+    if (checked) {
+        LLVMValueRef args[2] = {c->hooks, c->program};
+        call(g, offsetof(SdcrtHooks, enter), nothing(g), args, 2);
+    }
 }
 
 /* ---- constant data */
@@ -113,19 +137,27 @@ place(Gen *g, Loc loc, int depth)
     return LLVMConstStructInContext(g->cx, in, 8, 0);
 }
 
+typedef struct SiteData {
+    const char *message;
+    int rank, format, bits, access, number, bytes, param;
+    unsigned lanes;
+} SiteData;
+
 static LLVMValueRef
-site(Gen *g, const Op *op, const char *message, int rank, unsigned lanes, int format,
-     int bits)
+site(Gen *g, const Op *op, const SiteData *d)
 {
-    LLVMValueRef in[6] = {place(g, op->loc, 0),   text(g, message, strlen(message)),
-                          ll_int(g->i32, rank),   ll_int(g->i32, lanes),
-                          ll_int(g->i32, format), ll_int(g->i32, bits)};
-    return constant(g, LLVMConstStructInContext(g->cx, in, 6, 0));
+    const char *message = d->message ? d->message : "";
+    LLVMValueRef in[10] = {place(g, op->loc, 0),     text(g, message, strlen(message)),
+                           ll_int(g->i32, d->rank),   ll_int(g->i32, d->lanes),
+                           ll_int(g->i32, d->format), ll_int(g->i32, d->bits),
+                           ll_int(g->i32, d->access), ll_int(g->i32, d->number),
+                           ll_int(g->i32, d->bytes),  ll_int(g->i32, d->param)};
+    return constant(g, LLVMConstStructInContext(g->cx, in, 10, 0));
 }
 
 /* ---- what a call is given */
 
-enum { ROOM_INDEX, ROOM_VALUES };
+enum { ROOM_INDEX, ROOM_VALUES, ROOM_ADDRESSES };
 
 static LLVMValueRef
 room(Gen *g, int which)
@@ -161,16 +193,6 @@ indices(Gen *g, const Op *op, int first, unsigned lanes)
         put(g, x, to, (unsigned)d * lanes);
     }
     return to;
-}
-
-static void
-call(Gen *g, size_t offset, LLVMValueRef *args, unsigned n)
-{
-    LLVMTypeRef types[5];
-    for (unsigned i = 0; i < n; i++)
-        types[i] = LLVMTypeOf(args[i]);
-    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, n, 0);
-    LLVMBuildCall2(g->b, t, field(g, g->ptr, offset), args, n, "");
 }
 
 /* ---- print */
@@ -228,10 +250,14 @@ gen_print(Gen *g, const Op *op)
         put(g, printable(g, op, e, x, &format), values, 0);
         index = indices(g, op, 1, lanes);
     }
-    LLVMValueRef s =
-        site(g, op, b.s, any ? op->noperand - 1 : 0, lanes, format, bits);
+    LLVMValueRef s = site(g, op,
+                          &(SiteData){.message = b.s,
+                                      .rank = any ? op->noperand - 1 : 0,
+                                      .lanes = lanes,
+                                      .format = format,
+                                      .bits = bits});
     LLVMValueRef args[5] = {c->hooks, s, c->program, values, index};
-    call(g, offsetof(SdcrtHooks, print), args, 5);
+    call(g, offsetof(SdcrtHooks, print), nothing(g), args, 5);
     return true;
 }
 
@@ -250,18 +276,89 @@ static bool
 gen_assert(Gen *g, const Op *op)
 {
     Cpu *c = g->priv;
-    Name message = attr_str(&op->attrs, ATTR_MESSAGE);
     LLVMValueRef cond = cpu_value(g, op_operand(op, 0));
     LLVMValueRef bad = lane_bits(g, LLVMBuildNot(g->b, cond, ""));
     LLVMValueRef ok = LLVMBuildICmp(g->b, LLVMIntEQ, bad, ll_int(g->i64, 0), "");
     LLVMBasicBlockRef go = cpu_block(g, "holds"), fails = cpu_block(g, "fails");
     ll_likely(LLVMBuildCondBr(g->b, ok, go, fails), 0);
     LLVMPositionBuilderAtEnd(g->b, fails);
-    LLVMValueRef s = site(g, op, message ? message : "", op->noperand - 1,
-                          ll_lanes(cond), 0, 0);
+    LLVMValueRef s = site(g, op,
+                          &(SiteData){.message = attr_str(&op->attrs, ATTR_MESSAGE),
+                                      .rank = op->noperand - 1,
+                                      .lanes = ll_lanes(cond)});
     LLVMValueRef args[5] = {c->hooks, s, c->program, bad,
                             indices(g, op, 1, ll_lanes(cond))};
-    call(g, offsetof(SdcrtHooks, fail), args, 5);
+    call(g, offsetof(SdcrtHooks, fail), nothing(g), args, 5);
+    LLVMBuildBr(g->b, c->leave);
+    LLVMPositionBuilderAtEnd(g->b, go);
+    return true;
+}
+
+/* ---- checks */
+
+static int
+access_of(const Op *op, const Type *elem)
+{
+    static const struct {
+        const char *name;
+        int access;
+    } kinds[] = {{"read", SDCRT_READ},
+                 {"write", SDCRT_WRITE},
+                 {"poll", SDCRT_READ | SDCRT_ATOMIC},
+                 {"atomic", SDCRT_READ | SDCRT_WRITE | SDCRT_ATOMIC}};
+    int access = 0;
+    for (int i = 0; i < COUNT_OF(kinds); i++)
+        if (strcmp(kinds[i].name, attr_str(&op->attrs, ATTR_ACCESS)) == 0)
+            access = kinds[i].access;
+    bool is_float = elem->kind == TY_SCALAR && scalar_is_float(elem->scalar);
+    if (is_float)
+        return access | SDCRT_FLOATS;
+    return access & SDCRT_ATOMIC ? access | SDCRT_SYNC : access;
+}
+
+/* The value in the place that the host reads it at. */
+static LLVMValueRef
+lent(Gen *g, LLVMValueRef x, int which)
+{
+    LLVMValueRef to = room(g, which);
+    LLVMSetAlignment(LLVMBuildStore(g->b, x, to), 8);
+    return to;
+}
+
+/* The host looks before the access is made; `where` is asked only when it refuses, so
+   that indices cost nothing otherwise. */
+static bool
+gen_check(Gen *g, const Op *op)
+{
+    Cpu *c = g->priv;
+    LLVMValueRef p = cpu_value(g, op_operand(op, 0));
+    LLVMValueRef mask = cpu_value(g, op_operand(op, 1)), values = LLVMConstNull(g->ptr);
+    const Type *elem = type_elem(op_operand(op, 0)->type)->elem;
+    SiteData d = {.lanes = ll_lanes(mask), .number = c->checks++};
+    d.access = access_of(op, elem);
+    d.bytes = elem->kind == TY_PTR ? 8 : ll_bytes(elem->scalar);
+    d.param = (int)attr_int(&op->attrs, ATTR_PARAM, -2);
+    bool stores = !(d.access & SDCRT_READ), row = !ll_is_vector(p);
+    int first = stores ? 3 : 2;
+    d.rank = op->noperand - first;
+    if (stores) {
+        LLVMValueRef x = cpu_value(g, op_operand(op, 2));
+        values = lent(g, cpu_to_memory(g, elem, x), ROOM_VALUES);
+    }
+    if (row)
+        p = LLVMBuildPtrToInt(g->b, p, g->i64, "");
+    else
+        p = lent(g, LLVMBuildPtrToInt(g->b, p, ll_like(p, g->i64), ""), ROOM_ADDRESSES);
+    LLVMValueRef s = site(g, op, &d);
+    LLVMValueRef args[5] = {c->hooks, s, p, lane_bits(g, mask), values};
+    size_t fn = row ? offsetof(SdcrtHooks, row) : offsetof(SdcrtHooks, each);
+    LLVMValueRef lane = call(g, fn, g->i32, args, 5);
+    LLVMValueRef ok = LLVMBuildICmp(g->b, LLVMIntSLT, lane, ll_int(g->i32, 0), "");
+    LLVMBasicBlockRef go = cpu_block(g, "may"), refused = cpu_block(g, "refused");
+    ll_likely(LLVMBuildCondBr(g->b, ok, go, refused), 0);
+    LLVMPositionBuilderAtEnd(g->b, refused);
+    LLVMValueRef tell[4] = {c->hooks, s, lane, indices(g, op, first, d.lanes)};
+    call(g, offsetof(SdcrtHooks, where), nothing(g), tell, 4);
     LLVMBuildBr(g->b, c->leave);
     LLVMPositionBuilderAtEnd(g->b, go);
     return true;
@@ -270,5 +367,7 @@ gen_assert(Gen *g, const Op *op)
 bool
 cpu_hook(Gen *g, const Op *op)
 {
-    return op->kind == OP_VASSERT ? gen_assert(g, op) : gen_print(g, op);
+    return op->kind == OP_VCHECK    ? gen_check(g, op)
+           : op->kind == OP_VASSERT ? gen_assert(g, op)
+                                    : gen_print(g, op);
 }

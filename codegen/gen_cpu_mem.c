@@ -30,8 +30,8 @@ from_memory(Gen *g, const Type *elem, LLVMValueRef x)
                : x;
 }
 
-static LLVMValueRef
-to_memory(Gen *g, const Type *elem, LLVMValueRef x)
+LLVMValueRef
+cpu_to_memory(Gen *g, const Type *elem, LLVMValueRef x)
 {
     return is_bool(elem) ? LLVMBuildZExt(g->b, x, ll_like(x, g->i8), "") : x;
 }
@@ -282,7 +282,7 @@ gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef 
     LLVMTypeRef e = cpu_element(g, elem), t = ll_vector(e, lanes);
     unsigned align = bytes_of(elem);
     if (other)
-        other = to_memory(g, elem, other);
+        other = cpu_to_memory(g, elem, other);
     if (mask && !other)
         other = LLVMConstNull(t);
     LLVMValueRef x;
@@ -303,7 +303,7 @@ static void
 gen_store(Gen *g, const Type *elem, LLVMValueRef p, LLVMValueRef x, LLVMValueRef mask)
 {
     unsigned align = bytes_of(elem), lanes = ll_lanes(x);
-    x = to_memory(g, elem, x);
+    x = cpu_to_memory(g, elem, x);
     if (lanes == 1)
         store_scalar(g, align, p, x, mask);
     else if (!mask && ll_is_vector(p))

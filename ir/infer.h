@@ -43,7 +43,7 @@ bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
     X(local_store) X(async_copy) X(token) X(bar_alloc) X(bar_index) X(bar_expect) \
     X(bar_arrive) X(bar_wait) X(tma_load) X(tma_store) X(wgmma) X(wgmma_open) \
     X(wgmma_wait) X(warp_specialize) X(nest) X(buf_load) X(buf_store) X(buf_dot) \
-    X(vload) X(vstore) X(vfetch) X(vprint) X(vassert)
+    X(vload) X(vstore) X(vfetch) X(vcheck) X(vprint) X(vassert)
 
 #define X(name) bool rule_##name(RuleCx *c);
 RULES(X)

@@ -2,6 +2,8 @@
    buffers and strips of cpu form. */
 #include "ir/infer.h"
 
+#include <string.h>
+
 /* The tile (or scalar) that a pointer tile of this type addresses. */
 static const Type *
 pointed(RuleCx *c, const Type *p)
@@ -326,4 +328,23 @@ bool
 rule_vassert(RuleCx *c)
 {
     return strip_of(c, opnd(c, 0), rule_scalar(c, SK_I1)) && lane_indices(c, 1);
+}
+
+bool
+rule_vcheck(RuleCx *c)
+{
+    const Type *p = opnd(c, 0), *mask = opnd(c, 1);
+    Name access = attr_str(&c->op->attrs, ATTR_ACCESS);
+    bool writes = access && strcmp(access, "write") == 0;
+    if (!type_is_ptr(p) || !strip_of(c, mask, rule_scalar(c, SK_I1)))
+        return rule_fail(c, "needs a pointer, or a strip of them, and a mask");
+    if (p->kind == TY_TILE && !type_same_shape(p, mask))
+        return rule_fail(c, "mask must have the shape of the pointers");
+    if (!access)
+        return rule_fail(c, "needs {access}");
+    if (writes && c->op->noperand < 3)
+        return rule_fail(c, "needs the value that is stored");
+    if (writes && opnd(c, 2) != type_like(c->s->types, mask, type_elem(p)->elem))
+        return rule_fail(c, "value %s does not fit the pointer", rule_str(c, opnd(c, 2)));
+    return lane_indices(c, writes ? 3 : 2);
 }

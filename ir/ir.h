@@ -79,11 +79,17 @@ struct Func {
     Param *params;     /* body->narg of them */
     int num_warps, num_stages, num_ctas;
     int64_t shared_bytes; /* shared memory, once passes/smem.c has placed its buffers */
+    int check;         /* CHECK_*: code that watches what it does, for the CPU */
     bool overlap;      /* launched while the grid before it may still run: launch_pdl */
     uint32_t props;    /* P_*: form properties and cached analyses, see passes/pass.h */
     uint32_t next_id;
     Module *module;
     Loc loc;
+};
+
+enum {
+    CHECK_ACCESS = 1, /* loads, stores and atomics */
+    CHECK_NAN = 2     /* where a NaN is born, too */
 };
 
 struct Module {

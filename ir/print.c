@@ -302,6 +302,8 @@ print_func(Printer *p, const Func *f)
         buf_printf(p->out, ", ctas=%d", f->num_ctas);
     if (f->overlap)
         buf_str(p->out, ", overlap=1");
+    if (f->check)
+        buf_printf(p->out, ", check=%d", f->check);
     if (f->shared_bytes)
         buf_printf(p->out, ", shared=%lld", (long long)f->shared_bytes);
     if (f->props & FUNC_FORM)

@@ -436,6 +436,7 @@ read_kernel(Reader *r, Module *m)
         {.name = "form", .i = 0, .least = 0, .most = FUNC_FORM},
         {.name = "shared", .i = 0, .least = 0, .most = INT32_MAX},
         {.name = "overlap", .i = 0, .least = 0, .most = 1},
+        {.name = "check", .i = 0, .least = 0, .most = CHECK_ACCESS | CHECK_NAN},
     };
     if (!read_settings(r, set, COUNT_OF(set)) || !read_expect(r, "{"))
         return false;
@@ -445,6 +446,7 @@ read_kernel(Reader *r, Module *m)
     r->func->props = (uint32_t)set[3].i;
     r->func->shared_bytes = set[4].i;
     r->func->overlap = set[5].i;
+    r->func->check = (int)set[6].i;
     return read_region(r, r->func->body, 0);
 }
 

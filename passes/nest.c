@@ -377,6 +377,23 @@ assert_scalar(Nest *n, Builder *b, Op *op)
 }
 
 static void
+check_scalar(Nest *n, Builder *b, Op *op)
+{
+    int m = op->kind == OP_LOAD ? 1 : 2;
+    Value *in[3] = {NULL};
+    Cx cx;
+    if (!n->f->check || (op->kind != OP_LOAD && op->kind != OP_STORE &&
+                         op->kind != OP_ATOMIC_RMW && op->kind != OP_ATOMIC_CAS))
+        return;
+    for (int i = 0; i < op->noperand && i < COUNT_OF(in); i++)
+        in[i] = scalar(n, op_operand(op, i));
+    b->loc = op->loc;
+    cx_init(&cx, n, *b, 1);
+    bool masked = op->kind != OP_ATOMIC_CAS && op->noperand > m;
+    nest_check(&cx, op, in[0], masked ? in[m] : NULL, in[1], 1, NULL);
+}
+
+static void
 lower_op(Nest *n, Builder *b, Op *op, int nesting)
 {
     if (op_is(op, T_TERMINATOR)) {
@@ -407,10 +424,12 @@ lower_op(Nest *n, Builder *b, Op *op, int nesting)
     }
     if (!is_scalar_op(op))
         return;
-    if (op->kind == OP_ASSERT)
+    if (op->kind == OP_ASSERT) {
         assert_scalar(n, b, op);
-    else
-        clone_scalar(n, b, op);
+        return;
+    }
+    check_scalar(n, b, op);
+    clone_scalar(n, b, op);
 }
 
 static void

@@ -196,6 +196,10 @@ void nest_store(Cx *cx, Op *op, const Ix *ix);
 void nest_print(Cx *cx, Op *op, int operand, const Ix *ix);
 void nest_assert(Cx *cx, Op *op, const Ix *ix);
 void nest_prints(Nest *n, Builder *b, Op *op);
+/* In front of the access op (of the old code) at ix, where the function wants checks: by
+   `p`, a pointer or the first of consecutive lanes, or a strip of them. */
+void nest_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
+                const Ix *ix);
 
 /* nest_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
 void nest_fetch_next(Cx *cx, const Op *load, Value *p);

@@ -83,3 +83,133 @@ nest_assert(Cx *cx, Op *op, const Ix *ix)
     cx->b.loc = op->loc;
     build_lanes(cx, OP_VASSERT, in, 1, rank_of(op_operand(op, 0)), ix, &l);
 }
+
+/* ---- checked code */
+
+enum { FROM_NOTHING = -3, FROM_UNKNOWN = -2, FROM_SEVERAL = -1, MAX_WALK = 4000 };
+
+/* What values are being looked at, so that loops end. */
+typedef struct From {
+    const Value *v;
+    const struct From *up;
+} From;
+
+static int
+join(int a, int b)
+{
+    if (a == FROM_NOTHING || a == b)
+        return b;
+    if (b == FROM_NOTHING)
+        return a;
+    return a == FROM_UNKNOWN || b == FROM_UNKNOWN ? FROM_UNKNOWN : FROM_SEVERAL;
+}
+
+static int param_of(const Value *v, const From *up, int *left);
+
+/* What operand i of the terminator of these regions comes from. */
+static int
+yields(const Op *op, int first, int i, const From *up, int *left)
+{
+    int got = FROM_NOTHING;
+    for (int k = first; k < op->nregion; k++) {
+        const Op *end = op->regions[k]->last;
+        int at = end->kind == OP_CONDITION ? i + 1 : i;
+        got = join(got, at < end->noperand ? param_of(op_operand(end, at), up, left)
+                                           : FROM_UNKNOWN);
+    }
+    return got;
+}
+
+static int
+region_arg_of(const Value *v, const From *up, int *left)
+{
+    const Op *op = v->region->parent;
+    if (!op)
+        return v->index;
+    if (op->kind == OP_FOR && v->index > 0)
+        return join(param_of(op_operand(op, v->index + 2), up, left),
+                    yields(op, 0, v->index - 1, up, left));
+    if (op->kind != OP_WHILE)
+        return FROM_UNKNOWN;
+    if (v->region == op->regions[1]) /* what the condition hands on */
+        return param_of(op_operand(op->regions[0]->last, v->index + 1), up, left);
+    return join(param_of(op_operand(op, v->index), up, left),
+                yields(op, 1, v->index, up, left));
+}
+
+/* The parameter that an address is computed from. */
+static int
+param_of(const Value *v, const From *up, int *left)
+{
+    From here = {v, up};
+    for (const From *f = up; f; f = f->up)
+        if (f->v == v)
+            return FROM_NOTHING;
+    if (--*left < 0)
+        return FROM_UNKNOWN;
+    if (!v->op)
+        return region_arg_of(v, &here, left);
+    const Op *op = v->op;
+    switch ((int)op->kind) {
+    case OP_ADDPTR:
+    case OP_SPLAT:
+    case OP_BROADCAST:
+    case OP_EXPAND_DIMS:
+    case OP_RESHAPE:
+    case OP_TRANS:
+    case OP_SPLIT:
+    case OP_GATHER:
+    case OP_HINT:
+    case OP_BITCAST: return param_of(op_operand(op, 0), &here, left);
+    case OP_JOIN:
+    case OP_CAT:
+        return join(param_of(op_operand(op, 0), &here, left),
+                    param_of(op_operand(op, 1), &here, left));
+    case OP_SELECT:
+        return join(param_of(op_operand(op, 1), &here, left),
+                    param_of(op_operand(op, 2), &here, left));
+    case OP_FOR:
+        return join(param_of(op_operand(op, v->index + 3), &here, left),
+                    yields(op, 0, v->index, &here, left));
+    case OP_IF: return yields(op, 0, v->index, &here, left);
+    case OP_WHILE: /* operand 0 of the condition says whether to go on */
+        return param_of(op_operand(op->regions[0]->last, v->index + 1), &here, left);
+    default: return FROM_UNKNOWN;
+    }
+}
+
+static const char *
+access_of(const Op *op)
+{
+    if (op->kind == OP_LOAD)
+        return attr_has(&op->attrs, ATTR_VOLATILE) ? "poll" : "read";
+    return op->kind == OP_STORE ? "write" : "atomic";
+}
+
+void
+nest_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
+           const Ix *ix)
+{
+    Session *s = cx->n->s;
+    Value *in[MAX_RANK + 3];
+    int64_t w = lanes;
+    int n = 0, left = MAX_WALK;
+    AttrList l = {0};
+    if (!cx->n->f->check)
+        return;
+    const Type *m = cx->n->i1;
+    if (lanes > 1)
+        m = type_tile(cx->n->tt, m, 1, &w, NULL);
+    in[n++] = p;
+    in[n++] = mask ? mask : build_int(&cx->b, m, 1);
+    if (op->kind == OP_STORE)
+        in[n++] = stored;
+    int param = param_of(op_operand(op, 0), NULL, &left);
+    attr_set_str(&s->mod, &l, ATTR_ACCESS, name_of(&s->names, access_of(op)));
+    if (param >= FROM_SEVERAL)
+        attr_set_int(&s->mod, &l, ATTR_PARAM, param);
+    Loc loc = cx->b.loc;
+    cx->b.loc = op->loc;
+    build_lanes(cx, OP_VCHECK, in, n, rank_of(op_operand(op, 0)), ix, &l);
+    cx->b.loc = loc;
+}

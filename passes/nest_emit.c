@@ -302,6 +302,8 @@ emit_effect(Emit *e, Cx *cx, Op *op)
     if (op->nresult)
         t = strip_type(cx, type_elem(op_result(op, 0)->type));
     cx->b.loc = op->loc;
+    Value *mask = op->kind == OP_ATOMIC_RMW && op->noperand > 2 ? in[2] : NULL;
+    nest_check(cx, op, in[0], mask, NULL, e->w, e->ix);
     Op *r = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs,
                      op->nresult ? &t : NULL, op->nresult);
     Slot *s = op->nresult ? plan_get(e->n, op_result(op, 0))->slot : NULL;

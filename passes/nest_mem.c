@@ -206,6 +206,7 @@ nest_load(Cx *cx, Op *op, const Ix *ix)
     AttrList l = {0};
     if (attr_has(&op->attrs, ATTR_VOLATILE))
         attr_set_flag(&cx->n->s->mod, &l, ATTR_VOLATILE);
+    nest_check(cx, op, in[0], in[1], NULL, uniform ? 1 : cx->w, ix);
     Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, &l, &t, 1);
     if (unit && !has_mask)
         nest_fetch_next(cx, op, p.v);
@@ -225,5 +226,6 @@ nest_store(Cx *cx, Op *op, const Ix *ix)
     Value *in[3] = {unit ? p.v : ev_strip(cx, p), ev_strip(cx, v)};
     if (has_mask)
         in[2] = ev_strip(cx, mask);
+    nest_check(cx, op, in[0], in[2], in[1], cx->w, ix);
     build_op(&cx->b, unit ? OP_VSTORE : OP_STORE, in, has_mask ? 3 : 2, NULL, NULL, 0);
 }

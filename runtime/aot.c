@@ -121,6 +121,7 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
     CompileJob job;
     module_job(a->mod, &job);
     job.bitcode = !gpu;
+    job.check = 0; /* who launches it knows nothing of arrays */
     job.no_maps = no_maps;
     job.opt = (SdcCompileOptions){
         .kernel = a->info->name,

@@ -240,6 +240,8 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
     Module *m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);
     if (!m)
         return diag_ok(&s->diag);
+    for (int i = 0; i < m->nfunc && !target.gpu; i++)
+        m->funcs[i]->check |= job->check;
     if (job->look)
         job->look(m, job->look_user);
     if (!run_passes(s, m, job, &target, out))

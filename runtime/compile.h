@@ -23,6 +23,7 @@ typedef struct CompileJob {
     Source src;
     bool is_tir;
     bool debug;
+    int check; /* CHECK_* of the code, on the CPU */
     bool bitcode; /* CPU: the code as codegen_bundle takes it */
     const FrontValue *values; /* of a launch, one a parameter; NULL: not known */
     int nvalue;

@@ -68,6 +68,7 @@ copy_options(SdcContext *cx, const SdcContextOptions *o)
     cx->device = o->device;
     cx->cache = cache_open(o->cache_dir);
     cx->worker_seconds = o->worker_seconds;
+    cx->check = o->check ? o->check | SDC_CHECK_ACCESS : 0;
     cx->print = o->print;
     cx->print_user = o->print_user;
     if (o->worker && !(cx->worker = strdup(o->worker)))
@@ -93,6 +94,7 @@ context_free(SdcContext *cx)
     for (int i = 0; i < cx->ninclude; i++)
         free(cx->include_dirs[i]);
     free(cx->include_dirs);
+    ranges_free(cx->ranges);
     cache_close(cx->cache);
     free(cx->worker);
     free(cx->cpu);
@@ -128,22 +130,22 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
         return SDC_ERROR_ARGUMENT;
     if (o && o->target && !is_target(o->target))
         return SDC_ERROR_ARGUMENT;
+    bool on_gpu = o && o->target && strcmp(o->target, "cpu") != 0;
+    if (o && o->check &&
+        (on_gpu || (o->check & ~(SDC_CHECK_ACCESS | SDC_CHECK_NAN)) != 0))
+        return SDC_ERROR_ARGUMENT;
     SdcContext *cx = calloc(1, sizeof *cx);
     if (!cx)
         return SDC_ERROR_MEMORY;
-    if (!copy_options(cx, o) || !(cx->pool = sdcrt_pool_new(cx->threads)) ||
-        pthread_mutex_init(&cx->lock, NULL) != 0) {
-        context_free(cx);
-        return SDC_ERROR_MEMORY;
-    }
-    if (pthread_mutex_init(&cx->open_lock, NULL) != 0) {
-        pthread_mutex_destroy(&cx->lock);
-        context_free(cx);
-        return SDC_ERROR_MEMORY;
-    }
-    if (pthread_mutex_init(&cx->hook_lock, NULL) != 0) {
-        pthread_mutex_destroy(&cx->lock);
-        pthread_mutex_destroy(&cx->open_lock);
+    pthread_mutex_t *const locks[] = {&cx->lock, &cx->open_lock, &cx->hook_lock,
+                                      &cx->check_lock};
+    int made = 0;
+    if (copy_options(cx, o) && (cx->pool = sdcrt_pool_new(cx->threads)) != NULL)
+        while (made < COUNT_OF(locks) && pthread_mutex_init(locks[made], NULL) == 0)
+            made++;
+    if (made < COUNT_OF(locks)) {
+        while (made > 0)
+            pthread_mutex_destroy(locks[--made]);
         context_free(cx);
         return SDC_ERROR_MEMORY;
     }
@@ -191,6 +193,7 @@ sdc_context_destroy(SdcContext *cx)
     pthread_mutex_destroy(&cx->lock);
     pthread_mutex_destroy(&cx->open_lock);
     pthread_mutex_destroy(&cx->hook_lock);
+    pthread_mutex_destroy(&cx->check_lock);
     context_free(cx);
 }
 

@@ -103,8 +103,9 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
 /* ---------------------------------------------------------------- specializing */
 
 static uint64_t
-arg_key(const KernelInfo *info, int i, const SdcArg *a)
+arg_key(const KernelInfo *info, int i, const SdcArg *arg)
 {
+    const SdcArg plain = arg_plain(arg), *a = &plain;
     int source = info->runtime[i];
     uint64_t key = (uint64_t)a->kind << 8 | ((unsigned)a->dtype & 0xff);
     const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
@@ -141,9 +142,10 @@ desc_text(const SdcDesc *d, char *to, size_t size)
 
 /* The type of an argument in Triton's spelling, with its hint: "*fp32:16", "i32", "1". */
 static bool
-arg_text(const SdcFunction *f, int i, const SdcArg *a, uint64_t key, char *to,
+arg_text(const SdcFunction *f, int i, const SdcArg *arg, uint64_t key, char *to,
          size_t size)
 {
+    const SdcArg plain = arg_plain(arg), *a = &plain;
     const SdcParam *p = &f->info->params[f->info->runtime[i]];
     const char *hint = key & KEY_DIV16 ? ":16" : "";
     const char *name = sdc_dtype_name((SdcDtype)a->dtype);
@@ -199,7 +201,8 @@ values_of(const KernelInfo *info, const SdcArg *args, FrontValue *values)
     memset(values, 0, (size_t)info->nparam * sizeof *values);
     for (int i = 0; i < info->nruntime; i++) {
         FrontValue *v = &values[info->runtime[i]];
-        v->known = args[i].kind == SDC_ARG_INT || args[i].kind == SDC_ARG_PTR;
+        v->known = args[i].kind == SDC_ARG_INT || args[i].kind == SDC_ARG_PTR ||
+                   args[i].kind == SDC_ARG_BUFFER;
         v->i = args[i].kind == SDC_ARG_INT ? args[i].v.i : 1;
     }
 }

@@ -3,20 +3,11 @@
 
    Many threads may speak at once: a lock of the context puts their lines one after the
    other. The first assertion that fails is kept and told when all programs have ended. */
-#include "runtime/internal.h"
+#include "runtime/hooks.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef struct Running {
-    SdcrtHooks hooks; /* first: the code has its address */
-    SdcKernel *k;
-    SdcGrid grid;
-    bool locks;
-    const SdcrtSite *failed;
-    int64_t program, index[MAX_RANK];
-} Running;
 
 /* In the child of a fork there is one thread, and nobody who would unlock. */
 static void
@@ -33,25 +24,22 @@ unlock(const Running *r)
         pthread_mutex_unlock(&r->k->mod->cx->hook_lock);
 }
 
-enum { LINE = 1200 };
-
-/* snprintf behind the n bytes of a text of LINE bytes; n stays within it. */
+/* snprintf behind the n bytes of a text; n stays within it. */
 #define add(to, n, ...) \
-    ((n) += snprintf((to) + (n), (size_t)(LINE - (n)), __VA_ARGS__), \
-     (n) = (n) < LINE ? (n) : LINE - 1)
+    ((n) += snprintf((to) + (n), (size_t)(HOOK_LINE - (n)), __VA_ARGS__), \
+     (n) = (n) < HOOK_LINE ? (n) : HOOK_LINE - 1)
 
-/* "pid (1, 0, 0)" */
-static int
-program_text(char *to, SdcGrid grid, int64_t program)
+int
+hook_program(const Running *r, char *to, int n, int64_t program)
 {
-    int n = 0;
-    add(to, n, "pid (%lld, %lld, %lld)", (long long)(program % grid.x),
-        (long long)(program / grid.x % grid.y), (long long)(program / grid.x / grid.y));
+    const int64_t x = r->grid.x, y = r->grid.y;
+    add(to, n, "pid (%lld, %lld, %lld)", (long long)(program % x),
+        (long long)(program / x % y), (long long)(program / x / y));
     return n;
 }
 
-static int
-index_text(char *to, int n, const int64_t *index, int rank, int stride)
+int
+hook_index(char *to, int n, const int64_t *index, int rank, int stride)
 {
     add(to, n, " idx (");
     for (int d = 0; d < rank; d++)
@@ -85,15 +73,15 @@ on_print(SdcrtHooks *h, const SdcrtSite *s, int64_t program, const uint64_t *val
 {
     const Running *r = (Running *)h;
     const SdcContext *cx = r->k->mod->cx;
-    char text[LINE];
+    char text[HOOK_LINE];
     if (!cx->print)
         return;
-    int head = program_text(text, r->grid, program);
+    int head = hook_program(r, text, 0, program);
     lock(r);
     for (int lane = 0; lane < s->lanes; lane++) {
         int n = head;
         if (s->format)
-            n = index_text(text, n, index + lane, s->rank, s->lanes);
+            n = hook_index(text, n, index + lane, s->rank, s->lanes);
         add(text, n, "%s", s->text);
         if (s->format)
             value_text(text, n, s, values[lane]);
@@ -148,30 +136,57 @@ static SdcStatus
 tell_failed(Session *s, void *arg)
 {
     const Running *r = arg;
-    char text[LINE];
+    char text[HOOK_LINE];
     const char *message = r->failed->text;
     diag_error(&s->diag, place_loc(s, &r->failed->place), "assertion failed%s%s",
                *message ? ": " : "", message);
     place_callers(s, &r->failed->place);
-    int n = program_text(text, r->grid, r->program);
-    index_text(text, n, r->index, r->failed->rank, 1);
+    int n = hook_program(r, text, 0, r->program);
+    hook_index(text, n, r->index, r->failed->rank, 1);
     diag_note(&s->diag, (Loc){0}, "%s of '%s'", text, r->k->info->name);
     return SDC_ERROR_CHECK;
 }
 
+static SdcStatus
+tell(Session *s, void *arg)
+{
+    const Running *r = arg;
+    bool checks = r->checker && !(r->failed && !r->failed->access);
+    return checks ? checker_tell(s, arg) : tell_failed(s, arg);
+}
+
+static SdcStatus
+run(Running *r, const SdcArg *args, uint64_t *slots, int threads)
+{
+    SdcContext *cx = r->k->mod->cx;
+    bool checked = r->k->meta->checks > 0;
+    if (checked && !(r->checker = checker_new(r, args, slots)))
+        return context_fail(cx, SDC_ERROR_MEMORY, "no memory to check this launch");
+    SdcStatus status = kernel_run(r->k, r->grid, slots, checked ? 1 : threads);
+    bool news = r->failed || (checked && checker_has_news(r->checker));
+    if (status == SDC_OK && news && r->locks)
+        status = context_call(cx, tell, r);
+    else if (status == SDC_OK && r->failed)
+        status = context_fail(cx, SDC_ERROR_CHECK, "a check of line %d failed",
+                              r->failed->place.line);
+    checker_free(r->checker);
+    return status;
+}
+
 SdcStatus
-hooks_run(SdcKernel *k, SdcGrid grid, uint64_t *slots, int threads)
+hooks_run(SdcKernel *k, SdcGrid grid, const SdcArg *args, uint64_t *slots, int threads)
 {
     SdcContext *cx = k->mod->cx;
     Running r = {.hooks = {.print = on_print, .fail = on_fail},
                  .k = k,
                  .grid = grid,
                  .locks = cx->pid == getpid()};
+    bool alone = r.locks && k->meta->checks > 0;
     slots[k->meta->nparam] = (uint64_t)(uintptr_t)&r.hooks;
-    SdcStatus status = kernel_run(k, grid, slots, threads);
-    if (status != SDC_OK || !r.failed)
-        return status;
-    if (r.locks)
-        return context_call(cx, tell_failed, &r);
-    return context_fail(cx, SDC_ERROR_CHECK, "assertion failed: %s", r.failed->text);
+    if (alone)
+        pthread_mutex_lock(&cx->check_lock);
+    SdcStatus status = run(&r, args, slots, threads);
+    if (alone)
+        pthread_mutex_unlock(&cx->check_lock);
+    return status;
 }

@@ -26,6 +26,8 @@ struct SdcContext {
     size_t memory_limit;
     char *cpu;
     bool color, debug;
+    int check; /* SDC_CHECK_*; 0: launches are not checked */
+    struct Range *ranges;       /* under check_lock */
     Cache *cache; /* on disk; NULL: none */
     atomic_long hits, misses;
     char *worker; /* NULL: compiles run in this process */
@@ -41,6 +43,7 @@ struct SdcContext {
     pthread_mutex_t open_lock; /* cuda */
     _Atomic(Report *) reports; /* grows at its head; each belongs to its thread */
     pthread_mutex_t hook_lock; /* what running programs say */
+    pthread_mutex_t check_lock; /* held during a checked launch */
     void (*print)(void *user, const char *line);
     void *print_user;
     SdcModule *modules;
@@ -86,6 +89,20 @@ typedef struct GpuImage {
     uint64_t context;
     SdcrtCudaKernel *kernel;
 } GpuImage;
+
+/* Memory that was registered: ranges.c. */
+typedef struct Range {
+    struct Range *next;
+    uintptr_t lo, hi;
+    char *name; /* NULL: the parameter's */
+    int rank;   /* 0: not known */
+    int64_t shape[MAX_RANK];
+    unsigned char *unwritten; /* bits of bytes without a value; NULL: all have one */
+} Range;
+void ranges_free(Range *r);
+/* The smallest range that the address is in, or at the start of; NULL: none. Under
+   check_lock. */
+Range *range_of(const SdcContext *cx, uintptr_t at);
 
 /* Grids and tuned configurations: tuned.c. */
 typedef struct KernelGrid KernelGrid;
@@ -137,6 +154,14 @@ struct SdcFunction {
    status, and the messages the calling thread's report. */
 typedef SdcStatus CallFn(Session *s, void *arg);
 SdcStatus context_call(SdcContext *cx, CallFn *fn, void *arg);
+
+/* The argument as a plain pointer where it is a buffer. */
+static inline SdcArg
+arg_plain(const SdcArg *a)
+{
+    const SdcBuffer *b = a->kind == SDC_ARG_BUFFER ? a->v.ptr : NULL;
+    return b ? sdc_ptr(b->dtype, b->ptr) : *a;
+}
 
 /* Makes a message of the calling thread's report and returns `status`. */
 SdcStatus context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
@@ -217,10 +242,8 @@ SdcStatus worker_compile(SdcContext *cx, const CompileJob *job, SdcrtMeta *meta,
 SdcStatus kernel_run(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads);
 /* The same for a kernel with hooks: prints go to the context's host, an assertion that
    fails becomes the status. There is a slot more than parameters. */
-SdcStatus hooks_run(SdcKernel *k, SdcGrid grid, uint64_t *slots, int threads);
-/* A place of running code for messages; the calls through which it came, as notes. */
-Loc place_loc(Session *s, const SdcrtPlace *p);
-void place_callers(Session *s, const SdcrtPlace *p);
+SdcStatus hooks_run(SdcKernel *k, SdcGrid grid, const SdcArg *args, uint64_t *slots,
+                    int threads);
 /* Undoes kernel_load. */
 void kernel_unload(SdcKernel *k);
 

@@ -330,8 +330,9 @@ int_fits(const SdcrtParam *p, int64_t v)
 
 /* One argument to its slot; NULL, or what is wrong. */
 static const char *
-fill_slot(const SdcrtParam *p, SdcDtype t, const SdcArg *a, uint64_t *slot)
+fill_slot(const SdcrtParam *p, SdcDtype t, const SdcArg *arg, uint64_t *slot)
 {
+    const SdcArg plain = arg_plain(arg), *a = &plain;
     switch ((SdcrtParamKind)p->kind) {
     case SDCRT_PTR:
         if (a->kind != SDC_ARG_PTR)
@@ -428,9 +429,9 @@ kernel_run(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads)
 }
 
 static SdcStatus
-cpu_launch(SdcKernel *k, SdcGrid grid, uint64_t *slots, int threads)
+cpu_launch(SdcKernel *k, SdcGrid grid, const SdcArg *args, uint64_t *slots, int threads)
 {
-    return k->meta->hooks ? hooks_run(k, grid, slots, threads)
+    return k->meta->hooks ? hooks_run(k, grid, args, slots, threads)
                           : kernel_run(k, grid, slots, threads);
 }
 
@@ -445,7 +446,7 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
                             "a launch on a GPU takes no number of threads");
     uint64_t slots[SDCRT_MAX_PARAMS + 1]; /* and the hooks */
     SdcStatus status = fill_slots(k, args, nargs, slots);
-    return status == SDC_OK ? cpu_launch(k, grid, slots, threads) : status;
+    return status == SDC_OK ? cpu_launch(k, grid, args, slots, threads) : status;
 }
 
 SdcStatus
@@ -460,5 +461,6 @@ sdc_kernel_launch(SdcKernel *k, SdcGrid grid, const SdcArg *args, int nargs, voi
     SdcStatus status = fill_slots(k, args, nargs, slots);
     if (status != SDC_OK)
         return status;
-    return k->ptx ? gpu_launch(k, grid, slots, stream) : cpu_launch(k, grid, slots, 0);
+    return k->ptx ? gpu_launch(k, grid, slots, stream)
+                  : cpu_launch(k, grid, args, slots, 0);
 }

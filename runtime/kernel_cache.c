@@ -42,6 +42,7 @@ make_key(CacheBytes *key, const CompileJob *job)
     add_number(key, o->emit);
     add_number(key, o->lineinfo);
     add_number(key, job->debug);
+    add_number(key, job->check);
     add_number(key, job->no_maps);
     add_number(key, job->is_tir);
     add_text(key, o->kernel);

@@ -187,6 +187,7 @@ module_job(const SdcModule *m, CompileJob *job)
         .src = module_source(m),
         .is_tir = m->is_tir,
         .debug = m->cx->debug,
+        .check = m->cx->check,
         .front = {
             .include_dirs = (const char *const *)m->cx->include_dirs,
             .ninclude = m->cx->ninclude,

@@ -74,7 +74,8 @@ typedef enum SdcStatus {
     SDC_ERROR_FILE = 4,        /* a file cannot be read */
     SDC_ERROR_ENVIRONMENT = 5, /* no such device, driver too old, no thread to be had */
     SDC_ERROR_MEMORY = 6,      /* out of memory */
-    SDC_ERROR_CHECK = 7,       /* a device_assert of a running kernel failed */
+    SDC_ERROR_CHECK = 7,       /* the kernel is at fault, as it ran: an assertion failed,
+                                  or a checked launch found something */
     SDC_ERROR_INTERNAL = 70    /* a bug of sdc; see sdc_error_reproducer */
 } SdcStatus;
 
@@ -90,6 +91,12 @@ SDC_API const char *sdc_targets(void);
 /* ---------------------------------------------------------------- context */
 
 typedef void SdcPrintFn(void *user, const char *line);
+
+/* Checked launches: see "checked launches" below. */
+enum {
+    SDC_CHECK_ACCESS = 1, /* every load, store and atomic */
+    SDC_CHECK_NAN = 2     /* and where a NaN comes from that is stored */
+};
 
 typedef struct SdcContextOptions {
     const char *const *include_dirs; /* searched for imports of jit helpers */
@@ -109,6 +116,7 @@ typedef struct SdcContextOptions {
        process, which is faster. */
     const char *worker;
     int worker_seconds; /* that a compile may take there; 0: 30 */
+    int check;          /* SDC_CHECK_*: launches are checked; the CPU only */
     /* Gets what kernels on the CPU print by device_print, a line a call, "pid (1, 0, 0)
        idx (3) x: 0.250000", without its newline. Called by the threads that run programs,
        one at a time; it must not launch or compile. NULL: nothing is printed. */
@@ -306,7 +314,8 @@ typedef enum SdcArgKind {
     SDC_ARG_INT,
     SDC_ARG_FLOAT,
     SDC_ARG_NONE,
-    SDC_ARG_DESC
+    SDC_ARG_DESC,
+    SDC_ARG_BUFFER
 } SdcArgKind;
 
 /* One argument of a launch. Made by the functions below. */
@@ -328,6 +337,24 @@ sdc_ptr(SdcDtype t, const void *p)
     a.kind = SDC_ARG_PTR;
     a.dtype = (int32_t)t;
     a.v.ptr = (void *)(uintptr_t)p;
+    return a;
+}
+
+/* Memory whose size is known, for checked launches; otherwise as sdc_ptr. */
+typedef struct SdcBuffer {
+    SdcDtype dtype;
+    void *ptr;
+    size_t bytes;
+} SdcBuffer;
+
+/* `b` is read during the launch only. */
+static inline SdcArg
+sdc_buffer(const SdcBuffer *b)
+{
+    SdcArg a;
+    a.kind = SDC_ARG_BUFFER;
+    a.dtype = (int32_t)b->dtype;
+    a.v.ptr = (void *)(uintptr_t)b;
     return a;
 }
 
@@ -521,6 +548,36 @@ SDC_API SdcStatus sdc_kernel_use(SdcKernel *k, SdcKernelUse *out);
 
 /* PTX of a GPU's kernel, NUL-terminated, as long as the kernel; NULL for the CPU. */
 SDC_API const char *sdc_kernel_ptx(const SdcKernel *k);
+
+/* ---------------------------------------------------------------- checked launches */
+
+/* In a context with `check` kernels are compiled to code that asks, in front of every
+   load, store and atomic of an active lane, whether it may: that is inside of the array
+   that its address was computed from. A launch that does what it must not ends in front
+   of that access with SDC_ERROR_CHECK, and the message has the place in the source with
+   the calls of helpers that led there, the program, the index of the element in its
+   tile, the array and how far outside of it the access is.
+
+   The size of an array is that of an sdc_buffer, a descriptor, or of memory that was
+   registered. A pointer into memory of unknown size is checked for NULL alone. Programs
+   of a checked launch run one after the other on the calling thread, and checked
+   launches of a context one at a time. Ahead of time nothing is checked. */
+
+/* From here on `bytes` of memory are known under `name` (copied; NULL: the parameter's).
+   What was registered from the same address before is forgotten. SDC_ERROR_ARGUMENT: the
+   memory is at NULL or wraps around. Contexts without `check` accept and forget it. */
+SDC_API SdcStatus sdc_register_range(SdcContext *ctx, const void *ptr, size_t bytes,
+                                     const char *name);
+/* Before that memory is freed. */
+SDC_API void sdc_unregister_range(SdcContext *ctx, const void *ptr);
+
+/* No byte of the range has a value: a load is refused until checked launches have
+   stored to what it reads. */
+SDC_API SdcStatus sdc_range_unwritten(SdcContext *ctx, const void *ptr);
+
+/* The range's shape in elements, for messages. `rank`: at most 8. */
+SDC_API SdcStatus sdc_range_shape(SdcContext *ctx, const void *ptr, int rank,
+                                  const int64_t *shape);
 
 /* ---------------------------------------------------------------- measuring, tuning */
 

@@ -113,7 +113,7 @@ tune_memory(SdcTuning *t)
         return context_fail(t->mod->cx, SDC_ERROR_MEMORY, "out of memory");
     for (int i = 0; i < o->nargs; i++) {
         TuneMemory *m = &t->memory[i];
-        const SdcArg *a = &o->args[i];
+        const SdcArg plain = arg_plain(&o->args[i]), *a = &plain;
         const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
         const char *name = t->info->params[t->info->runtime[i]].name;
         if ((a->kind != SDC_ARG_PTR && !d) || !o->bytes[i])

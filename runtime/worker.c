@@ -41,6 +41,7 @@ make_request(CacheBytes *b, const SdcContext *cx, const CompileJob *job)
     WorkerNumbers n = {.emit = o->emit,
                        .lineinfo = o->lineinfo,
                        .debug = job->debug,
+                       .check = job->check,
                        .is_tir = job->is_tir,
                        .color = cx->color,
                        .memory = cx->memory_limit};

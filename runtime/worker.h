@@ -18,7 +18,7 @@ typedef enum WorkerText {
 } WorkerText;
 
 typedef struct WorkerNumbers {
-    int emit, lineinfo, debug, is_tir, color;
+    int emit, lineinfo, debug, check, is_tir, color;
     unsigned long long memory; /* bytes of address space; 0: no limit */
 } WorkerNumbers;
 

@@ -163,6 +163,17 @@ if(TARGET libsdc)
         set_tests_properties(cpu/x86-64/${stem} PROPERTIES
             ENVIRONMENT "${CHECK_ENV};SDC_TEST_CPU=x86-64")
     endforeach()
+    # The same programs in checked launches, none of which may find anything: every kernel
+    # of kernels_dsl and of run/lang.
+    math(EXPR timeout "900 * ${SLOWER}")
+    math(EXPR factor "10 * ${SLOWER}")
+    foreach(file IN LISTS files)
+        cmake_path(GET file STEM stem)
+        add_test(NAME checked/${stem} COMMAND run_${stem})
+        set_tests_properties(checked/${stem} PROPERTIES LABELS checked TIMEOUT ${timeout}
+            ENVIRONMENT
+            "SDC_TEST_CHECK=1;CK_TIMEOUT_MULTIPLIER=${factor};SDC_CACHE=off")
+    endforeach()
     # The same programs with the fake driver: every kernel is compiled for a GPU and,
     # where there is a ptxas, assembled; nothing runs.
     find_program(PTXAS ptxas PATHS /usr/local/cuda/bin)

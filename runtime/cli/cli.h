@@ -40,7 +40,13 @@ enum {
     C_ALL = (1 << CMD_COUNT) - 1
 };
 
-typedef enum OptionKind { OPT_FLAG, OPT_TEXT, OPT_LIST, OPT_NUMBER } OptionKind;
+typedef enum OptionKind {
+    OPT_FLAG,
+    OPT_TEXT,
+    OPT_LIST,
+    OPT_NUMBER,
+    OPT_MAYBE
+} OptionKind;
 
 typedef Vec(const char *) TextList;
 

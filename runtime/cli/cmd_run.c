@@ -341,6 +341,10 @@ run_start(Run *r)
 {
     const char *target = r->c->opt[O_target].text;
     const char *name = command_info[r->c->command].name;
+    if (r->c->opt[O_check].given && (r->c->opt[O_no_check].given ||
+                                     (target && strcmp(target, "cpu") != 0)))
+        return cli_error(r->c, EXIT_USAGE,
+                         "--check is for the target cpu, and not for --no-check");
     if (target && strcmp(target, "cuda") != 0 && !is_target(target))
         return cli_error(r->c, EXIT_USAGE, "sdc %s has no target '%s': cuda, %s", name,
                          target, sdc_targets());
@@ -360,19 +364,40 @@ run_free_arrays(Run *r)
     r->narg = 0;
 }
 
+/* Tells the context what there is to be checked against. */
+static int
+register_arrays(Run *r)
+{
+    SdcStatus got = SDC_OK;
+    for (int i = 0; i < r->narg && got == SDC_OK && !r->on_gpu; i++) {
+        const RunArg *a = &r->args[i];
+        const Array *x = &a->array;
+        if (!x->data)
+            continue;
+        const char *name = arena_strndup(&r->c->arena, a->name, a->name_len);
+        got = sdc_register_range(r->cx, x->data, x->bytes, name);
+        if (got == SDC_OK && x->empty)
+            got = sdc_range_unwritten(r->cx, x->data);
+        if (got == SDC_OK && x->rank > 0 && x->rank <= 8) /* more have no text */
+            got = sdc_range_shape(r->cx, x->data, x->rank, x->shape);
+    }
+    return got == SDC_OK ? EXIT_FINE : report_status(r->c, r->cx, got);
+}
+
 static int
 run_module(Run *r)
 {
     SdcStatus got;
     int status = run_collect(r);
-    if (status == EXIT_FINE && r->on_gpu)
-        status = run_upload(r);
+    if (status == EXIT_FINE)
+        status = r->on_gpu ? run_upload(r) : register_arrays(r);
     if (status == EXIT_FINE)
         status = run_specialize(r);
     if (status == EXIT_FINE)
         status = run_grid(r);
     if (status != EXIT_FINE)
         return status;
+    const char *before = arena_printf(&r->c->arena, "%s", sdc_warnings(r->cx));
     Progress *p = progress_start("running");
     got = run_launch(r, NULL);
     if (got == SDC_OK && r->on_gpu)
@@ -380,6 +405,8 @@ run_module(Run *r)
     progress_stop(p);
     if (got != SDC_OK || status != EXIT_FINE)
         return got != SDC_OK ? report_status(r->c, r->cx, got) : status;
+    if (strcmp(sdc_warnings(r->cx), before) != 0) /* others were told when compiled */
+        fputs(sdc_warnings(r->cx), stderr);
     status = print_results(r);
     if (status == EXIT_FINE && r->c->opt[O_time].given)
         status = time_runs(r);

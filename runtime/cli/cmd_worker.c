@@ -106,7 +106,7 @@ cmd_worker(Cli *c)
                            .cpu = text[WORKER_CPU],
                            .emit = (SdcEmit)n.emit,
                            .lineinfo = n.lineinfo};
-    SdcContextOptions co = {.debug = n.debug, .color = n.color};
+    SdcContextOptions co = {.debug = n.debug, .check = n.check, .color = n.color};
     o.bind = list(c, &in, &at, &o.nbind);
     co.include_dirs = list(c, &in, &at, &co.ninclude);
     SdcContext *cx;

@@ -201,6 +201,20 @@ print_line(void *user, const char *line)
     puts(line);
 }
 
+/* Checks are what sdc run does unless it is asked for times. */
+static int
+wanted_checks(const Cli *c)
+{
+    const OptionValue *check = &c->opt[O_check];
+    const char *target = c->opt[O_target].text;
+    bool cpu = !target || strcmp(target, "cpu") == 0;
+    if (c->command != CMD_run || !cpu || c->opt[O_no_check].given ||
+        (c->opt[O_time].given && !check->given))
+        return 0;
+    return check->given && *check->text ? SDC_CHECK_ACCESS | SDC_CHECK_NAN
+                                        : SDC_CHECK_ACCESS;
+}
+
 int
 open_module(Cli *c, SdcContext **cx, SdcModule **mod)
 {
@@ -213,6 +227,7 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
         .debug = c->opt[O_debug].given > 0,
         .target = 1u << c->command & C_LAUNCH ? c->opt[O_target].text : NULL,
         .device = (int)c->opt[O_device].number,
+        .check = wanted_checks(c),
         .print = print_line,
     };
     if (sdc_context_create(&o, cx) != SDC_OK)

@@ -146,8 +146,9 @@ help_command(FILE *to, CommandId id)
         char letter[8] = "    ";
         if (o->letter)
             snprintf(letter, sizeof letter, "-%c, ", o->letter);
-        int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name,
-                         *o->arg ? " " : "", o->arg);
+        bool maybe = o->kind == OPT_MAYBE;
+        int n = snprintf(left, sizeof left, "  %s--%s%s%s%s", letter, o->name,
+                         maybe ? "[=" : *o->arg ? " " : "", o->arg, maybe ? "]" : "");
         fputs(left, to);
         if (n > 29) {
             fputc('\n', to);
@@ -192,9 +193,9 @@ man_option(FILE *to, const OptionInfo *o)
     put_roff(to, o->name);
     fputs("\\fR", to);
     if (*o->arg) {
-        fputs(" \\fI", to);
+        fputs(o->kind == OPT_MAYBE ? "[=\\fI" : " \\fI", to);
         put_roff(to, o->arg);
-        fputs("\\fR", to);
+        fputs(o->kind == OPT_MAYBE ? "\\fR]" : "\\fR", to);
     }
     fputc('\n', to);
     put_roff(to, o->doc);
@@ -282,6 +283,12 @@ put_quoted(FILE *to, const char *text, const char *drop)
     }
 }
 
+static bool
+takes_word(const OptionInfo *o)
+{
+    return o->kind != OPT_FLAG && o->kind != OPT_MAYBE;
+}
+
 static void
 complete_zsh(FILE *to)
 {
@@ -305,10 +312,10 @@ complete_zsh(FILE *to)
             if (!(o->commands & (1u << c)))
                 continue;
             fprintf(to, " \\\n            '%s--%s%s[", o->kind == OPT_LIST ? "*" : "",
-                    o->name, *o->arg ? "=" : "");
+                    o->name, takes_word(o) ? "=" : "");
             put_quoted(to, o->doc, "[]:");
             fputc(']', to);
-            if (*o->arg) {
+            if (takes_word(o)) {
                 fputc(':', to);
                 put_quoted(to, o->arg, "[]:");
                 fputs(":_files", to);
@@ -336,7 +343,7 @@ complete_fish(FILE *to)
                     command_info[c].name, o->name);
             if (o->letter)
                 fprintf(to, " -s %c", o->letter);
-            if (o->kind != OPT_FLAG)
+            if (takes_word(o))
                 fputs(" -r", to);
             fputs(" -d '", to);
             put_quoted(to, o->doc, "");

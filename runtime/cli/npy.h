@@ -17,6 +17,7 @@ typedef struct Array {
     int64_t count; /* elements */
     void *data;
     size_t bytes;
+    bool empty; /* nothing was put in */
 } Array;
 
 /* Allocates `data`, zeroed. False when it is above 1 TiB or memory is short. */

@@ -155,6 +155,12 @@ parse_option(Cli *c, int argc, char **argv, int *i)
             return cli_error(c, EXIT_USAGE, "'%s' takes no value", arg);
         return set_option(c, (OptionId)id, "");
     }
+    if (option_info[id].kind == OPT_MAYBE) {
+        if (value && !in_choice(option_info[id].arg, value))
+            return cli_error(c, EXIT_USAGE, "--%s is followed by nothing or '=%s'",
+                             option_info[id].name, option_info[id].arg);
+        return set_option(c, (OptionId)id, value ? value : "");
+    }
     if (!value) {
         if (++*i >= argc)
             return cli_error(c, EXIT_USAGE, "'%s' needs a value: %s", arg,

@@ -96,6 +96,7 @@ fill(Array *a, Gen gen, uint64_t seed)
     char *p = a->data;
     if (gen == GEN_ZEROS)
         return;
+    a->empty = gen == GEN_EMPTY;
     if (gen == GEN_EMPTY) { /* what nobody writes shows: NaN, or a large number */
         memset(p,
                a->dtype == SDC_BOOL           ? 1

@@ -123,6 +123,7 @@ typedef struct SdcrtMeta {
        may overlap */
     int32_t overlap;
     int32_t hooks; /* CPU: there is one slot more, the address of an SdcrtHooks */
+    int32_t checks; /* CPU: checked code, with so many checks; 0: it is not */
     int64_t shared_bytes;  /* GPU: dynamic shared memory */
     int64_t scratch_bytes; /* CPU: scratch per running program, 64-byte aligned */
     SdcrtParam params[SDCRT_MAX_PARAMS];
@@ -163,8 +164,20 @@ typedef struct SdcrtSite {
     /* print: 'd' signed, 'u' unsigned, 'x' hexadecimal, 'f' double, 'p' address, 0: the
        text alone; values come as 64 bits */
     int32_t format;
-    int32_t bits; /* print: of the element */
+    int32_t bits;   /* print: of the element */
+    int32_t access; /* SDCRT_READ .. of what stands behind a check; 0: it is none */
+    int32_t number; /* of the check, from 0 */
+    int32_t bytes;  /* of an element that is accessed */
+    int32_t param;  /* that the address comes from; -1 one of several, -2 unknown */
 } SdcrtSite;
+
+enum {
+    SDCRT_READ = 1,
+    SDCRT_WRITE = 2,
+    SDCRT_ATOMIC = 4,
+    SDCRT_SYNC = 8,   /* of integers: programs may wait for each other by it */
+    SDCRT_FLOATS = 16 /* the elements are */
+};
 
 /* Kernels with SdcrtMeta.hooks find the address of one of these in the slot behind their
    parameters. `program` is the number of the program in the grid, axis 0 fastest; index
@@ -180,6 +193,18 @@ struct SdcrtHooks {
        of programs that it is in. */
     void (*fail)(SdcrtHooks *h, const SdcrtSite *site, int64_t program, uint64_t bad,
                  const int64_t *index);
+    /* Checked code alone, from here on. A program begins. */
+    void (*enter)(SdcrtHooks *h, int64_t program);
+    /* In front of an access by lanes whose bits in `mask` are set: of consecutive
+       elements from `at` on, or of an address each. `values`: what is going to be
+       stored. Returns the lane that may not do it, or -1; after a lane, `where` tells
+       its index, and the program returns. */
+    int32_t (*row)(SdcrtHooks *h, const SdcrtSite *site, uint64_t at, uint64_t mask,
+                   const void *values);
+    int32_t (*each)(SdcrtHooks *h, const SdcrtSite *site, const uint64_t *at,
+                    uint64_t mask, const void *values);
+    void (*where)(SdcrtHooks *h, const SdcrtSite *site, int32_t lane,
+                  const int64_t *index);
 };
 
 /* Entry of a CPU kernel: runs the programs `first` .. `last` - 1 of the grid, numbered

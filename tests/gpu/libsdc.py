@@ -29,7 +29,8 @@ class Options(C.Structure):
                 ("threads", C.c_int), ("memory_limit", C.c_size_t), ("cpu", C.c_char_p),
                 ("color", C.c_int), ("debug", C.c_int), ("target", C.c_char_p),
                 ("device", C.c_int), ("cache_dir", C.c_char_p), ("worker", C.c_char_p),
-                ("worker_seconds", C.c_int), ("print", C.c_void_p), ("print_user", C.c_void_p)]
+                ("worker_seconds", C.c_int), ("check", C.c_int),
+                ("print", C.c_void_p), ("print_user", C.c_void_p)]
 
 
 class Value(C.Union):

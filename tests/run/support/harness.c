@@ -25,12 +25,27 @@ block_add(Env *env)
     return b;
 }
 
+/* SDC_TEST_CHECK=1: every launch on the CPU is checked, and nothing may be found. */
+static int
+checks_wanted(void)
+{
+    const char *text = getenv("SDC_TEST_CHECK");
+    return text && *text && !device_wanted() ? atoi(text) : 0;
+}
+
+static void
+known(Env *env, const void *mem, size_t size)
+{
+    ck_assert_int_eq(sdc_register_range(env->ctx, mem, size, NULL), SDC_OK);
+}
+
 static Env
 env_start(void)
 {
     Env env = {.random = 0x9e3779b97f4a7c15u, .at_end = true};
     SdcContextOptions o = {.target = device_target(), .cpu = getenv("SDC_TEST_CPU"),
-                           .debug = getenv("SDC_TEST_DEBUG") != NULL};
+                           .debug = getenv("SDC_TEST_DEBUG") != NULL,
+                           .check = checks_wanted()};
     ck_assert_int_eq(sdc_context_create(&o, &env.ctx), SDC_OK);
     if (device_wanted()) {
         SdcDevice device;
@@ -122,6 +137,7 @@ env_alloc(Env *env, size_t bytes)
     ck_assert_ptr_nonnull(b->base);
     b->mem = b->base;
     b->size = bytes;
+    known(env, b->mem, bytes);
     return b->base;
 }
 
@@ -134,6 +150,7 @@ env_lend(Env *env, void *mem, size_t size)
         b->base = b->mem = mem;
         b->size = size;
         b->lent = true;
+        known(env, mem, size);
     }
     return mem;
 }
@@ -210,7 +227,9 @@ buf_place(Env *env, Buf *b, size_t bytes)
     block->mem = b->page;
     block->size = body;
     ck_assert_int_eq(mprotect(dead, page, PROT_NONE), 0);
-    return env->at_end ? b->page_end - bytes : b->page;
+    unsigned char *at = env->at_end ? b->page_end - bytes : b->page;
+    known(env, at, bytes);
+    return at;
 }
 
 Buf
