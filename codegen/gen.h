@@ -23,8 +23,8 @@ typedef struct Target {
     bool native_f16;
     /* LLVM's names for the machine, of a PTX version that is `ptx` at least; false after
        an error in s->diag. */
-    bool (*machine)(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
-                    Machine *out);
+    bool (*machine)(Session *s, const CodegenOptions *opt, const TargetInfo *info,
+                    int ptx, Machine *out);
     /* Generates one kernel into g->mod, sets meta's fields that only it knows. False
        after an error in s->diag. */
     bool (*func)(Gen *g, Func *f, SdcrtMeta *meta);

@@ -1,7 +1,8 @@
 /* NVIDIA GPUs through LLVM's NVPTX backend. The PTX version is the oldest that knows the
-   architecture and what the code uses, so that older drivers accept the text. LLVM's middle-end runs with the
-   target machine (it must know which operations are convergent) and is asked to clean up:
-   registers are scalars already and there is nothing to vectorize. */
+   architecture and what the code uses, so that older drivers accept the text. LLVM's
+   middle-end runs with the target machine (it must know which operations are convergent)
+   and is asked to clean up: registers are scalars already and there is nothing to
+   vectorize. */
 #include "codegen/gen_nv.h"
 
 static bool

@@ -2,14 +2,14 @@
 
        (pid * 128 + tl.arange(0, 128)) % M   =>   pid * 128 % M + tl.arange(0, 128)
 
-   Where M is a multiple of the tile no tile crosses the end, and these are addresses that
-   run on: wide accesses, and tiles for the copy engine (passes/tma.c). Only in front of 0
-   would a tile that begins at a multiple of M be torn, since remainders are negative there
-   (-128 % 128 is 0, -127 % 128 is -127), so the begin must not be negative. Whether M is a
-   multiple is known at the launch. So the parameter is marked, {whole=128}; the launcher
-   looks at it, and has code without this and without tensor maps for other numbers, made
-   when they first come. The tutorial's product of 4096 is as fast with it as one with
-   masks: 757 TFLOP/s on an H200, 128x256x64. */
+   Where M is a multiple of the tile no tile crosses the end, and these are addresses
+   that run on: wide accesses, and tiles for TMA (passes/tma.c). Only in front of 0
+   would a tile that begins at a multiple of M be torn, since remainders are negative
+   there (-128 % 128 is 0, -127 % 128 is -127), so the begin must not be negative.
+   Whether M is a multiple is known at the launch. So the parameter is marked,
+   {whole=128}; the launcher looks at it, and has code without this and without tensor
+   maps for other numbers, made when they first come. The tutorial's product of 4096 is
+   as fast with it as one with masks: 757 TFLOP/s on an H200, 128x256x64. */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/axis.h"
 #include "ir/base/util.h"

@@ -71,9 +71,10 @@ choose(Builder *b, const char *pred, Value *x, Value *y, Value *then, Value *oth
     return build_select(b, build_cmp(b, k, pred, x, y), then, otherwise);
 }
 
-/* The first integer of 1..2^31 whose random float is above p by `ulps` - 1 floats. A NaN
-   counts as 1, which no random float reaches, and what is below 0 as 0: an integer made of
-   a float outside of its range would be undefined, whether it is used or not. */
+/* The first integer of 1..2^31 whose random float is above p by `ulps` - 1 floats. A
+   NaN counts as 1, which no random float reaches, and what is below 0 as 0: an
+   integer made of a float outside of its range would be undefined, whether it is used
+   or not. */
 static Value *
 first_above(Builder *b, Value *p, int ulps)
 {

@@ -14,7 +14,7 @@ static void
 lock(const Running *r)
 {
     if (r->locks)
-        pthread_mutex_lock(&r->k->mod->cx->hook_lock);
+        (void)context_lock(r->k->mod->cx, &r->k->mod->cx->hook_lock);
 }
 
 static void
@@ -184,7 +184,7 @@ hooks_run(SdcKernel *k, SdcGrid grid, const SdcArg *args, uint64_t *slots, int t
     bool alone = r.locks && k->meta->checks > 0;
     slots[k->meta->nparam] = (uint64_t)(uintptr_t)&r.hooks;
     if (alone)
-        pthread_mutex_lock(&cx->check_lock);
+        (void)context_lock(cx, &cx->check_lock);
     SdcStatus status = run(&r, args, slots, threads);
     if (alone)
         pthread_mutex_unlock(&cx->check_lock);

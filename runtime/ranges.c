@@ -57,9 +57,9 @@ sdc_register_range(SdcContext *cx, const void *ptr, size_t bytes, const char *na
         return context_fail(cx, SDC_ERROR_ARGUMENT,
                             "a range of memory begins at NULL, or ends beyond all "
                             "addresses");
-    SdcStatus alive = context_alive(cx);
-    if (alive != SDC_OK || !cx->check)
-        return alive;
+    SdcStatus status = context_alive(cx);
+    if (status != SDC_OK || !cx->check)
+        return status;
     Range *r = calloc(1, sizeof *r);
     if (!r || (name && !(r->name = strdup(name)))) {
         free(r);
@@ -67,7 +67,11 @@ sdc_register_range(SdcContext *cx, const void *ptr, size_t bytes, const char *na
     }
     r->lo = (uintptr_t)ptr;
     r->hi = r->lo + bytes;
-    pthread_mutex_lock(&cx->check_lock);
+    status = context_lock(cx, &cx->check_lock);
+    if (status != SDC_OK) {
+        ranges_free(r);
+        return status;
+    }
     forget(cx, ptr);
     r->next = cx->ranges;
     cx->ranges = r;
@@ -78,9 +82,8 @@ sdc_register_range(SdcContext *cx, const void *ptr, size_t bytes, const char *na
 void
 sdc_unregister_range(SdcContext *cx, const void *ptr)
 {
-    if (!cx || context_alive(cx) != SDC_OK)
+    if (!cx || context_lock(cx, &cx->check_lock) != SDC_OK)
         return;
-    pthread_mutex_lock(&cx->check_lock);
     forget(cx, ptr);
     pthread_mutex_unlock(&cx->check_lock);
 }
@@ -93,10 +96,9 @@ sdc_range_shape(SdcContext *cx, const void *ptr, int rank, const int64_t *shape)
     if (rank < 0 || rank > MAX_RANK || (rank && !shape))
         return context_fail(cx, SDC_ERROR_ARGUMENT, "a range has at most %d dimensions",
                             MAX_RANK);
-    SdcStatus alive = context_alive(cx);
-    if (alive != SDC_OK || !cx->check)
-        return alive;
-    pthread_mutex_lock(&cx->check_lock);
+    SdcStatus status = cx->check ? context_lock(cx, &cx->check_lock) : context_alive(cx);
+    if (status != SDC_OK || !cx->check)
+        return status;
     Range *r = *find(cx, ptr);
     if (r) {
         r->rank = rank;
@@ -110,10 +112,11 @@ sdc_range_shape(SdcContext *cx, const void *ptr, int rank, const int64_t *shape)
 SdcStatus
 sdc_range_unwritten(SdcContext *cx, const void *ptr)
 {
-    SdcStatus alive = cx ? context_alive(cx) : SDC_ERROR_ARGUMENT;
-    if (alive != SDC_OK || !cx->check)
-        return alive;
-    pthread_mutex_lock(&cx->check_lock);
+    SdcStatus status = !cx          ? SDC_ERROR_ARGUMENT
+                       : cx->check ? context_lock(cx, &cx->check_lock)
+                                   : context_alive(cx);
+    if (status != SDC_OK || !cx->check)
+        return status;
     Range *r = *find(cx, ptr);
     size_t n = r ? (r->hi - r->lo + 7) / 8 : 0;
     bool ok = r && (r->unwritten || (r->unwritten = malloc(n + 1)) != NULL);

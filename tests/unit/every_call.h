@@ -158,6 +158,10 @@ every_make(Every *e, SdcStatus made)
     EVERY(sdc_module_load_file(e->cx, SDC_ROOT "/kernels_dsl/vector_add.tk", &m), made);
     if (made == SDC_OK)
         sdc_module_unload(m);
+    EVERY(sdc_register_range(e->cx, e, sizeof *e, "e"), made);
+    EVERY(sdc_range_shape(e->cx, e, 0, NULL), made);
+    EVERY(sdc_range_unwritten(e->cx, e), made);
+    sdc_unregister_range(e->cx, e);
     EVERY(sdc_module_params(e->m, "k", &params, &n), SDC_OK);
     EVERY(sdc_module_check(e->m, &text), made);
     EVERY(sdc_fuse(e->m, &fuse, &m), made);
