@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *
 sdc_status_name(SdcStatus status)
@@ -95,6 +94,7 @@ context_free(SdcContext *cx)
         free(cx->include_dirs[i]);
     free(cx->include_dirs);
     ranges_free(cx->ranges);
+    rt_process_done(&cx->process);
     cache_close(cx->cache);
     free(cx->worker);
     free(cx->cpu);
@@ -149,7 +149,7 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
         context_free(cx);
         return SDC_ERROR_MEMORY;
     }
-    cx->pid = getpid();
+    rt_process_mark(&cx->process);
     *out = cx;
     return SDC_OK;
 }
@@ -158,7 +158,7 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
 static bool
 is_forked(const SdcContext *cx)
 {
-    return cx->pid != getpid();
+    return rt_process_is_child(&cx->process);
 }
 
 SdcStatus

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* In the child of a fork there is one thread, and nobody who would unlock. */
 static void
@@ -180,7 +179,7 @@ hooks_run(SdcKernel *k, SdcGrid grid, const SdcArg *args, uint64_t *slots, int t
     Running r = {.hooks = {.print = on_print, .fail = on_fail},
                  .k = k,
                  .grid = grid,
-                 .locks = cx->pid == getpid()};
+                 .locks = !rt_process_is_child(&cx->process)};
     bool alone = r.locks && k->meta->checks > 0;
     slots[k->meta->nparam] = (uint64_t)(uintptr_t)&r.hooks;
     if (alone)

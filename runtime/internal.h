@@ -5,6 +5,7 @@
 #include "runtime/cache.h"
 #include "runtime/compile.h"
 #include "runtime/rt/cuda.h"
+#include "runtime/rt/process.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,7 +33,7 @@ struct SdcContext {
     atomic_long hits, misses;
     char *worker; /* NULL: compiles run in this process */
     int worker_seconds;
-    pid_t pid; /* that made it */
+    RtProcess process; /* that made it */
     SdcrtPool *pool;
     bool on_gpu;
     int device;

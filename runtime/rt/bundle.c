@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* One compiled kernel of the bundle. */
 typedef struct Variant {
@@ -36,7 +35,7 @@ typedef struct Image {
 } Image;
 
 typedef struct State {
-    pid_t pid;            /* whose state it is */
+    RtProcess process;    /* whose state it is */
     pthread_mutex_t lock; /* loading */
     _Atomic(Image *) images;
     int n;
@@ -84,6 +83,7 @@ state_free(State *s)
         free(s->variants[i].slot_of);
     }
     free(s->variants);
+    rt_process_done(&s->process);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -115,7 +115,7 @@ state_new(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
                                "another version of sdc than libsdcrt's",
                                b->name);
         }
-    s->pid = getpid();
+    rt_process_mark(&s->process);
     *out = s;
     return SDCRT_OK;
 }
@@ -149,7 +149,7 @@ static SdcrtStatus
 own_state(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
 {
     SdcrtStatus status = state_of(b, out, e);
-    if (status == SDCRT_OK && (*out)->pid != getpid())
+    if (status == SDCRT_OK && rt_process_is_child(&(*out)->process))
         status = state_make(b, *out, out, e);
     return status;
 }

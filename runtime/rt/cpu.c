@@ -8,6 +8,7 @@
 
    In the child of a fork there are no workers and the lock may be in any state: the child
    is recognised by its process id and runs everything on the calling thread. */
+#include "runtime/rt/process.h"
 #include "runtime/rt/sdcrt.h"
 
 #include <pthread.h>
@@ -58,7 +59,7 @@ struct SdcrtPool {
     int started; /* workers */
     bool broken; /* a thread could not be started: do not try again */
     bool stop;
-    pid_t pid;
+    RtProcess process; /* that made it */
     Worker *workers; /* threads - 1 of them */
 };
 
@@ -112,7 +113,6 @@ sdcrt_pool_new(int threads)
     if (!p)
         return NULL;
     p->threads = threads_wanted(threads);
-    p->pid = getpid();
     p->workers = calloc((size_t)p->threads, sizeof *p->workers);
     if (!p->workers || pthread_mutex_init(&p->lock, NULL) != 0) {
         free(p->workers);
@@ -125,6 +125,7 @@ sdcrt_pool_new(int threads)
         free(p);
         return NULL;
     }
+    rt_process_mark(&p->process);
     return p;
 }
 
@@ -134,7 +135,7 @@ sdcrt_pool_free(SdcrtPool *p)
     if (!p)
         return;
     /* In a child the workers are gone, perhaps while they changed their scratch. */
-    if (p->pid == getpid()) {
+    if (!rt_process_is_child(&p->process)) {
         pthread_mutex_lock(&p->lock);
         p->stop = true;
         pthread_cond_broadcast(&p->work);
@@ -146,6 +147,7 @@ sdcrt_pool_free(SdcrtPool *p)
         pthread_cond_destroy(&p->work);
         pthread_mutex_destroy(&p->lock);
     }
+    rt_process_done(&p->process);
     free(p->workers);
     free(p);
 }
@@ -307,7 +309,7 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
         return SDCRT_ERROR_ARGUMENT;
     if (threads <= 0 || threads > p->threads)
         threads = p->threads;
-    if (total < 2 || threads == 1 || p->pid != getpid())
+    if (total < 2 || threads == 1 || rt_process_is_child(&p->process))
         return sdcrt_run_range(entry, args, grid, scratch, 0, total);
 
     int64_t chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);

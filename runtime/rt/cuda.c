@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     ATTR_MAX_SHARED = 8,
@@ -194,7 +193,7 @@ cuda_new(SdcrtCudaError *e)
     if (!c)
         cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");
     else
-        c->pid = getpid();
+        rt_process_mark(&c->process);
     return c;
 }
 
@@ -244,13 +243,14 @@ sdcrt_cuda_close(SdcrtCuda *c)
     if (c->lib)
         dlclose(c->lib);
     pthread_mutex_destroy(&c->lock);
+    rt_process_done(&c->process);
     free(c);
 }
 
 int
 cuda_is_forked(const SdcrtCuda *c)
 {
-    return c->pid != getpid();
+    return rt_process_is_child(&c->process);
 }
 
 SdcrtStatus

@@ -6,6 +6,7 @@
 #define SDCRT_CUDA_DRIVER_H
 
 #include "runtime/rt/cuda.h"
+#include "runtime/rt/process.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,7 +49,7 @@ struct SdcrtCuda {
     pthread_mutex_t lock;    /* the primary context is retained once */
     uint64_t primary_id;     /* set before `primary` */
     _Atomic(void *) primary; /* NULL until it is needed */
-    pid_t pid;               /* that opened it */
+    RtProcess process;       /* that opened it */
 };
 
 /* In the child of a fork: the driver does not work there, and `lock` may be held by a
