@@ -211,7 +211,10 @@ cast(const Op *op, const Type *from, const Type *to, uint64_t x, uint64_t *out)
     case OP_FTOUI:
         return to_integer(op->kind == OP_FTOSI, type_bits(to),
                           float_of_bits(from->scalar, x), out);
-    default: *out = x; return true; /* trunc, zext, bitcast, addresses */
+    case OP_BITCAST: /* which NaN arithmetic gives is open */
+        *out = x;
+        return !type_is_float(from) || !bits_are_nan(from->scalar, x);
+    default: *out = x; return true; /* trunc, zext, addresses */
     }
 }
 
