@@ -11,11 +11,23 @@ static const struct {
     const char *name;
     SdcDtype type;
 } kernels[] = {
-    {"and_choice", SDC_I32},    {"and_one", SDC_I32},     {"or_choice", SDC_I32},
-    {"or_nothing", SDC_I32},    {"and_nothing", SDC_I32}, {"narrow", SDC_I32},
-    {"chain", SDC_I32},         {"flag", SDC_I32},        {"loop", SDC_I32},
-    {"column", SDC_FP32},       {"half_column", SDC_FP32},
-    {"float_nothing", SDC_FP32}, {"hidden_columns", SDC_FP32},
+    {"and_choice", SDC_I32},
+    {"and_one", SDC_I32},
+    {"or_choice", SDC_I32},
+    {"or_nothing", SDC_I32},
+    {"and_nothing", SDC_I32},
+    {"narrow", SDC_I32},
+    {"chain", SDC_I32},
+    {"flag", SDC_I32},
+    {"loop", SDC_I32},
+    {"column", SDC_FP32},
+    {"half_column", SDC_FP32},
+    {"float_nothing", SDC_FP32},
+    {"hidden_columns", SDC_FP32},
+    {"unsigned_window", SDC_I32},
+    {"counted", SDC_I32},
+    {"branches", SDC_I32},
+    {"wraps", SDC_I32},
 };
 
 enum { KERNELS = (int)(sizeof(kernels) / sizeof(*kernels)) };
@@ -40,7 +52,19 @@ wanted(int kernel, const int *x, int i, int n)
     case 9: return 1.5;
     case 10: return -0x1.998p-4 + 0x1.9ap-4 * 4; /* 0.1 as fp16 and as bf16 */
     case 11: return 2.5;
-    default: return 4 * n + i;
+    case 12: return 4 * n + i;
+    case 13: return ((i < 5 ? -7 : v) & 12) + (i < 5 ? 1000 : 0);
+    case 14:
+        for (int k = 2; k < n; k += 3)
+            sum += 1 + 5 + 3; /* the last of them for what it counts */
+        return sum + (n > 0 ? 2 * n : 0);
+    case 15:
+        if (n <= 5)
+            return v & 6;
+        return (i < n - 5 ? 1 : 2) + (n < 20 ? 10 : 1000);
+    default:
+        return (i > 10 ? 1 : 2) + (i == 10 ? 0 : 4) + (i > 27 ? 8 : 0) +
+               (200000000 * (int64_t)i % (INT64_C(1) << 32) > INT32_MAX ? 32 : 0);
     }
 }
 
