@@ -188,7 +188,9 @@ if(TARGET libsdc)
             set(env SDC_TEST_TARGET=cuda-dry SDC_CACHE=off CK_FORK=no FAKE_CUDA_SM=${sm}
                 SDC_LIBCUDA=$<TARGET_FILE:fakecuda>)
             # Assembling takes longest: of the older one only what differs most.
-            if(PTXAS AND (sm EQUAL 90 OR stem MATCHES "gemm|attention"))
+            # Nor tables of hundreds of small kernels.
+            if(PTXAS AND NOT stem MATCHES "^(operations|tiles)$" AND
+               (sm EQUAL 90 OR stem MATCHES "gemm|attention"))
                 list(APPEND env FAKE_CUDA_PTXAS=${PTXAS})
             endif()
             set_tests_properties(dry/sm_${sm}/${stem} PROPERTIES ENVIRONMENT "${env}")
@@ -199,7 +201,7 @@ if(TARGET libsdc)
     # and what takes 20 seconds.
     foreach(file IN LISTS files)
         cmake_path(GET file STEM stem)
-        if(stem MATCHES "^(attention_grad|exp|fuse|golden_json|nn)$")
+        if(stem MATCHES "^(attention_grad|exp|fuse|golden_json|nn|operations|tiles)$")
             continue()
         endif()
         limited(oracle/${stem} run 600 $<TARGET_FILE:run_${stem}>)
