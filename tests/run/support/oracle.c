@@ -3,10 +3,11 @@
 
    SDC_TEST_TARGET=interp   the interpreter runs the IR of the front end
    SDC_TEST_TARGET=passes   the same, and some programs of the grid again after each pass
-                            of the CPU up to nest, and of a GPU up to layout: memory must
-                            be what it is without passes, bit for bit. Bits that
-                            docs/ir.md leaves undefined are those that differ between two
-                            runs of the interpreter with other choices. */
+                            of the CPU up to nest, of a GPU up to layout, and of passes
+                            in a random order ($SDC_TEST_SEED): memory must be what it is
+                            without passes, bit for bit. Bits that docs/ir.md leaves
+                            undefined are those that differ between two runs of the
+                            interpreter with other choices. */
 #include "tests/run/support/oracle.h"
 
 #include <check.h>
@@ -21,7 +22,7 @@
 #include "passes/pass.h"
 #include "tests/interp/interp.h"
 
-enum { MAX_ARGS = 256, PROGRAMS = 3, MAX_SEEN = 64 };
+enum { MAX_ARGS = 256, PROGRAMS = 3, MAX_SEEN = 64, RANDOM_PASSES = 10 };
 
 static bool
 target_is(const char *name)
@@ -288,12 +289,11 @@ is_meant(const Launch *l, const Func *f)
 }
 
 static void
-check_target(Launch *l, const Check *c, const char *target, PassId last)
+check_list(Launch *l, const Check *c, const char *target, const PassId *list, int n,
+           PassId last)
 {
     PassCx cx = {.s = l->s, .opt_limit = -1, .verify_each = true};
-    int n;
     ck_assert(target_info(target, &cx.target));
-    const PassId *list = pipeline_for(&cx.target, &n);
     Func *f = specialize(l);
     ck_assert_ptr_nonnull(f);
     for (int i = 0; i < n && list[i] != last; i++) {
@@ -302,6 +302,42 @@ check_target(Launch *l, const Check *c, const char *target, PassId last)
         if (is_meant(l, f) && !seen(l, f))
             check_pass(l, c, f, target, pass_info[list[i]].name);
     }
+}
+
+static void
+check_target(Launch *l, const Check *c, const char *target, PassId last)
+{
+    TargetInfo info;
+    int n;
+    ck_assert(target_info(target, &info));
+    const PassId *list = pipeline_for(&info, &n);
+    check_list(l, c, target, list, n, last);
+}
+
+/* A pass that needs masked accesses brings the one that makes them. */
+static void
+check_random(Launch *l, const Check *c)
+{
+    static const PassId any[] = {
+        PASS_canon, PASS_cse,     PASS_dce,   PASS_licm,   PASS_threshold, PASS_mask,
+        PASS_peel,  PASS_forward, PASS_carry, PASS_modulo, PASS_bounds,
+    };
+    static uint64_t state;
+    const char *seed = getenv("SDC_TEST_SEED");
+    PassId list[2 * RANDOM_PASSES];
+    bool masked = false;
+    int n = 0;
+    if (!state)
+        state = 0x9e3779b97f4a7c15u * (1 + (seed ? strtoull(seed, NULL, 10) : 0));
+    for (int i = 0; i < RANDOM_PASSES; i++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        PassId p = any[(state >> 32) % (sizeof any / sizeof *any)];
+        if (pass_info[p].needs && !masked)
+            list[n++] = PASS_mask;
+        masked |= pass_info[p].needs || p == PASS_mask;
+        list[n++] = p;
+    }
+    check_list(l, c, state & 1 ? "cpu" : "sm_90a", list, n, PASS_COUNT);
 }
 
 void
@@ -329,6 +365,7 @@ oracle_launch(const OracleJob *job)
         interpret(&l, f, c.want.in, (InterpOptions){.programs = PROGRAMS}, "");
         check_target(&l, &c, "cpu", PASS_nest);
         check_target(&l, &c, "sm_90a", PASS_layout);
+        check_random(&l, &c);
         memory_free(&l, &c.before);
         memory_free(&l, &c.want);
     }
