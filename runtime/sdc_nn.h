@@ -68,10 +68,10 @@ sdc_tensor(SdcDtype t, void *data, int rank, const int64_t *shape)
     x.dtype = t;
     x.rank = rank;
     x.data = data;
-    for (int i = rank < SDC_MAX_RANK ? rank - 1 : SDC_MAX_RANK - 1; i >= 0; i--) {
-        x.shape[i] = shape[i];
-        x.strides[i] = stride;
-        stride *= shape[i];
+    for (int i = SDC_MAX_RANK - 1; i >= 0; i--) {
+        x.shape[i] = i < rank ? shape[i] : 0;
+        x.strides[i] = i < rank ? stride : 0;
+        stride *= i < rank ? shape[i] : 1;
     }
     return x;
 }

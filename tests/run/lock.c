@@ -155,8 +155,8 @@ START_TEST(handed_on_in_turn)
                 bound(text, sizeof text, warps[w], "B=256", sems[s]);
             else
                 snprintf(text, sizeof text, "B=256 num_warps=%d", warps[w]);
-            if (LAUNCH(&env, s < 4 ? "passed_on" : "awaited", sdc_grid(TURNS, 1, 1), text,
-                       buf_arg(&p), buf_arg(&l)))
+            if (LAUNCH(&env, s < 4 ? "passed_on" : "awaited", sdc_grid(TURNS, 1, 1),
+                       text, buf_arg(&p), buf_arg(&l)))
                 expect_all(&env, &p, TILE, chain(TURNS), s < 4 ? text : "volatile");
         }
     env_close(&env);
