@@ -78,7 +78,9 @@ value_const(const Value *v, Const *out)
     a = attr_find(&op->attrs, ATTR_FVALUE);
     if (!a)
         return false;
-    *out = (Const){.is_float = true, .f = a->v.f};
+    /* The text of a constant may say more than its type holds, as 4.6566127342e-10. */
+    ScalarKind k = type_elem(op->results[0].type)->scalar;
+    *out = (Const){.is_float = true, .f = const_round(k, a->v.f)};
     return true;
 }
 
