@@ -325,6 +325,40 @@ lent(Gen *g, LLVMValueRef x, int which)
     return to;
 }
 
+/* Loaded at the function's entry, once for a launch. */
+static LLVMValueRef
+free_field(Gen *g, int param, size_t offset)
+{
+    Cpu *c = g->priv;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(c->entry));
+    LLVMValueRef all = field(g, g->ptr, offsetof(SdcrtHooks, free));
+    int64_t byte = (int64_t)(sizeof(SdcrtFree) * (size_t)param + offset);
+    LLVMValueRef at = ll_int(g->i64, byte);
+    LLVMValueRef p = LLVMBuildGEP2(g->b, g->i8, all, &at, 1, "");
+    LLVMValueRef x = LLVMBuildLoad2(g->b, g->i64, p, "");
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return x;
+}
+
+/* Rows of loads that are wholly inside of what their parameter may always read go on at
+   `go`; the others ask. */
+static void
+skip_free(Gen *g, const SiteData *d, LLVMValueRef at, LLVMBasicBlockRef go)
+{
+    LLVMValueRef base = free_field(g, d->param, offsetof(SdcrtFree, at));
+    LLVMValueRef size = free_field(g, d->param, offsetof(SdcrtFree, bytes));
+    LLVMValueRef from = LLVMBuildSub(g->b, at, base, "");
+    LLVMValueRef row = ll_int(g->i64, (int64_t)d->bytes * d->lanes);
+    LLVMValueRef to = LLVMBuildAdd(g->b, from, row, "");
+    LLVMValueRef low = LLVMBuildICmp(g->b, LLVMIntULT, from, size, "");
+    LLVMValueRef high = LLVMBuildICmp(g->b, LLVMIntULE, to, size, "");
+    LLVMBasicBlockRef ask = cpu_block(g, "ask");
+    LLVMValueRef in = LLVMBuildAnd(g->b, low, high, "");
+    ll_likely(LLVMBuildCondBr(g->b, in, go, ask), 0);
+    LLVMPositionBuilderAtEnd(g->b, ask);
+}
+
 /* The host looks before the access is made; `where` is asked only when it refuses, so
    that indices cost nothing otherwise. */
 static bool
@@ -349,12 +383,14 @@ gen_check(Gen *g, const Op *op)
         p = LLVMBuildPtrToInt(g->b, p, g->i64, "");
     else
         p = lent(g, LLVMBuildPtrToInt(g->b, p, ll_like(p, g->i64), ""), ROOM_ADDRESSES);
+    LLVMBasicBlockRef go = cpu_block(g, "may"), refused = cpu_block(g, "refused");
+    if (row && d.param >= 0 && !(d.access & (SDCRT_WRITE | SDCRT_ATOMIC)))
+        skip_free(g, &d, p, go);
     LLVMValueRef s = site(g, op, &d);
     LLVMValueRef args[5] = {c->hooks, s, p, lane_bits(g, mask), values};
     size_t fn = row ? offsetof(SdcrtHooks, row) : offsetof(SdcrtHooks, each);
     LLVMValueRef lane = call(g, fn, g->i32, args, 5);
     LLVMValueRef ok = LLVMBuildICmp(g->b, LLVMIntSLT, lane, ll_int(g->i32, 0), "");
-    LLVMBasicBlockRef go = cpu_block(g, "may"), refused = cpu_block(g, "refused");
     ll_likely(LLVMBuildCondBr(g->b, ok, go, refused), 0);
     LLVMPositionBuilderAtEnd(g->b, refused);
     LLVMValueRef tell[4] = {c->hooks, s, lane, indices(g, op, first, d.lanes)};

@@ -217,6 +217,12 @@ checker_new(Running *r, const SdcArg *args, const uint64_t *slots)
     r->hooks.row = on_row;
     r->hooks.each = on_each;
     r->hooks.where = on_where;
+    r->hooks.free = c->free;
+    for (int i = 0; i < r->k->meta->nparam; i++) {
+        const Span *p = &c->of[i];
+        if (p->known && !p->shadow && !(p->range && p->range->unwritten))
+            c->free[i] = (SdcrtFree){p->lo, p->hi - p->lo};
+    }
     return c;
 }
 

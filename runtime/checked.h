@@ -45,6 +45,7 @@ typedef struct Meeting {
 struct Checker {
     Running *r;
     Span of[SDCRT_MAX_PARAMS];
+    SdcrtFree free[SDCRT_MAX_PARAMS];
     Span *all; /* every known array, for addresses of unknown origin */
     int nall;
     bool closed; /* all pointers are known: there is nothing else to be reached */
@@ -58,7 +59,10 @@ struct Checker {
     const SdcrtSite **site; /* by number */
     Shadow *shadows;
     int nshadow;
-    bool races;    /* are looked for */
+    Entries *taken; /* memory of the shadows */
+    bool races;     /* are looked for */
+    bool wide;      /* the machine has AVX2 */
+    uint32_t base;  /* first event of this launch */
     uint32_t *steps; /* the program of each step */
     uint32_t nstep, cap, nsite;
     uint32_t own;      /* first event of this program */

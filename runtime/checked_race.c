@@ -3,10 +3,13 @@
    Programs of a checked launch run one after the other, so two accesses of an element
    meet when they belong to different programs, one of them writes, not both are atomic,
    and nothing says that the second program waited for the first. An entry of the shadow
-   is an event: step times the number of sites, plus the site, plus one. Steps count up
-   when a program begins, and when it does something that others may wait for; so events
-   of this program are those from `own` on, one comparison for a lane, and strips of
-   lanes are compared at once.
+   is an event: step times the number of sites, plus the site, counted from `base`.
+   Steps count up when a program begins, and when it does something that others may wait
+   for; so events of this program are those from `own` on, those of others lie between
+   `base` and `own`, one comparison for a lane, and strips of lanes are compared at
+   once. Events below `base` are of earlier launches and count as nobody: entries are
+   never cleared, and their memory is kept, since touching fresh pages costs more than
+   all the rest.
 
    Waiting. An atomic operation on an integer may be a lock, a counter or a flag. It is
    taken as one that releases what the program did before (a step ends) and acquires
@@ -19,48 +22,141 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* ---------------------------------------------------------------- memory of entries */
+
+enum { LARGE = 1 << 20 };
+
+static const size_t MOST_KEPT = (size_t)1 << 30;
+
+/* Memory for entries, kept by the context from launch to launch: zeros, or events of
+   earlier launches. */
+struct Entries {
+    Entries *next;
+    size_t bytes;
+    uint32_t *at;
+};
+
+static void
+entries_free(Entries *e)
+{
+    if (e->bytes >= LARGE)
+        munmap(e->at, e->bytes);
+    else
+        free(e->at);
+    free(e);
+}
+
+void
+entries_done(Entries *e)
+{
+    while (e) {
+        Entries *next = e->next;
+        entries_free(e);
+        e = next;
+    }
+}
+
+/* Moved from the context's list to the launch's. NULL: no memory. */
+static uint32_t *
+entries_take(Checker *c, size_t n)
+{
+    SdcContext *cx = c->r->k->mod->cx;
+    size_t bytes = (n + 1) * sizeof(uint32_t);
+    Entries **at = &cx->entries, *e;
+    while (*at && ((*at)->bytes < bytes || (*at)->bytes / 4 > bytes))
+        at = &(*at)->next;
+    e = *at;
+    if (e) {
+        *at = e->next;
+    } else if ((e = calloc(1, sizeof *e)) != NULL) {
+        e->bytes = bytes;
+        if (bytes >= LARGE) {
+            void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            e->at = p == MAP_FAILED ? NULL : p;
+            if (e->at)
+                madvise(p, bytes, MADV_HUGEPAGE);
+        } else {
+            e->at = calloc(1, bytes);
+        }
+        if (!e->at) {
+            free(e);
+            return NULL;
+        }
+    } else {
+        return NULL;
+    }
+    e->next = c->taken;
+    c->taken = e;
+    return e->at;
+}
+
+/* Back to the context, as much as it may keep; new ones where events begin anew. */
+static void
+entries_return(Checker *c)
+{
+    SdcContext *cx = c->r->k->mod->cx;
+    uint64_t end = (uint64_t)c->base + (uint64_t)(c->nstep + 1) * c->nsite;
+    bool anew = end > UINT32_MAX / 2 || !c->races;
+    size_t kept = 0;
+    for (Entries *e = c->taken, *next; e; e = next) {
+        next = e->next;
+        e->next = cx->entries;
+        cx->entries = e;
+    }
+    cx->events = anew ? 1 : (uint32_t)end;
+    for (Entries **at = &cx->entries; *at;) {
+        Entries *e = *at;
+        kept += e->bytes;
+        if (!anew && kept <= MOST_KEPT) {
+            at = &e->next;
+            continue;
+        }
+        *at = e->next;
+        entries_free(e);
+    }
+}
 
 /* ---------------------------------------------------------------- shadows */
 
+/* Entries come when something is first written, or read. */
 static bool
-shadow_grow(Shadow *s)
+shadow_grow(Checker *c, Shadow *s, bool reads)
 {
     size_t n = (s->hi - s->lo + s->grain - 1) / s->grain;
-    if (s->writer || s->failed)
-        return !s->failed;
-    s->writer = calloc(n + 1, sizeof *s->writer);
-    s->reader = calloc(n + 1, sizeof *s->reader);
-    if (s->writer && s->reader)
-        return true;
-    free(s->writer);
-    free(s->reader);
-    s->writer = s->reader = NULL;
-    s->failed = true;
-    return false;
+    if (s->failed)
+        return false;
+    if (!s->writer)
+        s->writer = entries_take(c, n);
+    if (!s->reader && reads)
+        s->reader = entries_take(c, n);
+    s->failed = !s->writer || (reads && !s->reader);
+    return !s->failed;
 }
 
 static uint32_t *
-spread(uint32_t *from, size_t n, size_t times)
+spread(Checker *c, const uint32_t *from, size_t n, size_t times)
 {
-    uint32_t *to = from ? malloc((n * times + 1) * sizeof *to) : NULL;
+    uint32_t *to = from ? entries_take(c, n * times) : NULL;
     for (size_t i = 0; to && i < n * times; i++)
         to[i] = from[i / times];
-    free(from);
     return to;
 }
 
 /* Smaller elements than had an entry: each of their bytes gets what the whole had. */
 static void
-shadow_split(Shadow *s, uintptr_t grain)
+shadow_split(Checker *c, Shadow *s, uintptr_t grain)
 {
     size_t times = s->grain / grain, n = (s->hi - s->lo + s->grain - 1) / s->grain;
-    bool had = s->writer != NULL, had_sync = s->sync != NULL;
-    s->writer = spread(s->writer, n, times);
-    s->reader = spread(s->reader, n, times);
-    s->sync = spread(s->sync, n, times);
+    bool had = s->writer, had_reader = s->reader, had_sync = s->sync;
+    s->writer = spread(c, s->writer, n, times);
+    s->reader = spread(c, s->reader, n, times);
+    s->sync = spread(c, s->sync, n, times);
     s->grain = grain;
-    if (had && (!s->writer || !s->reader || (had_sync && !s->sync)))
-        s->failed = true;
+    s->failed |= (had && !s->writer) || (had_reader && !s->reader) ||
+                 (had_sync && !s->sync);
 }
 
 static uintptr_t
@@ -124,7 +220,11 @@ race_open(Checker *c)
     c->shadows = calloc((size_t)c->nall + 1, sizeof *c->shadows);
     if (!c->site || !c->shadows)
         return false;
+#ifdef __x86_64__
+    c->wide = __builtin_cpu_supports("avx2");
+#endif
     c->races = true;
+    c->base = c->own = c->now = c->r->k->mod->cx->events;
     cover(c);
     for (int i = 0; i < m->nparam; i++) {
         bool written = c->of[i].known && m->params[i].written;
@@ -142,11 +242,8 @@ race_open(Checker *c)
 void
 race_close(Checker *c)
 {
-    for (int i = 0; i < c->nshadow; i++) {
-        free(c->shadows[i].writer);
-        free(c->shadows[i].reader);
-        free(c->shadows[i].sync);
-    }
+    if (c->site)
+        entries_return(c);
     free(c->shadows);
     free(c->site);
     free(c->steps);
@@ -158,7 +255,8 @@ race_close(Checker *c)
 static bool
 next_step(Checker *c)
 {
-    if ((uint64_t)(c->nstep + 2) * c->nsite > UINT32_MAX || c->program > UINT32_MAX)
+    uint64_t end = (uint64_t)c->base + (uint64_t)(c->nstep + 2) * c->nsite;
+    if (end > UINT32_MAX || c->program > UINT32_MAX)
         c->races = false;
     if (c->races && c->nstep == c->cap) {
         uint32_t cap = c->cap ? 2 * c->cap : 1024;
@@ -172,7 +270,7 @@ next_step(Checker *c)
     if (!c->races)
         return false;
     c->steps[c->nstep] = (uint32_t)c->program;
-    c->now = c->nstep++ * c->nsite + 1;
+    c->now = c->base + c->nstep++ * c->nsite;
     return true;
 }
 
@@ -188,7 +286,7 @@ race_enter(Checker *c)
 static bool
 ordered(const Checker *c, uint32_t event)
 {
-    uint32_t step = (event - 1) / c->nsite;
+    uint32_t step = (event - c->base) / c->nsite;
     return step + 1 < c->nstep && c->steps[step + 1] == c->steps[step] &&
            c->acquired > step;
 }
@@ -196,7 +294,7 @@ ordered(const Checker *c, uint32_t event)
 static const SdcrtSite *
 site_of(const Checker *c, uint32_t event)
 {
-    return c->site[(event - 1) % c->nsite];
+    return c->site[(event - c->base) % c->nsite];
 }
 
 /* ---------------------------------------------------------------- one access */
@@ -207,7 +305,7 @@ meeting(const Checker *c, const SdcrtSite *s, const Span *p, uintptr_t at, uint3
     return (Meeting){.site = s,
                      .other = site_of(c, event),
                      .program = c->program,
-                     .other_program = c->steps[(event - 1) / c->nsite],
+                     .other_program = c->steps[(event - c->base) / c->nsite],
                      .span = p,
                      .at = at};
 }
@@ -216,12 +314,12 @@ meeting(const Checker *c, const SdcrtSite *s, const Span *p, uintptr_t at, uint3
 static uint32_t
 met(const Checker *c, const SdcrtSite *s, const Shadow *h, size_t i)
 {
-    uint32_t w = h->writer[i], r = h->reader[i];
+    uint32_t w = h->writer[i], r = h->reader ? h->reader[i] : 0;
     bool atomic = s->access & SDCRT_ATOMIC;
-    if (w && w < c->own && !ordered(c, w) &&
+    if (w >= c->base && w < c->own && !ordered(c, w) &&
         !(atomic && site_of(c, w)->access & SDCRT_ATOMIC))
         return w;
-    if (r && r < c->own && s->access & SDCRT_WRITE && !ordered(c, r))
+    if (r >= c->base && r < c->own && s->access & SDCRT_WRITE && !ordered(c, r))
         return r;
     return 0;
 }
@@ -232,7 +330,7 @@ note(const Checker *c, const SdcrtSite *s, Shadow *h, size_t i)
     uint32_t event = c->now + (uint32_t)s->number, w = h->writer[i];
     if (!(s->access & SDCRT_WRITE)) {
         uint32_t r = h->reader[i];
-        if (!(s->access & SDCRT_ATOMIC) && (!r || (r < c->own && ordered(c, r))))
+        if (!(s->access & SDCRT_ATOMIC) && (r < c->base || (r < c->own && ordered(c, r))))
             h->reader[i] = event;
         return;
     }
@@ -241,7 +339,8 @@ note(const Checker *c, const SdcrtSite *s, Shadow *h, size_t i)
                 !(site_of(c, w)->access & SDCRT_ATOMIC);
     if (!kept)
         h->writer[i] = event;
-    h->reader[i] = 0;
+    if (h->reader)
+        h->reader[i] = 0;
 }
 
 static bool
@@ -273,12 +372,21 @@ lane_meets(Checker *c, const SdcrtSite *s, const Span *p, uintptr_t at,
 
 /* ---------------------------------------------------------------- waiting */
 
+static uint32_t *
+sync_new(Checker *c, size_t n)
+{
+    uint32_t *steps = entries_take(c, n);
+    if (steps)
+        memset(steps, 0, n * sizeof *steps);
+    return steps;
+}
+
 static void
 synchronize(Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_t mask)
 {
     bool releases = s->access & SDCRT_WRITE;
     if (!h->sync)
-        h->sync = calloc((h->hi - h->lo) / h->grain + 1, sizeof *h->sync);
+        h->sync = sync_new(c, (h->hi - h->lo) / h->grain + 1);
     if (!h->sync) {
         c->races = false;
         return;
@@ -298,51 +406,55 @@ synchronize(Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_t ma
 
 /* ---------------------------------------------------------------- whole strips */
 
+#define INLINE static inline __attribute__((always_inline))
+
 static bool
 is_run(uint64_t mask)
 {
     return ((mask + 1) & mask) == 0;
 }
 
-/* n entries that only this program, or nobody, has written. */
-static bool
-mine(const uint32_t *event, size_t n, uint32_t own)
+/* n entries of nobody, or this program alone. */
+INLINE bool
+mine(const Checker *c, const uint32_t *event, size_t n)
 {
-    uint32_t foreign = 0;
+    uint32_t foreign = 0, base = c->base, others = c->own - base;
     for (size_t i = 0; i < n; i++)
-        foreign |= (uint32_t)(event[i] - 1 < own - 1);
+        foreign |= (uint32_t)(event[i] - base < others);
     return !foreign;
 }
 
-static bool
+INLINE bool
 read_run(const Checker *c, const SdcrtSite *s, Shadow *h, size_t at, size_t n)
 {
     uint32_t event = c->now + (uint32_t)s->number, none = 0;
     uint32_t *reader = h->reader + at;
-    if (!mine(h->writer + at, n, c->own))
+    if (!mine(c, h->writer + at, n))
         return false;
     for (size_t i = 0; i < n; i++)
-        none |= (uint32_t)(reader[i] == 0);
+        none |= (uint32_t)(reader[i] < c->base);
     for (size_t i = 0; none && i < n; i++)
-        reader[i] = reader[i] ? reader[i] : event;
+        reader[i] = reader[i] < c->base ? event : reader[i];
     return true;
 }
 
-static bool
+INLINE bool
 write_run(const Checker *c, const SdcrtSite *s, Shadow *h, size_t at, size_t n)
 {
     uint32_t event = c->now + (uint32_t)s->number;
-    if (!mine(h->writer + at, n, c->own) || !mine(h->reader + at, n, c->own))
+    if (!mine(c, h->writer + at, n) ||
+        (h->reader && !mine(c, h->reader + at, n)))
         return false;
     for (size_t i = 0; i < n; i++)
         h->writer[at + i] = event;
-    memset(h->reader + at, 0, n * sizeof *h->reader);
+    if (h->reader)
+        memset(h->reader + at, 0, n * sizeof *h->reader);
     return true;
 }
 
 /* All lanes at once, where that says enough. */
-static bool
-whole_run(const Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_t mask)
+INLINE bool
+all_lanes(const Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_t mask)
 {
     uint64_t low = mask >> __builtin_ctzll(mask);
     uintptr_t bytes = (uintptr_t)s->bytes;
@@ -354,52 +466,77 @@ whole_run(const Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_
                                    : read_run(c, s, h, from / h->grain, n);
 }
 
-/* ---------------------------------------------------------------- values */
+/* The same code for machines with wider vectors. */
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static bool
+wide_run(const Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_t mask)
+{
+    return all_lanes(c, s, h, at, mask);
+}
+#endif
 
 static bool
-has_value(const Range *g, uintptr_t from, uintptr_t to)
+whole_run(const Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_t mask)
 {
-    for (uintptr_t i = from - g->lo; i < to - g->lo; i++)
-        if (i % 8 == 0 && i + 8 <= to - g->lo) {
-            if (g->unwritten[i / 8])
-                return false;
-            i += 7;
-        } else if (g->unwritten[i / 8] >> i % 8 & 1) {
-            return false;
-        }
-    return true;
+#ifdef __x86_64__
+    if (c->wide)
+        return wide_run(c, s, h, at, mask);
+#endif
+    return all_lanes(c, s, h, at, mask);
 }
 
-static void
-gets_value(const Range *g, uintptr_t from, uintptr_t to)
+/* ---------------------------------------------------------------- values */
+
+/* The bits of bytes from .. to - 1 of the range; whole bytes of bits at once. `clear`:
+   they have values from now on. False: one of them had none. */
+static bool
+values(const Range *g, uintptr_t from, uintptr_t to, bool clear)
 {
-    for (uintptr_t i = from - g->lo; i < to - g->lo; i++)
-        if (i % 8 == 0 && i + 8 <= to - g->lo) {
-            g->unwritten[i / 8] = 0;
-            i += 7;
-        } else {
-            g->unwritten[i / 8] &= (unsigned char)~(1u << i % 8);
-        }
+    unsigned char *bits = g->unwritten, some = 0;
+    size_t i = from - g->lo, end = to - g->lo;
+    for (; i < end && i % 8; i++) {
+        some |= bits[i / 8] & (1u << i % 8);
+        bits[i / 8] &= clear ? (unsigned char)~(1u << i % 8) : 0xff;
+    }
+    size_t whole = i < end ? (end - i) / 8 : 0;
+    if (clear)
+        memset(bits + i / 8, 0, whole);
+    else
+        for (size_t k = 0; k < whole; k++)
+            some |= bits[i / 8 + k];
+    for (i += 8 * whole; i < end; i++) {
+        some |= bits[i / 8] & (1u << i % 8);
+        bits[i / 8] &= clear ? (unsigned char)~(1u << i % 8) : 0xff;
+    }
+    return !some;
 }
 
 /* The lane that would read what nothing has written, or -1. */
 static int32_t
 value_row(Checker *c, const SdcrtSite *s, const Span *p, uintptr_t at, uint64_t mask)
 {
-    uintptr_t bytes = (uintptr_t)s->bytes;
-    for (uint64_t m = mask; m && s->access & SDCRT_READ; m &= m - 1) {
-        int lane = __builtin_ctzll(m);
-        uintptr_t from = at + (uintptr_t)lane * bytes;
-        if (has_value(p->range, from, from + bytes))
-            continue;
-        c->fault = FAULT_UNWRITTEN;
-        c->span = p;
-        c->at = from;
-        return lane;
+    const uintptr_t bytes = (uintptr_t)s->bytes;
+    const Range *g = p->range;
+    int first = __builtin_ctzll(mask), n = __builtin_popcountll(mask);
+    uintptr_t from = at + (uintptr_t)first * bytes, to = from + (uintptr_t)n * bytes;
+    bool run = is_run(mask >> first);
+    if (s->access & SDCRT_READ && !(run && values(g, from, to, false))) {
+        for (uint64_t m = mask; m; m &= m - 1) {
+            int lane = __builtin_ctzll(m);
+            uintptr_t here = at + (uintptr_t)lane * bytes;
+            if (values(g, here, here + bytes, false))
+                continue;
+            c->fault = FAULT_UNWRITTEN;
+            c->span = p;
+            c->at = here;
+            return lane;
+        }
     }
-    for (uint64_t m = mask; m && s->access & SDCRT_WRITE; m &= m - 1) {
-        uintptr_t from = at + (uintptr_t)__builtin_ctzll(m) * bytes;
-        gets_value(p->range, from, from + bytes);
+    if (s->access & SDCRT_WRITE && run)
+        values(g, from, to, true);
+    for (uint64_t m = mask; m && s->access & SDCRT_WRITE && !run; m &= m - 1) {
+        uintptr_t here = at + (uintptr_t)__builtin_ctzll(m) * bytes;
+        values(g, here, here + bytes, true);
     }
     return -1;
 }
@@ -418,8 +555,8 @@ race_row(Checker *c, const SdcrtSite *s, const Span *p, uintptr_t at, uint64_t m
     if (!h || !c->races)
         return -1;
     if (h->grain > bytes)
-        shadow_split(h, bytes);
-    if (!shadow_grow(h))
+        shadow_split(c, h, bytes);
+    if (!shadow_grow(c, h, (s->access & (SDCRT_WRITE | SDCRT_ATOMIC)) == 0))
         return -1;
     c->site[s->number] = s;
     if (s->access & SDCRT_SYNC)

@@ -95,6 +95,7 @@ context_free(SdcContext *cx)
     free(cx->include_dirs);
     ranges_free(cx->ranges);
     rt_process_done(&cx->process);
+    entries_done(cx->entries);
     cache_close(cx->cache);
     free(cx->worker);
     free(cx->cpu);
@@ -150,6 +151,7 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
         return SDC_ERROR_MEMORY;
     }
     rt_process_mark(&cx->process);
+    cx->events = 1;
     *out = cx;
     return SDC_OK;
 }

@@ -28,7 +28,9 @@ struct SdcContext {
     char *cpu;
     bool color, debug;
     int check; /* SDC_CHECK_*; 0: launches are not checked */
-    struct Range *ranges;       /* under check_lock */
+    struct Range *ranges;       /* this and the following under check_lock */
+    struct Entries *entries;
+    uint32_t events; /* the next one's number, from 1 */
     Cache *cache; /* on disk; NULL: none */
     atomic_long hits, misses;
     char *worker; /* NULL: compiles run in this process */
@@ -100,6 +102,9 @@ typedef struct Range {
     int64_t shape[MAX_RANK];
     unsigned char *unwritten; /* bits of bytes without a value; NULL: all have one */
 } Range;
+/* Memory that checked launches keep: checked_race.c. */
+typedef struct Entries Entries;
+void entries_done(Entries *e);
 void ranges_free(Range *r);
 /* The smallest range that the address is in, or at the start of; NULL: none. Under
    check_lock. */

@@ -183,6 +183,10 @@ enum {
    parameters. `program` is the number of the program in the grid, axis 0 fastest; index
    [d * lanes + l] is the place of lane l along dimension d of its tile. The functions are
    called from any thread that runs programs. */
+typedef struct SdcrtFree {
+    uint64_t at, bytes;
+} SdcrtFree;
+
 typedef struct SdcrtHooks SdcrtHooks;
 struct SdcrtHooks {
     int32_t stop; /* nonzero: programs that begin end at once */
@@ -205,6 +209,9 @@ struct SdcrtHooks {
                     uint64_t mask, const void *values);
     void (*where)(SdcrtHooks *h, const SdcrtSite *site, int32_t lane,
                   const int64_t *index);
+    /* For each parameter the address and the bytes that a row of loads needs not ask for;
+       0 bytes: it asks always. */
+    const SdcrtFree *free;
 };
 
 /* Entry of a CPU kernel: runs the programs `first` .. `last` - 1 of the grid, numbered
