@@ -435,9 +435,23 @@ join_call(Session *s, void *arg)
 static SdcStatus
 check_options(SdcModule *m, const SdcBundleOptions *o, const KernelInfo **info)
 {
-    if (!o || o->ntarget < 0 || (o->ntarget && !o->targets) || o->nsignature < 0 ||
-        (o->nsignature && !o->signatures) || o->nbind < 0 || (o->nbind && !o->bind))
-        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "bundle: bad options");
+    if (!o)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "bundle: no options");
+    if (o->ntarget < 0 || (o->ntarget && !o->targets))
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "bundle: %d targets are announced, and none given",
+                            o->ntarget);
+    if (o->nsignature < 0 || (o->nsignature && !o->signatures))
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "bundle: %d signatures are announced, and none given",
+                            o->nsignature);
+    for (int i = 0; i < o->ntarget; i++)
+        if (!o->targets[i])
+            return context_fail(m->cx, SDC_ERROR_ARGUMENT, "bundle: target %d is NULL",
+                                i);
+    SdcStatus fine = context_binds(m->cx, "bundle", o->bind, o->nbind);
+    if (fine != SDC_OK)
+        return fine;
     const char *name = o->kernel ? o->kernel : m->nkernel == 1 ? m->kernels[0].name : "";
     *info = module_find_kernel(m, name);
     if (!*info)
@@ -461,8 +475,11 @@ sdc_bundle(SdcModule *m, const SdcBundleOptions *o, SdcOutput **object,
         *object = NULL;
     if (header)
         *header = NULL;
-    if (!m || !object || !header)
+    if (!m)
         return SDC_ERROR_ARGUMENT;
+    if (!object || !header)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "bundle: no place to put the object and the header");
     SdcStatus status = check_options(m, o, &a.info);
     if (status != SDC_OK)
         return status;

@@ -76,8 +76,11 @@ check_call(Session *s, void *arg)
 SdcStatus
 sdc_module_check(SdcModule *m, const char **listing)
 {
-    if (!m || !listing)
+    if (!m)
         return SDC_ERROR_ARGUMENT;
+    if (!listing)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "check: no place to put the listing");
     Report *r = context_report(m->cx);
     if (!r)
         return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");

@@ -127,8 +127,11 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
         return SDC_ERROR_ARGUMENT;
     *out = NULL;
     if (o && (o->ninclude < 0 || o->threads < 0 || o->device < 0 ||
-              (o->ninclude && !o->include_dirs)))
+              o->worker_seconds < 0 || (o->ninclude && !o->include_dirs)))
         return SDC_ERROR_ARGUMENT;
+    for (int i = 0; o && i < o->ninclude; i++)
+        if (!o->include_dirs[i])
+            return SDC_ERROR_ARGUMENT;
     if (o && o->target && !is_target(o->target))
         return SDC_ERROR_ARGUMENT;
     bool on_gpu = o && o->target && strcmp(o->target, "cpu") != 0;
@@ -263,6 +266,52 @@ sdc_error_place(SdcContext *cx, SdcPlace *out)
         return 0;
     *out = r->place;
     return 1;
+}
+
+SdcStatus
+context_binds(SdcContext *cx, const char *what, const char *const *bind, int n)
+{
+    if (n < 0)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "%s: the number of bindings is %d",
+                            what, n);
+    if (n && !bind)
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "%s: %d bindings are announced, and none given", what, n);
+    for (int i = 0; i < n; i++) {
+        if (!bind[i])
+            return context_fail(cx, SDC_ERROR_ARGUMENT, "%s: binding %d is NULL", what,
+                                i);
+        size_t len = strcspn(bind[i], "=");
+        for (int k = 0; k < i; k++)
+            if (strcspn(bind[k], "=") == len && memcmp(bind[k], bind[i], len) == 0)
+                return context_fail(cx, SDC_ERROR_ARGUMENT, "%s: '%.*s' is bound twice",
+                                    what, (int)len, bind[i]);
+    }
+    return SDC_OK;
+}
+
+SdcStatus
+context_args(SdcContext *cx, const KernelInfo *info, const SdcArg *args, int nargs)
+{
+    if (nargs != info->nruntime)
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "'%s' takes %d arguments, %d are given", info->name,
+                            info->nruntime, nargs);
+    if (nargs && !args)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "the arguments of '%s' are NULL",
+                            info->name);
+    for (int i = 0; i < nargs; i++) {
+        const char *name = info->params[info->runtime[i]].name;
+        if ((uint32_t)args[i].kind > SDC_ARG_DESC)
+            return context_fail(cx, SDC_ERROR_ARGUMENT,
+                                "argument '%s' of '%s' is of kind %d, which is none",
+                                name, info->name, args[i].kind);
+        if ((uint32_t)args[i].dtype >= SDC_DTYPE_COUNT)
+            return context_fail(cx, SDC_ERROR_ARGUMENT,
+                                "argument '%s' of '%s' is of type %d, which is none",
+                                name, info->name, args[i].dtype);
+    }
+    return SDC_OK;
 }
 
 SdcStatus

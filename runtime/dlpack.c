@@ -76,8 +76,11 @@ sdc_arg_dlpack(SdcContext *cx, const void *tensor, SdcArg *out)
 {
     SdcDtype dtype;
     void *data;
-    if (!cx || !out)
+    if (!cx)
         return SDC_ERROR_ARGUMENT;
+    if (!out)
+        return context_fail(cx, SDC_ERROR_ARGUMENT,
+                            "DLPack: no place to put the argument");
     SdcStatus status = look(cx, tensor, &dtype, &data);
     *out = status == SDC_OK ? sdc_ptr(dtype, data) : sdc_none();
     return status;
@@ -87,8 +90,12 @@ SdcStatus
 sdc_desc_dlpack(SdcContext *cx, const void *tensor, const int32_t *block, SdcDesc *out)
 {
     const Tensor *t = tensor;
-    if (!cx || !out || !block)
+    if (!cx)
         return SDC_ERROR_ARGUMENT;
+    if (!out || !block)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "DLPack: %s",
+                            out ? "no sizes of a block"
+                                : "no place to put the descriptor");
     *out = (SdcDesc){0};
     SdcStatus status = look(cx, t, &out->dtype, &out->base);
     if (status != SDC_OK)

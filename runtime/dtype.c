@@ -144,7 +144,7 @@ sdc_dtype_load(SdcDtype t, const void *from)
         double d;
     } v = { .u64 = 0 };
     const DtypeInfo *d = find(t);
-    if (!d)
+    if (!d || !from)
         return 0;
     memcpy(&v, from, (size_t)d->size);
     switch (t) {
@@ -167,7 +167,7 @@ void
 sdc_dtype_store(SdcDtype t, double x, void *to)
 {
     const DtypeInfo *d = find(t);
-    if (!d)
+    if (!d || !to)
         return;
     if (d->kind == KIND_FLOAT) {
         if (t == SDC_FP64) {

@@ -73,10 +73,10 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
         *out = NULL;
     if (!mod)
         return SDC_ERROR_ARGUMENT;
-    const KernelInfo *info = kernel ? module_find_kernel(mod, kernel) : NULL;
-    if (!info || !out || nbind < 0 || (nbind && !bind))
-        return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
-                            kernel ? kernel : "");
+    const KernelInfo *info;
+    SdcStatus status = module_request(mod, "function", kernel, bind, nbind, out, &info);
+    if (status != SDC_OK)
+        return status;
     if (info->nruntime > MAX_ARGS)
         return context_fail(mod->cx, SDC_ERROR_SOURCE,
                             "'%s' has %d arguments, at most %d", kernel, info->nruntime,
@@ -329,10 +329,12 @@ sdc_specialize(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
     if (!f)
         return SDC_ERROR_ARGUMENT;
     const KernelInfo *info = f->info;
-    if (!out || nargs != info->nruntime || (nargs && !args))
-        return context_fail(f->mod->cx, SDC_ERROR_ARGUMENT,
-                            "'%s' takes %d arguments, %d are given", info->name,
-                            info->nruntime, nargs);
+    SdcStatus status = context_args(f->mod->cx, info, args, nargs);
+    if (status != SDC_OK)
+        return status;
+    if (!out)
+        return context_fail(f->mod->cx, SDC_ERROR_ARGUMENT, "specialize: no place to put "
+                                                            "the kernel");
     uint64_t key[2 * MAX_ARGS];
     make_key(info, args, key);
     SpecEntry *e = find_spec(f, key);

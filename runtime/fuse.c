@@ -354,9 +354,11 @@ sdc_fuse(SdcModule *mod, const SdcFuseOptions *options, SdcModule **out)
         *out = NULL;
     if (!mod)
         return SDC_ERROR_ARGUMENT;
-    if (!out || !options || !options->kernels)
+    if (!options || !options->kernels)
+        return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "fuse: no kernels are named");
+    if (!out)
         return context_fail(mod->cx, SDC_ERROR_ARGUMENT,
-                            "fuse: kernels and out are needed");
+                            "fuse: no place to put the module");
     if (mod->is_tir)
         return context_fail(mod->cx, SDC_ERROR_UNSUPPORTED,
                             "not supported yet: to fuse kernels of tile IR");

@@ -108,8 +108,10 @@ sdc_context_device(SdcContext *cx, SdcDevice *out)
     SdcrtCuda *cuda;
     if (!cx)
         return SDC_ERROR_ARGUMENT;
-    if (!out || !cx->on_gpu)
+    if (!cx->on_gpu)
         return context_fail(cx, SDC_ERROR_ARGUMENT, "the context's target is the CPU");
+    if (!out)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "device: no place to put it");
     SdcStatus status = context_cuda(cx, &cuda);
     if (status != SDC_OK)
         return status;
@@ -241,9 +243,11 @@ sdc_kernel_use(SdcKernel *k, SdcKernelUse *out)
 {
     if (!k)
         return SDC_ERROR_ARGUMENT;
-    if (!out || !k->ptx)
+    if (!k->ptx)
         return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT, "'%s' is no kernel of a GPU",
                             k->info->name);
+    if (!out)
+        return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT, "use: no place to put it");
     GpuImage *image;
     SdcStatus status = current_image(k, atomic_load(&k->mod->cx->cuda), &image);
     if (status != SDC_OK)

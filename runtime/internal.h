@@ -170,6 +170,11 @@ arg_plain(const SdcArg *a)
 }
 
 /* Makes a message of the calling thread's report and returns `status`. */
+/* Texts NAME=VALUE of a call that is named `what`: all there, and no name twice. */
+SdcStatus context_binds(SdcContext *cx, const char *what, const char *const *bind, int n);
+/* Arguments of a launch: as many as the kernel has, of kinds and types that exist. */
+SdcStatus context_args(SdcContext *cx, const KernelInfo *info, const SdcArg *args,
+                       int nargs);
 SdcStatus context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
@@ -234,6 +239,11 @@ SdcStatus function_compile(SdcFunction *f, const SdcArg *args, int nargs,
 struct SdcrtExprError;
 bool meta_grid(SdcrtMeta *meta, const char *text, struct SdcrtExprError *e);
 
+/* What a request for a kernel names: it is there, so is the place for the answer, and the
+   bindings are in order. `what` begins the message. */
+SdcStatus module_request(SdcModule *m, const char *what, const char *kernel,
+                         const char *const *bind, int nbind, const void *out,
+                         const KernelInfo **info);
 const KernelInfo *module_find_kernel(const SdcModule *mod, const char *name);
 void module_job(const SdcModule *mod, CompileJob *job);
 

@@ -250,10 +250,10 @@ sdc_kernel_get(SdcModule *mod, const char *kernel, const char *signature,
         *out = NULL;
     if (!mod)
         return SDC_ERROR_ARGUMENT;
-    const KernelInfo *info = kernel ? module_find_kernel(mod, kernel) : NULL;
-    if (!info || !out || nbind < 0 || (nbind && !bind))
-        return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
-                            kernel ? kernel : "");
+    const KernelInfo *info;
+    SdcStatus fine = module_request(mod, "kernel", kernel, bind, nbind, out, &info);
+    if (fine != SDC_OK)
+        return fine;
     char *key = request_key(kernel, signature, bind, nbind);
     if (!key)
         return context_fail(mod->cx, SDC_ERROR_MEMORY, "out of memory");
@@ -389,11 +389,8 @@ fill_desc(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *s
 static SdcStatus
 fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
 {
-    SdcContext *cx = k->mod->cx;
     if (nargs != k->info->nruntime || (nargs && !args))
-        return context_fail(cx, SDC_ERROR_ARGUMENT,
-                            "'%s' takes %d arguments, %d are given", k->info->name,
-                            k->info->nruntime, nargs);
+        return context_args(k->mod->cx, k->info, args, nargs);
     for (int i = 0; i < nargs; i++) {
         const ArgRule *rule = &k->rules[i];
         const char *wrong = NULL;
@@ -405,8 +402,10 @@ fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
                               &slots[rule->slot]);
         else if (!matches_bound(rule, &args[i]))
             wrong = "differs from the value that the kernel was specialized for";
-        if (wrong)
-            return refuse(k, i, wrong);
+        if (wrong || (uint32_t)args[i].dtype >= SDC_DTYPE_COUNT) {
+            SdcStatus status = context_args(k->mod->cx, k->info, args, nargs);
+            return status != SDC_OK ? status : refuse(k, i, wrong);
+        }
     }
     return SDC_OK;
 }
@@ -444,6 +443,9 @@ sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid, const SdcArg *args, int na
     if (k->ptx)
         return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT,
                             "a launch on a GPU takes no number of threads");
+    if (threads < 0)
+        return context_fail(k->mod->cx, SDC_ERROR_ARGUMENT, "%d threads cannot run",
+                            threads);
     uint64_t slots[SDCRT_MAX_PARAMS + 1]; /* and the hooks */
     SdcStatus status = fill_slots(k, args, nargs, slots);
     return status == SDC_OK ? cpu_launch(k, grid, args, slots, threads) : status;

@@ -15,8 +15,10 @@ sdc_kernels_create(SdcContext *cx, SdcKernels **out)
 {
     if (out)
         *out = NULL;
-    if (!cx || !out)
+    if (!cx)
         return SDC_ERROR_ARGUMENT;
+    if (!out)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "kernels: no place to put them");
     SdcKernels *k = calloc(1, sizeof *k);
     if (!k || pthread_mutex_init(&k->lock, NULL) != 0) {
         free(k);
@@ -114,7 +116,9 @@ call_shape(Call *c, const SdcTensor *t, const char *what, int rank, const int64_
                   (long long)t->shape[i], (long long)shape[i]);
         empty |= t->shape[i] == 0;
     }
-    return call_need(c, t->data || empty, "'%s' has no memory", what);
+    return call_need(c, t->data || empty, "'%s' has no memory", what) &&
+           call_need(c, sdc_dtype_name(t->dtype) != NULL, "'%s' is of type %d, which is "
+                     "none", what, (int)t->dtype);
 }
 
 bool

@@ -397,7 +397,10 @@ gradients_run(Call *c, const Gradients *g, const SdcBlockDropout *d, int64_t row
 size_t
 sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K)
 {
+    const int64_t most = (int64_t)LIST_SIDE * TILE;
     (void)k;
+    if (M < 1 || K < 1 || M > most || K > most)
+        return 0; /* no list is made then */
     int64_t rows = ceil_over(M, TILE), cols = ceil_over(K, TILE);
     int64_t entries = LIST_HEAD + LIST_ENTRY * rows * cols;
     return (size_t)(2 * list_side(rows, cols)) * (sizeof(int64_t) + sizeof(int32_t)) +

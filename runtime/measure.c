@@ -224,7 +224,8 @@ sdc_measure(SdcContext *cx, SdcLaunchFn *launch, void *user,
     if (!cx)
         return SDC_ERROR_ARGUMENT;
     if (!launch || !out)
-        return context_fail(cx, SDC_ERROR_ARGUMENT, "measure: nothing to launch");
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "measure: %s",
+                            launch ? "no place to put the times" : "nothing to launch");
     *out = (SdcTimes){0};
     SdcStatus status = measure_open(cx, options, &m);
     if (status == SDC_OK)

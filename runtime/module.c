@@ -270,6 +270,9 @@ sdc_module_load_text(SdcContext *cx, const char *name, const char *text, size_t 
     if (!cx || !out || !name || (!text && size))
         return context_fail(cx, SDC_ERROR_ARGUMENT,
                             "module: name, text and out are needed");
+    if ((unsigned)lang > SDC_LANG_TIR)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "module: no language has number %d",
+                            (int)lang);
     if (size > MAX_TIR)
         return context_fail(cx, SDC_ERROR_SOURCE, "'%s' has %zu bytes, at most %d MiB",
                             name, size, MAX_TIR >> 20);
@@ -362,14 +365,30 @@ module_find_kernel(const SdcModule *m, const char *name)
 }
 
 SdcStatus
+module_request(SdcModule *m, const char *what, const char *kernel,
+               const char *const *bind, int nbind, const void *out,
+               const KernelInfo **info)
+{
+    *info = kernel ? module_find_kernel(m, kernel) : NULL;
+    if (!kernel)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "%s: no name of a kernel", what);
+    if (!*info)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'", kernel);
+    if (!out)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "%s: no place to put it", what);
+    return context_binds(m->cx, what, bind, nbind);
+}
+
+SdcStatus
 sdc_module_params(SdcModule *m, const char *kernel, const SdcParam **params, int *n)
 {
+    const KernelInfo *k;
     if (!m)
         return SDC_ERROR_ARGUMENT;
-    const KernelInfo *k = kernel ? module_find_kernel(m, kernel) : NULL;
-    if (!k || !params || !n)
-        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'",
-                            kernel ? kernel : "");
+    SdcStatus status = module_request(m, "params", kernel, NULL, 0,
+                                      params && n ? params : NULL, &k);
+    if (status != SDC_OK)
+        return status;
     *params = k->params;
     *n = k->nparam;
     return SDC_OK;

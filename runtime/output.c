@@ -182,8 +182,15 @@ sdc_compile(SdcModule *m, const SdcCompileOptions *o, SdcOutput **out)
         *out = NULL;
     if (!m)
         return SDC_ERROR_ARGUMENT;
-    if (!out || !o || o->nbind < 0 || (o->nbind && !o->bind) || o->emit > SDC_EMIT_CUBIN)
-        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "compile: bad options");
+    if (!out || !o)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "compile: %s",
+                            o ? "no place to put the output" : "no options");
+    if ((unsigned)o->emit > SDC_EMIT_CUBIN)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "compile: nothing to emit has "
+                            "number %d", (int)o->emit);
+    SdcStatus fine = context_binds(m->cx, "compile", o->bind, o->nbind);
+    if (fine != SDC_OK)
+        return fine;
     SdcOutput *made = calloc(1, sizeof *made);
     if (!made)
         return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");

@@ -446,9 +446,9 @@ static inline SdcGrid
 sdc_grid(int64_t x, int64_t y, int64_t z)
 {
     SdcGrid g;
-    g.x = x > INT32_MAX ? -1 : (int32_t)x; /* refused at launch */
-    g.y = y > INT32_MAX ? -1 : (int32_t)y;
-    g.z = z > INT32_MAX ? -1 : (int32_t)z;
+    g.x = x < 0 || x > INT32_MAX ? -1 : (int32_t)x; /* refused at launch */
+    g.y = y < 0 || y > INT32_MAX ? -1 : (int32_t)y;
+    g.z = z < 0 || z > INT32_MAX ? -1 : (int32_t)z;
     return g;
 }
 
@@ -459,8 +459,8 @@ sdc_grid(int64_t x, int64_t y, int64_t z)
    num_ctas and launch_pdl (True: on GPUs of sm_90 and later a launch may begin before the
    kernel in front of it on the stream has ended, and waits for it by itself) are accepted
    as names too. The same call gives the same handle. Nothing is compiled yet, and values
-   are looked at when it is. SDC_ERROR_ARGUMENT: no such kernel
-   or parameter. */
+   are looked at when it is. SDC_ERROR_ARGUMENT: no such kernel or parameter, or one that
+   is bound twice. */
 SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
                                    const char *const *bind, int nbind, SdcFunction **out);
 

@@ -66,7 +66,7 @@ sdc_tensor(SdcDtype t, void *data, int rank, const int64_t *shape)
     SdcTensor x;
     int64_t stride = 1;
     x.dtype = t;
-    x.rank = rank;
+    x.rank = rank = shape ? rank : 0;
     x.data = data;
     for (int i = SDC_MAX_RANK - 1; i >= 0; i--) {
         x.shape[i] = i < rank ? shape[i] : 0;
@@ -144,7 +144,8 @@ typedef struct SdcBlockDropout {
 
 /* With this memory a call of 16-bit tensors and blocks of 128 x 128, at most 64 x 64 of
    them, begins with a launch that lists the live blocks, and its products take their work
-   from there: faster from about 4096 x 4096 x 4096 on, slower far below. */
+   from there: faster from about 4096 x 4096 x 4096 on, slower far below. 0 where there
+   are more blocks. */
 SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K);
 
 SDC_API SdcStatus sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x,

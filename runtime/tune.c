@@ -405,19 +405,17 @@ run(SdcTuning *t)
 static SdcStatus
 check_options(SdcModule *m, const SdcTuneOptions *o, const KernelInfo **info)
 {
-    if (!o || !o->grid || o->nargs < 0 || (o->nargs && (!o->args || !o->bytes)) ||
-        o->nbind < 0 || (o->nbind && !o->bind))
+    if (!o || !o->grid || (o->nargs && (!o->args || !o->bytes)))
         return context_fail(m->cx, SDC_ERROR_ARGUMENT,
                             "tune: grid, arguments and their sizes are needed");
+    SdcStatus fine = context_binds(m->cx, "tune", o->bind, o->nbind);
+    if (fine != SDC_OK)
+        return fine;
     const char *name = o->kernel ? o->kernel : m->nkernel == 1 ? m->kernels[0].name : "";
     *info = module_find_kernel(m, name);
     if (!*info || m->is_tir)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'", name);
-    if (o->nargs != (*info)->nruntime)
-        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
-                            "'%s' takes %d arguments, %d are given", name,
-                            (*info)->nruntime, o->nargs);
-    return SDC_OK;
+    return context_args(m->cx, *info, o->args, o->nargs);
 }
 
 SdcStatus
@@ -426,8 +424,11 @@ sdc_tune(SdcModule *m, const SdcTuneOptions *o, SdcTuning **out)
     const KernelInfo *info = NULL;
     if (out)
         *out = NULL;
-    if (!m || !out)
+    if (!m)
         return SDC_ERROR_ARGUMENT;
+    if (!out)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "tune: no place to put the result");
     SdcStatus status = check_options(m, o, &info);
     if (status != SDC_OK)
         return status;

@@ -144,8 +144,8 @@ bind_config(SdcFunction *f, char *config, SdcFunction **out)
     for (char *p = config; *p && n < TUNE_MAX_BIND;) {
         size_t len = strcspn(p, "=") + 1;
         bool said = false;
-        for (int i = 0; i < f->nbind; i++)
-            said |= strncmp(f->bind[i], p, len) == 0;
+        for (int i = 0; i < n; i++) /* its own, or what the line said before */
+            said |= strncmp(bind[i], p, len) == 0;
         if (!said)
             bind[n++] = p;
         p += strcspn(p, " ");
@@ -254,7 +254,8 @@ sdc_specialize_tuned(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **
         *out = NULL;
     if (!f)
         return SDC_ERROR_ARGUMENT;
-    if (!out || nargs != f->info->nruntime || (nargs && !args))
+    SdcStatus fine = context_args(f->mod->cx, f->info, args, nargs);
+    if (!out || fine != SDC_OK)
         return sdc_specialize(f, args, nargs, out); /* which says what is wrong */
     TunedSet *s = find_set(f, args);
     SdcStatus status = s ? SDC_OK : add_set(f, args, &s);
@@ -333,10 +334,12 @@ sdc_kernel_grid(SdcKernel *k, const char *text, const SdcArg *args, int nargs,
     if (!k)
         return SDC_ERROR_ARGUMENT;
     SdcContext *cx = k->mod->cx;
-    if (!text || !out || nargs != k->info->nruntime || (nargs && !args))
-        return context_fail(cx, SDC_ERROR_ARGUMENT,
-                            "grid: a text and the %d arguments of '%s' are needed",
-                            k->info->nruntime, k->info->name);
+    if (!text || !out)
+        return context_fail(cx, SDC_ERROR_ARGUMENT, "grid: %s",
+                            text ? "no place to put it" : "no text");
+    SdcStatus fine = context_args(cx, k->info, args, nargs);
+    if (fine != SDC_OK)
+        return fine;
     int64_t value[SDCRT_MAX_SOURCES], size[3] = {1, 1, 1};
     KernelGrid *g = find_grid(k, text);
     SdcStatus status = g ? SDC_OK : add_grid(k, text, &g);

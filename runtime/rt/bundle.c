@@ -327,6 +327,10 @@ sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
 {
     State *s;
     int at;
+    if (!b || !call || (nargs && !args))
+        return cuda_missing(e, !b     ? "the bundle"
+                               : call ? "the arguments"
+                                      : "prepare: call");
     SdcrtStatus status = state_of(b, &s, e);
     if (status == SDCRT_OK)
         status = choose(b, s, 0, true, args, nargs, &at, e);
@@ -417,6 +421,10 @@ launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, bool maps, const int6
 {
     State *s;
     Image *image;
+    if (!b || !gpu || (nargs && !args))
+        return cuda_missing(e, !b    ? "the bundle"
+                               : gpu ? "the arguments"
+                                     : "the device");
     int at, sm = sdcrt_cuda_info(gpu)->sm;
     int32_t size[3];
     uint64_t slots[SDCRT_MAX_PARAMS];
@@ -447,6 +455,8 @@ sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtCudaError *e)
 {
     State *s;
     Image *image;
+    if (!b || !gpu)
+        return cuda_missing(e, b ? "the device" : "the bundle");
     int sm = sdcrt_cuda_info(gpu)->sm, best = -1;
     SdcrtStatus status = own_state(b, &s, e);
     if (status != SDCRT_OK)

@@ -67,6 +67,8 @@ int64_t
 sdcrt_grid_size(const int32_t grid[3])
 {
     int64_t n = 1;
+    if (!grid)
+        return -1;
     for (int i = 0; i < 3; i++) {
         if (grid[i] < 0)
             return -1;
@@ -155,7 +157,7 @@ sdcrt_pool_free(SdcrtPool *p)
 int
 sdcrt_pool_threads(const SdcrtPool *p)
 {
-    return p->threads;
+    return p ? p->threads : 0;
 }
 
 static void *
@@ -284,7 +286,7 @@ sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, const int32_t grid[3
                 int64_t scratch, int64_t first, int64_t last)
 {
     int64_t total = sdcrt_grid_size(grid);
-    if (total < 0 || first < 0 || last > total)
+    if (!entry || total < 0 || first < 0 || last > total || scratch < 0)
         return SDCRT_ERROR_ARGUMENT;
     if (first >= last)
         return SDCRT_OK;
@@ -305,7 +307,7 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
                  const int32_t grid[3], int64_t scratch, int threads)
 {
     int64_t total = sdcrt_grid_size(grid);
-    if (total < 0)
+    if (!p || !entry || total < 0 || scratch < 0)
         return SDCRT_ERROR_ARGUMENT;
     if (threads <= 0 || threads > p->threads)
         threads = p->threads;

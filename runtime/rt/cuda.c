@@ -97,6 +97,12 @@ cuda_refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
     return status;
 }
 
+SdcrtStatus
+cuda_missing(SdcrtCudaError *e, const char *what)
+{
+    return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "%s is NULL", what);
+}
+
 /* ---------------------------------------------------------------- opening */
 
 /* The first symbol that is missing, or NULL. */
@@ -200,8 +206,12 @@ cuda_new(SdcrtCudaError *e)
 SdcrtStatus
 sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtCudaError *e)
 {
-    SdcrtCuda *c = cuda_new(e);
+    if (!out)
+        return cuda_missing(e, "open: out");
     *out = NULL;
+    if (ordinal < 0)
+        return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "no GPU number %d", ordinal);
+    SdcrtCuda *c = cuda_new(e);
     if (!c)
         return SDCRT_ERROR_MEMORY;
     SdcrtStatus status = open_driver(c, e);
@@ -217,8 +227,10 @@ sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtCudaError *e)
 SdcrtStatus
 sdcrt_cuda_count(int *devices, int *driver, SdcrtCudaError *e)
 {
-    SdcrtCuda *c = cuda_new(e);
+    if (!devices || !driver)
+        return cuda_missing(e, devices ? "count: driver" : "count: devices");
     *devices = *driver = 0;
+    SdcrtCuda *c = cuda_new(e);
     if (!c)
         return SDCRT_ERROR_MEMORY;
     SdcrtStatus status = open_driver(c, e);
@@ -266,7 +278,7 @@ cuda_alive(const SdcrtCuda *c, SdcrtCudaError *e)
 const SdcrtCudaInfo *
 sdcrt_cuda_info(const SdcrtCuda *c)
 {
-    return &c->info;
+    return c ? &c->info : NULL;
 }
 
 /* ---------------------------------------------------------------- contexts */
@@ -321,6 +333,8 @@ SdcrtStatus
 cuda_enter(SdcrtCuda *c, CudaScope *s, SdcrtCudaError *e)
 {
     s->pushed = 0;
+    if (!c)
+        return cuda_missing(e, "the device");
     SdcrtStatus status = own_context(c, &s->context, e);
     if (status != SDCRT_OK || s->context)
         return status;
@@ -347,6 +361,8 @@ SdcrtStatus
 sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtCudaError *e)
 {
     void *context;
+    if (!c || !id)
+        return cuda_missing(e, c ? "context: id" : "the device");
     SdcrtStatus status = own_context(c, &context, e);
     if (status != SDCRT_OK)
         return status;

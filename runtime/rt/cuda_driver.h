@@ -84,6 +84,8 @@ SdcrtStatus cuda_fail(const SdcrtCuda *c, SdcrtCudaError *e, int code, const cha
                       ...) __attribute__((format(printf, 4, 5)));
 SdcrtStatus cuda_refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* An argument that is needed is NULL. */
+SdcrtStatus cuda_missing(SdcrtCudaError *e, const char *what);
 
 /* Between these a context of the device is current: the caller's own when it belongs to
    the device, else the primary one. */

@@ -124,6 +124,11 @@ static SdcrtStatus
 load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta, int beside,
      SdcrtCudaKernel **out, SdcrtCudaError *e)
 {
+    if (!c || !ptx || !meta || !out)
+        return cuda_missing(e, !c      ? "the device"
+                               : !ptx  ? "load: ptx"
+                               : !meta ? "load: meta"
+                                       : "load: out");
     *out = NULL;
     if (meta->shared_bytes > c->info.shared_max)
         return cuda_refuse(e, SDCRT_ERROR_LIMIT,
@@ -171,7 +176,7 @@ void
 sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k)
 {
     void *popped;
-    if (!k || cuda_is_forked(c))
+    if (!c || !k || cuda_is_forked(c))
         return;
     /* Fails when the caller has destroyed the context: the module went with it. */
     if (c->d.context_push(k->context) == 0) {
@@ -184,7 +189,7 @@ sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k)
 const SdcrtCudaUse *
 sdcrt_cuda_use(const SdcrtCudaKernel *k)
 {
-    return &k->use;
+    return k ? &k->use : NULL;
 }
 
 static SdcrtStatus
@@ -239,6 +244,11 @@ SdcrtStatus
 sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                   const int32_t grid[3], void *stream, SdcrtCudaError *e)
 {
+    if (!c || !k || !grid || (!args && k->meta.nparam))
+        return cuda_missing(e, !c      ? "the device"
+                               : !k    ? "launch: the kernel"
+                               : !grid ? "launch: grid"
+                                       : "launch: args");
     void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS + 1];
     CudaLaunchAttribute overlap = {.id = CUDA_LAUNCH_OVERLAP, .value.overlap = 1};
     CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},

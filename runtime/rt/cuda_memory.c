@@ -17,6 +17,8 @@ SdcrtStatus
 sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (!out)
+        return cuda_missing(e, "alloc: out");
     *out = 0;
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
@@ -32,6 +34,8 @@ sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtCudaError *e)
     CudaScope s;
     if (!address)
         return SDCRT_OK;
+    if (!c)
+        return cuda_missing(e, "the device");
     free_enter(c, &s);
     int code = c->d.mem_free(address);
     cuda_leave(c, &s);
@@ -43,6 +47,8 @@ sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from, size_t bytes,
                  SdcrtCudaError *e)
 {
     CudaScope s;
+    if (bytes && !from)
+        return cuda_missing(e, "write: from");
     SdcrtStatus status = bytes ? cuda_enter(c, &s, e) : SDCRT_OK;
     if (status != SDCRT_OK || !bytes)
         return status;
@@ -56,6 +62,8 @@ SdcrtStatus
 sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (bytes && !to)
+        return cuda_missing(e, "read: to");
     SdcrtStatus status = bytes ? cuda_enter(c, &s, e) : SDCRT_OK;
     if (status != SDCRT_OK || !bytes)
         return status;
@@ -94,6 +102,8 @@ SdcrtStatus
 sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (!free_bytes || !total)
+        return cuda_missing(e, free_bytes ? "memory: total" : "memory: free_bytes");
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
         return status;
@@ -108,6 +118,8 @@ SdcrtStatus
 sdcrt_cuda_stream_new(SdcrtCuda *c, void **stream, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (!stream)
+        return cuda_missing(e, "stream: out");
     *stream = NULL;
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
@@ -121,7 +133,7 @@ void
 sdcrt_cuda_stream_free(SdcrtCuda *c, void *stream)
 {
     CudaScope s;
-    if (!stream)
+    if (!c || !stream)
         return;
     free_enter(c, &s);
     c->d.stream_destroy(stream);
@@ -158,6 +170,8 @@ SdcrtStatus
 sdcrt_cuda_event_new(SdcrtCuda *c, void **event, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (!event)
+        return cuda_missing(e, "event: out");
     *event = NULL;
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
@@ -171,7 +185,7 @@ void
 sdcrt_cuda_event_free(SdcrtCuda *c, void *event)
 {
     CudaScope s;
-    if (!event)
+    if (!c || !event)
         return;
     free_enter(c, &s);
     c->d.event_destroy(event);
@@ -182,6 +196,8 @@ SdcrtStatus
 sdcrt_cuda_event_record(SdcrtCuda *c, void *event, void *stream, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (!event)
+        return cuda_missing(e, "event_record: event");
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
         return status;
@@ -194,6 +210,9 @@ SdcrtStatus
 sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, float *ms, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (!from || !to || !ms)
+        return cuda_missing(e, !from ? "event_ms: from" : to ? "event_ms: ms"
+                                                             : "event_ms: to");
     *ms = 0;
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
@@ -225,6 +244,8 @@ sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph, SdcrtCudaError *e)
 {
     CudaScope s;
     void *plan = NULL;
+    if (!graph)
+        return cuda_missing(e, "captured: graph");
     *graph = NULL;
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
@@ -242,6 +263,8 @@ SdcrtStatus
 sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream, SdcrtCudaError *e)
 {
     CudaScope s;
+    if (!graph)
+        return cuda_missing(e, "graph_launch: graph");
     SdcrtStatus status = cuda_enter(c, &s, e);
     if (status != SDCRT_OK)
         return status;
@@ -254,7 +277,7 @@ void
 sdcrt_cuda_graph_free(SdcrtCuda *c, void *graph)
 {
     CudaScope s;
-    if (!graph)
+    if (!c || !graph)
         return;
     free_enter(c, &s);
     c->d.graph_exec_destroy(graph);

@@ -234,11 +234,17 @@ int
 sdcrt_expr_parse(const char *text, size_t n, SdcrtExprLookup *lookup, void *user,
                  SdcrtExpr *out, int most, SdcrtExprError *e)
 {
-    Parser s = {
-        .lookup = lookup, .user = user, .e = e, .text = text, .p = text, .end = text + n};
+    Parser s = {.lookup = lookup, .user = user, .text = text, .p = text,
+                .end = text ? text + n : NULL};
     int count = 0;
+    SdcrtExprError unused;
+    s.e = e ? e : &unused;
+    if (!text || !out || !lookup) {
+        *s.e = (SdcrtExprError){.what = "a text, a lookup and a place are needed"};
+        return -1;
+    }
     do {
-        if (count == most) {
+        if (count >= most) {
             wrong(&s, "too many numbers");
             return -1;
         }
@@ -302,7 +308,7 @@ step(const SdcrtExpr *x, int i, const int64_t *args, int64_t *stack, int *top,
     int need = op == X_NUMBER || op == X_ARG ? 0 : op == X_NEG ? 1 : 2;
     *what = "no expression";
     if (*top < need || *top >= MAX_STACK || operand >= SDCRT_MAX_SOURCES ||
-        (op == X_NUMBER && i + 1 >= x->n))
+        (op == X_NUMBER && i + 1 >= x->n) || (op == X_ARG && !args))
         return 0;
     *what = NULL;
     if (op == X_NUMBER) {
@@ -326,6 +332,12 @@ sdcrt_expr_eval(const SdcrtExpr *x, const int64_t *args, int64_t *out, SdcrtExpr
     int64_t stack[MAX_STACK];
     int top = 0;
     const char *what = "no expression";
+    SdcrtExprError unused;
+    e = e ? e : &unused;
+    if (!x || !out) {
+        *e = (SdcrtExprError){.what = "an expression and a place are needed"};
+        return 0;
+    }
     for (int i = 0; i < x->n && i < SDCRT_EXPR_MAX;) {
         int next = step(x, i, args, stack, &top, &what);
         if (!next) {

@@ -1,0 +1,258 @@
+/* Every function of sdc_nn.h with NULL, and with tensors that do not fit, for each of its
+   arguments: a status and a message that names the tensor, never a signal. */
+#include "runtime/sdc_nn.h"
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 16, MOST = 12 };
+
+static SdcContext *cx;
+static SdcKernels *kernels;
+static float memory[MOST][2 * N * N];
+static _Alignas(256) char workspace[1 << 20];
+
+static void
+setup(void)
+{
+    ck_assert_int_eq(sdc_context_create(&(SdcContextOptions){.threads = 1}, &cx), SDC_OK);
+    ck_assert_int_eq(sdc_kernels_create(cx, &kernels), SDC_OK);
+}
+
+static void
+teardown(void)
+{
+    sdc_kernels_destroy(kernels);
+    sdc_context_destroy(cx);
+}
+
+/* A call with tensors by number; `t[i]` may be NULL. */
+typedef SdcStatus Caller(SdcKernels *k, const SdcTensor *const *t, const void *options,
+                         void *room);
+
+static SdcStatus
+dropout_forward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)room;
+    return sdc_dropout_forward(k, t[0], t[1], t[2], t[3], o, NULL);
+}
+
+static SdcStatus
+dropout_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)room;
+    return sdc_dropout_backward(k, t[0], t[1], t[2], t[3], t[4], o, NULL);
+}
+
+static SdcStatus
+sparse_forward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)room;
+    return sdc_sparse_linear_forward(k, t[0], t[1], t[2], o, NULL);
+}
+
+static SdcStatus
+sparse_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)room;
+    return sdc_sparse_linear_backward(k, t[0], t[1], t[2], t[3], t[4], o, NULL);
+}
+
+static SdcStatus
+matmul(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_matmul(k, t[0], t[1], t[2], t[3], SDC_ACT_NONE, 1, NULL);
+}
+
+static SdcStatus
+softmax(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_softmax_forward(k, t[0], t[1], NULL);
+}
+
+static SdcStatus
+norm_forward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_layer_norm_forward(k, t[0], t[1], t[2], t[3], t[4], t[5], 1e-5, NULL);
+}
+
+static SdcStatus
+norm_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o;
+    return sdc_layer_norm_backward(k, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
+                                   room, NULL);
+}
+
+static SdcStatus
+attention_forward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)room;
+    return sdc_flash_attention_forward(k, t[0], t[1], t[2], t[3], t[4], o, NULL);
+}
+
+static SdcStatus
+attention_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    return sdc_flash_attention_backward(k, t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7],
+                                        t[8], o, room, NULL);
+}
+
+static const SdcDropout drop = {.p = 0.5f, .act = SDC_ACT_RELU};
+static const SdcBlockDropout blocks = {.p = 0.5f};
+static const SdcAttention attend = {.causal = 1};
+
+/* Letters: m matrix, v vector, q [1, 1, N, N], l [1, 1, N]; a capital one is optional. */
+static const struct {
+    const char *tensors;
+    Caller *call;
+    const void *options;
+    int needs_room;
+} calls[] = {
+    {"mVMm", dropout_forward, &drop, 0},
+    {"mmVmV", dropout_backward, &drop, 0},
+    {"mmm", sparse_forward, &blocks, 0},
+    {"mmmMM", sparse_backward, &blocks, 0},
+    {"mmVm", matmul, NULL, 0},
+    {"mm", softmax, NULL, 0},
+    {"mvvmvv", norm_forward, NULL, 0},
+    {"mmvvvmvv", norm_backward, NULL, 1},
+    {"qqqql", attention_forward, &attend, 0},
+    {"qqqqlqqqq", attention_backward, &attend, 1},
+};
+
+static SdcTensor
+make(char letter, float *data)
+{
+    static const int64_t four[4] = {1, 1, N, N};
+    int rank = letter == 'q' ? 4 : letter == 'l' ? 3 : strchr("mM", letter) ? 2 : 1;
+    return sdc_tensor(SDC_FP32, data, rank, four + (rank < 3 ? 4 - rank : 0));
+}
+
+START_TEST(every_argument)
+{
+    const char *kinds = calls[_i].tensors;
+    int n = (int)strlen(kinds);
+    SdcTensor t[MOST];
+    const SdcTensor *at[MOST];
+    for (int i = 0; i < n; i++) {
+        t[i] = make(kinds[i], memory[i]);
+        at[i] = &t[i];
+    }
+    SdcStatus fine = calls[_i].call(kernels, at, calls[_i].options, workspace);
+    ck_assert_msg(fine == SDC_OK, "%s", sdc_error(cx));
+    ck_assert_int_eq(calls[_i].call(NULL, at, calls[_i].options, workspace),
+                     SDC_ERROR_ARGUMENT);
+    if (calls[_i].options) {
+        ck_assert_int_eq(calls[_i].call(kernels, at, NULL, workspace),
+                         SDC_ERROR_ARGUMENT);
+        ck_assert_ptr_nonnull(strstr(sdc_error(cx), "options are missing"));
+    }
+    if (calls[_i].needs_room) {
+        ck_assert_int_eq(calls[_i].call(kernels, at, calls[_i].options, NULL),
+                         SDC_ERROR_ARGUMENT);
+        ck_assert_ptr_nonnull(strstr(sdc_error(cx), "workspace is missing"));
+    }
+    for (int i = 0; i < n; i++) {
+        const SdcTensor wrong[] = {
+            {.dtype = SDC_FP32, .rank = 99},
+            {.dtype = SDC_FP32, .rank = -1},
+            {.dtype = (SdcDtype)271, .rank = t[i].rank},
+            {.dtype = SDC_I32, .rank = t[i].rank},
+            {.dtype = SDC_FP32, .rank = t[i].rank, .shape = {-5, -5, -5, -5}},
+            {.dtype = SDC_FP32, .rank = t[i].rank},
+        };
+        bool optional = kinds[i] < 'a';
+        at[i] = NULL;
+        SdcStatus got = calls[_i].call(kernels, at, calls[_i].options, workspace);
+        ck_assert_msg(got == (optional ? SDC_OK : SDC_ERROR_ARGUMENT), "%d: %s", i,
+                      sdc_error(cx));
+        ck_assert(optional || strstr(sdc_error(cx), "is missing"));
+        for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+            SdcTensor bad = t[i];
+            bad.dtype = wrong[w].dtype;
+            bad.rank = wrong[w].rank;
+            if (wrong[w].shape[0] < 0)
+                memcpy(bad.shape, wrong[w].shape, sizeof bad.shape);
+            if (w == 5)
+                bad.data = NULL;
+            at[i] = &bad;
+            got = calls[_i].call(kernels, at, calls[_i].options, workspace);
+            ck_assert_msg(got == SDC_ERROR_ARGUMENT && strchr(sdc_error(cx), '\''),
+                          "tensor %d, fault %d: %d %s", i, (int)w, got, sdc_error(cx));
+        }
+        at[i] = &t[i];
+    }
+}
+END_TEST
+
+START_TEST(the_rest)
+{
+    SdcTensor q = make('q', memory[0]), odd = {.rank = 77};
+    ck_assert_int_eq(sdc_kernels_create(NULL, &kernels), SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_null(kernels);
+    ck_assert_int_eq(sdc_kernels_create(cx, NULL), SDC_ERROR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(sdc_error(cx), "no place"));
+    sdc_kernels_destroy(NULL);
+    ck_assert_int_eq(sdc_dropout_counters(NULL, 2, 4), 2);
+    ck_assert_uint_gt(sdc_sparse_linear_workspace(NULL, 1, 1), 0); /* of any device */
+    ck_assert_uint_eq(sdc_layer_norm_workspace(NULL, 1), 0);
+    ck_assert_uint_eq(sdc_flash_attention_workspace(NULL, &q, &attend), 0);
+    ck_assert_int_eq(sdc_kernels_create(cx, &kernels), SDC_OK);
+    ck_assert_uint_eq(sdc_sparse_linear_workspace(kernels, -1, INT64_MAX), 0);
+    ck_assert_uint_eq(sdc_layer_norm_workspace(kernels, -1), 0);
+    ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, NULL, &attend), 0);
+    ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, &q, NULL), 0);
+    ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, &odd, &attend), 0);
+    ck_assert_int_eq(sdc_tensor(SDC_FP32, NULL, 2, NULL).rank, 0);
+}
+END_TEST
+
+START_TEST(nothing_is_left_out)
+{
+    static char header[1 << 16], self[1 << 16];
+    FILE *f = fopen(SDC_ROOT "/runtime/sdc_nn.h", "r");
+    ck_assert_ptr_nonnull(f);
+    header[fread(header, 1, sizeof header - 1, f)] = '\0';
+    fclose(f);
+    f = fopen(SDC_ROOT "/tests/unit/test_api_misuse_nn.c", "r");
+    ck_assert_ptr_nonnull(f);
+    self[fread(self, 1, sizeof self - 1, f)] = '\0';
+    fclose(f);
+    int n = 0;
+    for (const char *p = header; (p = strstr(p, "\nSDC_API ")) != NULL; p++) {
+        const char *open = strchr(p, '('), *name = open;
+        while (name[-1] == '_' || (name[-1] >= 'a' && name[-1] <= 'z'))
+            name--;
+        char call[80];
+        snprintf(call, sizeof call, "%.*s(", (int)(open - name), name);
+        ck_assert_msg(strstr(self, call) != NULL, "%s) is not called", call);
+        n++;
+    }
+    ck_assert_int_gt(n, 12);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("api_misuse_nn");
+    TCase *c = tcase_create("api_misuse_nn");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 100);
+    tcase_add_loop_test(c, every_argument, 0, (int)(sizeof calls / sizeof *calls));
+    tcase_add_test(c, the_rest);
+    tcase_add_test(c, nothing_is_left_out);
+    suite_add_tcase(suite, c);
+    SRunner *r = srunner_create(suite);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
