@@ -320,15 +320,54 @@ if(TARGET sdc)
 endif()
 
 # ---------------------------------------------------------------- simulated GPU
-find_package(Python3 3.10 COMPONENTS Interpreter)
-if(TARGET sdc AND Python3_FOUND)
-    foreach(name exchange programs moves kernels)
-        set(args "")
-        if(name STREQUAL kernels)
-            set(args "${ROOT}/kernels_dsl")
-        endif()
-        limited(sim/${name} sim 600 $<TARGET_FILE:Python3::Interpreter>
-            "${T}/sim/${name}.py" $<TARGET_FILE:sdc> ${args})
+# tests/sim/test_*.c are test programs; driver.c is a CUDA driver over the simulator, and
+# the rest is the simulator.
+file(GLOB files CONFIGURE_DEPENDS "${T}/sim/*.c")
+list(FILTER files EXCLUDE REGEX "/(test_[a-z0-9_]*|ptxsim|driver|compile|layouts)\\.c$")
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-march=native HAS_MARCH_NATIVE)
+add_library(ptxsim_lib STATIC ${files})
+set_target_properties(ptxsim_lib PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_include_directories(ptxsim_lib PRIVATE "${ROOT}")
+# As fast as the machine can, but a * b + c is two roundings.
+target_compile_options(ptxsim_lib PRIVATE ${WARN} -O2 -ffp-contract=off)
+if(HAS_MARCH_NATIVE)
+    target_compile_options(ptxsim_lib PRIVATE -march=native)
+endif()
+target_link_libraries(ptxsim_lib PUBLIC m)
+add_executable(ptxsim "${T}/sim/ptxsim.c")
+target_compile_options(ptxsim PRIVATE ${WARN})
+target_include_directories(ptxsim PRIVATE "${ROOT}")
+target_link_libraries(ptxsim PRIVATE ptxsim_lib)
+add_library(simcuda MODULE "${T}/sim/driver.c")
+target_include_directories(simcuda PRIVATE "${ROOT}")
+target_compile_options(simcuda PRIVATE ${WARN} -Wno-missing-prototypes)
+target_link_libraries(simcuda PRIVATE ptxsim_lib Threads::Threads)
+
+if(TARGET libsdc)
+    file(GLOB files CONFIGURE_DEPENDS "${T}/sim/test_*.c")
+    foreach(file IN LISTS files)
+        cmake_path(GET file STEM stem)
+        test_program(${file} sim 600 ${REF} libsdc sdcrt ptxsim_lib)
+        target_sources(sim_${stem} PRIVATE "${T}/sim/compile.c"
+            "${T}/sim/layouts.c")
+        add_dependencies(sim_${stem} simcuda)
+    endforeach()
+    # Run tests with the driver of the simulator. Code for Hopper does most; of the older
+    # one only what differs and is quick.
+    foreach(stem attention chance divide dropout elementwise gemm language masks narrow
+            philox rows wraps)
+        add_dependencies(run_${stem} simcuda)
+        foreach(sm 80 90)
+            if(sm EQUAL 80 AND NOT stem MATCHES "language|divide|narrow|masks|rows")
+                continue()
+            endif()
+            set(name sim/sm_${sm}/${stem})
+            limited(${name} sim 600 $<TARGET_FILE:run_${stem}>)
+            set(env SDC_TEST_TARGET=cuda SDC_CACHE=off CK_FORK=no FAKE_CUDA_SM=${sm}
+                SDC_LIBCUDA=$<TARGET_FILE:simcuda>)
+            set_tests_properties(${name} PROPERTIES ENVIRONMENT "${env}")
+        endforeach()
     endforeach()
 endif()
 
