@@ -351,6 +351,8 @@ if(TARGET libsdc)
         test_program(${file} sim 600 ${REF} libsdc sdcrt ptxsim_lib)
         target_sources(sim_${stem} PRIVATE "${T}/sim/compile.c"
             "${T}/sim/layouts.c")
+        target_compile_definitions(sim_${stem} PRIVATE
+            SIM_DRIVER="$<TARGET_FILE:simcuda>")
         add_dependencies(sim_${stem} simcuda)
     endforeach()
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
