@@ -85,7 +85,7 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
         if (!known_name(info, bind[i]))
             return context_fail(mod->cx, SDC_ERROR_ARGUMENT,
                                 "'%s' binds no parameter of '%s'", bind[i], kernel);
-    SdcStatus status = context_lock(mod->cx, &mod->lock);
+    status = context_lock(mod->cx, &mod->lock);
     if (status != SDC_OK)
         return status;
     SdcFunction *f = mod->functions;

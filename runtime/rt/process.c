@@ -1,6 +1,6 @@
-/* A page that the kernel clears in the child of a fork (Linux 4.14), with one byte that is
-   not 0: reading it says what getpid() says, without entering the kernel. Where there is
-   no such page the numbers of processes are compared. */
+/* A page that the kernel clears in the child of a fork (Linux 4.14), with one byte that
+   is not 0: reading it says what getpid() says, without entering the kernel. Where there
+   is no such page the numbers of processes are compared. */
 #include "runtime/rt/process.h"
 
 #include <stddef.h>
