@@ -302,7 +302,7 @@ context_args(SdcContext *cx, const KernelInfo *info, const SdcArg *args, int nar
                             info->name);
     for (int i = 0; i < nargs; i++) {
         const char *name = info->params[info->runtime[i]].name;
-        if ((uint32_t)args[i].kind > SDC_ARG_DESC)
+        if ((uint32_t)args[i].kind > SDC_ARG_BUFFER)
             return context_fail(cx, SDC_ERROR_ARGUMENT,
                                 "argument '%s' of '%s' is of kind %d, which is none",
                                 name, info->name, args[i].kind);

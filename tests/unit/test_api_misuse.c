@@ -255,6 +255,9 @@ START_TEST(arguments)
         t.nargs = bad[i].n;
         WRONG(sdc_tune(mod, &t, &tuning), bad[i].args ? bad[i].why : "are needed");
     }
+    args[0] = (SdcArg){SDC_ARG_BUFFER, SDC_FP32, {NULL}};
+    WRONG(sdc_launch(fn, one, args, 4, NULL), "argument 'x' of 'k'");
+    WRONG(sdc_kernel_launch(kernel, one, args, 4, NULL), "argument 'x' of 'k'");
     args[0] = (SdcArg){SDC_ARG_DESC, SDC_FP32, {NULL}};
     WRONG(sdc_launch(fn, one, args, 4, NULL), "needs a type");
     SdcDesc d = {.dtype = SDC_FP32, .rank = 99};
@@ -359,6 +362,28 @@ START_TEST(dlpack)
 }
 END_TEST
 
+START_TEST(ranges)
+{
+    SdcContext *plain = cx;
+    SdcContextOptions o = {.check = SDC_CHECK_ACCESS};
+    ck_assert_int_eq(sdc_context_create(&o, &cx), SDC_OK);
+    REJECTED(sdc_register_range(NULL, x, 4, "x"));
+    WRONG(sdc_register_range(cx, NULL, 4, "x"), "begins at NULL");
+    WRONG(sdc_register_range(cx, x, SIZE_MAX, "x"), "beyond all addresses");
+    sdc_unregister_range(NULL, x);
+    sdc_unregister_range(cx, NULL);
+    REJECTED(sdc_range_unwritten(NULL, x));
+    WRONG(sdc_range_unwritten(cx, NULL), "no range begins");
+    REJECTED(sdc_range_shape(NULL, x, 1, (int64_t[]){4}));
+    WRONG(sdc_range_shape(cx, x, 1, (int64_t[]){4}), "no range begins");
+    WRONG(sdc_range_shape(cx, x, 1, NULL), "a range has at most");
+    WRONG(sdc_range_shape(cx, x, 99, (int64_t[]){4}), "at most 8 dimensions");
+    WRONG(sdc_range_shape(cx, x, -1, (int64_t[]){4}), "at most 8 dimensions");
+    sdc_context_destroy(cx);
+    cx = plain;
+}
+END_TEST
+
 static char *
 whole_file(const char *path)
 {
@@ -407,6 +432,7 @@ main(void)
     tcase_add_test(c, launches);
     tcase_add_test(c, measuring);
     tcase_add_test(c, dlpack);
+    tcase_add_test(c, ranges);
     tcase_add_test(c, nothing_is_left_out);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
