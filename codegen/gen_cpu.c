@@ -366,7 +366,7 @@ gen_buffer(Gen *g, const Op *op)
 }
 
 static bool
-gen_op(Gen *g, const Op *op, int depth)
+gen_one(Gen *g, const Op *op, int depth)
 {
     lines_at(g, op->loc);
     switch ((int)op->kind) {
@@ -399,6 +399,16 @@ gen_op(Gen *g, const Op *op, int depth)
     if (v)
         cpu_set(g, &op->results[0], v);
     return v != NULL;
+}
+
+static bool
+gen_op(Gen *g, const Op *op, int depth)
+{
+    if (!gen_one(g, op, depth))
+        return false;
+    if (g->func->check & CHECK_NAN)
+        cpu_watch_nan(g, op);
+    return true;
 }
 
 static bool

@@ -52,6 +52,8 @@ bool cpu_wants_hooks(const Region *r);
 /* A program begins, unless the launch was stopped. */
 void cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go, bool checked);
 bool cpu_hook(Gen *g, const Op *op);
+/* Behind an op: tells the host when its result is NaN and what it was made of is not. */
+void cpu_watch_nan(Gen *g, const Op *op);
 
 /* gen_cpu_dot.c */
 bool cpu_dot(Gen *g, const Op *op);

@@ -359,6 +359,47 @@ skip_free(Gen *g, const SiteData *d, LLVMValueRef at, LLVMBasicBlockRef go)
     LLVMPositionBuilderAtEnd(g->b, ask);
 }
 
+static bool
+is_float(const Type *t)
+{
+    const Type *e = type_elem(t);
+    return e->kind == TY_SCALAR && scalar_is_float(e->scalar);
+}
+
+/* The lanes that are NaN. */
+static LLVMValueRef
+nans(Gen *g, const Type *t, LLVMValueRef x)
+{
+    ScalarKind k = type_elem(t)->scalar;
+    if (k != SK_F32 && k != SK_F64)
+        x = gen_fcast(g, k, SK_F32, false, x);
+    return LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, "");
+}
+
+/* A NaN may be stored where it was loaded. */
+static void
+check_stored(Gen *g, const Op *op, LLVMValueRef s, LLVMValueRef mask, const SiteData *d)
+{
+    Cpu *c = g->priv;
+    const Value *v = op_operand(op, 2);
+    LLVMValueRef bad = LLVMBuildAnd(g->b, nans(g, v->type, cpu_value(g, v)), mask, "");
+    bad = lane_bits(g, bad);
+    LLVMValueRef none = LLVMBuildICmp(g->b, LLVMIntEQ, bad, ll_int(g->i64, 0), "");
+    LLVMBasicBlockRef go = cpu_block(g, "numbers"), ask = cpu_block(g, "ask");
+    LLVMBasicBlockRef refused = cpu_block(g, "refused");
+    ll_likely(LLVMBuildCondBr(g->b, none, go, ask), 0);
+    LLVMPositionBuilderAtEnd(g->b, ask);
+    LLVMValueRef args[3] = {c->hooks, s, bad};
+    LLVMValueRef lane = call(g, offsetof(SdcrtHooks, stored), g->i32, args, 3);
+    LLVMValueRef ok = LLVMBuildICmp(g->b, LLVMIntSLT, lane, ll_int(g->i32, 0), "");
+    LLVMBuildCondBr(g->b, ok, go, refused);
+    LLVMPositionBuilderAtEnd(g->b, refused);
+    LLVMValueRef tell[4] = {c->hooks, s, lane, indices(g, op, 3, d->lanes)};
+    call(g, offsetof(SdcrtHooks, where), nothing(g), tell, 4);
+    LLVMBuildBr(g->b, c->leave);
+    LLVMPositionBuilderAtEnd(g->b, go);
+}
+
 /* The host looks before the access is made; `where` is asked only when it refuses, so
    that indices cost nothing otherwise. */
 static bool
@@ -397,7 +438,82 @@ gen_check(Gen *g, const Op *op)
     call(g, offsetof(SdcrtHooks, where), nothing(g), tell, 4);
     LLVMBuildBr(g->b, c->leave);
     LLVMPositionBuilderAtEnd(g->b, go);
+    if (stores && is_float(elem) && g->func->check & CHECK_NAN)
+        check_stored(g, op, s, mask, &d);
     return true;
+}
+
+/* ---- where NaN comes from */
+
+static void
+tell_nan(Gen *g, const Op *op, LLVMValueRef lanes, int access, int format)
+{
+    Cpu *c = g->priv;
+    LLVMValueRef bits = lane_bits(g, lanes);
+    LLVMValueRef none = LLVMBuildICmp(g->b, LLVMIntEQ, bits, ll_int(g->i64, 0), "");
+    LLVMBasicBlockRef go = cpu_block(g, "numbers"), nan = cpu_block(g, "nan");
+    ll_likely(LLVMBuildCondBr(g->b, none, go, nan), 0);
+    LLVMPositionBuilderAtEnd(g->b, nan);
+    OpKind said = op->kind == OP_BUF_DOT ? OP_DOT : op->kind;
+    LLVMValueRef s = site(g, op,
+                          &(SiteData){.message = op_info[said].name,
+                                      .lanes = ll_lanes(lanes),
+                                      .access = access,
+                                      .format = format});
+    call(g, offsetof(SdcrtHooks, nan), nothing(g), (LLVMValueRef[]){c->hooks, s}, 2);
+    LLVMBuildBr(g->b, go);
+    LLVMPositionBuilderAtEnd(g->b, go);
+}
+
+/* A product's sums are in memory: one after the other. */
+static void
+watch_dot(Gen *g, const Op *op)
+{
+    const Type *t = op_operand(op, 2)->type;
+    LLVMTypeRef e = cpu_element(g, t->elem);
+    LLVMValueRef some = cpu_alloca(g, g->i1), base = cpu_value(g, op_operand(op, 2));
+    int64_t n = 1;
+    if (!scalar_is_float(t->elem->scalar))
+        return;
+    for (int i = 0; i < t->rank; i++)
+        n *= t->shape[i];
+    LLVMBuildStore(g->b, ll_int(g->i1, 0), some);
+    CpuLoop l = cpu_loop(g, 0, n, 1);
+    LLVMValueRef p = LLVMBuildGEP2(g->b, e, base, &l.i, 1, "");
+    LLVMValueRef x = nans(g, t->elem, LLVMBuildLoad2(g->b, e, p, ""));
+    LLVMValueRef old = LLVMBuildLoad2(g->b, g->i1, some, "");
+    LLVMBuildStore(g->b, LLVMBuildOr(g->b, old, x, ""), some);
+    cpu_loop_end(g, &l);
+    tell_nan(g, op, LLVMBuildLoad2(g->b, g->i1, some, ""), 0, 'D');
+}
+
+void
+cpu_watch_nan(Gen *g, const Op *op)
+{
+    bool loads = op->kind == OP_LOAD || op->kind == OP_VLOAD;
+    bool given = loads || op->kind == OP_CONST || op->kind == OP_BITCAST;
+    if (op->kind == OP_BUF_DOT)
+        watch_dot(g, op);
+    if (!op->nresult || !is_float(op->results[0].type) ||
+        !(given || op->kind == OP_REDUCE || op_is(op, T_PURE | T_ELEMENTWISE)))
+        return;
+    LLVMValueRef born = nans(g, op->results[0].type, cpu_value(g, &op->results[0]));
+    if (given) {
+        tell_nan(g, op, born, SDCRT_READ, 0);
+        return;
+    }
+    for (int i = 0; i < op->noperand; i++) {
+        const Value *v = op_operand(op, i);
+        if (!is_float(v->type))
+            continue;
+        LLVMValueRef had = nans(g, v->type, cpu_value(g, v));
+        if (op->kind == OP_REDUCE && ll_is_vector(had)) {
+            LLVMValueRef zero = ll_int(g->i64, 0);
+            had = LLVMBuildICmp(g->b, LLVMIntNE, lane_bits(g, had), zero, "");
+        }
+        born = LLVMBuildAnd(g->b, born, LLVMBuildNot(g->b, had, ""), "");
+    }
+    tell_nan(g, op, born, 0, 0);
 }
 
 bool

@@ -188,7 +188,37 @@ on_enter(SdcrtHooks *h, int64_t program)
 {
     Checker *c = ((Running *)h)->checker;
     c->program = program;
+    c->nborn = 0;
+    c->nan_loaded = false;
     race_enter(c);
+}
+
+/* What a NaN becomes NaN with is no birth, so each place is one where numbers went in. Of
+   a product nobody knows what went in: it counts when no other place is known. */
+static void
+on_nan(SdcrtHooks *h, const SdcrtSite *s)
+{
+    Checker *c = ((Running *)h)->checker;
+    if (s->access & SDCRT_READ)
+        c->nan_loaded = true;
+    if (s->access & SDCRT_READ || c->nborn == MOST_BORN || (s->format && c->nborn))
+        return;
+    for (int i = 0; i < c->nborn; i++)
+        if (c->born[i]->place.line == s->place.line &&
+            c->born[i]->place.column == s->place.column)
+            return;
+    c->born[c->nborn++] = s;
+}
+
+/* Which of a program's NaN this is nobody knows: it is no fault if one was loaded. */
+static int32_t
+on_stored(SdcrtHooks *h, const SdcrtSite *s, uint64_t nans)
+{
+    Checker *c = ((Running *)h)->checker;
+    if (c->nan_loaded || !c->nborn)
+        return -1;
+    (void)s;
+    return refuse(c, FAULT_NAN, NULL, 0, __builtin_ctzll(nans));
 }
 
 static void
@@ -217,6 +247,8 @@ checker_new(Running *r, const SdcArg *args, const uint64_t *slots)
     r->hooks.row = on_row;
     r->hooks.each = on_each;
     r->hooks.where = on_where;
+    r->hooks.nan = on_nan;
+    r->hooks.stored = on_stored;
     r->hooks.free = c->free;
     for (int i = 0; i < r->k->meta->nparam; i++) {
         const Span *p = &c->of[i];

@@ -31,7 +31,8 @@ typedef enum Fault {
     FAULT_OUTSIDE,
     FAULT_NULL,
     FAULT_UNWRITTEN,
-    FAULT_RACE
+    FAULT_RACE,
+    FAULT_NAN
 } Fault;
 
 /* An access of another program, and the one that met it. */
@@ -41,6 +42,8 @@ typedef struct Meeting {
     const Span *span;
     uintptr_t at;
 } Meeting;
+
+enum { MOST_BORN = 4 };
 
 struct Checker {
     Running *r;
@@ -55,6 +58,10 @@ struct Checker {
     uintptr_t at;
     Meeting race;  /* of FAULT_RACE */
     Meeting equal; /* stores of what was there already; site NULL: none */
+    /* NaN of this program: the places where one was born, and whether one was loaded */
+    const SdcrtSite *born[MOST_BORN];
+    int nborn;
+    bool nan_loaded;
     /* races */
     const SdcrtSite **site; /* by number */
     Shadow *shadows;

@@ -125,6 +125,21 @@ tell_equal(Session *s, const Running *r)
     diag_note(&s->diag, (Loc){0}, "%s of '%s'", text, r->k->info->name);
 }
 
+/* The birth is the error, the store how it was found. */
+static void
+tell_nan(Session *s, const Checker *c, const SdcrtSite *site)
+{
+    const SdcrtSite *born = c->born[0];
+    const char *name = site->param >= 0 ? c->of[site->param].name : "memory";
+    diag_error(&s->diag, place_loc(s, &born->place),
+               "a NaN is born of numbers here, by '%s', and is stored", born->text);
+    place_callers(s, &born->place);
+    for (int i = 1; i < c->nborn; i++)
+        diag_note(&s->diag, place_loc(s, &c->born[i]->place),
+                  "or it comes from here, '%s'", c->born[i]->text);
+    diag_note(&s->diag, place_loc(s, &site->place), "it is stored to '%s' here", name);
+}
+
 static void
 tell_where(Session *s, const Running *r)
 {
@@ -147,6 +162,7 @@ checker_tell(Session *s, void *running)
     case FAULT_NULL: tell_null(s, c, r->failed); break;
     case FAULT_UNWRITTEN: tell_unwritten(s, c, r->failed); break;
     case FAULT_RACE: tell_race(s, c); break;
+    case FAULT_NAN: tell_nan(s, c, r->failed); break;
     case FAULT_NONE: tell_equal(s, r); return SDC_OK;
     }
     tell_where(s, r);

@@ -209,6 +209,11 @@ struct SdcrtHooks {
                     uint64_t mask, const void *values);
     void (*where)(SdcrtHooks *h, const SdcrtSite *site, int32_t lane,
                   const int64_t *index);
+    /* A NaN has come: out of memory (site->access is SDCRT_READ), or of values that are
+       none; 'D' as format: out of a product, of values that nobody has looked at. */
+    void (*nan)(SdcrtHooks *h, const SdcrtSite *site);
+    /* Lanes that are about to store a NaN: as `row`. */
+    int32_t (*stored)(SdcrtHooks *h, const SdcrtSite *site, uint64_t nans);
     /* For each parameter the address and the bytes that a row of loads needs not ask for;
        0 bytes: it asks always. */
     const SdcrtFree *free;

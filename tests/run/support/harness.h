@@ -6,8 +6,8 @@
    page that cannot be touched, so that reading one element too far is a fault, not luck.
    Outputs begin as NaN: an element that a kernel forgets is seen.
 
-   With SDC_TEST_CHECK=1 launches are checked (SDC_CHECK_ACCESS), 2 for NaN too: none may
-   be refused.
+   With SDC_TEST_CHECK=1 launches are checked (SDC_CHECK_ACCESS), with 3 for NaN too: none
+   may be refused.
 
    The same tests run on a GPU when the environment says so: see device.c. There a launch
    that the target does not support yet is counted and listed, and what it should have
