@@ -131,6 +131,23 @@ add_group(Gen *g, const BundleGroup *group)
     return true;
 }
 
+typedef struct Groups {
+    const BundleGroup *at;
+    int n;
+    CodegenOut *out;
+} Groups;
+
+static bool
+write_groups(Gen *g, void *arg)
+{
+    Groups *all = arg;
+    emit_open(g, NULL, all->n ? all->at[0].name : "sdc");
+    bool ok = emit_machine(g);
+    for (int i = 0; ok && i < all->n; i++)
+        ok = add_group(g, &all->at[i]);
+    return ok && emit_write(g, all->out);
+}
+
 bool
 codegen_bundle(Session *s, const char *cpu, const BundleGroup *groups, int n,
                CodegenOut *out)
@@ -140,14 +157,6 @@ codegen_bundle(Session *s, const char *cpu, const BundleGroup *groups, int n,
     *out = (CodegenOut){0};
     if (!g.target || !target_info(opt.target, &g.info))
         return false;
-    ll_init();
-    ll_guard(&s->fail);
-    emit_open(&g, NULL, n ? groups[0].name : "sdc");
-    bool ok = emit_machine(&g);
-    for (int i = 0; ok && i < n; i++)
-        ok = add_group(&g, &groups[i]);
-    ok = ok && emit_write(&g, out);
-    emit_close(&g);
-    ll_guard(NULL);
-    return ok;
+    Groups all = {.at = groups, .n = n, .out = out};
+    return emit_section(&g, write_groups, &all);
 }

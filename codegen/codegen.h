@@ -31,6 +31,10 @@ typedef struct CodegenOut {
    fatal error inside LLVM comes back as FAIL_BUG. */
 bool codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out);
 
+/* Compiles of this process that ended in the middle of LLVM, and the bytes that they left
+   allocated. */
+int codegen_lost(int64_t *bytes);
+
 /* The name and features of the CPU that "native" stands for; malloc'ed, NULL when out of
    memory. */
 char *codegen_host_cpu(void);

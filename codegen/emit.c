@@ -41,7 +41,9 @@ on_diagnostic(LLVMDiagnosticInfoRef d, void *user)
     if (LLVMGetDiagInfoSeverity(d) != LLVMDSError)
         return;
     char *text = LLVMGetDiagInfoDescription(d);
+    ll_callback(true);
     diag_error(&s->diag, (Loc){0}, "LLVM: %s", text);
+    ll_callback(false);
     LLVMDisposeMessage(text);
 }
 
@@ -136,8 +138,6 @@ optimise(Gen *g)
     if (g->opt->verify && LLVMVerifyModule(g->mod, LLVMReturnStatusAction, &text)) {
         char *keep = arena_printf(&g->s->perm, "%s", text);
         LLVMDisposeMessage(text);
-        emit_close(g);
-        ll_guard(NULL);
         bug(&g->s->fail, "code generation made invalid LLVM IR: %s", keep);
     }
     if (text)
@@ -187,6 +187,67 @@ emit_write(Gen *g, CodegenOut *out)
     return keep_bytes(g, buf, out);
 }
 
+/* Memory that ran short ends the compile at the next of these places, from which
+   everything can be disposed of. */
+static void
+check_memory(Gen *g)
+{
+    if (g->section.is_short)
+        fail_jump(&g->s->fail, FAIL_MEMORY, "out of memory in LLVM");
+}
+
+bool
+emit_section(Gen *g, EmitFn *fn, void *arg)
+{
+    FailPoint *fail = &g->s->fail;
+    jmp_buf outer;
+    volatile bool ok = false, failed = false;
+    ll_init();
+    ll_enter(&g->section, fail);
+    memcpy(&outer, &fail->env, sizeof outer);
+    if (setjmp(fail->env) == 0) {
+        ok = fn(g, arg);
+        check_memory(g);
+    } else {
+        failed = true;
+    }
+    memcpy(&fail->env, &outer, sizeof outer);
+    bool lost = g->section.left || g->section.in_callback;
+    ll_exit(&g->section);
+    if (!lost) {
+        ll_enter(&g->section, NULL);
+        emit_close(g);
+        ll_exit(&g->section);
+    }
+    if (failed)
+        longjmp(fail->env, 1);
+    return ok;
+}
+
+typedef struct Run {
+    Module *m;
+    CodegenOut *out;
+} Run;
+
+static bool
+run(Gen *g, void *arg)
+{
+    Run *r = arg;
+    double start = now();
+    emit_open(g, r->m, r->m->nfunc ? r->m->funcs[0]->name : "sdc");
+    check_memory(g);
+    bool ok = emit_machine(g) && generate(g, r->m, r->out) &&
+              (!g->ptx || emit_machine(g)); /* again, for a later PTX */
+    check_memory(g);
+    ok = ok && optimise(g);
+    check_memory(g);
+    double middle = now();
+    ok = ok && emit_write(g, r->out);
+    r->out->opt_seconds = middle - start;
+    r->out->emit_seconds = now() - middle;
+    return ok;
+}
+
 bool
 codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out)
 {
@@ -203,17 +264,6 @@ codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out)
                    opt->target);
         return false;
     }
-    ll_init();
-    ll_guard(&m->s->fail);
-    double start = now();
-    emit_open(&g, m, m->nfunc ? m->funcs[0]->name : "sdc");
-    bool ok = emit_machine(&g) && generate(&g, m, out) && (!g.ptx || emit_machine(&g)) &&
-              optimise(&g);
-    double middle = now();
-    ok = ok && emit_write(&g, out);
-    out->opt_seconds = middle - start;
-    out->emit_seconds = now() - middle;
-    emit_close(&g);
-    ll_guard(NULL);
-    return ok;
+    Run r = {.m = m, .out = out};
+    return emit_section(&g, run, &r);
 }

@@ -55,6 +55,7 @@ struct Gen {
     void *priv;   /* the target's own state */
     Lines *lines; /* NULL: no source lines wanted */
     LLVMTypeRef i1, i8, i32, i64, f32, f64, ptr;
+    LlvmSection section;
 };
 
 #define TARGET(id) extern const Target target_##id;
@@ -94,6 +95,10 @@ void emit_open(Gen *g, const Module *m, const char *name);
 bool emit_machine(Gen *g);
 bool emit_write(Gen *g, CodegenOut *out);
 void emit_close(Gen *g);
+/* Calls `fn` in a section of LLVM and frees everything, also when it is left by the
+   session's fail point. */
+typedef bool EmitFn(Gen *g, void *arg);
+bool emit_section(Gen *g, EmitFn *fn, void *arg);
 const Target *emit_target(bool gpu);
 
 /* meta.c: everything that follows from the function's signature. */

@@ -70,50 +70,67 @@ add_object(Loaded *l, const void *bytes, size_t size)
     return LLVMOrcLLJITAddObjectFile(l->jit, main, buf);
 }
 
-Loaded *
-codegen_load_object(const void *bytes, size_t size, char *why, size_t why_size)
+/* Mistakes come back as errors; ORC would print them as well. */
+static void
+say_nothing(void *user, LLVMErrorRef e)
 {
-    ll_init();
-    Loaded *l = calloc(1, sizeof *l);
-    if (!l) {
-        snprintf(why, why_size, "out of memory");
-        return NULL;
-    }
-    for (int k = 0; k < NLIB; k++)
-        l->libs[k] = dlopen(lib_names[k], RTLD_NOW | RTLD_LOCAL);
-    LLVMErrorRef e = LLVMOrcCreateLLJIT(&l->jit, NULL);
-    if (!e)
-        e = add_object(l, bytes, size);
-    if (e) {
-        take_message(e, why, why_size);
-        codegen_unload(l);
-        return NULL;
-    }
-    return l;
+    (void)user;
+    LLVMConsumeError(e);
 }
 
-void *
-codegen_symbol(Loaded *l, const char *symbol, char *why, size_t why_size)
+static LLVMErrorRef
+load(Loaded *l, const void *bytes, size_t size, const char *symbol, void **entry)
 {
     LLVMOrcExecutorAddress at = 0;
-    LLVMErrorRef e = LLVMOrcLLJITLookup(l->jit, &at, symbol);
-    if (e) {
+    LLVMErrorRef e = LLVMOrcCreateLLJIT(&l->jit, NULL);
+    if (e)
+        return e;
+    LLVMOrcExecutionSessionSetErrorReporter(LLVMOrcLLJITGetExecutionSession(l->jit),
+                                            say_nothing, NULL);
+    e = add_object(l, bytes, size);
+    if (!e)
+        e = LLVMOrcLLJITLookup(l->jit, &at, symbol);
+    *entry = (void *)(uintptr_t)at;
+    return e;
+}
+
+Loaded *
+codegen_load_object(FailPoint *fail, const void *bytes, size_t size, const char *symbol,
+                    void **entry, char *why, size_t why_size)
+{
+    LlvmSection section;
+    ll_init();
+    Loaded *l = calloc(1, sizeof *l);
+    if (!l)
+        fail_jump(fail, FAIL_MEMORY, "out of memory");
+    for (int k = 0; k < NLIB; k++)
+        l->libs[k] = dlopen(lib_names[k], RTLD_NOW | RTLD_LOCAL);
+    ll_enter(&section, fail);
+    LLVMErrorRef e = load(l, bytes, size, symbol, entry);
+    if (e)
         take_message(e, why, why_size);
-        return NULL;
-    }
-    return (void *)(uintptr_t)at;
+    ll_exit(&section);
+    if (!e && !section.is_short)
+        return l;
+    codegen_unload(l);
+    if (section.is_short)
+        fail_jump(fail, FAIL_MEMORY, "out of memory in LLVM");
+    return NULL;
 }
 
 void
 codegen_unload(Loaded *l)
 {
+    LlvmSection section;
     if (!l)
         return;
+    ll_enter(&section, NULL);
     if (l->jit) {
         LLVMErrorRef e = LLVMOrcDisposeLLJIT(l->jit);
         if (e)
             LLVMConsumeError(e);
     }
+    ll_exit(&section);
     for (int k = 0; k < NLIB; k++)
         if (l->libs[k])
             dlclose(l->libs[k]);

@@ -1,9 +1,8 @@
 /* The one place that knows LLVM's version, its global state and its C API's odd corners.
 
    LLVM reports some failures by a process-wide handler that must not return. It is
-   installed once and leaves through the fail point of the compilation that runs on
-   this thread; LLVM's objects of that compilation are leaked, since C++ frames were
-   skipped. */
+   installed once and leaves through the fail point of the section that runs on this
+   thread; LLVM's objects of that compilation are lost, since C++ frames were skipped. */
 #include "codegen/llvm.h"
 
 #include <llvm-c/ErrorHandling.h>
@@ -19,16 +18,13 @@
 #endif
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local FailPoint *guard; /* LLVM's handler has no user pointer */
 
 static void
 on_fatal(const char *reason)
 {
-    FailPoint *f = guard;
-    if (!f)
-        return;
-    guard = NULL;
-    fail_jump(f, FAIL_BUG, "fatal error in LLVM: %s", reason);
+    char text[400];
+    snprintf(text, sizeof text, "fatal error in LLVM: %s", reason);
+    ll_leave(FAIL_BUG, text);
 }
 
 static void
@@ -52,13 +48,10 @@ init(void)
 void
 ll_init(void)
 {
+    LlvmSection s;
+    ll_enter(&s, NULL);
     pthread_once(&once, init);
-}
-
-void
-ll_guard(FailPoint *fail)
-{
-    guard = fail;
+    ll_exit(&s);
 }
 
 LLVMTypeRef

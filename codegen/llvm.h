@@ -51,8 +51,26 @@ void ll_arg_attr(LLVMValueRef fn, unsigned arg, const char *name, uint64_t value
 
 /* Once per process: targets registered, fatal errors caught. */
 void ll_init(void);
-/* While set, a fatal error inside LLVM on this thread leaves through `fail`. */
-void ll_guard(FailPoint *fail);
+
+/* LLVM is called in sections, one for a compile. Inside, a fatal error of LLVM leaves
+   through `fail`, and so does running out of memory when a reserve is used up as well
+   (llvm_memory.c); NULL: neither may happen, as while things are disposed of. */
+typedef struct LlvmSection {
+    struct LlvmSection *outer;
+    FailPoint *fail;
+    bool is_short; /* memory ran out, and what LLVM made since is of the reserve */
+    bool left;     /* C++ frames were skipped: nothing of LLVM's may be touched again */
+    bool in_callback; /* LLVM has called back, and waits below */
+    int held;         /* locks taken inside */
+    int64_t bytes;    /* allocated inside and not given back */
+} LlvmSection;
+
+void ll_enter(LlvmSection *s, FailPoint *fail);
+void ll_exit(LlvmSection *s);
+/* Out of LLVM to the section's fail point; returns when there is none. */
+void ll_leave(int reason, const char *what);
+/* Around what LLVM calls back: a jump out of it skips LLVM's frames. */
+void ll_callback(bool begins);
 
 /* Middle-end: a pass list in LLVM's textual form. False: message in *why (static). */
 bool ll_run_passes(LLVMModuleRef m, LLVMTargetMachineRef tm, const char *passes,

@@ -55,6 +55,8 @@ machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
     out->features = "";
     if (strcmp(out->cpu, "native") == 0) {
         char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+        if (!cpu || !features)
+            fail_jump(&s->fail, FAIL_MEMORY, "out of memory");
         out->cpu = arena_printf(&s->perm, "%s", cpu);
         out->features = arena_printf(&s->perm, "%s", features);
         LLVMDisposeMessage(cpu);
@@ -67,10 +69,14 @@ machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
 char *
 codegen_host_cpu(void)
 {
-    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures(), *both;
-    int n = asprintf(&both, "%s %s", cpu, features);
+    LlvmSection section;
+    char *both = NULL;
+    ll_enter(&section, NULL);
+    char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
+    int n = cpu && features ? asprintf(&both, "%s %s", cpu, features) : -1;
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
+    ll_exit(&section);
     return n < 0 ? NULL : both;
 }
 

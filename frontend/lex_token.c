@@ -6,6 +6,7 @@
 #include "ir/base/util.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,33 +14,39 @@ typedef void *yyscan_t;
 typedef struct yy_buffer_state *YY_BUFFER_STATE;
 int sdc_py_lex_init_extra(Lexer *lx, yyscan_t *scanner);
 int sdc_py_lex_destroy(yyscan_t scanner);
+Lexer *sdc_py_get_extra(yyscan_t scanner);
 int sdc_py_lex(yyscan_t scanner);
 YY_BUFFER_STATE sdc_py__scan_bytes(const char *bytes, int n, yyscan_t scanner);
 void *sdc_py_alloc(size_t n, yyscan_t scanner);
 void *sdc_py_realloc(void *p, size_t n, yyscan_t scanner);
 void sdc_py_free(void *p, yyscan_t scanner);
 
-/* The scanner's memory is the C library's: it is released before lex_text returns, and
-   the only jump out of the lexer (arena exhausted) leaves a few kilobytes behind. */
+/* The scanner's memory is the session's, so that a jump out of the lexer leaves nothing
+   behind. A block has its size in front. */
 void *
 sdc_py_alloc(size_t n, yyscan_t scanner)
 {
-    (void)scanner;
-    return malloc(n);
+    Arena *a = &sdc_py_get_extra(scanner)->s->ast;
+    size_t *p = arena_alloc(a, n + sizeof(max_align_t), alignof(max_align_t));
+    *p = n;
+    return (unsigned char *)p + sizeof(max_align_t);
 }
 
 void *
 sdc_py_realloc(void *p, size_t n, yyscan_t scanner)
 {
-    (void)scanner;
-    return realloc(p, n);
+    void *to = sdc_py_alloc(n, scanner);
+    if (p) {
+        size_t had = *(size_t *)(void *)((unsigned char *)p - sizeof(max_align_t));
+        memcpy(to, p, had < n ? had : n);
+    }
+    return to;
 }
 
 void
 sdc_py_free(void *p, yyscan_t scanner)
 {
-    (void)scanner;
-    free(p);
+    (void)p, (void)scanner;
 }
 
 static const struct {

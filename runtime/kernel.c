@@ -119,10 +119,10 @@ kernel_load(Session *s, SdcKernel *k, const void *code, size_t size)
         return k->ptx ? SDC_OK : SDC_ERROR_MEMORY;
     }
     char why[256] = "";
-    k->image = codegen_load_object(code, size, why, sizeof why);
-    void *entry =
-        k->image ? codegen_symbol(k->image, k->meta->symbol, why, sizeof why) : NULL;
-    if (!entry) {
+    void *entry = NULL;
+    k->image = codegen_load_object(&s->fail, code, size, k->meta->symbol, &entry, why,
+                                   sizeof why);
+    if (!k->image) {
         diag_error(&s->diag, (Loc){0}, "cannot load the compiled kernel: %s", why);
         return SDC_ERROR_ENVIRONMENT;
     }

@@ -115,6 +115,13 @@ compile_call(SdcContext *cx, const CompileJob *job, UseFn *use, void *arg)
     return status;
 }
 
+int
+sdc_lost_compiles(int64_t *bytes)
+{
+    int64_t unused;
+    return codegen_lost(bytes ? bytes : &unused);
+}
+
 SdcOutput *
 output_new(const void *bytes, size_t size)
 {

@@ -180,6 +180,13 @@ typedef struct SdcCacheInfo {
 SDC_API SdcStatus sdc_cache(SdcContext *ctx, SdcCacheAction action, int64_t limit,
                             SdcCacheInfo *out);
 
+/* Compiles that ran out of memory in the middle of LLVM, or met an error there that LLVM
+   does not return from, and ended with a status (SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL):
+   what LLVM held stays allocated, and is counted here for the whole process. `bytes` may
+   be NULL. Past 1 GiB compiling is refused with SDC_ERROR_MEMORY. With a worker the
+   number stays 0. */
+SDC_API int sdc_lost_compiles(int64_t *bytes);
+
 /* Message of the calling thread's last failed call on this context or an object of it:
    "path:line:column: error: ...", the line, a caret, notes. Valid until the thread's next
    call on this context. "" when nothing failed; never NULL. */

@@ -45,8 +45,9 @@ set_grid(SdcTuning *t, Candidate *c)
 }
 
 static void
-give_up_after_error(SdcTuning *t, Candidate *c)
+give_up_after_error(SdcTuning *t, Candidate *c, SdcStatus status)
 {
+    c->status = status;
     const char *text = sdc_error(t->mod->cx), *error = strstr(text, "error: ");
     tune_give_up(c, SDC_TRIED_FAILED, error ? error + 7 : text);
 }
@@ -61,7 +62,7 @@ look_at_candidate(SdcTuning *t, Candidate *c)
     char *why = status == SDC_OK ? tune_look(t, c, c->f) : NULL;
     c->prune_seconds = seconds_now() - start;
     if (status != SDC_OK)
-        give_up_after_error(t, c);
+        give_up_after_error(t, c, status);
     else if (why)
         tune_give_up(c, SDC_TRIED_PRUNED, why);
     free(why);
@@ -80,7 +81,7 @@ compile_candidate(SdcTuning *t, Candidate *c)
     SdcStatus status = function_compile(c->f, t->o->args, t->o->nargs, &c->kernel);
     c->seconds = seconds_now() - start;
     if (status != SDC_OK)
-        give_up_after_error(t, c);
+        give_up_after_error(t, c, status);
     else
         set_grid(t, c);
 }
@@ -171,7 +172,7 @@ try_candidate(SdcTuning *t, Candidate *c)
     t->times.check += checked - start;
     t->times.measure += seconds_now() - checked;
     if (status == SDC_ERROR_ARGUMENT || status == SDC_ERROR_SOURCE) {
-        give_up_after_error(t, c);
+        give_up_after_error(t, c, status);
         return SDC_OK;
     }
     if (status != SDC_OK || !is_measured(c))
@@ -392,6 +393,11 @@ run(SdcTuning *t)
         return context_fail(cx, SDC_ERROR_ARGUMENT,
                             "tune: ended before a configuration of '%s' was measured",
                             t->info->name);
+    for (int i = 0; !t->best && i < t->n; i++)
+        if (t->all[i]->status == SDC_ERROR_MEMORY)
+            return context_fail(cx, SDC_ERROR_MEMORY,
+                                "tune: out of memory for the configurations of '%s'",
+                                t->info->name);
     if (!t->best)
         return context_fail(
             cx, SDC_ERROR_SOURCE, "no configuration of '%s' can be run; the first: %s",

@@ -20,6 +20,7 @@ typedef struct Candidate {
     bool ready;     /* compiled, or given up; under the lock of the tuning */
     bool tried;     /* by the thread that measures */
     double prune_seconds, seconds; /* until it was ready */
+    SdcStatus status; /* why it FAILED */
 } Candidate;
 
 /* A copy of such memory: beside it on the device, or on the host where that is full. */

@@ -114,6 +114,9 @@ foreach(file IN LISTS files)
     set_tests_properties(rules/${stem} PROPERTIES LABELS unit)
 endforeach()
 
+# Hundreds of children each: a busy machine is not to end them.
+set_tests_properties(unit/test_faults unit/test_fork PROPERTIES TIMEOUT 900)
+
 file(GLOB files CONFIGURE_DEPENDS "${T}/ref/*.c")
 if(files)
     add_library(sdc_ref STATIC ${files})
@@ -149,6 +152,12 @@ if(EXISTS "${T}/fake_cuda/fake_cuda.c")
     add_dependencies(unit_test_stress fakecuda)
     add_dependencies(unit_test_fork fakecuda)
     add_dependencies(unit_test_small_stack fakecuda)
+    # What lets allocations and file operations fail.
+    add_library(faults MODULE "${T}/faults/shim.c")
+    target_include_directories(faults PRIVATE "${ROOT}")
+    target_compile_options(faults PRIVATE ${WARN} -Wno-missing-prototypes
+        -fno-sanitize=all -fno-builtin)
+    add_dependencies(unit_test_faults faults sdc)
     add_dependencies(unit_test_worker sdc)
     add_dependencies(unit_test_kernel_cache fakecuda)
 endif()

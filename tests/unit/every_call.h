@@ -93,6 +93,7 @@ every_look(Every *e)
     EVERY(sdc_context_threads(e->cx), 2);
     EVERY(strlen(sdc_warnings(e->cx)) + strlen(sdc_error_reproducer(e->cx)), 0);
     EVERY(sdc_error_place(e->cx, &place), 0);
+    EVERY(sdc_lost_compiles(&value), 0);
     (void)sdc_error(e->cx);
     (void)sdc_cache(e->cx, SDC_CACHE_STAT, -1, &cache);
     EVERY(sdc_module_kernel_count(e->m), 1);
