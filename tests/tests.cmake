@@ -199,7 +199,7 @@ if(TARGET libsdc)
                 SDC_LIBCUDA=$<TARGET_FILE:fakecuda>)
             # Assembling takes longest: of the older one only what differs most.
             # Nor tables of hundreds of small kernels.
-            if(PTXAS AND NOT stem MATCHES "^(operations|tiles)$" AND
+            if(PTXAS AND NOT stem MATCHES "^(accesses|operations|tiles)$" AND
                (sm EQUAL 90 OR stem MATCHES "gemm|attention"))
                 list(APPEND env FAKE_CUDA_PTXAS=${PTXAS})
             endif()
@@ -211,7 +211,8 @@ if(TARGET libsdc)
     # and what takes 20 seconds.
     foreach(file IN LISTS files)
         cmake_path(GET file STEM stem)
-        if(stem MATCHES "^(attention_grad|exp|fuse|golden_json|nn|operations|tiles)$")
+        set(no "accesses|attention_grad|exp|fuse|golden_json|nn|operations|tiles")
+        if(stem MATCHES "^(${no})$")
             continue()
         endif()
         limited(oracle/${stem} run 600 $<TARGET_FILE:run_${stem}>)

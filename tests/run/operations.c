@@ -394,13 +394,12 @@ check_group(Group *g, bool unary)
     write_kernel(g, text);
     Env env = env_open_tir(text);
     unsigned char *in[3], *out[3][MAX_OPS] = {{0}};
-    void *data[3 + MAX_OPS];
     size_t bytes[3 + MAX_OPS];
     SdcArg args[3 + MAX_OPS];
     SdcGrid grid = sdc_grid((int)(n / LANES), 1, 1);
     for (int i = 0; i < 3; i++) {
         bytes[i] = (size_t)(n * bytes_of(g->in));
-        data[i] = in[i] = env_alloc(&env, bytes[i]);
+        in[i] = env_alloc(&env, bytes[i]);
         args[i] = sdc_ptr(g->in->dtype, in[i]);
     }
     fill(&env, g->in, unary, n, in);
@@ -408,11 +407,11 @@ check_group(Group *g, bool unary)
         for (int k = 0; k < g->nop; k++) {
             const Scalar *t = g->op[k].out ? g->op[k].out : g->in;
             bytes[3 + k] = (size_t)(n * bytes_of(t));
-            data[3 + k] = out[run][k] = env_alloc(&env, bytes[3 + k]);
+            out[run][k] = env_alloc(&env, bytes[3 + k]);
             args[3 + k] = sdc_ptr(t->dtype, out[run][k]);
         }
         if (run)
-            oracle_text(text, data, bytes, 3 + g->nop, grid, run == 2 ? 0x5eed : 0);
+            oracle_text(text, args, bytes, 3 + g->nop, grid, run == 2 ? 0x5eed : 0);
         else if (!launch(&env, "f", grid, "", args, 3 + g->nop))
             break;
     }

@@ -379,7 +379,7 @@ kernel_check(Kernel *k, const char *what)
     Env env = env_open_tir(text);
     void *data[2][2 + MAX_STORES];
     size_t bytes[2 + MAX_STORES];
-    SdcArg args[2 + MAX_STORES];
+    SdcArg args[2][2 + MAX_STORES];
     for (int i = 0; i < 2 + k->nstore; i++) {
         const Elem *e = i < 2 ? k->in : k->out[i - 2];
         bytes[i] = (size_t)(i < 2 ? NUMBERS : k->count[i - 2]) * (size_t)e->bytes;
@@ -388,10 +388,11 @@ kernel_check(Kernel *k, const char *what)
             numbers(&env, e, data[0][i]);
         else
             data[1][i] = env_alloc(&env, bytes[i]);
-        args[i] = sdc_ptr(e->dtype, data[0][i]);
+        for (int run = 0; run < 2; run++)
+            args[run][i] = sdc_ptr(e->dtype, data[run][i]);
     }
-    bool ran = launch(&env, "f", sdc_grid(1, 1, 1), "", args, 2 + k->nstore);
-    oracle_text(text, data[1], bytes, 2 + k->nstore, sdc_grid(1, 1, 1), 0);
+    bool ran = launch(&env, "f", sdc_grid(1, 1, 1), "", args[0], 2 + k->nstore);
+    oracle_text(text, args[1], bytes, 2 + k->nstore, sdc_grid(1, 1, 1), 0);
     for (int i = 2; ran && i < 2 + k->nstore; i++) {
         const unsigned char *g = data[0][i], *w = data[1][i];
         for (size_t b = 0; b < bytes[i]; b++)

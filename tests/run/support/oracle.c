@@ -374,8 +374,8 @@ oracle_launch(const OracleJob *job)
 }
 
 void
-oracle_text(const char *text, void *const *data, const size_t *bytes, int n, SdcGrid grid,
-            uint64_t undefined)
+oracle_text(const char *text, const SdcArg *args, const size_t *bytes, int n,
+            SdcGrid grid, uint64_t undefined)
 {
     InterpArg in[MAX_ARGS];
     char why[512];
@@ -392,7 +392,9 @@ oracle_text(const char *text, void *const *data, const size_t *bytes, int n, Sdc
     ck_assert_msg(m != NULL, "%s", b.s);
     ck_assert_int_le(n, MAX_ARGS);
     for (int i = 0; i < n; i++)
-        in[i] = (InterpArg){.data = data[i], .bytes = bytes[i]};
+        in[i] = args[i].kind == SDC_ARG_PTR
+                    ? (InterpArg){.data = args[i].v.ptr, .bytes = bytes[i]}
+                    : (InterpArg){.i = args[i].v.i};
     InterpStatus got = interp_run(m->funcs[0], in, n, size, &o, why, sizeof why);
     ck_assert_msg(got == INTERP_OK, "%s", why);
     session_free(s);

@@ -28,9 +28,9 @@ bool oracle_wanted(void); /* SDC_TEST_TARGET=interp or passes */
    access is outside of the memory. */
 void oracle_launch(const OracleJob *job);
 
-/* Interprets the first kernel of a text of tile IR whose parameters are `n` pointers to
-   data[i] of bytes[i]. `undefined` as in interp.h. */
-void oracle_text(const char *text, void *const *data, const size_t *bytes, int n,
+/* Interprets the first kernel of a text of tile IR on pointers, to bytes[i] each, and
+   integers. `undefined` as in interp.h. */
+void oracle_text(const char *text, const SdcArg *args, const size_t *bytes, int n,
                  SdcGrid grid, uint64_t undefined);
 
 #endif
