@@ -1,0 +1,358 @@
+/* Memory: loads of every form within the inputs, stores to slots that each program has
+   for itself. Indices are within by what they are made of, or masks say which are. */
+#include "tests/gen/gen.h"
+
+Value *
+mask_for(Gen *g, const Type *shape)
+{
+    Value *c = pick(g, (Want){.dts = BOOLS, .same = shape});
+    if (c && chance(g, 60))
+        return c;
+    if (shape->rank == 2 && chance(g, 45)) { /* rows and columns */
+        const char *words = "n|m|q|n - 1|3|tl.to_tensor(n) - pid * 16|16";
+        const char *rows = one_of(g, words), *cols = one_of(g, words);
+        return let(g, with_dt(*shape, I1),
+                   "(tl.arange(0, %d)[:, None] < %s) %s (tl.arange(0, %d)[None, :] < %s)",
+                   shape->dim[0], rows, chance(g, 80) ? "&" : "|", shape->dim[1], cols);
+    }
+    const char *bound =
+        chance(g, 50) ? "n" : tree_text(g->tree, "%d", between(g, 0, numel(shape) + 2));
+    return let(g, with_dt(*shape, I1), "%s < %s", offsets(g, shape), bound);
+}
+
+/* An index expression of the shape below `len`, which has at least four times n. */
+static const char *
+index_of(Gen *g, const Type *s, Value **by)
+{
+    Tree *t = g->tree;
+    int k = numel(s), room = t->len - k;
+    const char *o = offsets(g, s);
+    *by = NULL;
+    switch (between(g, 0, 9)) {
+    case 0:
+    case 1: { /* gathered */
+        Value *ix = pick(g, (Want){.dts = INTS, .same = s});
+        if (!ix)
+            return o;
+        *by = ix;
+        int bits = log2_of(t->len + 1) - 1;
+        return tree_text(t, chance(g, 60) ? ".to(tl.int32) & %d" : ".to(tl.int64) & %d",
+                         (1 << bits) - 1);
+    }
+    case 2: {
+        int step = between(g, 1, (t->len - 1) / k > 4 ? 4 : (t->len - 1) / k);
+        return tree_text(t, "%s * %d + %d", o, step,
+                         between(g, 0, t->len - 1 - step * (k - 1)));
+    }
+    case 3:
+    case 4:
+        if (s->rank == 1 && k * t->nprog <= t->len && chance(g, 30))
+            return tree_text(t,
+                             "tl.max_contiguous(tl.multiple_of(%s + pid * %d, %d), %d)",
+                             o, k, k, k);
+        return tree_text(t, "%s + pid * %d", o, room / t->nprog);
+    case 5: return tree_text(t, "%d - %s", t->len - 1 - between(g, 0, room), o);
+    case 6:
+        if (chance(g, 50)) { /* through the end of the numbers and round again */
+            int mask = (1 << (log2_of(t->len + 1) - 1)) - 1;
+            const char *far = one_of(g, "2147483640|2147483647 - n|m * 715827882|"
+                                        "(pid + 1) * 1073741820|-2147483640");
+            if (chance(g, 70))
+                return tree_text(t, "((%s + %s) & %d)", o, far, mask);
+            return tree_text(t, "(((%s).to(tl.int8) + 100).to(tl.int32) & %d)", o,
+                             mask > 127 ? 127 : mask);
+        }
+        return tree_text(t, "(%s ^ %d)", o, between(g, 0, k - 1));
+    case 7: return tree_text(t, "(%s + tl.abs(tl.to_tensor(n))) %% %d", o, k);
+    default: return o;
+    }
+}
+
+static const char *
+other_for(Gen *g, Dt dt)
+{
+    if (BIT(dt) & (FLOATS | FP8S))
+        return one_of(g, "0.0|1.5|-2.0|1.0");
+    if (dt == I1)
+        return one_of(g, "0|1");
+    return one_of(g, BIT(dt) & UINTS ? "0|1|7|100" : "0|-1|5|100");
+}
+
+/* Inputs of floats hold multiples of 1/2 up to 16, those of 8 bits whole numbers to 8. */
+static Value *
+loaded(Value *v)
+{
+    Dt dt = (Dt)v->t.dt;
+    if (BIT(dt) & FP8S)
+        return flt(v, 8, 0, 0);
+    return flt(v, 16, 1, 0);
+}
+
+Value *
+load_from(Gen *g, Dt dt, Type shape)
+{
+    Tree *t = g->tree;
+    Value *by;
+    const char *sig = dt_info[dt].sig;
+    const char *ix = index_of(g, &shape, &by);
+    Type r = with_dt(shape, dt);
+    bool wild = BIT(dt) & FLOATS && chance(g, 12);
+    const char *p = tree_text(t, wild ? "w_%s" : "p_%s", sig);
+    Value *v;
+    if (chance(g, 40) && !by) {
+        v = let(g, r, "tl.load(%s + %s)", p, ix);
+    } else if (chance(g, 40)) {
+        v = by ? let(g, r, "tl.load(%s + ($%s))", p, by, ix)
+               : let(g, r, "tl.load(%s + (%s))", p, ix);
+    } else {
+        Value *m = mask_for(g, &shape);
+        const char *other = chance(g, 35) || BIT(dt) & FP8S
+                                ? ""
+                                : tree_text(t, ", other=%s", other_for(g, dt));
+        const char *far = one_of(g, "268435456|16777216|-134217728|100000");
+        bool away = chance(g, 30); /* masked lanes point anywhere */
+        if (by && away)
+            v = let(g, r, "tl.load(%s + (($%s) + tl.where($, 0, %s)), mask=$%s)", p, by,
+                    ix, m, far, m, other);
+        else if (by)
+            v = let(g, r, "tl.load(%s + ($%s), mask=$%s)", p, by, ix, m, other);
+        else if (away)
+            v = let(g, r, "tl.load(%s + (%s + tl.where($, 0, %s)), mask=$%s)", p, ix, m,
+                    far, m, other);
+        else
+            v = let(g, r, "tl.load(%s + (%s), mask=$%s)", p, ix, m, other);
+    }
+    return wild ? flt(v, 0, 0, V_WILD) : loaded(v);
+}
+
+Value *
+make_load(Gen *g)
+{
+    return load_from(g, dt_of(g, ALL), random_shape(g, I32));
+}
+
+/* Blocks of a matrix of `rows` x `cols` in an input, partly outside. */
+typedef struct Matrix {
+    Dt dt;
+    int rows, cols, stride, bm, bn;
+    Type block;
+} Matrix;
+
+static bool
+matrix_of(Gen *g, Matrix *m, unsigned dts)
+{
+    Tree *t = g->tree;
+    m->dt = dt_of(g, dts);
+    int least = 16 / dt_info[m->dt].bytes;
+    m->bn = least * (chance(g, 50) ? 1 : 2);
+    if (m->bn > t->n)
+        return false;
+    m->bm = 1 << between(g, 0, log2_of(t->n / m->bn));
+    if (m->bm > 32)
+        m->bm = 32;
+    m->stride = least * between(g, 1, t->len / least > 6 ? 6 : t->len / least);
+    int most = t->len / m->stride;
+    m->rows = between(g, 1, most > 40 ? 40 : most);
+    m->cols = between(g, 1, m->stride);
+    m->block = (Type){.dt = m->dt, .rank = 2, .dim = {m->bm, m->bn}};
+    return true;
+}
+
+Value *
+make_descriptor(Gen *g)
+{
+    Matrix m;
+    if (!matrix_of(g, &m, INTS | FLOATS))
+        return NULL;
+    bool nan = BIT(m.dt) & FLOATS && chance(g, 20);
+    g->tree->aligned = true;
+    const char *sig = dt_info[m.dt].sig;
+    Value *d = let(g, scalar(I32),
+                   "tl.make_tensor_descriptor(p_%s, shape=[%d, %d], strides=[%d, 1], "
+                   "block_shape=[%d, %d]%s)",
+                   sig, m.rows, m.cols, m.stride, m.bm, m.bn,
+                   nan ? ", padding_option=\"nan\"" : "");
+    d->flags = V_SPECIAL;
+    const char *row = one_of(g, "0|pid|-1|pid * 2 - 1|1|pid * 16|3");
+    const char *col = one_of(g, "0|pid|1|-1|3");
+    Value *v = loaded(let(g, m.block, "$.load([%s, %d * (%s)])", d, row,
+                          16 / dt_info[m.dt].bytes, col));
+    if (nan)
+        v->flags = V_WILD;
+    return v;
+}
+
+/* Dimensions that are not checked lie within: their offset is 0. */
+Value *
+make_block(Gen *g)
+{
+    Matrix m;
+    if (!g->old || !matrix_of(g, &m, INTS | FLOATS))
+        return NULL;
+    Tree *t = g->tree;
+    bool turned = chance(g, 25), rows = true, cols = true;
+    if (m.stride >= m.bn && chance(g, 30)) {
+        cols = false;
+        m.cols = m.stride;
+    } else if (m.rows >= m.bm && chance(g, 40)) {
+        rows = false;
+    }
+    const char *at_row = rows ? one_of(g, "0|pid|-1|pid * 2 - 1|1|3|pid * 8") : "0";
+    const char *at_col = cols ? one_of(g, "0|pid|1|-1|3|4") : "0";
+    const char *first = turned ? at_col : at_row, *second = turned ? at_row : at_col;
+    Value *p =
+        let(g, scalar(I32),
+            "tl.make_block_ptr(p_%s, shape=(%d, %d), strides=(%s), offsets=(%s, %s), "
+            "block_shape=(%d, %d), order=%s)",
+            dt_info[m.dt].sig, turned ? m.cols : m.rows, turned ? m.rows : m.cols,
+            tree_text(t, turned ? "1, %d" : "%d, 1", m.stride), first, second,
+            turned ? m.bn : m.bm, turned ? m.bm : m.bn, turned ? "(0, 1)" : "(1, 0)");
+    p->flags = V_SPECIAL;
+    if (chance(g, 40)) {
+        const char *by_row = rows ? one_of(g, "0|1|-1|pid") : "0";
+        const char *by_col = cols ? one_of(g, "0|1|4|-2|pid * 3") : "0";
+        p = let(g, scalar(I32), "tl.advance($, (%s, %s))", p, turned ? by_col : by_row,
+                turned ? by_row : by_col);
+        p->flags = V_SPECIAL;
+    }
+    Type s = m.block;
+    if (turned) {
+        s.dim[0] = m.bn;
+        s.dim[1] = m.bm;
+    }
+    const char *check = rows && cols ? "(0, 1)" : rows != turned ? "(0,)" : "(1,)";
+    const char *pad = "";
+    if (chance(g, 60))
+        pad = BIT(m.dt) & FLOATS && chance(g, 40) ? ", padding_option=\"nan\""
+                                                  : ", padding_option=\"zero\"";
+    Value *v = loaded(let(g, s, "tl.load($, boundary_check=%s%s)", p, check, pad));
+    if (pad[0] && pad[18] == 'n')
+        v->flags = V_WILD;
+    return v;
+}
+
+/* Stores a value to a slot of its own: in its type, or widened. */
+void
+put(Gen *g, Value *v)
+{
+    Tree *t = g->tree;
+    if (g->quiet || numel(&v->t) > t->n || v->flags & V_SPECIAL)
+        return;
+    Dt dt = (Dt)v->t.dt;
+    Dt out = dt;
+    if (BIT(dt) & (INTS | BOOLS) && chance(g, 45))
+        out = dt == U64 ? U64 : I64;
+    else if (BIT(dt) & FLOATS && chance(g, 30))
+        out = F64;
+    else if (BIT(dt) & FLOATS && chance(g, 15))
+        out = F32;
+    if (out == F32 && dt == F64)
+        out = F64;
+    BufKind kind = v->flags & V_ZERO ? BUF_ZERO : BUF_EXACT;
+    int at = t->slots[kind][out]++ * t->nprog * t->n;
+    const char *to = tree_text(t, "%s_%s + (pid * %d + %d)", kind == BUF_ZERO ? "z" : "o",
+                               dt_info[out].sig, t->n, at);
+    const char *cast = out == dt ? "" : tree_text(t, ".to(tl.%s)", dt_info[out].tl);
+    if (v->t.rank == 0) {
+        act(g, "tl.store(%s, $%s)", to, v, cast);
+        return;
+    }
+    int how = between(g, 0, 19);
+    int k = numel(&v->t);
+    if (how < 4) {
+        Value *m = pick(g, (Want){.dts = BOOLS, .same = &v->t});
+        if (m) {
+            act(g, "tl.store(%s + %s, $%s, mask=$)", to, offsets(g, &v->t), v, cast, m);
+            return;
+        }
+    }
+    if (how == 4)
+        act(g, "tl.store(%s + %s, $%s, mask=%s < %s)", to, offsets(g, &v->t), v, cast,
+            offsets(g, &v->t), one_of(g, "n|m|q"));
+    else if (how == 5)
+        act(g, "tl.store(%s + (%d - %s), $%s)", to, k - 1, offsets(g, &v->t), v, cast);
+    else if (how < 8 && g->old && v->t.rank == 2 &&
+             out != I1) /* those of bools are of bytes */
+        act(g,
+            "tl.store(tl.make_block_ptr(%s, shape=(%d, %d), strides=(%d, 1), "
+            "offsets=(0, 0), block_shape=(%d, %d), order=(1, 0)), $%s%s)",
+            to, v->t.dim[0], v->t.dim[1], v->t.dim[1], v->t.dim[0], v->t.dim[1], v, cast,
+            chance(g, 50) ? ", boundary_check=(0, 1)" : "");
+    else if (how < 10 && v->t.rank == 2 && v->t.dim[1] * dt_info[out].bytes >= 16 &&
+             out != I1 && !(BIT(out) & FP8S)) {
+        t->aligned = true;
+        int cols = v->t.dim[1] - (chance(g, 30) ? 1 : 0);
+        act(g,
+            "tl.make_tensor_descriptor(%s, shape=[%d, %d], strides=[%d, 1], "
+            "block_shape=[%d, %d]).store([0, 0], $%s)",
+            to, v->t.dim[0], cols, v->t.dim[1], v->t.dim[0], v->t.dim[1], v, cast);
+    } else
+        act(g, "tl.store(%s + %s, $%s)", to, offsets(g, &v->t), v, cast);
+}
+
+/* Written, then read by other threads of the program. */
+Value *
+make_reload(Gen *g)
+{
+    Tree *t = g->tree;
+    Value *v = pick(g, (Want){.dts = ALL, .min_rank = 1, .never = V_ZERO});
+    if (!v || g->quiet || g->depth || numel(&v->t) > t->n)
+        return NULL;
+    Dt dt = (Dt)v->t.dt;
+    int at = t->slots[BUF_EXACT][dt]++ * t->nprog * t->n;
+    const char *to = tree_text(t, "o_%s + (pid * %d + %d)", dt_info[dt].sig, t->n, at);
+    act(g, "tl.store(%s + %s, $)", to, offsets(g, &v->t), v);
+    act(g, "tl.debug_barrier()");
+    Type s = v->t;
+    return like(let(g, s, "tl.load(%s + (%d - %s))", to, numel(&s) - 1, offsets(g, &s)),
+                v);
+}
+
+/* Shared counters: one commutative operation a program text, its result unused. */
+Value *
+make_atomic(Gen *g)
+{
+    Value *a = pick(g, (Want){.dts = INTS, .min_rank = 1});
+    if (!a || (g->depth && chance(g, 50)))
+        return NULL;
+    Tree *t = g->tree;
+    Dt dt = dt_of(g, BIT(I32) | BIT(U32) | BIT(I64) | BIT(F32));
+    bool sums = dt == F32;
+    const char *op = sums ? "add" : t->atomic;
+    t->slots[BUF_ATOMIC][dt] = 1;
+    Value *ix = pick(g, (Want){.dts = INTS, .same = &a->t});
+    const char *how = one_of(g, "|, sem=\"relaxed\"|, sem=\"release\"|, scope=\"gpu\"");
+    const char *bits = sums ? " & 7" : "";
+    if (chance(g, 50)) {
+        Value *m = mask_for(g, &a->t);
+        act(g, "tl.atomic_%s(at_%s + ($ & 15).to(tl.int32), ($%s).to(tl.%s), mask=$%s)",
+            op, dt_info[dt].sig, ix, a, bits, dt_info[dt].tl, m, how);
+    } else {
+        act(g, "tl.atomic_%s(at_%s + ($ & 15).to(tl.int32), ($%s).to(tl.%s)%s)", op,
+            dt_info[dt].sig, ix, a, bits, dt_info[dt].tl, how);
+    }
+    return a;
+}
+
+/* Each lane's own element: any operation, and the old value goes on. */
+Value *
+make_exchange(Gen *g)
+{
+    Tree *t = g->tree;
+    Value *a = pick(g, (Want){.dts = BIT(I32) | BIT(I64), .min_rank = 1});
+    if (!a || g->quiet || g->depth || numel(&a->t) > t->n)
+        return NULL;
+    Dt dt = (Dt)a->t.dt;
+    int at = t->slots[BUF_EXACT][dt]++ * t->nprog * t->n;
+    const char *to = tree_text(t, "o_%s + (pid * %d + %d) + %s", dt_info[dt].sig, t->n,
+                               at, offsets(g, &a->t));
+    if (chance(g, 30))
+        return let(g, a->t, "tl.atomic_cas(%s, $, $)", to, a, a);
+    const char *op = one_of(g, "add|xchg|max|min|and|or|xor");
+    if (chance(g, 40)) {
+        Value *m = mask_for(g, &a->t);
+        return let(g, a->t, "tl.where($, tl.atomic_%s(%s, $, mask=$), 3)", m, op, to, a,
+                   m);
+    }
+    return let(g, a->t, "tl.atomic_%s(%s, $)", op, to, a);
+}

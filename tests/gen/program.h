@@ -1,0 +1,38 @@
+/* A generated program: a kernel's text, its arguments and the grid. */
+#ifndef SDC_TESTS_GEN_PROGRAM_H
+#define SDC_TESTS_GEN_PROGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PROGRAM_MAX_ARGS = 32, PROGRAM_NAME = 32 };
+
+typedef enum ProgramArgKind { ARG_BUFFER, ARG_INT, ARG_FLOAT } ProgramArgKind;
+
+/* An argument, in the order of the kernel's parameters that are not constexpr. */
+typedef struct ProgramArg {
+    char name[PROGRAM_NAME];
+    ProgramArgKind kind;
+    char dtype[8]; /* as in a signature, without "*": "fp32", "i8", "bf16", "fp8e4nv" */
+    size_t count;  /* ARG_BUFFER: elements */
+    size_t bytes;  /* ARG_BUFFER: count times the element's size */
+    unsigned char *data; /* ARG_BUFFER: what it holds before the launch */
+    int is_output;       /* the kernel stores to it: compared after the launch */
+    int exact;           /* compared bit for bit; otherwise within `tolerance` */
+    double tolerance;
+    int64_t i; /* ARG_INT */
+    double f;  /* ARG_FLOAT */
+} ProgramArg;
+
+typedef struct Program {
+    uint64_t seed;
+    char *text; /* a valid Triton module */
+    char kernel[PROGRAM_NAME];
+    int grid[3];
+    int num_warps, num_stages;
+    int aligned; /* buffers must begin on 16 bytes: descriptors */
+    int narg;
+    ProgramArg arg[PROGRAM_MAX_ARGS];
+} Program;
+
+#endif
