@@ -8,6 +8,7 @@
 #   tests/**/*.tir            each is also printed, read back and printed again
 #   tests/to_code.sh          every .tir to code of every target, or refused
 #   tests/lint/*.sh           rules about the sources
+#   tests/gen/*.c             one program: random kernels against tests/interp
 #   tests/fuzz/*.c            libFuzzer programs; seeded replays in an ordinary build
 #   tests/gpu/*.c             only with -DSDC_GPU=ON
 #   tests/fake_cuda           a CUDA driver without a GPU, for tests of the runtime
@@ -410,3 +411,23 @@ foreach(file IN LISTS files)
     cmake_path(GET file STEM stem)
     limited(lint/${stem} lint 60 ${BASH} ${file} "${ROOT}" "${CMAKE_CURRENT_BINARY_DIR}")
 endforeach()
+
+# ---------------------------------------------------------------- random programs
+file(GLOB files CONFIGURE_DEPENDS "${T}/gen/*.c")
+if(TARGET sdc_runtime)
+    add_executable(randgen ${files}) # "gen" is the folder of generated sources
+    target_compile_options(randgen PRIVATE ${WARN})
+    target_include_directories(randgen PRIVATE "${ROOT}" "${GEN}")
+    target_link_libraries(randgen PRIVATE sdc_interp sdc_runtime sdc_codegen sdc_frontend
+        sdc_passes sdc_ir sdc_base sdcrt m)
+    target_link_options(randgen PRIVATE -Wl,--gc-sections)
+    limited(gen/cpu gen 300 $<TARGET_FILE:randgen> --seed 1 --count 2000 --often 32)
+    foreach(target sm_80 sm_90a) # code for GPUs alone: nothing runs
+        limited(gen/${target} gen 200 $<TARGET_FILE:randgen>
+            --target ${target} --count 300)
+    endforeach()
+    # The reducer, on a failure that is made up: under 30 lines.
+    limited(gen/reducer gen 60 $<TARGET_FILE:randgen> --reduce 12 --pretend tl.dot)
+    set_tests_properties(gen/reducer PROPERTIES
+        PASS_REGULAR_EXPRESSION "# ([0-9]|[12][0-9]) lines after")
+endif()
