@@ -344,12 +344,19 @@ object_check(Runner *r, SdcModule *m, const Program *p, const char *passes,
     size_t size;
     const void *bytes = sdc_output_data(out, &size);
     char why[256] = "";
-    Loaded *image = codegen_load_object(bytes, size, why, sizeof why);
-    void *at = image ? codegen_symbol(image, meta->symbol, why, sizeof why) : NULL;
+    FailPoint memory = {.set = 1};
+    void *volatile at = NULL;
+    Loaded *volatile image = NULL;
+    if (setjmp(memory.env) == 0) {
+        void *entry;
+        image = codegen_load_object(&memory, bytes, size, meta->symbol, &entry, why,
+                                    sizeof why);
+        at = image ? entry : NULL;
+    }
     bool ok = at != NULL;
     if (ok) {
         SdcrtCpuEntry *entry;
-        memcpy(&entry, &at, sizeof entry);
+        memcpy(&entry, (void *)&at, sizeof entry);
         ok = run_entry(p, entry, meta->scratch_bytes, want, rep);
     } else {
         rep->what = FINDING_INTERNAL;
