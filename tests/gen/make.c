@@ -102,10 +102,10 @@ tree_make(uint64_t seed)
         let(g, scalar(I32), "%s", names[i]);
     flt(let(g, scalar(F32), "s"), 16, 1, 0);
     let(g, scalar(I64), "tl.to_tensor(q).to(tl.int64)");
-    int loads = between(g, 2, 4);
+    int loads = between(g, 1, 3);
     for (int i = 0; i < loads; i++)
         put(g, make_load(g));
-    int steps = between(g, 3, 12);
+    int steps = between(g, 2, 10);
     for (int i = 0; i < steps; i++)
         step(g);
     for (int i = g->nval > 4 ? g->nval - 4 : 0; i < g->nval; i++)

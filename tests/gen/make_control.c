@@ -332,7 +332,9 @@ make_scalar(Gen *g)
     }
     Dt dt = dt_of(g, NUMS);
     Type s = random_shape(g, dt);
-    const char *k = BIT(dt) & FLOATS ? one_of(g, "0.0|1.5|-2.0") : one_of(g, "0|1|5|64");
+    const char *k = BIT(dt) & FLOATS  ? one_of(g, "0.0|1.5|-2.0")
+                    : BIT(dt) & SINTS ? one_of(g, "0|1|5|64|-7|-1|-128|100")
+                                      : one_of(g, "0|1|5|64|255");
     return flt(let(g, s, "tl.full(%s, %s, tl.%s)", dims(g, &s), k, dt_info[dt].tl), 2, 1,
                0);
 }

@@ -203,9 +203,19 @@ make_cast(Gen *g)
     if (BIT(a->t.dt) & FLOATS) {
         if (!(BIT(dt) & (FLOATS | FP8S)))
             return float_to_int(g, a, dt);
+        if (BIT(dt) & FP8S && a->t.dt == F32 && chance(g, 50)) { /* rounded */
+            a = let(g, a->t, "tl.minimum(tl.maximum($, -400.0), 400.0)", a);
+            return flt(let(g, t, "$.to(tl.%s)", a, tl), 0, 0, V_WILD | V_ZERO);
+        }
+        if (BIT(dt) & FLOATS && chance(g, 40)) {
+            unsigned zero = a->flags & V_ZERO;
+            return flt(let(g, t, "$.to(tl.%s)", a, tl), 0, 0, V_WILD | zero);
+        }
         a = small(g, a, dt_info[dt].mant, dt == E4 || dt == E5 ? 1 : 4);
         return like(let(g, t, "$.to(tl.%s)", a, tl), a);
     }
+    if (BIT(dt) & FLOATS && a->t.dt != I1 && chance(g, 35)) /* rounded, or infinite */
+        return flt(let(g, t, "$.to(tl.%s)", a, tl), 0, 0, V_WILD);
     if (BIT(dt) & FLOATS && a->t.dt != I1) {
         int room = dt_info[dt].mant, width = dt_info[a->t.dt].bits;
         if (width > room || dt_info[dt].bits < 32 || chance(g, 30))
