@@ -113,6 +113,9 @@ nest_lane_count(const Nest *n, const Group *g, int64_t size)
     int vectors = g->cost > 2000 ? 1 : g->cost > 200 ? 2 : 4;
     if (n->vector_bytes > 32)
         vectors = g->cost > 200 ? 4 : 8;
+    /* A check costs the same for all lanes of a strip; sums keep their order. */
+    if (n->f->check && g->axis < 0)
+        return (int)min_i64(size, NEST_MAX_LANES);
     int bits = widest(g);
     int w = vectors * 256 / (bits < 32 ? 32 : bits);
     return (int)min_i64(size, w);

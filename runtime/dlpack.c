@@ -71,6 +71,30 @@ look(SdcContext *cx, const Tensor *t, SdcDtype *dtype, void **data)
     return SDC_OK;
 }
 
+/* What checked launches may touch of it: from its first element to its last. */
+static SdcStatus
+make_known(SdcContext *cx, const Tensor *t, SdcDtype dtype, const void *data)
+{
+    uint64_t extent = 1;
+    for (int i = 0; i < t->ndim; i++)
+        if (t->shape[i] == 0)
+            return sdc_register_range(cx, data, 0, NULL);
+    for (int i = 0; i < t->ndim; i++) {
+        int64_t stride = t->strides ? t->strides[i] : 0;
+        if (!t->strides) /* rows behind each other */
+            extent *= (uint64_t)t->shape[i];
+        else if (stride < 0)
+            return SDC_OK; /* begins in the middle: nothing is known */
+        else
+            extent += (uint64_t)(t->shape[i] - 1) * (uint64_t)stride;
+    }
+    size_t bytes = (size_t)extent * (size_t)sdc_dtype_size(dtype);
+    SdcStatus status = sdc_register_range(cx, data, bytes, NULL);
+    if (status == SDC_OK && !t->strides && t->ndim > 0 && t->ndim <= 8)
+        status = sdc_range_shape(cx, data, t->ndim, t->shape);
+    return status;
+}
+
 SdcStatus
 sdc_arg_dlpack(SdcContext *cx, const void *tensor, SdcArg *out)
 {
@@ -82,6 +106,8 @@ sdc_arg_dlpack(SdcContext *cx, const void *tensor, SdcArg *out)
         return context_fail(cx, SDC_ERROR_ARGUMENT,
                             "DLPack: no place to put the argument");
     SdcStatus status = look(cx, tensor, &dtype, &data);
+    if (status == SDC_OK && cx->check && data)
+        status = make_known(cx, tensor, dtype, data);
     *out = status == SDC_OK ? sdc_ptr(dtype, data) : sdc_none();
     return status;
 }

@@ -437,6 +437,8 @@ sdc_desc(const SdcDesc *d)
 
 /* A tensor of another library: `tensor` points to a DLTensor of DLPack. The argument is
    sdc_ptr of its elements, with byte_offset; shape and strides are the caller's to pass.
+   A context with `check` registers its memory as well: sdc_unregister_range(ctx, ptr)
+   before it is freed.
    SDC_ERROR_ARGUMENT: elements of a type that kernels do not have, memory that launches
    of the context cannot reach. */
 SDC_API SdcStatus sdc_arg_dlpack(SdcContext *ctx, const void *tensor, SdcArg *out);
@@ -565,10 +567,18 @@ SDC_API const char *sdc_kernel_ptx(const SdcKernel *k);
    the calls of helpers that led there, the program, the index of the element in its
    tile, the array and how far outside of it the access is.
 
-   The size of an array is that of an sdc_buffer, a descriptor, or of memory that was
-   registered. A pointer into memory of unknown size is checked for NULL alone. Programs
-   of a checked launch run one after the other on the calling thread, and checked
-   launches of a context one at a time. Ahead of time nothing is checked. */
+   Found are, besides, loads of what nothing has written (sdc_range_unwritten), and
+   races: two programs touch an element, at least one writes it, not both by atomics,
+   and no atomic on an integer says that the second waited for the first. Where what is
+   stored is there already, a race is one of sdc_warnings, and the launch goes on. With
+   SDC_CHECK_NAN a NaN that is stored is an error, if its program has loaded none and
+   made one of numbers. docs/language.md has it at length.
+
+   The size of an array is that of an sdc_buffer, of a descriptor, of a tensor of
+   DLPack, or of memory that was registered. A pointer into memory of unknown size is
+   checked for NULL alone. Programs of a checked launch run one after the other on the
+   calling thread, and checked launches of a context one at a time. Ahead of time
+   nothing is checked. */
 
 /* From here on `bytes` of memory are known under `name` (copied; NULL: the parameter's).
    What was registered from the same address before is forgotten. SDC_ERROR_ARGUMENT: the

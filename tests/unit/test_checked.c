@@ -153,6 +153,38 @@ START_TEST(descriptors_have_sizes)
 }
 END_TEST
 
+/* DLTensor of DLPack. */
+typedef struct Tensor {
+    void *data;
+    int32_t device, id, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t offset;
+} Tensor;
+
+START_TEST(tensors_have_sizes)
+{
+    Env e = setup(SDC_CHECK_ACCESS);
+    float x[8 * 16], y[128];
+    memset(x, 0, sizeof x);
+    int64_t shape[] = {5, 3}, strides[] = {16, 2};
+    Tensor t = {x, 1, 0, 2, 2, 32, 1, shape, NULL, 16};
+    SdcArg args[] = {sdc_none(), sdc_ptr(SDC_FP32, y), sdc_int(16)};
+    ck_assert_int_eq(sdc_arg_dlpack(e.cx, &t, &args[0]), SDC_OK);
+    expect(&e, sdc_launch(get(&e, "copy"), sdc_grid(1, 1, 1), args, 3, NULL),
+           "load outside of 'x', fp32[5,3]: element 15, 1 past the end");
+    t.strides = strides;
+    ck_assert_int_eq(sdc_arg_dlpack(e.cx, &t, &args[0]), SDC_OK);
+    ck_assert_int_eq(sdc_launch(get(&e, "copy"), sdc_grid(1, 1, 1), args, 3, NULL),
+                     SDC_OK);
+    args[2] = sdc_int(70); /* 4 * 16 + 2 * 2 + 1 elements from first to last */
+    expect(&e, sdc_launch(get(&e, "copy"), sdc_grid(2, 1, 1), args, 3, NULL),
+           "load outside of 'x', fp32[69]: element 69, 1 past the end");
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 START_TEST(values_are_remembered)
 {
     Env e = setup(SDC_CHECK_ACCESS);
@@ -227,6 +259,7 @@ main(void)
     tcase_add_test(t, registered_memory_has_names);
     tcase_add_test(t, null_pointers_are_reported);
     tcase_add_test(t, descriptors_have_sizes);
+    tcase_add_test(t, tensors_have_sizes);
     tcase_add_test(t, values_are_remembered);
     tcase_add_test(t, races_over_views_of_one_array);
     tcase_add_test(t, others_are_as_before);
