@@ -559,7 +559,7 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     LLVMPositionBuilderAtEnd(g->b, exit);
     LLVMBuildRetVoid(g->b);
     meta->scratch_bytes = c.scratch_bytes;
-    meta->checks = f->check ? c.checks + 1 : 0;
+    meta->checks = f->check || c.checks ? c.checks + 1 : 0;
     g->priv = NULL;
     return true;
 }

@@ -2,6 +2,8 @@
    buffers and strips of cpu form. */
 #include "ir/infer.h"
 
+#include "ir/base/util.h"
+
 #include <string.h>
 
 /* The tile (or scalar) that a pointer tile of this type addresses. */
@@ -304,47 +306,73 @@ rule_vfetch(RuleCx *c)
     return ok || rule_fail(c, "needs a scalar pointer and {bytes}");
 }
 
-/* Operands from `from` on are the indices of a strip's first lane; {axis}, where lanes
-   run along one dimension, is one of them. */
+/* Operands from `from` on are the indices of the first lane of a strip like `of`, or of
+   each; {axis}, where lanes run along one dimension, is one of them. */
 static bool
-lane_indices(RuleCx *c, int from)
+lane_indices(RuleCx *c, int from, const Type *of)
 {
-    for (int i = from; i < c->op->noperand; i++)
-        if (type_elem(opnd(c, i)) != rule_scalar(c, SK_I64) || opnd(c, i)->rank > 1)
+    int rank = c->op->noperand - from;
+    if (rank > MAX_RANK)
+        return rule_fail(c, "a tile has at most %d dimensions", MAX_RANK);
+    for (int i = from; i < c->op->noperand; i++) {
+        const Type *t = opnd(c, i), *i64 = rule_scalar(c, SK_I64);
+        if (t != i64 && t != type_like(c->s->types, of, i64))
             return rule_fail(c, "index %d must be i64 or a strip of it, not %s", i - from,
-                             rule_str(c, opnd(c, i)));
+                             rule_str(c, t));
+    }
     int64_t axis = attr_int(&c->op->attrs, ATTR_AXIS, 0);
-    return (axis >= 0 && axis <= c->op->noperand - from && axis < MAX_RANK) ||
-           rule_fail(c, "{axis} must be below the rank %d", c->op->noperand - from);
+    return (axis >= 0 && axis < max_i64(rank, 1)) ||
+           rule_fail(c, "{axis} must be below the rank %d", rank);
+}
+
+/* A number, a pointer, or a strip of them. */
+static bool
+is_value(const Type *t)
+{
+    return t->kind == TY_TILE || t->kind == TY_SCALAR || t->kind == TY_PTR;
 }
 
 bool
 rule_vprint(RuleCx *c)
 {
-    return strip_of(c, opnd(c, 0), type_elem(opnd(c, 0))) && lane_indices(c, 1);
+    const Type *t = opnd(c, 0);
+    if (!is_value(t))
+        return rule_fail(c, "needs a value, not %s", rule_str(c, t));
+    return strip_of(c, t, type_elem(t)) && lane_indices(c, 1, t);
 }
 
 bool
 rule_vassert(RuleCx *c)
 {
-    return strip_of(c, opnd(c, 0), rule_scalar(c, SK_I1)) && lane_indices(c, 1);
+    return strip_of(c, opnd(c, 0), rule_scalar(c, SK_I1)) &&
+           lane_indices(c, 1, opnd(c, 0));
 }
 
 bool
 rule_vcheck(RuleCx *c)
 {
+    static const char *const kinds[] = {"read", "write", "atomic", "poll"};
     const Type *p = opnd(c, 0), *mask = opnd(c, 1);
     Name access = attr_str(&c->op->attrs, ATTR_ACCESS);
-    bool writes = access && strcmp(access, "write") == 0;
+    int kind = 0;
+    while (access && kind < COUNT_OF(kinds) && strcmp(access, kinds[kind]) != 0)
+        kind++;
+    bool writes = kind == 1;
+    if (!access || kind == COUNT_OF(kinds))
+        return rule_fail(c, "needs {access}: read, write, atomic or poll");
     if (!type_is_ptr(p) || !strip_of(c, mask, rule_scalar(c, SK_I1)))
         return rule_fail(c, "needs a pointer, or a strip of them, and a mask");
     if (p->kind == TY_TILE && !type_same_shape(p, mask))
         return rule_fail(c, "mask must have the shape of the pointers");
-    if (!access)
-        return rule_fail(c, "needs {access}");
     if (writes && c->op->noperand < 3)
         return rule_fail(c, "needs the value that is stored");
     if (writes && opnd(c, 2) != type_like(c->s->types, mask, type_elem(p)->elem))
         return rule_fail(c, "value %s does not fit the pointer", rule_str(c, opnd(c, 2)));
-    return lane_indices(c, writes ? 3 : 2);
+    int64_t param = attr_int(&c->op->attrs, ATTR_PARAM, -1);
+    const Region *r = c->op->parent;
+    while (r && r->parent)
+        r = r->parent->parent;
+    if (param < -1 || (r && param >= r->narg))
+        return rule_fail(c, "{param} is no parameter");
+    return lane_indices(c, writes ? 3 : 2, mask);
 }
