@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_STEPS = 50000000, SPINS = 500, REGISTERS = 65536 };
+enum { MAX_STEPS = 50000000, SPINS = 64, REGISTERS = 65536 };
 
 uint32_t
 sim_random(Block *b, uint32_t below)
