@@ -220,7 +220,8 @@ op_cvt(Warp *w, const Insn *i, uint32_t mask)
     Kind d = i->sub >> DST & FIVE, s = i->sub >> SRC & FIVE;
     int bits = kind_bits[d];
     bool from_wide = i->flags & TRANSPOSE, plain = !(i->flags & (SAT | RELU | FTZ));
-    if (plain && is_integer(d) && is_integer(s) && kind_bits[s] == 32 && bits == 64) {
+    if (plain && !from_wide && is_integer(d) && is_integer(s) && kind_bits[s] == 32 &&
+        bits == 64) {
         const uint32_t *a = R32(w, i->a);
         uint64_t *to = R64(w, i->d);
         if (is_signed(s))

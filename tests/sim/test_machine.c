@@ -185,6 +185,7 @@ END_TEST
 START_TEST(lanes)
 {
     char message[600];
+    memset(memory, 0, sizeof memory);
     SimStatus s =
         run("shfl.sync.down.b32 %r10, %r0, 3, 31, -1;\n"
             "shfl.sync.up.b32 %r11|%p2, %r0, 5, 0, -1;\nselp.b32 %r12, 1, 0, %p2;\n"
@@ -225,6 +226,31 @@ START_TEST(lanes)
             ck_assert_msg(m[k] == want[k], "result %d of lane %u is %x, not %x", k, l,
                           m[k], want[k]);
     }
+}
+END_TEST
+
+/* What is wider than an instruction says counts with its low bits. */
+START_TEST(wide_sources)
+{
+    char message[600];
+    memset(memory, 0, sizeof memory);
+    SimStatus s = run("mov.b64 %rd2, 0x12345678fffffff0;\ncvt.s64.s32 %rd3, %rd2;\n"
+                      "cvt.u64.u32 %rd4, %rd2;\ncvt.s32.s8 %r5, %rd2;\n"
+                      "cvt.u64.u16 %rd5, %rd2;\ncvt.rn.f32.s32 %r6, %rd2;\n"
+                      "cvt.s16.s8 %h1, %r5;\ncvt.u32.u8 %r7, %r5;\n"
+                      "st.global.b64 [%rd0], %rd3;\nst.global.b64 [%rd0+8], %rd4;\n"
+                      "st.global.b64 [%rd0+16], %rd5;\nst.global.b32 [%rd0+24], %r5;\n"
+                      "st.global.b32 [%rd0+28], %r6;\nst.global.b32 [%rd0+32], %rd2;\n"
+                      "st.global.b32 [%rd0+36], %r7;\nst.global.b16 [%rd0+40], %h1;\n"
+                      "st.global.v2.b16 [%rd0+44], {%rd2, %h1};\n",
+                      32, 1, message, sizeof message);
+    static const uint32_t want[12] = {0xfffffff0, 0xffffffff, 0xfffffff0, 0,
+                                      0xfff0,     0,          0xfffffff0, 0xc1800000,
+                                      0xfffffff0, 0xf0,       0xfff0,     0xfff0fff0};
+    ck_assert_msg(s == SIM_OK, "%s", message);
+    for (int k = 0; k < 12; k++)
+        ck_assert_msg(memory[k] == want[k], "word %d is %x, not %x", k, memory[k],
+                      want[k]);
 }
 END_TEST
 
@@ -349,6 +375,7 @@ main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, found, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tc, lanes);
+    tcase_add_test(tc, wide_sources);
     tcase_add_test(tc, matrices);
     tcase_add_loop_test(tc, product, 0, (int)(sizeof products / sizeof *products));
     suite_add_tcase(suite, tc);
