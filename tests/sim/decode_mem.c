@@ -335,8 +335,7 @@ decode_mbarrier(Parser *p, const Op *o)
         return parse_fail(p, "the instruction '%s' is not known", o->full);
     if (k == 4)
         more = o->count > 2;
-    if (o->count <= at + more - (more > 0 && k == 4 ? 0 : 0) ||
-        !plain_memory(p, o->arg[at], &a))
+    if (o->count <= at + more || !plain_memory(p, o->arg[at], &a))
         return parse_fail(p, "'%s' with %d operands", o->full, o->count);
     if (wait && !(r[n++] = operand(p, o->arg[0], 1)))
         return false;

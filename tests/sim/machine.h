@@ -256,6 +256,7 @@ struct Block {
 };
 
 /* ---- run.c */
+void block_run(Block *b);
 void sim_fail(Warp *w, const Insn *i, SimStatus s, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 uint32_t sim_random(Block *b, uint32_t below);
@@ -311,7 +312,7 @@ unsigned char *global_bytes(Warp *w, const Insn *i, uint64_t a, uint32_t bytes,
 uint64_t reduce_element(int op, uint64_t was, uint64_t with);
 
 /* ---- race.c */
-bool race_open(Block *b);
+void race_open(Block *b);
 void race_close(Block *b);
 void race_access(Warp *w, const Insn *i, uint32_t mask, const uint32_t *at,
                  uint32_t bytes, Access how);
