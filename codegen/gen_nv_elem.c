@@ -1,8 +1,8 @@
 /* Elementwise work on a GPU: the shared code of gen_elem.c, with the operations that the
    hardware has approximations for done as Triton does them (div.full, sqrt.approx,
-   ex2.approx, lg2.approx) and everything else left to LLVM. The hardware's sine and
-   natural logarithm are too coarse away from small arguments and near 1: those are
-   polynomials, and so are the error function and the hyperbolic tangent. */
+   ex2.approx) and everything else left to LLVM. The hardware's sine and logarithm are
+   too coarse away from small arguments and near 1: those are polynomials, and so are the
+   error function and the hyperbolic tangent. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -71,9 +71,10 @@ sine(Gen *g, LLVMValueRef x, int quadrant)
 }
 
 /* x = m * 2^i with m in [2/3, 4/3): log(1 + f) as a polynomial in f = m - 1, plus i * log
-   2; within 0.9 ulp. */
+   2; within 0.9 ulp, to base 2 within 1.6 (lg2.approx is 2^-22 off near 1, where the
+   logarithm is as small as that). */
 static LLVMValueRef
-logarithm(Gen *g, LLVMValueRef x)
+logarithm(Gen *g, LLVMValueRef x, bool base2)
 {
     static const double c[] = {-0.5,         0.333331972,  -0.249996200,
                                0.200120345,  -0.166846126, 0.139814854,
@@ -92,7 +93,8 @@ logarithm(Gen *g, LLVMValueRef x)
     LLVMValueRef f = LLVMBuildFSub(g->b, m, ll_float(g->f32, 1.0), "");
     LLVMValueRef s = LLVMBuildFMul(g->b, f, f, "");
     LLVMValueRef r = fma_of(g, polynomial(g, f, c, 9), s, f);
-    r = fma_of(g, i, ll_float(g->f32, 0.693147182), r);
+    r = base2 ? fma_of(g, r, ll_float(g->f32, log2_e), i)
+              : fma_of(g, i, ll_float(g->f32, 0.693147182), r);
     LLVMValueRef below = LLVMBuildFCmp(g->b, LLVMRealOLT, x, zero, "");
     LLVMValueRef none = LLVMBuildFCmp(g->b, LLVMRealOEQ, x, zero, "");
     LLVMValueRef odd =
@@ -167,8 +169,8 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     case OP_EXP2: return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", x[0]);
     case OP_EXP:
         return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", times(g, x[0], log2_e));
-    case OP_LOG2: return unary_asm(g, "lg2.approx.f32 $0, $1;", x[0]);
-    case OP_LOG: return logarithm(g, x[0]);
+    case OP_LOG2: return logarithm(g, x[0], true);
+    case OP_LOG: return logarithm(g, x[0], false);
     case OP_ERF: return error_function(g, x[0]);
     case OP_SIN: return sine(g, x[0], 0);
     case OP_COS: return sine(g, x[0], 1);
