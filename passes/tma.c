@@ -11,8 +11,12 @@
    where the source has no lower bound, such an index would be a read in front of the
    tensor.
 
+   The engine does not see what the program's threads have just stored: their barrier
+   orders their own accesses. What the kernel has written itself it loads by threads.
+
    Which numbers a launch brings is not known here. The launcher finds out whether they
    make a tensor map and runs code without when they do not (runtime/gpu.c). */
+#include "ir/analysis/param.h"
 #include "ir/edit.h"
 #include "passes/operand.h"
 #include "passes/tma_tile.h"
@@ -66,7 +70,10 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
     const Type *mem = buffer_of(s, load, all), *t = load->results[0].type;
     Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
     Value *in[1 + TMA_MAX_RANK];
-    TmaTile *tile = mem ? tma_tile(f, loop, op_operand(load, 0), mask, mem) : NULL;
+    const Value *from = param_of(op_operand(load, 0));
+    if (!mem || !from || param_written_before(load, from))
+        return false;
+    TmaTile *tile = tma_tile(f, loop, op_operand(load, 0), mask, mem);
     if (!tile)
         return false;
     in[0] = tma_tile_desc(tile, load->loc);

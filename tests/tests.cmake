@@ -379,7 +379,8 @@ if(TARGET libsdc)
         ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>")
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
     # one only what differs and is quick.
-    foreach(stem attention chance divide dropout elementwise gemm language masks narrow
+    foreach(stem attention chance divide dropout elementwise gemm language large
+            large_products logarithm masks narrow
             philox rows wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90)

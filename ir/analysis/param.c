@@ -1,6 +1,8 @@
 /* From an address back to the parameter; see ir/analysis/param.h. */
 #include "ir/analysis/param.h"
 
+#include "ir/op.h"
+
 enum { FAR = 200 };
 
 static bool
@@ -41,4 +43,35 @@ param_of(Value *v)
         }
     }
     return NULL;
+}
+
+static bool
+writes(const Op *op, const Value *param, int depth)
+{
+    Effect e;
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
+            continue;
+        const Value *to = param_of(op_operand(op, e.operand));
+        if (!to || to == param)
+            return true;
+    }
+    for (int i = 0; i < op->nregion; i++)
+        for (const Op *in = op->regions[i]->first; in; in = in->next)
+            if (depth > MAX_REGION_DEPTH || writes(in, param, depth + 1))
+                return true;
+    return false;
+}
+
+bool
+param_written_before(const Op *op, const Value *param)
+{
+    for (const Op *at = op; at; at = at->parent->parent) {
+        const Op *up = at->parent->parent;
+        bool again = up && (up->kind == OP_FOR || up->kind == OP_WHILE);
+        for (const Op *in = at->parent->first; in && (again || in != at); in = in->next)
+            if (in != op && writes(in, param, 0))
+                return true;
+    }
+    return false;
 }

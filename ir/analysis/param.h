@@ -8,4 +8,8 @@
 /* Of a pointer, a tile of pointers or a tensor descriptor; NULL: that is not plain. */
 Value *param_of(Value *v);
 
+/* May the kernel itself have written memory of that parameter when it comes to `op`, in
+   front of it or in an earlier iteration? */
+bool param_written_before(const Op *op, const Value *param);
+
 #endif
