@@ -111,7 +111,7 @@ target_link_libraries(rules_support PUBLIC sdc_passes sdc_ir sdc_base PkgConfig:
 file(GLOB files CONFIGURE_DEPENDS "${T}/rules/*.c")
 foreach(file IN LISTS files)
     cmake_path(GET file STEM stem)
-    test_program(${file} rules 300 rules_support)
+    test_program(${file} rules 600 rules_support)
     set_tests_properties(rules/${stem} PROPERTIES LABELS unit)
 endforeach()
 

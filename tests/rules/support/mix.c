@@ -157,6 +157,48 @@ compare(Maker *m)
         add(m, build_cmp(&m->l->b, OP_CMPI, preds[dice(m, 11)], x, y));
 }
 
+static const char *
+order(Maker *m)
+{
+    static const char *const preds[] = {"slt", "sle", "sgt", "sge", "ult", "uge", "eq"};
+    return preds[dice(m, 7)];
+}
+
+/* Comparisons of numbers that have to do with one another, on the edge of having one
+   answer. */
+static void
+relate(Maker *m, Value *x, Value *y)
+{
+    Builder *b = &m->l->b;
+    const Type *t = x->type;
+    Value *small = build_int(b, t, (int64_t)dice(m, 4) - 1);
+    Value *moved = build_binary(b, dice(m, 2) ? OP_ADD : OP_SUB, y, small);
+    add(m, build_cmp(b, OP_CMPI, order(m), x, y));
+    add(m,
+        build_cmp(b, OP_CMPI, order(m), dice(m, 2) ? x : moved, dice(m, 2) ? y : moved));
+}
+
+static void
+derive(Maker *m)
+{
+    static const OpKind ops[] = {OP_DIVS, OP_DIVU, OP_MINS, OP_MAXS, OP_REMS,
+                                 OP_ADD,  OP_SHRS, OP_MINU, OP_SUB};
+    Builder *b = &m->l->b;
+    Value *x = any_int(m, false);
+    if (!x)
+        return;
+    Value *c = build_int(b, x->type, 1 + (int64_t)dice(m, 9));
+    OpKind k = ops[dice(m, 9)];
+    Value *y = build_binary(b, k, x, dice(m, 4) ? c : operand(m, x->type));
+    add(m, y);
+    relate(m, x, y);
+    if (k == OP_DIVS || k == OP_DIVU) {
+        y = build_binary(b, OP_MUL, y, c);
+        relate(m, y, x);
+        relate(m, build_binary(b, OP_SUB, x, y), c);
+    }
+}
+
 static Value *
 mask_of(Maker *m, const Type *shape)
 {
@@ -411,6 +453,8 @@ condition(Maker *m)
     for (int i = 0; i < 2; i++) {
         *b = builder_at_end(m->l->f, op->regions[i]);
         m->depth++;
+        if (value_def(c, OP_CMPI) && type_is_int(op_operand(c->op, 0)->type))
+            relate(m, op_operand(c->op, 0), op_operand(c->op, 1));
         statements(m, (int)dice(m, 6));
         m->depth--;
         v[i] = operand(m, t);
@@ -434,8 +478,10 @@ statement(Maker *m)
 {
     const Mix *x = m->mix;
     uint32_t d = dice(m, 40);
-    if (d < 12)
+    if (d < 10)
         int_op(m);
+    else if (d < 12)
+        derive(m);
     else if (d < 17)
         compare(m);
     else if (d < 20)
