@@ -208,11 +208,11 @@ if(TARGET libsdc)
         endforeach()
     endforeach()
     # And in the interpreter of tile IR, as the front end makes it and after each pass.
-    # Not those that launch nothing themselves, fused kernels, whose buffers are nowhere,
-    # and what takes 20 seconds.
+    # Not those that launch nothing themselves or interpret already, fused kernels, whose
+    # buffers are nowhere, programs that wait for others, and what takes 20 seconds.
     foreach(file IN LISTS files)
         cmake_path(GET file STEM stem)
-        set(no "accesses|attention_grad|exp|fuse|golden_json|nn|operations|tiles")
+        set(no "accesses|attention_grad|exp|fuse|golden_json|lock|nn|operations|tiles")
         if(stem MATCHES "^(${no})$")
             continue()
         endif()
