@@ -266,11 +266,17 @@ list(FILTER files EXCLUDE REGEX "/driver\\.c$")
 foreach(file IN LISTS files)
     cmake_path(GET file STEM stem)
     set(seeds "${T}/fuzz/seeds/${stem}")
+    set(runs 2000)
     if(stem MATCHES "tir|verify") # every .tir of the tests is a seed
         file(GLOB_RECURSE seeds CONFIGURE_DEPENDS "${T}/*.tir")
+    elseif(stem MATCHES "code_tk") # short ones
+        file(GLOB seeds CONFIGURE_DEPENDS "${T}/frontend/lower/*.tk")
     elseif(stem MATCHES "sema") # and every kernel
         file(GLOB seeds CONFIGURE_DEPENDS "${ROOT}/kernels_dsl/*.tk" "${T}/run/lang/*.tk"
             "${seeds}/*")
+    endif()
+    if(stem MATCHES "code_|api") # each goes through LLVM
+        set(runs 150)
     endif()
     parts_for(${file} parts)
     if(SDC_FUZZ)
@@ -278,7 +284,7 @@ foreach(file IN LISTS files)
         target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
     else()
         add_executable(${stem} ${file} "${T}/fuzz/driver.c")
-        limited(fuzz/${stem} fuzz 300 $<TARGET_FILE:${stem}> 2000 ${seeds})
+        limited(fuzz/${stem} fuzz 300 $<TARGET_FILE:${stem}> ${runs} ${seeds})
     endif()
     target_compile_options(${stem} PRIVATE ${WARN} -Wno-missing-prototypes)
     target_include_directories(${stem} PRIVATE "${ROOT}" "${GEN}")

@@ -1,16 +1,11 @@
 /* Any text as a module whose every kernel is typed and lowered with one fixed signature:
    errors, never a crash; what lowers is well-formed IR. The mutator exchanges whole lines
    and words, so that most inputs still parse and reach the semantic half. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "frontend/frontend.h"
 #include "ir/verify.h"
+#include "tests/fuzz/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
-/* Only libFuzzer has it. */
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max) __attribute__((weak));
 
 static void
 lower_one(FrontModule *m, const char *kernel, Module *out)
@@ -56,57 +51,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* ---- mutation */
-
-typedef struct Span {
-    size_t at, n;
-} Span;
-
-static int
-is_word(int c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '.';
-}
-
-/* A word, or a run without blanks, at or after a random place. */
-static Span
-pick(const uint8_t *d, size_t n, unsigned r, int line)
-{
-    size_t at = r % n;
-    if (line) {
-        while (at && d[at - 1] != '\n')
-            at--;
-        size_t end = at;
-        while (end < n && d[end] != '\n')
-            end++;
-        return (Span){at, end - at + (end < n)};
-    }
-    while (at < n && !is_word(d[at]))
-        at++;
-    while (at && at < n && is_word(d[at - 1]))
-        at--;
-    size_t end = at;
-    while (end < n && is_word(d[end]))
-        end++;
-    return (Span){at, end - at};
-}
-
-static size_t
-replace(uint8_t *d, size_t n, size_t max, Span old, const uint8_t *by, size_t nby)
-{
-    if (n - old.n + nby > max)
-        return n;
-    uint8_t *copy = malloc(nby + 1);
-    if (!copy)
-        return n;
-    memcpy(copy, by, nby);
-    memmove(d + old.at + nby, d + old.at + old.n, n - old.at - old.n);
-    memcpy(d + old.at, copy, nby);
-    free(copy);
-    return n - old.n + nby;
-}
-
 size_t
 LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
@@ -116,19 +60,5 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
         "else", "return", "tl.static_range", "range", "while", "tl.load", "tl.sum",
         "x.shape", "tl.zeros((4, 4), tl.float32)", "lambda", "is", "tl.constexpr",
     };
-    unsigned r = seed;
-    if (size < 16 && !LLVMFuzzerMutate)
-        return size;
-    if (LLVMFuzzerMutate && (size < 16 || seed % 16 == 0))
-        return LLVMFuzzerMutate(data, size, max);
-    r = r * 1103515245u + 12345u;
-    int line = seed % 16 < 5;
-    Span to = pick(data, size, r >> 8, line);
-    r = r * 1103515245u + 12345u;
-    if (seed % 16 > 11) {
-        const char *w = words[(r >> 16) % (sizeof words / sizeof *words)];
-        return replace(data, size, max, to, (const uint8_t *)w, strlen(w));
-    }
-    Span from = pick(data, size, r >> 8, line);
-    return replace(data, size, max, to, data + from.at, from.n);
+    return words_mutate(data, size, max, seed, words, sizeof words / sizeof *words);
 }
