@@ -184,7 +184,10 @@ emit_write(Gen *g, CodegenOut *out)
         LLVMDisposeMessage(why);
         return false;
     }
-    return keep_bytes(g, buf, out);
+    bool ok = keep_bytes(g, buf, out);
+    if (ok && g->info.gpu && kind == LLVMAssemblyFile)
+        out->bytes = ptxas_quirks(&g->s->perm, out->bytes, &out->size);
+    return ok;
 }
 
 /* Memory that ran short ends the compile at the next of these places, from which

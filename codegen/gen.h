@@ -94,6 +94,9 @@ void lines_done(Gen *g);
 void emit_open(Gen *g, const Module *m, const char *name);
 bool emit_machine(Gen *g);
 bool emit_write(Gen *g, CodegenOut *out);
+
+/* PTX text, NUL-terminated, in words that ptxas gets right; *size changes with it. */
+const char *ptxas_quirks(Arena *a, const char *ptx, size_t *size);
 void emit_close(Gen *g);
 /* Calls `fn` in a section of LLVM and frees everything, also when it is left by the
    session's fail point. */
