@@ -181,10 +181,17 @@ call_tensor(Call *c, const SdcTensor *t)
 }
 
 void
+call_stride(Call *c, const SdcTensor *t, int dim)
+{
+    int64_t stride = t->strides[dim];
+    add(c, tensor_is_long(t) ? sdc_int_of(SDC_I64, stride) : sdc_int(stride));
+}
+
+void
 call_strides(Call *c, const SdcTensor *t)
 {
     for (int i = 0; i < t->rank; i++)
-        add(c, sdc_int(t->strides[i]));
+        call_stride(c, t, i);
 }
 
 void

@@ -64,6 +64,9 @@ bool tensor_is_long(const SdcTensor *t);
 /* ---- arguments, in the kernel's order, and constexprs */
 
 void call_tensor(Call *c, const SdcTensor *t); /* NULL: None */
+/* As 64-bit integers where offsets of an element need that: what a kernel multiplies by
+   them is 64 bits wide then. */
+void call_stride(Call *c, const SdcTensor *t, int dim);
 void call_strides(Call *c, const SdcTensor *t);
 void call_int(Call *c, int64_t v);
 void call_float_arg(Call *c, double v);

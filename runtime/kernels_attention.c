@@ -69,14 +69,13 @@ bind_common(Call *c, const SdcAttention *a, const Shape *s, int block_m, int blo
     call_bind_text(c, "PRECISION", a->exact ? "ieee" : "tf32");
 }
 
-/* The batch of packed sequences has no stride. */
+/* The kernels of attention compute offsets of heads and rows in 64 bits by themselves, so
+   strides are as wide as they are. The batch of packed sequences has none. */
 static void
-strides(Call *c, const SdcTensor *t, const Shape *s)
+strides(Call *c, const SdcTensor *t, bool packed)
 {
-    SdcTensor u = *t;
-    if (s->packed)
-        u.strides[0] = 0;
-    call_strides(c, &u);
+    for (int i = 0; i < t->rank; i++)
+        call_int(c, i == 0 && packed ? 0 : t->strides[i]);
 }
 
 static void
@@ -163,10 +162,10 @@ sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *
     call_tensor(&c, o);
     call_tensor(&c, lse);
     call_float_arg(&c, scale_of(a, &s));
-    strides(&c, q, &s);
-    strides(&c, key, &s);
-    strides(&c, value, &s);
-    strides(&c, o, &s);
+    strides(&c, q, s.packed);
+    strides(&c, key, s.packed);
+    strides(&c, value, s.packed);
+    strides(&c, o, s.packed);
     call_lengths(&c, a, &s);
     return call_run(&c, "flash_attention", "flash_attention_fwd",
                     sdc_grid(ceil_over(s.longest_m, tile.m), s.sequences * s.heads, 1),
@@ -220,8 +219,8 @@ grad_rows(Call *c, const Grads *g, void *stream)
         call_ptr(c, SDC_FP32, g->sums);
     else
         call_tensor(c, NULL);
-    call_strides(c, g->o);
-    call_strides(c, g->dout);
+    strides(c, g->o, false);
+    strides(c, g->dout, false);
     call_int(c, g->s.heads);
     call_int(c, g->s.M);
     return call_run(c, "flash_attention_bwd", "flash_attention_bwd_rows",
@@ -248,10 +247,10 @@ grad_inputs(Call *c, const Grads *g)
 static void
 grad_strides(Call *c, const Grads *g)
 {
-    strides(c, g->q, &g->s);
-    strides(c, g->key, &g->s);
-    strides(c, g->value, &g->s);
-    strides(c, g->dout, &g->s);
+    strides(c, g->q, g->s.packed);
+    strides(c, g->key, g->s.packed);
+    strides(c, g->value, g->s.packed);
+    strides(c, g->dout, g->s.packed);
 }
 
 static SdcStatus
@@ -268,8 +267,8 @@ grad_keys(Call *c, const Grads *g, void *stream)
         call_tensor(c, NULL);
     call_float_arg(c, scale_of(g->a, &g->s));
     grad_strides(c, g);
-    strides(c, g->dk, &g->s);
-    strides(c, g->dv, &g->s);
+    strides(c, g->dk, g->s.packed);
+    strides(c, g->dv, g->s.packed);
     call_lengths(c, g->a, &g->s);
     return call_run(c, "flash_attention_bwd", "flash_attention_bwd",
                     sdc_grid(ceil_over(g->s.longest_n, g->tile.n),
@@ -287,7 +286,7 @@ grad_queries(Call *c, const Grads *g, void *stream)
         call_tensor(c, g->dq);
         call_float_arg(c, scale_of(g->a, &g->s));
         grad_strides(c, g);
-        strides(c, g->dq, &g->s);
+        strides(c, g->dq, g->s.packed);
         call_lengths(c, g->a, &g->s);
         return call_run(c, "flash_attention_bwd", "flash_attention_bwd_dq",
                         sdc_grid(ceil_over(g->s.longest_m, g->tile.m),
@@ -301,7 +300,7 @@ grad_queries(Call *c, const Grads *g, void *stream)
     call_ptr(c, SDC_FP32, g->sums);
     call_tensor(c, g->dq);
     call_float_arg(c, scale_of(g->a, &g->s));
-    call_strides(c, g->dq);
+    strides(c, g->dq, false);
     call_int(c, g->s.heads);
     call_int(c, g->s.M);
     return call_run(c, "flash_attention_bwd", "flash_attention_bwd_cast",

@@ -27,8 +27,7 @@ matmul_fits(Call *c, const SdcTensor *a, const SdcTensor *b, const SdcTensor *bi
     if (bias && (!call_shape(c, bias, "bias", SHAPE(b->shape[1])) ||
                  !call_float(c, bias, "bias") || !call_dense(c, bias, "bias")))
         return false;
-    return call_need(c, !tensor_is_long(a) && !tensor_is_long(b) && !tensor_is_long(to),
-                     "a matrix is larger than 2^30 elements");
+    return c->status == SDC_OK;
 }
 
 SdcStatus
@@ -71,8 +70,7 @@ matrix_fits(Call *c, const SdcTensor *t, const SdcTensor *like, const char *what
 {
     const int64_t any[2] = {-1, -1};
     return call_shape(c, t, what, 2, like ? like->shape : any) &&
-           call_float(c, t, what) && call_rows(c, t, what) &&
-           call_need(c, !tensor_is_long(t), "'%s' is larger than 2^30 elements", what);
+           call_float(c, t, what) && call_rows(c, t, what);
 }
 
 static bool
@@ -102,8 +100,8 @@ sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, voi
     call_bind(&c, "num_warps", online ? 8 : warps_of(block));
     call_tensor(&c, x);
     call_tensor(&c, out);
-    call_int(&c, x->strides[0]);
-    call_int(&c, out->strides[0]);
+    call_stride(&c, x, 0);
+    call_stride(&c, out, 0);
     call_int(&c, x->shape[0]);
     call_int(&c, x->shape[1]);
     return call_run(&c, "softmax", online ? "softmax_online" : "softmax",
@@ -134,8 +132,8 @@ sdc_layer_norm_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *w,
     call_tensor(&c, y);
     call_tensor(&c, mean);
     call_tensor(&c, rstd);
-    call_int(&c, x->strides[0]);
-    call_int(&c, y->strides[0]);
+    call_stride(&c, x, 0);
+    call_stride(&c, y, 0);
     call_int(&c, cols);
     call_float_arg(&c, eps);
     return call_run(&c, "layernorm", "layer_norm_fwd", sdc_grid(rows, 1, 1), stream);
@@ -202,9 +200,9 @@ sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
     call_tensor(&c, dx);
     call_ptr(&c, SDC_FP32, parts);
     call_ptr(&c, SDC_FP32, parts + norm_parts(k) * cols);
-    call_int(&c, dy->strides[0]);
-    call_int(&c, x->strides[0]);
-    call_int(&c, dx->strides[0]);
+    call_stride(&c, dy, 0);
+    call_stride(&c, x, 0);
+    call_stride(&c, dx, 0);
     call_int(&c, rows);
     call_int(&c, cols);
     SdcStatus status = call_run(&c, "layernorm", "layer_norm_bwd",

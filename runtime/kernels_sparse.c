@@ -52,10 +52,10 @@ operand_fits(Call *c, const SdcTensor *t, const SdcTensor *like, int64_t rows,
 {
     if (!call_shape(c, t, what, SHAPE(rows, cols)) || !call_same_type(c, t, like, what))
         return false;
-    call_need(c, t->dtype == SDC_FP32 || t->dtype == SDC_FP16 || t->dtype == SDC_BF16,
-              "'%s' is %s, possible are fp32, fp16 and bf16", what,
-              sdc_dtype_name(t->dtype));
-    return call_need(c, !tensor_is_long(t), "'%s' is larger than 2^30 elements", what);
+    return call_need(c, t->dtype == SDC_FP32 || t->dtype == SDC_FP16 ||
+                            t->dtype == SDC_BF16,
+                     "'%s' is %s, possible are fp32, fp16 and bf16", what,
+                     sdc_dtype_name(t->dtype));
 }
 
 /* How a product is done. */
