@@ -23,7 +23,13 @@ wild_float(uint64_t r)
                                      448,    57344,  0.1,      -1e-5,     1.5e-45, 1};
     if (r % 4 == 0)
         return special[(r >> 8) % (sizeof special / sizeof *special)];
-    double x = 1 + (double)((r >> 8) & 0xffffff) / 0x1000000;
+    static const int ties[] = {3, 4, 8, 11}; /* half way between fp8s, bf16s, fp16s */
+    uint64_t digits = (r >> 8) & 0xffffff;
+    if (r % 4 == 1) {
+        int n = ties[(r >> 4) % 4];
+        digits = (digits >> (24 - n) | 1) << (24 - n);
+    }
+    double x = 1 + (double)digits / 0x1000000;
     int e = (int)((r >> 40) % 64) - 32;
     return ldexp((r >> 34) & 1 ? -x : x, e);
 }
