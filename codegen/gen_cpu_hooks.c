@@ -310,10 +310,8 @@ access_of(const Op *op, const Type *elem)
     for (int i = 0; i < COUNT_OF(kinds); i++)
         if (strcmp(kinds[i].name, attr_str(&op->attrs, ATTR_ACCESS)) == 0)
             access = kinds[i].access;
-    bool is_float = elem->kind == TY_SCALAR && scalar_is_float(elem->scalar);
-    if (is_float)
-        return access | SDCRT_FLOATS;
-    return access & SDCRT_ATOMIC ? access | SDCRT_SYNC : access;
+    bool number = elem->kind == TY_SCALAR && scalar_is_float(elem->scalar);
+    return access & SDCRT_ATOMIC && !number ? access | SDCRT_SYNC : access;
 }
 
 /* The value in the place that the host reads it at. */

@@ -74,6 +74,9 @@ nest_lane_dim(Nest *n, const Group *g)
     int best = t->rank - 1;
     int score = -1000000;
     int64_t largest = 1;
+    for (int i = 0; i < g->items.n; i++) /* lines come in the order of the index */
+        if (g->items.at[i].kind == ROOT_PRINT)
+            return best;
     for (int d = 0; d < t->rank; d++)
         largest = max_i64(largest, t->shape[d]);
     for (int d = t->rank - 1; d >= 0; d--) {

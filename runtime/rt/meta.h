@@ -175,8 +175,7 @@ enum {
     SDCRT_READ = 1,
     SDCRT_WRITE = 2,
     SDCRT_ATOMIC = 4,
-    SDCRT_SYNC = 8,   /* of integers: programs may wait for each other by it */
-    SDCRT_FLOATS = 16 /* the elements are */
+    SDCRT_SYNC = 8 /* of integers: programs may wait for each other by it */
 };
 
 /* Kernels with SdcrtMeta.hooks find the address of one of these in the slot behind their
