@@ -48,7 +48,7 @@ on_diagnostic(LLVMDiagnosticInfoRef d, void *user)
 }
 
 bool
-emit_machine(Gen *g)
+emit_machine_at(Gen *g, LLVMCodeGenOptLevel level)
 {
     Machine m = {0};
     char *why = NULL;
@@ -64,11 +64,9 @@ emit_machine(Gen *g)
         LLVMDisposeMessage(why);
         return false;
     }
-    static const LLVMCodeGenOptLevel level[] = {
-        LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
-        LLVMCodeGenLevelDefault};
-    int o = g->opt->opt < 0 ? 0 : g->opt->opt > 3 ? 3 : g->opt->opt;
-    g->tm = LLVMCreateTargetMachine(t, m.triple, m.cpu, m.features, level[o],
+    if (g->tm)
+        LLVMDisposeTargetMachine(g->tm);
+    g->tm = LLVMCreateTargetMachine(t, m.triple, m.cpu, m.features, level,
                                     LLVMRelocPIC, LLVMCodeModelDefault);
     if (!g->tm)
         return false;
@@ -77,6 +75,16 @@ emit_machine(Gen *g)
     LLVMDisposeTargetData(layout);
     LLVMSetTarget(g->mod, m.triple);
     return true;
+}
+
+bool
+emit_machine(Gen *g)
+{
+    static const LLVMCodeGenOptLevel level[] = {
+        LLVMCodeGenLevelNone, LLVMCodeGenLevelLess, LLVMCodeGenLevelDefault,
+        LLVMCodeGenLevelDefault};
+    int o = g->opt->opt < 0 ? 0 : g->opt->opt > 3 ? 3 : g->opt->opt;
+    return emit_machine_at(g, level[o]);
 }
 
 void
@@ -242,7 +250,7 @@ run(Gen *g, void *arg)
     bool ok = emit_machine(g) && generate(g, r->m, r->out) &&
               (!g->ptx || emit_machine(g)); /* again, for a later PTX */
     check_memory(g);
-    ok = ok && optimise(g);
+    ok = ok && optimise(g) && limit_effort(g, r->m);
     check_memory(g);
     double middle = now();
     ok = ok && emit_write(g, r->out);

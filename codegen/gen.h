@@ -12,6 +12,11 @@ typedef struct Gen Gen;
 
 typedef struct Lines Lines; /* codegen/lines.c */
 
+/* The size of a kernel. */
+typedef struct Effort {
+    int loops, blocks, instructions, in_block;
+} Effort;
+
 typedef struct Machine {
     const char *triple, *cpu, *features;
 } Machine;
@@ -36,6 +41,8 @@ typedef struct Target {
                           LLVMValueRef x);
     const char *(*passes)(int opt); /* LLVM's middle-end, as text */
     void (*cleanup)(Gen *g);        /* after it; may be NULL */
+    Effort most; /* a kernel with more is not optimised by the backend: effort.c */
+    bool (*counts)(LLVMOpcode op); /* as an instruction of `most` */
 } Target;
 
 struct Gen {
@@ -93,6 +100,8 @@ void lines_done(Gen *g);
    and the target's machine; writes what g->opt asks for; frees everything. */
 void emit_open(Gen *g, const Module *m, const char *name);
 bool emit_machine(Gen *g);
+/* The same again, for code of another level. */
+bool emit_machine_at(Gen *g, LLVMCodeGenOptLevel level);
 bool emit_write(Gen *g, CodegenOut *out);
 
 /* PTX text, NUL-terminated, in words that ptxas gets right; *size changes with it. */
@@ -103,6 +112,10 @@ void emit_close(Gen *g);
 typedef bool EmitFn(Gen *g, void *arg);
 bool emit_section(Gen *g, EmitFn *fn, void *arg);
 const Target *emit_target(bool gpu);
+
+/* effort.c: for functions that are too large for the backend's optimisations, a machine
+   without them. */
+bool limit_effort(Gen *g, Module *m);
 
 /* meta.c: everything that follows from the function's signature. */
 bool meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta);

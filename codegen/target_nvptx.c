@@ -27,6 +27,15 @@ passes(int opt)
            "early-cse<memssa>,gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 }
 
+/* What straight-line strength reduction looks at. The most that a kernel of kernels_dsl/
+   has is 1,200, with 9 loops. */
+static bool
+counts(LLVMOpcode op)
+{
+    return op == LLVMAdd || op == LLVMSub || op == LLVMMul || op == LLVMShl ||
+           op == LLVMGetElementPtr;
+}
+
 const Target target_nvptx = {
     .family = "nvptx",
     .gpu = true,
@@ -35,5 +44,7 @@ const Target target_nvptx = {
     .math = nv_math,
     .fcast = nv_fcast,
     .passes = passes,
+    .most = {.loops = 64, .blocks = 1024, .instructions = 2048, .in_block = 2048},
+    .counts = counts,
     .cleanup = nv_cleanup,
 };

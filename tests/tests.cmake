@@ -116,7 +116,8 @@ foreach(file IN LISTS files)
 endforeach()
 
 # Hundreds of children each: a busy machine is not to end them.
-set_tests_properties(unit/test_faults unit/test_fork PROPERTIES TIMEOUT 900)
+set_tests_properties(unit/test_faults unit/test_fork unit/test_growth PROPERTIES
+    TIMEOUT 900)
 
 file(GLOB files CONFIGURE_DEPENDS "${T}/ref/*.c")
 if(files)

@@ -15,11 +15,12 @@
 
 #include "ir/analysis/axis_rules.h"
 #include "ir/analysis/linear.h"
+#include "ir/base/map.h"
 #include "ir/base/util.h"
 
 #include <string.h>
 
-enum { DEPTH = 24, STEPS = 600 };
+enum { DEPTH = 24, STEPS = 600, AGAIN = 128 };
 
 /* A scalar whose definition is among the facts, as far as it is settled. */
 typedef struct Defined {
@@ -30,6 +31,7 @@ typedef struct Defined {
 struct Bounds {
     Known known;
     Vec(Defined) defined;
+    Map place; /* Value -> its first number in `defined`, from 1 */
 };
 
 static Linear form(Bounds *b, const Value *v, int depth);
@@ -39,6 +41,7 @@ bounds_new(Axis *axis, Arena *arena)
 {
     Bounds *b = arena_new(arena, Bounds);
     b->known = (Known){.arena = arena, .axis = axis};
+    map_init(&b->place, arena);
     return b;
 }
 
@@ -53,6 +56,10 @@ bounds_leave(Bounds *b, BoundsMark m)
 {
     b->known.facts.n = m.facts;
     b->defined.n = m.defined;
+    int n = b->place.n;
+    while (n > 0 && (intptr_t)b->place.entries[n - 1].val > m.defined)
+        n--;
+    map_truncate(&b->place, n);
 }
 
 /* ---- facts about opaque scalars */
@@ -154,21 +161,22 @@ settle(Bounds *b, const Value *v, bool first, int depth)
 static void
 define(Bounds *b, const Value *v, int depth)
 {
-    for (int i = 0; i < b->defined.n; i++)
-        if (b->defined.at[i].v == v)
-            return;
+    if (map_has(&b->place, v))
+        return;
     int at = b->defined.n;
+    map_set(&b->place, v, (void *)(intptr_t)(at + 1));
     vec_push(b->known.arena, &b->defined, ((Defined){.v = v, .settled = true}));
     bool done = settle(b, v, true, depth);
     b->defined.at[at].settled = done;
 }
 
-/* More facts may settle what did not settle before. */
+/* More facts may settle what did not settle before; the youngest are looked at, so that
+   time does not grow with the square of a program. */
 static void
 settle_again(Bounds *b)
 {
     int n = b->defined.n; /* what is met now is settled with what is known now */
-    for (int i = 0; i < n; i++) {
+    for (int i = n > AGAIN ? n - AGAIN : 0; i < n; i++) {
         if (b->defined.at[i].settled)
             continue;
         /* Said anew, so that it is forgotten with the facts that it rests on. */
