@@ -431,6 +431,9 @@ static Flow
 exec_statement(Sema *s, const Node *n, const Cont *cont, Val *ret)
 {
     s->b.loc = n->loc;
+    if (n->loc.src)
+        s->s->fail.path = n->loc.src->path;
+    s->s->fail.line = n->loc.line;
     switch (n->kind) {
     case ND_ASSIGN: exec_assign(s, n); return FLOW_NEXT;
     case ND_AUG_ASSIGN: exec_aug_assign(s, n); return FLOW_NEXT;

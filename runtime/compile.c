@@ -50,6 +50,7 @@ lower(Session *s, const CompileJob *job, CompileResult *out)
     }
     start = seconds_now();
     const char *kernel = compile_kernel(s, fm, job->opt.kernel);
+    s->fail.kernel = kernel;
     if (!kernel || !compile_spec(s, fm, job, kernel, &out->spec) ||
         !front_params(fm, kernel, &out->params, &out->nparam))
         return NULL;
@@ -160,7 +161,7 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
     for (int i = 0; ok && i < n && (cx.opt_limit < 0 || i < cx.opt_limit); i++) {
         PassCx one = cx;
         one.opt_limit = -1;
-        out->running = pass_info[list[i]].name;
+        out->running = s->fail.stage = pass_info[list[i]].name;
         if (o->explain && pass_info[list[i]].makes & (P_LAYOUT | P_CPU))
             explain(s, m, out);
         ok = passes_run(m, &one, &list[i], 1);
@@ -194,6 +195,7 @@ generate(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
         .verify = job->opt.verify_each,
     };
     CodegenOut got = {0};
+    s->fail.stage = "codegen";
     double start = seconds_now();
     if (!module_fits(m, target, job->opt.target))
         return false;
@@ -237,11 +239,18 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
     target.tma &= !job->no_maps;
     if (target.gpu && job->opt.emit == SDC_EMIT_OBJ)
         return fail(s, "target '%s' has no object code: emit ptx", job->opt.target);
+    s->fail.stage = job->is_tir ? "reader" : "frontend";
+    s->fail.path = job->src.path;
+    s->fail.kernel = job->opt.kernel;
     Module *m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);
     if (!m)
         return diag_ok(&s->diag);
     for (int i = 0; i < m->nfunc && !target.gpu; i++)
         m->funcs[i]->check |= job->check;
+    if (m->nfunc) {
+        s->fail.kernel = m->funcs[0]->name;
+        s->fail.line = m->funcs[0]->loc.line;
+    }
     if (job->look)
         job->look(m, job->look_user);
     if (!run_passes(s, m, job, &target, out))

@@ -20,6 +20,14 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+/* A function that begins on one stack and ends on another: ThreadSanitizer counts its
+   calls and returns for each stack apart. */
+#if defined(__SANITIZE_THREAD__)
+#define SWITCHES __attribute__((no_sanitize_thread))
+#else
+#define SWITCHES
+#endif
+
 enum { GUARD = 64 << 10 };
 
 typedef struct Run {
@@ -33,7 +41,7 @@ typedef struct Run {
 } Run;
 
 /* The sanitizers hear of a change of stacks before and after it. */
-static void
+SWITCHES static void
 before_switch(Run *r, void **fake, const void *bottom, size_t size, void *fiber)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -44,7 +52,7 @@ before_switch(Run *r, void **fake, const void *bottom, size_t size, void *fiber)
     (void)r, (void)fake, (void)bottom, (void)size, (void)fiber;
 }
 
-static void
+SWITCHES static void
 after_switch(Run *r, void *fake)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -55,7 +63,7 @@ after_switch(Run *r, void *fake)
 }
 
 /* makecontext passes numbers of the width of int. */
-static void
+SWITCHES static void
 begin(unsigned high, unsigned low)
 {
     Run *r = (Run *)((uintptr_t)high << 32 | low);
@@ -64,7 +72,7 @@ begin(unsigned high, unsigned low)
     before_switch(r, NULL, r->bottom, r->size, r->fiber);
 }
 
-bool
+SWITCHES bool
 stack_run(StackFn *fn, void *arg)
 {
     const size_t size = (size_t)STACK_MIB << 20;

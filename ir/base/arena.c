@@ -48,19 +48,36 @@ arena_done(Arena *a)
     a->total = 0;
 }
 
+/* Which limit, where, and what to do about it. */
+static _Noreturn void
+no_memory(FailPoint *f, int reason, const char *what)
+{
+    if (!f || !f->stage || !f->kernel)
+        fail_jump(f, reason, "%s", what);
+    fail_jump(f, reason, "%s in '%s' of kernel '%s', %s:%d; smaller tiles or fewer "
+                         "unrolled iterations need less%s",
+              what, f->stage, f->kernel, f->path ? f->path : "", f->line,
+              reason == FAIL_LIMIT ? ", and a context's memory_limit allows more" : "");
+}
+
 static void
 grow(Arena *a, size_t need)
 {
+    char what[80];
     size_t cap = a->top ? a->top->cap * 2 : FIRST_CHUNK;
     if (cap > MAX_CHUNK)
         cap = MAX_CHUNK;
     if (cap < need)
         cap = need;
-    if (a->limit && (cap > a->limit || a->total > a->limit - cap))
-        fail_jump(a->fail, FAIL_LIMIT, "memory limit of %zu MiB reached", a->limit >> 20);
+    if (a->limit && (cap > a->limit || a->total > a->limit - cap)) {
+        snprintf(what, sizeof what, "memory limit of %zu MiB reached", a->limit >> 20);
+        no_memory(a->fail, FAIL_LIMIT, what);
+    }
     ArenaChunk *c = calloc(1, sizeof *c + cap);
-    if (!c)
-        fail_jump(a->fail, FAIL_MEMORY, "out of memory (%zu bytes wanted)", cap);
+    if (!c) {
+        snprintf(what, sizeof what, "out of memory (%zu bytes wanted)", cap);
+        no_memory(a->fail, FAIL_MEMORY, what);
+    }
     c->prev = a->top;
     c->cap = cap;
     a->top = c;

@@ -19,6 +19,9 @@ typedef struct FailPoint {
     int set;            /* nonzero while env is valid */
     int reason;         /* FAIL_* */
     char message[512];  /* text for the user, no newline at the end */
+    /* What is being done, for messages; NULL and 0: not known. */
+    const char *stage, *kernel, *path;
+    int line;
 } FailPoint;
 
 enum { FAIL_NONE, FAIL_MEMORY, FAIL_LIMIT, FAIL_BUG };

@@ -65,6 +65,32 @@ START_TEST(limits_are_statuses)
 }
 END_TEST
 
+/* Which kernel, where, what to do. */
+START_TEST(limits_have_a_place)
+{
+    static const char text[] = "import triton\n"
+                               "import triton.language as tl\n"
+                               "@triton.jit\n"
+                               "def k(x):\n"
+                               "    for i in tl.static_range(20000):\n"
+                               "        tl.store(x + i, i)\n";
+    SdcContext *cx = setup(1 << 20);
+    SdcModule *m;
+    SdcOutput *out;
+    SdcCompileOptions o = {.signature = "*i32", .target = "sm_80", .emit = SDC_EMIT_ASM};
+    ck_assert_int_eq(sdc_module_load_text(cx, "k.tk", text, sizeof text - 1,
+                                          SDC_LANG_AUTO, &m),
+                     SDC_OK);
+    ck_assert_int_eq(sdc_compile(m, &o, &out), SDC_ERROR_SOURCE);
+    const char *said = sdc_error(cx);
+    ck_assert_msg(strstr(said, "memory limit of 1 MiB reached in 'frontend' of kernel "
+                               "'k', k.tk:6; smaller tiles or fewer unrolled") != NULL,
+                  "%s", said);
+    ck_assert(strstr(said, "memory_limit allows more"));
+    sdc_context_destroy(cx);
+}
+END_TEST
+
 START_TEST(a_session_that_cannot_begin)
 {
     SdcContext *cx = setup(64); /* less than the first chunk */
@@ -117,6 +143,7 @@ main(void)
     TCase *c = tcase_create("context");
     tcase_add_test(c, internal_errors_are_statuses);
     tcase_add_test(c, limits_are_statuses);
+    tcase_add_test(c, limits_have_a_place);
     tcase_add_test(c, a_session_that_cannot_begin);
     tcase_add_test(c, reproducers_can_be_read);
     suite_add_tcase(suite, c);
