@@ -513,6 +513,13 @@ rule_histogram(RuleCx *c)
 }
 
 bool
+rule_product(const Type *a, const Type *b, const Type *acc)
+{
+    bool all_float = type_is_float(a) && type_is_float(b) && type_is_float(acc);
+    return all_float || (type_is_int(a) && type_is_int(b) && type_is_int(acc));
+}
+
+bool
 rule_dot(RuleCx *c)
 {
     const Type *a = opnd(c, 0), *b = opnd(c, 1), *acc = opnd(c, 2);
@@ -531,6 +538,8 @@ rule_dot(RuleCx *c)
         return rule_fail(c, "accumulator must be %lldx%lld, not %s",
                          (long long)a->shape[r - 2], (long long)b->shape[r - 1],
                          rule_str(c, acc));
+    if (!rule_product(a->elem, b->elem, acc->elem))
+        return rule_fail(c, "elements must be numbers, all floats or all integers");
     c->out[0] = acc;
     return true;
 }

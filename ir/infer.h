@@ -28,6 +28,8 @@ opnd(const RuleCx *c, int i)
 const Type *rule_given(const RuleCx *c, int i); /* result type or NULL */
 const Type *rule_scalar(const RuleCx *c, ScalarKind k);
 const char *rule_str(RuleCx *c, const Type *t);
+/* Elements of a product and its sum: all floats, or all integers. */
+bool rule_product(const Type *a, const Type *b, const Type *acc);
 bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
 
 /* One line per rule; the definitions are in infer.c, infer_mem.c and infer_gpu.c. */

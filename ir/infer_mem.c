@@ -276,6 +276,8 @@ rule_buf_dot(RuleCx *c)
                  b->shape[r - 1] == acc->shape[r - 1];
     for (int i = 0; i < r - 2; i++)
         agree &= a->shape[i] == acc->shape[i] && b->shape[i] == acc->shape[i];
+    if (agree && !rule_product(a->elem, b->elem, acc->elem))
+        return rule_fail(c, "elements must be numbers, all floats or all integers");
     return agree || rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a),
                               rule_str(c, b), rule_str(c, acc));
 }
