@@ -279,4 +279,42 @@ START_TEST(modulo)
 }
 END_TEST
 
-RULES_MAIN("patterns", threshold, unseen, forward, modulo)
+/* ---- carry: tiles of pointers that a loop moves by the same for all elements */
+
+static Value *
+step_of(Lab *l, Value *x)
+{
+    bool wide = lab_random(l, 2);
+    const Type *t = tile(l, wide ? SK_I64 : SK_I32);
+    if (lab_random(l, 2))
+        return build_int(&l->b, t, (int)lab_random(l, 9) - 6);
+    return build_splat(&l->b, wide ? build_cast(&l->b, OP_SEXT, x, type_elem(t)) : x, t);
+}
+
+static void
+make_carry(Lab *l)
+{
+    Builder *b = &l->b;
+    const Type *i32 = lab_type(l, SK_I32);
+    Value *x = lab_param(l, SK_I32), *p = splat_pointer(l, l->memory[SK_I32]);
+    x = build_binary(b, OP_SHRS, x, build_int(b, i32, 24));
+    Value *lo = build_int(b, i32, 0), *hi = build_int(b, i32, lab_random(l, 5));
+    Op *loop = build_for(b, lo, hi, build_int(b, i32, 1), &p, 1);
+    Builder outer = *b;
+    *b = builder_at_end(l->f, loop->regions[0]);
+    Value *now = loop->regions[0]->args[1];
+    put(l, build_load(b, now, NULL, NULL, NULL), NULL);
+    for (uint32_t n = 1 + lab_random(l, 3); n > 0; n--)
+        now = build_binary(b, OP_ADDPTR, now, step_of(l, x));
+    build_yield(b, &now, 1);
+    *b = outer;
+    put(l, build_load(b, op_result(loop, 0), NULL, NULL, NULL), NULL);
+}
+
+START_TEST(carry)
+{
+    over("carry", make_carry, "carry", NULL, 200);
+}
+END_TEST
+
+RULES_MAIN("patterns", threshold, unseen, forward, modulo, carry)
