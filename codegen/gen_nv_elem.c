@@ -223,13 +223,29 @@ high_half(Gen *g, const Op *op, LLVMValueRef *x)
     return LLVMBuildTrunc(g->b, high, g->i32, "");
 }
 
+/* The hardware's count has 32 bits and gives 0 from the width on. LLVM knows the latter
+   and drops our test of a 64-bit count, then takes its low half: 1 << (1 << 32) is 1
+   (LLVM 22). So a count that is not known is cut down to 64, the instruction ours. */
+static LLVMValueRef
+shift64(Gen *g, bool left, LLVMValueRef *x)
+{
+    LLVMValueRef count[2] = {x[1], ll_int(g->i64, 64)};
+    LLVMValueRef low = ll_intrinsic1(g->b, "llvm.umin", count, 2);
+    LLVMValueRef in[2] = {x[0], LLVMBuildTrunc(g->b, low, g->i32, "")};
+    return ptx_asm(g, left ? "shl.b64 $0, $1, $2;" : "shr.u64 $0, $1, $2;", "=l,l,r",
+                   g->i64, in, 2, false);
+}
+
 LLVMValueRef
 nv_elem(Gen *g, const Op *op, LLVMValueRef *x)
 {
     const Type *e = type_elem(op->results[0].type);
+    bool shifts = op->kind == OP_SHL || op->kind == OP_SHRU;
     LLVMValueRef half = nv_half(g, op, x);
     if (half)
         return half;
+    if (shifts && e->scalar == SK_I64 && !LLVMIsConstant(x[1]))
+        return shift64(g, op->kind == OP_SHL, x);
     bool f32 = e->kind == TY_SCALAR && e->scalar == SK_F32;
     bool i32 = e->kind == TY_SCALAR && e->scalar == SK_I32;
     if (f32 && (op->kind == OP_DIVF || op->kind == OP_SQRT || op->kind == OP_RSQRT))
