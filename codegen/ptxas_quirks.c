@@ -2,8 +2,8 @@
    since LLVM's instruction selection chooses the words.
 
    neg.s16, abs.s16: the least number has no opposite, so PTX keeps it. When the result
-   is widened ptxas (CUDA 12.8 to 13.0, and the driver's) negates the widened operand instead:
-   of -32768 it makes 32768.
+   is widened ptxas (CUDA 12.8 to 13.0, and the driver's) negates the widened operand
+   instead: of -32768 it makes 32768.
 
        neg.s16 r, x; cvt.s64.s16 y, r;      y = 32768
    =>

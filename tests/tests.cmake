@@ -386,12 +386,12 @@ if(TARGET libsdc)
         ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>")
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
     # one only what differs and is quick.
-    foreach(stem attention chance divide dropout elementwise gemm language large
-            large_products logarithm masks narrow
-            philox rows wraps)
+    foreach(stem accesses attention chance divide dropout elementwise gemm language large
+            large_products logarithm masks narrow operations philox rows tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90)
-            if(sm EQUAL 80 AND NOT stem MATCHES "language|divide|narrow|masks|rows")
+            if(sm EQUAL 80 AND
+               NOT stem MATCHES "language|divide|narrow|masks|operations|rows")
                 continue()
             endif()
             set(name sim/sm_${sm}/${stem})

@@ -90,7 +90,7 @@ number_pack(double x, const Format *f, Round r, bool saturate)
         return sign;
     x = fabs(x);
     if (isinf(x)) {
-        bits = max + 1;
+        bits = max + 1; /* e4m3 has a number where others have infinity */
     } else {
         frexp(x, &e);
         e = e - 1 < 1 - bias ? 1 - bias : e - 1;
