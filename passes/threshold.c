@@ -72,16 +72,18 @@ choose(Builder *b, const char *pred, Value *x, Value *y, Value *then, Value *oth
 }
 
 /* The first integer of 1..2^31 whose random float is above p by `ulps` - 1 floats. A
-   NaN counts as 1, which no random float reaches, and what is below 0 as 0: an
-   integer made of a float outside of its range would be undefined, whether it is used
-   or not. */
+   NaN counts as 1, which no random float reaches, and what is below the least normal
+   number as that, under which no random float but 0 is: an integer made of a float
+   outside of its range would be undefined, whether it is used or not. Not as 0: ptxas
+   makes an addition that saturates of a minimum with 1 and a maximum with 0, and that
+   gives 0 for a NaN. */
 static Value *
 first_above(Builder *b, Value *p, int ulps)
 {
     const Type *f32 = p->type, *i32 = type_scalar(b->s->types, SK_I32);
     Value *one = build_int(b, i32, 1);
     p = build_binary(b, OP_MINF, p, build_float(b, f32, 1.0));
-    p = build_binary(b, OP_MAXF, p, build_float(b, f32, 0.0));
+    p = build_binary(b, OP_MAXF, p, build_float(b, f32, 0x1p-126));
     Value *bits = build_cast(b, OP_BITCAST, p, i32);
     bits = build_binary(b, OP_ADD, bits, build_int(b, i32, ulps));
     Value *w = build_binary(b, OP_MULF, build_cast(b, OP_BITCAST, bits, f32),

@@ -5,7 +5,8 @@
    SIM_SEED=N         of the first launch, 1; each launch takes the next one. 0: in order
    SIM_PROCESSORS=N   multiprocessors of the device, 132
    SIM_ANY_READ=1     shared memory that nothing wrote may be read
-   SIM_VERBOSE=1      a line for each launch on stderr */
+   SIM_VERBOSE=1      a line for each launch on stderr
+   SIM_DUMP=FOLDER    keeps the PTX of each module, NUMBER.ptx in the order of loading */
 #include "tests/sim/sim.h"
 
 #define cuInit                 fake_cuInit
@@ -62,6 +63,22 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
     return code;
 }
 
+static void
+dump(const char *ptx)
+{
+    static _Atomic int number;
+    const char *folder = getenv("SIM_DUMP");
+    char path[4096];
+    if (!folder || !*folder)
+        return;
+    snprintf(path, sizeof path, "%s/%d.ptx", folder, number++);
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fputs(ptx, f);
+        fclose(f);
+    }
+}
+
 EXPORT int
 cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void **values)
 {
@@ -69,6 +86,7 @@ cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void
     int code = fake_cuModuleLoadDataEx(out, image, n, options, values);
     if (code)
         return code;
+    dump(image);
     SimModule *m = sim_load(image, said, sizeof said);
     pthread_mutex_lock(&lock);
     if (m && nloaded < MAX_LOADED)

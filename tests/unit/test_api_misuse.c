@@ -89,6 +89,7 @@ START_TEST(contexts)
     ck_assert_int_eq(sdc_error_place(cx, NULL), 0);
     ck_assert_ptr_nonnull(sdc_status_name((SdcStatus)-5));
     ck_assert_ptr_nonnull(sdc_version());
+    ck_assert_int_eq(sdc_lost_compiles(NULL), 0);
     ck_assert_ptr_nonnull(sdc_targets());
 }
 END_TEST
