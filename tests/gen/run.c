@@ -216,21 +216,22 @@ tile_ir(Runner *r, SdcModule *m, const Program *p, const char *passes, Report *r
 /* Reads the text and interprets it; apart, for setjmp and what it must not clobber. */
 static int
 interpret(Session *s, const Program *p, const Source *src, InterpArg *arg, int n,
-          char *message, int size)
+          uint64_t undefined, char *message, int size)
 {
     if (setjmp(s->fail.env) != 0)
         return -1;
     s->fail.set = 1;
     Module *m = module_read(s, src);
     int64_t grid[3] = {p->grid[0], p->grid[1], p->grid[2]};
-    InterpOptions o = {.max_steps = (uint64_t)1 << 28};
+    InterpOptions o = {.max_steps = (uint64_t)1 << 28, .undefined = undefined};
     if (!m || m->nfunc != 1)
         return -1;
     return (int)interp_run(m->funcs[0], arg, n, grid, &o, message, size);
 }
 
-bool
-oracle_run(const Program *p, const char *tir, size_t size, Outputs *out, Report *rep)
+static int
+oracle_fill(const Program *p, const char *tir, size_t size, unsigned char **of,
+            uint64_t undefined, char *message, int message_size)
 {
     InterpArg arg[PROGRAM_MAX_ARGS];
     int n = 0;
@@ -240,18 +241,27 @@ oracle_run(const Program *p, const char *tir, size_t size, Outputs *out, Report 
             continue;
         arg[n] = (InterpArg){.i = a->i, .f = a->f};
         if (a->kind == ARG_BUFFER) {
-            out->of[i] = aligned_alloc(16, (a->bytes + 31) / 16 * 16);
-            memcpy(out->of[i], a->data, a->bytes);
-            arg[n].data = out->of[i];
+            of[i] = aligned_alloc(16, (a->bytes + 31) / 16 * 16);
+            memcpy(of[i], a->data, a->bytes);
+            arg[n].data = of[i];
             arg[n].bytes = a->bytes;
         }
         n++;
     }
     Session *s = session_new((size_t)256 << 20);
     Source src = {.path = "k.tir", .text = tir, .size = size};
-    char message[300] = "";
-    int status = interpret(s, p, &src, arg, n, message, sizeof message);
+    int status = interpret(s, p, &src, arg, n, undefined, message, message_size);
     session_free(s);
+    return status;
+}
+
+bool
+oracle_run(const Program *p, const char *tir, size_t size, Outputs *out, Report *rep)
+{
+    char message[300] = "";
+    int status = oracle_fill(p, tir, size, out->of, 0, message, sizeof message);
+    if (status == INTERP_OK)
+        status = oracle_fill(p, tir, size, out->other, 1, message, sizeof message);
     if (status == INTERP_OK)
         return true;
     rep->what = FINDING_ORACLE;
