@@ -399,8 +399,8 @@ if(TARGET libsdc)
         ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>")
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
     # one only what differs and is quick.
-    # Not large_products: ptxas puts the accumulators of its sparse layer where they should
-    # be, but PTX has them copied behind wgmma.fence (docs/reliability.md, open).
+    # Not large_products: ptxas keeps the accumulators of its sparse layer where they are,
+    # but PTX has them copied behind wgmma.fence (docs/reliability.md, open).
     foreach(stem accesses attention divide dropout elementwise gemm language large
             logarithm masks narrow operations philox rows tiles wraps)
         add_dependencies(run_${stem} simcuda)

@@ -39,8 +39,8 @@ typedef struct Report {
 /* Contents of the outputs after a run; others NULL. */
 typedef struct Outputs {
     unsigned char *of[PROGRAM_MAX_ARGS];
-    /* The interpreter's with the other choice of what docs/ir.md leaves undefined, such as
-       the sign of a zero: elements that differ are not compared. NULL: none. */
+    /* The interpreter's with the other choice of what docs/ir.md leaves undefined, such
+       as the sign of a zero: elements that differ are not compared. NULL: none. */
     unsigned char *other[PROGRAM_MAX_ARGS];
 } Outputs;
 
