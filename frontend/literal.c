@@ -117,7 +117,7 @@ closes(const Scan *c, char quote, size_t quotes)
     return quotes > 0;
 }
 
-/* The format of a field, up to its '}'; it holds fields in turn, and no braces else. */
+/* The format of a field, up to its '}'; it may hold fields, and no other braces. */
 static bool
 scan_spec(Scan *c, char quote, size_t quotes)
 {

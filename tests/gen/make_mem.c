@@ -190,7 +190,7 @@ make_block(Gen *g)
     if (!g->old || !matrix_of(g, &m, INTS | FLOATS))
         return NULL;
     Tree *t = g->tree;
-    bool turned = chance(g, 25), rows = true, cols = true;
+    bool flipped = chance(g, 25), rows = true, cols = true;
     if (m.stride >= m.bn && chance(g, 30)) {
         cols = false;
         m.cols = m.stride;
@@ -199,28 +199,28 @@ make_block(Gen *g)
     }
     const char *at_row = rows ? one_of(g, "0|pid|-1|pid * 2 - 1|1|3|pid * 8") : "0";
     const char *at_col = cols ? one_of(g, "0|pid|1|-1|3|4") : "0";
-    const char *first = turned ? at_col : at_row, *second = turned ? at_row : at_col;
+    const char *first = flipped ? at_col : at_row, *second = flipped ? at_row : at_col;
     Value *p =
         let(g, scalar(I32),
             "tl.make_block_ptr(p_%s, shape=(%d, %d), strides=(%s), offsets=(%s, %s), "
             "block_shape=(%d, %d), order=%s)",
-            dt_info[m.dt].sig, turned ? m.cols : m.rows, turned ? m.rows : m.cols,
-            tree_text(t, turned ? "1, %d" : "%d, 1", m.stride), first, second,
-            turned ? m.bn : m.bm, turned ? m.bm : m.bn, turned ? "(0, 1)" : "(1, 0)");
+            dt_info[m.dt].sig, flipped ? m.cols : m.rows, flipped ? m.rows : m.cols,
+            tree_text(t, flipped ? "1, %d" : "%d, 1", m.stride), first, second,
+            flipped ? m.bn : m.bm, flipped ? m.bm : m.bn, flipped ? "(0, 1)" : "(1, 0)");
     p->flags = V_SPECIAL;
     if (chance(g, 40)) {
         const char *by_row = rows ? one_of(g, "0|1|-1|pid") : "0";
         const char *by_col = cols ? one_of(g, "0|1|4|-2|pid * 3") : "0";
-        p = let(g, scalar(I32), "tl.advance($, (%s, %s))", p, turned ? by_col : by_row,
-                turned ? by_row : by_col);
+        p = let(g, scalar(I32), "tl.advance($, (%s, %s))", p, flipped ? by_col : by_row,
+                flipped ? by_row : by_col);
         p->flags = V_SPECIAL;
     }
     Type s = m.block;
-    if (turned) {
+    if (flipped) {
         s.dim[0] = m.bn;
         s.dim[1] = m.bm;
     }
-    const char *check = rows && cols ? "(0, 1)" : rows != turned ? "(0,)" : "(1,)";
+    const char *check = rows && cols ? "(0, 1)" : rows != flipped ? "(0,)" : "(1,)";
     const char *pad = "";
     if (chance(g, 60))
         pad = BIT(m.dt) & FLOATS && chance(g, 40) ? ", padding_option=\"nan\""
