@@ -246,11 +246,11 @@ head_weights(Head *h, double *lse)
 
 /* sum over j of w[i, j] (or w[j, i]) times row j of what `salt` filled, column d. */
 static double
-weighted(const Head *h, const double *w, bool turned, int64_t i, int salt, int64_t d)
+weighted(const Head *h, const double *w, bool transposed, int64_t i, int salt, int64_t d)
 {
     double sum = 0;
     for (int64_t j = 0; j < h->M; j++)
-        sum += w[turned ? j * h->M + i : i * h->M + j] *
+        sum += w[transposed ? j * h->M + i : i * h->M + j] *
                big_value(h->first + j * DIM + d, salt);
     return sum;
 }

@@ -61,11 +61,11 @@ met(const Kernel *k, const char *what, int most)
         ck_abort_msg("%s: %d barriers, at most %d are needed", what, k->barriers, most);
 }
 
-/* ---- products; turned: which operand lies column by column */
+/* ---- products; transposed: which operand lies column by column */
 
 typedef struct Product {
     int m, n, k, bm, bn, bk, warps, stages;
-    char turned;
+    char transposed;
     bool fp32;
     int barriers;
 } Product;
@@ -85,7 +85,7 @@ START_TEST(matmul)
     const Product *c = &cases[_i];
     char spec[1024], what[64];
     const char *e = c->fp32 ? "fp32" : "fp16";
-    bool ta = c->turned == 'a', tb = c->turned == 'b';
+    bool ta = c->transposed == 'a', tb = c->transposed == 'b';
     snprintf(spec, sizeof spec,
              "a_ptr=*%s:16,b_ptr=*%s:16,c_ptr=*fp32:16,bias_ptr=None,M=%s,N=%s,K=%s,"
              "a_stride_m=%s,a_stride_k=%s,b_stride_k=%s,b_stride_n=%s,c_stride_m=i32:16,"
