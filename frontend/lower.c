@@ -37,9 +37,11 @@ add_param(Sema *s, const char *name, DType dt, int64_t div, int source, int part
     p->part = part;
 }
 
-/* A descriptor arrives as its base, shape and strides; the last stride is 1. */
+/* A descriptor arrives as its base, shape and strides; the last stride is 1. `div` is
+   what divides the length of a row: accesses that are not TMA's are as wide as it allows.
+ */
 static Val
-desc_param(Sema *s, const Node *p, DType dt, Shape block, int source)
+desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, int source)
 {
     int rank = block.rank, n = 0;
     Value *in[1 + 2 * MAX_RANK];
@@ -49,8 +51,8 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int source)
     add_param(s, p->name, dt + DT_PTR, 16, source, n, &in[n]);
     n++;
     for (int i = 0; i < rank; i++, n++)
-        add_param(s, arena_printf(s->a, "%s_shape%d", p->name, i), DT_INT32, 1, source, n,
-                  &in[n]);
+        add_param(s, arena_printf(s->a, "%s_shape%d", p->name, i), DT_INT32,
+                  i == rank - 1 ? div : 1, source, n, &in[n]);
     for (int i = 0; i < rank; i++, n++)
         add_param(s, arena_printf(s->a, "%s_stride%d", p->name, i), DT_INT64,
                   i < rank - 1 ? unit : 1, source, n, &in[n]);
@@ -91,7 +93,7 @@ typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
                           "type %s",
                           p->name, a->sig);
     if (parse_desc_sig(a->sig, &dt, &block))
-        return desc_param(s, p, dt, block, source);
+        return desc_param(s, p, dt, block, a->div, source);
     dt = dtype_by_sig(a->sig, strlen(a->sig));
     if (dt == DT_NONE)
         return sema_error(s, p->loc, "unknown type '%s' for '%s'", a->sig, p->name);

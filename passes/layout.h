@@ -53,8 +53,10 @@ void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
 /* For a value of this shape that nothing is known of. */
 const Layout *layout_default(Layouts *p, const Type *t);
 
-/* The dimension along which an operand lies in memory, or will lie in its buffer: -1 when
-   that is not known. */
+/* The dimension along which memory runs that op reads or writes, or that the loaded tile
+   comes from which v is made of element by element; -1 when that is not known. Attributes
+   of the accesses say so, which layout_see leaves there. */
+int layout_access_dim(const Op *op);
 int layout_operand_dim(const Value *v);
 
 /* ---- layout_turn.c */

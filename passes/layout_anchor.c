@@ -60,12 +60,13 @@ is_access(const Op *op)
 
 static bool comes_from_dot(const Value *v, int depth);
 
-/* The dimension that op runs along, -1 when each element is an access of its own. */
+/* The dimension that memory runs along, -1 when it is not known; one access takes *vec
+   elements. */
 static int
 access_dim(const Op *op, int *vec)
 {
     const Attr *contig = attr_find(&op->attrs, ATTR_CONTIG);
-    int dim = -1;
+    int dim = (int)attr_int(&op->attrs, ATTR_ALONG, -1);
     *vec = 1;
     for (int d = 0; contig && d < contig->n; d++) {
         if (contig->v.ints[d] > *vec) {
@@ -78,6 +79,21 @@ access_dim(const Op *op, int *vec)
 
 /* What is taken apart or joined in pairs must be in one thread. */
 enum { PAIRED = 4 };
+
+/* Where one access takes one element, neighbours of memory still belong to neighbouring
+   lanes, and into one row of a buffer. */
+static void
+see_order(Layouts *p, Op *op)
+{
+    const AxisFacts *at = axis_of(p->axis, op_operand(op, 0));
+    int64_t run = 1;
+    for (int d = 0; d < at->rank; d++) {
+        if (at->contig[d] <= run)
+            continue;
+        run = at->contig[d];
+        attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, d);
+    }
+}
 
 void
 layout_see(Layouts *p, Op *op)
@@ -93,6 +109,9 @@ layout_see(Layouts *p, Op *op)
         runs[d] = access_run(p, op, d);
     attr_set_ints(&p->s->mod, &op->attrs, ATTR_CONTIG, runs, t->rank);
     int dim = access_dim(op, &vec);
+    if (dim < 0)
+        see_order(p, op);
+    dim = access_dim(op, &vec);
     if (dim < 0)
         return;
     Choice *c = choice_of(p, t, dim);
@@ -282,13 +301,19 @@ fma_operand(Session *s, const Layout *acc, const Type *t, int op)
 }
 
 int
+layout_access_dim(const Op *op)
+{
+    int vec;
+    return layout_is_access(op) ? access_dim(op, &vec) : -1;
+}
+
+int
 layout_operand_dim(const Value *v)
 {
     const Op *op = v->op;
     for (int i = 0; op && i < CHAIN_DEPTH; i++) {
-        int vec;
         if (op->kind == OP_LOAD)
-            return access_dim(op, &vec);
+            return layout_access_dim(op);
         if (op->kind == OP_TRANS) {
             int dim = layout_operand_dim(op_operand(op, 0));
             return dim < 0 ? dim : 1 - dim;

@@ -2,11 +2,12 @@
 #include "passes/operand.h"
 
 #include "ir/base/util.h"
+#include "passes/layout.h"
 
 enum { LINE = 128, HOIST_DEPTH = 16 };
 
-int
-operand_fast_dim(const Layout *l)
+static int
+fast_dim_of_layout(const Layout *l)
 {
     int best = l->rank - 1, run = layout_run(l, best, NULL);
     for (int d = l->rank - 2; d >= 0; d--) {
@@ -22,10 +23,17 @@ operand_fast_dim(const Layout *l)
     return best;
 }
 
-const Type *
-operand_buffer_type(Session *s, const Type *t)
+int
+operand_fast_dim(const Value *v)
 {
-    int order[MAX_RANK], n = 0, fast = operand_fast_dim(t->layout), bits = type_bits(t);
+    int dim = layout_operand_dim(v);
+    return dim >= 0 ? dim : fast_dim_of_layout(v->type->layout);
+}
+
+const Type *
+operand_buffer_type(Session *s, const Type *t, int fast)
+{
+    int order[MAX_RANK], n = 0, bits = type_bits(t);
     order[n++] = fast;
     for (int d = t->rank - 1; d >= 0; d--)
         if (d != fast)
@@ -41,7 +49,7 @@ operand_buffer_type(Session *s, const Type *t)
 Value *
 operand_buffer(Session *s, Builder *b, Value *v)
 {
-    const Type *mem = operand_buffer_type(s, v->type);
+    const Type *mem = operand_buffer_type(s, v->type, operand_fast_dim(v));
     value_each_use(
         v, u) if (u->user->kind == OP_LOCAL_ALLOC && u->user->results[0].type == mem &&
                   u->user->parent ==

@@ -8,15 +8,15 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-/* The dimension of which a thread holds most elements in a row, or its neighbour has the
-   next where all hold but one: memory's order for what was loaded. */
-int operand_fast_dim(const Layout *l);
-/* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along the
-   dimension of which a thread holds most elements, which is memory's for what was
-   loaded. */
+/* The dimension along which v lies in memory; of what was not loaded the one of which a
+   thread holds most elements in a row, or its neighbour has the next where all hold but
+   one. */
+int operand_fast_dim(const Value *v);
+/* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along
+   operand_fast_dim. */
 Value *operand_buffer(Session *s, Builder *b, Value *v);
-/* Its type, for a tile of type t. */
-const Type *operand_buffer_type(Session *s, const Type *t);
+/* Its type, for a tile of type t and rows along that dimension. */
+const Type *operand_buffer_type(Session *s, const Type *t, int fast);
 /* The buffer m of what `trans` transposes, seen transposed. */
 Value *operand_turned(Session *s, Builder *b, Value *m, const Op *trans);
 

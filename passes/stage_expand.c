@@ -92,9 +92,10 @@ add_slice(Expand *e, Value *v)
 }
 
 static const Type *
-plain_buffer(Session *s, const Type *t)
+plain_buffer(Session *s, const Value *v)
 {
-    int order[MAX_RANK], n = 0, fast = operand_fast_dim(t->layout);
+    const Type *t = v->type;
+    int order[MAX_RANK], n = 0, fast = operand_fast_dim(v);
     order[n++] = fast;
     for (int d = t->rank - 1; d >= 0; d--)
         if (d != fast)
@@ -110,7 +111,7 @@ staged_buffer(Session *s, const Op *load)
     value_each_use(&load->results[0],
                    u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
         .type;
-    return plain_buffer(s, load->results[0].type);
+    return plain_buffer(s, &load->results[0]);
 }
 
 /* ahead: of which iteration, so that barriers need not assume that two stages are one. */

@@ -19,6 +19,7 @@
 #include "ir/edit.h"
 #include "ir/layout.h"
 #include "passes/pass.h"
+#include "passes/tma_tile.h"
 
 bool pass_stage_plan(Func *f, PassCx *cx);
 
@@ -33,6 +34,8 @@ typedef struct Hazards {
 
 typedef struct Plan {
     Session *s;
+    Func *f;
+    const TargetInfo *target;
     Op *loop;
     Map seen; /* values known to be computable ahead */
     Hazards hazards;
@@ -137,7 +140,8 @@ can_stage(Plan *p, Op *load)
         if (!runs_ahead(p, op_operand(load, i), 0))
             return false;
     }
-    return copy_bytes(load) >= MIN_COPY;
+    return copy_bytes(load) >= MIN_COPY ||
+           (p->target->tma && tma_takes(p->f, p->loop, load));
 }
 
 /* The condition that an iteration exists is `iv < hi`. */
@@ -213,10 +217,11 @@ plan_depth(Session *s, Op *loop, int stages, int64_t shared)
 }
 
 static bool
-plan_loop(Session *s, Func *f, Op *loop, int64_t shared)
+plan_loop(Session *s, Func *f, Op *loop, const TargetInfo *target)
 {
     int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
-    Plan p = {.s = s, .loop = loop};
+    int64_t shared = target->shared_bytes;
+    Plan p = {.s = s, .f = f, .target = target, .loop = loop};
     bool feeds = false;
     if (stages < 2 || !counts_up(loop))
         return false;
@@ -232,7 +237,7 @@ plan_loop(Session *s, Func *f, Op *loop, int64_t shared)
 }
 
 static bool
-visit(Session *s, Func *f, Region *r, int depth, int64_t shared)
+visit(Session *s, Func *f, Region *r, int depth, const TargetInfo *target)
 {
     bool changed = false;
     if (depth > MAX_REGION_DEPTH)
@@ -240,9 +245,9 @@ visit(Session *s, Func *f, Region *r, int depth, int64_t shared)
     region_each(r, op)
     {
         for (int i = 0; i < op->nregion; i++)
-            changed |= visit(s, f, op->regions[i], depth + 1, shared);
+            changed |= visit(s, f, op->regions[i], depth + 1, target);
         if (op->kind == OP_FOR)
-            changed |= plan_loop(s, f, op, shared);
+            changed |= plan_loop(s, f, op, target);
     }
     return changed;
 }
@@ -250,5 +255,5 @@ visit(Session *s, Func *f, Region *r, int depth, int64_t shared)
 bool
 pass_stage_plan(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f, f->body, 0, cx->target.shared_bytes);
+    return visit(cx->s, f, f->body, 0, &cx->target);
 }

@@ -64,16 +64,31 @@ buffer_of(Session *s, Op *load, bool all)
     return tile && (t || !all) ? NULL : staged_buffer(s, load);
 }
 
+/* What a load would be for the engine; NULL: nothing that it can do. */
+static TmaTile *
+tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all)
+{
+    const Type *mem = buffer_of(s, load, all);
+    Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
+    const Value *from = param_of(op_operand(load, 0));
+    if (!mem || !from || param_written_before(load, from))
+        return NULL;
+    return tma_tile(f, loop, op_operand(load, 0), mask, mem);
+}
+
+bool
+tma_takes(Func *f, const Op *loop, Op *load)
+{
+    return load->results[0].type->rank > 1 &&
+           tile_of(f->module->s, f, loop, load, false) != NULL;
+}
+
 static bool
 raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
 {
-    const Type *mem = buffer_of(s, load, all), *t = load->results[0].type;
-    Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
+    const Type *t = load->results[0].type;
     Value *in[1 + TMA_MAX_RANK];
-    const Value *from = param_of(op_operand(load, 0));
-    if (!mem || !from || param_written_before(load, from))
-        return false;
-    TmaTile *tile = tma_tile(f, loop, op_operand(load, 0), mask, mem);
+    TmaTile *tile = tile_of(s, f, loop, load, all);
     if (!tile)
         return false;
     in[0] = tma_tile_desc(tile, load->loc);

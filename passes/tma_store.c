@@ -17,6 +17,7 @@
 #include "ir/analysis/param.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "passes/layout.h"
 #include "passes/operand.h"
 #include "passes/tma_tile.h"
 
@@ -226,7 +227,10 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     Value *x = result_of(store), *in[2 + TMA_MAX_RANK];
     if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
         return false;
-    const Type *mem = operand_buffer_type(s, op_operand(store, 1)->type);
+    Value *y = op_operand(store, 1);
+    int dim = layout_access_dim(store);
+    const Type *mem =
+        operand_buffer_type(s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
     Op *loop = loop_around(store);
     int64_t bytes = type_numel(mem) * 2;

@@ -47,21 +47,13 @@ split_host(const Poly *p, Poly *host, Poly *rest)
         poly_add_term(host_term(&p->t[i]) ? host : rest, &p->t[i], 1);
 }
 
-/* Is p, in elements of the tile, known to be a multiple of what TMA asks for? */
+/* May p, in elements of the tile, be a multiple of what TMA asks for? The launch looks at
+   what arguments are in it: with others it runs code without tensor maps. */
 static bool
-is_aligned(const TmaTile *r, const Poly *p)
+may_be_aligned(const TmaTile *r, const Poly *p)
 {
-    int bytes = r->boxes.bytes;
-    for (int i = 0; i < p->n; i++) {
-        int64_t div = bytes;
-        for (int64_t k = p->t[i].k; k % 2 == 0 && div < TMA_ALIGN; k /= 2)
-            div *= 2;
-        for (int x = 0; x < p->t[i].n && div < TMA_ALIGN; x++)
-            div *= max_i64(1, r->f->params[p->t[i].x[x]->index].div);
-        if (div % TMA_ALIGN)
-            return false;
-    }
-    return true;
+    int64_t k;
+    return !poly_is_const(p, &k) || k * r->boxes.bytes % TMA_ALIGN == 0;
 }
 
 /* ---- masks: conjunctions of sums that are at least 0 */
@@ -251,10 +243,10 @@ place(TmaTile *r)
         TmaDim *d = &r->dim[i];
         if (!d->bounded) /* nothing is clipped */
             d->size = poly_const(d->at.n ? INT32_MAX : d->box);
-        if (i != r->boxes.order[0] && !is_aligned(r, &d->stride))
+        if (i != r->boxes.order[0] && !may_be_aligned(r, &d->stride))
             return false;
     }
-    return is_aligned(r, &r->base);
+    return may_be_aligned(r, &r->base);
 }
 
 static bool
@@ -267,8 +259,7 @@ open_tile(TmaTile *r, const Value *ptr)
         return false;
     root = r->ptr.ptr;
     r->elem = type_elem(t)->elem;
-    if (!is_host(root) || root->type->elem != r->elem ||
-        r->f->params[root->index].div % TMA_ALIGN)
+    if (!is_host(root) || root->type->elem != r->elem)
         return false;
     r->rank = r->n = t->rank;
     for (int d = 0; d < r->rank; d++) {

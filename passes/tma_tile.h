@@ -33,6 +33,10 @@ typedef struct TmaTile {
 TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
                   const Type *mem);
 
+/* Will pass_tma make a load of the loop's rows and columns one of the engine? Asked on
+   targets that have it. */
+bool tma_takes(Func *f, const Op *loop, Op *load);
+
 /* The tensor's descriptor, made where the function begins. */
 Value *tma_tile_desc(const TmaTile *t, Loc loc);
 /* Where the block begins: as many numbers as the descriptor has dimensions. */

@@ -40,8 +40,7 @@ static bool
 lies_across(const Value *v)
 {
     Op *trans = value_def(v, OP_TRANS);
-    const Type *t = trans ? op_operand(trans, 0)->type : v->type;
-    return operand_fast_dim(t->layout) == (trans ? 1 : 0);
+    return operand_fast_dim(trans ? op_operand(trans, 0) : v) == (trans ? 1 : 0);
 }
 
 static int64_t

@@ -2,7 +2,8 @@
    launch.
 
    The key of a specialization is a number an argument: kind, type, "equal to 1",
-   "divisible by 16", and of a descriptor its block. Specializations hang in a list that
+   "divisible by 16", and of a descriptor its block; there the length of a row is what is
+   divisible. Specializations hang in a list that
    only grows at its head, so that a launch reads it without a lock; compiling happens
    under the lock of the module. */
 #include "runtime/internal.h"
@@ -118,6 +119,9 @@ arg_key(const KernelInfo *info, int i, const SdcArg *arg)
         return key;
     if (a->kind == SDC_ARG_PTR && (uintptr_t)a->v.ptr % 16 == 0)
         key |= KEY_DIV16;
+    if (d && d->rank > 0 && d->rank <= SDC_MAX_DESC_RANK &&
+        d->shape[d->rank - 1] % 16 == 0)
+        key |= KEY_DIV16;
     if (a->kind == SDC_ARG_INT && a->dtype != SDC_BOOL) {
         if (a->v.i == 1 && !info->params[source].type)
             key |= KEY_ONE;
@@ -127,16 +131,16 @@ arg_key(const KernelInfo *info, int i, const SdcArg *arg)
     return key;
 }
 
-/* "tensordesc<fp16[64,64]>" */
+/* "tensordesc<fp16[64,64]>:16" */
 static bool
-desc_text(const SdcDesc *d, char *to, size_t size)
+desc_text(const SdcDesc *d, const char *hint, char *to, size_t size)
 {
     if (!d || d->rank < 1 || d->rank > SDC_MAX_DESC_RANK || !sdc_dtype_name(d->dtype))
         return false;
     int n = snprintf(to, size, "tensordesc<%s[", sdc_dtype_name(d->dtype));
     for (int i = 0; i < d->rank; i++)
         n += snprintf(to + n, size - (size_t)n, "%s%d", i ? "," : "", d->block[i]);
-    snprintf(to + n, size - (size_t)n, "]>");
+    snprintf(to + n, size - (size_t)n, "]>%s", hint);
     return true;
 }
 
@@ -151,7 +155,7 @@ arg_text(const SdcFunction *f, int i, const SdcArg *arg, uint64_t key, char *to,
     const char *name = sdc_dtype_name((SdcDtype)a->dtype);
     int type_len = p->type ? (int)strcspn(p->type, ":") : 0;
     if (a->kind == SDC_ARG_DESC)
-        return desc_text(a->v.ptr, to, size);
+        return desc_text(a->v.ptr, hint, to, size);
     if (key & KEY_ONE)
         snprintf(to, size, "1");
     else if (a->kind == SDC_ARG_NONE)
