@@ -382,6 +382,24 @@ exec_return(Sema *s, const Node *n, Val *ret)
     return FLOW_RETURNED;
 }
 
+/* `tl.multiple_of(x, 16)` as a statement is a promise about x itself: what follows sees it.
+   Only about a value of the region that is being built, so that no other region ends with
+   a new x. */
+static void
+keep_promise(Sema *s, const Node *call, Val v)
+{
+    const Node *arg = call->kind == ND_CALL && call->list.n ? call->list.at[0] : NULL;
+    const Op *op = v->kind == FE_TENSOR ? v->v->op : NULL;
+    if (!arg || arg->kind != ND_NAME || !op || op->kind != OP_HINT)
+        return;
+    Binding *x = scope_find(&s->frame->scope, arg->name);
+    const Value *of = op_operand(op, 0);
+    const Region *home = of->op ? of->op->parent : of->region;
+    if (x && x->val && x->val->kind == FE_TENSOR && x->val->v == of &&
+        home == s->b.region)
+        scope_set(&s->frame->scope, arg->name, v, x->loc, x->constexpr_);
+}
+
 static void
 exec_expr(Sema *s, const Node *n)
 {
@@ -391,6 +409,7 @@ exec_expr(Sema *s, const Node *n)
     if (v->kind == FE_BLOCK_PTR && n->a->kind == ND_CALL)
         sema_error(s, n->loc, "the result of 'advance' is not used: it returns the moved "
                    "block pointer and leaves its argument as it is");
+    keep_promise(s, n->a, v);
 }
 
 static void
