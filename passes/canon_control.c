@@ -81,8 +81,56 @@ fixed_carried(Op *op)
     return changed;
 }
 
+/* init less lo where both are spelled as one value and a constant. */
 static bool
-control_for(Op *op)
+starts_beside(const Value *init, const Value *lo, int64_t *by)
+{
+    const Op *op = init->op;
+    Const c;
+    *by = 0;
+    if (init == lo)
+        return true;
+    if (!op || (op->kind != OP_ADD && op->kind != OP_SUB))
+        return false;
+    bool turned = op->kind == OP_ADD && op_operand(op, 1) == lo;
+    if (op_operand(op, turned) != lo || !value_const(op_operand(op, !turned), &c))
+        return false;
+    *by = op->kind == OP_SUB ? (int64_t)(0 - (uint64_t)c.i) : c.i;
+    return true;
+}
+
+/* A carried number that runs along with the loop's variable is that variable and a
+   constant: what is computed from either is one value then. */
+static bool
+runs_along(Builder *b, Op *op)
+{
+    Region *body = op->regions[0];
+    Value *lo = op_operand(op, 0), *step = op_operand(op, 2), *iv = body->args[0];
+    bool changed = false;
+    for (int i = 0; i < op->nresult; i++) {
+        Value *arg = body->args[i + 1], *next = op_operand(body->last, i);
+        const Op *sum = value_def(next, OP_ADD);
+        Const by, t;
+        int64_t beside;
+        if (!sum || op->results[i].uses || arg->type != iv->type || !arg->uses ||
+            (op_operand(sum, 0) != arg && op_operand(sum, 1) != arg))
+            continue;
+        Value *add = op_operand(sum, op_operand(sum, 0) == arg);
+        bool same = add == step || (value_const(add, &by) && value_const(step, &t) &&
+                                    by.i == t.i);
+        if (!same || !starts_beside(op_operand(op, 3 + i), lo, &beside))
+            continue;
+        *b = builder_before(body->first);
+        b->loc = op->loc;
+        value_replace(arg, build_binary(b, OP_ADD, iv, build_int(b, iv->type, beside)));
+        op_set_operand(body->last, i, arg);
+        changed = true;
+    }
+    return changed;
+}
+
+static bool
+control_for(Builder *b, Op *op)
 {
     int64_t trips = trip_count(op);
     Region *body = op->regions[0];
@@ -98,17 +146,17 @@ control_for(Op *op)
         splice(op, body);
         return true;
     }
-    return fixed_carried(op);
+    bool along = runs_along(b, op);
+    return fixed_carried(op) || along;
 }
 
 bool
 canon_control(Builder *b, Op *op)
 {
-    (void)b;
     if (op->kind == OP_IF)
         return control_if(op);
     if (op->kind == OP_FOR)
-        return control_for(op);
+        return control_for(b, op);
     if (op->kind == OP_ASSUME && value_is_int(op_operand(op, 0), 1)) {
         op_erase(op);
         return true;
