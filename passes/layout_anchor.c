@@ -11,6 +11,7 @@
    precision, fp64, small sizes) is done by each thread on the elements that it owns. */
 #include "passes/layout.h"
 
+#include "ir/analysis/affine.h"
 #include "ir/base/util.h"
 
 #include <string.h>
@@ -85,14 +86,15 @@ enum { PAIRED = 4 };
 static void
 see_order(Layouts *p, Op *op)
 {
-    const AxisFacts *at = axis_of(p->axis, op_operand(op, 0));
-    int64_t run = 1;
-    for (int d = 0; d < at->rank; d++) {
-        if (at->contig[d] <= run)
-            continue;
-        run = at->contig[d];
-        attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, d);
-    }
+    const Value *ptr = op_operand(op, 0);
+    const Op *loop = op->parent->parent;
+    int64_t step;
+    Affine at;
+    if (!affine_of(ptr, loop && loop->kind == OP_FOR ? loop : NULL, &at))
+        return;
+    for (int d = 0; d < ptr->type->rank && d < AFFINE_RANK; d++)
+        if (ptr->type->shape[d] > 1 && poly_is_const(&at.at[d], &step) && step == 1)
+            attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, d);
 }
 
 void

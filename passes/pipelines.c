@@ -33,7 +33,8 @@ static const PassId gpu_list[] = {
     PASS_canon,
     PASS_cse,
     PASS_forward,
-    PASS_modulo, /* after it: sums stand right in front of the remainders */
+    PASS_unwrap, /* after it: equal sizes are one value */
+    PASS_modulo, /* sums stand right in front of the remainders */
     PASS_licm,
     PASS_dce,
     PASS_layout,

@@ -401,7 +401,7 @@ if(TARGET libsdc)
     # one only what differs and is quick.
     # Not large_products: ptxas keeps the accumulators of its sparse layer where they are,
     # but PTX has them copied behind wgmma.fence (docs/reliability.md, open).
-    foreach(stem accesses attention divide dropout elementwise gemm language large
+    foreach(stem accesses attention bent divide dropout elementwise gemm language large
             logarithm masks narrow operations philox rows tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90)
