@@ -382,9 +382,9 @@ exec_return(Sema *s, const Node *n, Val *ret)
     return FLOW_RETURNED;
 }
 
-/* `tl.multiple_of(x, 16)` as a statement is a promise about x itself: what follows sees it.
-   Only about a value of the region that is being built, so that no other region ends with
-   a new x. */
+/* `tl.multiple_of(x, 16)` as a statement is a promise about x itself: what follows sees
+   it. Only about a value of the region that is being built, so that no other region ends
+   with a new x. */
 static void
 keep_promise(Sema *s, const Node *call, Val v)
 {

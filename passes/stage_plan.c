@@ -15,6 +15,7 @@
 #include "ir/analysis/param.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
+#include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
@@ -39,6 +40,7 @@ typedef struct Plan {
     Op *loop;
     Map seen; /* values known to be computable ahead */
     Hazards hazards;
+    bool by_threads; /* some load runs ahead by cp.async */
 } Plan;
 
 static void
@@ -127,21 +129,39 @@ fills_buffer(const Op *load)
     return false;
 }
 
-static bool
-can_stage(Plan *p, Op *load)
+/* Why the load has to stay in its place; NULL: it can run ahead. */
+static const char *
+why_not(Plan *p, Op *load, const char *no_tma)
 {
-    if (load->kind != OP_LOAD || !type_is_tile(load->results[0].type) ||
-        attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(&p->hazards, load))
-        return false;
+    if (attr_has(&load->attrs, ATTR_VOLATILE))
+        return "it is volatile";
+    if (is_hazard(&p->hazards, load))
+        return "the loop may write that memory, or waits for other programs";
     if (load->noperand > 2 && !is_zero(op_operand(load, 2)))
-        return false;
+        return "what the mask leaves out is not 0";
     for (int i = 0; i < load->noperand; i++) {
         map_init(&p->seen, &p->s->tmp);
         if (!runs_ahead(p, op_operand(load, i), 0))
-            return false;
+            return "its addresses need what the loop computes";
     }
-    return copy_bytes(load) >= MIN_COPY ||
-           (p->target->tma && tma_takes(p->f, p->loop, load));
+    if (!no_tma || copy_bytes(load) >= MIN_COPY)
+        return NULL;
+    return arena_printf(&p->s->tmp, "%s, and %lld bytes are too few for cp.async", no_tma,
+                        (long long)copy_bytes(load));
+}
+
+/* Can the load run ahead? Leaves on it why not, or why TMA will not do it. */
+static bool
+plan_load(Plan *p, Op *load)
+{
+    const char *no_tma =
+        p->target->tma ? tma_refuses(p->f, p->loop, load) : "the target has no TMA";
+    const char *why = why_not(p, load, no_tma);
+    if (why || (no_tma && p->target->tma))
+        attr_set_str(&p->s->mod, &load->attrs, ATTR_WHY,
+                     name_of(&p->s->names, why ? why : no_tma));
+    p->by_threads |= !why && no_tma;
+    return !why;
 }
 
 /* The condition that an iteration exists is `iv < hi`. */
@@ -198,13 +218,37 @@ stage_bytes(const Op *loop)
     return sum;
 }
 
-/* A product in flight still reads the stage of the iteration before: its buffer is free
-   one iteration later, so there is one more of them, or one load less under way. */
-static void
-plan_depth(Session *s, Op *loop, int stages, int64_t shared)
+/* Programs that one multiprocessor runs at once, by shared memory and, roughly, by
+   registers: the loop's sums and some more. */
+static int64_t
+programs(const Func *f, const Op *loop, int stages, const TargetInfo *target)
 {
+    enum { RESERVED = 1024, REGISTERS = 65536, BESIDE = 40 };
+    int64_t threads = 32 * (int64_t)f->num_warps, words = BESIDE;
+    int64_t bytes = stage_bytes(loop) * stages + RESERVED;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_WGMMA)
+            words += type_numel(op->results[0].type->elem) / threads;
+    return min_i64((target->shared_bytes + RESERVED) / bytes,
+                   max_i64(1, REGISTERS / (threads * words)));
+}
+
+/* A product in flight still reads the stage of the iteration before: its buffer is free
+   one iteration later, so there is one more of them, or one load less under way. TMA asks
+   for a stage behind the product that read it (pass_tma), and loses nothing: no more of
+   them, then, where a multiprocessor would run one program instead of two, of which one
+   hides the other's begin and end. In a loop that takes tiles in turn there is one in any
+   case. */
+static void
+plan_depth(Plan *p, int stages)
+{
+    Session *s = p->s;
+    Op *loop = p->loop;
     int ahead = stages - 1, chains = count_chains(loop);
-    if (chains && stage_bytes(loop) * (stages + 1) <= shared)
+    bool alone = !p->by_threads && !loop->parent->parent &&
+                 programs(p->f, loop, stages + 1, p->target) < 2 &&
+                 programs(p->f, loop, stages, p->target) > 1;
+    if (chains && stage_bytes(loop) * (stages + 1) <= p->target->shared_bytes && !alone)
         stages++;
     else if (chains && stages > 2)
         ahead--;
@@ -220,19 +264,26 @@ static bool
 plan_loop(Session *s, Func *f, Op *loop, const TargetInfo *target)
 {
     int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
-    int64_t shared = target->shared_bytes;
     Plan p = {.s = s, .f = f, .target = target, .loop = loop};
-    bool feeds = false;
+    bool wanted = false, feeds = false;
+    Vec(Op *) ahead = {0};
     if (stages < 2 || !counts_up(loop))
         return false;
     see_hazards(loop->regions[0], &p.hazards, 0);
-    region_each(loop->regions[0], op) feeds |=
-        op->kind == OP_LOAD && fills_buffer(op) && can_stage(&p, op);
+    region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
+    region_each(loop->regions[0], op)
+    {
+        if (!wanted || op->kind != OP_LOAD || !type_is_tile(op->results[0].type) ||
+            !plan_load(&p, op))
+            continue;
+        feeds |= fills_buffer(op);
+        vec_push(&s->tmp, &ahead, op);
+    }
+    for (int i = 0; feeds && i < ahead.n; i++)
+        attr_set_int(&s->mod, &ahead.at[i]->attrs, ATTR_STAGE, 0);
     if (!feeds)
         return false;
-    region_each(loop->regions[0], op) if (can_stage(&p, op))
-        attr_set_int(&s->mod, &op->attrs, ATTR_STAGE, 0);
-    plan_depth(s, loop, stages > MAX_STAGES ? MAX_STAGES : stages, shared);
+    plan_depth(&p, stages > MAX_STAGES ? MAX_STAGES : stages);
     return true;
 }
 

@@ -64,23 +64,33 @@ buffer_of(Session *s, Op *load, bool all)
     return tile && (t || !all) ? NULL : staged_buffer(s, load);
 }
 
-/* What a load would be for the engine; NULL: nothing that it can do. */
+/* What a load would be for the engine, or why it can be nothing (*why). */
 static TmaTile *
-tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all)
+tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **why)
 {
     const Type *mem = buffer_of(s, load, all);
     Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
     const Value *from = param_of(op_operand(load, 0));
-    if (!mem || !from || param_written_before(load, from))
-        return NULL;
-    return tma_tile(f, loop, op_operand(load, 0), mask, mem);
+    TmaTile *tile = NULL;
+    if (!mem)
+        *why = "threads read the tile, or want it in two orders";
+    else if (!from)
+        *why = "its address comes from no argument of the launch";
+    else if (param_written_before(load, from))
+        *why = "the kernel itself may have written that memory";
+    else
+        *why = (tile = tma_tile(f, loop, op_operand(load, 0), mask, mem))->why;
+    return *why ? NULL : tile;
 }
 
-bool
-tma_takes(Func *f, const Op *loop, Op *load)
+const char *
+tma_refuses(Func *f, const Op *loop, Op *load)
 {
-    return load->results[0].type->rank > 1 &&
-           tile_of(f->module->s, f, loop, load, false) != NULL;
+    const char *why;
+    if (load->results[0].type->rank < 2)
+        return "it is a vector";
+    tile_of(f->module->s, f, loop, load, false, &why);
+    return why;
 }
 
 static bool
@@ -88,7 +98,8 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
 {
     const Type *t = load->results[0].type;
     Value *in[1 + TMA_MAX_RANK];
-    TmaTile *tile = tile_of(s, f, loop, load, all);
+    const char *why;
+    TmaTile *tile = tile_of(s, f, loop, load, all, &why);
     if (!tile)
         return false;
     in[0] = tma_tile_desc(tile, load->loc);
@@ -97,6 +108,7 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
     int n = 1 + tma_tile_at(tile, &b, in + 1);
     Op *to = build_op(&b, OP_DESC_LOAD, in, n, &load->attrs, &t, 1);
     attr_drop(&to->attrs, ATTR_CONTIG);
+    attr_drop(&to->attrs, ATTR_WHY);
     to->results[0].name = load->results[0].name;
     value_replace(&load->results[0], &to->results[0]);
     op_erase(load);

@@ -67,14 +67,15 @@ is_last(const Op *store, const Value *base)
     return true;
 }
 
-/* Results of a product of warpgroups, 16 bits each, that are converted to be stored. */
+/* Results of a product of warpgroups that are converted to be stored. */
 static Value *
 result_of(const Op *store)
 {
     int n, warps[2];
     Op *c = value_def(op_operand(store, 1), OP_CONVERT_LAYOUT);
     Value *x = c ? op_operand(c, 0) : NULL;
-    bool good = x && x->type->rank == 2 && type_bits(x->type) == 16 &&
+    int bits = x ? type_bits(x->type) : 0;
+    bool good = x && x->type->rank == 2 && (bits == 8 || bits == 16 || bits == 32) &&
                 layout_is_wgmma(x->type->layout, &n, warps);
     return good ? x : NULL;
 }
@@ -233,11 +234,11 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
         operand_buffer_type(s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
     Op *loop = loop_around(store);
-    int64_t bytes = type_numel(mem) * 2;
+    int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
     if (bytes > shared / 2)
         return false;
     TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
-    if (!tile || !is_last(store, tile->ptr.ptr))
+    if (tile->why || !is_last(store, tile->ptr.ptr))
         return false;
     Value *buffer = NULL;
     if (loop && !find_room(s, store, loop, mem, shared - BESIDE, &buffer))

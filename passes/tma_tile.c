@@ -243,33 +243,44 @@ place(TmaTile *r)
         TmaDim *d = &r->dim[i];
         if (!d->bounded) /* nothing is clipped */
             d->size = poly_const(d->at.n ? INT32_MAX : d->box);
-        if (i != r->boxes.order[0] && !may_be_aligned(r, &d->stride))
-            return false;
     }
-    return may_be_aligned(r, &r->base);
+    return true;
 }
 
+/* Does every row begin on 16 bytes, for all that is known? */
 static bool
+rows_may_be_aligned(const TmaTile *r)
+{
+    bool ok = may_be_aligned(r, &r->base);
+    for (int i = 0; i < r->n; i++)
+        ok &= i == r->boxes.order[0] || may_be_aligned(r, &r->dim[i].stride);
+    return ok;
+}
+
+static const char *
 open_tile(TmaTile *r, const Value *ptr)
 {
     const Type *t = ptr->type;
-    const Value *root;
     int64_t one;
     if (!affine_of(ptr, r->loop, &r->ptr) || !r->ptr.ptr)
-        return false;
-    root = r->ptr.ptr;
+        return "its addresses are no sum of rows and columns";
+    const Value *root = r->ptr.ptr;
     r->elem = type_elem(t)->elem;
-    if (!is_host(root) || root->type->elem != r->elem)
-        return false;
+    if (!is_host(root))
+        return "its address comes from no argument of the launch";
+    if (root->type->elem != r->elem)
+        return "it reads an argument as another type";
     r->rank = r->n = t->rank;
     for (int d = 0; d < r->rank; d++) {
         TmaDim *to = &r->dim[d];
         to->stride = r->ptr.at[d];
         to->box = t->shape[d];
         if (!to->stride.n || !host_poly(&to->stride))
-            return false;
+            return "a stride is 0, or no argument of the launch";
     }
-    return poly_is_const(&r->dim[r->boxes.order[0]].stride, &one) && one == 1;
+    return poly_is_const(&r->dim[r->boxes.order[0]].stride, &one) && one == 1
+               ? NULL
+               : "neighbours in a row of the buffer are none in memory";
 }
 
 /* ---- building */
@@ -345,21 +356,35 @@ tma_tile_at(const TmaTile *r, Builder *b, Value **out)
     return r->n;
 }
 
+static const char *
+make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
+{
+    Where at;
+    for (int d = 0; d < MAX_RANK; d++)
+        at.dim[d] = d;
+    if (!tma_boxes(r->s, mem, &r->boxes))
+        return "the buffer is in no order of the engine's";
+    const char *why = open_tile(r, ptr);
+    if (why)
+        return why;
+    if (mask && !mask_part(r, mask, at, 0))
+        return "the mask is more than bounds of rows and columns";
+    if (!place(r))
+        return "rows and columns begin at what is no sum of arguments and indices";
+    if (!rows_may_be_aligned(r))
+        return "rows do not begin on 16 bytes";
+    for (int i = 0; i < r->n; i++)
+        if (!is_narrow(&r->dim[i].at) || !is_narrow(&r->dim[i].size))
+            return "an index or a size has more than 32 bits";
+    return NULL;
+}
+
 TmaTile *
 tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask, const Type *mem)
 {
     Session *s = f->module->s;
-    Where at;
     TmaTile *r = arena_new(&s->tmp, TmaTile);
     *r = (TmaTile){.s = s, .f = f, .loop = loop};
-    if (!tma_boxes(s, mem, &r->boxes) || !open_tile(r, ptr))
-        return NULL;
-    for (int d = 0; d < MAX_RANK; d++)
-        at.dim[d] = d;
-    if ((mask && !mask_part(r, mask, at, 0)) || !place(r))
-        return NULL;
-    for (int i = 0; i < r->n; i++)
-        if (!is_narrow(&r->dim[i].at) || !is_narrow(&r->dim[i].size))
-            return NULL;
+    r->why = make_tile(r, ptr, mask, mem);
     return r;
 }

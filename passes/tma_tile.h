@@ -26,16 +26,17 @@ typedef struct TmaTile {
     TmaDim dim[TMA_MAX_RANK]; /* those of the tile first, in its order */
     int rank, n;              /* of the tile; of the tensor */
     Poly base;                /* from the pointer to the tensor's first element */
+    const char *why;          /* it is none for TMA; NULL: it is one */
 } TmaTile;
 
 /* The tile that an access of `ptr` under `mask` (NULL: none) moves between memory and a
-   buffer of type mem; NULL when TMA cannot. In the session's tmp arena. */
+   buffer of type mem, or why TMA cannot. Never NULL; in the session's tmp arena. */
 TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
                   const Type *mem);
 
-/* Will pass_tma make a load of the loop's rows and columns one of the engine? Asked on
-   targets that have it. */
-bool tma_takes(Func *f, const Op *loop, Op *load);
+/* Why pass_tma will not make a load of the loop's rows and columns one of the engine;
+   NULL: it will. Asked on targets that have it. */
+const char *tma_refuses(Func *f, const Op *loop, Op *load);
 
 /* The tensor's descriptor, made where the function begins. */
 Value *tma_tile_desc(const TmaTile *t, Loc loc);

@@ -1,14 +1,16 @@
 /* Indices that were bent back into a matrix where nobody sees what lies behind its end.
 
-       %w = rems %x, splat(%m)                       // or select(x < m, x, 0), min(x, m - 1)
-       %a = load %p + %w[:, None] * %s ..            %p1 = %p + %x[:, None] * %s ..
-       .. dot %a, %b ..                         =>   %a = load %p1, (%x < %m)[:, None]
+       %w = rems %x, splat(%m)
+       %a = load %p + %w[:, None] * %s      =>   %a = load %p + %x[:, None] * %s,
+       .. dot %a, %b ..                                    (%x < %m)[:, None]
        store %c + %x[:, None] * .., %y, (%x < %m)[:, None] & ..
+
+   and the same for select(x < m, x, 0) and min(x, m - 1).
 
    An author who wants no mask in the loop lets the rows that are too many be other rows,
    and masks them off at the end. Addresses that wrap around are no rows and columns of a
-   matrix any more, though: not wide, and nothing for TMA. So the index becomes what it was
-   before and the loads are masked, for any size of the matrix.
+   matrix any more, though: not wide, and nothing for TMA. So the index becomes what it
+   was before and the loads are masked, for any size of the matrix.
 
    That is the same where the elements along that dimension whose index was bent are not
    seen: followed from the index through addresses, loads, elementwise work, products (not

@@ -56,9 +56,44 @@ print_roles(Buf *out, const Func *f, const Seen *s)
     }
 }
 
+enum { LINES = 64 };
+
+/* Lines of loads that have been explained: prologues and roles repeat them. */
+typedef struct Lines {
+    int line[LINES], n;
+} Lines;
+
+static bool
+is_new(Lines *l, int line)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->line[i] == line)
+            return false;
+    if (l->n == LINES)
+        return false;
+    l->line[l->n++] = line;
+    return true;
+}
+
+/* Loads in loops that TMA does not do. */
+static void
+print_loads(Buf *out, const Region *r, Lines *seen, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        Name why = attr_str(&op->attrs, ATTR_WHY);
+        if (why && is_new(seen, op->loc.line))
+            buf_printf(out, "  line %d: a load by %s: %s\n", op->loc.line,
+                       op->kind == OP_ASYNC_COPY ? "cp.async" : "threads, in its place",
+                       why);
+        for (int i = 0; i < op->nregion; i++)
+            print_loads(out, op->regions[i], seen, depth + 1);
+    }
+}
+
 void
 schedule_print(Buf *out, const Func *f)
 {
+    Lines seen = {0};
     Seen s = {0};
     see(&s, f->body, 0);
     buf_printf(out, "schedule of '%s'\n", f->name);
@@ -76,6 +111,7 @@ schedule_print(Buf *out, const Func *f)
                    s.loads && s.copies ? "TMA and cp.async"
                    : s.loads           ? "TMA"
                                        : "cp.async");
+    print_loads(out, f->body, &seen, 0);
     if (s.stores)
         buf_str(out, "  results are sent by TMA\n");
     buf_printf(out, "  %lld bytes of shared memory\n", (long long)f->shared_bytes);
