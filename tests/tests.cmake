@@ -6,6 +6,7 @@
 #   tests/run/*.c             one Check program each, linked with libsdc.so and tests/ref
 #   tests/{ir,frontend,...}/  golden: files with a RUN: line, run by tests/golden.sh
 #   tests/**/*.tir            each is also printed, read back and printed again
+#   tests/record/*.txt        what shipped kernels do, loop by loop: tests/record/run
 #   tests/to_code.sh          every .tir to code of every target, or refused
 #   tests/lint/*.sh           rules about the sources
 #   tests/gen/*.c             one program: random kernels against tests/interp
@@ -339,6 +340,25 @@ if(TARGET sdc)
         $<TARGET_FILE:sdc>)
     set_tests_properties(gpu-compile/assemble PROPERTIES
         ENVIRONMENT "PTXSIM=$<TARGET_FILE:ptxsim>")
+endif()
+
+# ---------------------------------------------------------------- records
+# What the PTX of shipped configurations does, loop by loop: one test for each file.
+if(TARGET sdc)
+    file(GLOB files CONFIGURE_DEPENDS "${T}/record/*.c")
+    add_executable(ptxrecord ${files})
+    target_compile_options(ptxrecord PRIVATE ${WARN})
+    target_include_directories(ptxrecord PRIVATE "${ROOT}")
+    target_link_libraries(ptxrecord PRIVATE sdc_base m)
+    file(STRINGS "${T}/gpu/shipped" lines REGEX "^[a-z]")
+    list(TRANSFORM lines REPLACE " .*" "")
+    list(REMOVE_DUPLICATES lines)
+    foreach(name IN LISTS lines)
+        limited(record/${name} record 300 ${BASH} "${T}/record/run" check
+            "${CMAKE_CURRENT_BINARY_DIR}" ${name})
+    endforeach()
+    limited(record/words record 60 ${BASH} "${T}/record/words"
+        "${CMAKE_CURRENT_BINARY_DIR}")
 endif()
 
 # ---------------------------------------------------------------- simulated GPU
