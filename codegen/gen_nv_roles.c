@@ -72,7 +72,7 @@ check(Gen *g, const Op *op)
     const Attr *warps = attr_find(&op->attrs, ATTR_WARPS);
     const Attr *regs = attr_find(&op->attrs, ATTR_REGS);
     int total = nv_launch_warps(g->func), sum = 0;
-    if (!g->info.feature_a || g->info.sm != 90)
+    if (!g->info.wgmma)
         return gen_unsupported(g, op, NULL) != NULL;
     if (op->parent != g->func->body || !op->next || op->next->kind != OP_RETURN)
         return gen_unsupported(g, op, "other than as the last of a kernel") != NULL;

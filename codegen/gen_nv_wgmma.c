@@ -302,7 +302,7 @@ open_product(Gen *g, const Op *op, Product *p)
         if (wgmmas[i].in == type_elem(b->type)->scalar &&
             wgmmas[i].acc == type_elem(acc)->scalar)
             p->w = &wgmmas[i];
-    if (!p->w || !g->info.feature_a || !layout_is_wgmma(acc->layout, &p->n, p->warps))
+    if (!p->w || !g->info.wgmma || !layout_is_wgmma(acc->layout, &p->n, p->warps))
         return gen_unsupported(g, op, "of these types and layouts") != NULL;
     bool tr = p->w->transposable;
     if ((p->a_regs && !(p->a = nv_regs(g, a))) ||

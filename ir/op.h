@@ -26,7 +26,8 @@ enum {
     T_ISOLATED = 512,    /* its regions see nothing but their arguments */
     T_CPU = 1024,        /* of the form that becomes code for a CPU */
     T_GPU = 2048,        /* of the form that becomes code for a GPU */
-    T_SM90 = 4096,       /* the same, for one that has what sm_90a has */
+    T_SM90 = 4096,       /* the same, for one that has mbarriers and TMA */
+    T_SM90A = 8192,      /* the same, for one that has wgmma */
 };
 
 /* Memory effects, packed: operand (4 bits), resource (4), kind (4); two per op at

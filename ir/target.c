@@ -14,16 +14,20 @@ static const struct {
     {"sm_80", {.gpu = true, .sm = 80, .warp_size = 32, .shared_bytes = 166912}},
     {"sm_86", {.gpu = true, .sm = 86, .warp_size = 32, .shared_bytes = 101376}},
     {"sm_89", {.gpu = true, .sm = 89, .warp_size = 32, .shared_bytes = 101376}},
-    {"sm_90", {.gpu = true, .sm = 90, .warp_size = 32, .shared_bytes = 232448}},
+    {"sm_90",
+     {.gpu = true, .sm = 90, .tma = true, .warp_size = 32, .shared_bytes = 232448}},
     {"sm_90a",
      {.gpu = true,
       .sm = 90,
       .feature_a = true,
       .tma = true,
+      .wgmma = true,
       .warp_size = 32,
       .shared_bytes = 232448}},
-    {"sm_100", {.gpu = true, .sm = 100, .warp_size = 32, .shared_bytes = 232448}},
-    {"sm_120", {.gpu = true, .sm = 120, .warp_size = 32, .shared_bytes = 101376}},
+    {"sm_100",
+     {.gpu = true, .sm = 100, .tma = true, .warp_size = 32, .shared_bytes = 232448}},
+    {"sm_120",
+     {.gpu = true, .sm = 120, .tma = true, .warp_size = 32, .shared_bytes = 101376}},
 };
 
 bool

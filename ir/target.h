@@ -7,8 +7,10 @@
 typedef struct TargetInfo {
     bool gpu;
     int sm;           /* 80, 90, 100, ...; 0 on the CPU */
-    bool feature_a;   /* architecture-specific features: wgmma, TMA roles */
-    bool tma;         /* copies of whole tiles by tensor maps, for passes to introduce */
+    bool feature_a;   /* its code runs on this very architecture alone */
+    bool tma;         /* mbarriers and copies of tiles by tensor maps; a launch without
+                         maps clears it: passes introduce none, the source's stay */
+    bool wgmma;       /* products of warpgroups, registers that move between roles */
     int warp_size;    /* 1 on the CPU */
     int shared_bytes; /* most shared memory that a program may opt in to */
     int vector_bytes; /* CPU: width of a vector register */

@@ -335,7 +335,9 @@ misfit(const Op *op, const TargetInfo *t)
         return "of the form for a CPU";
     if (op_is(op, T_GPU) && !t->gpu)
         return "of the form for a GPU";
-    if (op_is(op, T_SM90) && !(t->gpu && t->sm >= 90 && t->feature_a))
+    if (op_is(op, T_SM90) && t->sm < 90)
+        return "of the form for sm_90 and later";
+    if (op_is(op, T_SM90A) && !t->wgmma)
         return "of the form for sm_90a";
     for (int i = 0; i < op->nresult && !t->gpu; i++)
         if (op->results[i].type->layout)

@@ -53,9 +53,9 @@ is_turnable(Layouts *p, const Op *dot)
 {
     const Type *a = op_operand(dot, 0)->type, *acc = dot->results[0].type;
     Name precision = attr_str(&dot->attrs, ATTR_PRECISION);
-    if (!p->target->feature_a || p->target->sm != 90 || p->f->num_warps % 4 ||
-        a->rank != 2 || a->scalar != SK_F32 || acc->scalar != SK_F32 || !precision ||
-        strcmp(precision, "tf32") != 0 || acc->shape[0] < 8 || acc->shape[1] < 64)
+    if (!p->target->wgmma || p->f->num_warps % 4 || a->rank != 2 || a->scalar != SK_F32 ||
+        acc->scalar != SK_F32 || !precision || strcmp(precision, "tf32") != 0 ||
+        acc->shape[0] < 8 || acc->shape[1] < 64)
         return false;
     return layout_operand_dim(op_operand(dot, 0)) == 1 &&
            layout_operand_dim(op_operand(dot, 1)) == 1;

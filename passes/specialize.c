@@ -158,8 +158,7 @@ static bool
 plan(Specialize *sp, Func *f, PassCx *cx)
 {
     *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target};
-    if (!cx->target.feature_a || cx->target.sm != 90 || f->num_warps % 4 ||
-        f->num_warps > 16)
+    if (!cx->target.wgmma || f->num_warps % 4 || f->num_warps > 16)
         return false;
     /* one warpgroup alone leaves the tensor cores idle while it does anything else */
     sp->blocks = f->num_warps == 4 ? 2 : 1;

@@ -33,20 +33,22 @@ gpu_fail(SdcContext *cx, SdcrtStatus status, const SdcrtCudaError *why)
     return context_fail(cx, status_of(status), "%s", why->text);
 }
 
-/* Code of an architecture runs on later ones of its major version, but for the "a" ones,
-   which run on theirs alone. NULL: none runs there. */
+/* The newest target whose PTX runs there: the driver compiles it for later GPUs too, but
+   that of the "a" ones for theirs alone. NULL: none runs there. */
 static const char *
 target_of(int sm)
 {
     static const struct {
         int sm;
+        bool alone;
         const char *target;
     } table[] = {
-        {120, "sm_120"}, {100, "sm_100"}, {90, "sm_90a"},
-        {89, "sm_89"},   {86, "sm_86"},   {80, "sm_80"},
+        {120, false, "sm_120"}, {100, false, "sm_100"}, {90, true, "sm_90a"},
+        {90, false, "sm_90"},   {89, false, "sm_89"},   {86, false, "sm_86"},
+        {80, false, "sm_80"},
     };
     for (int i = 0; i < COUNT_OF(table); i++)
-        if (sm == table[i].sm || (sm > table[i].sm && sm / 10 == table[i].sm / 10))
+        if (table[i].alone ? sm == table[i].sm : sm >= table[i].sm)
             return table[i].target;
     return NULL;
 }

@@ -89,8 +89,7 @@ dot_cycles(const TuneWork *w, const Op *op)
     double batch = (double)type_numel(r) / (m * n);
     double rate = w->target->sm >= 100 ? 4096 : w->target->sm >= 90 ? 2048 : 1024;
     double cycles = m * n * k * bits / 16 / rate;
-    bool wgmma = w->target->sm == 90 && w->target->feature_a && w->warps >= 4 &&
-                 m >= 64 && bits <= 16;
+    bool wgmma = w->target->wgmma && w->warps >= 4 && m >= 64 && bits <= 16;
     if (wgmma)
         cycles = fmax(cycles, m / 64 * (64 + n) * k * bits / 8 / 128);
     else if (w->target->sm >= 90)

@@ -101,7 +101,8 @@ print_ops(void)
         { T_ISOLATED, "isolated" },
         { T_CPU, "cpu" },
         { T_GPU, "gpu" },
-        { T_SM90, "sm_90a" },
+        { T_SM90, "sm_90" },
+        { T_SM90A, "sm_90a" },
     };
     static const struct {
         const char *name;

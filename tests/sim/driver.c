@@ -159,9 +159,11 @@ cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
     SimStatus s = sim_run(m, &q, &stats, message, sizeof message);
     free(ranges);
     if (number("SIM_VERBOSE", 0))
-        fprintf(stderr, "%s, grid %u,%u,%u: %s, %llu instructions, %llu wgmma\n", name,
-                c->grid[0], c->grid[1], c->grid[2], s ? message : "ok",
-                (unsigned long long)stats.instructions, (unsigned long long)stats.wgmma);
+        fprintf(stderr,
+                "%s, grid %u,%u,%u: %s, %llu instructions, %llu wgmma, %llu copies\n",
+                name, c->grid[0], c->grid[1], c->grid[2], s ? message : "ok",
+                (unsigned long long)stats.instructions, (unsigned long long)stats.wgmma,
+                (unsigned long long)stats.copies);
     if (s == SIM_OK)
         return OK;
     pthread_mutex_lock(&lock);

@@ -171,7 +171,7 @@ LIST(X)
 
 #define TESTS(X)                                                                         \
     X(eq, x == y)                                                                        \
-    X(ne, x < y || x > y)                                                                \
+    X(ne, x<y || x> y)                                                                   \
     X(lt, x < y)                                                                         \
     X(le, x <= y)                                                                        \
     X(gt, x > y)                                                                         \
@@ -196,6 +196,22 @@ LIST(X)
 TESTS(X)
 #undef X
 
+/* Of sm_100 and later: halves that are fp32 where they enter. */
+#define MIXED(X)                                                                         \
+    X(add, "hw", x + f32_of(b[l]))                                                       \
+    X(sub, "hw", x - f32_of(b[l]))                                                       \
+    X(fma, "hhw", fmaf(x, half_of(b[l], bf16), f32_of(R32(w, i->c)[l])))
+#define X(id, in, expr)                                                                  \
+    static void mixed_##id(Warp *w, const Insn *i, uint32_t mask)                        \
+    {                                                                                    \
+        bool bf16 = i->flags & SIGNED;                                                   \
+        uint32_t *d = R32(w, i->d);                                                      \
+        const uint32_t *a = R32(w, i->a), *b = R32(w, i->b);                             \
+        EACH(mask, float x = half_of(a[l], bf16); d[l] = f32_bits(expr));                \
+    }
+MIXED(X)
+#undef X
+
 #define ONE_2 "hh"
 #define ONE_3 "hhh"
 #define ONE_4 "hhhh"
@@ -208,4 +224,7 @@ TESTS(X)
 #define C(id, expr)                                                                      \
     {"setp." #id ".f16", "phh", test_##id, 0},                                           \
         {"setp." #id ".bf16", "phh", test_##id, SIGNED},
-const OpEntry ops_half[] = {LIST(X) TESTS(C){NULL, NULL, NULL, 0}};
+#define M(id, in, expr)                                                                  \
+    {#id ".f32.f16", "w" in, mixed_##id, 0},                                             \
+        {#id ".f32.bf16", "w" in, mixed_##id, SIGNED},
+const OpEntry ops_half[] = {LIST(X) TESTS(C) MIXED(M){NULL, NULL, NULL, 0}};
