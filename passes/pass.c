@@ -131,7 +131,11 @@ run_one(Module *m, PassCx *cx, PassId id)
             return false;
         if (p->makes && (f->props & p->makes) == p->makes)
             continue; /* the kernel came as tile IR in that form */
+        Budget none = {0};
+        cx->budget = cx->budgets ? &cx->budgets[i] : &none;
         bool hit = p->run(f, cx);
+        if (cx->budget->again)
+            return false;
         if (hit)
             f->props &= p->keeps;
         f->props |= p->makes;

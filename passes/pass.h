@@ -5,6 +5,7 @@
 
 #include "ir/ir.h"
 #include "ir/target.h"
+#include "passes/budget.h"
 
 /* Form properties: facts about the shape of the IR that later passes may rely on. */
 enum {
@@ -41,6 +42,8 @@ typedef struct PassCx {
     PassTime *times; /* filled when not NULL, `time_cap` long */
     int ntime, time_cap;
     const char *current; /* pass that is running, for crash reports */
+    Budget *budgets;     /* one a function; NULL: what does not fit is an error */
+    Budget *budget;      /* that of the function that a pass runs on; never NULL there */
 } PassCx;
 
 typedef struct PassInfo {

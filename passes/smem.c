@@ -9,7 +9,10 @@
    First fit, the largest first: sizes are few and mostly powers of two, so that holes do
    not arise. Two that share a place need a barrier in between (passes/barrier.c), which
    small memory is not worth: what hands elements from thread to thread goes without when
-   its neighbour lies elsewhere, since the neighbour's own barrier comes first. */
+   its neighbour lies elsewhere, since the neighbour's own barrier comes first.
+
+   A kernel that does not fit does without something (passes/budget.h), and its passes run
+   once more. */
 #include "ir/analysis/live.h"
 #include "ir/base/util.h"
 #include "ir/layout.h"
@@ -119,9 +122,9 @@ report(Func *f, PassCx *cx, const LiveRange *largest, int64_t total)
 {
     Diag *d = &cx->s->diag;
     diag_error(d, f->loc,
-               "kernel '%s' needs %lld bytes of shared memory, the target has %d: use "
-               "smaller tiles or fewer stages (num_stages=%d)",
-               f->name, (long long)total, cx->target.shared_bytes, f->num_stages);
+               "kernel '%s' needs at least %lld bytes of shared memory, the target has "
+               "%d: use smaller tiles",
+               f->name, (long long)total, cx->target.shared_bytes);
     diag_note(d, largest->op->loc, "'%s' takes %lld of them here",
               op_info[largest->op->kind].name, (long long)largest->bytes);
 }
@@ -167,6 +170,7 @@ pass_smem(Func *f, PassCx *cx)
         if (f->shared_bytes <= cx->target.shared_bytes)
             return n > 0;
     }
-    report(f, cx, &r[0], f->shared_bytes);
+    if (!cx->budgets || !budget_reduce(cx->budget, f, f->shared_bytes))
+        report(f, cx, &r[0], f->shared_bytes);
     return n > 0;
 }

@@ -162,6 +162,10 @@ plan(Specialize *sp, Func *f, PassCx *cx)
         return false;
     /* one warpgroup alone leaves the tensor cores idle while it does anything else */
     sp->blocks = f->num_warps == 4 ? 2 : 1;
+    if (cx->budget->no_roles) {
+        sp->why = "with them the kernel does not fit shared memory";
+        return false;
+    }
     return specialize_plan(sp) && fits(sp);
 }
 

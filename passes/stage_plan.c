@@ -35,6 +35,7 @@ typedef struct Hazards {
 
 typedef struct Plan {
     Session *s;
+    PassCx *cx;
     Func *f;
     const TargetInfo *target;
     Op *loop;
@@ -240,7 +241,7 @@ programs(const Func *f, const Op *loop, int stages, const TargetInfo *target)
    hides the other's begin and end. In a loop that takes tiles in turn there is one in any
    case. */
 static void
-plan_depth(Plan *p, int stages)
+plan_depth(Plan *p, int stages, int most)
 {
     Session *s = p->s;
     Op *loop = p->loop;
@@ -248,7 +249,8 @@ plan_depth(Plan *p, int stages)
     bool alone = !p->by_threads && !loop->parent->parent &&
                  programs(p->f, loop, stages + 1, p->target) < 2 &&
                  programs(p->f, loop, stages, p->target) > 1;
-    if (chains && stage_bytes(loop) * (stages + 1) <= p->target->shared_bytes && !alone)
+    if (chains && stages < most && !alone &&
+        stage_bytes(loop) * (stages + 1) <= p->target->shared_bytes)
         stages++;
     else if (chains && stages > 2)
         ahead--;
@@ -261,34 +263,41 @@ plan_depth(Plan *p, int stages)
 }
 
 static bool
-plan_loop(Session *s, Func *f, Op *loop, const TargetInfo *target)
+plan_loop(PassCx *cx, Func *f, Op *loop)
 {
+    Session *s = cx->s;
+    int depth = cx->budget->depth ? cx->budget->depth : MAX_STAGES + 1;
     int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
-    Plan p = {.s = s, .f = f, .target = target, .loop = loop};
+    Plan p = {.s = s, .cx = cx, .f = f, .target = &cx->target, .loop = loop};
     bool wanted = false, feeds = false;
     Vec(Op *) ahead = {0};
+    if (stages > depth)
+        stages = depth;
     if (stages < 2 || !counts_up(loop))
         return false;
     see_hazards(loop->regions[0], &p.hazards, 0);
     region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
     region_each(loop->regions[0], op)
     {
+        bool tile = op->kind == OP_LOAD && op->results[0].type->rank > 1 &&
+                    !fills_buffer(op);
         if (!wanted || op->kind != OP_LOAD || !type_is_tile(op->results[0].type) ||
-            !plan_load(&p, op))
+            (tile && cx->budget->no_tiles) || !plan_load(&p, op))
             continue;
         feeds |= fills_buffer(op);
+        cx->budget->tiles |= tile;
         vec_push(&s->tmp, &ahead, op);
     }
     for (int i = 0; feeds && i < ahead.n; i++)
         attr_set_int(&s->mod, &ahead.at[i]->attrs, ATTR_STAGE, 0);
     if (!feeds)
         return false;
-    plan_depth(&p, stages > MAX_STAGES ? MAX_STAGES : stages);
+    plan_depth(&p, stages > MAX_STAGES ? MAX_STAGES : stages, depth);
     return true;
 }
 
 static bool
-visit(Session *s, Func *f, Region *r, int depth, const TargetInfo *target)
+visit(PassCx *cx, Func *f, Region *r, int depth)
 {
     bool changed = false;
     if (depth > MAX_REGION_DEPTH)
@@ -296,9 +305,9 @@ visit(Session *s, Func *f, Region *r, int depth, const TargetInfo *target)
     region_each(r, op)
     {
         for (int i = 0; i < op->nregion; i++)
-            changed |= visit(s, f, op->regions[i], depth + 1, target);
+            changed |= visit(cx, f, op->regions[i], depth + 1);
         if (op->kind == OP_FOR)
-            changed |= plan_loop(s, f, op, target);
+            changed |= plan_loop(cx, f, op);
     }
     return changed;
 }
@@ -306,5 +315,5 @@ visit(Session *s, Func *f, Region *r, int depth, const TargetInfo *target)
 bool
 pass_stage_plan(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f, f->body, 0, &cx->target);
+    return visit(cx, f, f->body, 0);
 }

@@ -146,5 +146,7 @@ visit(Func *f, PassCx *cx, Region *r, int depth)
 bool
 pass_turns(Func *f, PassCx *cx)
 {
-    return cx->target.gpu && visit(f, cx, f->body, 0);
+    if (!cx->target.gpu || cx->budget->no_turns)
+        return false;
+    return cx->budget->turns = visit(f, cx, f->body, 0);
 }

@@ -3,7 +3,9 @@
        source --front_load--> syntax tree --front_spec_parse, front_lower--> tile IR
               --passes_run--> tile IR --codegen_run--> bytes + metadata
 
-   Textual tile IR enters in the middle, and every stage can be asked for as text. */
+   Textual tile IR enters in the middle, and every stage can be asked for as text. A
+   kernel that takes more shared memory than a GPU has goes through all of it up to there
+   again, with less (passes/budget.h). */
 #include "runtime/compile.h"
 
 #include "ir/analysis/schedule.h"
@@ -107,20 +109,23 @@ explain(Session *s, const Module *m, CompileResult *out)
 /* What the passes decided, where they have run to the end. */
 static void
 explain_schedule(Session *s, const Module *m, const TargetInfo *target,
-                 CompileResult *out)
+                 const Budget *budgets, CompileResult *out)
 {
     Buf b;
     buf_init(&b, &s->perm);
     buf_str(&b, out->explain);
-    for (int i = 0; i < m->nfunc && target->gpu; i++)
-        if (m->funcs[i]->props & P_LAYOUT)
-            schedule_print(&b, m->funcs[i]);
+    for (int i = 0; i < m->nfunc && target->gpu; i++) {
+        if (!(m->funcs[i]->props & P_LAYOUT))
+            continue;
+        schedule_print(&b, m->funcs[i]);
+        budget_print(&b, &budgets[i], target->shared_bytes);
+    }
     out->explain = b.s;
 }
 
 static bool
 run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
-           CompileResult *out)
+           Budget *budgets, CompileResult *out)
 {
     const SdcCompileOptions *o = &job->opt;
     bool named = o->passes && strcmp(o->passes, "default") != 0;
@@ -149,6 +154,7 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
         .dump_user = o->dump_user,
         .times = arena_array(&s->perm, PassTime, min_i64(n, MAX_PASSES) + 1),
         .time_cap = (int)min_i64(n, MAX_PASSES),
+        .budgets = budgets,
     };
     if (o->dump_after && strcmp(o->dump_after, "all") != 0 &&
         pass_by_name(o->dump_after, strlen(o->dump_after)) == PASS_COUNT)
@@ -170,7 +176,7 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
     out->times.passes = seconds_now() - start;
     if (ok && o->explain) {
         explain(s, m, out);
-        explain_schedule(s, m, target, out);
+        explain_schedule(s, m, target, budgets, out);
     }
     if (ok)
         out->running = NULL;
@@ -225,6 +231,44 @@ vector_bytes(const char *cpu, const TargetInfo *target)
     return target->vector_bytes;
 }
 
+/* What the functions of a module do without. */
+typedef struct Less {
+    Budget *of; /* NULL before the first time */
+    int n;
+} Less;
+
+/* To tile IR after the passes; *out_m NULL: only the syntax tree was wanted. False after
+   errors, and when it is to be done once more, with less. */
+static bool
+to_passed(Session *s, const CompileJob *job, const TargetInfo *target, Less *less,
+          Module **out_m, CompileResult *out)
+{
+    Module *m = *out_m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);
+    if (!m)
+        return diag_ok(&s->diag);
+    for (int i = 0; i < m->nfunc && !target->gpu; i++)
+        m->funcs[i]->check |= job->check;
+    if (m->nfunc) {
+        s->fail.kernel = m->funcs[0]->name;
+        s->fail.line = m->funcs[0]->loc.line;
+    }
+    if (!less->of) {
+        if (job->look)
+            job->look(m, job->look_user);
+        *less = (Less){arena_array(&s->perm, Budget, m->nfunc + 1), m->nfunc};
+    }
+    return run_passes(s, m, job, target, less->of, out);
+}
+
+static bool
+is_again(Less *less)
+{
+    bool any = false;
+    for (int i = 0; i < less->n; i++)
+        any |= budget_again(&less->of[i]);
+    return any;
+}
+
 bool
 compile_run(Session *s, const CompileJob *job, CompileResult *out)
 {
@@ -242,19 +286,17 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
     s->fail.stage = job->is_tir ? "reader" : "frontend";
     s->fail.path = job->src.path;
     s->fail.kernel = job->opt.kernel;
-    Module *m = job->is_tir ? read_tir(s, job, out) : lower(s, job, out);
-    if (!m)
-        return diag_ok(&s->diag);
-    for (int i = 0; i < m->nfunc && !target.gpu; i++)
-        m->funcs[i]->check |= job->check;
-    if (m->nfunc) {
-        s->fail.kernel = m->funcs[0]->name;
-        s->fail.line = m->funcs[0]->loc.line;
+    Less less = {0};
+    Module *m;
+    Diag before = s->diag;
+    bool ok = to_passed(s, job, &target, &less, &m, out);
+    while (!ok && is_again(&less)) {
+        diag_rewind(&s->diag, &before);
+        out->explain = NULL;
+        ok = to_passed(s, job, &target, &less, &m, out);
     }
-    if (job->look)
-        job->look(m, job->look_user);
-    if (!run_passes(s, m, job, &target, out))
-        return false;
+    if (!ok || !m)
+        return ok;
     if (job->opt.emit == SDC_EMIT_TIR) {
         Buf b;
         buf_init(&b, &s->perm);

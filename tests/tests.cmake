@@ -423,11 +423,11 @@ if(TARGET libsdc)
     # Not large_products: ptxas keeps the accumulators of its sparse layer where they are,
     # but PTX has them copied behind wgmma.fence (docs/reliability.md, open).
     foreach(stem accesses attention bent divide dropout elementwise gemm language large
-            logarithm masks narrow operations philox rows tiles wraps)
+            logarithm masks narrow operations philox rows short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90 100)
             if((sm EQUAL 80 AND
-                NOT stem MATCHES "language|divide|narrow|masks|operations") OR
+                NOT stem MATCHES "language|divide|narrow|masks|operations|short_of") OR
                (sm EQUAL 100 AND NOT stem MATCHES "gemm|rows"))
                 continue()
             endif()

@@ -68,6 +68,14 @@ diag_note(Diag *d, Loc loc, const char *fmt, ...)
     va_end(ap);
 }
 
+void
+diag_rewind(Diag *d, const Diag *to)
+{
+    *d = *to;
+    if (d->last)
+        d->last->next = NULL;
+}
+
 bool
 diag_ok(const Diag *d)
 {

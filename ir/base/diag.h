@@ -60,6 +60,8 @@ void diag_warning(Diag *d, Loc loc, const char *fmt, ...) PRINTF_DIAG;
 /* Attaches to the last error or warning. */
 void diag_note(Diag *d, Loc loc, const char *fmt, ...) PRINTF_DIAG;
 bool diag_ok(const Diag *d);
+/* Forgets what was collected since `to` was copied from it. */
+void diag_rewind(Diag *d, const Diag *to);
 
 /* All diagnostics as text: "path:line:col: error: ...", the source line, a caret range.
    `color`: ANSI colours. */

@@ -1,0 +1,83 @@
+/* The order of the choices. What costs least comes first: a second buffer saves a
+   barrier, a stage hides part of a load's time, a tile that threads read stalls them
+   alone, roles keep the products going meanwhile, and results by TMA save addresses. A
+   loop whose loads do not run ahead at all waits for memory in each iteration: that is
+   last, and the smallest form that there is. */
+#include "passes/budget.h"
+
+#include "ir/base/util.h"
+
+typedef struct Seen {
+    int stages;
+    bool roles, sends;
+} Seen;
+
+static void
+see(Seen *s, const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if (op->kind == OP_LOCAL_ALLOC)
+            s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
+        s->roles |= op->kind == OP_WARP_SPECIALIZE;
+        s->sends |= op->kind == OP_TMA_STORE || op->kind == OP_TMA_REDUCE;
+        for (int i = 0; i < op->nregion; i++)
+            see(s, op->regions[i], depth + 1);
+    }
+}
+
+bool
+budget_reduce(Budget *b, const Func *f, int64_t bytes)
+{
+    Seen s = {0};
+    const char *then;
+    see(&s, f->body, 0);
+    if (b->nstep == BUDGET_STEPS)
+        return false;
+    if (b->turns && !b->no_turns) {
+        b->no_turns = true;
+        then = "one buffer where threads leave tiles for products";
+    } else if (s.stages > 2 && (!b->depth || b->depth > 2)) {
+        b->depth = (b->depth && b->depth < s.stages ? b->depth : s.stages) - 1;
+        then = "a stage less";
+    } else if (b->tiles && !b->no_tiles) {
+        b->no_tiles = true;
+        then = "no tile ahead that threads read";
+    } else if (s.roles && !b->no_roles) {
+        b->no_roles = true;
+        then = "no roles";
+    } else if (s.sends && !b->no_sends) {
+        b->no_sends = true;
+        then = "no results by TMA";
+    } else if (s.stages > 1 && b->depth != 1) {
+        b->depth = 1;
+        b->no_sends = false; /* it did not suffice and may not be needed any more */
+        then = "no loads ahead";
+    } else {
+        return false;
+    }
+    b->step[b->nstep++] = (BudgetStep){bytes, s.stages, then};
+    return b->again = true;
+}
+
+bool
+budget_again(Budget *b)
+{
+    bool again = b->again;
+    b->again = b->turns = b->tiles = false;
+    return again;
+}
+
+void
+budget_print(Buf *out, const Budget *b, int most)
+{
+    for (int i = 0; i < b->nstep; i++) {
+        const BudgetStep *s = &b->step[i];
+        buf_str(out, "  ");
+        if (s->stages > 1)
+            buf_printf(out, "%d stages would take ", s->stages);
+        else
+            buf_str(out, "it would take ");
+        buf_printf(out, "%lld bytes of shared memory, there are %d: %s\n",
+                   (long long)s->bytes, most, s->then);
+    }
+}
