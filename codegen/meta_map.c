@@ -1,39 +1,25 @@
 /* Tensor maps in the metadata: one for each descriptor and form of box that TMA moves
-   with, its fields as terms that the host computes from the arguments. */
+   with, its fields as terms that the host computes from the arguments. The passes have
+   decided what goes by TMA, and that all of it fits (passes/tma_room.c): errors here are
+   for tile IR that comes from elsewhere. */
 #include "codegen/gen.h"
 #include "ir/tma_box.h"
 
 #include "ir/base/util.h"
 
+#include <assert.h>
 #include <string.h>
+
+static_assert((int)TMA_MAX_MAPS <= (int)SDCRT_MAX_MAPS &&
+                  (int)TMA_MAX_TERMS <= (int)SDCRT_MAX_TERMS,
+              "the metadata has room for what passes/tma_room.c lets through");
 
 typedef struct Maps {
     Session *s;
     SdcrtMeta *meta;
     Map *of;
-    const Op *desc[SDCRT_MAX_MAPS];
     Loc loc;
 } Maps;
-
-/* CUtensorMapDataType; -1: the engine has none of that kind. */
-static int
-data_type(ScalarKind k)
-{
-    switch ((int)k) {
-    case SK_F16: return 6;
-    case SK_F32: return 7;
-    case SK_F64: return 8;
-    case SK_BF16: return 9;
-    default: break;
-    }
-    switch (scalar_bits(k)) {
-    case 8: return 0;
-    case 16: return 1;
-    case 32: return 2;
-    case 64: return 4;
-    default: return -1;
-    }
-}
 
 static int
 add_term(Maps *m, SdcrtTerm x)
@@ -47,7 +33,7 @@ add_term(Maps *m, SdcrtTerm x)
     }
     if (meta->nterm == SDCRT_MAX_TERMS) {
         diag_error(&m->s->diag, m->loc,
-                   "not supported yet: tensor maps of more than %d terms",
+                   "the tensor maps of a kernel have at most %d terms",
                    SDCRT_MAX_TERMS);
         return -1;
     }
@@ -117,7 +103,7 @@ fill_map(Maps *m, const Op *desc, const TmaBoxes *boxes, SdcrtMap *map)
 {
     const Type *t = desc->results[0].type;
     Name pad = attr_str(&desc->attrs, ATTR_PADDING);
-    int kind = data_type(t->elem->scalar);
+    int kind = tma_data_type(t->elem);
     memset(map, 0, sizeof *map); /* maps are compared byte by byte */
     map->rank = (uint8_t)t->rank;
     map->dtype = (uint8_t)kind;
@@ -129,7 +115,8 @@ fill_map(Maps *m, const Op *desc, const TmaBoxes *boxes, SdcrtMap *map)
         ok = tma_host_value(op_operand(desc, i));
     if (!ok) {
         diag_error(&m->s->diag, desc->loc,
-                   "not supported yet: a tensor map whose fields the host does not know");
+                   "a tensor map needs fields that the host knows: constants and "
+                   "arguments, and sums, products and quotients of them");
         return false;
     }
     map->base = (int16_t)term_of(m, op_operand(desc, 0));
@@ -154,8 +141,10 @@ add_map(Maps *m, const Op *op)
     m->loc = op->loc;
     if (!desc || !tma_boxes(m->s, mem, &boxes) ||
         !tma_fits(&boxes, mem, desc->results[0].type)) {
-        diag_error(&m->s->diag, op->loc, "not supported yet: '%s' of this %s",
-                   op_info[op->kind].name, desc ? "buffer" : "descriptor");
+        diag_error(&m->s->diag, op->loc,
+                   "'%s' needs a descriptor of the kernel's own and a buffer in the "
+                   "layout of its block",
+                   op_info[op->kind].name);
         return false;
     }
     if (!fill_map(m, desc, &boxes, &map))
@@ -164,7 +153,7 @@ add_map(Maps *m, const Op *op)
     while (i < n && memcmp(&m->meta->maps[i], &map, sizeof map) != 0)
         i++;
     if (i == SDCRT_MAX_MAPS) {
-        diag_error(&m->s->diag, op->loc, "not supported yet: more than %d tensor maps",
+        diag_error(&m->s->diag, op->loc, "a launch carries at most %d tensor maps",
                    SDCRT_MAX_MAPS);
         return false;
     }

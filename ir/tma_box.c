@@ -21,11 +21,33 @@ swizzle_of(Session *s, const Type *mem, int bytes, const int *order)
     return -1;
 }
 
+int
+tma_data_type(const Type *elem)
+{
+    if (elem->kind != TY_SCALAR)
+        return -1;
+    switch ((int)elem->scalar) {
+    case SK_F16: return 6;
+    case SK_F32: return 7;
+    case SK_F64: return 8;
+    case SK_BF16: return 9;
+    default: break;
+    }
+    switch (scalar_bits(elem->scalar)) {
+    case 8: return 0;
+    case 16: return 1;
+    case 32: return 2;
+    case 64: return 4;
+    default: return -1;
+    }
+}
+
 bool
 tma_boxes(Session *s, const Type *mem, TmaBoxes *out)
 {
     int order[2][2] = {{mem->rank - 1, 0}, {0, 1}};
-    if (mem->kind != TY_MEM || mem->rank > 2 || !mem->layout)
+    if (mem->kind != TY_MEM || mem->rank > 2 || !mem->layout ||
+        tma_data_type(mem->elem) < 0)
         return false;
     *out = (TmaBoxes){.bytes = shared_elem_bytes(mem), .swizzle = -1};
     for (int i = 0; i < mem->rank && out->swizzle < 0; i++) {
@@ -98,6 +120,29 @@ host_value(const Value *v, int depth)
                host_value(op_operand(op, 1), depth + 1);
     default: return false;
     }
+}
+
+static int
+terms(const Value *v, int depth)
+{
+    const Op *op = v->op;
+    int n = 1;
+    if (!op || depth > HOST_DEPTH)
+        return 1;
+    if (op->kind == OP_TRUNC || op->kind == OP_ADDPTR)
+        n = 3;
+    for (int i = 0; i < op->noperand && n < TMA_MAX_TERMS; i++)
+        n += terms(op_operand(op, i), depth + 1);
+    return n;
+}
+
+int
+tma_terms(const Op *desc)
+{
+    int n = 0;
+    for (int i = 0; i < desc->noperand && n < TMA_MAX_TERMS; i++)
+        n += terms(op_operand(desc, i), 0);
+    return n;
 }
 
 bool

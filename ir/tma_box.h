@@ -5,7 +5,13 @@
 
 #include "ir/ir.h"
 
-enum { TMA_MAX_RANK = 5, TMA_MAX_BOX = 256, TMA_ALIGN = 16 };
+enum {
+    TMA_MAX_RANK = 5,
+    TMA_MAX_BOX = 256,
+    TMA_ALIGN = 16,
+    TMA_MAX_MAPS = 32,   /* of a kernel: what 4 KB of parameters hold */
+    TMA_MAX_TERMS = 1024 /* numbers that the host computes for all of them */
+};
 
 typedef struct TmaBoxes {
     int order[2];    /* dimensions of the buffer, fastest first; [1] -1: it has one */
@@ -28,5 +34,12 @@ const Op *tma_desc(const Value *v);
 
 /* Can the host compute v from the kernel's arguments? */
 bool tma_host_value(const Value *v);
+
+/* How the driver numbers elements of that kind (CUtensorMapDataType); -1: the engine has
+   none. */
+int tma_data_type(const Type *elem);
+
+/* At most so many numbers the host computes for the fields of a make_desc. */
+int tma_terms(const Op *desc);
 
 #endif

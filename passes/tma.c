@@ -17,6 +17,7 @@
    Which numbers a launch brings is not known here. The launcher finds out whether they
    make a tensor map and runs code without when they do not (runtime/gpu.c). */
 #include "ir/analysis/param.h"
+#include "ir/base/util.h"
 #include "ir/edit.h"
 #include "passes/operand.h"
 #include "passes/tma_tile.h"
@@ -102,7 +103,8 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
     TmaTile *tile = tile_of(s, f, loop, load, all, &why);
     if (!tile)
         return false;
-    in[0] = tma_tile_desc(tile, load->loc);
+    if (!(in[0] = tma_tile_desc(tile, load->loc)))
+        return false;
     Builder b = builder_before(load);
     b.loc = load->loc;
     int n = 1 + tma_tile_at(tile, &b, in + 1);
@@ -121,6 +123,55 @@ is_planned(const Op *op)
     return op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE);
 }
 
+/* Tiles that threads do not read, in order of their bytes. */
+typedef struct Largest {
+    Session *s;
+    Func *f;
+    int n;
+    int64_t below, bytes; /* the most below `below` */
+} Largest;
+
+static int64_t
+planned_bytes(const Op *op)
+{
+    const Type *t = is_planned(op) ? op->results[0].type : NULL;
+    return t && t->rank > 1 ? type_numel(t) * max_i64(type_bits(t), 8) / 8 : 0;
+}
+
+static bool
+see_largest(void *user, Op *op)
+{
+    Largest *l = user;
+    int64_t bytes = planned_bytes(op);
+    l->n += is_planned(op);
+    if (bytes < l->below)
+        l->bytes = max_i64(l->bytes, bytes);
+    return false;
+}
+
+static bool
+raise_largest(void *user, Op *op)
+{
+    const Largest *l = user;
+    return planned_bytes(op) == l->bytes &&
+           raise(l->s, l->f, op->parent->parent, op, false);
+}
+
+/* Where a launch may not carry a tensor map for every load, those that move most come
+   first, and threads do the rest. */
+static void
+largest_first(Session *s, Func *f)
+{
+    Largest l = {.s = s, .f = f, .below = INT64_MAX};
+    pass_walk(f->body, see_largest, &l);
+    while (l.n > tma_most_maps(f) && l.bytes) {
+        pass_walk(f->body, raise_largest, &l);
+        l.below = l.bytes;
+        l.bytes = l.n = 0;
+        pass_walk(f->body, see_largest, &l);
+    }
+}
+
 /* Loads of the loop: tiles, and vectors where those all are TMA's by then: threads read
    vectors, but copies of two kinds would keep a barrier of the program in the loop.
    Where every copy is TMA's, a stage is free for the next one as soon as its readers are
@@ -130,6 +181,8 @@ visit_loop(Session *s, Func *f, Op *loop, bool all)
 {
     Region *body = loop->regions[0];
     bool changed = false, every = true;
+    region_each(body, op) changed |=
+        op->kind == OP_DESC_LOAD && attr_has(&op->attrs, ATTR_STAGE);
     region_each(body, op) if (is_planned(op) && (all || op->results[0].type->rank > 1))
     {
         bool done = raise(s, f, loop, op, all);
@@ -162,6 +215,8 @@ visit(Session *s, Func *f, Region *r, int depth, bool all)
 bool
 pass_tma(Func *f, PassCx *cx)
 {
+    if (cx->target.tma)
+        largest_first(cx->s, f);
     return cx->target.tma && visit(cx->s, f, f->body, 0, false);
 }
 

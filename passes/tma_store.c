@@ -240,10 +240,12 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
     if (tile->why || !is_last(store, tile->ptr.ptr))
         return false;
+    in[0] = tma_tile_desc(tile, store->loc);
     Value *buffer = NULL;
+    if (!in[0])
+        return false;
     if (loop && !find_room(s, store, loop, mem, shared - BESIDE, &buffer))
         return false;
-    in[0] = tma_tile_desc(tile, store->loc);
     Builder b = builder_before(store);
     b.loc = store->loc;
     in[1] = fill(s, &b, x, mem, loop, buffer);

@@ -344,7 +344,8 @@ tma_tile_desc(const TmaTile *r, Loc loc)
         in[1 + r->n + i] = build_poly(&b, &d->stride, i64);
     }
     const Type *t = type_desc(tt, r->elem, r->n, shape);
-    return &build_op(&b, OP_MAKE_DESC, in, 1 + 2 * r->n, NULL, &t, 1)->results[0];
+    Op *desc = build_op(&b, OP_MAKE_DESC, in, 1 + 2 * r->n, NULL, &t, 1);
+    return tma_has_room(r->s, r->f, desc, &r->boxes) ? &desc->results[0] : NULL;
 }
 
 int

@@ -38,9 +38,15 @@ TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
    NULL: it will. Asked on targets that have it. */
 const char *tma_refuses(Func *f, const Op *loop, Op *load);
 
-/* The tensor's descriptor, made where the function begins. */
+/* The tensor's descriptor, made where the function begins; NULL when the launch has no
+   room for its tensor map. */
 Value *tma_tile_desc(const TmaTile *t, Loc loc);
 /* Where the block begins: as many numbers as the descriptor has dimensions. */
 int tma_tile_at(const TmaTile *t, Builder *b, Value **out);
+
+/* tma_room.c: at most so many tensor maps a launch of f carries. */
+int tma_most_maps(const Func *f);
+/* May one more access go by TMA, through desc in such boxes? */
+bool tma_has_room(Session *s, const Func *f, const Op *desc, const TmaBoxes *boxes);
 
 #endif

@@ -423,7 +423,8 @@ if(TARGET libsdc)
     # Not large_products: ptxas keeps the accumulators of its sparse layer where they are,
     # but PTX has them copied behind wgmma.fence (docs/reliability.md, open).
     foreach(stem accesses attention bent divide dropout elementwise gemm language large
-            logarithm masks narrow operations philox rows short_of_memory tiles wraps)
+            logarithm many_maps masks narrow operations philox rows short_of_memory tiles
+            wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90 100)
             if((sm EQUAL 80 AND

@@ -14,8 +14,8 @@ enum {
     SDCRT_MAX_RANK = 5,
     SDCRT_MAX_KEY = 8,
     SDCRT_MAX_POINT = 32,
-    SDCRT_MAX_TERMS = 96,
-    SDCRT_MAX_MAPS = 8
+    SDCRT_MAX_TERMS = 1024,
+    SDCRT_MAX_MAPS = 32 /* what the 4 KB of a launch's parameters hold */
 };
 
 typedef enum SdcrtParamKind {
