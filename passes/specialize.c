@@ -108,6 +108,35 @@ share_registers(Specialize *sp, int groups, int producer)
     sp->regs[1] = each > MAX_REGS ? MAX_REGS : each;
 }
 
+/* Where the elements of v were left, in the same registers. */
+static const Value *
+same_registers(const Value *v)
+{
+    const Op *op = v->op;
+    if (op && op->kind == OP_CONVERT_LAYOUT &&
+        op_operand(op, 0)->type->layout == v->type->layout)
+        return op_operand(op, 0);
+    if (op && op->kind == OP_WGMMA_WAIT)
+        return op_operand(op, v->index);
+    return v;
+}
+
+/* Does the product add to what another one left, which nobody else wants, or read the
+   fragments that another one in front reads? Then its operand is in registers that are
+   counted there. */
+static bool
+is_counted(const Op *product, int operand)
+{
+    const Value *v = op_operand(product, operand), *from = same_registers(v);
+    if (operand == 2)
+        return from->op && from->op->kind == OP_WGMMA &&
+               from->op->parent == product->parent && !v->uses->next;
+    for (const Op *op = product->prev; op; op = op->prev)
+        if (op->kind == OP_WGMMA && same_registers(op_operand(op, 0)) == from)
+            return true;
+    return false;
+}
+
 /* Words of all accumulators and operands from registers that are there at once, at most:
    those of a loop. */
 static int
@@ -118,7 +147,7 @@ accumulators(const Region *r, int depth)
         for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
             const Type *t = op_operand(op, i)->type;
             t = t->kind == TY_ASYNC ? t->elem : t;
-            if (t->kind == TY_TILE)
+            if (t->kind == TY_TILE && !is_counted(op, i))
                 own += (int)(type_numel(t) * type_bits(t) / 32);
         }
         for (int i = 0; i < op->nregion; i++)
