@@ -6,9 +6,20 @@
 
 enum { LINE = 128, HOIST_DEPTH = 16 };
 
+/* Do a thread's first two registers lie one behind the other along dimension d? */
+static bool
+begins_along(const Layout *l, int d)
+{
+    int reg[LAYOUT_MAX_BITS];
+    return layout_run(l, d, reg) > 1 && reg[0] == 0;
+}
+
 static int
 fast_dim_of_layout(const Layout *l)
 {
+    for (int d = l->rank - 1; d >= 0; d--)
+        if (begins_along(l, d))
+            return d;
     int best = l->rank - 1, run = layout_run(l, best, NULL);
     for (int d = l->rank - 2; d >= 0; d--) {
         int n = layout_run(l, d, NULL);

@@ -8,9 +8,9 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-/* The dimension along which v lies in memory; of what was not loaded the one of which a
-   thread holds most elements in a row, or its neighbour has the next where all hold but
-   one. */
+/* The dimension along which v lies in memory; of what was not loaded the one along which a
+   thread's elements lie one behind the other, or its neighbour has the next where all
+   hold but one. */
 int operand_fast_dim(const Value *v);
 /* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along
    operand_fast_dim. */
