@@ -1,8 +1,9 @@
 /* The order of the choices. What costs least comes first: a second buffer saves a
    barrier, a stage hides part of a load's time, a tile that threads read stalls them
    alone, roles keep the products going meanwhile, and results by TMA save addresses. A
-   loop whose loads do not run ahead at all waits for memory in each iteration: that is
-   last, and the smallest form that there is. */
+   loop whose loads do not run ahead at all waits for memory in each iteration. At the
+   very end threads hold whole operands of mma, which likely go to memory instead: slow,
+   but right. */
 #include "passes/budget.h"
 
 #include "ir/base/util.h"
@@ -52,6 +53,9 @@ budget_reduce(Budget *b, const Func *f, int64_t bytes)
         b->depth = 1;
         b->no_sends = false; /* it did not suffice and may not be needed any more */
         then = "no loads ahead";
+    } else if (b->shares && !b->no_shares) {
+        b->no_shares = true;
+        then = "no whole operands";
     } else {
         return false;
     }
@@ -63,7 +67,7 @@ bool
 budget_again(Budget *b)
 {
     bool again = b->again;
-    b->again = b->turns = b->tiles = false;
+    b->again = b->turns = b->tiles = b->shares = false;
     return again;
 }
 

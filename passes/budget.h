@@ -25,6 +25,8 @@ typedef struct Budget {
     bool no_tiles; /* tiles that threads alone read are loaded where they are used */
     bool no_roles;
     bool no_sends; /* no results by TMA */
+    bool no_shares; /* operands of mma change hands in parts, not through buffers */
+    bool shares;   /* pass share has made buffers */
     bool turns;    /* pass turns has made second buffers */
     bool tiles;    /* pass stage-plan lets tiles that threads alone read run ahead */
     bool again;    /* the passes are to run again with this choice */
@@ -34,7 +36,7 @@ typedef struct Budget {
 
 /* f takes so many bytes, too many: chooses what is done without next, in a fixed order:
    second buffers, depth, tiles ahead that threads read, roles, results by TMA, loads that
-   run ahead at all. False: nothing is left to do without. */
+   run ahead at all, whole operands of mma. False: nothing is left to do without. */
 bool budget_reduce(Budget *b, const Func *f, int64_t bytes);
 
 /* Forgets what the passes did, for their next run. Were they to run again? */

@@ -62,5 +62,7 @@ visit(void *user, Op *op)
 bool
 pass_share(Func *f, PassCx *cx)
 {
-    return pass_walk(f->body, visit, cx->s);
+    if (cx->budget->no_shares)
+        return false;
+    return cx->budget->shares = pass_walk(f->body, visit, cx->s);
 }

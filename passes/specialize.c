@@ -165,8 +165,10 @@ fits(Specialize *sp)
     if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[1])
         share_registers(sp, groups, LITTLE_REGS);
     if (words + OTHER_REGS > sp->regs[1])
-        sp->why = "the accumulators do not fit beside a producer's registers";
-    return !sp->why;
+        return specialize_refuse(
+            sp, "accumulators of %d registers and %d others do not fit into %d", words,
+            OTHER_REGS, (int)sp->regs[1]);
+    return true;
 }
 
 static void
@@ -191,10 +193,8 @@ plan(Specialize *sp, Func *f, PassCx *cx)
         return false;
     /* one warpgroup alone leaves the tensor cores idle while it does anything else */
     sp->blocks = f->num_warps == 4 ? 2 : 1;
-    if (cx->budget->no_roles) {
-        sp->why = "with them the kernel does not fit shared memory";
-        return false;
-    }
+    if (cx->budget->no_roles)
+        return specialize_refuse(sp, "with them it does not fit shared memory");
     return specialize_plan(sp) && fits(sp);
 }
 

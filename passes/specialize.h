@@ -51,6 +51,10 @@ bool specialize_plan(Specialize *sp);
 /* specialize_build.c */
 void specialize_build(Specialize *sp);
 
+/* Says why it cannot be done, the first time. False. */
+bool specialize_refuse(Specialize *sp, const char *why, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* specialize.c: would it be done if it paid? *blocks: on one multiprocessor. */
 bool specialize_possible(Func *f, PassCx *cx, int *blocks);
 

@@ -8,14 +8,29 @@
 #include "ir/scratch.h"
 #include "ir/tma_box.h"
 
+#include <stdarg.h>
+
 enum { SLICE_DEPTH = 500, SCRATCH = 8192, BARRIERS = 512, FEW = 4 };
+
+bool
+specialize_refuse(Specialize *sp, const char *why, ...)
+{
+    Buf b;
+    va_list ap;
+    if (sp->why)
+        return false;
+    buf_init(&b, &sp->s->tmp);
+    va_start(ap, why);
+    buf_vprintf(&b, why, ap);
+    va_end(ap);
+    sp->why = b.s;
+    return false;
+}
 
 static bool
 refuse(Specialize *sp, const char *why)
 {
-    if (!sp->why)
-        sp->why = why;
-    return false;
+    return specialize_refuse(sp, "%s", why);
 }
 
 const Group *
@@ -317,7 +332,10 @@ limit_stages(Specialize *sp)
         if (sum <= room)
             return true;
         if (most->stages == 2)
-            return refuse(sp, "two stages of all rings do not fit shared memory");
+            return specialize_refuse(
+                sp, "two stages of all rings take %lld bytes of shared memory, %lld are "
+                    "free",
+                (long long)sum, (long long)room);
         most->stages--;
     }
 }

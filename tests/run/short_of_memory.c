@@ -18,6 +18,8 @@ static const Case cases[] = {
     {136, 120, 320, 128, 128, 128, 0, 4, 3}, /* no room for two programs with roles */
     {72, 136, 512, 64, 128, 256, 0, 4, 4},
     {136, 120, 520, 128, 128, 256, 0, 8, 3}, /* not even two stages */
+    {136, 120, 520, 256, 128, 256, 0, 8, 3}, /* sm_80: not even one */
+    {72, 24, 520, 64, 16, 256, 0, 1, 3},     /* one warp: rows of copies are long */
 };
 
 /* -1, 0 or 1; between rows there is poison. */
