@@ -83,6 +83,18 @@ operand_turned(Session *s, Builder *b, Value *m, const Op *trans)
     return &build_op(b, OP_LOCAL_TRANS, &m, 1, &trans->attrs, &turned, 1)->results[0];
 }
 
+bool
+operand_copies(const Op *load)
+{
+    enum { LEAST = 4 };
+    const Type *t = load->results[0].type;
+    const Attr *contig = attr_find(&load->attrs, ATTR_CONTIG);
+    int64_t best = 1;
+    for (int d = 0; t->layout && contig && d < contig->n && d < t->rank; d++)
+        best = max_i64(best, min_i64(contig->v.ints[d], layout_run(t->layout, d, NULL)));
+    return best * max_i64(type_bits(t), 8) / 8 >= LEAST;
+}
+
 static bool
 is_work(Value *v, Value **load, int depth)
 {

@@ -8,8 +8,8 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-/* The dimension along which v lies in memory; of what was not loaded the one along which a
-   thread's elements lie one behind the other, or its neighbour has the next where all
+/* The dimension along which v lies in memory; of what was not loaded the one along which
+   a thread's elements lie one behind the other, or its neighbour has the next where all
    hold but one. */
 int operand_fast_dim(const Value *v);
 /* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along
@@ -23,6 +23,10 @@ Value *operand_turned(Session *s, Builder *b, Value *m, const Op *trans);
 /* The buffer that a load which runs ahead fills: the one that its users want if they want
    any. See passes/stage_expand.c. */
 const Type *staged_buffer(Session *s, const Op *load);
+
+/* Can threads copy what a load asks for into a buffer asynchronously? (cp.async moves
+   four bytes at least.) */
+bool operand_copies(const Op *load);
 
 /* Is v elementwise work on exactly one loaded tile, and on what any thread can compute?
    Then *load is that tile (else NULL). */

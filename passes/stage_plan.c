@@ -19,12 +19,13 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "passes/operand.h"
 #include "passes/pass.h"
 #include "passes/tma_tile.h"
 
 bool pass_stage_plan(Func *f, PassCx *cx);
 
-enum { MAX_STAGES = 8, SLICE_DEPTH = 200, MIN_COPY = 4 };
+enum { MAX_STAGES = 8, SLICE_DEPTH = 200 };
 
 /* Of everything in the loop's body: what would make loads ahead of it wrong. */
 typedef struct Hazards {
@@ -110,18 +111,6 @@ is_zero(const Value *v)
            !(attr_has(&op->attrs, ATTR_FVALUE) && attr_float(&op->attrs, ATTR_FVALUE, 1));
 }
 
-/* Bytes that one asynchronous copy of this load would move. */
-static int64_t
-copy_bytes(const Op *load)
-{
-    const Type *t = load->results[0].type;
-    const Attr *contig = attr_find(&load->attrs, ATTR_CONTIG);
-    int64_t best = 1;
-    for (int d = 0; t->layout && contig && d < contig->n && d < t->rank; d++)
-        best = max_i64(best, min_i64(contig->v.ints[d], layout_run(t->layout, d, NULL)));
-    return best * max_i64(type_bits(t), 8) / 8;
-}
-
 static bool
 fills_buffer(const Op *load)
 {
@@ -145,10 +134,10 @@ why_not(Plan *p, Op *load, const char *no_tma)
         if (!runs_ahead(p, op_operand(load, i), 0))
             return "its addresses need what the loop computes";
     }
-    if (!no_tma || copy_bytes(load) >= MIN_COPY)
+    if (!no_tma || operand_copies(load))
         return NULL;
-    return arena_printf(&p->s->tmp, "%s, and %lld bytes are too few for cp.async", no_tma,
-                        (long long)copy_bytes(load));
+    return arena_printf(&p->s->tmp, "%s, and its pieces are too small for cp.async",
+                        no_tma);
 }
 
 /* Can the load run ahead? Leaves on it why not, or why TMA will not do it. */

@@ -103,8 +103,13 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
     TmaTile *tile = tile_of(s, f, loop, load, all, &why);
     if (!tile)
         return false;
-    if (!(in[0] = tma_tile_desc(tile, load->loc)))
+    if (!(in[0] = tma_tile_desc(tile, load->loc))) {
+        attr_set_str(&s->mod, &load->attrs, ATTR_WHY,
+                     name_of(&s->names, "the launch carries no more tensor maps"));
+        if (!operand_copies(load)) /* planned for TMA alone */
+            attr_drop(&load->attrs, ATTR_STAGE);
         return false;
+    }
     Builder b = builder_before(load);
     b.loc = load->loc;
     int n = 1 + tma_tile_at(tile, &b, in + 1);
