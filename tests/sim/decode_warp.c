@@ -131,12 +131,31 @@ shape(const Op *o, int *m, int *n, int *k)
     return 0;
 }
 
+static bool
+decode_mma_f64(Parser *p, const Op *o)
+{
+    static const int want[4] = {2, 1, 1, 2};
+    uint32_t r[8];
+    int got = 0;
+    for (int j = 0; j < 4; j++) {
+        if (strcmp(o->part[o->n - 4 + j], "f64") != 0 ||
+            list(p, o->arg[j], 64, r + got, NULL) != want[j])
+            return parse_fail(p, "the instruction '%s' is not known", o->full);
+        got += want[j];
+    }
+    emit(p, op_mma_f64, r, 2, got - 2);
+    return true;
+}
+
 bool
 decode_mma(Parser *p, const Op *o)
 {
-    int m, n, k, at = shape(o, &m, &n, &k), got = 0;
+    int m = 0, n = 0, k = 0, at = shape(o, &m, &n, &k), got = 0;
     uint32_t r[20];
     int kinds[4];
+    if (at && o->n >= 5 && o->count == 4 && has(o, "row") && has(o, "col") && m == 8 &&
+        n == 8 && k == 4)
+        return decode_mma_f64(p, o);
     if (!at || o->n < 5 || o->count != 4 || !has(o, "row") || !has(o, "col") || m != 16 ||
         n != 8)
         return parse_fail(p, "the instruction '%s' is not known", o->full);

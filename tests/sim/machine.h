@@ -298,7 +298,7 @@ Exec op_cvt, op_load, op_load_param, op_store, op_atomic, op_cp_async, op_to_win
 int cvt_decode(const char *name, uint16_t *flags);
 int atomic_op(const char *name, const char *type);
 Exec op_shfl, op_vote, op_match, op_redux, op_elect, op_activemask, op_warp_sync,
-    op_ldmatrix, op_stmatrix, op_mma;
+    op_ldmatrix, op_stmatrix, op_mma, op_mma_f64;
 Exec op_bra, op_ret, op_trap, op_nothing, op_griddep_wait, op_setmaxnreg;
 Exec op_bar_sync, op_bar_arrive, op_mbar_init, op_mbar_inval, op_mbar_arrive,
     op_mbar_expect, op_mbar_wait, op_mbar_test, op_proxy_fence, op_mbar_fence;

@@ -5,6 +5,7 @@
 #include "tests/sim/machine.h"
 #include "tests/sim/products.h"
 
+#include <math.h>
 #include <string.h>
 
 int
@@ -69,4 +70,26 @@ op_mma(Warp *w, const Insn *i, uint32_t mask)
                                : product_result(s[r & 1], acc);
         }
     }
+}
+
+/* Of m8n8k4: one element of either operand in a lane, two neighbours of the sums. */
+void
+op_mma_f64(Warp *w, const Insn *i, uint32_t mask)
+{
+    enum { K = 4 };
+    const uint32_t *ra = i->r + 2, *rb = ra + 1, *rc = rb + 1;
+    double a[LANES], b[LANES], c[2][LANES];
+    (void)mask;
+    if (!warp_whole(w, i, 0xffffffff))
+        return;
+    memcpy(a, R64(w, ra[0]), sizeof a);
+    memcpy(b, R64(w, rb[0]), sizeof b);
+    for (int r = 0; r < 2; r++)
+        memcpy(c[r], R64(w, rc[r]), sizeof c[r]);
+    for (int l = 0; l < LANES; l++)
+        for (int r = 0; r < 2; r++)
+            for (int k = 0; k < K; k++)
+                c[r][l] = fma(a[l / 4 * K + k], b[(2 * (l % 4) + r) * K + k], c[r][l]);
+    for (int r = 0; r < 2; r++)
+        memcpy(R64(w, i->r[r]), c[r], sizeof c[r]);
 }
