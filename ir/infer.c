@@ -520,11 +520,9 @@ rule_product(const Type *a, const Type *b, const Type *acc)
 }
 
 bool
-rule_dot(RuleCx *c)
+rule_product_sizes(RuleCx *c)
 {
     const Type *a = opnd(c, 0), *b = opnd(c, 1), *acc = opnd(c, 2);
-    if (!need_tile(c, 0) || !need_tile(c, 1) || !need_tile(c, 2))
-        return false;
     int r = acc->rank;
     if (a->rank != r || b->rank != r || r < 2)
         return rule_fail(c, "operands must have one rank of at least 2");
@@ -538,9 +536,17 @@ rule_dot(RuleCx *c)
         return rule_fail(c, "accumulator must be %lldx%lld, not %s",
                          (long long)a->shape[r - 2], (long long)b->shape[r - 1],
                          rule_str(c, acc));
-    if (!rule_product(a->elem, b->elem, acc->elem))
-        return rule_fail(c, "elements must be numbers, all floats or all integers");
-    c->out[0] = acc;
+    return rule_product(a->elem, b->elem, acc->elem) ||
+           rule_fail(c, "elements must be numbers, all floats or all integers");
+}
+
+bool
+rule_dot(RuleCx *c)
+{
+    if (!need_tile(c, 0) || !need_tile(c, 1) || !need_tile(c, 2) ||
+        !rule_product_sizes(c))
+        return false;
+    c->out[0] = opnd(c, 2);
     return true;
 }
 

@@ -30,6 +30,8 @@ const Type *rule_scalar(const RuleCx *c, ScalarKind k);
 const char *rule_str(RuleCx *c, const Type *t);
 /* Elements of a product and its sum: all floats, or all integers. */
 bool rule_product(const Type *a, const Type *b, const Type *acc);
+/* Do the sizes and elements of a product's three operands agree? */
+bool rule_product_sizes(RuleCx *c);
 bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
 
 /* One line per rule; the definitions are in infer.c, infer_mem.c and infer_gpu.c. */
@@ -42,7 +44,8 @@ bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
     X(desc_gather) X(desc_scatter) X(atomic_rmw) X(atomic_cas) X(dot) X(reduce) X(scan) \
     X(histogram) X(for) X(while) X(if) X(none) X(condition) X(convert_layout) \
     X(local_alloc) X(local_index) X(local_trans) X(local_slice) X(local_load) \
-    X(local_store) X(async_copy) X(token) X(bar_alloc) X(bar_index) X(bar_expect) \
+    X(local_store) X(local_dot) X(async_copy) X(token) X(bar_alloc) X(bar_index) \
+    X(bar_expect) \
     X(bar_arrive) X(bar_wait) X(tma_load) X(tma_store) X(wgmma) X(wgmma_open) \
     X(wgmma_wait) X(warp_specialize) X(nest) X(buf_load) X(buf_store) X(buf_dot) \
     X(vload) X(vstore) X(vfetch) X(vcheck) X(vprint) X(vassert)

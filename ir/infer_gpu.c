@@ -86,6 +86,17 @@ rule_local_store(RuleCx *c)
 }
 
 bool
+rule_local_dot(RuleCx *c)
+{
+    if (!is_mem(c, 0) || !is_mem(c, 1))
+        return false;
+    if (opnd(c, 2)->kind != TY_TILE)
+        return rule_fail(c, "needs an accumulator tile, not %s", rule_str(c, opnd(c, 2)));
+    c->out[0] = opnd(c, 2);
+    return rule_product_sizes(c);
+}
+
+bool
 rule_async_copy(RuleCx *c)
 {
     const Type *p = opnd(c, 0);

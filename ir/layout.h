@@ -59,6 +59,21 @@ const Layout *layout_spread(Session *s, int rank, const int64_t *shape, int vec,
                             const int *order, int num_warps);
 /* Accumulator of mma.sync m16n8 (rank 2): warps[0] x warps[1] of them, row-major. */
 const Layout *layout_mma(Session *s, const int64_t *shape, const int *warps);
+/* The same in the last two dimensions of a tile of any rank: a product of each matrix.
+   warps[d] of them along dimension d. */
+const Layout *layout_mma_batch(Session *s, int rank, const int64_t *shape,
+                               const int *warps);
+/* An accumulator for threads that multiply and add: lanes and warps (warps[d] of them
+   along the dimensions before the last two) so that a thread's elements are a block whose
+   sides are as equal as can be, runs of 16 bytes along the last dimension. */
+const Layout *layout_threads(Session *s, int rank, const int64_t *shape, int bytes,
+                             int num_warps);
+/* Operand `op` of a product with accumulator `acc`, `k` its inner size: what each thread
+   needs for its own elements (kwidth 0), or the fragments of mma for the accumulator of
+   m16n8, kwidth consecutive k per register of 32 bits. The register bits begin with those
+   of k. */
+const Layout *layout_dot_operand(Session *s, const Layout *acc, int64_t k, int op,
+                                 int kwidth);
 /* Operand 0 (m x k) or 1 (k x n) of that mma; kwidth consecutive k per 32-bit register.
  */
 const Layout *layout_mma_operand(Session *s, const int64_t *shape, const int *warps,

@@ -22,7 +22,7 @@ see(Seen *s, const Region *r, int depth)
         s->loads += op->kind == OP_TMA_LOAD;
         s->stores += stored;
         s->products += op->kind == OP_WGMMA;
-        if (op->kind == OP_DOT)
+        if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT)
             s->unit = attr_str(&op->attrs, ATTR_UNIT);
         if (op->kind == OP_LOCAL_ALLOC)
             s->stages = (int)max_i64(s->stages, op->results[0].type->stages);

@@ -294,6 +294,47 @@ START_TEST(one_thread_owns_each_element)
 }
 END_TEST
 
+/* Accumulators of any rank, and operands that follow from them: for matrices those of the
+   constructors by name, else valid ones that hold every element. */
+START_TEST(products)
+{
+    Session *s = session_new(0);
+    for (int wn = 0; wn < 3; wn++) {
+        int warps[3] = { 2, 4 >> wn, 1 << wn };
+        int64_t shape[3] = { 4, 64, 32 }, a[2] = { 64, 64 }, b[2] = { 64, 32 };
+        const Layout *acc = layout_mma_batch(s, 2, shape + 1, warps + 1);
+        ck_assert_ptr_eq(acc, layout_mma(s, shape + 1, warps + 1));
+        for (int k = 1; k <= 4; k *= 2) {
+            ck_assert_ptr_eq(layout_dot_operand(s, acc, 64, 0, k),
+                             layout_mma_operand(s, a, warps + 1, 0, k));
+            ck_assert_ptr_eq(layout_dot_operand(s, acc, 64, 1, k),
+                             layout_mma_operand(s, b, warps + 1, 1, k));
+        }
+        const Layout *batch = layout_mma_batch(s, 3, shape, warps);
+        ck_assert_int_eq(layout_warps(batch), 8);
+        for (int op = 0; op < 2; op++) {
+            const Layout *l = layout_dot_operand(s, batch, 64, op, 2);
+            ck_assert(layout_check(batch, NULL) && layout_check(l, NULL));
+            ck_assert_int_eq(l->lg[0], 2);
+        }
+    }
+    for (int i = 0; i < 300; i++) {
+        int rank = 2 + i % 3, warps = 1 << rnd(4);
+        int64_t shape[4], numel = 1;
+        for (int d = 0; d < rank; d++)
+            numel *= shape[d] = (int64_t)1 << rnd(d < rank - 2 ? 4 : 7);
+        const Layout *acc = layout_threads(s, rank, shape, 1 << rnd(4), warps);
+        ck_assert(layout_check(acc, NULL));
+        ck_assert_int_eq(layout_warps(acc), warps);
+        if (numel >= 32 * warps) /* no thread does what another one does */
+            ck_assert(!layout_is_replicated(acc));
+        for (int op = 0; op < 2; op++)
+            ck_assert(layout_check(layout_dot_operand(s, acc, 16, op, 0), NULL));
+    }
+    session_free(s);
+}
+END_TEST
+
 START_TEST(runs_of_registers)
 {
     Session *s = session_new(0);
@@ -487,6 +528,7 @@ main(void)
     tcase_add_test(t, swizzles_are_those_of_the_hardware);
     tcase_add_test(t, conversions_find_every_element);
     tcase_add_test(t, one_thread_owns_each_element);
+    tcase_add_test(t, products);
     tcase_add_test(t, runs_of_registers);
     tcase_add_test(t, related_tiles);
     tcase_add_test(t, text_round_trip);
