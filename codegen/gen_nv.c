@@ -59,7 +59,9 @@ check_tile(Gen *g, const Value *v, int n, Loc loc)
         return false;
     }
     /* numbers: addresses and constants are mostly computed where they are used */
-    int words = type_is_float(t) && v->op && v->op->noperand ? n * type_bits(t) / 32 : 0;
+    bool product = v->op && (v->op->kind == OP_DOT || v->op->kind == OP_LOCAL_DOT);
+    bool number = product || (type_is_float(t) && v->op && v->op->noperand);
+    int words = number ? n * type_bits(t) / 32 : 0;
     Nv *nv = nv_of(g);
     if (words > nv->widest) {
         nv->widest = words;
@@ -419,6 +421,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_LOCAL_LOAD:
     case OP_LOCAL_STORE: return nv_local(g, op);
     case OP_DOT: return nv_dot(g, op);
+    case OP_LOCAL_DOT: return nv_local_dot(g, op);
     case OP_WGMMA:
     case OP_WGMMA_OPEN:
     case OP_WGMMA_WAIT: return nv_wgmma(g, op);
@@ -610,6 +613,8 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     meta->shared_bytes = f->shared_bytes;
     meta->threads = 32 * warps;
     meta->overlap = nv_overlaps(g, f);
+    if (nv.widest > NV_ALL_REGS && !nv_roles_of(f)) /* or ptxas gives it few registers */
+        string_attr(g, "nvvm.minctasm", "1");
     if (ok && nv.widest > NV_MANY_REGS)
         diag_warning(&g->s->diag, nv.widest_at,
                      "a tile takes %d of a thread's 255 registers: what does not fit "

@@ -8,8 +8,14 @@
 #include "ir/layout.h"
 #include "ir/layout_shuffle.h"
 
-/* Registers that one thread may need for one tile. */
-enum { NV_MAX_REGS = 1024, NV_MANY_REGS = 128, NV_MAX_THREADS = 1024 };
+/* Registers that one thread may need for one tile: 2^20 elements in a warp take code that
+   is seconds in the making. Those that it has, and half of them. */
+enum {
+    NV_MAX_REGS = 32768,
+    NV_ALL_REGS = 256,
+    NV_MANY_REGS = 128,
+    NV_MAX_THREADS = 1024
+};
 
 /* What a Value is in LLVM: one scalar, or one per register of the layout. */
 typedef struct Regs {
@@ -103,6 +109,8 @@ typedef struct SharedMap {
     uint32_t run_mask; /* of the register bits inside of an access */
     LLVMValueRef lead;
     uint32_t lead_bits;
+    LLVMValueRef moved; /* by so many bytes, exclusive or; NULL: as made */
+    uint32_t moved_bits;
     LLVMValueRef owner;  /* i1: this thread writes; NULL, as made: every thread does */
     SharedBase base[16]; /* addresses made so far; reset (nbase) where blocks part */
     int nbase;
@@ -110,6 +118,8 @@ typedef struct SharedMap {
 
 void nv_shared_map_make(Gen *g, const F2 *map, const Layout *l, int bytes,
                         SharedMap *out);
+/* Every place of it is `by` bytes (exclusive or) further, which sets `bits` at most. */
+void nv_shared_move(Gen *g, SharedMap *m, LLVMValueRef by, uint32_t bits);
 uint32_t nv_shared_offset(const SharedMap *m, uint32_t reg);
 LLVMValueRef nv_shared_at(Gen *g, SharedMap *m, LLVMValueRef base, uint32_t reg);
 /* Register of element k of the access that begins with register `reg`. */
@@ -206,10 +216,11 @@ bool nv_scan(Gen *g, const Op *op);
 bool nv_reduce(Gen *g, const Op *op);
 
 /* ---- gen_nv_frag.c: registers as the words of mma and wgmma */
-/* The words of an operand's fragment whose first row (column for op 1) is `major` and
-   whose first k is `k`, elements of `bits`: four for op 0, two for op 1, in the manual's
-   order, rows then k. False when the layout does not hold it. */
-bool nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t major,
+/* The words of an operand's fragment whose first row (column for op 1) and place among
+   matrices have the coordinates `first`, and whose first k is `k`, elements of `bits`:
+   four for op 0, two for op 1, in the manual's order, rows then k; elements of 64 bits
+   as they are. False when the layout does not hold it. */
+bool nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t first,
                  uint32_t k, int bits, LLVMValueRef *word);
 /* n registers of an accumulator as words, fp16 ones in pairs: the number of words. */
 int nv_acc_pack(Gen *g, const LLVMValueRef *reg, int n, LLVMValueRef *word);
@@ -217,8 +228,9 @@ int nv_acc_pack(Gen *g, const LLVMValueRef *reg, int n, LLVMValueRef *word);
 void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half,
                    LLVMValueRef *reg);
 
-/* ---- gen_nv_mma.c */
+/* ---- gen_nv_dot.c */
 bool nv_dot(Gen *g, const Op *op);
+bool nv_local_dot(Gen *g, const Op *op);
 
 /* ---- gen_nv_wgmma.c */
 bool nv_wgmma(Gen *g, const Op *op);

@@ -19,23 +19,24 @@ pack_word(Gen *g, LLVMValueRef *x, int bits)
 }
 
 bool
-nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t major, uint32_t k,
+nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t first, uint32_t k,
             int bits, LLVMValueRef *word)
 {
-    int per = 32 / bits, words = op == 0 ? 4 : 2;
+    int per = bits < 32 ? 32 / bits : 1, words = op == 0 ? 4 : 2;
+    int major = layout_shift(l, op == 0 ? l->rank - 2 : l->rank - 1);
+    int minor = layout_shift(l, op == 0 ? l->rank - 1 : l->rank - 2);
     for (int w = 0; w < words; w++) {
         LLVMValueRef x[4];
         uint32_t up = op == 0 ? (uint32_t)(w & 1) * 8 : 0;
         uint32_t deep = (uint32_t)(op == 0 ? w >> 1 : w) * 4 * (uint32_t)per;
         for (int i = 0; i < per; i++) {
-            uint32_t c[2] = {major + up, k + deep + (uint32_t)i};
-            int at = nv_reg_at(l, c[op] << layout_shift(l, 0) |
-                                      c[1 - op] << layout_shift(l, 1));
+            int at = nv_reg_at(l, (first + (up << major)) |
+                                      (k + deep + (uint32_t)i) << minor);
             if (at < 0 || at >= r->n)
                 return false;
             x[i] = r->v[at];
         }
-        word[w] = pack_word(g, x, bits);
+        word[w] = bits > 32 ? x[0] : pack_word(g, x, bits);
     }
     return true;
 }

@@ -94,6 +94,8 @@ find_matrix(Gen *g, const SharedMap *m, const Type *e, uint32_t only, Matrix *x)
         thread[LANES + i] = image(m, m->regs + LANES + i);
     x->rows.nbase = 0;
     x->rows.lead = nv_linear(g, thread, LANES + warps, &x->rows.lead_bits);
+    if (m->moved)
+        nv_shared_move(g, &x->rows, m->moved, m->moved_bits);
     return true;
 }
 

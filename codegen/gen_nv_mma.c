@@ -1,22 +1,24 @@
-/* Products of tiles: fragments of mma.sync where the layout pass chose them, else each
-   thread multiplies and adds for the elements of the result that it owns.
+/* Products by mma.sync, in the fragments that the layout pass chose.
 
-   The instruction is inline assembly, convergent and
-   without side effects: one table (codegen/mma.def) covers every type. */
-#include "codegen/gen_nv.h"
+   The instruction is inline assembly, convergent and without side effects: one table
+   (codegen/mma.def) covers every type.
+
+   fp32 can be computed from products of shorter numbers (input_precision). Each operand
+   is split into parts, x = p0 + p1 (+ p2), every part as near to what is left as its type
+   allows; of the products of parts the large ones are added, the smallest first:
+
+       tf32x3, bf16x3:  p1 q0 + p0 q1 + p0 q0
+       bf16x6:          p2 q0 + p1 q1 + p0 q2 + p1 q0 + p0 q1 + p0 q0
+
+   Where p0 is infinite p1 is not a number, or 0 * p0 is: so all but the last product have
+   a sum of their own, of which NaN counts as 0. The last one says what is not finite. */
+#include "codegen/gen_nv_dot.h"
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
 
 #include <stdio.h>
 #include <string.h>
-
-typedef struct Mma {
-    const char *shape, *types;
-    int k, bits;
-    ScalarKind in, acc;
-    int sm, ptx;
-} Mma;
 
 static const Mma mmas[] = {
 #define MMA(in, acc, shape, types, k, bits, sm, ptx)                                     \
@@ -37,26 +39,59 @@ mma_find(ScalarKind in, ScalarKind acc)
 static bool
 is_mma_acc(const Layout *l)
 {
+    enum { ROW, COL };
     static const struct {
         LayoutDim d;
         int bit, dim, at;
-    } want[] = {{LD_REG, 0, 1, 0},  {LD_REG, 1, 0, 3},  {LD_LANE, 0, 1, 1},
-                {LD_LANE, 1, 1, 2}, {LD_LANE, 2, 0, 0}, {LD_LANE, 3, 0, 1},
-                {LD_LANE, 4, 0, 2}};
-    if (l->rank != 2 || l->n[LD_REG] < 2)
+    } want[] = {{LD_REG, 0, COL, 0},  {LD_REG, 1, ROW, 3},  {LD_LANE, 0, COL, 1},
+                {LD_LANE, 1, COL, 2}, {LD_LANE, 2, ROW, 0}, {LD_LANE, 3, ROW, 1},
+                {LD_LANE, 4, ROW, 2}};
+    if (l->rank < 2 || l->n[LD_REG] < 2)
         return false;
     for (int i = 0; i < COUNT_OF(want); i++)
         if (l->b[want[i].d][want[i].bit] !=
-            1u << (layout_shift(l, want[i].dim) + want[i].at))
+            1u << (layout_shift(l, l->rank - 2 + want[i].dim) + want[i].at))
             return false;
     return true;
 }
 
-/* Registers of a tile by coordinate. */
-typedef struct Tile {
-    const Layout *l;
-    Regs *r;
-} Tile;
+static Split
+split_of(const Op *op)
+{
+    static const char *const name[] = {
+        [SPLIT_TF32X3] = "tf32x3", [SPLIT_BF16X3] = "bf16x3", [SPLIT_BF16X6] = "bf16x6"};
+    Name said = attr_str(&op->attrs, ATTR_PRECISION);
+    for (int i = 1; said && i < COUNT_OF(name); i++)
+        if (strcmp(said, name[i]) == 0)
+            return (Split)i;
+    return SPLIT_NONE;
+}
+
+void
+nv_find_mma(Multiply *p)
+{
+    const Type *a = op_operand(p->op, 0)->type, *acc = p->op->results[0].type;
+    ScalarKind in = type_elem(a)->scalar;
+    Name said = attr_str(&p->op->attrs, ATTR_PRECISION);
+    int r = acc->rank;
+    p->m = NULL;
+    p->split = in == SK_F32 ? split_of(p->op) : SPLIT_NONE;
+    if (in != type_elem(op_operand(p->op, 1)->type)->scalar)
+        return;
+    if (in == SK_F32 && p->split == SPLIT_NONE && !(said && strcmp(said, "tf32") == 0))
+        return;
+    bool short_ = p->split == SPLIT_BF16X3 || p->split == SPLIT_BF16X6;
+    const Mma *m = mma_find(short_ ? SK_BF16 : in, type_elem(acc)->scalar);
+    if (m && is_mma_acc(acc->layout) && acc->shape[r - 2] >= 16 &&
+        a->shape[r - 1] >= m->k && p->g->info.sm >= m->sm)
+        p->m = m;
+}
+
+int
+nv_mma_kwidth(const Multiply *p)
+{
+    return p->m->bits < 32 ? 32 / p->m->bits : 1;
+}
 
 /* ---- one instruction */
 
@@ -70,8 +105,8 @@ mark_convergent(Gen *g, LLVMValueRef call)
 
 /* d = a * b + d; nd words of the accumulator. */
 static void
-issue(Gen *g, const Mma *m, const LLVMValueRef *a, const LLVMValueRef *b, LLVMValueRef *d,
-      int nd)
+issue_m16(Gen *g, const Mma *m, const LLVMValueRef *a, const LLVMValueRef *b,
+          LLVMValueRef *d, int nd)
 {
     LLVMTypeRef t = LLVMTypeOf(d[0]), all[4] = {t, t, t, t};
     const char c = t == g->f32 ? 'f' : 'r';
@@ -102,217 +137,189 @@ issue(Gen *g, const Mma *m, const LLVMValueRef *a, const LLVMValueRef *b, LLVMVa
         d[i] = LLVMBuildExtractValue(g->b, call, (unsigned)i, "");
 }
 
-/* ---- fp32 from three tf32 products: x = big + small, both with a short mantissa */
-
-static LLVMValueRef
-big_part(Gen *g, LLVMValueRef word)
+/* Eight rows, columns and four of k at a time: a quarter of the others. */
+static void
+issue_f64(Gen *g, const Mma *m, const LLVMValueRef *a, const LLVMValueRef *b,
+          LLVMValueRef *d)
 {
-    return LLVMBuildAnd(g->b, word, ll_int(g->i32, (int32_t)0xffffe000), "");
-}
-
-static LLVMValueRef
-small_part(Gen *g, LLVMValueRef word)
-{
-    LLVMValueRef x = LLVMBuildBitCast(g->b, word, g->f32, "");
-    LLVMValueRef big = LLVMBuildBitCast(g->b, big_part(g, word), g->f32, "");
-    return LLVMBuildBitCast(g->b, LLVMBuildFSub(g->b, x, big, ""), g->i32, "");
+    LLVMTypeRef f64 = LLVMDoubleTypeInContext(g->cx), all[2] = {f64, f64};
+    LLVMTypeRef result = LLVMStructTypeInContext(g->cx, all, 2, 0);
+    char text[120];
+    snprintf(text, sizeof text,
+             "mma.sync.aligned.%s.row.col.%s {$0, $1}, {$2}, {$3}, "
+             "{$0, $1};",
+             m->shape, m->types);
+    for (int k = 0; k < 2; k++) {
+        for (int half = 0; half < 4; half += 2) {
+            LLVMValueRef args[4] = {a[half / 2 + 2 * k], b[k], d[half], d[half + 1]};
+            LLVMValueRef call = ptx_asm(g, text, "=d,=d,d,d,0,1", result, args, 4, false);
+            mark_convergent(g, call);
+            for (unsigned i = 0; i < 2; i++)
+                d[half + (int)i] = LLVMBuildExtractValue(g->b, call, i, "");
+        }
+    }
 }
 
 static void
-issue_x3(Gen *g, const Mma *m, const LLVMValueRef *a, const LLVMValueRef *b,
-         LLVMValueRef *d)
+issue(Gen *g, const Mma *m, const LLVMValueRef *a, const LLVMValueRef *b, LLVMValueRef *d)
 {
-    LLVMValueRef ab[4], as[4], bb[2], bs[2];
-    for (int i = 0; i < 4; i++)
-        ab[i] = big_part(g, a[i]), as[i] = small_part(g, a[i]);
-    for (int i = 0; i < 2; i++)
-        bb[i] = big_part(g, b[i]), bs[i] = small_part(g, b[i]);
-    issue(g, m, as, bb, d, 4);
-    issue(g, m, ab, bs, d, 4);
-    issue(g, m, ab, bb, d, 4);
+    if (m->bits == 64)
+        issue_f64(g, m, a, b, d);
+    else
+        issue_m16(g, m, a, b, d, m->acc == SK_F16 ? 2 : 4);
+}
+
+/* ---- operands in parts */
+
+enum { MAX_PARTS = 3 };
+
+typedef struct Term {
+    int a, b; /* parts */
+} Term;
+
+static const struct {
+    int parts, n;
+    Term term[6];
+} splits[] = {
+    [SPLIT_NONE] = {1, 1, {{0, 0}}},
+    [SPLIT_TF32X3] = {2, 3, {{1, 0}, {0, 1}, {0, 0}}},
+    [SPLIT_BF16X3] = {2, 3, {{1, 0}, {0, 1}, {0, 0}}},
+    [SPLIT_BF16X6] = {3, 6, {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}}},
+};
+
+int
+nv_mma_terms(const Multiply *p)
+{
+    return splits[p->split].n * (p->m->bits == 64 ? 4 : 1);
+}
+
+/* The part of the fp32 number x that the instruction multiplies. */
+static LLVMValueRef
+leading_part(Gen *g, Split split, LLVMValueRef x)
+{
+    if (split != SPLIT_TF32X3)
+        return gen_fcast(g, SK_F32, SK_BF16, false, x);
+    LLVMValueRef word = LLVMBuildBitCast(g->b, x, g->i32, "");
+    word = LLVMBuildAnd(g->b, word, ll_int(g->i32, (int32_t)0xffffe000), "");
+    return LLVMBuildBitCast(g->b, word, g->f32, "");
+}
+
+static void
+make_parts(Multiply *p, int op, Regs *out)
+{
+    Gen *g = p->g;
+    const Regs *in = &p->r[op];
+    int n = splits[p->split].parts;
+    out[0] = *in;
+    for (int k = 0; n > 1 && k < n; k++)
+        out[k] = (Regs){in->n, arena_array(&g->s->tmp, LLVMValueRef, in->n)};
+    for (int i = 0; n > 1 && i < in->n; i++) {
+        LLVMValueRef rest = in->v[i];
+        for (int k = 0; rest && k < n; k++) {
+            LLVMValueRef part = leading_part(g, p->split, rest), wide = part;
+            out[k].v[i] = part;
+            if (p->split == SPLIT_TF32X3 && k == 1)
+                out[k].v[i] = rest; /* the instruction cuts it off itself */
+            if (k + 1 == n)
+                break;
+            if (p->split != SPLIT_TF32X3)
+                wide = gen_fcast(g, SK_BF16, SK_F32, false, part);
+            rest = LLVMBuildFSub(g->b, rest, wide, "");
+        }
+    }
 }
 
 /* ---- the product */
 
 typedef struct Frag {
-    LLVMValueRef word[4];
+    LLVMValueRef word[MAX_PARTS][4];
 } Frag;
 
 typedef struct Product {
-    Gen *g;
-    const Mma *m;
-    Tile t[3];    /* a, b, result */
-    int depth;    /* instructions along k */
-    Map frags[2]; /* first row or column + 1 -> Frag[depth] */
-    bool x3;
+    Multiply *p;
+    int depth;                /* instructions along k */
+    Regs parts[2][MAX_PARTS]; /* of the operands */
+    Map frags[2];             /* coordinates of the first + 1 -> Frag[depth] */
 } Product;
 
 static Frag *
-fragments(Product *p, int op, uint32_t major)
+fragments(Product *x, int op, uint32_t first)
 {
-    const void *key = (const void *)(uintptr_t)(major + 1);
-    Frag *f = map_get(&p->frags[op], key);
+    const Multiply *p = x->p;
+    const void *key = (const void *)(uintptr_t)(first + 1);
+    Frag *f = map_get(&x->frags[op], key);
     if (f)
         return f;
-    f = arena_array(&p->g->s->tmp, Frag, p->depth);
-    for (int k = 0; k < p->depth; k++)
-        if (!nv_fragment(p->g, p->t[op].l, p->t[op].r, op, major, (uint32_t)(k * p->m->k),
-                         p->m->bits, f[k].word))
-            return NULL;
-    map_set(&p->frags[op], key, f);
+    f = arena_array(&p->g->s->tmp, Frag, x->depth);
+    for (int k = 0; k < x->depth; k++)
+        for (int i = 0; i < splits[p->split].parts; i++)
+            if (!nv_fragment(p->g, p->l[op], &x->parts[op][i], op, first,
+                             (uint32_t)(k * p->m->k), p->m->bits, f[k].word[i]))
+                return NULL;
+    map_set(&x->frags[op], key, f);
     return f;
 }
 
 /* The accumulators of one instruction: four registers of the result from `reg` on, or two
    pairs. */
 typedef struct Block {
+    int reg;
     const Frag *a, *b; /* one for each step along k */
     LLVMValueRef d[4];
 } Block;
 
 static bool
-open_block(Product *p, int reg, const Regs *acc, Block *out)
+open_block(Product *x, int reg, Block *out)
 {
-    const Layout *l = p->t[2].l;
-    uint32_t c = layout_at(l, LD_REG, (uint32_t)reg);
-    out->a = fragments(p, 0, (uint32_t)layout_part(l, c, 0));
-    out->b = fragments(p, 1, (uint32_t)layout_part(l, c, 1));
-    nv_acc_pack(p->g, &acc->v[reg], 4, out->d);
+    const Multiply *p = x->p;
+    uint32_t c = layout_at(p->l[2], LD_REG, (uint32_t)reg);
+    out->reg = reg;
+    out->a = fragments(x, 0, nv_operand_at(p, 0, c));
+    out->b = fragments(x, 1, nv_operand_at(p, 1, c));
+    nv_acc_pack(p->g, &p->r[2].v[reg], 4, out->d);
     return out->a && out->b;
 }
 
+/* All products but the last have a sum of their own, which is added where it is a number.
+ */
 static void
-step_block(Product *p, Block *block, int k)
+step_block(Multiply *p, Block *block, int k)
 {
-    const LLVMValueRef *a = block->a[k].word, *b = block->b[k].word;
-    if (p->x3)
-        issue_x3(p->g, p->m, a, b, block->d);
-    else
-        issue(p->g, p->m, a, b, block->d, p->m->acc == SK_F16 ? 2 : 4);
-}
-
-static bool
-gen_mma(Gen *g, const Op *op, const Mma *m, Regs *out)
-{
-    Product p = {.g = g, .m = m};
-    const Regs *acc = nv_regs(g, op_operand(op, 2));
-    Name precision = attr_str(&op->attrs, ATTR_PRECISION);
-    p.x3 = m->in == SK_F32 && precision && strcmp(precision, "tf32x3") == 0;
-    for (int i = 0; i < 2; i++) {
-        p.t[i] = (Tile){op_operand(op, i)->type->layout, nv_regs(g, op_operand(op, i))};
-        map_init(&p.frags[i], &g->s->tmp);
-        if (!p.t[i].r)
-            return false;
+    Gen *g = p->g;
+    const Frag *a = &block->a[k], *b = &block->b[k];
+    int n = splits[p->split].n;
+    LLVMValueRef zero = LLVMConstReal(g->f32, 0), small[4] = {zero, zero, zero, zero};
+    for (int i = 0; i < n; i++) {
+        Term t = splits[p->split].term[i];
+        issue(g, p->m, a->word[t.a], b->word[t.b], i + 1 < n ? small : block->d);
     }
-    p.t[2] = (Tile){op->results[0].type->layout, out};
-    p.depth = (int)(op_operand(op, 0)->type->shape[1] / m->k);
-    Block *block = arena_array(&g->s->tmp, Block, out->n / 4);
-    for (int i = 0; i < out->n / 4; i++)
-        if (!open_block(&p, 4 * i, acc, &block[i]))
-            return gen_unsupported(g, op, "on these layouts") != NULL;
-    for (int k = 0; k < p.depth; k++) /* neighbours do not wait for one another */
-        for (int i = 0; i < out->n / 4; i++)
-            step_block(&p, &block[i], k);
-    for (int i = 0; i < out->n / 4; i++)
-        nv_acc_unpack(g, block[i].d, m->acc == SK_F16 ? 2 : 4, m->acc == SK_F16,
-                      &out->v[4 * i]);
-    return true;
-}
-
-/* ---- element by element */
-
-/* An operand's element as what it is multiplied in. */
-static LLVMValueRef
-widen(Gen *g, const Type *t, ScalarKind to, LLVMValueRef x)
-{
-    ScalarKind from = type_elem(t)->scalar;
-    if (from == to)
-        return x;
-    if (scalar_is_float(from))
-        return gen_fcast(g, from, to, false, x);
-    return LLVMBuildSExt(g->b, x, ll_scalar(g->cx, to), "");
-}
-
-static LLVMValueRef
-mul_add(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    if (LLVMGetTypeKind(LLVMTypeOf(c)) == LLVMIntegerTypeKind)
-        return LLVMBuildAdd(g->b, LLVMBuildMul(g->b, a, b, ""), c, "");
-    LLVMValueRef args[3] = {a, b, c};
-    return ll_intrinsic1(g->b, "llvm.fma", args, 3);
-}
-
-static Regs *
-widened(Gen *g, const Value *v, ScalarKind to)
-{
-    Regs *in = nv_regs(g, v), *out = arena_new(&g->s->tmp, Regs);
-    if (!in)
-        return NULL;
-    out->n = in->n;
-    out->v = arena_array(&g->s->tmp, LLVMValueRef, in->n);
-    for (int i = 0; i < in->n; i++)
-        out->v[i] = widen(g, v->type, to, in->v[i]);
-    return out;
-}
-
-/* The coordinates of the result with dimension `drop` replaced by k, as the operand has
-   them. */
-static uint32_t
-operand_coord(const Layout *acc, uint32_t c, const Layout *l, int drop, uint32_t k)
-{
-    uint32_t r = k << layout_shift(l, drop);
-    for (int i = 0; i < acc->rank; i++)
-        if (i != drop)
-            r |= (uint32_t)layout_part(acc, c, i) << layout_shift(l, i);
-    return r;
-}
-
-static bool
-gen_fma(Gen *g, const Op *op, Regs *out)
-{
-    const Value *va = op_operand(op, 0), *vb = op_operand(op, 1);
-    const Layout *la = va->type->layout, *lb = vb->type->layout;
-    const Layout *lacc = op->results[0].type->layout;
-    ScalarKind acc = type_elem(op->results[0].type)->scalar;
-    ScalarKind wide = scalar_is_float(acc) ? (acc == SK_F64 ? SK_F64 : SK_F32) : acc;
-    Regs *a = widened(g, va, wide), *b = widened(g, vb, wide);
-    const Regs *in = nv_regs(g, op_operand(op, 2));
-    int rank = lacc->rank;
-    uint32_t depth = (uint32_t)va->type->shape[rank - 1];
-    if (!a || !b || !in)
-        return false;
-    for (int i = 0; i < out->n; i++) {
-        uint32_t c = layout_at(lacc, LD_REG, (uint32_t)i);
-        LLVMValueRef sum = in->v[i];
-        if (acc != wide)
-            sum = gen_fcast(g, acc, wide, false, sum);
-        for (uint32_t k = 0; k < depth; k++) {
-            int x = nv_reg_at(la, operand_coord(lacc, c, la, rank - 1, k));
-            int y = nv_reg_at(lb, operand_coord(lacc, c, lb, rank - 2, k));
-            if (x < 0 || y < 0)
-                return gen_unsupported(g, op, "on these layouts") != NULL;
-            sum = mul_add(g, a->v[x], b->v[y], sum);
-        }
-        out->v[i] = acc == wide ? sum : gen_fcast(g, wide, acc, false, sum);
+    for (int i = 0; n > 1 && i < 4; i++) {
+        LLVMValueRef is = LLVMBuildFCmp(g->b, LLVMRealORD, small[i], small[i], "");
+        LLVMValueRef add = LLVMBuildSelect(g->b, is, small[i], zero, "");
+        block->d[i] = LLVMBuildFAdd(g->b, block->d[i], add, "");
     }
-    return true;
 }
 
 bool
-nv_dot(Gen *g, const Op *op)
+nv_multiply_mma(Multiply *p)
 {
-    const Value *v = &op->results[0];
-    ScalarKind in = type_elem(op_operand(op, 0)->type)->scalar;
-    ScalarKind other = type_elem(op_operand(op, 1)->type)->scalar;
-    const Mma *m = mma_find(in, type_elem(v->type)->scalar);
-    Regs *out = nv_define(g, v, nv_count(v->type));
-    if (!out || !nv_regs(g, op_operand(op, 2)))
-        return false;
-    if (m && in == other && is_mma_acc(v->type->layout) && v->type->shape[0] >= 16 &&
-        op_operand(op, 0)->type->shape[1] >= m->k && g->info.sm >= m->sm) {
-        Name precision = attr_str(&op->attrs, ATTR_PRECISION);
-        if (in != SK_F32 || (precision && strncmp(precision, "tf32", 4) == 0))
-            return gen_mma(g, op, m, out);
+    Gen *g = p->g;
+    Product x = {.p = p, .depth = (1 << p->l[0]->lg[p->l[0]->rank - 1]) / p->m->k};
+    Regs *sum = &p->r[2];
+    bool half = p->m->acc == SK_F16;
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        map_init(&x.frags[i], &g->s->tmp);
+        make_parts(p, i, x.parts[i]);
     }
-    return gen_fma(g, op, out);
+    Block *block = arena_array(&g->s->tmp, Block, sum->n / 4);
+    for (int r = 0; r < sum->n; r += 4)
+        if (((uint32_t)r & p->only) == p->part && !open_block(&x, r, &block[n++]))
+            return false;
+    for (int k = 0; k < x.depth; k++) /* neighbours do not wait for one another */
+        for (int i = 0; i < n; i++)
+            step_block(p, &block[i], k);
+    for (int i = 0; i < n; i++)
+        nv_acc_unpack(g, block[i].d, half ? 2 : 4, half, &sum->v[block[i].reg]);
+    return true;
 }

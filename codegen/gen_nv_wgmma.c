@@ -152,23 +152,23 @@ instruction(Gen *g, const Step *s)
 static void
 through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *in, int nin)
 {
-    enum { MAX = 2 * MAX_N + 8 };
-    char *cons = arena_alloc(&g->s->tmp, (size_t)MAX * 8, 1);
+    size_t size = (size_t)(2 * n + nin + 1) * 8;
+    char *cons = arena_alloc(&g->s->tmp, size, 1);
     LLVMValueRef *args = arena_array(&g->s->tmp, LLVMValueRef, n + nin);
     LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, n);
     int at = 0, m = 0;
     for (int i = 0; i < n; i++) {
         types[i] = LLVMTypeOf(d[i]);
-        at += snprintf(cons + at, MAX * 8 - (size_t)at, "%s=%c", i ? "," : "",
+        at += snprintf(cons + at, size - (size_t)at, "%s=%c", i ? "," : "",
                        types[i] == g->f32 ? 'f' : 'r');
     }
     for (int i = 0; i < nin; i++, m++) {
         args[m] = in[i];
-        at += snprintf(cons + at, MAX * 8 - (size_t)at, ",r");
+        at += snprintf(cons + at, size - (size_t)at, ",r");
     }
     for (int i = 0; i < n; i++, m++) {
         args[m] = d[i];
-        at += snprintf(cons + at, MAX * 8 - (size_t)at, ",%d", i);
+        at += snprintf(cons + at, size - (size_t)at, ",%d", i);
     }
     LLVMTypeRef all = LLVMStructTypeInContext(g->cx, types, (unsigned)n, 0);
     LLVMValueRef r = ptx_asm(g, text, cons, all, args, m, true);
@@ -249,8 +249,8 @@ gather(Product *p, const Layout *l, int first, int depth)
         return false;
     LLVMValueRef *w = arena_array(&g->s->tmp, LLVMValueRef, 4 * depth);
     for (int i = 0; i < depth; i++)
-        if (!nv_fragment(g, p->la, p->a, 0, m, (uint32_t)(i * p->w->k), p->w->bits,
-                         w + 4 * i))
+        if (!nv_fragment(g, p->la, p->a, 0, m << layout_shift(p->la, 0),
+                         (uint32_t)(i * p->w->k), p->w->bits, w + 4 * i))
             return false;
     for (int i = 0; i < 4 * depth; i += MAX_N)
         through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);

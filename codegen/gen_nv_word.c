@@ -115,6 +115,17 @@ nv_shared_map_make(Gen *g, const F2 *map, const Layout *l, int bytes, SharedMap 
     out->lead = nv_linear(g, image, n, &out->lead_bits);
 }
 
+void
+nv_shared_move(Gen *g, SharedMap *m, LLVMValueRef by, uint32_t bits)
+{
+    m->lead = m->lead_bits & bits ? LLVMBuildXor(g->b, m->lead, by, "")
+                                  : LLVMBuildOr(g->b, m->lead, by, "");
+    m->lead_bits |= bits;
+    m->moved = by;
+    m->moved_bits = bits;
+    m->nbase = 0;
+}
+
 uint32_t
 nv_shared_offset(const SharedMap *m, uint32_t reg)
 {

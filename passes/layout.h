@@ -2,6 +2,7 @@
    the file of that name:
 
        anchor   accesses of memory and matrix products say which layouts they want
+       dot      layouts of products
        turn     products that a warpgroup can compute only the other way round
        flow     from there along the data: results, loops, reductions
        fix      what nothing reached follows its users; where an operand still has another
@@ -48,15 +49,20 @@ typedef struct Layouts {
 bool layout_is_access(const Op *op); /* of global memory, of a tile or a scalar */
 void layout_see(Layouts *p, Op *op);            /* first: collects what accesses want */
 void layout_anchor_address(Layouts *p, Op *op); /* pointers */
-void layout_anchor_dot(Layouts *p, Op *op);     /* products and accumulators */
 void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
 /* For a value of this shape that nothing is known of. */
 const Layout *layout_default(Layouts *p, const Type *t);
 
-/* The dimension along which memory runs that op reads or writes, or that the loaded tile
-   comes from which v is made of element by element; -1 when that is not known. Attributes
-   of the accesses say so, which layout_see leaves there. */
-int layout_access_dim(const Op *op);
+/* The dimension along which memory runs that an access reads or writes, -1 when that is not
+   known; *vec: the elements of one access. Attributes say so, which layout_see leaves. */
+int layout_access_dim(const Op *op, int *vec);
+
+/* ---- layout_dot.c */
+void layout_anchor_dot(Layouts *p, Op *op); /* products and accumulators */
+/* Does v come, through elementwise work, from a product? depth: 0. */
+bool layout_from_dot(const Value *v, int depth);
+/* The dimension along which memory runs that the loaded tile comes from which v is made of
+   element by element; -1 when that is not known. */
 int layout_operand_dim(const Value *v);
 
 /* ---- layout_turn.c */

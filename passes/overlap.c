@@ -92,7 +92,8 @@ put_next(Region *r, int depth)
 static bool
 multiplies(const Region *r)
 {
-    return has(r, OP_DOT, true, 0) || has(r, OP_WGMMA, true, 0);
+    return has(r, OP_DOT, true, 0) || has(r, OP_LOCAL_DOT, true, 0) ||
+           has(r, OP_WGMMA, true, 0);
 }
 
 bool

@@ -119,7 +119,8 @@ static bool
 is_heavy(const Region *r, int depth)
 {
     for (const Op *op = r->first; op; op = op->next) {
-        if (op->kind == OP_DOT || (op->kind != OP_LOAD && nest_cost(op) > NEST_COSTLY))
+        if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT ||
+            (op->kind != OP_LOAD && nest_cost(op) > NEST_COSTLY))
             return true;
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
             if (is_heavy(op->regions[i], depth + 1))

@@ -1,5 +1,12 @@
 /* Operands of products through shared memory.
 
+   A product whose unit reads them step by step gets the buffers themselves, a transpose
+   being a way to look at one:
+
+       %d = dot %a, %b, %x {unit="fma"}   =>   %ma = local_alloc %a : mem<..>
+                                               %mb = local_alloc %b : mem<..>
+                                               %d = local_dot %ma, %mb, %x
+
    Where the operand of a dot has to be exchanged between threads, the exchange is spelled
    out: the tile is put into a buffer whose swizzle suits the fragments, and read back in
    the operand's layout.
@@ -15,17 +22,24 @@
    fragments: what is copied is what lies in memory, often narrower. */
 #include "passes/operand.h"
 
+#include <string.h>
+
 bool pass_share(Func *f, PassCx *cx);
+
+static Value *
+buffer_of(Session *s, Builder *b, Value *v)
+{
+    Op *trans = value_def(v, OP_TRANS);
+    Value *m = operand_buffer(s, b, trans ? op_operand(trans, 0) : v);
+    return trans ? operand_turned(s, b, m, trans) : m;
+}
 
 /* v in layout `to`, by way of a buffer. */
 static Value *
 through_buffer(Session *s, Builder *b, Value *v, const Layout *to)
 {
     const Type *t = type_with_layout(s->types, v->type, to);
-    Op *trans = value_def(v, OP_TRANS);
-    Value *m = operand_buffer(s, b, trans ? op_operand(trans, 0) : v);
-    if (trans)
-        m = operand_turned(s, b, m, trans);
+    Value *m = buffer_of(s, b, v);
     return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
@@ -34,7 +48,7 @@ share_operand(Session *s, Op *dot, int i)
 {
     Op *c = value_def(op_operand(dot, i), OP_CONVERT_LAYOUT);
     Value *v = c ? op_operand(c, 0) : NULL, *load = NULL, *by;
-    if (!c || v->type->rank != 2)
+    if (!c)
         return false;
     const Layout *to = c->results[0].type->layout;
     if (layout_conversion(v->type->layout, to).kind <= CONV_REG)
@@ -50,10 +64,29 @@ share_operand(Session *s, Op *dot, int i)
     return true;
 }
 
+/* Both operands in buffers. */
+static void
+lower(Session *s, Op *dot)
+{
+    Builder b = builder_before(dot);
+    b.loc = dot->loc;
+    Value *in[3] = {buffer_of(s, &b, op_operand(dot, 0)),
+                    buffer_of(s, &b, op_operand(dot, 1)), op_operand(dot, 2)};
+    Op *op = build_op(&b, OP_LOCAL_DOT, in, 3, &dot->attrs, NULL, 1);
+    op->results[0].name = dot->results[0].name;
+    value_replace(&dot->results[0], &op->results[0]);
+    op_erase(dot);
+}
+
 static bool
 visit(void *user, Op *op)
 {
     bool changed = false;
+    Name unit = op->kind == OP_DOT ? attr_str(&op->attrs, ATTR_UNIT) : NULL;
+    if (unit && (strcmp(unit, "fma") == 0 || strcmp(unit, "mma_loop") == 0)) {
+        lower(user, op);
+        return true;
+    }
     for (int i = 0; op->kind == OP_DOT && i < 2; i++)
         changed |= share_operand(user, op, i);
     return changed;

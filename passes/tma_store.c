@@ -229,7 +229,7 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
         return false;
     Value *y = op_operand(store, 1);
-    int dim = layout_access_dim(store);
+    int vec, dim = layout_access_dim(store, &vec);
     const Type *mem =
         operand_buffer_type(s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;

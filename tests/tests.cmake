@@ -422,13 +422,13 @@ if(TARGET libsdc)
     # sums of halves.
     # Not large_products: ptxas keeps the accumulators of its sparse layer where they are,
     # but PTX has them copied behind wgmma.fence (docs/reliability.md, open).
-    foreach(stem accesses attention bent divide dropout elementwise gemm language large
-            logarithm many_maps masks narrow operations philox rows short_of_memory tiles
-            wraps)
+    foreach(stem accesses attention bent divide dots dropout elementwise gemm language
+            large logarithm many_maps masks narrow operations philox rows
+            short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90 100)
             if((sm EQUAL 80 AND
-                NOT stem MATCHES "language|divide|narrow|masks|operations|short_of") OR
+                NOT stem MATCHES "language|divide|dots|narrow|masks|operations|short_of") OR
                (sm EQUAL 100 AND NOT stem MATCHES "gemm|rows"))
                 continue()
             endif()
