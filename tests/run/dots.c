@@ -159,23 +159,24 @@ START_TEST(batch)
 }
 END_TEST
 
-/* The last step of k is not a whole one. */
+/* K = 96: rows that TMA can copy; 84: it cannot, and the last step is not a whole one. */
 START_TEST(in_steps)
 {
     static const struct {
         SdcDtype type;
         const char *precision;
-        int M, N, step, warps;
+        int M, N, K, step, warps;
     } all[] = {
-        {SDC_FP32, "ieee", 32, 64, 16, 4},   {SDC_FP32, "ieee", 64, 32, 32, 1},
-        {SDC_FP32, "tf32x3", 64, 32, 32, 4}, {SDC_FP32, "bf16x3", 32, 32, 16, 4},
-        {SDC_FP32, "bf16x6", 32, 64, 32, 4}, {SDC_FP64, "ieee", 32, 32, 16, 4},
+        {SDC_FP32, "ieee", 32, 64, 84, 16, 4},   {SDC_FP32, "ieee", 64, 32, 96, 32, 1},
+        {SDC_FP32, "tf32x3", 64, 32, 84, 32, 4}, {SDC_FP32, "tf32x3", 32, 64, 96, 16, 4},
+        {SDC_FP32, "bf16x3", 32, 32, 96, 16, 4}, {SDC_FP32, "bf16x6", 32, 64, 84, 32, 4},
+        {SDC_FP64, "ieee", 32, 32, 96, 16, 4},   {SDC_FP64, "ieee", 16, 32, 84, 16, 2},
     };
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/run/dots.tk", test_root());
     Env env = env_open_file(path);
     env.at_end = false;
-    int64_t M = all[_i].M, N = all[_i].N, K = 84;
+    int64_t M = all[_i].M, N = all[_i].N, K = all[_i].K;
     Buf x = buf_random(&env, all[_i].type, 0, DIMS(M, K));
     Buf y = buf_random(&env, all[_i].type, 0, DIMS(K, N));
     Buf bias = buf_random(&env, all[_i].type, 0, DIMS(N));
@@ -270,7 +271,7 @@ main(void)
     TCase *tc = tcase_create("all");
     tcase_add_loop_test(tc, matrix, 0, (int)(sizeof matrices / sizeof *matrices));
     tcase_add_loop_test(tc, batch, 0, (int)(sizeof batches / sizeof *batches));
-    tcase_add_loop_test(tc, in_steps, 0, 6);
+    tcase_add_loop_test(tc, in_steps, 0, 8);
     tcase_add_loop_test(tc, chained, 0, 5);
     tcase_add_loop_test(tc, infinite, 0, 5);
     suite_add_tcase(s, tc);
