@@ -201,19 +201,29 @@ def layer_norm_bwd(rows, cols, dtype):
                 (3 * x.element_size() * rows * cols, "GB/s"), {}, check, 2.0**-16)
 
 
-def matmul(m, n, k, dtype, turned=False, desc=False, most=None):
-    """most: so many programs take tiles in turn."""
+# What a product of two fp32 numbers may be off, by input_precision (tests/run/dots.c).
+OFF = {"tf32": 2.0**-9, "tf32x3": 3 * 2.0**-20, "bf16x3": 3 * 2.0**-18,
+       "bf16x6": 2.0**-24, "ieee": 0.0}
+
+
+def matmul(m, n, k, dtype, turned=False, desc=False, most=None, precision="tf32"):
+    """most: so many programs take tiles in turn. precision: of fp32, as the configurations
+    say; cuBLAS computes in tf32 or fp32."""
     a = torch.randn(m, k, device="cuda", dtype=dtype)
     b = torch.randn(n, k, device="cuda", dtype=dtype).t() if turned else \
         torch.randn(k, n, device="cuda", dtype=dtype)
     c = torch.empty(m, n, device="cuda", dtype=dtype)
     out = torch.empty_like(c)
-    tf32 = 2.0**-9 if dtype == torch.float32 else 0.0
+    off = OFF[precision] if dtype == torch.float32 else 0.0
+
+    def cublas():
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        torch.matmul(a, b, out=out)
 
     def check():
         rows = torch.arange(0, m, max(1, m // 48), device="cuda")
         x, y = a[rows].double(), b.double()
-        bound = (x.abs() @ y.abs()) * (2.0**-24 * (k + 8) + tf32)
+        bound = (x.abs() @ y.abs()) * (2.0**-24 * (k + 8) + off)
         want = x @ y
         return differs(c[rows], want, bound + unit(dtype) * want.abs())
     strides = [a.stride(0), b.stride(0), c.stride(0)] if desc else \
@@ -222,8 +232,7 @@ def matmul(m, n, k, dtype, turned=False, desc=False, most=None):
                 lambda q: (min(cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),
                                most or m * n),),
                 (2 * m * n * k, "TFLOP/s"),
-                {"cuBLAS": lambda: torch.matmul(a, b, out=out)}, check,
-                tf32 or 2 * unit(dtype))
+                {"cuBLAS": cublas}, check, off or 2 * unit(dtype))
 
 
 def wrapping(m, n, k, dtype):
@@ -486,6 +495,11 @@ def cases():
                    "wrapping_matmul", big[:2], lambda n=n: wrapping(n, n, n, f16))
     yield Case("matmul_tf32", "4096^3 fp32", "matmul", "matmul",
                [(tiles(256, 128, 32), 8, 3), (tiles(128, 128, 32), 8, 3)], lambda: matmul(4096, 4096, 4096, f32))
+    for how in ("ieee", "tf32x3", "bf16x3", "bf16x6"):
+        configs = [({**tiles(m, n, k), "PRECISION": how}, w, 3) for m, n, k, w in
+                   ((128, 128, 16, 8), (128, 64, 32, 8), (64, 64, 32, 4))]
+        yield Case(f"matmul_{how}", "2048^3 fp32", "matmul", "matmul", configs,
+                   lambda how=how: matmul(2048, 2048, 2048, f32, precision=how))
     yield Case("matmul_odd", "4095x4097x4099 fp16", "matmul", "matmul",
                big[2:] + [(tiles(128, 128, 16), 4, 3)],
                lambda: matmul(4095, 4097, 4099, f16))
