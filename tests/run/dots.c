@@ -198,19 +198,22 @@ END_TEST
 START_TEST(chained)
 {
     static const struct {
+        SdcDtype type; /* of the first product's operands */
         const char *precision;
         int M, N, K, warps;
     } all[] = {
-        {"ieee", 64, 32, 16, 4},   {"ieee", 16, 32, 32, 1},   {"tf32x3", 64, 64, 32, 4},
-        {"bf16x3", 32, 32, 32, 4}, {"bf16x6", 32, 32, 16, 2},
+        {SDC_FP32, "ieee", 64, 32, 16, 4},   {SDC_FP32, "ieee", 16, 32, 32, 1},
+        {SDC_FP32, "tf32x3", 64, 64, 32, 4}, {SDC_FP32, "bf16x3", 32, 32, 32, 4},
+        {SDC_FP32, "bf16x6", 32, 32, 16, 2}, {SDC_FP16, "ieee", 64, 64, 64, 4},
+        {SDC_FP16, "tf32x3", 64, 32, 64, 4},
     };
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/run/dots.tk", test_root());
     Env env = env_open_file(path);
     env.at_end = false;
     int64_t M = all[_i].M, N = all[_i].N, K = all[_i].K;
-    Buf x = buf_random(&env, SDC_FP32, 0, DIMS(M, K));
-    Buf y = buf_random(&env, SDC_FP32, 0, DIMS(K, N));
+    Buf x = buf_random(&env, all[_i].type, 0, DIMS(M, K));
+    Buf y = buf_random(&env, all[_i].type, 0, DIMS(K, N));
     Buf w = buf_random(&env, SDC_FP32, 0, DIMS(N, N));
     Buf z = buf_poison(&env, SDC_FP32, 0, DIMS(M, N));
     const char *precision = all[_i].precision;
@@ -221,7 +224,7 @@ START_TEST(chained)
     double *mid = env_doubles(&env, M * N), *off = env_doubles(&env, M * N);
     double *want = env_doubles(&env, M * N), *bound = env_doubles(&env, M * N);
     double *wd = buf_doubles(&env, &w);
-    reference(&env, SDC_FP32, precision, M, N, K, buf_doubles(&env, &x),
+    reference(&env, all[_i].type, precision, M, N, K, buf_doubles(&env, &x),
               buf_doubles(&env, &y), NULL, mid, off);
     reference(&env, SDC_FP32, precision, M, N, N, mid, wd, NULL, want, bound);
     for (int64_t m = 0; m < M; m++)
@@ -272,7 +275,7 @@ main(void)
     tcase_add_loop_test(tc, matrix, 0, (int)(sizeof matrices / sizeof *matrices));
     tcase_add_loop_test(tc, batch, 0, (int)(sizeof batches / sizeof *batches));
     tcase_add_loop_test(tc, in_steps, 0, 8);
-    tcase_add_loop_test(tc, chained, 0, 5);
+    tcase_add_loop_test(tc, chained, 0, 7);
     tcase_add_loop_test(tc, infinite, 0, 5);
     suite_add_tcase(s, tc);
     return suite_finish("dots", s);
