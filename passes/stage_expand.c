@@ -26,7 +26,8 @@
 
    Loads through descriptors become copies by TMA. These report to an mbarrier of their
    stage, which the iteration that reads them waits for; its phase flips whenever the ring
-   of stages begins anew. Loads with one reader in common have one barrier:
+   of stages begins anew. Loads that meet in one op, as the operands of a product do, have
+   one barrier:
 
          %f = bar_index %full, %read
          bar_wait %f, %phase
@@ -45,9 +46,12 @@
 
 bool pass_stage_expand(Func *f, PassCx *cx);
 
-/* Loads by TMA that one op is the first to read. */
+enum { MEET_DEPTH = 4 };
+
+/* Loads by TMA that meet in one op. */
 typedef struct Group {
-    Op *reader;
+    Op *reader; /* the first of their elements */
+    const Op *meet;
     int64_t bytes; /* of one iteration */
     Value *full;   /* barriers, one for each stage */
     Value *now;    /* that of the stage being issued; NULL: nothing is yet */
@@ -453,6 +457,22 @@ make_barriers(Expand *e, Builder *b)
     build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
 }
 
+/* Where the elements that `reader` reads meet others: a wait in between would keep all of
+   the first operand in registers before the second may be looked at. */
+static const Op *
+meeting(const Op *reader)
+{
+    for (int depth = 0; depth < MEET_DEPTH; depth++) {
+        bool moves = reader->kind == OP_LOCAL_LOAD ||
+                     (op_is(reader, T_PURE) && reader->noperand == 1);
+        const Use *u = moves && reader->nresult == 1 ? reader->results[0].uses : NULL;
+        if (!u || u->next || u->user->parent != reader->parent)
+            break;
+        reader = u->user;
+    }
+    return reader;
+}
+
 static int
 find_group(Expand *e, Op *load, int64_t bytes)
 {
@@ -463,11 +483,14 @@ find_group(Expand *e, Op *load, int64_t bytes)
         reader = load;
     if (!reader)
         reader = load;
-    while (i < e->groups.n && e->groups.at[i].reader != reader &&
+    const Op *meet = reader == load ? load : meeting(reader);
+    while (i < e->groups.n && e->groups.at[i].meet != meet &&
            !(reader == load && e->groups.at[i].reader->kind == OP_DESC_LOAD))
         i++;
     if (i == e->groups.n)
-        vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader}));
+        vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader, .meet = meet}));
+    if (op_before(reader, e->groups.at[i].reader))
+        e->groups.at[i].reader = reader;
     e->groups.at[i].bytes += bytes;
     return i;
 }
