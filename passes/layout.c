@@ -49,7 +49,10 @@ pass_layout(Func *f, PassCx *cx)
     Layouts p = {.s = cx->s, .f = f, .target = &cx->target, .least = 1};
     p.axis = axis_new(f, &cx->s->tmp);
     map_init(&p.dots, &cx->s->tmp);
+    map_init(&p.operands, &cx->s->tmp);
     each_op(&p, f->body, layout_see, 0);
+    each_op(&p, f->body, layout_see_dot, 0);
+    p.operand_bytes = layout_operand_bytes(&p, f->body, 0);
     each_op(&p, f->body, layout_turn, 0);
     for (int i = 0; i < f->body->narg; i++) {
         Value *v = f->body->args[i];

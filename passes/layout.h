@@ -43,6 +43,8 @@ typedef struct Layouts {
     Vec(Op *) converts;
     Map dots;  /* Op -> DotPlan */
     int least; /* elements in a row that a thread should hold, aligned or not */
+    Map operands;          /* of products, each once */
+    int64_t operand_bytes; /* of shared memory, if all of them lie there */
 } Layouts;
 
 /* ---- layout_anchor.c */
@@ -58,6 +60,9 @@ const Layout *layout_default(Layouts *p, const Type *t);
 int layout_access_dim(const Op *op, int *vec);
 
 /* ---- layout_dot.c */
+void layout_see_dot(Layouts *p, Op *op); /* first: collects operands */
+/* What they take at once in the region if all of them lie in shared memory. */
+int64_t layout_operand_bytes(const Layouts *p, const Region *r, int depth);
 void layout_anchor_dot(Layouts *p, Op *op); /* products and accumulators */
 /* Does v come, through elementwise work, from a product? depth: 0. */
 bool layout_from_dot(const Value *v, int depth);

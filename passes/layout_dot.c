@@ -10,7 +10,8 @@
    Operands that are read step by step from shared memory (pass share) may have any layout
    here: of products by threads, of those that split them, and of those that need more
    registers than a thread has for the sums or for one operand. Up to there straight code
-   is better: ptxas puts reads next to what they are for. */
+   is better: ptxas puts reads next to what they are for. And where shared memory does not
+   suffice for all operands, they go through registers, which may spill. */
 #include "passes/layout.h"
 
 #include "ir/base/util.h"
@@ -18,6 +19,59 @@
 #include <string.h>
 
 enum { CHAIN_DEPTH = 24, MANY_WORDS = 256 };
+
+/* ---- room for operands */
+
+/* What its buffer takes, as often as loads that run ahead will have it. */
+static int64_t
+buffer_bytes(const Layouts *p, const Value *v)
+{
+    enum { MAX_STAGES = 8 };
+    int64_t bytes = type_numel(v->type) * max_i64(type_bits(v->type), 8) / 8;
+    const Op *loop = v->op ? v->op->parent->parent : NULL;
+    if (!loop || loop->kind != OP_FOR || v->op->kind != OP_LOAD)
+        return bytes;
+    int64_t stages = attr_int(&loop->attrs, ATTR_STAGES, p->f->num_stages);
+    return bytes * max_i64(min_i64(stages, MAX_STAGES), 1);
+}
+
+void
+layout_see_dot(Layouts *p, Op *op)
+{
+    for (int i = 0; op->kind == OP_DOT && i < 2; i++) {
+        Value *v = op_operand(op, i);
+        Op *trans = value_def(v, OP_TRANS);
+        v = trans ? op_operand(trans, 0) : v;
+        map_set(&p->operands, v, v);
+    }
+}
+
+/* Buffers of one loop lie where those of another one did. */
+int64_t
+layout_operand_bytes(const Layouts *p, const Region *r, int depth)
+{
+    int64_t sum = 0, most = 0;
+    for (int i = 0; i < r->narg; i++)
+        sum += map_has(&p->operands, r->args[i]) ? buffer_bytes(p, r->args[i]) : 0;
+    for (Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        for (int i = 0; i < op->nresult; i++)
+            if (map_has(&p->operands, &op->results[i]))
+                sum += buffer_bytes(p, &op->results[i]);
+        for (int i = 0; i < op->nregion; i++)
+            most = max_i64(most, layout_operand_bytes(p, op->regions[i], depth + 1));
+    }
+    return sum + most;
+}
+
+/* Beside all operands there is room for what reductions and the like exchange. */
+static bool
+has_room(const Layouts *p)
+{
+    enum { SCRATCH = 8192 };
+    return p->operand_bytes + SCRATCH <= p->target->shared_bytes;
+}
+
+/* ---- mma */
 
 /* One mma instruction: k elements deep, kwidth of them in a 32-bit register. */
 typedef struct MmaShape {
@@ -196,8 +250,9 @@ plan_mma(Layouts *p, const Op *op, const MmaShape *mma)
     plan.acc = layout_mma_batch(p->s, r, acc->shape, warps);
     plan.a = layout_dot_operand(p->s, plan.acc, k, 0, mma->kwidth);
     plan.b = layout_dot_operand(p->s, plan.acc, k, 1, mma->kwidth);
-    if (mma->splits || words(acc, plan.acc) > MANY_WORDS ||
-        words(a, plan.a) > MANY_WORDS || words(b, plan.b) > MANY_WORDS)
+    bool many = words(acc, plan.acc) > MANY_WORDS || words(a, plan.a) > MANY_WORDS ||
+                words(b, plan.b) > MANY_WORDS;
+    if ((mma->splits || many) && has_room(p))
         plan = (DotPlan){.unit = "mma_loop", .acc = plan.acc};
     return plan;
 }
@@ -208,7 +263,7 @@ plan_dot(Layouts *p, const Op *op)
     const Type *a = op_operand(op, 0)->type, *acc = op_operand(op, 2)->type;
     int r = acc->rank;
     MmaShape mma;
-    DotPlan plan = {.unit = "fma"};
+    DotPlan plan = {.unit = "fma_loop"};
     bool has = mma_shape(p, op, &mma);
     if (has && r == 2 && !mma.splits && plan_wgmma(p, op, &mma, &plan))
         return plan;
@@ -218,6 +273,11 @@ plan_dot(Layouts *p, const Op *op)
     int bytes = (int)max_i64(type_bits(acc) / 8, 1);
     plan.acc = acc->layout ? acc->layout
                            : layout_threads(p->s, r, acc->shape, bytes, p->f->num_warps);
+    if (!has_room(p)) {
+        plan.unit = "fma";
+        plan.a = layout_dot_operand(p->s, plan.acc, a->shape[r - 1], 0, 0);
+        plan.b = layout_dot_operand(p->s, plan.acc, a->shape[r - 1], 1, 0);
+    }
     return plan;
 }
 

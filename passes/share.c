@@ -3,7 +3,7 @@
    A product whose unit reads them step by step gets the buffers themselves, a transpose
    being a way to look at one:
 
-       %d = dot %a, %b, %x {unit="fma"}   =>   %ma = local_alloc %a : mem<..>
+       %d = dot %a, %b, %x {unit="fma_loop"}   =>   %ma = local_alloc %a : mem<..>
                                                %mb = local_alloc %b : mem<..>
                                                %d = local_dot %ma, %mb, %x
 
@@ -83,7 +83,7 @@ visit(void *user, Op *op)
 {
     bool changed = false;
     Name unit = op->kind == OP_DOT ? attr_str(&op->attrs, ATTR_UNIT) : NULL;
-    if (unit && (strcmp(unit, "fma") == 0 || strcmp(unit, "mma_loop") == 0)) {
+    if (unit && (strcmp(unit, "fma_loop") == 0 || strcmp(unit, "mma_loop") == 0)) {
         lower(user, op);
         return true;
     }

@@ -194,6 +194,32 @@ START_TEST(in_steps)
 }
 END_TEST
 
+/* One operand in every turn of a loop, with so many stages of the other one that shared
+   memory has no room for both (sm_80): they go through registers. */
+START_TEST(kept)
+{
+    enum { M = 128, K = 64, TURNS = 2 };
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/run/dots.tk", test_root());
+    Env env = env_open_file(path);
+    env.at_end = false;
+    Buf x = buf_random(&env, SDC_FP32, 0, DIMS(M, K));
+    Buf y = buf_random(&env, SDC_FP32, 0, DIMS(TURNS * K, K));
+    Buf z = buf_poison(&env, SDC_FP32, 0, DIMS(M, K));
+    LAUNCH(&env, "kept", sdc_grid(1, 1, 1), "M=128 K=64 num_warps=4 num_stages=8",
+           buf_arg(&x), buf_arg(&y), buf_arg(&z), sdc_int(TURNS));
+    const double *xd = buf_doubles(&env, &x);
+    double *twice = env_doubles(&env, M * K * TURNS);
+    for (int i = 0; i < M * K * TURNS; i++)
+        twice[i] = xd[i / (K * TURNS) * K + i % K];
+    double *want = env_doubles(&env, M * K), *bound = env_doubles(&env, M * K);
+    reference(&env, SDC_FP32, "ieee", M, K, K * TURNS, twice, buf_doubles(&env, &y), NULL,
+              want, bound);
+    buf_check(&env, &z, "kept", want, bound);
+    env_close(&env);
+}
+END_TEST
+
 /* What a product becomes an operand of: its error goes through the second. */
 START_TEST(chained)
 {
@@ -276,6 +302,7 @@ main(void)
     tcase_add_loop_test(tc, batch, 0, (int)(sizeof batches / sizeof *batches));
     tcase_add_loop_test(tc, in_steps, 0, 8);
     tcase_add_loop_test(tc, chained, 0, 7);
+    tcase_add_test(tc, kept);
     tcase_add_loop_test(tc, infinite, 0, 5);
     suite_add_tcase(s, tc);
     return suite_finish("dots", s);
