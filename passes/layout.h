@@ -55,8 +55,9 @@ void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
 /* For a value of this shape that nothing is known of. */
 const Layout *layout_default(Layouts *p, const Type *t);
 
-/* The dimension along which memory runs that an access reads or writes, -1 when that is not
-   known; *vec: the elements of one access. Attributes say so, which layout_see leaves. */
+/* The dimension along which memory runs that an access reads or writes, -1 when that is
+   not known; *vec: the elements of one access. Attributes say so, which layout_see
+   leaves. */
 int layout_access_dim(const Op *op, int *vec);
 
 /* ---- layout_dot.c */
@@ -66,8 +67,8 @@ int64_t layout_operand_bytes(const Layouts *p, const Region *r, int depth);
 void layout_anchor_dot(Layouts *p, Op *op); /* products and accumulators */
 /* Does v come, through elementwise work, from a product? depth: 0. */
 bool layout_from_dot(const Value *v, int depth);
-/* The dimension along which memory runs that the loaded tile comes from which v is made of
-   element by element; -1 when that is not known. */
+/* The dimension along which memory runs that the loaded tile comes from which v is made
+   of element by element; -1 when that is not known. */
 int layout_operand_dim(const Value *v);
 
 /* ---- layout_turn.c */

@@ -428,7 +428,8 @@ if(TARGET libsdc)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90 100)
             if((sm EQUAL 80 AND
-                NOT stem MATCHES "language|divide|dots|narrow|masks|operations|short_of") OR
+                NOT stem MATCHES
+                    "language|divide|dots|narrow|masks|operations|short_of") OR
                (sm EQUAL 100 AND NOT stem MATCHES "gemm|rows"))
                 continue()
             endif()
