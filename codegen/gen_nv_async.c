@@ -1,13 +1,15 @@
 /* Copies from global to shared memory that a thread starts and does not wait for
-   (cp.async). A masked-off copy reads nothing and writes zeros: its source has size 0. */
-#include "codegen/gen_nv.h"
+   (cp.async). A masked-off copy reads nothing and writes zeros: its source has size 0.
+   There are none of less than four bytes: such elements go through a register at once,
+   and the wait finds them there. */
+#include "codegen/gen_nv_access.h"
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
 
 #include <stdio.h>
 
-enum { MAX_COPY = 16 };
+enum { MIN_COPY = 4, MAX_COPY = 16 };
 
 /* Register bits whose elements one copy moves: consecutive in the buffer, in memory
    ({contig}) and in the thread. */
@@ -56,6 +58,21 @@ copy(Gen *g, LLVMValueRef to, LLVMValueRef from, int bytes, LLVMValueRef live,
             LLVMVoidTypeInContext(g->cx), args, n, true);
 }
 
+/* One element of `bits`. */
+static void
+copy_now(Gen *g, LLVMValueRef to, LLVMValueRef from, int bits, LLVMValueRef live,
+         LLVMValueRef owner)
+{
+    PtxAccess a = nv_access(1, bits, ".global");
+    LLVMValueRef elem = ll_int(LLVMIntTypeInContext(g->cx, (unsigned)bits), 0);
+    LLVMValueRef none[4], word[4];
+    if (live)
+        nv_pack(g, a, bits, &elem, none);
+    ptx_load(g, a, nv_address(g, from), live, none, word);
+    nv_unpack(g, a, bits, word, &elem);
+    nv_shared_store(g, to, bits, 1, &elem, owner);
+}
+
 static bool
 gen_copy(Gen *g, const Op *op)
 {
@@ -74,13 +91,18 @@ gen_copy(Gen *g, const Op *op)
         return gen_unsupported(g, op, "with this layout") != NULL;
     token->v[0] = ll_int(g->i32, 0);
     int bytes = copy_run(op, l, &map, &skip) * map.bytes;
-    if (bytes < 4)
-        return gen_unsupported(g, op, "of less than four bytes") != NULL;
+    bool now = bytes < MIN_COPY;
     LLVMValueRef owner = nv_owner(g, l);
-    for (uint32_t r = 0; r < (uint32_t)ptr->n; r++)
-        if (!(r & skip))
-            copy(g, nv_shared_at(g, &map, base, r), ptr->v[r], bytes,
-                 mask ? mask->v[r] : NULL, owner);
+    for (uint32_t r = 0; r < (uint32_t)ptr->n; r++) {
+        LLVMValueRef live = mask ? mask->v[r] : NULL, to;
+        if (!now && (r & skip))
+            continue;
+        to = nv_shared_at(g, &map, base, r);
+        if (now)
+            copy_now(g, to, ptr->v[r], 8 * map.bytes, live, owner);
+        else
+            copy(g, to, ptr->v[r], bytes, live, owner);
+    }
     return true;
 }
 
