@@ -7,7 +7,8 @@
        %r = wgmma %m, ..      =>   fence_async
                                    %r = wgmma %m, ..       (a barrier comes between)
 
-   A fence stands after every write in a function whose buffers are read so. */
+   A fence stands after every write in a function whose buffers are read so, and where
+   asynchronous copies of threads (cp.async) have been waited for. */
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "passes/pass.h"
@@ -30,10 +31,12 @@ reads_async(const Region *r, int depth)
     return false;
 }
 
+/* Has the thread written when op is done? */
 static bool
 writes(const Op *op)
 {
-    return op->kind == OP_LOCAL_STORE || (op->kind == OP_LOCAL_ALLOC && op->noperand);
+    return op->kind == OP_LOCAL_STORE || op->kind == OP_ASYNC_WAIT ||
+           (op->kind == OP_LOCAL_ALLOC && op->noperand);
 }
 
 static void

@@ -78,24 +78,29 @@ lower(Session *s, Op *dot)
     op_erase(dot);
 }
 
+/* Fragments of mma may be made in parts where memory is short; an element of a product
+   by fma wants a whole row and a whole column. */
 static bool
 visit(void *user, Op *op)
 {
+    PassCx *cx = user;
     bool changed = false;
     Name unit = op->kind == OP_DOT ? attr_str(&op->attrs, ATTR_UNIT) : NULL;
     if (unit && (strcmp(unit, "fma_loop") == 0 || strcmp(unit, "mma_loop") == 0)) {
-        lower(user, op);
+        lower(cx->s, op);
         return true;
     }
-    for (int i = 0; op->kind == OP_DOT && i < 2; i++)
-        changed |= share_operand(user, op, i);
+    bool mma = unit && strcmp(unit, "mma") == 0;
+    if (op->kind != OP_DOT || (mma && cx->budget->no_shares))
+        return false;
+    for (int i = 0; i < 2; i++)
+        changed |= share_operand(cx->s, op, i);
+    cx->budget->shares |= changed && mma;
     return changed;
 }
 
 bool
 pass_share(Func *f, PassCx *cx)
 {
-    if (cx->budget->no_shares)
-        return false;
-    return cx->budget->shares = pass_walk(f->body, visit, cx->s);
+    return pass_walk(f->body, visit, cx);
 }

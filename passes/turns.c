@@ -12,7 +12,8 @@
 
    With one buffer threads meet twice: when all have written, and before anybody writes
    again. With two, what they met for in between says that the products of the iteration
-   before have read. */
+   before have read. Where there is no room for two, products are waited for in the
+   iteration that they are in. */
 #include "ir/analysis/live.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -121,7 +122,26 @@ has_room(Func *f, PassCx *cx, const Region *body)
     int64_t bytes = 0;
     region_each(body, op) if (is_exchange(op)) bytes +=
         shared_buffer_bytes(op->results[0].type);
-    return bytes && peak_bytes(f, cx) + TURNS * bytes <= cx->target.shared_bytes;
+    return bytes && !cx->budget->no_turns &&
+           peak_bytes(f, cx) + TURNS * bytes <= cx->target.shared_bytes;
+}
+
+/* Products may not stay in flight over the end of an iteration (passes/wgmma_defer.c)
+   that read what the next one overwrites. */
+static bool
+wait_for_readers(Session *s, const Region *body)
+{
+    bool exchange = false, changed = false;
+    region_each(body, op) exchange |= is_exchange(op);
+    region_each(body, op)
+    {
+        if (!exchange || op->kind != OP_WGMMA_WAIT || op->noperand ||
+            !attr_int(&op->attrs, ATTR_PENDING, 0))
+            continue;
+        attr_set_int(&s->mod, &op->attrs, ATTR_PENDING, 0);
+        changed = true;
+    }
+    return changed;
 }
 
 static bool
@@ -133,12 +153,16 @@ visit(Func *f, PassCx *cx, Region *r, int depth)
         Value *turn;
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
             changed |= visit(f, cx, op->regions[i], depth + 1);
-        if (op->kind != OP_FOR || !has_room(f, cx, op->regions[0]))
+        if (op->kind != OP_FOR)
             continue;
+        if (!has_room(f, cx, op->regions[0])) {
+            changed |= wait_for_readers(cx->s, op->regions[0]);
+            continue;
+        }
         Op *loop = carry_turn(cx->s, op, &turn);
         region_each(loop->regions[0], in) if (is_exchange(in))
             take_turns(cx->s, loop, in, turn);
-        changed = true;
+        changed = cx->budget->turns = true;
     }
     return changed;
 }
@@ -146,7 +170,5 @@ visit(Func *f, PassCx *cx, Region *r, int depth)
 bool
 pass_turns(Func *f, PassCx *cx)
 {
-    if (!cx->target.gpu || cx->budget->no_turns)
-        return false;
-    return cx->budget->turns = visit(f, cx, f->body, 0);
+    return cx->target.gpu && visit(f, cx, f->body, 0);
 }

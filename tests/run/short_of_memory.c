@@ -8,18 +8,21 @@
 
 typedef struct Case {
     int M, N, K, m, n, k; /* sizes; of a tile */
-    int scaled, warps, stages;
+    int scaled, warps, stages, work;
 } Case;
 
 static const Case cases[] = {
-    {136, 120, 384, 128, 128, 128, 1, 8, 2}, /* the tile of scales is loaded in place */
-    {136, 120, 384, 128, 128, 128, 1, 8, 4}, /* and stages are fewer */
-    {200, 264, 320, 128, 256, 64, 0, 8, 8},
-    {136, 120, 320, 128, 128, 128, 0, 4, 3}, /* no room for two programs with roles */
-    {72, 136, 512, 64, 128, 256, 0, 4, 4},
-    {136, 120, 520, 128, 128, 256, 0, 8, 3}, /* not even two stages */
-    {136, 120, 520, 256, 128, 256, 0, 8, 3}, /* sm_80: not even one */
-    {72, 24, 520, 64, 16, 256, 0, 1, 3},     /* one warp: rows of copies are long */
+    {136, 120, 384, 128, 128, 128, 1, 8, 2, 0}, /* the tile of scales is loaded in place */
+    {136, 120, 384, 128, 128, 128, 1, 8, 4, 0}, /* and stages are fewer */
+    {200, 264, 320, 128, 256, 64, 0, 8, 8, 0},
+    {136, 120, 320, 128, 128, 128, 0, 4, 3, 0}, /* no room for two programs with roles */
+    {72, 136, 512, 64, 128, 256, 0, 4, 4, 0},
+    {136, 120, 520, 128, 128, 256, 0, 8, 3, 0}, /* not even two stages */
+    {136, 120, 520, 256, 128, 256, 0, 8, 3, 0}, /* sm_80: not even one */
+    {72, 24, 520, 64, 16, 256, 0, 1, 3, 0},     /* one warp: rows of copies are long */
+    {56, 64, 768, 64, 64, 256, 0, 4, 6, 1},    /* no second buffer for a * s */
+    {56, 64, 256, 64, 64, 64, 0, 4, 2, 1},
+    {56, 64, 192, 64, 64, 64, 0, 4, 2, 2},
 };
 
 /* -1, 0 or 1; between rows there is poison. */
@@ -33,6 +36,20 @@ integers(Env *env, SdcDtype t, int64_t rows, int64_t cols, int64_t pad)
     return b;
 }
 
+/* What WORK makes of the product of a[i, p] and b[p, j]. */
+static double
+factor(const Case *c, const double *x, const double *z, int i, int p, int j)
+{
+    double sum = 0;
+    if (c->work == 1)
+        return z[p];
+    if (c->work == 0)
+        return c->scaled ? z[(p / c->k * c->M + i) * c->N + j] : 1;
+    for (int q = p / c->k * c->k; q < c->K && q / c->k == p / c->k; q++)
+        sum += x[i * c->K + q];
+    return sum;
+}
+
 static double *
 wanted(Env *env, const Case *c, const Buf *a, const Buf *b, const Buf *s)
 {
@@ -42,8 +59,9 @@ wanted(Env *env, const Case *c, const Buf *a, const Buf *b, const Buf *s)
     for (int i = 0; i < c->M; i++)
         for (int p = 0; p < c->K; p++)
             for (int j = 0; j < c->N; j++) {
-                double by = c->scaled ? z[(p / c->k * c->M + i) * c->N + j] : 1;
-                want[i * c->N + j] += by * x[i * c->K + p] * y[p * c->N + j];
+                double by = x[i * c->K + p] * y[p * c->N + j];
+                if (by != 0)
+                    want[i * c->N + j] += by * factor(c, x, z, i, p, j);
             }
     return want;
 }
@@ -57,13 +75,14 @@ START_TEST(products)
     int64_t tiles = ceil_div(c->K, c->k);
     Buf a = integers(&env, SDC_FP16, c->M, c->K, 8);
     Buf b = integers(&env, SDC_FP16, c->K, c->N, 16);
-    Buf s = integers(&env, SDC_FP32, tiles * c->M, c->N, 8);
+    Buf s = c->work ? integers(&env, SDC_FP32, 1, c->K, 0)
+                    : integers(&env, SDC_FP32, tiles * c->M, c->N, 8);
     Buf out = buf_poison(&env, SDC_FP16, 8, DIMS(c->M, c->N));
     const char *binds = env_text(&env,
-                                 "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d SCALED=%s "
+                                 "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d SCALED=%s WORK=%d "
                                  "num_warps=%d num_stages=%d",
-                                 c->m, c->n, c->k, c->scaled ? "True" : "False", c->warps,
-                                 c->stages);
+                                 c->m, c->n, c->k, c->scaled ? "True" : "False", c->work,
+                                 c->warps, c->stages);
     SdcGrid grid = sdc_grid((int)ceil_div(c->M, c->m), (int)ceil_div(c->N, c->n), 1);
     if (LAUNCH(&env, "scaled", grid, binds, buf_arg(&a), buf_arg(&b), buf_arg(&s),
                buf_arg(&out), sdc_int(c->M), sdc_int(c->N), sdc_int(c->K),
