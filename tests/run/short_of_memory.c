@@ -12,7 +12,7 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    {136, 120, 384, 128, 128, 128, 1, 8, 2, 0}, /* the tile of scales is loaded in place */
+    {136, 120, 384, 128, 128, 128, 1, 8, 2, 0}, /* scales are loaded in place */
     {136, 120, 384, 128, 128, 128, 1, 8, 4, 0}, /* and stages are fewer */
     {200, 264, 320, 128, 256, 64, 0, 8, 8, 0},
     {136, 120, 320, 128, 128, 128, 0, 4, 3, 0}, /* no room for two programs with roles */
