@@ -63,7 +63,7 @@ gen_index(Gen *g, const Op *op)
     LLVMValueRef stage = nv_scalar(g, op_operand(op, 1));
     if (!base || !stage)
         return false;
-    LLVMValueRef size = ll_int(g->i32, shared_stage_bytes(v->type));
+    LLVMValueRef size = ll_int(g->i32, shared_stage_stride(op_operand(op, 0)->type));
     LLVMValueRef at = LLVMBuildNUWMul(g->b, stage, size, "");
     return define_address(g, v, LLVMBuildInBoundsGEP2(g->b, g->i8, base, &at, 1, ""));
 }

@@ -130,6 +130,15 @@ fill_map(Maps *m, const Op *desc, const TmaBoxes *boxes, SdcrtMap *map)
     return ok && map->base >= 0;
 }
 
+/* One map serves loads and stores alike. */
+static bool
+is_same(const SdcrtMap *old, const SdcrtMap *map)
+{
+    SdcrtMap read = *old;
+    read.written = 0;
+    return memcmp(&read, map, sizeof read) == 0;
+}
+
 static bool
 add_map(Maps *m, const Op *op)
 {
@@ -150,7 +159,7 @@ add_map(Maps *m, const Op *op)
     if (!fill_map(m, desc, &boxes, &map))
         return false;
     int i = 0;
-    while (i < n && memcmp(&m->meta->maps[i], &map, sizeof map) != 0)
+    while (i < n && !is_same(&m->meta->maps[i], &map))
         i++;
     if (i == SDCRT_MAX_MAPS) {
         diag_error(&m->s->diag, op->loc, "a launch carries at most %d tensor maps",
@@ -159,6 +168,7 @@ add_map(Maps *m, const Op *op)
     }
     if (i == n)
         m->meta->maps[m->meta->nmap++] = map;
+    m->meta->maps[i].written |= op->kind != OP_TMA_LOAD;
     map_set(m->of, op, &m->meta->maps[i]);
     return true;
 }

@@ -5,6 +5,7 @@
 #include "ir/layout.h"
 #include "ir/layout_shuffle.h"
 #include "ir/layout_swizzle.h"
+#include "ir/tma_box.h"
 
 enum { SCRATCH_ALIGN = 16 };
 
@@ -22,9 +23,18 @@ shared_stage_bytes(const Type *mem)
 }
 
 int64_t
+shared_stage_stride(const Type *mem)
+{
+    int64_t bytes = shared_stage_bytes(mem);
+    return mem->stages > 1
+               ? (bytes + TMA_SHARED_ALIGN - 1) / TMA_SHARED_ALIGN * TMA_SHARED_ALIGN
+               : bytes;
+}
+
+int64_t
 shared_buffer_bytes(const Type *mem)
 {
-    return shared_stage_bytes(mem) * max_i64(1, mem->stages);
+    return shared_stage_stride(mem) * max_i64(1, mem->stages);
 }
 
 static int64_t

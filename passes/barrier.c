@@ -149,7 +149,7 @@ add_value(Barriers *b, State *to, const Value *v, Done done)
     for (int i = 0; i < n; i++) {
         const Type *t = root[i].alloc->results[0].type;
         int64_t at = attr_int(&root[i].alloc->attrs, ATTR_OFFSET, 0);
-        int64_t size = t->kind == TY_BAR ? 8 : shared_stage_bytes(t);
+        int64_t size = t->kind == TY_BAR ? 8 : shared_stage_stride(t);
         int64_t stages = max_i64(1, t->stages), stage = root[i].stage;
         bool one = stage >= 0 && stage < stages;
         at += one ? stage * size : 0;

@@ -216,7 +216,7 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     const Type *acc = op_operand(op, 2)->type;
     int groups = p->f->num_warps / 4, along = 1;
-    if (!p->target->wgmma || p->f->num_warps % 4 ||
+    if (!p->target->wgmma || type_bits(a->type) > 32 || p->f->num_warps % 4 ||
         acc->shape[0] < 64 || a->type->shape[1] < mma->k)
         return false;
     if (!wgmma_reads(a, 1, layout_from_dot(a, 0)) || !wgmma_reads(b, 0, false))

@@ -222,6 +222,20 @@ find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value 
     return *buffer || make_room(s, body, room - bytes, 2, 0);
 }
 
+/* The engine leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
+   in one, it writes what the mask leaves out. So tiles must begin at such, and rows end at
+   them unless that is the launch's to find out, which looks at maps that are stored
+   through. */
+static bool
+in_pieces(const TmaTile *t)
+{
+    const TmaDim *d = &t->dim[t->boxes.order[0]];
+    int64_t size;
+    bool ends = !d->bounded || !poly_is_const(&d->size, &size) ||
+                tma_tile_in_pieces(t, &d->size);
+    return ends && tma_tile_in_pieces(t, &d->at);
+}
+
 static bool
 rewrite(Session *s, Func *f, Op *store, int64_t shared)
 {
@@ -238,7 +252,7 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     if (bytes > shared / 2)
         return false;
     TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
-    if (tile->why || !is_last(store, tile->ptr.ptr))
+    if (tile->why || !in_pieces(tile) || !is_last(store, tile->ptr.ptr))
         return false;
     in[0] = tma_tile_desc(tile, store->loc);
     Value *buffer = NULL;

@@ -56,6 +56,22 @@ may_be_aligned(const TmaTile *r, const Poly *p)
     return !poly_is_const(p, &k) || k * r->boxes.bytes % TMA_ALIGN == 0;
 }
 
+bool
+tma_tile_in_pieces(const TmaTile *r, const Poly *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        int64_t div = r->boxes.bytes;
+        for (int64_t k = p->t[i].k; k % 2 == 0 && div < TMA_ALIGN; k /= 2)
+            div *= 2;
+        for (int x = 0; x < p->t[i].n && div < TMA_ALIGN; x++)
+            if (is_host(p->t[i].x[x]))
+                div *= max_i64(1, r->f->params[p->t[i].x[x]->index].div);
+        if (div % TMA_ALIGN)
+            return false;
+    }
+    return true;
+}
+
 /* ---- masks: conjunctions of sums that are at least 0 */
 
 static bool

@@ -38,6 +38,9 @@ TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
    NULL: it will. Asked on targets that have it. */
 const char *tma_refuses(Func *f, const Op *loop, Op *load);
 
+/* Is p, in elements of the tile, known to be a multiple of 16 bytes? */
+bool tma_tile_in_pieces(const TmaTile *t, const Poly *p);
+
 /* The tensor's descriptor, made where the function begins; NULL when the launch has no
    room for its tensor map. */
 Value *tma_tile_desc(const TmaTile *t, Loc loc);

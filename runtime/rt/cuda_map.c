@@ -81,6 +81,11 @@ encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap 
                                "kernel '%s': tensor map %d has a stride of %lld bytes "
                                "along dimension %d, not a multiple of %d below 2^40",
                                m->name, i, (long long)by, d, ALIGN);
+        if (!d && map->written && n * map->elem_bytes % ALIGN)
+            return cuda_refuse(e, SDCRT_ERROR_MAP,
+                               "kernel '%s': tensor map %d is stored through, and its "
+                               "rows of %lld elements do not end on %d bytes",
+                               m->name, i, (long long)n, ALIGN);
         dim[d] = (uint64_t)n;
         step[d] = 1;
         if (d)

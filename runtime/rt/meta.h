@@ -98,6 +98,7 @@ typedef struct SdcrtMap {
     uint8_t elem_bytes;
     uint8_t swizzle;    /* bytes: 0, 32, 64, 128 */
     uint8_t nan;        /* outside the bounds: NaN, not 0 */
+    uint8_t written;    /* rows must end on 16 bytes: no smaller piece is left out */
     int16_t base;       /* terms: address in bytes, ... */
     int16_t dim[SDCRT_MAX_RANK];    /* ... elements, ... */
     int16_t stride[SDCRT_MAX_RANK]; /* ... and elements from one to the next */

@@ -94,6 +94,16 @@ box_bytes(const SimMap *m)
     return n;
 }
 
+/* Elements along dimension k that a copy touches. A store leaves out whole pieces of 16
+   bytes alone: what lies behind the end of a row in the same piece is written (as an H200
+   does, 2026-11-22: tests/run/bent, rows of 65 elements of fp16 and of 15 of fp32). */
+static uint64_t
+extent(const SimMap *m, int k, bool store)
+{
+    uint64_t per = 16 / type_bytes[m->type];
+    return k || !store ? m->dim[k] : (m->dim[k] + per - 1) / per * per;
+}
+
 /* Element by element between global and shared memory, those outside left out or filled.
    False after an error. */
 static bool
@@ -108,7 +118,7 @@ move_box(Block *b, const Async *a, const SimMap *m)
         uint64_t offset = 0;
         for (int k = 0; k < m->rank; k++) {
             int64_t c = (int64_t)a->at[k] + x[k];
-            in &= c >= 0 && (uint64_t)c < m->dim[k];
+            in &= c >= 0 && (uint64_t)c < extent(m, k, a->kind == ASYNC_STORE);
             offset += (uint64_t)c * m->stride[k];
         }
         unsigned char *s = b->shared + swizzled(at, m->swizzle), *g = NULL;
