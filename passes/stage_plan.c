@@ -226,16 +226,16 @@ programs(const Func *f, const Op *loop, int stages, const TargetInfo *target)
 /* A product in flight still reads the stage of the iteration before: its buffer is free
    one iteration later, so there is one more of them, or one load less under way. TMA asks
    for a stage behind the product that read it (pass_tma), and loses nothing: no more of
-   them, then, where a multiprocessor would run one program instead of two, of which one
-   hides the other's begin and end. In a loop that takes tiles in turn there is one in any
-   case. */
+   them, then, where a multiprocessor would run one program of one warpgroup instead of
+   two, of which one hides the other's begin and end. In a loop that takes tiles in turn
+   there is one in any case. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
     Session *s = p->s;
     Op *loop = p->loop;
     int ahead = stages - 1, chains = count_chains(loop);
-    bool alone = !p->by_threads && !loop->parent->parent &&
+    bool alone = !p->by_threads && !loop->parent->parent && p->f->num_warps <= 4 &&
                  programs(p->f, loop, stages + 1, p->target) < 2 &&
                  programs(p->f, loop, stages, p->target) > 1;
     if (chains && stages < most && !alone &&
