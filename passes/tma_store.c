@@ -223,8 +223,8 @@ find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value 
 }
 
 /* The engine leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
-   in one, it writes what the mask leaves out. So tiles must begin at such, and rows end at
-   them unless that is the launch's to find out, which looks at maps that are stored
+   in one, it writes what the mask leaves out. So tiles must begin at such, and rows end
+   at them unless that is the launch's to find out, which looks at maps that are stored
    through. */
 static bool
 in_pieces(const TmaTile *t)
