@@ -33,21 +33,27 @@ bool rule_product(const Type *a, const Type *b, const Type *acc);
 /* Do the sizes and elements of a product's three operands agree? */
 bool rule_product_sizes(RuleCx *c);
 bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
+/* The tile (or scalar) that a pointer tile of this type addresses; NULL for others. */
+const Type *rule_pointed(RuleCx *c, const Type *p);
+/* Operand i, if present, is an i1 mask in the shape of `like`. */
+bool rule_mask(RuleCx *c, int i, const Type *like);
 
-/* One line per rule; the definitions are in infer.c, infer_mem.c and infer_gpu.c. */
+/* One line per rule; the definitions are in infer*.c. */
 #define RULES(X)                                                                         \
     X(constant) X(free) X(i32) X(arange) X(same) X(same_int) X(same_float) X(libm) \
     X(cmpi) \
     X(cmpf) X(select) X(cast) X(addptr) X(splat) X(broadcast) X(expand_dims) X(reshape) \
     X(trans) X(join) X(split) X(cat) X(gather) X(load) X(store) X(make_block_ptr) \
     X(advance) X(block_load) X(block_store) X(make_desc) X(desc_load) X(desc_store) \
-    X(desc_gather) X(desc_scatter) X(atomic_rmw) X(atomic_cas) X(dot) X(reduce) X(scan) \
+    X(desc_gather) X(desc_scatter) X(atomic_rmw) X(atomic_cas) X(desc_atomic) \
+    X(dot) X(reduce) X(scan) \
     X(histogram) X(for) X(while) X(if) X(none) X(condition) X(convert_layout) \
     X(local_alloc) X(local_index) X(local_trans) X(local_slice) X(local_load) \
     X(local_store) X(local_dot) X(async_copy) X(token) X(bar_alloc) X(bar_index) \
     X(bar_expect) \
     X(bar_arrive) X(bar_wait) X(tma_load) X(tma_store) X(wgmma) X(wgmma_open) \
-    X(wgmma_wait) X(warp_specialize) X(nest) X(buf_load) X(buf_store) X(buf_dot) \
+    X(wgmma_wait) X(warp_specialize) X(nest) \
+    X(buf_alloc) X(buf_load) X(buf_store) X(buf_dot) \
     X(vload) X(vstore) X(vfetch) X(vcheck) X(vprint) X(vassert)
 
 #define X(name) bool rule_##name(RuleCx *c);

@@ -1,4 +1,4 @@
-/* Rules of global memory: pointers, block pointers, descriptors, atomics; and of the
+/* Rules of global memory: pointers, block pointers, descriptors; and of the
    buffers and strips of cpu form. */
 #include "ir/infer.h"
 
@@ -6,16 +6,14 @@
 
 #include <string.h>
 
-/* The tile (or scalar) that a pointer tile of this type addresses. */
-static const Type *
-pointed(RuleCx *c, const Type *p)
+const Type *
+rule_pointed(RuleCx *c, const Type *p)
 {
     return type_is_ptr(p) ? type_like(c->s->types, p, type_elem(p)->elem) : NULL;
 }
 
-/* Operand i, if present, is an i1 mask in the shape of `like`. */
-static bool
-mask_ok(RuleCx *c, int i, const Type *like)
+bool
+rule_mask(RuleCx *c, int i, const Type *like)
 {
     if (c->op->noperand <= i ||
         opnd(c, i) == type_like(c->s->types, like, rule_scalar(c, SK_I1)))
@@ -27,11 +25,11 @@ mask_ok(RuleCx *c, int i, const Type *like)
 bool
 rule_load(RuleCx *c)
 {
-    const Type *t = pointed(c, opnd(c, 0));
+    const Type *t = rule_pointed(c, opnd(c, 0));
     if (!t)
         return rule_fail(c, "needs pointers, not %s", rule_str(c, opnd(c, 0)));
     c->out[0] = t;
-    if (!mask_ok(c, 1, opnd(c, 0)))
+    if (!rule_mask(c, 1, opnd(c, 0)))
         return false;
     return c->op->noperand < 3 || opnd(c, 2) == t ||
            rule_fail(c, "other must be %s, not %s", rule_str(c, t),
@@ -41,34 +39,11 @@ rule_load(RuleCx *c)
 bool
 rule_store(RuleCx *c)
 {
-    const Type *t = pointed(c, opnd(c, 0));
+    const Type *t = rule_pointed(c, opnd(c, 0));
     if (!t || opnd(c, 1) != t)
         return rule_fail(c, "value %s does not fit pointers %s", rule_str(c, opnd(c, 1)),
                          rule_str(c, opnd(c, 0)));
-    return mask_ok(c, 2, opnd(c, 0));
-}
-
-bool
-rule_atomic_rmw(RuleCx *c)
-{
-    const Type *t = pointed(c, opnd(c, 0));
-    if (!t || opnd(c, 1) != t)
-        return rule_fail(c, "value %s does not fit pointers %s", rule_str(c, opnd(c, 1)),
-                         rule_str(c, opnd(c, 0)));
-    c->out[0] = t;
-    if (!attr_has(&c->op->attrs, ATTR_RMW))
-        return rule_fail(c, "needs {rmw}");
-    return mask_ok(c, 2, opnd(c, 0));
-}
-
-bool
-rule_atomic_cas(RuleCx *c)
-{
-    const Type *t = pointed(c, opnd(c, 0));
-    if (!t || opnd(c, 1) != t || opnd(c, 2) != t)
-        return rule_fail(c, "operands do not fit pointers %s", rule_str(c, opnd(c, 0)));
-    c->out[0] = t;
-    return true;
+    return rule_mask(c, 2, opnd(c, 0));
 }
 
 static bool
@@ -223,6 +198,20 @@ rule_desc_scatter(RuleCx *c)
 
 /* cpu form */
 
+/* Scratch memory is measured over the kernel's own ops: none is made in a region. */
+bool
+rule_buf_alloc(RuleCx *c)
+{
+    const Type *t = rule_given(c, 0);
+    int64_t offset = attr_int(&c->op->attrs, ATTR_OFFSET, 0);
+    if (!t || t->kind != TY_BUF)
+        return rule_fail(c, "needs a buf result");
+    if (c->op->parent && c->op->parent->parent)
+        return rule_fail(c, "must stand outside of loops and branches");
+    return (offset >= 0 && offset <= INT64_C(1) << 40) ||
+           rule_fail(c, "{offset} must be 0 to 2^40");
+}
+
 /* Indices are i64, or strips of i64 where lanes go to places of their own. */
 static bool
 indices(RuleCx *c, int from, const Type *buf)
@@ -288,7 +277,7 @@ rule_vload(RuleCx *c)
     const Type *p = opnd(c, 0), *t = rule_given(c, 0);
     if (p->kind != TY_PTR || !strip_of(c, t, p->elem))
         return rule_fail(c, "needs a scalar pointer and a strip result");
-    return mask_ok(c, 1, t) && (c->op->noperand < 3 || opnd(c, 2) == t ||
+    return rule_mask(c, 1, t) && (c->op->noperand < 3 || opnd(c, 2) == t ||
                                 rule_fail(c, "other must be %s", rule_str(c, t)));
 }
 
@@ -298,7 +287,7 @@ rule_vstore(RuleCx *c)
     const Type *p = opnd(c, 0);
     if (p->kind != TY_PTR || !strip_of(c, opnd(c, 1), p->elem))
         return rule_fail(c, "needs a scalar pointer and a strip");
-    return mask_ok(c, 2, opnd(c, 1));
+    return rule_mask(c, 2, opnd(c, 1));
 }
 
 bool
