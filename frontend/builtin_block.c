@@ -134,9 +134,8 @@ bi_advance(Sema *s, Args *a)
 }
 
 static Val
-desc_value(Sema *s, Args *a, Value **in, Value *v, Shape block)
+desc_value(Sema *s, DType dt, Value **in, Value *v, Shape block)
 {
-    DType dt = dtype_pointee(a->v[0]->dt);
     FeVal *r = (FeVal *)block_value(s, FE_DESC, v, dt, block);
     Val *items = arena_array(s->a, Val, 2 * block.rank);
     for (int i = 0; i < 2 * block.rank; i++)
@@ -155,6 +154,8 @@ bi_make_tensor_descriptor(Sema *s, Args *a)
         return val_error();
     int rank = block.rank, n = 0;
     DType dt = dtype_pointee(a->v[0]->dt);
+    if (dt == DT_INT1)
+        dt = DT_INT8; /* stored as bytes */
     if (rank < 1 || rank > 5)
         return sema_error(s, a->at[3], "a descriptor has 1 to 5 dimensions, found %d",
                           rank);
@@ -185,7 +186,7 @@ bi_make_tensor_descriptor(Sema *s, Args *a)
     const Type *elem = dtype_ir(s->s, dt);
     const Type *t = type_desc(s->s->types, elem, rank, block.dim);
     Op *op = build_op(&s->b, OP_MAKE_DESC, in, n, &attrs, &t, 1);
-    return desc_value(s, a, in, op_result(op, 0), block);
+    return desc_value(s, dt, in, op_result(op, 0), block);
 }
 
 static bool

@@ -45,6 +45,8 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, int source)
 {
     int rank = block.rank, n = 0;
     Value *in[1 + 2 * MAX_RANK];
+    if (dt == DT_INT1)
+        dt = DT_INT8; /* stored as bytes */
     int64_t unit = 16 * 8 / dtype_bits(dt); /* TMA: bases and strides on 16 bytes */
     if (!sema_check_shape(s, block, p->loc) || !sema_check_dtype(s, dt, p->loc))
         return val_error();
