@@ -120,6 +120,8 @@ limit_effort(Gen *g, Module *m)
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b;
              b = LLVMGetNextBasicBlock(b))
             split_block(g, fn, b);
+    if (g->target->unoptimised)
+        g->target->unoptimised(g);
     return emit_machine_at(g, LLVMCodeGenLevelNone);
 }
 

@@ -41,6 +41,8 @@ typedef struct Target {
                           LLVMValueRef x);
     const char *(*passes)(int opt); /* LLVM's middle-end, as text */
     void (*cleanup)(Gen *g);        /* after it; may be NULL */
+    /* In front of a backend that does not optimise (effort.c); may be NULL. */
+    void (*unoptimised)(Gen *g);
     Effort most; /* a kernel with more is not optimised by the backend: effort.c */
     bool (*counts)(LLVMOpcode op); /* as an instruction of `most` */
 } Target;

@@ -261,4 +261,7 @@ bool nv_tma(Gen *g, const Op *op);
 /* ---- nv_cleanup.c */
 void nv_cleanup(Gen *g);
 
+/* ---- nv_serial.c: for code that is not optimised: a product is waited for at once */
+void nv_serial(Gen *g);
+
 #endif

@@ -47,4 +47,5 @@ const Target target_nvptx = {
     .most = {.loops = 64, .blocks = 1024, .instructions = 2048, .in_block = 2048},
     .counts = counts,
     .cleanup = nv_cleanup,
+    .unoptimised = nv_serial,
 };

@@ -420,11 +420,9 @@ if(TARGET libsdc)
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
     # one only what differs and is quick, of the newer one products of warps by TMA and
     # sums of halves.
-    # Not large_products: ptxas keeps the accumulators of its sparse layer where they are,
-    # but PTX has them copied behind wgmma.fence (docs/reliability.md, open).
     foreach(stem accesses attention bent divide dots dropout elementwise gemm language
-            large logarithm many_maps masks narrow operations philox rows
-            short_of_memory tiles wraps)
+            large large_products logarithm many_maps masks narrow operations philox
+            rows short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 90 100)
             if((sm EQUAL 80 AND

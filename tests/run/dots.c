@@ -220,6 +220,35 @@ START_TEST(kept)
 }
 END_TEST
 
+/* Code that LLVM does not optimise, one and two instructions of a warpgroup high. */
+START_TEST(among_loops)
+{
+    enum { M = 128, N = 64, K = 128, TURNS = 3 };
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/run/dots.tk", test_root());
+    Env env = env_open_file(path);
+    env.at_end = false;
+    Buf x = buf_random(&env, SDC_FP16, 0, DIMS(M, K));
+    Buf y = buf_random(&env, SDC_FP16, 0, DIMS(K, N));
+    Buf z = buf_poison(&env, SDC_FP32, 0, DIMS(M, N));
+    Buf sum = buf_poison(&env, SDC_I32, 0, DIMS(1));
+    const char *binds =
+        env_text(&env, "M=%d N=%d STEP=32 num_warps=%d", M, N, _i ? 4 : 8);
+    LAUNCH(&env, "among_loops", sdc_grid(1, 1, 1), binds, buf_arg(&x), buf_arg(&y),
+           buf_arg(&z), buf_arg(&sum), sdc_int(K), sdc_int(TURNS));
+    double *want = env_doubles(&env, M * N), *bound = env_doubles(&env, M * N);
+    reference(&env, SDC_FP16, "ieee", M, N, K, buf_doubles(&env, &x),
+              buf_doubles(&env, &y), NULL, want, bound);
+    buf_check(&env, &z, binds, want, bound);
+    uint32_t loops = 0;
+    for (uint32_t i = 0; i < 65 * TURNS; i++)
+        loops = loops * 3 + i % TURNS;
+    double total = (int32_t)loops, exact = 0;
+    buf_check(&env, &sum, "the loops' sum", &total, &exact);
+    env_close(&env);
+}
+END_TEST
+
 /* What a product becomes an operand of: its error goes through the second. */
 START_TEST(chained)
 {
@@ -304,6 +333,7 @@ main(void)
     tcase_add_loop_test(tc, chained, 0, 7);
     tcase_add_test(tc, kept);
     tcase_add_loop_test(tc, infinite, 0, 5);
+    tcase_add_loop_test(tc, among_loops, 0, 2);
     suite_add_tcase(s, tc);
     return suite_finish("dots", s);
 }

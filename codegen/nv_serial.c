@@ -1,0 +1,51 @@
+/* Products in code that LLVM's backend does not optimise (effort.c).
+
+   The registers of a sum are its products' alone from the fence on until they are waited
+   for. Unoptimised code copies what goes into an assembly statement and what comes out of
+   it: behind the fence, and between one product and the next. ptxas would then put fences
+   and waits around every product by itself, which PTX does not promise. They stand in the
+   statement here: nothing is copied while a product is under way. Fences and commits of
+   their own go: ptxas makes a product of nothing for an empty group. */
+#include "codegen/gen_nv.h"
+
+#include <string.h>
+
+static const char fence[] = "wgmma.fence.sync.aligned;";
+static const char commit[] = "wgmma.commit_group.sync.aligned;";
+static const char wait[] = "wgmma.wait_group.sync.aligned 0;";
+
+static void
+make_serial(Gen *g, LLVMValueRef call)
+{
+    LLVMValueRef was = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    size_t n, m;
+    if (!was || !LLVMIsAInlineAsm(was))
+        return;
+    const char *text = LLVMGetInlineAsmAsmString(was, &n);
+    const char *cons = LLVMGetInlineAsmConstraintString(was, &m);
+    text = arena_strndup(&g->s->tmp, text, n);
+    if (strcmp(text, fence) == 0 || strcmp(text, commit) == 0)
+        LLVMInstructionEraseFromParent(call);
+    if (!strstr(text, "wgmma.mma_async"))
+        return;
+    text = arena_printf(&g->s->tmp, "%s %s %s %s", fence, text, commit, wait);
+    LLVMValueRef now =
+        LLVMGetInlineAsm(LLVMGetInlineAsmFunctionType(was), text, strlen(text), cons, m,
+                         LLVMGetInlineAsmHasSideEffects(was),
+                         LLVMGetInlineAsmNeedsAlignedStack(was),
+                         LLVMGetInlineAsmDialect(was), LLVMGetInlineAsmCanUnwind(was));
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, now);
+}
+
+void
+nv_serial(Gen *g)
+{
+    LLVMValueRef f = LLVMGetFirstFunction(g->mod);
+    for (; f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
+             b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                make_serial(g, i);
+            }
+}
