@@ -24,19 +24,41 @@ const_wrap(ScalarKind k, int64_t v)
     return (int64_t)u;
 }
 
-/* Rounds to `digits` significant bits with least exponent emin (value >= 2^emin is
-   normal), overflow to infinity past max. */
-static double
-round_to(double v, int digits, int emin, double max)
+/* The exponent of v's last bit of `digits` significant ones; the least normal number is
+   2^emin. */
+static int
+last_bit(double v, int digits, int emin)
 {
-    if (v == 0 || isnan(v) || isinf(v))
-        return v;
     int e;
     frexp(v, &e); /* |v| in [2^(e-1), 2^e) */
-    int ulp = (e - 1 < emin ? emin : e - 1) - (digits - 1);
+    return (e - 1 < emin ? emin : e - 1) - (digits - 1);
+}
+
+/* Rounds to `digits` significant bits with least exponent emin (value >= 2^emin is
+   normal); past `most` it is `over`. */
+static double
+round_to(double v, int digits, int emin, double most, double over)
+{
+    if (v == 0 || isnan(v))
+        return v;
+    if (isinf(v))
+        return copysign(over, v);
+    int ulp = last_bit(v, digits, emin);
     double scaled = ldexp(v, -ulp); /* exact: only the exponent moves */
     double r = ldexp(nearbyint(scaled), ulp);
-    return fabs(r) > max ? copysign(INFINITY, v) : r;
+    return fabs(r) > most ? copysign(over, v) : r;
+}
+
+/* e4m3 of bias 15 is the top of a half: NaN and all above clamped to 1.75, rounded half
+   up. */
+static double
+round_e4b15(double v)
+{
+    double h = const_round(SK_F16, v), a = fabs(h);
+    if (isnan(h) || a > 1.75)
+        return isnan(h) ? 1.75 : copysign(1.75, v);
+    int ulp = a > 0 ? last_bit(a, 4, -14) : 0;
+    return copysign(ldexp(floor(ldexp(a, -ulp) + 0.5), ulp), v);
 }
 
 double
@@ -44,9 +66,15 @@ const_round(ScalarKind k, double v)
 {
     switch (k) {
     case SK_F16:
-        return round_to(v, 11, -14, 65504.0);
+        return round_to(v, 11, -14, 65504.0, INFINITY);
     case SK_BF16:
-        return round_to(v, 8, -126, 0x1.fep127);
+        return round_to(v, 8, -126, 0x1.fep127, INFINITY);
+    case SK_F8E5: /* as the conversion: saturates, infinity too */
+        return round_to(v, 3, -14, 57344.0, 57344.0);
+    case SK_F8E4:
+        return round_to(v, 4, -6, 448.0, 448.0);
+    case SK_F8E4B15:
+        return round_e4b15(v);
     case SK_F32:
         return (double)(float)v;
     default:
@@ -300,8 +328,10 @@ fold_op(const Op *op, const Const *in, Const *out)
         return false;
     const Type *rt = type_elem(op->results[0].type);
     const Type *at = type_elem(op_operand(op, 0)->type);
-    if (rt->kind != TY_SCALAR || at->kind != TY_SCALAR || is_fp8(rt->scalar) ||
-        is_fp8(at->scalar))
+    bool moves = op->kind == OP_FEXT || op->kind == OP_FTRUNC || op->kind == OP_SELECT ||
+                 op->kind == OP_HINT;
+    if (rt->kind != TY_SCALAR || at->kind != TY_SCALAR ||
+        (!moves && (is_fp8(rt->scalar) || is_fp8(at->scalar))))
         return false;
     const Const *y = op->noperand > 1 ? &in[1] : &in[0];
     const Const *z = op->noperand > 2 ? &in[2] : &in[0];

@@ -19,7 +19,7 @@ bool value_const(const Value *v, Const *out);
 bool value_is_int(const Value *v, int64_t i); /* constant integer equal to i */
 
 /* Result of an elementwise op on constants `in`, one per operand. False when it is not
-   folded (division by zero, an op without a rule, fp8). */
+   folded (division by zero, an op without a rule, arithmetic in fp8). */
 bool fold_op(const Op *op, const Const *in, Const *out);
 
 /* An integer as the given type holds it; a double rounded to nearest even in it. */
