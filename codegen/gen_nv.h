@@ -219,14 +219,21 @@ bool nv_reduce(Gen *g, const Op *op);
 /* The words of an operand's fragment whose first row (column for op 1) and place among
    matrices have the coordinates `first`, and whose first k is `k`, elements of `bits`:
    four for op 0, two for op 1, in the manual's order, rows then k; elements of 64 bits
-   as they are. False when the layout does not hold it. */
+   as they are. order: which k the instruction takes for its i-th, counted from the first;
+   NULL: the i-th. False when the layout does not hold it. */
 bool nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t first,
-                 uint32_t k, int bits, LLVMValueRef *word);
+                 uint32_t k, int bits, const uint8_t *order, LLVMValueRef *word);
 /* n registers of an accumulator as words, fp16 ones in pairs: the number of words. */
 int nv_acc_pack(Gen *g, const LLVMValueRef *reg, int n, LLVMValueRef *word);
 /* The reverse, from n words. */
 void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half,
                    LLVMValueRef *reg);
+
+/* ---- gen_nv_bytes.c: bytes across the rows of a buffer, by ldmatrix and prmt */
+/* Reads a tile of bytes of which neighbours in a thread lie in rows of their own; false
+   when the map is no such read. */
+bool nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e,
+                       Regs *out);
 
 /* ---- gen_nv_dot.c */
 bool nv_dot(Gen *g, const Op *op);

@@ -9,7 +9,7 @@
 typedef struct Mma {
     const char *shape, *types;
     int k, bits;
-    ScalarKind in, acc;
+    ScalarKind a, b, acc;
     int sm, ptx;
 } Mma;
 

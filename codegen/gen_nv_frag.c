@@ -20,7 +20,7 @@ pack_word(Gen *g, LLVMValueRef *x, int bits)
 
 bool
 nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t first, uint32_t k,
-            int bits, LLVMValueRef *word)
+            int bits, const uint8_t *order, LLVMValueRef *word)
 {
     int per = bits < 32 ? 32 / bits : 1, words = op == 0 ? 4 : 2;
     int major = layout_shift(l, op == 0 ? l->rank - 2 : l->rank - 1);
@@ -30,8 +30,9 @@ nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t first, uint
         uint32_t up = op == 0 ? (uint32_t)(w & 1) * 8 : 0;
         uint32_t deep = (uint32_t)(op == 0 ? w >> 1 : w) * 4 * (uint32_t)per;
         for (int i = 0; i < per; i++) {
-            int at = nv_reg_at(l, (first + (up << major)) |
-                                      (k + deep + (uint32_t)i) << minor);
+            uint32_t at_k = deep + (uint32_t)i;
+            uint32_t inner = k + (order ? order[at_k] : at_k);
+            int at = nv_reg_at(l, (first + (up << major)) | inner << minor);
             if (at < 0 || at >= r->n)
                 return false;
             x[i] = r->v[at];

@@ -21,16 +21,16 @@
 #include <string.h>
 
 static const Mma mmas[] = {
-#define MMA(in, acc, shape, types, k, bits, sm, ptx)                                     \
-    {shape, types, k, bits, SK_##in, SK_##acc, sm, ptx},
+#define MMA(a, b, acc, shape, types, k, bits, sm, ptx)                                   \
+    {shape, types, k, bits, SK_##a, SK_##b, SK_##acc, sm, ptx},
 #include "codegen/mma.def"
 };
 
 static const Mma *
-mma_find(ScalarKind in, ScalarKind acc)
+mma_find(ScalarKind a, ScalarKind b, ScalarKind acc)
 {
     for (int i = 0; i < COUNT_OF(mmas); i++)
-        if (mmas[i].in == in && mmas[i].acc == acc)
+        if (mmas[i].a == a && mmas[i].b == b && mmas[i].acc == acc)
             return &mmas[i];
     return NULL;
 }
@@ -72,16 +72,18 @@ nv_find_mma(Multiply *p)
 {
     const Type *a = op_operand(p->op, 0)->type, *acc = p->op->results[0].type;
     ScalarKind in = type_elem(a)->scalar;
+    ScalarKind other = type_elem(op_operand(p->op, 1)->type)->scalar;
     Name said = attr_str(&p->op->attrs, ATTR_PRECISION);
     int r = acc->rank;
     p->m = NULL;
     p->split = in == SK_F32 ? split_of(p->op) : SPLIT_NONE;
-    if (in != type_elem(op_operand(p->op, 1)->type)->scalar)
+    if (in != other && (in == SK_F32 || other == SK_F32))
         return;
     if (in == SK_F32 && p->split == SPLIT_NONE && !(said && strcmp(said, "tf32") == 0))
         return;
     bool short_ = p->split == SPLIT_BF16X3 || p->split == SPLIT_BF16X6;
-    const Mma *m = mma_find(short_ ? SK_BF16 : in, type_elem(acc)->scalar);
+    const Mma *m = mma_find(short_ ? SK_BF16 : in, short_ ? SK_BF16 : other,
+                            type_elem(acc)->scalar);
     if (m && is_mma_acc(acc->layout) && acc->shape[r - 2] >= 16 &&
         a->shape[r - 1] >= m->k && p->g->info.sm >= m->sm)
         p->m = m;
@@ -254,7 +256,7 @@ fragments(Product *x, int op, uint32_t first)
     for (int k = 0; k < x->depth; k++)
         for (int i = 0; i < splits[p->split].parts; i++)
             if (!nv_fragment(p->g, p->l[op], &x->parts[op][i], op, first,
-                             (uint32_t)(k * p->m->k), p->m->bits, f[k].word[i]))
+                             (uint32_t)(k * p->m->k), p->m->bits, NULL, f[k].word[i]))
                 return NULL;
     map_set(&x->frags[op], key, f);
     return f;

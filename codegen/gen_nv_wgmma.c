@@ -19,17 +19,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 64, CORE = 8, MAX_N = 256, MAX_ROWS = 16, TEXT = 4096 };
+enum { ROWS = 64, CORE = 8, MAX_N = 256, MAX_K = 32, MAX_ROWS = 16, TEXT = 4096 };
 
 typedef struct Wgmma {
-    ScalarKind in, acc;
+    ScalarKind a, b, acc;
     const char *types;
     int k, bits;
     bool transposable;
 } Wgmma;
 
 static const Wgmma wgmmas[] = {
-#define WGMMA(in, acc, types, k, bits, tr) {SK_##in, SK_##acc, types, k, bits, tr},
+#define WGMMA(a, b, acc, types, k, bits, tr)                                             \
+    {SK_##a, SK_##b, SK_##acc, types, k, bits, tr},
 #include "codegen/wgmma.def"
 };
 
@@ -200,7 +201,10 @@ typedef struct Product {
     const Wgmma *w;
     int n, warps[2];
     bool a_regs;
-    bool fresh; /* nothing is added to */
+    bool fresh;      /* nothing is added to */
+    int from, steps; /* along k: the first element, and how many instructions */
+    uint8_t
+        order[MAX_K]; /* which k the buffers have at the i-th place of an instruction */
     Regs *a;
     const Layout *la;
     Buffer mem[2];
@@ -238,9 +242,10 @@ group_part(Product *p, const Buffer *b, int which)
 /* All words of the left operand, packed in front of the fence: ptxas sees them as defined
    by the time the product begins only when nothing makes them in between. */
 static bool
-gather(Product *p, const Layout *l, int first, int depth)
+gather(Product *p, const Layout *l, int first)
 {
     Gen *g = p->g;
+    int depth = p->steps;
     uint32_t m = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)first), 0);
     for (int i = 0; i < p->nrow; i++)
         if (p->row[i] == m)
@@ -250,7 +255,8 @@ gather(Product *p, const Layout *l, int first, int depth)
     LLVMValueRef *w = arena_array(&g->s->tmp, LLVMValueRef, 4 * depth);
     for (int i = 0; i < depth; i++)
         if (!nv_fragment(g, p->la, p->a, 0, m << layout_shift(p->la, 0),
-                         (uint32_t)(i * p->w->k), p->w->bits, w + 4 * i))
+                         (uint32_t)(p->from + i * p->w->k), p->w->bits, p->order,
+                         w + 4 * i))
             return false;
     for (int i = 0; i < 4 * depth; i += MAX_N)
         through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
@@ -270,7 +276,7 @@ words_of(const Product *p, uint32_t m)
 
 /* Rows m.., columns c.. of the result: all steps along k. `d`: its registers. */
 static bool
-block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
+block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words)
 {
     Gen *g = p->g;
     Step s = {.w = p->w, .n = p->n, .words = words, .d = d, .a_regs = p->a_regs};
@@ -278,8 +284,8 @@ block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
     LLVMValueRef b = group_part(p, &p->mem[1], 1);
     s.a_high = p->mem[0].high, s.b_high = p->mem[1].high;
     s.a_trans = p->mem[0].trans, s.b_trans = p->mem[1].trans;
-    for (int i = 0; i < depth; i++) {
-        uint32_t k = (uint32_t)(i * p->w->k);
+    for (int i = 0; i < p->steps; i++) {
+        uint32_t k = (uint32_t)(p->from + i * p->w->k);
         if (p->a_regs)
             memcpy(s.a, words_of(p, m) + 4 * i, sizeof s.a);
         else
@@ -292,14 +298,36 @@ block(Product *p, uint32_t m, uint32_t c, int depth, LLVMValueRef *d, int words)
     return true;
 }
 
+/* The order of k in the chunk that one instruction takes: that of the right operand's
+   buffer, whose elements may lie as sums lie in registers (passes/wgmma.c). A left
+   operand in memory must lie alike. */
+static bool
+find_order(Product *p)
+{
+    int bytes = p->mem[1].bytes;
+    for (int k = 0; k < p->w->k; k++)
+        p->order[k] = (uint8_t)k;
+    for (int k = 0; k < p->w->k && !p->mem[1].trans; k++) {
+        uint32_t at = offset_of(&p->mem[1], 0, (uint32_t)k);
+        if (at >= (uint32_t)(p->w->k * bytes) ||
+            (!p->a_regs && offset_of(&p->mem[0], 0, (uint32_t)k) != at &&
+             !p->mem[0].trans))
+            return false;
+        p->order[at / (uint32_t)bytes] = (uint8_t)k;
+    }
+    return true;
+}
+
 static bool
 open_product(Gen *g, const Op *op, Product *p)
 {
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     const Type *acc = op->results[0].type->elem;
+    const Attr *part = attr_find(&op->attrs, ATTR_PART);
     *p = (Product){.g = g, .a_regs = a->type->kind == TY_TILE, .la = a->type->layout};
     for (int i = 0; i < COUNT_OF(wgmmas); i++)
-        if (wgmmas[i].in == type_elem(b->type)->scalar &&
+        if (wgmmas[i].a == type_elem(a->type)->scalar &&
+            wgmmas[i].b == type_elem(b->type)->scalar &&
             wgmmas[i].acc == type_elem(acc)->scalar)
             p->w = &wgmmas[i];
     if (!p->w || !g->info.wgmma || !layout_is_wgmma(acc->layout, &p->n, p->warps))
@@ -307,8 +335,10 @@ open_product(Gen *g, const Op *op, Product *p)
     bool tr = p->w->transposable;
     if ((p->a_regs && !(p->a = nv_regs(g, a))) ||
         (!p->a_regs && !open_buffer(g, a, 0, tr, &p->mem[0])) ||
-        !open_buffer(g, b, 1, tr, &p->mem[1]))
+        !open_buffer(g, b, 1, tr, &p->mem[1]) || !find_order(p))
         return gen_unsupported(g, op, "on these buffers") != NULL;
+    p->from = part ? (int)part->v.ints[0] : 0;
+    p->steps = (int)(part ? part->v.ints[1] : b->type->shape[0]) / p->w->k;
     find_group(p);
     return true;
 }
@@ -355,10 +385,9 @@ gen_product(Gen *g, const Op *op)
     bool half = p.w->acc == SK_F16;
     p.fresh = is_zero(op_operand(op, 2));
     int regs = p.n / 2, words = half ? regs / 2 : regs;
-    int depth = (int)(op_operand(op, 1)->type->shape[0] / p.w->k);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
     for (int r = 0; r < acc->n && p.a_regs; r += regs)
-        if (!gather(&p, l, r, depth))
+        if (!gather(&p, l, r))
             return gen_unsupported(g, op, "on these layouts") != NULL;
     acc = settle(g, op_operand(op, 2), acc, regs, words, half);
     plain(g, "wgmma.fence.sync.aligned;");
@@ -367,8 +396,8 @@ gen_product(Gen *g, const Op *op)
         nv_acc_pack(g, acc->v + r, regs, d);
         for (int i = 0; p.fresh && i < words; i++)
             d[i] = LLVMGetUndef(LLVMTypeOf(d[i]));
-        if (!block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1),
-                   depth, d, words))
+        if (!block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1), d,
+                   words))
             return gen_unsupported(g, op, "on these layouts") != NULL;
         nv_acc_unpack(g, d, words, half, out->v + r);
     }

@@ -93,6 +93,14 @@ const Layout *layout_swizzled(Session *s, int rank, const int64_t *shape, int ve
    of `bits`, columns in chunks of the swizzle's width. */
 const Layout *layout_nvmma(Session *s, int rank, const int64_t *shape, int bits,
                            int swizzle, const int *order);
+/* A tile of bytes between a buffer that lies along the other dimension and one that lies
+   along `inner`; as_sums: whose rows are in the order of layout_as_sums. NULL: it is too
+   small. */
+const Layout *layout_bytes(Session *s, const int64_t *shape, int inner, int num_warps,
+                           bool as_sums);
+/* The buffer l, its elements along `inner` in the order in which the registers of a sum
+   of a product would be taken as a left operand of 8 bits. */
+const Layout *layout_as_sums(Session *s, const Layout *l, int inner);
 
 /* ---- layouts of related tiles */
 const Layout *layout_slice(Session *s, const Layout *l, int dim);  /* dim removed */

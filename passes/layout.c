@@ -51,6 +51,7 @@ pass_layout(Func *f, PassCx *cx)
     map_init(&p.dots, &cx->s->tmp);
     map_init(&p.operands, &cx->s->tmp);
     each_op(&p, f->body, layout_see, 0);
+    each_op(&p, f->body, layout_widen, 0);
     each_op(&p, f->body, layout_see_dot, 0);
     p.operand_bytes = layout_operand_bytes(&p, f->body, 0);
     each_op(&p, f->body, layout_turn, 0);

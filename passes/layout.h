@@ -2,6 +2,7 @@
    the file of that name:
 
        anchor   accesses of memory and matrix products say which layouts they want
+       widen    operands of 8 bits that no unit multiplies become halves
        dot      layouts of products
        turn     products that a warpgroup can compute only the other way round
        flow     from there along the data: results, loops, reductions
@@ -65,11 +66,16 @@ void layout_see_dot(Layouts *p, Op *op); /* first: collects operands */
 /* What they take at once in the region if all of them lie in shared memory. */
 int64_t layout_operand_bytes(const Layouts *p, const Region *r, int depth);
 void layout_anchor_dot(Layouts *p, Op *op); /* products and accumulators */
+/* Does the target multiply operands of these types, if their sizes suit it? */
+bool layout_has_unit(const Layouts *p, const Op *dot);
 /* Does v come, through elementwise work, from a product? depth: 0. */
 bool layout_from_dot(const Value *v, int depth);
 /* The dimension along which memory runs that the loaded tile comes from which v is made
    of element by element; -1 when that is not known. */
 int layout_operand_dim(const Value *v);
+
+/* ---- layout_widen.c */
+void layout_widen(Layouts *p, Op *op);
 
 /* ---- layout_turn.c */
 void layout_turn(Layouts *p, Op *op);

@@ -80,13 +80,13 @@ typedef struct MmaShape {
 } MmaShape;
 
 static bool
-mma_shape(Layouts *p, const Op *op, MmaShape *out)
+mma_shape(const Layouts *p, const Op *op, MmaShape *out)
 {
     ScalarKind a = op_operand(op, 0)->type->scalar, b = op_operand(op, 1)->type->scalar;
     ScalarKind acc = op_operand(op, 2)->type->scalar;
     Name said = attr_str(&op->attrs, ATTR_PRECISION);
     bool fp32 = a == SK_F32 && b == SK_F32 && acc == SK_F32 && said;
-    bool fp8 = a == b && (a == SK_F8E5 || a == SK_F8E4);
+    bool fp8 = (a == SK_F8E5 || a == SK_F8E4) && (b == SK_F8E5 || b == SK_F8E4);
     if (a == b && ((a == SK_F16 && (acc == SK_F32 || acc == SK_F16)) ||
                    (a == SK_BF16 && acc == SK_F32)))
         *out = (MmaShape){16, 2, false};
@@ -103,6 +103,13 @@ mma_shape(Layouts *p, const Op *op, MmaShape *out)
     else
         return false;
     return p->target->sm >= 80;
+}
+
+bool
+layout_has_unit(const Layouts *p, const Op *dot)
+{
+    MmaShape shape;
+    return mma_shape(p, dot, &shape);
 }
 
 static bool leads_to_lhs(const Value *v, int depth);
@@ -188,8 +195,9 @@ layout_operand_dim(const Value *v)
     return -1;
 }
 
-/* Rows of 32 bytes at least; only 16-bit operands may lie across the inner dimension, and
-   left ones of 32 bits, which come out of registers then (passes/wgmma.c). */
+/* Rows of 32 bytes at least. 16-bit operands may lie across the inner dimension; those of
+   8 bits are copied then, and left ones of 32 bits come out of registers
+   (passes/wgmma.c). */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
@@ -197,7 +205,7 @@ wgmma_reads(const Value *v, int inner, bool from_dot)
     const Type *t = v->type;
     int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
     bool by_regs = bytes == 4 && inner == 1 && value_def(v, OP_TRANS) && dim >= 0;
-    if (bytes != 2 && dim != inner && !by_regs)
+    if (bytes > 2 && dim != inner && !by_regs)
         return false;
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }

@@ -95,6 +95,59 @@ operand_copies(const Op *load)
     return best * max_i64(type_bits(t), 8) / 8 >= LEAST;
 }
 
+/* Where m is made: once, when that is outside of a loop. */
+static Builder
+behind(Builder *b, const Value *m)
+{
+    Builder at = m->op ? builder_after(m->op) : *b;
+    at.loc = b->loc;
+    return at;
+}
+
+/* What local_load and local_alloc have made of m before. */
+static Value *
+made_before(const Value *m, const Type *tile, const Type *mem)
+{
+    value_each_use(m, u)
+    {
+        Op *load = u->user;
+        if (load->kind != OP_LOCAL_LOAD || load->results[0].type != tile)
+            continue;
+        value_each_use(&load->results[0], w) if (w->user->kind == OP_LOCAL_ALLOC &&
+                                                 w->user->results[0].type ==
+                                                     mem) return &w->user->results[0];
+    }
+    return NULL;
+}
+
+Value *
+operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
+{
+    const Type *t = type_tile(s->types, m->type->elem, 2, m->type->shape, NULL);
+    const Type *mem = operand_buffer_type(s, t, inner);
+    const Layout *l = layout_bytes(s, t->shape, inner, b->func->num_warps, as_sums);
+    if (as_sums)
+        mem = type_mem(s->types, mem->elem, 2, mem->shape,
+                       layout_as_sums(s, mem->layout, inner), 0);
+    if (!l) /* too few bytes for anything better */
+        l = layout_spread(s, 2, t->shape, 1, (int[]){1, 0}, b->func->num_warps);
+    t = type_with_layout(s->types, t, l);
+    Value *old = made_before(m, t, mem);
+    if (old)
+        return old;
+    Builder at = behind(b, m);
+    Value *v = &build_op(&at, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
+    return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
+}
+
+Value *
+operand_along(Session *s, Builder *b, Value *v, int inner)
+{
+    const Type *mem = operand_buffer_type(s, v->type, inner);
+    Builder at = behind(b, v);
+    return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
+}
+
 static bool
 is_work(Value *v, Value **load, int depth)
 {

@@ -20,6 +20,12 @@ const Type *operand_buffer_type(Session *s, const Type *t, int fast);
 /* The buffer m of what `trans` transposes, seen transposed. */
 Value *operand_turned(Session *s, Builder *b, Value *m, const Op *trans);
 
+/* A buffer of bytes that lies along `inner`, filled from m, which lies across; as_sums:
+   in the order of ir/layout.h's layout_as_sums. */
+Value *operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums);
+/* The same of a tile that threads have computed. */
+Value *operand_along(Session *s, Builder *b, Value *v, int inner);
+
 /* The buffer that a load which runs ahead fills: the one that its users want if they want
    any. See passes/stage_expand.c. */
 const Type *staged_buffer(Session *s, const Op *load);

@@ -1,6 +1,7 @@
 /* Decoding of what the lanes of a warp do together: exchanges, votes, matrices, products.
  */
 #include "tests/sim/decode.h"
+#include "tests/sim/products.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,8 +211,11 @@ decode_wgmma(Parser *p, const Op *o)
         return wgmma_sync(p, o);
     int kind = at ? mma_kind(o->part[o->n - 2]) : -1;
     int acc = at ? mma_kind(o->part[o->n - 3]) : -1;
+    int right = mma_kind(last(o)); /* the formats of 8-bit floats may be mixed */
+    bool mixed =
+        (kind == P_E4M3 || kind == P_E5M2) && (right == P_E4M3 || right == P_E5M2);
     if (kind < 0 || acc < 0 || m != 64 || n % 8 || n > 256 || o->count < 4 ||
-        mma_kind(last(o)) != kind)
+        (right != kind && !mixed))
         return parse_fail(p, "the instruction '%s' is not known", o->full);
     bool regs = o->arg[1][0] == '{', two = kind <= 1;
     int words = acc == 0 ? n / 4 : n / 2;
@@ -238,7 +242,7 @@ decode_wgmma(Parser *p, const Op *o)
     Insn *i = emit(p, op_wgmma, r, nd, na + 1);
     i->c = scale;
     i->n = (uint8_t)na;
-    i->sub = (uint16_t)(kind | acc << 4);
+    i->sub = (uint16_t)(kind | acc << 4 | right << 8);
     i->imm = n | k << 16;
     i->flags = flags;
     parse_code(p)->has_wgmma = true;

@@ -123,7 +123,8 @@ static void
 compute(Warp *w, const Pending *p)
 {
     const Insn *i = p->insn;
-    int kind = i->sub & 15, acc = i->sub >> 4 & 15, n = columns(i), k = depth(i);
+    int kind = i->sub & 15, acc = i->sub >> 4 & 15, right = i->sub >> 8 & 15;
+    int n = columns(i), k = depth(i);
     bool half = acc == P_F16;
     float a[16][MAX_K], b[MAX_K * MAX_N];
     static _Thread_local double sum[16][MAX_N];
@@ -133,7 +134,7 @@ compute(Warp *w, const Pending *p)
     else if (!open_operand(w, i, p->a, kind, i->flags & TRANSPOSE, &o) ||
              !each_chunk(w, i, &o, w->id % 4 * 16, 16, k, a[0], MAX_K, 1, false))
         return;
-    if (!open_operand(w, i, p->b, kind, i->flags & READ_ONLY_WAIT, &o) ||
+    if (!open_operand(w, i, p->b, right, i->flags & READ_ONLY_WAIT, &o) ||
         !each_chunk(w, i, &o, 0, n, k, b, 1, n, false))
         return;
     float sign = i->flags & SIGNED ? -1.0f : 1.0f;

@@ -1,0 +1,126 @@
+/* Bytes across the rows of a buffer: a thread wants four of one column, as a product of
+   8-bit operands does that lie along the other dimension.
+
+   ldmatrix with .trans moves pairs of bytes: its matrices are eight rows of 16 bytes, and
+   a lane gets a pair of each of two rows. Two matrices hold the four rows that a word
+   wants, for two columns, and prmt parts the columns.
+
+       first   a0 b0  a1 b1           column a   a0 a1 a2 a3
+       second  a2 b2  a3 b3     =>    column b   b0 b1 b2 b3
+
+   Rows are named by the lanes, freely. What the last row bit of a matrix stands for is
+   four rows further at least; half of a matrix's rows would then lie in the banks of the
+   other half. So this bit also exchanges the rows of the two matrices: those of lanes
+   with it set come in the other order, which is an exclusive or with prmt's selector. A
+   lane bit may exchange the two columns in the same way: ir/layout_bytes.c says why. */
+#include "codegen/gen_nv.h"
+
+#include <stdio.h>
+
+enum { LANES = 5, ROW = 16, FORM = 3 };
+
+typedef struct Bytes {
+    int row[2], col; /* register bits: two of the word's rows, the pair's columns */
+    int more;        /* a register bit that numbers matrices, too; -1 */
+    bool crossed;    /* the last lane bit exchanges the columns */
+    SharedMap rows;
+} Bytes;
+
+static uint32_t
+image(const SharedMap *m, int bit)
+{
+    return (uint32_t)m->map.col[bit] * (uint32_t)m->bytes;
+}
+
+static bool
+find_form(Gen *g, const SharedMap *m, const Type *e, Bytes *x)
+{
+    uint32_t thread[2 * LANES + LAYOUT_MAX_WARP_BITS] = {0};
+    int lane = m->regs, warps = m->map.nin - m->regs - LANES, n = 0;
+    *x = (Bytes){.col = -1, .more = -1, .rows = *m};
+    if (m->bytes != 1 || e->kind == TY_PTR || e->scalar == SK_I1 || m->regs < FORM)
+        return false;
+    for (int i = 0; i < m->regs; i++) {
+        if (image(m, i) == 1 && x->col < 0)
+            x->col = i;
+        else if (image(m, i) % ROW)
+            return false;
+        else if (n < 2)
+            x->row[n++] = i;
+        else if (x->more < 0)
+            x->more = i;
+    }
+    uint32_t last = image(m, lane + 4);
+    x->crossed = last == 9;
+    if (x->col < 0 || n < 2 || image(m, lane) % ROW || image(m, lane + 1) % ROW ||
+        image(m, lane + 2) != 2 || image(m, lane + 3) != 4 || (last != 8 && last != 9))
+        return false;
+    for (int i = 0; i < warps; i++)
+        if (image(m, lane + LANES + i) % ROW)
+            return false;
+    thread[0] = image(m, x->row[0]);
+    thread[1] = image(m, lane);
+    thread[2] = image(m, lane + 1) ^ image(m, x->row[1]);
+    thread[3] = image(m, x->row[1]);
+    thread[4] = x->more < 0 ? 0 : image(m, x->more);
+    for (int i = 0; i < warps; i++)
+        thread[LANES + i] = image(m, m->regs + LANES + i);
+    x->rows.nbase = 0;
+    x->rows.lead = nv_linear(g, thread, LANES + warps, &x->rows.lead_bits);
+    return true;
+}
+
+/* Which bytes of both words are those of column 0. */
+static LLVMValueRef
+selector(Gen *g, const Bytes *x)
+{
+    const uint32_t by_lane[LANES] = {[1] = 0x4444, [4] = x->crossed ? 0x1111 : 0};
+    uint32_t bits;
+    LLVMValueRef sel = nv_linear(g, by_lane, LANES, &bits);
+    return LLVMBuildXor(g->b, sel, ll_int(g->i32, 0x6420), "");
+}
+
+/* The word of column `col`, to the registers from r on. */
+static void
+part_column(Gen *g, const Bytes *x, const Type *e, const LLVMValueRef *pair, uint32_t r,
+            LLVMValueRef sel, Regs *out)
+{
+    LLVMValueRef in[3] = {pair[0], pair[1], sel};
+    LLVMValueRef word = ll_intrinsic(g->b, "llvm.nvvm.prmt", NULL, 0, in, 3);
+    word = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i8, 4), "");
+    for (unsigned k = 0; k < 4; k++) {
+        uint32_t to = r | (k & 1) << x->row[0] | (k >> 1) << x->row[1];
+        LLVMValueRef byte = LLVMBuildExtractElement(g->b, word, ll_int(g->i32, k), "");
+        out->v[to] = nv_from_bits(g, e, byte);
+    }
+}
+
+bool
+nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e, Regs *out)
+{
+    Bytes x;
+    char name[80];
+    if (!find_form(g, m, e, &x))
+        return false;
+    LLVMValueRef sel = selector(g, &x);
+    LLVMValueRef other = LLVMBuildXor(g->b, sel, ll_int(g->i32, 0x1111), "");
+    uint32_t more = x.more < 0 ? 0 : 1u << x.more;
+    uint32_t skip = 1u << x.row[0] | 1u << x.row[1] | 1u << x.col | more;
+    snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.%s.trans.b16",
+             more ? "x4" : "x2");
+    for (uint32_t r = 0; r < (uint32_t)out->n; r++) {
+        if (r & skip)
+            continue;
+        LLVMValueRef at = nv_shared_at(g, &x.rows, base, r), w[4];
+        LLVMTypeRef t = LLVMTypeOf(at);
+        LLVMValueRef all = ll_intrinsic(g->b, name, &t, 1, &at, 1);
+        for (int i = 0; i < (more ? 4 : 2); i++)
+            w[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
+        for (int i = 0; i < (more ? 2 : 1); i++) {
+            uint32_t first = r | (i ? more : 0);
+            part_column(g, &x, e, w + 2 * i, first, sel, out);
+            part_column(g, &x, e, w + 2 * i, first | 1u << x.col, other, out);
+        }
+    }
+    return true;
+}

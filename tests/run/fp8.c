@@ -1,0 +1,192 @@
+/* Products of 8-bit floats, of operands in any order of memory: numbers are small and
+   whole, so that every sum is exact, however the unit adds it up. */
+#include "tests/run/support/harness.h"
+
+#include <stdio.h>
+
+static const SdcDtype types[] = {SDC_FP8E4NV, SDC_FP8E5};
+
+typedef struct Shape {
+    int64_t M, N, K;
+} Shape;
+
+static Env
+open_file(void)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/run/fp8.tk", test_root());
+    Env env = env_open_file(path);
+    env.at_end = false;
+    return env;
+}
+
+/* rows x columns, `across`: columns in a row of memory. */
+static Buf
+operand(Env *env, SdcDtype t, int64_t rows, int64_t cols, bool across)
+{
+    return across ? buf_swap(buf_random(env, t, 0, DIMS(cols, rows)), 0, 1)
+                  : buf_random(env, t, 0, DIMS(rows, cols));
+}
+
+/* Bits 0 and 1 of `order`: a and b lie across the inner dimension. */
+static void
+product(Env *env, SdcDtype ta, SdcDtype tb, int order, const Shape *s, int m, int n,
+        int k, const char *more)
+{
+    Buf a = operand(env, ta, s->M, s->K, order & 1);
+    Buf b = operand(env, tb, s->K, s->N, !(order & 2));
+    Buf c = buf_poison(env, SDC_FP32, 0, DIMS(s->M, s->N));
+    double *want = env_doubles(env, s->M * s->N), *bound = env_doubles(env, s->M * s->N);
+    ref_matmul(s->M, s->N, s->K, buf_doubles(env, &a), buf_doubles(env, &b), NULL,
+               REF_NONE, 0, want, bound);
+    for (int64_t i = 0; i < s->M * s->N; i++)
+        bound[i] = 0;
+    int64_t tiles = ceil_div(s->M, m) * ceil_div(s->N, n);
+    const char *binds =
+        env_text(env, "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d %s", m, n, k, more);
+    LAUNCH(env, "product", sdc_grid(tiles, 1, 1), binds, buf_arg(&a), buf_arg(&b),
+           buf_arg(&c), sdc_int(s->M), sdc_int(s->N), sdc_int(s->K),
+           sdc_int(a.strides[0]), sdc_int(a.strides[1]), sdc_int(b.strides[0]),
+           sdc_int(b.strides[1]));
+    buf_check(env, &c,
+              env_text(env, "%s %s order %d %lldx%lldx%lld %s", sdc_dtype_name(ta),
+                       sdc_dtype_name(tb), order, (long long)s->M, (long long)s->N,
+                       (long long)s->K, binds),
+              want, bound);
+}
+
+/* All orders and types, one or two warpgroups, whole tiles and parts. */
+START_TEST(orders)
+{
+    static const Shape shapes[] = {{128, 128, 256}, {80, 208, 336}};
+    Env env = open_file();
+    for (int order = 0; order < 4; order++)
+        for (int i = 0; i < 4; i++)
+            product(&env, types[i & 1], types[i >> 1], order, &shapes[(order + i) % 2],
+                    64, 64, 64, i & 1 ? "num_warps=8 num_stages=3" : "num_warps=4");
+    env_close(&env);
+}
+END_TEST
+
+START_TEST(large_tiles)
+{
+    static const Shape shape = {144, 272, 400};
+    Env env = open_file();
+    for (int order = 0; order < 4; order++) {
+        product(&env, types[0], types[order & 1], order, &shape, 128, 128, 128,
+                "num_warps=8 num_stages=3");
+        product(&env, types[0], types[0], order, &shape, 128, 128, 128,
+                "num_warps=8 num_stages=3 WARP_SPECIALIZE=True");
+    }
+    env_close(&env);
+}
+END_TEST
+
+/* Sums that threads put together. */
+START_TEST(imprecise)
+{
+    static const Shape shape = {128, 144, 336};
+    static const char *const by[] = {"0", "32", "64", "100", "128", "1024"};
+    Env env = open_file();
+    for (int i = 0; i < 6; i++) {
+        const char *binds = env_text(&env, "num_warps=%d IMPRECISE=%s WARP_SPECIALIZE=%s",
+                                     i & 1 ? 8 : 4, by[i], i & 2 ? "True" : "False");
+        product(&env, types[0], types[i & 1], i % 4, &shape, 64, 128, 128, binds);
+    }
+    env_close(&env);
+}
+END_TEST
+
+/* Where no warpgroup multiplies: few rows, few warps; rows that are no multiple of 16
+   bytes. */
+START_TEST(small_tiles)
+{
+    static const Shape shapes[] = {{40, 48, 96}, {35, 41, 77}};
+    Env env = open_file();
+    for (int order = 0; order < 4; order++)
+        for (int i = 0; i < 2; i++) {
+            product(&env, types[i], types[order & 1], order, &shapes[i], 32, 32, 32,
+                    "num_warps=4");
+            product(&env, types[0], types[i], order, &shapes[i], 64, 32, 32,
+                    "num_warps=2");
+            product(&env, types[0], types[i], order, &shapes[1], 64, 64, 64,
+                    "num_warps=4");
+        }
+    env_close(&env);
+}
+END_TEST
+
+START_TEST(single)
+{
+    Env env = open_file();
+    for (int order = 0; order < 4; order++)
+        for (int scaled = 0; scaled < 2; scaled++) {
+            const int64_t M = 64, N = 32 << scaled, K = 64;
+            Buf a = operand(&env, types[0], M, K, order & 1);
+            Buf b = operand(&env, types[scaled], K, N, !(order & 2));
+            Buf c = buf_poison(&env, SDC_FP32, 0, DIMS(M, N));
+            double want[64 * 64], bound[64 * 64];
+            ref_matmul(M, N, K, buf_doubles(&env, &a), buf_doubles(&env, &b), NULL,
+                       REF_NONE, 0, want, bound);
+            for (int i = 0; i < M * N; i++)
+                bound[i] = 0;
+            const char *binds =
+                env_text(&env, "M=%d N=%d K=%d SCALED=%s IMPRECISE=%d", (int)M, (int)N,
+                         (int)K, scaled ? "True" : "False", order * 32);
+            LAUNCH(&env, "single", sdc_grid(1, 1, 1), binds, buf_arg(&a), buf_arg(&b),
+                   buf_arg(&c), sdc_int(a.strides[0]), sdc_int(a.strides[1]),
+                   sdc_int(b.strides[0]), sdc_int(b.strides[1]));
+            buf_check(&env, &c, binds, want, bound);
+        }
+    env_close(&env);
+}
+END_TEST
+
+/* a b / 16 as 8 bits, times v. */
+static void
+chain_case(Env *env, SdcDtype t, bool across, int64_t D, const char *warps)
+{
+    enum { M = 64, K = 32, N = 160 };
+    Buf a = buf_random(env, t, 0, DIMS(M, K)), b = buf_random(env, t, 0, DIMS(N, K));
+    for (int64_t i = 0; i < buf_count(&a); i++) /* products are few sixteens */
+        buf_set(&a, i, (double)(i * 7 % 5 == 0 ? i % 3 - 1 : 0));
+    for (int64_t i = 0; i < buf_count(&b); i++)
+        buf_set(&b, i, 16 * (double)(i * 11 % 7 == 0 ? i % 5 - 2 : 0));
+    Buf v = operand(env, t, N, D, across), c = buf_poison(env, SDC_FP32, 0, DIMS(M, D));
+    double *x = buf_doubles(env, &a), *y = buf_doubles(env, &b),
+           *z = buf_doubles(env, &v);
+    double *want = env_doubles(env, M * D), *bound = env_doubles(env, M * D);
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t d = 0; d < D; d++) {
+            want[m * D + d] = bound[m * D + d] = 0;
+            for (int64_t n = 0; n < N; n++) {
+                double p = 0;
+                for (int64_t k = 0; k < K; k++)
+                    p += x[m * K + k] * y[n * K + k] / 16;
+                want[m * D + d] += p * z[n * D + d];
+            }
+        }
+    const char *binds =
+        env_text(env, "M=%d K=%d D=%d BLOCK_N=32 %s", M, K, (int)D, warps);
+    LAUNCH(env, "chain", sdc_grid(1, 1, 1), binds, buf_arg(&a), buf_arg(&b), buf_arg(&v),
+           buf_arg(&c), sdc_int(N), sdc_int(v.strides[0]), sdc_int(v.strides[1]));
+    buf_check(env, &c,
+              env_text(env, "chain %s across %d %s", sdc_dtype_name(t), across, binds),
+              want, bound);
+}
+
+START_TEST(chains)
+{
+    Env env = open_file();
+    for (int i = 0; i < 8; i++)
+        chain_case(&env, types[i & 1], i >> 1 & 1, i & 1 ? 64 : 32,
+                   i & 4 ? "num_warps=8" : "num_warps=4");
+    env_close(&env);
+}
+END_TEST
+
+int
+main(void)
+{
+    return RUN_TESTS("fp8", orders, large_tiles, imprecise, small_tiles, single, chains);
+}
