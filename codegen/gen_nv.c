@@ -209,32 +209,88 @@ end_values(Gen *g, const Op *end, int first, Regs **to, int n)
     return true;
 }
 
-/* A phi per register of each of the values. */
-static Regs **
-make_phis(Gen *g, Value *const *v, int n)
+/* What a value is where control flow meets: a phi per register, or per four registers of
+   bytes, which would take a register each. */
+typedef struct Meeting {
+    Regs *regs;
+    LLVMValueRef *phi;
+    int per; /* registers of a phi */
+} Meeting;
+
+enum { WORD_BYTES = 4 };
+
+static int
+regs_per_phi(const Type *t, int n)
 {
-    Regs **phi = arena_array(&g->s->tmp, Regs *, n ? n : 1);
-    for (int i = 0; i < n; i++) {
-        phi[i] = nv_define(g, v[i], nv_count(v[i]->type));
-        if (!phi[i])
-            return NULL;
-        for (int r = 0; r < phi[i]->n; r++)
-            phi[i]->v[r] = LLVMBuildPhi(g->b, nv_type(g, v[i]->type), "");
-    }
-    return phi;
+    const Type *e = type_elem(t);
+    bool bytes = type_is_tile(t) && e->kind == TY_SCALAR && type_bits(e) == 8;
+    return bytes && n % WORD_BYTES == 0 ? WORD_BYTES : 1;
 }
 
+static Meeting *
+make_phis(Gen *g, Value *const *v, int n)
+{
+    Meeting *all = arena_array(&g->s->tmp, Meeting, n ? n : 1);
+    for (int i = 0; i < n; i++) {
+        Meeting *m = &all[i];
+        m->regs = nv_define(g, v[i], nv_count(v[i]->type));
+        if (!m->regs)
+            return NULL;
+        m->per = regs_per_phi(v[i]->type, m->regs->n);
+        m->phi = arena_array(&g->s->tmp, LLVMValueRef, m->regs->n);
+        for (int r = 0; r < m->regs->n / m->per; r++)
+            m->phi[r] =
+                LLVMBuildPhi(g->b, m->per > 1 ? g->i32 : nv_type(g, v[i]->type), "");
+    }
+    for (int i = 0; i < n; i++) { /* behind all phis */
+        Meeting *m = &all[i];
+        LLVMTypeRef four = LLVMVectorType(g->i8, WORD_BYTES);
+        LLVMValueRef word = NULL;
+        for (int r = 0; r < m->regs->n; r++) {
+            if (m->per > 1 && r % m->per == 0)
+                word = LLVMBuildBitCast(g->b, m->phi[r / m->per], four, "");
+            m->regs->v[r] =
+                m->per > 1 ? nv_from_bits(g, type_elem(v[i]->type),
+                                          LLVMBuildExtractElement(
+                                              g->b, word, ll_int(g->i32, r % m->per), ""))
+                           : m->phi[r];
+        }
+    }
+    return all;
+}
+
+/* What phi r begins with, out of these registers. */
+static LLVMValueRef
+incoming(Gen *g, const Value *v, const Meeting *m, const Regs *from, int r)
+{
+    if (m->per == 1)
+        return from->v[r];
+    LLVMValueRef word = LLVMGetPoison(LLVMVectorType(g->i8, WORD_BYTES));
+    for (int k = 0; k < m->per; k++) {
+        LLVMValueRef x = nv_to_bits(g, type_elem(v->type), from->v[r * m->per + k], 8);
+        word = LLVMBuildInsertElement(g->b, word, x, ll_int(g->i32, k), "");
+    }
+    return LLVMBuildBitCast(g->b, word, g->i32, "");
+}
+
+/* v: the values that meet; from: what they are at the end of block_, which has its
+   branch. */
 static bool
-add_incoming(Gen *g, const Op *op, Regs **phi, Regs **from, int n,
+add_incoming(Gen *g, const Op *op, Value *const *v, Meeting *m, Regs **from, int n,
              LLVMBasicBlockRef block_)
 {
-    for (int i = 0; i < n; i++) {
-        if (phi[i]->n != from[i]->n)
-            return gen_unsupported(g, op, "on values of different layouts");
-        for (int r = 0; r < phi[i]->n; r++)
-            LLVMAddIncoming(phi[i]->v[r], &from[i]->v[r], &block_, 1);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(block_));
+    bool same = true;
+    for (int i = 0; i < n && same; i++) {
+        same = m[i].regs->n == from[i]->n;
+        for (int r = 0; same && r < from[i]->n / m[i].per; r++) {
+            LLVMValueRef x = incoming(g, v[i], &m[i], from[i], r);
+            LLVMAddIncoming(m[i].phi[r], &x, &block_, 1);
+        }
     }
-    return true;
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return same || gen_unsupported(g, op, "on values of different layouts");
 }
 
 static void
@@ -265,8 +321,8 @@ gen_for(Gen *g, const Op *op, int depth)
     LLVMTypeRef t = LLVMTypeOf(lo);
     LLVMValueRef iv = LLVMBuildPhi(g->b, t, "");
     LLVMAddIncoming(iv, &lo, &before, 1);
-    Regs **phi = make_phis(g, r->args + 1, n);
-    if (!phi || !add_incoming(g, op, phi, init, n, before))
+    Meeting *phi = make_phis(g, r->args + 1, n);
+    if (!phi || !add_incoming(g, op, r->args + 1, phi, init, n, before))
         return false;
     nv_define(g, r->args[0], 1)->v[0] = iv;
     LLVMValueRef zero = LLVMConstNull(t);
@@ -282,11 +338,11 @@ gen_for(Gen *g, const Op *op, int depth)
     LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
     LLVMBuildBr(g->b, head);
     LLVMAddIncoming(iv, &inc, &last, 1);
-    if (!add_incoming(g, op, phi, next, n, last))
+    if (!add_incoming(g, op, r->args + 1, phi, next, n, last))
         return false;
     LLVMPositionBuilderAtEnd(g->b, after);
     for (int i = 0; i < op->nresult; i++)
-        alias(g, &op->results[i], phi[i]);
+        alias(g, &op->results[i], phi[i].regs);
     return true;
 }
 
@@ -304,8 +360,8 @@ gen_while(Gen *g, const Op *op, int depth)
     LLVMBasicBlockRef inner = block(g, "body"), after = block(g, "endwhile");
     LLVMBuildBr(g->b, head);
     LLVMPositionBuilderAtEnd(g->b, head);
-    Regs **phi = make_phis(g, test->args, n);
-    if (!phi || !add_incoming(g, op, phi, init, n, before) ||
+    Meeting *phi = make_phis(g, test->args, n);
+    if (!phi || !add_incoming(g, op, test->args, phi, init, n, before) ||
         !gen_ops(g, test, depth + 1))
         return false;
     LLVMValueRef more = nv_scalar(g, op_operand(test->last, 0));
@@ -321,7 +377,7 @@ gen_while(Gen *g, const Op *op, int depth)
         return false;
     LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
     LLVMBuildBr(g->b, head);
-    if (!add_incoming(g, op, phi, next, n, last))
+    if (!add_incoming(g, op, test->args, phi, next, n, last))
         return false;
     LLVMPositionBuilderAtEnd(g->b, after);
     return true;
@@ -352,9 +408,9 @@ gen_if(Gen *g, const Op *op, int depth)
     Value **results = arena_array(&g->s->tmp, Value *, n ? n : 1);
     for (int i = 0; i < n; i++)
         results[i] = &op->results[i];
-    Regs **phi = make_phis(g, results, n);
-    return phi && add_incoming(g, op, phi, vals[0], n, end[0]) &&
-           add_incoming(g, op, phi, vals[1], n, end[1]);
+    Meeting *phi = make_phis(g, results, n);
+    return phi && add_incoming(g, op, results, phi, vals[0], n, end[0]) &&
+           add_incoming(g, op, results, phi, vals[1], n, end[1]);
 }
 
 bool

@@ -95,27 +95,46 @@ operand_copies(const Op *load)
     return best * max_i64(type_bits(t), 8) / 8 >= LEAST;
 }
 
-/* Where m is made: once, when that is outside of a loop. */
+/* Where m is made: once, when that is outside of a loop. Threads copy while a product is
+   under way that begins between there and the user, in front of whom b stands. */
 static Builder
-behind(Builder *b, const Value *m)
+behind(const Builder *b, const Value *m)
 {
     Builder at = m->op ? builder_after(m->op) : *b;
+    bool here = m->op && b->before && b->before->parent == m->op->parent;
+    for (Op *op = here ? m->op->next : NULL; op && op != b->before; op = op->next)
+        if (op->kind == OP_WGMMA_WAIT)
+            at = builder_before(op);
     at.loc = b->loc;
     return at;
 }
 
+/* Is op run before whatever stands in front of b's place? */
+static bool
+is_before(const Op *op, const Builder *b)
+{
+    Op *at = b->before;
+    while (at && at->parent != op->parent)
+        at = at->parent->parent;
+    return at && op_before(op, at);
+}
+
 /* What local_load and local_alloc have made of m before. */
 static Value *
-made_before(const Value *m, const Type *tile, const Type *mem)
+made_before(const Builder *b, const Value *m, const Type *tile, const Type *mem)
 {
     value_each_use(m, u)
     {
         Op *load = u->user;
         if (load->kind != OP_LOCAL_LOAD || load->results[0].type != tile)
             continue;
-        value_each_use(&load->results[0], w) if (w->user->kind == OP_LOCAL_ALLOC &&
-                                                 w->user->results[0].type ==
-                                                     mem) return &w->user->results[0];
+        value_each_use(&load->results[0], w)
+        {
+            Op *made = w->user;
+            if (made->kind == OP_LOCAL_ALLOC && made->results[0].type == mem &&
+                is_before(made, b))
+                return &made->results[0];
+        }
     }
     return NULL;
 }
@@ -132,7 +151,7 @@ operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
     if (!l) /* too few bytes for anything better */
         l = layout_spread(s, 2, t->shape, 1, (int[]){1, 0}, b->func->num_warps);
     t = type_with_layout(s->types, t, l);
-    Value *old = made_before(m, t, mem);
+    Value *old = made_before(b, m, t, mem);
     if (old)
         return old;
     Builder at = behind(b, m);

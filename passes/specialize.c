@@ -69,6 +69,16 @@ loads_operand(const Op *loop)
     return false;
 }
 
+/* Sums in parts, which threads add: one warpgroup adds while the other multiplies. */
+static bool
+adds_parts(const Op *loop)
+{
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART))
+            return true;
+    return false;
+}
+
 /* Tiles in turn: the producer asks for the next one's while this one's results are
    stored. */
 static bool
@@ -91,7 +101,7 @@ pays(Specialize *sp)
     for (int i = 0; i < sp->ngroup; i++) {
         const Op *loop = sp->group[i].loop;
         if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || is_pair(loop) ||
-            loads_operand(loop) || (sp->blocks == 1 && in_turn(loop)))
+            loads_operand(loop) || adds_parts(loop) || (sp->blocks == 1 && in_turn(loop)))
             return true;
     }
     sp->why = "neither asked for nor two products with work between them";

@@ -256,13 +256,17 @@ see_loops(Specialize *sp, Region *r, int depth)
     return true;
 }
 
-/* Buffers beside the rings that op makes, all at once. */
+/* Buffers beside the rings that op makes, all at once: two of those that threads fill for
+   products which stay in flight (passes/turns.c). */
 static int64_t
 other_buffers(const Specialize *sp, const Op *op, int depth)
 {
     int64_t sum = 0;
+    const Op *loop = op->parent->parent;
     if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]))
         sum = shared_buffer_bytes(op->results[0].type);
+    if (op->noperand && loop && attr_has(&loop->attrs, ATTR_PENDING))
+        sum *= 2;
     for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
         region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
     return sum;
@@ -506,11 +510,24 @@ few_iterations(const Specialize *sp)
     return sum < FEW;
 }
 
+/* Does op read a tile that threads then put into another buffer for a product? */
+static bool
+is_copy_for_product(const Op *op)
+{
+    const Use *u = op->kind == OP_LOCAL_LOAD ? op->results[0].uses : NULL;
+    const Op *to = u && !u->next ? u->user : NULL;
+    if (!to || to->kind != OP_LOCAL_ALLOC)
+        return false;
+    value_each_use(&to->results[0], w) if (w->user->kind == OP_WGMMA) return true;
+    return false;
+}
+
 static bool
 feeds_product(const Specialize *sp)
 {
     for (int i = 0; i < sp->ngroup; i++)
-        if (sp->group[i].first->kind == OP_WGMMA)
+        if (sp->group[i].first->kind == OP_WGMMA ||
+            is_copy_for_product(sp->group[i].first))
             return true;
     return false;
 }

@@ -19,6 +19,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/scratch.h"
 #include "passes/operand.h"
 #include "passes/pass.h"
 #include "passes/tma_tile.h"
@@ -208,6 +209,18 @@ stage_bytes(const Op *loop)
     return sum;
 }
 
+/* Bytes of what threads fill in every iteration, twice: passes/turns.c. */
+static int64_t
+turn_bytes(const Op *loop)
+{
+    int64_t sum = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_LOCAL_ALLOC && op->noperand &&
+            !value_def(op_operand(op, 0), OP_LOAD))
+            sum += 2 * shared_buffer_bytes(op->results[0].type);
+    return sum;
+}
+
 /* Programs that one multiprocessor runs at once, by shared memory and, roughly, by
    registers: the loop's sums and some more. */
 static int64_t
@@ -215,10 +228,16 @@ programs(const Func *f, const Op *loop, int stages, const TargetInfo *target)
 {
     enum { RESERVED = 1024, REGISTERS = 65536, BESIDE = 40 };
     int64_t threads = 32 * (int64_t)f->num_warps, words = BESIDE;
-    int64_t bytes = stage_bytes(loop) * stages + RESERVED;
-    for (const Op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->kind == OP_WGMMA)
-            words += type_numel(op->results[0].type->elem) / threads;
+    int64_t bytes = stage_bytes(loop) * stages + turn_bytes(loop) + RESERVED, parts = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        int64_t n =
+            op->kind == OP_WGMMA ? type_numel(op->results[0].type->elem) / threads : 0;
+        if (n && attr_has(&op->attrs, ATTR_PART))
+            parts = max_i64(parts, 2 * n); /* one after the other, and their sum */
+        else
+            words += n;
+    }
+    words += parts;
     return min_i64((target->shared_bytes + RESERVED) / bytes,
                    max_i64(1, REGISTERS / (threads * words)));
 }
@@ -239,7 +258,7 @@ plan_depth(Plan *p, int stages, int most)
                  programs(p->f, loop, stages + 1, p->target) < 2 &&
                  programs(p->f, loop, stages, p->target) > 1;
     if (chains && stages < most && !alone &&
-        stage_bytes(loop) * (stages + 1) <= p->target->shared_bytes)
+        stage_bytes(loop) * (stages + 1) + turn_bytes(loop) <= p->target->shared_bytes)
         stages++;
     else if (chains && stages > 2)
         ahead--;

@@ -98,17 +98,21 @@ take_turns(Session *s, Op *loop, Op *alloc, Value *turn)
     op_erase(alloc);
 }
 
-/* The most shared memory that is live at once. */
+/* The most shared memory that is live at once in `body`, but for what takes turns there.
+   What the loop uses of outside is live in all of it. */
 static int64_t
-peak_bytes(Func *f, PassCx *cx)
+peak_bytes(Func *f, PassCx *cx, const Region *body)
 {
     LiveRange *r;
     int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
     int64_t most = 0;
     for (int i = 0; i < n; i++) {
         int64_t sum = 0;
+        if (!region_within(r[i].op->parent, body))
+            continue;
         for (int k = 0; k < n; k++)
-            if (r[k].first <= r[i].first && r[i].first <= r[k].last)
+            if (r[k].first <= r[i].first && r[i].first <= r[k].last &&
+                (r[k].op->parent != body || !is_exchange(r[k].op)))
                 sum += r[k].bytes;
         most = max_i64(most, sum);
     }
@@ -123,7 +127,7 @@ has_room(Func *f, PassCx *cx, const Region *body)
     region_each(body, op) if (is_exchange(op)) bytes +=
         shared_buffer_bytes(op->results[0].type);
     return bytes && !cx->budget->no_turns &&
-           peak_bytes(f, cx) + TURNS * bytes <= cx->target.shared_bytes;
+           peak_bytes(f, cx, body) + TURNS * bytes <= cx->target.shared_bytes;
 }
 
 /* Products may not stay in flight over the end of an iteration (passes/wgmma_defer.c)
