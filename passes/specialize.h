@@ -44,6 +44,7 @@ typedef struct Specialize {
     int64_t regs[2]; /* of a thread of each role */
     int blocks;      /* on one multiprocessor */
     const char *why; /* it cannot be done */
+    bool turns; /* what threads fill for products in flight has two buffers */
 } Specialize;
 
 /* specialize_plan.c: rings, groups, what the producer needs. False: sp->why. */

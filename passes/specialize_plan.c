@@ -265,7 +265,7 @@ other_buffers(const Specialize *sp, const Op *op, int depth)
     const Op *loop = op->parent->parent;
     if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]))
         sum = shared_buffer_bytes(op->results[0].type);
-    if (op->noperand && loop && attr_has(&loop->attrs, ATTR_PENDING))
+    if (op->noperand && sp->turns && loop && attr_has(&loop->attrs, ATTR_PENDING))
         sum *= 2;
     for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
         region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
@@ -319,14 +319,16 @@ needs_scratch(const Specialize *sp, const Region *r, int depth)
     return false;
 }
 
-/* Fewer stages where memory is short. */
+/* Fewer stages where memory is short; then one buffer of what threads fill, and its
+   products are waited for. */
 static bool
 limit_stages(Specialize *sp)
 {
     int64_t scratch = BARRIERS + (needs_scratch(sp, sp->f->body, 0) ? SCRATCH : 0);
-    int64_t room = sp->target->shared_bytes / sp->blocks - scratch - beside_rings(sp);
+    int64_t room = sp->target->shared_bytes / sp->blocks - scratch;
+    sp->turns = true;
     for (;;) {
-        int64_t sum = 0;
+        int64_t beside = beside_rings(sp), sum = beside;
         Ring *most = &sp->ring[0];
         for (int i = 0; i < sp->nring; i++) {
             sum += sp->ring[i].bytes * sp->ring[i].stages;
@@ -335,12 +337,15 @@ limit_stages(Specialize *sp)
         }
         if (sum <= room)
             return true;
-        if (most->stages == 2)
+        if (most->stages > 2)
+            most->stages--;
+        else if (sp->turns)
+            sp->turns = false;
+        else
             return specialize_refuse(
                 sp, "two stages of all rings take %lld bytes of shared memory, %lld are "
                     "free",
-                (long long)sum, (long long)room);
-        most->stages--;
+                (long long)(sum - beside), (long long)(room - beside));
     }
 }
 

@@ -377,6 +377,69 @@ def attention(batch, heads, n, dim, causal, dtype):
                  "FA2": torch_attention("FLASH_ATTENTION")}, check, 2.0**-8)
 
 
+FP8 = 2.0**-12  # what a step of 32 loses of an fp8 sum in the tensor cores, at most
+
+
+def fp8_product(n, order, other, imprecise):
+    """n x n x n of e4m3 and `other`; order: n or t for each operand, "nt": both lie along the
+    inner dimension. imprecise: of the inner dimension, summed by the tensor cores alone."""
+    along = [torch.randn(n, n, device="cuda").to(t) for t in (torch.float8_e4m3fn, other)]
+    a, b = along[0], along[1].t()
+    if order[0] == "t":
+        a = a.t().contiguous().t()
+    if order[1] == "n":
+        b = b.contiguous()
+    c = torch.empty(n, n, device="cuda", dtype=torch.bfloat16)
+
+    def check():
+        rows = slice(0, n, max(1, n // 64))
+        x, y = a[rows].double(), b.double()
+        size = x.abs() @ y.abs()
+        bound = (min(imprecise or n, n) // 32 * FP8 + n * 2.0**-24) * size
+        return differs(c[rows], x @ y, bound + unit(c.dtype) * (x @ y).abs())
+    one = torch.ones((), device="cuda")
+
+    def scaled(fast):
+        return lambda: torch._scaled_mm(along[0], along[1].t(), scale_a=one, scale_b=one,
+                                        out_dtype=torch.bfloat16, use_fast_accum=fast)
+    return Data([a, b, c, n, n, n, *a.stride(), *b.stride()], [c],
+                lambda c: (cdiv(n, c["BLOCK_M"]) * cdiv(n, c["BLOCK_N"]),),
+                (2 * n**3, "TFLOP/s"),
+                {"cuBLAS, fast sums": scaled(True), "cuBLAS": scaled(False)}, check, 2.0**-4)
+
+
+def fp8_attention(batch, heads, n, dim, causal, along):
+    """along: v lies along the sequence, as a product of fp8 wants it."""
+    q, k, v = (torch.randn(batch, heads, n, dim, device="cuda").to(torch.float8_e4m3fn)
+               for _ in range(3))
+    if along:
+        v = v.transpose(2, 3).contiguous().transpose(2, 3)
+    o = torch.empty(batch, heads, n, dim, device="cuda", dtype=torch.float16)
+    lse = torch.empty(batch, heads, n, device="cuda")
+    scale = dim**-0.5
+
+    def check():
+        rows = torch.arange(0, n, max(1, n // 24), device="cuda")
+        x, y, z = (t[0, :2].double() for t in (q, k, v))
+        x = x[:, rows]
+        s = x @ y.transpose(1, 2) * scale
+        reach = (x.abs() @ y.abs().transpose(1, 2)).amax(2, True) * scale
+        if causal:
+            seen = torch.arange(n, device="cuda")[None, :] <= rows[:, None]
+            s = s.masked_fill(~seen, -math.inf)
+        p = torch.softmax(s, 2)
+        total = torch.exp(s - s.amax(2, True)).sum(2, True)
+        # a weight has 4 bits, and 2^-9 is the least; sums as in fp8_product
+        rel = 2.0**-4 + dim / 32 * FP8 * reach + n / 32 * FP8
+        bound = rel * (p @ z.abs()) + 2.0**-10 * z.abs().sum(1, True) / total
+        return differs(o[0, :2][:, rows], p @ z, bound)
+    flops = 4 * batch * heads * n * n * dim * (0.5 if causal else 1)
+    return Data([q, k, v, o, lse, scale, *q.stride(), *k.stride(), *v.stride(), *o.stride(),
+                 heads, n, n, None, None, 0.0, 0], [o, lse],
+                lambda c: (cdiv(n, c["BLOCK_M"]), batch * heads), (flops, "TFLOP/s"),
+                {}, check, 2.0**-2)
+
+
 def one_head(q, k, v, o, do, causal, rows):
     """Of one head in double, for these rows: p, ds, what fp32 may be off in ds, all
     without rounding of weights."""
@@ -512,6 +575,28 @@ def cases():
                    lambda n=n: matmul(
                        n, n, n, f16, desc=True,
                        most=torch.cuda.get_device_properties(0).multi_processor_count))
+    e4, e5 = torch.float8_e4m3fn, torch.float8_e5m2
+    for n in (4096, 8192):
+        for order, other in (("nt", e4), ("nn", e4), ("tn", e4), ("tt", e4), ("nt", e5)):
+            for imprecise in (None, 128) if other == e4 else (None,):
+                more = {} if imprecise is None else {"IMPRECISE": imprecise}
+                configs = [({**tiles(m, k, 128), **more}, 8, stages)
+                           for m, k, stages in ((128, 256, 3), (128, 128, 4), (256, 128, 3))
+                           if imprecise is None or m * k == 1 << 14]
+                yield Case(f"fp8_{order}" + (f"_every{imprecise}" if imprecise else ""),
+                           f"{n}^3 e4m3 {'e4m3' if other == e4 else 'e5m2'}",
+                           "../tests/run/fp8", "product", configs,
+                           lambda n=n, order=order, other=other, imprecise=imprecise:
+                           fp8_product(n, order, other, imprecise))
+    for causal in (False, True):
+        for along in (True, False):
+            c = {"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 128, "CAUSAL": causal}
+            yield Case("fp8_attention" + ("" if along else "_v_across"),
+                       f"1x16x16384 D128 e4m3 {'causal' if causal else 'full'}",
+                       "flash_attention", "flash_attention_fwd",
+                       [(c, 8, 2), (c, 8, 3), ({**c, "BLOCK_N": 64}, 8, 3)],
+                       lambda causal=causal, along=along:
+                       fp8_attention(1, 16, 16384, 128, causal, along))
     for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N"),
                          ("dsd_listed", "MASK_K")):
         more = {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}

@@ -70,9 +70,11 @@ END_TEST
 
 START_TEST(large_tiles)
 {
-    static const Shape shape = {144, 272, 400};
+    static const Shape shape = {144, 272, 400}, one = {128, 256, 400};
     Env env = open_file();
     for (int order = 0; order < 4; order++) {
+        product(&env, types[0], types[1], order, &one, 128, 256, 128,
+                "num_warps=8 num_stages=3");
         product(&env, types[0], types[order & 1], order, &shape, 128, 128, 128,
                 "num_warps=8 num_stages=3");
         product(&env, types[0], types[0], order, &shape, 128, 128, 128,
