@@ -169,6 +169,46 @@ START_TEST(matrix_fragments)
 }
 END_TEST
 
+/* The eight rows that lanes name, from bits of `l`, in a buffer: all in banks of their
+   own. */
+static void
+rows_are_apart(const Layout *mem, const uint32_t row[3])
+{
+    F2 place = layout_matrix(mem), at;
+    int seen = 0;
+    ck_assert(f2_invert(&place, &at));
+    for (int r = 0; r < 8; r++) {
+        uint32_t c = 0;
+        for (int i = 0; i < 3; i++)
+            c ^= r >> i & 1 ? row[i] : 0;
+        seen |= 1 << (f2_apply(&at, c) / 16 % 8);
+    }
+    ck_assert_int_eq(seen, 0xff);
+}
+
+/* Bytes read across the rows of one buffer and written along those of another. */
+START_TEST(bytes_change_buffers_without_conflicts)
+{
+    Session *s = session_new(0);
+    for (int size = 64; size <= 256; size *= 2)
+        for (int kind = 0; kind < 4; kind++) {
+            int inner = kind & 1, wide = size < 128 ? size : 128;
+            const int64_t shape[2] = {size, size};
+            const Layout *l = layout_bytes(s, shape, inner, 4, kind >> 1);
+            const Layout *from =
+                layout_nvmma(s, 2, shape, 8, wide, (int[]){1 - inner, inner});
+            const Layout *to =
+                layout_nvmma(s, 2, shape, 8, wide, (int[]){inner, 1 - inner});
+            to = kind >> 1 ? layout_as_sums(s, to, inner) : to;
+            const uint32_t *reg = l->b[LD_REG], *lane = l->b[LD_LANE];
+            /* codegen/gen_nv_bytes.c: the last row bit takes the word's second with it */
+            rows_are_apart(from, (uint32_t[]){reg[0], lane[0], lane[1] ^ reg[1]});
+            rows_are_apart(to, lane + 2);
+        }
+    session_free(s);
+}
+END_TEST
+
 START_TEST(swizzles_are_those_of_the_hardware)
 {
     Session *s = session_new(0);
@@ -525,6 +565,7 @@ main(void)
     tcase_add_test(t, division_undoes_the_product);
     tcase_add_test(t, blocked_is_nested_tiles);
     tcase_add_test(t, matrix_fragments);
+    tcase_add_test(t, bytes_change_buffers_without_conflicts);
     tcase_add_test(t, swizzles_are_those_of_the_hardware);
     tcase_add_test(t, conversions_find_every_element);
     tcase_add_test(t, one_thread_owns_each_element);
