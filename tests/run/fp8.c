@@ -127,28 +127,35 @@ START_TEST(small_tiles)
 }
 END_TEST
 
+static void
+single_case(Env *env, SdcDtype ta, SdcDtype tb, SdcDtype tc, int order, bool scaled)
+{
+    const int64_t M = 64, N = scaled ? 64 : 32, K = 64;
+    Buf a = operand(env, ta, M, K, order & 1);
+    Buf b = operand(env, tb, K, N, !(order & 2));
+    Buf c = buf_poison(env, tc, 0, DIMS(M, N));
+    double want[64 * 64], bound[64 * 64];
+    ref_matmul(M, N, K, buf_doubles(env, &a), buf_doubles(env, &b), NULL, REF_NONE, 0,
+               want, bound);
+    for (int i = 0; i < M * N; i++)
+        bound[i] = 0;
+    const char *binds = env_text(env, "M=%d N=%d K=%d SCALED=%s IMPRECISE=%d", (int)M,
+                                 (int)N, (int)K, scaled ? "True" : "False", order * 32);
+    LAUNCH(env, "single", sdc_grid(1, 1, 1), binds, buf_arg(&a), buf_arg(&b), buf_arg(&c),
+           sdc_int(a.strides[0]), sdc_int(a.strides[1]), sdc_int(b.strides[0]),
+           sdc_int(b.strides[1]));
+    buf_check(env, &c, env_text(env, "single order %d %s", order, binds), want, bound);
+}
+
+/* Outside of a loop; int8, too, which goes the same ways. */
 START_TEST(single)
 {
     Env env = open_file();
-    for (int order = 0; order < 4; order++)
-        for (int scaled = 0; scaled < 2; scaled++) {
-            const int64_t M = 64, N = 32 << scaled, K = 64;
-            Buf a = operand(&env, types[0], M, K, order & 1);
-            Buf b = operand(&env, types[scaled], K, N, !(order & 2));
-            Buf c = buf_poison(&env, SDC_FP32, 0, DIMS(M, N));
-            double want[64 * 64], bound[64 * 64];
-            ref_matmul(M, N, K, buf_doubles(&env, &a), buf_doubles(&env, &b), NULL,
-                       REF_NONE, 0, want, bound);
-            for (int i = 0; i < M * N; i++)
-                bound[i] = 0;
-            const char *binds =
-                env_text(&env, "M=%d N=%d K=%d SCALED=%s IMPRECISE=%d", (int)M, (int)N,
-                         (int)K, scaled ? "True" : "False", order * 32);
-            LAUNCH(&env, "single", sdc_grid(1, 1, 1), binds, buf_arg(&a), buf_arg(&b),
-                   buf_arg(&c), sdc_int(a.strides[0]), sdc_int(a.strides[1]),
-                   sdc_int(b.strides[0]), sdc_int(b.strides[1]));
-            buf_check(&env, &c, binds, want, bound);
-        }
+    for (int order = 0; order < 4; order++) {
+        single_case(&env, types[0], types[0], SDC_FP32, order, false);
+        single_case(&env, types[0], types[1], SDC_FP32, order, true);
+        single_case(&env, SDC_I8, SDC_I8, SDC_I32, order, false);
+    }
     env_close(&env);
 }
 END_TEST
