@@ -2,6 +2,7 @@
    whole, so that every sum is exact, however the unit adds it up. */
 #include "tests/run/support/harness.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const SdcDtype types[] = {SDC_FP8E4NV, SDC_FP8E5};
@@ -83,7 +84,7 @@ START_TEST(large_tiles)
     Env env = open_file();
     for (int order = 0; order < 4; order++) {
         product(&env, types[0], types[1], order, &one, 128, 256, 128,
-                "num_warps=8 num_stages=3");
+                "num_warps=8 num_stages=2");
         product(&env, types[0], types[order & 1], order, &shape, 128, 128, 128,
                 "num_warps=8 num_stages=3");
         product(&env, types[0], types[0], order, &shape, 128, 128, 128,
@@ -203,8 +204,72 @@ START_TEST(chains)
 }
 END_TEST
 
+/* kernels_dsl's attention, v along the sequence or across it. Few weights are large:
+   rounded to 4 bits, the others to a multiple of 2^-9 at least. */
+static void
+attention_case(Env *env, bool along, bool causal, const char *more)
+{
+    enum { M = 128, N = 192, D = 64 };
+    const SdcDtype t = types[0];
+    const double scale = 0x1p-9;
+    Buf q = buf_random(env, t, 0, DIMS(1, 1, M, D)),
+        k = buf_random(env, t, 0, DIMS(1, 1, N, D));
+    Buf v = along ? buf_swap(buf_random(env, t, 0, DIMS(1, 1, D, N)), 2, 3)
+                  : buf_random(env, t, 0, DIMS(1, 1, N, D));
+    Buf o = buf_poison(env, SDC_FP16, 0, DIMS(1, 1, M, D));
+    Buf lse = buf_poison(env, SDC_FP32, 0, DIMS(M));
+    double *out = env_doubles(env, 2 * M * D + 2 * M);
+    RefAttention ref = {.batch = 1,
+                        .heads = 1,
+                        .group = 1,
+                        .M = M,
+                        .N = N,
+                        .dim = D,
+                        .q = buf_doubles(env, &q),
+                        .k = buf_doubles(env, &k),
+                        .v = buf_doubles(env, &v),
+                        .scale = scale,
+                        .causal = causal,
+                        .weight_unit = 0x1p-4,
+                        .o = out,
+                        .o_bound = out + M * D,
+                        .lse = out + 2 * M * D,
+                        .lse_bound = out + 2 * M * D + M};
+    ref_attention(&ref);
+    for (int i = 0; i < M * D; i++)
+        for (int n = 0; n < N; n++)
+            ref.o_bound[i] += 0x1p-10 * fabs(ref.v[n * D + i % D]);
+    const char *binds = env_text(env, "HEAD_DIM=%d BLOCK_M=128 BLOCK_N=64 CAUSAL=%s %s",
+                                 D, causal ? "True" : "False", more);
+    LAUNCH(env, "flash_attention_fwd", sdc_grid(1, 1, 1), binds, buf_arg(&q), buf_arg(&k),
+           buf_arg(&v), buf_arg(&o), buf_arg(&lse), sdc_float(scale),
+           sdc_int(q.strides[0]), sdc_int(q.strides[1]), sdc_int(q.strides[2]),
+           sdc_int(q.strides[3]), sdc_int(k.strides[0]), sdc_int(k.strides[1]),
+           sdc_int(k.strides[2]), sdc_int(k.strides[3]), sdc_int(v.strides[0]),
+           sdc_int(v.strides[1]), sdc_int(v.strides[2]), sdc_int(v.strides[3]),
+           sdc_int(o.strides[0]), sdc_int(o.strides[1]), sdc_int(o.strides[2]),
+           sdc_int(o.strides[3]), sdc_int(1), sdc_int(M), sdc_int(N), sdc_none(),
+           sdc_none(), sdc_float(0), sdc_int(0));
+    const char *what =
+        env_text(env, "attention, v %s [%s]", along ? "along" : "across", binds);
+    buf_check(env, &lse, what, ref.lse, ref.lse_bound);
+    buf_check(env, &o, what, ref.o, ref.o_bound);
+}
+
+START_TEST(attention)
+{
+    Env env = env_open("flash_attention");
+    env.at_end = false;
+    for (int i = 0; i < 4; i++)
+        attention_case(&env, i & 1, i >> 1, "num_warps=8 num_stages=2");
+    attention_case(&env, true, false, "num_warps=4 num_stages=3");
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
-    return RUN_TESTS("fp8", orders, large_tiles, imprecise, small_tiles, single, chains);
+    return RUN_TESTS("fp8", orders, large_tiles, imprecise, small_tiles, single, chains,
+                     attention);
 }
