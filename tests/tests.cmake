@@ -420,14 +420,15 @@ if(TARGET libsdc)
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
     # one only what differs and is quick, of the newer one products of warps by TMA and
     # sums of halves.
-    foreach(stem accesses attention bent divide dots dropout elementwise gemm language
+    foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm language
             large large_products logarithm many_maps masks narrow operations philox
             rows short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
-        foreach(sm 80 90 100)
+        foreach(sm 80 89 90 100)
             if((sm EQUAL 80 AND
                 NOT stem MATCHES
                     "language|divide|dots|narrow|masks|operations|short_of") OR
+               (sm EQUAL 89 AND NOT stem STREQUAL "fp8") OR
                (sm EQUAL 100 AND NOT stem MATCHES "gemm|rows"))
                 continue()
             endif()
