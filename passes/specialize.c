@@ -148,22 +148,28 @@ is_counted(const Op *product, int operand)
 }
 
 /* Words of all accumulators and operands from registers that are there at once, at most:
-   those of a loop. */
+   those of a loop. A product in parts has one accumulator, beside the sum of them. */
 static int
 accumulators(const Region *r, int depth)
 {
-    int own = 0, inner = 0;
+    int own = 0, inner = 0, parts = 0;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        bool part = op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART);
         for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
             const Type *t = op_operand(op, i)->type;
             t = t->kind == TY_ASYNC ? t->elem : t;
-            if (t->kind == TY_TILE && !is_counted(op, i))
-                own += (int)(type_numel(t) * type_bits(t) / 32);
+            if (t->kind != TY_TILE || is_counted(op, i))
+                continue;
+            int words = (int)(type_numel(t) * type_bits(t) / 32);
+            if (part && i == 2)
+                parts = (int)max_i64(parts, 2 * words);
+            else
+                own += words;
         }
         for (int i = 0; i < op->nregion; i++)
             inner = (int)max_i64(inner, accumulators(op->regions[i], depth + 1));
     }
-    return own > inner ? own : inner;
+    return own + parts > inner ? own + parts : inner;
 }
 
 static bool
