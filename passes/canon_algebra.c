@@ -142,6 +142,16 @@ choose(Op *op)
     return NULL;
 }
 
+/* Does a conversion to it give less than it may hold: no infinity, or not its largest
+   number? */
+static bool
+saturates(const Type *t)
+{
+    ScalarKind k = type_elem(t)->scalar;
+    return k == SK_F8E5 || k == SK_F8E4B15;
+}
+
+
 /* Casts of casts. The pairs that lose nothing collapse; ftrunc(fext x) is x when the type
    comes back, the other way round loses bits. */
 static Value *
@@ -163,7 +173,8 @@ cast(Builder *b, Op *op)
         if (in->kind == op->kind || (op->kind == OP_SEXT && in->kind == OP_ZEXT))
             return build_cast(b, in->kind, y, type_elem(t));
         return NULL;
-    case OP_FTRUNC: return in->kind == OP_FEXT && y->type == t ? y : NULL;
+    case OP_FTRUNC:
+        return in->kind == OP_FEXT && y->type == t && !saturates(t) ? y : NULL;
     case OP_BITCAST:
         return in->kind == OP_BITCAST ? build_cast(b, OP_BITCAST, y, type_elem(t)) : NULL;
     case OP_PTRTOINT: return in->kind == OP_INTTOPTR && y->type == t ? y : NULL;

@@ -200,8 +200,8 @@ cast(const Op *op, const Type *from, const Type *to, uint64_t x, uint64_t *out)
     case OP_SEXT: *out = (uint64_t)s; return true;
     case OP_FEXT:
     case OP_FTRUNC:
-        *out = bits_of_number(to->scalar, float_of_bits(from->scalar, x),
-                              round && strcmp(round, "rtz") == 0);
+        *out = bits_narrowed(to->scalar, float_of_bits(from->scalar, x),
+                             round && strcmp(round, "rtz") == 0);
         return true;
     case OP_SITOF:
         *out = bits_of_integer(to->scalar, s < 0, s < 0 ? 0 - (uint64_t)s : (uint64_t)s);

@@ -1,5 +1,6 @@
 /* Operations, control flow and memory of the evaluator. */
 #include "tests/rules/support/eval.h"
+#include "tests/rules/support/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -178,7 +179,7 @@ constant(const Op *op)
     const Type *t = type_elem(op->results[0].type);
     const Attr *f = attr_find(&op->attrs, ATTR_FVALUE);
     if (f)
-        return bits_of_float(t->scalar, f->v.f);
+        return bits_narrowed(t->scalar, f->v.f, false);
     return (uint64_t)attr_int(&op->attrs, ATTR_VALUE, 0) & bits_mask(type_bits(t));
 }
 

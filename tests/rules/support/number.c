@@ -124,11 +124,37 @@ with_sign(const Format *f, bool negative, uint64_t bits)
     return bits | (uint64_t)negative << (f->exponent + f->fraction);
 }
 
+uint64_t
+bits_of_number(ScalarKind k, double v, bool zero)
+{
+    Format f = format_of(k);
+    if (k == SK_F64)
+        return bits_of_double(v);
+    bool negative = signbit(v);
+    uint64_t nan = f.infinity ? (bits_mask(f.exponent) << f.fraction) |
+                                    UINT64_C(1) << (f.fraction - 1)
+                              : bits_mask(f.exponent + f.fraction);
+    if (isnan(v))
+        return with_sign(&f, negative, nan);
+    if (isinf(v))
+        return with_sign(&f, negative,
+                         f.infinity ? bits_mask(f.exponent) << f.fraction : nan);
+    if (v == 0)
+        return with_sign(&f, negative, 0);
+    uint64_t bits = bits_of_double(v);
+    int e = (int)(bits >> 52 & 0x7ff);
+    uint64_t m = bits & bits_mask(52);
+    m |= (uint64_t)(e != 0) << 52;
+    return with_sign(&f, negative, encode(&f, m, (e ? e : 1) - 1075, zero));
+}
+
 /* 8 bits: the largest number stands for all above it, there is one NaN, and e4b15 is a
    half clamped to 1.75, rounded half up. */
-static uint64_t
-bits_of_small(ScalarKind k, double v, bool zero)
+uint64_t
+bits_narrowed(ScalarKind k, double v, bool zero)
 {
+    if (scalar_bits(k) > 8)
+        return bits_of_number(k, v, zero);
     Format f = format_of(k);
     uint64_t sign = signbit(v) ? 0x80 : 0;
     if (k == SK_F8E4B15 && !zero) {
@@ -146,32 +172,6 @@ bits_of_small(ScalarKind k, double v, bool zero)
     uint64_t m = (bits & bits_mask(52)) | (uint64_t)(e != 0) << 52;
     bits = encode(&f, m, (e ? e : 1) - 1075, zero);
     return (bits > most ? most : bits) | sign;
-}
-
-uint64_t
-bits_of_number(ScalarKind k, double v, bool zero)
-{
-    Format f = format_of(k);
-    if (k == SK_F64)
-        return bits_of_double(v);
-    if (scalar_bits(k) == 8)
-        return bits_of_small(k, v, zero);
-    bool negative = signbit(v);
-    uint64_t nan = f.infinity ? (bits_mask(f.exponent) << f.fraction) |
-                                    UINT64_C(1) << (f.fraction - 1)
-                              : bits_mask(f.exponent + f.fraction);
-    if (isnan(v))
-        return with_sign(&f, negative, nan);
-    if (isinf(v))
-        return with_sign(&f, negative,
-                         f.infinity ? bits_mask(f.exponent) << f.fraction : nan);
-    if (v == 0)
-        return with_sign(&f, negative, 0);
-    uint64_t bits = bits_of_double(v);
-    int e = (int)(bits >> 52 & 0x7ff);
-    uint64_t m = bits & bits_mask(52);
-    m |= (uint64_t)(e != 0) << 52;
-    return with_sign(&f, negative, encode(&f, m, (e ? e : 1) - 1075, zero));
 }
 
 uint64_t
