@@ -205,6 +205,7 @@ static bool
 plan(Specialize *sp, Func *f, PassCx *cx)
 {
     *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target};
+    sp->turns = !cx->budget->no_turns;
     if (!cx->target.wgmma || f->num_warps % 4 || f->num_warps > 16)
         return false;
     /* one warpgroup alone leaves the tensor cores idle while it does anything else */

@@ -326,7 +326,6 @@ limit_stages(Specialize *sp)
 {
     int64_t scratch = BARRIERS + (needs_scratch(sp, sp->f->body, 0) ? SCRATCH : 0);
     int64_t room = sp->target->shared_bytes / sp->blocks - scratch;
-    sp->turns = true;
     for (;;) {
         int64_t beside = beside_rings(sp), sum = beside;
         Ring *most = &sp->ring[0];
