@@ -427,7 +427,7 @@ if(TARGET libsdc)
         foreach(sm 80 89 90 100)
             if((sm EQUAL 80 AND
                 NOT stem MATCHES
-                    "language|divide|dots|narrow|masks|operations|short_of") OR
+                    "divide|dots|fp8|lang|masks|narrow|operations|short_of") OR
                (sm EQUAL 89 AND NOT stem STREQUAL "fp8") OR
                (sm EQUAL 100 AND NOT stem MATCHES "gemm|rows"))
                 continue()

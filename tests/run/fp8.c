@@ -161,6 +161,67 @@ START_TEST(single)
 }
 END_TEST
 
+typedef struct Matrices {
+    SdcDtype a, b;
+    int B, M, N, K, warps;
+    bool turned; /* b: [N, K] in memory */
+} Matrices;
+
+static void
+matrices_case(Env *env, const Matrices *c)
+{
+    int64_t B = c->B, M = c->M, N = c->N, K = c->K;
+    Buf a = operand(env, c->a, B * M, K, false);
+    Buf b = operand(env, c->b, B * (c->turned ? N : K), c->turned ? K : N, false);
+    Buf z = buf_poison(env, SDC_FP32, 0, DIMS(B, M, N));
+    const char *binds = env_text(
+        env, "M=%d N=%d K=%d PRECISION='ieee' num_warps=%d %s%s", c->M, c->N, c->K,
+        c->warps,
+        B > 1 ? env_text(env, "B=%d TURN=", c->B) : "TURN_X=False WORK=False TURN_Y=",
+        c->turned ? "True" : "False");
+    LAUNCH(env, B > 1 ? "batched" : "product", sdc_grid(1, 1, 1), binds, buf_arg(&a),
+           buf_arg(&b), buf_arg(&z));
+    double *x = buf_doubles(env, &a), *y = buf_doubles(env, &b);
+    double *turned = env_doubles(env, B * N * K);
+    for (int64_t i = 0; i < B * N * K; i++) {
+        int64_t n = i % (N * K) / K, k = i % K;
+        int64_t to = c->turned ? i / (N * K) * N * K + k * N + n : i;
+        turned[to] = y[i];
+    }
+    double *want = env_doubles(env, B * M * N), *bound = env_doubles(env, B * M * N);
+    for (int64_t i = 0; i < B; i++)
+        ref_matmul(M, N, K, x + i * M * K, turned + i * K * N, NULL, REF_NONE, 0,
+                   want + i * M * N, bound + i * M * N);
+    for (int64_t i = 0; i < B * M * N; i++)
+        bound[i] = 0;
+    buf_check(env, &z, env_text(env, "%s %s", sdc_dtype_name(c->a), binds), want,
+              bound);
+}
+
+/* Several matrices at once, and tiles of more sums than a thread has registers for, whose
+   operands stay in shared memory: kernels of dots.tk. */
+START_TEST(matrices)
+{
+    static const Matrices all[] = {
+        {SDC_FP8E4NV, SDC_FP8E5, 4, 32, 32, 64, 4, true},
+        {SDC_FP8E5, SDC_FP8E5, 2, 16, 64, 32, 1, false},
+        {SDC_FP8E4B15, SDC_FP8E4B15, 4, 32, 16, 32, 4, true},
+        {SDC_FP8E4B15, SDC_FP8E4B15, 2, 16, 16, 32, 2, false},
+        {SDC_FP8E4NV, SDC_FP8E4NV, 4, 4, 8, 32, 4, false},
+        {SDC_FP8E4NV, SDC_FP8E5, 1, 128, 128, 64, 1, true},
+        {SDC_FP8E5, SDC_FP8E4NV, 1, 128, 128, 64, 1, false},
+        {SDC_FP8E4B15, SDC_FP8E4B15, 1, 128, 128, 32, 1, true},
+    };
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/run/dots.tk", test_root());
+    Env env = env_open_file(path);
+    env.at_end = false;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        matrices_case(&env, &all[i]);
+    env_close(&env);
+}
+END_TEST
+
 /* a b / 16 as 8 bits, times v. */
 static void
 chain_case(Env *env, SdcDtype t, bool across, int64_t D, const char *warps)
@@ -270,6 +331,6 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("fp8", orders, large_tiles, imprecise, small_tiles, single, chains,
-                     attention);
+    return RUN_TESTS("fp8", orders, large_tiles, imprecise, small_tiles, single, matrices,
+                     chains, attention);
 }
