@@ -284,6 +284,21 @@ fit_f64(Gen *g, bool is_signed, LLVMValueRef x)
     return gen_select(g, small, x, y);
 }
 
+/* r, an integer as fp32, as fp16, infinite beyond its range. That is spelled out since
+   LLVM 22 takes a conversion of an integer with few significant bits for exact whatever
+   its size, and widens it again as if nothing had overflowed. */
+static LLVMValueRef
+int_to_half(Gen *g, LLVMValueRef r)
+{
+    LLVMTypeRef t = LLVMTypeOf(r), half = ll_like(r, ll_scalar(g->cx, SK_F16));
+    LLVMValueRef size = ll_intrinsic1(g->b, "llvm.fabs", &r, 1);
+    LLVMValueRef ends[2] = {ll_float(half, INFINITY), ll_float(half, -INFINITY)};
+    LLVMValueRef low = LLVMBuildFCmp(g->b, LLVMRealOLT, r, LLVMConstNull(t), "");
+    LLVMValueRef in = LLVMBuildFCmp(g->b, LLVMRealOLT, size, ll_float(t, 65520), "");
+    LLVMValueRef end = gen_select(g, low, ends[1], ends[0]);
+    return gen_select(g, in, gen_fcast(g, SK_F32, SK_F16, false, r), end);
+}
+
 static LLVMValueRef
 int_to_float(Gen *g, bool is_signed, ScalarKind to, LLVMValueRef x)
 {
@@ -297,6 +312,8 @@ int_to_float(Gen *g, bool is_signed, ScalarKind to, LLVMValueRef x)
     LLVMTypeRef t = ll_like(x, ll_scalar(g->cx, via));
     LLVMValueRef r =
         is_signed ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");
+    if (to == SK_F16 && bits + !is_signed > 16)
+        return int_to_half(g, r);
     return gen_fcast(g, via, to, false, r);
 }
 

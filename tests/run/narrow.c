@@ -12,7 +12,12 @@ static const char source[] =
     "@triton.jit\n"
     "def narrow(x_ptr, out_ptr, B: tl.constexpr):\n"
     "    i = tl.arange(0, B)\n"
-    "    tl.store(out_ptr + i, tl.load(x_ptr + i).to(out_ptr.dtype.element_ty))\n";
+    "    tl.store(out_ptr + i, tl.load(x_ptr + i).to(out_ptr.dtype.element_ty))\n"
+    "@triton.jit\n"
+    "def whole(out_ptr, q, SHIFT: tl.constexpr):\n"
+    "    x = tl.to_tensor(q).to(tl.int64) << SHIFT\n"
+    "    tl.store(out_ptr, x.to(tl.float16).to(tl.float64))\n"
+    "    tl.store(out_ptr + 1, x.to(tl.uint64).to(tl.float16).to(tl.float64))\n";
 
 static void
 narrow_to(SdcDtype t, int mantissa)
@@ -50,8 +55,31 @@ START_TEST(to_bf16)
 }
 END_TEST
 
+/* An integer of few significant bits and any size: infinite beyond the largest half. */
+START_TEST(integers)
+{
+    static const int shift[] = {0, 5, 10, 12, 57};
+    Env env = env_open_text("narrow.tk", source);
+    for (int s = 0; s < 5; s++)
+        for (int q = -96; q <= 96; q += 8) {
+            Buf out = buf_poison(&env, SDC_FP64, 0, DIMS(2));
+            int64_t x = (int64_t)((uint64_t)(int64_t)q << shift[s]);
+            double want[2] = {ref_round(REF_FP16, (double)x),
+                              ref_round(REF_FP16, (double)(uint64_t)x)};
+            if (!LAUNCH(&env, "whole", sdc_grid(1, 1, 1),
+                        env_text(&env, "SHIFT=%d", shift[s]), buf_arg(&out), sdc_int(q)))
+                continue;
+            const double *got = buf_doubles(&env, &out);
+            for (int i = 0; i < 2; i++)
+                ck_assert_msg(got[i] == want[i], "%d << %d becomes %g, not %g", q,
+                              shift[s], got[i], want[i]);
+        }
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
-    return RUN_TESTS("narrow", to_fp16, to_bf16);
+    return RUN_TESTS("narrow", to_fp16, to_bf16, integers);
 }
