@@ -193,7 +193,8 @@ parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
     diag_error(&s->diag, loc, "cannot read '%s' as the %s of '%s'", text,
                constexpr_ ? "value" : "type or value", p->name);
     diag_note(&s->diag, loc,
-              "types are such as *fp32, *bf16:16, i32, i32:16, fp32; values "
+              "types are such as *fp32, *bf16:16, i32, i32:16, fp32, "
+              "tensordesc<fp16[64,32]>, tensordesc<fp16[64,32]>:16; values "
               "such as 128, 0.5, True, None, 'text', tl.float16");
     return false;
 }

@@ -37,7 +37,6 @@ typedef struct Hazards {
 
 typedef struct Plan {
     Session *s;
-    PassCx *cx;
     Func *f;
     const TargetInfo *target;
     Op *loop;
@@ -276,7 +275,7 @@ plan_loop(PassCx *cx, Func *f, Op *loop)
     Session *s = cx->s;
     int depth = cx->budget->depth ? cx->budget->depth : MAX_STAGES + 1;
     int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
-    Plan p = {.s = s, .cx = cx, .f = f, .target = &cx->target, .loop = loop};
+    Plan p = {.s = s, .f = f, .target = &cx->target, .loop = loop};
     bool wanted = false, feeds = false;
     Vec(Op *) ahead = {0};
     if (stages > depth)

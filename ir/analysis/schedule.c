@@ -52,7 +52,7 @@ print_roles(Buf *out, const Func *f, const Seen *s)
                    warps->v.ints[i] == 1 ? "warp" : "warps");
         if (regs && i < regs->n)
             buf_printf(out, " of %lld registers a thread", (long long)regs->v.ints[i]);
-        buf_str(out, i == 0 ? ", which asks for tiles\n" : "\n");
+        buf_str(out, i == 0 ? ", the producer\n" : "\n");
     }
 }
 
