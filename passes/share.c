@@ -19,8 +19,13 @@
    So the stage passes find loads that only fill buffers, and a later pass can hand the
    buffer itself to a product that reads its operands from shared memory. Elementwise
    work between a load and the product moves behind the buffer, where it is done on the
-   fragments: what is copied is what lies in memory, often narrower. */
+   fragments: what is copied is what lies in memory, often narrower.
+
+   An operand that no iteration changes stays in registers, unless they are too few for it
+   beside what the loop carries: then each iteration reads it from its buffer again. */
 #include "passes/operand.h"
+
+#include "ir/base/util.h"
 
 #include <string.h>
 
@@ -64,6 +69,67 @@ share_operand(Session *s, Op *dot, int i)
     return true;
 }
 
+enum { REGISTERS = 255, OTHERS = 24 }; /* of a thread; those no tile is in */
+
+static int
+words_of(const Value *v)
+{
+    const Type *t = v->type;
+    bool placed = t->kind == TY_TILE && t->layout;
+    return placed ? layout_regs(t->layout) * type_bits(t) / 32 : 0;
+}
+
+/* The read of a buffer outside of `loop` that v is; NULL if it is something else. */
+static Op *
+kept_operand(const Value *v, const Region *loop)
+{
+    Op *load = value_def(v, OP_LOCAL_LOAD);
+    return load && value_outside(v, loop) ? load : NULL;
+}
+
+/* Registers of a thread that the loop takes at once: what it carries, operands that it
+   keeps, the largest product that is none of these. */
+static int
+words_of_loop(const Region *loop)
+{
+    int carried = 0, kept = 0, most = 0;
+    for (int i = 0; i < loop->narg; i++)
+        carried += words_of(loop->args[i]);
+    region_each(loop, op)
+    {
+        if (op->kind != OP_DOT)
+            continue;
+        for (int i = 0; i < 2; i++)
+            if (kept_operand(op_operand(op, i), loop))
+                kept += words_of(op_operand(op, i));
+        if (op_operand(op, 2)->region != loop)
+            most = (int)max_i64(most, words_of(&op->results[0]));
+    }
+    return carried + kept + most;
+}
+
+static bool
+release_operands(void *user, Op *dot)
+{
+    const Region *loop = dot->parent;
+    const Op *of = loop->parent;
+    bool changed = false;
+    if (dot->kind != OP_DOT || !of || (of->kind != OP_FOR && of->kind != OP_WHILE))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        Op *load = kept_operand(op_operand(dot, i), loop);
+        if (!load || words_of_loop(loop) <= REGISTERS - OTHERS)
+            continue;
+        Builder b = builder_before(dot);
+        b.loc = load->loc;
+        Map map;
+        map_init(&map, user);
+        op_set_operand(dot, i, &op_clone(&b, load, &map)->results[0]);
+        changed = true;
+    }
+    return changed;
+}
+
 /* Both operands in buffers. */
 static void
 lower(Session *s, Op *dot)
@@ -102,5 +168,6 @@ visit(void *user, Op *op)
 bool
 pass_share(Func *f, PassCx *cx)
 {
-    return pass_walk(f->body, visit, cx);
+    bool changed = pass_walk(f->body, visit, cx);
+    return pass_walk(f->body, release_operands, &cx->s->tmp) || changed;
 }

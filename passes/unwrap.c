@@ -299,8 +299,6 @@ bool
 pass_unwrap(Func *f, PassCx *cx)
 {
     Unwrap u = {.s = cx->s};
-    if (!cx->target.tma)
-        return false;
     u.axis = axis_new(f, &cx->s->tmp);
     return pass_walk(f->body, visit, &u);
 }

@@ -38,6 +38,9 @@ import libsdc  # noqa: E402
 parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
                                  description=__doc__)
 parser.add_argument("--lib", default=os.path.join(ROOT, "build/libsdc.so.0"))
+parser.add_argument("--before", metavar="LIB", help="another libsdc, such as one of an older "
+                    "commit, as one more peer; in the lines \"best\" a ratio above 1 says that "
+                    "the one of --lib is faster")
 parser.add_argument("--target", default="cuda", help="of sdc's code: sm_80 for the "
                     "instructions that older GPUs have, too")
 parser.add_argument("--kernels", default=os.path.join(ROOT, "kernels_dsl"))
@@ -242,10 +245,11 @@ def wrapping(m, n, k, dtype):
     return data
 
 
-def sparsedrop(m, n, k, block, p, kernel):
-    a = torch.randn(m, k, device="cuda", dtype=torch.float16)
-    b = torch.randn(k, n, device="cuda", dtype=torch.float16)
-    c = torch.empty(m, n, device="cuda", dtype=torch.float16)
+def sparsedrop(m, n, k, block, p, kernel, dtype=None):
+    dtype = dtype or torch.float16
+    a = torch.randn(m, k, device="cuda", dtype=dtype)
+    b = torch.randn(k, n, device="cuda", dtype=dtype)
+    c = torch.empty(m, n, device="cuda", dtype=dtype)
     cols = (k if kernel[0] == "d" else n) // block
     mask = blocks_live(m // block, cols, 42, p)
     scale = 1 / (1 - p)
@@ -259,7 +263,8 @@ def sparsedrop(m, n, k, block, p, kernel):
             want, size = x @ y * scale, x.abs() @ y.abs() * scale
         else:
             want, size = (x @ y) * keep * scale, (x.abs() @ y.abs()) * keep * scale
-        return differs(c[rows], want, size * 2.0**-24 * (k + 4) + 2.0**-11 * want.abs())
+        return differs(c[rows], want, size * (2.0**-24 * (k + 4) + 2 * lost(dtype)) +
+                       unit(dtype) * want.abs())
     out = torch.empty_like(c)
     head, tail = [a, b, c, None], [m, n, k, scale, *a.stride(), *b.stride(), *c.stride(), 0,
                                    42, 0, p, cols, 1]
@@ -358,8 +363,9 @@ def attention(batch, heads, n, dim, causal, dtype):
             seen = torch.arange(n, device="cuda")[None, :] <= rows[:, None]
             s = s.masked_fill(~seen, -math.inf)
         p = torch.softmax(s, 2)
-        r = 2.0**-24 * ((dim + 4) * reach + 4 * reach + 32)
-        bound = (2 * r + 2.0**-24 * (2 * n + 8) + unit(dtype)) * (p @ z.abs())
+        r = 2.0**-24 * ((dim + 4) * reach + 4 * reach + 32) + 2 * lost(dtype) * reach
+        bound = (2 * r + 2.0**-24 * (2 * n + 8) + unit(dtype) + 2 * lost(dtype)) * (
+            p @ z.abs())
         bound += 2.0**-25 * z.abs().sum(1, True) + unit(dtype) * (p @ z).abs()
         return differs(o[0, :2][:, rows], p @ z, bound)
 
@@ -375,6 +381,11 @@ def attention(batch, heads, n, dim, causal, dtype):
                 lambda c: (cdiv(n, c["BLOCK_M"]), batch * heads), (flops, "TFLOP/s"),
                 {"cuDNN": torch_attention("CUDNN_ATTENTION"),
                  "FA2": torch_attention("FLASH_ATTENTION")}, check, 2.0**-8)
+
+
+def lost(dtype):
+    """Of each factor of a product of this type: fp32 goes to the tensor cores as tf32."""
+    return 2.0**-10 if dtype == torch.float32 else 0.0
 
 
 FP8 = 2.0**-12  # what a step of 32 loses of an fp8 sum in the tensor cores, at most
@@ -607,6 +618,12 @@ def cases():
                    [({**tiles(128, wide, 64), "MASK_M": 128, side: 128, "EVEN": True, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
+    for kernel, side, wide in (("dsd_matmul", "MASK_K", 256), ("sdd_matmul", "MASK_N", 128)):
+        more = {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
+        yield Case(kernel, "4096^3 fp32 half dead", "sparsedrop", kernel,
+                   [({**tiles(128, wide, 32), "MASK_M": 128, side: 128, "EVEN": True, **more},
+                     8, 3)],
+                   lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel, f32))
     yield Case("sparsedrop_gradients", "4096^3 fp16 half dead", "sparsedrop",
                "gradients_listed",
                [({"MASK_M": 128, "MASK_K": 128, "BLOCK_N": 128, "STEP": 64, "EVEN": True},
@@ -623,6 +640,11 @@ def cases():
                            "flash_attention", "flash_attention_fwd", configs,
                            lambda n=n, batch=batch, dim=dim, heads=heads, causal=causal:
                            attention(batch, heads, n, dim, causal, f16))
+    for dim, m, n in ((64, 64, 64), (128, 64, 32)):
+        yield Case("attention", f"1x8x4096 D{dim} fp32 causal", "flash_attention",
+                   "flash_attention_fwd",
+                   [({"HEAD_DIM": dim, "BLOCK_M": m, "BLOCK_N": n, "CAUSAL": True}, 4, 2)],
+                   lambda dim=dim: attention(1, 8, 4096, dim, True, f32))
     for n, batch in ((4096, 4), (16384, 1)):
         for dim, heads in ((64, 32), (128, 16)):
             for causal in (False, True):
@@ -782,7 +804,18 @@ def repeat(run, data, first):
     return int(others)
 
 
-def run_case(case, sdc, rows):
+def prepared(sdc, case, config, data, grid):
+    """The launches of a case through one libsdc, and its function."""
+    constants, warps, stages = config
+    tk = sdc.load(os.path.join(args.kernels, case.file + ".tk"))
+    fn = tk.function(case.kernel, constants, warps, stages)
+    stream = (lambda: torch.cuda.current_stream().cuda_stream) if args.replay else None
+    return in_turn(*([tk.function(k, c, w).prepare(g, a, stream) for k, c, w, g, a in list_]
+                     for list_ in (data.before, data.after)),
+                   fn.prepare(grid, data.args, stream)), fn
+
+
+def run_case(case, sdc, rows, before=None):
     data = case.make()
     module = None if args.no_triton else import_tk(case.file)
     peers = {} if args.no_peers else dict(data.peers)
@@ -799,14 +832,11 @@ def run_case(case, sdc, rows):
         complaints, runs, outs, use = [], {}, {}, None
         began = time.perf_counter()
         try:
-            tk = sdc.load(os.path.join(args.kernels, case.file + ".tk"))
-            fn = tk.function(case.kernel, constants, warps, stages)
+            runs["sdc"], fn = prepared(sdc, case, config, data, grid)
             use = fn.use(data.args)
             took = time.perf_counter() - began
-            stream = (lambda: torch.cuda.current_stream().cuda_stream) if args.replay else None
-            runs["sdc"] = in_turn(*(
-                [tk.function(k, c, w).prepare(g, a, stream) for k, c, w, g, a in list_]
-                for list_ in (data.before, data.after)), fn.prepare(grid, data.args, stream))
+            if before:
+                runs["before"] = prepared(before, case, config, data, grid)[0]
             if args.ptx:
                 name = f"{case.name}-{case.size}-{config_text(config)}.ptx"
                 with open(os.path.join(args.ptx, name.replace(" ", "_")), "w") as f:
@@ -909,6 +939,7 @@ def main():
             print(f"{c.name}  {c.size}  " + "; ".join(config_text(k) for k in configs_of(c)))
         return 0
     sdc = libsdc.Context(args.lib, args.target)
+    before = libsdc.Context(args.before, args.target) if args.before else None
     print(f"sdc {sdc.lib.sdc_version().decode()} for {sdc.device.target.decode()}, " +
           ("no Triton" if args.no_triton else f"Triton {triton.__version__}") +
           f", torch {torch.__version__}, {torch.cuda.get_device_name()}, driver for CUDA "
@@ -918,7 +949,7 @@ def main():
     rows, ok = [], True
     for case in chosen:
         try:
-            ok &= run_case(case, sdc, rows)
+            ok &= run_case(case, sdc, rows, before)
         except Exception:
             print(f"{case.name} {case.size} failed:")
             traceback.print_exc(file=sys.stdout)
