@@ -167,8 +167,28 @@ operand_along(Session *s, Builder *b, Value *v, int inner)
     return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
 }
 
+/* Do the rows or columns of v repeat a vector, whatever that comes from? */
 static bool
-is_work(Value *v, Value **load, int depth)
+repeats_vector(const Value *v, int depth)
+{
+    const Op *op = v->op;
+    if (!type_is_tile(v->type))
+        return true;
+    if (!op || depth > HOIST_DEPTH)
+        return false;
+    if (op->kind == OP_EXPAND_DIMS)
+        return op_operand(op, 0)->type->rank == 1;
+    if (op->kind != OP_BROADCAST && op->kind != OP_SPLAT && op->kind != OP_CONST &&
+        !op_is(op, T_PURE | T_ELEMENTWISE))
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!repeats_vector(op_operand(op, i), depth + 1))
+            return false;
+    return true;
+}
+
+static bool
+is_work(Value *v, Value **load, bool vectors, int depth)
 {
     Op *op = v->op;
     if (!type_is_tile(v->type))
@@ -181,21 +201,36 @@ is_work(Value *v, Value **load, int depth)
         *load = v;
         return true;
     }
+    if (vectors && op->kind == OP_BROADCAST)
+        return repeats_vector(v, depth);
     bool each = op_is(op, T_PURE | T_ELEMENTWISE) && op->kind != OP_UNDEF;
     bool spread = op->kind == OP_SPLAT || op->kind == OP_ARANGE;
     if (!each && !spread)
         return false;
     for (int i = 0; i < op->noperand; i++)
-        if (!is_work(op_operand(op, i), load, depth + 1))
+        if (!is_work(op_operand(op, i), load, vectors, depth + 1))
             return false;
     return true;
 }
 
 bool
-operand_is_work_on_load(Value *v, Value **load)
+operand_is_work_on_load(Value *v, bool vectors, Value **load)
 {
     *load = NULL;
-    return is_work(v, load, 0);
+    return is_work(v, load, vectors, 0);
+}
+
+/* Of a vector, which many users may share: where it is made, outside of a loop that does
+   not change it. */
+static Value *
+convert_vector(Session *s, Builder *b, Value *v, const Layout *to)
+{
+    const Type *t = type_with_layout(s->types, v->type, to);
+    if (v->type == t)
+        return v;
+    Builder at = v->op ? builder_after(v->op) : *b;
+    at.loc = b->loc;
+    return &build_op(&at, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];
 }
 
 Value *
@@ -205,11 +240,17 @@ operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
     Value *in[8];
     if (v == load)
         return loaded;
-    if (!type_is_tile(v->type) || v->op->noperand > 8)
+    if (!type_is_tile(v->type))
         return v;
+    if (v->type->rank == 1 && (!load || load->type->rank > 1))
+        return convert_vector(s, b, v, to);
     Op *op = v->op;
+    bool shape = op->kind == OP_BROADCAST || op->kind == OP_EXPAND_DIMS;
+    const Layout *from = shape ? layout_operand(s, op, to) : to;
+    if (op->noperand > 8)
+        return v;
     for (int i = 0; i < op->noperand; i++)
-        in[i] = operand_redo(s, b, op_operand(op, i), to, load, loaded);
+        in[i] = operand_redo(s, b, op_operand(op, i), from, load, loaded);
     const Type *t = type_with_layout(s->types, v->type, to);
     Op *again = build_op(b, op->kind, in, op->noperand, &op->attrs, &t, 1);
     again->results[0].name = v->name;

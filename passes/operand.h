@@ -27,16 +27,19 @@ Value *operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
 Value *operand_along(Session *s, Builder *b, Value *v, int inner);
 
 /* The buffer that a load which runs ahead fills: the one that its users want if they want
-   any. See passes/stage_expand.c. */
+   any, else one that any of them can read. See passes/stage_expand.c. */
 const Type *staged_buffer(Session *s, const Op *load);
+/* Users of what a planned load brings read it from that buffer: passes/stage_read.c. */
+void stage_read(Session *s, Op *load);
 
 /* Can threads copy what a load asks for into a buffer asynchronously? (cp.async moves
    four bytes at least.) */
 bool operand_copies(const Op *load);
 
-/* Is v elementwise work on exactly one loaded tile, and on what any thread can compute?
-   Then *load is that tile (else NULL). */
-bool operand_is_work_on_load(Value *v, Value **load);
+/* Is v elementwise work on exactly one loaded tile, and on what any thread can compute,
+   with `vectors` also on rows or columns that repeat a vector? Then *load is that tile
+   (else NULL). */
+bool operand_is_work_on_load(Value *v, bool vectors, Value **load);
 /* v computed again in layout `to` from `load`, which is there as `loaded` in that
    layout. */
 Value *operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,

@@ -53,8 +53,19 @@ see(Body *k, Region *r, int depth)
     }
 }
 
+/* Do threads compute what op puts into a buffer? */
+static bool
+is_computed(const Op *op)
+{
+    const Op *from =
+        op->kind == OP_LOCAL_ALLOC && op->noperand ? op_operand(op, 0)->op : NULL;
+    return from && from->kind != OP_LOAD && from->kind != OP_DESC_LOAD &&
+           from->kind != OP_LOCAL_LOAD;
+}
+
 /* A sum of products and nothing else, as long for every tile: tiles are dealt out in
-   turn, whatever they cost. */
+   turn, whatever they cost. Where threads compute an operand, programs beside each other
+   hide that better. */
 static bool
 is_sum(const Op *loop)
 {
@@ -62,8 +73,10 @@ is_sum(const Op *loop)
     bool even = loop->nresult > 0;
     for (int i = 0; i < 3; i++)
         even &= tma_host_value(op_operand(loop, i));
-    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
         n += op->kind == OP_WGMMA;
+        even &= !is_computed(op);
+    }
     return n == 1 && even;
 }
 

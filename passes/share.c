@@ -60,7 +60,7 @@ share_operand(Session *s, Op *dot, int i)
         return false;
     Builder b = builder_before(c);
     b.loc = c->loc;
-    if (operand_is_work_on_load(v, &load) && load && load->op->parent == c->parent)
+    if (operand_is_work_on_load(v, false, &load) && load && load->op->parent == c->parent)
         by = operand_redo(s, &b, v, to, load, through_buffer(s, &b, load, to));
     else
         by = through_buffer(s, &b, v, to);

@@ -29,6 +29,8 @@
 #include "passes/specialize.h"
 
 #include "ir/base/util.h"
+#include "ir/layout.h"
+#include "passes/occupancy.h"
 
 #include <string.h>
 
@@ -44,29 +46,44 @@ enum {
     MAX_REGS = 240
 };
 
-/* Two products, the second with an operand out of registers: what skew.c makes more of.
- */
-static bool
-is_pair(const Op *loop)
+/* Products of the loop, those that add to another's sum or read another's fragments
+   counted once. *computed: the left operand of one of them is computed, or loaded, into
+   registers in each iteration. */
+static int
+count_products(const Op *loop, bool *computed)
 {
     int n = 0;
-    bool regs = false;
+    *computed = false;
     for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        n += op->kind == OP_WGMMA;
-        regs |= op->kind == OP_WGMMA && op_operand(op, 0)->type->kind == TY_TILE;
+        if (op->kind != OP_WGMMA)
+            continue;
+        const Value *left = op_operand(op, 0);
+        bool regs = left->type->kind == TY_TILE;
+        n += !product_counted(op, 2) && !(regs && product_counted(op, 0));
+        *computed |= regs && !value_outside(left, loop->regions[0]);
     }
-    return n == 2 && regs && !attr_has(&loop->attrs, ATTR_PENDING);
+    return n;
 }
 
-/* A product that is waited for at once, since its left operand is loaded into registers
-   that the next iteration needs: one warpgroup loads while the other's product runs. */
+/* A few products, one with an operand out of registers: of two of them skew.c makes more.
+   More than a few leave no gap to fill (five, attention's backward of 64 dimensions,
+   64x128, 8 warps, H200, tests/gpu/compare.py, 2026-11-22: 3.26 ms, 2.92 without). */
 static bool
-loads_operand(const Op *loop)
+has_gaps(const Op *loop)
 {
-    for (const Op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->kind == OP_WGMMA && value_def(op_operand(op, 0), OP_LOCAL_LOAD))
-            return true;
-    return false;
+    enum { FEW = 3 };
+    bool computed;
+    int n = count_products(loop, &computed);
+    return n >= 2 && n <= FEW && computed && !attr_has(&loop->attrs, ATTR_PENDING);
+}
+
+/* A product that is waited for at once, since its left operand is in registers that the
+   next iteration needs: one warpgroup fills them while the other's product runs. */
+static bool
+fills_operand(const Op *loop)
+{
+    bool computed;
+    return count_products(loop, &computed) == 1 && computed;
 }
 
 /* Sums in parts, which threads add: one warpgroup adds while the other multiplies. */
@@ -90,20 +107,36 @@ in_turn(const Op *loop)
     return false;
 }
 
+/* How many programs one multiprocessor would run at once without roles. */
+static int64_t
+programs_without(const Specialize *sp)
+{
+    return occupancy(sp->f, sp->target, product_words(sp->f->body), sp->bytes);
+}
+
 /* A sum of products alone goes as fast without roles: nothing but the next copies stands
    between its products, and all warps together ask for those (matmul 4096, 128x256x64 on
    an H200: 738 TFLOP/s, 725 with roles). Two products with other work between them gain:
    one warpgroup computes while the other's products run (attention 4096 of 128: 597
-   TFLOP/s, 467 without). */
+   TFLOP/s, 467 without). So they do when another program computes meanwhile, and the
+   producer's registers are theirs, then (attention with ALiBi, head dimension 64,
+   128x64, 8 warps, H200, tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
 static bool
 pays(Specialize *sp)
 {
+    bool gaps = false;
     for (int i = 0; i < sp->ngroup; i++) {
         const Op *loop = sp->group[i].loop;
-        if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || is_pair(loop) ||
-            loads_operand(loop) || adds_parts(loop) || (sp->blocks == 1 && in_turn(loop)))
+        if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || fills_operand(loop) ||
+            adds_parts(loop) || (sp->blocks == 1 && in_turn(loop)))
             return true;
+        gaps |= has_gaps(loop);
     }
+    if (gaps && programs_without(sp) < 2 * sp->blocks)
+        return true;
+    if (gaps)
+        return specialize_refuse(sp, "%lld programs fit a multiprocessor without them",
+                                 (long long)programs_without(sp));
     sp->why = "neither asked for nor two products with work between them";
     return false;
 }
@@ -118,65 +151,37 @@ share_registers(Specialize *sp, int groups, int producer)
     sp->regs[1] = each > MAX_REGS ? MAX_REGS : each;
 }
 
-/* Where the elements of v were left, in the same registers. */
-static const Value *
-same_registers(const Value *v)
-{
-    const Op *op = v->op;
-    if (op && op->kind == OP_CONVERT_LAYOUT &&
-        op_operand(op, 0)->type->layout == v->type->layout)
-        return op_operand(op, 0);
-    if (op && op->kind == OP_WGMMA_WAIT)
-        return op_operand(op, v->index);
-    return v;
-}
-
-/* Does the product add to what another one left, which nobody else wants, or read the
-   fragments that another one in front reads? Then its operand is in registers that are
-   counted there. */
-static bool
-is_counted(const Op *product, int operand)
-{
-    const Value *v = op_operand(product, operand), *from = same_registers(v);
-    if (operand == 2)
-        return from->op && from->op->kind == OP_WGMMA &&
-               from->op->parent == product->parent && !v->uses->next;
-    for (const Op *op = product->prev; op; op = op->prev)
-        if (op->kind == OP_WGMMA && same_registers(op_operand(op, 0)) == from)
-            return true;
-    return false;
-}
-
-/* Words of all accumulators and operands from registers that are there at once, at most:
-   those of a loop. A product in parts has one accumulator, beside the sum of them. */
+/* Registers that the sums of one instruction take, at most. */
 static int
-accumulators(const Region *r, int depth)
+largest_sums(const Region *r, int depth)
 {
-    int own = 0, inner = 0, parts = 0;
+    int most = 0, n, warps[2];
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        bool part = op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART);
-        for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
-            const Type *t = op_operand(op, i)->type;
-            t = t->kind == TY_ASYNC ? t->elem : t;
-            if (t->kind != TY_TILE || is_counted(op, i))
-                continue;
-            int words = (int)(type_numel(t) * type_bits(t) / 32);
-            if (part && i == 2)
-                parts = (int)max_i64(parts, 2 * words);
-            else
-                own += words;
-        }
+        if (op->kind == OP_WGMMA &&
+            layout_is_wgmma(op_operand(op, 2)->type->kind == TY_ASYNC
+                                ? op_operand(op, 2)->type->elem->layout
+                                : op_operand(op, 2)->type->layout,
+                            &n, warps))
+            most = (int)max_i64(most, n / 2);
         for (int i = 0; i < op->nregion; i++)
-            inner = (int)max_i64(inner, accumulators(op->regions[i], depth + 1));
+            most = (int)max_i64(most, largest_sums(op->regions[i], depth + 1));
     }
-    return own + parts > inner ? own + parts : inner;
+    return most;
 }
 
+/* All roles are one program to the assembler, which takes no instruction with more
+   registers than a thread is launched with. */
 static bool
 fits(Specialize *sp)
 {
-    int groups = sp->f->num_warps / 4;
-    int words = accumulators(sp->f->body, 0) / (GROUP_THREADS * groups);
+    enum { OPERANDS = 16 };
+    int groups = sp->f->num_warps / 4, sums = largest_sums(sp->f->body, 0);
+    int words = product_words(sp->f->body) / (GROUP_THREADS * groups);
+    int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
+    if (sums + OPERANDS > launched)
+        return specialize_refuse(
+            sp, "sums of %d registers and a launch with %d do not go together", sums,
+            launched);
     share_registers(sp, groups, PRODUCER_REGS);
     if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[1])
         share_registers(sp, groups, LITTLE_REGS);

@@ -43,6 +43,7 @@ typedef struct Specialize {
     Map carry;       /* values carried by loops that it needs */
     int64_t regs[2]; /* of a thread of each role */
     int blocks;      /* on one multiprocessor */
+    int64_t bytes;   /* of shared memory, of one of them */
     const char *why; /* it cannot be done */
     bool turns; /* what threads fill for products in flight has two buffers */
 } Specialize;

@@ -334,6 +334,7 @@ limit_stages(Specialize *sp)
             if (sp->ring[i].stages > most->stages)
                 most = &sp->ring[i];
         }
+        sp->bytes = sum + scratch;
         if (sum <= room)
             return true;
         if (most->stages > 2)
@@ -342,8 +343,9 @@ limit_stages(Specialize *sp)
             sp->turns = false;
         else
             return specialize_refuse(
-                sp, "two stages of all rings take %lld bytes of shared memory, %lld are "
-                    "free",
+                sp,
+                "two stages of all rings take %lld bytes of shared memory, %lld are "
+                "free",
                 (long long)(sum - beside), (long long)(room - beside));
     }
 }
@@ -514,15 +516,24 @@ few_iterations(const Specialize *sp)
     return sum < FEW;
 }
 
-/* Does op read a tile that threads then put into another buffer for a product? */
+/* Do threads put v, or what they compute of its elements, into a buffer for products? */
 static bool
-is_copy_for_product(const Op *op)
+goes_to_product(const Value *v, int depth)
 {
-    const Use *u = op->kind == OP_LOCAL_LOAD ? op->results[0].uses : NULL;
-    const Op *to = u && !u->next ? u->user : NULL;
-    if (!to || to->kind != OP_LOCAL_ALLOC)
-        return false;
-    value_each_use(&to->results[0], w) if (w->user->kind == OP_WGMMA) return true;
+    enum { CHAIN_DEPTH = 16 };
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        if (op->kind == OP_WGMMA)
+            return true;
+        if (op->kind == OP_LOCAL_ALLOC || op->kind == OP_LOCAL_TRANS) {
+            if (goes_to_product(&op->results[0], depth + 1))
+                return true;
+        } else if (op->nresult == 1 && depth < CHAIN_DEPTH && op_is(op, T_PURE) &&
+                   (op_is(op, T_ELEMENTWISE) || op->kind == OP_CONVERT_LAYOUT) &&
+                   goes_to_product(&op->results[0], depth + 1))
+            return true;
+    }
     return false;
 }
 
@@ -531,7 +542,8 @@ feeds_product(const Specialize *sp)
 {
     for (int i = 0; i < sp->ngroup; i++)
         if (sp->group[i].first->kind == OP_WGMMA ||
-            is_copy_for_product(sp->group[i].first))
+            (sp->group[i].first->kind == OP_LOCAL_LOAD &&
+             goes_to_product(&sp->group[i].first->results[0], 0)))
             return true;
     return false;
 }

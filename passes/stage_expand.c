@@ -51,7 +51,7 @@ enum { MEET_DEPTH = 4 };
 /* Loads by TMA that meet in one op. */
 typedef struct Group {
     Op *reader; /* the first of their elements */
-    const Op *meet;
+    const Op *meet; /* NULL: vectors' */
     int64_t bytes; /* of one iteration */
     Value *full;   /* barriers, one for each stage */
     Value *now;    /* that of the stage being issued; NULL: nothing is yet */
@@ -96,26 +96,21 @@ add_slice(Expand *e, Value *v)
 }
 
 static const Type *
-plain_buffer(Session *s, const Value *v)
+vector_buffer(Session *s, const Type *t)
 {
-    const Type *t = v->type;
-    int order[MAX_RANK], n = 0, fast = operand_fast_dim(v);
-    order[n++] = fast;
-    for (int d = t->rank - 1; d >= 0; d--)
-        if (d != fast)
-            order[n++] = d;
     const Layout *l =
-        layout_nvmma(s, t->rank, t->shape, (int)max_i64(type_bits(t), 8), 0, order);
-    return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
+        layout_nvmma(s, 1, t->shape, (int)max_i64(type_bits(t), 8), 0, (int[]){0});
+    return type_mem(s->types, t->elem, 1, t->shape, l, 0);
 }
 
 const Type *
 staged_buffer(Session *s, const Op *load)
 {
-    value_each_use(&load->results[0],
-                   u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
+    const Value *v = &load->results[0];
+    value_each_use(v, u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
         .type;
-    return plain_buffer(s, &load->results[0]);
+    return v->type->rank == 1 ? vector_buffer(s, v->type)
+                              : operand_buffer_type(s, v->type, operand_fast_dim(v));
 }
 
 /* ahead: of which iteration, so that barriers need not assume that two stages are one. */
@@ -477,15 +472,12 @@ static int
 find_group(Expand *e, Op *load, int64_t bytes)
 {
     Op *reader = first_reader(load->parent, &load->results[0], NULL);
+    bool vector = load->results[0].type->rank == 1;
     int i = 0;
-    /* what has other readers than buffers is read where it stands, all of it at once */
-    value_each_use(&load->results[0], u) if (u->user->kind != OP_LOCAL_ALLOC)
-        reader = load;
     if (!reader)
         reader = load;
-    const Op *meet = reader == load ? load : meeting(reader);
-    while (i < e->groups.n && e->groups.at[i].meet != meet &&
-           !(reader == load && e->groups.at[i].reader->kind == OP_DESC_LOAD))
+    const Op *meet = vector ? NULL : meeting(reader); /* vectors arrive together */
+    while (i < e->groups.n && e->groups.at[i].meet != meet)
         i++;
     if (i == e->groups.n)
         vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader, .meet = meet}));

@@ -20,6 +20,7 @@
 #include "ir/edit.h"
 #include "ir/layout.h"
 #include "ir/scratch.h"
+#include "passes/occupancy.h"
 #include "passes/operand.h"
 #include "passes/pass.h"
 #include "passes/tma_tile.h"
@@ -93,8 +94,8 @@ runs_ahead(Plan *p, Value *v, int depth)
         return v->region == body &&
                (v->index == 0 ||
                 runs_ahead(p, op_operand(body->last, v->index - 1), depth + 1));
-    bool plain = op_is(op, T_PURE) ||
-                 (op->kind == OP_LOAD && !is_hazard(&p->hazards, op));
+    bool plain =
+        op_is(op, T_PURE) || (op->kind == OP_LOAD && !is_hazard(&p->hazards, op));
     if (!plain || op->nregion || op->kind == OP_DOT || op->parent != body)
         return false;
     for (int i = 0; i < op->noperand; i++)
@@ -111,12 +112,41 @@ is_zero(const Value *v)
            !(attr_has(&op->attrs, ATTR_FVALUE) && attr_float(&op->attrs, ATTR_FVALUE, 1));
 }
 
+/* Does v go into a buffer for products in this block, as it is or by way of work on its
+   elements? */
 static bool
-fills_buffer(const Op *load)
+fills(const Value *v, const Region *block, int depth)
+{
+    enum { CHAIN_DEPTH = 16 };
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        if (op->parent != block || depth > CHAIN_DEPTH)
+            continue;
+        if (op->kind == OP_LOCAL_ALLOC || op->kind == OP_WGMMA || op->kind == OP_DOT)
+            return true;
+        if (op->nresult == 1 && op_is(op, T_PURE) &&
+            (op_is(op, T_ELEMENTWISE) || op->kind == OP_CONVERT_LAYOUT) &&
+            fills(&op->results[0], block, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Is it a buffer for products that the load fills itself? */
+static bool
+goes_to_buffer(const Op *load)
 {
     value_each_use(&load->results[0], u) if (u->user->kind == OP_LOCAL_ALLOC &&
                                              u->user->parent == load->parent) return true;
     return false;
+}
+
+static bool
+fills_buffer(const Op *load)
+{
+    const Type *t = load->results[0].type;
+    return type_is_tile(t) && t->rank > 1 && fills(&load->results[0], load->parent, 0);
 }
 
 /* Why the load has to stay in its place; NULL: it can run ahead. */
@@ -173,8 +203,7 @@ is_chain(const Op *loop, const Op *g)
     const Op *wait = r->uses && !r->uses->next ? r->uses->user : NULL;
     if ((op_operand(g, 0)->type->kind == TY_TILE &&
          !value_outside(op_operand(g, 0), body)) ||
-        acc->region != body ||
-        acc->index < 1 || acc->uses->next || !wait ||
+        acc->region != body || acc->index < 1 || acc->uses->next || !wait ||
         wait->kind != OP_WGMMA_WAIT || wait->noperand != 1)
         return false;
     const Use *u = wait->results[0].uses;
@@ -220,42 +249,28 @@ turn_bytes(const Op *loop)
     return sum;
 }
 
-/* Programs that one multiprocessor runs at once, by shared memory and, roughly, by
-   registers: the loop's sums and some more. */
+/* Programs of a multiprocessor if the loop's loads have so many buffers. */
 static int64_t
-programs(const Func *f, const Op *loop, int stages, const TargetInfo *target)
+programs(const Plan *p, int stages)
 {
-    enum { RESERVED = 1024, REGISTERS = 65536, BESIDE = 40 };
-    int64_t threads = 32 * (int64_t)f->num_warps, words = BESIDE;
-    int64_t bytes = stage_bytes(loop) * stages + turn_bytes(loop) + RESERVED, parts = 0;
-    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        int64_t n =
-            op->kind == OP_WGMMA ? type_numel(op->results[0].type->elem) / threads : 0;
-        if (n && attr_has(&op->attrs, ATTR_PART))
-            parts = max_i64(parts, 2 * n); /* one after the other, and their sum */
-        else
-            words += n;
-    }
-    words += parts;
-    return min_i64((target->shared_bytes + RESERVED) / bytes,
-                   max_i64(1, REGISTERS / (threads * words)));
+    const Op *loop = p->loop;
+    return occupancy(p->f, p->target, product_words(loop->regions[0]),
+                     stage_bytes(loop) * stages + turn_bytes(loop));
 }
 
 /* A product in flight still reads the stage of the iteration before: its buffer is free
-   one iteration later, so there is one more of them, or one load less under way. TMA asks
-   for a stage behind the product that read it (pass_tma), and loses nothing: no more of
-   them, then, where a multiprocessor would run one program of one warpgroup instead of
-   two, of which one hides the other's begin and end. In a loop that takes tiles in turn
-   there is one in any case. */
+   one iteration later, so there is one more of them, or one load less under way (none
+   where TMA does all: it asks for a stage behind the product that read it, pass_tma). No
+   more of them where a multiprocessor would run one program instead of two, of which one
+   hides the other's waits. A loop that takes tiles in turn has one in any case. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
     Session *s = p->s;
     Op *loop = p->loop;
     int ahead = stages - 1, chains = count_chains(loop);
-    bool alone = !p->by_threads && !loop->parent->parent && p->f->num_warps <= 4 &&
-                 programs(p->f, loop, stages + 1, p->target) < 2 &&
-                 programs(p->f, loop, stages, p->target) > 1;
+    int64_t one = programs(p, stages + 1);
+    bool alone = !loop->parent->parent && one < 2 && programs(p, stages) > one;
     if (chains && stages < most && !alone &&
         stage_bytes(loop) * (stages + 1) + turn_bytes(loop) <= p->target->shared_bytes)
         stages++;
@@ -286,8 +301,8 @@ plan_loop(PassCx *cx, Func *f, Op *loop)
     region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
     region_each(loop->regions[0], op)
     {
-        bool tile = op->kind == OP_LOAD && op->results[0].type->rank > 1 &&
-                    !fills_buffer(op);
+        bool tile =
+            op->kind == OP_LOAD && op->results[0].type->rank > 1 && !goes_to_buffer(op);
         if (!wanted || op->kind != OP_LOAD || !type_is_tile(op->results[0].type) ||
             (tile && cx->budget->no_tiles) || !plan_load(&p, op))
             continue;
@@ -295,8 +310,10 @@ plan_loop(PassCx *cx, Func *f, Op *loop)
         cx->budget->tiles |= tile;
         vec_push(&s->tmp, &ahead, op);
     }
-    for (int i = 0; feeds && i < ahead.n; i++)
+    for (int i = 0; feeds && i < ahead.n; i++) {
         attr_set_int(&s->mod, &ahead.at[i]->attrs, ATTR_STAGE, 0);
+        stage_read(s, ahead.at[i]);
+    }
     if (!feeds)
         return false;
     plan_depth(&p, stages > MAX_STAGES ? MAX_STAGES : stages, depth);

@@ -43,26 +43,24 @@ drop_dead(Value *v, int depth)
     }
 }
 
-/* The buffer that the tile goes into; NULL: its users want different ones. `all`: tiles
-   that threads read, too, and those that are left over from being turned. */
+/* The buffer that the tile goes into; NULL: its users want different ones. `all`: those
+   that are left over from being turned are dropped first. */
 static const Type *
 buffer_of(Session *s, Op *load, bool all)
 {
     const Type *t = NULL;
-    bool tile = false;
     if (all)
         drop_dead(&load->results[0], 0);
     value_each_use(&load->results[0], u)
     {
         const Op *user = u->user;
         if (user->kind != OP_LOCAL_ALLOC)
-            tile = true;
-        else if (t && user->results[0].type != t)
+            continue;
+        if (t && user->results[0].type != t)
             return NULL;
-        else
-            t = user->results[0].type;
+        t = user->results[0].type;
     }
-    return tile && (t || !all) ? NULL : staged_buffer(s, load);
+    return staged_buffer(s, load);
 }
 
 /* What a load would be for the engine, or why it can be nothing (*why). */
@@ -74,7 +72,7 @@ tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **wh
     const Value *from = param_of(op_operand(load, 0));
     TmaTile *tile = NULL;
     if (!mem)
-        *why = "threads read the tile, or want it in two orders";
+        *why = "products want the tile in two orders";
     else if (!from)
         *why = "its address comes from no argument of the launch";
     else if (param_written_before(load, from))
@@ -210,8 +208,7 @@ visit(Session *s, Func *f, Region *r, int depth, bool all)
     {
         if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
             changed |= visit_loop(s, f, op, all);
-        bool in = depth < MAX_REGION_DEPTH && (op->kind == OP_IF || op->kind == OP_FOR);
-        for (int i = 0; in && i < op->nregion; i++)
+        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
             changed |= visit(s, f, op->regions[i], depth + 1, all);
     }
     return changed;

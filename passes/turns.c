@@ -19,6 +19,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/scratch.h"
+#include "passes/occupancy.h"
 #include "passes/pass.h"
 
 bool pass_turns(Func *f, PassCx *cx);
@@ -119,15 +120,21 @@ peak_bytes(Func *f, PassCx *cx, const Region *body)
     return most;
 }
 
-/* Is there room for both buffers of each tile, besides what is live now? */
+/* Is there room for both buffers of each tile, besides what is live now? Not where a
+   multiprocessor would run one program instead of two: of those one waits while the other
+   goes on, too. */
 static bool
 has_room(Func *f, PassCx *cx, const Region *body)
 {
-    int64_t bytes = 0;
+    int64_t bytes = 0, words = product_words(f->body);
     region_each(body, op) if (is_exchange(op)) bytes +=
         shared_buffer_bytes(op->results[0].type);
-    return bytes && !cx->budget->no_turns &&
-           peak_bytes(f, cx, body) + TURNS * bytes <= cx->target.shared_bytes;
+    if (!bytes || cx->budget->no_turns)
+        return false;
+    int64_t one = peak_bytes(f, cx, body) + bytes, two = one + (TURNS - 1) * bytes;
+    bool alone = occupancy(f, &cx->target, words, two) < 2 &&
+                 occupancy(f, &cx->target, words, one) > 1;
+    return !alone && two <= cx->target.shared_bytes;
 }
 
 /* Products may not stay in flight over the end of an iteration (passes/wgmma_defer.c)

@@ -165,8 +165,8 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
         const Type *t = type_with_layout(s->types, v->type, regs);
         return &build_op(b, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];
     }
-    if (regs && !value_def(v, OP_LOAD) && operand_is_work_on_load(v, &load) && load &&
-        load->op->parent == dot->parent) {
+    if (regs && !value_def(v, OP_LOAD) && operand_is_work_on_load(v, true, &load) &&
+        load && load->op->parent == dot->parent) {
         const Type *t = type_with_layout(s->types, load->type, regs);
         Value *m = operand_buffer(s, b, load);
         m = &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];

@@ -640,6 +640,10 @@ def cases():
                            "flash_attention", "flash_attention_fwd", configs,
                            lambda n=n, batch=batch, dim=dim, heads=heads, causal=causal:
                            attention(batch, heads, n, dim, causal, f16))
+    c = {"HEAD_DIM": 96, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": True}
+    yield Case("attention", "4x16x4096 D96 bf16 causal", "flash_attention",
+               "flash_attention_fwd", [(c, 4, 2), ({**c, "BLOCK_N": 32}, 8, 2), (c, 8, 2)],
+               lambda: attention(4, 16, 4096, 96, True, torch.bfloat16))
     for dim, m, n in ((64, 64, 64), (128, 64, 32)):
         yield Case("attention", f"1x8x4096 D{dim} fp32 causal", "flash_attention",
                    "flash_attention_fwd",
