@@ -334,6 +334,11 @@ if(TARGET sdc)
     endforeach()
 endif()
 
+# ---------------------------------------------------------------- loops of all kinds
+if(TARGET sdc)
+    limited(loops/compile golden 3 ${BASH} "${T}/loops/compile" $<TARGET_FILE:sdc>)
+endif()
+
 # ---------------------------------------------------------------- machine code of GPUs
 if(TARGET sdc)
     limited(gpu-compile/assemble gpu-compile 600 ${BASH} "${T}/gpu/assemble"

@@ -16,7 +16,10 @@ and shared memory.
 What --limit seconds do not suffice for is reported as not run. Without a GPU:
 
     tests/gpu/loops.py --target cpu --size tiny          sdc's code for the CPU
-    TRITON_INTERPRET=1 tests/gpu/loops.py --target none --size tiny      Triton's interpreter
+    SDC_LIBCUDA=build/libsimcuda.so FAKE_CUDA_SM=90 tests/gpu/loops.py --size tiny
+                                     its code for sm_90a on the simulator of tests/sim
+    TRITON_INTERPRET=1 tests/gpu/loops.py --target none --size tiny
+                                     Triton's interpreter (its bf16 and fp8 are coarse)
 """
 import argparse
 import datetime
@@ -78,6 +81,31 @@ def stand_ins(loop, table):
         else:
             values.append(0.5 if name == "fp32" else 48 if div else 47)
     return values
+
+
+def simulated(path):
+    """Moves tensors into the memory of a driver that simulates a GPU."""
+    import ctypes
+    import torch
+    driver, context, placed = ctypes.CDLL(path), ctypes.c_void_p(), {}
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    driver.cuCtxPushCurrent_v2(context)
+
+    def place(x):
+        if x.data_ptr() in placed:
+            return x
+        size = max(1, x.numel() * x.element_size())
+        at = ctypes.c_uint64()
+        if driver.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(size)):
+            raise MemoryError("the simulated GPU has no more memory")
+        buffer = (ctypes.c_char * size).from_address(at.value)
+        there = torch.frombuffer(buffer, dtype=torch.uint8)[:x.numel() * x.element_size()]
+        there = there.view(x.dtype).view(x.shape)
+        there.copy_(x)
+        x.data = there
+        placed[at.value] = buffer
+        return x
+    return place
 
 
 def import_tk(path):
@@ -240,7 +268,7 @@ def one(args, which, loop, maker, sdc, done, flush):
     for run in list(runs):
         data.poison()
         run.call()
-        if args.target != "cpu" and torch.cuda.is_available():
+        if torch.cuda.is_available():
             torch.cuda.synchronize()
         run.complaint, run.error = data.check(run.config.constants)
         if run.complaint:
@@ -293,6 +321,7 @@ def main():
     args = options()
     began = time.monotonic()
     end = began + args.limit
+    import data
     import table
     chosen = [(i, loop) for i, loop in enumerate(table.loops())
               if not args.only or any(o in loop.name for o in args.only.split(","))]
@@ -305,11 +334,13 @@ def main():
         return 0
     import torch
     gpu = torch.cuda.is_available()
-    if not gpu and args.target not in ("cpu", "none"):
+    fake = os.environ.get("SDC_LIBCUDA")
+    if not gpu and not fake and args.target not in ("cpu", "none"):
         print("loops: SKIPPED: no GPU")
         return 0
-    args.no_triton |= args.target == "cpu" and "TRITON_INTERPRET" not in os.environ
-    args.check |= not gpu or args.target in ("cpu", "none")
+    on_cpu = not gpu or fake or args.target in ("cpu", "none")
+    args.no_triton |= "TRITON_INTERPRET" not in os.environ and on_cpu
+    args.check |= on_cpu
     text = ["no Triton"]
     if not args.no_triton:
         import triton
@@ -318,7 +349,7 @@ def main():
             triton.set_allocator(lambda size, align, stream: torch.empty(
                 size, dtype=torch.int8, device="cuda"))
     done = None
-    if gpu and args.target not in ("cpu", "none"):
+    if not on_cpu:
         done = compile_all(args, chosen, began + 0.6 * args.limit)
         text += [torch.cuda.get_device_name()]
     sdc = None
@@ -330,7 +361,7 @@ def main():
     print(", ".join(text + [f"torch {torch.__version__}", str(datetime.date.today()),
                             f"{args.rounds} rounds of {args.reps}"]))
     print(HEAD if not args.check else "", flush=True)
-    cpu = args.check and (not gpu or args.target in ("cpu", "none"))
+    place = simulated(os.path.abspath(fake)) if fake and sdc else None
     flush = None if args.check else torch.empty(256 << 20, dtype=torch.int8, device="cuda")
     same, best, wrong, late = [], [], 0, []
     for which, loop in chosen:
@@ -338,8 +369,8 @@ def main():
             late.append(loop.name)
             continue
         try:
-            lines, s, b, bad = one(args, which, loop, table.Maker("cpu" if cpu else "cuda"),
-                                   sdc, done, flush)
+            maker = data.Maker("cpu" if on_cpu else "cuda", place)
+            lines, s, b, bad = one(args, which, loop, maker, sdc, done, flush)
         except Exception as e:
             lines, s, b, bad = [f"| {loop.name} | failed: {type(e).__name__}: {e} |"], None, \
                 None, 1
@@ -347,7 +378,7 @@ def main():
         same += [s] * (s is not None)
         best += [b] * (b is not None)
         wrong += bad
-        if not cpu:
+        if not on_cpu:
             torch.cuda.empty_cache()
     if same:
         print(f"same configuration: geometric mean {mean(same):.3f} of {len(same)}, least "
