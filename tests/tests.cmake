@@ -337,6 +337,15 @@ endif()
 # ---------------------------------------------------------------- loops of all kinds
 if(TARGET sdc)
     limited(loops/compile golden 3 ${BASH} "${T}/loops/compile" $<TARGET_FILE:sdc>)
+    add_executable(near "${T}/loops/near.c")
+    target_compile_options(near PRIVATE ${WARN})
+    target_link_libraries(near PRIVATE m)
+    foreach(sm 80 90)
+        limited(loops/numbers/sm_${sm} sim 60 ${BASH} "${T}/loops/numbers"
+            $<TARGET_FILE:sdc> $<TARGET_FILE:near>)
+        set_tests_properties(loops/numbers/sm_${sm} PROPERTIES
+            ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=${sm}")
+    endforeach()
 endif()
 
 # ---------------------------------------------------------------- machine code of GPUs

@@ -76,6 +76,8 @@ def loops():
     found = []
     with open(os.path.join(HERE, "list")) as f:
         for line in f:
+            if line.startswith("  run "):
+                continue  # for tests/loops/numbers
             if line.startswith(" "):
                 found[-1].configs.append(Config(line))
             elif not line.startswith("#"):
