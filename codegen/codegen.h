@@ -16,6 +16,7 @@ typedef struct CodegenOptions {
     int opt;            /* 0..3 */
     EmitKind emit;
     bool lineinfo;
+    bool folds;         /* GPU: as TargetInfo's */
     bool verify;        /* run LLVM's verifier on the module before optimising */
 } CodegenOptions;
 

@@ -269,6 +269,7 @@ codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out)
                    opt->target, target_names());
         return false;
     }
+    g.info.folds = opt->folds;
     g.target = emit_target(g.info.gpu);
     if (!g.target) {
         diag_error(&m->s->diag, (Loc){0}, "not supported yet: code for target %s",

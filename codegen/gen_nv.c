@@ -175,8 +175,6 @@ gen_constant(Gen *g, const Op *op)
 static bool
 gen_program(Gen *g, const Op *op)
 {
-    static const PtxId id[] = {PTX_CTAID_X, PTX_CTAID_Y, PTX_CTAID_Z};
-    static const PtxId num[] = {PTX_NCTAID_X, PTX_NCTAID_Y, PTX_NCTAID_Z};
     int64_t axis = attr_int(&op->attrs, ATTR_AXIS, 0);
     Regs *out = nv_define(g, &op->results[0], 1);
     if (!out || axis < 0 || axis > 2)
@@ -184,8 +182,8 @@ gen_program(Gen *g, const Op *op)
     if (attr_has(&op->attrs, ATTR_TURNS))
         out->v[0] = LLVMGetParam(g->fn, LLVMCountParams(g->fn) - 1);
     else
-        out->v[0] =
-            ptx_call(g, op->kind == OP_PROGRAM_ID ? id[axis] : num[axis], NULL, 0);
+        out->v[0] = op->kind == OP_PROGRAM_ID ? nv_program(g, (int)axis)
+                                              : nv_programs(g, (int)axis);
     return true;
 }
 
@@ -584,18 +582,19 @@ map_param(Gen *g, unsigned i)
 }
 
 static void
-make_function(Gen *g, const Func *f, int maps, bool turns)
+make_function(Gen *g, const Func *f, int maps, int more)
 {
     enum { PTX_KERNEL = 71 }; /* calling convention of a kernel */
     int n = f->body->narg, all = n + maps;
-    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, all + 1);
+    LLVMTypeRef *types = arena_array(&g->s->tmp, LLVMTypeRef, all + more + 1);
     for (int i = n; i < all; i++)
         types[i] = LLVMPointerTypeInContext(g->cx, 0);
     for (int i = 0; i < n; i++)
         types[i] = param_type(g, f->body->args[i]->type);
-    types[all] = g->i32;
+    for (int i = 0; i < more; i++)
+        types[all + i] = g->i32;
     LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types,
-                                     (unsigned)(all + turns), 0);
+                                     (unsigned)(all + more), 0);
     g->fn = LLVMAddFunction(g->mod, f->name, t);
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
     char threads[16];
@@ -652,7 +651,8 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     meta->some_args = meta->nmap > 0;
     for (int i = 0; i < f->body->narg; i++)
         meta->some_args |= f->params[i].whole > 1;
-    make_function(g, f, meta->nmap, meta->turns > 0);
+    meta->folds = g->info.folds;
+    make_function(g, f, meta->nmap, meta->folds ? NV_AXES : meta->turns > 0);
     nv.entry = block(g, "entry");
     LLVMBasicBlockRef start = block(g, "start");
     LLVMPositionBuilderAtEnd(g->b, nv.entry);

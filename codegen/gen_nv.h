@@ -185,7 +185,11 @@ bool nv_atomic(Gen *g, const Op *op);
 /* Between an operation's writes to its scratch memory and its reads of it. */
 void nv_barrier(Gen *g);
 void nv_prefetch_maps(Gen *g);
-/* gen_nv_grid.c: launches that overlap. Does every thread wait for the grid before? */
+/* gen_nv_grid.c: which program this is, and how many there are along an axis. */
+enum { NV_AXES = 3 };
+LLVMValueRef nv_program(Gen *g, int axis);
+LLVMValueRef nv_programs(Gen *g, int axis);
+/* Launches that overlap. Does every thread wait for the grid before? */
 void nv_grid(Gen *g, const Op *op);
 bool nv_overlaps(const Gen *g, const Func *f);
 /* So many bytes into it. */

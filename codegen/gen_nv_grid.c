@@ -1,4 +1,9 @@
-/* Launches that overlap (programmatic dependent launch, sm_90 and later): a grid may
+/* Programs of a grid: which one this is, and launches that overlap.
+
+   Devices take 65535 programs along the second and third axis; a launch of more runs code
+   that counts all programs along the first one ("folds").
+
+   Launches that overlap (programmatic dependent launch, sm_90 and later): a grid may
    begin while the one before it on the stream still runs, and waits for it by itself.
 
    A grid counts as ended when all its programs have, so one that does not wait could end
@@ -20,6 +25,29 @@ nv_grid(Gen *g, const Op *op)
     const char *text = op->kind == OP_GRID_WAIT ? "griddepcontrol.wait;"
                                                 : "griddepcontrol.launch_dependents;";
     ptx_asm(g, text, "~{memory}", LLVMVoidTypeInContext(g->cx), NULL, 0, true);
+}
+
+/* Where the grid is folded, what was asked for along an axis are the last parameters. */
+LLVMValueRef
+nv_programs(Gen *g, int axis)
+{
+    static const PtxId num[] = {PTX_NCTAID_X, PTX_NCTAID_Y, PTX_NCTAID_Z};
+    if (!g->info.folds)
+        return ptx_call(g, num[axis], NULL, 0);
+    unsigned first = LLVMCountParams(g->fn) - NV_AXES;
+    return LLVMGetParam(g->fn, first + (unsigned)axis);
+}
+
+LLVMValueRef
+nv_program(Gen *g, int axis)
+{
+    static const PtxId id[] = {PTX_CTAID_X, PTX_CTAID_Y, PTX_CTAID_Z};
+    if (!g->info.folds)
+        return ptx_call(g, id[axis], NULL, 0);
+    LLVMValueRef at = ptx_call(g, PTX_CTAID_X, NULL, 0);
+    for (int i = 0; i < axis; i++)
+        at = LLVMBuildUDiv(g->b, at, nv_programs(g, i), "");
+    return axis == NV_AXES - 1 ? at : LLVMBuildURem(g->b, at, nv_programs(g, axis), "");
 }
 
 /* In the body itself, not in a loop, condition or role, where not all come by. */

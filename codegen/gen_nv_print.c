@@ -148,10 +148,9 @@ print_operand(Gen *g, const Op *op, int i, LLVMValueRef *pid, LLVMValueRef room)
 bool
 nv_print(Gen *g, const Op *op)
 {
-    static const PtxId ids[] = {PTX_CTAID_X, PTX_CTAID_Y, PTX_CTAID_Z};
     LLVMValueRef pid[3], room = frame(g);
     for (int i = 0; i < 3; i++)
-        pid[i] = ptx_call(g, ids[i], NULL, 0);
+        pid[i] = nv_program(g, i);
     if (!op->noperand) {
         Buf b;
         buf_init(&b, &g->s->tmp);

@@ -10,6 +10,8 @@ typedef struct TargetInfo {
     bool feature_a;   /* its code runs on this very architecture alone */
     bool tma;         /* mbarriers and copies of tiles by tensor maps; a launch without
                          maps clears it: passes introduce none, the source's stay */
+    bool no_tma_store; /* they are copied from, never to */
+    bool folds;        /* the three axes of a grid are launched along the first */
     bool wgmma;       /* products of warpgroups, registers that move between roles */
     int warp_size;    /* 1 on the CPU */
     int shared_bytes; /* most shared memory that a program may opt in to */

@@ -148,7 +148,7 @@ pass_persist(Func *f, PassCx *cx)
     Body k = {0};
     int blocks;
     see(&k, f->body, 0);
-    if (k.nloop != 1 || k.waits || !k.pid || !is_sum(k.loop) ||
+    if (cx->target.folds || k.nloop != 1 || k.waits || !k.pid || !is_sum(k.loop) ||
         !specialize_possible(f, cx, &blocks) || blocks != 1)
         return false;
     build(cx->s, f, blocks);

@@ -292,6 +292,6 @@ visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
 bool
 pass_tma_store(Func *f, PassCx *cx)
 {
-    return cx->target.tma && !cx->budget->no_sends &&
+    return cx->target.tma && !cx->target.no_tma_store && !cx->budget->no_sends &&
            visit(cx->s, f, f->body, cx->target.shared_bytes, 0);
 }

@@ -122,7 +122,7 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
     module_job(a->mod, &job);
     job.bitcode = !gpu;
     job.check = 0; /* who launches it knows nothing of arrays */
-    job.no_maps = no_maps;
+    job.maps = no_maps ? MAPS_NONE : MAPS_ANY;
     job.opt = (SdcCompileOptions){
         .kernel = a->info->name,
         .signature = signature,

@@ -198,6 +198,7 @@ generate(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
         .opt = 3,
         .emit = job->bitcode ? EMIT_BITCODE : kind[job->opt.emit],
         .lineinfo = job->opt.lineinfo,
+        .folds = job->folds,
         .verify = job->opt.verify_each,
     };
     CodegenOut got = {0};
@@ -280,7 +281,9 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
         return false;
     }
     target.vector_bytes = vector_bytes(job->opt.cpu, &target);
-    target.tma &= !job->no_maps;
+    target.tma &= job->maps != MAPS_NONE;
+    target.no_tma_store = job->maps != MAPS_ANY;
+    target.folds = job->folds;
     if (target.gpu && job->opt.emit == SDC_EMIT_OBJ)
         return fail(s, "target '%s' has no object code: emit ptx", job->opt.target);
     s->fail.stage = job->is_tir ? "reader" : "frontend";

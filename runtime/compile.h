@@ -19,6 +19,13 @@ typedef struct StageTimes {
     int npass;
 } StageTimes;
 
+/* GPU: what the code may use tensor maps for, where the source does not ask for them. */
+typedef enum JobMaps {
+    MAPS_ANY,   /* loads and results */
+    MAPS_LOADS, /* results go by threads */
+    MAPS_NONE
+} JobMaps;
+
 typedef struct CompileJob {
     Source src;
     bool is_tir;
@@ -30,7 +37,8 @@ typedef struct CompileJob {
     /* Sees the tile IR before any pass; may be NULL. */
     void (*look)(const Module *m, void *user);
     void *look_user;
-    bool no_maps; /* GPU: no code that needs tensor maps, unless the source asks for it */
+    JobMaps maps;
+    bool folds; /* GPU: for grids beyond what the device takes along an axis */
     FrontOptions front;
     SdcCompileOptions opt;
 } CompileJob;

@@ -310,7 +310,12 @@ add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **ou
         if (!made)
             status = context_fail(f->mod->cx, SDC_ERROR_MEMORY, "out of memory");
         else
-            status = compile_spec_of(f, args, key, 0, &made->kernel);
+            status = compile_spec_of(f, args, key, KERNEL_UNLOADED, &made->kernel);
+        if (status == SDC_OK) {
+            status = kernel_ready(made->kernel, args, f->info->nruntime);
+            if (status != SDC_OK)
+                kernel_free(made->kernel);
+        }
         if (status == SDC_OK) {
             memcpy(made->key, key, size);
             made->next = atomic_load_explicit(&f->specs, memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include "runtime/internal.h"
 
 #include "ir/target.h"
+#include "runtime/rt/cuda_map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,6 +214,60 @@ current_image(SdcKernel *k, SdcrtCuda *cuda, GpuImage **out)
     return status;
 }
 
+/* The kernel for such launches, made if need be; k where there is none. */
+static SdcStatus
+other(SdcKernel *k, KernelOther which, bool locked, SdcKernel **out)
+{
+    *out = atomic_load_explicit(&k->other[which], memory_order_acquire);
+    if (*out && (which != OTHER_PLAIN || !(*out)->meta->some_args))
+        return SDC_OK;
+    SdcStatus status = locked ? SDC_OK : context_lock(k->mod->cx, &k->mod->lock);
+    if (status != SDC_OK)
+        return status;
+    status = kernel_other(k, which, out);
+    if (!locked)
+        pthread_mutex_unlock(&k->mod->lock);
+    if (status == SDC_OK && !*out)
+        *out = k; /* its source asks for maps: the launch says what is wrong */
+    return status;
+}
+
+/* The kernel for these arguments: k where they make its tensor maps. */
+static SdcStatus
+choose(SdcKernel *k, CudaMapFit fit, bool locked, SdcKernel **out)
+{
+    *out = k;
+    if (fit == CUDA_MAPS_FIT)
+        return SDC_OK;
+    atomic_store_explicit(&k->refused, true, memory_order_relaxed);
+    return other(k, fit == CUDA_MAPS_LOADED ? OTHER_LOADS : OTHER_PLAIN, locked, out);
+}
+
+/* More programs than the device takes along the second or third axis, and no more than
+   it takes along the first? */
+static bool
+folds(const SdcKernel *k, const SdcrtCuda *cuda, const int32_t size[3])
+{
+    const int32_t *most = sdcrt_cuda_info(cuda)->max_grid;
+    bool beyond = size[1] > most[1] || size[2] > most[2];
+    int64_t rows = (int64_t)size[1] * size[2];
+    return beyond && !k->meta->folds && rows <= most[0] / size[0];
+}
+
+SdcStatus
+gpu_ready(SdcKernel *k, const uint64_t *slots)
+{
+    CudaMapFit fit = k->meta->some_args ? cuda_maps_fit(k->meta, slots) : CUDA_MAPS_FIT;
+    SdcKernel *use;
+    SdcStatus status = choose(k, fit, true, &use);
+    if (status == SDC_OK && use == k) {
+        double start = seconds_now();
+        status = gpu_load(k);
+        k->load_seconds = seconds_now() - start;
+    }
+    return status;
+}
+
 SdcStatus
 gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
 {
@@ -226,16 +281,26 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
         return SDC_OK;
     SdcrtCuda *cuda = atomic_load_explicit(&cx->cuda, memory_order_acquire);
     GpuImage *image;
-    SdcStatus status = current_image(k, cuda, &image);
+    SdcStatus status = SDC_OK;
+    SdcKernel *use = k;
+    if (folds(k, cuda, size))
+        status = other(k, OTHER_FOLDS, false, &use);
+    else if (atomic_load_explicit(&k->refused, memory_order_relaxed))
+        status = choose(k, cuda_maps_fit(k->meta, slots), false, &use);
+    if (status == SDC_OK && use != k)
+        return gpu_launch(use, grid, slots, stream);
+    if (status == SDC_OK)
+        status = current_image(k, cuda, &image);
     if (status != SDC_OK)
         return status;
     SdcrtCudaError why;
     SdcrtStatus got = sdcrt_cuda_launch(cuda, image->kernel, slots, size, stream, &why);
     if (got == SDCRT_ERROR_MAP) {
-        SdcKernel *plain;
-        status = kernel_plain(k, &plain);
-        if (status != SDC_OK || plain)
-            return status == SDC_OK ? gpu_launch(plain, grid, slots, stream) : status;
+        CudaMapFit fit = cuda_maps_fit(k->meta, slots);
+        /* the driver may find more */
+        status = choose(k, fit == CUDA_MAPS_FIT ? CUDA_MAPS_NONE : fit, false, &use);
+        if (status != SDC_OK || use != k)
+            return status == SDC_OK ? gpu_launch(use, grid, slots, stream) : status;
     }
     return got == SDCRT_OK ? SDC_OK : gpu_fail(cx, got, &why);
 }

@@ -116,6 +116,14 @@ typedef struct TunedSet TunedSet;
 void kernel_grids_free(KernelGrid *g);
 void tuned_free(TunedSet *s);
 
+/* Launches that a kernel does not take. */
+typedef enum KernelOther {
+    OTHER_LOADS, /* tensor maps of loads alone can be made */
+    OTHER_PLAIN, /* none can */
+    OTHER_FOLDS, /* grids beyond what the device takes along an axis */
+    KERNEL_OTHERS
+} KernelOther;
+
 struct SdcKernel {
     SdcModule *mod;
     const KernelInfo *info;
@@ -127,9 +135,12 @@ struct SdcKernel {
     char *ptx; /* GPU; NULL on the CPU */
     _Atomic(GpuImage *) images;
     _Atomic(KernelGrid *) grids;
-    /* The same kernel without tensor maps, for arguments that allow none; NULL until it
-       is needed. What it is made from: NULL, NULL, 0 when this one has no maps. */
-    _Atomic(SdcKernel *) plain;
+    /* The same kernel for launches that this one does not take (KernelOther). NULL until
+       one comes. */
+    _Atomic(SdcKernel *) other[KERNEL_OTHERS];
+    atomic_bool refused; /* a launch had such arguments: look before the next one */
+    unsigned how;        /* KERNEL_*: what this one is */
+    /* What those are made from. */
     FrontValue *values; /* of the launch that made it; NULL without heuristics */
     char *signature;
     char **bind;
@@ -195,6 +206,8 @@ SdcStatus context_cuda(SdcContext *cx, SdcrtCuda **out);
 
 /* Loads k->ptx in the context that a launch would use now, under the module's lock. */
 SdcStatus gpu_load(SdcKernel *k);
+/* Loads k, or what runs instead with these slots. Under the module's lock. */
+SdcStatus gpu_ready(SdcKernel *k, const uint64_t *slots);
 SdcStatus gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream);
 void gpu_unload(SdcKernel *k);
 
@@ -264,16 +277,22 @@ SdcStatus hooks_run(SdcKernel *k, SdcGrid grid, const SdcArg *args, uint64_t *sl
 void kernel_unload(SdcKernel *k);
 
 enum {
-    KERNEL_NO_MAPS = 1, /* no tensor maps, unless the source asks for them */
-    KERNEL_BESIDE = 2   /* loaded while others are */
+    KERNEL_NO_MAPS = 1,  /* no tensor maps, unless the source asks for them */
+    KERNEL_BESIDE = 2,   /* loaded while others are */
+    KERNEL_NO_SENDS = 4, /* tensor maps for loads alone */
+    KERNEL_UNLOADED = 8, /* the device gets it by gpu_load, or by the first launch */
+    KERNEL_FOLDS = 16    /* for grids beyond what the device takes along an axis */
 };
 
 /* Compiles and loads; `signature` NULL for tile IR, `values` for what is no launch. */
 SdcStatus kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
                      const char *const *bind, int nbind, const FrontValue *values,
                      unsigned how, SdcKernel **out);
-/* The kernel without tensor maps; *out NULL when its source asks for them. */
-SdcStatus kernel_plain(SdcKernel *k, SdcKernel **out);
+/* The kernel for such launches; *out NULL when its source asks for tensor maps that it
+   is to be without. Under the module's lock. */
+SdcStatus kernel_other(SdcKernel *k, KernelOther which, SdcKernel **out);
+/* Loads what a launch with these arguments runs. Under the module's lock. */
+SdcStatus kernel_ready(SdcKernel *k, const SdcArg *args, int nargs);
 void kernel_free(SdcKernel *k);
 
 /* compile_run inside context_call, with a reproducer made after an internal error. `use`

@@ -28,7 +28,8 @@ kernel_free(SdcKernel *k)
     if (!k)
         return;
     kernel_unload(k);
-    kernel_free(atomic_load(&k->plain));
+    for (int i = 0; i < COUNT_OF(k->other); i++)
+        kernel_free(atomic_load(&k->other[i]));
     kernel_grids_free(atomic_load(&k->grids));
     for (int i = 0; i < k->nbind; i++)
         free(k->bind[i]);
@@ -130,12 +131,12 @@ kernel_load(Session *s, SdcKernel *k, const void *code, size_t size)
     return SDC_OK;
 }
 
-/* What a kernel with tensor maps was made from, for kernel_plain. */
+/* What a kernel was made from, for kernel_other. */
 static SdcStatus
 keep_source(SdcKernel *k, const char *signature, const char *const *bind, int nbind,
             const FrontValue *values)
 {
-    if (!k->meta->some_args)
+    if (!k->mod->cx->on_gpu)
         return SDC_OK;
     k->signature = signature ? strdup(signature) : NULL;
     k->bind = calloc((size_t)nbind + 1, sizeof *k->bind);
@@ -165,8 +166,12 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     k->info = info;
     CompileJob job;
     module_job(mod, &job);
-    job.no_maps = how & KERNEL_NO_MAPS;
+    job.folds = how & KERNEL_FOLDS;
+    job.maps = how & KERNEL_NO_MAPS    ? MAPS_NONE
+               : how & KERNEL_NO_SENDS ? MAPS_LOADS
+                                       : MAPS_ANY;
     k->beside = how & KERNEL_BESIDE;
+    k->how = how & (KERNEL_NO_MAPS | KERNEL_NO_SENDS | KERNEL_FOLDS);
     job.values = values;
     job.nvalue = values ? info->nparam : 0;
     job.opt = (SdcCompileOptions){
@@ -182,7 +187,7 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     status = kernel_make(k, &job);
     if (status == SDC_OK)
         status = keep_source(k, signature, bind, nbind, values);
-    if (status == SDC_OK && cx->on_gpu) {
+    if (status == SDC_OK && cx->on_gpu && !(how & KERNEL_UNLOADED)) {
         double start = seconds_now();
         status = gpu_load(k);
         k->load_seconds = seconds_now() - start;
@@ -204,25 +209,20 @@ kernel_new(SdcModule *mod, const KernelInfo *info, const char *signature,
 }
 
 SdcStatus
-kernel_plain(SdcKernel *k, SdcKernel **out)
+kernel_other(SdcKernel *k, KernelOther which, SdcKernel **out)
 {
+    static const unsigned more[KERNEL_OTHERS] = {KERNEL_NO_SENDS, KERNEL_NO_MAPS,
+                                                 KERNEL_FOLDS};
     SdcStatus status = SDC_OK;
-    SdcKernel *p = atomic_load_explicit(&k->plain, memory_order_acquire);
-    if (!p) {
-        *out = NULL;
-        status = context_lock(k->mod->cx, &k->mod->lock);
-        if (status != SDC_OK)
-            return status;
-        p = atomic_load_explicit(&k->plain, memory_order_relaxed);
-        if (!p)
-            status =
-                make_kernel(k->mod, k->info, k->signature, (const char *const *)k->bind,
-                            k->nbind, k->values, KERNEL_NO_MAPS, &p);
-        if (status == SDC_OK)
-            atomic_store_explicit(&k->plain, p, memory_order_release);
-        pthread_mutex_unlock(&k->mod->lock);
-    }
-    *out = status == SDC_OK && !p->meta->some_args ? p : NULL;
+    _Atomic(SdcKernel *) *at = &k->other[which];
+    SdcKernel *p = atomic_load_explicit(at, memory_order_relaxed);
+    if (!p)
+        status = make_kernel(k->mod, k->info, k->signature, (const char *const *)k->bind,
+                             k->nbind, k->values, k->how | more[which], &p);
+    if (status == SDC_OK)
+        atomic_store_explicit(at, p, memory_order_release);
+    bool good = status == SDC_OK && (which != OTHER_PLAIN || !p->meta->some_args);
+    *out = good ? p : NULL;
     return status;
 }
 
@@ -408,6 +408,16 @@ fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
         }
     }
     return SDC_OK;
+}
+
+SdcStatus
+kernel_ready(SdcKernel *k, const SdcArg *args, int nargs)
+{
+    uint64_t slots[SDCRT_MAX_PARAMS + 1];
+    if (!k->ptx)
+        return SDC_OK;
+    SdcStatus status = fill_slots(k, args, nargs, slots);
+    return status == SDC_OK ? gpu_ready(k, slots) : status;
 }
 
 SdcStatus

@@ -43,14 +43,14 @@ make_key(CacheBytes *key, const CompileJob *job)
     add_number(key, o->lineinfo);
     add_number(key, job->debug);
     add_number(key, job->check);
-    add_number(key, job->no_maps);
+    add_number(key, job->maps);
+    add_number(key, job->folds);
     add_number(key, job->is_tir);
     add_text(key, o->kernel);
     add_text(key, o->signature);
     add_number(key, o->nbind);
     for (int i = 0; i < o->nbind; i++)
         add_text(key, o->bind[i]);
-    add_number(key, job->no_maps);
     add_number(key, job->nvalue);
     for (int i = 0; i < job->nvalue; i++) {
         add_number(key, job->values[i].known);
@@ -167,7 +167,8 @@ kernel_make(SdcKernel *k, CompileJob *job)
             job->front.user = &m.deps;
         }
         /* A worker is asked for what the public interface has. */
-        bool outside = cx->worker && !job->values && !job->no_maps;
+        bool outside = cx->worker && !job->values && job->maps == MAPS_ANY &&
+                       !job->folds;
         status = outside ? make_outside(&m, job) : compile_call(cx, job, keep_result, &m);
     }
     cache_bytes_done(&m.key);

@@ -250,6 +250,8 @@ sdcrt_cuda_close(SdcrtCuda *c)
 {
     if (!c || cuda_is_forked(c))
         return;
+    if (atomic_load(&c->pool))
+        c->d.pool_destroy(atomic_load(&c->pool));
     if (atomic_load(&c->primary))
         c->d.primary_release(c->device);
     if (c->lib)

@@ -69,6 +69,16 @@ SDCRT_API SdcrtStatus sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_
 SDCRT_API SdcrtStatus sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total,
                                         SdcrtCudaError *e);
 
+/* Temporary memory, in the order of a stream: what is launched on it between the two may
+   use it, and nothing waits. A capture keeps both. SDCRT_ERROR_CODE: the driver has none
+   (CUDA 11.2 has). */
+SDCRT_API SdcrtStatus sdcrt_cuda_borrow(SdcrtCuda *c, size_t bytes, void *stream,
+                                        uint64_t *out, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_return(SdcrtCuda *c, uint64_t address, void *stream,
+                                        SdcrtCudaError *e);
+/* Whether there is any. */
+SDCRT_API int sdcrt_cuda_lends(const SdcrtCuda *c);
+
 /* ---- streams, events, graphs: CUstream, CUevent and CUgraphExec as void * */
 
 SDCRT_API SdcrtStatus sdcrt_cuda_stream_new(SdcrtCuda *c, void **stream,

@@ -33,6 +33,18 @@ typedef struct CudaLaunch {
     unsigned nattribute;
 } CudaLaunch;
 
+/* CUmemPoolProps: of pinned device memory when the rest is zero. */
+typedef struct CudaPoolProps {
+    int type, handles;
+    int place, device;
+    void *security;
+    size_t most;
+    unsigned char reserved[56];
+} CudaPoolProps;
+
+enum { CUDA_POOL_PINNED = 1, CUDA_POOL_DEVICE = 1, CUDA_POOL_KEEP = 4 };
+
+_Static_assert(sizeof(CudaPoolProps) == 88, "CUmemPoolProps");
 _Static_assert(sizeof(CudaLaunchAttribute) == 72, "CUlaunchAttribute");
 _Static_assert(sizeof(void *) != 8 || sizeof(CudaLaunch) == 56, "CUlaunchConfig");
 
@@ -49,6 +61,7 @@ struct SdcrtCuda {
     pthread_mutex_t lock;    /* the primary context is retained once */
     uint64_t primary_id;     /* set before `primary` */
     _Atomic(void *) primary; /* NULL until it is needed */
+    _Atomic(void *) pool;    /* of temporary memory; NULL until it is needed */
     RtProcess process;       /* that opened it */
 };
 

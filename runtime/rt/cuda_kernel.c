@@ -249,7 +249,7 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                                : !k    ? "launch: the kernel"
                                : !grid ? "launch: grid"
                                        : "launch: args");
-    void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS + 1];
+    void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS + 3];
     CudaLaunchAttribute overlap = {.id = CUDA_LAUNCH_OVERLAP, .value.overlap = 1};
     CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
                       .shared = (unsigned)k->meta.shared_bytes,
@@ -257,18 +257,25 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
                       .attributes = &overlap,
                       .nattribute = k->overlap};
     int nothing = 0;
+    int64_t all = 1;
     for (int i = 0; i < 3; i++) {
-        if (grid[i] < 0 || grid[i] > c->info.max_grid[i])
+        int most = c->info.max_grid[k->meta.folds ? 0 : i];
+        bool many = k->meta.folds && grid[i] > 0 && all > most / grid[i];
+        if (grid[i] < 0 || grid[i] > most || many)
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
                                "kernel '%s': a grid of %d along axis %d cannot run, %s "
                                "takes 0 to %d",
-                               k->meta.name, grid[i], i, c->info.name,
-                               c->info.max_grid[i]);
+                               k->meta.name, grid[i], i, c->info.name, most);
         nothing |= grid[i] == 0;
+        all *= k->meta.folds ? grid[i] : 1;
         how.grid[i] = (unsigned)grid[i];
     }
     if (nothing)
         return SDCRT_OK;
+    for (int i = 0; i < 3 && k->meta.folds; i++) {
+        how.grid[i] = i ? 1 : (unsigned)all;
+        params[k->meta.nparam + k->meta.nmap + i] = (void *)(uintptr_t)&grid[i];
+    }
     if (k->meta.turns) {
         int64_t room = (int64_t)c->info.processors * k->meta.turns;
         if (grid[0] > room)

@@ -52,6 +52,92 @@ evaluate(const SdcrtMeta *m, const uint64_t *args, int64_t *v)
     }
 }
 
+/* Why values make no map. */
+typedef enum Flaw {
+    NO_FLAW,
+    NO_BASE,
+    BASE_OFF,
+    BAD_SIZE,
+    BAD_STRIDE,
+    ENDS_OFF
+} Flaw;
+
+/* What the driver, or the engine's stores, would not take of a map; *at: dimension. */
+static Flaw
+flaw_of(const SdcrtMap *map, const int64_t *v, int *at)
+{
+    int64_t base = v[map->base];
+    if (!base || base % ALIGN)
+        return base ? BASE_OFF : NO_BASE;
+    for (int d = 0; d < map->rank; d++) {
+        int64_t n = v[map->dim[d]];
+        int64_t by = d ? v[map->stride[d]] * map->elem_bytes : ALIGN;
+        *at = d;
+        if (n < 1 || n > UINT32_MAX)
+            return BAD_SIZE;
+        if (by < ALIGN || by % ALIGN || by >> 40)
+            return BAD_STRIDE;
+        if (!d && map->written && n * map->elem_bytes % ALIGN)
+            return ENDS_OFF;
+    }
+    return NO_FLAW;
+}
+
+static SdcrtStatus
+refuse(const SdcrtMeta *m, int i, const int64_t *v, Flaw flaw, int d, SdcrtCudaError *e)
+{
+    const SdcrtMap *map = &m->maps[i];
+    long long base = v[map->base], n = v[map->dim[d]];
+    long long by = d ? v[map->stride[d]] * map->elem_bytes : 0;
+    SdcrtStatus no = SDCRT_ERROR_MAP;
+    switch (flaw) {
+    case NO_BASE:
+        return cuda_refuse(e, no, "kernel '%s': tensor map %d is of nothing", m->name, i);
+    case BASE_OFF:
+        return cuda_refuse(e, no,
+                           "kernel '%s': tensor map %d begins at 0x%llx, which is not on "
+                           "%d bytes",
+                           m->name, i, (unsigned long long)base, ALIGN);
+    case BAD_SIZE:
+        return cuda_refuse(e, no,
+                           "kernel '%s': tensor map %d has %lld elements along "
+                           "dimension %d",
+                           m->name, i, n, d);
+    case BAD_STRIDE:
+        return cuda_refuse(e, no,
+                           "kernel '%s': tensor map %d has a stride of %lld bytes "
+                           "along dimension %d, not a multiple of %d below 2^40",
+                           m->name, i, by, d, ALIGN);
+    case ENDS_OFF:
+        return cuda_refuse(e, no,
+                           "kernel '%s': tensor map %d is stored through, and its "
+                           "rows of %lld elements do not end on %d bytes",
+                           m->name, i, n, ALIGN);
+    case NO_FLAW: break;
+    }
+    return SDCRT_OK;
+}
+
+CudaMapFit
+cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args)
+{
+    int64_t v[SDCRT_MAX_TERMS];
+    CudaMapFit fit = CUDA_MAPS_FIT;
+    for (int i = 0; i < m->nparam; i++)
+        if (m->params[i].whole > 1 && args[i] % m->params[i].whole)
+            return CUDA_MAPS_NONE;
+    evaluate(m, args, v);
+    for (int i = 0; i < m->nmap; i++) {
+        int d = 0;
+        if (flaw_of(&m->maps[i], v, &d) == NO_FLAW)
+            continue;
+        if (!m->maps[i].written)
+            return CUDA_MAPS_NONE;
+        fit = CUDA_MAPS_LOADED;
+    }
+    return fit;
+}
+
 /* Map i from the values of all terms. */
 static SdcrtStatus
 encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap *out,
@@ -61,35 +147,15 @@ encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap 
     uint64_t dim[SDCRT_MAX_RANK] = {0}, stride[SDCRT_MAX_RANK] = {0};
     unsigned step[SDCRT_MAX_RANK] = {0};
     int64_t base = v[map->base];
-    if (!base)
-        return cuda_refuse(e, SDCRT_ERROR_MAP, "kernel '%s': tensor map %d is of nothing",
-                           m->name, i);
-    if (base % ALIGN)
-        return cuda_refuse(e, SDCRT_ERROR_MAP,
-                           "kernel '%s': tensor map %d begins at 0x%llx, which is not on "
-                           "%d bytes",
-                           m->name, i, (unsigned long long)base, ALIGN);
+    int at = 0;
+    Flaw flaw = flaw_of(map, v, &at);
+    if (flaw != NO_FLAW)
+        return refuse(m, i, v, flaw, at, e);
     for (int d = 0; d < map->rank; d++) {
-        int64_t n = v[map->dim[d]], by = d ? v[map->stride[d]] * map->elem_bytes : 0;
-        if (n < 1 || n > UINT32_MAX)
-            return cuda_refuse(e, SDCRT_ERROR_MAP,
-                               "kernel '%s': tensor map %d has %lld elements along "
-                               "dimension %d",
-                               m->name, i, (long long)n, d);
-        if (d && (by < ALIGN || by % ALIGN || by >> 40))
-            return cuda_refuse(e, SDCRT_ERROR_MAP,
-                               "kernel '%s': tensor map %d has a stride of %lld bytes "
-                               "along dimension %d, not a multiple of %d below 2^40",
-                               m->name, i, (long long)by, d, ALIGN);
-        if (!d && map->written && n * map->elem_bytes % ALIGN)
-            return cuda_refuse(e, SDCRT_ERROR_MAP,
-                               "kernel '%s': tensor map %d is stored through, and its "
-                               "rows of %lld elements do not end on %d bytes",
-                               m->name, i, (long long)n, ALIGN);
-        dim[d] = (uint64_t)n;
+        dim[d] = (uint64_t)v[map->dim[d]];
         step[d] = 1;
         if (d)
-            stride[d - 1] = (uint64_t)by;
+            stride[d - 1] = (uint64_t)(v[map->stride[d]] * map->elem_bytes);
     }
     int code = c->d.map_tiled(out, map->dtype, map->rank, (void *)(uintptr_t)base, dim,
                               stride, map->box, step, 0, swizzle_code(map->swizzle),

@@ -18,6 +18,15 @@ typedef struct CudaMapCache {
     CudaMap maps[SDCRT_MAX_MAPS];
 } CudaMapCache;
 
+/* Which maps do the arguments make? */
+typedef enum CudaMapFit {
+    CUDA_MAPS_FIT,    /* all */
+    CUDA_MAPS_LOADED, /* those of loads, none that is stored through */
+    CUDA_MAPS_NONE    /* not those of loads, or `whole` of a parameter does not hold */
+} CudaMapFit;
+
+CudaMapFit cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args);
+
 /* Fills maps[0 .. m->nmap - 1]. SDCRT_ERROR_MAP when the arguments allow none: an address
    or stride off 16 bytes, a size below 1, a driver that has them not. */
 SdcrtStatus cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,

@@ -120,6 +120,9 @@ typedef struct SdcrtMeta {
     /* GPU: at most so many programs along axis 0 for each multiprocessor are launched,
        and how many were asked for is a parameter behind the maps, 32 bits; 0: all are */
     int32_t turns;
+    /* GPU: all programs are launched along axis 0, and how many were asked for along each
+       axis are three parameters behind the maps, 32 bits each */
+    int32_t folds;
     /* GPU: every thread waits for the grid before (griddepcontrol.wait), so that launches
        may overlap */
     int32_t overlap;

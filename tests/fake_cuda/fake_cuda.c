@@ -610,7 +610,7 @@ cuMemFree_v2(uint64_t at)
     pthread_mutex_unlock(&lock);
     return found ? code : INVALID_VALUE;
 }
-
+#include "tests/fake_cuda/pools.h"
 /* The bytes at an address, when all of them belong to one allocation. */
 static void *
 range(uint64_t at, size_t bytes)

@@ -62,6 +62,14 @@ START_TEST(memory)
     char byte = 0;
     WRONG("the device", sdcrt_cuda_alloc, NULL, 8, &p);
     WRONG("alloc: out", sdcrt_cuda_alloc, gpu, 8, NULL);
+    WRONG("the device", sdcrt_cuda_borrow, NULL, 8, NULL, &p);
+    WRONG("borrow: out", sdcrt_cuda_borrow, gpu, 8, NULL, NULL);
+    ck_assert_int_eq(sdcrt_cuda_lends(NULL), 0);
+    ck_assert_int_eq(sdcrt_cuda_lends(gpu), 1);
+    ck_assert_int_eq(sdcrt_cuda_borrow(gpu, 8, NULL, &p, NULL), SDCRT_OK);
+    WRONG("the device", sdcrt_cuda_return, NULL, p, NULL);
+    ck_assert_int_eq(sdcrt_cuda_return(gpu, p, NULL, NULL), SDCRT_OK);
+    ck_assert_int_eq(sdcrt_cuda_return(NULL, 0, NULL, NULL), SDCRT_OK);
     ck_assert_int_eq(sdcrt_cuda_alloc(gpu, 8, &p, NULL), SDCRT_OK);
     WRONG("the device", sdcrt_cuda_free, NULL, p);
     ck_assert_int_eq(sdcrt_cuda_free(NULL, 0, NULL), SDCRT_OK);

@@ -185,7 +185,8 @@ START_TEST(wrong_launches_are_refused)
                      SDC_ERROR_ARGUMENT);
     ck_assert(strstr(sdc_error(e.cx), "argument 'out' of 'add' points to elements of"));
     ck_assert_int_eq(e.fake->launches, 0);
-    static const SdcGrid bad[] = {{-1, 1, 1}, {1, 65536, 1}, {1, 1, 65536}, {1, -5, 1}};
+    static const SdcGrid bad[] = {
+        {-1, 1, 1}, {65536, 65536, 1}, {65536, 1, 65536}, {1, -5, 1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_eq(sdc_launch(e.add, bad[i], good, 5, NULL), SDC_ERROR_ARGUMENT);
         ck_assert(strstr(sdc_error(e.cx), "'add'"));
@@ -198,6 +199,11 @@ START_TEST(wrong_launches_are_refused)
     ck_assert_int_eq(sdc_launch(e.add, sdc_grid(INT32_MAX, 65535, 65535), good, 5, NULL),
                      SDC_OK);
     ck_assert_int_eq(e.fake->launches, 1);
+    /* Beyond the second axis all programs are launched along the first. */
+    ck_assert_int_eq(sdc_launch(e.add, sdc_grid(3, 70000, 2), good, 5, NULL), SDC_OK);
+    ck_assert_int_eq(e.fake->launches, 2);
+    ck_assert(e.fake->last.grid[0] == 420000 && e.fake->last.grid[1] == 1 &&
+              e.fake->last.grid[2] == 1);
     done(&e);
 }
 END_TEST
