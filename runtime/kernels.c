@@ -5,6 +5,8 @@
    is sdc_launch's. */
 #include "runtime/kernels.h"
 
+#include "ir/target.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,9 @@ sdc_kernels_create(SdcContext *cx, SdcKernels **out)
     k->cx = cx;
     k->on_gpu = cx->on_gpu;
     k->programs = sdc_context_threads(cx);
+    const char *explain = getenv("SDC_EXPLAIN");
+    k->explains = explain && strcmp(explain, "1") == 0;
+    TargetInfo t;
     SdcrtCuda *cuda = NULL;
     SdcStatus status = k->on_gpu ? context_cuda(cx, &cuda) : SDC_OK;
     if (status != SDC_OK) {
@@ -35,6 +40,11 @@ sdc_kernels_create(SdcContext *cx, SdcKernels **out)
     }
     if (cuda)
         k->programs = sdcrt_cuda_info(cuda)->processors;
+    k->cuda = cuda;
+    k->device = (NnDevice){.gpu = k->on_gpu,
+                           .wgmma = cuda && target_info(cx->gpu_target, &t) && t.wgmma,
+                           .processors = k->programs,
+                           .lends = !cuda || sdcrt_cuda_lends(cuda)};
     *out = k;
     return SDC_OK;
 }
@@ -71,6 +81,78 @@ module_of(SdcKernels *k, const char *file, SdcModule **out)
     *out = k->modules[i];
     pthread_mutex_unlock(&k->lock);
     return status;
+}
+
+/* ---- temporary memory */
+
+enum { BORROW_ALIGN = 256 };
+
+void *
+call_borrow(Call *c, int64_t bytes)
+{
+    SdcrtCudaError why;
+    uint64_t at = 0;
+    if (!call_need(c, c->nborrow < CALL_BORROWS, "too many pieces of temporary memory"))
+        return NULL;
+    if (!c->k->cuda) {
+        size_t size = ((size_t)bytes / BORROW_ALIGN + 1) * BORROW_ALIGN;
+        at = (uint64_t)(uintptr_t)aligned_alloc(BORROW_ALIGN, size);
+        if (!at)
+            c->status = context_fail(c->k->cx, SDC_ERROR_MEMORY,
+                                     "%s: no memory for %lld temporary bytes", c->name,
+                                     (long long)bytes);
+    } else if (sdcrt_cuda_borrow(c->k->cuda, (size_t)bytes, c->stream, &at, &why) !=
+               SDCRT_OK) {
+        c->status = context_fail(c->k->cx, SDC_ERROR_MEMORY, "%s: %s", c->name, why.text);
+        at = 0;
+    }
+    if (at)
+        c->borrowed[c->nborrow++] = (void *)(uintptr_t)at;
+    return (void *)(uintptr_t)at;
+}
+
+SdcStatus
+call_end(Call *c)
+{
+    while (c->nborrow > 0) {
+        void *p = c->borrowed[--c->nborrow];
+        if (c->k->cuda)
+            sdcrt_cuda_return(c->k->cuda, (uint64_t)(uintptr_t)p, c->stream, NULL);
+        else
+            free(p);
+    }
+    return c->status;
+}
+
+/* ---- what was chosen */
+
+void
+call_note(Call *c, const Note *note)
+{
+    SdcContext *cx = c->k->cx;
+    char text[1024];
+    if (context_lock(cx, &c->k->lock) != SDC_OK)
+        return;
+    c->k->note = *note;
+    c->k->note.function = c->name;
+    c->k->note.gpu = c->k->on_gpu;
+    Note now = c->k->note;
+    pthread_mutex_unlock(&c->k->lock);
+    if (!c->k->explains || !cx->print)
+        return;
+    note_print(&now, text, sizeof text);
+    cx->print(cx->print_user, text);
+}
+
+size_t
+sdc_nn_explain(SdcKernels *k, char *to, size_t size)
+{
+    Note now = {0};
+    if (k && context_lock(k->cx, &k->lock) == SDC_OK) {
+        now = k->note;
+        pthread_mutex_unlock(&k->lock);
+    }
+    return note_print(&now, to, to ? size : 0);
 }
 
 /* ---- a call */
@@ -239,6 +321,14 @@ call_bind_text(Call *c, const char *name, const char *v)
     char text[32];
     snprintf(text, sizeof text, "'%s'", v);
     bind(c, name, text);
+}
+
+SdcGrid
+call_grid(Call *c, int64_t programs)
+{
+    call_need(c, programs <= INT32_MAX, "%lld programs, at most %d",
+              (long long)programs, INT32_MAX);
+    return sdc_grid((int32_t)programs, 1, 1);
 }
 
 SdcStatus

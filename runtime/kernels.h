@@ -7,6 +7,7 @@
 #define SDC_RUNTIME_KERNELS_H
 
 #include "runtime/internal.h"
+#include "runtime/nn/plan.h"
 #include "runtime/sdc_nn.h"
 
 /* The sources that are part of the library. */
@@ -17,13 +18,32 @@ typedef struct KernelText {
 
 extern const KernelText kernel_texts[];
 
-enum { KERNEL_FILES = 24, CALL_ARGS = 64, CALL_BINDS = 24, CALL_TEXT = 40 };
+enum {
+    KERNEL_FILES = 24,
+    CALL_ARGS = 64,
+    CALL_BINDS = 24,
+    CALL_TEXT = 40,
+    CALL_BORROWS = 8,
+    GEMM_PLANS = 64
+};
+
+/* Plans of products that came before. */
+typedef struct GemmEntry {
+    GemmAsk ask;
+    GemmPlan plan;
+    bool full;
+} GemmEntry;
 
 struct SdcKernels {
     SdcContext *cx;
     bool on_gpu;
     int programs; /* how many run at once, one a multiprocessor (thread) */
-    pthread_mutex_t lock;
+    SdcrtCuda *cuda; /* NULL on the CPU */
+    NnDevice device;
+    bool explains; /* SDC_EXPLAIN=1 */
+    pthread_mutex_t lock; /* of what follows */
+    GemmEntry gemm[GEMM_PLANS];
+    Note note; /* of the last call that was planned */
     SdcModule *modules[KERNEL_FILES]; /* in the order of kernel_texts; NULL: not yet */
 };
 
@@ -35,9 +55,19 @@ typedef struct Call {
     int narg;
     char binds[CALL_BINDS][CALL_TEXT];
     int nbind;
+    void *stream;
+    void *borrowed[CALL_BORROWS];
+    int nborrow;
 } Call;
 
 Call call_begin(SdcKernels *k, const char *name);
+/* Temporary memory for what the call launches; NULL after an error. Aligned to 256
+   bytes. */
+void *call_borrow(Call *c, int64_t bytes);
+/* Returns that memory; the call's status. */
+SdcStatus call_end(Call *c);
+/* What the call does, for sdc_nn_explain. */
+void call_note(Call *c, const Note *note);
 /* A further launch of the same function. */
 void call_next(Call *c);
 
@@ -75,6 +105,8 @@ void call_bind(Call *c, const char *name, int64_t v);
 void call_bind_bool(Call *c, const char *name, bool v);
 void call_bind_text(Call *c, const char *name, const char *v);
 
+/* So many programs along one axis; more than there can be are an error of the call. */
+SdcGrid call_grid(Call *c, int64_t programs);
 SdcStatus call_run(Call *c, const char *file, const char *kernel, SdcGrid grid,
                    void *stream);
 

@@ -98,6 +98,12 @@ typedef enum SdcActivation {
     SDC_ACT_GELU  /* x * (1 + erf(x / sqrt 2)) / 2 */
 } SdcActivation;
 
+/* How the last planned call was done, and why: kernel, tiles, parts, what was guessed and
+   what came next. Written as snprintf does; the result is the text's length without its
+   NUL. With SDC_EXPLAIN=1 in the environment when the handle is made, each call gives the
+   same text to the context's `print`. Matrix products and row kernels are planned. */
+SDC_API size_t sdc_nn_explain(SdcKernels *k, char *to, size_t size);
+
 /* ---------------------------------------------------------------- dropout */
 
 typedef struct SdcDropout {

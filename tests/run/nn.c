@@ -196,6 +196,87 @@ START_TEST(matmul)
 }
 END_TEST
 
+/* A shape, how the operands lie (1: turned), what rows of a, b and c have beyond their
+   columns, and how far a begins behind 16 bytes, in elements. */
+typedef struct Shape {
+    SdcDtype t;
+    int64_t m, n, k;
+    int turned_a, turned_b;
+    int64_t pad[3], shift;
+    const char *says; /* of the explanation on sm_90a; NULL: anything */
+} Shape;
+
+static Buf
+operand(Env *env, SdcDtype t, int64_t pad, bool turned, int64_t rows, int64_t cols)
+{
+    Buf x = turned ? buf_random(env, t, pad, DIMS(cols, rows))
+                   : buf_random(env, t, pad, DIMS(rows, cols));
+    return turned ? buf_swap(x, 0, 1) : x;
+}
+
+/* a is the end of a matrix that has `shift` elements more in each row in memory. */
+static void
+shape_case(Nn *n, const Shape *s)
+{
+    Env *env = &n->env;
+    char why[1024];
+    int64_t rows = s->m + (s->turned_a ? s->shift : 0);
+    int64_t cols = s->k + (s->turned_a ? 0 : s->shift);
+    Buf a = operand(env, s->t, s->pad[0], s->turned_a, rows, cols);
+    Buf b = operand(env, s->t, s->pad[1], s->turned_b, s->k, s->n);
+    Buf bias = buf_random(env, SDC_FP32, 0, DIMS(s->n));
+    Buf c = buf_poison(env, s->t, s->pad[2], DIMS(s->m, s->n));
+    SdcTensor ta = tensor(n, &a), tb = tensor(n, &b), tc = tensor(n, &c);
+    SdcTensor tbias = tensor(n, &bias);
+    double *all = buf_doubles(env, &a), *part = env_doubles(env, s->m * s->k);
+    double *want = env_doubles(env, s->m * s->n), *bound = env_doubles(env, s->m * s->n);
+    ta.data = (char *)ta.data + s->shift * sdc_dtype_size(s->t);
+    ta.shape[0] = s->m;
+    ta.shape[1] = s->k;
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < s->k; j++)
+            part[i * s->k + j] = all[(i + rows - s->m) * cols + j + cols - s->k];
+    good(n, sdc_matmul(n->k, &ta, &tb, &tbias, &tc, SDC_ACT_RELU, 0, NULL));
+    env_collect(env);
+    ref_matmul(s->m, s->n, s->k, part, buf_doubles(env, &b), buf_doubles(env, &bias),
+               (RefAct)SDC_ACT_RELU, dot_unit(env, s->t), want, bound);
+    ck_assert_uint_eq(sdc_nn_explain(n->k, why, sizeof why), strlen(why));
+    SdcDevice d;
+    bool hopper = env->cuda && sdc_context_device(env->ctx, &d) == SDC_OK &&
+                  strcmp(d.target, "sm_90a") == 0;
+    ck_assert_msg(!s->says || !hopper || strstr(why, s->says), "no '%s' in: %s", s->says,
+                  why);
+    buf_check(env, &c, "matmul", want, bound);
+}
+
+START_TEST(matmul_shapes)
+{
+    static const Shape shapes[] = {
+        /* rows of whole 16 bytes, whatever the number of elements */
+        {SDC_FP16, 72, 136, 200, 0, 0, {0, 0, 0}, 0, NULL},
+        {SDC_BF16, 136, 72, 104, 1, 1, {0, 0, 0}, 0, NULL},
+        /* results that no tensor map takes, operands that it does */
+        {SDC_FP16, 70, 67, 96, 0, 1, {0, 0, 0}, 0, NULL},
+        /* one row, one column, one step */
+        {SDC_FP16, 1, 72, 200, 0, 1, {0, 0, 0}, 0, NULL},
+        {SDC_FP16, 72, 1, 200, 0, 0, {0, 0, 0}, 0, NULL},
+        {SDC_BF16, 33, 65, 1, 0, 0, {0, 0, 0}, 0, NULL},
+        /* long sums of few tiles */
+        {SDC_FP16, 8, 64, 2048, 0, 1, {0, 0, 0}, 0, "parts"},
+        {SDC_FP32, 20, 50, 1500, 0, 0, {0, 2, 1}, 0, "parts"},
+        /* rows that begin anywhere, or not on 16 bytes */
+        {SDC_FP16, 512, 513, 1031, 0, 0, {0, 0, 0}, 0, "a and b packed first"},
+        {SDC_BF16, 130, 129, 131, 1, 1, {1, 3, 5}, 0, NULL},
+        {SDC_FP16, 136, 128, 152, 0, 0, {7, 0, 0}, 1, NULL},
+        {SDC_FP32, 65, 66, 67, 1, 0, {0, 1, 2}, 3, NULL},
+    };
+    Nn n = nn_open();
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        shape_case(&n, &shapes[i]);
+    nn_close(&n);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- rows */
 
 START_TEST(softmax)
@@ -412,6 +493,6 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("nn", dropout, sparse_linear, matmul, softmax, layer_norm, attention,
-                     refusals);
+    return RUN_TESTS("nn", dropout, sparse_linear, matmul, matmul_shapes, softmax,
+                     layer_norm, attention, refusals);
 }

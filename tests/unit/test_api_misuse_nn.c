@@ -212,6 +212,10 @@ START_TEST(the_rest)
     ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, &q, NULL), 0);
     ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, &odd, &attend), 0);
     ck_assert_int_eq(sdc_tensor(SDC_FP32, NULL, 2, NULL).rank, 0);
+    char text[8] = "x";
+    ck_assert_uint_eq(sdc_nn_explain(NULL, text, sizeof text), 0);
+    ck_assert_str_eq(text, "");
+    sdc_nn_explain(kernels, NULL, 100);
 }
 END_TEST
 

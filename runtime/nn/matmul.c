@@ -1,0 +1,259 @@
+/* sdc_nn.h: the matrix product. The plan says which tiles, in how many parts along k and
+   what is packed first (runtime/nn/plan_gemm.c); here it is carried out. */
+#include "runtime/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAP_ALIGN = 16, PACK_ALIGN = 128, PACK_ROWS = 32, PACK_COLS = 64, JOIN = 512 };
+
+static bool
+product_type(Call *c, const SdcTensor *t, const char *what)
+{
+    return call_need(c,
+                     t->dtype == SDC_FP32 || t->dtype == SDC_FP16 || t->dtype == SDC_BF16,
+                     "'%s' is %s, possible are fp32, fp16 and bf16", what,
+                     sdc_dtype_name(t->dtype) ? sdc_dtype_name(t->dtype) : "none");
+}
+
+static bool
+matmul_fits(Call *c, const SdcTensor *a, const SdcTensor *b, const SdcTensor *bias,
+            const SdcTensor *to, SdcActivation act)
+{
+    if (!call_need(c, act_name(act) != NULL, "no activation has number %d", (int)act) ||
+        !call_shape(c, a, "a", SHAPE(-1, -1)) || !product_type(c, a, "a") ||
+        !call_shape(c, b, "b", SHAPE(a->shape[1], -1)) || !call_same_type(c, b, a, "b") ||
+        !call_shape(c, to, "c", SHAPE(a->shape[0], b->shape[1])) ||
+        !call_float(c, to, "c"))
+        return false;
+    if (bias && (!call_shape(c, bias, "bias", SHAPE(b->shape[1])) ||
+                 !call_float(c, bias, "bias") || !call_dense(c, bias, "bias")))
+        return false;
+    return c->status == SDC_OK;
+}
+
+/* One product, as the kernels see it. */
+typedef struct Product {
+    SdcTensor a, b, c;
+    const SdcTensor *bias;
+    SdcActivation act;
+    bool exact;
+} Product;
+
+static int64_t
+bytes_of(const SdcTensor *t)
+{
+    return sdc_dtype_size(t->dtype);
+}
+
+/* Strides that nothing is reached by, as a dense matrix would have them: a row alone, a
+   column alone. */
+static SdcTensor
+plain(const SdcTensor *t)
+{
+    SdcTensor x = *t;
+    int64_t each = MAP_ALIGN / bytes_of(t);
+    for (int i = 0; i < 2; i++)
+        if (x.shape[i] == 1)
+            x.strides[i] = x.shape[1 - i] > 1 && x.strides[1 - i] != 1
+                               ? 1
+                               : ceil_over(x.shape[1 - i], each) * each;
+    return x;
+}
+
+/* Does a tensor map take it? */
+static bool
+has_map(const SdcTensor *t)
+{
+    int unit = t->strides[1] == 1 ? 1 : 0;
+    int64_t pitch = t->strides[1 - unit] * bytes_of(t);
+    return t->strides[unit] == 1 && pitch > 0 && pitch % MAP_ALIGN == 0 &&
+           (uintptr_t)t->data % MAP_ALIGN == 0;
+}
+
+/* ---- the plan of a shape that came before */
+
+static uint64_t
+hash_of(const GemmAsk *q)
+{
+    const unsigned char *p = (const unsigned char *)q;
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < sizeof *q; i++)
+        h = (h ^ p[i]) * 0x100000001b3;
+    return h ^ h >> 29;
+}
+
+static GemmPlan
+plan_of(SdcKernels *k, const GemmAsk *q)
+{
+    GemmEntry *at = &k->gemm[hash_of(q) % GEMM_PLANS];
+    GemmPlan plan;
+    bool known = false;
+    if (context_lock(k->cx, &k->lock) != SDC_OK)
+        return gemm_plan(&k->device, q);
+    if (at->full && memcmp(&at->ask, q, sizeof *q) == 0) {
+        plan = at->plan;
+        known = true;
+    }
+    pthread_mutex_unlock(&k->lock);
+    if (known)
+        return plan;
+    plan = gemm_plan(&k->device, q);
+    if (context_lock(k->cx, &k->lock) == SDC_OK) {
+        *at = (GemmEntry){*q, plan, true};
+        pthread_mutex_unlock(&k->lock);
+    }
+    return plan;
+}
+
+/* ---- launches */
+
+/* A copy in temporary memory that a tensor map takes; neighbours in memory stay so. */
+static SdcTensor
+packed(Call *c, const SdcTensor *t)
+{
+    int64_t each = PACK_ALIGN / bytes_of(t);
+    bool turned = llabs(t->strides[0]) < llabs(t->strides[1]);
+    int row = turned ? 1 : 0, col = 1 - row;
+    int64_t pitch = ceil_over(t->shape[col], each) * each;
+    SdcTensor x = *t;
+    x.strides[row] = pitch;
+    x.strides[col] = 1;
+    x.data = call_borrow(c, t->shape[row] * pitch * bytes_of(t));
+    if (!x.data)
+        return x;
+    call_next(c);
+    call_bind(c, "BLOCK_R", PACK_ROWS);
+    call_bind(c, "BLOCK_C", PACK_COLS);
+    call_bind(c, "num_warps", 4);
+    call_tensor(c, t);
+    call_tensor(c, &x);
+    call_int(c, t->shape[row]);
+    call_int(c, t->shape[col]);
+    call_stride(c, t, row);
+    call_stride(c, t, col);
+    call_stride(c, &x, row);
+    int64_t tiles = ceil_over(t->shape[row], PACK_ROWS);
+    call_run(c, "pack", "pack",
+             call_grid(c, tiles * ceil_over(t->shape[col], PACK_COLS)), c->stream);
+    return x;
+}
+
+static void
+bind_tile(Call *c, const Product *p, const GemmTile *t)
+{
+    call_next(c);
+    call_bind(c, "BLOCK_M", t->m);
+    call_bind(c, "BLOCK_N", t->n);
+    call_bind(c, "BLOCK_K", t->k);
+    call_bind_text(c, "PRECISION", p->exact ? "ieee" : "tf32");
+    call_bind(c, "num_warps", t->warps);
+    call_bind(c, "num_stages", t->stages);
+}
+
+static void
+bind_epilogue(Call *c, const Product *p)
+{
+    call_bind_bool(c, "HAS_BIAS", p->bias != NULL);
+    call_bind_text(c, "ACT", act_name(p->act));
+}
+
+static int64_t
+tiles_of(const Product *p, const GemmTile *t)
+{
+    return ceil_over(p->c.shape[0], t->m) * ceil_over(p->c.shape[1], t->n);
+}
+
+static void
+whole(Call *c, const Product *p, const GemmPlan *plan)
+{
+    bind_tile(c, p, plan->tile);
+    bind_epilogue(c, p);
+    call_tensor(c, &p->a);
+    call_tensor(c, &p->b);
+    call_tensor(c, &p->c);
+    call_tensor(c, p->bias);
+    call_int(c, p->c.shape[0]);
+    call_int(c, p->c.shape[1]);
+    call_int(c, p->a.shape[1]);
+    call_strides(c, &p->a);
+    call_strides(c, &p->b);
+    call_strides(c, &p->c);
+    call_run(c, "matmul", "matmul", call_grid(c, tiles_of(p, plan->tile)), c->stream);
+}
+
+static void
+in_parts(Call *c, const Product *p, const GemmPlan *plan)
+{
+    int64_t M = p->c.shape[0], N = p->c.shape[1], K = p->a.shape[1];
+    int64_t width = ceil_over(N, 4) * 4, stride = M * width;
+    SdcTensor parts = {.dtype = SDC_FP32,
+                       .rank = 2,
+                       .shape = {plan->split, stride},
+                       .strides = {stride, 1}};
+    parts.data = call_borrow(c, plan->split * stride * (int64_t)sizeof(float));
+    if (!parts.data)
+        return;
+    bind_tile(c, p, plan->tile);
+    call_tensor(c, &p->a);
+    call_tensor(c, &p->b);
+    call_tensor(c, &parts);
+    call_int(c, M);
+    call_int(c, N);
+    call_int(c, K);
+    call_strides(c, &p->a);
+    call_strides(c, &p->b);
+    call_stride(c, &parts, 0);
+    call_int(c, width);
+    call_int(c, gemm_part(plan, K));
+    call_run(c, "matmul", "matmul_split",
+             call_grid(c, plan->split * tiles_of(p, plan->tile)), c->stream);
+    call_next(c);
+    bind_epilogue(c, p);
+    call_bind(c, "PARTS", power_over(plan->split, 1 << 16));
+    call_bind(c, "BLOCK_N", power_over(N, JOIN));
+    call_bind(c, "num_warps", 4);
+    call_tensor(c, &parts);
+    call_tensor(c, &p->c);
+    call_tensor(c, p->bias);
+    call_int(c, N);
+    call_int(c, plan->split);
+    call_stride(c, &parts, 0);
+    call_int(c, width);
+    call_strides(c, &p->c);
+    call_run(c, "matmul", "matmul_join",
+             call_grid(c, M * ceil_over(N, power_over(N, JOIN))), c->stream);
+}
+
+SdcStatus
+sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const SdcTensor *bias,
+           const SdcTensor *c, SdcActivation act, int exact, void *stream)
+{
+    Call call = call_begin(k, "sdc_matmul");
+    if (call.status != SDC_OK || !matmul_fits(&call, a, b, bias, c, act))
+        return call.status;
+    call.stream = stream;
+    if (!c->shape[0] || !c->shape[1])
+        return SDC_OK;
+    Product p = {plain(a), plain(b), plain(c), bias, act, exact};
+    GemmMath math = exact                   ? GEMM_EXACT
+                    : a->dtype == SDC_FP32 ? GEMM_TF32
+                                           : GEMM_HALF;
+    GemmAsk ask = {.m = c->shape[0],
+                   .n = c->shape[1],
+                   .k = a->shape[1],
+                   .math = math,
+                   .bytes = (int32_t)bytes_of(a),
+                   .result = (int32_t)bytes_of(c),
+                   .a_maps = has_map(&p.a),
+                   .b_maps = has_map(&p.b)};
+    GemmPlan plan = plan_of(k, &ask);
+    call_note(&call, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
+    if (plan.pack_a)
+        p.a = packed(&call, &p.a);
+    if (plan.pack_b && call.status == SDC_OK)
+        p.b = packed(&call, &p.b);
+    if (call.status == SDC_OK)
+        (plan.split > 1 ? in_parts : whole)(&call, &p, &plan);
+    return call_end(&call);
+}

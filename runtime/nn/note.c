@@ -1,0 +1,90 @@
+/* Plans in words, for sdc_nn_explain. */
+#include "runtime/nn/plan.h"
+
+#include <stdio.h>
+
+typedef struct Text {
+    char *to;
+    size_t size, n;
+} Text;
+
+static void __attribute__((format(printf, 2, 3)))
+say(Text *t, const char *fmt, ...)
+{
+    __builtin_va_list ap;
+    size_t left = t->n < t->size ? t->size - t->n : 0;
+    __builtin_va_start(ap, fmt);
+    int n = vsnprintf(left ? t->to + t->n : NULL, left, fmt, ap);
+    __builtin_va_end(ap);
+    t->n += n > 0 ? (size_t)n : 0;
+}
+
+static void
+say_tile(Text *t, const GemmTile *x, int split, bool packs)
+{
+    say(t, "tiles %dx%dx%d, %d warps, %d stages", x->m, x->n, x->k, x->warps, x->stages);
+    if (split > 1)
+        say(t, ", k in %d parts", split);
+    if (packs)
+        say(t, ", packed first");
+}
+
+static void
+say_gemm(Text *t, const Note *n)
+{
+    const GemmAsk *q = &n->of.gemm.ask;
+    const GemmPlan *p = &n->of.gemm.plan;
+    const GemmCost *c = &p->cost;
+    say(t, "%s %lldx%lldx%lld: ", n->function, (long long)q->m, (long long)q->n,
+        (long long)q->k);
+    say_tile(t, p->tile, p->split, false);
+    if (p->pack_a || p->pack_b)
+        say(t, ", %s packed first: no tensor map takes %s",
+            !p->pack_b  ? "a"
+            : p->pack_a ? "a and b"
+                        : "b",
+            p->pack_a && p->pack_b ? "them" : "it");
+    else if (!q->a_maps || !q->b_maps)
+        say(t, ", loaded by threads: no tensor map takes %s",
+            q->b_maps   ? "a"
+            : q->a_maps ? "b"
+                        : "a and b");
+    if (!n->gpu) {
+        say(t, "\n");
+        return;
+    }
+    say(t,
+        "\n  guessed %.1f us: products %.1f, memory %.1f, cache %.1f; launches, copies "
+        "and sums %.1f\n",
+        c->all, c->products, c->memory, c->cache, c->beside);
+    if (p->next) {
+        say(t, "  next best, %.1f us: ", p->next_us);
+        say_tile(t, p->next, p->next_split, p->next_packs);
+        say(t, "\n");
+    }
+}
+
+static void
+say_rows(Text *t, const Note *n)
+{
+    const RowsAsk *q = &n->of.rows.ask;
+    const RowsPlan *p = &n->of.rows.plan;
+    say(t, "%s %lldx%lld: ", n->function, (long long)q->rows, (long long)q->cols);
+    if (p->parts)
+        say(t, "rows in %lld parts of %lld columns, ", (long long)p->parts,
+            (long long)p->columns);
+    say(t, "tiles of %lld, %d warps: %s\n", (long long)p->block, p->warps, p->why);
+}
+
+size_t
+note_print(const Note *n, char *to, size_t size)
+{
+    Text t = {to, size, 0};
+    if (size)
+        *to = '\0';
+    if (n->kind == NOTE_GEMM)
+        say_gemm(&t, n);
+    else if (n->kind == NOTE_ROWS)
+        say_rows(&t, n);
+    return t.n;
+}

@@ -1,0 +1,107 @@
+/* How a call of sdc_nn.h is done: shapes, strides and the device in; kernel, tile and
+   parts out, with the guesses that decided. A plan depends on nothing else, so that a
+   shape has the same bits in every call on a device. Private to libsdc. */
+#ifndef SDC_RUNTIME_NN_PLAN_H
+#define SDC_RUNTIME_NN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct NnDevice {
+    bool gpu;
+    bool wgmma;     /* tensor maps and products of warpgroups */
+    int processors; /* threads on the CPU */
+    bool lends;     /* temporary memory in the order of a stream */
+} NnDevice;
+
+/* ---- products */
+
+typedef enum GemmMath { GEMM_HALF, GEMM_TF32, GEMM_EXACT } GemmMath;
+
+/* What is asked. All of it is compared as bytes: make it from zeros. */
+typedef struct GemmAsk {
+    int64_t m, n, k;
+    int32_t math;   /* GemmMath */
+    int32_t bytes;  /* of an element of a and b */
+    int32_t result; /* bytes of one of c */
+    /* Do tensor maps take the operands as they lie: one unit stride, base and the other
+       stride on 16 bytes? */
+    int32_t a_maps, b_maps;
+    int32_t zero;
+} GemmAsk;
+
+/* A tile of the product kernels and how fast it goes. */
+typedef struct GemmTile {
+    int m, n, k, warps, stages;
+    int resident; /* programs on a multiprocessor */
+    double rate;  /* TFLOP/s of a multiprocessor */
+} GemmTile;
+
+/* Microseconds, guessed. */
+typedef struct GemmCost {
+    double products; /* of the tensor cores */
+    double memory;   /* everything once, by what is in flight */
+    double cache;    /* tiles out of the second-level cache */
+    double beside;   /* launches, packing, adding parts */
+    double all;
+} GemmCost;
+
+typedef struct GemmPlan {
+    const GemmTile *tile;
+    int split;           /* parts along k, added in their order by a second launch */
+    bool pack_a, pack_b; /* copied first, to rows that tensor maps take */
+    GemmCost cost;
+    /* what came next, for the explanation; NULL: nothing did */
+    const GemmTile *next;
+    int next_split;
+    bool next_packs;
+    double next_us;
+} GemmPlan;
+
+GemmPlan gemm_plan(const NnDevice *d, const GemmAsk *ask);
+/* How many elements of k a part has: whole steps of the tile. */
+int64_t gemm_part(const GemmPlan *p, int64_t k);
+
+/* ---- rows */
+
+typedef struct RowsAsk {
+    int64_t rows, cols;
+    int64_t most; /* columns that one tile may hold, which is read once */
+    int64_t step; /* columns of a tile of a row in pieces */
+} RowsAsk;
+
+/* parts 0: a program holds a row. Else a row is read by `parts` programs, twice. */
+typedef struct RowsPlan {
+    int64_t block;
+    int warps;
+    int64_t parts, columns; /* columns of a part, a multiple of the block */
+    const char *why;
+} RowsPlan;
+
+RowsPlan rows_plan(const NnDevice *d, const RowsAsk *ask);
+
+/* ---- what was chosen, in words */
+
+typedef enum NoteKind { NOTE_NONE, NOTE_GEMM, NOTE_ROWS } NoteKind;
+
+typedef struct Note {
+    const char *function;
+    NoteKind kind;
+    bool gpu;
+    union {
+        struct {
+            GemmAsk ask;
+            GemmPlan plan;
+        } gemm;
+        struct {
+            RowsAsk ask;
+            RowsPlan plan;
+        } rows;
+    } of;
+} Note;
+
+/* As snprintf: how long the text is. */
+size_t note_print(const Note *n, char *to, size_t size);
+
+#endif

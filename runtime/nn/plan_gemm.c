@@ -1,0 +1,179 @@
+/* The cost model of products. A product takes as long as the slowest of three: its rounds
+   of tiles on the tensor cores, its operands once from memory, and its tiles out of the
+   second-level cache; launches, packing and the sum of parts come on top.
+
+   What it decides by:
+   - few tiles leave multiprocessors idle: parts along k fill them, and cost a launch and
+     their sums' way through memory;
+   - few rows are bound by memory, and memory is fast when enough is in flight: programs
+     times stages times bytes of a stage, over the latency of memory;
+   - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
+     element by element, or packed first: the copy is linear in the operand, the product
+     is not.
+
+   Rates are of one multiprocessor: those of an H200 (docs/performance.md, 4096^3 and
+   1024^3) for Hopper; what else there is has the same kernels at rates of the A100. */
+#include "runtime/nn/plan.h"
+
+#include <math.h>
+
+enum { MOST_PARTS = 32, LEAST_STEPS = 4 };
+
+/* Bytes and operations are per microsecond. */
+static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 2.5e6,
+                    latency = 1.0, launch = 2.0, next_launch = 1.8;
+
+/* By tensor maps and products of warpgroups. */
+static const GemmTile hopper_half[] = {
+    {128, 256, 64, 8, 3, 1, 5.9}, {128, 128, 64, 8, 3, 1, 5.37},
+    {64, 256, 64, 4, 3, 1, 4.9},  {64, 128, 128, 4, 3, 1, 4.7},
+    {128, 64, 64, 4, 4, 2, 4.5},  {64, 64, 64, 4, 4, 3, 3.0}};
+static const GemmTile hopper_tf32[] = {
+    {256, 128, 32, 8, 3, 1, 2.95}, {128, 128, 32, 8, 3, 1, 2.23},
+    {128, 64, 32, 4, 4, 2, 1.9},   {64, 64, 32, 4, 4, 3, 1.4}};
+/* Elements that threads load one by one. */
+static const GemmTile hopper_odd[] = {{128, 128, 16, 4, 3, 1, 1.1},
+                                      {64, 64, 32, 4, 3, 2, 0.6}};
+static const GemmTile ampere_half[] = {{128, 128, 64, 8, 3, 1, 2.0},
+                                       {64, 64, 64, 4, 3, 2, 1.2}};
+static const GemmTile ampere_tf32[] = {{128, 128, 32, 8, 3, 1, 1.0},
+                                       {64, 64, 32, 4, 3, 2, 0.6}};
+static const GemmTile exact[] = {{64, 64, 32, 4, 3, 2, 0.25}};
+static const GemmTile cpu[] = {{64, 64, 32, 4, 3, 1, 0.05}};
+
+typedef struct Tiles {
+    const GemmTile *at;
+    int n;
+} Tiles;
+
+#define TILES(list) ((Tiles){list, (int)(sizeof(list) / sizeof *(list))})
+
+/* `maps`: both operands come by tensor maps. */
+static Tiles
+tiles_of(const NnDevice *d, int math, bool maps)
+{
+    bool tf32 = math == GEMM_TF32;
+    if (!d->gpu)
+        return TILES(cpu);
+    if (math == GEMM_EXACT)
+        return TILES(exact);
+    if (!d->wgmma)
+        return tf32 ? TILES(ampere_tf32) : TILES(ampere_half);
+    return maps ? tf32 ? TILES(hopper_tf32) : TILES(hopper_half) : TILES(hopper_odd);
+}
+
+static int64_t
+over(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static double
+least(int64_t a, int64_t b)
+{
+    return (double)(a < b ? a : b);
+}
+
+static int64_t
+part_of(int64_t k, int split, int step)
+{
+    return over(over(k, split), step) * step;
+}
+
+int64_t
+gemm_part(const GemmPlan *p, int64_t k)
+{
+    return part_of(k, p->split, p->tile->k);
+}
+
+static double
+packing(int64_t elements, int bytes)
+{
+    return next_launch + 2 * (double)elements * bytes / copy_bytes;
+}
+
+static GemmCost
+cost_of(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int split, bool maps)
+{
+    double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * split;
+    double depth = (double)part_of(q->k, split, t->k), wide = d->processors;
+    double at_once = fmin(units, wide), rounds = ceil(units / wide);
+    /* rows that are there: the rest of a tile is no traffic */
+    double side = least(t->m, q->m) + least(t->n, q->n);
+    double both = (double)q->m * (double)q->k + (double)q->k * (double)q->n;
+    double sums = (double)q->m * (double)q->n;
+    double flight = at_once * fmin(rounds, t->resident) * (t->stages - 1) * side * t->k *
+                    q->bytes;
+    GemmCost c = {
+        .products = rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
+        .memory = (both * q->bytes + sums * q->result) /
+                  fmin(memory_bytes, fmax(flight, 1) / latency),
+        .cache = units * side * depth * q->bytes / cache_bytes,
+        .beside = launch};
+    if (split > 1)
+        c.beside += next_launch + 2 * split * sums * 4 / memory_bytes;
+    if (maps && !q->a_maps)
+        c.beside += packing(q->m * q->k, q->bytes);
+    if (maps && !q->b_maps)
+        c.beside += packing(q->k * q->n, q->bytes);
+    c.all = fmax(c.products, fmax(c.memory, c.cache)) + c.beside;
+    return c;
+}
+
+/* Of guesses that are equal the first counts: lists begin with what is simplest. */
+static void
+consider(GemmPlan *best, const GemmAsk *q, const GemmTile *t, int split, bool maps,
+         const GemmCost *c)
+{
+    bool packs = maps && !(q->a_maps && q->b_maps);
+    if (best->tile && c->all >= best->cost.all) {
+        if (best->next && c->all >= best->next_us)
+            return;
+        best->next = t;
+        best->next_split = split;
+        best->next_packs = packs;
+        best->next_us = c->all;
+        return;
+    }
+    GemmPlan now = {.tile = t,
+                    .split = split,
+                    .pack_a = maps && !q->a_maps,
+                    .pack_b = maps && !q->b_maps,
+                    .cost = *c,
+                    .next = best->tile,
+                    .next_split = best->split,
+                    .next_packs = best->pack_a || best->pack_b,
+                    .next_us = best->cost.all};
+    *best = now;
+}
+
+static void
+consider_all(GemmPlan *best, const NnDevice *d, const GemmAsk *q, bool maps)
+{
+    Tiles tiles = tiles_of(d, q->math, maps);
+    for (int i = 0; i < tiles.n; i++) {
+        const GemmTile *t = &tiles.at[i];
+        int most = d->gpu && d->lends ? MOST_PARTS : 1;
+        for (int split = 1; split <= most; split++) {
+            int64_t part = part_of(q->k, split, t->k);
+            /* every part has work, and enough of it */
+            if (split > 1 && (part < LEAST_STEPS * t->k || part * (split - 1) >= q->k))
+                continue;
+            GemmCost c = cost_of(d, q, t, split, maps);
+            consider(best, q, t, split, maps, &c);
+        }
+    }
+}
+
+GemmPlan
+gemm_plan(const NnDevice *d, const GemmAsk *q)
+{
+    GemmPlan best = {0};
+    bool hopper = d->wgmma && q->math != GEMM_EXACT;
+    bool ready = q->a_maps && q->b_maps;
+    if (hopper && (ready || d->lends))
+        consider_all(&best, d, q, true);
+    if (!hopper || !ready)
+        consider_all(&best, d, q, false);
+    return best;
+}
