@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAP_ALIGN = 16, PACK_ALIGN = 128, PACK_ROWS = 32, PACK_COLS = 64, JOIN = 512 };
+enum { MAP_ALIGN = 16, PACK_ROWS = 32, PACK_COLS = 64, JOIN = 512 };
 
 static bool
 product_type(Call *c, const SdcTensor *t, const char *what)
@@ -61,14 +61,23 @@ plain(const SdcTensor *t)
     return x;
 }
 
-/* Does a tensor map take it? */
-static bool
-has_map(const SdcTensor *t)
+/* The power of two, up to `most`, that all of these numbers are multiples of. */
+static int64_t
+divisor(uint64_t numbers, int64_t most)
+{
+    uint64_t low = numbers & -numbers;
+    return low && low < (uint64_t)most ? (int64_t)low : most;
+}
+
+/* As GemmAsk has it. */
+static int32_t
+rows_of(const SdcTensor *t)
 {
     int unit = t->strides[1] == 1 ? 1 : 0;
     int64_t pitch = t->strides[1 - unit] * bytes_of(t);
-    return t->strides[unit] == 1 && pitch > 0 && pitch % MAP_ALIGN == 0 &&
-           (uintptr_t)t->data % MAP_ALIGN == 0;
+    if (t->strides[unit] != 1 || pitch <= 0)
+        return 0;
+    return (int32_t)divisor((uint64_t)pitch | (uintptr_t)t->data, GEMM_LINE);
 }
 
 /* ---- the plan of a shape that came before */
@@ -108,34 +117,47 @@ plan_of(SdcKernels *k, const GemmAsk *q)
 
 /* ---- launches */
 
-/* A copy in temporary memory that a tensor map takes; neighbours in memory stay so. */
+/* A copy of t in temporary memory, rows on lines of the cache; neighbours in memory stay
+   so. What is copied are numbers as wide as rows allow. */
 static SdcTensor
 packed(Call *c, const SdcTensor *t)
 {
-    int64_t each = PACK_ALIGN / bytes_of(t);
+    static const SdcDtype wide[] = {[1] = SDC_I8, [2] = SDC_I16, [4] = SDC_I32,
+                                    [8] = SDC_I64};
     bool turned = llabs(t->strides[0]) < llabs(t->strides[1]);
     int row = turned ? 1 : 0, col = 1 - row;
-    int64_t pitch = ceil_over(t->shape[col], each) * each;
-    SdcTensor x = *t;
-    x.strides[row] = pitch;
+    int64_t size = bytes_of(t), rows = t->shape[row], cols = t->shape[col] * size;
+    int64_t pitch = ceil_over(cols, GEMM_LINE) * GEMM_LINE, each = size;
+    if (t->strides[col] == 1)
+        each = divisor((uint64_t)(t->strides[row] * size) | (uint64_t)cols |
+                           (uintptr_t)t->data,
+                       8);
+    SdcTensor x = *t, from = *t, to;
+    x.strides[row] = pitch / size;
     x.strides[col] = 1;
-    x.data = call_borrow(c, t->shape[row] * pitch * bytes_of(t));
+    x.data = call_borrow(c, rows * pitch);
     if (!x.data)
         return x;
+    from.dtype = wide[each];
+    from.shape[col] = cols / each;
+    from.strides[row] = t->strides[row] * size / each;
+    to = from;
+    to.data = x.data;
+    to.strides[row] = pitch / each;
+    to.strides[col] = 1;
     call_next(c);
     call_bind(c, "BLOCK_R", PACK_ROWS);
     call_bind(c, "BLOCK_C", PACK_COLS);
     call_bind(c, "num_warps", 4);
-    call_tensor(c, t);
-    call_tensor(c, &x);
-    call_int(c, t->shape[row]);
-    call_int(c, t->shape[col]);
-    call_stride(c, t, row);
-    call_stride(c, t, col);
-    call_stride(c, &x, row);
-    int64_t tiles = ceil_over(t->shape[row], PACK_ROWS);
-    call_run(c, "pack", "pack",
-             call_grid(c, tiles * ceil_over(t->shape[col], PACK_COLS)), c->stream);
+    call_tensor(c, &from);
+    call_tensor(c, &to);
+    call_int(c, rows);
+    call_int(c, from.shape[col]);
+    call_stride(c, &from, row);
+    call_stride(c, &from, col);
+    call_stride(c, &to, row);
+    int64_t tiles = ceil_over(rows, PACK_ROWS) * ceil_over(from.shape[col], PACK_COLS);
+    call_run(c, "pack", "pack", call_grid(c, tiles), c->stream);
     return x;
 }
 
@@ -245,8 +267,8 @@ sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const SdcTenso
                    .math = math,
                    .bytes = (int32_t)bytes_of(a),
                    .result = (int32_t)bytes_of(c),
-                   .a_maps = has_map(&p.a),
-                   .b_maps = has_map(&p.b)};
+                   .a_rows = rows_of(&p.a),
+                   .b_rows = rows_of(&p.b)};
     GemmPlan plan = plan_of(k, &ask);
     call_note(&call, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
     if (plan.pack_a)

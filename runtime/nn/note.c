@@ -30,6 +30,21 @@ say_tile(Text *t, const GemmTile *x, int split, bool packs)
 }
 
 static void
+say_operand(Text *t, const char *what, int rows, bool packed)
+{
+    if (packed)
+        say(t, ", %s packed first: ", what);
+    else if (rows < GEMM_MAP_ROWS)
+        say(t, ", %s loaded by threads: ", what);
+    else
+        return;
+    if (rows)
+        say(t, "its rows begin on %d bytes", rows);
+    else
+        say(t, "it has no unit stride");
+}
+
+static void
 say_gemm(Text *t, const Note *n)
 {
     const GemmAsk *q = &n->of.gemm.ask;
@@ -38,17 +53,8 @@ say_gemm(Text *t, const Note *n)
     say(t, "%s %lldx%lldx%lld: ", n->function, (long long)q->m, (long long)q->n,
         (long long)q->k);
     say_tile(t, p->tile, p->split, false);
-    if (p->pack_a || p->pack_b)
-        say(t, ", %s packed first: no tensor map takes %s",
-            !p->pack_b  ? "a"
-            : p->pack_a ? "a and b"
-                        : "b",
-            p->pack_a && p->pack_b ? "them" : "it");
-    else if (!q->a_maps || !q->b_maps)
-        say(t, ", loaded by threads: no tensor map takes %s",
-            q->b_maps   ? "a"
-            : q->a_maps ? "b"
-                        : "a and b");
+    say_operand(t, "a", q->a_rows, p->pack_a);
+    say_operand(t, "b", q->b_rows, p->pack_b);
     if (!n->gpu) {
         say(t, "\n");
         return;

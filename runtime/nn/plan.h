@@ -25,9 +25,9 @@ typedef struct GemmAsk {
     int32_t math;   /* GemmMath */
     int32_t bytes;  /* of an element of a and b */
     int32_t result; /* bytes of one of c */
-    /* Do tensor maps take the operands as they lie: one unit stride, base and the other
-       stride on 16 bytes? */
-    int32_t a_maps, b_maps;
+    /* The power of two of bytes, up to 128, that each row in memory begins on; 0: no unit
+       stride. Tensor maps take 16 and more. */
+    int32_t a_rows, b_rows;
     int32_t zero;
 } GemmAsk;
 
@@ -40,7 +40,7 @@ typedef struct GemmTile {
 
 /* Microseconds, guessed. */
 typedef struct GemmCost {
-    double products; /* of the tensor cores */
+    double products; /* on the tensor cores */
     double memory;   /* everything once, by what is in flight */
     double cache;    /* tiles out of the second-level cache */
     double beside;   /* launches, packing, adding parts */
@@ -50,7 +50,7 @@ typedef struct GemmCost {
 typedef struct GemmPlan {
     const GemmTile *tile;
     int split;           /* parts along k, added in their order by a second launch */
-    bool pack_a, pack_b; /* copied first, to rows that tensor maps take */
+    bool pack_a, pack_b; /* copied first, to rows on 128 bytes */
     GemmCost cost;
     /* what came next, for the explanation; NULL: nothing did */
     const GemmTile *next;
@@ -58,6 +58,8 @@ typedef struct GemmPlan {
     bool next_packs;
     double next_us;
 } GemmPlan;
+
+enum { GEMM_MAP_ROWS = 16, GEMM_LINE = 128 };
 
 GemmPlan gemm_plan(const NnDevice *d, const GemmAsk *ask);
 /* How many elements of k a part has: whole steps of the tile. */

@@ -20,7 +20,7 @@
 enum { MOST_PARTS = 32, LEAST_STEPS = 4 };
 
 /* Bytes and operations are per microsecond. */
-static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 2.5e6,
+static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.0e6,
                     latency = 1.0, launch = 2.0, next_launch = 1.8;
 
 /* By tensor maps and products of warpgroups. */
@@ -92,29 +92,46 @@ packing(int64_t elements, int bytes)
     return next_launch + 2 * (double)elements * bytes / copy_bytes;
 }
 
-static GemmCost
-cost_of(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int split, bool maps)
+/* Lines of the cache that 128 bytes of a row lie in, on average. */
+static double
+lines(int rows, bool packed)
 {
-    double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * split;
-    double depth = (double)part_of(q->k, split, t->k), wide = d->processors;
+    return packed || rows >= GEMM_LINE ? 1 : 2 - (double)rows / GEMM_LINE;
+}
+
+/* How a product may be done. */
+typedef struct Way {
+    const GemmTile *tile;
+    int split;
+    bool maps, pack_a, pack_b;
+} Way;
+
+static GemmCost
+cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
+{
+    const GemmTile *t = w->tile;
+    double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * w->split;
+    double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
     double at_once = fmin(units, wide), rounds = ceil(units / wide);
     /* rows that are there: the rest of a tile is no traffic */
-    double side = least(t->m, q->m) + least(t->n, q->n);
+    double high = least(t->m, q->m), across = least(t->n, q->n);
     double both = (double)q->m * (double)q->k + (double)q->k * (double)q->n;
     double sums = (double)q->m * (double)q->n;
-    double flight = at_once * fmin(rounds, t->resident) * (t->stages - 1) * side * t->k *
-                    q->bytes;
+    double flight = at_once * fmin(rounds, t->resident) * (t->stages - 1) *
+                    (high + across) * t->k * q->bytes;
+    double read = high * lines(q->a_rows, w->pack_a || !w->maps) +
+                  across * lines(q->b_rows, w->pack_b || !w->maps);
     GemmCost c = {
         .products = rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
         .memory = (both * q->bytes + sums * q->result) /
                   fmin(memory_bytes, fmax(flight, 1) / latency),
-        .cache = units * side * depth * q->bytes / cache_bytes,
+        .cache = units * read * depth * q->bytes / cache_bytes,
         .beside = launch};
-    if (split > 1)
-        c.beside += next_launch + 2 * split * sums * 4 / memory_bytes;
-    if (maps && !q->a_maps)
+    if (w->split > 1)
+        c.beside += next_launch + 2 * w->split * sums * 4 / memory_bytes;
+    if (w->pack_a)
         c.beside += packing(q->m * q->k, q->bytes);
-    if (maps && !q->b_maps)
+    if (w->pack_b)
         c.beside += packing(q->k * q->n, q->bytes);
     c.all = fmax(c.products, fmax(c.memory, c.cache)) + c.beside;
     return c;
@@ -122,45 +139,43 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int split, bool 
 
 /* Of guesses that are equal the first counts: lists begin with what is simplest. */
 static void
-consider(GemmPlan *best, const GemmAsk *q, const GemmTile *t, int split, bool maps,
-         const GemmCost *c)
+consider(GemmPlan *best, const Way *w, const GemmCost *c)
 {
-    bool packs = maps && !(q->a_maps && q->b_maps);
     if (best->tile && c->all >= best->cost.all) {
         if (best->next && c->all >= best->next_us)
             return;
-        best->next = t;
-        best->next_split = split;
-        best->next_packs = packs;
+        best->next = w->tile;
+        best->next_split = w->split;
+        best->next_packs = w->pack_a || w->pack_b;
         best->next_us = c->all;
         return;
     }
-    GemmPlan now = {.tile = t,
-                    .split = split,
-                    .pack_a = maps && !q->a_maps,
-                    .pack_b = maps && !q->b_maps,
-                    .cost = *c,
-                    .next = best->tile,
-                    .next_split = best->split,
-                    .next_packs = best->pack_a || best->pack_b,
-                    .next_us = best->cost.all};
-    *best = now;
+    *best = (GemmPlan){.tile = w->tile,
+                       .split = w->split,
+                       .pack_a = w->pack_a,
+                       .pack_b = w->pack_b,
+                       .cost = *c,
+                       .next = best->tile,
+                       .next_split = best->split,
+                       .next_packs = best->pack_a || best->pack_b,
+                       .next_us = best->cost.all};
 }
 
 static void
-consider_all(GemmPlan *best, const NnDevice *d, const GemmAsk *q, bool maps)
+consider_tiles(GemmPlan *best, const NnDevice *d, const GemmAsk *q, Way w)
 {
-    Tiles tiles = tiles_of(d, q->math, maps);
+    Tiles tiles = tiles_of(d, q->math, w.maps);
+    int most = d->gpu && d->lends ? MOST_PARTS : 1;
     for (int i = 0; i < tiles.n; i++) {
-        const GemmTile *t = &tiles.at[i];
-        int most = d->gpu && d->lends ? MOST_PARTS : 1;
-        for (int split = 1; split <= most; split++) {
-            int64_t part = part_of(q->k, split, t->k);
+        w.tile = &tiles.at[i];
+        for (w.split = 1; w.split <= most; w.split++) {
+            int64_t step = w.tile->k, part = part_of(q->k, w.split, w.tile->k);
             /* every part has work, and enough of it */
-            if (split > 1 && (part < LEAST_STEPS * t->k || part * (split - 1) >= q->k))
+            if (w.split > 1 &&
+                (part < LEAST_STEPS * step || part * (w.split - 1) >= q->k))
                 continue;
-            GemmCost c = cost_of(d, q, t, split, maps);
-            consider(best, q, t, split, maps, &c);
+            GemmCost c = cost_of(d, q, &w);
+            consider(best, &w, &c);
         }
     }
 }
@@ -169,11 +184,18 @@ GemmPlan
 gemm_plan(const NnDevice *d, const GemmAsk *q)
 {
     GemmPlan best = {0};
-    bool hopper = d->wgmma && q->math != GEMM_EXACT;
-    bool ready = q->a_maps && q->b_maps;
-    if (hopper && (ready || d->lends))
-        consider_all(&best, d, q, true);
-    if (!hopper || !ready)
-        consider_all(&best, d, q, false);
+    bool by_maps = d->wgmma && q->math != GEMM_EXACT;
+    bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
+    for (int packs = 0; packs < 4 && by_maps; packs++) {
+        Way w = {.maps = true, .pack_a = packs & 1, .pack_b = packs & 2};
+        /* what no map takes must be packed, what lies on lines need not */
+        if ((!a && !w.pack_a) || (w.pack_a && q->a_rows >= GEMM_LINE) ||
+            (!b && !w.pack_b) || (w.pack_b && q->b_rows >= GEMM_LINE) ||
+            (packs && !d->lends))
+            continue;
+        consider_tiles(&best, d, q, w);
+    }
+    if (!by_maps || !a || !b)
+        consider_tiles(&best, d, q, (Way){0});
     return best;
 }

@@ -265,7 +265,7 @@ START_TEST(matmul_shapes)
         {SDC_FP16, 8, 64, 2048, 0, 1, {0, 0, 0}, 0, "parts"},
         {SDC_FP32, 20, 50, 1500, 0, 0, {0, 2, 1}, 0, "parts"},
         /* rows that begin anywhere, or not on 16 bytes */
-        {SDC_FP16, 512, 513, 1031, 0, 0, {0, 0, 0}, 0, "a and b packed first"},
+        {SDC_FP16, 512, 513, 1031, 0, 0, {0, 0, 0}, 0, "packed first"},
         {SDC_BF16, 130, 129, 131, 1, 1, {1, 3, 5}, 0, NULL},
         {SDC_FP16, 136, 128, 152, 0, 0, {7, 0, 0}, 1, NULL},
         {SDC_FP32, 65, 66, 67, 1, 0, {0, 1, 2}, 3, NULL},
