@@ -26,6 +26,9 @@
 
    Workspace. Functions that need memory beside their tensors have a sibling that says how
    much; the address falls on 256 bytes. What it holds does not matter unless it is said.
+   Products and rows may take temporary memory besides, in the order of the stream, from a
+   pool of the handle's device that keeps it for later calls (drivers of CUDA 11.2; older
+   ones do without).
 
    Masks. Dropout keeps no mask: who gives p, seed and offset again gets the same one, on
    any target.
@@ -181,8 +184,7 @@ SDC_API SdcStatus sdc_softmax_forward(SdcKernels *k, const SdcTensor *x,
                                       const SdcTensor *out, void *stream);
 
 /* y = (x - mean) * rstd * w + b over rows of x [rows, cols], stride 1 along a row; w, b
-   [cols], contiguous; mean, rstd [rows], fp32, contiguous: kept for the backward pass.
-   cols <= 65536. */
+   [cols], contiguous; mean, rstd [rows], fp32, contiguous: kept for the backward pass. */
 SDC_API SdcStatus sdc_layer_norm_forward(SdcKernels *k, const SdcTensor *x,
                                          const SdcTensor *w, const SdcTensor *b,
                                          const SdcTensor *y, const SdcTensor *mean,

@@ -79,6 +79,8 @@ say_rows(Text *t, const Note *n)
     if (p->parts)
         say(t, "rows in %lld parts of %lld columns, ", (long long)p->parts,
             (long long)p->columns);
+    if (p->together > 1)
+        say(t, "%lld rows a program, ", (long long)p->together);
     say(t, "tiles of %lld, %d warps: %s\n", (long long)p->block, p->warps, p->why);
 }
 

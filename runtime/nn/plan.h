@@ -71,11 +71,14 @@ typedef struct RowsAsk {
     int64_t rows, cols;
     int64_t most; /* columns that one tile may hold, which is read once */
     int64_t step; /* columns of a tile of a row in pieces */
+    bool shares;  /* short rows may share a program */
 } RowsAsk;
 
-/* parts 0: a program holds a row. Else a row is read by `parts` programs, twice. */
+/* parts 0: a program holds a row, or several together. Else a row is read by `parts`
+   programs, twice. */
 typedef struct RowsPlan {
     int64_t block;
+    int64_t together;
     int warps;
     int64_t parts, columns; /* columns of a part, a multiple of the block */
     const char *why;

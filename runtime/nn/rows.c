@@ -1,9 +1,19 @@
-/* sdc_nn.h: softmax and layer normalization. */
+/* sdc_nn.h: softmax and layer normalization, of rows of any length (plan_rows.c). */
 #include "runtime/kernels.h"
 
-/* ---------------------------------------------------------------- rows */
+#include "ir/base/util.h"
 
-enum { WIDEST = 65536, SOFTMAX_TILE = 8192 };
+/* Columns that one tile holds: beyond, what a thread keeps of a row spills; and the tile
+   of longer rows. On the CPU tiles are buffers. */
+enum {
+    SOFTMAX_MOST = 8192,
+    NORM_MOST = 16384,
+    NORM_BACKWARD_MOST = 8192,
+    CPU_MOST = 65536,
+    STEP = 4096,
+    DEEP = 4,
+    PARTS_MOST = 1024
+};
 
 static bool
 matrix_fits(Call *c, const SdcTensor *t, const SdcTensor *like, const char *what)
@@ -21,10 +31,76 @@ vector_fits(Call *c, const SdcTensor *t, int64_t n, bool fp32, const char *what)
            call_need(c, !fp32 || t->dtype == SDC_FP32, "'%s' needs to be fp32", what);
 }
 
-static int
-warps_of(int64_t block)
+static RowsPlan
+plan_rows(Call *c, const SdcTensor *x, int64_t most, bool shares)
 {
-    return block >= 16384 ? 16 : block >= 4096 ? 8 : 4;
+    RowsAsk q = {.rows = x->shape[0],
+                 .cols = x->shape[1],
+                 .most = most,
+                 .step = STEP,
+                 .shares = shares};
+    RowsPlan p = rows_plan(&c->k->device, &q);
+    call_note(c, &(Note){.kind = NOTE_ROWS, .of.rows = {q, p}});
+    return p;
+}
+
+static void
+bind_tile(Call *c, const RowsPlan *p)
+{
+    call_next(c);
+    call_bind(c, "BLOCK", p->block);
+    call_bind(c, "num_warps", p->warps);
+}
+
+/* Two numbers of each part of each row; NULL after an error. */
+static float *
+borrow_stat(Call *c, const RowsPlan *p, int64_t rows)
+{
+    return call_borrow(c, 2 * rows * p->parts * (int64_t)sizeof(float));
+}
+
+static void
+call_parts(Call *c, const RowsPlan *p)
+{
+    call_int(c, p->parts);
+    call_int(c, p->columns);
+}
+
+/* ---------------------------------------------------------------- softmax */
+
+static void
+softmax_bind(Call *c, const RowsPlan *p)
+{
+    call_next(c);
+    call_bind(c, "DEEP", DEEP);
+    call_bind(c, "BLOCK", p->block / DEEP);
+    call_bind(c, "num_warps", p->warps);
+}
+
+static void
+softmax_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *out)
+{
+    int64_t programs = x->shape[0] * p->parts;
+    float *stat = borrow_stat(c, p, x->shape[0]);
+    if (!stat)
+        return;
+    softmax_bind(c, p);
+    call_tensor(c, x);
+    call_ptr(c, SDC_FP32, stat);
+    call_stride(c, x, 0);
+    call_int(c, x->shape[1]);
+    call_parts(c, p);
+    call_run(c, "softmax", "softmax_part", call_grid(c, programs), c->stream);
+    softmax_bind(c, p);
+    call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
+    call_tensor(c, x);
+    call_tensor(c, out);
+    call_ptr(c, SDC_FP32, stat);
+    call_stride(c, x, 0);
+    call_stride(c, out, 0);
+    call_int(c, x->shape[1]);
+    call_parts(c, p);
+    call_run(c, "softmax", "softmax_apply", call_grid(c, programs), c->stream);
 }
 
 SdcStatus
@@ -34,18 +110,72 @@ sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, voi
     if (c.status != SDC_OK || !matrix_fits(&c, x, NULL, "x") ||
         !matrix_fits(&c, out, x, "out"))
         return c.status;
-    bool online = x->shape[1] > SOFTMAX_TILE;
-    int64_t block = online ? 2048 : power_over(x->shape[1], SOFTMAX_TILE);
-    call_bind(&c, "BLOCK", block);
-    call_bind(&c, "num_warps", online ? 8 : warps_of(block));
+    c.stream = stream;
+    if (!x->shape[0] || !x->shape[1])
+        return SDC_OK;
+    RowsPlan p = plan_rows(&c, x, SOFTMAX_MOST, true);
+    if (p.parts > 1) {
+        softmax_parts(&c, &p, x, out);
+        return call_end(&c);
+    }
+    bool wide = p.parts && k->on_gpu, shared = p.together > 1;
+    if (wide)
+        softmax_bind(&c, &p);
+    else
+        bind_tile(&c, &p);
+    if (shared)
+        call_bind(&c, "BLOCK_R", p.together);
     call_tensor(&c, x);
     call_tensor(&c, out);
     call_stride(&c, x, 0);
     call_stride(&c, out, 0);
-    call_int(&c, x->shape[0]);
+    if (!wide)
+        call_int(&c, x->shape[0]);
     call_int(&c, x->shape[1]);
-    return call_run(&c, "softmax", online ? "softmax_online" : "softmax",
-                    sdc_grid(x->shape[0], 1, 1), stream);
+    const char *kernel = wide      ? "softmax_wide"
+                         : shared  ? "softmax_rows"
+                         : p.parts ? "softmax_online"
+                                   : "softmax";
+    call_run(&c, "softmax", kernel, call_grid(&c, ceil_over(x->shape[0], p.together)),
+             stream);
+    return call_end(&c);
+}
+
+/* ---------------------------------------------------------------- layer norm */
+
+/* What the kernels have in common: x, w, b, y, mean, rstd. */
+static void
+norm_tensors(Call *c, const SdcTensor *const t[6])
+{
+    for (int i = 0; i < 6; i++)
+        call_tensor(c, t[i]);
+}
+
+static void
+norm_parts_run(Call *c, const RowsPlan *p, const SdcTensor *const t[6], double eps)
+{
+    const SdcTensor *x = t[0], *y = t[3];
+    int64_t programs = x->shape[0] * p->parts;
+    float *stat = borrow_stat(c, p, x->shape[0]);
+    if (!stat)
+        return;
+    bind_tile(c, p);
+    call_tensor(c, x);
+    call_ptr(c, SDC_FP32, stat);
+    call_stride(c, x, 0);
+    call_int(c, x->shape[1]);
+    call_parts(c, p);
+    call_run(c, "layernorm", "layer_norm_part", call_grid(c, programs), c->stream);
+    bind_tile(c, p);
+    call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
+    norm_tensors(c, t);
+    call_ptr(c, SDC_FP32, stat);
+    call_stride(c, x, 0);
+    call_stride(c, y, 0);
+    call_int(c, x->shape[1]);
+    call_parts(c, p);
+    call_float_arg(c, eps);
+    call_run(c, "layernorm", "layer_norm_apply", call_grid(c, programs), c->stream);
 }
 
 SdcStatus
@@ -57,27 +187,30 @@ sdc_layer_norm_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *w,
     if (c.status != SDC_OK || !matrix_fits(&c, x, NULL, "x") ||
         !matrix_fits(&c, y, x, "y"))
         return c.status;
-    int64_t rows = x->shape[0], cols = x->shape[1], block = power_over(cols, WIDEST);
+    int64_t rows = x->shape[0], cols = x->shape[1];
     if (!vector_fits(&c, w, cols, false, "w") || !vector_fits(&c, b, cols, false, "b") ||
         !vector_fits(&c, mean, rows, true, "mean") ||
-        !vector_fits(&c, rstd, rows, true, "rstd") ||
-        !call_need(&c, cols <= WIDEST, "%lld columns, at most %d", (long long)cols,
-                   WIDEST))
+        !vector_fits(&c, rstd, rows, true, "rstd"))
         return c.status;
-    call_bind(&c, "BLOCK", block);
-    call_bind(&c, "num_warps", warps_of(block));
-    call_tensor(&c, x);
-    call_tensor(&c, w);
-    call_tensor(&c, b);
-    call_tensor(&c, y);
-    call_tensor(&c, mean);
-    call_tensor(&c, rstd);
+    c.stream = stream;
+    const SdcTensor *const t[6] = {x, w, b, y, mean, rstd};
+    RowsPlan p = plan_rows(&c, x, k->on_gpu ? NORM_MOST : CPU_MOST, false);
+    if (p.parts > 1) {
+        norm_parts_run(&c, &p, t, eps);
+        return call_end(&c);
+    }
+    bind_tile(&c, &p);
+    norm_tensors(&c, t);
     call_stride(&c, x, 0);
     call_stride(&c, y, 0);
     call_int(&c, cols);
     call_float_arg(&c, eps);
-    return call_run(&c, "layernorm", "layer_norm_fwd", sdc_grid(rows, 1, 1), stream);
+    call_run(&c, "layernorm", p.parts ? "layer_norm_wide" : "layer_norm_fwd",
+             call_grid(&c, rows), stream);
+    return call_end(&c);
 }
+
+/* ---- backward */
 
 static int64_t
 norm_parts(const SdcKernels *k)
@@ -91,22 +224,92 @@ sdc_layer_norm_workspace(SdcKernels *k, int64_t cols)
     return k && cols > 0 ? 2 * (size_t)norm_parts(k) * (size_t)cols * sizeof(float) : 0;
 }
 
-static SdcStatus
-norm_sum(Call *c, float *parts, const SdcTensor *dw, const SdcTensor *db, void *stream)
+/* dy, x, w, mean, rstd; dx, dw, db */
+typedef struct NormBackward {
+    const SdcTensor *in[5], *dx, *dw, *db;
+    float *parts; /* the workspace: of dw, and behind them of db */
+    int64_t nparts;
+} NormBackward;
+
+static void
+norm_sum(Call *c, const NormBackward *n)
 {
     enum { BLOCK_P = 32, BLOCK_C = 64 };
-    int64_t n = norm_parts(c->k), cols = dw->shape[0];
+    int64_t cols = n->dw->shape[0];
     call_next(c);
     call_bind(c, "BLOCK_P", BLOCK_P);
     call_bind(c, "BLOCK_C", BLOCK_C);
-    call_ptr(c, SDC_FP32, parts);
-    call_ptr(c, SDC_FP32, parts + n * cols);
-    call_tensor(c, dw);
-    call_tensor(c, db);
-    call_int(c, n);
+    call_ptr(c, SDC_FP32, n->parts);
+    call_ptr(c, SDC_FP32, n->parts + n->nparts * cols);
+    call_tensor(c, n->dw);
+    call_tensor(c, n->db);
+    call_int(c, n->nparts);
     call_int(c, cols);
-    return call_run(c, "layernorm", "layer_norm_bwd_sum",
-                    sdc_grid(ceil_over(cols, BLOCK_C), 1, 1), stream);
+    call_run(c, "layernorm", "layer_norm_bwd_sum",
+             call_grid(c, ceil_over(cols, BLOCK_C)), c->stream);
+}
+
+/* Rows that a tile holds: their sums are at hand. */
+static void
+norm_short(Call *c, const RowsPlan *p, const NormBackward *n)
+{
+    const SdcTensor *dy = n->in[0], *x = n->in[1];
+    bind_tile(c, p);
+    for (int i = 0; i < 5; i++)
+        call_tensor(c, n->in[i]);
+    call_tensor(c, n->dx);
+    call_ptr(c, SDC_FP32, n->parts);
+    call_ptr(c, SDC_FP32, n->parts + n->nparts * x->shape[1]);
+    call_stride(c, dy, 0);
+    call_stride(c, x, 0);
+    call_stride(c, n->dx, 0);
+    call_int(c, x->shape[0]);
+    call_int(c, x->shape[1]);
+    call_run(c, "layernorm", "layer_norm_bwd", call_grid(c, n->nparts), c->stream);
+}
+
+/* Longer ones: the sums of each row first, then tiles of columns that go down rows. */
+static void
+norm_long(Call *c, const RowsPlan *p, NormBackward *n)
+{
+    enum { BLOCK_R = 4, BLOCK_C = 512 };
+    const SdcTensor *dy = n->in[0], *x = n->in[1];
+    int64_t rows = x->shape[0], cols = x->shape[1], tiles = ceil_over(cols, BLOCK_C);
+    float *stat = borrow_stat(c, p, rows);
+    if (!stat)
+        return;
+    n->nparts = min_i64(n->nparts, min_i64(ceil_over(rows, BLOCK_R),
+                                           ceil_over(norm_parts(c->k) * 2, tiles)));
+    bind_tile(c, p);
+    for (int i = 0; i < 5; i++)
+        call_tensor(c, n->in[i]);
+    call_ptr(c, SDC_FP32, stat);
+    call_stride(c, dy, 0);
+    call_stride(c, x, 0);
+    call_int(c, cols);
+    call_parts(c, p);
+    call_run(c, "layernorm", "layer_norm_bwd_part", call_grid(c, rows * p->parts),
+             c->stream);
+    call_next(c);
+    call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
+    call_bind(c, "BLOCK_R", BLOCK_R);
+    call_bind(c, "BLOCK_C", BLOCK_C);
+    call_bind(c, "num_warps", 4);
+    for (int i = 0; i < 5; i++)
+        call_tensor(c, n->in[i]);
+    call_ptr(c, SDC_FP32, stat);
+    call_tensor(c, n->dx);
+    call_ptr(c, SDC_FP32, n->parts);
+    call_ptr(c, SDC_FP32, n->parts + n->nparts * cols);
+    call_stride(c, dy, 0);
+    call_stride(c, x, 0);
+    call_stride(c, n->dx, 0);
+    call_int(c, rows);
+    call_int(c, cols);
+    call_int(c, p->parts);
+    call_int(c, n->nparts);
+    call_run(c, "layernorm", "layer_norm_bwd_cols", call_grid(c, tiles * n->nparts),
+             c->stream);
 }
 
 SdcStatus
@@ -119,33 +322,27 @@ sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
     if (c.status != SDC_OK || !matrix_fits(&c, dy, NULL, "dy") ||
         !matrix_fits(&c, x, dy, "x") || !matrix_fits(&c, dx, dy, "dx"))
         return c.status;
-    int64_t rows = x->shape[0], cols = x->shape[1], block = power_over(cols, WIDEST);
+    int64_t rows = x->shape[0], cols = x->shape[1];
     if (!vector_fits(&c, w, cols, false, "w") ||
         !vector_fits(&c, dw, cols, false, "dw") ||
         !vector_fits(&c, db, cols, false, "db") ||
         !vector_fits(&c, mean, rows, true, "mean") ||
         !vector_fits(&c, rstd, rows, true, "rstd") ||
-        !call_need(&c, cols <= WIDEST, "%lld columns, at most %d", (long long)cols,
-                   WIDEST) ||
         !call_need(&c, workspace != NULL, "the workspace is missing"))
         return c.status;
-    float *parts = workspace;
-    call_bind(&c, "BLOCK", block);
-    call_bind(&c, "num_warps", warps_of(block));
-    call_tensor(&c, dy);
-    call_tensor(&c, x);
-    call_tensor(&c, w);
-    call_tensor(&c, mean);
-    call_tensor(&c, rstd);
-    call_tensor(&c, dx);
-    call_ptr(&c, SDC_FP32, parts);
-    call_ptr(&c, SDC_FP32, parts + norm_parts(k) * cols);
-    call_stride(&c, dy, 0);
-    call_stride(&c, x, 0);
-    call_stride(&c, dx, 0);
-    call_int(&c, rows);
-    call_int(&c, cols);
-    SdcStatus status = call_run(&c, "layernorm", "layer_norm_bwd",
-                                sdc_grid(norm_parts(k), 1, 1), stream);
-    return status == SDC_OK ? norm_sum(&c, parts, dw, db, stream) : status;
+    c.stream = stream;
+    NormBackward n = {.in = {dy, x, w, mean, rstd},
+                      .dx = dx,
+                      .dw = dw,
+                      .db = db,
+                      .parts = workspace,
+                      .nparts = norm_parts(k)};
+    RowsPlan p = plan_rows(&c, x, k->on_gpu ? NORM_BACKWARD_MOST : CPU_MOST, false);
+    if (p.parts)
+        norm_long(&c, &p, &n);
+    else
+        norm_short(&c, &p, &n);
+    if (c.status == SDC_OK)
+        norm_sum(&c, &n);
+    return call_end(&c);
 }

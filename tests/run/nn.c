@@ -1,6 +1,7 @@
 /* The functions of sdc_nn.h against the references, on ragged sizes and odd strides: that
    each picks kernels, tiles, grids and arguments which belong together. What the kernels
    compute is tested beside them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/sdc_nn.h"
@@ -279,50 +280,62 @@ END_TEST
 
 /* ---------------------------------------------------------------- rows */
 
+static void
+softmax_case(Nn *n, int64_t rows, int64_t cols, int pad)
+{
+    Env *env = &n->env;
+    Buf x = buf_random(env, SDC_FP16, pad, DIMS(rows, cols));
+    Buf out = buf_poison(env, SDC_FP32, 1, DIMS(rows, cols));
+    double *want = env_doubles(env, rows * cols);
+    double *bound = env_doubles(env, rows * cols);
+    SdcTensor tx = tensor(n, &x), tout = tensor(n, &out);
+    good(n, sdc_softmax_forward(n->k, &tx, &tout, NULL));
+    env_collect(env);
+    ref_softmax(rows, cols, buf_doubles(env, &x), want, bound);
+    buf_check(env, &out, "softmax", want, bound);
+}
+
+/* One tile, several rows a tile, tiles in turn, parts of a row: the last two by the
+   number of multiprocessors, which the simulator takes from its environment. */
+static const struct {
+    int64_t rows, cols;
+    const char *processors;
+} rows_of[] = {{5, 1, "4"},     {37, 130, "4"},   {5, 300, "4"},   {9, 9000, "2"},
+               {3, 20001, "4"}, {5, 17000, "2"}, {2, 70001, "132"}};
+
 START_TEST(softmax)
 {
-    static const int64_t cols[] = {1, 300, 9000};
+    setenv("SIM_PROCESSORS", rows_of[_i].processors, 1);
     Nn n = nn_open();
-    Env *env = &n.env;
-    for (int i = 0; i < 3; i++) {
-        Buf x = buf_random(env, SDC_FP16, i, DIMS(5, cols[i]));
-        Buf out = buf_poison(env, SDC_FP32, 1, DIMS(5, cols[i]));
-        double *want = env_doubles(env, 5 * cols[i]);
-        double *bound = env_doubles(env, 5 * cols[i]);
-        SdcTensor tx = tensor(&n, &x), tout = tensor(&n, &out);
-        good(&n, sdc_softmax_forward(n.k, &tx, &tout, NULL));
-        env_collect(env);
-        ref_softmax(5, cols[i], buf_doubles(env, &x), want, bound);
-        buf_check(env, &out, "softmax", want, bound);
-    }
+    softmax_case(&n, rows_of[_i].rows, rows_of[_i].cols, _i);
     nn_close(&n);
 }
 END_TEST
 
-START_TEST(layer_norm)
+static void
+norm_case(Nn *n, int64_t rows, int64_t cols)
 {
-    enum { ROWS = 37, COLS = 130, SIZE = ROWS * COLS };
-    Nn n = nn_open();
-    Env *env = &n.env;
+    Env *env = &n->env;
+    int64_t size = rows * cols;
     Buf b[10];
     SdcTensor t[10];
     /* x dy w b | y dx mean rstd dw db */
     for (int i = 0; i < 10; i++) {
         bool matrix = i < 2 || i == 4 || i == 5, row = i == 6 || i == 7;
         if (matrix)
-            b[i] = i < 2 ? buf_random(env, SDC_FP32, 2, DIMS(ROWS, COLS))
-                         : buf_poison(env, SDC_FP32, 1, DIMS(ROWS, COLS));
+            b[i] = i < 2 ? buf_random(env, SDC_FP32, 2, DIMS(rows, cols))
+                         : buf_poison(env, SDC_FP32, 1, DIMS(rows, cols));
         else
-            b[i] = i < 4 ? buf_random(env, SDC_FP32, 0, DIMS(COLS))
-                         : buf_poison(env, SDC_FP32, 0, DIMS(row ? ROWS : COLS));
-        t[i] = tensor(&n, &b[i]);
+            b[i] = i < 4 ? buf_random(env, SDC_FP32, 0, DIMS(cols))
+                         : buf_poison(env, SDC_FP32, 0, DIMS(row ? rows : cols));
+        t[i] = tensor(n, &b[i]);
     }
     double *o[12];
     for (int i = 0; i < 12; i++)
-        o[i] = env_doubles(env, SIZE);
+        o[i] = env_doubles(env, size);
     double eps = (double)1e-5f;
-    RefNorm r = {.rows = ROWS,
-                 .cols = COLS,
+    RefNorm r = {.rows = rows,
+                 .cols = cols,
                  .x = buf_doubles(env, &b[0]),
                  .w = buf_doubles(env, &b[2]),
                  .b = buf_doubles(env, &b[3]),
@@ -341,10 +354,10 @@ START_TEST(layer_norm)
                  .dw_bound = o[10],
                  .db_bound = o[11]};
     ref_layer_norm(&r);
-    void *work = env_place(env, env_alloc(env, sdc_layer_norm_workspace(n.k, COLS)));
-    good(&n, sdc_layer_norm_forward(n.k, &t[0], &t[2], &t[3], &t[4], &t[6], &t[7], eps,
+    void *work = env_place(env, env_alloc(env, sdc_layer_norm_workspace(n->k, cols)));
+    good(n, sdc_layer_norm_forward(n->k, &t[0], &t[2], &t[3], &t[4], &t[6], &t[7], eps,
                                     NULL));
-    good(&n, sdc_layer_norm_backward(n.k, &t[1], &t[0], &t[2], &t[6], &t[7], &t[5], &t[8],
+    good(n, sdc_layer_norm_backward(n->k, &t[1], &t[0], &t[2], &t[6], &t[7], &t[5], &t[8],
                                      &t[9], work, NULL));
     env_collect(env);
     buf_check(env, &b[4], "y", r.y, r.y_bound);
@@ -353,6 +366,13 @@ START_TEST(layer_norm)
     buf_check(env, &b[5], "dx", r.dx, r.dx_bound);
     buf_check(env, &b[8], "dw", r.dw, r.dw_bound);
     buf_check(env, &b[9], "db", r.db, r.db_bound);
+}
+
+START_TEST(layer_norm)
+{
+    setenv("SIM_PROCESSORS", rows_of[_i].processors, 1);
+    Nn n = nn_open();
+    norm_case(&n, rows_of[_i].rows, rows_of[_i].cols);
     nn_close(&n);
 }
 END_TEST
@@ -493,6 +513,16 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("nn", dropout, sparse_linear, matmul, matmul_shapes, softmax,
-                     layer_norm, attention, refusals);
+    Suite *suite = suite_create("nn");
+    const TTest *const once[] = {dropout,   sparse_linear, matmul, matmul_shapes,
+                                 attention, refusals};
+    TCase *tc = tcase_create("kernels");
+    tcase_set_timeout(tc, 600);
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        tcase_add_test(tc, once[i]);
+    int n = (int)(sizeof rows_of / sizeof *rows_of);
+    tcase_add_loop_test(tc, softmax, 0, n);
+    tcase_add_loop_test(tc, layer_norm, 0, n);
+    suite_add_tcase(suite, tc);
+    return suite_finish("nn", suite);
 }

@@ -1,0 +1,126 @@
+/* The planner of sdc_nn.h: what it chooses for shapes that are known, and what must hold
+   for any: the same plan for the same question, parts that all have work, no operand by
+   tensor maps that they do not take. */
+#include "runtime/nn/plan.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const NnDevice hopper = {
+    .gpu = true, .wgmma = true, .processors = 132, .lends = true};
+
+static GemmAsk
+ask(int64_t m, int64_t n, int64_t k, GemmMath math, int a_rows, int b_rows)
+{
+    int bytes = math == GEMM_HALF ? 2 : 4;
+    return (GemmAsk){.m = m,
+                     .n = n,
+                     .k = k,
+                     .math = math,
+                     .bytes = bytes,
+                     .result = bytes,
+                     .a_rows = a_rows,
+                     .b_rows = b_rows};
+}
+
+static GemmPlan
+half(int64_t m, int64_t n, int64_t k, int a_rows, int b_rows)
+{
+    GemmAsk q = ask(m, n, k, GEMM_HALF, a_rows, b_rows);
+    return gemm_plan(&hopper, &q);
+}
+
+START_TEST(known_shapes)
+{
+    GemmPlan p = half(4096, 4096, 4096, 128, 128);
+    ck_assert_int_eq(p.tile->m * p.tile->n, 128 * 256);
+    ck_assert_int_eq(p.split, 1);
+    ck_assert(!p.pack_a && !p.pack_b);
+    /* few tiles, long sums */
+    p = half(512, 512, 65536, 128, 128);
+    ck_assert_int_ge(p.split, 4);
+    /* small: what fills the device */
+    p = half(1024, 1024, 1024, 128, 128);
+    ck_assert_int_eq(p.tile->m * p.tile->n, 128 * 64);
+    /* rows that no map takes, of much work and of little */
+    p = half(4095, 4097, 4099, 2, 2);
+    ck_assert(p.pack_a && p.pack_b);
+    p = half(33, 65, 20, 2, 2);
+    ck_assert(!p.pack_a && !p.pack_b);
+    p = half(4096, 4096, 4096, 2, 128);
+    ck_assert(p.pack_a && !p.pack_b);
+    /* rows of 16 bytes lie in two lines: the operand that is read most is packed */
+    p = half(3000, 5000, 7000, 16, 16);
+    ck_assert(p.pack_b);
+    /* nothing is split or packed without temporary memory */
+    NnDevice poor = hopper;
+    poor.lends = false;
+    GemmAsk q = ask(512, 512, 65536, GEMM_HALF, 2, 2);
+    p = gemm_plan(&poor, &q);
+    ck_assert(p.split == 1 && !p.pack_a && !p.pack_b);
+}
+END_TEST
+
+START_TEST(any_shape)
+{
+    static const int64_t sizes[] = {1, 2, 17, 64, 129, 1000, 4096, 50257, 1 << 20};
+    static const int rows[] = {0, 2, 16, 64, 128};
+    NnDevice device[] = {hopper, hopper, hopper, {.processors = 8, .lends = true}};
+    device[1].wgmma = false;
+    device[2].processors = 7;
+    for (int i = 0; i < 9 * 9 * 9 * 5 * 5 * 3 * 4; i += 7) {
+        GemmMath math = i / (9 * 9 * 9 * 5 * 5) % 3;
+        const NnDevice *d = &device[i / (9 * 9 * 9 * 5 * 5 * 3)];
+        GemmAsk q = ask(sizes[i % 9], sizes[i / 9 % 9], sizes[i / 81 % 9], math,
+                        rows[i / 729 % 5], rows[i / 3645 % 5]);
+        GemmPlan p = gemm_plan(d, &q), again = gemm_plan(d, &q);
+        ck_assert_ptr_nonnull(p.tile);
+        ck_assert(p.tile == again.tile && p.split == again.split &&
+                  p.pack_a == again.pack_a && p.pack_b == again.pack_b);
+        int64_t part = gemm_part(&p, q.k);
+        ck_assert_int_eq(part % p.tile->k, 0);
+        ck_assert(part * p.split >= q.k && part * (p.split - 1) < q.k);
+        ck_assert(d->gpu || p.split == 1);
+        Note note = {
+            .function = "f", .kind = NOTE_GEMM, .gpu = d->gpu, .of.gemm = {q, p}};
+        char text[1000], little[10];
+        size_t n = note_print(&note, text, sizeof text);
+        ck_assert_uint_eq(n, strlen(text));
+        ck_assert_uint_eq(note_print(&note, little, sizeof little), n);
+        ck_assert_uint_eq(strlen(little), sizeof little - 1);
+    }
+}
+END_TEST
+
+START_TEST(rows)
+{
+    for (int64_t n = 1; n < 1 << 21; n = n * 3 / 2 + 1)
+        for (int64_t m = 1; m < 1 << 16; m = m * 5 + 1) {
+            RowsAsk q = {m, n, 8192, 4096, true};
+            RowsPlan p = rows_plan(&hopper, &q);
+            ck_assert(p.parts ? p.columns % p.block == 0 &&
+                                    p.columns * p.parts >= n &&
+                                    p.columns * (p.parts - 1) < n
+                              : p.block >= n);
+            ck_assert(p.together == 1 || !p.parts);
+        }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("plan");
+    TCase *c = tcase_create("plan");
+    tcase_set_timeout(c, 100);
+    tcase_add_test(c, known_shapes);
+    tcase_add_test(c, any_shape);
+    tcase_add_test(c, rows);
+    suite_add_tcase(suite, c);
+    SRunner *r = srunner_create(suite);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
