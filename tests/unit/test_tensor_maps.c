@@ -122,6 +122,70 @@ START_TEST(without_a_map_other_code_runs)
 }
 END_TEST
 
+/* The driver compiles what runs, not what is refused first. */
+START_TEST(one_module_a_launch)
+{
+    long live[2];
+    for (int i = 0; i < 2; i++) {
+        Env e = setup();
+        e.args[4] = sdc_int(i ? 76 : 80);
+        ck_assert_int_eq(launch(&e)->nparam, i ? 5 : 7);
+        live[i] = e.fake->live;
+        long calls = e.fake->calls;
+        launch(&e);
+        live[i] += (e.fake->calls - calls) << 20;
+        sdc_context_destroy(e.cx);
+    }
+    ck_assert_int_eq(live[0], live[1]);
+}
+END_TEST
+
+/* Results whose rows end off 16 bytes go by threads; the operands still come by maps. */
+START_TEST(maps_of_loads_alone)
+{
+    static const char product[] =
+        "import triton\n"
+        "import triton.language as tl\n"
+        "@triton.jit\n"
+        "def product(a, b, c, N, K, SA, SB, SC):\n"
+        "    m = tl.arange(0, 64)\n"
+        "    k = tl.arange(0, 64)\n"
+        "    acc = tl.zeros((64, 64), dtype=tl.float32)\n"
+        "    for i in range(0, K, 64):\n"
+        "        x = tl.load(a + m[:, None] * SA + (i + k)[None, :],\n"
+        "                    mask=(i + k)[None, :] < K, other=0.0)\n"
+        "        y = tl.load(b + (i + k)[:, None] * SB + m[None, :],\n"
+        "                    mask=((i + k)[:, None] < K) & (m[None, :] < N), other=0.0)\n"
+        "        acc = tl.dot(x, y, acc)\n"
+        "    tl.store(c + m[:, None] * SC + m[None, :], acc.to(tl.float16),\n"
+        "             mask=m[None, :] < N)\n";
+    static const struct {
+        int n, sb, sc, maps;
+    } cases[] = {{64, 64, 64, 3}, {63, 64, 63, 2}, {63, 64, 64, 2}, {63, 63, 63, 0}};
+    static const char *const bind[] = {"num_warps=4"};
+    Env e = setup();
+    SdcModule *mod;
+    SdcFunction *f;
+    ck_assert_int_eq(sdc_module_load_text(e.cx, "p.tk", product, sizeof product - 1,
+                                          SDC_LANG_AUTO, &mod),
+                     SDC_OK);
+    ck_assert_int_eq(sdc_function_get(mod, "product", bind, 1, &f), SDC_OK);
+    for (int i = 0; i < 8; i++) {
+        SdcArg args[8] = {e.args[0], e.args[1], e.args[0]};
+        args[2].v.ptr = e.args[2].v.ptr;
+        args[3] = sdc_int(cases[i % 4].n);
+        args[4] = args[5] = sdc_int(200);
+        args[6] = sdc_int(cases[i % 4].sb);
+        args[7] = sdc_int(cases[i % 4].sc);
+        SdcStatus s = sdc_launch(f, sdc_grid(1, 1, 1), args, 8, NULL);
+        ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
+        ck_assert_int_eq(e.fake->last.nparam, 8 + cases[i % 4].maps);
+    }
+    sdc_context_destroy(e.cx);
+    ck_assert_int_eq(e.fake->live, 0);
+}
+END_TEST
+
 /* As many programs as run at once; how many were asked for is a parameter more. */
 START_TEST(programs_in_turn)
 {
@@ -215,6 +279,8 @@ main(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, maps_follow_the_arguments);
     tcase_add_test(t, without_a_map_other_code_runs);
+    tcase_add_test(t, one_module_a_launch);
+    tcase_add_test(t, maps_of_loads_alone);
     tcase_add_test(t, programs_in_turn);
     tcase_add_test(t, whole_numbers_of_tiles);
     tcase_add_loop_test(t, every_call_may_fail, 0, 3);
