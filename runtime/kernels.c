@@ -168,6 +168,8 @@ void
 call_next(Call *c)
 {
     c->narg = c->nbind = 0;
+    c->launch += c->launched;
+    c->launched = false;
 }
 
 bool
@@ -294,6 +296,12 @@ call_ptr(Call *c, SdcDtype t, void *p)
     add(c, sdc_ptr(t, p));
 }
 
+static bool
+is_known(const Call *c)
+{
+    return c->launch < CALL_LAUNCHES && c->functions[c->launch];
+}
+
 static void
 bind(Call *c, const char *name, const char *value)
 {
@@ -305,6 +313,8 @@ void
 call_bind(Call *c, const char *name, int64_t v)
 {
     char text[32];
+    if (is_known(c))
+        return;
     snprintf(text, sizeof text, "%lld", (long long)v);
     bind(c, name, text);
 }
@@ -312,13 +322,16 @@ call_bind(Call *c, const char *name, int64_t v)
 void
 call_bind_bool(Call *c, const char *name, bool v)
 {
-    bind(c, name, v ? "True" : "False");
+    if (!is_known(c))
+        bind(c, name, v ? "True" : "False");
 }
 
 void
 call_bind_text(Call *c, const char *name, const char *v)
 {
     char text[32];
+    if (is_known(c))
+        return;
     snprintf(text, sizeof text, "'%s'", v);
     bind(c, name, text);
 }
@@ -331,11 +344,10 @@ call_grid(Call *c, int64_t programs)
     return sdc_grid((int32_t)programs, 1, 1);
 }
 
-SdcStatus
-call_run(Call *c, const char *file, const char *kernel, SdcGrid grid, void *stream)
+static SdcStatus
+function_of(Call *c, const char *file, const char *kernel, SdcFunction **fn)
 {
     SdcModule *mod = NULL;
-    SdcFunction *fn = NULL;
     const char *binds[CALL_BINDS + 1];
     int n = 0;
     while (n < c->nbind) {
@@ -344,12 +356,23 @@ call_run(Call *c, const char *file, const char *kernel, SdcGrid grid, void *stre
     }
     if (c->k->on_gpu) /* calls follow each other on a stream, launches within a call */
         binds[n++] = "launch_pdl=True";
-    if (c->status == SDC_OK)
-        c->status = module_of(c->k, file, &mod);
-    if (c->status == SDC_OK)
-        c->status = sdc_function_get(mod, kernel, binds, n, &fn);
+    SdcStatus status = module_of(c->k, file, &mod);
+    return status == SDC_OK ? sdc_function_get(mod, kernel, binds, n, fn) : status;
+}
+
+SdcStatus
+call_run(Call *c, const char *file, const char *kernel, SdcGrid grid, void *stream)
+{
+    SdcFunction *fn = is_known(c) ? c->functions[c->launch] : NULL;
+    if (c->status == SDC_OK && !fn)
+        c->status = function_of(c, file, kernel, &fn);
     if (c->status == SDC_OK)
         c->status = sdc_launch(fn, grid, c->args, c->narg, stream);
+    if (c->status == SDC_OK && !is_known(c) && c->launch < CALL_LAUNCHES) {
+        c->functions[c->launch] = fn;
+        c->found = true;
+    }
+    c->launched = true;
     return c->status;
 }
 

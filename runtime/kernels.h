@@ -24,6 +24,7 @@ enum {
     CALL_BINDS = 24,
     CALL_TEXT = 40,
     CALL_BORROWS = 8,
+    CALL_LAUNCHES = 4,
     GEMM_PLANS = 64
 };
 
@@ -31,6 +32,7 @@ enum {
 typedef struct GemmEntry {
     GemmAsk ask;
     GemmPlan plan;
+    SdcFunction *functions[CALL_LAUNCHES]; /* as Call's */
     bool full;
 } GemmEntry;
 
@@ -55,6 +57,12 @@ typedef struct Call {
     int narg;
     char binds[CALL_BINDS][CALL_TEXT];
     int nbind;
+    /* Functions of the call's launches, where an equal call came before: constants are
+       not put into words then. The handle's modules own them. */
+    SdcFunction *functions[CALL_LAUNCHES];
+    int launch;
+    bool launched; /* that one */
+    bool found;    /* one more than were known */
     void *stream;
     void *borrowed[CALL_BORROWS];
     int nborrow;

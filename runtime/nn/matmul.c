@@ -92,27 +92,41 @@ hash_of(const GemmAsk *q)
     return h ^ h >> 29;
 }
 
-static GemmPlan
-plan_of(SdcKernels *k, const GemmAsk *q)
+static GemmEntry *
+entry_of(SdcKernels *k, const GemmAsk *q)
 {
-    GemmEntry *at = &k->gemm[hash_of(q) % GEMM_PLANS];
+    return &k->gemm[hash_of(q) % GEMM_PLANS];
+}
+
+/* The plan, and what an equal call has launched before. */
+static GemmPlan
+plan_of(Call *c, const GemmAsk *q)
+{
+    SdcKernels *k = c->k;
+    GemmEntry *at = entry_of(k, q);
     GemmPlan plan;
     bool known = false;
     if (context_lock(k->cx, &k->lock) != SDC_OK)
         return gemm_plan(&k->device, q);
     if (at->full && memcmp(&at->ask, q, sizeof *q) == 0) {
         plan = at->plan;
+        memcpy(c->functions, at->functions, sizeof c->functions);
         known = true;
     }
     pthread_mutex_unlock(&k->lock);
-    if (known)
-        return plan;
-    plan = gemm_plan(&k->device, q);
-    if (context_lock(k->cx, &k->lock) == SDC_OK) {
-        *at = (GemmEntry){*q, plan, true};
-        pthread_mutex_unlock(&k->lock);
-    }
-    return plan;
+    return known ? plan : gemm_plan(&k->device, q);
+}
+
+static void
+keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
+{
+    SdcKernels *k = c->k;
+    if (!c->found || c->status != SDC_OK || context_lock(k->cx, &k->lock) != SDC_OK)
+        return;
+    GemmEntry *at = entry_of(k, q);
+    *at = (GemmEntry){.ask = *q, .plan = *plan, .full = true};
+    memcpy(at->functions, c->functions, sizeof c->functions);
+    pthread_mutex_unlock(&k->lock);
 }
 
 /* ---- launches */
@@ -268,8 +282,9 @@ sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const SdcTenso
                    .bytes = (int32_t)bytes_of(a),
                    .result = (int32_t)bytes_of(c),
                    .a_rows = rows_of(&p.a),
-                   .b_rows = rows_of(&p.b)};
-    GemmPlan plan = plan_of(k, &ask);
+                   .b_rows = rows_of(&p.b),
+                   .epilogue = (int32_t)act << 1 | (bias != NULL)};
+    GemmPlan plan = plan_of(&call, &ask);
     call_note(&call, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
     if (plan.pack_a)
         p.a = packed(&call, &p.a);
@@ -277,5 +292,6 @@ sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const SdcTenso
         p.b = packed(&call, &p.b);
     if (call.status == SDC_OK)
         (plan.split > 1 ? in_parts : whole)(&call, &p, &plan);
+    keep(&call, &ask, &plan);
     return call_end(&call);
 }

@@ -28,7 +28,7 @@ typedef struct GemmAsk {
     /* The power of two of bytes, up to 128, that each row in memory begins on; 0: no unit
        stride. Tensor maps take 16 and more. */
     int32_t a_rows, b_rows;
-    int32_t zero;
+    int32_t epilogue; /* names one, for who carries the plan out */
 } GemmAsk;
 
 /* A tile of the product kernels and how fast it goes. */
