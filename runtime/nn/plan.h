@@ -80,6 +80,7 @@ typedef struct RowsPlan {
     int64_t block;
     int64_t together;
     int warps;
+    int64_t unit; /* of strides and columns as the kernels take them; 1: elements */
     int64_t parts, columns; /* columns of a part, a multiple of the block */
     const char *why;
 } RowsPlan;

@@ -31,15 +31,42 @@ vector_fits(Call *c, const SdcTensor *t, int64_t n, bool fp32, const char *what)
            call_need(c, !fp32 || t->dtype == SDC_FP32, "'%s' needs to be fp32", what);
 }
 
-static RowsPlan
-plan_rows(Call *c, const SdcTensor *x, int64_t most, bool shares)
+/* What strides and columns of all these matrices are multiples of: 8, 4 or 1. Kernels
+   take them in that unit, so that one variant serves whatever the multiple is. */
+static int64_t
+unit_of(const SdcTensor *const *t, int n)
 {
-    RowsAsk q = {.rows = x->shape[0],
-                 .cols = x->shape[1],
+    for (int64_t unit = 8; unit > 1; unit /= 2) {
+        bool fits = t[0]->shape[1] % unit == 0;
+        for (int i = 0; i < n; i++)
+            fits &= t[i]->strides[0] % unit == 0;
+        if (fits && unit != 2)
+            return unit;
+    }
+    return 1;
+}
+
+static void
+call_pitch(Call *c, const SdcTensor *t, int64_t unit)
+{
+    SdcTensor in_units = *t;
+    in_units.strides[0] /= unit;
+    if (tensor_is_long(t)) /* as wide as offsets of elements need it */
+        in_units.shape[1] = INT64_MAX / 2;
+    call_stride(c, &in_units, 0);
+}
+
+/* t: the matrices, all of one shape. */
+static RowsPlan
+plan_rows(Call *c, int64_t most, bool shares, const SdcTensor *const *t, int n)
+{
+    RowsAsk q = {.rows = t[0]->shape[0],
+                 .cols = t[0]->shape[1],
                  .most = most,
                  .step = STEP,
                  .shares = shares};
     RowsPlan p = rows_plan(&c->k->device, &q);
+    p.unit = unit_of(t, n);
     call_note(c, &(Note){.kind = NOTE_ROWS, .of.rows = {q, p}});
     return p;
 }
@@ -49,6 +76,7 @@ bind_tile(Call *c, const RowsPlan *p)
 {
     call_next(c);
     call_bind(c, "BLOCK", p->block);
+    call_bind(c, "UNIT", p->unit);
     call_bind(c, "num_warps", p->warps);
 }
 
@@ -74,6 +102,7 @@ softmax_bind(Call *c, const RowsPlan *p)
     call_next(c);
     call_bind(c, "DEEP", DEEP);
     call_bind(c, "BLOCK", p->block / DEEP);
+    call_bind(c, "UNIT", p->unit);
     call_bind(c, "num_warps", p->warps);
 }
 
@@ -87,8 +116,8 @@ softmax_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *o
     softmax_bind(c, p);
     call_tensor(c, x);
     call_ptr(c, SDC_FP32, stat);
-    call_stride(c, x, 0);
-    call_int(c, x->shape[1]);
+    call_pitch(c, x, p->unit);
+    call_int(c, x->shape[1] / p->unit);
     call_parts(c, p);
     call_run(c, "softmax", "softmax_part", call_grid(c, programs), c->stream);
     softmax_bind(c, p);
@@ -96,9 +125,9 @@ softmax_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *o
     call_tensor(c, x);
     call_tensor(c, out);
     call_ptr(c, SDC_FP32, stat);
-    call_stride(c, x, 0);
-    call_stride(c, out, 0);
-    call_int(c, x->shape[1]);
+    call_pitch(c, x, p->unit);
+    call_pitch(c, out, p->unit);
+    call_int(c, x->shape[1] / p->unit);
     call_parts(c, p);
     call_run(c, "softmax", "softmax_apply", call_grid(c, programs), c->stream);
 }
@@ -113,7 +142,7 @@ sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, voi
     c.stream = stream;
     if (!x->shape[0] || !x->shape[1])
         return SDC_OK;
-    RowsPlan p = plan_rows(&c, x, SOFTMAX_MOST, true);
+    RowsPlan p = plan_rows(&c, SOFTMAX_MOST, true, (const SdcTensor *[]){x, out}, 2);
     if (p.parts > 1) {
         softmax_parts(&c, &p, x, out);
         return call_end(&c);
@@ -127,11 +156,11 @@ sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, voi
         call_bind(&c, "BLOCK_R", p.together);
     call_tensor(&c, x);
     call_tensor(&c, out);
-    call_stride(&c, x, 0);
-    call_stride(&c, out, 0);
+    call_pitch(&c, x, p.unit);
+    call_pitch(&c, out, p.unit);
     if (!wide)
         call_int(&c, x->shape[0]);
-    call_int(&c, x->shape[1]);
+    call_int(&c, x->shape[1] / p.unit);
     const char *kernel = wide      ? "softmax_wide"
                          : shared  ? "softmax_rows"
                          : p.parts ? "softmax_online"
@@ -162,17 +191,17 @@ norm_parts_run(Call *c, const RowsPlan *p, const SdcTensor *const t[6], double e
     bind_tile(c, p);
     call_tensor(c, x);
     call_ptr(c, SDC_FP32, stat);
-    call_stride(c, x, 0);
-    call_int(c, x->shape[1]);
+    call_pitch(c, x, p->unit);
+    call_int(c, x->shape[1] / p->unit);
     call_parts(c, p);
     call_run(c, "layernorm", "layer_norm_part", call_grid(c, programs), c->stream);
     bind_tile(c, p);
     call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
     norm_tensors(c, t);
     call_ptr(c, SDC_FP32, stat);
-    call_stride(c, x, 0);
-    call_stride(c, y, 0);
-    call_int(c, x->shape[1]);
+    call_pitch(c, x, p->unit);
+    call_pitch(c, y, p->unit);
+    call_int(c, x->shape[1] / p->unit);
     call_parts(c, p);
     call_float_arg(c, eps);
     call_run(c, "layernorm", "layer_norm_apply", call_grid(c, programs), c->stream);
@@ -194,16 +223,17 @@ sdc_layer_norm_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *w,
         return c.status;
     c.stream = stream;
     const SdcTensor *const t[6] = {x, w, b, y, mean, rstd};
-    RowsPlan p = plan_rows(&c, x, k->on_gpu ? NORM_MOST : CPU_MOST, false);
+    RowsPlan p = plan_rows(&c, k->on_gpu ? NORM_MOST : CPU_MOST, false,
+                           (const SdcTensor *[]){x, y}, 2);
     if (p.parts > 1) {
         norm_parts_run(&c, &p, t, eps);
         return call_end(&c);
     }
     bind_tile(&c, &p);
     norm_tensors(&c, t);
-    call_stride(&c, x, 0);
-    call_stride(&c, y, 0);
-    call_int(&c, cols);
+    call_pitch(&c, x, p.unit);
+    call_pitch(&c, y, p.unit);
+    call_int(&c, cols / p.unit);
     call_float_arg(&c, eps);
     call_run(&c, "layernorm", p.parts ? "layer_norm_wide" : "layer_norm_fwd",
              call_grid(&c, rows), stream);
@@ -260,11 +290,11 @@ norm_short(Call *c, const RowsPlan *p, const NormBackward *n)
     call_tensor(c, n->dx);
     call_ptr(c, SDC_FP32, n->parts);
     call_ptr(c, SDC_FP32, n->parts + n->nparts * x->shape[1]);
-    call_stride(c, dy, 0);
-    call_stride(c, x, 0);
-    call_stride(c, n->dx, 0);
+    call_pitch(c, dy, p->unit);
+    call_pitch(c, x, p->unit);
+    call_pitch(c, n->dx, p->unit);
     call_int(c, x->shape[0]);
-    call_int(c, x->shape[1]);
+    call_int(c, x->shape[1] / p->unit);
     call_run(c, "layernorm", "layer_norm_bwd", call_grid(c, n->nparts), c->stream);
 }
 
@@ -284,9 +314,9 @@ norm_long(Call *c, const RowsPlan *p, NormBackward *n)
     for (int i = 0; i < 5; i++)
         call_tensor(c, n->in[i]);
     call_ptr(c, SDC_FP32, stat);
-    call_stride(c, dy, 0);
-    call_stride(c, x, 0);
-    call_int(c, cols);
+    call_pitch(c, dy, p->unit);
+    call_pitch(c, x, p->unit);
+    call_int(c, cols / p->unit);
     call_parts(c, p);
     call_run(c, "layernorm", "layer_norm_bwd_part", call_grid(c, rows * p->parts),
              c->stream);
@@ -294,6 +324,7 @@ norm_long(Call *c, const RowsPlan *p, NormBackward *n)
     call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
     call_bind(c, "BLOCK_R", BLOCK_R);
     call_bind(c, "BLOCK_C", BLOCK_C);
+    call_bind(c, "UNIT", p->unit);
     call_bind(c, "num_warps", 4);
     for (int i = 0; i < 5; i++)
         call_tensor(c, n->in[i]);
@@ -301,11 +332,11 @@ norm_long(Call *c, const RowsPlan *p, NormBackward *n)
     call_tensor(c, n->dx);
     call_ptr(c, SDC_FP32, n->parts);
     call_ptr(c, SDC_FP32, n->parts + n->nparts * cols);
-    call_stride(c, dy, 0);
-    call_stride(c, x, 0);
-    call_stride(c, n->dx, 0);
+    call_pitch(c, dy, p->unit);
+    call_pitch(c, x, p->unit);
+    call_pitch(c, n->dx, p->unit);
     call_int(c, rows);
-    call_int(c, cols);
+    call_int(c, cols / p->unit);
     call_int(c, p->parts);
     call_int(c, n->nparts);
     call_run(c, "layernorm", "layer_norm_bwd_cols", call_grid(c, tiles * n->nparts),
@@ -337,7 +368,8 @@ sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
                       .db = db,
                       .parts = workspace,
                       .nparts = norm_parts(k)};
-    RowsPlan p = plan_rows(&c, x, k->on_gpu ? NORM_BACKWARD_MOST : CPU_MOST, false);
+    RowsPlan p = plan_rows(&c, k->on_gpu ? NORM_BACKWARD_MOST : CPU_MOST, false,
+                           (const SdcTensor *[]){x, dy, dx}, 3);
     if (p.parts)
         norm_long(&c, &p, &n);
     else
