@@ -35,6 +35,7 @@ typedef struct GemmAsk {
 typedef struct GemmTile {
     int m, n, k, warps, stages;
     int resident; /* programs on a multiprocessor */
+    double step;  /* microseconds that a step along k takes at least */
     double rate;  /* TFLOP/s of a multiprocessor */
 } GemmTile;
 

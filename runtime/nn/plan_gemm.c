@@ -11,35 +11,40 @@
      element by element, or packed first: the copy is linear in the operand, the product
      is not.
 
-   Rates are of one multiprocessor: those of an H200 (docs/performance.md, 4096^3 and
-   1024^3) for Hopper; what else there is has the same kernels at rates of the A100. */
+   Rates are of one multiprocessor, measured on an H200 on 2026-11-22 by
+   `tests/gpu/shapes --tiles`; what is older has other kernels and rates guessed from an
+   A100's. */
 #include "runtime/nn/plan.h"
 
 #include <math.h>
 
-enum { MOST_PARTS = 32, LEAST_STEPS = 4 };
+enum { MOST_PARTS = 32, LEAST_STEPS = 4, COPY_ROWS = 8 };
 
 /* Bytes and operations are per microsecond. */
-static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.0e6,
+static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.8e6,
+                    copy_odd_bytes = 2.6e6,
                     latency = 1.0, launch = 2.0, next_launch = 1.8;
 
 /* By tensor maps and products of warpgroups. */
 static const GemmTile hopper_half[] = {
-    {128, 256, 64, 8, 3, 1, 5.9}, {128, 128, 64, 8, 3, 1, 5.37},
-    {64, 256, 64, 4, 3, 1, 4.9},  {64, 128, 128, 4, 3, 1, 4.7},
-    {128, 64, 64, 4, 4, 2, 4.5},  {64, 64, 64, 4, 4, 3, 3.0}};
+    {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 4, 1, 0, 5.5},
+    {64, 256, 64, 4, 3, 1, 0, 5.2},  {64, 128, 128, 4, 3, 1, 0, 4.4},
+    {128, 64, 64, 4, 4, 2, 0, 3.6},  {64, 64, 64, 4, 4, 3, 0, 3.1}};
 static const GemmTile hopper_tf32[] = {
-    {256, 128, 32, 8, 3, 1, 2.95}, {128, 128, 32, 8, 3, 1, 2.23},
-    {128, 64, 32, 4, 4, 2, 1.9},   {64, 64, 32, 4, 4, 3, 1.4}};
-/* Elements that threads load one by one. */
-static const GemmTile hopper_odd[] = {{128, 128, 16, 4, 3, 1, 1.1},
-                                      {64, 64, 32, 4, 3, 2, 0.6}};
-static const GemmTile ampere_half[] = {{128, 128, 64, 8, 3, 1, 2.0},
-                                       {64, 64, 64, 4, 3, 2, 1.2}};
-static const GemmTile ampere_tf32[] = {{128, 128, 32, 8, 3, 1, 1.0},
-                                       {64, 64, 32, 4, 3, 2, 0.6}};
-static const GemmTile exact[] = {{64, 64, 32, 4, 3, 2, 0.25}};
-static const GemmTile cpu[] = {{64, 64, 32, 4, 3, 1, 0.05}};
+    {256, 128, 32, 8, 3, 1, 0, 3.17}, {128, 128, 32, 8, 3, 1, 0, 2.3},
+    {128, 64, 32, 4, 4, 2, 0, 1.6},   {64, 64, 32, 4, 4, 3, 0, 1.4}};
+/* Elements that threads load one by one, each step about a microsecond behind the one
+   before. */
+static const GemmTile hopper_odd[] = {{128, 128, 32, 8, 3, 1, 1.0, 0.93},
+                                      {64, 128, 32, 4, 3, 2, 1.0, 0.85},
+                                      {64, 64, 32, 4, 3, 2, 1.0, 0.62}};
+static const GemmTile ampere_half[] = {{128, 128, 64, 8, 3, 1, 0, 2.0},
+                                       {64, 64, 64, 4, 3, 2, 0, 1.2}};
+static const GemmTile ampere_tf32[] = {{128, 128, 32, 8, 3, 1, 0, 1.0},
+                                       {64, 64, 32, 4, 3, 2, 0, 0.6}};
+static const GemmTile exact[] = {{64, 64, 32, 4, 3, 2, 0, 0.27},
+                                 {128, 64, 16, 4, 3, 2, 0, 0.32}};
+static const GemmTile cpu[] = {{64, 64, 32, 4, 3, 1, 0, 0.05}};
 
 typedef struct Tiles {
     const GemmTile *at;
@@ -87,9 +92,10 @@ gemm_part(const GemmPlan *p, int64_t k)
 }
 
 static double
-packing(int64_t elements, int bytes)
+packing(int64_t elements, int bytes, int rows)
 {
-    return next_launch + 2 * (double)elements * bytes / copy_bytes;
+    double rate = rows >= COPY_ROWS ? copy_bytes : copy_odd_bytes;
+    return next_launch + 2 * (double)elements * bytes / rate;
 }
 
 /* Lines of the cache that 128 bytes of a row lie in, on average. */
@@ -122,7 +128,8 @@ cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
     double read = high * lines(q->a_rows, w->pack_a || !w->maps) +
                   across * lines(q->b_rows, w->pack_b || !w->maps);
     GemmCost c = {
-        .products = rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
+        .products = fmax(rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
+                         fmax(1, rounds / t->resident) * depth / t->k * t->step),
         .memory = (both * q->bytes + sums * q->result) /
                   fmin(memory_bytes, fmax(flight, 1) / latency),
         .cache = units * read * depth * q->bytes / cache_bytes,
@@ -130,9 +137,9 @@ cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
     if (w->split > 1)
         c.beside += next_launch + 2 * w->split * sums * 4 / memory_bytes;
     if (w->pack_a)
-        c.beside += packing(q->m * q->k, q->bytes);
+        c.beside += packing(q->m * q->k, q->bytes, q->a_rows);
     if (w->pack_b)
-        c.beside += packing(q->k * q->n, q->bytes);
+        c.beside += packing(q->k * q->n, q->bytes, q->b_rows);
     c.all = fmax(c.products, fmax(c.memory, c.cache)) + c.beside;
     return c;
 }

@@ -49,8 +49,11 @@ rows_plan(const NnDevice *d, const RowsAsk *q)
     if (one && (parts < 4 || q->rows * 2 > d->processors)) {
         RowsPlan p = {
             .block = power(q->cols), .together = 1, .why = "a tile holds a row"};
-        if (d->gpu && q->shares && q->cols <= SHORT) {
+        if (d->gpu && q->shares && q->cols <= SHORT &&
+            q->rows > AT_ONCE * d->processors) {
             p.together = SHARED / p.block;
+            while (p.together > 1 && q->rows / p.together < AT_ONCE * d->processors)
+                p.together /= 2;
             p.why = "a tile holds several rows";
         }
         p.warps = warps_of(p.block * p.together);

@@ -7,7 +7,7 @@
    of longer rows. On the CPU tiles are buffers. */
 enum {
     SOFTMAX_MOST = 8192,
-    NORM_MOST = 16384,
+    NORM_MOST = 8192,
     NORM_BACKWARD_MOST = 8192,
     CPU_MOST = 65536,
     STEP = 4096,
@@ -264,7 +264,7 @@ typedef struct NormBackward {
 static void
 norm_sum(Call *c, const NormBackward *n)
 {
-    enum { BLOCK_P = 32, BLOCK_C = 64 };
+    enum { BLOCK_P = 128, BLOCK_C = 32 };
     int64_t cols = n->dw->shape[0];
     call_next(c);
     call_bind(c, "BLOCK_P", BLOCK_P);
@@ -367,7 +367,7 @@ sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
                       .dw = dw,
                       .db = db,
                       .parts = workspace,
-                      .nparts = norm_parts(k)};
+                      .nparts = min_i64(norm_parts(k), max_i64(1, rows / 2))};
     RowsPlan p = plan_rows(&c, k->on_gpu ? NORM_BACKWARD_MOST : CPU_MOST, false,
                            (const SdcTensor *[]){x, dy, dx}, 3);
     if (p.parts)

@@ -42,7 +42,7 @@ START_TEST(known_shapes)
     ck_assert_int_ge(p.split, 4);
     /* small: what fills the device */
     p = half(1024, 1024, 1024, 128, 128);
-    ck_assert_int_eq(p.tile->m * p.tile->n, 128 * 64);
+    ck_assert_int_le(p.tile->m * p.tile->n, 128 * 64);
     /* rows that no map takes, of much work and of little */
     p = half(4095, 4097, 4099, 2, 2);
     ck_assert(p.pack_a && p.pack_b);
