@@ -115,14 +115,14 @@ assemble(Aot *a, AotCode *c)
 
 static SdcStatus
 compile_one(Aot *a, const char *target, const char *signature, const char *const *bind,
-            int nbind, bool no_maps)
+            int nbind, JobMaps maps)
 {
     bool gpu = strcmp(target, "cpu") != 0;
     CompileJob job;
     module_job(a->mod, &job);
     job.bitcode = !gpu;
     job.check = 0; /* who launches it knows nothing of arrays */
-    job.maps = no_maps ? MAPS_NONE : MAPS_ANY;
+    job.maps = maps;
     job.opt = (SdcCompileOptions){
         .kernel = a->info->name,
         .signature = signature,
@@ -246,7 +246,7 @@ compile_tuned(Aot *a, const char *target, const char *signature)
             continue;
         char *config = strdup(entry[i].config);
         int nbind = config ? tuned_binds(a, config, bind, TUNE_MAX_BIND) : 0;
-        status = compile_one(a, target, signature, bind, nbind, false);
+        status = compile_one(a, target, signature, bind, nbind, MAPS_ANY);
         for (int k = i; k < n && status == SDC_OK; k++)
             if (strcmp(entry[k].config, entry[i].config) == 0)
                 add_point(a->code[a->ncode - 1].meta, entry[k].key);
@@ -263,21 +263,34 @@ compile_tuned(Aot *a, const char *target, const char *signature)
     return status;
 }
 
-/* Where code takes tensor maps, the kernel comes once more without, for arguments that
-   allow none. */
+static bool
+stores_by_maps(const SdcrtMeta *m)
+{
+    for (int i = 0; i < m->nmap; i++)
+        if (m->maps[i].written)
+            return true;
+    return false;
+}
+
+/* Where code takes tensor maps, the kernel comes once more with those of loads alone, and
+   once more without, for arguments that do not allow the rest. */
 static SdcStatus
 compile_for(Aot *a, const char *target, const char *signature)
 {
     const SdcBundleOptions *o = a->o;
     int first = a->ncode;
-    bool maps = false;
-    SdcStatus status = compile_one(a, target, signature, o->bind, o->nbind, false);
+    bool maps = false, stores = false;
+    SdcStatus status = compile_one(a, target, signature, o->bind, o->nbind, MAPS_ANY);
     if (status == SDC_OK && o->tune)
         status = compile_tuned(a, target, signature);
-    for (int i = first; i < a->ncode; i++)
+    for (int i = first; i < a->ncode; i++) {
         maps |= a->code[i].meta->some_args;
+        stores |= stores_by_maps(a->code[i].meta);
+    }
+    if (status == SDC_OK && stores)
+        status = compile_one(a, target, signature, o->bind, o->nbind, MAPS_LOADS);
     if (status == SDC_OK && maps)
-        status = compile_one(a, target, signature, o->bind, o->nbind, true);
+        status = compile_one(a, target, signature, o->bind, o->nbind, MAPS_NONE);
     return status;
 }
 

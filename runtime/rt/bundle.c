@@ -8,7 +8,7 @@
    takes no lock. */
 #include "runtime/rt/bundle.h"
 
-#include "runtime/rt/cuda_driver.h"
+#include "runtime/rt/cuda_map.h"
 #include "runtime/rt/expr.h"
 
 #include <float.h>
@@ -237,9 +237,46 @@ distance(const SdcrtMeta *m, const uint64_t *args)
     return least;
 }
 
-/* maps: code that takes tensor maps will do. It stands before the same without. */
+static void
+fill(const Variant *v, const uint64_t *args, uint64_t *slots)
+{
+    for (int i = 0; i < v->nargs; i++) {
+        int slot = v->slot_of[i], rank = v->meta.sources[v->source_of[i]].rank;
+        if (slot < 0)
+            continue;
+        slots[slot] = args[i];
+        if (!rank)
+            continue;
+        const SdcrtTensor *t = (const SdcrtTensor *)(uintptr_t)args[i];
+        slots[slot] = (uint64_t)(uintptr_t)t->base;
+        for (int k = 0; k < rank; k++) {
+            slots[slot + 1 + k] = (uint64_t)t->shape[k];
+            slots[slot + 1 + rank + k] = (uint64_t)t->strides[k];
+        }
+    }
+}
+
+/* Which code may take tensor maps: that with the most stands first. */
+typedef enum Maps {
+    ANY_MAPS,
+    MAPS_THAT_FIT, /* those that the arguments make, as far as can be seen */
+    NO_MAPS
+} Maps;
+
+static bool
+takes(const Variant *v, Maps maps, const uint64_t *args)
+{
+    uint64_t slots[SDCRT_MAX_PARAMS];
+    if (!v->meta.some_args || maps == ANY_MAPS)
+        return true;
+    if (maps == NO_MAPS)
+        return false;
+    fill(v, args, slots);
+    return cuda_maps_fit(&v->meta, slots) == CUDA_MAPS_FIT;
+}
+
 static SdcrtStatus
-choose(const SdcrtBundle *b, const State *s, int sm, bool maps, const uint64_t *args,
+choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *args,
        int nargs, int *out, SdcrtCudaError *e)
 {
     int best = -1, runs = 0;
@@ -247,13 +284,14 @@ choose(const SdcrtBundle *b, const State *s, int sm, bool maps, const uint64_t *
     *out = -1;
     for (int i = 0; i < s->n; i++) {
         int fit = suits(&s->variants[i], &b->code[i], sm);
-        if (fit < 0 || (!maps && s->variants[i].meta.some_args))
+        if (fit < 0 || (maps == NO_MAPS && s->variants[i].meta.some_args))
             continue;
         runs++;
         if (s->variants[i].nargs != nargs)
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' takes %d arguments, not %d",
                                b->name, s->variants[i].nargs, nargs);
-        if (fit < best || !allows(&s->variants[i], args))
+        if (fit < best || !allows(&s->variants[i], args) ||
+            !takes(&s->variants[i], maps, args))
             continue;
         double d = distance(&s->variants[i].meta, args);
         if (fit > best || d < nearest) {
@@ -302,25 +340,6 @@ grid_of(const SdcrtBundle *b, const Variant *v, const int64_t *given,
     return SDCRT_OK;
 }
 
-static void
-fill(const Variant *v, const uint64_t *args, uint64_t *slots)
-{
-    for (int i = 0; i < v->nargs; i++) {
-        int slot = v->slot_of[i], rank = v->meta.sources[v->source_of[i]].rank;
-        if (slot < 0)
-            continue;
-        slots[slot] = args[i];
-        if (!rank)
-            continue;
-        const SdcrtTensor *t = (const SdcrtTensor *)(uintptr_t)args[i];
-        slots[slot] = (uint64_t)(uintptr_t)t->base;
-        for (int k = 0; k < rank; k++) {
-            slots[slot + 1 + k] = (uint64_t)t->shape[k];
-            slots[slot + 1 + rank + k] = (uint64_t)t->strides[k];
-        }
-    }
-}
-
 SdcrtStatus
 sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
                      const uint64_t *args, int nargs, SdcrtCudaError *e)
@@ -333,7 +352,7 @@ sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
                                       : "prepare: call");
     SdcrtStatus status = state_of(b, &s, e);
     if (status == SDCRT_OK)
-        status = choose(b, s, 0, true, args, nargs, &at, e);
+        status = choose(b, s, 0, ANY_MAPS, args, nargs, &at, e);
     if (status == SDCRT_OK)
         status = grid_of(b, &s->variants[at], grid, args, call->grid, e);
     if (status != SDCRT_OK)
@@ -416,7 +435,7 @@ image_of(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, int code, Image **out,
 }
 
 static SdcrtStatus
-launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, bool maps, const int64_t *grid,
+launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, Maps maps, const int64_t *grid,
        const uint64_t *args, int nargs, SdcrtCudaError *e)
 {
     State *s;
@@ -445,9 +464,10 @@ SdcrtStatus
 sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int64_t *grid,
                   const uint64_t *args, int nargs, SdcrtCudaError *e)
 {
-    SdcrtStatus status = launch(b, gpu, stream, true, grid, args, nargs, e);
-    return status == SDCRT_ERROR_MAP ? launch(b, gpu, stream, false, grid, args, nargs, e)
-                                     : status;
+    SdcrtStatus status = launch(b, gpu, stream, ANY_MAPS, grid, args, nargs, e);
+    for (Maps maps = MAPS_THAT_FIT; status == SDCRT_ERROR_MAP && maps <= NO_MAPS; maps++)
+        status = launch(b, gpu, stream, maps, grid, args, nargs, e);
+    return status;
 }
 
 SdcrtStatus
