@@ -234,10 +234,23 @@ void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half,
                    LLVMValueRef *reg);
 
 /* ---- gen_nv_bytes.c: bytes across the rows of a buffer, by ldmatrix and prmt */
-/* Reads a tile of bytes of which neighbours in a thread lie in rows of their own; false
+/* nv_shared_read of bytes of which neighbours in a thread lie in rows of their own; false
    when the map is no such read. */
 bool nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e,
-                       Regs *out);
+                       uint32_t only, uint32_t part, Regs *out);
+
+/* ---- gen_nv_left.c: left operands of wgmma that threads read */
+typedef struct LeftReader {
+    const Layout *plain; /* of the registers, as if the rows were in order */
+    const Type *elem;
+    Regs regs; /* of the whole operand, as far as it was read */
+    SharedMap map;
+    LLVMValueRef base;
+} LeftReader;
+/* Of a buffer, for the accumulator's warps; false after an error. */
+bool nv_left_open(Gen *g, const Value *mem, const int warps[2], LeftReader *out);
+/* Elements k to k + n of the inner dimension; n: a power of 2. */
+void nv_left_read(Gen *g, LeftReader *x, uint32_t k, uint32_t n);
 
 /* ---- gen_nv_dot.c */
 bool nv_dot(Gen *g, const Op *op);

@@ -96,7 +96,8 @@ part_column(Gen *g, const Bytes *x, const Type *e, const LLVMValueRef *pair, uin
 }
 
 bool
-nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e, Regs *out)
+nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e,
+                  uint32_t only, uint32_t part, Regs *out)
 {
     Bytes x;
     char name[80];
@@ -105,11 +106,13 @@ nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e, 
     LLVMValueRef sel = selector(g, &x);
     LLVMValueRef other = LLVMBuildXor(g->b, sel, ll_int(g->i32, 0x1111), "");
     uint32_t more = x.more < 0 ? 0 : 1u << x.more;
+    if (more & only)
+        return false;
     uint32_t skip = 1u << x.row[0] | 1u << x.row[1] | 1u << x.col | more;
     snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.%s.trans.b16",
              more ? "x4" : "x2");
     for (uint32_t r = 0; r < (uint32_t)out->n; r++) {
-        if (r & skip)
+        if ((r & skip) || (r & only) != part)
             continue;
         LLVMValueRef at = nv_shared_at(g, &x.rows, base, r), w[4];
         LLVMTypeRef t = LLVMTypeOf(at);

@@ -201,6 +201,8 @@ typedef struct Product {
     const Wgmma *w;
     int n, warps[2];
     bool a_regs;
+    bool by_steps; /* threads read the left operand as they go (gen_nv_left.c) */
+    LeftReader left;
     bool fresh;      /* nothing is added to */
     int from, steps; /* along k: the first element, and how many instructions */
     uint8_t
@@ -239,13 +241,13 @@ group_part(Product *p, const Buffer *b, int which)
     return LLVMBuildAdd(g->b, b->low, by, "");
 }
 
-/* All words of the left operand, packed in front of the fence: ptxas sees them as defined
-   by the time the product begins only when nothing makes them in between. */
+/* All words of the left operand for `depth` steps, packed in front of the fence: ptxas
+   sees them as defined by the time the product begins only when nothing makes them in
+   between. */
 static bool
-gather(Product *p, const Layout *l, int first)
+gather(Product *p, const Layout *l, int first, int from, int depth)
 {
     Gen *g = p->g;
-    int depth = p->steps;
     uint32_t m = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)first), 0);
     for (int i = 0; i < p->nrow; i++)
         if (p->row[i] == m)
@@ -255,8 +257,7 @@ gather(Product *p, const Layout *l, int first)
     LLVMValueRef *w = arena_array(&g->s->tmp, LLVMValueRef, 4 * depth);
     for (int i = 0; i < depth; i++)
         if (!nv_fragment(g, p->la, p->a, 0, m << layout_shift(p->la, 0),
-                         (uint32_t)(p->from + i * p->w->k), p->w->bits, p->order,
-                         w + 4 * i))
+                         (uint32_t)(from + i * p->w->k), p->w->bits, p->order, w + 4 * i))
             return false;
     for (int i = 0; i < 4 * depth; i += MAX_N)
         through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
@@ -274,9 +275,10 @@ words_of(const Product *p, uint32_t m)
     return p->word[i];
 }
 
-/* Rows m.., columns c.. of the result: all steps along k. `d`: its registers. */
-static bool
-block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words)
+/* Rows m.., columns c.. of the result: the steps along k from `first` to `end`. `d`: its
+   registers. */
+static void
+block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words, int first, int end)
 {
     Gen *g = p->g;
     Step s = {.w = p->w, .n = p->n, .words = words, .d = d, .a_regs = p->a_regs};
@@ -284,10 +286,10 @@ block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words)
     LLVMValueRef b = group_part(p, &p->mem[1], 1);
     s.a_high = p->mem[0].high, s.b_high = p->mem[1].high;
     s.a_trans = p->mem[0].trans, s.b_trans = p->mem[1].trans;
-    for (int i = 0; i < p->steps; i++) {
+    for (int i = first; i < end; i++) {
         uint32_t k = (uint32_t)(p->from + i * p->w->k);
         if (p->a_regs)
-            memcpy(s.a, words_of(p, m) + 4 * i, sizeof s.a);
+            memcpy(s.a, words_of(p, m) + 4 * (p->by_steps ? 0 : i), sizeof s.a);
         else
             s.a[0] = LLVMBuildAdd(g->b, a,
                                   ll_int(g->i32, offset_of(&p->mem[0], m, k) >> 4), "");
@@ -295,7 +297,6 @@ block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words)
         s.fresh = p->fresh && i == 0;
         issue(g, &s);
     }
-    return true;
 }
 
 /* The order of k in the chunk that one instruction takes: that of the right operand's
@@ -309,7 +310,7 @@ find_order(Product *p)
         p->order[k] = (uint8_t)k;
     for (int k = 0; k < p->w->k && !p->mem[1].trans; k++) {
         uint32_t at = offset_of(&p->mem[1], 0, (uint32_t)k);
-        if (at >= (uint32_t)(p->w->k * bytes) ||
+        if (at >= (uint32_t)(p->w->k * bytes) || (p->by_steps && at != (uint32_t)k) ||
             (!p->a_regs && offset_of(&p->mem[0], 0, (uint32_t)k) != at &&
              !p->mem[0].trans))
             return false;
@@ -330,10 +331,19 @@ open_product(Gen *g, const Op *op, Product *p)
             wgmmas[i].b == type_elem(b->type)->scalar &&
             wgmmas[i].acc == type_elem(acc)->scalar)
             p->w = &wgmmas[i];
-    if (!p->w || !g->info.wgmma || !layout_is_wgmma(acc->layout, &p->n, p->warps))
+    if (!p->w || !g->info.wgmma ||
+        !layout_is_wgmma(acc->layout, &p->n, p->warps, &p->by_steps) ||
+        (p->by_steps && (p->a_regs || p->w->bits != 8)))
         return gen_unsupported(g, op, "of these types and layouts") != NULL;
     bool tr = p->w->transposable;
-    if ((p->a_regs && !(p->a = nv_regs(g, a))) ||
+    if (p->by_steps) {
+        p->a_regs = nv_left_open(g, a, p->warps, &p->left);
+        p->a = &p->left.regs;
+        p->la = p->left.plain;
+    } else if (p->a_regs) {
+        p->a = nv_regs(g, a);
+    }
+    if ((p->a_regs && !p->a) || (p->by_steps && !p->a_regs) ||
         (!p->a_regs && !open_buffer(g, a, 0, tr, &p->mem[0])) ||
         !open_buffer(g, b, 1, tr, &p->mem[1]) || !find_order(p))
         return gen_unsupported(g, op, "on these buffers") != NULL;
@@ -372,6 +382,32 @@ settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
     return own;
 }
 
+/* Commit groups of a product. */
+static int
+step_count(const Op *op)
+{
+    int n, warps[2];
+    bool by_steps;
+    const Attr *part = attr_find(&op->attrs, ATTR_PART);
+    const Type *a = op_operand(op, 0)->type;
+    layout_is_wgmma(op->results[0].type->elem->layout, &n, warps, &by_steps);
+    return by_steps ? (int)(part ? part->v.ints[1] : a->shape[1]) / MAX_K : 1;
+}
+
+/* The fragments of step i, when the products that had their registers are done: those of
+   the last few go on. */
+static void
+read_step(Product *p, int i)
+{
+    enum { DEPTH = 4 };
+    char text[64];
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;",
+             (int)min_i64(p->steps, DEPTH) - 1);
+    plain(p->g, text);
+    nv_left_read(p->g, &p->left, (uint32_t)(p->from + i * p->w->k), (uint32_t)p->w->k);
+    p->nrow = 0;
+}
+
 static bool
 gen_product(Gen *g, const Op *op)
 {
@@ -386,23 +422,45 @@ gen_product(Gen *g, const Op *op)
     p.fresh = is_zero(op_operand(op, 2));
     int regs = p.n / 2, words = half ? regs / 2 : regs;
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
-    for (int r = 0; r < acc->n && p.a_regs; r += regs)
-        if (!gather(&p, l, r))
-            return gen_unsupported(g, op, "on these layouts") != NULL;
-    acc = settle(g, op_operand(op, 2), acc, regs, words, half);
-    plain(g, "wgmma.fence.sync.aligned;");
-    for (int r = 0; r < acc->n; r += regs) {
-        uint32_t c = layout_at(l, LD_REG, (uint32_t)r);
-        nv_acc_pack(g, acc->v + r, regs, d);
-        for (int i = 0; p.fresh && i < words; i++)
-            d[i] = LLVMGetUndef(LLVMTypeOf(d[i]));
-        if (!block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1), d,
-                   words))
-            return gen_unsupported(g, op, "on these layouts") != NULL;
-        nv_acc_unpack(g, d, words, half, out->v + r);
+    for (int at = 0, next; at < p.steps; at = next) { /* one commit group each */
+        next = p.by_steps ? at + 1 : p.steps;
+        if (p.by_steps)
+            read_step(&p, at);
+        for (int r = 0; r < acc->n && p.a_regs; r += regs)
+            if (!gather(&p, l, r, p.from + at * p.w->k, next - at))
+                return gen_unsupported(g, op, "on these layouts") != NULL;
+        if (!at)
+            acc = settle(g, op_operand(op, 2), acc, regs, words, half);
+        plain(g, "wgmma.fence.sync.aligned;");
+        for (int r = 0; r < acc->n; r += regs) {
+            uint32_t c = layout_at(l, LD_REG, (uint32_t)r);
+            nv_acc_pack(g, acc->v + r, regs, d);
+            for (int i = 0; p.fresh && !at && i < words; i++)
+                d[i] = LLVMGetUndef(LLVMTypeOf(d[i]));
+            block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1), d,
+                  words, at, next);
+            nv_acc_unpack(g, d, words, half, out->v + r);
+        }
+        plain(g, "wgmma.commit_group.sync.aligned;");
+        acc = out;
     }
-    plain(g, "wgmma.commit_group.sync.aligned;");
     return true;
+}
+
+/* Commit groups of the products of which {pending} may be under way when `wait` has
+   ended. Of products in front of the block it is only known that each is one at least. */
+static int
+groups_pending(const Op *wait)
+{
+    enum { MOST = 7 }; /* that the instruction can say */
+    int64_t left = attr_int(&wait->attrs, ATTR_PENDING, 0);
+    int groups = 0;
+    for (const Op *op = wait->prev; op && left && !op->nregion; op = op->prev)
+        if (op->kind == OP_WGMMA) {
+            groups += step_count(op);
+            left--;
+        }
+    return (int)min_i64(groups + left, MOST);
 }
 
 /* ptxas moves a wait up to where nothing forbids it, in front of the work that was to be
@@ -430,8 +488,7 @@ gen_wait(Gen *g, const Op *op)
     int total = 0, at = 0;
     if (attr_has(&op->attrs, ATTR_LATE))
         hold(g, op);
-    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;",
-             (int)attr_int(&op->attrs, ATTR_PENDING, 0));
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", groups_pending(op));
     for (int i = 0; i < op->noperand; i++)
         total += nv_count(op_operand(op, i)->type);
     if (!total) {

@@ -80,11 +80,14 @@ const Layout *layout_mma_operand(Session *s, const int64_t *shape, const int *wa
                                  int op, int kwidth);
 /* Accumulator of wgmma m64n`n`: warpgroups (4 warps each) along m first. */
 const Layout *layout_wgmma(Session *s, const int64_t *shape, int n, const int *warps);
-/* Is l such an accumulator? Then *n (as large as it can be) and warps[2]. */
-bool layout_is_wgmma(const Layout *l, int *n, int warps[2]);
+/* Is l such an accumulator? Then *n (as large as it can be), warps[2], and whether its
+   rows are those of layout_row_pairs. */
+bool layout_is_wgmma(const Layout *l, int *n, int warps[2], bool *pairs);
 /* Operand A of wgmma in registers. */
 const Layout *layout_wgmma_operand(Session *s, const int64_t *shape, const int *warps,
                                    int kwidth);
+/* An accumulator of wgmma or its left operand, row 8 h + g of every 16 as row 2 g + h. */
+const Layout *layout_row_pairs(Session *s, const Layout *l);
 /* Shared memory, rows along order[1], chunks of `vec` elements exchanged: chunk c of row
    r lies at c ^ (r / per_phase % max_phase). Rank 1: plain. */
 const Layout *layout_swizzled(Session *s, int rank, const int64_t *shape, int vec,

@@ -289,13 +289,35 @@ layout_nvmma(Session *s, int rank, const int64_t *shape, int bits, int swizzle,
     return layout_intern(s, &l);
 }
 
-bool
-layout_is_wgmma(const Layout *l, int *n, int warps[2])
+/* Of the bits of every 16 rows the last becomes the first, or the first the last. */
+enum { ROW_BITS = 4 };
+
+static void
+move_row_bit(Layout *l, bool back)
+{
+    const uint32_t ALL = (1 << ROW_BITS) - 1;
+    int by = back ? 1 : ROW_BITS - 1, shift = layout_shift(l, 0);
+    for (int d = 0; d < LD_COUNT; d++)
+        for (int i = 0; i < l->n[d]; i++) {
+            uint32_t c = l->b[d][i], row = c >> shift & ALL;
+            row = (row >> by | row << (ROW_BITS - by)) & ALL;
+            l->b[d][i] = (c & ~(ALL << shift)) | row << shift;
+        }
+}
+
+const Layout *
+layout_row_pairs(Session *s, const Layout *l)
+{
+    Layout to = *l;
+    move_row_bit(&to, false);
+    return layout_intern(s, &to);
+}
+
+static bool
+is_wgmma(const Layout *l, int *n, int warps[2])
 {
     int64_t shape[2];
     Layout made;
-    if (l->rank != 2 || l->kind != LK_DISTRIBUTED)
-        return false;
     for (int i = 0; i < 2; i++)
         shape[i] = (int64_t)1 << l->lg[i];
     for (int wn = 0; wn + 2 <= l->n[LD_WARP]; wn++) {
@@ -307,4 +329,20 @@ layout_is_wgmma(const Layout *l, int *n, int warps[2])
             return true;
     }
     return false;
+}
+
+bool
+layout_is_wgmma(const Layout *l, int *n, int warps[2], bool *pairs)
+{
+    Layout plain = *l;
+    *pairs = false;
+    if (l->rank != 2 || l->kind != LK_DISTRIBUTED)
+        return false;
+    if (is_wgmma(l, n, warps))
+        return true;
+    if (l->lg[0] < ROW_BITS)
+        return false;
+    move_row_bit(&plain, true);
+    *pairs = is_wgmma(&plain, n, warps);
+    return *pairs;
 }

@@ -68,6 +68,10 @@ int64_t layout_operand_bytes(const Layouts *p, const Region *r, int depth);
 void layout_anchor_dot(Layouts *p, Op *op); /* products and accumulators */
 /* Does the target multiply operands of these types, if their sizes suit it? */
 bool layout_has_unit(const Layouts *p, const Op *dot);
+/* The loop that carries the sum of this product and does nothing else with it; NULL. */
+Op *layout_summing_loop(const Op *dot);
+/* Is a product of bytes better computed as its transpose? */
+bool layout_turns_bytes(const Op *dot);
 /* Does v come, through elementwise work, from a product? depth: 0. */
 bool layout_from_dot(const Value *v, int depth);
 /* The dimension along which memory runs that the loaded tile comes from which v is made

@@ -210,6 +210,71 @@ wgmma_reads(const Value *v, int inner, bool from_dot)
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }
 
+/* Is v loaded as it is, or turned? */
+static bool
+is_loaded(const Value *v)
+{
+    const Op *trans = value_def(v, OP_TRANS);
+    return value_def(trans ? op_operand(trans, 0) : v, OP_LOAD) != NULL;
+}
+
+Op *
+layout_summing_loop(const Op *dot)
+{
+    const Value *acc = op_operand(dot, 2), *r = &dot->results[0];
+    Op *loop = acc->op ? NULL : acc->region->parent;
+    if (!loop || loop->kind != OP_FOR || acc->index < 1 || acc->region != dot->parent ||
+        acc->uses->next || !r->uses || r->uses->next)
+        return NULL;
+    const Op *yield = acc->region->last;
+    return r->uses->user == yield && r->uses->index == acc->index - 1 ? loop : NULL;
+}
+
+static bool
+adds_to_other(const Value *v)
+{
+    value_each_use(v, u) if (u->user->kind == OP_DOT && u->index == 2) return true;
+    return false;
+}
+
+/* A product of bytes whose sum no other product wants in registers of its own. */
+static bool
+is_alone(const Op *op)
+{
+    const Value *acc = op_operand(op, 2), *r = &op->results[0];
+    return type_bits(op_operand(op, 0)->type) == 8 && !leads_to_lhs(r, 0) &&
+           !adds_to_other(r) &&
+           (layout_summing_loop(op) || (acc->op && !layout_from_dot(acc, 0)));
+}
+
+/* Left operands of 8 bits that lie across are read by threads, step by step, and not
+   copied: shared memory is what such products wait for. */
+static bool
+is_read_by_steps(const Op *op)
+{
+    const Value *a = op_operand(op, 0);
+    return is_alone(op) && is_loaded(a) && layout_operand_dim(a) == 0;
+}
+
+/* What passes through shared memory beside what comes into it and what the unit reads of
+   right operands, which is the same either way round: of an operand that lies along, on
+   the left, its bytes, of one across as many on the left, and twice as many, read and
+   written, on the right. (128x256x128 with b across, on an H200: 4 products of 256
+   columns take 1024 cycles, in which shared memory moves 128 KB: 48 come in, 64 are read
+   of the right operand.) */
+bool
+layout_turns_bytes(const Op *op)
+{
+    enum { LEAST = 64, LEAST_K = 32 };
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
+    const Type *acc = op->results[0].type;
+    if (acc->rank != 2 || acc->shape[0] < LEAST || acc->shape[1] < LEAST ||
+        a->type->shape[1] < LEAST_K || !is_alone(op) || layout_from_dot(a, 0) ||
+        !is_loaded(b) || layout_operand_dim(b) != 1)
+        return false;
+    return layout_operand_dim(a) == 1 || acc->shape[1] > acc->shape[0];
+}
+
 /* Words of 32 bits that a thread has of a tile. */
 static int64_t
 words(const Type *t, const Layout *l)
@@ -236,6 +301,8 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
     if (n < 8 || (type_bits(a->type) == 8 && n < 16))
         return false;
     const Layout *l = layout_wgmma(p->s, acc->shape, (int)min_i64(n, 256), warps);
+    if (is_read_by_steps(op))
+        l = layout_row_pairs(p->s, l);
     if (words(acc, l) > MANY_WORDS)
         return false;
     *plan = (DotPlan){.unit = "wgmma", .acc = l};

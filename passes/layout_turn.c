@@ -1,4 +1,5 @@
-/* Products that only their transpose can be computed by a warpgroup.
+/* Products of which a warpgroup computes the transpose, because it can only compute that
+   or does it better.
 
        %y = dot %a, %b, %x  =>  %bt = trans %b, %at = trans %a, %xt = trans %x
                                 %yt = dot %bt, %at, %xt
@@ -7,9 +8,10 @@
    wgmma reads operands of 32 bits out of shared memory only when they lie along the inner
    dimension there. Rows of a right operand [K, N] lie across it. Seen the other way
    round it is the left one, and that may come out of registers, where the threads read
-   each element from where it lies. The transposes cost nothing: two are ways to look at a
-   buffer, and the third, of the sum, names registers; a sum that a loop carries is
-   carried transposed.
+   each element from where it lies. For operands of 8 bits that saves a copy
+   (layout_turns_bytes). The transposes cost nothing: two are ways to look at a buffer,
+   and the third, of the sum, names registers; a sum that a loop carries is carried
+   transposed.
 
    Called once accesses know along which dimension they run, before layouts are given. */
 #include "passes/layout.h"
@@ -35,27 +37,17 @@ turn_init(Layouts *p, Builder *b, Value *v)
              : build_trans(b, v, swap);
 }
 
-/* The loop that carries the sum of this product and does nothing else with it. */
-static Op *
-summing_loop(const Op *dot)
-{
-    const Value *acc = op_operand(dot, 2), *r = &dot->results[0];
-    Op *loop = acc->op ? NULL : acc->region->parent;
-    if (!loop || loop->kind != OP_FOR || acc->index < 1 || acc->region != dot->parent ||
-        acc->uses->next || !r->uses || r->uses->next)
-        return NULL;
-    const Op *yield = acc->region->last;
-    return r->uses->user == yield && r->uses->index == acc->index - 1 ? loop : NULL;
-}
-
 static bool
 is_turnable(Layouts *p, const Op *dot)
 {
     const Type *a = op_operand(dot, 0)->type, *acc = dot->results[0].type;
     Name precision = attr_str(&dot->attrs, ATTR_PRECISION);
-    if (!p->target->wgmma || p->f->num_warps % 4 || a->rank != 2 || a->scalar != SK_F32 ||
-        acc->scalar != SK_F32 || !precision || strcmp(precision, "tf32") != 0 ||
-        acc->shape[0] < 8 || acc->shape[1] < 64)
+    if (!p->target->wgmma || p->f->num_warps % 4)
+        return false;
+    if (layout_turns_bytes(dot))
+        return layout_has_unit(p, dot);
+    if (a->rank != 2 || a->scalar != SK_F32 || acc->scalar != SK_F32 || !precision ||
+        strcmp(precision, "tf32") != 0 || acc->shape[0] < 8 || acc->shape[1] < 64)
         return false;
     return layout_operand_dim(op_operand(dot, 0)) == 1 &&
            layout_operand_dim(op_operand(dot, 1)) == 1;
@@ -78,7 +70,7 @@ layout_turn(Layouts *p, Op *op)
 {
     if (op->kind != OP_DOT || !is_turnable(p, op))
         return;
-    Op *loop = summing_loop(op);
+    Op *loop = layout_summing_loop(op);
     Value *acc = op_operand(op, 2);
     if (!loop && !value_def(acc, OP_CONST))
         return;

@@ -2,6 +2,7 @@
 #include "passes/occupancy.h"
 
 #include "ir/base/util.h"
+#include "ir/layout.h"
 #include "passes/pass.h"
 
 /* Where the elements of v were left, in the same registers. */
@@ -30,6 +31,18 @@ product_counted(const Op *product, int operand)
     return false;
 }
 
+/* Words of a left operand that threads read by steps, of which four are there at once. */
+static int64_t
+step_words(const Op *product)
+{
+    enum { STEPS = 4, STEP = 32, IN_WORD = 4 };
+    int n, warps[2];
+    bool by_steps;
+    const Type *a = op_operand(product, 0)->type;
+    layout_is_wgmma(product->results[0].type->elem->layout, &n, warps, &by_steps);
+    return by_steps ? a->shape[0] * min_i64(a->shape[1], STEPS * STEP) / IN_WORD : 0;
+}
+
 /* A product in parts has one accumulator, beside the sum of them. */
 static int
 words(const Region *r, int depth)
@@ -37,6 +50,7 @@ words(const Region *r, int depth)
     int own = 0, inner = 0, parts = 0;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         bool part = op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART);
+        own += op->kind == OP_WGMMA ? (int)step_words(op) : 0;
         for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
             const Type *t = op_operand(op, i)->type;
             t = t->kind == TY_ASYNC ? t->elem : t;

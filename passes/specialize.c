@@ -156,12 +156,13 @@ static int
 largest_sums(const Region *r, int depth)
 {
     int most = 0, n, warps[2];
+    bool pairs;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         if (op->kind == OP_WGMMA &&
             layout_is_wgmma(op_operand(op, 2)->type->kind == TY_ASYNC
                                 ? op_operand(op, 2)->type->elem->layout
                                 : op_operand(op, 2)->type->layout,
-                            &n, warps))
+                            &n, warps, &pairs))
             most = (int)max_i64(most, n / 2);
         for (int i = 0; i < op->nregion; i++)
             most = (int)max_i64(most, largest_sums(op->regions[i], depth + 1));

@@ -67,16 +67,27 @@ is_last(const Op *store, const Value *base)
     return true;
 }
 
+/* Are these the registers of a product of warpgroups? Of a turned one, too, whose rows
+   are in pairs: then a thread has two neighbours of a row of the results. */
+static bool
+is_result(Session *s, const Layout *l)
+{
+    static const int64_t swap[2] = {1, 0};
+    int n, warps[2];
+    bool pairs;
+    return layout_is_wgmma(l, &n, warps, &pairs) ||
+           (layout_is_wgmma(layout_trans(s, l, swap), &n, warps, &pairs) && pairs);
+}
+
 /* Results of a product of warpgroups that are converted to be stored. */
 static Value *
-result_of(const Op *store)
+result_of(Session *s, const Op *store)
 {
-    int n, warps[2];
     Op *c = value_def(op_operand(store, 1), OP_CONVERT_LAYOUT);
     Value *x = c ? op_operand(c, 0) : NULL;
     int bits = x ? type_bits(x->type) : 0;
     bool good = x && x->type->rank == 2 && (bits == 8 || bits == 16 || bits == 32) &&
-                layout_is_wgmma(x->type->layout, &n, warps);
+                is_result(s, x->type->layout);
     return good ? x : NULL;
 }
 
@@ -239,7 +250,7 @@ in_pieces(const TmaTile *t)
 static bool
 rewrite(Session *s, Func *f, Op *store, int64_t shared)
 {
-    Value *x = result_of(store), *in[2 + TMA_MAX_RANK];
+    Value *x = result_of(s, store), *in[2 + TMA_MAX_RANK];
     if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
         return false;
     Value *y = op_operand(store, 1);

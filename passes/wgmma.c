@@ -16,8 +16,10 @@
    stands between.
 
    Operands of 8 bits must lie along the inner dimension. One that lies across in memory
-   comes into shared memory as it lies, asynchronously where it is staged, and the threads
-   copy it into a second buffer:
+   comes into shared memory as it lies, asynchronously where it is staged. A left one
+   stays there, and the threads read it step by step (codegen/gen_nv_left.c), when the
+   layout of the sum says so (passes/layout_dot.c). Any other they copy into a second
+   buffer:
 
        %m = local_alloc %b : mem<.., along n>
        %t = local_load %m
@@ -69,6 +71,18 @@ buffer_for(Session *s, Builder *b, Value *v, int inner, bool as_sums)
     Value *m = operand_buffer(s, b, from);
     m = trans ? operand_turned(s, b, m, trans) : m;
     return copied ? operand_across(s, b, m, inner, as_sums) : m;
+}
+
+/* A left operand that threads read by steps (codegen/gen_nv_left.c). */
+static Value *
+buffer_across(Session *s, Builder *b, Value *v)
+{
+    Op *trans = value_def(v, OP_TRANS);
+    Value *from = trans ? op_operand(trans, 0) : v;
+    if (!value_def(from, OP_LOAD) || !lies_across(v, 1))
+        return operand_along(s, b, v, 0);
+    Value *m = operand_buffer(s, b, from);
+    return trans ? operand_turned(s, b, m, trans) : m;
 }
 
 static int64_t
@@ -154,13 +168,16 @@ static Value *
 left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
 {
     int n, warps[2], bits = type_bits(v->type);
+    bool pairs;
     const Layout *regs = NULL;
     Value *load = NULL;
-    if (layout_is_wgmma(dot->results[0].type->layout, &n, warps))
+    if (layout_is_wgmma(dot->results[0].type->layout, &n, warps, &pairs) && !pairs)
         regs = layout_wgmma_operand(s, v->type->shape, warps, bits < 32 ? 32 / bits : 1);
     *as_sums = regs && lies_as_sums(s, dot, v, warps);
     if (*as_sums)
         return v;
+    if (pairs)
+        return buffer_across(s, b, v);
     if (regs && is_exchanged(v, regs)) {
         const Type *t = type_with_layout(s->types, v->type, regs);
         return &build_op(b, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];

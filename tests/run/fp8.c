@@ -39,12 +39,12 @@ operand(Env *env, SdcDtype t, int64_t rows, int64_t cols, bool across)
 
 /* Bits 0 and 1 of `order`: a and b lie across the inner dimension. */
 static void
-product(Env *env, SdcDtype ta, SdcDtype tb, int order, const Shape *s, int m, int n,
-        int k, const char *more)
+product(Env *env, SdcDtype ta, SdcDtype tb, SdcDtype tc, int order, const Shape *s, int m,
+        int n, int k, const char *more)
 {
     Buf a = operand(env, ta, s->M, s->K, order & 1);
     Buf b = operand(env, tb, s->K, s->N, !(order & 2));
-    Buf c = buf_poison(env, SDC_FP32, 0, DIMS(s->M, s->N));
+    Buf c = buf_poison(env, tc, 0, DIMS(s->M, s->N));
     double *want = env_doubles(env, s->M * s->N), *bound = env_doubles(env, s->M * s->N);
     ref_matmul(s->M, s->N, s->K, buf_doubles(env, &a), buf_doubles(env, &b), NULL,
                REF_NONE, 0, want, bound);
@@ -71,12 +71,13 @@ START_TEST(orders)
     Env env = open_file();
     for (int order = 0; order < 4; order++)
         for (int i = 0; i < 4; i++)
-            product(&env, types[i & 1], types[i >> 1], order, &shapes[(order + i) % 2],
-                    64, 64, 64, i & 1 ? "num_warps=8 num_stages=3" : "num_warps=4");
+            product(&env, types[i & 1], types[i >> 1], SDC_FP32, order,
+                    &shapes[(order + i) % 2], 64, 64, 64,
+                    i & 1 ? "num_warps=8 num_stages=3" : "num_warps=4");
     /* no unit multiplies this one: as halves */
     for (int order = 0; order < 4; order++)
-        product(&env, SDC_FP8E4B15, SDC_FP8E4B15, order, &shapes[order % 2], 64, 64, 64,
-                "num_warps=4");
+        product(&env, SDC_FP8E4B15, SDC_FP8E4B15, SDC_FP32, order, &shapes[order % 2], 64,
+                64, 64, "num_warps=4");
     env_close(&env);
 }
 END_TEST
@@ -86,13 +87,44 @@ START_TEST(large_tiles)
     static const Shape shape = {144, 272, 400}, one = {128, 256, 400};
     Env env = open_file();
     for (int order = 0; order < 4; order++) {
-        product(&env, types[0], types[1], order, &one, 128, 256, 128,
+        product(&env, types[0], types[1], SDC_FP32, order, &one, 128, 256, 128,
                 "num_warps=8 num_stages=2");
-        product(&env, types[0], types[order & 1], order, &shape, 128, 128, 128,
+        product(&env, types[0], types[order & 1], SDC_FP32, order, &shape, 128, 128, 128,
                 "num_warps=8 num_stages=3");
-        product(&env, types[0], types[0], order, &shape, 128, 128, 128,
+        product(&env, types[0], types[0], SDC_FP32, order, &shape, 128, 128, 128,
                 "num_warps=8 num_stages=3 WARP_SPECIALIZE=True");
     }
+    env_close(&env);
+}
+END_TEST
+
+/* Operands that threads read a step at a time: few and many steps, rows and columns;
+   results in halves, of which every sum is one. */
+START_TEST(steps)
+{
+    static const struct {
+        Shape shape;
+        int m, n, k;
+        const char *more;
+    } all[] = {
+        {{64, 64, 96}, 64, 64, 32, "num_warps=4"},
+        {{128, 144, 160}, 128, 64, 64, "num_warps=4 num_stages=2"},
+        {{80, 256, 512}, 64, 256, 256, "num_warps=4 num_stages=2"},
+        {{256, 144, 160}, 256, 128, 64, "num_warps=8 num_stages=2"},
+        {{128, 256, 160}, 64, 256, 32, "num_warps=8 num_stages=4"},
+        {{272, 80, 288}, 256, 64, 128, "num_warps=8 WARP_SPECIALIZE=True"},
+        {{96, 272, 160}, 128, 128, 32, "num_warps=4 WARP_SPECIALIZE=True"},
+        {{144, 96, 320}, 128, 128, 64, "num_warps=8 num_stages=1"},
+        {{64, 256, 320}, 64, 256, 64, "num_warps=8 IMPRECISE=64"},
+    };
+    Env env = open_file();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int order = 0; order < 4; order++)
+            if (order != 2) {
+                const Shape *s = &all[i].shape;
+                product(&env, types[i & 1], types[order & 1], i & 1 ? SDC_FP32 : SDC_FP16,
+                        order, s, all[i].m, all[i].n, all[i].k, all[i].more);
+            }
     env_close(&env);
 }
 END_TEST
@@ -106,7 +138,7 @@ START_TEST(imprecise)
     for (int i = 0; i < 6; i++) {
         const char *binds = env_text(&env, "num_warps=%d IMPRECISE=%s WARP_SPECIALIZE=%s",
                                      i & 1 ? 8 : 4, by[i], i & 2 ? "True" : "False");
-        product(&env, types[0], types[i & 1], i % 4, &shape, 64, 128, 128, binds);
+        product(&env, types[0], types[i & 1], SDC_FP32, i % 4, &shape, 64, 128, 128, binds);
     }
     env_close(&env);
 }
@@ -120,11 +152,11 @@ START_TEST(small_tiles)
     Env env = open_file();
     for (int order = 0; order < 4; order++)
         for (int i = 0; i < 2; i++) {
-            product(&env, types[i], types[order & 1], order, &shapes[i], 32, 32, 32,
-                    "num_warps=4");
-            product(&env, types[0], types[i], order, &shapes[i], 64, 32, 32,
+            product(&env, types[i], types[order & 1], SDC_FP32, order, &shapes[i], 32, 32,
+                    32, "num_warps=4");
+            product(&env, types[0], types[i], SDC_FP32, order, &shapes[i], 64, 32, 32,
                     "num_warps=2");
-            product(&env, types[0], types[i], order, &shapes[1], 64, 64, 64,
+            product(&env, types[0], types[i], SDC_FP32, order, &shapes[1], 64, 64, 64,
                     "num_warps=4");
         }
     env_close(&env);
@@ -334,6 +366,6 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("fp8", orders, large_tiles, imprecise, small_tiles, single, matrices,
+    return RUN_TESTS("fp8", orders, large_tiles, steps, imprecise, small_tiles, single, matrices,
                      chains, attention);
 }

@@ -165,6 +165,18 @@ START_TEST(matrix_fragments)
     /* packing accumulators pairwise gives the operand of the next product: no movement */
     const Layout *p = layout_wgmma_operand(s, (int64_t[]){ 64, 256 }, (int[]){ 4, 1 }, 2);
     ck_assert_ptr_eq(p, acc);
+    int n, warps[2];
+    bool pairs;
+    ck_assert(layout_is_wgmma(acc, &n, warps, &pairs) && !pairs && n == 256);
+    const Layout *two = layout_row_pairs(s, acc);
+    ck_assert(layout_is_wgmma(two, &n, warps, &pairs) && pairs && n == 256);
+    ck_assert(warps[0] == 4 && warps[1] == 1);
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 128; i++) {
+            ck_assert_int_eq(part(two, i, lane, 3, 0), 48 + lane / 4 * 2 + (i >> 1 & 1));
+            ck_assert_int_eq(part(two, i, lane, 3, 1), part(acc, i, lane, 3, 1));
+        }
+    ck_assert(!layout_is_wgmma(layout_row_pairs(s, two), &n, warps, &pairs));
     session_free(s);
 }
 END_TEST
