@@ -145,6 +145,8 @@ gen_each(Gen *g, const Op *op)
         if (!in[i] || in[i]->n != out->n)
             return gen_unsupported(g, op, "on operands of different layouts");
     }
+    if (op->noperand == 1 && nv_cast_stored(g, op, in[0], out))
+        return true;
     for (int r = 0; r < out->n; r++) {
         LLVMValueRef x[8];
         if (r + 1 < out->n && (nv_cast_pair(g, op, in, r, out->v + r) ||

@@ -171,6 +171,9 @@ LLVMValueRef nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 LLVMValueRef nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
 /* Registers r and r + 1 of an op's operands at once; false: not this one. */
 bool nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out);
+/* All registers, in pairs that are neighbours in the buffer which the result goes to;
+   false: those are r and r + 1, or it goes to none. */
+bool nv_cast_stored(Gen *g, const Op *op, const Regs *in, Regs *out);
 
 /* ---- gen_nv_half.c: NULL, false: not this one */
 LLVMValueRef nv_half(Gen *g, const Op *op, LLVMValueRef *in);

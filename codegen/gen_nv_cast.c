@@ -134,3 +134,38 @@ nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out)
     narrow_pair(g, to, rtz, w[0], w[1], out);
     return true;
 }
+
+/* The register bit whose two elements are neighbours in the buffer that v goes to; 0: no
+   such buffer or bit. */
+static int
+stored_bit(const Value *v)
+{
+    const Op *to = v->uses && !v->uses->next ? v->uses->user : NULL;
+    if (!to || (to->kind != OP_LOCAL_STORE && to->kind != OP_LOCAL_ALLOC))
+        return 0;
+    const Type *mem =
+        (to->kind == OP_LOCAL_STORE ? op_operand(to, 0) : &to->results[0])->type;
+    const Layout *l = v->type->layout, *m = mem->layout;
+    for (int i = 0; l && m->n[LD_OFFSET] && i < l->n[LD_REG]; i++)
+        if (l->b[LD_REG][i] == m->b[LD_OFFSET][0])
+            return i;
+    return 0;
+}
+
+bool
+nv_cast_stored(Gen *g, const Op *op, const Regs *in, Regs *out)
+{
+    int bit = op->kind == OP_FTRUNC ? stored_bit(&op->results[0]) : 0;
+    int other = 1 << bit;
+    for (int r = 0; bit && r < out->n; r++) {
+        LLVMValueRef two[2] = {in->v[r], in->v[r | other]}, to[2];
+        Regs pair = {.n = 2, .v = two}, *from = &pair;
+        if (r & other)
+            continue;
+        if (!nv_cast_pair(g, op, &from, 0, to))
+            return false;
+        out->v[r] = to[0];
+        out->v[r | other] = to[1];
+    }
+    return bit > 0;
+}

@@ -138,7 +138,8 @@ START_TEST(imprecise)
     for (int i = 0; i < 6; i++) {
         const char *binds = env_text(&env, "num_warps=%d IMPRECISE=%s WARP_SPECIALIZE=%s",
                                      i & 1 ? 8 : 4, by[i], i & 2 ? "True" : "False");
-        product(&env, types[0], types[i & 1], SDC_FP32, i % 4, &shape, 64, 128, 128, binds);
+        product(&env, types[0], types[i & 1], SDC_FP32, i % 4, &shape, 64, 128, 128,
+                binds);
     }
     env_close(&env);
 }
@@ -366,6 +367,6 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("fp8", orders, large_tiles, steps, imprecise, small_tiles, single, matrices,
-                     chains, attention);
+    return RUN_TESTS("fp8", orders, large_tiles, steps, imprecise, small_tiles, single,
+                     matrices, chains, attention);
 }
