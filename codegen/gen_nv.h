@@ -261,6 +261,11 @@ bool nv_local_dot(Gen *g, const Op *op);
 
 /* ---- gen_nv_wgmma.c */
 bool nv_wgmma(Gen *g, const Op *op);
+/* Assembly over registers that go in and come out: `n` of d, then the inputs. */
+void nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *in,
+                    int nin);
+/* gen_nv_wgmma_wait.c: wgmma_wait and wgmma_open */
+bool nv_wgmma_wait(Gen *g, const Op *op);
 
 /* ---- gen_nv_async.c */
 bool nv_async(Gen *g, const Op *op);

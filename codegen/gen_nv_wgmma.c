@@ -8,8 +8,7 @@
    instruction's part of the buffer is a constant added to the address.
 
    Only the low word of a descriptor changes. It is put together inside of the assembly,
-   because 64-bit descriptors as values are hoisted out of loops and spilled. The wait
-   takes the accumulators in and hands them out, so that nothing reads them before. */
+   because 64-bit descriptors as values are hoisted out of loops and spilled. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -149,9 +148,9 @@ instruction(Gen *g, const Step *s)
     return text;
 }
 
-/* Assembly over registers that go in and come out: `n` of d, then the inputs. */
-static void
-through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *in, int nin)
+void
+nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *in,
+               int nin)
 {
     size_t size = (size_t)(2 * n + nin + 1) * 8;
     char *cons = arena_alloc(&g->s->tmp, size, 1);
@@ -185,7 +184,7 @@ issue(Gen *g, Step *s)
     for (int i = 0; i < (s->a_regs ? 4 : 1); i++)
         in[n++] = s->a[i];
     in[n++] = s->b;
-    through_asm(g, instruction(g, s), s->d, s->words, in, n);
+    nv_through_asm(g, instruction(g, s), s->d, s->words, in, n);
 }
 
 static void
@@ -260,7 +259,7 @@ gather(Product *p, const Layout *l, int first, int from, int depth)
                          (uint32_t)(from + i * p->w->k), p->w->bits, p->order, w + 4 * i))
             return false;
     for (int i = 0; i < 4 * depth; i += MAX_N)
-        through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
+        nv_through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
     p->row[p->nrow] = m;
     p->word[p->nrow++] = w;
     return true;
@@ -376,22 +375,10 @@ settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
     *own = (Regs){.n = acc->n, .v = arena_array(&g->s->tmp, LLVMValueRef, acc->n)};
     for (int r = 0; r < acc->n; r += regs) {
         nv_acc_pack(g, acc->v + r, regs, d);
-        through_asm(g, "// sums begin", d, words, NULL, 0);
+        nv_through_asm(g, "// sums begin", d, words, NULL, 0);
         nv_acc_unpack(g, d, words, half, own->v + r);
     }
     return own;
-}
-
-/* Commit groups of a product. */
-static int
-step_count(const Op *op)
-{
-    int n, warps[2];
-    bool by_steps;
-    const Attr *part = attr_find(&op->attrs, ATTR_PART);
-    const Type *a = op_operand(op, 0)->type;
-    layout_is_wgmma(op->results[0].type->elem->layout, &n, warps, &by_steps);
-    return by_steps ? (int)(part ? part->v.ints[1] : a->shape[1]) / MAX_K : 1;
 }
 
 /* The fragments of step i, when the products that had their registers are done: those of
@@ -447,90 +434,8 @@ gen_product(Gen *g, const Op *op)
     return true;
 }
 
-/* Commit groups of the products of which {pending} may be under way when `wait` has
-   ended. Of products in front of the block it is only known that each is one at least. */
-static int
-groups_pending(const Op *wait)
-{
-    enum { MOST = 7 }; /* that the instruction can say */
-    int64_t left = attr_int(&wait->attrs, ATTR_PENDING, 0);
-    int groups = 0;
-    for (const Op *op = wait->prev; op && left && !op->nregion; op = op->prev)
-        if (op->kind == OP_WGMMA) {
-            groups += step_count(op);
-            left--;
-        }
-    return (int)min_i64(groups + left, MOST);
-}
-
-/* ptxas moves a wait up to where nothing forbids it, in front of the work that was to be
-   done meanwhile. Not over the end of a block: here a loop that never runs twice, since
-   the loop around it would not run with such a bound (and ptxas drops a loop that does
-   nothing). */
-static void
-hold(Gen *g, const Op *wait)
-{
-    const Op *loop = wait->parent->parent;
-    LLVMValueRef hi =
-        loop && loop->kind == OP_FOR ? nv_scalar(g, op_operand(loop, 1)) : NULL;
-    if (!hi || LLVMTypeOf(hi) != g->i32)
-        return;
-    ptx_asm(g,
-            "{ .reg .pred again; hold: setp.eq.s32 again, $0, -2147483648; "
-            "@again nanosleep.u32 1; @again bra hold; }",
-            "r", LLVMVoidTypeInContext(g->cx), &hi, 1, true);
-}
-
-static bool
-gen_wait(Gen *g, const Op *op)
-{
-    char text[64];
-    int total = 0, at = 0;
-    if (attr_has(&op->attrs, ATTR_LATE))
-        hold(g, op);
-    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", groups_pending(op));
-    for (int i = 0; i < op->noperand; i++)
-        total += nv_count(op_operand(op, i)->type);
-    if (!total) {
-        plain(g, text);
-        return true;
-    }
-    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, total);
-    for (int i = 0; i < op->noperand; i++) {
-        Regs *in = nv_regs(g, op_operand(op, i));
-        if (!in)
-            return false;
-        at += nv_acc_pack(g, in->v, in->n, d + at);
-    }
-    through_asm(g, text, d, at, NULL, 0);
-    at = 0;
-    for (int i = 0; i < op->noperand; i++) {
-        Regs *in = nv_regs(g, op_operand(op, i));
-        Regs *out = nv_define(g, &op->results[i], in->n);
-        bool half = LLVMGetTypeKind(LLVMTypeOf(in->v[0])) == LLVMHalfTypeKind;
-        int n = half ? in->n / 2 : in->n;
-        if (!out)
-            return false;
-        nv_acc_unpack(g, d + at, n, half, out->v);
-        at += n;
-    }
-    return true;
-}
-
-static bool
-gen_open(Gen *g, const Op *op)
-{
-    Regs *in = nv_regs(g, op_operand(op, 0));
-    Regs *out = in ? nv_define(g, &op->results[0], in->n) : NULL;
-    for (int i = 0; out && i < in->n; i++)
-        out->v[i] = in->v[i];
-    return out != NULL;
-}
-
 bool
 nv_wgmma(Gen *g, const Op *op)
 {
-    if (op->kind == OP_WGMMA_OPEN)
-        return gen_open(g, op);
-    return op->kind == OP_WGMMA ? gen_product(g, op) : gen_wait(g, op);
+    return op->kind == OP_WGMMA ? gen_product(g, op) : nv_wgmma_wait(g, op);
 }

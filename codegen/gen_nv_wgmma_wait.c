@@ -1,0 +1,107 @@
+/* Waiting for products of warpgroups. The wait takes the accumulators in and hands them
+   out, so that nothing reads them before. */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+#include "ir/base/util.h"
+
+#include <stdio.h>
+
+/* Commit groups of a product. */
+static int
+step_count(const Op *op)
+{
+    enum { STEP = 32 };
+    int n, warps[2];
+    bool by_steps;
+    const Attr *part = attr_find(&op->attrs, ATTR_PART);
+    const Type *a = op_operand(op, 0)->type;
+    layout_is_wgmma(op->results[0].type->elem->layout, &n, warps, &by_steps);
+    return by_steps ? (int)(part ? part->v.ints[1] : a->shape[1]) / STEP : 1;
+}
+
+/* Commit groups of the products of which {pending} may be under way when `wait` has
+   ended. Of products in front of the block it is only known that each is one at least. */
+static int
+groups_pending(const Op *wait)
+{
+    enum { MOST = 7 }; /* that the instruction can say */
+    int64_t left = attr_int(&wait->attrs, ATTR_PENDING, 0);
+    int groups = 0;
+    for (const Op *op = wait->prev; op && left && !op->nregion; op = op->prev)
+        if (op->kind == OP_WGMMA) {
+            groups += step_count(op);
+            left--;
+        }
+    return (int)min_i64(groups + left, MOST);
+}
+
+/* ptxas moves a wait up to where nothing forbids it, in front of the work that was to be
+   done meanwhile. Not over the end of a block: here a loop that never runs twice, since
+   the loop around it would not run with such a bound (and ptxas drops a loop that does
+   nothing). */
+static void
+hold(Gen *g, const Op *wait)
+{
+    const Op *loop = wait->parent->parent;
+    LLVMValueRef hi =
+        loop && loop->kind == OP_FOR ? nv_scalar(g, op_operand(loop, 1)) : NULL;
+    if (!hi || LLVMTypeOf(hi) != g->i32)
+        return;
+    ptx_asm(g,
+            "{ .reg .pred again; hold: setp.eq.s32 again, $0, -2147483648; "
+            "@again nanosleep.u32 1; @again bra hold; }",
+            "r", LLVMVoidTypeInContext(g->cx), &hi, 1, true);
+}
+
+static bool
+gen_wait(Gen *g, const Op *op)
+{
+    char text[64];
+    int total = 0, at = 0;
+    if (attr_has(&op->attrs, ATTR_LATE))
+        hold(g, op);
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", groups_pending(op));
+    for (int i = 0; i < op->noperand; i++)
+        total += nv_count(op_operand(op, i)->type);
+    if (!total) {
+        ptx_asm(g, text, "", LLVMVoidTypeInContext(g->cx), NULL, 0, true);
+        return true;
+    }
+    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, total);
+    for (int i = 0; i < op->noperand; i++) {
+        Regs *in = nv_regs(g, op_operand(op, i));
+        if (!in)
+            return false;
+        at += nv_acc_pack(g, in->v, in->n, d + at);
+    }
+    nv_through_asm(g, text, d, at, NULL, 0);
+    at = 0;
+    for (int i = 0; i < op->noperand; i++) {
+        Regs *in = nv_regs(g, op_operand(op, i));
+        Regs *out = nv_define(g, &op->results[i], in->n);
+        bool half = LLVMGetTypeKind(LLVMTypeOf(in->v[0])) == LLVMHalfTypeKind;
+        int n = half ? in->n / 2 : in->n;
+        if (!out)
+            return false;
+        nv_acc_unpack(g, d + at, n, half, out->v);
+        at += n;
+    }
+    return true;
+}
+
+static bool
+gen_open(Gen *g, const Op *op)
+{
+    Regs *in = nv_regs(g, op_operand(op, 0));
+    Regs *out = in ? nv_define(g, &op->results[0], in->n) : NULL;
+    for (int i = 0; out && i < in->n; i++)
+        out->v[i] = in->v[i];
+    return out != NULL;
+}
+
+bool
+nv_wgmma_wait(Gen *g, const Op *op)
+{
+    return op->kind == OP_WGMMA_OPEN ? gen_open(g, op) : gen_wait(g, op);
+}
