@@ -22,6 +22,7 @@
    one: tests/gpu/loops.py, bias_tile, 128x32, 4 warps, H200, 2026-11-22.) */
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "passes/operand.h"
 #include "passes/pass.h"
 
 bool pass_fence(Func *f, PassCx *cx);
@@ -70,6 +71,8 @@ static bool
 reads_ring(const Op *op)
 {
     Effect e;
+    if (op->kind == OP_WGMMA && operand_by_steps(op))
+        return true;
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
         if (e.resource != RES_SHARED || (e.kind & ACC_ASYNC) || !(e.kind & ACC_READ))
             continue;

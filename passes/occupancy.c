@@ -2,7 +2,7 @@
 #include "passes/occupancy.h"
 
 #include "ir/base/util.h"
-#include "ir/layout.h"
+#include "passes/operand.h"
 #include "passes/pass.h"
 
 /* Where the elements of v were left, in the same registers. */
@@ -36,11 +36,10 @@ static int64_t
 step_words(const Op *product)
 {
     enum { STEPS = 4, STEP = 32, IN_WORD = 4 };
-    int n, warps[2];
-    bool by_steps;
     const Type *a = op_operand(product, 0)->type;
-    layout_is_wgmma(product->results[0].type->elem->layout, &n, warps, &by_steps);
-    return by_steps ? a->shape[0] * min_i64(a->shape[1], STEPS * STEP) / IN_WORD : 0;
+    return operand_by_steps(product)
+               ? a->shape[0] * min_i64(a->shape[1], STEPS * STEP) / IN_WORD
+               : 0;
 }
 
 /* A product in parts has one accumulator, beside the sum of them. */

@@ -26,6 +26,10 @@ Value *operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
 /* The same of a tile that threads have computed. */
 Value *operand_along(Session *s, Builder *b, Value *v, int inner);
 
+/* Do threads read the left operand of a wgmma from its buffer, step by step
+   (codegen/gen_nv_left.c)? They have when the product is begun. */
+bool operand_by_steps(const Op *wgmma);
+
 /* The buffer that a load which runs ahead fills: the one that its users want if they want
    any, else one that any of them can read. See passes/stage_expand.c. */
 const Type *staged_buffer(Session *s, const Op *load);

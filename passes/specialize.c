@@ -31,6 +31,7 @@
 #include "ir/base/util.h"
 #include "ir/layout.h"
 #include "passes/occupancy.h"
+#include "passes/operand.h"
 
 #include <string.h>
 

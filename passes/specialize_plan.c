@@ -7,6 +7,7 @@
 #include "ir/base/util.h"
 #include "ir/scratch.h"
 #include "ir/tma_box.h"
+#include "passes/operand.h"
 
 #include <stdarg.h>
 
@@ -98,7 +99,9 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
                 return false;
             continue;
         }
-        if (op->kind == OP_WGMMA) {
+        if (op->kind == OP_WGMMA && u->index == 0 && operand_by_steps(op)) {
+            done = op;
+        } else if (op->kind == OP_WGMMA) {
             *products = true;
             done = product_done(op);
         } else if (op->kind != OP_LOCAL_LOAD) {
@@ -319,6 +322,16 @@ needs_scratch(const Specialize *sp, const Region *r, int depth)
     return false;
 }
 
+/* Of two rings, which one loses a stage: that of more stages, or the smaller one if that
+   is enough. */
+static Ring *
+shorter(Ring *a, Ring *b, int64_t excess)
+{
+    if (a->stages != b->stages)
+        return a->stages > b->stages ? a : b;
+    return b->bytes < a->bytes && b->bytes >= excess ? b : a;
+}
+
 /* Fewer stages where memory is short; then one buffer of what threads fill, and its
    products are waited for. */
 static bool
@@ -328,15 +341,14 @@ limit_stages(Specialize *sp)
     int64_t room = sp->target->shared_bytes / sp->blocks - scratch;
     for (;;) {
         int64_t beside = beside_rings(sp), sum = beside;
-        Ring *most = &sp->ring[0];
-        for (int i = 0; i < sp->nring; i++) {
+        for (int i = 0; i < sp->nring; i++)
             sum += sp->ring[i].bytes * sp->ring[i].stages;
-            if (sp->ring[i].stages > most->stages)
-                most = &sp->ring[i];
-        }
         sp->bytes = sum + scratch;
         if (sum <= room)
             return true;
+        Ring *most = &sp->ring[0];
+        for (int i = 1; i < sp->nring; i++)
+            most = shorter(most, &sp->ring[i], sum - room);
         if (most->stages > 2)
             most->stages--;
         else if (sp->turns)
