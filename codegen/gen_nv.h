@@ -237,10 +237,28 @@ void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half,
                    LLVMValueRef *reg);
 
 /* ---- gen_nv_bytes.c: bytes across the rows of a buffer, by ldmatrix and prmt */
-/* nv_shared_read of bytes of which neighbours in a thread lie in rows of their own; false
+/* Reads a tile of bytes of which neighbours in a thread lie in rows of their own; false
    when the map is no such read. */
 bool nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e,
-                       uint32_t only, uint32_t part, Regs *out);
+                       Regs *out);
+
+/* The same in two steps. */
+typedef struct ByteMap {
+    int row[2], col; /* register bits: two of a word's rows, the pair's columns */
+    int more;        /* a register bit that numbers matrices, too; -1 */
+    bool crossed;    /* the last lane bit exchanges the columns */
+    int words;       /* of one read */
+    LLVMValueRef sel[2];
+    SharedMap rows;
+} ByteMap;
+bool nv_bytes_open(Gen *g, const SharedMap *m, const Type *e, ByteMap *out);
+/* Is r the first register of a read? */
+bool nv_bytes_begins(const ByteMap *x, uint32_t r);
+void nv_bytes_fetch(Gen *g, ByteMap *x, LLVMValueRef base, uint32_t r,
+                    LLVMValueRef *word);
+/* The bytes of the words, to the registers from r on. */
+void nv_bytes_part(Gen *g, const ByteMap *x, const Type *e, uint32_t r,
+                   const LLVMValueRef *word, Regs *out);
 
 /* ---- gen_nv_left.c: left operands of wgmma that threads read */
 typedef struct LeftReader {
@@ -248,12 +266,17 @@ typedef struct LeftReader {
     const Type *elem;
     Regs regs; /* of the whole operand, as far as it was read */
     SharedMap map;
+    ByteMap bytes;
+    bool by_bytes;
     LLVMValueRef base;
+    LLVMValueRef (*raw)[4]; /* words as they came, by their first register */
 } LeftReader;
 /* Of a buffer, for the accumulator's warps; false after an error. */
 bool nv_left_open(Gen *g, const Value *mem, const int warps[2], LeftReader *out);
-/* Elements k to k + n of the inner dimension; n: a power of 2. */
-void nv_left_read(Gen *g, LeftReader *x, uint32_t k, uint32_t n);
+/* Elements k to k + n of the inner dimension begin to be read; n: a power of 2. */
+void nv_left_fetch(Gen *g, LeftReader *x, uint32_t k, uint32_t n);
+/* They are put into their registers, behind the assembly `wait`. */
+void nv_left_take(Gen *g, LeftReader *x, uint32_t k, uint32_t n, const char *wait);
 
 /* ---- gen_nv_dot.c */
 bool nv_dot(Gen *g, const Op *op);

@@ -19,13 +19,6 @@
 
 enum { LANES = 5, ROW = 16, FORM = 3 };
 
-typedef struct Bytes {
-    int row[2], col; /* register bits: two of the word's rows, the pair's columns */
-    int more;        /* a register bit that numbers matrices, too; -1 */
-    bool crossed;    /* the last lane bit exchanges the columns */
-    SharedMap rows;
-} Bytes;
-
 static uint32_t
 image(const SharedMap *m, int bit)
 {
@@ -33,11 +26,11 @@ image(const SharedMap *m, int bit)
 }
 
 static bool
-find_form(Gen *g, const SharedMap *m, const Type *e, Bytes *x)
+find_form(Gen *g, const SharedMap *m, const Type *e, ByteMap *x)
 {
     uint32_t thread[2 * LANES + LAYOUT_MAX_WARP_BITS] = {0};
     int lane = m->regs, warps = m->map.nin - m->regs - LANES, n = 0;
-    *x = (Bytes){.col = -1, .more = -1, .rows = *m};
+    *x = (ByteMap){.col = -1, .more = -1, .rows = *m};
     if (m->bytes != 1 || e->kind == TY_PTR || e->scalar == SK_I1 || m->regs < FORM)
         return false;
     for (int i = 0; i < m->regs; i++) {
@@ -72,7 +65,7 @@ find_form(Gen *g, const SharedMap *m, const Type *e, Bytes *x)
 
 /* Which bytes of both words are those of column 0. */
 static LLVMValueRef
-selector(Gen *g, const Bytes *x)
+selector(Gen *g, const ByteMap *x)
 {
     const uint32_t by_lane[LANES] = {[1] = 0x4444, [4] = x->crossed ? 0x1111 : 0};
     uint32_t bits;
@@ -82,7 +75,7 @@ selector(Gen *g, const Bytes *x)
 
 /* The word of column `col`, to the registers from r on. */
 static void
-part_column(Gen *g, const Bytes *x, const Type *e, const LLVMValueRef *pair, uint32_t r,
+part_column(Gen *g, const ByteMap *x, const Type *e, const LLVMValueRef *pair, uint32_t r,
             LLVMValueRef sel, Regs *out)
 {
     LLVMValueRef in[3] = {pair[0], pair[1], sel};
@@ -96,34 +89,58 @@ part_column(Gen *g, const Bytes *x, const Type *e, const LLVMValueRef *pair, uin
 }
 
 bool
-nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e,
-                  uint32_t only, uint32_t part, Regs *out)
+nv_bytes_open(Gen *g, const SharedMap *m, const Type *e, ByteMap *out)
 {
-    Bytes x;
+    if (!find_form(g, m, e, out))
+        return false;
+    out->sel[0] = selector(g, out);
+    out->sel[1] = LLVMBuildXor(g->b, out->sel[0], ll_int(g->i32, 0x1111), "");
+    out->words = out->more < 0 ? 2 : 4;
+    return true;
+}
+
+bool
+nv_bytes_begins(const ByteMap *x, uint32_t r)
+{
+    uint32_t more = x->more < 0 ? 0 : 1u << x->more;
+    return !(r & (1u << x->row[0] | 1u << x->row[1] | 1u << x->col | more));
+}
+
+void
+nv_bytes_fetch(Gen *g, ByteMap *x, LLVMValueRef base, uint32_t r, LLVMValueRef *word)
+{
     char name[80];
-    if (!find_form(g, m, e, &x))
-        return false;
-    LLVMValueRef sel = selector(g, &x);
-    LLVMValueRef other = LLVMBuildXor(g->b, sel, ll_int(g->i32, 0x1111), "");
-    uint32_t more = x.more < 0 ? 0 : 1u << x.more;
-    if (more & only)
-        return false;
-    uint32_t skip = 1u << x.row[0] | 1u << x.row[1] | 1u << x.col | more;
-    snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.%s.trans.b16",
-             more ? "x4" : "x2");
-    for (uint32_t r = 0; r < (uint32_t)out->n; r++) {
-        if ((r & skip) || (r & only) != part)
-            continue;
-        LLVMValueRef at = nv_shared_at(g, &x.rows, base, r), w[4];
-        LLVMTypeRef t = LLVMTypeOf(at);
-        LLVMValueRef all = ll_intrinsic(g->b, name, &t, 1, &at, 1);
-        for (int i = 0; i < (more ? 4 : 2); i++)
-            w[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
-        for (int i = 0; i < (more ? 2 : 1); i++) {
-            uint32_t first = r | (i ? more : 0);
-            part_column(g, &x, e, w + 2 * i, first, sel, out);
-            part_column(g, &x, e, w + 2 * i, first | 1u << x.col, other, out);
-        }
+    snprintf(name, sizeof name, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%d.trans.b16",
+             x->words);
+    LLVMValueRef at = nv_shared_at(g, &x->rows, base, r);
+    LLVMTypeRef t = LLVMTypeOf(at);
+    LLVMValueRef all = ll_intrinsic(g->b, name, &t, 1, &at, 1);
+    for (int i = 0; i < x->words; i++)
+        word[i] = LLVMBuildExtractValue(g->b, all, (unsigned)i, "");
+}
+
+void
+nv_bytes_part(Gen *g, const ByteMap *x, const Type *e, uint32_t r,
+              const LLVMValueRef *word, Regs *out)
+{
+    for (int i = 0; i < x->words; i += 2) {
+        uint32_t first = r | (i ? 1u << x->more : 0);
+        part_column(g, x, e, word + i, first, x->sel[0], out);
+        part_column(g, x, e, word + i, first | 1u << x->col, x->sel[1], out);
     }
+}
+
+bool
+nv_ldmatrix_bytes(Gen *g, const SharedMap *m, LLVMValueRef base, const Type *e, Regs *out)
+{
+    ByteMap x;
+    LLVMValueRef word[4];
+    if (!nv_bytes_open(g, m, e, &x))
+        return false;
+    for (uint32_t r = 0; r < (uint32_t)out->n; r++)
+        if (nv_bytes_begins(&x, r)) {
+            nv_bytes_fetch(g, &x, base, r, word);
+            nv_bytes_part(g, &x, e, r, word, out);
+        }
     return true;
 }

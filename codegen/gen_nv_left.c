@@ -2,8 +2,9 @@
    unit cannot read them: bytes. The threads read them, a step of the inner dimension at a
    time, while the steps before are multiplied.
 
-       wait for all but the last 3 steps     their registers are free
-       ldmatrix, prmt                        the fragments of this one
+       ldmatrix                              of the next step
+       wait for all but the last 3 steps     the registers of the fourth last are free
+       prmt                                  the fragments of this one
        wgmma, commit
 
    A matrix that ldmatrix transposes gives a thread two neighbours of a row of the buffer,
@@ -11,6 +12,8 @@
    thread holds; so the product is that of rows in another order, and the accumulator's
    layout says so (layout_row_pairs). Registers are numbered alike in both orders. */
 #include "codegen/gen_nv.h"
+
+#include "ir/base/util.h"
 
 bool
 nv_left_open(Gen *g, const Value *mem, const int warps[2], LeftReader *out)
@@ -23,19 +26,63 @@ nv_left_open(Gen *g, const Value *mem, const int warps[2], LeftReader *out)
     out->base = nv_scalar(g, mem);
     out->regs.n = 1 << l->n[LD_REG];
     out->regs.v = arena_array(&g->s->tmp, LLVMValueRef, out->regs.n);
-    return out->base && nv_shared_map(g, t, l, &out->map);
+    out->raw = arena_alloc(&g->s->tmp, sizeof *out->raw * (size_t)out->regs.n,
+                           alignof(LLVMValueRef));
+    if (!out->base || !nv_shared_map(g, t, l, &out->map))
+        return false;
+    out->by_bytes = nv_bytes_open(g, &out->map, out->elem, &out->bytes);
+    return true;
+}
+
+/* The bits of a register's number that say in which step it is: which they are, and
+   what they are in the step of k. */
+static void
+step_bits(const LeftReader *x, uint32_t k, uint32_t n, uint32_t *only, uint32_t *part)
+{
+    const Layout *l = x->plain;
+    *only = *part = 0;
+    for (int i = 0; i < l->n[LD_REG]; i++) {
+        uint32_t inner = (uint32_t)layout_part(l, l->b[LD_REG][i], 1);
+        *only |= inner >= n ? 1u << i : 0;
+        *part |= inner >= n && (k & inner) ? 1u << i : 0;
+    }
+}
+
+static bool
+begins(const LeftReader *x, uint32_t r, uint32_t only, uint32_t part)
+{
+    return x->by_bytes && (r & only) == part && nv_bytes_begins(&x->bytes, r);
 }
 
 void
-nv_left_read(Gen *g, LeftReader *x, uint32_t k, uint32_t n)
+nv_left_fetch(Gen *g, LeftReader *x, uint32_t k, uint32_t n)
 {
-    const Layout *l = x->plain;
-    uint32_t only = 0, part = 0;
-    for (int i = 0; i < l->n[LD_REG]; i++) {
-        uint32_t inner = (uint32_t)layout_part(l, l->b[LD_REG][i], 1);
-        only |= inner >= n ? 1u << i : 0;
-        part |= inner >= n && (k & inner) ? 1u << i : 0;
+    uint32_t only, part;
+    step_bits(x, k, n, &only, &part);
+    for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++)
+        if (begins(x, r, only, part))
+            nv_bytes_fetch(g, &x->bytes, x->base, r, x->raw[r]);
+}
+
+void
+nv_left_take(Gen *g, LeftReader *x, uint32_t k, uint32_t n, const char *wait)
+{
+    enum { MOST = 64 };
+    uint32_t only, part;
+    LLVMValueRef all[MOST];
+    int at = 0, back = 0, words = x->bytes.words;
+    step_bits(x, k, n, &only, &part);
+    for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++)
+        for (int i = 0; begins(x, r, only, part) && i < words && at < MOST; i++)
+            all[at++] = x->raw[r][i];
+    nv_through_asm(g, wait, all, at, NULL, 0);
+    for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++) {
+        if (!begins(x, r, only, part))
+            continue;
+        for (int i = 0; i < words && back < at; i++)
+            x->raw[r][i] = all[back++];
+        nv_bytes_part(g, &x->bytes, x->elem, r, x->raw[r], &x->regs);
     }
-    if (!nv_ldmatrix_bytes(g, &x->map, x->base, x->elem, only, part, &x->regs))
+    if (!x->by_bytes)
         nv_shared_read(g, &x->map, x->base, x->elem, only, part, &x->regs);
 }

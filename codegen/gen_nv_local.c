@@ -138,7 +138,7 @@ gen_load(Gen *g, const Op *op)
     if (!nv_shared_map(g, mem->type, v->type->layout, &map))
         return gen_unsupported(g, op, "with this layout") != NULL;
     if (!nv_ldmatrix(g, &map, base, type_elem(v->type), 0, 0, out) &&
-        !nv_ldmatrix_bytes(g, &map, base, type_elem(v->type), 0, 0, out))
+        !nv_ldmatrix_bytes(g, &map, base, type_elem(v->type), out))
         nv_shared_read(g, &map, base, type_elem(v->type), 0, 0, out);
     return true;
 }

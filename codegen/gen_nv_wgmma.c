@@ -382,16 +382,20 @@ settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
 }
 
 /* The fragments of step i, when the products that had their registers are done: those of
-   the last few go on. */
+   the last few go on. What comes next is on its way then. */
 static void
 read_step(Product *p, int i)
 {
     enum { DEPTH = 4 };
     char text[64];
+    uint32_t n = (uint32_t)p->w->k, k = (uint32_t)(p->from + i * p->w->k);
     snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;",
              (int)min_i64(p->steps, DEPTH) - 1);
-    plain(p->g, text);
-    nv_left_read(p->g, &p->left, (uint32_t)(p->from + i * p->w->k), (uint32_t)p->w->k);
+    if (!i)
+        nv_left_fetch(p->g, &p->left, k, n);
+    if (i + 1 < p->steps)
+        nv_left_fetch(p->g, &p->left, k + n, n);
+    nv_left_take(p->g, &p->left, k, n, text);
     p->nrow = 0;
 }
 
