@@ -96,20 +96,10 @@ call_parts(Call *c, const RowsPlan *p)
 
 /* ---------------------------------------------------------------- softmax */
 
-/* Do rows of both begin as many bytes behind 16? */
-static bool
-lies_alike(const SdcTensor *x, const SdcTensor *y)
-{
-    return x->strides[0] == y->strides[0] &&
-           sdc_dtype_size(x->dtype) == sdc_dtype_size(y->dtype) &&
-           (uintptr_t)x->data % 16 == 0 && (uintptr_t)y->data % 16 == 0;
-}
-
 static void
-softmax_bind(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *out)
+softmax_bind(Call *c, const RowsPlan *p)
 {
     call_next(c);
-    call_bind_bool(c, "SKEW", p->unit == 1 && lies_alike(x, out));
     call_bind(c, "DEEP", DEEP);
     call_bind(c, "BLOCK", p->block / DEEP);
     call_bind(c, "UNIT", p->unit);
@@ -123,14 +113,14 @@ softmax_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *o
     float *stat = borrow_stat(c, p, x->shape[0]);
     if (!stat)
         return;
-    softmax_bind(c, p, x, out);
+    softmax_bind(c, p);
     call_tensor(c, x);
     call_ptr(c, SDC_FP32, stat);
     call_pitch(c, x, p->unit);
     call_int(c, x->shape[1] / p->unit);
     call_parts(c, p);
     call_run(c, "softmax", "softmax_part", call_grid(c, programs), c->stream);
-    softmax_bind(c, p, x, out);
+    softmax_bind(c, p);
     call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
     call_tensor(c, x);
     call_tensor(c, out);
@@ -159,7 +149,7 @@ sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, voi
     }
     bool wide = p.parts && k->on_gpu, shared = p.together > 1;
     if (wide)
-        softmax_bind(&c, &p, x, out);
+        softmax_bind(&c, &p);
     else
         bind_tile(&c, &p);
     if (shared)
