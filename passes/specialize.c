@@ -23,6 +23,9 @@
    has a stage and a phase, which both roles carry through the control flow that they have
    in common.
 
+   Where threads put a tile in order for a product, that is a third role
+   (specialize_copy.c), if its registers and its ring fit, too.
+
    It is done where it can pay: for loops of products by warpgroups, all of whose planned
    loads are TMA's, when the rings and the registers suffice. A loop that stays whole says
    why in {roles}. */
@@ -41,6 +44,7 @@ enum {
     SM_REGS = 65536,
     GROUP_THREADS = 128,
     PRODUCER_REGS = 40,
+    COPIER_REGS = 80,
     LITTLE_REGS = 24, /* of one whose consumers need all that there is */
     /* what a thread needs beside accumulators and fragments */
     OTHER_REGS = 32,
@@ -146,10 +150,12 @@ pays(Specialize *sp)
 static void
 share_registers(Specialize *sp, int groups, int producer)
 {
-    int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
-    int each = (launched * (groups + 1) - producer) / groups & ~7;
-    sp->regs[0] = producer;
-    sp->regs[1] = each > MAX_REGS ? MAX_REGS : each;
+    int all = groups + (sp->ncopy ? 2 : 1), copier = sp->ncopy ? COPIER_REGS : 0;
+    int launched = SM_REGS / GROUP_THREADS / all / sp->blocks & ~7;
+    int each = (launched * all - producer - copier) / groups & ~7;
+    sp->regs[SP_PRODUCER] = producer;
+    sp->regs[SP_COPIER] = copier;
+    sp->regs[SP_CONSUMER] = each > MAX_REGS ? MAX_REGS : each;
 }
 
 /* Registers that the sums of one instruction take, at most. */
@@ -185,12 +191,12 @@ fits(Specialize *sp)
             sp, "sums of %d registers and a launch with %d do not go together", sums,
             launched);
     share_registers(sp, groups, PRODUCER_REGS);
-    if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[1])
+    if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[SP_CONSUMER])
         share_registers(sp, groups, LITTLE_REGS);
-    if (words + OTHER_REGS > sp->regs[1])
+    if (words + OTHER_REGS > sp->regs[SP_CONSUMER])
         return specialize_refuse(
             sp, "accumulators of %d registers and %d others do not fit into %d", words,
-            OTHER_REGS, (int)sp->regs[1]);
+            OTHER_REGS, (int)sp->regs[SP_CONSUMER]);
     return true;
 }
 
@@ -207,11 +213,11 @@ say_why(Session *s, Region *r, const char *why, int depth)
     }
 }
 
-/* The plan; false: this is no such target, or sp->why. */
+/* copies: with a role for tiles that threads put in order. */
 static bool
-plan(Specialize *sp, Func *f, PassCx *cx)
+plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
 {
-    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target};
+    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target, .copies = copies};
     sp->turns = !cx->budget->no_turns;
     if (!cx->target.wgmma || f->num_warps % 4 || f->num_warps > 16)
         return false;
@@ -220,6 +226,14 @@ plan(Specialize *sp, Func *f, PassCx *cx)
     if (cx->budget->no_roles)
         return specialize_refuse(sp, "with them it does not fit shared memory");
     return specialize_plan(sp) && fits(sp);
+}
+
+/* The plan; false: this is no such target, or sp->why. */
+static bool
+plan(Specialize *sp, Func *f, PassCx *cx)
+{
+    return (f->num_warps > 4 && plan_roles(sp, f, cx, true)) ||
+           plan_roles(sp, f, cx, false);
 }
 
 bool

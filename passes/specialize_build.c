@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { PRODUCER, CONSUMER, ROLES };
-
 typedef struct Place {
     Value *stage, *phase;
 } Place;
@@ -110,12 +108,44 @@ ask(Role *r, Builder *b, const Group *g)
     advance(b, ring, at);
 }
 
+/* Copier: the tile to the next stage of the group's ring, for those who wait for it. */
+static void
+hand_on(Role *r, Builder *b, const Group *g)
+{
+    const Ring *ring = &r->sp->ring[g->ring];
+    Place *at = &r->at[g->ring];
+    wait_for(b, ring->empty, at);
+    Value *in[2] = {slot_of(b, ring, 0, g, at->stage),
+                    mapped(r, op_operand(g->load[0], 0))};
+    build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+    Value *full = pick(b, OP_BAR_INDEX, ring->full, at->stage);
+    build_op(b, OP_BAR_ARRIVE, &full, 1, NULL, NULL, 0);
+    advance(b, ring, at);
+}
+
+/* The copier's own ops: a view, or the load in the layout of its warps. */
+static void
+copy_move(Role *r, Builder *b, Op *op)
+{
+    const Group *g;
+    int slot;
+    if (op->kind != OP_LOCAL_LOAD) {
+        op_clone(b, op, &r->map);
+        return;
+    }
+    g = specialize_group(r->sp, op->results[0].uses->user, &slot);
+    const Type *t = type_with_layout(r->sp->s->types, op->results[0].type, g->layout);
+    Value *m = mapped(r, op_operand(op, 0));
+    map_set(&r->map, &op->results[0],
+            &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0]);
+}
+
 /* ---- structured ops with rings inside */
 
 static bool
 wanted(const Role *r, const Value *v)
 {
-    return r->which == CONSUMER || map_has(&r->sp->carry, v);
+    return r->which == SP_CONSUMER || map_has(&r->sp->carry, v);
 }
 
 static int
@@ -167,7 +197,7 @@ static void
 end_late(Role *r, Builder *b, const Op *old, Op *loop)
 {
     const Specialize *sp = r->sp;
-    for (int i = 0; i < sp->ngroup && r->which == CONSUMER; i++) {
+    for (int i = 0; i < sp->ngroup && r->which == SP_CONSUMER; i++) {
         const Group *g = &sp->group[i];
         if (g->loop != old || g->last)
             continue;
@@ -185,7 +215,7 @@ static void
 after_late(Role *r, Builder *b, const Op *old, Op *loop)
 {
     const Specialize *sp = r->sp;
-    for (int i = 0; i < sp->ngroup && r->which == CONSUMER; i++) {
+    for (int i = 0; i < sp->ngroup && r->which == SP_CONSUMER; i++) {
         const Group *g = &sp->group[i];
         const Ring *ring = &sp->ring[g->ring];
         if (g->loop != old || g->last || !ring->again)
@@ -225,7 +255,7 @@ copy_for(Role *r, Builder *b, const Op *op)
     copy_region(r, &in, from);
     end_late(r, &in, op, loop);
     copy_yield(r, &in, op, from->last, from->args + 1);
-    if (r->which == CONSUMER && attr_has(&op->attrs, ATTR_PENDING))
+    if (r->which == SP_CONSUMER && attr_has(&op->attrs, ATTR_PENDING))
         attr_set_int(&r->sp->s->mod, &loop->attrs, ATTR_PENDING,
                      attr_int(&op->attrs, ATTR_PENDING, 0));
     set_places(r, op, result_list(r, loop) + n);
@@ -274,29 +304,48 @@ has_rings(const Role *r, const Op *op)
     return false;
 }
 
+static int
+filler(const Group *g)
+{
+    return g->layout ? SP_COPIER : SP_PRODUCER;
+}
+
+static int
+reader(const Group *g)
+{
+    return g->copied ? SP_COPIER : SP_CONSUMER;
+}
+
 static void
 copy_op(Role *r, Builder *b, Op *op)
 {
     int slot;
     const Group *g = specialize_group(r->sp, op, &slot);
     const Value *load = op->nresult ? map_get(&r->sp->fill, &op->results[0]) : NULL;
-    if (g && r->which == PRODUCER) {
-        if (slot == g->n - 1)
+    if (g && r->which == filler(g)) {
+        if (g->layout)
+            hand_on(r, b, g);
+        else if (slot == g->n - 1)
             ask(r, b, g);
-    } else if (g) {
+    } else if (g && r->which == reader(g)) {
         Value *m = slot_of(b, &r->sp->ring[g->ring], slot, g, r->at[g->ring].stage);
         m->name = op->results[0].name;
         map_set(&r->map, &op->results[0], m);
+    } else if (g) {
+        return;
     } else if (load) {
-        if (r->which == CONSUMER)
+        if (map_has(&r->map, load))
             map_set(&r->map, &op->results[0], mapped(r, (Value *)load));
+    } else if (map_has(&r->sp->moves, op)) {
+        if (r->which == SP_COPIER)
+            copy_move(r, b, op);
     } else if (op->kind == OP_MAKE_DESC) {
         return; /* stays where all roles see it */
-    } else if (r->which == PRODUCER && !map_has(&r->sp->keep, op)) {
+    } else if (r->which != SP_CONSUMER && !map_has(&r->sp->keep, op)) {
         return;
-    } else if (op->kind == OP_FOR && (r->which == PRODUCER || has_rings(r, op))) {
+    } else if (op->kind == OP_FOR && (r->which != SP_CONSUMER || has_rings(r, op))) {
         copy_for(r, b, op);
-    } else if (op->kind == OP_IF && (r->which == PRODUCER || has_rings(r, op))) {
+    } else if (op->kind == OP_IF && (r->which != SP_CONSUMER || has_rings(r, op))) {
         copy_if(r, b, op);
     } else {
         op_clone(b, op, &r->map);
@@ -308,14 +357,14 @@ copy_region(Role *r, Builder *b, const Region *from)
 {
     const Specialize *sp = r->sp;
     for (Op *op = from->first; op != from->last && op != r->stop; op = op->next) {
-        for (int i = 0; i < sp->ngroup && r->which == CONSUMER; i++)
-            if (sp->group[i].first == op)
+        for (int i = 0; i < sp->ngroup; i++)
+            if (sp->group[i].first == op && r->which == reader(&sp->group[i]))
                 wait_for(b, sp->ring[sp->group[i].ring].full, &r->at[sp->group[i].ring]);
         b->loc = op->loc;
         copy_op(r, b, op);
-        for (int i = 0; i < sp->ngroup && r->which == CONSUMER; i++) {
+        for (int i = 0; i < sp->ngroup; i++) {
             const Group *g = &sp->group[i];
-            if (g->last != op)
+            if (g->last != op || r->which != reader(g))
                 continue;
             give_back(b, &sp->ring[g->ring], r->at[g->ring].stage, NULL);
             advance(b, &sp->ring[g->ring], &r->at[g->ring]);
@@ -334,6 +383,15 @@ make_bars(Specialize *sp, Builder *b, int stages, int arrivals)
     return &build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1)->results[0];
 }
 
+static int
+reading_warps(const Specialize *sp, int ring)
+{
+    for (int i = 0; i < sp->ngroup; i++)
+        if (sp->group[i].ring == ring && sp->group[i].copied)
+            return SP_COPIERS;
+    return sp->f->num_warps;
+}
+
 static void
 make_rings(Specialize *sp, Builder *b)
 {
@@ -344,9 +402,15 @@ make_rings(Specialize *sp, Builder *b)
             m = type_mem(sp->s->types, m->elem, m->rank, m->shape, m->layout, r->stages);
             r->buf[k] = &build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &m, 1)->results[0];
         }
-        r->full = make_bars(sp, b, r->stages, 1);
-        r->empty = make_bars(sp, b, r->stages, sp->f->num_warps);
+        r->full = make_bars(sp, b, r->stages, r->by_copier ? SP_COPIERS : 1);
+        r->empty = make_bars(sp, b, r->stages, reading_warps(sp, i));
     }
+}
+
+static int
+fills(const Specialize *sp, int ring)
+{
+    return sp->ring[ring].by_copier ? SP_COPIER : SP_PRODUCER;
 }
 
 static void
@@ -358,7 +422,8 @@ build_role(Specialize *sp, Op *split, int which, const Op *stop)
     Builder b = builder_at_end(sp->f, region_new(sp->f, split));
     b.loc = split->loc;
     for (int i = 0; i < sp->nring; i++)
-        r.at[i] = (Place){build_int(&b, i32, 0), build_int(&b, i32, which == PRODUCER)};
+        r.at[i] = (Place){build_int(&b, i32, 0),
+                          build_int(&b, i32, which == fills(sp, i))};
     copy_region(&r, &b, sp->f->body);
     build_yield(&b, NULL, 0);
 }
@@ -390,7 +455,8 @@ capture(Specialize *sp, Op *split, Region *r, Map *seen, int role, int depth)
 void
 specialize_build(Specialize *sp)
 {
-    const int64_t warps[ROLES] = {1, sp->f->num_warps};
+    const int64_t warps[SP_ROLES] = {1, sp->f->num_warps, SP_COPIERS};
+    int roles = sp->ncopy ? SP_ROLES : SP_COPIER;
     Region *body = sp->f->body;
     Op *last = body->last->prev;
     Builder b = builder_before(body->last);
@@ -399,19 +465,19 @@ specialize_build(Specialize *sp)
     map_init(&seen, &sp->s->tmp);
     b.loc = sp->group[0].loop->loc;
     make_rings(sp, &b);
-    attr_set_ints(&sp->s->mod, &attrs, ATTR_WARPS, warps, ROLES);
-    attr_set_ints(&sp->s->mod, &attrs, ATTR_REGS, sp->regs, ROLES);
+    attr_set_ints(&sp->s->mod, &attrs, ATTR_WARPS, warps, roles);
+    attr_set_ints(&sp->s->mod, &attrs, ATTR_REGS, sp->regs, roles);
     if (sp->blocks > 1)
         attr_set_int(&sp->s->mod, &attrs, ATTR_BLOCKS, sp->blocks);
     Op *split = build_op(&b, OP_WARP_SPECIALIZE, NULL, 0, &attrs, NULL, 0);
     const Op *stop = last->next;
-    build_role(sp, split, PRODUCER, stop);
-    build_role(sp, split, CONSUMER, stop);
+    for (int k = 0; k < roles; k++)
+        build_role(sp, split, k, stop);
     for (Op *op = last, *prev; op; op = prev) {
         prev = op->prev;
         if (!op_has_uses(op))
             op_erase(op);
     }
-    for (int k = 0; k < ROLES; k++)
+    for (int k = 0; k < roles; k++)
         capture(sp, split, split->regions[k], &seen, k, 0);
 }

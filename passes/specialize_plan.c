@@ -135,9 +135,24 @@ open_group(Specialize *sp, Op *load, Op *loop, Group *g)
     return true;
 }
 
+bool
+specialize_readers(Specialize *sp, Group *g)
+{
+    bool products = false;
+    if (!see_readers(sp, g, &g->load[0]->results[0], &products))
+        return false;
+    if (!products)
+        return refuse(sp, "a copied tile is not used by products");
+    if (attr_has(&g->loop->attrs, ATTR_PENDING))
+        g->last = NULL;
+    return true;
+}
+
 const Type *
 specialize_buffer(const Op *load)
 {
+    if (load->kind == OP_LOCAL_ALLOC)
+        return load->results[0].type;
     return load->results[0].uses->user->results[0].type;
 }
 
@@ -168,7 +183,7 @@ swaps(const Type *a, const Type *b)
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 {
-    bool same = r->n == g->n;
+    bool same = r->n == g->n && r->by_copier == (g->layout != NULL);
     for (int k = 0; k < g->n && same; k++)
         same = swaps(r->mem[k], specialize_buffer(g->load[k]));
     for (int i = 0; i < sp->ngroup && same; i++)
@@ -203,6 +218,7 @@ find_ring(Specialize *sp, Group *g)
     }
     sp->nring++;
     r->n = g->n;
+    r->by_copier = g->layout != NULL;
     r->stages = stages;
     for (int k = 0; k < g->n; k++) {
         r->mem[k] = specialize_buffer(g->load[k]);
@@ -238,6 +254,9 @@ group_loads(Specialize *sp, Op *loop)
         else
             sp->group[i].load[sp->group[i].n++] = op;
     }
+    for (int i = first, n = sp->ngroup; i < n && sp->copies; i++)
+        if (!specialize_copy(sp, &sp->group[i]))
+            return false;
     for (int i = first; i < sp->ngroup; i++)
         if (!find_ring(sp, &sp->group[i]))
             return false;
@@ -266,7 +285,9 @@ other_buffers(const Specialize *sp, const Op *op, int depth)
 {
     int64_t sum = 0;
     const Op *loop = op->parent->parent;
-    if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]))
+    int slot;
+    if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]) &&
+        !specialize_group(sp, op, &slot))
         sum = shared_buffer_bytes(op->results[0].type);
     if (op->noperand && sp->turns && loop && attr_has(&loop->attrs, ATTR_PENDING))
         sum *= 2;
@@ -322,14 +343,14 @@ needs_scratch(const Specialize *sp, const Region *r, int depth)
     return false;
 }
 
-/* Of two rings, which one loses a stage: that of more stages, or the smaller one if that
-   is enough. */
+/* Of two rings, which one loses a stage: that of more stages, else the smaller one, whose
+   tiles come sooner. */
 static Ring *
-shorter(Ring *a, Ring *b, int64_t excess)
+shorter(Ring *a, Ring *b)
 {
     if (a->stages != b->stages)
         return a->stages > b->stages ? a : b;
-    return b->bytes < a->bytes && b->bytes >= excess ? b : a;
+    return b->bytes < a->bytes ? b : a;
 }
 
 /* Fewer stages where memory is short; then one buffer of what threads fill, and its
@@ -348,7 +369,7 @@ limit_stages(Specialize *sp)
             return true;
         Ring *most = &sp->ring[0];
         for (int i = 1; i < sp->nring; i++)
-            most = shorter(most, &sp->ring[i], sum - room);
+            most = shorter(most, &sp->ring[i]);
         if (most->stages > 2)
             most->stages--;
         else if (sp->turns)
@@ -458,7 +479,7 @@ reads_param(const Specialize *sp, const Region *r, const Value *param, int depth
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         int slot;
-        bool load = specialize_group(sp, op, &slot) ||
+        bool load = (op->kind == OP_DESC_LOAD && specialize_group(sp, op, &slot)) ||
                     (op->kind == OP_LOAD && map_has(&sp->keep, op));
         Value *from = load ? param_of(op_operand(op, 0)) : NULL;
         if (load && (!from || from == param))
@@ -566,6 +587,7 @@ specialize_plan(Specialize *sp)
     map_init(&sp->fill, &sp->s->tmp);
     map_init(&sp->keep, &sp->s->tmp);
     map_init(&sp->carry, &sp->s->tmp);
+    map_init(&sp->moves, &sp->s->tmp);
     if (!see_loops(sp, sp->f->body, 0) || !sp->ngroup)
         return false;
     if (!feeds_product(sp))
