@@ -33,6 +33,7 @@ typedef struct Group {
                      have begun */
     bool copied;  /* by the copier, to the ring of another group */
     const Layout *layout; /* of such another group: how the copier's threads hold it */
+    int source;           /* and the group that it is copied from */
 } Group;
 
 typedef struct Specialize {

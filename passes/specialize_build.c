@@ -121,6 +121,9 @@ hand_on(Role *r, Builder *b, const Group *g)
     Value *full = pick(b, OP_BAR_INDEX, ring->full, at->stage);
     build_op(b, OP_BAR_ARRIVE, &full, 1, NULL, NULL, 0);
     advance(b, ring, at);
+    const int from = r->sp->group[g->source].ring;
+    give_back(b, &r->sp->ring[from], r->at[from].stage, NULL);
+    advance(b, &r->sp->ring[from], &r->at[from]);
 }
 
 /* The copier's own ops: a view, or the load in the layout of its warps. */
@@ -364,7 +367,7 @@ copy_region(Role *r, Builder *b, const Region *from)
         copy_op(r, b, op);
         for (int i = 0; i < sp->ngroup; i++) {
             const Group *g = &sp->group[i];
-            if (g->last != op || r->which != reader(g))
+            if (g->last != op || g->copied || r->which != reader(g))
                 continue;
             give_back(b, &sp->ring[g->ring], r->at[g->ring].stage, NULL);
             advance(b, &sp->ring[g->ring], &r->at[g->ring]);

@@ -7,10 +7,14 @@
 
        bar_wait %full[%s], %ph
        %t = local_load %ring[%s]
-       bar_arrive %empty[%s]
        bar_wait %empty1[%u], %qh
-       local_store %ring1[%u], %t
+       local_store %ring1[%u], %t        (and pass `fence`'s fence)
        bar_arrive %full1[%u]
+       bar_arrive %empty[%s]
+
+   TMA's stage is given back when its tile has been stored, behind the fence: an arrival
+   right behind the load would not wait for what it loads, and the copy engine writes by
+   another path than threads read.
 
    The ring between the two roles has a group as loads have, whose "load" is the
    local_alloc that the consumers had. */
@@ -64,6 +68,7 @@ specialize_copy(Specialize *sp, Group *source)
     *g = (Group){
         .ring = -1, .n = 1, .load = {to}, .loop = source->loop, .home = to->parent};
     g->layout = l;
+    g->source = (int)(source - sp->group);
     if (!specialize_readers(sp, g))
         return false;
     for (Op *op = load; op != fill; op = op_operand(op, 0)->op)
