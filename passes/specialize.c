@@ -241,7 +241,7 @@ specialize_possible(Func *f, PassCx *cx, int *blocks)
 {
     Specialize *sp = arena_new(&cx->s->tmp, Specialize);
     bool can = plan(sp, f, cx);
-    *blocks = sp->blocks;
+    *blocks = can ? (int)max_i64(sp->blocks, programs_without(sp)) : sp->blocks;
     return can;
 }
 

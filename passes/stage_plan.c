@@ -258,11 +258,11 @@ programs(const Plan *p, int stages)
                      stage_bytes(loop) * stages + turn_bytes(loop));
 }
 
-/* A product in flight still reads the stage of the iteration before: its buffer is free
-   one iteration later, so there is one more of them, or one load less under way (none
-   where TMA does all: it asks for a stage behind the product that read it, pass_tma). No
-   more of them where a multiprocessor would run one program instead of two, of which one
-   hides the other's waits. A loop that takes tiles in turn has one in any case. */
+/* A product in flight still reads the stage of the iteration before. Copies are asked for
+   behind the product that read theirs (pass stage-expand), so nothing is lost without, but
+   one buffer more lets them begin earlier. Not where a multiprocessor would run one
+   program instead of two, of which one hides the other's waits. A loop that takes tiles in
+   turn has one in any case. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
@@ -274,9 +274,7 @@ plan_depth(Plan *p, int stages, int most)
     if (chains && stages < most && !alone &&
         stage_bytes(loop) * (stages + 1) + turn_bytes(loop) <= p->target->shared_bytes)
         stages++;
-    else if (chains && stages > 2)
-        ahead--;
-    else
+    else if (stages <= 2)
         chains = 0;
     attr_set_int(&s->mod, &loop->attrs, ATTR_STAGES, stages);
     attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD, ahead);

@@ -122,14 +122,14 @@ peak_bytes(Func *f, PassCx *cx, const Region *body)
 
 /* Is there room for both buffers of each tile, besides what is live now? Not where a
    multiprocessor would run one program instead of two: of those one waits while the other
-   goes on, too. */
+   goes on, too; nor with one stage, which says that nothing is to be in flight. */
 static bool
 has_room(Func *f, PassCx *cx, const Region *body)
 {
     int64_t bytes = 0, words = product_words(f->body);
     region_each(body, op) if (is_exchange(op)) bytes +=
         shared_buffer_bytes(op->results[0].type);
-    if (!bytes || cx->budget->no_turns)
+    if (!bytes || cx->budget->no_turns || f->num_stages < 2)
         return false;
     int64_t one = peak_bytes(f, cx, body) + bytes, two = one + (TURNS - 1) * bytes;
     bool alone = occupancy(f, &cx->target, words, two) < 2 &&
