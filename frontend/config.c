@@ -1,13 +1,13 @@
-/* The configurations of @triton.autotune, found by evaluating as much of the module's
-   Python as literals, comprehensions over literals and functions of the file need. A
-   launch that says nothing takes the first; the tuner takes them all. */
+/* The configurations of @triton.autotune, as the decorator got them when the file was
+   run. A launch that says nothing takes the first; the tuner takes them all. */
 #include "frontend/module.h"
+#include "frontend/py.h"
 #include "frontend/spec.h"
 #include "ir/base/vec.h"
 
 #include <string.h>
 
-enum { MAX_CONFIG_DEPTH = 16, MAX_CONFIGS = 10000 };
+enum { MAX_CONFIGS = 10000 };
 
 static const char *
 last_name(const Node *n)
@@ -44,171 +44,75 @@ config_value(const Config *c, Name name)
     return NULL;
 }
 
-/* What is looked for: at most so many. */
+/* ---- what the decorator was given when the file ran */
+
+const struct PyVal *
+decorator_value(FrontModule *m, const Node *fn, const char *kind, const char *keyword,
+                int at)
+{
+    const PyFunc *f = module_jit_object(m, fn);
+    for (const PyDecor *d = f ? f->decor : NULL; d; d = d->next) {
+        if (strcmp(d->kind, kind) != 0 || !d->args)
+            continue;
+        Py v = pydict_name(d->named->u.dict, keyword);
+        if (!v && at >= 0 && at < d->args->u.list->n)
+            v = d->args->u.list->at[at];
+        return v ? py_resolve(module_interp(m), v) : NULL;
+    }
+    return NULL;
+}
+
+/* Configurations, at most so many. */
 typedef struct Found {
     Vec(Config) list;
-    int most;
-    bool failed; /* something could not be evaluated */
+    bool failed; /* something is known to Python alone */
 } Found;
 
 static bool
-stop(Found *f)
+read_config(Sema *s, Py v, Loc loc, Found *f)
 {
-    f->failed = true;
-    return false;
-}
-
-/* All of these return false when there is nothing more to look for. */
-static bool collect(Sema *s, const Node *n, Found *f, int depth);
-
-static bool
-read_config(Sema *s, const Node *call, Found *f)
-{
-    const Node *dict = call_argument(call, "kwargs", 0);
-    Config made = {0}, *c = &made;
-    if (!dict || dict->kind != ND_DICT)
-        return stop(f);
-    c->names = arena_array(s->a, Name, dict->list.n + 1);
-    c->values = arena_array(s->a, Val, dict->list.n + 1);
-    for (int i = 0; i < dict->list.n; i++) {
-        const char *key = dict->list.at[i] ? node_str(dict->list.at[i]) : NULL;
-        Val v = key ? eval_quiet(s, dict->more.at[i]) : val_error();
-        if (val_is_error(v))
-            return stop(f);
-        c->names[c->n] = name_of(&s->s->names, key);
-        c->values[c->n++] = v;
-    }
-    static const struct {
-        const char *name;
-        int at;
-    } options[] = {{"num_warps", 1}, {"num_stages", 2}, {"num_ctas", 3}};
-    int *out[] = {&c->num_warps, &c->num_stages, &c->num_ctas};
-    for (int i = 0; i < 3; i++) {
-        const Node *e = call_argument(call, options[i].name, options[i].at);
-        Val v = e ? eval_quiet(s, e) : NULL;
-        if (v && val_is_int(v))
-            *out[i] = (int)v->u.i;
-    }
-    c->found = true;
-    c->loc = call->loc;
-    vec_push(s->a, &f->list, made);
-    return f->list.n < f->most;
-}
-
-/* What a generator runs over, range() too, as a tuple; else an error. */
-static Val
-elements(Sema *s, Val it)
-{
-    if (it->kind != FE_RANGE)
-        return it;
-    for (int i = 0; i < 3; i++)
-        if (!val_is_int(it->u.items[i]))
-            return val_error();
-    int64_t at = (int64_t)it->u.items[0]->u.i, stop_at = (int64_t)it->u.items[1]->u.i;
-    int64_t step = (int64_t)it->u.items[2]->u.i, n = 0;
-    if (step)
-        n = step > 0 ? (stop_at - at + step - 1) / step
-                     : (at - stop_at - step - 1) / -step;
-    if (!step || n > MAX_CONFIGS)
-        return val_error();
-    n = n < 0 ? 0 : n;
-    Val *list = arena_array(s->a, Val, (int)n + 1);
-    for (int64_t i = 0; i < n; i++)
-        list[i] = val_int(s, at + i * step);
-    return val_tuple(s, list, (int)n);
-}
-
-/* The generators from number g on, with every combination that passes their conditions.
- */
-static bool
-combinations(Sema *s, const Node *n, int g, Found *f, int depth)
-{
-    if (g == n->list.n)
-        return collect(s, n->a, f, depth);
-    const Node *gen = n->list.at[g];
-    Val it = elements(s, eval_quiet(s, gen->b));
-    if (it->kind != FE_TUPLE || depth > MAX_CONFIG_DEPTH)
-        return stop(f);
-    for (int i = 0; i < it->n; i++) {
-        bool pass = true;
-        assign_target(s, gen->a, it->u.items[i], false);
-        for (int k = 0; k < gen->list.n && pass; k++) {
-            Val cond = eval_quiet(s, gen->list.at[k]);
-            if (val_is_error(cond))
-                return stop(f);
-            pass = val_truth(cond);
-        }
-        if (pass && !combinations(s, n, g + 1, f, depth + 1))
+    bool is = v->kind == PY_OBJECT && v->u.object->type &&
+              strcmp(v->u.object->type, "Config") == 0;
+    Py dict = is ? pydict_name(v->u.object->attrs, "kwargs") : NULL;
+    Config c = {.found = true, .loc = loc};
+    if (!is || (dict && dict->kind != PY_DICT) || (dict && dict->u.dict->lost))
+        return false;
+    int n = dict ? dict->u.dict->n : 0;
+    c.names = arena_array(s->a, Name, n + 1);
+    c.values = arena_array(s->a, Val, n + 1);
+    for (int i = 0; i < n; i++) {
+        Py key = dict->u.dict->key[i], x = dict->u.dict->val[i];
+        if (key->kind != PY_STR || py_lost(x))
             return false;
+        Diag before = s->s->diag;
+        Val value = py_to_val(s, x, key->u.str.s, loc);
+        diag_rewind(&s->s->diag, &before);
+        if (val_is_error(value))
+            return false;
+        c.names[c.n] = name_of(&s->s->names, key->u.str.s);
+        c.values[c.n++] = value;
     }
+    static const char *const options[] = {"num_warps", "num_stages", "num_ctas"};
+    int *out[] = {&c.num_warps, &c.num_stages, &c.num_ctas};
+    for (int i = 0; i < 3; i++) {
+        Py x = pydict_name(v->u.object->attrs, options[i]);
+        if (x && x->kind == PY_INT)
+            *out[i] = (int)x->u.i;
+    }
+    vec_push(s->a, &f->list, c);
     return true;
-}
-
-/* triton.Config(...), or a function of the file that returns configurations. */
-static bool
-of_call(Sema *s, const Node *n, Found *f, int depth)
-{
-    if (strcmp(last_name(n->a), "Config") == 0)
-        return read_config(s, n, f);
-    if (n->a->kind != ND_NAME)
-        return stop(f);
-    const Node *fn = module_host_function(s->frame->module, n->a->name);
-    if (!fn || strcmp(fn->name, last_name(n->a)) != 0)
-        return stop(f);
-    for (int i = 0; i < fn->list.n; i++) {
-        const Node *p = fn->list.at[i];
-        const Node *arg = call_argument(n, p->name, i);
-        if (arg || p->b)
-            assign_target(s, &(Node){.kind = ND_NAME, .name = p->name, .loc = p->loc},
-                          eval_quiet(s, arg ? arg : p->b), false);
-    }
-    for (int i = 0; i < fn->body.n; i++) {
-        const Node *st = fn->body.at[i];
-        if (st->kind == ND_RETURN)
-            return st->a ? collect(s, st->a, f, depth + 1) : stop(f);
-        if (st->kind == ND_ASSIGN && st->list.n == 1 && st->list.at[0]->kind == ND_NAME) {
-            Val v = eval_quiet(s, st->a);
-            assign_target(s, st->list.at[0], v, false);
-        } else if (st->kind != ND_EXPR && st->kind != ND_PASS) {
-            return stop(f);
-        }
-    }
-    return stop(f);
-}
-
-static bool
-collect(Sema *s, const Node *n, Found *f, int depth)
-{
-    if (depth > MAX_CONFIG_DEPTH)
-        return stop(f);
-    switch (n->kind) {
-    case ND_LIST:
-    case ND_TUPLE:
-        for (int i = 0; i < n->list.n; i++)
-            if (!collect(s, n->list.at[i], f, depth + 1))
-                return false;
-        return true;
-    case ND_STARRED: return collect(s, n->a, f, depth + 1);
-    case ND_COMPREHENSION: return combinations(s, n, 0, f, depth + 1);
-    case ND_BINOP: /* two lists */
-        return collect(s, n->a, f, depth + 1) && collect(s, n->b, f, depth + 1);
-    case ND_CALL: return of_call(s, n, f, depth);
-    case ND_NAME: {
-        const Node *value = module_global_node(s->frame->module, n->name);
-        return value ? collect(s, value, f, depth + 1) : stop(f);
-    }
-    default: return stop(f);
-    }
 }
 
 static Found
 find_configs(Sema *s, const Node *fn, int most)
 {
-    Found f = {.most = most};
+    Found f = {0};
     const Node *d = find_decorator(fn, "autotune");
-    const Node *configs = d && d->kind == ND_CALL ? call_argument(d, "configs", 0) : NULL;
-    if (configs)
-        collect(s, configs, &f, 0);
+    Py configs = decorator_value(s->m, fn, "autotune", "configs", 0), lost = NULL;
+    PyList *l = configs ? py_elements(module_interp(s->m), configs, d->loc, &lost) : NULL;
+    f.failed = d && !l;
+    for (int i = 0; l && i < l->n && i < most && !f.failed; i++)
+        f.failed = !read_config(s, l->at[i], d->loc, &f);
     return f;
 }
 
@@ -260,17 +164,18 @@ bindings_of(Session *s, const Config *c, FrontConfig *out)
 
 /* The names in a list of the decorator. */
 static const char *const *
-names_in(Session *s, const Node *d, const char *keyword, int at, int *n)
+names_in(FrontModule *m, const Node *fn, const char *keyword, int at, int *n)
 {
-    const Node *list = call_argument(d, keyword, at);
-    int most = list ? list->list.n : 0;
-    const char **names = arena_array(&s->perm, const char *, most + 1);
+    Session *s = module_session(m);
+    Py v = decorator_value(m, fn, "autotune", keyword, at), lost = NULL;
+    PyList *l = v && v->kind != PY_NONE
+                    ? py_elements(module_interp(m), v, (Loc){0}, &lost)
+                    : NULL;
+    const char **names = arena_array(&s->perm, const char *, (l ? l->n : 0) + 1);
     *n = 0;
-    for (int i = 0; i < most; i++) {
-        const char *text = node_str(list->list.at[i]);
-        if (text)
-            names[(*n)++] = text;
-    }
+    for (int i = 0; l && i < l->n; i++)
+        if (l->at[i]->kind == PY_STR)
+            names[(*n)++] = arena_strndup(&s->perm, l->at[i]->u.str.s, l->at[i]->u.str.n);
     return names;
 }
 
@@ -298,8 +203,8 @@ front_configs(FrontModule *m, const char *kernel, FrontConfigs *out)
                    "here");
         return false;
     }
-    out->key = names_in(s, d, "key", 1, &out->nkey);
-    out->reset = names_in(s, d, "reset_to_zero", -1, &out->nreset);
-    out->restore = names_in(s, d, "restore_value", -1, &out->nrestore);
+    out->key = names_in(m, fn, "key", 1, &out->nkey);
+    out->reset = names_in(m, fn, "reset_to_zero", -1, &out->nreset);
+    out->restore = names_in(m, fn, "restore_value", -1, &out->nrestore);
     return true;
 }

@@ -9,6 +9,9 @@ typedef struct FrontModule FrontModule;
 typedef struct FrontOptions {
     const char *const *include_dirs; /* -I, searched for imports of jit helpers */
     int ninclude;
+    const char *const *defines; /* -D NAME=VALUE: what module level code cannot know */
+    int ndefine;
+    const char *target;  /* "cpu", "sm_90a": what queries of the device answer; or NULL */
     /* Reads a file for an import; returns NULL when it does not exist. The text must
        live as long as the session. NULL: the file system. */
     const Source *(*read_file)(void *user, Session *s, const char *path);

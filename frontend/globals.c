@@ -4,6 +4,7 @@
 #include "frontend/builtin.h"
 #include "frontend/module.h"
 #include "frontend/prelude.h"
+#include "frontend/py.h"
 #include "frontend/spec.h"
 
 #include <float.h>
@@ -14,23 +15,23 @@ static const struct {
     const char *path;
     int ns;
 } known_modules[] = {
-    { "triton", NS_TRITON },
-    { "triton.language", NS_TL },
-    { "triton.language.core", NS_TL },
-    { "triton.language.standard", NS_TL },
-    { "triton.language.random", NS_TL },
-    { "triton.language.math", NS_TL_MATH },
-    { "triton.language.extra", NS_EXTRA },
-    { "triton.language.extra.libdevice", NS_LIBDEVICE },
-    { "triton.language.extra.cuda", NS_CUDA },
-    { "triton.language.extra.cuda.libdevice", NS_LIBDEVICE },
-    { "triton.language.libdevice", NS_LIBDEVICE },
-    { "triton.language.target_info", NS_TARGET },
-    { "math", NS_PYMATH },
-    { "numpy", NS_PYMATH },
-    { "torch", NS_TORCH },
-    { "os", NS_OS },
-    { "os.environ", NS_ENVIRON },
+    {"triton", NS_TRITON},
+    {"triton.language", NS_TL},
+    {"triton.language.core", NS_TL},
+    {"triton.language.standard", NS_TL},
+    {"triton.language.random", NS_TL},
+    {"triton.language.math", NS_TL_MATH},
+    {"triton.language.extra", NS_EXTRA},
+    {"triton.language.extra.libdevice", NS_LIBDEVICE},
+    {"triton.language.extra.cuda", NS_CUDA},
+    {"triton.language.extra.cuda.libdevice", NS_LIBDEVICE},
+    {"triton.language.libdevice", NS_LIBDEVICE},
+    {"triton.language.target_info", NS_TARGET},
+    {"math", NS_PYMATH},
+    {"numpy", NS_PYMATH},
+    {"torch", NS_TORCH},
+    {"os", NS_OS},
+    {"os.environ", NS_ENVIRON},
 };
 
 static Val
@@ -43,8 +44,8 @@ val_module(Sema *s, int ns, FrontModule *home, const char *path)
     return v;
 }
 
-static Val
-known_module(Sema *s, const char *path)
+Val
+module_known(Sema *s, const char *path)
 {
     for (size_t i = 0; i < sizeof known_modules / sizeof *known_modules; i++)
         if (strcmp(path, known_modules[i].path) == 0)
@@ -62,15 +63,6 @@ module_is_known(const char *path)
 }
 
 static Val
-val_function(Sema *s, const Node *fn, FrontModule *home)
-{
-    FeVal *v = val_new(s, FE_FUNC);
-    v->u.func = fn;
-    v->home = home;
-    return v;
-}
-
-static Val
 class_value(Sema *s, int class)
 {
     FeVal *v = val_new(s, FE_TYPE);
@@ -82,11 +74,11 @@ static const struct {
     const char *name;
     int class;
 } classes[] = {
-    { "tensor", CLASS_TENSOR },
-    { "dtype", CLASS_DTYPE },
-    { "tensor_descriptor", CLASS_DESC },
-    { "tensor_descriptor_base", CLASS_DESC },
-    { "const", CLASS_CONST },
+    {"tensor", CLASS_TENSOR},
+    {"dtype", CLASS_DTYPE},
+    {"tensor_descriptor", CLASS_DESC},
+    {"tensor_descriptor_base", CLASS_DESC},
+    {"const", CLASS_CONST},
 };
 
 static Val
@@ -129,9 +121,11 @@ pymath_member(Sema *s, Name attr)
         const char *name;
         double value;
     } constants[] = {
-        { "pi", 3.141592653589793 },  { "e", 2.718281828459045 },
-        { "tau", 6.283185307179586 }, { "inf", INFINITY },
-        { "nan", NAN },
+        {"pi", 3.141592653589793},
+        {"e", 2.718281828459045},
+        {"tau", 6.283185307179586},
+        {"inf", INFINITY},
+        {"nan", NAN},
     };
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
         if (strcmp(attr, constants[i].name) == 0)
@@ -147,10 +141,9 @@ torch_member(Sema *s, Name attr)
         const char *name;
         DType t;
     } dtypes[] = {
-        { "bool", DT_INT1 },       { "half", DT_FP16 },  { "float", DT_FP32 },
-        { "double", DT_FP64 },     { "int", DT_INT32 },  { "long", DT_INT64 },
-        { "short", DT_INT16 },     { "float8_e5m2", DT_FP8E5 },
-        { "float8_e4m3fn", DT_FP8E4NV },
+        {"bool", DT_INT1},   {"half", DT_FP16},         {"float", DT_FP32},
+        {"double", DT_FP64}, {"int", DT_INT32},         {"long", DT_INT64},
+        {"short", DT_INT16}, {"float8_e5m2", DT_FP8E5}, {"float8_e4m3fn", DT_FP8E4NV},
     };
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (strcmp(attr, dtypes[i].name) == 0)
@@ -171,10 +164,10 @@ finfo_member(Sema *s, DType t, Name attr)
         DType t;
         double max, eps, tiny;
     } floats[] = {
-        { DT_FP16, 65504.0, 0x1p-10, 0x1p-14 },
-        { DT_BF16, 0x1.fep127, 0x1p-7, 0x1p-126 },
-        { DT_FP32, FLT_MAX, FLT_EPSILON, FLT_MIN },
-        { DT_FP64, DBL_MAX, DBL_EPSILON, DBL_MIN },
+        {DT_FP16, 65504.0, 0x1p-10, 0x1p-14},
+        {DT_BF16, 0x1.fep127, 0x1p-7, 0x1p-126},
+        {DT_FP32, FLT_MAX, FLT_EPSILON, FLT_MIN},
+        {DT_FP64, DBL_MAX, DBL_EPSILON, DBL_MIN},
     };
     if (strcmp(attr, "bits") == 0)
         return val_int(s, dtype_bits(t));
@@ -241,7 +234,7 @@ find_member(Sema *s, Val module, Name attr, Loc loc)
     }
     if (b)
         return val_builtin(s, b);
-    sub = known_module(s, arena_printf(s->a, "%s.%s", module->u.path, attr));
+    sub = module_known(s, arena_printf(s->a, "%s.%s", module->u.path, attr));
     return sub;
 }
 
@@ -257,8 +250,10 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
                           "no file was found for '%s': give the folder of its module "
                           "with -I",
                           path);
-    static const unsigned where[] = { [NS_TL] = IN_TL, [NS_TL_MATH] = IN_MATH,
-                                      [NS_LIBDEVICE] = IN_LIB, [NS_UNKNOWN] = 0 };
+    static const unsigned where[] = {[NS_TL] = IN_TL,
+                                     [NS_TL_MATH] = IN_MATH,
+                                     [NS_LIBDEVICE] = IN_LIB,
+                                     [NS_UNKNOWN] = 0};
     const char *near = module->n < NS_UNKNOWN && where[module->n]
                            ? builtin_near(attr, where[module->n])
                            : NULL;
@@ -270,149 +265,49 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
     return sema_error(s, loc, "'%s' has no member '%s'", path, attr);
 }
 
-static Val imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any);
-
-/* A module-level name bound by an expression. */
-static Val
-global_value(Sema *s, FrontModule *m, const Node *value, Loc loc, bool quiet)
-{
-    Frame f = {.caller = s->frame, .call_loc = loc, .module = m};
-    Frame *outer = s->frame;
-    scope_init(&f.scope, s->a);
-    s->frame = &f;
-    s->host++;
-    Val v = quiet ? eval_quiet(s, value) : eval(s, value);
-    s->host--;
-    s->frame = outer;
-    return v;
-}
-
 /* Python globals that are not constexpr cannot be read in a kernel. */
 static Val
-check_global(Sema *s, Name name, const Node *value, Val v, Loc loc)
+check_global(Sema *s, Name name, const PyBind *b, Py v, Loc loc)
 {
-    bool is_constexpr = value->kind == ND_CALL &&
-                        (value->a->kind == ND_NAME || value->a->kind == ND_ATTRIBUTE) &&
-                        strcmp(value->a->name, "constexpr") == 0;
-    bool is_plain = val_is_number(v) || v->kind == FE_STR || v->kind == FE_TUPLE;
-    if (is_constexpr || !is_plain)
-        return v;
+    bool plain = v->kind == PY_BOOL || v->kind == PY_INT || v->kind == PY_FLOAT ||
+                 v->kind == PY_STR || v->kind == PY_TUPLE || v->kind == PY_LIST ||
+                 v->kind == PY_DICT || v->kind == PY_SET;
+    if (!plain || (b && b->constexpr_))
+        return py_to_val(s, v, name, loc);
     sema_error(s, loc,
                "'%s' is a global that is not constexpr: write %s = tl.constexpr(...), or "
                "pass it as a parameter",
                name, name);
-    diag_note(&s->s->diag, value->loc, "it is set here");
+    if (b)
+        diag_note(&s->s->diag, b->loc, "it is set here");
     return val_error();
-}
-
-/* The value of a global, or of what it falls back on: the other arms of its `try`, and,
-   within its own definition, the older one. */
-static Val
-find_global(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
-{
-    const Node *value, *more;
-    ModuleImport im, unused;
-    int level = 0;
-    for (const Progress *p = s->progress; p; p = p->up)
-        if (p->m == m && p->name == name && p->level >= level)
-            level = p->level + 1;
-    for (; module_alternative(m, name, level, &value, &im); level++) {
-        bool last = !module_alternative(m, name, level + 1, &more, &unused);
-        Progress here = {m, name, level, s->progress};
-        if (value && value->kind == ND_FUNCTION)
-            continue;
-        s->progress = &here;
-        Val v = value ? global_value(s, m, value, loc, !last)
-                      : imported(s, m, &im, loc, any);
-        s->progress = here.up;
-        bool missing = val_is_error(v) || (v->kind == FE_MODULE && v->n == NS_UNKNOWN);
-        if (missing && !last)
-            continue;
-        return value && !any ? check_global(s, name, value, v, loc) : v;
-    }
-    return sema_error(s, loc, "'%s' is defined in terms of itself", name);
-}
-
-static Val
-imported(Sema *s, FrontModule *m, const ModuleImport *im, Loc loc, bool any)
-{
-    const char *path = im->path ? im->path : "";
-    if (!im->level) {
-        Val whole = known_module(
-            s, im->member ? arena_printf(s->a, "%s.%s", path, im->member) : path);
-        if (whole)
-            return whole;
-        Val module = im->member ? known_module(s, path) : NULL;
-        if (module)
-            return module_attribute(s, module, im->member, loc, false);
-    }
-    FrontModule *file = module_load_import(m, im->path, im->level);
-    if (file && !im->member)
-        return val_module(s, NS_FILE, file, path);
-    if (file) {
-        Val v = module_lookup(s, file, im->member, loc, any);
-        if (v)
-            return v;
-    }
-    if (im->member) { /* from package import file */
-        const char *sub =
-            *path ? arena_printf(s->a, "%s.%s", path, im->member) : im->member;
-        file = module_load_import(m, name_of(&s->s->names, sub), im->level);
-        if (file)
-            return val_module(s, NS_FILE, file, sub);
-    }
-    return val_module(s, NS_UNKNOWN, NULL,
-                      arena_printf(s->a, "%s%s%s", path, im->member && *path ? "." : "",
-                                   im->member ? im->member : ""));
-}
-
-/* Through `from x import *`; NULL when no such file binds the name. */
-static Val
-star_imported(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
-{
-    ModuleImport im;
-    for (int i = 0; module_star_import(m, i, &im); i++) {
-        Val known = im.level || !im.path ? NULL : known_module(s, im.path);
-        Val v = known ? module_attribute(s, known, name, loc, true) : NULL;
-        FrontModule *file = known ? NULL : module_load_import(m, im.path, im.level);
-        if (file)
-            v = module_lookup(s, file, name, loc, any);
-        if (v)
-            return v;
-    }
-    return NULL;
 }
 
 static Val
 lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
 {
-    ModuleImport im;
-    Loc one, other, cond;
-    if (!s->host && !any && module_uncertain(m, name, &one, &other, &cond)) {
-        sema_error(s, loc, MODULE_UNCERTAIN, name);
-        diag_note(&s->s->diag, one, "this is one");
-        diag_note(&s->s->diag, other, "this is another");
-        diag_note(&s->s->diag, cond, "it depends on this");
-        return val_error();
+    Interp *in = module_interp(m);
+    PyBind *b = NULL;
+    Py v = NULL;
+    for (PyScope *sc = module_scope(m); sc && !v; sc = sc->up) {
+        b = pyscope_find(sc, name);
+        v = sc->up ? (b ? b->val : NULL) : module_name(m, name);
     }
-    const Node *fn = module_jit_function(m, name);
-    if (fn)
-        return val_function(s, fn, m);
-    if (module_global_node(m, name) || module_import(m, name, &im))
-        return find_global(s, m, name, loc, any);
-    fn = module_host_function(m, name);
-    if (fn &&
-        (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function")))
-        return val_function(s, fn, m);
-    if (fn) {
-        if (s->host) /* host code calls host code */
-            return val_function(s, fn, m);
+    if (!v)
+        return NULL;
+    v = py_resolve(in, v);
+    if (any || (s->host && v->kind == PY_FUNC))
+        return py_to_val(s, v, name, loc);
+    if (v->kind == PY_FUNC && !v->u.func->jit) {
+        const Node *fn = v->u.func->node;
+        if (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function"))
+            return py_to_val(s, v, name, loc);
         return sema_error(s, loc,
                           "'%s' is a Python function of the host: decorate it with "
                           "@triton.jit to call it in a kernel",
                           name);
     }
-    return star_imported(s, m, name, loc, any);
+    return check_global(s, name, b, v, loc);
 }
 
 Val

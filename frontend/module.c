@@ -1,7 +1,10 @@
-/* Files: loading, their top-level names, and finding the files that they import. */
+/* Files: loading and running them, their kernels, and finding the files that they
+   import. */
 #include "frontend/module.h"
 
-#include "frontend/guard.h"
+#include "frontend/py.h"
+#include "frontend/sema.h"
+#include "frontend/spec.h"
 #include "frontend/syntax.h"
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
@@ -9,39 +12,37 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a top-level name is bound to. */
-typedef struct Binding {
-    const Node *node; /* FUNCTION, or the value of an assignment; NULL: an import */
-    ModuleImport import;
-    Loc loc;
-    bool jit;
-    bool maybe;            /* settled: it depends on what is not known here */
-    int statement;         /* number of the top-level statement */
-    const Guard *guard;    /* parts of `if` and `try` that it stands in */
-    struct Binding *older; /* what else the name is bound to: fall-backs, then earlier */
-} Binding;
+/* A jit function by the name that a launch uses. */
+typedef struct Kernel {
+    Name name;
+    const PyFunc *fn;
+} Kernel;
+typedef Vec(Kernel) KernelVec;
 
-/* All that a name is bound to. */
-typedef struct Bound {
-    Binding *first;
-    bool settled;
-    int kernel; /* number in the list of kernels, from 1 */
-} Bound;
+enum { NOT_RUN, RUNS_NOW, HAS_RUN };
 
 struct FrontModule {
     Session *s;
     const Source *src;
     const FrontOptions *opt;
     NodeList body;
-    Map names; /* Name -> Binding */
-    Vec(ModuleImport) stars;
-    Vec(const Node *) kernels;
+    FrontModule *file; /* itself; of a view, the file */
+    PyScope *scope;    /* a module's names, or those of a function inside */
+    int state;
+    bool searching; /* its star imports */
+    KernelVec kernels;
+    KernelVec own;            /* those and helpers */
     FrontModule *root, *next; /* root: list of all files */
+    Interp *interp;           /* root: runs all of them */
+    const char **define;      /* root: names of -D, and their values */
+    const char **define_text;
+    Py *define_value;
+    int ndefine;
     const FrontValue *values; /* of a launch */
     int nvalue;
 };
 
-enum { MAX_FILES = 256, MAX_ANCESTORS = 8, MAX_DECORATORS = 32 };
+enum { MAX_FILES = 256, MAX_ANCESTORS = 8 };
 
 Session *
 module_session(const FrontModule *m)
@@ -71,81 +72,224 @@ module_path(const FrontModule *m)
 const NodeList *
 module_statements(const FrontModule *m)
 {
-    return &m->body;
+    return &m->file->body;
 }
 
-/* ---- names */
+PyScope *
+module_scope(const FrontModule *m)
+{
+    return m->scope;
+}
 
-/* A later statement goes in front of an earlier one; within one they keep their order
-   until a look-up settles which of them count. */
+FrontModule *
+module_view(FrontModule *m, PyScope *scope)
+{
+    if (scope == m->scope)
+        return m;
+    FrontModule *view = arena_new(&m->s->ast, FrontModule);
+    *view = *m->file;
+    view->scope = scope;
+    return view;
+}
+
+bool
+module_is_package(const FrontModule *m)
+{
+    const char *slash = strrchr(m->src->path, '/');
+    return strcmp(slash ? slash + 1 : m->src->path, "__init__.py") == 0;
+}
+
+/* ---- -D NAME=VALUE */
+
+bool
+module_has_defines(const FrontModule *m)
+{
+    return m->root->ndefine > 0;
+}
+
+int
+module_define_count(const FrontModule *m)
+{
+    return m->root->ndefine;
+}
+
+const char *
+module_define_text(const FrontModule *m, int i, const char **value)
+{
+    *value = m->root->define_text[i];
+    return m->root->define[i];
+}
+
+Py
+module_define(const FrontModule *m, const char *name)
+{
+    for (int i = m->root->ndefine - 1; i >= 0; i--)
+        if (strcmp(m->root->define[i], name) == 0)
+            return m->root->define_value[i];
+    return NULL;
+}
+
+/* The first '=' outside of brackets; NULL: there is none. */
+static const char *
+define_equals(const char *text)
+{
+    int depth = 0;
+    for (const char *p = text; *p; p++) {
+        depth += *p == '(' || *p == '[';
+        depth -= *p == ')' || *p == ']';
+        if (*p == '=' && !depth && p != text)
+            return p;
+    }
+    return NULL;
+}
+
+/* A value as Python writes it; anything else is a string. */
+static Py
+define_value(FrontModule *root, const char *text)
+{
+    Interp *in = root->interp;
+    Diag before = root->s->diag;
+    Source *src = arena_new(&root->s->perm, Source);
+    NodeList body;
+    *src = (Source){
+        .path = "-D", .text = text, .size = strlen(text), .id = root->s->next_source++};
+    bool read = syntax_parse(root->s, src, &body);
+    diag_rewind(&root->s->diag, &before);
+    const Node *e =
+        read && body.n == 1 && body.at[0]->kind == ND_EXPR ? body.at[0]->a : NULL;
+    if (e && e->kind == ND_ATTRIBUTE && node_dotted(in->a, e)) { /* a module, or of one */
+        ModuleImport im = {.path = name_of(&root->s->names, node_dotted(in->a, e->a)),
+                           .member = e->name};
+        Py v = py_resolve(in, py_import(in, root, &im, false));
+        if (v->kind != PY_UNKNOWN)
+            return v;
+    }
+    bool literal = e && (e->kind == ND_CONSTANT || e->kind == ND_TUPLE ||
+                         e->kind == ND_LIST || e->kind == ND_UNARYOP);
+    PyFrame frame = {.scope = root->scope}, *outer = in->frame;
+    in->frame = &frame;
+    in->steps = 0;
+    in->budget = PY_FEW_STEPS;
+    Py v = literal ? py_eval(in, e) : NULL;
+    in->frame = outer;
+    bool failed = py_raises(in) || !v || py_lost(v);
+    in->raised.type = NULL;
+    return failed ? py_str(in, text) : v;
+}
+
 static void
-bind(FrontModule *m, Name name, Binding b)
+read_defines(FrontModule *root)
 {
-    Bound *bound = map_get(&m->names, name);
-    if (!bound) {
-        bound = arena_new(&m->s->ast, Bound);
-        map_set(&m->names, name, bound);
+    int n = root->opt ? root->opt->ndefine : 0;
+    Arena *a = &root->s->ast;
+    root->define = arena_array(a, const char *, n + 1);
+    root->define_text = arena_array(a, const char *, n + 1);
+    root->define_value = arena_array(a, Py, n + 1);
+    for (int i = 0; i < n; i++) {
+        const char *text = root->opt->defines[i], *eq = define_equals(text);
+        size_t len = eq ? (size_t)(eq - text) : strlen(text);
+        const char *value = eq ? eq + 1 : "True";
+        Py v = define_value(root, arena_strndup(a, value, strlen(value)));
+        root->define[i] = arena_strndup(a, text, len);
+        root->define_text[i] = arena_strndup(a, value, strlen(value));
+        root->define_value[i] = v;
+        root->ndefine = i + 1;
     }
-    Binding *copy = arena_new(&m->s->ast, Binding);
-    *copy = b;
-    Binding **at = &bound->first;
-    while (*at && (*at)->statement == b.statement)
-        at = &(*at)->older;
-    copy->older = *at;
-    *at = copy;
 }
 
-/* Among the bindings of one statement: those that do not run are dropped, the last one
-   that surely runs hides those in front of it, and what only may run behind it counts
-   first. Returns the end of the list. */
-static Binding **
-settle_statement(FrontModule *m, Binding *b, Binding **at)
+/* ---- running */
+
+static Interp *
+interp_new(FrontModule *root)
 {
-    enum { MAX_ARMS = 64 };
-    Binding *kept[MAX_ARMS];
-    int n = 0, statement = b->statement;
-    for (; b && b->statement == statement; b = b->older) {
-        Decision d = guard_decide(m, b->guard);
-        b->maybe = d == RUNS_MAYBE;
-        if (d == RUNS)
-            n = 0;
-        if (d != RUNS_NOT && n < MAX_ARMS)
-            kept[n++] = b;
-    }
-    bool sure = n && !kept[0]->maybe;
-    for (int i = sure; i < n; i++) {
-        *at = kept[i];
-        at = &kept[i]->older;
-    }
-    if (sure) {
-        *at = kept[0];
-        at = &kept[0]->older;
-    }
-    return at;
+    Interp *in = arena_new(&root->s->ast, Interp);
+    Frame *frame = arena_new(&root->s->ast, Frame);
+    in->s = root->s;
+    in->a = &root->s->ast;
+    in->root = root;
+    in->target = root->opt ? root->opt->target : NULL;
+    in->none = py_new(in, PY_NONE);
+    PyVal *yes = py_new(in, PY_BOOL), *no = py_new(in, PY_BOOL);
+    yes->u.i = 1;
+    in->yes = yes;
+    in->no = no;
+    map_init(&in->jit_nodes, in->a);
+    in->sema = arena_new(&root->s->ast, Sema);
+    sema_init(in->sema, root, frame);
+    in->sema->a = in->a;
+    scope_init(&frame->scope, in->a);
+    return in;
 }
 
-/* Decides what counts. When nothing does, all stay: messages are about what is there. */
+struct Interp *
+module_interp(const FrontModule *m)
+{
+    Interp *in = m->root->interp;
+    if (!in->frame) { /* nothing runs: a question of a kernel has a budget of its own */
+        in->steps = 0;
+        in->budget = PY_MAX_STEPS;
+        in->raised.type = NULL;
+    }
+    return in;
+}
+
 static void
-settle(FrontModule *m, Bound *bound)
+run(FrontModule *file)
 {
-    bool guarded = false;
-    bound->settled = true;
-    for (const Binding *b = bound->first; b; b = b->older)
-        guarded |= b->guard != NULL;
-    if (!guarded)
+    if (file->state != NOT_RUN)
         return;
-    Binding *first = NULL, **at = &first;
-    for (Binding *b = bound->first; b;) {
-        Binding *next = b;
-        while (next && next->statement == b->statement)
-            next = next->older;
-        at = settle_statement(m, b, at);
-        b = next;
-    }
-    *at = NULL;
-    if (first)
-        bound->first = first;
+    file->state = RUNS_NOW;
+    py_run(file->root->interp, file);
+    file->state = HAS_RUN;
 }
+
+/* What `from x import *` gives; NULL: not this name. */
+static Py
+star_member(Interp *in, FrontModule *m, const PyStar *star, Name name)
+{
+    Py from = py_resolve(in, py_import(in, m, &star->what, false));
+    FrontModule *file = from->kind == PY_MODULE ? from->u.module.file : NULL;
+    if (!file) {
+        Py v = from->kind == PY_MODULE
+                   ? py_module_attribute(in, from, name, star->what.loc)
+                   : NULL;
+        return v && v->kind != PY_UNKNOWN ? v : NULL;
+    }
+    PyBind *all = pyscope_find(file->file->scope, name_of(&in->s->names, "__all__"));
+    if (!all || all->val->kind != PY_LIST || all->val->u.list->lost)
+        return name[0] == '_' ? NULL : module_name(file, name);
+    for (int i = 0; i < all->val->u.list->n; i++) {
+        Py e = all->val->u.list->at[i];
+        if (e->kind == PY_STR && strcmp(e->u.str.s, name) == 0)
+            return module_name(file, name);
+    }
+    return NULL;
+}
+
+const PyVal *
+module_name(FrontModule *view, Name name)
+{
+    FrontModule *m = view->file;
+    Interp *in = module_interp(m);
+    run(m);
+    PyBind *b = pyscope_find(m->scope, name);
+    Py v = NULL;
+    if (m->searching || in->depth >= PY_MAX_DEPTH)
+        return b ? b->val : NULL;
+    m->searching = true;
+    in->depth++;
+    for (int i = m->scope->stars.n - 1; i >= 0 && !v; i--) {
+        PyStar star = m->scope->stars.at[i];
+        if (b && star.seq < b->seq)
+            break;
+        v = star_member(in, m, &star, name);
+    }
+    in->depth--;
+    m->searching = false;
+    return v ? v : b ? b->val : NULL;
+}
+
+/* ---- kernels */
 
 static bool
 returns_value(const NodeList *l)
@@ -165,247 +309,162 @@ returns_value(const NodeList *l)
     return false;
 }
 
-static void
-bind_function(FrontModule *m, const Node *n, int statement, const Guard *g)
+static bool
+is_own(const FrontModule *m, Py v)
 {
-    bool jit = node_is_jit(n);
-    bind(m, n->name, (Binding){.node = n, .jit = jit, .loc = n->loc,
-                               .statement = statement, .guard = g});
-    if (!jit || returns_value(&n->body))
-        return;
-    Bound *bound = map_get(&m->names, n->name);
-    if (bound->kernel) { /* another of that name */
-        m->kernels.at[bound->kernel - 1] = n;
-        return;
-    }
-    vec_push(&m->s->ast, &m->kernels, n);
-    bound->kernel = m->kernels.n;
+    return v->kind == PY_FUNC && v->u.func->jit && v->u.func->node->kind == ND_FUNCTION &&
+           v->u.func->home->src == m->src;
 }
 
-/* `name = triton.jit(f)`, `name = triton.autotune(..)(f)`: what a decorator does, written
-   as a call. NULL when the value is nothing of the kind. */
-static const Node *
-decorated(FrontModule *m, const Node *target, const Node *value)
-{
-    static const char *const names[] = {"jit", "autotune", "heuristics"};
-    if (value->kind != ND_CALL || value->list.n != 1 || target->kind != ND_NAME ||
-        value->list.at[0]->kind != ND_NAME)
-        return NULL;
-    const Node *by = value->a, *called = by->kind == ND_CALL ? by->a : by;
-    bool known = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        known |= (called->kind == ND_NAME || called->kind == ND_ATTRIBUTE) &&
-                 strcmp(called->name, names[i]) == 0;
-    const Bound *of = known ? map_get(&m->names, value->list.at[0]->name) : NULL;
-    const Node *fn = of ? of->first->node : NULL;
-    if (!fn || fn->kind != ND_FUNCTION || fn->more.n >= MAX_DECORATORS)
-        return NULL;
-    Node *copy = arena_new(&m->s->ast, Node);
-    *copy = *fn;
-    copy->name = target->name;
-    copy->more.n = copy->more.cap = fn->more.n + 1;
-    copy->more.at = arena_array(&m->s->ast, Node *, copy->more.n);
-    copy->more.at[0] = value->a;
-    if (fn->more.n)
-        memcpy(copy->more.at + 1, fn->more.at, (size_t)fn->more.n * sizeof(Node *));
-    return node_is_jit(copy) ? copy : NULL;
-}
-
+/* A later one of that name takes the place of the earlier. */
 static void
-bind_import(FrontModule *m, const Node *n, int statement, const Guard *g)
+add_to(FrontModule *m, KernelVec *v, Name name, const PyFunc *fn)
 {
-    for (int i = 0; i < n->list.n; i++) {
-        const Node *alias = n->list.at[i];
-        ModuleImport im = {.path = alias->name, .loc = n->loc};
-        Name name = alias->a ? alias->a->name : alias->name;
-        const char *dot = alias->a ? NULL : strchr(alias->name, '.');
-        if (dot) /* `import a.b` binds a */
-            im.path = name = name_intern(&m->s->names, alias->name,
-                                         (size_t)(dot - alias->name));
-        bind(m, name, (Binding){.import = im, .loc = n->loc, .guard = g,
-                                .statement = statement});
-    }
-}
-
-static void
-bind_import_from(FrontModule *m, const Node *n, int statement, const Guard *g)
-{
-    ModuleImport im = {.path = n->name, .level = n->level, .loc = n->loc};
-    if (!n->list.n)
-        vec_push(&m->s->ast, &m->stars, im);
-    for (int i = 0; i < n->list.n; i++) {
-        const Node *alias = n->list.at[i];
-        im.member = alias->name;
-        bind(m, alias->a ? alias->a->name : alias->name,
-             (Binding){.import = im, .loc = n->loc, .statement = statement, .guard = g});
-    }
-}
-
-static void bind_list(FrontModule *m, const NodeList *l, int statement, const Guard *g);
-
-/* The statements of one part of an `if` or a `try`. */
-static void
-bind_part(FrontModule *m, const NodeList *l, int statement, const Node *stmt, int part,
-          const Guard *up)
-{
-    for (int i = 0; i < l->n; i++) {
-        Guard *g = arena_new(&m->s->ast, Guard);
-        *g = (Guard){stmt, part, i, up};
-        NodeList one = {.at = &l->at[i], .n = 1};
-        bind_list(m, &one, statement, g);
-    }
-}
-
-static void
-bind_name(FrontModule *m, const Node *target, const Node *value, int statement,
-          const Guard *g)
-{
-    const Node *fn = decorated(m, target, value);
-    if (fn)
-        bind_function(m, fn, statement, g);
-    else if (target->kind == ND_NAME)
-        bind(m, target->name, (Binding){.node = value, .loc = target->loc,
-                                        .statement = statement, .guard = g});
-}
-
-static void
-bind_list(FrontModule *m, const NodeList *l, int statement, const Guard *g)
-{
-    for (int i = 0; i < l->n; i++) {
-        const Node *n = l->at[i];
-        int at = statement < 0 ? i : statement;
-        switch (n->kind) {
-        case ND_FUNCTION: bind_function(m, n, at, g); break;
-        case ND_IMPORT: bind_import(m, n, at, g); break;
-        case ND_IMPORT_FROM: bind_import_from(m, n, at, g); break;
-        case ND_ASSIGN:
-            for (int k = 0; k < n->list.n; k++)
-                bind_name(m, n->list.at[k], n->a, at, g);
-            break;
-        case ND_ANN_ASSIGN:
-            if (n->c)
-                bind_name(m, n->a, n->c, at, g);
-            break;
-        case ND_IF:
-            for (int k = 0; k < n->list.n; k++)
-                bind_part(m, &n->list.at[k]->body, at, n, k, g);
-            bind_part(m, &n->orelse, at, n, GUARD_ELSE, g);
-            break;
-        case ND_TRY:
-            bind_part(m, &n->body, at, n, GUARD_BODY, g);
-            bind_part(m, &n->orelse, at, n, GUARD_ELSE, g);
-            for (int k = 0; k < n->list.n; k++)
-                bind_part(m, &n->list.at[k]->body, at, n, k, g);
-            bind_list(m, &n->more, at, g);
-            break;
-        case ND_WITH: bind_list(m, &n->body, at, g); break;
-        default: break;
+    for (int i = 0; i < v->n; i++) {
+        if (v->at[i].fn == fn)
+            return;
+        if (v->at[i].name == name) {
+            v->at[i].fn = fn;
+            return;
         }
     }
+    vec_push(&m->s->ast, v, ((Kernel){name, fn}));
 }
 
-static const Binding *
-find(FrontModule *m, Name name)
+static void
+add_kernel(FrontModule *view, Name name, const PyFunc *fn)
 {
-    Bound *b = map_get(&m->names, name);
-    if (b && !b->settled)
-        settle(m, b);
-    return b ? b->first : NULL;
-}
-
-/* Only imports may stand in for one another: both arms mean the same then. */
-bool
-module_uncertain(FrontModule *m, Name name, Loc *one, Loc *other, Loc *cond)
-{
-    const Binding *b = find(m, name);
-    if (!b || !b->maybe || !b->older || b->guard->stmt->kind != ND_IF ||
-        (!b->node && !b->older->node))
-        return false;
-    *one = b->loc;
-    *other = b->older->loc;
-    *cond = b->guard->stmt->list.at[b->guard->part < 0 ? 0 : b->guard->part]->a->loc;
-    return true;
+    FrontModule *m = view->file;
+    add_to(m, &m->own, name, fn);
+    if (!returns_value(&fn->node->body))
+        add_to(m, &m->kernels, name, fn);
 }
 
 const Node *
-module_jit_function(FrontModule *m, Name name)
+module_own_function(const FrontModule *m, int i)
 {
-    const Binding *b = find(m, name);
-    return b && b->jit ? b->node : NULL;
+    return i < m->own.n ? m->own.at[i].fn->node : NULL;
+}
+
+const PyVal *
+module_defined(Interp *in, FrontModule *m, const Node *n, Py v)
+{
+    (void)in;
+    if (is_own(m, v))
+        add_kernel(m, n->name, v->u.func);
+    return v;
+}
+
+static bool
+is_bound(const FrontModule *m, const PyFunc *fn)
+{
+    const Map *names = &m->file->scope->index;
+    for (int i = 0; i < names->n; i++) {
+        const PyBind *b = names->entries[i].val;
+        if (b->val && b->val->kind == PY_FUNC && b->val->u.func == fn)
+            return true;
+    }
+    return false;
+}
+
+/* An unknown is decided by the first name that it was bound to. */
+static Py
+named_unknown(Interp *in, Py v, Name name)
+{
+    if (py_is_name(v->u.unknown->key))
+        return v;
+    PyVal *copy = py_new(in, PY_UNKNOWN);
+    PyUnknown *u = arena_new(in->a, PyUnknown);
+    *u = *v->u.unknown;
+    u->key = name;
+    copy->u.unknown = u;
+    return copy;
+}
+
+const PyVal *
+module_bound(Interp *in, FrontModule *m, const Node *target, Py v)
+{
+    Name name = target->name;
+    Py d = module_has_defines(m) ? module_define(m, name) : NULL;
+    if (d)
+        return v->kind == PY_CONSTEXPR ? py_constexpr(in, d) : d;
+    if (v->kind == PY_CONSTEXPR && v->u.inner->kind == PY_UNKNOWN)
+        return py_constexpr(in, named_unknown(in, v->u.inner, name));
+    if (v->kind == PY_UNKNOWN)
+        return named_unknown(in, v, name);
+    if (!is_own(m, v))
+        return v;
+    if (v->u.func->node->name != name && !is_bound(m, v->u.func))
+        v = py_renamed(in, v, name);
+    if (v->u.func->node->name == name)
+        add_kernel(m, name, v->u.func);
+    return v;
 }
 
 const Node *
-module_host_function(FrontModule *m, Name name)
+module_function(FrontModule *m, Name name, bool jit)
 {
-    const Binding *b = find(m, name);
-    return b && b->node && b->node->kind == ND_FUNCTION && !b->jit ? b->node : NULL;
+    Py v = module_name(m, name);
+    v = v ? py_resolve(module_interp(m), v) : NULL;
+    bool is = v && v->kind == PY_FUNC && v->u.func->jit == jit &&
+              v->u.func->node->kind == ND_FUNCTION;
+    return is ? v->u.func->node : NULL;
 }
 
-const Node *
-module_global_node(FrontModule *m, Name name)
+const PyFunc *
+module_jit_object(const FrontModule *m, const Node *fn)
 {
-    const Binding *b = find(m, name);
-    return b && b->node && b->node->kind != ND_FUNCTION ? b->node : NULL;
-}
-
-bool
-module_alternative(FrontModule *m, Name name, int i, const Node **value, ModuleImport *im)
-{
-    const Binding *b = find(m, name);
-    while (b && i-- > 0)
-        b = b->older;
-    if (!b)
-        return false;
-    *value = b->node;
-    *im = b->import;
-    return true;
-}
-
-bool
-module_import(FrontModule *m, Name name, ModuleImport *out)
-{
-    const Binding *b = find(m, name);
-    if (!b || b->node)
-        return false;
-    *out = b->import;
-    return true;
-}
-
-bool
-module_star_import(FrontModule *m, int i, ModuleImport *out)
-{
-    if (i >= m->stars.n)
-        return false;
-    *out = m->stars.at[i];
-    return true;
+    return map_get(&m->root->interp->jit_nodes, fn);
 }
 
 const Node *
 module_kernel(FrontModule *m, const char *name)
 {
     Name wanted = name_of(&m->s->names, name);
-    Loc one, other, cond;
-    if (module_uncertain(m, wanted, &one, &other, &cond)) {
-        diag_error(&m->s->diag, one, MODULE_UNCERTAIN, name);
-        diag_note(&m->s->diag, other, "this is the other one");
-        diag_note(&m->s->diag, cond, "it depends on this");
+    Py v = module_name(m, wanted);
+    v = v ? py_resolve(module_interp(m), v) : NULL;
+    if (v && v->kind == PY_UNKNOWN && v->u.unknown->one && v->u.unknown->other) {
+        diag_error(&m->s->diag, v->u.unknown->at[0], MODULE_UNCERTAIN, name);
+        module_explain(m, v);
         return NULL;
     }
-    const Node *fn = module_jit_function(m, wanted);
-    /* A host function of the same name may have hidden it since. */
-    for (int i = m->kernels.n - 1; !fn && i >= 0; i--)
-        if (strcmp(m->kernels.at[i]->name, name) == 0)
-            fn = m->kernels.at[i];
-    if (fn)
-        return fn;
+    if (v && v->kind == PY_FUNC && v->u.func->jit)
+        return v->u.func->node;
+    /* What the host made of it since may have hidden it. */
+    for (int i = m->kernels.n - 1; i >= 0; i--)
+        if (strcmp(m->kernels.at[i].name, name) == 0)
+            return m->kernels.at[i].fn->node;
     Buf b;
     buf_init(&b, &m->s->perm);
     for (int i = 0; i < m->kernels.n && i < 20; i++)
-        buf_printf(&b, "%s%s", i ? ", " : "", m->kernels.at[i]->name);
-    diag_error(&m->s->diag, (Loc){.src = m->src}, "there is no kernel '%s'", name);
+        buf_printf(&b, "%s%s", i ? ", " : "", m->kernels.at[i].name);
+    Loc file = {.src = m->src};
+    diag_error(&m->s->diag, file, "there is no kernel '%s'", name);
+    if (v && v->kind == PY_FUNC)
+        diag_note(&m->s->diag, v->u.func->node->loc, "no @triton.jit before '%s'", name);
+    else if (v && v->kind == PY_UNKNOWN)
+        module_explain(m, v);
     if (m->kernels.n)
-        diag_note(&m->s->diag, (Loc){.src = m->src}, "the file has %s", b.s);
+        diag_note(&m->s->diag, file, "the file has %s", b.s);
     return NULL;
+}
+
+/* Notes to an error: why a value is not known, and what decides it. */
+void
+module_explain(FrontModule *m, const PyVal *v)
+{
+    const PyUnknown *u = v->u.unknown;
+    Diag *d = &m->s->diag;
+    if (u->one)
+        diag_note(d, u->at[0], "this is one");
+    if (u->other)
+        diag_note(d, u->at[1], "this is another");
+    if (u->loc.line && (u->one || u->other))
+        diag_note(d, u->loc, "it depends on this");
+    else if (u->loc.line)
+        diag_note(d, u->loc, "%s", u->why);
+    if (u->key && u->loc.line)
+        diag_note(d, u->loc, "-D '%s=VALUE' decides it", u->key);
 }
 
 /* ---- loading */
@@ -418,13 +477,18 @@ load(Session *s, const Source *src, const FrontOptions *opt, FrontModule *root)
     m->src = src;
     m->opt = opt;
     m->root = root ? root : m;
-    map_init(&m->names, &s->ast);
+    m->file = m;
     if (!syntax_parse(s, src, &m->body))
         return NULL;
-    bind_list(m, &m->body, -1, NULL);
+    if (!root)
+        m->interp = interp_new(m);
+    m->scope = pyscope_new(m->root->interp, m, NULL);
     if (root) {
         m->next = root->next;
         root->next = m;
+    } else {
+        read_defines(m);
+        run(m);
     }
     return m;
 }
@@ -449,7 +513,7 @@ front_kernel_count(const FrontModule *m)
 const char *
 front_kernel_name(const FrontModule *m, int i)
 {
-    return i >= 0 && i < m->kernels.n ? m->kernels.at[i]->name : NULL;
+    return i >= 0 && i < m->kernels.n ? m->kernels.at[i].name : NULL;
 }
 
 void
@@ -496,8 +560,10 @@ front_read_disk(Session *s, const char *path)
     if (!ok)
         return NULL;
     Source *src = arena_new(&s->perm, Source);
-    *src = (Source){.path = arena_strndup(&s->perm, path, strlen(path)), .text = b.s,
-                    .size = b.n, .id = s->next_source++};
+    *src = (Source){.path = arena_strndup(&s->perm, path, strlen(path)),
+                    .text = b.s,
+                    .size = b.n,
+                    .id = s->next_source++};
     return src;
 }
 
@@ -573,9 +639,8 @@ module_load_import(FrontModule *from, Name path, int level)
     }
     for (int up = 1; up <= MAX_ANCESTORS; up++) {
         n = 0;
-        FrontModule *m = folder_of(from, up, &n) && n
-                             ? load_in(from, from->src->path, n, text)
-                             : NULL;
+        FrontModule *m =
+            folder_of(from, up, &n) && n ? load_in(from, from->src->path, n, text) : NULL;
         if (m)
             return m;
     }

@@ -24,24 +24,16 @@ const NodeList *module_statements(const FrontModule *m);
 
 /* A jit function by name; without one an error that lists those there are. */
 const Node *module_kernel(FrontModule *m, const char *name);
-/* NULL when the name is not bound to such a thing. */
-const Node *module_jit_function(FrontModule *m, Name name);
-const Node *module_host_function(FrontModule *m, Name name);
-const Node *module_global_node(FrontModule *m, Name name); /* its value expression */
-bool module_import(FrontModule *m, Name name, ModuleImport *out);
-/* The i-th thing a name is bound to, from the one that counts to fall-backs (other arms
-   of its `try` or `if`) and earlier statements: a node, or, with NULL, an import. */
-bool module_alternative(FrontModule *m, Name name, int i, const Node **value,
-                        ModuleImport *im);
-/* Does what the name means depend on a condition that sdc cannot decide? Then where two
-   of its meanings are, and the condition. */
-bool module_uncertain(FrontModule *m, Name name, Loc *one, Loc *other, Loc *cond);
-#define MODULE_UNCERTAIN \
-    "'%s' is one of several, and which one only Python could tell when it loads the file"
+/* The function, jit or of the host, that a name is bound to; NULL: none. */
+const Node *module_function(FrontModule *m, Name name, bool jit);
+/* The i-th jit function that the file made and bound to a name, in order; NULL: no more.
+ */
+const Node *module_own_function(const FrontModule *m, int i);
+#define MODULE_UNCERTAIN                                                                 \
+    "'%s' is one of several, and which one only Python could tell when it loads the "    \
+    "file"
 /* A module of Triton's, Python's or torch's that sdc knows without a file. */
 bool module_is_known(const char *path);
-/* The i-th `from x import *`. */
-bool module_star_import(FrontModule *m, int i, ModuleImport *out);
 
 /* The file of an import; NULL when there is none. */
 FrontModule *module_load_import(FrontModule *from, Name path, int level);
@@ -49,5 +41,37 @@ FrontModule *module_load_import(FrontModule *from, Name path, int level);
 FrontModule *module_cached(FrontModule *from, const char *path);
 /* Parses a text as one more file of the same root. */
 FrontModule *module_add(FrontModule *from, const Source *src);
+
+/* ---- for the interpreter of module level code (py.h) */
+
+struct PyVal;
+struct PyScope;
+struct PyFunc;
+struct Interp;
+
+struct Interp *module_interp(const FrontModule *m);
+/* The names that code of this file, or of a function in it, sees first. */
+struct PyScope *module_scope(const FrontModule *m);
+/* The file as a function sees it that was made in this scope. */
+FrontModule *module_view(FrontModule *m, struct PyScope *scope);
+bool module_is_package(const FrontModule *m); /* __init__.py */
+/* What the file binds a name to, its imports included; NULL: nothing. Runs the file when
+   that was not done. */
+const struct PyVal *module_name(FrontModule *m, Name name);
+/* What a top-level assignment or definition binds: kernels are noted, -D replaces. */
+const struct PyVal *module_bound(struct Interp *in, FrontModule *m, const Node *target,
+                                 const struct PyVal *v);
+const struct PyVal *module_defined(struct Interp *in, FrontModule *m, const Node *n,
+                                   const struct PyVal *v);
+/* The jit function that a FUNCTION node belongs to; NULL: none. */
+const struct PyFunc *module_jit_object(const FrontModule *m, const Node *fn);
+/* Notes to the last error: why a value is not known, and what decides it. */
+void module_explain(FrontModule *m, const struct PyVal *unknown);
+
+/* -D NAME=VALUE */
+bool module_has_defines(const FrontModule *m);
+const struct PyVal *module_define(const FrontModule *m, const char *name);
+int module_define_count(const FrontModule *m);
+const char *module_define_text(const FrontModule *m, int i, const char **value);
 
 #endif

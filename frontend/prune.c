@@ -9,6 +9,7 @@
    tensor for more is not known here, and then nothing is pruned, with a warning. */
 #include "frontend/host.h"
 #include "frontend/module.h"
+#include "frontend/py.h"
 #include "frontend/spec.h"
 
 #include <stdlib.h>
@@ -96,28 +97,14 @@ joined(Sema *s, Val x, Val y)
     return val_tuple(s, all, x->n + y->n);
 }
 
-/* A function by what names it in the decorator; NULL when there is none such. */
-static const Node *
-function_of(Prune *p, const Node *n, FrontModule **home)
-{
-    *home = p->m;
-    if (n->kind == ND_LAMBDA)
-        return n;
-    Val v = eval_quiet(&p->s, n);
-    if (v->kind != FE_FUNC)
-        return NULL;
-    *home = v->home;
-    return v->u.func;
-}
-
 static bool
-run_early(Prune *p, const Node *n)
+run_early(Prune *p, Py fn)
 {
-    FrontModule *home;
-    const Node *fn = function_of(p, n, &home);
     int count = p->configs->n;
     Val args[] = {val_tuple(&p->s, p->all, count), p->args};
-    Val left = fn ? host_call(&p->s, fn, home, args, 2, p->args) : val_error();
+    Val left = fn->kind == PY_FUNC ? host_call(&p->s, fn->u.func->node, fn->u.func->home,
+                                               args, 2, p->args)
+                                   : val_error();
     if (left->kind != FE_TUPLE)
         return false;
     memset(p->keep, 0, sizeof *p->keep * (size_t)count);
@@ -132,11 +119,10 @@ run_early(Prune *p, const Node *n)
 
 /* What the model says, of those that are left. */
 static bool
-guess_all(Prune *p, const Node *n)
+guess_all(Prune *p, Py fn)
 {
-    FrontModule *home;
-    const Node *fn = function_of(p, n, &home);
-    for (int i = 0; fn && i < p->configs->n; i++) {
+    bool known = fn->kind == PY_FUNC;
+    for (int i = 0; known && i < p->configs->n; i++) {
         const FrontConfig *c = &p->configs->config[i];
         Val *own = arena_array(p->s.a, Val, c->nbind + 1);
         for (int k = 0; k < c->nbind; k++)
@@ -145,13 +131,14 @@ guess_all(Prune *p, const Node *n)
         /* num_warps and its like, also where the configuration does not say them */
         Val named = joined(&p->s, joined(&p->s, val_tuple(&p->s, own, c->nbind), p->args),
                            p->all[i]);
-        Val v =
-            p->keep[i] ? host_call(&p->s, fn, home, NULL, 0, named) : val_int(&p->s, 0);
+        Val v = p->keep[i]
+                    ? host_call(&p->s, fn->u.func->node, fn->u.func->home, NULL, 0, named)
+                    : val_int(&p->s, 0);
         if (!val_is_number(v))
             return false;
         p->guess[i] = val_double(v);
     }
-    return fn != NULL;
+    return known;
 }
 
 /* Keeps those that fewer than `most` are guessed to be faster than. */
@@ -175,13 +162,13 @@ keep_best(Prune *p, int most)
 }
 
 static bool
-run_model(Prune *p, const Node *model, const Node *top)
+run_model(Prune *p, Py model, Py top)
 {
-    Val k = top ? eval_quiet(&p->s, top) : val_float(&p->s, 1.0);
-    if (!val_is_number(k))
+    if (top && !py_is_number(top))
         return false;
-    bool share = k->kind == FE_FLOAT && k->u.f <= 1.0;
-    int most = share ? (int)(p->configs->n * k->u.f) : (int)val_double(k);
+    double k = top ? py_double(top) : 1.0;
+    bool share = !top || (top->kind == PY_FLOAT && k <= 1.0);
+    int most = (int)(share ? p->configs->n * k : k < 0 ? 0 : k > 1e9 ? 1e9 : k);
     if (!guess_all(p, model))
         return false;
     keep_best(p, most);
@@ -190,8 +177,7 @@ run_model(Prune *p, const Node *model, const Node *top)
 
 /* Errors of the author's functions are no errors of the tuning. */
 static bool
-quietly(Prune *p, bool (*run)(Prune *, const Node *, const Node *), const Node *a,
-        const Node *b)
+quietly(Prune *p, bool (*run)(Prune *, Py, Py), Py a, Py b)
 {
     Diag *d = &p->s.s->diag;
     Diag before = *d;
@@ -203,7 +189,7 @@ quietly(Prune *p, bool (*run)(Prune *, const Node *, const Node *), const Node *
 }
 
 static bool
-early(Prune *p, const Node *fn, const Node *unused)
+early(Prune *p, Py fn, Py unused)
 {
     (void)unused;
     return run_early(p, fn);
@@ -230,13 +216,10 @@ front_prune(FrontModule *m, const char *kernel, const FrontValue *values,
     Session *session = module_session(m);
     const Node *fn = module_kernel(m, kernel);
     const Node *d = fn ? find_decorator(fn, "autotune") : NULL;
-    const Node *by =
-        d && d->kind == ND_CALL ? call_argument(d, "prune_configs_by", -1) : NULL;
-    if (by && by->kind == ND_NAME)
-        by = module_global_node(m, by->name);
+    Py by = fn ? decorator_value(m, fn, "autotune", "prune_configs_by", -1) : NULL;
     for (int i = 0; i < configs->n; i++)
         keep[i] = true;
-    if (!by || by->kind != ND_DICT)
+    if (!by || by->kind != PY_DICT)
         return true;
     Prune p = {.m = m, .configs = configs, .keep = keep};
     Frame host;
@@ -246,25 +229,17 @@ front_prune(FrontModule *m, const char *kernel, const FrontValue *values,
     p.guess = arena_array(p.s.a, double, configs->n + 1);
     for (int i = 0; i < configs->n; i++)
         p.all[i] = config_object(&p.s, &configs->config[i], i);
-    const Node *first = NULL, *model = NULL, *top = NULL;
-    for (int i = 0; i < by->list.n; i++) {
-        const char *key = by->list.at[i] ? node_str(by->list.at[i]) : NULL;
-        const Node **to = !key                                     ? NULL
-                          : strcmp(key, "early_config_prune") == 0 ? &first
-                          : strcmp(key, "perf_model") == 0         ? &model
-                          : strcmp(key, "top_k") == 0              ? &top
-                                                                   : NULL;
-        if (to)
-            *to = by->more.at[i];
-    }
-    bool ok = !first || first->kind == ND_CONSTANT || quietly(&p, early, first, NULL);
-    if (ok && model && model->kind != ND_CONSTANT)
-        ok = quietly(&p, run_model, model, top);
+    Py first = pydict_name(by->u.dict, "early_config_prune");
+    Py model = pydict_name(by->u.dict, "perf_model");
+    bool ok = !first || first->kind == PY_NONE || quietly(&p, early, first, NULL);
+    if (ok && model && model->kind != PY_NONE)
+        ok = quietly(&p, run_model, model, pydict_name(by->u.dict, "top_k"));
     if (ok)
         return true;
     for (int i = 0; i < configs->n; i++)
         keep[i] = true;
-    diag_warning(&session->diag, by->loc,
+    const Node *at = call_argument(d, "prune_configs_by", -1);
+    diag_warning(&session->diag, at ? at->loc : d->loc,
                  "these functions ask for more than is known at compile time: no "
                  "configuration is pruned by them");
     return true;

@@ -328,39 +328,11 @@ check_function(Resolver *r, const Node *fn, FrontModule *home)
 typedef Vec(const Node *) NodeVec;
 
 static void
-collect(Arena *a, const NodeList *l, NodeVec *jit, NodeVec *skipped, int depth)
+collect_skipped(Arena *a, const NodeList *l, NodeVec *skipped)
 {
-    for (int i = 0; depth < MAX_NESTING && i < l->n; i++) {
-        const Node *n = l->at[i];
-        if (n->kind == ND_FUNCTION && node_is_jit(n))
-            vec_push(a, jit, n);
-        if (n->kind == ND_SKIPPED)
-            vec_push(a, skipped, n);
-        if (n->kind != ND_IF && n->kind != ND_TRY && n->kind != ND_WITH)
-            continue;
-        collect(a, &n->body, jit, skipped, depth + 1);
-        collect(a, &n->orelse, jit, skipped, depth + 1);
-        for (int k = 0; k < n->list.n; k++)
-            collect(a, &n->list.at[k]->body, jit, skipped, depth + 1);
-    }
-}
-
-/* Kernels that were made by a call, `k = triton.jit(f)`: no statement is theirs. */
-static void
-collect_called(FrontModule *m, NodeVec *jit)
-{
-    Session *s = module_session(m);
-    Map seen;
-    map_init(&seen, &s->tmp);
-    for (int i = 0; i < jit->n; i++)
-        map_set(&seen, jit->at[i]->name, (void *)jit->at[i]);
-    int n = front_kernel_count(m);
-    for (int i = 0; i < n; i++) {
-        Name name = name_of(&s->names, front_kernel_name(m, i));
-        const Node *fn = map_get(&seen, name) ? NULL : module_jit_function(m, name);
-        if (fn)
-            vec_push(&s->ast, jit, fn);
-    }
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i]->kind == ND_SKIPPED)
+            vec_push(a, skipped, l->at[i]);
 }
 
 static bool
@@ -381,8 +353,9 @@ front_check(FrontModule *m, FrontReport *out)
     NodeVec jit = {0}, skipped = {0};
     sema_init(&r->sema, m, &r->frame);
     map_init(&r->done, &s->ast);
-    collect(&s->ast, module_statements(m), &jit, &skipped, 0);
-    collect_called(m, &jit);
+    collect_skipped(&s->ast, module_statements(m), &skipped);
+    for (int i = 0; module_own_function(m, i); i++)
+        vec_push(&s->ast, &jit, module_own_function(m, i));
     *out = (FrontReport){.nfn = jit.n, .nskipped = skipped.n};
     out->fn = arena_array(&s->perm, FrontCheck, jit.n + 1);
     out->skipped = arena_array(&s->perm, Loc, skipped.n + 1);

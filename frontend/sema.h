@@ -36,14 +36,6 @@ struct Frame {
     Map copies;         /* statement after a conditional return -> times it was walked */
 };
 
-/* Module-level names whose values are found: in `x = f(x)` the x inside is older. */
-typedef struct Progress {
-    const FrontModule *m;
-    Name name;
-    int level;
-    struct Progress *up;
-} Progress;
-
 typedef struct Sema {
     Session *s;
     Arena *a; /* values and scopes */
@@ -61,7 +53,6 @@ typedef struct Sema {
     int64_t steps;   /* of constant evaluation and walking */
     int64_t unrolled; /* values made while a static_range is unrolled */
     int unrolling;
-    Progress *progress;
     int host;        /* > 0: evaluating module-level Python, no IR may be built */
 } Sema;
 
@@ -198,6 +189,8 @@ Val branch_result(Sema *s, Branch *br, Val like, int *at);
 
 /* module level: names of a file */
 Val module_lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any); /* NULL: none */
+/* A module that needs no file, by its dotted path; NULL: not one. */
+Val module_known(Sema *s, const char *path);
 Val module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet);
 
 /* call.c */

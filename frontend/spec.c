@@ -5,6 +5,7 @@
 
 #include "frontend/builtin.h"
 #include "frontend/module.h"
+#include "frontend/py.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -289,39 +290,30 @@ from_value(Session *s, Val v, SpecArg *out)
     }
 }
 
-/* What @triton.heuristics({"NAME": lambda args: ...}) makes of the values known so far;
-   NULL when it needs one that is not. */
+/* What @triton.heuristics({"NAME": f}) makes of the values known so far; NULL: it needs
+   one that is not known. */
 static Val
 heuristic_value(Sema *s, const Node *fn, const FrontSpec *spec, Name name)
 {
-    const Node *h = find_decorator(fn, "heuristics");
-    const Node *dict = h && h->kind == ND_CALL ? call_argument(h, "values", 0) : NULL;
-    const Node *rule = NULL;
-    for (int i = 0; dict && dict->kind == ND_DICT && i < dict->list.n; i++) {
-        const char *key = dict->list.at[i] ? node_str(dict->list.at[i]) : NULL;
-        if (key && strcmp(key, name) == 0)
-            rule = dict->more.at[i];
-    }
-    if (!rule || rule->kind != ND_LAMBDA || rule->list.n != 1)
+    Interp *in = module_interp(s->m);
+    Py all = decorator_value(s->m, fn, "heuristics", "values", 0);
+    Py rule = all && all->kind == PY_DICT ? pydict_name(all->u.dict, name) : NULL;
+    if (!rule)
         return NULL;
-    Val *pairs = arena_array(s->a, Val, spec->narg + 1);
-    int n = 0;
+    Py args = py_dict(in);
     for (int i = 0; i < spec->narg; i++) {
         const FrontValue *given = module_value(s->m, i);
         const SpecArg *a = &spec->args[i];
         Val v = a->kind == SPEC_TYPE && given ? val_int(s, given->i)
                                               : spec_value(s, a, fn->loc);
-        if (!v || val_is_error(v))
-            continue;
-        Val *pair = arena_array(s->a, Val, 2);
-        pair[0] = val_str(s, fn->list.at[i]->name);
-        pair[1] = v;
-        pairs[n++] = val_tuple(s, pair, 2);
+        Name param = fn->list.at[i]->name;
+        if (v && !val_is_error(v))
+            pydict_set(in, args->u.dict, py_str(in, param), py_from_val(in, v));
+        else
+            pydict_set(in, args->u.dict, py_str(in, param),
+                       py_unknown(in, fn->loc, NULL, "an argument of the launch"));
     }
-    scope_set(&s->frame->scope, rule->list.at[0]->name, val_tuple(s, pairs, n), rule->loc,
-              true);
-    Val v = eval_quiet(s, rule->a);
-    return val_is_error(v) ? NULL : v;
+    return py_call_host(s, rule, args);
 }
 
 static bool

@@ -26,6 +26,11 @@ const Node *find_decorator(const Node *fn, const char *name);
 /* Keyword argument, or positional argument `at` (-1: none), of a call. */
 const Node *call_argument(const Node *call, const char *keyword, int at);
 
+struct PyVal;
+/* What a decorator of a jit function was given when its file was run; NULL: nothing. */
+const struct PyVal *decorator_value(FrontModule *m, const Node *fn, const char *kind,
+                                    const char *keyword, int at);
+
 /* "fp16", "*fp32", "i32", "tensordesc<fp16[64,64]>" of a parameter's annotation in
    Triton's spelling; NULL when it names no type. */
 const char *annotation_sig(Arena *a, const Node *param);

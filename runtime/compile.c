@@ -41,7 +41,9 @@ static Module *
 lower(Session *s, const CompileJob *job, CompileResult *out)
 {
     double start = seconds_now();
-    FrontModule *fm = front_load(s, &job->src, &job->front);
+    FrontOptions front = job->front;
+    front.target = job->opt.target;
+    FrontModule *fm = front_load(s, &job->src, &front);
     out->times.load = seconds_now() - start;
     if (!fm || !diag_ok(&s->diag))
         return NULL;

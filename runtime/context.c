@@ -50,6 +50,20 @@ text_set(char **to, const char *text)
 }
 
 static bool
+copy_texts(const char *const *from, int n, char ***to, int *count)
+{
+    *to = calloc((size_t)n + 1, sizeof **to);
+    if (!*to)
+        return false;
+    for (int i = 0; i < n; i++) {
+        if (!((*to)[i] = strdup(from[i])))
+            return false;
+        ++*count;
+    }
+    return true;
+}
+
+static bool
 copy_options(SdcContext *cx, const SdcContextOptions *o)
 {
     if (!o) {
@@ -74,15 +88,8 @@ copy_options(SdcContext *cx, const SdcContextOptions *o)
         return false;
     if (o->cpu && !(cx->cpu = strdup(o->cpu)))
         return false;
-    cx->include_dirs = calloc((size_t)o->ninclude + 1, sizeof *cx->include_dirs);
-    if (!cx->include_dirs)
-        return false;
-    for (int i = 0; i < o->ninclude; i++) {
-        if (!(cx->include_dirs[i] = strdup(o->include_dirs[i])))
-            return false;
-        cx->ninclude++;
-    }
-    return true;
+    return copy_texts(o->include_dirs, o->ninclude, &cx->include_dirs, &cx->ninclude) &&
+           copy_texts(o->defines, o->ndefine, &cx->defines, &cx->ndefine);
 }
 
 static void
@@ -93,6 +100,9 @@ context_free(SdcContext *cx)
     for (int i = 0; i < cx->ninclude; i++)
         free(cx->include_dirs[i]);
     free(cx->include_dirs);
+    for (int i = 0; i < cx->ndefine; i++)
+        free(cx->defines[i]);
+    free(cx->defines);
     ranges_free(cx->ranges);
     rt_process_done(&cx->process);
     entries_done(cx->entries);
@@ -126,11 +136,15 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
     if (!out)
         return SDC_ERROR_ARGUMENT;
     *out = NULL;
-    if (o && (o->ninclude < 0 || o->threads < 0 || o->device < 0 ||
-              o->worker_seconds < 0 || (o->ninclude && !o->include_dirs)))
+    if (o && (o->ninclude < 0 || o->ndefine < 0 || (o->ndefine && !o->defines) ||
+              o->threads < 0 || o->device < 0 || o->worker_seconds < 0 ||
+              (o->ninclude && !o->include_dirs)))
         return SDC_ERROR_ARGUMENT;
     for (int i = 0; o && i < o->ninclude; i++)
         if (!o->include_dirs[i])
+            return SDC_ERROR_ARGUMENT;
+    for (int i = 0; o && i < o->ndefine; i++)
+        if (!o->defines[i])
             return SDC_ERROR_ARGUMENT;
     if (o && o->target && !is_target(o->target))
         return SDC_ERROR_ARGUMENT;
@@ -221,9 +235,8 @@ find_report(SdcContext *cx, bool make)
     if (!r && make && (r = calloc(1, sizeof *r)) != NULL) {
         r->thread = self;
         r->next = atomic_load_explicit(&cx->reports, memory_order_relaxed);
-        while (!atomic_compare_exchange_weak_explicit(&cx->reports, &r->next, r,
-                                                      memory_order_release,
-                                                      memory_order_relaxed))
+        while (!atomic_compare_exchange_weak_explicit(
+            &cx->reports, &r->next, r, memory_order_release, memory_order_relaxed))
             continue;
     }
     return r;
@@ -346,8 +359,8 @@ report_place(Report *r, const Diag *d)
     if (!it || !it->loc.src)
         return;
     text_set(&r->place_path, it->loc.src->path);
-    r->place = (SdcPlace){ r->place_path, it->loc.line, it->loc.col, it->loc.end_line,
-                           it->loc.end_col };
+    r->place = (SdcPlace){r->place_path, it->loc.line, it->loc.col, it->loc.end_line,
+                          it->loc.end_col};
     r->has_place = true;
 }
 

@@ -23,6 +23,8 @@ typedef struct Report {
 struct SdcContext {
     char **include_dirs;
     int ninclude;
+    char **defines;
+    int ndefine;
     int threads;
     size_t memory_limit;
     char *cpu;

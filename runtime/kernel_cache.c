@@ -59,6 +59,9 @@ make_key(CacheBytes *key, const CompileJob *job)
     add_number(key, job->front.ninclude);
     for (int i = 0; i < job->front.ninclude; i++)
         add_text(key, job->front.include_dirs[i]);
+    add_number(key, job->front.ndefine);
+    for (int i = 0; i < job->front.ndefine; i++)
+        add_text(key, job->front.defines[i]);
     add_text(key, job->src.path);
     cache_field(key, job->src.text, job->src.size);
     return !key->failed;

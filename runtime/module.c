@@ -191,6 +191,8 @@ module_job(const SdcModule *m, CompileJob *job)
         .front = {
             .include_dirs = (const char *const *)m->cx->include_dirs,
             .ninclude = m->cx->ninclude,
+            .defines = (const char *const *)m->cx->defines,
+            .ndefine = m->cx->ndefine,
         },
     };
 }

@@ -122,6 +122,11 @@ typedef struct SdcContextOptions {
        one at a time; it must not launch or compile. NULL: nothing is printed. */
     SdcPrintFn *print;
     void *print_user;
+    /* NAME=VALUE each: what module level code of a source cannot know here. NAME is a
+       global of a file, a variable of the environment, or an expression as it is written,
+       "torch.cuda.device_count()"; VALUE is as Python writes it, else a string. */
+    const char *const *defines;
+    int ndefine;
 } SdcContextOptions;
 
 /* Creates a context. `options`: NULL for defaults; fields that are zero are defaults.

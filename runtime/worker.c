@@ -54,6 +54,7 @@ make_request(CacheBytes *b, const SdcContext *cx, const CompileJob *job)
     cache_field(b, &n, sizeof n);
     add_list(b, o->bind, o->nbind);
     add_list(b, job->front.include_dirs, job->front.ninclude);
+    add_list(b, job->front.defines, job->front.ndefine);
 }
 
 static bool

@@ -109,6 +109,7 @@ cmd_worker(Cli *c)
     SdcContextOptions co = {.debug = n.debug, .check = n.check, .color = n.color};
     o.bind = list(c, &in, &at, &o.nbind);
     co.include_dirs = list(c, &in, &at, &co.ninclude);
+    co.defines = list(c, &in, &at, &co.ndefine);
     SdcContext *cx;
     SdcModule *m;
     SdcOutput *made = NULL;

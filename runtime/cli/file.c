@@ -221,6 +221,8 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
     SdcContextOptions o = {
         .include_dirs = c->opt[O_include].list.at,
         .ninclude = c->opt[O_include].list.n,
+        .defines = c->opt[O_define].list.at,
+        .ndefine = c->opt[O_define].list.n,
         .threads = (int)c->opt[O_threads].number,
         .cpu = c->opt[O_cpu].text,
         .color = c->color,

@@ -30,7 +30,8 @@ class Options(C.Structure):
                 ("color", C.c_int), ("debug", C.c_int), ("target", C.c_char_p),
                 ("device", C.c_int), ("cache_dir", C.c_char_p), ("worker", C.c_char_p),
                 ("worker_seconds", C.c_int), ("check", C.c_int),
-                ("print", C.c_void_p), ("print_user", C.c_void_p)]
+                ("print", C.c_void_p), ("print_user", C.c_void_p),
+                ("defines", C.POINTER(C.c_char_p)), ("ndefine", C.c_int)]
 
 
 class Value(C.Union):

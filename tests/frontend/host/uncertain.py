@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-if torch.cuda.is_available():
+if torch.cuda.device_count() > 1:
     SIZE = tl.constexpr(64)
     from triton.language.extra.cuda import libdevice
 else:

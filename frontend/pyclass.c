@@ -1,0 +1,193 @@
+/* Classes of files and their objects: attributes, methods, data classes, enumerations. */
+#include "frontend/py.h"
+
+#include <string.h>
+
+static Py bound_method(Interp *in, const PyCall *c);
+
+static Py
+class_find(Interp *in, const PyClass *k, Name name, int depth)
+{
+    PyBind *b = pyscope_find(k->body, name);
+    if (b)
+        return b->val;
+    for (int i = 0; i < k->bases->u.list->n && depth < 16; i++) {
+        Py base = k->bases->u.list->at[i];
+        Py v = base->kind == PY_CLASS ? class_find(in, base->u.class_, name, depth + 1)
+                                      : NULL;
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
+static Py
+py_object(Interp *in, Py class_, const char *type)
+{
+    PyVal *v = py_new(in, PY_OBJECT);
+    v->u.object = arena_new(in->a, PyObject);
+    v->u.object->class_ = class_;
+    v->u.object->type = type;
+    v->u.object->attrs = py_dict(in)->u.dict;
+    return v;
+}
+
+Py
+py_object_of(Interp *in, const char *type)
+{
+    return py_object(in, NULL, type);
+}
+
+static Py
+bind_self(Interp *in, Py fn, Py self)
+{
+    Py pair[2] = {fn, self};
+    return py_builtin(in, "method", bound_method, py_list(in, PY_TUPLE, pair, 2));
+}
+
+static Py
+bound_method(Interp *in, const PyCall *c)
+{
+    Py fn = c->self->u.list->at[0];
+    PyCall all = *c;
+    all.self = NULL;
+    all.n = c->n + 1;
+    all.at = arena_array(in->a, Py, all.n);
+    all.at[0] = c->self->u.list->at[1];
+    if (c->n)
+        memcpy(all.at + 1, c->at, sizeof *all.at * (size_t)c->n);
+    return py_call(in, fn, &all);
+}
+
+/* Enum members are objects with a name and a value. */
+static Py
+enum_member(Interp *in, Py class_, Name name, Py value)
+{
+    Py v = py_object(in, class_, "enum");
+    pydict_set(in, v->u.object->attrs, py_str(in, "name"), py_str(in, name));
+    pydict_set(in, v->u.object->attrs, py_str(in, "value"), value);
+    return v;
+}
+
+Py
+py_class_attribute(Interp *in, Py class_, Name name)
+{
+    Py v = class_find(in, class_->u.class_, name, 0);
+    const Node *fn = v && v->kind == PY_FUNC ? v->u.func->node : NULL;
+    for (int i = 0; fn && i < fn->more.n; i++)
+        if (strcmp(py_decorator_name(fn->more.at[i]), "classmethod") == 0)
+            return bind_self(in, v, class_);
+    return v;
+}
+
+Py
+py_object_attribute(Interp *in, Py x, Name name)
+{
+    Py v = pydict_name(x->u.object->attrs, name);
+    if (v || !x->u.object->class_)
+        return v;
+    v = class_find(in, x->u.object->class_->u.class_, name, 0);
+    if (!v || v->kind != PY_FUNC || v->u.func->jit)
+        return v;
+    const Node *fn = v->u.func->node;
+    for (int i = 0; i < fn->more.n; i++) {
+        const char *d = py_decorator_name(fn->more.at[i]);
+        if (strcmp(d, "staticmethod") == 0)
+            return v;
+        if (strcmp(d, "property") == 0) {
+            PyCall c = {.at = &x, .n = 1, .named = py_dict(in), .loc = fn->loc};
+            return py_call(in, v, &c);
+        }
+        if (strcmp(d, "classmethod") == 0)
+            return bind_self(in, v, x->u.object->class_);
+    }
+    return bind_self(in, v, x);
+}
+
+Py
+py_instantiate(Interp *in, Py class_, const PyCall *c)
+{
+    PyClass *k = class_->u.class_;
+    if (k->is_enum) {
+        for (int i = 0; c->n == 1 && i < k->body->index.n; i++) {
+            const PyBind *b = k->body->index.entries[i].val;
+            if (b->val && b->val->kind == PY_OBJECT &&
+                py_equal(in, pydict_name(b->val->u.object->attrs, "value"), c->at[0], 0) >
+                    0)
+                return b->val;
+        }
+        return py_unknown(in, c->loc, NULL, "it is an enumeration");
+    }
+    if (!k->known)
+        return py_call_unknown(
+            in, py_unknown(in, k->loc, NULL, "a class that is not known here"), c);
+    Py x = py_object(in, class_, NULL);
+    Py init = class_find(in, k, name_of(&in->s->names, "__init__"), 0);
+    if (init && init->kind == PY_FUNC) {
+        PyCall all = *c;
+        all.n = c->n + 1;
+        all.at = arena_array(in->a, Py, all.n);
+        all.at[0] = x;
+        if (c->n)
+            memcpy(all.at + 1, c->at, sizeof *all.at * (size_t)c->n);
+        py_call(in, init, &all);
+        return x;
+    }
+    int at = 0;
+    for (int i = 0; k->is_data && i < k->fields.n; i++) {
+        Name name = k->fields.at[i];
+        Py v = at < c->n ? c->at[at++] : pydict_name(c->named->u.dict, name);
+        if (!v)
+            v = class_find(in, k, name, 0);
+        if (!v)
+            return py_raise(in, c->loc, "TypeError", "it needs a value for '%s'", name);
+        pydict_set(in, x->u.object->attrs, py_str(in, name), v);
+    }
+    return x;
+}
+
+Py
+py_make_class(Interp *in, const Node *n)
+{
+    PyVal *v = py_new(in, PY_CLASS);
+    PyClass *k = arena_new(in->a, PyClass);
+    PyScope *outer = in->frame->scope;
+    v->u.class_ = k;
+    *k = (PyClass){.name = n->name,
+                   .known = true,
+                   .loc = n->loc,
+                   .bases = py_list(in, PY_TUPLE, NULL, 0)};
+    for (int i = 0; i < n->list.n; i++) {
+        const Node *e = n->list.at[i];
+        bool named = e->kind == ND_NAME || e->kind == ND_ATTRIBUTE;
+        Py base = e->kind == ND_KEYWORD ? in->none : py_eval(in, e);
+        k->is_enum |=
+            named && (strcmp(e->name, "Enum") == 0 || strcmp(e->name, "IntEnum") == 0);
+        k->is_data |= named && strcmp(e->name, "NamedTuple") == 0;
+        bool object = named && strcmp(e->name, "object") == 0;
+        if (base->kind == PY_CLASS)
+            k->known &= base->u.class_->known, k->is_enum |= base->u.class_->is_enum;
+        else
+            k->known &= k->is_data || object;
+        py_push(in, k->bases->u.list, base);
+    }
+    for (int i = 0; i < n->more.n; i++) {
+        bool data = strcmp(py_decorator_name(n->more.at[i]), "dataclass") == 0;
+        k->is_data |= data;
+        k->known &= data;
+    }
+    k->body = pyscope_new(in, outer->m, outer);
+    k->body->is_class = true;
+    for (int i = 0; i < n->body.n; i++)
+        if (n->body.at[i]->kind == ND_ANN_ASSIGN && n->body.at[i]->a->kind == ND_NAME)
+            vec_push(in->a, &k->fields, n->body.at[i]->a->name);
+    in->frame->scope = k->body;
+    py_exec(in, &n->body);
+    in->frame->scope = outer;
+    for (int i = 0; k->is_enum && i < k->body->index.n; i++) {
+        PyBind *b = k->body->index.entries[i].val;
+        if (b->val && b->val->kind != PY_FUNC && b->name[0] != '_')
+            b->val = enum_member(in, v, b->name, b->val);
+    }
+    return v;
+}
