@@ -28,6 +28,10 @@ FrontModule *front_load(Session *s, const Source *src, const FrontOptions *opt);
 int front_kernel_count(const FrontModule *m);
 const char *front_kernel_name(const FrontModule *m, int i);
 
+/* Notes to the last error, that there is no kernel of this name (NULL: none at all):
+   functions that lack their decorator. */
+void front_explain_missing(FrontModule *m, const char *name);
+
 /* What `sdc check` says of one jit function. */
 typedef struct FrontCheck {
     const char *name;

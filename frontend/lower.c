@@ -166,6 +166,7 @@ lower_kernel(Sema *s, const Node *fn, const FrontSpec *spec, Module *out)
     s->b = builder_at_end(s->f, s->f->body);
     s->b.loc = fn->loc;
     s->frame->fn = fn;
+    s->frame->module = module_home(s->m, fn);
     s->host = 0;
     s->debug = spec->debug || wants_debug(fn);
     s->f->num_warps = spec->num_warps ? spec->num_warps : 4;

@@ -417,13 +417,22 @@ module_jit_object(const FrontModule *m, const Node *fn)
     return map_get(&m->root->interp->jit_nodes, fn);
 }
 
+FrontModule *
+module_home(FrontModule *m, const Node *fn)
+{
+    const PyFunc *f = module_jit_object(m, fn);
+    return f ? f->home : m;
+}
+
 const Node *
 module_kernel(FrontModule *m, const char *name)
 {
     Name wanted = name_of(&m->s->names, name);
     Py v = module_name(m, wanted);
     v = v ? py_resolve(module_interp(m), v) : NULL;
-    if (v && v->kind == PY_UNKNOWN && v->u.unknown->one && v->u.unknown->other) {
+    /* A list of kernels is made before there is a target, which may decide. */
+    bool sure = m->root->interp->target != NULL;
+    if (sure && v && v->kind == PY_UNKNOWN && v->u.unknown->one && v->u.unknown->other) {
         diag_error(&m->s->diag, v->u.unknown->at[0], MODULE_UNCERTAIN, name);
         module_explain(m, v);
         return NULL;
@@ -440,9 +449,8 @@ module_kernel(FrontModule *m, const char *name)
         buf_printf(&b, "%s%s", i ? ", " : "", m->kernels.at[i].name);
     Loc file = {.src = m->src};
     diag_error(&m->s->diag, file, "there is no kernel '%s'", name);
-    if (v && v->kind == PY_FUNC)
-        diag_note(&m->s->diag, v->u.func->node->loc, "no @triton.jit before '%s'", name);
-    else if (v && v->kind == PY_UNKNOWN)
+    front_explain_missing(m, name);
+    if (v && v->kind == PY_UNKNOWN)
         module_explain(m, v);
     if (m->kernels.n)
         diag_note(&m->s->diag, file, "the file has %s", b.s);

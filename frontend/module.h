@@ -65,6 +65,8 @@ const struct PyVal *module_defined(struct Interp *in, FrontModule *m, const Node
                                    const struct PyVal *v);
 /* The jit function that a FUNCTION node belongs to; NULL: none. */
 const struct PyFunc *module_jit_object(const FrontModule *m, const Node *fn);
+/* The names that its code sees: those of its file, or of the function that made it. */
+FrontModule *module_home(FrontModule *m, const Node *fn);
 /* Notes to the last error: why a value is not known, and what decides it. */
 void module_explain(FrontModule *m, const struct PyVal *unknown);
 

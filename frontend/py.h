@@ -271,6 +271,7 @@ struct Interp {
     PyRaise raised;
     int depth, calls;
     int64_t steps, all_steps, budget;
+    bool cut;         /* by a limit: of those only functions and classes are whole */
     int keep;              /* > 0: what was bound later than this is not lost */
     int epoch, last_epoch; /* of the innermost fork; 0: none */
     Vec(PyChange) log;

@@ -109,11 +109,11 @@ py_assign(Interp *in, const Node *target, Py v, bool constexpr_)
 /* Names that statements bind become unknown: a loop or a statement was not run, or not to
    its end (then in->keep). */
 static void
-lose_name(Interp *in, Name name, Py why, Loc loc)
+lose_name(Interp *in, Name name, Py why, Loc loc, bool keep)
 {
     PyScope *s = scope_for(in, name);
     PyBind *b = pyscope_find(s, name);
-    if (!in->keep || !b || b->seq <= in->keep)
+    if (!keep || !in->keep || !b || b->seq <= in->keep)
         pyscope_set(in, s, name, why, loc, false);
 }
 
@@ -123,7 +123,7 @@ lose_target(Interp *in, const Node *t, Py why, int depth)
     if (!t || depth > 64)
         return;
     if (t->kind == ND_NAME)
-        lose_name(in, t->name, why, t->loc);
+        lose_name(in, t->name, why, t->loc, !in->cut);
     else if (t->kind == ND_STARRED)
         lose_target(in, t->a, why, depth + 1);
     else if (t->kind == ND_TUPLE || t->kind == ND_LIST)
@@ -173,7 +173,7 @@ py_lose(Interp *in, const Node *n, Py why, int depth)
             lose_container(in, n->a->a->a, why);
         return;
     case ND_FUNCTION:
-    case ND_CLASS: lose_name(in, n->name, why, n->loc); return;
+    case ND_CLASS: lose_name(in, n->name, why, n->loc, true); return;
     case ND_IMPORT:
     case ND_IMPORT_FROM: py_exec_one(in, n); return;
     default: break;
@@ -388,6 +388,7 @@ py_run(Interp *in, FrontModule *m)
                                "Python raises %s here", r.type ? r.type : "Exception");
         in->steps = 0;
         in->keep = before;
+        in->cut = limit;
         if (l->at[i]->kind != ND_IMPORT && l->at[i]->kind != ND_IMPORT_FROM)
             py_lose(in, l->at[i], why, 0);
         in->keep = 0;
@@ -400,4 +401,5 @@ py_run(Interp *in, FrontModule *m)
     in->steps = outer.steps;
     in->budget = outer.budget;
     in->keep = outer.keep;
+    in->cut = outer.cut;
 }

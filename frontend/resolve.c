@@ -363,7 +363,7 @@ front_check(FrontModule *m, FrontReport *out)
         out->skipped[i] = skipped.at[i]->loc;
     for (int i = 0; i < jit.n; i++) {
         const Node *fn = jit.at[i];
-        bool ok = check_function(r, fn, m);
+        bool ok = check_function(r, fn, module_home(m, fn));
         out->fn[i] = (FrontCheck){fn->name, fn->loc, is_kernel(m, fn->name), ok};
     }
 }

@@ -43,6 +43,20 @@ list_report(Buf *b, const SdcModule *m, const FrontReport *r)
     buf_printf(b, "%s: %d of %d kernels pass\n", m->path, good, kernels);
 }
 
+/* A file without kernels is an error only where some were meant. */
+static void
+explain_none(Session *s, FrontModule *fm, int nfn)
+{
+    Diag before = s->diag;
+    if (nfn)
+        return;
+    diag_error(&s->diag, (Loc){0}, "the file has no kernel");
+    DiagItem *error = s->diag.last;
+    front_explain_missing(fm, NULL);
+    if (s->diag.last == error)
+        diag_rewind(&s->diag, &before);
+}
+
 static SdcStatus
 check_call(Session *s, void *arg)
 {
@@ -59,11 +73,14 @@ check_call(Session *s, void *arg)
         CompileJob job;
         FrontReport report = {0};
         module_job(m, &job);
+        job.front.target = "sm_90a"; /* what is asked of the device is asked of a GPU */
         Source *src = arena_new(&s->perm, Source);
         *src = job.src;
         FrontModule *fm = front_load(s, src, &job.front);
         if (fm)
             front_check(fm, &report);
+        if (fm)
+            explain_none(s, fm, report.nfn);
         list_report(&b, m, &report);
     }
     Report *r = context_report(m->cx);

@@ -65,7 +65,7 @@ bool compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char 
                   FrontSpec *spec);
 
 /* Name of the only kernel, or of the one asked for; NULL after an error. */
-const char *compile_kernel(Session *s, const FrontModule *m, const char *asked);
+const char *compile_kernel(Session *s, FrontModule *m, const char *asked);
 
 /* Describes the parameters of the source in metadata, and what they were bound to;
    `params` NULL for tile IR. False after an error. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const char *
-compile_kernel(Session *s, const FrontModule *m, const char *asked)
+compile_kernel(Session *s, FrontModule *m, const char *asked)
 {
     int n = front_kernel_count(m);
     if (asked) {
@@ -28,8 +28,11 @@ compile_kernel(Session *s, const FrontModule *m, const char *asked)
     if (asked)
         diag_error(&s->diag, (Loc){ 0 },
                    "no kernel is named '%s'; kernels of the file: %s", asked, names.s);
-    else
+    else if (n)
         diag_error(&s->diag, (Loc){ 0 }, "name one kernel of the file: %s", names.s);
+    else
+        diag_error(&s->diag, (Loc){ 0 }, "the file has no kernel");
+    front_explain_missing(m, asked);
     return NULL;
 }
 
