@@ -214,6 +214,7 @@ interp_new(FrontModule *root)
     in->yes = yes;
     in->no = no;
     map_init(&in->jit_nodes, in->a);
+    map_init(&in->lines, in->a);
     in->sema = arena_new(&root->s->ast, Sema);
     sema_init(in->sema, root, frame);
     in->sema->a = in->a;
@@ -280,7 +281,7 @@ module_name(FrontModule *view, Name name)
     in->depth++;
     for (int i = m->scope->stars.n - 1; i >= 0 && !v; i--) {
         PyStar star = m->scope->stars.at[i];
-        if (b && star.seq < b->seq)
+        if ((b && star.seq < b->seq) || !py_step(in, 1))
             break;
         v = star_member(in, m, &star, name);
     }
@@ -336,8 +337,16 @@ add_kernel(FrontModule *view, Name name, const PyFunc *fn)
 {
     FrontModule *m = view->file;
     add_to(m, &m->own, name, fn);
-    if (!returns_value(&fn->node->body))
+    if (!returns_value(&fn->node->body)) {
         add_to(m, &m->kernels, name, fn);
+        return;
+    }
+    for (int i = 0; i < m->kernels.n; i++) /* a helper takes a kernel's place */
+        if (m->kernels.at[i].name == name) {
+            m->kernels.n--;
+            memmove(&m->kernels.at[i], &m->kernels.at[i + 1],
+                    sizeof *m->kernels.at * (size_t)(m->kernels.n - i));
+        }
 }
 
 const Node *

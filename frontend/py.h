@@ -220,6 +220,9 @@ PyFork pyfork_begin(Interp *in);
 /* Takes back what was changed, and says what it was. */
 PyChanges pyfork_undo(Interp *in, PyFork f);
 void pyfork_redo(Interp *in, const PyChanges *c);
+/* Those of the names of a scope, or all others. */
+PyChanges pyfork_only(Interp *in, const PyChanges *c, const PyScope *s);
+PyChanges pyfork_without(Interp *in, const PyChanges *c, const PyScope *s);
 /* The state after one of two arms ran, and nobody knows which. `why` is the unknown that
    decides. */
 void pyfork_merge(Interp *in, const PyChanges *a, const PyChanges *b, Py why);
@@ -271,11 +274,12 @@ struct Interp {
     PyRaise raised;
     int depth, calls;
     int64_t steps, all_steps, budget;
-    bool cut;         /* by a limit: of those only functions and classes are whole */
+    bool cut;              /* by a limit: of those only functions and classes are whole */
     int keep;              /* > 0: what was bound later than this is not lost */
     int epoch, last_epoch; /* of the innermost fork; 0: none */
     Vec(PyChange) log;
     int seq;
+    Map lines;          /* Source -> where its lines begin */
     Map jit_nodes;      /* FUNCTION node -> PyFunc */
     Sema *sema;         /* evaluates what belongs to triton.language */
     const char *target; /* "cpu", "sm_90a"; NULL: not known */
@@ -297,6 +301,7 @@ Py py_unknown(Interp *in, Loc loc, const char *key, const char *why, ...)
     __attribute__((format(printf, 4, 5)));
 /* The unknown in it, looking into constexpr; NULL: it is known. */
 Py py_lost(Py v);
+bool py_is_ascii(Py text); /* bytes are characters */
 bool py_is_number(Py v);
 double py_double(Py v);
 /* 1, 0, or -1: not known. */

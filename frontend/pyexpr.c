@@ -37,20 +37,42 @@ py_step(Interp *in, int64_t n)
     return false;
 }
 
+/* Where the lines of a text begin; made once. */
+static const size_t *
+line_starts(Interp *in, const Source *src)
+{
+    size_t *at = map_get(&in->lines, src);
+    if (at)
+        return at;
+    size_t n = 1;
+    for (size_t i = 0; i < src->size; i++)
+        n += src->text[i] == '\n';
+    at = arena_array(in->a, size_t, n + 1);
+    at[0] = n; /* line numbers begin with 1 */
+    n = 1;
+    at[n++] = 0;
+    for (size_t i = 0; i < src->size; i++)
+        if (src->text[i] == '\n')
+            at[n++] = i + 1;
+    map_set(&in->lines, src, at);
+    return at;
+}
+
 const char *
 py_source(Interp *in, const Node *n)
 {
     enum { MAX_KEY = 80 };
     Loc l = n->loc;
-    if (!l.src || !l.line || l.line != l.end_line || l.end_col <= l.col)
+    if (!l.src || l.line <= 0 || l.line != l.end_line || l.end_col <= l.col || l.col <= 0)
         return NULL;
-    const char *p = l.src->text, *end = p + l.src->size;
-    for (int line = 1; line < l.line && p < end; p++)
-        line += *p == '\n';
-    size_t from = (size_t)l.col - 1, len = (size_t)(l.end_col - l.col);
-    if ((size_t)(end - p) < from + len || len > MAX_KEY)
+    const size_t *starts = line_starts(in, l.src);
+    size_t len = (size_t)(l.end_col - l.col);
+    if ((size_t)l.line > starts[0] || len > MAX_KEY)
         return NULL;
-    return arena_strndup(in->a, p + from, len);
+    size_t from = starts[l.line] + (size_t)l.col - 1;
+    if (from > l.src->size || len > l.src->size - from)
+        return NULL;
+    return arena_strndup(in->a, l.src->text + from, len);
 }
 
 Py

@@ -79,15 +79,23 @@ unknown_if(Interp *in, const Node *n, int arm, Py why)
                                              why->u.unknown->loc);
         return a.flow;
     }
-    /* One arm leaves: the other goes on, with what only it did. */
+    /* One arm leaves the function: the other goes on with its own names, and with what
+       either may have done to all else. */
     Arm *leaves = a.flow != PYFLOW_NEXT ? &a : &b, *stays = leaves == &a ? &b : &a;
     may_return(in, leaves, why);
     if (stays->flow != PYFLOW_NEXT)
         may_return(in, stays, why);
-    if (leaves->flow == PYFLOW_RETURN && stays->flow == PYFLOW_NEXT)
-        pyfork_redo(in, &stays->changes);
-    else
-        pyfork_merge(in, &a.changes, &b.changes, why);
+    PyScope *own = leaves->flow == PYFLOW_RETURN && stays->flow == PYFLOW_NEXT
+                       ? in->frame->scope
+                       : NULL;
+    PyChanges left[2] = {a.changes, b.changes};
+    for (int i = 0; own && own->up && i < 2; i++)
+        left[i] = pyfork_without(in, &left[i], own);
+    pyfork_merge(in, &left[0], &left[1], why);
+    if (own && own->up) {
+        PyChanges names = pyfork_only(in, &stays->changes, own);
+        pyfork_redo(in, &names);
+    }
     return stays->flow;
 }
 

@@ -152,6 +152,8 @@ py_format(Interp *in, Buf *b, Py v, const char *text)
     buf_str(&t, "");
     if (!py_text(in, &t, v, false, 0))
         return false;
+    if ((s.width || s.digits >= 0) && v->kind == PY_STR && !py_is_ascii(v))
+        return false;
     size_t n = s.digits >= 0 && (size_t)s.digits < t.n ? (size_t)s.digits : t.n;
     if (v->kind == PY_FLOAT && (s.comma || s.sign || s.zero))
         return false;

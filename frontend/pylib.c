@@ -97,8 +97,8 @@ to_int(Interp *in, const PyCall *c)
     if (v->kind != PY_STR || v->u.str.n > 60)
         return pylib_unknown(in, c);
     Wide base = 10;
-    char *end;
-    if (c->n == 2 && (!pyarg_int(c->at[1], &base) || base < 0 || base > 36))
+    char *end = NULL;
+    if (c->n == 2 && (!pyarg_int(c->at[1], &base) || base < 2 || base > 36))
         return pylib_unknown(in, c);
     if (strchr(v->u.str.s, '_') || strlen(v->u.str.s) > 17)
         return pylib_unknown(in, c);

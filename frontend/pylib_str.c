@@ -192,6 +192,8 @@ find(Interp *in, const PyCall *c)
     size_t n;
     if (c->n != 1 || !text_arg(c, 0, &what, &n))
         return pylib_unknown(in, c);
+    if (!py_is_ascii(c->self))
+        return pylib_unknown(in, c);
     hit = strstr(s, what);
     if (c->name[0] == 'i' && !hit)
         return py_raise(in, c->loc, "ValueError", "it is not in the text");

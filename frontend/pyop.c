@@ -443,6 +443,9 @@ py_subscript(Interp *in, Py x, Py i, const Node *n)
         Py v = py_class_attribute(in, x, name_of(&in->s->names, i->u.str.s));
         return v ? v : py_raise(in, loc, "KeyError", "no member of that name");
     }
+    if (x->kind == PY_STR && !py_is_ascii(x))
+        return py_unknown(in, loc, py_source(in, n),
+                          "text beyond ASCII is not taken apart");
     bool list = x->kind == PY_LIST || x->kind == PY_TUPLE;
     if (list && x->u.list->lost)
         return x->u.list->lost;
@@ -481,6 +484,8 @@ py_elements(Interp *in, Py v, Loc loc, Py *lost)
         *lost = v->u.dict->lost;
         return *lost ? NULL : py_list(in, PY_LIST, v->u.dict->key, v->u.dict->n)->u.list;
     case PY_STR:
+        if (!py_is_ascii(v))
+            break;
         l = py_list(in, PY_LIST, NULL, 0)->u.list;
         for (size_t i = 0; i < v->u.str.n && py_step(in, 1); i++)
             py_push(in, l, py_strn(in, v->u.str.s + i, 1));

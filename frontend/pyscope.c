@@ -143,6 +143,28 @@ pyfork_redo(Interp *in, const PyChanges *all)
     }
 }
 
+static PyChanges
+filtered(Interp *in, const PyChanges *all, const PyScope *s, bool only)
+{
+    PyChanges out = {0};
+    for (int i = 0; i < all->n; i++)
+        if ((all->at[i].scope == s) == only)
+            vec_push(in->a, &out, all->at[i]);
+    return out;
+}
+
+PyChanges
+pyfork_only(Interp *in, const PyChanges *c, const PyScope *s)
+{
+    return filtered(in, c, s, true);
+}
+
+PyChanges
+pyfork_without(Interp *in, const PyChanges *c, const PyScope *s)
+{
+    return filtered(in, c, s, false);
+}
+
 Py
 py_either(Interp *in, Py why, Py a, Py b, Loc at_a, Loc at_b)
 {

@@ -121,6 +121,15 @@ py_lost(Py v)
 }
 
 bool
+py_is_ascii(Py text)
+{
+    for (size_t i = 0; i < text->u.str.n; i++)
+        if (text->u.str.s[i] & 0x80)
+            return false;
+    return true;
+}
+
+bool
 py_is_number(Py v)
 {
     return v->kind == PY_BOOL || v->kind == PY_INT || v->kind == PY_FLOAT;
@@ -135,11 +144,19 @@ py_double(Py v)
 int
 py_truth(Interp *in, Py v)
 {
-    (void)in;
     switch (v->kind) {
     case PY_UNKNOWN:
-    case PY_IMPORT:
-    case PY_OBJECT: return -1;
+    case PY_IMPORT: return -1;
+    case PY_OBJECT:
+        if (v->u.object->type)
+            return 1;
+        return v->u.object->class_->u.class_->known &&
+                       !py_class_attribute(in, v->u.object->class_,
+                                           name_of(&in->s->names, "__bool__")) &&
+                       !py_class_attribute(in, v->u.object->class_,
+                                           name_of(&in->s->names, "__len__"))
+                   ? 1
+                   : -1;
     case PY_NONE: return 0;
     case PY_BOOL:
     case PY_INT: return v->u.i != 0;
@@ -262,7 +279,11 @@ py_equal(Interp *in, Py a, Py b, int depth)
         return a->u.builtin.fn == b->u.builtin.fn &&
                a->u.builtin.self == b->u.builtin.self &&
                strcmp(a->u.builtin.name, b->u.builtin.name) == 0;
-    case PY_OBJECT: return a->u.object == b->u.object ? 1 : -1;
+    case PY_OBJECT: {
+        const char *x = a->u.object->type, *y = b->u.object->type;
+        bool members = x && y && strcmp(x, "enum") == 0 && strcmp(y, "enum") == 0;
+        return a->u.object == b->u.object ? 1 : members ? 0 : -1;
+    }
     default: return a == b ? 1 : -1;
     }
 }

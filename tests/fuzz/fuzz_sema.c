@@ -60,9 +60,9 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
         "else", "return", "tl.static_range", "range", "while", "tl.load", "tl.sum",
         "x.shape", "tl.zeros((4, 4), tl.float32)", "lambda", "is", "tl.constexpr",
         "try", "except ImportError", "raise ValueError", "for x in range(9)", "[x, *x]",
-        "{x: 1, **x}", "x.append(x)", "f(x, *x, **x)", "yield x", "nonlocal x", "global x",
-        "class x(x)", "import x", "from . import x", "from x import *", "torch.x",
-        "x()()",
+        "{x: 1, **x}", "x.append(x)", "f(x, *x, **x)", "yield x", "nonlocal x",
+        "global x", "class x(x)", "import x", "from . import x", "from x import *",
+        "torch.x", "x()()",
         "x[1:2]", "sorted(x, key=x)", "f'{x:5}'", "x % (x,)", "@x",
         "triton.jit(x)",
     };
