@@ -33,11 +33,8 @@ type_value(Sema *s, DType dt, Shape sh)
 {
     if (!sh.rank)
         return val_dtype(s, dt);
-    FeVal *v = val_new(s, FE_TYPE);
+    FeVal *v = val_shaped(s, FE_TYPE, dt, sh);
     v->n = CLASS_BLOCK;
-    v->dt = dt;
-    v->rank = sh.rank;
-    memcpy(v->shape, sh.dim, sizeof v->shape);
     return v;
 }
 

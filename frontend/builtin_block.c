@@ -72,11 +72,8 @@ check_base(Sema *s, Args *a)
 static Val
 block_value(Sema *s, FeKind kind, Value *v, DType dt, Shape sh)
 {
-    FeVal *r = val_new(s, kind);
+    FeVal *r = val_shaped(s, kind, dt, sh);
     r->v = v;
-    r->dt = dt;
-    r->rank = sh.rank;
-    memcpy(r->shape, sh.dim, sizeof r->shape);
     return r;
 }
 

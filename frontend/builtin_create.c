@@ -150,11 +150,8 @@ bi_block_type(Sema *s, Args *a)
     Shape sh;
     if (!arg_dtype(s, a, 0, &dt) || !arg_shape(s, a, 1, &sh))
         return val_error();
-    FeVal *v = val_new(s, FE_TYPE);
+    FeVal *v = val_shaped(s, FE_TYPE, dt, sh);
     v->n = CLASS_BLOCK;
-    v->dt = dt;
-    v->rank = sh.rank;
-    memcpy(v->shape, sh.dim, sizeof v->shape);
     return v;
 }
 

@@ -65,20 +65,25 @@ bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc
     return true;
 }
 
+/* A function may call itself as long as compile-time values end it: each call is walked
+   with its own shapes and constants. */
 static bool
 check_call(Sema *s, const Node *fn, Loc loc)
 {
-    if (s->call_depth >= MAX_CALL_DEPTH) {
-        sema_error(s, loc, "functions are nested deeper than %d calls", MAX_CALL_DEPTH);
-        return false;
-    }
+    if (s->call_depth < MAX_CALL_DEPTH)
+        return true;
     for (const Frame *f = s->frame; f; f = f->caller)
         if (f->fn == fn) {
-            sema_error(s, loc, "'%s' calls itself: recursion is not possible in a kernel",
-                       fn->name);
+            sema_stop(s, loc,
+                      arena_printf(s->a,
+                                   "'%s' calls itself, %d calls deep: in a kernel only "
+                                   "shapes and constexprs can end a recursion",
+                                   fn->name, MAX_CALL_DEPTH));
             return false;
         }
-    return true;
+    sema_stop(s, loc, arena_printf(s->a, "functions are nested deeper than %d calls",
+                                   MAX_CALL_DEPTH));
+    return false;
 }
 
 /* Module-level values of the callee's file: defaults may use any global there. */

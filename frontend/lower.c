@@ -64,11 +64,8 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, int source)
     attr_set_str(&s->s->mod, &attrs, ATTR_PADDING, name_of(&s->s->names, "zero"));
     const Type *t = type_desc(s->s->types, dtype_ir(s->s, dt), rank, block.dim);
     Op *op = build_op(&s->b, OP_MAKE_DESC, in, n, &attrs, &t, 1);
-    FeVal *v = val_new(s, FE_DESC);
+    FeVal *v = val_shaped(s, FE_DESC, dt, block);
     v->v = op_result(op, 0);
-    v->dt = dt;
-    v->rank = rank;
-    memcpy(v->shape, block.dim, sizeof v->shape);
     Val *items = arena_array(s->a, Val, 2 * rank);
     for (int i = 0; i < 2 * rank; i++)
         items[i] = val_tensor(s, in[1 + i], i < rank ? DT_INT32 : DT_INT64);

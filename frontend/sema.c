@@ -86,6 +86,18 @@ val_new(Sema *s, FeKind kind)
     return v;
 }
 
+FeVal *
+val_shaped(Sema *s, FeKind kind, DType dt, Shape sh)
+{
+    FeVal *v = val_new(s, kind);
+    int64_t *dim = arena_array(s->a, int64_t, sh.rank + 1);
+    memcpy(dim, sh.dim, sizeof *dim * (size_t)sh.rank);
+    v->dt = dt;
+    v->rank = sh.rank;
+    v->shape = dim;
+    return v;
+}
+
 Val
 val_bool(Sema *s, bool b)
 {
@@ -143,7 +155,7 @@ val_tensor(Sema *s, Value *value, DType dt)
     v->v = value;
     if (value->type->kind == TY_TILE) {
         v->rank = value->type->rank;
-        memcpy(v->shape, value->type->shape, sizeof v->shape);
+        v->shape = value->type->shape;
     }
     return v;
 }

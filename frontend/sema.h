@@ -76,6 +76,7 @@ Val val_dtype(Sema *s, DType t);
 Val val_tuple(Sema *s, const Val *items, int n); /* keeps the array */
 Val val_tensor(Sema *s, Value *v, DType dt);     /* shape from v's type */
 FeVal *val_new(Sema *s, FeKind kind);
+FeVal *val_shaped(Sema *s, FeKind kind, DType dt, Shape sh); /* copies the shape */
 
 /* types.c */
 const Type *sema_type(Sema *s, DType dt, Shape sh, Loc loc); /* NULL after an error */

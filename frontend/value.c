@@ -74,7 +74,8 @@ Shape
 val_shape(Val v)
 {
     Shape s = { .rank = v->rank };
-    memcpy(s.dim, v->shape, sizeof s.dim);
+    for (int i = 0; i < v->rank; i++)
+        s.dim[i] = v->shape[i];
     return s;
 }
 

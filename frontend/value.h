@@ -38,7 +38,7 @@ struct FeVal {
     DType dt;  /* DTYPE; element of TENSOR, BLOCK_PTR, DESC, block TYPE */
     int rank;  /* TENSOR, BLOCK_PTR, DESC, block TYPE */
     int n;     /* TUPLE: elements; MODULE: NS_*; TYPE: CLASS_*; RANGE: see ItemRange */
-    int64_t shape[MAX_RANK];
+    const int64_t *shape; /* of `rank`: that of the IR type, or made by val_shaped */
     Value *v;  /* TENSOR, BLOCK_PTR, DESC */
     union {
         Wide i; /* INT, BOOL */

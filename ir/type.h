@@ -33,7 +33,7 @@ typedef enum TypeKind {
     TY_ERROR     /* absorbs: never makes a second error */
 } TypeKind;
 
-enum { MAX_RANK = 8, MAX_NUMEL = 1 << 20 };
+enum { MAX_RANK = 32, MAX_NUMEL = 1 << 20 };
 
 typedef struct Type Type;
 struct Type {

@@ -379,8 +379,8 @@ START_TEST(ranges)
     REJECTED(sdc_range_shape(NULL, x, 1, (int64_t[]){4}));
     WRONG(sdc_range_shape(cx, x, 1, (int64_t[]){4}), "no range begins");
     WRONG(sdc_range_shape(cx, x, 1, NULL), "a range has at most");
-    WRONG(sdc_range_shape(cx, x, 99, (int64_t[]){4}), "at most 8 dimensions");
-    WRONG(sdc_range_shape(cx, x, -1, (int64_t[]){4}), "at most 8 dimensions");
+    WRONG(sdc_range_shape(cx, x, 99, (int64_t[]){4}), "at most 32 dimensions");
+    WRONG(sdc_range_shape(cx, x, -1, (int64_t[]){4}), "at most 32 dimensions");
     sdc_context_destroy(cx);
     cx = plain;
 }
