@@ -1,5 +1,6 @@
 /* Attributes and methods of values, and subscripts. */
 #include "frontend/builtin.h"
+#include "frontend/class.h"
 #include "frontend/host.h"
 
 #include <string.h>
@@ -35,6 +36,24 @@ type_value(Sema *s, DType dt, Shape sh)
         return val_dtype(s, dt);
     FeVal *v = val_shaped(s, FE_TYPE, dt, sh);
     v->n = CLASS_BLOCK;
+    return v;
+}
+
+/* The type of any value: of a tensor its own, of a constant one that holds it. */
+static Val
+type_of(Sema *s, Val x)
+{
+    if (x->kind == FE_TENSOR)
+        return type_value(s, x->dt, val_shape(x));
+    bool tuple = x->kind == FE_TUPLE;
+    FeVal *v = val_new(s, FE_TYPE);
+    Val *items = arena_array(s->a, Val, tuple ? x->n + 1 : 1);
+    v->n = tuple ? CLASS_TYPE_TUPLE : CLASS_TYPE_CONST;
+    v->rank = tuple ? x->n : 0;
+    items[0] = x;
+    for (int i = 0; tuple && i < x->n; i++)
+        items[i] = type_of(s, x->u.items[i]);
+    v->u.items = items;
     return v;
 }
 
@@ -109,6 +128,10 @@ type_attribute(Sema *s, Val x, Name attr)
 {
     if (x->n == CLASS_STR && (strcmp(attr, "ALL") == 0 || strcmp(attr, "NONE") == 0))
         return val_str(s, attr); /* tl.PropagateNan */
+    if (x->n == CLASS_TYPE_CONST && strcmp(attr, "value") == 0)
+        return x->u.items[0];
+    if (x->n == CLASS_TYPE_TUPLE && strcmp(attr, "types") == 0)
+        return val_tuple(s, x->u.items, x->rank);
     if (x->n != CLASS_BLOCK)
         return NULL;
     if (strcmp(attr, "shape") == 0)
@@ -179,16 +202,25 @@ get_attribute(Sema *s, Val x, Name attr, Loc loc, bool quiet)
     case FE_ERROR: return x;
     case FE_MODULE: return module_attribute(s, x, attr, loc, quiet);
     case FE_DTYPE: r = dtype_attribute(s, x->dt, attr); break;
-    case FE_TYPE: r = type_attribute(s, x, attr); break;
+    case FE_TYPE:
+        r = val_is_class(x) ? class_attribute(s, x, attr, loc)
+                            : type_attribute(s, x, attr);
+        break;
     case FE_TENSOR: r = tensor_attribute(s, x, attr, loc); break;
     case FE_DESC: r = desc_attribute(s, x, attr); break;
-    case FE_TUPLE: r = s->host ? host_item(x, attr) : NULL; break;
+    case FE_TUPLE:
+        r = x->self   ? object_attribute(s, x, attr, loc)
+            : s->host ? host_item(x, attr)
+                      : NULL;
+        break;
     case FE_BLOCK_PTR: r = block_ptr_attribute(s, x, attr); break;
     default: break;
     }
     /* 'value' of any constant is the constant: older kernels write BLOCK.value */
     if (!r && strcmp(attr, "value") == 0 && val_is_const(x))
         return x;
+    if (!r && strcmp(attr, "type") == 0 && (val_is_const(x) || x->kind == FE_TUPLE))
+        return type_of(s, x);
     /* Methods on a literal work as on the tensor it becomes: N.to(tl.int64). */
     if (!r && val_is_number(x) && builtin_find(s, attr, IN_METHOD) && !s->host)
         return quiet ? NULL : tensor_attribute(s, to_tensor(s, x, loc), attr, loc);
@@ -254,6 +286,8 @@ get_item(Sema *s, Val x, Val index, Loc loc)
         return val_error();
     if (x->kind == FE_TENSOR)
         return index_tensor(s, x, index, loc);
+    if (val_is_object(x) && !object_is_tuple(x))
+        return object_item(s, x, index, loc);
     if (x->kind != FE_TUPLE)
         return sema_error(s, loc, "%s cannot be indexed", val_describe(s->a, x));
     if (index->kind == FE_STR && s->host) { /* pairs of name and value: args["N"] */

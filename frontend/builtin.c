@@ -1,6 +1,8 @@
 /* The table of builtins, look-up by namespace, and binding of arguments to parameters. */
 #include "frontend/builtin.h"
 
+#include "frontend/lanes.h"
+
 #include "ir/base/util.h"
 
 #include <stdlib.h>
@@ -258,7 +260,7 @@ builtin_call(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Lo
         return sema_error(s, loc, "not supported yet: tl.%s", b->name);
     if (s->host && !(b->where & AT_COMPILE))
         return sema_error(s, loc, "'%s' can only be called in a kernel", b->name);
-    if (!bind_args(s, &a, self, args, n))
+    if (!bind_args(s, &a, self, args, n) || !lanes_guard(s, &a))
         return val_error();
     s->b.loc = loc;
     return b->fn(s, &a);

@@ -168,3 +168,30 @@ bi_get_int_dtype(Sema *s, Args *a)
     return sema_error(s, a->at[0], "there is no integer type of %lld bits",
                       (long long)bits);
 }
+
+Val
+bi_constexpr_type(Sema *s, Args *a)
+{
+    return get_attribute(s, a->v[0], name_of(&s->s->names, "type"), a->loc, false);
+}
+
+Val
+bi_tuple_type(Sema *s, Args *a)
+{
+    Val types = a->v[0];
+    if (types->kind != FE_TUPLE)
+        return sema_error(s, a->at[0], "'tuple_type' needs a list of types, found %s",
+                          val_describe(s->a, types));
+    FeVal *v = val_new(s, FE_TYPE);
+    v->n = CLASS_TYPE_TUPLE;
+    v->rank = types->n;
+    v->u.items = types->u.items;
+    return v;
+}
+
+/* Its arguments have the names of fields, see call_builtin. */
+Val
+bi_aggregate_replace(Sema *s, Args *a)
+{
+    return sema_error(s, a->loc, "'aggregate_replace' takes fields by name");
+}

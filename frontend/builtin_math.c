@@ -336,8 +336,10 @@ dot_precision(Sema *s, Args *a, const char **out)
 static DType
 dot_result(Sema *s, Args *a)
 {
-    DType out, in = a->v[0]->dt;
-    if (!arg_dtype(s, a, 6, &out))
+    DType out = DT_FP32, in = a->v[0]->dt;
+    if (arg_none(a, 6) && !arg_none(a, 2) && a->v[2]->kind == FE_TENSOR)
+        out = a->v[2]->dt;
+    if (!arg_none(a, 6) && !arg_dtype(s, a, 6, &out))
         return DT_NONE;
     if (dtype_is_int(in))
         return DT_INT32;
@@ -395,8 +397,13 @@ bi_dot(Sema *s, Args *a)
     attr_set_str(&s->s->mod, &attrs, ATTR_PRECISION, name_of(&s->s->names, precision));
     int64_t imprecise;
     if (!arg_none(a, 5)) {
+        int64_t k = a->v[0]->shape[a->v[0]->rank - 1];
         if (!arg_int(s, a, 5, &imprecise))
             return val_error();
+        if (dtype_is_fp8(a->v[0]->dt) && imprecise > k)
+            return sema_error(s, a->at[5], "'max_num_imprecise_acc' is at most the inner "
+                              "size, %lld, found %lld", (long long)k,
+                              (long long)imprecise);
         attr_set_int(&s->s->mod, &attrs, ATTR_MAX_IMPRECISE, imprecise);
     }
     Val x = flatten_batch(s, a->v[0], a->loc), y = flatten_batch(s, a->v[1], a->loc);

@@ -1,5 +1,6 @@
 /* Python's own functions that a kernel may call, mostly on compile-time values. */
 #include "frontend/builtin.h"
+#include "frontend/class.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,6 +95,13 @@ minmax(Sema *s, Args *a, bool is_max)
         return sema_error(s, a->loc,
                           "'%s' needs at least 2 values; tl.%s reduces a tensor",
                           a->b->name, a->b->name);
+    for (int i = 0; i < args->n; i++) {
+        Val x = args->u.items[i];
+        if (x->kind == FE_FLOAT && (isnan(x->u.f) || (x->u.f == 0 && signbit(x->u.f))))
+            return sema_error(s, a->loc, "'%s' of a compile-time %s depends on the order "
+                              "of the arguments: use tl.%simum", a->b->name,
+                              isnan(x->u.f) ? "NaN" : "-0.0", a->b->name);
+    }
     Val best = args->u.items[0];
     for (int i = 1; i < args->n; i++) {
         Val x = args->u.items[i];
@@ -133,7 +141,8 @@ static bool
 is_class(Val class)
 {
     static const char *const names[] = { "int", "float", "bool", "str", "tuple", "list",
-                                         "constexpr", "pointer_type", "block_type" };
+                                         "constexpr", "pointer_type", "block_type",
+                                         "constexpr_type", "tuple_type" };
     if (class->kind != FE_BUILTIN)
         return class->kind == FE_TYPE;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -143,14 +152,20 @@ is_class(Val class)
 }
 
 static bool
-is_instance(Val x, Val class)
+is_instance(Sema *s, Val x, Val class)
 {
+    if (val_is_class(class))
+        return object_is(s, x, class);
     if (class->kind == FE_BUILTIN) {
         const char *name = class->u.builtin->name;
         if (strcmp(name, "pointer_type") == 0)
             return x->kind == FE_DTYPE && dtype_is_ptr(x->dt);
         if (strcmp(name, "block_type") == 0)
             return is_block_type(x);
+        if (strcmp(name, "constexpr_type") == 0)
+            return x->kind == FE_TYPE && x->n == CLASS_TYPE_CONST;
+        if (strcmp(name, "tuple_type") == 0)
+            return x->kind == FE_TYPE && x->n == CLASS_TYPE_TUPLE;
         if (strcmp(name, "int") == 0)
             return x->kind == FE_INT || x->kind == FE_BOOL;
         if (strcmp(name, "float") == 0)
@@ -181,7 +196,7 @@ bi_isinstance(Sema *s, Args *a)
         if (!is_class(c))
             return sema_error(s, a->at[1], "'isinstance' needs a class, found %s",
                               val_describe(s->a, c));
-        if (is_instance(a->v[0], c))
+        if (is_instance(s, a->v[0], c))
             return val_bool(s, true);
     }
     return val_bool(s, false);

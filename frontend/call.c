@@ -1,6 +1,7 @@
 /* Calls: builtins, and jit functions, which are inlined at the place of the call with
    their own scope. */
 #include "frontend/builtin.h"
+#include "frontend/class.h"
 #include "frontend/prelude.h"
 #include "frontend/sema.h"
 #include "frontend/spec.h"
@@ -28,8 +29,15 @@ static bool
 bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc *where,
             Loc loc)
 {
-    int at = 0;
+    int at = 0, star = -1, nrest = 0;
+    Val *rest = arena_array(s->a, Val, n + 1);
+    for (int i = 0; i < fn->list.n && star < 0; i++)
+        star = fn->list.at[i]->sub == PK_ARGS ? i : -1;
     for (int i = 0; i < n; i++) {
+        if (!args[i].name && at == star) {
+            rest[nrest++] = args[i].v;
+            continue;
+        }
         int p = args[i].name ? param_index(fn, args[i].name) : at++;
         if (p < 0) {
             sema_error(s, args[i].name_loc, "'%s' has no parameter '%s'", fn->name,
@@ -52,10 +60,14 @@ bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc
     }
     for (int i = 0; i < fn->list.n; i++) {
         const Node *p = fn->list.at[i];
-        if (p->sub != PK_PLAIN) {
-            sema_error(s, loc, "'%s' has a '*' parameter, which a kernel cannot call",
+        if (p->sub == PK_KWARGS) {
+            sema_error(s, loc, "'%s' has a '**' parameter, which a kernel cannot call",
                        fn->name);
             return false;
+        }
+        if (i == star) {
+            bound[i] = val_tuple(s, rest, nrest);
+            where[i] = loc;
         }
         if (!bound[i] && !p->b) {
             sema_error(s, loc, "'%s' needs an argument for '%s'", fn->name, p->name);
@@ -110,7 +122,8 @@ static bool
 check_host_args(Sema *s, const Node *fn, const Val *bound, const Loc *where)
 {
     for (int i = 0; i < fn->list.n; i++)
-        if (!val_is_const(bound[i]) && !val_is_error(bound[i])) {
+        if (!val_is_const(bound[i]) && !val_is_error(bound[i]) &&
+            !val_is_object(bound[i])) { /* whose constants it may use */
             sema_error(s, where[i], "'%s' runs at compile time and needs compile-time "
                        "arguments, found %s", fn->name, val_describe(s->a, bound[i]));
             return false;
@@ -123,6 +136,14 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
 {
     const Node *fn = fnv->u.func;
     int np = fn->list.n;
+    if (fnv->self) {
+        CallArg *all = arena_array(s->a, CallArg, n + 1);
+        all[0] = (CallArg){fnv->self, NULL, loc, loc};
+        if (n)
+            memcpy(all + 1, args, sizeof *all * (size_t)n);
+        args = all;
+        n++;
+    }
     Val *bound = arena_array(s->a, Val, np + 1);
     Loc *where = arena_array(s->a, Loc, np + 1);
     if (!check_call(s, fn, loc) || !bind_params(s, fn, args, n, bound, where, loc))
@@ -178,9 +199,21 @@ call_prelude(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Lo
     return call_jit(s, fn, all, n + 1, loc);
 }
 
+static bool
+is_internal(const char *name)
+{
+    return strcmp(name, "_semantic") == 0 || strcmp(name, "_builder") == 0 ||
+           strcmp(name, "_generator") == 0;
+}
+
 static Val
 call_builtin(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Loc loc)
 {
+    /* Functions written for Triton's own builtins hand on what is not there here. */
+    while (n && args[n - 1].name && is_internal(args[n - 1].name))
+        n--;
+    if (b->fn == bi_aggregate_replace)
+        return object_replace(s, args, n, loc);
     if (b->file && !b->fn)
         return call_prelude(s, b, self, args, n, loc);
     return builtin_call(s, b, self, args, n, loc);
@@ -206,6 +239,8 @@ call_value(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
                               fn->u.path);
         break;
     case FE_TYPE:
+        if (val_is_class(fn))
+            return class_construct(s, fn, args, n, loc);
         if (fn->n == CLASS_DTYPE && n == 1 && args[0].v->kind == FE_STR) {
             DType dt = dtype_by_sig(args[0].v->u.s, strlen(args[0].v->u.s));
             return dt != DT_NONE ? val_dtype(s, dt)

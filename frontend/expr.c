@@ -1,6 +1,8 @@
 /* Expressions: evaluation of compile-time values and building of runtime ones. */
 #include "frontend/builtin.h"
+#include "frontend/class.h"
 #include "frontend/host.h"
+#include "frontend/lanes.h"
 
 #include <string.h>
 
@@ -193,6 +195,8 @@ eval_condition(Sema *s, const Node *n, bool *known, bool *truth)
     if (val_is_error(c))
         return c;
     if (val_is_tensor(c)) {
+        if (s->lanes && c->rank)
+            return cast_i1(s, c, n->loc);
         if (shape_numel(val_shape(c)) != 1)
             return sema_error(s, n->loc, "a condition must be a scalar, found %s; use "
                               "tl.where or a mask for elements", val_describe(s->a, c));
@@ -208,6 +212,19 @@ eval_condition(Sema *s, const Node *n, bool *known, bool *truth)
     return c;
 }
 
+/* Both arms, each for its elements. */
+static Val
+lanes_ifexp(Sema *s, const Node *n, Val cond)
+{
+    Val arm[2];
+    for (int i = 0; i < 2; i++) {
+        Val outer = lanes_enter(s, cond, !i, n->loc);
+        arm[i] = eval(s, i ? n->c : n->b);
+        lanes_leave(s, outer);
+    }
+    return lanes_select(s, cond, arm[0], arm[1], n->loc);
+}
+
 static Val
 eval_ifexp(Sema *s, const Node *n)
 {
@@ -217,7 +234,7 @@ eval_ifexp(Sema *s, const Node *n)
         return c;
     if (known)
         return eval(s, truth ? n->b : n->c);
-    return runtime_ifexp(s, n, c);
+    return c->rank ? lanes_ifexp(s, n, c) : runtime_ifexp(s, n, c);
 }
 
 static Val
@@ -362,9 +379,12 @@ eval_binop(Sema *s, const Node *n)
 static Val
 eval_named(Sema *s, const Node *n)
 {
+    Node target = {.kind = ND_NAME, .name = n->name, .loc = n->loc};
     Val v = eval(s, n->a);
-    scope_set(&s->frame->scope, n->name, v, n->loc, false);
-    return v;
+    if (val_is_error(v))
+        return v;
+    assign_value(s, &target, v, n->loc);
+    return scope_find(&s->frame->scope, n->name)->val;
 }
 
 static Val

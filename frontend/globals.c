@@ -300,7 +300,8 @@ lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
         return py_to_val(s, v, name, loc);
     if (v->kind == PY_FUNC && !v->u.func->jit) {
         const Node *fn = v->u.func->node;
-        if (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function"))
+        if (find_decorator(fn, "constexpr") || find_decorator(fn, "constexpr_function") ||
+            find_decorator(fn, "builtin"))
             return py_to_val(s, v, name, loc);
         return sema_error(s, loc,
                           "'%s' is a Python function of the host: decorate it with "

@@ -1,6 +1,7 @@
 /* Loops. Names that a loop's body assigns and that have a value before it are carried by
    the loop op and keep their type; other names of the body end with it. static_range is
    unrolled while walking. */
+#include "frontend/lanes.h"
 #include "frontend/sema.h"
 
 #include "ir/edit.h"
@@ -182,6 +183,14 @@ walk_body(Sema *s, const Node *loop, const Carried *c, int mark)
     s->frame->loop_depth--;
     s->b.loc = loop->loc;
     bool ok = yield_carried(s, c, &out);
+    if (ok && s->lanes && loop->kind == ND_WHILE) {
+        /* Elements that have stopped keep what they had. */
+        Region *r = s->b.region;
+        Val going = s->lanes->active;
+        for (int i = 0; i < out.n; i++)
+            out.at[i] = build_select(&s->b, going->v, out.at[i], r->args[i]);
+        vec_push(s->a, &out, going->v);
+    }
     if (ok)
         build_yield(&s->b, out.at, out.n);
     for (int i = 0; i < c->n; i++)
@@ -425,12 +434,18 @@ walk_condition(Sema *s, const Node *n, const Carried *c, Region *r)
     if (known)
         cond = sema_error(s, n->a->loc, "the condition of 'while' is always %s: it must "
                           "change at run time", truth ? "true" : "false");
+    Value *going = s->lanes ? r->args[r->narg - 1] : NULL;
+    if (going && !val_is_error(cond)) { /* on as long as an element goes on */
+        cond = lanes_spread(s, cond, n->a->loc);
+        going = build_binary(&s->b, OP_AND, going, cond->v);
+        cond = lanes_any(s, val_tensor(s, going, DT_INT1), n->a->loc);
+    }
     if (val_is_error(cond))
         return false;
     Flat out = { 0 };
     vec_push(s->a, &out, cond->v);
     for (int i = 0; i < r->narg; i++)
-        vec_push(s->a, &out, r->args[i]);
+        vec_push(s->a, &out, going && i == r->narg - 1 ? going : r->args[i]);
     s->b.loc = n->loc;
     build_op(&s->b, OP_CONDITION, out.at, out.n, NULL, NULL, 0);
     return true;
@@ -449,6 +464,8 @@ exec_while(Sema *s, const Node *n, Val *ret)
     if (!sema_enter(s, n->loc))
         return FLOW_NEXT;
     Carried c = find_carried(s, n, NULL);
+    if (s->lanes) /* behind the names: the elements that still go on */
+        vec_push(s->a, &c.inits, lanes_start(s, n->loc)->v);
     int count = c.inits.n;
     const Type **types = arena_array(s->a, const Type *, count + 1);
     for (int i = 0; i < count; i++)
@@ -469,7 +486,12 @@ exec_while(Sema *s, const Node *n, Val *ret)
         s->b.region = r[1];
         s->b.before = NULL;
         bind_carried(s, &c, r[1]->args, n->loc);
+        Val outer = s->lanes ? s->lanes->active : NULL;
+        if (s->lanes)
+            s->lanes->active = val_tensor(s, r[1]->args[count - 1], DT_INT1);
         ok = walk_body(s, n, &c, mark);
+        if (s->lanes)
+            s->lanes->active = outer;
     }
     s->b = outside;
     bind_results(s, &c, op, ok, n->loc);

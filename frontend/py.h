@@ -28,6 +28,7 @@ enum {
     PY_ALL_STEPS = 3000000, /* of a file and all that it imports */
     PY_FEW_STEPS = 300,     /* of one statement when those are spent */
     PY_MAX_SIZE = 100000,   /* elements of a list, bytes of a string */
+    PY_MAX_ABOVE = 16,      /* classes that inherit from one another */
 };
 
 typedef enum PyKind {
@@ -103,10 +104,14 @@ typedef struct PyFunc {
 
 typedef struct PyClass {
     const char *name;
+    const Node *node;
+    FrontModule *home; /* as of PyFunc */
     PyScope *body;
     Py bases; /* tuple */
     bool is_enum;
     bool is_data; /* fields in order are the parameters of __init__ */
+    bool is_tuple;     /* a NamedTuple */
+    bool is_aggregate; /* of Triton: kernels make its objects */
     Vec(Name) fields;
     bool known; /* false: a base or decorator may change everything */
     Loc loc;
@@ -372,6 +377,8 @@ Py py_instantiate(Interp *in, Py class_, const PyCall *c);
 Py py_object_of(Interp *in, const char *type);
 Py py_object_attribute(Interp *in, Py x, Name name); /* NULL: none */
 Py py_class_attribute(Interp *in, Py class_, Name name);
+/* What it or a base binds; NULL: none. */
+Py py_class_find(Interp *in, const PyClass *k, Name name);
 
 /* pyattr.c */
 Py py_python_name(Interp *in, Name name); /* NULL: there is none */

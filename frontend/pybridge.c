@@ -1,5 +1,6 @@
 /* Between the values of the host and those of kernels. */
 #include "frontend/builtin.h"
+#include "frontend/class.h"
 #include "frontend/pylib.h"
 
 #include <string.h>
@@ -21,9 +22,8 @@ not_a_value(Sema *s, Py v, const char *name, Loc loc)
             module_explain(s->m, v);
         return val_error();
     }
-    const char *what = v->kind == PY_CLASS    ? "a class of the host"
-                       : v->kind == PY_OBJECT ? "an object of the host"
-                                              : "a value of the host";
+    const char *what = v->kind == PY_OBJECT ? "an object of the host"
+                                            : "a value of the host";
     return sema_error(s, loc, "'%s' is %s, which a kernel cannot use", name, what);
 }
 
@@ -84,6 +84,21 @@ module_val(Sema *s, Py v)
     return m;
 }
 
+/* An object of a NamedTuple is its fields; others only the host has. */
+static Val
+object_value(Sema *s, Py v, const char *name, Loc loc)
+{
+    const PyObject *o = v->u.object;
+    const PyClass *k = o->class_ ? o->class_->u.class_ : NULL;
+    if (!k || !k->is_tuple)
+        return not_a_value(s, v, name, loc);
+    Py *at = arena_array(s->a, Py, o->attrs->n + 1);
+    for (int i = 0; i < o->attrs->n; i++)
+        at[i] = o->attrs->val[i];
+    Val t = items_value(s, &(PyList){.at = at, .n = o->attrs->n}, name, loc);
+    return val_is_error(t) ? t : val_object(s, val_class(s, k), t->u.items, t->n);
+}
+
 static Val
 kernel_value(Sema *s, Py v, const char *name, Loc loc)
 {
@@ -114,6 +129,8 @@ kernel_value(Sema *s, Py v, const char *name, Loc loc)
     case PY_BUILTIN: return builtin_value(s, v, name, loc);
     case PY_MODULE: return module_val(s, v);
     case PY_FE: return v->u.fe;
+    case PY_CLASS: return val_class(s, v->u.class_);
+    case PY_OBJECT: return object_value(s, v, name, loc);
     case PY_UNKNOWN:
         if (v->u.unknown->missing) {
             FeVal *m = val_new(s, FE_MODULE);
@@ -151,6 +168,8 @@ py_from_val(Interp *in, Val v)
     case FE_FLOAT: return py_float(in, v->u.f);
     case FE_STR: return py_str(in, v->u.s);
     case FE_TUPLE: {
+        if (v->self) /* stays the object that it is */
+            break;
         Py t = py_list(in, PY_TUPLE, NULL, 0);
         if (in->depth >= PY_MAX_DEPTH || !py_step(in, v->n))
             return t;

@@ -11,7 +11,9 @@ class_find(Interp *in, const PyClass *k, Name name, int depth)
     PyBind *b = pyscope_find(k->body, name);
     if (b)
         return b->val;
-    for (int i = 0; i < k->bases->u.list->n && depth < 16; i++) {
+    for (int i = 0; i < k->bases->u.list->n && depth < PY_MAX_ABOVE; i++) {
+        if (!py_step(in, 1))
+            break;
         Py base = k->bases->u.list->at[i];
         Py v = base->kind == PY_CLASS ? class_find(in, base->u.class_, name, depth + 1)
                                       : NULL;
@@ -19,6 +21,12 @@ class_find(Interp *in, const PyClass *k, Name name, int depth)
             return v;
     }
     return NULL;
+}
+
+Py
+py_class_find(Interp *in, const PyClass *k, Name name)
+{
+    return class_find(in, k, name, 0);
 }
 
 static Py
@@ -151,9 +159,13 @@ py_make_class(Interp *in, const Node *n)
 {
     PyVal *v = py_new(in, PY_CLASS);
     PyClass *k = arena_new(in->a, PyClass);
-    PyScope *outer = in->frame->scope;
+    PyScope *outer = in->frame->scope, *seen = outer;
+    while (seen->is_class && seen->up)
+        seen = seen->up;
     v->u.class_ = k;
     *k = (PyClass){.name = n->name,
+                   .node = n,
+                   .home = module_view(seen->m, seen),
                    .known = true,
                    .loc = n->loc,
                    .bases = py_list(in, PY_TUPLE, NULL, 0)};
@@ -163,17 +175,22 @@ py_make_class(Interp *in, const Node *n)
         Py base = e->kind == ND_KEYWORD ? in->none : py_eval(in, e);
         k->is_enum |=
             named && (strcmp(e->name, "Enum") == 0 || strcmp(e->name, "IntEnum") == 0);
-        k->is_data |= named && strcmp(e->name, "NamedTuple") == 0;
+        k->is_tuple |= named && strcmp(e->name, "NamedTuple") == 0;
+        k->is_data |= k->is_tuple;
         bool object = named && strcmp(e->name, "object") == 0;
-        if (base->kind == PY_CLASS)
-            k->known &= base->u.class_->known, k->is_enum |= base->u.class_->is_enum;
-        else
+        if (base->kind == PY_CLASS) {
+            k->known &= base->u.class_->known;
+            k->is_enum |= base->u.class_->is_enum;
+            k->is_tuple |= base->u.class_->is_tuple;
+        } else
             k->known &= k->is_data || object;
         py_push(in, k->bases->u.list, base);
     }
     for (int i = 0; i < n->more.n; i++) {
-        bool data = strcmp(py_decorator_name(n->more.at[i]), "dataclass") == 0;
+        const char *by = py_decorator_name(n->more.at[i]);
+        bool data = strcmp(by, "dataclass") == 0;
         k->is_data |= data;
+        k->is_aggregate |= strcmp(by, "aggregate") == 0 || strcmp(by, "_aggregate") == 0;
         k->known &= data;
     }
     k->body = pyscope_new(in, outer->m, outer);

@@ -148,6 +148,16 @@ val_tuple(Sema *s, const Val *items, int n)
 }
 
 Val
+val_tuple_like(Sema *s, Val like, const Val *items)
+{
+    FeVal *v = val_new(s, FE_TUPLE);
+    v->n = like->n;
+    v->self = like->self;
+    v->u.items = items;
+    return v;
+}
+
+Val
 val_tensor(Sema *s, Value *value, DType dt)
 {
     FeVal *v = val_new(s, FE_TENSOR);

@@ -33,6 +33,7 @@ struct Frame {
     FrontModule *module;
     Scope scope;
     int loop_depth;     /* runtime loops and reduce regions around: no return inside */
+    Map declared;       /* names of `x: tl.constexpr` without a value */
     Map copies;         /* statement after a conditional return -> times it was walked */
 };
 
@@ -53,6 +54,8 @@ typedef struct Sema {
     int64_t steps;   /* of constant evaluation and walking */
     int64_t unrolled; /* values made while a static_range is unrolled */
     int unrolling;
+    struct Lanes *lanes; /* in a function that runs for each element: lanes.h */
+    Val making;      /* object whose __init__ runs */
     int host;        /* > 0: evaluating module-level Python, no IR may be built */
 } Sema;
 
@@ -74,6 +77,7 @@ Val val_float(Sema *s, double f);
 Val val_str(Sema *s, const char *text);
 Val val_dtype(Sema *s, DType t);
 Val val_tuple(Sema *s, const Val *items, int n); /* keeps the array */
+Val val_tuple_like(Sema *s, Val like, const Val *items); /* of like's length and class */
 Val val_tensor(Sema *s, Value *v, DType dt);     /* shape from v's type */
 FeVal *val_new(Sema *s, FeKind kind);
 FeVal *val_shaped(Sema *s, FeKind kind, DType dt, Shape sh); /* copies the shape */
@@ -162,6 +166,8 @@ Flow exec_list(Sema *s, const NodeList *list, int at, const Cont *cont, Val *ret
 Flow exec_rest(Sema *s, const Cont *cont, Val *ret); /* always FLOW_RETURNED */
 void assign_target(Sema *s, const Node *target, Val v, bool constexpr_);
 Val sanitize(Sema *s, Val v, Loc loc); /* what `x = v` binds: constants become tensors */
+/* `target = v`: names declared constexpr keep constants, others have them as tensors. */
+void assign_value(Sema *s, const Node *target, Val v, Loc loc);
 
 /* loop.c */
 Flow exec_for(Sema *s, const Node *n, const Cont *cont, Val *ret);

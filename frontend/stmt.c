@@ -2,6 +2,8 @@
    other is never looked at. A runtime condition becomes an `if` op whose results are
    the names that its arms change. When an arm may return, what follows the statement
    is walked inside the arms that go on, so that the IR needs no jump. */
+#include "frontend/class.h"
+#include "frontend/lanes.h"
 #include "frontend/sema.h"
 
 #include <string.h>
@@ -12,17 +14,20 @@ sanitize(Sema *s, Val v, Loc loc)
     switch (v->kind) {
     case FE_BOOL:
     case FE_INT:
-    case FE_FLOAT: return s->host ? v : to_tensor(s, v, loc);
+    case FE_FLOAT: return s->host ? v : lanes_spread(s, to_tensor(s, v, loc), loc);
+    case FE_TENSOR: return lanes_spread(s, v, loc);
     case FE_STR:
         if (s->host)
             return v;
         return sema_error(s, loc, "a string can only be bound as a compile-time value: "
                           "annotate the name with ': tl.constexpr'");
     case FE_TUPLE: {
+        if (v->self && !object_is_tuple(v))
+            return v; /* an aggregate keeps its constants */
         Val *items = arena_array(s->a, Val, v->n + 1);
         for (int i = 0; i < v->n; i++)
             items[i] = sanitize(s, v->u.items[i], loc);
-        return val_tuple(s, items, v->n);
+        return val_tuple_like(s, v, items);
     }
     default: return v;
     }
@@ -58,10 +63,30 @@ assign_target(Sema *s, const Node *target, Val v, bool constexpr_)
         sema_error(s, target->loc, "elements of a tensor cannot be assigned; build the "
                    "tensor with tl.where, or store through a pointer");
         return;
-    case ND_ATTRIBUTE:
-        sema_error(s, target->loc, "attributes cannot be assigned in a kernel");
+    case ND_ATTRIBUTE: {
+        Val x = eval(s, target->a);
+        if (!val_is_error(x) && !val_is_error(v))
+            object_set(s, x, target->name, v, target->loc);
         return;
+    }
     default: sema_error(s, target->loc, "cannot assign to this expression"); return;
+    }
+}
+
+void
+assign_value(Sema *s, const Node *target, Val v, Loc loc)
+{
+    bool many = target->kind == ND_TUPLE || target->kind == ND_LIST;
+    const Map *declared = &s->frame->declared;
+    if (many && v->kind == FE_TUPLE && v->n == target->list.n) {
+        for (int i = 0; i < v->n; i++)
+            assign_value(s, target->list.at[i], v->u.items[i], loc);
+    } else if (target->kind == ND_NAME && declared->arena && val_is_const(v) &&
+               map_get(declared, target->name)) {
+        assign_target(s, target, v, true);
+    } else { /* a field keeps constants */
+        assign_target(s, target, target->kind == ND_ATTRIBUTE ? v : sanitize(s, v, loc),
+                      false);
     }
 }
 
@@ -73,18 +98,16 @@ exec_assign(Sema *s, const Node *n)
     if (n->list.n != 1) {
         sema_error(s, n->loc, "'a = b = value' is not supported: write two assignments");
         v = val_error();
-    } else {
-        v = sanitize(s, v, n->a->loc);
     }
     for (int i = 0; i < n->list.n; i++)
-        assign_target(s, n->list.at[i], v, false);
+        assign_value(s, n->list.at[i], v, n->a->loc);
 }
 
 static void
 exec_aug_assign(Sema *s, const Node *n)
 {
     Node sum = { .kind = ND_BINOP, .sub = n->sub, .loc = n->loc, .a = n->a, .b = n->b };
-    if (n->a->kind != ND_NAME) {
+    if (n->a->kind != ND_NAME && n->a->kind != ND_ATTRIBUTE) {
         assign_target(s, n->a, val_error(), false);
         return;
     }
@@ -103,6 +126,12 @@ is_constexpr_annotation(const Node *n)
 static void
 exec_ann_assign(Sema *s, const Node *n)
 {
+    if (!n->c && n->a->kind == ND_NAME && is_constexpr_annotation(n->b)) {
+        Map *declared = &s->frame->declared;
+        if (!declared->arena)
+            map_init(declared, s->a);
+        map_set(declared, n->a->name, (void *)n);
+    }
     if (!n->c)
         return;
     Val v = eval(s, n->c);
@@ -335,6 +364,44 @@ exec_returning_if(Sema *s, const Node *n, int arm, Val cond, const Cont *cont, V
     return FLOW_RETURNED;
 }
 
+/* A condition that differs between elements: both arms are walked, and each element has
+   the names and the result of its own. */
+static Flow
+exec_lanes_if(Sema *s, const Node *n, int arm, Val cond, const Cont *cont, Val *ret)
+{
+    bool returns = !s->frame->loop_depth && rest_returns(n, arm);
+    int mark = scope_mark(&s->frame->scope);
+    Val got[2] = {NULL, NULL};
+    Changes c[2];
+    const Cont *next = returns ? cont : NULL;
+    for (int i = 0; i < 2; i++) {
+        Val outer = lanes_enter(s, cond, !i, n->loc);
+        Flow f = i ? exec_arms(s, n, arm + 1, next, &got[1])
+                   : exec_list(s, &n->list.at[arm]->body, 0, next, &got[0]);
+        if (returns && f == FLOW_NEXT)
+            exec_rest(s, cont, &got[i]);
+        c[i] = take_changes(s, mark);
+        lanes_leave(s, outer);
+    }
+    if (returns) {
+        *ret = lanes_select(s, cond, got[0], got[1], n->loc);
+        return FLOW_RETURNED;
+    }
+    for (int i = 0, j = 0; i < c[0].n || j < c[1].n;) {
+        int slot0 = i < c[0].n ? c[0].slot[i] : INT32_MAX;
+        int slot1 = j < c[1].n ? c[1].slot[j] : INT32_MAX;
+        int slot = slot0 < slot1 ? slot0 : slot1;
+        const Binding *e0 = slot0 == slot ? &c[0].end[i++] : NULL;
+        const Binding *e1 = slot1 == slot ? &c[1].end[j++] : NULL;
+        Merge m;
+        if (plan_merge(s, slot, e0, e1, &m) || (m.end[0] && m.end[0] == m.end[1])) {
+            Val v = lanes_select(s, cond, m.end[0], m.end[1], m.loc);
+            scope_set(&s->frame->scope, m.name, v, m.loc, false);
+        }
+    }
+    return FLOW_NEXT;
+}
+
 static Flow
 exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret)
 {
@@ -352,6 +419,11 @@ exec_arms(Sema *s, const Node *n, int arm, const Cont *cont, Val *ret)
             return exec_list(s, &a->body, 0, cont, ret);
         if (!sema_enter(s, a->loc))
             return FLOW_NEXT;
+        if (c->rank) {
+            Flow lanes = exec_lanes_if(s, n, arm, c, cont, ret);
+            s->nest--;
+            return lanes;
+        }
         Flow f = FLOW_NEXT;
         if (!s->frame->loop_depth && rest_returns(n, arm))
             f = exec_returning_if(s, n, arm, c, cont, ret);

@@ -1,6 +1,8 @@
 /* Questions about values, and their text for messages and f-strings. */
 #include "frontend/value.h"
 
+#include "frontend/class.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,7 @@ val_is_const(Val v)
                 return false;
         return true;
     }
-    if (v->kind == FE_METHOD)
+    if (v->kind == FE_METHOD || (v->kind == FE_FUNC && v->self))
         return val_is_const(v->self);
     return v->kind != FE_TENSOR && v->kind != FE_BLOCK_PTR && v->kind != FE_DESC;
 }
@@ -113,10 +115,22 @@ val_equal(Val a, Val b)
     case FE_NONE: return true;
     case FE_STR: return strcmp(a->u.s, b->u.s) == 0;
     case FE_DTYPE: return a->dt == b->dt;
-    case FE_FUNC: return a->u.func == b->u.func;
+    case FE_FUNC:
+        return a->u.func == b->u.func && !a->self == !b->self &&
+               (!a->self || val_equal(a->self, b->self));
     case FE_BUILTIN: return a->u.builtin == b->u.builtin;
     case FE_MODULE: return a->n == b->n && a->home == b->home;
     case FE_TYPE:
+        if (a->n != b->n || a->n == CLASS_USER)
+            return a->n == b->n && a->u.class_ == b->u.class_;
+        if (a->n == CLASS_TYPE_CONST)
+            return val_equal(a->u.items[0], b->u.items[0]);
+        if (a->n == CLASS_TYPE_TUPLE) {
+            for (int i = 0; i < a->rank && a->rank == b->rank; i++)
+                if (!val_equal(a->u.items[i], b->u.items[i]))
+                    return false;
+            return a->rank == b->rank;
+        }
         return a->n == b->n && a->dt == b->dt && shape_eq(val_shape(a), val_shape(b));
     case FE_TUPLE:
     case FE_SLICE:
@@ -140,7 +154,8 @@ val_same_type(Val a, Val b)
     case FE_BLOCK_PTR:
     case FE_DESC: return a->dt == b->dt && shape_eq(val_shape(a), val_shape(b));
     case FE_TUPLE:
-        if (a->n != b->n)
+        if (a->n != b->n || !a->self != !b->self ||
+            (a->self && a->self->u.class_ != b->self->u.class_))
             return false;
         for (int i = 0; i < a->n; i++)
             if (!val_same_type(a->u.items[i], b->u.items[i]))
@@ -251,7 +266,10 @@ val_describe(Arena *a, Val v)
         return b.s;
     case FE_STR: return arena_printf(a, "string '%.40s'", v->u.s);
     case FE_DTYPE: return arena_printf(a, "dtype %s", dtype_str(a, v->dt));
-    case FE_TUPLE: return arena_printf(a, "a tuple of %d", v->n);
+    case FE_TUPLE:
+        if (v->self)
+            return arena_printf(a, "an object of '%s'", class_name(v->self));
+        return arena_printf(a, "a tuple of %d", v->n);
     case FE_SLICE: return "a slice";
     case FE_FUNC:
     case FE_BUILTIN:

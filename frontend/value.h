@@ -18,9 +18,9 @@ typedef enum FeKind {
     FE_FLOAT,
     FE_STR,
     FE_DTYPE,
-    FE_TUPLE, /* lists too */
+    FE_TUPLE, /* lists too; an object of a class of a module: self is that class */
     FE_SLICE,
-    FE_FUNC,    /* jit function of a module */
+    FE_FUNC,    /* function of a module; with self bound to an object or class */
     FE_BUILTIN, /* entry of builtins.def */
     FE_METHOD,  /* builtin or prelude function bound to a value */
     FE_MODULE,  /* triton, triton.language, ... or another file (NS_FILE) */
@@ -48,14 +48,25 @@ struct FeVal {
                                 DESC: shape.. then strides.. */
         const void *func;    /* FUNC: its FUNCTION node */
         const Builtin *builtin;
+        const struct PyClass *class_; /* TYPE of CLASS_USER */
         const char *path;    /* MODULE: dotted name, for messages */
     } u;
     struct FrontModule *home; /* FUNC: where it was written; MODULE of a file */
-    Val self;                /* METHOD: what it is bound to */
+    Val self;                /* METHOD, FUNC: what it is bound to; TUPLE: see above */
 };
 
 /* Classes usable in isinstance; CLASS_STR is tl.PropagateNan. */
-enum { CLASS_BLOCK, CLASS_TENSOR, CLASS_DTYPE, CLASS_STR, CLASS_DESC, CLASS_CONST };
+enum {
+    CLASS_BLOCK,
+    CLASS_TENSOR,
+    CLASS_DTYPE,
+    CLASS_STR,
+    CLASS_DESC,
+    CLASS_CONST,
+    CLASS_USER,       /* of a module: u.class_, home: what its code sees */
+    CLASS_TYPE_CONST, /* what a compile-time value has as its type: u.items[0] */
+    CLASS_TYPE_TUPLE, /* the type of a tuple: `rank` types in u.items */
+};
 
 /* Modules that the compiler knows without reading a file. */
 enum { NS_FILE, NS_TRITON, NS_TL, NS_TL_MATH, NS_LIBDEVICE, NS_EXTRA, NS_CUDA, NS_TARGET,
