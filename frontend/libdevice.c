@@ -2,13 +2,15 @@
    Operands must have the exact types that the library has; fp16 and bf16 are errors,
    as in Triton. */
 #include "frontend/builtin.h"
+#include "frontend/prelude.h"
 
 #include "ir/base/util.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef enum LibKind { LK_F, LK_S, LK_P, LK_B, LK_I, LK_R, LK_L, LK_X, LK_M, LK_A, LK_C,
-                       LK_N } LibKind;
+                       LK_W } LibKind;
 
 typedef struct LibFn {
     const char *name;
@@ -121,7 +123,7 @@ convert(Sema *s, Args *a, const LibFn *f)
         return rows[i].bits ? bitcast(s, x, rows[i].to, a->loc)
                             : cast(s, x, rows[i].to, a->loc);
     }
-    return sema_error(s, a->loc, "not supported yet: libdevice.%s", f->name);
+    bug(&s->s->fail, "no conversion libdevice.%s", f->name);
 }
 
 static Val
@@ -148,14 +150,67 @@ power(Sema *s, Args *a, const LibFn *f)
     return build(s, f, a->v, a->v[0]->dt);
 }
 
+static const struct {
+    char letter;
+    DType one, other; /* allowed types */
+} letters[] = {
+    {'F', DT_FP32, DT_FP64},     {'f', DT_FP32, DT_FP32},     {'d', DT_FP64, DT_FP64},
+    {'i', DT_INT32, DT_INT32},   {'u', DT_UINT32, DT_UINT32}, {'l', DT_INT64, DT_INT64},
+    {'L', DT_UINT64, DT_UINT64}, {'w', DT_INT32, DT_UINT32},
+};
+
+/* Operands of one letter have one type. */
+static bool
+check_letters(Sema *s, Args *a, const LibFn *f)
+{
+    Buf needed;
+    bool ok = true;
+    buf_init(&needed, s->a);
+    for (int i = 0; i < f->arity; i++) {
+        int k = 0, first = (int)(strchr(f->fn, f->fn[i]) - f->fn);
+        while (letters[k].letter != f->fn[i])
+            k++;
+        DType t = a->v[i]->dt;
+        ok = ok && (t == letters[k].one || t == letters[k].other) &&
+             t == a->v[first]->dt;
+        buf_printf(&needed, "%s%s", i ? ", " : "", dtype_str(s->a, letters[k].one));
+        if (letters[k].one != letters[k].other)
+            buf_printf(&needed, " or %s", dtype_str(s->a, letters[k].other));
+    }
+    if (!ok)
+        wrong_types(s, a, f, needed.s);
+    return ok;
+}
+
+/* A function of kernels_dsl/lib, with the modes and types that the table gives it. */
+static Val
+written(Sema *s, Args *a, const LibFn *f)
+{
+    char file[16], name[24], more[2][12] = {"", ""};
+    if (f->fn[0] == 'F' && f->fn[f->arity - 1] == 'F' && !one_type(s, a, f->arity))
+        return val_error();
+    if (!check_letters(s, a, f))
+        return val_error();
+    Val args[6];
+    int n = f->arity;
+    for (int i = 0; i < n; i++)
+        args[i] = a->v[i];
+    sscanf(f->fn, "%*s %15s %23s %11s %11s", file, name, more[0], more[1]);
+    for (int i = 0; i < 2 && *more[i]; i++) {
+        DType t = dtype_by_tl_name(more[i], strlen(more[i]));
+        args[n++] = t != DT_NONE
+                        ? val_dtype(s, t)
+                        : val_str(s, arena_strndup(s->a, more[i], strlen(more[i])));
+    }
+    return call_function(s, prelude_function(s, file, name, a->loc), args, n, a->loc);
+}
+
 Val
 bi_libdevice(Sema *s, Args *a)
 {
     const LibFn *f = table;
     while (strcmp(f->name, a->b->name) != 0)
         f++;
-    if (f->kind == LK_N)
-        return sema_error(s, a->loc, "not supported yet: libdevice.%s", f->name);
     for (int i = 0; i < f->arity; i++)
         if (!arg_tensor(s, a, i))
             return val_error();
@@ -189,6 +244,7 @@ bi_libdevice(Sema *s, Args *a)
                    ? build(s, f, a->v, dt)
                    : wrong_types(s, a, f, "fp32 or fp64, and int32");
     case LK_X: return power(s, a, f);
+    case LK_W: return written(s, a, f);
     case LK_M: return integer_high(s, a, f);
     case LK_A:
         if (is_real(dt))

@@ -8,7 +8,8 @@
 
 enum { N = 1024 };
 
-static const char *const files[] = {"scaled", "sort", "classes", "by_element"};
+static const char *const files[] = {"scaled", "sort", "classes", "by_element",
+                                    "libdevice"};
 
 static void
 kernel_check(Env *env, const char *file, const char *name)
