@@ -516,6 +516,8 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_RETURN: return true;
     default: break;
     }
+    if (op->kind == OP_ASM || op->kind == OP_ASM_EFFECT)
+        return nv_inline_asm(g, op);
     if (op_is(op, T_ELEMENTWISE | T_PURE) && op->nresult == 1)
         return gen_each(g, op);
     gen_unsupported(g, op, NULL);

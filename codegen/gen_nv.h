@@ -65,6 +65,8 @@ LLVMValueRef nv_shared(Gen *g, int64_t offset);
 /* Where placement (passes/smem.c) put the op's buffer or scratch memory; NULL after an
    error. */
 LLVMValueRef nv_scratch(Gen *g, const Op *op);
+/* Inline assembly of the source: gen_nv_asm.c. */
+bool nv_inline_asm(Gen *g, const Op *op);
 /* Code of a region whose arguments are op's operands. */
 bool nv_region(Gen *g, const Region *r, const Op *op);
 /* Code of a region that is computed on scalars: arguments in, what it yields out. */

@@ -132,6 +132,8 @@ type_attribute(Sema *s, Val x, Name attr)
         return x->u.items[0];
     if (x->n == CLASS_TYPE_TUPLE && strcmp(attr, "types") == 0)
         return val_tuple(s, x->u.items, x->rank);
+    if (x->n == CLASS_TYPE_DESC && x->rank && strcmp(attr, "block_type") == 0)
+        return type_value(s, x->dt, val_shape(x));
     if (x->n != CLASS_BLOCK)
         return NULL;
     if (strcmp(attr, "shape") == 0)
@@ -178,8 +180,13 @@ desc_attribute(Sema *s, Val x, Name attr)
         return shape_tuple(s, val_shape(x));
     if (strcmp(attr, "dtype") == 0)
         return val_dtype(s, x->dt);
-    if (strcmp(attr, "type") == 0 || strcmp(attr, "block_type") == 0)
+    if (strcmp(attr, "block_type") == 0)
         return type_value(s, x->dt, val_shape(x));
+    if (strcmp(attr, "type") == 0) {
+        FeVal *v = val_shaped(s, FE_TYPE, x->dt, val_shape(x));
+        v->n = CLASS_TYPE_DESC;
+        return v;
+    }
     const Builtin *b = builtin_find(s, attr, IN_DESC);
     return b ? bound(s, x, b) : NULL;
 }

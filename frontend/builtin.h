@@ -17,6 +17,7 @@ enum {
     IN_DESC = 64,   /* method of descriptors */
     IN_CORE = 128,  /* the prelude alone */
     IN_CUDA = 256,  /* triton.language.extra.cuda.X */
+    IN_TARGET = 512, /* triton.language.target_info.X */
     MUST_USE = 1024, /* an unused result is an error */
     AT_COMPILE = 2048, /* builds no IR from constants: usable at module level */
 };

@@ -220,3 +220,82 @@ bi_atomic_cas(Sema *s, Args *a)
     Op *op = build_op(&s->b, OP_ATOMIC_CAS, in, 3, &order, NULL, 1);
     return val_tensor(s, op_result(op, 0), dt);
 }
+
+/* One of two orders: "acquire" (loads) or "release" (stores), or relaxed. */
+static bool
+half_order(Sema *s, Args *a, int i, const char *half)
+{
+    const char *text;
+    if (!arg_str(s, a, i, &text))
+        return false;
+    if (!*text) {
+        a->v[i] = val_str(s, half);
+        return true;
+    }
+    if (strcmp(text, half) == 0 || strcmp(text, "relaxed") == 0)
+        return true;
+    sema_error(s, a->at[i], "the order of '%s' is %s or relaxed, found '%s'", a->b->name,
+               half, text);
+    return false;
+}
+
+/* Pointers to floats as pointers to integers of their width. */
+static bool
+as_words(Sema *s, Args *a, DType *elem)
+{
+    if (!check_atomic_pointer(s, a))
+        return false;
+    *elem = dtype_pointee(a->v[0]->dt);
+    if (dtype_bits(*elem) != 32 && dtype_bits(*elem) != 64) {
+        sema_error(s, a->loc, "'%s' works on elements of 32 and 64 bits, found %s",
+                   a->b->name, dtype_str(s->a, *elem));
+        return false;
+    }
+    if (dtype_is_float(*elem)) {
+        DType word = dtype_bits(*elem) == 32 ? DT_INT32 : DT_INT64;
+        a->v[0] = cast(s, a->v[0], word + DT_PTR, a->loc);
+    }
+    return !val_is_error(a->v[0]);
+}
+
+/* Memory is or-ed with 0: a load that takes part in the order of atomic operations. */
+Val
+bi_atomic_load(Sema *s, Args *a)
+{
+    DType elem;
+    Val v, mask;
+    AttrList order = {0};
+    Args rmw = {.b = a->b, .loc = a->loc};
+    if (!half_order(s, a, 2, "acquire") || !as_words(s, a, &elem))
+        return val_error();
+    rmw.v[0] = a->v[0];
+    rmw.v[1] = val_int(s, 0);
+    for (int i = 1; i < 4; i++)
+        rmw.v[i + 1] = a->v[i];
+    for (int i = 0; i < 5; i++)
+        rmw.at[i] = a->at[i ? i - 1 : 0];
+    if (!prepare(s, &rmw, false, &v, &mask, &order))
+        return val_error();
+    Val old = build_rmw(s, "or", a->v[0], v, mask, &order);
+    return dtype_is_float(elem) ? bitcast(s, old, elem, a->loc) : old;
+}
+
+Val
+bi_atomic_store(Sema *s, Args *a)
+{
+    DType elem;
+    Val v, mask;
+    AttrList order = {0};
+    if (!half_order(s, a, 3, "release") || !as_words(s, a, &elem))
+        return val_error();
+    if (dtype_is_float(elem)) {
+        if (!arg_tensor(s, a, 1))
+            return val_error();
+        a->v[1] = bitcast(s, cast(s, a->v[1], elem, a->at[1]),
+                          dtype_pointee(a->v[0]->dt), a->at[1]);
+    }
+    if (!prepare(s, a, false, &v, &mask, &order))
+        return val_error();
+    build_rmw(s, "xchg", a->v[0], v, mask, &order);
+    return val_none();
+}

@@ -1,5 +1,6 @@
 /* Programs, tiles made of nothing, and conversion by tl.cast and x.to. */
 #include "frontend/builtin.h"
+#include "frontend/module.h"
 
 #include "ir/base/util.h"
 
@@ -194,4 +195,68 @@ Val
 bi_aggregate_replace(Sema *s, Args *a)
 {
     return sema_error(s, a->loc, "'aggregate_replace' takes fields by name");
+}
+
+Val
+bi_slice(Sema *s, Args *a)
+{
+    FeVal *v = val_new(s, FE_SLICE);
+    Val *items = arena_array(s->a, Val, 3);
+    for (int i = 0; i < 3; i++)
+        items[i] = a->v[i];
+    v->n = 3;
+    v->u.items = items;
+    return v;
+}
+
+Val
+bi_str_to_ty(Sema *s, Args *a)
+{
+    const char *name;
+    if (!arg_str(s, a, 0, &name))
+        return val_error();
+    DType dt = dtype_by_sig(name, strlen(name));
+    return dt != DT_NONE ? val_dtype(s, dt)
+                         : sema_error(s, a->at[0], "there is no type '%s'", name);
+}
+
+/* ---- the device that is compiled for */
+
+Val
+bi_is_cuda(Sema *s, Args *a)
+{
+    (void)a;
+    return val_bool(s, module_capability(s->m) > 0);
+}
+
+Val
+bi_cuda_capability_geq(Sema *s, Args *a)
+{
+    int64_t major, minor;
+    if (!arg_int(s, a, 0, &major) || !arg_int(s, a, 1, &minor))
+        return val_error();
+    return val_bool(s, module_capability(s->m) > 0 &&
+                           module_capability(s->m) >= major * 10 + minor);
+}
+
+Val
+bi_not_here(Sema *s, Args *a)
+{
+    (void)a;
+    return val_bool(s, false);
+}
+
+Val
+bi_num_warps(Sema *s, Args *a)
+{
+    if (!s->f)
+        return sema_error(s, a->loc, "'num_warps' is known in a kernel only");
+    return val_int(s, s->f->num_warps);
+}
+
+Val
+bi_num_threads(Sema *s, Args *a)
+{
+    Val n = bi_num_warps(s, a);
+    return val_is_error(n) ? n : val_int(s, n->u.i * 32);
 }

@@ -413,3 +413,19 @@ bi_dot(Sema *s, Args *a)
     Op *op = build_op(&s->b, OP_DOT, (Value *[]){ x->v, y->v, c->v }, 3, &attrs, NULL, 1);
     return reshape(s, val_tensor(s, op_result(op, 0), out), sh, false, a->loc);
 }
+
+Val
+bi_logical_and(Sema *s, Args *a)
+{
+    return arg_tensor(s, a, 0) && arg_tensor(s, a, 1)
+               ? tensor_logical(s, true, a->v[0], a->v[1], a->loc)
+               : val_error();
+}
+
+Val
+bi_logical_or(Sema *s, Args *a)
+{
+    return arg_tensor(s, a, 0) && arg_tensor(s, a, 1)
+               ? tensor_logical(s, false, a->v[0], a->v[1], a->loc)
+               : val_error();
+}

@@ -182,6 +182,7 @@ is_instance(Sema *s, Val x, Val class)
     case CLASS_TENSOR: return x->kind == FE_TENSOR;
     case CLASS_DTYPE: return x->kind == FE_DTYPE || is_block_type(x);
     case CLASS_DESC: return x->kind == FE_DESC;
+    case CLASS_TYPE_DESC: return x->kind == FE_TYPE && x->n == CLASS_TYPE_DESC;
     default: return false;
     }
 }

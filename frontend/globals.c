@@ -79,6 +79,8 @@ static const struct {
     {"tensor_descriptor", CLASS_DESC},
     {"tensor_descriptor_base", CLASS_DESC},
     {"const", CLASS_CONST},
+    {"tensor_descriptor_type", CLASS_TYPE_DESC},
+    {"tensor_descriptor_base_type", CLASS_TYPE_DESC},
 };
 
 static Val
@@ -98,6 +100,8 @@ tl_member(Sema *s, Val module, Name attr)
         return val_dtype(s, DT_VOID);
     if (strcmp(attr, "pi32_t") == 0)
         return val_dtype(s, DT_INT32 + DT_PTR);
+    if (strcmp(attr, "TRITON_MAX_TENSOR_NUMEL") == 0)
+        return val_int(s, MAX_NUMEL);
     if (strcmp(attr, "PropagateNan") == 0)
         return class_value(s, CLASS_STR);
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -220,7 +224,11 @@ find_member(Sema *s, Val module, Name attr, Loc loc)
     case NS_LIBDEVICE: b = builtin_find(s, attr, IN_LIB); break;
     case NS_TRITON: b = builtin_find(s, attr, IN_TRITON); break;
     case NS_CUDA: b = builtin_find(s, attr, IN_CUDA); break;
-    case NS_TARGET: b = builtin_find(s, attr, IN_TL); break;
+    case NS_TARGET:
+        b = builtin_find(s, attr, IN_TARGET);
+        if (strcmp(attr, "constexpr_function") == 0) /* it is only imported there */
+            return class_value(s, CLASS_CONST);
+        break;
     case NS_EXTRA: break;
     case NS_PYMATH: return pymath_member(s, attr);
     case NS_TORCH: return torch_member(s, attr);

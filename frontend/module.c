@@ -10,6 +10,7 @@
 #include "ir/base/vec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A jit function by the name that a launch uses. */
@@ -67,6 +68,19 @@ const char *
 module_path(const FrontModule *m)
 {
     return m->src->path;
+}
+
+int
+module_capability(const FrontModule *m)
+{
+    const char *target = m->opt && m->opt->target ? m->opt->target : "";
+    return strncmp(target, "sm_", 3) == 0 ? atoi(target + 3) : 0;
+}
+
+bool
+module_is_for_cpu(const FrontModule *m)
+{
+    return m->opt && m->opt->target && strcmp(m->opt->target, "cpu") == 0;
 }
 
 const NodeList *

@@ -20,6 +20,9 @@ Session *module_session(const FrontModule *m);
 /* Value of parameter i in the launch that is specialized; NULL when it is not known. */
 const FrontValue *module_value(const FrontModule *m, int i);
 const char *module_path(const FrontModule *m);
+/* "sm_90a": 90; 0 for the CPU, or when no target is known. */
+int module_capability(const FrontModule *m);
+bool module_is_for_cpu(const FrontModule *m);
 const NodeList *module_statements(const FrontModule *m);
 
 /* A jit function by name; without one an error that lists those there are. */

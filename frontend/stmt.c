@@ -478,7 +478,9 @@ exec_expr(Sema *s, const Node *n)
     if (n->a->kind == ND_CONSTANT && n->a->sub == CK_STR)
         return;
     Val v = eval(s, n->a);
-    if (v->kind == FE_BLOCK_PTR && n->a->kind == ND_CALL)
+    const Node *called = n->a->kind == ND_CALL ? n->a->a : NULL;
+    if (v->kind == FE_BLOCK_PTR && called && called->name &&
+        strcmp(called->name, "advance") == 0)
         sema_error(s, n->loc, "the result of 'advance' is not used: it returns the moved "
                    "block pointer and leaves its argument as it is");
     keep_promise(s, n->a, v);

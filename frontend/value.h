@@ -63,6 +63,7 @@ enum {
     CLASS_STR,
     CLASS_DESC,
     CLASS_CONST,
+    CLASS_TYPE_DESC,  /* what a descriptor has as its type */
     CLASS_USER,       /* of a module: u.class_, home: what its code sees */
     CLASS_TYPE_CONST, /* what a compile-time value has as its type: u.items[0] */
     CLASS_TYPE_TUPLE, /* the type of a tuple: `rank` types in u.items */

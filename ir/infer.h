@@ -41,7 +41,7 @@ bool rule_mask(RuleCx *c, int i, const Type *like);
 /* One line per rule; the definitions are in infer*.c. */
 #define RULES(X)                                                                         \
     X(constant) X(free) X(i32) X(arange) X(same) X(same_int) X(same_float) X(libm) \
-    X(cmpi) \
+    X(asm) X(cmpi) \
     X(cmpf) X(select) X(cast) X(addptr) X(splat) X(broadcast) X(expand_dims) X(reshape) \
     X(trans) X(join) X(split) X(cat) X(gather) X(load) X(store) X(make_block_ptr) \
     X(advance) X(block_load) X(block_store) X(make_desc) X(desc_load) X(desc_store) \

@@ -335,6 +335,8 @@ misfit(const Op *op, const TargetInfo *t)
         return "of the form for a CPU";
     if (op_is(op, T_GPU) && !t->gpu)
         return "of the form for a GPU";
+    if ((op->kind == OP_ASM || op->kind == OP_ASM_EFFECT) && !t->gpu)
+        return "PTX, assembly for a GPU";
     if (op_is(op, T_SM90) && t->sm < 90)
         return "of the form for sm_90 and later";
     if (op_is(op, T_SM90A) && !t->wgmma)

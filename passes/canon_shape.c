@@ -98,8 +98,8 @@ static Value *
 elementwise(Builder *b, Op *op)
 {
     if (!op_is(op, T_PURE | T_ELEMENTWISE) || op->nresult != 1 || !op->noperand ||
-        op->noperand > 8 || op->kind == OP_HINT || !type_is_tile(op->results[0].type) ||
-        op->results[0].type->layout)
+        op->noperand > 8 || op->kind == OP_HINT || op->kind == OP_ASM ||
+        !type_is_tile(op->results[0].type) || op->results[0].type->layout)
         return NULL;
     Value *v = sink_splats(b, op);
     if (!v)

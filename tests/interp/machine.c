@@ -236,6 +236,12 @@ run_nothing(Machine *m, const Op *op)
 
 typedef bool RunFn(Machine *m, const Op *op);
 
+static bool
+run_asm(Machine *m, const Op *op)
+{
+    return machine_stop(m, INTERP_UNSUPPORTED, op, "PTX of the source");
+}
+
 /* Arithmetic is found by its operand's type; the rest is here. */
 static RunFn *const special[OP_COUNT] = {
     [OP_CONST] = run_constant,
@@ -246,6 +252,8 @@ static RunFn *const special[OP_COUNT] = {
     [OP_SELECT] = run_select,
     [OP_CMPI] = run_compare,
     [OP_CMPF] = run_compare,
+    [OP_ASM] = run_asm,
+    [OP_ASM_EFFECT] = run_asm,
     [OP_LIBM] = run_libm,
     [OP_TRUNC] = run_cast,
     [OP_SEXT] = run_cast,

@@ -1,0 +1,229 @@
+/* tl.inline_asm_elementwise: PTX of the source on the registers of a thread. One run
+   takes {pack} elements of each operand. Elements of less than 32 bits share a register,
+   as many as fit and as the run takes; the letter of a constraint says what LLVM is given
+   for a register (h 16 bits, r 32, l 64, f and d floats). */
+#include "codegen/gen_nv.h"
+#include "codegen/ptx.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORDS = 64 };
+
+/* Letters of the outputs and of the inputs, one a register. */
+typedef struct Letters {
+    char out[MAX_WORDS], in[MAX_WORDS];
+    int nout, nin;
+} Letters;
+
+static bool
+read_letters(const char *text, Letters *l)
+{
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        size_t at = strspn(text, " =&+");
+        bool out = memchr(text, '=', n) != NULL;
+        char c = at < n ? text[at] : 0;
+        if (c == '~') { /* a clobber */
+            text += n + (text[n] == ',');
+            continue;
+        }
+        if (isdigit((unsigned char)c) && !out) { /* tied to an output */
+            int to = atoi(text + at);
+            c = to < l->nout ? l->out[to] : 0;
+        }
+        if (!c || !strchr("hrlfdn", c) || (out ? l->nout : l->nin) == MAX_WORDS)
+            return false;
+        if (out)
+            l->out[l->nout++] = c;
+        else
+            l->in[l->nin++] = c;
+        text += n + (text[n] == ',');
+    }
+    return true;
+}
+
+static LLVMTypeRef
+letter_type(Gen *g, char c)
+{
+    switch (c) {
+    case 'h': return LLVMInt16TypeInContext(g->cx);
+    case 'l': return g->i64;
+    case 'f': return g->f32;
+    case 'd': return g->f64;
+    default: return g->i32;
+    }
+}
+
+static unsigned
+width_of(Gen *g, LLVMTypeRef t)
+{
+    return t == g->f32 ? 32 : t == g->f64 ? 64 : LLVMGetIntTypeWidth(t);
+}
+
+/* Elements in one register. */
+static int
+share(const Type *t, int pack)
+{
+    int bits = type_bits(type_elem(t)), n = bits < 32 ? 32 / bits : 1;
+    return n < pack ? n : pack;
+}
+
+static int
+words_of(const Type *t, int pack)
+{
+    return (pack + share(t, pack) - 1) / share(t, pack);
+}
+
+/* The bits of an element, as an integer. */
+static LLVMValueRef
+bits_of(Gen *g, LLVMValueRef x, unsigned bits)
+{
+    LLVMTypeRef i = LLVMIntTypeInContext(g->cx, bits), t = LLVMTypeOf(x);
+    if (LLVMGetTypeKind(t) == LLVMPointerTypeKind)
+        return LLVMBuildPtrToInt(g->b, x, i, "");
+    return t == i ? x : LLVMBuildBitCast(g->b, x, i, "");
+}
+
+static LLVMValueRef
+element_of(Gen *g, LLVMValueRef bits, LLVMTypeRef t)
+{
+    if (LLVMGetTypeKind(t) == LLVMPointerTypeKind)
+        return LLVMBuildIntToPtr(g->b, bits, t, "");
+    return LLVMTypeOf(bits) == t ? bits : LLVMBuildBitCast(g->b, bits, t, "");
+}
+
+/* An integer in the register of a letter, and back. */
+static LLVMValueRef
+to_word(Gen *g, LLVMValueRef bits, char letter)
+{
+    LLVMTypeRef t = letter_type(g, letter);
+    LLVMTypeRef i = LLVMIntTypeInContext(g->cx, width_of(g, t));
+    bits = LLVMBuildZExtOrBitCast(g->b, bits, i, "");
+    return t == i ? bits : LLVMBuildBitCast(g->b, bits, t, "");
+}
+
+static LLVMValueRef
+from_word(Gen *g, LLVMValueRef word, unsigned bits)
+{
+    unsigned width = width_of(g, LLVMTypeOf(word));
+    LLVMTypeRef i = LLVMIntTypeInContext(g->cx, width);
+    if (LLVMTypeOf(word) != i)
+        word = LLVMBuildBitCast(g->b, word, i, "");
+    return width == bits ? word
+                         : LLVMBuildTrunc(g->b, word, LLVMIntTypeInContext(g->cx, bits),
+                                          "");
+}
+
+/* Elements at .. at + pack - 1 of an operand as registers; the last one stands in for
+   those that the thread does not have. */
+static bool
+pack_words(Gen *g, const Type *t, const Regs *r, int at, int pack, const char *letters,
+           LLVMValueRef *out)
+{
+    unsigned bits = (unsigned)type_bits(type_elem(t));
+    int each = share(t, pack);
+    for (int w = 0; w < words_of(t, pack); w++) {
+        unsigned all = bits * (unsigned)each;
+        if (letters[w] == 'n' || width_of(g, letter_type(g, letters[w])) < all)
+            return false;
+        LLVMTypeRef wide = LLVMIntTypeInContext(g->cx, all);
+        LLVMValueRef word = ll_int(wide, 0);
+        for (int k = 0; k < each; k++) {
+            int e = at + w * each + k;
+            LLVMValueRef x = bits_of(g, r->v[e < r->n ? e : r->n - 1], bits);
+            x = bits == all ? x : LLVMBuildZExt(g->b, x, wide, "");
+            x = k ? LLVMBuildShl(g->b, x, ll_int(wide, (int64_t)bits * k), "") : x;
+            word = k ? LLVMBuildOr(g->b, word, x, "") : x;
+        }
+        out[w] = to_word(g, word, letters[w]);
+    }
+    return true;
+}
+
+static void
+unpack_words(Gen *g, const Type *t, LLVMValueRef *words, int pack, int at, Regs *out)
+{
+    unsigned bits = (unsigned)type_bits(type_elem(t));
+    int each = share(t, pack);
+    for (int k = 0; k < pack && at + k < out->n; k++) {
+        LLVMValueRef x = from_word(g, words[k / each], bits * (unsigned)each);
+        if (each > 1) {
+            LLVMTypeRef wide = LLVMTypeOf(x);
+            x = LLVMBuildLShr(g->b, x, ll_int(wide, (int64_t)bits * (k % each)), "");
+            x = LLVMBuildTrunc(g->b, x, LLVMIntTypeInContext(g->cx, bits), "");
+        }
+        out->v[at + k] = element_of(g, x, nv_type(g, t));
+    }
+}
+
+static LLVMTypeRef
+result_type(Gen *g, const Letters *l)
+{
+    LLVMTypeRef parts[MAX_WORDS];
+    for (int i = 0; i < l->nout; i++)
+        parts[i] = letter_type(g, l->out[i]);
+    return l->nout == 1 ? parts[0]
+                        : LLVMStructTypeInContext(g->cx, parts, (unsigned)l->nout, 0);
+}
+
+static bool
+misfit(Gen *g, const Op *op)
+{
+    diag_error(&g->s->diag, op->loc,
+               "the constraints of inline assembly, '%s', do not fit its operands and "
+               "results with pack=%d: one letter a register (h 16, r 32, l 64 bits; f, "
+               "d), outputs first",
+               attr_str(&op->attrs, ATTR_CONSTRAINTS),
+               (int)attr_int(&op->attrs, ATTR_PACK, 1));
+    return false;
+}
+
+bool
+nv_inline_asm(Gen *g, const Op *op)
+{
+    const Type *t = op->results[0].type;
+    const char *text = attr_str(&op->attrs, ATTR_ASM);
+    const char *constraints = attr_str(&op->attrs, ATTR_CONSTRAINTS);
+    int pack = (int)attr_int(&op->attrs, ATTR_PACK, 1), words = words_of(t, pack);
+    int first = (int)attr_int(&op->attrs, ATTR_FIRST, 0);
+    Letters l = {.nout = 0};
+    Regs *in[8], *out = nv_define(g, &op->results[0], nv_count(t));
+    if (!out)
+        return false;
+    if (!read_letters(constraints, &l) || first + words > l.nout)
+        return misfit(g, op);
+    for (int i = 0; i < op->noperand; i++) {
+        in[i] = nv_regs(g, op_operand(op, i));
+        if (!in[i] || in[i]->n != out->n)
+            return gen_unsupported(g, op, "on operands of different layouts");
+    }
+    unsigned bits = (unsigned)type_bits(type_elem(t)) * (unsigned)share(t, pack);
+    for (int w = 0; w < words; w++)
+        if (width_of(g, letter_type(g, l.out[first + w])) < bits)
+            return misfit(g, op);
+    LLVMTypeRef result = result_type(g, &l);
+    for (int at = 0; at < out->n; at += pack) {
+        LLVMValueRef args[MAX_WORDS], got[MAX_WORDS];
+        int n = 0;
+        for (int i = 0; i < op->noperand; i++) {
+            const Type *it = op_operand(op, i)->type;
+            int need = words_of(it, pack);
+            if (n + need > l.nin ||
+                !pack_words(g, it, in[i], at, pack, l.in + n, args + n))
+                return misfit(g, op);
+            n += need;
+        }
+        if (n != l.nin)
+            return misfit(g, op);
+        LLVMValueRef r = ptx_asm(g, text, constraints, result, args, n,
+                                 op->kind == OP_ASM_EFFECT);
+        for (int w = 0; w < words; w++)
+            got[w] = l.nout == 1 ? r
+                                 : LLVMBuildExtractValue(g->b, r, (unsigned)(first + w),
+                                                         "");
+        unpack_words(g, t, got, pack, at, out);
+    }
+    return true;
+}
