@@ -248,9 +248,11 @@ static Val
 index_tensor(Sema *s, Val x, Val index, Loc loc)
 {
     const Val *items = index->kind == FE_TUPLE ? index->u.items : &index;
-    int n = index->kind == FE_TUPLE ? index->n : 1, dim = 0, kept = 0;
+    int n = index->kind == FE_TUPLE ? index->n : 1, dim = 0;
     for (int i = 0; i < n; i++, dim++) {
         if (items[i]->kind == FE_NONE) {
+            if (dim > x->rank)
+                return sema_error(s, loc, "too many ':' for %s", val_describe(s->a, x));
             x = expand_dim(s, x, dim, loc);
             if (val_is_error(x))
                 return x;
@@ -260,9 +262,6 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
             return sema_error(s, loc, "a tensor is indexed with None and ':' only, found "
                               "%s; use tl.gather, a mask, or load through a pointer",
                               val_describe(s->a, items[i]));
-        if (dim >= x->rank)
-            return sema_error(s, loc, "too many ':' for %s", val_describe(s->a, x));
-        kept++;
     }
     return x;
 }

@@ -70,7 +70,11 @@ bi_clamp(Sema *s, Args *a)
 Val
 bi_where(Sema *s, Args *a)
 {
-    return tensor_where(s, a->v[0], a->v[1], a->v[2], a->loc);
+    Val c = a->v[0];
+    if (c->kind == FE_TENSOR && c->dt != DT_INT1)
+        diag_warning(&s->s->diag, a->at[0], "a condition of 'where' that is %s, not int1, "
+                     "is deprecated in Triton: compare with 0", val_describe(s->a, c));
+    return tensor_where(s, c, a->v[1], a->v[2], a->loc);
 }
 
 /* Without its sign; no conversion, which need not keep what is no number. */

@@ -61,6 +61,8 @@ typedef enum SpecKind {
     SPEC_STR,
     SPEC_DTYPE, /* constexpr dtype: sig is its Triton name, "fp16" */
     SPEC_NONE,
+    SPEC_NAME,  /* a bare word: the jit function of that name in the file, else its text */
+    SPEC_TUPLE, /* of nitem values */
     SPEC_UNSET  /* the default of the parameter */
 } SpecKind;
 
@@ -72,6 +74,8 @@ typedef struct SpecArg {
     int64_t i;
     double f;
     const char *str;
+    const struct SpecArg *items;
+    int nitem;
 } SpecArg;
 
 typedef struct FrontSpec {

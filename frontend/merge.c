@@ -100,7 +100,9 @@ runtime_ifexp(Sema *s, const Node *n, Val cond)
     for (int i = 0; i < 2; i++) {
         branch_arm(s, &br, i);
         const Node *e = i ? n->c : n->b;
-        arm[i] = to_tensor(s, eval(s, e), e->loc);
+        arm[i] = eval(s, e);
+        if (arm[i]->kind != FE_NONE) /* a() if c else b() of calls without a result */
+            arm[i] = to_tensor(s, arm[i], e->loc);
     }
     bool ok = !val_is_error(arm[0]) && !val_is_error(arm[1]);
     if (ok && !val_same_type(arm[0], arm[1])) {

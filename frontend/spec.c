@@ -85,6 +85,20 @@ spec_value(Sema *s, const SpecArg *a, Loc loc)
     case SPEC_BOOL: return val_bool(s, a->i != 0);
     case SPEC_STR: return val_str(s, a->str);
     case SPEC_NONE: return val_none();
+    case SPEC_NAME: {
+        Name name = name_of(&s->s->names, a->str);
+        return module_function(s->m, name, true) ? module_lookup(s, s->m, name, loc, true)
+                                               : val_str(s, a->str);
+    }
+    case SPEC_TUPLE: {
+        Val *items = arena_array(s->a, Val, a->nitem + 1);
+        for (int i = 0; i < a->nitem; i++) {
+            items[i] = spec_value(s, &a->items[i], loc);
+            if (val_is_error(items[i]))
+                return items[i];
+        }
+        return val_tuple(s, items, a->nitem);
+    }
     case SPEC_DTYPE: {
         DType dt = dtype_by_sig(a->sig, strlen(a->sig));
         if (dt != DT_NONE)
@@ -99,12 +113,16 @@ spec_value(Sema *s, const SpecArg *a, Loc loc)
 
 /* ---- reading one entry */
 
-/* A value of Python's constants: 3, -1, 0.5, True, None, 'text', tl.float16. */
+static bool parse_tuple(Session *s, const char *t, size_t n, SpecArg *out);
+
+/* A value of Python's constants: 3, -1, 0.5, True, None, 'text', tl.float16, (1, 2). */
 static bool
 parse_constant(Session *s, const char *t, SpecArg *out)
 {
     size_t n = strlen(t);
     char *end;
+    if (n >= 2 && ((t[0] == '(' && t[n - 1] == ')') || (t[0] == '[' && t[n - 1] == ']')))
+        return parse_tuple(s, t + 1, n - 2, out);
     if (strcmp(t, "None") == 0 || strcmp(t, "none") == 0) {
         out->kind = SPEC_NONE;
         return true;
@@ -141,6 +159,56 @@ parse_constant(Session *s, const char *t, SpecArg *out)
         return true;
     }
     return false;
+}
+
+static bool
+parse_word(Session *s, const char *t, SpecArg *out)
+{
+    if (!isalpha((unsigned char)t[0]) && t[0] != '_' && t[0])
+        return false;
+    out->kind = SPEC_NAME;
+    out->str = arena_strndup(&s->perm, t, strlen(t));
+    return true;
+}
+
+/* The n characters between the brackets of a tuple. */
+static bool
+parse_tuple(Session *s, const char *t, size_t n, SpecArg *out)
+{
+    Vec(SpecArg) items = {0};
+    const char *start = t, *last = t + n;
+    int depth = 0;
+    char quote = 0;
+    for (const char *p = t; p <= last; p++) {
+        char c = p < last ? *p : ',';
+        if (quote) {
+            quote = c == quote && p < last ? 0 : quote;
+            if (p < last)
+                continue;
+            return false;
+        }
+        quote = c == '\'' || c == '"' ? c : 0;
+        depth += c == '(' || c == '[';
+        depth -= c == ')' || c == ']';
+        if (c != ',' || (depth && p < last))
+            continue;
+        const char *end = p;
+        while (start < end && isspace((unsigned char)*start))
+            start++;
+        while (end > start && isspace((unsigned char)end[-1]))
+            end--;
+        if (start == end && p == last) /* behind the last comma, or () */
+            break;
+        SpecArg item = {0};
+        const char *text = arena_strndup(&s->perm, start, (size_t)(end - start));
+        if (depth || !*text ||
+            (!parse_constant(s, text, &item) && !parse_word(s, text, &item)))
+            return false;
+        vec_push(&s->perm, &items, item);
+        start = p + 1;
+    }
+    *out = (SpecArg){.kind = SPEC_TUPLE, .items = items.at, .nitem = items.n};
+    return true;
 }
 
 static bool
@@ -186,17 +254,14 @@ parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
     *out = (SpecArg){0};
     if (parse_constant(s, text, out))
         return true;
-    if (constexpr_ && (isalpha((unsigned char)text[0]) || text[0] == '_' || !text[0])) {
-        out->kind = SPEC_STR; /* ACT=relu needs no quotes */
-        out->str = arena_strndup(&s->perm, text, strlen(text));
+    if (constexpr_ && parse_word(s, text, out)) /* ACT=relu needs no quotes */
         return true;
-    }
     diag_error(&s->diag, loc, "cannot read '%s' as the %s of '%s'", text,
                constexpr_ ? "value" : "type or value", p->name);
     diag_note(&s->diag, loc,
               "types are such as *fp32, *bf16:16, i32, i32:16, fp32, "
               "tensordesc<fp16[64,32]>, tensordesc<fp16[64,32]>:16; values "
-              "such as 128, 0.5, True, None, 'text', tl.float16");
+              "such as 128, 0.5, True, None, 'text', tl.float16, (1, 2), a jit function");
     return false;
 }
 
@@ -272,8 +337,9 @@ take_signature(Session *s, const Node *fn, const char *sig, FrontSpec *out)
 
 /* A value of the autotune configuration for the host. */
 static bool
-from_value(Session *s, Val v, SpecArg *out)
+from_value(Sema *sema, Val v, SpecArg *out)
 {
+    Session *s = sema->s;
     switch (v->kind) {
     case FE_INT: *out = (SpecArg){.kind = SPEC_INT, .i = (int64_t)v->u.i}; return true;
     case FE_BOOL: *out = (SpecArg){.kind = SPEC_BOOL, .i = v->u.i != 0}; return true;
@@ -286,6 +352,19 @@ from_value(Session *s, Val v, SpecArg *out)
     case FE_DTYPE:
         *out = (SpecArg){.kind = SPEC_DTYPE, .sig = dtype_info[v->dt].sig};
         return dtype_is_scalar(v->dt);
+    case FE_FUNC: {
+        const Node *fn = v->u.func;
+        *out = (SpecArg){.kind = SPEC_NAME, .str = fn->name};
+        return !v->self && fn->name && module_function(sema->m, fn->name, true) == fn;
+    }
+    case FE_TUPLE: {
+        SpecArg *items = arena_array(&s->perm, SpecArg, v->n + 1);
+        for (int i = 0; i < v->n; i++)
+            if (!from_value(sema, v->u.items[i], &items[i]))
+                return false;
+        *out = (SpecArg){.kind = SPEC_TUPLE, .items = items, .nitem = v->n};
+        return !v->self;
+    }
     default: return false;
     }
 }
@@ -329,7 +408,7 @@ fill_open(Sema *sema, const Node *fn, const Config *c, FrontSpec *out)
         if (!v)
             v = heuristic_value(sema, fn, out, p->name);
         const char *sig = param_is_constexpr(p) ? NULL : annotation_sig(&s->perm, p);
-        if (v && from_value(s, v, a))
+        if (v && from_value(sema, v, a))
             continue;
         if (sig) {
             *a = (SpecArg){.kind = SPEC_TYPE, .sig = sig, .div = 1};

@@ -5,6 +5,7 @@
 #include "frontend/class.h"
 #include "frontend/lanes.h"
 #include "frontend/sema.h"
+#include "frontend/spec.h"
 
 #include <string.h>
 
@@ -320,6 +321,25 @@ exec_runtime_if(Sema *s, const Node *n, int arm, Val cond)
     }
 }
 
+/* One arm returns a number, the other nothing. */
+static bool
+nothing_returned(const Val *got)
+{
+    for (int i = 0; i < 2; i++)
+        if (got[i]->kind == FE_NONE &&
+            (val_is_tensor(got[!i]) || val_is_number(got[!i])))
+            return true;
+    return false;
+}
+
+static Val
+undefined_like(Sema *s, Val like)
+{
+    const Type *t = like->v->type;
+    return val_tensor(s, op_result(build_op(&s->b, OP_UNDEF, NULL, 0, NULL, &t, 1), 0),
+                      like->dt);
+}
+
 /* Both arms end the function: no name survives, only what they return. */
 static Flow
 exec_returning_if(Sema *s, const Node *n, int arm, Val cond, const Cont *cont, Val *ret)
@@ -336,13 +356,24 @@ exec_returning_if(Sema *s, const Node *n, int arm, Val cond, const Cont *cont, V
         scope_rollback(&s->frame->scope, mark);
     }
     bool same = val_same_type(got[0], got[1]);
-    if (!same && val_is_number(got[0]) != val_is_tensor(got[0])) {
+    if (!same && !nothing_returned(got) &&
+        val_is_number(got[0]) != val_is_tensor(got[0])) {
         for (int i = 0; i < 2; i++) {
             branch_arm(s, &br, i);
             if (got[i]->kind != FE_NONE)
                 got[i] = sanitize(s, got[i], n->loc);
         }
         same = val_same_type(got[0], got[1]);
+    } else if (!same && s->frame->caller && nothing_returned(got)) {
+        int none = got[1]->kind == FE_NONE;
+        branch_arm(s, &br, !none);
+        got[!none] = to_tensor(s, got[!none], n->loc);
+        branch_arm(s, &br, none);
+        diag_warning(&s->s->diag, n->loc, "'%s' returns %s on one way and nothing on "
+                     "another: what its caller sees there is undefined",
+                     s->frame->fn->name, val_describe(s->a, got[!none]));
+        got[none] = undefined_like(s, got[!none]);
+        same = true;
     } else if (!same && got[0]->kind == FE_TUPLE && got[1]->kind == FE_TUPLE) {
         for (int i = 0; i < 2; i++) {
             branch_arm(s, &br, i);
@@ -472,6 +503,19 @@ keep_promise(Sema *s, const Node *call, Val v)
         scope_set(&s->frame->scope, arg->name, v, x->loc, x->constexpr_);
 }
 
+/* A function that @triton.must_use_result decorates, called by this expression. */
+static const Node *
+unused_result(Sema *s, const Node *called)
+{
+    const Node *root = called;
+    while (root->kind == ND_ATTRIBUTE)
+        root = root->a;
+    Val fn = root->kind == ND_NAME ? eval_quiet(s, called) : val_none();
+    if (fn->kind != FE_FUNC)
+        return NULL;
+    return find_decorator(fn->u.func, "must_use_result") ? fn->u.func : NULL;
+}
+
 static void
 exec_expr(Sema *s, const Node *n)
 {
@@ -483,6 +527,10 @@ exec_expr(Sema *s, const Node *n)
         strcmp(called->name, "advance") == 0)
         sema_error(s, n->loc, "the result of 'advance' is not used: it returns the moved "
                    "block pointer and leaves its argument as it is");
+    const Node *fn = called ? unused_result(s, called) : NULL;
+    if (fn)
+        sema_error(s, n->loc, "the result of '%s' is not used: it is marked by "
+                   "@triton.must_use_result", fn->name);
     keep_promise(s, n->a, v);
 }
 

@@ -37,6 +37,8 @@ bind(SdcrtSource *to, const SpecArg *a)
     case SPEC_NONE: to->bound = SDCRT_BOUND_NONE; break;
     case SPEC_STR:
     case SPEC_DTYPE:
+    case SPEC_NAME:
+    case SPEC_TUPLE:
     case SPEC_UNSET: to->bound = SDCRT_BOUND_OTHER; break;
     }
 }

@@ -97,7 +97,7 @@ START_TEST(signature_constants)
         {"B=false", SPEC_BOOL},
         {"B=None", SPEC_NONE},
         {"B='3'", SPEC_STR},
-        {"B=relu", SPEC_STR},
+        {"B=relu", SPEC_NAME},
         {"B=tl.float16", SPEC_DTYPE},
         {"B=fp16", SPEC_DTYPE},
         {"n=i32:1", SPEC_INT},
