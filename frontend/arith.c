@@ -58,7 +58,10 @@ unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y
     bool is_ptr_x = dtype_is_ptr(a), is_ptr_y = dtype_is_ptr(b);
     if ((is_ptr_x && (!ptr_x || dtype_is_float(b) || (is_ptr_y && a != b))) ||
         (is_ptr_y && (!ptr_y || dtype_is_float(a)))) {
-        bad_operands(s, what, *x, *y, "", loc);
+        bool offset = dtype_is_float(is_ptr_x ? b : a);
+        bad_operands(s, what, *x, *y,
+                     offset ? "an offset is an integer; '//' gives one, '/' a float" : "",
+                     loc);
         return false;
     }
     if (arithmetic && !is_ptr_x && !is_ptr_y) {

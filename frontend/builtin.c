@@ -1,6 +1,7 @@
 /* The table of builtins, look-up by namespace, and binding of arguments to parameters. */
 #include "frontend/builtin.h"
 
+#include "frontend/hint.h"
 #include "frontend/lanes.h"
 
 #include "ir/base/util.h"
@@ -66,39 +67,13 @@ val_builtin(Sema *s, const Builtin *b)
     return v;
 }
 
-/* Edit distance up to 3, on short names. */
-static int
-distance(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    int row[40];
-    if (n >= COUNT_OF(row) || m >= COUNT_OF(row))
-        return 99;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= n; i++) {
-        int diag = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= m; j++) {
-            int up = row[j], best = diag + (a[i - 1] != b[j - 1]);
-            if (up + 1 < best)
-                best = up + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diag = up;
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
-
 const char *
 builtin_near(const char *name, unsigned where)
 {
     const char *best = NULL;
     int limit = strlen(name) > 4 ? 3 : 2;
     for (int i = 0; i < COUNT_OF(table); i++) {
-        int d = table[i].where & where ? distance(name, table[i].name) : 99;
+        int d = table[i].where & where ? name_distance(name, table[i].name) : 99;
         if (d < limit) {
             limit = d;
             best = table[i].name;
@@ -183,9 +158,17 @@ bind_keyword(Sema *s, const Spec *p, int np, Args *a, const CallArg *arg)
 {
     int i = find_param(p, np, arg->name);
     if (i < 0) {
-        sema_error(s, arg->name_loc, "'%s' has no parameter '%s'; it takes (%s)",
-                   a->b->name,
-                   arg->name, params_text(a->b));
+        const char *near = NULL;
+        for (int k = 0, limit = 3; k < np; k++) {
+            const char *name = arg_name(s, a, k);
+            if (name_distance(arg->name, name) < limit) {
+                limit = name_distance(arg->name, name);
+                near = name;
+            }
+        }
+        sema_error(s, arg->name_loc, "'%s' has no parameter '%s'%s%s%s; it takes (%s)",
+                   a->b->name, arg->name, near ? " (did you mean '" : "",
+                   near ? near : "", near ? "'?)" : "", params_text(a->b));
         return false;
     }
     if (a->given[i]) {
@@ -277,9 +260,11 @@ arg_name(Sema *s, const Args *a, int i)
 static bool
 wrong(Sema *s, Args *a, int i, const char *needed)
 {
-    if (!val_is_error(a->v[i]))
+    if (!val_is_error(a->v[i])) {
         sema_error(s, a->at[i], "'%s' of '%s' must be %s, found %s", arg_name(s, a, i),
                    a->b->name, needed, val_describe(s->a, a->v[i]));
+        note_parameter(s, a->v[i]);
+    }
     return false;
 }
 
@@ -367,6 +352,7 @@ arg_ints(Sema *s, Args *a, int i, int64_t *out, int *n)
             sema_error(s, a->at[i], "'%s' of '%s' must hold compile-time integers, found "
                        "%s at position %d", arg_name(s, a, i), a->b->name,
                        val_describe(s->a, e), k);
+            note_parameter(s, e);
             return false;
         }
         out[k] = (int64_t)e->u.i;

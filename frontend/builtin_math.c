@@ -72,8 +72,10 @@ bi_where(Sema *s, Args *a)
 {
     Val c = a->v[0];
     if (c->kind == FE_TENSOR && c->dt != DT_INT1)
-        diag_warning(&s->s->diag, a->at[0], "a condition of 'where' that is %s, not int1, "
-                     "is deprecated in Triton: compare with 0", val_describe(s->a, c));
+        diag_warning(&s->s->diag, a->at[0],
+                     "a condition of 'where' that is %s, not int1, is deprecated in "
+                     "Triton: compare with 0",
+                     val_describe(s->a, c));
     return tensor_where(s, c, a->v[1], a->v[2], a->loc);
 }
 

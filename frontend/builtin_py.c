@@ -1,6 +1,7 @@
 /* Python's own functions that a kernel may call, mostly on compile-time values. */
 #include "frontend/builtin.h"
 #include "frontend/class.h"
+#include "frontend/hint.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -253,6 +254,10 @@ bi_pymath(Sema *s, Args *a)
         { "math.erf", erf },   { "math.ceil", ceil }, { "math.floor", floor },
     };
     const char *name = a->b->name;
+    const char *use = hint_host(s, strchr(name, '.') + 1);
+    if (a->v[0]->kind == FE_TENSOR && use)
+        return sema_error(s, a->loc, "'%s' is host code, which works on constants, found "
+                          "%s: use %s", name, val_describe(s->a, a->v[0]), use);
     if (!val_is_number(a->v[0]))
         return sema_error(s, a->at[0], "'%s' takes a compile-time number, found %s", name,
                           val_describe(s->a, a->v[0]));

@@ -174,8 +174,11 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
     s->call_depth++;
     s->host += host;
     Val ret = NULL;
-    if (exec_list(s, &fn->body, 0, NULL, &ret) == FLOW_NEXT)
-        ret = val_none();
+    if (exec_list(s, &fn->body, 0, NULL, &ret) == FLOW_NEXT) {
+        FeVal *none = val_new(s, FE_NONE); /* of whom, for messages */
+        none->u.func = fn;
+        ret = none;
+    }
     s->host -= host;
     s->call_depth--;
     s->frame = f.caller;
@@ -248,6 +251,9 @@ call_value(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
                                               args[0].v->u.s);
         }
         break;
+    case FE_DTYPE:
+        return sema_error(s, loc, "a dtype is not called: write x.to(tl.%s)",
+                          dtype_is_scalar(fn->dt) ? dtype_info[fn->dt].tl_name : "int64");
     default: break;
     }
     return sema_error(s, loc, "%s cannot be called", val_describe(s->a, fn));

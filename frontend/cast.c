@@ -1,4 +1,5 @@
 /* Constants to tensors, and conversions between element types. */
+#include "frontend/ast.h"
 #include "frontend/sema.h"
 
 #include <math.h>
@@ -10,6 +11,14 @@ to_tensor(Sema *s, Val v, Loc loc)
     if (v->kind == FE_TENSOR || v->kind == FE_ERROR || v->kind == FE_BLOCK_PTR ||
         v->kind == FE_DESC)
         return v;
+    if (v->kind == FE_NONE && v->u.func && !s->host) {
+        const Node *fn = v->u.func;
+        sema_error(s, loc, "needed a tensor or a number, but '%s' returned nothing",
+                   fn->name);
+        diag_note(&s->s->diag, fn->loc, "no 'return' is on the way that its constexprs "
+                  "choose here");
+        return val_error();
+    }
     if (!val_is_number(v) || s->host)
         return sema_error(s, loc, "needed a tensor%s, found %s",
                           s->host ? "" : " or a number", val_describe(s->a, v));

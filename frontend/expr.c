@@ -1,6 +1,7 @@
 /* Expressions: evaluation of compile-time values and building of runtime ones. */
 #include "frontend/builtin.h"
 #include "frontend/class.h"
+#include "frontend/hint.h"
 #include "frontend/host.h"
 #include "frontend/lanes.h"
 
@@ -54,6 +55,13 @@ eval_name(Sema *s, const Node *n)
     }
     if (s->s->diag.errors > s->errors)
         return val_error(); /* its definition may be what went wrong before */
+    const char *use = hint_python(n->name), *near = hint_name(s, n->name);
+    if (use)
+        return sema_error(s, n->loc, "'%s' of Python cannot be used in a kernel: use %s",
+                          n->name, use);
+    if (near)
+        return sema_error(s, n->loc, "'%s' is not defined; did you mean '%s'?", n->name,
+                          near);
     return sema_error(s, n->loc, "'%s' is not defined", n->name);
 }
 
@@ -126,6 +134,13 @@ eval_boolop(Sema *s, const Node *n)
     if (!runtime.n)
         return v;
     s->b.loc = n->loc;
+    for (int i = 0; i < runtime.n && !s->lanes; i++)
+        if (runtime.at[i]->rank) {
+            diag_warning(&s->s->diag, n->loc, "'%s' of tensors that are no scalars is "
+                         "deprecated in Triton: write '%s', with brackets around "
+                         "comparisons", is_and ? "and" : "or", is_and ? "&" : "|");
+            break;
+        }
     v = runtime.at[runtime.n - 1];
     for (int i = runtime.n - 2; i >= 0 && !val_is_error(v); i--)
         v = tensor_logical(s, is_and, runtime.at[i], v, n->loc);
@@ -144,19 +159,26 @@ eval_in(Sema *s, const Node *n, Val x, Val y)
     return val_bool(s, found == (n->signs[0] == OS_IN));
 }
 
-/* a < b < c in functions of the host, from left to right. */
+/* a < b < c, from left to right: an 'and' of the comparisons, each operand once. */
 static Val
 eval_chain(Sema *s, const Node *n)
 {
     Val x = eval(s, n->a), so_far = val_bool(s, true);
-    for (int i = 0; i < n->list.n && val_is_number(so_far) && val_truth(so_far); i++) {
+    for (int i = 0; i < n->list.n; i++) {
+        if (val_is_error(so_far) || (val_is_const(so_far) && !val_truth(so_far)))
+            break;
         Val y = eval(s, n->list.at[i]);
         BinOp op = binop_of(n->signs[i]);
         if (op < BIN_EQ || op > BIN_GE)
             return sema_error(s, n->loc, "'%s' cannot stand in a chained comparison",
                               sign_text(n->signs[i]));
-        so_far = val_is_error(x) || val_is_error(y) ? val_error()
-                                                    : binary(s, op, x, y, n->loc);
+        Val now = val_is_error(x) || val_is_error(y) ? val_error()
+                                                     : binary(s, op, x, y, n->loc);
+        if (val_is_tensor(so_far) && val_is_tensor(now))
+            so_far = tensor_logical(s, true, so_far, now, n->loc);
+        else if (!val_is_tensor(so_far) || val_is_error(now) ||
+                 (val_is_const(now) && !val_truth(now)))
+            so_far = now;
         x = y;
     }
     return so_far;
@@ -165,11 +187,8 @@ eval_chain(Sema *s, const Node *n)
 static Val
 eval_compare(Sema *s, const Node *n)
 {
-    if (n->list.n != 1 && s->host)
-        return eval_chain(s, n);
     if (n->list.n != 1)
-        return sema_error(s, n->loc, "chained comparison: write (a < b) & (b < c), or "
-                          "'and' for scalars");
+        return eval_chain(s, n);
     Val x = eval(s, n->a), y = eval(s, n->list.at[0]);
     s->b.loc = n->loc;
     if (val_is_error(x) || val_is_error(y))

@@ -61,7 +61,7 @@ typedef enum SpecKind {
     SPEC_STR,
     SPEC_DTYPE, /* constexpr dtype: sig is its Triton name, "fp16" */
     SPEC_NONE,
-    SPEC_NAME,  /* a bare word: the jit function of that name in the file, else its text */
+    SPEC_NAME,  /* a bare word: the jit function of that name, else its text */
     SPEC_TUPLE, /* of nitem values */
     SPEC_UNSET  /* the default of the parameter */
 } SpecKind;

@@ -2,6 +2,7 @@
    members, tl.constexpr globals. Python globals that are not constexpr are errors with
    Triton's advice, unless a default value or a host expression asks. */
 #include "frontend/builtin.h"
+#include "frontend/hint.h"
 #include "frontend/module.h"
 #include "frontend/prelude.h"
 #include "frontend/py.h"
@@ -265,6 +266,19 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
     const char *near = module->n < NS_UNKNOWN && where[module->n]
                            ? builtin_near(attr, where[module->n])
                            : NULL;
+    Name name = name_of(&s->s->names, attr);
+    bool tl = module->n == NS_TL || module->n == NS_TL_MATH;
+    if (tl && builtin_find(s, name, IN_LIB))
+        return sema_error(s, loc, "'%s' has no '%s': libdevice has it; from "
+                          "triton.language.extra import libdevice", path, attr);
+    const char *use = tl || module->n == NS_TORCH || module->n == NS_PYMATH
+                          ? hint_host(s, attr)
+                          : NULL;
+    if (use && tl)
+        return sema_error(s, loc, "'%s' has no member '%s'; use %s", path, attr, use);
+    if (use)
+        return sema_error(s, loc, "'%s.%s' is host code, which a kernel cannot call: use "
+                          "%s", path, attr, use);
     if (near)
         return sema_error(s, loc, "'%s' has no member '%s'; did you mean '%s'?", path,
                           attr, near);

@@ -68,6 +68,7 @@ collect(Assigned *as, const Node *n)
 typedef struct Carried {
     Name *names;
     Val *before;
+    Loc *set; /* where they got these values */
     int n;
     Flat inits;
 } Carried;
@@ -84,6 +85,7 @@ find_carried(Sema *s, const Node *loop, const Node *iv)
         collect(&as, loop->a);
     c.names = arena_array(s->a, Name, as.names.n + 1);
     c.before = arena_array(s->a, Val, as.names.n + 1);
+    c.set = arena_array(s->a, Loc, as.names.n + 1);
     for (int i = 0; i < as.names.n; i++) {
         Name name = as.names.entries[i].key;
         Binding *b = scope_find(sc, name);
@@ -95,6 +97,7 @@ find_carried(Sema *s, const Node *loop, const Node *iv)
         if (val_is_const(b->val))
             continue; /* checked after the body: assigning it is an error */
         c.names[c.n] = name;
+        c.set[c.n] = b->loc;
         c.before[c.n++] = b->val;
         flatten(s, b->val, &c.inits);
     }
@@ -131,6 +134,8 @@ yield_carried(Sema *s, const Carried *c, Flat *out)
             sema_error(s, b->loc, "'%s' is %s before the loop but %s at the end of its "
                        "body; a name keeps one type in a loop", c->names[i],
                        val_describe(s->a, c->before[i]), val_describe(s->a, v));
+            diag_note(&s->s->diag, c->set[i], "it is %s here",
+                      val_describe(s->a, c->before[i]));
             ok = false;
         } else {
             flatten(s, v, out);
@@ -227,8 +232,9 @@ loop_bound(Sema *s, Val *v, const char *what, Loc loc)
         *v = unsplat(s, *v, loc);
         return true;
     }
-    sema_error(s, loc, "the %s of a loop must be an integer scalar, found %s", what,
-               val_describe(s->a, *v));
+    bool quotient = (*v)->kind == FE_TENSOR && dtype_is_float((*v)->dt);
+    sema_error(s, loc, "the %s of a loop must be an integer scalar, found %s%s", what,
+               val_describe(s->a, *v), quotient ? "; '//' gives an integer" : "");
     return false;
 }
 

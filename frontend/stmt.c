@@ -198,6 +198,7 @@ typedef struct Merge {
     Loc loc;
     Binding live; /* before; val may be NULL */
     Val end[2];
+    Loc other;    /* where the second arm sets it */
     int at;       /* first result, -1 when no result is needed */
 } Merge;
 
@@ -213,6 +214,8 @@ check_merge(Sema *s, const Merge *m)
                        "branch; a name keeps one type across a runtime 'if'", m->name,
                        val_describe(s->a, m->live.val), val_describe(s->a, m->end[i]),
                        arms[i]);
+            diag_note(&s->s->diag, m->live.loc, "it is %s here",
+                      val_describe(s->a, m->live.val));
             return false;
         }
     }
@@ -221,6 +224,9 @@ check_merge(Sema *s, const Merge *m)
     sema_error(s, m->loc, "'%s' is %s after the 'then' branch but %s after the 'else' "
                "branch", m->name, val_describe(s->a, m->end[0]),
                val_describe(s->a, m->end[1]));
+    if (m->other.line)
+        diag_note(&s->s->diag, m->other, "it is %s here",
+                  val_describe(s->a, m->end[1]));
     return false;
 }
 
@@ -257,6 +263,8 @@ plan_merge(Sema *s, int slot, const Binding *end0, const Binding *end1, Merge *m
     Binding *live = &s->frame->scope.slots[slot];
     const Binding *some = end0 ? end0 : end1;
     *m = (Merge){ .name = live->name, .loc = some->loc, .live = *live, .at = -1 };
+    if (end0 && end1)
+        m->other = end1->loc;
     m->end[0] = end0 ? end0->val : live->val;
     m->end[1] = end1 ? end1->val : live->val;
     if (!m->end[0] || !m->end[1] ||

@@ -80,6 +80,25 @@ grammar_next(Parser *p, Loc *loc, Node **node, Name *name)
     return t->kind;
 }
 
+/* The innermost bracket that is open at a later line. */
+static void
+note_unclosed(Parser *p, Loc at)
+{
+    const Tok *open[MAX_NESTING];
+    int n = 0;
+    for (const Tok *t = p->first; t && t < p->end; t++) {
+        if (t->loc.line > at.line || (t->loc.line == at.line && t->loc.col >= at.col))
+            break;
+        if ((t->kind == '(' || t->kind == '[' || t->kind == '{') && n < MAX_NESTING)
+            open[n++] = t;
+        else if ((t->kind == ')' || t->kind == ']' || t->kind == '}') && n)
+            n--;
+    }
+    if (n && open[n - 1]->loc.line < at.line && p->errors == 1)
+        diag_note(&p->s->diag, open[n - 1]->loc, "this '%c' is not closed",
+                  open[n - 1]->kind);
+}
+
 void
 grammar_report(Parser *p, Loc at, const char *found, const char *const *wanted, int n)
 {
@@ -90,6 +109,7 @@ grammar_report(Parser *p, Loc at, const char *found, const char *const *wanted, 
         parse_error(p, at, "expected %s or %s, found %s", wanted[0], wanted[1], found);
     else
         parse_error(p, at, "%s is not expected here", found);
+    note_unclosed(p, at);
 }
 
 /* ---- blocks */
@@ -154,8 +174,8 @@ push_skipped(Session *s, const Source *src, const Tok *from, const Tok *to, Node
 static bool
 parse_block(Session *s, const Source *src, const Tok *from, const Tok *to, NodeList *out)
 {
-    Parser p = {.s = s, .src = src, .tok = from, .end = to, .start = START_FILE,
-                .host = !mentions_jit(from, to)};
+    Parser p = {.s = s, .src = src, .first = from, .tok = from, .end = to,
+                .start = START_FILE, .host = !mentions_jit(from, to)};
     bool read = yyparse(&p) == 0;
     if (!p.errors && p.limits) {
         push_skipped(s, src, from, to, out);

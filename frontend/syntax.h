@@ -56,6 +56,7 @@ typedef struct Lexer {
 typedef struct Parser {
     Session *s;
     const Source *src;
+    const Tok *first; /* of the statement; NULL: not known */
     const Tok *tok;   /* tokens from tok up to end, then start gives way to 0 */
     const Tok *end;
     int start;        /* START_FILE or START_EXPR, handed out first */
