@@ -297,6 +297,8 @@ static bool
 check_rows(Sema *s, Args *a, int rows)
 {
     Val d = a->v[0], x = a->v[rows];
+    if (x->dt == DT_INT16)
+        x = a->v[rows] = cast(s, x, DT_INT32, a->at[rows]);
     if (d->rank != 2 || d->shape[0] != 1) {
         sema_error(s, a->at[0], "'%s' needs a descriptor of one row, found %s",
                    a->b->name, val_describe(s->a, d));
@@ -304,7 +306,7 @@ check_rows(Sema *s, Args *a, int rows)
     }
     if (x->rank != 1 || x->dt != DT_INT32 || x->shape[0] < 8) {
         sema_error(s, a->at[rows],
-                   "'%s' needs at least 8 row offsets, int32[n], found %s", a->b->name,
+                   "'%s' needs at least 8 row offsets, int32[n] or int16[n], found %s", a->b->name,
                    val_describe(s->a, x));
         return false;
     }

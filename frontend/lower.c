@@ -168,7 +168,10 @@ lower_kernel(Sema *s, const Node *fn, const FrontSpec *spec, Module *out)
     s->debug = spec->debug || wants_debug(fn);
     s->f->num_warps = spec->num_warps ? spec->num_warps : 4;
     s->f->num_stages = spec->num_stages ? spec->num_stages : 3;
-    s->f->num_ctas = spec->num_ctas ? spec->num_ctas : 1;
+    s->f->num_ctas = 1;
+    if (spec->num_ctas > 1)
+        diag_warning(&s->s->diag, fn->loc, "num_ctas=%d is a hint that is not followed: "
+                     "one block does the work of each program", spec->num_ctas);
     s->f->overlap = spec->launch_pdl;
     if (bind_kernel_params(s, fn, spec))
         exec_list(s, &fn->body, 0, NULL, &ret);
