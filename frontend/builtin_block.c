@@ -306,8 +306,8 @@ check_rows(Sema *s, Args *a, int rows)
     }
     if (x->rank != 1 || x->dt != DT_INT32 || x->shape[0] < 8) {
         sema_error(s, a->at[rows],
-                   "'%s' needs at least 8 row offsets, int32[n] or int16[n], found %s", a->b->name,
-                   val_describe(s->a, x));
+                   "'%s' needs at least 8 row offsets, int32[n] or int16[n], found %s",
+                   a->b->name, val_describe(s->a, x));
         return false;
     }
     return true;

@@ -161,7 +161,9 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
         scope_set(&f.scope, fn->list.at[i]->name, bound[i], where[i],
                   is_constexpr_param(fn->list.at[i]));
     }
-    int host = s->host || runs_on_host(fn);
+    /* A constructor gets tensors, too; what it computes of constants stays constant. */
+    bool constructs = fnv->self && fnv->self == s->making;
+    int host = s->host || (runs_on_host(fn) && !constructs);
     if (host && !check_host_args(s, fn, bound, where))
         return val_error();
     Loc outer = s->b.loc;

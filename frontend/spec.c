@@ -441,39 +441,6 @@ fill_open(Sema *sema, const Node *fn, const Config *c, FrontSpec *out)
     return true;
 }
 
-bool
-front_spec_parse(FrontModule *m, const char *kernel, const char *signature,
-                 const char *const *overrides, int noverride, FrontSpec *out)
-{
-    Session *s = module_session(m);
-    const Node *fn = module_kernel(m, kernel);
-    if (!fn)
-        return false;
-    ArenaMark mark = arena_mark(&s->tmp);
-    Sema sema;
-    Frame host;
-    sema_init(&sema, m, &host);
-    memset(out, 0, sizeof *out);
-    out->narg = fn->list.n;
-    out->args = arena_array(&s->perm, SpecArg, fn->list.n + 1);
-    for (int i = 0; i < fn->list.n; i++)
-        out->args[i].kind = SPEC_UNSET;
-    bool ok = !signature || take_signature(s, fn, signature, out);
-    for (int i = 0; ok && i < noverride; i++)
-        ok = take_entry(s, fn, overrides[i], strlen(overrides[i]), NULL, out);
-    if (ok) {
-        Config c = config_first(&sema, fn);
-        ok = fill_open(&sema, fn, &c, out);
-        out->num_warps = c.num_warps;
-        out->num_stages = c.num_stages;
-        out->num_ctas = c.num_ctas;
-    }
-    arena_reset(&s->tmp, mark);
-    return ok;
-}
-
-/* ---- what a host must know before */
-
 static bool
 listed(Arena *a, const Node *list, const Node *param, int index)
 {
@@ -491,6 +458,63 @@ listed(Arena *a, const Node *list, const Node *param, int index)
     return false;
 }
 
+static const Node *
+frozen_list(const Node *fn)
+{
+    const Node *jit = find_decorator(fn, "jit");
+    return jit && jit->kind == ND_CALL ? call_argument(jit, "do_not_specialize", -1)
+                                       : NULL;
+}
+
+static bool
+check_frozen(Session *s, const Node *fn)
+{
+    const Node *frozen = frozen_list(fn);
+    for (int i = 0; i < fn->list.n; i++) {
+        const Node *p = fn->list.at[i];
+        if (!param_is_constexpr(p) || !listed(&s->tmp, frozen, p, i))
+            continue;
+        diag_error(&s->diag, p->loc, "%s marked as constexpr and listed in "
+                   "do_not_specialize: a constexpr is always specialized on", p->name);
+        return false;
+    }
+    return true;
+}
+
+bool
+front_spec_parse(FrontModule *m, const char *kernel, const char *signature,
+                 const char *const *overrides, int noverride, FrontSpec *out)
+{
+    Session *s = module_session(m);
+    const Node *fn = module_kernel(m, kernel);
+    if (!fn)
+        return false;
+    ArenaMark mark = arena_mark(&s->tmp);
+    Sema sema;
+    Frame host;
+    sema_init(&sema, m, &host);
+    memset(out, 0, sizeof *out);
+    out->narg = fn->list.n;
+    out->args = arena_array(&s->perm, SpecArg, fn->list.n + 1);
+    for (int i = 0; i < fn->list.n; i++)
+        out->args[i].kind = SPEC_UNSET;
+    bool ok = check_frozen(s, fn) &&
+              (!signature || take_signature(s, fn, signature, out));
+    for (int i = 0; ok && i < noverride; i++)
+        ok = take_entry(s, fn, overrides[i], strlen(overrides[i]), NULL, out);
+    if (ok) {
+        Config c = config_first(&sema, fn);
+        ok = fill_open(&sema, fn, &c, out);
+        out->num_warps = c.num_warps;
+        out->num_stages = c.num_stages;
+        out->num_ctas = c.num_ctas;
+    }
+    arena_reset(&s->tmp, mark);
+    return ok;
+}
+
+/* ---- what a host must know before */
+
 bool
 front_has_heuristics(FrontModule *m, const char *kernel)
 {
@@ -505,9 +529,7 @@ front_params(FrontModule *m, const char *kernel, const FrontParam **params, int 
     const Node *fn = module_kernel(m, kernel);
     if (!fn)
         return false;
-    const Node *jit = find_decorator(fn, "jit");
-    const Node *frozen =
-        jit && jit->kind == ND_CALL ? call_argument(jit, "do_not_specialize", -1) : NULL;
+    const Node *frozen = frozen_list(fn);
     FrontParam *out = arena_array(&s->perm, FrontParam, fn->list.n + 1);
     for (int i = 0; i < fn->list.n; i++) {
         const Node *p = fn->list.at[i];
