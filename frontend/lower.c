@@ -41,7 +41,7 @@ add_param(Sema *s, const char *name, DType dt, int64_t div, int source, int part
    what divides the length of a row: accesses that are not TMA's are as wide as it allows.
  */
 static Val
-desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, int source)
+desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, bool nan, int source)
 {
     int rank = block.rank, n = 0;
     Value *in[1 + 2 * MAX_RANK];
@@ -50,6 +50,9 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, int source)
     int64_t unit = 16 * 8 / dtype_bits(dt); /* TMA: bases and strides on 16 bytes */
     if (!sema_check_shape(s, block, p->loc) || !sema_check_dtype(s, dt, p->loc))
         return val_error();
+    if (nan && !dtype_is_float(dt))
+        return sema_error(s, p->loc, "'%s' is padded with NaN, which %s does not have",
+                          p->name, dtype_str(s->a, dt));
     add_param(s, p->name, dt + DT_PTR, 16, source, n, &in[n]);
     n++;
     for (int i = 0; i < rank; i++, n++)
@@ -61,7 +64,8 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, int source)
     s->b.loc = p->loc;
     in[n - 1] = build_int(&s->b, type_scalar(s->s->types, SK_I64), 1);
     AttrList attrs = { 0 };
-    attr_set_str(&s->s->mod, &attrs, ATTR_PADDING, name_of(&s->s->names, "zero"));
+    attr_set_str(&s->s->mod, &attrs, ATTR_PADDING,
+                 name_of(&s->s->names, nan ? "nan" : "zero"));
     const Type *t = type_desc(s->s->types, dtype_ir(s->s, dt), rank, block.dim);
     Op *op = build_op(&s->b, OP_MAKE_DESC, in, n, &attrs, &t, 1);
     FeVal *v = val_shaped(s, FE_DESC, dt, block);
@@ -92,7 +96,8 @@ typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
                           "type %s",
                           p->name, a->sig);
     if (parse_desc_sig(a->sig, &dt, &block))
-        return desc_param(s, p, dt, block, a->div, source);
+        return desc_param(s, p, dt, block, a->div, strstr(a->sig, "],nan>") != NULL,
+                          source);
     dt = dtype_by_sig(a->sig, strlen(a->sig));
     if (dt == DT_NONE)
         return sema_error(s, p->loc, "unknown type '%s' for '%s'", a->sig, p->name);

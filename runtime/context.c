@@ -319,7 +319,7 @@ context_args(SdcContext *cx, const KernelInfo *info, const SdcArg *args, int nar
             return context_fail(cx, SDC_ERROR_ARGUMENT,
                                 "argument '%s' of '%s' is of kind %d, which is none",
                                 name, info->name, args[i].kind);
-        if ((uint32_t)args[i].dtype >= SDC_DTYPE_COUNT)
+        if (!arg_typed(&args[i]))
             return context_fail(cx, SDC_ERROR_ARGUMENT,
                                 "argument '%s' of '%s' is of type %d, which is none",
                                 name, info->name, args[i].dtype);

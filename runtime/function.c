@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_ONE = 1 << 14, KEY_DIV16 = 1 << 15, MAX_ARGS = SDCRT_MAX_PARAMS };
+enum { KEY_NAN = 1 << 13, KEY_ONE = 1 << 14, KEY_DIV16 = 1 << 15 };
+enum { MAX_ARGS = SDCRT_MAX_PARAMS };
 
 static bool
 same_bind(const SdcFunction *f, const char *const *bind, int n)
@@ -110,6 +111,8 @@ arg_key(const KernelInfo *info, int i, const SdcArg *arg)
     int source = info->runtime[i];
     uint64_t key = (uint64_t)a->kind << 8 | ((unsigned)a->dtype & 0xff);
     const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
+    if (d && a->dtype & SDC_PAD_NAN)
+        key |= KEY_NAN;
     if (d) /* blocks are powers of two: their logarithms say all, and 0 tells the rank */
         for (int k = 0; k < d->rank && k < SDC_MAX_DESC_RANK; k++)
             key |=
@@ -131,16 +134,16 @@ arg_key(const KernelInfo *info, int i, const SdcArg *arg)
     return key;
 }
 
-/* "tensordesc<fp16[64,64]>:16" */
+/* "tensordesc<fp16[64,64]>:16", with ",nan" behind the block when that is the padding. */
 static bool
-desc_text(const SdcDesc *d, const char *hint, char *to, size_t size)
+desc_text(const SdcDesc *d, bool nan, const char *hint, char *to, size_t size)
 {
     if (!d || d->rank < 1 || d->rank > SDC_MAX_DESC_RANK || !sdc_dtype_name(d->dtype))
         return false;
     int n = snprintf(to, size, "tensordesc<%s[", sdc_dtype_name(d->dtype));
     for (int i = 0; i < d->rank; i++)
         n += snprintf(to + n, size - (size_t)n, "%s%d", i ? "," : "", d->block[i]);
-    snprintf(to + n, size - (size_t)n, "]>%s", hint);
+    snprintf(to + n, size - (size_t)n, "]%s>%s", nan ? ",nan" : "", hint);
     return true;
 }
 
@@ -155,7 +158,7 @@ arg_text(const SdcFunction *f, int i, const SdcArg *arg, uint64_t key, char *to,
     const char *name = sdc_dtype_name((SdcDtype)a->dtype);
     int type_len = p->type ? (int)strcspn(p->type, ":") : 0;
     if (a->kind == SDC_ARG_DESC)
-        return desc_text(a->v.ptr, hint, to, size);
+        return desc_text(a->v.ptr, key & KEY_NAN, hint, to, size);
     if (key & KEY_ONE)
         snprintf(to, size, "1");
     else if (a->kind == SDC_ARG_NONE)

@@ -182,6 +182,14 @@ arg_plain(const SdcArg *a)
     return b ? sdc_ptr(b->dtype, b->ptr) : *a;
 }
 
+/* Has the argument a type that exists? A descriptor's says how it is padded, too. */
+static inline bool
+arg_typed(const SdcArg *a)
+{
+    int32_t flags = a->kind == SDC_ARG_DESC ? SDC_PAD_NAN : 0;
+    return (uint32_t)(a->dtype & ~flags) < SDC_DTYPE_COUNT;
+}
+
 /* Makes a message of the calling thread's report and returns `status`. */
 /* Texts NAME=VALUE of a call that is named `what`: all there, and no name twice. */
 SdcStatus context_binds(SdcContext *cx, const char *what, const char *const *bind, int n);

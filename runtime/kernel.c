@@ -402,7 +402,7 @@ fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
                               &slots[rule->slot]);
         else if (!matches_bound(rule, &args[i]))
             wrong = "differs from the value that the kernel was specialized for";
-        if (wrong || (uint32_t)args[i].dtype >= SDC_DTYPE_COUNT) {
+        if (wrong || !arg_typed(&args[i])) {
             SdcStatus status = context_args(k->mod->cx, k->info, args, nargs);
             return status != SDC_OK ? status : refuse(k, i, wrong);
         }

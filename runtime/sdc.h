@@ -440,6 +440,16 @@ sdc_desc(const SdcDesc *d)
     return a;
 }
 
+/* The same; what a load finds outside of the tensor is NaN instead of 0. Floats only. */
+enum { SDC_PAD_NAN = 0x100 };
+static inline SdcArg
+sdc_desc_nan(const SdcDesc *d)
+{
+    SdcArg a = sdc_desc(d);
+    a.dtype |= SDC_PAD_NAN;
+    return a;
+}
+
 /* A tensor of another library: `tensor` points to a DLTensor of DLPack. The argument is
    sdc_ptr of its elements, with byte_offset; shape and strides are the caller's to pass.
    A context with `check` registers its memory as well: sdc_unregister_range(ctx, ptr)
