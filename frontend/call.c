@@ -82,17 +82,17 @@ bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc
 static bool
 check_call(Sema *s, const Node *fn, Loc loc)
 {
+    int again = 0;
+    for (const Frame *f = s->frame; f; f = f->caller)
+        again += f->fn == fn;
+    if (again >= MAX_RECURSION) {
+        const char *fmt = "'%s' calls itself, %d calls deep: in a kernel only shapes and "
+                          "constexprs can end a recursion";
+        sema_stop(s, loc, arena_printf(s->a, fmt, fn->name, MAX_RECURSION));
+        return false;
+    }
     if (s->call_depth < MAX_CALL_DEPTH)
         return true;
-    for (const Frame *f = s->frame; f; f = f->caller)
-        if (f->fn == fn) {
-            sema_stop(s, loc,
-                      arena_printf(s->a,
-                                   "'%s' calls itself, %d calls deep: in a kernel only "
-                                   "shapes and constexprs can end a recursion",
-                                   fn->name, MAX_CALL_DEPTH));
-            return false;
-        }
     sema_stop(s, loc, arena_printf(s->a, "functions are nested deeper than %d calls",
                                    MAX_CALL_DEPTH));
     return false;

@@ -17,6 +17,7 @@
 
 enum {
     MAX_CALL_DEPTH = 64,      /* helpers inlined into one another */
+    MAX_RECURSION = 24,       /* of one helper into itself; tiles have 2^20 elements */
     MAX_WALK_DEPTH = 256,     /* nested expressions and statements */
     MAX_CONST_STEPS = 10000000,
     MAX_UNROLLED = 1 << 16,   /* ops a static_range may expand to */
