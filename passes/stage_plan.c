@@ -258,11 +258,11 @@ programs(const Plan *p, int stages)
                      stage_bytes(loop) * stages + turn_bytes(loop));
 }
 
-/* A product in flight still reads the stage of the iteration before. Copies are asked for
-   behind the product that read theirs (pass stage-expand), so nothing is lost without, but
-   one buffer more lets them begin earlier. Not where a multiprocessor would run one
-   program instead of two, of which one hides the other's waits. A loop that takes tiles in
-   turn has one in any case. */
+/* A product in flight still reads the stage of the iteration before. Copies are asked
+   for behind the product that read theirs (pass stage-expand), and nothing is lost; but
+   with one buffer more they begin earlier. Not where a multiprocessor would run one
+   program instead of two, of which one hides the other's waits. A loop that takes tiles
+   in turn has one in any case. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {

@@ -1,6 +1,6 @@
 /* A product compiled ahead of time, with the fake driver: all tensor maps, those of loads
    alone, or none, by what the arguments make. argv[1] is the driver. */
-#include "k.h"
+#include <k.h>
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <dlfcn.h>
@@ -22,9 +22,9 @@ main(int argc, char **argv)
         return puts("no fake driver") < 0;
     memcpy(&get, &p, sizeof get);
     for (int i = 0; i < 4; i++) {
-        SdcrtStatus s = matmul_cuda(gpu, NULL, at, at, at, NULL, 64, cases[i].n, 200, 200, 1,
-                                    1, cases[i].pitch == 69 ? 201 : 200, cases[i].pitch, 1,
-                                    &e);
+        int pitch = cases[i].pitch, column = pitch == 69 ? 201 : 200;
+        SdcrtStatus s = matmul_cuda(gpu, NULL, at, at, at, NULL, 64, cases[i].n, 200, 200,
+                                    1, 1, column, pitch, 1, &e);
         if (s != SDCRT_OK)
             puts(e.text);
         printf("%d ", get()->last.nparam);
