@@ -14,16 +14,19 @@
    way. The launcher begins as many programs as run at once and says how many were asked
    for (runtime/rt/cuda_kernel.c). On an H200, fp16, 4096: 710 TFLOP/s instead of 690,
    from pointers and descriptors alike; 2 % more at 8192; 1 % less at 2048, where no
-   program gets a second tile. Where two programs run at once one stores while the other
-   multiplies, and they stay (128x128x64, 8 warps, 2026-11-22, tests/gpu/compare.py: 680
-   TFLOP/s, 540 in turn).
+   program gets a second tile. Where two programs could run at once, of which one stores
+   while the other multiplies, one alone needs more bytes under way (128x128 tiles, 8
+   warps, H200, 2026-11-22: of 64 columns with four buffers, 96 KB under way, 709 TFLOP/s,
+   with three 540, two programs 680; of 32 with four 418 and 546).
 
    Programs of a grid do not know of each other, so that any order will do; except where
    one waits for what another writes. What has atomic operations or loops of unknown
    length stays as it is. */
+#include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/tma_box.h"
+#include "passes/persist.h"
 #include "passes/specialize.h"
 
 bool pass_persist(Func *f, PassCx *cx);
@@ -145,13 +148,38 @@ build(Session *s, Func *f, int blocks)
 }
 
 bool
+persist_suits(Func *f, const TargetInfo *target, const Op *loop)
+{
+    Body k = {0};
+    see(&k, f->body, 0);
+    return !target->folds && (k.nloop == 0 || (k.nloop == 1 && k.loop == loop)) &&
+           !loop->parent->parent && !k.waits && k.pid && is_sum(loop);
+}
+
+/* Bytes that the loop has under way. */
+static int64_t
+bytes_ahead(const Op *loop)
+{
+    int64_t sum = 0;
+    region_each(loop->regions[0], op)
+    {
+        const Type *t = op->kind == OP_DESC_LOAD && attr_has(&op->attrs, ATTR_STAGE)
+                            ? op->results[0].type
+                            : NULL;
+        sum += t ? type_numel(t) * max_i64(type_bits(t), 8) / 8 : 0;
+    }
+    return sum * (attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
+}
+
+bool
 pass_persist(Func *f, PassCx *cx)
 {
     Body k = {0};
-    int blocks;
+    int blocks, beside;
     see(&k, f->body, 0);
-    if (cx->target.folds || k.nloop != 1 || k.waits || !k.pid || !is_sum(k.loop) ||
-        !specialize_possible(f, cx, &blocks) || blocks != 1)
+    if (k.nloop != 1 || !persist_suits(f, &cx->target, k.loop) ||
+        !specialize_possible(f, cx, &blocks, &beside) || blocks != 1 ||
+        (beside > 1 && bytes_ahead(k.loop) < PERSIST_BYTES))
         return false;
     build(cx->s, f, blocks);
     return true;

@@ -237,11 +237,12 @@ plan(Specialize *sp, Func *f, PassCx *cx)
 }
 
 bool
-specialize_possible(Func *f, PassCx *cx, int *blocks)
+specialize_possible(Func *f, PassCx *cx, int *blocks, int *without)
 {
     Specialize *sp = arena_new(&cx->s->tmp, Specialize);
     bool can = plan(sp, f, cx);
-    *blocks = can ? (int)max_i64(sp->blocks, programs_without(sp)) : sp->blocks;
+    *blocks = sp->blocks;
+    *without = can ? (int)programs_without(sp) : 0;
     return can;
 }
 

@@ -70,9 +70,9 @@ void specialize_build(Specialize *sp);
 bool specialize_refuse(Specialize *sp, const char *why, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* specialize.c: would it be done if it paid? *blocks: programs that one multiprocessor
-   runs at once, with it or without, whichever are more. */
-bool specialize_possible(Func *f, PassCx *cx, int *blocks);
+/* specialize.c: would it be done if it paid? *blocks: programs on one multiprocessor with
+   it, *without: and without. */
+bool specialize_possible(Func *f, PassCx *cx, int *blocks, int *without);
 
 /* The group and place in it of a load; NULL: none. */
 const Group *specialize_group(const Specialize *sp, const Op *load, int *slot);

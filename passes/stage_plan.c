@@ -23,6 +23,7 @@
 #include "passes/occupancy.h"
 #include "passes/operand.h"
 #include "passes/pass.h"
+#include "passes/persist.h"
 #include "passes/tma_tile.h"
 
 bool pass_stage_plan(Func *f, PassCx *cx);
@@ -261,8 +262,8 @@ programs(const Plan *p, int stages)
 /* A product in flight still reads the stage of the iteration before. Copies are asked
    for behind the product that read theirs (pass stage-expand), and nothing is lost; but
    with one buffer more they begin earlier. Not where a multiprocessor would run one
-   program instead of two, of which one hides the other's waits. A loop that takes tiles
-   in turn has one in any case. */
+   program instead of two, of which one hides the waits of the other; unless the one is
+   to take tiles in turn. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
@@ -270,7 +271,11 @@ plan_depth(Plan *p, int stages, int most)
     Op *loop = p->loop;
     int ahead = stages - 1, chains = count_chains(loop);
     int64_t one = programs(p, stages + 1);
-    bool alone = !loop->parent->parent && one < 2 && programs(p, stages) > one;
+    bool turn = !p->by_threads && p->f->num_warps > 4 &&
+                persist_suits(p->f, p->target, loop) &&
+                stage_bytes(loop) * stages >= PERSIST_BYTES;
+    bool alone =
+        !turn && !loop->parent->parent && one < 2 && programs(p, stages) > one;
     if (chains && stages < most && !alone &&
         stage_bytes(loop) * (stages + 1) + turn_bytes(loop) <= p->target->shared_bytes)
         stages++;

@@ -1,0 +1,15 @@
+/* Programs that take tiles in turn (passes/persist.c), as other passes know them. */
+#ifndef SDC_PASSES_PERSIST_H
+#define SDC_PASSES_PERSIST_H
+
+#include "ir/ir.h"
+#include "ir/target.h"
+
+/* So many bytes one program alone has to have under way. */
+enum { PERSIST_BYTES = 96 << 10 };
+
+/* Is the kernel one sum of products, as long for every tile, in any order? The loop may
+   have been planned (passes/stage_plan.c) or not; no other has. */
+bool persist_suits(Func *f, const TargetInfo *target, const Op *loop);
+
+#endif
