@@ -315,6 +315,8 @@ op_tma_load(Warp *w, const Insn *i, uint32_t mask)
         uint32_t epoch = ++b->slot_epoch[slot];
         race_async(w, i, l, (uint32_t)(b->base_load + slot), epoch, at, box_bytes(&m),
                    WRITE, false);
+        if (!b->status)
+            proxy_copy(w, i, l, at, box_bytes(&m));
         if (b->status)
             return;
         b->slot_busy[slot] = true;

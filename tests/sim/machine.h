@@ -233,6 +233,8 @@ struct Block {
     uint32_t ncell;
     Reader *reader;
     uint32_t nreader, reader_room;
+    struct Reads *reads; /* by 16 bytes and warp; NULL: nothing copies (proxy.c) */
+    struct Fences *fences; /* by warp */
     int nwho, base_cp, base_bulk, base_mma, base_load, ngroups;
     Clock *clocks, **spare; /* all; those that nobody uses */
     int nspare, spare_room;
@@ -326,6 +328,17 @@ void clock_acquire(Warp *w, uint32_t mask, const Clock *from);
 void clock_join(Block *b, Clock *to, const Clock *from);
 void clock_sync(Warp *w, uint32_t mask); /* of lanes of a warp */
 void clock_fence(Warp *w, uint32_t mask);
+/* Does the lane know that this epoch is over? */
+bool clock_knows(const Warp *w, int lane, uint32_t who, uint32_t epoch);
+
+/* ---- proxy.c */
+void proxy_open(Block *b);
+void proxy_close(Block *b);
+void proxy_fence(Warp *w, uint32_t mask);
+void proxy_read(Warp *w, const Insn *i, uint32_t mask, const uint32_t *at,
+                uint32_t bytes);
+/* A tensor copy of the lane to these bytes. */
+void proxy_copy(Warp *w, const Insn *i, int lane, uint32_t at, uint32_t bytes);
 
 /* ---- async.c, wgmma.c */
 bool async_step(Block *b); /* lands one at random; false: there was none */

@@ -151,6 +151,7 @@ void
 clock_fence(Warp *w, uint32_t mask)
 {
     Clock *c;
+    proxy_fence(w, mask);
     for (uint32_t m = mask; m;) {
         uint32_t same = own_clock(w, __builtin_ctz(m), m, &c);
         max_into(c->p, c->v, w->b->nwho);
@@ -181,6 +182,7 @@ race_open(Block *b)
     for (uint32_t k = 0; k <= b->ncell; k++)
         b->cell[k] = (Cell){.writer = NOBODY, .rgroup = NOBODY};
     b->nreader = 1;
+    proxy_open(b);
     for (int k = 0; k < b->nwarps; k++) {
         Clock *c = clock_new(b);
         c->uses = LANES;
@@ -201,6 +203,7 @@ race_close(Block *b)
     free(b->spare);
     free(b->cell);
     free(b->reader);
+    proxy_close(b);
 }
 
 static void
@@ -255,6 +258,12 @@ static inline bool
 knows(const Warp *w, int lane, uint32_t who, uint32_t epoch)
 {
     return w->clock[lane]->v[who] >= epoch || is_own(w, lane, who, epoch);
+}
+
+bool
+clock_knows(const Warp *w, int lane, uint32_t who, uint32_t epoch)
+{
+    return knows(w, lane, who, epoch);
 }
 
 /* The first of a reader's lanes that lane `l` does not know to be done; -1: none. */
@@ -386,6 +395,8 @@ race_access(Warp *w, const Insn *i, uint32_t mask, const uint32_t *at, uint32_t 
             if (!touch(w, i, l, k, how, who, w->epoch, true))
                 return;
     }
+    if (how == READ)
+        proxy_read(w, i, mask, at, bytes);
 }
 
 void
