@@ -66,6 +66,7 @@ static const PassId gpu_list[] = {
     PASS_reduce_layout, /* after the last conversion was made or dropped */
     PASS_smem, /* after all passes that make, move or drop what takes shared memory */
     PASS_barrier, /* behind smem: places say what conflicts */
+    PASS_fence_reads, /* after it: in front of barriers, as early as those who read */
     PASS_overlap, /* last: nothing moves an access in front of the wait any more */
 };
 
