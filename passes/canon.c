@@ -58,8 +58,6 @@ canon_value(Builder *b, Op *op, bool *changed)
     Value *v = fold(b, op);
     if (!v)
         v = canon_algebra(b, op);
-    if (!v)
-        v = canon_dot(op);
     return v ? v : canon_shape(b, op);
 }
 

@@ -14,10 +14,6 @@ Value *canon_algebra(Builder *b, Op *op); /* identities of arithmetic, casts, co
 Value *canon_shape(Builder *b, Op *op);   /* splat, broadcast, reshape, trans */
 
 
-/* The product that `op` adds something to, once it begins with that instead; it may have
-   been moved in front of `op`. NULL: nothing to do. */
-Value *canon_dot(Op *op);
-
 /* All of them, constants folded first: for passes that know something about one op. The
    operands of `op` may change places, which *changed tells. */
 Value *canon_value(Builder *b, Op *op, bool *changed);

@@ -6,17 +6,18 @@
 
 static const PassId cpu_list[] = {
     PASS_canon, /* first: static conditions and trip counts become visible */
-    PASS_cse,   PASS_dce,
+    PASS_cse,       PASS_dce,
+    PASS_sums,      /* the 0 that products begin with is a constant by now */
     PASS_threshold, /* before licm: the bound is computed once */
-    PASS_mask, /* before licm: the index arithmetic that it makes is mostly invariant */
+    PASS_mask,   /* before licm: the index arithmetic that it makes is mostly invariant */
     PASS_bounds, /* before canon: constant conditions take their arms along */
-    PASS_peel,   PASS_canon, PASS_cse,
-    PASS_forward, /* after cse: equal addresses are one value */
+    PASS_peel,      PASS_canon,
+    PASS_cse,       PASS_forward, /* after cse: equal addresses are one value */
     PASS_carry, /* after canon: splats stand right in front of the additions */
-    PASS_licm, /* after cse: one copy of each invariant is moved */
-    PASS_dce,   PASS_nest,
+    PASS_licm,  /* after cse: one copy of each invariant is moved */
+    PASS_dce,       PASS_nest,
     PASS_canon, /* index arithmetic that nest repeated is merged and hoisted again */
-    PASS_cse,   PASS_licm,
+    PASS_cse,       PASS_licm,
     PASS_dce,
 };
 
@@ -27,6 +28,7 @@ static const PassId gpu_list[] = {
     PASS_canon, /* as on the CPU */
     PASS_cse,
     PASS_dce,
+    PASS_sums,
     PASS_threshold,
     PASS_mask,
     PASS_bounds,
@@ -57,17 +59,17 @@ static const PassId gpu_list[] = {
     PASS_dce, /* what the roles do not need */
     PASS_skew,
     PASS_wgmma_sink, /* after it: what goes around the loop is not waited for at all */
-    PASS_turns, /* after it: a store would hold a wait up */
+    PASS_turns,      /* after it: a store would hold a wait up */
     PASS_fence,
     PASS_cse,
     PASS_licm,
-    PASS_dce,  /* addresses that only the copies use now */
-    PASS_unseen, /* after the stages: a copy fills what is masked off by itself */
+    PASS_dce,           /* addresses that only the copies use now */
+    PASS_unseen,        /* after the stages: a copy fills what is masked off by itself */
     PASS_reduce_layout, /* after the last conversion was made or dropped */
-    PASS_smem, /* after all passes that make, move or drop what takes shared memory */
+    PASS_smem,    /* after all passes that make, move or drop what takes shared memory */
     PASS_barrier, /* behind smem: places say what conflicts */
     PASS_fence_reads, /* after it: in front of barriers, as early as those who read */
-    PASS_overlap, /* last: nothing moves an access in front of the wait any more */
+    PASS_overlap,     /* last: nothing moves an access in front of the wait any more */
 };
 
 const PassId *

@@ -205,7 +205,7 @@ if(TARGET libsdc)
         foreach(sm 80 90)
             limited(dry/sm_${sm}/${stem} dry 600 $<TARGET_FILE:run_${stem}>)
             set(env SDC_TEST_TARGET=cuda-dry SDC_CACHE=off CK_FORK=no FAKE_CUDA_SM=${sm}
-                SDC_LIBCUDA=$<TARGET_FILE:fakecuda>)
+                FAKE_CUDA_MIB=512 SDC_LIBCUDA=$<TARGET_FILE:fakecuda>)
             # Assembling takes longest: of the older one only what differs most.
             # Nor tables of hundreds of small kernels.
             if(PTXAS AND NOT stem MATCHES "^(accesses|operations|tiles)$" AND

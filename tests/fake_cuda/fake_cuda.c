@@ -3,7 +3,7 @@
    that contexts, functions and ranges of memory exist, and that large shared memory was
    asked for. Built twice: with FAKE_OLD it lacks what old drivers lack.
 
-   FAKE_CUDA_SM=80          compute capability of its devices
+   FAKE_CUDA_SM=80, _MIB=64 compute capability and memory of its devices
    FAKE_CUDA_PTXAS=COMMAND  assembles each module and refuses what is refused */
 #include "tests/fake_cuda/fake_cuda.h"
 
@@ -109,10 +109,10 @@ now(void)
 EXPORT int
 cuInit(unsigned flags)
 {
-    const char *sm = getenv("FAKE_CUDA_SM");
+    const char *sm = getenv("FAKE_CUDA_SM"), *mib = getenv("FAKE_CUDA_MIB");
     CALL();
-    if (sm)
-        state.sm = atoi(sm);
+    state.sm = sm ? atoi(sm) : state.sm;
+    state.memory = mib ? (int64_t)atoi(mib) << 20 : state.memory;
     return flags ? INVALID_VALUE : OK;
 }
 

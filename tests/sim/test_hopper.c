@@ -174,7 +174,7 @@ open_matmul(Subject *s)
         s, "matmul", "matmul",
         "a_ptr=*fp16:16,b_ptr=*fp16:16,c_ptr=*fp16:16,bias_ptr=None,M=i32:16,N=i32:16,"
         "K=i32:16,a_stride_m=i32:16,a_stride_k=1,b_stride_k=i32:16,b_stride_n=1,"
-        "c_stride_m=i32:16,c_stride_n=1,BLOCK_M=128,BLOCK_N=128,BLOCK_K=32",
+        "c_stride_m=i32:16,c_stride_n=1,BLOCK_M=128,BLOCK_N=128,BLOCK_K=64",
         3);
     randomize(add_array(s, "a", M, K, 2), 0.5, true);
     randomize(add_array(s, "b", K, N, 2), 0.5, true);

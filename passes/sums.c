@@ -14,9 +14,13 @@
    - of products of fp8: the tensor cores keep fewer bits of those sums than fp32 has
      (docs/language.md), and who adds outside the product gets fp32's;
    - where the product begins with something already. */
-#include "passes/canon.h"
+#include "ir/edit.h"
+#include "ir/fold.h"
+#include "passes/pass.h"
 
 #include <math.h>
+
+bool pass_sums(Func *f, PassCx *cx);
 
 static bool
 is_zero(const Value *v)
@@ -68,19 +72,39 @@ begin_with(Op *dot, Value *x, Value *end, Op *sum)
     return end;
 }
 
-Value *
-canon_dot(Op *op)
+/* The product that `sum` adds something to, once it begins with that instead. */
+static Value *
+begun(Op *sum)
 {
-    if (op->kind != OP_ADDF && op->kind != OP_ADD)
-        return NULL;
     for (int i = 1; i >= 0; i--) {
-        Value *x = op_operand(op, 1 - i), *end = op_operand(op, i);
-        Op *dot = first_product(end, op);
+        Value *x = op_operand(sum, 1 - i), *end = op_operand(sum, i);
+        Op *dot = first_product(end, sum);
         if (dot && is_zero(x))
             return end; /* which is no -0.0: it began with 0.0 */
-        Value *v = dot && !repeats(x) ? begin_with(dot, x, end, op) : NULL;
+        Value *v = dot && !repeats(x) ? begin_with(dot, x, end, sum) : NULL;
         if (v)
             return v;
     }
     return NULL;
+}
+
+static bool
+visit(void *user, Op *op)
+{
+    (void)user;
+    Value *v = op->kind == OP_ADDF || op->kind == OP_ADD ? begun(op) : NULL;
+    if (!v)
+        return false;
+    if (op->results[0].name)
+        v->name = op->results[0].name;
+    value_replace(&op->results[0], v);
+    op_erase(op);
+    return true;
+}
+
+bool
+pass_sums(Func *f, PassCx *cx)
+{
+    (void)cx;
+    return pass_walk(f->body, visit, NULL);
 }
