@@ -175,7 +175,7 @@ arg_text(const SdcFunction *f, int i, const SdcArg *arg, uint64_t key, char *to,
 }
 
 static char *
-signature_of(SdcFunction *f, const SdcArg *args, const uint64_t *key)
+signature_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcStatus *status)
 {
     SdcModule *m = f->mod;
     const KernelInfo *info = f->info;
@@ -183,16 +183,16 @@ signature_of(SdcFunction *f, const SdcArg *args, const uint64_t *key)
     for (int i = 0; i < info->nruntime; i++)
         cap += strlen(info->params[info->runtime[i]].name) + 128;
     char *sig = calloc(1, cap), *p = sig;
-    if (!sig)
-        context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
+    *status = sig ? SDC_OK : context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
     for (int i = 0; i < info->nruntime && sig; i++) {
         char type[120];
         const char *name = info->params[info->runtime[i]].name;
         if (arg_text(f, i, &args[i], key[i], type, sizeof type)) {
             p += sprintf(p, "%s%s=%s", p == sig ? "" : ",", name, type);
         } else {
-            context_fail(m->cx, SDC_ERROR_ARGUMENT, "argument '%s' of '%s' needs a type",
-                         name, info->name);
+            *status = context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                                   "argument '%s' of '%s' needs a type", name,
+                                   info->name);
             free(sig);
             sig = NULL;
         }
@@ -225,12 +225,13 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, unsigne
     if (f->info->nparam > SDCRT_MAX_SOURCES)
         return context_fail(m->cx, SDC_ERROR_SOURCE, "'%s' has too many parameters",
                             f->info->name);
-    char *sig = signature_of(f, args, key);
+    SdcStatus status;
+    char *sig = signature_of(f, args, key, &status);
     if (!sig)
-        return SDC_ERROR_ARGUMENT;
+        return status;
     if (f->info->heuristics)
         values_of(f->info, args, values);
-    SdcStatus status = kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind,
+    status = kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind,
                                   f->info->heuristics ? values : NULL, how, out);
     free(sig);
     return status;
@@ -242,7 +243,8 @@ function_signature(SdcFunction *f, const SdcArg *args, int nargs)
     uint64_t key[MAX_ARGS];
     for (int i = 0; i < nargs; i++)
         key[i] = arg_key(f->info, i, &args[i]);
-    return signature_of(f, args, key);
+    SdcStatus status;
+    return signature_of(f, args, key, &status);
 }
 
 void

@@ -340,8 +340,8 @@ sdc_module_load_file(SdcContext *cx, const char *path, SdcModule **out)
     int why = errno;
     close(fd);
     if (!text)
-        return context_fail(cx, SDC_ERROR_FILE, "cannot read '%s': %s", path,
-                            strerror(why));
+        return context_fail(cx, why == ENOMEM ? SDC_ERROR_MEMORY : SDC_ERROR_FILE,
+                            "cannot read '%s': %s", path, strerror(why));
     return load_owned(cx, path, text, size, SDC_LANG_AUTO, out);
 }
 
