@@ -1,4 +1,4 @@
-/* Waiting for products of warpgroups. The wait takes the accumulators in and hands them
+/* Waiting for wgmma. The wait takes the accumulators in and hands them
    out, so that nothing reads them before. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"

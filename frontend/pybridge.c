@@ -7,23 +7,37 @@
 
 /* ---- to a kernel */
 
+#define PYTHON_ALONE "'%s' is known to Python alone"
+
+/* One cause has one error, however often the kernel uses the name. */
+static bool
+is_told(const Sema *s, const char *text)
+{
+    for (const DiagItem *it = s->s->diag.first; it; it = it->next)
+        if (it->level == DIAG_ERROR && strcmp(it->text, text) == 0)
+            return true;
+    return false;
+}
+
 static Val
 not_a_value(Sema *s, Py v, const char *name, Loc loc)
 {
     if (v->kind == PY_UNKNOWN) {
         const PyUnknown *u = v->u.unknown;
+        if (is_told(s, arena_printf(s->a, PYTHON_ALONE, name)))
+            return val_error();
         if (u->one && u->other)
             sema_error(s, loc, MODULE_UNCERTAIN, name);
         else if (!u->loc.line || !u->key)
             sema_error(s, loc, "'%s' is not known here: %s", name, u->why);
         else
-            sema_error(s, loc, "'%s' is known to Python alone", name);
+            sema_error(s, loc, PYTHON_ALONE, name);
         if (u->loc.line)
             module_explain(s->m, v);
         return val_error();
     }
-    const char *what = v->kind == PY_OBJECT ? "an object of the host"
-                                            : "a value of the host";
+    const char *what =
+        v->kind == PY_OBJECT ? "an object of the host" : "a value of the host";
     return sema_error(s, loc, "'%s' is %s, which a kernel cannot use", name, what);
 }
 

@@ -13,7 +13,6 @@
 Value *canon_algebra(Builder *b, Op *op); /* identities of arithmetic, casts, compare */
 Value *canon_shape(Builder *b, Op *op);   /* splat, broadcast, reshape, trans */
 
-
 /* All of them, constants folded first: for passes that know something about one op. The
    operands of `op` may change places, which *changed tells. */
 Value *canon_value(Builder *b, Op *op, bool *changed);

@@ -74,6 +74,19 @@ product_words(const Region *r)
 }
 
 int64_t
+stage_bytes(const Op *loop)
+{
+    int64_t sum = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        bool load = op->kind == OP_LOAD || op->kind == OP_DESC_LOAD;
+        const Type *t = load ? op->results[0].type : NULL;
+        if (load && attr_has(&op->attrs, ATTR_STAGE))
+            sum += type_numel(t) * max_i64(type_bits(t), 8) / 8;
+    }
+    return sum;
+}
+
+int64_t
 occupancy(const Func *f, const TargetInfo *target, int64_t words, int64_t bytes)
 {
     enum { REGISTERS = 65536, BESIDE = 40, RESERVED = 1024 };

@@ -15,6 +15,9 @@ int product_words(const Region *r);
    (operand 2), or read the registers that another one in front reads (operand 0)? */
 bool product_counted(const Op *product, int operand);
 
+/* Bytes of one stage of what the loop's planned loads fill. */
+int64_t stage_bytes(const Op *loop);
+
 /* Programs of f on one multiprocessor, of which each takes so many words for products and
    so many bytes of shared memory. */
 int64_t occupancy(const Func *f, const TargetInfo *target, int64_t words, int64_t bytes);

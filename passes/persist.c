@@ -1,4 +1,4 @@
-/* Programs that multiply one tile each, as fewer programs that take tiles in turn.
+/* Programs that multiply one tile each, as fewer, persistent ones.
 
                                               %n = num_programs {axis=0, turns=1}
        %t = program_id {axis=0}               %k = num_programs {axis=0}
@@ -22,10 +22,10 @@
    Programs of a grid do not know of each other, so that any order will do; except where
    one waits for what another writes. What has atomic operations or loops of unknown
    length stays as it is. */
-#include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/tma_box.h"
+#include "passes/occupancy.h"
 #include "passes/persist.h"
 #include "passes/specialize.h"
 
@@ -160,15 +160,7 @@ persist_suits(Func *f, const TargetInfo *target, const Op *loop)
 static int64_t
 bytes_ahead(const Op *loop)
 {
-    int64_t sum = 0;
-    region_each(loop->regions[0], op)
-    {
-        const Type *t = op->kind == OP_DESC_LOAD && attr_has(&op->attrs, ATTR_STAGE)
-                            ? op->results[0].type
-                            : NULL;
-        sum += t ? type_numel(t) * max_i64(type_bits(t), 8) / 8 : 0;
-    }
-    return sum * (attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
+    return stage_bytes(loop) * (attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
 }
 
 bool

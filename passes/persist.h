@@ -1,4 +1,4 @@
-/* Programs that take tiles in turn (passes/persist.c), as other passes know them. */
+/* Persistent kernels (passes/persist.c), as other passes know them. */
 #ifndef SDC_PASSES_PERSIST_H
 #define SDC_PASSES_PERSIST_H
 

@@ -226,18 +226,6 @@ count_chains(const Op *loop)
     return n;
 }
 
-/* Bytes of one stage of what the loop's loads fill. */
-static int64_t
-stage_bytes(const Op *loop)
-{
-    int64_t sum = 0;
-    for (const Op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE))
-            sum += type_numel(op->results[0].type) *
-                   max_i64(type_bits(op->results[0].type), 8) / 8;
-    return sum;
-}
-
 /* Bytes of what threads fill in every iteration, twice: passes/turns.c. */
 static int64_t
 turn_bytes(const Op *loop)
@@ -263,7 +251,7 @@ programs(const Plan *p, int stages)
    for behind the product that read theirs (pass stage-expand), and nothing is lost; but
    with one buffer more they begin earlier. Not where a multiprocessor would run one
    program instead of two, of which one hides the waits of the other; unless the one is
-   to take tiles in turn. */
+   to be persistent. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
@@ -274,8 +262,7 @@ plan_depth(Plan *p, int stages, int most)
     bool turn = !p->by_threads && p->f->num_warps > 4 &&
                 persist_suits(p->f, p->target, loop) &&
                 stage_bytes(loop) * stages >= PERSIST_BYTES;
-    bool alone =
-        !turn && !loop->parent->parent && one < 2 && programs(p, stages) > one;
+    bool alone = !turn && !loop->parent->parent && one < 2 && programs(p, stages) > one;
     if (chains && stages < most && !alone &&
         stage_bytes(loop) * (stages + 1) + turn_bytes(loop) <= p->target->shared_bytes)
         stages++;

@@ -281,7 +281,7 @@ foreach(file IN LISTS files)
         file(GLOB seeds CONFIGURE_DEPENDS "${T}/frontend/lower/*.tk")
     elseif(stem MATCHES "sema") # and every kernel
         file(GLOB seeds CONFIGURE_DEPENDS "${ROOT}/kernels_dsl/*.tk" "${T}/run/lang/*.tk"
-            "${seeds}/*")
+            "${T}/frontend/module/*.py" "${seeds}/*")
     endif()
     if(stem MATCHES "code_|api") # each goes through LLVM
         set(runs 150)

@@ -99,9 +99,8 @@ schedule_print(Buf *out, const Func *f)
     buf_printf(out, "schedule of '%s'\n", f->name);
     print_roles(out, f, &s);
     if (s.turns)
-        buf_printf(out,
-                   "  programs take tiles in turn, %lld on a multiprocessor at a time\n",
-                   (long long)s.turns);
+        buf_printf(out, "  persistent, %lld program%s on a multiprocessor at a time\n",
+                   (long long)s.turns, s.turns > 1 ? "s" : "");
     if (s.products)
         buf_str(out, "  products by warpgroups (wgmma)\n");
     if (s.unit)

@@ -87,9 +87,14 @@ borrow_stat(Call *c, const RowsPlan *p, int64_t rows)
     return call_borrow(c, 2 * rows * p->parts * (int64_t)sizeof(float));
 }
 
+/* The numbers of parts of rows: of x, to y unless that is NULL. */
 static void
-call_parts(Call *c, const RowsPlan *p)
+call_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *y)
 {
+    call_pitch(c, x, p->unit);
+    if (y)
+        call_pitch(c, y, p->unit);
+    call_int(c, x->shape[1] / p->unit);
     call_int(c, p->parts);
     call_int(c, p->columns);
 }
@@ -116,19 +121,14 @@ softmax_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *o
     softmax_bind(c, p);
     call_tensor(c, x);
     call_ptr(c, SDC_FP32, stat);
-    call_pitch(c, x, p->unit);
-    call_int(c, x->shape[1] / p->unit);
-    call_parts(c, p);
+    call_parts(c, p, x, NULL);
     call_run(c, "softmax", "softmax_part", call_grid(c, programs), c->stream);
     softmax_bind(c, p);
     call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
     call_tensor(c, x);
     call_tensor(c, out);
     call_ptr(c, SDC_FP32, stat);
-    call_pitch(c, x, p->unit);
-    call_pitch(c, out, p->unit);
-    call_int(c, x->shape[1] / p->unit);
-    call_parts(c, p);
+    call_parts(c, p, x, out);
     call_run(c, "softmax", "softmax_apply", call_grid(c, programs), c->stream);
 }
 
@@ -191,18 +191,13 @@ norm_parts_run(Call *c, const RowsPlan *p, const SdcTensor *const t[6], double e
     bind_tile(c, p);
     call_tensor(c, x);
     call_ptr(c, SDC_FP32, stat);
-    call_pitch(c, x, p->unit);
-    call_int(c, x->shape[1] / p->unit);
-    call_parts(c, p);
+    call_parts(c, p, x, NULL);
     call_run(c, "layernorm", "layer_norm_part", call_grid(c, programs), c->stream);
     bind_tile(c, p);
     call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
     norm_tensors(c, t);
     call_ptr(c, SDC_FP32, stat);
-    call_pitch(c, x, p->unit);
-    call_pitch(c, y, p->unit);
-    call_int(c, x->shape[1] / p->unit);
-    call_parts(c, p);
+    call_parts(c, p, x, y);
     call_float_arg(c, eps);
     call_run(c, "layernorm", "layer_norm_apply", call_grid(c, programs), c->stream);
 }
@@ -275,8 +270,8 @@ norm_sum(Call *c, const NormBackward *n)
     call_tensor(c, n->db);
     call_int(c, n->nparts);
     call_int(c, cols);
-    call_run(c, "layernorm", "layer_norm_bwd_sum",
-             call_grid(c, ceil_over(cols, BLOCK_C)), c->stream);
+    call_run(c, "layernorm", "layer_norm_bwd_sum", call_grid(c, ceil_over(cols, BLOCK_C)),
+             c->stream);
 }
 
 /* Rows that a tile holds: their sums are at hand. */
@@ -314,10 +309,7 @@ norm_long(Call *c, const RowsPlan *p, NormBackward *n)
     for (int i = 0; i < 5; i++)
         call_tensor(c, n->in[i]);
     call_ptr(c, SDC_FP32, stat);
-    call_pitch(c, dy, p->unit);
-    call_pitch(c, x, p->unit);
-    call_int(c, cols / p->unit);
-    call_parts(c, p);
+    call_parts(c, p, dy, x);
     call_run(c, "layernorm", "layer_norm_bwd_part", call_grid(c, rows * p->parts),
              c->stream);
     call_next(c);
