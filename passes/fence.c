@@ -7,60 +7,90 @@
        %r = wgmma %m, ..      =>   fence_async
                                    %r = wgmma %m, ..       (a barrier comes between)
 
-   A fence stands after every write in a function whose buffers are read so, and where
-   asynchronous copies of threads (cp.async) have been waited for. What they read and TMA
+   A fence stands after every write of a buffer that is read so, and where asynchronous
+   copies of threads (cp.async) into one have been waited for. What they read and TMA
    overwrites: passes/fence_reads.c. */
+#include "ir/analysis/shared.h"
+#include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "passes/pass.h"
 
 bool pass_fence(Func *f, PassCx *cx);
 
+typedef struct Fences {
+    Arena *arena;
+    Vec(const Op *) read; /* allocations that wgmma or TMA read */
+    bool copied;          /* cp.async fills one of them */
+    bool changed;
+} Fences;
+
 static bool
-reads_async(const Region *r, int depth)
+is_read(const Fences *x, const Value *mem)
 {
-    region_each(r, op)
-    {
-        Effect e;
-        for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++)
-            if (e.resource == RES_SHARED && (e.kind & ACC_READ) && (e.kind & ACC_ASYNC))
+    SharedRoot *root;
+    int n = shared_roots(mem, x->arena, &root);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < x->read.n; k++)
+            if (x->read.at[k] == root[i].alloc)
                 return true;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (reads_async(op->regions[i], depth + 1))
-                return true;
+    return false;
+}
+
+static bool
+find_read(void *user, Op *op)
+{
+    Fences *x = user;
+    Effect e;
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        SharedRoot *root;
+        if (e.resource != RES_SHARED || !(e.kind & ACC_READ) || !(e.kind & ACC_ASYNC) ||
+            !type_is_shared(op_operand(op, e.operand)->type))
+            continue;
+        int n = shared_roots(op_operand(op, e.operand), x->arena, &root);
+        for (int k = 0; k < n; k++)
+            vec_push(x->arena, &x->read, root[k].alloc);
     }
     return false;
 }
 
-/* Has the thread written when op is done? */
 static bool
-writes(const Op *op)
+find_copied(void *user, Op *op)
 {
-    return op->kind == OP_LOCAL_STORE || op->kind == OP_ASYNC_WAIT ||
-           (op->kind == OP_LOCAL_ALLOC && op->noperand);
+    Fences *x = user;
+    x->copied |= op->kind == OP_ASYNC_COPY && is_read(x, op_operand(op, 1));
+    return false;
 }
 
-static void
-visit(Region *r, int depth)
+/* Has the thread written what is read so when op is done? */
+static bool
+writes(const Fences *x, const Op *op)
 {
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            visit(op->regions[i], depth + 1);
-        if (!writes(op) || (op->next && op->next->kind == OP_FENCE_ASYNC))
-            continue;
-        Builder b = builder_after(op);
-        b.loc = op->loc;
-        build_op(&b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
-    }
+    if (op->kind == OP_ASYNC_WAIT)
+        return x->copied;
+    return (op->kind == OP_LOCAL_STORE && is_read(x, op_operand(op, 0))) ||
+           (op->kind == OP_LOCAL_ALLOC && op->noperand && is_read(x, &op->results[0]));
+}
+
+static bool
+insert(void *user, Op *op)
+{
+    Fences *x = user;
+    if (!writes(x, op) || (op->next && op->next->kind == OP_FENCE_ASYNC))
+        return false;
+    Builder b = builder_after(op);
+    b.loc = op->loc;
+    build_op(&b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
+    return true;
 }
 
 bool
 pass_fence(Func *f, PassCx *cx)
 {
-    (void)cx;
-    if (!reads_async(f->body, 0))
+    Fences x = {.arena = &cx->s->tmp};
+    pass_walk(f->body, find_read, &x);
+    if (!x.read.n)
         return false;
-    visit(f->body, 0);
-    return true;
+    pass_walk(f->body, find_copied, &x);
+    return pass_walk(f->body, insert, &x);
 }
