@@ -112,8 +112,7 @@ drop_all_uses(Op *op, int depth)
     if (depth > MAX_REGION_DEPTH)
         return;
     for (int r = 0; r < op->nregion; r++)
-        region_each(op->regions[r], in)
-            drop_all_uses(in, depth + 1);
+        region_each(op->regions[r], in) drop_all_uses(in, depth + 1);
 }
 
 void
@@ -161,21 +160,41 @@ op_add_results(Op *op, const Type *const *types, int n)
     op->results = n ? arena_array(&f->module->s->mod, Value, n) : NULL;
     op->nresult = n;
     for (int i = 0; i < n; i++)
-        op->results[i] = (Value){.op = op, .index = i, .id = f->next_id++,
-                                 .type = types[i]};
+        op->results[i] =
+            (Value){.op = op, .index = i, .id = f->next_id++, .type = types[i]};
+}
+
+static void
+value_move(Value *to, Value *from)
+{
+    *to = *from;
+    for (Use *u = to->uses; u; u = u->next)
+        u->value = to;
+    if (to->uses)
+        to->uses->link = &to->uses;
+}
+
+Value *
+for_carry(Op *loop, Value *init)
+{
+    Func *f = loop->parent->func;
+    int n = loop->nresult;
+    Value *results = arena_array(&f->module->s->mod, Value, n + 1);
+    for (int i = 0; i < n; i++)
+        value_move(&results[i], &loop->results[i]);
+    results[n] = (Value){.op = loop, .index = n, .id = f->next_id++, .type = init->type};
+    loop->results = results;
+    loop->nresult = n + 1;
+    op_add_operand(loop, init);
+    return region_arg(loop->regions[0], init->type, init->name);
 }
 
 void
 op_drop_result(Op *op, int i)
 {
     for (int k = i + 1; k < op->nresult; k++) {
-        Value *to = &op->results[k - 1];
-        *to = op->results[k];
-        to->index = k - 1;
-        for (Use *u = to->uses; u; u = u->next)
-            u->value = to;
-        if (to->uses)
-            to->uses->link = &to->uses;
+        value_move(&op->results[k - 1], &op->results[k]);
+        op->results[k - 1].index = k - 1;
     }
     op->nresult--;
 }
@@ -205,8 +224,7 @@ clone_region(Builder *b, Op *to, const Region *from, Map *map)
         map_set(map, from->args[i],
                 region_arg(r, from->args[i]->type, from->args[i]->name));
     Builder in = builder_at_end(b->func, r);
-    region_each(from, op)
-        op_clone(&in, op, map);
+    region_each(from, op) op_clone(&in, op, map);
 }
 
 Op *
@@ -234,9 +252,7 @@ op_clone(Builder *b, const Op *op, Map *map)
 void
 region_clone_into(Builder *b, const Region *from, Map *map)
 {
-    region_each(from, op)
-        if (!op_is(op, T_TERMINATOR))
-            op_clone(b, op, map);
+    region_each(from, op) if (!op_is(op, T_TERMINATOR)) op_clone(b, op, map);
 }
 
 bool
@@ -298,8 +314,7 @@ add_effects(const Op *op, OpEffects *e, int depth)
     if (depth > MAX_REGION_DEPTH)
         return;
     for (int r = 0; r < op->nregion; r++)
-        region_each(op->regions[r], in)
-            add_effects(in, e, depth + 1);
+        region_each(op->regions[r], in) add_effects(in, e, depth + 1);
 }
 
 OpEffects

@@ -16,6 +16,9 @@ void op_move_before(Op *op, Op *where);
 void op_move_to_end(Op *op, Region *r);
 /* Gives an op without results its results: an `if` whose arms were built first. */
 void op_add_results(Op *op, const Type *const *types, int n);
+/* One more value that a `for` loop carries, from init on: its argument. The caller adds
+   to the yield what comes next. Results of the loop move: no pointer to one stays. */
+Value *for_carry(Op *loop, Value *init);
 /* Drops result i (no uses) of a structured op. */
 void op_drop_result(Op *op, int i);
 void region_drop_arg(Region *r, int i);

@@ -153,7 +153,7 @@ same(uint32_t v, const int *arg)
 static Layout
 empty_like(const Layout *l)
 {
-    Layout out = { .kind = l->kind, .rank = l->rank };
+    Layout out = {.kind = l->kind, .rank = l->rank};
     memcpy(out.lg, l->lg, sizeof out.lg);
     return out;
 }
@@ -163,7 +163,28 @@ layout_squash(Session *s, const Layout *l, int dim)
 {
     Layout out = empty_like(l);
     out.lg[dim] = 0;
-    return map_coords(s, l, &out, cut, (int[]){ layout_shift(l, dim), l->lg[dim] });
+    return map_coords(s, l, &out, cut, (int[]){layout_shift(l, dim), l->lg[dim]});
+}
+
+const Layout *
+layout_repeat(Session *s, const Layout *l, int dim, int lg)
+{
+    Layout out = empty_like(l);
+    out.lg[dim] = (uint8_t)lg;
+    int at = layout_shift(&out, dim), next = 0;
+    uint32_t low = ((uint32_t)1 << at) - 1;
+    for (int d = LD_COUNT - 1; d >= 0; d--) {
+        for (int i = 0; i < l->n[d]; i++) {
+            uint32_t v = l->b[d][i];
+            bool copy = !v && next < lg && (d == LD_LANE || d == LD_WARP);
+            fill_basis(&out, (LayoutDim)d,
+                       copy ? (uint32_t)1 << (at + next++)
+                            : (v & low) | (v & ~low) << lg);
+        }
+    }
+    while (next < lg)
+        fill_basis(&out, LD_REG, (uint32_t)1 << (at + next++));
+    return layout_intern(s, &out);
 }
 
 const Layout *
@@ -175,7 +196,7 @@ layout_slice(Session *s, const Layout *l, int dim)
     out.rank--;
     for (int i = dim; i < MAX_RANK; i++)
         out.lg[i] = i < out.rank ? l->lg[i + 1] : 0;
-    return map_coords(s, l, &out, cut, (int[]){ layout_shift(l, dim), l->lg[dim] });
+    return map_coords(s, l, &out, cut, (int[]){layout_shift(l, dim), l->lg[dim]});
 }
 
 const Layout *
@@ -207,7 +228,7 @@ permute(uint32_t v, const int *arg)
 const Layout *
 layout_trans(Session *s, const Layout *l, const int64_t *perm)
 {
-    int arg[1 + 3 * MAX_RANK] = { l->rank };
+    int arg[1 + 3 * MAX_RANK] = {l->rank};
     Layout out = empty_like(l);
     for (int i = 0; i < l->rank; i++)
         out.lg[i] = l->lg[perm[i]];
@@ -241,7 +262,7 @@ layout_join(Session *s, const Layout *l)
     Layout out = empty_like(l);
     out.lg[out.rank++] = 1;
     fill_basis(&out, LD_REG, 1); /* the pair first: it stays in neighbouring registers */
-    return map_coords(s, l, &out, shift_up, (int[]){ 1 });
+    return map_coords(s, l, &out, shift_up, (int[]){1});
 }
 
 const Layout *
@@ -377,7 +398,7 @@ layout_part(const Layout *l, uint32_t coord, int dim)
 F2
 layout_matrix(const Layout *l)
 {
-    F2 m = { .nout = coord_bits(l) };
+    F2 m = {.nout = coord_bits(l)};
     for (int d = 0; d < LD_COUNT; d++)
         for (int i = 0; i < l->n[d]; i++)
             m.col[m.nin++] = l->b[d][i];
@@ -446,7 +467,7 @@ source_of(const F2 *m, const int at[LD_COUNT + 1], const Layout *src, LayoutDim 
     for (int reach = LD_REG; reach < LD_COUNT; reach++) {
         F2 part = *m, x;
         part.nin = at[reach + 1];
-        F2 want = { .nin = 1, .nout = m->nout, .col = { v } };
+        F2 want = {.nin = 1, .nout = m->nout, .col = {v}};
         if (reach == LD_REG && own && d != LD_REG) {
             F2 rest = want;
             rest.col[0] ^= src->b[d][i];
@@ -489,10 +510,10 @@ Conversion
 layout_conversion(const Layout *src, const Layout *dst)
 {
     F2 m = layout_matrix(src);
-    int at[LD_COUNT + 1] = { 0 };
+    int at[LD_COUNT + 1] = {0};
     for (int d = 0; d < LD_COUNT; d++)
         at[d + 1] = at[d] + src->n[d];
-    Conversion c = { .from = { .nout = m.nin } };
+    Conversion c = {.from = {.nout = m.nin}};
     for (int d = 0; d < LD_COUNT; d++)
         for (int i = 0; i < dst->n[d]; i++)
             c.from.col[c.from.nin++] =

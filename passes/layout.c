@@ -13,6 +13,7 @@
    The convert_layouts that remain are exchanges between threads. Loads and stores carry
    {contig} from here on: the elements, per dimension, that one access may take
    together. */
+#include "ir/base/util.h"
 #include "passes/layout.h"
 
 bool pass_layout(Func *f, PassCx *cx);
@@ -28,6 +29,24 @@ each_op(Layouts *p, Region *r, void (*fn)(Layouts *, Op *), int depth)
         for (int i = 0; i < op->nregion; i++)
             each_op(p, op->regions[i], fn, depth + 1);
     }
+}
+
+/* What repeats a tile (a vector is little, and follows others) and nobody has given a
+   layout: as the tile. */
+static void
+give_repeated(Layouts *p, Op *op)
+{
+    const Layout *l = op->kind == OP_BROADCAST ? op_operand(op, 0)->type->layout : NULL;
+    const Type *t = op->nresult ? op->results[0].type : NULL;
+    int sides = 0;
+    for (int d = 0; l && d < t->rank; d++)
+        sides += l->lg[d] > 0;
+    if (sides < 2)
+        return;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] > 1 && !l->lg[d])
+            l = layout_repeat(p->s, l, d, log2_floor((uint64_t)t->shape[d]));
+    layout_give(p, &op->results[0], l);
 }
 
 static void
@@ -64,6 +83,10 @@ pass_layout(Func *f, PassCx *cx)
     each_op(&p, f->body, layout_anchor_dot, 0);
     layout_flow(&p, true);
     each_op(&p, f->body, layout_anchor_data, 0);
+    layout_flow(&p, true);
+    for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
+        layout_flow(&p, false);
+    each_op(&p, f->body, give_repeated, 0);
     layout_flow(&p, true);
     for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
         layout_flow(&p, false);

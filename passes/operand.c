@@ -2,6 +2,7 @@
 #include "passes/operand.h"
 
 #include "ir/base/util.h"
+#include "ir/tma_box.h"
 #include "passes/layout.h"
 
 enum { LINE = 128, HOIST_DEPTH = 16 };
@@ -52,6 +53,8 @@ operand_buffer_type(Session *s, const Type *t, int fast)
     bits = bits < 8 ? 8 : bits;
     int64_t row = t->shape[fast] * bits / 8;
     int swizzle = row >= LINE ? LINE : row >= 32 ? (int)row : 0;
+    if (type_numel(t) / t->shape[fast] < TMA_PHASES)
+        swizzle = 0; /* the next buffer would begin in the middle of it */
     const Layout *l = layout_nvmma(s, t->rank, t->shape, bits, swizzle, order);
     return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
 }

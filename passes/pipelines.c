@@ -37,6 +37,10 @@ static const PassId gpu_list[] = {
     PASS_forward,
     PASS_unwrap, /* after it: equal sizes are one value */
     PASS_modulo, /* sums stand right in front of the remainders */
+    PASS_distinct,
+    PASS_rounds, /* after it: words of eight rows move by an eighth */
+    PASS_canon,
+    PASS_cse,
     PASS_licm,
     PASS_dce,
     PASS_layout,

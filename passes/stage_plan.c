@@ -127,7 +127,8 @@ fills(const Value *v, const Region *block, int depth)
         if (op->kind == OP_LOCAL_ALLOC || op->kind == OP_WGMMA || op->kind == OP_DOT)
             return true;
         if (op->nresult == 1 && op_is(op, T_PURE) &&
-            (op_is(op, T_ELEMENTWISE) || op->kind == OP_CONVERT_LAYOUT) &&
+            (op_is(op, T_ELEMENTWISE) || op_is(op, T_SHAPE) ||
+             op->kind == OP_CONVERT_LAYOUT) &&
             fills(&op->results[0], block, depth + 1))
             return true;
     }

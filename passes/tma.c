@@ -86,9 +86,7 @@ const char *
 tma_refuses(Func *f, const Op *loop, Op *load)
 {
     const char *why;
-    if (load->results[0].type->rank < 2)
-        return "it is a vector";
-    tile_of(f->module->s, f, loop, load, false, &why);
+    tile_of(f->module->s, f, loop, load, load->results[0].type->rank < 2, &why);
     return why;
 }
 
@@ -192,8 +190,12 @@ visit_loop(Session *s, Func *f, Op *loop, bool all)
         changed |= done;
         every &= done;
     }
-    region_each(body, op) if (is_planned(op) && every) every =
-        changed && op->results[0].type->rank == 1 && raise(s, f, loop, op, true);
+    region_each(body, op) if (is_planned(op) && op->results[0].type->rank == 1)
+    {
+        every &= changed && every && raise(s, f, loop, op, true);
+        if (!every && !operand_copies(op))
+            attr_drop(&op->attrs, ATTR_STAGE);
+    }
     if (changed && every)
         attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD,
                      attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);

@@ -44,38 +44,18 @@ is_exchange(const Op *op)
     return product;
 }
 
-/* The loop with one more carried number, which begins as 0. */
-static Op *
-carry_turn(Session *s, Op *old, Value **turn)
+/* A number that the loop carries, 0 and 1 by turns. */
+static Value *
+carry_turn(Session *s, Op *loop)
 {
-    Region *from = old->regions[0];
-    Builder b = builder_before(old);
-    b.loc = old->loc;
-    int n = old->nresult;
-    Value **init = arena_array(&s->tmp, Value *, n + 1);
-    for (int i = 0; i < n; i++)
-        init[i] = op_operand(old, i + 3);
-    init[n] = build_int(&b, type_scalar(s->types, SK_I32), 0);
-    Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
-                         init, n + 1);
-    Region *to = loop->regions[0];
-    attr_copy(&s->mod, &loop->attrs, &old->attrs);
-    for (int i = 0; i <= n; i++) {
-        to->args[i]->name = from->args[i]->name;
-        value_replace(from->args[i], to->args[i]);
-    }
-    for (int i = 0; i < n; i++) {
-        loop->results[i].name = old->results[i].name;
-        value_replace(&old->results[i], &loop->results[i]);
-    }
-    region_each(from, op) op_move_to_end(op, to);
-    *turn = to->args[n + 1];
-    b = builder_before(to->last);
-    b.loc = old->loc;
-    op_add_operand(to->last,
-                   build_binary(&b, OP_XOR, *turn, build_int(&b, (*turn)->type, 1)));
-    op_erase(old);
-    return loop;
+    Builder b = builder_before(loop);
+    b.loc = loop->loc;
+    Value *turn = for_carry(loop, build_int(&b, type_scalar(s->types, SK_I32), 0));
+    Op *yield = loop->regions[0]->last;
+    b = builder_before(yield);
+    b.loc = loop->loc;
+    op_add_operand(yield, build_binary(&b, OP_XOR, turn, build_int(&b, turn->type, 1)));
+    return turn;
 }
 
 static void
@@ -161,7 +141,6 @@ visit(Func *f, PassCx *cx, Region *r, int depth)
     bool changed = false;
     region_each(r, op)
     {
-        Value *turn;
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
             changed |= visit(f, cx, op->regions[i], depth + 1);
         if (op->kind != OP_FOR)
@@ -170,9 +149,9 @@ visit(Func *f, PassCx *cx, Region *r, int depth)
             changed |= wait_for_readers(cx->s, op->regions[0]);
             continue;
         }
-        Op *loop = carry_turn(cx->s, op, &turn);
-        region_each(loop->regions[0], in) if (is_exchange(in))
-            take_turns(cx->s, loop, in, turn);
+        Value *turn = carry_turn(cx->s, op);
+        region_each(op->regions[0], in) if (is_exchange(in))
+            take_turns(cx->s, op, in, turn);
         changed = cx->budget->turns = true;
     }
     return changed;

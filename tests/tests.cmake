@@ -351,6 +351,11 @@ if(TARGET sdc)
         set_tests_properties(loops/numbers/sm_${sm} PROPERTIES
             ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=${sm}")
     endforeach()
+    # Loads of each address once: tiles of four and eight rows, of one element.
+    limited(loops/numbers/words sim 60 ${BASH} "${T}/loops/numbers" $<TARGET_FILE:sdc>
+        $<TARGET_FILE:near> w4a16 fp8_block)
+    set_tests_properties(loops/numbers/words PROPERTIES
+        ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=90;CONFIGS=9")
 endif()
 
 # ---------------------------------------------------------------- machine code of GPUs

@@ -337,3 +337,10 @@ affine_of(const Value *v, const Op *loop, Affine *out)
     Walk w = {.loop = loop};
     return visit(&w, v, 0, out);
 }
+
+bool
+affine_step(const Value *arg, const Op *loop, Affine *out)
+{
+    Walk w = {.loop = loop};
+    return step_of(&w, arg, 0, out) && is_invariant(&out->base, arg->region);
+}

@@ -11,8 +11,9 @@
 enum { ROUNDS = 6, PASSES = 32 };
 
 struct Axis {
+    bool nowrap; /* integers are taken not to */
     Arena *arena;
-    Map facts; /* Value -> AxisFacts */
+    Map facts;      /* Value -> AxisFacts */
     int64_t budget; /* ops that may still be visited before carried values give up */
 };
 
@@ -211,7 +212,7 @@ visit_plain(Axis *x, const Op *op)
     for (int i = 0; i < op->noperand; i++)
         in[i] = axis_of(x, op_operand(op, i));
     for (int i = 0; i < op->nresult; i++) {
-        AxisFacts f = axis_rule(op, i, in);
+        AxisFacts f = axis_rule(op, i, in, x->nowrap);
         set(x, &op->results[i], &f);
     }
 }
@@ -251,11 +252,12 @@ count_ops(const Region *r, int depth)
     return n;
 }
 
-Axis *
-axis_new(const Func *f, Arena *a)
+static Axis *
+walk(const Func *f, Arena *a, bool nowrap)
 {
     Axis *x = arena_new(a, Axis);
     x->arena = a;
+    x->nowrap = nowrap;
     x->budget = PASSES * count_ops(f->body, 0);
     map_init(&x->facts, a);
     for (int i = 0; i < f->body->narg; i++) {
@@ -267,6 +269,18 @@ axis_new(const Func *f, Arena *a)
     }
     visit_region(x, f->body, 0);
     return x;
+}
+
+Axis *
+axis_new(const Func *f, Arena *a)
+{
+    return walk(f, a, false);
+}
+
+Axis *
+axis_new_nowrap(const Func *f, Arena *a)
+{
+    return walk(f, a, true);
 }
 
 int64_t

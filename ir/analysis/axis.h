@@ -31,6 +31,9 @@ enum { AXIS_MAX_DIV = 1 << 30 };
    32 bits and less may wrap, and then do not count up; to wrap at 64 bits is harmless: so
    does an address. */
 Axis *axis_new(const Func *f, Arena *arena);
+/* For addresses: sums and products of integers are taken for ones that do not wrap, as
+   ir/analysis/affine.h takes them. */
+Axis *axis_new_nowrap(const Func *f, Arena *arena);
 
 /* Never NULL: a value made since gets facts that say nothing. */
 const AxisFacts *axis_of(Axis *a, const Value *v);

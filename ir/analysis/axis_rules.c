@@ -137,13 +137,14 @@ math_range(OpKind k, const AxisFacts *x, const AxisFacts *y, int64_t *lo, int64_
 
 /* The result of wrapping arithmetic: its bounds, and whether it cannot have wrapped. */
 static bool
-arith_range(AxisFacts *f, const Op *op, const AxisFacts *x, const AxisFacts *y)
+arith_range(AxisFacts *f, const Op *op, const AxisFacts *x, const AxisFacts *y,
+            bool nowrap)
 {
     const Type *t = op->results[0].type;
     int64_t lo = 0, hi = -1, least, most;
     bool exact = math_range(op->kind, x, y, &lo, &hi);
     full_range(t, &least, &most);
-    bool nowrap = attr_has(&op->attrs, ATTR_NOWRAP);
+    nowrap |= attr_has(&op->attrs, ATTR_NOWRAP);
     if (exact && nowrap) {
         lo = max_i64(lo, least);
         hi = min_i64(hi, most);
@@ -164,13 +165,13 @@ sum_contig(const AxisFacts *x, const AxisFacts *y, int d)
 }
 
 static AxisFacts
-rule_sum(const Op *op, const AxisFacts *x, const AxisFacts *y)
+rule_sum(const Op *op, const AxisFacts *x, const AxisFacts *y, bool nowrap)
 {
     const Type *t = op->results[0].type;
     AxisFacts f = axis_nothing(t);
     bool ptr = op->kind == OP_ADDPTR;
     int64_t unit = axis_unit(t);
-    bool safe = ptr || arith_range(&f, op, x, y);
+    bool safe = ptr || arith_range(&f, op, x, y, nowrap);
     for (int d = 0; d < f.rank; d++) {
         int64_t c = op->kind == OP_SUB ? min_i64(x->contig[d], y->constancy[d])
                                        : sum_contig(x, y, d);
@@ -188,7 +189,7 @@ rule_sum(const Op *op, const AxisFacts *x, const AxisFacts *y)
 }
 
 static AxisFacts
-rule_mul(const Op *op, const AxisFacts *x, const AxisFacts *y)
+rule_mul(const Op *op, const AxisFacts *x, const AxisFacts *y, bool nowrap)
 {
     const Type *t = op->results[0].type;
     AxisFacts f = axis_nothing(t);
@@ -197,7 +198,7 @@ rule_mul(const Op *op, const AxisFacts *x, const AxisFacts *y)
         return *x;
     if (axis_known(x, &one) && one == 1)
         return *y;
-    (void)arith_range(&f, op, x, y);
+    (void)arith_range(&f, op, x, y, nowrap);
     both = min_i64(both * other, AXIS_MAX_DIV);
     for (int d = 0; d < f.rank; d++) {
         f.div[d] = both;
@@ -262,6 +263,16 @@ pointwise(const Op *op, const AxisFacts *const *in, int64_t div)
     return f;
 }
 
+/* x rems y: the sign of x, less than y, and no further from 0 than x. */
+static void
+rest_range(AxisFacts *f, const AxisFacts *x, const AxisFacts *y)
+{
+    int64_t most =
+        y->lo > -INT64_MAX ? max_i64(max_i64(-y->lo, y->hi) - 1, 0) : INT64_MAX;
+    f->lo = x->lo >= 0 ? 0 : max_i64(x->lo, -most);
+    f->hi = x->hi <= 0 ? 0 : min_i64(x->hi, most);
+}
+
 static AxisFacts
 rule_division(const Op *op, const AxisFacts *const *in)
 {
@@ -272,8 +283,12 @@ rule_division(const Op *op, const AxisFacts *const *in)
     int64_t n, div = rest ? min_i64(axis_all_div(in[0], t), axis_all_div(in[1], t)) : 1;
     /* A signed quotient goes toward zero: a bucket around zero would be twice as large.
      */
-    if (!axis_known(in[1], &n) || n <= 0 || (is_signed && in[0]->lo < 0))
-        return pointwise(op, in, div);
+    if (!axis_known(in[1], &n) || n <= 0 || (is_signed && in[0]->lo < 0)) {
+        AxisFacts f = pointwise(op, in, div);
+        if (op->kind == OP_REMS)
+            rest_range(&f, in[0], in[1]);
+        return f;
+    }
     if (op->kind == OP_DIVS || op->kind == OP_DIVU)
         return n == 1 ? *in[0] : quotient(t, in[0], n, in[0]->lo >= 0);
     if (is_pow2(n) || in[0]->lo >= 0)
@@ -282,7 +297,7 @@ rule_division(const Op *op, const AxisFacts *const *in)
 }
 
 static AxisFacts
-rule_shift(const Op *op, const AxisFacts *const *in)
+rule_shift(const Op *op, const AxisFacts *const *in, bool nowrap)
 {
     const Type *t = op->results[0].type;
     int64_t k, bits = type_bits(t);
@@ -297,7 +312,7 @@ rule_shift(const Op *op, const AxisFacts *const *in)
             return pointwise(op, in, min_i64((int64_t)1 << k, AXIS_MAX_DIV));
         Op as_mul = *op;
         as_mul.kind = OP_MUL;
-        return rule_mul(&as_mul, in[0], &by);
+        return rule_mul(&as_mul, in[0], &by, nowrap);
     }
     if (k == bits - 1)
         return pointwise(op, in, 1);
@@ -632,7 +647,7 @@ rule_source(const Op *op)
 }
 
 AxisFacts
-axis_rule(const Op *op, int i, const AxisFacts *const *in)
+axis_rule(const Op *op, int i, const AxisFacts *const *in, bool nowrap)
 {
     const Type *t = op->results[i].type;
     const Type *from = op->noperand ? op_operand(op, 0)->type : t;
@@ -646,19 +661,19 @@ axis_rule(const Op *op, int i, const AxisFacts *const *in)
     case OP_SUB:
         if (type_bits(t) == 1)
             return pointwise(op, in, 1);
-        return rule_sum(op, in[0], in[1]);
-    case OP_ADDPTR: return rule_sum(op, in[0], in[1]);
+        return rule_sum(op, in[0], in[1], nowrap);
+    case OP_ADDPTR: return rule_sum(op, in[0], in[1], nowrap);
     case OP_MUL:
         if (type_bits(t) == 1)
             return pointwise(op, in, 1);
-        return rule_mul(op, in[0], in[1]);
+        return rule_mul(op, in[0], in[1], nowrap);
     case OP_DIVS:
     case OP_DIVU:
     case OP_REMS:
     case OP_REMU: return rule_division(op, in);
     case OP_SHL:
     case OP_SHRS:
-    case OP_SHRU: return rule_shift(op, in);
+    case OP_SHRU: return rule_shift(op, in, nowrap);
     case OP_AND:
     case OP_OR:
     case OP_XOR: return rule_bits(op, in);

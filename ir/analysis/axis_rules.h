@@ -18,7 +18,7 @@ int64_t axis_pow2(int64_t v);
 int64_t axis_all_div(const AxisFacts *f, const Type *t);
 /* Is every element the same known integer? */
 bool axis_known(const AxisFacts *f, int64_t *value);
-/* Facts of result i; in[] are those of the operands. */
-AxisFacts axis_rule(const Op *op, int i, const AxisFacts *const *in);
+/* Facts of result i; in[] are those of the operands. nowrap: as axis_new_nowrap. */
+AxisFacts axis_rule(const Op *op, int i, const AxisFacts *const *in, bool nowrap);
 
 #endif

@@ -421,6 +421,10 @@ START_TEST(related_tiles)
         ck_assert_ptr_eq(layout_slice(s, sq, 1), sl);
         ck_assert_ptr_eq(layout_expand(s, sl, 1), sq);
         ck_assert_ptr_eq(layout_split(s, j), l);
+        const Layout *again = layout_repeat(s, sq, 1, 5);
+        ck_assert(layout_check(again, NULL));
+        ck_assert_ptr_eq(layout_squash(s, again, 1), sq);
+        ck_assert_int_eq(again->lg[1], 5);
         ck_assert(layout_check(sl, NULL) && layout_check(j, NULL) &&
                   layout_check(e, NULL));
         for (int k = 0; k < 50; k++) {
