@@ -671,7 +671,7 @@ module_load_import(FrontModule *from, Name path, int level)
     for (int up = 1; up <= MAX_ANCESTORS; up++) {
         n = 0;
         FrontModule *m =
-            folder_of(from, up, &n) && n ? load_in(from, from->src->path, n, text) : NULL;
+            folder_of(from, up, &n) ? load_in(from, from->src->path, n, text) : NULL;
         if (m)
             return m;
     }

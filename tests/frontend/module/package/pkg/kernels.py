@@ -1,6 +1,7 @@
 # A file of a package: absolute imports begin at the package's root, without -I; modules of
 # the host that are missing matter to nobody.
 # RUN: %sdc compile %s -k k -s '*fp32' --emit tir -o - | FileCheck %s
+# RUN: cd %S/.. && %sdc compile pkg/kernels.py -k k -s '*fp32' --emit tir -o - | FileCheck %s
 # RUN: not %sdc compile %s -k wrong -s '*fp32' --emit tir -o - 2>&1 | FileCheck %s --check-prefix=WRONG
 import numpy_but_not_quite as npq
 import triton
