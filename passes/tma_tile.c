@@ -15,9 +15,16 @@ enum { MASK_DEPTH = 16 };
 /* ---- polynomials of the host */
 
 static bool
-is_host(const Value *v)
+is_argument(const Value *v)
 {
     return !v->op && !v->region->parent;
+}
+
+/* An argument, or what the host computes of arguments: a number of chunks. */
+static bool
+is_host(const Value *v)
+{
+    return is_argument(v) || (type_is_int(v->type) && tma_host_value(v));
 }
 
 static bool
@@ -64,12 +71,63 @@ tma_tile_in_pieces(const TmaTile *r, const Poly *p)
         for (int64_t k = p->t[i].k; k % 2 == 0 && div < TMA_ALIGN; k /= 2)
             div *= 2;
         for (int x = 0; x < p->t[i].n && div < TMA_ALIGN; x++)
-            if (is_host(p->t[i].x[x]))
+            if (is_argument(p->t[i].x[x]))
                 div *= max_i64(1, r->f->params[p->t[i].x[x]->index].div);
         if (div % TMA_ALIGN)
             return false;
     }
     return true;
+}
+
+/* ---- numbers of more than 32 bits, which the engine does not take */
+
+/* Does every number in p have 32 bits? Its sums are taken not to wrap then. */
+static bool
+is_narrow(const Poly *p)
+{
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->t[i].n; k++)
+            if (type_bits(p->t[i].x[k]->type) > 32)
+                return false;
+    return true;
+}
+
+/* lo..hi times what x may be; false when 64 bits do not hold that. */
+static bool
+times_range(const AxisFacts *x, int64_t *lo, int64_t *hi)
+{
+    int64_t p[4];
+    if (__builtin_mul_overflow(*lo, x->lo, &p[0]) ||
+        __builtin_mul_overflow(*lo, x->hi, &p[1]) ||
+        __builtin_mul_overflow(*hi, x->lo, &p[2]) ||
+        __builtin_mul_overflow(*hi, x->hi, &p[3]))
+        return false;
+    *lo = min_i64(min_i64(p[0], p[1]), min_i64(p[2], p[3]));
+    *hi = max_i64(max_i64(p[0], p[1]), max_i64(p[2], p[3]));
+    return true;
+}
+
+/* Is an index p into rows of such a stride, in elements, taken for, or known to be, a
+   number of 32 bits? Where no mask bounds it, memory does, unless rows are short. */
+static bool
+fits(TmaTile *r, const Poly *p, const Poly *stride)
+{
+    enum { SHORT_ROW = 128 };
+    int64_t low = 0, high = 0;
+    bool is_long = stride->n == 1 && stride->t[0].k * r->boxes.bytes >= SHORT_ROW;
+    if (is_narrow(p) || is_long)
+        return true;
+    r->axis = r->axis ? r->axis : axis_new(r->f, &r->s->tmp);
+    for (int i = 0; i < p->n; i++) {
+        int64_t lo = p->t[i].k, hi = lo;
+        for (int k = 0; k < p->t[i].n; k++)
+            if (!times_range(axis_of(r->axis, p->t[i].x[k]), &lo, &hi))
+                return false;
+        if (__builtin_add_overflow(low, lo, &low) ||
+            __builtin_add_overflow(high, hi, &high))
+            return false;
+    }
+    return low >= INT32_MIN && high <= INT32_MAX;
 }
 
 /* ---- masks: conjunctions of sums that are at least 0 */
@@ -217,13 +275,25 @@ extra(TmaTile *r, const PolyTerm *t)
     return true;
 }
 
-/* One term of the address, to where it belongs. */
+/* Does a part of the address fall, as with `n - 1 - i`? What it is taken from has to be
+   in the same index then: one below 0 is outside of the tensor, wherever that begins. */
 static bool
-place_term(TmaTile *r, const PolyTerm *t)
+falls(const Poly *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->t[i].k < 0 && !host_term(&p->t[i]))
+            return true;
+    return false;
+}
+
+/* One term of the address, to where it belongs; with `based` what the host knows is
+   added to where the tensor begins. */
+static bool
+place_term(TmaTile *r, const PolyTerm *t, bool based)
 {
     int unit = r->boxes.order[0];
     bool plain = true; /* no argument in it */
-    if (host_term(t))
+    if (based && host_term(t))
         return poly_add_term(&r->base, t, 1);
     for (int i = 0; i < t->n; i++)
         plain &= !is_host(t->x[i]);
@@ -231,12 +301,13 @@ place_term(TmaTile *r, const PolyTerm *t)
         PolyTerm q;
         TmaDim *to = &r->dim[d];
         if (d != unit && !to->bounded && to->stride.n == 1 &&
-            poly_divide(t, &to->stride.t[0], &q))
+            poly_divide(t, &to->stride.t[0], &q) &&
+            fits(r, &(Poly){.n = 1, .t = {q}}, &to->stride))
             return poly_add_term(&to->at, &q, 1);
     }
     if (plain && !r->dim[unit].bounded)
         return poly_add_term(&r->dim[unit].at, t, 1);
-    return extra(r, t);
+    return (based || !host_term(t)) && extra(r, t);
 }
 
 /* The address as rows, columns and the rest. */
@@ -247,13 +318,13 @@ place(TmaTile *r)
     for (int d = 0; d < r->rank; d++) {
         Poly part;
         if (!place_bounded(&r->dim[d]) ||
-            (r->dim[d].bounded &&
-             (!poly_mul(&r->dim[d].at, &r->dim[d].stride, &part) ||
-              !poly_add(&left, &part, -1))))
+            (r->dim[d].bounded && (!poly_mul(&r->dim[d].at, &r->dim[d].stride, &part) ||
+                                   !poly_add(&left, &part, -1))))
             return false;
     }
+    bool based = !falls(&left);
     for (int i = 0; i < left.n; i++)
-        if (!place_term(r, &left.t[i]))
+        if (!place_term(r, &left.t[i], based))
             return false;
     for (int i = 0; i < r->n; i++) {
         TmaDim *d = &r->dim[i];
@@ -282,7 +353,7 @@ open_tile(TmaTile *r, const Value *ptr)
         return "its addresses are no sum of rows and columns";
     const Value *root = r->ptr.ptr;
     r->elem = type_elem(t)->elem;
-    if (!is_host(root))
+    if (!is_argument(root))
         return "its address comes from no argument of the launch";
     if (root->type->elem != r->elem)
         return "it reads an argument as another type";
@@ -320,15 +391,54 @@ build_poly(Builder *b, const Poly *p, const Type *t)
     return sum ? sum : build_int(b, t, 0);
 }
 
-/* An index of more than 32 bits might lose some. */
-static bool
-is_narrow(const Poly *p)
+/* The same of the host's numbers, computed at the builder's place. */
+static Value *
+host_copy(Builder *b, Value *v)
 {
+    Value *in[2];
+    const Op *op = v->op;
+    if (!op)
+        return v;
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = host_copy(b, op_operand(op, i));
+    return &build_op(b, op->kind, in, op->noperand, &op->attrs, &v->type, 1)->results[0];
+}
+
+static Poly
+host_poly_copy(Builder *b, const Poly *p)
+{
+    Poly copy = *p;
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->t[i].n; k++)
-            if (type_bits(p->t[i].x[k]->type) > 32)
-                return false;
-    return true;
+            copy.t[i].x[k] = host_copy(b, (Value *)p->t[i].x[k]);
+    return copy;
+}
+
+/* p as the engine counts, in 32 bits. What lies beyond them is as far out of the tensor
+   as there is: 0 is read there, nothing written. */
+static Value *
+build_at(Builder *b, const Poly *p, const Type *i32, const Type *i64)
+{
+    if (is_narrow(p))
+        return build_poly(b, p, i32);
+    Value *v = build_poly(b, p, i64);
+    v = build_binary(b, OP_MINS, v, build_int(b, i64, INT32_MAX));
+    v = build_binary(b, OP_MAXS, v, build_int(b, i64, INT32_MIN));
+    return build_cast(b, OP_TRUNC, v, i32);
+}
+
+/* A size that the host finds; one of more than 31 bits becomes 0, which makes no tensor
+   map: the launch runs code without. */
+static Value *
+build_size(Builder *b, const Poly *p, const Type *i32, const Type *i64)
+{
+    if (is_narrow(p))
+        return build_poly(b, p, i32);
+    Value *v = build_poly(b, p, i64), *one = build_int(b, i64, 1);
+    Value *beyond = build_binary(b, OP_DIVS, v, build_int(b, i64, (int64_t)1 << 31));
+    beyond = build_binary(b, OP_MINS, beyond, one);
+    v = build_binary(b, OP_MUL, v, build_binary(b, OP_SUB, one, beyond));
+    return build_cast(b, OP_TRUNC, v, i32);
 }
 
 /* Dimension of the tensor, slowest first, as a number of r->dim. */
@@ -351,13 +461,16 @@ tma_tile_desc(const TmaTile *r, Loc loc)
     Builder b = builder_before(r->f->body->first);
     b.loc = loc;
     in[0] = (Value *)r->ptr.ptr;
-    if (r->base.n)
-        in[0] = build_binary(&b, OP_ADDPTR, in[0], build_poly(&b, &r->base, i64));
+    Poly base = host_poly_copy(&b, &r->base);
+    if (base.n)
+        in[0] = build_binary(&b, OP_ADDPTR, in[0], build_poly(&b, &base, i64));
     for (int i = 0; i < r->n; i++) {
         const TmaDim *d = &r->dim[slowest(r, i)];
         shape[i] = d->box;
-        in[1 + i] = build_poly(&b, &d->size, i32);
-        in[1 + r->n + i] = build_poly(&b, &d->stride, i64);
+        Poly size = host_poly_copy(&b, &d->size);
+        Poly stride = host_poly_copy(&b, &d->stride);
+        in[1 + i] = build_size(&b, &size, i32, i64);
+        in[1 + r->n + i] = build_poly(&b, &stride, i64);
     }
     const Type *t = type_desc(tt, r->elem, r->n, shape);
     Op *desc = build_op(&b, OP_MAKE_DESC, in, 1 + 2 * r->n, NULL, &t, 1);
@@ -367,9 +480,10 @@ tma_tile_desc(const TmaTile *r, Loc loc)
 int
 tma_tile_at(const TmaTile *r, Builder *b, Value **out)
 {
-    const Type *i32 = type_scalar(r->s->types, SK_I32);
+    TypeTable *tt = r->s->types;
+    const Type *i32 = type_scalar(tt, SK_I32), *i64 = type_scalar(tt, SK_I64);
     for (int i = 0; i < r->n; i++)
-        out[i] = build_poly(b, &r->dim[slowest(r, i)].at, i32);
+        out[i] = build_at(b, &r->dim[slowest(r, i)].at, i32, i64);
     return r->n;
 }
 
@@ -390,9 +504,11 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
         return "rows and columns begin at what is no sum of arguments and indices";
     if (!rows_may_be_aligned(r))
         return "rows do not begin on 16 bytes";
-    for (int i = 0; i < r->n; i++)
-        if (!is_narrow(&r->dim[i].at) || !is_narrow(&r->dim[i].size))
-            return "an index or a size has more than 32 bits";
+    for (int i = 0; i < r->n; i++) {
+        const TmaDim *d = &r->dim[i];
+        if (!d->bounded && !fits(r, &d->at, &d->stride))
+            return "an index may have more than 32 bits, and no mask bounds it";
+    }
     return NULL;
 }
 

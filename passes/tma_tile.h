@@ -4,6 +4,7 @@
 #define SDC_PASSES_TMA_TILE_H
 
 #include "ir/analysis/affine.h"
+#include "ir/analysis/axis.h"
 #include "ir/build.h"
 #include "ir/tma_box.h"
 
@@ -21,6 +22,7 @@ typedef struct TmaTile {
     Func *f;
     const Op *loop; /* around the access; NULL: none that matters */
     const Type *elem;
+    Axis *axis; /* made when it is asked */
     Affine ptr;
     TmaBoxes boxes;
     TmaDim dim[TMA_MAX_RANK]; /* those of the tile first, in its order */
