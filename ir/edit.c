@@ -274,6 +274,15 @@ op_before(const Op *a, const Op *b)
 }
 
 bool
+region_has(const Region *r, OpKind kind)
+{
+    for (const Op *op = r->first; op; op = op->next)
+        if (op->kind == kind)
+            return true;
+    return false;
+}
+
+bool
 region_within(const Region *r, const Region *outer)
 {
     while (r && r != outer)

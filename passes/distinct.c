@@ -76,10 +76,7 @@ static bool
 runs_ahead(const Op *op)
 {
     const Op *loop = op->parent->parent;
-    if (!loop || loop->kind != OP_FOR)
-        return false;
-    region_each(op->parent, at) if (at->kind == OP_DOT) return true;
-    return false;
+    return loop && loop->kind == OP_FOR && region_has(op->parent, OP_DOT);
 }
 
 static bool

@@ -1,4 +1,5 @@
-/* Loops that carry addresses at another pace than they count count by one.
+/* Loops that count by one: those that carry addresses at another pace than they count,
+   and those that count down.
 
        for %k = 0, %K, 64 (%p = %q) {        %n = divs %K, 64 + (rems %K, 64 > 0)
          ..                                  for %i = 0, %n, 1 (%p = %q) {
@@ -7,7 +8,12 @@
        }                                       %p1 = addptr %p, splat %s
 
    Where a load lies in iteration k is then %q + %i * %s, rows of a matrix that TMA
-   finds; of %k it is %s / 64, which is no whole number (ir/analysis/affine.h). */
+   finds; of %k it is %s / 64, which is no whole number (ir/analysis/affine.h).
+
+   A loop that multiplies and counts down, from lo to above a constant hi, runs ahead then
+   like any other. Its index, lo + %i * step, is no less than hi + 1; written so it is a
+   number of its own and no sum, of which a tensor's first element would take one part and
+   the place in it, below 0, the other. */
 #include "ir/analysis/affine.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -31,28 +37,72 @@ other_pace(const Op *loop, int64_t step)
     return false;
 }
 
+/* How often a loop that counts down by `by` from lo to above hi runs. */
+static Value *
+rounds_down(Builder *b, Value *lo, Value *hi, int64_t by)
+{
+    Value *left = build_binary(b, OP_SUB, lo, hi), *one = build_int(b, lo->type, 1);
+    if (by == 1)
+        return left;
+    Value *n = build_binary(b, OP_SUB, left, one);
+    n = build_binary(b, OP_DIVS, n, build_int(b, lo->type, by));
+    n = build_binary(b, OP_ADD, n, one);
+    return build_select(b, build_cmp(b, OP_CMPI, "sgt", lo, hi), n,
+                        build_int(b, lo->type, 0));
+}
+
+/* 0 .. hi by `by` */
+static Value *
+rounds_up(Builder *b, Value *hi, Value *by)
+{
+    Value *rest = build_binary(b, OP_REMS, hi, by);
+    rest = build_cmp(b, OP_CMPI, "sgt", rest, build_int(b, hi->type, 0));
+    return build_binary(b, OP_ADD, build_binary(b, OP_DIVS, hi, by),
+                        build_cast(b, OP_ZEXT, rest, hi->type));
+}
+
+/* The loop counts its rounds; `at` is what it counted by, made of op 0's first operand.
+ */
+static void
+count(Op *loop, Value *n, Value *at, Op *first)
+{
+    Builder b = builder_before(loop);
+    Value *round = loop->regions[0]->args[0];
+    b.loc = loop->loc;
+    op_set_operand(loop, 0, build_int(&b, n->type, 0));
+    op_set_operand(loop, 1, n);
+    op_set_operand(loop, 2, build_int(&b, n->type, 1));
+    value_replace(round, at);
+    op_set_operand(first, 0, round);
+}
+
 static bool
 visit(void *user, Op *op)
 {
-    Const lo, step;
+    Const lo, hi, step;
     (void)user;
-    if (op->kind != OP_FOR || !value_const(op_operand(op, 0), &lo) || lo.i ||
-        !value_const(op_operand(op, 2), &step) || step.i < 2 || !other_pace(op, step.i))
+    if (op->kind != OP_FOR || !value_const(op_operand(op, 2), &step))
         return false;
-    Builder b = builder_before(op);
-    b.loc = op->loc;
-    Value *hi = op_operand(op, 1), *by = op_operand(op, 2), *zero = op_operand(op, 0);
-    Value *rest = build_cmp(&b, OP_CMPI, "sgt", build_binary(&b, OP_REMS, hi, by), zero);
-    op_set_operand(op, 1,
-                   build_binary(&b, OP_ADD, build_binary(&b, OP_DIVS, hi, by),
-                                build_cast(&b, OP_ZEXT, rest, hi->type)));
-    op_set_operand(op, 2, build_int(&b, hi->type, 1));
+    bool from_zero = value_const(op_operand(op, 0), &lo) && !lo.i;
+    bool to_zero = value_const(op_operand(op, 1), &hi) && hi.i >= -1;
+    bool up = step.i > 1 && from_zero && other_pace(op, step.i);
+    bool down =
+        step.i < 0 && step.i > INT32_MIN && to_zero && region_has(op->regions[0], OP_DOT);
+    if (!up && !down)
+        return false;
+    Value *begin = op_operand(op, 0), *end = op_operand(op, 1), *by = op_operand(op, 2);
+    Builder b = builder_before(op), in = builder_before(op->regions[0]->first);
+    b.loc = in.loc = op->loc;
     Value *round = op->regions[0]->args[0];
-    b = builder_before(op->regions[0]->first);
-    b.loc = op->loc;
-    Value *at = build_binary(&b, OP_MUL, round, by);
-    value_replace(round, at);
-    op_set_operand(at->op, 0, round);
+    if (up) {
+        Value *at = build_binary(&in, OP_MUL, round, by);
+        count(op, rounds_up(&b, end, by), at, at->op);
+        return true;
+    }
+    Value *far = build_binary(&in, OP_MUL, round, by);
+    Value *at = build_binary(&in, OP_ADD, begin, far);
+    at = build_binary(&in, OP_MAXS, at, build_int(&in, begin->type, hi.i + 1));
+    count(op, rounds_down(&b, begin, end, -step.i), at, far->op);
     return true;
 }
 
