@@ -81,9 +81,12 @@ pass_layout(Func *f, PassCx *cx)
     each_op(&p, f->body, layout_anchor_address, 0);
     layout_flow(&p, false);
     each_op(&p, f->body, layout_anchor_dot, 0);
+    p.products = true;
     layout_flow(&p, true);
+    p.products = false;
     each_op(&p, f->body, layout_anchor_data, 0);
     layout_flow(&p, true);
+    layout_flow_later(&p);
     for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
         layout_flow(&p, false);
     each_op(&p, f->body, give_repeated, 0);

@@ -40,7 +40,9 @@ typedef struct Layouts {
     const TargetInfo *target;
     Axis *axis;
     Vec(Choice) choices;
-    Vec(Value *) work; /* values whose layout has yet to flow on */
+    Vec(Value *) work;  /* values whose layout has yet to flow on */
+    Vec(Value *) later; /* into loops that do not multiply, behind what those load */
+    bool products;      /* layouts of products flow, and of nothing else */
     Vec(Op *) converts;
     Map dots;  /* Op -> DotPlan */
     int least; /* elements in a row that a thread should hold, aligned or not */
@@ -90,6 +92,7 @@ void layout_give(Layouts *p, Value *v, const Layout *l);
 /* Along the data from every value that was given one. With `data` false only around
    loops: for addresses, which say nothing about what is loaded from them. */
 void layout_flow(Layouts *p, bool data);
+void layout_flow_later(Layouts *p); /* into loops that waited */
 /* The layout that the operand of a moving op must have so that the op is a renaming of
    registers when its result has layout `to`; NULL: the op says nothing. */
 const Layout *layout_operand(Session *s, const Op *op, const Layout *to);

@@ -108,14 +108,38 @@ give_while(Layouts *p, Op *op, int i, const Layout *l)
         layout_give(p, op_operand(op->regions[1]->last, i), l);
 }
 
+static bool
+multiplies(const Region *r, int depth)
+{
+    bool yes = region_has(r, OP_DOT);
+    for (const Op *op = r->first; op && !yes && depth < MAX_REGION_DEPTH; op = op->next)
+        for (int i = 0; i < op->nregion && !yes; i++)
+            yes = multiplies(op->regions[i], depth + 1);
+    return yes;
+}
+
+/* Products say how sums lie in the loops around them. A loop that only adds to a sum goes
+   by what it loads: the sum is exchanged once, not in every iteration. */
+static bool
+goes_by_products(const Layouts *p, const Op *loop)
+{
+    return !p->products || loop->kind != OP_FOR || multiplies(loop->regions[0], 0);
+}
+
 static void
 flow_from(Layouts *p, Value *v, bool data)
 {
     const Layout *l = v->type->layout;
     Op *home = v->op ? v->op : v->region->parent;
+    bool wait = v->op && home && !goes_by_products(p, home);
+    value_each_use(v, u) wait |= !goes_by_products(p, u->user);
+    if (wait)
+        vec_push(&p->s->tmp, &p->later, v);
+    /* a constant has what layout anybody wants, and says nothing to others */
+    data &= !v->op || (v->op->kind != OP_CONST && v->op->kind != OP_SPLAT);
     if (home && v->op && home->kind == OP_WHILE)
         give_condition(p, home, v->index, l);
-    else if (home && v->op)
+    else if (home && v->op && goes_by_products(p, home))
         give_carried(p, home, v->index, l);
     else if (home && home->kind == OP_FOR)
         give_carried(p, home, v->index - 1, l);
@@ -126,8 +150,10 @@ flow_from(Layouts *p, Value *v, bool data)
     value_each_use(v, u)
     {
         Op *op = u->user, *up = op->parent->parent;
-        if (op->kind == OP_FOR)
+        if (op->kind == OP_FOR && goes_by_products(p, op))
             give_carried(p, op, u->index - 3, l);
+        else if (op->kind == OP_FOR)
+            continue;
         else if (op->kind == OP_WHILE)
             give_while(p, op, u->index, l);
         else if (op->kind == OP_CONDITION && up)
@@ -148,4 +174,13 @@ layout_flow(Layouts *p, bool data)
     for (int i = 0; i < p->work.n; i++)
         flow_from(p, p->work.at[i], data);
     p->work.n = 0;
+}
+
+void
+layout_flow_later(Layouts *p)
+{
+    for (int i = 0; i < p->later.n; i++)
+        vec_push(&p->s->tmp, &p->work, p->later.at[i]);
+    p->later.n = 0;
+    layout_flow(p, true);
 }

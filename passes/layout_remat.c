@@ -1,8 +1,19 @@
 /* Computing again instead of exchanging: a conversion of a value that is cheap to compute
-   (indices, masks, constants) becomes the same computation in the layout wanted. */
+   (indices, masks, constants) becomes the same computation in the layout wanted. So are
+   vectors of few elements a thread loaded again, where the load stands: those are in the
+   first cache then, and an exchange takes a barrier. Not where products are, whose loads
+   run ahead and are read out of shared memory in any layout (passes/stage_read.c). */
 #include "passes/layout.h"
 
-enum { REMAT_DEPTH = 64 };
+enum { REMAT_DEPTH = 64, LOAD_REGS = 16 };
+
+static bool
+is_short_load(const Op *op, const Layout *to)
+{
+    return op->kind == OP_LOAD && op->results[0].type->rank == 1 &&
+           !attr_has(&op->attrs, ATTR_VOLATILE) && layout_regs(to) <= LOAD_REGS &&
+           !region_has(op->parent, OP_DOT);
+}
 
 static bool
 is_cheap(const Op *op)
@@ -21,16 +32,27 @@ is_cheap(const Op *op)
     }
 }
 
+/* The layout in which op needs its operands for a result in layout `to`. */
+static const Layout *
+needed(Layouts *p, const Op *op, const Layout *to)
+{
+    bool same = op_is(op, T_ELEMENTWISE) || op->kind == OP_LOAD;
+    return same ? to : layout_operand(p->s, op, to);
+}
+
 static bool
-can_remat(const Value *v, int depth)
+can_remat(Layouts *p, const Value *v, const Layout *to, int depth)
 {
     const Op *op = v->op;
     if (!type_is_tile(v->type))
         return true;
-    if (!op || depth > REMAT_DEPTH || !is_cheap(op))
+    if (!op || depth > REMAT_DEPTH || (!is_cheap(op) && (!to || !is_short_load(op, to))))
         return false;
+    if (op->kind == OP_CONVERT_LAYOUT)
+        return can_remat(p, op_operand(op, 0), to, depth + 1);
+    const Layout *need = to ? needed(p, op, to) : NULL;
     for (int i = 0; i < op->noperand; i++)
-        if (!can_remat(op_operand(op, i), depth + 1))
+        if (!can_remat(p, op_operand(op, i), need, depth + 1))
             return false;
     return true;
 }
@@ -44,9 +66,11 @@ remat(Layouts *p, Builder *b, Value *v, const Layout *to, int depth)
         return v;
     if (op->kind == OP_CONVERT_LAYOUT)
         return remat(p, b, op_operand(op, 0), to, depth + 1);
-    const Layout *need = op_is(op, T_ELEMENTWISE) ? to : layout_operand(p->s, op, to);
+    const Layout *need = needed(p, op, to);
     if (op->noperand > 8)
         return v;
+    Builder at = builder_before(op);
+    b = op->kind == OP_LOAD ? &at : b;
     for (int i = 0; i < op->noperand; i++)
         in[i] =
             need ? remat(p, b, op_operand(op, i), need, depth + 1) : op_operand(op, i);
@@ -64,7 +88,8 @@ layout_remat(Layouts *p)
         Op *c = p->converts.at[i];
         Value *v = op_operand(c, 0);
         const Layout *to = c->results[0].type->layout;
-        if (layout_conversion(v->type->layout, to).kind <= CONV_REG || !can_remat(v, 0))
+        if (layout_conversion(v->type->layout, to).kind <= CONV_REG ||
+            !can_remat(p, v, to, 0))
             continue;
         Builder b = builder_before(c);
         value_replace(&c->results[0], remat(p, &b, v, to, 0));

@@ -132,10 +132,10 @@ pays(Specialize *sp)
     bool gaps = false;
     for (int i = 0; i < sp->ngroup; i++) {
         const Op *loop = sp->group[i].loop;
-        if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || fills_operand(loop) ||
-            adds_parts(loop) || (sp->blocks == 1 && in_turn(loop)))
+        if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || adds_parts(loop) ||
+            (sp->blocks == 1 && in_turn(loop)))
             return true;
-        gaps |= has_gaps(loop);
+        gaps |= has_gaps(loop) || fills_operand(loop);
     }
     if (gaps && programs_without(sp) < 2 * sp->blocks)
         return true;

@@ -356,6 +356,12 @@ if(TARGET sdc)
         $<TARGET_FILE:near> w4a16 fp8_block)
     set_tests_properties(loops/numbers/words PROPERTIES
         ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=90;CONFIGS=9")
+    foreach(sm 80 90)
+        limited(loops/more/sm_${sm} sim 60 ${BASH} "${T}/loops/numbers"
+            $<TARGET_FILE:sdc> $<TARGET_FILE:near>)
+        set_tests_properties(loops/more/sm_${sm} PROPERTIES ENVIRONMENT
+            "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=${sm};CONFIGS=9;LIST=more")
+    endforeach()
 endif()
 
 # ---------------------------------------------------------------- machine code of GPUs
