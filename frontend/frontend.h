@@ -32,12 +32,32 @@ const char *front_kernel_name(const FrontModule *m, int i);
    functions that lack their decorator. */
 void front_explain_missing(FrontModule *m, const char *name);
 
+/* Signatures that a kernel could be launched with, the likeliest first: what the text
+   and the overrides (as of front_spec_parse), annotations, configurations and heuristics
+   leave open is guessed by what the kernel does with it. A parameter about which nothing
+   can be said is left out. */
+typedef struct FrontGuess {
+    const char **signature;
+    int n;
+} FrontGuess;
+
+/* `called`: the helpers that the kernel reaches are added, as nodes; may be NULL. False
+   after an error: no such kernel, or a text that cannot be read. */
+bool front_guess(FrontModule *m, const char *kernel, const char *signature,
+                 const char *const *overrides, int noverride, struct Map *called,
+                 FrontGuess *out);
+
 /* What `sdc check` says of one jit function. */
 typedef struct FrontCheck {
     const char *name;
     Loc loc;
-    bool is_kernel; /* false: returns a value, so it is only called by others */
-    bool ok;        /* every name resolves and every construct is known, helpers too */
+    /* false: a helper. It returns a value, or others of the file call it and nothing
+       launches it. */
+    bool is_kernel;
+    /* Of a helper that no kernel reaches: every name resolves and every construct is
+       known. Of a kernel: it can be asked for. */
+    bool ok;
+    FrontGuess guess; /* signatures of a kernel */
 } FrontCheck;
 
 typedef struct FrontReport {
@@ -47,10 +67,17 @@ typedef struct FrontReport {
     int nskipped;
 } FrontReport;
 
-/* Resolves every name and checks every construct of every jit function of a file,
-   without types. Under an `if`, which may be compile time and never taken, nothing is
-   held against a function. Reasons go to s->diag. */
-void front_check(FrontModule *m, FrontReport *out);
+/* What sdc check is asked about. */
+typedef struct FrontAsked {
+    const char *kernel;      /* NULL: all */
+    const char *signature;   /* NULL: to be guessed */
+    const char *const *bind; /* NAME=VALUE, each for kernels with that parameter */
+    int nbind;
+} FrontAsked;
+
+/* The kernels of a file with their signatures, and a look at the names and constructs of
+   helpers that they do not reach. Reasons go to s->diag. */
+void front_check(FrontModule *m, const FrontAsked *asked, FrontReport *out);
 
 /* A compile-time value given from outside. */
 typedef enum SpecKind {

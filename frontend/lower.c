@@ -199,6 +199,7 @@ front_lower(FrontModule *m, const char *kernel, const FrontSpec *spec, Module *o
     ArenaMark mark = arena_mark(&session->tmp);
     Sema s;
     Frame frame;
+    session->diag.stage = "type";
     sema_init(&s, m, &frame);
     Func *f = lower_kernel(&s, fn, spec, out);
     arena_reset(&session->tmp, mark);

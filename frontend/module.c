@@ -509,8 +509,11 @@ load(Session *s, const Source *src, const FrontOptions *opt, FrontModule *root)
     m->opt = opt;
     m->root = root ? root : m;
     m->file = m;
+    const char *stage = s->diag.stage;
+    s->diag.stage = "syntax";
     if (!syntax_parse(s, src, &m->body))
         return NULL;
+    s->diag.stage = root ? stage : "module";
     if (!root)
         m->interp = interp_new(m);
     m->scope = pyscope_new(m->root->interp, m, NULL);

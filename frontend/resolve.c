@@ -1,7 +1,8 @@
-/* sdc check without a signature: does every name in a jit function mean something, and
-   is every construct part of the language? Types are not known here, so nothing is
-   said about them; what stands under an `if` may be dead for every specialization that
-   matters (FlagGems keeps host-only code there), so its problems are not reported. */
+/* What sdc check looks at: the kernels of a file, with signatures to compile them by, and
+   helpers that no kernel of the file reaches. Of those it is asked whether every name
+   means something and every construct is part of the language: types are not known, so
+   nothing is said about them, and what stands under an `if` may be dead for every
+   specialization that matters, so its problems are not reported. */
 #include "frontend/builtin.h"
 #include "frontend/module.h"
 #include "frontend/spec.h"
@@ -218,10 +219,6 @@ is_refused(Resolver *r, const Node *n)
         complain(r, n->loc, "a function cannot be defined inside of a kernel");
         return true;
     }
-    if (n->kind == ND_COMPARE && n->list.n > 1) {
-        complain(r, n->loc, "a chained comparison is not supported: join two with 'and'");
-        return true;
-    }
     if (n->kind == ND_ASSIGN && n->list.n > 1)
         complain(r, n->loc,
                  "several targets are not supported: write one assignment each");
@@ -345,17 +342,73 @@ is_kernel(const FrontModule *m, const char *name)
     return false;
 }
 
+/* `name[grid](..)` anywhere in the file. */
+static bool
+launches(const Node *n, const char *name, int depth)
+{
+    if (!n || depth > AST_MAX_DEPTH)
+        return false;
+    if (n->kind == ND_CALL && n->a->kind == ND_SUBSCRIPT && n->a->a->name &&
+        strcmp(n->a->a->name, name) == 0)
+        return true;
+    const NodeList *lists[] = {&n->list, &n->body, &n->orelse, &n->more};
+    for (int k = 0; k < COUNT_OF(lists); k++)
+        for (int i = 0; i < lists[k]->n; i++)
+            if (launches(lists[k]->at[i], name, depth + 1))
+                return true;
+    return launches(n->a, name, depth + 1) || launches(n->b, name, depth + 1) ||
+           launches(n->c, name, depth + 1);
+}
+
+static bool
+is_launched(const FrontModule *m, const char *name)
+{
+    const NodeList *all = module_statements(m);
+    for (int i = 0; i < all->n; i++)
+        if (launches(all->at[i], name, 0))
+            return true;
+    return false;
+}
+
+/* Bindings of parameters that this function has. */
+static int
+own_binds(Arena *a, const Node *fn, const FrontAsked *asked, const char ***out)
+{
+    int n = 0;
+    *out = arena_array(a, const char *, asked->nbind + 1);
+    for (int i = 0; i < asked->nbind; i++)
+        for (int k = 0; k < fn->list.n; k++) {
+            const char *name = fn->list.at[k]->name;
+            size_t len = strcspn(asked->bind[i], "=");
+            if (strlen(name) == len && memcmp(name, asked->bind[i], len) == 0)
+                (*out)[n++] = asked->bind[i];
+        }
+    return n;
+}
+
+static void
+check_kernel(Session *s, FrontModule *m, const FrontAsked *asked, const Node *fn,
+             Map *called, FrontCheck *out)
+{
+    const char **bind;
+    int nbind = own_binds(&s->perm, fn, asked, &bind);
+    out->is_kernel = true;
+    out->ok = front_guess(m, fn->name, asked->signature, bind, nbind, called,
+                          &out->guess);
+}
+
 void
-front_check(FrontModule *m, FrontReport *out)
+front_check(FrontModule *m, const FrontAsked *asked, FrontReport *out)
 {
     Session *s = module_session(m);
     Resolver *r = arena_new(&s->ast, Resolver);
     NodeVec jit = {0}, skipped = {0};
-    sema_init(&r->sema, m, &r->frame);
-    map_init(&r->done, &s->ast);
+    Map called;
+    map_init(&called, &s->ast);
     collect_skipped(&s->ast, module_statements(m), &skipped);
     for (int i = 0; module_own_function(m, i); i++)
-        vec_push(&s->ast, &jit, module_own_function(m, i));
+        if (!asked->kernel || strcmp(module_own_function(m, i)->name, asked->kernel) == 0)
+            vec_push(&s->ast, &jit, module_own_function(m, i));
     *out = (FrontReport){.nfn = jit.n, .nskipped = skipped.n};
     out->fn = arena_array(&s->perm, FrontCheck, jit.n + 1);
     out->skipped = arena_array(&s->perm, Loc, skipped.n + 1);
@@ -363,7 +416,19 @@ front_check(FrontModule *m, FrontReport *out)
         out->skipped[i] = skipped.at[i]->loc;
     for (int i = 0; i < jit.n; i++) {
         const Node *fn = jit.at[i];
-        bool ok = check_function(r, fn, module_home(m, fn));
-        out->fn[i] = (FrontCheck){fn->name, fn->loc, is_kernel(m, fn->name), ok};
+        out->fn[i] = (FrontCheck){.name = fn->name, .loc = fn->loc, .ok = true};
+        if (is_kernel(m, fn->name))
+            check_kernel(s, m, asked, fn, &called, &out->fn[i]);
+    }
+    sema_init(&r->sema, m, &r->frame);
+    map_init(&r->done, &s->ast);
+    s->diag.stage = "name";
+    for (int i = 0; i < jit.n; i++) {
+        const Node *fn = jit.at[i];
+        FrontCheck *f = &out->fn[i];
+        if (f->is_kernel && !asked->kernel && map_has(&called, fn))
+            f->is_kernel = is_launched(m, fn->name);
+        if (!f->is_kernel && !map_has(&called, fn))
+            f->ok = check_function(r, fn, module_home(m, fn));
     }
 }

@@ -395,8 +395,9 @@ heuristic_value(Sema *s, const Node *fn, const FrontSpec *spec, Name name)
     return py_call_host(s, rule, args);
 }
 
+/* What the text leaves open. `all`: what then has no value is an error. */
 static bool
-fill_open(Sema *sema, const Node *fn, const Config *c, FrontSpec *out)
+fill_open(Sema *sema, const Node *fn, const Config *c, bool all, FrontSpec *out)
 {
     Session *s = sema->s;
     for (int i = 0; i < fn->list.n; i++) {
@@ -414,7 +415,7 @@ fill_open(Sema *sema, const Node *fn, const Config *c, FrontSpec *out)
             *a = (SpecArg){.kind = SPEC_TYPE, .sig = sig, .div = 1};
             continue;
         }
-        if (p->b)
+        if (p->b || !all)
             continue;
         if (!param_is_constexpr(p)) {
             diag_error(&s->diag, p->loc,
@@ -482,6 +483,29 @@ check_frozen(Session *s, const Node *fn)
 }
 
 bool
+spec_read(Sema *sema, const Node *fn, const SpecText *text, bool all, FrontSpec *out)
+{
+    Session *s = sema->s;
+    memset(out, 0, sizeof *out);
+    out->narg = fn->list.n;
+    out->args = arena_array(&s->perm, SpecArg, fn->list.n + 1);
+    for (int i = 0; i < fn->list.n; i++)
+        out->args[i].kind = SPEC_UNSET;
+    bool ok = check_frozen(s, fn) &&
+              (!text->signature || take_signature(s, fn, text->signature, out));
+    for (int i = 0; ok && i < text->nbind; i++)
+        ok = take_entry(s, fn, text->bind[i], strlen(text->bind[i]), NULL, out);
+    if (ok) {
+        Config c = config_first(sema, fn);
+        ok = fill_open(sema, fn, &c, all, out);
+        out->num_warps = c.num_warps;
+        out->num_stages = c.num_stages;
+        out->num_ctas = c.num_ctas;
+    }
+    return ok;
+}
+
+bool
 front_spec_parse(FrontModule *m, const char *kernel, const char *signature,
                  const char *const *overrides, int noverride, FrontSpec *out)
 {
@@ -493,22 +517,9 @@ front_spec_parse(FrontModule *m, const char *kernel, const char *signature,
     Sema sema;
     Frame host;
     sema_init(&sema, m, &host);
-    memset(out, 0, sizeof *out);
-    out->narg = fn->list.n;
-    out->args = arena_array(&s->perm, SpecArg, fn->list.n + 1);
-    for (int i = 0; i < fn->list.n; i++)
-        out->args[i].kind = SPEC_UNSET;
-    bool ok = check_frozen(s, fn) &&
-              (!signature || take_signature(s, fn, signature, out));
-    for (int i = 0; ok && i < noverride; i++)
-        ok = take_entry(s, fn, overrides[i], strlen(overrides[i]), NULL, out);
-    if (ok) {
-        Config c = config_first(&sema, fn);
-        ok = fill_open(&sema, fn, &c, out);
-        out->num_warps = c.num_warps;
-        out->num_stages = c.num_stages;
-        out->num_ctas = c.num_ctas;
-    }
+    SpecText text = {signature, overrides, noverride};
+    s->diag.stage = "signature";
+    bool ok = spec_read(&sema, fn, &text, true, out);
     arena_reset(&s->tmp, mark);
     return ok;
 }

@@ -36,6 +36,17 @@ const struct PyVal *decorator_value(FrontModule *m, const Node *fn, const char *
 const char *annotation_sig(Arena *a, const Node *param);
 bool param_is_constexpr(const Node *param);
 
+/* What a specialization is asked for by. */
+typedef struct SpecText {
+    const char *signature; /* NULL: nothing */
+    const char *const *bind;
+    int nbind;
+} SpecText;
+
+/* The text, and what configurations, heuristics and annotations add. What is open then is
+   an error with `all`, else SPEC_UNSET. False after an error. */
+bool spec_read(Sema *s, const Node *fn, const SpecText *text, bool all, FrontSpec *out);
+
 /* A constant of the host as a value. */
 Val spec_value(Sema *s, const SpecArg *a, Loc loc);
 

@@ -1,46 +1,121 @@
-/* sdc check: what a file holds. */
+/* sdc check: every kernel of a file compiled, with signatures that the front end guesses
+   where nobody has said one. */
 #include "runtime/internal.h"
 
+#include "ir/base/util.h"
+
+#include <stdlib.h>
 #include <string.h>
 
-static void
-list_kernel(Buf *b, const KernelInfo *k)
+/* What is handed out, and the texts that it points to. */
+typedef struct Texts {
+    char **at;
+    int n, cap;
+} Texts;
+
+typedef struct Result {
+    SdcCheck check; /* first: a pointer to it is one to this */
+    SdcChecked *fn;
+    Texts texts;
+    char *listing;
+} Result;
+
+/* A kernel's signatures while it is checked. */
+typedef struct Todo {
+    const char **signature;
+    int n;
+} Todo;
+
+typedef struct Checker {
+    SdcModule *m;
+    const SdcCheckOptions *o;
+    Result *r;
+    Todo *todo; /* one a function */
+    int ntodo;
+    int (*skipped)[2];
+    int nskipped;
+    Messages said;
+    SdcStatus status;
+    char *reproducer;
+} Checker;
+
+void
+check_free(SdcCheck *c)
 {
-    buf_printf(b, "kernel %s(", k->name);
-    for (int i = 0; i < k->nparam; i++) {
-        const SdcParam *p = &k->params[i];
-        buf_printf(b, "%s%s", i ? ", " : "", p->name);
-        if (p->is_constexpr)
-            buf_str(b, ": constexpr");
-        else if (p->type)
-            buf_printf(b, ": %s", p->type);
-    }
-    buf_str(b, ")\n");
+    Result *r = (Result *)c;
+    if (!r)
+        return;
+    for (int i = 0; i < r->texts.n; i++)
+        free(r->texts.at[i]);
+    free(r->texts.at);
+    free(r->fn);
+    free(r->listing);
+    free(r);
 }
 
-/* Kernels with their parameters and a verdict, helpers that do not pass, skipped
-   blocks. */
-static void
-list_report(Buf *b, const SdcModule *m, const FrontReport *r)
+/* A copy that lives as long as the result; NULL when out of memory. */
+static const char *
+keep(Texts *t, const char *text)
 {
-    int kernels = 0, good = 0;
-    for (int i = 0; i < r->nfn; i++) {
-        const FrontCheck *f = &r->fn[i];
-        const KernelInfo *k = module_find_kernel(m, f->name);
-        kernels += f->is_kernel;
-        good += f->is_kernel && f->ok;
-        if (f->is_kernel && k)
-            list_kernel(b, k);
-        else if (f->is_kernel)
-            buf_printf(b, "kernel %s\n", f->name);
-        if (!f->ok)
-            buf_printf(b, "  %s '%s' at line %d does not pass\n",
-                       f->is_kernel ? "kernel" : "helper", f->name, f->loc.line);
+    if (t->n == t->cap) {
+        int cap = t->cap ? 2 * t->cap : 16;
+        char **more = realloc(t->at, (size_t)cap * sizeof *more);
+        if (!more)
+            return NULL;
+        t->at = more;
+        t->cap = cap;
     }
-    for (int i = 0; i < r->nskipped; i++)
-        buf_printf(b, "skipped lines %d-%d: host code beyond the limits of sdc\n",
-                   r->skipped[i].line, r->skipped[i].end_line);
-    buf_printf(b, "%s: %d of %d kernels pass\n", m->path, good, kernels);
+    char *copy = strdup(text);
+    if (copy)
+        t->at[t->n++] = copy;
+    return copy;
+}
+
+/* ---- what there is to check */
+
+static bool
+take_function(Checker *c, const FrontCheck *f, int i)
+{
+    Result *r = c->r;
+    bool given = c->o->nsignature > 0;
+    const FrontGuess *g = &f->guess;
+    Todo *todo = &c->todo[i];
+    int n = given ? c->o->nsignature : g->n;
+    r->fn[i] = (SdcChecked){.name = keep(&r->texts, f->name),
+                            .line = f->loc.line,
+                            .is_kernel = f->is_kernel,
+                            .ok = f->ok,
+                            .guessed = f->is_kernel && !given};
+    r->check.n = c->ntodo = i + 1;
+    if (!f->is_kernel || !f->ok)
+        return r->fn[i].name != NULL;
+    todo->signature = calloc((size_t)n + 1, sizeof *todo->signature);
+    for (int k = 0; todo->signature && k < n; k++) {
+        const char *text = given ? c->o->signatures[k] : g->signature[k];
+        todo->signature[k] = keep(&r->texts, text ? text : "");
+        todo->n += todo->signature[k] != NULL;
+    }
+    r->fn[i].signature = todo->n ? todo->signature[0] : NULL;
+    return r->fn[i].name && todo->signature && todo->n == n;
+}
+
+static bool
+take_report(Checker *c, const FrontReport *report)
+{
+    size_t n = (size_t)report->nfn + 1;
+    c->r->fn = calloc(n, sizeof *c->r->fn);
+    c->todo = calloc(n, sizeof *c->todo);
+    c->skipped = calloc((size_t)report->nskipped + 1, sizeof *c->skipped);
+    bool ok = c->r->fn && c->todo && c->skipped;
+    for (int i = 0; ok && i < report->nfn; i++)
+        ok = take_function(c, &report->fn[i], i);
+    for (int i = 0; ok && i < report->nskipped; i++) {
+        c->skipped[i][0] = report->skipped[i].line;
+        c->skipped[i][1] = report->skipped[i].end_line;
+        c->nskipped = i + 1;
+    }
+    c->r->check.functions = c->r->fn;
+    return ok;
 }
 
 /* A file without kernels is an error only where some were meant. */
@@ -58,51 +133,268 @@ explain_none(Session *s, FrontModule *fm, int nfn)
 }
 
 static SdcStatus
-check_call(Session *s, void *arg)
+look_call(Session *s, void *arg)
 {
-    SdcModule *m = arg;
-    Buf b;
-    buf_init(&b, &s->perm);
-    buf_str(&b, "");
-    if (m->is_tir) {
-        for (int i = 0; i < m->nkernel; i++)
-            list_kernel(&b, &m->kernels[i]);
-        buf_printf(&b, "%s: %d kernel%s\n", m->path, m->nkernel,
-                   m->nkernel == 1 ? "" : "s");
-    } else {
-        CompileJob job;
-        FrontReport report = {0};
-        module_job(m, &job);
-        job.front.target = "sm_90a"; /* what is asked of the device is asked of a GPU */
-        Source *src = arena_new(&s->perm, Source);
-        *src = job.src;
-        FrontModule *fm = front_load(s, src, &job.front);
-        if (fm)
-            front_check(fm, &report);
-        if (fm)
-            explain_none(s, fm, report.nfn);
-        list_report(&b, m, &report);
-    }
-    Report *r = context_report(m->cx);
-    if (!r)
+    Checker *c = arg;
+    CompileJob job;
+    FrontReport report = {0};
+    FrontAsked asked = {.kernel = c->o->kernel,
+                        .bind = c->o->bind,
+                        .nbind = c->o->nbind};
+    module_job(c->m, &job);
+    job.front.target = c->o->ntarget ? c->o->targets[0]
+                                     : "sm_90a"; /* what is asked of the device */
+    Source *src = arena_new(&s->perm, Source);
+    *src = job.src;
+    FrontModule *fm = front_load(s, src, &job.front);
+    if (!fm)
+        return SDC_OK; /* the messages decide */
+    if ((c->o->kernel || c->o->nsignature) &&
+        !(asked.kernel = compile_kernel(s, fm, c->o->kernel)))
+        return SDC_OK;
+    front_check(fm, &asked, &report);
+    if (!c->o->kernel)
+        explain_none(s, fm, report.nfn);
+    return take_report(c, &report) ? SDC_OK : SDC_ERROR_MEMORY;
+}
+
+/* Tile IR has nothing to guess. */
+static SdcStatus
+look_tir(Checker *c)
+{
+    size_t n = (size_t)c->m->nkernel + 1;
+    c->r->fn = calloc(n, sizeof *c->r->fn);
+    c->todo = calloc(n, sizeof *c->todo);
+    if (!c->r->fn || !c->todo)
         return SDC_ERROR_MEMORY;
-    text_set(&r->listing, b.s);
+    for (int i = 0; i < c->m->nkernel; i++) {
+        FrontCheck f = {.name = c->m->kernels[i].name, .is_kernel = true, .ok = true};
+        if (!take_function(c, &f, i))
+            return SDC_ERROR_MEMORY;
+        c->r->fn[i].guessed = 0;
+    }
+    c->r->check.functions = c->r->fn;
     return SDC_OK;
 }
 
-SdcStatus
-sdc_module_check(SdcModule *m, const char **listing)
+/* ---- compiling */
+
+static SdcStatus
+ignore(Session *s, CompileResult *r, void *arg)
 {
+    (void)s;
+    (void)r;
+    (void)arg;
+    return SDC_OK;
+}
+
+/* The worst that was met: a bug of sdc over anything, what the machine lacks over faults
+   of the source. */
+static void
+note_status(Checker *c, SdcStatus status)
+{
+    bool worse = c->status == SDC_OK || status == SDC_ERROR_INTERNAL ||
+                 (status == SDC_ERROR_MEMORY && c->status != SDC_ERROR_INTERNAL);
+    if (status == SDC_OK || !worse)
+        return;
+    Report *r = context_report(c->m->cx);
+    if (status == SDC_ERROR_INTERNAL && r && r->reproducer)
+        text_set(&c->reproducer, r->reproducer);
+    c->status = status;
+}
+
+static SdcStatus
+compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *target,
+            Messages *said)
+{
+    CompileJob job;
+    module_job(c->m, &job);
+    const KernelInfo *info = module_find_kernel(c->m, f->name);
+    const char **bind = calloc((size_t)c->o->nbind + 1, sizeof *bind);
+    int nbind = 0;
+    for (int i = 0; bind && i < c->o->nbind; i++) {
+        size_t n = strcspn(c->o->bind[i], "=");
+        bool other = !c->o->kernel && !c->o->nsignature && info != NULL;
+        for (int k = 0; other && k < info->nparam; k++)
+            other = strlen(info->params[k].name) != n ||
+                    memcmp(info->params[k].name, c->o->bind[i], n) != 0;
+        bool option = strncmp(c->o->bind[i], "num_", 4) == 0 ||
+                      strncmp(c->o->bind[i], "launch_pdl=", 11) == 0;
+        if (!other || option)
+            bind[nbind++] = c->o->bind[i];
+    }
+    job.opt = (SdcCompileOptions){.kernel = f->name,
+                                  .signature = c->m->is_tir ? NULL : signature,
+                                  .bind = bind,
+                                  .nbind = nbind,
+                                  .target = target ? target : "sm_90a",
+                                  .cpu = "x86-64-v3",
+                                  .emit = target ? SDC_EMIT_ASM : SDC_EMIT_TIR};
+    job.guessed = f->guessed ? signature : NULL;
+    SdcStatus status =
+        bind ? compile_call(c->m->cx, &job, ignore, NULL) : SDC_ERROR_MEMORY;
+    Report *r = context_report(c->m->cx);
+    if (r)
+        messages_move(said, &r->messages);
+    free(bind);
+    return status;
+}
+
+/* With the first signature that the kernel compiles with; all, when they are given. */
+static void
+check_kernel(Checker *c, SdcChecked *f, const Todo *todo)
+{
+    Messages first = {0};
+    SdcStatus status = SDC_OK, failed = SDC_OK;
+    f->ok = 0;
+    for (int i = 0; i < todo->n && !(f->ok && f->guessed); i++) {
+        Messages said = {0};
+        status = compile_one(c, f, todo->signature[i], NULL, &said);
+        for (int t = 0; t < c->o->ntarget && status == SDC_OK; t++)
+            status = compile_one(c, f, todo->signature[i], c->o->targets[t], &said);
+        if (status == SDC_OK) {
+            f->ok = failed == SDC_OK || f->guessed;
+            f->signature = f->ok ? todo->signature[i] : f->signature;
+            messages_move(&c->said, &said); /* warnings */
+        } else if (failed == SDC_OK || !f->guessed) {
+            f->ok = 0;
+            failed = status;
+            f->signature = todo->signature[i];
+            messages_move(&first, &said);
+        }
+        messages_free(&said);
+        if (status == SDC_ERROR_INTERNAL || status == SDC_ERROR_MEMORY)
+            break;
+    }
+    if (!f->ok) {
+        messages_move(&c->said, &first);
+        note_status(c, failed);
+    }
+    messages_free(&first);
+}
+
+/* ---- the listing */
+
+static void
+list_kernel(Buf *b, const KernelInfo *k)
+{
+    buf_printf(b, "kernel %s(", k->name);
+    for (int i = 0; i < k->nparam; i++) {
+        const SdcParam *p = &k->params[i];
+        buf_printf(b, "%s%s", i ? ", " : "", p->name);
+        if (p->is_constexpr)
+            buf_str(b, ": constexpr");
+        else if (p->type)
+            buf_printf(b, ": %s", p->type);
+    }
+    buf_str(b, ")\n");
+}
+
+/* Kernels with their parameters, their signature and a verdict, helpers that do not pass,
+   skipped blocks. */
+static SdcStatus
+list_call(Session *s, void *arg)
+{
+    Checker *c = arg;
+    SdcCheck *all = &c->r->check;
+    Buf b;
+    buf_init(&b, &s->tmp);
+    buf_str(&b, "");
+    all->kernels = all->good = 0;
+    for (int i = 0; i < all->n; i++) {
+        const SdcChecked *f = &c->r->fn[i];
+        const KernelInfo *k = module_find_kernel(c->m, f->name);
+        all->kernels += f->is_kernel;
+        all->good += f->is_kernel && f->ok;
+        if (f->is_kernel && k)
+            list_kernel(&b, k);
+        if (f->is_kernel && f->signature && *f->signature)
+            buf_printf(&b, "  %s -s '%s'\n", f->guessed ? "guessed" : "with",
+                       f->signature);
+        if (!f->ok)
+            buf_printf(&b, "  %s '%s' at line %d does not pass\n",
+                       f->is_kernel ? "kernel" : "helper", f->name, f->line);
+    }
+    for (int i = 0; i < c->nskipped; i++)
+        buf_printf(&b, "skipped lines %d-%d: host code beyond the limits of sdc\n",
+                   c->skipped[i][0], c->skipped[i][1]);
+    buf_printf(&b, "%s: %d of %d kernel%s %s\n", c->m->path, all->good, all->kernels,
+               all->kernels == 1 ? "" : "s", all->kernels == 1 ? "passes" : "pass");
+    text_set(&c->r->listing, b.s);
+    all->listing = c->r->listing ? c->r->listing : "";
+    return c->r->listing ? SDC_OK : SDC_ERROR_MEMORY;
+}
+
+/* Everything that was said, as one call's report. */
+static SdcStatus
+finish(Checker *c, Report *r, const SdcCheck **out)
+{
+    SdcContext *cx = c->m->cx;
+    SdcStatus listed = context_call(cx, list_call, c);
+    SdcStatus status = c->status == SDC_OK ? listed : c->status;
+    if (listed == SDC_OK) {
+        check_free(r->check);
+        r->check = &c->r->check;
+        *out = r->check;
+        c->r = NULL;
+        messages_free(&r->messages);
+        r->messages = c->said;
+        c->said = (Messages){0};
+        char **to = status == SDC_OK ? &r->warnings : &r->error;
+        free(*to);
+        *to = messages_text(&r->messages);
+        if (status != SDC_OK) {
+            text_set(&r->warnings, NULL);
+            free(r->reproducer);
+            r->reproducer = c->reproducer;
+            c->reproducer = NULL;
+            report_first_place(r);
+        }
+    }
+    return status;
+}
+
+SdcStatus
+sdc_module_check(SdcModule *m, const SdcCheckOptions *options, const SdcCheck **out)
+{
+    static const SdcCheckOptions none;
     if (!m)
         return SDC_ERROR_ARGUMENT;
-    if (!listing)
+    if (!out)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT,
-                            "check: no place to put the listing");
+                            "check: no place to put the result");
+    *out = NULL;
+    const SdcCheckOptions *o = options ? options : &none;
+    SdcStatus status = context_binds(m->cx, "check", o->bind, o->nbind);
+    if (status != SDC_OK)
+        return status;
+    if (o->nsignature < 0 || o->ntarget < 0 || (o->nsignature && !o->signatures) ||
+        (o->ntarget && !o->targets))
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "check: signatures or targets are announced, and none given");
     Report *r = context_report(m->cx);
-    if (!r)
+    Checker c = {.m = m, .o = o, .r = calloc(1, sizeof *c.r)};
+    if (!r || !c.r) {
+        free(c.r);
         return context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
-    text_set(&r->listing, "");
-    SdcStatus status = context_call(m->cx, check_call, m);
-    *listing = r->listing ? r->listing : "";
+    }
+    c.status = m->is_tir ? look_tir(&c) : context_call(m->cx, look_call, &c);
+    messages_move(&c.said, &r->messages);
+    if (c.status == SDC_OK || c.status == SDC_ERROR_SOURCE ||
+        c.status == SDC_ERROR_UNSUPPORTED) {
+        for (int i = 0; i < c.r->check.n; i++)
+            if (c.r->fn[i].is_kernel && c.todo[i].n)
+                check_kernel(&c, &c.r->fn[i], &c.todo[i]);
+        status = finish(&c, r, out);
+    } else {
+        status = c.status;
+    }
+    for (int i = 0; i < c.ntodo; i++)
+        free(c.todo[i].signature);
+    free(c.todo);
+    free(c.skipped);
+    free(c.reproducer);
+    messages_free(&c.said);
+    check_free((SdcCheck *)c.r);
     return status;
 }

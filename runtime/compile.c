@@ -78,6 +78,7 @@ read_tir(Session *s, const CompileJob *job, CompileResult *out)
         return NULL;
     }
     double start = seconds_now();
+    s->diag.stage = "syntax";
     Module *m = module_read(s, &job->src);
     out->times.lower = seconds_now() - start;
     if (!m || !diag_ok(&s->diag))
@@ -164,6 +165,7 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
                     o->dump_after);
     double start = seconds_now();
     out->times.pass = cx.times;
+    s->diag.stage = "target";
     /* One by one, so that after a jump out of a pass its place in the list is known. */
     bool ok = true;
     for (int i = 0; ok && i < n && (cx.opt_limit < 0 || i < cx.opt_limit); i++) {
@@ -205,6 +207,7 @@ generate(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
     };
     CodegenOut got = {0};
     s->fail.stage = "codegen";
+    s->diag.stage = "target";
     double start = seconds_now();
     if (!module_fits(m, target, job->opt.target))
         return false;

@@ -115,7 +115,8 @@ context_free(SdcContext *cx)
         free(r->error);
         free(r->warnings);
         free(r->reproducer);
-        free(r->listing);
+        check_free(r->check);
+        messages_free(&r->messages);
         free(r->place_path);
         free(r);
         r = next;
@@ -248,6 +249,12 @@ context_report(SdcContext *cx)
     return find_report(cx, true);
 }
 
+Report *
+context_heard(SdcContext *cx)
+{
+    return find_report(cx, false);
+}
+
 const char *
 sdc_error(SdcContext *cx)
 {
@@ -338,6 +345,7 @@ context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
     va_start(ap, fmt);
     int n = snprintf(text, sizeof text, "sdc: %serror:%s ", cx->color ? "\033[1;31m" : "",
                      cx->color ? "\033[0m" : "");
+    char *said = text + n;
     n += vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
     va_end(ap);
     if (n > (int)sizeof text - 2)
@@ -345,6 +353,9 @@ context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
     strcpy(text + n, "\n");
     text_set(&r->error, text);
     text_set(&r->reproducer, NULL);
+    messages_free(&r->messages);
+    text[n] = '\0';
+    messages_say(&r->messages, said, r->error ? r->error : "");
     r->has_place = false;
     return status;
 }
@@ -375,6 +386,8 @@ report_session(SdcContext *cx, Session *s, SdcStatus status, const char *failure
     buf_init(&b, &s->tmp);
     buf_str(&b, "");
     diag_render(&s->diag, &b, cx->color);
+    messages_free(&r->messages);
+    messages_take(&r->messages, s, failure, cx->color);
     if (failure)
         buf_printf(&b, "sdc: %s%s\n",
                    status == SDC_ERROR_INTERNAL ? "" : "error: ", failure);

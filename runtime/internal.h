@@ -10,10 +10,36 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* One by one, what is told as text, too: messages.c. */
+typedef struct Message {
+    SdcMessage m;
+    char *path, *text, *rendered;
+} Message;
+
+typedef struct Messages {
+    Message *at;
+    int n, cap;
+} Messages;
+
+void messages_free(Messages *l);
+/* Those of a session, and that it failed (NULL: it did not). What there is no memory for
+   is left out. */
+void messages_take(Messages *l, Session *s, const char *failure, bool color);
+/* Moves what is in `from` to the end, without errors that are there already and their
+   notes. */
+void messages_move(Messages *to, Messages *from);
+/* The messages as text, malloc'ed; NULL without memory. */
+char *messages_text(const Messages *l);
+/* One error without a place, and its text as it is printed. */
+void messages_say(Messages *l, const char *text, const char *rendered);
+void check_free(SdcCheck *c);
+
 /* What one thread last heard from a context. */
 typedef struct Report {
     pthread_t thread;
-    char *error, *warnings, *reproducer, *listing;
+    char *error, *warnings, *reproducer;
+    Messages messages;
+    SdcCheck *check; /* of sdc_module_check: checks_free */
     char *place_path;
     SdcPlace place;
     bool has_place;
@@ -169,6 +195,9 @@ struct SdcFunction {
     _Atomic(TunedSet *) tuned;
 };
 
+/* The place of the first error of its messages. */
+void report_first_place(Report *r);
+
 /* Runs `fn` with a session of its own, its fail point set; whatever goes wrong becomes a
    status, and the messages the calling thread's report. */
 typedef SdcStatus CallFn(Session *s, void *arg);
@@ -207,6 +236,8 @@ SdcStatus context_lock(SdcContext *cx, pthread_mutex_t *lock);
 
 /* The calling thread's report; NULL when out of memory. */
 Report *context_report(SdcContext *cx);
+/* The same if it has heard something; NULL. */
+Report *context_heard(SdcContext *cx);
 
 /* Replaces *to by a copy of the text; leaves it NULL when out of memory. */
 void text_set(char **to, const char *text);

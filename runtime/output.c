@@ -27,6 +27,11 @@ attempt_call(Session *s, void *arg)
     if (!compile_run(s, a->job, &a->result)) {
         if (diag_ok(&s->diag))
             bug(&s->fail, "a stage failed without a message");
+        if (a->job->guessed)
+            diag_note(&s->diag, (Loc){0},
+                      "the signature is guessed; give the one that is meant: -k %s "
+                      "-s '%s'",
+                      a->job->opt.kernel, a->job->guessed);
         return SDC_OK; /* the messages decide */
     }
     return a->use(s, &a->result, a->arg);

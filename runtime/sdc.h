@@ -214,6 +214,19 @@ typedef struct SdcPlace {
 /* Place of the first error of that message; returns 0 when there is none. */
 SDC_API int sdc_error_place(SdcContext *ctx, SdcPlace *out);
 
+typedef enum SdcSeverity { SDC_SAYS_ERROR, SDC_SAYS_WARNING, SDC_SAYS_NOTE } SdcSeverity;
+
+typedef struct SdcMessage {
+    SdcSeverity severity;
+    SdcPlace place;   /* path NULL: none */
+    const char *text;
+    const char *code; /* syntax, module, name, signature, type, target, other */
+} SdcMessage;
+
+/* The i-th message of the thread's last call that compiled or checked; notes belong to
+   the one in front of them. NULL: no such. Valid as sdc_error's text. */
+SDC_API const SdcMessage *sdc_message(SdcContext *ctx, int i);
+
 /* ---------------------------------------------------------------- modules */
 
 typedef enum SdcLang {
@@ -238,15 +251,13 @@ SDC_API void sdc_module_unload(SdcModule *mod);
 
 /* Kernels of the module, in source order. */
 SDC_API int sdc_module_kernel_count(const SdcModule *mod);
-SDC_API const char *sdc_module_kernel_name(const SdcModule *mod,
-                                           int i); /* NULL: no such */
+/* NULL: no such. */
+SDC_API const char *sdc_module_kernel_name(const SdcModule *mod, int i);
 
 typedef struct SdcParam {
     const char *name;
-    const char
-        *type; /* from the annotation, in Triton's spelling; NULL when there is none */
-    int is_constexpr;
-    int has_default;
+    const char *type; /* from the annotation, as Triton spells it; NULL: none */
+    int is_constexpr, has_default;
 } SdcParam;
 
 /* Parameters of a kernel in source order. The array lives as long as the module.
@@ -254,11 +265,38 @@ typedef struct SdcParam {
 SDC_API SdcStatus sdc_module_params(SdcModule *mod, const char *kernel,
                                     const SdcParam **params, int *n);
 
-/* What `sdc check` prints: kernels found, blocks skipped, a summary line. Resolves every
-   name in every kernel. The text lives until the thread's next call of this function on
-   the context. SDC_ERROR_SOURCE when a kernel is at fault: then sdc_error has the
-   messages, and the listing is still valid. */
-SDC_API SdcStatus sdc_module_check(SdcModule *mod, const char **listing);
+typedef struct SdcCheckOptions {
+    const char *kernel; /* NULL: all */
+    const char *const *signatures; /* as sdc_kernel_get, of one kernel; none: guessed */
+    int nsignature;
+    const char *const *bind; /* NAME=VALUE, each for kernels with that parameter */
+    int nbind;
+    const char *const *targets; /* "cpu", "sm_90a", ... as well; none: only typed */
+    int ntarget;
+} SdcCheckOptions;
+
+typedef struct SdcChecked {
+    const char *name; /* of a jit function */
+    int line, guessed;
+    int is_kernel; /* 0: it returns a value, or is called by others and not launched */
+    int ok;        /* a kernel compiles; a helper that none reaches has no unknown name */
+    const char *signature; /* what it compiles with, or the first that it does not */
+} SdcChecked;
+
+typedef struct SdcCheck {
+    const SdcChecked *functions; /* in source order */
+    int n, kernels, good; /* kernels that there are, and that compile */
+    const char *listing;  /* what sdc check prints */
+} SdcCheck;
+
+/* Compiles every kernel. Types and constants that neither annotations, defaults,
+   configurations nor heuristics say are guessed by what the kernel does with a parameter;
+   where that leaves a choice a few are tried, and one that compiles is enough. `options`
+   may be NULL. `out` lives until the thread's next call of this function on the context.
+   SDC_ERROR_SOURCE, or as sdc_compile, when a kernel or helper is at fault: *out is then
+   still valid, and NULL otherwise. */
+SDC_API SdcStatus sdc_module_check(SdcModule *mod, const SdcCheckOptions *options,
+                                   const SdcCheck **out);
 
 /* Several kernels, launched one after the other over one grid, as one. */
 typedef struct SdcFuseOptions {
@@ -287,21 +325,10 @@ SDC_API SdcStatus sdc_fuse(SdcModule *mod, const SdcFuseOptions *options,
 typedef enum SdcDtype {
     SDC_DTYPE_NONE = 0, /* a pointer: as the parameter's annotation says */
     SDC_BOOL,
-    SDC_I8,
-    SDC_I16,
-    SDC_I32,
-    SDC_I64,
-    SDC_U8,
-    SDC_U16,
-    SDC_U32,
-    SDC_U64,
-    SDC_FP8E5,
-    SDC_FP8E4NV,
-    SDC_FP8E4B15,
-    SDC_FP16,
-    SDC_BF16,
-    SDC_FP32,
-    SDC_FP64,
+    SDC_I8, SDC_I16, SDC_I32, SDC_I64,
+    SDC_U8, SDC_U16, SDC_U32, SDC_U64,
+    SDC_FP8E5, SDC_FP8E4NV, SDC_FP8E4B15,
+    SDC_FP16, SDC_BF16, SDC_FP32, SDC_FP64,
     SDC_DTYPE_COUNT
 } SdcDtype;
 
@@ -322,12 +349,7 @@ SDC_API double sdc_dtype_load(SdcDtype t, const void *from);
 SDC_API void sdc_dtype_store(SdcDtype t, double x, void *to);
 
 typedef enum SdcArgKind {
-    SDC_ARG_PTR,
-    SDC_ARG_INT,
-    SDC_ARG_FLOAT,
-    SDC_ARG_NONE,
-    SDC_ARG_DESC,
-    SDC_ARG_BUFFER
+    SDC_ARG_PTR, SDC_ARG_INT, SDC_ARG_FLOAT, SDC_ARG_NONE, SDC_ARG_DESC, SDC_ARG_BUFFER
 } SdcArgKind;
 
 /* One argument of a launch. Made by the functions below. */
@@ -341,15 +363,21 @@ typedef struct SdcArg {
     } v;
 } SdcArg;
 
+static inline SdcArg
+sdc_arg_at(SdcArgKind kind, SdcDtype t, const void *p)
+{
+    SdcArg a;
+    a.kind = (int32_t)kind;
+    a.dtype = (int32_t)t;
+    a.v.ptr = (void *)(uintptr_t)p;
+    return a;
+}
+
 /* Memory of elements of type `t`. The kernel's element type is `t`. */
 static inline SdcArg
 sdc_ptr(SdcDtype t, const void *p)
 {
-    SdcArg a;
-    a.kind = SDC_ARG_PTR;
-    a.dtype = (int32_t)t;
-    a.v.ptr = (void *)(uintptr_t)p;
-    return a;
+    return sdc_arg_at(SDC_ARG_PTR, t, p);
 }
 
 /* Memory whose size is known, for checked launches; otherwise as sdc_ptr. */
@@ -363,11 +391,7 @@ typedef struct SdcBuffer {
 static inline SdcArg
 sdc_buffer(const SdcBuffer *b)
 {
-    SdcArg a;
-    a.kind = SDC_ARG_BUFFER;
-    a.dtype = (int32_t)b->dtype;
-    a.v.ptr = (void *)(uintptr_t)b;
-    return a;
+    return sdc_arg_at(SDC_ARG_BUFFER, b->dtype, b);
 }
 
 /* An integer of the given type. */
@@ -409,11 +433,7 @@ sdc_float(double x)
 static inline SdcArg
 sdc_none(void)
 {
-    SdcArg a;
-    a.kind = SDC_ARG_NONE;
-    a.dtype = SDC_DTYPE_NONE;
-    a.v.i = 0;
-    return a;
+    return sdc_arg_at(SDC_ARG_NONE, SDC_DTYPE_NONE, NULL);
 }
 
 enum { SDC_MAX_DESC_RANK = 5 };
@@ -433,11 +453,7 @@ typedef struct SdcDesc {
 static inline SdcArg
 sdc_desc(const SdcDesc *d)
 {
-    SdcArg a;
-    a.kind = SDC_ARG_DESC;
-    a.dtype = (int32_t)d->dtype;
-    a.v.ptr = (void *)(uintptr_t)d;
-    return a;
+    return sdc_arg_at(SDC_ARG_DESC, d->dtype, d);
 }
 
 /* The same; what a load finds outside of the tensor is NaN instead of 0. Floats only. */
@@ -462,9 +478,7 @@ SDC_API SdcStatus sdc_arg_dlpack(SdcContext *ctx, const void *tensor, SdcArg *ou
 SDC_API SdcStatus sdc_desc_dlpack(SdcContext *ctx, const void *tensor,
                                   const int32_t *block, SdcDesc *out);
 
-typedef struct SdcGrid {
-    int32_t x, y, z;
-} SdcGrid;
+typedef struct SdcGrid { int32_t x, y, z; } SdcGrid;
 
 static inline SdcGrid
 sdc_grid(int64_t x, int64_t y, int64_t z)

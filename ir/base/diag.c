@@ -26,6 +26,7 @@ add(Diag *d, DiagLevel level, Loc loc, const char *fmt, va_list ap)
     it->level = level;
     it->loc = loc;
     it->text = b.s ? b.s : "";
+    it->stage = d->stage;
     if (d->last)
         d->last->next = it;
     else

@@ -42,6 +42,7 @@ typedef struct DiagItem {
     DiagLevel level;
     Loc loc;
     const char *text;
+    const char *stage; /* of the compiler, when it was said; NULL: none */
     struct DiagItem *next;
 } DiagItem;
 
@@ -52,6 +53,7 @@ typedef struct Diag {
     int errors, warnings;
     int limit;      /* errors kept; further ones are counted only */
     bool muted;     /* the last error was dropped: its notes are too */
+    const char *stage; /* static text: "syntax", "type", ... */
 } Diag;
 
 void diag_init(Diag *d, Arena *arena, FailPoint *fail);

@@ -85,6 +85,7 @@ typedef struct Cli {
     FailPoint fail;
     CommandId command;
     const char *file; /* the operand; "-": standard input */
+    TextList files;   /* check: all of them */
     OptionValue opt[OPTION_COUNT];
     bool color; /* of the standard error */
 } Cli;
@@ -107,6 +108,11 @@ bool print_completion(FILE *to, const char *shell);
 bool wants_bundle(const Cli *c);
 int compile_bundle(Cli *c);
 
+/* Source files in a folder and those below it that may hold kernels, in order of their
+   names; false after an error. */
+bool find_sources(Cli *c, const char *dir, TextList *out);
+bool is_folder(const char *path);
+
 int cmd_check(Cli *c);
 int cmd_compile(Cli *c);
 int cmd_run(Cli *c);
@@ -119,6 +125,8 @@ int cmd_worker(Cli *c);
 /* The context that the options ask for, and the module of the operand. On failure the
    message is printed and the exit status returned. */
 int open_module(Cli *c, SdcContext **cx, SdcModule **mod);
+/* The same, but what the library says is not reported: it is in *got. */
+int load_module(Cli *c, SdcContext **cx, SdcModule **mod, SdcStatus *got);
 /* Prints the context's message, writes a reproducer after an internal error, and returns
    the exit status that belongs to `status`. */
 int report_status(Cli *c, SdcContext *cx, SdcStatus status);

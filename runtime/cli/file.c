@@ -216,8 +216,9 @@ wanted_checks(const Cli *c)
 }
 
 int
-open_module(Cli *c, SdcContext **cx, SdcModule **mod)
+load_module(Cli *c, SdcContext **cx, SdcModule **mod, SdcStatus *got)
 {
+    *got = SDC_OK;
     SdcContextOptions o = {
         .include_dirs = c->opt[O_include].list.at,
         .ninclude = c->opt[O_include].list.n,
@@ -247,7 +248,16 @@ open_module(Cli *c, SdcContext **cx, SdcModule **mod)
                          MAX_STDIN >> 20);
     if (status == SDC_OK && c->opt[O_fuse].given)
         status = fuse(c, mod);
-    return status == SDC_OK ? EXIT_FINE : report_status(c, *cx, status);
+    *got = status;
+    return EXIT_FINE;
+}
+
+int
+open_module(Cli *c, SdcContext **cx, SdcModule **mod)
+{
+    SdcStatus got;
+    int status = load_module(c, cx, mod, &got);
+    return got == SDC_OK ? status : report_status(c, *cx, got);
 }
 
 int

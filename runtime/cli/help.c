@@ -18,10 +18,13 @@
 
 /* Examples of a command: shell scripts that work in any folder, which a test does. */
 static const char *const examples[CMD_COUNT] = {
-    [CMD_check] = ADD_TK "# every kernel found, every block of host code skipped\n"
+    [CMD_check] = ADD_TK "# compiles every kernel, with the signatures that it prints\n"
                          "sdc check add.tk\n"
-                         "# types and lowers one specialization, too\n"
-                         "sdc check add.tk -s '*fp32,*fp32,*fp32,i32,1024'\n",
+                         "# one kernel with one's own signature, for two targets\n"
+                         "sdc check add.tk -s '*fp32,*fp32,*fp32,i32,1024' \\\n"
+                         "    --target sm_90a,cpu\n"
+                         "# all files of a folder, for an editor\n"
+                         "sdc check . --json\n",
     [CMD_compile] =
         ADD_TK "# object code for the host; ':16' promises a multiple of 16\n"
                "sdc compile add.tk -s '*fp32:16,*fp32:16,*fp32:16,i32,1024' -o add.o\n"
@@ -89,6 +92,23 @@ static const char run_specs[] =
     "Expressions have + - * // %, parentheses, cdiv, min and max.\n"
     "As in Triton, an integer equal to 1 and numbers and addresses divisible by 16\n"
     "specialize the kernel.\n";
+
+static const char check_passes[] =
+    "A kernel passes when it compiles: names, types, constants, and code for each\n"
+    "--target. What neither annotations, defaults, @triton.autotune,\n"
+    "@triton.heuristics nor -s and -c say is guessed by what the kernel does with a\n"
+    "parameter and printed as a signature that -s takes; where the text leaves a\n"
+    "choice (fp32 or fp16, a flag, the size of a tile) a few are tried, and one\n"
+    "that compiles is enough. Jit functions that return a value, or that only\n"
+    "others of the file call, are helpers and not counted.\n"
+    "Of a folder all .tk files are checked, and the .py files that say jit; not\n"
+    "what begins with a dot.\n"
+    "--json prints {\"diagnostics\": [{file, line, column, end_line, end_column,\n"
+    "severity, code, message, notes}], \"kernels\": [{file, name, line, passes,\n"
+    "guessed, signature}]}; lines and columns count from 1, in bytes, 0 is unknown;\n"
+    "severity is error or warning; code is syntax, module, name, signature, type,\n"
+    "target or other.\n"
+    "Exit status 0: all kernels pass; 1: one does not, or a file cannot be read.\n";
 
 static const char statuses[] =
     "Exit status: 0; 1 the input is at fault; 2 usage; 3 the environment (no GPU, full\n"
@@ -158,6 +178,8 @@ help_command(FILE *to, CommandId id)
     }
     if (id == CMD_run)
         fprintf(to, "\n%s", run_specs);
+    if (id == CMD_check)
+        fprintf(to, "\n%s", check_passes);
     if (examples[id])
         fprintf(to, "\nexamples:\n%s", examples[id]);
     fprintf(to, "\n%s", statuses);
@@ -222,6 +244,11 @@ print_man(FILE *to)
         if (c == CMD_run) {
             fputs(".PP\n.nf\n", to);
             put_roff(to, run_specs);
+            fputs(".fi\n", to);
+        }
+        if (c == CMD_check) {
+            fputs(".PP\n.nf\n", to);
+            put_roff(to, check_passes);
             fputs(".fi\n", to);
         }
         if (examples[c]) {

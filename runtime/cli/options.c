@@ -139,7 +139,8 @@ parse_option(Cli *c, int argc, char **argv, int *i)
         size_t n = strcspn(arg + 2, "=");
         snprintf(name, sizeof name, "%.*s", (int)min_i64((int64_t)n, 60), arg + 2);
         value = arg[2 + n] ? arg + 3 + n : NULL;
-        while (id < OPTION_COUNT && (strlen(option_info[id].name) != n ||
+        while (id < OPTION_COUNT && (!(option_info[id].commands & (1u << c->command)) ||
+                                     strlen(option_info[id].name) != n ||
                                      strncmp(option_info[id].name, arg + 2, n) != 0))
             id++;
     } else {
@@ -222,12 +223,14 @@ options_parse(Cli *c, int argc, char **argv, bool *done)
             options = false;
         else if (options && argv[i][0] == '-' && argv[i][1])
             status = parse_option(c, argc, argv, &i);
-        else if (c->file)
+        else if (c->file && c->command != CMD_check)
             status =
                 cli_error(c, EXIT_USAGE, "one file at a time: '%s' and '%s' are given",
                           c->file, argv[i]);
-        else
-            c->file = argv[i];
+        else {
+            c->file = c->file ? c->file : argv[i];
+            vec_push(&c->arena, &c->files, argv[i]);
+        }
     }
     if (status == EXIT_FINE && c->opt[O_help].given) {
         help_command(stdout, c->command);
@@ -235,7 +238,7 @@ options_parse(Cli *c, int argc, char **argv, bool *done)
     }
     *done = false;
     if (status == EXIT_FINE && !c->file &&
-        strcmp(command_info[c->command].operand, "FILE") == 0)
+        strncmp(command_info[c->command].operand, "FILE", 4) == 0)
         status =
             cli_error(c, EXIT_USAGE, "'sdc %s' needs a file; 'sdc %s --help' shows how",
                       command_info[c->command].name, command_info[c->command].name);

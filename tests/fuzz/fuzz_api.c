@@ -125,7 +125,7 @@ ask(World *w, Reader *r, int i)
 {
     const char *bind[] = {ANY(binds), ANY(binds)};
     const SdcParam *params;
-    const char *listing;
+    const SdcCheck *check;
     SdcCacheInfo info;
     int64_t value;
     int n, nbind = (int)(next(r) % 4) - 1;
@@ -141,7 +141,7 @@ ask(World *w, Reader *r, int i)
         return sdc_kernel_get(w->mod[i], ANY(names), ANY(signatures), bind, nbind,
                               &w->kernel[i]);
     case 2: return sdc_module_params(w->mod[i], ANY(names), &params, &n);
-    case 3: return sdc_module_check(w->mod[i], &listing);
+    case 3: return sdc_module_check(w->mod[i], NULL, &check);
     case 4: return sdc_module_tune(w->mod[i], ANY(signatures));
     case 5: return sdc_cache(w->cx, (SdcCacheAction)((int)(next(r) % 3) - 1), 0, &info);
     case 6:

@@ -77,7 +77,7 @@ tune(const char *text, const SdcArg *args, bool compile)
 static SdcStatus
 fuse(char *text)
 {
-    const char *listing;
+    const SdcCheck *check;
     SdcModule *m;
     char *bind = strchr(text, '|');
     if (bind)
@@ -85,7 +85,7 @@ fuse(char *text)
     SdcFuseOptions o = {.kernels = text, .bind = bind};
     SdcStatus status = sdc_fuse(mod, &o, &m);
     if (status == SDC_OK) {
-        status = sdc_module_check(m, &listing);
+        status = sdc_module_check(m, NULL, &check);
         sdc_module_unload(m);
     }
     return status;

@@ -132,7 +132,8 @@ every_run(Every *e, SdcStatus launched)
 static const char *
 every_make(Every *e, SdcStatus made)
 {
-    const char *const other[] = {"BLOCK=16"}, *text;
+    const char *const other[] = {"BLOCK=16"};
+    const SdcCheck *check;
     SdcArg args[] = {sdc_ptr(SDC_FP32, (char *)e->memory + 4), sdc_int(3)};
     const size_t bytes[] = {(EVERY_N - 1) * sizeof(float), 0};
     SdcTuneOptions tune = {.grid = "cdiv(n,BLOCK)", .args = args, .nargs = 2,
@@ -164,7 +165,8 @@ every_make(Every *e, SdcStatus made)
     EVERY(sdc_range_unwritten(e->cx, e), made);
     sdc_unregister_range(e->cx, e);
     EVERY(sdc_module_params(e->m, "k", &params, &n), SDC_OK);
-    EVERY(sdc_module_check(e->m, &text), made);
+    EVERY(sdc_module_check(e->m, NULL, &check), made);
+    EVERY(sdc_message(e->cx, 1000) != NULL, 0);
     EVERY(sdc_fuse(e->m, &fuse, &m), made);
     EVERY(sdc_module_tune(e->m, NULL), made);
     EVERY(sdc_function_get(e->m, "k", other, 1, &f), made);

@@ -126,6 +126,42 @@ START_TEST(errors_have_places)
 }
 END_TEST
 
+START_TEST(messages_come_one_by_one)
+{
+    Env e = setup();
+    SdcModule *bad;
+    const SdcCheck *check;
+    static const char text[] = "import triton\nimport triton.language as tl\n"
+                               "@triton.jit\ndef f(x, N: tl.constexpr):\n"
+                               "    tl.store(x + tl.arange(0, N), y)\n"
+                               "@triton.jit\ndef g(x):\n    tl.store(x, 1)\n";
+    ck_assert_int_eq(
+        sdc_module_load_text(e.cx, "bad.tk", text, sizeof text - 1, SDC_LANG_AUTO, &bad),
+        SDC_OK);
+    ck_assert_int_eq(sdc_module_check(bad, NULL, &check), SDC_ERROR_SOURCE);
+    ck_assert_int_eq(check->n, 2);
+    ck_assert_int_eq(check->kernels, 2);
+    ck_assert_int_eq(check->good, 1);
+    ck_assert(!check->functions[0].ok && check->functions[1].ok);
+    ck_assert(check->functions[0].guessed && check->functions[0].is_kernel);
+    ck_assert_str_eq(check->functions[0].signature, "x=*fp32,N=64");
+    ck_assert_int_eq(check->functions[1].line, 7);
+    const SdcMessage *m = sdc_message(e.cx, 0);
+    ck_assert_int_eq(m->severity, SDC_SAYS_ERROR);
+    ck_assert_str_eq(m->code, "type");
+    ck_assert_str_eq(m->text, "'y' is not defined");
+    ck_assert_int_eq(m->place.line, 5);
+    ck_assert_int_eq(m->place.column, 35);
+    ck_assert_int_eq(sdc_message(e.cx, 1)->severity, SDC_SAYS_NOTE);
+    ck_assert_ptr_null(sdc_message(e.cx, 2));
+    SdcPlace place;
+    ck_assert(sdc_error_place(e.cx, &place) && place.line == 5);
+    ck_assert_int_eq(sdc_module_check(e.mod, NULL, &check), SDC_OK);
+    ck_assert_ptr_null(sdc_message(e.cx, 0));
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 START_TEST(launches_add)
 {
     Env e = setup();
@@ -401,6 +437,7 @@ main(void)
     tcase_add_test(c, modules_tell_their_kernels);
     tcase_add_test(c, wrong_calls_are_refused);
     tcase_add_test(c, errors_have_places);
+    tcase_add_test(c, messages_come_one_by_one);
     tcase_add_test(c, launches_add);
     tcase_add_test(c, specializations_are_kept);
     tcase_add_test(c, explicit_kernels_check_arguments);

@@ -99,7 +99,7 @@ START_TEST(modules)
 {
     SdcModule *m;
     const SdcParam *p;
-    const char *listing;
+    const SdcCheck *check;
     int n;
     SdcFuseOptions fuse = {.kernels = "k"};
     REJECTED(sdc_module_load_file(NULL, "x", &m));
@@ -125,8 +125,17 @@ START_TEST(modules)
     WRONG(sdc_module_params(mod, "zz", &p, &n), "no kernel is named 'zz'");
     WRONG(sdc_module_params(mod, "k", NULL, &n), "no place to put it");
     WRONG(sdc_module_params(mod, "k", &p, NULL), "no place to put it");
-    REJECTED(sdc_module_check(NULL, &listing));
-    WRONG(sdc_module_check(mod, NULL), "no place to put the listing");
+    REJECTED(sdc_module_check(NULL, NULL, &check));
+    WRONG(sdc_module_check(mod, NULL, NULL), "no place to put the result");
+    ck_assert_ptr_null(sdc_message(NULL, 0));
+    ck_assert_ptr_null(sdc_message(cx, -1));
+    ck_assert_ptr_null(sdc_message(cx, 1));
+    WRONG(sdc_module_check(mod, &(SdcCheckOptions){.ntarget = 1}, &check),
+          "announced, and none given");
+    WRONG(sdc_module_check(mod, &(SdcCheckOptions){.nbind = 1}, &check), "none given");
+    REFUSED(sdc_module_check(mod, &(SdcCheckOptions){.kernel = "zz"}, &check),
+            SDC_ERROR_ARGUMENT, "no kernel is named 'zz'");
+    ck_assert_ptr_null(check);
     REJECTED(sdc_fuse(NULL, &fuse, &m));
     WRONG(sdc_fuse(mod, NULL, &m), "no kernels are named");
     WRONG(sdc_fuse(mod, &(SdcFuseOptions){0}, &m), "no kernels are named");

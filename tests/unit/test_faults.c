@@ -150,11 +150,11 @@ check_and_fuse(SdcContext *cx)
 {
     SdcModule *m, *fused;
     SdcKernel *k;
-    const char *text;
+    const SdcCheck *check;
     SdcFuseOptions o = {.kernels = "k,l=k", .bind = "k.x=x,l.x=x"};
     SdcStatus status = load(cx, &m);
     if (status == SDC_OK)
-        status = sdc_module_check(m, &text);
+        status = sdc_module_check(m, NULL, &check);
     if (status == SDC_OK)
         status = sdc_fuse(m, &o, &fused);
     return status == SDC_OK ? sdc_kernel_get(m, "k", "*fp32,i32,32", NULL, 0, &k)

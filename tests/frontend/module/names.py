@@ -38,7 +38,7 @@ by3, by4 = make(3), make(4)
 
 
 # LIST: kernel k(
-# LIST-NEXT: names.py: 1 of 1 kernels pass
+# LIST: names.py: 1 of 1 kernel passes
 def k(x):
     v = a(tl.load(x))
     # CHECK: const {fvalue=0x1p+1}

@@ -1,0 +1,193 @@
+/* Signatures for `sdc check`: what annotations, defaults, configurations and heuristics
+   leave open is guessed by what the kernel does with each parameter (use.h). How wide the
+   elements are, whether a flag is set and how large a tile is, no use says: there are a
+   few guesses, the likeliest first. */
+#include "frontend/module.h"
+#include "frontend/spec.h"
+#include "frontend/use.h"
+#include "ir/base/util.h"
+
+#include <string.h>
+
+/* What nothing in the text decides. */
+typedef struct Variant {
+    const char *element, *integer; /* behind pointers */
+    bool flag;
+    int size;
+} Variant;
+
+static const Variant variants[] = {
+    {"fp32", "i32", true, 64},  {"fp16", "i32", true, 64},  {"fp32", "i32", false, 64},
+    {"fp16", "i32", false, 64}, {"fp32", "i64", true, 64},  {"fp16", "i64", true, 64},
+    {"fp32", "i64", false, 64}, {"fp32", "i32", true, 16},  {"fp32", "i32", false, 16},
+    {"bf16", "i32", true, 64},  {"fp32", "i32", true, 128},
+};
+
+typedef struct Guesser {
+    FrontModule *m;
+    const Node *fn;
+    Evidence **use;
+    const FrontSpec *spec;
+    const Variant *v;
+    Buf *out;
+} Guesser;
+
+static bool
+gives_value(const NodeList *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        const Node *n = l->at[i];
+        if (n->kind == ND_RETURN && n->a)
+            return true;
+        for (int k = 0; n->kind == ND_IF && k < n->list.n; k++)
+            if (gives_value(&n->list.at[k]->body))
+                return true;
+        if (gives_value(&n->body) || gives_value(&n->orelse))
+            return true;
+    }
+    return false;
+}
+
+/* A helper of the file that can be called with so many arguments. */
+static const char *
+any_function(const FrontModule *m, int nargs)
+{
+    const Node *fn;
+    for (int i = 0; (fn = module_own_function(m, i)) != NULL; i++)
+        if (fn->list.n == nargs && gives_value(&fn->body))
+            return fn->name;
+    return NULL;
+}
+
+/* NULL: nothing can be said. */
+static const char *
+constant_text(const Guesser *g, Arena *a, const Evidence *u)
+{
+    unsigned k = u->want;
+    const char *flag = g->v->flag ? "True" : "False";
+    if (u->text)
+        return arena_printf(a, "'%s'", u->text);
+    if (k & USE_FUNC)
+        return any_function(g->m, u->nargs);
+    if (k & USE_DTYPE)
+        return g->v->element;
+    if (k & USE_SIZE)
+        return arena_printf(a, "%d", g->v->size);
+    if (k & USE_STAGES)
+        return "2";
+    if (k & USE_AXIS)
+        return "0";
+    if (k & USE_TEXT)
+        return "None";
+    if (u->has_number)
+        return arena_printf(a, "%lld", (long long)u->number);
+    if (k & USE_ROUNDS)
+        return "4";
+    if (k & USE_FLOAT && !(k & USE_INT))
+        return "1.0";
+    if (k & USE_BOOL && !(k & USE_INT))
+        return flag;
+    return arena_printf(a, "%d", g->v->size);
+}
+
+static const char *
+element_text(const Guesser *g, const Evidence *to)
+{
+    unsigned k = to ? to->want : 0;
+    if (k & (USE_ADDRESS | USE_PTR))
+        return "i64";
+    if (k & USE_INT)
+        return g->v->integer;
+    return k & USE_BOOL ? "i1" : g->v->element;
+}
+
+static const char *
+desc_text(const Guesser *g, Arena *a, const Evidence *u)
+{
+    Buf b;
+    int rank = u->rank ? u->rank : 2;
+    buf_init(&b, a);
+    buf_printf(&b, "tensordesc<%s[", g->v->element);
+    for (int i = 0; i < rank; i++) /* at most the leading ones are of size 1 */
+        buf_printf(&b, "%s%d", i ? "," : "", rank > 2 && i < rank - 2 ? 1 : g->v->size);
+    buf_str(&b, "]>");
+    return b.s;
+}
+
+static const char *
+type_text(const Guesser *g, Arena *a, const Evidence *u)
+{
+    unsigned k = u->want;
+    if (k & USE_ADDRESS)
+        return "i64";
+    if (k & USE_PTR)
+        return arena_printf(a, "*%s", element_text(g, u->to));
+    if (k & USE_DESC)
+        return desc_text(g, a, u);
+    if (k & (USE_INT | USE_SIZE | USE_ROUNDS))
+        return "i32";
+    if (k & USE_FLOAT)
+        return "fp32";
+    return k & USE_BOOL ? "i1" : "i32";
+}
+
+/* A default is what a launch gives that says nothing; but None in the place of a pointer
+   is what it gives when there is no such tensor. */
+static bool
+default_serves(const Node *p, const Evidence *u)
+{
+    bool none = p->b && p->b->kind == ND_CONSTANT && p->b->sub == CK_NONE;
+    return p->b && !(none && u->want & (USE_PTR | USE_DESC));
+}
+
+static void
+guess(const Guesser *g, Arena *a)
+{
+    for (int i = 0; i < g->fn->list.n; i++) {
+        const Node *p = g->fn->list.at[i];
+        const Evidence *u = g->use[i];
+        if (g->spec->args[i].kind != SPEC_UNSET || default_serves(p, u))
+            continue;
+        const char *text =
+            u->constexpr_ ? constant_text(g, a, u) : type_text(g, a, u);
+        if (text)
+            buf_printf(g->out, "%s%s=%s", g->out->n ? "," : "", p->name, text);
+    }
+}
+
+bool
+front_guess(FrontModule *m, const char *kernel, const char *signature,
+            const char *const *overrides, int noverride, Map *called, FrontGuess *out)
+{
+    Session *s = module_session(m);
+    const Node *fn = module_kernel(m, kernel);
+    *out = (FrontGuess){0};
+    if (!fn)
+        return false;
+    ArenaMark mark = arena_mark(&s->tmp);
+    Sema sema;
+    Frame host;
+    FrontSpec spec;
+    SpecText text = {signature, overrides, noverride};
+    sema_init(&sema, m, &host);
+    bool ok = spec_read(&sema, fn, &text, false, &spec);
+    Guesser g = {.m = m, .fn = fn, .spec = &spec};
+    if (ok)
+        g.use = use_collect(&sema, fn, module_home(m, fn), &spec, called);
+    out->signature = arena_array(&s->perm, const char *, COUNT_OF(variants) + 1);
+    for (int i = 0; ok && i < COUNT_OF(variants); i++) {
+        Buf b;
+        buf_init(&b, &s->perm);
+        buf_str(&b, signature ? signature : "");
+        g.v = &variants[i];
+        g.out = &b;
+        guess(&g, &s->tmp);
+        bool known = false;
+        for (int k = 0; k < out->n; k++)
+            known |= strcmp(out->signature[k], b.s) == 0;
+        if (!known)
+            out->signature[out->n++] = b.s;
+    }
+    arena_reset(&s->tmp, mark);
+    return ok;
+}
