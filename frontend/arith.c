@@ -69,8 +69,9 @@ unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y
         switch (promote(a, weak_x, b, weak_y, div_or_mod, &to)) {
         case PROMOTE_OK: break;
         case PROMOTE_SIGNS:
-            bad_operands(s, what, *x, *y,
-                         "their signedness differs; cast one of them", loc);
+            sema_error(s, loc, "Cannot use '%s' with %s and %s because they have "
+                       "different signedness; cast one of them", what,
+                       val_describe(s->a, *x), val_describe(s->a, *y));
             return false;
         case PROMOTE_TYPES:
             bad_operands(s, what, *x, *y, "cast one of them first", loc);

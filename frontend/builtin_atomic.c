@@ -41,7 +41,7 @@ check_atomic_pointer(Sema *s, Args *a)
         return false;
     }
     if (dtype_is_const(p->dt)) {
-        sema_error(s, a->at[0], "cannot store through a const pointer");
+        sema_error(s, a->at[0], "Cannot store to a constant pointer");
         return false;
     }
     return true;

@@ -170,8 +170,8 @@ bi_make_tensor_descriptor(Sema *s, Args *a)
                           "constant 1, found %s", val_describe(s->a, last));
     int64_t bytes = block.dim[rank - 1] * dtype_bits(dt) / 8;
     if (bytes < 16)
-        return sema_error(s, a->at[3], "the last dimension of a descriptor's block must "
-                          "have at least 16 bytes, found %lld", (long long)bytes);
+        return sema_error(s, a->at[3], "Descriptor block shape must have at least 16 "
+                          "bytes in the last dimension, found %lld", (long long)bytes);
     if (strcmp(padding, "zero") != 0 && strcmp(padding, "nan") != 0 && *padding)
         return sema_error(s, a->at[4], "unknown padding option '%s': 'zero' and 'nan' "
                           "exist", padding);

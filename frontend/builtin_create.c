@@ -13,7 +13,7 @@ grid_value(Sema *s, Args *a, OpKind k)
     if (!arg_int(s, a, 0, &axis))
         return val_error();
     if (axis < 0 || axis > 2)
-        return sema_error(s, a->at[0], "'axis' of '%s' must be 0, 1 or 2, found %lld",
+        return sema_error(s, a->at[0], "%s axis must be 0, 1, or 2 but got %lld",
                           a->b->name, (long long)axis);
     AttrList attrs = { 0 };
     attr_set_int(&s->s->mod, &attrs, ATTR_AXIS, axis);
@@ -45,7 +45,7 @@ bi_arange(Sema *s, Args *a)
         return sema_error(s, a->loc, "'arange' needs end > start, found %lld .. %lld",
                           (long long)start, (long long)end);
     if (!is_pow2(end - start))
-        return sema_error(s, a->loc, "the length of 'arange' must be a power of 2, found "
+        return sema_error(s, a->loc, "arange's range must be a power of 2, found "
                           "%lld; use the next power of 2 and a mask",
                           (long long)(end - start));
     Shape sh = { 1, { end - start } };

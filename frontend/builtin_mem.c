@@ -217,7 +217,7 @@ bi_store(Sema *s, Args *a)
         return val_error();
     Val ptr = a->v[0], v = a->v[1], mask;
     if (dtype_is_const(ptr->dt))
-        return sema_error(s, a->at[0], "cannot store through a const pointer");
+        return sema_error(s, a->at[0], "Cannot store to a constant pointer");
     if (val_truth(a->v[3]))
         return sema_error(s, a->at[3],
                           "boundary_check is for block pointers; use a mask");

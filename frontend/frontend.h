@@ -24,6 +24,9 @@ const Source *front_read_disk(Session *s, const char *path);
 /* Parses a file; NULL after errors. The text must outlive the session's use of it. */
 FrontModule *front_load(Session *s, const Source *src, const FrontOptions *opt);
 
+/* Warns of -D that nothing has asked for so far. */
+void front_unused_defines(FrontModule *m);
+
 /* Kernels (jit functions that can be launched) in source order. */
 int front_kernel_count(const FrontModule *m);
 const char *front_kernel_name(const FrontModule *m, int i);

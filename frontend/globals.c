@@ -297,8 +297,8 @@ check_global(Sema *s, Name name, const PyBind *b, Py v, Loc loc)
     if (!plain || (b && b->constexpr_))
         return py_to_val(s, v, name, loc);
     sema_error(s, loc,
-               "'%s' is a global that is not constexpr: write %s = tl.constexpr(...), or "
-               "pass it as a parameter",
+               "'%s' is a global variable that is not constexpr: write %s = "
+               "tl.constexpr(...), or pass it as a parameter",
                name, name);
     if (b)
         diag_note(&s->s->diag, b->loc, "it is set here");

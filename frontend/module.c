@@ -2,6 +2,7 @@
    import. */
 #include "frontend/module.h"
 
+#include "frontend/hint.h"
 #include "frontend/py.h"
 #include "frontend/sema.h"
 #include "frontend/spec.h"
@@ -38,6 +39,7 @@ struct FrontModule {
     const char **define;      /* root: names of -D, and their values */
     const char **define_text;
     Py *define_value;
+    bool *define_used;
     int ndefine;
     const FrontValue *values; /* of a launch */
     int nvalue;
@@ -138,9 +140,70 @@ Py
 module_define(const FrontModule *m, const char *name)
 {
     for (int i = m->root->ndefine - 1; i >= 0; i--)
-        if (strcmp(m->root->define[i], name) == 0)
+        if (strcmp(m->root->define[i], name) == 0) {
+            m->root->define_used[i] = true;
             return m->root->define_value[i];
+        }
     return NULL;
+}
+
+static void
+nearer(const char *wanted, const char *name, int *least, const char **best)
+{
+    int d = name && name[0] != '_' ? name_distance(wanted, name) : 99;
+    if (d > 0 && d < *least) {
+        *least = d;
+        *best = name;
+    }
+}
+
+/* A global of a file, or what decides one that is not known, that is nearly this. */
+static const char *
+define_near(const FrontModule *m, const char *wanted)
+{
+    int least = strlen(wanted) > 4 ? 3 : 2;
+    const char *best = NULL;
+    for (const FrontModule *file = m->root; file; file = file->next) {
+        const Map *names = &file->scope->index;
+        for (int i = 0; i < names->n; i++) {
+            const PyBind *b = names->entries[i].val;
+            nearer(wanted, names->entries[i].key, &least, &best);
+            if (b->val && b->val->kind == PY_UNKNOWN)
+                nearer(wanted, b->val->u.unknown->key, &least, &best);
+        }
+    }
+    return best;
+}
+
+/* "NAME" or 'NAME' in a file that was run: what asks the environment for it. */
+static bool
+is_quoted(const FrontModule *m, const char *name)
+{
+    size_t n = strlen(name);
+    for (const FrontModule *file = m->root; file; file = file->next)
+        for (const char *p = file->src->text; (p = strstr(p, name)) != NULL; p++)
+            if (p > file->src->text && strchr("'\"", p[-1]) && p[n] == p[-1])
+                return true;
+    return false;
+}
+
+void
+front_unused_defines(FrontModule *m)
+{
+    const FrontModule *root = m->root;
+    Diag *d = &m->s->diag;
+    for (int i = 0; i < root->ndefine; i++) {
+        if (root->define_used[i] || is_quoted(m, root->define[i]))
+            continue;
+        const char *near = define_near(m, root->define[i]);
+        diag_warning(d, (Loc){0},
+                     "-D '%s=%s' decides nothing here: no global of a file that was run, "
+                     "no variable of the environment and no expression that was asked "
+                     "for is '%s'", root->define[i], root->define_text[i],
+                     root->define[i]);
+        if (near)
+            diag_note(d, (Loc){0}, "did you mean '%s'?", near);
+    }
 }
 
 /* The first '=' outside of brackets; NULL: there is none. */
@@ -199,6 +262,7 @@ read_defines(FrontModule *root)
     root->define = arena_array(a, const char *, n + 1);
     root->define_text = arena_array(a, const char *, n + 1);
     root->define_value = arena_array(a, Py, n + 1);
+    root->define_used = arena_array(a, bool, n + 1);
     for (int i = 0; i < n; i++) {
         const char *text = root->opt->defines[i], *eq = define_equals(text);
         size_t len = eq ? (size_t)(eq - text) : strlen(text);

@@ -216,7 +216,7 @@ is_refused(Resolver *r, const Node *n)
         }
     }
     if (n->kind == ND_FUNCTION) {
-        complain(r, n->loc, "a function cannot be defined inside of a kernel");
+        complain(r, n->loc, "nested function definition is not supported");
         return true;
     }
     if (n->kind == ND_ASSIGN && n->list.n > 1)

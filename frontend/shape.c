@@ -30,8 +30,8 @@ sema_check_shape(Sema *s, Shape sh, Loc loc)
     }
     for (int i = 0; i < sh.rank; i++) {
         if (!is_pow2(sh.dim[i])) {
-            sema_error(s, loc, "every dimension of a tile is a power of 2: found %lld in "
-                       "shape %s", (long long)sh.dim[i], shape_str(s->a, sh));
+            sema_error(s, loc, "Shape element %d must be a power of 2: found %lld in "
+                       "shape %s", i, (long long)sh.dim[i], shape_str(s->a, sh));
             return false;
         }
         if (sh.dim[i] > MAX_NUMEL || (n *= sh.dim[i]) > MAX_NUMEL) {
@@ -76,7 +76,7 @@ bool
 wrap_axis(Sema *s, int64_t axis, int rank, int *out, Loc loc)
 {
     if (axis < -rank || axis >= rank) {
-        sema_error(s, loc, "axis %lld is out of range: needed %d <= axis < %d",
+        sema_error(s, loc, "invalid axis %lld: needed %d <= axis < %d",
                    (long long)axis, -rank, rank);
         return false;
     }

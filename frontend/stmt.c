@@ -210,8 +210,9 @@ check_merge(Sema *s, const Merge *m)
         if (val_is_error(m->end[i]))
             return false;
         if (m->live.val && !val_same_type(m->live.val, m->end[i])) {
-            sema_error(s, m->loc, "'%s' is %s before the 'if' but %s after its '%s' "
-                       "branch; a name keeps one type across a runtime 'if'", m->name,
+            sema_error(s, m->loc, "Mismatched type for %s: it is %s before the 'if' but "
+                       "%s after its '%s' branch; a name keeps one type across a runtime "
+                       "'if'", m->name,
                        val_describe(s->a, m->live.val), val_describe(s->a, m->end[i]),
                        arms[i]);
             diag_note(&s->s->diag, m->live.loc, "it is %s here",
@@ -221,8 +222,8 @@ check_merge(Sema *s, const Merge *m)
     }
     if (val_same_type(m->end[0], m->end[1]))
         return true;
-    sema_error(s, m->loc, "'%s' is %s after the 'then' branch but %s after the 'else' "
-               "branch", m->name, val_describe(s->a, m->end[0]),
+    sema_error(s, m->loc, "Mismatched type for %s: it is %s after the 'then' branch but "
+               "%s after the 'else' branch", m->name, val_describe(s->a, m->end[0]),
                val_describe(s->a, m->end[1]));
     if (m->other.line)
         diag_note(&s->s->diag, m->other, "it is %s here",
@@ -391,7 +392,8 @@ exec_returning_if(Sema *s, const Node *n, int arm, Val cond, const Cont *cont, V
     }
     bool bad = val_is_error(got[0]) || val_is_error(got[1]);
     if (!same && !bad) {
-        sema_error(s, n->loc, "returned values must have one type, found %s and %s",
+        sema_error(s, n->loc,
+                   "Return type mismatch: %s and %s; returned values have one type",
                    val_describe(s->a, got[0]), val_describe(s->a, got[1]));
         bad = true;
     }
@@ -479,8 +481,8 @@ exec_return(Sema *s, const Node *n, Val *ret)
 {
     if (s->frame->loop_depth) {
         sema_error(s, n->loc,
-                   "'return' inside a loop is not possible: keep the value in a "
-                   "name and return it after the loop");
+                   "Cannot have `return` statements inside `while` or `for` statements "
+                   "in triton: keep the value in a name and return it after the loop");
         *ret = val_error();
         return FLOW_RETURNED;
     }
@@ -537,8 +539,10 @@ exec_expr(Sema *s, const Node *n)
                    "block pointer and leaves its argument as it is");
     const Node *fn = called ? unused_result(s, called) : NULL;
     if (fn)
-        sema_error(s, n->loc, "the result of '%s' is not used: it is marked by "
-                   "@triton.must_use_result", fn->name);
+        sema_error(s, n->loc, "The result of %s is not being used: it is marked by "
+                   "@triton.must_use_result", node_dotted(s->a, called)
+                                                  ? node_dotted(s->a, called)
+                                                  : fn->name);
     keep_promise(s, n->a, v);
 }
 
@@ -567,7 +571,7 @@ static const struct {
                      "file"},
     {ND_CLASS, "a class cannot be defined in a kernel"},
     {ND_FUNCTION,
-     "a function cannot be defined in a kernel; write a @triton.jit function "
+     "nested function definition is not supported; write a @triton.jit function "
      "beside it"},
     {ND_DELETE, "'del' cannot be used in a kernel"},
     {ND_GLOBAL, "'global' cannot be used in a kernel"},

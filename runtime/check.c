@@ -230,6 +230,7 @@ compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *
                                   .target = target ? target : "sm_90a",
                                   .cpu = "x86-64-v3",
                                   .emit = target ? SDC_EMIT_ASM : SDC_EMIT_TIR};
+    job.checks = true;
     job.guessed = f->guessed ? signature : NULL;
     SdcStatus status =
         bind ? compile_call(c->m->cx, &job, ignore, NULL) : SDC_ERROR_MEMORY;

@@ -31,6 +31,7 @@ typedef struct CompileJob {
     bool is_tir;
     bool debug;
     int check; /* CHECK_* of the code, on the CPU */
+    bool checks;         /* for sdc_module_check */
     const char *guessed; /* the signature, when nobody has asked for it; or NULL */
     bool bitcode; /* CPU: the code as codegen_bundle takes it */
     const FrontValue *values; /* of a launch, one a parameter; NULL: not known */

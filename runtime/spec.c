@@ -101,7 +101,7 @@ compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kern
         if (v < 1 || v > 64 || *end)
             return bad(s, "'%s' must be a whole number from 1 to 64", text);
         if (at == &options.num_warps && (v > 32 || (v & (v - 1))))
-            return bad(s, "'%s' must be 1, 2, 4, 8, 16 or 32", text);
+            return bad(s, "'%s' must be a power of 2, from 1 to 32", text);
         *at = (int)v;
     }
     front_values(m, job->values, job->nvalue);

@@ -4,9 +4,14 @@
 # RUN: %sdc compile %s -k k -s '*fp32' -D 'machine.count()=2' --emit tir -o - | FileCheck %s --check-prefix=YES
 # RUN: %sdc compile %s -k k -s '*fp32' -D 'machine.count()=1' --emit tir -o - | FileCheck %s --check-prefix=NO
 # RUN: %sdc compile %s -k env -s '*fp32' --emit tir -o - | FileCheck %s --check-prefix=FOUR
-# RUN: %sdc compile %s -k env -s '*fp32' -D WIDTH_OF_TEST=8 --emit tir -o - | FileCheck %s --check-prefix=EIGHT
+# RUN: %sdc compile %s -k env -s '*fp32' -D WIDTH_OF_TEST=8 --emit tir -o - 2>&1 | FileCheck %s --check-prefix=EIGHT --implicit-check-not warning:
 # RUN: %sdc compile %s -k device -s '*fp32' --target sm_90a --emit tir -o - | FileCheck %s --check-prefix=NINETY
 # RUN: %sdc compile %s -k device -s '*fp32' --target sm_80 --emit tir -o - | FileCheck %s --check-prefix=EIGHTY
+# RUN: %sdc compile %s -k k -s '*fp32' -D 'FAST=True' -D 'FASST=2' -D nobody=1 --emit tir -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNUSED
+# UNUSED: sdc: warning: -D 'FASST=2' decides nothing here: no global of a file
+# UNUSED-NEXT: sdc: note: did you mean 'FAST'?
+# UNUSED-NEXT: sdc: warning: -D 'nobody=1' decides nothing
+# UNUSED-NOT: note
 import os
 import machine
 import torch
