@@ -260,8 +260,9 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
         }
         if (!is_none_slice(items[i]))
             return sema_error(s, loc,
-                              "unsupported tensor index: None and ':' are possible, found "
-                              "%s; use tl.gather, a mask, or load through a pointer",
+                              "unsupported tensor index: None and ':' are possible, "
+                              "found %s; use tl.gather, a mask, or load through a "
+                              "pointer",
                               val_describe(s->a, items[i]));
     }
     return x;

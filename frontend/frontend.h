@@ -92,7 +92,7 @@ typedef enum SpecKind {
     SPEC_DTYPE, /* constexpr dtype: sig is its Triton name, "fp16" */
     SPEC_NONE,
     SPEC_NAME,  /* a bare word: the jit function of that name, else its text */
-    SPEC_TUPLE, /* of nitem values */
+    SPEC_TUPLE, /* of nitem values; types too, for an argument. str: its class, or NULL */
     SPEC_UNSET  /* the default of the parameter */
 } SpecKind;
 

@@ -115,6 +115,17 @@ desc_text(const Guesser *g, Arena *a, const Evidence *u)
 }
 
 static const char *
+tuple_text(Arena *a, int n)
+{
+    Buf b;
+    buf_init(&b, a);
+    for (int i = 0; i < n; i++)
+        buf_str(&b, i ? ",i32" : "(i32");
+    buf_str(&b, n == 1 ? ",)" : ")");
+    return b.s;
+}
+
+static const char *
 type_text(const Guesser *g, Arena *a, const Evidence *u)
 {
     unsigned k = u->want;
@@ -124,6 +135,8 @@ type_text(const Guesser *g, Arena *a, const Evidence *u)
         return arena_printf(a, "*%s", element_text(g, u->to));
     if (k & USE_DESC)
         return desc_text(g, a, u);
+    if (k & USE_TUPLE && u->items)
+        return tuple_text(a, u->items);
     if (k & (USE_INT | USE_SIZE | USE_ROUNDS))
         return "i32";
     if (k & USE_FLOAT)

@@ -1,7 +1,9 @@
 /* One specialization of a kernel to tile IR: parameters become values, constants are
    bound, the body is walked. */
 #include "frontend/builtin.h"
+#include "frontend/class.h"
 #include "frontend/module.h"
+#include "frontend/py.h"
 #include "frontend/spec.h"
 
 #include <string.h>
@@ -109,6 +111,60 @@ typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
     return val_tensor(s, v, dt);
 }
 
+/* A tuple arrives as its elements, in order, one parameter each; what its type says is a
+   constant is none. `*part` counts all of them, constants too. */
+static Val
+tuple_param(Sema *s, const Node *p, const SpecArg *a, const char *name, int source,
+            int *part)
+{
+    Val *items = arena_array(s->a, Val, a->nitem + 1);
+    for (int i = 0; i < a->nitem; i++) {
+        const SpecArg *item = &a->items[i];
+        const char *own = arena_printf(s->a, "%s_%d", name, i);
+        DType dt = DT_NONE;
+        Value *v;
+        if (item->kind == SPEC_TUPLE) {
+            items[i] = tuple_param(s, p, item, own, source, part);
+        } else if (item->kind != SPEC_TYPE) {
+            items[i] = spec_value(s, item, p->loc);
+            ++*part;
+        } else {
+            dt = dtype_by_sig(item->sig, strlen(item->sig));
+            if (dt == DT_NONE)
+                return sema_error(s, p->loc, "not supported yet: %s in a tuple, '%s'",
+                                  item->sig, p->name);
+            if (!sema_check_dtype(s, dt, p->loc))
+                return val_error();
+            add_param(s, own, dt, item->div, source, (*part)++, &v);
+            items[i] = val_tensor(s, v, dt);
+        }
+        if (val_is_error(items[i]))
+            return items[i];
+    }
+    return a->str ? spec_object(s, a->str, items, a->nitem, p->loc)
+                  : val_tuple(s, items, a->nitem);
+}
+
+/* `p: Point`, where Point is a NamedTuple: its name; NULL. */
+static const char *
+annotated_class(Sema *s, const Node *p)
+{
+    Diag before = s->s->diag;
+    const char *name = p->a && p->a->kind == ND_NAME ? p->a->name : NULL;
+    Val k = name ? module_lookup(s, s->m, name, p->loc, true) : NULL;
+    diag_rewind(&s->s->diag, &before);
+    return k && val_is_class(k) && k->u.class_->is_tuple ? name : NULL;
+}
+
+static Val
+tuple_argument(Sema *s, const Node *p, const SpecArg *a, int source)
+{
+    SpecArg whole = *a;
+    int part = 0;
+    whole.str = a->str ? a->str : annotated_class(s, p);
+    return tuple_param(s, p, &whole, p->name, source, &part);
+}
+
 /* Rows such as x: "constexpr" default come from the module's globals. */
 static Val
 default_param(Sema *s, const Node *p)
@@ -141,6 +197,8 @@ bind_kernel_params(Sema *s, const Node *fn, const FrontSpec *spec)
             v = typed_param(s, p, a, i);
         else if (a->kind == SPEC_UNSET)
             v = default_param(s, p);
+        else if (a->kind == SPEC_TUPLE && !param_is_constexpr(p))
+            v = tuple_argument(s, p, a, i);
         else
             v = spec_value(s, a, p->loc);
         ok = ok && !val_is_error(v);

@@ -109,6 +109,7 @@ typedef struct PyClass {
     PyScope *body;
     Py bases; /* tuple */
     bool is_enum;
+    bool is_int; /* its members are integers, too */
     bool is_data; /* fields in order are the parameters of __init__ */
     bool is_tuple;     /* a NamedTuple */
     bool is_aggregate; /* of Triton: kernels make its objects */
@@ -312,6 +313,8 @@ double py_double(Py v);
 /* 1, 0, or -1: not known. */
 int py_truth(Interp *in, Py v);
 int py_equal(Interp *in, Py a, Py b, int depth);
+/* A member of an IntEnum as its integer; anything else as it is. */
+Py py_plain(Py v);
 bool py_same(Py a, Py b); /* one object, or equal numbers and strings */
 /* As str() and repr() do; false: not known. */
 bool py_text(Interp *in, Buf *b, Py v, bool repr, int depth);

@@ -98,12 +98,16 @@ module_val(Sema *s, Py v)
     return m;
 }
 
-/* An object of a NamedTuple is its fields; others only the host has. */
+/* A member of an enumeration is its value, an object of a NamedTuple its fields; others
+   only the host has. */
 static Val
 object_value(Sema *s, Py v, const char *name, Loc loc)
 {
     const PyObject *o = v->u.object;
     const PyClass *k = o->class_ ? o->class_->u.class_ : NULL;
+    Py member = k && k->is_enum ? pydict_name(o->attrs, "value") : NULL;
+    if (member)
+        return py_to_val(s, member, name, loc);
     if (!k || !k->is_tuple)
         return not_a_value(s, v, name, loc);
     Py *at = arena_array(s->a, Py, o->attrs->n + 1);

@@ -121,6 +121,7 @@ keeps_function(const char *name)
         "constexpr",      "constexpr_function", "lru_cache",   "cache",    "wraps",
         "contextmanager", "staticmethod",       "classmethod", "property", "no_grad",
         "custom_op",      "overload",           "override",    "builtin",
+        "must_use_result",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)

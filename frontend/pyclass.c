@@ -78,6 +78,15 @@ enum_member(Interp *in, Py class_, Name name, Py value)
 }
 
 Py
+py_plain(Py v)
+{
+    const PyObject *o = v->kind == PY_OBJECT ? v->u.object : NULL;
+    bool is = o && o->class_ && o->class_->u.class_->is_int;
+    Py value = is ? pydict_name(o->attrs, "value") : NULL;
+    return value ? value : v;
+}
+
+Py
 py_class_attribute(Interp *in, Py class_, Name name)
 {
     Py v = class_find(in, class_->u.class_, name, 0);
@@ -175,12 +184,16 @@ py_make_class(Interp *in, const Node *n)
         Py base = e->kind == ND_KEYWORD ? in->none : py_eval(in, e);
         k->is_enum |=
             named && (strcmp(e->name, "Enum") == 0 || strcmp(e->name, "IntEnum") == 0);
+        k->is_int |= named && (strcmp(e->name, "IntEnum") == 0 ||
+                               strcmp(e->name, "IntFlag") == 0);
+        k->is_enum |= k->is_int;
         k->is_tuple |= named && strcmp(e->name, "NamedTuple") == 0;
         k->is_data |= k->is_tuple;
         bool object = named && strcmp(e->name, "object") == 0;
         if (base->kind == PY_CLASS) {
             k->known &= base->u.class_->known;
             k->is_enum |= base->u.class_->is_enum;
+            k->is_int |= base->u.class_->is_int;
             k->is_tuple |= base->u.class_->is_tuple;
         } else
             k->known &= k->is_data || object;

@@ -15,7 +15,7 @@ plain(Py v)
 {
     while (v->kind == PY_CONSTEXPR)
         v = v->u.inner;
-    return v;
+    return py_plain(v);
 }
 
 static Py

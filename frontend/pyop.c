@@ -238,6 +238,8 @@ py_binary(Interp *in, int sign, Py a, Py b, Loc loc)
         a = a->u.inner;
     while (b->kind == PY_CONSTEXPR)
         b = b->u.inner;
+    a = py_plain(a);
+    b = py_plain(b);
     Py v;
     if (a->kind == PY_UNKNOWN || b->kind == PY_UNKNOWN)
         v = a->kind == PY_UNKNOWN ? a : b;
@@ -350,6 +352,10 @@ py_compare(Interp *in, int sign, Py a, Py b, Loc loc)
         a = a->u.inner;
     while (b->kind == PY_CONSTEXPR && sign != OS_IS && sign != OS_IS_NOT)
         b = b->u.inner;
+    if (sign != OS_IS && sign != OS_IS_NOT) {
+        a = py_plain(a);
+        b = py_plain(b);
+    }
     Py lost = a->kind == PY_UNKNOWN ? a : b->kind == PY_UNKNOWN ? b : NULL;
     int t = -1, c = 0;
     if (lost)

@@ -4,6 +4,7 @@
 #include "frontend/spec.h"
 
 #include "frontend/builtin.h"
+#include "frontend/class.h"
 #include "frontend/module.h"
 #include "frontend/py.h"
 
@@ -77,6 +78,38 @@ annotation_sig(Arena *a, const Node *p)
 }
 
 Val
+spec_object(Sema *s, const char *class_, const Val *items, int n, Loc loc)
+{
+    Name name = name_of(&s->s->names, class_);
+    Val k = module_lookup(s, s->m, name, loc, true);
+    if (k && val_is_error(k))
+        return k;
+    if (!k || k->kind != FE_TYPE || k->n != CLASS_USER || !k->u.class_->is_tuple)
+        return sema_error(s, loc, "'%s' is no NamedTuple of the file", class_);
+    CallArg *args = arena_array(s->a, CallArg, n + 1);
+    for (int i = 0; i < n; i++)
+        args[i] = (CallArg){.v = items[i], .loc = loc, .name_loc = loc};
+    return class_construct(s, k, args, n, loc);
+}
+
+/* "Mode.FAST": what a class of the file says; NULL: the text is no such thing. */
+static Val
+class_member(Sema *s, const char *text, Loc loc)
+{
+    const char *dot = strchr(text, '.');
+    NameTable *names = &s->s->names;
+    Diag before = s->s->diag;
+    Val k = dot ? module_lookup(s, s->m, name_intern(names, text, (size_t)(dot - text)),
+                                loc, true)
+                : NULL;
+    bool is = k && k->kind == FE_TYPE && k->n == CLASS_USER;
+    Val v = is ? class_attribute(s, k, name_of(names, dot + 1), loc) : NULL;
+    if (!v)
+        diag_rewind(&s->s->diag, &before);
+    return v;
+}
+
+Val
 spec_value(Sema *s, const SpecArg *a, Loc loc)
 {
     switch (a->kind) {
@@ -87,6 +120,9 @@ spec_value(Sema *s, const SpecArg *a, Loc loc)
     case SPEC_NONE: return val_none();
     case SPEC_NAME: {
         Name name = name_of(&s->s->names, a->str);
+        Val member = class_member(s, a->str, loc);
+        if (member)
+            return member;
         return module_function(s->m, name, true) ? module_lookup(s, s->m, name, loc, true)
                                                : val_str(s, a->str);
     }
@@ -97,7 +133,8 @@ spec_value(Sema *s, const SpecArg *a, Loc loc)
             if (val_is_error(items[i]))
                 return items[i];
         }
-        return val_tuple(s, items, a->nitem);
+        return a->str ? spec_object(s, a->str, items, a->nitem, loc)
+                      : val_tuple(s, items, a->nitem);
     }
     case SPEC_DTYPE: {
         DType dt = dtype_by_sig(a->sig, strlen(a->sig));
@@ -113,7 +150,8 @@ spec_value(Sema *s, const SpecArg *a, Loc loc)
 
 /* ---- reading one entry */
 
-static bool parse_tuple(Session *s, const char *t, size_t n, SpecArg *out);
+static bool parse_tuple(Session *s, const char *t, size_t n, bool types,
+                        SpecArg *out);
 
 /* A value of Python's constants: 3, -1, 0.5, True, None, 'text', tl.float16, (1, 2). */
 static bool
@@ -122,7 +160,7 @@ parse_constant(Session *s, const char *t, SpecArg *out)
     size_t n = strlen(t);
     char *end;
     if (n >= 2 && ((t[0] == '(' && t[n - 1] == ')') || (t[0] == '[' && t[n - 1] == ']')))
-        return parse_tuple(s, t + 1, n - 2, out);
+        return parse_tuple(s, t + 1, n - 2, false, out);
     if (strcmp(t, "None") == 0 || strcmp(t, "none") == 0) {
         out->kind = SPEC_NONE;
         return true;
@@ -171,46 +209,6 @@ parse_word(Session *s, const char *t, SpecArg *out)
     return true;
 }
 
-/* The n characters between the brackets of a tuple. */
-static bool
-parse_tuple(Session *s, const char *t, size_t n, SpecArg *out)
-{
-    Vec(SpecArg) items = {0};
-    const char *start = t, *last = t + n;
-    int depth = 0;
-    char quote = 0;
-    for (const char *p = t; p <= last; p++) {
-        char c = p < last ? *p : ',';
-        if (quote) {
-            quote = c == quote && p < last ? 0 : quote;
-            if (p < last)
-                continue;
-            return false;
-        }
-        quote = c == '\'' || c == '"' ? c : 0;
-        depth += c == '(' || c == '[';
-        depth -= c == ')' || c == ']';
-        if (c != ',' || (depth && p < last))
-            continue;
-        const char *end = p;
-        while (start < end && isspace((unsigned char)*start))
-            start++;
-        while (end > start && isspace((unsigned char)end[-1]))
-            end--;
-        if (start == end && p == last) /* behind the last comma, or () */
-            break;
-        SpecArg item = {0};
-        const char *text = arena_strndup(&s->perm, start, (size_t)(end - start));
-        if (depth || !*text ||
-            (!parse_constant(s, text, &item) && !parse_word(s, text, &item)))
-            return false;
-        vec_push(&s->perm, &items, item);
-        start = p + 1;
-    }
-    *out = (SpecArg){.kind = SPEC_TUPLE, .items = items.at, .nitem = items.n};
-    return true;
-}
-
 static bool
 parse_type(Session *s, const char *t, SpecArg *out)
 {
@@ -245,11 +243,78 @@ parse_type(Session *s, const char *t, SpecArg *out)
 }
 
 static bool
+parse_item(Session *s, const char *text, bool types, SpecArg *out)
+{
+    size_t n = strlen(text);
+    if (types && n > 1 && text[0] == '(' && text[n - 1] == ')')
+        return parse_tuple(s, text + 1, n - 2, true, out);
+    if (types && parse_type(s, text, out))
+        return true;
+    *out = (SpecArg){0};
+    return parse_constant(s, text, out) || (!types && parse_word(s, text, out));
+}
+
+/* The n characters between the brackets of a tuple: constants, and with `types` what a
+   launch gives values for. */
+static bool
+parse_tuple(Session *s, const char *t, size_t n, bool types, SpecArg *out)
+{
+    Vec(SpecArg) items = {0};
+    const char *start = t, *last = t + n;
+    int depth = 0;
+    char quote = 0;
+    for (const char *p = t; p <= last; p++) {
+        char c = p < last ? *p : ',';
+        if (quote) {
+            quote = c == quote && p < last ? 0 : quote;
+            if (p < last)
+                continue;
+            return false;
+        }
+        quote = c == '\'' || c == '"' ? c : 0;
+        depth += c == '(' || c == '[' || c == '<';
+        depth -= c == ')' || c == ']' || c == '>';
+        if (c != ',' || (depth && p < last))
+            continue;
+        const char *end = p;
+        while (start < end && isspace((unsigned char)*start))
+            start++;
+        while (end > start && isspace((unsigned char)end[-1]))
+            end--;
+        if (start == end && p == last) /* behind the last comma, or () */
+            break;
+        SpecArg item = {0};
+        const char *text = arena_strndup(&s->perm, start, (size_t)(end - start));
+        if (depth || !*text || !parse_item(s, text, types, &item))
+            return false;
+        vec_push(&s->perm, &items, item);
+        start = p + 1;
+    }
+    *out = (SpecArg){.kind = SPEC_TUPLE, .items = items.at, .nitem = items.n};
+    return true;
+}
+
+/* "(i32, i32:16)" or "Point(*fp32, i32)": an argument that is a tuple, the second one of
+   a class. */
+static bool
+parse_tuple_type(Session *s, const char *t, SpecArg *out)
+{
+    size_t n = strlen(t), name = strcspn(t, "(");
+    bool dotted = name > 0 && !isalpha((unsigned char)t[0]) && t[0] != '_';
+    if (n < 2 || t[name] != '(' || t[n - 1] != ')' || dotted)
+        return false;
+    if (!parse_tuple(s, t + name + 1, n - name - 2, true, out))
+        return false;
+    out->str = name ? arena_strndup(&s->perm, t, name) : NULL;
+    return true;
+}
+
+static bool
 parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
 {
     bool constexpr_ = param_is_constexpr(p);
     *out = (SpecArg){0};
-    if (!constexpr_ && parse_type(s, text, out))
+    if (!constexpr_ && (parse_type(s, text, out) || parse_tuple_type(s, text, out)))
         return true;
     *out = (SpecArg){0};
     if (parse_constant(s, text, out))
@@ -260,7 +325,7 @@ parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
                constexpr_ ? "value" : "type or value", p->name);
     diag_note(&s->diag, loc,
               "types are such as *fp32, *bf16:16, i32, i32:16, fp32, "
-              "tensordesc<fp16[64,32]>, tensordesc<fp16[64,32]>:16; values "
+              "tensordesc<fp16[64,32]>, tensordesc<fp16[64,32]>:16, (i32, *fp32); values "
               "such as 128, 0.5, True, None, 'text', tl.float16, (1, 2), a jit function");
     return false;
 }

@@ -47,6 +47,9 @@ typedef struct SpecText {
    an error with `all`, else SPEC_UNSET. False after an error. */
 bool spec_read(Sema *s, const Node *fn, const SpecText *text, bool all, FrontSpec *out);
 
+/* An object of a NamedTuple of the module. */
+Val spec_object(Sema *s, const char *class_, const Val *items, int n, Loc loc);
+
 /* A constant of the host as a value. */
 Val spec_value(Sema *s, const SpecArg *a, Loc loc);
 

@@ -36,7 +36,7 @@ grid_name(void *user, const char *name, size_t n, int64_t *value)
             *value = s->i;
             return 1;
         }
-        if (same && !s->is_constexpr) {
+        if (same && !s->is_constexpr && !s->leaves) {
             *value = arg;
             for (int p = 0; p < meta->nparam; p++)
                 if (meta->params[p].source == i && meta->params[p].kind == SDCRT_INT)
@@ -150,6 +150,12 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
                             "not supported yet: '%s' prints or asserts, ahead of time "
                             "for the CPU",
                             a->info->name);
+    for (int i = 0; i < c->meta->nsource; i++)
+        if (c->meta->sources[i].leaves)
+            return context_fail(a->mod->cx, SDC_ERROR_UNSUPPORTED,
+                                "not supported yet: '%s' takes a tuple, '%s', ahead of "
+                                "time; pass its elements as parameters of their own",
+                                a->info->name, c->meta->sources[i].name);
     c->kind = gpu ? SDCRT_CODE_PTX : SDCRT_CODE_CPU;
     return gpu && a->o->ptxas ? assemble(a, c) : SDC_OK;
 }

@@ -63,6 +63,30 @@ span_of(const SdcContext *cx, const SdcArg *a, uintptr_t at, const char *name)
                   .shape = d->shape};
 }
 
+static void
+add_span(Checker *c, int slot, Span s)
+{
+    c->of[slot] = s;
+    c->closed &= s.known || s.null;
+    if (s.known)
+        c->all[c->nall++] = s;
+}
+
+static void
+fill_tuple_spans(Checker *c, const ArgRule *rule, const SdcArg *a,
+                 const uint64_t *slots, const char *name)
+{
+    const SdcKernel *k = c->r->k;
+    for (int i = 0, at = rule->slot; i < rule->source->leaves - 1; i++) {
+        if (rule->source->leaf[i] != SDCRT_OPEN)
+            continue;
+        if (k->meta->params[at].kind == SDCRT_PTR)
+            add_span(c, at,
+                     span_of(k->mod->cx, tuple_leaf(a, i), (uintptr_t)slots[at], name));
+        at++;
+    }
+}
+
 static bool
 fill_spans(Checker *c, const SdcArg *args, const uint64_t *slots)
 {
@@ -77,14 +101,13 @@ fill_spans(Checker *c, const SdcArg *args, const uint64_t *slots)
         return false;
     for (int i = 0; i < k->info->nruntime; i++) {
         int slot = k->rules[i].slot;
-        if (slot < 0 || k->meta->params[slot].kind != SDCRT_PTR)
-            continue;
         const char *name = k->info->params[k->info->runtime[i]].name;
-        Span s = span_of(cx, &args[i], (uintptr_t)slots[slot], name);
-        c->of[slot] = s;
-        c->closed &= s.known || s.null;
-        if (s.known)
-            c->all[c->nall++] = s;
+        bool tuple = k->rules[i].source->leaves;
+        if (tuple)
+            fill_tuple_spans(c, &k->rules[i], &args[i], slots, name);
+        if (tuple || slot < 0 || k->meta->params[slot].kind != SDCRT_PTR)
+            continue;
+        add_span(c, slot, span_of(cx, &args[i], (uintptr_t)slots[slot], name));
     }
     for (Range *g = cx->ranges; g; g = g->next)
         c->all[c->nall++] = span_of_range(g, "an array");

@@ -322,7 +322,12 @@ context_args(SdcContext *cx, const KernelInfo *info, const SdcArg *args, int nar
                             info->name);
     for (int i = 0; i < nargs; i++) {
         const char *name = info->params[info->runtime[i]].name;
-        if ((uint32_t)args[i].kind > SDC_ARG_BUFFER)
+        if (args[i].kind == SDC_ARG_TUPLE && !tuple_is_right(&args[i]))
+            return context_fail(cx, SDC_ERROR_ARGUMENT,
+                                "argument '%s' of '%s' is a tuple of more than %d "
+                                "elements, or of some that are no number or pointer",
+                                name, info->name, SDCRT_MAX_LEAVES);
+        if ((uint32_t)args[i].kind > SDC_ARG_TUPLE)
             return context_fail(cx, SDC_ERROR_ARGUMENT,
                                 "argument '%s' of '%s' is of kind %d, which is none",
                                 name, info->name, args[i].kind);

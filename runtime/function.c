@@ -13,7 +13,9 @@
 #include <string.h>
 
 enum { KEY_NAN = 1 << 13, KEY_ONE = 1 << 14, KEY_DIV16 = 1 << 15 };
-enum { MAX_ARGS = SDCRT_MAX_PARAMS };
+enum { MAX_ARGS = SDCRT_MAX_PARAMS, MAX_KEY = 4 * MAX_ARGS };
+/* Bytes of a type's text; of a tuple's. */
+enum { MAX_TYPE = 120, MAX_TUPLE = (SDCRT_MAX_LEAVES + 8) * MAX_TYPE };
 
 static bool
 same_bind(const SdcFunction *f, const char *const *bind, int n)
@@ -147,11 +149,31 @@ desc_text(const SdcDesc *d, bool nan, const char *hint, char *to, size_t size)
     return true;
 }
 
+static bool arg_text(const SdcFunction *f, int i, const SdcArg *arg, char *to,
+                     size_t size);
+
+static bool
+tuple_text(const SdcFunction *f, int i, const SdcArg *a, char *to, size_t size)
+{
+    const SdcArg *items = a->v.ptr;
+    size_t n = (size_t)snprintf(to, size, "(");
+    for (int k = 0; k < a->dtype; k++) {
+        if (n + 3 >= size || !arg_text(f, i, &items[k], to + n, size - n - 2))
+            return false;
+        n += strlen(to + n);
+        to[n++] = ',';
+    }
+    snprintf(to + n, size - n, ")");
+    return true;
+}
+
 /* The type of an argument in Triton's spelling, with its hint: "*fp32:16", "i32", "1". */
 static bool
-arg_text(const SdcFunction *f, int i, const SdcArg *arg, uint64_t key, char *to,
-         size_t size)
+arg_text(const SdcFunction *f, int i, const SdcArg *arg, char *to, size_t size)
 {
+    if (arg->kind == SDC_ARG_TUPLE)
+        return tuple_text(f, i, arg, to, size);
+    const uint64_t key = arg_key(f->info, i, arg);
     const SdcArg plain = arg_plain(arg), *a = &plain;
     const SdcParam *p = &f->info->params[f->info->runtime[i]];
     const char *hint = key & KEY_DIV16 ? ":16" : "";
@@ -175,19 +197,21 @@ arg_text(const SdcFunction *f, int i, const SdcArg *arg, uint64_t key, char *to,
 }
 
 static char *
-signature_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcStatus *status)
+signature_of(SdcFunction *f, const SdcArg *args, SdcStatus *status)
 {
     SdcModule *m = f->mod;
     const KernelInfo *info = f->info;
     size_t cap = 1;
     for (int i = 0; i < info->nruntime; i++)
-        cap += strlen(info->params[info->runtime[i]].name) + 128;
+        cap += strlen(info->params[info->runtime[i]].name) + 8 +
+               (args[i].kind == SDC_ARG_TUPLE ? MAX_TUPLE : MAX_TYPE);
     char *sig = calloc(1, cap), *p = sig;
     *status = sig ? SDC_OK : context_fail(m->cx, SDC_ERROR_MEMORY, "out of memory");
     for (int i = 0; i < info->nruntime && sig; i++) {
-        char type[120];
+        char type[MAX_TUPLE];
+        size_t room = args[i].kind == SDC_ARG_TUPLE ? MAX_TUPLE : MAX_TYPE;
         const char *name = info->params[info->runtime[i]].name;
-        if (arg_text(f, i, &args[i], key[i], type, sizeof type)) {
+        if (arg_text(f, i, &args[i], type, room)) {
             p += sprintf(p, "%s%s=%s", p == sig ? "" : ",", name, type);
         } else {
             *status = context_fail(m->cx, SDC_ERROR_ARGUMENT,
@@ -215,8 +239,7 @@ values_of(const KernelInfo *info, const SdcArg *args, FrontValue *values)
 }
 
 static SdcStatus
-compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, unsigned how,
-                SdcKernel **out)
+compile_spec_of(SdcFunction *f, const SdcArg *args, unsigned how, SdcKernel **out)
 {
     SdcModule *m = f->mod;
     FrontValue values[SDCRT_MAX_SOURCES];
@@ -226,7 +249,7 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, unsigne
         return context_fail(m->cx, SDC_ERROR_SOURCE, "'%s' has too many parameters",
                             f->info->name);
     SdcStatus status;
-    char *sig = signature_of(f, args, key, &status);
+    char *sig = signature_of(f, args, &status);
     if (!sig)
         return status;
     if (f->info->heuristics)
@@ -240,11 +263,9 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, const uint64_t *key, unsigne
 char *
 function_signature(SdcFunction *f, const SdcArg *args, int nargs)
 {
-    uint64_t key[MAX_ARGS];
-    for (int i = 0; i < nargs; i++)
-        key[i] = arg_key(f->info, i, &args[i]);
     SdcStatus status;
-    return signature_of(f, args, key, &status);
+    (void)nargs;
+    return signature_of(f, args, &status);
 }
 
 void
@@ -255,11 +276,13 @@ function_types(SdcFunction *f, const SdcArg *args, char *to, size_t size)
     for (int i = 0; i < f->info->nruntime && n < size; i++) {
         char type[120];
         const SdcDesc *d = args[i].kind == SDC_ARG_DESC ? args[i].v.ptr : NULL;
-        uint64_t key = arg_key(f->info, i, &args[i]);
-        if (d)
-            snprintf(type, sizeof type, "desc%d", d->rank);
+        bool tuple = args[i].kind == SDC_ARG_TUPLE;
+        uint64_t key = tuple ? 0 : arg_key(f->info, i, &args[i]);
+        if (d || tuple)
+            snprintf(type, sizeof type, tuple ? "tuple%d" : "desc%d",
+                     tuple ? args[i].dtype : d->rank);
         else if (key & KEY_ONE || args[i].kind == SDC_ARG_NONE ||
-                 !arg_text(f, i, &args[i], key, type, sizeof type))
+                 !arg_text(f, i, &args[i], type, sizeof type))
             snprintf(type, sizeof type, "const");
         n += (size_t)snprintf(to + n, size - n, "%s%.*s", i ? "," : "",
                               (int)strcspn(type, ":"), type);
@@ -269,53 +292,63 @@ function_types(SdcFunction *f, const SdcArg *args, char *to, size_t size)
 SdcStatus
 function_compile(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
 {
-    uint64_t key[MAX_ARGS];
-    for (int i = 0; i < nargs; i++)
-        key[i] = arg_key(f->info, i, &args[i]);
-    return compile_spec_of(f, args, key, KERNEL_BESIDE, out);
+    (void)nargs;
+    return compile_spec_of(f, args, KERNEL_BESIDE, out);
 }
 
-/* Words of a key: with heuristics the integers themselves, too. */
+/* The words of one argument: of a tuple its length and its elements'. */
 static int
-key_words(const KernelInfo *info)
+add_key(const KernelInfo *info, int i, const SdcArg *a, uint64_t *key, int n)
 {
-    return info->nruntime * (info->heuristics ? 2 : 1);
+    if (n >= MAX_KEY)
+        return n;
+    if (a->kind != SDC_ARG_TUPLE) {
+        key[n] = arg_key(info, i, a);
+        return n + 1;
+    }
+    const SdcArg *items = a->v.ptr;
+    key[n++] = (uint64_t)SDC_ARG_TUPLE << 8 | (uint64_t)a->dtype << 16;
+    for (int k = 0; k < a->dtype; k++)
+        n = add_key(info, i, &items[k], key, n);
+    return n;
 }
 
-static void
+/* How many words it has: with heuristics the integers themselves are in it, too. */
+static int
 make_key(const KernelInfo *info, const SdcArg *args, uint64_t *key)
 {
-    const int n = info->nruntime;
-    for (int i = 0; i < n; i++)
-        key[i] = arg_key(info, i, &args[i]);
-    for (int i = 0; i < n && info->heuristics; i++)
-        key[n + i] = args[i].kind == SDC_ARG_INT ? (uint64_t)args[i].v.i : 0;
+    int n = 0;
+    for (int i = 0; i < info->nruntime; i++)
+        n = add_key(info, i, &args[i], key, n);
+    for (int i = 0; i < info->nruntime && info->heuristics && n < MAX_KEY; i++)
+        key[n++] = args[i].kind == SDC_ARG_INT ? (uint64_t)args[i].v.i : 0;
+    return n;
 }
 
 static SpecEntry *
-find_spec(SdcFunction *f, const uint64_t *key)
+find_spec(SdcFunction *f, const uint64_t *key, int n)
 {
-    size_t size = (size_t)key_words(f->info) * sizeof *key;
     SpecEntry *e = atomic_load_explicit(&f->specs, memory_order_acquire);
-    while (e && memcmp(e->key, key, size) != 0)
+    while (e && (e->nkey != n || memcmp(e->key, key, (size_t)n * sizeof *key) != 0))
         e = e->next;
     return e;
 }
 
 static SdcStatus
-add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **out)
+add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, int nkey,
+         SdcKernel **out)
 {
-    size_t size = (size_t)key_words(f->info) * sizeof *key;
+    size_t size = (size_t)nkey * sizeof *key;
     SdcStatus status = context_lock(f->mod->cx, &f->mod->lock);
     if (status != SDC_OK)
         return status;
-    SpecEntry *e = find_spec(f, key); /* another thread may have been faster */
+    SpecEntry *e = find_spec(f, key, nkey); /* another thread may have been faster */
     if (!e) {
         SpecEntry *made = malloc(sizeof *made + size);
         if (!made)
             status = context_fail(f->mod->cx, SDC_ERROR_MEMORY, "out of memory");
         else
-            status = compile_spec_of(f, args, key, KERNEL_UNLOADED, &made->kernel);
+            status = compile_spec_of(f, args, KERNEL_UNLOADED, &made->kernel);
         if (status == SDC_OK) {
             status = kernel_ready(made->kernel, args, f->info->nruntime);
             if (status != SDC_OK)
@@ -323,6 +356,7 @@ add_spec(SdcFunction *f, const SdcArg *args, const uint64_t *key, SdcKernel **ou
         }
         if (status == SDC_OK) {
             memcpy(made->key, key, size);
+            made->nkey = nkey;
             made->next = atomic_load_explicit(&f->specs, memory_order_relaxed);
             atomic_store_explicit(&f->specs, made, memory_order_release);
             e = made;
@@ -349,11 +383,15 @@ sdc_specialize(SdcFunction *f, const SdcArg *args, int nargs, SdcKernel **out)
     if (!out)
         return context_fail(f->mod->cx, SDC_ERROR_ARGUMENT, "specialize: no place to put "
                                                             "the kernel");
-    uint64_t key[2 * MAX_ARGS];
-    make_key(info, args, key);
-    SpecEntry *e = find_spec(f, key);
+    uint64_t key[MAX_KEY];
+    int nkey = make_key(info, args, key);
+    if (nkey >= MAX_KEY)
+        return context_fail(f->mod->cx, SDC_ERROR_ARGUMENT,
+                            "'%s' has more than %d arguments and elements of tuples",
+                            info->name, MAX_KEY);
+    SpecEntry *e = find_spec(f, key, nkey);
     if (!e)
-        return add_spec(f, args, key, out);
+        return add_spec(f, args, key, nkey, out);
     *out = e->kernel;
     return SDC_OK;
 }

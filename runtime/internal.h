@@ -182,6 +182,7 @@ struct SdcKernel {
 typedef struct SpecEntry {
     struct SpecEntry *next;
     SdcKernel *kernel;
+    int nkey;
     uint64_t key[];
 } SpecEntry;
 
@@ -216,8 +217,13 @@ static inline bool
 arg_typed(const SdcArg *a)
 {
     int32_t flags = a->kind == SDC_ARG_DESC ? SDC_PAD_NAN : 0;
-    return (uint32_t)(a->dtype & ~flags) < SDC_DTYPE_COUNT;
+    return a->kind == SDC_ARG_TUPLE || (uint32_t)(a->dtype & ~flags) < SDC_DTYPE_COUNT;
 }
+
+/* The i-th element of a tuple, those of tuples in it counted too; NULL: no such. */
+const SdcArg *tuple_leaf(const SdcArg *a, int i);
+/* Are its elements there, at most SDCRT_MAX_LEAVES, of kinds and types that exist? */
+bool tuple_is_right(const SdcArg *a);
 
 /* Makes a message of the calling thread's report and returns `status`. */
 /* Texts NAME=VALUE of a call that is named `what`: all there, and no name twice. */

@@ -287,7 +287,11 @@ sdc_kernel_writes(const SdcKernel *k, int arg)
 {
     if (!k || arg < 0 || arg >= k->info->nruntime || k->rules[arg].slot < 0)
         return 0;
-    return k->meta->params[k->rules[arg].slot].written;
+    const ArgRule *rule = &k->rules[arg];
+    bool written = false;
+    for (int i = 0; i < rule->nslot; i++)
+        written |= k->meta->params[rule->slot + i].written;
+    return written;
 }
 
 /* ---------------------------------------------------------------- launching */
@@ -385,6 +389,32 @@ fill_desc(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *s
     return wrong || d->strides[d->rank - 1] == 1 ? wrong : "needs 1 as its last stride";
 }
 
+/* The elements of a tuple to their slots; NULL, or what is wrong. */
+static const char *
+fill_tuple(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *slot)
+{
+    const SdcrtSource *s = rule->source;
+    int leaves = s->leaves - 1, at = 0;
+    if (a->kind != SDC_ARG_TUPLE || !tuple_is_right(a))
+        return "must be a tuple of numbers and pointers";
+    for (int i = 0; i < leaves; i++) {
+        const SdcArg *leaf = tuple_leaf(a, i);
+        const char *wrong = NULL;
+        SdcrtSource bound = {.bound = s->leaf[i], .i = s->leaf_i[i]};
+        if (!leaf)
+            return "is a tuple of fewer elements than the kernel's";
+        if (s->leaf[i] == SDCRT_OPEN) {
+            wrong = fill_slot(&p[at], param_dtype(&p[at]), leaf, &slot[at]);
+            at++;
+        } else if (!matches_bound(&(ArgRule){.source = &bound}, leaf)) {
+            wrong = "has an element that the kernel was not specialized for";
+        }
+        if (wrong)
+            return wrong;
+    }
+    return tuple_leaf(a, leaves) ? "is a tuple of more elements than the kernel's" : NULL;
+}
+
 /* The arguments of a launch to the slots that the kernel reads. */
 static SdcStatus
 fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
@@ -394,7 +424,10 @@ fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
     for (int i = 0; i < nargs; i++) {
         const ArgRule *rule = &k->rules[i];
         const char *wrong = NULL;
-        if (rule->nslot > 1)
+        if (rule->source->leaves)
+            wrong = fill_tuple(&k->meta->params[rule->slot < 0 ? 0 : rule->slot], rule,
+                               &args[i], &slots[rule->slot < 0 ? 0 : rule->slot]);
+        else if (rule->nslot > 1)
             wrong = fill_desc(&k->meta->params[rule->slot], rule, &args[i],
                               &slots[rule->slot]);
         else if (rule->slot >= 0)

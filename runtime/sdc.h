@@ -349,7 +349,8 @@ SDC_API double sdc_dtype_load(SdcDtype t, const void *from);
 SDC_API void sdc_dtype_store(SdcDtype t, double x, void *to);
 
 typedef enum SdcArgKind {
-    SDC_ARG_PTR, SDC_ARG_INT, SDC_ARG_FLOAT, SDC_ARG_NONE, SDC_ARG_DESC, SDC_ARG_BUFFER
+    SDC_ARG_PTR, SDC_ARG_INT, SDC_ARG_FLOAT, SDC_ARG_NONE, SDC_ARG_DESC, SDC_ARG_BUFFER,
+    SDC_ARG_TUPLE
 } SdcArgKind;
 
 /* One argument of a launch. Made by the functions below. */
@@ -434,6 +435,16 @@ static inline SdcArg
 sdc_none(void)
 {
     return sdc_arg_at(SDC_ARG_NONE, SDC_DTYPE_NONE, NULL);
+}
+
+/* A tuple of n arguments, tuples too, 16 numbers and pointers in all; the array is read
+   during the launch only. Of a NamedTuple's fields when the parameter is annotated so. */
+static inline SdcArg
+sdc_tuple(const SdcArg *items, int n)
+{
+    SdcArg a = sdc_arg_at(SDC_ARG_TUPLE, SDC_DTYPE_NONE, items);
+    a.dtype = n;
+    return a;
 }
 
 enum { SDC_MAX_DESC_RANK = 5 };

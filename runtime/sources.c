@@ -20,6 +20,30 @@ desc_block(SdcrtSource *to, const char *sig)
     }
 }
 
+/* The elements of a tuple; false: it has too many. */
+static bool
+bind_tuple(SdcrtSource *to, const SpecArg *a)
+{
+    for (int i = 0; i < a->nitem; i++) {
+        const SpecArg *item = &a->items[i];
+        if (item->kind == SPEC_TUPLE) {
+            if (!bind_tuple(to, item))
+                return false;
+            continue;
+        }
+        int at = to->leaves++ - 1;
+        if (at >= SDCRT_MAX_LEAVES)
+            return false;
+        bool number = item->kind == SPEC_INT || item->kind == SPEC_BOOL;
+        to->leaf[at] = item->kind == SPEC_TYPE   ? SDCRT_OPEN
+                       : number                  ? SDCRT_BOUND_INT
+                       : item->kind == SPEC_NONE ? SDCRT_BOUND_NONE
+                                                 : SDCRT_BOUND_OTHER;
+        to->leaf_i[at] = number ? item->i : 0;
+    }
+    return true;
+}
+
 static void
 bind(SdcrtSource *to, const SpecArg *a)
 {
@@ -82,6 +106,13 @@ meta_sources(Session *s, SdcrtMeta *meta, const FrontSpec *spec, const FrontPara
         to->bound = SDCRT_BOUND_OTHER;
         if (i < spec->narg)
             bind(to, &spec->args[i]);
+        to->leaves = i < spec->narg && spec->args[i].kind == SPEC_TUPLE &&
+                     !to->is_constexpr;
+        if (to->leaves && !bind_tuple(to, &spec->args[i])) {
+            diag_error(&s->diag, (Loc){0}, "'%s' of '%s' is a tuple of more than %d "
+                       "elements", params[i].name, meta->name, SDCRT_MAX_LEAVES);
+            return false;
+        }
     }
     return true;
 }

@@ -302,6 +302,37 @@ spec_read_desc(const char *spec, Expr *expr, const RunArg *of, RunArg *arg, char
     return true;
 }
 
+/* "(3, 0.5, i64:7)" */
+static bool
+read_tuple(const char *spec, RunArg *arg, char *why, size_t size)
+{
+    enum { MOST = sizeof arg->items / sizeof *arg->items };
+    int n = 0;
+    for (const char *p = spec + 1; n < MOST;) {
+        char item[64];
+        p += strspn(p, " ");
+        size_t len = strcspn(p, ",)");
+        snprintf(item, sizeof item, "%.*s", (int)len, p);
+        for (size_t k = len; k && len < sizeof item && item[k - 1] == ' '; k--)
+            item[k - 1] = '\0';
+        bool end = p[len] == ')' && !p[len + 1];
+        if (!*item && end) {
+            arg->value = sdc_tuple(arg->items, n);
+            return true;
+        }
+        if (!p[len] || len >= sizeof item || !read_scalar(item, &arg->items[n]))
+            break;
+        n++;
+        p += len + (p[len] == ',');
+        if (end) {
+            arg->value = sdc_tuple(arg->items, n);
+            return true;
+        }
+    }
+    snprintf(why, size, "'%.60s' is no tuple of at most %d numbers", spec, MOST);
+    return false;
+}
+
 bool
 spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
           bool *environment)
@@ -309,6 +340,8 @@ spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
     *environment = false;
     if (read_scalar(spec, &arg->value))
         return true;
+    if (*spec == '(')
+        return read_tuple(spec, arg, why, why_size);
     bool ok = false;
     if (*spec == '@') {
         ok = read_file(spec + 1, &arg->array, why, why_size, environment);

@@ -11,6 +11,7 @@ typedef struct RunArg {
     SdcArg value; /* a pointer points into `array` */
     Array array;
     SdcDesc desc;
+    SdcArg items[16]; /* of a tuple */
 } RunArg;
 
 /* A spec that needs no other argument: a number, a truth value, none. */

@@ -49,6 +49,8 @@ typedef enum SdcrtBound {
     SDCRT_BOUND_OTHER /* text or a type, or never looked at */
 } SdcrtBound;
 
+enum { SDCRT_MAX_LEAVES = 16 };
+
 /* A parameter as the source has it. Those that are not constexpr are arguments of a
    launch, and must be equal to what they are bound to. */
 typedef struct SdcrtSource {
@@ -59,6 +61,11 @@ typedef struct SdcrtSource {
     int64_t i;                     /* BOUND_INT, BOUND_BOOL */
     double f;                      /* BOUND_FLOAT */
     int32_t block[SDCRT_MAX_RANK]; /* of a descriptor */
+    /* A tuple: its elements, those of tuples in it too, and 1; 0: no tuple. What each is
+       bound to; those that are open have parameters, in order. */
+    uint8_t leaves;
+    uint8_t leaf[SDCRT_MAX_LEAVES];
+    int64_t leaf_i[SDCRT_MAX_LEAVES];
 } SdcrtSource;
 
 enum { SDCRT_EXPR_MAX = 64 };

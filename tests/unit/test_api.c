@@ -162,6 +162,57 @@ START_TEST(messages_come_one_by_one)
 }
 END_TEST
 
+START_TEST(tuples_are_arguments)
+{
+    Env e = setup();
+    SdcModule *mod;
+    SdcFunction *f;
+    SdcKernel *k, *again;
+    static const char text[] =
+        "from typing import NamedTuple\nimport triton\nimport triton.language as tl\n"
+        "class Row(NamedTuple):\n    ptr: tl.tensor\n    step: tl.tensor\n"
+        "@triton.jit\ndef f(out, shape, row: Row):\n"
+        "    (m, n), scale = shape\n"
+        "    tl.store(out, tl.load(row.ptr + row.step) * scale + m * n)\n";
+    ck_assert_int_eq(
+        sdc_module_load_text(e.cx, "tup.py", text, sizeof text - 1, SDC_LANG_AUTO, &mod),
+        SDC_OK);
+    ck_assert_int_eq(sdc_function_get(mod, "f", NULL, 0, &f), SDC_OK);
+    float out = 0, in[4] = {1, 2, 3, 4};
+    SdcArg mn[] = {sdc_int(3), sdc_int(5)};
+    SdcArg shape[] = {sdc_tuple(mn, 2), sdc_float(0.5)};
+    SdcArg row[] = {sdc_ptr(SDC_FP32, in), sdc_int(1)};
+    SdcArg args[] = {sdc_ptr(SDC_FP32, &out), sdc_tuple(shape, 2), sdc_tuple(row, 2)};
+    ck_assert_msg(sdc_launch(f, sdc_grid(1, 1, 1), args, 3, NULL) == SDC_OK, "%s",
+                  sdc_error(e.cx));
+    ck_assert_double_eq(out, 2 * 0.5 + 15);
+    ck_assert_int_eq(sdc_specialize(f, args, 3, &k), SDC_OK);
+    mn[0] = sdc_int(7); /* as many bits, not 1, not a multiple of 16 */
+    ck_assert_int_eq(sdc_specialize(f, args, 3, &again), SDC_OK);
+    ck_assert_ptr_eq(k, again);
+    row[1] = sdc_int(2); /* 1 is a constant of the code */
+    ck_assert_int_eq(sdc_kernel_launch(k, sdc_grid(1, 1, 1), args, 3, NULL),
+                     SDC_ERROR_ARGUMENT);
+    ck_assert(strstr(sdc_error(e.cx), "has an element that the kernel was not"));
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 3, NULL), SDC_OK);
+    ck_assert_double_eq(out, 3 * 0.5 + 35);
+    args[1] = sdc_tuple(mn, 2); /* another structure is another specialization */
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 3, NULL), SDC_ERROR_SOURCE);
+    ck_assert_int_eq(sdc_kernel_launch(k, sdc_grid(1, 1, 1), args, 3, NULL),
+                     SDC_ERROR_ARGUMENT);
+    args[1] = sdc_tuple(NULL, 2);
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 3, NULL), SDC_ERROR_ARGUMENT);
+    ck_assert_int_eq(
+        sdc_kernel_get(mod, "f", "*fp32,((i32,16),fp32),(*fp32,i32)", NULL, 0, &k),
+        SDC_OK);
+    mn[1] = sdc_int(16);
+    args[1] = sdc_tuple(shape, 2);
+    ck_assert_int_eq(sdc_kernel_launch(k, sdc_grid(1, 1, 1), args, 3, NULL), SDC_OK);
+    ck_assert_double_eq(out, 3 * 0.5 + 7 * 16);
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 START_TEST(launches_add)
 {
     Env e = setup();
@@ -438,6 +489,7 @@ main(void)
     tcase_add_test(c, wrong_calls_are_refused);
     tcase_add_test(c, errors_have_places);
     tcase_add_test(c, messages_come_one_by_one);
+    tcase_add_test(c, tuples_are_arguments);
     tcase_add_test(c, launches_add);
     tcase_add_test(c, specializations_are_kept);
     tcase_add_test(c, explicit_kernels_check_arguments);
