@@ -243,6 +243,8 @@ tensor_minus(Sema *s, Val x, Loc loc)
         return x;
     if (dtype_is_ptr(x->dt))
         return sema_error(s, loc, "unary '-' cannot take %s", val_describe(s->a, x));
+    if (dtype_is_fnuz(x->dt))
+        x = cast(s, x, DT_FP16, loc);
     if (dtype_is_float(x->dt)) /* as Triton 3.9; until 3.6 it was 0 - x: -(+0) was +0 */
         return val_tensor(s, build_unary(&s->b, OP_NEGF, x->v), x->dt);
     Val zero = splat(s, const_tensor(s, val_int(s, 0), x->dt, loc), val_shape(x), loc);

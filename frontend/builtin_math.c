@@ -81,8 +81,13 @@ bi_where(Sema *s, Args *a)
 
 /* Without its sign; no conversion, which need not keep what is no number. */
 static Val
-abs_fp8(Sema *s, Val x)
+abs_fp8(Sema *s, Val x, Loc loc)
 {
+    if (dtype_is_fnuz(x->dt)) { /* 0x80 is NaN, and it has no sign */
+        Val y = cast(s, x, DT_FP16, loc);
+        y = val_is_error(y) ? y : build_elementwise(s, OP_ABSF, y, NULL, DT_FP16);
+        return val_is_error(y) ? y : cast(s, y, x->dt, loc);
+    }
     Value *bits = build_cast(&s->b, OP_BITCAST, x->v, dtype_ir(s->s, DT_INT8));
     bits = build_binary(&s->b, OP_AND, bits, build_int(&s->b, bits->type, 0x7f));
     return val_tensor(s, build_cast(&s->b, OP_BITCAST, bits, dtype_ir(s->s, x->dt)),
@@ -96,7 +101,7 @@ bi_abs(Sema *s, Args *a)
         return val_error();
     Val x = a->v[0];
     if (dtype_is_float(x->dt) && dtype_bits(x->dt) == 8)
-        return abs_fp8(s, x);
+        return abs_fp8(s, x, a->loc);
     if (dtype_is_float(x->dt))
         return build_elementwise(s, OP_ABSF, x, NULL, x->dt);
     if (dtype_is_signed(x->dt))
@@ -254,7 +259,8 @@ check_dot_types(Sema *s, Args *a)
     static const DType allowed[] = {DT_INT8, DT_UINT8, DT_FP16,
                                     DT_BF16, DT_FP32,  DT_FP64};
     Val x = a->v[0], y = a->v[1];
-    if (dtype_is_fp8(x->dt) && dtype_is_fp8(y->dt))
+    if (dtype_is_fp8(x->dt) && dtype_is_fp8(y->dt) && !dtype_is_fnuz(x->dt) &&
+        !dtype_is_fnuz(y->dt))
         return true;
     for (int i = 0; i < 2; i++) {
         bool ok = false;

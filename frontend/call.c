@@ -273,7 +273,7 @@ call_function(Sema *s, Val fn, const Val *args, int n, Loc loc)
 Val
 call_tl(Sema *s, const char *name, const Val *args, int n, Loc loc)
 {
-    const Builtin *b = builtin_find(s, name_of(&s->s->names, name), IN_TL);
+    const Builtin *b = builtin_find(s, name_of(&s->s->names, name), IN_TL | IN_CORE);
     if (!b)
         bug(&s->s->fail, "no builtin '%s'", name);
     return call_function(s, val_builtin(s, b), args, n, loc);

@@ -47,6 +47,8 @@ const_tensor(Sema *s, Val v, DType dt, Loc loc)
         return sema_error(s, loc, "%s cannot become %s: of numbers only 0 can; cast the "
                           "tensor to a wider float", val_describe(s->a, v),
                           dtype_str(s->a, dt));
+    if (dtype_is_fnuz(dt))
+        return val_tensor(s, build_int(&s->b, t, 0), dt);
     if (dtype_is_float(dt))
         return val_tensor(s, build_float(&s->b, t, val_double(v)), dt);
     if (v->kind == FE_FLOAT) {
@@ -82,6 +84,10 @@ cast_i1(Sema *s, Val x, Loc loc)
         return x;
     if (dtype_is_ptr(x->dt))
         x = cast(s, x, DT_INT64, loc);
+    if (dtype_is_fnuz(x->dt))
+        x = cast(s, x, DT_FP32, loc);
+    if (val_is_error(x))
+        return x;
     Shape sh = val_shape(x);
     Val zero = splat(s, const_tensor(s, val_int(s, 0), x->dt, loc), sh, loc);
     if (val_is_error(zero))
@@ -142,6 +148,30 @@ cast_pointer(Sema *s, Val x, DType to, Loc loc)
                       dtype_is_ptr(x->dt) ? ": a pointer casts to int64 only" : "");
 }
 
+/* The types of AMD have no operation of their own: the library converts them by way of
+   fp32, which holds all of their numbers and those of the 16-bit types. */
+static Val
+from_fnuz(Sema *s, Val x, Loc loc)
+{
+    const DTypeInfo *d = &dtype_info[x->dt];
+    Val args[] = {retype(s, x, DT_INT8), val_int(s, d->mantissa), val_int(s, d->bias)};
+    return call_tl(s, "fnuz_to_fp32", args, 3, loc);
+}
+
+static Val
+to_fnuz(Sema *s, Val x, DType to, const char *round, Loc loc)
+{
+    const DTypeInfo *d = &dtype_info[to];
+    bool zero = round && strcmp(round, "rtz") == 0;
+    if (x->dt == DT_FP64 && !zero)
+        return sema_error(s, loc, "cannot cast fp64 to %s in one step: it would round "
+                          "twice; cast to fp32 first", dtype_str(s->a, to));
+    x = cast_rounded(s, x, DT_FP32, x->dt == DT_FP64 ? round : NULL, loc);
+    Val args[] = {x, val_int(s, d->mantissa), val_int(s, d->bias), val_bool(s, zero)};
+    Val bits = val_is_error(x) ? x : call_tl(s, "fp32_to_fnuz", args, 4, loc);
+    return val_is_error(bits) ? bits : retype(s, bits, to);
+}
+
 Val
 cast_rounded(Sema *s, Val x, DType to, const char *round, Loc loc)
 {
@@ -165,6 +195,10 @@ cast_rounded(Sema *s, Val x, DType to, const char *round, Loc loc)
         return cast_pointer(s, x, to, loc);
     if (round && strcmp(round, "rtne") == 0)
         round = NULL;
+    if (dtype_is_fnuz(x->dt) && (dtype_is_float(to) || to == DT_INT1))
+        return cast_rounded(s, from_fnuz(s, x, loc), to, round, loc);
+    if (dtype_is_float(x->dt) && dtype_is_fnuz(to))
+        return to_fnuz(s, x, to, round, loc);
     if (dtype_is_float(x->dt) && dtype_is_float(to))
         return cast_float(s, x, to, round, loc);
     if (to == DT_INT1)

@@ -64,6 +64,12 @@ dtype_is_fp8(DType t)
     return dtype_is_float(t) && dtype_info[t].bits == 8;
 }
 
+bool
+dtype_is_fnuz(DType t)
+{
+    return t == DT_FP8E4B8 || t == DT_FP8E5B16;
+}
+
 int
 dtype_bits(DType t)
 {

@@ -40,6 +40,7 @@ bool dtype_is_signed(DType t);     /* signed integer */
 bool dtype_is_unsigned(DType t);   /* unsigned integer; int1 counts */
 bool dtype_is_float(DType t);
 bool dtype_is_fp8(DType t);
+bool dtype_is_fnuz(DType t);       /* fp8e4b8, fp8e5b16: bytes to the IR */
 int dtype_bits(DType t);           /* 64 for pointers */
 int dtype_kind(DType t);           /* 0 boolean, 1 integral, 2 floating */
 const char *dtype_str(Arena *a, DType t); /* "fp32", "*fp16", "*kfp16" */

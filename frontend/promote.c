@@ -53,7 +53,7 @@ promote(DType a, bool weak_a, DType b, bool weak_b, bool div_or_mod, DType *out)
         }
     }
     if (dtype_is_fp8(a) && dtype_is_fp8(b)) {
-        *out = a == b ? a : DT_FP16;
+        *out = a == b && !dtype_is_fnuz(a) ? a : DT_FP16;
         return PROMOTE_OK;
     }
     if (!dtype_is_int(a) || !dtype_is_int(b))

@@ -11,11 +11,7 @@ sema_check_dtype(Sema *s, DType dt, Loc loc)
     DType scalar = dtype_is_ptr(dt) ? dtype_pointee(dt) : dt;
     if (dtype_is_scalar(scalar) && dtype_info[scalar].ir != SK_NONE)
         return true;
-    if (scalar == DT_FP8E4B8 || scalar == DT_FP8E5B16)
-        sema_error(s, loc, "type %s not supported: it is of GPUs of AMD; use %s",
-                   dtype_str(s->a, dt), scalar == DT_FP8E4B8 ? "fp8e4nv" : "fp8e5");
-    else
-        sema_error(s, loc, "%s is no type of values", dtype_str(s->a, dt));
+    sema_error(s, loc, "%s is no type of values", dtype_str(s->a, dt));
     return false;
 }
 

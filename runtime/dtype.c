@@ -8,13 +8,14 @@
 
 typedef enum { KIND_NONE, KIND_INT, KIND_UINT, KIND_FLOAT } Kind;
 
-/* Floats: exponent and mantissa bits, bias. `finite`: no infinity, all ones is NaN. */
+/* Floats: exponent and mantissa bits, bias. `finite`: no infinity, all ones is NaN;
+   `fnuz`: no infinity and no -0, whose bits are NaN. */
 typedef struct DtypeInfo {
     const char *name, *alias, *alias2;
     Kind kind;
     int8_t size, exp, man;
     int16_t bias;
-    bool finite;
+    bool finite, fnuz;
 } DtypeInfo;
 
 static const DtypeInfo info[SDC_DTYPE_COUNT] = {
@@ -32,6 +33,10 @@ static const DtypeInfo info[SDC_DTYPE_COUNT] = {
                       true },
     [SDC_FP8E4B15] = { "fp8e4b15", "float8e4b15", "fp8e4b15", KIND_FLOAT, 1, 4, 3, 15,
                        true },
+    [SDC_FP8E4B8] = { "fp8e4b8", "float8e4b8", "float8_e4m3fnuz", KIND_FLOAT, 1, 4, 3, 8,
+                      false, true },
+    [SDC_FP8E5B16] = { "fp8e5b16", "float8e5b16", "float8_e5m2fnuz", KIND_FLOAT, 1, 5, 2,
+                       16, false, true },
     [SDC_FP16] = { "fp16", "f16", "float16", KIND_FLOAT, 2, 5, 10, 15, false },
     [SDC_BF16] = { "bf16", "bfloat16", "bfloat", KIND_FLOAT, 2, 8, 7, 127, false },
     [SDC_FP32] = { "fp32", "f32", "float32", KIND_FLOAT, 4, 8, 23, 127, false },
@@ -85,9 +90,11 @@ decode(const DtypeInfo *d, unsigned bits)
     int man = (int)bits & ((1 << d->man) - 1);
     int top = (1 << d->exp) - 1;
     double v;
-    if (exp == top && !d->finite)
+    if (d->fnuz && bits == 1u << (d->exp + d->man))
+        return NAN;
+    if (exp == top && !d->finite && !d->fnuz)
         v = man ? NAN : INFINITY;
-    else if (exp == top && man == (1 << d->man) - 1)
+    else if (exp == top && man == (1 << d->man) - 1 && !d->fnuz)
         v = NAN;
     else if (exp == 0)
         v = ldexp(man, 1 - d->bias - d->man);
@@ -96,9 +103,8 @@ decode(const DtypeInfo *d, unsigned bits)
     return sign ? -v : v;
 }
 
-/* Round to nearest, ties to even. Above the range: infinity, or NaN if there is none. */
 static unsigned
-encode(const DtypeInfo *d, double x)
+encode_sized(const DtypeInfo *d, double x)
 {
     unsigned sign = signbit(x) ? 1u << (d->exp + d->man) : 0;
     unsigned top = (1u << (d->exp + d->man)) - (1u << d->man);
@@ -126,6 +132,22 @@ encode(const DtypeInfo *d, double x)
     return sign | (bits > top && d->finite && bits >= nan ? nan
                    : bits >= top && !d->finite            ? over
                                                           : bits);
+}
+
+/* Round to nearest, ties to even. Above the range: infinity, or NaN if there is none. */
+static unsigned
+encode(const DtypeInfo *d, double x)
+{
+    if (!d->fnuz)
+        return encode_sized(d, x);
+    /* As if it had one exponent more, which all of those above the range have. */
+    unsigned sign = 1u << (d->exp + d->man);
+    DtypeInfo wide = *d;
+    wide.exp++;
+    unsigned bits = encode_sized(&wide, fabs(x));
+    if (isnan(x) || bits >= sign)
+        return sign;
+    return bits | (bits && signbit(x) ? sign : 0);
 }
 
 double

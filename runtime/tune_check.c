@@ -157,6 +157,8 @@ tolerance(SdcDtype t)
     case SDC_BF16: return 4e-2;
     case SDC_FP8E5:
     case SDC_FP8E4NV:
+    case SDC_FP8E4B8:
+    case SDC_FP8E5B16:
     case SDC_FP8E4B15: return 0.3;
     default: return 0;
     }

@@ -281,6 +281,8 @@ buf_get(const Buf *b, int64_t slot)
     case SDC_I32: memcpy(&i32, at, sizeof(i32)); return (double)i32;
     case SDC_I64: memcpy(&i64, at, sizeof(i64)); return (double)i64;
     case SDC_FP8E5:
+    case SDC_FP8E4B8:
+    case SDC_FP8E5B16:
     case SDC_FP8E4B15:
     case SDC_FP8E4NV: return sdc_dtype_load(b->dtype, at);
     default: return ref_load(ref_type(b->dtype), b->data, slot);
@@ -299,6 +301,8 @@ buf_set(Buf *b, int64_t slot, double v)
     case SDC_I32: memcpy(at, &i32, sizeof(i32)); break;
     case SDC_I64: memcpy(at, &i64, sizeof(i64)); break;
     case SDC_FP8E5:
+    case SDC_FP8E4B8:
+    case SDC_FP8E5B16:
     case SDC_FP8E4B15:
     case SDC_FP8E4NV: sdc_dtype_store(b->dtype, v, at); break;
     default: ref_store(ref_type(b->dtype), b->data, slot, v);
