@@ -162,7 +162,9 @@ bitwise(Sema *s, BinOp op, Val x, Val y, Loc loc)
     if ((val_is_tensor(x) && dtype_is_float(x->dt)) ||
         (val_is_tensor(y) && dtype_is_float(y->dt)) || x->kind == FE_FLOAT ||
         y->kind == FE_FLOAT)
-        return bad_operands(s, binop_text[op], x, y, "it takes integers", loc);
+        return sema_error(s, loc, "invalid operands of type %s and %s: '%s' takes "
+                          "integers", val_describe(s->a, x), val_describe(s->a, y),
+                          binop_text[op]);
     if (!unify_operands(s, &x, &y, binop_text[op], false, false, true, false, loc))
         return val_error();
     if ((op == BIN_SHL || op == BIN_SHR) && val_is_int(y0) && val_is_tensor(x0) &&

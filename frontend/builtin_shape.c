@@ -41,6 +41,17 @@ compare_axis(const int64_t *axes, int n, int64_t axis)
     return -1;
 }
 
+static Val
+duplicate_axes(Sema *s, Args *a, const int64_t *axes, int n, int rank)
+{
+    Buf b;
+    buf_init(&b, s->a);
+    for (int i = 0; i < n; i++)
+        buf_printf(&b, "%s%lld", i ? ", " : "",
+                   (long long)(axes[i] < 0 ? axes[i] + rank : axes[i]));
+    return sema_error(s, a->at[1], "duplicate axes, normalized axes = [%s]", b.s);
+}
+
 Val
 bi_expand_dims(Sema *s, Args *a)
 {
@@ -56,7 +67,7 @@ bi_expand_dims(Sema *s, Args *a)
         if (!wrap_axis(s, axes[i], rank, &axis, a->at[1]))
             return val_error();
         if (compare_axis(axes, i, axis) >= 0)
-            return sema_error(s, a->at[1], "'expand_dims' got axis %d twice", axis);
+            return duplicate_axes(s, a, axes, n, rank);
         axes[i] = axis;
     }
     Val x = a->v[0];

@@ -106,8 +106,8 @@ runtime_ifexp(Sema *s, const Node *n, Val cond)
     }
     bool ok = !val_is_error(arm[0]) && !val_is_error(arm[1]);
     if (ok && !val_same_type(arm[0], arm[1])) {
-        sema_error(s, n->loc, "the arms of a conditional expression must have one type, "
-                   "found %s and %s", val_describe(s->a, arm[0]),
+        sema_error(s, n->loc, "Ternary expression with dynamic condition has "
+                   "inconsistent types %s and %s", val_describe(s->a, arm[0]),
                    val_describe(s->a, arm[1]));
         ok = false;
     }

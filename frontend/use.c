@@ -3,7 +3,8 @@
    place wants of the names in it (`use_need`). A sum is the one doubtful case, since any
    of its terms may be the pointer: a term that is known to be a number is not, and of
    several that could be the first is taken, but only when everything else has been said.
-   After that, elements that nothing is known of are floats. */
+   After that, names that are bound to whole numbers are integers, and elements that
+   nothing is known of are floats. */
 #include "frontend/use_walk.h"
 
 #include "frontend/spec.h"
@@ -147,7 +148,8 @@ static void
 assign(Walk *w, const Node *t, Inst *at, const Node *e, Inst *from, Seen v)
 {
     if (t->kind == ND_NAME) {
-        bool whole = e && e->kind == ND_CONSTANT && e->sub == CK_INT;
+        bool whole = w->phase >= WHOLE_NUMBERS && e && e->kind == ND_CONSTANT &&
+                     e->sub == CK_INT;
         v.is |= whole ? USE_INT : 0; /* in sums an integer goes with anything */
         use_define(w, use_name(w, at, t->name, true), e, from, v);
         return;

@@ -38,8 +38,9 @@ want_binop(Walk *w, const Node *n, Inst *at, unsigned k)
     if (n->sub == OS_AND || n->sub == OS_OR)
         both |= k & USE_BOOL;
     if (both && n->sub != OS_DIV) {
+        bool part = both & USE_SIZE && n->sub == OS_FLOORDIV; /* of a tile: a small one */
         use_need(w, n->a, at, both);
-        use_need(w, n->b, at, both);
+        use_need(w, n->b, at, part ? USE_INT | USE_STAGES : both);
     }
 }
 

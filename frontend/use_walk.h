@@ -7,7 +7,7 @@
 #include "frontend/use.h"
 #include "ir/base/map.h"
 
-enum { IS_SURE, FIRST_TERM, FLOAT_ELEMENTS, PHASES };
+enum { IS_SURE, FIRST_TERM, WHOLE_NUMBERS, FLOAT_ELEMENTS, PHASES };
 enum { NUMBERS = USE_INT | USE_FLOAT | USE_BOOL | USE_SIZE | USE_ROUNDS };
 
 /* A function that is walked, at the place of one call. */
