@@ -26,13 +26,13 @@ effort_of(const Gen *g, const Func *f)
     LLVMValueRef fn = LLVMGetNamedFunction(g->mod, f->name);
     for (LLVMBasicBlockRef b = fn ? LLVMGetFirstBasicBlock(fn) : NULL; b;
          b = LLVMGetNextBasicBlock(b)) {
-        int n = 0;
+        int n = 0, all = 0;
         for (LLVMValueRef v = LLVMGetFirstInstruction(b); v;
-             v = LLVMGetNextInstruction(v))
+             v = LLVMGetNextInstruction(v), all++)
             n += g->target->counts(LLVMGetInstructionOpcode(v));
         e.blocks++;
         e.instructions += n;
-        e.in_block = n > e.in_block ? n : e.in_block;
+        e.in_block = all > e.in_block ? all : e.in_block;
     }
     return e;
 }

@@ -14,7 +14,8 @@ typedef struct Lines Lines; /* codegen/lines.c */
 
 /* The size of a kernel. */
 typedef struct Effort {
-    int loops, blocks, instructions, in_block;
+    int loops, blocks, instructions; /* as the target counts them */
+    int in_block;                    /* all that the longest block has */
 } Effort;
 
 typedef struct Machine {
