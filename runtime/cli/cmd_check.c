@@ -126,6 +126,34 @@ report(Cli *c, SdcContext *cx, SdcStatus status, Totals *t)
     }
 }
 
+static bool
+has_param(SdcModule *mod, const char *bind)
+{
+    size_t len = strcspn(bind, "=");
+    for (int k = 0; k < sdc_module_kernel_count(mod); k++) {
+        const SdcParam *p;
+        int n = 0;
+        if (sdc_module_params(mod, sdc_module_kernel_name(mod, k), &p, &n) != SDC_OK)
+            n = 0;
+        for (int i = 0; i < n; i++)
+            if (strlen(p[i].name) == len && memcmp(p[i].name, bind, len) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Of several files each has some of the names; of one all should be there. */
+static void
+warn_of_binds(const Cli *c, SdcModule *mod)
+{
+    const TextList *bind = &c->opt[O_bind].list;
+    for (int i = 0; i < bind->n && c->files.n == 1; i++)
+        if (strncmp(bind->at[i], "num_", 4) != 0 &&
+            strncmp(bind->at[i], "launch_pdl=", 11) != 0 && !has_param(mod, bind->at[i]))
+            cli_note(c, "-c '%s' is no parameter of a kernel of '%s'", bind->at[i],
+                     c->file);
+}
+
 static int
 check_file(Cli *c, const TextList *for_, Totals *t)
 {
@@ -145,6 +173,8 @@ check_file(Cli *c, const TextList *for_, Totals *t)
                              .targets = for_->at,
                              .ntarget = for_->n};
         o.bind = bindings(c, &o.nbind);
+        if (!o.kernel && !t->json)
+            warn_of_binds(c, mod);
         got = sdc_module_check(mod, &o, &check);
         if (check) {
             t->kernels += check->kernels;
