@@ -250,6 +250,12 @@ see_method(Walk *w, const Node *n, Inst *at)
         }
         return (Seen){0};
     }
+    if (f->kind != ND_ATTRIBUTE) { /* functions[0](x) */
+        use_see(w, f, at);
+        for (int i = 0; i < n->list.n; i++)
+            use_see(w, n->list.at[i], at);
+        return (Seen){0};
+    }
     const Node *where = n->list.n ? n->list.at[0] : NULL;
     bool moves = strcmp(f->name, "load") == 0 || strcmp(f->name, "store") == 0 ||
                  strncmp(f->name, "atomic_", 7) == 0;
