@@ -1,0 +1,109 @@
+"""What a launch ran: a kernel with its constexprs bound, as host code may look at it."""
+
+from __future__ import annotations
+
+import ctypes as C
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
+
+from . import _lib as L
+from .context import Context
+from .errors import of_status
+from .source import Source
+
+if TYPE_CHECKING:
+    from .launch import Launcher
+
+
+class Compiled:
+    """A kernel of a launch or a warmup; the names are those of Triton's CompiledKernel."""
+
+    def __init__(self, launcher: Launcher, ctx: Context, handle: int, nargs: int,
+                 source: Source, options: dict[str, Any],
+                 stream: Optional[Callable[[], int]]) -> None:
+        self.launcher, self.context, self.handle = launcher, ctx, handle
+        self.nargs, self.source, self.options = nargs, source, options
+        self.stream = stream
+        self.sample = b""  # the arguments of its first launch
+        self._kernel: Optional[C.c_void_p] = None
+
+    def __getitem__(self, grid: Any) -> Callable[..., Compiled]:
+        """Launches with the options of the warmup."""
+        return lambda *args, **kw: self.launcher(grid, args, {**self.options, **kw})
+
+    def launch(self, grid: L.Grid, packed: Any) -> None:
+        """One launch of arguments that were made before."""
+        stream = self.stream() if self.stream else None
+        status = L.lib.sdc_launch(self.handle, grid, packed, self.nargs, stream)
+        if status:
+            self.fail(status)
+
+    def compile(self, packed: Any = None) -> C.c_void_p:
+        """The specialization for these arguments, those of the first launch without."""
+        if packed is None and self._kernel is not None:
+            return self._kernel
+        out = C.c_void_p()
+        status = L.lib.sdc_specialize(self.handle, packed or self.sample, self.nargs,
+                                      C.byref(out))
+        if status:
+            self.fail(status)
+        if packed is None:
+            self._kernel = out
+        return out
+
+    def fail(self, status: int) -> NoReturn:
+        """Raises the exception for a status, with the places of the user's files."""
+        try:
+            self.context.check(status)
+        except Exception as e:
+            text = self.source.places(str(e), self.launcher.path)
+            raise of_status(status, text, getattr(e, "reproducer", "")) from None
+        raise AssertionError("no failure")
+
+    # ------------------------------------------------------------ as Triton has it
+
+    @property
+    def use(self) -> L.Use:
+        """What the GPU's driver made of it. For the CPU: figures of a plain GPU kernel,
+        since host code divides by them."""
+        if self.context.target == "cpu":
+            return L.Use(registers=32, local_bytes=0, shared_bytes=1024,
+                         num_warps=self.options.get("num_warps") or 4,
+                         num_stages=self.options.get("num_stages") or 3)
+        out = L.Use()
+        status = L.lib.sdc_kernel_use(self.compile(), C.byref(out))
+        if status:
+            self.fail(status)
+        return out
+
+    @property
+    def n_regs(self) -> int:
+        """Registers of a thread."""
+        return self.use.registers
+
+    @property
+    def n_spills(self) -> int:
+        """Bytes of local memory of a thread."""
+        return self.use.local_bytes
+
+    @property
+    def metadata(self) -> SimpleNamespace:
+        """Name, warps, stages and shared memory."""
+        use = self.use
+        return SimpleNamespace(name=self.launcher.fn.__name__, num_warps=use.num_warps,
+                               num_stages=use.num_stages, shared=use.shared_bytes,
+                               num_ctas=1)
+
+    @property
+    def asm(self) -> dict[str, str]:
+        """{"ptx": text} on a GPU."""
+        ptx = L.lib.sdc_kernel_ptx(self.compile())
+        return {"ptx": ptx.decode()} if ptx else {}
+
+    def _init_handles(self) -> None:
+        """Loads it, where Triton would."""
+        self.compile()
+
+    def result(self) -> Compiled:
+        """Itself: nothing compiles in the background."""
+        return self

@@ -1,0 +1,156 @@
+"""sdc.install(): programs that are written for Triton run their kernels by sdc.
+
+Where Triton is installed its JITFunction launches by sdc from then on; its autotune,
+heuristics and testing stay its own. Where it is not, a stub stands for it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import Any, Callable, Optional
+
+from . import launch
+from .driver import Driver
+from .errors import ArgumentError, Error
+from .jit import run as launch_or_warmup
+
+_saved: list[tuple[Any, str, Any]] = []  # object, attribute, what it was
+
+
+def install(device: Optional[str] = None) -> None:
+    """Kernels of Triton run by sdc, those that are defined already, too.
+
+    `device`, "cpu" or "cuda", is what programs learn from Triton's driver; without it,
+    "cuda" where torch has one. Launches go to where their tensors are.
+    """
+    kind, _, index = (device or _usual()).partition(":")
+    if kind not in ("cpu", "cuda"):
+        raise ArgumentError(f"no device '{device}': cpu or cuda")
+    uninstall()
+    launch._default[0] = (kind, int(index or 0))
+    driver = Driver(kind, int(index or 0))
+    if has_triton():
+        _patch(driver)
+    else:
+        from . import stub
+        stub.make(driver)
+
+
+def uninstall() -> None:
+    """Triton is as it was before install()."""
+    while _saved:
+        obj, name, value = _saved.pop()
+        if value is _saved:
+            delattr(obj, name)
+        else:
+            setattr(obj, name, value)
+    if getattr(sys.modules.get("triton"), "__sdc__", False):
+        from . import stub
+        stub.remove()
+
+
+def has_triton() -> bool:
+    """Is Triton itself installed?"""
+    if "triton" in sys.modules:
+        return not getattr(sys.modules["triton"], "__sdc__", False)
+    return importlib.util.find_spec("triton") is not None
+
+
+def _usual() -> str:
+    if importlib.util.find_spec("torch") is None:
+        return "cpu"
+    import torch
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def replace(obj: Any, name: str, value: Any) -> None:
+    """Sets an attribute until uninstall()."""
+    _saved.append((obj, name, vars(obj).get(name, _saved)))
+    setattr(obj, name, value)
+
+
+def _patch(driver: Driver) -> None:
+    import triton
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+    replace(JITFunction, "run", _run)
+    replace(JITFunction, "__getitem__", _getitem)
+    replace(Autotuner, "_bench", _quiet(Autotuner._bench))
+    if driver.kind == "cpu":
+        from . import testing
+        replace(triton.runtime.driver, "_active", driver)
+        replace(triton.testing, "do_bench", testing.do_bench)
+        _complete_torch()
+
+
+def _complete_torch() -> None:
+    """torch.cpu has streams; what torch.cuda has beside them, programs ask of both."""
+    import torch
+    if not hasattr(torch.cpu, "set_stream"):
+        replace(torch.cpu, "set_stream", lambda stream: None)
+
+
+def launcher_of(fn: Any) -> launch.Launcher:
+    """The launcher of Triton's JITFunction; `_unsafe_update_src` makes another."""
+    found = fn.__dict__.get("_sdc")
+    if found is None or found[0] is not fn.src:
+        found = fn.__dict__["_sdc"] = (fn.src, launch.Launcher(fn))
+    return found[1]
+
+
+def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+    """JITFunction.run."""
+    knobs = getattr(sys.modules["triton"], "knobs", None)
+    for hook in self.pre_run_hooks:
+        hook(*args, **kwargs)
+    if getattr(getattr(knobs, "runtime", None), "debug", False):
+        kwargs["debug"] = True
+    enter, leave = _launch_hooks(knobs)
+    about = {"name": self.__name__, "function": self.fn, "stream": None}
+    if enter and not warmup:
+        enter(_Metadata(about))
+    made = launch_or_warmup(launcher_of(self), args, kwargs, grid, warmup)
+    if leave and not warmup:
+        leave(_Metadata(about))
+    return made
+
+
+def _getitem(self: Any, grid: Any) -> Callable:
+    """JITFunction.__getitem__: as short a way as there is, where nothing looks on."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, grid=grid, warmup=False, **kwargs)
+
+    knobs = getattr(sys.modules["triton"], "knobs", None)
+    if self.pre_run_hooks or any(_launch_hooks(knobs)) or type(self).run is not _run:
+        return call
+    launcher = launcher_of(self)
+    return lambda *args, **kw: launcher.last(grid, args, kw)
+
+
+def _launch_hooks(knobs: Any) -> list[Optional[Callable]]:
+    """launch_enter_hook and launch_exit_hook, where somebody listens."""
+    found: list[Optional[Callable]] = []
+    for name in ("launch_enter_hook", "launch_exit_hook"):
+        hook = getattr(getattr(knobs, "runtime", None), name, None)
+        found.append(None if hook is None or getattr(hook, "calls", True) == []
+                     else hook)
+    return found
+
+
+class _Metadata(dict):
+    """What launch hooks are given: in Triton a dictionary that `get` completes."""
+
+    def get(self, *key: Any) -> Any:
+        return dict.get(self, *key) if key else self
+
+
+def _quiet(bench: Callable) -> Callable:
+    """A configuration that sdc refuses is the slowest one, as in Triton."""
+    def _bench(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return bench(self, *args, **kwargs)
+        except Error as e:
+            self._sdc_refused = e
+            return [float("inf")] * 3
+    return _bench

@@ -1,0 +1,77 @@
+"""A module `triton` where there is none: what host code of kernels imports."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from . import errors, language, testing, tune
+from .descriptor import TensorDescriptor
+from .driver import Driver
+from .jit import JITFunction, jit
+
+# the version of Triton whose language the compiler has
+LANGUAGE = "3.9.0"
+
+
+def constexpr_function(fn: Any) -> Any:
+    """A function of the host that kernels may call with constants."""
+    made = JITFunction(fn)
+    del made.params  # that is how a source knows it
+    made.__class__ = ConstexprFunction
+    return made
+
+
+class ConstexprFunction(JITFunction):
+    """A function that works on both sides."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+
+def _module(name: str, **names: Any) -> ModuleType:
+    made = sys.modules[name] = ModuleType(name, "Stands for Triton's; made by sdc.")
+    made.__path__ = []  # it may have submodules
+    made.__dict__.update(names)
+    parent, _, leaf = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], leaf, made)
+    return made
+
+
+def make(driver: Driver) -> ModuleType:
+    """Puts the modules in place."""
+    from . import cdiv, next_power_of_2
+    top = _module(
+        "triton", jit=jit, JITFunction=JITFunction, Config=tune.Config,
+        autotune=tune.autotune, heuristics=tune.heuristics, cdiv=cdiv,
+        next_power_of_2=next_power_of_2, constexpr_function=constexpr_function,
+        set_allocator=lambda allocator: None, must_use_result=lambda fn: fn,
+        aggregate=lambda cls: cls, reinterpret=lambda x, dtype: x.view(dtype),
+        CompilationError=errors.SourceError, OutOfResources=errors.Error,
+        TritonError=errors.Error, __version__=LANGUAGE, __sdc__=True)
+    sys.modules["triton.language"] = top.language = language
+    for name in [n for n in sys.modules if n.startswith("sdc.language.")]:
+        sys.modules["triton" + name[3:]] = sys.modules[name]
+    sys.modules["triton.testing"] = top.testing = testing
+    _module("triton.runtime", driver=SimpleNamespace(
+        active=driver, set_active=lambda d: None), JITFunction=JITFunction,
+        Autotuner=tune.Autotuner, Config=tune.Config, Heuristics=tune.Heuristics)
+    _module("triton.runtime.jit", JITFunction=JITFunction, jit=jit,
+            KernelInterface=JITFunction)
+    _module("triton.runtime.autotuner", Autotuner=tune.Autotuner, Config=tune.Config,
+            Heuristics=tune.Heuristics, autotune=tune.autotune,
+            heuristics=tune.heuristics)
+    _module("triton.runtime.errors", OutOfResources=errors.Error)
+    _module("triton.compiler", CompilationError=errors.SourceError)
+    _module("triton.compiler.errors", CompilationError=errors.SourceError)
+    _module("triton.tools")
+    _module("triton.tools.tensor_descriptor", TensorDescriptor=TensorDescriptor)
+    return top
+
+
+def remove() -> None:
+    """Takes the modules away again."""
+    for name in [n for n in sys.modules if n.partition(".")[0] == "triton"]:
+        del sys.modules[name]
