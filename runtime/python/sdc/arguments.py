@@ -26,8 +26,18 @@ def address(array: Any) -> int:
 
 def is_array(v: Any) -> bool:
     """Is this memory with elements of a type?"""
+    if isinstance(v, type):
+        return False
     return hasattr(v, "data_ptr") or hasattr(v, "__array_interface__") and \
         getattr(v, "ndim", 0) > 0 or hasattr(v, "__dlpack__")
+
+
+def is_dtype(v: Any) -> bool:
+    """A dtype of torch or numpy: in a warmup it stands for an array."""
+    if isinstance(v, type):
+        return v.__module__ == "numpy"
+    return type(v).__module__.partition(".")[0] in ("torch", "numpy") and \
+        not hasattr(v, "item") and hasattr(v, "itemsize")
 
 
 def is_descriptor(v: Any) -> bool:
@@ -74,6 +84,9 @@ def argument(v: Any, ctx: Context, keep: list[Any]) -> L.Arg:
     a = L.Arg()
     if v is None:
         a.kind = L.ARG_NONE
+    elif is_dtype(v):  # a pointer that no memory is behind
+        name = v.__name__ if isinstance(v, type) else v
+        a.kind, a.dtype, a.v.ptr = L.ARG_PTR, dtypes.code(name), 4096
     elif is_descriptor(v):
         d = _descriptor(v)
         keep.append(d)
@@ -97,8 +110,6 @@ def argument(v: Any, ctx: Context, keep: list[Any]) -> L.Arg:
         return argument(v.item(), ctx, keep)
     elif hasattr(v, "__dlpack__"):
         _dlpack(v, ctx, keep, a)
-    elif type(v).__name__ == "dtype":  # warmup: a pointer that no memory is behind
-        a.kind, a.dtype, a.v.ptr = L.ARG_PTR, dtypes.code(v), 4096
     elif hasattr(v, "__index__"):
         return argument(v.__index__(), ctx, keep)
     else:

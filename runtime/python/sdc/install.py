@@ -30,6 +30,8 @@ def install(device: Optional[str] = None) -> None:
     uninstall()
     launch._default[0] = (kind, int(index or 0))
     driver = Driver(kind, int(index or 0))
+    if kind == "cpu" and importlib.util.find_spec("torch") is not None:
+        _complete_torch()
     if has_triton():
         _patch(driver)
     else:
@@ -52,8 +54,9 @@ def uninstall() -> None:
 
 def has_triton() -> bool:
     """Is Triton itself installed?"""
-    if "triton" in sys.modules:
-        return not getattr(sys.modules["triton"], "__sdc__", False)
+    loaded = sys.modules.get("triton")
+    if loaded is not None:
+        return not getattr(loaded, "__sdc__", False)
     return importlib.util.find_spec("triton") is not None
 
 
@@ -81,7 +84,6 @@ def _patch(driver: Driver) -> None:
         from . import testing
         replace(triton.runtime.driver, "_active", driver)
         replace(triton.testing, "do_bench", testing.do_bench)
-        _complete_torch()
 
 
 def _complete_torch() -> None:

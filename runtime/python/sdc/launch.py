@@ -15,7 +15,7 @@ from typing import Any, Callable, Optional
 
 from . import _lib as L
 from . import context, dtypes
-from .arguments import address, argument, is_array, is_descriptor, place
+from .arguments import address, argument, is_array, is_descriptor, is_dtype, place
 from .compiled import Compiled
 from .errors import ArgumentError, of_status
 from .source import Source, as_jit, def_place, kind, literal
@@ -337,7 +337,8 @@ def _plain(v: Any) -> Any:
 
 def _static(v: Any) -> bool:
     """Known when the kernel is compiled, though its parameter is no constexpr?"""
-    if isinstance(v, (bool, int, float, type(None))) or is_array(v) or is_descriptor(v):
+    if isinstance(v, (bool, int, float, type(None))) or is_array(v) or is_dtype(v) or \
+            is_descriptor(v):
         return False
     return kind(v) in ("constexpr", "jit", "class", "dtype") or isinstance(v, str)
 

@@ -48,6 +48,8 @@ def is_triton(home: str) -> bool:
 
 def as_jit(v: Any) -> Any:
     """A jit function, sdc's or Triton's; what TRITON_INTERPRET made of one, too."""
+    if isinstance(v, types.ModuleType):
+        return None  # those of sdc.language have every attribute
     if hasattr(v, "raw_src") and hasattr(v, "get_capture_scope"):
         return v
     if type(v).__name__ == "InterpretedFunction":

@@ -1,0 +1,84 @@
+"""Kernels of the tests, as users write them."""
+
+import sdc
+import sdc.language as tl
+
+SCALE = tl.constexpr(3.0)
+PLAIN = 3.0
+
+
+@sdc.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    tl.store(out + i, tl.load(x + i, mask=m) + tl.load(y + i, mask=m), mask=m)
+
+
+@sdc.jit
+def twice(x):
+    return x + x
+
+
+@sdc.jit
+def scale(x, out, BLOCK: tl.constexpr = 16):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, twice(tl.load(x + i)) * SCALE)
+
+
+@sdc.jit
+def plain(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i) * PLAIN)
+
+
+@sdc.jit
+def apply(x, pair, F: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr):
+    a, (b, c) = pair
+    i = tl.arange(0, BLOCK)
+    v = F(tl.load(x + i)).to(T).to(tl.float32) * a
+    if c is None:
+        v += b
+    tl.store(x + i, v)
+
+
+@sdc.jit
+def kinds(out, a, b, c, d):
+    tl.store(out, a.to(tl.float64))
+    tl.store(out + 1, (b // 1000).to(tl.float64))
+    tl.store(out + 2, c.to(tl.float64))
+    tl.store(out + 3, d.to(tl.float64))
+
+
+@sdc.jit
+def optional(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    if y is not None:
+        v += tl.load(y + i, mask=i < n, other=0.0)
+    tl.store(x + i, v, mask=i < n)
+
+
+@sdc.jit
+def blocks(desc, out, M: tl.constexpr, N: tl.constexpr):
+    v = desc.load([0, 0])
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    tl.store(out + i[:, None] * N + j[None, :], v)
+
+
+def scaled_by(factor: float):
+    """A kernel with a value of its own."""
+    by = tl.constexpr(factor)
+
+    @sdc.jit
+    def kernel(x):
+        i = tl.arange(0, 16)
+        tl.store(x + i, tl.load(x + i) * by)
+
+    return kernel
+
+
+@sdc.jit
+def wrong(x,
+          n):
+    i = tl.arange(0, 16)
+    tl.store(x + i, nothing + n)  # noqa: F821

@@ -1,0 +1,49 @@
+"""What a launch costs from Python, beside Triton's where it is: microseconds.
+
+    python launch_time.py [--device cpu]
+"""
+
+import argparse
+import importlib.util
+import timeit
+
+import kernels as k
+
+
+def measure(name, call, wait):
+    """The least of seven rounds."""
+    n = 2000
+    best = float("inf")
+    for _ in range(7):
+        wait()
+        best = min(best, timeit.timeit(call, number=n) / n)
+    print(f"{name:40} {best * 1e6:7.2f} us")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--device", default="cpu")
+    device = p.parse_args().device
+    import torch
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    x, y, out = (torch.rand(64, device=device) for _ in range(3))
+    measure("sdc, torch, a grid", lambda: k.add[(1,)](x, y, out, 64, BLOCK=64), wait)
+    measure("sdc, torch, a callable grid",
+            lambda: k.add[lambda m: (1,)](x, y, out, 64, BLOCK=64), wait)
+    if device == "cpu":
+        a, b, c = x.numpy(), y.numpy(), out.numpy()
+        measure("sdc, numpy", lambda: k.add[(1,)](a, b, c, 64, BLOCK=64), wait)
+    if importlib.util.find_spec("triton") is None:
+        return
+    import sdc
+    import triton_kernels as t
+    if device == "cuda":
+        t.add[(1,)](x, y, out, 64, BLOCK=64)
+        measure("Triton", lambda: t.add[(1,)](x, y, out, 64, BLOCK=64), wait)
+    sdc.install(device)
+    measure("triton.jit under sdc.install()",
+            lambda: t.add[(1,)](x, y, out, 64, BLOCK=64), wait)
+
+
+if __name__ == "__main__":
+    main()

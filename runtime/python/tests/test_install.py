@@ -1,0 +1,46 @@
+"""sdc.install(): tests/program.py under Triton's own package and under the stub."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUN = """
+import runpy, sys
+{hide}
+import sdc
+sdc.install({device!r})
+runpy.run_path({path!r}, run_name="__main__")
+"""
+
+
+def run(path, device, hide):
+    """The program in a process of its own."""
+    text = RUN.format(hide="sys.modules['triton'] = None" if hide else "", device=device,
+                      path=os.path.join(HERE, path))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                          env=env)
+
+
+@pytest.mark.parametrize("hide", [True, False], ids=["stub", "triton"])
+def test_program(torch, device, hide):
+    if not hide and importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    done = run("program.py", device, hide)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("test_") == 6
+
+
+def test_uninstall(torch):
+    triton = pytest.importorskip("triton")
+    import sdc
+    jit = triton.runtime.jit.JITFunction
+    before = jit.run, jit.__getitem__, triton.testing.do_bench
+    sdc.install("cpu")
+    assert jit.run is not before[0]
+    sdc.uninstall()
+    assert before == (jit.run, jit.__getitem__, triton.testing.do_bench)

@@ -1,0 +1,206 @@
+"""@sdc.jit on arrays of numpy and torch."""
+
+import numpy as np
+import pytest
+import sdc
+import sdc.language as tl
+
+import kernels as k
+
+
+def test_numpy():
+    x = np.arange(1000, dtype=np.float32)
+    y, out = np.ones_like(x), np.zeros(1001, np.float32)
+    k.add[(4,)](x, y, out, x.size, BLOCK=256)
+    np.testing.assert_array_equal(out[:1000], x + y)
+    assert out[1000] == 0
+    k.add[lambda meta: (sdc.cdiv(meta["n"], meta["BLOCK"]),)](x, x, out, n=1000, BLOCK=64)
+    np.testing.assert_array_equal(out[:1000], 2 * x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float16",
+                                   "float64", "uint32"])
+def test_dtypes(dtype):
+    x = np.arange(64).astype(dtype)
+    out = np.empty_like(x)
+    k.add[1](x, x, out, 64, 64)
+    np.testing.assert_array_equal(out, x + x)
+
+
+def test_read_only_and_strided_arrays():
+    x = np.arange(64, dtype=np.float32)
+    x.flags.writeable = False
+    out = np.zeros((64, 2), np.float32)
+    k.add[(1,)](x, x, out[:, 0], 32, BLOCK=64)  # the address counts, not the strides
+    np.testing.assert_array_equal(out.ravel()[:32], 2 * x[:32])
+
+
+def test_helpers_constants_defaults():
+    x = np.arange(16, dtype=np.float32)
+    out = np.empty_like(x)
+    made = k.scale[(1,)](x, out)
+    np.testing.assert_array_equal(out, 6 * x)
+    k.scale[(1,)](x, out, BLOCK=8, num_warps=2)
+    assert made.metadata.num_warps == 4
+
+
+def test_closures():
+    x = np.ones(16, np.float32)
+    k.scaled_by(2.0)[(1,)](x)
+    k.scaled_by(5.0)[(1,)](x)
+    assert (x == 10).all()
+
+
+def test_a_plain_global_is_an_error():
+    with pytest.raises(sdc.SourceError, match="PLAIN"):
+        k.plain[(1,)](np.ones(16, np.float32), 16)
+
+
+def test_tuples_functions_types():
+    x = np.ones(16, np.float32)
+    k.apply[(1,)](x, (2.0, (0.5, None)), k.twice, tl.float16, 16)
+    assert (x == 4.5).all()
+    k.apply[(1,)](x, (2.0, (0.5, 7)), k.twice, tl.float16, 16)
+    assert (x == 18).all()
+
+
+def test_numbers_have_tritons_types():
+    out = np.zeros(4)
+    k.kinds[(1,)](out, 7, 5_000_000_000_000, 0.25, True)
+    np.testing.assert_array_equal(out, [7, 5e9, 0.25, 1])
+    k.kinds[(1,)](out, -1, 2**63 + 2000, 0.5, False)  # unsigned
+    np.testing.assert_array_equal(out, [-1, (2**63 + 2000) // 1000, 0.5, 0])
+
+
+def test_none():
+    x = np.ones(16, np.float32)
+    k.optional[(1,)](x, None, 16, BLOCK=16)
+    assert (x == 1).all()
+    k.optional[(1,)](x, x.copy(), 8, BLOCK=16)
+    np.testing.assert_array_equal(x, [2] * 8 + [1] * 8)
+
+
+def test_one_and_sixteen_are_specialized_and_right():
+    for n in (1, 15, 16, 17):
+        x, out = np.ones(32, np.float32), np.zeros(32, np.float32)
+        k.add[(1,)](x[n % 2:], x, out, n, BLOCK=32)
+        assert out.sum() == 2 * n
+
+
+def test_changing_types_of_one_call():
+    a = np.ones(16, np.float32)
+    for _ in range(2):
+        for dtype in ("float32", "float64", "int32"):
+            x = np.ones(16, dtype)
+            k.add[(1,)](x, x, x, 16, BLOCK=16)
+            assert (x == 2).all()
+        k.add[(1,)](a, a, a, 16, 16)
+    assert (a == 4).all()
+
+
+def test_messages_have_the_users_places():
+    with pytest.raises(sdc.SourceError) as e:
+        k.wrong[(1,)](np.ones(16, np.float32), 3)
+    line = k.wrong.starting_line_number + 4
+    assert f"kernels.py:{line}:21: error: 'nothing' is not defined" in str(e.value)
+
+
+def test_errors():
+    x = np.ones(16, np.float32)
+    with pytest.raises(TypeError, match="misses argument 'n'"):
+        k.add[(1,)](x, x, x, BLOCK=16)
+    with pytest.raises(KeyError, match="nonsense"):
+        k.add[(1,)](x, x, x, 16, BLOCK=16, nonsense=1)
+    with pytest.raises(sdc.ArgumentError, match="grid"):
+        k.add[(-2,)](x, x, x, 16, BLOCK=16)
+    with pytest.raises(sdc.ArgumentError, match="argument of type object"):
+        k.add[(1,)](x, x, object(), 16, BLOCK=16)
+    with pytest.raises(RuntimeError, match="launches it"):
+        k.add(x)
+    with pytest.raises(sdc.Error):
+        k.add[(1,)](x, x, x, 16, BLOCK=15)  # no power of two
+    with pytest.raises(sdc.ArgumentError, match="complex64"):
+        k.add[(1,)](x.astype("complex64"), x, x, 16, BLOCK=16)
+
+
+def test_warmup_and_hooks():
+    seen = []
+    hook = lambda *args, **kw: seen.append(kw["BLOCK"])  # noqa: E731
+    kernel = sdc.jit(k.add.fn)
+    kernel.add_pre_run_hook(hook)
+    made = kernel.warmup(np.dtype("float32"), np.float32, np.ones(1, "float32"), 4, grid=(1,),
+                         BLOCK=32)
+    x = np.ones(16, np.float32)
+    made[(1,)](x, x, x, 16, 16)
+    kernel[(1,)](x, x, x, 16, BLOCK=64)
+    assert (x == 4).all() and seen == [32, 64]
+
+
+def test_autotune_and_heuristics():
+    kernel = sdc.autotune([sdc.Config({"BLOCK": n}) for n in (15, 16, 64)], ["n"],
+                          restore_value=["out"])(k.add)
+    x, out = np.ones(200, np.float32), np.zeros(200, np.float32)
+    kernel[lambda m: (sdc.cdiv(200, m["BLOCK"]),)](x, x, out, 200)
+    assert (out == 2).all() and kernel.best_config.kwargs["BLOCK"] in (16, 64)
+    kernel = sdc.heuristics({"BLOCK": lambda a: sdc.next_power_of_2(a["n"])})(k.add)
+    kernel[(1,)](x, out, out, 200)
+    assert (out == 3).all()
+
+
+def test_descriptor():
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    out = np.ones((16, 8), np.float32)
+    k.blocks[(1,)](sdc.TensorDescriptor.from_tensor(x, [16, 8]), out, 16, 8)
+    np.testing.assert_array_equal(out[:8], x)
+    assert (out[8:] == 0).all()
+
+
+def test_dlpack():
+    class Capsule:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self):
+            return self.array.__dlpack__()
+
+    x = np.ones(16, np.float32)
+    k.add[(1,)](Capsule(x), x, x, 16, BLOCK=16)
+    assert (x == 2).all()
+
+
+def test_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def one(n):
+        x, out = np.full(64, n, np.float32), np.zeros(64, np.float32)
+        for _ in range(200):
+            k.add[(1,)](x, x, out, 64, BLOCK=64)
+            assert (out == 2 * n).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, range(16)))
+
+
+def test_torch(torch, device):
+    x, y = torch.rand(1000, device=device), torch.rand(1000, device=device)
+    out = torch.empty_like(x)
+    k.add[(4,)](x, y, out, 1000, BLOCK=256)
+    assert torch.equal(out, x + y)
+    p = torch.nn.Parameter(x.clone())
+    k.add[(4,)](p, y, out, 1000, BLOCK=256, num_warps=8)
+    assert torch.equal(out, x + y)
+    h = x.to(torch.bfloat16)
+    k.add[(4,)](h, h, h, 1000, BLOCK=256)
+    assert torch.equal(h, 2 * x.to(torch.bfloat16))
+
+
+def test_torch_places(torch, device):
+    if device == "cpu":
+        pytest.skip("needs two places")
+    x = torch.ones(16, device=device)
+    with pytest.raises(sdc.ArgumentError, match="different places"):
+        k.add[(1,)](x, x.cpu(), x, 16, BLOCK=16)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        k.add[(1,)](x, x, x, 16, BLOCK=16)
+    torch.cuda.synchronize()
+    assert (x == 2).all()
