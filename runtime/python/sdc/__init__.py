@@ -18,6 +18,7 @@ programs that are written for Triton, and `sdc.compare()` runs them under both.
 
 from ._version import __version__
 from . import language
+from .comparison import Comparison, compare
 from .descriptor import TensorDescriptor
 from .errors import (ArgumentError, CheckError, EnvironmentError, Error, InternalError,
                      OutOfMemoryError, SourceError, UnsupportedError)
@@ -36,7 +37,7 @@ def next_power_of_2(n: int) -> int:
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
 
-__all__ = ["ArgumentError", "CheckError", "Config", "EnvironmentError", "Error",
+__all__ = ["ArgumentError", "CheckError", "Comparison", "Config", "EnvironmentError", "Error",
            "InternalError", "JITFunction", "OutOfMemoryError", "SourceError",
-           "TensorDescriptor", "UnsupportedError", "__version__", "autotune", "cdiv",
+           "TensorDescriptor", "UnsupportedError", "__version__", "autotune", "cdiv", "compare",
            "heuristics", "install", "jit", "language", "next_power_of_2", "uninstall"]

@@ -142,3 +142,19 @@ class Mark:
 def perf_report(benchmarks: Any) -> Callable[[Callable], Mark]:
     """Decorates a function that measures one point of a plot."""
     return lambda fn: Mark(fn, benchmarks)
+
+
+def limit_points(points: int) -> None:
+    """Benchmarks of triton.testing measure only so many sizes, and draw nothing."""
+    import triton
+    mark = triton.testing.Mark
+    whole = mark.run
+
+    def run(self: Any, show_plots: bool = False, print_data: bool = False,
+            save_path: str = "", **kwargs: Any) -> Any:
+        many = isinstance(self.benchmarks, (list, tuple))
+        for b in self.benchmarks if many else [self.benchmarks]:
+            b.x_vals = list(b.x_vals)[:points]
+        return whole(self, print_data=print_data, **kwargs) if points else None
+
+    mark.run = run

@@ -18,18 +18,8 @@ def run(path: str, device: str, points: int) -> None:
     """One tutorial, as the main program."""
     import sdc
     sdc.install(device)
-    import triton
-    mark = triton.testing.Mark
-    whole = mark.run
-
-    def some(self, show_plots=False, print_data=False, save_path="", **kwargs):
-        many = isinstance(self.benchmarks, (list, tuple))
-        for b in self.benchmarks if many else [self.benchmarks]:
-            b.x_vals = list(b.x_vals)[:points]
-        if points:
-            whole(self, print_data=print_data, **kwargs)
-
-    mark.run = some
+    from sdc.testing import limit_points
+    limit_points(points)
     sys.argv = [path]
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     runpy.run_path(path, run_name="__main__")

@@ -1,0 +1,198 @@
+"""Operators of torch, torch.ops.sdc.*: the kernels of sdc_nn.h with their gradients.
+
+They know their shapes without data, so that torch.compile takes them into its graphs, and
+run on the CPU and on GPUs. Dropout keeps no mask: p, seed and offset say it again.
+
+    import sdc.ops as F
+    y = F.layer_norm(x, w, b)
+    o = F.attention(q, k, v, causal=True)
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from . import nn
+
+
+def _op(name: str, function, schema: str):
+    """An operator sdc::`name` that reads its arguments only."""
+    return torch.library.custom_op("sdc::" + name, function, mutates_args=(),
+                                   schema=schema)
+
+
+_dropout = _op("dropout", nn.dropout,
+               "(Tensor x, Tensor? bias, Tensor? residual, float p, int seed, "
+               "int offset, str act) -> Tensor")
+_dropout_backward = _op("dropout_backward", nn.dropout_backward,
+                        "(Tensor dy, Tensor? x, Tensor? bias, float p, int seed, "
+                        "int offset, str act) -> (Tensor, Tensor)")
+_sparse = _op("sparse_linear", nn.sparse_linear,
+              "(Tensor x, Tensor w, float p, int seed, int offset, int block_m, "
+              "int block_k) -> Tensor")
+_sparse_backward = _op("sparse_linear_backward", nn.sparse_linear_backward,
+                       "(Tensor dy, Tensor x, Tensor w, float p, int seed, int offset, "
+                       "int block_m, int block_k) -> (Tensor, Tensor)")
+_matmul = _op("matmul", nn.matmul,
+              "(Tensor a, Tensor b, Tensor? bias, str act, bool exact) -> Tensor")
+_softmax = _op("softmax", nn.softmax, "(Tensor x) -> Tensor")
+_norm = _op("layer_norm", nn.layer_norm,
+            "(Tensor x, Tensor w, Tensor b, float eps) -> (Tensor, Tensor, Tensor)")
+_norm_backward = _op("layer_norm_backward", nn.layer_norm_backward,
+                     "(Tensor dy, Tensor x, Tensor w, Tensor mean, Tensor rstd) "
+                     "-> (Tensor, Tensor, Tensor)")
+_attention = _op("attention", nn.attention,
+                 "(Tensor q, Tensor k, Tensor v, bool causal, float scale, float p, "
+                 "int seed) -> (Tensor, Tensor)")
+_attention_backward = _op("attention_backward", nn.attention_backward,
+                          "(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor o, "
+                          "Tensor lse, bool causal, float scale, float p, int seed) "
+                          "-> (Tensor, Tensor, Tensor)")
+
+# ---------------------------------------------------------------- shapes
+
+
+def _dense(x: Tensor) -> Tensor:
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+_dropout.register_fake(lambda x, *rest: _dense(x))
+_dropout_backward.register_fake(lambda dy, x, bias, *rest: (
+    _dense(dy), dy.new_empty(0) if bias is None else torch.empty_like(bias)))
+_sparse.register_fake(lambda x, w, *rest: x.new_empty(x.shape[0], w.shape[1]))
+_sparse_backward.register_fake(lambda dy, x, w, *rest: (torch.empty_like(x),
+                                                       torch.empty_like(w)))
+_matmul.register_fake(lambda a, b, *rest: a.new_empty(a.shape[0], b.shape[1]))
+_softmax.register_fake(_dense)
+
+
+@_norm.register_fake
+def _(x, w, b, eps):
+    row = x.new_empty(x.shape[0], dtype=torch.float32)
+    return _dense(x), row, torch.empty_like(row)
+
+
+_norm_backward.register_fake(lambda dy, x, w, mean, rstd: (
+    _dense(x), torch.empty_like(w), torch.empty_like(w)))
+_attention.register_fake(lambda q, *rest: (
+    torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)))
+_attention_backward.register_fake(lambda dout, q, k, v, *rest: (
+    torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)))
+
+# ---------------------------------------------------------------- gradients
+
+
+def _keep(count: int):
+    """A set-up that keeps the first inputs for the gradient, and the rest as they are."""
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs[:count])
+        ctx.rest = inputs[count:]
+    return setup
+
+
+def _dropout_gradient(ctx, dy):
+    x, bias, residual = ctx.saved_tensors
+    act = ctx.rest[-1]
+    dx, db = _dropout_backward(dy.contiguous(), x if act != "none" else None, bias,
+                               *ctx.rest)
+    return (dx.to(x.dtype), db if bias is not None else None,
+            dy if residual is not None else None, None, None, None, None)
+
+
+def _sparse_gradient(ctx, dy):
+    x, w = ctx.saved_tensors
+    return (*_sparse_backward(dy, x, w, *ctx.rest), None, None, None, None, None)
+
+
+def _matmul_gradient(ctx, dc):
+    a, b, bias = ctx.saved_tensors
+    act, exact = ctx.rest
+    if act != "none":  # what went into the activation is computed again
+        before = _matmul(a, b, bias, "none", exact)
+        dc, _ = _dropout_backward(dc.contiguous(), before, None, 0.0, 0, 0, act)
+    da = _matmul(dc, b.t(), None, "none", exact) if ctx.needs_input_grad[0] else None
+    db = _matmul(a.t(), dc, None, "none", exact) if ctx.needs_input_grad[1] else None
+    return da, db, dc.sum(0) if bias is not None else None, None, None
+
+
+def _softmax_setup(ctx, inputs, output):
+    ctx.save_for_backward(output)
+
+
+def _softmax_gradient(ctx, dy):
+    y, = ctx.saved_tensors
+    s = y * dy
+    return s - y * s.sum(-1, keepdim=True)
+
+
+def _norm_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:2], *output[1:])
+
+
+def _norm_gradient(ctx, dy, dmean, drstd):
+    return (*_norm_backward(dy.contiguous(), *ctx.saved_tensors), None)
+
+
+def _attention_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:3], *output)
+    ctx.rest = inputs[3:]
+
+
+def _attention_gradient(ctx, dout, dlse):
+    return (*_attention_backward(dout, *ctx.saved_tensors, *ctx.rest), None, None, None,
+            None)
+
+
+_dropout.register_autograd(_dropout_gradient, setup_context=_keep(3))
+_sparse.register_autograd(_sparse_gradient, setup_context=_keep(2))
+_matmul.register_autograd(_matmul_gradient, setup_context=_keep(3))
+_softmax.register_autograd(_softmax_gradient, setup_context=_softmax_setup)
+_norm.register_autograd(_norm_gradient, setup_context=_norm_setup)
+_attention.register_autograd(_attention_gradient, setup_context=_attention_setup)
+
+# ---------------------------------------------------------------- for users
+
+
+def _rows(x: Tensor) -> Tensor:
+    return x.reshape(-1, x.shape[-1]).contiguous()
+
+
+def dropout(x: Tensor, p: float, seed: int, offset: int = 0,
+            bias: Optional[Tensor] = None, residual: Optional[Tensor] = None,
+            act: str = "none") -> Tensor:
+    """residual + drop(act(x + bias)); act: none, relu, silu or gelu."""
+    r = None if residual is None else _rows(residual)
+    return _dropout(_rows(x), bias, r, p, seed, offset, act).view(x.shape)
+
+
+def sparse_linear(x: Tensor, w: Tensor, p: float, seed: int, offset: int = 0,
+                  block: Tuple[int, int] = (128, 128)) -> Tensor:
+    """(x with blocks dropped) @ w / (1 - p); dead blocks are not multiplied."""
+    y = _sparse(x.reshape(-1, x.shape[-1]), w, p, seed, offset, *block)
+    return y.view(*x.shape[:-1], w.shape[1])
+
+
+def matmul(a: Tensor, b: Tensor, bias: Optional[Tensor] = None, act: str = "none",
+           exact: bool = False) -> Tensor:
+    """act(a @ b + bias) for matrices b; fp32 in tf32 on a GPU unless `exact`."""
+    c = _matmul(a.reshape(-1, a.shape[-1]), b, bias, act, exact)
+    return c.view(*a.shape[:-1], b.shape[1])
+
+
+def softmax(x: Tensor) -> Tensor:
+    """softmax over the last dimension."""
+    return _softmax(_rows(x)).view(x.shape)
+
+
+def layer_norm(x: Tensor, w: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
+    """Layer norm over the last dimension."""
+    return _norm(_rows(x), w, b, eps)[0].view(x.shape)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, scale: float = 0.0,
+              p: float = 0.0, seed: int = 0) -> Tensor:
+    """softmax(scale q k^T) v of [batch, heads, rows, dim]; scale 0: 1 / sqrt(dim)."""
+    return _attention(q, k, v, causal, scale, p, seed)[0]

@@ -1,0 +1,119 @@
+"""sdc.ops beside torch's own, their gradients, and under torch.compile."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+if not hasattr(torch.library, "custom_op"):
+    pytest.skip("torch is older than 2.4", allow_module_level=True)
+
+import sdc.ops as F  # noqa: E402
+
+
+@pytest.fixture
+def make(device):
+    """Tensors of normal numbers that want gradients."""
+    torch.manual_seed(0)
+
+    def make(*shape):
+        return torch.randn(*shape, device=device, requires_grad=True)
+
+    return make
+
+
+def check(ours, theirs, *inputs, tolerance=2e-5):
+    """Results and gradients of two functions."""
+    tolerance = 5e-3 if inputs[0].is_cuda else tolerance  # products in tf32
+    got, want = ours(*inputs), theirs(*inputs)
+    torch.testing.assert_close(got, want, atol=tolerance, rtol=tolerance)
+    dy = torch.randn_like(want)
+    a = torch.autograd.grad(got, inputs, dy)
+    b = torch.autograd.grad(want, inputs, dy)
+    for x, y in zip(a, b):
+        torch.testing.assert_close(x, y, atol=10 * tolerance, rtol=10 * tolerance)
+
+
+def test_softmax(make):
+    check(F.softmax, lambda x: torch.softmax(x, -1), make(3, 7, 100))
+
+
+def test_layer_norm(make):
+    check(F.layer_norm, lambda x, w, b: torch.nn.functional.layer_norm(x, (96,), w, b),
+          make(4, 33, 96), make(96), make(96))
+
+
+@pytest.mark.parametrize("act", ["none", "relu", "silu", "gelu"])
+def test_matmul(make, act):
+    f = {"none": lambda x: x, "relu": torch.relu, "silu": torch.nn.functional.silu,
+         "gelu": torch.nn.functional.gelu}[act]
+    check(lambda a, b, c: F.matmul(a, b, c, act=act), lambda a, b, c: f(a @ b + c),
+          make(65, 48), make(48, 80), make(80), tolerance=1e-4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(make, causal):
+    def plain(q, k, v):
+        s = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])
+        if causal:
+            s = s.masked_fill(~torch.ones_like(s, dtype=torch.bool).tril(), -torch.inf)
+        return torch.softmax(s, -1) @ v
+
+    check(lambda q, k, v: F.attention(q, k, v, causal=causal), plain,
+          *(make(2, 3, 65, 32) for _ in range(3)), tolerance=1e-4)
+
+
+def test_dropout(make):
+    x, bias, residual = make(64, 100), make(100), make(64, 100)
+    ones = torch.ones(64, 100, device=x.device)
+    mask = F.dropout(ones, 0.25, 7)
+    assert set(mask.unique().tolist()) == {0.0, mask.max().item()}
+    assert 0.7 < (mask > 0).float().mean() < 0.8
+    check(lambda x, b, r: F.dropout(x, 0.25, 7, bias=b, residual=r, act="silu"),
+          lambda x, b, r: r + torch.nn.functional.silu(x + b) * mask, x, bias, residual,
+          tolerance=1e-4)
+
+
+def test_sparse_linear(make):
+    x, w = make(256, 256), make(256, 64)
+    eye = torch.eye(256, device=x.device)
+    # with the unit matrix as weights what comes out is x with its blocks dropped
+    ones = torch.ones(256, 256, device=x.device)
+    mask = (F.sparse_linear(ones, eye, 0.5, 3) > 0).float() * 2
+    assert 0 < mask.mean() < 2
+    check(lambda x, w: F.sparse_linear(x, w, 0.5, 3), lambda x, w: (x * mask) @ w, x, w,
+          tolerance=2e-4)
+
+
+def test_operators_are_whole(make):
+    """Schemas, fake tensors, autograd: what torch itself checks of an operator."""
+    x, w, b = make(8, 32), make(32), make(32)
+    torch.library.opcheck(torch.ops.sdc.softmax, (x,))
+    torch.library.opcheck(torch.ops.sdc.layer_norm, (x, w, b, 1e-5))
+    torch.library.opcheck(torch.ops.sdc.matmul, (x, make(32, 16), None, "relu", False))
+    torch.library.opcheck(torch.ops.sdc.dropout, (x, b, None, 0.5, 1, 0, "gelu"))
+    torch.library.opcheck(torch.ops.sdc.sparse_linear,
+                          (make(128, 128), make(128, 32), 0.5, 1, 0, 64, 64))
+    q = make(1, 2, 32, 16)
+    torch.library.opcheck(torch.ops.sdc.attention, (q, q, q, True, 0.0, 0.0, 0))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_compile(make, backend):
+    x, w, b = make(16, 64), make(64), make(64)
+
+    def f(x, w, b):
+        y = F.layer_norm(x, w, b)
+        return F.dropout(F.matmul(y, y.t()), 0.5, 3, act="gelu").sum() + y.square().mean()
+
+    wanted = torch.autograd.grad(f(x, w, b), (x, w, b))
+    g = torch.compile(f, backend=backend, fullgraph=True)
+    try:
+        value = g(x, w, b)
+    except Exception as e:
+        if "compiler" in str(e).lower() and backend == "inductor":
+            pytest.skip("inductor finds no C++ compiler")
+        raise
+    torch.testing.assert_close(value, f(x, w, b))
+    for got, want in zip(torch.autograd.grad(value, (x, w, b)), wanted):
+        torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
