@@ -10,12 +10,12 @@ import importlib.util
 import sys
 from typing import Any, Callable, Optional
 
-from . import launch
+from . import inductor, launch
 from .driver import Driver
 from .errors import ArgumentError, Error
 from .jit import run as launch_or_warmup
 
-_saved: list[tuple[Any, str, Any]] = []  # object, attribute, what it was
+_undo: list[Callable[[], Any]] = []  # what uninstall() does, from the end
 
 
 def install(device: Optional[str] = None) -> None:
@@ -41,12 +41,8 @@ def install(device: Optional[str] = None) -> None:
 
 def uninstall() -> None:
     """Triton is as it was before install()."""
-    while _saved:
-        obj, name, value = _saved.pop()
-        if value is _saved:
-            delattr(obj, name)
-        else:
-            setattr(obj, name, value)
+    while _undo:
+        _undo.pop()()
     if getattr(sys.modules.get("triton"), "__sdc__", False):
         from . import stub
         stub.remove()
@@ -67,9 +63,18 @@ def _usual() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def undo(f: Callable[[], Any]) -> None:
+    """uninstall() calls `f`."""
+    _undo.append(f)
+
+
 def replace(obj: Any, name: str, value: Any) -> None:
     """Sets an attribute until uninstall()."""
-    _saved.append((obj, name, vars(obj).get(name, _saved)))
+    if name in vars(obj):
+        was = vars(obj)[name]
+        undo(lambda: setattr(obj, name, was))
+    else:
+        undo(lambda: delattr(obj, name))
     setattr(obj, name, value)
 
 
@@ -84,6 +89,7 @@ def _patch(driver: Driver) -> None:
         from . import testing
         replace(triton.runtime.driver, "_active", driver)
         replace(triton.testing, "do_bench", testing.do_bench)
+    inductor.patch(driver)
 
 
 def _complete_torch() -> None:

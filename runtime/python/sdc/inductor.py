@@ -1,0 +1,125 @@
+"""Kernels that torch.compile generates, by sdc.
+
+Inductor compiles them with triton.compile and calls `run` of what comes back, with all
+arguments of the kernel. That is a launch. What Triton compiled before lies in inductor's
+caches, so they are off, and compiling stays in this process, where Triton is replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from types import SimpleNamespace
+from typing import Any, Optional
+
+from ._version import __version__
+from .driver import Driver
+from .launch import OPTIONS, Launcher
+
+
+class CpuDriver(Driver):
+    """The driver of the backend "cpu"."""
+
+    def __init__(self) -> None:
+        super().__init__("cpu")
+
+
+class CpuCompiler:
+    """The backend "cpu" of Triton, as far as it is asked what it is."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+
+    @staticmethod
+    def supports_target(target: Any) -> bool:
+        """Is it the CPU?"""
+        return target.backend == "cpu"
+
+    def hash(self) -> str:
+        """Its version."""
+        return "sdc " + __version__
+
+
+class Binary:
+    """A CompiledKernel: a kernel with a signature, launched by sdc."""
+
+    function = None
+    packed_metadata = None
+    n_spills = n_max_threads = 0
+
+    def __init__(self, launcher: Launcher, src: Any, options: dict[str, Any]) -> None:
+        self.src, self.launcher = src, launcher
+        self.options = {k: v for k, v in options.items()
+                        if k in OPTIONS and v is not None and k not in launcher.names}
+        self.name = src.fn.__name__
+        text = f"{src.fn.src}{src.signature}{getattr(src, 'constants', '')}{options}"
+        self.hash = hashlib.sha256(text.encode()).hexdigest()
+        self.metadata = SimpleNamespace(
+            name=self.name, shared=0, hash=self.hash, num_ctas=1, cluster_dims=(1, 1, 1),
+            num_warps=options.get("num_warps", 4), num_stages=options.get("num_stages", 3))
+        self.num_warps, self.shared = self.metadata.num_warps, 0
+        self.num_ctas, self.cluster_dims = 1, (1, 1, 1)
+        self.asm: dict[str, Any] = {}
+        self.n_regs = 32
+
+    def run(self, x: int, y: int, z: int, stream: Any, function: Any, packed: Any,
+            metadata: Any, enter: Any, leave: Any, *args: Any) -> None:
+        """A launch of the kernel's arguments, constexprs too."""
+        self.launcher.last((x, y, z), args[:len(self.launcher.names)], self.options)
+
+    def __getitem__(self, grid: Any) -> Any:
+        return lambda *args, **kw: self.launcher.last(grid, args, {**self.options, **kw})
+
+    def launch_metadata(self, grid: Any, stream: Any, *args: Any) -> None:
+        """Nobody listens."""
+
+    def _init_handles(self) -> None:
+        """It is compiled when its arguments are known."""
+
+    def result(self) -> Binary:
+        """Itself."""
+        return self
+
+
+def compile(src: Any, target: Any = None, options: Optional[dict[str, Any]] = None,
+            **rest: Any) -> Binary:
+    """triton.compile of an ASTSource."""
+    from .install import launcher_of
+    if not hasattr(src, "fn"):
+        raise NotImplementedError("triton.compile of IR: sdc compiles kernels' sources")
+    return Binary(launcher_of(src.fn), src, dict(options or {}))
+
+
+def patch(driver: Driver) -> None:
+    """triton.compile, the backend of the CPU and inductor's settings."""
+    import triton
+    from .install import replace, undo
+    replace(triton, "compile", compile)
+    replace(triton.compiler, "compile", compile)
+    backends = triton.backends.backends
+    if driver.kind == "cpu":
+        backends["cpu"] = SimpleNamespace(driver=CpuDriver, compiler=CpuCompiler)
+        undo(lambda: backends.pop("cpu"))
+    settings = {"compile_threads": 1, "force_disable_caches": True}
+    if driver.kind == "cpu":
+        settings["cpu_backend"] = "triton"
+    try:
+        import torch._inductor.config as config
+    except ImportError:
+        return
+    for name, value in settings.items():
+        if hasattr(config, name):
+            replace_setting(config, name, value)
+    triton_of_torch = sys.modules.get("torch.utils._triton")
+    for name in ("has_triton", "has_triton_cpu_backend", "has_triton_tma_device"):
+        f = getattr(triton_of_torch, name, None)
+        if hasattr(f, "cache_clear"):
+            f.cache_clear()
+
+
+def replace_setting(config: Any, name: str, value: Any) -> None:
+    """A setting of torch until uninstall()."""
+    from .install import undo
+    was = getattr(config, name)
+    undo(lambda: setattr(config, name, was))
+    setattr(config, name, value)

@@ -1,0 +1,57 @@
+"""python -m sdc.compare on a GPU, or beside Triton's interpreter."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import torch, triton, triton.language as tl
+
+DEVICE = triton.runtime.driver.active.get_active_torch_device()
+THREE = {three}
+
+@triton.jit
+def scale(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * {by}, mask=i < n)
+
+x, out = torch.rand(100, device=DEVICE), torch.empty(100, device=DEVICE)
+for _ in range(3):
+    scale[(1,)](x, out, 100, BLOCK=128)
+scale[(1,)](x, x, 100, BLOCK=128)  # in place
+torch.testing.assert_close(x, out)
+made = scale.warmup(x, out, 100, BLOCK=64, grid=(1,))
+made[(2, 1, 1)](x, out, 100, 64)
+"""
+
+
+def compare(tmp_path, **values):
+    """Status, output and rows."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    program, rows = tmp_path / "program.py", tmp_path / "rows.json"
+    program.write_text(PROGRAM.format(**values))
+    done = subprocess.run([sys.executable, "-m", "sdc.compare", "--json", str(rows),
+                           str(program)], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    return done.returncode, done.stdout + done.stderr, json.loads(rows.read_text())
+
+
+def test_same(torch, tmp_path):
+    status, text, rows = compare(tmp_path, three="tl.constexpr(3.0)", by="THREE")
+    assert status == 0, text
+    assert [r["result"] for r in rows] == ["same bits"] * 2, text
+    assert rows[0]["launches"] == 4 and rows[0]["sdc_ms"] > 0
+    assert "2 same bits" in text
+
+
+def test_refused(torch, device, tmp_path):
+    if device == "cuda":
+        pytest.skip("Triton refuses it, too")
+    status, text, rows = compare(tmp_path, three="3.0", by="THREE")
+    assert status == 1 and rows[0]["result"] == "refused", text
+    assert "program.py:10:" in rows[0]["why"] and "THREE" in rows[0]["why"]

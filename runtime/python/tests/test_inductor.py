@@ -1,0 +1,21 @@
+"""Models of tests/inductor.py under torch.compile; all of them: python inductor.py."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@pytest.mark.parametrize("model", ["mlp", "rnn"])
+def test_model(torch, device, model):
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    done = subprocess.run(
+        [sys.executable, os.path.join(HERE, "inductor.py"), "--device", device, model],
+        capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0 and " ok " in done.stdout, done.stdout + done.stderr
