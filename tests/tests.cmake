@@ -488,6 +488,14 @@ foreach(file IN LISTS files)
     limited(lint/${stem} lint 60 ${BASH} ${file} "${ROOT}" "${CMAKE_CURRENT_BINARY_DIR}")
 endforeach()
 
+# ---------------------------------------------------------------- Python
+# The package is nobody's requirement: without python3, numpy or pytest it is SKIPPED.
+if(TARGET libsdc)
+    limited(python/package run 300 ${BASH} "${T}/python.sh" "${ROOT}"
+        "${CMAKE_CURRENT_BINARY_DIR}")
+    set_tests_properties(python/package PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 # ---------------------------------------------------------------- random programs
 file(GLOB files CONFIGURE_DEPENDS "${T}/gen/*.c")
 if(TARGET sdc_runtime)

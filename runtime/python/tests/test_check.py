@@ -1,0 +1,34 @@
+"""SDC_CHECK: what a kernel must not do is told, with the place."""
+
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = """
+import numpy as np, sdc, kernels as k
+x = np.ones(100, np.float32)
+k.add[(1,)](x, x, np.ones(100, np.float32), 100, BLOCK=128)
+try:
+    k.add[(1,)](x, x, x[:90], 100, BLOCK=128)
+except sdc.CheckError as e:
+    print(e)
+"""
+
+
+def run(check):
+    """What the program prints."""
+    env = {**os.environ, "SDC_CHECK": check,
+           "PYTHONPATH": os.pathsep.join([HERE, *sys.path])}
+    return subprocess.run([sys.executable, "-c", PROGRAM], env=env, text=True, check=True,
+                          capture_output=True).stdout
+
+
+def test_outside():
+    text = run("1")
+    assert "store outside of 'out', fp32[90]: element 90, 1 past the end" in text
+    assert "kernels.py:" in text and "idx (90) of 'add'" in text
+
+
+def test_off():
+    assert run("0") == ""

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# The Python package's tests without torch, SKIPPED where python3, numpy or pytest is
+# missing: python.sh ROOT BUILD
+set -euo pipefail
+root=${1:?usage: python.sh ROOT BUILD} build=${2:?}
+python=${PYTHON:-python3}
+if ! "$python" -c 'import numpy, pytest' 2>/dev/null; then
+    echo "SKIPPED: no python3 with numpy and pytest"
+    exit 77
+fi
+export SDC_LIBRARY=$build/libsdc.so.0 PYTHONPATH=$root/runtime/python SDC_CACHE=off
+export PYTHONDONTWRITEBYTECODE=1
+cd "$root/runtime/python"
+exec "$python" -m pytest -q -p no:cacheprovider tests/test_jit.py tests/test_check.py \
+    tests/test_docs.py
