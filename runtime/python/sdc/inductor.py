@@ -8,13 +8,19 @@ caches, so they are off, and compiling stays in this process, where Triton is re
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import sys
+from functools import partial
+from importlib.abc import MetaPathFinder
 from types import SimpleNamespace
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from ._version import __version__
 from .driver import Driver
 from .launch import OPTIONS, Launcher
+
+
+_CONFIG = "torch._inductor.config"
 
 
 class CpuDriver(Driver):
@@ -35,6 +41,10 @@ class CpuCompiler:
         """Is it the CPU?"""
         return target.backend == "cpu"
 
+    def parse_options(self, options: dict[str, Any]) -> Any:
+        """Options of a kernel."""
+        return SimpleNamespace(**options)
+
     def hash(self) -> str:
         """Its version."""
         return "sdc " + __version__
@@ -43,7 +53,7 @@ class CpuCompiler:
 class Binary:
     """A CompiledKernel: a kernel with a signature, launched by sdc."""
 
-    function = None
+    function = launch_enter_hook = launch_exit_hook = None
     packed_metadata = None
     n_spills = n_max_threads = 0
 
@@ -100,26 +110,47 @@ def patch(driver: Driver) -> None:
     if driver.kind == "cpu":
         backends["cpu"] = SimpleNamespace(driver=CpuDriver, compiler=CpuCompiler)
         undo(lambda: backends.pop("cpu"))
+    triton_of_torch = sys.modules.get("torch.utils._triton")
+    for f in list(vars(triton_of_torch).values()) if triton_of_torch else ():
+        if hasattr(f, "cache_clear"):  # it asked for Triton before
+            f.cache_clear()
     settings = {"compile_threads": 1, "force_disable_caches": True}
     if driver.kind == "cpu":
         settings["cpu_backend"] = "triton"
-    try:
-        import torch._inductor.config as config
-    except ImportError:
-        return
-    for name, value in settings.items():
-        if hasattr(config, name):
-            replace_setting(config, name, value)
-    triton_of_torch = sys.modules.get("torch.utils._triton")
-    for name in ("has_triton", "has_triton_cpu_backend", "has_triton_tma_device"):
-        f = getattr(triton_of_torch, name, None)
-        if hasattr(f, "cache_clear"):
-            f.cache_clear()
+
+    def configure(config: Any) -> None:
+        for name, value in settings.items():
+            if hasattr(config, name):
+                undo(partial(setattr, config, name, getattr(config, name)))
+                setattr(config, name, value)
+
+    if _CONFIG in sys.modules:
+        configure(sys.modules[_CONFIG])
+    else:  # to import it takes a second, and most programs compile nothing
+        finder = _Afterwards(configure)
+        sys.meta_path.insert(0, finder)
+        undo(lambda: finder in sys.meta_path and sys.meta_path.remove(finder))
 
 
-def replace_setting(config: Any, name: str, value: Any) -> None:
-    """A setting of torch until uninstall()."""
-    from .install import undo
-    was = getattr(config, name)
-    undo(lambda: setattr(config, name, was))
-    setattr(config, name, value)
+class _Afterwards(MetaPathFinder):
+    """Calls `f` with inductor's settings when they have been imported."""
+
+    def __init__(self, f: Callable[[Any], None]) -> None:
+        self.f = f
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The usual one, with `f` behind it."""
+        if name != _CONFIG:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            execute(module)
+            self.f(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections import namedtuple
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from . import errors, language, testing, tune
+from . import errors, inductor, language, testing, tune
+from ._version import __version__
 from .descriptor import TensorDescriptor
 from .driver import Driver
 from .jit import JITFunction, jit
@@ -33,11 +36,39 @@ class ConstexprFunction(JITFunction):
 def _module(name: str, **names: Any) -> ModuleType:
     made = sys.modules[name] = ModuleType(name, "Stands for Triton's; made by sdc.")
     made.__path__ = []  # it may have submodules
+    made.__spec__ = ModuleSpec(name, None, is_package=True)
     made.__dict__.update(names)
     parent, _, leaf = name.rpartition(".")
     if parent:
         setattr(sys.modules[parent], leaf, made)
     return made
+
+
+class KernelInterface:
+    """What launches by kernel[grid](...)."""
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls
+
+    def __getitem__(self, grid: Any) -> Any:
+        return lambda *args, **kw: self.run(*args, grid=grid, warmup=False, **kw)
+
+
+class ASTSource:
+    """What triton.compile takes."""
+
+    def __init__(self, fn: Any, signature: Any = None, constexprs: Any = None,
+                 attrs: Any = None) -> None:
+        self.fn, self.signature, self.constants = fn, signature, constexprs or {}
+        self.attrs = attrs
+
+
+GPUTarget = namedtuple("GPUTarget", "backend arch warp_size")
+
+
+def triton_key() -> str:
+    """A name of what compiles."""
+    return "sdc " + __version__
 
 
 def make(driver: Driver) -> ModuleType:
@@ -49,25 +80,37 @@ def make(driver: Driver) -> ModuleType:
         next_power_of_2=next_power_of_2, constexpr_function=constexpr_function,
         set_allocator=lambda allocator: None, must_use_result=lambda fn: fn,
         aggregate=lambda cls: cls, reinterpret=lambda x, dtype: x.view(dtype),
+        compile=inductor.compile,
         CompilationError=errors.SourceError, OutOfResources=errors.Error,
         TritonError=errors.Error, __version__=LANGUAGE, __sdc__=True)
     sys.modules["triton.language"] = top.language = language
     for name in [n for n in sys.modules if n.startswith("sdc.language.")]:
         sys.modules["triton" + name[3:]] = sys.modules[name]
     sys.modules["triton.testing"] = top.testing = testing
-    _module("triton.runtime", driver=SimpleNamespace(
-        active=driver, set_active=lambda d: None), JITFunction=JITFunction,
-        Autotuner=tune.Autotuner, Config=tune.Config, Heuristics=tune.Heuristics)
+    drivers = SimpleNamespace(active=driver, set_active=lambda d: None)
+    runtime = _module(
+        "triton.runtime", JITFunction=JITFunction, Autotuner=tune.Autotuner,
+        Config=tune.Config, Heuristics=tune.Heuristics, KernelInterface=KernelInterface)
+    _module("triton.runtime.driver", driver=drivers)
+    runtime.driver = drivers  # as in Triton, where it hides the module
+    _module("triton.runtime.cache", triton_key=triton_key)
     _module("triton.runtime.jit", JITFunction=JITFunction, jit=jit,
-            KernelInterface=JITFunction)
+            KernelInterface=KernelInterface)
     _module("triton.runtime.autotuner", Autotuner=tune.Autotuner, Config=tune.Config,
             Heuristics=tune.Heuristics, autotune=tune.autotune,
-            heuristics=tune.heuristics)
+            heuristics=tune.heuristics, OutOfResources=errors.Error)
     _module("triton.runtime.errors", OutOfResources=errors.Error)
-    _module("triton.compiler", CompilationError=errors.SourceError)
+    compiler = {"CompilationError": errors.SourceError, "ASTSource": ASTSource,
+                "CompiledKernel": inductor.Binary, "compile": inductor.compile,
+                "make_backend": inductor.CpuCompiler, "triton_key": triton_key}
+    _module("triton.compiler", **compiler)
+    _module("triton.compiler.compiler", **compiler)
     _module("triton.compiler.errors", CompilationError=errors.SourceError)
+    _module("triton.backends", backends={})
+    _module("triton.backends.compiler", GPUTarget=GPUTarget)
     _module("triton.tools")
     _module("triton.tools.tensor_descriptor", TensorDescriptor=TensorDescriptor)
+    inductor.patch(driver)
     return top
 
 

@@ -3,6 +3,8 @@
 Without numpy all are skipped, without torch those that need it.
 """
 
+import faulthandler
+
 import pytest
 
 numpy = pytest.importorskip("numpy")
@@ -26,3 +28,11 @@ def torch(device):
     if device == "cuda" and not found.cuda.is_available():
         pytest.skip("no GPU")
     return found
+
+
+@pytest.fixture(autouse=True)
+def limit():
+    """A test that stands still says where, and ends the run."""
+    faulthandler.dump_traceback_later(300, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()

@@ -7,6 +7,8 @@ import argparse
 import importlib.util
 import timeit
 
+import sdc
+
 import kernels as k
 
 
@@ -30,12 +32,16 @@ def main():
     measure("sdc, torch, a grid", lambda: k.add[(1,)](x, y, out, 64, BLOCK=64), wait)
     measure("sdc, torch, a callable grid",
             lambda: k.add[lambda m: (1,)](x, y, out, 64, BLOCK=64), wait)
+    made = k.add[(1,)](x, y, out, 64, BLOCK=64)
+    lib, grid, packed = sdc._lib.lib, sdc.launch.make_grid((1,)), made.sample
+    stream = made.stream() if made.stream else None
+    measure("sdc_launch alone", lambda: lib.sdc_launch(made.handle, grid, packed, 4, stream),
+            wait)
     if device == "cpu":
         a, b, c = x.numpy(), y.numpy(), out.numpy()
         measure("sdc, numpy", lambda: k.add[(1,)](a, b, c, 64, BLOCK=64), wait)
     if importlib.util.find_spec("triton") is None:
         return
-    import sdc
     import triton_kernels as t
     if device == "cuda":
         t.add[(1,)](x, y, out, 64, BLOCK=64)

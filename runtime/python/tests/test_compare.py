@@ -29,20 +29,22 @@ made[(2, 1, 1)](x, out, 100, 64)
 """
 
 
-def compare(tmp_path, **values):
+def compare(device, tmp_path, **values):
     """Status, output and rows."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("no Triton")
     program, rows = tmp_path / "program.py", tmp_path / "rows.json"
     program.write_text(PROGRAM.format(**values))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    if device == "cpu":
+        env["TRITON_INTERPRET"] = "1"
     done = subprocess.run([sys.executable, "-m", "sdc.compare", "--json", str(rows),
-                           str(program)], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                           str(program)], capture_output=True, text=True, env=env)
     return done.returncode, done.stdout + done.stderr, json.loads(rows.read_text())
 
 
-def test_same(torch, tmp_path):
-    status, text, rows = compare(tmp_path, three="tl.constexpr(3.0)", by="THREE")
+def test_same(torch, device, tmp_path):
+    status, text, rows = compare(device, tmp_path, three="tl.constexpr(3.0)", by="THREE")
     assert status == 0, text
     assert [r["result"] for r in rows] == ["same bits"] * 2, text
     assert rows[0]["launches"] == 4 and rows[0]["sdc_ms"] > 0
@@ -52,6 +54,6 @@ def test_same(torch, tmp_path):
 def test_refused(torch, device, tmp_path):
     if device == "cuda":
         pytest.skip("Triton refuses it, too")
-    status, text, rows = compare(tmp_path, three="3.0", by="THREE")
+    status, text, rows = compare(device, tmp_path, three="3.0", by="THREE")
     assert status == 1 and rows[0]["result"] == "refused", text
     assert "program.py:10:" in rows[0]["why"] and "THREE" in rows[0]["why"]
