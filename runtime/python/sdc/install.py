@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from typing import Any, Callable, Optional
 
-from . import inductor, launch
+from . import errors, inductor, launch, triton_errors
 from .driver import Driver
 from .errors import ArgumentError, Error
 from .jit import run as launch_or_warmup
@@ -90,6 +90,8 @@ def _patch(driver: Driver) -> None:
         replace(triton.runtime.driver, "_active", driver)
         replace(triton.testing, "do_bench", testing.do_bench)
     inductor.patch(driver)
+    errors.choose.append(triton_errors.classes())
+    undo(errors.choose.clear)
 
 
 def _complete_torch() -> None:

@@ -34,6 +34,12 @@ def pair(values, out):
 
 
 @triton.jit
+def wrong(out, N: tl.constexpr):
+    tl.static_assert(N < 4, "too many")
+    tl.store(out, nothing)  # noqa: F821
+
+
+@triton.jit
 def copy(source, target, M: tl.constexpr, N: tl.constexpr):
     target.store([0, 0], source.load([0, 0]))
 
@@ -86,6 +92,17 @@ def test_launch_hooks():
     knobs.runtime.launch_enter_hook.remove(hook)
     pair[(1,)]((1, (2, None)), out)
     assert names == ["pair"]
+
+
+def test_errors():
+    out = torch.zeros(1, device=DEVICE)
+    for n in (3, 4):
+        try:
+            wrong[(1,)](out, n)
+        except triton.CompilationError as e:
+            assert ("nothing" if n == 3 else "too many") in str(e), e
+        else:
+            raise AssertionError("no error")
 
 
 def test_bench():

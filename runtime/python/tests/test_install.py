@@ -32,7 +32,7 @@ def test_program(torch, device, hide):
         pytest.skip("no Triton")
     done = run("program.py", device, hide)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("test_") == 6
+    assert done.stdout.count("test_") == 7
 
 
 def test_uninstall(torch):
