@@ -63,6 +63,11 @@ class Compiled:
     # ------------------------------------------------------------ as Triton has it
 
     @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.launcher.fn.__name__
+
+    @property
     def use(self) -> L.Use:
         """What the GPU's driver made of it. For the CPU: figures of a plain GPU kernel,
         since host code divides by them."""
@@ -90,7 +95,7 @@ class Compiled:
     def metadata(self) -> SimpleNamespace:
         """Name, warps, stages and shared memory."""
         use = self.use
-        return SimpleNamespace(name=self.launcher.fn.__name__, num_warps=use.num_warps,
+        return SimpleNamespace(name=self.name, num_warps=use.num_warps,
                                num_stages=use.num_stages, shared=use.shared_bytes,
                                num_ctas=1)
 

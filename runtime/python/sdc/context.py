@@ -93,3 +93,10 @@ def get(target: str = "cpu", device: int = 0, debug: bool = False) -> Context:
             if found is None:
                 found = _contexts[key] = Context(target, device, debug, checks)
     return found
+
+
+def forget() -> None:
+    """In the child of a fork: the parent's contexts are left as they are, new ones made."""
+    global _contexts_lock
+    _contexts_lock = threading.Lock()  # a thread of the parent may hold the old one
+    _contexts.clear()

@@ -82,6 +82,7 @@ def _patch(driver: Driver) -> None:
     import triton
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
+    _runtime[0] = getattr(getattr(triton, "knobs", None), "runtime", None)
     replace(JITFunction, "run", _run)
     replace(JITFunction, "__getitem__", _getitem)
     replace(Autotuner, "_bench", _quiet(Autotuner._bench))
@@ -111,12 +112,11 @@ def launcher_of(fn: Any) -> launch.Launcher:
 
 def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
     """JITFunction.run."""
-    knobs = getattr(sys.modules["triton"], "knobs", None)
     for hook in self.pre_run_hooks:
         hook(*args, **kwargs)
-    if getattr(getattr(knobs, "runtime", None), "debug", False):
+    if getattr(_runtime[0], "debug", False):
         kwargs["debug"] = True
-    enter, leave = _launch_hooks(knobs)
+    enter, leave = _hooks("launch_enter_hook"), _hooks("launch_exit_hook")
     about = {"name": self.__name__, "function": self.fn, "stream": None}
     if enter and not warmup:
         enter(_Metadata(about))
@@ -128,24 +128,20 @@ def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) 
 
 def _getitem(self: Any, grid: Any) -> Callable:
     """JITFunction.__getitem__: as short a way as there is, where nothing looks on."""
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return self.run(*args, grid=grid, warmup=False, **kwargs)
-
-    knobs = getattr(sys.modules["triton"], "knobs", None)
-    if self.pre_run_hooks or any(_launch_hooks(knobs)) or type(self).run is not _run:
-        return call
+    if self.pre_run_hooks or _hooks("launch_enter_hook") or _hooks("launch_exit_hook") \
+            or type(self).run is not _run:
+        return lambda *args, **kw: self.run(*args, grid=grid, warmup=False, **kw)
     launcher = launcher_of(self)
     return lambda *args, **kw: launcher.last(grid, args, kw)
 
 
-def _launch_hooks(knobs: Any) -> list[Optional[Callable]]:
-    """launch_enter_hook and launch_exit_hook, where somebody listens."""
-    found: list[Optional[Callable]] = []
-    for name in ("launch_enter_hook", "launch_exit_hook"):
-        hook = getattr(getattr(knobs, "runtime", None), name, None)
-        found.append(None if hook is None or getattr(hook, "calls", True) == []
-                     else hook)
-    return found
+def _hooks(name: str) -> Optional[Callable]:
+    """A hook of Triton's knobs, where somebody listens."""
+    hook = getattr(_runtime[0], name, None)
+    return None if hook is None or getattr(hook, "calls", True) == [] else hook
+
+
+_runtime: list[Any] = [None]  # triton.knobs.runtime; older versions have none
 
 
 class _Metadata(dict):

@@ -9,8 +9,10 @@ numbers go the general way, which builds the arguments one by one.
 from __future__ import annotations
 
 import ctypes as C
+import os
 import struct
 import sys
+import weakref
 from typing import Any, Callable, Optional
 
 from . import _lib as L
@@ -73,6 +75,19 @@ def _stream_of(where: tuple[str, int]) -> Optional[Callable[[], int]]:
     return lambda: raw(index)
 
 
+_launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
+
+
+def _forget() -> None:
+    """In the child of a fork, where the parent's kernels cannot be specialized."""
+    context.forget()
+    for launcher in list(_launchers):
+        launcher.forget()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
 class Launcher:
     """A jit function, ready to be launched; `fn` is sdc's or Triton's."""
 
@@ -81,6 +96,7 @@ class Launcher:
         self.params = list(fn.params)
         self.names = [p.name for p in self.params]
         self.path = def_place(fn)[0]
+        _launchers.add(self)
         self._written: dict[tuple, Launch] = {}
         self.last: Launch = self._dispatch  # what took the last call; it looks whether
                                             # the next one has the same shape
@@ -97,6 +113,11 @@ class Launcher:
             f = self._written[shape] = self._write(args, kwargs) or self._general
         self.last = self._dispatch if f == self._general else f
         return f(grid, args, kwargs)
+
+    def forget(self) -> None:
+        """What was prepared is prepared again, in another context."""
+        self._written.clear()
+        self.last = self._dispatch
 
     def bound(self, args: tuple, kwargs: dict[str, Any]) -> \
             tuple[dict[str, Any], dict[str, Any]]:
@@ -249,7 +270,7 @@ class Launcher:
                  "general": self._general, "error": struct.error, "defaults": defaults,
                  "other": self._dispatch, "last": (None,) * (4 + len(words))}
         scope["find"] = self._finder(scope)
-        meta = ", ".join(f"{n!r}: {t}" for n, t in given.items())
+        meta = "".join(f"{n!r}: {t}, " for n, t in given.items())
         exec(_SHORT.format(
             args="".join(f"{t}, " for t in texts[:len(args)]),
             unpack="; ".join(["pass", *(f"k_{k} = kw[{k!r}]" for k in kwargs)]),
@@ -305,7 +326,7 @@ def launch(grid, args, kw):
         found = find(key, args, kw)
     _, handle, stream, made, {words} = found
     if callable(grid):
-        grid = grid({{{meta}, **defaults}})
+        grid = grid({{{meta}**defaults}})
     try:
         g = grids[grid]
     except (KeyError, TypeError):

@@ -7,6 +7,7 @@ and workspace. sdc.ops makes operators of torch of them.
 from __future__ import annotations
 
 import ctypes as C
+import os
 from typing import Any, Optional
 
 import torch
@@ -17,7 +18,8 @@ from .errors import ArgumentError
 from .launch import _stream_of
 
 ACTIVATIONS = {"none": 0, "relu": 1, "silu": 2, "gelu": 3}
-_handles: dict[tuple[str, int], "Kernels"] = {}
+# by device and, in the child of a fork, its process
+_handles: dict[tuple[str, int, int], "Kernels"] = {}
 
 
 class Kernels:
@@ -40,11 +42,12 @@ class Kernels:
 def of(x: torch.Tensor) -> Kernels:
     """The kernels where `x` is."""
     where = (x.device.type, x.device.index or 0)
-    found = _handles.get(where)
+    key = (*where, os.getpid())
+    found = _handles.get(key)
     if found is None:
         if where[0] not in ("cpu", "cuda"):
             raise ArgumentError(f"a tensor on '{where[0]}': kernels run on cpu and cuda")
-        found = _handles[where] = Kernels(where)
+        found = _handles[key] = Kernels(where)
     return found
 
 

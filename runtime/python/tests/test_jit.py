@@ -1,5 +1,7 @@
 """@sdc.jit on arrays of numpy and torch."""
 
+import os
+
 import numpy as np
 import pytest
 import sdc
@@ -204,3 +206,26 @@ def test_torch_places(torch, device):
         k.add[(1,)](x, x, x, 16, BLOCK=16)
     torch.cuda.synchronize()
     assert (x == 2).all()
+
+
+def test_no_arguments():
+    @sdc.jit
+    def nothing():
+        tl.static_assert(1 + 1 == 2)
+
+    nothing[lambda meta: (2,)]()
+
+
+def test_fork():
+    x = np.ones(64, np.float32)
+    k.add[(1,)](x, x, x, 64, BLOCK=64)
+    child = os.fork()
+    if child == 0:
+        try:
+            h = np.ones(64, np.float16)  # a type that is new
+            k.add[(1,)](h, h, h, 64, BLOCK=64)
+            k.add[(1,)](x, x, x, 64, BLOCK=64)
+            os._exit(0 if (h == 2).all() and (x == 4).all() else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0 and (x == 2).all()
