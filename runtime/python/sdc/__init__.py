@@ -12,8 +12,8 @@
     out = np.empty_like(x)
     add[(4,)](x, x, out, x.size, BLOCK=256)
 
-Arrays are numpy's, torch's (CPU and CUDA) or DLPack's. `sdc.install()` runs the kernels of
-programs that are written for Triton, and `sdc.compare()` runs them under both.
+Arrays are numpy's, torch's (CPU and CUDA) or DLPack's. `sdc.install()` runs the kernels
+of programs that are written for Triton, and `sdc.compare()` runs them under both.
 """
 
 from ._version import __version__
@@ -37,7 +37,8 @@ def next_power_of_2(n: int) -> int:
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
 
-__all__ = ["ArgumentError", "CheckError", "Comparison", "Config", "EnvironmentError", "Error",
-           "InternalError", "JITFunction", "OutOfMemoryError", "SourceError",
-           "TensorDescriptor", "UnsupportedError", "__version__", "autotune", "cdiv", "compare",
-           "heuristics", "install", "jit", "language", "next_power_of_2", "uninstall"]
+__all__ = ["ArgumentError", "CheckError", "Comparison", "Config", "EnvironmentError",
+           "Error", "InternalError", "JITFunction", "OutOfMemoryError", "SourceError",
+           "TensorDescriptor", "UnsupportedError", "__version__", "autotune", "cdiv",
+           "compare", "heuristics", "install", "jit", "language", "next_power_of_2",
+           "uninstall"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A kernel of a launch or a warmup; the names are those of Triton's CompiledKernel."""
+    """A kernel of a launch or a warmup, with the names of Triton's CompiledKernel."""
 
     def __init__(self, launcher: Launcher, ctx: Context, handle: int, nargs: int,
                  source: Source, options: dict[str, Any],

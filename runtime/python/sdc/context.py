@@ -96,7 +96,7 @@ def get(target: str = "cpu", device: int = 0, debug: bool = False) -> Context:
 
 
 def forget() -> None:
-    """In the child of a fork: the parent's contexts are left as they are, new ones made."""
+    """In the child of a fork: new contexts; the parent's are left as they are."""
     global _contexts_lock
     _contexts_lock = threading.Lock()  # a thread of the parent may hold the old one
     _contexts.clear()

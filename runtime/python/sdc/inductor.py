@@ -66,7 +66,8 @@ class Binary:
         self.hash = hashlib.sha256(text.encode()).hexdigest()
         self.metadata = SimpleNamespace(
             name=self.name, shared=0, hash=self.hash, num_ctas=1, cluster_dims=(1, 1, 1),
-            num_warps=options.get("num_warps", 4), num_stages=options.get("num_stages", 3))
+            num_warps=options.get("num_warps", 4),
+            num_stages=options.get("num_stages", 3))
         self.num_warps, self.shared = self.metadata.num_warps, 0
         self.num_ctas, self.cluster_dims = 1, (1, 1, 1)
         self.asm: dict[str, Any] = {}

@@ -16,7 +16,7 @@ import weakref
 from typing import Any, Callable, Optional
 
 from . import _lib as L
-from . import context, dtypes
+from . import context
 from .arguments import address, argument, is_array, is_descriptor, is_dtype, place
 from .compiled import Compiled
 from .errors import ArgumentError, of_status

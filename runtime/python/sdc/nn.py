@@ -19,7 +19,7 @@ from .launch import _stream_of
 
 ACTIVATIONS = {"none": 0, "relu": 1, "silu": 2, "gelu": 3}
 # by device and, in the child of a fork, its process
-_handles: dict[tuple[str, int, int], "Kernels"] = {}
+_handles: dict[tuple[str, int, int], Kernels] = {}
 
 
 class Kernels:

@@ -10,7 +10,7 @@ run on the CPU and on GPUs. Dropout keeps no mask: p, seed and offset say it aga
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 from torch import Tensor
@@ -169,7 +169,7 @@ def dropout(x: Tensor, p: float, seed: int, offset: int = 0,
 
 
 def sparse_linear(x: Tensor, w: Tensor, p: float, seed: int, offset: int = 0,
-                  block: Tuple[int, int] = (128, 128)) -> Tensor:
+                  block: tuple[int, int] = (128, 128)) -> Tensor:
     """(x with blocks dropped) @ w / (1 - p); dead blocks are not multiplied."""
     y = _sparse(x.reshape(-1, x.shape[-1]), w, p, seed, offset, *block)
     return y.view(*x.shape[:-1], w.shape[1])

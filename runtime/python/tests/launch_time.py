@@ -35,8 +35,8 @@ def main():
     made = k.add[(1,)](x, y, out, 64, BLOCK=64)
     lib, grid, packed = sdc._lib.lib, sdc.launch.make_grid((1,)), made.sample
     stream = made.stream() if made.stream else None
-    measure("sdc_launch alone", lambda: lib.sdc_launch(made.handle, grid, packed, 4, stream),
-            wait)
+    measure("sdc_launch alone",
+            lambda: lib.sdc_launch(made.handle, grid, packed, 4, stream), wait)
     if device == "cpu":
         a, b, c = x.numpy(), y.numpy(), out.numpy()
         measure("sdc, numpy", lambda: k.add[(1,)](a, b, c, 64, BLOCK=64), wait)

@@ -16,7 +16,8 @@ def halve(x):
     return x * HALF
 
 
-@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128}, num_warps=8),
+@triton.autotune([triton.Config({"BLOCK": 64}),
+                  triton.Config({"BLOCK": 128}, num_warps=8),
                   triton.Config({"BLOCK": 100})], key=["n"], reset_to_zero=["total"])
 @triton.heuristics({"EVEN": lambda a: a["n"] % a["BLOCK"] == 0})
 @triton.jit

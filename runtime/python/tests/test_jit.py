@@ -127,11 +127,11 @@ def test_errors():
 
 def test_warmup_and_hooks():
     seen = []
-    hook = lambda *args, **kw: seen.append(kw["BLOCK"])  # noqa: E731
+    hook = lambda *args, **kw: seen.append(kw["BLOCK"])
     kernel = sdc.jit(k.add.fn)
     kernel.add_pre_run_hook(hook)
-    made = kernel.warmup(np.dtype("float32"), np.float32, np.ones(1, "float32"), 4, grid=(1,),
-                         BLOCK=32)
+    made = kernel.warmup(np.dtype("float32"), np.float32, np.ones(1, "float32"), 4,
+                         grid=(1,), BLOCK=32)
     x = np.ones(16, np.float32)
     made[(1,)](x, x, x, 16, 16)
     kernel[(1,)](x, x, x, 16, BLOCK=64)

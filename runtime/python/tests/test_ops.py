@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 if not hasattr(torch.library, "custom_op"):
     pytest.skip("torch is older than 2.4", allow_module_level=True)
 
-import sdc.ops as F  # noqa: E402
+import sdc.ops as F
 
 
 @pytest.fixture

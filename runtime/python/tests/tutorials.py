@@ -43,8 +43,8 @@ def main() -> int:
         begin = time.time()
         done = subprocess.run([*command, path], capture_output=True, text=True)
         failed += done.returncode != 0
-        print(f"{os.path.basename(path)}: "
-              f"{'ok' if done.returncode == 0 else 'FAILED'}, {time.time() - begin:.1f} s")
+        what = "FAILED" if done.returncode else "ok"
+        print(f"{os.path.basename(path)}: {what}, {time.time() - begin:.1f} s")
         lines = (done.stdout + done.stderr).strip().splitlines()
         for line in lines[-12:] if done.returncode else lines:
             print("    " + line[:150])
