@@ -56,7 +56,7 @@ def place(v: Any) -> tuple[str, int]:
         v = v.base
     device = getattr(v, "device", None)
     kind = getattr(device, "type", None)
-    if kind is not None:
+    if device is not None and kind is not None:
         if kind not in ("cpu", "cuda"):
             raise ArgumentError(f"a tensor on '{kind}': kernels run on cpu and cuda")
         return kind, device.index or 0

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 class Compiled:
     """A kernel of a launch or a warmup, with the names of Triton's CompiledKernel."""
 
-    def __init__(self, launcher: Launcher, ctx: Context, handle: int, nargs: int,
-                 source: Source, options: dict[str, Any],
-                 stream: Optional[Callable[[], int]]) -> None:
+    def __init__(self, launcher: Launcher, ctx: Context, handle: int, source: Source,
+                 options: dict[str, Any], stream: Optional[Callable[[], int]],
+                 wrapped: bool) -> None:
         self.launcher, self.context, self.handle = launcher, ctx, handle
-        self.nargs, self.source, self.options = nargs, source, options
-        self.stream = stream
+        self.source, self.options, self.stream = source, options, stream
+        self.wrapped = wrapped  # in a kernel of its own, for tuples and functions
+        self.nargs = 0
         self.sample = b""  # the arguments of its first launch
         self._kernel: Optional[C.c_void_p] = None
 

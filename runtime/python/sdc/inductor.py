@@ -115,7 +115,7 @@ def patch(driver: Driver) -> None:
     for f in list(vars(triton_of_torch).values()) if triton_of_torch else ():
         if hasattr(f, "cache_clear"):  # it asked for Triton before
             f.cache_clear()
-    settings = {"compile_threads": 1, "force_disable_caches": True}
+    settings: dict[str, Any] = {"compile_threads": 1, "force_disable_caches": True}
     if driver.kind == "cpu":
         settings["cpu_backend"] = "triton"
 
@@ -130,7 +130,7 @@ def patch(driver: Driver) -> None:
     else:  # to import it takes a second, and most programs compile nothing
         finder = _Afterwards(configure)
         sys.meta_path.insert(0, finder)
-        undo(lambda: finder in sys.meta_path and sys.meta_path.remove(finder))
+        undo(finder.remove)
 
 
 class _Afterwards(MetaPathFinder):
@@ -139,11 +139,16 @@ class _Afterwards(MetaPathFinder):
     def __init__(self, f: Callable[[Any], None]) -> None:
         self.f = f
 
+    def remove(self) -> None:
+        """It looks no more."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The usual one, with `f` behind it."""
         if name != _CONFIG:
             return None
-        sys.meta_path.remove(self)
+        self.remove()
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec

@@ -34,6 +34,7 @@ OPTIONS = frozenset("""num_warps num_ctas num_stages warp_size maxnreg ir_overri
 
 _I32, _I64 = L.ARG_INT | L.I32 << 32, L.ARG_INT | L.I64 << 32
 Launch = Callable[[Any, tuple, "dict[str, Any]"], Compiled]
+_USED = ("num_warps", "num_stages", "num_ctas", "launch_pdl", "debug")
 _SIMPLE = (bool, int, float, str, type(None))
 
 
@@ -100,7 +101,8 @@ class Launcher:
         self._written: dict[tuple, Launch] = {}
         self.last: Launch = self._dispatch  # what took the last call; it looks whether
                                             # the next one has the same shape
-        self._sources: dict[tuple, tuple[Source, str, str, list[str]]] = {}
+        self._made: dict[tuple, Compiled] = {}
+        self._sources: dict[tuple, tuple[Source, str]] = {}
 
     def __call__(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
         """Launches over `grid`, a tuple or a function of the arguments by name."""
@@ -117,6 +119,7 @@ class Launcher:
     def forget(self) -> None:
         """What was prepared is prepared again, in another context."""
         self._written.clear()
+        self._made.clear()
         self.last = self._dispatch
 
     def bound(self, args: tuple, kwargs: dict[str, Any]) -> \
@@ -156,26 +159,37 @@ class Launcher:
     def prepare(self, values: dict[str, Any], options: dict[str, Any]) -> \
             tuple[Compiled, C.Array, list[Any]]:
         """What is launched, its arguments, and what these point to."""
-        bind, leaves, source, entry = self._spell(values, options)
+        leaves: list[Any] = []
+        shape = tuple([_shape(values[p.name], leaves, p.is_constexpr)
+                       for p in self.params])
         where = self._place(leaves)
+        key = shape, where, tuple([options.get(k) for k in _USED])
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._make(shape, where, values, options)
+        if not made.wrapped:  # None is an argument, too
+            leaves = [values[p.name] for p in self.params if not p.is_constexpr]
+        keep: list[Any] = list(leaves)
+        packed = (L.Arg * max(1, len(leaves)))(
+            *[argument(v, made.context, keep) for v in leaves])
+        made.nargs = len(leaves)
+        made.sample = made.sample or bytes(packed)
+        return made, packed, keep
+
+    def _make(self, shape: tuple, where: tuple[str, int], values: dict[str, Any],
+              options: dict[str, Any]) -> Compiled:
+        bind, source, entry = self._spell(shape, values, options)
         debug = bool(options.get("debug") or getattr(self.fn, "debug", False))
         ctx = context.get(*where, debug)
-        keep: list[Any] = list(leaves)
-        packed = (L.Arg * max(1, len(leaves)))()
-        for i, v in enumerate(leaves):
-            packed[i] = argument(v, ctx, keep)
-        text = source.text()
         try:
-            handle = ctx.function(self.path, text, entry, bind)
+            handle = ctx.function(self.path, source.text(), entry, bind)
         except Exception as e:
             status = getattr(e, "status", 0)
             if not status:
                 raise
             raise of_status(status, source.places(str(e), self.path)) from None
-        made = Compiled(self, ctx, handle, len(leaves), source, options,
-                        _stream_of(where))
-        made.sample = bytes(packed)
-        return made, packed, keep
+        return Compiled(self, ctx, handle, source, options, _stream_of(where),
+                        wrapped=source is not self._sources.get((), (None,))[0])
 
     def _place(self, leaves: list[Any]) -> tuple[str, int]:
         places = {place(v) for v in leaves if is_array(v) or is_descriptor(v)}
@@ -184,27 +198,24 @@ class Launcher:
                                 f"places: {sorted(f'{k}:{i}' for k, i in places)}")
         return places.pop() if places else default_place()
 
-    def _spell(self, values: dict[str, Any], options: dict[str, Any]) -> \
-            tuple[tuple[str, ...], list[Any], Source, str]:
-        """Bindings, arguments, source and name of the kernel for a call."""
+    def _spell(self, shape: tuple, values: dict[str, Any], options: dict[str, Any]) -> \
+            tuple[tuple[str, ...], Source, str]:
+        """Bindings, source and name of the kernel for a call."""
         option = tuple(f"{k}={int(options[k])}"
                        for k in ("num_warps", "num_stages", "num_ctas")
                        if options.get(k) and k not in values)
         if options.get("launch_pdl"):
             option += ("launch_pdl=True",)
         consts = {p.name: _plain(values[p.name]) for p in self.params if p.is_constexpr}
-        rest = {p.name: values[p.name] for p in self.params if not p.is_constexpr}
-        if any(isinstance(v, (tuple, list)) or _static(v) for v in rest.values()) or \
+        rest = [values[p.name] for p in self.params if not p.is_constexpr]
+        if any(isinstance(v, (tuple, list)) or _static(v) for v in rest) or \
                 any(isinstance(v, tuple) or literal(v) is None for v in consts.values()):
-            leaves: list[Any] = []
-            key = tuple(_shape(v, leaves, n in consts) for n, v in values.items())
-            source, entry = self._wrapped(key, values)
-            return option, leaves, source, entry
+            return (option, *self._wrapped(shape, values))
         if () not in self._sources:
             source = Source()
             self._sources[()] = source, source.place(self.fn)
         bind = tuple(f"{k}={literal(v)}" for k, v in consts.items())
-        return bind + option, list(rest.values()), *self._sources[()]
+        return (bind + option, *self._sources[()])
 
     def _wrapped(self, key: tuple, values: dict[str, Any]) -> tuple[Source, str]:
         """A kernel that calls this one with tuples, functions and constants in place."""
@@ -244,7 +255,9 @@ class Launcher:
                 type(v) in _SIMPLE or kind(v) == "dtype" for name, v in
                 (*zip(self.names, args), *kwargs.items()) if name not in runtime):
             return None
-        words, pack, form = [], [], ""
+        words: list[str] = []
+        pack: list[str] = []
+        form = ""
         for p in self.params:
             if p.is_constexpr:
                 continue
@@ -263,12 +276,14 @@ class Launcher:
                 pack += number[1:]
             else:
                 return None
-        types = {f"t{i}": type(v) for i, v in enumerate((*args, *kwargs.values()))}
+        types: dict[str, Any] = {
+            f"t{i}": type(v) for i, v in enumerate((*args, *kwargs.values()))}
         defaults = {p.name: p.default for p in self.params if p.name not in given}
-        scope = {"address": address, "grids": _grids, "make": make_grid, **types,
-                 "pack": struct.Struct("=" + form).pack, "sdc_launch": L.lib.sdc_launch,
-                 "general": self._general, "error": struct.error, "defaults": defaults,
-                 "other": self._dispatch, "last": (None,) * (4 + len(words))}
+        scope: dict[str, Any] = {
+            **types, "address": address, "grids": _grids, "make": make_grid,
+            "pack": struct.Struct("=" + form).pack, "sdc_launch": L.lib.sdc_launch,
+            "general": self._general, "error": struct.error, "defaults": defaults,
+            "other": self._dispatch, "last": (None,) * (4 + len(words))}
         scope["find"] = self._finder(scope)
         meta = "".join(f"{n!r}: {t}, " for n, t in given.items())
         exec(_SHORT.format(
@@ -367,6 +382,8 @@ def _static(v: Any) -> bool:
 def _shape(v: Any, leaves: list[Any], constant: bool) -> Any:
     """What a wrapper depends on; runtime values are appended to `leaves`."""
     if constant or _static(v):
+        if type(v) in _SIMPLE:
+            return (type(v), v)
         text = literal(v)
         return ("is", text if text is not None and as_jit(v) is None else id(v))
     if isinstance(v, (tuple, list)):

@@ -50,6 +50,8 @@ class KernelInterface:
     def __class_getitem__(cls, item: Any) -> Any:
         return cls
 
+    run: Any
+
     def __getitem__(self, grid: Any) -> Any:
         return lambda *args, **kw: self.run(*args, grid=grid, warmup=False, **kw)
 
@@ -83,16 +85,17 @@ def make(driver: Driver) -> ModuleType:
         compile=inductor.compile,
         CompilationError=errors.SourceError, OutOfResources=errors.Error,
         TritonError=errors.Error, __version__=LANGUAGE, __sdc__=True)
-    sys.modules["triton.language"] = top.language = language
+    sys.modules["triton.language"] = language
+    sys.modules["triton.testing"] = testing
+    top.__dict__.update(language=language, testing=testing)
     for name in [n for n in sys.modules if n.startswith("sdc.language.")]:
         sys.modules["triton" + name[3:]] = sys.modules[name]
-    sys.modules["triton.testing"] = top.testing = testing
     drivers = SimpleNamespace(active=driver, set_active=lambda d: None)
     runtime = _module(
         "triton.runtime", JITFunction=JITFunction, Autotuner=tune.Autotuner,
         Config=tune.Config, Heuristics=tune.Heuristics, KernelInterface=KernelInterface)
     _module("triton.runtime.driver", driver=drivers)
-    runtime.driver = drivers  # as in Triton, where it hides the module
+    runtime.__dict__["driver"] = drivers  # as in Triton, where it hides the module
     _module("triton.runtime.cache", triton_key=triton_key)
     _module("triton.runtime.jit", JITFunction=JITFunction, jit=jit,
             KernelInterface=KernelInterface)

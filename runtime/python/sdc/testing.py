@@ -26,8 +26,9 @@ def summary(times: list[float], quantiles: Optional[Sequence[float]], mode: str)
         return found[0] if len(found) == 1 else found
     if mode == "all":
         return times
-    return {"mean": statistics.mean, "median": statistics.median, "min": min,
-            "max": max}[mode](times)
+    modes: dict[str, Callable[[list[float]], float]] = {
+        "mean": statistics.mean, "median": statistics.median, "min": min, "max": max}
+    return modes[mode](times)
 
 
 def _on_cpu(fn: Callable, warmup: float, rep: float) -> list[float]:

@@ -75,7 +75,8 @@ class Autotuner(Around):
                  post_hook: Optional[Callable] = None, do_bench: Any = None) -> None:
         super().__init__(fn, fn.arg_names)
         self.configs = list(configs) or [Config({})]
-        self.keys, self.cache = list(key), {}
+        self.keys = list(key)
+        self.cache: dict[tuple, Config] = {}
         self.prune = prune_configs_by or {}
         self.zero, self.restore = list(reset_to_zero or []), list(restore_value or [])
         self.pre_hook, self.post_hook = pre_hook, post_hook

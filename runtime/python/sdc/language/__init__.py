@@ -15,7 +15,7 @@ class constexpr:
     """A value that is known when a kernel is compiled."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value.value if isinstance(value, constexpr) else value
+        self.value: Any = value.value if isinstance(value, constexpr) else value
 
     def __repr__(self) -> str:
         return f"constexpr[{self.value}]"
@@ -94,15 +94,12 @@ def _namespace(name: str) -> Namespace:
 
 
 math, core, standard, random = map(_namespace, ("math", "core", "standard", "random"))
-extra = _namespace("extra")
-extra.__path__ = []
-extra.libdevice = _namespace("extra.libdevice")
-extra.cuda = _namespace("extra.cuda")
-extra.cuda.__path__ = []
-extra.cuda.libdevice = extra.libdevice
-sys.modules[__name__ + ".extra.cuda.libdevice"] = extra.libdevice
-core.constexpr = constexpr
-core.dtype = dtype
+extra, _cuda = _namespace("extra"), _namespace("extra.cuda")
+_libdevice = _namespace("extra.libdevice")
+sys.modules[__name__ + ".extra.cuda.libdevice"] = _libdevice
+extra.__dict__.update(libdevice=_libdevice, cuda=_cuda, __path__=[])
+_cuda.__dict__.update(libdevice=_libdevice, __path__=[])
+core.__dict__.update(constexpr=constexpr, dtype=dtype)
 
 
 def __getattr__(name: str) -> Any:
