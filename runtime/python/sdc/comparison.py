@@ -33,7 +33,7 @@ class Row:
 
     kernel: str
     what: str
-    result: str = ""  # same bits, alike, DIFFERS, refused, none seen
+    result: str = ""  # same bits, alike, DIFFERS, refused, ...
     worst: float = 0.0  # difference beside the largest value
     why: str = ""
     launches: int = 0
@@ -158,8 +158,10 @@ class Comparison:
         memory = _memory((args, kwargs), self._torch)
         self._wait(memory)
         before = _save(memory)
+        row.result, row.why = "no Triton", "the program's own launch failed"
         result = theirs()
         self._wait(memory)
+        row.result = row.why = ""
         wanted = _save(memory)
         made = as_jit(fn)
         launcher = launcher_of(made) if made is fn else made.launcher
@@ -253,8 +255,7 @@ class Comparison:
         for r in self.rows.values():
             times = f"{r.triton_ms:10.4f} {r.sdc_ms:9.4f} " \
                 f"{r.triton_ms / r.sdc_ms:7.2f}" if r.sdc_ms else " " * 28
-            result = r.result or "not compared"
-            lines.append(f"{r.kernel[:28]:28} {result:12} {r.worst:9.1e} {times}  "
+            lines.append(f"{r.kernel[:28]:28} {r.result:12} {r.worst:9.1e} {times}  "
                          f"{r.what[:100]}")
             if r.why:
                 lines += ["    " + line for line in r.why.splitlines()[:6]]

@@ -116,8 +116,9 @@ def patch(driver: Driver) -> None:
         if hasattr(f, "cache_clear"):  # it asked for Triton before
             f.cache_clear()
     settings: dict[str, Any] = {"compile_threads": 1, "force_disable_caches": True}
-    if driver.kind == "cpu":
-        settings["cpu_backend"] = "triton"
+    decided = sys.modules.get("torch._inductor.runtime.triton_compat")
+    if driver.kind == "cpu" and getattr(decided, "HAS_TRITON", True):
+        settings["cpu_backend"] = "triton"  # unless inductor has looked, and found none
 
     def configure(config: Any) -> None:
         for name, value in settings.items():

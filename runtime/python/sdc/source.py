@@ -8,6 +8,7 @@ left to what only Python could know. Where each line came from is kept, for mess
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 import math
 import re
@@ -161,7 +162,7 @@ class Source:
         own = re.match(r"\s*def\s+(\w+)", src)
         if not own:
             raise SourceError(f"'{fn.__name__}' has no text that begins with def")
-        name = self._placed[id(obj)] = self.fresh(want or own[1], obj)
+        name = self._placed[id(obj)] = self.fresh(_short(want or own[1]), obj)
         self._reach(src, fn.get_capture_scope())
         if name != own[1]:
             src = re.sub(r"^(\s*def\s+)\w+", r"\g<1>" + name, src, count=1)
@@ -309,6 +310,13 @@ class Source:
         self.add(src.rstrip(), inspect.getsourcefile(cls) or "", first)
         if cls.__name__ != name:
             self.add(f"{name} = {cls.__name__}")
+
+
+def _short(name: str) -> str:
+    """A name that a kernel may have: inductor writes longer ones."""
+    if len(name) <= 100:
+        return name
+    return f"{name[:90]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _attributes(tree: ast.AST, name: str) -> frozenset[tuple[str, ...]]:

@@ -33,8 +33,14 @@ class ConstexprFunction(JITFunction):
         return self.fn(*args, **kwargs)
 
 
+_made: dict[str, ModuleType] = {}
+_backends: dict[str, Any] = {}
+
+
 def _module(name: str, **names: Any) -> ModuleType:
-    made = sys.modules[name] = ModuleType(name, "Stands for Triton's; made by sdc.")
+    # the same ones each time: others have imported from them
+    made = _made.setdefault(name, ModuleType(name, "Stands for Triton's; made by sdc."))
+    sys.modules[name] = made
     made.__path__ = []  # it may have submodules
     made.__spec__ = ModuleSpec(name, None, is_package=True)
     made.__dict__.update(names)
@@ -109,7 +115,7 @@ def make(driver: Driver) -> ModuleType:
     _module("triton.compiler", **compiler)
     _module("triton.compiler.compiler", **compiler)
     _module("triton.compiler.errors", CompilationError=errors.SourceError)
-    _module("triton.backends", backends={})
+    _module("triton.backends", backends=_backends)
     _module("triton.backends.compiler", GPUTarget=GPUTarget)
     _module("triton.tools")
     _module("triton.tools.tensor_descriptor", TensorDescriptor=TensorDescriptor)

@@ -1,6 +1,7 @@
 """@sdc.jit on arrays of numpy and torch."""
 
 import os
+import runpy
 
 import numpy as np
 import pytest
@@ -206,6 +207,16 @@ def test_torch_places(torch, device):
         k.add[(1,)](x, x, x, 16, BLOCK=16)
     torch.cuda.synchronize()
     assert (x == 2).all()
+
+
+def test_a_long_name(tmp_path):
+    name = "k" * 200
+    path = tmp_path / "long.py"
+    path.write_text(f"import sdc\nimport sdc.language as tl\n@sdc.jit\ndef {name}(x):\n"
+                    "    tl.store(x, 7.0)\n")
+    x = np.zeros(1)
+    runpy.run_path(str(path))[name][(1,)](x)
+    assert x[0] == 7
 
 
 def test_no_arguments():
