@@ -14,6 +14,7 @@ from . import errors, inductor, launch, triton_errors
 from .driver import Driver
 from .errors import ArgumentError, Error
 from .jit import run as launch_or_warmup
+from .tune import distinct
 
 _undo: list[Callable[[], Any]] = []  # what uninstall() does, from the end
 
@@ -29,6 +30,7 @@ def install(device: Optional[str] = None) -> None:
         raise ArgumentError(f"no device '{device}': cpu or cuda")
     uninstall()
     launch._default[0] = (kind, int(index or 0))
+    undo(lambda: launch._default.__setitem__(0, ("cpu", 0)))
     driver = Driver(kind, int(index or 0))
     if kind == "cpu" and importlib.util.find_spec("torch") is not None:
         _complete_torch()
@@ -88,6 +90,7 @@ def _patch(driver: Driver) -> None:
     replace(Autotuner, "_bench", _quiet(Autotuner._bench))
     if driver.kind == "cpu":
         from . import testing
+        replace(Autotuner, "prune_configs", _distinct(Autotuner.prune_configs))
         replace(triton.runtime.driver, "_active", driver)
         replace(triton.testing, "do_bench", testing.do_bench)
     inductor.patch(driver)
@@ -149,6 +152,13 @@ class _Metadata(dict):
 
     def get(self, *key: Any) -> Any:
         return dict.get(self, *key) if key else self
+
+
+def _distinct(prune: Callable) -> Callable:
+    """What is the same code on the CPU is measured once."""
+    def prune_configs(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return distinct(prune(self, *args, **kwargs), self.arg_names)
+    return prune_configs
 
 
 def _quiet(bench: Callable) -> Callable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence
 
 from .errors import Error
+from .launch import default_place
 
 _OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
 
@@ -27,6 +28,15 @@ class Config:
 
     def __str__(self) -> str:
         return ", ".join(f"{k}: {v}" for k, v in self.all_kwargs().items())
+
+
+def distinct(configs: Sequence[Any], arg_names: Sequence[str]) -> list[Any]:
+    """Configurations that are different code on the CPU: warps and stages are none."""
+    found: dict[str, Any] = {}
+    for c in configs:
+        values = c.all_kwargs()
+        found.setdefault(repr([(k, values[k]) for k in arg_names if k in values]), c)
+    return list(found.values())
 
 
 class Around:
@@ -152,7 +162,8 @@ class Autotuner(Around):
                                                           **c.all_kwargs()))[:n]
         if not configs:
             raise Error("no configuration is left after pruning")
-        return configs
+        on_cpu = default_place()[0] == "cpu"
+        return distinct(configs, self.arg_names) if on_cpu else configs
 
 
 def _zero(x: Any) -> None:

@@ -145,6 +145,9 @@ def test_autotune_and_heuristics():
     x, out = np.ones(200, np.float32), np.zeros(200, np.float32)
     kernel[lambda m: (sdc.cdiv(200, m["BLOCK"]),)](x, x, out, 200)
     assert (out == 2).all() and kernel.best_config.kwargs["BLOCK"] in (16, 64)
+    kernel = sdc.autotune([sdc.Config({"BLOCK": 256}, num_warps=n) for n in (1, 2, 4)],
+                          ["n"], do_bench=lambda *args, **kw: 1 / 0)(k.add)
+    kernel[(1,)](x, x, out, 200)  # one code on the CPU: nothing to measure
     kernel = sdc.heuristics({"BLOCK": lambda a: sdc.next_power_of_2(a["n"])})(k.add)
     kernel[(1,)](x, out, out, 200)
     assert (out == 3).all()
