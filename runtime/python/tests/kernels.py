@@ -82,3 +82,11 @@ def wrong(x,
           n):
     i = tl.arange(0, 16)
     tl.store(x + i, nothing + n)  # noqa: F821
+
+
+@sdc.jit
+def tell(x):
+    i = tl.arange(0, 2)
+    v = tl.load(x + i)
+    tl.device_print("v: ", v)
+    tl.device_assert(v < 5, "too large")

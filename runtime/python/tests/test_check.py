@@ -32,3 +32,24 @@ def test_outside():
 
 def test_off():
     assert run("0") == ""
+
+
+def test_print_and_assert(capfd):
+    import numpy as np
+    import pytest
+    import sdc
+
+    import kernels as k
+    k.tell[(1,)](np.array([1.5, 2.5], np.float32))
+    assert "pid (0, 0, 0) idx (1) v: 2.5" in capfd.readouterr().out
+    k.tell[(1,)](np.array([1.5, 7], np.float32))
+    with pytest.raises(sdc.CheckError, match="too large"):
+        k.tell[(1,)](np.array([1.5, 7], np.float32), debug=True)
+
+
+def test_no_library():
+    env = {**os.environ, "SDC_LIBRARY": "/nowhere.so",
+           "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", "import sdc"], env=env, text=True,
+                          capture_output=True)
+    assert done.returncode == 1 and "SDC_LIBRARY names its file" in done.stderr
