@@ -15,6 +15,9 @@ from . import dtypes
 from .context import Context
 from .errors import ArgumentError
 
+# types of numbers and texts that stand for themselves
+SIMPLE = (bool, int, float, str, type(None))
+
 
 def address(array: Any) -> int:
     """Where the elements of a numpy array are."""

@@ -1,25 +1,25 @@
 """Launches of one kernel from Python.
 
-The first call of a shape, that is types of arguments and names of keywords, writes a
-small function for it: one look-up by dtypes, devices and constexprs, one struct.pack of
-the arguments, one call of sdc_launch. Arguments of other types than tensors, arrays and
-numbers go the general way, which builds the arguments one by one.
+Arguments are bound to parameters, the kernel's source is written and its function asked
+for, and the arguments are built one by one. Calls of tensors, arrays and numbers do so
+once, and take the way of shortcut.py from then on.
 """
 
 from __future__ import annotations
 
 import ctypes as C
 import os
-import struct
 import sys
 import weakref
 from typing import Any, Callable, Optional
 
 from . import _lib as L
 from . import context
-from .arguments import address, argument, is_array, is_descriptor, is_dtype, place
+from .arguments import SIMPLE, argument, is_array, is_descriptor, is_dtype, place
 from .compiled import Compiled
 from .errors import ArgumentError, of_status
+from .grid import make_grid
+from .shortcut import write
 from .source import Source, as_jit, def_place, kind, literal
 
 # what Triton's backends take beside a kernel's parameters; others are an error
@@ -32,10 +32,8 @@ OPTIONS = frozenset("""num_warps num_ctas num_stages warp_size maxnreg ir_overri
     cluster_dims minRegAutoWS maxRegAutoWS fpsan_homomorphic_casts stream
     """.split())
 
-_I32, _I64 = L.ARG_INT | L.I32 << 32, L.ARG_INT | L.I64 << 32
 Launch = Callable[[Any, tuple, "dict[str, Any]"], Compiled]
 _USED = ("num_warps", "num_stages", "num_ctas", "launch_pdl", "debug")
-_SIMPLE = (bool, int, float, str, type(None))
 
 
 def default_place() -> tuple[str, int]:
@@ -44,25 +42,6 @@ def default_place() -> tuple[str, int]:
 
 
 _default: list[tuple[str, int]] = [("cpu", 0)]
-
-
-def make_grid(grid: Any) -> L.Grid:
-    """One to three numbers as an SdcGrid; remembered."""
-    sizes = (grid,) if isinstance(grid, int) else tuple(grid)
-    if not 1 <= len(sizes) <= 3:
-        raise ArgumentError(f"a grid has one to three sizes, not {len(sizes)}")
-    numbers = [int(n) for n in sizes] + [1, 1]
-    if any(not -1 <= n < 2**31 for n in numbers):
-        raise ArgumentError(f"a grid of {sizes}: sizes have 31 bits")
-    made = L.Grid(*numbers[:3])
-    if len(_grids) > 4096:
-        _grids.clear()
-    if all(type(n) is int for n in sizes):
-        _grids[sizes] = made
-    return made
-
-
-_grids: dict[Any, L.Grid] = {}
 
 
 def _stream_of(where: tuple[str, int]) -> Optional[Callable[[], int]]:
@@ -99,7 +78,7 @@ class Launcher:
         self.path = def_place(fn)[0]
         _launchers.add(self)
         self._written: dict[tuple, Launch] = {}
-        self.last: Launch = self._dispatch  # what took the last call; it looks whether
+        self.last: Launch = self.dispatch  # what took the last call; it looks whether
                                             # the next one has the same shape
         self._made: dict[tuple, Compiled] = {}
         self._sources: dict[tuple, tuple[Source, str]] = {}
@@ -108,19 +87,20 @@ class Launcher:
         """Launches over `grid`, a tuple or a function of the arguments by name."""
         return self.last(grid, args, kwargs)
 
-    def _dispatch(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
+    def dispatch(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
+        """A launch of any shape: the function that was written for it takes it."""
         shape = (*map(type, args), *kwargs, *map(type, kwargs.values()))
         f = self._written.get(shape)
         if f is None:
-            f = self._written[shape] = self._write(args, kwargs) or self._general
-        self.last = self._dispatch if f == self._general else f
+            f = self._written[shape] = write(self, args, kwargs) or self.general
+        self.last = self.dispatch if f == self.general else f
         return f(grid, args, kwargs)
 
     def forget(self) -> None:
         """What was prepared is prepared again, in another context."""
         self._written.clear()
         self._made.clear()
-        self.last = self._dispatch
+        self.last = self.dispatch
 
     def bound(self, args: tuple, kwargs: dict[str, Any]) -> \
             tuple[dict[str, Any], dict[str, Any]]:
@@ -148,7 +128,8 @@ class Launcher:
 
     # ------------------------------------------------------------ the general way
 
-    def _general(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
+    def general(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
+        """A launch of any arguments, built one by one."""
         values, options = self.bound(args, kwargs)
         made, packed, keep = self.prepare(values, options)
         g = make_grid(grid(values) if callable(grid) else grid)
@@ -242,131 +223,6 @@ class Launcher:
             self._sources[key] = source, entry
         return self._sources[key]
 
-    # ------------------------------------------------------------ the short way
-
-    def _write(self, args: tuple, kwargs: dict[str, Any]) -> Optional[Launch]:
-        """A function for calls of this shape; None when it takes the general way."""
-        values, _ = self.bound(args, kwargs)
-        texts = [f"a{i}" for i in range(len(args))] + [f"k_{k}" for k in kwargs]
-        given = dict(zip([*self.names[:len(args)], *kwargs], texts))
-        runtime = {p.name for p in self.params if not p.is_constexpr}
-        key = [text for name, text in given.items() if name not in runtime]
-        if context.checking or not all(
-                type(v) in _SIMPLE or kind(v) == "dtype" for name, v in
-                (*zip(self.names, args), *kwargs.items()) if name not in runtime):
-            return None
-        words: list[str] = []
-        pack: list[str] = []
-        form = ""
-        for p in self.params:
-            if p.is_constexpr:
-                continue
-            v, text = values[p.name], given.get(p.name)
-            if text is None and v is not None:
-                return None  # a default of a parameter that is none
-            if _is_tensor(type(v)) or _is_ndarray(type(v)):
-                words.append(f"w{len(words)}")
-                tensor = _is_tensor(type(v))
-                key += [f"{text}.dtype"] + [f"{text}.device"] * tensor
-                pack += [words[-1], f"{text}.data_ptr()" if tensor
-                         else f"address({text})"]
-                form += "qq"
-            elif (number := _number(v, text)) is not None:
-                form += number[0]
-                pack += number[1:]
-            else:
-                return None
-        types: dict[str, Any] = {
-            f"t{i}": type(v) for i, v in enumerate((*args, *kwargs.values()))}
-        defaults = {p.name: p.default for p in self.params if p.name not in given}
-        scope: dict[str, Any] = {
-            **types, "address": address, "grids": _grids, "make": make_grid,
-            "pack": struct.Struct("=" + form).pack, "sdc_launch": L.lib.sdc_launch,
-            "general": self._general, "error": struct.error, "defaults": defaults,
-            "other": self._dispatch, "last": (None,) * (4 + len(words))}
-        scope["find"] = self._finder(scope)
-        meta = "".join(f"{n!r}: {t}, " for n, t in given.items())
-        exec(_SHORT.format(
-            args="".join(f"{t}, " for t in texts[:len(args)]),
-            unpack="; ".join(["pass", *(f"k_{k} = kw[{k!r}]" for k in kwargs)]),
-            nkw=len(kwargs), key="".join(k + ", " for k in key),
-            guard="".join(f" or type({t}) is not t{i}" for i, t in enumerate(texts)),
-            words="".join(w + ", " for w in words), pack=", ".join(pack),
-            meta=meta, n=len(form) // 2), scope)
-        return scope["launch"]
-
-    def _finder(self, scope: dict[str, Any]) -> Callable[..., tuple]:
-        """What a key that is not the last call's launches; remembered as the last."""
-        table: dict[tuple, tuple] = {}
-
-        def find(key: tuple, args: tuple, kwargs: dict[str, Any]) -> tuple:
-            found = table.get(key)
-            if found is None:
-                made, packed, _ = self.prepare(*self.bound(args, kwargs))
-                words = [a.kind | a.dtype << 32 for a in packed[:made.nargs]
-                         if a.kind == L.ARG_PTR]
-                found = table[key] = (key, made.handle, made.stream, made, *words)
-            scope["last"] = found
-            return found
-        return find
-
-
-def _number(v: Any, text: Optional[str]) -> Optional[tuple[str, str, str]]:
-    """How a number is packed: format, kind with type, and value."""
-    if v is None:
-        return "qq", str(L.ARG_NONE), "0"
-    if type(v) is bool:
-        return "qq", str(L.ARG_INT | L.BOOL << 32), f"{text}"
-    if type(v) is int:
-        return "qq", f"({_I32} if -0x80000000 <= {text} < 0x80000000 else {_I64})", \
-            f"{text}"
-    if type(v) is float:
-        return "qd", str(L.ARG_FLOAT | L.FP32 << 32), f"{text}"
-    return None
-
-
-# An integer beyond 63 bits does not fit into q; such a call goes the general way.
-_SHORT = """
-def launch(grid, args, kw):
-    try:
-        [{args}] = args
-        {unpack}
-    except (ValueError, KeyError):
-        return other(grid, args, kw)
-    if len(kw) != {nkw}{guard}:
-        return other(grid, args, kw)
-    key = ({key})
-    found = last
-    if found[0] != key:
-        found = find(key, args, kw)
-    _, handle, stream, made, {words} = found
-    if callable(grid):
-        grid = grid({{{meta}**defaults}})
-    try:
-        g = grids[grid]
-    except (KeyError, TypeError):
-        g = make(grid)
-    try:
-        packed = pack({pack})
-    except error:
-        return general(grid, args, kw)
-    status = sdc_launch(handle, g, packed, {n}, stream() if stream else None)
-    if status:
-        made.fail(status)
-    return made
-"""
-
-
-def _is_tensor(t: type) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and t in (torch.Tensor, torch.nn.Parameter)
-
-
-def _is_ndarray(t: type) -> bool:
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and t is numpy.ndarray
-
-
 def _plain(v: Any) -> Any:
     return v.value if kind(v) == "constexpr" else v
 
@@ -382,7 +238,7 @@ def _static(v: Any) -> bool:
 def _shape(v: Any, leaves: list[Any], constant: bool) -> Any:
     """What a wrapper depends on; runtime values are appended to `leaves`."""
     if constant or _static(v):
-        if type(v) in _SIMPLE:
+        if type(v) in SIMPLE:
             return (type(v), v)
         text = literal(v)
         return ("is", text if text is not None and as_jit(v) is None else id(v))

@@ -33,7 +33,7 @@ def main():
     measure("sdc, torch, a callable grid",
             lambda: k.add[lambda m: (1,)](x, y, out, 64, BLOCK=64), wait)
     made = k.add[(1,)](x, y, out, 64, BLOCK=64)
-    lib, grid, packed = sdc._lib.lib, sdc.launch.make_grid((1,)), made.sample
+    lib, grid, packed = sdc._lib.lib, sdc.grid.make_grid((1,)), made.sample
     stream = made.stream() if made.stream else None
     measure("sdc_launch alone",
             lambda: lib.sdc_launch(made.handle, grid, packed, 4, stream), wait)

@@ -1,0 +1,26 @@
+"""Grids: one to three sizes as an SdcGrid; those of numbers are remembered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _lib as L
+from .errors import ArgumentError
+
+known: dict[Any, L.Grid] = {}
+
+
+def make_grid(grid: Any) -> L.Grid:
+    """One to three numbers as an SdcGrid."""
+    sizes = (grid,) if isinstance(grid, int) else tuple(grid)
+    if not 1 <= len(sizes) <= 3:
+        raise ArgumentError(f"a grid has one to three sizes, not {len(sizes)}")
+    numbers = [int(n) for n in sizes] + [1, 1]
+    if any(not -1 <= n < 2**31 for n in numbers):
+        raise ArgumentError(f"a grid of {sizes}: sizes have 31 bits")
+    made = L.Grid(*numbers[:3])
+    if len(known) > 4096:
+        known.clear()
+    if all(type(n) is int for n in sizes):
+        known[sizes] = made
+    return made

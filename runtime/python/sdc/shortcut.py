@@ -1,0 +1,147 @@
+"""The short way of a launch: a function that is written for a shape of calls.
+
+A shape is the types of the arguments and the names of the keywords. The function makes
+one look-up by dtypes, devices and constexprs, one struct.pack of the arguments and one
+call of sdc_launch. Other shapes than that of the last call go through the launcher.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from . import _lib as L
+from . import context
+from .arguments import SIMPLE, address
+from .grid import known, make_grid
+from .source import kind
+
+if TYPE_CHECKING:
+    from .launch import Launcher
+
+_I32, _I64 = L.ARG_INT | L.I32 << 32, L.ARG_INT | L.I64 << 32
+
+
+def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[Callable]:
+    """A function for calls of this shape; None when it takes the general way."""
+    values, _ = launcher.bound(args, kwargs)
+    texts = [f"a{i}" for i in range(len(args))] + [f"k_{k}" for k in kwargs]
+    given = dict(zip([*launcher.names[:len(args)], *kwargs], texts))
+    runtime = {p.name for p in launcher.params if not p.is_constexpr}
+    key = [text for name, text in given.items() if name not in runtime]
+    if context.checking or not all(
+            type(v) in SIMPLE or kind(v) == "dtype" for name, v in
+            (*zip(launcher.names, args), *kwargs.items()) if name not in runtime):
+        return None
+    words: list[str] = []
+    pack: list[str] = []
+    form = ""
+    for p in launcher.params:
+        if p.is_constexpr:
+            continue
+        v, text = values[p.name], given.get(p.name)
+        if text is None and v is not None:
+            return None  # a default of a parameter that is none
+        if _is_tensor(type(v)) or _is_ndarray(type(v)):
+            words.append(f"w{len(words)}")
+            tensor = _is_tensor(type(v))
+            key += [f"{text}.dtype"] + [f"{text}.device"] * tensor
+            pack += [words[-1], f"{text}.data_ptr()" if tensor
+                     else f"address({text})"]
+            form += "qq"
+        elif (number := _number(v, text)) is not None:
+            form += number[0]
+            pack += number[1:]
+        else:
+            return None
+    types: dict[str, Any] = {
+        f"t{i}": type(v) for i, v in enumerate((*args, *kwargs.values()))}
+    defaults = {p.name: p.default for p in launcher.params if p.name not in given}
+    scope: dict[str, Any] = {
+        **types, "address": address, "grids": known, "make": make_grid,
+        "pack": struct.Struct("=" + form).pack, "sdc_launch": L.lib.sdc_launch,
+        "general": launcher.general, "error": struct.error, "defaults": defaults,
+        "other": launcher.dispatch, "last": (None,) * (4 + len(words))}
+    scope["find"] = _finder(launcher, scope)
+    meta = "".join(f"{n!r}: {t}, " for n, t in given.items())
+    exec(_SHORT.format(
+        args="".join(f"{t}, " for t in texts[:len(args)]),
+        unpack="; ".join(["pass", *(f"k_{k} = kw[{k!r}]" for k in kwargs)]),
+        nkw=len(kwargs), key="".join(k + ", " for k in key),
+        guard="".join(f" or type({t}) is not t{i}" for i, t in enumerate(texts)),
+        words="".join(w + ", " for w in words), pack=", ".join(pack),
+        meta=meta, n=len(form) // 2), scope)
+    return scope["launch"]
+
+
+def _finder(launcher: Launcher, scope: dict[str, Any]) -> Callable[..., tuple]:
+    """What a key that is not the last call's launches; remembered as the last."""
+    table: dict[tuple, tuple] = {}
+
+    def find(key: tuple, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        found = table.get(key)
+        if found is None:
+            made, packed, _ = launcher.prepare(*launcher.bound(args, kwargs))
+            words = [a.kind | a.dtype << 32 for a in packed[:made.nargs]
+                     if a.kind == L.ARG_PTR]
+            found = table[key] = (key, made.handle, made.stream, made, *words)
+        scope["last"] = found
+        return found
+    return find
+
+
+def _number(v: Any, text: Optional[str]) -> Optional[tuple[str, str, str]]:
+    """How a number is packed: format, kind with type, and value."""
+    if v is None:
+        return "qq", str(L.ARG_NONE), "0"
+    if type(v) is bool:
+        return "qq", str(L.ARG_INT | L.BOOL << 32), f"{text}"
+    if type(v) is int:
+        return "qq", f"({_I32} if -0x80000000 <= {text} < 0x80000000 else {_I64})", \
+            f"{text}"
+    if type(v) is float:
+        return "qd", str(L.ARG_FLOAT | L.FP32 << 32), f"{text}"
+    return None
+
+
+# An integer beyond 63 bits does not fit into q; such a call goes the general way.
+_SHORT = """
+def launch(grid, args, kw):
+    try:
+        [{args}] = args
+        {unpack}
+    except (ValueError, KeyError):
+        return other(grid, args, kw)
+    if len(kw) != {nkw}{guard}:
+        return other(grid, args, kw)
+    key = ({key})
+    found = last
+    if found[0] != key:
+        found = find(key, args, kw)
+    _, handle, stream, made, {words} = found
+    if callable(grid):
+        grid = grid({{{meta}**defaults}})
+    try:
+        g = grids[grid]
+    except (KeyError, TypeError):
+        g = make(grid)
+    try:
+        packed = pack({pack})
+    except error:
+        return general(grid, args, kw)
+    status = sdc_launch(handle, g, packed, {n}, stream() if stream else None)
+    if status:
+        made.fail(status)
+    return made
+"""
+
+
+def _is_tensor(t: type) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and t in (torch.Tensor, torch.nn.Parameter)
+
+
+def _is_ndarray(t: type) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and t is numpy.ndarray
