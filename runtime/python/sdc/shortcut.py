@@ -25,14 +25,14 @@ _I32, _I64 = L.ARG_INT | L.I32 << 32, L.ARG_INT | L.I64 << 32
 
 def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[Callable]:
     """A function for calls of this shape; None when it takes the general way."""
-    values, _ = launcher.bound(args, kwargs)
+    values, options = launcher.bound(args, kwargs)
     texts = [f"a{i}" for i in range(len(args))] + [f"k_{k}" for k in kwargs]
     given = dict(zip([*launcher.names[:len(args)], *kwargs], texts))
     runtime = {p.name for p in launcher.params if not p.is_constexpr}
     key = [text for name, text in given.items() if name not in runtime]
-    if context.checking or not all(
-            type(v) in SIMPLE or kind(v) == "dtype" for name, v in
-            (*zip(launcher.names, args), *kwargs.items()) if name not in runtime):
+    fixed = [*options.values(), *(values[n] for n in values if n not in runtime)]
+    if context.checking or not all(type(v) in SIMPLE or kind(v) == "dtype"
+                                   for v in fixed):
         return None
     words: list[str] = []
     pack: list[str] = []

@@ -65,6 +65,15 @@ def blocks(desc, out, M: tl.constexpr, N: tl.constexpr):
     tl.store(out + i[:, None] * N + j[None, :], v)
 
 
+@sdc.jit
+def with_defaults(x, y=None, F: tl.constexpr = twice, BY: tl.constexpr = (2, 3)):
+    i = tl.arange(0, 16)
+    v = F(tl.load(x + i)) * BY[1]
+    if y is not None:
+        v += tl.load(y + i)
+    tl.store(x + i, v)
+
+
 def scaled_by(factor: float):
     """A kernel with a value of its own."""
     by = tl.constexpr(factor)

@@ -47,6 +47,15 @@ def test_helpers_constants_defaults():
     assert made.metadata.num_warps == 4
 
 
+def test_defaults_that_are_no_numbers():
+    x = np.ones(16, np.float32)
+    for _ in range(2):
+        k.with_defaults[(1,)](x)
+        k.with_defaults[(1,)](x, None)
+        k.with_defaults[(1,)](x, y=x)
+    assert (x == (36 * 7) ** 2).all()
+
+
 def test_closures():
     x = np.ones(16, np.float32)
     k.scaled_by(2.0)[(1,)](x)
