@@ -104,7 +104,8 @@ typedef enum SdcActivation {
 /* How the last planned call was done, and why: kernel, tiles, parts, what was guessed and
    what came next. Written as snprintf does; the result is the text's length without its
    NUL. With SDC_EXPLAIN=1 in the environment when the handle is made, each call gives the
-   same text to the context's `print`. Matrix products and row kernels are planned. */
+   same text to the context's `print`. Matrix products, row kernels and attention are
+   planned. */
 SDC_API size_t sdc_nn_explain(SdcKernels *k, char *to, size_t size);
 
 /* ---------------------------------------------------------------- dropout */
@@ -218,12 +219,15 @@ typedef struct SdcAttention {
     int64_t sequences, longest_q, longest_k;
 } SdcAttention;
 
-/* o = softmax(scale q k^T) v: q, o [batch, heads, M, dim], key, value [batch, key heads,
-   N, dim] of one type, fp32, fp16 or bf16, any strides (a tensor [batch, M, heads, dim]
-   is given with its middle dimensions exchanged); heads is a multiple of the key heads.
-   lse [batch, heads, M], fp32, contiguous: the logarithms of the sums of exponentials,
-   kept for the backward pass. dim 16, 32, 64, 96, 128 or 256. No memory grows with M * N.
- */
+/* o = softmax(scale q k^T) v: q [batch, heads, M, dim], key [batch, key heads, N, dim],
+   value [batch, key heads, N, value dim], o [batch, heads, M, value dim] of one type,
+   fp32, fp16 or bf16, any strides (a tensor [batch, M, heads, dim] is given with its
+   middle dimensions exchanged); heads is a multiple of the key heads. lse [batch, heads,
+   M], fp32, contiguous: the logarithms of the sums of exponentials, kept for the backward
+   pass. dim and value dim 1 to 256. No memory grows with M * N.
+
+   Few queries (decoding): programs that share a head of keys read parts of it, and what
+   they found is added up in a second launch, in an order that is always the same. */
 SDC_API SdcStatus sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q,
                                               const SdcTensor *key,
                                               const SdcTensor *value, const SdcTensor *o,
@@ -235,7 +239,7 @@ SDC_API size_t sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q,
                                              const SdcAttention *a);
 
 /* dq, dk, dv, shaped as q, key, value, for dout, the gradient to o. o and lse are what
-   the forward pass wrote. */
+   the forward pass wrote. dim and value dim are the same, 16, 32, 64, 96, 128 or 256. */
 SDC_API SdcStatus sdc_flash_attention_backward(
     SdcKernels *k, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value,
     const SdcTensor *o, const SdcTensor *lse, const SdcTensor *dout, const SdcTensor *dq,

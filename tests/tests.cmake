@@ -220,7 +220,9 @@ if(TARGET libsdc)
     # buffers are nowhere, programs that wait for others, and what takes 20 seconds.
     foreach(file IN LISTS files)
         cmake_path(GET file STEM stem)
-        set(no "accesses|attention_grad|exp|fuse|golden_json|lock|nn|operations|tiles")
+        set(no "accesses|attention_grad|exp|fuse|golden_json|lock|nn|nn_attention"
+            "operations|tiles")
+        list(JOIN no "|" no)
         if(stem MATCHES "^(${no})$")
             continue()
         endif()
@@ -451,8 +453,8 @@ if(TARGET libsdc)
     # one only what differs and is quick, of the newer one products of warps by TMA and
     # sums of halves.
     foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm language
-            large large_products logarithm many_maps masks narrow operations philox
-            rows short_of_memory tiles wraps)
+            large large_products logarithm many_maps masks narrow nn_attention operations
+            philox rows short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 89 90 100)
             if((sm EQUAL 80 AND

@@ -84,6 +84,71 @@ say_rows(Text *t, const Note *n)
     say(t, "tiles of %lld, %d warps: %s\n", (long long)p->block, p->warps, p->why);
 }
 
+static void
+say_attention_tile(Text *t, const AttentionTile *x)
+{
+    say(t, "tiles %dx%d, %d warps, %d stages", x->m, x->n, x->warps, x->stages);
+}
+
+static void
+say_attention_ask(Text *t, const Note *n, const AttentionAsk *q)
+{
+    say(t, "%s %lldx%lldx%lld, %lld keys", n->function, (long long)q->sequences,
+        (long long)q->heads, (long long)q->m, (long long)q->n);
+    if (q->heads != q->key_heads)
+        say(t, " of %lld heads", (long long)q->key_heads);
+    say(t, ", %d columns", q->dim);
+    if (q->value_dim != q->dim)
+        say(t, " and %d of values", q->value_dim);
+    say(t, "%s: ", q->causal ? ", causal" : "");
+}
+
+static void
+say_way(Text *t, const AttentionTile *x, bool split, int parts)
+{
+    say_attention_tile(t, x);
+    if (split)
+        say(t, ", rows of all heads of a group");
+    if (parts > 1)
+        say(t, ", keys in %d parts", parts);
+}
+
+static void
+say_attention(Text *t, const Note *n)
+{
+    const AttentionPlan *p = &n->of.attention.plan;
+    const AttentionCost *c = &p->cost;
+    say_attention_ask(t, n, &n->of.attention.ask);
+    say_way(t, &p->tile, p->split, p->parts);
+    say(t, "\n");
+    if (!n->gpu)
+        return;
+    say(t,
+        "  guessed %.1f us: products %.1f, memory %.1f, cache %.1f; launches and sums "
+        "%.1f\n",
+        c->all, c->products, c->memory, c->cache, c->beside);
+    if (p->next.m) {
+        say(t, "  next best, %.1f us: ", p->next_us);
+        say_way(t, &p->next, p->next_split, p->next_parts);
+        say(t, "\n");
+    }
+}
+
+static void
+say_grad(Text *t, const Note *n)
+{
+    const GradPlan *p = &n->of.grad.plan;
+    say_attention_ask(t, n, &n->of.grad.ask);
+    say_attention_tile(t, &p->keys);
+    if (p->late)
+        say(t, ", products for dq one tile later");
+    if (p->own_dq) {
+        say(t, "; of dq ");
+        say_attention_tile(t, &p->queries);
+    }
+    say(t, ": %s\n", p->why);
+}
+
 size_t
 note_print(const Note *n, char *to, size_t size)
 {
@@ -94,5 +159,9 @@ note_print(const Note *n, char *to, size_t size)
         say_gemm(&t, n);
     else if (n->kind == NOTE_ROWS)
         say_rows(&t, n);
+    else if (n->kind == NOTE_ATTENTION)
+        say_attention(&t, n);
+    else if (n->kind == NOTE_GRAD)
+        say_grad(&t, n);
     return t.n;
 }

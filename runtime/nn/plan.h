@@ -88,9 +88,69 @@ typedef struct RowsPlan {
 
 RowsPlan rows_plan(const NnDevice *d, const RowsAsk *ask);
 
+/* ---- attention */
+
+typedef struct AttentionAsk {
+    int64_t sequences, heads, key_heads;
+    int64_t m, n;       /* queries and keys of the longest sequence */
+    int dim, value_dim; /* up to 256 */
+    int bytes;          /* of an element */
+    bool exact;         /* fp32 in full precision */
+    bool causal, dropout, deterministic;
+    bool packed; /* sequences of different lengths */
+} AttentionAsk;
+
+typedef struct AttentionTile {
+    int m, n, warps, stages;
+    int columns;  /* what it is for: at most so many of queries and of values */
+    int resident; /* programs on a multiprocessor */
+    double rate;  /* TFLOP/s of a multiprocessor */
+} AttentionTile;
+
+typedef struct AttentionCost {
+    double products, memory, cache, beside, all; /* as GemmCost */
+} AttentionCost;
+
+typedef struct AttentionPlan {
+    AttentionTile tile;
+    bool split;   /* the kernel of few queries: rows are those of a group of heads */
+    int parts;    /* of the keys, put together by a second launch */
+    int64_t keys; /* of a part, a multiple of the tile's */
+    AttentionCost cost;
+    /* what came next, as GemmPlan's; .m is 0: nothing did */
+    AttentionTile next;
+    bool next_split;
+    int next_parts;
+    double next_us;
+} AttentionPlan;
+
+enum { ATTENTION_MOST_PARTS = 256 };
+
+AttentionPlan attention_plan(const NnDevice *d, const AttentionAsk *q);
+
+/* Columns of the tiles that hold `dim`, as flash_attention.tk divides them. */
+int attention_columns(int dim);
+
+/* The gradients. */
+typedef struct GradPlan {
+    AttentionTile keys;    /* of the kernel for dk and dv */
+    AttentionTile queries; /* of that for dq, where it is one of its own */
+    bool own_dq; /* dq by a kernel of its own: nothing is added in memory */
+    bool late;   /* the products for dq one tile later */
+    const char *why;
+} GradPlan;
+
+GradPlan grad_plan(const NnDevice *d, const AttentionAsk *q);
+
 /* ---- what was chosen, in words */
 
-typedef enum NoteKind { NOTE_NONE, NOTE_GEMM, NOTE_ROWS } NoteKind;
+typedef enum NoteKind {
+    NOTE_NONE,
+    NOTE_GEMM,
+    NOTE_ROWS,
+    NOTE_ATTENTION,
+    NOTE_GRAD
+} NoteKind;
 
 typedef struct Note {
     const char *function;
@@ -105,6 +165,14 @@ typedef struct Note {
             RowsAsk ask;
             RowsPlan plan;
         } rows;
+        struct {
+            AttentionAsk ask;
+            AttentionPlan plan;
+        } attention;
+        struct {
+            AttentionAsk ask;
+            GradPlan plan;
+        } grad;
     } of;
 } Note;
 

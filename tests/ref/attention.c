@@ -13,6 +13,12 @@ typedef struct Row {
     double size;     /* largest |score| */
 } Row;
 
+static int64_t
+value_dim(const RefAttention *a)
+{
+    return a->value_dim ? a->value_dim : a->dim;
+}
+
 static double
 score(const RefAttention *a, const Row *row, int64_t j, double *magnitude)
 {
@@ -69,19 +75,20 @@ row_sum(const RefAttention *a, const Row *row, double *o, double *o_bound)
 {
     double slack = 2 * weight_error(a, row) + REF_U32 * (double)(2 * a->N + 12) +
                    a->weight_unit + a->dot_unit;
-    for (int64_t d = 0; d < a->dim; d++)
+    int64_t dim = value_dim(a);
+    for (int64_t d = 0; d < dim; d++)
         o[d] = o_bound[d] = 0;
     for (int64_t j = 0; j < row->seen; j++) {
         double magnitude;
         double p = exp(score(a, row, j, &magnitude) - row->high) / row->sum *
                    ref_attention_keep(a, row->head, row->query, j);
-        for (int64_t d = 0; d < a->dim; d++) {
-            o[d] += p * row->v[j * a->dim + d];
-            o_bound[d] += slack * p * fabs(row->v[j * a->dim + d]);
+        for (int64_t d = 0; d < dim; d++) {
+            o[d] += p * row->v[j * dim + d];
+            o_bound[d] += slack * p * fabs(row->v[j * dim + d]);
             /* A weight so small that its rounding is absolute (fp16). */
             if (a->weight_unit > 0)
                 o_bound[d] += 0x1p-25 / (1 - (double)a->drop) *
-                              fabs(row->v[j * a->dim + d]);
+                              fabs(row->v[j * dim + d]);
         }
     }
 }
@@ -94,7 +101,7 @@ ref_attention(const RefAttention *a)
         for (int64_t i = 0; i < a->M; i++) {
             Row row = {.q = a->q + (z * a->M + i) * a->dim,
                        .k = a->k + kv * a->N * a->dim,
-                       .v = a->v + kv * a->N * a->dim,
+                       .v = a->v + kv * a->N * value_dim(a),
                        .head = z,
                        .query = i,
                        .seen = a->N};
@@ -109,7 +116,7 @@ ref_attention(const RefAttention *a)
             a->lse_bound[at] =
                 weight_error(a, &row) +
                 REF_U32 * ((double)a->N + 4 + (row.seen ? fabs(lse) : 0));
-            row_sum(a, &row, a->o + at * a->dim, a->o_bound + at * a->dim);
+            row_sum(a, &row, a->o + at * value_dim(a), a->o_bound + at * value_dim(a));
         }
     }
 }

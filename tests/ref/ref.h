@@ -185,6 +185,7 @@ typedef struct RefAttention {
        the mask has head + first_head. */
     float drop;
     int64_t seed, first_head;
+    int64_t value_dim; /* of v and o; 0: dim */
     double *o, *lse;
     double *o_bound, *lse_bound;
 } RefAttention;

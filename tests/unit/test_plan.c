@@ -108,6 +108,98 @@ START_TEST(rows)
 }
 END_TEST
 
+/* ---- attention */
+
+static AttentionAsk
+attend(int64_t batch, int64_t heads, int64_t key_heads, int64_t m, int64_t n, int dim)
+{
+    return (AttentionAsk){.sequences = batch,
+                          .heads = heads,
+                          .key_heads = key_heads,
+                          .m = m,
+                          .n = n,
+                          .dim = dim,
+                          .value_dim = dim,
+                          .bytes = 2};
+}
+
+START_TEST(known_attention)
+{
+    /* decoding: the keys in parts, no part empty, all heads of a group in one tile */
+    AttentionAsk q = attend(1, 32, 8, 1, 32768, 128);
+    AttentionPlan p = attention_plan(&hopper, &q);
+    ck_assert(p.split && p.tile.m == 16);
+    ck_assert_int_ge(p.parts * 8, 132);
+    ck_assert_int_lt((p.parts - 1) * p.keys, q.n);
+    /* enough sequences: no parts */
+    q = attend(512, 32, 8, 1, 4096, 128);
+    p = attention_plan(&hopper, &q);
+    ck_assert(p.split && p.parts == 1);
+    /* training: tiles of queries */
+    for (int causal = 0; causal < 2; causal++)
+        for (int dim = 64; dim <= 128; dim += 64) {
+            q = attend(4, 16, 4, 4096, 4096, dim);
+            q.causal = causal;
+            p = attention_plan(&hopper, &q);
+            ck_assert(!p.split && p.tile.m >= 128 && p.tile.warps >= 8);
+        }
+    /* dropout has masks of whole heads */
+    q = attend(1, 32, 8, 1, 32768, 128);
+    q.dropout = true;
+    ck_assert(!attention_plan(&hopper, &q).split);
+    /* nothing is divided without temporary memory */
+    NnDevice poor = hopper;
+    poor.lends = false;
+    q.dropout = false;
+    ck_assert_int_eq(attention_plan(&poor, &q).parts, 1);
+}
+END_TEST
+
+START_TEST(columns)
+{
+    static const int known[][2] = {{1, 16},   {16, 16},   {24, 32},   {64, 64},
+                                   {65, 80},  {72, 80},   {80, 80},   {96, 96},
+                                   {97, 128}, {112, 128}, {128, 128}, {160, 160},
+                                   {161, 192}, {192, 192}, {193, 256}, {256, 256}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        ck_assert_int_eq(attention_columns(known[i][0]), known[i][1]);
+}
+END_TEST
+
+START_TEST(any_attention)
+{
+    static const int64_t sizes[] = {1, 3, 16, 100, 128, 1000, 4096, 100000};
+    static const int dims[] = {1, 64, 72, 96, 128, 192, 256};
+    NnDevice device[] = {hopper, hopper, hopper, {.processors = 8, .lends = true}};
+    device[1].wgmma = false;
+    device[2].processors = 7;
+    for (int i = 0; i < 8 * 8 * 8 * 7 * 4 * 4; i++) {
+        const NnDevice *d = &device[i / (8 * 8 * 8 * 7) % 4];
+        AttentionAsk q = attend(sizes[i % 8], 8, i & 1 ? 8 : 2, sizes[i / 8 % 8],
+                                i / 64 % 8 ? sizes[i / 64 % 8] : 0, dims[i / 512 % 7]);
+        q.causal = i / (8 * 8 * 8 * 7 * 4) & 1;
+        q.bytes = i / (8 * 8 * 8 * 7 * 4) & 2 ? 4 : 2;
+        AttentionPlan p = attention_plan(d, &q), again = attention_plan(d, &q);
+        ck_assert_int_gt(p.tile.m, 0);
+        ck_assert(p.split == again.split && p.parts == again.parts &&
+                  p.tile.m == again.tile.m && p.tile.n == again.tile.n);
+        ck_assert_int_ge(p.tile.columns, q.dim);
+        ck_assert(p.parts >= 1 && p.parts <= ATTENTION_MOST_PARTS);
+        ck_assert(p.parts == 1 || p.split);
+        ck_assert_int_ge(p.keys * p.parts, q.n);
+        ck_assert(p.parts == 1 || p.keys * (p.parts - 1) < q.n);
+        ck_assert_int_eq(p.keys % p.tile.n, 0);
+        ck_assert(p.cost.all > 0 && p.cost.all < 1e18);
+        Note note = {.function = "f",
+                     .kind = NOTE_ATTENTION,
+                     .gpu = d->gpu,
+                     .of.attention = {q, p}};
+        char text[1000];
+        ck_assert_uint_eq(note_print(&note, text, sizeof text), strlen(text));
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -117,6 +209,9 @@ main(void)
     tcase_add_test(c, known_shapes);
     tcase_add_test(c, any_shape);
     tcase_add_test(c, rows);
+    tcase_add_test(c, known_attention);
+    tcase_add_test(c, columns);
+    tcase_add_test(c, any_attention);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

@@ -1,0 +1,248 @@
+/* sdc_nn.h: attention, forward. The plan says which kernel, tiles and parts of the keys
+   (runtime/nn/plan_attention.c); here it is carried out. */
+#include "runtime/nn/attention.h"
+
+#include <math.h>
+
+enum { MOST_DIM = 256, JOIN = 4096 };
+
+static bool
+tensors_fit(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value)
+{
+    return call_shape(c, q, "q", SHAPE(-1, -1, -1, -1)) &&
+           call_shape(c, key, "key", SHAPE(q->shape[0], -1, -1, q->shape[3])) &&
+           call_shape(c, value, "value",
+                      SHAPE(q->shape[0], key->shape[1], key->shape[2], -1)) &&
+           call_same_type(c, key, q, "key") && call_same_type(c, value, q, "value");
+}
+
+bool
+attention_fits(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value,
+               const SdcTensor *lse, const SdcAttention *a, AttentionShape *s)
+{
+    if (!call_need(c, a != NULL, "the options are missing") ||
+        !call_need(c, a->scale >= 0, "the scale is %g, needed is > 0",
+                   (double)a->scale) ||
+        !tensors_fit(c, q, key, value))
+        return false;
+    *s = (AttentionShape){.batch = q->shape[0],
+                          .heads = q->shape[1],
+                          .key_heads = key->shape[1],
+                          .M = q->shape[2],
+                          .N = key->shape[2],
+                          .dim = q->shape[3],
+                          .value_dim = value->shape[3],
+                          .packed = a->cu_q != NULL};
+    s->sequences = s->packed ? a->sequences : s->batch;
+    s->longest_m = s->packed ? a->longest_q : s->M;
+    s->longest_n = s->packed ? a->longest_k : s->N;
+    call_need(c, !s->packed || (a->cu_k && s->batch == 1 && a->sequences >= 0),
+              "packed sequences need 'cu_k' and a batch of 1");
+    call_need(c, a->p >= 0 && a->p < 1, "p is %g, needed is 0 <= p < 1", (double)a->p);
+    call_need(c, q->dtype == SDC_FP32 || q->dtype == SDC_FP16 || q->dtype == SDC_BF16,
+              "'q' is %s, possible are fp32, fp16 and bf16", sdc_dtype_name(q->dtype));
+    const int64_t dims[2] = {s->dim, s->value_dim};
+    for (int i = 0; i < 2; i++)
+        call_need(c, dims[i] >= 1 && dims[i] <= MOST_DIM,
+                  "heads of %lld elements, possible are 1 to %d", (long long)dims[i],
+                  MOST_DIM);
+    call_need(c, s->key_heads > 0 && s->heads % s->key_heads == 0,
+              "%lld heads are no multiple of %lld key heads", (long long)s->heads,
+              (long long)s->key_heads);
+    call_shape(c, lse, "lse", SHAPE(s->batch, s->heads, s->M));
+    call_need(c, c->status != SDC_OK || lse->dtype == SDC_FP32, "'lse' needs to be fp32");
+    return c->status == SDC_OK && call_dense(c, lse, "lse");
+}
+
+AttentionAsk
+attention_ask(const AttentionShape *s, SdcDtype t, const SdcAttention *a)
+{
+    return (AttentionAsk){.sequences = s->sequences,
+                          .heads = s->heads,
+                          .key_heads = s->key_heads,
+                          .m = s->longest_m,
+                          .n = s->longest_n,
+                          .dim = (int)s->dim,
+                          .value_dim = (int)s->value_dim,
+                          .bytes = sdc_dtype_size(t),
+                          .exact = a->exact,
+                          .causal = a->causal,
+                          .dropout = a->p > 0,
+                          .deterministic = a->deterministic,
+                          .packed = s->packed};
+}
+
+double
+attention_scale(const SdcAttention *a, const AttentionShape *s)
+{
+    return a->scale > 0 ? (double)a->scale : 1 / sqrt((double)s->dim);
+}
+
+void
+attention_bind(Call *c, const SdcAttention *a, const AttentionShape *s,
+               const AttentionTile *t)
+{
+    call_next(c);
+    call_bind(c, "HEAD_DIM", s->dim);
+    if (s->value_dim != s->dim)
+        call_bind(c, "VALUE_DIM", s->value_dim);
+    call_bind(c, "BLOCK_M", t->m);
+    call_bind(c, "BLOCK_N", t->n);
+    call_bind_bool(c, "CAUSAL", a->causal != 0);
+    call_bind(c, "GROUP", s->heads / s->key_heads);
+    call_bind_text(c, "PRECISION", a->exact ? "ieee" : "tf32");
+    call_bind(c, "num_warps", t->warps);
+    call_bind(c, "num_stages", t->stages);
+}
+
+/* The kernels of attention compute offsets of heads and rows in 64 bits by themselves, so
+   strides are as wide as they are. The batch of packed sequences has none. */
+void
+attention_strides(Call *c, const SdcTensor *t, bool packed)
+{
+    for (int i = 0; i < t->rank; i++)
+        call_int(c, i == 0 && packed ? 0 : t->strides[i]);
+}
+
+void
+attention_lengths(Call *c, const SdcAttention *a, const AttentionShape *s)
+{
+    call_int(c, s->heads);
+    call_int(c, s->M);
+    call_int(c, s->N);
+    if (s->packed) {
+        call_ptr(c, SDC_I32, (void *)(uintptr_t)a->cu_q);
+        call_ptr(c, SDC_I32, (void *)(uintptr_t)a->cu_k);
+    } else {
+        call_tensor(c, NULL);
+        call_tensor(c, NULL);
+    }
+}
+
+/* ---------------------------------------------------------------- forward */
+
+typedef struct Forward {
+    const SdcTensor *q, *key, *value, *o, *lse;
+    const SdcAttention *a;
+    AttentionShape s;
+    AttentionPlan plan;
+} Forward;
+
+static void
+forward_tensors(Call *c, const Forward *f)
+{
+    call_tensor(c, f->q);
+    call_tensor(c, f->key);
+    call_tensor(c, f->value);
+    call_tensor(c, f->o);
+    call_tensor(c, f->lse);
+}
+
+static void
+forward_strides(Call *c, const Forward *f)
+{
+    attention_strides(c, f->q, f->s.packed);
+    attention_strides(c, f->key, f->s.packed);
+    attention_strides(c, f->value, f->s.packed);
+    attention_strides(c, f->o, f->s.packed);
+}
+
+static void
+by_queries(Call *c, const Forward *f)
+{
+    const AttentionTile *t = &f->plan.tile;
+    attention_bind(c, f->a, &f->s, t);
+    call_bind_bool(c, "DROPOUT", f->a->p > 0);
+    forward_tensors(c, f);
+    call_float_arg(c, attention_scale(f->a, &f->s));
+    forward_strides(c, f);
+    attention_lengths(c, f->a, &f->s);
+    call_float_arg(c, (double)f->a->p);
+    call_int(c, f->a->seed);
+    call_run(c, "flash_attention", "flash_attention_fwd",
+             sdc_grid(ceil_over(f->s.longest_m, t->m), f->s.sequences * f->s.heads, 1),
+             c->stream);
+}
+
+static void
+join_parts(Call *c, const Forward *f, float *part, float *stat)
+{
+    int64_t parts = power_over(f->plan.parts, ATTENTION_MOST_PARTS);
+    int64_t cols = power_over(f->s.value_dim, JOIN / parts);
+    call_next(c);
+    call_bind(c, "VALUE_DIM", f->s.value_dim);
+    call_bind(c, "PARTS", parts);
+    call_bind(c, "BLOCK_D", cols);
+    call_bind(c, "num_warps", 4);
+    call_tensor(c, f->o);
+    call_tensor(c, f->lse);
+    call_ptr(c, SDC_FP32, part);
+    call_ptr(c, SDC_FP32, stat);
+    attention_strides(c, f->o, false);
+    call_int(c, f->s.heads);
+    call_int(c, f->s.M);
+    call_int(c, f->plan.parts);
+    call_run(c, "flash_attention_split", "flash_attention_join",
+             sdc_grid(f->s.batch * f->s.heads * f->s.M,
+                      ceil_over(f->s.value_dim, cols), 1),
+             c->stream);
+}
+
+static void
+by_parts(Call *c, const Forward *f)
+{
+    const AttentionTile *t = &f->plan.tile;
+    int64_t group = f->s.heads / f->s.key_heads;
+    int64_t rows = f->s.batch * f->s.heads * f->s.M, parts = f->plan.parts;
+    float *part = NULL, *stat = NULL;
+    if (parts > 1) { /* first the sums, where they are as aligned as can be */
+        part = call_borrow(c, parts * rows * (f->s.value_dim + 2) *
+                                  (int64_t)sizeof(float));
+        if (!part)
+            return;
+        stat = part + parts * rows * f->s.value_dim;
+    }
+    attention_bind(c, f->a, &f->s, t);
+    forward_tensors(c, f);
+    if (part) {
+        call_ptr(c, SDC_FP32, part);
+        call_ptr(c, SDC_FP32, stat);
+    } else {
+        call_tensor(c, NULL);
+        call_tensor(c, NULL);
+    }
+    call_float_arg(c, attention_scale(f->a, &f->s));
+    forward_strides(c, f);
+    attention_lengths(c, f->a, &f->s);
+    call_int(c, rows);
+    call_int(c, parts);
+    call_int(c, f->plan.keys);
+    call_run(c, "flash_attention_split", "flash_attention_split",
+             sdc_grid(ceil_over(f->s.longest_m * group, t->m) * parts,
+                      f->s.sequences * f->s.key_heads, 1),
+             c->stream);
+    if (part)
+        join_parts(c, f, part, stat);
+}
+
+SdcStatus
+sdc_flash_attention_forward(SdcKernels *k, const SdcTensor *q, const SdcTensor *key,
+                            const SdcTensor *value, const SdcTensor *o,
+                            const SdcTensor *lse, const SdcAttention *a, void *stream)
+{
+    Call c = call_begin(k, "sdc_flash_attention_forward");
+    Forward f = {.q = q, .key = key, .value = value, .o = o, .lse = lse, .a = a};
+    if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &f.s) ||
+        !call_shape(&c, o, "o",
+                    SHAPE(q->shape[0], q->shape[1], q->shape[2], value->shape[3])) ||
+        !call_same_type(&c, o, q, "o"))
+        return c.status;
+    c.stream = stream;
+    if (!f.s.batch || !f.s.heads || !f.s.M)
+        return SDC_OK;
+    AttentionAsk ask = attention_ask(&f.s, q->dtype, a);
+    f.plan = attention_plan(&k->device, &ask);
+    call_note(&c, &(Note){.kind = NOTE_ATTENTION, .of.attention = {ask, f.plan}});
+    (f.plan.split ? by_parts : by_queries)(&c, &f);
+    return call_end(&c);
+}

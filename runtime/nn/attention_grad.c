@@ -1,0 +1,197 @@
+/* sdc_nn.h: attention, backward. */
+#include "runtime/nn/attention.h"
+
+/* Workspace: for each row of queries lse2, delta and, where gradients are added up in
+   memory, the sums for dq, in tiles of so many rows. */
+enum { SUM_ROWS = 64 };
+
+typedef struct Grads {
+    const SdcTensor *q, *key, *value, *o, *lse, *dout, *dq, *dk, *dv;
+    const SdcAttention *a;
+    AttentionShape s;
+    float *lse2, *delta, *sums;
+    GradPlan plan;
+} Grads;
+
+static size_t
+sum_elements(const SdcTensor *q)
+{
+    return (size_t)(q->shape[0] * q->shape[1] * ceil_over(q->shape[2], SUM_ROWS) *
+                    SUM_ROWS * q->shape[3]);
+}
+
+size_t
+sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q, const SdcAttention *a)
+{
+    if (!k || !q || q->rank != 4 || !a)
+        return 0;
+    size_t rows = (size_t)(q->shape[0] * q->shape[1] * q->shape[2]);
+    return sizeof(float) * (2 * rows + (a->deterministic ? 0 : sum_elements(q)));
+}
+
+static SdcStatus
+grad_rows(Call *c, const Grads *g, void *stream)
+{
+    enum { BLOCK_M = 64 };
+    call_next(c);
+    call_bind(c, "HEAD_DIM", g->s.dim);
+    call_bind(c, "BLOCK_M", BLOCK_M);
+    call_tensor(c, g->o);
+    call_tensor(c, g->dout);
+    call_tensor(c, g->lse);
+    call_ptr(c, SDC_FP32, g->lse2);
+    call_ptr(c, SDC_FP32, g->delta);
+    if (g->sums)
+        call_ptr(c, SDC_FP32, g->sums);
+    else
+        call_tensor(c, NULL);
+    attention_strides(c, g->o, false);
+    attention_strides(c, g->dout, false);
+    call_int(c, g->s.heads);
+    call_int(c, g->s.M);
+    return call_run(c, "flash_attention_bwd", "flash_attention_bwd_rows",
+                    sdc_grid(ceil_over(g->s.M, BLOCK_M), g->s.batch * g->s.heads, 1),
+                    stream);
+}
+
+/* What both big kernels begin with. */
+static void
+grad_inputs(Call *c, const Grads *g, const AttentionTile *t)
+{
+    attention_bind(c, g->a, &g->s, t);
+    call_bind_bool(c, "DROPOUT", g->a->p > 0);
+    call_tensor(c, g->q);
+    call_tensor(c, g->key);
+    call_tensor(c, g->value);
+    call_tensor(c, g->dout);
+    call_ptr(c, SDC_FP32, g->lse2);
+    call_ptr(c, SDC_FP32, g->delta);
+}
+
+static void
+grad_lengths(Call *c, const Grads *g)
+{
+    attention_lengths(c, g->a, &g->s);
+    call_float_arg(c, (double)g->a->p);
+    call_int(c, g->a->seed);
+}
+
+static void
+grad_strides(Call *c, const Grads *g)
+{
+    attention_strides(c, g->q, g->s.packed);
+    attention_strides(c, g->key, g->s.packed);
+    attention_strides(c, g->value, g->s.packed);
+    attention_strides(c, g->dout, g->s.packed);
+}
+
+static SdcStatus
+grad_keys(Call *c, const Grads *g, void *stream)
+{
+    const AttentionTile *t = &g->plan.keys;
+    grad_inputs(c, g, t);
+    call_bind_bool(c, "DQ", g->sums != NULL);
+    call_bind_bool(c, "LATE", g->plan.late);
+    call_tensor(c, g->dk);
+    call_tensor(c, g->dv);
+    if (g->sums)
+        call_ptr(c, SDC_FP32, g->sums);
+    else
+        call_tensor(c, NULL);
+    call_float_arg(c, attention_scale(g->a, &g->s));
+    grad_strides(c, g);
+    attention_strides(c, g->dk, g->s.packed);
+    attention_strides(c, g->dv, g->s.packed);
+    grad_lengths(c, g);
+    return call_run(c, "flash_attention_bwd", "flash_attention_bwd",
+                    sdc_grid(ceil_over(g->s.longest_n, t->n),
+                             g->s.sequences * g->s.key_heads, 1),
+                    stream);
+}
+
+static SdcStatus
+grad_queries(Call *c, const Grads *g, void *stream)
+{
+    enum { CAST_M = 64 };
+    int64_t heads = g->s.batch * g->s.heads;
+    if (!g->sums) {
+        grad_inputs(c, g, &g->plan.queries);
+        call_tensor(c, g->dq);
+        call_float_arg(c, attention_scale(g->a, &g->s));
+        grad_strides(c, g);
+        attention_strides(c, g->dq, g->s.packed);
+        grad_lengths(c, g);
+        return call_run(c, "flash_attention_bwd", "flash_attention_bwd_dq",
+                        sdc_grid(ceil_over(g->s.longest_m, g->plan.queries.m),
+                                 g->s.sequences * g->s.heads, 1),
+                        stream);
+    }
+    call_next(c);
+    call_bind(c, "HEAD_DIM", g->s.dim);
+    call_bind(c, "BLOCK_M", CAST_M);
+    call_bind_bool(c, "SEQUENCES", g->s.packed);
+    call_ptr(c, SDC_FP32, g->sums);
+    call_tensor(c, g->dq);
+    call_float_arg(c, attention_scale(g->a, &g->s));
+    attention_strides(c, g->dq, false);
+    call_int(c, g->s.heads);
+    call_int(c, g->s.M);
+    return call_run(c, "flash_attention_bwd", "flash_attention_bwd_cast",
+                    sdc_grid(ceil_over(g->s.M, CAST_M), heads, 1), stream);
+}
+
+SdcStatus
+sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor *key,
+                             const SdcTensor *value, const SdcTensor *o,
+                             const SdcTensor *lse, const SdcTensor *dout,
+                             const SdcTensor *dq, const SdcTensor *dk,
+                             const SdcTensor *dv, const SdcAttention *a, void *workspace,
+                             void *stream)
+{
+    Call c = call_begin(k, "sdc_flash_attention_backward");
+    Grads g = {.q = q,
+               .key = key,
+               .value = value,
+               .o = o,
+               .lse = lse,
+               .dout = dout,
+               .dq = dq,
+               .dk = dk,
+               .dv = dv,
+               .a = a,
+               .lse2 = workspace};
+    if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &g.s))
+        return c.status;
+    const SdcTensor *like_q[] = {o, dout, dq}, *like_key[] = {dk, dv};
+    static const char *const names_q[] = {"o", "dout", "dq"}, *const names_k[] = {"dk",
+                                                                                  "dv"};
+    for (int i = 0; i < 3; i++)
+        if (!call_shape(&c, like_q[i], names_q[i], 4, q->shape) ||
+            !call_same_type(&c, like_q[i], q, names_q[i]))
+            return c.status;
+    for (int i = 0; i < 2; i++)
+        if (!call_shape(&c, like_key[i], names_k[i], 4, key->shape) ||
+            !call_same_type(&c, like_key[i], q, names_k[i]))
+            return c.status;
+    int64_t d = g.s.dim;
+    call_need(&c, d == 16 || d == 32 || d == 64 || d == 96 || d == 128 || d == 256,
+              "heads of %lld elements, possible are 16, 32, 64, 96, 128 and 256",
+              (long long)d);
+    call_need(&c, d == g.s.value_dim, "values of %lld elements and keys of %lld",
+              (long long)g.s.value_dim, (long long)d);
+    if (!call_need(&c, workspace != NULL, "the workspace is missing"))
+        return c.status;
+    int64_t rows = g.s.batch * g.s.heads * g.s.M;
+    if (!a->deterministic) { /* first, where it is as aligned as can be */
+        g.sums = workspace;
+        g.lse2 = g.sums + sum_elements(q);
+    }
+    g.delta = g.lse2 + rows;
+    AttentionAsk ask = attention_ask(&g.s, q->dtype, a);
+    g.plan = grad_plan(&k->device, &ask);
+    call_note(&c, &(Note){.kind = NOTE_GRAD, .of.grad = {ask, g.plan}});
+    SdcStatus status = grad_rows(&c, &g, stream);
+    if (status == SDC_OK)
+        status = grad_keys(&c, &g, stream);
+    return status == SDC_OK ? grad_queries(&c, &g, stream) : status;
+}

@@ -1,0 +1,274 @@
+/* How attention is done. Two kernels compute it: one of tiles of queries, each going over
+   all keys, and one for few queries, whose rows are the query heads of a head of keys and
+   which divides the keys over programs. Both are weighed by one model, that of
+   plan_gemm.c: the slowest of the products, the operands once from memory and the tiles
+   of keys out of the second-level cache; launches and sums come on top.
+
+   What it decides by:
+   - few tiles of queries leave multiprocessors idle, and the keys of one program come no
+     faster than what it has in flight: parts of the keys fill the device;
+   - a tile of 128 queries multiplies 128 rows even where one is there;
+   - programs that are alone on a multiprocessor begin and end with nothing beside them,
+     which counts where keys are few;
+   - with causal order the last programs see the most keys, those begin first.
+
+   Rates are of one multiprocessor: of the tiles for 64 and 128 columns measured on an
+   H200 (docs/performance.md), others guessed from those. */
+#include "runtime/nn/plan.h"
+
+#include <math.h>
+
+enum { FLIGHT = 32768, LEAST_KEYS = 2 };
+
+/* Bytes per microsecond; microseconds. */
+static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, latency = 1.0,
+                    launch = 2.0, next_launch = 1.8, begin = 1.7, beneath = 0.1;
+
+/* Queries by warpgroups and tensor maps, keys in roles. Of 16-bit types. */
+static const AttentionTile hopper[] = {
+    {128, 64, 4, 3, 32, 2, 1.7},  {256, 64, 16, 4, 64, 1, 3.75},
+    {128, 64, 4, 3, 64, 2, 3.4},  {128, 128, 8, 2, 80, 1, 4.0},
+    {128, 128, 8, 2, 96, 1, 4.4}, {128, 64, 4, 2, 96, 2, 3.7},
+    {128, 128, 8, 2, 128, 1, 5.0}, {128, 64, 8, 2, 256, 1, 4.3}};
+/* Masks of dropout take registers and more time than the products. */
+static const AttentionTile hopper_dropout[] = {{128, 64, 8, 3, 64, 1, 1.5},
+                                               {128, 64, 8, 2, 256, 1, 1.5}};
+static const AttentionTile ampere[] = {{128, 64, 4, 3, 32, 1, 1.2},
+                                       {128, 64, 8, 3, 64, 1, 1.6},
+                                       {128, 32, 8, 3, 96, 1, 1.5},
+                                       {128, 64, 8, 3, 128, 1, 1.6},
+                                       {64, 32, 4, 3, 256, 1, 1.2}};
+static const AttentionTile wide[] = {{128, 64, 4, 3, 64, 1, 0.5},
+                                     {64, 32, 4, 3, 256, 1, 0.4}};
+static const AttentionTile cpu[] = {{64, 64, 4, 3, 128, 1, 0.05},
+                                    {64, 32, 4, 3, 256, 1, 0.05}};
+static const AttentionTile cpu_wide[] = {{64, 64, 4, 3, 64, 1, 0.05},
+                                         {64, 32, 4, 3, 256, 1, 0.05}};
+
+/* Few queries: the least tile that products of warps have, that of a warpgroup, and two.
+   Keys are as many as fill FLIGHT bytes, at most n. */
+static const AttentionTile few_hopper[] = {
+    {16, 128, 4, 3, 256, 2, 1.5}, {64, 128, 4, 3, 64, 2, 2.2},
+    {64, 128, 4, 3, 128, 2, 2.4}, {64, 128, 4, 3, 256, 1, 1.6},
+    {128, 64, 8, 2, 64, 1, 2.8},  {128, 64, 8, 2, 128, 1, 3.8}};
+static const AttentionTile few[] = {{16, 64, 4, 3, 256, 2, 0.5},
+                                    {64, 32, 4, 2, 64, 1, 0.9}};
+static const AttentionTile few_wide[] = {{16, 64, 4, 3, 256, 2, 0.3}};
+static const AttentionTile few_cpu[] = {{16, 64, 4, 3, 256, 1, 0.04}};
+
+typedef struct Tiles {
+    const AttentionTile *at;
+    int n;
+} Tiles;
+
+#define TILES(list) ((Tiles){list, (int)(sizeof(list) / sizeof *(list))})
+
+static Tiles
+tiles_of(const NnDevice *d, const AttentionAsk *q)
+{
+    if (!d->gpu)
+        return q->bytes > 2 ? TILES(cpu_wide) : TILES(cpu);
+    if (q->bytes > 2)
+        return TILES(wide);
+    if (!d->wgmma)
+        return TILES(ampere);
+    return q->dropout ? TILES(hopper_dropout) : TILES(hopper);
+}
+
+static Tiles
+few_tiles_of(const NnDevice *d, const AttentionAsk *q)
+{
+    if (!d->gpu)
+        return TILES(few_cpu);
+    if (q->bytes > 2)
+        return TILES(few_wide);
+    return d->wgmma ? TILES(few_hopper) : TILES(few);
+}
+
+int
+attention_columns(int dim)
+{
+    int low = 16;
+    while (low < 256 && low * 2 <= dim)
+        low *= 2;
+    int rest = dim <= low ? 0 : 16;
+    while (rest && low + rest < dim)
+        rest *= 2;
+    return low + rest;
+}
+
+static int64_t
+over(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Keys that a row sees, on average. */
+static double
+seen(const AttentionAsk *q)
+{
+    if (!q->causal)
+        return (double)q->n;
+    if (q->n >= q->m)
+        return (double)q->n - (double)(q->m - 1) / 2;
+    return (double)q->n * (double)(q->n + 1) / 2 / (double)q->m;
+}
+
+typedef struct Way {
+    AttentionTile tile;
+    bool split;
+    int parts;
+} Way;
+
+static AttentionCost
+cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
+{
+    const AttentionTile *t = &w->tile;
+    int64_t group = w->split ? q->heads / q->key_heads : 1;
+    int64_t heads = q->sequences * q->heads / group;
+    double columns = attention_columns(q->dim) + attention_columns(q->value_dim);
+    double bytes = (q->dim + q->value_dim) * (double)q->bytes;
+    double units = (double)over(q->m * group, t->m) * (double)heads * w->parts;
+    double keys = seen(q) / w->parts;
+    double each = 2.0 * t->m * keys * columns / (t->rate * 1e6);
+    double all = d->processors, busy = ceil(units / all);
+    double at_once = fmin(units, all * t->resident);
+    if (q->causal && q->n > 0) {
+        /* programs see from n - m keys to n: long ones first, short ones fill */
+        double longest = (double)q->n / seen(q);
+        double spread = fmin((double)q->m, (double)q->n) / (double)q->n;
+        double filled = units > all ? units / all + longest / 2 : longest;
+        busy = spread * filled + (1 - spread) * busy;
+    }
+    if (w->split && busy < t->resident) /* one alone waits for itself */
+        each *= (double)t->resident / busy;
+    /* the last programs have the memory for themselves, and cannot use all of it */
+    double ahead = (t->stages - 1) * t->n * bytes / latency;
+    double last = fmod(units, all * t->resident) / fmax(units, 1);
+    double most = fmin(memory_bytes, fmax(at_once * ahead, 1));
+    double least = fmin(memory_bytes, fmax(last * units * ahead, 1));
+    double rows = (double)(q->sequences * q->heads * q->m);
+    double once = (rows + (double)(q->sequences * q->key_heads * q->n)) * bytes;
+    AttentionCost c = {
+        .products = busy * (each + (t->resident == 1 ? begin : 0)),
+        .memory = once * ((1 - last) / most + last / least),
+        .cache = units * keys * bytes / cache_bytes,
+        .beside = launch};
+    if (w->parts > 1)
+        c.beside +=
+            next_launch + 2 * w->parts * rows * (q->value_dim + 2) * 4 / cache_bytes;
+    /* what is faster hides behind the slowest, not all of it */
+    double slowest = fmax(c.products, fmax(c.memory, c.cache));
+    double rest = c.products + c.memory + c.cache - slowest;
+    c.all = slowest + beneath * rest + c.beside;
+    return c;
+}
+
+/* Of guesses that are equal the first counts: lists begin with what is simplest. */
+static void
+consider(AttentionPlan *best, const NnDevice *d, const AttentionAsk *q, const Way *w)
+{
+    AttentionCost c = cost_of(d, q, w);
+    if (best->tile.m && c.all >= best->cost.all) {
+        if (best->next.m && c.all >= best->next_us)
+            return;
+        best->next = w->tile;
+        best->next_split = w->split;
+        best->next_parts = w->parts;
+        best->next_us = c.all;
+        return;
+    }
+    *best = (AttentionPlan){.tile = w->tile,
+                            .split = w->split,
+                            .parts = w->parts,
+                            .keys = over(over(q->n, w->parts), w->tile.n) * w->tile.n,
+                            .cost = c,
+                            .next = best->tile,
+                            .next_split = best->split,
+                            .next_parts = best->parts,
+                            .next_us = best->cost.all};
+}
+
+static int
+power_below(int n)
+{
+    int p = 16;
+    while (p * 2 <= n)
+        p *= 2;
+    return p;
+}
+
+/* Parts that fill the device a whole number of times. */
+static void
+consider_parts(AttentionPlan *best, const NnDevice *d, const AttentionAsk *q, Way w)
+{
+    int64_t group = q->heads / q->key_heads;
+    int64_t units = over(q->m * group, w.tile.m) * q->sequences * q->key_heads;
+    int64_t slots = (int64_t)d->processors * w.tile.resident;
+    int64_t most = d->lends ? over(q->n, (int64_t)LEAST_KEYS * w.tile.n) : 1;
+    most = most < ATTENTION_MOST_PARTS ? most : ATTENTION_MOST_PARTS;
+    consider(best, d, q, &w);
+    for (int fills = 1; fills <= 4; fills++) {
+        int64_t parts = units ? fills * slots / units : 1;
+        parts = parts < most ? parts : most;
+        if (parts < 2)
+            continue;
+        int64_t keys = over(over(q->n, parts), w.tile.n) * w.tile.n;
+        Way x = w;
+        x.parts = (int)over(q->n, keys); /* every part has keys */
+        if (x.parts > 1)
+            consider(best, d, q, &x);
+    }
+}
+
+AttentionPlan
+attention_plan(const NnDevice *d, const AttentionAsk *q)
+{
+    AttentionPlan best = {0};
+    int dim = attention_columns(q->dim), value_dim = attention_columns(q->value_dim);
+    int most = dim > value_dim ? dim : value_dim;
+    Tiles tiles = tiles_of(d, q);
+    /* of the narrowest that fit, by the lists' order */
+    for (int i = 0, columns = 0; i < tiles.n; i++) {
+        Way w = {.tile = tiles.at[i], .parts = 1};
+        if (w.tile.columns < most || (columns && w.tile.columns != columns))
+            continue;
+        columns = w.tile.columns;
+        consider(&best, d, q, &w);
+    }
+    tiles = few_tiles_of(d, q);
+    for (int i = 0, rows = 0; i < tiles.n && !q->dropout && q->n > 0; i++) {
+        Way w = {.tile = tiles.at[i], .split = true, .parts = 1};
+        if (w.tile.columns < most || w.tile.m == rows)
+            continue;
+        rows = w.tile.m;
+        int keys = power_below(FLIGHT / ((dim + value_dim) * q->bytes));
+        w.tile.n = keys < w.tile.n ? keys : w.tile.n;
+        consider_parts(&best, d, q, w);
+    }
+    return best;
+}
+
+/* ---- gradients */
+
+GradPlan
+grad_plan(const NnDevice *d, const AttentionAsk *q)
+{
+    int most = attention_columns(q->dim > q->value_dim ? q->dim : q->value_dim);
+    bool half = q->bytes == 2;
+    AttentionTile t = {.m = most > 64 ? 32 : 64,
+                       .n = most > 128 ? 32 : 64,
+                       .warps = d->gpu && half ? 8 : 4,
+                       .stages = 2};
+    GradPlan p = {.own_dq = q->deterministic, .why = "sums of dq in memory"};
+    if (d->wgmma && half && !q->deterministic && !q->dropout &&
+        (most == 64 || most == 128)) {
+        t = most == 64 ? (AttentionTile){.m = 64, .n = 64, .warps = 4, .stages = 2}
+                       : (AttentionTile){.m = 64, .n = 128, .warps = 8, .stages = 3};
+        p.late = !q->packed; /* or registers are short */
+    }
+    if (p.own_dq)
+        p.why = "the same bits in every run: dq by itself";
+    p.keys = p.queries = t;
+    return p;
+}

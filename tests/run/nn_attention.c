@@ -1,0 +1,249 @@
+/* sdc_flash_attention_forward over shapes: few queries and many, groups of heads, widths
+   that are no powers of two, values of another width, sequences in a row, keys in parts.
+   What the plan chose is looked at where it is the point of a line. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/sdc_nn.h"
+#include "tests/run/support/harness.h"
+
+enum { MOST_SEQUENCES = 4 };
+
+/* Lengths of sequences in a row come after the rest; m and n are their longest then. */
+typedef struct Case {
+    SdcDtype t;
+    int64_t batch, heads, key_heads, m, n, dim, value_dim;
+    bool causal;
+    const char *processors; /* of the simulator */
+    const char *says;       /* of the explanation on sm_90a */
+    int64_t lengths_q[MOST_SEQUENCES], lengths_k[MOST_SEQUENCES];
+} Case;
+
+static const Case cases[] = {
+    /* decoding: one query, heads that share keys, a tile of 16 rows */
+    {SDC_FP16, 1, 8, 2, 1, 700, 64, 64, false, "4", "keys in ", {0}, {0}},
+    {SDC_BF16, 2, 8, 1, 1, 333, 128, 128, true, "4", "rows of all heads", {0}, {0}},
+    {SDC_FP16, 3, 4, 4, 1, 100, 32, 32, false, "2", "rows of all heads", {0}, {0}},
+    {SDC_FP32, 1, 6, 2, 1, 400, 64, 64, false, "4", "keys in ", {0}, {0}},
+    /* some queries: rows of several of them, parts that some do not see */
+    {SDC_FP16, 1, 8, 2, 5, 620, 64, 64, true, "8", "keys in ", {0}, {0}},
+    {SDC_BF16, 1, 4, 1, 17, 515, 128, 128, true, "8", "keys in ", {0}, {0}},
+    {SDC_FP16, 1, 2, 1, 70, 800, 64, 64, true, "8", NULL, {0}, {0}},
+    {SDC_FP16, 1, 4, 2, 9, 5, 64, 64, true, "8", NULL, {0}, {0}},
+    /* widths */
+    {SDC_FP16, 1, 4, 2, 130, 200, 96, 96, true, "1", NULL, {0}, {0}},
+    {SDC_BF16, 1, 2, 2, 140, 150, 80, 80, false, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 2, 1, 130, 170, 72, 72, true, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 2, 1, 130, 140, 112, 112, true, "1", NULL, {0}, {0}},
+    {SDC_BF16, 1, 2, 1, 129, 140, 160, 160, false, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 2, 2, 130, 150, 192, 128, true, "1", NULL, {0}, {0}},
+    {SDC_FP32, 1, 2, 1, 70, 90, 40, 24, true, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 1, 1, 33, 45, 5, 7, false, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 8, 2, 1, 600, 192, 128, false, "4", "keys in ", {0}, {0}},
+    {SDC_BF16, 1, 8, 2, 3, 333, 72, 112, true, "4", NULL, {0}, {0}},
+    {SDC_FP16, 1, 4, 1, 1, 300, 256, 256, false, "4", "keys in ", {0}, {0}},
+    /* groups, whose keys tensor maps take */
+    {SDC_FP16, 2, 4, 2, 150, 260, 128, 128, true, "1", NULL, {0}, {0}},
+    /* sequences in a row: decoding with keys of different lengths, and many queries */
+    {SDC_FP16, 1, 8, 2, 1, 512, 64, 64, true, "4", "keys in ", {1, 1, 1}, {512, 3, 200}},
+    {SDC_BF16, 1, 4, 2, 4, 300, 64, 64, true, "4", NULL, {4, 0, 2, 1}, {300, 7, 2, 64}},
+    {SDC_FP16, 1, 4, 2, 150, 180, 64, 64, true, "1", NULL, {150, 20}, {180, 90}},
+};
+
+typedef struct Run {
+    Env env;
+    SdcKernels *k;
+    const Case *c;
+    int64_t sequences, rows, keys; /* of the tensors' M and N */
+    Buf q, key, value, o, lse;
+    float scale;
+} Run;
+
+static SdcTensor
+tensor(Run *r, const Buf *b)
+{
+    SdcTensor t = {
+        .dtype = b->dtype, .rank = b->rank, .data = env_place(&r->env, b->data)};
+    for (int i = 0; i < b->rank; i++) {
+        t.shape[i] = b->shape[i];
+        t.strides[i] = b->strides[i];
+    }
+    return t;
+}
+
+/* rows begin .. begin + count - 1 of each head of `all`, of `total` rows */
+static double *
+cut(Run *r, const double *all, int64_t heads, int64_t total, int64_t begin, int64_t count,
+    int64_t dim)
+{
+    double *part = env_doubles(&r->env, heads * count * dim + 1);
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t i = 0; i < count * dim; i++)
+            part[h * count * dim + i] = all[(h * total + begin) * dim + i];
+    return part;
+}
+
+static void
+paste(const double *part, double *all, int64_t heads, int64_t total, int64_t begin,
+      int64_t count, int64_t dim)
+{
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t i = 0; i < count * dim; i++)
+            all[(h * total + begin) * dim + i] = part[h * count * dim + i];
+}
+
+/* o, its bounds, lse and those, of all rows */
+typedef struct Want {
+    double *o, *o_bound, *lse, *lse_bound;
+} Want;
+
+static Want
+want_of(Run *r, int64_t batch, int64_t m)
+{
+    int64_t rows = batch * r->c->heads * m, size = rows * r->c->value_dim;
+    double *at = env_doubles(&r->env, 2 * size + 2 * rows + 1);
+    return (Want){at, at + size, at + 2 * size, at + 2 * size + rows};
+}
+
+static Want
+reference(Run *r, int64_t batch, int64_t m, int64_t n, const double *q, const double *k,
+          const double *v)
+{
+    Want w = want_of(r, batch, m);
+    RefAttention ref = {batch,
+                        r->c->heads,
+                        r->c->heads / r->c->key_heads,
+                        m,
+                        n,
+                        r->c->dim,
+                        .value_dim = r->c->value_dim,
+                        .q = q,
+                        .k = k,
+                        .v = v,
+                        .scale = (double)r->scale,
+                        .causal = r->c->causal,
+                        .weight_unit = unit_of(r->c->t),
+                        .dot_unit = dot_unit(&r->env, r->c->t),
+                        .o = w.o,
+                        .o_bound = w.o_bound,
+                        .lse = w.lse,
+                        .lse_bound = w.lse_bound};
+    ref_attention(&ref);
+    return w;
+}
+
+static Want
+wanted(Run *r)
+{
+    const Case *c = r->c;
+    double *q = buf_doubles(&r->env, &r->q), *k = buf_doubles(&r->env, &r->key);
+    double *v = buf_doubles(&r->env, &r->value);
+    if (!c->lengths_q[0])
+        return reference(r, c->batch, c->m, c->n, q, k, v);
+    Want all = want_of(r, 1, r->rows);
+    int64_t at_q = 0, at_k = 0;
+    for (int i = 0; i < r->sequences; i++) {
+        int64_t m = c->lengths_q[i], n = c->lengths_k[i];
+        Want w = reference(r, 1, m, n, cut(r, q, c->heads, r->rows, at_q, m, c->dim),
+                           cut(r, k, c->key_heads, r->keys, at_k, n, c->dim),
+                           cut(r, v, c->key_heads, r->keys, at_k, n, c->value_dim));
+        paste(w.o, all.o, c->heads, r->rows, at_q, m, c->value_dim);
+        paste(w.o_bound, all.o_bound, c->heads, r->rows, at_q, m, c->value_dim);
+        paste(w.lse, all.lse, c->heads, r->rows, at_q, m, 1);
+        paste(w.lse_bound, all.lse_bound, c->heads, r->rows, at_q, m, 1);
+        at_q += m;
+        at_k += n;
+    }
+    return all;
+}
+
+/* Sums of lengths, where the device finds them. */
+static const int32_t *
+sums(Run *r, const int64_t *lengths)
+{
+    int32_t *at = env_alloc(&r->env, sizeof(int32_t) * (MOST_SEQUENCES + 1));
+    for (int i = 0; i < MOST_SEQUENCES; i++)
+        at[i + 1] = at[i] + (int32_t)lengths[i];
+    return env_place(&r->env, at);
+}
+
+static void
+make_tensors(Run *r)
+{
+    const Case *c = r->c;
+    r->rows = c->m;
+    r->keys = c->n;
+    r->sequences = c->batch;
+    if (c->lengths_q[0]) {
+        r->rows = r->keys = r->sequences = 0;
+        for (int i = 0; i < MOST_SEQUENCES && c->lengths_k[i]; i++) {
+            r->rows += c->lengths_q[i];
+            r->keys += c->lengths_k[i];
+            r->sequences++;
+        }
+    }
+    /* queries lie as [batch, M, heads, dim], keys and values by head */
+    r->q = buf_swap(
+        buf_random(&r->env, c->t, 0, DIMS(c->batch, r->rows, c->heads, c->dim)), 1, 2);
+    r->key = buf_random(&r->env, c->t, 8, DIMS(c->batch, c->key_heads, r->keys, c->dim));
+    r->value =
+        buf_random(&r->env, c->t, 0, DIMS(c->batch, c->key_heads, r->keys, c->value_dim));
+    r->o = buf_swap(
+        buf_poison(&r->env, c->t, 4, DIMS(c->batch, r->rows, c->heads, c->value_dim)), 1,
+        2);
+    r->lse = buf_poison(&r->env, SDC_FP32, 0, DIMS(c->batch, c->heads, r->rows));
+}
+
+static void
+good(Run *r, SdcStatus s)
+{
+    ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(r->env.ctx));
+}
+
+START_TEST(forward)
+{
+    const Case *c = &cases[_i];
+    char why[1024];
+    setenv("SIM_PROCESSORS", c->processors, 1);
+    Run r = {.env = env_open("vector_add"), .c = c};
+    r.env.at_end = _i % 2;
+    r.scale = 4.0f / (float)c->dim;
+    good(&r, sdc_kernels_create(r.env.ctx, &r.k));
+    make_tensors(&r);
+    SdcTensor q = tensor(&r, &r.q), key = tensor(&r, &r.key);
+    SdcTensor value = tensor(&r, &r.value), o = tensor(&r, &r.o);
+    SdcTensor lse = tensor(&r, &r.lse);
+    SdcAttention a = {.scale = r.scale, .causal = c->causal};
+    if (c->lengths_q[0]) {
+        a.cu_q = sums(&r, c->lengths_q);
+        a.cu_k = sums(&r, c->lengths_k);
+        a.sequences = r.sequences;
+        a.longest_q = c->m;
+        a.longest_k = c->n;
+    }
+    good(&r, sdc_flash_attention_forward(r.k, &q, &key, &value, &o, &lse, &a, NULL));
+    sdc_nn_explain(r.k, why, sizeof why);
+    env_collect(&r.env);
+    Want w = wanted(&r);
+    SdcDevice d;
+    bool hopper = r.env.cuda && sdc_context_device(r.env.ctx, &d) == SDC_OK &&
+                  strcmp(d.target, "sm_90a") == 0;
+    ck_assert_msg(!c->says || !hopper || strstr(why, c->says), "no '%s' in: %s", c->says,
+                  why);
+    buf_check(&r.env, &r.lse, why, w.lse, w.lse_bound);
+    buf_check(&r.env, &r.o, why, w.o, w.o_bound);
+    sdc_kernels_destroy(r.k);
+    env_close(&r.env);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("nn_attention");
+    TCase *tc = tcase_create("forward");
+    tcase_set_timeout(tc, 600);
+    tcase_add_loop_test(tc, forward, 0, (int)(sizeof cases / sizeof *cases));
+    suite_add_tcase(suite, tc);
+    return suite_finish("nn_attention", suite);
+}
