@@ -239,7 +239,7 @@ SDC_API size_t sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q,
                                              const SdcAttention *a);
 
 /* dq, dk, dv, shaped as q, key, value, for dout, the gradient to o. o and lse are what
-   the forward pass wrote. dim and value dim are the same, 16, 32, 64, 96, 128 or 256. */
+   the forward pass wrote. */
 SDC_API SdcStatus sdc_flash_attention_backward(
     SdcKernels *k, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value,
     const SdcTensor *o, const SdcTensor *lse, const SdcTensor *dout, const SdcTensor *dq,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { MOST_DIM = 256, JOIN = 4096 };
+enum { JOIN = 4096 };
 
 static bool
 tensors_fit(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value)
@@ -43,9 +43,9 @@ attention_fits(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTenso
               "'q' is %s, possible are fp32, fp16 and bf16", sdc_dtype_name(q->dtype));
     const int64_t dims[2] = {s->dim, s->value_dim};
     for (int i = 0; i < 2; i++)
-        call_need(c, dims[i] >= 1 && dims[i] <= MOST_DIM,
+        call_need(c, dims[i] >= 1 && dims[i] <= ATTENTION_MOST_DIM,
                   "heads of %lld elements, possible are 1 to %d", (long long)dims[i],
-                  MOST_DIM);
+                  ATTENTION_MOST_DIM);
     call_need(c, s->key_heads > 0 && s->heads % s->key_heads == 0,
               "%lld heads are no multiple of %lld key heads", (long long)s->heads,
               (long long)s->key_heads);

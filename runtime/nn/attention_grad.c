@@ -17,13 +17,14 @@ static size_t
 sum_elements(const SdcTensor *q)
 {
     return (size_t)(q->shape[0] * q->shape[1] * ceil_over(q->shape[2], SUM_ROWS) *
-                    SUM_ROWS * q->shape[3]);
+                    SUM_ROWS * attention_columns((int)q->shape[3]));
 }
 
 size_t
 sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q, const SdcAttention *a)
 {
-    if (!k || !q || q->rank != 4 || !a)
+    if (!k || !q || q->rank != 4 || q->shape[3] < 1 || q->shape[3] > ATTENTION_MOST_DIM ||
+        !a)
         return 0;
     size_t rows = (size_t)(q->shape[0] * q->shape[1] * q->shape[2]);
     return sizeof(float) * (2 * rows + (a->deterministic ? 0 : sum_elements(q)));
@@ -35,6 +36,8 @@ grad_rows(Call *c, const Grads *g, void *stream)
     enum { BLOCK_M = 64 };
     call_next(c);
     call_bind(c, "HEAD_DIM", g->s.dim);
+    if (g->s.value_dim != g->s.dim)
+        call_bind(c, "VALUE_DIM", g->s.value_dim);
     call_bind(c, "BLOCK_M", BLOCK_M);
     call_tensor(c, g->o);
     call_tensor(c, g->dout);
@@ -162,23 +165,13 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
                .lse2 = workspace};
     if (c.status != SDC_OK || !attention_fits(&c, q, key, value, lse, a, &g.s))
         return c.status;
-    const SdcTensor *like_q[] = {o, dout, dq}, *like_key[] = {dk, dv};
-    static const char *const names_q[] = {"o", "dout", "dq"}, *const names_k[] = {"dk",
-                                                                                  "dv"};
-    for (int i = 0; i < 3; i++)
-        if (!call_shape(&c, like_q[i], names_q[i], 4, q->shape) ||
-            !call_same_type(&c, like_q[i], q, names_q[i]))
+    const SdcTensor *in[] = {o, dout, dq, dk, dv}, *like[] = {NULL, NULL, q, key, value};
+    static const char *const names[] = {"o", "dout", "dq", "dk", "dv"};
+    const int64_t shape_o[] = {q->shape[0], q->shape[1], q->shape[2], value->shape[3]};
+    for (int i = 0; i < 5; i++)
+        if (!call_shape(&c, in[i], names[i], 4, like[i] ? like[i]->shape : shape_o) ||
+            !call_same_type(&c, in[i], q, names[i]))
             return c.status;
-    for (int i = 0; i < 2; i++)
-        if (!call_shape(&c, like_key[i], names_k[i], 4, key->shape) ||
-            !call_same_type(&c, like_key[i], q, names_k[i]))
-            return c.status;
-    int64_t d = g.s.dim;
-    call_need(&c, d == 16 || d == 32 || d == 64 || d == 96 || d == 128 || d == 256,
-              "heads of %lld elements, possible are 16, 32, 64, 96, 128 and 256",
-              (long long)d);
-    call_need(&c, d == g.s.value_dim, "values of %lld elements and keys of %lld",
-              (long long)g.s.value_dim, (long long)d);
     if (!call_need(&c, workspace != NULL, "the workspace is missing"))
         return c.status;
     int64_t rows = g.s.batch * g.s.heads * g.s.M;

@@ -124,7 +124,7 @@ typedef struct AttentionPlan {
     double next_us;
 } AttentionPlan;
 
-enum { ATTENTION_MOST_PARTS = 256 };
+enum { ATTENTION_MOST_PARTS = 256, ATTENTION_MOST_DIM = 256 };
 
 AttentionPlan attention_plan(const NnDevice *d, const AttentionAsk *q);
 

@@ -248,27 +248,3 @@ attention_plan(const NnDevice *d, const AttentionAsk *q)
     }
     return best;
 }
-
-/* ---- gradients */
-
-GradPlan
-grad_plan(const NnDevice *d, const AttentionAsk *q)
-{
-    int most = attention_columns(q->dim > q->value_dim ? q->dim : q->value_dim);
-    bool half = q->bytes == 2;
-    AttentionTile t = {.m = most > 64 ? 32 : 64,
-                       .n = most > 128 ? 32 : 64,
-                       .warps = d->gpu && half ? 8 : 4,
-                       .stages = 2};
-    GradPlan p = {.own_dq = q->deterministic, .why = "sums of dq in memory"};
-    if (d->wgmma && half && !q->deterministic && !q->dropout &&
-        (most == 64 || most == 128)) {
-        t = most == 64 ? (AttentionTile){.m = 64, .n = 64, .warps = 4, .stages = 2}
-                       : (AttentionTile){.m = 64, .n = 128, .warps = 8, .stages = 3};
-        p.late = !q->packed; /* or registers are short */
-    }
-    if (p.own_dq)
-        p.why = "the same bits in every run: dq by itself";
-    p.keys = p.queries = t;
-    return p;
-}

@@ -10,6 +10,12 @@
 
 #include "tests/ref/ref.h"
 
+static int64_t
+value_dim(const RefAttention *a)
+{
+    return a->value_dim ? a->value_dim : a->dim;
+}
+
 /* A sum of products, and how far fp32 may be from it. */
 typedef struct Dot {
     double value, size, bound;
@@ -44,17 +50,17 @@ static void
 pair(const RefAttentionGrad *g, int64_t query, int64_t key, double keep)
 {
     const RefAttention *a = g->a;
-    int64_t dim = a->dim;
-    const double *q = a->q + query * dim, *k = a->k + key * dim, *v = a->v + key * dim;
-    const double *dout = g->dout + query * dim;
-    Dot score = dot(q, k, dim, a->dot_unit), dp = dot(dout, v, dim, a->dot_unit);
+    int64_t dim = a->dim, values = value_dim(a);
+    const double *q = a->q + query * dim, *k = a->k + key * dim;
+    const double *v = a->v + key * values, *dout = g->dout + query * values;
+    Dot score = dot(q, k, dim, a->dot_unit), dp = dot(dout, v, values, a->dot_unit);
     double p = exp(a->scale * score.value - a->lse[query]);
     /* An error of the exponent is a relative error of the weight. */
     double relative = a->scale * score.bound + a->lse_bound[query] +
                       REF_U32 * (4 * a->scale * fabs(score.value) + 32);
     double terms = REF_U32 * (double)(a->M + a->N + 8) + a->dot_unit;
     double tiny = a->weight_unit > 0 ? 0x1p-25 : 0; /* of a subnormal fp16 */
-    add_row(g->dv + key * dim, g->dv_bound + key * dim, dout, dim, keep * p,
+    add_row(g->dv + key * values, g->dv_bound + key * values, dout, values, keep * p,
             keep * p * (relative + a->weight_unit + terms) + keep * tiny);
 
     double ds = p * (keep * dp.value - g->delta[query]);
@@ -83,11 +89,12 @@ ref_attention_grad(const RefAttentionGrad *g)
     int64_t keys = a->batch * (a->heads / a->group) * a->N;
     clear(g->dq, g->dq_bound, queries * a->dim);
     clear(g->dk, g->dk_bound, keys * a->dim);
-    clear(g->dv, g->dv_bound, keys * a->dim);
+    clear(g->dv, g->dv_bound, keys * value_dim(a));
     for (int64_t query = 0; query < queries; query++) {
         int64_t z = query / a->M, i = query % a->M;
         int64_t kv = z / a->heads * (a->heads / a->group) + z % a->heads / a->group;
-        Dot delta = dot(g->o + query * a->dim, g->dout + query * a->dim, a->dim, 0);
+        int64_t n = value_dim(a), at = query * n;
+        Dot delta = dot(g->o + at, g->dout + at, n, 0);
         g->delta[query] = delta.value;
         g->delta_bound[query] = delta.bound;
         for (int64_t j = 0; j < a->N; j++)

@@ -1,6 +1,6 @@
-/* sdc_flash_attention_forward over shapes: few queries and many, groups of heads, widths
-   that are no powers of two, values of another width, sequences in a row, keys in parts.
-   What the plan chose is looked at where it is the point of a line. */
+/* Attention through sdc_nn.h over shapes, forward: few queries and many, groups of heads, widths
+   that are no powers of two, values of another width, sequences in a row, keys in parts;
+   backward: widths, both ways to dq. What the plan chose is looked at where it is the point of a line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,16 +200,31 @@ good(Run *r, SdcStatus s)
     ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(r->env.ctx));
 }
 
+static Run
+run_open(const Case *c, bool at_end)
+{
+    setenv("SIM_PROCESSORS", c->processors, 1);
+    Run r = {.env = env_open("vector_add"), .c = c};
+    r.env.at_end = at_end;
+    r.scale = 4.0f / (float)c->dim;
+    good(&r, sdc_kernels_create(r.env.ctx, &r.k));
+    make_tensors(&r);
+    return r;
+}
+
+static bool
+is_hopper(Run *r)
+{
+    SdcDevice d;
+    return r->env.cuda && sdc_context_device(r->env.ctx, &d) == SDC_OK &&
+           strcmp(d.target, "sm_90a") == 0;
+}
+
 START_TEST(forward)
 {
     const Case *c = &cases[_i];
     char why[1024];
-    setenv("SIM_PROCESSORS", c->processors, 1);
-    Run r = {.env = env_open("vector_add"), .c = c};
-    r.env.at_end = _i % 2;
-    r.scale = 4.0f / (float)c->dim;
-    good(&r, sdc_kernels_create(r.env.ctx, &r.k));
-    make_tensors(&r);
+    Run r = run_open(c, _i % 2);
     SdcTensor q = tensor(&r, &r.q), key = tensor(&r, &r.key);
     SdcTensor value = tensor(&r, &r.value), o = tensor(&r, &r.o);
     SdcTensor lse = tensor(&r, &r.lse);
@@ -225,15 +240,113 @@ START_TEST(forward)
     sdc_nn_explain(r.k, why, sizeof why);
     env_collect(&r.env);
     Want w = wanted(&r);
-    SdcDevice d;
-    bool hopper = r.env.cuda && sdc_context_device(r.env.ctx, &d) == SDC_OK &&
-                  strcmp(d.target, "sm_90a") == 0;
-    ck_assert_msg(!c->says || !hopper || strstr(why, c->says), "no '%s' in: %s", c->says,
+    ck_assert_msg(!c->says || !is_hopper(&r) || strstr(why, c->says), "no '%s' in: %s", c->says,
                   why);
     buf_check(&r.env, &r.lse, why, w.lse, w.lse_bound);
     buf_check(&r.env, &r.o, why, w.o, w.o_bound);
     sdc_kernels_destroy(r.k);
     env_close(&r.env);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- backward */
+
+static const Case grads[] = {
+    {SDC_FP16, 1, 2, 1, 150, 170, 64, 64, true, "1", "tiles 64x64", {0}, {0}},
+    {SDC_BF16, 1, 2, 2, 130, 140, 96, 96, true, "1", "tiles 64x128", {0}, {0}},
+    {SDC_FP16, 1, 2, 1, 100, 140, 72, 72, false, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 1, 1, 70, 90, 112, 112, true, "1", NULL, {0}, {0}},
+    {SDC_BF16, 1, 2, 1, 90, 70, 128, 128, true, "1", "tiles 64x128", {0}, {0}},
+    {SDC_FP16, 1, 2, 1, 90, 100, 192, 128, true, "1", NULL, {0}, {0}},
+    {SDC_BF16, 1, 1, 1, 70, 130, 256, 256, false, "1", "tiles 64x64", {0}, {0}},
+    {SDC_FP32, 1, 2, 1, 40, 50, 40, 24, true, "1", NULL, {0}, {0}},
+    {SDC_FP16, 2, 1, 1, 33, 45, 5, 7, false, "1", NULL, {0}, {0}},
+};
+
+/* Gradients and their bounds. */
+typedef struct GradWant {
+    double *dq, *dk, *dv, *dq_bound, *dk_bound, *dv_bound;
+} GradWant;
+
+static GradWant
+wanted_grads(Run *r, const Buf *o, const Buf *dout)
+{
+    const Case *c = r->c;
+    int64_t rows = c->batch * c->heads * c->m, keys = c->batch * c->key_heads * c->n;
+    int64_t size[] = {rows * c->dim, keys * c->dim, keys * c->value_dim};
+    double *at[6];
+    for (int i = 0; i < 6; i++)
+        at[i] = env_doubles(&r->env, size[i % 3]);
+    Want w = want_of(r, c->batch, c->m);
+    RefAttention ref = {c->batch,
+                        c->heads,
+                        c->heads / c->key_heads,
+                        c->m,
+                        c->n,
+                        c->dim,
+                        .value_dim = c->value_dim,
+                        .q = buf_doubles(&r->env, &r->q),
+                        .k = buf_doubles(&r->env, &r->key),
+                        .v = buf_doubles(&r->env, &r->value),
+                        .scale = (double)r->scale,
+                        .causal = c->causal,
+                        .weight_unit = unit_of(c->t),
+                        .dot_unit = dot_unit(&r->env, c->t),
+                        .o = w.o,
+                        .o_bound = w.o_bound,
+                        .lse = w.lse,
+                        .lse_bound = w.lse_bound};
+    ref_attention(&ref);
+    RefAttentionGrad grad = {.a = &ref,
+                             .o = buf_doubles(&r->env, o),
+                             .dout = buf_doubles(&r->env, dout),
+                             .delta = env_doubles(&r->env, rows),
+                             .delta_bound = env_doubles(&r->env, rows),
+                             .dq = at[0],
+                             .dk = at[1],
+                             .dv = at[2],
+                             .dq_bound = at[3],
+                             .dk_bound = at[4],
+                             .dv_bound = at[5]};
+    ref_attention_grad(&grad);
+    return (GradWant){at[0], at[1], at[2], at[3], at[4], at[5]};
+}
+
+START_TEST(backward)
+{
+    const Case *c = &grads[_i / 2];
+    bool deterministic = _i % 2;
+    char why[1024];
+    Run r = run_open(c, deterministic);
+    Env *env = &r.env;
+    Buf dout = buf_swap(
+        buf_random(env, c->t, 0, DIMS(c->batch, c->m, c->heads, c->value_dim)), 1, 2);
+    Buf dq = buf_swap(buf_poison(env, c->t, 0, DIMS(c->batch, c->m, c->heads, c->dim)), 1,
+                      2);
+    Buf dk = buf_poison(env, c->t, 8, DIMS(c->batch, c->key_heads, c->n, c->dim));
+    Buf dv = buf_poison(env, c->t, 0, DIMS(c->batch, c->key_heads, c->n, c->value_dim));
+    Buf *const b[] = {&r.q, &r.key, &r.value, &r.o, &r.lse, &dout, &dq, &dk, &dv};
+    SdcTensor t[9];
+    for (int i = 0; i < 9; i++)
+        t[i] = tensor(&r, b[i]);
+    SdcAttention a = {
+        .scale = r.scale, .causal = c->causal, .deterministic = deterministic};
+    size_t bytes = sdc_flash_attention_workspace(r.k, &t[0], &a);
+    void *work = env_place(env, env_alloc(env, bytes));
+    good(&r,
+         sdc_flash_attention_forward(r.k, &t[0], &t[1], &t[2], &t[3], &t[4], &a, NULL));
+    good(&r, sdc_flash_attention_backward(r.k, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
+                                          &t[6], &t[7], &t[8], &a, work, NULL));
+    sdc_nn_explain(r.k, why, sizeof why);
+    env_collect(env);
+    GradWant w = wanted_grads(&r, &r.o, &dout);
+    ck_assert_msg(!c->says || deterministic || !is_hopper(&r) || strstr(why, c->says),
+                  "no '%s' in: %s", c->says, why);
+    buf_check(env, &dq, "dq", w.dq, w.dq_bound);
+    buf_check(env, &dk, "dk", w.dk, w.dk_bound);
+    buf_check(env, &dv, "dv", w.dv, w.dv_bound);
+    sdc_kernels_destroy(r.k);
+    env_close(env);
 }
 END_TEST
 
@@ -244,6 +357,10 @@ main(void)
     TCase *tc = tcase_create("forward");
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, forward, 0, (int)(sizeof cases / sizeof *cases));
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("backward");
+    tcase_set_timeout(tc, 600);
+    tcase_add_loop_test(tc, backward, 0, 2 * (int)(sizeof grads / sizeof *grads));
     suite_add_tcase(suite, tc);
     return suite_finish("nn_attention", suite);
 }
