@@ -1,5 +1,5 @@
-/* How attention's gradients are done. Both ways begin with a kernel of tiles of keys, which
-   goes over the queries for dk and dv; they differ in dq.
+/* How attention's gradients are done. Both ways begin with a kernel of tiles of keys,
+   which goes over the queries for dk and dv; they differ in dq.
 
    - It adds each tile's part of dq to sums in memory: five products for a pair of tiles,
      and sums whose order no two runs share.
@@ -12,11 +12,12 @@
    spills), with keys first: what is loaded in each step are queries. */
 #include "runtime/nn/plan.h"
 
-/* Of 16-bit types by warpgroups; the last two of few columns: see GradPlan. */
+/* Of 16-bit types by warpgroups: of keys, with sums for dq and without, and of queries.
+ */
 typedef struct GradTiles {
     int columns; /* at most */
     AttentionTile sums, alone, queries;
-    bool late;
+    bool late; /* GradPlan's */
 } GradTiles;
 
 #define TILE(m_, n_, warps_, stages_)                                                    \

@@ -1,6 +1,7 @@
-/* Attention through sdc_nn.h over shapes, forward: few queries and many, groups of heads, widths
-   that are no powers of two, values of another width, sequences in a row, keys in parts;
-   backward: widths, both ways to dq. What the plan chose is looked at where it is the point of a line. */
+/* Attention through sdc_nn.h over shapes. Forward: few queries and many, groups of heads,
+   widths that are no powers of two, values of another width, sequences in a row, keys in
+   parts; backward: widths, both ways to dq. What the plan chose is looked at where it is
+   the point of a line. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,8 +241,8 @@ START_TEST(forward)
     sdc_nn_explain(r.k, why, sizeof why);
     env_collect(&r.env);
     Want w = wanted(&r);
-    ck_assert_msg(!c->says || !is_hopper(&r) || strstr(why, c->says), "no '%s' in: %s", c->says,
-                  why);
+    ck_assert_msg(!c->says || !is_hopper(&r) || strstr(why, c->says),
+                  "no '%s' in: %s", c->says, why);
     buf_check(&r.env, &r.lse, why, w.lse, w.lse_bound);
     buf_check(&r.env, &r.o, why, w.o, w.o_bound);
     sdc_kernels_destroy(r.k);
