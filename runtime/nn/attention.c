@@ -2,6 +2,8 @@
    (runtime/nn/plan_attention.c); here it is carried out. */
 #include "runtime/nn/attention.h"
 
+#include "ir/base/util.h"
+
 #include <math.h>
 
 enum { JOIN = 4096 };
@@ -88,7 +90,6 @@ attention_bind(Call *c, const SdcAttention *a, const AttentionShape *s,
         call_bind(c, "VALUE_DIM", s->value_dim);
     call_bind(c, "BLOCK_M", t->m);
     call_bind(c, "BLOCK_N", t->n);
-    call_bind_bool(c, "CAUSAL", a->causal != 0);
     call_bind(c, "GROUP", s->heads / s->key_heads);
     call_bind_text(c, "PRECISION", a->exact ? "ieee" : "tf32");
     call_bind(c, "num_warps", t->warps);
@@ -151,17 +152,31 @@ static void
 by_queries(Call *c, const Forward *f)
 {
     const AttentionTile *t = &f->plan.tile;
+    int64_t tiles = ceil_over(f->s.longest_m, t->m);
+    int64_t pairs = f->s.sequences * f->s.heads;
     attention_bind(c, f->a, &f->s, t);
-    call_bind_bool(c, "DROPOUT", f->a->p > 0);
+    if (t->wide)
+        call_bind_bool(c, "WIDE", true);
+    if (!f->plan.turns) {
+        call_bind_bool(c, "CAUSAL", f->a->causal != 0);
+        call_bind_bool(c, "DROPOUT", f->a->p > 0);
+    }
     forward_tensors(c, f);
     call_float_arg(c, attention_scale(f->a, &f->s));
     forward_strides(c, f);
     attention_lengths(c, f->a, &f->s);
     call_float_arg(c, (double)f->a->p);
     call_int(c, f->a->seed);
-    call_run(c, "flash_attention", "flash_attention_fwd",
-             sdc_grid(ceil_over(f->s.longest_m, t->m), f->s.sequences * f->s.heads, 1),
-             c->stream);
+    if (!f->plan.turns) {
+        call_run(c, "flash_attention", "flash_attention_fwd", sdc_grid(tiles, pairs, 1),
+                 c->stream);
+        return;
+    }
+    call_int(c, tiles);
+    call_int(c, pairs);
+    int64_t at_once = (int64_t)c->k->device.processors * t->resident;
+    call_run(c, "flash_attention", "flash_attention_fwd_tiles",
+             call_grid(c, min_i64(at_once, tiles * pairs)), c->stream);
 }
 
 static void
@@ -203,6 +218,7 @@ by_parts(Call *c, const Forward *f)
         stat = part + parts * rows * f->s.value_dim;
     }
     attention_bind(c, f->a, &f->s, t);
+    call_bind_bool(c, "CAUSAL", f->a->causal != 0);
     forward_tensors(c, f);
     if (part) {
         call_ptr(c, SDC_FP32, part);

@@ -17,7 +17,7 @@ static size_t
 sum_elements(const SdcTensor *q)
 {
     return (size_t)(q->shape[0] * q->shape[1] * ceil_over(q->shape[2], SUM_ROWS) *
-                    SUM_ROWS * attention_columns((int)q->shape[3]));
+                    SUM_ROWS * attention_columns((int)q->shape[3], false));
 }
 
 size_t
@@ -62,6 +62,7 @@ static void
 grad_inputs(Call *c, const Grads *g, const AttentionTile *t)
 {
     attention_bind(c, g->a, &g->s, t);
+    call_bind_bool(c, "CAUSAL", g->a->causal != 0);
     call_bind_bool(c, "DROPOUT", g->a->p > 0);
     call_tensor(c, g->q);
     call_tensor(c, g->key);

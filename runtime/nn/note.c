@@ -104,9 +104,11 @@ say_attention_ask(Text *t, const Note *n, const AttentionAsk *q)
 }
 
 static void
-say_way(Text *t, const AttentionTile *x, bool split, int parts)
+say_way(Text *t, const AttentionTile *x, bool split, bool turns, int parts)
 {
     say_attention_tile(t, x);
+    if (turns)
+        say(t, ", in turn");
     if (split)
         say(t, ", rows of all heads of a group");
     if (parts > 1)
@@ -119,7 +121,7 @@ say_attention(Text *t, const Note *n)
     const AttentionPlan *p = &n->of.attention.plan;
     const AttentionCost *c = &p->cost;
     say_attention_ask(t, n, &n->of.attention.ask);
-    say_way(t, &p->tile, p->split, p->parts);
+    say_way(t, &p->tile, p->split, p->turns, p->parts);
     say(t, "\n");
     if (!n->gpu)
         return;
@@ -129,7 +131,7 @@ say_attention(Text *t, const Note *n)
         c->all, c->products, c->memory, c->cache, c->beside);
     if (p->next.m) {
         say(t, "  next best, %.1f us: ", p->next_us);
-        say_way(t, &p->next, p->next_split, p->next_parts);
+        say_way(t, &p->next, p->next_split, p->next_turns, p->next_parts);
         say(t, "\n");
     }
 }

@@ -105,6 +105,8 @@ typedef struct AttentionTile {
     int columns;  /* what it is for: at most so many of queries and of values */
     int resident; /* programs on a multiprocessor */
     double rate;  /* TFLOP/s of a multiprocessor */
+    double begin; /* microseconds that a program has beside its steps */
+    bool wide;    /* one tile of columns, masked, for what two would hold */
 } AttentionTile;
 
 typedef struct AttentionCost {
@@ -114,12 +116,13 @@ typedef struct AttentionCost {
 typedef struct AttentionPlan {
     AttentionTile tile;
     bool split;   /* the kernel of few queries: rows are those of a group of heads */
+    bool turns;   /* as many programs as run at once take tiles of queries in turn */
     int parts;    /* of the keys, put together by a second launch */
     int64_t keys; /* of a part, a multiple of the tile's */
     AttentionCost cost;
     /* what came next, as GemmPlan's; .m is 0: nothing did */
     AttentionTile next;
-    bool next_split;
+    bool next_split, next_turns;
     int next_parts;
     double next_us;
 } AttentionPlan;
@@ -129,7 +132,7 @@ enum { ATTENTION_MOST_PARTS = 256, ATTENTION_MOST_DIM = 256 };
 AttentionPlan attention_plan(const NnDevice *d, const AttentionAsk *q);
 
 /* Columns of the tiles that hold `dim`, as flash_attention.tk divides them. */
-int attention_columns(int dim);
+int attention_columns(int dim, bool wide);
 
 /* The gradients. */
 typedef struct GradPlan {

@@ -8,53 +8,60 @@
    - few tiles of queries leave multiprocessors idle, and the keys of one program come no
      faster than what it has in flight: parts of the keys fill the device;
    - a tile of 128 queries multiplies 128 rows even where one is there;
-   - programs that are alone on a multiprocessor begin and end with nothing beside them,
-     which counts where keys are few;
+   - a program begins and ends with little beside it, which counts where keys are few: as
+     many programs as run at once, which take tiles in turn, load the keys of the next one
+     meanwhile;
    - with causal order the last programs see the most keys, those begin first.
 
-   Rates are of one multiprocessor: of the tiles for 64 and 128 columns measured on an
-   H200 (docs/performance.md), others guessed from those. */
+   Rates and what a program begins with are of one multiprocessor, fitted to 512 and 4096
+   keys of 4096 queries and to decoding on an H200 (2026-11-22, `tests/gpu/shapes --tiles
+   --only attention,decode,grouped`); those of dropout and older devices are guessed. */
 #include "runtime/nn/plan.h"
 
 #include <math.h>
 
 enum { FLIGHT = 32768, LEAST_KEYS = 2 };
 
-/* Bytes per microsecond; microseconds. */
+/* Bytes per microsecond; microseconds; what is left of `begin` in turns. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, latency = 1.0,
-                    launch = 2.0, next_launch = 1.8, begin = 1.7, beneath = 0.1;
+                    launch = 2.0, next_launch = 1.8, beneath = 0.1, in_turns = 0.5;
 
-/* Queries by warpgroups and tensor maps, keys in roles. Of 16-bit types. */
+/* Queries by warpgroups and tensor maps, keys in roles. Of 16-bit types. The products of
+   two tiles of columns do not run beside what is between them (passes/skew.c). */
 static const AttentionTile hopper[] = {
-    {128, 64, 4, 3, 32, 2, 1.7},  {256, 64, 16, 4, 64, 1, 3.75},
-    {128, 64, 4, 3, 64, 2, 3.4},  {128, 128, 8, 2, 80, 1, 4.0},
-    {128, 128, 8, 2, 96, 1, 4.4}, {128, 64, 4, 2, 96, 2, 3.7},
-    {128, 128, 8, 2, 128, 1, 5.0}, {128, 64, 8, 2, 256, 1, 4.3}};
+    {128, 64, 4, 3, 32, 2, 1.8, 1.6, false},
+    {256, 64, 16, 4, 64, 1, 4.1, 4.9, false},
+    {128, 64, 4, 3, 64, 2, 3.6, 1.65, false},
+    {128, 128, 8, 2, 128, 1, 5.4, 3.8, true},
+    {64, 64, 4, 2, 128, 2, 4.6, 1.3, true},
+    {128, 64, 4, 2, 96, 2, 3.9, 2.3, false},
+    {128, 64, 8, 2, 256, 1, 5.7, 5.6, true},
+    {128, 64, 8, 2, 256, 1, 4.25, 4.0, false}};
 /* Masks of dropout take registers and more time than the products. */
-static const AttentionTile hopper_dropout[] = {{128, 64, 8, 3, 64, 1, 1.5},
-                                               {128, 64, 8, 2, 256, 1, 1.5}};
-static const AttentionTile ampere[] = {{128, 64, 4, 3, 32, 1, 1.2},
-                                       {128, 64, 8, 3, 64, 1, 1.6},
-                                       {128, 32, 8, 3, 96, 1, 1.5},
-                                       {128, 64, 8, 3, 128, 1, 1.6},
-                                       {64, 32, 4, 3, 256, 1, 1.2}};
-static const AttentionTile wide[] = {{128, 64, 4, 3, 64, 1, 0.5},
-                                     {64, 32, 4, 3, 256, 1, 0.4}};
-static const AttentionTile cpu[] = {{64, 64, 4, 3, 128, 1, 0.05},
-                                    {64, 32, 4, 3, 256, 1, 0.05}};
-static const AttentionTile cpu_wide[] = {{64, 64, 4, 3, 64, 1, 0.05},
-                                         {64, 32, 4, 3, 256, 1, 0.05}};
+static const AttentionTile hopper_dropout[] = {{128, 64, 8, 3, 64, 1, 1.5, 4, false},
+                                               {128, 64, 8, 2, 256, 1, 1.5, 4, false}};
+static const AttentionTile ampere[] = {{128, 64, 4, 3, 32, 1, 1.2, 2, false},
+                                       {128, 64, 8, 3, 64, 1, 1.6, 2, false},
+                                       {128, 32, 8, 3, 96, 1, 1.5, 2, false},
+                                       {128, 64, 8, 3, 128, 1, 1.6, 2, false},
+                                       {64, 32, 4, 3, 256, 1, 1.2, 2, false}};
+static const AttentionTile of_fp32[] = {{128, 64, 4, 3, 64, 1, 0.5, 2, false},
+                                        {64, 32, 4, 3, 256, 1, 0.4, 2, false}};
+static const AttentionTile cpu[] = {{64, 64, 4, 3, 128, 1, 0.05, 0, false},
+                                    {64, 32, 4, 3, 256, 1, 0.05, 0, false}};
+static const AttentionTile cpu_fp32[] = {{64, 64, 4, 3, 64, 1, 0.05, 0, false},
+                                         {64, 32, 4, 3, 256, 1, 0.05, 0, false}};
 
 /* Few queries: the least tile that products of warps have, that of a warpgroup, and two.
    Keys are as many as fill FLIGHT bytes, at most n. */
 static const AttentionTile few_hopper[] = {
-    {16, 128, 4, 3, 256, 2, 1.5}, {64, 128, 4, 3, 64, 2, 2.2},
-    {64, 128, 4, 3, 128, 2, 2.4}, {64, 128, 4, 3, 256, 1, 1.6},
-    {128, 64, 8, 2, 64, 1, 2.8},  {128, 64, 8, 2, 128, 1, 3.8}};
-static const AttentionTile few[] = {{16, 64, 4, 3, 256, 2, 0.5},
-                                    {64, 32, 4, 2, 64, 1, 0.9}};
-static const AttentionTile few_wide[] = {{16, 64, 4, 3, 256, 2, 0.3}};
-static const AttentionTile few_cpu[] = {{16, 64, 4, 3, 256, 1, 0.04}};
+    {16, 128, 4, 3, 256, 2, 1.5, 1, false}, {64, 128, 4, 3, 64, 2, 2.4, 2, false},
+    {64, 128, 4, 3, 128, 2, 3.3, 2, false}, {64, 128, 4, 3, 256, 1, 1.6, 2, false},
+    {128, 64, 8, 2, 64, 1, 2.1, 4, false},  {128, 64, 8, 2, 128, 1, 2.8, 4, false}};
+static const AttentionTile few[] = {{16, 64, 4, 3, 256, 2, 0.5, 1, false},
+                                    {64, 32, 4, 2, 64, 1, 0.9, 2, false}};
+static const AttentionTile few_fp32[] = {{16, 64, 4, 3, 256, 2, 0.3, 1, false}};
+static const AttentionTile few_cpu[] = {{16, 64, 4, 3, 256, 1, 0.04, 0, false}};
 
 typedef struct Tiles {
     const AttentionTile *at;
@@ -67,9 +74,9 @@ static Tiles
 tiles_of(const NnDevice *d, const AttentionAsk *q)
 {
     if (!d->gpu)
-        return q->bytes > 2 ? TILES(cpu_wide) : TILES(cpu);
+        return q->bytes > 2 ? TILES(cpu_fp32) : TILES(cpu);
     if (q->bytes > 2)
-        return TILES(wide);
+        return TILES(of_fp32);
     if (!d->wgmma)
         return TILES(ampere);
     return q->dropout ? TILES(hopper_dropout) : TILES(hopper);
@@ -81,17 +88,17 @@ few_tiles_of(const NnDevice *d, const AttentionAsk *q)
     if (!d->gpu)
         return TILES(few_cpu);
     if (q->bytes > 2)
-        return TILES(few_wide);
+        return TILES(few_fp32);
     return d->wgmma ? TILES(few_hopper) : TILES(few);
 }
 
 int
-attention_columns(int dim)
+attention_columns(int dim, bool wide)
 {
     int low = 16;
     while (low < 256 && low * 2 <= dim)
         low *= 2;
-    int rest = dim <= low ? 0 : 16;
+    int rest = dim <= low ? 0 : wide ? low : 16;
     while (rest && low + rest < dim)
         rest *= 2;
     return low + rest;
@@ -116,7 +123,7 @@ seen(const AttentionAsk *q)
 
 typedef struct Way {
     AttentionTile tile;
-    bool split;
+    bool split, turns;
     int parts;
 } Way;
 
@@ -126,7 +133,8 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     const AttentionTile *t = &w->tile;
     int64_t group = w->split ? q->heads / q->key_heads : 1;
     int64_t heads = q->sequences * q->heads / group;
-    double columns = attention_columns(q->dim) + attention_columns(q->value_dim);
+    double columns =
+        attention_columns(q->dim, t->wide) + attention_columns(q->value_dim, t->wide);
     double bytes = (q->dim + q->value_dim) * (double)q->bytes;
     double units = (double)over(q->m * group, t->m) * (double)heads * w->parts;
     double keys = seen(q) / w->parts;
@@ -150,7 +158,7 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     double rows = (double)(q->sequences * q->heads * q->m);
     double once = (rows + (double)(q->sequences * q->key_heads * q->n)) * bytes;
     AttentionCost c = {
-        .products = busy * (each + (t->resident == 1 ? begin : 0)),
+        .products = busy * (each + t->begin * (w->turns ? in_turns : 1)),
         .memory = once * ((1 - last) / most + last / least),
         .cache = units * keys * bytes / cache_bytes,
         .beside = launch};
@@ -174,17 +182,20 @@ consider(AttentionPlan *best, const NnDevice *d, const AttentionAsk *q, const Wa
             return;
         best->next = w->tile;
         best->next_split = w->split;
+        best->next_turns = w->turns;
         best->next_parts = w->parts;
         best->next_us = c.all;
         return;
     }
     *best = (AttentionPlan){.tile = w->tile,
                             .split = w->split,
+                            .turns = w->turns,
                             .parts = w->parts,
                             .keys = over(over(q->n, w->parts), w->tile.n) * w->tile.n,
                             .cost = c,
                             .next = best->tile,
                             .next_split = best->split,
+                            .next_turns = best->turns,
                             .next_parts = best->parts,
                             .next_us = best->cost.all};
 }
@@ -221,20 +232,35 @@ consider_parts(AttentionPlan *best, const NnDevice *d, const AttentionAsk *q, Wa
     }
 }
 
+/* Programs that take tiles in turn all see as many keys. Their results have a place of
+   their own in shared memory, which there is up to 128 columns. */
+static bool
+may_turn(const NnDevice *d, const AttentionAsk *q, const AttentionTile *t)
+{
+    int64_t units = over(q->m, t->m) * q->sequences * q->heads;
+    return d->wgmma && q->bytes == 2 && t->columns <= 128 && !q->causal && !q->packed &&
+           !q->dropout && units > (int64_t)d->processors * t->resident;
+}
+
 AttentionPlan
 attention_plan(const NnDevice *d, const AttentionAsk *q)
 {
     AttentionPlan best = {0};
-    int dim = attention_columns(q->dim), value_dim = attention_columns(q->value_dim);
+    int dim = attention_columns(q->dim, false);
+    int value_dim = attention_columns(q->value_dim, false);
     int most = dim > value_dim ? dim : value_dim;
     Tiles tiles = tiles_of(d, q);
-    /* of the narrowest that fit, by the lists' order */
+    bool narrow = false; /* tiles for fewer columns come first, and are faster */
     for (int i = 0, columns = 0; i < tiles.n; i++) {
         Way w = {.tile = tiles.at[i], .parts = 1};
-        if (w.tile.columns < most || (columns && w.tile.columns != columns))
+        if (w.tile.columns < most || (narrow && w.tile.columns > columns))
             continue;
-        columns = w.tile.columns;
+        columns = w.tile.columns > columns ? w.tile.columns : columns;
+        narrow = true;
         consider(&best, d, q, &w);
+        w.turns = may_turn(d, q, &w.tile);
+        if (w.turns)
+            consider(&best, d, q, &w);
     }
     tiles = few_tiles_of(d, q);
     for (int i = 0, rows = 0; i < tiles.n && !q->dropout && q->n > 0; i++) {

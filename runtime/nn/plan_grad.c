@@ -44,7 +44,7 @@ plain_tile(const NnDevice *d, const AttentionAsk *q, int columns)
 GradPlan
 grad_plan(const NnDevice *d, const AttentionAsk *q)
 {
-    int columns = attention_columns(q->dim > q->value_dim ? q->dim : q->value_dim);
+    int columns = attention_columns(q->dim > q->value_dim ? q->dim : q->value_dim, false);
     GradPlan p = {.own_dq = q->deterministic};
     p.why = p.own_dq ? "the same bits in every run: dq by itself"
                      : "parts of dq are added in memory";

@@ -161,8 +161,11 @@ START_TEST(columns)
                                    {65, 80},  {72, 80},   {80, 80},   {96, 96},
                                    {97, 128}, {112, 128}, {128, 128}, {160, 160},
                                    {161, 192}, {192, 192}, {193, 256}, {256, 256}};
+    ck_assert_int_eq(attention_columns(96, true), 128);
+    ck_assert_int_eq(attention_columns(160, true), 256);
+    ck_assert_int_eq(attention_columns(64, true), 64);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        ck_assert_int_eq(attention_columns(known[i][0]), known[i][1]);
+        ck_assert_int_eq(attention_columns(known[i][0], false), known[i][1]);
 }
 END_TEST
 
