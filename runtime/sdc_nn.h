@@ -204,6 +204,32 @@ SDC_API SdcStatus sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy,
 
 /* ---------------------------------------------------------------- attention */
 
+/* What attention may have besides; zero or NULL: it has not. Query i of M is at the place
+   of key i + N - M of N. In the forward pass. */
+typedef struct SdcAttentionOptions {
+    size_t size;    /* sizeof(SdcAttentionOptions) */
+    int64_t window; /* a query sees keys less than so many places away (with `causal` none
+                       behind its own) */
+    float cap;      /* scores s = scale q k^T become cap * tanh(s / cap) */
+    /* [heads], fp32: slopes[h] * distance is taken from the scores (ALiBi) */
+    const SdcTensor *slopes;
+    /* [batch, heads, M, N], any floating type, any strides, 0 too: added to the scores;
+       -inf hides a key */
+    const SdcTensor *bias;
+    /* On the device, i32, [batch]: the first so many keys of a sequence count, N of above
+       is their number. */
+    const int32_t *key_lengths;
+    /* Keys and values in pages: key and value are [pages, key heads, page, dim], and key
+       n of sequence b is row n % page of page pages[b * pages_stride + n / page]; on the
+       device, i32. `longest_k` of SdcAttention says how many keys a sequence has, at
+       most. */
+    const int32_t *pages;
+    int64_t pages_stride;
+    /* [key heads], fp32: what keys and values are multiplied by, which may be fp8 (e4m3,
+       e5m2) where queries are fp16 or bf16 */
+    const SdcTensor *key_scale, *value_scale;
+} SdcAttentionOptions;
+
 typedef struct SdcAttention {
     float scale; /* of q k^T, > 0; 0: 1 / sqrt(dim) */
     int causal;  /* nonzero: the last query sees all keys, the one before one less */
@@ -217,6 +243,7 @@ typedef struct SdcAttention {
        [sequences + 1]; NULL: every sequence of the batch has all queries and keys. */
     const int32_t *cu_q, *cu_k;
     int64_t sequences, longest_q, longest_k;
+    const SdcAttentionOptions *options; /* NULL: none */
 } SdcAttention;
 
 /* o = softmax(scale q k^T) v: q [batch, heads, M, dim], key [batch, key heads, N, dim],

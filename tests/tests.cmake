@@ -221,6 +221,7 @@ if(TARGET libsdc)
     foreach(file IN LISTS files)
         cmake_path(GET file STEM stem)
         set(no "accesses|attention_grad|exp|fuse|golden_json|lock|nn|nn_attention"
+            "nn_attention_options"
             "operations|tiles")
         list(JOIN no "|" no)
         if(stem MATCHES "^(${no})$")
@@ -453,8 +454,8 @@ if(TARGET libsdc)
     # one only what differs and is quick, of the newer one products of warps by TMA and
     # sums of halves.
     foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm language
-            large large_products logarithm many_maps masks narrow nn_attention operations
-            philox rows short_of_memory tiles wraps)
+            large large_products logarithm many_maps masks narrow nn_attention
+            nn_attention_options operations philox rows short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 89 90 100)
             if((sm EQUAL 80 AND

@@ -9,37 +9,63 @@
 enum { JOIN = 4096 };
 
 static bool
-tensors_fit(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value)
+is_fp8(SdcDtype t)
 {
-    return call_shape(c, q, "q", SHAPE(-1, -1, -1, -1)) &&
-           call_shape(c, key, "key", SHAPE(q->shape[0], -1, -1, q->shape[3])) &&
-           call_shape(c, value, "value",
-                      SHAPE(q->shape[0], key->shape[1], key->shape[2], -1)) &&
-           call_same_type(c, key, q, "key") && call_same_type(c, value, q, "value");
+    return t == SDC_FP8E5 || t == SDC_FP8E4NV;
+}
+
+static bool
+tensors_fit(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value,
+            bool pages)
+{
+    if (!call_shape(c, q, "q", SHAPE(-1, -1, -1, -1)) ||
+        !call_shape(c, key, "key",
+                    SHAPE(pages ? -1 : q->shape[0], -1, -1, q->shape[3])) ||
+        !call_shape(c, value, "value",
+                    SHAPE(key->shape[0], key->shape[1], key->shape[2], -1)))
+        return false;
+    bool mixed = is_fp8(key->dtype) && q->dtype != SDC_FP32;
+    return (mixed || call_same_type(c, key, q, "key")) &&
+           call_same_type(c, value, key, "value");
+}
+
+static bool
+lengths_fit(Call *c, const SdcAttention *a, const AttentionShape *s)
+{
+    const SdcAttentionOptions *o = &s->options;
+    return call_need(c, !s->packed || (s->batch == 1 && a->sequences >= 0 &&
+                                       (a->cu_k || o->key_lengths)),
+                     "packed sequences need 'cu_k' and a batch of 1") &&
+           call_need(c, !o->pages || (s->page > 0 && s->longest_n >= 0),
+                     "pages of %lld keys, %lld keys at most", (long long)s->page,
+                     (long long)s->longest_n);
 }
 
 bool
 attention_fits(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTensor *value,
                const SdcTensor *lse, const SdcAttention *a, AttentionShape *s)
 {
+    SdcAttentionOptions options;
     if (!call_need(c, a != NULL, "the options are missing") ||
         !call_need(c, a->scale >= 0, "the scale is %g, needed is > 0",
                    (double)a->scale) ||
-        !tensors_fit(c, q, key, value))
+        !attention_options(c, a, &options) ||
+        !tensors_fit(c, q, key, value, options.pages != NULL))
         return false;
+    bool pages = options.pages != NULL;
     *s = (AttentionShape){.batch = q->shape[0],
                           .heads = q->shape[1],
                           .key_heads = key->shape[1],
                           .M = q->shape[2],
-                          .N = key->shape[2],
+                          .N = pages ? a->longest_k : key->shape[2],
                           .dim = q->shape[3],
                           .value_dim = value->shape[3],
-                          .packed = a->cu_q != NULL};
+                          .packed = a->cu_q != NULL,
+                          .options = options,
+                          .page = key->shape[2]};
     s->sequences = s->packed ? a->sequences : s->batch;
     s->longest_m = s->packed ? a->longest_q : s->M;
     s->longest_n = s->packed ? a->longest_k : s->N;
-    call_need(c, !s->packed || (a->cu_k && s->batch == 1 && a->sequences >= 0),
-              "packed sequences need 'cu_k' and a batch of 1");
     call_need(c, a->p >= 0 && a->p < 1, "p is %g, needed is 0 <= p < 1", (double)a->p);
     call_need(c, q->dtype == SDC_FP32 || q->dtype == SDC_FP16 || q->dtype == SDC_BF16,
               "'q' is %s, possible are fp32, fp16 and bf16", sdc_dtype_name(q->dtype));
@@ -53,7 +79,17 @@ attention_fits(Call *c, const SdcTensor *q, const SdcTensor *key, const SdcTenso
               (long long)s->key_heads);
     call_shape(c, lse, "lse", SHAPE(s->batch, s->heads, s->M));
     call_need(c, c->status != SDC_OK || lse->dtype == SDC_FP32, "'lse' needs to be fp32");
-    return c->status == SDC_OK && call_dense(c, lse, "lse");
+    return c->status == SDC_OK && call_dense(c, lse, "lse") && lengths_fit(c, a, s) &&
+           attention_options_fit(c, s);
+}
+
+/* With a window no more than those of all queries, and of the tiles that they begin
+   in. */
+static int64_t
+keys_seen(const AttentionShape *s)
+{
+    int64_t wide = s->longest_m + s->options.window + ATTENTION_MOST_KEYS;
+    return s->options.window ? min_i64(s->longest_n, wide) : s->longest_n;
 }
 
 AttentionAsk
@@ -63,10 +99,11 @@ attention_ask(const AttentionShape *s, SdcDtype t, const SdcAttention *a)
                           .heads = s->heads,
                           .key_heads = s->key_heads,
                           .m = s->longest_m,
-                          .n = s->longest_n,
+                          .n = keys_seen(s),
                           .dim = (int)s->dim,
                           .value_dim = (int)s->value_dim,
                           .bytes = sdc_dtype_size(t),
+                          .changed = attention_is_changed(s),
                           .exact = a->exact,
                           .causal = a->causal,
                           .dropout = a->p > 0,
@@ -111,13 +148,12 @@ attention_lengths(Call *c, const SdcAttention *a, const AttentionShape *s)
     call_int(c, s->heads);
     call_int(c, s->M);
     call_int(c, s->N);
-    if (s->packed) {
-        call_ptr(c, SDC_I32, (void *)(uintptr_t)a->cu_q);
-        call_ptr(c, SDC_I32, (void *)(uintptr_t)a->cu_k);
-    } else {
-        call_tensor(c, NULL);
-        call_tensor(c, NULL);
-    }
+    const int32_t *cu[] = {s->packed ? a->cu_q : NULL, s->packed ? a->cu_k : NULL};
+    for (int i = 0; i < 2; i++)
+        if (cu[i])
+            call_ptr(c, SDC_I32, (void *)(uintptr_t)cu[i]);
+        else
+            call_tensor(c, NULL);
 }
 
 /* ---------------------------------------------------------------- forward */
@@ -167,9 +203,15 @@ by_queries(Call *c, const Forward *f)
     attention_lengths(c, f->a, &f->s);
     call_float_arg(c, (double)f->a->p);
     call_int(c, f->a->seed);
+    bool changed = attention_is_changed(&f->s);
+    if (changed) {
+        attention_bind_options(c, &f->s);
+        attention_option_args(c, &f->s);
+    }
     if (!f->plan.turns) {
-        call_run(c, "flash_attention", "flash_attention_fwd", sdc_grid(tiles, pairs, 1),
-                 c->stream);
+        call_run(c, "flash_attention",
+                 changed ? "flash_attention_fwd_options" : "flash_attention_fwd",
+                 sdc_grid(tiles, pairs, 1), c->stream);
         return;
     }
     call_int(c, tiles);
@@ -233,6 +275,8 @@ by_parts(Call *c, const Forward *f)
     call_int(c, rows);
     call_int(c, parts);
     call_int(c, f->plan.keys);
+    attention_bind_options(c, &f->s);
+    attention_option_args(c, &f->s);
     call_run(c, "flash_attention_split", "flash_attention_split",
              sdc_grid(ceil_over(f->s.longest_m * group, t->m) * parts,
                       f->s.sequences * f->s.key_heads, 1),

@@ -10,6 +10,8 @@ typedef struct AttentionShape {
     int64_t batch, heads, key_heads, M, N, dim, value_dim;
     int64_t sequences, longest_m, longest_n;
     bool packed; /* sequences behind one another */
+    SdcAttentionOptions options; /* those given, others zero */
+    int64_t page;                /* keys of a page */
 } AttentionShape;
 
 /* Refuses the call where tensors and options do not fit. */
@@ -23,5 +25,14 @@ void attention_bind(Call *c, const SdcAttention *a, const AttentionShape *s,
                     const AttentionTile *t);
 void attention_strides(Call *c, const SdcTensor *t, bool packed);
 void attention_lengths(Call *c, const SdcAttention *a, const AttentionShape *s);
+
+/* ---- options */
+
+/* Those of the call in `to`; they fit the shape; any that is not what it is without. */
+bool attention_options(Call *c, const SdcAttention *a, SdcAttentionOptions *to);
+bool attention_options_fit(Call *c, const AttentionShape *s);
+bool attention_is_changed(const AttentionShape *s);
+void attention_bind_options(Call *c, const AttentionShape *s);
+void attention_option_args(Call *c, const AttentionShape *s);
 
 #endif

@@ -173,6 +173,9 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
         if (!call_shape(&c, in[i], names[i], 4, like[i] ? like[i]->shape : shape_o) ||
             !call_same_type(&c, in[i], q, names[i]))
             return c.status;
+    if (!call_need(&c, !attention_is_changed(&g.s),
+                   "options are of the forward pass alone"))
+        return c.status;
     if (!call_need(&c, workspace != NULL, "the workspace is missing"))
         return c.status;
     int64_t rows = g.s.batch * g.s.heads * g.s.M;

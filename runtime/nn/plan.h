@@ -98,6 +98,7 @@ typedef struct AttentionAsk {
     bool exact;         /* fp32 in full precision */
     bool causal, dropout, deterministic;
     bool packed; /* sequences of different lengths */
+    bool changed; /* scores or keys by options */
 } AttentionAsk;
 
 typedef struct AttentionTile {
@@ -127,7 +128,8 @@ typedef struct AttentionPlan {
     double next_us;
 } AttentionPlan;
 
-enum { ATTENTION_MOST_PARTS = 256, ATTENTION_MOST_DIM = 256 };
+enum { ATTENTION_MOST_PARTS = 256, ATTENTION_MOST_DIM = 256,
+       ATTENTION_MOST_KEYS = 128 }; /* keys of a tile */
 
 AttentionPlan attention_plan(const NnDevice *d, const AttentionAsk *q);
 

@@ -239,7 +239,7 @@ may_turn(const NnDevice *d, const AttentionAsk *q, const AttentionTile *t)
 {
     int64_t units = over(q->m, t->m) * q->sequences * q->heads;
     return d->wgmma && q->bytes == 2 && t->columns <= 128 && !q->causal && !q->packed &&
-           !q->dropout && units > (int64_t)d->processors * t->resident;
+           !q->dropout && !q->changed && units > (int64_t)d->processors * t->resident;
 }
 
 AttentionPlan

@@ -6,8 +6,9 @@
 /* What the rows of one query need. */
 typedef struct Row {
     const double *q, *k, *v;
-    int64_t head, query;
-    int64_t seen;    /* keys 0..seen-1 */
+    const double *bias;
+    int64_t head, query, own; /* own: the key at the query's place */
+    int64_t first, seen;      /* keys first..seen-1 */
     double high, sum;
     double reach;    /* largest scale * sum |q k| */
     double size;     /* largest |score| */
@@ -28,7 +29,12 @@ score(const RefAttention *a, const Row *row, int64_t j, double *magnitude)
         m += fabs(row->q[d] * row->k[j * a->dim + d]);
     }
     *magnitude = a->scale * m;
-    return a->scale * s;
+    s *= a->scale;
+    if (a->cap > 0)
+        s = a->cap * tanh(s / a->cap);
+    if (a->slopes)
+        s -= a->slopes[row->head % a->heads] * fabs((double)(row->own - j));
+    return row->bias ? s + row->bias[j] : s;
 }
 
 static void
@@ -37,13 +43,13 @@ row_weigh(const RefAttention *a, Row *row)
     double magnitude;
     row->high = -INFINITY;
     row->sum = row->reach = row->size = 0;
-    for (int64_t j = 0; j < row->seen; j++) {
+    for (int64_t j = row->first; j < row->seen; j++) {
         double s = score(a, row, j, &magnitude);
         row->high = fmax(row->high, s);
         row->reach = fmax(row->reach, magnitude);
-        row->size = fmax(row->size, fabs(s));
+        row->size = isinf(s) ? row->size : fmax(row->size, fabs(s));
     }
-    for (int64_t j = 0; j < row->seen; j++)
+    for (int64_t j = row->first; j < row->seen; j++)
         row->sum += exp(score(a, row, j, &magnitude) - row->high);
 }
 
@@ -51,7 +57,14 @@ row_weigh(const RefAttention *a, Row *row)
 static double
 weight_error(const RefAttention *a, const Row *row)
 {
-    return REF_U32 * ((double)(a->dim + 4) * row->reach + 4 * row->size + 32) +
+    /* what the scores are put together of */
+    double parts = 8 * a->cap;
+    if (a->slopes)
+        parts += 8 * a->slopes[row->head % a->heads] * (double)(a->M + a->N);
+    if (row->bias)
+        for (int64_t j = row->first; j < row->seen; j++)
+            parts = isinf(row->bias[j]) ? parts : fmax(parts, 8 * fabs(row->bias[j]));
+    return REF_U32 * ((double)(a->dim + 4) * row->reach + 4 * row->size + 32 + parts) +
            a->dot_unit * row->reach;
 }
 
@@ -78,7 +91,7 @@ row_sum(const RefAttention *a, const Row *row, double *o, double *o_bound)
     int64_t dim = value_dim(a);
     for (int64_t d = 0; d < dim; d++)
         o[d] = o_bound[d] = 0;
-    for (int64_t j = 0; j < row->seen; j++) {
+    for (int64_t j = row->first; j < row->seen; j++) {
         double magnitude;
         double p = exp(score(a, row, j, &magnitude) - row->high) / row->sum *
                    ref_attention_keep(a, row->head, row->query, j);
@@ -102,20 +115,26 @@ ref_attention(const RefAttention *a)
             Row row = {.q = a->q + (z * a->M + i) * a->dim,
                        .k = a->k + kv * a->N * a->dim,
                        .v = a->v + kv * a->N * value_dim(a),
+                       .bias = a->bias ? a->bias + (z * a->M + i) * a->N : NULL,
                        .head = z,
                        .query = i,
-                       .seen = a->N};
-            if (a->causal) {
-                int64_t seen = i + a->N - a->M + 1;
-                row.seen = seen < 0 ? 0 : seen < a->N ? seen : a->N;
-            }
+                       .seen = a->lengths ? a->lengths[z / a->heads] : a->N};
+            row.own = i + row.seen - a->M;
+            int64_t most = row.own + (a->causal ? 1 : a->window);
+            if ((a->causal || a->window) && most < row.seen)
+                row.seen = most < 0 ? 0 : most;
+            if (a->window && row.own - a->window + 1 > 0)
+                row.first = row.own - a->window + 1;
+            if (row.seen < row.first)
+                row.seen = row.first;
             row_weigh(a, &row);
             int64_t at = z * a->M + i;
-            double lse = row.seen ? row.high + log(row.sum) : -INFINITY;
+            bool any = row.sum > 0;
+            double lse = any ? row.high + log(row.sum) : -INFINITY;
             a->lse[at] = lse;
             a->lse_bound[at] =
                 weight_error(a, &row) +
-                REF_U32 * ((double)a->N + 4 + (row.seen ? fabs(lse) : 0));
+                REF_U32 * ((double)a->N + 4 + (any ? fabs(lse) : 0));
             row_sum(a, &row, a->o + at * value_dim(a), a->o_bound + at * value_dim(a));
         }
     }

@@ -186,6 +186,14 @@ typedef struct RefAttention {
     float drop;
     int64_t seed, first_head;
     int64_t value_dim; /* of v and o; 0: dim */
+    /* Options, zero: none. Query i is at the place of key i + n - M, n the keys that
+       count (lengths [batch], else N): it sees those less than `window` away; scores s
+       become cap * tanh(s / cap), less slopes [heads] * distance, plus bias [batch,
+       heads, M, N]. */
+    int64_t window;
+    double cap;
+    const double *slopes, *bias;
+    const int32_t *lengths;
     double *o, *lse;
     double *o_bound, *lse_bound;
 } RefAttention;
