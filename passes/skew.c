@@ -17,6 +17,10 @@
    the first is carried. An iteration's operand p is narrowed last, when the product that
    reads the one before is done: then its registers can be the same.
 
+   Either may be several: a first that is a sum of products, each begun with the sum of
+   the one before and all waited for at once (heads of 96 columns, as 64 and 32), and
+   seconds that share the operand p, begun one after the other.
+
    It is done in the roles of specialize.c, where no barrier of the block stands between
    the products and each of the two is waited for and given back on its own. Many
    warpgroups take turns at beginning the two: then they do not all compute, or all
@@ -36,13 +40,16 @@ bool pass_skew(Func *f, PassCx *cx);
 /* Warps from which on the warpgroups take turns at their products. Two groups do so by
    themselves (attention of 128 dimensions, 16384 on an H200: 651 TFLOP/s, 618 with
    turns); four do not (64 dimensions: 450, 485 with turns). */
-enum { TURNS = 16 };
+enum { TURNS = 16, SECONDS = 4 };
 
 typedef struct Skew {
     Session *s;
     Op *loop;
-    Op *d1, *w1, *d2, *w2; /* the products and their waits */
+    Op *d1, *e1, *w1;      /* the first product, the last of its sum, their wait */
+    Op *d2[SECONDS], *w2[SECONDS];
+    int n2;                /* second products and their waits */
     Map second;            /* ops of the second stage */
+    Map ends;              /* those of them that wait for products, and what follows */
     Map late;              /* ops of the first that come after the second product */
     Map in_second;         /* carried arguments that the second stage hands on */
     bool turns;            /* the warpgroups of the role take turns at the products */
@@ -72,28 +79,108 @@ from_second(Skew *k, const Value *v)
 }
 
 static bool
+from_end(Skew *k, const Value *v)
+{
+    return v->op && map_has(&k->ends, v->op);
+}
+
+static bool
 from_late(Skew *k, const Value *v)
 {
     return map_has(&k->in_second, v) || (v->op && map_has(&k->late, v->op));
 }
 
+static Op *
+only_user(const Op *op)
+{
+    const Use *u = op->nresult == 1 ? op->results[0].uses : NULL;
+    return u && !u->next ? u->user : NULL;
+}
+
+/* Has every ring two stages? What is given back late holds one of them, while a producer
+   that loads another operand first needs the next. */
+static bool
+rings_are_deep(const Op *loop)
+{
+    region_each(loop->regions[0], op)
+    {
+        const Op *at = op->kind == OP_BAR_WAIT ? op_operand(op, 0)->op : NULL;
+        if (op->kind == OP_BAR_WAIT &&
+            (!at || at->kind != OP_BAR_INDEX || op_operand(at, 0)->type->stages < 2))
+            return false;
+    }
+    return true;
+}
+
+/* A sum of products is waited for once, where it is complete; what the waits in between
+   gave back is given back there. */
+static void
+join_sums(Op *loop)
+{
+    region_each(loop->regions[0], op)
+    {
+        Op *wait = op->kind == OP_WGMMA ? only_user(op) : NULL;
+        Op *next = wait && wait->kind == OP_WGMMA_WAIT && wait->noperand == 1 &&
+                           !attr_int(&wait->attrs, ATTR_PENDING, 0)
+                       ? only_user(wait)
+                       : NULL;
+        if (!next || next->kind != OP_WGMMA || next->parent != op->parent ||
+            wait->parent != op->parent || op_operand(next, 2) != &wait->results[0])
+            continue;
+        const Op *last = only_user(next);
+        if (!last || last->kind != OP_WGMMA_WAIT || last->parent != op->parent)
+            continue;
+        for (Op *at = wait->next, *then; at != next; at = then) {
+            then = at->next;
+            if (at->kind == OP_BAR_ARRIVE)
+                op_move_before(at, last->next);
+        }
+        value_replace(&wait->results[0], &op->results[0]);
+        op_erase(wait);
+    }
+}
+
 static bool
 find_products(Skew *k)
 {
+    Op *begun = NULL;
     region_each(k->loop->regions[0], op)
     {
         if (op->kind != OP_WGMMA)
             continue;
-        const Use *u = op->results[0].uses;
-        Op *wait = u && !u->next ? u->user : NULL;
-        if (k->d2 || !wait || wait->kind != OP_WGMMA_WAIT || wait->noperand != 1 ||
-            wait->parent != op->parent || attr_int(&wait->attrs, ATTR_PENDING, 0))
+        Op *wait = only_user(op), *first = begun ? begun : op;
+        begun = NULL;
+        if (!wait || wait->parent != op->parent)
             return false;
-        *(k->d1 ? &k->d2 : &k->d1) = op;
-        *(k->w1 ? &k->w2 : &k->w1) = wait;
+        if (wait->kind == OP_WGMMA && op_operand(wait, 2) == &op->results[0]) {
+            begun = first;
+            continue;
+        }
+        if (wait->kind != OP_WGMMA_WAIT || wait->noperand != 1 ||
+            attr_int(&wait->attrs, ATTR_PENDING, 0))
+            return false;
+        if (!k->d1) {
+            k->d1 = first;
+            k->e1 = op;
+            k->w1 = wait;
+            continue;
+        }
+        if (k->n2 == SECONDS || first != op || !op_before(k->w1, op) ||
+            op_operand(op, 0)->type->kind != TY_TILE)
+            return false;
+        k->d2[k->n2] = op;
+        k->w2[k->n2++] = wait;
     }
-    return k->d2 && op_before(k->w1, k->d2) &&
-           op_operand(k->d2, 0)->type->kind == TY_TILE;
+    return k->n2 > 0;
+}
+
+static bool
+is_product(const Skew *k, const Op *op)
+{
+    bool is = op == k->w1 || (op->kind == OP_WGMMA);
+    for (int i = 0; i < k->n2; i++)
+        is |= op == k->w2[i];
+    return is;
 }
 
 /* Is all that uses op in the second stage? */
@@ -112,17 +199,19 @@ static bool
 find_second(Skew *k)
 {
     Region *body = k->loop->regions[0];
+    const Op *last = k->d2[k->n2 - 1];
     region_each(body, op)
     {
-        bool before = op_before(op, k->d1), after = op_before(k->w2, op);
-        bool between = op_before(k->w1, op) && op_before(op, k->d2);
-        bool product = op == k->d1 || op == k->w1 || op == k->d2 || op == k->w2;
-        bool second = op == k->d2 || op == k->w2 || any_operand(k, op, from_second);
+        bool before = op_before(op, k->e1), after = op_before(k->w2[0], op);
+        bool between = op_before(k->w1, op) && op_before(op, last);
+        bool second = any_operand(k, op, from_second);
+        for (int i = 0; i < k->n2; i++)
+            second |= op == k->d2[i] || op == k->w2[i];
         if (op == body->last)
             break;
         if (op->kind == OP_BAR_WAIT     ? !before && !between
-            : op->kind == OP_BAR_ARRIVE ? !after && !between
-                                        : !product && !op_is_pure(op))
+            : op->kind == OP_BAR_ARRIVE ? !after && !op_before(k->w1, op)
+                                        : !is_product(k, op) && !op_is_pure(op))
             return false;
         second |=
             (op->kind == OP_BAR_WAIT && between) || (op->kind == OP_BAR_ARRIVE && after);
@@ -134,6 +223,17 @@ find_second(Skew *k)
         if (light && op_is_pure(op) && only_second(k, op))
             map_set(&k->second, op, op);
     }
+    region_each(body, op)
+    {
+        bool waits = op->kind == OP_BAR_ARRIVE || any_operand(k, op, from_end);
+        for (int i = 0; i < k->n2; i++)
+            waits |= op == k->w2[i];
+        if (waits && map_has(&k->second, op))
+            map_set(&k->ends, op, op);
+    }
+    for (int i = 0; i < k->n2; i++)
+        if (map_has(&k->ends, k->d2[i]))
+            return false;
     return !map_has(&k->second, k->d1) && !map_has(&k->second, k->w1);
 }
 
@@ -142,12 +242,27 @@ find_second(Skew *k)
 static void
 seed_late(Skew *k)
 {
-    Op *op = op_operand(k->d2, 0)->op;
+    Op *op = op_operand(k->d2[0], 0)->op;
     while (op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC))
         op = op_operand(op, 0)->op;
     if (op && op->parent == k->loop->regions[0] && op_is(op, T_ELEMENTWISE) &&
         op_is_pure(op))
         map_set(&k->late, op, op);
+}
+
+/* Do the second products and what is late alone use it? */
+static bool
+only_late_or_second(const Skew *k, const Op *op)
+{
+    value_each_use(&op->results[0], u)
+    {
+        bool fits = map_has(&k->late, u->user);
+        for (int i = 0; i < k->n2; i++)
+            fits |= u->user == k->d2[i];
+        if (!fits)
+            return false;
+    }
+    return op->results[0].uses != NULL;
 }
 
 /* What waits for the second product of the iteration before. */
@@ -165,11 +280,12 @@ find_late(Skew *k)
     }
     region_each(body, op) if (!map_has(&k->second, op) && op != body->last &&
                               any_operand(k, op, from_late)) map_set(&k->late, op, op);
-    for (Op *op = op_operand(k->d2, 0)->op;
-         op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC) &&
-         op->parent == body && op->results[0].uses && !op->results[0].uses->next;
-         op = op_operand(op, 0)->op)
-        map_set(&k->late, op, op);
+    for (int i = 0; i < k->n2; i++)
+        for (Op *op = op_operand(k->d2[i], 0)->op;
+             op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC) &&
+             op->parent == body && only_late_or_second(k, op);
+             op = op_operand(op, 0)->op)
+            map_set(&k->late, op, op);
     for (Op *op = body->first; op != body->last; op = op->next)
         if (map_has(&k->late, op) && !op_is_pure(op))
             return false;
@@ -208,15 +324,20 @@ depends(const Value *v, const Value *on, const Region *body, Map *seen)
 static bool
 plan(Skew *k)
 {
-    Map seen;
     const Region *body = k->loop->regions[0];
     map_init(&k->second, &k->s->tmp);
+    map_init(&k->ends, &k->s->tmp);
     map_init(&k->late, &k->s->tmp);
     map_init(&k->in_second, &k->s->tmp);
-    map_init(&seen, &k->s->tmp);
-    if (!find_products(k) ||
-        !depends(op_operand(k->d2, 0), &k->w1->results[0], body, &seen) ||
-        !find_second(k) || !find_late(k))
+    if (!find_products(k) || (k->n2 > 1 && !rings_are_deep(k->loop)))
+        return false;
+    for (int i = 0; i < k->n2; i++) {
+        Map seen;
+        map_init(&seen, &k->s->tmp);
+        if (!depends(op_operand(k->d2[i], 0), &k->w1->results[0], body, &seen))
+            return false;
+    }
+    if (!find_second(k) || !find_late(k))
         return false;
     for (const Op *op = body->first; op; op = op->next)
         if (map_has(&k->second, op))
@@ -259,6 +380,15 @@ copy_second(Skew *k, Builder *b, Op *first, const Op *end, Map *m)
             op_clone(b, op, m);
 }
 
+/* Those of the second stage that wait for its products, or the others. */
+static void
+copy_part(Skew *k, Builder *b, Op *first, const Op *end, bool waits, Map *m)
+{
+    for (Op *op = first; op != end; op = op->next)
+        if (map_has(&k->second, op) && map_has(&k->ends, op) == waits)
+            op_clone(b, op, m);
+}
+
 static void
 fill_loop(Skew *k, Op *loop)
 {
@@ -282,15 +412,19 @@ fill_loop(Skew *k, Op *loop)
     copy_first(k, &b, from->first, k->d1, false, &first);
     if (k->turns)
         build_op(&b, OP_TURN_TAKE, NULL, 0, NULL, NULL, 0);
-    copy_first(k, &b, k->d1, k->d1->next, false, &first);
-    copy_second(k, &b, from->first, k->d2->next, &second);
+    const Op *begun = k->d2[k->n2 - 1]->next;
+    copy_first(k, &b, k->d1, k->e1->next, false, &first);
+    copy_part(k, &b, from->first, begun, false, &second);
     if (k->turns)
         build_op(&b, OP_TURN_PASS, NULL, 0, NULL, NULL, 0);
-    copy_first(k, &b, k->d1->next, yield, false, &first);
-    copy_second(k, &b, k->d2->next, yield, &second);
-    set_pending(k, &first, k->w1, 1);
-    attr_set_flag(&k->s->mod, &((Value *)map_get(&second, &k->w2->results[0]))->op->attrs,
-                  ATTR_LATE);
+    copy_first(k, &b, k->e1->next, yield, false, &first);
+    copy_part(k, &b, from->first, begun, true, &second);
+    copy_second(k, &b, k->d2[k->n2 - 1]->next, yield, &second);
+    set_pending(k, &first, k->w1, k->n2);
+    for (int i = 0; i < k->n2; i++) {
+        Value *done = map_get(&second, &k->w2[i]->results[0]);
+        attr_set_flag(&k->s->mod, &done->op->attrs, ATTR_LATE);
+    }
     for (int i = 0; i < n; i++)
         if (map_has(&k->in_second, from->args[i + 1]))
             map_set(&first, from->args[i + 1], mapped(&second, op_operand(yield, i)));
@@ -388,6 +522,9 @@ visit(Session *s, Region *r, int depth, int warps)
             }
             changed |= in;
         }
+        bool deep = op->kind == OP_FOR && warps && rings_are_deep(op);
+        if (deep)
+            join_sums(op);
         if (op->kind == OP_FOR && warps && plan(&k)) {
             skew(&k);
             changed = true;
