@@ -143,6 +143,11 @@ START_TEST(known_attention)
             p = attention_plan(&hopper, &q);
             ck_assert(!p.split && p.tile.m >= 128 && p.tile.warps >= 8);
         }
+    /* few keys: programs take tiles in turn, where all see as many */
+    q = attend(2, 32, 32, 4096, 512, 128);
+    ck_assert(attention_plan(&hopper, &q).turns);
+    q.causal = true;
+    ck_assert(!attention_plan(&hopper, &q).turns);
     /* dropout has masks of whole heads */
     q = attend(1, 32, 8, 1, 32768, 128);
     q.dropout = true;
@@ -152,6 +157,26 @@ START_TEST(known_attention)
     poor.lends = false;
     q.dropout = false;
     ck_assert_int_eq(attention_plan(&poor, &q).parts, 1);
+}
+END_TEST
+
+START_TEST(gradients)
+{
+    for (int dim = 1; dim <= 256; dim++) {
+        AttentionAsk q = attend(4, 16, 16, 4096, 4096, dim);
+        GradPlan p = grad_plan(&hopper, &q);
+        ck_assert(!p.own_dq && p.keys.m == 64 && p.keys.n >= 64);
+        ck_assert(p.late == (attention_columns(dim, false) > 32 && dim <= 128));
+        q.packed = true;
+        ck_assert(!grad_plan(&hopper, &q).late);
+        q.deterministic = true;
+        p = grad_plan(&hopper, &q);
+        ck_assert(p.own_dq && !p.late && p.queries.m == 128);
+        Note note = {
+            .function = "f", .kind = NOTE_GRAD, .gpu = true, .of.grad = {q, p}};
+        char text[1000];
+        ck_assert_uint_eq(note_print(&note, text, sizeof text), strlen(text));
+    }
 }
 END_TEST
 
@@ -213,6 +238,7 @@ main(void)
     tcase_add_test(c, any_shape);
     tcase_add_test(c, rows);
     tcase_add_test(c, known_attention);
+    tcase_add_test(c, gradients);
     tcase_add_test(c, columns);
     tcase_add_test(c, any_attention);
     suite_add_tcase(suite, c);
