@@ -61,7 +61,12 @@ static const AttentionTile few_hopper[] = {
 static const AttentionTile few[] = {{16, 64, 4, 3, 256, 2, 0.5, 1, false},
                                     {64, 32, 4, 2, 64, 1, 0.9, 2, false}};
 static const AttentionTile few_fp32[] = {{16, 64, 4, 3, 256, 2, 0.3, 1, false}};
-static const AttentionTile few_cpu[] = {{16, 64, 4, 3, 256, 1, 0.04, 0, false}};
+/* No product needs more rows there. */
+static const AttentionTile few_cpu[] = {{1, 64, 4, 3, 256, 1, 0.04, 0, false},
+                                        {2, 64, 4, 3, 256, 1, 0.04, 0, false},
+                                        {4, 64, 4, 3, 256, 1, 0.04, 0, false},
+                                        {8, 64, 4, 3, 256, 1, 0.04, 0, false},
+                                        {16, 64, 4, 3, 256, 1, 0.04, 0, false}};
 
 typedef struct Tiles {
     const AttentionTile *at;
