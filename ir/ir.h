@@ -81,7 +81,8 @@ struct Func {
     int64_t shared_bytes; /* shared memory, once passes/smem.c has placed its buffers */
     int check;         /* CHECK_*: code that watches what it does, for the CPU */
     bool overlap;      /* launched while the grid before it may still run: launch_pdl */
-    uint32_t props;    /* P_*: form properties and cached analyses, see passes/pass.h */
+    uint32_t props;    /* FORM_* of ir/forms.def */
+    uint32_t given;    /* those that it was read with */
     uint32_t next_id;
     Module *module;
     Loc loc;
@@ -138,14 +139,13 @@ Func *module_func(Module *m, const char *name); /* NULL when absent */
 /* Depth of nesting that any walk over regions may meet; the builder enforces it. */
 enum { MAX_REGION_DEPTH = 200, MAX_OPS = 1 << 20 };
 
-/* The bits of Func.props that say which form the IR is in; they are printed and read, so
-   that a pipeline can be entered in the middle. Named in passes/pass.h. */
+/* The forms that a function may be in, bits of Func.props: see ir/forms.def. */
 enum {
-    FORM_MASKED = 1, /* no block pointers, no implicit bounds */
-    FORM_LAYOUT = 2, /* every tile has a layout */
-    FORM_STAGED = 4, /* loops are software-pipelined */
-    FORM_CPU = 8,    /* nests, strips and buffers only */
-    FUNC_FORM = 15
+#define FORM(id, bit, name, doc) FORM_##id = bit,
+#include "ir/forms.def"
+#define FORM(id, bit, name, doc) +bit
+    FUNC_FORM = 0
+#include "ir/forms.def"
 };
 
 #endif

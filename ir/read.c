@@ -443,7 +443,7 @@ read_kernel(Reader *r, Module *m)
     r->func->num_warps = (int)set[0].i;
     r->func->num_stages = (int)set[1].i;
     r->func->num_ctas = (int)set[2].i;
-    r->func->props = (uint32_t)set[3].i;
+    r->func->props = r->func->given = (uint32_t)set[3].i;
     r->func->shared_bytes = set[4].i;
     r->func->overlap = set[5].i;
     r->func->check = (int)set[6].i;

@@ -63,8 +63,8 @@ check_form(Verifier *v, const Op *op, const Value *value)
     const Type *t = value->type;
     if (!t)
         return;
-    if ((v->f->props & FORM_MASKED) && t->kind == TY_BLOCK_PTR)
-        violation(v, op, "a block pointer in a masked function");
+    if ((v->f->props & FORM_ACCESS) && t->kind == TY_BLOCK_PTR)
+        violation(v, op, "a block pointer in a function of explicit accesses");
     if ((v->f->props & FORM_LAYOUT) && t->kind == TY_TILE && !t->layout)
         violation(v, op, "a tile without layout in a function with layouts: %s",
                   type_str(&v->s->perm, t));

@@ -27,7 +27,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/scratch.h"
-#include "passes/pass.h"
+#include "passes/forms.h"
 
 bool pass_barrier(Func *f, PassCx *cx);
 
@@ -56,6 +56,8 @@ typedef struct Barriers {
     Arena *arena;
     const TargetInfo *target;
     bool insert; /* else the walk only finds the state */
+    bool check;  /* says where a barrier is missing instead */
+    const Op *missing;
     bool changed;
 } Barriers;
 
@@ -207,6 +209,10 @@ put_barrier(Barriers *b, Op *op, State *s)
     state_clear(s);
     if (!b->insert)
         return;
+    if (b->check) {
+        b->missing = b->missing ? b->missing : op;
+        return;
+    }
     Builder at = builder_before(op);
     at.loc = op->loc;
     build_op(&at, OP_BARRIER, NULL, 0, NULL, NULL, 0);
@@ -416,4 +422,13 @@ pass_barrier(Func *f, PassCx *cx)
     Barriers b = {.arena = &cx->s->tmp, .target = &cx->target, .insert = true};
     walk(&b, f->body, (State){0}, 0, 0);
     return b.changed;
+}
+
+FormFault
+barrier_check(Func *f, const TargetInfo *t, Arena *a)
+{
+    Barriers b = {.arena = a, .target = t, .insert = true, .check = true};
+    walk(&b, f->body, (State){0}, 0, 0);
+    return (FormFault){b.missing, "has a conflict in shared memory with an access in "
+                                  "front of it, and no barrier is in between"};
 }

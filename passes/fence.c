@@ -14,7 +14,7 @@
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
-#include "passes/pass.h"
+#include "passes/forms.h"
 
 bool pass_fence(Func *f, PassCx *cx);
 
@@ -22,6 +22,7 @@ typedef struct Fences {
     Arena *arena;
     Vec(const Op *) read; /* allocations that wgmma or TMA read */
     bool copied;          /* cp.async fills one of them */
+    const Op *unfenced;   /* the first write without a fence */
     bool changed;
 } Fences;
 
@@ -93,4 +94,38 @@ pass_fence(Func *f, PassCx *cx)
         return false;
     pass_walk(f->body, find_copied, &x);
     return pass_walk(f->body, insert, &x);
+}
+
+/* Does the thread fence what `op` wrote before it can tell others of it? */
+static bool
+is_fenced(const Op *op)
+{
+    for (op = op->next; op; op = op->next) {
+        if (op->kind == OP_FENCE_ASYNC)
+            return true;
+        if (op->nregion || op->kind == OP_BAR_ARRIVE || op->kind == OP_TMA_STORE ||
+            op_is(op, T_CONVERGENT) || op_is(op, T_TERMINATOR))
+            return false;
+    }
+    return false;
+}
+
+static bool
+find_unfenced(void *user, Op *op)
+{
+    Fences *x = user;
+    if (!x->unfenced && writes(x, op) && !is_fenced(op))
+        x->unfenced = op;
+    return false;
+}
+
+FormFault
+fence_check(Func *f, Arena *a)
+{
+    Fences x = {.arena = a};
+    pass_walk(f->body, find_read, &x);
+    pass_walk(f->body, find_copied, &x);
+    pass_walk(f->body, find_unfenced, &x);
+    return (FormFault){x.unfenced,
+                       "writes what wgmma or TMA may read, and no fence is behind it"};
 }

@@ -21,8 +21,8 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/scratch.h"
+#include "passes/forms.h"
 #include "passes/operand.h"
-#include "passes/pass.h"
 
 bool pass_fence_reads(Func *f, PassCx *cx);
 
@@ -38,6 +38,8 @@ typedef struct Reads {
     Vec(Span) filled;     /* by TMA */
     Vec(const Op *) last; /* barriers with no other between them and a copy */
     bool insert;          /* else the walk only finds out */
+    bool check;           /* says where a fence is missing instead */
+    const Op *missing;
     bool changed;
 } Reads;
 
@@ -192,7 +194,9 @@ walk(Reads *x, Region *r, bool read, int depth, int loops)
         if (read && tells(x, op)) {
             read = false;
             x->changed |= x->insert;
-            if (x->insert) {
+            if (x->insert && x->check) {
+                x->missing = x->missing ? x->missing : op;
+            } else if (x->insert) {
                 Builder b = builder_before(op);
                 b.loc = op->loc;
                 build_op(&b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
@@ -215,14 +219,29 @@ walk(Reads *x, Region *r, bool read, int depth, int loops)
     return read;
 }
 
+static void
+look(Reads *x, Func *f)
+{
+    find_filled(x, f->body, 0);
+    if (!x->filled.n)
+        return;
+    find_last(x, f->body, false, 0);
+    walk(x, f->body, false, 0, 0);
+}
+
 bool
 pass_fence_reads(Func *f, PassCx *cx)
 {
     Reads x = {.arena = &cx->s->tmp, .target = &cx->target, .insert = true};
-    find_filled(&x, f->body, 0);
-    if (!x.filled.n)
-        return false;
-    find_last(&x, f->body, false, 0);
-    walk(&x, f->body, false, 0, 0);
+    look(&x, f);
     return x.changed;
+}
+
+FormFault
+fence_reads_check(Func *f, const TargetInfo *t, Arena *a)
+{
+    Reads x = {.arena = a, .target = t, .insert = true, .check = true};
+    look(&x, f);
+    return (FormFault){x.missing, "lets TMA overwrite what threads have read in front of "
+                                  "it, and no fence is in between"};
 }

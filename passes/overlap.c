@@ -26,7 +26,7 @@
    by it wherever it stands (a softmax of 4096 x 1024 takes 5.8 us, said at the end 7.0,
    not at all 4.6), products gain most at their end. */
 #include "ir/build.h"
-#include "passes/pass.h"
+#include "passes/forms.h"
 
 bool pass_overlap(Func *f, PassCx *cx);
 
@@ -112,4 +112,12 @@ pass_overlap(Func *f, PassCx *cx)
     if (next)
         put_next(f->body, 0);
     return true;
+}
+
+FormFault
+overlap_check(Func *f, const TargetInfo *t)
+{
+    bool waits = !f->overlap || t->sm < FIRST_SM || has(f->body, OP_GRID_WAIT, false, 0);
+    return (FormFault){waits ? NULL : f->body->last,
+                       "ends a kernel that never waits for the grid before it"};
 }

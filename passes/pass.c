@@ -1,21 +1,22 @@
-/* The pass manager: runs a list of passes over every function, checks what each pass
-   needs, drops the properties that it does not keep, verifies, dumps, times and
-   bisects. Scratch memory of a pass is the session's `tmp` arena, reset after each
-   one. */
+/* The pass manager: runs a list of passes over every function, refuses one that stands
+   where it must not (passes/forms.h), verifies, dumps, times and bisects. Scratch memory
+   of a pass is the session's `tmp` arena, reset after each one. */
 #include "passes/pass.h"
 
 #include "ir/base/util.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "passes/forms.h"
 
 #include <string.h>
 
-#define PASS(fn, name, needs, makes, keeps, doc) bool pass_##fn(Func *f, PassCx *cx);
+#define PASS(fn, name, phase, needs, makes, before, doc)                                 \
+    bool pass_##fn(Func *f, PassCx *cx);
 #include "passes/passes.def"
 
 const PassInfo pass_info[PASS_COUNT] = {
-#define PASS(fn, name, needs, makes, keeps, doc)                                         \
-    [PASS_##fn] = {name, pass_##fn, needs, makes, keeps, doc},
+#define PASS(fn, name, phase, needs, makes, before, doc)                                 \
+    [PASS_##fn] = {name, pass_##fn, PHASE_##phase, needs, makes, before, doc},
 #include "passes/passes.def"
 };
 
@@ -121,31 +122,24 @@ run_one(Module *m, PassCx *cx, PassId id)
     cx->current = p->name;
     for (int i = 0; i < m->nfunc; i++) {
         Func *f = m->funcs[i];
-        if ((f->props & p->needs) != p->needs) {
-            diag_error(&cx->s->diag, f->loc,
-                       "pass '%s' cannot run here: a pass that it needs has not run",
-                       p->name);
-            return false;
-        }
-        if (!takes_form(f, p))
+        if (f->given & p->before)
+            continue; /* the kernel came as tile IR that is past this pass */
+        if (!forms_allow(f, &cx->target, id) || !takes_form(f, p))
             return false;
         if (p->makes && (f->props & p->makes) == p->makes)
             continue; /* the kernel came as tile IR in that form */
         Budget none = {0};
         cx->budget = cx->budgets ? &cx->budgets[i] : &none;
-        bool hit = p->run(f, cx);
+        changed |= p->run(f, cx);
         if (cx->budget->again)
             return false;
-        if (hit)
-            f->props &= p->keeps;
         f->props |= p->makes;
-        changed |= hit;
     }
     if (cx->times && cx->ntime < cx->time_cap)
         cx->times[cx->ntime++] = (PassTime){id, seconds_now() - start, changed};
     if (!diag_ok(&cx->s->diag))
         return false;
-    if (cx->verify_each && !module_verify(m)) {
+    if (cx->verify_each && !(module_verify(m) && forms_verify(m, &cx->target))) {
         diag_note(&cx->s->diag, (Loc){0}, "found by the verifier after pass '%s'",
                   p->name);
         return false;

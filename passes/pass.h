@@ -1,5 +1,5 @@
-/* Passes and their manager. A pass is Func -> bool (changed); what it needs, makes and
-   keeps is declared in passes/passes.def. */
+/* Passes and their manager. A pass is Func -> bool (changed); the forms that it needs,
+   makes and must stand in front of are declared in passes/passes.def. */
 #ifndef SDC_PASSES_PASS_H
 #define SDC_PASSES_PASS_H
 
@@ -7,19 +7,26 @@
 #include "ir/target.h"
 #include "passes/budget.h"
 
-/* Form properties: facts about the shape of the IR that later passes may rely on. */
+/* Forms, as passes.def writes them. */
 enum {
-    /* no block pointers or boundary checks left: every access is explicit */
-    P_MASKED = FORM_MASKED,
-    P_LAYOUT = FORM_LAYOUT, /* every tile has a layout */
-    P_STAGED = FORM_STAGED, /* loops are software-pipelined */
-    P_CPU = FORM_CPU,       /* cpu form: nests, strips and buffers only */
-    P_FORM = FUNC_FORM,     /* all of the above */
-    P_AXIS = 16,            /* analyses cached in the Func */
+#define FORM(id, bit, name, doc) P_##id = FORM_##id,
+#include "ir/forms.def"
+    P_FORM = FUNC_FORM, /* all of the above */
 };
 
+/* What passes are part of: the folders of passes/, in the order of the pipelines. */
+typedef enum Phase {
+    PHASE_SIMPLIFY,
+    PHASE_ACCESS,
+    PHASE_CPU,
+    PHASE_LAYOUT,
+    PHASE_MMA,
+    PHASE_SCHEDULE,
+    PHASE_FINISH
+} Phase;
+
 typedef enum PassId {
-#define PASS(fn, name, needs, makes, keeps, doc) PASS_##fn,
+#define PASS(fn, name, phase, needs, makes, before, doc) PASS_##fn,
 #include "passes/passes.def"
     PASS_COUNT
 } PassId;
@@ -49,7 +56,8 @@ typedef struct PassCx {
 typedef struct PassInfo {
     const char *name;
     bool (*run)(Func *f, PassCx *cx);
-    uint32_t needs, makes, keeps;
+    Phase phase;
+    uint32_t needs, makes, before;
     const char *doc;
 } PassInfo;
 

@@ -16,7 +16,7 @@
 #include "ir/analysis/live.h"
 #include "ir/base/util.h"
 #include "ir/layout.h"
-#include "passes/pass.h"
+#include "passes/forms.h"
 
 #include <stdlib.h>
 
@@ -173,4 +173,26 @@ pass_smem(Func *f, PassCx *cx)
     if (!cx->budgets || !budget_reduce(cx->budget, f, f->shared_bytes))
         report(f, cx, &r[0], f->shared_bytes);
     return n > 0;
+}
+
+FormFault
+smem_check(Func *f, const TargetInfo *t, Arena *a)
+{
+    LiveRange *r;
+    int n = live_ranges(f, t, a, &r);
+    Placed *placed = arena_array(a, Placed, n ? n : 1);
+    for (int i = 0; i < n; i++) {
+        int64_t at = attr_int(&r[i].op->attrs, ATTR_OFFSET, -1);
+        placed[i] = (Placed){r[i], at};
+        if (at < 0)
+            return (FormFault){r[i].op, "has no offset in shared memory"};
+        if (at % alignment(r[i].op))
+            return (FormFault){r[i].op, "has an offset that is not aligned"};
+        if (at + r[i].bytes > f->shared_bytes)
+            return (FormFault){r[i].op, "ends behind the kernel's shared memory"};
+        for (int k = 0; k < i; k++)
+            if (overlaps(&placed[k], &r[i], at))
+                return (FormFault){r[i].op, "overlaps memory that is in use"};
+    }
+    return (FormFault){0};
 }

@@ -13,6 +13,7 @@
 #include "ir/base/util.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "passes/forms.h"
 
 #include <string.h>
 
@@ -211,7 +212,7 @@ generate(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
     s->fail.stage = "codegen";
     s->diag.stage = "target";
     double start = seconds_now();
-    if (!module_fits(m, target, job->opt.target))
+    if (!module_fits(m, target, job->opt.target) || !forms_final(m, target))
         return false;
     bool ok = codegen_run(m, &cg, &got);
     out->times.codegen = seconds_now() - start;

@@ -166,34 +166,54 @@ print_ops(void)
 void
 print_passes(void)
 {
-    static const Bit props[] = {
-        { P_MASKED, "masked" }, { P_LAYOUT, "layout" },   { P_STAGED, "staged" },
-        { P_CPU, "cpu" },       { P_AXIS, "axis facts" },
+    static const Bit forms[] = {
+#define FORM(id, bit, name, doc) { bit, name },
+#include "ir/forms.def"
+    };
+    static const char *const docs[] = {
+#define FORM(id, bit, name, doc) doc,
+#include "ir/forms.def"
     };
     static const struct {
-        const char *name;
-        uint32_t needs, makes, keeps;
+        const char *name, *phase;
+        uint32_t needs, makes, before;
         const char *doc;
     } passes[] = {
-#define PASS(fn, name, needs, makes, keeps, doc) { name, needs, makes, keeps, doc },
+#define PASS(fn, name, phase, needs, makes, before, doc)                                \
+    { name, #phase, needs, makes, before, doc },
 #include "passes/passes.def"
     };
-    const int n = (int)(sizeof props / sizeof *props);
+    const int n = (int)(sizeof forms / sizeof *forms);
 
     printf("# Passes\n\n"
-           "Generated from `passes/passes.def` by `ninja -C build docs`; the order in "
-           "which\n"
-           "they run, with reasons, is in `passes/pipelines.c`. A pass that changes\n"
-           "something drops every property that it does not keep.\n\n"
-           "| pass | needs | makes | keeps | what it does |\n"
-           "|---|---|---|---|---|\n");
+           "Generated from `passes/passes.def` and `ir/forms.def` by `ninja -C build "
+           "docs`; the\n"
+           "order in which they run, with reasons, is in `passes/pipelines.c`.\n\n"
+           "A pass is refused where a form that it needs neither was made nor holds, and "
+           "behind\n"
+           "the pass that makes a form which it must come before. Code generation is "
+           "refused for a\n"
+           "kernel that is not in all forms that its target needs: `access` and `cpu`, "
+           "or on a GPU\n"
+           "all but `cpu`. `--verify-each` checks after each pass that they hold.\n\n"
+           "| form | bit | what holds |\n|---|---|---|\n");
+    for (int i = 0; i < n; i++) {
+        printf("| `%s` | %u | ", forms[i].name, forms[i].bit);
+        print_cell(docs[i]);
+        printf(" |\n");
+    }
+    printf("\n| pass | phase | needs | makes | before | what it does |\n"
+           "|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         printf("| `%s` | ", passes[i].name);
-        print_bits(passes[i].needs, props, n);
+        for (const char *c = passes[i].phase; *c; c++)
+            putchar(*c | 0x20);
         printf(" | ");
-        print_bits(passes[i].makes, props, n);
+        print_bits(passes[i].needs, forms, n);
         printf(" | ");
-        print_bits(passes[i].keeps, props, n);
+        print_bits(passes[i].makes, forms, n);
+        printf(" | ");
+        print_bits(passes[i].before, forms, n);
         printf(" | ");
         print_cell(passes[i].doc);
         printf(" |\n");

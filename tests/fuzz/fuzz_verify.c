@@ -12,6 +12,7 @@
 #include "ir/edit.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "passes/forms.h"
 #include "passes/pass.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -115,7 +116,8 @@ damage_and_check(Session *s, const char *text, size_t size, uint64_t round)
     size_t edits = pick(&d, MAX_EDITS + 1);
     for (size_t i = 0; i < edits && d.ops.n && d.values.n; i++)
         edit(&d);
-    if (module_verify(m))
+    TargetInfo cpu;
+    if (module_verify(m) && target_info("cpu", &cpu) && forms_verify(m, &cpu))
         run_passes(s, m);
     return true;
 }

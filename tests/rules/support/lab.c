@@ -135,7 +135,7 @@ lab_open(const LabTest *t)
     ck_assert_ptr_nonnull(l.s);
     l.m = module_new(l.s);
     l.f = func_new(l.m, "f", (Loc){0});
-    l.f->props |= FORM_MASKED;
+    l.f->props |= FORM_ACCESS;
     l.b = builder_at_end(l.f, l.f->body);
     for (int k = 0; k < SK_COUNT; k++) {
         char name[16];
