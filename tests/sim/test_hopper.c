@@ -404,7 +404,7 @@ START_TEST(mutated)
     printf("%d mutations, %d not found\n", n, missed);
     fflush(stdout);
     ck_assert_int_eq(missed, 0);
-    ck_assert_int_ge(n, 20);
+    ck_assert_int_ge(n, 60);
 }
 END_TEST
 
