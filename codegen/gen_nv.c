@@ -496,7 +496,6 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_MAKE_DESC: return true; /* a tensor map, which the host makes */
     case OP_TMA_LOAD:
     case OP_TMA_STORE:
-    case OP_TMA_REDUCE:
     case OP_TMA_WAIT: return nv_tma(g, op);
     case OP_FOR: return gen_for(g, op, depth);
     case OP_WHILE: return gen_while(g, op, depth);

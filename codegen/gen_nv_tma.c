@@ -43,23 +43,6 @@ nv_prefetch_maps(Gen *g)
     }
 }
 
-static const char *
-reduction(const Op *op)
-{
-    static const struct {
-        const char *rmw, *ptx;
-    } names[] = {
-        {"add", "add"},  {"fadd", "add"}, {"smin", "min"}, {"umin", "min"},
-        {"smax", "max"}, {"umax", "max"}, {"fmin", "min"}, {"fmax", "max"},
-        {"and", "and"},  {"or", "or"},    {"xor", "xor"},
-    };
-    Name rmw = attr_str(&op->attrs, ATTR_RMW);
-    for (int i = 0; rmw && i < COUNT_OF(names); i++)
-        if (strcmp(rmw, names[i].rmw) == 0)
-            return names[i].ptx;
-    return NULL;
-}
-
 /* "{$2, $3}": coordinates from operand `first` on. */
 static void
 coordinates(char *out, size_t size, int first, int n)
@@ -99,11 +82,10 @@ issue(Gen *g, const Copy *c, LLVMValueRef smem, LLVMValueRef *at)
                  ".mbarrier::complete_tx::bytes [$0], [$1, %s], [$%d];",
                  n, c->rank, where, n - 1);
     } else {
-        const char *op = c->op->kind == OP_TMA_REDUCE ? reduction(c->op) : NULL;
         snprintf(text, sizeof text,
-                 "@$%d cp%s.async.bulk.tensor.%dd.global.shared::cta%s%s.tile.bulk_group "
+                 "@$%d cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group "
                  "[$1, %s], [$0];",
-                 n, op ? ".reduce" : "", c->rank, op ? "." : "", op ? op : "", where);
+                 n, c->rank, where);
     }
     args[n++] = c->pred;
     ptx_asm(g, text, cons, LLVMVoidTypeInContext(g->cx), args, n, true);
@@ -162,8 +144,6 @@ static bool
 gen_store(Gen *g, const Op *op)
 {
     Copy c = {.op = op, .map = map_address(g, op), .pred = nv_elected(g)};
-    if (op->kind == OP_TMA_REDUCE && !reduction(op))
-        return gen_unsupported(g, op, "of this kind") != NULL;
     if (!copy_tile(g, &c, 2))
         return false;
     ptx_asm(g, "@$0 cp.async.bulk.commit_group;", "b", LLVMVoidTypeInContext(g->cx),

@@ -31,7 +31,7 @@ reach_region(Reach *r, const Use *u)
     if (op->kind == OP_FOR && u->index >= 3) {
         reach(r, op->regions[0]->args[u->index - 2]);
         reach(r, op_result(op, u->index - 3));
-    } else if (op->kind == OP_WHILE || op->kind == OP_NEST) {
+    } else if (op->kind == OP_WHILE) {
         for (int i = 0; i < op->nregion; i++)
             for (int k = 0; k < op->regions[i]->narg; k++)
                 reach(r, op->regions[i]->args[k]);

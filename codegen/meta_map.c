@@ -177,8 +177,7 @@ static bool
 visit(Maps *m, const Region *r, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        bool tma = op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE ||
-                   op->kind == OP_TMA_REDUCE;
+        bool tma = op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE;
         if (tma && !add_map(m, op))
             return false;
         for (int i = 0; i < op->nregion; i++)

@@ -107,10 +107,8 @@ bi_make_block_ptr(Sema *s, Args *a)
     DType dt = dtype_pointee(a->v[0]->dt);
     if (dt == DT_INT1)
         dt = DT_INT8;
-    AttrList attrs = { 0 };
-    attr_set_ints(&s->s->mod, &attrs, ATTR_ORDER, order, rank);
     const Type *t = type_block_ptr(s->s->types, dtype_ir(s->s, dt), rank, block.dim);
-    Op *op = build_op(&s->b, OP_MAKE_BLOCK_PTR, in, n, &attrs, &t, 1);
+    Op *op = build_op(&s->b, OP_MAKE_BLOCK_PTR, in, n, NULL, &t, 1);
     return block_value(s, FE_BLOCK_PTR, op_result(op, 0), dt, block);
 }
 

@@ -247,8 +247,6 @@ loop_attrs(Sema *s, Val range, Op *op)
         bool flag;
     } options[] = {
         { 3, ATTR_STAGES, false },
-        { 4, ATTR_UNROLL, false },
-        { 6, ATTR_FLATTEN, true },
         { 7, ATTR_WARP_SPEC, true },
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {

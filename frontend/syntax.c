@@ -189,20 +189,6 @@ parse_block(Session *s, const Source *src, const Tok *from, const Tok *to, NodeL
     return true;
 }
 
-bool
-node_is_jit(const Node *fn)
-{
-    for (int i = 0; i < fn->more.n; i++) {
-        const Node *d = fn->more.at[i];
-        if (d->kind == ND_CALL)
-            d = d->a;
-        if ((d->kind == ND_NAME || d->kind == ND_ATTRIBUTE) &&
-            strcmp(d->name, "jit") == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool
 parse_blocks(Session *s, const Source *src, const TokList *toks, NodeList *out)
 {

@@ -79,9 +79,6 @@ bool lex_text(Lexer *lx, const char *text, size_t n);
    ND_SKIPPED; in a jit function that is an error, too. */
 bool syntax_parse(Session *s, const Source *src, NodeList *out);
 
-/* Is this function or class decorated by jit (triton.jit, triton.jit(...), jit)? */
-bool node_is_jit(const Node *fn);
-
 /* ---- for the grammar */
 Node *ast_new(Parser *p, NodeKind k, Loc loc);
 void ast_push(Parser *p, NodeList *l, Node *n);

@@ -46,12 +46,6 @@ val_is_tensor(Val v)
     return v->kind == FE_TENSOR;
 }
 
-bool
-val_is_block(Val v)
-{
-    return v->kind == FE_TENSOR && v->rank > 0;
-}
-
 double
 val_double(Val v)
 {

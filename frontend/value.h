@@ -83,7 +83,6 @@ bool val_is_error(Val v);
 bool val_is_const(Val v);   /* known at compile time: anything that carries no IR value */
 bool val_is_number(Val v);  /* compile-time bool, int or float */
 bool val_is_tensor(Val v);
-bool val_is_block(Val v);   /* tensor of rank >= 1 */
 bool val_is_int(Val v);     /* compile-time int or bool */
 double val_double(Val v);   /* of a compile-time number */
 bool val_truth(Val v);      /* of a compile-time value, as Python's bool() */

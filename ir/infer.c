@@ -606,21 +606,6 @@ rule_condition(RuleCx *c)
     return rule_is_int(opnd(c, 0), 1) || rule_fail(c, "condition must be a scalar i1");
 }
 
-bool
-rule_nest(RuleCx *c)
-{
-    const Attr *shape = attr_find(&c->op->attrs, ATTR_SHAPE);
-    int64_t strip = attr_int(&c->op->attrs, ATTR_STRIP, 0);
-    if (!shape || shape->n < 1 || shape->n > MAX_RANK)
-        return rule_fail(c, "needs {shape}");
-    for (int i = 0; i < shape->n; i++)
-        if (shape->v.ints[i] < 1 || shape->v.ints[i] > MAX_NUMEL)
-            return rule_fail(c, "sizes of {shape} must be from 1 to %d", MAX_NUMEL);
-    if (strip < 1 || strip > 64)
-        return rule_fail(c, "{strip} must be from 1 to 64");
-    return carried(c, 0);
-}
-
 static RuleFn *const rules[OP_COUNT] = {
 #define OP(id, name, min, max, nres, nregion, traits, effects, rule, doc) \
     [OP_##id] = rule_##rule,

@@ -117,10 +117,6 @@ const Layout *layout_reshape(Session *s, const Layout *l, int rank, const int64_
 const Layout *layout_join(Session *s, const Layout *l);
 /* The reverse; NULL when the two halves of a pair are not in one thread. */
 const Layout *layout_split(Session *s, const Layout *l);
-/* a repeated as b says, dimension by dimension: shapes multiply. */
-const Layout *layout_product(Session *s, const Layout *a, const Layout *b);
-/* q with l == layout_product(tile, q), or NULL. */
-const Layout *layout_divide(Session *s, const Layout *l, const Layout *tile);
 
 /* ---- queries */
 bool layout_fits(const Layout *l, const Type *t); /* same shape, kind suits the type */

@@ -78,38 +78,6 @@ f2_compose(const F2 *outer, const F2 *inner)
 }
 
 F2
-f2_product(const F2 *a, const F2 *b)
-{
-    F2 c = { .nin = a->nin + b->nin, .nout = a->nout + b->nout };
-    for (int i = 0; i < a->nin; i++)
-        c.col[i] = a->col[i];
-    for (int i = 0; i < b->nin; i++)
-        c.col[a->nin + i] = b->col[i] << a->nout;
-    return c;
-}
-
-bool
-f2_divide(const F2 *a, const F2 *b, F2 *q)
-{
-    if (a->nin < b->nin || a->nout < b->nout)
-        return false;
-    uint64_t low = low_bits(b->nout);
-    F2 r = { .nin = a->nin - b->nin, .nout = a->nout - b->nout };
-    for (int i = 0; i < a->nin; i++) {
-        if (i < b->nin) {
-            if (a->col[i] != b->col[i])
-                return false;
-        } else if (a->col[i] & low) {
-            return false;
-        } else {
-            r.col[i - b->nin] = a->col[i] >> b->nout;
-        }
-    }
-    *q = r;
-    return true;
-}
-
-F2
 f2_sub(const F2 *a, int in, int nin, int out, int nout)
 {
     F2 c = { .nin = nin, .nout = nout };

@@ -21,10 +21,6 @@ F2 f2_identity(int n);
 uint64_t f2_apply(const F2 *a, uint64_t x);
 /* x -> outer(inner(x)); inner->nout == outer->nin. */
 F2 f2_compose(const F2 *outer, const F2 *inner);
-/* Both side by side: inputs and outputs of b stand above those of a. */
-F2 f2_product(const F2 *a, const F2 *b);
-/* q with a == f2_product(b, q); false when there is none. */
-bool f2_divide(const F2 *a, const F2 *b, F2 *q);
 /* Input bits [in, in + nin) and output bits [out, out + nout) alone. */
 F2 f2_sub(const F2 *a, int in, int nin, int out, int nout);
 

@@ -367,18 +367,3 @@ module_print(Buf *out, const Module *m)
         print_func(&p, m->funcs[i]);
     }
 }
-
-/* For messages: layouts are spelled out where they stand. */
-void
-op_print(Buf *out, const Op *op)
-{
-    Buf aliases;
-    buf_init(&aliases, out->arena);
-    Printer p = printer(op->parent->func->module->s, &aliases);
-    for (int i = 0; i < op->nresult; i++)
-        alias_type(&p, op->results[i].type);
-    for (int i = 0; i < op->nregion; i++)
-        alias_region(&p, op->regions[i], 0);
-    p.out = out;
-    print_op(&p, op, 0);
-}

@@ -6,7 +6,6 @@
 
 /* The whole module, layout aliases first. */
 void module_print(Buf *out, const Module *m);
-void op_print(Buf *out, const Op *op); /* one op and its regions; for messages */
 
 /* NULL after errors (in s->diag). The result has been verified. */
 Module *module_read(Session *s, const Source *src);

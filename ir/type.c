@@ -178,12 +178,6 @@ type_token(TypeTable *t)
 }
 
 const Type *
-type_error(TypeTable *t)
-{
-    return intern(t, &(Type){.kind = TY_ERROR, .scalar = SK_NONE});
-}
-
-const Type *
 type_like(TypeTable *t, const Type *like, const Type *elem)
 {
     if (like->kind != TY_TILE)
@@ -355,7 +349,6 @@ type_print(Buf *b, const Type *t)
         buf_char(b, '>');
         return;
     case TY_TOKEN: buf_str(b, "token"); return;
-    case TY_ERROR: buf_str(b, "error"); return;
     }
 }
 

@@ -29,8 +29,7 @@ typedef enum TypeKind {
     TY_BAR,      /* bar: mbarrier; `stages` > 0 when an array of them */
     TY_ASYNC,    /* async<tile<...>>: value that a wait must release */
     TY_TOKEN,    /* token: an asynchronous copy */
-    TY_BUF,      /* buf<f32, [64,64]>: scratch memory of a program on the CPU */
-    TY_ERROR     /* absorbs: never makes a second error */
+    TY_BUF       /* buf<f32, [64,64]>: scratch memory of a program on the CPU */
 } TypeKind;
 
 enum { MAX_RANK = 32, MAX_NUMEL = 1 << 20 };
@@ -67,7 +66,6 @@ const Type *type_buf(TypeTable *t, const Type *elem, int rank, const int64_t *sh
 const Type *type_bar(TypeTable *t, int stages);
 const Type *type_async(TypeTable *t, const Type *payload);
 const Type *type_token(TypeTable *t);
-const Type *type_error(TypeTable *t);
 
 /* Same shape and layout as `like` (scalar when `like` is one), other element type. */
 const Type *type_like(TypeTable *t, const Type *like, const Type *elem);

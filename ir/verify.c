@@ -143,23 +143,6 @@ check_for(Verifier *v, const Op *op)
 }
 
 static void
-check_nest(Verifier *v, const Op *op)
-{
-    const Region *r = op->regions[0];
-    const Attr *shape = attr_find(&op->attrs, ATTR_SHAPE);
-    int dims = shape ? shape->n : 0;
-    if (r->narg != dims + op->nresult) {
-        violation(v, op, "body must have %d arguments", dims + op->nresult);
-        return;
-    }
-    for (int i = 0; i < dims; i++)
-        check_arg(v, op, r, i, type_scalar(v->s->types, SK_I64));
-    for (int i = 0; i < op->nresult; i++)
-        check_arg(v, op, r, dims + i, op->results[i].type);
-    check_end(v, op, r, op->results, op->nresult, 0);
-}
-
-static void
 check_while(Verifier *v, const Op *op)
 {
     const Region *cond = op->regions[0], *body = op->regions[1];
@@ -223,7 +206,6 @@ check_structure(Verifier *v, const Op *op)
 {
     switch ((int)op->kind) {
     case OP_FOR: check_for(v, op); break;
-    case OP_NEST: check_nest(v, op); break;
     case OP_WHILE: check_while(v, op); break;
     case OP_REDUCE:
     case OP_SCAN: check_combine(v, op); break;

@@ -20,7 +20,7 @@ see(Seen *s, const Region *r, int depth)
         if (op->kind == OP_LOCAL_ALLOC)
             s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
         s->roles |= op->kind == OP_WARP_SPECIALIZE;
-        s->sends |= op->kind == OP_TMA_STORE || op->kind == OP_TMA_REDUCE;
+        s->sends |= op->kind == OP_TMA_STORE;
         for (int i = 0; i < op->nregion; i++)
             see(s, op->regions[i], depth + 1);
     }

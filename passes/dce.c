@@ -37,13 +37,6 @@ yielded(const Region *r, int i)
     return op_operand(r->last, i);
 }
 
-/* Operand of a loop that initialises carried value i. */
-static int
-first_init(const Op *op)
-{
-    return op->kind == OP_FOR ? 3 : 0;
-}
-
 /* What result i of a structured op depends on. */
 static void
 mark_result(Dce *d, Op *op, int i)
@@ -54,8 +47,7 @@ mark_result(Dce *d, Op *op, int i)
             mark_value(d, yielded(op->regions[r], i));
         break;
     case OP_FOR:
-    case OP_NEST:
-        mark_value(d, op_operand(op, first_init(op) + i));
+        mark_value(d, op_operand(op, 3 + i));
         mark_value(d, yielded(op->regions[0], i));
         break;
     default: /* reduce, scan, while: mark_op keeps all operands and terminators */ break;
@@ -70,22 +62,9 @@ mark_arg(Dce *d, Value *v)
     if (!op)
         return; /* kernel parameter */
     mark_op(d, op);
-    switch ((int)op->kind) {
-    case OP_FOR:
-        if (v->index > 0) {
-            mark_value(d, op_operand(op, 3 + v->index - 1));
-            mark_value(d, yielded(op->regions[0], v->index - 1));
-        }
-        break;
-    case OP_NEST: {
-        int dims = v->region->narg - op->nresult;
-        if (v->index >= dims) {
-            mark_value(d, op_operand(op, v->index - dims));
-            mark_value(d, yielded(op->regions[0], v->index - dims));
-        }
-        break;
-    }
-    default: break;
+    if (op->kind == OP_FOR && v->index > 0) {
+        mark_value(d, op_operand(op, 3 + v->index - 1));
+        mark_value(d, yielded(op->regions[0], v->index - 1));
     }
 }
 
@@ -94,7 +73,7 @@ mark_arg(Dce *d, Value *v)
 static bool
 yields_by_result(const Op *op)
 {
-    return op && (op->kind == OP_FOR || op->kind == OP_NEST || op->kind == OP_IF);
+    return op && (op->kind == OP_FOR || op->kind == OP_IF);
 }
 
 /* An op that stays keeps its enclosing ops and its plain operands. Inits and yields of
@@ -107,8 +86,6 @@ mark_op(Dce *d, Op *op)
         int fixed = op->noperand;
         if (op->kind == OP_FOR)
             fixed = 3;
-        else if (op->kind == OP_NEST)
-            fixed = 0;
         else if (op->kind == OP_YIELD && yields_by_result(op->parent->parent))
             fixed = 0;
         for (int i = 0; i < fixed; i++)
@@ -207,7 +184,7 @@ shrink_carried(const Dce *d, Op *op)
         if (!u || u->user != body->last || u->next)
             continue;
         op_drop_operand(body->last, i);
-        op_drop_operand(op, first_init(op) + i);
+        op_drop_operand(op, 3 + i);
         region_drop_arg(body, arg);
         op_drop_result(op, i);
         changed = true;
@@ -225,7 +202,6 @@ sweep(const Dce *d, Region *r, int depth)
         prev = op->prev;
         if (op_is(op, T_TERMINATOR))
             continue;
-        bool loop = op->kind == OP_FOR || op->kind == OP_NEST;
         if (!map_has(&d->live, op)) {
             if (op_has_uses(op))
                 continue;
@@ -235,11 +211,11 @@ sweep(const Dce *d, Region *r, int depth)
         }
         if (op->kind == OP_IF)
             changed |= shrink_if(d, op);
-        if (loop)
+        if (op->kind == OP_FOR)
             cut_carried(d, op);
         for (int i = 0; i < op->nregion; i++)
             changed |= sweep(d, op->regions[i], depth + 1);
-        if (loop)
+        if (op->kind == OP_FOR)
             changed |= shrink_carried(d, op);
     }
     return changed;

@@ -43,7 +43,7 @@ visit(void *user, Op *op)
 {
     (void)user;
     bool changed = false;
-    bool loop = op->kind == OP_FOR || op->kind == OP_WHILE || op->kind == OP_NEST;
+    bool loop = op->kind == OP_FOR || op->kind == OP_WHILE;
     bool combine = op->kind == OP_REDUCE || op->kind == OP_SCAN;
     if (loop || combine)
         for (int i = 0; i < op->nregion; i++)

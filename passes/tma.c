@@ -23,7 +23,6 @@
 #include "passes/tma_tile.h"
 
 bool pass_tma(Func *f, PassCx *cx);
-bool pass_tma_all(Func *f, PassCx *cx);
 
 enum { DEAD_DEPTH = 16 };
 
@@ -178,15 +177,15 @@ largest_first(Session *s, Func *f)
    Where every copy is TMA's, a stage is free for the next one as soon as its readers are
    done: none is kept in between. */
 static bool
-visit_loop(Session *s, Func *f, Op *loop, bool all)
+visit_loop(Session *s, Func *f, Op *loop)
 {
     Region *body = loop->regions[0];
     bool changed = false, every = true;
     region_each(body, op) changed |=
         op->kind == OP_DESC_LOAD && attr_has(&op->attrs, ATTR_STAGE);
-    region_each(body, op) if (is_planned(op) && (all || op->results[0].type->rank > 1))
+    region_each(body, op) if (is_planned(op) && op->results[0].type->rank > 1)
     {
-        bool done = raise(s, f, loop, op, all);
+        bool done = raise(s, f, loop, op, false);
         changed |= done;
         every &= done;
     }
@@ -203,15 +202,15 @@ visit_loop(Session *s, Func *f, Op *loop, bool all)
 }
 
 static bool
-visit(Session *s, Func *f, Region *r, int depth, bool all)
+visit(Session *s, Func *f, Region *r, int depth)
 {
     bool changed = false;
     region_each(r, op)
     {
         if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
-            changed |= visit_loop(s, f, op, all);
+            changed |= visit_loop(s, f, op);
         for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
-            changed |= visit(s, f, op->regions[i], depth + 1, all);
+            changed |= visit(s, f, op->regions[i], depth + 1);
     }
     return changed;
 }
@@ -221,13 +220,5 @@ pass_tma(Func *f, PassCx *cx)
 {
     if (cx->target.tma)
         largest_first(cx->s, f);
-    return cx->target.tma && visit(cx->s, f, f->body, 0, false);
-}
-
-/* All vectors that threads read and tiles that products take turned as well. Not in the
-   pipeline: not measured yet. */
-bool
-pass_tma_all(Func *f, PassCx *cx)
-{
-    return cx->target.tma && visit(cx->s, f, f->body, 0, true);
+    return cx->target.tma && visit(cx->s, f, f->body, 0);
 }

@@ -74,8 +74,7 @@ buffer_of(Session *s, const Op *op)
     switch ((int)op->kind) {
     case OP_DESC_LOAD: return staged_buffer(s, op);
     case OP_TMA_LOAD:
-    case OP_TMA_STORE:
-    case OP_TMA_REDUCE: return op_operand(op, 1)->type;
+    case OP_TMA_STORE: return op_operand(op, 1)->type;
     default: return NULL;
     }
 }

@@ -127,26 +127,6 @@ visit_for(Axis *x, const Op *op, int depth)
     carried_results(x, op, body, 1);
 }
 
-static void
-visit_nest(Axis *x, const Op *op, int depth)
-{
-    const Region *body = op->regions[0];
-    const Attr *shape = attr_find(&op->attrs, ATTR_SHAPE);
-    int dims = shape ? shape->n : 0;
-    for (int d = 0; d < dims && d < body->narg; d++) {
-        AxisFacts f = axis_nothing(body->args[d]->type);
-        f.lo = 0;
-        f.hi = max_i64(shape->v.ints[d] - 1, 0);
-        if (d == dims - 1)
-            f.div[0] = axis_pow2(attr_int(&op->attrs, ATTR_STRIP, 1));
-        set(x, body->args[d], &f);
-    }
-    for (int i = dims; i < body->narg; i++)
-        copy(x, body->args[i], op_operand(op, i - dims));
-    fixpoint(x, body, dims, depth);
-    carried_results(x, op, body, dims);
-}
-
 /* The condition's values go to the body and, in the end, to the results. */
 static void
 visit_while(Axis *x, const Op *op, int depth)
@@ -226,7 +206,6 @@ visit_region(Axis *x, const Region *r, int depth)
         x->budget--;
         switch ((int)op->kind) {
         case OP_FOR: visit_for(x, op, depth); break;
-        case OP_NEST: visit_nest(x, op, depth); break;
         case OP_WHILE: visit_while(x, op, depth); break;
         case OP_IF: visit_if(x, op, depth); break;
         default:
@@ -281,12 +260,6 @@ Axis *
 axis_new_nowrap(const Func *f, Arena *a)
 {
     return walk(f, a, true);
-}
-
-int64_t
-axis_divisor(const AxisFacts *f, int d)
-{
-    return f->contig[d] > 1 ? 1 : f->div[d];
 }
 
 int64_t

@@ -38,9 +38,6 @@ Axis *axis_new_nowrap(const Func *f, Arena *arena);
 /* Never NULL: a value made since gets facts that say nothing. */
 const AxisFacts *axis_of(Axis *a, const Value *v);
 
-/* A power of two that divides every element, along dimension d. */
-int64_t axis_divisor(const AxisFacts *f, int d);
-
 /* Elements along d that one access can take: a run, aligned to its own length. For
    pointers the alignment is in bytes of `elem_bytes` elements; for integers elem_bytes
    is 1. */

@@ -17,7 +17,7 @@ static void
 see(Seen *s, const Region *r, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        bool stored = op->kind == OP_TMA_STORE || op->kind == OP_TMA_REDUCE;
+        bool stored = op->kind == OP_TMA_STORE;
         s->copies += op->kind == OP_ASYNC_COPY;
         s->loads += op->kind == OP_TMA_LOAD;
         s->stores += stored;
