@@ -1,7 +1,7 @@
 /* Rules of layouts, shared memory and the asynchronous machine of the GPU targets. */
 #include "ir/infer.h"
 
-#include "ir/scratch.h"
+#include "ir/buffer.h"
 
 bool
 rule_convert_layout(RuleCx *c)

@@ -4,6 +4,7 @@
 #ifndef SDC_IR_SCRATCH_H
 #define SDC_IR_SCRATCH_H
 
+#include "ir/buffer.h"
 #include "ir/ir.h"
 #include "ir/layout_swizzle.h"
 #include "ir/target.h"
@@ -19,15 +20,6 @@ bool scratch_in_warp(const Op *op, const TargetInfo *t);
 
 /* How a convert_layout goes through shared memory, if it does. */
 Exchange convert_exchange(const Op *op, const TargetInfo *t);
-
-/* Bytes of an element in shared memory: i1 is a byte, a pointer eight. */
-int shared_elem_bytes(const Type *t);
-
-/* Of one stage of a buffer, from one stage to the next (which begins where TMA can
-   write), and of all of it. */
-int64_t shared_stage_bytes(const Type *mem);
-int64_t shared_stage_stride(const Type *mem);
-int64_t shared_buffer_bytes(const Type *mem);
 
 /* Bits of the warp's number along which a reduction combines different elements. */
 uint32_t reduce_warp_bits(const Op *op);

@@ -9,7 +9,6 @@ enum {
     TMA_MAX_RANK = 5,
     TMA_MAX_BOX = 256,
     TMA_ALIGN = 16,         /* of addresses and strides of a tensor, of a box's rows */
-    TMA_SHARED_ALIGN = 128, /* of a box in shared memory */
     TMA_PHASES = 8,         /* rows after which a swizzle begins anew, by their address */
     TMA_MAX_MAPS = 32,   /* of a kernel: what 4 KB of parameters hold */
     TMA_MAX_TERMS = 1024 /* numbers that the host computes for all of them */

@@ -12,10 +12,10 @@
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
+#include "passes/cost.h"
 #include "passes/pass.h"
 
-/* Work that costs more than NEST_COSTLY is worth a buffer or a branch to save it. */
-enum { NEST_MAX_LANES = 64, NEST_COSTLY = 24, NEST_MAX_DEMAND = 4, NEST_MAX_IN = 8 };
+enum { NEST_MAX_LANES = 64, NEST_MAX_DEMAND = 4, NEST_MAX_IN = 8 };
 
 /* A buffer. Slots that turn out to be one buffer are joined by `same`. */
 typedef struct Slot {
@@ -140,7 +140,6 @@ struct Cx {
 
 /* nest_plan.c */
 void nest_plan(Nest *n);
-int nest_cost(const Op *op); /* of the op alone */
 Plan *plan_get(Nest *n, const Value *v);
 OpPlan *op_plan(Nest *n, const Op *op);
 Slot *slot_new(Nest *n, const Type *elem, const Type *shape);

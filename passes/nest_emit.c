@@ -414,7 +414,7 @@ cost_of(const Region *arm)
 {
     int cost = 0;
     region_each(arm, op)
-        cost += nest_cost(op);
+        cost += op_cost(op);
     return cost;
 }
 
@@ -478,7 +478,7 @@ strip_emit(Emit *e, Builder *b, Value **accs)
     cx.fast = true;
     strip_eval(e, &cx, fast);
     if (!cx.cond) {
-        bool skip = cx.skips && cost_of(branch->regions[0]) > NEST_COSTLY;
+        bool skip = cx.skips && cost_of(branch->regions[0]) > OP_COSTLY;
         if (!skip)
             inline_arm(branch, branch->regions[0]);
         op_erase(branch);

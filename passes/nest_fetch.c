@@ -83,7 +83,7 @@ ready(Nest *n, const Value *v)
     if (!nest_tile(v))
         return map_get(&n->map, v) != NULL;
     const Plan *p = plan_get(n, v);
-    bool ok = p->index && !p->slot && p->cost <= NEST_COSTLY && v->op;
+    bool ok = p->index && !p->slot && p->cost <= OP_COSTLY && v->op;
     for (int i = 0; ok && i < v->op->noperand; i++)
         ok = ready(n, op_operand(v->op, i));
     return ok;

@@ -68,40 +68,6 @@ nest_wide(Nest *n, const Type *elem)
 
 /* ---- forward: order, cost and depth */
 
-int
-nest_cost(const Op *op)
-{
-    switch ((int)op->kind) {
-    case OP_LOAD: return 100;
-    case OP_EXP:
-    case OP_EXP2:
-    case OP_LOG:
-    case OP_LOG2:
-    case OP_SIN:
-    case OP_COS:
-    case OP_ERF:
-    case OP_LIBM:
-    case OP_REMF: return 30;
-    case OP_DIVS:
-    case OP_DIVU:
-    case OP_REMS:
-    case OP_REMU: return 10;
-    case OP_DIVF:
-    case OP_DIVRN:
-    case OP_SQRT:
-    case OP_SQRTRN:
-    case OP_RSQRT: return 8;
-    case OP_MULHIS:
-    case OP_MULHIU: return 3;
-    case OP_CONST:
-    case OP_SPLAT:
-    case OP_ARANGE:
-    case OP_BROADCAST:
-    case OP_EXPAND_DIMS: return 0;
-    default: return 1;
-    }
-}
-
 /* Its value is in a buffer in any case. */
 static bool
 always_kept(const Op *op)
@@ -122,7 +88,7 @@ always_kept(const Op *op)
 static void
 measure(Nest *n, Op *op)
 {
-    int64_t cost = nest_cost(op);
+    int64_t cost = op_cost(op);
     int depth = 0;
     bool index = op_is(op, T_PURE) && !op->nregion && op->kind != OP_GATHER;
     for (int i = 0; i < op->noperand; i++) {
@@ -327,7 +293,7 @@ loads_again(Nest *n, const Op *op, const Plan *p)
         return false;
     for (int i = 0; i < op->noperand; i++) {
         const Plan *in = plan_get(n, op_operand(op, i));
-        bool cheap = in->index && in->cost <= NEST_COSTLY;
+        bool cheap = in->index && in->cost <= OP_COSTLY;
         if (nest_tile(op_operand(op, i)) && !cheap)
             return false;
     }
@@ -364,7 +330,7 @@ plan_pure(Nest *n, Op *op)
         if (!p->nd && !p->many)
             continue;
         bool deep = p->depth > MAX_DEPTH;
-        bool costly = p->cost > NEST_COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
+        bool costly = p->cost > OP_COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
         if (op->kind == OP_LOAD ? plan_load(n, op, p) : !deep && !costly) {
             pass_down(n, op, p);
             continue;

@@ -25,8 +25,8 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
+#include "passes/cost.h"
 #include "passes/masks.h"
-#include "passes/nest.h"
 #include "passes/pass.h"
 
 bool pass_peel(Func *f, PassCx *cx);
@@ -120,7 +120,7 @@ is_heavy(const Region *r, int depth)
 {
     for (const Op *op = r->first; op; op = op->next) {
         if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT ||
-            (op->kind != OP_LOAD && nest_cost(op) > NEST_COSTLY))
+            (op->kind != OP_LOAD && op_cost(op) > OP_COSTLY))
             return true;
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
             if (is_heavy(op->regions[i], depth + 1))
