@@ -8,7 +8,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 /* Per layout: the thread's part of each coordinate and the bits that it may set. */
 typedef struct Lead {

@@ -6,7 +6,7 @@
 
 #include "codegen/gen.h"
 #include "ir/layout.h"
-#include "ir/layout_shuffle.h"
+#include "ir/plan/shuffle.h"
 
 /* Registers that one thread may need for one tile: 2^20 elements in a warp take code that
    is seconds in the making. Those that it has, and half of them. */
@@ -62,8 +62,8 @@ int nv_count(const Type *t);                /* registers that a value of the typ
 LLVMTypeRef nv_type(Gen *g, const Type *t); /* of one register */
 /* Shared memory at `offset` bytes from where the program's begins. */
 LLVMValueRef nv_shared(Gen *g, int64_t offset);
-/* Where placement (passes/smem.c) put the op's buffer or scratch memory; NULL after an
-   error. */
+/* Where placement (passes/finish/smem.c) put the op's buffer or scratch memory; NULL
+   after an error. */
 LLVMValueRef nv_scratch(Gen *g, const Op *op);
 /* Inline assembly of the source: gen_nv_asm.c. */
 bool nv_inline_asm(Gen *g, const Op *op);

@@ -58,7 +58,8 @@ statement(Gen *g, const char *text, const char *constraints, LLVMValueRef *args,
 }
 
 /* One thread of the program sets the counts. The fence is for the copy unit; other
-   threads see them after the barrier that passes/barrier.c puts before the first use.
+   threads see them after the barrier that passes/finish/barrier.c puts before the first
+   use.
 
    In a loop they are set anew in each iteration: what was there is given up first, which
    must be a barrier, and so there is one from the beginning. */

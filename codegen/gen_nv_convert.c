@@ -1,10 +1,10 @@
 /* A tile from one layout to another: registers renamed where that is all, shuffles inside
-   of a warp where few suffice, else through shared memory, where ir/layout_swizzle.h has
+   of a warp where few suffice, else through shared memory, where ir/plan/swizzle.h has
    found each element a place. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 /* One side of an exchange: places of its registers, and which of them belong to a
    round: (register & mask) == part. */

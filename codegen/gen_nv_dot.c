@@ -15,7 +15,7 @@
 #include "codegen/gen_nv_dot.h"
 
 #include "ir/base/util.h"
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 /* Words of 32 bits for the sums of one loop and for what one turn reads; products in the
    loops' code altogether; the most k of a turn. */

@@ -5,7 +5,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 /* ---- a second operand that has another layout than it is wanted in */
 

@@ -6,7 +6,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 bool
 nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out)

@@ -7,7 +7,7 @@
 
 #include "ir/base/util.h"
 #include "ir/layout_make.h"
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 enum { MAX_IN = 8 };
 

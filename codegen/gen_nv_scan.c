@@ -8,8 +8,8 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
-#include "ir/scan_plan.h"
-#include "ir/scratch.h"
+#include "ir/plan/scan_plan.h"
+#include "ir/plan/scratch.h"
 
 enum { MAX_IN = 8, WARP = 32 };
 

@@ -1,11 +1,11 @@
 /* How an operation hands elements from thread to thread: through its scratch memory
-   (ir/scratch.h says how much it takes, passes/smem.c where it is), a tile as a row-major
-   array. Between writing and reading stands the operation's own barrier; before the
-   memory is written again, one that passes/barrier.c inserts. */
+   (ir/plan/scratch.h says how much it takes, passes/finish/smem.c where it is), a tile as
+   a row-major array. Between writing and reading stands the operation's own barrier;
+   before the memory is written again, one that passes/finish/barrier.c inserts. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 void
 nv_barrier(Gen *g)

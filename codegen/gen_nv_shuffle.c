@@ -1,11 +1,11 @@
 /* Values of other lanes, of any width, and conversions inside of a warp, as planned by
-   ir/layout_shuffle.h. Narrow elements travel in words of 32 bits where pairs stay
+   ir/plan/shuffle.h. Narrow elements travel in words of 32 bits where pairs stay
    together. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
-#include "ir/layout_shuffle.h"
+#include "ir/plan/shuffle.h"
 
 static LLVMValueRef
 shuffle32(Gen *g, PtxId how, LLVMValueRef x, LLVMValueRef lane)

@@ -8,7 +8,7 @@
    copies do. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
-#include "ir/tma_box.h"
+#include "ir/plan/tma_box.h"
 
 #include "ir/base/util.h"
 

@@ -13,7 +13,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
-#include "ir/scratch.h"
+#include "ir/plan/scratch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -299,7 +299,7 @@ block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words, int first,
 }
 
 /* The order of k in the chunk that one instruction takes: that of the right operand's
-   buffer, whose elements may lie as sums lie in registers (passes/wgmma.c). A left
+   buffer, whose elements may lie as sums lie in registers (passes/mma/wgmma.c). A left
    operand in memory must lie alike. */
 static bool
 find_order(Product *p)

@@ -6,7 +6,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
-#include "ir/layout_swizzle.h"
+#include "ir/plan/swizzle.h"
 
 static LLVMTypeRef
 bits_type(Gen *g, int bits)

@@ -1,9 +1,9 @@
 /* Tensor maps in the metadata: one for each descriptor and form of box that TMA moves
    with, its fields as terms that the host computes from the arguments. The passes have
-   decided what goes by TMA, and that all of it fits (passes/tma_room.c): errors here are
-   for tile IR that comes from elsewhere. */
+   decided what goes by TMA, and that all of it fits (passes/schedule/tma_room.c): errors
+   here are for tile IR that comes from elsewhere. */
 #include "codegen/gen.h"
-#include "ir/tma_box.h"
+#include "ir/plan/tma_box.h"
 
 #include "ir/base/util.h"
 
@@ -12,7 +12,7 @@
 
 static_assert((int)TMA_MAX_MAPS <= (int)SDCRT_MAX_MAPS &&
                   (int)TMA_MAX_TERMS <= (int)SDCRT_MAX_TERMS,
-              "the metadata has room for what passes/tma_room.c lets through");
+              "the metadata has room for what passes/schedule/tma_room.c lets through");
 
 typedef struct Maps {
     Session *s;

@@ -78,7 +78,7 @@ struct Func {
     Region *body;      /* its args are the parameters */
     Param *params;     /* body->narg of them */
     int num_warps, num_stages, num_ctas;
-    int64_t shared_bytes; /* shared memory, once passes/smem.c has placed its buffers */
+    int64_t shared_bytes; /* shared memory, once its buffers are placed */
     int check;         /* CHECK_*: code that watches what it does, for the CPU */
     bool overlap;      /* launched while the grid before it may still run: launch_pdl */
     uint32_t props;    /* FORM_* of ir/forms.def */

@@ -1,8 +1,8 @@
 /* What a kernel does without because shared memory is short. The bytes that it takes are
-   known where they are placed (passes/smem.c) and nowhere before: too many passes make
-   buffers and exchanges for an estimate to be right. So a kernel that does not fit goes
-   through the passes once more with the next smaller choice of a short list, and what
-   fits at once pays nothing for it. */
+   known where they are placed (passes/finish/smem.c) and nowhere before: too many passes
+   make buffers and exchanges for an estimate to be right. So a kernel that does not fit
+   goes through the passes once more with the next smaller choice of a short list, and
+   what fits at once pays nothing for it. */
 #ifndef SDC_PASSES_BUDGET_H
 #define SDC_PASSES_BUDGET_H
 

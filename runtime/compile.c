@@ -8,12 +8,12 @@
    again, with less (passes/budget.h). */
 #include "runtime/compile.h"
 
-#include "ir/analysis/schedule.h"
-#include "ir/analysis/traffic.h"
 #include "ir/base/util.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "passes/access/traffic.h"
 #include "passes/forms.h"
+#include "passes/schedule/explain.h"
 
 #include <string.h>
 

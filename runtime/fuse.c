@@ -11,8 +11,9 @@
            scale(x=x, y=b0, n=n, BLOCK=BLOCK)
            add(x=b0, y=y, out=out, n=n, BLOCK=BLOCK)
 
-   The frontend inlines the calls; passes/forward.c turns loads of a fused buffer into the
-   values stored to it, and refuses chains whose programs would have to wait for others.
+   The frontend inlines the calls; passes/access/forward.c turns loads of a fused buffer
+   into the values stored to it, and refuses chains whose programs would have to wait for
+   others.
  */
 #include "runtime/internal.h"
 

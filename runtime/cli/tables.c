@@ -188,7 +188,7 @@ print_passes(void)
     printf("# Passes\n\n"
            "Generated from `passes/passes.def` and `ir/forms.def` by `ninja -C build "
            "docs`; the\n"
-           "order in which they run, with reasons, is in `passes/pipelines.c`.\n\n"
+           "order in which they run, with reasons, is in `passes/pipeline.c`.\n\n"
            "A pass is refused where a form that it needs neither was made nor holds, and "
            "behind\n"
            "the pass that makes a form which it must come before. Code generation is "

@@ -3,6 +3,9 @@
 #
 #   ir/base <- ir <- { frontend, passes, codegen } <- runtime <- runtime/cli, tests
 #
+# ir/plan, how operations are lowered for NVIDIA's GPUs, lies between ir and those that
+# lower: passes and codegen.
+#
 # runtime/rt includes only itself, and lends codegen its metadata format.  tests/ref holds
 # the C references: they include nothing of sdc, or they would share its mistakes;
 # tests/interp, the interpreter of tile IR, knows the IR and the front end alone.  LLVM
@@ -16,6 +19,7 @@ find frontend ir passes codegen runtime tests -type f -name '*.[chly]' 2>/dev/nu
 function report(rule) { printf "%s:%d: %s: %s\n", $1, $2, rule, what; bad = 1 }
 function layer(path) {
     if (path ~ /^ir\/base\//) return "base"
+    if (path ~ /^ir\/plan\//) return "plan"
     if (path ~ /^runtime\/rt\//) return "rt"
     if (path ~ /^runtime\/cli\//) return "cli"
     if (path ~ /^tests\/ref\//) return "ref"
@@ -25,11 +29,12 @@ function layer(path) {
 BEGIN {
     may["base"] = " base "
     may["ir"] = " base ir "
+    may["plan"] = " base ir plan "
     may["frontend"] = " base ir frontend "
-    may["passes"] = " base ir passes "
-    may["codegen"] = " base ir codegen "
+    may["passes"] = " base ir plan passes "
+    may["codegen"] = " base ir plan codegen "
     may["rt"] = " rt "
-    may["runtime"] = " base ir frontend passes codegen rt runtime "
+    may["runtime"] = " base ir plan frontend passes codegen rt runtime "
     may["cli"] = may["runtime"] "cli "
     may["ref"] = " ref "
     may["interp"] = " base ir frontend interp "

@@ -1,6 +1,6 @@
 /* Conversions by shuffles, played out on a warp after the plan's own words. */
 #include "ir/layout_make.h"
-#include "ir/layout_shuffle.h"
+#include "ir/plan/shuffle.h"
 
 #include <check.h>
 #include <stdlib.h>

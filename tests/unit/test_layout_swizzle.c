@@ -1,7 +1,7 @@
 /* Exchanges through shared memory, played out thread by thread: every element arrives,
    and the banks are met as often as was foretold. */
 #include "ir/layout_make.h"
-#include "ir/layout_swizzle.h"
+#include "ir/plan/swizzle.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,0 +1,124 @@
+/* Sizes of scratch memory, from layouts alone. */
+#include "ir/plan/scratch.h"
+
+#include "ir/base/util.h"
+#include "ir/layout.h"
+#include "ir/plan/shuffle.h"
+#include "ir/plan/swizzle.h"
+#include "ir/plan/tma_box.h"
+
+enum { SCRATCH_ALIGN = 16 };
+
+static int64_t
+align_up(int64_t n)
+{
+    return (n + SCRATCH_ALIGN - 1) & ~(int64_t)(SCRATCH_ALIGN - 1);
+}
+
+/* ---- conversions */
+
+static ConvertKind
+kind_of(const Op *op)
+{
+    const Layout *from = op_operand(op, 0)->type->layout;
+    const Layout *to = op->results[0].type->layout;
+    return from && to ? layout_conversion(from, to).kind : CONV_NONE;
+}
+
+Exchange
+convert_exchange(const Op *op, const TargetInfo *t)
+{
+    const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
+    int64_t limit = attr_int(&op->attrs, ATTR_BYTES, EXCHANGE_LIMIT);
+    limit = min_i64(limit, t->shared_bytes);
+    const Type *e = type_elem(from);
+    int units = t->sm >= 90 ? EXCHANGE_LDMATRIX | EXCHANGE_STMATRIX : EXCHANGE_LDMATRIX;
+    if (e->kind == TY_PTR || e->scalar == SK_I1)
+        units = 0;
+    return layout_exchange(from->layout, to->layout, shared_elem_bytes(from), limit,
+                           units);
+}
+
+static int64_t
+convert_bytes(const Op *op, const TargetInfo *t)
+{
+    ShufflePlan plan;
+    ConvertKind kind = kind_of(op);
+    if (kind <= CONV_REG ||
+        (kind == CONV_LANE && layout_shuffle(op_operand(op, 0)->type->layout,
+                                             op->results[0].type->layout, &plan)))
+        return 0;
+    Exchange e = convert_exchange(op, t);
+    return exchange_bytes(&e);
+}
+
+/* ---- reductions */
+
+uint32_t
+reduce_warp_bits(const Op *op)
+{
+    const Layout *l = op_operand(op, 0)->type->layout;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    uint32_t copies[LD_COUNT], bits = 0;
+    if (!l)
+        return 0;
+    layout_copies(l, copies);
+    for (int i = 0; i < l->n[LD_WARP]; i++)
+        if (layout_part(l, l->b[LD_WARP][i], axis) && !(copies[LD_WARP] >> i & 1))
+            bits |= 1u << i;
+    return bits;
+}
+
+/* Do the results lie elsewhere than the operand's layout leaves them? */
+static bool
+reduce_moves(const Op *op)
+{
+    const Layout *from = op_operand(op, 0)->type->layout;
+    const Layout *to = op->results[0].type->layout;
+    if (!to || !from || from->rank < 2)
+        return false;
+    Session *s = op->parent->func->module->s;
+    from = layout_slice(s, from, (int)attr_int(&op->attrs, ATTR_AXIS, 0));
+    return layout_conversion(from, to).kind > CONV_REG;
+}
+
+int64_t
+reduce_part_offset(const Op *op, int k)
+{
+    int64_t at = 0;
+    int warps = __builtin_popcount(reduce_warp_bits(op));
+    for (int i = 0; i < k; i++) {
+        const Type *t = op->results[i].type;
+        at += align_up((type_numel(t) << warps) * shared_elem_bytes(t));
+    }
+    return at;
+}
+
+static int64_t
+reduce_bytes(const Op *op)
+{
+    if (!reduce_warp_bits(op) && !reduce_moves(op))
+        return 0;
+    return reduce_part_offset(op, op->nresult);
+}
+
+int64_t
+scratch_bytes(const Op *op, const TargetInfo *t)
+{
+    switch ((int)op->kind) {
+    case OP_CONVERT_LAYOUT: return convert_bytes(op, t);
+    case OP_REDUCE: return reduce_bytes(op);
+    default: return align_up(scratch_bytes_of_op(op));
+    }
+}
+
+bool
+scratch_in_warp(const Op *op, const TargetInfo *t)
+{
+    uint32_t copies[LD_COUNT];
+    if (op->kind != OP_CONVERT_LAYOUT || kind_of(op) != CONV_LANE)
+        return false;
+    /* a copy in another warp is not written: its owner's is read */
+    layout_copies(op_operand(op, 0)->type->layout, copies);
+    return !copies[LD_WARP] && convert_bytes(op, t) > 0;
+}

@@ -1,0 +1,256 @@
+/* A loop over tiles of a length that the tiles need not divide: its masks can fail in the
+   last iteration only. That iteration is taken out of it.
+
+       for %k = 0, %K, 32 (%s = %z) {            %whole = %K - 31
+         %m = cmpi %lanes, %K - %k         =>    %t = for %k = 0, %whole, 32 (%s = %z) {
+         %x = load %p, %m                          %x = load %p
+         ..                                        .. }
+       }                                         %rest = %K & -32
+                                                 %u = for %k = %rest, %K, 32 (%s = %t) {
+                                                   as before } {stages=1}
+
+   Two cuts are tried. The first leaves whole steps to the loop, iv + step <= hi. Where
+   that does not say enough, as when the loop counts tiles (for %i = 0, cdiv(%n, 32), 1),
+   all iterations but the last: iv + step < hi. Which comparisons hold in the loop then is
+   ir/analysis/bounds.h's to prove; a loop where none comes to hold stays whole.
+
+   What is left is a loop of at most one iteration and not an `if`, whose other arm would
+   have to copy what the loop carries. The code grows by one body, so bodies are small.
+   Products on a GPU run ahead with predicated copies, which cost nothing: a loop that
+   stage_plan chose is left alone. */
+#include "ir/analysis/bounds.h"
+
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/fold.h"
+#include "passes/access/masks.h"
+#include "passes/cost.h"
+#include "passes/pass.h"
+
+bool pass_peel(Func *f, PassCx *cx);
+
+enum { MAX_BODY = 120 };
+
+typedef Vec(Op *) OpVec;
+
+typedef struct Peel {
+    Session *s;
+    bool gpu;
+    Axis *axis;
+    Bounds *known;
+    bool changed;
+} Peel;
+
+/* Does the comparison mask an access or a choice? */
+static bool
+is_mask(const Value *v, int depth)
+{
+    if (v->type->kind != TY_TILE || depth > 8)
+        return false;
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        switch ((int)op->kind) {
+        case OP_LOAD:
+        case OP_STORE:
+        case OP_SELECT: return true;
+        case OP_AND:
+        case OP_BROADCAST:
+        case OP_EXPAND_DIMS:
+        case OP_RESHAPE:
+        case OP_TRANS:
+        case OP_CONVERT_LAYOUT:
+            if (is_mask(&op->results[0], depth + 1))
+                return true;
+            break;
+        default: break;
+        }
+    }
+    return false;
+}
+
+/* Masks of the region that are full, by what is known now. */
+static void
+find_full(Peel *p, const Region *r, OpVec *out, int depth)
+{
+    for (Op *op = r->first; op; op = op->next) {
+        if (op->kind == OP_CMPI && is_mask(&op->results[0], 0) &&
+            bounds_compare(p->known, op) == 1)
+            vec_push(&p->s->tmp, out, op);
+        if (op->kind == OP_ASSUME)
+            bounds_assume(p->known, op_operand(op, 0), true);
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++) {
+            BoundsMark m = bounds_mark(p->known);
+            bounds_enter(p->known, op, i);
+            find_full(p, op->regions[i], out, depth + 1);
+            bounds_leave(p->known, m);
+        }
+    }
+}
+
+/* The masks that are full in iterations with iv + ahead <= hi. */
+static void
+full_when(Peel *p, Op *loop, int64_t ahead, OpVec *out)
+{
+    BoundsMark m = bounds_mark(p->known);
+    bounds_enter(p->known, loop, 0);
+    bounds_assume_below(p->known, loop->regions[0]->args[0], ahead, op_operand(loop, 1));
+    find_full(p, loop->regions[0], out, 0);
+    bounds_leave(p->known, m);
+}
+
+static int
+count_ops(const Region *r, int depth)
+{
+    int n = 0;
+    for (const Op *op = r->first; op; op = op->next) {
+        n++;
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            n += count_ops(op->regions[i], depth + 1);
+    }
+    return n;
+}
+
+/* On the CPU masks are tested by a scalar in front of a strip of lanes, which shows only
+   beside light work: sums of products of tiles and exponentials hide it. */
+static bool
+is_heavy(const Region *r, int depth)
+{
+    for (const Op *op = r->first; op; op = op->next) {
+        if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT ||
+            (op->kind != OP_LOAD && op_cost(op) > OP_COSTLY))
+            return true;
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            if (is_heavy(op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
+static Value *
+int_op(Builder *b, OpKind k, Value *x, int64_t y)
+{
+    return build_binary(b, k, x, build_int(b, x->type, y));
+}
+
+/* lo + the largest multiple of step that is not above span */
+static Value *
+last_start(Builder *b, Value *lo, Value *span, int64_t step)
+{
+    if (step > 1 && is_pow2(step))
+        span = int_op(b, OP_AND, span, -step);
+    else if (step > 1)
+        span = int_op(b, OP_MUL, int_op(b, OP_DIVS, span, step), step);
+    return value_is_int(lo, 0) ? span : build_binary(b, OP_ADD, lo, span);
+}
+
+/* The iteration that was taken out, after the loop; it has the loop's results now. */
+static void
+build_rest(Peel *p, Op *loop, Value *start)
+{
+    Vec(Use *) uses = {0};
+    for (int i = 0; i < loop->nresult; i++)
+        value_each_use(&loop->results[i], u) vec_push(&p->s->tmp, &uses, u);
+    Builder b = builder_after(loop);
+    b.loc = loop->loc;
+    Map map;
+    map_init(&map, &p->s->tmp);
+    Op *rest = op_clone(&b, loop, &map);
+    for (int i = 0; i < uses.n; i++)
+        op_set_operand(uses.at[i]->user, uses.at[i]->index,
+                       &rest->results[uses.at[i]->value->index]);
+    op_set_operand(rest, 0, start);
+    for (int i = 0; i < loop->nresult; i++)
+        op_set_operand(rest, 3 + i, &loop->results[i]);
+    attr_set_int(&p->s->mod, &rest->attrs, ATTR_STAGES, 1);
+}
+
+/* The loop keeps the iterations with iv + ahead <= hi; ahead is step or step + 1. */
+static void
+cut(Peel *p, Op *loop, int64_t step, int64_t ahead, const OpVec *full)
+{
+    Value *lo = op_operand(loop, 0), *hi = op_operand(loop, 1);
+    Builder b = builder_before(loop);
+    b.loc = loop->loc;
+    Value *top =
+        build_binary(&b, OP_MAXS, hi, lo); /* no iteration: nothing wraps below */
+    Value *span = value_is_int(lo, 0) ? top : build_binary(&b, OP_SUB, top, lo);
+    if (ahead > step)
+        span = int_op(&b, OP_MAXS, int_op(&b, OP_SUB, span, 1), 0);
+    Value *iv = last_start(&b, lo, span, step);
+    Value *end = int_op(&b, OP_SUB, top, ahead - 1);
+    iv->name = loop->regions[0]->args[0]->name;
+    build_rest(p, loop, iv);
+    op_set_operand(loop, 1, end);
+    for (int i = 0; i < full->n; i++)
+        mask_is(p->s, full->at[i], true);
+    p->changed = true;
+}
+
+static void
+peel_loop(Peel *p, Op *loop)
+{
+    Const step;
+    const AxisFacts *lo = axis_of(p->axis, op_operand(loop, 0));
+    if (!value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
+        step.i > INT32_MAX / 2 || lo->lo < 0 || attr_has(&loop->attrs, ATTR_AHEAD) ||
+        attr_int(&loop->attrs, ATTR_STAGES, 0) == 1 || /* what was cut off before */
+        count_ops(loop->regions[0], 0) > MAX_BODY ||
+        (!p->gpu && is_heavy(loop->regions[0], 0)))
+        return;
+    for (int64_t ahead = step.i; ahead <= step.i + 1; ahead++) {
+        OpVec full = {0};
+        full_when(p, loop, ahead, &full);
+        if (!full.n)
+            continue;
+        cut(p, loop, step.i, ahead, &full);
+        return;
+    }
+}
+
+static void
+visit(Peel *p, Region *r, int depth)
+{
+    if (depth > MAX_REGION_DEPTH)
+        return;
+    region_each(r, op)
+    {
+        if (op->kind == OP_ASSUME)
+            bounds_assume(p->known, op_operand(op, 0), true);
+        for (int i = 0; i < op->nregion; i++) {
+            BoundsMark m = bounds_mark(p->known);
+            bounds_enter(p->known, op, i);
+            visit(p, op->regions[i], depth + 1);
+            bounds_leave(p->known, m);
+        }
+        if (op->kind == OP_FOR)
+            peel_loop(p, op);
+    }
+}
+
+static bool
+has_loop(const Region *r, int depth)
+{
+    for (const Op *op = r->first; op; op = op->next) {
+        if (op->kind == OP_FOR)
+            return true;
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            if (has_loop(op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
+bool
+pass_peel(Func *f, PassCx *cx)
+{
+    if (!has_loop(f->body, 0))
+        return false;
+    Peel p = {.s = cx->s, .gpu = cx->target.gpu};
+    p.axis = axis_new(f, &cx->s->tmp);
+    p.known = bounds_new(p.axis, &cx->s->tmp);
+    visit(&p, f->body, 0);
+    return p.changed;
+}

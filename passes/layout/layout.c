@@ -1,0 +1,100 @@
+/* Layouts for every tile: which thread holds which element.
+
+   Memory says along which dimension its elements are contiguous and how many one thread
+   can move at once; matrix products say in which fragments the hardware wants its
+   operands. From these anchors layouts go along the data: products first, since nothing
+   but they can work in another layout, then loads. What no anchor reaches (indices,
+   constants, masks) takes the layout of its users: it is cheap to compute anywhere.
+
+       %r = arange : tile<64xi32, #a>             %r = arange : tile<64xi32, #slice>
+       %c = convert_layout %r : #slice      =>    %e = expand_dims %r : tile<64x1xi32, #b>
+       %e = expand_dims %c {axis=1} : #b
+
+   The convert_layouts that remain are exchanges between threads. Loads and stores carry
+   {contig} from here on: the elements, per dimension, that one access may take
+   together. */
+#include "ir/base/util.h"
+#include "passes/layout/layout.h"
+
+bool pass_layout(Func *f, PassCx *cx);
+
+static void
+each_op(Layouts *p, Region *r, void (*fn)(Layouts *, Op *), int depth)
+{
+    if (depth > MAX_REGION_DEPTH)
+        return;
+    region_each(r, op)
+    {
+        fn(p, op);
+        for (int i = 0; i < op->nregion; i++)
+            each_op(p, op->regions[i], fn, depth + 1);
+    }
+}
+
+/* What repeats a tile (a vector is little, and follows others) and nobody has given a
+   layout: as the tile. */
+static void
+give_repeated(Layouts *p, Op *op)
+{
+    const Layout *l = op->kind == OP_BROADCAST ? op_operand(op, 0)->type->layout : NULL;
+    const Type *t = op->nresult ? op->results[0].type : NULL;
+    int sides = 0;
+    for (int d = 0; l && d < t->rank; d++)
+        sides += l->lg[d] > 0;
+    if (sides < 2)
+        return;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] > 1 && !l->lg[d])
+            l = layout_repeat(p->s, l, d, log2_floor((uint64_t)t->shape[d]));
+    layout_give(p, &op->results[0], l);
+}
+
+static void
+give_default(Layouts *p, Op *op)
+{
+    for (int i = 0; i < op->nresult; i++)
+        layout_give(p, &op->results[i], layout_default(p, op->results[i].type));
+    for (int k = 0; k < op->nregion; k++)
+        for (int i = 0; i < op->regions[k]->narg; i++) {
+            Value *v = op->regions[k]->args[i];
+            layout_give(p, v, layout_default(p, v->type));
+        }
+}
+
+bool
+pass_layout(Func *f, PassCx *cx)
+{
+    enum { ROUNDS = 8 }; /* a value carried around k nested loops settles in k + 1 */
+    Layouts p = {.s = cx->s, .f = f, .target = &cx->target, .least = 1};
+    p.axis = axis_new(f, &cx->s->tmp);
+    map_init(&p.dots, &cx->s->tmp);
+    map_init(&p.operands, &cx->s->tmp);
+    each_op(&p, f->body, layout_see, 0);
+    each_op(&p, f->body, layout_widen, 0);
+    each_op(&p, f->body, layout_see_dot, 0);
+    p.operand_bytes = layout_operand_bytes(&p, f->body, 0);
+    each_op(&p, f->body, layout_turn, 0);
+    for (int i = 0; i < f->body->narg; i++) {
+        Value *v = f->body->args[i];
+        layout_give(&p, v, layout_default(&p, v->type));
+    }
+    each_op(&p, f->body, layout_anchor_address, 0);
+    layout_flow(&p, false);
+    each_op(&p, f->body, layout_anchor_dot, 0);
+    p.products = true;
+    layout_flow(&p, true);
+    p.products = false;
+    each_op(&p, f->body, layout_anchor_data, 0);
+    layout_flow(&p, true);
+    layout_flow_later(&p);
+    for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
+        layout_flow(&p, false);
+    each_op(&p, f->body, give_repeated, 0);
+    layout_flow(&p, true);
+    for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
+        layout_flow(&p, false);
+    each_op(&p, f->body, give_default, 0);
+    each_op(&p, f->body, layout_fix, 0);
+    layout_remat(&p);
+    return true;
+}

@@ -1,0 +1,107 @@
+/* What the files of the layout pass share (layout*.c). The order of work, each step in
+   the file of that name:
+
+       anchor   accesses of memory and matrix products say which layouts they want
+       widen    operands of 8 bits that no unit multiplies become halves
+       dot      layouts of products
+       turn     products that a warpgroup can compute only the other way round
+       flow     from there along the data: results, loops, reductions
+       fix      what nothing reached follows its users; where an operand still has another
+                layout than its user needs, a convert_layout is put in between
+       remat    conversions of what is cheap to compute become a second computation */
+#ifndef SDC_PASSES_LAYOUT_LAYOUT_H
+#define SDC_PASSES_LAYOUT_LAYOUT_H
+
+#include "ir/analysis/axis.h"
+#include "ir/base/map.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+/* Accesses of one shape that run along one dimension share a layout. */
+typedef struct Choice {
+    const Type *shape; /* a tile of that shape, without layout */
+    int dim;           /* along which one access takes several elements; -1: none does */
+    int vec;           /* most elements of one access */
+    const Layout *layout;
+} Choice;
+
+/* Layouts of a product; NULL: the operand may have any. */
+typedef struct DotPlan {
+    const char *unit;
+    const Layout *acc, *a, *b;
+} DotPlan;
+
+typedef struct Layouts {
+    Session *s;
+    Func *f;
+    const TargetInfo *target;
+    Axis *axis;
+    Vec(Choice) choices;
+    Vec(Value *) work;  /* values whose layout has yet to flow on */
+    Vec(Value *) later; /* into loops that do not multiply, behind what those load */
+    bool products;      /* layouts of products flow, and of nothing else */
+    Vec(Op *) converts;
+    Map dots;  /* Op -> DotPlan */
+    int least; /* elements in a row that a thread should hold, aligned or not */
+    Map operands;          /* of products, each once */
+    int64_t operand_bytes; /* of shared memory, if all of them lie there */
+} Layouts;
+
+/* ---- layout_anchor.c */
+bool layout_is_access(const Op *op); /* of global memory, of a tile or a scalar */
+void layout_see(Layouts *p, Op *op);            /* first: collects what accesses want */
+void layout_anchor_address(Layouts *p, Op *op); /* pointers */
+void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
+/* For a value of this shape that nothing is known of. */
+const Layout *layout_default(Layouts *p, const Type *t);
+
+/* The dimension along which memory runs that an access reads or writes, -1 when that is
+   not known; *vec: the elements of one access. Attributes say so, which layout_see
+   leaves. */
+int layout_access_dim(const Op *op, int *vec);
+
+/* ---- layout_dot.c */
+void layout_see_dot(Layouts *p, Op *op); /* first: collects operands */
+/* What they take at once in the region if all of them lie in shared memory. */
+int64_t layout_operand_bytes(const Layouts *p, const Region *r, int depth);
+void layout_anchor_dot(Layouts *p, Op *op); /* products and accumulators */
+/* Does the target multiply operands of these types, if their sizes suit it? */
+bool layout_has_unit(const Layouts *p, const Op *dot);
+/* The loop that carries the sum of this product and does nothing else with it; NULL. */
+Op *layout_summing_loop(const Op *dot);
+/* Is a product of bytes better computed as its transpose? */
+bool layout_turns_bytes(const Op *dot);
+/* Does v come, through elementwise work, from a product? depth: 0. */
+bool layout_from_dot(const Value *v, int depth);
+/* The dimension along which memory runs that the loaded tile comes from which v is made
+   of element by element; -1 when that is not known. */
+int layout_operand_dim(const Value *v);
+
+/* ---- layout_widen.c */
+void layout_widen(Layouts *p, Op *op);
+
+/* ---- layout_turn.c */
+void layout_turn(Layouts *p, Op *op);
+
+/* ---- layout_flow.c */
+/* Gives a tile that has none its layout. */
+void layout_give(Layouts *p, Value *v, const Layout *l);
+/* Along the data from every value that was given one. With `data` false only around
+   loops: for addresses, which say nothing about what is loaded from them. */
+void layout_flow(Layouts *p, bool data);
+void layout_flow_later(Layouts *p); /* into loops that waited */
+/* The layout that the operand of a moving op must have so that the op is a renaming of
+   registers when its result has layout `to`; NULL: the op says nothing. */
+const Layout *layout_operand(Session *s, const Op *op, const Layout *to);
+
+/* ---- layout_fix.c */
+bool layout_backward(Layouts *p, Region *r, int depth);
+void layout_fix(Layouts *p, Op *op);
+
+/* ---- layout_remat.c */
+void layout_remat(Layouts *p);
+
+#endif

@@ -1,0 +1,370 @@
+/* Layouts of matrix products.
+
+   A product wants its accumulator and operands in the fragments of mma.sync. The warps
+   are laid over the result so that the fewest operand elements are read twice, over its
+   matrices first when it has several; if the result becomes the left operand of another
+   product, all of them along the rows: then its fragments are that operand's already.
+   What mma cannot compute (fp32 in full precision, integers, small sizes) is done by each
+   thread on the elements that it owns.
+
+   Operands that are read step by step from shared memory (pass share) may have any layout
+   here: of products by threads, of those that split them, and of those that need more
+   registers than a thread has for the sums or for one operand. Up to there straight code
+   is better: ptxas puts reads next to what they are for. And where shared memory does not
+   suffice for all operands, they go through registers, which may spill. */
+#include "passes/layout/layout.h"
+
+#include "ir/base/util.h"
+
+#include <string.h>
+
+enum { CHAIN_DEPTH = 24, MANY_WORDS = 256 };
+
+/* ---- room for operands */
+
+/* What its buffer takes, as often as loads that run ahead will have it. */
+static int64_t
+buffer_bytes(const Layouts *p, const Value *v)
+{
+    enum { MAX_STAGES = 8 };
+    int64_t bytes = type_numel(v->type) * max_i64(type_bits(v->type), 8) / 8;
+    const Op *loop = v->op ? v->op->parent->parent : NULL;
+    if (!loop || loop->kind != OP_FOR || v->op->kind != OP_LOAD)
+        return bytes;
+    int64_t stages = attr_int(&loop->attrs, ATTR_STAGES, p->f->num_stages);
+    return bytes * max_i64(min_i64(stages, MAX_STAGES), 1);
+}
+
+void
+layout_see_dot(Layouts *p, Op *op)
+{
+    for (int i = 0; op->kind == OP_DOT && i < 2; i++) {
+        Value *v = op_operand(op, i);
+        Op *trans = value_def(v, OP_TRANS);
+        v = trans ? op_operand(trans, 0) : v;
+        map_set(&p->operands, v, v);
+    }
+}
+
+/* Buffers of one loop lie where those of another one did. */
+int64_t
+layout_operand_bytes(const Layouts *p, const Region *r, int depth)
+{
+    int64_t sum = 0, most = 0;
+    for (int i = 0; i < r->narg; i++)
+        sum += map_has(&p->operands, r->args[i]) ? buffer_bytes(p, r->args[i]) : 0;
+    for (Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        for (int i = 0; i < op->nresult; i++)
+            if (map_has(&p->operands, &op->results[i]))
+                sum += buffer_bytes(p, &op->results[i]);
+        for (int i = 0; i < op->nregion; i++)
+            most = max_i64(most, layout_operand_bytes(p, op->regions[i], depth + 1));
+    }
+    return sum + most;
+}
+
+/* Beside all operands there is room for what reductions and the like exchange. */
+static bool
+has_room(const Layouts *p)
+{
+    enum { SCRATCH = 8192 };
+    return p->operand_bytes + SCRATCH <= p->target->shared_bytes;
+}
+
+/* ---- mma */
+
+/* One mma instruction: k elements deep, kwidth of them in a 32-bit register. */
+typedef struct MmaShape {
+    int k, kwidth;
+    bool splits; /* the operands, into several */
+} MmaShape;
+
+static bool
+mma_shape(const Layouts *p, const Op *op, MmaShape *out)
+{
+    ScalarKind a = op_operand(op, 0)->type->scalar, b = op_operand(op, 1)->type->scalar;
+    ScalarKind acc = op_operand(op, 2)->type->scalar;
+    Name said = attr_str(&op->attrs, ATTR_PRECISION);
+    bool fp32 = a == SK_F32 && b == SK_F32 && acc == SK_F32 && said;
+    bool fp8 = (a == SK_F8E5 || a == SK_F8E4) && (b == SK_F8E5 || b == SK_F8E4);
+    if (a == b && ((a == SK_F16 && (acc == SK_F32 || acc == SK_F16)) ||
+                   (a == SK_BF16 && acc == SK_F32)))
+        *out = (MmaShape){16, 2, false};
+    else if (fp32 && strncmp(said, "tf32", 4) == 0)
+        *out = (MmaShape){8, 1, strcmp(said, "tf32") != 0};
+    else if (fp32 && strncmp(said, "bf16", 4) == 0)
+        *out = (MmaShape){16, 2, true};
+    else if (a == SK_I8 && b == SK_I8 && acc == SK_I32)
+        *out = (MmaShape){32, 4, false};
+    else if (fp8 && acc == SK_F32 && p->target->sm >= 89)
+        *out = (MmaShape){32, 4, false};
+    else if (a == SK_F64 && b == SK_F64 && acc == SK_F64)
+        *out = (MmaShape){8, 1, false};
+    else
+        return false;
+    return p->target->sm >= 80;
+}
+
+bool
+layout_has_unit(const Layouts *p, const Op *dot)
+{
+    MmaShape shape;
+    return mma_shape(p, dot, &shape);
+}
+
+static bool leads_to_lhs(const Value *v, int depth);
+
+static bool
+use_leads_to_lhs(const Use *u, int depth)
+{
+    const Op *op = u->user;
+    if (op->kind == OP_DOT)
+        return u->index == 0;
+    bool on = op_is(op, T_ELEMENTWISE) && op->nresult == 1;
+    return on && leads_to_lhs(&op->results[0], depth + 1);
+}
+
+/* Does v, through elementwise work, become the left operand of a product? */
+static bool
+leads_to_lhs(const Value *v, int depth)
+{
+    value_each_use(v,
+                   u) if (depth < CHAIN_DEPTH && use_leads_to_lhs(u, depth)) return true;
+    return false;
+}
+
+bool
+layout_from_dot(const Value *v, int depth)
+{
+    const Op *op = v->op;
+    if (!op || depth > CHAIN_DEPTH)
+        return false;
+    if (op->kind == OP_DOT)
+        return true;
+    for (int i = 0; op_is(op, T_ELEMENTWISE) && i < op->noperand; i++)
+        if (layout_from_dot(op_operand(op, i), depth + 1))
+            return true;
+    return false;
+}
+
+/* `count` warps as warps[0] x warps[1] over an m x n result. Each reads m / warps[0] rows
+   of the left and n / warps[1] columns of the right operand: the fewest of both
+   together. */
+static void
+place_warps(const Op *op, int count, int64_t m, int64_t n, int *warps)
+{
+    bool chain =
+        leads_to_lhs(&op->results[0], 0) || layout_from_dot(op_operand(op, 0), 0);
+    int64_t best = INT64_MAX;
+    for (int w = 1; w <= count; w *= 2) {
+        int64_t wm = w, wn = count / w;
+        int64_t rows = max_i64(m / wm, 16), cols = max_i64(n / wn, 8);
+        /* warps that find no rows or columns of their own repeat others' work */
+        int64_t idle = max_i64(wm * 16 / m, 1) * max_i64(wn * 8 / n, 1);
+        int64_t cost = (rows + cols) * idle * idle;
+        if (chain && wn > 1)
+            cost += m + n;
+        if (cost < best) {
+            best = cost;
+            warps[0] = (int)wm;
+            warps[1] = (int)wn;
+        }
+    }
+}
+
+int
+layout_operand_dim(const Value *v)
+{
+    const Op *op = v->op;
+    for (int i = 0; op && i < CHAIN_DEPTH; i++) {
+        int vec;
+        if (op->kind == OP_LOAD)
+            return layout_access_dim(op, &vec);
+        if (op->kind == OP_TRANS) {
+            int dim = layout_operand_dim(op_operand(op, 0));
+            const Attr *perm = attr_find(&op->attrs, ATTR_PERM);
+            for (int d = 0; d < perm->n && dim >= 0; d++)
+                if (perm->v.ints[d] == dim)
+                    return d;
+            return -1;
+        }
+        if (!op_is(op, T_ELEMENTWISE) || !op->noperand)
+            break;
+        op = op_operand(op, 0)->op;
+    }
+    return -1;
+}
+
+/* Rows of 32 bytes at least. 16-bit operands may lie across the inner dimension; those of
+   8 bits are copied then, and left ones of 32 bits come out of registers
+   (passes/mma/wgmma.c). */
+static bool
+wgmma_reads(const Value *v, int inner, bool from_dot)
+{
+    enum { ROW = 32 };
+    const Type *t = v->type;
+    int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
+    bool by_regs = bytes == 4 && inner == 1 && value_def(v, OP_TRANS) && dim >= 0;
+    if (bytes > 2 && dim != inner && !by_regs)
+        return false;
+    return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
+}
+
+/* Is v loaded as it is, or turned? */
+static bool
+is_loaded(const Value *v)
+{
+    const Op *trans = value_def(v, OP_TRANS);
+    return value_def(trans ? op_operand(trans, 0) : v, OP_LOAD) != NULL;
+}
+
+Op *
+layout_summing_loop(const Op *dot)
+{
+    const Value *acc = op_operand(dot, 2), *r = &dot->results[0];
+    Op *loop = acc->op ? NULL : acc->region->parent;
+    if (!loop || loop->kind != OP_FOR || acc->index < 1 || acc->region != dot->parent ||
+        acc->uses->next || !r->uses || r->uses->next)
+        return NULL;
+    const Op *yield = acc->region->last;
+    return r->uses->user == yield && r->uses->index == acc->index - 1 ? loop : NULL;
+}
+
+static bool
+adds_to_other(const Value *v)
+{
+    value_each_use(v, u) if (u->user->kind == OP_DOT && u->index == 2) return true;
+    return false;
+}
+
+/* A product of bytes whose sum no other product wants in registers of its own. */
+static bool
+is_alone(const Op *op)
+{
+    const Value *acc = op_operand(op, 2), *r = &op->results[0];
+    return type_bits(op_operand(op, 0)->type) == 8 && !leads_to_lhs(r, 0) &&
+           !adds_to_other(r) &&
+           (layout_summing_loop(op) || (acc->op && !layout_from_dot(acc, 0)));
+}
+
+/* Left operands of 8 bits that lie across are read by threads, step by step, and not
+   copied: shared memory is what such products wait for. */
+static bool
+is_read_by_steps(const Op *op)
+{
+    const Value *a = op_operand(op, 0);
+    return is_alone(op) && is_loaded(a) && layout_operand_dim(a) == 0;
+}
+
+/* What passes through shared memory beside what comes into it and what the unit reads of
+   right operands, which is the same either way round: of an operand that lies along, on
+   the left, its bytes, of one across as many on the left, and twice as many, read and
+   written, on the right. (128x256x128 with b across, on an H200: 4 products of 256
+   columns take 1024 cycles, in which shared memory moves 128 KB: 48 come in, 64 are read
+   of the right operand.) */
+bool
+layout_turns_bytes(const Op *op)
+{
+    enum { LEAST = 64, LEAST_K = 32 };
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
+    const Type *acc = op->results[0].type;
+    if (acc->rank != 2 || acc->shape[0] < LEAST || acc->shape[1] < LEAST ||
+        a->type->shape[1] < LEAST_K || !is_alone(op) || layout_from_dot(a, 0) ||
+        !is_loaded(b) || layout_operand_dim(b) != 1)
+        return false;
+    return layout_operand_dim(a) == 1 || acc->shape[1] > acc->shape[0];
+}
+
+/* Words of 32 bits that a thread has of a tile. */
+static int64_t
+words(const Type *t, const Layout *l)
+{
+    return (int64_t)layout_regs(l) * type_bits(t) / 32;
+}
+
+/* Warpgroups lie along the rows, 64 of them each, as far as these go. */
+static bool
+plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
+{
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
+    const Type *acc = op_operand(op, 2)->type;
+    int groups = p->f->num_warps / 4, along = 1;
+    if (!p->target->wgmma || type_bits(a->type) > 32 || p->f->num_warps % 4 ||
+        acc->shape[0] < 64 || a->type->shape[1] < mma->k)
+        return false;
+    if (!wgmma_reads(a, 1, layout_from_dot(a, 0)) || !wgmma_reads(b, 0, false))
+        return false;
+    while (2 * along <= groups && acc->shape[0] >= 128 * along)
+        along *= 2;
+    int warps[2] = {4 * along, groups / along};
+    int64_t n = acc->shape[1] / warps[1];
+    if (n < 8 || (type_bits(a->type) == 8 && n < 16))
+        return false;
+    const Layout *l = layout_wgmma(p->s, acc->shape, (int)min_i64(n, 256), warps);
+    if (is_read_by_steps(op))
+        l = layout_row_pairs(p->s, l);
+    if (words(acc, l) > MANY_WORDS)
+        return false;
+    *plan = (DotPlan){.unit = "wgmma", .acc = l};
+    return true;
+}
+
+static DotPlan
+plan_mma(Layouts *p, const Op *op, const MmaShape *mma)
+{
+    const Type *a = op_operand(op, 0)->type, *b = op_operand(op, 1)->type;
+    const Type *acc = op_operand(op, 2)->type;
+    int warps[MAX_RANK], left = p->f->num_warps, r = acc->rank;
+    DotPlan plan = {.unit = "mma"};
+    for (int d = 0; d < r - 2; d++) { /* matrices have no operands in common */
+        warps[d] = (int)min_i64(left, acc->shape[d]);
+        left /= warps[d];
+    }
+    place_warps(op, left, acc->shape[r - 2], acc->shape[r - 1], warps + r - 2);
+    int64_t k = a->shape[r - 1];
+    plan.acc = layout_mma_batch(p->s, r, acc->shape, warps);
+    plan.a = layout_dot_operand(p->s, plan.acc, k, 0, mma->kwidth);
+    plan.b = layout_dot_operand(p->s, plan.acc, k, 1, mma->kwidth);
+    bool many = words(acc, plan.acc) > MANY_WORDS || words(a, plan.a) > MANY_WORDS ||
+                words(b, plan.b) > MANY_WORDS;
+    if ((mma->splits || many) && has_room(p))
+        plan = (DotPlan){.unit = "mma_loop", .acc = plan.acc};
+    return plan;
+}
+
+static DotPlan
+plan_dot(Layouts *p, const Op *op)
+{
+    const Type *a = op_operand(op, 0)->type, *acc = op_operand(op, 2)->type;
+    int r = acc->rank;
+    MmaShape mma;
+    DotPlan plan = {.unit = "fma_loop"};
+    bool has = mma_shape(p, op, &mma);
+    if (has && r == 2 && !mma.splits && plan_wgmma(p, op, &mma, &plan))
+        return plan;
+    if (has && acc->shape[r - 2] >= 16 && acc->shape[r - 1] >= 8 &&
+        a->shape[r - 1] >= mma.k)
+        return plan_mma(p, op, &mma);
+    int bytes = (int)max_i64(type_bits(acc) / 8, 1);
+    plan.acc = acc->layout ? acc->layout
+                           : layout_threads(p->s, r, acc->shape, bytes, p->f->num_warps);
+    if (!has_room(p)) {
+        plan.unit = "fma";
+        plan.a = layout_dot_operand(p->s, plan.acc, a->shape[r - 1], 0, 0);
+        plan.b = layout_dot_operand(p->s, plan.acc, a->shape[r - 1], 1, 0);
+    }
+    return plan;
+}
+
+void
+layout_anchor_dot(Layouts *p, Op *op)
+{
+    if (op->kind != OP_DOT)
+        return;
+    DotPlan *plan = arena_new(&p->s->tmp, DotPlan);
+    *plan = plan_dot(p, op);
+    map_set(&p->dots, op, plan);
+    attr_set_str(&p->s->mod, &op->attrs, ATTR_UNIT, name_of(&p->s->names, plan->unit));
+    layout_give(p, &op->results[0], plan->acc);
+    layout_give(p, op_operand(op, 2), plan->acc);
+}

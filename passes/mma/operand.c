@@ -1,0 +1,270 @@
+/* Buffers for the operands of products; see passes/mma/operand.h. */
+#include "passes/mma/operand.h"
+
+#include "ir/base/util.h"
+#include "ir/plan/tma_box.h"
+#include "passes/layout/layout.h"
+
+enum { LINE = 128, HOIST_DEPTH = 16 };
+
+/* Do a thread's first two registers lie one behind the other along dimension d? */
+static bool
+begins_along(const Layout *l, int d)
+{
+    int reg[LAYOUT_MAX_BITS];
+    return layout_run(l, d, reg) > 1 && reg[0] == 0;
+}
+
+static int
+fast_dim_of_layout(const Layout *l)
+{
+    for (int d = l->rank - 1; d >= 0; d--)
+        if (begins_along(l, d))
+            return d;
+    int best = l->rank - 1, run = layout_run(l, best, NULL);
+    for (int d = l->rank - 2; d >= 0; d--) {
+        int n = layout_run(l, d, NULL);
+        if (n > run) {
+            best = d;
+            run = n;
+        }
+    }
+    for (int d = 0; run == 1 && l->n[LD_LANE] && d < l->rank; d++) /* neighbours' order */
+        if (l->b[LD_LANE][0] == (uint32_t)1 << layout_shift(l, d))
+            best = d;
+    return best;
+}
+
+int
+operand_fast_dim(const Value *v)
+{
+    int dim = layout_operand_dim(v);
+    return dim >= 0 ? dim : fast_dim_of_layout(v->type->layout);
+}
+
+const Type *
+operand_buffer_type(Session *s, const Type *t, int fast)
+{
+    int order[MAX_RANK], n = 0, bits = type_bits(t);
+    order[n++] = fast;
+    for (int d = t->rank - 1; d >= 0; d--)
+        if (d != fast)
+            order[n++] = d;
+    bits = bits < 8 ? 8 : bits;
+    int64_t row = t->shape[fast] * bits / 8;
+    int swizzle = row >= LINE ? LINE : row >= 32 ? (int)row : 0;
+    if (type_numel(t) / t->shape[fast] < TMA_PHASES)
+        swizzle = 0; /* the next buffer would begin in the middle of it */
+    const Layout *l = layout_nvmma(s, t->rank, t->shape, bits, swizzle, order);
+    return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
+}
+
+/* Right after v, where every user finds it: outside of a loop that does not change v. */
+Value *
+operand_buffer(Session *s, Builder *b, Value *v)
+{
+    const Type *mem = operand_buffer_type(s, v->type, operand_fast_dim(v));
+    value_each_use(
+        v, u) if (u->user->kind == OP_LOCAL_ALLOC && u->user->results[0].type == mem &&
+                  u->user->parent ==
+                      (v->op ? v->op->parent : v->region)) return &u->user->results[0];
+    Builder at = v->op ? builder_after(v->op) : *b;
+    at.loc = b->loc;
+    return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
+}
+
+Value *
+operand_turned(Session *s, Builder *b, Value *m, const Op *trans)
+{
+    const Attr *perm = attr_find(&trans->attrs, ATTR_PERM);
+    const Type *mem = m->type;
+    int64_t shape[MAX_RANK];
+    for (int i = 0; i < mem->rank; i++)
+        shape[i] = mem->shape[perm->v.ints[i]];
+    const Layout *l = layout_trans(s, mem->layout, perm->v.ints);
+    const Type *turned = type_mem(s->types, mem->elem, mem->rank, shape, l, 0);
+    return &build_op(b, OP_LOCAL_TRANS, &m, 1, &trans->attrs, &turned, 1)->results[0];
+}
+
+bool
+operand_copies(const Op *load)
+{
+    enum { LEAST = 4 };
+    const Type *t = load->results[0].type;
+    const Attr *contig = attr_find(&load->attrs, ATTR_CONTIG);
+    int64_t best = 1;
+    for (int d = 0; t->layout && contig && d < contig->n && d < t->rank; d++)
+        best = max_i64(best, min_i64(contig->v.ints[d], layout_run(t->layout, d, NULL)));
+    return best * max_i64(type_bits(t), 8) / 8 >= LEAST;
+}
+
+/* Where m is made: once, when that is outside of a loop. Threads copy while a product is
+   under way that begins between there and the user, in front of whom b stands. */
+static Builder
+behind(const Builder *b, const Value *m)
+{
+    Builder at = m->op ? builder_after(m->op) : *b;
+    bool here = m->op && b->before && b->before->parent == m->op->parent;
+    for (Op *op = here ? m->op->next : NULL; op && op != b->before; op = op->next)
+        if (op->kind == OP_WGMMA_WAIT)
+            at = builder_before(op);
+    at.loc = b->loc;
+    return at;
+}
+
+/* Is op run before whatever stands in front of b's place? */
+static bool
+is_before(const Op *op, const Builder *b)
+{
+    Op *at = b->before;
+    while (at && at->parent != op->parent)
+        at = at->parent->parent;
+    return at && op_before(op, at);
+}
+
+/* What local_load and local_alloc have made of m before. */
+static Value *
+made_before(const Builder *b, const Value *m, const Type *tile, const Type *mem)
+{
+    value_each_use(m, u)
+    {
+        Op *load = u->user;
+        if (load->kind != OP_LOCAL_LOAD || load->results[0].type != tile)
+            continue;
+        value_each_use(&load->results[0], w)
+        {
+            Op *made = w->user;
+            if (made->kind == OP_LOCAL_ALLOC && made->results[0].type == mem &&
+                is_before(made, b))
+                return &made->results[0];
+        }
+    }
+    return NULL;
+}
+
+Value *
+operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
+{
+    const Type *t = type_tile(s->types, m->type->elem, 2, m->type->shape, NULL);
+    const Type *mem = operand_buffer_type(s, t, inner);
+    const Layout *l = layout_bytes(s, t->shape, inner, b->func->num_warps, as_sums);
+    if (as_sums)
+        mem = type_mem(s->types, mem->elem, 2, mem->shape,
+                       layout_as_sums(s, mem->layout, inner), 0);
+    if (!l) /* too few bytes for anything better */
+        l = layout_spread(s, 2, t->shape, 1, (int[]){1, 0}, b->func->num_warps);
+    t = type_with_layout(s->types, t, l);
+    Value *old = made_before(b, m, t, mem);
+    if (old)
+        return old;
+    Builder at = behind(b, m);
+    Value *v = &build_op(&at, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
+    return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
+}
+
+Value *
+operand_along(Session *s, Builder *b, Value *v, int inner)
+{
+    const Type *mem = operand_buffer_type(s, v->type, inner);
+    Builder at = behind(b, v);
+    return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
+}
+
+bool
+operand_by_steps(const Op *wgmma)
+{
+    int n, warps[2];
+    bool pairs;
+    return layout_is_wgmma(wgmma->results[0].type->elem->layout, &n, warps, &pairs) &&
+           pairs && op_operand(wgmma, 0)->type->kind == TY_MEM;
+}
+
+/* Do the rows or columns of v repeat a vector, whatever that comes from? */
+static bool
+repeats_vector(const Value *v, int depth)
+{
+    const Op *op = v->op;
+    if (!type_is_tile(v->type))
+        return true;
+    if (!op || depth > HOIST_DEPTH)
+        return false;
+    if (op->kind == OP_EXPAND_DIMS)
+        return op_operand(op, 0)->type->rank == 1;
+    if (op->kind != OP_BROADCAST && op->kind != OP_SPLAT && op->kind != OP_CONST &&
+        !op_is(op, T_PURE | T_ELEMENTWISE))
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!repeats_vector(op_operand(op, i), depth + 1))
+            return false;
+    return true;
+}
+
+static bool
+is_work(Value *v, Value **load, bool vectors, int depth)
+{
+    Op *op = v->op;
+    if (!type_is_tile(v->type))
+        return true;
+    if (!op || depth > HOIST_DEPTH)
+        return false;
+    if (op->kind == OP_LOAD) {
+        if (*load && *load != v)
+            return false;
+        *load = v;
+        return true;
+    }
+    if (vectors && op->kind == OP_BROADCAST)
+        return repeats_vector(v, depth);
+    bool each = op_is(op, T_PURE | T_ELEMENTWISE) && op->kind != OP_UNDEF;
+    bool spread = op->kind == OP_SPLAT || op->kind == OP_ARANGE;
+    if (!each && !spread)
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!is_work(op_operand(op, i), load, vectors, depth + 1))
+            return false;
+    return true;
+}
+
+bool
+operand_is_work_on_load(Value *v, bool vectors, Value **load)
+{
+    *load = NULL;
+    return is_work(v, load, vectors, 0);
+}
+
+/* Of a vector, which many users may share: where it is made, outside of a loop that does
+   not change it. */
+static Value *
+convert_vector(Session *s, Builder *b, Value *v, const Layout *to)
+{
+    const Type *t = type_with_layout(s->types, v->type, to);
+    if (v->type == t)
+        return v;
+    Builder at = v->op ? builder_after(v->op) : *b;
+    at.loc = b->loc;
+    return &build_op(&at, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];
+}
+
+Value *
+operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
+             Value *loaded)
+{
+    Value *in[8];
+    if (v == load)
+        return loaded;
+    if (!type_is_tile(v->type))
+        return v;
+    if (v->type->rank == 1 && (!load || load->type->rank > 1))
+        return convert_vector(s, b, v, to);
+    Op *op = v->op;
+    bool shape = op->kind == OP_BROADCAST || op->kind == OP_EXPAND_DIMS;
+    const Layout *from = shape ? layout_operand(s, op, to) : to;
+    if (op->noperand > 8)
+        return v;
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = operand_redo(s, b, op_operand(op, i), from, load, loaded);
+    const Type *t = type_with_layout(s->types, v->type, to);
+    Op *again = build_op(b, op->kind, in, op->noperand, &op->attrs, &t, 1);
+    again->results[0].name = v->name;
+    return &again->results[0];
+}

@@ -1,0 +1,117 @@
+/* The decisions are read off what the passes made: a kernel that comes as tile IR is
+   explained as well as one from the source. */
+#include "passes/schedule/explain.h"
+
+#include "ir/base/util.h"
+#include "ir/op.h"
+
+typedef struct Seen {
+    int copies, loads, stores, products, stages;
+    int64_t turns;
+    const char *unit; /* of products other than warpgroups' */
+    const Op *roles;
+    Name why; /* no roles */
+} Seen;
+
+static void
+see(Seen *s, const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        bool stored = op->kind == OP_TMA_STORE;
+        s->copies += op->kind == OP_ASYNC_COPY;
+        s->loads += op->kind == OP_TMA_LOAD;
+        s->stores += stored;
+        s->products += op->kind == OP_WGMMA;
+        if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT)
+            s->unit = attr_str(&op->attrs, ATTR_UNIT);
+        if (op->kind == OP_LOCAL_ALLOC)
+            s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
+        if (op->kind == OP_NUM_PROGRAMS)
+            s->turns = max_i64(s->turns, attr_int(&op->attrs, ATTR_TURNS, 0));
+        if (op->kind == OP_WARP_SPECIALIZE)
+            s->roles = op;
+        if (attr_has(&op->attrs, ATTR_ROLES))
+            s->why = attr_str(&op->attrs, ATTR_ROLES);
+        for (int i = 0; i < op->nregion; i++)
+            see(s, op->regions[i], depth + 1);
+    }
+}
+
+static void
+print_roles(Buf *out, const Func *f, const Seen *s)
+{
+    const Attr *warps = s->roles ? attr_find(&s->roles->attrs, ATTR_WARPS) : NULL;
+    const Attr *regs = s->roles ? attr_find(&s->roles->attrs, ATTR_REGS) : NULL;
+    if (!warps) {
+        buf_printf(out, "  %d warps, all alike%s%s\n", f->num_warps, s->why ? ": " : "",
+                   s->why ? s->why : "");
+        return;
+    }
+    for (int i = 0; i < warps->n; i++) {
+        buf_printf(out, "  role %d: %lld %s", i, (long long)warps->v.ints[i],
+                   warps->v.ints[i] == 1 ? "warp" : "warps");
+        if (regs && i < regs->n)
+            buf_printf(out, " of %lld registers a thread", (long long)regs->v.ints[i]);
+        buf_str(out, i == 0 ? ", the producer\n" : "\n");
+    }
+}
+
+enum { LINES = 64 };
+
+/* Lines of loads that have been explained: prologues and roles repeat them. */
+typedef struct Lines {
+    int line[LINES], n;
+} Lines;
+
+static bool
+is_new(Lines *l, int line)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->line[i] == line)
+            return false;
+    if (l->n == LINES)
+        return false;
+    l->line[l->n++] = line;
+    return true;
+}
+
+/* Loads in loops that TMA does not do. */
+static void
+print_loads(Buf *out, const Region *r, Lines *seen, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        Name why = attr_str(&op->attrs, ATTR_WHY);
+        if (why && is_new(seen, op->loc.line))
+            buf_printf(out, "  line %d: a load by %s: %s\n", op->loc.line,
+                       op->kind == OP_ASYNC_COPY ? "cp.async" : "threads, in its place",
+                       why);
+        for (int i = 0; i < op->nregion; i++)
+            print_loads(out, op->regions[i], seen, depth + 1);
+    }
+}
+
+void
+schedule_print(Buf *out, const Func *f)
+{
+    Lines seen = {0};
+    Seen s = {0};
+    see(&s, f->body, 0);
+    buf_printf(out, "schedule of '%s'\n", f->name);
+    print_roles(out, f, &s);
+    if (s.turns)
+        buf_printf(out, "  persistent, %lld program%s on a multiprocessor at a time\n",
+                   (long long)s.turns, s.turns > 1 ? "s" : "");
+    if (s.products)
+        buf_str(out, "  products by warpgroups (wgmma)\n");
+    if (s.unit)
+        buf_printf(out, "  products by %s\n", s.unit);
+    if (s.stages)
+        buf_printf(out, "  loads run ahead in %d stages, by %s\n", s.stages,
+                   s.loads && s.copies ? "TMA and cp.async"
+                   : s.loads           ? "TMA"
+                                       : "cp.async");
+    print_loads(out, f->body, &seen, 0);
+    if (s.stores)
+        buf_str(out, "  results are sent by TMA\n");
+    buf_printf(out, "  %lld bytes of shared memory\n", (long long)f->shared_bytes);
+}

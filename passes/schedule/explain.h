@@ -1,0 +1,10 @@
+/* What the passes for a GPU have decided about a kernel, in words. */
+#ifndef SDC_PASSES_SCHEDULE_EXPLAIN_H
+#define SDC_PASSES_SCHEDULE_EXPLAIN_H
+
+#include "ir/ir.h"
+
+/* For tile IR whose places in shared memory are given. */
+void schedule_print(Buf *out, const Func *f);
+
+#endif

@@ -1,0 +1,97 @@
+/* Registers of products, and programs of a multiprocessor; see occupancy.h. */
+#include "passes/schedule/occupancy.h"
+
+#include "ir/base/util.h"
+#include "passes/mma/operand.h"
+#include "passes/pass.h"
+
+/* Where the elements of v were left, in the same registers. */
+static const Value *
+same_registers(const Value *v)
+{
+    const Op *op = v->op;
+    if (op && op->kind == OP_CONVERT_LAYOUT &&
+        op_operand(op, 0)->type->layout == v->type->layout)
+        return op_operand(op, 0);
+    if (op && op->kind == OP_WGMMA_WAIT)
+        return op_operand(op, v->index);
+    return v;
+}
+
+bool
+product_counted(const Op *product, int operand)
+{
+    const Value *v = op_operand(product, operand), *from = same_registers(v);
+    if (operand == 2)
+        return from->op && from->op->kind == OP_WGMMA &&
+               from->op->parent == product->parent && !v->uses->next;
+    for (const Op *op = product->prev; op; op = op->prev)
+        if (op->kind == OP_WGMMA && same_registers(op_operand(op, 0)) == from)
+            return true;
+    return false;
+}
+
+/* Words of a left operand that threads read by steps, of which four are there at once. */
+static int64_t
+step_words(const Op *product)
+{
+    enum { STEPS = 4, STEP = 32, IN_WORD = 4 };
+    const Type *a = op_operand(product, 0)->type;
+    return operand_by_steps(product)
+               ? a->shape[0] * min_i64(a->shape[1], STEPS * STEP) / IN_WORD
+               : 0;
+}
+
+/* A product in parts has one accumulator, beside the sum of them. */
+static int
+words(const Region *r, int depth)
+{
+    int own = 0, inner = 0, parts = 0;
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        bool part = op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART);
+        own += op->kind == OP_WGMMA ? (int)step_words(op) : 0;
+        for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
+            const Type *t = op_operand(op, i)->type;
+            t = t->kind == TY_ASYNC ? t->elem : t;
+            if (t->kind != TY_TILE || product_counted(op, i))
+                continue;
+            int words = (int)(type_numel(t) * type_bits(t) / 32);
+            if (part && i == 2)
+                parts = (int)max_i64(parts, 2 * words);
+            else
+                own += words;
+        }
+        for (int i = 0; i < op->nregion; i++)
+            inner = (int)max_i64(inner, words(op->regions[i], depth + 1));
+    }
+    return own + parts > inner ? own + parts : inner;
+}
+
+int
+product_words(const Region *r)
+{
+    return words(r, 0);
+}
+
+int64_t
+stage_bytes(const Op *loop)
+{
+    int64_t sum = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        bool load = op->kind == OP_LOAD || op->kind == OP_DESC_LOAD;
+        const Type *t = load ? op->results[0].type : NULL;
+        if (load && attr_has(&op->attrs, ATTR_STAGE))
+            sum += type_numel(t) * max_i64(type_bits(t), 8) / 8;
+    }
+    return sum;
+}
+
+int64_t
+occupancy(const Func *f, const TargetInfo *target, int64_t words, int64_t bytes)
+{
+    enum { REGISTERS = 65536, BESIDE = 40, RESERVED = 1024 };
+    int64_t threads = 32 * (int64_t)f->num_warps;
+    int64_t by_registers = REGISTERS / (threads * (words / threads + BESIDE));
+    return min_i64(max_i64(1, by_registers),
+                   (target->shared_bytes + RESERVED) / (bytes + RESERVED));
+}

@@ -1,0 +1,179 @@
+/* Programs that multiply one tile each, as fewer, persistent ones.
+
+                                              %n = num_programs {axis=0, turns=1}
+       %t = program_id {axis=0}               %k = num_programs {axis=0}
+       %s = for .. { .. wgmma .. }      =>    for %t = %first, %n, %k {
+       store ..                                 %s = for .. { .. wgmma .. }
+                                                store ..
+                                              }
+
+   One program with all its stages fills a multiprocessor, so the next one begins when it
+   has ended: nothing is multiplied while its results are stored, and nothing is stored
+   while the next one's first tiles come. In a loop, with roles
+   (passes/schedule/specialize.c), the producer asks for the next tile's operands while
+   the results of this one are on their way. The launcher begins as many programs as run
+   at once and says how many were asked for (runtime/rt/cuda_kernel.c). On an H200, fp16,
+   4096: 710 TFLOP/s instead of 690, from pointers and descriptors alike; 2 % more at
+   8192; 1 % less at 2048, where no program gets a second tile. Where two programs could
+   run at once, of which one stores while the other multiplies, one alone needs more bytes
+   under way (128x128 tiles, 8 warps, H200, 2026-11-22: of 64 columns with four buffers,
+   96 KB under way, 709 TFLOP/s, with three 540, two programs 680; of 32 with four 418 and
+   546).
+
+   Programs of a grid do not know of each other, so that any order will do; except where
+   one waits for what another writes. What has atomic operations or loops of unknown
+   length stays as it is. */
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/plan/tma_box.h"
+#include "passes/schedule/occupancy.h"
+#include "passes/schedule/persist.h"
+#include "passes/schedule/specialize.h"
+
+bool pass_persist(Func *f, PassCx *cx);
+
+/* What the kernel consists of, as far as it matters here. */
+typedef struct Body {
+    Op *loop;   /* the one that runs ahead */
+    int nloop;  /* of those */
+    bool waits; /* it may wait for other programs, or is unlike others */
+    bool pid;   /* it asks which program it is */
+} Body;
+
+static void
+see(Body *k, Region *r, int depth)
+{
+    region_each(r, op)
+    {
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES)) {
+            k->loop = op;
+            k->nloop++;
+            k->waits |= depth > 0;
+        }
+        k->waits |= op->kind == OP_WHILE || op->kind == OP_ATOMIC_RMW ||
+                    op->kind == OP_ATOMIC_CAS || depth > MAX_REGION_DEPTH ||
+                    (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_VOLATILE));
+        k->pid |= op->kind == OP_PROGRAM_ID && !attr_int(&op->attrs, ATTR_AXIS, 0);
+        for (int i = 0; i < op->nregion && depth <= MAX_REGION_DEPTH; i++)
+            see(k, op->regions[i], depth + 1);
+    }
+}
+
+/* Do threads compute what op puts into a buffer? */
+static bool
+is_computed(const Op *op)
+{
+    const Op *from =
+        op->kind == OP_LOCAL_ALLOC && op->noperand ? op_operand(op, 0)->op : NULL;
+    return from && from->kind != OP_LOAD && from->kind != OP_DESC_LOAD &&
+           from->kind != OP_LOCAL_LOAD;
+}
+
+/* A sum of products and nothing else, as long for every tile: tiles are dealt out in
+   turn, whatever they cost. Where threads compute an operand, programs beside each other
+   hide that better. */
+static bool
+is_sum(const Op *loop)
+{
+    int n = 0;
+    bool even = loop->nresult > 0;
+    for (int i = 0; i < 3; i++)
+        even &= tma_host_value(op_operand(loop, i));
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        n += op->kind == OP_WGMMA;
+        even &= !is_computed(op);
+    }
+    return n == 1 && even;
+}
+
+static Value *
+programs(Session *s, Builder *b, OpKind kind, int turns)
+{
+    AttrList attrs = {0};
+    attr_set_int(&s->mod, &attrs, ATTR_AXIS, 0);
+    if (turns)
+        attr_set_int(&s->mod, &attrs, ATTR_TURNS, turns);
+    return &build_op(b, kind, NULL, 0, &attrs, NULL, 1)->results[0];
+}
+
+/* Does op say the same for every tile? Then it stays in front of the loop. */
+static bool
+stays(const Op *op, const Op *loop)
+{
+    if (!op_is(op, T_PURE) || op->nregion || type_is_tile(op->results[0].type))
+        return op->kind == OP_MAKE_DESC;
+    for (int i = 0; i < op->noperand; i++)
+        if (!value_outside(op_operand(op, i), loop->regions[0]))
+            return false;
+    return true;
+}
+
+static void
+rewrite_ids(Region *r, const Op *loop, Value *tile, Value *all, int depth)
+{
+    region_each(r, op)
+    {
+        bool first = !attr_int(&op->attrs, ATTR_AXIS, 0);
+        if (op->kind == OP_PROGRAM_ID && first)
+            value_replace(&op->results[0], tile);
+        else if (op->kind == OP_NUM_PROGRAMS && first && r != loop->parent)
+            value_replace(&op->results[0], all);
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            rewrite_ids(op->regions[i], loop, tile, all, depth + 1);
+    }
+}
+
+static void
+build(Session *s, Func *f, int blocks)
+{
+    Region *body = f->body;
+    Op *first = body->first;
+    Builder b = builder_before(first);
+    b.loc = f->loc;
+    Value *id = programs(s, &b, OP_PROGRAM_ID, 0);
+    Value *all = programs(s, &b, OP_NUM_PROGRAMS, blocks);
+    Value *step = programs(s, &b, OP_NUM_PROGRAMS, 0);
+    Op *loop = build_for(&b, id, all, step, NULL, 0);
+    Region *in = loop->regions[0];
+    for (Op *op = first, *next; op != body->last; op = next) {
+        next = op->next;
+        if (op->kind == OP_PROGRAM_ID || op->kind == OP_NUM_PROGRAMS || !stays(op, loop))
+            op_move_to_end(op, in);
+        else
+            op_move_before(op, loop);
+    }
+    rewrite_ids(in, loop, in->args[0], all, 0);
+    Builder end = builder_at_end(f, in);
+    end.loc = f->loc;
+    build_yield(&end, NULL, 0);
+}
+
+bool
+persist_suits(Func *f, const TargetInfo *target, const Op *loop)
+{
+    Body k = {0};
+    see(&k, f->body, 0);
+    return !target->folds && (k.nloop == 0 || (k.nloop == 1 && k.loop == loop)) &&
+           !loop->parent->parent && !k.waits && k.pid && is_sum(loop);
+}
+
+/* Bytes that the loop has under way. */
+static int64_t
+bytes_ahead(const Op *loop)
+{
+    return stage_bytes(loop) * (attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
+}
+
+bool
+pass_persist(Func *f, PassCx *cx)
+{
+    Body k = {0};
+    int blocks, beside;
+    see(&k, f->body, 0);
+    if (k.nloop != 1 || !persist_suits(f, &cx->target, k.loop) ||
+        !specialize_possible(f, cx, &blocks, &beside) || blocks != 1 ||
+        (beside > 1 && bytes_ahead(k.loop) < PERSIST_BYTES))
+        return false;
+    build(cx->s, f, blocks);
+    return true;
+}

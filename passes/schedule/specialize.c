@@ -1,0 +1,260 @@
+/* Loops whose loads go through TMA, split into two roles: one warp asks for tiles, the
+   others multiply them.
+
+       for %i = .. {                      warp_specialize {warps=[1,8]} {
+         %a = desc_load %da, ..             for %i = .. (%s, %ph) {
+         %m = local_alloc %a                  bar_wait %empty[%s], %ph
+         %r = wgmma %m, ..           =>       bar_expect %full[%s] {bytes}
+       }                                      tma_load %da, %ring[%s], %full[%s], ..
+       store ..                             }
+                                          }, {
+                                            for %i = .. (%s, %ph) {
+                                              bar_wait %full[%s], %ph
+                                              %r = wgmma %ring[%s], ..
+                                              bar_arrive %empty[%s]
+                                            }
+                                            store ..
+                                          }
+
+   Both roles are copies of the whole kernel. The producer keeps what its loads need:
+   their coordinates and the loops and conditions around them, however they come about.
+   The consumers, as many warps as the source asks for, keep everything else. So lists of
+   blocks, two loops after each other, and a loop in a loop are nothing special: each ring
+   has a stage and a phase, which both roles carry through the control flow that they have
+   in common.
+
+   Where threads put a tile in order for a product, that is a third role
+   (specialize_copy.c), if its registers and its ring fit, too.
+
+   It is done where it can pay: for loops of products by warpgroups, all of whose planned
+   loads are TMA's, when the rings and the registers suffice. A loop that stays whole says
+   why in {roles}. */
+#include "passes/schedule/specialize.h"
+
+#include "ir/base/util.h"
+#include "ir/layout.h"
+#include "passes/mma/operand.h"
+#include "passes/schedule/occupancy.h"
+
+#include <string.h>
+
+bool pass_specialize(Func *f, PassCx *cx);
+
+enum {
+    SM_REGS = 65536,
+    GROUP_THREADS = 128,
+    PRODUCER_REGS = 40,
+    COPIER_REGS = 80,
+    LITTLE_REGS = 24, /* of one whose consumers need all that there is */
+    /* what a thread needs beside accumulators and fragments */
+    OTHER_REGS = 32,
+    MAX_REGS = 240
+};
+
+/* Products of the loop, those that add to another's sum or read another's fragments
+   counted once. *computed: the left operand of one of them is computed, or loaded, into
+   registers in each iteration. */
+static int
+count_products(const Op *loop, bool *computed)
+{
+    int n = 0;
+    *computed = false;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        if (op->kind != OP_WGMMA)
+            continue;
+        const Value *left = op_operand(op, 0);
+        bool regs = left->type->kind == TY_TILE;
+        n += !product_counted(op, 2) && !(regs && product_counted(op, 0));
+        *computed |= regs && !value_outside(left, loop->regions[0]);
+    }
+    return n;
+}
+
+/* A few products, one with an operand out of registers: of two of them skew.c makes more.
+   More than a few leave no gap to fill (five, attention's backward of 64 dimensions,
+   64x128, 8 warps, H200, tests/gpu/compare.py, 2026-11-22: 3.26 ms, 2.92 without). */
+static bool
+has_gaps(const Op *loop)
+{
+    enum { FEW = 3 };
+    bool computed;
+    int n = count_products(loop, &computed);
+    return n >= 2 && n <= FEW && computed && !attr_has(&loop->attrs, ATTR_PENDING);
+}
+
+/* A product that is waited for at once, since its left operand is in registers that the
+   next iteration needs: one warpgroup fills them while the other's product runs. */
+static bool
+fills_operand(const Op *loop)
+{
+    bool computed;
+    return count_products(loop, &computed) == 1 && computed;
+}
+
+/* Sums in parts, which threads add: one warpgroup adds while the other multiplies. */
+static bool
+adds_parts(const Op *loop)
+{
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART))
+            return true;
+    return false;
+}
+
+/* Tiles in turn: the producer asks for the next one's while this one's results are
+   stored. */
+static bool
+in_turn(const Op *loop)
+{
+    for (const Op *up = loop->parent->parent; up; up = up->parent->parent)
+        if (up->kind == OP_FOR)
+            return true;
+    return false;
+}
+
+/* How many programs one multiprocessor would run at once without roles. */
+static int64_t
+programs_without(const Specialize *sp)
+{
+    return occupancy(sp->f, sp->target, product_words(sp->f->body), sp->bytes);
+}
+
+/* A sum of products alone goes as fast without roles: nothing but the next copies stands
+   between its products, and all warps together ask for those (matmul 4096, 128x256x64 on
+   an H200: 738 TFLOP/s, 725 with roles). Two products with other work between them gain:
+   one warpgroup computes while the other's products run (attention 4096 of 128: 597
+   TFLOP/s, 467 without). So they do when another program computes meanwhile, and the
+   producer's registers are theirs, then (attention with ALiBi, head dimension 64,
+   128x64, 8 warps, H200, tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
+static bool
+pays(Specialize *sp)
+{
+    bool gaps = false;
+    for (int i = 0; i < sp->ngroup; i++) {
+        const Op *loop = sp->group[i].loop;
+        if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || adds_parts(loop) ||
+            (sp->blocks == 1 && in_turn(loop)))
+            return true;
+        gaps |= has_gaps(loop) || fills_operand(loop);
+    }
+    if (gaps && programs_without(sp) < 2 * sp->blocks)
+        return true;
+    if (gaps)
+        return specialize_refuse(sp, "%lld programs fit a multiprocessor without them",
+                                 (long long)programs_without(sp));
+    sp->why = "neither asked for nor two products with work between them";
+    return false;
+}
+
+/* Registers that threads of both roles may have. */
+static void
+share_registers(Specialize *sp, int groups, int producer)
+{
+    int all = groups + (sp->ncopy ? 2 : 1), copier = sp->ncopy ? COPIER_REGS : 0;
+    int launched = SM_REGS / GROUP_THREADS / all / sp->blocks & ~7;
+    int each = (launched * all - producer - copier) / groups & ~7;
+    sp->regs[SP_PRODUCER] = producer;
+    sp->regs[SP_COPIER] = copier;
+    sp->regs[SP_CONSUMER] = each > MAX_REGS ? MAX_REGS : each;
+}
+
+/* Registers that the sums of one instruction take, at most. */
+static int
+largest_sums(const Region *r, int depth)
+{
+    int most = 0, n, warps[2];
+    bool pairs;
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if (op->kind == OP_WGMMA &&
+            layout_is_wgmma(op_operand(op, 2)->type->kind == TY_ASYNC
+                                ? op_operand(op, 2)->type->elem->layout
+                                : op_operand(op, 2)->type->layout,
+                            &n, warps, &pairs))
+            most = (int)max_i64(most, n / 2);
+        for (int i = 0; i < op->nregion; i++)
+            most = (int)max_i64(most, largest_sums(op->regions[i], depth + 1));
+    }
+    return most;
+}
+
+/* All roles are one program to the assembler, which takes no instruction with more
+   registers than a thread is launched with. */
+static bool
+fits(Specialize *sp)
+{
+    enum { OPERANDS = 16 };
+    int groups = sp->f->num_warps / 4, sums = largest_sums(sp->f->body, 0);
+    int words = product_words(sp->f->body) / (GROUP_THREADS * groups);
+    int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
+    if (sums + OPERANDS > launched)
+        return specialize_refuse(
+            sp, "sums of %d registers and a launch with %d do not go together", sums,
+            launched);
+    share_registers(sp, groups, PRODUCER_REGS);
+    if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[SP_CONSUMER])
+        share_registers(sp, groups, LITTLE_REGS);
+    if (words + OTHER_REGS > sp->regs[SP_CONSUMER])
+        return specialize_refuse(
+            sp, "accumulators of %d registers and %d others do not fit into %d", words,
+            OTHER_REGS, (int)sp->regs[SP_CONSUMER]);
+    return true;
+}
+
+static void
+say_why(Session *s, Region *r, const char *why, int depth)
+{
+    region_each(r, op)
+    {
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
+            attr_set_str(&s->mod, &op->attrs, ATTR_ROLES,
+                         name_intern(&s->names, why, strlen(why)));
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            say_why(s, op->regions[i], why, depth + 1);
+    }
+}
+
+/* copies: with a role for tiles that threads put in order. */
+static bool
+plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
+{
+    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target, .copies = copies};
+    sp->turns = !cx->budget->no_turns;
+    if (!cx->target.wgmma || f->num_warps % 4 || f->num_warps > 16)
+        return false;
+    /* one warpgroup alone leaves the tensor cores idle while it does anything else */
+    sp->blocks = f->num_warps == 4 ? 2 : 1;
+    if (cx->budget->no_roles)
+        return specialize_refuse(sp, "with them it does not fit shared memory");
+    return specialize_plan(sp) && fits(sp);
+}
+
+/* The plan; false: this is no such target, or sp->why. */
+static bool
+plan(Specialize *sp, Func *f, PassCx *cx)
+{
+    return (f->num_warps > 4 && plan_roles(sp, f, cx, true)) ||
+           plan_roles(sp, f, cx, false);
+}
+
+bool
+specialize_possible(Func *f, PassCx *cx, int *blocks, int *without)
+{
+    Specialize *sp = arena_new(&cx->s->tmp, Specialize);
+    bool can = plan(sp, f, cx);
+    *blocks = sp->blocks;
+    *without = can ? (int)programs_without(sp) : 0;
+    return can;
+}
+
+bool
+pass_specialize(Func *f, PassCx *cx)
+{
+    Specialize *sp = arena_new(&cx->s->tmp, Specialize);
+    if (plan(sp, f, cx) && pays(sp)) {
+        specialize_build(sp);
+        return true;
+    }
+    if (sp->why)
+        say_why(cx->s, f->body, sp->why, 0);
+    return sp->why != NULL;
+}

@@ -1,0 +1,486 @@
+/* The roles of pass specialize. Each is built by walking the kernel and copying what the
+   role needs; loops and conditions that hold loads of a ring carry its stage and phase
+   besides. A consumer's first round of a stage waits for phase 0; a producer's waits for
+   the phase before the first, which counts as complete. */
+#include "passes/schedule/specialize.h"
+
+#include "ir/base/util.h"
+
+#include <string.h>
+
+typedef struct Place {
+    Value *stage, *phase;
+} Place;
+
+typedef struct Role {
+    Specialize *sp;
+    int which;
+    Map map;            /* values of the kernel -> values of the role */
+    Place at[SP_RINGS]; /* of each ring's next stage */
+    const Op *stop;     /* the first that the source does not have */
+} Role;
+
+static void copy_region(Role *r, Builder *b, const Region *from);
+
+static Value *
+mapped(const Role *r, Value *v)
+{
+    Value *to = map_get(&r->map, v);
+    return to ? to : v;
+}
+
+/* ---- rings */
+
+static Value *
+pick(Builder *b, OpKind kind, Value *of, Value *stage)
+{
+    Value *in[2] = {of, stage};
+    return &build_op(b, kind, in, 2, NULL, NULL, 1)->results[0];
+}
+
+/* Where tile k of a group lies in the stage: it may be of another layout than the ring's
+   first user's. */
+static Value *
+slot_of(Builder *b, const Ring *ring, int k, const Group *g, Value *stage)
+{
+    Value *in[2] = {ring->buf[k], stage};
+    const Type *mem = specialize_buffer(g->load[k]);
+    return &build_op(b, OP_LOCAL_INDEX, in, 2, NULL, &mem, 1)->results[0];
+}
+
+static void
+wait_for(Builder *b, Value *bars, const Place *at)
+{
+    Value *in[2] = {pick(b, OP_BAR_INDEX, bars, at->stage), at->phase};
+    build_op(b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
+}
+
+static void
+advance(Builder *b, const Ring *ring, Place *at)
+{
+    const Type *i32 = at->stage->type;
+    Value *zero = build_int(b, i32, 0), *one = build_int(b, i32, 1);
+    Value *up = build_binary(b, OP_ADD, at->stage, one);
+    Value *wrap = build_cmp(b, OP_CMPI, "eq", up, build_int(b, i32, ring->stages));
+    at->stage = build_select(b, wrap, zero, up);
+    at->phase = build_select(b, wrap, build_binary(b, OP_XOR, at->phase, one), at->phase);
+}
+
+static void
+give_back(Builder *b, const Ring *ring, Value *stage, Value *pred)
+{
+    Value *in[2] = {pick(b, OP_BAR_INDEX, ring->empty, stage), pred};
+    build_op(b, OP_BAR_ARRIVE, in, pred ? 2 : 1, NULL, NULL, 0);
+}
+
+static Value *
+stage_before(Builder *b, const Ring *ring, Value *stage)
+{
+    const Type *i32 = stage->type;
+    Value *first = build_cmp(b, OP_CMPI, "eq", stage, build_int(b, i32, 0));
+    Value *less = build_binary(b, OP_SUB, stage, build_int(b, i32, 1));
+    return build_select(b, first, build_int(b, i32, ring->stages - 1), less);
+}
+
+/* Producer: all loads of the group, where the last of them stands. */
+static void
+ask(Role *r, Builder *b, const Group *g)
+{
+    const Ring *ring = &r->sp->ring[g->ring];
+    Place *at = &r->at[g->ring];
+    AttrList attrs = {0};
+    wait_for(b, ring->empty, at);
+    Value *full = pick(b, OP_BAR_INDEX, ring->full, at->stage);
+    attr_set_int(&r->sp->s->mod, &attrs, ATTR_BYTES, ring->bytes);
+    build_op(b, OP_BAR_EXPECT, &full, 1, &attrs, NULL, 0);
+    for (int k = 0; k < g->n; k++) {
+        Value *in[3 + MAX_RANK];
+        const Op *load = g->load[k];
+        int n = 0;
+        in[n++] = op_operand(load, 0);
+        in[n++] = slot_of(b, ring, k, g, at->stage);
+        in[n++] = full;
+        for (int i = 1; i < load->noperand; i++)
+            in[n++] = mapped(r, op_operand(load, i));
+        b->loc = load->loc;
+        build_op(b, OP_TMA_LOAD, in, n, NULL, NULL, 0);
+    }
+    advance(b, ring, at);
+}
+
+/* Copier: the tile to the next stage of the group's ring, for those who wait for it. */
+static void
+hand_on(Role *r, Builder *b, const Group *g)
+{
+    const Ring *ring = &r->sp->ring[g->ring];
+    Place *at = &r->at[g->ring];
+    wait_for(b, ring->empty, at);
+    Value *in[2] = {slot_of(b, ring, 0, g, at->stage),
+                    mapped(r, op_operand(g->load[0], 0))};
+    build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+    Value *full = pick(b, OP_BAR_INDEX, ring->full, at->stage);
+    build_op(b, OP_BAR_ARRIVE, &full, 1, NULL, NULL, 0);
+    advance(b, ring, at);
+    const int from = r->sp->group[g->source].ring;
+    give_back(b, &r->sp->ring[from], r->at[from].stage, NULL);
+    advance(b, &r->sp->ring[from], &r->at[from]);
+}
+
+/* The copier's own ops: a view, or the load in the layout of its warps. */
+static void
+copy_move(Role *r, Builder *b, Op *op)
+{
+    const Group *g;
+    int slot;
+    if (op->kind != OP_LOCAL_LOAD) {
+        op_clone(b, op, &r->map);
+        return;
+    }
+    g = specialize_group(r->sp, op->results[0].uses->user, &slot);
+    const Type *t = type_with_layout(r->sp->s->types, op->results[0].type, g->layout);
+    Value *m = mapped(r, op_operand(op, 0));
+    map_set(&r->map, &op->results[0],
+            &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0]);
+}
+
+/* ---- structured ops with rings inside */
+
+static bool
+wanted(const Role *r, const Value *v)
+{
+    return r->which == SP_CONSUMER || map_has(&r->sp->carry, v);
+}
+
+static int
+add_places(const Role *r, const Op *op, Value **to, int n)
+{
+    for (int i = 0; i < r->sp->nring; i++)
+        if (specialize_inside(r->sp, i, op)) {
+            to[n++] = r->at[i].stage;
+            to[n++] = r->at[i].phase;
+        }
+    return n;
+}
+
+/* The places that begin at `from`: results of op, or arguments of its region. */
+static void
+set_places(Role *r, const Op *op, Value *const *from)
+{
+    for (int i = 0; i < r->sp->nring; i++)
+        if (specialize_inside(r->sp, i, op)) {
+            r->at[i].stage = *from++;
+            r->at[i].phase = *from++;
+        }
+}
+
+static Value **
+result_list(Role *r, Op *op)
+{
+    Value **v = arena_array(&r->sp->s->tmp, Value *, op->nresult + 1);
+    for (int i = 0; i < op->nresult; i++)
+        v[i] = op_result(op, i);
+    return v;
+}
+
+/* The end of a region copied to b: what is wanted of the yield, and the places. */
+static void
+copy_yield(Role *r, Builder *b, const Op *op, const Op *yield, Value *const *carrier)
+{
+    Value **out = arena_array(&r->sp->s->tmp, Value *, yield->noperand + 2 * SP_RINGS);
+    int n = 0;
+    for (int i = 0; i < yield->noperand; i++)
+        if (wanted(r, carrier[i]))
+            out[n++] = mapped(r, op_operand(yield, i));
+    build_yield(b, out, add_places(r, op, out, n));
+}
+
+/* A group whose stage is given back one iteration later: at the end of the body that of
+   the iteration before. */
+static void
+end_late(Role *r, Builder *b, const Op *old, Op *loop)
+{
+    const Specialize *sp = r->sp;
+    for (int i = 0; i < sp->ngroup && r->which == SP_CONSUMER; i++) {
+        const Group *g = &sp->group[i];
+        if (g->loop != old || g->last)
+            continue;
+        const Ring *ring = &sp->ring[g->ring];
+        Place *at = &r->at[g->ring];
+        Value *later =
+            build_cmp(b, OP_CMPI, "ne", loop->regions[0]->args[0], op_operand(loop, 0));
+        give_back(b, ring, stage_before(b, ring, at->stage), later);
+        advance(b, ring, at);
+    }
+}
+
+/* And after the loop, when the ring goes on, that of the last iteration. */
+static void
+after_late(Role *r, Builder *b, const Op *old, Op *loop)
+{
+    const Specialize *sp = r->sp;
+    for (int i = 0; i < sp->ngroup && r->which == SP_CONSUMER; i++) {
+        const Group *g = &sp->group[i];
+        const Ring *ring = &sp->ring[g->ring];
+        if (g->loop != old || g->last || !ring->again)
+            continue;
+        Value *any =
+            build_cmp(b, OP_CMPI, "slt", op_operand(loop, 0), op_operand(loop, 1));
+        give_back(b, ring, stage_before(b, ring, r->at[g->ring].stage), any);
+    }
+}
+
+static void
+copy_for(Role *r, Builder *b, const Op *op)
+{
+    const Region *from = op->regions[0];
+    int n = 0, m = 0, all = op->nresult;
+    Value **init = arena_array(&r->sp->s->tmp, Value *, all + 2 * SP_RINGS);
+    for (int i = 0; i < all; i++)
+        if (wanted(r, from->args[i + 1]))
+            init[n++] = mapped(r, op_operand(op, i + 3));
+    Op *loop = build_for(b, mapped(r, op_operand(op, 0)), mapped(r, op_operand(op, 1)),
+                         mapped(r, op_operand(op, 2)), init, add_places(r, op, init, n));
+    Region *to = loop->regions[0];
+    map_set(&r->map, from->args[0], to->args[0]);
+    to->args[0]->name = from->args[0]->name;
+    for (int i = 0; i < all; i++) {
+        if (!wanted(r, from->args[i + 1]))
+            continue;
+        to->args[m + 1]->name = from->args[i + 1]->name;
+        loop->results[m].name = op->results[i].name;
+        map_set(&r->map, from->args[i + 1], to->args[m + 1]);
+        map_set(&r->map, &op->results[i], &loop->results[m]);
+        m++;
+    }
+    set_places(r, op, to->args + 1 + n);
+    Builder in = builder_at_end(b->func, to);
+    in.loc = op->loc;
+    copy_region(r, &in, from);
+    end_late(r, &in, op, loop);
+    copy_yield(r, &in, op, from->last, from->args + 1);
+    if (r->which == SP_CONSUMER && attr_has(&op->attrs, ATTR_PENDING))
+        attr_set_int(&r->sp->s->mod, &loop->attrs, ATTR_PENDING,
+                     attr_int(&op->attrs, ATTR_PENDING, 0));
+    set_places(r, op, result_list(r, loop) + n);
+    after_late(r, b, op, loop);
+}
+
+static void
+copy_if(Role *r, Builder *b, Op *op)
+{
+    Specialize *sp = r->sp;
+    Place before[SP_RINGS];
+    const Type **types =
+        arena_array(&sp->s->tmp, const Type *, op->nresult + 2 * SP_RINGS);
+    Value **places = arena_array(&sp->s->tmp, Value *, 2 * SP_RINGS);
+    int n = 0, m = 0, extra = add_places(r, op, places, 0);
+    for (int i = 0; i < op->nresult; i++)
+        if (wanted(r, &op->results[i]))
+            types[n++] = op->results[i].type;
+    for (int i = 0; i < extra; i++)
+        types[n + i] = places[i]->type;
+    memcpy(before, r->at, sizeof before);
+    Op *to = build_if(b, mapped(r, op_operand(op, 0)), types, n + extra);
+    for (int k = 0; k < 2; k++) {
+        Builder in = builder_at_end(b->func, to->regions[k]);
+        in.loc = op->loc;
+        memcpy(r->at, before, sizeof before);
+        copy_region(r, &in, op->regions[k]);
+        copy_yield(r, &in, op, op->regions[k]->last, result_list(r, op));
+    }
+    for (int i = 0; i < op->nresult; i++)
+        if (wanted(r, &op->results[i])) {
+            to->results[m].name = op->results[i].name;
+            map_set(&r->map, &op->results[i], &to->results[m++]);
+        }
+    set_places(r, op, result_list(r, to) + n);
+}
+
+/* ---- a region */
+
+static bool
+has_rings(const Role *r, const Op *op)
+{
+    for (int i = 0; i < r->sp->nring; i++)
+        if (specialize_inside(r->sp, i, op))
+            return true;
+    return false;
+}
+
+static int
+filler(const Group *g)
+{
+    return g->layout ? SP_COPIER : SP_PRODUCER;
+}
+
+static int
+reader(const Group *g)
+{
+    return g->copied ? SP_COPIER : SP_CONSUMER;
+}
+
+static void
+copy_op(Role *r, Builder *b, Op *op)
+{
+    int slot;
+    const Group *g = specialize_group(r->sp, op, &slot);
+    const Value *load = op->nresult ? map_get(&r->sp->fill, &op->results[0]) : NULL;
+    if (g && r->which == filler(g)) {
+        if (g->layout)
+            hand_on(r, b, g);
+        else if (slot == g->n - 1)
+            ask(r, b, g);
+    } else if (g && r->which == reader(g)) {
+        Value *m = slot_of(b, &r->sp->ring[g->ring], slot, g, r->at[g->ring].stage);
+        m->name = op->results[0].name;
+        map_set(&r->map, &op->results[0], m);
+    } else if (g) {
+        return;
+    } else if (load) {
+        if (map_has(&r->map, load))
+            map_set(&r->map, &op->results[0], mapped(r, (Value *)load));
+    } else if (map_has(&r->sp->moves, op)) {
+        if (r->which == SP_COPIER)
+            copy_move(r, b, op);
+    } else if (op->kind == OP_MAKE_DESC) {
+        return; /* stays where all roles see it */
+    } else if (r->which != SP_CONSUMER && !map_has(&r->sp->keep, op)) {
+        return;
+    } else if (op->kind == OP_FOR && (r->which != SP_CONSUMER || has_rings(r, op))) {
+        copy_for(r, b, op);
+    } else if (op->kind == OP_IF && (r->which != SP_CONSUMER || has_rings(r, op))) {
+        copy_if(r, b, op);
+    } else {
+        op_clone(b, op, &r->map);
+    }
+}
+
+static void
+copy_region(Role *r, Builder *b, const Region *from)
+{
+    const Specialize *sp = r->sp;
+    for (Op *op = from->first; op != from->last && op != r->stop; op = op->next) {
+        for (int i = 0; i < sp->ngroup; i++)
+            if (sp->group[i].first == op && r->which == reader(&sp->group[i]))
+                wait_for(b, sp->ring[sp->group[i].ring].full, &r->at[sp->group[i].ring]);
+        b->loc = op->loc;
+        copy_op(r, b, op);
+        for (int i = 0; i < sp->ngroup; i++) {
+            const Group *g = &sp->group[i];
+            if (g->last != op || g->copied || r->which != reader(g))
+                continue;
+            give_back(b, &sp->ring[g->ring], r->at[g->ring].stage, NULL);
+            advance(b, &sp->ring[g->ring], &r->at[g->ring]);
+        }
+    }
+}
+
+/* ---- the kernel */
+
+static Value *
+make_bars(Specialize *sp, Builder *b, int stages, int arrivals)
+{
+    const Type *t = type_bar(sp->s->types, stages);
+    AttrList attrs = {0};
+    attr_set_int(&sp->s->mod, &attrs, ATTR_ARRIVALS, arrivals);
+    return &build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1)->results[0];
+}
+
+static int
+reading_warps(const Specialize *sp, int ring)
+{
+    for (int i = 0; i < sp->ngroup; i++)
+        if (sp->group[i].ring == ring && sp->group[i].copied)
+            return SP_COPIERS;
+    return sp->f->num_warps;
+}
+
+static void
+make_rings(Specialize *sp, Builder *b)
+{
+    for (int i = 0; i < sp->nring; i++) {
+        Ring *r = &sp->ring[i];
+        for (int k = 0; k < r->n; k++) {
+            const Type *m = r->mem[k];
+            m = type_mem(sp->s->types, m->elem, m->rank, m->shape, m->layout, r->stages);
+            r->buf[k] = &build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &m, 1)->results[0];
+        }
+        r->full = make_bars(sp, b, r->stages, r->by_copier ? SP_COPIERS : 1);
+        r->empty = make_bars(sp, b, r->stages, reading_warps(sp, i));
+    }
+}
+
+static int
+fills(const Specialize *sp, int ring)
+{
+    return sp->ring[ring].by_copier ? SP_COPIER : SP_PRODUCER;
+}
+
+static void
+build_role(Specialize *sp, Op *split, int which, const Op *stop)
+{
+    const Type *i32 = type_scalar(sp->s->types, SK_I32);
+    Role r = {.sp = sp, .which = which, .stop = stop};
+    map_init(&r.map, &sp->s->tmp);
+    Builder b = builder_at_end(sp->f, region_new(sp->f, split));
+    b.loc = split->loc;
+    for (int i = 0; i < sp->nring; i++)
+        r.at[i] = (Place){build_int(&b, i32, 0),
+                          build_int(&b, i32, which == fills(sp, i))};
+    copy_region(&r, &b, sp->f->body);
+    build_yield(&b, NULL, 0);
+}
+
+/* What the regions of `split` take from outside becomes its captures. */
+static void
+capture(Specialize *sp, Op *split, Region *r, Map *seen, int role, int depth)
+{
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->noperand; i++) {
+            Value *v = op_operand(op, i);
+            if (!value_outside(v, split->regions[role]))
+                continue;
+            if (!map_has(seen, v)) {
+                map_set(seen, v, (void *)(intptr_t)(split->noperand + 1));
+                op_add_operand(split, v);
+                for (int k = 0; k < split->nregion; k++)
+                    region_arg(split->regions[k], v->type, v->name);
+            }
+            intptr_t at = (intptr_t)map_get(seen, v) - 1;
+            op_set_operand(op, i, split->regions[role]->args[at]);
+        }
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            capture(sp, split, op->regions[i], seen, role, depth + 1);
+    }
+}
+
+void
+specialize_build(Specialize *sp)
+{
+    const int64_t warps[SP_ROLES] = {1, sp->f->num_warps, SP_COPIERS};
+    int roles = sp->ncopy ? SP_ROLES : SP_COPIER;
+    Region *body = sp->f->body;
+    Op *last = body->last->prev;
+    Builder b = builder_before(body->last);
+    AttrList attrs = {0};
+    Map seen;
+    map_init(&seen, &sp->s->tmp);
+    b.loc = sp->group[0].loop->loc;
+    make_rings(sp, &b);
+    attr_set_ints(&sp->s->mod, &attrs, ATTR_WARPS, warps, roles);
+    attr_set_ints(&sp->s->mod, &attrs, ATTR_REGS, sp->regs, roles);
+    if (sp->blocks > 1)
+        attr_set_int(&sp->s->mod, &attrs, ATTR_BLOCKS, sp->blocks);
+    Op *split = build_op(&b, OP_WARP_SPECIALIZE, NULL, 0, &attrs, NULL, 0);
+    const Op *stop = last->next;
+    for (int k = 0; k < roles; k++)
+        build_role(sp, split, k, stop);
+    for (Op *op = last, *prev; op; op = prev) {
+        prev = op->prev;
+        if (!op_has_uses(op))
+            op_erase(op);
+    }
+    for (int k = 0; k < roles; k++)
+        capture(sp, split, split->regions[k], &seen, k, 0);
+}

@@ -1,0 +1,80 @@
+/* Tiles that warps of their own put in order for products.
+
+   A right operand of bytes that lies across the inner dimension is read by threads and
+   written again (passes/mma/wgmma.c). As work of the consumers this stands in front of
+   every product and makes all of them meet. Here it is a role: four warps wait for the
+   tile as TMA does for a stage of another ring, which the consumers find in order.
+
+       bar_wait %full[%s], %ph
+       %t = local_load %ring[%s]
+       bar_wait %empty1[%u], %qh
+       local_store %ring1[%u], %t        (and pass `fence`'s fence)
+       bar_arrive %full1[%u]
+       bar_arrive %empty[%s]
+
+   TMA's stage is given back when its tile has been stored, behind the fence: an arrival
+   right behind the load would not wait for what it loads, and the copy engine writes by
+   another path than threads read.
+
+   The ring between the two roles has a group as loads have, whose "load" is the
+   local_alloc that the consumers had. */
+#include "passes/schedule/specialize.h"
+
+#include "ir/layout.h"
+
+static Op *
+only_user(const Value *v, OpKind kind)
+{
+    Op *op = v->uses && !v->uses->next ? v->uses->user : NULL;
+    return op && op->kind == kind ? op : NULL;
+}
+
+/* The layout of `l`, which a copy of bytes by `warps` has, for that of the copier's. */
+static const Layout *
+copier_layout(Specialize *sp, const Type *t, int warps)
+{
+    for (int i = 0; t->rank == 2 && i < 4; i++)
+        if (layout_bytes(sp->s, t->shape, i & 1, warps, i >> 1) == t->layout)
+            return layout_bytes(sp->s, t->shape, i & 1, SP_COPIERS, i >> 1);
+    return NULL;
+}
+
+/* Registers of a thread for the tile, twice: as it comes and as it goes. */
+static bool
+is_small(const Type *t)
+{
+    enum { THREADS = 32 * SP_COPIERS, BYTES = 128 };
+    return type_numel(t) * type_bits(t) / 8 <= BYTES * THREADS;
+}
+
+bool
+specialize_copy(Specialize *sp, Group *source)
+{
+    Op *fill = only_user(&source->load[0]->results[0], OP_LOCAL_ALLOC), *view, *load, *to;
+    Value *v = fill ? &fill->results[0] : NULL;
+    if (!v || source->n != 1 || sp->ngroup == SP_GROUPS)
+        return true;
+    while ((view = only_user(v, OP_LOCAL_TRANS)))
+        v = &view->results[0];
+    load = only_user(v, OP_LOCAL_LOAD);
+    to = load ? only_user(&load->results[0], OP_LOCAL_ALLOC) : NULL;
+    if (!to || load->parent != source->home || to->parent != source->home)
+        return true;
+    const Type *t = load->results[0].type;
+    const Layout *l = copier_layout(sp, t, sp->f->num_warps);
+    if (!l || !is_small(t))
+        return true;
+    Group *g = &sp->group[sp->ngroup];
+    *g = (Group){
+        .ring = -1, .n = 1, .load = {to}, .loop = source->loop, .home = to->parent};
+    g->layout = l;
+    g->source = (int)(source - sp->group);
+    if (!specialize_readers(sp, g))
+        return false;
+    for (Op *op = load; op != fill; op = op_operand(op, 0)->op)
+        map_set(&sp->moves, op, op);
+    source->copied = true;
+    sp->ngroup++;
+    sp->ncopy++;
+    return true;
+}

@@ -1,0 +1,610 @@
+/* The plan of pass specialize: which loads share the stages of a ring, where the
+   consumers wait for a stage and where they give it back, and what the producer needs to
+   run on its own. Nothing is changed here. */
+#include "passes/schedule/specialize.h"
+
+#include "ir/analysis/param.h"
+#include "ir/base/util.h"
+#include "ir/plan/scratch.h"
+#include "ir/plan/tma_box.h"
+#include "passes/mma/operand.h"
+
+#include <stdarg.h>
+
+enum { SLICE_DEPTH = 500, SCRATCH = 8192, BARRIERS = 512, FEW = 4 };
+
+bool
+specialize_refuse(Specialize *sp, const char *why, ...)
+{
+    Buf b;
+    va_list ap;
+    if (sp->why)
+        return false;
+    buf_init(&b, &sp->s->tmp);
+    va_start(ap, why);
+    buf_vprintf(&b, why, ap);
+    va_end(ap);
+    sp->why = b.s;
+    return false;
+}
+
+static bool
+refuse(Specialize *sp, const char *why)
+{
+    return specialize_refuse(sp, "%s", why);
+}
+
+const Group *
+specialize_group(const Specialize *sp, const Op *load, int *slot)
+{
+    for (int i = 0; i < sp->ngroup; i++)
+        for (int k = 0; k < sp->group[i].n; k++)
+            if (sp->group[i].load[k] == load) {
+                *slot = k;
+                return &sp->group[i];
+            }
+    return NULL;
+}
+
+bool
+specialize_inside(const Specialize *sp, int ring, const Op *op)
+{
+    for (int i = 0; i < sp->ngroup; i++)
+        for (int k = 0; k < op->nregion; k++)
+            if (sp->group[i].ring == ring &&
+                region_within(sp->group[i].home, op->regions[k]))
+                return true;
+    return false;
+}
+
+/* ---- readers of a stage */
+
+/* The op of `home` that op is, or stands in. */
+static Op *
+ancestor(Op *op, const Region *home)
+{
+    while (op && op->parent != home)
+        op = op->parent->parent;
+    return op;
+}
+
+static void
+take(Op **first, Op *op, bool earlier)
+{
+    if (!*first || *first == op || op_before(op, *first) == earlier)
+        *first = op;
+}
+
+/* After which op of its region has the product read its operands? */
+static Op *
+product_done(const Op *op)
+{
+    const Use *u = op->results[0].uses;
+    Op *wait = u && !u->next ? u->user : NULL;
+    return wait && wait->kind == OP_WGMMA_WAIT && wait->parent == op->parent &&
+                   !attr_int(&wait->attrs, ATTR_PENDING, 0)
+               ? wait
+               : NULL;
+}
+
+/* Readers of buffer v, through views. */
+static bool
+see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
+{
+    value_each_use(v, u)
+    {
+        Op *op = u->user, *done = op, *at = ancestor(op, g->home);
+        if (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_SLICE) {
+            if (!see_readers(sp, g, &op->results[0], products))
+                return false;
+            continue;
+        }
+        if (op->kind == OP_WGMMA && u->index == 0 && operand_by_steps(op)) {
+            done = op;
+        } else if (op->kind == OP_WGMMA) {
+            *products = true;
+            done = product_done(op);
+        } else if (op->kind != OP_LOCAL_LOAD) {
+            return refuse(sp, "a loaded tile is used in an unknown way");
+        }
+        if (!at || !done)
+            return refuse(sp, "a product is not waited for where it is begun");
+        take(&g->first, at, true);
+        take(&g->last, ancestor(done, g->home), false);
+    }
+    return true;
+}
+
+static bool
+open_group(Specialize *sp, Op *load, Op *loop, Group *g)
+{
+    bool products = false;
+    *g = (Group){.ring = -1, .n = 1, .load = {load}, .loop = loop, .home = load->parent};
+    value_each_use(&load->results[0], u)
+    {
+        if (u->user->kind != OP_LOCAL_ALLOC)
+            return refuse(sp, "a loaded tile goes to registers");
+        map_set(&sp->fill, &u->user->results[0], &load->results[0]);
+        if (!see_readers(sp, g, &u->user->results[0], &products))
+            return false;
+    }
+    if (!g->first)
+        return refuse(sp, "a loaded tile is not used");
+    if (products && attr_has(&loop->attrs, ATTR_PENDING))
+        g->last = NULL;
+    return true;
+}
+
+bool
+specialize_readers(Specialize *sp, Group *g)
+{
+    bool products = false;
+    if (!see_readers(sp, g, &g->load[0]->results[0], &products))
+        return false;
+    if (!products)
+        return refuse(sp, "a copied tile is not used by products");
+    if (attr_has(&g->loop->attrs, ATTR_PENDING))
+        g->last = NULL;
+    return true;
+}
+
+const Type *
+specialize_buffer(const Op *load)
+{
+    if (load->kind == OP_LOCAL_ALLOC)
+        return load->results[0].type;
+    return load->results[0].uses->user->results[0].type;
+}
+
+/* ---- rings */
+
+/* Do its addresses depend on more than the place of its first byte
+   (passes/finish/smem.c)? */
+static bool
+is_swizzled(const Type *mem)
+{
+    const Layout *l = mem->layout;
+    for (int i = 0; l && i < l->n[LD_OFFSET]; i++)
+        if (!is_pow2(l->b[LD_OFFSET][i]))
+            return true;
+    return false;
+}
+
+/* May tiles of either kind take turns in one place? */
+static bool
+swaps(const Type *a, const Type *b)
+{
+    enum { WHOLE = 1024 };
+    int64_t bytes = shared_stage_bytes(a);
+    return a == b || (a->elem == b->elem && bytes == shared_stage_bytes(b) &&
+                      bytes % WHOLE == 0 && is_swizzled(a) == is_swizzled(b));
+}
+
+/* Loops in turn share a ring when their tiles are as large, of whatever layout. */
+static bool
+ring_fits(const Specialize *sp, const Ring *r, const Group *g)
+{
+    bool same = r->n == g->n && r->by_copier == (g->layout != NULL);
+    for (int k = 0; k < g->n && same; k++)
+        same = swaps(r->mem[k], specialize_buffer(g->load[k]));
+    for (int i = 0; i < sp->ngroup && same; i++)
+        if (sp->group[i].ring == r - sp->ring && sp->group[i].loop == g->loop)
+            same = false;
+    return same;
+}
+
+static bool
+in_loop(const Op *op)
+{
+    for (op = op->parent->parent; op; op = op->parent->parent)
+        if (op->kind == OP_FOR || op->kind == OP_WHILE)
+            return true;
+    return false;
+}
+
+static bool
+find_ring(Specialize *sp, Group *g)
+{
+    int stages = (int)attr_int(&g->loop->attrs, ATTR_STAGES, 2), i = 0;
+    while (i < sp->nring && !ring_fits(sp, &sp->ring[i], g))
+        i++;
+    if (i == SP_RINGS)
+        return refuse(sp, "too many rings of buffers");
+    Ring *r = &sp->ring[i];
+    g->ring = i;
+    r->again |= in_loop(g->loop);
+    if (i < sp->nring) {
+        r->again = true;
+        return true;
+    }
+    sp->nring++;
+    r->n = g->n;
+    r->by_copier = g->layout != NULL;
+    r->stages = stages;
+    for (int k = 0; k < g->n; k++) {
+        r->mem[k] = specialize_buffer(g->load[k]);
+        r->bytes += shared_stage_bytes(r->mem[k]);
+    }
+    return true;
+}
+
+/* Loads that are first read by one op and last by one op arrive together. */
+static bool
+group_loads(Specialize *sp, Op *loop)
+{
+    int first = sp->ngroup;
+    region_each(loop->regions[0], op)
+    {
+        Group g;
+        int i = first;
+        if (!attr_has(&op->attrs, ATTR_STAGE))
+            continue;
+        if (op->kind != OP_DESC_LOAD)
+            return refuse(sp, "not all loads are TMA's");
+        if (!tma_desc(op_operand(op, 0)))
+            return refuse(sp, "a descriptor is not the kernel's");
+        if (!open_group(sp, op, loop, &g))
+            return false;
+        while (i < sp->ngroup &&
+               (sp->group[i].first != g.first || sp->group[i].last != g.last))
+            i++;
+        if (i == SP_GROUPS || (i < sp->ngroup && sp->group[i].n == SP_LOADS))
+            return refuse(sp, "too many loads");
+        if (i == sp->ngroup)
+            sp->group[sp->ngroup++] = g;
+        else
+            sp->group[i].load[sp->group[i].n++] = op;
+    }
+    for (int i = first, n = sp->ngroup; i < n && sp->copies; i++)
+        if (!specialize_copy(sp, &sp->group[i]))
+            return false;
+    for (int i = first; i < sp->ngroup; i++)
+        if (!find_ring(sp, &sp->group[i]))
+            return false;
+    return true;
+}
+
+static bool
+see_loops(Specialize *sp, Region *r, int depth)
+{
+    region_each(r, op)
+    {
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES) &&
+            !group_loads(sp, op))
+            return false;
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            if (!see_loops(sp, op->regions[i], depth + 1))
+                return false;
+    }
+    return true;
+}
+
+/* Buffers beside the rings that op makes, all at once: two of those that threads fill for
+   products which stay in flight (passes/schedule/turns.c). */
+static int64_t
+other_buffers(const Specialize *sp, const Op *op, int depth)
+{
+    int64_t sum = 0;
+    const Op *loop = op->parent->parent;
+    int slot;
+    if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]) &&
+        !specialize_group(sp, op, &slot))
+        sum = shared_buffer_bytes(op->results[0].type);
+    if (op->noperand && sp->turns && loop && attr_has(&loop->attrs, ATTR_PENDING))
+        sum *= 2;
+    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+        region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
+    return sum;
+}
+
+static bool
+used_behind(Op *op, const Op *last)
+{
+    for (int i = 0; i < op->nresult; i++)
+        value_each_use(&op->results[i], u)
+        {
+            const Op *user = ancestor(u->user, last->parent);
+            if (user && op_before(last, user))
+                return true;
+        }
+    return false;
+}
+
+/* Those of the kernel. What is made behind the last loop of a ring, to store results by
+   TMA, takes the place of what only the loops have read. */
+static int64_t
+beside_rings(const Specialize *sp)
+{
+    int64_t before = 0, behind = 0;
+    const Op *last = NULL;
+    for (Op *op = sp->f->body->last; op; op = op->prev) {
+        int64_t bytes = other_buffers(sp, op, 0);
+        for (int i = 0; i < sp->nring && !last; i++)
+            last = specialize_inside(sp, i, op) ? op : NULL;
+        if (last)
+            before += bytes;
+        if (!last || (bytes && used_behind(op, last)))
+            behind += bytes;
+    }
+    return max_i64(before, behind);
+}
+
+/* Does an op whose result is used exchange elements between threads? */
+static bool
+needs_scratch(const Specialize *sp, const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if ((!op->nresult || op->results[0].uses) && op->kind != OP_LOCAL_ALLOC &&
+            scratch_bytes(op, sp->target))
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (needs_scratch(sp, op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
+/* Of two rings, which one loses a stage: that of more stages, else the smaller one, whose
+   tiles come sooner. */
+static Ring *
+shorter(Ring *a, Ring *b)
+{
+    if (a->stages != b->stages)
+        return a->stages > b->stages ? a : b;
+    return b->bytes < a->bytes ? b : a;
+}
+
+/* Fewer stages where memory is short; then one buffer of what threads fill, and its
+   products are waited for. */
+static bool
+limit_stages(Specialize *sp)
+{
+    int64_t scratch = BARRIERS + (needs_scratch(sp, sp->f->body, 0) ? SCRATCH : 0);
+    int64_t room = sp->target->shared_bytes / sp->blocks - scratch;
+    for (;;) {
+        int64_t beside = beside_rings(sp), sum = beside;
+        for (int i = 0; i < sp->nring; i++)
+            sum += sp->ring[i].bytes * sp->ring[i].stages;
+        sp->bytes = sum + scratch;
+        if (sum <= room)
+            return true;
+        Ring *most = &sp->ring[0];
+        for (int i = 1; i < sp->nring; i++)
+            most = shorter(most, &sp->ring[i]);
+        if (most->stages > 2)
+            most->stages--;
+        else if (sp->turns)
+            sp->turns = false;
+        else
+            return specialize_refuse(
+                sp,
+                "two stages of all rings take %lld bytes of shared memory, %lld are "
+                "free",
+                (long long)(sum - beside), (long long)(room - beside));
+    }
+}
+
+/* ---- what the producer needs */
+
+static bool slice(Specialize *sp, Value *v, int depth);
+
+static bool
+control(Specialize *sp, Op *op, int depth)
+{
+    for (op = op->parent->parent; op; op = op->parent->parent) {
+        int n = op->kind == OP_FOR ? 3 : 1;
+        if (map_has(&sp->keep, op))
+            return true;
+        if (op->kind != OP_FOR && op->kind != OP_IF)
+            return refuse(sp, "a load stands in control flow other than for and if");
+        map_set(&sp->keep, op, op);
+        for (int i = 0; i < n; i++)
+            if (!slice(sp, op_operand(op, i), depth + 1))
+                return false;
+    }
+    return true;
+}
+
+/* Value i that a loop carries. */
+static bool
+carried(Specialize *sp, Op *loop, int i, int depth)
+{
+    Value *arg = loop->regions[0]->args[i + 1];
+    if (map_has(&sp->carry, arg))
+        return true;
+    map_set(&sp->carry, arg, arg);
+    return slice(sp, op_operand(loop, i + 3), depth + 1) &&
+           slice(sp, op_operand(loop->regions[0]->last, i), depth + 1);
+}
+
+static bool
+keep_structured(Specialize *sp, Op *op)
+{
+    if (map_has(&sp->keep, op))
+        return true;
+    map_set(&sp->keep, op, op);
+    int n = op->kind == OP_FOR ? 3 : 1;
+    for (int i = 0; i < n; i++)
+        if (!slice(sp, op_operand(op, i), 0))
+            return false;
+    return control(sp, op, 0);
+}
+
+static bool
+slice(Specialize *sp, Value *v, int depth)
+{
+    Op *op = v->op;
+    if (depth > SLICE_DEPTH)
+        return refuse(sp, "the addresses are too long to follow");
+    if (type_is_tile(v->type))
+        return refuse(sp, "a coordinate is computed from tiles");
+    if (!op) {
+        Op *home = v->region->parent;
+        if (!home)
+            return true;
+        if (home->kind != OP_FOR)
+            return refuse(sp, "a coordinate comes out of a while or a reduction");
+        return keep_structured(sp, home) &&
+               (!v->index || carried(sp, home, v->index - 1, depth + 1));
+    }
+    if (op->kind == OP_MAKE_DESC)
+        return true;
+    if (op->kind == OP_FOR)
+        return keep_structured(sp, op) && carried(sp, op, v->index, depth + 1);
+    if (op->kind == OP_IF) {
+        if (map_has(&sp->carry, v))
+            return true;
+        map_set(&sp->carry, v, v);
+        return keep_structured(sp, op) &&
+               slice(sp, op_operand(op->regions[0]->last, v->index), depth + 1) &&
+               slice(sp, op_operand(op->regions[1]->last, v->index), depth + 1);
+    }
+    if (map_has(&sp->keep, op))
+        return true;
+    bool plain = op_is(op, T_PURE) ||
+                 (op->kind == OP_LOAD && !attr_has(&op->attrs, ATTR_VOLATILE));
+    if (!plain || op->nregion)
+        return refuse(sp, "a coordinate is computed by more than arithmetic and loads");
+    map_set(&sp->keep, op, op);
+    for (int i = 0; i < op->noperand; i++)
+        if (!slice(sp, op_operand(op, i), depth + 1))
+            return false;
+    return control(sp, op, depth + 1);
+}
+
+/* ---- what forbids it */
+
+/* What the producer reads: loads of the rings, and what it needs for their places. */
+static bool
+reads_param(const Specialize *sp, const Region *r, const Value *param, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        int slot;
+        bool load = (op->kind == OP_DESC_LOAD && specialize_group(sp, op, &slot)) ||
+                    (op->kind == OP_LOAD && map_has(&sp->keep, op));
+        Value *from = load ? param_of(op_operand(op, 0)) : NULL;
+        if (load && (!from || from == param))
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (reads_param(sp, op->regions[i], param, depth + 1))
+                return true;
+    }
+    return false;
+}
+
+/* Does it write what the producer reads, or tell that another program did? */
+static bool
+writes_read(const Specialize *sp, Op *op, int depth)
+{
+    Effect e;
+    if (op_acquires(op))
+        return true;
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
+            continue;
+        const Value *to = param_of(op_operand(op, e.operand));
+        if (!to || reads_param(sp, sp->f->body, to, 0))
+            return true;
+    }
+    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+        region_each(op->regions[i], in) if (writes_read(sp, in, depth + 1)) return true;
+    return false;
+}
+
+/* Does anything write memory before the last loop of the rings has ended? Then a producer
+   that runs ahead could read what is not written yet. In a loop around the rings it is
+   enough that other memory is written. */
+static bool
+writes_before(const Specialize *sp)
+{
+    bool seen = false;
+    for (Op *op = sp->f->body->last; op; op = op->prev) {
+        bool inside = false;
+        for (int i = 0; i < sp->nring; i++)
+            inside |= specialize_inside(sp, i, op);
+        seen |= inside;
+        if (inside ? writes_read(sp, op, 0)
+                   : seen && op_effects(op).writes & (1u << RES_GLOBAL))
+            return true;
+    }
+    return false;
+}
+
+/* Iterations of all loops together, if known. */
+static bool
+few_iterations(const Specialize *sp)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < sp->ngroup; i++) {
+        const Op *c[3];
+        for (int k = 0; k < 3; k++)
+            if (!(c[k] = value_def(op_operand(sp->group[i].loop, k), OP_CONST)))
+                return false;
+        int64_t lo = attr_int(&c[0]->attrs, ATTR_VALUE, 0),
+                hi = attr_int(&c[1]->attrs, ATTR_VALUE, 0),
+                step = attr_int(&c[2]->attrs, ATTR_VALUE, 1);
+        sum += (hi - lo + step - 1) / step;
+        if (in_loop(sp->group[i].loop))
+            return false;
+    }
+    return sum < FEW;
+}
+
+/* Do threads put v, or what they compute of its elements, into a buffer for products? */
+static bool
+goes_to_product(const Value *v, int depth)
+{
+    enum { CHAIN_DEPTH = 16 };
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        if (op->kind == OP_WGMMA)
+            return true;
+        if (op->kind == OP_LOCAL_ALLOC || op->kind == OP_LOCAL_TRANS) {
+            if (goes_to_product(&op->results[0], depth + 1))
+                return true;
+        } else if (op->nresult == 1 && depth < CHAIN_DEPTH && op_is(op, T_PURE) &&
+                   (op_is(op, T_ELEMENTWISE) || op->kind == OP_CONVERT_LAYOUT) &&
+                   goes_to_product(&op->results[0], depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static bool
+feeds_product(const Specialize *sp)
+{
+    for (int i = 0; i < sp->ngroup; i++)
+        if (sp->group[i].first->kind == OP_WGMMA ||
+            (sp->group[i].first->kind == OP_LOCAL_LOAD &&
+             goes_to_product(&sp->group[i].first->results[0], 0)))
+            return true;
+    return false;
+}
+
+bool
+specialize_plan(Specialize *sp)
+{
+    map_init(&sp->fill, &sp->s->tmp);
+    map_init(&sp->keep, &sp->s->tmp);
+    map_init(&sp->carry, &sp->s->tmp);
+    map_init(&sp->moves, &sp->s->tmp);
+    if (!see_loops(sp, sp->f->body, 0) || !sp->ngroup)
+        return false;
+    if (!feeds_product(sp))
+        return refuse(sp, "no product of warpgroups reads the tiles");
+    if (few_iterations(sp))
+        return refuse(sp, "the loop has few iterations");
+    for (int i = 0; i < sp->ngroup; i++)
+        for (int k = 0; k < sp->group[i].n; k++) {
+            Op *load = sp->group[i].load[k];
+            for (int o = 1; o < load->noperand; o++)
+                if (!slice(sp, op_operand(load, o), 0))
+                    return false;
+            if (!control(sp, load, 0))
+                return false;
+        }
+    if (writes_before(sp))
+        return refuse(sp, "memory is written before all tiles are read");
+    return limit_stages(sp);
+}

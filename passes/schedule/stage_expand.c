@@ -1,0 +1,557 @@
+/* Loads that the plan marked run ahead of their loop, into shared memory, asynchronously.
+
+       for %i = 0, %n, 32 (%p = %p0) {
+         %a = load %p {stage=0}
+         %m = local_alloc %a
+         .. local_load %m ..
+         yield %p'
+       } {stages=3}
+
+   becomes a prologue that starts the copies of the first two iterations into stages 0
+   and 1 of a buffer, and
+
+       for %i = 0, %n, 32 (%p = %p0, %ahead = %p2, %read = 0, %write = 2) {
+         async_wait {pending=1}                  // this iteration's copies are there
+         %more = %i + 64 < %n
+         async_copy %ahead, %buf[%write], %more  // of the iteration after the next
+         async_commit
+         .. local_load %buf[%read] ..
+         yield %p', %ahead', %read + 1 mod 3, %write + 1 mod 3
+       }
+
+   What the addresses need is computed a second time, ahead; a value that the loop then
+   no longer needs itself is dropped by dce. Copies of iterations that do not exist are
+   masked off. The copies stand before the reads: they fill the stage that the iteration
+   before has read, so one barrier, after the wait, serves both.
+
+   Loads through descriptors become copies by TMA. These report to an mbarrier of their
+   stage, which the iteration that reads them waits for; its phase flips whenever the ring
+   of stages begins anew. Loads that meet in one op, as the operands of a product do, have
+   one barrier:
+
+         %f = bar_index %full, %read
+         bar_wait %f, %phase
+         %w = bar_index %full, %write
+         bar_expect %w, %more {bytes=..}
+         tma_load %desc, %buf[%write], %w, %i, %k, %more {waited}
+*/
+#include "ir/base/map.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "ir/plan/scratch.h"
+#include "passes/mma/operand.h"
+#include "passes/schedule/stage.h"
+
+bool pass_stage_expand(Func *f, PassCx *cx);
+
+enum { MEET_DEPTH = 4 };
+
+/* Loads by TMA that meet in one op. */
+typedef struct Group {
+    Op *reader; /* the first of their elements */
+    const Op *meet; /* NULL: vectors' */
+    int64_t bytes; /* of one iteration */
+    Value *full;   /* barriers, one for each stage */
+    Value *now;    /* that of the stage being issued; NULL: nothing is yet */
+} Group;
+
+typedef struct Expand {
+    Session *s;
+    Op *loop;
+    int stages, ahead_by; /* buffers; iterations ahead */
+    Vec(Op *) loads;
+    Vec(Value *) bufs; /* one for each load */
+    int ntma;          /* loads by TMA */
+    Vec(Group) groups; /* of those */
+    Vec(int) group_of; /* for each load; -1: no TMA */
+    Map slice;         /* ops of the body that compute addresses */
+    bool *ahead;       /* carried values that they need */
+    Value **state;     /* those, at the iteration being issued */
+    Value *iv;
+    Map map; /* body values -> values of the iteration being issued */
+} Expand;
+
+/* ---- what has to be computed ahead */
+
+static void
+add_slice(Expand *e, Value *v)
+{
+    Region *body = e->loop->regions[0];
+    if (value_outside(v, body))
+        return;
+    if (!v->op) {
+        if (v->index > 0 && !e->ahead[v->index - 1]) {
+            e->ahead[v->index - 1] = true;
+            add_slice(e, op_operand(body->last, v->index - 1));
+        }
+        return;
+    }
+    if (map_has(&e->slice, v->op))
+        return;
+    map_set(&e->slice, v->op, v->op);
+    for (int i = 0; i < v->op->noperand; i++)
+        add_slice(e, op_operand(v->op, i));
+}
+
+static const Type *
+vector_buffer(Session *s, const Type *t)
+{
+    const Layout *l =
+        layout_nvmma(s, 1, t->shape, (int)max_i64(type_bits(t), 8), 0, (int[]){0});
+    return type_mem(s->types, t->elem, 1, t->shape, l, 0);
+}
+
+const Type *
+staged_buffer(Session *s, const Op *load)
+{
+    const Value *v = &load->results[0];
+    value_each_use(v, u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
+        .type;
+    return v->type->rank == 1 ? vector_buffer(s, v->type)
+                              : operand_buffer_type(s, v->type, operand_fast_dim(v));
+}
+
+/* ahead: of which iteration, so that barriers need not assume that two stages are one. */
+static Value *
+stage_of(Expand *e, Builder *b, int load, Value *stage, int ahead)
+{
+    Value *in[2] = {e->bufs.at[load], stage};
+    AttrList attrs = {0};
+    attr_set_int(&e->s->mod, &attrs, ATTR_STAGE, ahead);
+    return &build_op(b, OP_LOCAL_INDEX, in, 2, &attrs, NULL, 1)->results[0];
+}
+
+/* ---- one iteration ahead */
+
+static Value *
+ahead_of(Expand *e, Value *v)
+{
+    Value *to = map_get(&e->map, v);
+    return to ? to : v;
+}
+
+static Value *
+masked(Builder *b, Value *pred, Value *mask, const Type *like)
+{
+    const Type *t = type_like(b->s->types, like, type_scalar(b->s->types, SK_I1));
+    Value *p = build_splat(b, pred, t);
+    return mask ? build_binary(b, OP_AND, mask, p) : p;
+}
+
+/* A load whose value addresses others: done at once, masked like the copies. */
+static void
+issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
+{
+    Value *in[3] = {ahead_of(e, op_operand(op, 0))};
+    const Type *t = op->results[0].type;
+    Value *mask = op->noperand > 1 ? ahead_of(e, op_operand(op, 1)) : NULL;
+    if (op->noperand > 2)
+        in[2] = ahead_of(e, op_operand(op, 2));
+    if (type_is_tile(t))
+        in[1] = masked(b, pred, mask, t);
+    else
+        in[1] = mask ? build_binary(b, OP_AND, mask, pred) : pred;
+    Op *to =
+        build_op(b, OP_LOAD, in, op->noperand < 2 ? 2 : op->noperand, &op->attrs, &t, 1);
+    map_set(&e->map, &op->results[0], &to->results[0]);
+}
+
+static Value *
+issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
+{
+    Op *load = e->loads.at[k];
+    Value *ptr = ahead_of(e, op_operand(load, 0));
+    Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
+    Value *in[3] = {ptr, stage_of(e, b, k, stage, e->ahead_by),
+                    masked(b, pred, mask, ptr->type)};
+    AttrList attrs = load->attrs;
+    b->loc = load->loc;
+    Op *copy = build_op(b, OP_ASYNC_COPY, in, 3, &attrs, NULL, 1);
+    attr_drop(&copy->attrs, ATTR_STAGE);
+    return &copy->results[0];
+}
+
+static Value *
+barrier_of(Expand *e, Builder *b, const Group *g, Value *stage, int ahead)
+{
+    Value *in[2] = {g->full, stage};
+    AttrList attrs = {0};
+    attr_set_int(&e->s->mod, &attrs, ATTR_STAGE, ahead);
+    return &build_op(b, OP_BAR_INDEX, in, 2, &attrs, NULL, 1)->results[0];
+}
+
+static void
+issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred)
+{
+    Op *load = e->loads.at[k];
+    Group *g = &e->groups.at[e->group_of.at[k]];
+    Value *in[4 + MAX_RANK];
+    int n = 0;
+    b->loc = load->loc;
+    if (!g->now) {
+        AttrList attrs = {0};
+        g->now = barrier_of(e, b, g, stage, e->ahead_by);
+        Value *expect[2] = {g->now, pred};
+        attr_set_int(&e->s->mod, &attrs, ATTR_BYTES, g->bytes);
+        build_op(b, OP_BAR_EXPECT, expect, 2, &attrs, NULL, 0);
+    }
+    in[n++] = op_operand(load, 0);
+    in[n++] = stage_of(e, b, k, stage, e->ahead_by);
+    in[n++] = g->now;
+    for (int i = 1; i < load->noperand; i++)
+        in[n++] = ahead_of(e, op_operand(load, i));
+    in[n++] = pred;
+    AttrList attrs = {0};
+    attr_set_flag(&e->s->mod, &attrs, ATTR_WAITED);
+    build_op(b, OP_TMA_LOAD, in, n, &attrs, NULL, 0);
+}
+
+/* Starts the copies of the iteration that e->iv and e->state stand at, into `stage`; then
+   both stand at the next. */
+static void
+issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
+{
+    int n = e->loop->nresult, k = 0, ntoken = 0;
+    for (int i = 0; i < e->groups.n; i++)
+        e->groups.at[i].now = NULL;
+    map_init(&e->map, &e->s->tmp);
+    map_set(&e->map, body->args[0], e->iv);
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            map_set(&e->map, body->args[i + 1], e->state[i]);
+    Value **tokens = arena_array(&e->s->tmp, Value *, e->loads.n);
+    for (Op *op = body->first; op; op = op->next) {
+        if (k < e->loads.n && e->loads.at[k] == op) {
+            if (op->kind == OP_LOAD)
+                tokens[ntoken++] = issue_copy(e, b, k, stage, pred);
+            else
+                issue_tma(e, b, k, stage, pred);
+            k++;
+        }
+        if (map_has(&e->slice, op)) {
+            if (op->kind == OP_LOAD)
+                issue_plain_load(e, b, op, pred);
+            else
+                op_clone(b, op, &e->map);
+        }
+    }
+    if (ntoken)
+        build_op(b, OP_ASYNC_COMMIT, tokens, ntoken, NULL, NULL, 1);
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            e->state[i] = ahead_of(e, op_operand(body->last, i));
+}
+
+static Value *
+exists(Expand *e, Builder *b)
+{
+    return build_cmp(b, OP_CMPI, "slt", e->iv, op_operand(e->loop, 1));
+}
+
+static void
+prologue(Expand *e, Builder *b)
+{
+    const Type *i32 = type_scalar(e->s->types, SK_I32);
+    for (int i = 0; i < e->loop->nresult; i++)
+        e->state[i] = op_operand(e->loop, i + 3);
+    e->iv = op_operand(e->loop, 0);
+    for (int k = 0; k < e->ahead_by; k++) {
+        issue(e, b, e->loop->regions[0], build_int(b, i32, k), exists(e, b));
+        e->iv = build_binary(b, OP_ADD, e->iv, op_operand(e->loop, 2));
+    }
+}
+
+/* ---- the loop */
+
+static void
+wait_for(Expand *e, Builder *b, int pending)
+{
+    AttrList attrs = {0};
+    if (e->ntma == e->loads.n)
+        return;
+    attr_set_int(&b->s->mod, &attrs, ATTR_PENDING, pending);
+    build_op(b, OP_ASYNC_WAIT, NULL, 0, &attrs, NULL, 1);
+}
+
+static Value *
+next_stage(Builder *b, Value *stage, int stages)
+{
+    Value *up = build_binary(b, OP_ADD, stage, build_int(b, stage->type, 1));
+    Value *wrap = build_cmp(b, OP_CMPI, "eq", up, build_int(b, stage->type, stages));
+    return build_select(b, wrap, build_int(b, stage->type, 0), up);
+}
+
+/* The phase of the stage after `read`. */
+static Value *
+next_phase(Builder *b, Value *next, Value *phase)
+{
+    Value *wrap = build_cmp(b, OP_CMPI, "eq", next, build_int(b, next->type, 0));
+    Value *flip = build_binary(b, OP_XOR, phase, build_int(b, phase->type, 1));
+    return build_select(b, wrap, flip, phase);
+}
+
+/* In front of the first that reads what the group's copies bring. */
+static void
+wait_group(Expand *e, const Group *g, Value *stage, Value *phase)
+{
+    Builder b = builder_before(g->reader);
+    b.loc = e->loop->loc;
+    Value *in[2] = {barrier_of(e, &b, g, stage, 0), phase};
+    build_op(&b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
+}
+
+/* Users of the load read its stage of the buffer instead. */
+static void
+read_stage(Expand *e, int k, Value *stage)
+{
+    Op *load = e->loads.at[k];
+    Builder b = builder_before(load);
+    Value *m = stage_of(e, &b, k, stage, 0);
+    value_each_use(&load->results[0], u)
+    {
+        Op *user = u->user;
+        if (user->kind != OP_LOCAL_ALLOC || user->results[0].type != m->type)
+            continue;
+        value_replace(&user->results[0], m);
+        op_erase(user);
+    }
+    if (load->results[0].uses) {
+        const Type *t = load->results[0].type;
+        Op *read = build_op(&b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1);
+        value_replace(&load->results[0], &read->results[0]);
+    }
+    op_erase(load);
+}
+
+/* The first op of the body that reads v, or the buffer that v is put into; `first` when
+   that comes before. */
+static Op *
+first_reader(const Region *body, Value *v, Op *first)
+{
+    value_each_use(v, u)
+    {
+        Op *user = u->user;
+        bool view = user->kind == OP_LOCAL_TRANS || user->kind == OP_LOCAL_ALLOC;
+        while (user->parent != body)
+            user = user->parent->parent;
+        if (view && user == u->user)
+            first = first_reader(body, &user->results[0], first);
+        else if (!first || op_before(user, first))
+            first = user;
+    }
+    return first;
+}
+
+/* The thread that asks for copies holds up its warps: products come first, up to the last
+   that reads what threads left for it in this iteration. They meet in front of that, so
+   the copies need no barrier of their own. */
+static Op *
+product_before_copies(const Region *body)
+{
+    Op *at = NULL;
+    region_each(body, op)
+    {
+        bool exchange = op->kind == OP_LOCAL_ALLOC && op->noperand;
+        Op *first = exchange ? first_reader(body, &op->results[0], NULL) : NULL;
+        if ((op->kind == OP_WGMMA && !at) || (first && first->kind == OP_WGMMA))
+            at = first ? first : op;
+    }
+    return at;
+}
+
+static void
+rebuild(Expand *e)
+{
+    Op *old = e->loop;
+    Region *from = old->regions[0];
+    Builder b = builder_before(old);
+    const Type *i32 = type_scalar(e->s->types, SK_I32);
+    int n = old->nresult, m = 0;
+    b.loc = old->loc;
+    Value **init = arena_array(&e->s->tmp, Value *, 2 * n + 3);
+    for (int i = 0; i < n; i++)
+        init[m++] = op_operand(old, i + 3);
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            init[m++] = e->state[i];
+    init[m++] = build_int(&b, i32, 0);
+    init[m++] = build_int(&b, i32, e->ahead_by);
+    if (e->ntma)
+        init[m++] = build_int(&b, i32, 0);
+    Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
+                         init, m);
+    Region *to = loop->regions[0];
+    for (int i = 0; i < n; i++) {
+        to->args[i + 1]->name = from->args[i + 1]->name;
+        loop->results[i].name = old->results[i].name;
+    }
+    to->args[0]->name = from->args[0]->name;
+    for (int i = 0, a = n + 1; i < n; i++)
+        if (e->ahead[i])
+            e->state[i] = to->args[a++];
+    Value *phase = e->ntma ? to->args[m--] : NULL;
+    Value *read = to->args[m - 1], *write = to->args[m];
+
+    for (int i = 0; i <= n; i++)
+        value_replace(from->args[i], to->args[i]);
+    region_each(from, op) op_move_to_end(op, to);
+    Op *yield = to->last;
+    bool late = attr_has(&old->attrs, ATTR_PENDING);
+    Builder in = builder_before(to->first);
+    in.loc = old->loc;
+    wait_for(e, &in, e->ahead_by - 1);
+    for (int i = 0; i < e->groups.n; i++)
+        wait_group(e, &e->groups.at[i], read, phase);
+    if (late) /* behind the products, which are under way then */
+        in.before = yield;
+    else if (e->ntma == e->loads.n && product_before_copies(to))
+        in.before = product_before_copies(to)->next;
+    Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
+                              build_int(&in, op_operand(old, 2)->type, e->ahead_by));
+    e->iv = build_binary(&in, OP_ADD, to->args[0], far);
+    issue(e, &in, to, write, exists(e, &in));
+    for (int k = 0; k < e->loads.n; k++)
+        read_stage(e, k, read);
+    Builder at = builder_before(yield);
+    at.loc = old->loc;
+    for (int i = 0; i < n; i++)
+        if (e->ahead[i])
+            op_add_operand(yield, e->state[i]);
+    Value *next = next_stage(&at, read, e->stages);
+    op_add_operand(yield, next);
+    op_add_operand(yield, next_stage(&at, write, e->stages));
+    if (phase)
+        op_add_operand(yield, next_phase(&at, next, phase));
+    for (int i = 0; i < n; i++)
+        value_replace(&old->results[i], &loop->results[i]);
+    if (attr_has(&old->attrs, ATTR_ROLES))
+        attr_set_str(&e->s->mod, &loop->attrs, ATTR_ROLES,
+                     attr_str(&old->attrs, ATTR_ROLES));
+    if (late)
+        attr_set_int(&e->s->mod, &loop->attrs, ATTR_PENDING,
+                     attr_int(&old->attrs, ATTR_PENDING, 0));
+    b = builder_after(loop);
+    wait_for(e, &b, 0);
+    op_erase(old);
+}
+
+/* The barriers of the stages. What threads wrote where the engine will write comes
+   first. */
+static void
+make_barriers(Expand *e, Builder *b)
+{
+    const Type *t = type_bar(e->s->types, e->stages);
+    for (int i = 0; i < e->groups.n; i++) {
+        AttrList attrs = {0};
+        attr_set_int(&e->s->mod, &attrs, ATTR_ARRIVALS, 1);
+        Op *bar = build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1);
+        e->groups.at[i].full = &bar->results[0];
+    }
+    build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
+}
+
+/* Where the elements that `reader` reads meet others: a wait in between would keep all of
+   the first operand in registers before the second may be looked at. */
+static const Op *
+meeting(const Op *reader)
+{
+    for (int depth = 0; depth < MEET_DEPTH; depth++) {
+        bool moves = reader->kind == OP_LOCAL_LOAD ||
+                     (op_is(reader, T_PURE) && reader->noperand == 1);
+        const Use *u = moves && reader->nresult == 1 ? reader->results[0].uses : NULL;
+        if (!u || u->next || u->user->parent != reader->parent)
+            break;
+        reader = u->user;
+    }
+    return reader;
+}
+
+static int
+find_group(Expand *e, Op *load, int64_t bytes)
+{
+    Op *reader = first_reader(load->parent, &load->results[0], NULL);
+    bool vector = load->results[0].type->rank == 1;
+    int i = 0;
+    if (!reader)
+        reader = load;
+    const Op *meet = vector ? NULL : meeting(reader); /* vectors arrive together */
+    while (i < e->groups.n && e->groups.at[i].meet != meet)
+        i++;
+    if (i == e->groups.n)
+        vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader, .meet = meet}));
+    if (op_before(reader, e->groups.at[i].reader))
+        e->groups.at[i].reader = reader;
+    e->groups.at[i].bytes += bytes;
+    return i;
+}
+
+/* Load k of the loop: what it needs ahead, and its buffer. */
+static void
+open_load(Expand *e, Builder *b, Op *load)
+{
+    bool tma = load->kind == OP_DESC_LOAD;
+    for (int i = tma; i < load->noperand && (tma || i < 2); i++)
+        add_slice(e, op_operand(load, i));
+    const Type *one = staged_buffer(e->s, load);
+    const Type *all =
+        type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->stages);
+    Op *buf = build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);
+    vec_push(&e->s->tmp, &e->bufs, &buf->results[0]);
+    int group = tma ? find_group(e, load, shared_stage_bytes(one)) : -1;
+    vec_push(&e->s->tmp, &e->group_of, group);
+    e->ntma += tma;
+}
+
+static bool
+is_staged(const Op *op)
+{
+    return (op->kind == OP_LOAD || op->kind == OP_DESC_LOAD) &&
+           attr_has(&op->attrs, ATTR_STAGE);
+}
+
+static void
+expand_loop(Session *s, Op *loop)
+{
+    Expand e = {.s = s, .loop = loop};
+    e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
+    e.ahead_by = (int)attr_int(&loop->attrs, ATTR_AHEAD, e.stages - 1);
+    region_each(loop->regions[0], op) if (is_staged(op))
+        vec_push(&s->tmp, &e.loads, op);
+    if (!e.loads.n || e.stages < 2 || e.ahead_by < 1)
+        return;
+    e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
+    e.state = arena_array(&s->tmp, Value *, loop->nresult + 1);
+    map_init(&e.slice, &s->tmp);
+    Builder b = builder_before(loop);
+    b.loc = loop->loc;
+    for (int k = 0; k < e.loads.n; k++)
+        open_load(&e, &b, e.loads.at[k]);
+    if (e.ntma)
+        make_barriers(&e, &b);
+    prologue(&e, &b);
+    rebuild(&e);
+}
+
+static void
+visit(Session *s, Region *r, int depth)
+{
+    if (depth > MAX_REGION_DEPTH)
+        return;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion; i++)
+            visit(s, op->regions[i], depth + 1);
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
+            expand_loop(s, op);
+    }
+}
+
+bool
+pass_stage_expand(Func *f, PassCx *cx)
+{
+    visit(cx->s, f->body, 0);
+    return true;
+}

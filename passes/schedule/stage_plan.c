@@ -1,0 +1,335 @@
+/* Which loads of a loop run ahead of it, and by how much.
+
+   A loop that feeds products from memory waits for memory in every iteration unless the
+   loads of later iterations are under way. The plan marks the loads that can be made so:
+   {stage=0} on the load, {stages=n, ahead=k} on the loop: the load of iteration i is
+   issued k iterations before its use, into one of n buffers. Nothing is moved here;
+   stage_expand does that.
+
+   A load qualifies when its addresses depend on nothing that the loop computes at length:
+   the iteration, carried addresses, other loads (a list of blocks), pure arithmetic. A
+   loop that writes memory keeps its loads in place, those of addresses too, unless it
+   writes through another parameter of the kernel: as everywhere in sdc, two parameters
+   are two pieces of memory when both are used in one loop. A loop that waits for other
+   programs (op_acquires) keeps all of them. */
+#include "ir/analysis/param.h"
+#include "ir/base/map.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "ir/plan/scratch.h"
+#include "passes/mma/operand.h"
+#include "passes/pass.h"
+#include "passes/schedule/occupancy.h"
+#include "passes/schedule/persist.h"
+#include "passes/schedule/stage.h"
+#include "passes/schedule/tma_tile.h"
+
+bool pass_stage_plan(Func *f, PassCx *cx);
+
+enum { MAX_STAGES = 8, SLICE_DEPTH = 200 };
+
+/* Of everything in the loop's body: what would make loads ahead of it wrong. */
+typedef struct Hazards {
+    bool blocked;      /* a barrier, an unknown write, news of other programs */
+    Value *written[8]; /* kernel parameters written through */
+    int n;
+} Hazards;
+
+typedef struct Plan {
+    Session *s;
+    Func *f;
+    const TargetInfo *target;
+    Op *loop;
+    Map seen; /* values known to be computable ahead */
+    Hazards hazards;
+    bool by_threads; /* some load runs ahead by cp.async */
+} Plan;
+
+static void
+see_hazards(const Region *r, Hazards *h, int depth)
+{
+    region_each(r, op)
+    {
+        Effect fx;
+        h->blocked |= op_acquires(op);
+        for (int i = 0; i < 2 && opkind_effect(op->kind, i, &fx); i++) {
+            if (fx.resource == RES_ANY && op->kind != OP_WGMMA_WAIT)
+                h->blocked = true;
+            if (fx.resource != RES_GLOBAL || !(fx.kind & ACC_WRITE))
+                continue;
+            Value *base = param_of(op_operand(op, fx.operand));
+            if (base && h->n < COUNT_OF(h->written))
+                h->written[h->n++] = base;
+            else
+                h->blocked = true;
+        }
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            see_hazards(op->regions[i], h, depth + 1);
+    }
+}
+
+static bool
+is_hazard(const Hazards *h, Op *load)
+{
+    Value *base = param_of(op_operand(load, 0));
+    bool hit = h->blocked || (h->n && !base);
+    for (int i = 0; i < h->n; i++)
+        hit |= h->written[i] == base;
+    return hit;
+}
+
+/* Can v be computed for a later iteration, from what the loop starts with? */
+static bool
+runs_ahead(Plan *p, Value *v, int depth)
+{
+    const Region *body = p->loop->regions[0];
+    if (value_outside(v, body) || map_has(&p->seen, v))
+        return true;
+    if (depth > SLICE_DEPTH)
+        return false;
+    map_set(&p->seen, v, v); /* carried values come back to themselves */
+    Op *op = v->op;
+    if (!op)
+        return v->region == body &&
+               (v->index == 0 ||
+                runs_ahead(p, op_operand(body->last, v->index - 1), depth + 1));
+    bool plain =
+        op_is(op, T_PURE) || (op->kind == OP_LOAD && !is_hazard(&p->hazards, op));
+    if (!plain || op->nregion || op->kind == OP_DOT || op->parent != body)
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!runs_ahead(p, op_operand(op, i), depth + 1))
+            return false;
+    return true;
+}
+
+static bool
+is_zero(const Value *v)
+{
+    const Op *op = v->op;
+    return op && op->kind == OP_CONST && !attr_int(&op->attrs, ATTR_VALUE, 0) &&
+           !(attr_has(&op->attrs, ATTR_FVALUE) && attr_float(&op->attrs, ATTR_FVALUE, 1));
+}
+
+/* Does v go into a buffer for products in this block, as it is or by way of work on its
+   elements? */
+static bool
+fills(const Value *v, const Region *block, int depth)
+{
+    enum { CHAIN_DEPTH = 16 };
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        if (op->parent != block || depth > CHAIN_DEPTH)
+            continue;
+        if (op->kind == OP_LOCAL_ALLOC || op->kind == OP_WGMMA || op->kind == OP_DOT)
+            return true;
+        if (op->nresult == 1 && op_is(op, T_PURE) &&
+            (op_is(op, T_ELEMENTWISE) || op_is(op, T_SHAPE) ||
+             op->kind == OP_CONVERT_LAYOUT) &&
+            fills(&op->results[0], block, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+/* Is it a buffer for products that the load fills itself? */
+static bool
+goes_to_buffer(const Op *load)
+{
+    value_each_use(&load->results[0], u) if (u->user->kind == OP_LOCAL_ALLOC &&
+                                             u->user->parent == load->parent) return true;
+    return false;
+}
+
+static bool
+fills_buffer(const Op *load)
+{
+    const Type *t = load->results[0].type;
+    return type_is_tile(t) && t->rank > 1 && fills(&load->results[0], load->parent, 0);
+}
+
+/* Why the load has to stay in its place; NULL: it can run ahead. */
+static const char *
+why_not(Plan *p, Op *load, const char *no_tma)
+{
+    if (attr_has(&load->attrs, ATTR_VOLATILE))
+        return "it is volatile";
+    if (is_hazard(&p->hazards, load))
+        return "the loop may write that memory, or waits for other programs";
+    if (load->noperand > 2 && !is_zero(op_operand(load, 2)))
+        return "what the mask leaves out is not 0";
+    for (int i = 0; i < load->noperand; i++) {
+        map_init(&p->seen, &p->s->tmp);
+        if (!runs_ahead(p, op_operand(load, i), 0))
+            return "its addresses need what the loop computes";
+    }
+    if (!no_tma || operand_copies(load))
+        return NULL;
+    return arena_printf(&p->s->tmp, "%s, and its pieces are too small for cp.async",
+                        no_tma);
+}
+
+/* Can the load run ahead? Leaves on it why not, or why TMA will not do it. */
+static bool
+plan_load(Plan *p, Op *load)
+{
+    const char *no_tma =
+        p->target->tma ? tma_refuses(p->f, p->loop, load) : "the target has no TMA";
+    const char *why = why_not(p, load, no_tma);
+    if (why || (no_tma && p->target->tma))
+        attr_set_str(&p->s->mod, &load->attrs, ATTR_WHY,
+                     name_of(&p->s->names, why ? why : no_tma));
+    p->by_threads |= !why && no_tma;
+    return !why;
+}
+
+/* The condition that an iteration exists is `iv < hi`. */
+static bool
+counts_up(const Op *loop)
+{
+    const Op *step = value_def(op_operand(loop, 2), OP_CONST);
+    return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
+}
+
+/* Is g an accumulation over the whole loop: its sum goes nowhere but into the next
+   iteration? Then it need not be waited for in this one. Not with an operand out of
+   registers: the next iteration fills those. */
+static bool
+is_chain(const Op *loop, const Op *g)
+{
+    const Region *body = loop->regions[0];
+    const Value *acc = op_operand(g, 2), *r = &g->results[0];
+    const Op *wait = r->uses && !r->uses->next ? r->uses->user : NULL;
+    if ((op_operand(g, 0)->type->kind == TY_TILE &&
+         !value_outside(op_operand(g, 0), body)) ||
+        acc->region != body || acc->index < 1 || acc->uses->next || !wait ||
+        wait->kind != OP_WGMMA_WAIT || wait->noperand != 1)
+        return false;
+    const Use *u = wait->results[0].uses;
+    return u && !u->next && u->user == body->last && u->index == acc->index - 1;
+}
+
+/* Products in flight over the end of an iteration; 0 when some must be waited for. */
+static int
+count_chains(const Op *loop)
+{
+    int n = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        if (op->kind == OP_WGMMA && !is_chain(loop, op))
+            return 0;
+        n += op->kind == OP_WGMMA;
+        if (op->nregion)
+            return 0;
+    }
+    return n;
+}
+
+/* Bytes of what threads fill in every iteration, twice: passes/schedule/turns.c. */
+static int64_t
+turn_bytes(const Op *loop)
+{
+    int64_t sum = 0;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_LOCAL_ALLOC && op->noperand &&
+            !value_def(op_operand(op, 0), OP_LOAD))
+            sum += 2 * shared_buffer_bytes(op->results[0].type);
+    return sum;
+}
+
+/* Programs of a multiprocessor if the loop's loads have so many buffers. */
+static int64_t
+programs(const Plan *p, int stages)
+{
+    const Op *loop = p->loop;
+    return occupancy(p->f, p->target, product_words(loop->regions[0]),
+                     stage_bytes(loop) * stages + turn_bytes(loop));
+}
+
+/* A product in flight still reads the stage of the iteration before. Copies are asked
+   for behind the product that read theirs (pass stage-expand), and nothing is lost; but
+   with one buffer more they begin earlier. Not where a multiprocessor would run one
+   program instead of two, of which one hides the waits of the other; unless the one is
+   to be persistent. */
+static void
+plan_depth(Plan *p, int stages, int most)
+{
+    Session *s = p->s;
+    Op *loop = p->loop;
+    int ahead = stages - 1, chains = count_chains(loop);
+    int64_t one = programs(p, stages + 1);
+    bool turn = !p->by_threads && p->f->num_warps > 4 &&
+                persist_suits(p->f, p->target, loop) &&
+                stage_bytes(loop) * stages >= PERSIST_BYTES;
+    bool alone = !turn && !loop->parent->parent && one < 2 && programs(p, stages) > one;
+    if (chains && stages < most && !alone &&
+        stage_bytes(loop) * (stages + 1) + turn_bytes(loop) <= p->target->shared_bytes)
+        stages++;
+    else if (stages <= 2)
+        chains = 0;
+    attr_set_int(&s->mod, &loop->attrs, ATTR_STAGES, stages);
+    attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD, ahead);
+    if (chains)
+        attr_set_int(&s->mod, &loop->attrs, ATTR_PENDING, chains);
+}
+
+static bool
+plan_loop(PassCx *cx, Func *f, Op *loop)
+{
+    Session *s = cx->s;
+    int depth = cx->budget->depth ? cx->budget->depth : MAX_STAGES + 1;
+    int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
+    Plan p = {.s = s, .f = f, .target = &cx->target, .loop = loop};
+    bool wanted = false, feeds = false;
+    Vec(Op *) ahead = {0};
+    if (stages > depth)
+        stages = depth;
+    if (stages < 2 || !counts_up(loop))
+        return false;
+    see_hazards(loop->regions[0], &p.hazards, 0);
+    region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
+    region_each(loop->regions[0], op)
+    {
+        bool tile =
+            op->kind == OP_LOAD && op->results[0].type->rank > 1 && !goes_to_buffer(op);
+        if (!wanted || op->kind != OP_LOAD || !type_is_tile(op->results[0].type) ||
+            (tile && cx->budget->no_tiles) || !plan_load(&p, op))
+            continue;
+        feeds |= fills_buffer(op);
+        cx->budget->tiles |= tile;
+        vec_push(&s->tmp, &ahead, op);
+    }
+    for (int i = 0; feeds && i < ahead.n; i++) {
+        attr_set_int(&s->mod, &ahead.at[i]->attrs, ATTR_STAGE, 0);
+        stage_read(s, ahead.at[i]);
+    }
+    if (!feeds)
+        return false;
+    plan_depth(&p, stages > MAX_STAGES ? MAX_STAGES : stages, depth);
+    return true;
+}
+
+static bool
+visit(PassCx *cx, Func *f, Region *r, int depth)
+{
+    bool changed = false;
+    if (depth > MAX_REGION_DEPTH)
+        return false;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion; i++)
+            changed |= visit(cx, f, op->regions[i], depth + 1);
+        if (op->kind == OP_FOR)
+            changed |= plan_loop(cx, f, op);
+    }
+    return changed;
+}
+
+bool
+pass_stage_plan(Func *f, PassCx *cx)
+{
+    return visit(cx, f, f->body, 0);
+}

@@ -1,0 +1,144 @@
+/* Tiles that run ahead of their loop and that threads read: out of their buffer, in the
+   layout in which each reader wants the elements.
+
+       %a = load %p {stage=0} : tile<.., #blk>     %a = load %p {stage=0} : tile<.., #blk>
+       %x = fext %a                            =>  %m = local_alloc %a : mem<..>
+       %y = convert_layout %x : #mma               %l = local_load %m : tile<.., #mma>
+       .. addf %s, %y ..                           %y = fext %l
+                                                   .. addf %s, %y ..
+
+   A read from shared memory costs the same in any layout, and an exchange between threads
+   would be a second one. Tiles are read while the product in front of their first user is
+   under way; vectors, which are small, where they were loaded, ahead of the products.
+   What lies in the buffer is what lies in memory, and any number of products and threads
+   read it, so a later pass may have TMA fill it. */
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "passes/mma/operand.h"
+#include "passes/schedule/stage.h"
+
+enum { CHAIN_DEPTH = 16 };
+
+typedef struct Reads {
+    Session *s;
+    Value *v, *mem;      /* what is loaded; the buffer */
+    Vec(Op *) converted; /* conversions of elementwise work on it alone */
+} Reads;
+
+/* Conversions that end chains of elementwise work, each of which has one use. */
+static void
+see_converted(Reads *r, Value *v, int depth)
+{
+    value_each_use(v, u)
+    {
+        Op *op = u->user;
+        Value *load;
+        if (op->kind == OP_CONVERT_LAYOUT) {
+            if (operand_is_work_on_load(v, true, &load) && load == r->v)
+                vec_push(&r->s->tmp, &r->converted, op);
+        } else if (op_is(op, T_PURE | T_ELEMENTWISE) && op->nresult == 1 &&
+                   op->results[0].uses && !op->results[0].uses->next &&
+                   depth < CHAIN_DEPTH) {
+            see_converted(r, &op->results[0], depth + 1);
+        }
+    }
+}
+
+/* Where to read for `op`: while the product in front of it is under way, if there is one
+   behind the buffer. */
+static Builder
+read_place(const Reads *r, Op *op)
+{
+    Op *at = op->prev;
+    while (at && at->kind != OP_WGMMA && at != r->mem->op)
+        at = at->prev;
+    return at && at->kind == OP_WGMMA ? builder_after(at) : builder_before(op);
+}
+
+/* The buffer's elements in layout l, in front of op. */
+static Value *
+read_before(Reads *r, Op *op, const Layout *l)
+{
+    const Type *t = type_with_layout(r->s->types, r->v->type, l);
+    value_each_use(r->mem, u) if (u->user->kind == OP_LOCAL_LOAD &&
+                                  u->user->results[0].type == t &&
+                                  u->user->parent == op->parent &&
+                                  op_before(u->user, op)) return &u->user->results[0];
+    Builder b = read_place(r, op);
+    b.loc = op->loc;
+    return &build_op(&b, OP_LOCAL_LOAD, &r->mem, 1, NULL, &t, 1)->results[0];
+}
+
+/* Work that was done again in another layout, as far as nothing uses it any more. */
+static void
+drop_unused(const Reads *r, Value *v, int depth)
+{
+    Op *op = v->op;
+    Value *in[8];
+    if (v == r->v || !op || op_has_uses(op) || op->noperand > COUNT_OF(in) ||
+        op->nregion || !op_is(op, T_PURE) || depth > CHAIN_DEPTH)
+        return;
+    int n = op->noperand;
+    for (int i = 0; i < n; i++)
+        in[i] = op_operand(op, i);
+    op_erase(op);
+    for (int i = 0; i < n; i++)
+        drop_unused(r, in[i], depth + 1);
+}
+
+/* The op of the load's block that `user` is, or stands in. */
+static Op *
+in_block(const Op *load, Op *user)
+{
+    while (user->parent != load->parent)
+        user = user->parent->parent;
+    return user;
+}
+
+void
+stage_read(Session *s, Op *load)
+{
+    Reads r = {.s = s, .v = &load->results[0]};
+    Op *first = NULL;
+    bool alone = true;
+    value_each_use(r.v, u)
+    {
+        bool fills = u->user->kind == OP_LOCAL_ALLOC;
+        r.mem = fills ? op_result(u->user, 0) : r.mem;
+        alone &= fills;
+    }
+    if (r.mem && alone)
+        return;
+    if (!r.mem) {
+        const Type *t = staged_buffer(s, load);
+        Builder b = builder_after(load);
+        b.loc = load->loc;
+        r.mem = &build_op(&b, OP_LOCAL_ALLOC, &r.v, 1, NULL, &t, 1)->results[0];
+    }
+    if (r.v->type->rank > 1)
+        see_converted(&r, r.v, 0);
+    for (int i = 0; i < r.converted.n; i++) {
+        Op *c = r.converted.at[i];
+        Builder b = builder_before(c);
+        const Layout *to = c->results[0].type->layout;
+        Value *read = read_before(&r, c, to);
+        Value *old = op_operand(c, 0);
+        b.loc = c->loc;
+        value_replace(&c->results[0], operand_redo(s, &b, old, to, r.v, read));
+        op_erase(c);
+        drop_unused(&r, old, 0);
+    }
+    value_each_use(r.v, u)
+    {
+        Op *user = u->user->kind == OP_LOCAL_ALLOC ? NULL : in_block(load, u->user);
+        if (user && (!first || op_before(user, first)))
+            first = user;
+    }
+    if (!first)
+        return;
+    if (r.v->type->rank == 1)
+        first = r.mem->op->next;
+    Value *read = read_before(&r, first, r.v->type->layout);
+    value_each_use(r.v, u) if (u->user->kind != OP_LOCAL_ALLOC)
+        op_set_operand(u->user, u->index, read);
+}

@@ -1,0 +1,225 @@
+/* Loads that the stage plan runs ahead, as loads through a tensor descriptor, which the
+   copy engine (TMA) can do with one thread asking and no addresses in registers.
+
+       %a = load %ptrs, %mask {stage=0}            %d = make_desc %a_ptr, %m, %k, %sm, 1
+       %s = local_alloc %a : mem<..>         =>    ..
+                                                   %a = desc_load %d, %i, %k {stage=0}
+                                                   %s = local_alloc %a : mem<..>
+
+   Which addresses will do is passes/schedule/tma_tile.c's to say; what a mask leaves out
+   is 0 in both forms. Its bounds become the tensor's sizes, so an index below 0 reads 0,
+   too: where the source has no lower bound, such an index would be a read in front of the
+   tensor.
+
+   The engine does not see what the program's threads have just stored: their barrier
+   orders their own accesses. What the kernel has written itself it loads by threads.
+
+   Which numbers a launch brings is not known here. The launcher finds out whether they
+   make a tensor map and runs code without when they do not (runtime/gpu.c). */
+#include "ir/analysis/param.h"
+#include "ir/base/util.h"
+#include "ir/edit.h"
+#include "passes/mma/operand.h"
+#include "passes/schedule/stage.h"
+#include "passes/schedule/tma_tile.h"
+
+bool pass_tma(Func *f, PassCx *cx);
+
+enum { DEAD_DEPTH = 16 };
+
+/* What earlier passes left behind and nothing uses. */
+static void
+drop_dead(Value *v, int depth)
+{
+    value_each_use(v, u)
+    {
+        Op *op = u->user;
+        if (!op_is(op, T_PURE) || op->nregion || depth > DEAD_DEPTH)
+            continue;
+        for (int i = 0; i < op->nresult; i++)
+            drop_dead(op_result(op, i), depth + 1);
+        if (!op_has_uses(op))
+            op_erase(op);
+    }
+}
+
+/* The buffer that the tile goes into; NULL: its users want different ones. `all`: those
+   that are left over from being turned are dropped first. */
+static const Type *
+buffer_of(Session *s, Op *load, bool all)
+{
+    const Type *t = NULL;
+    if (all)
+        drop_dead(&load->results[0], 0);
+    value_each_use(&load->results[0], u)
+    {
+        const Op *user = u->user;
+        if (user->kind != OP_LOCAL_ALLOC)
+            continue;
+        if (t && user->results[0].type != t)
+            return NULL;
+        t = user->results[0].type;
+    }
+    return staged_buffer(s, load);
+}
+
+/* What a load would be for the engine, or why it can be nothing (*why). */
+static TmaTile *
+tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **why)
+{
+    const Type *mem = buffer_of(s, load, all);
+    Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
+    const Value *from = param_of(op_operand(load, 0));
+    TmaTile *tile = NULL;
+    if (!mem)
+        *why = "products want the tile in two orders";
+    else if (!from)
+        *why = "its address comes from no argument of the launch";
+    else if (param_written_before(load, from))
+        *why = "the kernel itself may have written that memory";
+    else
+        *why = (tile = tma_tile(f, loop, op_operand(load, 0), mask, mem))->why;
+    return *why ? NULL : tile;
+}
+
+const char *
+tma_refuses(Func *f, const Op *loop, Op *load)
+{
+    const char *why;
+    tile_of(f->module->s, f, loop, load, load->results[0].type->rank < 2, &why);
+    return why;
+}
+
+static bool
+raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
+{
+    const Type *t = load->results[0].type;
+    Value *in[1 + TMA_MAX_RANK];
+    const char *why;
+    TmaTile *tile = tile_of(s, f, loop, load, all, &why);
+    if (!tile)
+        return false;
+    if (!(in[0] = tma_tile_desc(tile, load->loc))) {
+        attr_set_str(&s->mod, &load->attrs, ATTR_WHY,
+                     name_of(&s->names, "the launch carries no more tensor maps"));
+        if (!operand_copies(load)) /* planned for TMA alone */
+            attr_drop(&load->attrs, ATTR_STAGE);
+        return false;
+    }
+    Builder b = builder_before(load);
+    b.loc = load->loc;
+    int n = 1 + tma_tile_at(tile, &b, in + 1);
+    Op *to = build_op(&b, OP_DESC_LOAD, in, n, &load->attrs, &t, 1);
+    attr_drop(&to->attrs, ATTR_CONTIG);
+    attr_drop(&to->attrs, ATTR_WHY);
+    to->results[0].name = load->results[0].name;
+    value_replace(&load->results[0], &to->results[0]);
+    op_erase(load);
+    return true;
+}
+
+static bool
+is_planned(const Op *op)
+{
+    return op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE);
+}
+
+/* Tiles that threads do not read, in order of their bytes. */
+typedef struct Largest {
+    Session *s;
+    Func *f;
+    int n;
+    int64_t below, bytes; /* the most below `below` */
+} Largest;
+
+static int64_t
+planned_bytes(const Op *op)
+{
+    const Type *t = is_planned(op) ? op->results[0].type : NULL;
+    return t && t->rank > 1 ? type_numel(t) * max_i64(type_bits(t), 8) / 8 : 0;
+}
+
+static bool
+see_largest(void *user, Op *op)
+{
+    Largest *l = user;
+    int64_t bytes = planned_bytes(op);
+    l->n += is_planned(op);
+    if (bytes < l->below)
+        l->bytes = max_i64(l->bytes, bytes);
+    return false;
+}
+
+static bool
+raise_largest(void *user, Op *op)
+{
+    const Largest *l = user;
+    return planned_bytes(op) == l->bytes &&
+           raise(l->s, l->f, op->parent->parent, op, false);
+}
+
+/* Where a launch may not carry a tensor map for every load, those that move most come
+   first, and threads do the rest. */
+static void
+largest_first(Session *s, Func *f)
+{
+    Largest l = {.s = s, .f = f, .below = INT64_MAX};
+    pass_walk(f->body, see_largest, &l);
+    while (l.n > tma_most_maps(f) && l.bytes) {
+        pass_walk(f->body, raise_largest, &l);
+        l.below = l.bytes;
+        l.bytes = l.n = 0;
+        pass_walk(f->body, see_largest, &l);
+    }
+}
+
+/* Loads of the loop: tiles, and vectors where those all are TMA's by then: threads read
+   vectors, but copies of two kinds would keep a barrier of the program in the loop.
+   Where every copy is TMA's, a stage is free for the next one as soon as its readers are
+   done: none is kept in between. */
+static bool
+visit_loop(Session *s, Func *f, Op *loop)
+{
+    Region *body = loop->regions[0];
+    bool changed = false, every = true;
+    region_each(body, op) changed |=
+        op->kind == OP_DESC_LOAD && attr_has(&op->attrs, ATTR_STAGE);
+    region_each(body, op) if (is_planned(op) && op->results[0].type->rank > 1)
+    {
+        bool done = raise(s, f, loop, op, false);
+        changed |= done;
+        every &= done;
+    }
+    region_each(body, op) if (is_planned(op) && op->results[0].type->rank == 1)
+    {
+        every &= changed && every && raise(s, f, loop, op, true);
+        if (!every && !operand_copies(op))
+            attr_drop(&op->attrs, ATTR_STAGE);
+    }
+    if (changed && every)
+        attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD,
+                     attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
+    return changed;
+}
+
+static bool
+visit(Session *s, Func *f, Region *r, int depth)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
+            changed |= visit_loop(s, f, op);
+        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
+            changed |= visit(s, f, op->regions[i], depth + 1);
+    }
+    return changed;
+}
+
+bool
+pass_tma(Func *f, PassCx *cx)
+{
+    if (cx->target.tma)
+        largest_first(cx->s, f);
+    return cx->target.tma && visit(cx->s, f, f->body, 0);
+}

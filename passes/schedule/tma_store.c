@@ -1,0 +1,308 @@
+/* Results that nobody in the kernel reads again go to memory by the copy engine.
+
+       %y = convert_layout %x : tile<.., #rows>        %m = local_alloc %x : mem<..>
+       store %ptrs, %y, %mask                    =>    tma_store %d, %m, %i, %j
+                                                       tma_wait {pending=0}
+
+   The results of a product are spread over threads so that no thread has what lies in a
+   row together; on their way to memory they pass through shared memory in either form.
+   Here one thread sends them on from there, without addresses and masks.
+
+   The engine's writes are seen by nobody before the kernel ends: so nothing may follow in
+   it that touches memory, but stores through other parameters.
+
+   In a loop over tiles the engine has the whole next tile's time: the buffer is the
+   loop's, and what the iteration before sent is waited for where the buffer is filled
+   again. Nothing in the loop may touch the results then. */
+#include "ir/analysis/param.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "passes/layout/layout.h"
+#include "passes/mma/operand.h"
+#include "passes/schedule/tma_tile.h"
+
+bool pass_tma_store(Func *f, PassCx *cx);
+
+enum { BESIDE = 1024 }; /* bytes for barriers */
+
+static bool
+is_wait(const Op *op)
+{
+    return op->kind == OP_WGMMA_WAIT || op->kind == OP_TMA_WAIT;
+}
+
+/* May op come after the store, or before it in a loop that comes to both again? */
+static bool
+may_follow(const Op *op, const Value *base, bool loop, int depth)
+{
+    Effect e;
+    if (op_releases(op)) /* other programs may look for the results */
+        return false;
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        Value *other = e.resource == RES_GLOBAL && (loop || op->kind == OP_STORE)
+                           ? param_of(op_operand(op, e.operand))
+                           : NULL;
+        bool wait = op->kind == OP_TMA_WAIT || (loop && is_wait(op));
+        if ((e.resource == RES_ANY && !wait) ||
+            (e.resource == RES_GLOBAL && (!other || other == base)))
+            return false;
+    }
+    for (int i = 0; i < op->nregion; i++)
+        for (const Op *in = op->regions[i]->first; in; in = in->next)
+            if (depth > MAX_REGION_DEPTH || !may_follow(in, base, loop, depth + 1))
+                return false;
+    return true;
+}
+
+static bool
+is_last(const Op *store, const Value *base)
+{
+    for (const Op *at = store; at; at = at->parent->parent) {
+        bool loop = at->parent->parent && at->parent->parent->kind == OP_FOR;
+        const Op *op = loop ? at->parent->first : at->next;
+        for (; op; op = op->next)
+            if (op != at && !may_follow(op, base, loop, 0))
+                return false;
+    }
+    return true;
+}
+
+/* Are these the registers of a product of warpgroups? Of a turned one, too, whose rows
+   are in pairs: then a thread has two neighbours of a row of the results. */
+static bool
+is_result(Session *s, const Layout *l)
+{
+    static const int64_t swap[2] = {1, 0};
+    int n, warps[2];
+    bool pairs;
+    return layout_is_wgmma(l, &n, warps, &pairs) ||
+           (layout_is_wgmma(layout_trans(s, l, swap), &n, warps, &pairs) && pairs);
+}
+
+/* Results of a product of warpgroups that are converted to be stored. */
+static Value *
+result_of(Session *s, const Op *store)
+{
+    Op *c = value_def(op_operand(store, 1), OP_CONVERT_LAYOUT);
+    Value *x = c ? op_operand(c, 0) : NULL;
+    int bits = x ? type_bits(x->type) : 0;
+    bool good = x && x->type->rank == 2 && (bits == 8 || bits == 16 || bits == 32) &&
+                is_result(s, x->type->layout);
+    return good ? x : NULL;
+}
+
+static void
+wait_for_engine(Session *s, Builder *b, bool written)
+{
+    AttrList attrs = {0};
+    attr_set_int(&s->mod, &attrs, ATTR_PENDING, 0);
+    if (written)
+        attr_set_flag(&s->mod, &attrs, ATTR_WRITTEN);
+    build_op(b, OP_TMA_WAIT, NULL, 0, &attrs, NULL, 0);
+}
+
+/* Are a and b in different arms of an if? */
+static bool
+excluded(const Op *a, const Op *b)
+{
+    const Region *r = a->parent;
+    for (const Op *up = r->parent; up; r = up->parent, up = r->parent)
+        for (int i = 0; i < up->nregion && up->kind == OP_IF; i++)
+            if (up->regions[i] != r && region_within(b->parent, up->regions[i]))
+                return true;
+    return false;
+}
+
+/* A buffer in front of the loop that stores fill; not `beside`: only such as do not come
+   in an iteration of this one. */
+static Value *
+filled(const Op *store, Op *loop, const Type *mem, bool beside)
+{
+    for (Op *op = loop->prev; op; op = op->prev) {
+        bool good = op->kind == OP_LOCAL_ALLOC && !op->noperand &&
+                    op->results[0].type == mem && op->results[0].uses;
+        if (!good)
+            continue;
+        value_each_use(&op->results[0], u) good &=
+            (u->user->kind == OP_LOCAL_STORE || u->user->kind == OP_TMA_STORE) &&
+            (beside || excluded(store, u->user));
+        if (good)
+            return &op->results[0];
+    }
+    return NULL;
+}
+
+/* Has all that was sent before this iteration arrived, since a wait in front? */
+static bool
+is_awaited(const Builder *b)
+{
+    for (const Op *op = b->before->prev; op; op = op->prev)
+        if (op->kind == OP_TMA_WAIT && attr_has(&op->attrs, ATTR_WRITTEN))
+            return true;
+    return false;
+}
+
+/* x, in a buffer, or in that one. Of two tiles that a loop sends to one place the later
+   one must win, so the first has to have arrived; one of this iteration must only have
+   left the buffer. */
+static Value *
+fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop, Value *buffer)
+{
+    if (!loop)
+        return &build_op(b, OP_LOCAL_ALLOC, &x, 1, NULL, &mem, 1)->results[0];
+    Builder out = builder_before(loop);
+    out.loc = b->loc;
+    bool awaited = is_awaited(b);
+    Value *in[2] = {buffer, x};
+    if (!buffer)
+        in[0] = &build_op(&out, OP_LOCAL_ALLOC, NULL, 0, NULL, &mem, 1)->results[0];
+    if (!awaited || buffer)
+        wait_for_engine(s, b, !awaited);
+    build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+    return in[0];
+}
+
+/* The outermost loop around op. */
+static Op *
+loop_around(const Op *op)
+{
+    Op *loop = NULL;
+    for (Op *up = op->parent->parent; up; up = up->parent->parent)
+        if (up->kind == OP_FOR)
+            loop = up;
+    return loop;
+}
+
+/* Bytes of one stage of what the loop's loads fill. */
+static int64_t
+stage_bytes(const Op *loop)
+{
+    int64_t sum = 0;
+    region_each(loop->regions[0], op) if (attr_has(&op->attrs, ATTR_STAGE)) sum +=
+        type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
+    return sum;
+}
+
+/* Bytes of the buffers that stand in front of the loop, filled in it. */
+static int64_t
+buffers_before(const Op *loop)
+{
+    int64_t sum = 0;
+    for (const Op *op = loop->prev; op; op = op->prev)
+        if (op->kind == OP_LOCAL_ALLOC && !op->noperand)
+            sum += type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
+    return sum;
+}
+
+/* The buffer lies beside the stages of loops in its loop: they get fewer, at least
+   `least`, where not all fit. False: not even those would. */
+static bool
+make_room(Session *s, Region *r, int64_t room, int64_t least, int depth)
+{
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            if (!make_room(s, op->regions[i], room, least, depth + 1))
+                return false;
+        int64_t one = attr_has(&op->attrs, ATTR_STAGES) ? stage_bytes(op) : 0;
+        int64_t n = attr_int(&op->attrs, ATTR_STAGES, 0), less = one ? n - room / one : 0;
+        if (less <= 0)
+            continue;
+        if (n - less < least)
+            return false;
+        int64_t ahead = attr_int(&op->attrs, ATTR_AHEAD, n - 1) - less;
+        attr_set_int(&s->mod, &op->attrs, ATTR_STAGES, n - less);
+        attr_set_int(&s->mod, &op->attrs, ATTR_AHEAD, ahead < 1 ? 1 : ahead);
+    }
+    return true;
+}
+
+/* A buffer that there is (*buffer), or room for one more: better one in turn with another
+   store's than a stage less. */
+static bool
+find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value **buffer)
+{
+    enum { ALL = 1 << 20 };
+    int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
+    Region *body = loop->regions[0];
+    room -= buffers_before(loop);
+    *buffer = filled(store, loop, mem, false);
+    if (*buffer || make_room(s, body, room - bytes, ALL, 0))
+        return true;
+    *buffer = filled(store, loop, mem, true);
+    return *buffer || make_room(s, body, room - bytes, 2, 0);
+}
+
+/* The engine leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
+   in one, it writes what the mask leaves out. So tiles must begin at such, and rows end
+   at them unless that is the launch's to find out, which looks at maps that are stored
+   through. */
+static bool
+in_pieces(const TmaTile *t)
+{
+    const TmaDim *d = &t->dim[t->boxes.order[0]];
+    int64_t size;
+    bool ends = !d->bounded || !poly_is_const(&d->size, &size) ||
+                tma_tile_in_pieces(t, &d->size);
+    return ends && tma_tile_in_pieces(t, &d->at);
+}
+
+static bool
+rewrite(Session *s, Func *f, Op *store, int64_t shared)
+{
+    Value *x = result_of(s, store), *in[2 + TMA_MAX_RANK];
+    if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
+        return false;
+    Value *y = op_operand(store, 1);
+    int vec, dim = layout_access_dim(store, &vec);
+    const Type *mem =
+        operand_buffer_type(s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
+    Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
+    Op *loop = loop_around(store);
+    int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
+    if (bytes > shared / 2)
+        return false;
+    TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
+    if (tile->why || !in_pieces(tile) || !is_last(store, tile->ptr.ptr))
+        return false;
+    in[0] = tma_tile_desc(tile, store->loc);
+    Value *buffer = NULL;
+    if (!in[0])
+        return false;
+    if (loop && !find_room(s, store, loop, mem, shared - BESIDE, &buffer))
+        return false;
+    Builder b = builder_before(store);
+    b.loc = store->loc;
+    in[1] = fill(s, &b, x, mem, loop, buffer);
+    int n = 2 + tma_tile_at(tile, &b, in + 2);
+    build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
+    if (loop)
+        b = builder_after(loop);
+    wait_for_engine(s, &b, false);
+    op_erase(store);
+    return true;
+}
+
+/* Not loops that run ahead: what they store is not what they are for. */
+static bool
+visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        bool in = op->kind == OP_IF ||
+                  (op->kind == OP_FOR && !attr_has(&op->attrs, ATTR_STAGES));
+        if (op->kind == OP_STORE)
+            changed |= rewrite(s, f, op, shared);
+        for (int i = 0; in && i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            changed |= visit(s, f, op->regions[i], shared, depth + 1);
+    }
+    return changed;
+}
+
+bool
+pass_tma_store(Func *f, PassCx *cx)
+{
+    return cx->target.tma && !cx->target.no_tma_store && !cx->budget->no_sends &&
+           visit(cx->s, f, f->body, cx->target.shared_bytes, 0);
+}

@@ -1,0 +1,57 @@
+/* A tile of addresses as a block of a tensor that the copy engine can address: which
+   tensor, and where the block begins. Shared by the passes that make TMA copies. */
+#ifndef SDC_PASSES_SCHEDULE_TMA_TILE_H
+#define SDC_PASSES_SCHEDULE_TMA_TILE_H
+
+#include "ir/analysis/affine.h"
+#include "ir/analysis/axis.h"
+#include "ir/build.h"
+#include "ir/plan/tma_box.h"
+
+/* One dimension of the tensor. */
+typedef struct TmaDim {
+    Poly stride; /* elements; of arguments and constants alone, as `size` */
+    Poly at;     /* where the tile begins */
+    Poly size;
+    bool bounded, low; /* size is known; `at` is what the mask compares with 0 */
+    int64_t box;
+} TmaDim;
+
+typedef struct TmaTile {
+    Session *s;
+    Func *f;
+    const Op *loop; /* around the access; NULL: none that matters */
+    const Type *elem;
+    Axis *axis; /* made when it is asked */
+    Affine ptr;
+    TmaBoxes boxes;
+    TmaDim dim[TMA_MAX_RANK]; /* those of the tile first, in its order */
+    int rank, n;              /* of the tile; of the tensor */
+    Poly base;                /* from the pointer to the tensor's first element */
+    const char *why;          /* it is none for TMA; NULL: it is one */
+} TmaTile;
+
+/* The tile that an access of `ptr` under `mask` (NULL: none) moves between memory and a
+   buffer of type mem, or why TMA cannot. Never NULL; in the session's tmp arena. */
+TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
+                  const Type *mem);
+
+/* Why pass_tma will not make a load of the loop's rows and columns one of the engine;
+   NULL: it will. Asked on targets that have it. */
+const char *tma_refuses(Func *f, const Op *loop, Op *load);
+
+/* Is p, in elements of the tile, known to be a multiple of 16 bytes? */
+bool tma_tile_in_pieces(const TmaTile *t, const Poly *p);
+
+/* The tensor's descriptor, made where the function begins; NULL when the launch has no
+   room for its tensor map. */
+Value *tma_tile_desc(const TmaTile *t, Loc loc);
+/* Where the block begins: as many numbers as the descriptor has dimensions. */
+int tma_tile_at(const TmaTile *t, Builder *b, Value **out);
+
+/* tma_room.c: at most so many tensor maps a launch of f carries. */
+int tma_most_maps(const Func *f);
+/* May one more access go by TMA, through desc in such boxes? */
+bool tma_has_room(Session *s, const Func *f, const Op *desc, const TmaBoxes *boxes);
+
+#endif
