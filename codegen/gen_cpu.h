@@ -62,7 +62,7 @@ bool cpu_dot(Gen *g, const Op *op);
 LLVMValueRef gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 
 /* gen_cpu_exp.c: e^x, or 2^x, of f32: a strip or a scalar, with the same bits */
-LLVMValueRef cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x);
+LLVMValueRef cpu_exp(Gen *g, bool base2, bool nonpositive, LLVMValueRef x);
 
 /* Has the processor AVX2, FMA and F16C? `features`: what is said beside its name. */
 bool cpu_has_avx2(const char *name, const char *features);

@@ -165,12 +165,12 @@ scaled(Gen *g, LLVMValueRef x, LLVMValueRef n)
 }
 
 static LLVMValueRef
-exp_piece(Gen *g, bool base2, bool below0, LLVMValueRef x)
+exp_piece(Gen *g, bool base2, bool nonpositive, LLVMValueRef x)
 {
     LLVMValueRef c = no_less(g, x, base2 ? -151.0 : -104.5), sum, n, f;
-    if (!below0)
+    if (!nonpositive)
         c = no_more(g, c, base2 ? 128.25 : 89.0);
-    LLVMValueRef up = real(x, 0x1.8p20 + (below0 ? LIFT : -1));
+    LLVMValueRef up = real(x, 0x1.8p20 + (nonpositive ? LIFT : -1));
     if (base2) {
         sum = LLVMBuildFAdd(g->b, c, up, "");
         n = LLVMBuildFSub(g->b, sum, up, "");
@@ -188,19 +188,19 @@ exp_piece(Gen *g, bool base2, bool below0, LLVMValueRef x)
         LLVMValueRef root = LLVMBuildBitCast(g->b, roots(g, bits, 0), LLVMTypeOf(x), "");
         return scaled(g, series(g, root, f), n);
     }
-    return below0 ? at_most_one(g, f, bits) : in_two_parts(g, f, bits);
+    return nonpositive ? at_most_one(g, f, bits) : in_two_parts(g, f, bits);
 }
 
 /* A register at a time: the code of one after the other keeps all pipes of the processor
    busy, where the same operation of all of them in a row would crowd one. */
 LLVMValueRef
-cpu_exp(Gen *g, bool base2, bool below0, LLVMValueRef x)
+cpu_exp(Gen *g, bool base2, bool nonpositive, LLVMValueRef x)
 {
     LLVMValueRef part[8];
     unsigned lanes = ll_lanes(x), w = lanes_at_once(g, lanes), n = 0;
     if (lanes <= w)
-        return exp_piece(g, base2, below0, x);
+        return exp_piece(g, base2, nonpositive, x);
     for (unsigned at = 0; at < lanes; at += w)
-        part[n++] = exp_piece(g, base2, below0, piece(g, x, at, w));
+        part[n++] = exp_piece(g, base2, nonpositive, piece(g, x, at, w));
     return together(g, part, n, lanes);
 }

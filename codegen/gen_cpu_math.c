@@ -139,7 +139,8 @@ gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     if (!base || arity > 2 || (k != SK_F32 && k != SK_F64))
         return NULL;
     if (k == SK_F32 && (op->kind == OP_EXP || op->kind == OP_EXP2))
-        return cpu_exp(g, op->kind == OP_EXP2, attr_has(&op->attrs, ATTR_BELOW0), x[0]);
+        return cpu_exp(g, op->kind == OP_EXP2, attr_has(&op->attrs, ATTR_NONPOSITIVE),
+                       x[0]);
     LLVMValueRef arg[2] = {x[0], arity == 2 ? x[1] : NULL};
     bool powi = int_second && strcmp(base, "pow") == 0;
     if (powi)

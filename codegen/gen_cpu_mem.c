@@ -257,7 +257,7 @@ has_masked(Gen *g, const Type *elem, unsigned lanes)
     return avx2 && elem->kind == TY_SCALAR && bytes >= 4 && lanes * bytes >= 16;
 }
 
-/* Requests for lines of the cache, see passes/cpu/nest_fetch.c. */
+/* Requests for lines of the cache, see passes/cpu/simd_fetch.c. */
 static void
 fetch_lines(Gen *g, const Op *op)
 {

@@ -111,7 +111,7 @@ nv_owner(Gen *g, const Layout *l)
     LLVMValueRef tid = nv_of(g)->tid, zero = ll_int(g->i32, 0);
     if (!l) /* a scalar: every thread has it */
         return LLVMBuildICmp(g->b, LLVMIntEQ, tid, zero, "");
-    layout_copies(l, copies);
+    layout_replication(l, copies);
     uint32_t mask = copies[LD_LANE] | copies[LD_WARP] << l->n[LD_LANE];
     if (!mask)
         return NULL;

@@ -123,7 +123,7 @@ nv_scratch(Gen *g, const Op *op)
 {
     if (!attr_has(&op->attrs, ATTR_OFFSET)) {
         diag_error(&g->s->diag, op->loc,
-                   "'%s' has no place in shared memory: run the smem pass",
+                   "'%s' has no offset in shared memory: run pass alloc-shared",
                    op_info[op->kind].name);
         return NULL;
     }
@@ -181,7 +181,7 @@ gen_program(Gen *g, const Op *op)
     Regs *out = nv_define(g, &op->results[0], 1);
     if (!out || axis < 0 || axis > 2)
         return false;
-    if (attr_has(&op->attrs, ATTR_TURNS))
+    if (attr_has(&op->attrs, ATTR_CTAS_PER_SM))
         out->v[0] = LLVMGetParam(g->fn, LLVMCountParams(g->fn) - 1);
     else
         out->v[0] = op->kind == OP_PROGRAM_ID ? nv_program(g, (int)axis)
@@ -502,11 +502,11 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_IF: return gen_if(g, op, depth);
     case OP_BARRIER: nv_barrier(g); return true;
     case OP_GRID_WAIT:
-    case OP_GRID_NEXT: nv_grid(g, op); return true;
+    case OP_LAUNCH_DEPENDENTS: nv_grid(g, op); return true;
     case OP_WARP_SPECIALIZE: return nv_roles(g, op);
-    case OP_TURN_OPEN:
-    case OP_TURN_TAKE:
-    case OP_TURN_PASS: return nv_turn(g, op);
+    case OP_PINGPONG_OPEN:
+    case OP_PINGPONG_WAIT:
+    case OP_PINGPONG_ARRIVE: return nv_pingpong(g, op);
     case OP_PRINT: return nv_print(g, op);
     case OP_ASSERT: return nv_assert(g, op);
     case OP_ASSUME: return true; /* a promise: nothing to run */
@@ -555,19 +555,20 @@ string_attr(Gen *g, const char *key, const char *value)
     LLVMAddAttributeAtIndex(g->fn, LLVMAttributeFunctionIndex, a);
 }
 
-/* {turns} of the op that asks how many programs were to be launched; 0: none does. */
+/* {ctas_per_sm} of the op that asks how many programs were to be launched; 0: none does.
+   */
 static int
-turns_of(const Region *r, int depth)
+ctas_per_sm_of(const Region *r, int depth)
 {
-    int turns = 0;
+    int ctas = 0;
     const Op *op = r->first;
-    for (; op && !turns && depth < MAX_REGION_DEPTH; op = op->next) {
+    for (; op && !ctas && depth < MAX_REGION_DEPTH; op = op->next) {
         if (op->kind == OP_NUM_PROGRAMS)
-            turns = (int)attr_int(&op->attrs, ATTR_TURNS, 0);
-        for (int i = 0; i < op->nregion && !turns; i++)
-            turns = turns_of(op->regions[i], depth + 1);
+            ctas = (int)attr_int(&op->attrs, ATTR_CTAS_PER_SM, 0);
+        for (int i = 0; i < op->nregion && !ctas; i++)
+            ctas = ctas_per_sm_of(op->regions[i], depth + 1);
     }
-    return turns;
+    return ctas;
 }
 
 /* Tensor maps are parameters behind the kernel's own, read where they are; behind them
@@ -650,12 +651,12 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     nv.warps = warps;
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
-    meta->turns = turns_of(f->body, 0);
-    meta->some_args = meta->nmap > 0;
+    meta->ctas_per_sm = ctas_per_sm_of(f->body, 0);
+    meta->guarded_args = meta->nmap > 0;
     for (int i = 0; i < f->body->narg; i++)
-        meta->some_args |= f->params[i].whole > 1;
+        meta->guarded_args |= f->params[i].multiple > 1;
     meta->folds = g->info.folds;
-    make_function(g, f, meta->nmap, meta->folds ? NV_AXES : meta->turns > 0);
+    make_function(g, f, meta->nmap, meta->folds ? NV_AXES : meta->ctas_per_sm > 0);
     nv.entry = block(g, "entry");
     LLVMBasicBlockRef start = block(g, "start");
     LLVMPositionBuilderAtEnd(g->b, nv.entry);

@@ -27,7 +27,7 @@ typedef struct Nv {
     LLVMValueRef tid;        /* thread of the role or program, 0 .. 32 * warps - 1 */
     LLVMValueRef lane, warp; /* its parts */
     int warps, barrier;      /* of the role, or the program: how many; its barrier */
-    int turn;                /* the first of the barriers that warpgroups take turns by */
+    int turn; /* the first of the barriers that warpgroups alternate (ping-pong) by */
     LLVMBasicBlockRef entry; /* where what depends on the thread alone is computed */
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
@@ -62,8 +62,8 @@ int nv_count(const Type *t);                /* registers that a value of the typ
 LLVMTypeRef nv_type(Gen *g, const Type *t); /* of one register */
 /* Shared memory at `offset` bytes from where the program's begins. */
 LLVMValueRef nv_shared(Gen *g, int64_t offset);
-/* Where placement (passes/finish/smem.c) put the op's buffer or scratch memory; NULL
-   after an error. */
+/* Where placement (passes/finish/alloc_shared.c) put the op's buffer or scratch memory;
+   NULL after an error. */
 LLVMValueRef nv_scratch(Gen *g, const Op *op);
 /* Inline assembly of the source: gen_nv_asm.c. */
 bool nv_inline_asm(Gen *g, const Op *op);
@@ -194,7 +194,7 @@ void nv_prefetch_maps(Gen *g);
 enum { NV_AXES = 3 };
 LLVMValueRef nv_program(Gen *g, int axis);
 LLVMValueRef nv_programs(Gen *g, int axis);
-/* Launches that overlap. Does every thread wait for the grid before? */
+/* Programmatic dependent launch. Does every thread wait for the primary grid? */
 void nv_grid(Gen *g, const Op *op);
 bool nv_overlaps(const Gen *g, const Func *f);
 /* So many bytes into it. */
@@ -297,10 +297,10 @@ bool nv_async(Gen *g, const Op *op);
 
 /* ---- gen_nv_roles.c: warps of one block that do different work */
 bool nv_roles(Gen *g, const Op *op);
-bool nv_turn(Gen *g, const Op *op);
+bool nv_pingpong(Gen *g, const Op *op);
 const Op *nv_roles_of(const Func *f); /* NULL: all do the same */
 int nv_launch_warps(const Func *f);   /* of a block, with those that idle */
-int nv_blocks(const Op *roles);       /* on one multiprocessor, at least */
+int nv_blocks(const Op *roles);       /* on one SM, at least */
 
 /* ---- gen_nv_bar.c: mbarriers */
 bool nv_bar(Gen *g, const Op *op);
@@ -318,7 +318,7 @@ bool nv_tma(Gen *g, const Op *op);
 /* ---- nv_cleanup.c */
 void nv_cleanup(Gen *g);
 
-/* ---- nv_serial.c: for code that is not optimised: a product is waited for at once */
+/* ---- nv_serial.c: for code that is not optimised: a dot is waited for at once */
 void nv_serial(Gen *g);
 
 #endif

@@ -6,7 +6,7 @@
    one fence. Neighbouring elements ({contig}) are added in one vector operation where
    the type has it.
 
-   What reads an old value acquires, whatever its {sem}: without, the multiprocessor's
+   What reads an old value acquires, whatever its {sem}: without, the SM's
    first cache may still hold what a program before this one has read, and a lock that is
    taken by a relaxed exchange guards nothing. From an old value that nobody reads nothing
    is learnt: such operations do not acquire. */

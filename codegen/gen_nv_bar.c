@@ -1,4 +1,4 @@
-/* mbarriers: words in shared memory that count arrivals, and bytes that the copy unit
+/* mbarriers: words in shared memory that count arrivals, and bytes that TMA
    brings, in phases.
 
    Warps arrive, not threads and not roles: lane 0 arrives for its warp once all lanes
@@ -57,9 +57,9 @@ statement(Gen *g, const char *text, const char *constraints, LLVMValueRef *args,
     ptx_asm(g, text, constraints, LLVMVoidTypeInContext(g->cx), args, n, true);
 }
 
-/* One thread of the program sets the counts. The fence is for the copy unit; other
-   threads see them after the barrier that passes/finish/barrier.c puts before the first
-   use.
+/* One thread of the program sets the counts. The fence is for TMA; other
+   threads see them after the barrier that passes/finish/insert_barriers.c puts before the
+   first use.
 
    In a loop they are set anew in each iteration: what was there is given up first, which
    must be a barrier, and so there is one from the beginning. */

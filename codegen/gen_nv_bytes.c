@@ -1,4 +1,4 @@
-/* Bytes across the rows of a buffer: a thread wants four of one column, as a product of
+/* Bytes across the rows of a buffer: a thread wants four of one column, as a dot of
    8-bit operands does that lie along the other dimension.
 
    ldmatrix with .trans moves pairs of bytes: its matrices are eight rows of 16 bytes, and

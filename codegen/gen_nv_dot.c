@@ -1,4 +1,4 @@
-/* Products of tiles.
+/* Dots of tiles.
 
    `dot` has both operands in registers and is straight code. `local_dot` has them in
    shared memory and is a loop over k: each turn reads the fragments of a few k and
@@ -17,8 +17,8 @@
 #include "ir/base/util.h"
 #include "ir/plan/scratch.h"
 
-/* Words of 32 bits for the sums of one loop and for what one turn reads; products in the
-   loops' code altogether; the most k of a turn. */
+/* Words of 32 bits for the accumulators of one loop and for what one turn reads; dots in
+   the loops' code altogether; the most k of a turn. */
 enum { SUM_WORDS = 128, TURN_WORDS = 64, MOST_CODE = 4096, MOST_DEPTH = 16 };
 
 uint32_t
@@ -40,7 +40,7 @@ multiply(Multiply *p)
     return ok || gen_unsupported(p->g, p->op, "on these layouts") != NULL;
 }
 
-/* Sums as threads add them, from and to the type of the result. */
+/* Accumulators as threads add them, from and to the type of the result. */
 static Regs
 widen_sums(Multiply *p, const Regs *in)
 {
@@ -107,15 +107,15 @@ typedef struct Side {
     SharedMap map; /* registers of one turn's fragments -> bytes */
     LLVMValueRef base;
     uint32_t image[LAYOUT_MAX_BITS]; /* of the bits of k beyond a turn, in bytes */
-    uint32_t only, part;             /* as the sums': of the operand's registers */
+    uint32_t only, part; /* as the accumulators': of the operand's registers */
 } Side;
 
 typedef struct Loop {
     Multiply p;
     Side side[2];
     int depth;      /* k of a turn */
-    int inner;      /* of the whole product */
-    uint32_t parts; /* register bits of the sums that number the parts */
+    int inner;      /* of the whole dot */
+    uint32_t parts; /* register bits of the accumulators that number the parts */
 } Loop;
 
 /* The dimension of operand `op` that is summed over. */
@@ -125,7 +125,7 @@ inner_dim(const Loop *lp, int op)
     return lp->p.l[2]->rank - (op == 0 ? 1 : 2);
 }
 
-/* Registers of the sums' block that operand `op` sees as different. */
+/* Registers of the accumulators' block that operand `op` sees as different. */
 static int
 count_seen(const Loop *lp, int op, uint32_t parts)
 {
@@ -291,7 +291,7 @@ turn(Loop *lp, LLVMValueRef k)
     return multiply(&lp->p);
 }
 
-/* One part's sums, in place. */
+/* One part's accumulators, in place. */
 static bool
 gen_part(Loop *lp)
 {

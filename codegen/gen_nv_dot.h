@@ -1,4 +1,4 @@
-/* Products: where they come from (gen_nv_dot.c) and what computes them, mma.sync
+/* Dots: where they come from (gen_nv_dot.c) and what computes them, mma.sync
    (gen_nv_mma.c) or each thread for itself (gen_nv_fma.c). */
 #ifndef SDC_CODEGEN_GEN_NV_DOT_H
 #define SDC_CODEGEN_GEN_NV_DOT_H
@@ -22,12 +22,12 @@ typedef struct Multiply {
     const Mma *m; /* NULL: threads multiply and add */
     Split split;
     const Type *elem[2]; /* of the operands */
-    const Layout *l[3];  /* a, b, sums: of the registers below */
-    Regs r[3];           /* sums: changed in place */
-    uint32_t only, part; /* sums that are computed: (register & only) == part */
+    const Layout *l[3];  /* a, b, accumulators: of the registers below */
+    Regs r[3];           /* accumulators: changed in place */
+    uint32_t only, part; /* accumulators that are computed: (register & only) == part */
 } Multiply;
 
-/* Coordinate c of the sums' as operand `op` has it, k being 0. */
+/* Coordinate c of the accumulators' as operand `op` has it, k being 0. */
 uint32_t nv_operand_at(const Multiply *p, int op, uint32_t c);
 
 /* ---- gen_nv_mma.c */
@@ -36,7 +36,7 @@ uint32_t nv_operand_at(const Multiply *p, int op, uint32_t c);
 void nv_find_mma(Multiply *p);
 /* Consecutive k in one register of 32 bits of the operands. */
 int nv_mma_kwidth(const Multiply *p);
-/* Instructions for one step of k of one block of the sums. */
+/* Instructions for one step of k of one block of the accumulators. */
 int nv_mma_terms(const Multiply *p);
 bool nv_multiply_mma(Multiply *p);
 

@@ -1,13 +1,13 @@
-/* Programs of a grid: which one this is, and launches that overlap.
+/* Programs of a grid: which one this is, and programmatic dependent launch.
 
    Devices take 65535 programs along the second and third axis; a launch of more runs code
    that counts all programs along the first one ("folds").
 
-   Launches that overlap (programmatic dependent launch, sm_90 and later): a grid may
+   Programmatic dependent launch (sm_90 and later): a grid may
    begin while the one before it on the stream still runs, and waits for it by itself.
 
    A grid counts as ended when all its programs have, so one that does not wait could end
-   before the grid in front of it, and the grid behind it would then see too little: every
+   before the primary grid, and the secondary grid would then see too little: every
    program waits, also one that has no work. The metadata says so, and the runtime lets
    nothing overlap that does not. */
 #include "codegen/gen_nv.h"

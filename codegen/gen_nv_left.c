@@ -9,7 +9,7 @@
 
    A matrix that ldmatrix transposes gives a thread two neighbours of a row of the buffer,
    which are two rows of the result. The instruction has 8 rows between the two that a
-   thread holds; so the product is that of rows in another order, and the accumulator's
+   thread holds; so the dot is that of rows in another order, and the accumulator's
    layout says so (layout_row_pairs). Registers are numbered alike in both orders. */
 #include "codegen/gen_nv.h"
 

@@ -1,16 +1,16 @@
-/* Products by mma.sync, in the fragments that the layout pass chose.
+/* Dots by mma.sync, in the fragments that the layout pass chose.
 
    The instruction is inline assembly, convergent and without side effects: one table
    (codegen/mma.def) covers every type.
 
-   fp32 can be computed from products of shorter numbers (input_precision). Each operand
+   fp32 can be computed from dots of shorter numbers (input_precision). Each operand
    is split into parts, x = p0 + p1 (+ p2), every part as near to what is left as its type
-   allows; of the products of parts the large ones are added, the smallest first:
+   allows; of the dots of parts the large ones are added, the smallest first:
 
        tf32x3, bf16x3:  p1 q0 + p0 q1 + p0 q0
        bf16x6:          p2 q0 + p1 q1 + p0 q2 + p1 q0 + p0 q1 + p0 q0
 
-   Where p0 is infinite p1 is not a number, or 0 * p0 is: so all but the last product have
+   Where p0 is infinite p1 is not a number, or 0 * p0 is: so all but the last dot have
    a sum of their own, of which NaN counts as 0. The last one says what is not finite. */
 #include "codegen/gen_nv_dot.h"
 #include "codegen/ptx.h"
@@ -231,7 +231,7 @@ make_parts(Multiply *p, int op, Regs *out)
     }
 }
 
-/* ---- the product */
+/* ---- the dot */
 
 typedef struct Frag {
     LLVMValueRef word[MAX_PARTS][4];
@@ -282,7 +282,7 @@ open_block(Product *x, int reg, Block *out)
     return out->a && out->b;
 }
 
-/* All products but the last have a sum of their own, which is added where it is a number.
+/* All dots but the last have a sum of their own, which is added where it is a number.
  */
 static void
 step_block(Multiply *p, Block *block, int k)

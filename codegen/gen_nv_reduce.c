@@ -254,7 +254,7 @@ nv_reduce(Gen *g, const Op *op)
     r.count = layout_regs(&r.rest);
     r.flips = reduce_warp_bits(op);
     r.lg_parts = __builtin_popcount(r.flips);
-    layout_copies(r.l, r.copies);
+    layout_replication(r.l, r.copies);
     for (int k = 0; k < r.n; k++) {
         out[k] = nv_define(g, &op->results[k], nv_count(op->results[k].type));
         r.acc[k] = arena_array(&g->s->tmp, LLVMValueRef, r.count);

@@ -155,7 +155,7 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
 /* Turns are named barriers as well, one for each warpgroup, which it and the one that
    passes the turn on to it meet at. */
 bool
-nv_turn(Gen *g, const Op *op)
+nv_pingpong(Gen *g, const Op *op)
 {
     const Nv *nv = nv_of(g);
     int groups = nv_warps(g) / GROUP, first = nv->turn;
@@ -165,16 +165,16 @@ nv_turn(Gen *g, const Op *op)
     LLVMValueRef last =
         LLVMBuildICmp(g->b, LLVMIntEQ, group, ll_int(g->i32, groups - 1), "");
     LLVMValueRef args[2] = {NULL, last}, zero = ll_int(g->i32, 0);
-    if (op->kind == OP_TURN_PASS)
+    if (op->kind == OP_PINGPONG_ARRIVE)
         group = LLVMBuildSelect(g->b, last, zero,
                                 LLVMBuildAdd(g->b, group, ll_int(g->i32, 1), ""), "");
-    else if (op->kind == OP_TURN_OPEN)
+    else if (op->kind == OP_PINGPONG_OPEN)
         group = zero;
     args[0] = LLVMBuildAdd(g->b, group, ll_int(g->i32, first), "");
-    const char *text = op->kind == OP_TURN_TAKE   ? "bar.sync $0, 256;"
-                       : op->kind == OP_TURN_PASS ? "bar.arrive $0, 256;"
-                                                  : "@$1 bar.arrive $0, 256;";
-    bool open = op->kind == OP_TURN_OPEN;
+    const char *text = op->kind == OP_PINGPONG_WAIT     ? "bar.sync $0, 256;"
+                       : op->kind == OP_PINGPONG_ARRIVE ? "bar.arrive $0, 256;"
+                                                        : "@$1 bar.arrive $0, 256;";
+    bool open = op->kind == OP_PINGPONG_OPEN;
     ptx_asm(g, text, open ? "r,b" : "r", LLVMVoidTypeInContext(g->cx), args, open ? 2 : 1,
             true);
     return true;

@@ -1,7 +1,8 @@
 /* How an operation hands elements from thread to thread: through its scratch memory
-   (ir/plan/scratch.h says how much it takes, passes/finish/smem.c where it is), a tile as
-   a row-major array. Between writing and reading stands the operation's own barrier;
-   before the memory is written again, one that passes/finish/barrier.c inserts. */
+   (ir/plan/scratch.h says how much it takes, passes/finish/alloc_shared.c where it is), a
+   tile as a row-major array. Between writing and reading stands the operation's own
+   barrier; before the memory is written again, one that passes/finish/insert_barriers.c
+   inserts. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 

@@ -25,7 +25,7 @@ map_address(Gen *g, const Op *op)
     return LLVMBuildPtrToInt(g->b, LLVMGetParam(g->fn, i), g->i64, "");
 }
 
-/* The engine will read the maps before anything else: they are on their way while the
+/* TMA will read the maps before anything else: they are on their way while the
    kernel computes its indices. */
 void
 nv_prefetch_maps(Gen *g)

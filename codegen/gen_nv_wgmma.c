@@ -241,7 +241,7 @@ group_part(Product *p, const Buffer *b, int which)
 }
 
 /* All words of the left operand for `depth` steps, packed in front of the fence: ptxas
-   sees them as defined by the time the product begins only when nothing makes them in
+   sees them as defined by the time the dot begins only when nothing makes them in
    between. */
 static bool
 gather(Product *p, const Layout *l, int first, int from, int depth)
@@ -299,8 +299,8 @@ block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words, int first,
 }
 
 /* The order of k in the chunk that one instruction takes: that of the right operand's
-   buffer, whose elements may lie as sums lie in registers (passes/mma/wgmma.c). A left
-   operand in memory must lie alike. */
+   buffer, whose elements may lie as accumulators lie in registers
+   (passes/mma/lower_wgmma.c). A left operand in memory must lie alike. */
 static bool
 find_order(Product *p)
 {
@@ -360,9 +360,9 @@ is_zero(const Value *v)
            !attr_float(&op->attrs, ATTR_FVALUE, 0);
 }
 
-/* What a sum begins with, if that is computed, is moved to its registers in front of the
-   fence: ptxas takes a move behind it for a read of products that are under way, and
-   waits for all of them. */
+/* What an accumulator begins with, if that is computed, is moved to its registers in
+   front of the fence: ptxas takes a move behind it for a read of dots that are under way,
+   and waits for all of them. */
 static const Regs *
 settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
 {
@@ -381,7 +381,7 @@ settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
     return own;
 }
 
-/* The fragments of step i, when the products that had their registers are done: those of
+/* The fragments of step i, when the dots that had their registers are done: those of
    the last few go on. What comes next is on its way then. */
 static void
 read_step(Product *p, int i)

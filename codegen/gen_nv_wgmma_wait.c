@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Commit groups of a product. */
+/* Commit groups of a dot. */
 static int
 step_count(const Op *op)
 {
@@ -20,8 +20,8 @@ step_count(const Op *op)
     return by_steps ? (int)(part ? part->v.ints[1] : a->shape[1]) / STEP : 1;
 }
 
-/* Commit groups of the products of which {pending} may be under way when `wait` has
-   ended. Of products in front of the block it is only known that each is one at least. */
+/* Commit groups of the dots of which {pending} may be under way when `wait` has
+   ended. Of dots in front of the block it is only known that each is one at least. */
 static int
 groups_pending(const Op *wait)
 {
@@ -59,7 +59,7 @@ gen_wait(Gen *g, const Op *op)
 {
     char text[64];
     int total = 0, at = 0;
-    if (attr_has(&op->attrs, ATTR_LATE))
+    if (attr_has(&op->attrs, ATTR_PINNED))
         hold(g, op);
     snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", groups_pending(op));
     for (int i = 0; i < op->noperand; i++)

@@ -106,7 +106,7 @@ nv_shared_map_make(Gen *g, const F2 *map, const Layout *l, int bytes, SharedMap 
     uint32_t image[F2_MAX];
     int regs = l->n[LD_REG], n = l->n[LD_LANE] + l->n[LD_WARP];
     *out = (SharedMap){.map = *map, .regs = regs, .bytes = bytes};
-    layout_copies(l, out->copies);
+    layout_replication(l, out->copies);
     out->run = shared_run(map, regs, SHARED_ACCESS / bytes, out->run_bit);
     for (int i = 0; (1 << i) < out->run; i++)
         out->run_mask |= 1u << out->run_bit[i];

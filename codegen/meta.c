@@ -126,7 +126,7 @@ meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta)
         copy_name(p->sig, sizeof p->sig, f->params[i].sig);
         fill_kind(p, f->body->args[i]->type);
         p->div = (uint16_t)max_i64(1, min_i64(f->params[i].div, UINT16_MAX));
-        p->whole = (uint16_t)f->params[i].whole;
+        p->multiple = (uint16_t)f->params[i].multiple;
         p->source = (uint16_t)f->params[i].source;
         p->written = p->kind == SDCRT_PTR && param_written(&s->tmp, f->body->args[i]);
     }

@@ -83,7 +83,7 @@ Val
 bi_gdc_launch_dependents(Sema *s, Args *a)
 {
     (void)a;
-    build_op(&s->b, OP_GRID_NEXT, NULL, 0, NULL, NULL, 0);
+    build_op(&s->b, OP_LAUNCH_DEPENDENTS, NULL, 0, NULL, NULL, 0);
     return val_none();
 }
 

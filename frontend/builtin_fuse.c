@@ -1,5 +1,5 @@
 /* What the text of a fused chain says of its buffers (runtime/fuse.c writes it); no part
-   of the language. passes/access/forward.c reads it. */
+   of the language. passes/access/fuse_forward.c reads it. */
 #include "frontend/builtin.h"
 
 #include <string.h>

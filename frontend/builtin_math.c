@@ -1,4 +1,4 @@
-/* Elementwise builtins and the matrix product. */
+/* Elementwise builtins and the matmul. */
 #include "frontend/builtin.h"
 
 #include "ir/base/util.h"

@@ -113,7 +113,7 @@ typedef struct FrontSpec {
     int narg;
     int num_warps, num_stages, num_ctas; /* 0: from autotune's first config, or 4, 3, 1 */
     bool debug;      /* device_assert and assert are compiled in */
-    bool launch_pdl; /* launches overlap with the end of the grid before */
+    bool launch_pdl; /* launches overlap with the end of the primary grid */
 } FrontSpec;
 
 /* What a host must know of a kernel's parameters before it can specialize it. */

@@ -607,7 +607,7 @@ strings:
   | strings STRING            { $$ = $1; ast_push(p, &$$, $2); }
   ;
 
-/* keys and values in turn; ** has a NULL key */
+/* keys and values one after another; ** has a NULL key */
 dict_items:
     test ':' test             { $$ = ast_list1(p, $1); ast_push(p, &$$, $3); }
   | POW arith                 { $$ = ast_list1(p, NULL); ast_push(p, &$$, $2); }

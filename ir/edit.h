@@ -56,8 +56,8 @@ bool op_is_pure(const Op *op); /* no effect at all, bodies included */
    over a volatile load: what follows may depend on what another program did before
    (op_acquires). No write moves behind an operation that releases. An atomic operation
    whose old value nobody reads tells this program nothing: it orders what may touch the
-   same memory, and loads of other memory may run ahead of it. Of op alone: for structured
-   ops ask those inside. */
+   same memory, and loads of other memory may be issued ahead of it. Of op alone: for
+   structured ops ask those inside. */
 bool op_acquires(const Op *op);
 bool op_releases(const Op *op);
 

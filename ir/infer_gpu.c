@@ -50,7 +50,7 @@ rule_local_index(RuleCx *c)
     c->out[0] = type_mem(c->s->types, m->elem, m->rank, m->shape, m->layout, 0);
     if (t && t->kind == TY_MEM && !t->stages &&
         shared_stage_bytes(t) == shared_stage_bytes(m))
-        c->out[0] = t; /* other tiles in turn in the same place */
+        c->out[0] = t; /* other one tile after another in the same place */
     return true;
 }
 

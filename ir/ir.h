@@ -67,8 +67,8 @@ typedef struct Param {
     Name name;
     Name sig;       /* Triton's spelling: "*fp32", "i32", "u8", "fp64" */
     int64_t div;    /* address or value is a multiple of it; 1: unknown */
-    int64_t whole;  /* above 1: code for launches alone that find it a multiple of this;
-                       there is other code for the rest */
+    int64_t multiple; /* above 1: code for launches alone that find it a multiple of this;
+                      there is other code for the rest */
     int source;     /* position in the source's parameter list */
     int part;       /* tuples and descriptors: position inside the source parameter */
 } Param;
@@ -80,7 +80,7 @@ struct Func {
     int num_warps, num_stages, num_ctas;
     int64_t shared_bytes; /* shared memory, once its buffers are placed */
     int check;         /* CHECK_*: code that watches what it does, for the CPU */
-    bool overlap;      /* launched while the grid before it may still run: launch_pdl */
+    bool overlap;      /* launched while the primary grid may still run: launch_pdl */
     uint32_t props;    /* FORM_* of ir/forms.def */
     uint32_t given;    /* those that it was read with */
     uint32_t next_id;

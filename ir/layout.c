@@ -342,7 +342,7 @@ layout_matrix(const Layout *l)
 }
 
 void
-layout_copies(const Layout *l, uint32_t copies[LD_COUNT])
+layout_replication(const Layout *l, uint32_t copies[LD_COUNT])
 {
     F2 m = layout_matrix(l);
     uint64_t free_bits = f2_free(&m);

@@ -132,7 +132,7 @@ F2 layout_matrix(const Layout *l);
 
 /* Bits of each input dimension that only lead to copies: a store or an atomic is done by
    the threads where (lane & copies[LD_LANE]) == 0 and so on. */
-void layout_copies(const Layout *l, uint32_t copies[LD_COUNT]);
+void layout_replication(const Layout *l, uint32_t copies[LD_COUNT]);
 bool layout_is_replicated(const Layout *l);
 
 /* Elements along `dim` that one thread holds in a row, aligned to their number: 2^k when

@@ -289,8 +289,8 @@ print_func(Printer *p, const Func *f)
         print_string(p->out, q->sig);
         if (q->div > 1)
             buf_printf(p->out, ", div=%lld", (long long)q->div);
-        if (q->whole > 1)
-            buf_printf(p->out, ", whole=%lld", (long long)q->whole);
+        if (q->multiple > 1)
+            buf_printf(p->out, ", multiple=%lld", (long long)q->multiple);
         if (q->source != i)
             buf_printf(p->out, ", source=%d", q->source);
         if (q->part)

@@ -401,14 +401,14 @@ read_param(Reader *r)
         {.name = "div", .i = 1, .least = 1, .most = 1 << 20},
         {.name = "source", .i = n, .least = 0, .most = 1 << 16},
         {.name = "part", .i = 0, .least = 0, .most = 1 << 16},
-        {.name = "whole", .i = 1, .least = 1, .most = 1 << 15},
+        {.name = "multiple", .i = 1, .least = 1, .most = 1 << 15},
     };
     if (!t || !read_settings(r, set, COUNT_OF(set)))
         return false;
     Value *v = func_param(r->func, name, set[0].text, t, set[1].i);
     r->func->params[n].source = (int)set[2].i;
     r->func->params[n].part = (int)set[3].i;
-    r->func->params[n].whole = set[4].i;
+    r->func->params[n].multiple = set[4].i;
     return define(r, name, loc, v);
 }
 

@@ -12,7 +12,7 @@ typedef struct TargetInfo {
                          maps clears it: passes introduce none, the source's stay */
     bool no_tma_store; /* they are copied from, never to */
     bool folds;        /* the three axes of a grid are launched along the first */
-    bool wgmma;       /* products of warpgroups, registers that move between roles */
+    bool wgmma;       /* wgmma, registers that move between roles */
     int warp_size;    /* 1 on the CPU */
     int shared_bytes; /* most shared memory that a program may opt in to */
     int vector_bytes; /* CPU: width of a vector register */

@@ -1,7 +1,7 @@
 /* The order of the choices. What costs least comes first: a second buffer saves a
    barrier, a stage hides part of a load's time, a tile that threads read stalls them
-   alone, roles keep the products going meanwhile, and results by TMA save addresses. A
-   loop whose loads do not run ahead at all waits for memory in each iteration. At the
+   alone, roles keep the dots going meanwhile, and results by TMA save addresses. A
+   loop whose loads are not pipelined at all waits for memory in each iteration. At the
    very end threads hold whole operands of mma, which likely go to memory instead: slow,
    but right. */
 #include "passes/budget.h"
@@ -34,25 +34,25 @@ budget_reduce(Budget *b, const Func *f, int64_t bytes)
     see(&s, f->body, 0);
     if (b->nstep == BUDGET_STEPS)
         return false;
-    if (b->turns && !b->no_turns) {
-        b->no_turns = true;
-        then = "one buffer where threads leave tiles for products";
+    if (b->double_buffers && !b->no_double_buffers) {
+        b->no_double_buffers = true;
+        then = "one buffer where threads leave tiles for dots";
     } else if (s.stages > 2 && (!b->depth || b->depth > 2)) {
         b->depth = (b->depth && b->depth < s.stages ? b->depth : s.stages) - 1;
         then = "a stage less";
     } else if (b->tiles && !b->no_tiles) {
         b->no_tiles = true;
-        then = "no tile ahead that threads read";
+        then = "no prefetched tile that threads read";
     } else if (s.roles && !b->no_roles) {
         b->no_roles = true;
-        then = "no roles";
+        then = "no warp specialization";
     } else if (s.sends && !b->no_sends) {
         b->no_sends = true;
         then = "no results by TMA";
     } else if (s.stages > 1 && b->depth != 1) {
         b->depth = 1;
         b->no_sends = false; /* it did not suffice and may not be needed any more */
-        then = "no loads ahead";
+        then = "no pipelining";
     } else if (b->shares && !b->no_shares) {
         b->no_shares = true;
         then = "no whole operands";
@@ -67,7 +67,7 @@ bool
 budget_again(Budget *b)
 {
     bool again = b->again;
-    b->again = b->turns = b->tiles = b->shares = false;
+    b->again = b->double_buffers = b->tiles = b->shares = false;
     return again;
 }
 

@@ -3,8 +3,8 @@
    is refused here, not found out on a GPU:
 
        canon,mask,layout,..,smem             code without `barrier`: "in no form 'synced',
-                                             which pass 'barrier' makes"
-       ..,barrier,smem                       "pass 'barrier' needs form 'placed'"
+                                             which pass 'insert-barriers' makes"
+       ..,barrier,smem                       "pass 'insert-barriers' needs form 'placed'"
        ..,smem,licm                          "pass 'licm' must stand in front of 'smem'"
 
    A function is in a form when its bit is set, or when a look at the IR shows that it is:
@@ -75,7 +75,7 @@ misfit(const Func *f, const Op *op, uint32_t bit)
         return NULL;
     case FORM_MMA:
         return unit && strcmp(unit, "wgmma") == 0 ? "is still to become wgmma" : NULL;
-    case FORM_EXPANDED: return planned ? "is still to run ahead of its loop" : NULL;
+    case FORM_EXPANDED: return planned ? "is still to be issued ahead of its loop" : NULL;
     default: return NULL;
     }
 }
@@ -101,11 +101,11 @@ check(Func *f, const TargetInfo *t, uint32_t bit)
 {
     Arena *a = &f->module->s->tmp;
     switch (bit) {
-    case FORM_FENCED: return fence_check(f, a);
-    case FORM_PLACED: return smem_check(f, t, a);
-    case FORM_SYNCED: return barrier_check(f, t, a);
-    case FORM_RELEASED: return fence_reads_check(f, t, a);
-    case FORM_ORDERED: return overlap_check(f, t);
+    case FORM_FENCED: return insert_proxy_fence_check(f, a);
+    case FORM_PLACED: return alloc_shared_check(f, t, a);
+    case FORM_SYNCED: return insert_barriers_check(f, t, a);
+    case FORM_RELEASED: return insert_read_fence_check(f, t, a);
+    case FORM_ORDERED: return insert_pdl_check(f, t);
     default: return find_misfit(f, f->body, bit, 0);
     }
 }

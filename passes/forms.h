@@ -25,10 +25,10 @@ typedef struct FormFault {
 } FormFault;
 
 /* The checks that are a pass's walk without its changes; each stands beside its pass. */
-FormFault fence_check(Func *f, Arena *a);
-FormFault smem_check(Func *f, const TargetInfo *t, Arena *a);
-FormFault barrier_check(Func *f, const TargetInfo *t, Arena *a);
-FormFault fence_reads_check(Func *f, const TargetInfo *t, Arena *a);
-FormFault overlap_check(Func *f, const TargetInfo *t);
+FormFault insert_proxy_fence_check(Func *f, Arena *a);
+FormFault alloc_shared_check(Func *f, const TargetInfo *t, Arena *a);
+FormFault insert_barriers_check(Func *f, const TargetInfo *t, Arena *a);
+FormFault insert_read_fence_check(Func *f, const TargetInfo *t, Arena *a);
+FormFault insert_pdl_check(Func *f, const TargetInfo *t);
 
 #endif

@@ -290,7 +290,7 @@ compile_for(Aot *a, const char *target, const char *signature)
     if (status == SDC_OK && o->tune)
         status = compile_tuned(a, target, signature);
     for (int i = first; i < a->ncode; i++) {
-        maps |= a->code[i].meta->some_args;
+        maps |= a->code[i].meta->guarded_args;
         stores |= stores_by_maps(a->code[i].meta);
     }
     if (status == SDC_OK && stores)

@@ -166,6 +166,9 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
         pass_by_name(o->dump_after, strlen(o->dump_after)) == PASS_COUNT)
         return fail(s, "no pass is named '%s'; 'sdc doctor --print-passes' lists them",
                     o->dump_after);
+    if (cx.dump_after && strcmp(cx.dump_after, "all") != 0)
+        cx.dump_after =
+            pass_info[pass_by_name(cx.dump_after, strlen(cx.dump_after))].name;
     double start = seconds_now();
     out->times.pass = cx.times;
     s->diag.stage = "target";
@@ -262,8 +265,8 @@ to_passed(Session *s, const CompileJob *job, const TargetInfo *target, Less *les
         s->fail.line = m->funcs[0]->loc.line;
     }
     if (!less->of) {
-        if (job->look)
-            job->look(m, job->look_user);
+        if (job->pre_pass)
+            job->pre_pass(m, job->pre_pass_user);
         *less = (Less){arena_array(&s->perm, Budget, m->nfunc + 1), m->nfunc};
     }
     return run_passes(s, m, job, target, less->of, out);

@@ -37,8 +37,8 @@ typedef struct CompileJob {
     const FrontValue *values; /* of a launch, one a parameter; NULL: not known */
     int nvalue;
     /* Sees the tile IR before any pass; may be NULL. */
-    void (*look)(const Module *m, void *user);
-    void *look_user;
+    void (*pre_pass)(const Module *m, void *user);
+    void *pre_pass_user;
     JobMaps maps;
     bool folds; /* GPU: for grids beyond what the device takes along an axis */
     FrontOptions front;

@@ -1,6 +1,6 @@
-/* A chain of kernels as one: the text of a kernel that calls them in turn is written
-   behind the source and loaded as any other, so that a fused kernel is specialized,
-   launched, cached and shipped as all are.
+/* A chain of kernels as one: the text of a kernel that calls them one after another is
+   written behind the source and loaded as any other, so that a fused kernel is
+   specialized, launched, cached and shipped as all are.
 
        --fuse 'scale,add' --bind 'scale.y=add.x'          (and what is bound to nothing)
      =>
@@ -11,9 +11,9 @@
            scale(x=x, y=b0, n=n, BLOCK=BLOCK)
            add(x=b0, y=y, out=out, n=n, BLOCK=BLOCK)
 
-   The frontend inlines the calls; passes/access/forward.c turns loads of a fused buffer
-   into the values stored to it, and refuses chains whose programs would have to wait for
-   others.
+   The frontend inlines the calls; passes/access/fuse_forward.c turns loads of a fused
+   buffer into the values stored to it, and refuses chains whose programs would have to
+   wait for others.
  */
 #include "runtime/internal.h"
 

@@ -219,7 +219,7 @@ static SdcStatus
 other(SdcKernel *k, KernelOther which, bool locked, SdcKernel **out)
 {
     *out = atomic_load_explicit(&k->other[which], memory_order_acquire);
-    if (*out && (which != OTHER_PLAIN || !(*out)->meta->some_args))
+    if (*out && (which != OTHER_PLAIN || !(*out)->meta->guarded_args))
         return SDC_OK;
     SdcStatus status = locked ? SDC_OK : context_lock(k->mod->cx, &k->mod->lock);
     if (status != SDC_OK)
@@ -257,7 +257,8 @@ folds(const SdcKernel *k, const SdcrtCuda *cuda, const int32_t size[3])
 SdcStatus
 gpu_ready(SdcKernel *k, const uint64_t *slots)
 {
-    CudaMapFit fit = k->meta->some_args ? cuda_maps_fit(k->meta, slots) : CUDA_MAPS_FIT;
+    CudaMapFit fit =
+        k->meta->guarded_args ? cuda_maps_fit(k->meta, slots) : CUDA_MAPS_FIT;
     SdcKernel *use;
     SdcStatus status = choose(k, fit, true, &use);
     if (status == SDC_OK && use == k) {

@@ -221,7 +221,7 @@ kernel_other(SdcKernel *k, KernelOther which, SdcKernel **out)
                              k->nbind, k->values, k->how | more[which], &p);
     if (status == SDC_OK)
         atomic_store_explicit(at, p, memory_order_release);
-    bool good = status == SDC_OK && (which != OTHER_PLAIN || !p->meta->some_args);
+    bool good = status == SDC_OK && (which != OTHER_PLAIN || !p->meta->guarded_args);
     *out = good ? p : NULL;
     return status;
 }

@@ -28,7 +28,7 @@ enum {
     GEMM_PLANS = 64
 };
 
-/* Plans of products that came before. */
+/* Plans of matmuls that came before. */
 typedef struct GemmEntry {
     GemmAsk ask;
     GemmPlan plan;
@@ -39,7 +39,7 @@ typedef struct GemmEntry {
 struct SdcKernels {
     SdcContext *cx;
     bool on_gpu;
-    int programs; /* how many run at once, one a multiprocessor (thread) */
+    int programs; /* how many run at once, one an SM (thread) */
     SdcrtCuda *cuda; /* NULL on the CPU */
     NnDevice device;
     bool explains; /* SDC_EXPLAIN=1 */

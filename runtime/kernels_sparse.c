@@ -1,15 +1,15 @@
 /* sdc_nn.h: block dropout fused with a linear layer.
 
-   Each of the three products is one launch, whose programs draw the blocks that they
+   Each of the three matmuls is one launch, whose programs draw the blocks that they
    need. With memory for it, a launch in front writes a list of what there is to do, from
-   which as many programs as run at once take tiles in turn. */
+   which as many programs as run at once take one tile after another. */
 #include <string.h>
 
 #include "runtime/kernels.h"
 
 enum { TILE = 128 };
 
-/* One of the three products, c = a b, with the mask over a (dsd) or c (sdd). */
+/* One of the three matmuls, c = a b, with the mask over a (dsd) or c (sdd). */
 typedef struct Product {
     const char *kind;
     SdcTensor a, b, c;
@@ -58,17 +58,17 @@ operand_fits(Call *c, const SdcTensor *t, const SdcTensor *like, int64_t rows,
                      sdc_dtype_name(t->dtype));
 }
 
-/* How a product is done. */
+/* How a matmul is done. */
 typedef struct Plan {
     const char *kernel;
     int m, n, k, warps, stages;
-    bool sorted, paired; /* most work first; and two programs on a multiprocessor */
+    bool sorted, paired; /* most work first; and two programs on an SM */
     int64_t rows, tiles, programs;
 } Plan;
 
 /* The measured best for fp16 on an H200 (docs/performance.md): wide tiles where they fill
-   the device, small ones where even small ones do not; in between two programs on a
-   multiprocessor, those with most work beside those with least. */
+   the device, small ones where even small ones do not; in between two programs on an
+   SM, those with most work beside those with least. */
 static Plan
 plan_gpu(const SdcKernels *k, const Product *p, double drop)
 {
@@ -135,7 +135,7 @@ plan_of(const SdcKernels *k, const Product *p, double drop)
         tiles_n = ceil_over(N, p->mask_k) * (p->mask_k / plan.n);
     plan.programs = plan.tiles = tiles_m * tiles_n;
     if (dsd && plan.sorted && !plan.paired && plan.programs > k->programs)
-        plan.programs = k->programs; /* each takes several tiles in turn */
+        plan.programs = k->programs; /* each takes several one tile after another */
     return plan;
 }
 
@@ -280,7 +280,7 @@ product_run(Call *c, const Product *p, const SdcBlockDropout *d, const List *at,
     return call_run(c, "sparsedrop", plan.kernel, sdc_grid(plan.programs, 1, 1), stream);
 }
 
-/* Both gradients in one launch, of tensors as they come: the second product's masked one
+/* Both gradients in one launch, of tensors as they come: the second matmul's masked one
    is x transposed, the first one's right one w transposed. */
 typedef struct Gradients {
     const Product *dx, *dw;
@@ -366,7 +366,7 @@ gradients_fit(Call *c, const Gradients *g, int64_t rows, int64_t cols)
 }
 
 /* The more blocks are dead, the more it counts to begin with what takes longest, on as
-   many multiprocessors as can be. */
+   many SMs as can be. */
 static SdcStatus
 gradients_run(Call *c, const Gradients *g, const SdcBlockDropout *d, int64_t rows,
               int64_t cols, void *stream)

@@ -26,7 +26,7 @@
 
    Workspace. Functions that need memory beside their tensors have a sibling that says how
    much; the address falls on 256 bytes. What it holds does not matter unless it is said.
-   Products and rows may take temporary memory besides, in the order of the stream, from a
+   Matmuls and rows may take temporary memory besides, in the order of the stream, from a
    pool of the handle's device that keeps it for later calls (drivers of CUDA 11.2; older
    ones do without).
 
@@ -104,7 +104,7 @@ typedef enum SdcActivation {
 /* How the last planned call was done, and why: kernel, tiles, parts, what was guessed and
    what came next. Written as snprintf does; the result is the text's length without its
    NUL. With SDC_EXPLAIN=1 in the environment when the handle is made, each call gives the
-   same text to the context's `print`. Matrix products, row kernels and attention are
+   same text to the context's `print`. Matmuls, reductions over rows and attention are
    planned. */
 SDC_API size_t sdc_nn_explain(SdcKernels *k, char *to, size_t size);
 
@@ -153,7 +153,7 @@ typedef struct SdcBlockDropout {
 } SdcBlockDropout;
 
 /* With this memory a call of 16-bit tensors and blocks of 128 x 128, at most 64 x 64 of
-   them, begins with a launch that lists the live blocks, and its products take their work
+   them, begins with a launch that lists the live blocks, and its matmuls take their work
    from there: faster from about 4096 x 4096 x 4096 on, slower far below. 0 where there
    are more blocks. */
 SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K);
@@ -168,10 +168,10 @@ SDC_API SdcStatus sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy,
                                              const SdcTensor *dx, const SdcTensor *dw,
                                              const SdcBlockDropout *d, void *stream);
 
-/* ---------------------------------------------------------------- matrix product */
+/* ---------------------------------------------------------------- matmul */
 
 /* c = act(a b + bias): a [M, K], b [K, N], one of fp32, fp16, bf16, any strides; c
-   [M, N], any floating type and strides; bias [N], contiguous, optional. Products of fp32
+   [M, N], any floating type and strides; bias [N], contiguous, optional. Matmuls of fp32
    are taken in tf32 on a GPU, unless `exact`. */
 SDC_API SdcStatus sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
                              const SdcTensor *bias, const SdcTensor *c, SdcActivation act,
@@ -234,8 +234,8 @@ typedef struct SdcAttention {
     float scale; /* of q k^T, > 0; 0: 1 / sqrt(dim) */
     int causal;  /* nonzero: the last query sees all keys, the one before one less */
     int deterministic; /* nonzero: gradients are the same bits in every run, for seven
-                          products a pair of tiles instead of five */
-    int exact;         /* nonzero: products of fp32 in full precision, not in tf32 */
+                          matmuls a pair of tiles instead of five */
+    int exact;         /* nonzero: matmuls of fp32 in full precision, not in tf32 */
     float p;           /* dropout of weights after the softmax, 0 <= p < 1; 0: none */
     int64_t seed;      /* of dropout: no mask is stored */
     /* Sequences of different lengths, one behind the other: batch is 1, and sequence b is

@@ -121,10 +121,10 @@ typedef struct TuneWork {
     /* filled by tune_work */
     const Func *func;
     int warps, stages;
-    int64_t accumulators; /* bytes of the largest product's result */
+    int64_t accumulators; /* bytes of the largest matmul's result */
     int64_t operands;     /* bytes of its operands */
     double bytes;         /* loaded and stored */
-    double product;       /* cycles of a multiprocessor's tensor cores */
+    double product;       /* cycles of an SM's tensor cores */
     double elements;      /* of tiles that are computed */
     bool unknown;         /* a loop's rounds are, and nothing follows from the rest */
 } TuneWork;

@@ -152,7 +152,7 @@ tolerance(SdcDtype t)
 {
     switch (t) {
     case SDC_FP64: return 1e-9;
-    case SDC_FP32: return 2e-3; /* products in tf32 */
+    case SDC_FP32: return 2e-3; /* matmuls in tf32 */
     case SDC_FP16: return 1e-2;
     case SDC_BF16: return 4e-2;
     case SDC_FP8E5:

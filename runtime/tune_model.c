@@ -2,8 +2,8 @@
    IR before any pass. That is a millisecond, where compiling takes a hundred.
 
    It looks at the traffic of tiles between the second-level cache and the
-   multiprocessors, at the tensor cores and other arithmetic, at how many programs fit on
-   a multiprocessor by their shared memory, registers and warps, and at the rounds that
+   SMs, at the tensor cores and other arithmetic, at how many programs fit on
+   an SM by their shared memory, registers and warps, and at the rounds that
    the grid takes. What cannot fit is not compiled, nor what is guessed to take far longer
    than the best guess. The bound is wide, for the model knows nothing of latencies, banks
    and masks: of the sixteen configurations of tests/gpu/product.tk on an H200 the two
@@ -19,7 +19,7 @@
 enum {
     MAX_REGISTERS = 255,
     OTHER_REGISTERS = 24, /* of a thread at least: addresses, indices, fragments */
-    REGISTERS = 65536,    /* of a multiprocessor, which these numbers are of, too */
+    REGISTERS = 65536,    /* of an SM, which these numbers are of, too */
     WARPS = 64,
     PROGRAMS = 32,
     CACHE_BYTES = 64,  /* a cycle, where tiles are read more than once, ... */
@@ -32,14 +32,14 @@ enum {
 /* Beyond this many times the best guess nothing is tried. */
 static const double far_slower = 2.5;
 
-typedef struct Judgement {
+typedef struct Estimate {
     TuneWork work;
     int processors;
     double guess; /* cycles; 0: not known */
     char *why;
-} Judgement;
+} Estimate;
 
-/* Programs on a multiprocessor at a time. */
+/* Programs on an SM at a time. */
 static double
 residents(const TuneWork *w, int64_t registers, int64_t shared)
 {
@@ -51,7 +51,7 @@ residents(const TuneWork *w, int64_t registers, int64_t shared)
 }
 
 static void
-guess(Judgement *j, int64_t registers, int64_t shared)
+guess(Estimate *j, int64_t registers, int64_t shared)
 {
     const TuneWork *w = &j->work;
     double programs = 1;
@@ -71,7 +71,7 @@ guess(Judgement *j, int64_t registers, int64_t shared)
 static void
 judge(const Module *m, void *user)
 {
-    Judgement *j = user;
+    Estimate *j = user;
     TuneWork *w = &j->work;
     tune_work(w, m->funcs[0]);
     int64_t registers = w->accumulators / 4 / (32 * w->warps) + OTHER_REGISTERS;
@@ -157,7 +157,7 @@ tune_look(SdcTuning *t, Candidate *c, SdcFunction *f)
     char *signature = function_signature(f, t->o->args, t->o->nargs);
     if (!signature)
         return NULL; /* compiling will say why */
-    Judgement j = {.work = {.target = &target, .known = known}};
+    Estimate j = {.work = {.target = &target, .known = known}};
     j.processors = sdcrt_cuda_info(atomic_load(&cx->cuda))->processors;
     for (int i = 0; i < t->o->nargs; i++)
         if (t->o->args[i].kind == SDC_ARG_INT)
@@ -166,8 +166,8 @@ tune_look(SdcTuning *t, Candidate *c, SdcFunction *f)
     read_grid(t, c, j.work.grid);
     CompileJob job;
     module_job(t->mod, &job);
-    job.look = judge;
-    job.look_user = &j;
+    job.pre_pass = judge;
+    job.pre_pass_user = &j;
     job.opt = (SdcCompileOptions){.kernel = t->info->name,
                                   .signature = signature,
                                   .bind = (const char *const *)c->bind,

@@ -1,5 +1,5 @@
 /* What one program of a launch does, counted in its tile IR before any pass: bytes of
-   tiles that it loads and stores, products, and other arithmetic, each as often as its
+   tiles that it loads and stores, matmuls, and other arithmetic, each as often as its
    loops go round. Bounds of loops follow from the integers of the launch; where they
    depend on the program, it is the one in the middle of the grid. What is not known
    counts once. */
@@ -78,7 +78,7 @@ rounds(TuneWork *w, const Op *loop)
     return step ? SOME_SPAN / fabs((double)by.i) : 1;
 }
 
-/* Cycles of the tensor cores of one multiprocessor. wgmma reads its operands from shared
+/* Cycles of the tensor cores of one SM. wgmma reads its operands from shared
    memory, 128 bytes a cycle, and narrow tiles wait for that. */
 static double
 dot_cycles(const TuneWork *w, const Op *op)

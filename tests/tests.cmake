@@ -451,7 +451,7 @@ if(TARGET libsdc)
     set_tests_properties(sim/ptx_conformance PROPERTIES LABELS sim TIMEOUT 300
         ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>")
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
-    # one only what differs and is quick, of the newer one products of warps by TMA and
+    # one only what differs and is quick, of the newer one mma.sync by TMA and
     # sums of halves.
     foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm language
             large large_products logarithm many_maps masks narrow nn_attention

@@ -243,7 +243,7 @@ walk(const Func *f, Arena *a, bool nowrap)
         const Value *v = f->body->args[i];
         AxisFacts any = axis_nothing(v->type);
         if (!type_is_tile(v->type))
-            any.div[0] = axis_pow2(max_i64(f->params[i].div, f->params[i].whole));
+            any.div[0] = axis_pow2(max_i64(f->params[i].div, f->params[i].multiple));
         set(x, v, &any);
     }
     visit_region(x, f->body, 0);

@@ -1,6 +1,6 @@
 /* Ops are numbered as they stand; a region's ops lie between the op and its end. A use
    in a loop that does not contain the allocation counts to the loop's end: the next round
-   may use the buffer again. What a copy still writes, or a product still reads, is in use
+   may use the buffer again. What a copy still writes, or a dot still reads, is in use
    until a wait for all of them; barriers, and buffers that other units read and write on
    their own, stay for the rest of the function; barriers that are not made once alone
    have their place from the beginning. */
@@ -24,7 +24,7 @@ typedef struct Liveness {
     Map span;  /* Op -> Span */
     Map range; /* Op -> its index in `ranges` + 1 */
     Vec(LiveRange) ranges;
-    Vec(const Op *) waits; /* for all copies, products or stores */
+    Vec(const Op *) waits; /* for all copies, dots or stores */
     int next;
 } Liveness;
 

@@ -62,7 +62,7 @@ reduce_warp_bits(const Op *op)
     uint32_t copies[LD_COUNT], bits = 0;
     if (!l)
         return 0;
-    layout_copies(l, copies);
+    layout_replication(l, copies);
     for (int i = 0; i < l->n[LD_WARP]; i++)
         if (layout_part(l, l->b[LD_WARP][i], axis) && !(copies[LD_WARP] >> i & 1))
             bits |= 1u << i;
@@ -119,6 +119,6 @@ scratch_in_warp(const Op *op, const TargetInfo *t)
     if (op->kind != OP_CONVERT_LAYOUT || kind_of(op) != CONV_LANE)
         return false;
     /* a copy in another warp is not written: its owner's is read */
-    layout_copies(op_operand(op, 0)->type->layout, copies);
+    layout_replication(op_operand(op, 0)->type->layout, copies);
     return !copies[LD_WARP] && convert_bytes(op, t) > 0;
 }

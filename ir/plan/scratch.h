@@ -1,6 +1,7 @@
 /* Shared memory that an operation needs while it runs, on top of its operands: a
    conversion between threads passes its tile through it, a reduction its warps' parts.
-   One answer for placement (passes/finish/smem.c), barriers and code generation. */
+   One answer for placement (passes/finish/alloc_shared.c), barriers and code generation.
+   */
 #ifndef SDC_IR_PLAN_SCRATCH_H
 #define SDC_IR_PLAN_SCRATCH_H
 

@@ -66,7 +66,7 @@ tma_boxes(Session *s, const Type *mem, TmaBoxes *out)
     out->n[1] = rows / out->box[1];
     out->by[0] = out->box[0] * rows * out->bytes;
     out->by[1] = out->box[0] * out->box[1] * out->bytes;
-    /* Each box begins where the engine can write, and a swizzle anew. */
+    /* Each box begins where TMA can write, and a swizzle anew. */
     bool places = !out->swizzle || rows % TMA_PHASES == 0;
     for (int i = 0; i < 2; i++)
         places &= out->n[i] < 2 || out->by[i] % TMA_SHARED_ALIGN == 0;

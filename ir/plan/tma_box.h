@@ -1,5 +1,5 @@
 /* How a buffer in shared memory is filled from a tensor by TMA: in boxes, each of which
-   the engine writes as one piece, with the swizzle that it knows. */
+   TMA writes as one piece, with the swizzle that it knows. */
 #ifndef SDC_IR_PLAN_TMA_BOX_H
 #define SDC_IR_PLAN_TMA_BOX_H
 
@@ -23,7 +23,7 @@ typedef struct TmaBoxes {
     int64_t by[2];   /* bytes in the buffer from one box to the next */
 } TmaBoxes;
 
-/* False: the engine cannot write (or read) a buffer of this type. */
+/* False: TMA cannot write (or read) a buffer of this type. */
 bool tma_boxes(Session *s, const Type *mem, TmaBoxes *out);
 
 /* Does a block of the descriptor run as the buffer lies? Its last dimension is the
@@ -36,7 +36,7 @@ const Op *tma_desc(const Value *v);
 /* Can the host compute v from the kernel's arguments? */
 bool tma_host_value(const Value *v);
 
-/* How the driver numbers elements of that kind (CUtensorMapDataType); -1: the engine has
+/* How the driver numbers elements of that kind (CUtensorMapDataType); -1: TMA has
    none. */
 int tma_data_type(const Type *elem);
 

@@ -114,7 +114,7 @@ count_ops(const Region *r, int depth)
 }
 
 /* On the CPU masks are tested by a scalar in front of a strip of lanes, which shows only
-   beside light work: sums of products of tiles and exponentials hide it. */
+   beside light work: accumulators of tiles and exponentials hide it. */
 static bool
 is_heavy(const Region *r, int depth)
 {
@@ -195,7 +195,7 @@ peel_loop(Peel *p, Op *loop)
     Const step;
     const AxisFacts *lo = axis_of(p->axis, op_operand(loop, 0));
     if (!value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / 2 || lo->lo < 0 || attr_has(&loop->attrs, ATTR_AHEAD) ||
+        step.i > INT32_MAX / 2 || lo->lo < 0 || attr_has(&loop->attrs, ATTR_PREFETCH) ||
         attr_int(&loop->attrs, ATTR_STAGES, 0) == 1 || /* what was cut off before */
         count_ops(loop->regions[0], 0) > MAX_BODY ||
         (!p->gpu && is_heavy(loop->regions[0], 0)))

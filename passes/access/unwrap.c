@@ -1,4 +1,4 @@
-/* Indices that were bent back into a matrix where nobody sees what lies behind its end.
+/* Indices that were bent back into a matrix where is not used what lies behind its end.
 
        %w = rems %x, splat(%m)
        %a = load %p + %w[:, None] * %s      =>   %a = load %p + %x[:, None] * %s,
@@ -16,7 +16,7 @@
    seen: followed from the index through addresses, loads, elementwise work, products (not
    along their inner dimension), reductions along other dimensions and what loops carry,
    they only reach stores whose masks leave them out. What cannot be shown to stays as it
-   is (and may be passes/access/modulo.c's). */
+   is (and may be passes/access/assume_divisible.c's). */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/natural.h"
 #include "ir/base/map.h"

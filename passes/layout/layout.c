@@ -1,8 +1,8 @@
 /* Layouts for every tile: which thread holds which element.
 
    Memory says along which dimension its elements are contiguous and how many one thread
-   can move at once; matrix products say in which fragments the hardware wants its
-   operands. From these anchors layouts go along the data: products first, since nothing
+   can move at once; matmuls say in which fragments the hardware wants its
+   operands. From these anchors layouts go along the data: dots first, since nothing
    but they can work in another layout, then loads. What no anchor reaches (indices,
    constants, masks) takes the layout of its users: it is cheap to compute anywhere.
 
@@ -73,7 +73,7 @@ pass_layout(Func *f, PassCx *cx)
     each_op(&p, f->body, layout_widen, 0);
     each_op(&p, f->body, layout_see_dot, 0);
     p.operand_bytes = layout_operand_bytes(&p, f->body, 0);
-    each_op(&p, f->body, layout_turn, 0);
+    each_op(&p, f->body, layout_swap_ab, 0);
     for (int i = 0; i < f->body->narg; i++) {
         Value *v = f->body->args[i];
         layout_give(&p, v, layout_default(&p, v->type));

@@ -1,10 +1,10 @@
 /* What the files of the layout pass share (layout*.c). The order of work, each step in
    the file of that name:
 
-       anchor   accesses of memory and matrix products say which layouts they want
+       anchor   accesses of memory and matmuls say which layouts they want
        widen    operands of 8 bits that no unit multiplies become halves
-       dot      layouts of products
-       turn     products that a warpgroup can compute only the other way round
+       dot      layouts of dots
+       turn     dots that a warpgroup can compute only transposed
        flow     from there along the data: results, loops, reductions
        fix      what nothing reached follows its users; where an operand still has another
                 layout than its user needs, a convert_layout is put in between
@@ -28,7 +28,7 @@ typedef struct Choice {
     const Layout *layout;
 } Choice;
 
-/* Layouts of a product; NULL: the operand may have any. */
+/* Layouts of a dot; NULL: the operand may have any. */
 typedef struct DotPlan {
     const char *unit;
     const Layout *acc, *a, *b;
@@ -42,11 +42,11 @@ typedef struct Layouts {
     Vec(Choice) choices;
     Vec(Value *) work;  /* values whose layout has yet to flow on */
     Vec(Value *) later; /* into loops that do not multiply, behind what those load */
-    bool products;      /* layouts of products flow, and of nothing else */
+    bool products;      /* layouts of dots flow, and of nothing else */
     Vec(Op *) converts;
     Map dots;  /* Op -> DotPlan */
     int least; /* elements in a row that a thread should hold, aligned or not */
-    Map operands;          /* of products, each once */
+    Map operands;          /* of dots, each once */
     int64_t operand_bytes; /* of shared memory, if all of them lie there */
 } Layouts;
 
@@ -67,14 +67,14 @@ int layout_access_dim(const Op *op, int *vec);
 void layout_see_dot(Layouts *p, Op *op); /* first: collects operands */
 /* What they take at once in the region if all of them lie in shared memory. */
 int64_t layout_operand_bytes(const Layouts *p, const Region *r, int depth);
-void layout_anchor_dot(Layouts *p, Op *op); /* products and accumulators */
+void layout_anchor_dot(Layouts *p, Op *op); /* dots and accumulators */
 /* Does the target multiply operands of these types, if their sizes suit it? */
 bool layout_has_unit(const Layouts *p, const Op *dot);
-/* The loop that carries the sum of this product and does nothing else with it; NULL. */
+/* The loop that carries the sum of this dot and does nothing else with it; NULL. */
 Op *layout_summing_loop(const Op *dot);
-/* Is a product of bytes better computed as its transpose? */
-bool layout_turns_bytes(const Op *dot);
-/* Does v come, through elementwise work, from a product? depth: 0. */
+/* Is a dot of bytes better computed as its transpose? */
+bool layout_transposes_bytes(const Op *dot);
+/* Does v come, through elementwise work, from a dot? depth: 0. */
 bool layout_from_dot(const Value *v, int depth);
 /* The dimension along which memory runs that the loaded tile comes from which v is made
    of element by element; -1 when that is not known. */
@@ -83,8 +83,8 @@ int layout_operand_dim(const Value *v);
 /* ---- layout_widen.c */
 void layout_widen(Layouts *p, Op *op);
 
-/* ---- layout_turn.c */
-void layout_turn(Layouts *p, Op *op);
+/* ---- layout_swap_ab.c */
+void layout_swap_ab(Layouts *p, Op *op);
 
 /* ---- layout_flow.c */
 /* Gives a tile that has none its layout. */

@@ -1,4 +1,4 @@
-/* Where layouts come from: accesses of memory; products are in layout_dot.c.
+/* Where layouts come from: accesses of memory; dots are in layout_dot.c.
 
    An access wants neighbouring lanes on neighbouring elements and up to 16 bytes of them
    in one thread. Accesses of one shape along one dimension share a layout, so that what
@@ -149,7 +149,7 @@ unmoved(const Value *v)
     return v;
 }
 
-/* The sum of a product that is added to memory: the lanes that share a row of a fragment
+/* The sum of a dot that is added to memory: the lanes that share a row of a fragment
    fill a sector together, so nothing is gained by an exchange before. */
 static bool
 adds_product(const Op *op)

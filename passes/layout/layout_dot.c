@@ -1,28 +1,29 @@
-/* Layouts of matrix products.
+/* Layouts of matmuls.
 
-   A product wants its accumulator and operands in the fragments of mma.sync. The warps
+   A dot wants its accumulator and operands in the fragments of mma.sync. The warps
    are laid over the result so that the fewest operand elements are read twice, over its
    matrices first when it has several; if the result becomes the left operand of another
-   product, all of them along the rows: then its fragments are that operand's already.
+   dot, all of them along the rows: then its fragments are that operand's already.
    What mma cannot compute (fp32 in full precision, integers, small sizes) is done by each
    thread on the elements that it owns.
 
    Operands that are read step by step from shared memory (pass share) may have any layout
-   here: of products by threads, of those that split them, and of those that need more
-   registers than a thread has for the sums or for one operand. Up to there straight code
-   is better: ptxas puts reads next to what they are for. And where shared memory does not
-   suffice for all operands, they go through registers, which may spill. */
+   here: of dots by threads, of those that split them, and of those that need more
+   registers than a thread has for the accumulators or for one operand. Up to there
+   straight code is better: ptxas puts reads next to what they are for. And where shared
+   memory does not suffice for all operands, they go through registers, which may spill.
+   */
 #include "passes/layout/layout.h"
 
 #include "ir/base/util.h"
 
 #include <string.h>
 
-enum { CHAIN_DEPTH = 24, MANY_WORDS = 256 };
+enum { CHAIN_DEPTH = 24, MANY_REGISTERS = 256 };
 
 /* ---- room for operands */
 
-/* What its buffer takes, as often as loads that run ahead will have it. */
+/* What its buffer takes, as often as prefetched loads will have it. */
 static int64_t
 buffer_bytes(const Layouts *p, const Value *v)
 {
@@ -124,7 +125,7 @@ use_leads_to_lhs(const Use *u, int depth)
     return on && leads_to_lhs(&op->results[0], depth + 1);
 }
 
-/* Does v, through elementwise work, become the left operand of a product? */
+/* Does v, through elementwise work, become the left operand of a dot? */
 static bool
 leads_to_lhs(const Value *v, int depth)
 {
@@ -197,7 +198,7 @@ layout_operand_dim(const Value *v)
 
 /* Rows of 32 bytes at least. 16-bit operands may lie across the inner dimension; those of
    8 bits are copied then, and left ones of 32 bits come out of registers
-   (passes/mma/wgmma.c). */
+   (passes/mma/lower_wgmma.c). */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
@@ -210,7 +211,7 @@ wgmma_reads(const Value *v, int inner, bool from_dot)
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }
 
-/* Is v loaded as it is, or turned? */
+/* Is v loaded as it is, or transposed? */
 static bool
 is_loaded(const Value *v)
 {
@@ -237,7 +238,7 @@ adds_to_other(const Value *v)
     return false;
 }
 
-/* A product of bytes whose sum no other product wants in registers of its own. */
+/* A dot of bytes whose sum no other dot wants in registers of its own. */
 static bool
 is_alone(const Op *op)
 {
@@ -248,7 +249,7 @@ is_alone(const Op *op)
 }
 
 /* Left operands of 8 bits that lie across are read by threads, step by step, and not
-   copied: shared memory is what such products wait for. */
+   copied: shared memory is what such dots wait for. */
 static bool
 is_read_by_steps(const Op *op)
 {
@@ -259,11 +260,11 @@ is_read_by_steps(const Op *op)
 /* What passes through shared memory beside what comes into it and what the unit reads of
    right operands, which is the same either way round: of an operand that lies along, on
    the left, its bytes, of one across as many on the left, and twice as many, read and
-   written, on the right. (128x256x128 with b across, on an H200: 4 products of 256
+   written, on the right. (128x256x128 with b across, on an H200: 4 dots of 256
    columns take 1024 cycles, in which shared memory moves 128 KB: 48 come in, 64 are read
    of the right operand.) */
 bool
-layout_turns_bytes(const Op *op)
+layout_transposes_bytes(const Op *op)
 {
     enum { LEAST = 64, LEAST_K = 32 };
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
@@ -277,7 +278,7 @@ layout_turns_bytes(const Op *op)
 
 /* Words of 32 bits that a thread has of a tile. */
 static int64_t
-words(const Type *t, const Layout *l)
+registers(const Type *t, const Layout *l)
 {
     return (int64_t)layout_regs(l) * type_bits(t) / 32;
 }
@@ -303,7 +304,7 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
     const Layout *l = layout_wgmma(p->s, acc->shape, (int)min_i64(n, 256), warps);
     if (is_read_by_steps(op))
         l = layout_row_pairs(p->s, l);
-    if (words(acc, l) > MANY_WORDS)
+    if (registers(acc, l) > MANY_REGISTERS)
         return false;
     *plan = (DotPlan){.unit = "wgmma", .acc = l};
     return true;
@@ -325,8 +326,9 @@ plan_mma(Layouts *p, const Op *op, const MmaShape *mma)
     plan.acc = layout_mma_batch(p->s, r, acc->shape, warps);
     plan.a = layout_dot_operand(p->s, plan.acc, k, 0, mma->kwidth);
     plan.b = layout_dot_operand(p->s, plan.acc, k, 1, mma->kwidth);
-    bool many = words(acc, plan.acc) > MANY_WORDS || words(a, plan.a) > MANY_WORDS ||
-                words(b, plan.b) > MANY_WORDS;
+    bool many = registers(acc, plan.acc) > MANY_REGISTERS ||
+                registers(a, plan.a) > MANY_REGISTERS ||
+                registers(b, plan.b) > MANY_REGISTERS;
     if ((mma->splits || many) && has_room(p))
         plan = (DotPlan){.unit = "mma_loop", .acc = plan.acc};
     return plan;

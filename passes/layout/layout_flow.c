@@ -118,7 +118,7 @@ multiplies(const Region *r, int depth)
     return yes;
 }
 
-/* Products say how sums lie in the loops around them. A loop that only adds to a sum goes
+/* Dots say how sums lie in the loops around them. A loop that only adds to a sum goes
    by what it loads: the sum is exchanged once, not in every iteration. */
 static bool
 goes_by_products(const Layouts *p, const Op *loop)

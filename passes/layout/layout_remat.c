@@ -1,8 +1,8 @@
 /* Computing again instead of exchanging: a conversion of a value that is cheap to compute
    (indices, masks, constants) becomes the same computation in the layout wanted. So are
    vectors of few elements a thread loaded again, where the load stands: those are in the
-   first cache then, and an exchange takes a barrier. Not where products are, whose loads
-   run ahead and are read out of shared memory in any layout
+   first cache then, and an exchange takes a barrier. Not where dots are, whose loads
+   are pipelined and are read out of shared memory in any layout
    (passes/schedule/stage_read.c). */
 #include "passes/layout/layout.h"
 

@@ -1,13 +1,13 @@
-/* Products of 8-bit floats where no unit multiplies these: before sm_89, of the format
+/* Dots of 8-bit floats where no unit multiplies these: before sm_89, of the format
    with bias 15, into sums of fp16.
 
        %y = dot %a, %b, %x    =>    %ah = fext %a : tile<..xf16>
                                     %bh = fext %b : tile<..xf16>
                                     %y = dot %ah, %bh, %x
 
-   Every 8-bit float is a half, so products of halves are the same. Between threads they
-   still move as bytes: pass `share` converts on the fragments. Threads multiply small
-   tiles in fp32 anyway (codegen/gen_nv_fma.c). */
+   Every 8-bit float is a half, so dots of halves are the same. Between threads they
+   still move as bytes: pass `stage-mma-operands` converts on the fragments. Threads
+   multiply small tiles in fp32 anyway (codegen/gen_nv_fma.c). */
 #include "passes/layout/layout.h"
 
 static Value *

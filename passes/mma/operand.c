@@ -1,4 +1,4 @@
-/* Buffers for the operands of products; see passes/mma/operand.h. */
+/* Buffers for the operands of dots; see passes/mma/operand.h. */
 #include "passes/mma/operand.h"
 
 #include "ir/base/util.h"
@@ -74,7 +74,7 @@ operand_buffer(Session *s, Builder *b, Value *v)
 }
 
 Value *
-operand_turned(Session *s, Builder *b, Value *m, const Op *trans)
+operand_transposed(Session *s, Builder *b, Value *m, const Op *trans)
 {
     const Attr *perm = attr_find(&trans->attrs, ATTR_PERM);
     const Type *mem = m->type;
@@ -98,7 +98,7 @@ operand_copies(const Op *load)
     return best * max_i64(type_bits(t), 8) / 8 >= LEAST;
 }
 
-/* Where m is made: once, when that is outside of a loop. Threads copy while a product is
+/* Where m is made: once, when that is outside of a loop. Threads copy while a dot is
    under way that begins between there and the user, in front of whom b stands. */
 static Builder
 behind(const Builder *b, const Value *m)

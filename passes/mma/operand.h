@@ -1,5 +1,5 @@
-/* Operands of products on their way through shared memory: what the passes for mma
-   (share.c) and wgmma (wgmma.c) have in common. */
+/* Operands of dots on their way through shared memory: what the passes for mma
+   (stage_mma_operands.c) and wgmma (lower_wgmma.c) have in common. */
 #ifndef SDC_PASSES_MMA_OPERAND_H
 #define SDC_PASSES_MMA_OPERAND_H
 
@@ -18,7 +18,7 @@ Value *operand_buffer(Session *s, Builder *b, Value *v);
 /* Its type, for a tile of type t and rows along that dimension. */
 const Type *operand_buffer_type(Session *s, const Type *t, int fast);
 /* The buffer m of what `trans` transposes, seen transposed. */
-Value *operand_turned(Session *s, Builder *b, Value *m, const Op *trans);
+Value *operand_transposed(Session *s, Builder *b, Value *m, const Op *trans);
 
 /* A buffer of bytes that lies along `inner`, filled from m, which lies across; as_sums:
    in the order of ir/layout.h's layout_as_sums. */
@@ -27,7 +27,7 @@ Value *operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
 Value *operand_along(Session *s, Builder *b, Value *v, int inner);
 
 /* Do threads read the left operand of a wgmma from its buffer, step by step
-   (codegen/gen_nv_left.c)? They have when the product is begun. */
+   (codegen/gen_nv_left.c)? They have when the dot is begun. */
 bool operand_by_steps(const Op *wgmma);
 
 /* Can threads copy what a load asks for into a buffer asynchronously? (cp.async moves

@@ -7,8 +7,8 @@
 
 typedef struct Seen {
     int copies, loads, stores, products, stages;
-    int64_t turns;
-    const char *unit; /* of products other than warpgroups' */
+    int64_t ctas_per_sm;
+    const char *unit; /* of dots other than warpgroups' */
     const Op *roles;
     Name why; /* no roles */
 } Seen;
@@ -27,7 +27,8 @@ see(Seen *s, const Region *r, int depth)
         if (op->kind == OP_LOCAL_ALLOC)
             s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
         if (op->kind == OP_NUM_PROGRAMS)
-            s->turns = max_i64(s->turns, attr_int(&op->attrs, ATTR_TURNS, 0));
+            s->ctas_per_sm =
+                max_i64(s->ctas_per_sm, attr_int(&op->attrs, ATTR_CTAS_PER_SM, 0));
         if (op->kind == OP_WARP_SPECIALIZE)
             s->roles = op;
         if (attr_has(&op->attrs, ATTR_ROLES))
@@ -43,8 +44,8 @@ print_roles(Buf *out, const Func *f, const Seen *s)
     const Attr *warps = s->roles ? attr_find(&s->roles->attrs, ATTR_WARPS) : NULL;
     const Attr *regs = s->roles ? attr_find(&s->roles->attrs, ATTR_REGS) : NULL;
     if (!warps) {
-        buf_printf(out, "  %d warps, all alike%s%s\n", f->num_warps, s->why ? ": " : "",
-                   s->why ? s->why : "");
+        buf_printf(out, "  %d warps, no warp specialization%s%s\n", f->num_warps,
+                   s->why ? ": " : "", s->why ? s->why : "");
         return;
     }
     for (int i = 0; i < warps->n; i++) {
@@ -83,7 +84,7 @@ print_loads(Buf *out, const Region *r, Lines *seen, int depth)
         Name why = attr_str(&op->attrs, ATTR_WHY);
         if (why && is_new(seen, op->loc.line))
             buf_printf(out, "  line %d: a load by %s: %s\n", op->loc.line,
-                       op->kind == OP_ASYNC_COPY ? "cp.async" : "threads, in its place",
+                       op->kind == OP_ASYNC_COPY ? "cp.async" : "threads, synchronously",
                        why);
         for (int i = 0; i < op->nregion; i++)
             print_loads(out, op->regions[i], seen, depth + 1);
@@ -98,20 +99,20 @@ schedule_print(Buf *out, const Func *f)
     see(&s, f->body, 0);
     buf_printf(out, "schedule of '%s'\n", f->name);
     print_roles(out, f, &s);
-    if (s.turns)
-        buf_printf(out, "  persistent, %lld program%s on a multiprocessor at a time\n",
-                   (long long)s.turns, s.turns > 1 ? "s" : "");
+    if (s.ctas_per_sm)
+        buf_printf(out, "  persistent, %lld program%s on an SM at a time\n",
+                   (long long)s.ctas_per_sm, s.ctas_per_sm > 1 ? "s" : "");
     if (s.products)
-        buf_str(out, "  products by warpgroups (wgmma)\n");
+        buf_str(out, "  dots by wgmma\n");
     if (s.unit)
-        buf_printf(out, "  products by %s\n", s.unit);
+        buf_printf(out, "  dots by %s\n", s.unit);
     if (s.stages)
-        buf_printf(out, "  loads run ahead in %d stages, by %s\n", s.stages,
+        buf_printf(out, "  loads are pipelined in %d stages, by %s\n", s.stages,
                    s.loads && s.copies ? "TMA and cp.async"
                    : s.loads           ? "TMA"
                                        : "cp.async");
     print_loads(out, f->body, &seen, 0);
     if (s.stores)
-        buf_str(out, "  results are sent by TMA\n");
+        buf_str(out, "  results are stored by TMA\n");
     buf_printf(out, "  %lld bytes of shared memory\n", (long long)f->shared_bytes);
 }

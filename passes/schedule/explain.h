@@ -4,7 +4,7 @@
 
 #include "ir/ir.h"
 
-/* For tile IR whose places in shared memory are given. */
+/* For tile IR whose offsets in shared memory are given. */
 void schedule_print(Buf *out, const Func *f);
 
 #endif

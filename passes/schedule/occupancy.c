@@ -1,4 +1,4 @@
-/* Registers of products, and programs of a multiprocessor; see occupancy.h. */
+/* Registers of dots, and programs of an SM; see occupancy.h. */
 #include "passes/schedule/occupancy.h"
 
 #include "ir/base/util.h"
@@ -19,7 +19,7 @@ same_registers(const Value *v)
 }
 
 bool
-product_counted(const Op *product, int operand)
+mma_counted(const Op *product, int operand)
 {
     const Value *v = op_operand(product, operand), *from = same_registers(v);
     if (operand == 2)
@@ -31,9 +31,10 @@ product_counted(const Op *product, int operand)
     return false;
 }
 
-/* Words of a left operand that threads read by steps, of which four are there at once. */
+/* 32-bit registers of a left operand that threads read by steps, of which four are there
+   at once. */
 static int64_t
-step_words(const Op *product)
+step_registers(const Op *product)
 {
     enum { STEPS = 4, STEP = 32, IN_WORD = 4 };
     const Type *a = op_operand(product, 0)->type;
@@ -42,18 +43,18 @@ step_words(const Op *product)
                : 0;
 }
 
-/* A product in parts has one accumulator, beside the sum of them. */
+/* A dot in parts has one accumulator, beside the sum of them. */
 static int
-words(const Region *r, int depth)
+registers(const Region *r, int depth)
 {
     int own = 0, inner = 0, parts = 0;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         bool part = op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART);
-        own += op->kind == OP_WGMMA ? (int)step_words(op) : 0;
+        own += op->kind == OP_WGMMA ? (int)step_registers(op) : 0;
         for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
             const Type *t = op_operand(op, i)->type;
             t = t->kind == TY_ASYNC ? t->elem : t;
-            if (t->kind != TY_TILE || product_counted(op, i))
+            if (t->kind != TY_TILE || mma_counted(op, i))
                 continue;
             int words = (int)(type_numel(t) * type_bits(t) / 32);
             if (part && i == 2)
@@ -62,15 +63,15 @@ words(const Region *r, int depth)
                 own += words;
         }
         for (int i = 0; i < op->nregion; i++)
-            inner = (int)max_i64(inner, words(op->regions[i], depth + 1));
+            inner = (int)max_i64(inner, registers(op->regions[i], depth + 1));
     }
     return own + parts > inner ? own + parts : inner;
 }
 
 int
-product_words(const Region *r)
+mma_registers(const Region *r)
 {
-    return words(r, 0);
+    return registers(r, 0);
 }
 
 int64_t

@@ -1,24 +1,24 @@
-/* How many programs one multiprocessor runs at once, as far as passes can tell: registers
+/* How many programs one SM runs at once, as far as passes can tell: registers
    are the assembler's to give out, and shared memory is placed last
-   (passes/finish/smem.c). Of two programs one computes while the other waits. */
+   (passes/finish/alloc_shared.c). Of two programs one computes while the other waits. */
 #ifndef SDC_PASSES_SCHEDULE_OCCUPANCY_H
 #define SDC_PASSES_SCHEDULE_OCCUPANCY_H
 
 #include "ir/ir.h"
 #include "ir/target.h"
 
-/* Words, of all threads together, of the sums and register operands of wgmma that are
-   there at once in `r` or a region in it: those of a loop. */
-int product_words(const Region *r);
+/* 32-bit registers, of all threads together, of the accumulators and register operands of
+   wgmma that are there at once in `r` or a region in it: those of a loop. */
+int mma_registers(const Region *r);
 
-/* Does the product add to what another one in its block left, which nobody else wants
+/* Does the dot add to what another one in its block left, which nobody else wants
    (operand 2), or read the registers that another one in front reads (operand 0)? */
-bool product_counted(const Op *product, int operand);
+bool mma_counted(const Op *product, int operand);
 
 /* Bytes of one stage of what the loop's planned loads fill. */
 int64_t stage_bytes(const Op *loop);
 
-/* Programs of f on one multiprocessor, of which each takes so many words for products and
+/* Programs of f on one SM, of which each takes so many 32-bit registers for dots and
    so many bytes of shared memory. */
 int64_t occupancy(const Func *f, const TargetInfo *target, int64_t words, int64_t bytes);
 

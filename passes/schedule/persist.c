@@ -1,13 +1,13 @@
 /* Programs that multiply one tile each, as fewer, persistent ones.
 
-                                              %n = num_programs {axis=0, turns=1}
+                                              %n = num_programs {axis=0, ctas_per_sm=1}
        %t = program_id {axis=0}               %k = num_programs {axis=0}
        %s = for .. { .. wgmma .. }      =>    for %t = %first, %n, %k {
        store ..                                 %s = for .. { .. wgmma .. }
                                                 store ..
                                               }
 
-   One program with all its stages fills a multiprocessor, so the next one begins when it
+   One program with all its stages fills an SM, so the next one begins when it
    has ended: nothing is multiplied while its results are stored, and nothing is stored
    while the next one's first tiles come. In a loop, with roles
    (passes/schedule/specialize.c), the producer asks for the next tile's operands while
@@ -34,7 +34,7 @@ bool pass_persist(Func *f, PassCx *cx);
 
 /* What the kernel consists of, as far as it matters here. */
 typedef struct Body {
-    Op *loop;   /* the one that runs ahead */
+    Op *loop;   /* the one that is pipelined */
     int nloop;  /* of those */
     bool waits; /* it may wait for other programs, or is unlike others */
     bool pid;   /* it asks which program it is */
@@ -69,9 +69,9 @@ is_computed(const Op *op)
            from->kind != OP_LOCAL_LOAD;
 }
 
-/* A sum of products and nothing else, as long for every tile: tiles are dealt out in
-   turn, whatever they cost. Where threads compute an operand, programs beside each other
-   hide that better. */
+/* An accumulator and nothing else, as long for every tile: tiles are dealt out one after
+   another, whatever they cost. Where threads compute an operand, programs beside each
+   other hide that better. */
 static bool
 is_sum(const Op *loop)
 {
@@ -92,7 +92,7 @@ programs(Session *s, Builder *b, OpKind kind, int turns)
     AttrList attrs = {0};
     attr_set_int(&s->mod, &attrs, ATTR_AXIS, 0);
     if (turns)
-        attr_set_int(&s->mod, &attrs, ATTR_TURNS, turns);
+        attr_set_int(&s->mod, &attrs, ATTR_CTAS_PER_SM, turns);
     return &build_op(b, kind, NULL, 0, &attrs, NULL, 1)->results[0];
 }
 

@@ -8,8 +8,8 @@
 /* So many bytes one program alone has to have under way. */
 enum { PERSIST_BYTES = 96 << 10 };
 
-/* Is the kernel one sum of products, as long for every tile, in any order? The loop may
-   have been planned (passes/schedule/stage_plan.c) or not; no other has. */
+/* Is the kernel one accumulator of dots, as long for every tile, in any order? The loop
+   may have been planned (passes/schedule/stage_plan.c) or not; no other has. */
 bool persist_suits(Func *f, const TargetInfo *target, const Op *loop);
 
 #endif

@@ -1,5 +1,5 @@
-/* Loops whose loads go through TMA, split into two roles: one warp asks for tiles, the
-   others multiply them.
+/* Loops whose loads go through TMA, split into two roles: one warp issues the TMA loads,
+   the others multiply them.
 
        for %i = .. {                      warp_specialize {warps=[1,8]} {
          %a = desc_load %da, ..             for %i = .. (%s, %ph) {
@@ -23,10 +23,10 @@
    has a stage and a phase, which both roles carry through the control flow that they have
    in common.
 
-   Where threads put a tile in order for a product, that is a third role
+   Where threads put a tile in order for a dot, that is a third role
    (specialize_copy.c), if its registers and its ring fit, too.
 
-   It is done where it can pay: for loops of products by warpgroups, all of whose planned
+   It is done where it can pay: for loops of dots by wgmma, all of whose planned
    loads are TMA's, when the rings and the registers suffice. A loop that stays whole says
    why in {roles}. */
 #include "passes/schedule/specialize.h"
@@ -51,7 +51,7 @@ enum {
     MAX_REGS = 240
 };
 
-/* Products of the loop, those that add to another's sum or read another's fragments
+/* Dots of the loop, those that add to another's accumulator or read another's fragments
    counted once. *computed: the left operand of one of them is computed, or loaded, into
    registers in each iteration. */
 static int
@@ -64,15 +64,16 @@ count_products(const Op *loop, bool *computed)
             continue;
         const Value *left = op_operand(op, 0);
         bool regs = left->type->kind == TY_TILE;
-        n += !product_counted(op, 2) && !(regs && product_counted(op, 0));
+        n += !mma_counted(op, 2) && !(regs && mma_counted(op, 0));
         *computed |= regs && !value_outside(left, loop->regions[0]);
     }
     return n;
 }
 
-/* A few products, one with an operand out of registers: of two of them skew.c makes more.
-   More than a few leave no gap to fill (five, attention's backward of 64 dimensions,
-   64x128, 8 warps, H200, tests/gpu/compare.py, 2026-11-22: 3.26 ms, 2.92 without). */
+/* A few dots, one with an operand out of registers: of two of them rotate_loop.c makes
+   more. More than a few leave no gap to fill (five, attention's backward of 64
+   dimensions, 64x128, 8 warps, H200, tests/gpu/compare.py, 2026-11-22: 3.26 ms, 2.92
+   without). */
 static bool
 has_gaps(const Op *loop)
 {
@@ -82,8 +83,8 @@ has_gaps(const Op *loop)
     return n >= 2 && n <= FEW && computed && !attr_has(&loop->attrs, ATTR_PENDING);
 }
 
-/* A product that is waited for at once, since its left operand is in registers that the
-   next iteration needs: one warpgroup fills them while the other's product runs. */
+/* A dot that is waited for at once, since its left operand is in registers that the
+   next iteration needs: one warpgroup fills them while the other's dot runs. */
 static bool
 fills_operand(const Op *loop)
 {
@@ -91,7 +92,8 @@ fills_operand(const Op *loop)
     return count_products(loop, &computed) == 1 && computed;
 }
 
-/* Sums in parts, which threads add: one warpgroup adds while the other multiplies. */
+/* Accumulators in parts, which threads add: one warpgroup adds while the other
+   multiplies. */
 static bool
 adds_parts(const Op *loop)
 {
@@ -101,8 +103,8 @@ adds_parts(const Op *loop)
     return false;
 }
 
-/* Tiles in turn: the producer asks for the next one's while this one's results are
-   stored. */
+/* One tile after another: the producer asks for the next one's while this one's results
+   are stored. */
 static bool
 in_turn(const Op *loop)
 {
@@ -112,17 +114,17 @@ in_turn(const Op *loop)
     return false;
 }
 
-/* How many programs one multiprocessor would run at once without roles. */
+/* How many programs one SM would run at once without roles. */
 static int64_t
 programs_without(const Specialize *sp)
 {
-    return occupancy(sp->f, sp->target, product_words(sp->f->body), sp->bytes);
+    return occupancy(sp->f, sp->target, mma_registers(sp->f->body), sp->bytes);
 }
 
-/* A sum of products alone goes as fast without roles: nothing but the next copies stands
-   between its products, and all warps together ask for those (matmul 4096, 128x256x64 on
-   an H200: 738 TFLOP/s, 725 with roles). Two products with other work between them gain:
-   one warpgroup computes while the other's products run (attention 4096 of 128: 597
+/* An accumulator alone goes as fast without roles: nothing but the next copies stands
+   between its dots, and all warps together ask for those (matmul 4096, 128x256x64 on
+   an H200: 738 TFLOP/s, 725 with roles). Two dots with other work between them gain:
+   one warpgroup computes while the other's dots run (attention 4096 of 128: 597
    TFLOP/s, 467 without). So they do when another program computes meanwhile, and the
    producer's registers are theirs, then (attention with ALiBi, head dimension 64,
    128x64, 8 warps, H200, tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
@@ -140,9 +142,10 @@ pays(Specialize *sp)
     if (gaps && programs_without(sp) < 2 * sp->blocks)
         return true;
     if (gaps)
-        return specialize_refuse(sp, "%lld programs fit a multiprocessor without them",
+        return specialize_refuse(sp, "%lld programs fit an SM without them",
                                  (long long)programs_without(sp));
-    sp->why = "neither asked for nor two products with work between them";
+    sp->why =
+        "neither requested (warp_specialize=True) nor two dots with work between them";
     return false;
 }
 
@@ -158,7 +161,7 @@ share_registers(Specialize *sp, int groups, int producer)
     sp->regs[SP_CONSUMER] = each > MAX_REGS ? MAX_REGS : each;
 }
 
-/* Registers that the sums of one instruction take, at most. */
+/* Registers that the accumulators of one instruction take, at most. */
 static int
 largest_sums(const Region *r, int depth)
 {
@@ -184,12 +187,12 @@ fits(Specialize *sp)
 {
     enum { OPERANDS = 16 };
     int groups = sp->f->num_warps / 4, sums = largest_sums(sp->f->body, 0);
-    int words = product_words(sp->f->body) / (GROUP_THREADS * groups);
+    int words = mma_registers(sp->f->body) / (GROUP_THREADS * groups);
     int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
     if (sums + OPERANDS > launched)
         return specialize_refuse(
-            sp, "sums of %d registers and a launch with %d do not go together", sums,
-            launched);
+            sp, "accumulators of %d registers and a launch with %d do not go together",
+            sums, launched);
     share_registers(sp, groups, PRODUCER_REGS);
     if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[SP_CONSUMER])
         share_registers(sp, groups, LITTLE_REGS);
@@ -218,7 +221,7 @@ static bool
 plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
 {
     *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target, .copies = copies};
-    sp->turns = !cx->budget->no_turns;
+    sp->double_buffers = !cx->budget->no_double_buffers;
     if (!cx->target.wgmma || f->num_warps % 4 || f->num_warps > 16)
         return false;
     /* one warpgroup alone leaves the tensor cores idle while it does anything else */

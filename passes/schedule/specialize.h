@@ -29,7 +29,7 @@ typedef struct Group {
     Op *loop;
     Region *home; /* that they stand in */
     Op *first;    /* first op of `home` that reads */
-    Op *last;     /* after it all have read; NULL: when the next iteration's products
+    Op *last;     /* after it all have read; NULL: when the next iteration's dots
                      have begun */
     bool copied;  /* by the copier, to the ring of another group */
     const Layout *layout; /* of such another group: how the copier's threads hold it */
@@ -50,10 +50,10 @@ typedef struct Specialize {
     int ncopy;       /* groups that it fills */
     bool copies;     /* it may */
     int64_t regs[SP_ROLES]; /* of a thread of each role */
-    int blocks;      /* on one multiprocessor */
+    int blocks;      /* on one SM */
     int64_t bytes;   /* of shared memory, of one of them */
     const char *why; /* it cannot be done */
-    bool turns; /* what threads fill for products in flight has two buffers */
+    bool double_buffers; /* what threads fill for dots in flight has two buffers */
 } Specialize;
 
 /* specialize_plan.c: rings, groups, what the producer needs. False: sp->why. */
@@ -70,7 +70,7 @@ void specialize_build(Specialize *sp);
 bool specialize_refuse(Specialize *sp, const char *why, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* specialize.c: would it be done if it paid? *blocks: programs on one multiprocessor with
+/* specialize.c: would it be done if it paid? *blocks: programs on one SM with
    it, *without: and without. */
 bool specialize_possible(Func *f, PassCx *cx, int *blocks, int *without);
 

@@ -8,15 +8,15 @@
 
 #include <string.h>
 
-typedef struct Place {
+typedef struct PipelineState {
     Value *stage, *phase;
-} Place;
+} PipelineState;
 
 typedef struct Role {
     Specialize *sp;
     int which;
     Map map;            /* values of the kernel -> values of the role */
-    Place at[SP_RINGS]; /* of each ring's next stage */
+    PipelineState at[SP_RINGS]; /* of each ring's next stage */
     const Op *stop;     /* the first that the source does not have */
 } Role;
 
@@ -49,14 +49,14 @@ slot_of(Builder *b, const Ring *ring, int k, const Group *g, Value *stage)
 }
 
 static void
-wait_for(Builder *b, Value *bars, const Place *at)
+wait_for(Builder *b, Value *bars, const PipelineState *at)
 {
     Value *in[2] = {pick(b, OP_BAR_INDEX, bars, at->stage), at->phase};
     build_op(b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
 }
 
 static void
-advance(Builder *b, const Ring *ring, Place *at)
+advance(Builder *b, const Ring *ring, PipelineState *at)
 {
     const Type *i32 = at->stage->type;
     Value *zero = build_int(b, i32, 0), *one = build_int(b, i32, 1);
@@ -67,7 +67,7 @@ advance(Builder *b, const Ring *ring, Place *at)
 }
 
 static void
-give_back(Builder *b, const Ring *ring, Value *stage, Value *pred)
+release_stage(Builder *b, const Ring *ring, Value *stage, Value *pred)
 {
     Value *in[2] = {pick(b, OP_BAR_INDEX, ring->empty, stage), pred};
     build_op(b, OP_BAR_ARRIVE, in, pred ? 2 : 1, NULL, NULL, 0);
@@ -84,10 +84,10 @@ stage_before(Builder *b, const Ring *ring, Value *stage)
 
 /* Producer: all loads of the group, where the last of them stands. */
 static void
-ask(Role *r, Builder *b, const Group *g)
+issue_loads(Role *r, Builder *b, const Group *g)
 {
     const Ring *ring = &r->sp->ring[g->ring];
-    Place *at = &r->at[g->ring];
+    PipelineState *at = &r->at[g->ring];
     AttrList attrs = {0};
     wait_for(b, ring->empty, at);
     Value *full = pick(b, OP_BAR_INDEX, ring->full, at->stage);
@@ -113,7 +113,7 @@ static void
 hand_on(Role *r, Builder *b, const Group *g)
 {
     const Ring *ring = &r->sp->ring[g->ring];
-    Place *at = &r->at[g->ring];
+    PipelineState *at = &r->at[g->ring];
     wait_for(b, ring->empty, at);
     Value *in[2] = {slot_of(b, ring, 0, g, at->stage),
                     mapped(r, op_operand(g->load[0], 0))};
@@ -122,7 +122,7 @@ hand_on(Role *r, Builder *b, const Group *g)
     build_op(b, OP_BAR_ARRIVE, &full, 1, NULL, NULL, 0);
     advance(b, ring, at);
     const int from = r->sp->group[g->source].ring;
-    give_back(b, &r->sp->ring[from], r->at[from].stage, NULL);
+    release_stage(b, &r->sp->ring[from], r->at[from].stage, NULL);
     advance(b, &r->sp->ring[from], &r->at[from]);
 }
 
@@ -197,7 +197,7 @@ copy_yield(Role *r, Builder *b, const Op *op, const Op *yield, Value *const *car
 /* A group whose stage is given back one iteration later: at the end of the body that of
    the iteration before. */
 static void
-end_late(Role *r, Builder *b, const Op *old, Op *loop)
+release_deferred(Role *r, Builder *b, const Op *old, Op *loop)
 {
     const Specialize *sp = r->sp;
     for (int i = 0; i < sp->ngroup && r->which == SP_CONSUMER; i++) {
@@ -205,17 +205,17 @@ end_late(Role *r, Builder *b, const Op *old, Op *loop)
         if (g->loop != old || g->last)
             continue;
         const Ring *ring = &sp->ring[g->ring];
-        Place *at = &r->at[g->ring];
+        PipelineState *at = &r->at[g->ring];
         Value *later =
             build_cmp(b, OP_CMPI, "ne", loop->regions[0]->args[0], op_operand(loop, 0));
-        give_back(b, ring, stage_before(b, ring, at->stage), later);
+        release_stage(b, ring, stage_before(b, ring, at->stage), later);
         advance(b, ring, at);
     }
 }
 
 /* And after the loop, when the ring goes on, that of the last iteration. */
 static void
-after_late(Role *r, Builder *b, const Op *old, Op *loop)
+release_last(Role *r, Builder *b, const Op *old, Op *loop)
 {
     const Specialize *sp = r->sp;
     for (int i = 0; i < sp->ngroup && r->which == SP_CONSUMER; i++) {
@@ -225,7 +225,7 @@ after_late(Role *r, Builder *b, const Op *old, Op *loop)
             continue;
         Value *any =
             build_cmp(b, OP_CMPI, "slt", op_operand(loop, 0), op_operand(loop, 1));
-        give_back(b, ring, stage_before(b, ring, r->at[g->ring].stage), any);
+        release_stage(b, ring, stage_before(b, ring, r->at[g->ring].stage), any);
     }
 }
 
@@ -256,20 +256,20 @@ copy_for(Role *r, Builder *b, const Op *op)
     Builder in = builder_at_end(b->func, to);
     in.loc = op->loc;
     copy_region(r, &in, from);
-    end_late(r, &in, op, loop);
+    release_deferred(r, &in, op, loop);
     copy_yield(r, &in, op, from->last, from->args + 1);
     if (r->which == SP_CONSUMER && attr_has(&op->attrs, ATTR_PENDING))
         attr_set_int(&r->sp->s->mod, &loop->attrs, ATTR_PENDING,
                      attr_int(&op->attrs, ATTR_PENDING, 0));
     set_places(r, op, result_list(r, loop) + n);
-    after_late(r, b, op, loop);
+    release_last(r, b, op, loop);
 }
 
 static void
 copy_if(Role *r, Builder *b, Op *op)
 {
     Specialize *sp = r->sp;
-    Place before[SP_RINGS];
+    PipelineState before[SP_RINGS];
     const Type **types =
         arena_array(&sp->s->tmp, const Type *, op->nresult + 2 * SP_RINGS);
     Value **places = arena_array(&sp->s->tmp, Value *, 2 * SP_RINGS);
@@ -329,7 +329,7 @@ copy_op(Role *r, Builder *b, Op *op)
         if (g->layout)
             hand_on(r, b, g);
         else if (slot == g->n - 1)
-            ask(r, b, g);
+            issue_loads(r, b, g);
     } else if (g && r->which == reader(g)) {
         Value *m = slot_of(b, &r->sp->ring[g->ring], slot, g, r->at[g->ring].stage);
         m->name = op->results[0].name;
@@ -369,7 +369,7 @@ copy_region(Role *r, Builder *b, const Region *from)
             const Group *g = &sp->group[i];
             if (g->last != op || g->copied || r->which != reader(g))
                 continue;
-            give_back(b, &sp->ring[g->ring], r->at[g->ring].stage, NULL);
+            release_stage(b, &sp->ring[g->ring], r->at[g->ring].stage, NULL);
             advance(b, &sp->ring[g->ring], &r->at[g->ring]);
         }
     }
@@ -425,7 +425,7 @@ build_role(Specialize *sp, Op *split, int which, const Op *stop)
     Builder b = builder_at_end(sp->f, region_new(sp->f, split));
     b.loc = split->loc;
     for (int i = 0; i < sp->nring; i++)
-        r.at[i] = (Place){build_int(&b, i32, 0),
+        r.at[i] = (PipelineState){build_int(&b, i32, 0),
                           build_int(&b, i32, which == fills(sp, i))};
     copy_region(&r, &b, sp->f->body);
     build_yield(&b, NULL, 0);

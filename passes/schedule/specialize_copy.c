@@ -1,19 +1,19 @@
-/* Tiles that warps of their own put in order for products.
+/* Tiles that warps of their own put in order for dots.
 
    A right operand of bytes that lies across the inner dimension is read by threads and
-   written again (passes/mma/wgmma.c). As work of the consumers this stands in front of
-   every product and makes all of them meet. Here it is a role: four warps wait for the
+   written again (passes/mma/lower_wgmma.c). As work of the consumers this stands in front
+   of every dot and makes all of them meet. Here it is a role: four warps wait for the
    tile as TMA does for a stage of another ring, which the consumers find in order.
 
        bar_wait %full[%s], %ph
        %t = local_load %ring[%s]
        bar_wait %empty1[%u], %qh
-       local_store %ring1[%u], %t        (and pass `fence`'s fence)
+       local_store %ring1[%u], %t        (and pass `insert-proxy-fence`'s fence)
        bar_arrive %full1[%u]
        bar_arrive %empty[%s]
 
    TMA's stage is given back when its tile has been stored, behind the fence: an arrival
-   right behind the load would not wait for what it loads, and the copy engine writes by
+   right behind the load would not wait for what it loads, and TMA writes by
    another path than threads read.
 
    The ring between the two roles has a group as loads have, whose "load" is the

@@ -75,7 +75,7 @@ take(Op **first, Op *op, bool earlier)
         *first = op;
 }
 
-/* After which op of its region has the product read its operands? */
+/* After which op of its region has the dot read its operands? */
 static Op *
 product_done(const Op *op)
 {
@@ -108,7 +108,7 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
             return refuse(sp, "a loaded tile is used in an unknown way");
         }
         if (!at || !done)
-            return refuse(sp, "a product is not waited for where it is begun");
+            return refuse(sp, "a wgmma is not waited for where it is issued");
         take(&g->first, at, true);
         take(&g->last, ancestor(done, g->home), false);
     }
@@ -142,7 +142,7 @@ specialize_readers(Specialize *sp, Group *g)
     if (!see_readers(sp, g, &g->load[0]->results[0], &products))
         return false;
     if (!products)
-        return refuse(sp, "a copied tile is not used by products");
+        return refuse(sp, "a copied tile is not used by dots");
     if (attr_has(&g->loop->attrs, ATTR_PENDING))
         g->last = NULL;
     return true;
@@ -159,7 +159,7 @@ specialize_buffer(const Op *load)
 /* ---- rings */
 
 /* Do its addresses depend on more than the place of its first byte
-   (passes/finish/smem.c)? */
+   (passes/finish/alloc_shared.c)? */
 static bool
 is_swizzled(const Type *mem)
 {
@@ -180,7 +180,8 @@ swaps(const Type *a, const Type *b)
                       bytes % WHOLE == 0 && is_swizzled(a) == is_swizzled(b));
 }
 
-/* Loops in turn share a ring when their tiles are as large, of whatever layout. */
+/* Loops one after another share a ring when their tiles are as large, of whatever layout.
+ */
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 {
@@ -280,7 +281,7 @@ see_loops(Specialize *sp, Region *r, int depth)
 }
 
 /* Buffers beside the rings that op makes, all at once: two of those that threads fill for
-   products which stay in flight (passes/schedule/turns.c). */
+   dots which stay in flight (passes/schedule/double_buffer.c). */
 static int64_t
 other_buffers(const Specialize *sp, const Op *op, int depth)
 {
@@ -290,7 +291,8 @@ other_buffers(const Specialize *sp, const Op *op, int depth)
     if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]) &&
         !specialize_group(sp, op, &slot))
         sum = shared_buffer_bytes(op->results[0].type);
-    if (op->noperand && sp->turns && loop && attr_has(&loop->attrs, ATTR_PENDING))
+    if (op->noperand && sp->double_buffers && loop &&
+        attr_has(&loop->attrs, ATTR_PENDING))
         sum *= 2;
     for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
         region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
@@ -355,7 +357,7 @@ shorter(Ring *a, Ring *b)
 }
 
 /* Fewer stages where memory is short; then one buffer of what threads fill, and its
-   products are waited for. */
+   dots are waited for. */
 static bool
 limit_stages(Specialize *sp)
 {
@@ -373,8 +375,8 @@ limit_stages(Specialize *sp)
             most = shorter(most, &sp->ring[i]);
         if (most->stages > 2)
             most->stages--;
-        else if (sp->turns)
-            sp->turns = false;
+        else if (sp->double_buffers)
+            sp->double_buffers = false;
         else
             return specialize_refuse(
                 sp,
@@ -512,7 +514,7 @@ writes_read(const Specialize *sp, Op *op, int depth)
 }
 
 /* Does anything write memory before the last loop of the rings has ended? Then a producer
-   that runs ahead could read what is not written yet. In a loop around the rings it is
+   that is pipelined could read what is not written yet. In a loop around the rings it is
    enough that other memory is written. */
 static bool
 writes_before(const Specialize *sp)
@@ -550,7 +552,7 @@ few_iterations(const Specialize *sp)
     return sum < FEW;
 }
 
-/* Do threads put v, or what they compute of its elements, into a buffer for products? */
+/* Do threads put v, or what they compute of its elements, into a buffer for dots? */
 static bool
 goes_to_product(const Value *v, int depth)
 {
@@ -592,7 +594,7 @@ specialize_plan(Specialize *sp)
     if (!see_loops(sp, sp->f->body, 0) || !sp->ngroup)
         return false;
     if (!feeds_product(sp))
-        return refuse(sp, "no product of warpgroups reads the tiles");
+        return refuse(sp, "no wgmma reads the tiles");
     if (few_iterations(sp))
         return refuse(sp, "the loop has few iterations");
     for (int i = 0; i < sp->ngroup; i++)

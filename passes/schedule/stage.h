@@ -1,10 +1,10 @@
-/* Buffers of loads that run ahead of their loop. */
+/* Buffers of loads that are issued ahead of their loop. */
 #ifndef SDC_PASSES_SCHEDULE_STAGE_H
 #define SDC_PASSES_SCHEDULE_STAGE_H
 
 #include "ir/ir.h"
 
-/* The buffer that a load which runs ahead fills: the one that its users want if they want
+/* The buffer that a prefetched load fills: the one that its users want if they want
    any, else one that any of them can read. See passes/schedule/stage_expand.c. */
 const Type *staged_buffer(Session *s, const Op *load);
 /* Users of what a planned load brings read it from that buffer:

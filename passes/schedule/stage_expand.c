@@ -1,4 +1,5 @@
-/* Loads that the plan marked run ahead of their loop, into shared memory, asynchronously.
+/* Loads that the plan marked are issued ahead of their loop, into shared memory,
+   asynchronously.
 
        for %i = 0, %n, 32 (%p = %p0) {
          %a = load %p {stage=0}
@@ -26,7 +27,7 @@
 
    Loads through descriptors become copies by TMA. These report to an mbarrier of their
    stage, which the iteration that reads them waits for; its phase flips whenever the ring
-   of stages begins anew. Loads that meet in one op, as the operands of a product do, have
+   of stages begins anew. Loads that meet in one op, as the operands of a dot do, have
    one barrier:
 
          %f = bar_index %full, %read
@@ -345,7 +346,7 @@ first_reader(const Region *body, Value *v, Op *first)
     return first;
 }
 
-/* The thread that asks for copies holds up its warps: products come first, up to the last
+/* The thread that asks for copies holds up its warps: dots come first, up to the last
    that reads what threads left for it in this iteration. They meet in front of that, so
    the copies need no barrier of their own. */
 static Op *
@@ -405,7 +406,7 @@ rebuild(Expand *e)
     wait_for(e, &in, e->ahead_by - 1);
     for (int i = 0; i < e->groups.n; i++)
         wait_group(e, &e->groups.at[i], read, phase);
-    if (late) /* behind the products, which are under way then */
+    if (late) /* behind the dots, which are under way then */
         in.before = yield;
     else if (e->ntma == e->loads.n && product_before_copies(to))
         in.before = product_before_copies(to)->next;
@@ -438,7 +439,7 @@ rebuild(Expand *e)
     op_erase(old);
 }
 
-/* The barriers of the stages. What threads wrote where the engine will write comes
+/* The barriers of the stages. What threads wrote where TMA will write comes
    first. */
 static void
 make_barriers(Expand *e, Builder *b)
@@ -517,7 +518,7 @@ expand_loop(Session *s, Op *loop)
 {
     Expand e = {.s = s, .loop = loop};
     e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
-    e.ahead_by = (int)attr_int(&loop->attrs, ATTR_AHEAD, e.stages - 1);
+    e.ahead_by = (int)attr_int(&loop->attrs, ATTR_PREFETCH, e.stages - 1);
     region_each(loop->regions[0], op) if (is_staged(op))
         vec_push(&s->tmp, &e.loads, op);
     if (!e.loads.n || e.stages < 2 || e.ahead_by < 1)

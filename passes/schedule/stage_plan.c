@@ -1,6 +1,6 @@
-/* Which loads of a loop run ahead of it, and by how much.
+/* Which loads of a loop are issued ahead of it, and by how much.
 
-   A loop that feeds products from memory waits for memory in every iteration unless the
+   A loop that feeds dots from memory waits for memory in every iteration unless the
    loads of later iterations are under way. The plan marks the loads that can be made so:
    {stage=0} on the load, {stages=n, ahead=k} on the loop: the load of iteration i is
    issued k iterations before its use, into one of n buffers. Nothing is moved here;
@@ -45,7 +45,7 @@ typedef struct Plan {
     Op *loop;
     Map seen; /* values known to be computable ahead */
     Hazards hazards;
-    bool by_threads; /* some load runs ahead by cp.async */
+    bool by_threads; /* some load is pipelined by cp.async */
 } Plan;
 
 static void
@@ -114,7 +114,7 @@ is_zero(const Value *v)
            !(attr_has(&op->attrs, ATTR_FVALUE) && attr_float(&op->attrs, ATTR_FVALUE, 1));
 }
 
-/* Does v go into a buffer for products in this block, as it is or by way of work on its
+/* Does v go into a buffer for dots in this block, as it is or by way of work on its
    elements? */
 static bool
 fills(const Value *v, const Region *block, int depth)
@@ -136,7 +136,7 @@ fills(const Value *v, const Region *block, int depth)
     return false;
 }
 
-/* Is it a buffer for products that the load fills itself? */
+/* Is it a buffer for dots that the load fills itself? */
 static bool
 goes_to_buffer(const Op *load)
 {
@@ -152,7 +152,7 @@ fills_buffer(const Op *load)
     return type_is_tile(t) && t->rank > 1 && fills(&load->results[0], load->parent, 0);
 }
 
-/* Why the load has to stay in its place; NULL: it can run ahead. */
+/* Why the load has to stay in its place; NULL: it can be pipelined. */
 static const char *
 why_not(Plan *p, Op *load, const char *no_tma)
 {
@@ -173,7 +173,7 @@ why_not(Plan *p, Op *load, const char *no_tma)
                         no_tma);
 }
 
-/* Can the load run ahead? Leaves on it why not, or why TMA will not do it. */
+/* Can the load are pipelined? Leaves on it why not, or why TMA will not do it. */
 static bool
 plan_load(Plan *p, Op *load)
 {
@@ -213,7 +213,7 @@ is_chain(const Op *loop, const Op *g)
     return u && !u->next && u->user == body->last && u->index == acc->index - 1;
 }
 
-/* Products in flight over the end of an iteration; 0 when some must be waited for. */
+/* Dots in flight over the end of an iteration; 0 when some must be waited for. */
 static int
 count_chains(const Op *loop)
 {
@@ -228,7 +228,8 @@ count_chains(const Op *loop)
     return n;
 }
 
-/* Bytes of what threads fill in every iteration, twice: passes/schedule/turns.c. */
+/* Bytes of what threads fill in every iteration, twice: passes/schedule/double_buffer.c.
+ */
 static int64_t
 turn_bytes(const Op *loop)
 {
@@ -240,18 +241,18 @@ turn_bytes(const Op *loop)
     return sum;
 }
 
-/* Programs of a multiprocessor if the loop's loads have so many buffers. */
+/* Programs of an SM if the loop's loads have so many buffers. */
 static int64_t
 programs(const Plan *p, int stages)
 {
     const Op *loop = p->loop;
-    return occupancy(p->f, p->target, product_words(loop->regions[0]),
+    return occupancy(p->f, p->target, mma_registers(loop->regions[0]),
                      stage_bytes(loop) * stages + turn_bytes(loop));
 }
 
-/* A product in flight still reads the stage of the iteration before. Copies are asked
-   for behind the product that read theirs (pass stage-expand), and nothing is lost; but
-   with one buffer more they begin earlier. Not where a multiprocessor would run one
+/* A dot in flight still reads the stage of the iteration before. Copies are asked
+   for behind the dot that read theirs (pass stage-expand), and nothing is lost; but
+   with one buffer more they begin earlier. Not where an SM would run one
    program instead of two, of which one hides the waits of the other; unless the one is
    to be persistent. */
 static void
@@ -271,7 +272,7 @@ plan_depth(Plan *p, int stages, int most)
     else if (stages <= 2)
         chains = 0;
     attr_set_int(&s->mod, &loop->attrs, ATTR_STAGES, stages);
-    attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD, ahead);
+    attr_set_int(&s->mod, &loop->attrs, ATTR_PREFETCH, ahead);
     if (chains)
         attr_set_int(&s->mod, &loop->attrs, ATTR_PENDING, chains);
 }

@@ -1,5 +1,5 @@
-/* Tiles that run ahead of their loop and that threads read: out of their buffer, in the
-   layout in which each reader wants the elements.
+/* Tiles that are issued ahead of their loop and that threads read: out of their buffer,
+   in the layout in which each reader wants the elements.
 
        %a = load %p {stage=0} : tile<.., #blk>     %a = load %p {stage=0} : tile<.., #blk>
        %x = fext %a                            =>  %m = local_alloc %a : mem<..>
@@ -8,9 +8,9 @@
                                                    .. addf %s, %y ..
 
    A read from shared memory costs the same in any layout, and an exchange between threads
-   would be a second one. Tiles are read while the product in front of their first user is
-   under way; vectors, which are small, where they were loaded, ahead of the products.
-   What lies in the buffer is what lies in memory, and any number of products and threads
+   would be a second one. Tiles are read while the dot in front of their first user is
+   under way; vectors, which are small, where they were loaded, ahead of the dots.
+   What lies in the buffer is what lies in memory, and any number of dots and threads
    read it, so a later pass may have TMA fill it. */
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -44,7 +44,7 @@ see_converted(Reads *r, Value *v, int depth)
     }
 }
 
-/* Where to read for `op`: while the product in front of it is under way, if there is one
+/* Where to read for `op`: while the dot in front of it is under way, if there is one
    behind the buffer. */
 static Builder
 read_place(const Reads *r, Op *op)

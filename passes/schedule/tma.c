@@ -1,5 +1,5 @@
-/* Loads that the stage plan runs ahead, as loads through a tensor descriptor, which the
-   copy engine (TMA) can do with one thread asking and no addresses in registers.
+/* Loads that the pipeline schedule is pipelined, as loads through a tensor descriptor,
+   which TMA (TMA) can do with one thread asking and no addresses in registers.
 
        %a = load %ptrs, %mask {stage=0}            %d = make_desc %a_ptr, %m, %k, %sm, 1
        %s = local_alloc %a : mem<..>         =>    ..
@@ -11,7 +11,7 @@
    too: where the source has no lower bound, such an index would be a read in front of the
    tensor.
 
-   The engine does not see what the program's threads have just stored: their barrier
+   TMA does not see what the program's threads have just stored: their barrier
    orders their own accesses. What the kernel has written itself it loads by threads.
 
    Which numbers a launch brings is not known here. The launcher finds out whether they
@@ -44,7 +44,7 @@ drop_dead(Value *v, int depth)
 }
 
 /* The buffer that the tile goes into; NULL: its users want different ones. `all`: those
-   that are left over from being turned are dropped first. */
+   that are left over from being transposed are dropped first. */
 static const Type *
 buffer_of(Session *s, Op *load, bool all)
 {
@@ -63,7 +63,7 @@ buffer_of(Session *s, Op *load, bool all)
     return staged_buffer(s, load);
 }
 
-/* What a load would be for the engine, or why it can be nothing (*why). */
+/* What a load would be for TMA, or why it can be nothing (*why). */
 static TmaTile *
 tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **why)
 {
@@ -72,7 +72,7 @@ tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **wh
     const Value *from = param_of(op_operand(load, 0));
     TmaTile *tile = NULL;
     if (!mem)
-        *why = "products want the tile in two orders";
+        *why = "dots want the tile in two orders";
     else if (!from)
         *why = "its address comes from no argument of the launch";
     else if (param_written_before(load, from))
@@ -197,7 +197,7 @@ visit_loop(Session *s, Func *f, Op *loop)
             attr_drop(&op->attrs, ATTR_STAGE);
     }
     if (changed && every)
-        attr_set_int(&s->mod, &loop->attrs, ATTR_AHEAD,
+        attr_set_int(&s->mod, &loop->attrs, ATTR_PREFETCH,
                      attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
     return changed;
 }

@@ -1,17 +1,17 @@
-/* Results that nobody in the kernel reads again go to memory by the copy engine.
+/* Results that nobody in the kernel reads again go to memory by TMA.
 
        %y = convert_layout %x : tile<.., #rows>        %m = local_alloc %x : mem<..>
        store %ptrs, %y, %mask                    =>    tma_store %d, %m, %i, %j
                                                        tma_wait {pending=0}
 
-   The results of a product are spread over threads so that no thread has what lies in a
+   The results of a dot are spread over threads so that no thread has what lies in a
    row together; on their way to memory they pass through shared memory in either form.
    Here one thread sends them on from there, without addresses and masks.
 
-   The engine's writes are seen by nobody before the kernel ends: so nothing may follow in
+   TMA's writes are seen by nobody before the kernel ends: so nothing may follow in
    it that touches memory, but stores through other parameters.
 
-   In a loop over tiles the engine has the whole next tile's time: the buffer is the
+   In a loop over tiles TMA has the whole next tile's time: the buffer is the
    loop's, and what the iteration before sent is waited for where the buffer is filled
    again. Nothing in the loop may touch the results then. */
 #include "ir/analysis/param.h"
@@ -67,7 +67,7 @@ is_last(const Op *store, const Value *base)
     return true;
 }
 
-/* Are these the registers of a product of warpgroups? Of a turned one, too, whose rows
+/* Are these the registers of a wgmma? Of a transposed one, too, whose rows
    are in pairs: then a thread has two neighbours of a row of the results. */
 static bool
 is_result(Session *s, const Layout *l)
@@ -79,7 +79,7 @@ is_result(Session *s, const Layout *l)
            (layout_is_wgmma(layout_trans(s, l, swap), &n, warps, &pairs) && pairs);
 }
 
-/* Results of a product of warpgroups that are converted to be stored. */
+/* Results of a wgmma that are converted to be stored. */
 static Value *
 result_of(Session *s, const Op *store)
 {
@@ -210,15 +210,15 @@ make_room(Session *s, Region *r, int64_t room, int64_t least, int depth)
             continue;
         if (n - less < least)
             return false;
-        int64_t ahead = attr_int(&op->attrs, ATTR_AHEAD, n - 1) - less;
+        int64_t ahead = attr_int(&op->attrs, ATTR_PREFETCH, n - 1) - less;
         attr_set_int(&s->mod, &op->attrs, ATTR_STAGES, n - less);
-        attr_set_int(&s->mod, &op->attrs, ATTR_AHEAD, ahead < 1 ? 1 : ahead);
+        attr_set_int(&s->mod, &op->attrs, ATTR_PREFETCH, ahead < 1 ? 1 : ahead);
     }
     return true;
 }
 
-/* A buffer that there is (*buffer), or room for one more: better one in turn with another
-   store's than a stage less. */
+/* A buffer that there is (*buffer), or room for one more: better one one after another
+   with another store's than a stage less. */
 static bool
 find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value **buffer)
 {
@@ -233,7 +233,7 @@ find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value 
     return *buffer || make_room(s, body, room - bytes, 2, 0);
 }
 
-/* The engine leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
+/* TMA leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
    in one, it writes what the mask leaves out. So tiles must begin at such, and rows end
    at them unless that is the launch's to find out, which looks at maps that are stored
    through. */
@@ -283,7 +283,7 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     return true;
 }
 
-/* Not loops that run ahead: what they store is not what they are for. */
+/* Not loops that are pipelined: what they store is not what they are for. */
 static bool
 visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
 {

@@ -79,9 +79,9 @@ tma_tile_in_pieces(const TmaTile *r, const Poly *p)
     return true;
 }
 
-/* ---- numbers of more than 32 bits, which the engine does not take */
+/* ---- numbers of more than 32 bits, which TMA does not take */
 
-/* Does every number in p have 32 bits? Its sums are taken not to wrap then. */
+/* Does every number in p have 32 bits? Its accumulators are taken not to wrap then. */
 static bool
 is_narrow(const Poly *p)
 {
@@ -130,7 +130,7 @@ fits(TmaTile *r, const Poly *p, const Poly *stride)
     return low >= INT32_MIN && high <= INT32_MAX;
 }
 
-/* ---- masks: conjunctions of sums that are at least 0 */
+/* ---- masks: conjunctions of accumulators that are at least 0 */
 
 static bool
 bound(TmaTile *r, const Affine *sum)
@@ -414,7 +414,7 @@ host_poly_copy(Builder *b, const Poly *p)
     return copy;
 }
 
-/* p as the engine counts, in 32 bits. What lies beyond them is as far out of the tensor
+/* p as TMA counts, in 32 bits. What lies beyond them is as far out of the tensor
    as there is: 0 is read there, nothing written. */
 static Value *
 build_at(Builder *b, const Poly *p, const Type *i32, const Type *i64)
@@ -494,7 +494,7 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
     for (int d = 0; d < MAX_RANK; d++)
         at.dim[d] = d;
     if (!tma_boxes(r->s, mem, &r->boxes))
-        return "the buffer is in no order of the engine's";
+        return "the buffer is in no order that TMA has";
     const char *why = open_tile(r, ptr);
     if (why)
         return why;

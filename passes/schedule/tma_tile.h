@@ -1,4 +1,4 @@
-/* A tile of addresses as a block of a tensor that the copy engine can address: which
+/* A tile of addresses as a block of a tensor that TMA can address: which
    tensor, and where the block begins. Shared by the passes that make TMA copies. */
 #ifndef SDC_PASSES_SCHEDULE_TMA_TILE_H
 #define SDC_PASSES_SCHEDULE_TMA_TILE_H
@@ -36,7 +36,7 @@ typedef struct TmaTile {
 TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
                   const Type *mem);
 
-/* Why pass_tma will not make a load of the loop's rows and columns one of the engine;
+/* Why pass_tma will not make a load of the loop's rows and columns one of TMA;
    NULL: it will. Asked on targets that have it. */
 const char *tma_refuses(Func *f, const Op *loop, Op *load);
 

@@ -1,4 +1,4 @@
-/* Sums of products that stay in flight over the end of an iteration.
+/* Accumulators that stay in flight over the end of an iteration.
 
        %s = for .. (%acc = %zero) {                %o = wgmma_open %zero : async<..>
          %r = wgmma %a, %b, %acc                   %t = for .. (%acc = %o) : async<..> {
@@ -9,9 +9,9 @@
                                                    }
                                                    %s = wgmma_wait %t {pending=0}
 
-   The tensor cores go on while the warps meet and start copies. The stage plan has asked
-   for it, {pending=products in flight}, and given such a loop a buffer more; the wait
-   that is left says that the products of the iteration before have read their buffers. */
+   The tensor cores go on while the warps meet and start copies. The pipeline schedule has
+   asked for it, {pending=dots in flight}, and given such a loop a buffer more; the wait
+   that is left says that the dots of the iteration before have read their buffers. */
 #include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -27,7 +27,7 @@ wait_before(Builder *b, Value **v, int n, int64_t pending)
     return build_op(b, OP_WGMMA_WAIT, v, n, &attrs, NULL, n);
 }
 
-/* Carried value i is the sum of product g. */
+/* Carried value i is the accumulator of dot g. */
 static void
 carry_async(Op *loop, int i, Op *g)
 {

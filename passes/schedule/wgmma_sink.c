@@ -1,4 +1,4 @@
-/* Products are waited for where their results are used, not where they begin.
+/* Dots are waited for where their results are used, not where they begin.
 
        %r = wgmma %k, %q, %zero                %r = wgmma %k, %q, %zero
        %s = wgmma_wait %r {pending=0}          %t = wgmma %v, %o, %zero
@@ -7,17 +7,17 @@
        %p = exp2 %s                            %d = wgmma_wait %t {pending=0}
        %x = mulf %p, %d                        %x = mulf %p, %d
 
-   The tensor cores work on one product while the warps work on another's result. A wait
+   The tensor cores work on one dot while the warps work on another's result. A wait
    goes down within its block as far as nothing reads the result and nothing could touch
-   what the product still reads: buffers that are filled on the way are other ones, since
-   places are given later (passes/finish/smem.c) and count to the wait. {pending} is the
-   number of products begun in between.
+   what the dot still reads: buffers that are filled on the way are other ones, since
+   places are given later (passes/finish/alloc_shared.c) and count to the wait. {pending}
+   is the number of dots begun in between.
 
-   A sum that an iteration ends with stays in flight over its end, where the next one
-   waits for it before anything is written that it reads.
+   A accumulator that an iteration ends with stays in flight over its end, where the next
+   one waits for it before anything is written that it reads.
 
    What is loaded from shared memory for work on a result goes down as well: registers are
-   short while products are in flight. */
+   short while dots are in flight. */
 #include "ir/analysis/shared.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -35,7 +35,7 @@ uses(const Op *op, const Value *v)
     return false;
 }
 
-/* Work that a product in flight does not mind. A wait for a later product would wait for
+/* Work that a dot in flight does not mind. A wait for a later dot would wait for
    this one, too. */
 static bool
 may_pass(const Op *op)
@@ -69,7 +69,7 @@ place_for(const Op *op)
     return at;
 }
 
-/* Products begun after that of `wait`, before it. */
+/* Dots begun after that of `wait`, before it. */
 static int
 count_between(const Op *product, const Op *wait)
 {
@@ -125,7 +125,7 @@ reads(const Op *product, const Op *alloc)
 
 /* Does the body wait for what was begun before it, ahead of all that fills buffers? Other
    warps fill them, too: all have waited where threads leave a tile behind the wait, and a
-   product reads it. */
+   dot reads it. */
 static bool
 waits_early(const Region *body)
 {
@@ -150,7 +150,7 @@ waits_early(const Region *body)
 }
 
 /* A wait for what was begun before the body, in front of the first tile that threads
-   leave, if a product that the body has begun goes on meanwhile. */
+   leave, if a dot that the body has begun goes on meanwhile. */
 static bool
 wait_early(Session *s, Region *body)
 {
@@ -173,7 +173,7 @@ wait_early(Session *s, Region *body)
     return false;
 }
 
-/* Does the product read only what stays where it is? */
+/* Does the dot read only what stays where it is? */
 static bool
 reads_lasting(const Op *g)
 {
@@ -186,7 +186,7 @@ reads_lasting(const Op *g)
     return true;
 }
 
-/* A sum that the iteration ends with stays in flight. */
+/* A accumulator that the iteration ends with stays in flight. */
 static bool
 carry(Op *wait)
 {

@@ -6,8 +6,9 @@
 
    Only ops that may be executed when the program would not have (T_SPEC) move: a loop
    can have no iteration at all. A pure structured op (an if of invariants) stays: it
-   is small. Loads stay as well: the stage plan wants them in the loop, and a mask may
-   guard them. Inner loops first, so that one visit carries an op out of a whole nest. */
+   is small. Loads stay as well: the pipeline schedule wants them in the loop, and a mask
+   may guard them. Inner loops first, so that one visit carries an op out of a whole nest.
+   */
 #include "ir/edit.h"
 #include "passes/pass.h"
 

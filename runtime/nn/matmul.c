@@ -1,4 +1,4 @@
-/* sdc_nn.h: the matrix product. The plan says which tiles, in how many parts along k and
+/* sdc_nn.h: the matmul. The plan says which tiles, in how many parts along k and
    what is packed first (runtime/nn/plan_gemm.c); here it is carried out. */
 #include "runtime/kernels.h"
 
@@ -32,7 +32,7 @@ matmul_fits(Call *c, const SdcTensor *a, const SdcTensor *b, const SdcTensor *bi
     return c->status == SDC_OK;
 }
 
-/* One product, as the kernels see it. */
+/* One matmul, as the kernels see it. */
 typedef struct Product {
     SdcTensor a, b, c;
     const SdcTensor *bias;

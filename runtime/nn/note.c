@@ -60,7 +60,7 @@ say_gemm(Text *t, const Note *n)
         return;
     }
     say(t,
-        "\n  guessed %.1f us: products %.1f, memory %.1f, cache %.1f; launches, copies "
+        "\n  guessed %.1f us: matmuls %.1f, memory %.1f, cache %.1f; launches, copies "
         "and sums %.1f\n",
         c->all, c->products, c->memory, c->cache, c->beside);
     if (p->next) {
@@ -108,7 +108,7 @@ say_way(Text *t, const AttentionTile *x, bool split, bool turns, int parts)
 {
     say_attention_tile(t, x);
     if (turns)
-        say(t, ", in turn");
+        say(t, ", one after another");
     if (split)
         say(t, ", rows of all heads of a group");
     if (parts > 1)
@@ -126,7 +126,7 @@ say_attention(Text *t, const Note *n)
     if (!n->gpu)
         return;
     say(t,
-        "  guessed %.1f us: products %.1f, memory %.1f, cache %.1f; launches and sums "
+        "  guessed %.1f us: matmuls %.1f, memory %.1f, cache %.1f; launches and sums "
         "%.1f\n",
         c->all, c->products, c->memory, c->cache, c->beside);
     if (p->next.m) {
@@ -143,7 +143,7 @@ say_grad(Text *t, const Note *n)
     say_attention_ask(t, n, &n->of.grad.ask);
     say_attention_tile(t, &p->keys);
     if (p->late)
-        say(t, ", products for dq one tile later");
+        say(t, ", matmuls for dq one tile later");
     if (p->own_dq) {
         say(t, "; of dq ");
         say_attention_tile(t, &p->queries);

@@ -10,12 +10,12 @@
 
 typedef struct NnDevice {
     bool gpu;
-    bool wgmma;     /* tensor maps and products of warpgroups */
+    bool wgmma;     /* tensor maps and wgmma */
     int processors; /* threads on the CPU */
     bool lends;     /* temporary memory in the order of a stream */
 } NnDevice;
 
-/* ---- products */
+/* ---- matmuls */
 
 typedef enum GemmMath { GEMM_HALF, GEMM_TF32, GEMM_EXACT } GemmMath;
 
@@ -31,12 +31,12 @@ typedef struct GemmAsk {
     int32_t epilogue; /* names one, for who carries the plan out */
 } GemmAsk;
 
-/* A tile of the product kernels and how fast it goes. */
+/* A tile of the matmul kernels and how fast it goes. */
 typedef struct GemmTile {
     int m, n, k, warps, stages;
-    int resident; /* programs on a multiprocessor */
+    int resident; /* programs on an SM */
     double step;  /* microseconds that a step along k takes at least */
-    double rate;  /* TFLOP/s of a multiprocessor */
+    double rate;  /* TFLOP/s of an SM */
 } GemmTile;
 
 /* Microseconds, guessed. */
@@ -104,8 +104,8 @@ typedef struct AttentionAsk {
 typedef struct AttentionTile {
     int m, n, warps, stages;
     int columns;  /* what it is for: at most so many of queries and of values */
-    int resident; /* programs on a multiprocessor */
-    double rate;  /* TFLOP/s of a multiprocessor */
+    int resident; /* programs on an SM */
+    double rate;  /* TFLOP/s of an SM */
     double begin; /* microseconds that a program has beside its steps */
     bool wide;    /* one tile of columns, masked, for what two would hold */
 } AttentionTile;
@@ -117,7 +117,8 @@ typedef struct AttentionCost {
 typedef struct AttentionPlan {
     AttentionTile tile;
     bool split;   /* the kernel of few queries: rows are those of a group of heads */
-    bool turns;   /* as many programs as run at once take tiles of queries in turn */
+    bool turns; /* as many programs as run at once take tiles of queries one after another
+                 */
     int parts;    /* of the keys, put together by a second launch */
     int64_t keys; /* of a part, a multiple of the tile's */
     AttentionCost cost;
@@ -141,7 +142,7 @@ typedef struct GradPlan {
     AttentionTile keys;    /* of the kernel for dk and dv */
     AttentionTile queries; /* of that for dq, where it is one of its own */
     bool own_dq; /* dq by a kernel of its own: nothing is added in memory */
-    bool late;   /* the products for dq one tile later */
+    bool late;   /* the matmuls for dq one tile later */
     const char *why;
 } GradPlan;
 

@@ -1,19 +1,19 @@
 /* How attention is done. Two kernels compute it: one of tiles of queries, each going over
    all keys, and one for few queries, whose rows are the query heads of a head of keys and
    which divides the keys over programs. Both are weighed by one model, that of
-   plan_gemm.c: the slowest of the products, the operands once from memory and the tiles
+   plan_gemm.c: the slowest of the matmuls, the operands once from memory and the tiles
    of keys out of the second-level cache; launches and sums come on top.
 
    What it decides by:
-   - few tiles of queries leave multiprocessors idle, and the keys of one program come no
+   - few tiles of queries leave SMs idle, and the keys of one program come no
      faster than what it has in flight: parts of the keys fill the device;
    - a tile of 128 queries multiplies 128 rows even where one is there;
    - a program begins and ends with little beside it, which counts where keys are few: as
-     many programs as run at once, which take tiles in turn, load the keys of the next one
-     meanwhile;
+     many programs as run at once, which take one tile after another, load the keys of the
+     next one meanwhile;
    - with causal order the last programs see the most keys, those begin first.
 
-   Rates and what a program begins with are of one multiprocessor, fitted to 512 and 4096
+   Rates and what a program begins with are of one SM, fitted to 512 and 4096
    keys of 4096 queries and to decoding on an H200 (2026-11-22, `tests/gpu/shapes --tiles
    --only attention,decode,grouped`); those of dropout and older devices are guessed. */
 #include "runtime/nn/plan.h"
@@ -37,7 +37,7 @@ static const AttentionTile hopper[] = {
     {128, 128, 8, 2, 96, 1, 5.0, 3.8, false},
     {128, 64, 8, 2, 256, 1, 5.7, 5.6, true},
     {128, 64, 8, 2, 256, 1, 5.2, 4.0, false}};
-/* Masks of dropout take registers and more time than the products. */
+/* Masks of dropout take registers and more time than the matmuls. */
 static const AttentionTile hopper_dropout[] = {{128, 64, 8, 3, 64, 1, 1.5, 4, false},
                                                {128, 64, 8, 2, 256, 1, 1.5, 4, false}};
 static const AttentionTile ampere[] = {{128, 64, 4, 3, 32, 1, 1.2, 2, false},
@@ -52,7 +52,7 @@ static const AttentionTile cpu[] = {{64, 64, 4, 3, 128, 1, 0.05, 0, false},
 static const AttentionTile cpu_fp32[] = {{64, 64, 4, 3, 64, 1, 0.05, 0, false},
                                          {64, 32, 4, 3, 256, 1, 0.05, 0, false}};
 
-/* Few queries: the least tile that products of warps have, that of a warpgroup, and two.
+/* Few queries: the least tile that mma.sync have, that of a warpgroup, and two.
    Keys are as many as fill FLIGHT bytes, at most n. */
 static const AttentionTile few_hopper[] = {
     {16, 128, 4, 3, 256, 2, 1.5, 1, false}, {64, 128, 4, 3, 64, 2, 2.4, 2, false},
@@ -61,7 +61,7 @@ static const AttentionTile few_hopper[] = {
 static const AttentionTile few[] = {{16, 64, 4, 3, 256, 2, 0.5, 1, false},
                                     {64, 32, 4, 2, 64, 1, 0.9, 2, false}};
 static const AttentionTile few_fp32[] = {{16, 64, 4, 3, 256, 2, 0.3, 1, false}};
-/* No product needs more rows there. */
+/* No matmul needs more rows there. */
 static const AttentionTile few_cpu[] = {{1, 64, 4, 3, 256, 1, 0.04, 0, false},
                                         {2, 64, 4, 3, 256, 1, 0.04, 0, false},
                                         {4, 64, 4, 3, 256, 1, 0.04, 0, false},
@@ -237,8 +237,8 @@ consider_parts(AttentionPlan *best, const NnDevice *d, const AttentionAsk *q, Wa
     }
 }
 
-/* Programs that take tiles in turn all see as many keys. Their results have a place of
-   their own in shared memory, which there is up to 128 columns. */
+/* Programs that take one tile after another all see as many keys. Their results have a
+   place of their own in shared memory, which there is up to 128 columns. */
 static bool
 may_turn(const NnDevice *d, const AttentionAsk *q, const AttentionTile *t)
 {

@@ -1,17 +1,17 @@
-/* The cost model of products. A product takes as long as the slowest of three: its rounds
+/* The cost model of matmuls. A matmul takes as long as the slowest of three: its rounds
    of tiles on the tensor cores, its operands once from memory, and its tiles out of the
    second-level cache; launches, packing and the sum of parts come on top.
 
    What it decides by:
-   - few tiles leave multiprocessors idle: parts along k fill them, and cost a launch and
+   - few tiles leave SMs idle: parts along k fill them, and cost a launch and
      their sums' way through memory;
    - few rows are bound by memory, and memory is fast when enough is in flight: programs
      times stages times bytes of a stage, over the latency of memory;
    - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
-     element by element, or packed first: the copy is linear in the operand, the product
+     element by element, or packed first: the copy is linear in the operand, the matmul
      is not.
 
-   Rates are of one multiprocessor, measured on an H200 on 2026-11-22 by
+   Rates are of one SM, measured on an H200 on 2026-11-22 by
    `tests/gpu/shapes --tiles`; what is older has other kernels and rates guessed from an
    A100's. */
 #include "runtime/nn/plan.h"
@@ -25,7 +25,7 @@ static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.8
                     copy_odd_bytes = 2.6e6,
                     latency = 1.0, launch = 2.0, next_launch = 1.8;
 
-/* By tensor maps and products of warpgroups. */
+/* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
     {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 4, 1, 0, 5.5},
     {64, 256, 64, 4, 3, 1, 0, 5.2},  {64, 128, 128, 4, 3, 1, 0, 4.4},
@@ -105,7 +105,7 @@ lines(int rows, bool packed)
     return packed || rows >= GEMM_LINE ? 1 : 2 - (double)rows / GEMM_LINE;
 }
 
-/* How a product may be done. */
+/* How a matmul may be done. */
 typedef struct Way {
     const GemmTile *tile;
     int split;

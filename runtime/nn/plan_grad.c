@@ -1,9 +1,9 @@
-/* How attention's gradients are done. Both ways begin with a kernel of tiles of keys,
+/* How attention backward are done. Both ways begin with a kernel of tiles of keys,
    which goes over the queries for dk and dv; they differ in dq.
 
-   - It adds each tile's part of dq to sums in memory: five products for a pair of tiles,
+   - It adds each tile's part of dq to sums in memory: five matmuls for a pair of tiles,
      and sums whose order no two runs share.
-   - dq has a kernel of its own, tiles of queries that go over the keys: seven products,
+   - dq has a kernel of its own, tiles of queries that go over the keys: seven matmuls,
      the same bits in every run. Programs that took turns at the sums would need five, but
      wait for each other in each step, and their fences with them; parts of dq in memory,
      one for each tile of keys, would be M * N / tile * dim numbers.

@@ -1,13 +1,13 @@
 /* How rows are done: a program a row where a tile holds it, several short rows a
-   program, and beyond that tiles in turn, read twice. Few long rows are divided over
-   programs: what the parts found is put together in the second of two launches. */
+   program, and beyond that one tile after another, read twice. Few long rows are divided
+   over programs: what the parts found is put together in the second of two launches. */
 #include "runtime/nn/plan.h"
 
 enum {
     SHORT = 512,       /* columns; rows that short share a program ... */
     SHARED = 4096,     /* ... of so many elements */
     MOST_PARTS = 1024, /* what the second launch reads of a row, each program all */
-    AT_ONCE = 2        /* programs on a multiprocessor that hide memory's latency */
+    AT_ONCE = 2        /* programs on an SM that hide memory's latency */
 };
 
 static int64_t

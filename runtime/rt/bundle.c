@@ -267,7 +267,7 @@ static bool
 takes(const Variant *v, Maps maps, const uint64_t *args)
 {
     uint64_t slots[SDCRT_MAX_PARAMS];
-    if (!v->meta.some_args || maps == ANY_MAPS)
+    if (!v->meta.guarded_args || maps == ANY_MAPS)
         return true;
     if (maps == NO_MAPS)
         return false;
@@ -284,7 +284,7 @@ choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *
     *out = -1;
     for (int i = 0; i < s->n; i++) {
         int fit = suits(&s->variants[i], &b->code[i], sm);
-        if (fit < 0 || (maps == NO_MAPS && s->variants[i].meta.some_args))
+        if (fit < 0 || (maps == NO_MAPS && s->variants[i].meta.guarded_args))
             continue;
         runs++;
         if (s->variants[i].nargs != nargs)

@@ -276,18 +276,18 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
         how.grid[i] = i ? 1 : (unsigned)all;
         params[k->meta.nparam + k->meta.nmap + i] = (void *)(uintptr_t)&grid[i];
     }
-    if (k->meta.turns) {
-        int64_t room = (int64_t)c->info.processors * k->meta.turns;
+    if (k->meta.ctas_per_sm) {
+        int64_t room = (int64_t)c->info.processors * k->meta.ctas_per_sm;
         if (grid[0] > room)
             how.grid[0] = (unsigned)room;
         params[k->meta.nparam + k->meta.nmap] = (void *)(uintptr_t)&grid[0];
     }
     for (int i = 0; i < k->meta.nparam; i++) {
-        if (k->meta.params[i].whole > 1 && args[i] % k->meta.params[i].whole)
+        if (k->meta.params[i].multiple > 1 && args[i] % k->meta.params[i].multiple)
             return cuda_refuse(e, SDCRT_ERROR_MAP,
                                "kernel '%s': argument '%s' is no multiple of %d",
                                k->meta.name, k->meta.params[i].name,
-                               k->meta.params[i].whole);
+                               k->meta.params[i].multiple);
         /* Little-endian: a narrower value is the first bytes of its slot. The driver
            copies and writes nothing. */
         params[i] = (void *)(uintptr_t)&args[i];

@@ -1,4 +1,4 @@
-/* Tensor maps: what the copy engine of a GPU must know of a tensor, in 128 bytes that
+/* Tensor maps: what TMA of a GPU must know of a tensor, in 128 bytes that
    the driver writes and a kernel takes as a parameter. The metadata says how each follows
    from the arguments.
 
@@ -124,7 +124,7 @@ cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args)
     int64_t v[SDCRT_MAX_TERMS];
     CudaMapFit fit = CUDA_MAPS_FIT;
     for (int i = 0; i < m->nparam; i++)
-        if (m->params[i].whole > 1 && args[i] % m->params[i].whole)
+        if (m->params[i].multiple > 1 && args[i] % m->params[i].multiple)
             return CUDA_MAPS_NONE;
     evaluate(m, args, v);
     for (int i = 0; i < m->nmap; i++) {

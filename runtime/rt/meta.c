@@ -79,7 +79,7 @@ valid_lists(const SdcrtMeta *meta)
 static int
 valid_maps(const SdcrtMeta *m)
 {
-    if (m->turns < 0 || m->nterm < 0 || m->nterm > SDCRT_MAX_TERMS || m->nmap < 0 ||
+    if (m->ctas_per_sm < 0 || m->nterm < 0 || m->nterm > SDCRT_MAX_TERMS || m->nmap < 0 ||
         m->nmap > SDCRT_MAX_MAPS)
         return 0;
     for (int i = 0; i < m->nterm; i++) {

@@ -34,7 +34,7 @@ typedef struct SdcrtParam {
     uint16_t div;
     /* ... and on this one, which only the launch sees: other arguments are refused with
        SDCRT_ERROR_MAP; 0, 1: none */
-    uint16_t whole;
+    uint16_t multiple;
     uint8_t written; /* pointer: the kernel may store through it */
     uint16_t source; /* position in the source's parameter list */
 } SdcrtParam;
@@ -123,15 +123,15 @@ typedef struct SdcrtMeta {
     int32_t threads;       /* GPU: of a block, more than num_warps with roles */
     /* GPU: code for arguments that make its tensor maps and have what `whole` of its
        parameters says; there is other code for the rest */
-    int32_t some_args;
-    /* GPU: at most so many programs along axis 0 for each multiprocessor are launched,
+    int32_t guarded_args;
+    /* GPU: at most so many programs along axis 0 for each SM are launched,
        and how many were asked for is a parameter behind the maps, 32 bits; 0: all are */
-    int32_t turns;
+    int32_t ctas_per_sm;
     /* GPU: all programs are launched along axis 0, and how many were asked for along each
        axis are three parameters behind the maps, 32 bits each */
     int32_t folds;
-    /* GPU: every thread waits for the grid before (griddepcontrol.wait), so that launches
-       may overlap */
+    /* GPU: every thread waits for the primary grid (griddepcontrol.wait), so that
+       launches may overlap */
     int32_t overlap;
     int32_t hooks; /* CPU: there is one slot more, the address of an SdcrtHooks */
     int32_t checks; /* CPU: checked code, with so many checks; 0: it is not */

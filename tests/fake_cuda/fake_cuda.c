@@ -42,7 +42,7 @@ typedef struct Module {
     int dynamic_shared, registers, local_bytes;
     char kernel[128];
     int nparam;
-    int waits; /* for the grid before it, somewhere */
+    int waits; /* for the primary grid, somewhere */
 } Module;
 
 typedef struct Current {

@@ -15,7 +15,7 @@ typedef struct FakeLaunch {
 } FakeLaunch;
 
 typedef struct FakeCuda {
-    int devices;    /* how many there are, all alike */
+    int devices;    /* how many there are, not specialized */
     int sm;         /* 90 */
     int driver;     /* its version; 0: 13000 */
     int shared_max; /* opt-in bytes of shared memory */

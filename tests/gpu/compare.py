@@ -15,7 +15,7 @@ captured alike, the caches warm. `ratio` is Triton's time over sdc's, the median
 the rounds' ratios: above 1, sdc is faster; in brackets what it is at least with a confidence of
 95% (of order statistics). The lines "best" have the same of everybody's best configuration.
 `registers` are sdc's, of a thread, with the bytes of local memory where it spills.
-Peers are cuBLAS, cuDNN and torch's own kernels where there are any.
+Baselines are cuBLAS, cuDNN and torch's own kernels where there are any.
 
 SKIPPED without torch and a GPU; without Triton too, unless --no-triton is given.
 """
@@ -39,7 +39,7 @@ parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpForm
                                  description=__doc__)
 parser.add_argument("--lib", default=os.path.join(ROOT, "build/libsdc.so.0"))
 parser.add_argument("--before", metavar="LIB", help="another libsdc, such as one of an older "
-                    "commit, as one more peer; in the lines \"best\" a ratio above 1 says that "
+                    "commit, as one more baseline; in the lines \"best\" a ratio above 1 says that "
                     "the one of --lib is faster")
 parser.add_argument("--target", default="cuda", help="of sdc's code: sm_80 for the "
                     "instructions that older GPUs have, too")
@@ -59,7 +59,7 @@ parser.add_argument("--repeat", type=int, default=0, metavar="N", help="measure 
                     "launch sdc's N times, in how many are any bits others than in the first")
 parser.add_argument("--list", action="store_true", help="print the cases and leave")
 parser.add_argument("--no-triton", action="store_true")
-parser.add_argument("--no-peers", action="store_true")
+parser.add_argument("--no-baselines", action="store_true")
 parser.add_argument("--ptx", metavar="FOLDER", help="write sdc's PTX of every case there")
 args = parser.parse_args()
 
@@ -85,17 +85,17 @@ class Data:
     outs       the tensors among them that the kernel writes
     grid       constexprs -> (x, y, z)
     work       (number, "GB/s" or "TFLOP/s"): bytes or operations of a launch
-    peers      {name: function}
+    baselines      {name: function}
     check      () -> None or a complaint, about what is in outs now
     close      how far sdc and Triton may be apart: (relative to the largest, absolute)
     before     other kernels of the file that belong to it, launched and timed with it:
     after      [(kernel, constexprs, num_warps, grid, args)]
     """
 
-    def __init__(self, args, outs, grid, work, peers=None, check=None, close=0.0, before=(),
+    def __init__(self, args, outs, grid, work, baselines=None, check=None, close=0.0, before=(),
                  after=()):
         self.args, self.outs, self.grid, self.work = args, outs, grid, work
-        self.peers, self.check, self.close = peers or {}, check, close
+        self.baselines, self.check, self.close = baselines or {}, check, close
         self.before, self.after = list(before), list(after)
 
 
@@ -204,13 +204,13 @@ def layer_norm_bwd(rows, cols, dtype):
                 (3 * x.element_size() * rows * cols, "GB/s"), {}, check, 2.0**-16)
 
 
-# What a product of two fp32 numbers may be off, by input_precision (tests/run/dots.c).
+# What a dot of two fp32 numbers may be off, by input_precision (tests/run/dots.c).
 OFF = {"tf32": 2.0**-9, "tf32x3": 3 * 2.0**-20, "bf16x3": 3 * 2.0**-18,
        "bf16x6": 2.0**-24, "ieee": 0.0}
 
 
 def matmul(m, n, k, dtype, turned=False, desc=False, most=None, precision="tf32"):
-    """most: so many programs take tiles in turn. precision: of fp32, as the configurations
+    """most: so many persistent kernel. precision: of fp32, as the configurations
     say; cuBLAS computes in tf32 or fp32."""
     a = torch.randn(m, k, device="cuda", dtype=dtype)
     b = torch.randn(n, k, device="cuda", dtype=dtype).t() if turned else \
@@ -318,7 +318,7 @@ def blocks_live(rows, cols, seed, p):
         torch.zeros(rows * cols, dtype=torch.int64) for _ in range(3)]
     k0, k1, low = seed, 0, 0xffffffff
 
-    def product(m, x):  # high and low word of a product of 32 bits
+    def product(m, x):  # high and low word of a dot of 32 bits
         part = (m >> 16) * x + (((m & 0xffff) * x) >> 16)
         return part >> 16, (m * (x & 0xffff) + ((m * (x >> 16) & 0xffff) << 16)) & low
     for _ in range(10):
@@ -822,13 +822,13 @@ def prepared(sdc, case, config, data, grid):
 def run_case(case, sdc, rows, before=None):
     data = case.make()
     module = None if args.no_triton else import_tk(case.file)
-    peers = {} if args.no_peers else dict(data.peers)
-    for name in list(peers):
+    baselines = {} if args.no_peers else dict(data.baselines)
+    for name in list(baselines):
         try:
-            peers[name]()
+            baselines[name]()
             torch.cuda.synchronize()
         except Exception:  # a backend that this build of torch or this size has not
-            del peers[name]
+            del baselines[name]
     ok = True
     for i, config in enumerate(configs_of(case)):
         constants, warps, stages = config
@@ -872,7 +872,7 @@ def run_case(case, sdc, rows, before=None):
         del outs
         ok &= not any("WRONG" in c or "apart" in c for c in complaints
                       if not c.startswith("Triton"))
-        runs.update(peers if i == 0 else {})
+        runs.update(baselines if i == 0 else {})
         times = {} if args.check or args.repeat else measure(runs)
         rows.append(dict(case=case, config=config, data_work=data.work, times=times,
                          complaints=complaints, far=far, use=use))
@@ -896,7 +896,7 @@ def line(row):
         return text.replace(" |", f" ±{100 * width / ms:.1f}% |") if spread else text
     t = row["times"]
     ratio = ratio_of(t["Triton"], t["sdc"]) if "sdc" in t and "Triton" in t else ""
-    peers = ", ".join(f"{n} {t[n][0]:.4f} ({rate(row['data_work'], t[n][0]):.0f})"
+    baselines = ", ".join(f"{n} {t[n][0]:.4f} ({rate(row['data_work'], t[n][0]):.0f})"
                       for n in t if n not in ("sdc", "Triton"))
     far = "" if row["far"] is None else "equal" if row["far"] == 0 else f"{row['far']:.1e}"
     note = "; ".join(row["complaints"])
@@ -905,12 +905,12 @@ def line(row):
     if use is not None and use.local_bytes:
         regs += f" + {use.local_bytes} B"
     return (f"| {row['case'].name} | {row['case'].size} | {config_text(row['config'])} | "
-            f"{regs} | {cell('sdc')} | {cell('Triton')} | {ratio} | {row['data_work'][1]} | {peers} | "
+            f"{regs} | {cell('sdc')} | {cell('Triton')} | {ratio} | {row['data_work'][1]} | {baselines} | "
             f"{far} | {note} |")
 
 
 HEAD = ("| kernel | size | configuration | registers | sdc ms | rate | Triton ms | rate | ratio | unit | "
-        "peers: ms (rate) | apart | |\n" + "|---" * 13 + "|")
+        "baselines: ms (rate) | apart | |\n" + "|---" * 13 + "|")
 
 
 def best(rows):

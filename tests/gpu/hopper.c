@@ -2,7 +2,7 @@
 
    registers_move   the driver's compiler honours setmaxnreg
    shared_begins    dynamic shared memory begins at a multiple of 1024
-   operands         the descriptors of shared memory that products read by: every way the
+   operands         the descriptors of shared memory that dots read by: every way the
                     operands lie x swizzle x N, against plain loops
    registers_fit    the shipped configurations fit the registers that the driver's
                     compiler gives them, as they do with ptxas (tests/gpu/assemble)
@@ -159,8 +159,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- shared memory */
 
-/* Each block writes where its shared memory begins; small ones are several at a time on a
-   multiprocessor. */
+/* Each block writes where its shared memory begins; small ones are several at a time on
+   an SM. */
 START_TEST(shared_begins)
 {
     enum { BLOCKS = 2048 };
@@ -226,7 +226,7 @@ typedef struct Operands {
 typedef struct Sweep {
     SdcModule *mod;
     uint64_t a, b, c;
-    int seen[2][2][4]; /* [operand][by M or N][swizzle]: products that read so */
+    int seen[2][2][4]; /* [operand][by M or N][swizzle]: dots that read so */
     int products;
 } Sweep;
 
@@ -254,7 +254,7 @@ fill(Env *e, uint64_t at, SdcDtype t, int rows, int cols, bool turned, int salt)
     free(mem);
 }
 
-/* The high words of the descriptors that the text gives to its products: the layout is in
+/* The high words of the descriptors that the text gives to its dots: the layout is in
    the two highest bits, 1 of 128 bytes, 2 of 64, 3 of 32. */
 static void
 count_swizzles(Sweep *s, const Operands *o, const char *ptx)
@@ -327,7 +327,7 @@ START_TEST(operands)
 {
     static const struct {
         SdcDtype type;
-        bool turns; /* wgmma reads it the other way round, too */
+        bool turns; /* wgmma reads it transposed, too */
     } types[] = {{SDC_FP16, true},     {SDC_BF16, true},   {SDC_FP32, false},
                  {SDC_FP8E4NV, false}, {SDC_FP8E5, false}, {SDC_I8, false}};
     Env env = setup();

@@ -250,7 +250,7 @@ make_add(Case *c, SdcModule *m)
     make_bare(c, "add");
 }
 
-/* The maps of `product`'s three tiles as sdc makes them: 64 x 64 of fp16 in rows of 128
+/* The maps of `dot`'s three tiles as sdc makes them: 64 x 64 of fp16 in rows of 128
    bytes. */
 static void
 make_map(Map *to)

@@ -289,9 +289,9 @@ def one(args, which, loop, maker, sdc, done, flush):
         t = top["Triton"]
         rate = data.work / t.time() * 1e-9
         cells += [str(t.config), f"{t.time():.4f}", f"{rate:.3g}", t.use]
-        twin = next((r for r in runs if r.who == "sdc" and r.config is t.config), None)
-        same = ratio(t, twin) if twin else None
-        cells += [f"{twin.time():.4f}", f"**{same:.2f}**", twin.use] if twin else ["-"] * 3
+        same_config = next((r for r in runs if r.who == "sdc" and r.config is t.config), None)
+        same = ratio(t, same_config) if same_config else None
+        cells += [f"{same_config.time():.4f}", f"**{same:.2f}**", same_config.use] if same_config else ["-"] * 3
         if top["sdc"]:
             best = ratio(t, top["sdc"])
     else:

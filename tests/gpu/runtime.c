@@ -257,7 +257,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* Contexts on every device, launched in turn; with one device, two on that. */
+/* Contexts on every device, launched one after another; with one device, two on that. */
 START_TEST(several_devices)
 {
     enum { MOST = 8 };

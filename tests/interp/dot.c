@@ -1,4 +1,4 @@
-/* Products of tiles: sums of products in double, the accumulator among them, rounded
+/* Dots of tiles: added up in double, the accumulator among them, rounded
    once to its format; of integers, sums that wrap. Every fp32 product counts with all
    its bits, whatever {precision} allows. */
 #include "tests/interp/machine.h"

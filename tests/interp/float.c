@@ -94,7 +94,7 @@ check_below0(Machine *m, const Op *op, const double *a, int64_t n)
     for (int64_t i = 0; i < n; i++)
         if (!(a[i] <= 0) && a[i] == a[i])
             return machine_stop(m, INTERP_ASSERT, op, "lane %lld is %g, above 0, which "
-                                "{below0} denies", (long long)i, a[i]);
+                                "{nonpositive} denies", (long long)i, a[i]);
     return true;
 }
 
@@ -121,7 +121,7 @@ run_float(Machine *m, const Op *op)
     uint64_t *out = machine_write(m, &op->results[0], n);
     if (!out || !r)
         return false;
-    if (attr_has(&op->attrs, ATTR_BELOW0) && !check_below0(m, op, in[0], n))
+    if (attr_has(&op->attrs, ATTR_NONPOSITIVE) && !check_below0(m, op, in[0], n))
         return false;
     if (!arithmetic(m, op->kind, k, in[0], in[1], in[2], r, n))
         return machine_stop(m, INTERP_UNSUPPORTED, op, "not known to the interpreter");

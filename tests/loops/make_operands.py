@@ -8,7 +8,7 @@ from data import BF16, F16, Data, cdiv, dot, rounded, some, tiles
 
 # ---------------------------------------------------------------- gemm_quant.tk
 
-# Tensor cores keep 14 bits of the largest when they add products of fp8: each of the four
+# Tensor cores keep 14 bits of the largest when they add dots of fp8: each of the four
 # instructions of a step of 128 may lose 2^-13 of the magnitudes.
 FP8_SUM = 4 * 2.0**-13
 

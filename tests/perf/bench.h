@@ -157,7 +157,7 @@ bench_by_value(const void *a, const void *b)
 
 typedef void BenchSide(void *arg);
 
-/* Both sides in turn; the median of each. `base` may be NULL. */
+/* Both sides one after another; the median of each. `base` may be NULL. */
 static inline void
 bench_pair(Bench *b, Row *row, BenchSide *sdc, BenchSide *base, void *arg)
 {

@@ -2,7 +2,7 @@
 
        ninja -C build perf && build/perf_bench_compile
 
-   Each command runs 15 times; the median counts. Goals: 100 ms for the matrix product to
+   Each command runs 15 times; the median counts. Goals: 100 ms for the matmul to
    host code, 60 to PTX, and 30 for dropout to PTX. Leaves with 1 when a command fails. */
 #include "tests/perf/bench.h"
 

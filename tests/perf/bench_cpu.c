@@ -1,5 +1,5 @@
 /* The CPU target against what a C programmer would use instead, with the same number of
-   threads on both sides: OpenBLAS for products, memcpy for what is bound by memory, a
+   threads on both sides: OpenBLAS for matmuls, memcpy for what is bound by memory, a
    plain C loop at -O3 -march=native for dropout. Three sizes each, one of which fills no
    tile.
 
@@ -27,7 +27,7 @@ typedef void Sgemm(int order, int ta, int tb, int m, int n, int k, float alpha,
 
 typedef struct Blas {
     Sgemm *sgemm; /* NULL: not there */
-    double rate;  /* best of the products measured, flop/s */
+    double rate;  /* best of the matmuls measured, flop/s */
 } Blas;
 
 static Blas
@@ -48,7 +48,7 @@ blas_open(int threads)
     return (Blas){f.gemm, 0};
 }
 
-/* ---------------------------------------------------------------- products */
+/* ---------------------------------------------------------------- matmuls */
 
 typedef struct Product {
     Bench *b;

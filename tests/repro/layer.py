@@ -20,8 +20,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests/gpu"))
 import libsdc  # noqa: E402
 
-# order: 0: a program for each tile; SORTED: the same, most work first; PAIRED: and two on a
-# multiprocessor; LAPS (y, dw): as many as there are multiprocessors, tiles in turn; PAIRS
+# order: 0: a program for each tile; SORTED: the same, most work first; PAIRED: and two on an
+# SM; LAPS (y, dw): as many as there are SMs, one tile after another; PAIRS
 # (dx): two live tiles of a row; LISTED: as LAPS, from a list that a launch in front makes;
 # JOINT, JOINT_SORTED (dx): tiles of dx first, then those of dw, sorted if its own plan is
 Tile = collections.namedtuple("Tile", "m n k warps stages order")

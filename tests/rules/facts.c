@@ -61,7 +61,7 @@ facts_wrong(const Claims *c, const Value *v, const Datum *d)
     for (int i = 0; i < d->n && type_is_int(t); i++) {
         int64_t x = number_of(v, d->bits[i]);
         if (x < f->lo || x > f->hi || (f->nonneg && x < 0))
-            return "bounds";
+            return "fold-bounds";
         if (f->known && x != f->value)
             return "known value";
     }

@@ -109,12 +109,13 @@ make_threshold(Lab *l)
 
 START_TEST(threshold)
 {
-    over("threshold", make_threshold, "threshold", NULL, 500);
-    over("threshold", make_threshold, "canon,cse,threshold,canon", NULL, 200);
+    over("fold-rand-compare", make_threshold, "fold-rand-compare", NULL, 500);
+    over("fold-rand-compare", make_threshold, "canon,cse,fold-rand-compare,canon", NULL,
+         200);
 }
 END_TEST
 
-/* ---- unseen and forward: loads under masks, work, stores under masks */
+/* ---- masked-off lanes and fusion: loads under masks, work, stores under masks */
 
 static Value *
 work(Lab *l, Value *v)
@@ -168,7 +169,7 @@ put(Lab *l, Value *v, Value *mask)
 }
 
 static void
-make_unseen(Lab *l)
+make_masked_off(Lab *l)
 {
     ScalarKind k = some_kind(l);
     Value *x = lab_param(l, SK_I32), *y = lab_param(l, SK_I32);
@@ -188,10 +189,11 @@ make_unseen(Lab *l)
     }
 }
 
-START_TEST(unseen)
+START_TEST(masked_off)
 {
-    over("unseen", make_unseen, "unseen", NULL, 300);
-    over("unseen", make_unseen, "canon,cse,unseen,canon,cse,dce", NULL, 200);
+    over("undef-masked", make_masked_off, "undef-masked", NULL, 300);
+    over("undef-masked", make_masked_off, "canon,cse,undef-masked,canon,cse,dce", NULL,
+         200);
 }
 END_TEST
 
@@ -226,7 +228,7 @@ make_forward(Lab *l)
 
 START_TEST(forward)
 {
-    over("forward", make_forward, "cse,forward", NULL, 500);
+    over("fuse-forward", make_forward, "cse,fuse-forward", NULL, 500);
 }
 END_TEST
 
@@ -275,7 +277,7 @@ make_modulo(Lab *l)
 
 START_TEST(modulo)
 {
-    over("modulo", make_modulo, "modulo", "sm_90a", 1500);
+    over("assume-divisible", make_modulo, "assume-divisible", "sm_90a", 1500);
 }
 END_TEST
 
@@ -313,8 +315,8 @@ make_carry(Lab *l)
 
 START_TEST(carry)
 {
-    over("carry", make_carry, "carry", NULL, 200);
+    over("scalarize-induction", make_carry, "scalarize-induction", NULL, 200);
 }
 END_TEST
 
-RULES_MAIN("patterns", threshold, unseen, forward, modulo, carry)
+RULES_MAIN("patterns", threshold, masked_off, forward, modulo, carry)

@@ -46,14 +46,19 @@ over(const char *passes, int count)
     END_TEST
 
 OVER(canon, "canon", 300)
-OVER(bounds, "bounds", 300)
+OVER(bounds, "fold-bounds", 300)
 OVER(peel, "peel", 300)
-OVER(peel_after_bounds, "bounds,peel,peel,canon", 200)
-OVER(carry, "canon,carry,canon", 200)
-OVER(threshold, "threshold,unseen", 100)
+OVER(peel_after_bounds, "fold-bounds,peel,peel,canon", 200)
+OVER(carry, "canon,scalarize-induction,canon", 200)
+OVER(threshold, "fold-rand-compare,undef-masked", 100)
 OVER(motion, "cse,licm,dce", 200)
-OVER(cpu, "canon,cse,dce,threshold,bounds,peel,canon,cse,forward,carry,licm,dce", 400)
-OVER(gpu, "canon,cse,dce,threshold,bounds,canon,cse,licm,dce,peel,unseen,cse,licm,dce",
+OVER(cpu,
+     "canon,cse,dce,fold-rand-compare,fold-bounds,peel,canon,cse,fuse-forward,scalarize-"
+     "induction,licm,dce",
+     400)
+OVER(gpu,
+     "canon,cse,dce,fold-rand-compare,fold-bounds,canon,cse,licm,dce,peel,undef-masked,"
+     "cse,licm,dce",
      400)
 
 RULES_MAIN("random", canon, bounds, peel, peel_after_bounds, carry, threshold, motion,

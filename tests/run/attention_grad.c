@@ -1,4 +1,4 @@
-/* Gradients of attention: the reference against finite differences, the kernels, from the
+/* Attention backward: the reference against finite differences, the kernels, from the
    forward pass on, against the reference. dQ by atomic additions and by its own pass;
    dropout, sequences of different lengths in a row. */
 #include "tests/run/support/harness.h"
@@ -86,7 +86,7 @@ typedef struct Problem {
     const char *binds, *what;
     float scale;
     bool ieee;          /* fp32 in full precision */
-    bool late;          /* the products for dq one tile later */
+    bool late;          /* the matmuls for dq one tile later */
     int64_t rows, keys; /* of all sequences, of one in a dense batch */
     int32_t *cu_m, *cu_n;
     Buf q, k, v, o, dout, lse, lse2, delta, sum, dq, dk, dv;

@@ -1,5 +1,5 @@
 /* Indices bent back into a matrix at its end, by a remainder, a choice or a minimum:
-   where nobody sees those elements and where somebody does, sizes that divide the tile
+   where is not used those elements and where somebody does, sizes that divide the tile
    and not, rows on 16 bytes (TMA, where there is one) and not. */
 #include "tests/run/support/harness.h"
 

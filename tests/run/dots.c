@@ -1,13 +1,13 @@
-/* tl.dot over types, precisions, shapes and warps: products by threads, by mma.sync and
-   by several of its products of shorter numbers, of one matrix and of many. */
+/* tl.dot over types, precisions, shapes and warps: dots by threads, by mma.sync and
+   by several of its matmuls of shorter numbers, of one matrix and of many. */
 #include "tests/run/support/harness.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What a precision may be off in a product before it is summed: of each operand 10 bits
-   are kept, 10 of the rest, and the product of both rests is left out; 8 + 8 and
+/* What a precision may be off in a matmul before it is summed: of each operand 10 bits
+   are kept, 10 of the rest, and the matmul of both rests is left out; 8 + 8 and
    8 + 8 + 8 bits. */
 static double
 unit_of_precision(const Env *env, SdcDtype t, const char *precision)
@@ -249,11 +249,11 @@ START_TEST(among_loops)
 }
 END_TEST
 
-/* What a product becomes an operand of: its error goes through the second. */
+/* What a matmul becomes an operand of: its error goes through the second. */
 START_TEST(chained)
 {
     static const struct {
-        SdcDtype type; /* of the first product's operands */
+        SdcDtype type; /* of the first matmul's operands */
         const char *precision;
         int M, N, K, warps;
     } all[] = {

@@ -1,6 +1,6 @@
 /* Dropout at 64-bit counters, and fused with bias, activation and residual, forward and
    backward, against its reference. The plain kernels are in elementwise.c, what masks owe
-   to chance in chance.c.
+   to chance in rng_statistics.c.
 
    The reference decides which elements are kept, bit for bit: so the mask is the same on
    every target, for every tile and every launch. */

@@ -1,4 +1,4 @@
-/* Products of 8-bit floats, of operands in any order of memory: numbers are small and
+/* Matmuls of 8-bit floats, of operands in any order of memory: numbers are small and
    whole, so that every sum is exact, however the unit adds it up (one of Hopper keeps 14
    bits of a sum). */
 #include "tests/run/support/harness.h"
@@ -264,7 +264,7 @@ chain_case(Env *env, SdcDtype t, bool across, int64_t D, const char *warps)
 {
     enum { M = 64, K = 32, N = 160 };
     Buf a = buf_random(env, t, 0, DIMS(M, K)), b = buf_random(env, t, 0, DIMS(N, K));
-    for (int64_t i = 0; i < buf_count(&a); i++) /* products are few sixteens */
+    for (int64_t i = 0; i < buf_count(&a); i++) /* matmuls are few sixteens */
         buf_set(&a, i, (double)(i * 7 % 5 == 0 ? i % 3 - 1 : 0));
     for (int64_t i = 0; i < buf_count(&b); i++)
         buf_set(&b, i, 16 * (double)(i * 11 % 7 == 0 ? i % 5 - 2 : 0));

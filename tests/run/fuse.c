@@ -1,5 +1,5 @@
 /* Fused chains against the same kernels launched one after the other: the same bits where
-   no product meets a sum over a seam (they may be contracted when fused), and within the
+   no matmul meets a sum over a seam (they may be contracted when fused), and within the
    bound of the reference where it does. */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The dense matrix product against its reference, in four spellings with every
+/* The dense matmul against its reference, in four spellings with every
    epilogue. */
 #include "tests/run/support/harness.h"
 

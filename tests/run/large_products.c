@@ -1,4 +1,4 @@
-/* Products and attention on tensors of more than 2^31 elements and 2^32 bytes, and on
+/* Matmuls and attention on tensors of more than 2^31 elements and 2^32 bytes, and on
    few rows that lie far apart: strides of 64 bits. See large.c. */
 #include <math.h>
 #include <stdlib.h>

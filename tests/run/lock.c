@@ -1,7 +1,7 @@
 /* Programs that exclude one another by a lock in memory, hand on what they wrote by a
    flag, or draw numbers: nothing moves over an atomic operation whose old value is read,
-   whatever it says of its memory order. On a GPU programs follow one another on a
-   multiprocessor whose first cache may hold what an earlier one has read. */
+   whatever it says of its memory order. On a GPU programs follow one another on an
+   SM whose first cache may hold what an earlier one has read. */
 #include <stdio.h>
 
 #include "tests/run/support/harness.h"

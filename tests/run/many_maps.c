@@ -1,4 +1,4 @@
-/* Sums of products of many operands, each of which wants a tensor map of its own: as
+/* Accumulators of many operands, each of which wants a tensor map of its own: as
    many as a launch carries go by TMA, and threads copy the rest beside them. Small
    integers, so that every sum is exact. */
 #include <stdio.h>

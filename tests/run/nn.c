@@ -106,7 +106,7 @@ START_TEST(dropout)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- products */
+/* ---------------------------------------------------------------- matmuls */
 
 static void
 sparse_case(Nn *n, SdcDtype t, int64_t M, int64_t N, int64_t K, const SdcBlockDropout *d)
@@ -295,8 +295,8 @@ softmax_case(Nn *n, int64_t rows, int64_t cols, int pad)
     buf_check(env, &out, "softmax", want, bound);
 }
 
-/* One tile, several rows a tile, tiles in turn, parts of a row: the last two by the
-   number of multiprocessors, which the simulator takes from its environment. */
+/* One tile, several rows a tile, one tile after another, parts of a row: the last two by
+   the number of SMs, which the simulator takes from its environment. */
 static const struct {
     int64_t rows, cols;
     const char *processors;

@@ -43,7 +43,7 @@ static const Case cases[] = {
     {SDC_FP16, 1, 8, 2, 1, 600, 192, 128, false, "4", "keys in ", {0}, {0}},
     {SDC_BF16, 1, 8, 2, 3, 333, 72, 112, true, "4", NULL, {0}, {0}},
     {SDC_FP16, 1, 4, 1, 1, 300, 256, 256, false, "4", "keys in ", {0}, {0}},
-    /* programs that take tiles in turn; one tile of columns, masked */
+    /* programs that take one tile after another; one tile of columns, masked */
     {SDC_FP16, 2, 3, 1, 300, 170, 128, 128, false, "2", "in turn", {0}, {0}},
     {SDC_BF16, 1, 4, 4, 260, 130, 64, 64, false, "1", "in turn", {0}, {0}},
     {SDC_FP16, 1, 4, 2, 130, 300, 96, 112, false, "1", NULL, {0}, {0}},

@@ -49,7 +49,7 @@ START_TEST(words32)
 }
 END_TEST
 
-/* Tiles of one and of two elements, too small for products lane by lane. */
+/* Tiles of one and of two elements, too small for matmuls lane by lane. */
 START_TEST(few)
 {
     Env env = env_open_text("philox.tk", source);

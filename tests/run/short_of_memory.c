@@ -1,4 +1,4 @@
-/* Products whose stages do not fit shared memory: they do without (passes/budget.h), and
+/* Matmuls whose stages do not fit shared memory: they do without (passes/budget.h), and
    compute the same. Small integers, so that every sum is exact.
 
    tests/cli/budget.test says what each configuration does without on which GPU. */
@@ -36,7 +36,7 @@ integers(Env *env, SdcDtype t, int64_t rows, int64_t cols, int64_t pad)
     return b;
 }
 
-/* What WORK makes of the product of a[i, p] and b[p, j]. */
+/* What WORK makes of the matmul of a[i, p] and b[p, j]. */
 static double
 factor(const Case *c, const double *x, const double *z, int i, int p, int j)
 {

@@ -1,7 +1,7 @@
-/* Block dropout fused with products: the layer y = x w and both its gradients against
+/* Block dropout fused with matmuls: the layer y = x w and both its gradients against
    their references, over every form of the kernels. Masks are drawn from a seed, in the
-   products themselves or beforehand into words; programs have a tile each, or take
-   several in turn.
+   matmuls themselves or beforehand into words; programs have a tile each, or take
+   several one after another.
 
    Elements of dead blocks are NaN where they are not to be read. */
 #include <math.h>
@@ -15,15 +15,15 @@ enum { NFLOATS = 3, SORTED = -1, PAIRS = -2, LISTED = -3 };
 typedef struct Layer {
     int64_t M, N, K;
     int64_t mask_m, mask_k;        /* elements of x that a block of the mask covers */
-    int block_m, block_n, block_k; /* tiles of M, N and K, for all three products */
+    int block_m, block_n, block_k; /* tiles of M, N and K, for all three matmuls */
     float p;
     int64_t seed, first;
     int programs; /* 0: one for each tile; SORTED: those, most work first; PAIRS: sdd
-                     takes two blocks, dsd several tiles in turn */
+                     takes two blocks, dsd several one tile after another */
     bool stored;
 } Layer;
 
-/* The mask over a [rows, cols] of blocks, as a product sees it. */
+/* The mask over a [rows, cols] of blocks, as a matmul sees it. */
 typedef struct Mask {
     int64_t rows, cols, height, width, count_m, count_k;
     const int8_t *live;
@@ -129,7 +129,7 @@ product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale
         tiles_n = ceil_div(p->N, m->width) / 2 + 1;
     int64_t programs = tiles_m * tiles_n;
     if (dsd && (sorted ? rows <= 2 : l->programs == PAIRS))
-        programs = 3; /* with several tiles in turn */
+        programs = 3; /* with several one tile after another */
     else if (dsd && l->programs <= 0)
         binds = env_text(env, "%s LAPS=False ONE_WORD=%s", binds,
                          m->cols <= 64 ? "True" : "False");

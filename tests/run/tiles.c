@@ -1,7 +1,7 @@
 /* Operations on whole tiles over element types, shapes and axes, generated code beside
    the interpreter of tile IR: moves (transposes, joins, splits, concatenations,
    broadcasts, gathers), reductions and scans with several combining regions (one that
-   does not commute, for scans keep the order), histograms, products. Numbers are small
+   does not commute, for scans keep the order), histograms, matmuls. Numbers are small
    integers, so that sums are exact in any order and all is compared bit for bit. */
 #include <stdarg.h>
 #include <stdio.h>

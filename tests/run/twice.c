@@ -1,6 +1,6 @@
 /* Kernels of tests/run/twice, each of which computes something in two ways: what it
    stores is where they differ, so every element is 0. For functions whose meaning is said
-   by other functions (products of scaled operands, orders, functions by element). */
+   by other functions (matmuls of scaled operands, orders, functions by element). */
 #include <stdio.h>
 #include <string.h>
 

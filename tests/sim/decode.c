@@ -298,7 +298,7 @@ arithmetic(Parser *p, const Op *o)
 
 /* ---------------------------------------------------------------- mov, cvt */
 
-/* r: n parts, then the whole; and the other way round. sub: bits of a part. */
+/* r: n parts, then the whole; and transposed. sub: bits of a part. */
 static void
 take_apart(Warp *w, const Insn *i, uint32_t mask)
 {

@@ -1,4 +1,4 @@
-/* Decoding of what the lanes of a warp do together: exchanges, votes, matrices, products.
+/* Decoding of what the lanes of a warp do together: exchanges, votes, matrices, dots.
  */
 #include "tests/sim/decode.h"
 #include "tests/sim/products.h"

@@ -3,7 +3,7 @@
    with its calls for modules, launches and tensor maps under other names.
 
    SIM_SEED=N         of the first launch, 1; each launch takes the next one. 0: in order
-   SIM_PROCESSORS=N   multiprocessors of the device, 132
+   SIM_PROCESSORS=N   SMs of the device, 132
    SIM_ANY_READ=1     shared memory that nothing wrote may be read
    SIM_VERBOSE=1      a line for each launch on stderr
    SIM_DUMP=FOLDER    keeps the PTX of each module, NUMBER.ptx in the order of loading */

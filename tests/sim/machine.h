@@ -40,7 +40,7 @@ typedef void Exec(Warp *w, const Insn *i, uint32_t mask);
 typedef enum Space { GENERIC, GLOBAL, SHARED, LOCAL, PARAM } Space;
 
 enum {               /* Insn.flags */
-       IS_WGMMA = 1, /* its registers may be those of products under way */
+       IS_WGMMA = 1, /* its registers may be those of dots under way */
        IS_MOVE = 2,  /* of one register, to be put off while that is under way */
        FTZ = 4,
        SAT = 8,
@@ -106,7 +106,7 @@ struct SimModule {
 /* ---- clocks: what a thread knows to have happened (race.c) */
 
 /* Who accesses: threads first, then the groups of asynchronous copies of each thread, of
-   bulk stores of each thread, products of each warp, and tensor loads. Numbers of one
+   bulk stores of each thread, dots of each warp, and tensor loads. Numbers of one
    kind of a warp's lanes form a group of 32. */
 struct Clock {
     int uses;
@@ -168,7 +168,7 @@ typedef struct Async {
     const Insn *insn;
 } Async;
 
-/* Of the products of a warp, in order: one of them, or a move that was put off. */
+/* Of the dots of a warp, in order: one of them, or a move that was put off. */
 typedef struct Pending {
     const Insn *insn;
     uint32_t group;
@@ -203,11 +203,11 @@ struct Warp {
     /* copies of each lane */
     uint32_t cp_group[LANES], cp_done[LANES];
     uint32_t bulk_group[LANES], bulk_done[LANES];
-    /* products */
+    /* dots */
     Pending *pending;
     int npending, pending_room;
     uint32_t mma_group, mma_done, mma_open;
-    uint32_t *busy;  /* by slot: group + 1 of the product that holds it */
+    uint32_t *busy;  /* by slot: group + 1 of the dot that holds it */
     uint32_t *stamp; /* by slot: when it was written */
     uint32_t now, fence, issued;
 };
@@ -306,7 +306,7 @@ Exec op_bar_sync, op_bar_arrive, op_mbar_init, op_mbar_inval, op_mbar_arrive,
     op_mbar_expect, op_mbar_wait, op_mbar_test, op_proxy_fence, op_mbar_fence;
 Exec op_cp_commit, op_cp_wait, op_tma_load, op_tma_store, op_bulk_commit, op_bulk_wait;
 Exec op_wgmma, op_wgmma_fence, op_wgmma_commit, op_wgmma_wait;
-int mma_kind(const char *type); /* of operands of products; -1: unknown */
+int mma_kind(const char *type); /* of operands of dots; -1: unknown */
 
 /* ---- memory */
 unsigned char *global_bytes(Warp *w, const Insn *i, uint64_t a, uint32_t bytes,

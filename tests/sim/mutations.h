@@ -16,7 +16,7 @@ typedef struct Mutation {
 } Mutation;
 
 static const Mutation mutations[] = {
-    /* waits for products */
+    /* waits for dots */
     {MATMUL, "wgmma.wait_group.sync.aligned 1", 1, TEXT,
      "wgmma.wait_group.sync.aligned 2"},
     {MATMUL, "wgmma.wait_group.sync.aligned 0", 1, DROP, NULL},
@@ -33,7 +33,7 @@ static const Mutation mutations[] = {
     {BACKWARD, "wgmma.wait_group.sync.aligned 0", 2, DROP, NULL},
     {BACKWARD, "wgmma.wait_group.sync.aligned 1", 1, DROP, NULL},
     {BACKWARD, "wgmma.wait_group.sync.aligned 1", 2, DROP, NULL},
-    /* registers of products */
+    /* registers of dots */
     {MATMUL, "wgmma.fence", 1, DROP, NULL},
     {FORWARD, "wgmma.fence", 4, DROP, NULL},
     {BACKWARD, "wgmma.fence", 3, DROP, NULL},

@@ -158,7 +158,7 @@ bf16_bits(float x)
     return x != x ? 0x7fff : (v + 0x7fff + (v >> 16 & 1)) >> 16;
 }
 
-/* a * b + c, where the product is exact in a double, to odd: rounding that to at most 24
+/* a * b + c, where the dot is exact in a double, to odd: rounding that to at most 24
    bits is as if the sum had been exact. */
 static inline double
 fma_odd(double a, double b, double c)

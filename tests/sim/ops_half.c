@@ -1,6 +1,6 @@
 /* Instructions on fp16 and bf16, one or two in a register. A float holds sums and
-   products of two so closely that rounding it again does no harm (24 >= 2 * 11 + 2
-   bits); a fused product goes through a double that is rounded to odd. */
+   dots of two so closely that rounding it again does no harm (24 >= 2 * 11 + 2
+   bits); a fused dot goes through a double that is rounded to odd. */
 #include "tests/sim/machine.h"
 #include "tests/sim/number.h"
 

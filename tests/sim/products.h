@@ -1,4 +1,4 @@
-/* Elements of the operands of products, as mma.sync and wgmma know them. */
+/* Elements of the operands of dots, as mma.sync and wgmma know them. */
 #ifndef SDC_TESTS_SIM_PRODUCTS_H
 #define SDC_TESTS_SIM_PRODUCTS_H
 
@@ -30,7 +30,7 @@ product_element(uint32_t v, int kind)
     }
 }
 
-/* Sums of products, of `n` columns: every product is exact, and so nearly is the sum.
+/* Accumulators, of `n` columns: every dot is exact, and so nearly is the sum.
    b: k rows of n. */
 static inline void
 product_row(const float *a, const float *b, int k, int n, double *sum)

@@ -4,7 +4,7 @@
    ended, so "access A came before B" is one comparison. Lanes of a warp share their clock
    until they learn different things; the epoch of a warp's lanes is one counter, which
    moves on when any of them tells others what it has done. Groups of asynchronous copies,
-   bulk stores and products are writers and readers of their own, with a number behind the
+   bulk stores and dots are writers and readers of their own, with a number behind the
    threads': who waits for a group learns that its epoch is over.
 
    A second vector says what a proxy fence has made visible to asynchronous operations on

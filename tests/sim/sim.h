@@ -50,7 +50,7 @@ typedef struct SimLaunch {
 typedef struct SimStats {
     uint64_t instructions;  /* of threads */
     uint64_t barriers;      /* of the block that completed, named ones among them */
-    uint64_t wgmma, copies; /* products and tensor copies of warps */
+    uint64_t wgmma, copies; /* dots and tensor copies of warps */
 } SimStats;
 
 /* Reads all kernels of a module. `message` gets one line when the result is NULL. */

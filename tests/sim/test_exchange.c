@@ -205,8 +205,8 @@ START_TEST(exchange)
             move_case(&r, &c);
         else
             reduce_case(&r, &c);
-        Kernel k =
-            kernel_ir(c.s.at, random_chance(&r, 50) ? "sm_80" : "sm_90", "smem,barrier");
+        Kernel k = kernel_ir(c.s.at, random_chance(&r, 50) ? "sm_80" : "sm_90",
+                             "alloc-shared,insert-barriers");
         size_t bytes = (size_t)c.n * (size_t)c.t->bytes;
         unsigned char *memory = calloc(1, bytes);
         uint64_t arg = (uint64_t)(uintptr_t)memory;

@@ -1,4 +1,4 @@
-/* Code for Hopper on the simulator: a product, attention and its gradients in
+/* Code for Hopper on the simulator: a dot, attention and its gradients in
    configurations that ship, right under several interleavings of their warps; and the
    same PTX with a wait, fence, phase, count or barrier taken away or changed, which must
    be found each time. */
@@ -19,7 +19,7 @@ enum { M = 384, N = 384, K = 160, DIM = 128, ROWS = 384, COLS = 384, MAX_ARRAYS 
 
 typedef struct Array {
     char name[16];
-    int rows, cols, bytes; /* of an element: 2 are bf16 (fp16 in the product) */
+    int rows, cols, bytes; /* of an element: 2 are bf16 (fp16 in the dot) */
     double x[ROWS][COLS];  /* what it began with */
     uint64_t at;
 } Array;
@@ -414,7 +414,7 @@ main(void)
     Suite *suite = suite_create("hopper");
     TCase *tc = tcase_create("hopper");
     setenv("SDC_LIBCUDA", SIM_DRIVER, 1);
-    setenv("SIM_PROCESSORS", "2", 1); /* a program of the product does two tiles */
+    setenv("SIM_PROCESSORS", "2", 1); /* a program of the dot does two tiles */
     tcase_set_timeout(tc, 300);
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_loop_test(tc, right, 0, SUBJECTS);

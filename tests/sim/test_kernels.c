@@ -1,4 +1,4 @@
-/* Kernels of kernels_dsl on a simulated block, against plain loops: pipelined products,
+/* Kernels of kernels_dsl on a simulated block, against plain loops: pipelined dots,
    attention and its gradients with a block or two of work, at several numbers of warps
    and stages; no barrier more than is needed. */
 #include "tests/sim/layouts.h"
@@ -61,7 +61,7 @@ met(const Kernel *k, const char *what, int most)
         ck_abort_msg("%s: %d barriers, at most %d are needed", what, k->barriers, most);
 }
 
-/* ---- products; transposed: which operand lies column by column */
+/* ---- dots; transposed: which operand lies column by column */
 
 typedef struct Product {
     int m, n, k, bm, bn, bk, warps, stages;

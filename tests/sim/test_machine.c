@@ -1,6 +1,6 @@
 /* The simulator itself: small kernels written by hand, each with one thing that must be
    found, and beside it the same thing done right, which must run. Then what lanes of a
-   warp do together, and products of every type, against plain loops. */
+   warp do together, and dots of every type, against plain loops. */
 #include "tests/sim/sim.h"
 
 #include <check.h>
@@ -254,7 +254,7 @@ START_TEST(wide_sources)
 }
 END_TEST
 
-/* Rows of matrices go to shared memory and come back turned. */
+/* Rows of matrices go to shared memory and come back transposed. */
 START_TEST(matrices)
 {
     char message[600];
@@ -275,7 +275,7 @@ START_TEST(matrices)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- products */
+/* ---------------------------------------------------------------- dots */
 
 typedef struct Product {
     const char *name;

@@ -257,7 +257,7 @@ START_TEST(moves)
                  "%%r: ptr<i32> {sig=\"*i32\"}) {warps=%d, form=3} {\n",
                  1 << c.warp_bits);
         text_add(&s, "%s  return\n}\n", c.body.at);
-        Kernel k = kernel_ir(s.at, "sm_80", "smem,barrier");
+        Kernel k = kernel_ir(s.at, "sm_80", "alloc-shared,insert-barriers");
         uint64_t args[] = {(uint64_t)(uintptr_t)c.p, (uint64_t)(uintptr_t)c.q,
                            (uint64_t)(uintptr_t)c.out};
         kernel_run(&k, args, 3, &c, sizeof c, (uint64_t)i);

@@ -1,5 +1,5 @@
 /* Random programs of conversions, buffers, reductions, loops and conditions that leave
-   every tile as it was: they must end with the right elements, whatever shares its place
+   every tile as it was: they must end with the right elements, whatever shares its offset
    in shared memory, and without a race. [SEED [COUNT]] */
 #include "tests/sim/layouts.h"
 
@@ -249,7 +249,8 @@ START_TEST(programs)
         Program p = {.r = {.state = (uint64_t)seed * 1000003u + (uint64_t)i}};
         random_below(&p.r, 2);
         int tiles = write_program(&p);
-        Kernel k = kernel_ir(p.s.at, pick(&p, 2) ? "sm_80" : "sm_90", "smem,barrier");
+        Kernel k = kernel_ir(p.s.at, pick(&p, 2) ? "sm_80" : "sm_90",
+                             "alloc-shared,insert-barriers");
         for (uint64_t arm = 0; arm < 2; arm++) {
             int32_t memory[256] = {0};
             uint64_t args[] = {(uint64_t)(uintptr_t)memory, arm};

@@ -1,5 +1,5 @@
-/* wgmma: products that a warpgroup starts and waits for. Each of its warps computes its
-   16 of 64 rows. A product goes into the warp's queue when it is issued and is computed
+/* wgmma: dots that a warpgroup starts and waits for. Each of its warps computes its
+   16 of 64 rows. A dot goes into the warp's queue when it is issued and is computed
    at some time up to the wait that retires its group; until then its registers are nobody
    else's: reading or writing one is an error, but a plain move, which ptxas makes go
    away, joins the queue. */
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const uint32_t LEFT = 0x80000000; /* an operand of a product, not its sums */
+static const uint32_t LEFT = 0x80000000; /* an operand of a dot, not its sums */
 enum { MAX_N = 256, MAX_K = 32, CHUNK = 16 };
 
 /* ---------------------------------------------------------------- operands */
@@ -197,7 +197,7 @@ push(Warp *w, Pending p)
 
 /* ---------------------------------------------------------------- registers */
 
-/* Before every instruction of a kernel with products. */
+/* Before every instruction of a kernel with dots. */
 void
 wgmma_check(Warp *w, const Insn *i, bool *put_off)
 {
@@ -274,7 +274,7 @@ uniform(Warp *w, const Insn *i, uint32_t place, uint64_t *out)
     return true;
 }
 
-/* The four warps of a group must run the same products on the same operands. */
+/* The four warps of a group must run the same dots on the same operands. */
 static bool
 is_alike(Warp *w, const Insn *i, uint64_t a, uint64_t b)
 {

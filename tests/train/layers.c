@@ -93,7 +93,7 @@ net_step(Net *net, int64_t step, double rate)
         sdc_float(1 - pow(beta1, (double)step)), sdc_float(1 - pow(beta2, (double)step)));
 }
 
-/* ---- products */
+/* ---- matmuls */
 
 typedef struct Matrix {
     const float *p;
@@ -174,7 +174,7 @@ seed_of(const Net *net, int layer)
     return net->seed * 64 + layer;
 }
 
-/* One of SparseDrop's products: dsd, or sdd. count_i, count_j: how the number of a block
+/* One of SparseDrop's matmuls: dsd, or sdd. count_i, count_j: how the number of a block
    grows along the rows and columns that the mask covers. */
 static void
 sparse(Net *net, const Dropping *d, const char *kernel, Matrix a, Matrix b, float *c,

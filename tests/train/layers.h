@@ -7,7 +7,7 @@
 #include "tests/train/machine.h"
 
 /* What happens in front of a linear layer that drops: nothing, dropout of elements, or of
-   blocks fused with the product. */
+   blocks fused with the matmul. */
 typedef enum Mode { DENSE, DROPOUT, SPARSEDROP } Mode;
 
 typedef struct Net {
@@ -16,7 +16,7 @@ typedef struct Net {
     double p;
     bool learning;   /* else nothing is dropped */
     int64_t seed;    /* of this step's masks */
-    int tile, block; /* of products, of masks */
+    int tile, block; /* of matmuls, of masks */
     int64_t n;       /* parameters */
     float *host;     /* their initial values, until net_ready */
     float *w, *g, *m1, *m2;

@@ -256,11 +256,11 @@ END_TEST
 
 enum { PROCESSES = 16, THREADS = 8, KEYS = 8, WRONG = 99 };
 
-typedef struct Figures {
+typedef struct Counts {
     atomic_long gets, hits, puts, wrong;
-} Figures;
+} Counts;
 
-static Figures *figures; /* shared by all processes */
+static Counts *counts; /* shared by all processes */
 
 static void *
 torture_thread(void *arg)
@@ -271,15 +271,15 @@ torture_thread(void *arg)
     while (c) {
         int n = rand_r(&seed) % KEYS;
         int got = get(c, n);
-        atomic_fetch_add(&figures->gets, 1);
-        atomic_fetch_add(&figures->hits, got == 1);
+        atomic_fetch_add(&counts->gets, 1);
+        atomic_fetch_add(&counts->hits, got == 1);
         if (got < 0) {
-            atomic_fetch_add(&figures->wrong, 1);
+            atomic_fetch_add(&counts->wrong, 1);
             _exit(WRONG);
         }
         if (got == 0 || rand_r(&seed) % 8 == 0) {
             put(c, n);
-            atomic_fetch_add(&figures->puts, 1);
+            atomic_fetch_add(&counts->puts, 1);
         }
         if (rand_r(&seed) % 512 == 0)
             cache_walk(c, rand_r(&seed) % 2 ? CACHE_GC : CACHE_VERIFY, 10000, &found);
@@ -318,9 +318,9 @@ START_TEST(killed_at_any_moment)
     int killed = 0, status;
     const char *text = getenv("SDC_TORTURE_SECONDS");
     double until = now() + (text ? atof(text) : 4);
-    figures = mmap(NULL, sizeof *figures, PROT_READ | PROT_WRITE,
+    counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(figures, MAP_FAILED);
+    ck_assert_ptr_ne(counts, MAP_FAILED);
     for (int i = 0; i < PROCESSES; i++)
         pid[i] = torture_process(seed++);
     while (now() < until) {
@@ -344,13 +344,13 @@ START_TEST(killed_at_any_moment)
     ck_assert(cache_walk(c, CACHE_VERIFY, 0, &found));
     printf("cache: %d processes of %d threads, %d killed; %ld reads, %ld of them hits, "
            "%ld writes, %ld wrong, %lld entries not whole, %lld unfinished files\n",
-           PROCESSES, THREADS, killed, atomic_load(&figures->gets),
-           atomic_load(&figures->hits), atomic_load(&figures->puts),
-           atomic_load(&figures->wrong), (long long)found.bad,
+           PROCESSES, THREADS, killed, atomic_load(&counts->gets),
+           atomic_load(&counts->hits), atomic_load(&counts->puts),
+           atomic_load(&counts->wrong), (long long)found.bad,
            (long long)found.temporaries);
-    ck_assert_int_eq(atomic_load(&figures->wrong), 0);
+    ck_assert_int_eq(atomic_load(&counts->wrong), 0);
     ck_assert_int_eq(found.bad, 0);
-    ck_assert_int_gt(atomic_load(&figures->hits), 0);
+    ck_assert_int_gt(atomic_load(&counts->hits), 0);
     ck_assert_int_gt(killed, 5);
     for (int i = 0; i < KEYS; i++)
         ck_assert_int_ge(get(c, i), 0);

@@ -82,8 +82,8 @@ static const char add_text[] = "import triton\n"
                                "    a = tl.load(x + i, mask=i < n)\n"
                                "    tl.store(out + i, a * by, mask=i < n)\n";
 
-/* Launches of two specializations in turn, with a grid and with a tuned configuration:
-   what they called after the first of each. */
+/* Launches of two specializations one after another, with a grid and with a tuned
+   configuration: what they called after the first of each. */
 static int
 launches(const char *target, const void *x, int grid)
 {

@@ -148,7 +148,7 @@ START_TEST(matrix_fragments)
             ck_assert_int_eq(part(a, i, lane, 0, 1), 2 * t + (i & 1) + 8 * (i >> 2));
         }
     }
-    /* packing accumulators pairwise gives the operand of the next product: no movement */
+    /* packing accumulators pairwise gives the operand of the next matmul: no movement */
     const Layout *p = layout_wgmma_operand(s, (int64_t[]){ 64, 256 }, (int[]){ 4, 1 }, 2);
     ck_assert_ptr_eq(p, acc);
     int n, warps[2];
@@ -318,7 +318,7 @@ START_TEST(one_thread_owns_each_element)
         const Layout *l = random_layout(s, 2, (int64_t[]){ 8, 16 });
         uint32_t copies[LD_COUNT];
         int owners[128] = { 0 };
-        layout_copies(l, copies);
+        layout_replication(l, copies);
         for (uint32_t r = 0; r < 1u << l->n[LD_REG]; r++)
             for (uint32_t t = 0; t < 32; t++)
                 for (uint32_t w = 0; w < 1u << l->n[LD_WARP]; w++)

@@ -87,7 +87,7 @@ play(const Layout *src, const Layout *dst, const Exchange *e)
     F2 ms = exchange_map(e, src), md = exchange_map(e, dst);
     uint32_t copies[LD_COUNT];
     int arrived = 0;
-    layout_copies(src, copies);
+    layout_replication(src, copies);
     for (uint32_t round = 0; round <= e->rounds; round++) {
         if (round & ~e->rounds)
             continue;

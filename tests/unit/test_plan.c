@@ -143,7 +143,7 @@ START_TEST(known_attention)
             p = attention_plan(&hopper, &q);
             ck_assert(!p.split && p.tile.m >= 128 && p.tile.warps >= 8);
         }
-    /* few keys: programs take tiles in turn, where all see as many */
+    /* few keys: persistent kernel, where all see as many */
     q = attend(2, 32, 32, 4096, 512, 128);
     ck_assert(attention_plan(&hopper, &q).turns);
     q.causal = true;

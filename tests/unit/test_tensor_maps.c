@@ -191,7 +191,7 @@ START_TEST(programs_in_turn)
 {
     static const char tir[] =
         "kernel @turns(%p: ptr<i32> {sig=\"*i32\"}) {warps=4} {\n"
-        "  %n = num_programs {axis=0, turns=2} : i32\n"
+        "  %n = num_programs {axis=0, ctas_per_sm=2} : i32\n"
         "  store %p, %n\n"
         "  return\n"
         "}\n";
@@ -221,7 +221,7 @@ END_TEST
 START_TEST(whole_numbers_of_tiles)
 {
     static const char tir[] =
-        "kernel @whole(%p: ptr<i32> {sig=\"*i32\"}, %n: i32 {sig=\"i32\", whole=64}) "
+        "kernel @whole(%p: ptr<i32> {sig=\"*i32\"}, %n: i32 {sig=\"i32\", multiple=64}) "
         "{warps=4} {\n"
         "  store %p, %n\n"
         "  return\n"

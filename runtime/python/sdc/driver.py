@@ -95,7 +95,7 @@ class Driver:
             return {"multiprocessor_count": p.multi_processor_count,
                     "max_shared_mem": p.shared_memory_per_block_optin,
                     "max_num_regs": 65536, "warpSize": 32}
-        # a thread is a multiprocessor; the rest are a GPU's, for those who divide by it
+        # a thread is an SM; the rest are a GPU's, for those who divide by it
         return {"multiprocessor_count": context.get("cpu").threads, "warpSize": 32,
                 "max_shared_mem": 232448, "max_num_regs": 65536, "sm_clock_rate": 1,
                 "mem_clock_rate": 1, "mem_bus_width": 1}

@@ -197,7 +197,7 @@ run_passes(Lab *l, const LabTest *t)
     l->s->fail.set = 1;
     bool ok = true;
     for (int i = 0; i < n && ok;
-         i++) { /* without the manager: `unseen` asks for layouts */
+         i++) { /* without the manager: `undef-masked` asks for layouts */
         ArenaMark mark = arena_mark(&l->s->tmp);
         pass_info[list[i]].run(l->f, &cx);
         ok = diag_ok(&l->s->diag) && module_verify(l->m);
@@ -226,7 +226,7 @@ static bool
 launched(const Lab *l, const uint64_t *params)
 {
     for (int i = 0; i < l->f->body->narg; i++) {
-        int64_t whole = l->f->params[i].whole;
+        int64_t whole = l->f->params[i].multiple;
         int64_t x = bits_signed(type_bits(l->f->body->args[i]->type), params[i]);
         if (whole > 1 && x % whole)
             return false;

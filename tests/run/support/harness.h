@@ -105,7 +105,7 @@ const char *env_text(Env *env, const char *fmt, ...)
 RefType ref_type(SdcDtype t); /* floating types */
 double unit_of(SdcDtype t);   /* rounding of a value to t, 0 for fp32 and wider */
 
-/* Error of a product of two fp32 numbers in a dot, relative: tf32 on tensor cores. */
+/* Error of a matmul of two fp32 numbers in a dot, relative: tf32 on tensor cores. */
 double dot_unit(const Env *env, SdcDtype t);
 
 /* The tree with kernels_dsl and tests: $SDC_TEST_ROOT, or where it was built. */

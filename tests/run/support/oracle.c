@@ -285,13 +285,14 @@ static bool
 is_meant(const Launch *l, const Func *f)
 {
     for (int i = 0; i < l->nin; i++)
-        if (f->params[i].whole > 1 && l->in[i].i % f->params[i].whole)
+        if (f->params[i].multiple > 1 && l->in[i].i % f->params[i].multiple)
             return false;
     return true;
 }
 
 /* Pass sums changes in which order is added: what comes behind it is compared with what
-   it leaves. (Its own results: tests/passes/sums, and every run test of products.) */
+   it leaves. (Its own results: tests/passes/fold-accumulator, and every run test of
+   matmuls.) */
 static void
 begin_anew(Launch *l, Check *c, PassCx *cx, const PassId *list, int n)
 {
@@ -314,7 +315,7 @@ check_list(Launch *l, const Check *c, const char *target, const PassId *list, in
     for (int i = 0; i < n && list[i] != last; i++) {
         ck_assert_msg(passes_run(f->module, &cx, &list[i], 1), "%s: %s", l->kernel,
                       pass_info[list[i]].name);
-        if (list[i] == PASS_sums && own.plain == c->plain)
+        if (list[i] == PASS_fold_accumulator && own.plain == c->plain)
             begin_anew(l, &own, &cx, list, i + 1);
         else if (is_meant(l, f) && !seen(l, f))
             check_pass(l, &own, f, target, pass_info[list[i]].name);
@@ -338,8 +339,17 @@ static void
 check_random(Launch *l, const Check *c)
 {
     static const PassId any[] = {
-        PASS_canon, PASS_cse,     PASS_dce,   PASS_licm,   PASS_threshold, PASS_mask,
-        PASS_peel,  PASS_forward, PASS_carry, PASS_modulo, PASS_bounds,
+        PASS_canon,
+        PASS_cse,
+        PASS_dce,
+        PASS_licm,
+        PASS_fold_rand_compare,
+        PASS_lower_block_ptr,
+        PASS_peel,
+        PASS_fuse_forward,
+        PASS_scalarize_induction,
+        PASS_assume_divisible,
+        PASS_fold_bounds,
     };
     static uint64_t state;
     const char *seed = getenv("SDC_TEST_SEED");
@@ -352,8 +362,8 @@ check_random(Launch *l, const Check *c)
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
         PassId p = any[(state >> 32) % (sizeof any / sizeof *any)];
         if (pass_info[p].needs && !masked)
-            list[n++] = PASS_mask;
-        masked |= pass_info[p].needs || p == PASS_mask;
+            list[n++] = PASS_lower_block_ptr;
+        masked |= pass_info[p].needs || p == PASS_lower_block_ptr;
         list[n++] = p;
     }
     check_list(l, c, state & 1 ? "cpu" : "sm_90a", list, n, PASS_COUNT);
@@ -382,7 +392,7 @@ oracle_launch(const OracleJob *job)
         memory_copy(&l, &c.before, NULL);
         memory_copy(&l, &c.want, NULL);
         interpret(&l, f, c.want.in, (InterpOptions){.programs = PROGRAMS}, "");
-        check_target(&l, &c, "cpu", PASS_nest);
+        check_target(&l, &c, "cpu", PASS_lower_cpu);
         check_target(&l, &c, "sm_90a", PASS_layout);
         check_random(&l, &c);
         memory_free(&l, &c.before);

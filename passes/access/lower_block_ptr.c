@@ -1,0 +1,569 @@
+/* Masking: block pointers and tensor descriptors become tiles of pointers with explicit
+   masks, so that every access says which lanes touch memory.
+
+       %p = make_block_ptr %base, %m, %n, %sm, %sn, %i, %j {order=[1,0]} : block_ptr<..>
+       %x = block_load %p {boundary=[0]} : tile<64x32xf32>
+     =>
+       %r = add (splat (sext %i)), (sext (arange)) : tile<64xi64>        // rows
+       %c = ..                                       tile<32xi64>        // columns
+       %q = addptr (splat %base), %r[:,None] * %sm + %c[None,:] * %sn
+       %x = load %q, (0 <= %r < %m)[:,None] : tile<64x32xf32>
+
+   Offsets are 64-bit, as in Triton. A block pointer or descriptor that crosses a
+   region (a loop carries it, an if chooses it) is taken apart into its components; the
+   ones that do not change are then found by canonicalization. */
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "passes/pass.h"
+
+#include <math.h>
+#include <string.h>
+
+bool pass_lower_block_ptr(Func *f, PassCx *cx);
+
+enum { MAX_PARTS = 1 + 3 * MAX_RANK };
+
+/* A block pointer or descriptor as its components: base; shape.. and strides.. (i64);
+   offsets.. (i32, block pointers only). */
+typedef struct Parts {
+    const Type *type;
+    int n;
+    Value *v[MAX_PARTS];
+    Name padding; /* of a descriptor */
+} Parts;
+
+typedef struct Mask {
+    Session *s;
+    Arena *tmp;
+    Map parts; /* Value -> Parts */
+    Map pads;  /* Region -> paddings of the values that end it, Name[] */
+    Vec(Op *) dead;
+    bool changed;
+} Mask;
+
+static bool
+is_block(const Type *t)
+{
+    return t->kind == TY_BLOCK_PTR || t->kind == TY_DESC;
+}
+
+static int
+part_count(const Type *t)
+{
+    return 1 + (t->kind == TY_DESC ? 2 : 3) * t->rank;
+}
+
+static const Type *
+part_type(Mask *m, const Type *t, int i)
+{
+    if (i == 0)
+        return type_ptr(m->s->types, t->elem, 0);
+    return type_scalar(m->s->types, i <= 2 * t->rank ? SK_I64 : SK_I32);
+}
+
+static Parts *
+parts_of(Mask *m, const Value *v)
+{
+    return map_get(&m->parts, v);
+}
+
+/* Are the components of all block operands known? Descriptors that are parameters or
+   captures of a role have none: only hardware can use them. */
+static bool
+parts_known(Mask *m, const Op *op)
+{
+    for (int i = 0; i < op->noperand; i++) {
+        const Value *v = op_operand(op, i);
+        if (!is_block(v->type) || parts_of(m, v))
+            continue;
+        diag_error(&m->s->diag, op->loc,
+                   "not supported yet: '%s' on a descriptor that is passed in whole",
+                   op_info[op->kind].name);
+        return false;
+    }
+    return true;
+}
+
+static Parts *
+new_parts(Mask *m, const Value *v)
+{
+    Parts *p = arena_new(m->tmp, Parts);
+    p->type = v->type;
+    p->n = part_count(v->type);
+    map_set(&m->parts, v, p);
+    return p;
+}
+
+/* ---- addresses */
+
+/* x[None, .., :, .., None]: a rank-1 tile along dimension `dim` of a rank-r tile. */
+static Value *
+along(Builder *b, Value *x, int dim, int rank, const int64_t *shape)
+{
+    for (int i = 0; i < rank; i++)
+        if (i != dim)
+            x = build_expand_dims(b, x, i);
+    return rank > 1 ? build_broadcast(b, x, shape) : x;
+}
+
+static Value *
+splat_like(Builder *b, Value *scalar, const Value *like)
+{
+    return build_splat(b, scalar, like->type);
+}
+
+static Value *
+to_i64(Mask *m, Builder *b, Value *x)
+{
+    return type_bits(x->type) == 64
+               ? x
+               : build_cast(b, OP_SEXT, x, type_scalar(m->s->types, SK_I64));
+}
+
+/* offset + 0 .. size-1 as i64 */
+static Value *
+indices(Mask *m, Builder *b, Value *offset, int64_t size)
+{
+    TypeTable *tt = m->s->types;
+    AttrList l = {0};
+    const Type *t = type_tile(tt, type_scalar(tt, SK_I32), 1, &size, NULL);
+    attr_set_int(&m->s->mod, &l, ATTR_START, 0);
+    Value *r = &build_op(b, OP_ARANGE, NULL, 0, &l, &t, 1)->results[0];
+    r = to_i64(m, b, r);
+    return build_binary(b, OP_ADD, splat_like(b, to_i64(m, b, offset), r), r);
+}
+
+static Value *
+conjunction(Builder *b, Value *x, Value *y)
+{
+    return !x ? y : !y ? x : build_binary(b, OP_AND, x, y);
+}
+
+/* 0 <= index < size */
+static Value *
+in_bounds(Mask *m, Builder *b, Value *index, Value *size)
+{
+    Value *zero = build_int(b, index->type, 0);
+    Value *low = build_cmp(b, OP_CMPI, "sge", index, zero);
+    Value *high =
+        build_cmp(b, OP_CMPI, "slt", index, splat_like(b, to_i64(m, b, size), index));
+    return build_binary(b, OP_AND, low, high);
+}
+
+typedef struct Access {
+    Value *ptr, *mask;
+} Access;
+
+/* Pointers and mask for rank-1 index tiles, one per dimension; checks: bit set of the
+   dimensions with bounds. */
+static Access
+access_at(Mask *m, Builder *b, const Parts *p, Value *const *index, const int64_t *shape,
+          unsigned checks)
+{
+    int r = p->type->rank;
+    Value *offset = NULL, *mask = NULL;
+    for (int d = 0; d < r; d++) {
+        Value *stride = to_i64(m, b, p->v[1 + r + d]);
+        Value *step = build_binary(b, OP_MUL, index[d], splat_like(b, stride, index[d]));
+        Value *wide = along(b, step, d, r, shape);
+        offset = offset ? build_binary(b, OP_ADD, offset, wide) : wide;
+        if (checks >> d & 1)
+            mask = conjunction(
+                b, mask, along(b, in_bounds(m, b, index[d], p->v[1 + d]), d, r, shape));
+    }
+    Value *base = splat_like(b, p->v[0], offset);
+    return (Access){build_binary(b, OP_ADDPTR, base, offset), mask};
+}
+
+static Access
+block_access(Mask *m, Builder *b, const Parts *p, Value *const *offsets, unsigned checks)
+{
+    Value *index[MAX_RANK];
+    for (int d = 0; d < p->type->rank; d++)
+        index[d] = indices(m, b, offsets[d], p->type->shape[d]);
+    return access_at(m, b, p, index, p->type->shape, checks);
+}
+
+/* NaN where the padding asks for it; without `other` masked lanes give zero. */
+static Value *
+padding(Builder *b, const Value *ptr, Name pad, TypeTable *tt)
+{
+    const Type *elem = type_elem(ptr->type)->elem;
+    if (!pad || strcmp(pad, "nan") != 0 || !type_is_float(elem))
+        return NULL;
+    return build_float(b, type_like(tt, ptr->type, elem), NAN);
+}
+
+/* Attributes of the access that stay: cache hints and the like. */
+static AttrList
+hints(Mask *m, const Op *op)
+{
+    AttrList l;
+    attr_copy(&m->s->mod, &l, &op->attrs);
+    attr_drop(&l, ATTR_BOUNDARY);
+    attr_drop(&l, ATTR_PADDING);
+    return l;
+}
+
+static Value *
+fit(Builder *b, Value *x, const Type *t)
+{
+    return x->type == t ? x : build_reshape(b, x, t->rank, t->shape);
+}
+
+static void
+finish_load(Mask *m, Builder *b, Op *op, Access a, Name pad)
+{
+    AttrList l = hints(m, op);
+    Value *other = a.mask ? padding(b, a.ptr, pad, m->s->types) : NULL;
+    Value *v = build_load(b, a.ptr, a.mask, other, &l);
+    v = fit(b, v, op->results[0].type);
+    v->name = op->results[0].name;
+    value_replace(&op->results[0], v);
+    op_erase(op);
+}
+
+static void
+finish_store(Mask *m, Builder *b, Op *op, Access a, Value *v)
+{
+    AttrList l = hints(m, op);
+    int64_t *shape = (int64_t *)a.ptr->type->shape;
+    if (!type_same_shape(v->type, a.ptr->type))
+        v = build_reshape(b, v, a.ptr->type->rank, shape);
+    if (op->kind == OP_DESC_ATOMIC) {
+        Value *in[3] = {a.ptr, v, a.mask};
+        build_op(b, OP_ATOMIC_RMW, in, a.mask ? 3 : 2, &l, NULL, 1);
+    } else {
+        build_store(b, a.ptr, v, a.mask, &l);
+    }
+    op_erase(op);
+}
+
+static unsigned
+boundary_set(const Op *op)
+{
+    const Attr *dims = attr_find(&op->attrs, ATTR_BOUNDARY);
+    unsigned set = 0;
+    for (int i = 0; dims && i < dims->n; i++)
+        set |= 1u << dims->v.ints[i];
+    return set;
+}
+
+static void
+lower_block_access(Mask *m, Builder *b, Op *op)
+{
+    const Parts *p = parts_of(m, op_operand(op, 0));
+    Access a = block_access(m, b, p, &p->v[1 + 2 * p->type->rank], boundary_set(op));
+    if (op->kind == OP_BLOCK_LOAD)
+        finish_load(m, b, op, a, attr_str(&op->attrs, ATTR_PADDING));
+    else
+        finish_store(m, b, op, a, op_operand(op, 1));
+}
+
+static void
+lower_desc_access(Mask *m, Builder *b, Op *op)
+{
+    const Parts *p = parts_of(m, op_operand(op, 0));
+    bool load = op->kind == OP_DESC_LOAD;
+    Value *offsets[MAX_RANK];
+    for (int d = 0; d < p->type->rank; d++)
+        offsets[d] = op_operand(op, d + (load ? 1 : 2));
+    Access a = block_access(m, b, p, offsets, (1u << p->type->rank) - 1);
+    if (load)
+        finish_load(m, b, op, a, p->padding);
+    else
+        finish_store(m, b, op, a, op_operand(op, 1));
+}
+
+/* Rows picked by an index tile, columns from an offset on. */
+static void
+lower_desc_rows(Mask *m, Builder *b, Op *op)
+{
+    bool load = op->kind == OP_DESC_GATHER;
+    const Parts *p = parts_of(m, op_operand(op, 0));
+    const Type *t = load ? op->results[0].type : op_operand(op, 1)->type;
+    Value *index[2] = {
+        to_i64(m, b, op_operand(op, load ? 1 : 2)),
+        indices(m, b, op_operand(op, load ? 2 : 3), t->shape[1]),
+    };
+    Access a = access_at(m, b, p, index, t->shape, 3);
+    if (load)
+        finish_load(m, b, op, a, p->padding);
+    else
+        finish_store(m, b, op, a, op_operand(op, 1));
+}
+
+/* ---- making and moving */
+
+static void
+take_make(Mask *m, Builder *b, Op *op)
+{
+    Parts *p = new_parts(m, &op->results[0]);
+    for (int i = 0; i < p->n; i++) {
+        Value *v = op_operand(op, i);
+        p->v[i] = i >= 1 && i <= 2 * p->type->rank ? to_i64(m, b, v) : v;
+    }
+    p->padding = attr_str(&op->attrs, ATTR_PADDING);
+    vec_push(m->tmp, &m->dead, op);
+}
+
+static void
+take_advance(Mask *m, Builder *b, Op *op)
+{
+    const Parts *from = parts_of(m, op_operand(op, 0));
+    Parts *p = new_parts(m, &op->results[0]);
+    int r = from->type->rank;
+    memcpy(p->v, from->v, sizeof p->v);
+    for (int d = 0; d < r; d++)
+        p->v[1 + 2 * r + d] =
+            build_binary(b, OP_ADD, from->v[1 + 2 * r + d], op_operand(op, 1 + d));
+    vec_push(m->tmp, &m->dead, op);
+}
+
+/* ---- regions */
+
+typedef Vec(Value *) ValueVec;
+typedef Vec(const Type *) TypeVec;
+
+static void
+expand_value(Mask *m, ValueVec *out, Value *v)
+{
+    if (!is_block(v->type)) {
+        vec_push(m->tmp, out, v);
+        return;
+    }
+    const Parts *p = parts_of(m, v);
+    for (int i = 0; i < p->n; i++)
+        vec_push(m->tmp, out, p->v[i]);
+}
+
+static void
+expand_type(Mask *m, TypeVec *out, const Type *t)
+{
+    if (!is_block(t)) {
+        vec_push(m->tmp, out, t);
+        return;
+    }
+    for (int i = 0; i < part_count(t); i++)
+        vec_push(m->tmp, out, part_type(m, t, i));
+}
+
+/* `old` is a result or argument; what takes its place is at[*i] and, for a block, the
+   values behind it. */
+static void
+take_place(Mask *m, Value *old, Value *const *at, int *i, Name padding_of)
+{
+    if (!is_block(old->type)) {
+        if (!at[*i]->name)
+            at[*i]->name = old->name;
+        value_replace(old, at[(*i)++]);
+        return;
+    }
+    Parts *p = new_parts(m, old);
+    p->padding = padding_of;
+    for (int k = 0; k < p->n; k++)
+        p->v[k] = at[(*i)++];
+}
+
+static void visit(Mask *m, Region *r, int depth);
+
+static bool
+touches_blocks(const Op *op)
+{
+    for (int i = 0; i < op->nresult; i++)
+        if (is_block(op->results[i].type))
+            return true;
+    for (int i = 0; i < op->noperand; i++)
+        if (is_block(op_operand(op, i)->type))
+            return true;
+    return false;
+}
+
+static bool
+pads_nan(Name padding)
+{
+    return padding && strcmp(padding, "nan") == 0;
+}
+
+/* Padding of descriptors is static: what the loop starts with is what it carries. */
+static Name
+initial_padding(Mask *m, const Op *op, int carried)
+{
+    int first = op->kind == OP_FOR ? 3 : 0;
+    return parts_of(m, op_operand(op, first + carried))->padding;
+}
+
+/* The paddings that regions of `to` end with; one for all, and `start` when there is a
+   first value, or an error. */
+static Name
+final_padding(Mask *m, const Op *to, int result, const Name *start)
+{
+    Name pad = start ? *start : NULL;
+    for (int k = 0; k < to->nregion; k++) {
+        if (to->kind == OP_WHILE && k == 1)
+            continue; /* its values have another order: check_body_padding */
+        const Name *list = map_get(&m->pads, to->regions[k]);
+        Name mine = list ? list[result + (to->kind == OP_WHILE)] : NULL;
+        if ((k || start) && pads_nan(mine) != pads_nan(pad))
+            diag_error(&m->s->diag, to->loc,
+                       "not supported yet: descriptors of different padding meet here");
+        pad = mine;
+    }
+    return pad;
+}
+
+/* The body of a while gives back what its condition takes. */
+static void
+check_body_padding(Mask *m, const Op *op, const Op *to)
+{
+    const Name *list = map_get(&m->pads, to->regions[1]);
+    for (int i = 0; list && i < op->noperand; i++)
+        if (is_block(op_operand(op, i)->type) &&
+            pads_nan(list[i]) != pads_nan(initial_padding(m, op, i)))
+            diag_error(&m->s->diag, to->loc,
+                       "not supported yet: descriptors of different padding meet here");
+}
+
+static Name
+argument_padding(Mask *m, const Op *op, const Op *to, int region, int arg)
+{
+    if (op->kind == OP_WHILE && region == 1) /* what the condition passes on */
+        return final_padding(m, to, arg, NULL);
+    return initial_padding(m, op, arg - (op->kind == OP_FOR));
+}
+
+/* A new op whose operands, results and region arguments are components; its regions are
+   filled with the old ones' ops. */
+static void
+rebuild(Mask *m, Op *op, int depth)
+{
+    ValueVec in = {0};
+    TypeVec out = {0};
+    for (int i = 0; i < op->noperand; i++)
+        expand_value(m, &in, op_operand(op, i));
+    for (int i = 0; i < op->nresult; i++)
+        expand_type(m, &out, op->results[i].type);
+    Builder b = builder_before(op);
+    Op *to = build_unchecked(&b, op->kind, in.at, in.n, &op->attrs, out.at, out.n);
+    for (int k = 0; k < op->nregion; k++) {
+        Region *from = op->regions[k], *r = region_new(b.func, to);
+        for (int i = 0; i < from->narg; i++) {
+            TypeVec types = {0};
+            expand_type(m, &types, from->args[i]->type);
+            int at = r->narg;
+            for (int t = 0; t < types.n; t++)
+                region_arg(r, types.at[t], NULL);
+            Name pad =
+                is_block(from->args[i]->type) ? argument_padding(m, op, to, k, i) : NULL;
+            take_place(m, from->args[i], r->args, &at, pad);
+        }
+        while (from->first)
+            op_move_to_end(from->first, r);
+        visit(m, r, depth + 1);
+    }
+    ValueVec results = {0};
+    for (int i = 0; i < to->nresult; i++)
+        vec_push(m->tmp, &results, &to->results[i]);
+    for (int i = 0, at = 0; i < op->nresult; i++) {
+        Name pad = NULL, start = NULL;
+        if (is_block(op->results[i].type)) {
+            start = op->kind == OP_FOR ? initial_padding(m, op, i) : NULL;
+            pad = final_padding(m, to, i, op->kind == OP_FOR ? &start : NULL);
+        }
+        take_place(m, &op->results[i], results.at, &at, pad);
+    }
+    if (op->kind == OP_WHILE)
+        check_body_padding(m, op, to);
+    vec_push(m->tmp, &m->dead, op);
+    m->changed = true;
+}
+
+static void
+expand_terminator(Mask *m, Op *op)
+{
+    ValueVec vals = {0};
+    if (!touches_blocks(op))
+        return;
+    Name *pads = arena_array(m->tmp, Name, op->noperand);
+    for (int i = 0; i < op->noperand; i++)
+        if (is_block(op_operand(op, i)->type))
+            pads[i] = parts_of(m, op_operand(op, i))->padding;
+    map_set(&m->pads, op->parent, pads);
+    for (int i = 0; i < op->noperand; i++)
+        expand_value(m, &vals, op_operand(op, i));
+    while (op->noperand)
+        op_drop_operand(op, op->noperand - 1);
+    for (int i = 0; i < vals.n; i++)
+        op_add_operand(op, vals.at[i]);
+}
+
+/* Is this op taken apart when it touches blocks? The others (TMA, roles) are made by
+   later passes for hardware that knows descriptors. */
+static bool
+lowered(const Op *op)
+{
+    return op_info[op->kind].effects == 0
+               ? !op_is(op, T_ISOLATED)
+               : op->kind == OP_BLOCK_LOAD || op->kind == OP_BLOCK_STORE ||
+                     op->kind == OP_DESC_LOAD || op->kind == OP_DESC_STORE ||
+                     op->kind == OP_DESC_ATOMIC || op->kind == OP_DESC_GATHER ||
+                     op->kind == OP_DESC_SCATTER;
+}
+
+static void
+visit_op(Mask *m, Op *op, int depth)
+{
+    Builder b = builder_before(op);
+    b.loc = op->loc;
+    if (lowered(op) && !parts_known(m, op))
+        return;
+    m->changed |= op->nregion == 0 && lowered(op) && touches_blocks(op);
+    switch ((int)op->kind) {
+    case OP_MAKE_BLOCK_PTR:
+    case OP_MAKE_DESC: take_make(m, &b, op); return;
+    case OP_ADVANCE: take_advance(m, &b, op); return;
+    case OP_BLOCK_LOAD:
+    case OP_BLOCK_STORE: lower_block_access(m, &b, op); return;
+    case OP_DESC_LOAD:
+    case OP_DESC_STORE:
+    case OP_DESC_ATOMIC: lower_desc_access(m, &b, op); return;
+    case OP_DESC_GATHER:
+    case OP_DESC_SCATTER: lower_desc_rows(m, &b, op); return;
+    case OP_FOR:
+    case OP_WHILE:
+    case OP_IF:
+        if (touches_blocks(op)) {
+            rebuild(m, op, depth);
+            return;
+        }
+        break;
+    default: break;
+    }
+    if (op_is(op, T_TERMINATOR))
+        expand_terminator(m, op);
+    for (int i = 0; i < op->nregion; i++)
+        visit(m, op->regions[i], depth + 1);
+}
+
+static void
+visit(Mask *m, Region *r, int depth)
+{
+    if (depth > MAX_REGION_DEPTH)
+        return;
+    region_each(r, op) visit_op(m, op, depth);
+}
+
+bool
+pass_lower_block_ptr(Func *f, PassCx *cx)
+{
+    Mask m = {.s = cx->s, .tmp = &cx->s->tmp};
+    map_init(&m.parts, m.tmp);
+    map_init(&m.pads, m.tmp);
+    visit(&m, f->body, 0);
+    for (int i = m.dead.n - 1; i >= 0; i--) /* users before what they used */
+        if (!op_has_uses(m.dead.at[i]))
+            op_erase(m.dead.at[i]);
+    return m.changed;
+}

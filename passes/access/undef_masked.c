@@ -1,0 +1,59 @@
+/* Loads whose masked-off elements is not used: what they are is left open, so that no
+   register has to be set before the load.
+
+       %x = load %p, %m                        %any = undef
+       %y = <elementwise work on %x>     =>    %x = load %p, %m, %any
+       store %q, %y, %m                        ..
+
+   Is not used them when the value goes only through elementwise work, which cannot carry
+   one element to another's place or do harm, into stores under the very same mask. */
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "passes/pass.h"
+
+bool pass_undef_masked(Func *f, PassCx *cx);
+
+enum { MAX_DEPTH = 32, MAX_USES = 256 };
+
+static bool
+is_unseen(const Value *v, const Value *mask, int depth, int *uses)
+{
+    if (depth > MAX_DEPTH)
+        return false;
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        if (++*uses > MAX_USES)
+            return false;
+        if (op->kind == OP_STORE && u->index == 1 && op->noperand == 3 &&
+            op_operand(op, 2) == mask)
+            continue;
+        /* not under another condition: a store there has a mask of its own kind */
+        if (op->parent != mask->op->parent || !op_is(op, T_PURE | T_ELEMENTWISE) ||
+            !is_unseen(&op->results[0], mask, depth + 1, uses))
+            return false;
+    }
+    return true;
+}
+
+static bool
+visit(void *user, Op *op)
+{
+    (void)user;
+    int uses = 0;
+    if (op->kind != OP_LOAD || op->noperand != 2 || !op_operand(op, 1)->op ||
+        !is_unseen(&op->results[0], op_operand(op, 1), 0, &uses))
+        return false;
+    Builder b = builder_before(op);
+    b.loc = op->loc;
+    const Type *t = op->results[0].type;
+    op_add_operand(op, &build_op(&b, OP_UNDEF, NULL, 0, NULL, &t, 1)->results[0]);
+    return true;
+}
+
+bool
+pass_undef_masked(Func *f, PassCx *cx)
+{
+    (void)cx;
+    return pass_walk(f->body, visit, NULL);
+}

@@ -1,0 +1,471 @@
+/* Tile IR to cpu form.
+
+   The function is rebuilt: scalar operations are copied, each group of tile operations
+   that the plan (simd_plan.c) made becomes loops over strips at the place of its last
+   member, and structured operations carry their scalars while their tiles live in
+   buffers.
+
+       %c = addf %a, %b : tile<1024xf32>        for %i = 0, 1024, 32 {
+       store %p, %c                         =>    %x = vload ..; %y = vload ..
+                                                  vstore .., addf %x, %y } */
+#include "passes/cpu/simd.h"
+
+#include "ir/base/util.h"
+#include "ir/edit.h"
+
+bool pass_lower_cpu(Func *f, PassCx *cx);
+
+static void lower_region(Simd *n, Region *r, Builder *b, int nesting);
+
+static Value *
+scalar(Simd *n, const Value *v)
+{
+    Value *got = map_get(&n->map, v);
+    if (!got)
+        bug(&n->s->fail, "scalar %%%u has no value yet", (unsigned)v->id);
+    return got;
+}
+
+static void
+lower_groups(Simd *n, Builder *b, Op *op)
+{
+    OpPlan *p = op_plan(n, op);
+    for (int i = p->groups.n - 1; i >= 0; i--)
+        simd_group(n, b, p->groups.at[i]);
+}
+
+static void
+clone_scalar(Simd *n, Builder *b, Op *op)
+{
+    b->loc = op->loc;
+    op_clone(b, op, &n->map);
+}
+
+/* ---- loops over the elements of a buffer, by scalars */
+
+static Op *
+count_loop(Simd *n, Builder *b, int64_t lo, int64_t hi, Value *const *inits, int k)
+{
+    return build_for(b, simd_int(b, n->i64, lo), simd_int(b, n->i64, hi),
+                     simd_int(b, n->i64, 1), inits, k);
+}
+
+static Value *
+element(Simd *n, Builder *b, Slot *s, const Ix *ix)
+{
+    Cx cx;
+    cx_init(&cx, n, *b, 1);
+    return simd_slot_load(&cx, s, slot_find(s)->type->elem, ix).v;
+}
+
+static void
+set_element(Simd *n, Builder *b, Slot *s, int rank, const Ix *ix, Value *v)
+{
+    Cx cx;
+    cx_init(&cx, n, *b, 1);
+    simd_slot_store(&cx, s, rank, ix, (Ev){EV_UNI, v, 0});
+}
+
+static void
+lower_histogram(Simd *n, Builder *b, Op *op)
+{
+    OpPlan *p = op_plan(n, op);
+    Slot *out = plan_get(n, op_result(op, 0))->slot;
+    int64_t bins = op_result(op, 0)->type->shape[0];
+    int64_t size = op_operand(op, 0)->type->shape[0];
+    const Type *e = type_elem(op_result(op, 0)->type);
+    Op *clear = count_loop(n, b, 0, bins, NULL, 0);
+    Builder in = builder_at_end(n->f, clear->regions[0]);
+    Ix ix = {IX_UNI, 0, clear->regions[0]->args[0]};
+    set_element(n, &in, out, 1, &ix, build_int(&in, e, 0));
+    build_yield(&in, NULL, 0);
+    Op *loop = count_loop(n, b, 0, size, NULL, 0);
+    in = builder_at_end(n->f, loop->regions[0]);
+    ix.v = loop->regions[0]->args[0];
+    Value *v = element(n, &in, p->operand[0], &ix);
+    if (type_bits(v->type) < 64)
+        v = build_cast(&in, OP_SEXT, v, n->i64);
+    Value *ok = build_cmp(&in, OP_CMPI, "ult", v, simd_int(&in, n->i64, bins));
+    if (op->noperand > 1)
+        ok = build_binary(&in, OP_AND, ok, element(n, &in, p->operand[1], &ix));
+    Op *branch = build_if(&in, ok, NULL, 0);
+    Builder arm = builder_at_end(n->f, branch->regions[0]);
+    ix.v = v;
+    Value *count = element(n, &arm, out, &ix);
+    count = build_binary(&arm, OP_ADD, count, build_int(&arm, e, 1));
+    set_element(n, &arm, out, 1, &ix, count);
+    build_yield(&arm, NULL, 0);
+    arm = builder_at_end(n->f, branch->regions[1]);
+    build_yield(&arm, NULL, 0);
+    build_yield(&in, NULL, 0);
+}
+
+/* The combine region of a scan on scalars. */
+static void
+combine_scalars(Simd *n, Builder *b, Op *scan, Value **args, Value **out)
+{
+    Region *r = scan->regions[0];
+    for (int i = 0; i < r->narg; i++)
+        map_set(&n->map, r->args[i], args[i]);
+    region_clone_into(b, r, &n->map);
+    for (int i = 0; i < r->last->noperand; i++)
+        out[i] = scalar(n, op_operand(r->last, i));
+}
+
+/* In place, one element after the other along the axis. */
+static void
+scan_line(Simd *n, Builder *b, Op *op, Ix *ix)
+{
+    const Type *t = op_operand(op, 0)->type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0), k = op->nresult;
+    int64_t size = t->shape[axis];
+    bool reverse = attr_has(&op->attrs, ATTR_REVERSE);
+    Value *acc[SIMD_MAX_IN], *args[2 * SIMD_MAX_IN];
+    ix[axis] = (Ix){IX_CONST, reverse ? size - 1 : 0, NULL};
+    for (int i = 0; i < k; i++)
+        acc[i] = element(n, b, plan_get(n, op_result(op, i))->slot, ix);
+    Op *loop = count_loop(n, b, 1, size, acc, k);
+    Builder in = builder_at_end(n->f, loop->regions[0]);
+    in.loc = op->loc;
+    Value *at = loop->regions[0]->args[0];
+    if (reverse)
+        at = build_binary(&in, OP_SUB, simd_int(&in, n->i64, size - 1), at);
+    ix[axis] = (Ix){IX_UNI, 0, at};
+    for (int i = 0; i < k; i++) {
+        args[i] = loop->regions[0]->args[i + 1];
+        args[k + i] = element(n, &in, plan_get(n, op_result(op, i))->slot, ix);
+    }
+    combine_scalars(n, &in, op, args, acc);
+    for (int i = 0; i < k; i++)
+        set_element(n, &in, plan_get(n, op_result(op, i))->slot, t->rank, ix, acc[i]);
+    build_yield(&in, acc, k);
+}
+
+static void
+lower_scan(Simd *n, Builder *b, Op *op)
+{
+    const Type *t = op_operand(op, 0)->type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    Ix ix[MAX_RANK];
+    Builder at = *b;
+    if (op->nresult > SIMD_MAX_IN)
+        bug(&n->s->fail, "scan of %d tiles", op->nresult);
+    for (int d = 0; d < t->rank; d++) {
+        ix[d] = (Ix){IX_CONST, 0, NULL};
+        if (d == axis || t->shape[d] == 1)
+            continue;
+        Op *loop = count_loop(n, &at, 0, t->shape[d], NULL, 0);
+        ix[d] = (Ix){IX_UNI, 0, loop->regions[0]->args[0]};
+        at = builder_at_end(n->f, loop->regions[0]);
+        at = builder_before(build_yield(&at, NULL, 0));
+    }
+    if (t->shape[axis] > 1)
+        scan_line(n, &at, op, ix);
+}
+
+/* ---- dot */
+
+static Value *
+whole(Simd *n, Builder *b, Slot *s)
+{
+    /* An element access makes the buffer exist; the dot takes it whole. */
+    s = slot_find(s);
+    if (!s->buf) {
+        Builder at = builder_before(n->entry);
+        const Type *t = s->type;
+        s->buf = op_result(build_op(&at, OP_BUF_ALLOC, NULL, 0, NULL, &t, 1), 0);
+    }
+    (void)b;
+    return s->buf;
+}
+
+/* The buffer an operand is in already, in the type that the product wants; else its own
+   packed copy. */
+static Slot *
+packed(Simd *n, Op *op, int i)
+{
+    OpPlan *p = op_plan(n, op);
+    Plan *v = plan_get(n, op_operand(op, i));
+    if (v->slot && slot_find(v->slot)->type == p->operand[i]->type) {
+        p->operand[i]->same = slot_find(v->slot);
+        return slot_find(v->slot);
+    }
+    return p->operand[i];
+}
+
+static void
+lower_dot(Simd *n, Builder *b, Op *op)
+{
+    OpPlan *p = op_plan(n, op);
+    Slot *acc = plan_get(n, op_result(op, 0))->slot;
+    Slot *a = packed(n, op, 0), *c = packed(n, op, 1);
+    for (int i = 0; i < 3; i++)
+        simd_group(n, b, p->pack[i]);
+    Value *in[3] = {whole(n, b, a), whole(n, b, c), whole(n, b, acc)};
+    b->loc = op->loc;
+    build_op(b, OP_BUF_DOT, in, 3, NULL, NULL, 0);
+}
+
+/* ---- structured ops */
+
+/* Operands of a terminator or inits that are scalars. */
+static int
+scalars_of(Simd *n, Op *op, int first, Value **out)
+{
+    int k = 0;
+    for (int i = first; i < op->noperand; i++)
+        if (!simd_tile(op_operand(op, i)))
+            out[k++] = scalar(n, op_operand(op, i));
+    return k;
+}
+
+static void
+map_args(Simd *n, Region *old, Region *now, int first)
+{
+    int k = first;
+    for (int i = first; i < old->narg; i++)
+        if (!simd_tile(old->args[i]))
+            map_set(&n->map, old->args[i], now->args[k++]);
+}
+
+static void
+map_results(Simd *n, Op *old, Op *now)
+{
+    int k = 0;
+    for (int i = 0; i < old->nresult; i++)
+        if (!simd_tile(op_result(old, i)))
+            map_set(&n->map, op_result(old, i), op_result(now, k++));
+}
+
+static int
+scalar_types(Simd *n, Op *op, const Type **types)
+{
+    int k = 0;
+    (void)n;
+    for (int i = 0; i < op->nresult; i++)
+        if (!simd_tile(op_result(op, i)))
+            types[k++] = op_result(op, i)->type;
+    return k;
+}
+
+static void
+lower_for(Simd *n, Builder *b, Op *op, int nesting)
+{
+    Value **inits = arena_array(n->tmp, Value *, op->noperand);
+    int k = scalars_of(n, op, 3, inits);
+    b->loc = op->loc;
+    Op *loop = build_for(b, scalar(n, op_operand(op, 0)), scalar(n, op_operand(op, 1)),
+                         scalar(n, op_operand(op, 2)), inits, k);
+    loop->regions[0]->args[0]->name = op->regions[0]->args[0]->name;
+    map_set(&n->map, op->regions[0]->args[0], loop->regions[0]->args[0]);
+    map_args(n, op->regions[0], loop->regions[0], 1);
+    Builder in = builder_at_end(n->f, loop->regions[0]);
+    lower_region(n, op->regions[0], &in, nesting + 1);
+    map_results(n, op, loop);
+}
+
+static void
+lower_if(Simd *n, Builder *b, Op *op, int nesting)
+{
+    const Type **types = arena_array(n->tmp, const Type *, op->nresult + 1);
+    int k = scalar_types(n, op, types);
+    b->loc = op->loc;
+    Op *branch = build_if(b, scalar(n, op_operand(op, 0)), types, k);
+    for (int i = 0; i < 2; i++) {
+        Builder in = builder_at_end(n->f, branch->regions[i]);
+        lower_region(n, op->regions[i], &in, nesting + 1);
+    }
+    map_results(n, op, branch);
+}
+
+static void
+lower_while(Simd *n, Builder *b, Op *op, int nesting)
+{
+    const Type **types = arena_array(n->tmp, const Type *, op->nresult + 1);
+    Value **inits = arena_array(n->tmp, Value *, op->noperand + 1);
+    int k = scalar_types(n, op, types), ni = scalars_of(n, op, 0, inits);
+    b->loc = op->loc;
+    Op *loop = build_op(b, OP_WHILE, inits, ni, NULL, types, k);
+    for (int i = 0; i < 2; i++) {
+        Region *r = region_new(n->f, loop), *old = op->regions[i];
+        for (int a = 0; a < old->narg; a++)
+            if (!simd_tile(old->args[a]))
+                region_arg(r, old->args[a]->type, old->args[a]->name);
+        map_args(n, old, r, 0);
+        Builder in = builder_at_end(n->f, r);
+        lower_region(n, old, &in, nesting + 1);
+    }
+    map_results(n, op, loop);
+}
+
+/* May the carried buffer i be overwritten by the nest that computes its new value, while
+   the other nests at the end of the body run? */
+static bool
+overwrites_safely(Simd *n, Op *loop, Op *yield, int i, const Group *writer)
+{
+    Plan *p = plan_get(n, loop->regions[0]->args[i + 1]);
+    for (int k = 0; k < p->nd; k++) {
+        const Demand *d = &p->d[k];
+        if (d->g->at == yield && (d->g != writer || d->shifted))
+            return false;
+    }
+    return !p->many;
+}
+
+/* Redirects unsafe writes to carried buffers into temporary ones: copied over at the
+   end. */
+static void
+lower_loop_end(Simd *n, Builder *b, Op *loop, Op *yield)
+{
+    OpPlan *p = op_plan(n, yield), *lp = op_plan(n, loop);
+    Slot **temp = arena_array(n->tmp, Slot *, loop->nresult + 1);
+    for (int g = 0; g < p->groups.n; g++) {
+        Group *group = p->groups.at[g];
+        for (int k = 0; k < group->items.n; k++) {
+            Root *r = &group->items.at[k];
+            for (int i = 0; r->kind == ROOT_COPY && i < loop->nresult; i++) {
+                if (r->dst != lp->carry[i] || !lp->carry[i] ||
+                    plan_get(n, r->v)->slot == lp->carry[i] ||
+                    overwrites_safely(n, loop, yield, i, group))
+                    continue;
+                const Type *t = lp->carry[i]->type;
+                temp[i] = slot_new(n, t->elem, t);
+                r->dst = temp[i];
+                break;
+            }
+        }
+    }
+    lower_groups(n, b, yield);
+    for (int i = 0; i < loop->nresult; i++)
+        if (temp[i])
+            simd_copy(n, b, temp[i], lp->carry[i]);
+}
+
+static void
+lower_terminator(Simd *n, Builder *b, Op *op)
+{
+    Op *up = op->parent->parent;
+    if (op->kind == OP_YIELD && up && up->kind == OP_FOR)
+        lower_loop_end(n, b, up, op);
+    else
+        lower_groups(n, b, op);
+    Value **vals = arena_array(n->tmp, Value *, op->noperand + 1);
+    int k = scalars_of(n, op, 0, vals);
+    b->loc = op->loc;
+    build_op(b, op->kind, vals, k, NULL, NULL, 0);
+}
+
+static bool
+is_scalar_op(Op *op)
+{
+    for (int i = 0; i < op->noperand; i++)
+        if (simd_tile(op_operand(op, i)))
+            return false;
+    for (int i = 0; i < op->nresult; i++)
+        if (simd_tile(op_result(op, i)))
+            return false;
+    return true;
+}
+
+static void
+assert_scalar(Simd *n, Builder *b, Op *op)
+{
+    Cx cx;
+    b->loc = op->loc;
+    cx_init(&cx, n, *b, 1);
+    simd_assert(&cx, op, NULL);
+}
+
+static void
+check_scalar(Simd *n, Builder *b, Op *op)
+{
+    int m = op->kind == OP_LOAD ? 1 : 2;
+    Value *in[3] = {NULL};
+    Cx cx;
+    if (!n->f->check || (op->kind != OP_LOAD && op->kind != OP_STORE &&
+                         op->kind != OP_ATOMIC_RMW && op->kind != OP_ATOMIC_CAS))
+        return;
+    for (int i = 0; i < op->noperand && i < COUNT_OF(in); i++)
+        in[i] = scalar(n, op_operand(op, i));
+    b->loc = op->loc;
+    cx_init(&cx, n, *b, 1);
+    bool masked = op->kind != OP_ATOMIC_CAS && op->noperand > m;
+    simd_check(&cx, op, in[0], masked ? in[m] : NULL, in[1], 1, NULL);
+}
+
+static void
+lower_op(Simd *n, Builder *b, Op *op, int nesting)
+{
+    if (op_is(op, T_TERMINATOR)) {
+        lower_terminator(n, b, op);
+        return;
+    }
+    lower_groups(n, b, op);
+    switch ((int)op->kind) {
+    case OP_FOR: lower_for(n, b, op, nesting); return;
+    case OP_IF: lower_if(n, b, op, nesting); return;
+    case OP_WHILE: lower_while(n, b, op, nesting); return;
+    case OP_DOT: lower_dot(n, b, op); return;
+    case OP_PRINT: simd_prints(n, b, op); return;
+    case OP_SCAN: lower_scan(n, b, op); return;
+    case OP_HISTOGRAM: lower_histogram(n, b, op); return;
+    case OP_BARRIER:
+    case OP_GRID_WAIT: /* launches do not overlap */
+    case OP_LAUNCH_DEPENDENTS:
+    case OP_ASSUME: return; /* one thread runs the program; promises are used elsewhere */
+    default: break;
+    }
+    if (op->kind == OP_REDUCE)
+        return;
+    if (op->nregion) {
+        diag_error(&n->s->diag, op->loc, "not supported yet: '%s' on target cpu",
+                   op_info[op->kind].name);
+        return;
+    }
+    if (!is_scalar_op(op))
+        return;
+    if (op->kind == OP_ASSERT) {
+        assert_scalar(n, b, op);
+        return;
+    }
+    check_scalar(n, b, op);
+    clone_scalar(n, b, op);
+}
+
+static void
+lower_region(Simd *n, Region *r, Builder *b, int nesting)
+{
+    if (nesting > MAX_REGION_DEPTH)
+        fail_jump(&n->s->fail, FAIL_LIMIT, "control flow nested deeper than %d levels",
+                  MAX_REGION_DEPTH);
+    for (Op *op = r->first; op && diag_ok(&n->s->diag); op = op->next)
+        lower_op(n, b, op, nesting);
+}
+
+bool
+pass_lower_cpu(Func *f, PassCx *cx)
+{
+    Session *s = cx->s;
+    Simd n = {.s = s, .tt = s->types, .f = f, .tmp = &s->tmp};
+    n.i1 = type_scalar(s->types, SK_I1);
+    n.i32 = type_scalar(s->types, SK_I32);
+    n.i64 = type_scalar(s->types, SK_I64);
+    map_init(&n.plans, n.tmp);
+    map_init(&n.ops, n.tmp);
+    map_init(&n.map, n.tmp);
+    n.axis = axis_new(f, n.tmp);
+    n.vector_bytes = cx->target.vector_bytes;
+    simd_plan(&n);
+    Region *body = region_new(f, NULL), *old = f->body;
+    for (int i = 0; i < old->narg; i++)
+        map_set(&n.map, old->args[i],
+                region_arg(body, old->args[i]->type, old->args[i]->name));
+    Builder b = builder_at_end(f, body);
+    n.entry = build_int(&b, n.i64, 0)->op;
+    lower_region(&n, old, &b, 0);
+    if (!diag_ok(&s->diag))
+        return true;
+    op_erase(n.entry);
+    f->body = body;
+    return true;
+}

@@ -1,0 +1,220 @@
+/* From tiles to cpu form: what the files nest*.c share.
+
+   A tile is seen as a function from an index to an element. `Plan` says for each tile
+   value whether it is computed where it is used, or kept in a buffer (`Slot`). A
+   `Group` is one loop nest: roots (stores, reductions, buffer writes) of one iteration
+   space and the loads that are sunk into it. simd_plan.c decides, simd_eval.c computes
+   a value at an index, simd_emit.c writes loops, lower_cpu.c walks the function. */
+#ifndef SDC_PASSES_CPU_SIMD_H
+#define SDC_PASSES_CPU_SIMD_H
+
+#include "ir/analysis/axis.h"
+#include "ir/base/map.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "passes/cost.h"
+#include "passes/pass.h"
+
+enum { SIMD_MAX_LANES = 64, SIMD_MAX_DEMAND = 4, SIMD_MAX_IN = 8 };
+
+/* A buffer. Slots that turn out to be one buffer are joined by `same`. */
+typedef struct Slot {
+    const Type *type; /* buf */
+    Value *buf;       /* once code uses it */
+    struct Slot *same;
+} Slot;
+
+typedef enum RootKind {
+    ROOT_LOAD,   /* not a root: a load kept in program order */
+    ROOT_MAT,    /* v's definition goes to its slot */
+    ROOT_COPY,   /* v goes to dst */
+    ROOT_STORE,
+    ROOT_REDUCE,
+    ROOT_EFFECT, /* atomics, assert */
+    ROOT_PRINT,  /* operand `offset` of op */
+    ROOT_SCALAR  /* v, of one element, becomes the scalar result of op */
+} RootKind;
+
+typedef struct Root {
+    RootKind kind;
+    Op *op;
+    Value *v;
+    Slot *dst;
+    int axis;        /* COPY: dimension that is shifted by `offset`, or -1 */
+    int64_t offset;
+    bool minor;      /* COPY: dst has one more dimension, indexed by `offset` */
+} Root;
+
+typedef struct Group {
+    Op *at;          /* emitted in front of this op of the old code */
+    Region *region;
+    const Type *shape;
+    int axis;        /* reduced dimension, or -1 */
+    bool closed;     /* nothing may join */
+    struct Group *then; /* runs next, with nothing between but scalar work; or NULL */
+    int cost;
+    Vec(Root) items; /* latest first */
+} Group;
+
+typedef struct Demand {
+    Group *g;
+    bool shifted; /* not at the nest's own index */
+} Demand;
+
+typedef struct Plan {
+    Slot *slot;
+    Demand d[SIMD_MAX_DEMAND];
+    int nd;
+    bool many;  /* more than fit */
+    bool lazy;  /* load: evaluated inside its only group */
+    int cost, depth;
+    bool index; /* arithmetic on indices and scalars alone */
+} Plan;
+
+/* Groups and slots of an op, besides those of its results. */
+typedef struct OpPlan {
+    int order;
+    Vec(Group *) groups;   /* emitted last to first */
+    Group *pack[3];        /* dot: a, b, accumulator */
+    Slot *operand[2];      /* dot: packed a and b */
+    Group **each;          /* print: one for each operand; NULL for scalars */
+    /* for, while, if: per carried value or result; NULL for scalars */
+    Slot **carry;
+    Slot **carry2;         /* while: of the second region's arguments and the results */
+} OpPlan;
+
+typedef struct Writer {
+    Op *op;
+    int order;
+    Group *g;
+} Writer;
+
+typedef struct Simd {
+    Session *s;
+    TypeTable *tt;
+    Func *f;
+    Arena *tmp;
+    Axis *axis;  /* of the old code */
+    int vector_bytes; /* of the machine */
+    Map plans;   /* old Value -> Plan */
+    Map ops;     /* old Op -> OpPlan */
+    Map map;     /* old scalar Value -> new Value */
+    Op *entry;   /* buffers are allocated in front of it */
+    Group *cur;  /* planning: the earliest group of the region so far */
+    bool loads_since;
+    Vec(Writer) writers;
+    int order;
+    const Type *i1, *i32, *i64;
+} Simd;
+
+/* An index of one dimension: a constant, a scalar, scalar + lane, or a strip; all i64. */
+typedef enum IxKind { IX_CONST, IX_UNI, IX_AFF, IX_VEC } IxKind;
+typedef struct Ix {
+    IxKind kind;
+    int64_t c;
+    Value *v;
+} Ix;
+
+/* What an evaluation gives: the same in all lanes, scalar + lane * stride (integers
+   and, in elements, pointers), or a strip. */
+typedef enum EvKind { EV_UNI, EV_AFF, EV_VEC } EvKind;
+typedef struct Ev {
+    EvKind kind;
+    Value *v;
+    int64_t stride;
+} Ev;
+
+typedef struct Cx Cx;
+struct Cx {
+    Simd *n;
+    Builder b;
+    int w;       /* lanes */
+    const Group *g; /* NULL: a buffer's copy and the like */
+    Map memo;
+    /* assume what `cond` says: of full masks and the like, or of empty masks */
+    bool fast, none;
+    Cx *pre;     /* in front of the strip: where cond is computed */
+    Value *cond; /* i1 in pre, or NULL: nothing assumed */
+    bool skips;  /* reads a buffer that a masked load was written to */
+};
+
+/* simd_plan.c */
+void simd_plan(Simd *n);
+Plan *plan_get(Simd *n, const Value *v);
+OpPlan *op_plan(Simd *n, const Op *op);
+Slot *slot_new(Simd *n, const Type *elem, const Type *shape);
+Slot *slot_find(Slot *s);
+const Type *simd_wide(Simd *n, const Type *elem); /* element of a dot's buffer */
+bool simd_tile(const Value *v);
+
+/* simd_nonpositive.c: is the operand of this exp or exp2 never above 0? */
+bool simd_nonpositive(const Op *op);
+
+/* simd_mem.c: which loads may be sunk, which accesses may be interleaved. */
+bool simd_may_sink(Simd *n, Op *load, const Group *g, bool shifted);
+bool simd_may_join(Simd *n, const Op *access, const Group *g);
+
+/* simd_eval.c */
+void cx_init(Cx *cx, Simd *n, Builder b, int w);
+Ev simd_eval(Cx *cx, Value *v, const Ix *ix);
+Ev simd_define(Cx *cx, Value *v, const Ix *ix); /* by v's op, not from its slot */
+Ev *simd_recall(Cx *cx, const Value *v, const Ix *ix);
+void simd_remember(Cx *cx, Value *v, const Ix *ix, Ev ev);
+Value *ev_strip(Cx *cx, Ev ev); /* as a strip; a scalar when w is 1 */
+bool simd_map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out); /* operand's ix */
+Value *simd_int(Builder *b, const Type *t, int64_t v);
+Value *ix_value(Cx *cx, Ix x); /* scalar part */
+Value *ix_strip(Cx *cx, Ix x);
+const Type *strip_type(Cx *cx, const Type *elem);
+
+/* simd_wrap.c. `e` is the value of v at ix. */
+Value *simd_last(Cx *cx, const Ev *e); /* in the last lane; NULL: too far for its type */
+/* False: no simple test says that the lanes count without wrapping. `test`: what says so,
+   NULL when it is known. */
+bool simd_in_order(Cx *pre, const Value *v, const Ev *e, const Ix *ix, bool is_signed,
+                   Value **test);
+/* May lane-linear v be widened as it is? An assumption where it must be. */
+bool simd_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed);
+
+/* simd_mask.c */
+bool simd_in_front(const Cx *cx, int rank, const Ix *ix);
+void simd_assume(Cx *cx, Value *cond);
+bool simd_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest);
+bool simd_empty(Cx *cx, Value *mask, const Ix *ix);
+bool simd_skipped(Cx *cx, Value *v, const Ix *ix, Ev *ev);
+
+/* simd_mem.c */
+Ev simd_other(Cx *cx, Op *load, const Ix *ix);
+int simd_index(Cx *cx, int rank, const Ix *ix, Value **out);
+Ev simd_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix);
+void simd_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev);
+Ev simd_load(Cx *cx, Op *op, const Ix *ix);
+void simd_store(Cx *cx, Op *op, const Ix *ix);
+
+/* simd_debug.c: what the host hears of while a program runs. */
+void simd_print(Cx *cx, Op *op, int operand, const Ix *ix);
+void simd_assert(Cx *cx, Op *op, const Ix *ix);
+void simd_prints(Simd *n, Builder *b, Op *op);
+/* In front of the access op (of the old code) at ix, where the function wants checks: by
+   `p`, a pointer or the first of consecutive lanes, or a strip of them. */
+void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
+                const Ix *ix);
+
+/* simd_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
+void simd_fetch_next(Cx *cx, const Op *load, Value *p);
+void simd_fetch_stores(Cx *cx, const Ix *ix);
+
+/* simd_reshape.c */
+void simd_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *out);
+
+/* simd_lanes.c */
+/* How v changes with dimension d: 0 not at all, 1 by one, 2 otherwise. */
+int simd_slope(Simd *n, const Value *v, int d, int depth);
+int simd_lane_dim(Simd *n, const Group *g);
+int simd_lane_count(const Simd *n, const Group *g, int64_t size);
+
+/* simd_emit.c */
+void simd_group(Simd *n, Builder *b, Group *g);
+void simd_copy(Simd *n, Builder *b, Slot *from, Slot *to);
+
+#endif

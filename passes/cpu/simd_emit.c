@@ -1,0 +1,607 @@
+/* One group of roots as loops over strips.
+
+       %s = reduce(addf) %e {axis=1}         for %i = 0, 64, 1 {
+       store %p, %e, %m                =>      %a = for %j = 0, 256, 32 (%x = -0.0) {
+                                                 if all lanes of %m { .. } else { .. }
+                                                 .. vstore; yield %x + e }
+                                               %s = reduce %a; buf_store }
+
+   The reduced dimension is innermost. Lanes run along the dimension in which most
+   accesses are contiguous. */
+#include "passes/cpu/simd.h"
+
+#include "ir/base/util.h"
+#include "ir/edit.h"
+
+#include <math.h>
+
+typedef struct Acc {
+    Root *root;
+    int operand;
+    const Type *type; /* of the strip */
+    Value *v;
+    bool has_identity;
+} Acc;
+
+typedef struct Emit {
+    Simd *n;
+    Group *g;
+    int w, lane;          /* lanes, and the dimension along which they run */
+    int order[MAX_RANK];  /* dimensions with loops, outermost first */
+    int nloop;
+    Ix ix[MAX_RANK];
+    Acc *acc;
+    int nacc;
+    /* i1: the first step of the reduced dimension; NULL: the only */
+    Value *first;
+} Emit;
+
+static void
+emit_init(Emit *e, Simd *n, Group *g)
+{
+    *e = (Emit){.n = n, .g = g};
+    const Type *t = g->shape;
+    e->lane = simd_lane_dim(n, g);
+    e->w = simd_lane_count(n, g, t->shape[e->lane]);
+    for (int d = 0; d < t->rank; d++) {
+        int64_t step = d == e->lane ? e->w : 1;
+        e->ix[d] = (Ix){d == e->lane && e->w > 1 ? IX_AFF : IX_CONST, 0, NULL};
+        if (t->shape[d] > step && d != g->axis)
+            e->order[e->nloop++] = d;
+    }
+    if (g->axis >= 0 && t->shape[g->axis] > (g->axis == e->lane ? e->w : 1))
+        e->order[e->nloop++] = g->axis;
+}
+
+/* ---- reductions */
+
+/* The neutral element of a combination of one operation. */
+static bool
+identity(const Op *op, double *f, int64_t *i, bool *is_float)
+{
+    const Region *r = op->regions[0];
+    Op *c = r->first;
+    if (op->noperand != 1 || !c || c->next != r->last ||
+        op_operand(r->last, 0) != &c->results[0])
+        return false;
+    bool direct = c->noperand == 2 && op_operand(c, 0) != op_operand(c, 1) &&
+                  op_operand(c, 0)->region == r && op_operand(c, 1)->region == r;
+    if (!direct)
+        return false;
+    int bits = type_bits(c->results[0].type);
+    int64_t top = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
+    *is_float = true;
+    switch ((int)c->kind) {
+    case OP_ADDF: *f = -0.0; return true;
+    case OP_MULF: *f = 1.0; return true;
+    case OP_MAXF: *f = -INFINITY; return true;
+    case OP_MINF: *f = INFINITY; return true;
+    default: break;
+    }
+    *is_float = false;
+    switch ((int)c->kind) {
+    case OP_ADD:
+    case OP_OR:
+    case OP_XOR:
+    case OP_MAXU: *i = 0; return true;
+    case OP_MUL: *i = 1; return true;
+    case OP_AND:
+    case OP_MINU: *i = -1; return true;
+    case OP_MAXS: *i = -top - 1; return true;
+    case OP_MINS: *i = top; return true;
+    default: return false;
+    }
+}
+
+static void
+acc_init(Emit *e, Builder *b)
+{
+    Cx cx;
+    cx_init(&cx, e->n, *b, e->w);
+    e->acc = arena_array(e->n->tmp, Acc, e->g->items.n * SIMD_MAX_IN + 1);
+    for (int i = e->g->items.n - 1; i >= 0; i--) {
+        Root *r = &e->g->items.at[i];
+        double f = 0;
+        int64_t c = 0;
+        bool is_float = false;
+        if (r->kind != ROOT_REDUCE)
+            continue;
+        if (r->op->noperand > SIMD_MAX_IN)
+            bug(&e->n->s->fail, "reduce of %d tiles", r->op->noperand);
+        bool neutral = identity(r->op, &f, &c, &is_float);
+        for (int k = 0; k < r->op->noperand; k++) {
+            Acc *a = &e->acc[e->nacc++];
+            *a = (Acc){.root = r, .operand = k, .has_identity = neutral};
+            a->type = strip_type(&cx, type_elem(op_operand(r->op, k)->type));
+            if (!neutral)
+                a->v = op_result(build_op(b, OP_UNDEF, NULL, 0, NULL, &a->type, 1), 0);
+            else
+                a->v = is_float ? build_float(b, a->type, f) : build_int(b, a->type, c);
+        }
+    }
+}
+
+/* The combine region on strips: args are (a.., b..). */
+static void
+combine(Cx *cx, const Op *reduce, Value **args, Value **out)
+{
+    const Region *r = reduce->regions[0];
+    Map map;
+    map_init(&map, cx->n->tmp);
+    for (int i = 0; i < r->narg; i++)
+        map_set(&map, r->args[i], args[i]);
+    for (const Op *op = r->first; op && op != r->last; op = op->next) {
+        Value *in[SIMD_MAX_IN];
+        if (!op_is(op, T_ELEMENTWISE) || op->noperand > SIMD_MAX_IN || op->nresult != 1) {
+            diag_error(&cx->n->s->diag, op->loc,
+                       "not supported yet: '%s' in a combine function on target cpu",
+                       op_info[op->kind].name);
+            break;
+        }
+        for (int i = 0; i < op->noperand; i++) {
+            Value *v = op_operand(op, i), *got = map_get(&map, v);
+            in[i] = got ? got : ev_strip(cx, simd_eval(cx, v, NULL));
+        }
+        const Type *t = strip_type(cx, op->results[0].type);
+        Op *c = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs, &t, 1);
+        map_set(&map, &op->results[0], op_result(c, 0));
+    }
+    for (int i = 0; i < r->last->noperand; i++) {
+        Value *v = op_operand(r->last, i), *got = map_get(&map, v);
+        out[i] = got ? got : args[i];
+        if (!got && v->region != r && map_get(&cx->n->map, v))
+            out[i] = ev_strip(cx, simd_eval(cx, v, NULL));
+    }
+}
+
+/* Minimum and maximum of floats ignore NaN, and an accumulator that starts with an
+   infinity and ignores NaN never is one: then a comparison and a selection, which are one
+   instruction on many machines, do the work of three. */
+static OpKind
+never_nan(const Acc *a)
+{
+    const Op *c = a->root->op->regions[0]->first;
+    bool plain = a->has_identity && (c->kind == OP_MAXF || c->kind == OP_MINF);
+    return plain ? c->kind : OP_COUNT;
+}
+
+static Value *
+extreme(Builder *b, OpKind k, Value *acc, Value *x)
+{
+    Value *better = build_cmp(b, OP_CMPF, k == OP_MAXF ? "ogt" : "olt", x, acc);
+    return build_select(b, better, x, acc);
+}
+
+static void
+reduce_step(Emit *e, Cx *cx, int at, Value **accs)
+{
+    const Op *op = e->acc[at].root->op;
+    int n = op->noperand;
+    Value *args[2 * SIMD_MAX_IN], *out[SIMD_MAX_IN];
+    for (int k = 0; k < n; k++) {
+        args[k] = accs[at + k];
+        args[n + k] = ev_strip(cx, simd_eval(cx, op_operand(op, k), e->ix));
+    }
+    if (!e->first && !e->acc[at].has_identity) { /* a single step */
+        for (int k = 0; k < n; k++)
+            accs[at + k] = args[n + k];
+        return;
+    }
+    if (never_nan(&e->acc[at]) != OP_COUNT) {
+        accs[at] = extreme(&cx->b, never_nan(&e->acc[at]), args[0], args[1]);
+        return;
+    }
+    combine(cx, op, args, out);
+    for (int k = 0; k < n; k++) {
+        accs[at + k] = out[k];
+        if (e->acc[at].has_identity)
+            continue;
+        Value *c = e->first;
+        if (e->w > 1)
+            c = build_splat(&cx->b, c, strip_type(cx, e->n->i1));
+        accs[at + k] = build_select(&cx->b, c, args[n + k], out[k]);
+    }
+}
+
+/* Scalars from outside that a combine region reads. */
+static void
+map_outside(Simd *n, const Region *r, Map *map)
+{
+    for (const Op *op = r->first; op; op = op->next) {
+        for (int i = 0; i < op->noperand; i++) {
+            Value *v = op_operand(op, i), *got = map_get(&n->map, v);
+            if (got)
+                map_set(map, v, got);
+        }
+    }
+}
+
+/* The combine region of the old reduction again, in the new one. */
+static void
+combine_region(Emit *e, const Acc *a, Op *now)
+{
+    const Region *old = a->root->op->regions[0];
+    Region *body = region_new(e->n->f, now);
+    Value *out[SIMD_MAX_IN];
+    Map map;
+    map_init(&map, e->n->tmp);
+    for (int i = 0; i < old->narg; i++)
+        map_set(&map, old->args[i],
+                region_arg(body, old->args[i]->type, old->args[i]->name));
+    Builder in = builder_at_end(e->n->f, body);
+    if (never_nan(a) != OP_COUNT) {
+        out[0] = extreme(&in, never_nan(a), body->args[0], body->args[1]);
+        build_yield(&in, out, 1);
+        return;
+    }
+    map_outside(e->n, old, &map);
+    region_clone_into(&in, old, &map);
+    for (int k = 0; k < now->nresult; k++) {
+        Value *y = op_operand(old->last, k), *got = map_get(&map, y);
+        out[k] = got ? got : y;
+    }
+    build_yield(&in, out, now->nresult);
+}
+
+/* Lanes combined, results to where they are wanted. */
+static void
+reduce_finish(Emit *e, Builder *b, int at)
+{
+    Op *op = e->acc[at].root->op;
+    int n = op->noperand, axis = e->g->axis;
+    Value *v[SIMD_MAX_IN];
+    bool across = axis == e->lane && e->w > 1;
+    for (int k = 0; k < n; k++)
+        v[k] = e->acc[at + k].v;
+    if (across) {
+        AttrList l = {0};
+        const Type *types[SIMD_MAX_IN];
+        attr_set_int(&e->n->s->mod, &l, ATTR_AXIS, 0);
+        for (int k = 0; k < n; k++)
+            types[k] = type_elem(v[k]->type);
+        Op *r = build_op(b, OP_REDUCE, v, n, &l, types, n);
+        combine_region(e, &e->acc[at], r);
+        for (int k = 0; k < n; k++)
+            v[k] = op_result(r, k);
+    }
+    Cx cx;
+    cx_init(&cx, e->n, *b, e->w);
+    Ix ix[MAX_RANK];
+    int rank = 0;
+    for (int d = 0; d < e->g->shape->rank; d++)
+        if (d != axis)
+            ix[rank++] = e->ix[d];
+    for (int k = 0; k < n; k++) {
+        Ev ev = {simd_tile(v[k]) ? EV_VEC : EV_UNI, v[k], 0};
+        if (simd_tile(op_result(op, k)))
+            simd_slot_store(&cx, plan_get(e->n, op_result(op, k))->slot, rank, ix, ev);
+        else
+            map_set(&e->n->map, op_result(op, k), v[k]);
+    }
+    *b = cx.b;
+}
+
+/* ---- the strip */
+
+static void
+emit_effect(Emit *e, Cx *cx, Op *op)
+{
+    Value *in[16];
+    if (op->kind == OP_ASSERT) {
+        simd_assert(cx, op, e->ix);
+        return;
+    }
+    if (op->noperand > 16) {
+        diag_error(&e->n->s->diag, op->loc, "not supported yet: '%s' of %d values",
+                   op_info[op->kind].name, op->noperand);
+        return;
+    }
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = ev_strip(cx, simd_eval(cx, op_operand(op, i), e->ix));
+    const Type *t = NULL;
+    if (op->nresult)
+        t = strip_type(cx, type_elem(op_result(op, 0)->type));
+    cx->b.loc = op->loc;
+    Value *mask = op->kind == OP_ATOMIC_RMW && op->noperand > 2 ? in[2] : NULL;
+    simd_check(cx, op, in[0], mask, NULL, e->w, e->ix);
+    Op *r = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs,
+                     op->nresult ? &t : NULL, op->nresult);
+    Slot *s = op->nresult ? plan_get(e->n, op_result(op, 0))->slot : NULL;
+    if (s) {
+        Ev ev = {e->w == 1 ? EV_UNI : EV_VEC, op_result(r, 0), 0};
+        simd_slot_store(cx, s, e->g->shape->rank, e->ix, ev);
+    }
+}
+
+static void
+copy_out(Emit *e, Cx *cx, const Root *r, Ev ev)
+{
+    Ix ix[MAX_RANK + 1];
+    int rank = e->g->shape->rank;
+    for (int d = 0; d < rank; d++)
+        ix[d] = e->ix[d];
+    if (r->axis >= 0 && r->offset) {
+        Ix *x = &ix[r->axis];
+        if (x->v)
+            x->v = build_binary(&cx->b, OP_ADD, x->v,
+                                simd_int(&cx->b, cx->n->i64, r->offset));
+        else
+            x->c += r->offset;
+    }
+    if (r->minor)
+        ix[rank++] = (Ix){IX_CONST, r->offset, NULL};
+    simd_slot_store(cx, r->dst, rank, ix, ev);
+}
+
+/* COPY to the buffer that the value is in already. */
+static bool
+is_in_place(Simd *n, const Root *r)
+{
+    Slot *s = simd_tile(r->v) ? plan_get(n, r->v)->slot : NULL;
+    return s && r->axis < 0 && !r->minor && slot_find(s) == slot_find(r->dst);
+}
+
+/* Loads, stores and combinations in program order; buffers that others in this nest still
+   read are written last. */
+static void
+strip_eval(Emit *e, Cx *cx, Value **accs)
+{
+    Group *g = e->g;
+    int at = 0;
+    cx->g = g;
+    for (int i = g->items.n - 1; i >= 0; i--) {
+        Root *r = &g->items.at[i];
+        Ev ev;
+        cx->b.loc = r->op->loc;
+        switch (r->kind) {
+        case ROOT_LOAD:
+        case ROOT_COPY: simd_eval(cx, r->v, e->ix); break;
+        case ROOT_MAT:
+            ev = simd_define(cx, r->v, e->ix);
+            simd_remember(cx, r->v, e->ix, ev);
+            simd_slot_store(cx, plan_get(e->n, r->v)->slot, g->shape->rank, e->ix, ev);
+            break;
+        case ROOT_STORE: simd_store(cx, r->op, e->ix); break;
+        case ROOT_EFFECT: emit_effect(e, cx, r->op); break;
+        case ROOT_PRINT: simd_print(cx, r->op, (int)r->offset, e->ix); break;
+        case ROOT_REDUCE:
+            reduce_step(e, cx, at, accs);
+            at += r->op->noperand;
+            break;
+        case ROOT_SCALAR:
+            ev = simd_eval(cx, r->v, e->ix);
+            map_set(&e->n->map, op_result(r->op, 0), ev.v);
+            break;
+        }
+    }
+    for (int i = g->items.n - 1; i >= 0; i--) {
+        Root *r = &g->items.at[i];
+        if (r->kind == ROOT_COPY && !is_in_place(e->n, r))
+            copy_out(e, cx, r, simd_eval(cx, r->v, e->ix));
+    }
+    simd_fetch_stores(cx, e->ix);
+}
+
+/* No assumption was made: the fast code is the code. */
+static void
+inline_arm(Op *branch, Region *arm)
+{
+    region_each(arm, op)
+        if (!op_is(op, T_TERMINATOR))
+            op_move_before(op, branch);
+}
+
+/* Is the arm for strips that masks leave out so much less work that it deserves its code?
+   It must touch no memory but buffers, and compute for all lanes no more than what
+   accumulators and buffers take. */
+static bool
+worthwhile(Emit *e, const Region *arm)
+{
+    int strips = 0;
+    region_each(arm, op) {
+        if (op->kind == OP_BUF_STORE || op_is(op, T_TERMINATOR))
+            continue;
+        if (op->nregion || !op_is(op, T_PURE))
+            return false;
+        bool free = op->kind == OP_SPLAT || op->kind == OP_CONST;
+        strips += op->nresult && simd_tile(op_result(op, 0)) && !free;
+    }
+    return strips <= 2 * e->nacc;
+}
+
+static int
+cost_of(const Region *arm)
+{
+    int cost = 0;
+    region_each(arm, op)
+        cost += op_cost(op);
+    return cost;
+}
+
+/* Opens `if yes` with both arms at b; cx is for the first arm, pre for in front of it. */
+static Op *
+arm_open(Emit *e, Builder *b, const Type *const *types, Cx *pre, Cx *cx)
+{
+    Op *branch = build_if(b, build_int(b, e->n->i1, 1), types, e->nacc);
+    cx_init(pre, e->n, builder_before(branch), e->w);
+    cx_init(cx, e->n, builder_at_end(e->n->f, branch->regions[0]), e->w);
+    cx->pre = pre;
+    return branch;
+}
+
+/* The strip without the assumptions of the fast code; `only`: there is no such code. */
+static void
+strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool only)
+{
+    Value **none = arena_array(e->n->tmp, Value *, e->nacc + 1);
+    Cx pre, cx;
+    for (int i = 0; i < e->nacc; i++)
+        none[i] = accs[i];
+    Op *branch = arm_open(e, b, types, &pre, &cx);
+    cx.none = true;
+    strip_eval(e, &cx, none);
+    bool apart = cx.cond && worthwhile(e, branch->regions[0]);
+    if (!apart) {
+        op_erase(branch);
+        cx_init(&cx, e->n, *b, e->w);
+        strip_eval(e, &cx, accs);
+        *b = cx.b;
+        return;
+    }
+    build_yield(&cx.b, none, e->nacc);
+    op_set_operand(branch, 0, cx.cond);
+    if (only)
+        attr_set_int(&e->n->s->mod, &branch->attrs, ATTR_LIKELY, 1);
+    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[1]), e->w);
+    strip_eval(e, &cx, accs);
+    build_yield(&cx.b, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(branch, i);
+}
+
+static void
+strip_emit(Emit *e, Builder *b, Value **accs)
+{
+    const Type **types = arena_array(e->n->tmp, const Type *, e->nacc + 1);
+    Value **fast = arena_array(e->n->tmp, Value *, e->nacc + 1);
+    Cx pre, cx;
+    if (e->w == 1) {
+        cx_init(&cx, e->n, *b, 1);
+        strip_eval(e, &cx, accs);
+        return;
+    }
+    for (int i = 0; i < e->nacc; i++) {
+        types[i] = e->acc[i].type;
+        fast[i] = accs[i];
+    }
+    Op *branch = arm_open(e, b, types, &pre, &cx);
+    cx.fast = true;
+    strip_eval(e, &cx, fast);
+    if (!cx.cond) {
+        bool skip = cx.skips && cost_of(branch->regions[0]) > OP_COSTLY;
+        if (!skip)
+            inline_arm(branch, branch->regions[0]);
+        op_erase(branch);
+        if (skip)
+            strip_slow(e, b, types, accs, true);
+        for (int i = 0; i < e->nacc && !skip; i++)
+            accs[i] = fast[i];
+        return;
+    }
+    build_yield(&cx.b, fast, e->nacc);
+    op_set_operand(branch, 0, cx.cond);
+    attr_set_int(&e->n->s->mod, &branch->attrs, ATTR_LIKELY, 0);
+    Builder slow = builder_at_end(e->n->f, branch->regions[1]);
+    strip_slow(e, &slow, types, accs, false);
+    build_yield(&slow, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(branch, i);
+}
+
+/* ---- loops */
+
+static Op *
+loop_open(Emit *e, Builder *b, int d, Value *const *inits, int n)
+{
+    const Type *i64 = e->n->i64;
+    bool lane = d == e->lane && e->w > 1;
+    Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, e->g->shape->shape[d]),
+                         simd_int(b, i64, lane ? e->w : 1), inits, n);
+    e->ix[d] = (Ix){lane ? IX_AFF : IX_UNI, 0, loop->regions[0]->args[0]};
+    return loop;
+}
+
+static void
+emit_inner(Emit *e, Builder *b)
+{
+    Value **accs = arena_array(e->n->tmp, Value *, e->g->items.n * SIMD_MAX_IN + 1);
+    bool reduced = e->g->axis >= 0;
+    int d = e->nloop ? e->order[e->nloop - 1] : -1;
+    e->nacc = 0;
+    e->first = NULL;
+    if (reduced)
+        acc_init(e, b);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = e->acc[i].v;
+    if (d < 0 || (reduced && d != e->g->axis)) {
+        /* The reduced dimension is one step: the loop over d is an ordinary one. */
+        strip_emit(e, b, accs);
+    } else {
+        Op *loop = loop_open(e, b, d, accs, e->nacc);
+        Builder in = builder_at_end(e->n->f, loop->regions[0]);
+        in.loc = b->loc;
+        for (int i = 0; i < e->nacc; i++)
+            accs[i] = loop->regions[0]->args[i + 1];
+        if (reduced)
+            e->first = build_cmp(&in, OP_CMPI, "eq", loop->regions[0]->args[0],
+                                 simd_int(&in, e->n->i64, 0));
+        strip_emit(e, &in, accs);
+        build_yield(&in, accs, e->nacc);
+        for (int i = 0; i < e->nacc; i++)
+            accs[i] = op_result(loop, i);
+    }
+    for (int i = 0; i < e->nacc; i++)
+        e->acc[i].v = accs[i];
+    for (int i = 0; i < e->nacc; i += e->acc[i].root->op->noperand)
+        reduce_finish(e, b, i);
+}
+
+static void
+emit_level(Emit *e, Builder *b, int level)
+{
+    bool reduced = e->g->axis >= 0;
+    bool inner = e->nloop && reduced && e->order[e->nloop - 1] == e->g->axis;
+    int outer = e->nloop - (inner || (!reduced && e->nloop));
+    if (level >= outer) {
+        emit_inner(e, b);
+        return;
+    }
+    Op *loop = loop_open(e, b, e->order[level], NULL, 0);
+    Builder in = builder_at_end(e->n->f, loop->regions[0]);
+    in.loc = b->loc;
+    emit_level(e, &in, level + 1);
+    build_yield(&in, NULL, 0);
+}
+
+static bool
+has_work(Simd *n, const Group *g)
+{
+    for (int i = 0; i < g->items.n; i++)
+        if (g->items.at[i].kind != ROOT_LOAD &&
+            !(g->items.at[i].kind == ROOT_COPY && is_in_place(n, &g->items.at[i])))
+            return true;
+    return false;
+}
+
+void
+simd_group(Simd *n, Builder *b, Group *g)
+{
+    Emit e;
+    if (!has_work(n, g))
+        return;
+    emit_init(&e, n, g);
+    b->loc = g->at->loc;
+    emit_level(&e, b, 0);
+}
+
+/* One buffer's contents into another of the same type. */
+void
+simd_copy(Simd *n, Builder *b, Slot *from, Slot *to)
+{
+    Emit e = {.n = n};
+    Group g = {.axis = -1};
+    Cx cx;
+    const Type *t = slot_find(from)->type;
+    g.shape = type_tile(n->tt, t->elem, t->rank, t->shape, NULL);
+    emit_init(&e, n, &g);
+    Builder at = *b;
+    for (int k = 0; k < e.nloop; k++) {
+        Op *loop = loop_open(&e, &at, e.order[k], NULL, 0);
+        at = builder_at_end(n->f, loop->regions[0]);
+        Op *end = build_yield(&at, NULL, 0);
+        at = builder_before(end);
+    }
+    cx_init(&cx, n, at, e.w);
+    Ev ev = simd_slot_load(&cx, from, t->elem, e.ix);
+    simd_slot_store(&cx, to, t->rank, e.ix, ev);
+}

@@ -1,0 +1,398 @@
+/* The value of a tile at an index, as strips.
+
+   Evaluation keeps what lanes have in common: a value is the same in all lanes, or a
+   scalar plus lane times stride, or a strip. So contiguous addresses, uniform loads and
+   prefix masks fall out of the arithmetic and need no analysis of their own.
+
+   What a nest assumes of a strip is in simd_mask.c; besides full masks, fast code assumes
+   here that runtime strides along the lanes are 1 and that remainders change nothing. */
+#include "passes/cpu/simd.h"
+
+#include "ir/base/util.h"
+#include "ir/fold.h"
+
+#include <string.h>
+
+typedef struct Memo {
+    struct Memo *next;
+    Ix ix[MAX_RANK];
+    Ev ev;
+} Memo;
+
+void
+cx_init(Cx *cx, Simd *n, Builder b, int w)
+{
+    *cx = (Cx){.n = n, .b = b, .w = w};
+    map_init(&cx->memo, n->tmp);
+}
+
+const Type *
+strip_type(Cx *cx, const Type *elem)
+{
+    int64_t w = cx->w;
+    return cx->w == 1 ? elem : type_tile(cx->n->tt, elem, 1, &w, NULL);
+}
+
+Value *
+simd_int(Builder *b, const Type *t, int64_t v)
+{
+    return build_int(b, t, v);
+}
+
+Value *
+ix_value(Cx *cx, Ix x)
+{
+    return x.v ? x.v : simd_int(&cx->b, cx->n->i64, x.c);
+}
+
+static Value *
+splat(Cx *cx, Value *v)
+{
+    if (cx->w == 1 || simd_tile(v))
+        return v;
+    return build_splat(&cx->b, v, strip_type(cx, v->type));
+}
+
+/* 0, stride, 2 * stride, ... as integers of this type. */
+static Value *
+lanes(Cx *cx, const Type *elem, int64_t stride)
+{
+    AttrList l = {0};
+    attr_set_int(&cx->n->s->mod, &l, ATTR_START, 0);
+    const Type *t = strip_type(cx, cx->n->i32);
+    Value *v = op_result(build_op(&cx->b, OP_ARANGE, NULL, 0, &l, &t, 1), 0);
+    int bits = type_bits(elem);
+    if (bits != 32)
+        v = build_cast(&cx->b, bits > 32 ? OP_SEXT : OP_TRUNC, v, elem);
+    if (stride == 1)
+        return v;
+    Value *s = build_int(&cx->b, strip_type(cx, elem), stride);
+    return build_binary(&cx->b, OP_MUL, v, s);
+}
+
+Value *
+ix_strip(Cx *cx, Ix x)
+{
+    if (x.kind == IX_VEC)
+        return x.v;
+    Value *v = splat(cx, ix_value(cx, x));
+    return x.kind == IX_AFF && cx->w > 1
+               ? build_binary(&cx->b, OP_ADD, v, lanes(cx, cx->n->i64, 1))
+               : v;
+}
+
+Value *
+ev_strip(Cx *cx, Ev ev)
+{
+    if (ev.kind != EV_AFF || cx->w == 1)
+        return splat(cx, ev.v);
+    bool ptr = ev.v->type->kind == TY_PTR;
+    Value *l = lanes(cx, ptr ? cx->n->i64 : ev.v->type, ev.stride);
+    return build_binary(&cx->b, ptr ? OP_ADDPTR : OP_ADD, splat(cx, ev.v), l);
+}
+
+static Ev
+uni(Value *v)
+{
+    return (Ev){EV_UNI, v, 0};
+}
+
+static Ev
+vec(Cx *cx, Value *v)
+{
+    return (Ev){cx->w == 1 ? EV_UNI : EV_VEC, v, 0};
+}
+
+static Ev
+aff(Value *v, int64_t stride)
+{
+    return (Ev){stride ? EV_AFF : EV_UNI, v, stride};
+}
+
+/* ---- memory of what was computed */
+
+Ev *
+simd_recall(Cx *cx, const Value *v, const Ix *ix)
+{
+    for (Memo *m = map_get(&cx->memo, v); m; m = m->next) {
+        bool same = true;
+        for (int i = 0; i < v->type->rank && same; i++)
+            same = m->ix[i].kind == ix[i].kind && m->ix[i].v == ix[i].v &&
+                   m->ix[i].c == ix[i].c;
+        if (same)
+            return &m->ev;
+    }
+    return NULL;
+}
+
+void
+simd_remember(Cx *cx, Value *v, const Ix *ix, Ev ev)
+{
+    Memo *m = arena_new(cx->n->tmp, Memo);
+    m->next = map_get(&cx->memo, v);
+    memcpy(m->ix, ix, (size_t)v->type->rank * sizeof *ix);
+    m->ev = ev;
+    map_set(&cx->memo, v, m);
+}
+
+/* ---- arithmetic */
+
+static Ev
+plain(Cx *cx, Op *op, const Ev *in)
+{
+    Value *v[SIMD_MAX_IN];
+    bool scalar = true;
+    for (int i = 0; i < op->noperand; i++)
+        scalar &= in[i].kind == EV_UNI;
+    for (int i = 0; i < op->noperand; i++)
+        v[i] = scalar ? in[i].v : ev_strip(cx, in[i]);
+    const Type *e = type_elem(op_result(op, 0)->type);
+    const Type *t = scalar ? e : strip_type(cx, e);
+    cx->b.loc = op->loc;
+    Op *r = build_op(&cx->b, op->kind, v, op->noperand, &op->attrs, &t, 1);
+    return scalar ? uni(op_result(r, 0)) : vec(cx, op_result(r, 0));
+}
+
+static bool
+known(const Value *v, int64_t *out)
+{
+    Const c;
+    if (!value_const(v, &c) || c.is_float)
+        return false;
+    *out = c.i;
+    return true;
+}
+
+static bool
+small(int64_t stride)
+{
+    return stride > -((int64_t)1 << 30) && stride < (int64_t)1 << 30;
+}
+
+/* lane-linear times uniform; a runtime factor is assumed to be 1 in the fast code. */
+static bool
+times(Cx *cx, Op *op, const Ix *ix, const Ev *in, Ev *out)
+{
+    int a = in[0].kind == EV_AFF ? 0 : 1;
+    int64_t c;
+    if (in[!a].kind != EV_UNI)
+        return false;
+    bool is_known = known(in[!a].v, &c);
+    if (!is_known) {
+        Value *v = op_operand(op, !a);
+        if (!cx->fast || in[a].stride != 1 || !plan_get(cx->n, v)->index ||
+            !simd_in_front(cx, op_result(op, 0)->type->rank, ix))
+            return false;
+        c = 1;
+    }
+    if (!small(c) || !small(in[a].stride * c))
+        return false;
+    *out = aff(build_binary(&cx->b, OP_MUL, in[0].v, in[1].v), in[a].stride * c);
+    return true;
+}
+
+/* x % n is x while 0 <= x and x + lanes <= n. */
+static bool
+remainder_is(Cx *cx, const Ev *x, const Ev *pre_x, const Ev *pre_n, Ev *out)
+{
+    Builder *b = &cx->pre->b;
+    if (pre_x->kind != EV_AFF || pre_x->stride < 0 || pre_n->kind != EV_UNI)
+        return false;
+    Value *zero = build_int(b, pre_x->v->type, 0);
+    Value *last = simd_last(cx->pre, pre_x);
+    if (!last)
+        return false;
+    simd_assume(cx, build_cmp(b, OP_CMPI, "sle", zero, pre_x->v));
+    simd_assume(cx, build_cmp(b, OP_CMPI, "sle", pre_x->v, last));
+    simd_assume(cx, build_cmp(b, OP_CMPI, "slt", last, pre_n->v));
+    *out = *x;
+    return true;
+}
+
+/* Lane-linear arithmetic. False: compute strips. */
+static bool
+linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
+{
+    Value *v;
+    int64_t c;
+    switch ((int)op->kind) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_ADDPTR: {
+        int64_t s = op->kind == OP_SUB ? in[0].stride - in[1].stride
+                                       : in[0].stride + in[1].stride;
+        if (!small(s) || (op->kind == OP_ADDPTR && in[1].kind == EV_AFF &&
+                          !simd_widens(cx, op_operand(op, 1), &in[1], ix, true)))
+            return false;
+        v = build_binary(&cx->b, op->kind, in[0].v, in[1].v);
+        *out = aff(v, s);
+        return true;
+    }
+    case OP_MUL: {
+        if (!times(cx, op, ix, in, out))
+            return false;
+        int a = in[0].kind == EV_AFF ? 0 : 1;
+        if (known(in[!a].v, &c))
+            return true;
+        Ev n = simd_eval(cx->pre, op_operand(op, !a), ix);
+        Value *one = build_int(&cx->pre->b, n.v->type, 1);
+        simd_assume(cx, build_cmp(&cx->pre->b, OP_CMPI, "eq", n.v, one));
+        return true;
+    }
+    case OP_REMS:
+    case OP_REMU: {
+        if (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
+            !simd_in_front(cx, op_result(op, 0)->type->rank, ix))
+            return false;
+        Ev x = simd_eval(cx->pre, op_operand(op, 0), ix);
+        Ev n = simd_eval(cx->pre, op_operand(op, 1), ix);
+        return remainder_is(cx, &in[0], &x, &n, out);
+    }
+    case OP_SEXT:
+    case OP_ZEXT:
+    case OP_TRUNC:
+        if (type_bits(op_result(op, 0)->type) < 32 ||
+            (op->kind != OP_TRUNC &&
+             !simd_widens(cx, op_operand(op, 0), &in[0], ix, op->kind == OP_SEXT)))
+            return false;
+        v = build_cast(&cx->b, op->kind, in[0].v, type_elem(op_result(op, 0)->type));
+        *out = aff(v, in[0].stride);
+        return true;
+    case OP_HINT: *out = in[0]; return true;
+    default: return false;
+    }
+}
+
+static Ev
+elementwise(Cx *cx, Op *op, const Ix *ix)
+{
+    Ev in[SIMD_MAX_IN], out;
+    bool has_aff = false, has_vec = false;
+    if (op->noperand > SIMD_MAX_IN)
+        bug(&cx->n->s->fail, "elementwise op with %d operands", op->noperand);
+    for (int i = 0; i < op->noperand; i++) {
+        in[i] = simd_eval(cx, op_operand(op, i), ix);
+        has_aff |= in[i].kind == EV_AFF;
+        has_vec |= in[i].kind == EV_VEC;
+    }
+    if (has_aff && !has_vec && linear(cx, op, in, ix, &out))
+        return out;
+    if (op->kind == OP_HINT)
+        return in[0];
+    return plain(cx, op, in);
+}
+
+/* ---- shapes */
+
+bool
+simd_map_shape(Cx *cx, Op *op, int result, const Ix *ix, Ix *out)
+{
+    const Type *from = op_operand(op, 0)->type, *to = op_result(op, result)->type;
+    const Ix zero = {IX_CONST, 0, NULL};
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    const Attr *perm = attr_find(&op->attrs, ATTR_PERM);
+    switch ((int)op->kind) {
+    case OP_BROADCAST:
+        for (int i = 0; i < from->rank; i++)
+            out[i] = from->shape[i] == 1 ? zero : ix[i];
+        return true;
+    case OP_EXPAND_DIMS:
+        for (int i = 0; i < from->rank; i++)
+            out[i] = ix[i + (i >= axis)];
+        return true;
+    case OP_TRANS:
+        for (int i = 0; i < from->rank; i++)
+            out[perm->v.ints[i]] = ix[i];
+        return true;
+    case OP_SPLIT:
+        memcpy(out, ix, (size_t)(from->rank - 1) * sizeof *ix);
+        out[from->rank - 1] = (Ix){IX_CONST, result, NULL};
+        return true;
+    case OP_RESHAPE:
+        if (from->kind == TY_TILE)
+            simd_reshape_index(cx, to, ix, from, out);
+        return true;
+    default: return false;
+    }
+}
+
+static Ev
+ev_arange(Cx *cx, Op *op, Ix x)
+{
+    int64_t start = attr_int(&op->attrs, ATTR_START, 0);
+    const Type *i32 = cx->n->i32;
+    if (x.kind == IX_CONST)
+        return uni(build_int(&cx->b, i32, x.c + start));
+    Value *v = build_cast(&cx->b, OP_TRUNC, x.v ? x.v : ix_value(cx, x), i32);
+    if (start)
+        v = build_binary(&cx->b, OP_ADD, v, build_int(&cx->b, v->type, start));
+    if (x.kind == IX_AFF && cx->w > 1)
+        return aff(v, 1);
+    return x.kind == IX_VEC ? vec(cx, v) : uni(v);
+}
+
+static Ev
+ev_gather(Cx *cx, Op *op, const Ix *ix)
+{
+    Ix in[MAX_RANK];
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    Ev e = simd_eval(cx, op_operand(op, 1), ix);
+    Value *v = e.kind == EV_UNI ? e.v : ev_strip(cx, e);
+    if (type_bits(v->type) < 64)
+        v = build_cast(&cx->b, OP_SEXT, v, cx->n->i64);
+    /* No index, however wrong, may leave the tile. */
+    int64_t size = op_operand(op, 0)->type->shape[axis];
+    v = build_binary(&cx->b, OP_AND, v, build_int(&cx->b, v->type, size - 1));
+    memcpy(in, ix, (size_t)op_operand(op, 0)->type->rank * sizeof *ix);
+    in[axis] = (Ix){simd_tile(v) ? IX_VEC : IX_UNI, 0, v};
+    return simd_eval(cx, op_operand(op, 0), in);
+}
+
+Ev
+simd_define(Cx *cx, Value *v, const Ix *ix)
+{
+    Ix in[MAX_RANK];
+    Op *op = v->op;
+    switch ((int)op->kind) {
+    case OP_CONST:
+    case OP_UNDEF: {
+        const Type *e = type_elem(v->type);
+        return uni(op_result(build_op(&cx->b, op->kind, NULL, 0, &op->attrs, &e, 1), 0));
+    }
+    case OP_SPLAT: return simd_eval(cx, op_operand(op, 0), ix);
+    case OP_ARANGE: return ev_arange(cx, op, ix[0]);
+    case OP_LOAD: return simd_load(cx, op, ix);
+    case OP_GATHER: return ev_gather(cx, op, ix);
+    default: break;
+    }
+    if (simd_map_shape(cx, op, v->index, ix, in))
+        return simd_eval(cx, op_operand(op, 0), in);
+    if (op_is(op, T_ELEMENTWISE))
+        return elementwise(cx, op, ix);
+    diag_error(&cx->n->s->diag, op->loc, "not supported yet: '%s' on target cpu",
+               op_info[op->kind].name);
+    const Type *e = type_elem(v->type);
+    return uni(op_result(build_op(&cx->b, OP_UNDEF, NULL, 0, NULL, &e, 1), 0));
+}
+
+Ev
+simd_eval(Cx *cx, Value *v, const Ix *ix)
+{
+    if (!simd_tile(v)) {
+        Value *got = map_get(&cx->n->map, v);
+        if (!got)
+            bug(&cx->n->s->fail, "scalar %%%u has no value yet", (unsigned)v->id);
+        return uni(got);
+    }
+    Ev *old = simd_recall(cx, v, ix);
+    if (old)
+        return *old;
+    Plan *p = plan_get(cx->n, v);
+    Ev ev;
+    if (!p->slot)
+        ev = simd_define(cx, v, ix);
+    else if (!simd_skipped(cx, v, ix, &ev))
+        ev = simd_slot_load(cx, p->slot, type_elem(v->type), ix);
+    simd_remember(cx, v, ix, ev);
+    return ev;
+}

@@ -1,0 +1,112 @@
+/* What a nest asks memory for before it is wanted.
+
+   Processors fetch ahead of what runs on, but only to the end of a page: where rows begin
+   on pages, every row would begin with a wait. So contiguous loads ask for what lies a
+   page ahead; a sum of arrays that no cache holds gains a tenth to a half.
+
+   Rows that several nests go through, as those of a softmax, are asked for in the nest
+   that computes most, where nobody waits for memory: the row after this one, and the
+   lines that the nest after this one will write.
+
+       for %i = 0, 1024, 64 {                     for %i = 0, 1024, 64 {
+         %x = vload %p                              vfetch %p {offset=4096, bytes=256}
+         buf_store %e, exp (%x - %max)      =>      vfetch %q {write, bytes=256}
+       }                                            .. }
+       for %i .. { vstore %q, .. }                for %i .. { vstore %q, .. } */
+#include "passes/cpu/simd.h"
+
+#include "ir/base/util.h"
+
+/* LEAST: bytes of a strip below which the request costs more than it brings. MOST: of a
+   tile, so that what is asked for stays in the first-level cache until it is used. */
+enum { PAGE = 4096, LEAST = 64, MOST = 16384 };
+
+static int64_t
+tile_bytes(const Type *elem, const Type *shape)
+{
+    return type_numel(shape) * max_i64(type_bits(elem), 8) / 8;
+}
+
+static void
+fetch(Cx *cx, Value *p, int64_t offset, bool near, bool write)
+{
+    AttrList l = {0};
+    Arena *m = &cx->n->s->mod;
+    attr_set_int(m, &l, ATTR_OFFSET, offset);
+    attr_set_int(m, &l, ATTR_BYTES, cx->w * max_i64(type_bits(p->type->elem), 8) / 8);
+    if (near)
+        attr_set_flag(m, &l, ATTR_NEAR);
+    if (write)
+        attr_set_flag(m, &l, ATTR_WRITE);
+    build_op(&cx->b, OP_VFETCH, &p, 1, &l, NULL, 0);
+}
+
+static bool
+wide(const Cx *cx, const Type *elem)
+{
+    return cx->w * max_i64(type_bits(elem), 8) / 8 >= LEAST;
+}
+
+static bool
+has_load(const Group *g, const Op *load)
+{
+    for (int i = 0; i < g->items.n; i++)
+        if (g->items.at[i].kind == ROOT_LOAD && g->items.at[i].op == load)
+            return true;
+    return false;
+}
+
+void
+simd_fetch_next(Cx *cx, const Op *load, Value *p)
+{
+    const Type *elem = p->type->elem;
+    const Plan *plan = plan_get(cx->n, op_result((Op *)load, 0));
+    int64_t bytes = tile_bytes(elem, op_operand(load, 0)->type);
+    if (!wide(cx, elem))
+        return;
+    if (plan->nd < 2 || !cx->g) {
+        fetch(cx, p, PAGE, false, false);
+        return;
+    }
+    for (int i = 0; i < plan->nd; i++) {
+        const Group *g = plan->d[i].g;
+        if (g->cost > cx->g->cost && has_load(g, load))
+            return;
+    }
+    fetch(cx, p, (bytes + PAGE - 1) / PAGE * PAGE, bytes <= MOST, false);
+}
+
+/* Can v be computed already: from indices, and scalars that there are? */
+static bool
+ready(Simd *n, const Value *v)
+{
+    if (!simd_tile(v))
+        return map_get(&n->map, v) != NULL;
+    const Plan *p = plan_get(n, v);
+    bool ok = p->index && !p->slot && p->cost <= OP_COSTLY && v->op;
+    for (int i = 0; ok && i < v->op->noperand; i++)
+        ok = ready(n, op_operand(v->op, i));
+    return ok;
+}
+
+void
+simd_fetch_stores(Cx *cx, const Ix *ix)
+{
+    const Group *next = cx->g->then;
+    if (!next || !cx->fast || !type_same_shape(next->shape, cx->g->shape))
+        return;
+    for (int i = next->items.n - 1; i >= 0; i--) {
+        const Root *r = &next->items.at[i];
+        if (r->kind != ROOT_STORE)
+            continue;
+        Value *to = op_operand(r->op, 0);
+        const Type *elem = type_elem(to->type)->elem;
+        if (!wide(cx, elem) || tile_bytes(elem, next->shape) > MOST || !ready(cx->n, to))
+            continue;
+        cx->fast = false; /* no test is worth it */
+        Ev p = simd_eval(cx, to, ix);
+        cx->fast = true;
+        if (p.kind == EV_AFF && p.stride == 1)
+            fetch(cx, p.v, 0, true, true);
+    }
+}

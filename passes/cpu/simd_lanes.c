@@ -1,0 +1,125 @@
+/* Along which dimension of a nest lanes run, and how many: along the one in which most
+   accesses are contiguous; as many as keep the machine busy. */
+#include "passes/cpu/simd.h"
+
+#include "ir/base/util.h"
+
+int
+simd_slope(Simd *n, const Value *v, int d, int depth)
+{
+    const Op *op = v->op;
+    if (!simd_tile(v) || v->type->shape[d] == 1)
+        return 0;
+    if (!op || depth > 40)
+        return 2;
+    const Attr *perm = attr_find(&op->attrs, ATTR_PERM);
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    int x, y;
+    switch ((int)op->kind) {
+    case OP_CONST:
+    case OP_UNDEF:
+    case OP_SPLAT: return 0;
+    case OP_ARANGE: return 1;
+    case OP_BROADCAST: return simd_slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_EXPAND_DIMS:
+        return d == axis ? 0
+                         : simd_slope(n, op_operand(op, 0), d - (d > axis), depth + 1);
+    case OP_TRANS:
+        return simd_slope(n, op_operand(op, 0), (int)perm->v.ints[d], depth + 1);
+    case OP_SEXT:
+    case OP_ZEXT:
+    case OP_TRUNC:
+    case OP_HINT:
+    case OP_REMS:
+    case OP_REMU: return simd_slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_ADD:
+    case OP_ADDPTR:
+    case OP_SUB:
+    case OP_MUL:
+        x = simd_slope(n, op_operand(op, 0), d, depth + 1);
+        y = simd_slope(n, op_operand(op, 1), d, depth + 1);
+        if (op->kind == OP_MUL) {
+            /* A constant factor spreads the lanes; a runtime one is most often 1. */
+            const Op *other = op_operand(op, x ? 1 : 0)->op;
+            bool spread = other && other->kind == OP_CONST;
+            return !x && !y ? 0 : x + y == 1 && !spread ? 1 : 2;
+        }
+        return x + y > 2 ? 2 : x + y;
+    default: return 2;
+    }
+}
+
+static int
+group_score(Simd *n, const Group *g, int d)
+{
+    int score = 0;
+    for (int i = 0; i < g->items.n; i++) {
+        const Root *r = &g->items.at[i];
+        const Op *op = r->op;
+        bool access =
+            r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
+        bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY;
+        if (access)
+            score += simd_slope(n, op_operand(op, 0), d, 0) < 2 ? 4 : -4;
+        if (buffer)
+            score += d == g->shape->rank - 1 ? 3 : -3;
+    }
+    return score;
+}
+
+int
+simd_lane_dim(Simd *n, const Group *g)
+{
+    const Type *t = g->shape;
+    int best = t->rank - 1;
+    int score = -1000000;
+    int64_t largest = 1;
+    for (int i = 0; i < g->items.n; i++) /* lines come in the order of the index */
+        if (g->items.at[i].kind == ROOT_PRINT)
+            return best;
+    for (int d = 0; d < t->rank; d++)
+        largest = max_i64(largest, t->shape[d]);
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (t->shape[d] < min_i64(largest, 8))
+            continue;
+        int s = group_score(n, g, d);
+        if (s > score) {
+            score = s;
+            best = d;
+        }
+    }
+    return best;
+}
+
+static int
+widest(const Group *g)
+{
+    int bits = 8;
+    for (int i = 0; i < g->items.n; i++) {
+        const Root *r = &g->items.at[i];
+        if (r->v)
+            bits = (int)max_i64(bits, type_bits(r->v->type));
+        for (int k = 0; k < r->op->noperand && r->kind == ROOT_REDUCE; k++)
+            bits = (int)max_i64(bits, type_bits(op_operand(r->op, k)->type));
+        if (r->kind == ROOT_STORE)
+            bits = (int)max_i64(bits, type_bits(op_operand(r->op, 1)->type));
+    }
+    return bits;
+}
+
+/* Simple work: four vectors at once, so that their latencies overlap; long chains have
+   that within one vector and would run out of registers. Vectors of 512 bits come with
+   twice the registers, so that there long chains take two. */
+int
+simd_lane_count(const Simd *n, const Group *g, int64_t size)
+{
+    int vectors = g->cost > 2000 ? 1 : g->cost > 200 ? 2 : 4;
+    if (n->vector_bytes > 32)
+        vectors = g->cost > 200 ? 4 : 8;
+    /* A check costs the same for all lanes of a strip; sums keep their order. */
+    if (n->f->check && g->axis < 0)
+        return (int)min_i64(size, SIMD_MAX_LANES);
+    int bits = widest(g);
+    int w = vectors * 256 / (bits < 32 ? 32 : bits);
+    return (int)min_i64(size, w);
+}

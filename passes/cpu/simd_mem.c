@@ -1,0 +1,231 @@
+/* Memory in cpu form: order of accesses, buffers, loads and stores of strips.
+
+   Inside one nest, accesses of one index keep their order, but those of different
+   indices are interleaved. Accesses of one program to different elements are unordered
+   in Triton unless a barrier stands between, but code that shifts an array in place is
+   common enough to be kept right: two different pointers into one array never share a
+   nest when one of them writes. */
+#include "passes/cpu/simd.h"
+
+#include "ir/edit.h"
+
+enum { MAX_LOOKBACK = 256 };
+
+/* The kernel parameter that an address comes from, NULL when it cannot be told. */
+static const Value *
+base_of(const Value *v)
+{
+    for (int steps = 0; steps < 1000; steps++) {
+        if (!v->op)
+            return v->region->parent ? NULL : v;
+        switch ((int)v->op->kind) {
+        case OP_ADDPTR:
+        case OP_SPLAT:
+        case OP_BROADCAST:
+        case OP_EXPAND_DIMS:
+        case OP_RESHAPE:
+        case OP_TRANS:
+        case OP_HINT:
+        case OP_BITCAST: v = op_operand(v->op, 0); break;
+        default: return NULL;
+        }
+    }
+    return NULL;
+}
+
+/* May accesses at different indices of these two nests' pointers meet? */
+static bool
+may_meet(const Value *p, const Value *q)
+{
+    const Value *a = base_of(p), *b = base_of(q);
+    return p != q && (!a || !b || a == b);
+}
+
+bool
+simd_may_sink(Simd *n, Op *load, const Group *g, bool shifted)
+{
+    int from = op_plan(n, load)->order, to = op_plan(n, g->at)->order;
+    int steps = 0;
+    for (int i = n->writers.n - 1; i >= 0; i--) {
+        const Writer *w = &n->writers.at[i];
+        if (w->order < from || w->order > to)
+            continue;
+        if (++steps > MAX_LOOKBACK || w->g != g)
+            return false;
+        const Value *p = op_operand(load, 0), *q = op_operand(w->op, 0);
+        if (may_meet(p, q) || (shifted && p == q))
+            return false;
+    }
+    return true;
+}
+
+bool
+simd_may_join(Simd *n, const Op *access, const Group *g)
+{
+    bool load = access->kind == OP_LOAD, store = access->kind == OP_STORE;
+    (void)n;
+    if (!load && !store)
+        return true;
+    if (g->items.n > MAX_LOOKBACK)
+        return false;
+    for (int i = 0; i < g->items.n; i++) {
+        const Op *op = g->items.at[i].op;
+        bool writes = g->items.at[i].kind == ROOT_STORE;
+        bool reads = op->kind == OP_LOAD;
+        if ((writes || (reads && store)) &&
+            may_meet(op_operand(access, 0), op_operand(op, 0)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- buffers */
+
+static Value *
+slot_value(Simd *n, Slot *s)
+{
+    s = slot_find(s);
+    if (!s->buf) {
+        Builder b = builder_before(n->entry);
+        const Type *t = s->type;
+        s->buf = op_result(build_op(&b, OP_BUF_ALLOC, NULL, 0, NULL, &t, 1), 0);
+    }
+    return s->buf;
+}
+
+/* Index operands; the dimension along which lanes run, or -1; strips where an index is
+   one. */
+int
+simd_index(Cx *cx, int rank, const Ix *ix, Value **out)
+{
+    bool any = false;
+    int axis = -1;
+    for (int i = 0; i < rank; i++)
+        any |= ix[i].kind == IX_VEC;
+    for (int i = 0; i < rank; i++) {
+        bool lanes = ix[i].kind == IX_AFF || ix[i].kind == IX_VEC;
+        out[i] = any && lanes ? ix_strip(cx, ix[i]) : ix_value(cx, ix[i]);
+        if (!any && lanes)
+            axis = i;
+    }
+    return any ? rank : axis;
+}
+
+/* {axis} is left out where it is the last dimension. */
+static void
+axis_attr(Cx *cx, AttrList *l, int axis, int rank)
+{
+    if (axis >= 0 && axis < rank - 1)
+        attr_set_int(&cx->n->s->mod, l, ATTR_AXIS, axis);
+}
+
+static Value *
+convert(Cx *cx, Value *v, const Type *to)
+{
+    const Type *from = type_elem(v->type);
+    if (from == to)
+        return v;
+    OpKind k = type_bits(from) > type_bits(to) ? OP_FTRUNC : OP_FEXT;
+    if (!type_is_float(from))
+        k = type_bits(from) > type_bits(to) ? OP_TRUNC : OP_SEXT;
+    return build_cast(&cx->b, k, v, to);
+}
+
+Ev
+simd_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix)
+{
+    Value *in[MAX_RANK + 1];
+    AttrList l = {0};
+    in[0] = slot_value(cx->n, s);
+    int rank = in[0]->type->rank;
+    int axis = simd_index(cx, rank, ix, in + 1);
+    const Type *t = axis < 0 ? in[0]->type->elem : strip_type(cx, in[0]->type->elem);
+    axis_attr(cx, &l, axis, rank);
+    Op *op = build_op(&cx->b, OP_BUF_LOAD, in, rank + 1, &l, &t, 1);
+    return (Ev){axis < 0 ? EV_UNI : EV_VEC, convert(cx, op_result(op, 0), elem), 0};
+}
+
+void
+simd_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev)
+{
+    Value *in[MAX_RANK + 2];
+    AttrList l = {0};
+    in[0] = slot_value(cx->n, s);
+    int axis = simd_index(cx, rank, ix, in + 2);
+    in[1] = axis < 0 && ev.kind == EV_UNI ? ev.v : ev_strip(cx, ev);
+    in[1] = convert(cx, in[1], in[0]->type->elem);
+    axis_attr(cx, &l, axis, rank);
+    build_op(&cx->b, OP_BUF_STORE, in, rank + 2, &l, NULL, 0);
+}
+
+/* ---- global memory */
+
+/* The mask operand, if the access has one that is not known to be full. */
+static bool
+masked(Cx *cx, Op *op, int i, const Ix *ix, Ev *mask)
+{
+    return op->noperand > i && !simd_full(cx, op_operand(op, i), ix, mask);
+}
+
+/* What lanes have that a masked load leaves out. */
+Ev
+simd_other(Cx *cx, Op *op, const Ix *ix)
+{
+    if (op->noperand > 2)
+        return simd_eval(cx, op_operand(op, 2), ix);
+    const Type *t = type_elem(op_result(op, 0)->type);
+    Value *v;
+    if (type_is_float(t))
+        v = build_float(&cx->b, t, 0.0);
+    else if (type_is_ptr(t))
+        v = op_result(build_op(&cx->b, OP_UNDEF, NULL, 0, NULL, &t, 1), 0);
+    else
+        v = build_int(&cx->b, t, 0);
+    return (Ev){EV_UNI, v, 0};
+}
+
+Ev
+simd_load(Cx *cx, Op *op, const Ix *ix)
+{
+    Ev mask = {0};
+    if (op->noperand > 1 && simd_empty(cx, op_operand(op, 1), ix))
+        return simd_other(cx, op, ix);
+    bool has_mask = masked(cx, op, 1, ix, &mask);
+    Ev p = simd_eval(cx, op_operand(op, 0), ix);
+    const Type *elem = type_elem(op_operand(op, 0)->type)->elem;
+    bool uniform = p.kind == EV_UNI && (!has_mask || mask.kind == EV_UNI);
+    bool unit = p.kind == EV_AFF && p.stride == 1;
+    const Type *t = uniform ? elem : strip_type(cx, elem);
+    Value *in[3] = {uniform || unit ? p.v : ev_strip(cx, p)};
+    if (has_mask) {
+        in[1] = uniform ? mask.v : ev_strip(cx, mask);
+        Ev other = simd_other(cx, op, ix);
+        in[2] = uniform ? other.v : ev_strip(cx, other);
+    }
+    OpKind k = unit ? OP_VLOAD : OP_LOAD;
+    AttrList l = {0};
+    if (attr_has(&op->attrs, ATTR_VOLATILE))
+        attr_set_flag(&cx->n->s->mod, &l, ATTR_VOLATILE);
+    simd_check(cx, op, in[0], in[1], NULL, uniform ? 1 : cx->w, ix);
+    Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, &l, &t, 1);
+    if (unit && !has_mask)
+        simd_fetch_next(cx, op, p.v);
+    return (Ev){uniform ? EV_UNI : EV_VEC, op_result(load, 0), 0};
+}
+
+void
+simd_store(Cx *cx, Op *op, const Ix *ix)
+{
+    Ev mask = {0};
+    if (op->noperand > 2 && simd_empty(cx, op_operand(op, 2), ix))
+        return;
+    bool has_mask = masked(cx, op, 2, ix, &mask);
+    Ev p = simd_eval(cx, op_operand(op, 0), ix);
+    Ev v = simd_eval(cx, op_operand(op, 1), ix);
+    bool unit = p.kind == EV_AFF && p.stride == 1;
+    Value *in[3] = {unit ? p.v : ev_strip(cx, p), ev_strip(cx, v)};
+    if (has_mask)
+        in[2] = ev_strip(cx, mask);
+    simd_check(cx, op, in[0], in[2], in[1], cx->w, ix);
+    build_op(&cx->b, unit ? OP_VSTORE : OP_STORE, in, has_mask ? 3 : 2, NULL, NULL, 0);
+}

@@ -1,0 +1,83 @@
+/* Lanes that wrap. Evaluation keeps a strip as scalar + lane * stride. That is exact in
+   the integer's own width, whatever wraps; but what widens, compares or divides it reads
+   the lanes as numbers, and then the strip must not pass the end of its type. Most often
+   the axis facts prove that it does not. Else the fast code assumes it, with one scalar
+   test in front of the strip, and the general code takes lane by lane what the author
+   wrote. */
+#include "passes/cpu/simd.h"
+
+#include "ir/base/util.h"
+
+/* The dimension that lanes run along; -1 when it is not one, or when the strip may start
+   where no aligned block of w elements does. */
+static int
+lane_axis(const Value *v, const Ix *ix)
+{
+    int found = -1;
+    for (int d = 0; d < v->type->rank; d++)
+        if (ix[d].kind == IX_AFF) {
+            /* A loop's own counter goes in steps of w, from 0. */
+            if (found >= 0 || !ix[d].v || ix[d].v->op)
+                return -1;
+            found = d;
+        }
+    return found;
+}
+
+static bool
+proven(Cx *cx, const Value *v, int64_t stride, const Ix *ix, bool is_signed)
+{
+    const AxisFacts *f = axis_of(cx->n->axis, v);
+    int64_t size = stride < 0 ? -stride : stride;
+    int bits = type_bits(v->type), d = lane_axis(v, ix);
+    if (!is_signed && !f->nonneg)
+        return false;
+    /* Neighbours that wrapped would be further apart than the bounds are. */
+    if (bits < 63 && f->hi - f->lo < ((int64_t)1 << bits) - size)
+        return true;
+    return d >= 0 && stride == 1 && f->contig[d] >= cx->w;
+}
+
+Value *
+simd_last(Cx *cx, const Ev *e)
+{
+    int64_t far = e->stride * (cx->w - 1), most = INT64_MAX;
+    int bits = type_bits(e->v->type);
+    if (bits < 64)
+        most = ((int64_t)1 << (bits - 1)) - 1;
+    if (far > most || far < -most)
+        return NULL;
+    return build_binary(&cx->b, OP_ADD, e->v, build_int(&cx->b, e->v->type, far));
+}
+
+bool
+simd_in_order(Cx *pre, const Value *v, const Ev *e, const Ix *ix, bool is_signed,
+              Value **test)
+{
+    *test = NULL;
+    if (e->kind != EV_AFF || proven(pre, v, e->stride, ix, is_signed))
+        return true;
+    Value *last = simd_last(pre, e);
+    if (!last)
+        return false;
+    bool up = e->stride > 0;
+    *test = build_cmp(&pre->b, OP_CMPI, is_signed ? "sle" : "ule", up ? e->v : last,
+                      up ? last : e->v);
+    return true;
+}
+
+bool
+simd_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed)
+{
+    Value *test;
+    if (proven(cx, v, e->stride, ix, is_signed))
+        return true;
+    if (!cx->fast || !plan_get(cx->n, v)->index || !simd_in_front(cx, v->type->rank, ix))
+        return false;
+    Ev front = simd_eval(cx->pre, v, ix);
+    if (!simd_in_order(cx->pre, v, &front, ix, is_signed, &test))
+        return false;
+    if (test)
+        simd_assume(cx, test);
+    return true;
+}

@@ -1,0 +1,434 @@
+/* Barriers between threads, where accesses of shared memory conflict.
+
+       local_store %a, %x                      local_store %a, %x
+       %y = local_load %a : ..           =>    barrier
+                                               %y = local_load %a : ..
+
+   The state is what may have been read and written since the last barrier, as intervals
+   of bytes: buffers have their offsets (passes/finish/alloc_shared.c). An op that touches
+   what was written, or writes what was read, gets a barrier before it, and the state is
+   empty then. An op that exchanges data through scratch memory has a barrier of its own
+   between writing and reading; what it leaves behind is the reading.
+
+   An asynchronous copy is issued like a write: nobody may still be reading there. Written
+   it has for others only once its thread waited for it: so the first access after an
+   async_wait gets the barrier, and one barrier a round serves a pipelined loop, which
+   issues its next copies right after it.
+
+   A dot of a warpgroup reads until it is waited for, and so does a store by TMA; a
+   barrier does not end that. The stages of a pipelined loop are told apart by the
+   iteration that they belong to.
+
+   What holds at the head of a loop depends on where its barriers go: the body is walked
+   without inserting until head and end agree, then once more to insert. */
+#include "ir/analysis/shared.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/plan/scratch.h"
+#include "passes/forms.h"
+
+bool pass_insert_barriers(Func *f, PassCx *cx);
+
+typedef enum Done {
+    DONE_READ,
+    DONE_WRITE,
+    IN_FLIGHT, /* an asynchronous copy not waited for */
+    READING,   /* a dot not waited for */
+    STORING    /* a store by TMA not waited for */
+} Done;
+
+typedef struct Access {
+    Done done;
+    int64_t first, end; /* bytes */
+    const Op *in_warp;  /* an op whose warps stay apart: no conflict with itself */
+    int age;            /* READING: dots begun since */
+    const Op *loop;     /* the stage that this loop uses `ahead` iterations on, of */
+    int ahead, stages;  /* so many; NULL: any */
+} Access;
+
+typedef struct State {
+    Vec(Access) at;
+} State;
+
+typedef struct Barriers {
+    Arena *arena;
+    const TargetInfo *target;
+    bool insert; /* else the walk only finds the state */
+    bool check;  /* says where a barrier is missing instead */
+    const Op *missing;
+    bool changed;
+} Barriers;
+
+/* Deeper loops are not walked until they agree, but taken at their worst. */
+enum { MAX_ROUNDS = 8, MAX_LOOPS = 5, MAX_AGE = 8 };
+
+static State walk(Barriers *b, const Region *r, State s, int depth, int loops);
+
+/* ---- sets of accesses */
+
+static bool
+state_has(const State *s, const Access *a)
+{
+    for (int i = 0; i < s->at.n; i++) {
+        const Access *x = &s->at.at[i];
+        if (x->done == a->done && x->first == a->first && x->end == a->end &&
+            x->in_warp == a->in_warp && x->age == a->age && x->loop == a->loop &&
+            x->ahead == a->ahead)
+            return true;
+    }
+    return false;
+}
+
+static void
+state_add(Barriers *b, State *s, Access a)
+{
+    if (a.first < a.end && !state_has(s, &a))
+        vec_push(b->arena, &s->at, a);
+}
+
+static State
+state_join(Barriers *b, const State *x, const State *y)
+{
+    State s = {0};
+    for (int i = 0; i < x->at.n; i++)
+        state_add(b, &s, x->at.at[i]);
+    for (int i = 0; y && i < y->at.n; i++)
+        state_add(b, &s, y->at.at[i]);
+    return s;
+}
+
+static bool
+state_same(const State *x, const State *y)
+{
+    bool same = x->at.n == y->at.n;
+    for (int i = 0; i < x->at.n && same; i++)
+        same = state_has(y, &x->at.at[i]);
+    return same;
+}
+
+static void
+state_clear(State *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->at.n; i++)
+        if (s->at.at[i].done > DONE_WRITE)
+            s->at.at[n++] = s->at.at[i];
+    s->at.n = n;
+}
+
+static bool
+is_read(const Access *a)
+{
+    return a->done == DONE_READ || a->done == READING || a->done == STORING;
+}
+
+static bool
+conflicts(const State *s, const Access *a)
+{
+    for (int i = 0; i < s->at.n; i++) {
+        const Access *x = &s->at.at[i];
+        bool apart = x->end <= a->first || a->end <= x->first;
+        bool reads = is_read(x) && is_read(a);
+        bool own = x->in_warp && x->in_warp == a->in_warp;
+        apart |=
+            x->loop && x->loop == a->loop && x->first == a->first && x->ahead != a->ahead;
+        if (x->done != IN_FLIGHT && !apart && !reads && !own)
+            return true;
+    }
+    return false;
+}
+
+/* ---- what an op accesses */
+
+/* The bytes that v, a buffer or barrier, may be. */
+static void
+add_value(Barriers *b, State *to, const Value *v, Done done)
+{
+    SharedRoot *root;
+    int n = shared_roots(v, b->arena, &root);
+    for (int i = 0; i < n; i++) {
+        const Type *t = root[i].alloc->results[0].type;
+        int64_t at = attr_int(&root[i].alloc->attrs, ATTR_OFFSET, 0);
+        int64_t size = t->kind == TY_BAR ? 8 : shared_stage_stride(t);
+        int64_t stages = max_i64(1, t->stages), stage = root[i].stage;
+        bool one = stage >= 0 && stage < stages;
+        at += one ? stage * size : 0;
+        Access a = {.done = done, .first = at, .end = at + (one ? size : stages * size)};
+        if (root[i].loop && t->stages) {
+            a.loop = root[i].loop;
+            a.stages = t->stages;
+            a.ahead = root[i].ahead % t->stages;
+        }
+        state_add(b, to, a);
+    }
+}
+
+/* Scratch memory is not among them. */
+static State
+accesses(Barriers *b, const Op *op)
+{
+    State s = {0};
+    Effect e;
+    for (int i = 0; i < 2; i++) {
+        if (!opkind_effect(op->kind, i, &e) || e.operand >= op->noperand ||
+            !type_is_shared(op_operand(op, e.operand)->type))
+            continue;
+        const Value *v = op_operand(op, e.operand);
+        bool write = (e.kind & ACC_WRITE) && e.resource == RES_SHARED;
+        Done done = write                  ? e.kind & ACC_ASYNC ? IN_FLIGHT : DONE_WRITE
+                    : op->kind == OP_WGMMA ? READING
+                    : e.kind & ACC_ASYNC   ? STORING
+                                           : DONE_READ;
+        add_value(b, &s, v, done);
+    }
+    if (op->kind == OP_BAR_WAIT) /* whose effect is on all memory */
+        add_value(b, &s, op_operand(op, 0), DONE_READ);
+    if ((op->kind == OP_LOCAL_ALLOC && op->noperand) || op->kind == OP_BAR_ALLOC)
+        add_value(b, &s, &op->results[0], DONE_WRITE);
+    return s;
+}
+
+static Access
+scratch_access(Barriers *b, const Op *op, int64_t bytes)
+{
+    int64_t at = attr_int(&op->attrs, ATTR_OFFSET, 0);
+    bool in_warp = scratch_in_warp(op, b->target);
+    return (Access){.done = DONE_WRITE,
+                    .first = at,
+                    .end = at + bytes,
+                    .in_warp = in_warp ? op : NULL};
+}
+
+/* ---- the walk */
+
+static void
+put_barrier(Barriers *b, Op *op, State *s)
+{
+    state_clear(s);
+    if (!b->insert)
+        return;
+    if (b->check) {
+        b->missing = b->missing ? b->missing : op;
+        return;
+    }
+    Builder at = builder_before(op);
+    at.loc = op->loc;
+    build_op(&at, OP_BARRIER, NULL, 0, NULL, NULL, 0);
+    b->changed = true;
+}
+
+static void
+visit_scratch(Barriers *b, Op *op, int64_t bytes, State *s)
+{
+    Access a = scratch_access(b, op, bytes);
+    if (conflicts(s, &a))
+        put_barrier(b, op, s);
+    if (a.in_warp)
+        state_add(b, s, a); /* its threads meet warp by warp */
+    else
+        state_clear(s);
+    a.done = DONE_READ;
+    state_add(b, s, a);
+}
+
+/* Dots that began at least `pending` dots ago have read. */
+static void
+retire(Barriers *b, State *s, int64_t pending)
+{
+    State old = *s;
+    *s = (State){0};
+    for (int i = 0; i < old.at.n; i++) {
+        Access a = old.at.at[i];
+        if (a.done == READING && a.age >= pending) {
+            a.done = DONE_READ;
+            a.age = 0;
+        }
+        state_add(b, s, a);
+    }
+}
+
+/* The thread that asked for stores knows that TMA has read; the others do after
+   the next barrier. */
+static void
+stores_done(Barriers *b, State *s)
+{
+    State old = *s;
+    *s = (State){0};
+    for (int i = 0; i < old.at.n; i++) {
+        Access a = old.at.at[i];
+        a.done = a.done == STORING ? DONE_READ : a.done;
+        state_add(b, s, a);
+    }
+}
+
+static void
+grow_older(State *s)
+{
+    for (int i = 0; i < s->at.n; i++)
+        if (s->at.at[i].done == READING && s->at.at[i].age < MAX_AGE)
+            s->at.at[i].age++;
+}
+
+static void
+visit_op(Barriers *b, Op *op, State *s)
+{
+    if (op->kind == OP_WGMMA_WAIT) {
+        retire(b, s, attr_int(&op->attrs, ATTR_PENDING, 0));
+        return;
+    }
+    if (op->kind == OP_TMA_WAIT && !attr_int(&op->attrs, ATTR_PENDING, 0)) {
+        stores_done(b, s);
+        return;
+    }
+    if (op->kind == OP_WGMMA)
+        grow_older(s);
+    if (op->kind == OP_BARRIER) {
+        state_clear(s);
+        return;
+    }
+    if (op->kind == OP_ASYNC_WAIT) {
+        bool all = !attr_int(&op->attrs, ATTR_PENDING, 0);
+        State old = *s;
+        *s = (State){0};
+        for (int i = 0; i < old.at.n; i++) {
+            Access a = old.at.at[i];
+            if (a.done != IN_FLIGHT || !all)
+                state_add(b, s, a);
+            a.done = a.done == IN_FLIGHT ? DONE_WRITE : a.done;
+            state_add(b, s, a);
+        }
+        return;
+    }
+    int64_t bytes = scratch_bytes(op, b->target);
+    if (bytes)
+        visit_scratch(b, op, bytes, s);
+    State now = accesses(b, op);
+    bool hit = false;
+    for (int i = 0; i < now.at.n; i++)
+        hit |= conflicts(s, &now.at.at[i]);
+    if (hit)
+        put_barrier(b, op, s);
+    for (int i = 0; i < now.at.n; i++)
+        /* what TMA writes, its barrier hands over */
+        if (now.at.at[i].done != IN_FLIGHT || op->kind == OP_ASYNC_COPY)
+            state_add(b, s, now.at.at[i]);
+}
+
+/* What an iteration leaves, as the next one sees it: a stage is one nearer. */
+static void
+next_iteration(State *s, const Op *loop)
+{
+    for (int i = 0; i < s->at.n; i++) {
+        Access *a = &s->at.at[i];
+        if (a->loop == loop)
+            a->ahead = (a->ahead + a->stages - 1) % a->stages;
+    }
+}
+
+static void
+leave_loop(State *s, const Op *loop)
+{
+    for (int i = 0; i < s->at.n; i++)
+        if (s->at.at[i].loop == loop)
+            s->at.at[i].loop = NULL;
+}
+
+/* One round of a loop; *out is the state where it is left. */
+static State
+walk_round(Barriers *b, const Op *op, State head, State *out, int depth, int loops)
+{
+    State s = walk(b, op->regions[0], head, depth + 1, loops + 1);
+    *out = op->kind == OP_FOR ? head : s;
+    next_iteration(&s, op);
+    return op->kind == OP_FOR ? s : walk(b, op->regions[1], s, depth + 1, loops + 1);
+}
+
+/* All that happens in a region, as if nothing were ordered. */
+static void
+collect(Barriers *b, const Region *r, State *s, int depth)
+{
+    for (Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        State now = accesses(b, op);
+        int64_t bytes = scratch_bytes(op, b->target);
+        if (bytes)
+            state_add(b, &now, scratch_access(b, op, bytes));
+        for (int i = 0; i < now.at.n; i++) {
+            Access a = now.at.at[i];
+            state_add(b, s, a);
+            a.done = DONE_WRITE;
+            state_add(b, s, a);
+        }
+        for (int i = 0; i < op->nregion; i++)
+            collect(b, op->regions[i], s, depth + 1);
+    }
+}
+
+static State
+walk_loop(Barriers *b, const Op *op, State before, int depth, int loops)
+{
+    bool insert = b->insert;
+    State head = state_join(b, &before, NULL), out;
+    b->insert = false;
+    if (loops >= MAX_LOOPS)
+        for (int i = 0; i < op->nregion; i++)
+            collect(b, op->regions[i], &head, depth);
+    for (int round = 0; loops < MAX_LOOPS; round++) {
+        State end = walk_round(b, op, head, &out, depth, loops);
+        State next = state_join(b, &before, &end);
+        if (state_same(&next, &head))
+            break;
+        /* a barrier may come and go from round to round: then all that was ever there */
+        head = round < MAX_ROUNDS ? next : state_join(b, &head, &next);
+    }
+    b->insert = insert;
+    State end = walk_round(b, op, head, &out, depth, loops);
+    end = op->kind == OP_FOR ? state_join(b, &before, &end) : out;
+    leave_loop(&end, op);
+    return end;
+}
+
+static State
+walk(Barriers *b, const Region *r, State s, int depth, int loops)
+{
+    s = state_join(b, &s, NULL); /* a copy of its own */
+    for (Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        switch ((int)op->kind) {
+        case OP_FOR:
+        case OP_WHILE: s = walk_loop(b, op, s, depth, loops); break;
+        case OP_IF: {
+            State then = walk(b, op->regions[0], s, depth + 1, loops);
+            State other = walk(b, op->regions[1], s, depth + 1, loops);
+            s = state_join(b, &then, &other);
+            break;
+        }
+        case OP_WARP_SPECIALIZE:
+            /* roles begin with nothing open, and meet again at the end */
+            if (s.at.n)
+                put_barrier(b, op, &s);
+            for (int i = 0; i < op->nregion; i++)
+                walk(b, op->regions[i], (State){0}, depth + 1, loops);
+            break;
+        default: visit_op(b, op, &s); break;
+        }
+    }
+    return s;
+}
+
+bool
+pass_insert_barriers(Func *f, PassCx *cx)
+{
+    Barriers b = {.arena = &cx->s->tmp, .target = &cx->target, .insert = true};
+    walk(&b, f->body, (State){0}, 0, 0);
+    return b.changed;
+}
+
+FormFault
+insert_barriers_check(Func *f, const TargetInfo *t, Arena *a)
+{
+    Barriers b = {.arena = a, .target = t, .insert = true, .check = true};
+    walk(&b, f->body, (State){0}, 0, 0);
+    return (FormFault){b.missing, "has a conflict in shared memory with an access in "
+                                  "front of it, and no barrier is in between"};
+}

@@ -1,0 +1,247 @@
+/* What threads have read, TMA must not overwrite before they have: their reads and its
+   writes go two ways into shared memory, and an arrival or barrier that comes behind a
+   read does not wait for its values. Behind a fence of the reading threads they are
+   there:
+
+       %x = local_load %ring[%s]       %x = local_load %ring[%s]
+       bar_arrive %empty[%s]      =>   fence_async
+                                       bar_arrive %empty[%s]
+
+   The fence stands in front of what tells the copying thread: an arrival, or the last
+   barrier before the copy, which may be that of an op that exchanges data through scratch
+   memory. Behind the barrier would be too late, as each thread fences for itself alone.
+   So this runs behind pass barrier, and the buffers have their offsets: what else lies in
+   the bytes of a ring, in a tile that threads left or scratch memory, is read like the
+   ring.
+
+   (Without it a tile of bias, read while a dot was under way, was partly the next
+   one: tests/gpu/loops.py, bias_tile, 128x32, 4 warps, H200, 2026-11-22.) */
+#include "ir/analysis/shared.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/plan/scratch.h"
+#include "passes/forms.h"
+#include "passes/mma/operand.h"
+
+bool pass_insert_read_fence(Func *f, PassCx *cx);
+
+enum { MAX_LOOPS = 5 }; /* deeper ones are taken at their worst */
+
+typedef struct Span {
+    int64_t first, end; /* bytes of shared memory */
+} Span;
+
+typedef struct Reads {
+    Arena *arena;
+    const TargetInfo *target;
+    Vec(Span) filled;     /* by TMA */
+    Vec(const Op *) last; /* barriers with no other between them and a copy */
+    bool insert;          /* else the walk only finds out */
+    bool check;           /* says where a fence is missing instead */
+    const Op *missing;
+    bool changed;
+} Reads;
+
+static bool
+overlaps(const Reads *x, Span s)
+{
+    for (int i = 0; i < x->filled.n; i++)
+        if (s.first < x->filled.at[i].end && x->filled.at[i].first < s.end)
+            return true;
+    return false;
+}
+
+static Span
+span_of(const Op *alloc)
+{
+    const Type *t = alloc->results[0].type;
+    int64_t at = attr_int(&alloc->attrs, ATTR_OFFSET, 0);
+    int64_t stages = t->stages > 1 ? t->stages : 1;
+    return (Span){at, at + stages * shared_stage_stride(t)};
+}
+
+static void
+find_filled(Reads *x, const Region *r, int depth)
+{
+    region_each(r, op)
+    {
+        SharedRoot *root;
+        int n = op->kind == OP_TMA_LOAD ? shared_roots(op_operand(op, 1), x->arena, &root)
+                                        : 0;
+        for (int i = 0; i < n; i++)
+            vec_push(x->arena, &x->filled, span_of(root[i].alloc));
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            find_filled(x, op->regions[i], depth + 1);
+    }
+}
+
+/* Do threads read here what TMA may fill? */
+static bool
+reads(const Reads *x, const Op *op)
+{
+    Effect e;
+    int64_t at = attr_int(&op->attrs, ATTR_OFFSET, 0);
+    int64_t bytes = scratch_bytes(op, x->target);
+    if (bytes && overlaps(x, (Span){at, at + bytes}))
+        return true;
+    bool steps = op->kind == OP_WGMMA && operand_by_steps(op);
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        SharedRoot *root;
+        bool threads = !(e.kind & ACC_ASYNC) || (steps && e.operand == 0);
+        if (e.resource != RES_SHARED || !threads || !(e.kind & ACC_READ) ||
+            op_operand(op, e.operand)->type->kind != TY_MEM)
+            continue;
+        int n = shared_roots(op_operand(op, e.operand), x->arena, &root);
+        for (int k = 0; k < n; k++)
+            if (overlaps(x, span_of(root[k].alloc)))
+                return true;
+    }
+    return false;
+}
+
+static bool
+is_barrier(const Reads *x, const Op *op)
+{
+    return op->kind == OP_BARRIER ||
+           (scratch_bytes(op, x->target) && !scratch_in_warp(op, x->target));
+}
+
+/* ---- which barriers are the last before a copy */
+
+static bool find_last(Reads *x, const Region *r, bool soon, int loops);
+
+static bool
+find_last_in_loop(Reads *x, const Op *op, bool soon, int loops)
+{
+    bool insert = x->insert, again = loops > MAX_LOOPS, head = soon;
+    for (int round = again; round < 2; round++) {
+        x->insert = insert && round;
+        if (op->kind == OP_WHILE)
+            again = find_last(x, op->regions[1], head || again, loops);
+        head = find_last(x, op->regions[0], soon || again, loops);
+        again |= head;
+    }
+    x->insert = insert;
+    return op->kind == OP_FOR ? soon || head : head;
+}
+
+/* Backwards: may a copy come with no barrier before it? `soon`: behind the region; what
+   is returned: in front of it. */
+static bool
+find_last(Reads *x, const Region *r, bool soon, int loops)
+{
+    for (const Op *op = r->last; op; op = op->prev) {
+        if (op->kind == OP_FOR || op->kind == OP_WHILE) {
+            soon = find_last_in_loop(x, op, soon, loops + 1);
+        } else if (op->kind == OP_IF || op->kind == OP_WARP_SPECIALIZE) {
+            bool before = false;
+            for (int i = 0; i < op->nregion; i++)
+                before |= find_last(x, op->regions[i], soon, loops);
+            soon = before;
+        } else if (is_barrier(x, op)) {
+            if (soon && x->insert)
+                vec_push(x->arena, &x->last, op);
+            soon = false;
+        }
+        soon |= op->kind == OP_TMA_LOAD;
+    }
+    return soon;
+}
+
+/* ---- what has been read in front of them */
+
+/* Does op tell a thread that copies what this one has done? */
+static bool
+tells(const Reads *x, const Op *op)
+{
+    for (int i = 0; i < x->last.n; i++)
+        if (x->last.at[i] == op)
+            return true;
+    return op->kind == OP_BAR_ARRIVE;
+}
+
+static bool walk(Reads *x, Region *r, bool read, int depth, int loops);
+
+/* One round; *left is what holds behind the loop. */
+static bool
+walk_round(Reads *x, const Op *op, bool head, bool *left, int depth, int loops)
+{
+    bool end = walk(x, op->regions[0], head, depth, loops);
+    *left = op->kind == OP_FOR ? head || end : end;
+    return op->kind == OP_FOR ? end : walk(x, op->regions[1], end, depth, loops);
+}
+
+static bool
+walk_loop(Reads *x, const Op *op, bool read, int depth, int loops)
+{
+    bool insert = x->insert, left;
+    x->insert = false;
+    if (!read)
+        read = loops > MAX_LOOPS || walk_round(x, op, read, &left, depth, loops);
+    x->insert = insert;
+    walk_round(x, op, read, &left, depth, loops);
+    return left;
+}
+
+/* Has anything been read since the last fence, at the beginning and, returned, at the
+   end? */
+static bool
+walk(Reads *x, Region *r, bool read, int depth, int loops)
+{
+    region_each(r, op)
+    {
+        if (read && tells(x, op)) {
+            read = false;
+            x->changed |= x->insert;
+            if (x->insert && x->check) {
+                x->missing = x->missing ? x->missing : op;
+            } else if (x->insert) {
+                Builder b = builder_before(op);
+                b.loc = op->loc;
+                build_op(&b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
+            }
+        }
+        if (op->kind == OP_FENCE_ASYNC)
+            read = false;
+        if (depth >= MAX_REGION_DEPTH)
+            continue;
+        if (op->kind == OP_FOR || op->kind == OP_WHILE) {
+            read = walk_loop(x, op, read, depth + 1, loops + 1);
+        } else if (op->kind == OP_IF || op->kind == OP_WARP_SPECIALIZE) {
+            bool after = false;
+            for (int i = 0; i < op->nregion; i++)
+                after |= walk(x, op->regions[i], read, depth + 1, loops);
+            read = after;
+        }
+        read |= reads(x, op);
+    }
+    return read;
+}
+
+static void
+look(Reads *x, Func *f)
+{
+    find_filled(x, f->body, 0);
+    if (!x->filled.n)
+        return;
+    find_last(x, f->body, false, 0);
+    walk(x, f->body, false, 0, 0);
+}
+
+bool
+pass_insert_read_fence(Func *f, PassCx *cx)
+{
+    Reads x = {.arena = &cx->s->tmp, .target = &cx->target, .insert = true};
+    look(&x, f);
+    return x.changed;
+}
+
+FormFault
+insert_read_fence_check(Func *f, const TargetInfo *t, Arena *a)
+{
+    Reads x = {.arena = a, .target = t, .insert = true, .check = true};
+    look(&x, f);
+    return (FormFault){x.missing, "lets TMA overwrite what threads have read in front of "
+                                  "it, and no fence is in between"};
+}

@@ -1,0 +1,54 @@
+/* Results of layout conversions where their user wants them. A reduction across warps
+   goes through shared memory and can leave its result in any layout for the same price,
+   and so can a load from shared memory; a conversion that follows is a second exchange
+   for nothing.
+
+       %y = reduce %x {axis=0} : tile<64xf32, #slice>        %y = reduce %x {axis=0} :
+       %z = convert_layout %y : tile<64xf32, #l>         =>      tile<64xf32, #l>
+
+   Only where the conversion is the result's one use, and after a reduction where threads
+   do not come to hold many more copies than before: each copy is read anew. */
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "ir/plan/scratch.h"
+#include "passes/pass.h"
+
+bool pass_fold_convert(Func *f, PassCx *cx);
+
+enum { MORE_COPIES = 2 };
+
+static bool
+is_exchange(const Op *op, const Type *to, const TargetInfo *t)
+{
+    if (op->kind == OP_LOCAL_LOAD)
+        return true;
+    return op->kind == OP_REDUCE && op->nresult == 1 && scratch_bytes(op, t) &&
+           layout_regs(to->layout) <=
+               MORE_COPIES * layout_regs(op->results[0].type->layout);
+}
+
+static bool
+fold(Op *convert, const TargetInfo *t)
+{
+    Value *v = op_operand(convert, 0);
+    const Type *to = convert->results[0].type;
+    if (!v->op || !v->uses || v->uses->next || !is_exchange(v->op, to, t) ||
+        !scratch_bytes(convert, t))
+        return false;
+    value_replace(&convert->results[0], v);
+    op_erase(convert);
+    value_set_type(v, to);
+    return true;
+}
+
+static bool
+visit(void *user, Op *op)
+{
+    return op->kind == OP_CONVERT_LAYOUT && fold(op, user);
+}
+
+bool
+pass_fold_convert(Func *f, PassCx *cx)
+{
+    return pass_walk(f->body, visit, &cx->target);
+}

@@ -1,0 +1,278 @@
+/* Dots that a warpgroup computes asynchronously (wgmma, sm_90a): their operands stay
+   in shared memory.
+
+       %y = dot %a, %b, %x {unit="wgmma"}   =>   %ma = local_alloc %a : mem<..>
+                                                 %mb = local_alloc %b : mem<..>
+                                                 %r = wgmma %ma, %mb, %x : async<tile<..>>
+                                                 %y = wgmma_wait %r {pending=0}
+
+   The left operand comes from registers when its elements are there already: results of
+   another dot, whose accumulator has the operand's fragments. A tile that a loop of
+   many dots reads as a left operand in every iteration is kept there, too, where
+   registers suffice: dots of few columns read shared memory as fast as it goes. What
+   is computed from one loaded tile is loaded into shared memory and computed on the
+   fragments. The right operand always lies in shared memory, and so does what is written
+   for it: the tensor cores read by another path than threads write, so pass
+   `insert-proxy-fence` stands between.
+
+   Operands of 8 bits must lie along the inner dimension. One that lies across in memory
+   comes into shared memory as it lies, asynchronously where it is staged. A left one
+   stays there, and the threads read it step by step (codegen/gen_nv_left.c), when the
+   layout of the accumulator says so (passes/layout/layout_dot.c). Any other they copy
+   into a second buffer:
+
+       %m = local_alloc %b : mem<.., along n>
+       %t = local_load %m
+       %k = local_alloc %t : mem<.., along k>
+
+   Where the left operand then comes out of the registers of another dot, the copy has
+   its rows in the order in which the elements lie in those, and none of them moves.
+
+   {max_imprecise=n}: the tensor cores keep fewer bits of accumulators of fp8 dots than
+   fp32 has. Every n of the inner dimension is a dot of its own, and threads add it. */
+#include "ir/base/util.h"
+#include "ir/fold.h"
+#include "passes/mma/operand.h"
+
+#include <string.h>
+
+/* From so many dots on a loop keeps operands, in so many registers of a thread beside
+   its accumulators (attention backward of 64 dimensions, 16384 on an H200: 12.5 ms, 11.8
+   with).
+ */
+enum { MANY = 3, KEPT_REGISTERS = 192, GROUP_WARPS = 4, GROUP_THREADS = 128 };
+
+bool pass_lower_wgmma(Func *f, PassCx *cx);
+
+/* Is memory's order the one across dimension `inner` of an operand? */
+static bool
+lies_across(const Value *v, int inner)
+{
+    Op *trans = value_def(v, OP_TRANS);
+    return operand_fast_dim(trans ? op_operand(trans, 0) : v) ==
+           (trans ? inner : 1 - inner);
+}
+
+/* Must it be copied to lie along? */
+static bool
+is_copied(const Value *v, int inner)
+{
+    return type_bits(v->type) == 8 && lies_across(v, inner);
+}
+
+/* A transpose costs nothing: the buffer is looked at transposed. */
+static Value *
+buffer_for(Session *s, Builder *b, Value *v, int inner, bool as_sums)
+{
+    Op *trans = value_def(v, OP_TRANS);
+    Value *from = trans ? op_operand(trans, 0) : v;
+    bool copied = is_copied(v, inner);
+    if (copied && !value_def(from, OP_LOAD) && !as_sums)
+        return operand_along(s, b, v, inner);
+    Value *m = operand_buffer(s, b, from);
+    m = trans ? operand_transposed(s, b, m, trans) : m;
+    return copied ? operand_across(s, b, m, inner, as_sums) : m;
+}
+
+/* A left operand that threads read by steps (codegen/gen_nv_left.c). */
+static Value *
+buffer_across(Session *s, Builder *b, Value *v)
+{
+    Op *trans = value_def(v, OP_TRANS);
+    Value *from = trans ? op_operand(trans, 0) : v;
+    if (!value_def(from, OP_LOAD) || !lies_across(v, 1))
+        return operand_along(s, b, v, 0);
+    Value *m = operand_buffer(s, b, from);
+    return trans ? operand_transposed(s, b, m, trans) : m;
+}
+
+static int64_t
+registers(const Func *f, const Type *t)
+{
+    t = t->kind == TY_ASYNC ? t->elem : t;
+    return type_numel(t) * type_bits(t) / 32 /
+           (GROUP_THREADS * (f->num_warps / GROUP_WARPS));
+}
+
+/* Registers for the accumulators of a loop's dots and operands that are kept; -1: it has
+   few dots. */
+static int64_t
+loop_registers(Session *s, const Region *body)
+{
+    int64_t sum = 0, n = 0;
+    Map kept;
+    map_init(&kept, &s->tmp);
+    for (const Op *op = body->first; op; op = op->next) {
+        if (op->kind != OP_WGMMA && op->kind != OP_DOT)
+            continue;
+        Value *left = op_operand(op, 0);
+        sum += registers(body->func, op->results[0].type);
+        n++;
+        if (op->kind == OP_WGMMA && type_is_tile(left->type) &&
+            value_outside(left, body) && !map_has(&kept, left)) {
+            map_set(&kept, left, left);
+            sum += registers(body->func, left->type);
+        }
+    }
+    return n < MANY ? -1 : sum;
+}
+
+/* Is v the same in all iterations of the loop around the dot, and is there room? */
+static bool
+is_kept(Session *s, const Op *dot, const Value *v)
+{
+    const Op *loop = dot->parent->parent;
+    if (!loop || loop->kind != OP_FOR || !v->op || v->op->kind == OP_TRANS ||
+        type_bits(v->type) != 16 || !value_outside(v, dot->parent))
+        return false;
+    int64_t n = loop_registers(s, dot->parent);
+    return n >= 0 && n + registers(dot->parent->func, v->type) <= KEPT_REGISTERS;
+}
+
+/* Is v in registers already, and at most lanes of four exchange bytes? What is loaded
+   goes by way of a buffer. */
+static bool
+is_exchanged(const Value *v, const Layout *regs)
+{
+    ConvertKind most = type_bits(v->type) == 8 && v->op && v->op->kind != OP_LOAD &&
+                               v->op->kind != OP_TRANS
+                           ? CONV_LANE
+                           : CONV_REG;
+    return layout_conversion(v->type->layout, regs).kind <= most;
+}
+
+/* Loaded once, next to the buffer. */
+static Value *
+keep(Session *s, const Op *dot, Value *m, const Layout *regs, const Value *v)
+{
+    const Type *t = type_with_layout(s->types, v->type, regs);
+    value_each_use(m, u) if (u->user->kind == OP_LOCAL_LOAD &&
+                             u->user->parent == m->op->parent &&
+                             u->user->results[0].type == t) return &u->user->results[0];
+    Builder b = builder_after(m->op);
+    b.loc = dot->loc;
+    return &build_op(&b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
+}
+
+/* Does v lie in registers as the accumulators of a dot of these warps would, and is the
+   right operand copied, in whatever order? */
+static bool
+lies_as_sums(Session *s, const Op *dot, const Value *v, const int warps[2])
+{
+    const Value *right = op_operand(dot, 1);
+    const Type *t = v->type;
+    return type_bits(t) == 8 && v->op && v->op->kind != OP_LOAD && is_copied(right, 0) &&
+           t->layout == layout_wgmma(s, t->shape, (int)min_i64(t->shape[1], 256), warps);
+}
+
+static Value *
+left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
+{
+    int n, warps[2], bits = type_bits(v->type);
+    bool pairs;
+    const Layout *regs = NULL;
+    Value *load = NULL;
+    if (layout_is_wgmma(dot->results[0].type->layout, &n, warps, &pairs) && !pairs)
+        regs = layout_wgmma_operand(s, v->type->shape, warps, bits < 32 ? 32 / bits : 1);
+    *as_sums = regs && lies_as_sums(s, dot, v, warps);
+    if (*as_sums)
+        return v;
+    if (pairs)
+        return buffer_across(s, b, v);
+    if (regs && is_exchanged(v, regs)) {
+        const Type *t = type_with_layout(s->types, v->type, regs);
+        return &build_op(b, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];
+    }
+    if (regs && !value_def(v, OP_LOAD) && operand_is_work_on_load(v, true, &load) &&
+        load && load->op->parent == dot->parent) {
+        const Type *t = type_with_layout(s->types, load->type, regs);
+        Value *m = operand_buffer(s, b, load);
+        m = &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
+        return operand_redo(s, b, v, regs, load, m);
+    }
+    Value *m = buffer_for(s, b, v, 1, false);
+    if (regs && is_kept(s, dot, v))
+        return keep(s, dot, m, regs, v);
+    if (!regs || bits != 32 || !lies_across(v, 1))
+        return m;
+    const Type *t = type_with_layout(s->types, v->type, regs);
+    return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
+}
+
+/* The dot, waited for. */
+static Value *
+product(Session *s, Builder *b, const Op *dot, Value **in, const int64_t part[2])
+{
+    Value *r = &build_op(b, OP_WGMMA, in, 3, &dot->attrs, NULL, 1)->results[0];
+    AttrList attrs = {0};
+    attr_drop(&r->op->attrs, ATTR_UNIT);
+    attr_drop(&r->op->attrs, ATTR_MAX_IMPRECISE);
+    if (part)
+        attr_set_ints(&s->mod, &r->op->attrs, ATTR_PART, part, 2);
+    attr_set_int(&s->mod, &attrs, ATTR_PENDING, 0);
+    return &build_op(b, OP_WGMMA_WAIT, &r, 1, &attrs, NULL, 1)->results[0];
+}
+
+/* Elements of the inner dimension that the unit may sum up by itself; 0: all. */
+static int64_t
+most_summed(const Op *dot)
+{
+    enum { STEP = 32 };
+    const Type *a = op_operand(dot, 0)->type;
+    if (!type_is_float(a) || type_bits(a) != 8 ||
+        !attr_has(&dot->attrs, ATTR_MAX_IMPRECISE))
+        return 0;
+    int64_t n = attr_int(&dot->attrs, ATTR_MAX_IMPRECISE, 0);
+    return n > a->shape[1] ? 0 : max_i64(STEP, (n + STEP - 1) / STEP * STEP);
+}
+
+/* Dots of parts, each begun with 0 and added. */
+static Value *
+in_parts(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
+{
+    int64_t all = op_operand(dot, 0)->type->shape[1];
+    Value *sum = in[2];
+    Const c;
+    bool fresh = value_const(sum, &c) && c.f == 0;
+    in[2] = build_float(b, sum->type, 0);
+    for (int64_t k = 0; k < all; k += most) {
+        int64_t part[2] = {k, min_i64(most, all - k)};
+        Value *more = product(s, b, dot, in, part);
+        sum = fresh ? more : build_binary(b, OP_ADDF, sum, more);
+        fresh = false;
+    }
+    return sum;
+}
+
+static void
+lower(Session *s, Op *dot)
+{
+    bool as_sums;
+    Builder b = builder_before(dot);
+    b.loc = dot->loc;
+    Value *left = left_operand(s, &b, dot, op_operand(dot, 0), &as_sums);
+    Value *right = buffer_for(s, &b, op_operand(dot, 1), 0, as_sums);
+    Value *in[3] = {left, right, op_operand(dot, 2)};
+    int64_t most = most_summed(dot);
+    Value *sum = most ? in_parts(s, &b, dot, in, most) : product(s, &b, dot, in, NULL);
+    if (!sum->name)
+        sum->name = dot->results[0].name;
+    value_replace(&dot->results[0], sum);
+    op_erase(dot);
+}
+
+static bool
+visit(void *user, Op *op)
+{
+    Name unit = attr_str(&op->attrs, ATTR_UNIT);
+    if (op->kind != OP_DOT || !unit || strcmp(unit, "wgmma") != 0)
+        return false;
+    lower(user, op);
+    return true;
+}
+
+bool
+pass_lower_wgmma(Func *f, PassCx *cx)
+{
+    return pass_walk(f->body, visit, cx->s);
+}

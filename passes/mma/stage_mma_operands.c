@@ -1,0 +1,173 @@
+/* Operands of dots through shared memory.
+
+   A dot whose unit reads them step by step gets the buffers themselves, a transpose
+   being a way to look at one:
+
+       %d = dot %a, %b, %x {unit="fma_loop"}   =>   %ma = local_alloc %a : mem<..>
+                                               %mb = local_alloc %b : mem<..>
+                                               %d = local_dot %ma, %mb, %x
+
+   Where the operand of a dot has to be exchanged between threads, the exchange is spelled
+   out: the tile is put into a buffer whose swizzle suits the fragments, and read back in
+   the operand's layout.
+
+       %a = load %p : tile<128x64xf16, #blk>        %a = load %p : tile<128x64xf16, #blk>
+       %c = convert_layout %a : #op            =>   %m = local_alloc %a : mem<f16,
+   [128,64], #sh> dot %c, ..                                   %c = local_load %m :
+   tile<.., #op> dot %c, ..
+
+   So the stage passes find loads that only fill buffers, and a later pass can hand the
+   buffer itself to a dot that reads its operands from shared memory. Elementwise
+   work between a load and the dot moves behind the buffer, where it is done on the
+   fragments: what is copied is what lies in memory, often narrower.
+
+   An operand that no iteration changes stays in registers, unless they are too few for it
+   beside what the loop carries: then each iteration reads it from its buffer again. */
+#include "passes/mma/operand.h"
+
+#include "ir/base/util.h"
+
+#include <string.h>
+
+bool pass_stage_mma_operands(Func *f, PassCx *cx);
+
+static Value *
+buffer_of(Session *s, Builder *b, Value *v)
+{
+    Op *trans = value_def(v, OP_TRANS);
+    Value *m = operand_buffer(s, b, trans ? op_operand(trans, 0) : v);
+    return trans ? operand_transposed(s, b, m, trans) : m;
+}
+
+/* v in layout `to`, by way of a buffer. */
+static Value *
+through_buffer(Session *s, Builder *b, Value *v, const Layout *to)
+{
+    const Type *t = type_with_layout(s->types, v->type, to);
+    Value *m = buffer_of(s, b, v);
+    return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
+}
+
+static bool
+share_operand(Session *s, Op *dot, int i)
+{
+    Op *c = value_def(op_operand(dot, i), OP_CONVERT_LAYOUT);
+    Value *v = c ? op_operand(c, 0) : NULL, *load = NULL, *by;
+    if (!c)
+        return false;
+    const Layout *to = c->results[0].type->layout;
+    if (layout_conversion(v->type->layout, to).kind <= CONV_REG)
+        return false;
+    Builder b = builder_before(c);
+    b.loc = c->loc;
+    if (operand_is_work_on_load(v, false, &load) && load && load->op->parent == c->parent)
+        by = operand_redo(s, &b, v, to, load, through_buffer(s, &b, load, to));
+    else
+        by = through_buffer(s, &b, v, to);
+    value_replace(&c->results[0], by);
+    op_erase(c);
+    return true;
+}
+
+enum { REGISTERS = 255, OTHERS = 24 }; /* of a thread; those no tile is in */
+
+static int
+words_of(const Value *v)
+{
+    const Type *t = v->type;
+    bool placed = t->kind == TY_TILE && t->layout;
+    return placed ? layout_regs(t->layout) * type_bits(t) / 32 : 0;
+}
+
+/* The read of a buffer outside of `loop` that v is; NULL if it is something else. */
+static Op *
+kept_operand(const Value *v, const Region *loop)
+{
+    Op *load = value_def(v, OP_LOCAL_LOAD);
+    return load && value_outside(v, loop) ? load : NULL;
+}
+
+/* Registers of a thread that the loop takes at once: what it carries, operands that it
+   keeps, the largest dot that is none of these. */
+static int
+words_of_loop(const Region *loop)
+{
+    int carried = 0, kept = 0, most = 0;
+    for (int i = 0; i < loop->narg; i++)
+        carried += words_of(loop->args[i]);
+    region_each(loop, op)
+    {
+        if (op->kind != OP_DOT)
+            continue;
+        for (int i = 0; i < 2; i++)
+            if (kept_operand(op_operand(op, i), loop))
+                kept += words_of(op_operand(op, i));
+        if (op_operand(op, 2)->region != loop)
+            most = (int)max_i64(most, words_of(&op->results[0]));
+    }
+    return carried + kept + most;
+}
+
+static bool
+release_operands(void *user, Op *dot)
+{
+    const Region *loop = dot->parent;
+    const Op *of = loop->parent;
+    bool changed = false;
+    if (dot->kind != OP_DOT || !of || (of->kind != OP_FOR && of->kind != OP_WHILE))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        Op *load = kept_operand(op_operand(dot, i), loop);
+        if (!load || words_of_loop(loop) <= REGISTERS - OTHERS)
+            continue;
+        Builder b = builder_before(dot);
+        b.loc = load->loc;
+        Map map;
+        map_init(&map, user);
+        op_set_operand(dot, i, &op_clone(&b, load, &map)->results[0]);
+        changed = true;
+    }
+    return changed;
+}
+
+/* Both operands in buffers. */
+static void
+lower(Session *s, Op *dot)
+{
+    Builder b = builder_before(dot);
+    b.loc = dot->loc;
+    Value *in[3] = {buffer_of(s, &b, op_operand(dot, 0)),
+                    buffer_of(s, &b, op_operand(dot, 1)), op_operand(dot, 2)};
+    Op *op = build_op(&b, OP_LOCAL_DOT, in, 3, &dot->attrs, NULL, 1);
+    op->results[0].name = dot->results[0].name;
+    value_replace(&dot->results[0], &op->results[0]);
+    op_erase(dot);
+}
+
+/* Fragments of mma may be made in parts where memory is short; an element of a dot
+   by fma wants a whole row and a whole column. */
+static bool
+visit(void *user, Op *op)
+{
+    PassCx *cx = user;
+    bool changed = false;
+    Name unit = op->kind == OP_DOT ? attr_str(&op->attrs, ATTR_UNIT) : NULL;
+    if (unit && (strcmp(unit, "fma_loop") == 0 || strcmp(unit, "mma_loop") == 0)) {
+        lower(cx->s, op);
+        return true;
+    }
+    bool mma = unit && strcmp(unit, "mma") == 0;
+    if (op->kind != OP_DOT || (mma && cx->budget->no_shares))
+        return false;
+    for (int i = 0; i < 2; i++)
+        changed |= share_operand(cx->s, op, i);
+    cx->budget->shares |= changed && mma;
+    return changed;
+}
+
+bool
+pass_stage_mma_operands(Func *f, PassCx *cx)
+{
+    bool changed = pass_walk(f->body, visit, cx);
+    return pass_walk(f->body, release_operands, &cx->s->tmp) || changed;
+}

@@ -1,0 +1,164 @@
+/* Tiles that threads leave for dots in every iteration of a loop, into two buffers, one
+   after the other.
+
+       for .. {                                %b = local_alloc : mem<.., stages=2>
+         %m = local_alloc %x                   for .. (%turn = 0) {
+         %r = wgmma %m, ..             =>        %m = local_index %b, %turn {stage=0}
+         ..                                      local_store %m, %x
+       }                                         %r = wgmma %m, ..
+                                                 ..
+                                                 yield %turn ^ 1
+                                               }
+
+   With one buffer threads meet twice: when all have written, and before anybody writes
+   again. With two, what they met for in between says that the dots of the iteration
+   before have read. Where there is no room for two, dots are waited for in the
+   iteration that they are in. */
+#include "ir/base/util.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/plan/live.h"
+#include "ir/plan/scratch.h"
+#include "passes/pass.h"
+#include "passes/schedule/occupancy.h"
+
+bool pass_double_buffer(Func *f, PassCx *cx);
+
+enum { TURNS = 2 };
+
+static bool
+is_exchange(const Op *op)
+{
+    bool product = false;
+    if (op->kind != OP_LOCAL_ALLOC || !op->noperand)
+        return false;
+    value_each_use(&op->results[0], u)
+    {
+        const Op *user = u->user;
+        if (user->kind == OP_LOCAL_TRANS && user->results[0].uses)
+            user = user->results[0].uses->user;
+        product |= user->kind == OP_WGMMA;
+        if (user->parent != op->parent)
+            return false;
+    }
+    return product;
+}
+
+/* A number that the loop carries, 0 and 1 by turns. */
+static Value *
+carry_turn(Session *s, Op *loop)
+{
+    Builder b = builder_before(loop);
+    b.loc = loop->loc;
+    Value *turn = for_carry(loop, build_int(&b, type_scalar(s->types, SK_I32), 0));
+    Op *yield = loop->regions[0]->last;
+    b = builder_before(yield);
+    b.loc = loop->loc;
+    op_add_operand(yield, build_binary(&b, OP_XOR, turn, build_int(&b, turn->type, 1)));
+    return turn;
+}
+
+static void
+take_turns(Session *s, Op *loop, Op *alloc, Value *turn)
+{
+    const Type *one = alloc->results[0].type;
+    const Type *all =
+        type_mem(s->types, one->elem, one->rank, one->shape, one->layout, TURNS);
+    Builder b = builder_before(loop);
+    b.loc = alloc->loc;
+    Value *in[2] = {&build_op(&b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1)->results[0],
+                    turn};
+    AttrList attrs = {0};
+    attr_set_int(&s->mod, &attrs, ATTR_STAGE, 0);
+    b = builder_before(alloc);
+    b.loc = alloc->loc;
+    in[0] = &build_op(&b, OP_LOCAL_INDEX, in, 2, &attrs, NULL, 1)->results[0];
+    value_replace(&alloc->results[0], in[0]);
+    in[1] = op_operand(alloc, 0);
+    build_op(&b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+    op_erase(alloc);
+}
+
+/* The most shared memory that is live at once in `body`, but for what takes turns there.
+   What the loop uses of outside is live in all of it. */
+static int64_t
+peak_bytes(Func *f, PassCx *cx, const Region *body)
+{
+    LiveRange *r;
+    int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t sum = 0;
+        if (!region_within(r[i].op->parent, body))
+            continue;
+        for (int k = 0; k < n; k++)
+            if (r[k].first <= r[i].first && r[i].first <= r[k].last &&
+                (r[k].op->parent != body || !is_exchange(r[k].op)))
+                sum += r[k].bytes;
+        most = max_i64(most, sum);
+    }
+    return most;
+}
+
+/* Is there room for both buffers of each tile, besides what is live now? Not where an
+   SM would run one program instead of two: of those one waits while the other
+   goes on, too; nor with one stage, which says that nothing is to be in flight. */
+static bool
+has_room(Func *f, PassCx *cx, const Region *body)
+{
+    int64_t bytes = 0, words = mma_registers(f->body);
+    region_each(body, op) if (is_exchange(op)) bytes +=
+        shared_buffer_bytes(op->results[0].type);
+    if (!bytes || cx->budget->no_double_buffers || f->num_stages < 2)
+        return false;
+    int64_t one = peak_bytes(f, cx, body) + bytes, two = one + (TURNS - 1) * bytes;
+    bool alone = occupancy(f, &cx->target, words, two) < 2 &&
+                 occupancy(f, &cx->target, words, one) > 1;
+    return !alone && two <= cx->target.shared_bytes;
+}
+
+/* Dots may not stay in flight over the end of an iteration
+   (passes/schedule/wgmma_defer.c) that read what the next one overwrites. */
+static bool
+wait_for_readers(Session *s, const Region *body)
+{
+    bool exchange = false, changed = false;
+    region_each(body, op) exchange |= is_exchange(op);
+    region_each(body, op)
+    {
+        if (!exchange || op->kind != OP_WGMMA_WAIT || op->noperand ||
+            !attr_int(&op->attrs, ATTR_PENDING, 0))
+            continue;
+        attr_set_int(&s->mod, &op->attrs, ATTR_PENDING, 0);
+        changed = true;
+    }
+    return changed;
+}
+
+static bool
+visit(Func *f, PassCx *cx, Region *r, int depth)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            changed |= visit(f, cx, op->regions[i], depth + 1);
+        if (op->kind != OP_FOR)
+            continue;
+        if (!has_room(f, cx, op->regions[0])) {
+            changed |= wait_for_readers(cx->s, op->regions[0]);
+            continue;
+        }
+        Value *turn = carry_turn(cx->s, op);
+        region_each(op->regions[0], in) if (is_exchange(in))
+            take_turns(cx->s, op, in, turn);
+        changed = cx->budget->double_buffers = true;
+    }
+    return changed;
+}
+
+bool
+pass_double_buffer(Func *f, PassCx *cx)
+{
+    return cx->target.gpu && visit(f, cx, f->body, 0);
+}

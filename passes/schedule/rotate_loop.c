@@ -1,0 +1,541 @@
+/* Two dots of which the second needs what is computed from the first, as in
+   attention: the first of the next iteration runs while the second is still under way,
+   and what lies between them runs beside the tensor cores instead of after them.
+
+       for %i (%m, %o) {                     s = a * k[0];  p, m = f(s);  x = o0 * g(m)
+         s = a * k[i]                        for %i = 1 .. (p, x, ..) {
+         p, m = f(s, m)                        s = a * k[i]             begun
+         o = o * g(m) + p * v[i]      =>       o = x + p * v[i - 1]     begun
+       }                                       p, m = f(s, m)           beside the second
+                                               x = o * g(m)             when it is done
+                                             }
+                                             o = x + p * v[last]
+
+   The body falls into two stages: the second dot with what belongs to it (its place
+   in a ring, waiting for it and giving it back), and everything else. The loop runs the
+   first stage of an iteration and the second of the one before; what the second needs of
+   the first is carried. An iteration's operand p is narrowed last, when the dot that
+   reads the one before is done: then its registers can be the same.
+
+   Either may be several: a first that is an accumulator, each begun with the accumulator
+   of the one before and all waited for at once (heads of 96 columns, as 64 and 32), and
+   seconds that share the operand p, begun one after the other.
+
+   It is done in the roles of specialize.c, where no barrier of the block stands between
+   the dots and each of the two is waited for and given back on its own. Many
+   warpgroups alternate (ping-pong) at beginning the two: then they do not all compute, or
+   all multiply, at the same time. */
+#include "passes/pass.h"
+
+#include "ir/base/map.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+
+#include <string.h>
+
+bool pass_rotate_loop(Func *f, PassCx *cx);
+
+/* Warps from which on the warpgroups alternate (ping-pong) at their dots. Two groups do
+   so by themselves (attention of 128 dimensions, 16384 on an H200: 651 TFLOP/s, 618 with
+   turns); four do not (64 dimensions: 450, 485 with turns). */
+enum { PINGPONG_WARPS = 16, SECONDS = 4 };
+
+typedef struct Rotation {
+    Session *s;
+    Op *loop;
+    Op *d1, *e1, *w1;      /* the first dot, the last of its accumulator, their wait */
+    Op *d2[SECONDS], *w2[SECONDS];
+    int n2;                /* second dots and their waits */
+    Map second;            /* ops of the second stage */
+    Map ends;              /* those of them that wait for dots, and what follows */
+    Map late;              /* ops of the first that come after the second dot */
+    Map in_second;         /* carried arguments that the second stage hands on */
+    bool pingpong; /* the warpgroups of the role alternate at the dots (ping-pong) */
+    Vec(Value *) cross;    /* what the second stage needs of the first */
+} Rotation;
+
+/* ---- the stages */
+
+typedef bool Visit(Rotation *k, const Value *v);
+
+/* Does any operand of op, or of ops inside of it, satisfy? */
+static bool
+any_operand(Rotation *k, const Op *op, Visit *visit)
+{
+    for (int i = 0; i < op->noperand; i++)
+        if (visit(k, op_operand(op, i)))
+            return true;
+    for (int i = 0; i < op->nregion; i++)
+        region_each(op->regions[i], in) if (any_operand(k, in, visit)) return true;
+    return false;
+}
+
+static bool
+from_second(Rotation *k, const Value *v)
+{
+    return v->op && map_has(&k->second, v->op);
+}
+
+static bool
+from_end(Rotation *k, const Value *v)
+{
+    return v->op && map_has(&k->ends, v->op);
+}
+
+static bool
+from_late(Rotation *k, const Value *v)
+{
+    return map_has(&k->in_second, v) || (v->op && map_has(&k->late, v->op));
+}
+
+static Op *
+only_user(const Op *op)
+{
+    const Use *u = op->nresult == 1 ? op->results[0].uses : NULL;
+    return u && !u->next ? u->user : NULL;
+}
+
+/* Has every ring two stages? What is given back late holds one of them, while a producer
+   that loads another operand first needs the next. */
+static bool
+rings_are_deep(const Op *loop)
+{
+    region_each(loop->regions[0], op)
+    {
+        const Op *at = op->kind == OP_BAR_WAIT ? op_operand(op, 0)->op : NULL;
+        if (op->kind == OP_BAR_WAIT &&
+            (!at || at->kind != OP_BAR_INDEX || op_operand(at, 0)->type->stages < 2))
+            return false;
+    }
+    return true;
+}
+
+/* An accumulator is waited for once, where it is complete; what the waits in between
+   gave back is given back there. */
+static void
+join_sums(Op *loop)
+{
+    region_each(loop->regions[0], op)
+    {
+        Op *wait = op->kind == OP_WGMMA ? only_user(op) : NULL;
+        Op *next = wait && wait->kind == OP_WGMMA_WAIT && wait->noperand == 1 &&
+                           !attr_int(&wait->attrs, ATTR_PENDING, 0)
+                       ? only_user(wait)
+                       : NULL;
+        if (!next || next->kind != OP_WGMMA || next->parent != op->parent ||
+            wait->parent != op->parent || op_operand(next, 2) != &wait->results[0])
+            continue;
+        const Op *last = only_user(next);
+        if (!last || last->kind != OP_WGMMA_WAIT || last->parent != op->parent)
+            continue;
+        for (Op *at = wait->next, *then; at != next; at = then) {
+            then = at->next;
+            if (at->kind == OP_BAR_ARRIVE)
+                op_move_before(at, last->next);
+        }
+        value_replace(&wait->results[0], &op->results[0]);
+        op_erase(wait);
+    }
+}
+
+static bool
+find_products(Rotation *k)
+{
+    Op *begun = NULL;
+    region_each(k->loop->regions[0], op)
+    {
+        if (op->kind != OP_WGMMA)
+            continue;
+        Op *wait = only_user(op), *first = begun ? begun : op;
+        begun = NULL;
+        if (!wait || wait->parent != op->parent)
+            return false;
+        if (wait->kind == OP_WGMMA && op_operand(wait, 2) == &op->results[0]) {
+            begun = first;
+            continue;
+        }
+        if (wait->kind != OP_WGMMA_WAIT || wait->noperand != 1 ||
+            attr_int(&wait->attrs, ATTR_PENDING, 0))
+            return false;
+        if (!k->d1) {
+            k->d1 = first;
+            k->e1 = op;
+            k->w1 = wait;
+            continue;
+        }
+        if (k->n2 == SECONDS || first != op || !op_before(k->w1, op) ||
+            op_operand(op, 0)->type->kind != TY_TILE)
+            return false;
+        k->d2[k->n2] = op;
+        k->w2[k->n2++] = wait;
+    }
+    return k->n2 > 0;
+}
+
+static bool
+is_product(const Rotation *k, const Op *op)
+{
+    bool is = op == k->w1 || (op->kind == OP_WGMMA);
+    for (int i = 0; i < k->n2; i++)
+        is |= op == k->w2[i];
+    return is;
+}
+
+/* Is all that uses op in the second stage? */
+static bool
+only_second(const Rotation *k, const Op *op)
+{
+    for (int i = 0; i < op->nresult; i++)
+        value_each_use(&op->results[i],
+                       u) if (!map_has(&k->second, u->user)) return false;
+    return op->nresult > 0;
+}
+
+/* The second dot, what follows from it, waiting for its operand and giving it back.
+ */
+static bool
+find_second(Rotation *k)
+{
+    Region *body = k->loop->regions[0];
+    const Op *last = k->d2[k->n2 - 1];
+    region_each(body, op)
+    {
+        bool before = op_before(op, k->e1), after = op_before(k->w2[0], op);
+        bool between = op_before(k->w1, op) && op_before(op, last);
+        bool second = any_operand(k, op, from_second);
+        for (int i = 0; i < k->n2; i++)
+            second |= op == k->d2[i] || op == k->w2[i];
+        if (op == body->last)
+            break;
+        if (op->kind == OP_BAR_WAIT     ? !before && !between
+            : op->kind == OP_BAR_ARRIVE ? !after && !op_before(k->w1, op)
+                                        : !is_product(k, op) && !op_is_pure(op))
+            return false;
+        second |=
+            (op->kind == OP_BAR_WAIT && between) || (op->kind == OP_BAR_ARRIVE && after);
+        if (second)
+            map_set(&k->second, op, op);
+    }
+    for (Op *op = body->last->prev; op; op = op->prev) {
+        bool light = op->nresult == 1 && !type_is_tile(op->results[0].type);
+        if (light && op_is_pure(op) && only_second(k, op))
+            map_set(&k->second, op, op);
+    }
+    region_each(body, op)
+    {
+        bool waits = op->kind == OP_BAR_ARRIVE || any_operand(k, op, from_end);
+        for (int i = 0; i < k->n2; i++)
+            waits |= op == k->w2[i];
+        if (waits && map_has(&k->second, op))
+            map_set(&k->ends, op, op);
+    }
+    for (int i = 0; i < k->n2; i++)
+        if (map_has(&k->ends, k->d2[i]))
+            return false;
+    return !map_has(&k->second, k->d1) && !map_has(&k->second, k->w1);
+}
+
+/* What the second dot's operand is narrowed from, an exponential say, is computed
+   last as well: with narrowing it and scaling the accumulator, work for other units,
+   between. */
+static void
+seed_late(Rotation *k)
+{
+    Op *op = op_operand(k->d2[0], 0)->op;
+    while (op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC))
+        op = op_operand(op, 0)->op;
+    if (op && op->parent == k->loop->regions[0] && op_is(op, T_ELEMENTWISE) &&
+        op_is_pure(op))
+        map_set(&k->late, op, op);
+}
+
+/* Do the second dots and what is late alone use it? */
+static bool
+only_late_or_second(const Rotation *k, const Op *op)
+{
+    value_each_use(&op->results[0], u)
+    {
+        bool fits = map_has(&k->late, u->user);
+        for (int i = 0; i < k->n2; i++)
+            fits |= u->user == k->d2[i];
+        if (!fits)
+            return false;
+    }
+    return op->results[0].uses != NULL;
+}
+
+/* What waits for the second dot of the iteration before. */
+static bool
+find_late(Rotation *k)
+{
+    Region *body = k->loop->regions[0];
+    seed_late(k);
+    for (int i = 0; i < k->loop->nresult; i++) {
+        Value *end = op_operand(body->last, i);
+        if (end->op && map_has(&k->second, end->op))
+            map_set(&k->in_second, body->args[i + 1], body->args[i + 1]);
+        else if (!end->op && end->region == body && end != body->args[i + 1])
+            return false;
+    }
+    region_each(body, op) if (!map_has(&k->second, op) && op != body->last &&
+                              any_operand(k, op, from_late)) map_set(&k->late, op, op);
+    for (int i = 0; i < k->n2; i++)
+        for (Op *op = op_operand(k->d2[i], 0)->op;
+             op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC) &&
+             op->parent == body && only_late_or_second(k, op);
+             op = op_operand(op, 0)->op)
+            map_set(&k->late, op, op);
+    for (Op *op = body->first; op != body->last; op = op->next)
+        if (map_has(&k->late, op) && !op_is_pure(op))
+            return false;
+    return !map_has(&k->late, k->d1) && !map_has(&k->late, k->w1);
+}
+
+static bool
+add_cross(Rotation *k, const Value *v)
+{
+    const Region *body = k->loop->regions[0];
+    bool here = v->op ? v->op->parent == body : v->region == body;
+    if (!here || from_second(k, v) || map_has(&k->in_second, v))
+        return false;
+    for (int i = 0; i < k->cross.n; i++)
+        if (k->cross.at[i] == v)
+            return false;
+    vec_push(&k->s->tmp, &k->cross, (Value *)v);
+    return false;
+}
+
+/* The second dot's operand comes from the first, not transposed. */
+static bool
+depends(const Value *v, const Value *on, const Region *body, Map *seen)
+{
+    if (v == on)
+        return true;
+    if (!v->op || v->op->parent != body || map_has(seen, v->op))
+        return false;
+    map_set(seen, v->op, v->op);
+    for (int i = 0; i < v->op->noperand; i++)
+        if (depends(op_operand(v->op, i), on, body, seen))
+            return true;
+    return false;
+}
+
+static bool
+plan(Rotation *k)
+{
+    const Region *body = k->loop->regions[0];
+    map_init(&k->second, &k->s->tmp);
+    map_init(&k->ends, &k->s->tmp);
+    map_init(&k->late, &k->s->tmp);
+    map_init(&k->in_second, &k->s->tmp);
+    if (!find_products(k) || (k->n2 > 1 && !rings_are_deep(k->loop)))
+        return false;
+    for (int i = 0; i < k->n2; i++) {
+        Map seen;
+        map_init(&seen, &k->s->tmp);
+        if (!depends(op_operand(k->d2[i], 0), &k->w1->results[0], body, &seen))
+            return false;
+    }
+    if (!find_second(k) || !find_late(k))
+        return false;
+    for (const Op *op = body->first; op; op = op->next)
+        if (map_has(&k->second, op))
+            any_operand(k, op, add_cross);
+    const Op *step = value_def(op_operand(k->loop, 2), OP_CONST);
+    return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
+}
+
+/* ---- the new loop */
+
+static Value *
+mapped(const Map *m, Value *v)
+{
+    Value *to = map_get(m, v);
+    return to ? to : v;
+}
+
+static void
+set_pending(Rotation *k, Map *m, const Op *wait, int pending)
+{
+    Value *v = map_get(m, &wait->results[0]);
+    attr_set_int(&k->s->mod, &v->op->attrs, ATTR_PENDING, pending);
+}
+
+/* Ops from `first` to before `end` that are (`late`) or are not late, of the first
+   stage. */
+static void
+copy_first(Rotation *k, Builder *b, Op *first, const Op *end, bool late, Map *m)
+{
+    for (Op *op = first; op != end; op = op->next)
+        if (!map_has(&k->second, op) && map_has(&k->late, op) == late)
+            op_clone(b, op, m);
+}
+
+static void
+copy_second(Rotation *k, Builder *b, Op *first, const Op *end, Map *m)
+{
+    for (Op *op = first; op != end; op = op->next)
+        if (map_has(&k->second, op))
+            op_clone(b, op, m);
+}
+
+/* Those of the second stage that wait for its dots, or the others. */
+static void
+copy_part(Rotation *k, Builder *b, Op *first, const Op *end, bool waits, Map *m)
+{
+    for (Op *op = first; op != end; op = op->next)
+        if (map_has(&k->second, op) && map_has(&k->ends, op) == waits)
+            op_clone(b, op, m);
+}
+
+static void
+fill_loop(Rotation *k, Op *loop)
+{
+    Op *old = k->loop;
+    Region *from = old->regions[0], *to = loop->regions[0];
+    Op *yield = from->last;
+    Builder b = builder_at_end(loop->parent->func, to);
+    Map first, second;
+    int n = old->nresult;
+    Value **out = arena_array(&k->s->tmp, Value *, n + k->cross.n);
+    b.loc = old->loc;
+    map_init(&first, &k->s->tmp);
+    map_init(&second, &k->s->tmp);
+    for (int i = 0; i <= n; i++) {
+        map_set(&first, from->args[i], to->args[i]);
+        map_set(&second, from->args[i], to->args[i]);
+        to->args[i]->name = from->args[i]->name;
+    }
+    for (int i = 0; i < k->cross.n; i++)
+        map_set(&second, k->cross.at[i], to->args[n + 1 + i]);
+    copy_first(k, &b, from->first, k->d1, false, &first);
+    if (k->pingpong)
+        build_op(&b, OP_PINGPONG_WAIT, NULL, 0, NULL, NULL, 0);
+    const Op *begun = k->d2[k->n2 - 1]->next;
+    copy_first(k, &b, k->d1, k->e1->next, false, &first);
+    copy_part(k, &b, from->first, begun, false, &second);
+    if (k->pingpong)
+        build_op(&b, OP_PINGPONG_ARRIVE, NULL, 0, NULL, NULL, 0);
+    copy_first(k, &b, k->e1->next, yield, false, &first);
+    copy_part(k, &b, from->first, begun, true, &second);
+    copy_second(k, &b, k->d2[k->n2 - 1]->next, yield, &second);
+    set_pending(k, &first, k->w1, k->n2);
+    for (int i = 0; i < k->n2; i++) {
+        Value *done = map_get(&second, &k->w2[i]->results[0]);
+        attr_set_flag(&k->s->mod, &done->op->attrs, ATTR_PINNED);
+    }
+    for (int i = 0; i < n; i++)
+        if (map_has(&k->in_second, from->args[i + 1]))
+            map_set(&first, from->args[i + 1], mapped(&second, op_operand(yield, i)));
+    copy_first(k, &b, from->first, yield, true, &first);
+    for (int i = 0; i < n; i++) {
+        bool in_second = map_has(&k->in_second, from->args[i + 1]);
+        out[i] = mapped(in_second ? &second : &first, op_operand(yield, i));
+    }
+    for (int i = 0; i < k->cross.n; i++)
+        out[n + i] = mapped(&first, k->cross.at[i]);
+    build_yield(&b, out, n + k->cross.n);
+}
+
+/* The iterations there are, at least one: b stands where they run; out: their results. */
+static void
+build_iterations(Rotation *k, Builder *b, Value **out)
+{
+    Op *old = k->loop;
+    Region *from = old->regions[0];
+    int n = old->nresult, m = n + k->cross.n;
+    Value **init = arena_array(&k->s->tmp, Value *, m);
+    Value *lo = op_operand(old, 0), *step = op_operand(old, 2);
+    Map map;
+    map_init(&map, &k->s->tmp);
+    map_set(&map, from->args[0], lo);
+    for (int i = 0; i < n; i++)
+        map_set(&map, from->args[i + 1], op_operand(old, i + 3));
+    copy_first(k, b, from->first, from->last, false, &map);
+    copy_first(k, b, from->first, from->last, true, &map);
+    for (int i = 0; i < n; i++)
+        init[i] = map_has(&k->in_second, from->args[i + 1])
+                      ? op_operand(old, i + 3)
+                      : mapped(&map, op_operand(from->last, i));
+    for (int i = 0; i < k->cross.n; i++)
+        init[n + i] = mapped(&map, k->cross.at[i]);
+    Op *loop = build_for(b, build_binary(b, OP_ADD, lo, step), op_operand(old, 1), step,
+                         init, m);
+    fill_loop(k, loop);
+    map_init(&map, &k->s->tmp);
+    for (int i = 0; i < n; i++)
+        map_set(&map, from->args[i + 1], &loop->results[i]);
+    for (int i = 0; i < k->cross.n; i++)
+        map_set(&map, k->cross.at[i], &loop->results[n + i]);
+    copy_second(k, b, from->first, from->last, &map);
+    for (int i = 0; i < n; i++)
+        out[i] = map_has(&k->in_second, from->args[i + 1])
+                     ? mapped(&map, op_operand(from->last, i))
+                     : &loop->results[i];
+}
+
+static void
+rotate(Rotation *k)
+{
+    Op *old = k->loop;
+    int n = old->nresult;
+    Builder b = builder_before(old);
+    Value **out = arena_array(&k->s->tmp, Value *, n + 1);
+    const Type **types = arena_array(&k->s->tmp, const Type *, n + 1);
+    b.loc = old->loc;
+    for (int i = 0; i < n; i++)
+        types[i] = old->results[i].type;
+    Value *any = build_cmp(&b, OP_CMPI, "slt", op_operand(old, 0), op_operand(old, 1));
+    Op *cond = build_if(&b, any, types, n);
+    Builder in = builder_at_end(b.func, cond->regions[0]);
+    in.loc = old->loc;
+    build_iterations(k, &in, out);
+    build_yield(&in, out, n);
+    in = builder_at_end(b.func, cond->regions[1]);
+    in.loc = old->loc;
+    for (int i = 0; i < n; i++)
+        out[i] = op_operand(old, i + 3);
+    build_yield(&in, out, n);
+    for (int i = 0; i < n; i++) {
+        cond->results[i].name = old->results[i].name;
+        value_replace(&old->results[i], &cond->results[i]);
+    }
+    op_erase(old);
+}
+
+static bool
+visit(Session *s, Region *r, int depth, int warps)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        const Attr *roles = attr_find(&op->attrs, ATTR_WARPS);
+        Rotation k = {.s = s, .loop = op, .pingpong = warps >= PINGPONG_WARPS};
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++) {
+            bool role = op->kind == OP_WARP_SPECIALIZE;
+            int own = role ? (int)roles->v.ints[i] : warps;
+            bool in = visit(s, op->regions[i], depth + 1, own);
+            if (role && in && own >= PINGPONG_WARPS) {
+                Builder b = builder_before(op->regions[i]->first);
+                build_op(&b, OP_PINGPONG_OPEN, NULL, 0, NULL, NULL, 0);
+            }
+            changed |= in;
+        }
+        bool deep = op->kind == OP_FOR && warps && rings_are_deep(op);
+        if (deep)
+            join_sums(op);
+        if (op->kind == OP_FOR && warps && plan(&k)) {
+            rotate(&k);
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+bool
+pass_rotate_loop(Func *f, PassCx *cx)
+{
+    return visit(cx->s, f->body, 0, 0);
+}
