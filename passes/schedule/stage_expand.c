@@ -157,6 +157,7 @@ issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
         in[1] = mask ? build_binary(b, OP_AND, mask, pred) : pred;
     Op *to =
         build_op(b, OP_LOAD, in, op->noperand < 2 ? 2 : op->noperand, &op->attrs, &t, 1);
+    attr_drop(&to->attrs, ATTR_STAGE);
     map_set(&e->map, &op->results[0], &to->results[0]);
 }
 
