@@ -8,10 +8,9 @@ status=0
 package=runtime/python/sdc/_lib.py
 check() { # header, C's name, file, Python's name
     local c py
-    c=$(sed -n "/^typedef struct $2 {/,/^} $2;/p" "$root/$1" |
-        sed -zE 's|/\*([^*]*\*+)([^/*][^*]*\*+)*/||g' |
-        grep ';' | grep -v '^}' | tr ',' '\n' |
-        sed -e 's/\[.*//' -e 's/;.*//' -e 's/.*[ *]//' | tr '\n' ' ')
+    c=$(sed -zE "s/.*\ntypedef struct $2 \{(.*)\} $2;.*/\1/" "$root/$1" |
+        sed -zE 's|/\*([^*]*\*+)([^/*][^*]*\*+)*/||g' | tr '\n' ' ' | tr ';,' '\n\n' |
+        sed -e 's/\[.*//' -e 's/ *$//' -e 's/.*[ *]//' -e '/^$/d' | tr '\n' ' ')
     py=$(sed -n "/^class $4(/,/^$/p" "$root/$3" |
         grep -oE '\("[a-z_]+"' | tr -d '("' | tr '\n' ' ')
     if [ -z "$c" ] || [ "$c" != "$py" ]; then
@@ -34,7 +33,7 @@ check runtime/sdc_nn.h SdcBlockDropout "$package" BlockDropout
 check runtime/sdc_nn.h SdcAttention "$package" Attention
 # the numbers of dtypes are counted from 1 in the order of the enum
 c=$(sed -n '/^typedef enum SdcDtype {/,/^} SdcDtype;/p' "$root/runtime/sdc.h" |
-    grep -oE '^ *SDC_[A-Z0-9]+,' | tr -d ' ,' | sed 's/SDC_//' | tr '\n' ' ')
+    grep -oE 'SDC_[A-Z0-9]+,' | tr -d ' ,' | sed 's/SDC_//' | tr '\n' ' ')
 py=$(sed -n '/^(BOOL/,/range/p' "$root/$package" | tr -d '(),' | sed 's/ = .*//;s/=.*//' |
     tr -s ' \n' ' ' | sed 's/^ //')
 if [ "${c% }" != "${py% }" ]; then

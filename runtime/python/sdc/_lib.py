@@ -18,7 +18,7 @@ MAX_DESC_RANK = 5
 MAX_RANK = 4
 
 (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, FP8E5, FP8E4NV, FP8E4B15, FP16, BF16, FP32,
- FP64) = range(1, 17)
+ FP64, FP8E4B8, FP8E5B16) = range(1, 19)
 ARG_PTR, ARG_INT, ARG_FLOAT, ARG_NONE, ARG_DESC, ARG_BUFFER = range(6)
 PAD_NAN = 0x100
 CHECK_ACCESS, CHECK_NAN = 1, 2
@@ -89,7 +89,8 @@ class Attention(C.Structure):
     _fields_ = [("scale", C.c_float), ("causal", C.c_int), ("deterministic", C.c_int),
                 ("exact", C.c_int), ("p", C.c_float), ("seed", C.c_int64),
                 ("cu_q", C.c_void_p), ("cu_k", C.c_void_p), ("sequences", C.c_int64),
-                ("longest_q", C.c_int64), ("longest_k", C.c_int64)]
+                ("longest_q", C.c_int64), ("longest_k", C.c_int64),
+                ("options", C.c_void_p)]
 
 
 _P, _S, _I, _Z = C.c_void_p, C.c_char_p, C.c_int, C.c_size_t
