@@ -70,7 +70,7 @@ class Compiled:
 
     @property
     def use(self) -> L.Use:
-        """Registers and memory, from the GPU's driver. For the CPU: those of a plain GPU kernel,
+        """Registers and memory, as the driver says; on the CPU those of a plain GPU kernel,
         since host code divides by them."""
         if self.context.target == "cpu":
             return L.Use(registers=32, local_bytes=0, shared_bytes=1024,
