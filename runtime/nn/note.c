@@ -108,7 +108,7 @@ say_way(Text *t, const AttentionTile *x, bool split, bool turns, int parts)
 {
     say_attention_tile(t, x);
     if (turns)
-        say(t, ", one after another");
+        say(t, ", persistent");
     if (split)
         say(t, ", rows of all heads of a group");
     if (parts > 1)

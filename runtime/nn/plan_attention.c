@@ -22,7 +22,7 @@
 
 enum { FLIGHT = 32768, LEAST_KEYS = 2 };
 
-/* Bytes per microsecond; microseconds; what is left of `begin` in turns. */
+/* Bytes per microsecond; microseconds; what is left of `begin` in a persistent kernel. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, latency = 1.0,
                     launch = 2.0, next_launch = 1.8, beneath = 0.1, in_turns = 0.5;
 

@@ -329,7 +329,7 @@ equal_after(Runner *r, SdcModule *m, const Program *p, const char *passes,
 static bool
 passes_check(Runner *r, SdcModule *m, const Program *p, const Outputs *want, Report *rep)
 {
-    char list[120];
+    char list[PASS_LIST];
     random_passes(p->seed, list, sizeof list);
     snprintf(run_label, RUN_LABEL, "passes=%s", list);
     if (equal_after(r, m, p, list, want, rep))
@@ -390,11 +390,12 @@ object_check(Runner *r, SdcModule *m, const Program *p, const char *passes,
 static bool
 plain_check(Runner *r, SdcModule *m, const Program *p, const Outputs *want, Report *rep)
 {
-    char list[160];
-    random_passes(p->seed + 1, list, sizeof list);
+    char list[PASS_LIST];
+    static const char masks[] = ",lower-block-ptr", last[] = ",lower-cpu";
+    random_passes(p->seed + 1, list, sizeof list - sizeof masks - sizeof last);
     if (!strstr(list, "lower-block-ptr"))
-        strcat(list, ",mask");
-    strcat(list, ",nest");
+        strcat(list, masks);
+    strcat(list, last);
     return object_check(r, m, p, "lower-block-ptr,lower-cpu", want, rep) &&
            object_check(r, m, p, list, want, rep);
 }

@@ -30,9 +30,11 @@ enum {
     RUN_ALL = RUN_CPU | RUN_PASSES | RUN_THREADS | RUN_PLAIN
 };
 
+enum { PASS_LIST = 400, RUN_LABEL = 480 };
+
 typedef struct Report {
     Finding what;
-    char label[160]; /* which run: "cpu", "passes=mask,bounds" */
+    char label[RUN_LABEL]; /* which run: "cpu", "passes=mask,bounds" */
     char text[1200];
 } Report;
 
@@ -82,7 +84,6 @@ bool device_check(Runner *r, const Program *p, const Outputs *want, Report *rep)
 void device_close(Runner *r);
 
 /* Where a launch is, for the report of a child that dies. */
-enum { RUN_LABEL = 160 };
 extern char *run_label; /* RUN_LABEL bytes, shared with the parent */
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/sdc_nn.h"
+#include "tests/run/support/device.h"
 #include "tests/run/support/harness.h"
 
 enum { MOST_SEQUENCES = 4 };
@@ -44,8 +45,8 @@ static const Case cases[] = {
     {SDC_BF16, 1, 8, 2, 3, 333, 72, 112, true, "4", NULL, {0}, {0}},
     {SDC_FP16, 1, 4, 1, 1, 300, 256, 256, false, "4", "keys in ", {0}, {0}},
     /* programs that take one tile after another; one tile of columns, masked */
-    {SDC_FP16, 2, 3, 1, 300, 170, 128, 128, false, "2", "in turn", {0}, {0}},
-    {SDC_BF16, 1, 4, 4, 260, 130, 64, 64, false, "1", "in turn", {0}, {0}},
+    {SDC_FP16, 2, 3, 1, 300, 170, 128, 128, false, "2", "persistent", {0}, {0}},
+    {SDC_BF16, 1, 4, 4, 260, 130, 64, 64, false, "1", "persistent", {0}, {0}},
     {SDC_FP16, 1, 4, 2, 130, 300, 96, 112, false, "1", NULL, {0}, {0}},
     /* groups, whose keys tensor maps take */
     {SDC_FP16, 2, 4, 2, 150, 260, 128, 128, true, "1", NULL, {0}, {0}},
@@ -245,7 +246,8 @@ START_TEST(forward)
     sdc_nn_explain(r.k, why, sizeof why);
     env_collect(&r.env);
     Want w = wanted(&r);
-    ck_assert_msg(!c->says || !is_hopper(&r) || strstr(why, c->says),
+    /* the fake driver has another number of SMs, and other plans */
+    ck_assert_msg(!c->says || !is_hopper(&r) || device_dry() || strstr(why, c->says),
                   "no '%s' in: %s", c->says, why);
     buf_check(&r.env, &r.lse, why, w.lse, w.lse_bound);
     buf_check(&r.env, &r.o, why, w.o, w.o_bound);
@@ -326,8 +328,8 @@ START_TEST(backward)
     Env *env = &r.env;
     Buf dout = buf_swap(
         buf_random(env, c->t, 0, DIMS(c->batch, c->m, c->heads, c->value_dim)), 1, 2);
-    Buf dq = buf_swap(buf_poison(env, c->t, 0, DIMS(c->batch, c->m, c->heads, c->dim)), 1,
-                      2);
+    Buf dq =
+        buf_swap(buf_poison(env, c->t, 0, DIMS(c->batch, c->m, c->heads, c->dim)), 1, 2);
     Buf dk = buf_poison(env, c->t, 8, DIMS(c->batch, c->key_heads, c->n, c->dim));
     Buf dv = buf_poison(env, c->t, 0, DIMS(c->batch, c->key_heads, c->n, c->value_dim));
     Buf *const b[] = {&r.q, &r.key, &r.value, &r.o, &r.lse, &dout, &dq, &dk, &dv};
