@@ -141,7 +141,7 @@ flow_from(Layouts *p, Value *v, bool data)
         give_condition(p, home, v->index, l);
     else if (home && v->op && goes_by_products(p, home))
         give_carried(p, home, v->index, l);
-    else if (home && home->kind == OP_FOR)
+    else if (home && !v->op && home->kind == OP_FOR)
         give_carried(p, home, v->index - 1, l);
     else if (home && home->kind == OP_WHILE && v->region == home->regions[0])
         give_while(p, home, v->index, l);
