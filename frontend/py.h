@@ -172,7 +172,7 @@ struct PyVal {
         struct {
             FrontModule *from;
             ModuleImport what;
-            struct PyVal *done; /* what it turned out to be */
+            struct PyVal *done; /* its value, once it is known */
             int busy;
         } * import;
         Val fe;

@@ -25,6 +25,9 @@ import triton.language as tl
 import triton.tools.tensor_descriptor
 from triton.runtime.jit import JITFunction, TensorWrapper
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../gpu"))
+from libsdc import Arg, Grid, Options, Value  # noqa: E402
+
 LIB = os.environ.get("SDC_LIB", "build/libsdc.so.0")
 TARGET = os.environ.get("SDC_TARGET", "cpu")
 DUMP = os.environ.get("SDC_DUMP", "/tmp/sdc_dump")
@@ -108,28 +111,6 @@ class Inspects(Exception):
 
 STATUS = {1: SdcSource, 2: SdcArgument, 3: SdcUnsupported, 5: SdcEnvironment, 6: SdcMemory,
           70: SdcInternal}
-
-
-class Options(C.Structure):
-    _fields_ = [("include_dirs", C.POINTER(C.c_char_p)), ("ninclude", C.c_int),
-                ("threads", C.c_int), ("memory_limit", C.c_size_t), ("cpu", C.c_char_p),
-                ("color", C.c_int), ("debug", C.c_int), ("target", C.c_char_p),
-                ("device", C.c_int), ("cache_dir", C.c_char_p), ("worker", C.c_char_p),
-                ("worker_seconds", C.c_int), ("check", C.c_int),
-                ("print", C.c_void_p), ("print_user", C.c_void_p),
-                ("defines", C.POINTER(C.c_char_p)), ("ndefine", C.c_int)]
-
-
-class Value(C.Union):
-    _fields_ = [("ptr", C.c_void_p), ("i", C.c_int64), ("f", C.c_double)]
-
-
-class Arg(C.Structure):
-    _fields_ = [("kind", C.c_int32), ("dtype", C.c_int32), ("v", Value)]
-
-
-class Grid(C.Structure):
-    _fields_ = [("x", C.c_int32), ("y", C.c_int32), ("z", C.c_int32)]
 
 
 class Desc(C.Structure):
