@@ -70,6 +70,13 @@ def place(v: Any) -> tuple[str, int]:
     return "cpu", 0
 
 
+def anywhere(v: Any) -> bool:
+    """Can a GPU take this array of the CPU: no element, or memory that is pinned?"""
+    if not hasattr(v, "data_ptr"):
+        return False
+    return v.data_ptr() == 0 or bool(v.device.type == "cpu" and v.is_pinned())
+
+
 def extent(v: Any) -> int:
     """Bytes from an array's first element to the end of its memory; 0: unknown."""
     if hasattr(v, "untyped_storage"):

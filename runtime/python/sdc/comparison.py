@@ -215,8 +215,9 @@ class Comparison:
             if x.numel() == 0:
                 continue
             largest = max(x.abs().max().item(), 1e-30)
-            row.worst = max(row.worst, (x - y).abs().max().item() / largest)
-            row.result = "alike" if row.worst <= _ALIKE[dtype.itemsize] else "DIFFERS"
+            worst = (x - y).abs().max().item() / largest
+            row.worst = max(row.worst, worst)
+            row.result = "alike" if worst <= _ALIKE[dtype.itemsize] else "DIFFERS"
 
     def _measure(self, memory: dict, before: dict, theirs: Callable,
                  ours: Callable) -> tuple[float, float]:

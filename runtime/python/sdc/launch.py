@@ -15,7 +15,8 @@ from typing import Any, Callable, Optional
 
 from . import _lib as L
 from . import context
-from .arguments import SIMPLE, argument, is_array, is_descriptor, is_dtype, place
+from .arguments import (SIMPLE, anywhere, argument, is_array, is_descriptor, is_dtype,
+                        place)
 from .compiled import Compiled
 from .errors import ArgumentError, of_status
 from .grid import make_grid
@@ -172,8 +173,16 @@ class Launcher:
         return Compiled(self, ctx, handle, source, options, _stream_of(where),
                         wrapped=source is not self._sources.get((), (None,))[0])
 
+    def mixed(self, args: tuple, kwargs: dict[str, Any]) -> bool:
+        """Are arrays at different places? Each launch looks at their memory then."""
+        values = (*args, *kwargs.values())
+        return len({place(v) for v in values if is_array(v) or is_descriptor(v)}) > 1
+
     def _place(self, leaves: list[Any]) -> tuple[str, int]:
-        places = {place(v) for v in leaves if is_array(v) or is_descriptor(v)}
+        arrays = [v for v in leaves if is_array(v) or is_descriptor(v)]
+        places = {place(v) for v in arrays}
+        if len(places) > 1:  # what a GPU can take from the CPU: nothing, or pinned memory
+            places = {place(v) for v in arrays if not anywhere(v)} or {places.pop()}
         if len(places) > 1:
             raise ArgumentError(f"arguments of {self.fn.__name__}() are at different "
                                 f"places: {sorted(f'{k}:{i}' for k, i in places)}")

@@ -75,13 +75,15 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
     return scope["launch"]
 
 
-def _finder(launcher: Launcher, scope: dict[str, Any]) -> Callable[..., tuple]:
+def _finder(launcher: Launcher, scope: dict[str, Any]) -> Callable[..., Optional[tuple]]:
     """What a key that is not the last call's launches; remembered as the last."""
     table: dict[tuple, tuple] = {}
 
-    def find(key: tuple, args: tuple, kwargs: dict[str, Any]) -> tuple:
+    def find(key: tuple, args: tuple, kwargs: dict[str, Any]) -> Optional[tuple]:
         found = table.get(key)
         if found is None:
+            if launcher.mixed(args, kwargs):
+                return None
             made, packed, _ = launcher.prepare(*launcher.bound(args, kwargs))
             words = [a.kind | a.dtype << 32 for a in packed[:made.nargs]
                      if a.kind == L.ARG_PTR]
@@ -119,6 +121,8 @@ def launch(grid, args, kw):
     found = last
     if found[0] != key:
         found = find(key, args, kw)
+        if found is None:
+            return general(grid, args, kw)
     _, handle, stream, made, {words} = found
     if callable(grid):
         grid = grid({{{meta}**defaults}})

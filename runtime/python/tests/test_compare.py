@@ -57,3 +57,18 @@ def test_refused(torch, device, tmp_path):
     status, text, rows = compare(device, tmp_path, three="3.0", by="THREE")
     assert status == 1 and rows[0]["result"] == "refused", text
     assert "program.py:10:" in rows[0]["why"] and "THREE" in rows[0]["why"]
+
+
+def test_tolerances_are_those_of_each_tensor():
+    torch = pytest.importorskip("torch")
+    from sdc.comparison import Comparison, Row, _save
+    half, single = torch.ones(4, dtype=torch.bfloat16), torch.ones(4)
+    memory = {n: (t.untyped_storage(), t.dtype) for n, t in enumerate((half, single))}
+    wanted = _save(memory)
+    half[1] = 1 - 2**-8
+    single[1] = 1 + 2**-20
+    row = Row("k", "")
+    c = Comparison(1, 1, False)
+    c._torch = torch
+    c._judge(row, memory, wanted)
+    assert row.result == "alike" and row.worst == 2**-8

@@ -221,6 +221,17 @@ def test_torch_places(torch, device):
     assert (x == 2).all()
 
 
+def test_torch_places_that_a_gpu_reaches(torch, device):
+    if device == "cpu":
+        pytest.skip("needs two places")
+    x, out = torch.ones(16, device=device), torch.zeros(16, device=device)
+    k.add[(1,)](x, x.cpu().pin_memory(), out, 16, BLOCK=16)
+    assert (out == 2).all()
+    k.add[(1,)](x, torch.empty(0), out, 0, BLOCK=16)
+    with pytest.raises(sdc.ArgumentError, match="different places"):  # the same types
+        k.add[(1,)](x, x.cpu(), out, 16, BLOCK=16)
+
+
 def test_a_long_name(tmp_path):
     name = "k" * 200
     path = tmp_path / "long.py"
