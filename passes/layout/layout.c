@@ -69,6 +69,8 @@ pass_layout(Func *f, PassCx *cx)
     p.axis = axis_new(f, &cx->s->tmp);
     map_init(&p.dots, &cx->s->tmp);
     map_init(&p.operands, &cx->s->tmp);
+    map_init(&p.fetched, &cx->s->tmp);
+    each_op(&p, f->body, layout_see_fetched, 0);
     each_op(&p, f->body, layout_see, 0);
     each_op(&p, f->body, layout_widen, 0);
     each_op(&p, f->body, layout_see_dot, 0);

@@ -20,12 +20,17 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-/* Accesses of one shape that run along one dimension share a layout. */
+/* Accesses of one shape that run along one dimension share a layout, but for what meets
+   no other data: operands of matmuls and stores of one number. */
+enum { FOR_DATA, FOR_MATMUL, FOR_FILL, CHOICES };
 typedef struct Choice {
     const Type *shape; /* a tile of that shape, without layout */
     int dim;           /* along which one access takes several elements; -1: none does */
     int vec;           /* most elements of one access */
-    const Layout *layout;
+    int loops;         /* around the innermost access */
+    int stored;        /* most that one store takes there; 0: nothing is stored */
+    int filled;        /* the same of stores of one number */
+    const Layout *layout[CHOICES];
 } Choice;
 
 /* Layouts of a dot; NULL: the operand may have any. */
@@ -47,12 +52,14 @@ typedef struct Layouts {
     Map dots;  /* Op -> DotPlan */
     int least; /* elements in a row that a thread should hold, aligned or not */
     Map operands;          /* of dots, each once */
+    Map fetched;           /* loads that operands of dots are computed from */
     int64_t operand_bytes; /* of shared memory, if all of them lie there */
 } Layouts;
 
 /* ---- layout_anchor.c */
 bool layout_is_access(const Op *op); /* of global memory, of a tile or a scalar */
-void layout_see(Layouts *p, Op *op);            /* first: collects what accesses want */
+void layout_see_fetched(Layouts *p, Op *op);    /* first: loads behind dots */
+void layout_see(Layouts *p, Op *op);            /* then: collects what accesses want */
 void layout_anchor_address(Layouts *p, Op *op); /* pointers */
 void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
 /* For a value of this shape that nothing is known of. */

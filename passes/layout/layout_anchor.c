@@ -2,7 +2,11 @@
 
    An access wants neighbouring lanes on neighbouring elements and up to 16 bytes of them
    in one thread. Accesses of one shape along one dimension share a layout, so that what
-   is loaded from two arrays can be added without an exchange. */
+   is loaded from two arrays can be added without an exchange.
+
+   The widest access says how many elements a thread holds, but not more than one store
+   takes in the innermost loop: with more, each store of a warp would leave gaps, and
+   memory is written in pieces of 32 bytes. Loads with gaps are completed by the cache. */
 #include "passes/layout/layout.h"
 
 #include "ir/analysis/affine.h"
@@ -85,6 +89,45 @@ see_order(Layouts *p, Op *op)
             attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, d);
 }
 
+static int
+loops_around(const Op *op)
+{
+    int n = 0;
+    for (const Op *up = op->parent->parent; up; up = up->parent->parent)
+        n += up->kind == OP_FOR || up->kind == OP_WHILE;
+    return n;
+}
+
+void
+layout_see_fetched(Layouts *p, Op *op)
+{
+    if (op->kind != OP_DOT)
+        return;
+    Vec(Value *) work = {0};
+    vec_push(&p->s->tmp, &work, op_operand(op, 0));
+    vec_push(&p->s->tmp, &work, op_operand(op, 1));
+    for (int i = 0; i < work.n; i++) {
+        Op *from = work.at[i]->op;
+        if (!from || map_has(&p->fetched, from))
+            continue;
+        bool moves = op_is(from, T_ELEMENTWISE) || from->kind == OP_TRANS ||
+                     from->kind == OP_RESHAPE || from->kind == OP_JOIN;
+        if (from->kind == OP_LOAD || moves)
+            map_set(&p->fetched, from, from);
+        for (int k = 0; moves && k < from->noperand; k++)
+            vec_push(&p->s->tmp, &work, op_operand(from, k));
+    }
+}
+
+static int
+purpose(const Layouts *p, const Op *op)
+{
+    const Value *v = op->kind == OP_STORE ? op_operand(op, 1) : NULL;
+    if (v && v->op && (v->op->kind == OP_CONST || v->op->kind == OP_SPLAT))
+        return FOR_FILL;
+    return map_has(&p->fetched, op) ? FOR_MATMUL : FOR_DATA;
+}
+
 void
 layout_see(Layouts *p, Op *op)
 {
@@ -106,30 +149,40 @@ layout_see(Layouts *p, Op *op)
         return;
     Choice *c = choice_of(p, t, dim);
     c->vec = (int)max_i64(c->vec, vec);
+    int loops = loops_around(op);
+    int *stored = purpose(p, op) == FOR_FILL ? &c->filled : &c->stored;
+    if (loops > c->loops)
+        c->stored = 0;
+    c->loops = (int)max_i64(c->loops, loops);
+    if (op->kind == OP_STORE && loops == c->loops)
+        *stored = *stored ? (int)min_i64(*stored, vec) : vec;
 }
 
 static const Layout *
-layout_along(Layouts *p, const Type *t, int along)
+layout_along(Layouts *p, const Type *t, int along, int what)
 {
     Choice *c = choice_of(p, t, along);
-    if (c->layout)
-        return c->layout;
+    const Layout **known = &c->layout[what];
+    int most[CHOICES] = {[FOR_DATA] = c->stored, [FOR_FILL] = c->filled};
+    if (*known)
+        return *known;
     int order[MAX_RANK], n = 0, dim = c->dim < 0 ? t->rank - 1 : c->dim;
     order[n++] = dim;
     for (int d = t->rank - 1; d >= 0; d--)
         if (d != dim)
             order[n++] = d;
     int64_t each = type_numel(t) / (32 * p->f->num_warps);
-    int64_t vec = max_i64(c->vec, p->least);
-    vec = min_i64(min_i64(vec, each < 1 ? 1 : each), t->shape[dim]);
-    c->layout = layout_spread(p->s, t->rank, t->shape, (int)vec, order, p->f->num_warps);
-    return c->layout;
+    int64_t vec = most[what] ? min_i64(c->vec, most[what]) : c->vec;
+    vec = min_i64(max_i64(vec, p->least), each < 1 ? 1 : each);
+    vec = min_i64(vec, t->shape[dim]);
+    *known = layout_spread(p->s, t->rank, t->shape, (int)vec, order, p->f->num_warps);
+    return *known;
 }
 
 const Layout *
 layout_default(Layouts *p, const Type *t)
 {
-    return type_is_tile(t) && !t->layout ? layout_along(p, t, -1) : NULL;
+    return type_is_tile(t) && !t->layout ? layout_along(p, t, -1, FOR_DATA) : NULL;
 }
 
 static void
@@ -137,7 +190,8 @@ anchor_pointer(Layouts *p, Op *op)
 {
     int vec;
     Value *ptr = op_operand(op, 0);
-    layout_give(p, ptr, layout_along(p, ptr->type, layout_access_dim(op, &vec)));
+    int dim = layout_access_dim(op, &vec);
+    layout_give(p, ptr, layout_along(p, ptr->type, dim, purpose(p, op)));
 }
 
 /* Before its elements were given other places. */
