@@ -5,7 +5,7 @@
 #include "frontend/hint.h"
 #include "frontend/module.h"
 #include "frontend/prelude.h"
-#include "frontend/py.h"
+#include "frontend/pylib.h"
 #include "frontend/spec.h"
 
 #include <float.h>
@@ -31,6 +31,7 @@ static const struct {
     {"math", NS_PYMATH},
     {"numpy", NS_PYMATH},
     {"torch", NS_TORCH},
+    {"torch.version", NS_TORCH},
     {"os", NS_OS},
     {"os.environ", NS_ENVIRON},
 };
@@ -232,7 +233,14 @@ find_member(Sema *s, Val module, Name attr, Loc loc)
         break;
     case NS_EXTRA: break;
     case NS_PYMATH: return pymath_member(s, attr);
-    case NS_TORCH: return torch_member(s, attr);
+    case NS_TORCH: {
+        Val v = torch_member(s, attr);
+        const char *path = arena_printf(s->a, "%s.%s", module->u.path, attr);
+        Py known = v ? NULL : pylib_constant(module_interp(s->m), path, loc);
+        if (v || known)
+            return v ? v : py_to_val(s, known, path, loc);
+        break;
+    }
     case NS_OS:
     case NS_ENVIRON:
         if (strcmp(attr, module->n == NS_OS ? "getenv" : "get") == 0)
@@ -305,6 +313,18 @@ check_global(Sema *s, Name name, const PyBind *b, Py v, Loc loc)
     return val_error();
 }
 
+/* Where only one arm of what nobody can decide binds a name (`if has_triton(): import
+   triton.language as tl`), a kernel that uses it ran after that arm: Python has no other
+   value for it. */
+static Py
+only_binding(Sema *s, Interp *in, Py v, Name name)
+{
+    const PyUnknown *u = v->kind == PY_UNKNOWN ? v->u.unknown : NULL;
+    if (!u || !u->one == !u->other || builtin_find(s, name, IN_PY))
+        return v;
+    return py_resolve(in, u->one ? u->one : u->other);
+}
+
 static Val
 lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
 {
@@ -317,7 +337,7 @@ lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
     }
     if (!v)
         return NULL;
-    v = py_resolve(in, v);
+    v = only_binding(s, in, py_resolve(in, v), name);
     if (any || (s->host && v->kind == PY_FUNC))
         return py_to_val(s, v, name, loc);
     if (v->kind == PY_FUNC && !v->u.func->jit) {

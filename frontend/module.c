@@ -1,5 +1,4 @@
-/* Files: loading and running them, their kernels, and finding the files that they
-   import. */
+/* Files: loading and running them, and their kernels. */
 #include "frontend/module.h"
 
 #include "frontend/hint.h"
@@ -10,7 +9,6 @@
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +43,7 @@ struct FrontModule {
     int nvalue;
 };
 
-enum { MAX_FILES = 256, MAX_ANCESTORS = 8 };
+enum { MAX_FILES = 8192 };
 
 Session *
 module_session(const FrontModule *m)
@@ -70,6 +68,12 @@ const char *
 module_path(const FrontModule *m)
 {
     return m->src->path;
+}
+
+const FrontOptions *
+module_options(const FrontModule *m)
+{
+    return m->opt;
 }
 
 int
@@ -293,6 +297,8 @@ interp_new(FrontModule *root)
     in->no = no;
     map_init(&in->jit_nodes, in->a);
     map_init(&in->lines, in->a);
+    map_init(&in->files, in->a);
+    map_init(&in->found, in->a);
     in->sema = arena_new(&root->s->ast, Sema);
     sema_init(in->sema, root, frame);
     in->sema->a = in->a;
@@ -324,13 +330,17 @@ run(FrontModule *file)
 
 /* What `from x import *` gives; NULL: not this name. */
 static Py
-star_member(Interp *in, FrontModule *m, const PyStar *star, Name name)
+star_member(Interp *in, FrontModule *m, int which, Name name)
 {
-    Py from = py_resolve(in, py_import(in, m, &star->what, false));
+    const PyStar *star = &m->scope->stars.at[which];
+    Loc loc = star->what.loc;
+    if (!star->from)
+        m->scope->stars.at[which].from = py_import(in, m, &star->what, false);
+    Py from = py_resolve(in, star->from);
     FrontModule *file = from->kind == PY_MODULE ? from->u.module.file : NULL;
     if (!file) {
         Py v = from->kind == PY_MODULE
-                   ? py_module_attribute(in, from, name, star->what.loc)
+                   ? py_module_attribute(in, from, name, loc)
                    : NULL;
         return v && v->kind != PY_UNKNOWN ? v : NULL;
     }
@@ -358,10 +368,9 @@ module_name(FrontModule *view, Name name)
     m->searching = true;
     in->depth++;
     for (int i = m->scope->stars.n - 1; i >= 0 && !v; i--) {
-        PyStar star = m->scope->stars.at[i];
-        if ((b && star.seq < b->seq) || !py_step(in, 1))
+        if ((b && m->scope->stars.at[i].seq < b->seq) || !py_step(in, 1))
             break;
-        v = star_member(in, m, &star, name);
+        v = star_member(in, m, i, name);
     }
     in->depth--;
     m->searching = false;
@@ -584,6 +593,7 @@ load(Session *s, const Source *src, const FrontOptions *opt, FrontModule *root)
     if (root) {
         m->next = root->next;
         root->next = m;
+        map_set(&root->interp->files, name_of(&s->names, src->path), m);
     } else {
         read_defines(m);
         run(m);
@@ -623,124 +633,16 @@ front_print_ast(const FrontModule *m, Buf *out)
 FrontModule *
 module_cached(FrontModule *from, const char *path)
 {
-    for (FrontModule *m = from->root; m; m = m->next)
-        if (strcmp(m->src->path, path) == 0)
-            return m;
-    return NULL;
+    FrontModule *root = from->root;
+    return strcmp(root->src->path, path) == 0
+               ? root
+               : map_get(&root->interp->files, name_of(&from->s->names, path));
 }
 
 FrontModule *
 module_add(FrontModule *from, const Source *src)
 {
-    int n = 0;
-    for (FrontModule *m = from->root; m; m = m->next)
-        n++;
-    return n < MAX_FILES ? load(from->s, src, from->opt, from->root) : NULL;
-}
-
-/* ---- finding imports */
-
-const Source *
-front_read_disk(Session *s, const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return NULL;
-    Buf b;
-    char part[4096];
-    size_t n;
-    buf_init(&b, &s->perm);
-    buf_str(&b, "");
-    while ((n = fread(part, 1, sizeof part, f)) > 0 && b.n <= MAX_SOURCE)
-        buf_add(&b, part, n);
-    bool ok = !ferror(f) && b.n <= MAX_SOURCE;
-    fclose(f);
-    if (!ok)
-        return NULL;
-    Source *src = arena_new(&s->perm, Source);
-    *src = (Source){.path = arena_strndup(&s->perm, path, strlen(path)),
-                    .text = b.s,
-                    .size = b.n,
-                    .id = s->next_source++};
-    return src;
-}
-
-static const Source *
-read_source(FrontModule *m, const char *path)
-{
-    if (m->opt && m->opt->read_file)
-        return m->opt->read_file(m->opt->user, m->s, path);
-    return front_read_disk(m->s, path);
-}
-
-/* dir/a/b.py, dir/a/b.tk or dir/a/b/__init__.py. */
-static FrontModule *
-load_in(FrontModule *from, const char *dir, size_t ndir, const char *path)
-{
-    static const char *const endings[] = {".py", ".tk", "/__init__.py"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        Buf b;
-        buf_init(&b, &from->s->tmp);
-        buf_add(&b, dir, ndir);
-        if (ndir && dir[ndir - 1] != '/')
-            buf_char(&b, '/');
-        for (const char *p = path; *p; p++)
-            buf_char(&b, *p == '.' ? '/' : *p);
-        buf_str(&b, *path ? endings[i] : *endings[i] == '/' ? "__init__.py" : "");
-        if (!*path && *endings[i] != '/')
-            continue;
-        FrontModule *m = module_cached(from, b.s);
-        if (m)
-            return m;
-        const Source *src = read_source(from, b.s);
-        if (src)
-            return module_add(from, src);
-    }
-    return NULL;
-}
-
-/* The folder `up` levels above the file: 0 is the file's own. False above the root. */
-static bool
-folder_of(const FrontModule *m, int up, size_t *n)
-{
-    size_t at = strlen(m->src->path);
-    for (int i = 0; i <= up; i++) {
-        while (at && m->src->path[at - 1] != '/')
-            at--;
-        if (!at)
-            return i == up; /* the current folder, written as nothing */
-        if (i < up)
-            at--;
-    }
-    *n = at;
-    return true;
-}
-
-FrontModule *
-module_load_import(FrontModule *from, Name path, int level)
-{
-    const char *text = path ? path : "";
-    size_t n = 0;
-    if (level > 0)
-        return folder_of(from, level - 1, &n) ? load_in(from, from->src->path, n, text)
-                                              : NULL;
-    if (folder_of(from, 0, &n)) {
-        FrontModule *m = load_in(from, from->src->path, n, text);
-        if (m)
-            return m;
-    }
-    for (int i = 0; from->opt && i < from->opt->ninclude; i++) {
-        const char *dir = from->opt->include_dirs[i];
-        FrontModule *m = load_in(from, dir, strlen(dir), text);
-        if (m)
-            return m;
-    }
-    for (int up = 1; up <= MAX_ANCESTORS; up++) {
-        n = 0;
-        FrontModule *m =
-            folder_of(from, up, &n) ? load_in(from, from->src->path, n, text) : NULL;
-        if (m)
-            return m;
-    }
-    return NULL;
+    return from->root->interp->files.n < MAX_FILES
+               ? load(from->s, src, from->opt, from->root)
+               : NULL;
 }

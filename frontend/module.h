@@ -20,6 +20,7 @@ Session *module_session(const FrontModule *m);
 /* Value of parameter i in the launch that is specialized; NULL when it is not known. */
 const FrontValue *module_value(const FrontModule *m, int i);
 const char *module_path(const FrontModule *m);
+const FrontOptions *module_options(const FrontModule *m); /* NULL: none were given */
 /* "sm_90a": 90; 0 for the CPU, or when no target is known. */
 int module_capability(const FrontModule *m);
 bool module_is_for_cpu(const FrontModule *m);

@@ -191,6 +191,7 @@ typedef struct PyBind {
 
 typedef struct PyStar {
     ModuleImport what;
+    Py from; /* NULL: nobody has asked */
     int seq;
 } PyStar;
 
@@ -286,6 +287,8 @@ struct Interp {
     Vec(PyChange) log;
     int seq;
     Map lines;          /* Source -> where its lines begin */
+    Map files;          /* path -> file that was loaded; not the root */
+    Map found;          /* import_file.c: what was looked for -> file, or none */
     Map jit_nodes;      /* FUNCTION node -> PyFunc */
     Sema *sema;         /* evaluates what belongs to triton.language */
     const char *target; /* "cpu", "sm_90a"; NULL: not known */

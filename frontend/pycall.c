@@ -129,16 +129,24 @@ keeps_function(const char *name)
     return false;
 }
 
+static bool
+is_of_other(const char *path)
+{
+    static const char *const tops[] = {"numba",  "torch",   "jax",      "cupy",
+                                       "taichi", "cutlass", "tilelang", "gluon",
+                                       "triton.experimental"};
+    for (size_t i = 0; path && i < sizeof tops / sizeof *tops; i++)
+        if (strncmp(path, tops[i], strlen(tops[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Some other package's jit. */
 static bool
 is_foreign(Py by)
 {
-    static const char *const tops[] = {"numba", "torch", "jax", "cupy", "taichi"};
-    const char *key = by->kind == PY_UNKNOWN ? by->u.unknown->key : NULL;
-    for (size_t i = 0; key && i < sizeof tops / sizeof *tops; i++)
-        if (strncmp(key, tops[i], strlen(tops[i])) == 0)
-            return true;
-    return false;
+    const PyUnknown *u = by->kind == PY_UNKNOWN ? by->u.unknown : NULL;
+    return u && (is_of_other(u->key) || is_of_other(u->missing));
 }
 
 /* What a decorator makes of it. A wrapper of the host around a kernel is not what a

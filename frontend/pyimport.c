@@ -169,6 +169,25 @@ member_file(Interp *in, FrontModule *from, const ModuleImport *im)
     return module_load_import(from, name_of(&in->s->names, sub), im->level);
 }
 
+/* Packages that hand Triton on (`from vllm.triton_utils import tl, triton`) and are not
+   here: these names mean Triton's own. */
+static Py
+handed_on(Interp *in, const ModuleImport *im)
+{
+    static const struct {
+        const char *member, *path;
+    } names[] = {
+        {"triton", "triton"},
+        {"tl", "triton.language"},
+        {"tldevice", "triton.language.extra.libdevice"},
+        {"libdevice", "triton.language.extra.libdevice"},
+    };
+    for (size_t i = 0; im->member && i < sizeof names / sizeof *names; i++)
+        if (strcmp(im->member, names[i].member) == 0)
+            return py_module(in, name_of(&in->s->names, names[i].path), NULL);
+    return NULL;
+}
+
 /* What the import gives; NULL: it surely fails, `why` says so. */
 static Py
 import_now(Interp *in, FrontModule *from, const ModuleImport *im, Py self, Py *why)
@@ -193,6 +212,8 @@ import_now(Interp *in, FrontModule *from, const ModuleImport *im, Py self, Py *w
     FrontModule *sub = im->member ? member_file(in, from, im) : NULL;
     if (sub)
         return py_module(in, name_of(&in->s->names, shown), sub);
+    if (!file && (v = handed_on(in, im)) != NULL)
+        return v;
     *why = py_unknown(in, im->loc, NULL,
                       "no file was found for '%s': give the folder of its module with -I",
                       shown);

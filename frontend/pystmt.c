@@ -242,7 +242,7 @@ import_from(Interp *in, const Node *n)
     PyScope *s = in->frame->scope;
     ModuleImport im = {.path = n->name, .level = n->level, .loc = n->loc};
     if (!n->list.n) {
-        PyStar star = {im, ++in->seq};
+        PyStar star = {.what = im, .seq = ++in->seq};
         py_import(in, s->m, &im, true);
         if (!py_raises(in))
             vec_push(in->a, &s->stars, star);
