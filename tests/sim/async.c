@@ -7,54 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const uint32_t map_magic = 0x70614d53;
-
-typedef struct MapBytes {
-    uint32_t magic;
-    uint8_t rank, type, swizzle, nan;
-    uint64_t base;
-    uint64_t stride[5];
-    uint32_t dim[5];
-    uint16_t box[5];
-} MapBytes;
-
-void
-sim_map_encode(const SimMap *map, void *bytes)
-{
-    MapBytes m = {.magic = map_magic,
-                  .rank = (uint8_t)map->rank,
-                  .type = (uint8_t)map->type,
-                  .swizzle = (uint8_t)map->swizzle,
-                  .nan = (uint8_t)map->nan,
-                  .base = (uint64_t)(uintptr_t)map->base};
-    for (int k = 0; k < map->rank; k++) {
-        m.stride[k] = map->stride[k];
-        m.dim[k] = (uint32_t)map->dim[k];
-        m.box[k] = (uint16_t)map->box[k];
-    }
-    memset(bytes, 0, SIM_MAP_BYTES);
-    memcpy(bytes, &m, sizeof m);
-}
-
-int
-sim_map_decode(const void *bytes, SimMap *map)
-{
-    MapBytes m;
-    memcpy(&m, bytes, sizeof m);
-    if (m.magic != map_magic || m.rank < 1 || m.rank > 5)
-        return 0;
-    *map = (SimMap){.base = (void *)(uintptr_t)m.base,
-                    .rank = m.rank,
-                    .type = m.type,
-                    .swizzle = m.swizzle,
-                    .nan = m.nan};
-    for (int k = 0; k < m.rank; k++)
-        map->stride[k] = m.stride[k], map->dim[k] = m.dim[k], map->box[k] = m.box[k];
-    return 1;
-}
-
-static const uint8_t type_bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-
 static Async *
 add(Block *b)
 {
@@ -88,7 +40,7 @@ swizzled(uint32_t at, int swizzle)
 static uint32_t
 box_bytes(const SimMap *m)
 {
-    uint32_t n = type_bytes[m->type];
+    uint32_t n = (uint32_t)sim_element_bytes(m->type);
     for (int k = 0; k < m->rank; k++)
         n *= m->box[k];
     return n;
@@ -100,7 +52,7 @@ box_bytes(const SimMap *m)
 static uint64_t
 extent(const SimMap *m, int k, bool store)
 {
-    uint64_t per = 16 / type_bytes[m->type];
+    uint64_t per = 16 / (uint32_t)sim_element_bytes(m->type);
     return k || !store ? m->dim[k] : (m->dim[k] + per - 1) / per * per;
 }
 
@@ -110,7 +62,7 @@ static bool
 move_box(Block *b, const Async *a, const SimMap *m)
 {
     Warp *w = &b->warp[a->thread / LANES];
-    uint32_t size = type_bytes[m->type], at = a->shared, x[5] = {0};
+    uint32_t size = (uint32_t)sim_element_bytes(m->type), at = a->shared, x[5] = {0};
     unsigned char fill[8];
     fill_of(m, fill);
     for (uint32_t n = box_bytes(m) / size; n > 0; n--, at += size) {
@@ -251,13 +203,15 @@ op_cp_wait(Warp *w, const Insn *i, uint32_t mask)
 /* ---------------------------------------------------------------- tensor copies */
 
 static const void *
-map_bytes(Warp *w, const Insn *i, uint64_t a, SimMap *m)
+map_bytes(Warp *w, const Insn *i, int lane, uint64_t a, SimMap *m)
 {
     const Block *b = w->b;
     uint64_t base = (uint64_t)(uintptr_t)b->param;
     const void *p = (const void *)(uintptr_t)a;
     bool in = a >= base && a + SIM_MAP_BYTES <= base + (uint64_t)b->code->param_size;
     if (!in && !global_bytes(w, i, a, SIM_MAP_BYTES, false))
+        return NULL;
+    if (!map_is_seen(w, i, lane, a))
         return NULL;
     if (a % 64 == 0 && sim_map_decode(p, m))
         return p;
@@ -304,7 +258,7 @@ op_tma_load(Warp *w, const Insn *i, uint32_t mask)
         uint32_t at = shared_word(w, i, i->r[0], l);
         uint32_t bar = shared_word(w, i, i->r[2 + i->n], l);
         SimMap m;
-        const void *map = map_bytes(w, i, R64(w, i->r[1])[l], &m);
+        const void *map = map_bytes(w, i, l, R64(w, i->r[1])[l], &m);
         MBar *x = map && is_box(w, i, &m, at) ? mbar_at(w, i, bar) : NULL;
         if (!x)
             return;
@@ -349,7 +303,7 @@ op_tma_store(Warp *w, const Insn *i, uint32_t mask)
         int l = __builtin_ctz(lanes), op = 0;
         uint32_t at = shared_word(w, i, i->r[1 + i->n], l);
         SimMap m;
-        const void *map = map_bytes(w, i, R64(w, i->r[0])[l], &m);
+        const void *map = map_bytes(w, i, l, R64(w, i->r[0])[l], &m);
         if (!map || !is_box(w, i, &m, at))
             return;
         if (i->sub && (m.type > 9 || (op = atomic_op(ops[i->sub], names[m.type])) < 0)) {
@@ -422,4 +376,5 @@ async_finish(Block *b)
     }
     while (!b->status && async_step(b))
         continue;
+    maps_finish(b);
 }

@@ -461,6 +461,7 @@ decode(Parser *p, const char *name, char *operands)
         {"barrier", decode_bar},
         {"mbarrier", decode_mbarrier},
         {"cp", decode_cp},
+        {"tensormap", decode_tensormap},
         {"fence", decode_quiet},
         {"membar", decode_quiet},
         {"prefetch", decode_quiet},

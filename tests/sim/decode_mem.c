@@ -261,6 +261,48 @@ tma(Parser *p, const Op *o)
     return true;
 }
 
+/* tensormap.replace and .cp_fenceproxy. */
+bool
+decode_tensormap(Parser *p, const Op *o)
+{
+    static const struct {
+        const char *name;
+        int field, bits;
+    } fields[] = {
+        {"global_address", MAP_BASE, 64},     {"rank", MAP_RANK, 32},
+        {"box_dim", MAP_BOX, 32},             {"global_dim", MAP_DIM, 32},
+        {"element_stride", MAP_STEP, 32},     {"global_stride", MAP_STRIDE, 64},
+        {"elemtype", MAP_TYPE, 32},           {"swizzle_mode", MAP_SWIZZLE, 32},
+        {"fill_mode", MAP_FILL, 32},          {"interleave_layout", MAP_INTERLEAVE, 32},
+    };
+    const int n = (int)(sizeof fields / sizeof *fields);
+    Address to, from;
+    uint32_t r[2];
+    int k = 0;
+    if (has(o, "cp_fenceproxy")) {
+        if (o->count != 3 || !has(o, "release") || !plain_memory(p, o->arg[0], &to) ||
+            !plain_memory(p, o->arg[1], &from) || !to.wide || !from.wide ||
+            atoi(o->arg[2]) != SIM_MAP_BYTES)
+            return parse_fail(p, "'%s' with these operands", o->full);
+        r[0] = to.at;
+        r[1] = from.at;
+        emit(p, op_map_publish, r, 0, 2);
+        return true;
+    }
+    while (k < n && !has(o, fields[k].name))
+        k++;
+    if (k == n || !has(o, "replace") || o->count < 2 || space_of(o) != SHARED ||
+        !plain_memory(p, o->arg[0], &to) ||
+        !(r[1] = operand(p, o->arg[o->count - 1], fields[k].bits)))
+        return parse_fail(p, "the instruction '%s' is not known", o->full);
+    r[0] = to.at;
+    Insn *i = emit(p, op_map_replace, r, 0, 2);
+    i->flags = to.wide ? WIDE_DST : 0;
+    i->sub = (uint16_t)fields[k].field;
+    i->imm = o->count > 2 ? atoi(o->arg[1]) : 0;
+    return true;
+}
+
 bool
 decode_cp(Parser *p, const Op *o)
 {
@@ -358,6 +400,13 @@ decode_quiet(Parser *p, const Op *o)
     uint32_t none[1] = {0};
     Exec *fn = op_nothing;
     Code *c = parse_code(p);
+    if (has(o, "tensormap::generic") && has(o, "acquire")) {
+        Address at;
+        if (o->count != 2 || !plain_memory(p, o->arg[0], &at) || !at.wide)
+            return parse_fail(p, "'%s' with these operands", o->full);
+        emit(p, op_map_acquire, &at.at, 0, 1);
+        return true;
+    }
     if (strcmp(o->part[0], "fence") == 0 && has(o, "proxy"))
         fn = has(o, "async") || has(o, "async::shared::cta") || has(o, "async::shared")
                  ? op_proxy_fence

@@ -91,6 +91,7 @@ typedef struct Global { /* a table of the module */
     char name[128];
     unsigned char *data;
     size_t bytes;
+    bool constant; /* it has a value from the beginning */
 } Global;
 
 struct SimModule {
@@ -212,6 +213,30 @@ struct Warp {
     uint32_t now, fence, issued;
 };
 
+/* A tensor map that the block has written (tensormap.c). */
+typedef struct MapState {
+    uint64_t at;
+    unsigned char *bytes;
+    uint32_t who, epoch;
+    uint32_t seen[MAX_WARPS]; /* lanes that have fenced since */
+} MapState;
+
+enum { SIM_MAPS = 64 };
+
+/* Fields of tensormap.replace. */
+enum {
+    MAP_BASE,
+    MAP_RANK,
+    MAP_BOX,
+    MAP_DIM,
+    MAP_STEP,
+    MAP_STRIDE,
+    MAP_TYPE,
+    MAP_SWIZZLE,
+    MAP_FILL,
+    MAP_INTERLEAVE
+};
+
 typedef struct Alike {
     uint32_t seq;
     uint64_t a, b;
@@ -246,6 +271,8 @@ struct Block {
     Barrier bar[16];
     Async *async;
     int nasync, async_room;
+    MapState map[SIM_MAPS];
+    int nmaps;
     int regs_free;
     uint64_t random, steps, progress;
     bool serial; /* seed 0 */
@@ -305,6 +332,7 @@ Exec op_bra, op_ret, op_trap, op_nothing, op_griddep_wait, op_setmaxnreg;
 Exec op_bar_sync, op_bar_arrive, op_mbar_init, op_mbar_inval, op_mbar_arrive,
     op_mbar_expect, op_mbar_wait, op_mbar_test, op_proxy_fence, op_mbar_fence;
 Exec op_cp_commit, op_cp_wait, op_tma_load, op_tma_store, op_bulk_commit, op_bulk_wait;
+Exec op_map_replace, op_map_publish, op_map_acquire;
 Exec op_wgmma, op_wgmma_fence, op_wgmma_commit, op_wgmma_wait;
 int mma_kind(const char *type); /* of operands of dots; -1: unknown */
 
@@ -339,6 +367,12 @@ void proxy_read(Warp *w, const Insn *i, uint32_t mask, const uint32_t *at,
                 uint32_t bytes);
 /* A tensor copy of the lane to these bytes. */
 void proxy_copy(Warp *w, const Insn *i, int lane, uint32_t at, uint32_t bytes);
+
+/* ---- tensormap.c */
+int sim_element_bytes(int type); /* CUtensorMapDataType */
+/* May the lane use the map at this address? */
+bool map_is_seen(Warp *w, const Insn *i, int lane, uint64_t at);
+void maps_finish(Block *b);
 
 /* ---- async.c, wgmma.c */
 bool async_step(Block *b); /* lands one at random; false: there was none */

@@ -97,6 +97,8 @@ skip_brackets(Parser *p, char open, char close)
     }
 }
 
+enum { TABLE_ALIGN = 128 };
+
 static bool
 table(Parser *p)
 {
@@ -114,12 +116,15 @@ table(Parser *p)
     SimModule *m = p->m;
     m->global = realloc(m->global, (size_t)(m->nglobal + 1) * sizeof *m->global);
     Global *g = &m->global[m->nglobal++];
-    *g = (Global){.bytes = bytes, .data = parse_own(p, bytes + 16)};
+    unsigned char *room = parse_own(p, bytes + 2 * TABLE_ALIGN);
+    *g = (Global){.bytes = bytes,
+                  .data = room + (TABLE_ALIGN - (uintptr_t)room % TABLE_ALIGN)};
     snprintf(g->name, sizeof g->name, "%s", w);
     parse_define(p, w, GLOBAL, (uint64_t)(uintptr_t)g->data);
     while (p->text[p->at] != ';' && p->text[p->at] != '=' && p->at < p->end)
         p->at++;
-    if (p->text[p->at] == '=')
+    g->constant = p->text[p->at] == '=';
+    if (g->constant)
         for (p->at++; p->at < p->end && p->text[p->at] != ';';) {
             char *end;
             uint64_t v = strtoull(p->text + p->at, &end, 0);

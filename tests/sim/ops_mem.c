@@ -19,10 +19,10 @@ global_bytes(Warp *w, const Insn *i, uint64_t a, uint32_t bytes, bool write)
             return (unsigned char *)(uintptr_t)a;
         }
     }
-    for (int k = 0; k < b->module->nglobal && !write; k++) {
+    for (int k = 0; k < b->module->nglobal; k++) {
         const Global *g = &b->module->global[k];
         uint64_t base = (uint64_t)(uintptr_t)g->data;
-        if (a >= base && a - base + bytes <= g->bytes)
+        if (!(write && g->constant) && a >= base && a - base + bytes <= g->bytes)
             return (unsigned char *)(uintptr_t)a;
     }
     if (!q->nrange && a > 4096)
