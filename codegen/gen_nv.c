@@ -494,6 +494,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_BAR_ARRIVE:
     case OP_BAR_WAIT: return nv_bar(g, op);
     case OP_MAKE_DESC: return true; /* a tensor map, which the host makes */
+    case OP_TENSOR_MAP: return nv_tensor_map(g, op);
     case OP_TMA_LOAD:
     case OP_TMA_STORE:
     case OP_TMA_WAIT: return nv_tma(g, op);
@@ -666,7 +667,9 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     bool ok = bind_params(g, f);
     LLVMPositionBuilderAtEnd(g->b, start);
     nv_prefetch_maps(g);
+    nv_maps_begin(g, f);
     ok = ok && gen_ops(g, f->body, 0);
+    nv_maps_end(g);
     LLVMBuildRetVoid(g->b);
     LLVMPositionBuilderAtEnd(g->b, nv.entry);
     LLVMBuildBr(g->b, start);

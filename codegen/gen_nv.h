@@ -36,6 +36,10 @@ typedef struct Nv {
     const SdcrtMeta *meta;
     LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
     Map maps; /* (Op of TMA) -> SdcrtMap of meta */
+    /* Where the tensor maps that the kernel writes lie, of this program, i64; the word
+       that says so; and how many have their place. NULL: it writes none. */
+    LLVMValueRef map_slot, map_taken;
+    int nmaps;
 } Nv;
 
 static inline Nv *
@@ -190,6 +194,10 @@ bool nv_atomic(Gen *g, const Op *op);
 /* Between an operation's writes to its scratch memory and its reads of it. */
 void nv_barrier(Gen *g);
 void nv_prefetch_maps(Gen *g);
+/* gen_nv_map.c: tensor maps that the kernel writes, between the two. */
+void nv_maps_begin(Gen *g, const Func *f);
+void nv_maps_end(Gen *g);
+bool nv_tensor_map(Gen *g, const Op *op);
 /* gen_nv_grid.c: which program this is, and how many there are along an axis. */
 enum { NV_AXES = 3 };
 LLVMValueRef nv_program(Gen *g, int axis);

@@ -139,23 +139,38 @@ is_same(const SdcrtMap *old, const SdcrtMap *map)
     return memcmp(&read, map, sizeof read) == 0;
 }
 
+/* Does a map that the kernel writes have the boxes of the copies? */
+static bool
+is_written_so(const Op *own, const TmaBoxes *boxes)
+{
+    const Attr *box = attr_find(&own->attrs, ATTR_BOX);
+    bool ok = attr_int(&own->attrs, ATTR_SWIZZLE, -1) == boxes->swizzle;
+    for (int i = 0; i < box->n && i < 2; i++)
+        ok &= box->v.ints[i] == boxes->box[i];
+    return ok && (boxes->order[1] < 0 || box->n == 2);
+}
+
 static bool
 add_map(Maps *m, const Op *op)
 {
-    const Op *desc = tma_desc(op_operand(op, 0));
+    const Op *own = tma_kernel_map(op_operand(op, 0));
+    const Op *desc = own ? own : tma_desc(op_operand(op, 0));
     const Type *mem = op_operand(op, 1)->type;
     TmaBoxes boxes;
     SdcrtMap map;
     int n = m->meta->nmap;
     m->loc = op->loc;
     if (!desc || !tma_boxes(m->s, mem, &boxes) ||
-        !tma_fits(&boxes, mem, desc->results[0].type)) {
+        !tma_fits(&boxes, mem, desc->results[0].type) ||
+        (own && !is_written_so(own, &boxes))) {
         diag_error(&m->s->diag, op->loc,
                    "'%s' needs a descriptor of the kernel's own and a buffer in the "
                    "layout of its block",
                    op_info[op->kind].name);
         return false;
     }
+    if (own)
+        return true;
     if (!fill_map(m, desc, &boxes, &map))
         return false;
     int i = 0;

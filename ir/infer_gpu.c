@@ -196,6 +196,18 @@ tma(RuleCx *c, int first, bool may)
 }
 
 bool
+rule_tensor_map(RuleCx *c)
+{
+    const Attr *box = attr_find(&c->op->attrs, ATTR_BOX);
+    int64_t width = attr_int(&c->op->attrs, ATTR_SWIZZLE, -1);
+    if (!box || box->n < 1 || box->n > 2 ||
+        (width != 0 && width != 32 && width != 64 && width != 128))
+        return rule_fail(c, "needs {box} of one or two sizes and {swizzle} of 0, 32, 64 "
+                            "or 128 bytes");
+    return rule_make_desc(c);
+}
+
+bool
 rule_tma_load(RuleCx *c)
 {
     return is_bar(c, 2) && tma(c, 3, true);

@@ -21,6 +21,7 @@ static const struct {
       .sm = 90,
       .feature_a = true,
       .tma = true,
+      .tensor_maps = true,
       .wgmma = true,
       .warp_size = 32,
       .shared_bytes = 232448}},

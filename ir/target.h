@@ -10,6 +10,7 @@ typedef struct TargetInfo {
     bool feature_a;   /* its code runs on this very architecture alone */
     bool tma;         /* mbarriers and copies of tiles by tensor maps; a launch without
                          maps clears it: passes introduce none, the source's stay */
+    bool tensor_maps;  /* a kernel can write tensor maps itself */
     bool no_tma_store; /* they are copied from, never to */
     bool folds;        /* the three axes of a grid are launched along the first */
     bool wgmma;       /* wgmma, registers that move between roles */

@@ -122,6 +122,7 @@ poly_divide(const PolyTerm *t, const PolyTerm *by, PolyTerm *out)
 typedef struct Walk {
     const Op *loop;
     int visits;
+    bool tensor; /* hints {tensor} are where addresses begin */
 } Walk;
 
 static bool visit(Walk *w, const Value *v, int depth, Affine *out);
@@ -299,8 +300,13 @@ visit(Walk *w, const Value *v, int depth, Affine *out)
         if (type_bits(op_operand(op, 0)->type) == 1)
             break; /* 0 and 1 become 0 and -1 */
         return visit(w, op_operand(op, 0), depth + 1, out);
-    case OP_SPLAT:
     case OP_HINT:
+        if (w->tensor && attr_has(&op->attrs, ATTR_TENSOR)) {
+            out->ptr = v;
+            return true;
+        }
+        return visit(w, op_operand(op, 0), depth + 1, out);
+    case OP_SPLAT:
     case OP_CONVERT_LAYOUT: return visit(w, op_operand(op, 0), depth + 1, out);
     case OP_BROADCAST:
         if (!visit(w, op_operand(op, 0), depth + 1, out))
@@ -335,6 +341,13 @@ bool
 affine_of(const Value *v, const Op *loop, Affine *out)
 {
     Walk w = {.loop = loop};
+    return visit(&w, v, 0, out);
+}
+
+bool
+affine_of_tensor(const Value *v, const Op *loop, Affine *out)
+{
+    Walk w = {.loop = loop, .tensor = true};
     return visit(&w, v, 0, out);
 }
 

@@ -44,6 +44,9 @@ typedef struct Affine {
 /* v as seen inside of `loop`: its iteration variable is a factor like any other value,
    and what it carries is followed. loop may be NULL. False: v is no such thing. */
 bool affine_of(const Value *v, const Op *loop, Affine *out);
+/* The same, but an address ends where a descriptor of the source begins, at a
+   hint {tensor}: that is `ptr` then, whatever it is made from. */
+bool affine_of_tensor(const Value *v, const Op *loop, Affine *out);
 /* What the loop adds to all elements of `arg`, which it carries, in each iteration.
    False: it does something else to it. */
 bool affine_step(const Value *arg, const Op *loop, Affine *out);

@@ -17,7 +17,8 @@ keeps_param(const Op *op)
     case OP_RESHAPE:
     case OP_TRANS:
     case OP_CONVERT_LAYOUT:
-    case OP_MAKE_DESC: return true;
+    case OP_MAKE_DESC:
+    case OP_TENSOR_MAP: return true;
     default: return false;
     }
 }
@@ -45,32 +46,74 @@ param_of(Value *v)
     return NULL;
 }
 
+/* What an address is made from, whatever that is. */
+static Value *
+root_of(Value *v)
+{
+    for (int i = 0; i < FAR; i++) {
+        Op *op = v->op, *home = op ? NULL : v->region->parent;
+        if (op && op->kind == OP_FOR)
+            v = op_operand(op, v->index + 3);
+        else if (home && home->kind == OP_FOR && v->index)
+            v = op_operand(home, v->index + 2);
+        else if (op && (keeps_param(op) || op->kind == OP_INTTOPTR ||
+                        (op->kind == OP_BITCAST && v->type->kind == TY_PTR)))
+            v = op_operand(op, 0);
+        else
+            return v;
+    }
+    return v;
+}
+
+Origin
+origin_of(const Value *v)
+{
+    enum { MOST = 4 };
+    for (int loads = 0; loads < MOST; loads++) {
+        v = root_of((Value *)v);
+        if (!v->op && !v->region->parent)
+            return (Origin){v, loads};
+        if (!v->op || v->op->kind != OP_LOAD || type_is_tile(v->type))
+            break;
+        v = op_operand(v->op, 0);
+    }
+    return (Origin){0};
+}
+
+/* A list of addresses may name a parameter's memory, which is not asked for its own. */
+bool
+origin_may_be(Origin to, Origin from)
+{
+    if (!to.param || (to.loads && !from.loads))
+        return true;
+    return to.param == from.param && to.loads == from.loads;
+}
+
 static bool
-writes(const Op *op, const Value *param, int depth)
+writes(const Op *op, Origin from, int depth)
 {
     Effect e;
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
         if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
             continue;
-        const Value *to = param_of(op_operand(op, e.operand));
-        if (!to || to == param)
+        if (origin_may_be(origin_of(op_operand(op, e.operand)), from))
             return true;
     }
     for (int i = 0; i < op->nregion; i++)
         for (const Op *in = op->regions[i]->first; in; in = in->next)
-            if (depth > MAX_REGION_DEPTH || writes(in, param, depth + 1))
+            if (depth > MAX_REGION_DEPTH || writes(in, from, depth + 1))
                 return true;
     return false;
 }
 
 bool
-param_written_before(const Op *op, const Value *param)
+origin_written_before(const Op *op, Origin from)
 {
     for (const Op *at = op; at; at = at->parent->parent) {
         const Op *up = at->parent->parent;
         bool again = up && (up->kind == OP_FOR || up->kind == OP_WHILE);
         for (const Op *in = at->parent->first; in && (again || in != at); in = in->next)
-            if (in != op && writes(in, param, 0))
+            if (in != op && writes(in, from, 0))
                 return true;
     }
     return false;

@@ -8,8 +8,19 @@
 /* Of a pointer, a tile of pointers or a tensor descriptor; NULL: that is not plain. */
 Value *param_of(Value *v);
 
-/* May the kernel itself have written memory of that parameter when it comes to `op`, in
+/* What an address begins with: a parameter, or an address that was loaded through one
+   (`loads` 1), or through such a one. Addresses from lists in different parameters are
+   different memory, as parameters are, and so are a list and what it names. */
+typedef struct Origin {
+    const Value *param; /* NULL: that is not plain */
+    int loads;
+} Origin;
+Origin origin_of(const Value *v);
+
+/* May what goes to one be what comes from the other? */
+bool origin_may_be(Origin to, Origin from);
+/* May the kernel itself have written memory of that origin when it comes to `op`, in
    front of it or in an earlier iteration? */
-bool param_written_before(const Op *op, const Value *param);
+bool origin_written_before(const Op *op, Origin from);
 
 #endif

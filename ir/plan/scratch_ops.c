@@ -4,6 +4,7 @@
 #include "ir/layout.h"
 #include "ir/plan/scan_plan.h"
 #include "ir/plan/scratch.h"
+#include "ir/plan/tma_box.h"
 
 static int64_t
 tile_bytes(const Type *t)
@@ -87,6 +88,7 @@ scratch_bytes_of_op(const Op *op)
     case OP_JOIN: return join_bytes(op);
     case OP_SPLIT: return split_bytes(op);
     case OP_SCAN: return scan_scratch(op);
+    case OP_TENSOR_MAP: return TENSOR_MAP_BYTES;
     default: return 0;
     }
 }

@@ -100,6 +100,12 @@ tma_desc(const Value *v)
     return v->op && v->op->kind == OP_MAKE_DESC ? v->op : NULL;
 }
 
+const Op *
+tma_kernel_map(const Value *v)
+{
+    return v->op && v->op->kind == OP_TENSOR_MAP ? v->op : NULL;
+}
+
 static bool
 host_value(const Value *v, int depth)
 {

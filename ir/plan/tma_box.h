@@ -11,7 +11,8 @@ enum {
     TMA_ALIGN = 16,         /* of addresses and strides of a tensor, of a box's rows */
     TMA_PHASES = 8,         /* rows after which a swizzle begins anew, by their address */
     TMA_MAX_MAPS = 32,   /* of a kernel: what 4 KB of parameters hold */
-    TMA_MAX_TERMS = 1024 /* numbers that the host computes for all of them */
+    TMA_MAX_TERMS = 1024, /* numbers that the host computes for all of them */
+    TENSOR_MAP_BYTES = 128 /* of one, and what it is aligned to where kernels write it */
 };
 
 typedef struct TmaBoxes {
@@ -32,6 +33,9 @@ bool tma_fits(const TmaBoxes *b, const Type *mem, const Type *desc);
 
 /* The make_desc that a descriptor comes from, through captures of roles; else NULL. */
 const Op *tma_desc(const Value *v);
+
+/* The tensor_map that a descriptor comes from: the kernel writes it; else NULL. */
+const Op *tma_kernel_map(const Value *v);
 
 /* Can the host compute v from the kernel's arguments? */
 bool tma_host_value(const Value *v);

@@ -12,10 +12,12 @@
    Offsets are 64-bit, as in Triton. A block pointer or descriptor that crosses a
    region (a loop carries it, an if chooses it) is taken apart into its components; the
    ones that do not change are then found by canonicalization. */
+#include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/plan/tma_box.h"
 #include "passes/pass.h"
 
 #include <math.h>
@@ -40,6 +42,7 @@ typedef struct Mask {
     Map parts; /* Value -> Parts */
     Map pads;  /* Region -> paddings of the values that end it, Name[] */
     Vec(Op *) dead;
+    bool maps; /* the target writes tensor maps in kernels */
     bool changed;
 } Mask;
 
@@ -297,6 +300,26 @@ lower_desc_rows(Mask *m, Builder *b, Op *op)
 
 /* ---- making and moving */
 
+/* Are there numbers in it that no launch knows? Then it is worth a tensor map that the
+   kernel writes (passes/schedule/tma_kernel.c), and that what the source promises of
+   descriptors is kept with the address. */
+static bool
+is_made_in_kernel(const Op *op)
+{
+    bool host = param_of(op_operand(op, 0)) != NULL;
+    for (int i = 1; i < op->noperand; i++)
+        host &= tma_host_value(op_operand(op, i));
+    return op->kind == OP_MAKE_DESC && !host;
+}
+
+static Value *
+tensor_hint(Mask *m, Builder *b, Value *base)
+{
+    AttrList l = {0};
+    attr_set_flag(&m->s->mod, &l, ATTR_TENSOR);
+    return &build_op(b, OP_HINT, &base, 1, &l, NULL, 1)->results[0];
+}
+
 static void
 take_make(Mask *m, Builder *b, Op *op)
 {
@@ -305,6 +328,8 @@ take_make(Mask *m, Builder *b, Op *op)
         Value *v = op_operand(op, i);
         p->v[i] = i >= 1 && i <= 2 * p->type->rank ? to_i64(m, b, v) : v;
     }
+    if (m->maps && is_made_in_kernel(op))
+        p->v[0] = tensor_hint(m, b, p->v[0]);
     p->padding = attr_str(&op->attrs, ATTR_PADDING);
     vec_push(m->tmp, &m->dead, op);
 }
@@ -558,7 +583,9 @@ visit(Mask *m, Region *r, int depth)
 bool
 pass_lower_block_ptr(Func *f, PassCx *cx)
 {
-    Mask m = {.s = cx->s, .tmp = &cx->s->tmp};
+    Mask m = {.s = cx->s,
+              .tmp = &cx->s->tmp,
+              .maps = cx->target.tma && cx->target.tensor_maps};
     map_init(&m.parts, m.tmp);
     map_init(&m.pads, m.tmp);
     visit(&m, f->body, 0);

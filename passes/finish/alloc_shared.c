@@ -17,6 +17,7 @@
 #include "ir/base/util.h"
 #include "ir/layout.h"
 #include "ir/plan/live.h"
+#include "ir/plan/tma_box.h"
 #include "passes/forms.h"
 
 #include <stdlib.h>
@@ -34,6 +35,8 @@ alignment(const Op *op)
 {
     if (op->kind == OP_BAR_ALLOC)
         return 8;
+    if (op->kind == OP_TENSOR_MAP)
+        return TENSOR_MAP_BYTES;
     if (op->kind != OP_LOCAL_ALLOC)
         return 16;
     const Layout *l = op->results[0].type->layout;

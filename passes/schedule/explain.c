@@ -6,7 +6,7 @@
 #include "ir/op.h"
 
 typedef struct Seen {
-    int copies, loads, stores, products, stages;
+    int copies, loads, stores, maps, products, stages;
     int64_t ctas_per_sm;
     const char *unit; /* of dots other than warpgroups' */
     const Op *roles;
@@ -21,6 +21,7 @@ see(Seen *s, const Region *r, int depth)
         s->copies += op->kind == OP_ASYNC_COPY;
         s->loads += op->kind == OP_TMA_LOAD;
         s->stores += stored;
+        s->maps += op->kind == OP_TENSOR_MAP;
         s->products += op->kind == OP_WGMMA;
         if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT)
             s->unit = attr_str(&op->attrs, ATTR_UNIT);
@@ -114,5 +115,8 @@ schedule_print(Buf *out, const Func *f)
     print_loads(out, f->body, &seen, 0);
     if (s.stores)
         buf_str(out, "  results are stored by TMA\n");
+    if (s.maps)
+        buf_printf(out, "  %d tensor map%s written by the kernel\n", s.maps,
+                   s.maps > 1 ? "s" : "");
     buf_printf(out, "  %lld bytes of shared memory\n", (long long)f->shared_bytes);
 }

@@ -95,18 +95,20 @@ tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **wh
 {
     const Type *mem = buffer_of(s, load, all);
     Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
-    const Value *from = param_of(op_operand(load, 0));
+    Origin from = origin_of(op_operand(load, 0));
     TmaTile *tile = NULL;
     if (copies_little(loop))
         *why = "an iteration copies less than 12 KB, which threads ask for sooner";
     else if (!mem)
         *why = "dots want the tile in two orders";
-    else if (!from)
+    else if (!from.param)
         *why = "its address comes from no argument of the launch";
-    else if (param_written_before(load, from))
+    else if (origin_written_before(load, from))
         *why = "the kernel itself may have written that memory";
     else
-        *why = (tile = tma_tile(f, loop, op_operand(load, 0), mask, mem))->why;
+        *why = (tile = tma_tile(f, loop, loop, op_operand(load, 0), mask, mem))->why;
+    if (tile && tile->why && from.loads && !tile->where)
+        *why = "its address comes from no argument of the launch";
     return *why ? NULL : tile;
 }
 

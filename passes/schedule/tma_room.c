@@ -62,6 +62,15 @@ same(const Value *a, const Value *b, int depth)
     return true;
 }
 
+bool
+tma_same_fields(const Op *a, const Op *b)
+{
+    bool equal = a->noperand == b->noperand;
+    for (int i = 0; equal && i < a->noperand; i++)
+        equal = same(op_operand(a, i), op_operand(b, i), 0);
+    return equal;
+}
+
 static bool
 same_map(const Op *a, const TmaBoxes *x, const Op *b, const TmaBoxes *y)
 {

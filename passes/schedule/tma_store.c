@@ -13,7 +13,10 @@
 
    In a loop over tiles TMA has the whole next tile's time: the buffer is the
    loop's, and what the iteration before sent is waited for where the buffer is filled
-   again. Nothing in the loop may touch the results then. */
+   again. Nothing in the loop may touch the results then.
+
+   Through a tensor map that the kernel writes TMA stores where the tensor has elements
+   and its rows end on 16 bytes, which a branch finds out; threads store otherwise. */
 #include "ir/analysis/param.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
@@ -33,18 +36,18 @@ is_wait(const Op *op)
 
 /* May op come after the store, or before it in a loop that comes to both again? */
 static bool
-may_follow(const Op *op, const Value *base, bool loop, int depth)
+may_follow(const Op *op, Origin base, bool loop, int depth)
 {
     Effect e;
     if (op_releases(op)) /* other programs may look for the results */
         return false;
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
-        Value *other = e.resource == RES_GLOBAL && (loop || op->kind == OP_STORE)
-                           ? param_of(op_operand(op, e.operand))
-                           : NULL;
+        Origin other = {0};
+        if (e.resource == RES_GLOBAL && (loop || op->kind == OP_STORE))
+            other = origin_of(op_operand(op, e.operand));
         bool wait = op->kind == OP_TMA_WAIT || (loop && is_wait(op));
         if ((e.resource == RES_ANY && !wait) ||
-            (e.resource == RES_GLOBAL && (!other || other == base)))
+            (e.resource == RES_GLOBAL && origin_may_be(other, base)))
             return false;
     }
     for (int i = 0; i < op->nregion; i++)
@@ -55,10 +58,16 @@ may_follow(const Op *op, const Value *base, bool loop, int depth)
 }
 
 static bool
-is_last(const Op *store, const Value *base)
+is_loop(const Op *op)
+{
+    return op && (op->kind == OP_FOR || op->kind == OP_WHILE);
+}
+
+static bool
+is_last(const Op *store, Origin base)
 {
     for (const Op *at = store; at; at = at->parent->parent) {
-        bool loop = at->parent->parent && at->parent->parent->kind == OP_FOR;
+        bool loop = is_loop(at->parent->parent);
         const Op *op = loop ? at->parent->first : at->next;
         for (; op; op = op->next)
             if (op != at && !may_follow(op, base, loop, 0))
@@ -136,7 +145,8 @@ filled(const Op *store, Op *loop, const Type *mem, bool beside)
 static bool
 is_awaited(const Builder *b)
 {
-    for (const Op *op = b->before->prev; op; op = op->prev)
+    const Op *op = b->before ? b->before->prev : b->region->last;
+    for (; op; op = op->prev)
         if (op->kind == OP_TMA_WAIT && attr_has(&op->attrs, ATTR_WRITTEN))
             return true;
     return false;
@@ -168,7 +178,7 @@ loop_around(const Op *op)
 {
     Op *loop = NULL;
     for (Op *up = op->parent->parent; up; up = up->parent->parent)
-        if (up->kind == OP_FOR)
+        if (is_loop(up))
             loop = up;
     return loop;
 }
@@ -224,7 +234,7 @@ find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value 
 {
     enum { ALL = 1 << 20 };
     int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
-    Region *body = loop->regions[0];
+    Region *body = loop->regions[loop->nregion - 1];
     room -= buffers_before(loop);
     *buffer = filled(store, loop, mem, false);
     if (*buffer || make_room(s, body, room - bytes, ALL, 0))
@@ -236,15 +246,33 @@ find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value 
 /* TMA leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
    in one, it writes what the mask leaves out. So tiles must begin at such, and rows end
    at them unless that is the launch's to find out, which looks at maps that are stored
-   through. */
+   through, or the kernel's. */
 static bool
 in_pieces(const TmaTile *t)
 {
     const TmaDim *d = &t->dim[t->boxes.order[0]];
     int64_t size;
+    if (t->where) /* the kernel looks, too */
+        return true;
     bool ends = !d->bounded || !poly_is_const(&d->size, &size) ||
                 tma_tile_in_pieces(t, &d->size);
     return ends && tma_tile_in_pieces(t, &d->at);
+}
+
+/* Where the kernel makes the map it finds out by itself whether TMA may store: the arm
+   where it may is returned, and threads store in the other one. */
+static Region *
+split(Builder *b, Op *store, Value *ok)
+{
+    Op *convert = op_operand(store, 1)->op;
+    Op *branch = build_if(b, ok, NULL, 0);
+    op_move_to_end(store, branch->regions[1]);
+    if (!op_operand(store, 1)->uses->next)
+        op_move_before(convert, store);
+    Builder end = builder_at_end(b->func, branch->regions[1]);
+    end.loc = b->loc;
+    build_yield(&end, NULL, 0);
+    return branch->regions[0];
 }
 
 static bool
@@ -262,8 +290,8 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
     if (bytes > shared / 2)
         return false;
-    TmaTile *tile = tma_tile(f, loop, op_operand(store, 0), mask, mem);
-    if (tile->why || !in_pieces(tile) || !is_last(store, tile->ptr.ptr))
+    TmaTile *tile = tma_tile(f, loop, store, op_operand(store, 0), mask, mem);
+    if (tile->why || !in_pieces(tile) || !is_last(store, origin_of(tile->ptr.ptr)))
         return false;
     in[0] = tma_tile_desc(tile, store->loc);
     Value *buffer = NULL;
@@ -273,13 +301,17 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
         return false;
     Builder b = builder_before(store);
     b.loc = store->loc;
+    if (tile->where)
+        b = builder_at_end(f, split(&b, store, tma_tile_ends(tile, &b)));
     in[1] = fill(s, &b, x, mem, loop, buffer);
     int n = 2 + tma_tile_at(tile, &b, in + 2);
     build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
-    if (loop)
-        b = builder_after(loop);
-    wait_for_engine(s, &b, false);
-    op_erase(store);
+    Builder end = loop ? builder_after(loop) : b;
+    wait_for_engine(s, &end, false);
+    if (tile->where)
+        build_yield(&b, NULL, 0);
+    else
+        op_erase(store);
     return true;
 }
 
@@ -290,7 +322,7 @@ visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
     bool changed = false;
     region_each(r, op)
     {
-        bool in = op->kind == OP_IF ||
+        bool in = op->kind == OP_IF || op->kind == OP_WHILE ||
                   (op->kind == OP_FOR && !attr_has(&op->attrs, ATTR_STAGES));
         if (op->kind == OP_STORE)
             changed |= rewrite(s, f, op, shared);

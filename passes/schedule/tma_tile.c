@@ -1,18 +1,21 @@
 /* Addresses as rows, columns and the rest; masks as bounds of the tensor. The addresses
    must be a plain matter of base + row * stride + column (ir/analysis/affine.h), the
-   strides arguments or constants that are multiples of 16 bytes, the columns in the order
+   strides numbers that are known where the tensor map is made, to the launch or, where a
+   descriptor of the source promises that they are multiples of 16 bytes, to the kernel
+   itself, the columns in the order
    in which the buffer lies. A mask may bound rows and columns from above and from below.
    Other parts of the address, `batch * stride`, become dimensions of their own, one
    element wide. */
 #include "passes/schedule/tma_tile.h"
 
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 #include <string.h>
 
 enum { MASK_DEPTH = 16 };
 
-/* ---- polynomials of the host */
+/* ---- what the fields of a tensor map are made of */
 
 static bool
 is_argument(const Value *v)
@@ -20,47 +23,72 @@ is_argument(const Value *v)
     return !v->op && !v->region->parent;
 }
 
-/* An argument, or what the host computes of arguments: a number of chunks. */
+/* Is v known where the map is made? To the launch: an argument, or what the host computes
+   of arguments, a number of chunks. In the kernel: what that region sees. */
 static bool
-is_host(const Value *v)
+is_fixed(const TmaTile *r, const Value *v)
 {
+    if (r->where)
+        return region_within(r->where, v->op ? v->op->parent : v->region);
     return is_argument(v) || (type_is_int(v->type) && tma_host_value(v));
 }
 
 static bool
-host_term(const PolyTerm *t)
+fixed_term(const TmaTile *r, const PolyTerm *t)
 {
     for (int i = 0; i < t->n; i++)
-        if (!is_host(t->x[i]))
+        if (!is_fixed(r, t->x[i]))
             return false;
     return true;
 }
 
 static bool
-host_poly(const Poly *p)
+fixed_poly(const TmaTile *r, const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
-        if (!host_term(&p->t[i]))
+        if (!fixed_term(r, &p->t[i]))
             return false;
     return true;
 }
 
 /* Both parts of p. */
 static void
-split_host(const Poly *p, Poly *host, Poly *rest)
+split_fixed(const TmaTile *r, const Poly *p, Poly *fixed, Poly *rest)
 {
-    *host = *rest = (Poly){0};
+    *fixed = *rest = (Poly){0};
     for (int i = 0; i < p->n; i++)
-        poly_add_term(host_term(&p->t[i]) ? host : rest, &p->t[i], 1);
+        poly_add_term(fixed_term(r, &p->t[i]) ? fixed : rest, &p->t[i], 1);
+}
+
+/* Does a descriptor promise that the term is a multiple of 16 bytes? It has a stride. */
+static bool
+is_promised(const TmaTile *r, const PolyTerm *t)
+{
+    PolyTerm q;
+    for (int d = 0; d < r->rank; d++) {
+        const Poly *by = &r->dim[d].stride;
+        if (d != r->boxes.order[0] && by->n == 1 && by->t[0].n &&
+            poly_divide(t, &by->t[0], &q))
+            return true;
+    }
+    return false;
 }
 
 /* May p, in elements of the tile, be a multiple of what TMA asks for? The launch looks at
-   what arguments are in it: with others it runs code without tensor maps. */
+   what arguments are in it: with others it runs code without tensor maps. A kernel looks
+   at nothing: it has to be known, or promised. */
 static bool
 may_be_aligned(const TmaTile *r, const Poly *p)
 {
     int64_t k;
-    return !poly_is_const(p, &k) || k * r->boxes.bytes % TMA_ALIGN == 0;
+    if (poly_is_const(p, &k))
+        return k * r->boxes.bytes % TMA_ALIGN == 0;
+    for (int i = 0; i < p->n && r->where; i++) {
+        Poly one = {.n = 1, .t = {p->t[i]}};
+        if (!tma_tile_in_pieces(r, &one) && !is_promised(r, &p->t[i]))
+            return false;
+    }
+    return true;
 }
 
 bool
@@ -81,9 +109,8 @@ tma_tile_in_pieces(const TmaTile *r, const Poly *p)
 
 /* ---- numbers of more than 32 bits, which TMA does not take */
 
-/* Does every number in p have 32 bits? Its accumulators are taken not to wrap then. */
-static bool
-is_narrow(const Poly *p)
+bool
+tma_is_narrow(const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->t[i].n; k++)
@@ -115,7 +142,7 @@ fits(TmaTile *r, const Poly *p, const Poly *stride)
     enum { SHORT_ROW = 128 };
     int64_t low = 0, high = 0;
     bool is_long = stride->n == 1 && stride->t[0].k * r->boxes.bytes >= SHORT_ROW;
-    if (is_narrow(p) || is_long)
+    if (tma_is_narrow(p) || is_long)
         return true;
     r->axis = r->axis ? r->axis : axis_new(r->f, &r->s->tmp);
     for (int i = 0; i < p->n; i++) {
@@ -241,15 +268,15 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
 /* From the bounds to places and sizes: index < p means at + index < size, where p is the
    size less `at`. */
 static bool
-place_bounded(TmaDim *d)
+place_bounded(const TmaTile *r, TmaDim *d)
 {
-    Poly host, rest;
+    Poly fixed, rest;
     if (!d->bounded)
         return !d->low; /* from below alone: the tile's end has no name */
     if (d->low)
-        return poly_add(&d->size, &d->at, 1) && host_poly(&d->size);
-    split_host(&d->size, &host, &rest);
-    d->size = host;
+        return poly_add(&d->size, &d->at, 1) && fixed_poly(r, &d->size);
+    split_fixed(r, &d->size, &fixed, &rest);
+    d->size = fixed;
     d->at = (Poly){0};
     return poly_add(&d->at, &rest, -1);
 }
@@ -262,7 +289,7 @@ extra(TmaTile *r, const PolyTerm *t)
     if (t->k < 1)
         return false;
     for (int i = 0; i < t->n; i++) {
-        PolyTerm *to = is_host(t->x[i]) ? &stride : &at;
+        PolyTerm *to = is_fixed(r, t->x[i]) ? &stride : &at;
         to->x[to->n++] = t->x[i];
     }
     Poly by = {.n = 1, .t = {stride}};
@@ -278,25 +305,25 @@ extra(TmaTile *r, const PolyTerm *t)
 /* Does a part of the address fall, as with `n - 1 - i`? What it is taken from has to be
    in the same index then: one below 0 is outside of the tensor, wherever that begins. */
 static bool
-falls(const Poly *p)
+falls(const TmaTile *r, const Poly *p)
 {
     for (int i = 0; i < p->n; i++)
-        if (p->t[i].k < 0 && !host_term(&p->t[i]))
+        if (p->t[i].k < 0 && !fixed_term(r, &p->t[i]))
             return true;
     return false;
 }
 
-/* One term of the address, to where it belongs; with `based` what the host knows is
+/* One term of the address, to where it belongs; with `based` what is known there is
    added to where the tensor begins. */
 static bool
 place_term(TmaTile *r, const PolyTerm *t, bool based)
 {
     int unit = r->boxes.order[0];
     bool plain = true; /* no argument in it */
-    if (based && host_term(t))
+    if (based && fixed_term(r, t))
         return poly_add_term(&r->base, t, 1);
     for (int i = 0; i < t->n; i++)
-        plain &= !is_host(t->x[i]);
+        plain &= !is_fixed(r, t->x[i]);
     for (int d = 0; d < r->rank; d++) {
         PolyTerm q;
         TmaDim *to = &r->dim[d];
@@ -307,7 +334,7 @@ place_term(TmaTile *r, const PolyTerm *t, bool based)
     }
     if (plain && !r->dim[unit].bounded)
         return poly_add_term(&r->dim[unit].at, t, 1);
-    return (based || !host_term(t)) && extra(r, t);
+    return (based || !fixed_term(r, t)) && extra(r, t);
 }
 
 /* The address as rows, columns and the rest. */
@@ -317,12 +344,12 @@ place(TmaTile *r)
     Poly left = r->ptr.base;
     for (int d = 0; d < r->rank; d++) {
         Poly part;
-        if (!place_bounded(&r->dim[d]) ||
+        if (!place_bounded(r, &r->dim[d]) ||
             (r->dim[d].bounded && (!poly_mul(&r->dim[d].at, &r->dim[d].stride, &part) ||
                                    !poly_add(&left, &part, -1))))
             return false;
     }
-    bool based = !falls(&left);
+    bool based = !falls(r, &left);
     for (int i = 0; i < left.n; i++)
         if (!place_term(r, &left.t[i], based))
             return false;
@@ -344,16 +371,25 @@ rows_may_be_aligned(const TmaTile *r)
     return ok;
 }
 
+/* Does a descriptor of the source begin there? */
+static bool
+is_tensor(const Value *v)
+{
+    return v->op && v->op->kind == OP_HINT && attr_has(&v->op->attrs, ATTR_TENSOR);
+}
+
 static const char *
 open_tile(TmaTile *r, const Value *ptr)
 {
     const Type *t = ptr->type;
     int64_t one;
-    if (!affine_of(ptr, r->loop, &r->ptr) || !r->ptr.ptr)
+    bool sum = r->where ? affine_of_tensor(ptr, r->loop, &r->ptr)
+                        : affine_of(ptr, r->loop, &r->ptr);
+    if (!sum || !r->ptr.ptr)
         return "its addresses are no sum of rows and columns";
     const Value *root = r->ptr.ptr;
     r->elem = type_elem(t)->elem;
-    if (!is_argument(root))
+    if (r->where ? !is_tensor(root) || !is_fixed(r, root) : !is_argument(root))
         return "its address comes from no argument of the launch";
     if (root->type->elem != r->elem)
         return "it reads an argument as another type";
@@ -362,129 +398,12 @@ open_tile(TmaTile *r, const Value *ptr)
         TmaDim *to = &r->dim[d];
         to->stride = r->ptr.at[d];
         to->box = t->shape[d];
-        if (!to->stride.n || !host_poly(&to->stride))
+        if (!to->stride.n || !fixed_poly(r, &to->stride))
             return "a stride is 0, or no argument of the launch";
     }
     return poly_is_const(&r->dim[r->boxes.order[0]].stride, &one) && one == 1
                ? NULL
                : "neighbours in a row of the buffer are none in memory";
-}
-
-/* ---- building */
-
-static Value *
-build_poly(Builder *b, const Poly *p, const Type *t)
-{
-    Value *sum = NULL;
-    int bits = type_bits(t);
-    for (int i = 0; i < p->n; i++) {
-        const PolyTerm *at = &p->t[i];
-        Value *term = at->k == 1 && at->n ? NULL : build_int(b, t, at->k);
-        for (int k = 0; k < at->n; k++) {
-            Value *x = (Value *)at->x[k];
-            if (type_bits(x->type) != bits)
-                x = build_cast(b, type_bits(x->type) > bits ? OP_TRUNC : OP_SEXT, x, t);
-            term = term ? build_binary(b, OP_MUL, term, x) : x;
-        }
-        sum = sum ? build_binary(b, OP_ADD, sum, term) : term;
-    }
-    return sum ? sum : build_int(b, t, 0);
-}
-
-/* The same of the host's numbers, computed at the builder's place. */
-static Value *
-host_copy(Builder *b, Value *v)
-{
-    Value *in[2];
-    const Op *op = v->op;
-    if (!op)
-        return v;
-    for (int i = 0; i < op->noperand; i++)
-        in[i] = host_copy(b, op_operand(op, i));
-    return &build_op(b, op->kind, in, op->noperand, &op->attrs, &v->type, 1)->results[0];
-}
-
-static Poly
-host_poly_copy(Builder *b, const Poly *p)
-{
-    Poly copy = *p;
-    for (int i = 0; i < p->n; i++)
-        for (int k = 0; k < p->t[i].n; k++)
-            copy.t[i].x[k] = host_copy(b, (Value *)p->t[i].x[k]);
-    return copy;
-}
-
-/* p as TMA counts, in 32 bits. What lies beyond them is as far out of the tensor
-   as there is: 0 is read there, nothing written. */
-static Value *
-build_at(Builder *b, const Poly *p, const Type *i32, const Type *i64)
-{
-    if (is_narrow(p))
-        return build_poly(b, p, i32);
-    Value *v = build_poly(b, p, i64);
-    v = build_binary(b, OP_MINS, v, build_int(b, i64, INT32_MAX));
-    v = build_binary(b, OP_MAXS, v, build_int(b, i64, INT32_MIN));
-    return build_cast(b, OP_TRUNC, v, i32);
-}
-
-/* A size that the host finds; one of more than 31 bits becomes 0, which makes no tensor
-   map: the launch runs code without. */
-static Value *
-build_size(Builder *b, const Poly *p, const Type *i32, const Type *i64)
-{
-    if (is_narrow(p))
-        return build_poly(b, p, i32);
-    Value *v = build_poly(b, p, i64), *one = build_int(b, i64, 1);
-    Value *beyond = build_binary(b, OP_DIVS, v, build_int(b, i64, (int64_t)1 << 31));
-    beyond = build_binary(b, OP_MINS, beyond, one);
-    v = build_binary(b, OP_MUL, v, build_binary(b, OP_SUB, one, beyond));
-    return build_cast(b, OP_TRUNC, v, i32);
-}
-
-/* Dimension of the tensor, slowest first, as a number of r->dim. */
-static int
-slowest(const TmaTile *r, int i)
-{
-    int extras = r->n - r->rank;
-    if (i < extras)
-        return r->n - 1 - i;
-    return r->boxes.order[r->rank - 1 - (i - extras)];
-}
-
-Value *
-tma_tile_desc(const TmaTile *r, Loc loc)
-{
-    TypeTable *tt = r->s->types;
-    const Type *i32 = type_scalar(tt, SK_I32), *i64 = type_scalar(tt, SK_I64);
-    Value *in[1 + 2 * TMA_MAX_RANK];
-    int64_t shape[TMA_MAX_RANK];
-    Builder b = builder_before(r->f->body->first);
-    b.loc = loc;
-    in[0] = (Value *)r->ptr.ptr;
-    Poly base = host_poly_copy(&b, &r->base);
-    if (base.n)
-        in[0] = build_binary(&b, OP_ADDPTR, in[0], build_poly(&b, &base, i64));
-    for (int i = 0; i < r->n; i++) {
-        const TmaDim *d = &r->dim[slowest(r, i)];
-        shape[i] = d->box;
-        Poly size = host_poly_copy(&b, &d->size);
-        Poly stride = host_poly_copy(&b, &d->stride);
-        in[1 + i] = build_size(&b, &size, i32, i64);
-        in[1 + r->n + i] = build_poly(&b, &stride, i64);
-    }
-    const Type *t = type_desc(tt, r->elem, r->n, shape);
-    Op *desc = build_op(&b, OP_MAKE_DESC, in, 1 + 2 * r->n, NULL, &t, 1);
-    return tma_has_room(r->s, r->f, desc, &r->boxes) ? &desc->results[0] : NULL;
-}
-
-int
-tma_tile_at(const TmaTile *r, Builder *b, Value **out)
-{
-    TypeTable *tt = r->s->types;
-    const Type *i32 = type_scalar(tt, SK_I32), *i64 = type_scalar(tt, SK_I64);
-    for (int i = 0; i < r->n; i++)
-        out[i] = build_at(b, &r->dim[slowest(r, i)].at, i32, i64);
-    return r->n;
 }
 
 static const char *
@@ -512,12 +431,48 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
     return NULL;
 }
 
+/* Regions around op, the outermost first. */
+static int
+regions_around(const Op *op, const Region **out)
+{
+    int n = 0;
+    for (const Region *r = op->parent; r && n < MAX_REGION_DEPTH;
+         r = r->parent ? r->parent->parent : NULL)
+        out[n++] = r;
+    for (int i = 0; i < n / 2; i++) {
+        const Region *swap = out[i];
+        out[i] = out[n - 1 - i];
+        out[n - 1 - i] = swap;
+    }
+    return n;
+}
+
+/* The launch makes the tensor map where it knows enough, and else the kernel, as far out
+   of its loops as the map's fields are known. */
 TmaTile *
-tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask, const Type *mem)
+tma_tile(Func *f, const Op *loop, const Op *inside, const Value *ptr, const Value *mask,
+         const Type *mem)
 {
     Session *s = f->module->s;
-    TmaTile *r = arena_new(&s->tmp, TmaTile);
+    const Region *around[MAX_REGION_DEPTH];
+    TmaTile *r = arena_new(&s->tmp, TmaTile), *in = NULL;
     *r = (TmaTile){.s = s, .f = f, .loop = loop};
     r->why = make_tile(r, ptr, mask, mem);
-    return r;
+    Affine a;
+    if (!r->why || !affine_of_tensor(ptr, loop, &a) || !a.ptr ||
+        !is_tensor(a.ptr))
+        return r;
+    int n = regions_around(inside, around);
+    for (int i = 0; i < n; i++) {
+        in = in ? in : arena_new(&s->tmp, TmaTile);
+        *in = (TmaTile){.s = s,
+                        .f = f,
+                        .loop = loop,
+                        .inside = inside,
+                        .where = around[i]};
+        in->why = make_tile(in, ptr, mask, mem);
+        if (!in->why)
+            return in;
+    }
+    return in ? in : r;
 }

@@ -10,7 +10,7 @@
 
 /* One dimension of the tensor. */
 typedef struct TmaDim {
-    Poly stride; /* elements; of arguments and constants alone, as `size` */
+    Poly stride; /* elements; known where the tensor map is made, as `size` */
     Poly at;     /* where the tile begins */
     Poly size;
     bool bounded, low; /* size is known; `at` is what the mask compares with 0 */
@@ -21,6 +21,8 @@ typedef struct TmaTile {
     Session *s;
     Func *f;
     const Op *loop; /* around the access; NULL: none that matters */
+    const Op *inside; /* a tensor map is made outside of it: the loop, or the access */
+    const Region *where; /* the kernel makes the tensor map here; NULL: the launch does */
     const Type *elem;
     Axis *axis; /* made when it is asked */
     Affine ptr;
@@ -32,9 +34,10 @@ typedef struct TmaTile {
 } TmaTile;
 
 /* The tile that an access of `ptr` under `mask` (NULL: none) moves between memory and a
-   buffer of type mem, or why TMA cannot. Never NULL; in the session's tmp arena. */
-TmaTile *tma_tile(Func *f, const Op *loop, const Value *ptr, const Value *mask,
-                  const Type *mem);
+   buffer of type mem, or why TMA cannot. A tensor map that the kernel makes is made
+   outside of `inside`. Never NULL; in the session's tmp arena. */
+TmaTile *tma_tile(Func *f, const Op *loop, const Op *inside, const Value *ptr,
+                  const Value *mask, const Type *mem);
 
 /* Why pass_tma will not make a load of the loop's rows and columns one of TMA;
    NULL: it will. Asked on targets that have it. */
@@ -43,14 +46,23 @@ const char *tma_refuses(Func *f, const Op *loop, Op *load);
 /* Is p, in elements of the tile, known to be a multiple of 16 bytes? */
 bool tma_tile_in_pieces(const TmaTile *t, const Poly *p);
 
-/* The tensor's descriptor, made where the function begins; NULL when the launch has no
-   room for its tensor map. */
+/* Has every number in p 32 bits? Its accumulators are taken not to wrap then. */
+bool tma_is_narrow(const Poly *p);
+
+/* The tensor's descriptor, made where the function begins, or by the kernel in front of
+   the loops; NULL when the launch has no room for its tensor map. */
 Value *tma_tile_desc(const TmaTile *t, Loc loc);
 /* Where the block begins: as many numbers as the descriptor has dimensions. */
 int tma_tile_at(const TmaTile *t, Builder *b, Value **out);
 
+/* i1: the tensor has elements, and the tile begins, and rows end, on 16 bytes; where the
+   kernel makes the map it is to find that out in front of a store. */
+Value *tma_tile_ends(const TmaTile *t, Builder *b);
+
 /* tma_room.c: at most so many tensor maps a launch of f carries. */
 int tma_most_maps(const Func *f);
+/* Do both compute the same fields? */
+bool tma_same_fields(const Op *a, const Op *b);
 /* May one more access go by TMA, through desc in such boxes? */
 bool tma_has_room(Session *s, const Func *f, const Op *desc, const TmaBoxes *boxes);
 
