@@ -331,6 +331,10 @@ visit(Walk *w, const Value *v, int depth, Affine *out)
         break;
     default: break;
     }
+    if (v->type->kind == TY_PTR) { /* loaded, or chosen */
+        out->ptr = v;
+        return true;
+    }
     if (type_is_tile(v->type) || !type_is_int(v->type))
         return false;
     atom(v, out);

@@ -242,6 +242,8 @@ group_loads(Specialize *sp, Op *loop)
             continue;
         if (op->kind != OP_DESC_LOAD)
             return refuse(sp, "not all loads are TMA's");
+        if (tma_kernel_map(op_operand(op, 0)))
+            return refuse(sp, "the kernel writes their tensor maps");
         if (!tma_desc(op_operand(op, 0)))
             return refuse(sp, "a descriptor is not the kernel's");
         if (!open_group(sp, op, loop, &g))
