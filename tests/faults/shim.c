@@ -1,6 +1,7 @@
 /* Lets the k-th allocation or file operation of a process fail: LD_PRELOAD names it. A
    program sets what fails through faults_get(); a command through its environment,
-   SDC_FAULT="memory 17 0" or "file 3 28" (kind, number, errno). */
+   SDC_FAULT="memory 17 0" or "file 3 28" (kind, number, errno); with SDC_FAULT_COUNT it
+   prints how many operations of the kind there were. */
 #include "tests/faults/shim.h"
 
 #include <dirent.h>
@@ -36,6 +37,13 @@ from_environment(void)
     atomic_store(&faults.at, at);
     atomic_store(&faults.error, error);
     atomic_store(&faults.kind, strcmp(kind, "file") == 0 ? FAULT_FILE : FAULT_MEMORY);
+}
+
+__attribute__((destructor)) static void
+print_count(void)
+{
+    if (getenv("SDC_FAULT_COUNT"))
+        dprintf(STDERR_FILENO, "%ld\n", atomic_load(&faults.count));
 }
 
 static int

@@ -2,10 +2,12 @@
    status that says so or in success, never in a signal; nothing of ours stays allocated;
    and the same call works afterwards. LLVM's allocations are among them.
 
-   Each fault is made in a child of its own. The numbers are taken in steps, so that all
-   takes some seconds of CPU; SDC_FAULTS=STEP sets the step, 1: every single one. With
-   every second fault of memory all later allocations fail as well, until the call is
-   over.
+   Faults are made in children, one after another until one loses a compile. Their numbers
+   are taken in steps, so that all takes some seconds of CPU; SDC_FAULTS=STEP sets the
+   step, 1: every single one, and SDC_FAULTS=STEP:FIRST begins at FIRST, so that STEP
+   processes do all of them beside one another. With every second fault of memory all
+   later allocations fail as well, until the call is over. An argument is the name of the
+   one scenario that is run.
    tests/faults/shim.c is what lets them fail. */
 #include "runtime/sdc.h"
 #include "runtime/sdc_nn.h"
@@ -15,6 +17,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,7 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { N = 64, MEMORY_FAULTS = 16, FIRST_FAULTS = 40, COMMAND_FAULTS = 12, OTHER = 120 };
+enum { N = 64, OTHER = 120 };
+enum { MEMORY_FAULTS = 16, FIRST_FAULTS = 40, COMMAND_FAULTS = 12, MOST_BATCH = 64 };
 
 static Faults *faults;
 
@@ -212,25 +216,41 @@ static const Scenario scenarios[] = {
 
 /* ---------------------------------------------------------------- one fault */
 
+typedef struct Fault {
+    FaultKind kind; /* FAULT_NONE: operations of `counts` are counted and none fails */
+    FaultKind counts;
+    long at;
+    int error;
+    bool forever; /* all later ones, too */
+    bool again;   /* then the same call without a fault, in the same context */
+} Fault;
+
 static void
-aim(FaultKind kind, long at, bool forever, int error)
+aim(FaultKind kind, const Fault *f)
 {
     atomic_store(&faults->kind, FAULT_NONE);
-    atomic_store(&faults->at, at);
-    atomic_store(&faults->forever, forever);
-    atomic_store(&faults->error, error);
+    atomic_store(&faults->at, f->at);
+    atomic_store(&faults->forever, f->forever);
+    atomic_store(&faults->error, f->error);
     atomic_store(&faults->count, 0);
     atomic_store(&faults->kind, kind);
 }
 
+static int
+delete(const char *path, const struct stat *s, int type, struct FTW *at)
+{
+    (void)s;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+static char cache_dir[300];
+
 static void
 clear_cache(void)
 {
-    char command[600];
-    const char *dir = getenv("SDC_CACHE_DIR");
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    if (dir && system(command) != 0)
-        exit(OTHER);
+    nftw(cache_dir, delete, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 typedef struct Outcome {
@@ -239,107 +259,190 @@ typedef struct Outcome {
     int lost;
 } Outcome;
 
-/* In a context of its own, and again without the fault in the same one. */
+/* In a context of its own. */
 static Outcome
-run(const Scenario *s, FaultKind kind, long at, bool forever, int error)
+run(const Scenario *s, const Fault *f)
 {
-    Outcome o = {0};
+    Outcome o = {.retry = s->good};
     SdcContextOptions options = {.threads = 1};
     SdcContext *cx;
     if (s->cache && strcmp(s->cache, "empty") == 0)
         clear_cache();
     long before = atomic_load(&faults->live);
-    aim(kind, at, forever, error);
+    aim(f->kind ? f->kind : f->counts, f);
     o.status = sdc_context_create(&options, &cx);
     if (o.status == SDC_OK)
         o.status = s->run(cx);
     o.count = atomic_load(&faults->count);
-    aim(FAULT_NONE, 0, false, 0);
+    aim(FAULT_NONE, f);
     if (cx && !sdc_error(cx))
         o.status = OTHER;
-    if (!cx && sdc_context_create(&options, &cx) != SDC_OK)
-        o.retry = OTHER;
-    else
-        o.retry = s->run(cx);
+    if (f->again) {
+        if (!cx && sdc_context_create(&options, &cx) != SDC_OK)
+            o.retry = OTHER;
+        else
+            o.retry = s->run(cx);
+    }
     sdc_context_destroy(cx);
     o.leaked = atomic_load(&faults->live) - before;
     o.lost = sdc_lost_compiles(NULL);
     return o;
 }
 
-/* The same in a child; false: a signal, which is in *how. */
-static bool
-run_apart(const Scenario *s, FaultKind kind, long at, bool forever, int error,
-          Outcome *out, int *how)
+/* `n` faults one after another in a child. Gives how many came to an end, with what came
+   of each in out[]; *how is what the child ended with. It stops behind a lost compile,
+   since what LLVM holds then is no leak of ours. */
+static int
+run_apart(const Scenario *s, const Fault *f, int n, Outcome *out, int *how)
 {
-    int ends[2];
+    int ends[2], got = 0;
     ck_assert_int_eq(pipe(ends), 0);
     fflush(stdout);
     pid_t pid = fork();
     if (!pid) {
         signal(SIGALRM, SIG_DFL);
-        alarm(100);
         int nowhere = open("/dev/null", O_WRONLY);
         dup2(nowhere, STDERR_FILENO); /* a message of LLVM's before it aborts */
-        Outcome o = run(s, kind, at, forever, error);
-        _exit(write(ends[1], &o, sizeof o) != sizeof o);
+        for (int i = 0; i < n; i++) {
+            alarm(100);
+            Outcome o = run(s, &f[i]);
+            if (write(ends[1], &o, sizeof o) != sizeof o || o.lost)
+                break;
+        }
+        _exit(0);
     }
     close(ends[1]);
-    bool got = read(ends[0], out, sizeof *out) == sizeof *out;
+    while (got < n && read(ends[0], &out[got], sizeof *out) == sizeof *out)
+        got++;
     close(ends[0]);
     ck_assert_int_eq(waitpid(pid, how, 0), pid);
-    return got && WIFEXITED(*how) && WEXITSTATUS(*how) == 0;
+    return got;
 }
 
+/* What it does without a fault, and how many operations of a kind it takes. */
+static Outcome
+run_without(const Scenario *s, FaultKind counts)
+{
+    Outcome o;
+    int how;
+    Fault none = {.counts = counts, .again = true};
+    ck_assert_int_eq(run_apart(s, &none, 1, &o, &how), 1);
+    ck_assert_int_eq(how, 0);
+    return o;
+}
+
+/* ---------------------------------------------------------------- all of them */
+
 typedef struct Counts {
+    long operations[FAULT_FILE + 1]; /* without a fault */
     int faults, refused, lost, wrong;
 } Counts;
 
 static void
-judge(const Scenario *s, FaultKind kind, long at, int error, const Outcome *normal,
-      Counts *c, bool forever)
+report(const char *name, const Counts *c)
 {
-    Outcome o = {0};
-    int how = 0;
-    const char *what = kind == FAULT_MEMORY ? "allocation" : "file operation";
-    bool fine = run_apart(s, kind, at, forever, error, &o, &how);
-    c->faults++;
-    c->refused += o.status != (int)s->good;
-    c->lost += o.lost;
-    bool right = o.status == (int)s->good ||
-                 (kind == FAULT_MEMORY
-                      ? o.status == SDC_ERROR_MEMORY
-                      : o.status == SDC_ERROR_FILE || o.status == SDC_ERROR_ENVIRONMENT);
-    right &= o.retry == (int)s->good;
-    if (fine && right && (o.lost || o.leaked <= normal->leaked))
-        return;
-    c->wrong++;
-    printf("%s: %s %ld (errno %d%s): ", s->name, what, at, error,
-           forever ? ", all later ones" : "");
-    if (!fine)
-        printf("the process ended with %x\n", (unsigned)how);
-    else
-        printf("status %d, again %d, %ld blocks left, %d compiles lost\n", o.status,
-               o.retry, o.leaked - normal->leaked, o.lost);
+    printf("%-14s %5d faults, %5d refused, %d compiles lost, %d wrong (%ld allocations, "
+           "%ld file operations)\n",
+           name, c->faults, c->refused, c->lost, c->wrong, c->operations[FAULT_MEMORY],
+           c->operations[FAULT_FILE]);
 }
 
-static long
-step_for(long count, long most)
+static void
+judge(const Scenario *s, const Fault *f, const Outcome *o, long leaks, Counts *c)
+{
+    c->refused += o->status != (int)s->good;
+    c->lost += o->lost;
+    bool right = o->status == (int)s->good ||
+                 (f->kind == FAULT_MEMORY ? o->status == SDC_ERROR_MEMORY
+                                          : o->status == SDC_ERROR_FILE ||
+                                                o->status == SDC_ERROR_ENVIRONMENT);
+    if (right && o->retry == (int)s->good && (o->lost || o->leaked <= leaks))
+        return;
+    c->wrong++;
+    printf("%s: %s %ld (errno %d%s): status %d, again %d, %ld blocks left, %d compiles "
+           "lost\n",
+           s->name, f->kind == FAULT_MEMORY ? "allocation" : "file operation", f->at,
+           f->error, f->forever ? ", all later ones" : "", o->status, o->retry,
+           o->leaked - leaks, o->lost);
+}
+
+static void
+judge_all(const Scenario *s, const Fault *f, int n, int batch, long leaks, Counts *c)
+{
+    Outcome out[MOST_BATCH];
+    int how;
+    for (int done = 0; done < n;) {
+        int most = n - done < batch ? n - done : batch;
+        int got = run_apart(s, &f[done], most, out, &how);
+        for (int i = 0; i < got; i++)
+            judge(s, &f[done + i], &out[i], leaks, c);
+        done += got;
+        if (got < most && (how || !got)) {
+            printf("%s: kind %d, operation %ld: the process ended with %x\n", s->name,
+                   f[done].kind, f[done].at, (unsigned)how);
+            c->wrong++;
+            done++;
+        }
+    }
+    c->faults += n;
+}
+
+/* Which faults are made: the first `all` and then every step-th from `first` on. */
+typedef struct Steps {
+    long first, step, all;
+} Steps;
+
+static Steps
+steps_for(long count, long most)
 {
     const char *text = getenv("SDC_FAULTS");
-    long step = text ? atol(text) : count / most;
-    return step < 1 ? 1 : step;
+    Steps s = {.first = 1, .step = count / most, .all = FIRST_FAULTS};
+    if (text) {
+        char *end;
+        s.step = strtol(text, &end, 10);
+        s.first = *end == ':' ? atol(end + 1) : 1;
+        s.all = 0;
+    }
+    s.step = s.step < 1 ? 1 : s.step;
+    return s;
+}
+
+/* The first ones are the calls' own, few and unlike one another. */
+static long
+next(const Steps *s, long k)
+{
+    return k + (k < s->all ? 1 : s->step);
+}
+
+static void
+memory_faults(const Scenario *s, long count, int batch, long leaks, Counts *c)
+{
+    Steps steps = steps_for(count, MEMORY_FAULTS);
+    Fault *f = calloc((size_t)count + 1, sizeof *f);
+    int n = 0;
+    ck_assert_ptr_nonnull(f);
+    c->operations[FAULT_MEMORY] = count;
+    /* The second call is most of the time, and where every one fails, neighbours are much
+       alike. */
+    bool few = !getenv("SDC_FAULTS") || (s->cache && strcmp(s->cache, "full") == 0);
+    for (long k = steps.first; k <= count; k = next(&steps, k), n++)
+        f[n] = (Fault){.kind = FAULT_MEMORY, .at = k, .error = ENOMEM,
+                       .forever = n % 2, .again = few || n % 16 < 2};
+    judge_all(s, f, n, batch, leaks, c);
+    free(f);
 }
 
 /* ---------------------------------------------------------------- tests */
 
+static const char *only; /* the name of one of them */
+
 static void
 begin(const Scenario *s)
 {
-    static char dir[] = SDC_TMP "/faults";
+    snprintf(cache_dir, sizeof cache_dir, SDC_TMP "/faults%d", (int)getpid());
     args[0] = sdc_ptr(SDC_FP32, x);
     args[1] = sdc_int(N);
-    setenv("SDC_CACHE_DIR", dir, 1);
+    setenv("SDC_CACHE_DIR", cache_dir, 1);
     setenv("SDC_CACHE", s->cache ? "on" : "off", 1);
     clear_cache();
 }
@@ -349,26 +452,28 @@ START_TEST(library_calls)
     const Scenario *s = &scenarios[_i];
     static const int errors[] = {ENOSPC, EIO, EINTR, EACCES, FAULT_SHORT};
     Counts c = {0};
+    Fault none = {.again = true};
     Outcome normal;
-    int how;
+    if (only && strcmp(only, s->name) != 0)
+        return;
     begin(s);
     /* What is made once in a process is made here: so a block that stays is a leak. */
     for (int i = 0; i < 2; i++)
-        normal = run(s, FAULT_MEMORY, 0, false, 0);
+        normal = run(s, &none);
     ck_assert_msg(normal.status == (int)s->good && normal.retry == (int)s->good,
                   "%s: status %d, again %d without a fault", s->name, normal.status,
                   normal.retry);
-    ck_assert(run_apart(s, FAULT_MEMORY, 0, false, 0, &normal, &how));
-    long step = step_for(normal.count, MEMORY_FAULTS);
-    /* The first ones are the calls' own, few and unlike one another. */
-    for (long k = 1, n = 0; k <= normal.count; k += k < FIRST_FAULTS ? 1 : step, n++)
-        judge(s, FAULT_MEMORY, k, ENOMEM, &normal, &c, n % 2);
-    ck_assert(run_apart(s, FAULT_FILE, 0, false, 0, &normal, &how));
+    normal = run_without(s, FAULT_MEMORY);
+    memory_faults(s, normal.count, MOST_BATCH, normal.leaked, &c);
+    normal = run_without(s, FAULT_FILE);
+    c.operations[FAULT_FILE] = normal.count;
     for (long k = 1; k <= normal.count; k++)
-        for (int e = 0; e < 5; e += s->cache ? 1 : 2)
-            judge(s, FAULT_FILE, k, errors[e], &normal, &c, false);
-    printf("%-14s %4d faults, %4d refused, %d compiles lost, %d wrong\n", s->name,
-           c.faults, c.refused, c.lost, c.wrong);
+        for (int e = 0; e < 5; e += s->cache ? 1 : 2) {
+            Fault f = {.kind = FAULT_FILE, .at = k, .error = errors[e], .again = true};
+            judge_all(s, &f, 1, 1, normal.leaked, &c);
+        }
+    report(s->name, &c);
+    clear_cache();
     ck_assert_int_eq(c.wrong, 0);
 }
 END_TEST
@@ -378,62 +483,81 @@ START_TEST(first_call)
 {
     const Scenario *s = &scenarios[2];
     Counts c = {0};
-    Outcome normal;
-    int how;
+    if (only && strcmp(only, "first call") != 0)
+        return;
     begin(s);
-    ck_assert(run_apart(s, FAULT_MEMORY, 0, false, 0, &normal, &how));
-    normal.leaked = 1 << 30; /* what is made once stays */
-    long step = step_for(normal.count, MEMORY_FAULTS);
-    /* The first ones are the calls' own, few and unlike one another. */
-    for (long k = 1, n = 0; k <= normal.count; k += k < FIRST_FAULTS ? 1 : step, n++)
-        judge(s, FAULT_MEMORY, k, ENOMEM, &normal, &c, n % 2);
-    printf("%-14s %4d faults, %4d refused, %d compiles lost, %d wrong\n", "first call",
-           c.faults, c.refused, c.lost, c.wrong);
+    /* What is made once stays. */
+    memory_faults(s, run_without(s, FAULT_MEMORY).count, 1, 1 << 30, &c);
+    report("first call", &c);
     ck_assert_int_eq(c.wrong, 0);
 }
 END_TEST
 
 /* The command, with arrays in files. */
-START_TEST(command)
+static int
+run_command(const char *fault, bool counts, long *count)
 {
     char *line[] = {"sdc", "run", SDC_ROOT "/kernels_dsl/vector_add.tk", "-c", "BLOCK=64",
                     "--grid", "1", "-a", "x_ptr=rand:f32[64]", "-a",
                     "y_ptr=rand:f32[64]", "-a", "out_ptr=empty:f32[64]", "-a", "n=64",
                     NULL};
-    int n = 0, refused = 0, wrong = 0;
+    int how, ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, STDOUT_FILENO);
+        dup2(counts ? ends[1] : nowhere, STDERR_FILENO);
+        signal(SIGALRM, SIG_DFL);
+        if (strncmp(fault, "memory", 6) == 0) /* it compiles every time */
+            setenv("SDC_CACHE", "off", 1);
+        setenv("SDC_FAULT", fault, 1);
+        if (counts)
+            setenv("SDC_FAULT_COUNT", "1", 1);
+        execv(SDC_TMP "/../../sdc", line);
+        _exit(127);
+    }
+    close(ends[1]);
+    char text[100] = "";
+    if (counts && read(ends[0], text, sizeof text - 1) > 0)
+        *count = atol(text);
+    close(ends[0]);
+    ck_assert_int_eq(waitpid(pid, &how, 0), pid);
+    return how;
+}
+
+START_TEST(command)
+{
+    static const char *const kinds[] = {"none", "memory", "file"};
+    Counts c = {0};
+    int n = 0;
+    if (only && strcmp(only, "sdc run") != 0)
+        return;
     begin(&scenarios[3]);
-    for (int kind = FAULT_NONE; kind <= FAULT_FILE; kind++) {
-        long most = kind == FAULT_MEMORY ? 9000 : kind == FAULT_FILE ? 60 : 1;
-        long step = step_for(most, COMMAND_FAULTS);
-        for (long k = 1; k <= most; k += step, n++) {
-            char text[60];
-            snprintf(text, sizeof text, "%s %ld %d",
-                     kind == FAULT_FILE ? "file" : "memory", k, n % 2 ? EIO : ENOSPC);
-            pid_t pid = fork();
-            if (!pid) {
-                int nowhere = open("/dev/null", O_WRONLY);
-                dup2(nowhere, STDOUT_FILENO);
-                dup2(nowhere, STDERR_FILENO);
-                signal(SIGALRM, SIG_DFL);
-                if (kind == FAULT_MEMORY) /* it compiles every time */
-                    setenv("SDC_CACHE", "off", 1);
-                if (kind != FAULT_NONE)
-                    setenv("SDC_FAULT", text, 1);
-                execv(SDC_TMP "/../../sdc", line);
-                _exit(127);
-            }
-            int how;
-            ck_assert_int_eq(waitpid(pid, &how, 0), pid);
-            refused += how != 0;
-            if (WIFEXITED(how) &&
-                WEXITSTATUS(how) <= (kind == FAULT_NONE ? 0 : SDC_ERROR_MEMORY))
+    for (int kind = FAULT_MEMORY; kind <= FAULT_FILE; kind++) {
+        char text[60];
+        snprintf(text, sizeof text, "%s 0 0", kinds[kind]);
+        ck_assert_int_eq(run_command(text, true, &c.operations[kind]), 0);
+        long most = c.operations[kind];
+        ck_assert_int_gt(most, 0);
+        Steps steps = steps_for(most, COMMAND_FAULTS);
+        for (long k = steps.first; k <= most; k += steps.step, n++) {
+            if (kind == FAULT_FILE && n % 3)
+                clear_cache();
+            snprintf(text, sizeof text, "%s %ld %d", kinds[kind], k,
+                     n % 2 ? EIO : ENOSPC);
+            int how = run_command(text, false, NULL);
+            c.refused += how != 0;
+            if (WIFEXITED(how) && WEXITSTATUS(how) <= SDC_ERROR_MEMORY)
                 continue;
-            wrong++;
+            c.wrong++;
             printf("sdc run, %s: ended with %x\n", text, (unsigned)how);
         }
     }
-    printf("%-14s %4d faults, %4d refused, %d wrong\n", "sdc run", n, refused, wrong);
-    ck_assert_int_eq(wrong, 0);
+    c.faults = n;
+    report("sdc run", &c);
+    clear_cache();
+    ck_assert_int_eq(c.wrong, 0);
 }
 END_TEST
 
@@ -458,7 +582,7 @@ start_again(char **argv)
 int
 main(int argc, char **argv)
 {
-    (void)argc;
+    only = argc > 1 ? argv[1] : NULL;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     puts("the sanitizers have allocators of their own: nothing to test");
     return 0;
