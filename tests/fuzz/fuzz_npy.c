@@ -45,18 +45,20 @@ read_file(const uint8_t *data, size_t size, SdcDtype as)
     close(fd);
 }
 
-/* Long numbers ask for much memory, and every element of it is made. */
+/* Every element of an array is made, so a large one only takes time: the shape is read as
+   `spec_read` does. One whose size overflows asks for nothing. */
 static bool
-is_small(const char *text)
+is_small(const char *text, Expr *expr)
 {
-    int digits = 0, commas = 0;
-    for (; *text; text++) {
-        digits = *text >= '0' && *text <= '9' ? digits + 1 : 0;
-        commas += *text == ',' || *text == '*';
-        if (digits > 2 || commas > 1)
-            return false;
-    }
-    return true;
+    int64_t shape[NPY_MAX_RANK], n = 1;
+    const char *open = strchr(text, '['), *end = strrchr(text, ']');
+    if (!open || !end || end <= open + 1)
+        return true;
+    int rank = expr_list(expr, open + 1, (size_t)(end - open - 1), shape, NPY_MAX_RANK);
+    for (int i = 0; i < rank; i++)
+        if (shape[i] < 0 || __builtin_mul_overflow(n, shape[i], &n))
+            return true;
+    return n <= 1 << 20;
 }
 
 static void
@@ -70,7 +72,7 @@ read_spec(const char *text)
     spec_is_scalar(text);
     int64_t shape[NPY_MAX_RANK];
     expr_list(&expr, text, strlen(text), shape, NPY_MAX_RANK);
-    if (*text == '@' || !is_small(text))
+    if (*text == '@' || !is_small(text, &expr))
         return;
     of.array = (Array){.dtype = SDC_FP16, .rank = 2, .shape = {64, 64}};
     of.value = sdc_ptr(SDC_FP16, &of);
