@@ -453,8 +453,8 @@ if(TARGET libsdc)
     # Run tests with the driver of the simulator. Code for Hopper does most; of the older
     # one only what differs and is quick, of the newer one mma.sync by TMA and
     # sums of halves.
-    foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm language
-            large large_products logarithm many_maps masks narrow nn_attention
+    foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm inplace
+            language large large_products logarithm many_maps masks narrow nn_attention
             nn_attention_options operations philox rows short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 89 90 100)
