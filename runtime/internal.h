@@ -161,6 +161,7 @@ struct SdcKernel {
     struct Loaded *image; /* CPU: loaded code */
     SdcrtCpuEntry *entry;
     char *ptx; /* GPU; NULL on the CPU */
+    uint64_t code; /* of its bytes: sdc_kernel_code */
     _Atomic(GpuImage *) images;
     _Atomic(KernelGrid *) grids;
     /* The same kernel for launches that this one does not take (KernelOther). NULL until
@@ -265,6 +266,11 @@ SdcStatus measure_open(SdcContext *cx, const SdcMeasureOptions *options, Measure
 SdcStatus measure_run(Measure *m, SdcLaunchFn *launch, void *user, double seconds,
                       SdcTimes *out);
 void measure_close(Measure *m);
+/* One launch. One of many in a graph, warm; 0 when it cannot be captured. */
+SdcStatus measure_once(Measure *m, SdcLaunchFn *launch, void *user, double *seconds);
+double measure_graph(Measure *m, SdcLaunchFn *launch, void *user);
+/* Sorts the n > 0 times. */
+void measure_summary(double *t, int n, SdcTimes *out);
 
 /* An output with a copy of these bytes; NULL when out of memory. */
 SdcOutput *output_new(const void *bytes, size_t size);

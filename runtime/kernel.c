@@ -4,8 +4,10 @@
    that was bound at compile time has no slot: its argument must be the value it was bound
    to. */
 #include "runtime/internal.h"
+#include "runtime/sdc_measure.h"
 
 #include "codegen/jit_link.h"
+#include "runtime/cache_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,9 +105,18 @@ sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value)
     return 1;
 }
 
+uint64_t
+sdc_kernel_code(const SdcKernel *k)
+{
+    return k ? k->code : 0;
+}
+
 SdcStatus
 kernel_load(Session *s, SdcKernel *k, const void *code, size_t size)
 {
+    unsigned char digest[CACHE_DIGEST];
+    cache_digest(code, size, digest);
+    memcpy(&k->code, digest, sizeof k->code);
     if (k->meta->nsource != k->info->nparam)
         bug(&s->fail, "%d parameters became %d", k->info->nparam, k->meta->nsource);
     if (!make_rules(k))

@@ -25,8 +25,8 @@ by_value(const void *a, const void *b)
 }
 
 /* The median and the order statistics that hold the true one 19 times in 20. */
-static void
-summarise(double *t, int n, SdcTimes *out)
+void
+measure_summary(double *t, int n, SdcTimes *out)
 {
     qsort(t, (size_t)n, sizeof *t, by_value);
     double half = 0.98 * sqrt((double)n);
@@ -113,7 +113,7 @@ run_all(Runs *r, double *t, SdcTimes *out)
         n += status == SDC_OK;
     }
     if (status == SDC_OK)
-        summarise(t, n, out);
+        measure_summary(t, n, out);
     return status;
 }
 
@@ -199,6 +199,22 @@ measure_run(Measure *m, SdcLaunchFn *launch, void *user, double seconds, SdcTime
     if (status == SDC_OK && m->r.cuda && m->o.graph)
         out->graph = run_graph(&m->r);
     return status;
+}
+
+SdcStatus
+measure_once(Measure *m, SdcLaunchFn *launch, void *user, double *seconds)
+{
+    m->r.launch = launch;
+    m->r.user = user;
+    return m->r.cuda ? run_gpu(&m->r, seconds) : run_cpu(&m->r, seconds);
+}
+
+double
+measure_graph(Measure *m, SdcLaunchFn *launch, void *user)
+{
+    m->r.launch = launch;
+    m->r.user = user;
+    return m->r.cuda ? run_graph(&m->r) : 0;
 }
 
 void

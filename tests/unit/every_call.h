@@ -5,6 +5,7 @@
 
 #include "runtime/rt/cuda.h"
 #include "runtime/sdc.h"
+#include "runtime/sdc_measure.h"
 #include "runtime/sdc_nn.h"
 
 #include <stdbool.h>
@@ -107,6 +108,7 @@ every_look(Every *e)
     EVERY(sdc_kernel_writes(e->k, 0), 1);
     EVERY(sdc_kernel_constant(e->k, "BLOCK", &value), 1);
     EVERY(!sdc_kernel_ptx(e->k), !e->cuda);
+    EVERY(sdc_kernel_code(e->k) != 0, 1);
     return NULL;
 }
 
@@ -125,6 +127,9 @@ every_run(Every *e, SdcStatus launched)
           e->cuda ? SDC_ERROR_ARGUMENT : SDC_OK);
     EVERY(sdc_kernel_use(e->k, &use), e->cuda ? launched : SDC_ERROR_ARGUMENT);
     EVERY(sdc_measure(e->cx, every_launch, e, &brief, &times), launched);
+    SdcMeasured both[] = {{.launch = every_launch, .user = e},
+                          {.launch = every_launch, .user = e, .share = 0.5}};
+    EVERY(sdc_measure_rounds(e->cx, both, 2, &brief), launched);
     return NULL;
 }
 
