@@ -7,15 +7,20 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     MAX_RUNS = 1001,
     LEAST_RUNS = 5,
     GRAPH_LAUNCHES = 20,
     GRAPH_RUNS = 15,
-    FLUSH_CPU = 64 << 20, /* bytes: more than a last-level cache's share */
+    FLUSH_CPU = 64 << 20,  /* bytes: more than a last-level cache's share */
+    FLUSH_PART = 16 << 20, /* more than the caches of a processor's own */
     FLUSH_GPU = 128 << 20
 };
+
+/* A last level of this size, of a socket of many processors, is not to be emptied. */
+static const long large_cache = 128l << 20;
 
 static int
 by_value(const void *a, const void *b)
@@ -153,7 +158,8 @@ static SdcStatus
 prepare(Runs *r)
 {
     if (!r->cx->on_gpu) {
-        r->flush_bytes = FLUSH_CPU;
+        r->flush_bytes =
+            sysconf(_SC_LEVEL3_CACHE_SIZE) > large_cache ? FLUSH_PART : FLUSH_CPU;
         r->cache = r->o->warm ? NULL : calloc(1, r->flush_bytes);
         return SDC_OK; /* without memory caches stay warm */
     }

@@ -22,6 +22,10 @@ static const double margin = 0.01;
 /* Half the width of the interval in ranks, for a square root of rounds: 999 of 1000. */
 static const double half_width = 1.645;
 
+/* On a noisy machine rounds go on for so many times what was meant, until the interval is
+   that narrow. */
+static const double patience = 4, known = 0.04;
+
 typedef struct One {
     double *t; /* of MOST_ROUNDS; NAN: it did not run */
     int every; /* runs in each `every`-th round */
@@ -73,7 +77,7 @@ warm_up(Rounds *r)
     for (int i = 0; i < r->n; i++) {
         double share = r->of[i].share;
         double every = share > 0 && full > 0 ? ceil(wall[i] / (share * full)) : 1;
-        r->one[i].every = every < 1 ? 1 : every > 7 ? 7 : (int)every;
+        r->one[i].every = every < 1 ? 1 : every > 4 ? 4 : (int)every;
     }
     return status;
 }
@@ -146,6 +150,24 @@ compare(Rounds *r, int i)
                                               : SDC_SAME;
 }
 
+/* Is what was asked, how long or how much longer, known to a few percent? */
+static bool
+is_known(Rounds *r)
+{
+    double widest = 0;
+    int full = 0;
+    for (int i = 0; i < r->n; i++) {
+        SdcMeasured *m = &r->of[i];
+        if (m->share > 0)
+            continue;
+        summarise(r, i);
+        compare(r, i);
+        double own = (m->times.high - m->times.low) / m->times.median;
+        widest = fmax(widest, full++ ? m->ratio_high / m->ratio_low - 1 : own);
+    }
+    return widest < known;
+}
+
 static SdcStatus
 run_rounds(Rounds *r, const SdcMeasureOptions *o)
 {
@@ -156,17 +178,22 @@ run_rounds(Rounds *r, const SdcMeasureOptions *o)
         full += !(r->of[i].share > 0);
     double start = seconds_now();
     budget *= full ? full : 1;
-    while (status == SDC_OK && r->done < MOST_ROUNDS &&
-           (r->done < LEAST_ROUNDS || seconds_now() - start < budget))
+    for (bool more = true; status == SDC_OK && more && r->done < MOST_ROUNDS;) {
         status = one_round(r);
+        double spent = seconds_now() - start;
+        more = r->done < LEAST_ROUNDS || spent < budget;
+        if (status == SDC_OK && !more && r->done % LEAST_ROUNDS == 0)
+            more = spent < patience * budget && !is_known(r);
+        else
+            more |= spent < patience * budget && r->done % LEAST_ROUNDS;
+    }
     for (int i = 0; i < r->n && status == SDC_OK; i++) {
         summarise(r, i);
         compare(r, i);
     }
     for (int i = 0; i < r->n && status == SDC_OK && o->graph; i++)
         if (!r->of[i].timed)
-            r->of[i].times.graph =
-                measure_graph(r->m, r->of[i].launch, r->of[i].user);
+            r->of[i].times.graph = measure_graph(r->m, r->of[i].launch, r->of[i].user);
     return status;
 }
 

@@ -34,8 +34,9 @@ typedef struct SdcMeasured {
 
 /* As sdc_measure, for `n` launches, at most 64. Launches of the same code get the verdict
    SDC_SAME: another one is given when the whole interval of the ratio is more than 1 %
-   away from 1. `options->seconds` is spent on each launch that has no share, but at least
-   15 rounds are run; `graph` is measured of all without `timed`. */
+   away from 1. `options->seconds` is spent on each launch that has no share, up to four
+   times that where the machine is noisy, but at least 15 rounds are run; `graph` is
+   measured of all without `timed`. */
 SDC_API SdcStatus sdc_measure_rounds(SdcContext *ctx, SdcMeasured *of, int n,
                                      const SdcMeasureOptions *options);
 

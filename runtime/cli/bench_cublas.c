@@ -29,15 +29,12 @@ struct Cublas {
     void *handle;
     SetStream *set_stream;
     GemmEx *gemm;
-};
-
-typedef struct Product {
-    const Cublas *cublas;
+    /* the product of a row */
     const void *a, *b;
     void *c;
     int m, n, k, type, compute;
     bool failed;
-} Product;
+};
 
 static void *
 open_library(void)
@@ -76,25 +73,30 @@ cublas_open(Cli *c, Cublas **out)
 }
 
 /* cuBLAS counts columns first: c = a b of rows is its c' = b' a'. */
-static SdcStatus
-launch(void *user, void *stream)
+SdcStatus
+cublas_launch(void *cublas, void *stream)
 {
     static const float one = 1, zero = 0;
     static const double one64 = 1, zero64 = 0;
-    Product *p = user;
+    Cublas *p = cublas;
     bool wide = p->type == R_64F;
-    p->failed |= p->cublas->set_stream(p->cublas->handle, stream) != 0;
-    p->failed |=
-        p->cublas->gemm(p->cublas->handle, 0, 0, p->n, p->m, p->k,
-                        wide ? (const void *)&one64 : &one, p->b, p->type, p->n, p->a,
-                        p->type, p->k, wide ? (const void *)&zero64 : &zero, p->c,
-                        p->type, p->n, p->compute, GEMM_DEFAULT) != 0;
+    p->failed |= p->set_stream(p->handle, stream) != 0;
+    p->failed |= p->gemm(p->handle, 0, 0, p->n, p->m, p->k,
+                         wide ? (const void *)&one64 : &one, p->b, p->type, p->n, p->a,
+                         p->type, p->k, wide ? (const void *)&zero64 : &zero, p->c,
+                         p->type, p->n, p->compute, GEMM_DEFAULT) != 0;
     return SDC_OK;
+}
+
+bool
+cublas_failed(const Cublas *b)
+{
+    return b->failed;
 }
 
 /* The first three arrays as [M, K], [K, N] and [M, N] of one type. */
 static bool
-product_of(const Run *r, Product *p)
+product_of(const Run *r, Cublas *p)
 {
     const RunArg *m[3];
     int n = 0;
@@ -123,18 +125,12 @@ product_of(const Run *r, Product *p)
 }
 
 int
-cublas_measure(const Cublas *b, Run *r, const SdcMeasureOptions *o, double *seconds)
+cublas_prepare(Cublas *b, const Run *r)
 {
-    Product p = {.cublas = b};
-    SdcTimes t;
-    if (!product_of(r, &p))
-        return cli_error(r->c, EXIT_INPUT,
-                         "--vs cublas: the first three arrays of '%s' are to be matrices "
-                         "[M,K], [K,N] and [M,N] of one type",
-                         r->kernel);
-    SdcStatus status = sdc_measure(r->cx, launch, &p, o, &t);
-    if (status == SDC_OK && p.failed)
-        return cli_error(r->c, EXIT_ENVIRONMENT, "--vs cublas: a product fails");
-    *seconds = t.median;
-    return report_status(r->c, r->cx, status);
+    return product_of(r, b)
+               ? EXIT_FINE
+               : cli_error(r->c, EXIT_INPUT,
+                           "--vs cublas: the first three arrays of '%s' are to be "
+                           "matrices [M,K], [K,N] and [M,N] of one type",
+                           r->kernel);
 }

@@ -1,181 +1,246 @@
-/* What sdc bench found: a table, JSON, a plot. The JSON has a row a line, so that a later
-   run can compare with it by reading lines. */
+/* What sdc bench tells: rows of a table as they come, behind them the roofline, the sum
+   of the verdicts and what to think of the machine; and a file of values separated by
+   commas. */
 #include "runtime/cli/bench.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-void
-bench_table(FILE *to, const Bench *b)
+enum { VS = 27 }; /* columns of a comparison */
+
+/* 8 in 10 launches within so much of the median are a quiet machine. */
+static const double noisy = 0.25;
+
+/* A kernel that is so much faster than the references is looked at again. */
+static const double passed = 1.5;
+
+static const char *const verdict_name[] = {
+    [SDC_SAME] = "same", [SDC_BETTER] = "better", [SDC_WORSE] = "worse"};
+
+static bool
+has_flops(const Bench *b)
 {
-    bool flops = false, graph = false, vs = false;
-    for (int i = 0; i < b->n; i++) {
-        flops |= b->row[i].flops > 0;
-        graph |= b->row[i].times.graph > 0;
-        vs |= b->row[i].vs > 0;
-    }
-    fprintf(to, "%s on %s; roofline measured here: %.1f GB/s, %.2f TFLOP/s (%s)\n",
-            b->kernel, b->device, b->roof.bytes * 1e-9, b->roof.flops * 1e-12,
-            b->roof.product ? b->roof.product : "");
-    fprintf(to, "%12s %11s %23s%s %9s%s %6s%s\n", b->sweep ? b->sweep : "", "median us",
-            "19 of 20 times", graph ? "    graph us" : "", "GB/s",
-            flops ? "   TFLOP/s" : "", "roof",
-            !vs                                  ? ""
-            : strcmp(b->baseline, "cublas") == 0 ? "  vs cublas"
-            : strcmp(b->baseline, "triton") == 0 ? "  vs triton"
-                                                 : "  vs base");
-    for (int i = 0; i < b->n; i++) {
-        const BenchRow *r = &b->row[i];
-        char value[24] = "";
-        if (b->sweep)
-            snprintf(value, sizeof value, "%lld", (long long)r->value);
-        fprintf(to, "%12s %11.3f %10.3f ..%10.3f ", value, r->times.median * 1e6,
-                r->times.low * 1e6, r->times.high * 1e6);
-        if (graph)
-            fprintf(to, "%11.3f ", r->times.graph * 1e6);
-        fprintf(to, "%9.1f", r->bytes / r->times.median * 1e-9);
-        if (flops)
-            fprintf(to, " %9.3f", r->flops / r->times.median * 1e-12);
-        fprintf(to, " %5.1f%%", 100 * roof_share(&b->roof, r));
-        if (r->vs > 0)
-            fprintf(to, " %8.3fx", r->vs / r->times.median);
-        fputc('\n', to);
-    }
+    return b->c->opt[O_flops].given;
+}
+
+static const char *
+base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 void
-bench_json(Buf *to, const Bench *b)
+table_head(const Bench *b)
 {
-    buf_printf(to, "{\n\"kernel\": \"%s\",\n\"device\": \"%s\",\n\"sweep\": \"%s\",\n",
-               b->kernel, b->device, b->sweep ? b->sweep : "");
-    buf_printf(to, "\"roofline\": {\"bytes_per_s\": %.6g, \"flop_per_s\": %.6g},\n",
-               b->roof.bytes, b->roof.flops);
-    buf_str(to, "\"rows\": [\n");
-    for (int i = 0; i < b->n; i++) {
-        const BenchRow *r = &b->row[i];
-        buf_printf(to,
-                   "{\"value\": %lld, \"seconds\": %.9g, \"low\": %.9g, \"high\": %.9g, "
-                   "\"graph\": %.9g, \"runs\": %d, \"bytes\": %.9g, \"flop\": %.9g, "
-                   "\"roof\": %.4f, \"vs\": %.9g}%s\n",
-                   (long long)r->value, r->times.median, r->times.low, r->times.high,
-                   r->times.graph, r->times.n, r->bytes, r->flops,
-                   roof_share(&b->roof, r), r->vs, i + 1 < b->n ? "," : "");
-    }
-    buf_str(to, "]\n}\n");
+    printf("%s on %s, caches %s\n", b->kernel, b->device, b->warm ? "warm" : "cold");
+    printf("%12s %11s %23s%s %9s%s %6s", b->sweep ? b->sweep : "", "median us",
+           "19 of 20 times", b->gpu ? "    graph us" : "", "GB/s",
+           has_flops(b) ? "   TFLOP/s" : "", "roof");
+    for (int i = 1; i < b->nseries; i++)
+        printf("  vs %-*.*s", VS - 3, VS - 4, base_name(b->series[i].name));
+    putchar('\n');
+    fflush(stdout);
 }
 
-void
-bench_baseline(Bench *b, const char *json)
+static void
+put_comparison(const BenchPoint *p)
 {
-    for (const char *p = json; p && *p; p = strchr(p, '\n')) {
-        long long value;
-        double seconds;
-        p += *p == '\n';
-        if (sscanf(p, "{\"value\": %lld, \"seconds\": %lg", &value, &seconds) != 2)
+    char text[64];
+    if (!(p->times.median > 0))
+        snprintf(text, sizeof text, "-");
+    else if (p->same_code)
+        snprintf(text, sizeof text, "same code");
+    else
+        snprintf(text, sizeof text, "%.3fx %.2f..%.2f %s", p->ratio, p->low, p->high,
+                 verdict_name[p->verdict]);
+    printf("  %-*s", VS, text);
+}
+
+/* The configuration stands where it is another one than in the row before. */
+void
+table_row(const Bench *b, int row)
+{
+    const BenchRow *r = &b->row[row];
+    const BenchPoint *p = &b->series[0].at[row];
+    char value[24] = "";
+    if (*p->config && (row == 0 || strcmp(p->config, p[-1].config) != 0))
+        printf("%12s %s\n", "", p->config);
+    if (b->sweep)
+        snprintf(value, sizeof value, "%lld", (long long)r->value);
+    printf("%12s %11.3f %10.3f ..%10.3f ", value, p->times.median * 1e6,
+           p->times.low * 1e6, p->times.high * 1e6);
+    if (b->gpu)
+        printf("%11.3f ", p->times.graph * 1e6);
+    printf("%9.1f", r->bytes / p->times.median * 1e-9);
+    if (has_flops(b))
+        printf(" %9.3f", r->flops / p->times.median * 1e-12);
+    printf(" %5.1f%%", 100 * roof_share(b, row, p));
+    for (int i = 1; i < b->nseries; i++)
+        put_comparison(&b->series[i].at[row]);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void
+sum_up(const Bench *b, const Series *s)
+{
+    int count[3] = {0}, code = 0, n = 0;
+    double logs = 0, lows = 0, highs = 0;
+    for (int i = 0; i < b->n; i++) {
+        const BenchPoint *p = &s->at[i];
+        if (!(p->times.median > 0))
             continue;
-        for (int i = 0; i < b->n; i++)
-            if (b->row[i].value == value)
-                b->row[i].vs = seconds;
+        count[p->verdict]++;
+        code += p->same_code;
+        logs += p->same_code ? 0 : log(p->ratio);
+        lows += p->same_code ? 0 : log(p->low);
+        highs += p->same_code ? 0 : log(p->high);
+        n++;
     }
+    if (!n)
+        return;
+    printf("vs %s: better at %d of %d, worse at %d, the same at %d", base_name(s->name),
+           count[SDC_BETTER], n, count[SDC_WORSE], count[SDC_SAME]);
+    if (code)
+        printf(" (at %d the same code)", code);
+    if (n > code)
+        printf("; %.3fx (%.2f..%.2f) in the geometric mean", exp(logs / (n - code)),
+               exp(lows / (n - code)), exp(highs / (n - code)));
+    putchar('\n');
 }
 
-/* ---------------------------------------------------------------- plot */
-
-enum { WIDTH = 640, HEIGHT = 400, LEFT = 70, RIGHT = 20, TOP = 40, BOTTOM = 50 };
-
-typedef struct Plot {
-    Buf *to;
-    double x0, x1, y0, y1; /* logarithms of the ends */
-} Plot;
-
-static double
-at_x(const Plot *p, double v)
+static int
+by_value(const void *a, const void *b)
 {
-    double span = p->x1 > p->x0 ? p->x1 - p->x0 : 1;
-    return LEFT + (WIDTH - LEFT - RIGHT) * (log10(v) - p->x0) / span;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 static double
-at_y(const Plot *p, double v)
+median(double *v, int n)
 {
-    double span = p->y1 > p->y0 ? p->y1 - p->y0 : 1;
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (log10(v) - p->y0) / span;
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return n ? v[n / 2] : 0;
 }
 
-/* Rate of a row: TFLOP/s when flops are known, else GB/s. */
-static double
-rate(const BenchRow *r, double seconds)
+/* How much launches differ, and what can not be seen because of it. */
+static void
+warn_of_noise(const Bench *b)
 {
-    return r->flops > 0 ? r->flops / seconds * 1e-12 : r->bytes / seconds * 1e-9;
+    double *v = arena_array(&b->c->arena, double, b->n *MAX_SERIES + 1);
+    const Machine *m = &b->machine;
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        v[n++] = b->series[0].at[i].spread;
+    double spread = median(v, n);
+    n = 0;
+    for (int k = 1; k < b->nseries; k++)
+        for (int i = 0; i < b->n && b->series[k].kind != SERIES_FILE; i++)
+            if (!b->series[k].at[i].same_code)
+                v[n++] = (b->series[k].at[i].high - b->series[k].at[i].low) / 2;
+    double floor = median(v, n);
+    bool busy = !b->gpu && m->load[0] > 0.5 * m->processors;
+    if (spread <= noisy && !busy)
+        return;
+    Buf text;
+    buf_init(&text, &b->c->arena);
+    buf_printf(&text, "the machine is noisy: 8 in 10 launches lie %.0f%% apart",
+               100 * spread);
+    if (m->load[0] >= 0)
+        buf_printf(&text, "; load %.1f on %d processors", m->load[0], m->processors);
+    if (n && floor < 0.5)
+        buf_printf(&text, "; differences below %.0f%% are not seen",
+                   ceil(100 * (floor > 0.01 ? floor : 0.01)));
+    else if (n)
+        buf_str(&text, "; nothing but large differences is seen");
+    cli_warning(b->c, "%s", text.s);
 }
 
 static void
-line(Plot *p, const Bench *b, bool base, const char *color)
+warn_of_files(const Bench *b)
 {
-    buf_printf(p->to,
-               "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"",
-               color);
-    for (int i = 0; i < b->n; i++) {
-        const BenchRow *r = &b->row[i];
-        double t = base ? r->vs : r->times.median;
-        if (t > 0)
-            buf_printf(p->to, "%.1f,%.1f ",
-                       at_x(p, (double)(r->value > 0 ? r->value : 1)),
-                       at_y(p, rate(r, t)));
+    for (int i = 1; i < b->nseries; i++) {
+        const Series *s = &b->series[i];
+        if (s->kind != SERIES_FILE)
+            continue;
+        if (s->other_machine)
+            cli_warning(b->c, "%s was measured on %s, caches %s", s->name, s->device,
+                        s->caches);
+        else
+            cli_note(b->c,
+                     "%s was measured before; copies and products have changed by %.0f%% "
+                     "since. What is measured in the same rounds (--vs FILE.tk, KERNEL, "
+                     "NAME=VALUE) shows smaller differences",
+                     s->name, 100 * (s->drift - 1));
     }
-    buf_str(p->to, "\"/>\n");
-}
-
-static void
-axes(Plot *p, const char *x, const char *y)
-{
-    for (double e = ceil(p->y0); e <= p->y1; e++)
-        buf_printf(p->to,
-                   "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>"
-                   "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                   LEFT, WIDTH - RIGHT, at_y(p, pow(10, e)), at_y(p, pow(10, e)),
-                   LEFT - 6, at_y(p, pow(10, e)) + 4, pow(10, e));
-    for (double e = ceil(p->x0); e <= p->x1; e++)
-        buf_printf(p->to, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
-                   at_x(p, pow(10, e)), HEIGHT - BOTTOM + 18, pow(10, e));
-    buf_printf(p->to,
-               "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n"
-               "<text x=\"12\" y=\"%d\" transform=\"rotate(-90 12 %d)\" "
-               "text-anchor=\"middle\">%s</text>\n",
-               (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x, HEIGHT / 2, HEIGHT / 2, y);
 }
 
 void
-bench_svg(Buf *to, const Bench *b)
+table_end(const Bench *b)
 {
-    Plot p = {to, 1e300, -1e300, 1e300, -1e300};
-    bool flops = b->n && b->row[0].flops > 0, vs = false;
-    double roof = flops ? b->roof.flops * 1e-12 : b->roof.bytes * 1e-9;
-    for (int i = 0; i < b->n; i++) {
-        const BenchRow *r = &b->row[i];
-        double x = log10((double)(r->value > 0 ? r->value : 1));
-        double y = log10(rate(r, r->times.median));
-        p.x0 = fmin(p.x0, x), p.x1 = fmax(p.x1, x);
-        p.y0 = fmin(p.y0, y), p.y1 = fmax(p.y1, y);
-        vs |= r->vs > 0;
+    const Roof *r = &b->roof;
+    printf("roofline, the best of all rounds: %.1f GB/s", r->bytes * 1e-9);
+    if (r->flops > 0)
+        printf(", %.3f TFLOP/s%s%s%s", r->flops * 1e-12, r->product ? " (" : "",
+               r->product ? r->product : "", r->product ? ")" : "");
+    putchar('\n');
+    for (int i = 1; i < b->nseries; i++)
+        sum_up(b, &b->series[i]);
+    fflush(stdout);
+    if (r->bytes > passed * r->seen_bytes)
+        cli_warning(b->c,
+                    "the kernel moves %.1f GB/s and copies %.1f: data stays in "
+                    "caches, or --bytes counts too much",
+                    r->bytes * 1e-9, r->seen_bytes * 1e-9);
+    if (r->seen_flops > 0 && r->flops > passed * r->seen_flops)
+        cli_warning(b->c,
+                    "the kernel computes %.3f TFLOP/s and products of tiles %.3f: "
+                    "--flops counts too much, or its types are narrower",
+                    r->flops * 1e-12, r->seen_flops * 1e-12);
+    warn_of_files(b);
+    warn_of_noise(b);
+}
+
+/* ---------------------------------------------------------------- commas */
+
+static void
+put_field(Buf *to, const char *text)
+{
+    if (!text[strcspn(text, ",\"\n")]) {
+        buf_str(to, text);
+        return;
     }
-    if (roof > 0)
-        p.y1 = fmax(p.y1, log10(roof));
-    p.y0 -= 0.1, p.y1 += 0.1;
-    buf_printf(to,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-               "font-family=\"sans-serif\" font-size=\"12\">\n"
-               "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-               "<text x=\"%d\" y=\"22\" font-size=\"14\">%s on %s</text>\n",
-               WIDTH, HEIGHT, LEFT, b->kernel, b->device);
-    axes(&p, b->sweep ? b->sweep : "", flops ? "TFLOP/s" : "GB/s");
-    if (roof > 0)
-        buf_printf(to,
-                   "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#888\" "
-                   "stroke-dasharray=\"6 4\"/>\n",
-                   LEFT, WIDTH - RIGHT, at_y(&p, roof), at_y(&p, roof));
-    line(&p, b, false, "#1f77b4");
-    if (vs)
-        line(&p, b, true, "#ff7f0e");
-    buf_str(to, "</svg>\n");
+    buf_char(to, '"');
+    for (; *text; text++)
+        buf_printf(to, *text == '"' ? "\"%c" : "%c", *text);
+    buf_char(to, '"');
+}
+
+void
+bench_csv(Buf *to, const Bench *b)
+{
+    buf_str(to, "series,configuration,");
+    put_field(to, b->sweep ? b->sweep : "value");
+    buf_str(to, ",seconds,low,high,min,graph,runs,bytes,flop,roof,ratio,ratio_low,"
+                "ratio_high,verdict\n");
+    for (int k = 0; k < b->nseries; k++)
+        for (int i = 0; i < b->n; i++) {
+            const BenchPoint *p = &b->series[k].at[i];
+            if (!(p->times.median > 0))
+                continue;
+            put_field(to, b->series[k].name);
+            buf_char(to, ',');
+            put_field(to, p->config ? p->config : "");
+            buf_printf(to, ",%lld,%.9g,%.9g,%.9g,%.9g,%.9g,%d,%.9g,%.9g,%.4f",
+                       (long long)b->row[i].value, p->times.median, p->times.low,
+                       p->times.high, p->times.min, p->times.graph, p->times.n,
+                       b->row[i].bytes, b->row[i].flops, roof_share(b, i, p));
+            if (k)
+                buf_printf(to, ",%.6g,%.6g,%.6g,%s\n", p->ratio, p->low, p->high,
+                           verdict_name[p->verdict]);
+            else
+                buf_str(to, ",,,,\n");
+        }
 }

@@ -35,6 +35,7 @@ enum {
     C_CACHE = 1 << CMD_cache,
     C_TUNE = 1 << CMD_tune,
     C_BENCH = 1 << CMD_bench,
+    C_PLOT = 1 << CMD_plot,
     C_LAUNCH = C_RUN | C_TUNE | C_BENCH, /* those that have arguments and a grid */
     C_SOURCE = C_CHECK | C_COMPILE | C_LAUNCH,
     C_ALL = (1 << CMD_COUNT) - 1
@@ -85,15 +86,18 @@ typedef struct Cli {
     FailPoint fail;
     CommandId command;
     const char *file; /* the operand; "-": standard input */
-    TextList files;   /* check: all of them */
+    TextList files;   /* check, plot: all of them */
     OptionValue opt[OPTION_COUNT];
     bool color; /* of the standard error */
+    int argc; /* as the process was started */
+    char **argv;
 } Cli;
 
 /* Messages to the standard error. cli_error returns its status, for "return
    cli_error(..". */
 int cli_error(const Cli *c, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void cli_note(const Cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cli_warning(const Cli *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Reads the command line. EXIT_FINE to go on; otherwise print nothing more and leave,
    with done true when that is a success (--help). */
@@ -120,6 +124,7 @@ int cmd_doctor(Cli *c);
 int cmd_cache(Cli *c);
 int cmd_tune(Cli *c);
 int cmd_bench(Cli *c);
+int cmd_plot(Cli *c);
 int cmd_worker(Cli *c);
 
 /* The context that the options ask for, and the module of the operand. On failure the

@@ -1,6 +1,8 @@
-/* sdc bench: times of a kernel over a sweep of one argument, beside what the machine can
-   do. */
+/* sdc bench: times of a kernel over a sweep of one argument, beside others that are
+   measured in the same rounds and beside what the machine can do. */
 #include "runtime/cli/bench.h"
+
+#include "runtime/rt/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,40 +58,104 @@ amount(Run *r, OptionId option, double otherwise, double *out)
     return EXIT_FINE;
 }
 
-/* What is measured beside the kernel. */
-typedef struct Versus {
-    Cublas *cublas;
-    TritonJob *triton;
-    const char *before; /* text of an earlier --json */
-} Versus;
+/* ---------------------------------------------------------------- a row */
+
+static void
+take_times(BenchPoint *p, const SdcMeasured *m)
+{
+    p->times = m->times;
+    p->spread = m->spread;
+    p->ratio = m->ratio;
+    p->low = m->ratio_low;
+    p->high = m->ratio_high;
+    p->verdict = m->verdict;
+}
+
+/* What was measured before is not of the same rounds: an interval of two intervals, and
+   as much again as the machine has changed since, by its copies and products, 5 % at the
+   least. The same code on the same machine is the same whatever the times are. */
+static void
+compare_file(const Bench *b, Series *s, int row)
+{
+    enum { KINDS = 2 };
+    const double least = 1.05;
+    const double then[KINDS] = {s->copies, s->products};
+    const double now[KINDS] = {b->roof.seen_bytes, b->roof.seen_flops};
+    const SdcTimes *t = &b->series[0].at[row].times;
+    BenchPoint *p = &s->at[row];
+    if (!(p->times.median > 0))
+        return;
+    s->drift = 1;
+    for (int i = 0; i < KINDS; i++)
+        if (then[i] > 0 && now[i] > 0) {
+            double d = then[i] > now[i] ? then[i] / now[i] : now[i] / then[i];
+            s->drift = d > s->drift ? d : s->drift;
+        }
+    double slack = s->drift * least;
+    p->ratio = p->times.median / t->median;
+    p->low = p->times.low / t->high / slack;
+    p->high = p->times.high / t->low * slack;
+    p->verdict = p->low > 1 ? SDC_BETTER : p->high < 1 ? SDC_WORSE : SDC_SAME;
+    p->same_code = !s->other_machine && p->code && p->code == b->series[0].at[row].code;
+    p->verdict = p->same_code ? SDC_SAME : p->verdict;
+}
+
+static int
+measure_row(Bench *b, RoofWork *roof, int row)
+{
+    SdcMeasured all[MAX_SERIES + ROOF_MOST];
+    Series *of[MAX_SERIES];
+    Run *r = b->series[0].run;
+    SdcMeasureOptions o = {.seconds = 0.25, .warm = b->warm, .graph = r->on_gpu};
+    if (b->c->opt[O_seconds].given)
+        o.seconds = (double)b->c->opt[O_seconds].number;
+    int n = 0;
+    for (int i = 0; i < b->nseries; i++)
+        if (!b->series[i].at[row].same_code && series_measured(&b->series[i], &all[n]))
+            of[n++] = &b->series[i];
+    int nroof = roof_measured(roof, b->row[row].bytes, b->warm, all + n);
+    SdcStatus got = sdc_measure_rounds(r->cx, all, n + nroof, &o);
+    int status = report_status(b->c, r->cx, got);
+    for (int i = 0; i < n && status == EXIT_FINE; i++) {
+        take_times(&of[i]->at[row], &all[i]);
+        status = series_failed(b, of[i]);
+    }
+    if (status != EXIT_FINE)
+        return status;
+    roof_take(roof, b, row, all + n);
+    for (int i = 1; i < b->nseries; i++) {
+        BenchPoint *p = &b->series[i].at[row];
+        if (b->series[i].kind == SERIES_FILE) {
+            compare_file(b, &b->series[i], row);
+        } else if (p->same_code) {
+            take_times(p, &all[0]);
+            p->ratio = p->low = p->high = 1;
+        }
+    }
+    return EXIT_FINE;
+}
 
 /* Every array once, and those that are written once more when they are read, too: that
-   cannot be known, so once. */
+   cannot be known, so once. The references are made when there are arrays to look at. */
 static int
-one_row(Run *r, const Versus *vs, BenchRow *row)
+one_row(Bench *b, RoofWork **roof, int row)
 {
-    SdcMeasureOptions o = {
-        .seconds = 0.25, .warm = r->c->opt[O_warm].given, .graph = r->on_gpu};
+    Run *r = b->series[0].run;
+    BenchRow *at = &b->row[row];
     r->nvalue = 0;
     int status = run_collect(r);
     if (status == EXIT_FINE && r->on_gpu)
         status = run_upload(r);
     if (status == EXIT_FINE)
-        status = run_specialize(r);
+        status = series_prepare(b, row);
     if (status == EXIT_FINE)
-        status = run_grid(r);
+        status = amount(r, O_bytes, run_bytes(r), &at->bytes);
     if (status == EXIT_FINE)
-        status = amount(r, O_bytes, run_bytes(r), &row->bytes);
+        status = amount(r, O_flops, 0, &at->flops);
+    if (status == EXIT_FINE && !*roof)
+        status = report_status(b->c, r->cx, roof_open(b, r, at->flops > 0, roof));
     if (status == EXIT_FINE)
-        status = amount(r, O_flops, 0, &row->flops);
-    if (status == EXIT_FINE)
-        status = report_status(r->c, r->cx,
-                               sdc_measure(r->cx, run_launch, r, &o, &row->times));
-    o.graph = 0;
-    if (status == EXIT_FINE && vs->cublas)
-        status = cublas_measure(vs->cublas, r, &o, &row->vs);
-    if (status == EXIT_FINE && vs->triton)
-        status = triton_add(vs->triton, r, row->value);
+        status = measure_row(b, *roof, row);
     run_free_arrays(r);
     return status;
 }
@@ -109,43 +175,61 @@ set_argument(Cli *c, const char *name, size_t n, int64_t value)
     vec_push(&c->arena, list, text);
 }
 
+/* ---------------------------------------------------------------- the whole */
+
 static int
-write_files(Cli *c, Bench *b)
+write_files(Cli *c, const Bench *b)
 {
     int status = EXIT_FINE;
     const char *json = c->opt[O_json].text, *svg = c->opt[O_svg].text;
-    Buf text;
+    const char *csv = c->opt[O_csv].text;
+    Buf text, commas;
     buf_init(&text, &c->arena);
-    if (json) {
-        bench_json(&text, b);
+    bench_json(&text, b);
+    if (json)
         status = write_file(c, json, text.s, text.n);
+    if (csv && status == EXIT_FINE) {
+        buf_init(&commas, &c->arena);
+        bench_csv(&commas, b);
+        status = write_file(c, csv, commas.s, commas.n);
     }
-    buf_init(&text, &c->arena);
     if (svg && status == EXIT_FINE) {
-        bench_svg(&text, b);
-        status = write_file(c, svg, text.s, text.n);
+        const char *name = "", *one = text.s;
+        status = plot_files(c, &name, &one, 1, svg);
     }
     return status;
 }
 
-static int
-open_baseline(Run *r, Versus *vs)
+/* As a shell would take it. */
+static const char *
+command_line(Cli *c)
 {
-    Cli *c = r->c;
-    const char *base = c->opt[O_vs].text;
-    bool cublas = base && strcmp(base, "cublas") == 0;
-    bool triton = base && strcmp(base, "triton") == 0;
-    if ((cublas || triton) && !r->on_gpu)
-        return cli_error(c, EXIT_USAGE, "--vs %s needs --target cuda", base);
-    if (cublas && c->opt[O_device].number)
-        return cli_error(c, EXIT_USAGE, "--vs cublas is measured on device 0 only");
-    if (cublas)
-        return cublas_open(c, &vs->cublas);
-    if (triton)
-        vs->triton = triton_job(c);
-    else if (base && !(vs->before = read_file_text(c, base)))
-        return EXIT_INPUT;
-    return EXIT_FINE;
+    Buf b;
+    buf_init(&b, &c->arena);
+    for (int i = 0; i < c->argc; i++) {
+        const char *s = i ? c->argv[i] : "sdc";
+        bool plain = *s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
+                                        "UVWXYZ0123456789_@%+=:,./-")];
+        buf_str(&b, i ? " " : "");
+        if (plain)
+            buf_str(&b, s);
+        for (const char *p = s; !plain && *p; p++)
+            buf_printf(&b, "%s%c%s", p == s ? "'" : "", *p, *p == '\'' ? "\\''" : "");
+        buf_str(&b, plain ? "" : *s ? "'" : "''");
+    }
+    return b.s;
+}
+
+static void
+describe(Bench *b, Run *r)
+{
+    Cli *c = b->c;
+    machine_look(&c->arena, &b->machine);
+    b->command = command_line(c);
+    b->threads = sdc_context_threads(r->cx);
+    b->device = r->on_gpu ? r->device.name
+                          : arena_printf(&c->arena, "%s, %d thread%s", b->machine.cpu,
+                                         b->threads, b->threads == 1 ? "" : "s");
 }
 
 static int
@@ -154,38 +238,41 @@ bench(Run *r)
     Cli *c = r->c;
     const char *sweep = c->opt[O_sweep].text;
     int64_t value[MAX_SWEEP] = {0};
-    int n = sweep ? read_sweep(c, sweep, value) : 1, status = EXIT_FINE;
+    int n = sweep ? read_sweep(c, sweep, value) : 1;
     if (n < 0)
         return EXIT_USAGE;
     size_t len = sweep ? strcspn(sweep, "=") : 0;
-    Bench b = {.kernel = r->kernel,
-               .device = r->on_gpu ? r->device.name : "the CPU",
+    Bench b = {.c = c,
+               .kernel = r->kernel,
+               .warm = c->opt[O_warm].given,
                .sweep = sweep ? arena_strndup(&c->arena, sweep, len) : NULL,
+               .gpu = r->on_gpu ? &r->device : NULL,
+               .want = n,
                .row = arena_array(&c->arena, BenchRow, n + 1)};
-    Versus vs = {0};
-    b.baseline = c->opt[O_vs].text;
-    status = open_baseline(r, &vs);
-    if (status != EXIT_FINE)
-        return status;
-    Progress *p = progress_start("measuring");
-    SdcStatus got = roof_measure(r->cx, r->on_gpu ? &r->device : NULL, &b.roof);
-    if (got != SDC_OK)
-        status = report_status(c, r->cx, got);
-    for (; b.n < n && status == EXIT_FINE; b.n++) {
+    RoofWork *roof = NULL;
+    for (int i = 0; i < n; i++)
+        b.row[i].value = value[i];
+    describe(&b, r);
+    int status = series_open(&b, r);
+    if (status == EXIT_FINE)
+        table_head(&b);
+    for (; b.n < n && status == EXIT_FINE; b.n += status == EXIT_FINE) {
         if (sweep)
             set_argument(c, sweep, len, value[b.n]);
-        b.row[b.n].value = value[b.n];
-        status = one_row(r, &vs, &b.row[b.n]);
+        Progress *p = progress_start(
+            sweep ? arena_printf(&c->arena, "measuring %s=%lld, %d of %d", b.sweep,
+                                 (long long)value[b.n], b.n + 1, n)
+                  : "measuring");
+        status = one_row(&b, &roof, b.n);
+        progress_stop(p);
+        if (status == EXIT_FINE)
+            table_row(&b, b.n);
     }
-    if (status == EXIT_FINE && vs.triton)
-        status = triton_measure(vs.triton, r, &vs.before);
-    triton_done(vs.triton);
-    progress_stop(p);
+    roof_done(roof);
+    series_done(&b);
     if (status != EXIT_FINE)
         return status;
-    if (vs.before)
-        bench_baseline(&b, vs.before);
-    bench_table(stdout, &b);
+    table_end(&b);
     return write_files(c, &b);
 }
 

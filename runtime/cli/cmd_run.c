@@ -23,9 +23,8 @@ run_lookup(void *user, const char *name, size_t n, int64_t *value)
             return true;
         }
     }
-    const TextList *bind = &r->c->opt[O_bind].list;
-    for (int i = 0; i < bind->n; i++) {
-        const char *text = bind->at[i];
+    for (int i = 0; i < r->nbind; i++) {
+        const char *text = r->bind[i];
         char *end;
         if (strcspn(text, "=") != n || memcmp(text, name, n) != 0 || !text[n])
             continue;
@@ -182,18 +181,17 @@ run_collect(Run *r)
 int
 run_specialize(Run *r)
 {
-    int nbind;
-    const char *const *bind = bindings(r->c, &nbind);
     SdcStatus got;
     Progress *p = progress_start("compiling");
     if (r->c->opt[O_signature].given) {
-        got = sdc_kernel_get(r->mod, r->kernel, r->c->opt[O_signature].text, bind, nbind,
-                             &r->k);
+        got = sdc_kernel_get(r->mod, r->kernel, r->c->opt[O_signature].text, r->bind,
+                             r->nbind, &r->k);
     } else {
         SdcFunction *fn;
-        got = sdc_function_get(r->mod, r->kernel, bind, nbind, &fn);
+        got = sdc_function_get(r->mod, r->kernel, r->bind, r->nbind, &fn);
         if (got == SDC_OK)
-            got = sdc_specialize(fn, r->values, r->nvalue, &r->k);
+            got = (r->c->opt[O_tune].given ? sdc_specialize_tuned : sdc_specialize)(
+                fn, r->values, r->nvalue, &r->k);
     }
     progress_stop(p);
     return report_status(r->c, r->cx, got);
@@ -215,6 +213,33 @@ run_grid(Run *r)
                              (long long)size[i]);
     r->grid = sdc_grid(size[0], size[1], size[2]);
     return EXIT_FINE;
+}
+
+/* Values that are no integers are shown as they were given. */
+const char *
+run_config(Run *r)
+{
+    static const char *const option[] = {"num_warps", "num_stages"};
+    Buf b;
+    int64_t v;
+    buf_init(&b, &r->c->arena);
+    buf_str(&b, "");
+    for (int i = 0; i < r->nparam; i++) {
+        const char *name = r->params[i].name;
+        if (!r->params[i].is_constexpr)
+            continue;
+        if (sdc_kernel_constant(r->k, name, &v)) {
+            buf_printf(&b, "%s%s=%lld", b.n ? " " : "", name, (long long)v);
+            continue;
+        }
+        for (int k = 0; k < r->nbind; k++)
+            if (same(r->bind[k], strcspn(r->bind[k], "="), name))
+                buf_printf(&b, "%s%s", b.n ? " " : "", r->bind[k]);
+    }
+    for (int i = 0; i < COUNT_OF(option) && r->on_gpu; i++)
+        if (sdc_kernel_constant(r->k, option[i], &v))
+            buf_printf(&b, "%s%s=%lld", b.n ? " " : "", option[i], (long long)v);
+    return b.s;
 }
 
 /* ---------------------------------------------------------------- results */
@@ -295,6 +320,8 @@ time_runs(Run *r)
     else
         printf("%d thread%s", threads, threads == 1 ? "" : "s");
     printf(", arrays %.3f GB/s\n", run_bytes(r) / t.median * 1e-9);
+    if (*run_config(r))
+        printf("configuration: %s\n", run_config(r));
     return EXIT_FINE;
 }
 
@@ -318,7 +345,18 @@ run_open(Run *r)
                          n);
     if (!r->kernel)
         r->kernel = sdc_module_kernel_name(r->mod, 0);
-    SdcStatus got = sdc_module_params(r->mod, r->kernel, &r->params, &r->nparam);
+    r->bind = bindings(r->c, &r->nbind);
+    SdcStatus got = SDC_OK;
+    const char *path = r->c->command == CMD_tune ? NULL : r->c->opt[O_tune].text, *text;
+    if (path && !(text = read_file_text(r->c, path)))
+        return EXIT_INPUT;
+    if (path && r->c->opt[O_signature].given)
+        return cli_error(r->c, EXIT_USAGE, "--tune looks at the arguments, and -s says "
+                                           "what they are: one of them");
+    if (path)
+        got = sdc_module_tune(r->mod, text);
+    if (got == SDC_OK)
+        got = sdc_module_params(r->mod, r->kernel, &r->params, &r->nparam);
     return got == SDC_OK ? EXIT_FINE : report_status(r->c, r->cx, got);
 }
 
@@ -410,6 +448,8 @@ run_module(Run *r)
     status = print_results(r);
     if (status == EXIT_FINE && r->c->opt[O_time].given)
         status = time_runs(r);
+    else if (status == EXIT_FINE && r->c->opt[O_tune].given)
+        printf("configuration: %s\n", run_config(r));
     return status;
 }
 

@@ -51,9 +51,23 @@ static const char *const examples[CMD_COUNT] = {
         "sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
         "    -a x=@sum.npy -a y=@sum.npy -a 'out=empty:f32[n]' --time\n",
     [CMD_bench] = ADD_TK
+        "# a sweep beside another configuration, measured in the same rounds\n"
         "sdc bench add.tk -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a 'x=randn:f32[n]' \\\n"
         "    -a 'y=randn:f32[n]' -a 'out=empty:f32[n]' --sweep 'n=1024..65536*8' \\\n"
-        "    --json add.json --svg add.svg\n",
+        "    --vs BLOCK=64 --json add.json --svg add.svg\n"
+        "# the next day: is it still as fast? As values for a spreadsheet, too\n"
+        "sdc bench add.tk -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a 'x=randn:f32[n]' \\\n"
+        "    -a 'y=randn:f32[n]' -a 'out=empty:f32[n]' --sweep 'n=1024..65536*8' \\\n"
+        "    --vs add.json --csv add.csv\n",
+    [CMD_plot] =
+        ADD_TK "sdc bench add.tk -g 'cdiv(n,BLOCK)' -c BLOCK=1024 \\\n"
+               "    -a 'x=randn:f32[n]' -a 'y=randn:f32[n]' -a 'out=empty:f32[n]' \\\n"
+               "    --sweep 'n=1024,65536' \\\n"
+               "    --vs BLOCK=64 --json plot.json\n"
+               "# one picture a question: how fast, how long, how much faster\n"
+               "sdc plot plot.json -o rate.svg\n"
+               "sdc plot plot.json --y time --scale log-log -o time.svg\n"
+               "sdc plot plot.json --y speedup --title 'BLOCK=1024' -o speedup.svg\n",
     [CMD_tune] =
         "cat >scale.tk <<END\n"
         "import triton\n"
@@ -110,6 +124,20 @@ static const char check_passes[] =
     "severity is error or warning; code is syntax, module, name, signature, type,\n"
     "target or other.\n"
     "Exit status 0: all kernels pass; 1: one does not, or a file cannot be read.\n";
+
+static const char bench_says[] =
+    "All that is compared runs in rounds: every kernel once a round, in an order that\n"
+    "is drawn anew, so that whatever else goes on meets all of them alike. A column of\n"
+    "a baseline has its time over the kernel's (above 1 the kernel is faster), the\n"
+    "interval that holds the true ratio 999 times in 1000, and a verdict:\n"
+    "  better, worse         the whole interval is more than 1 % away from 1\n"
+    "  same                  it is not: no difference can be seen\n"
+    "  same code             the machine code is that of the kernel; measured once\n"
+    "FILE.json was measured before, so its interval is wider by as much as copies and\n"
+    "products have become faster or slower since, and by 5 %.\n"
+    "The roofline is the best that any round has reached: copies, sums and products\n"
+    "that run now and then in the same rounds, and the kernel itself.\n"
+    "A warning says when the machine is noisy, and what differences are not seen then.\n";
 
 static const char statuses[] =
     "Exit status: 0; 1 the input is at fault; 2 usage; 3 the environment (no GPU, full\n"
@@ -181,6 +209,8 @@ help_command(FILE *to, CommandId id)
         fprintf(to, "\n%s", run_specs);
     if (id == CMD_check)
         fprintf(to, "\n%s", check_passes);
+    if (id == CMD_bench)
+        fprintf(to, "\n%s", bench_says);
     if (examples[id])
         fprintf(to, "\nexamples:\n%s", examples[id]);
     fprintf(to, "\n%s", statuses);
@@ -247,9 +277,9 @@ print_man(FILE *to)
             put_roff(to, run_specs);
             fputs(".fi\n", to);
         }
-        if (c == CMD_check) {
+        if (c == CMD_check || c == CMD_bench) {
             fputs(".PP\n.nf\n", to);
-            put_roff(to, check_passes);
+            put_roff(to, c == CMD_check ? check_passes : bench_says);
             fputs(".fi\n", to);
         }
         if (examples[c]) {

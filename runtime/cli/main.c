@@ -22,6 +22,7 @@ dispatch(Cli *c, int argc, char **argv)
     case CMD_cache: return cmd_cache(c);
     case CMD_tune: return cmd_tune(c);
     case CMD_bench: return cmd_bench(c);
+    case CMD_plot: return cmd_plot(c);
     case CMD_COUNT: break;
     }
     return EXIT_BUG;
@@ -30,7 +31,7 @@ dispatch(Cli *c, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-    Cli c = { 0 };
+    Cli c = {.argc = argc, .argv = argv};
     const char *term = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
     c.color = isatty(STDERR_FILENO) && (!no_color || !*no_color) && term &&

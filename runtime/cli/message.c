@@ -20,6 +20,18 @@ cli_error(const Cli *c, int status, const char *fmt, ...)
 }
 
 void
+cli_warning(const Cli *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fputs(c->color ? "\033[1msdc: \033[1;35mwarning:\033[0m " : "sdc: warning: ",
+          stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+}
+
+void
 cli_note(const Cli *c, const char *fmt, ...)
 {
     va_list ap;

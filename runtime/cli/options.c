@@ -223,7 +223,7 @@ options_parse(Cli *c, int argc, char **argv, bool *done)
             options = false;
         else if (options && argv[i][0] == '-' && argv[i][1])
             status = parse_option(c, argc, argv, &i);
-        else if (c->file && c->command != CMD_check)
+        else if (c->file && c->command != CMD_check && c->command != CMD_plot)
             status =
                 cli_error(c, EXIT_USAGE, "one file at a time: '%s' and '%s' are given",
                           c->file, argv[i]);

@@ -10,6 +10,8 @@ typedef struct Run {
     SdcContext *cx;
     SdcModule *mod;
     const char *kernel;
+    const char *const *bind; /* of the command line */
+    int nbind;
     const SdcParam *params;
     int nparam;
     RunArg *args; /* one per parameter, then arrays that only descriptors name */
@@ -30,9 +32,11 @@ int run_start(Run *r);
 int run_collect(Run *r);
 /* Copies arrays to the device, and tells the values of the launch where. */
 int run_upload(Run *r);
-/* r->k for these arguments; then r->grid. */
+/* r->k for these arguments, by --tune where it is given; then r->grid. */
 int run_specialize(Run *r);
 int run_grid(Run *r);
+/* What r->k was made with: "BLOCK=1024 num_warps=4", or "" where nothing is chosen. */
+const char *run_config(Run *r);
 /* Integer arguments, then -c NAME=123, then what the kernel was bound to; `user` is a
    Run. */
 bool run_lookup(void *user, const char *name, size_t n, int64_t *value);

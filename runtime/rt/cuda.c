@@ -11,7 +11,9 @@
 
 enum {
     ATTR_MAX_SHARED = 8,
+    ATTR_CLOCK = 13,
     ATTR_PROCESSORS = 16,
+    ATTR_MEMORY_CLOCK = 36,
     ATTR_MAX_GRID_X = 5,
     ATTR_CC_MAJOR = 75,
     ATTR_CC_MINOR = 76,
@@ -183,6 +185,11 @@ open_device(SdcrtCuda *c, int ordinal, SdcrtCudaError *e)
         code = c->d.device_attribute(wanted[k].to, wanted[k].attribute, c->device);
     if (code)
         return cuda_fail(c, e, code, "GPU %d does not answer", ordinal);
+    /* Newer drivers may no longer say. */
+    if (c->d.device_attribute(&i->clock_khz, ATTR_CLOCK, c->device) != 0)
+        i->clock_khz = 0;
+    if (c->d.device_attribute(&i->memory_clock_khz, ATTR_MEMORY_CLOCK, c->device) != 0)
+        i->memory_clock_khz = 0;
     i->memory = (int64_t)bytes;
     i->sm = 10 * major + minor;
     return SDCRT_OK;

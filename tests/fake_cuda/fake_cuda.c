@@ -171,9 +171,9 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
     CALL();
     switch (attribute) {
     case 5: *value = 2147483647; return OK;
-    case 6:
-    case 7: *value = 65535; return OK;
+    case 6: case 7: *value = 65535; return OK;
     case 8: *value = 49152; return OK;
+    case 13: case 36: *value = 1980000; return OK;
     case 16: *value = 132; return OK;
     case 75: *value = state.sm / 10; return OK;
     case 76: *value = state.sm % 10; return OK;
