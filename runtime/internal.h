@@ -271,6 +271,10 @@ SdcStatus measure_once(Measure *m, SdcLaunchFn *launch, void *user, double *seco
 double measure_graph(Measure *m, SdcLaunchFn *launch, void *user);
 /* Sorts the n > 0 times. */
 void measure_summary(double *t, int n, SdcTimes *out);
+/* sdc_measure_rounds with what is open. */
+struct SdcMeasured;
+SdcStatus measure_rounds(SdcContext *cx, Measure *m, struct SdcMeasured *of, int n,
+                         const SdcMeasureOptions *o);
 
 /* An output with a copy of these bytes; NULL when out of memory. */
 SdcOutput *output_new(const void *bytes, size_t size);

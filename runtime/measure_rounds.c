@@ -198,9 +198,31 @@ run_rounds(Rounds *r, const SdcMeasureOptions *o)
 }
 
 SdcStatus
+measure_rounds(SdcContext *cx, Measure *m, SdcMeasured *of, int n,
+               const SdcMeasureOptions *o)
+{
+    Rounds *r = calloc(1, sizeof *r);
+    double *t = malloc(((size_t)n + 1) * MOST_ROUNDS * sizeof *t);
+    SdcStatus status = SDC_OK;
+    if (!r || !t)
+        status = context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
+    if (status == SDC_OK) {
+        *r = (Rounds){.m = m, .of = of, .n = n, .random = 0x9e3779b9u};
+        r->scratch = t + (size_t)n * MOST_ROUNDS;
+        for (int i = 0; i < n; i++)
+            r->one[i].t = t + (size_t)i * MOST_ROUNDS;
+        status = run_rounds(r, o);
+    }
+    free(t);
+    free(r);
+    return status;
+}
+
+SdcStatus
 sdc_measure_rounds(SdcContext *cx, SdcMeasured *of, int n,
                    const SdcMeasureOptions *options)
 {
+    Measure *m = NULL;
     if (!cx)
         return SDC_ERROR_ARGUMENT;
     if (!of || n < 1 || n > MOST)
@@ -211,22 +233,9 @@ sdc_measure_rounds(SdcContext *cx, SdcMeasured *of, int n,
         if (!of[i].launch && !of[i].timed)
             return context_fail(cx, SDC_ERROR_ARGUMENT, "measure: nothing to launch");
     SdcMeasureOptions o = options ? *options : (SdcMeasureOptions){0};
-    Rounds *r = calloc(1, sizeof *r);
-    double *t = malloc(((size_t)n + 1) * MOST_ROUNDS * sizeof *t);
-    SdcStatus status = SDC_OK;
-    if (!r || !t)
-        status = context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
-    if (status == SDC_OK) {
-        *r = (Rounds){.of = of, .n = n, .random = 0x9e3779b9u};
-        r->scratch = t + (size_t)n * MOST_ROUNDS;
-        for (int i = 0; i < n; i++)
-            r->one[i].t = t + (size_t)i * MOST_ROUNDS;
-        status = measure_open(cx, &o, &r->m);
-        if (status == SDC_OK)
-            status = run_rounds(r, &o);
-        measure_close(r->m);
-    }
-    free(t);
-    free(r);
+    SdcStatus status = measure_open(cx, &o, &m);
+    if (status == SDC_OK)
+        status = measure_rounds(cx, m, of, n, &o);
+    measure_close(m);
     return status;
 }

@@ -3,6 +3,7 @@
    its results are what others are compared with. On the CPU it measures when the
    compiling is done, for both want the cores. */
 #include "runtime/tune.h"
+#include "runtime/sdc_measure.h"
 #include "ir/base/util.h"
 #include "runtime/rt/expr.h"
 
@@ -158,11 +159,32 @@ is_measured(const Candidate *c)
     return c->trial.what == SDC_TRIED_FAST && c->trial.times.n > 0;
 }
 
+/* Has the same machine code with the same grid been tried? num_warps means nothing on the
+   CPU, and where a loop has one round num_stages does not on a GPU. */
+static bool
+is_known(SdcTuning *t, Candidate *c)
+{
+    for (int i = 0; i < t->n; i++) {
+        Candidate *x = t->all[i];
+        if (x == c || !x->tried || !x->kernel || x->same || !x->trial.times.n ||
+            x->kernel->code != c->kernel->code || x->grid.x != c->grid.x ||
+            x->grid.y != c->grid.y || x->grid.z != c->grid.z)
+            continue;
+        char why[600];
+        snprintf(why, sizeof why, "the same code as %s", x->trial.config);
+        tune_give_up(c, x->trial.what, why);
+        c->trial.times = x->trial.times;
+        c->same = x;
+        return true;
+    }
+    return false;
+}
+
 /* The device itself failed: nothing can be measured any more. */
 static SdcStatus
 try_candidate(SdcTuning *t, Candidate *c)
 {
-    if (!c->kernel || c->trial.what != SDC_TRIED_FAST)
+    if (!c->kernel || c->trial.what != SDC_TRIED_FAST || is_known(t, c))
         return SDC_OK;
     double start = seconds_now();
     SdcStatus status = tune_check(t, c);
@@ -329,7 +351,9 @@ compare(const Candidate *x, const Candidate *y, double tx, double ty)
     bool mx = x->trial.times.n > 0, my = y->trial.times.n > 0;
     if (x->trial.what != y->trial.what)
         return (int)x->trial.what - (int)y->trial.what;
-    return mx != my ? my - mx : (tx > ty) - (tx < ty);
+    if (mx != my || tx != ty)
+        return mx != my ? my - mx : tx > ty ? 1 : -1;
+    return (x->same != NULL) - (y->same != NULL);
 }
 
 static int
@@ -346,17 +370,36 @@ faster_at_best(const void *a, const void *b)
     return compare(x, y, x->trial.times.min, y->trial.times.min);
 }
 
-/* The fastest few once more, for longer: between them the first look may be wrong. */
+/* The fastest few once more, together and for longer: between them the first look may be
+   wrong. */
 static SdcStatus
 finals(SdcTuning *t)
 {
+    const SdcMeasureOptions o = {.seconds = last_look};
+    SdcMeasured of[FINALISTS];
+    Launch l[FINALISTS];
     SdcStatus status = SDC_OK;
     double start = seconds_now();
+    int n = 0;
     qsort(t->all, (size_t)t->n, sizeof(Candidate *), faster_at_best);
-    for (int i = 0; i < t->n && i < FINALISTS && status == SDC_OK; i++)
-        if (is_measured(t->all[i]) &&
-            t->all[i]->trial.times.min <= 1.1 * t->all[0]->trial.times.min)
-            status = measure(t, t->all[i], last_look);
+    for (int i = 0; i < t->n && n < FINALISTS; i++) {
+        Candidate *c = t->all[i];
+        if (c->same || !is_measured(c) ||
+            c->trial.times.min > 1.1 * t->all[0]->trial.times.min)
+            continue;
+        l[n] = (Launch){t, c};
+        of[n] = (SdcMeasured){.launch = launch, .user = &l[n]};
+        n++;
+    }
+    if (n > 1)
+        status = measure_rounds(t->mod->cx, t->measure, of, n, &o);
+    else if (n)
+        status = measure(t, l[0].c, last_look);
+    for (int i = 0; i < n && n > 1 && status == SDC_OK; i++)
+        l[i].c->trial.times = of[i].times;
+    for (int i = 0; i < t->n; i++)
+        if (t->all[i]->same)
+            t->all[i]->trial.times = t->all[i]->same->trial.times;
     t->times.finals = seconds_now() - start;
     qsort(t->all, (size_t)t->n, sizeof(Candidate *), faster);
     t->best = t->n && is_measured(t->all[0]) ? t->all[0] : NULL;

@@ -15,6 +15,7 @@ typedef struct Candidate {
     int nbind;
     SdcKernel *kernel;
     SdcGrid grid;
+    struct Candidate *same; /* its machine code, measured before; NULL: none */
     SdcFunction *f; /* NULL: not looked at */
     double guess;   /* of the cost model, in cycles; 0: none */
     bool ready;     /* compiled, or given up; under the lock of the tuning */
