@@ -3,6 +3,7 @@
    loaded and kept by each Loaded, so that code never outlives its library. */
 #include "codegen/jit_link.h"
 
+#include "codegen/jit_debug.h"
 #include "codegen/llvm.h"
 
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 enum { NLIB = 2 };
 
 struct Loaded {
+    JitSymbols *symbols; /* NULL: nobody was told */
     LLVMOrcLLJITRef jit;
     void *libs[NLIB];
 };
@@ -110,8 +112,10 @@ codegen_load_object(FailPoint *fail, const void *bytes, size_t size, const char 
     if (e)
         take_message(e, why, why_size);
     ll_exit(&section);
-    if (!e && !section.is_short)
+    if (!e && !section.is_short) {
+        l->symbols = jit_debug_add(bytes, size, symbol, *entry);
         return l;
+    }
     codegen_unload(l);
     if (section.is_short)
         fail_jump(fail, FAIL_MEMORY, "out of memory in LLVM");
@@ -124,6 +128,7 @@ codegen_unload(Loaded *l)
     LlvmSection section;
     if (!l)
         return;
+    jit_debug_remove(l->symbols);
     ll_enter(&section, NULL);
     if (l->jit) {
         LLVMErrorRef e = LLVMOrcDisposeLLJIT(l->jit);

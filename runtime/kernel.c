@@ -193,7 +193,7 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
         .target = cx->on_gpu ? cx->gpu_target : "cpu",
         .cpu = cx->cpu ? cx->cpu : "native",
         .emit = cx->on_gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ,
-        .lineinfo = cx->on_gpu && cx->debug,
+        .lineinfo = cx->debug,
     };
     status = kernel_make(k, &job);
     if (status == SDC_OK)

@@ -105,7 +105,7 @@ typedef struct SdcContextOptions {
     size_t memory_limit; /* bytes of a compile's working memory per arena; 0: 2 GiB */
     const char *cpu;     /* CPU to generate code for at launch; NULL: the host's */
     int color;           /* nonzero: messages carry ANSI colours */
-    int debug; /* nonzero: assert and device_assert are compiled in; GPU: source lines */
+    int debug; /* nonzero: assert and device_assert are compiled in, and source lines */
     /* Where launches run: "cpu" or "cuda", or on the GPU with code for an older one than
        it is, "sm_80". NULL: "cpu". */
     const char *target;
