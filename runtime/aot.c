@@ -103,7 +103,8 @@ assemble(Aot *a, AotCode *c)
     char why[2000];
     size_t size;
     char *cubin =
-        ptxas_run(a->o->ptxas, c->bytes, c->meta->target, false, &size, why, sizeof why);
+        ptxas_run(a->o->ptxas, c->bytes, c->meta->target, a->o->lineinfo, &size, why,
+                  sizeof why);
     if (!cubin)
         return context_fail(a->mod->cx, SDC_ERROR_ENVIRONMENT, "%s", why);
     free(c->bytes);
@@ -131,6 +132,7 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
         .target = target,
         .cpu = a->o->cpu,
         .emit = gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ,
+        .lineinfo = a->o->lineinfo,
     };
     if (a->ncode == a->cap) {
         int cap = 2 * a->cap + 16;

@@ -765,6 +765,7 @@ typedef struct SdcBundleOptions {
     const char *ptxas; /* turns PTX into machine code; NULL: PTX, compiled when loaded */
     const char *tune; /* text of a .tune file: its configurations instead of the first of
                          @triton.autotune; a launch takes the nearest; may be NULL */
+    int lineinfo; /* source lines in all code, for profilers and debuggers */
 } SdcBundleOptions;
 
 /* Compiles one kernel for every target and signature into one object for the host, with a

@@ -30,8 +30,7 @@ static int
 refuse_others(Cli *c)
 {
     static const OptionId alone[] = {O_passes,    O_dump_after, O_verify_each,
-                                     O_roundtrip, O_opt_limit,  O_time_report,
-                                     O_lineinfo};
+                                     O_roundtrip, O_opt_limit,  O_time_report};
     const char *emit = c->opt[O_emit].text;
     for (int i = 0; i < COUNT_OF(alone); i++)
         if (c->opt[alone[i]].given)
@@ -82,6 +81,7 @@ compile_bundle(Cli *c)
             .nsignature = c->opt[O_signature].list.n,
             .grid = c->opt[O_grid].text,
             .cpu = c->opt[O_cpu].text,
+            .lineinfo = c->opt[O_lineinfo].given,
         };
         if (c->opt[O_tune].given && !(o.tune = read_file_text(c, c->opt[O_tune].text))) {
             sdc_context_destroy(cx);

@@ -57,5 +57,6 @@ while read -r symbol; do
     printf 'libsdc.so:1: exported but not public: %s\n' "$symbol"
     bad=1
 done < <(nm -D --defined-only "$build/libsdc.so" | awk '{ print $NF }' |
-    grep -vE '^((sdc|sdcrt|__jit_debug)_|__asan|__odr_asan|__ubsan|_(init|fini)$)' || true)
+    grep -vE "^((sdc|sdcrt|__jit_debug)_|__asan|__odr_asan|__ubsan|_(init|fini)\$)" ||
+    true)
 exit $bad
