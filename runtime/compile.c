@@ -125,6 +125,7 @@ explain_schedule(Session *s, const Module *m, const TargetInfo *target,
             continue;
         schedule_print(&b, m->funcs[i]);
         budget_print(&b, &budgets[i], target->shared_bytes);
+        schedule_print_lines(&b, m->funcs[i]);
     }
     out->explain = b.s;
 }

@@ -283,31 +283,45 @@ registers(const Type *t, const Layout *l)
     return (int64_t)layout_regs(l) * type_bits(t) / 32;
 }
 
-/* Warpgroups lie along the rows, 64 of them each, as far as these go. */
-static bool
+/* Warpgroups lie along the rows, 64 of them each, as far as these go. NULL, or why it
+   cannot be (of an operation that the unit for matmuls has at all). */
+static const char *
 plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
 {
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     const Type *acc = op_operand(op, 2)->type;
     int groups = p->f->num_warps / 4, along = 1;
-    if (!p->target->wgmma || type_bits(a->type) > 32 || p->f->num_warps % 4 ||
-        acc->shape[0] < 64 || a->type->shape[1] < mma->k)
-        return false;
-    if (!wgmma_reads(a, 1, layout_from_dot(a, 0)) || !wgmma_reads(b, 0, false))
-        return false;
+    if (!p->target->wgmma)
+        return "the target has no wgmma";
+    if (acc->rank != 2)
+        return "it multiplies several matrices at once";
+    if (mma->splits)
+        return "its precision is made of several products";
+    if (type_bits(a->type) > 32)
+        return "wgmma has no fp64";
+    if (p->f->num_warps % 4)
+        return "num_warps is no multiple of 4, a warpgroup";
+    if (acc->shape[0] < 64)
+        return "its result has fewer than 64 rows";
+    if (a->type->shape[1] < mma->k)
+        return "its inner size is smaller than an instruction's";
+    if (!wgmma_reads(a, 1, layout_from_dot(a, 0)))
+        return "wgmma does not read its left operand as it lies";
+    if (!wgmma_reads(b, 0, false))
+        return "wgmma does not read its right operand as it lies";
     while (2 * along <= groups && acc->shape[0] >= 128 * along)
         along *= 2;
     int warps[2] = {4 * along, groups / along};
     int64_t n = acc->shape[1] / warps[1];
     if (n < 8 || (type_bits(a->type) == 8 && n < 16))
-        return false;
+        return "its result has too few columns for so many warpgroups";
     const Layout *l = layout_wgmma(p->s, acc->shape, (int)min_i64(n, 256), warps);
     if (is_read_by_steps(op))
         l = layout_row_pairs(p->s, l);
     if (registers(acc, l) > MANY_REGISTERS)
-        return false;
+        return "its accumulators take too many registers: more warps, or a smaller tile";
     *plan = (DotPlan){.unit = "wgmma", .acc = l};
-    return true;
+    return NULL;
 }
 
 static DotPlan
@@ -334,15 +348,17 @@ plan_mma(Layouts *p, const Op *op, const MmaShape *mma)
     return plan;
 }
 
+/* *why: not wgmma. */
 static DotPlan
-plan_dot(Layouts *p, const Op *op)
+plan_dot(Layouts *p, const Op *op, const char **why)
 {
     const Type *a = op_operand(op, 0)->type, *acc = op_operand(op, 2)->type;
     int r = acc->rank;
     MmaShape mma;
     DotPlan plan = {.unit = "fma_loop"};
     bool has = mma_shape(p, op, &mma);
-    if (has && r == 2 && !mma.splits && plan_wgmma(p, op, &mma, &plan))
+    *why = has ? plan_wgmma(p, op, &mma, &plan) : "tensor cores have not its types";
+    if (!*why)
         return plan;
     if (has && acc->shape[r - 2] >= 16 && acc->shape[r - 1] >= 8 &&
         a->shape[r - 1] >= mma.k)
@@ -364,8 +380,11 @@ layout_anchor_dot(Layouts *p, Op *op)
     if (op->kind != OP_DOT)
         return;
     DotPlan *plan = arena_new(&p->s->tmp, DotPlan);
-    *plan = plan_dot(p, op);
+    const char *why;
+    *plan = plan_dot(p, op, &why);
     map_set(&p->dots, op, plan);
+    if (why && p->target->wgmma)
+        attr_set_str(&p->s->mod, &op->attrs, ATTR_WHY, name_of(&p->s->names, why));
     attr_set_str(&p->s->mod, &op->attrs, ATTR_UNIT, name_of(&p->s->names, plan->unit));
     layout_give(p, &op->results[0], plan->acc);
     layout_give(p, op_operand(op, 2), plan->acc);

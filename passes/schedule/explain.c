@@ -5,6 +5,8 @@
 #include "ir/base/util.h"
 #include "ir/op.h"
 
+#include <string.h>
+
 typedef struct Seen {
     int copies, loads, stores, maps, products, stages;
     int64_t ctas_per_sm;
@@ -60,7 +62,7 @@ print_roles(Buf *out, const Func *f, const Seen *s)
 
 enum { LINES = 64 };
 
-/* Lines of loads that have been explained: prologues and roles repeat them. */
+/* Lines that have been explained: prologues and roles repeat them. */
 typedef struct Lines {
     int line[LINES], n;
 } Lines;
@@ -77,25 +79,40 @@ is_new(Lines *l, int line)
     return true;
 }
 
-/* Loads in loops that TMA does not do. */
+static const char *
+dot_unit(const Op *op)
+{
+    Name unit = attr_str(&op->attrs, ATTR_UNIT);
+    bool threads = unit && strncmp(unit, "fma", 3) == 0;
+    return op->kind == OP_WGMMA ? "wgmma" : threads ? "threads" : "mma";
+}
+
+/* Loads of loops and dots, by the lines of the source: what does them, and why it is not
+   what is fastest. */
 static void
-print_loads(Buf *out, const Region *r, Lines *seen, int depth)
+print_lines(Buf *out, const Region *r, Lines *loads, Lines *dots, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         Name why = attr_str(&op->attrs, ATTR_WHY);
-        if (why && is_new(seen, op->loc.line))
-            buf_printf(out, "  line %d: a load by %s: %s\n", op->loc.line,
-                       op->kind == OP_ASYNC_COPY ? "cp.async" : "threads, synchronously",
-                       why);
+        bool dot = op->kind == OP_DOT || op->kind == OP_LOCAL_DOT || op->kind == OP_WGMMA;
+        bool load = op->kind == OP_TMA_LOAD || (why && !dot);
+        if (dot && op->loc.line && is_new(dots, op->loc.line))
+            buf_printf(out, "  line %d: a dot by %s%s%s\n", op->loc.line, dot_unit(op),
+                       why ? ": " : "", why ? why : "");
+        if (load && op->loc.line && is_new(loads, op->loc.line))
+            buf_printf(out, "  line %d: a load by %s%s%s\n", op->loc.line,
+                       op->kind == OP_TMA_LOAD     ? "TMA"
+                       : op->kind == OP_ASYNC_COPY ? "cp.async"
+                                                   : "threads, synchronously",
+                       why ? ": " : "", why ? why : "");
         for (int i = 0; i < op->nregion; i++)
-            print_loads(out, op->regions[i], seen, depth + 1);
+            print_lines(out, op->regions[i], loads, dots, depth + 1);
     }
 }
 
 void
 schedule_print(Buf *out, const Func *f)
 {
-    Lines seen = {0};
     Seen s = {0};
     see(&s, f->body, 0);
     buf_printf(out, "schedule of '%s'\n", f->name);
@@ -112,11 +129,17 @@ schedule_print(Buf *out, const Func *f)
                    s.loads && s.copies ? "TMA and cp.async"
                    : s.loads           ? "TMA"
                                        : "cp.async");
-    print_loads(out, f->body, &seen, 0);
     if (s.stores)
         buf_str(out, "  results are stored by TMA\n");
     if (s.maps)
         buf_printf(out, "  %d tensor map%s written by the kernel\n", s.maps,
                    s.maps > 1 ? "s" : "");
     buf_printf(out, "  %lld bytes of shared memory\n", (long long)f->shared_bytes);
+}
+
+void
+schedule_print_lines(Buf *out, const Func *f)
+{
+    Lines loads = {0}, dots = {0};
+    print_lines(out, f->body, &loads, &dots, 0);
 }

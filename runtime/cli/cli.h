@@ -30,6 +30,7 @@ typedef enum CommandId {
 enum {
     C_CHECK = 1 << CMD_check,
     C_COMPILE = 1 << CMD_compile,
+    C_EXPLAIN = 1 << CMD_explain,
     C_RUN = 1 << CMD_run,
     C_DOCTOR = 1 << CMD_doctor,
     C_CACHE = 1 << CMD_cache,
@@ -37,7 +38,7 @@ enum {
     C_BENCH = 1 << CMD_bench,
     C_PLOT = 1 << CMD_plot,
     C_LAUNCH = C_RUN | C_TUNE | C_BENCH, /* those that have arguments and a grid */
-    C_SOURCE = C_CHECK | C_COMPILE | C_LAUNCH,
+    C_SOURCE = C_CHECK | C_COMPILE | C_EXPLAIN | C_LAUNCH,
     C_ALL = (1 << CMD_COUNT) - 1
 };
 
@@ -119,6 +120,7 @@ bool is_folder(const char *path);
 
 int cmd_check(Cli *c);
 int cmd_compile(Cli *c);
+int cmd_explain(Cli *c);
 int cmd_run(Cli *c);
 int cmd_doctor(Cli *c);
 int cmd_cache(Cli *c);

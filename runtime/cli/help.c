@@ -43,6 +43,13 @@ static const char *const examples[CMD_COUNT] = {
                "# the tile IR after each pass, and where the time goes\n"
                "sdc compile add.tk -s '*fp32,*fp32,*fp32,i32,64' --emit=asm \\\n"
                "    --dump-after=all --time-report\n",
+    [CMD_explain] =
+        ADD_TK "# what becomes of it on Hopper, with types that are guessed\n"
+               "sdc explain add.tk\n"
+               "# with types and promises of one's own, and another number of warps:\n"
+               "# what is not divisible by 16 cannot be loaded by TMA\n"
+               "sdc explain add.tk -s 'x=*fp16:16,y=*fp16,out=*fp16:16,n=i32' \\\n"
+               "    -c BLOCK=1024 --num-warps 8\n",
     [CMD_run] = ADD_TK
         "sdc run add.tk -k add -g 'cdiv(n,BLOCK)' -c BLOCK=1024 -a n=98432 \\\n"
         "    -a 'x=randn:f32[n]' -a 'y=randn:f32[n]:7' -a 'out=empty:f32[n]' \\\n"

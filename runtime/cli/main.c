@@ -17,6 +17,7 @@ dispatch(Cli *c, int argc, char **argv)
     switch (c->command) {
     case CMD_check: return cmd_check(c);
     case CMD_compile: return cmd_compile(c);
+    case CMD_explain: return cmd_explain(c);
     case CMD_run: return cmd_run(c);
     case CMD_doctor: return cmd_doctor(c);
     case CMD_cache: return cmd_cache(c);
