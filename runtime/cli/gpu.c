@@ -85,9 +85,13 @@ device_line(int ordinal)
     } else {
         const SdcrtCudaInfo *i = sdcrt_cuda_info(d.cuda);
         printf("gpu %d    %s, capability %d.%d, target %s, %d processors, %.1f GiB of "
-               "memory (%.1f free), %d KiB of shared memory\n",
+               "memory (%.1f free), %d KiB of shared memory",
                ordinal, i->name, i->sm / 10, i->sm % 10, d.target, i->processors,
                (double)total / gib, (double)left / gib, i->shared_max >> 10);
+        if (i->clock_khz > 0)
+            printf(", at most %d MHz, memory %d", i->clock_khz / 1000,
+                   i->memory_clock_khz / 1000);
+        putchar('\n');
         status = EXIT_FINE;
     }
     sdc_context_destroy(cx);
