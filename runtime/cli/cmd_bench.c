@@ -160,7 +160,7 @@ one_row(Bench *b, RoofWork **roof, int row)
     return status;
 }
 
-/* The argument of the sweep, in the place of what -a says of it. */
+/* An argument of the sweep, in the place of what -a says of it. */
 static void
 set_argument(Cli *c, const char *name, size_t n, int64_t value)
 {
@@ -173,6 +173,18 @@ set_argument(Cli *c, const char *name, size_t n, int64_t value)
             return;
         }
     vec_push(&c->arena, list, text);
+}
+
+/* All of "M,N,K" are one value. */
+static void
+set_arguments(Cli *c, const char *names, int64_t value)
+{
+    while (*names) {
+        size_t n = strcspn(names, ",");
+        if (n)
+            set_argument(c, names, n, value);
+        names += n + (names[n] == ',');
+    }
 }
 
 /* ---------------------------------------------------------------- the whole */
@@ -258,7 +270,7 @@ bench(Run *r)
         table_head(&b);
     for (; b.n < n && status == EXIT_FINE; b.n += status == EXIT_FINE) {
         if (sweep)
-            set_argument(c, sweep, len, value[b.n]);
+            set_arguments(c, b.sweep, value[b.n]);
         Progress *p = progress_start(
             sweep ? arena_printf(&c->arena, "measuring %s=%lld, %d of %d", b.sweep,
                                  (long long)value[b.n], b.n + 1, n)
