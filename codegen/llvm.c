@@ -2,7 +2,11 @@
 
    LLVM reports some failures by a process-wide handler that must not return. It is
    installed once and leaves through the fail point of the section that runs on this
-   thread; LLVM's objects of that compilation are lost, since C++ frames were skipped. */
+   thread; LLVM's objects of that compilation are lost, since C++ frames were skipped.
+
+   LLVM is built on a machine whose C library may be newer than a host's: what it takes
+   from there alone is defined here (the linker's --wrap), so that libsdc loads wherever
+   glibc is 2.34 or later. tests/lint/symbols.sh looks. */
 #include "codegen/llvm.h"
 
 #include <llvm-c/ErrorHandling.h>
@@ -12,6 +16,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #if LLVM_VERSION_MAJOR < 22
 #error "sdc needs LLVM 22"
@@ -288,4 +294,20 @@ ll_run_passes(LLVMModuleRef m, LLVMTargetMachineRef tm, const char *passes, char
     snprintf(why, size, "%s", text);
     LLVMDisposeErrorMessage(text);
     return false;
+}
+
+/* ---------------------------------------------------------------- older C libraries */
+
+uint32_t __wrap_arc4random(void);
+
+/* arc4random is glibc 2.36; LLVM names temporary files by it. */
+uint32_t
+__wrap_arc4random(void)
+{
+    uint32_t x;
+    if (getrandom(&x, sizeof x, 0) == (ssize_t)sizeof x)
+        return x;
+    struct timespec now; /* a kernel without the call */
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)now.tv_nsec * 2654435761u;
 }

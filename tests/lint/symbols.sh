@@ -4,6 +4,8 @@
 # calls    the library never exits, aborts, prints or installs signal handlers
 # globals  no writable data: all state belongs to a session
 # exports  libsdc.so shows sdc_... and sdcrt_... and nothing of LLVM
+# glibc    what is built with the C library that packages are made with (2.36) loads with
+#          2.34 and later: RHEL 9, Ubuntu 22.04, Debian 12
 #
 # Read from the object files, so no macro or wrapper hides a call.
 set -euo pipefail
@@ -59,4 +61,18 @@ while read -r symbol; do
 done < <(nm -D --defined-only "$build/libsdc.so" | awk '{ print $NF }' |
     grep -vE "^((sdc|sdcrt|__jit_debug)_|__asan|__odr_asan|__ubsan|_(init|fini)\$)" ||
     true)
+
+# Sanitizers ask for more, and newer C libraries give old calls new names.
+newest=$(getconf GNU_LIBC_VERSION 2>/dev/null | grep -oE '[0-9.]+$') || newest=0
+if [ "$(nm "$build"/libsdc_base.a | grep -cE '__[at]san')" -eq 0 ] &&
+    [ "$(printf '%s\n' "$newest" 2.36 | sort -V | tail -n 1)" = 2.36 ]; then
+    for file in libsdc.so sdc; do
+        while read -r version symbol; do
+            [ "$(printf '%s\n' $version 2.34 | sort -V | tail -n 1)" != 2.34 ] || continue
+            echo "$file:1: $symbol is glibc $version, at most 2.34: see codegen/llvm.c"
+            bad=1
+        done < <(objdump -T "$build/$file" |
+            sed -nE 's/.*\*UND\*.*GLIBC_([0-9.]+)\)? +([^ ]+)$/\1 \2/p' | sort -u)
+    done
+fi
 exit $bad
