@@ -16,6 +16,7 @@
 #   tests/gpu/assemble        every kernel to machine code by ptxas; needs no GPU
 #   tests/compat/*.c          kernels of others; SKIPPED where their sources are not
 #   tests/train/*.c           one program: networks that learn, entirely with kernels_dsl
+#   tests/package.sh          packages; tests/pages/run the blocks of README and tutorial
 #   tests/perf/*.c            benchmarks: target "perf", never part of ctest
 
 set(T "${ROOT}/tests")
@@ -497,6 +498,27 @@ if(TARGET libsdc)
     limited(python/package run 300 ${BASH} "${T}/python.sh" "${ROOT}"
         "${CMAKE_CURRENT_BINARY_DIR}")
     set_tests_properties(python/package PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
+# ---------------------------------------------------------------- packages, pages
+# The packages are made and unpacked once; pages and examples run against what was
+# unpacked. Instrumented code goes into no package.
+if(TARGET sdc AND NOT SDC_SANITIZE)
+    set(PACKAGE "${TMP}/package")
+    limited(package/build package 300 ${BASH} "${T}/package.sh" "${ROOT}"
+        "${CMAKE_CURRENT_BINARY_DIR}" "${PACKAGE}")
+    set_tests_properties(package/build PROPERTIES FIXTURES_SETUP package)
+    file(GLOB files CONFIGURE_DEPENDS "${ROOT}/docs/tutorial/*.md"
+        "${ROOT}/docs/howto/*.md")
+    foreach(file IN LISTS files)
+        file(RELATIVE_PATH name "${ROOT}" ${file})
+        string(REPLACE "/" "-" folder ${name})
+        limited(pages/${name} package 120 ${BASH} "${T}/pages/run" ${file}
+            "${TMP}/pages/${folder}")
+        set_tests_properties(pages/${name} PROPERTIES FIXTURES_REQUIRED package
+            ENVIRONMENT "PREFIX=${PACKAGE}/prefix;TARBALL=${PACKAGE}/sdc-*.tar.gz;\
+SIMCUDA=$<TARGET_FILE:simcuda>")
+    endforeach()
 endif()
 
 # ---------------------------------------------------------------- random programs
