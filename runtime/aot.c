@@ -491,7 +491,6 @@ SdcStatus
 sdc_bundle(SdcModule *m, const SdcBundleOptions *o, SdcOutput **object,
            SdcOutput **header)
 {
-    Aot a = {.mod = m, .o = o};
     if (object)
         *object = NULL;
     if (header)
@@ -501,6 +500,10 @@ sdc_bundle(SdcModule *m, const SdcBundleOptions *o, SdcOutput **object,
     if (!object || !header)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT,
                             "bundle: no place to put the object and the header");
+    SdcBundleOptions known;
+    if (!OPTIONS_READ(o, known))
+        return options_wrong(m->cx, "bundle", o->size, sizeof known);
+    Aot a = {.mod = m, .o = o};
     SdcStatus status = check_options(m, o, &a.info);
     if (status != SDC_OK)
         return status;

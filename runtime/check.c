@@ -365,6 +365,9 @@ sdc_module_check(SdcModule *m, const SdcCheckOptions *options, const SdcCheck **
         return context_fail(m->cx, SDC_ERROR_ARGUMENT,
                             "check: no place to put the result");
     *out = NULL;
+    SdcCheckOptions known;
+    if (!OPTIONS_READ(options, known))
+        return options_wrong(m->cx, "check", options->size, sizeof known);
     const SdcCheckOptions *o = options ? options : &none;
     SdcStatus status = context_binds(m->cx, "check", o->bind, o->nbind);
     if (status != SDC_OK)

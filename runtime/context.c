@@ -137,6 +137,9 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
     if (!out)
         return SDC_ERROR_ARGUMENT;
     *out = NULL;
+    SdcContextOptions known;
+    if (!OPTIONS_READ(o, known))
+        return SDC_ERROR_ARGUMENT;
     if (o && (o->ninclude < 0 || o->ndefine < 0 || (o->ndefine && !o->defines) ||
               o->threads < 0 || o->device < 0 || o->worker_seconds < 0 ||
               (o->ninclude && !o->include_dirs)))

@@ -355,6 +355,9 @@ sdc_fuse(SdcModule *mod, const SdcFuseOptions *options, SdcModule **out)
         *out = NULL;
     if (!mod)
         return SDC_ERROR_ARGUMENT;
+    SdcFuseOptions known;
+    if (!OPTIONS_READ(options, known))
+        return options_wrong(mod->cx, "fuse", options->size, sizeof known);
     if (!options || !options->kernels)
         return context_fail(mod->cx, SDC_ERROR_ARGUMENT, "fuse: no kernels are named");
     if (!out)

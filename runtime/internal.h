@@ -235,6 +235,15 @@ SdcStatus context_args(SdcContext *cx, const KernelInfo *info, const SdcArg *arg
 SdcStatus context_fail(SdcContext *cx, SdcStatus status, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+/* An option struct of the host, of the size that its first member says, as one of this
+   version; false: it says something that this version does not know. `o` then points to
+   `known`, or is NULL as before. */
+bool options_read(void *to, size_t known, const void *from, size_t size);
+SdcStatus options_wrong(SdcContext *cx, const char *call, size_t size, size_t known);
+#define OPTIONS_READ(o, known)                                                           \
+    (!(o) || (options_read(&(known), sizeof(known), (o), (o)->size) &&                   \
+              ((o) = &(known), true)))
+
 /* Fails in the child of a fork. */
 SdcStatus context_alive(SdcContext *cx);
 /* Takes a lock of the context or of an object that belongs to it. Fails in the child of a

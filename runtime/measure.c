@@ -249,6 +249,9 @@ sdc_measure(SdcContext *cx, SdcLaunchFn *launch, void *user,
         return context_fail(cx, SDC_ERROR_ARGUMENT, "measure: %s",
                             launch ? "no place to put the times" : "nothing to launch");
     *out = (SdcTimes){0};
+    SdcMeasureOptions known;
+    if (!OPTIONS_READ(options, known))
+        return options_wrong(cx, "measure", options->size, sizeof known);
     SdcStatus status = measure_open(cx, options, &m);
     if (status == SDC_OK)
         status = measure_run(m, launch, user, options ? options->seconds : 0, out);

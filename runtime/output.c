@@ -197,6 +197,9 @@ sdc_compile(SdcModule *m, const SdcCompileOptions *o, SdcOutput **out)
     if (!out || !o)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT, "compile: %s",
                             o ? "no place to put the output" : "no options");
+    SdcCompileOptions known;
+    if (!OPTIONS_READ(o, known))
+        return options_wrong(m->cx, "compile", o->size, sizeof known);
     if ((unsigned)o->emit > SDC_EMIT_CUBIN)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT, "compile: nothing to emit has "
                             "number %d", (int)o->emit);

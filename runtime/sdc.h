@@ -98,7 +98,11 @@ enum {
     SDC_CHECK_NAN = 2     /* and where a NaN comes from that is stored */
 };
 
+/* Option structs begin with their size, so that a host that sets it runs with a libsdc of
+   more members, too (fewer: when what it does not know is zero). 0 is the size in the
+   library's own header. Members are added at the end; zero is each one's default. */
 typedef struct SdcContextOptions {
+    size_t size; /* sizeof(SdcContextOptions), or 0 */
     const char *const *include_dirs; /* searched for imports of jit helpers */
     int ninclude;
     int threads; /* CPU launches: threads in all; 0: SDC_NUM_THREADS or all cores */
@@ -266,6 +270,7 @@ SDC_API SdcStatus sdc_module_params(SdcModule *mod, const char *kernel,
                                     const SdcParam **params, int *n);
 
 typedef struct SdcCheckOptions {
+    size_t size;        /* sizeof(SdcCheckOptions), or 0 */
     const char *kernel; /* NULL: all */
     const char *const *signatures; /* as sdc_kernel_get, of one kernel; none: guessed */
     int nsignature;
@@ -300,6 +305,7 @@ SDC_API SdcStatus sdc_module_check(SdcModule *mod, const SdcCheckOptions *option
 
 /* Several kernels, launched one after the other over one grid, as one. */
 typedef struct SdcFuseOptions {
+    size_t size; /* sizeof(SdcFuseOptions), or 0 */
     /* "scale,add,gelu", in the order of their launches; "again=scale" is a kernel that
        comes twice, under another name */
     const char *kernels;
@@ -354,6 +360,12 @@ typedef enum SdcArgKind {
     SDC_ARG_TUPLE
 } SdcArgKind;
 
+/* Functions that make arguments and grids: inline in C and C++, and symbols of libsdc for
+   languages that only call. Structs of 16 and 12 bytes come back by value. */
+#ifndef SDC_MAKER
+#define SDC_MAKER static inline
+#endif
+
 /* One argument of a launch. Made by the functions below. */
 typedef struct SdcArg {
     int32_t kind;  /* SdcArgKind */
@@ -365,8 +377,7 @@ typedef struct SdcArg {
     } v;
 } SdcArg;
 
-static inline SdcArg
-sdc_arg_at(SdcArgKind kind, SdcDtype t, const void *p)
+SDC_MAKER SdcArg sdc_arg_at(SdcArgKind kind, SdcDtype t, const void *p)
 {
     SdcArg a;
     a.kind = (int32_t)kind;
@@ -376,8 +387,7 @@ sdc_arg_at(SdcArgKind kind, SdcDtype t, const void *p)
 }
 
 /* Memory of elements of type `t`. The kernel's element type is `t`. */
-static inline SdcArg
-sdc_ptr(SdcDtype t, const void *p)
+SDC_MAKER SdcArg sdc_ptr(SdcDtype t, const void *p)
 {
     return sdc_arg_at(SDC_ARG_PTR, t, p);
 }
@@ -390,58 +400,46 @@ typedef struct SdcBuffer {
 } SdcBuffer;
 
 /* `b` is read during the launch only. */
-static inline SdcArg
-sdc_buffer(const SdcBuffer *b)
+SDC_MAKER SdcArg sdc_buffer(const SdcBuffer *b)
 {
     return sdc_arg_at(SDC_ARG_BUFFER, b->dtype, b);
 }
 
 /* An integer of the given type. */
-static inline SdcArg
-sdc_int_of(SdcDtype t, int64_t x)
+SDC_MAKER SdcArg sdc_int_of(SdcDtype t, int64_t x)
 {
-    SdcArg a;
-    a.kind = SDC_ARG_INT;
-    a.dtype = (int32_t)t;
+    SdcArg a = sdc_arg_at(SDC_ARG_INT, t, NULL);
     a.v.i = x;
     return a;
 }
 
 /* An integer, 32 bits wide when it fits and 64 otherwise: Triton's rule. */
-static inline SdcArg
-sdc_int(int64_t x)
+SDC_MAKER SdcArg sdc_int(int64_t x)
 {
     return sdc_int_of(x >= INT32_MIN && x <= INT32_MAX ? SDC_I32 : SDC_I64, x);
 }
 
 /* A float of the given type; sdc_float: fp32, Triton's rule. */
-static inline SdcArg
-sdc_float_of(SdcDtype t, double x)
+SDC_MAKER SdcArg sdc_float_of(SdcDtype t, double x)
 {
-    SdcArg a;
-    a.kind = SDC_ARG_FLOAT;
-    a.dtype = (int32_t)t;
+    SdcArg a = sdc_arg_at(SDC_ARG_FLOAT, t, NULL);
     a.v.f = x;
     return a;
 }
-
-static inline SdcArg
-sdc_float(double x)
+SDC_MAKER SdcArg sdc_float(double x)
 {
     return sdc_float_of(SDC_FP32, x);
 }
 
 /* Python's None. */
-static inline SdcArg
-sdc_none(void)
+SDC_MAKER SdcArg sdc_none(void)
 {
     return sdc_arg_at(SDC_ARG_NONE, SDC_DTYPE_NONE, NULL);
 }
 
 /* A tuple of n arguments, tuples too, 16 numbers and pointers in all; the array is read
    during the launch only. Of a NamedTuple's fields when the parameter is annotated so. */
-static inline SdcArg
-sdc_tuple(const SdcArg *items, int n)
+SDC_MAKER SdcArg sdc_tuple(const SdcArg *items, int n)
 {
     SdcArg a = sdc_arg_at(SDC_ARG_TUPLE, SDC_DTYPE_NONE, items);
     a.dtype = n;
@@ -462,16 +460,14 @@ typedef struct SdcDesc {
 } SdcDesc;
 
 /* `d` is read during the launch only. */
-static inline SdcArg
-sdc_desc(const SdcDesc *d)
+SDC_MAKER SdcArg sdc_desc(const SdcDesc *d)
 {
     return sdc_arg_at(SDC_ARG_DESC, d->dtype, d);
 }
 
 /* The same; what a load finds outside of the tensor is NaN instead of 0. Floats only. */
 enum { SDC_PAD_NAN = 0x100 };
-static inline SdcArg
-sdc_desc_nan(const SdcDesc *d)
+SDC_MAKER SdcArg sdc_desc_nan(const SdcDesc *d)
 {
     SdcArg a = sdc_desc(d);
     a.dtype |= SDC_PAD_NAN;
@@ -492,8 +488,7 @@ SDC_API SdcStatus sdc_desc_dlpack(SdcContext *ctx, const void *tensor,
 
 typedef struct SdcGrid { int32_t x, y, z; } SdcGrid;
 
-static inline SdcGrid
-sdc_grid(int64_t x, int64_t y, int64_t z)
+SDC_MAKER SdcGrid sdc_grid(int64_t x, int64_t y, int64_t z)
 {
     SdcGrid g;
     g.x = x < 0 || x > INT32_MAX ? -1 : (int32_t)x; /* refused at launch */
@@ -648,6 +643,7 @@ typedef struct SdcTimes {
 } SdcTimes;
 
 typedef struct SdcMeasureOptions {
+    size_t size;    /* sizeof(SdcMeasureOptions), or 0 */
     double seconds; /* to spend; 0: 0.2 */
     int warm;       /* nonzero: caches are not emptied before each launch */
     int graph;      /* nonzero: measure it */
@@ -679,6 +675,7 @@ typedef struct SdcTrial {
 typedef struct SdcTuning SdcTuning;
 
 typedef struct SdcTuneOptions {
+    size_t size;             /* sizeof(SdcTuneOptions), or 0 */
     const char *kernel;      /* NULL: the only one */
     const char *const *bind; /* constexprs that no configuration says */
     int nbind;
@@ -726,6 +723,7 @@ typedef enum SdcEmit {
 } SdcEmit;
 
 typedef struct SdcCompileOptions {
+    size_t size;             /* sizeof(SdcCompileOptions), or 0 */
     const char *kernel;      /* NULL: the only one of the module */
     const char *signature;   /* as sdc_kernel_get */
     const char *const *bind; /* NAME=VALUE */
@@ -752,6 +750,7 @@ SDC_API SdcStatus sdc_compile(SdcModule *mod, const SdcCompileOptions *options,
                               SdcOutput **out);
 
 typedef struct SdcBundleOptions {
+    size_t size;        /* sizeof(SdcBundleOptions), or 0 */
     const char *kernel; /* NULL: the only one of the module */
     const char *name;   /* of the C functions; NULL: the kernel's */
     const char *const *targets; /* "cpu", "sm_90a", ...; none: the CPU */
@@ -796,5 +795,4 @@ SDC_API void sdc_output_free(SdcOutput *out);
 #ifdef __cplusplus
 }
 #endif
-
 #endif

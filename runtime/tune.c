@@ -478,6 +478,9 @@ sdc_tune(SdcModule *m, const SdcTuneOptions *o, SdcTuning **out)
     if (!out)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT,
                             "tune: no place to put the result");
+    SdcTuneOptions known;
+    if (!OPTIONS_READ(o, known))
+        return options_wrong(m->cx, "tune", o->size, sizeof known);
     SdcStatus status = check_options(m, o, &info);
     if (status != SDC_OK)
         return status;

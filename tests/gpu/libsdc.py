@@ -25,7 +25,8 @@ class Error(Exception):
 
 
 class Options(C.Structure):
-    _fields_ = [("include_dirs", C.POINTER(C.c_char_p)), ("ninclude", C.c_int),
+    _fields_ = [("size", C.c_size_t),
+                ("include_dirs", C.POINTER(C.c_char_p)), ("ninclude", C.c_int),
                 ("threads", C.c_int), ("memory_limit", C.c_size_t), ("cpu", C.c_char_p),
                 ("color", C.c_int), ("debug", C.c_int), ("target", C.c_char_p),
                 ("device", C.c_int), ("cache_dir", C.c_char_p), ("worker", C.c_char_p),
