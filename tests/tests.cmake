@@ -508,6 +508,12 @@ if(TARGET sdc AND NOT SDC_SANITIZE)
     limited(package/build package 300 ${BASH} "${T}/package.sh" "${ROOT}"
         "${CMAKE_CURRENT_BINARY_DIR}" "${PACKAGE}")
     set_tests_properties(package/build PROPERTIES FIXTURES_SETUP package)
+    foreach(language rust go)
+        limited(bindings/${language} package 120 ${BASH} "${T}/bindings.sh" ${language}
+            "${ROOT}" "${PACKAGE}/prefix" "${TMP}/bindings/${language}")
+        set_tests_properties(bindings/${language} PROPERTIES SKIP_RETURN_CODE 77
+            FIXTURES_REQUIRED package)
+    endforeach()
     file(GLOB files CONFIGURE_DEPENDS "${ROOT}/docs/tutorial/*.md"
         "${ROOT}/docs/howto/*.md")
     foreach(file IN LISTS files)

@@ -1,0 +1,3 @@
+module sdc
+
+go 1.21
