@@ -35,6 +35,9 @@ reach_region(Reach *r, const Use *u)
         for (int i = 0; i < op->nregion; i++)
             for (int k = 0; k < op->regions[i]->narg; k++)
                 reach(r, op->regions[i]->args[k]);
+    } else if (op->kind == OP_WARP_SPECIALIZE) { /* each role has all captures */
+        for (int i = 0; i < op->nregion; i++)
+            reach(r, op->regions[i]->args[u->index]);
     }
     if (!op_is(op, T_TERMINATOR) || !op->parent->parent)
         return;
