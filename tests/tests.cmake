@@ -514,7 +514,7 @@ if(TARGET sdc AND NOT SDC_SANITIZE)
         set_tests_properties(bindings/${language} PROPERTIES SKIP_RETURN_CODE 77
             FIXTURES_REQUIRED package)
     endforeach()
-    file(GLOB files CONFIGURE_DEPENDS "${ROOT}/docs/tutorial/*.md"
+    file(GLOB files CONFIGURE_DEPENDS "${ROOT}/README.md" "${ROOT}/docs/tutorial/*.md"
         "${ROOT}/docs/howto/*.md")
     foreach(file IN LISTS files)
         file(RELATIVE_PATH name "${ROOT}" ${file})
@@ -525,6 +525,9 @@ if(TARGET sdc AND NOT SDC_SANITIZE)
             ENVIRONMENT "PREFIX=${PACKAGE}/prefix;TARBALL=${PACKAGE}/sdc-*.tar.gz;\
 SIMCUDA=$<TARGET_FILE:simcuda>")
     endforeach()
+    # The README installs what was built.
+    set_tests_properties(pages/README.md PROPERTIES
+        ENVIRONMENT "BUILD=${CMAKE_CURRENT_BINARY_DIR}")
 endif()
 
 # ---------------------------------------------------------------- random programs
