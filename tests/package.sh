@@ -25,11 +25,12 @@ for file in bin/sdc lib/libsdc.so lib/libsdc.so.0 lib/libsdc.a lib/libsdcrt.a \
     share/bash-completion/completions/sdc share/zsh/site-functions/_sdc \
     share/fish/vendor_completions.d/sdc.fish share/sdc/kernels/{matmul,softmax}.tk \
     share/doc/sdc/{README.md,LICENSE,docs/language.md,docs/examples/rows.c} \
+    share/doc/sdc/html/{index,docs/index,docs/tutorial/8-attention,runtime/sdc.h}.html \
     share/doc/sdc/notices/{sdc,LLVM,libstdc++,zstd,zlib,xxHash}.txt; do
     [ -s "$file" ] || wrong "no $file"
 done
 grep -q 'LLVM Exception' share/doc/sdc/notices/LLVM.txt || wrong "LLVM's licence is none"
-grep -rIl --exclude-dir=docs -e "$root" -e "$build" . >"$out/names" &&
+grep -rIl --exclude-dir=docs --exclude-dir=html -e "$root" -e "$build" . >"$out/names" &&
     wrong "names of this machine's folders in $(cat "$out/names")"
 # The command runs from here, without the build folder's library.
 [ "$(bin/sdc --version | cut -d' ' -f1)" = sdc ] || wrong "bin/sdc does not run"

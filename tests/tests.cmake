@@ -508,6 +508,10 @@ if(TARGET sdc AND NOT SDC_SANITIZE)
     limited(package/build package 300 ${BASH} "${T}/package.sh" "${ROOT}"
         "${CMAKE_CURRENT_BINARY_DIR}" "${PACKAGE}")
     set_tests_properties(package/build PROPERTIES FIXTURES_SETUP package)
+    add_test(NAME pages/html COMMAND ${BASH} "${T}/pages/html"
+        "${PACKAGE}/prefix/share/doc/sdc/html")
+    set_tests_properties(pages/html PROPERTIES LABELS package TIMEOUT 300
+        FIXTURES_REQUIRED package)
     foreach(language rust go)
         limited(bindings/${language} package 120 ${BASH} "${T}/bindings.sh" ${language}
             "${ROOT}" "${PACKAGE}/prefix" "${TMP}/bindings/${language}")

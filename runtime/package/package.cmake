@@ -33,6 +33,27 @@ add_custom_command(OUTPUT "${GEN}/notices/sdc.txt"
 add_custom_target(sdc_notices DEPENDS "${GEN}/notices/sdc.txt")
 install(DIRECTORY "${GEN}/notices" DESTINATION ${PACKAGE_DOC} OPTIONAL)
 
+# ---------------------------------------------------------------- HTML
+# "ninja docs-html": the documents and headers as pages, in html/.
+file(GLOB generator CONFIGURE_DEPENDS "${ROOT}/docs/html/*.c")
+add_executable(page EXCLUDE_FROM_ALL ${generator})
+target_include_directories(page PRIVATE "${ROOT}")
+target_compile_options(page PRIVATE ${WARN})
+file(GLOB pages RELATIVE "${ROOT}" CONFIGURE_DEPENDS "${ROOT}/docs/*.md"
+    "${ROOT}/docs/*/*.md")
+list(REMOVE_ITEM pages docs/README.md)
+set(pages docs/README.md README.md ${pages} tests/README.md runtime/python/README.md
+    runtime/sdc.h runtime/sdc_nn.h runtime/sdc.hpp runtime/rt/sdcrt.h runtime/rt/cuda.h
+    runtime/rt/bundle.h)
+set(HTML "${CMAKE_CURRENT_BINARY_DIR}/html")
+list(TRANSFORM pages PREPEND "${ROOT}/" OUTPUT_VARIABLE page_files)
+add_custom_command(OUTPUT "${HTML}/index.html"
+    COMMAND page "${ROOT}" "${HTML}" ${pages}
+    DEPENDS page ${page_files} "${ROOT}/docs/html/style.css"
+    COMMENT "documents as HTML" VERBATIM)
+add_custom_target(docs-html DEPENDS "${HTML}/index.html")
+install(DIRECTORY "${HTML}" DESTINATION ${PACKAGE_DOC} OPTIONAL)
+
 # ---------------------------------------------------------------- cpack
 # xz would save a quarter and take minutes.
 set(CPACK_GENERATOR DEB TGZ)
@@ -59,6 +80,6 @@ add_custom_target(packages
     COMMAND ${CMAKE_CPACK_COMMAND}
         --config "${CMAKE_CURRENT_BINARY_DIR}/CPackConfig.cmake"
         -B "${CMAKE_CURRENT_BINARY_DIR}/packages"
-    DEPENDS sdc libsdc sdcrt sdckernels sdc_static sdc_notices
+    DEPENDS sdc libsdc sdcrt sdckernels sdc_static sdc_notices docs-html
     WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
     COMMENT "packages" VERBATIM USES_TERMINAL)

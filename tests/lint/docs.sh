@@ -16,13 +16,30 @@ done
 
 [ "${3:-}" != --write ] || exit 0
 
-# Links between pages lead somewhere; code is no link.
+# Links between pages lead somewhere, to a heading that is there; code is no link.
+mapfile -t pages < <(find README.md docs tests/*.md runtime -name '*.md' | LC_ALL=C sort)
+headings=$(LC_ALL=C awk '
+    FNR == 1 { code = 0 }
+    /^```/ { code = !code }
+    !code && /^#+ / {
+        sub(/^#+ +/, "")
+        $0 = tolower($0)
+        gsub(/[][!"#$%&()*+,.\/:;<=>?@\\^`{|}~\047]/, "")
+        gsub(/ /, "-")
+        print FILENAME "#" $0
+    }' "${pages[@]}")
 while IFS=: read -r file line target; do
-    target=${target%%#*}
     case $target in '' | http*) continue ;; esac
-    [ -e "$(dirname "$file")/$target" ] && continue
-    echo "$file:$line: link to nothing: $target"
-    bad=1
+    path=$file
+    [ -z "${target%%#*}" ] || path=$(dirname "$file")/${target%%#*}
+    if [ ! -e "$path" ]; then
+        echo "$file:$line: link to nothing: $target"
+        bad=1
+    elif [[ $target == *'#'* && $path == *.md ]]; then
+        path=$(realpath --relative-to=. "$path")
+        [[ $'\n'$headings$'\n' == *$'\n'"$path#${target#*#}"$'\n'* ]] ||
+            { echo "$file:$line: no such heading: $target"; bad=1; }
+    fi
 done < <(awk '
     FNR == 1 { code = 0 }
     /^```/ { code = !code }
@@ -32,5 +49,5 @@ done < <(awk '
             print FILENAME ":" FNR ":" substr($0, RSTART + 2, RLENGTH - 3)
             $0 = substr($0, RSTART + RLENGTH)
         }
-    }' README.md docs/*.md tests/*.md)
+    }' "${pages[@]}")
 exit $bad
