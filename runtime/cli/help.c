@@ -297,21 +297,10 @@ print_man(FILE *to)
     }
     fputs(".SH EXIT STATUS\n", to);
     put_roff(to, statuses);
-    fputs(".SH ENVIRONMENT\n.TP\n.B SDC_NUM_THREADS\nthreads of a launch on the CPU\n"
-          ".TP\n.B SDC_CACHE_DIR\nfolder of the kernel cache; default sdc in "
-          "XDG_CACHE_HOME or ~/.cache\n"
-          ".TP\n.B SDC_CACHE\noff: no kernel is kept on disk\n"
-          ".TP\n.B SDC_CACHE_SIZE\nMiB that the kernel cache may have; default 1024\n"
-          ".TP\n.B SDC_LIBCUDA\nthe CUDA driver's library; default libcuda.so.1\n"
-          ".TP\n.B SDC_LIBCUBLAS\nthe library of \\-\\-vs cublas; default "
-          "libcublas.so.13, .12\n"
-          ".TP\n.B SDC_PYTHON\nthe Python of \\-\\-vs triton; default python3\n"
-          ".TP\n.B SDC_PERF_MAP\n1: names of kernels on the CPU are written to "
-          "/tmp/perf\\-PID.map, for perf\n"
-          ".TP\n.B SDC_EXPLAIN\n1: functions of sdc_nn.h tell what they planned\n"
-          ".TP\n.B TMPDIR\nfolder of temporary files; default /tmp\n"
-          ".TP\n.B NO_COLOR\nno colours in messages\n",
-          to);
+    fputs(".SH ENVIRONMENT\n", to);
+#define VARIABLE(name, text) fputs(".TP\n.B " #name "\n" text "\n", to);
+#include "runtime/cli/environment.def"
+#undef VARIABLE
 }
 
 /* ---------------------------------------------------------------- completions */
