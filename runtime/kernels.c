@@ -241,6 +241,21 @@ call_same_type(Call *c, const SdcTensor *t, const SdcTensor *like, const char *w
 }
 
 bool
+call_options(Call *c, const void *from, void *to, size_t size)
+{
+    size_t given;
+    if (!from)
+        return true;
+    memcpy(&given, from, sizeof given);
+    if (!call_need(c, given >= sizeof given && given <= size,
+                   "options of %zu bytes, known are %zu: set 'size' to the struct's",
+                   given, size))
+        return false;
+    memcpy(to, from, given);
+    return true;
+}
+
+bool
 tensor_is_long(const SdcTensor *t)
 {
     double last = 0;

@@ -177,6 +177,42 @@ SDC_API SdcStatus sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor 
                              const SdcTensor *bias, const SdcTensor *c, SdcActivation act,
                              int exact, void *stream);
 
+/* What a matmul may have besides; zero or NULL: it has not. */
+typedef struct SdcMatmulOptions {
+    size_t size; /* sizeof(SdcMatmulOptions) */
+    /* [N], or [batch, N] ([groups, N]) with any stride from one to the next; stride 1
+       along a row */
+    const SdcTensor *bias;
+    const SdcTensor *residual; /* as c, any floating type and strides; may be c */
+    SdcActivation act;
+    int exact; /* nonzero: matmuls of fp32 in full precision, not in tf32 */
+} SdcMatmulOptions;
+
+/* c = act(a b + bias) + residual: a [M, K], b [K, N], c [M, N] as sdc_matmul has them, or
+   with a batch in front of each, [batch, M, K] and so on, with any strides: 0 where all
+   of a batch share one. Small matrices of long sums are divided along K too. `o` NULL: no
+   options. */
+SDC_API SdcStatus sdc_matmul_with(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
+                                  const SdcTensor *c, const SdcMatmulOptions *o,
+                                  void *stream);
+
+/* Matmuls of different sizes in one launch (mixture of experts). The rows of a [rows, K]
+   and c [rows, N] are sorted by group, and those of group g, offsets[g] to offsets[g + 1]
+   - 1, are multiplied by b[g] of b [groups, K, N]; offsets [groups + 1] is i32,
+   contiguous and on the device, does not decrease, and its numbers are 0 to rows. Rows of
+   no group are not written. Bias and residual as above. */
+SDC_API SdcStatus sdc_matmul_grouped(SdcKernels *k, const SdcTensor *a,
+                                     const SdcTensor *b, const SdcTensor *offsets,
+                                     const SdcTensor *c, const SdcMatmulOptions *o,
+                                     void *stream);
+
+/* The gradient of b of such a matmul: c[g] = a[rows of g]^T b[rows of g], for a
+   [rows, M], b [rows, N] and c [groups, M, N]; 0 for a group without rows. (That of a is
+   sdc_matmul_grouped with the dimensions of b exchanged.) */
+SDC_API SdcStatus sdc_matmul_grouped_sum(SdcKernels *k, const SdcTensor *a,
+                                         const SdcTensor *b, const SdcTensor *offsets,
+                                         const SdcTensor *c, int exact, void *stream);
+
 /* ---------------------------------------------------------------- rows */
 
 /* out = softmax(x) over the last dimension: [rows, cols], any floating types, stride 1
@@ -201,6 +237,73 @@ SDC_API SdcStatus sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy,
                                           const SdcTensor *dx, const SdcTensor *dw,
                                           const SdcTensor *db, void *workspace,
                                           void *stream);
+
+/* y = x * rstd * w, rstd = 1 / sqrt(mean(x^2) + eps), over rows of x [rows, cols], any
+   floating types, stride 1 along a row; w [cols], contiguous; rstd [rows], fp32,
+   contiguous: kept for the backward pass. */
+SDC_API SdcStatus sdc_rms_norm_forward(SdcKernels *k, const SdcTensor *x,
+                                       const SdcTensor *w, const SdcTensor *y,
+                                       const SdcTensor *rstd, double eps, void *stream);
+
+SDC_API size_t sdc_rms_norm_workspace(SdcKernels *k, int64_t cols);
+
+/* dx [rows, cols] and dw [cols] for dy. `add` [rows, cols], optional: the gradient that
+   reaches x beside this norm, added to dx; it may be dx. The sums over rows are taken in
+   an order that is always the same. */
+SDC_API SdcStatus sdc_rms_norm_backward(SdcKernels *k, const SdcTensor *dy,
+                                        const SdcTensor *x, const SdcTensor *w,
+                                        const SdcTensor *rstd, const SdcTensor *add,
+                                        const SdcTensor *dx, const SdcTensor *dw,
+                                        void *workspace, void *stream);
+
+/* loss[r] = lse[r] - x[r, target[r]], lse[r] the logarithm of the sum of exp(x[r, c]): x
+   [rows, cols], any floating type, stride 1 along a row; target [rows], i32 or i64; loss
+   and lse [rows], fp32, all contiguous; lse is kept for the backward pass. A row whose
+   target is `ignore`, a negative number, has loss 0. */
+SDC_API SdcStatus sdc_cross_entropy_forward(SdcKernels *k, const SdcTensor *x,
+                                            const SdcTensor *target,
+                                            const SdcTensor *loss, const SdcTensor *lse,
+                                            int64_t ignore, void *stream);
+
+/* dx[r, c] = dloss[r] * scale * (exp(x[r, c] - lse[r]) - (c == target[r])), 0 where the
+   target is `ignore`. dloss [rows], any floating type, contiguous; NULL: 1. (Of the mean
+   of the losses: no dloss, and scale is 1 / rows that count.) dx may be x. */
+SDC_API SdcStatus sdc_cross_entropy_backward(SdcKernels *k, const SdcTensor *x,
+                                             const SdcTensor *target,
+                                             const SdcTensor *lse,
+                                             const SdcTensor *dloss, const SdcTensor *dx,
+                                             double scale, int64_t ignore, void *stream);
+
+/* ---------------------------------------------------------------- gates, positions */
+
+/* out = silu(gate) * up: [rows, cols], any floating types, stride 1 along a row; gate and
+   up may be halves of the rows of one matrix, out may be one of them. */
+SDC_API SdcStatus sdc_swiglu_forward(SdcKernels *k, const SdcTensor *gate,
+                                     const SdcTensor *up, const SdcTensor *out,
+                                     void *stream);
+
+/* dgate and dup for dout; they may take the place of gate and up. */
+SDC_API SdcStatus sdc_swiglu_backward(SdcKernels *k, const SdcTensor *dout,
+                                      const SdcTensor *gate, const SdcTensor *up,
+                                      const SdcTensor *dgate, const SdcTensor *dup,
+                                      void *stream);
+
+typedef struct SdcRotary {
+    size_t size;   /* sizeof(SdcRotary) */
+    int pairs;     /* nonzero: columns 2 j and 2 j + 1 are a pair, else j and j + half */
+    int inverse;   /* nonzero: turned back, which is the gradient */
+    int64_t first; /* the position of row 0 of M */
+    /* [batch, M], i32, on the device: the position of each row; NULL: they count up */
+    const SdcTensor *places;
+} SdcRotary;
+
+/* Rotary position embedding: pairs (a, b) of columns of x [batch, heads, M, dim], any
+   floating type and strides, become (a cos - b sin, b cos + a sin), by row `position` of
+   cos and sin [positions, half], any floating type, contiguous. Columns from 2 * half on
+   are copied. out as x; it may be x. `r` NULL: the defaults. */
+SDC_API SdcStatus sdc_rotary(SdcKernels *k, const SdcTensor *x, const SdcTensor *cos,
+                             const SdcTensor *sin, const SdcTensor *out,
+                             const SdcRotary *r, void *stream);
 
 /* ---------------------------------------------------------------- attention */
 

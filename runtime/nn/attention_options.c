@@ -2,8 +2,6 @@
    fits, and as arguments of the kernels (kernels_dsl/flash_attention.tk, options). */
 #include "runtime/nn/attention.h"
 
-#include <string.h>
-
 static bool
 vector_fits(Call *c, const SdcTensor *t, int64_t n, const char *what)
 {
@@ -26,12 +24,8 @@ attention_options(Call *c, const SdcAttention *a, SdcAttentionOptions *to)
     *to = (SdcAttentionOptions){.size = sizeof *to};
     if (!a->options)
         return true;
-    size_t size = a->options->size;
-    if (!call_need(c, size >= sizeof size && size <= sizeof *to,
-                   "options of %zu bytes, known are %zu: set 'size' to the struct's",
-                   size, sizeof *to))
+    if (!call_options(c, a->options, to, sizeof *to))
         return false;
-    memcpy(to, a->options, size);
     return call_need(c, to->window >= 0, "the window is %lld, needed is >= 0",
                      (long long)to->window) &&
            call_need(c, to->cap >= 0, "the cap is %g, needed is >= 0", (double)to->cap);

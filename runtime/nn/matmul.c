@@ -1,14 +1,16 @@
 /* sdc_nn.h: the matmul. The plan says which tiles, in how many parts along k and
-   what is packed first (runtime/nn/plan_gemm.c); here it is carried out. */
-#include "runtime/kernels.h"
+   what is packed first (runtime/nn/plan_gemm.c); here it is carried out. A
+   batch and residuals have kernels of their own, so that what is one matmul carries
+   nothing more. */
+#include "runtime/nn/matmul.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAP_ALIGN = 16, PACK_ROWS = 32, PACK_COLS = 64, JOIN = 512 };
+enum { MAP_ALIGN = 16, JOIN = 512 };
 
-static bool
-product_type(Call *c, const SdcTensor *t, const char *what)
+bool
+matmul_type(Call *c, const SdcTensor *t, const char *what)
 {
     return call_need(c,
                      t->dtype == SDC_FP32 || t->dtype == SDC_FP16 || t->dtype == SDC_BF16,
@@ -16,68 +18,53 @@ product_type(Call *c, const SdcTensor *t, const char *what)
                      sdc_dtype_name(t->dtype) ? sdc_dtype_name(t->dtype) : "none");
 }
 
-static bool
-matmul_fits(Call *c, const SdcTensor *a, const SdcTensor *b, const SdcTensor *bias,
-            const SdcTensor *to, SdcActivation act)
-{
-    if (!call_need(c, act_name(act) != NULL, "no activation has number %d", (int)act) ||
-        !call_shape(c, a, "a", SHAPE(-1, -1)) || !product_type(c, a, "a") ||
-        !call_shape(c, b, "b", SHAPE(a->shape[1], -1)) || !call_same_type(c, b, a, "b") ||
-        !call_shape(c, to, "c", SHAPE(a->shape[0], b->shape[1])) ||
-        !call_float(c, to, "c"))
-        return false;
-    if (bias && (!call_shape(c, bias, "bias", SHAPE(b->shape[1])) ||
-                 !call_float(c, bias, "bias") || !call_dense(c, bias, "bias")))
-        return false;
-    return c->status == SDC_OK;
-}
-
-/* One matmul, as the kernels see it. */
-typedef struct Product {
-    SdcTensor a, b, c;
-    const SdcTensor *bias;
-    SdcActivation act;
-    bool exact;
-} Product;
-
 static int64_t
 bytes_of(const SdcTensor *t)
 {
     return sdc_dtype_size(t->dtype);
 }
 
-/* Strides that nothing is reached by, as a dense matrix would have them: a row alone, a
-   column alone. */
-static SdcTensor
-plain(const SdcTensor *t)
+/* Strides that nothing is reached by are as a dense matrix would have them: a row alone,
+   a column alone. */
+SdcTensor
+matmul_batch(const SdcTensor *t)
 {
-    SdcTensor x = *t;
     int64_t each = MAP_ALIGN / bytes_of(t);
-    for (int i = 0; i < 2; i++)
+    int lead = t->rank - 2;
+    SdcTensor x = {.dtype = t->dtype, .rank = 3, .data = t->data, .shape = {1}};
+    each = each < 1 ? 1 : each;
+    if (lead && t->shape[0] != 1) {
+        x.shape[0] = t->shape[0];
+        x.strides[0] = t->strides[0];
+    }
+    for (int i = 1; i < 3; i++) {
+        x.shape[i] = t->shape[lead + i - 1];
+        x.strides[i] = t->strides[lead + i - 1];
+    }
+    for (int i = 1; i < 3; i++)
         if (x.shape[i] == 1)
-            x.strides[i] = x.shape[1 - i] > 1 && x.strides[1 - i] != 1
+            x.strides[i] = x.shape[3 - i] > 1 && x.strides[3 - i] != 1
                                ? 1
-                               : ceil_over(x.shape[1 - i], each) * each;
+                               : ceil_over(x.shape[3 - i], each) * each;
     return x;
 }
 
-/* The power of two, up to `most`, that all of these numbers are multiples of. */
-static int64_t
-divisor(uint64_t numbers, int64_t most)
+int32_t
+matmul_rows(const SdcTensor *t)
 {
-    uint64_t low = numbers & -numbers;
-    return low && low < (uint64_t)most ? (int64_t)low : most;
-}
-
-/* As GemmAsk has it. */
-static int32_t
-rows_of(const SdcTensor *t)
-{
-    int unit = t->strides[1] == 1 ? 1 : 0;
-    int64_t pitch = t->strides[1 - unit] * bytes_of(t);
+    int unit = t->strides[2] == 1 ? 2 : 1;
+    int64_t pitch = t->strides[3 - unit] * bytes_of(t);
+    int64_t next = llabs(t->strides[0]) * bytes_of(t);
     if (t->strides[unit] != 1 || pitch <= 0)
         return 0;
-    return (int32_t)divisor((uint64_t)pitch | (uintptr_t)t->data, GEMM_LINE);
+    return (int32_t)matmul_divisor((uint64_t)pitch | (uint64_t)next | (uintptr_t)t->data,
+                                   GEMM_LINE);
+}
+
+GemmMath
+matmul_math(const SdcTensor *a, bool exact)
+{
+    return exact ? GEMM_EXACT : a->dtype == SDC_FP32 ? GEMM_TF32 : GEMM_HALF;
 }
 
 /* ---- the plan of a shape that came before */
@@ -98,9 +85,9 @@ entry_of(SdcKernels *k, const GemmAsk *q)
     return &k->gemm[hash_of(q) % GEMM_PLANS];
 }
 
-/* The plan, and what an equal call has launched before. */
-static GemmPlan
-plan_of(Call *c, const GemmAsk *q)
+/* And what an equal call has launched before. */
+GemmPlan
+matmul_plan(Call *c, const GemmAsk *q)
 {
     SdcKernels *k = c->k;
     GemmEntry *at = entry_of(k, q);
@@ -117,8 +104,8 @@ plan_of(Call *c, const GemmAsk *q)
     return known ? plan : gemm_plan(&k->device, q);
 }
 
-static void
-keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
+void
+matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
 {
     SdcKernels *k = c->k;
     if (!c->found || c->status != SDC_OK || context_lock(k->cx, &k->lock) != SDC_OK)
@@ -131,52 +118,8 @@ keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
 
 /* ---- launches */
 
-/* A copy of t in temporary memory, rows on lines of the cache; neighbours in memory stay
-   so. What is copied are numbers as wide as rows allow. */
-static SdcTensor
-packed(Call *c, const SdcTensor *t)
-{
-    static const SdcDtype wide[] = {[1] = SDC_I8, [2] = SDC_I16, [4] = SDC_I32,
-                                    [8] = SDC_I64};
-    bool turned = llabs(t->strides[0]) < llabs(t->strides[1]);
-    int row = turned ? 1 : 0, col = 1 - row;
-    int64_t size = bytes_of(t), rows = t->shape[row], cols = t->shape[col] * size;
-    int64_t pitch = ceil_over(cols, GEMM_LINE) * GEMM_LINE, each = size;
-    if (t->strides[col] == 1)
-        each = divisor((uint64_t)(t->strides[row] * size) | (uint64_t)cols |
-                           (uintptr_t)t->data,
-                       8);
-    SdcTensor x = *t, from = *t, to;
-    x.strides[row] = pitch / size;
-    x.strides[col] = 1;
-    x.data = call_borrow(c, rows * pitch);
-    if (!x.data)
-        return x;
-    from.dtype = wide[each];
-    from.shape[col] = cols / each;
-    from.strides[row] = t->strides[row] * size / each;
-    to = from;
-    to.data = x.data;
-    to.strides[row] = pitch / each;
-    to.strides[col] = 1;
-    call_next(c);
-    call_bind(c, "BLOCK_R", PACK_ROWS);
-    call_bind(c, "BLOCK_C", PACK_COLS);
-    call_bind(c, "num_warps", 4);
-    call_tensor(c, &from);
-    call_tensor(c, &to);
-    call_int(c, rows);
-    call_int(c, from.shape[col]);
-    call_stride(c, &from, row);
-    call_stride(c, &from, col);
-    call_stride(c, &to, row);
-    int64_t tiles = ceil_over(rows, PACK_ROWS) * ceil_over(from.shape[col], PACK_COLS);
-    call_run(c, "pack", "pack", call_grid(c, tiles), c->stream);
-    return x;
-}
-
-static void
-bind_tile(Call *c, const Product *p, const GemmTile *t)
+void
+matmul_bind(Call *c, const Product *p, const GemmTile *t)
 {
     call_next(c);
     call_bind(c, "BLOCK_M", t->m);
@@ -187,63 +130,113 @@ bind_tile(Call *c, const Product *p, const GemmTile *t)
     call_bind(c, "num_stages", t->stages);
 }
 
-static void
-bind_epilogue(Call *c, const Product *p)
+void
+matmul_strides(Call *c, const SdcTensor *t, int first)
 {
-    call_bind_bool(c, "HAS_BIAS", p->bias != NULL);
-    call_bind_text(c, "ACT", act_name(p->act));
+    for (int i = first; i < t->rank; i++)
+        call_stride(c, t, i);
+}
+
+void
+matmul_residual(Call *c, const Product *p)
+{
+    call_tensor(c, p->adds ? &p->residual : NULL);
+}
+
+void
+matmul_residual_strides(Call *c, const Product *p, int first)
+{
+    const SdcTensor none = {.rank = 3};
+    matmul_strides(c, p->adds ? &p->residual : &none, first);
+}
+
+/* The kernels of one matmul do not take what a batch or a residual needs. */
+static bool
+is_plain(const Product *p)
+{
+    return p->c.shape[0] == 1 && !p->adds;
 }
 
 static int64_t
 tiles_of(const Product *p, const GemmTile *t)
 {
-    return ceil_over(p->c.shape[0], t->m) * ceil_over(p->c.shape[1], t->n);
+    return ceil_over(p->c.shape[1], t->m) * ceil_over(p->c.shape[2], t->n) *
+           p->c.shape[0];
+}
+
+/* Bias and activation, as the kernels for one matmul and for more take them. */
+static void
+bind_epilogue(Call *c, const Product *p)
+{
+    if (is_plain(p))
+        call_bind_bool(c, "HAS_BIAS", p->bias != NULL);
+    call_bind_text(c, "ACT", act_name(p->act));
 }
 
 static void
 whole(Call *c, const Product *p, const GemmPlan *plan)
 {
-    bind_tile(c, p, plan->tile);
+    bool plain = is_plain(p);
+    matmul_bind(c, p, plan->tile);
     bind_epilogue(c, p);
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
     call_tensor(c, &p->c);
     call_tensor(c, p->bias);
-    call_int(c, p->c.shape[0]);
+    if (!plain)
+        matmul_residual(c, p);
     call_int(c, p->c.shape[1]);
-    call_int(c, p->a.shape[1]);
-    call_strides(c, &p->a);
-    call_strides(c, &p->b);
-    call_strides(c, &p->c);
-    call_run(c, "matmul", "matmul", call_grid(c, tiles_of(p, plan->tile)), c->stream);
+    call_int(c, p->c.shape[2]);
+    call_int(c, p->a.shape[2]);
+    matmul_strides(c, &p->a, plain);
+    matmul_strides(c, &p->b, plain);
+    matmul_strides(c, &p->c, plain);
+    if (!plain) {
+        call_int(c, p->bias_next);
+        matmul_residual_strides(c, p, 0);
+    }
+    call_run(c, "matmul", plain ? "matmul" : "matmul_batched",
+             call_grid(c, tiles_of(p, plan->tile)), c->stream);
+}
+
+/* Sums of the parts, [batch * parts, M * width]. */
+static void
+sum_parts(Call *c, const Product *p, const GemmPlan *plan, const SdcTensor *parts,
+          int64_t width)
+{
+    bool plain = is_plain(p);
+    matmul_bind(c, p, plan->tile);
+    call_tensor(c, &p->a);
+    call_tensor(c, &p->b);
+    call_tensor(c, parts);
+    call_int(c, p->c.shape[1]);
+    call_int(c, p->c.shape[2]);
+    call_int(c, p->a.shape[2]);
+    matmul_strides(c, &p->a, plain);
+    matmul_strides(c, &p->b, plain);
+    call_stride(c, parts, 0);
+    call_int(c, width);
+    if (!plain)
+        call_int(c, plan->split);
+    call_int(c, gemm_part(plan, p->a.shape[2]));
+    call_run(c, "matmul", plain ? "matmul_split" : "matmul_batched_split",
+             call_grid(c, plan->split * tiles_of(p, plan->tile)), c->stream);
 }
 
 static void
 in_parts(Call *c, const Product *p, const GemmPlan *plan)
 {
-    int64_t M = p->c.shape[0], N = p->c.shape[1], K = p->a.shape[1];
+    bool plain = is_plain(p);
+    int64_t M = p->c.shape[1], N = p->c.shape[2], batch = p->c.shape[0];
     int64_t width = ceil_over(N, 4) * 4, stride = M * width;
     SdcTensor parts = {.dtype = SDC_FP32,
                        .rank = 2,
-                       .shape = {plan->split, stride},
+                       .shape = {batch * plan->split, stride},
                        .strides = {stride, 1}};
-    parts.data = call_borrow(c, plan->split * stride * (int64_t)sizeof(float));
+    parts.data = call_borrow(c, parts.shape[0] * stride * (int64_t)sizeof(float));
     if (!parts.data)
         return;
-    bind_tile(c, p, plan->tile);
-    call_tensor(c, &p->a);
-    call_tensor(c, &p->b);
-    call_tensor(c, &parts);
-    call_int(c, M);
-    call_int(c, N);
-    call_int(c, K);
-    call_strides(c, &p->a);
-    call_strides(c, &p->b);
-    call_stride(c, &parts, 0);
-    call_int(c, width);
-    call_int(c, gemm_part(plan, K));
-    call_run(c, "matmul", "matmul_split",
-             call_grid(c, plan->split * tiles_of(p, plan->tile)), c->stream);
+    sum_parts(c, p, plan, &parts, width);
     call_next(c);
     bind_epilogue(c, p);
     call_bind(c, "PARTS", power_over(plan->split, 1 << 16));
@@ -252,13 +245,127 @@ in_parts(Call *c, const Product *p, const GemmPlan *plan)
     call_tensor(c, &parts);
     call_tensor(c, &p->c);
     call_tensor(c, p->bias);
+    if (!plain) {
+        matmul_residual(c, p);
+        call_int(c, M);
+    }
     call_int(c, N);
     call_int(c, plan->split);
     call_stride(c, &parts, 0);
     call_int(c, width);
-    call_strides(c, &p->c);
-    call_run(c, "matmul", "matmul_join",
-             call_grid(c, M * ceil_over(N, power_over(N, JOIN))), c->stream);
+    matmul_strides(c, &p->c, plain);
+    if (!plain) {
+        call_int(c, p->bias_next);
+        matmul_residual_strides(c, p, 0);
+    }
+    call_run(c, "matmul", plain ? "matmul_join" : "matmul_batched_join",
+             call_grid(c, batch * M * ceil_over(N, power_over(N, JOIN))), c->stream);
+}
+
+/* ---- calls */
+
+/* a and b fit, and c, whose sizes stand in p->c. */
+static bool
+operands_fit(Call *c, const SdcTensor *a, const SdcTensor *b, const SdcTensor *to)
+{
+    int lead = a && a->rank == 3;
+    const int64_t batch = lead ? a->shape[0] : 1;
+    if (!(lead ? call_shape(c, a, "a", SHAPE(-1, -1, -1))
+               : call_shape(c, a, "a", SHAPE(-1, -1))) ||
+        !matmul_type(c, a, "a"))
+        return false;
+    int64_t K = a->shape[lead + 1];
+    if (!(lead ? call_shape(c, b, "b", SHAPE(batch, K, -1))
+               : call_shape(c, b, "b", SHAPE(K, -1))) ||
+        !call_same_type(c, b, a, "b"))
+        return false;
+    int64_t M = a->shape[lead], N = b->shape[lead + 1];
+    return (lead ? call_shape(c, to, "c", SHAPE(batch, M, N))
+                 : call_shape(c, to, "c", SHAPE(M, N))) &&
+           call_float(c, to, "c");
+}
+
+bool
+matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p)
+{
+    const SdcTensor *bias = o->bias, *add = o->residual;
+    int64_t N = p->c.shape[2];
+    if (!call_need(c, act_name(o->act) != NULL, "no activation has number %d",
+                   (int)o->act))
+        return false;
+    if (bias) {
+        bool rows = bias->rank == 2;
+        if (!(rows ? call_shape(c, bias, "bias", SHAPE(groups, N))
+                   : call_shape(c, bias, "bias", SHAPE(N))) ||
+            !call_float(c, bias, "bias") ||
+            !(rows ? call_rows(c, bias, "bias") : call_dense(c, bias, "bias")))
+            return false;
+        p->bias = bias;
+        p->bias_next = rows && groups > 1 ? bias->strides[0] : 0;
+    }
+    if (add) {
+        bool lead = p->c.shape[0] > 1 || add->rank == 3;
+        if (!(lead ? call_shape(c, add, "residual", 3, p->c.shape)
+                   : call_shape(c, add, "residual", 2, p->c.shape + 1)) ||
+            !call_float(c, add, "residual"))
+            return false;
+        p->adds = true;
+        p->residual = matmul_batch(add);
+    }
+    p->act = o->act;
+    p->exact = o->exact;
+    return true;
+}
+
+int32_t
+matmul_epilogue(const Product *p)
+{
+    return (int32_t)p->act << 2 | p->adds << 1 | (p->bias != NULL);
+}
+
+/* All of it fits. */
+static SdcStatus
+multiply(Call *c, Product *p)
+{
+    if (!p->c.shape[0] || !p->c.shape[1] || !p->c.shape[2])
+        return SDC_OK;
+    GemmAsk ask = {.m = p->c.shape[1],
+                   .n = p->c.shape[2],
+                   .k = p->a.shape[2],
+                   .batch = p->c.shape[0],
+                   .math = matmul_math(&p->a, p->exact),
+                   .bytes = (int32_t)bytes_of(&p->a),
+                   .result = (int32_t)bytes_of(&p->c),
+                   .a_rows = matmul_rows(&p->a),
+                   .b_rows = matmul_rows(&p->b),
+                   .epilogue = matmul_epilogue(p),
+                   .stay = (matmul_packs(&p->a) ? 0 : 1) | (matmul_packs(&p->b) ? 0 : 2)};
+    GemmPlan plan = matmul_plan(c, &ask);
+    call_note(c, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
+    if (plan.pack_a)
+        p->a = matmul_packed(c, &p->a);
+    if (plan.pack_b && c->status == SDC_OK)
+        p->b = matmul_packed(c, &p->b);
+    if (c->status == SDC_OK)
+        (plan.split > 1 ? in_parts : whole)(c, p, &plan);
+    matmul_keep(c, &ask, &plan);
+    return call_end(c);
+}
+
+SdcStatus
+sdc_matmul_with(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const SdcTensor *c,
+                const SdcMatmulOptions *options, void *stream)
+{
+    Call call = call_begin(k, "sdc_matmul_with");
+    SdcMatmulOptions o = {0};
+    if (call.status != SDC_OK || !call_options(&call, options, &o, sizeof o) ||
+        !operands_fit(&call, a, b, c))
+        return call.status;
+    Product p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
+    call.stream = stream;
+    if (!matmul_options(&call, &o, p.c.shape[0], &p))
+        return call.status;
+    return multiply(&call, &p);
 }
 
 SdcStatus
@@ -266,32 +373,13 @@ sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b, const SdcTenso
            const SdcTensor *c, SdcActivation act, int exact, void *stream)
 {
     Call call = call_begin(k, "sdc_matmul");
-    if (call.status != SDC_OK || !matmul_fits(&call, a, b, bias, c, act))
+    const SdcMatmulOptions o = {.bias = bias, .act = act, .exact = exact};
+    if (call.status != SDC_OK || !call_shape(&call, a, "a", SHAPE(-1, -1)) ||
+        !operands_fit(&call, a, b, c))
         return call.status;
+    Product p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
     call.stream = stream;
-    if (!c->shape[0] || !c->shape[1])
-        return SDC_OK;
-    Product p = {plain(a), plain(b), plain(c), bias, act, exact};
-    GemmMath math = exact                   ? GEMM_EXACT
-                    : a->dtype == SDC_FP32 ? GEMM_TF32
-                                           : GEMM_HALF;
-    GemmAsk ask = {.m = c->shape[0],
-                   .n = c->shape[1],
-                   .k = a->shape[1],
-                   .math = math,
-                   .bytes = (int32_t)bytes_of(a),
-                   .result = (int32_t)bytes_of(c),
-                   .a_rows = rows_of(&p.a),
-                   .b_rows = rows_of(&p.b),
-                   .epilogue = (int32_t)act << 1 | (bias != NULL)};
-    GemmPlan plan = plan_of(&call, &ask);
-    call_note(&call, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
-    if (plan.pack_a)
-        p.a = packed(&call, &p.a);
-    if (plan.pack_b && call.status == SDC_OK)
-        p.b = packed(&call, &p.b);
-    if (call.status == SDC_OK)
-        (plan.split > 1 ? in_parts : whole)(&call, &p, &plan);
-    keep(&call, &ask, &plan);
-    return call_end(&call);
+    if (!matmul_options(&call, &o, 1, &p))
+        return call.status;
+    return multiply(&call, &p);
 }

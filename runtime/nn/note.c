@@ -50,8 +50,10 @@ say_gemm(Text *t, const Note *n)
     const GemmAsk *q = &n->of.gemm.ask;
     const GemmPlan *p = &n->of.gemm.plan;
     const GemmCost *c = &p->cost;
-    say(t, "%s %lldx%lldx%lld: ", n->function, (long long)q->m, (long long)q->n,
-        (long long)q->k);
+    say(t, "%s ", n->function);
+    if (q->batch > 1)
+        say(t, "%lld of ", (long long)q->batch);
+    say(t, "%lldx%lldx%lld: ", (long long)q->m, (long long)q->n, (long long)q->k);
     say_tile(t, p->tile, p->split, false);
     say_operand(t, "a", q->a_rows, p->pack_a);
     say_operand(t, "b", q->b_rows, p->pack_b);

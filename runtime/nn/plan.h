@@ -22,6 +22,7 @@ typedef enum GemmMath { GEMM_HALF, GEMM_TF32, GEMM_EXACT } GemmMath;
 /* What is asked. All of it is compared as bytes: make it from zeros. */
 typedef struct GemmAsk {
     int64_t m, n, k;
+    int64_t batch; /* so many of them, 1 or more */
     int32_t math;   /* GemmMath */
     int32_t bytes;  /* of an element of a and b */
     int32_t result; /* bytes of one of c */
@@ -29,6 +30,8 @@ typedef struct GemmAsk {
        stride. Tensor maps take 16 and more. */
     int32_t a_rows, b_rows;
     int32_t epilogue; /* names one, for who carries the plan out */
+    int32_t stay;     /* operands that cannot be packed: 1 a, 2 b */
+    int32_t whole;    /* nonzero: no parts along k */
 } GemmAsk;
 
 /* A tile of the matmul kernels and how fast it goes. */

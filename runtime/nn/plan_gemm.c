@@ -92,10 +92,10 @@ gemm_part(const GemmPlan *p, int64_t k)
 }
 
 static double
-packing(int64_t elements, int bytes, int rows)
+packing(double elements, int bytes, int rows)
 {
     double rate = rows >= COPY_ROWS ? copy_bytes : copy_odd_bytes;
-    return next_launch + 2 * (double)elements * bytes / rate;
+    return next_launch + 2 * elements * bytes / rate;
 }
 
 /* Lines of the cache that 128 bytes of a row lie in, on average. */
@@ -116,13 +116,15 @@ static GemmCost
 cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
 {
     const GemmTile *t = w->tile;
-    double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * w->split;
+    double each = (double)q->batch, parts = each * w->split;
+    double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * parts;
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
     double at_once = fmin(units, wide), rounds = ceil(units / wide);
     /* rows that are there: the rest of a tile is no traffic */
     double high = least(t->m, q->m), across = least(t->n, q->n);
-    double both = (double)q->m * (double)q->k + (double)q->k * (double)q->n;
-    double sums = (double)q->m * (double)q->n;
+    double of_a = each * (double)q->m * (double)q->k;
+    double of_b = each * (double)q->k * (double)q->n;
+    double sums = each * (double)q->m * (double)q->n;
     double flight = at_once * fmin(rounds, t->resident) * (t->stages - 1) *
                     (high + across) * t->k * q->bytes;
     double read = high * lines(q->a_rows, w->pack_a || !w->maps) +
@@ -130,16 +132,16 @@ cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
     GemmCost c = {
         .products = fmax(rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
                          fmax(1, rounds / t->resident) * depth / t->k * t->step),
-        .memory = (both * q->bytes + sums * q->result) /
+        .memory = ((of_a + of_b) * q->bytes + sums * q->result) /
                   fmin(memory_bytes, fmax(flight, 1) / latency),
         .cache = units * read * depth * q->bytes / cache_bytes,
         .beside = launch};
     if (w->split > 1)
         c.beside += next_launch + 2 * w->split * sums * 4 / memory_bytes;
     if (w->pack_a)
-        c.beside += packing(q->m * q->k, q->bytes, q->a_rows);
+        c.beside += packing(of_a, q->bytes, q->a_rows);
     if (w->pack_b)
-        c.beside += packing(q->k * q->n, q->bytes, q->b_rows);
+        c.beside += packing(of_b, q->bytes, q->b_rows);
     c.all = fmax(c.products, fmax(c.memory, c.cache)) + c.beside;
     return c;
 }
@@ -172,7 +174,7 @@ static void
 consider_tiles(GemmPlan *best, const NnDevice *d, const GemmAsk *q, Way w)
 {
     Tiles tiles = tiles_of(d, q->math, w.maps);
-    int most = d->gpu && d->lends ? MOST_PARTS : 1;
+    int most = d->gpu && d->lends && !q->whole ? MOST_PARTS : 1;
     for (int i = 0; i < tiles.n; i++) {
         w.tile = &tiles.at[i];
         for (w.split = 1; w.split <= most; w.split++) {
@@ -198,11 +200,11 @@ gemm_plan(const NnDevice *d, const GemmAsk *q)
         /* what no map takes must be packed, what lies on lines need not */
         if ((!a && !w.pack_a) || (w.pack_a && q->a_rows >= GEMM_LINE) ||
             (!b && !w.pack_b) || (w.pack_b && q->b_rows >= GEMM_LINE) ||
-            (packs && !d->lends))
+            (packs & q->stay) || (packs && !d->lends))
             continue;
         consider_tiles(&best, d, q, w);
     }
-    if (!by_maps || !a || !b)
+    if (!best.tile || !a || !b)
         consider_tiles(&best, d, q, (Way){0});
     return best;
 }

@@ -1,40 +1,26 @@
 /* sdc_nn.h: softmax and layer normalization, of rows of any length (plan_rows.c). */
-#include "runtime/kernels.h"
+#include "runtime/nn/rows.h"
 
-#include "ir/base/util.h"
+enum { DEEP = 4 };
 
-/* Columns that one tile holds: beyond, what a thread keeps of a row spills; and the tile
-   of longer rows. On the CPU tiles are buffers. */
-enum {
-    SOFTMAX_MOST = 8192,
-    NORM_MOST = 8192,
-    NORM_BACKWARD_MOST = 8192,
-    CPU_MOST = 65536,
-    STEP = 4096,
-    DEEP = 4,
-    PARTS_MOST = 1024
-};
-
-static bool
-matrix_fits(Call *c, const SdcTensor *t, const SdcTensor *like, const char *what)
+bool
+rows_matrix(Call *c, const SdcTensor *t, const SdcTensor *like, const char *what)
 {
     const int64_t any[2] = {-1, -1};
     return call_shape(c, t, what, 2, like ? like->shape : any) &&
            call_float(c, t, what) && call_rows(c, t, what);
 }
 
-static bool
-vector_fits(Call *c, const SdcTensor *t, int64_t n, bool fp32, const char *what)
+bool
+rows_vector(Call *c, const SdcTensor *t, int64_t n, bool fp32, const char *what)
 {
     return call_shape(c, t, what, SHAPE(n)) && call_float(c, t, what) &&
            call_dense(c, t, what) &&
            call_need(c, !fp32 || t->dtype == SDC_FP32, "'%s' needs to be fp32", what);
 }
 
-/* What strides and columns of all these matrices are multiples of: 8, 4 or 1. Kernels
-   take them in that unit, so that one variant serves whatever the multiple is. */
-static int64_t
-unit_of(const SdcTensor *const *t, int n)
+int64_t
+rows_unit(const SdcTensor *const *t, int n)
 {
     for (int64_t unit = 8; unit > 1; unit /= 2) {
         bool fits = t[0]->shape[1] % unit == 0;
@@ -46,8 +32,8 @@ unit_of(const SdcTensor *const *t, int n)
     return 1;
 }
 
-static void
-call_pitch(Call *c, const SdcTensor *t, int64_t unit)
+void
+rows_pitch(Call *c, const SdcTensor *t, int64_t unit)
 {
     SdcTensor in_units = *t;
     in_units.strides[0] /= unit;
@@ -56,23 +42,22 @@ call_pitch(Call *c, const SdcTensor *t, int64_t unit)
     call_stride(c, &in_units, 0);
 }
 
-/* t: the matrices, all of one shape. */
-static RowsPlan
-plan_rows(Call *c, int64_t most, bool shares, const SdcTensor *const *t, int n)
+RowsPlan
+rows_choose(Call *c, int64_t most, bool shares, const SdcTensor *const *t, int n)
 {
     RowsAsk q = {.rows = t[0]->shape[0],
                  .cols = t[0]->shape[1],
                  .most = most,
-                 .step = STEP,
+                 .step = ROWS_STEP,
                  .shares = shares};
     RowsPlan p = rows_plan(&c->k->device, &q);
-    p.unit = unit_of(t, n);
+    p.unit = rows_unit(t, n);
     call_note(c, &(Note){.kind = NOTE_ROWS, .of.rows = {q, p}});
     return p;
 }
 
-static void
-bind_tile(Call *c, const RowsPlan *p)
+void
+rows_bind(Call *c, const RowsPlan *p)
 {
     call_next(c);
     call_bind(c, "BLOCK", p->block);
@@ -80,20 +65,18 @@ bind_tile(Call *c, const RowsPlan *p)
     call_bind(c, "num_warps", p->warps);
 }
 
-/* Two numbers of each part of each row; NULL after an error. */
-static float *
-borrow_stat(Call *c, const RowsPlan *p, int64_t rows)
+float *
+rows_stat(Call *c, const RowsPlan *p, int64_t rows, int each)
 {
-    return call_borrow(c, 2 * rows * p->parts * (int64_t)sizeof(float));
+    return call_borrow(c, each * rows * p->parts * (int64_t)sizeof(float));
 }
 
-/* The numbers of parts of rows: of x, to y unless that is NULL. */
-static void
-call_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *y)
+void
+rows_numbers(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *y)
 {
-    call_pitch(c, x, p->unit);
+    rows_pitch(c, x, p->unit);
     if (y)
-        call_pitch(c, y, p->unit);
+        rows_pitch(c, y, p->unit);
     call_int(c, x->shape[1] / p->unit);
     call_int(c, p->parts);
     call_int(c, p->columns);
@@ -115,20 +98,20 @@ static void
 softmax_parts(Call *c, const RowsPlan *p, const SdcTensor *x, const SdcTensor *out)
 {
     int64_t programs = x->shape[0] * p->parts;
-    float *stat = borrow_stat(c, p, x->shape[0]);
+    float *stat = rows_stat(c, p, x->shape[0], 2);
     if (!stat)
         return;
     softmax_bind(c, p);
     call_tensor(c, x);
     call_ptr(c, SDC_FP32, stat);
-    call_parts(c, p, x, NULL);
+    rows_numbers(c, p, x, NULL);
     call_run(c, "softmax", "softmax_part", call_grid(c, programs), c->stream);
     softmax_bind(c, p);
-    call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
+    call_bind(c, "PARTS", power_over(p->parts, ROWS_PARTS_MOST));
     call_tensor(c, x);
     call_tensor(c, out);
     call_ptr(c, SDC_FP32, stat);
-    call_parts(c, p, x, out);
+    rows_numbers(c, p, x, out);
     call_run(c, "softmax", "softmax_apply", call_grid(c, programs), c->stream);
 }
 
@@ -136,13 +119,13 @@ SdcStatus
 sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, void *stream)
 {
     Call c = call_begin(k, "sdc_softmax_forward");
-    if (c.status != SDC_OK || !matrix_fits(&c, x, NULL, "x") ||
-        !matrix_fits(&c, out, x, "out"))
+    if (c.status != SDC_OK || !rows_matrix(&c, x, NULL, "x") ||
+        !rows_matrix(&c, out, x, "out"))
         return c.status;
     c.stream = stream;
     if (!x->shape[0] || !x->shape[1])
         return SDC_OK;
-    RowsPlan p = plan_rows(&c, SOFTMAX_MOST, true, (const SdcTensor *[]){x, out}, 2);
+    RowsPlan p = rows_choose(&c, ROWS_MOST, true, (const SdcTensor *[]){x, out}, 2);
     if (p.parts > 1) {
         softmax_parts(&c, &p, x, out);
         return call_end(&c);
@@ -151,13 +134,13 @@ sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, voi
     if (wide)
         softmax_bind(&c, &p);
     else
-        bind_tile(&c, &p);
+        rows_bind(&c, &p);
     if (shared)
         call_bind(&c, "BLOCK_R", p.together);
     call_tensor(&c, x);
     call_tensor(&c, out);
-    call_pitch(&c, x, p.unit);
-    call_pitch(&c, out, p.unit);
+    rows_pitch(&c, x, p.unit);
+    rows_pitch(&c, out, p.unit);
     if (!wide)
         call_int(&c, x->shape[0]);
     call_int(&c, x->shape[1] / p.unit);
@@ -185,19 +168,19 @@ norm_parts_run(Call *c, const RowsPlan *p, const SdcTensor *const t[6], double e
 {
     const SdcTensor *x = t[0], *y = t[3];
     int64_t programs = x->shape[0] * p->parts;
-    float *stat = borrow_stat(c, p, x->shape[0]);
+    float *stat = rows_stat(c, p, x->shape[0], 2);
     if (!stat)
         return;
-    bind_tile(c, p);
+    rows_bind(c, p);
     call_tensor(c, x);
     call_ptr(c, SDC_FP32, stat);
-    call_parts(c, p, x, NULL);
+    rows_numbers(c, p, x, NULL);
     call_run(c, "layernorm", "layer_norm_part", call_grid(c, programs), c->stream);
-    bind_tile(c, p);
-    call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
+    rows_bind(c, p);
+    call_bind(c, "PARTS", power_over(p->parts, ROWS_PARTS_MOST));
     norm_tensors(c, t);
     call_ptr(c, SDC_FP32, stat);
-    call_parts(c, p, x, y);
+    rows_numbers(c, p, x, y);
     call_float_arg(c, eps);
     call_run(c, "layernorm", "layer_norm_apply", call_grid(c, programs), c->stream);
 }
@@ -208,26 +191,26 @@ sdc_layer_norm_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *w,
                        const SdcTensor *rstd, double eps, void *stream)
 {
     Call c = call_begin(k, "sdc_layer_norm_forward");
-    if (c.status != SDC_OK || !matrix_fits(&c, x, NULL, "x") ||
-        !matrix_fits(&c, y, x, "y"))
+    if (c.status != SDC_OK || !rows_matrix(&c, x, NULL, "x") ||
+        !rows_matrix(&c, y, x, "y"))
         return c.status;
     int64_t rows = x->shape[0], cols = x->shape[1];
-    if (!vector_fits(&c, w, cols, false, "w") || !vector_fits(&c, b, cols, false, "b") ||
-        !vector_fits(&c, mean, rows, true, "mean") ||
-        !vector_fits(&c, rstd, rows, true, "rstd"))
+    if (!rows_vector(&c, w, cols, false, "w") || !rows_vector(&c, b, cols, false, "b") ||
+        !rows_vector(&c, mean, rows, true, "mean") ||
+        !rows_vector(&c, rstd, rows, true, "rstd"))
         return c.status;
     c.stream = stream;
     const SdcTensor *const t[6] = {x, w, b, y, mean, rstd};
-    RowsPlan p = plan_rows(&c, k->on_gpu ? NORM_MOST : CPU_MOST, false,
+    RowsPlan p = rows_choose(&c, k->on_gpu ? ROWS_MOST : ROWS_CPU_MOST, false,
                            (const SdcTensor *[]){x, y}, 2);
     if (p.parts > 1) {
         norm_parts_run(&c, &p, t, eps);
         return call_end(&c);
     }
-    bind_tile(&c, &p);
+    rows_bind(&c, &p);
     norm_tensors(&c, t);
-    call_pitch(&c, x, p.unit);
-    call_pitch(&c, y, p.unit);
+    rows_pitch(&c, x, p.unit);
+    rows_pitch(&c, y, p.unit);
     call_int(&c, cols / p.unit);
     call_float_arg(&c, eps);
     call_run(&c, "layernorm", p.parts ? "layer_norm_wide" : "layer_norm_fwd",
@@ -279,15 +262,15 @@ static void
 norm_short(Call *c, const RowsPlan *p, const NormBackward *n)
 {
     const SdcTensor *dy = n->in[0], *x = n->in[1];
-    bind_tile(c, p);
+    rows_bind(c, p);
     for (int i = 0; i < 5; i++)
         call_tensor(c, n->in[i]);
     call_tensor(c, n->dx);
     call_ptr(c, SDC_FP32, n->parts);
     call_ptr(c, SDC_FP32, n->parts + n->nparts * x->shape[1]);
-    call_pitch(c, dy, p->unit);
-    call_pitch(c, x, p->unit);
-    call_pitch(c, n->dx, p->unit);
+    rows_pitch(c, dy, p->unit);
+    rows_pitch(c, x, p->unit);
+    rows_pitch(c, n->dx, p->unit);
     call_int(c, x->shape[0]);
     call_int(c, x->shape[1] / p->unit);
     call_run(c, "layernorm", "layer_norm_bwd", call_grid(c, n->nparts), c->stream);
@@ -300,20 +283,20 @@ norm_long(Call *c, const RowsPlan *p, NormBackward *n)
     enum { BLOCK_R = 4, BLOCK_C = 512 };
     const SdcTensor *dy = n->in[0], *x = n->in[1];
     int64_t rows = x->shape[0], cols = x->shape[1], tiles = ceil_over(cols, BLOCK_C);
-    float *stat = borrow_stat(c, p, rows);
+    float *stat = rows_stat(c, p, rows, 2);
     if (!stat)
         return;
     n->nparts = min_i64(n->nparts, min_i64(ceil_over(rows, BLOCK_R),
                                            ceil_over(norm_parts(c->k) * 2, tiles)));
-    bind_tile(c, p);
+    rows_bind(c, p);
     for (int i = 0; i < 5; i++)
         call_tensor(c, n->in[i]);
     call_ptr(c, SDC_FP32, stat);
-    call_parts(c, p, dy, x);
+    rows_numbers(c, p, dy, x);
     call_run(c, "layernorm", "layer_norm_bwd_part", call_grid(c, rows * p->parts),
              c->stream);
     call_next(c);
-    call_bind(c, "PARTS", power_over(p->parts, PARTS_MOST));
+    call_bind(c, "PARTS", power_over(p->parts, ROWS_PARTS_MOST));
     call_bind(c, "BLOCK_R", BLOCK_R);
     call_bind(c, "BLOCK_C", BLOCK_C);
     call_bind(c, "UNIT", p->unit);
@@ -324,9 +307,9 @@ norm_long(Call *c, const RowsPlan *p, NormBackward *n)
     call_tensor(c, n->dx);
     call_ptr(c, SDC_FP32, n->parts);
     call_ptr(c, SDC_FP32, n->parts + n->nparts * cols);
-    call_pitch(c, dy, p->unit);
-    call_pitch(c, x, p->unit);
-    call_pitch(c, n->dx, p->unit);
+    rows_pitch(c, dy, p->unit);
+    rows_pitch(c, x, p->unit);
+    rows_pitch(c, n->dx, p->unit);
     call_int(c, rows);
     call_int(c, cols / p->unit);
     call_int(c, p->parts);
@@ -342,15 +325,15 @@ sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
                         void *workspace, void *stream)
 {
     Call c = call_begin(k, "sdc_layer_norm_backward");
-    if (c.status != SDC_OK || !matrix_fits(&c, dy, NULL, "dy") ||
-        !matrix_fits(&c, x, dy, "x") || !matrix_fits(&c, dx, dy, "dx"))
+    if (c.status != SDC_OK || !rows_matrix(&c, dy, NULL, "dy") ||
+        !rows_matrix(&c, x, dy, "x") || !rows_matrix(&c, dx, dy, "dx"))
         return c.status;
     int64_t rows = x->shape[0], cols = x->shape[1];
-    if (!vector_fits(&c, w, cols, false, "w") ||
-        !vector_fits(&c, dw, cols, false, "dw") ||
-        !vector_fits(&c, db, cols, false, "db") ||
-        !vector_fits(&c, mean, rows, true, "mean") ||
-        !vector_fits(&c, rstd, rows, true, "rstd") ||
+    if (!rows_vector(&c, w, cols, false, "w") ||
+        !rows_vector(&c, dw, cols, false, "dw") ||
+        !rows_vector(&c, db, cols, false, "db") ||
+        !rows_vector(&c, mean, rows, true, "mean") ||
+        !rows_vector(&c, rstd, rows, true, "rstd") ||
         !call_need(&c, workspace != NULL, "the workspace is missing"))
         return c.status;
     c.stream = stream;
@@ -360,7 +343,7 @@ sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
                       .db = db,
                       .parts = workspace,
                       .nparts = min_i64(norm_parts(k), max_i64(1, rows / 2))};
-    RowsPlan p = plan_rows(&c, k->on_gpu ? NORM_BACKWARD_MOST : CPU_MOST, false,
+    RowsPlan p = rows_choose(&c, k->on_gpu ? ROWS_MOST : ROWS_CPU_MOST, false,
                            (const SdcTensor *[]){x, dy, dx}, 3);
     if (p.parts)
         norm_long(&c, &p, &n);

@@ -106,6 +106,17 @@ typedef struct RefNorm {
 
 void ref_layer_norm(const RefNorm *n);
 
+/* y = x * rstd * w and its gradients, dx with `add` on top (NULL: none). */
+typedef struct RefRms {
+    int64_t rows, cols;
+    const double *x, *w, *dy, *add;
+    double eps;
+    double *y, *rstd, *dx, *dw; /* results */
+    double *y_bound, *rstd_bound, *dx_bound, *dw_bound;
+} RefRms;
+
+void ref_rms_norm(const RefRms *n);
+
 typedef struct RefWeighted {
     int64_t rows, cols;
     const double *x, *w, *dy;
@@ -114,6 +125,31 @@ typedef struct RefWeighted {
 } RefWeighted;
 
 void ref_weighted_sum(const RefWeighted *s);
+
+/* ---------------------------------------------------------------- gates.c */
+
+/* out = silu(gate) * up, element by element, and its gradients. */
+typedef struct RefSwiglu {
+    int64_t n;
+    const double *gate, *up, *dout;
+    double *out, *dgate, *dup; /* results */
+    double *out_bound, *dgate_bound, *dup_bound;
+} RefSwiglu;
+
+void ref_swiglu(const RefSwiglu *s);
+
+/* x, out [rows, dim]; row r is turned by the angles of row place[r] of cos and sin
+   [.., half]; sign -1: back. */
+typedef struct RefRotary {
+    int64_t rows, dim, half;
+    const double *x, *cos, *sin;
+    const int64_t *place;
+    bool pairs;
+    double sign;
+    double *out, *bound; /* results */
+} RefRotary;
+
+void ref_rotary(const RefRotary *r);
 
 /* ---------------------------------------------------------------- training.c */
 

@@ -1,4 +1,5 @@
-/* References of the kernels that reduce rows: softmax, layer norm, weighted sum. */
+/* References of the kernels that reduce rows: softmax, layer norm, root mean
+   square norm, weighted sum. */
 #include <math.h>
 
 #include "tests/ref/ref.h"
@@ -114,4 +115,44 @@ ref_weighted_sum(const RefWeighted *s)
             s->dw_bound[c] += REF_U32 * (double)(s->rows + 2) * fabs(s->dy[r] * s->x[i]);
         }
     }
+}
+
+static void
+rms_row(const RefRms *n, int64_t row, double unit)
+{
+    const double *x = n->x + row * n->cols, *dy = n->dy + row * n->cols;
+    double square = 0, c = 0, c_size = 0, count = (double)n->cols;
+    for (int64_t i = 0; i < n->cols; i++)
+        square += x[i] * x[i] / count;
+    double rstd = 1 / sqrt(square + n->eps), stretch = unit + 4 * REF_U32;
+    n->rstd[row] = rstd;
+    n->rstd_bound[row] = rstd * stretch;
+    for (int64_t i = 0; i < n->cols; i++) {
+        c += dy[i] * n->w[i] * x[i] * rstd / count;
+        c_size += fabs(dy[i] * n->w[i] * x[i] * rstd) / count;
+    }
+    double c_bound = c_size * (stretch + unit);
+    for (int64_t i = 0; i < n->cols; i++) {
+        int64_t at = row * n->cols + i;
+        double hat = x[i] * rstd, g = dy[i] * n->w[i], add = n->add ? n->add[at] : 0;
+        n->y[at] = hat * n->w[i];
+        n->y_bound[at] = fabs(n->y[at]) * (stretch + 4 * REF_U32);
+        n->dx[at] = rstd * (g - hat * c) + add;
+        n->dx_bound[at] =
+            rstd * ((fabs(g) + fabs(hat * c)) * (stretch + 8 * REF_U32) +
+                    fabs(hat) * (c_bound + fabs(c) * stretch)) +
+            4 * REF_U32 * (fabs(n->dx[at]) + fabs(add));
+        n->dw[i] += dy[i] * hat;
+        n->dw_bound[i] += fabs(dy[i] * hat) *
+                          (stretch + REF_U32 * ((double)n->rows + 8));
+    }
+}
+
+void
+ref_rms_norm(const RefRms *n)
+{
+    for (int64_t c = 0; c < n->cols; c++)
+        n->dw[c] = n->dw_bound[c] = 0;
+    for (int64_t row = 0; row < n->rows; row++)
+        rms_row(n, row, REF_U32 * (double)(n->cols + 8));
 }

@@ -4,47 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/sdc_nn.h"
-#include "tests/run/support/harness.h"
-
-typedef struct Nn {
-    Env env;
-    SdcKernels *k;
-} Nn;
-
-static Nn
-nn_open(void)
-{
-    Nn n = {.env = env_open("vector_add")};
-    SdcStatus s = sdc_kernels_create(n.env.ctx, &n.k);
-    ck_assert_msg(s == SDC_OK, "%s", sdc_error(n.env.ctx));
-    return n;
-}
-
-static void
-nn_close(Nn *n)
-{
-    sdc_kernels_destroy(n->k);
-    env_close(&n->env);
-}
-
-static SdcTensor
-tensor(Nn *n, const Buf *b)
-{
-    SdcTensor t = {
-        .dtype = b->dtype, .rank = b->rank, .data = env_place(&n->env, b->data)};
-    for (int i = 0; i < b->rank; i++) {
-        t.shape[i] = b->shape[i];
-        t.strides[i] = b->strides[i];
-    }
-    return t;
-}
-
-static void
-good(Nn *n, SdcStatus s)
-{
-    ck_assert_msg(s == SDC_OK, "%s: %s", sdc_status_name(s), sdc_error(n->env.ctx));
-}
+#include "tests/run/support/nn.h"
 
 /* ---------------------------------------------------------------- dropout */
 

@@ -17,6 +17,7 @@ ask(int64_t m, int64_t n, int64_t k, GemmMath math, int a_rows, int b_rows)
     return (GemmAsk){.m = m,
                      .n = n,
                      .k = k,
+                     .batch = 1,
                      .math = math,
                      .bytes = bytes,
                      .result = bytes,
@@ -53,6 +54,18 @@ START_TEST(known_shapes)
     /* rows of 16 bytes lie in two lines: the operand that is read most is packed */
     p = half(3000, 5000, 7000, 16, 16);
     ck_assert(p.pack_b);
+    /* a batch fills the device: nothing is split; what cannot be packed is not */
+    GemmAsk many = ask(256, 256, 8192, GEMM_HALF, 128, 128);
+    ck_assert_int_gt(gemm_plan(&hopper, &many).split, 1);
+    many.batch = 200;
+    ck_assert_int_eq(gemm_plan(&hopper, &many).split, 1);
+    many = ask(4095, 4097, 4099, GEMM_HALF, 2, 2);
+    many.stay = 2;
+    p = gemm_plan(&hopper, &many);
+    ck_assert(!p.pack_b);
+    many = ask(512, 512, 65536, GEMM_HALF, 128, 128);
+    many.whole = 1;
+    ck_assert_int_eq(gemm_plan(&hopper, &many).split, 1);
     /* nothing is split or packed without temporary memory */
     NnDevice poor = hopper;
     poor.lends = false;

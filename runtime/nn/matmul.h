@@ -1,0 +1,47 @@
+/* What the matmuls of sdc_nn.h have in common. Private to runtime/nn. */
+#ifndef SDC_RUNTIME_NN_MATMUL_H
+#define SDC_RUNTIME_NN_MATMUL_H
+
+#include "runtime/kernels.h"
+
+/* One matmul, or a batch, as the kernels see it: every tensor has its batch in front. */
+typedef struct Product {
+    SdcTensor a, b, c;
+    const SdcTensor *bias; /* NULL: none */
+    int64_t bias_next;     /* stride from one of the batch to the next */
+    bool adds;
+    SdcTensor residual; /* where it adds */
+    SdcActivation act;
+    bool exact;
+} Product;
+
+bool matmul_type(Call *c, const SdcTensor *t, const char *what);
+/* A matrix or batch of matrices, with a batch in front. */
+SdcTensor matmul_batch(const SdcTensor *t);
+/* As GemmAsk has it. */
+int32_t matmul_rows(const SdcTensor *t);
+GemmMath matmul_math(const SdcTensor *a, bool exact);
+/* Options into `p`, whose c stands; they fit. `groups`: what a bias may have one row
+   for. */
+bool matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p);
+int32_t matmul_epilogue(const Product *p);
+/* A further launch, with the tile. */
+void matmul_bind(Call *c, const Product *p, const GemmTile *t);
+void matmul_residual(Call *c, const Product *p); /* None without one */
+/* Strides from dimension `first` on. */
+void matmul_residual_strides(Call *c, const Product *p, int first);
+void matmul_strides(Call *c, const SdcTensor *t, int first);
+
+/* The power of two, up to `most`, that all of these numbers are multiples of. */
+int64_t matmul_divisor(uint64_t numbers, int64_t most);
+/* Whether all of a batch are one matrix, of more rows or of the same: it can be
+   packed. */
+bool matmul_packs(const SdcTensor *t);
+/* A copy in temporary memory, rows on lines of the cache. */
+SdcTensor matmul_packed(Call *c, const SdcTensor *t);
+
+/* The plan of a shape, from the handle's table where it came before, and into it. */
+GemmPlan matmul_plan(Call *c, const GemmAsk *q);
+void matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan);
+
+#endif

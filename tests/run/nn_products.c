@@ -1,0 +1,250 @@
+/* Batches of matmuls and matmuls of different sizes, sdc_matmul_with and
+   sdc_matmul_grouped, with bias, activation and residual: strides of any kind, matrices
+   that a batch shares, groups without rows. */
+#include <stdlib.h>
+
+#include "tests/run/support/nn.h"
+
+/* pad: elements more from row to row; turned: columns lie along memory; shares: all of
+   the batch have one b. */
+typedef struct Batch {
+    SdcDtype t, to;
+    int64_t batch, m, n, k, pad;
+    bool turned_a, turned_b, shares, bias, rows, residual;
+    SdcActivation act;
+    const char *says; /* of the explanation on sm_90a */
+} Batch;
+
+static Buf
+operand(Env *env, SdcDtype t, int64_t pad, bool turned, int64_t n, int64_t rows,
+        int64_t cols)
+{
+    Buf x = turned ? buf_random(env, t, pad, DIMS(n, cols, rows))
+                   : buf_random(env, t, pad, DIMS(n, rows, cols));
+    return turned ? buf_swap(x, 1, 2) : x;
+}
+
+/* The residual on top of what a matmul should be. */
+static void
+add_residual(int64_t n, const double *residual, double *want, double *bound)
+{
+    for (int64_t i = 0; i < n; i++) {
+        want[i] += residual[i];
+        bound[i] += 2 * REF_U32 *
+                    ((want[i] < 0 ? -want[i] : want[i]) +
+                     (residual[i] < 0 ? -residual[i] : residual[i]));
+    }
+}
+
+static void
+batch_case(Nn *n, const Batch *s)
+{
+    Env *env = &n->env;
+    int64_t mn = s->m * s->n, mk = s->m * s->k, kn = s->k * s->n, size = s->batch * mn;
+    char why[1024];
+    Buf a = operand(env, s->t, s->pad, s->turned_a, s->batch, s->m, s->k);
+    Buf b = operand(env, s->t, s->pad, s->turned_b, s->shares ? 1 : s->batch, s->k, s->n);
+    Buf bias = s->rows ? buf_random(env, SDC_FP32, 3, DIMS(s->batch, s->n))
+                       : buf_random(env, SDC_FP32, 0, DIMS(s->n));
+    Buf add = buf_random(env, s->to, 1, DIMS(s->batch, s->m, s->n));
+    Buf c = buf_poison(env, s->to, 2 * s->pad, DIMS(s->batch, s->m, s->n));
+    SdcTensor ta = tensor(n, &a), tb = tensor(n, &b), tc = tensor(n, &c);
+    SdcTensor tbias = tensor(n, &bias), tadd = tensor(n, &add);
+    SdcMatmulOptions o = {.size = sizeof o,
+                          .bias = s->bias ? &tbias : NULL,
+                          .residual = s->residual ? &tadd : NULL,
+                          .act = s->act};
+    if (s->shares) {
+        tb.shape[0] = s->batch;
+        tb.strides[0] = 0;
+    }
+    good(n, sdc_matmul_with(n->k, &ta, &tb, &tc, &o, NULL));
+    env_collect(env);
+    double *x = buf_doubles(env, &a), *y = buf_doubles(env, &b);
+    double *z = buf_doubles(env, &bias);
+    double *want = env_doubles(env, size), *bound = env_doubles(env, size);
+    for (int64_t i = 0; i < s->batch; i++)
+        ref_matmul(s->m, s->n, s->k, x + i * mk, y + (s->shares ? 0 : i * kn),
+                   s->bias ? z + (s->rows ? i * s->n : 0) : NULL, (RefAct)s->act,
+                   dot_unit(env, s->t), want + i * mn, bound + i * mn);
+    if (s->residual)
+        add_residual(size, buf_doubles(env, &add), want, bound);
+    sdc_nn_explain(n->k, why, sizeof why);
+    SdcDevice d;
+    bool hopper = env->cuda && sdc_context_device(env->ctx, &d) == SDC_OK &&
+                  strcmp(d.target, "sm_90a") == 0;
+    ck_assert_msg(!s->says || !hopper || strstr(why, s->says), "no '%s' in: %s", s->says,
+                  why);
+    buf_check(env, &c, "batch", want, bound);
+}
+
+START_TEST(batches)
+{
+    static const Batch cases[] = {
+        {SDC_FP16, SDC_FP16, 3, 72, 136, 96, 0, 0, 0, 0, 0, 0, 0, SDC_ACT_NONE, "3 of"},
+        {SDC_BF16, SDC_BF16, 2, 40, 72, 136, 8, 0, 1, 0, 1, 1, 1, SDC_ACT_GELU, NULL},
+        {SDC_FP32, SDC_FP32, 2, 33, 50, 70, 1, 1, 0, 0, 1, 0, 0, SDC_ACT_RELU, NULL},
+        {SDC_FP16, SDC_FP32, 5, 16, 64, 64, 0, 1, 1, 1, 0, 0, 1, SDC_ACT_SILU, NULL},
+        /* few tiles, long sums; rows that begin anywhere */
+        {SDC_BF16, SDC_BF16, 2, 16, 64, 2048, 0, 0, 1, 0, 1, 1, 1, SDC_ACT_SILU, "parts"},
+        {SDC_FP16, SDC_FP16, 2, 256, 257, 515, 0, 0, 0, 1, 0, 0, 0, SDC_ACT_NONE,
+         "packed first"},
+        {SDC_FP16, SDC_FP16, 2, 30, 31, 33, 1, 1, 1, 0, 0, 0, 1, SDC_ACT_NONE, NULL},
+        /* no batch, a residual; one row */
+        {SDC_BF16, SDC_BF16, 1, 130, 200, 72, 0, 0, 0, 0, 1, 0, 1, SDC_ACT_NONE, NULL},
+        {SDC_FP16, SDC_FP16, 4, 1, 72, 200, 0, 0, 1, 0, 0, 0, 0, SDC_ACT_NONE, NULL},
+    };
+    Nn n = nn_open();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        batch_case(&n, &cases[i]);
+    nn_close(&n);
+}
+END_TEST
+
+/* The result takes the place of the residual. */
+START_TEST(in_place)
+{
+    enum { M = 50, N = 72, K = 40 };
+    Nn n = nn_open();
+    Env *env = &n.env;
+    Buf a = buf_random(env, SDC_BF16, 0, DIMS(M, K));
+    Buf b = buf_random(env, SDC_BF16, 0, DIMS(K, N));
+    Buf c = buf_random(env, SDC_FP32, 4, DIMS(M, N));
+    double *add = buf_doubles(env, &c), *want = env_doubles(env, 2 * M * N);
+    SdcTensor ta = tensor(&n, &a), tb = tensor(&n, &b), tc = tensor(&n, &c);
+    SdcMatmulOptions o = {.size = sizeof o, .residual = &tc};
+    good(&n, sdc_matmul_with(n.k, &ta, &tb, &tc, &o, NULL));
+    env_collect(env);
+    ref_matmul(M, N, K, buf_doubles(env, &a), buf_doubles(env, &b), NULL, REF_NONE,
+               dot_unit(env, SDC_BF16), want, want + M * N);
+    add_residual(M * N, add, want, want + M * N);
+    buf_check(env, &c, "sum", want, want + M * N);
+    nn_close(&n);
+}
+END_TEST
+
+/* ---- groups */
+
+enum { MOST = 9 };
+
+typedef struct Groups {
+    SdcDtype t;
+    int64_t n, k, pad;
+    bool turned, epilogue;
+    int groups;
+    int64_t sizes[MOST], before, behind; /* rows of no group in front and at the end */
+} Groups;
+
+static SdcTensor
+offsets_of(Nn *n, const Groups *s, int32_t *at)
+{
+    int32_t row = (int32_t)s->before;
+    for (int i = 0; i < s->groups; i++) {
+        at[i] = row;
+        row += (int32_t)s->sizes[i];
+    }
+    at[s->groups] = row;
+    int32_t *copy = env_alloc(&n->env, (size_t)(s->groups + 1) * sizeof *copy);
+    memcpy(copy, at, (size_t)(s->groups + 1) * sizeof *copy);
+    return sdc_vector(SDC_I32, env_place(&n->env, copy), s->groups + 1);
+}
+
+/* c is the residual too, so that rows of no group keep what they were. */
+static void
+groups_case(Nn *n, const Groups *s)
+{
+    Env *env = &n->env;
+    int32_t at[MOST + 1];
+    int64_t rows = s->before + s->behind, kn = s->k * s->n;
+    for (int i = 0; i < s->groups; i++)
+        rows += s->sizes[i];
+    Buf a = buf_random(env, s->t, s->pad, DIMS(rows, s->k));
+    Buf b = operand(env, s->t, 0, s->turned, s->groups, s->k, s->n);
+    Buf bias = buf_random(env, SDC_FP32, 0, DIMS(s->groups, s->n));
+    Buf c = buf_random(env, s->t, s->pad, DIMS(rows, s->n));
+    Buf dy = buf_random(env, s->t, 0, DIMS(rows, s->n));
+    Buf db = buf_poison(env, s->t, 0, DIMS(s->groups, s->k, s->n));
+    SdcTensor ta = tensor(n, &a), tb = tensor(n, &b), tc = tensor(n, &c);
+    SdcTensor tbias = tensor(n, &bias), tdy = tensor(n, &dy), tdb = tensor(n, &db);
+    SdcTensor offsets = offsets_of(n, s, at);
+    double *add = buf_doubles(env, &c), *want = env_doubles(env, 2 * rows * s->n);
+    double *bound = want + rows * s->n;
+    memcpy(want, add, (size_t)(rows * s->n) * sizeof *want);
+    SdcMatmulOptions o = {.size = sizeof o,
+                          .residual = &tc,
+                          .bias = s->epilogue ? &tbias : NULL,
+                          .act = s->epilogue ? SDC_ACT_RELU : SDC_ACT_NONE};
+    good(n, sdc_matmul_grouped(n->k, &ta, &tb, &offsets, &tc, &o, NULL));
+    good(n, sdc_matmul_grouped_sum(n->k, &ta, &tdy, &offsets, &tdb, 0, NULL));
+    env_collect(env);
+    double *x = buf_doubles(env, &a), *y = buf_doubles(env, &b);
+    double *g = buf_doubles(env, &dy), *z = buf_doubles(env, &bias);
+    double *dw = env_doubles(env, 2 * s->groups * kn),
+           *xt = env_doubles(env, rows * s->k);
+    for (int i = 0; i < s->groups; i++) {
+        int64_t first = at[i], size = s->sizes[i];
+        ref_matmul(size, s->n, s->k, x + first * s->k, y + i * kn,
+                   s->epilogue ? z + i * s->n : NULL, s->epilogue ? REF_RELU : REF_NONE,
+                   dot_unit(env, s->t), want + first * s->n, bound + first * s->n);
+        add_residual(size * s->n, add + first * s->n, want + first * s->n,
+                     bound + first * s->n);
+        for (int64_t r = 0; r < size; r++)
+            for (int64_t j = 0; j < s->k; j++)
+                xt[j * size + r] = x[(first + r) * s->k + j];
+        ref_matmul(s->k, s->n, size, xt, g + first * s->n, NULL, REF_NONE,
+                   dot_unit(env, s->t), dw + i * kn, dw + (s->groups + i) * kn);
+    }
+    buf_check(env, &c, "groups", want, bound);
+    buf_check(env, &db, "sums of groups", dw, dw + s->groups * kn);
+}
+
+START_TEST(groups)
+{
+    static const Groups cases[] = {
+        {SDC_FP16, 72, 96, 0, 0, 1, 4, {70, 0, 130, 5}, 0, 0},
+        {SDC_BF16, 136, 64, 0, 1, 0, 3, {1, 64, 200}, 3, 7},
+        {SDC_FP32, 50, 33, 1, 0, 1, 2, {20, 47}, 0, 1},
+        {SDC_BF16, 64, 72, 8, 1, 1, 9, {0, 9, 8, 0, 0, 300, 1, 2, 0}, 2, 0},
+        {SDC_FP16, 40, 41, 0, 0, 0, 1, {0}, 0, 5},
+        {SDC_FP16, 264, 136, 0, 0, 0, 2, {129, 150}, 0, 0},
+    };
+    Nn n = nn_open();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        groups_case(&n, &cases[i]);
+    nn_close(&n);
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    Nn n = nn_open();
+    float mem[64] = {0};
+    int32_t at[3] = {0, 2, 4};
+    const int64_t shape[3] = {2, 4, 4}, other[3] = {3, 4, 4};
+    SdcTensor a = sdc_tensor(SDC_FP32, mem, 3, shape), b = a, row = a;
+    SdcTensor m = sdc_matrix(SDC_FP32, mem, 4, 4), off = sdc_vector(SDC_I32, at, 3);
+    SdcMatmulOptions o = {.size = 1000};
+    refused(&n, sdc_matmul_with(n.k, &a, &b, &a, &o, NULL), "options of 1000 bytes");
+    b = sdc_tensor(SDC_FP32, mem, 3, other);
+    refused(&n, sdc_matmul_with(n.k, &a, &b, &a, NULL, NULL),
+            "dimension 0 of 'b' is 3, needed is 2");
+    refused(&n, sdc_matmul_with(n.k, &a, &m, &a, NULL, NULL), "'b' has 2 dimensions");
+    o = (SdcMatmulOptions){.size = sizeof o, .residual = &m};
+    refused(&n, sdc_matmul_with(n.k, &a, &row, &a, &o, NULL), "'residual' has 2");
+    o = (SdcMatmulOptions){.size = sizeof o, .bias = &m};
+    refused(&n, sdc_matmul_with(n.k, &a, &row, &a, &o, NULL),
+            "dimension 0 of 'bias' is 4");
+    refused(&n, sdc_matmul_grouped(n.k, &m, &b, &off, &m, NULL, NULL),
+            "dimension 0 of 'b' is 3, needed is 2");
+    off.dtype = SDC_I64;
+    refused(&n, sdc_matmul_grouped(n.k, &m, &a, &off, &m, NULL, NULL),
+            "'offsets' needs to be i32");
+    nn_close(&n);
+}
+END_TEST
+
+int
+main(void)
+{
+    return RUN_TESTS("nn_products", batches, in_place, groups, refusals);
+}
