@@ -258,6 +258,20 @@ if(TARGET libsdc)
         set_tests_properties(train/${name} PROPERTIES SKIP_REGULAR_EXPRESSION SKIPPED
             ENVIRONMENT "SDC_CACHE=off")
     endforeach()
+    # A block of a transformer on sdc_nn.h: a program that compares it with a reference,
+    # and a library that tests/gpu/block measures beside torch.
+    add_library(block_lib SHARED "${T}/block/block.c")
+    set_target_properties(block_lib PROPERTIES OUTPUT_NAME block
+        C_VISIBILITY_PRESET hidden)
+    add_executable(block "${T}/block/main.c" "${T}/block/block.c")
+    foreach(target block block_lib)
+        target_compile_options(${target} PRIVATE ${WARN})
+        target_include_directories(${target} PRIVATE "${ROOT}")
+        target_link_libraries(${target} PRIVATE libsdc)
+    endforeach()
+    target_link_libraries(block PRIVATE ${REF} m)
+    limited(run/block run 600 $<TARGET_FILE:block>)
+    set_tests_properties(run/block PROPERTIES ENVIRONMENT "SDC_CACHE=off")
     file(GLOB files CONFIGURE_DEPENDS "${T}/perf/*.c")
     add_custom_target(perf)
     foreach(file IN LISTS files)

@@ -31,6 +31,10 @@ check runtime/sdc_nn.h SdcTensor "$package" Tensor
 check runtime/sdc_nn.h SdcDropout "$package" Dropout
 check runtime/sdc_nn.h SdcBlockDropout "$package" BlockDropout
 check runtime/sdc_nn.h SdcAttention "$package" Attention
+for file in tests/gpu/shapes "$package"; do
+    check runtime/sdc_nn.h SdcMatmulOptions "$file" MatmulOptions
+    check runtime/sdc_nn.h SdcRotary "$file" Rotary
+done
 # the numbers of dtypes are counted from 1 in the order of the enum
 c=$(sed -n '/^typedef enum SdcDtype {/,/^} SdcDtype;/p' "$root/runtime/sdc.h" |
     grep -oE 'SDC_[A-Z0-9]+,' | tr -d ' ,' | sed 's/SDC_//' | tr '\n' ' ')

@@ -86,6 +86,16 @@ class BlockDropout(C.Structure):
                 ("block_m", C.c_int), ("block_k", C.c_int), ("workspace", C.c_void_p)]
 
 
+class MatmulOptions(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("bias", C.POINTER(Tensor)),
+                ("residual", C.POINTER(Tensor)), ("act", C.c_int), ("exact", C.c_int)]
+
+
+class Rotary(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("pairs", C.c_int), ("inverse", C.c_int),
+                ("first", C.c_int64), ("places", C.POINTER(Tensor))]
+
+
 class Attention(C.Structure):
     _fields_ = [("scale", C.c_float), ("causal", C.c_int), ("deterministic", C.c_int),
                 ("exact", C.c_int), ("p", C.c_float), ("seed", C.c_int64),
