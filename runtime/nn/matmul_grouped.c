@@ -1,6 +1,6 @@
 /* sdc_nn.h: matmuls of different sizes in one launch. How many rows a group has only the
-   device knows: a first launch lists the tiles of rows, and there are as many programs as
-   the groups could need at most. */
+   device knows: a first launch lists the tiles of rows, and the programs of the second
+   take one after another until none is left. */
 #include "runtime/nn/matmul.h"
 
 enum { MOST_GROUPS = 4096, LIST = 32, LIST_ENTRY = 4 };
@@ -34,11 +34,11 @@ plan_of(Call *c, const Product *p, int64_t groups, GemmAsk *ask)
     return gemm_plan(&c->k->device, ask);
 }
 
-/* [row_tiles, 4]; NULL after an error. */
+/* Their number and [row_tiles, 4]; NULL after an error. */
 static void *
 tile_list(Call *c, const SdcTensor *offsets, int64_t row_tiles, int rows)
 {
-    void *list = call_borrow(c, row_tiles * LIST_ENTRY * (int64_t)sizeof(int32_t));
+    void *list = call_borrow(c, (row_tiles + 1) * LIST_ENTRY * (int64_t)sizeof(int32_t));
     if (!list)
         return NULL;
     call_next(c);
@@ -80,7 +80,6 @@ multiply(Call *c, const Product *p, const SdcTensor *offsets)
     call_tensor(c, p->bias);
     matmul_residual(c, p);
     call_ptr(c, SDC_I32, list);
-    call_int(c, row_tiles);
     call_int(c, rows);
     call_int(c, N);
     call_int(c, p->a.shape[2]);
@@ -89,8 +88,10 @@ multiply(Call *c, const Product *p, const SdcTensor *offsets)
     matmul_strides(c, &p->c, 1);
     call_int(c, p->bias_next);
     matmul_residual_strides(c, p, 1);
-    call_run(c, "matmul", "matmul_grouped", call_grid(c, row_tiles * ceil_over(N, t->n)),
-             c->stream);
+    int64_t most = row_tiles * ceil_over(N, t->n);
+    int64_t at_once = (int64_t)c->k->programs * t->resident;
+    call_run(c, "matmul", "matmul_grouped",
+             call_grid(c, c->k->on_gpu && at_once < most ? at_once : most), c->stream);
     return call_end(c);
 }
 
