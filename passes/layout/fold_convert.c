@@ -7,7 +7,14 @@
        %z = convert_layout %y : tile<64xf32, #l>         =>      tile<64xf32, #l>
 
    Only where the conversion is the result's one use, and after a reduction where threads
-   do not come to hold many more copies than before: each copy is read anew. */
+   do not come to hold many more copies than before: each copy is read anew.
+
+   Elements that were widened in front of a conversion are widened behind it: half as many
+   bytes go through shared memory, and half as much of it is needed.
+
+       %y = fext %x : tile<64xf32, #a>                  %z = convert_layout %x :
+       %z = convert_layout %y : tile<64xf32, #l>    =>      tile<64xf16, #l>
+                                                        %y = fext %z : tile<64xf32, #l> */
 #include "ir/edit.h"
 #include "ir/layout.h"
 #include "ir/plan/scratch.h"
@@ -42,13 +49,40 @@ fold(Op *convert, const TargetInfo *t)
 }
 
 static bool
+widen_behind(Op *convert, PassCx *cx)
+{
+    Op *cast = op_operand(convert, 0)->op;
+    if (!cast ||
+        (cast->kind != OP_FEXT && cast->kind != OP_SEXT && cast->kind != OP_ZEXT) ||
+        cast->parent != convert->parent || cast->results[0].uses->next ||
+        !scratch_bytes(convert, &cx->target))
+        return false;
+    Value *from = op_operand(cast, 0), *wide = &cast->results[0];
+    Value *moved = &convert->results[0];
+    const Type *to = moved->type;
+    if (type_bits(from->type) < 8)
+        return false;
+    value_replace(moved, wide);
+    op_set_operand(convert, 0, from);
+    op_set_operand(cast, 0, moved);
+    value_set_type(moved, type_with_layout(cx->s->types, from->type, to->layout));
+    value_set_type(wide, to);
+    op_move_before(cast, convert->next);
+    return true;
+}
+
+static bool
 visit(void *user, Op *op)
 {
-    return op->kind == OP_CONVERT_LAYOUT && fold(op, user);
+    PassCx *cx = user;
+    if (op->kind != OP_CONVERT_LAYOUT)
+        return false;
+    bool moved = widen_behind(op, cx);
+    return fold(op, &cx->target) || moved;
 }
 
 bool
 pass_fold_convert(Func *f, PassCx *cx)
 {
-    return pass_walk(f->body, visit, &cx->target);
+    return pass_walk(f->body, visit, cx);
 }
