@@ -308,7 +308,8 @@ SDC_API SdcStatus sdc_rotary(SdcKernels *k, const SdcTensor *x, const SdcTensor 
 /* ---------------------------------------------------------------- attention */
 
 /* What attention may have besides; zero or NULL: it has not. Query i of M is at the place
-   of key i + N - M of N. In the forward pass. */
+   of key i + N - M of N. Pages and scales are of the forward pass alone; a bias has no
+   gradient. */
 typedef struct SdcAttentionOptions {
     size_t size;    /* sizeof(SdcAttentionOptions) */
     int64_t window; /* a query sees keys less than so many places away (with `causal` none

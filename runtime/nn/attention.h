@@ -34,5 +34,9 @@ bool attention_options_fit(Call *c, const AttentionShape *s);
 bool attention_is_changed(const AttentionShape *s);
 void attention_bind_options(Call *c, const AttentionShape *s);
 void attention_option_args(Call *c, const AttentionShape *s);
+/* Those that the gradients know: up to the lengths of keys. */
+void attention_grad_options(Call *c, const AttentionShape *s);
+/* Options that have no gradients: pages, scales. */
+bool attention_forward_only(const AttentionShape *s);
 
 #endif

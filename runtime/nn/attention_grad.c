@@ -72,12 +72,17 @@ grad_inputs(Call *c, const Grads *g, const AttentionTile *t)
     call_ptr(c, SDC_FP32, g->delta);
 }
 
+/* The numbers behind the strides. */
 static void
-grad_lengths(Call *c, const Grads *g)
+grad_numbers(Call *c, const Grads *g)
 {
     attention_lengths(c, g->a, &g->s);
     call_float_arg(c, (double)g->a->p);
     call_int(c, g->a->seed);
+    if (attention_is_changed(&g->s)) {
+        attention_bind_options(c, &g->s);
+        attention_grad_options(c, &g->s);
+    }
 }
 
 static void
@@ -106,8 +111,10 @@ grad_keys(Call *c, const Grads *g, void *stream)
     grad_strides(c, g);
     attention_strides(c, g->dk, g->s.packed);
     attention_strides(c, g->dv, g->s.packed);
-    grad_lengths(c, g);
-    return call_run(c, "flash_attention_bwd", "flash_attention_bwd",
+    grad_numbers(c, g);
+    return call_run(c, "flash_attention_bwd",
+                    attention_is_changed(&g->s) ? "flash_attention_bwd_options"
+                                                : "flash_attention_bwd",
                     sdc_grid(ceil_over(g->s.longest_n, t->n),
                              g->s.sequences * g->s.key_heads, 1),
                     stream);
@@ -124,8 +131,10 @@ grad_queries(Call *c, const Grads *g, void *stream)
         call_float_arg(c, attention_scale(g->a, &g->s));
         grad_strides(c, g);
         attention_strides(c, g->dq, g->s.packed);
-        grad_lengths(c, g);
-        return call_run(c, "flash_attention_bwd", "flash_attention_bwd_dq",
+        grad_numbers(c, g);
+        return call_run(c, "flash_attention_bwd",
+                        attention_is_changed(&g->s) ? "flash_attention_bwd_dq_options"
+                                                    : "flash_attention_bwd_dq",
                         sdc_grid(ceil_over(g->s.longest_m, g->plan.queries.m),
                                  g->s.sequences * g->s.heads, 1),
                         stream);
@@ -173,8 +182,8 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
         if (!call_shape(&c, in[i], names[i], 4, like[i] ? like[i]->shape : shape_o) ||
             !call_same_type(&c, in[i], q, names[i]))
             return c.status;
-    if (!call_need(&c, !attention_is_changed(&g.s),
-                   "options are of the forward pass alone"))
+    if (!call_need(&c, !attention_forward_only(&g.s),
+                   "pages and scales are of the forward pass alone"))
         return c.status;
     if (!call_need(&c, workspace != NULL, "the workspace is missing"))
         return c.status;

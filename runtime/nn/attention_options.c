@@ -73,7 +73,7 @@ lengths(Call *c, const int32_t *p)
 }
 
 void
-attention_option_args(Call *c, const AttentionShape *s)
+attention_grad_options(Call *c, const AttentionShape *s)
 {
     const SdcAttentionOptions *o = &s->options;
     call_int(c, o->window);
@@ -83,6 +83,20 @@ attention_option_args(Call *c, const AttentionShape *s)
     for (int i = 0; i < 4; i++)
         call_int(c, o->bias ? o->bias->strides[i] : 0);
     lengths(c, o->key_lengths);
+}
+
+bool
+attention_forward_only(const AttentionShape *s)
+{
+    const SdcAttentionOptions *o = &s->options;
+    return o->pages || o->key_scale || o->value_scale;
+}
+
+void
+attention_option_args(Call *c, const AttentionShape *s)
+{
+    const SdcAttentionOptions *o = &s->options;
+    attention_grad_options(c, s);
     lengths(c, o->pages);
     call_int(c, o->pages_stride);
     call_tensor(c, o->key_scale);

@@ -31,6 +31,9 @@ static const GradTiles hopper[] = {
     {192, TILE(64, 64, 8, 2), TILE(64, 64, 8, 2), TILE(128, 32, 8, 2), false},
     {256, TILE(64, 64, 8, 2), TILE(32, 64, 8, 2), TILE(128, 32, 8, 2), false}};
 
+/* Where options take registers: of keys. */
+static const AttentionTile changed = TILE(64, 64, 8, 2);
+
 /* Others, and where dropout's masks take registers. */
 static AttentionTile
 plain_tile(const NnDevice *d, const AttentionAsk *q, int columns)
@@ -56,6 +59,10 @@ grad_plan(const NnDevice *d, const AttentionAsk *q)
         t++;
     p.keys = p.own_dq ? t->alone : t->sums;
     p.queries = t->queries;
+    if (q->changed) {
+        p.keys = changed;
+        return p;
+    }
     /* with lengths of sequences beside it registers are short */
     p.late = t->late && !p.own_dq && !q->packed;
     return p;

@@ -1,5 +1,6 @@
 /* SdcAttentionOptions: windows, caps, slopes, biases, lengths of keys, pages and fp8 with
-   scales, alone and together, for few queries and for many. */
+   scales, alone and together, for few queries and for many, and the gradients of all but
+   pages and scales. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ static const Case cases[] = {
     {SDC_BF16, SDC_FP8E5, 4, 2, 2, 300, 64, true, 0, 0, false, false, true, true, 32},
     {SDC_FP16, SDC_FP8E4NV, 2, 1, 130, 200, 64, true, 0, 0, false, false, false, true, 0},
     {SDC_FP32, SDC_FP32, 2, 1, 4, 90, 40, true, 30, 1, true, true, true, false, 8},
+    {SDC_FP32, SDC_FP32, 2, 1, 140, 150, 40, false, 33, 1, true, true, true, false, 0},
+    {SDC_BF16, SDC_BF16, 4, 2, 150, 90, 128, true, 20, 2, true, true, false, false, 0},
 };
 
 typedef struct Run {
@@ -115,6 +118,92 @@ gathered(Run *r, const Buf *from, const Buf *scale)
     return to;
 }
 
+/* The options of a call; what is placed on a device until env_collect. */
+typedef struct Given {
+    SdcTensor slopes, bias, scale[2];
+    SdcAttentionOptions more;
+    SdcAttention a;
+} Given;
+
+static void
+give(Run *r, Given *g)
+{
+    const Case *c = r->c;
+    g->slopes = tensor(r, &r->slopes);
+    g->bias = tensor(r, &r->bias);
+    for (int i = 0; i < 2; i++)
+        g->scale[i] = tensor(r, &r->scale[i]);
+    g->more = (SdcAttentionOptions){
+        .size = sizeof g->more,
+        .window = c->window,
+        .cap = c->cap,
+        .slopes = c->slopes ? &g->slopes : NULL,
+        .bias = c->bias ? &g->bias : NULL,
+        .key_lengths = c->lengths ? env_place(&r->env, r->lengths) : NULL,
+        .pages = c->page ? env_place(&r->env, r->table) : NULL,
+        .pages_stride = r->pages,
+        .key_scale = c->scales ? &g->scale[0] : NULL,
+        .value_scale = c->scales ? &g->scale[1] : NULL};
+    g->a = (SdcAttention){.scale = r->scale_of,
+                          .causal = c->causal,
+                          .longest_k = c->n,
+                          .options = &g->more};
+}
+
+static void
+gradients(Run *r, RefAttentionGrad *grad, const Buf *dout, int deterministic)
+{
+    const Case *c = r->c;
+    Env *env = &r->env;
+    Given g;
+    Buf dq = buf_poison(env, c->t, 8, DIMS(BATCH, c->heads, c->m, c->dim));
+    Buf dk = buf_poison(env, c->t, 0, DIMS(BATCH, c->key_heads, c->n, c->dim));
+    Buf dv = buf_poison(env, c->t, 3, DIMS(BATCH, c->key_heads, c->n, c->dim));
+    SdcTensor q = tensor(r, &r->q), key = tensor(r, &r->key), o = tensor(r, &r->o);
+    SdcTensor value = tensor(r, &r->value), lse = tensor(r, &r->lse);
+    SdcTensor tout = tensor(r, dout), tq = tensor(r, &dq), tk = tensor(r, &dk);
+    SdcTensor tv = tensor(r, &dv);
+    give(r, &g);
+    g.a.deterministic = deterministic;
+    size_t bytes = sdc_flash_attention_workspace(r->k, &q, &g.a);
+    void *work = env_place(env, env_alloc(env, bytes));
+    SdcStatus s = sdc_flash_attention_backward(r->k, &q, &key, &value, &o, &lse, &tout,
+                                               &tq, &tk, &tv, &g.a, work, NULL);
+    ck_assert_msg(s == SDC_OK, "%s", sdc_error(env->ctx));
+    env_collect(env);
+    buf_check(env, &dq, "dq", grad->dq, grad->dq_bound);
+    buf_check(env, &dk, "dk", grad->dk, grad->dk_bound);
+    buf_check(env, &dv, "dv", grad->dv, grad->dv_bound);
+}
+
+/* Where there are gradients, by both ways. */
+static void
+backward(Run *r, const RefAttention *ref)
+{
+    const Case *c = r->c;
+    Env *env = &r->env;
+    int64_t rows = BATCH * c->heads * c->m, size = rows * c->dim;
+    int64_t keys = BATCH * c->key_heads * c->n * c->dim;
+    Buf dout = buf_random(env, c->t, 0, DIMS(BATCH, c->heads, c->m, c->dim));
+    double *out = env_doubles(env, 2 * size + 4 * keys + 2 * rows);
+    RefAttentionGrad grad = {.a = ref,
+                             .o = buf_doubles(env, &r->o),
+                             .dout = buf_doubles(env, &dout),
+                             .dq = out,
+                             .dq_bound = out + size,
+                             .dk = out + 2 * size,
+                             .dk_bound = out + 2 * size + keys,
+                             .dv = out + 2 * size + 2 * keys,
+                             .dv_bound = out + 2 * size + 3 * keys,
+                             .delta = out + 2 * size + 4 * keys,
+                             .delta_bound = out + 2 * size + 4 * keys + rows};
+    if (c->page || c->scales || c->t != c->t_key)
+        return;
+    ref_attention_grad(&grad);
+    gradients(r, &grad, &dout, 0);
+    gradients(r, &grad, &dout, 1);
+}
+
 static void
 compare(Run *r, const char *what)
 {
@@ -146,6 +235,7 @@ compare(Run *r, const char *what)
     ref_attention(&ref);
     buf_check(&r->env, &r->lse, what, ref.lse, ref.lse_bound);
     buf_check(&r->env, &r->o, what, ref.o, ref.o_bound);
+    backward(r, &ref);
 }
 
 START_TEST(options)
@@ -160,24 +250,9 @@ START_TEST(options)
     make(&r);
     SdcTensor q = tensor(&r, &r.q), key = tensor(&r, &r.key), o = tensor(&r, &r.o);
     SdcTensor value = tensor(&r, &r.value), lse = tensor(&r, &r.lse);
-    SdcTensor slopes = tensor(&r, &r.slopes), bias = tensor(&r, &r.bias);
-    SdcTensor key_scale = tensor(&r, &r.scale[0]), value_scale = tensor(&r, &r.scale[1]);
-    SdcAttentionOptions more = {
-        .size = sizeof more,
-        .window = c->window,
-        .cap = c->cap,
-        .slopes = c->slopes ? &slopes : NULL,
-        .bias = c->bias ? &bias : NULL,
-        .key_lengths = c->lengths ? env_place(&r.env, r.lengths) : NULL,
-        .pages = c->page ? env_place(&r.env, r.table) : NULL,
-        .pages_stride = r.pages,
-        .key_scale = c->scales ? &key_scale : NULL,
-        .value_scale = c->scales ? &value_scale : NULL};
-    SdcAttention a = {.scale = r.scale_of,
-                      .causal = c->causal,
-                      .longest_k = c->n,
-                      .options = &more};
-    s = sdc_flash_attention_forward(r.k, &q, &key, &value, &o, &lse, &a, NULL);
+    Given g;
+    give(&r, &g);
+    s = sdc_flash_attention_forward(r.k, &q, &key, &value, &o, &lse, &g.a, NULL);
     ck_assert_msg(s == SDC_OK, "%s", sdc_error(r.env.ctx));
     sdc_nn_explain(r.k, why, sizeof why);
     env_collect(&r.env);
@@ -205,7 +280,9 @@ START_TEST(refusals)
     ck_assert_int_eq(sdc_flash_attention_forward(k, &x, &x, &x, &x, &lse, &a, NULL),
                      SDC_ERROR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(sdc_error(env.ctx), "'slopes' has 3 dimensions"));
-    more = (SdcAttentionOptions){.size = sizeof more, .window = 3};
+    int32_t page = 0;
+    more = (SdcAttentionOptions){.size = sizeof more, .pages = &page};
+    a.longest_k = 4;
     ck_assert_int_eq(sdc_flash_attention_backward(k, &x, &x, &x, &x, &lse, &x, &x, &x, &x,
                                                   &a, mem, NULL),
                      SDC_ERROR_ARGUMENT);
