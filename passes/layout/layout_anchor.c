@@ -11,6 +11,7 @@
 
 #include "ir/analysis/affine.h"
 #include "ir/base/util.h"
+#include "ir/fold.h"
 
 enum { ACCESS_BYTES = 16 };
 
@@ -73,20 +74,76 @@ layout_access_dim(const Op *op, int *vec)
 /* What is taken apart or joined in pairs must be in one thread. */
 enum { PAIRED = 4 };
 
+/* How far apart in memory, in elements, most neighbours along dimension d are: a quotient
+   by the same number rarely changes from one to the next, a remainder rarely wraps. False
+   when that is not known. */
+static bool
+step_along(const Value *v, int d, int *left, int64_t *step)
+{
+    const Op *op = v->op;
+    int64_t a = 0, b = 0;
+    *step = 0;
+    if (--*left < 0)
+        return false;
+    if (!type_is_tile(v->type) || v->type->shape[d] == 1)
+        return true;
+    if (!op) {
+        const Op *loop = v->region->parent;
+        return loop && loop->kind == OP_FOR && v->index > 0 &&
+               step_along(op_operand(loop, v->index + 2), d, left, step);
+    }
+    switch ((int)op->kind) {
+    case OP_CONST:
+    case OP_SPLAT: return true;
+    case OP_ARANGE: *step = 1; return true;
+    case OP_EXPAND_DIMS: {
+        int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+        return step_along(op_operand(op, 0), d > axis ? d - 1 : d, left, step);
+    }
+    case OP_BROADCAST:
+    case OP_SEXT:
+    case OP_ZEXT:
+    case OP_TRUNC:
+    case OP_REMS:
+    case OP_REMU: return step_along(op_operand(op, 0), d, left, step);
+    case OP_DIVS:
+    case OP_DIVU: return step_along(op_operand(op, 0), d, left, &a);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_ADDPTR:
+        if (!step_along(op_operand(op, 0), d, left, &a) ||
+            !step_along(op_operand(op, 1), d, left, &b))
+            return false;
+        *step = op->kind == OP_SUB ? a - b : a + b;
+        return true;
+    case OP_MUL:
+        if (!step_along(op_operand(op, 0), d, left, &a) ||
+            !step_along(op_operand(op, 1), d, left, &b) || (a && b))
+            return false;
+        *step = a + b;
+        return !*step || value_is_int(op_operand(op, a ? 1 : 0), 1);
+    default: return false;
+    }
+}
+
 /* Where one access takes one element, neighbours of memory still belong to neighbouring
    lanes, and into one row of a buffer. */
 static void
 see_order(Layouts *p, Op *op)
 {
+    enum { VISITS = 200 };
     const Value *ptr = op_operand(op, 0);
     const Op *loop = op->parent->parent;
-    int64_t step;
     Affine at;
-    if (!affine_of(ptr, loop && loop->kind == OP_FOR ? loop : NULL, &at))
-        return;
-    for (int d = 0; d < ptr->type->rank && d < AFFINE_RANK; d++)
-        if (ptr->type->shape[d] > 1 && poly_is_const(&at.at[d], &step) && step == 1)
+    bool affine = affine_of(ptr, loop && loop->kind == OP_FOR ? loop : NULL, &at);
+    for (int d = 0; d < ptr->type->rank && d < AFFINE_RANK; d++) {
+        int64_t step;
+        int left = VISITS;
+        if (ptr->type->shape[d] > 1 && (affine ? poly_is_const(&at.at[d], &step)
+                                               : step_along(ptr, d, &left, &step)) &&
+            step == 1)
             attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, d);
+    }
 }
 
 static int

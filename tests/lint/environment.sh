@@ -9,8 +9,8 @@ table=runtime/cli/environment.def
 bad=0
 read_by=$(grep -rnoE --include='*.[ch]' --include='*.py' \
     "(getenv\\(|environ\\.get\\(|environ\\[)[\"'][A-Z_]+" \
-    runtime/*.[ch] runtime/rt runtime/nn runtime/cli runtime/python/sdc codegen passes ir \
-    frontend | sed -E "s/:[^:]*[\"']/ /")
+    runtime/*.[ch] runtime/rt runtime/nn runtime/cli runtime/python/sdc codegen passes \
+    ir frontend | sed -E "s/:[^:]*[\"']/ /")
 while read -r place name; do
     case $name in
     HOME | PATH | TERM | TRITON_INTERPRET) continue ;; # everybody's, and Triton's own
