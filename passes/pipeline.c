@@ -69,6 +69,7 @@ static const PassId gpu_list[] = {
     PASS_rotate_loop,
     PASS_wgmma_sink,    /* after it: what goes around the loop is not waited for at all */
     PASS_double_buffer, /* after it: a store would hold a wait up */
+    PASS_unroll,
     PASS_insert_proxy_fence,
     PASS_cse,
     PASS_licm,

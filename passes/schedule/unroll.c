@@ -1,0 +1,250 @@
+/* Loops without dots that wait for memory: several iterations become one, and what those
+   load is asked for at once.
+
+       for %i = %lo, %hi, 1 (%s = %z) {      %t = for %i = %lo, %mid, 4 (%s = %z) {
+         %x = load %p + %i                     %x0 = load ..
+         %s1 = add %s, %x              =>      .. %x3 = load %p + (%i + 3)
+         yield %s1                             %s1 = add %s, %x0 ..
+       }                                       yield %s4
+                                             }
+                                             %u = for %i = %mid, %hi, 1 (%s = %t) { .. }
+
+   The order of the iterations stays, and so do the bits of sums. Loads move in front of
+   what other work the iterations do where nothing in the loop writes; where something
+   does, whole iterations follow one another. Threads that hold much load much at once
+   already, and are left alone. */
+#include "ir/analysis/axis.h"
+#include "ir/base/util.h"
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/fold.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+bool pass_unroll(Func *f, PassCx *cx);
+
+enum {
+    COPIES = 4,       /* at most */
+    MAX_LOADED = 32,  /* registers of a thread that are loaded at once */
+    MAX_WORK = 512,   /* elements that a thread computes in one iteration afterwards */
+    BODY_OPS = 160,
+};
+
+typedef struct Unroll {
+    Session *s;
+    Axis *axis;
+    bool changed;
+} Unroll;
+
+/* One loop. */
+typedef struct Body {
+    Session *s;
+    Region *region;
+    Vec(Op *) ops;   /* of an iteration, without its yield */
+    Map ahead;       /* those that loads depend on, and the loads */
+    Map copy[COPIES]; /* of an iteration's values; [0] is empty: itself */
+} Body;
+
+static int
+thread_elements(const Type *t)
+{
+    return type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;
+}
+
+/* How many iterations may become one; 1: it is no loop for that. */
+static int
+copies_for(const Op *loop)
+{
+    int64_t loaded = 0, work = 0, n = 0;
+    region_each(loop->regions[0], op)
+    {
+        int most = 1;
+        if (op->nregion || n++ > BODY_OPS)
+            return 1;
+        if (op->kind == OP_YIELD)
+            continue;
+        bool load = op->kind == OP_LOAD && !attr_has(&op->attrs, ATTR_VOLATILE);
+        if (!load && op->kind != OP_STORE && !op_is_pure(op))
+            return 1;
+        for (int i = 0; i < op->nresult; i++)
+            most = (int)max_i64(most, thread_elements(op->results[i].type));
+        work += most;
+        if (load)
+            loaded += max_i64(most * type_bits(op->results[0].type) / 32, 1);
+    }
+    int copies = COPIES;
+    while (copies > 1 && (loaded * copies > MAX_LOADED || work * copies > MAX_WORK))
+        copies /= 2;
+    return loaded ? copies : 1;
+}
+
+/* Marks what a load of one iteration depends on, through what the loop carries. */
+static void
+mark_ahead(Body *b)
+{
+    Vec(Value *) work = {0};
+    const Region *r = b->region;
+    for (int i = 0; i < b->ops.n; i++) {
+        if (b->ops.at[i]->kind == OP_STORE)
+            return;
+        if (b->ops.at[i]->kind == OP_LOAD)
+            vec_push(&b->s->tmp, &work, &b->ops.at[i]->results[0]);
+    }
+    Map seen;
+    map_init(&seen, &b->s->tmp);
+    for (int i = 0; i < work.n; i++) {
+        Value *v = work.at[i];
+        if (map_has(&seen, v))
+            continue;
+        map_set(&seen, v, v);
+        if (!v->op && v->region == r && v->index > 0)
+            vec_push(&b->s->tmp, &work, op_operand(r->last, v->index - 1));
+        if (!v->op || v->op->parent != r)
+            continue;
+        map_set(&b->ahead, v->op, v->op);
+        for (int k = 0; k < v->op->noperand; k++)
+            vec_push(&b->s->tmp, &work, op_operand(v->op, k));
+    }
+}
+
+/* v, as the k-th iteration has it. */
+static Value *
+version(Body *b, Value *v, int k)
+{
+    while (k > 0 && !v->op && v->region == b->region && v->index > 0) {
+        v = op_operand(b->region->last, v->index - 1);
+        k--;
+    }
+    return k > 0 && map_has(&b->copy[k], v) ? map_get(&b->copy[k], v) : v;
+}
+
+static void
+copy_op(Body *b, Builder *at, const Op *op, int k)
+{
+    for (int i = 0; i < op->noperand; i++) {
+        Value *v = op_operand(op, i);
+        map_set(&b->copy[k], v, version(b, v, k));
+    }
+    at->loc = op->loc;
+    op_clone(at, op, &b->copy[k]);
+}
+
+static void
+copy_iterations(Body *b, int copies, int64_t step)
+{
+    Region *r = b->region;
+    Value *iv = r->args[0];
+    Op *first = NULL; /* that loads do not need */
+    for (int i = 0; i < b->ops.n; i++) {
+        Op *op = b->ops.at[i];
+        if (!map_has(&b->ahead, op))
+            first = first ? first : op;
+        else if (first)
+            op_move_before(op, first);
+    }
+    Builder loads = builder_before(first ? first : r->last);
+    Builder rest = builder_before(r->last);
+    for (int k = 1; k < copies; k++) {
+        loads.loc = r->parent->loc;
+        map_set(&b->copy[k], iv,
+                build_binary(&loads, OP_ADD, iv, build_int(&loads, iv->type, k * step)));
+        for (int i = 0; i < b->ops.n; i++)
+            if (map_has(&b->ahead, b->ops.at[i]))
+                copy_op(b, &loads, b->ops.at[i], k);
+    }
+    for (int k = 1; k < copies; k++)
+        for (int i = 0; i < b->ops.n; i++)
+            if (!map_has(&b->ahead, b->ops.at[i]))
+                copy_op(b, &rest, b->ops.at[i], k);
+    Vec(Value *) last = {0};
+    for (int i = 0; i < r->last->noperand; i++)
+        vec_push(&b->s->tmp, &last, version(b, op_operand(r->last, i), copies - 1));
+    for (int i = 0; i < last.n; i++)
+        op_set_operand(r->last, i, last.at[i]);
+}
+
+/* The iterations that are left, behind the loop; they have its results now. */
+static void
+build_rest(Unroll *u, Op *loop, Value *from)
+{
+    Vec(Use *) uses = {0};
+    for (int i = 0; i < loop->nresult; i++)
+        value_each_use(&loop->results[i], use) vec_push(&u->s->tmp, &uses, use);
+    Builder b = builder_after(loop);
+    b.loc = loop->loc;
+    Map map;
+    map_init(&map, &u->s->tmp);
+    Op *rest = op_clone(&b, loop, &map);
+    for (int i = 0; i < uses.n; i++)
+        op_set_operand(uses.at[i]->user, uses.at[i]->index,
+                       &rest->results[uses.at[i]->value->index]);
+    op_set_operand(rest, 0, from);
+    for (int i = 0; i < loop->nresult; i++)
+        op_set_operand(rest, 3 + i, &loop->results[i]);
+}
+
+/* Where the first loop ends: lo and as many whole rounds as fit. */
+static Value *
+end_of_rounds(Op *loop, int64_t round)
+{
+    Builder b = builder_before(loop);
+    b.loc = loop->loc;
+    Value *lo = op_operand(loop, 0);
+    Value *span = build_binary(&b, OP_MAXS, op_operand(loop, 1), lo);
+    span = build_binary(&b, OP_SUB, span, lo); /* lo is not negative: nothing wraps */
+    Value *n = build_int(&b, lo->type, round);
+    span = build_binary(&b, OP_MUL, build_binary(&b, OP_DIVU, span, n), n);
+    return build_binary(&b, OP_ADD, lo, span);
+}
+
+static void
+visit_loop(Unroll *u, Op *loop)
+{
+    Const step;
+    int copies = copies_for(loop);
+    if (copies < 2 ||
+        attr_int(&loop->attrs, ATTR_STAGES, 0) == 1 || /* what peel left */
+        attr_has(&loop->attrs, ATTR_PREFETCH) ||
+        !value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
+        step.i > INT32_MAX / (2 * COPIES) || axis_of(u->axis, op_operand(loop, 0))->lo < 0)
+        return;
+    Body b = {.s = u->s, .region = loop->regions[0]};
+    map_init(&b.ahead, &u->s->tmp);
+    for (int k = 0; k < copies; k++)
+        map_init(&b.copy[k], &u->s->tmp);
+    region_each(b.region, op) if (op != b.region->last)
+        vec_push(&u->s->tmp, &b.ops, op);
+    Value *mid = end_of_rounds(loop, copies * step.i);
+    build_rest(u, loop, mid);
+    op_set_operand(loop, 1, mid);
+    Builder at = builder_before(loop);
+    op_set_operand(loop, 2, build_int(&at, op_operand(loop, 2)->type, copies * step.i));
+    mark_ahead(&b);
+    copy_iterations(&b, copies, step.i);
+    u->changed = true;
+}
+
+static void
+visit(Unroll *u, Region *r, int depth)
+{
+    Vec(Op *) loops = {0};
+    region_each(r, op)
+    {
+        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
+            visit(u, op->regions[i], depth + 1);
+        if (op->kind == OP_FOR)
+            vec_push(&u->s->tmp, &loops, op);
+    }
+    for (int i = 0; i < loops.n; i++)
+        visit_loop(u, loops.at[i]);
+}
+
+bool
+pass_unroll(Func *f, PassCx *cx)
+{
+    Unroll u = {.s = cx->s};
+    u.axis = axis_new(f, &cx->s->tmp);
+    visit(&u, f->body, 0);
+    return u.changed;
+}
