@@ -420,6 +420,8 @@ nv_region(Gen *g, const Region *r, const Op *op)
         Regs *v = nv_regs(g, op_operand(op, i));
         if (!v && op_operand(op, i)->type->kind != TY_DESC) /* that is a parameter */
             return false;
+        if (v && op_operand(op, i)->type->kind == TY_DESC)
+            nv_acquire_map(g, v->v[0]);
         alias(g, r->args[i], v);
     }
     return gen_ops(g, r, 1);

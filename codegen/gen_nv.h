@@ -198,6 +198,8 @@ void nv_prefetch_maps(Gen *g);
 void nv_maps_begin(Gen *g, const Func *f);
 void nv_maps_end(Gen *g);
 bool nv_tensor_map(Gen *g, const Op *op);
+/* The map at that address, which other warps have written, is this thread's to use. */
+void nv_acquire_map(Gen *g, LLVMValueRef map);
 /* gen_nv_grid.c: which program this is, and how many there are along an axis. */
 enum { NV_AXES = 3 };
 LLVMValueRef nv_program(Gen *g, int axis);

@@ -129,7 +129,10 @@ nv_maps_end(Gen *g)
         return;
     LLVMValueRef args[2] = {nv->map_taken, is_first_thread(g)};
     LLVMValueRef all = ll_int(g->i32, -1);
-    ptx_call(g, PTX_BARRIER_WARP, &all, 1);
+    if (nv_roles_of(g->func)) /* the others have seen the last copy land */
+        nv_barrier(g);
+    else
+        ptx_call(g, PTX_BARRIER_WARP, &all, 1);
     statement(g, "@$1 st.release.gpu.global.b32 [$0], 0;", "l,b", args, 2);
 }
 
@@ -235,7 +238,14 @@ is_stored_through(const Op *op)
     return false;
 }
 
-/* By the first warp; the barrier is that of ops with scratch memory. */
+void
+nv_acquire_map(Gen *g, LLVMValueRef map)
+{
+    statement(g, "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l", &map, 1);
+}
+
+/* By the first warp; the barrier is that of ops with scratch memory. The other warps
+   learn where the map lies if roles of theirs use it. */
 bool
 nv_tensor_map(Gen *g, const Op *op)
 {
@@ -251,9 +261,9 @@ nv_tensor_map(Gen *g, const Op *op)
     LLVMValueRef number = ll_int(g->i64, (int64_t)nv->nmaps++ * TENSOR_MAP_BYTES);
     out->v[0] = LLVMBuildAdd(g->b, nv->map_slot, number, "");
     make_whole(g, &f);
+    LLVMValueRef word = nv_shared_word(g, scratch), args[3];
     Guard guard = nv_guard_begin(
         g, LLVMBuildICmp(g->b, LLVMIntEQ, nv_uniform_warp(g), ll_int(g->i32, 0), ""));
-    LLVMValueRef word = nv_shared_word(g, scratch), args[2];
     if (is_stored_through(op)) /* stores by the map that was there have read it */
         statement(g, "cp.async.bulk.wait_group.read 0;", "", NULL, 0);
     args[0] = LLVMBuildAdd(
@@ -270,8 +280,17 @@ nv_tensor_map(Gen *g, const Op *op)
               "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
               ".sync.aligned [$0], [$1], 128;",
               "l,l", args, 2);
-    statement(g, "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l", args, 1);
+    nv_acquire_map(g, out->v[0]);
+    if (nv_roles_of(g->func)) {
+        args[1] = out->v[0];
+        args[0] = word;
+        ptx_call(g, PTX_BARRIER_WARP, &all, 1);
+        args[2] = is_first_thread(g);
+        statement(g, "@$2 st.shared.b64 [$0], $1;", "r,l,b", args, 3);
+    }
     nv_guard_end(g, guard);
     nv_barrier(g);
+    if (nv_roles_of(g->func))
+        out->v[0] = ptx_asm(g, "ld.shared.b64 $0, [$1];", "=l,r", g->i64, &word, 1, true);
     return true;
 }

@@ -19,9 +19,8 @@
 static LLVMValueRef
 map_address(Gen *g, const Op *op)
 {
-    const Op *own = tma_kernel_map(op_operand(op, 0));
-    if (own)
-        return nv_scalar(g, &own->results[0]);
+    if (tma_kernel_map(op_operand(op, 0)))
+        return nv_scalar(g, op_operand(op, 0));
     const SdcrtMap *map = map_get(&nv_of(g)->maps, op);
     const SdcrtMeta *meta = nv_of(g)->meta;
     unsigned i = (unsigned)(meta->nparam + (map - meta->maps));

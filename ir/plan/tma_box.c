@@ -88,8 +88,9 @@ tma_fits(const TmaBoxes *b, const Type *mem, const Type *desc)
     return true;
 }
 
-const Op *
-tma_desc(const Value *v)
+/* What made it, in front of the roles. */
+static const Op *
+maker_of(const Value *v)
 {
     for (int i = 0; i < MAX_REGION_DEPTH && !v->op; i++) {
         const Op *up = v->region->parent;
@@ -97,13 +98,21 @@ tma_desc(const Value *v)
             return NULL;
         v = op_operand(up, v->index);
     }
-    return v->op && v->op->kind == OP_MAKE_DESC ? v->op : NULL;
+    return v->op;
+}
+
+const Op *
+tma_desc(const Value *v)
+{
+    const Op *op = maker_of(v);
+    return op && op->kind == OP_MAKE_DESC ? op : NULL;
 }
 
 const Op *
 tma_kernel_map(const Value *v)
 {
-    return v->op && v->op->kind == OP_TENSOR_MAP ? v->op : NULL;
+    const Op *op = maker_of(v);
+    return op && op->kind == OP_TENSOR_MAP ? op : NULL;
 }
 
 static bool

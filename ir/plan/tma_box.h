@@ -34,7 +34,7 @@ bool tma_fits(const TmaBoxes *b, const Type *mem, const Type *desc);
 /* The make_desc that a descriptor comes from, through captures of roles; else NULL. */
 const Op *tma_desc(const Value *v);
 
-/* The tensor_map that a descriptor comes from: the kernel writes it; else NULL. */
+/* The tensor_map that a descriptor comes from, in the same way; else NULL. */
 const Op *tma_kernel_map(const Value *v);
 
 /* Can the host compute v from the kernel's arguments? */

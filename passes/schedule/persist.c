@@ -22,7 +22,8 @@
 
    Programs of a grid do not know of each other, so that any order will do; except where
    one waits for what another writes. What has atomic operations or loops of unknown
-   length stays as it is. */
+   length stays as it is, and what writes tensor maps: a producer would still copy by the
+   map of the tile before. */
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/plan/tma_box.h"
@@ -50,7 +51,8 @@ see(Body *k, Region *r, int depth)
             k->nloop++;
             k->waits |= depth > 0;
         }
-        k->waits |= op->kind == OP_WHILE || op->kind == OP_ATOMIC_RMW ||
+        k->waits |= op->kind == OP_WHILE || op->kind == OP_TENSOR_MAP ||
+                    op->kind == OP_ATOMIC_RMW ||
                     op->kind == OP_ATOMIC_CAS || depth > MAX_REGION_DEPTH ||
                     (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_VOLATILE));
         k->pid |= op->kind == OP_PROGRAM_ID && !attr_int(&op->attrs, ATTR_AXIS, 0);

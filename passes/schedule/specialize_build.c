@@ -342,7 +342,7 @@ copy_op(Role *r, Builder *b, Op *op)
     } else if (map_has(&r->sp->moves, op)) {
         if (r->which == SP_COPIER)
             copy_move(r, b, op);
-    } else if (op->kind == OP_MAKE_DESC) {
+    } else if (op->kind == OP_MAKE_DESC || op->kind == OP_TENSOR_MAP) {
         return; /* stays where all roles see it */
     } else if (r->which != SP_CONSUMER && !map_has(&r->sp->keep, op)) {
         return;

@@ -242,9 +242,10 @@ group_loads(Specialize *sp, Op *loop)
             continue;
         if (op->kind != OP_DESC_LOAD)
             return refuse(sp, "not all loads are TMA's");
-        if (tma_kernel_map(op_operand(op, 0)))
-            return refuse(sp, "the kernel writes their tensor maps");
-        if (!tma_desc(op_operand(op, 0)))
+        const Op *own = tma_kernel_map(op_operand(op, 0));
+        if (own && own->parent != sp->f->body)
+            return refuse(sp, "the kernel writes their tensor maps in a loop");
+        if (!own && !tma_desc(op_operand(op, 0)))
             return refuse(sp, "a descriptor is not the kernel's");
         if (!open_group(sp, op, loop, &g))
             return false;

@@ -112,26 +112,50 @@ build_fields(const TmaTile *r, Builder *b, bool copy, Value **in)
     return type_desc(tt, r->elem, r->n, shape);
 }
 
-/* The same map, written in front of this one; else NULL. */
+/* The same map, written in front of `end`; else NULL. */
 static Op *
-same_map(const Op *map)
+same_map(const Op *map, const Op *end)
 {
-    for (Op *op = map->prev; op; op = op->prev)
-        if (op->kind == OP_TENSOR_MAP && op->results[0].type == map->results[0].type &&
+    for (Op *op = map->parent->first; op != end; op = op->next)
+        if (op != map && op->kind == OP_TENSOR_MAP &&
+            op->results[0].type == map->results[0].type &&
             attr_eq(&op->attrs, &map->attrs) && tma_same_fields(op, map))
             return op;
     return NULL;
 }
 
-/* In the region where its fields are known, in front of what the access is in. */
+static bool
+poly_uses(const Poly *p, const Op *op)
+{
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->t[i].n; k++)
+            if (p->t[i].x[k]->op == op)
+                return true;
+    return false;
+}
+
+/* Does op compute what a field of the map is made of? */
+static bool
+is_in_fields(const TmaTile *r, const Op *op)
+{
+    bool is = r->ptr.ptr->op == op || poly_uses(&r->base, op);
+    for (int i = 0; i < r->n; i++)
+        is |= poly_uses(&r->dim[i].size, op) || poly_uses(&r->dim[i].stride, op);
+    return is;
+}
+
+/* In the region where its fields are known, as soon as they are: maps of one place are
+   written one after the other, in front of the first loop. */
 static Value *
 kernel_desc(const TmaTile *r, Loc loc)
 {
     Value *in[1 + 2 * TMA_MAX_RANK];
-    Op *at = (Op *)r->inside;
+    Op *at = (Op *)r->inside, *last = NULL;
     while (at->parent != r->where)
         at = at->parent->parent;
-    Builder b = builder_before(at);
+    for (Op *op = r->where->first; op != at; op = op->next)
+        last = is_in_fields(r, op) ? op : last;
+    Builder b = last ? builder_after(last) : builder_before(r->where->first);
     b.loc = loc;
     const Type *t = build_fields(r, &b, false, in);
     AttrList attrs = {0};
@@ -139,7 +163,7 @@ kernel_desc(const TmaTile *r, Loc loc)
     attr_set_ints(&r->s->mod, &attrs, ATTR_BOX, r->boxes.box, boxes);
     attr_set_int(&r->s->mod, &attrs, ATTR_SWIZZLE, r->boxes.swizzle);
     Op *map = build_op(&b, OP_TENSOR_MAP, in, 1 + 2 * r->n, &attrs, &t, 1);
-    Op *old = same_map(map);
+    Op *old = same_map(map, at);
     if (old)
         op_erase(map);
     return &(old ? old : map)->results[0];

@@ -293,12 +293,13 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
     TmaTile *tile = tma_tile(f, loop, store, op_operand(store, 0), mask, mem);
     if (tile->why || !in_pieces(tile) || !is_last(store, origin_of(tile->ptr.ptr)))
         return false;
-    in[0] = tma_tile_desc(tile, store->loc);
     Value *buffer = NULL;
-    if (!in[0])
+    if (!tile->where && !(in[0] = tma_tile_desc(tile, store->loc)))
         return false;
     if (loop && !find_room(s, store, loop, mem, shared - BESIDE, &buffer))
         return false;
+    if (tile->where) /* an operation, not a parameter: none that nobody uses */
+        in[0] = tma_tile_desc(tile, store->loc);
     Builder b = builder_before(store);
     b.loc = store->loc;
     if (tile->where)

@@ -425,6 +425,9 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
         return "rows do not begin on 16 bytes";
     for (int i = 0; i < r->n; i++) {
         const TmaDim *d = &r->dim[i];
+        int64_t size;
+        if (poly_is_const(&d->size, &size) && size < 1) /* it has nothing known in it */
+            return "a bound is no argument of the launch";
         if (!d->bounded && !fits(r, &d->at, &d->stride))
             return "an index may have more than 32 bits, and no mask bounds it";
     }

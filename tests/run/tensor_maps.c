@@ -111,6 +111,37 @@ START_TEST(experts)
 }
 END_TEST
 
+START_TEST(ragged)
+{
+    enum { D = 64, ROWS = 411 };
+    static const int32_t begins[EXPERTS + 1] = {0, 128, 128, 131, 331, ROWS};
+    Env env = env_open_maps();
+    int32_t *first = env_alloc(&env, sizeof begins);
+    memcpy(first, begins, sizeof begins);
+    Buf q = integers(&env, ROWS, D), k = integers(&env, ROWS, D);
+    Buf v = integers(&env, ROWS, D), o = buf_poison(&env, SDC_FP32, 8, DIMS(ROWS, D));
+    const char *binds = env_text(&env, "D=64 BLOCK_M=64 BLOCK_N=32 ROLES=%d", _i);
+    if (LAUNCH(&env, "ragged", sdc_grid(4, EXPERTS, 1), binds, buf_arg(&q), buf_arg(&k),
+               buf_arg(&v), buf_arg(&o), sdc_ptr(SDC_I32, first), sdc_int(q.strides[0]),
+               sdc_int(o.strides[0]))) {
+        double *want = env_doubles(&env, ROWS * D);
+        const double *x = buf_doubles(&env, &q), *y = buf_doubles(&env, &k);
+        const double *z = buf_doubles(&env, &v);
+        for (int e = 0; e < EXPERTS; e++)
+            for (int m = begins[e]; m < begins[e + 1]; m++)
+                for (int j = begins[e]; j < begins[e + 1]; j++) {
+                    double s = 0;
+                    for (int d = 0; d < D; d++)
+                        s += x[m * D + d] * y[j * D + d];
+                    for (int d = 0; d < D; d++)
+                        want[m * D + d] += s * z[j * D + d];
+                }
+        buf_check(&env, &o, binds, want, NULL);
+    }
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -119,6 +150,7 @@ main(void)
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, grouped, 1, 4);
     tcase_add_test(tc, experts);
+    tcase_add_loop_test(tc, ragged, 0, 2);
     suite_add_tcase(suite, tc);
     return suite_finish("tensor_maps", suite);
 }
