@@ -678,6 +678,8 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     meta->shared_bytes = f->shared_bytes;
     meta->threads = 32 * warps;
     meta->overlap = nv_overlaps(g, f);
+    meta->driver = nv.nmaps ? NV_MAP_DRIVER : 0;
+    meta->guarded_args |= nv.nmaps > 0;
     if (nv.widest > NV_ALL_REGS && !nv_roles_of(f)) /* or ptxas gives it few registers */
         string_attr(g, "nvvm.minctasm", "1");
     if (ok && nv.widest > NV_MANY_REGS)

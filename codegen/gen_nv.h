@@ -194,7 +194,9 @@ bool nv_atomic(Gen *g, const Op *op);
 /* Between an operation's writes to its scratch memory and its reads of it. */
 void nv_barrier(Gen *g);
 void nv_prefetch_maps(Gen *g);
-/* gen_nv_map.c: tensor maps that the kernel writes, between the two. */
+/* gen_nv_map.c: tensor maps that the kernel writes, between the two. Assemblers of older
+   drivers took strides in units of 16 bytes. */
+enum { NV_MAP_DRIVER = 12050 };
 void nv_maps_begin(Gen *g, const Func *f);
 void nv_maps_end(Gen *g);
 bool nv_tensor_map(Gen *g, const Op *op);

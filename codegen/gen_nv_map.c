@@ -24,7 +24,7 @@ enum {
     SM_BLOCKS = 32,
     SM_SHARED = 233472, /* of which the system takes 1 KB for each block */
     BLOCK_SHARED = 1024,
-    ISA = 85 /* assemblers before it took strides in units of 16 bytes */
+    ISA = 85 /* that of NV_MAP_DRIVER */
 };
 
 static int

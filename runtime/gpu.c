@@ -254,11 +254,23 @@ folds(const SdcKernel *k, const SdcrtCuda *cuda, const int32_t size[3])
     return beyond && !k->meta->folds && rows <= most[0] / size[0];
 }
 
+/* What of the kernel's maps these arguments make, and the driver can compile. */
+static CudaMapFit
+fit_of(const SdcKernel *k, const SdcrtCuda *cuda, const uint64_t *slots)
+{
+    if (k->meta->driver > sdcrt_cuda_info(cuda)->driver)
+        return CUDA_MAPS_NONE;
+    return k->meta->guarded_args ? cuda_maps_fit(k->meta, slots) : CUDA_MAPS_FIT;
+}
+
 SdcStatus
 gpu_ready(SdcKernel *k, const uint64_t *slots)
 {
-    CudaMapFit fit =
-        k->meta->guarded_args ? cuda_maps_fit(k->meta, slots) : CUDA_MAPS_FIT;
+    SdcrtCuda *cuda;
+    SdcStatus opened = context_cuda(k->mod->cx, &cuda);
+    if (opened != SDC_OK)
+        return opened;
+    CudaMapFit fit = fit_of(k, cuda, slots);
     SdcKernel *use;
     SdcStatus status = choose(k, fit, true, &use);
     if (status == SDC_OK && use == k) {
@@ -287,7 +299,7 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
     if (folds(k, cuda, size))
         status = other(k, OTHER_FOLDS, false, &use);
     else if (atomic_load_explicit(&k->refused, memory_order_relaxed))
-        status = choose(k, cuda_maps_fit(k->meta, slots), false, &use);
+        status = choose(k, fit_of(k, cuda, slots), false, &use);
     if (status == SDC_OK && use != k)
         return gpu_launch(use, grid, slots, stream);
     if (status == SDC_OK)

@@ -487,8 +487,10 @@ sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtCudaError *e)
     if (best < 0)
         return cuda_refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for sm_%d",
                            b->name, sm);
+    int driver = sdcrt_cuda_info(gpu)->driver;
     for (int i = 0; i < s->n && status == SDCRT_OK; i++)
-        if (suits(&s->variants[i], &b->code[i], sm) == best)
+        if (suits(&s->variants[i], &b->code[i], sm) == best &&
+            s->variants[i].meta.driver <= driver)
             status = image_of(b, s, gpu, i, &image, e);
     return status;
 }

@@ -136,6 +136,11 @@ load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta, int beside,
                            "use smaller tiles or fewer stages",
                            meta->name, (long long)meta->shared_bytes, c->info.name,
                            c->info.shared_max);
+    if (meta->driver > c->info.driver)
+        return cuda_refuse(e, SDCRT_ERROR_MAP,
+                           "kernel '%s' writes tensor maps, which a driver of CUDA %d.%d "
+                           "or later can compile: install one",
+                           meta->name, meta->driver / 1000, meta->driver % 1000 / 10);
     SdcrtCudaKernel *k = kernel_new(meta);
     if (!k)
         return cuda_refuse(e, SDCRT_ERROR_MEMORY, "out of memory");

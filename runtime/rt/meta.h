@@ -124,6 +124,9 @@ typedef struct SdcrtMeta {
     /* GPU: code for arguments that make its tensor maps and have what `whole` of its
        parameters says; there is other code for the rest */
     int32_t guarded_args;
+    /* GPU: the oldest driver that takes the code, 1000 * major + 10 * minor of its CUDA
+       version; 0: any. There is other code for older ones */
+    int32_t driver;
     /* GPU: at most so many programs along axis 0 for each SM are launched,
        and how many were asked for is a parameter behind the maps, 32 bits; 0: all are */
     int32_t ctas_per_sm;

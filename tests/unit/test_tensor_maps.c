@@ -30,6 +30,21 @@ static const char text[] =
     "        acc = tl.dot(x, y, acc)\n"
     "    tl.store(c + m, tl.sum(acc, 1))\n";
 
+/* c [64, K]: rows of a tensor whose address and size are in memory */
+static const char loaded[] =
+    "import triton\n"
+    "import triton.language as tl\n"
+    "@triton.jit\n"
+    "def mm(list, sizes, c):\n"
+    "    n = tl.load(sizes)\n"
+    "    p = tl.load(list).to(tl.pointer_type(tl.float16))\n"
+    "    a = tl.make_tensor_descriptor(p, [n, n], [n, 1], [64, 64])\n"
+    "    acc = tl.zeros((64, 64), dtype=tl.float32)\n"
+    "    for i in range(0, n, 64):\n"
+    "        acc = tl.dot(a.load([0, i]), a.load([i, 0]), acc)\n"
+    "    m = tl.arange(0, 64)\n"
+    "    tl.store(c + m[:, None] * 64 + m[None, :], acc)\n";
+
 typedef struct Env {
     FakeCuda *fake;
     SdcContext *cx;
@@ -271,6 +286,40 @@ START_TEST(every_call_may_fail)
 }
 END_TEST
 
+/* Maps that the kernel writes are no matter of the launch, but of the driver, whose
+   assembler must know them: an older one gets code without, without stages then. */
+START_TEST(written_by_the_kernel)
+{
+    static const char *const bind[] = {"num_warps=4"};
+    unsigned shared[2];
+    for (int i = 0; i < 2; i++) {
+        Env e = setup();
+        SdcFunction *fn;
+        e.fake->driver = i ? 12040 : 12050;
+        sdc_context_destroy(e.cx); /* another one, with that driver */
+        SdcContextOptions o = {.target = "cuda"};
+        ck_assert_int_eq(sdc_context_create(&o, &e.cx), SDC_OK);
+        ck_assert_int_eq(sdc_module_load_text(e.cx, "mm.tk", loaded, sizeof loaded - 1,
+                                              SDC_LANG_AUTO, &e.mod),
+                         SDC_OK);
+        ck_assert_int_eq(sdc_function_get(e.mod, "mm", bind, 1, &fn), SDC_OK);
+        const SdcArg args[] = {sdc_ptr(SDC_I64, (void *)(uintptr_t)(1 << 20)),
+                               sdc_ptr(SDC_I32, (void *)(uintptr_t)(2 << 20)),
+                               sdc_ptr(SDC_FP32, (void *)(uintptr_t)(3 << 20))};
+        for (int n = 0; n < 2; n++) {
+            SdcStatus s = sdc_launch(fn, sdc_grid(1, 1, 1), args, 3, NULL);
+            ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
+        }
+        ck_assert_int_eq(e.fake->last.nparam, i ? 3 : 4); /* the results' map */
+        shared[i] = e.fake->last.shared;
+        e.fake->driver = 0;
+        sdc_context_destroy(e.cx);
+        ck_assert_int_eq(e.fake->live, 0);
+    }
+    ck_assert_uint_gt(shared[0], shared[1]);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -283,6 +332,7 @@ main(void)
     tcase_add_test(t, maps_of_loads_alone);
     tcase_add_test(t, programs_in_turn);
     tcase_add_test(t, whole_numbers_of_tiles);
+    tcase_add_test(t, written_by_the_kernel);
     tcase_add_loop_test(t, every_call_may_fail, 0, 3);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
