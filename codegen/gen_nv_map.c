@@ -165,7 +165,9 @@ read_fields(Gen *g, const Op *op, Fields *f)
     f->n = t->rank;
     f->type = element_code(t->elem);
     f->swizzle = width == 128 ? 3 : width == 64 ? 2 : width == 32 ? 1 : 0;
-    if (!base || f->type < 0)
+    if (f->type < 0 || f->n > TMA_MAX_RANK)
+        gen_unsupported(g, op, "of this type");
+    if (!base || f->type < 0 || f->n > TMA_MAX_RANK)
         return false;
     f->base = LLVMBuildPtrToInt(g->b, base, g->i64, "");
     for (int d = 0; d < f->n; d++) {

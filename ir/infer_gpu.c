@@ -200,10 +200,13 @@ rule_tensor_map(RuleCx *c)
 {
     const Attr *box = attr_find(&c->op->attrs, ATTR_BOX);
     int64_t width = attr_int(&c->op->attrs, ATTR_SWIZZLE, -1);
-    if (!box || box->n < 1 || box->n > 2 ||
+    bool sizes = box && box->n >= 1 && box->n <= 2;
+    for (int i = 0; sizes && i < box->n; i++)
+        sizes = box->v.ints[i] >= 1 && box->v.ints[i] <= 256;
+    if (!sizes ||
         (width != 0 && width != 32 && width != 64 && width != 128))
-        return rule_fail(c, "needs {box} of one or two sizes and {swizzle} of 0, 32, 64 "
-                            "or 128 bytes");
+        return rule_fail(c, "needs {box} of one or two sizes of 1 to 256 and {swizzle} "
+                            "of 0, 32, 64 or 128 bytes");
     return rule_make_desc(c);
 }
 
