@@ -14,7 +14,8 @@ enum {
     NV_MAX_REGS = 32768,
     NV_ALL_REGS = 256,
     NV_MANY_REGS = 128,
-    NV_MAX_THREADS = 1024
+    NV_MAX_THREADS = 1024,
+    NV_FRESH_MAPS = 8
 };
 
 /* What a Value is in LLVM: one scalar, or one per register of the layout. */
@@ -36,10 +37,12 @@ typedef struct Nv {
     const SdcrtMeta *meta;
     LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
     Map maps; /* (Op of TMA) -> SdcrtMap of meta */
-    /* Where the tensor maps that the kernel writes lie, of this program, i64; the word
-       that says so; and how many have their place. NULL: it writes none. */
+    /* Where the tensor maps that the kernel writes lie, of this program, i64, and the
+       word that says so (NULL: it writes none); how many have their place; those that
+       nobody has acquired yet. */
     LLVMValueRef map_slot, map_taken;
-    int nmaps;
+    const Op *fresh[NV_FRESH_MAPS];
+    int nmaps, nfresh;
 } Nv;
 
 static inline Nv *

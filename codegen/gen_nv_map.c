@@ -6,12 +6,13 @@
    as programs can run at once, whatever grid, stream or graph they are of, and the first
    one that a program looks at is free as a rule. No launch allocates anything, or knows.
 
-   The first warp writes a map, in shared memory, where single fields can be replaced, and
-   copies it to the slot with what the proxies of tensor maps need: a release by the copy,
-   an acquire by the warp that uses it. The thread that asks for copies is of that
-   warp, and has waited for all that went by the map that was there before. */
+   A warp writes a map, in shared memory, where single fields can be replaced, and copies
+   it to the slot with what the proxies of tensor maps need: a release by the copy, an
+   acquire by the warp that uses it. All have waited for what went by the map that was
+   there before. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
+#include "ir/plan/scratch.h"
 #include "ir/plan/tma_box.h"
 
 #include "ir/base/util.h"
@@ -27,14 +28,16 @@ enum {
     ISA = 85 /* that of NV_MAP_DRIVER */
 };
 
+/* How many there are; *one: the last of them. */
 static int
-count_maps(const Region *r, int depth)
+count_maps(const Region *r, const Op **one, int depth)
 {
     int n = 0;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         n += op->kind == OP_TENSOR_MAP;
+        *one = op->kind == OP_TENSOR_MAP ? op : *one;
         for (int i = 0; i < op->nregion; i++)
-            n += count_maps(op->regions[i], depth + 1);
+            n += count_maps(op->regions[i], one, depth + 1);
     }
     return n;
 }
@@ -68,6 +71,12 @@ statement(Gen *g, const char *text, const char *constraints, LLVMValueRef *args,
 }
 
 static LLVMValueRef
+is_first_lane(Gen *g)
+{
+    return LLVMBuildICmp(g->b, LLVMIntEQ, nv_of(g)->lane, ll_int(g->i32, 0), "");
+}
+
+static LLVMValueRef
 is_first_thread(Gen *g)
 {
     return LLVMBuildICmp(g->b, LLVMIntEQ, nv_of(g)->tid, ll_int(g->i32, 0), "");
@@ -87,12 +96,28 @@ linear_program(Gen *g)
     return at;
 }
 
+/* The first thread's number, by way of shared memory that nothing is in yet; TMA may
+   fill it later. */
+static LLVMValueRef
+tell_all(Gen *g, LLVMValueRef number, LLVMValueRef where)
+{
+    LLVMValueRef args[3] = {nv_shared_word(g, where), number, is_first_thread(g)};
+    statement(g, "@$2 st.shared.b32 [$0], $1;", "r,r,b", args, 3);
+    nv_barrier(g);
+    number = ptx_asm(g, "ld.shared.b32 $0, [$1];", "=r,r", g->i32, args, 1, true);
+    statement(g, "fence.proxy.async.shared::cta;", "", NULL, 0);
+    nv_barrier(g);
+    return number;
+}
+
 void
 nv_maps_begin(Gen *g, const Func *f)
 {
     Nv *nv = nv_of(g);
-    int n = count_maps(f->body, 0);
-    if (!n)
+    const Op *one = NULL;
+    int n = count_maps(f->body, &one, 0);
+    LLVMValueRef where = n ? nv_scratch(g, one) : NULL;
+    if (!where)
         return;
     int64_t slots = count_slots(f), bytes = (int64_t)n * TENSOR_MAP_BYTES;
     LLVMValueRef taken = module_memory(g, "tensor_map_taken", 4 * slots);
@@ -111,9 +136,7 @@ nv_maps_begin(Gen *g, const Func *f)
         "add.s32 $0, $0, 1; setp.eq.s32 end, $0, $3; @end mov.b32 $0, 0; bra again; "
         "over: }",
         "=&r,r,l,r,b", g->i32, args, 4, true);
-    LLVMValueRef all[4] = {ll_int(g->i32, -1), slot, ll_int(g->i32, 0),
-                           ll_int(g->i32, 31)};
-    slot = LLVMBuildZExt(g->b, ptx_call(g, PTX_SHFL_IDX, all, 4), g->i64, "");
+    slot = LLVMBuildZExt(g->b, tell_all(g, slot, where), g->i64, "");
     nv->map_slot =
         LLVMBuildAdd(g->b, maps, LLVMBuildMul(g->b, slot, ll_int(g->i64, bytes), ""), "");
     nv->map_taken =
@@ -205,7 +228,7 @@ static void
 replace(Gen *g, LLVMValueRef smem, const char *field, int at, LLVMValueRef value)
 {
     char text[160], index[16] = "";
-    LLVMValueRef args[3] = {smem, value, is_first_thread(g)};
+    LLVMValueRef args[3] = {smem, value, is_first_lane(g)};
     bool wide = LLVMTypeOf(value) == g->i64, constant = LLVMIsConstant(value);
     if (at >= 0)
         snprintf(index, sizeof index, "%d, ", at);
@@ -246,8 +269,54 @@ nv_acquire_map(Gen *g, LLVMValueRef map)
     statement(g, "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l", &map, 1);
 }
 
-/* By the first warp; the barrier is that of ops with scratch memory. The other warps
-   learn where the map lies if roles of theirs use it. */
+/* Is the next thing that happens another map, in other shared memory? Then both are
+   written at once. */
+static bool
+is_followed(Gen *g, const Op *op)
+{
+    const Nv *nv = nv_of(g);
+    for (op = op->next; op && op_is(op, T_PURE) && !op->nregion; op = op->next)
+        if (op->nresult != 1 || type_is_tile(op->results[0].type) ||
+            scratch_bytes(op, &g->info))
+            return false;
+    bool other = op && op->kind == OP_TENSOR_MAP;
+    for (int i = 0; other && i < nv->nfresh; i++)
+        other = attr_int(&op->attrs, ATTR_OFFSET, 0) !=
+                attr_int(&nv->fresh[i]->attrs, ATTR_OFFSET, 0);
+    return other;
+}
+
+static Guard
+only_warp(Gen *g, int warp)
+{
+    LLVMValueRef n = ll_int(g->i32, warp);
+    return nv_guard_begin(
+        g, LLVMBuildICmp(g->b, LLVMIntEQ, nv_uniform_warp(g), n, ""));
+}
+
+/* The map in shared memory, and from there to the slot. */
+static void
+publish(Gen *g, const Fields *f, LLVMValueRef word, LLVMValueRef to)
+{
+    LLVMValueRef args[2], all = ll_int(g->i32, -1);
+    args[0] = LLVMBuildAdd(
+        g->b, word, LLVMBuildMul(g->b, nv_of(g)->lane, ll_int(g->i32, 4), ""), "");
+    args[1] = ll_int(g->i32, 0);
+    statement(g, "st.shared.b32 [$0], $1;", "r,r", args, 2);
+    ptx_call(g, PTX_BARRIER_WARP, &all, 1);
+    args[0] = to;
+    args[1] = LLVMBuildZExt(g->b, word, g->i64, "");
+    write_fields(g, f, args[1]);
+    ptx_call(g, PTX_BARRIER_WARP, &all, 1);
+    statement(g,
+              "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
+              ".sync.aligned [$0], [$1], 128;",
+              "l,l", args, 2);
+}
+
+/* By a warp for each of those that follow each other, since the steps wait: the first
+   one for maps that its stores have gone by. Behind the barrier, which is that of ops
+   with scratch memory, the first warp acquires them all. */
 bool
 nv_tensor_map(Gen *g, const Op *op)
 {
@@ -259,40 +328,23 @@ nv_tensor_map(Gen *g, const Op *op)
     Regs *out = scratch ? nv_define(g, &op->results[0], 1) : NULL;
     if (!out || !read_fields(g, op, &f))
         return false;
-    LLVMValueRef all = ll_int(g->i32, -1);
     LLVMValueRef number = ll_int(g->i64, (int64_t)nv->nmaps++ * TENSOR_MAP_BYTES);
     out->v[0] = LLVMBuildAdd(g->b, nv->map_slot, number, "");
     make_whole(g, &f);
-    LLVMValueRef word = nv_shared_word(g, scratch), args[3];
-    Guard guard = nv_guard_begin(
-        g, LLVMBuildICmp(g->b, LLVMIntEQ, nv_uniform_warp(g), ll_int(g->i32, 0), ""));
-    if (is_stored_through(op)) /* stores by the map that was there have read it */
+    bool stored = is_stored_through(op);
+    Guard guard = only_warp(g, stored ? 0 : (nv->nfresh + 1) % nv_warps(g));
+    if (stored) /* what went by the map that was there has read it */
         statement(g, "cp.async.bulk.wait_group.read 0;", "", NULL, 0);
-    args[0] = LLVMBuildAdd(
-        g->b, word, LLVMBuildMul(g->b, nv->lane, ll_int(g->i32, 4), ""), "");
-    args[1] = ll_int(g->i32, 0);
-    statement(g, "st.shared.b32 [$0], $1;", "r,r", args, 2);
-    ptx_call(g, PTX_BARRIER_WARP, &all, 1);
-    LLVMValueRef smem = LLVMBuildZExt(g->b, word, g->i64, "");
-    write_fields(g, &f, smem);
-    ptx_call(g, PTX_BARRIER_WARP, &all, 1);
-    args[0] = out->v[0];
-    args[1] = smem;
-    statement(g,
-              "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
-              ".sync.aligned [$0], [$1], 128;",
-              "l,l", args, 2);
-    nv_acquire_map(g, out->v[0]);
-    if (nv_roles_of(g->func)) {
-        args[1] = out->v[0];
-        args[0] = word;
-        ptx_call(g, PTX_BARRIER_WARP, &all, 1);
-        args[2] = is_first_thread(g);
-        statement(g, "@$2 st.shared.b64 [$0], $1;", "r,l,b", args, 3);
-    }
+    publish(g, &f, nv_shared_word(g, scratch), out->v[0]);
     nv_guard_end(g, guard);
+    nv->fresh[nv->nfresh++] = op;
+    if (nv->nfresh < NV_FRESH_MAPS && is_followed(g, op))
+        return true;
     nv_barrier(g);
-    if (nv_roles_of(g->func))
-        out->v[0] = ptx_asm(g, "ld.shared.b64 $0, [$1];", "=l,r", g->i64, &word, 1, true);
+    guard = only_warp(g, 0);
+    for (int i = 0; i < nv->nfresh; i++)
+        nv_acquire_map(g, nv_scalar(g, &nv->fresh[i]->results[0]));
+    nv_guard_end(g, guard);
+    nv->nfresh = 0;
     return true;
 }

@@ -69,12 +69,16 @@ loop_of(const Op *op)
     return up;
 }
 
-/* Neighbours are kept apart, as are the last and the first of a loop. */
+/* Neighbours are kept apart, as are the last and the first of a loop, and tensor maps,
+   which are written at once. */
 static void
 keep_apart(LiveRange *r, int n)
 {
     for (int i = 0, last = -1, first = -1; i < n; i++) {
         const Op *loop = loop_of(r[i].op);
+        for (int k = 0; k < i && r[i].op->kind == OP_TENSOR_MAP; k++)
+            if (r[k].op->kind == OP_TENSOR_MAP && r[k].op->parent == r[i].op->parent)
+                r[k].last = (int)max_i64(r[k].last, r[i].first);
         if (!is_exchange(&r[i]) || r[i].bytes > (loop ? SMALL_IN_LOOP : SMALL))
             continue;
         if (last >= 0)
