@@ -25,7 +25,9 @@
 
 bool pass_lower_block_ptr(Func *f, PassCx *cx);
 
-enum { MAX_PARTS = 1 + 3 * MAX_RANK };
+/* Rows and columns: other dimensions of a GPU's tile are none where they have one
+   element, since what is pipelined and copied by TMA has two. */
+enum { MAX_PARTS = 1 + 3 * MAX_RANK, FLAT_RANK = 2 };
 
 /* A block pointer or descriptor as its components: base; shape.. and strides.. (i64);
    offsets.. (i32, block pointers only). */
@@ -43,6 +45,7 @@ typedef struct Mask {
     Map pads;  /* Region -> paddings of the values that end it, Name[] */
     Vec(Op *) dead;
     bool maps; /* the target writes tensor maps in kernels */
+    bool flatten; /* tiles of more than rows and columns, where they have no more */
     bool changed;
 } Mask;
 
@@ -148,35 +151,53 @@ conjunction(Builder *b, Value *x, Value *y)
 static Value *
 in_bounds(Mask *m, Builder *b, Value *index, Value *size)
 {
-    Value *zero = build_int(b, index->type, 0);
+    Value *zero = build_int(b, index->type, 0), *end = to_i64(m, b, size);
     Value *low = build_cmp(b, OP_CMPI, "sge", index, zero);
-    Value *high =
-        build_cmp(b, OP_CMPI, "slt", index, splat_like(b, to_i64(m, b, size), index));
-    return build_binary(b, OP_AND, low, high);
+    if (type_is_tile(index->type))
+        end = splat_like(b, end, index);
+    return build_binary(b, OP_AND, low, build_cmp(b, OP_CMPI, "slt", index, end));
 }
 
 typedef struct Access {
     Value *ptr, *mask;
 } Access;
 
-/* Pointers and mask for rank-1 index tiles, one per dimension; checks: bit set of the
-   dimensions with bounds. */
+/* Pointers and mask for rank-1 index tiles, one per dimension, or a scalar for one that
+   the tile does not have; checks: bit set of the dimensions with bounds. */
 static Access
 access_at(Mask *m, Builder *b, const Parts *p, Value *const *index, const int64_t *shape,
           unsigned checks)
 {
-    int r = p->type->rank;
-    Value *offset = NULL, *mask = NULL;
+    int r = p->type->rank, n = 0, at = 0;
+    int64_t kept[MAX_RANK];
+    Value *base = p->v[0], *offset = NULL, *mask = NULL, *inside = NULL;
+    for (int d = 0; d < r; d++)
+        if (type_is_tile(index[d]->type))
+            kept[n++] = shape[d];
     for (int d = 0; d < r; d++) {
         Value *stride = to_i64(m, b, p->v[1 + r + d]);
+        bool check = checks >> d & 1;
+        if (!type_is_tile(index[d]->type)) {
+            Value *step = build_binary(b, OP_MUL, index[d], stride);
+            base = build_binary(b, OP_ADDPTR, base, step);
+            if (check)
+                inside = conjunction(b, inside, in_bounds(m, b, index[d], p->v[1 + d]));
+            continue;
+        }
         Value *step = build_binary(b, OP_MUL, index[d], splat_like(b, stride, index[d]));
-        Value *wide = along(b, step, d, r, shape);
+        Value *wide = along(b, step, at, n, kept);
         offset = offset ? build_binary(b, OP_ADD, offset, wide) : wide;
-        if (checks >> d & 1)
+        if (check)
             mask = conjunction(
-                b, mask, along(b, in_bounds(m, b, index[d], p->v[1 + d]), d, r, shape));
+                b, mask, along(b, in_bounds(m, b, index[d], p->v[1 + d]), at, n, kept));
+        at++;
     }
-    Value *base = splat_like(b, p->v[0], offset);
+    if (inside) {
+        const Type *i1 = type_scalar(m->s->types, SK_I1);
+        inside = build_splat(b, inside, type_like(m->s->types, offset->type, i1));
+        mask = conjunction(b, mask, inside);
+    }
+    base = splat_like(b, base, offset);
     return (Access){build_binary(b, OP_ADDPTR, base, offset), mask};
 }
 
@@ -184,8 +205,13 @@ static Access
 block_access(Mask *m, Builder *b, const Parts *p, Value *const *offsets, unsigned checks)
 {
     Value *index[MAX_RANK];
-    for (int d = 0; d < p->type->rank; d++)
-        index[d] = indices(m, b, offsets[d], p->type->shape[d]);
+    int left = p->type->rank;
+    for (int d = 0; d < p->type->rank; d++) {
+        bool flat = m->flatten && left > FLAT_RANK && p->type->shape[d] == 1;
+        index[d] = flat ? to_i64(m, b, offsets[d])
+                        : indices(m, b, offsets[d], p->type->shape[d]);
+        left -= flat;
+    }
     return access_at(m, b, p, index, p->type->shape, checks);
 }
 
@@ -585,7 +611,8 @@ pass_lower_block_ptr(Func *f, PassCx *cx)
 {
     Mask m = {.s = cx->s,
               .tmp = &cx->s->tmp,
-              .maps = cx->target.tma && cx->target.tensor_maps};
+              .maps = cx->target.tma && cx->target.tensor_maps,
+              .flatten = cx->target.gpu};
     map_init(&m.parts, m.tmp);
     map_init(&m.pads, m.tmp);
     visit(&m, f->body, 0);

@@ -174,8 +174,14 @@ bound(TmaTile *r, const Affine *sum)
         dim = d;
         sign = k;
     }
-    if (dim < 0)
-        return poly_is_const(&sum->base, &k) && k >= 0;
+    if (dim < 0 && poly_is_const(&sum->base, &k))
+        return k >= 0;
+    if (dim < 0) {
+        if (r->nwhole == TMA_MAX_RANK)
+            return false;
+        r->whole[r->nwhole++] = sum->base;
+        return true;
+    }
     TmaDim *to = &r->dim[dim];
     Poly p = sum->base, one = poly_const(1);
     if (sign > 0) { /* at + index >= 0 */
@@ -337,6 +343,26 @@ place_term(TmaTile *r, const PolyTerm *t, bool based)
     return (based || !fixed_term(r, t)) && extra(r, t);
 }
 
+/* What the mask says of the tile as a whole must be what bounds a dimension of one
+   element: not below 0, or below a size. */
+static bool
+place_whole(TmaTile *r, const Poly *p)
+{
+    for (int i = r->rank; i < r->n; i++) {
+        TmaDim *d = &r->dim[i];
+        Poly size = poly_const(1);
+        if (poly_same(p, &d->at))
+            return true;
+        if (!poly_add(&size, p, 1) || !poly_add(&size, &d->at, 1) ||
+            !fixed_poly(r, &size) || (d->bounded && !poly_same(&size, &d->size)))
+            continue;
+        d->bounded = true;
+        d->size = size;
+        return true;
+    }
+    return false;
+}
+
 /* The address as rows, columns and the rest. */
 static bool
 place(TmaTile *r)
@@ -352,6 +378,9 @@ place(TmaTile *r)
     bool based = !falls(r, &left);
     for (int i = 0; i < left.n; i++)
         if (!place_term(r, &left.t[i], based))
+            return false;
+    for (int i = 0; i < r->nwhole; i++)
+        if (!place_whole(r, &r->whole[i]))
             return false;
     for (int i = 0; i < r->n; i++) {
         TmaDim *d = &r->dim[i];

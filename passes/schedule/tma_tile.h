@@ -30,6 +30,8 @@ typedef struct TmaTile {
     TmaDim dim[TMA_MAX_RANK]; /* those of the tile first, in its order */
     int rank, n;              /* of the tile; of the tensor */
     Poly base;                /* from the pointer to the tensor's first element */
+    Poly whole[TMA_MAX_RANK];  /* at least 0 where the mask lets the tile as a whole */
+    int nwhole;
     const char *why;          /* it is none for TMA; NULL: it is one */
 } TmaTile;
 

@@ -142,6 +142,32 @@ START_TEST(ragged)
 }
 END_TEST
 
+START_TEST(picked)
+{
+    enum { ROWS = 70, N = 72, K = 80, PICKS = 5 };
+    static const int32_t picks[PICKS] = {2, 0, -1, EXPERTS, EXPERTS - 1};
+    const int size[3] = {ROWS, N, K};
+    Env env = env_open_maps();
+    int32_t *list = env_alloc(&env, sizeof picks);
+    memcpy(list, picks, sizeof picks);
+    Buf x = integers(&env, ROWS, K), w = integers(&env, EXPERTS * N, K);
+    Buf y = buf_poison(&env, SDC_FP16, 8, DIMS(PICKS, ROWS, N));
+    if (LAUNCH(&env, "picked", sdc_grid(2, 2, PICKS), "BLOCK_M=64 BLOCK_N=64 BLOCK_K=32",
+               buf_arg(&x), buf_arg(&w), buf_arg(&y), sdc_ptr(SDC_I32, list),
+               sdc_int(ROWS), sdc_int(N), sdc_int(K), sdc_int(EXPERTS),
+               sdc_int(x.strides[0]), sdc_int(w.strides[0]), sdc_int(N * w.strides[0]),
+               sdc_int(y.strides[1]), sdc_int(y.strides[0]))) {
+        double *want = env_doubles(&env, PICKS * ROWS * N);
+        const double *dx = buf_doubles(&env, &x), *dw = buf_doubles(&env, &w);
+        for (int i = 0; i < PICKS; i++)
+            if (picks[i] >= 0 && picks[i] < EXPERTS)
+                product(dx, dw + picks[i] * N * K, want + i * ROWS * N, size, K, K, N);
+        buf_check(&env, &y, "picked", want, NULL);
+    }
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -151,6 +177,7 @@ main(void)
     tcase_add_loop_test(tc, grouped, 1, 4);
     tcase_add_test(tc, experts);
     tcase_add_loop_test(tc, ragged, 0, 2);
+    tcase_add_test(tc, picked);
     suite_add_tcase(suite, tc);
     return suite_finish("tensor_maps", suite);
 }
