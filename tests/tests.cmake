@@ -558,7 +558,7 @@ if(TARGET sdc_runtime)
     target_link_libraries(randgen PRIVATE sdc_interp sdc_runtime sdc_codegen sdc_frontend
         sdc_passes sdc_ir sdc_base sdcrt m)
     target_link_options(randgen PRIVATE -Wl,--gc-sections)
-    limited(gen/cpu gen 300 $<TARGET_FILE:randgen> --seed 1 --count 2000 --often 32)
+    limited(gen/cpu gen 300 $<TARGET_FILE:randgen> --seed 1 --count 2000 --often 64)
     foreach(target sm_80 sm_90a) # code for GPUs alone: nothing runs
         limited(gen/${target} gen 200 $<TARGET_FILE:randgen>
             --target ${target} --count 300)
