@@ -293,7 +293,7 @@ void
 buf_set(Buf *b, int64_t slot, double v)
 {
     unsigned char *at = b->data + slot * sdc_dtype_size(b->dtype);
-    int64_t i64 = (int64_t)v;
+    int64_t i64 = sdc_dtype_is_float(b->dtype) ? 0 : (int64_t)v; /* infinity is none */
     int32_t i32 = (int32_t)i64;
     switch (b->dtype) {
     case SDC_I8:
