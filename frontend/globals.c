@@ -313,16 +313,29 @@ check_global(Sema *s, Name name, const PyBind *b, Py v, Loc loc)
     return val_error();
 }
 
-/* Where only one arm of what nobody can decide binds a name (`if has_triton(): import
-   triton.language as tl`), a kernel that uses it ran after that arm: Python has no other
-   value for it. */
+/* A function that no kernel can call: nothing, or one of the host. */
+static bool
+is_no_use(Py v)
+{
+    return !v || (v->kind == PY_FUNC && !v->u.func->jit &&
+                  v->u.func->node->kind == ND_FUNCTION && !v->u.func->node->more.n);
+}
+
+/* Where one arm alone of what nobody can decide binds a name to what a kernel can use
+   (`if has_triton(): import triton.language as tl`, a jit function beside one of the host
+   that raises), a kernel that uses it ran after that arm: Python has no other value that
+   compiles. */
 static Py
 only_binding(Sema *s, Interp *in, Py v, Name name)
 {
-    const PyUnknown *u = v->kind == PY_UNKNOWN ? v->u.unknown : NULL;
-    if (!u || !u->one == !u->other || builtin_find(s, name, IN_PY))
-        return v;
-    return py_resolve(in, u->one ? u->one : u->other);
+    enum { MOST = 4 }; /* arms in the file of an import in an arm */
+    for (int i = 0; i < MOST && v->kind == PY_UNKNOWN; i++) {
+        const PyUnknown *u = v->u.unknown;
+        if (is_no_use(u->one) == is_no_use(u->other) || builtin_find(s, name, IN_PY))
+            return v;
+        v = py_resolve(in, is_no_use(u->other) ? u->one : u->other);
+    }
+    return v;
 }
 
 static Val

@@ -20,7 +20,8 @@ static const Variant variants[] = {
     {"fp32", "i32", true, 64},  {"fp16", "i32", true, 64},  {"fp32", "i32", false, 64},
     {"fp16", "i32", false, 64}, {"fp32", "i64", true, 64},  {"fp16", "i64", true, 64},
     {"fp32", "i64", false, 64}, {"fp32", "i32", true, 16},  {"fp32", "i32", false, 16},
-    {"bf16", "i32", true, 64},  {"fp32", "i32", true, 128},
+    {"bf16", "i32", true, 64},  {"fp32", "i32", true, 128}, {"i8", "i32", true, 64},
+    {"i8", "i32", false, 64},   {"fp64", "i32", true, 64},
 };
 
 typedef struct Guesser {
@@ -65,6 +66,10 @@ constant_text(const Guesser *g, Arena *a, const Evidence *u)
 {
     unsigned k = u->want;
     const char *flag = g->v->flag ? "True" : "False";
+    if (u->must)
+        return u->has_number ? arena_printf(a, "%lld", (long long)u->number)
+               : u->flag     ? "True"
+                             : "False";
     if (u->text)
         return arena_printf(a, "'%s'", u->text);
     if (k & USE_FUNC)
@@ -117,13 +122,15 @@ desc_text(const Guesser *g, Arena *a, const Evidence *u)
 }
 
 static const char *
-tuple_text(Arena *a, int n)
+tuple_text(const Guesser *g, Arena *a, const Evidence *u)
 {
+    const char *item = u->want & USE_PTR ? arena_printf(a, "*%s", element_text(g, u->to))
+                                         : "i32";
     Buf b;
     buf_init(&b, a);
-    for (int i = 0; i < n; i++)
-        buf_str(&b, i ? ",i32" : "(i32");
-    buf_str(&b, n == 1 ? ",)" : ")");
+    for (int i = 0; i < u->items; i++)
+        buf_printf(&b, "%s%s", i ? "," : "(", item);
+    buf_str(&b, u->items == 1 ? ",)" : ")");
     return b.s;
 }
 
@@ -133,12 +140,14 @@ type_text(const Guesser *g, Arena *a, const Evidence *u)
     unsigned k = u->want;
     if (k & USE_ADDRESS)
         return "i64";
+    if (u->must && u->has_number && k & (USE_INT | USE_SIZE))
+        return arena_printf(a, "%lld", (long long)u->number);
+    if (k & USE_TUPLE && u->items)
+        return tuple_text(g, a, u);
     if (k & USE_PTR)
         return arena_printf(a, "*%s", element_text(g, u->to));
     if (k & USE_DESC)
         return desc_text(g, a, u);
-    if (k & USE_TUPLE && u->items)
-        return tuple_text(a, u->items);
     if (k & (USE_INT | USE_SIZE | USE_ROUNDS))
         return "i32";
     if (k & USE_FLOAT)

@@ -1,8 +1,11 @@
-/* Why a file has no such kernel: a function of that name without its decorator, or, in a
-   file without kernels, functions that do what only kernels do. */
+/* What a file lacks. Why it has no such kernel: a function of that name without its
+   decorator, or, in a file without kernels, functions that do what only kernels do. Which
+   variables of the environment may decide what it does. */
 #include "frontend/module.h"
 #include "frontend/py.h"
 #include "frontend/spec.h"
+
+#include "ir/base/util.h"
 
 #include <string.h>
 
@@ -62,4 +65,42 @@ front_explain_missing(FrontModule *m, const char *name)
         diag_note(d, fn->loc, "no @triton.jit before '%s'", b->name);
         notes++;
     }
+}
+
+/* "NAME" behind `environ.get(`, `environ[` or `getenv(`; NULL: none. */
+static const char *
+environment_name(Session *s, const char *p, const char *word)
+{
+    p += strlen(word);
+    if (strncmp(p, ".get", 4) == 0)
+        p += 4;
+    if (*p != '(' && *p != '[')
+        return NULL;
+    p++;
+    if (*p != '\'' && *p != '"')
+        return NULL;
+    size_t n = strcspn(p + 1, "'\"\n");
+    return n && p[n + 1] == *p ? arena_strndup(&s->perm, p + 1, n) : NULL;
+}
+
+void
+module_explain_environment(FrontModule *m, const Source *src)
+{
+    enum { MAX_NOTES = 3 };
+    static const char *const words[] = {"environ", "getenv"};
+    Session *s = module_session(m);
+    int notes = 0;
+    for (int k = 0; k < COUNT_OF(words); k++)
+        for (const char *p = src->text; (p = strstr(p, words[k])) != NULL; p++) {
+            const char *name = environment_name(s, p, words[k]);
+            if (!name || module_define(m, name) || notes++ >= MAX_NOTES)
+                continue;
+            int line = 1, col = 1;
+            for (const char *q = src->text; q < p; q++) {
+                line += *q == '\n';
+                col = *q == '\n' ? 1 : col + 1;
+            }
+            diag_note(&s->diag, (Loc){.src = src, .line = line, .col = col},
+                      "or the environment, -D '%s=VALUE'", name);
+        }
 }

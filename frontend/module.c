@@ -569,6 +569,8 @@ module_explain(FrontModule *m, const PyVal *v)
         diag_note(d, u->loc, "%s", u->why);
     if (u->key && u->loc.line)
         diag_note(d, u->loc, "-D '%s=VALUE' decides it", u->key);
+    if (u->loc.src)
+        module_explain_environment(m, u->loc.src);
 }
 
 /* ---- loading */

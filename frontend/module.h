@@ -74,6 +74,10 @@ FrontModule *module_home(FrontModule *m, const Node *fn);
 /* Notes to the last error: why a value is not known, and what decides it. */
 void module_explain(FrontModule *m, const struct PyVal *unknown);
 
+/* A note for each variable of the environment that the file asks for and -D does not set:
+   mostly it is what decides. */
+void module_explain_environment(FrontModule *m, const Source *src);
+
 /* -D NAME=VALUE */
 bool module_has_defines(const FrontModule *m);
 const struct PyVal *module_define(const FrontModule *m, const char *name);

@@ -31,11 +31,14 @@ is_package(const char *path)
 static const char *
 canonical(const char *path)
 {
-    static const char *const names[] = {"jit", "autotune", "heuristics", "Config"};
+    static const char *const names[] = {"jit", "autotune", "heuristics", "Config",
+                                        "constexpr_function"};
     static const char *const full[] = {"triton.jit", "triton.autotune",
-                                       "triton.heuristics", "triton.Config"};
+                                       "triton.heuristics", "triton.Config",
+                                       "triton.constexpr_function"};
     const char *last = strrchr(path, '.');
-    bool inside = strncmp(path, "triton.runtime", strlen("triton.runtime")) == 0;
+    bool inside = strncmp(path, "triton.runtime", strlen("triton.runtime")) == 0 &&
+                  strcmp(path, "triton.runtime.jit") != 0; /* a module */
     for (size_t i = 0; inside && last && i < sizeof names / sizeof *names; i++)
         if (strcmp(last + 1, names[i]) == 0)
             return full[i];

@@ -141,12 +141,18 @@ is_of_other(const char *path)
     return false;
 }
 
-/* Some other package's jit. */
+/* Some other package's jit: by what it is, or by the import that it is written with. */
 static bool
-is_foreign(Py by)
+is_foreign(Interp *in, const Node *d, Py by)
 {
+    const Node *e = d->kind == ND_CALL ? d->a : d;
+    while (e->kind == ND_ATTRIBUTE)
+        e = e->a;
+    Py top = e->kind == ND_NAME ? py_name(in, e->name) : NULL;
     const PyUnknown *u = by->kind == PY_UNKNOWN ? by->u.unknown : NULL;
-    return u && (is_of_other(u->key) || is_of_other(u->missing));
+    bool import = top && top->kind == PY_IMPORT;
+    const char *path = import ? top->u.import->what.path : NULL;
+    return is_of_other(path) || (u && is_of_other(u->key));
 }
 
 /* What a decorator makes of it. A wrapper of the host around a kernel is not what a
@@ -161,7 +167,7 @@ decorate(Interp *in, const Node *d, Py by, Py v)
     if (by->kind == PY_UNKNOWN || by->kind == PY_FE || by->kind == PY_MODULE) {
         if (jit)
             return v;
-        if (strcmp(name, "jit") == 0 && v->kind == PY_FUNC && !is_foreign(by))
+        if (strcmp(name, "jit") == 0 && v->kind == PY_FUNC && !is_foreign(in, d, by))
             return jit_function(in, v->u.func, &(PyDecor){"jit", d, NULL, NULL, NULL},
                                 d->loc);
     }

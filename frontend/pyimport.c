@@ -202,6 +202,8 @@ import_now(Interp *in, FrontModule *from, const ModuleImport *im, Py self, Py *w
     Py v = NULL;
     if (host && py_has_module(path) > 0) {
         v = py_module_attribute(in, py_module(in, im->path, NULL), im->member, im->loc);
+        if (v && v->kind == PY_UNKNOWN && handed_on(in, im))
+            v = handed_on(in, im);
     } else if (file) {
         v = module_name(file, im->member);
         if (v == self)

@@ -290,7 +290,33 @@ find_spec(Interp *in, const PyCall *c)
     if (has < 0)
         has = module_load_import(in->frame->scope->m, name_of(&in->s->names, path), 0) !=
               NULL;
-    return has ? py_object_of(in, "ModuleSpec") : in->none;
+    if (!has)
+        return in->none;
+    Py v = py_object_of(in, "ModuleSpec");
+    pydict_set(in, v->u.object->attrs, py_str(in, "name"), c->at[0]);
+    pydict_set(in, v->u.object->attrs, py_str(in, "loader"),
+               py_object_of(in, "ModuleLoader"));
+    return v;
+}
+
+/* The module that loader.exec_module would fill. */
+static Py
+module_from_spec(Interp *in, const PyCall *c)
+{
+    Py spec = pyarg(c, 0, "spec");
+    Py name = spec && spec->kind == PY_OBJECT && spec->u.object->attrs
+                  ? pydict_name(spec->u.object->attrs, "name")
+                  : NULL;
+    PyCall one = {.at = &name, .n = 1, .named = c->named, .node = c->node, .loc = c->loc};
+    return name ? import_module(in, &one) : pylib_unknown(in, c);
+}
+
+/* tl functions that run at compile time are that already. */
+static Py
+keep_value(Interp *in, const PyCall *c)
+{
+    Py v = pyarg(c, 0, "fn");
+    return v && (v->kind == PY_FE || v->kind == PY_FUNC) ? v : pylib_unknown(in, c);
 }
 
 static Py
@@ -469,7 +495,9 @@ const PyEntry pylib_host[] = {
     {"packaging.version.Version", version},
     {"importlib.import_module", import_module},
     {"importlib.util.find_spec", find_spec},
+    {"importlib.util.module_from_spec", module_from_spec},
     {"os.getenv", getenv_call},
+    {"triton.constexpr_function", keep_value},
     {"torch.cuda.is_available", cuda_available},
     {"torch.cuda.get_device_capability", cuda_capability},
     {"torch.xpu.is_available", never},

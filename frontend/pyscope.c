@@ -171,6 +171,7 @@ py_either(Interp *in, Py why, Py a, Py b, Loc at_a, Loc at_b)
     PyVal *v = py_new(in, PY_UNKNOWN);
     PyUnknown *u = arena_new(in->a, PyUnknown);
     *u = *why->u.unknown;
+    u->missing = NULL; /* of the condition, not of what it decides */
     u->one = a;
     u->other = b;
     u->at[0] = at_a;

@@ -33,6 +33,8 @@ typedef struct Evidence {
     const char *text; /* string that it is compared with */
     bool has_number;  /* integer that it is compared with */
     int64_t number;
+    bool must;      /* it is that number, or flag: an assertion says so */
+    bool flag;
     int rank;  /* USE_DESC: its offsets */
     int items; /* USE_TUPLE: elements that are asked for */
     int nargs; /* USE_FUNC */

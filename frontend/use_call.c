@@ -130,6 +130,28 @@ params_of(const Builtin *b)
     return b->params ? b->params : "";
 }
 
+/* The last stride of a descriptor is the constant 1. */
+static void
+note_last_stride(Walk *w, const Node *n, int nself, Inst *at)
+{
+    int place = 2 - nself;
+    const Node *e = place < n->list.n ? n->list.at[place] : NULL;
+    for (int i = 0; i < n->more.n; i++)
+        if (n->more.at[i]->name && strcmp(n->more.at[i]->name, "strides") == 0)
+            e = n->more.at[i]->a;
+    bool list = e && (e->kind == ND_LIST || e->kind == ND_TUPLE) && e->list.n;
+    const Node *last = list ? e->list.at[e->list.n - 1] : NULL;
+    Evidence *u = last && last->kind == ND_NAME ? use_name(w, at, last->name, false)
+                                                : NULL;
+    while (u && !u->param && u->defs && !u->defs->next && u->defs->e &&
+           u->defs->e->kind == ND_NAME)
+        u = use_name(w, u->defs->at, u->defs->e->name, false);
+    if (u && u->param) {
+        u->must = u->has_number = true;
+        u->number = 1;
+    }
+}
+
 static Seen
 see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at)
 {
@@ -149,12 +171,14 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
         use_need(w, e, at, k);
         if (k == USE_DTYPE)
             dtype = e;
-        else if (!k)
+        else if (!k && use_through(b->name, i + nself))
             all = use_join(all, v);
         if (i == 0 && !first)
             first = e;
     }
     const char *name = b->name;
+    if ((strcmp(name, "static_assert") == 0 || strcmp(name, "assume") == 0) && first)
+        use_assert(w, first, at, true);
     if (strcmp(name, "load") == 0 && first)
         return see_load(w, first, at);
     if (strcmp(name, "atomic_cas") == 0 && first) {
@@ -163,12 +187,18 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
             use_want(w, p.to, USE_INT);
         return (Seen){.is = USE_INT};
     }
+    if (strncmp(name, "atomic_", 7) == 0 && first) {
+        Seen p = use_see(w, first, at);
+        return (Seen){.is = p.to ? p.to->is | (p.to->want & USE_INT) : 0};
+    }
     if (strncmp(name, "make_block_ptr", 14) == 0 || strcmp(name, "advance") == 0) {
         Seen p = first ? use_see(w, first, at) : all;
         return (Seen){.is = USE_PTR, .to = p.to};
     }
-    if (strstr(name, "make_tensor_descriptor"))
+    if (strstr(name, "make_tensor_descriptor")) {
+        note_last_stride(w, n, nself, at);
         return (Seen){.is = USE_DESC};
+    }
     unsigned cast = use_dtype(w, dtype, at);
     if (cast & USE_PTR && first) {
         use_need(w, first, at, USE_ADDRESS);

@@ -44,7 +44,6 @@ want_binop(Walk *w, const Node *n, Inst *at, unsigned k)
     }
 }
 
-/* Functions whose arguments from..to are what their result is. */
 static const struct {
     const char *name;
     int from, to;
@@ -54,7 +53,19 @@ static const struct {
     {"reshape", 0, 0}, {"view", 0, 0}, {"trans", 0, 0}, {"sum", 0, 0}, {"max", 0, 1},
     {"min", 0, 1}, {"abs", 0, 0}, {"constexpr", 0, 0}, {"cdiv", 0, 1},
     {"minimum", 0, 1}, {"maximum", 0, 1}, {"full", 1, 1}, {"where", 1, 2},
+    {"cumsum", 0, 0}, {"cumprod", 0, 0}, {"flip", 0, 0}, {"sort", 0, 0},
+    {"ravel", 0, 0}, {"gather", 0, 0}, {"permute", 0, 0}, {"squeeze", 0, 0},
+    {"unsqueeze", 0, 0},
 };
+
+bool
+use_through(const char *name, int i)
+{
+    for (int k = 0; k < COUNT_OF(through); k++)
+        if (strcmp(name, through[k].name) == 0)
+            return i >= through[k].from && i <= through[k].to;
+    return true;
+}
 
 static void
 want_call(Walk *w, const Node *n, Inst *at, unsigned k)
@@ -70,7 +81,7 @@ want_call(Walk *w, const Node *n, Inst *at, unsigned k)
     const Node *first = method ? f->a : n->list.n ? n->list.at[0] : NULL;
     if (!first)
         return;
-    if (strcmp(name, "load") == 0) {
+    if (strcmp(name, "load") == 0 || strncmp(name, "atomic_", 7) == 0) {
         Seen v = use_see(w, first, at);
         if (v.to)
             use_want(w, v.to, k);
@@ -190,6 +201,11 @@ note_literal(Walk *w, const Node *n, const Node *literal, Inst *at)
            u->defs->e->kind == ND_NAME && !u->param)
         u = use_name(w, u->defs->at, u->defs->e->name, false);
     const char *text = u ? node_str(literal) : NULL;
+    Val v = u && literal->kind != ND_CONSTANT ? use_global(w, literal, at) : NULL;
+    if (v && v->kind == FE_INT && !u->has_number) { /* MODE == NONE */
+        u->has_number = true;
+        u->number = (int64_t)v->u.i;
+    }
     if (!u || literal->kind != ND_CONSTANT)
         return;
     if (text && !u->text)
@@ -200,6 +216,43 @@ note_literal(Walk *w, const Node *n, const Node *literal, Inst *at)
     }
     if (literal->sub == CK_TRUE || literal->sub == CK_FALSE)
         use_want(w, u, USE_BOOL);
+}
+
+/* What an assertion that holds says of names in it. */
+void
+use_assert(Walk *w, const Node *n, Inst *at, bool holds)
+{
+    Evidence *u = NULL;
+    switch ((int)n->kind) {
+    case ND_NAME:
+        u = use_name(w, at, n->name, false);
+        if (u && u->param) {
+            u->must = true;
+            u->flag = holds;
+            use_want(w, u, USE_BOOL);
+        }
+        break;
+    case ND_UNARYOP:
+        if (n->sub == OS_NOT)
+            use_assert(w, n->a, at, !holds);
+        break;
+    case ND_BOOLOP: /* of several that may be false, the last one is */
+        for (int i = 0; i < n->list.n; i++)
+            if ((n->sub == OS_LAND) == holds || i == n->list.n - 1)
+                use_assert(w, n->list.at[i], at, holds);
+        break;
+    case ND_COMPARE:
+        if (!holds || n->list.n != 1 || n->signs[0] != OS_EQ || n->a->kind != ND_NAME)
+            break;
+        u = use_name(w, at, n->a->name, false);
+        if (u && u->param && n->list.at[0]->kind == ND_CONSTANT &&
+            n->list.at[0]->sub == CK_INT) {
+            u->must = u->has_number = true;
+            u->number = (int64_t)n->list.at[0]->v.u;
+        }
+        break;
+    default: break;
+    }
 }
 
 static Seen
@@ -234,6 +287,12 @@ see_compare(Walk *w, const Node *n, Inst *at)
     return (Seen){.is = USE_BOOL};
 }
 
+static bool
+use_seen_as_int(Walk *w, const Node *n, Inst *at)
+{
+    return use_see(w, n, at).is & USE_INT;
+}
+
 static Seen
 see_subscript(Walk *w, const Node *n, Inst *at)
 {
@@ -243,9 +302,12 @@ see_subscript(Walk *w, const Node *n, Inst *at)
     if (v.tuple && number && i->v.u < (uint64_t)v.tuple->list.n)
         return use_see(w, v.tuple->list.at[i->v.u], v.at);
     Evidence *u = n->a->kind == ND_NAME ? use_name(w, at, n->a->name, false) : NULL;
-    if (u && number && !v.is && i->v.u < 16) {
+    bool counts = i->kind == ND_NAME && use_seen_as_int(w, i, at);
+    if (u && u->param && (number || counts) && (!v.is || u->want & USE_TUPLE)) {
+        enum { UNSAID = 4, MOST = 16 };
+        int items = !number ? UNSAID : i->v.u < MOST ? (int)i->v.u + 1 : 0;
         use_want(w, u, USE_TUPLE);
-        u->items = (int)max_i64(u->items, (int64_t)i->v.u + 1);
+        u->items = items > u->items ? items : u->items;
     }
     use_see(w, i, at);
     return (Seen){.is = v.is, .to = v.to};

@@ -56,10 +56,15 @@ Val use_global(Walk *w, const Node *n, Inst *at);
 /* The element that an expression names, tl.int32, as USE_*; 0: it is not known. */
 unsigned use_dtype(Walk *w, const Node *n, Inst *at);
 
+/* Is the result of this function what its i-th argument is? */
+bool use_through(const char *name, int i);
+
 /* What an expression is. */
 Seen use_see(Walk *w, const Node *n, Inst *at);
 /* What is wanted of an expression. */
 void use_need(Walk *w, const Node *n, Inst *at, unsigned k);
+/* `n` is asserted to hold, or not to. */
+void use_assert(Walk *w, const Node *n, Inst *at, bool holds);
 Seen use_call(Walk *w, const Node *n, Inst *at);
 void use_walk(Walk *w, const NodeList *l, Inst *at);
 
