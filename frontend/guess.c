@@ -14,14 +14,18 @@ typedef struct Variant {
     const char *element, *integer; /* behind pointers */
     bool flag;
     int size;
+    bool none; /* in the place of what may be None */
 } Variant;
 
 static const Variant variants[] = {
-    {"fp32", "i32", true, 64},  {"fp16", "i32", true, 64},  {"fp32", "i32", false, 64},
-    {"fp16", "i32", false, 64}, {"fp32", "i64", true, 64},  {"fp16", "i64", true, 64},
-    {"fp32", "i64", false, 64}, {"fp32", "i32", true, 16},  {"fp32", "i32", false, 16},
-    {"bf16", "i32", true, 64},  {"fp32", "i32", true, 128}, {"i8", "i32", true, 64},
-    {"i8", "i32", false, 64},   {"fp64", "i32", true, 64},
+    {"fp32", "i32", true, 64, false},  {"fp16", "i32", true, 64, false},
+    {"fp32", "i32", false, 64, false}, {"fp16", "i32", false, 64, false},
+    {"fp32", "i64", true, 64, false},  {"fp16", "i64", true, 64, false},
+    {"fp32", "i64", false, 64, false}, {"fp32", "i32", true, 16, false},
+    {"fp32", "i32", false, 16, false}, {"bf16", "i32", true, 64, false},
+    {"fp32", "i32", true, 128, false}, {"i8", "i32", true, 64, false},
+    {"i8", "i32", false, 64, false},   {"fp64", "i32", true, 64, false},
+    {"fp32", "i32", true, 64, true},   {"fp32", "i32", false, 64, true},
 };
 
 typedef struct Guesser {
@@ -60,6 +64,37 @@ any_function(const FrontModule *m, int nargs)
     return NULL;
 }
 
+static const char *
+element_text(const Guesser *g, const Evidence *to)
+{
+    unsigned k = to ? to->want : 0;
+    if (k & (USE_ADDRESS | USE_PTR))
+        return "i64";
+    if (k & (USE_BYTE | USE_HALF))
+        return k & USE_BYTE ? "i8" : "i16";
+    if (k & USE_INT && k & USE_BOOL && !g->v->flag)
+        return "i1";
+    if (k & USE_INT)
+        return g->v->integer;
+    return k & USE_BOOL ? "i1" : g->v->element;
+}
+
+static const char *
+tuple_text(const Guesser *g, Arena *a, const Evidence *u)
+{
+    const char *item = "i32";
+    if (u->constexpr_)
+        item = arena_printf(a, "%d", g->v->size);
+    else if (u->want & USE_PTR)
+        item = arena_printf(a, "*%s", element_text(g, u->to));
+    Buf b;
+    buf_init(&b, a);
+    for (int i = 0; i < u->items; i++)
+        buf_printf(&b, "%s%s", i ? "," : "(", item);
+    buf_str(&b, u->items == 1 ? ",)" : ")");
+    return b.s;
+}
+
 /* NULL: nothing can be said. */
 static const char *
 constant_text(const Guesser *g, Arena *a, const Evidence *u)
@@ -72,8 +107,12 @@ constant_text(const Guesser *g, Arena *a, const Evidence *u)
                              : "False";
     if (u->text)
         return arena_printf(a, "'%s'", u->text);
+    if (u->none && g->v->none)
+        return "None";
     if (k & USE_FUNC)
         return any_function(g->m, u->nargs);
+    if (k & USE_TUPLE && u->items)
+        return tuple_text(g, a, u);
     if (k & USE_DTYPE)
         return g->v->element;
     if (k & USE_SIZE && k & USE_ROUNDS && g->v->size == variants->size)
@@ -98,17 +137,6 @@ constant_text(const Guesser *g, Arena *a, const Evidence *u)
 }
 
 static const char *
-element_text(const Guesser *g, const Evidence *to)
-{
-    unsigned k = to ? to->want : 0;
-    if (k & (USE_ADDRESS | USE_PTR))
-        return "i64";
-    if (k & USE_INT)
-        return g->v->integer;
-    return k & USE_BOOL ? "i1" : g->v->element;
-}
-
-static const char *
 desc_text(const Guesser *g, Arena *a, const Evidence *u)
 {
     Buf b;
@@ -122,24 +150,13 @@ desc_text(const Guesser *g, Arena *a, const Evidence *u)
 }
 
 static const char *
-tuple_text(const Guesser *g, Arena *a, const Evidence *u)
-{
-    const char *item = u->want & USE_PTR ? arena_printf(a, "*%s", element_text(g, u->to))
-                                         : "i32";
-    Buf b;
-    buf_init(&b, a);
-    for (int i = 0; i < u->items; i++)
-        buf_printf(&b, "%s%s", i ? "," : "(", item);
-    buf_str(&b, u->items == 1 ? ",)" : ")");
-    return b.s;
-}
-
-static const char *
 type_text(const Guesser *g, Arena *a, const Evidence *u)
 {
     unsigned k = u->want;
     if (k & USE_ADDRESS)
         return "i64";
+    if (u->none && g->v->none)
+        return "None";
     if (u->must && u->has_number && k & (USE_INT | USE_SIZE))
         return arena_printf(a, "%lld", (long long)u->number);
     if (k & USE_TUPLE && u->items)

@@ -373,12 +373,13 @@ static Py
 current_target(Interp *in, const PyCall *c)
 {
     int sm = target_sm(in);
-    if (sm <= 0)
+    if (sm < 0)
         return no_target(in, c);
     Py v = py_object_of(in, "GPUTarget");
-    pydict_set(in, v->u.object->attrs, py_str(in, "backend"), py_str(in, "cuda"));
+    const char *backend = sm ? "cuda" : "cpu";
+    pydict_set(in, v->u.object->attrs, py_str(in, "backend"), py_str(in, backend));
     pydict_set(in, v->u.object->attrs, py_str(in, "arch"), py_int(in, sm));
-    pydict_set(in, v->u.object->attrs, py_str(in, "warp_size"), py_int(in, 32));
+    pydict_set(in, v->u.object->attrs, py_str(in, "warp_size"), py_int(in, sm ? 32 : 0));
     return v;
 }
 

@@ -23,6 +23,8 @@ enum {
     USE_ADDRESS = 4096, /* an integer that becomes a pointer */
     USE_TEXT = 8192,    /* a word such as a cache modifier */
     USE_CONST = 16384,  /* a constant of which nothing else is known */
+    USE_BYTE = 32768,   /* its bits are taken for a value of 8 bits */
+    USE_HALF = 65536,
 };
 
 /* A name of a function: a parameter of the kernel, of a helper, or a local one. */
@@ -37,6 +39,7 @@ typedef struct Evidence {
     bool flag;
     int rank;  /* USE_DESC: its offsets */
     int items; /* USE_TUPLE: elements that are asked for */
+    bool none; /* asked whether it is None */
     int nargs; /* USE_FUNC */
     bool constexpr_, param; /* a parameter of the kernel */
     bool ends; /* USE_FUNC: its value is used */

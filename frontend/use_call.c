@@ -27,6 +27,7 @@ static const struct {
     {"cdiv.x", USE_INT},        {"div", USE_INT},
     {"axis", USE_AXIS},         {"dim", USE_AXIS},
     {"num_stages", USE_STAGES}, {"loop_unroll_factor", USE_STAGES},
+    {"sem", USE_TEXT},          {"scope", USE_TEXT},
     {"cache_modifier", USE_TEXT},   {"eviction_policy", USE_TEXT},
     {"padding_option", USE_TEXT},   {"input_precision", USE_TEXT},
     {"allow_tf32", USE_BOOL},   {"warp_specialize", USE_BOOL},
@@ -152,6 +153,25 @@ note_last_stride(Walk *w, const Node *n, int nself, Inst *at)
     }
 }
 
+static bool
+is_bitcast(const Node *n)
+{
+    for (int i = 0; i < n->more.n; i++) {
+        const Node *named = n->more.at[i];
+        if (named->name && strcmp(named->name, "bitcast") == 0)
+            return named->a->kind == ND_CONSTANT && named->a->sub == CK_TRUE;
+    }
+    return false;
+}
+
+static unsigned
+bits_of(Walk *w, const Node *dtype, Inst *at)
+{
+    Val v = use_global(w, dtype, at);
+    int bits = v && v->kind == FE_DTYPE && !dtype_is_ptr(v->dt) ? dtype_bits(v->dt) : 0;
+    return bits == 8 ? USE_BYTE : bits == 16 ? USE_HALF : 0;
+}
+
 static Seen
 see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at)
 {
@@ -199,7 +219,17 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
         note_last_stride(w, n, nself, at);
         return (Seen){.is = USE_DESC};
     }
+    if (strcmp(name, "len") == 0 && first && first->kind == ND_NAME) {
+        Evidence *u = use_name(w, at, first->name, false);
+        if (u && u->param && !u->items) {
+            use_want(w, u, USE_TUPLE);
+            u->items = 2;
+        }
+        return (Seen){.is = USE_INT};
+    }
     unsigned cast = use_dtype(w, dtype, at);
+    if (dtype && first && is_bitcast(n))
+        use_need(w, first, at, bits_of(w, dtype, at));
     if (cast & USE_PTR && first) {
         use_need(w, first, at, USE_ADDRESS);
         Evidence *to = map_get(&at->calls, &n->list); /* one for each conversion */

@@ -88,7 +88,8 @@ want_call(Walk *w, const Node *n, Inst *at, unsigned k)
         return;
     }
     bool convert = strcmp(name, "to") == 0 || strcmp(name, "cast") == 0;
-    unsigned down = k & (USE_INT | USE_SIZE | USE_ROUNDS | (convert ? 0u : USE_PTR));
+    unsigned down = k & (USE_INT | USE_SIZE | USE_ROUNDS |
+                         (convert ? 0u : USE_PTR | USE_BYTE | USE_HALF));
     for (int i = 0; i < COUNT_OF(through); i++) {
         if (strcmp(name, through[i].name) != 0)
             continue;
@@ -170,8 +171,8 @@ see_binop(Walk *w, const Node *n, Inst *at)
         if (n->sub == OS_MUL && both & USE_INT)
             use_need(w, a.is ? n->b : n->a, at, USE_INT);
         return (Seen){.is = n->sub == OS_MUL || (a.is && b.is) ? both & USE_INT : 0};
-    case OS_DIV:
-        if (both & USE_FLOAT)
+    case OS_DIV: /* by an integer, too */
+        if (both & USE_FLOAT && w->phase >= FLOAT_ELEMENTS)
             use_need(w, a.is ? n->b : n->a, at, a.is && b.is ? 0 : USE_FLOAT);
         return (Seen){.is = USE_FLOAT};
     case OS_POW: return (Seen){.is = USE_FLOAT};
@@ -266,6 +267,10 @@ see_compare(Walk *w, const Node *n, Inst *at)
         if (n->signs[i] == OS_IN)
             for (int k = 0; k < right->list.n; k++)
                 note_literal(w, left, right->list.at[k], at);
+        bool is = n->signs[i] == OS_IS || n->signs[i] == OS_IS_NOT;
+        if (is && right->kind == ND_CONSTANT && right->sub == CK_NONE &&
+            left->kind == ND_NAME && use_name(w, at, left->name, false))
+            use_name(w, at, left->name, false)->none = true;
         if (n->signs[i] == OS_EQ || n->signs[i] == OS_NE) {
             note_literal(w, left, right, at);
             note_literal(w, right, left, at);
@@ -275,7 +280,8 @@ see_compare(Walk *w, const Node *n, Inst *at)
                 use_need(w, right, at, USE_INT);
             if (b.is & USE_INT && !a.is)
                 use_need(w, left, at, USE_INT);
-            if ((a.is | b.is) == USE_FLOAT && !(a.is & b.is))
+            if ((a.is | b.is) == USE_FLOAT && !(a.is & b.is) &&
+                w->phase >= FLOAT_ELEMENTS)
                 use_need(w, a.is ? right : left, at, USE_FLOAT);
         } else if (orders) {
             const Node *k = left->kind == ND_CONSTANT ? left : right;

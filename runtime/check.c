@@ -30,8 +30,9 @@ typedef struct Checker {
     SdcModule *m;
     const SdcCheckOptions *o;
     Result *r;
-    Todo *todo; /* one a function */
-    int ntodo;
+    Todo *todo; /* one a function for each target, those of the first one in front */
+    int ntodo;  /* functions */
+    int target; /* whose signatures are guessed */
     int (*skipped)[2];
     int nskipped;
     Messages said;
@@ -74,13 +75,26 @@ keep(Texts *t, const char *text)
 /* ---- what there is to check */
 
 static bool
+take_signatures(Checker *c, const FrontCheck *f, Todo *todo)
+{
+    bool given = c->o->nsignature > 0;
+    const FrontGuess *g = &f->guess;
+    int n = given ? c->o->nsignature : g->n;
+    todo->signature = calloc((size_t)n + 1, sizeof *todo->signature);
+    for (int k = 0; todo->signature && k < n; k++) {
+        const char *text = given ? c->o->signatures[k] : g->signature[k];
+        todo->signature[k] = keep(&c->r->texts, text ? text : "");
+        todo->n += todo->signature[k] != NULL;
+    }
+    return todo->signature && todo->n == n;
+}
+
+static bool
 take_function(Checker *c, const FrontCheck *f, int i)
 {
     Result *r = c->r;
     bool given = c->o->nsignature > 0;
-    const FrontGuess *g = &f->guess;
     Todo *todo = &c->todo[i];
-    int n = given ? c->o->nsignature : g->n;
     r->fn[i] = (SdcChecked){.name = keep(&r->texts, f->name),
                             .line = f->loc.line,
                             .is_kernel = f->is_kernel,
@@ -89,14 +103,30 @@ take_function(Checker *c, const FrontCheck *f, int i)
     r->check.n = c->ntodo = i + 1;
     if (!f->is_kernel || !f->ok)
         return r->fn[i].name != NULL;
-    todo->signature = calloc((size_t)n + 1, sizeof *todo->signature);
-    for (int k = 0; todo->signature && k < n; k++) {
-        const char *text = given ? c->o->signatures[k] : g->signature[k];
-        todo->signature[k] = keep(&r->texts, text ? text : "");
-        todo->n += todo->signature[k] != NULL;
-    }
+    bool ok = take_signatures(c, f, todo);
     r->fn[i].signature = todo->n ? todo->signature[0] : NULL;
-    return r->fn[i].name && todo->signature && todo->n == n;
+    return r->fn[i].name && ok;
+}
+
+static size_t
+todo_count(const Checker *c, int nfn)
+{
+    return (size_t)nfn * (size_t)(c->o->ntarget ? c->o->ntarget : 1) + 1;
+}
+
+/* Another target than the first: module level code may give it other configurations. */
+static bool
+take_more(Checker *c, const FrontReport *report)
+{
+    bool ok = true;
+    for (int i = 0; i < report->nfn && ok; i++)
+        for (int k = 0; k < c->ntodo; k++) {
+            Todo *todo = &c->todo[c->target * c->ntodo + k];
+            if (report->fn[i].is_kernel && !todo->signature &&
+                strcmp(c->r->fn[k].name, report->fn[i].name) == 0)
+                ok = take_signatures(c, &report->fn[i], todo);
+        }
+    return ok;
 }
 
 static bool
@@ -104,7 +134,7 @@ take_report(Checker *c, const FrontReport *report)
 {
     size_t n = (size_t)report->nfn + 1;
     c->r->fn = calloc(n, sizeof *c->r->fn);
-    c->todo = calloc(n, sizeof *c->todo);
+    c->todo = calloc(todo_count(c, report->nfn), sizeof *c->todo);
     c->skipped = calloc((size_t)report->nskipped + 1, sizeof *c->skipped);
     bool ok = c->r->fn && c->todo && c->skipped;
     for (int i = 0; ok && i < report->nfn; i++)
@@ -142,7 +172,7 @@ look_call(Session *s, void *arg)
                         .bind = c->o->bind,
                         .nbind = c->o->nbind};
     module_job(c->m, &job);
-    job.front.target = c->o->ntarget ? c->o->targets[0]
+    job.front.target = c->o->ntarget ? c->o->targets[c->target]
                                      : "sm_90a"; /* what is asked of the device */
     Source *src = arena_new(&s->perm, Source);
     *src = job.src;
@@ -153,6 +183,8 @@ look_call(Session *s, void *arg)
         !(asked.kernel = compile_kernel(s, fm, c->o->kernel)))
         return SDC_OK;
     front_check(fm, &asked, &report);
+    if (c->target)
+        return take_more(c, &report) ? SDC_OK : SDC_ERROR_MEMORY;
     if (!c->o->kernel)
         explain_none(s, fm, report.nfn);
     return take_report(c, &report) ? SDC_OK : SDC_ERROR_MEMORY;
@@ -164,7 +196,7 @@ look_tir(Checker *c)
 {
     size_t n = (size_t)c->m->nkernel + 1;
     c->r->fn = calloc(n, sizeof *c->r->fn);
-    c->todo = calloc(n, sizeof *c->todo);
+    c->todo = calloc(todo_count(c, c->m->nkernel), sizeof *c->todo);
     if (!c->r->fn || !c->todo)
         return SDC_ERROR_MEMORY;
     for (int i = 0; i < c->m->nkernel; i++) {
@@ -241,24 +273,23 @@ compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *
     return status;
 }
 
-/* With the first signature that the kernel compiles with; all, when they are given. */
+/* With the first signature that the kernel compiles with for this target; all, when they
+   are given. */
 static void
-check_kernel(Checker *c, SdcChecked *f, const Todo *todo)
+check_target(Checker *c, SdcChecked *f, const Todo *todo, const char *target)
 {
     Messages first = {0};
     SdcStatus status = SDC_OK, failed = SDC_OK;
-    f->ok = 0;
-    for (int i = 0; i < todo->n && !(f->ok && f->guessed); i++) {
+    bool ok = false, leads = f->ok;
+    for (int i = 0; i < todo->n && !(ok && f->guessed); i++) {
         Messages said = {0};
-        status = compile_one(c, f, todo->signature[i], NULL, &said);
-        for (int t = 0; t < c->o->ntarget && status == SDC_OK; t++)
-            status = compile_one(c, f, todo->signature[i], c->o->targets[t], &said);
+        status = compile_one(c, f, todo->signature[i], target, &said);
         if (status == SDC_OK) {
-            f->ok = failed == SDC_OK || f->guessed;
-            f->signature = f->ok ? todo->signature[i] : f->signature;
+            ok = failed == SDC_OK || f->guessed;
+            f->signature = ok && leads ? todo->signature[i] : f->signature;
             messages_move(&c->said, &said); /* warnings */
         } else if (failed == SDC_OK || !f->guessed) {
-            f->ok = 0;
+            ok = false;
             failed = status;
             f->signature = todo->signature[i];
             messages_move(&first, &said);
@@ -267,11 +298,24 @@ check_kernel(Checker *c, SdcChecked *f, const Todo *todo)
         if (status == SDC_ERROR_INTERNAL || status == SDC_ERROR_MEMORY)
             break;
     }
-    if (!f->ok) {
+    f->ok &= ok;
+    if (!ok) {
         messages_move(&c->said, &first);
         note_status(c, failed);
     }
     messages_free(&first);
+}
+
+static void
+check_kernel(Checker *c, int i)
+{
+    SdcChecked *f = &c->r->fn[i];
+    f->ok = 1;
+    for (int t = 0; t < c->o->ntarget || t == 0; t++) {
+        const Todo *own = &c->todo[t * c->ntodo + i];
+        check_target(c, f, own->n ? own : &c->todo[i],
+                     c->o->ntarget ? c->o->targets[t] : NULL);
+    }
 }
 
 /* ---- the listing */
@@ -384,16 +428,19 @@ sdc_module_check(SdcModule *m, const SdcCheckOptions *options, const SdcCheck **
     }
     c.status = m->is_tir ? look_tir(&c) : context_call(m->cx, look_call, &c);
     messages_move(&c.said, &r->messages);
+    bool more = c.status == SDC_OK && !m->is_tir && !o->nsignature;
+    for (c.target = 1; c.target < o->ntarget && more; c.target++)
+        c.status = context_call(m->cx, look_call, &c); /* says what the first did */
     if (c.status == SDC_OK || c.status == SDC_ERROR_SOURCE ||
         c.status == SDC_ERROR_UNSUPPORTED) {
         for (int i = 0; i < c.r->check.n; i++)
             if (c.r->fn[i].is_kernel && c.todo[i].n)
-                check_kernel(&c, &c.r->fn[i], &c.todo[i]);
+                check_kernel(&c, i);
         status = finish(&c, r, out);
     } else {
         status = c.status;
     }
-    for (int i = 0; i < c.ntodo; i++)
+    for (size_t i = 0; c.todo && i < todo_count(&c, c.ntodo); i++)
         free(c.todo[i].signature);
     free(c.todo);
     free(c.skipped);
