@@ -74,9 +74,10 @@ element_text(const Guesser *g, const Evidence *to)
         return k & USE_BYTE ? "i8" : "i16";
     if (k & USE_INT && k & USE_BOOL && !g->v->flag)
         return "i1";
-    if (k & USE_INT)
+    bool floats = to && (to->is & USE_FLOAT || (k & USE_FLOAT && !g->v->flag));
+    if (k & USE_INT && !floats)
         return g->v->integer;
-    return k & USE_BOOL ? "i1" : g->v->element;
+    return k & USE_BOOL && !floats ? "i1" : g->v->element;
 }
 
 static const char *
@@ -165,6 +166,8 @@ type_text(const Guesser *g, Arena *a, const Evidence *u)
         return arena_printf(a, "*%s", element_text(g, u->to));
     if (k & USE_DESC)
         return desc_text(g, a, u);
+    if (k & USE_FLOAT && !g->v->flag && !(k & USE_SIZE))
+        return "fp32";
     if (k & (USE_INT | USE_SIZE | USE_ROUNDS))
         return "i32";
     if (k & USE_FLOAT)

@@ -97,6 +97,23 @@ result_of(const char *name, const Builtin *b)
     return b->where & (IN_MATH | IN_LIB) && !any ? USE_FLOAT : 0;
 }
 
+/* exp(x), but not abs(x). */
+static bool
+wants_float(const Builtin *b)
+{
+    return result_of(b->name, b) == USE_FLOAT && b->where & IN_MATH;
+}
+
+/* What is stored is what the elements are. */
+static void
+note_stored(Walk *w, const Node *n, const Node *pointer, int nself, Inst *at)
+{
+    const Node *value = 1 - nself < n->list.n ? n->list.at[1 - nself] : NULL;
+    Seen p = use_see(w, pointer, at);
+    if (p.to && value && use_see(w, value, at).is == USE_FLOAT)
+        use_define(w, p.to, NULL, at, (Seen){.is = USE_FLOAT});
+}
+
 static Seen
 see_load(Walk *w, const Node *pointer, Inst *at)
 {
@@ -188,7 +205,7 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
         len = named && named->name ? (int)strlen(p) : len;
         Seen v = use_see(w, e, at);
         unsigned k = param_wants(b->name, p, len);
-        use_need(w, e, at, k);
+        use_need(w, e, at, k ? k : wants_float(b) ? USE_FLOAT : 0);
         if (k == USE_DTYPE)
             dtype = e;
         else if (!k && use_through(b->name, i + nself))
@@ -207,6 +224,8 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
             use_want(w, p.to, USE_INT);
         return (Seen){.is = USE_INT};
     }
+    if (first && (strcmp(name, "store") == 0 || strncmp(name, "atomic_", 7) == 0))
+        note_stored(w, n, first, nself, at);
     if (strncmp(name, "atomic_", 7) == 0 && first) {
         Seen p = use_see(w, first, at);
         return (Seen){.is = p.to ? p.to->is | (p.to->want & USE_INT) : 0};

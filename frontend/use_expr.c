@@ -175,7 +175,7 @@ see_binop(Walk *w, const Node *n, Inst *at)
         if (both & USE_FLOAT && w->phase >= FLOAT_ELEMENTS)
             use_need(w, a.is ? n->b : n->a, at, a.is && b.is ? 0 : USE_FLOAT);
         return (Seen){.is = USE_FLOAT};
-    case OS_POW: return (Seen){.is = USE_FLOAT};
+    case OS_POW: return (Seen){.is = both & USE_FLOAT};
     case OS_AND:
     case OS_OR:
         if (both & USE_BOOL)
@@ -309,7 +309,8 @@ see_subscript(Walk *w, const Node *n, Inst *at)
         return use_see(w, v.tuple->list.at[i->v.u], v.at);
     Evidence *u = n->a->kind == ND_NAME ? use_name(w, at, n->a->name, false) : NULL;
     bool counts = i->kind == ND_NAME && use_seen_as_int(w, i, at);
-    if (u && u->param && (number || counts) && (!v.is || u->want & USE_TUPLE)) {
+    bool open = !(v.is & ~(unsigned)USE_CONST);
+    if (u && u->param && (number || counts) && (open || u->want & USE_TUPLE)) {
         enum { UNSAID = 4, MOST = 16 };
         int items = !number ? UNSAID : i->v.u < MOST ? (int)i->v.u + 1 : 0;
         use_want(w, u, USE_TUPLE);

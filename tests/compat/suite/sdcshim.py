@@ -18,6 +18,7 @@ import re
 import sys
 import textwrap
 import types
+import warnings
 
 import torch
 import triton
@@ -74,14 +75,14 @@ class SdcSource(triton.CompilationError):
         self.src, self.node, self.error_message = None, None, text
         self.message = text
         Exception.__init__(self, text)
-        # tests read the text of __cause__, as Triton raises its errors
-        self.__cause__ = ValueError(text)
+        # tests read the text of __cause__, as Triton raises its errors: no place, one line
+        self.__cause__ = ValueError(re.sub(r"^\S+:\d+:\d+: error: ", "", text.split("\n")[0]))
 
     def __reduce__(self):
         return type(self), (self.message, )
 
 
-class SdcArgument(SdcError, TypeError):
+class SdcArgument(SdcError, TypeError, AssertionError):
     status = 2
 
 
@@ -142,6 +143,11 @@ class Lib:
             text = self.lib.sdc_error(self.ctx).decode(errors="replace").strip()
             raise STATUS.get(status, SdcInternal)(text)
 
+    def warn(self):
+        text = self.lib.sdc_warnings(self.ctx)
+        if text:
+            warnings.warn(text.decode(errors="replace").strip(), UserWarning, stacklevel=2)
+
     def module(self, text, name):
         m = self.modules.get(text)
         if m is None:
@@ -161,6 +167,7 @@ class Lib:
             self.check(self.lib.sdc_function_get(self.module(text, name), kernel.encode(),
                                                  (C.c_char_p * len(b))(*b), len(b), C.byref(f)))
             self.functions[key] = f
+            self.warn()
         return f
 
 
@@ -388,7 +395,9 @@ def decorator(fn):
         parts.append("noinline=True")
     if fn.debug and not NODEBUG:
         parts.append("debug=True")
-    return "@triton.jit" + ("(%s)" % ", ".join(parts) if parts else "")
+    must = getattr(fn, "_must_use_result", False)
+    used = "@triton.must_use_result%s\n" % ("(%r)" % must if must is not True else "")
+    return (used if must else "") + "@triton.jit" + ("(%s)" % ", ".join(parts) if parts else "")
 
 
 # ------------------------------------------------------------------ arguments
@@ -715,7 +724,9 @@ def compile_source(src, *rest, **more):
         k = k[0] if isinstance(k, tuple) and len(k) == 1 else k
         consts[fn.params[k].name if isinstance(k, int) else k] = v
     bind, sig = [], []
-    for k, t in (src.signature or {}).items():
+    whole = dict.fromkeys(consts, "constexpr")
+    whole.update(src.signature or {})
+    for k, t in whole.items():
         k = fn.params[k].name if isinstance(k, int) else k
         if t == "constexpr" or k in consts:
             v = consts.get(k)
@@ -742,6 +753,7 @@ def compile_source(src, *rest, **more):
     b = [x.encode() for x in bind]
     L.check(L.lib.sdc_kernel_get(m, name.encode(), ",".join(sig).encode() if sig else None,
                                  (C.c_char_p * max(1, len(b)))(*b), len(b), C.byref(k)))
+    L.warn()
     return Compiled({})
 
 

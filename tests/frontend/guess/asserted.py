@@ -65,4 +65,20 @@ def bytes(a, b, c):
     for k in range(4):
         s += tl.dot(tl.load(a + at), tl.load(b + at))
     tl.store(c + at, s)
-# CHECK: 5 of 5 kernels pass
+
+
+# What is stored is a float, also where an element of it is compared with a count; 2**N says
+# nothing of the pointer that it is added to.
+# CHECK: kernel counted(
+# CHECK-NEXT: guessed -s 'out=*fp32,x=*fp32,N=16'
+@triton.jit
+def counted(out, x, N: tl.constexpr):
+    r: tl.constexpr = 2**N
+    i = tl.arange(0, 64)
+    total = tl.sum(tl.exp(tl.load(x + r + i)))
+    tl.atomic_add(out, total)
+    tl.atomic_add(out + 2 * r, 1)
+    if tl.load(out + 2 * r) == tl.num_programs(0):
+        total = tl.load(out)
+        tl.store(out + 1, total)
+# CHECK: 6 of 6 kernels pass
