@@ -165,8 +165,21 @@ py_unknown_part(Interp *in, Py whole, const Node *n)
 }
 
 static Py
+bit_length(Interp *in, const PyCall *c)
+{
+    Wide v = c->self->u.i;
+    PyWord rest = v < 0 ? -(PyWord)v : (PyWord)v;
+    int n = 0;
+    for (; rest; rest >>= 1)
+        n++;
+    return py_int(in, n);
+}
+
+static Py
 method(Interp *in, Py x, Name attr)
 {
+    if ((x->kind == PY_INT || x->kind == PY_BOOL) && strcmp(attr, "bit_length") == 0)
+        return py_builtin(in, "bit_length", bit_length, x);
     const PyEntry *e = x->kind == PY_STR                           ? pylib_str
                        : x->kind == PY_LIST || x->kind == PY_TUPLE ? pylib_list
                        : x->kind == PY_DICT                        ? pylib_dict
