@@ -31,11 +31,19 @@ base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Of the column of values. */
+static int
+width(const Bench *b)
+{
+    int n = b->sweep ? (int)strlen(b->sweep) : 0;
+    return n > 12 ? n : 12;
+}
+
 void
 table_head(const Bench *b)
 {
     printf("%s on %s, caches %s\n", b->kernel, b->device, b->warm ? "warm" : "cold");
-    printf("%12s %11s %23s%s %9s%s %6s", b->sweep ? b->sweep : "", "median us",
+    printf("%*s %11s %23s%s %9s%s %6s", width(b), b->sweep ? b->sweep : "", "median us",
            "19 of 20 times", b->gpu ? "    graph us" : "", "GB/s",
            has_flops(b) ? "   TFLOP/s" : "", "roof");
     for (int i = 1; i < b->nseries; i++)
@@ -66,10 +74,10 @@ table_row(const Bench *b, int row)
     const BenchPoint *p = &b->series[0].at[row];
     char value[24] = "";
     if (*p->config && (row == 0 || strcmp(p->config, p[-1].config) != 0))
-        printf("%12s %s\n", "", p->config);
+        printf("%*s %s\n", width(b), "", p->config);
     if (b->sweep)
         snprintf(value, sizeof value, "%lld", (long long)r->value);
-    printf("%12s %11.3f %10.3f ..%10.3f ", value, p->times.median * 1e6,
+    printf("%*s %11.3f %10.3f ..%10.3f ", width(b), value, p->times.median * 1e6,
            p->times.low * 1e6, p->times.high * 1e6);
     if (b->gpu)
         printf("%11.3f ", p->times.graph * 1e6);

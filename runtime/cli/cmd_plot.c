@@ -57,44 +57,58 @@ shown(const Picture *p, const Json *row, double seconds)
            (p->flops ? 1e-12 : 1e-9);
 }
 
+/* same_rounds: a speedup over what was measured in the rounds of the first series. */
 static void
-add_series(Picture *p, const char *name, const Json *rows)
+add_series(Picture *p, const char *name, const Json *rows, bool same_rounds)
 {
     PlotPoint *at = arena_array(&p->c->arena, PlotPoint, count(rows) + 1);
     PlotSeries *s = &p->series[p->n++];
     *s = (PlotSeries){.name = name, .at = at};
     for (; rows; rows = rows->next) {
+        PlotPoint *q = &at[s->n++];
         double a = shown(p, rows, json_number(rows, "low", NAN));
         double b = shown(p, rows, json_number(rows, "high", NAN));
-        at[s->n++] = (PlotPoint){.x = json_number(rows, "value", NAN),
-                                 .y = shown(p, rows, json_number(rows, "seconds", NAN)),
-                                 .low = fmin(a, b),
-                                 .high = fmax(a, b)};
+        *q = (PlotPoint){.x = json_number(rows, "value", NAN),
+                         .y = shown(p, rows, json_number(rows, "seconds", NAN)),
+                         .low = fmin(a, b),
+                         .high = fmax(a, b)};
+        if (!same_rounds || !json_get(rows, "ratio"))
+            continue;
+        q->y = json_number(rows, "ratio", NAN); /* of the rounds, not of two medians */
+        q->low = json_number(rows, "ratio_low", NAN);
+        q->high = json_number(rows, "ratio_high", NAN);
     }
 }
 
-/* Of the files' rooflines the highest, from the first value to the last. */
+/* From the first value to the last. */
+static void
+add_limit(Picture *p, double y, const char *name)
+{
+    PlotPoint *at = arena_array(&p->c->arena, PlotPoint, 2);
+    at[0] = (PlotPoint){INFINITY, y, 1, 0};
+    at[1] = (PlotPoint){-INFINITY, y, 1, 0};
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->series[i].n; k++) {
+            at[0].x = fmin(at[0].x, p->series[i].at[k].x);
+            at[1].x = fmax(at[1].x, p->series[i].at[k].x);
+        }
+    if (p->n < PLOT_MOST && at[0].x <= at[1].x)
+        p->series[p->n++] = (PlotSeries){.name = name, .at = at, .n = 2, .limit = true};
+}
+
+/* Of the files' rooflines the highest. */
 static void
 add_roof(Picture *p)
 {
     double roof = 0;
-    PlotPoint *at = arena_array(&p->c->arena, PlotPoint, 2);
-    PlotPoint first = {INFINITY, 0, 1, 0}, last = {-INFINITY, 0, 1, 0};
     for (int i = 0; i < p->nfile; i++)
         roof = fmax(roof, json_number(json_get(p->files[i], "roofline"),
                                       p->flops ? "flop_per_s" : "bytes_per_s", 0));
-    for (int i = 0; i < p->n; i++)
-        for (int k = 0; k < p->series[i].n; k++) {
-            first.x = fmin(first.x, p->series[i].at[k].x);
-            last.x = fmax(last.x, p->series[i].at[k].x);
-        }
-    if (!(roof > 0) || p->n == PLOT_MOST || !(first.x <= last.x))
-        return;
-    first.y = last.y = roof * (p->flops ? 1e-12 : 1e-9);
-    at[0] = first, at[1] = last;
-    const char *name = arena_printf(&p->c->arena, "roofline %.4g %s", first.y,
-                                    p->flops ? "TFLOP/s" : "GB/s");
-    p->series[p->n++] = (PlotSeries){.name = name, .at = at, .n = 2, .limit = true};
+    roof *= p->flops ? 1e-12 : 1e-9;
+    if (roof > 0)
+        add_limit(p, roof,
+                  arena_printf(&p->c->arena, "roofline %.4g %s", roof,
+                               p->flops ? "TFLOP/s" : "GB/s"));
 }
 
 /* The file's name in front where there are several. */
@@ -104,6 +118,13 @@ series_name(const Picture *p, int file, const Json *series)
     const char *name = json_text(series, "name", "?");
     const char *slash = strrchr(name, '/');
     name = slash ? slash + 1 : name;
+    const Json *first = json_get(p->files[file], "series")->first;
+    const char *config = json_text(rows_of(series), "config", "");
+    bool configs = false;
+    for (const Json *s = first->next; s; s = s->next)
+        configs |= strchr(json_text(s, "name", ""), '=') != NULL;
+    if (configs && series == first && strlen(config) < 40)
+        name = arena_printf(&p->c->arena, "%s %s", name, config);
     if (p->nfile == 1)
         return name;
     const char *path = p->names[file], *base = strrchr(path, '/');
@@ -117,24 +138,29 @@ series_name(const Picture *p, int file, const Json *series)
 static void
 add_all(Picture *p)
 {
-    double least = INFINITY;
-    bool skip = strcmp(p->y, "speedup") == 0;
+    double most = 0;
+    bool speedup = strcmp(p->y, "speedup") == 0, skip = speedup;
     for (int i = 0; i < p->nfile; i++)
         for (const Json *s = json_get(p->files[i], "series")->first; s; s = s->next)
             for (const Json *row = rows_of(s); row; row = row->next) {
                 p->flops |= json_number(row, "flop", 0) > 0;
-                least = fmin(least, json_number(row, "seconds", NAN));
+                most = fmax(most, json_number(row, "seconds", NAN));
             }
-    p->unit = least >= 1e-3 ? 1e-3 : 1e-6;
+    p->unit = most >= 1e-3 ? 1e-3 : 1e-6;
     p->base = rows_of(json_get(p->files[0], "series")->first);
     for (int i = 0; i < p->nfile; i++)
         for (const Json *s = json_get(p->files[i], "series")->first; s; s = s->next) {
+            const char *name = series_name(p, i, s);
+            if (speedup)
+                name = arena_printf(&p->c->arena, "over %s", name);
             if (!skip && p->n < PLOT_MOST)
-                add_series(p, series_name(p, i, s), rows_of(s));
+                add_series(p, name, rows_of(s), speedup && i == 0);
             skip = false;
         }
     if (strcmp(p->y, "rate") == 0)
         add_roof(p);
+    if (speedup)
+        add_limit(p, 1, "as fast");
 }
 
 static const char *
@@ -144,7 +170,7 @@ y_name(const Picture *p)
     if (strcmp(p->y, "time") == 0)
         return p->unit > 1e-4 ? "ms" : "us";
     if (strcmp(p->y, "speedup") == 0)
-        return arena_printf(&p->c->arena, "speed of %s over", first);
+        return arena_printf(&p->c->arena, "speedup of %s", first);
     return p->flops ? "TFLOP/s" : "GB/s";
 }
 
@@ -168,12 +194,17 @@ plot_files(Cli *c, const char *const *names, const char *const *texts, int n,
     add_all(&p);
     const Json *first = p.files[0];
     const char *kernel = json_text(first, "kernel", ""), *title = c->opt[O_title].text;
-    const char *sweep = json_text(first, "sweep", "");
+    const char *names_of_x = json_text(first, "sweep", "");
+    Buf x;
+    buf_init(&x, &c->arena);
+    buf_str(&x, "");
+    for (; *names_of_x; names_of_x++)
+        buf_printf(&x, *names_of_x == ',' ? " = " : "%c", *names_of_x);
     Plot plot = {.title = title ? title : kernel,
                  .subtitle = arena_printf(
                      &c->arena, "%s, caches %s, %.10s", json_text(first, "device", ""),
                      json_text(first, "caches", "cold"), json_text(first, "date", "")),
-                 .x = sweep,
+                 .x = x.s,
                  .y = y_name(&p),
                  .log_x = strncmp(scale, "log", 3) == 0,
                  .log_y = strcmp(scale, "log-log") == 0,

@@ -135,6 +135,19 @@ log_ticks(Axis *a, int most)
     }
 }
 
+/* 1, 2 and 5 of each power of ten, or where those are many the powers alone. */
+static void
+decimal_ticks(Axis *a, int most)
+{
+    static const double part[] = {1, 2, 5};
+    double first = floor(a->from * log10(2)), last = ceil(a->to * log10(2));
+    int every = last - first > most ? (int)ceil((last - first) / most) : 1;
+    int parts = 3 * (last - first) <= 2 * most ? 3 : 1;
+    for (double e = first; e <= last; e += every)
+        for (int i = 0; i < parts; i++)
+            add_tick(a, part[i] * pow(10, e));
+}
+
 /* 1024 as it stands, 16384 as 16K. */
 static void
 put_count(Buf *to, double v)
@@ -315,7 +328,7 @@ plot_svg(Buf *to, const Plot *p)
     f.x.low = LEFT, f.x.high = WIDTH - RIGHT;
     f.y.low = f.top + PLOT, f.y.high = f.top;
     (p->log_x ? log_ticks : linear_ticks)(&f.x, 10);
-    (p->log_y ? log_ticks : linear_ticks)(&f.y, 7);
+    (p->log_y ? decimal_ticks : linear_ticks)(&f.y, 7);
     buf_printf(to,
                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
                "width=\"%d\" height=\"%d\" role=\"img\">\n<title>",
