@@ -52,6 +52,7 @@ typedef struct Reference {
     SdcGrid grid;
     SdcArg args[3];
     double bytes, flops; /* of a launch */
+    bool both;           /* reads and writes */
     bool of_row;
 } Reference;
 
@@ -93,8 +94,9 @@ add_memory(RoofWork *w, bool of_row)
     for (int i = 0; i < 2 && status == SDC_OK; i++) {
         Reference *r = &w->at[w->n++];
         status = sdc_function_get(w->mod, name[i], bind, 2, &r->f);
-        set_memory(w, r, i == 0, w->bytes);
+        r->both = i == 0;
         r->of_row = of_row;
+        set_memory(w, r, r->both, w->bytes);
     }
     return status;
 }
@@ -201,6 +203,20 @@ get_memory(RoofWork *w, SdcDtype type)
     return ok;
 }
 
+/* What does not compile for this device is no reference; the rest are. */
+static void
+drop_failing(RoofWork *w, int first)
+{
+    int n = first;
+    for (int i = first; i < w->n; i++) {
+        SdcKernel *k;
+        Reference *r = &w->at[i];
+        if (r->f && sdc_specialize(r->f, r->args, 3, &k) == SDC_OK)
+            w->at[n++] = *r;
+    }
+    w->n = n;
+}
+
 SdcStatus
 roof_open(Bench *b, const Run *r, bool products, RoofWork **out)
 {
@@ -216,9 +232,11 @@ roof_open(Bench *b, const Run *r, bool products, RoofWork **out)
     status = add_memory(w, false);
     if (status == SDC_OK && products)
         status = add_products(w, type);
+    drop_failing(w, 0);
     w->first_of_row = w->n;
     if (status == SDC_OK)
         status = add_memory(w, true);
+    drop_failing(w, w->first_of_row);
     b->roof.product = products ? sdc_dtype_name(type) : NULL;
     return status;
 }
@@ -232,8 +250,7 @@ roof_measured(RoofWork *w, double bytes, bool warm, SdcMeasured *out)
     for (int i = 0; i < n; i++) {
         Reference *r = &w->at[i];
         if (r->of_row) /* a copy touches twice as much as it reads */
-            set_memory(w, r, i == w->first_of_row,
-                       (i == w->first_of_row ? size / 2 : size) + 64);
+            set_memory(w, r, r->both, (r->both ? size / 2 : size) + 64);
         out[i] =
             (SdcMeasured){.launch = launch, .user = r, .share = 0.25 / w->first_of_row};
     }
