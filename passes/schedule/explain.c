@@ -60,23 +60,58 @@ print_roles(Buf *out, const Func *f, const Seen *s)
     }
 }
 
-enum { LINES = 64 };
+enum { LINES = 128 };
 
-/* Lines that have been explained: prologues and roles repeat them. */
+typedef enum Told { TOLD_LOOP, TOLD_LOAD, TOLD_DOT } Told;
+
+/* What is told of lines of the source, in their order; each once, for prologues and roles
+   repeat them. */
 typedef struct Lines {
-    int line[LINES], n;
+    struct Line {
+        int line;
+        Told what;
+        const Op *op;
+    } at[LINES];
+    int n;
 } Lines;
 
-static bool
-is_new(Lines *l, int line)
+static void
+tell(Lines *l, Told what, const Op *op)
 {
-    for (int i = 0; i < l->n; i++)
-        if (l->line[i] == line)
-            return false;
-    if (l->n == LINES)
-        return false;
-    l->line[l->n++] = line;
-    return true;
+    int i = l->n, line = op->loc.line;
+    for (int k = 0; k < l->n; k++)
+        if (l->at[k].line == line && l->at[k].what == what)
+            return;
+    if (l->n == LINES || !line)
+        return;
+    for (; i > 0 && (l->at[i - 1].line > line ||
+                     (l->at[i - 1].line == line && l->at[i - 1].what > what));
+         i--)
+        l->at[i] = l->at[i - 1];
+    l->at[i] = (struct Line){line, what, op};
+    l->n++;
+}
+
+static bool
+is_dot(const Op *op)
+{
+    return op->kind == OP_DOT || op->kind == OP_LOCAL_DOT || op->kind == OP_WGMMA;
+}
+
+/* Loops without roles, loads of loops, and dots. */
+static void
+find_lines(Lines *l, const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if (attr_has(&op->attrs, ATTR_ROLES))
+            tell(l, TOLD_LOOP, op);
+        if (is_dot(op))
+            tell(l, TOLD_DOT, op);
+        else if (op->kind == OP_TMA_LOAD || attr_has(&op->attrs, ATTR_WHY))
+            tell(l, TOLD_LOAD, op);
+        for (int i = 0; i < op->nregion; i++)
+            find_lines(l, op->regions[i], depth + 1);
+    }
 }
 
 static const char *
@@ -87,27 +122,12 @@ dot_unit(const Op *op)
     return op->kind == OP_WGMMA ? "wgmma" : threads ? "threads" : "mma";
 }
 
-/* Loads of loops and dots, by the lines of the source: what does them, and why it is not
-   what is fastest. */
-static void
-print_lines(Buf *out, const Region *r, Lines *loads, Lines *dots, int depth)
+static const char *
+load_unit(const Op *op)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        Name why = attr_str(&op->attrs, ATTR_WHY);
-        bool dot = op->kind == OP_DOT || op->kind == OP_LOCAL_DOT || op->kind == OP_WGMMA;
-        bool load = op->kind == OP_TMA_LOAD || (why && !dot);
-        if (dot && op->loc.line && is_new(dots, op->loc.line))
-            buf_printf(out, "  line %d: a dot by %s%s%s\n", op->loc.line, dot_unit(op),
-                       why ? ": " : "", why ? why : "");
-        if (load && op->loc.line && is_new(loads, op->loc.line))
-            buf_printf(out, "  line %d: a load by %s%s%s\n", op->loc.line,
-                       op->kind == OP_TMA_LOAD     ? "TMA"
-                       : op->kind == OP_ASYNC_COPY ? "cp.async"
-                                                   : "threads, synchronously",
-                       why ? ": " : "", why ? why : "");
-        for (int i = 0; i < op->nregion; i++)
-            print_lines(out, op->regions[i], loads, dots, depth + 1);
-    }
+    return op->kind == OP_TMA_LOAD     ? "TMA"
+           : op->kind == OP_ASYNC_COPY ? "cp.async"
+                                       : "threads, synchronously";
 }
 
 void
@@ -137,9 +157,23 @@ schedule_print(Buf *out, const Func *f)
     buf_printf(out, "  %lld bytes of shared memory\n", (long long)f->shared_bytes);
 }
 
+/* What does them, and why it is not what is fastest. */
 void
 schedule_print_lines(Buf *out, const Func *f)
 {
-    Lines loads = {0}, dots = {0};
-    print_lines(out, f->body, &loads, &dots, 0);
+    Lines l = {0};
+    find_lines(&l, f->body, 0);
+    for (int i = 0; i < l.n; i++) {
+        const Op *op = l.at[i].op;
+        bool loop = l.at[i].what == TOLD_LOOP, dot = l.at[i].what == TOLD_DOT;
+        Name why = attr_str(&op->attrs, loop ? ATTR_ROLES : ATTR_WHY);
+        buf_printf(out, "  line %d: a %s%s%s%s\n", l.at[i].line,
+                   loop  ? "loop without roles"
+                   : dot ? "dot by "
+                         : "load by ",
+                   loop  ? ""
+                   : dot ? dot_unit(op)
+                         : load_unit(op),
+                   why ? ": " : "", why ? why : "");
+    }
 }
