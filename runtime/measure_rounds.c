@@ -232,6 +232,9 @@ sdc_measure_rounds(SdcContext *cx, SdcMeasured *of, int n,
     for (int i = 0; i < n; i++)
         if (!of[i].launch && !of[i].timed)
             return context_fail(cx, SDC_ERROR_ARGUMENT, "measure: nothing to launch");
+    SdcMeasureOptions known_options;
+    if (!OPTIONS_READ(options, known_options))
+        return options_wrong(cx, "measure", options->size, sizeof known_options);
     SdcMeasureOptions o = options ? *options : (SdcMeasureOptions){0};
     SdcStatus status = measure_open(cx, &o, &m);
     if (status == SDC_OK)

@@ -47,13 +47,14 @@ table_head(const Bench *b)
            "19 of 20 times", b->gpu ? "    graph us" : "", "GB/s",
            has_flops(b) ? "   TFLOP/s" : "", "roof");
     for (int i = 1; i < b->nseries; i++)
-        printf("  vs %-*.*s", VS - 3, VS - 4, base_name(b->series[i].name));
+        printf("  vs %-*.*s", i + 1 < b->nseries ? VS - 3 : 0, VS - 3,
+               base_name(b->series[i].name));
     putchar('\n');
     fflush(stdout);
 }
 
 static void
-put_comparison(const BenchPoint *p)
+put_comparison(const BenchPoint *p, bool last)
 {
     char text[64];
     if (!(p->times.median > 0))
@@ -63,7 +64,7 @@ put_comparison(const BenchPoint *p)
     else
         snprintf(text, sizeof text, "%.3fx %.2f..%.2f %s", p->ratio, p->low, p->high,
                  verdict_name[p->verdict]);
-    printf("  %-*s", VS, text);
+    printf("  %-*s", last ? 0 : VS, text);
 }
 
 /* The configuration stands where it is another one than in the row before. */
@@ -86,7 +87,7 @@ table_row(const Bench *b, int row)
         printf(" %9.3f", r->flops / p->times.median * 1e-12);
     printf(" %5.1f%%", 100 * roof_share(b, row, p));
     for (int i = 1; i < b->nseries; i++)
-        put_comparison(&b->series[i].at[row]);
+        put_comparison(&b->series[i].at[row], i + 1 == b->nseries);
     putchar('\n');
     fflush(stdout);
 }

@@ -17,6 +17,7 @@ typedef struct Picture {
     const char *y;
     const Json *base; /* rows that a speedup is of */
     double unit;      /* of times, in seconds */
+    double rate;      /* of rates, in bytes or operations a second */
 } Picture;
 
 static const Json *
@@ -53,8 +54,7 @@ shown(const Picture *p, const Json *row, double seconds)
         const Json *other = row_of(p->base, json_number(row, "value", NAN));
         return seconds / json_number(other, "seconds", NAN);
     }
-    return json_number(row, p->flops ? "flop" : "bytes", NAN) / seconds *
-           (p->flops ? 1e-12 : 1e-9);
+    return json_number(row, p->flops ? "flop" : "bytes", NAN) / seconds / p->rate;
 }
 
 /* same_rounds: a speedup over what was measured in the rounds of the first series. */
@@ -96,6 +96,12 @@ add_limit(Picture *p, double y, const char *name)
         p->series[p->n++] = (PlotSeries){.name = name, .at = at, .n = 2, .limit = true};
 }
 
+static const char *
+rate_name(const Picture *p)
+{
+    return !p->flops ? "GB/s" : p->rate < 1e12 ? "GFLOP/s" : "TFLOP/s";
+}
+
 /* Of the files' rooflines the highest. */
 static void
 add_roof(Picture *p)
@@ -104,11 +110,10 @@ add_roof(Picture *p)
     for (int i = 0; i < p->nfile; i++)
         roof = fmax(roof, json_number(json_get(p->files[i], "roofline"),
                                       p->flops ? "flop_per_s" : "bytes_per_s", 0));
-    roof *= p->flops ? 1e-12 : 1e-9;
+    roof /= p->rate;
     if (roof > 0)
         add_limit(p, roof,
-                  arena_printf(&p->c->arena, "roofline %.4g %s", roof,
-                               p->flops ? "TFLOP/s" : "GB/s"));
+                  arena_printf(&p->c->arena, "roofline %.4g %s", roof, rate_name(p)));
 }
 
 /* The file's name in front where there are several. */
@@ -138,15 +143,18 @@ series_name(const Picture *p, int file, const Json *series)
 static void
 add_all(Picture *p)
 {
-    double most = 0;
+    double most = 0, fastest = 0;
     bool speedup = strcmp(p->y, "speedup") == 0, skip = speedup;
     for (int i = 0; i < p->nfile; i++)
         for (const Json *s = json_get(p->files[i], "series")->first; s; s = s->next)
             for (const Json *row = rows_of(s); row; row = row->next) {
                 p->flops |= json_number(row, "flop", 0) > 0;
                 most = fmax(most, json_number(row, "seconds", NAN));
+                fastest = fmax(fastest, json_number(row, "flop", 0) /
+                                            json_number(row, "seconds", NAN));
             }
     p->unit = most >= 1e-3 ? 1e-3 : 1e-6;
+    p->rate = p->flops && fastest >= 1e12 ? 1e12 : 1e9;
     p->base = rows_of(json_get(p->files[0], "series")->first);
     for (int i = 0; i < p->nfile; i++)
         for (const Json *s = json_get(p->files[i], "series")->first; s; s = s->next) {
@@ -171,7 +179,7 @@ y_name(const Picture *p)
         return p->unit > 1e-4 ? "ms" : "us";
     if (strcmp(p->y, "speedup") == 0)
         return arena_printf(&p->c->arena, "speedup of %s", first);
-    return p->flops ? "TFLOP/s" : "GB/s";
+    return rate_name(p);
 }
 
 int

@@ -290,6 +290,16 @@ draw_series(Frame *f, const PlotSeries *s, int k)
     }
 }
 
+/* About what a text takes of a line; fonts differ. */
+static int
+text_width(const char *s)
+{
+    int width = 0;
+    for (; *s; s++)
+        width += (*s >= 'A' && *s <= 'Z') || strchr("_=+", *s) ? LETTER + 2 : LETTER;
+    return width;
+}
+
 /* Entries side by side, in as many lines as they need; the height that takes. */
 static int
 legend(Frame *f, bool draw)
@@ -297,7 +307,7 @@ legend(Frame *f, bool draw)
     int x = LEFT, y = TOP, k = 0;
     for (int i = 0; i < f->p->n && i < PLOT_MOST; i++) {
         const PlotSeries *s = &f->p->series[i];
-        int width = 36 + LETTER * (int)strlen(s->name);
+        int width = 36 + text_width(s->name);
         if (x > LEFT && x + width > WIDTH - RIGHT)
             x = LEFT, y += LEGEND;
         int color = s->limit ? 0 : k++;
