@@ -78,6 +78,13 @@ shown(const Plot *p, const PlotPoint *q)
            (!p->log_y || q->y > 0);
 }
 
+static bool
+has_span(const Plot *p, const PlotPoint *q)
+{
+    return q->low <= q->high && isfinite(q->low) && isfinite(q->high) &&
+           (q->low > 0 || !p->log_y);
+}
+
 static void
 text_of(Buf *to, const char *s)
 {
@@ -113,9 +120,9 @@ static void
 linear_ticks(Axis *a, int most)
 {
     double step = nice_step(a->to - a->from, most);
-    for (double v = ceil(a->from / step - 1e-9) * step; v <= a->to + 1e-9 * step;
-         v += step)
-        add_tick(a, fabs(v) < 1e-9 * step ? 0 : v);
+    double first = ceil(a->from / step - 1e-9);
+    for (int i = 0; i < MOST_TICKS; i++)       /* steps may be lost in large values */
+        add_tick(a, (first + i) * step + 0.0); /* no -0 */
 }
 
 /* Powers of two, every one, second, third ...; where there are few of them, halves too.
@@ -130,8 +137,9 @@ log_ticks(Axis *a, int most)
     if (a->ntick < 2) {
         a->ntick = 0;
         double step = nice_step(exp2(a->to) - exp2(a->from), 4);
-        for (double v = ceil(exp2(a->from) / step) * step; v <= exp2(a->to); v += step)
-            add_tick(a, v);
+        double start = ceil(exp2(a->from) / step);
+        for (int i = 0; i < MOST_TICKS; i++)
+            add_tick(a, (start + i) * step);
     }
 }
 
@@ -175,8 +183,8 @@ limits(Frame *f)
             if (!shown(p, q))
                 continue;
             lo[0] = fmin(lo[0], q->x), hi[0] = fmax(hi[0], q->x);
-            lo[1] = fmin(lo[1], q->low > 0 ? fmin(q->low, q->y) : q->y);
-            hi[1] = fmax(hi[1], q->low <= q->high ? fmax(q->high, q->y) : q->y);
+            lo[1] = fmin(lo[1], has_span(p, q) ? fmin(q->low, q->y) : q->y);
+            hi[1] = fmax(hi[1], has_span(p, q) ? fmax(q->high, q->y) : q->y);
         }
     for (int k = 0; k < 2; k++)
         if (!(lo[k] <= hi[k]))
@@ -276,7 +284,7 @@ draw_series(Frame *f, const PlotSeries *s, int k)
         if (!shown(f->p, q))
             continue;
         double x = at(&f->x, q->x), y = at(&f->y, q->y);
-        if (q->low <= q->high && (q->low > 0 || !f->p->log_y)) {
+        if (has_span(f->p, q)) {
             double y0 = at(&f->y, q->low), y1 = at(&f->y, q->high);
             buf_printf(f->to,
                        "<path class=\"span l%d\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh6"
