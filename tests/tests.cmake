@@ -515,6 +515,13 @@ if(TARGET libsdc)
     set_tests_properties(python/package PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+# ---------------------------------------------------------------- other machines
+if(TARGET sdc)
+    limited(aarch64 golden 120 ${BASH} "${T}/aarch64.sh" "${ROOT}"
+        "${CMAKE_CURRENT_BINARY_DIR}" "${LLVM_INCLUDE}" "${TMP}/aarch64")
+    set_tests_properties(aarch64 PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
 # ---------------------------------------------------------------- packages, pages
 # The packages are made and unpacked once; pages and examples run against what was
 # unpacked. Instrumented code goes into no package.
