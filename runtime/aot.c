@@ -521,8 +521,8 @@ sdc_bundle(SdcModule *m, const SdcBundleOptions *o, SdcOutput **object,
         *object = a.object;
         *header = a.header;
     } else {
-        sdc_output_free(a.object);
-        sdc_output_free(a.header);
+        sdc_output_destroy(a.object);
+        sdc_output_destroy(a.header);
     }
     return status;
 }

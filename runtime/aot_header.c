@@ -165,7 +165,7 @@ function(Buf *b, const Group *g, const char *name, const char *kind, const char 
             one_param(b, g, i, true);
         }
     buf_printf(b,
-               ",\n    SdcrtCudaError *sdc_error)\n{\n    const uint64_t sdc_args[] = {");
+               ",\n    SdcrtError *sdc_error)\n{\n    const uint64_t sdc_args[] = {");
     for (int i = 0; i < g->meta->nsource; i++)
         if (!g->meta->sources[i].is_constexpr) {
             buf_str(b, "\n        ");

@@ -95,7 +95,7 @@ copy_options(SdcContext *cx, const SdcContextOptions *o)
 static void
 context_free(SdcContext *cx)
 {
-    sdcrt_pool_free(cx->pool);
+    sdcrt_pool_destroy(cx->pool);
     sdcrt_cuda_close(atomic_load(&cx->cuda));
     for (int i = 0; i < cx->ninclude; i++)
         free(cx->include_dirs[i]);
@@ -162,7 +162,7 @@ sdc_context_create(const SdcContextOptions *o, SdcContext **out)
     pthread_mutex_t *const locks[] = {&cx->lock, &cx->open_lock, &cx->hook_lock,
                                       &cx->check_lock};
     int made = 0;
-    if (copy_options(cx, o) && (cx->pool = sdcrt_pool_new(cx->threads)) != NULL)
+    if (copy_options(cx, o) && (cx->pool = sdcrt_pool_create(cx->threads)) != NULL)
         while (made < COUNT_OF(locks) && pthread_mutex_init(locks[made], NULL) == 0)
             made++;
     if (made < COUNT_OF(locks)) {

@@ -29,7 +29,7 @@ status_of(SdcrtStatus status)
 }
 
 static SdcStatus
-gpu_fail(SdcContext *cx, SdcrtStatus status, const SdcrtCudaError *why)
+gpu_fail(SdcContext *cx, SdcrtStatus status, const SdcrtError *why)
 {
     return context_fail(cx, status_of(status), "%s", why->text);
 }
@@ -66,7 +66,7 @@ runs_on(const char *target, int sm)
 static SdcStatus
 open_device(SdcContext *cx, SdcrtCuda **out)
 {
-    SdcrtCudaError why;
+    SdcrtError why;
     SdcrtStatus status = sdcrt_cuda_open(cx->device, out, &why);
     if (status != SDCRT_OK)
         return gpu_fail(cx, status, &why);
@@ -144,7 +144,7 @@ static SdcStatus
 load_image(SdcKernel *k, SdcrtCuda *cuda, uint64_t context)
 {
     SdcContext *cx = k->mod->cx;
-    SdcrtCudaError why;
+    SdcrtError why;
     GpuImage *g = calloc(1, sizeof *g);
     if (!g)
         return context_fail(cx, SDC_ERROR_MEMORY, "out of memory");
@@ -165,7 +165,7 @@ SdcStatus
 gpu_load(SdcKernel *k)
 {
     SdcrtCuda *cuda;
-    SdcrtCudaError why;
+    SdcrtError why;
     uint64_t context;
     SdcStatus status = context_cuda(k->mod->cx, &cuda);
     if (status != SDC_OK)
@@ -195,7 +195,7 @@ gpu_unload(SdcKernel *k)
 static SdcStatus
 current_image(SdcKernel *k, SdcrtCuda *cuda, GpuImage **out)
 {
-    SdcrtCudaError why;
+    SdcrtError why;
     uint64_t context;
     SdcrtStatus got = sdcrt_cuda_context(cuda, &context, &why);
     if (got != SDCRT_OK)
@@ -306,7 +306,7 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
         status = current_image(k, cuda, &image);
     if (status != SDC_OK)
         return status;
-    SdcrtCudaError why;
+    SdcrtError why;
     SdcrtStatus got = sdcrt_cuda_launch(cuda, image->kernel, slots, size, stream, &why);
     if (got == SDCRT_ERROR_MAP) {
         CudaMapFit fit = cuda_maps_fit(k->meta, slots);

@@ -90,7 +90,7 @@ enum { BORROW_ALIGN = 256 };
 void *
 call_borrow(Call *c, int64_t bytes)
 {
-    SdcrtCudaError why;
+    SdcrtError why;
     uint64_t at = 0;
     if (!call_need(c, c->nborrow < CALL_BORROWS, "too many pieces of temporary memory"))
         return NULL;

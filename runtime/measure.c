@@ -53,7 +53,7 @@ typedef struct Runs {
     uint64_t flush;  /* device memory */
     size_t flush_bytes;
     char *cache; /* the same on the host */
-    SdcrtCudaError e;
+    SdcrtError e;
 } Runs;
 
 static SdcStatus
@@ -129,7 +129,7 @@ run_graph(Runs *r)
     void *stream = NULL, *graph = NULL;
     double t[GRAPH_RUNS];
     float ms;
-    bool ok = sdcrt_cuda_stream_new(r->cuda, &stream, &r->e) == SDCRT_OK &&
+    bool ok = sdcrt_cuda_stream_create(r->cuda, &stream, &r->e) == SDCRT_OK &&
               sdcrt_cuda_capture(r->cuda, stream, &r->e) == SDCRT_OK;
     if (!ok && !stream)
         return 0;
@@ -146,8 +146,8 @@ run_graph(Runs *r)
             t[n++] = 1e-3 * (double)ms / GRAPH_LAUNCHES;
     }
     if (graph)
-        sdcrt_cuda_graph_free(r->cuda, graph);
-    sdcrt_cuda_stream_free(r->cuda, stream);
+        sdcrt_cuda_graph_destroy(r->cuda, graph);
+    sdcrt_cuda_stream_destroy(r->cuda, stream);
     if (!ok || !n)
         return 0;
     qsort(t, (size_t)n, sizeof *t, by_value);
@@ -169,8 +169,8 @@ prepare(Runs *r)
     r->flush_bytes = (size_t)min_i64(FLUSH_GPU, sdcrt_cuda_info(r->cuda)->memory / 8);
     if (!r->o->warm)
         sdcrt_cuda_alloc(r->cuda, r->flush_bytes, &r->flush, NULL);
-    if (sdcrt_cuda_event_new(r->cuda, &r->from, &r->e) != SDCRT_OK ||
-        sdcrt_cuda_event_new(r->cuda, &r->to, &r->e) != SDCRT_OK)
+    if (sdcrt_cuda_event_create(r->cuda, &r->from, &r->e) != SDCRT_OK ||
+        sdcrt_cuda_event_create(r->cuda, &r->to, &r->e) != SDCRT_OK)
         return device_failed(r);
     return SDC_OK;
 }
@@ -229,8 +229,8 @@ measure_close(Measure *m)
     if (!m)
         return;
     if (m->r.cuda) {
-        sdcrt_cuda_event_free(m->r.cuda, m->r.from);
-        sdcrt_cuda_event_free(m->r.cuda, m->r.to);
+        sdcrt_cuda_event_destroy(m->r.cuda, m->r.from);
+        sdcrt_cuda_event_destroy(m->r.cuda, m->r.to);
         if (m->r.flush)
             sdcrt_cuda_free(m->r.cuda, m->r.flush, NULL);
     }

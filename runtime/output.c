@@ -220,7 +220,7 @@ sdc_compile(SdcModule *m, const SdcCompileOptions *o, SdcOutput **out)
     if (status == SDC_OK && o->emit == SDC_EMIT_CUBIN)
         status = output_assemble(m->cx, &job.opt, made);
     if (status != SDC_OK) {
-        sdc_output_free(made);
+        sdc_output_destroy(made);
         return status;
     }
     *out = made;
@@ -256,7 +256,7 @@ sdc_output_explain(const SdcOutput *out)
 }
 
 void
-sdc_output_free(SdcOutput *out)
+sdc_output_destroy(SdcOutput *out)
 {
     if (!out)
         return;

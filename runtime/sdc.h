@@ -709,7 +709,7 @@ SDC_API const char *sdc_tuning_line(const SdcTuning *t);
 SDC_API const char *sdc_tuning_warnings(const SdcTuning *t);
 /* A table of where the time went. */
 SDC_API const char *sdc_tuning_times(const SdcTuning *t);
-SDC_API void sdc_tuning_free(SdcTuning *t);
+SDC_API void sdc_tuning_destroy(SdcTuning *t);
 
 /* ---------------------------------------------------------------- ahead of time */
 
@@ -745,7 +745,7 @@ typedef struct SdcCompileOptions {
 } SdcCompileOptions;
 
 /* Compiles one specialization to bytes. `out` is the caller's, to be freed with
-   sdc_output_free. Errors as sdc_kernel_get. */
+   sdc_output_destroy. Errors as sdc_kernel_get. */
 SDC_API SdcStatus sdc_compile(SdcModule *mod, const SdcCompileOptions *options,
                               SdcOutput **out);
 
@@ -790,7 +790,7 @@ SDC_API const char *sdc_output_times(const SdcOutput *out);
    parameter, in bytes; "" otherwise. */
 SDC_API const char *sdc_output_explain(const SdcOutput *out);
 
-SDC_API void sdc_output_free(SdcOutput *out);
+SDC_API void sdc_output_destroy(SdcOutput *out);
 
 #ifdef __cplusplus
 }

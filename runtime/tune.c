@@ -502,7 +502,7 @@ sdc_tune(SdcModule *m, const SdcTuneOptions *o, SdcTuning **out)
     if (status == SDC_OK)
         *out = t;
     else
-        sdc_tuning_free(t);
+        sdc_tuning_destroy(t);
     return status;
 }
 
@@ -531,7 +531,7 @@ sdc_tuning_times(const SdcTuning *t)
 }
 
 void
-sdc_tuning_free(SdcTuning *t)
+sdc_tuning_destroy(SdcTuning *t)
 {
     if (!t)
         return;

@@ -22,7 +22,7 @@ named(const char *const *names, int n, const char *name)
 }
 
 static SdcStatus
-failed(SdcTuning *t, const SdcrtCudaError *e)
+failed(SdcTuning *t, const SdcrtError *e)
 {
     return context_fail(t->mod->cx, SDC_ERROR_ENVIRONMENT, "%s", e->text);
 }
@@ -64,7 +64,7 @@ static SdcStatus
 kept_save(SdcTuning *t, const TuneMemory *m, const Kept *k)
 {
     SdcrtCuda *cuda = device(t);
-    SdcrtCudaError e;
+    SdcrtError e;
     SdcrtStatus got = SDCRT_OK;
     if (!cuda)
         memcpy(k->here, m->at, m->bytes);
@@ -79,7 +79,7 @@ static SdcStatus
 kept_load(SdcTuning *t, const TuneMemory *m, const Kept *k)
 {
     SdcrtCuda *cuda = device(t);
-    SdcrtCudaError e;
+    SdcrtError e;
     SdcrtStatus got = SDCRT_OK;
     if (!cuda)
         memcpy(m->at, k->here, m->bytes);
@@ -93,7 +93,7 @@ kept_load(SdcTuning *t, const TuneMemory *m, const Kept *k)
 static SdcStatus
 fill_memory(SdcTuning *t, const TuneMemory *m, int byte)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     if (!t->mod->cx->on_gpu) {
         memset(m->at, byte, m->bytes);
         return SDC_OK;
@@ -258,7 +258,7 @@ static SdcStatus
 fetch_and_compare(SdcTuning *t, TuneMemory *m, int64_t *at)
 {
     SdcrtCuda *cuda = device(t);
-    SdcrtCudaError e;
+    SdcrtError e;
     char *first = m->first.at ? malloc(m->bytes) : m->first.here;
     char *now = malloc(m->bytes);
     SdcStatus status = SDC_OK;
@@ -344,7 +344,7 @@ run_once(SdcTuning *t, Candidate *c)
 static SdcStatus
 wait_for(SdcTuning *t)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     SdcrtCuda *cuda = device(t);
     return !cuda || sdcrt_cuda_wait(cuda, &e) == SDCRT_OK ? SDC_OK : failed(t, &e);
 }

@@ -88,7 +88,7 @@ with_word(SdcTuning *t, SdcFunction *f, int64_t n, const SdcArg *args, int nargs
           void *word)
 {
     SdcrtCuda *cuda = atomic_load(&t->mod->cx->cuda);
-    SdcrtCudaError e;
+    SdcrtError e;
     if (sdcrt_cuda_write(cuda, t->word, word, 8, &e) != SDCRT_OK)
         return context_fail(t->mod->cx, SDC_ERROR_ENVIRONMENT, "%s", e.text);
     SdcStatus status = sdc_launch(f, grid_of(n), args, nargs, NULL);

@@ -3,8 +3,8 @@
 #
 # Everything is read by a compiler for it, without a warning, and libsdcrt, which launches
 # on GPUs, is built. What a port still needs is code for its CPUs (codegen/target_cpu.c
-# knows x86-64) and an LLVM of that machine. SKIPPED (77) without a cross compiler (Debian:
-# gcc-aarch64-linux-gnu and libc6-dev-arm64-cross).
+# knows x86-64) and an LLVM of that machine. SKIPPED (77) without a cross compiler
+# (Debian: gcc-aarch64-linux-gnu and libc6-dev-arm64-cross).
 set -euo pipefail
 root=$1 build=$2 include=$3 out=$4
 cc=aarch64-linux-gnu-gcc

@@ -12,7 +12,7 @@ int
 main(void)
 {
     static float x[N], whole[N], parts[N];
-    SdcrtCudaError why;
+    SdcrtError why;
     SdcrtCall call;
     int kept = 0, same = 1;
     for (int i = 0; i < N; i++)

@@ -8,7 +8,7 @@ int
 main(void)
 {
     static float x[1000], out[1000];
-    SdcrtCudaError why;
+    SdcrtError why;
     for (int i = 0; i < 1000; i++)
         x[i] = (float)i;
     if (scale_cpu(NULL, x, out, 1000, 3.0f, &why) != SDCRT_OK)

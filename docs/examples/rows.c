@@ -19,7 +19,7 @@ static int
 softmax_gpu(SdcContext *ctx, SdcFunction *softmax)
 {
     SdcDevice gpu;
-    SdcrtCudaError why;
+    SdcrtError why;
     uint64_t dx, dy;
     if (sdc_context_device(ctx, &gpu) != SDC_OK)
         return fputs(sdc_error(ctx), stderr), 1;

@@ -97,8 +97,8 @@ compile_bundle(Cli *c)
         status = report_status(c, cx, got);
         if (status == EXIT_FINE)
             status = write_both(c, object, header);
-        sdc_output_free(object);
-        sdc_output_free(header);
+        sdc_output_destroy(object);
+        sdc_output_destroy(header);
     }
     sdc_context_destroy(cx);
     return status;

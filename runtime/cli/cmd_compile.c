@@ -94,7 +94,7 @@ compile_module(Cli *c, SdcContext *cx, SdcModule *mod, SdcEmit emit)
             fputs(sdc_output_times(out), stderr);
         fputs(sdc_output_explain(out), stderr);
     }
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return status;
 }
 

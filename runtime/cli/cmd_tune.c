@@ -162,7 +162,7 @@ tune(Run *r)
         path =
             strcmp(c->file, "-") == 0 ? "-" : arena_printf(&c->arena, "%s.tune", c->file);
     status = write_winner(c, path, sdc_tuning_line(t));
-    sdc_tuning_free(t);
+    sdc_tuning_destroy(t);
     return status;
 }
 

@@ -131,7 +131,7 @@ cmd_worker(Cli *c)
     put_text(&out, sdc_error(cx));
     put_text(&out, sdc_warnings(cx));
     put_text(&out, sdc_error_reproducer(cx));
-    sdc_output_free(made);
+    sdc_output_destroy(made);
     sdc_context_destroy(cx);
     return write_file(c, "-", out.s, out.n);
 }

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static int
-failed(const Cli *c, const SdcrtCudaError *e)
+failed(const Cli *c, const SdcrtError *e)
 {
     return cli_error(c, EXIT_ENVIRONMENT, "%s", e->text);
 }
@@ -17,7 +17,7 @@ failed(const Cli *c, const SdcrtCudaError *e)
 int
 gpu_upload(Cli *c, GpuArrays *g, SdcrtCuda *cuda, RunArg *args, int n)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     *g = (GpuArrays){cuda, arena_array(&c->arena, uint64_t, n + 1), n};
     for (int i = 0; i < n; i++) {
         Array *a = &args[i].array;
@@ -40,7 +40,7 @@ gpu_upload(Cli *c, GpuArrays *g, SdcrtCuda *cuda, RunArg *args, int n)
 int
 gpu_download(Cli *c, GpuArrays *g, RunArg *args)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     if (sdcrt_cuda_wait(g->cuda, &e) != SDCRT_OK)
         return failed(c, &e);
     for (int i = 0; i < g->n; i++) {
@@ -71,7 +71,7 @@ device_line(int ordinal)
     SdcContextOptions o = {.target = "cuda", .device = ordinal};
     SdcContext *cx;
     SdcDevice d;
-    SdcrtCudaError e;
+    SdcrtError e;
     size_t left = 0, total = 0;
     if (sdc_context_create(&o, &cx) != SDC_OK) {
         printf("gpu %d    out of memory\n", ordinal);
@@ -116,7 +116,7 @@ in_path(const char *name, char *to, size_t size)
 int
 gpu_doctor(const Cli *c, bool wanted)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     int count, driver, status = EXIT_FINE;
     char path[4096];
     SdcrtStatus got = sdcrt_cuda_count(&count, &driver, &e);

@@ -89,7 +89,7 @@ state_free(State *s)
 }
 
 static SdcrtStatus
-state_new(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
+state_new(const SdcrtBundle *b, State **out, SdcrtError *e)
 {
     *out = NULL;
     if (b->format != SDCRT_BUNDLE_FORMAT)
@@ -122,7 +122,7 @@ state_new(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
 
 /* `s` as it was found in the bundle, replaced by a new one. */
 static SdcrtStatus
-state_make(const SdcrtBundle *b, State *found, State **out, SdcrtCudaError *e)
+state_make(const SdcrtBundle *b, State *found, State **out, SdcrtError *e)
 {
     State *s;
     SdcrtStatus status = state_new(b, &s, e);
@@ -137,7 +137,7 @@ state_make(const SdcrtBundle *b, State *found, State **out, SdcrtCudaError *e)
 }
 
 static SdcrtStatus
-state_of(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
+state_of(const SdcrtBundle *b, State **out, SdcrtError *e)
 {
     State *s = __atomic_load_n((State **)(void *)b->state, __ATOMIC_ACQUIRE);
     *out = s;
@@ -146,7 +146,7 @@ state_of(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
 
 /* The state for a GPU: loads take its lock, and images belong to this process. */
 static SdcrtStatus
-own_state(const SdcrtBundle *b, State **out, SdcrtCudaError *e)
+own_state(const SdcrtBundle *b, State **out, SdcrtError *e)
 {
     SdcrtStatus status = state_of(b, out, e);
     if (status == SDCRT_OK && rt_process_is_child(&(*out)->process))
@@ -277,7 +277,7 @@ takes(const Variant *v, Maps maps, const uint64_t *args)
 
 static SdcrtStatus
 choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *args,
-       int nargs, int *out, SdcrtCudaError *e)
+       int nargs, int *out, SdcrtError *e)
 {
     int best = -1, runs = 0;
     double nearest = 0;
@@ -318,7 +318,7 @@ choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *
 
 static SdcrtStatus
 grid_of(const SdcrtBundle *b, const Variant *v, const int64_t *given,
-        const uint64_t *args, int32_t *out, SdcrtCudaError *e)
+        const uint64_t *args, int32_t *out, SdcrtError *e)
 {
     SdcrtExprError why;
     for (int i = 0; i < 3; i++) {
@@ -342,7 +342,7 @@ grid_of(const SdcrtBundle *b, const Variant *v, const int64_t *given,
 
 SdcrtStatus
 sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
-                     const uint64_t *args, int nargs, SdcrtCudaError *e)
+                     const uint64_t *args, int nargs, SdcrtError *e)
 {
     State *s;
     int at;
@@ -365,7 +365,7 @@ sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
 
 SdcrtStatus
 sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool, const int64_t *grid,
-                 const uint64_t *args, int nargs, SdcrtCudaError *e)
+                 const uint64_t *args, int nargs, SdcrtError *e)
 {
     SdcrtCall call;
     SdcrtStatus status = sdcrt_bundle_prepare(b, &call, grid, args, nargs, e);
@@ -396,7 +396,7 @@ find_image(State *s, uint64_t context, int code)
 /* Called under the lock. */
 static SdcrtStatus
 load(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, uint64_t context, int code,
-     Image **out, SdcrtCudaError *e)
+     Image **out, SdcrtError *e)
 {
     Image *i = calloc(1, sizeof *i);
     if (!i)
@@ -417,7 +417,7 @@ load(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, uint64_t context, int code,
 
 static SdcrtStatus
 image_of(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, int code, Image **out,
-         SdcrtCudaError *e)
+         SdcrtError *e)
 {
     uint64_t context;
     SdcrtStatus status = sdcrt_cuda_context(gpu, &context, e);
@@ -436,7 +436,7 @@ image_of(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, int code, Image **out,
 
 static SdcrtStatus
 launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, Maps maps, const int64_t *grid,
-       const uint64_t *args, int nargs, SdcrtCudaError *e)
+       const uint64_t *args, int nargs, SdcrtError *e)
 {
     State *s;
     Image *image;
@@ -462,7 +462,7 @@ launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, Maps maps, const int6
 
 SdcrtStatus
 sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int64_t *grid,
-                  const uint64_t *args, int nargs, SdcrtCudaError *e)
+                  const uint64_t *args, int nargs, SdcrtError *e)
 {
     SdcrtStatus status = launch(b, gpu, stream, ANY_MAPS, grid, args, nargs, e);
     for (Maps maps = MAPS_THAT_FIT; status == SDCRT_ERROR_MAP && maps <= NO_MAPS; maps++)
@@ -471,7 +471,7 @@ sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int6
 }
 
 SdcrtStatus
-sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtCudaError *e)
+sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtError *e)
 {
     State *s;
     Image *image;

@@ -43,22 +43,22 @@ typedef struct SdcrtCall {
 SDCRT_API SdcrtStatus sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu,
                                         void *stream, const int64_t *grid,
                                         const uint64_t *args, int nargs,
-                                        SdcrtCudaError *e);
+                                        SdcrtError *e);
 
 /* On the CPU with the threads of a pool; NULL: on the calling thread. */
 SDCRT_API SdcrtStatus sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool,
                                        const int64_t *grid, const uint64_t *args,
-                                       int nargs, SdcrtCudaError *e);
+                                       int nargs, SdcrtError *e);
 
 /* On the CPU, without running anything yet. */
 SDCRT_API SdcrtStatus sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call,
                                            const int64_t *grid, const uint64_t *args,
-                                           int nargs, SdcrtCudaError *e);
+                                           int nargs, SdcrtError *e);
 
 /* Compiles for the device and loads into the current context all that may run there, so
    that no launch has to: before a graph is captured, say. */
 SDCRT_API SdcrtStatus sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu,
-                                        SdcrtCudaError *e);
+                                        SdcrtError *e);
 
 /* ---- slots of arguments, for the functions of generated headers */
 

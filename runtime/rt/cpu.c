@@ -109,7 +109,7 @@ threads_wanted(int threads)
 }
 
 SdcrtPool *
-sdcrt_pool_new(int threads)
+sdcrt_pool_create(int threads)
 {
     SdcrtPool *p = calloc(1, sizeof *p);
     if (!p)
@@ -132,7 +132,7 @@ sdcrt_pool_new(int threads)
 }
 
 void
-sdcrt_pool_free(SdcrtPool *p)
+sdcrt_pool_destroy(SdcrtPool *p)
 {
     if (!p)
         return;

@@ -67,7 +67,7 @@ status_of(int code)
 }
 
 SdcrtStatus
-cuda_fail(const SdcrtCuda *c, SdcrtCudaError *e, int code, const char *fmt, ...)
+cuda_fail(const SdcrtCuda *c, SdcrtError *e, int code, const char *fmt, ...)
 {
     const char *text = NULL;
     if (!e)
@@ -87,7 +87,7 @@ cuda_fail(const SdcrtCuda *c, SdcrtCudaError *e, int code, const char *fmt, ...)
 }
 
 SdcrtStatus
-cuda_refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
+cuda_refuse(SdcrtError *e, SdcrtStatus status, const char *fmt, ...)
 {
     if (!e)
         return status;
@@ -100,7 +100,7 @@ cuda_refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
 }
 
 SdcrtStatus
-cuda_missing(SdcrtCudaError *e, const char *what)
+cuda_missing(SdcrtError *e, const char *what)
 {
     return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "%s is NULL", what);
 }
@@ -130,7 +130,7 @@ load_entries(Driver *d, void *lib)
 }
 
 static SdcrtStatus
-open_driver(SdcrtCuda *c, SdcrtCudaError *e)
+open_driver(SdcrtCuda *c, SdcrtError *e)
 {
     const char *file = getenv("SDC_LIBCUDA");
     /* Never unmapped: the driver has threads of its own and handlers for exit. */
@@ -156,7 +156,7 @@ open_driver(SdcrtCuda *c, SdcrtCudaError *e)
 }
 
 static SdcrtStatus
-open_device(SdcrtCuda *c, int ordinal, SdcrtCudaError *e)
+open_device(SdcrtCuda *c, int ordinal, SdcrtError *e)
 {
     SdcrtCudaInfo *i = &c->info;
     size_t bytes = 0;
@@ -196,7 +196,7 @@ open_device(SdcrtCuda *c, int ordinal, SdcrtCudaError *e)
 }
 
 static SdcrtCuda *
-cuda_new(SdcrtCudaError *e)
+cuda_new(SdcrtError *e)
 {
     SdcrtCuda *c = calloc(1, sizeof *c);
     if (c && pthread_mutex_init(&c->lock, NULL) != 0) {
@@ -211,7 +211,7 @@ cuda_new(SdcrtCudaError *e)
 }
 
 SdcrtStatus
-sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtCudaError *e)
+sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtError *e)
 {
     if (!out)
         return cuda_missing(e, "open: out");
@@ -232,7 +232,7 @@ sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtCudaError *e)
 }
 
 SdcrtStatus
-sdcrt_cuda_count(int *devices, int *driver, SdcrtCudaError *e)
+sdcrt_cuda_count(int *devices, int *driver, SdcrtError *e)
 {
     if (!devices || !driver)
         return cuda_missing(e, devices ? "count: driver" : "count: devices");
@@ -275,7 +275,7 @@ cuda_is_forked(const SdcrtCuda *c)
 }
 
 SdcrtStatus
-cuda_alive(const SdcrtCuda *c, SdcrtCudaError *e)
+cuda_alive(const SdcrtCuda *c, SdcrtError *e)
 {
     return cuda_is_forked(c)
                ? cuda_refuse(e, SDCRT_ERROR_DEVICE,
@@ -303,7 +303,7 @@ number_of(const SdcrtCuda *c, void *context, uint64_t *id)
 }
 
 static SdcrtStatus
-primary(SdcrtCuda *c, void **out, SdcrtCudaError *e)
+primary(SdcrtCuda *c, void **out, SdcrtError *e)
 {
     *out = atomic_load_explicit(&c->primary, memory_order_acquire);
     if (*out)
@@ -324,7 +324,7 @@ primary(SdcrtCuda *c, void **out, SdcrtCudaError *e)
 
 /* The calling thread's context when it belongs to the device, else NULL. */
 static SdcrtStatus
-own_context(SdcrtCuda *c, void **out, SdcrtCudaError *e)
+own_context(SdcrtCuda *c, void **out, SdcrtError *e)
 {
     int device, code = 0;
     SdcrtStatus status = cuda_alive(c, e);
@@ -339,7 +339,7 @@ own_context(SdcrtCuda *c, void **out, SdcrtCudaError *e)
 }
 
 SdcrtStatus
-cuda_enter(SdcrtCuda *c, CudaScope *s, SdcrtCudaError *e)
+cuda_enter(SdcrtCuda *c, CudaScope *s, SdcrtError *e)
 {
     s->pushed = 0;
     if (!c)
@@ -367,7 +367,7 @@ cuda_leave(SdcrtCuda *c, const CudaScope *s)
 }
 
 SdcrtStatus
-sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtCudaError *e)
+sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtError *e)
 {
     void *context;
     if (!c || !id)

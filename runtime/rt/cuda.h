@@ -23,11 +23,6 @@ extern "C" {
 typedef struct SdcrtCuda SdcrtCuda;
 typedef struct SdcrtCudaKernel SdcrtCudaKernel;
 
-typedef struct SdcrtCudaError {
-    int code; /* of the driver; 0: none */
-    char text[2048];
-} SdcrtCudaError;
-
 typedef struct SdcrtCudaInfo {
     char name[128];
     int ordinal;
@@ -42,71 +37,71 @@ typedef struct SdcrtCudaInfo {
 
 /* Devices that the driver offers and its version (as SdcrtCudaInfo's). The library is the
    one that $SDC_LIBCUDA names, or libcuda.so.1. */
-SDCRT_API SdcrtStatus sdcrt_cuda_count(int *devices, int *driver, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_count(int *devices, int *driver, SdcrtError *e);
 
 /* Opens a device. Its primary context is retained when a call first needs it. */
-SDCRT_API SdcrtStatus sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtError *e);
 SDCRT_API void sdcrt_cuda_close(SdcrtCuda *c); /* NULL is allowed */
 SDCRT_API const SdcrtCudaInfo *sdcrt_cuda_info(const SdcrtCuda *c);
 
 /* Names the context that a call would work in now: different for any two contexts, also
    for one that was made where another had been destroyed. */
-SDCRT_API SdcrtStatus sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtError *e);
 
 /* ---- memory, in bytes; an address is a number that kernels take as a pointer */
 
 SDCRT_API SdcrtStatus sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out,
-                                       SdcrtCudaError *e);
-SDCRT_API SdcrtStatus sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtCudaError *e);
+                                       SdcrtError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from,
-                                       size_t bytes, SdcrtCudaError *e);
+                                       size_t bytes, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes,
-                                      SdcrtCudaError *e);
+                                      SdcrtError *e);
 /* From device memory to device memory; ordered like a launch on the default stream. */
 SDCRT_API SdcrtStatus sdcrt_cuda_copy(SdcrtCuda *c, uint64_t to, uint64_t from,
-                                      size_t bytes, SdcrtCudaError *e);
+                                      size_t bytes, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes,
-                                      SdcrtCudaError *e);
+                                      SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total,
-                                        SdcrtCudaError *e);
+                                        SdcrtError *e);
 
 /* Temporary memory, in the order of a stream: what is launched on it between the two may
    use it, and nothing waits. A capture keeps both. SDCRT_ERROR_CODE: the driver has none
    (CUDA 11.2 has). */
 SDCRT_API SdcrtStatus sdcrt_cuda_borrow(SdcrtCuda *c, size_t bytes, void *stream,
-                                        uint64_t *out, SdcrtCudaError *e);
+                                        uint64_t *out, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_return(SdcrtCuda *c, uint64_t address, void *stream,
-                                        SdcrtCudaError *e);
+                                        SdcrtError *e);
 /* Whether there is any. */
 SDCRT_API int sdcrt_cuda_lends(const SdcrtCuda *c);
 
 /* ---- streams, events, graphs: CUstream, CUevent and CUgraphExec as void * */
 
-SDCRT_API SdcrtStatus sdcrt_cuda_stream_new(SdcrtCuda *c, void **stream,
-                                            SdcrtCudaError *e);
-SDCRT_API void sdcrt_cuda_stream_free(SdcrtCuda *c, void *stream);
+SDCRT_API SdcrtStatus sdcrt_cuda_stream_create(SdcrtCuda *c, void **stream,
+                                            SdcrtError *e);
+SDCRT_API void sdcrt_cuda_stream_destroy(SdcrtCuda *c, void *stream);
 /* Until what was launched on the stream is done; NULL: on the default stream. */
 SDCRT_API SdcrtStatus sdcrt_cuda_stream_wait(SdcrtCuda *c, void *stream,
-                                             SdcrtCudaError *e);
+                                             SdcrtError *e);
 /* Until everything in the context is done. */
-SDCRT_API SdcrtStatus sdcrt_cuda_wait(SdcrtCuda *c, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_wait(SdcrtCuda *c, SdcrtError *e);
 
-SDCRT_API SdcrtStatus sdcrt_cuda_event_new(SdcrtCuda *c, void **event, SdcrtCudaError *e);
-SDCRT_API void sdcrt_cuda_event_free(SdcrtCuda *c, void *event);
+SDCRT_API SdcrtStatus sdcrt_cuda_event_create(SdcrtCuda *c, void **event, SdcrtError *e);
+SDCRT_API void sdcrt_cuda_event_destroy(SdcrtCuda *c, void *event);
 SDCRT_API SdcrtStatus sdcrt_cuda_event_record(SdcrtCuda *c, void *event, void *stream,
-                                              SdcrtCudaError *e);
+                                              SdcrtError *e);
 /* Waits for `to`; milliseconds between the two. */
 SDCRT_API SdcrtStatus sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, float *ms,
-                                          SdcrtCudaError *e);
+                                          SdcrtError *e);
 
 /* Launches between these two are not run but kept: they run, all at once and without the
    cost of launching each, when the graph is launched. `stream` is not the default one. */
-SDCRT_API SdcrtStatus sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtCudaError *e);
+SDCRT_API SdcrtStatus sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph,
-                                          SdcrtCudaError *e);
+                                          SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream,
-                                              SdcrtCudaError *e);
-SDCRT_API void sdcrt_cuda_graph_free(SdcrtCuda *c, void *graph);
+                                              SdcrtError *e);
+SDCRT_API void sdcrt_cuda_graph_destroy(SdcrtCuda *c, void *graph);
 
 /* ---- kernels */
 
@@ -121,12 +116,12 @@ typedef struct SdcrtCudaUse {
    copied. */
 SDCRT_API SdcrtStatus sdcrt_cuda_load(SdcrtCuda *c, const char *ptx,
                                       const SdcrtMeta *meta, SdcrtCudaKernel **out,
-                                      SdcrtCudaError *e);
+                                      SdcrtError *e);
 /* The same for PTX where many threads load at once: the driver compiles side by side, but
    does not keep what it made for later processes. */
 SDCRT_API SdcrtStatus sdcrt_cuda_load_beside(SdcrtCuda *c, const char *ptx,
                                              const SdcrtMeta *meta, SdcrtCudaKernel **out,
-                                             SdcrtCudaError *e);
+                                             SdcrtError *e);
 SDCRT_API void sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k); /* NULL is allowed */
 SDCRT_API const SdcrtCudaUse *sdcrt_cuda_use(const SdcrtCudaKernel *k);
 
@@ -138,7 +133,7 @@ SDCRT_API const SdcrtCudaUse *sdcrt_cuda_use(const SdcrtCudaKernel *k);
    also be that of an earlier kernel, which the device reports only now. */
 SDCRT_API SdcrtStatus sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k,
                                         const uint64_t *args, const int32_t grid[3],
-                                        void *stream, SdcrtCudaError *e);
+                                        void *stream, SdcrtError *e);
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,7 @@ pool_of(SdcrtCuda *c, void **out)
 
 SdcrtStatus
 sdcrt_cuda_borrow(SdcrtCuda *c, size_t bytes, void *stream, uint64_t *out,
-                  SdcrtCudaError *e)
+                  SdcrtError *e)
 {
     CudaScope s;
     void *pool;
@@ -67,7 +67,7 @@ sdcrt_cuda_borrow(SdcrtCuda *c, size_t bytes, void *stream, uint64_t *out,
 }
 
 SdcrtStatus
-sdcrt_cuda_return(SdcrtCuda *c, uint64_t address, void *stream, SdcrtCudaError *e)
+sdcrt_cuda_return(SdcrtCuda *c, uint64_t address, void *stream, SdcrtError *e)
 {
     CudaScope s;
     if (!address)

@@ -68,7 +68,7 @@ struct SdcrtCuda {
 /* In the child of a fork: the driver does not work there, and `lock` may be held by a
    thread that is not there. */
 int cuda_is_forked(const SdcrtCuda *c);
-SdcrtStatus cuda_alive(const SdcrtCuda *c, SdcrtCudaError *e);
+SdcrtStatus cuda_alive(const SdcrtCuda *c, SdcrtError *e);
 
 enum {
     CUDA_ERROR_INVALID_VALUE = 1,
@@ -93,12 +93,12 @@ enum {
 
 /* Makes a message "what: the driver's words (CUDA error N); what to do" and returns the
    status that belongs to the error number. `code` 0: none of the driver's. */
-SdcrtStatus cuda_fail(const SdcrtCuda *c, SdcrtCudaError *e, int code, const char *fmt,
+SdcrtStatus cuda_fail(const SdcrtCuda *c, SdcrtError *e, int code, const char *fmt,
                       ...) __attribute__((format(printf, 4, 5)));
-SdcrtStatus cuda_refuse(SdcrtCudaError *e, SdcrtStatus status, const char *fmt, ...)
+SdcrtStatus cuda_refuse(SdcrtError *e, SdcrtStatus status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* An argument that is needed is NULL. */
-SdcrtStatus cuda_missing(SdcrtCudaError *e, const char *what);
+SdcrtStatus cuda_missing(SdcrtError *e, const char *what);
 
 /* Between these a context of the device is current: the caller's own when it belongs to
    the device, else the primary one. */
@@ -107,7 +107,7 @@ typedef struct CudaScope {
     int pushed;
 } CudaScope;
 
-SdcrtStatus cuda_enter(SdcrtCuda *c, CudaScope *s, SdcrtCudaError *e);
+SdcrtStatus cuda_enter(SdcrtCuda *c, CudaScope *s, SdcrtError *e);
 void cuda_leave(SdcrtCuda *c, const CudaScope *s);
 
 #endif

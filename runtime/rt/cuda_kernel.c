@@ -73,7 +73,7 @@ link_module(SdcrtCuda *c, SdcrtCudaKernel *k, const char *ptx, int *options,
 /* Loads into the current context. */
 static SdcrtStatus
 load_module(SdcrtCuda *c, SdcrtCudaKernel *k, const char *ptx, int beside,
-            SdcrtCudaError *e)
+            SdcrtError *e)
 {
     char log[1024] = "";
     int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
@@ -94,7 +94,7 @@ load_module(SdcrtCuda *c, SdcrtCudaKernel *k, const char *ptx, int beside,
 
 /* Finds the kernel in its module and asks for the shared memory that it needs. */
 static SdcrtStatus
-prepare(SdcrtCuda *c, SdcrtCudaKernel *k, SdcrtCudaError *e)
+prepare(SdcrtCuda *c, SdcrtCudaKernel *k, SdcrtError *e)
 {
     const struct {
         int attribute;
@@ -122,7 +122,7 @@ prepare(SdcrtCuda *c, SdcrtCudaKernel *k, SdcrtCudaError *e)
 
 static SdcrtStatus
 load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta, int beside,
-     SdcrtCudaKernel **out, SdcrtCudaError *e)
+     SdcrtCudaKernel **out, SdcrtError *e)
 {
     if (!c || !ptx || !meta || !out)
         return cuda_missing(e, !c      ? "the device"
@@ -165,14 +165,14 @@ load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta, int beside,
 
 SdcrtStatus
 sdcrt_cuda_load(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
-                SdcrtCudaKernel **out, SdcrtCudaError *e)
+                SdcrtCudaKernel **out, SdcrtError *e)
 {
     return load(c, ptx, meta, 0, out, e);
 }
 
 SdcrtStatus
 sdcrt_cuda_load_beside(SdcrtCuda *c, const char *ptx, const SdcrtMeta *meta,
-                       SdcrtCudaKernel **out, SdcrtCudaError *e)
+                       SdcrtCudaKernel **out, SdcrtError *e)
 {
     return load(c, ptx, meta, 1, out, e);
 }
@@ -199,7 +199,7 @@ sdcrt_cuda_use(const SdcrtCudaKernel *k)
 
 static SdcrtStatus
 refused_launch(const SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
-               int code, SdcrtCudaError *e)
+               int code, SdcrtError *e)
 {
     return cuda_fail(c, e, code,
                      "kernel '%s' cannot be launched: grid (%u, %u, %u), %d threads, %u "
@@ -211,7 +211,7 @@ refused_launch(const SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *h
 /* Maps are made and kernels launched in the kernel's own context. */
 static SdcrtStatus
 launch_here(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how, void **params,
-            const uint64_t *args, SdcrtCudaError *e)
+            const uint64_t *args, SdcrtError *e)
 {
     CudaMap maps[SDCRT_MAX_MAPS];
     if (k->meta.nmap) {
@@ -227,7 +227,7 @@ launch_here(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how, void 
 
 static SdcrtStatus
 launch_in_context(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
-                  void **params, const uint64_t *args, SdcrtCudaError *e)
+                  void **params, const uint64_t *args, SdcrtError *e)
 {
     void *now = NULL, *popped;
     SdcrtStatus status = cuda_alive(c, e);
@@ -247,7 +247,7 @@ launch_in_context(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
 
 SdcrtStatus
 sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
-                  const int32_t grid[3], void *stream, SdcrtCudaError *e)
+                  const int32_t grid[3], void *stream, SdcrtError *e)
 {
     if (!c || !k || !grid || (!args && k->meta.nparam))
         return cuda_missing(e, !c      ? "the device"

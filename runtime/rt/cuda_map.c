@@ -84,7 +84,7 @@ flaw_of(const SdcrtMap *map, const int64_t *v, int *at)
 }
 
 static SdcrtStatus
-refuse(const SdcrtMeta *m, int i, const int64_t *v, Flaw flaw, int d, SdcrtCudaError *e)
+refuse(const SdcrtMeta *m, int i, const int64_t *v, Flaw flaw, int d, SdcrtError *e)
 {
     const SdcrtMap *map = &m->maps[i];
     long long base = v[map->base], n = v[map->dim[d]];
@@ -141,7 +141,7 @@ cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args)
 /* Map i from the values of all terms. */
 static SdcrtStatus
 encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap *out,
-       SdcrtCudaError *e)
+       SdcrtError *e)
 {
     const SdcrtMap *map = &m->maps[i];
     uint64_t dim[SDCRT_MAX_RANK] = {0}, stride[SDCRT_MAX_RANK] = {0};
@@ -195,7 +195,7 @@ keep(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, const CudaMa
 
 SdcrtStatus
 cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
-          const uint64_t *args, CudaMap *maps, SdcrtCudaError *e)
+          const uint64_t *args, CudaMap *maps, SdcrtError *e)
 {
     int64_t v[SDCRT_MAX_TERMS];
     if (take(cache, m, args, maps))

@@ -30,6 +30,6 @@ CudaMapFit cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args);
 /* Fills maps[0 .. m->nmap - 1]. SDCRT_ERROR_MAP when the arguments allow none: an address
    or stride off 16 bytes, a size below 1, a driver that has them not. */
 SdcrtStatus cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
-                      const uint64_t *args, CudaMap *maps, SdcrtCudaError *e);
+                      const uint64_t *args, CudaMap *maps, SdcrtError *e);
 
 #endif

@@ -14,7 +14,7 @@ free_enter(SdcrtCuda *c, CudaScope *s)
 }
 
 SdcrtStatus
-sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out, SdcrtCudaError *e)
+sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out, SdcrtError *e)
 {
     CudaScope s;
     if (!out)
@@ -29,7 +29,7 @@ sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out, SdcrtCudaError *e)
 }
 
 SdcrtStatus
-sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtCudaError *e)
+sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtError *e)
 {
     CudaScope s;
     if (!address)
@@ -44,7 +44,7 @@ sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtCudaError *e)
 
 SdcrtStatus
 sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from, size_t bytes,
-                 SdcrtCudaError *e)
+                 SdcrtError *e)
 {
     CudaScope s;
     if (bytes && !from)
@@ -59,7 +59,7 @@ sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from, size_t bytes,
 }
 
 SdcrtStatus
-sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes, SdcrtCudaError *e)
+sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes, SdcrtError *e)
 {
     CudaScope s;
     if (bytes && !to)
@@ -74,7 +74,7 @@ sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes, SdcrtCudaEr
 }
 
 SdcrtStatus
-sdcrt_cuda_copy(SdcrtCuda *c, uint64_t to, uint64_t from, size_t bytes, SdcrtCudaError *e)
+sdcrt_cuda_copy(SdcrtCuda *c, uint64_t to, uint64_t from, size_t bytes, SdcrtError *e)
 {
     CudaScope s;
     SdcrtStatus status = bytes ? cuda_enter(c, &s, e) : SDCRT_OK;
@@ -87,7 +87,7 @@ sdcrt_cuda_copy(SdcrtCuda *c, uint64_t to, uint64_t from, size_t bytes, SdcrtCud
 }
 
 SdcrtStatus
-sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes, SdcrtCudaError *e)
+sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes, SdcrtError *e)
 {
     CudaScope s;
     SdcrtStatus status = bytes ? cuda_enter(c, &s, e) : SDCRT_OK;
@@ -99,7 +99,7 @@ sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes, SdcrtCudaErro
 }
 
 SdcrtStatus
-sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total, SdcrtCudaError *e)
+sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total, SdcrtError *e)
 {
     CudaScope s;
     if (!free_bytes || !total)
@@ -115,7 +115,7 @@ sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total, SdcrtCudaErro
 /* ---------------------------------------------------------------- streams, events */
 
 SdcrtStatus
-sdcrt_cuda_stream_new(SdcrtCuda *c, void **stream, SdcrtCudaError *e)
+sdcrt_cuda_stream_create(SdcrtCuda *c, void **stream, SdcrtError *e)
 {
     CudaScope s;
     if (!stream)
@@ -130,7 +130,7 @@ sdcrt_cuda_stream_new(SdcrtCuda *c, void **stream, SdcrtCudaError *e)
 }
 
 void
-sdcrt_cuda_stream_free(SdcrtCuda *c, void *stream)
+sdcrt_cuda_stream_destroy(SdcrtCuda *c, void *stream)
 {
     CudaScope s;
     if (!c || !stream)
@@ -141,7 +141,7 @@ sdcrt_cuda_stream_free(SdcrtCuda *c, void *stream)
 }
 
 SdcrtStatus
-sdcrt_cuda_stream_wait(SdcrtCuda *c, void *stream, SdcrtCudaError *e)
+sdcrt_cuda_stream_wait(SdcrtCuda *c, void *stream, SdcrtError *e)
 {
     CudaScope s;
     SdcrtStatus status = cuda_enter(c, &s, e);
@@ -154,7 +154,7 @@ sdcrt_cuda_stream_wait(SdcrtCuda *c, void *stream, SdcrtCudaError *e)
 }
 
 SdcrtStatus
-sdcrt_cuda_wait(SdcrtCuda *c, SdcrtCudaError *e)
+sdcrt_cuda_wait(SdcrtCuda *c, SdcrtError *e)
 {
     CudaScope s;
     SdcrtStatus status = cuda_enter(c, &s, e);
@@ -167,7 +167,7 @@ sdcrt_cuda_wait(SdcrtCuda *c, SdcrtCudaError *e)
 }
 
 SdcrtStatus
-sdcrt_cuda_event_new(SdcrtCuda *c, void **event, SdcrtCudaError *e)
+sdcrt_cuda_event_create(SdcrtCuda *c, void **event, SdcrtError *e)
 {
     CudaScope s;
     if (!event)
@@ -182,7 +182,7 @@ sdcrt_cuda_event_new(SdcrtCuda *c, void **event, SdcrtCudaError *e)
 }
 
 void
-sdcrt_cuda_event_free(SdcrtCuda *c, void *event)
+sdcrt_cuda_event_destroy(SdcrtCuda *c, void *event)
 {
     CudaScope s;
     if (!c || !event)
@@ -193,7 +193,7 @@ sdcrt_cuda_event_free(SdcrtCuda *c, void *event)
 }
 
 SdcrtStatus
-sdcrt_cuda_event_record(SdcrtCuda *c, void *event, void *stream, SdcrtCudaError *e)
+sdcrt_cuda_event_record(SdcrtCuda *c, void *event, void *stream, SdcrtError *e)
 {
     CudaScope s;
     if (!event)
@@ -207,7 +207,7 @@ sdcrt_cuda_event_record(SdcrtCuda *c, void *event, void *stream, SdcrtCudaError 
 }
 
 SdcrtStatus
-sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, float *ms, SdcrtCudaError *e)
+sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, float *ms, SdcrtError *e)
 {
     CudaScope s;
     if (!from || !to || !ms)
@@ -227,7 +227,7 @@ sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, float *ms, SdcrtCudaErro
 /* ---------------------------------------------------------------- graphs */
 
 SdcrtStatus
-sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtCudaError *e)
+sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtError *e)
 {
     CudaScope s;
     SdcrtStatus status = cuda_enter(c, &s, e);
@@ -240,7 +240,7 @@ sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtCudaError *e)
 }
 
 SdcrtStatus
-sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph, SdcrtCudaError *e)
+sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph, SdcrtError *e)
 {
     CudaScope s;
     void *plan = NULL;
@@ -260,7 +260,7 @@ sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph, SdcrtCudaError *e)
 }
 
 SdcrtStatus
-sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream, SdcrtCudaError *e)
+sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream, SdcrtError *e)
 {
     CudaScope s;
     if (!graph)
@@ -274,7 +274,7 @@ sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream, SdcrtCudaError 
 }
 
 void
-sdcrt_cuda_graph_free(SdcrtCuda *c, void *graph)
+sdcrt_cuda_graph_destroy(SdcrtCuda *c, void *graph)
 {
     CudaScope s;
     if (!c || !graph)

@@ -28,15 +28,21 @@ typedef enum SdcrtStatus {
     SDCRT_ERROR_MAP       /* the arguments do not fit the tensor maps of this code */
 } SdcrtStatus;
 
+/* What went wrong, in words, for the CPU and GPUs alike. */
+typedef struct SdcrtError {
+    int code; /* of a GPU's driver; 0: none */
+    char text[2048];
+} SdcrtError;
+
 /* Threads that run programs. They are started by the first launch that has work for them,
-   sleep while there is none, and are joined by sdcrt_pool_free. Launches from several
+   sleep while there is none, and are joined by sdcrt_pool_destroy. Launches from several
    threads at once share them. */
 typedef struct SdcrtPool SdcrtPool;
 
 /* `threads`: in all, the launching one included; 0: the environment's SDC_NUM_THREADS, or
    the cores that this process may use. NULL when out of memory. */
-SDCRT_API SdcrtPool *sdcrt_pool_new(int threads);
-SDCRT_API void sdcrt_pool_free(SdcrtPool *pool);
+SDCRT_API SdcrtPool *sdcrt_pool_create(int threads);
+SDCRT_API void sdcrt_pool_destroy(SdcrtPool *pool);
 SDCRT_API int sdcrt_pool_threads(const SdcrtPool *pool);
 
 /* Runs the whole grid and returns when it is done; the calling thread takes part.

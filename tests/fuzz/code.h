@@ -74,7 +74,7 @@ code_compile(SdcContext *cx, SdcModule *m, unsigned hash, const char *kernel,
         if (getenv("SDC_FUZZ_STRICT"))
             abort();
     }
-    sdc_output_free(out);
+    sdc_output_destroy(out);
 }
 
 #endif

@@ -146,7 +146,7 @@ ask(World *w, Reader *r, int i)
     case 5: return sdc_cache(w->cx, (SdcCacheAction)((int)(next(r) % 3) - 1), 0, &info);
     case 6:
         status = sdc_compile(w->mod[i], next(r) % 8 ? &o : NULL, &out);
-        sdc_output_free(out);
+        sdc_output_destroy(out);
         return status;
     case 7: sdc_kernel_constant(w->kernel[i], ANY(names), &value); break;
     default: sdc_kernel_writes(w->kernel[i], (int)next(r) - 2); break;

@@ -53,7 +53,7 @@ lower(const char *signature, const char *const *bind, int nbind)
                            .emit = SDC_EMIT_TIR};
     SdcOutput *out = NULL;
     SdcStatus status = sdc_compile(mod, &o, &out);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return status;
 }
 

@@ -27,7 +27,7 @@ device_open(Runner *r, Report *rep)
     SdcContextOptions o = {.target = r->target};
     SdcDevice info;
     Device *d = calloc(1, sizeof *d);
-    SdcrtCudaError e;
+    SdcrtError e;
     d->size = (size_t)32 << 20;
     d->host = malloc(d->size);
     if (sdc_context_create(&o, &r->gpu) || sdc_context_device(r->gpu, &info) ||
@@ -106,7 +106,7 @@ device_run(Runner *r, Device *d, SdcFunction *fn, const Program *p, const Output
 {
     size_t at[PROGRAM_MAX_ARGS] = {0}, total = lay_out(p, d, at);
     SdcArg arg[PROGRAM_MAX_ARGS];
-    SdcrtCudaError e = {0};
+    SdcrtError e = {0};
     if (!total)
         return true;
     memset(d->host, PATTERN, total);

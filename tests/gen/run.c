@@ -209,7 +209,7 @@ tile_ir(Runner *r, SdcModule *m, const Program *p, const char *passes, Report *r
     if (!compiled(r, m, p, &o, &out, rep))
         return NULL;
     char *text = strdup(sdc_output_data(out, NULL));
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return text;
 }
 
@@ -383,7 +383,7 @@ object_check(Runner *r, SdcModule *m, const Program *p, const char *passes,
     }
     if (image)
         codegen_unload(image);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return ok;
 }
 
@@ -432,7 +432,7 @@ ptx_check(Runner *r, SdcModule *m, const Program *p, Report *rep)
     SdcOutput *out;
     if (!compiled(r, m, p, &o, &out, rep))
         return false;
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return true;
 }
 

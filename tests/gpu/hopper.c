@@ -22,7 +22,7 @@
 typedef struct Env {
     SdcContext *cx;
     SdcrtCuda *cuda;
-    SdcrtCudaError e;
+    SdcrtError e;
 } Env;
 
 #define OK(call)                                                                         \
@@ -437,7 +437,7 @@ main(void)
 {
     int devices, driver;
     SdcrtCuda *c;
-    SdcrtCudaError e = {0};
+    SdcrtError e = {0};
     if (sdcrt_cuda_count(&devices, &driver, &e) != SDCRT_OK || !devices ||
         sdcrt_cuda_open(0, &c, &e) != SDCRT_OK) {
         printf("SKIPPED: %s\n", e.text);

@@ -290,7 +290,7 @@ static void
 compare_graph(Case *c)
 {
     static double t[ROUNDS];
-    if (sdcrt_cuda_stream_new(cuda, &stream, NULL) ||
+    if (sdcrt_cuda_stream_create(cuda, &stream, NULL) ||
         sdcrt_cuda_capture(cuda, stream, NULL))
         give_up("no capture");
     for (int i = 0; i < BATCH; i++)
@@ -301,8 +301,8 @@ compare_graph(Case *c)
     for (int r = 0; r < ROUNDS; r++)
         t[r] = batch(by_graph, c, 1) / BATCH;
     printf("ok    graph a launch of %d captured ones %.3f us each\n", BATCH, median(t));
-    sdcrt_cuda_graph_free(cuda, graph);
-    sdcrt_cuda_stream_free(cuda, stream);
+    sdcrt_cuda_graph_destroy(cuda, graph);
+    sdcrt_cuda_stream_destroy(cuda, stream);
 }
 
 int
@@ -312,7 +312,7 @@ main(void)
     SdcModule *m;
     SdcDevice device;
     int devices, driver;
-    SdcrtCudaError e;
+    SdcrtError e;
     if (sdcrt_cuda_count(&devices, &driver, &e) != SDCRT_OK || !devices) {
         printf("SKIPPED: %s\n", e.text);
         return 0;

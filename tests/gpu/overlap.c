@@ -159,7 +159,7 @@ captured(Env *e, int with)
     }
     printf("%s a graph of %d launches, 20 times, %s: %d elements wrong\n",
            bad ? "WRONG" : "ok   ", done.added, with ? "overlapping" : "one by one", bad);
-    sdcrt_cuda_graph_free(e->cuda, graph);
+    sdcrt_cuda_graph_destroy(e->cuda, graph);
     return bad > 0;
 }
 
@@ -191,7 +191,7 @@ time_of(Env *e, int with, int n)
                  sdcrt_cuda_event_ms(e->cuda, e->from, e->to, &ms[r], NULL),
              "a graph");
     }
-    sdcrt_cuda_graph_free(e->cuda, graph);
+    sdcrt_cuda_graph_destroy(e->cuda, graph);
     qsort(ms, ROUNDS, sizeof *ms, by_value);
     return 1e3 * (double)ms[ROUNDS / 2] / SMALL;
 }
@@ -215,9 +215,9 @@ open_all(Env *e)
     for (int i = 0; i < 2; i++)
         need(e, sdcrt_cuda_alloc(e->cuda, N * sizeof(int32_t), &e->x[i], NULL), "memory");
     need(e,
-         sdcrt_cuda_stream_new(e->cuda, &e->stream, NULL) ||
-             sdcrt_cuda_event_new(e->cuda, &e->from, NULL) ||
-             sdcrt_cuda_event_new(e->cuda, &e->to, NULL),
+         sdcrt_cuda_stream_create(e->cuda, &e->stream, NULL) ||
+             sdcrt_cuda_event_create(e->cuda, &e->from, NULL) ||
+             sdcrt_cuda_event_create(e->cuda, &e->to, NULL),
          "a stream");
 }
 
@@ -227,7 +227,7 @@ main(void)
     static const int sizes[] = {4096, 32768, N};
     Env e = {0};
     int devices, driver, bad = 0;
-    SdcrtCudaError why;
+    SdcrtError why;
     if (sdcrt_cuda_count(&devices, &driver, &why) != SDCRT_OK || !devices) {
         printf("SKIPPED: %s\n", why.text);
         return 0;
@@ -243,9 +243,9 @@ main(void)
                "overlapping\n",
                sizes[i], SMALL, without, with);
     }
-    sdcrt_cuda_event_free(e.cuda, e.from);
-    sdcrt_cuda_event_free(e.cuda, e.to);
-    sdcrt_cuda_stream_free(e.cuda, e.stream);
+    sdcrt_cuda_event_destroy(e.cuda, e.from);
+    sdcrt_cuda_event_destroy(e.cuda, e.to);
+    sdcrt_cuda_stream_destroy(e.cuda, e.stream);
     sdc_context_destroy(e.cx);
     return bad;
 }

@@ -14,7 +14,7 @@
 
 typedef struct Run {
     SdcrtCuda *cuda;
-    SdcrtCudaError e;
+    SdcrtError e;
     uint64_t in, out; /* of the device */
     uint64_t *inputs, *device, *sim;
     size_t n;

@@ -31,7 +31,7 @@ typedef struct Env {
     SdcModule *mod;
     SdcFunction *more;
     SdcrtCuda *cuda;
-    SdcrtCudaError e;
+    SdcrtError e;
     uint64_t x, y;
 } Env;
 
@@ -97,7 +97,7 @@ START_TEST(streams_and_graphs)
 {
     Env env = setup(0);
     void *stream, *graph;
-    OK(sdcrt_cuda_stream_new(env.cuda, &stream, &env.e));
+    OK(sdcrt_cuda_stream_create(env.cuda, &stream, &env.e));
     OK(launch(&env, NULL));
     expect(&env, 1);
     OK(launch(&env, stream));
@@ -112,8 +112,8 @@ START_TEST(streams_and_graphs)
         OK(sdcrt_cuda_graph_launch(env.cuda, graph, stream, &env.e));
     OK(sdcrt_cuda_stream_wait(env.cuda, stream, &env.e));
     expect(&env, 8);
-    sdcrt_cuda_graph_free(env.cuda, graph);
-    sdcrt_cuda_stream_free(env.cuda, stream);
+    sdcrt_cuda_graph_destroy(env.cuda, graph);
+    sdcrt_cuda_stream_destroy(env.cuda, stream);
     done(&env);
 }
 END_TEST
@@ -224,14 +224,14 @@ launch_many(void *user)
 {
     Env *env = user;
     void *stream;
-    if (sdcrt_cuda_stream_new(env->cuda, &stream, NULL) != SDCRT_OK)
+    if (sdcrt_cuda_stream_create(env->cuda, &stream, NULL) != SDCRT_OK)
         return "no stream";
     for (int i = 0; i < LAUNCHES; i++)
         if (launch(env, stream) != SDC_OK)
             return (void *)sdc_error(env->cx);
     if (sdcrt_cuda_stream_wait(env->cuda, stream, NULL) != SDCRT_OK)
         return "a stream failed";
-    sdcrt_cuda_stream_free(env->cuda, stream);
+    sdcrt_cuda_stream_destroy(env->cuda, stream);
     return NULL;
 }
 
@@ -286,7 +286,7 @@ int
 main(void)
 {
     int devices, driver;
-    SdcrtCudaError e;
+    SdcrtError e;
     if (sdcrt_cuda_count(&devices, &driver, &e) != SDCRT_OK || !devices) {
         printf("SKIPPED: %s\n", e.text);
         return 0;

@@ -48,7 +48,7 @@ bench_open(Bench *b, int threads)
     if (sdc_context_create(&o, &b->cx) != SDC_OK)
         return false;
     b->threads = sdc_context_threads(b->cx);
-    b->pool = sdcrt_pool_new(b->threads);
+    b->pool = sdcrt_pool_create(b->threads);
     return b->pool != NULL;
 }
 
@@ -217,7 +217,7 @@ bench_close(Bench *b)
     if (b->rows)
         printf("\n%d rows, %d below their goal, %d wrong\n", b->rows, b->slow, b->wrong);
     bench_free(b);
-    sdcrt_pool_free(b->pool);
+    sdcrt_pool_destroy(b->pool);
     sdc_context_destroy(b->cx);
     return b->wrong ? 1 : 0;
 }

@@ -172,7 +172,7 @@ operation_type(Env *env, int a, int b, const char *want)
                            type_names[b].signature, want ? ",WANT=tl." : "",
                            want ? want : "");
     SdcStatus s = sdc_compile(env->mod, &o, &out);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return s;
 }
 

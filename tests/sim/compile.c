@@ -20,7 +20,7 @@ kernel_of(SdcContext *ctx, SdcModule *mod, const SdcCompileOptions *options,
     k.ptx = malloc(size + 1);
     memcpy(k.ptx, bytes, size);
     k.ptx[size] = '\0';
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     k.module = sim_load(k.ptx, message, sizeof message);
     if (!k.module)
         ck_abort_msg("%s\n%s", message, what);

@@ -34,7 +34,7 @@ typedef struct Subject {
 } Subject;
 
 static SdcrtCuda *cuda;
-static SdcrtCudaError e;
+static SdcrtError e;
 static Random rng = {.state = 11};
 static Subject subjects[SUBJECTS];
 
@@ -151,7 +151,7 @@ compile(Subject *s, const char *file, const char *kernel, const char *spec, int 
     s->meta = malloc(sizeof *s->meta);
     *s->meta = *sdc_output_meta(out, &n);
     s->array = calloc(MAX_ARRAYS, sizeof *s->array);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     sdc_context_destroy(ctx);
 }
 

@@ -199,7 +199,7 @@ compile(const Subject *s, const char *passes, Names *names)
     code.bytes[code.size] = '\0';
     code.meta = malloc(sizeof *code.meta);
     *code.meta = *sdc_output_meta(out, &n);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return code;
 }
 
@@ -242,7 +242,7 @@ fill(const Arg *a, void *to)
 static void
 run_open(Run *r, const Subject *s)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     bool gpu = strcmp(s->target, "cpu") != 0;
     if (gpu)
         ck_assert_msg(sdcrt_cuda_open(0, &r->cuda, &e) == SDCRT_OK, "%s", e.text);
@@ -280,7 +280,7 @@ outputs(const Run *r, const Subject *s, float *to)
 static bool
 launch_gpu(const Run *r, const Subject *s, const Code *c, char *why, size_t size)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     SdcrtCudaKernel *k;
     const int32_t grid[3] = {s->grid[0], s->grid[1], s->grid[2]};
     SdcrtStatus status = sdcrt_cuda_load(r->cuda, c->bytes, c->meta, &k, &e);

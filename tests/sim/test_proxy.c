@@ -153,7 +153,7 @@ static const Subject subjects[] = {
 enum { ROWS = 128, COLUMNS = 256 };
 
 static SdcrtCuda *cuda;
-static SdcrtCudaError e;
+static SdcrtError e;
 
 static char *
 compile(const Subject *s, SdcrtMeta *meta)
@@ -178,7 +178,7 @@ compile(const Subject *s, SdcrtMeta *meta)
         ck_abort_msg("%s", sdc_error(ctx));
     char *ptx = strdup(sdc_output_data(out, NULL));
     *meta = *sdc_output_meta(out, &n);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     sdc_context_destroy(ctx);
     return ptx;
 }

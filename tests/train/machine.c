@@ -47,7 +47,7 @@ machine_close(Machine *m)
 void *
 machine_alloc(Machine *m, int64_t bytes)
 {
-    SdcrtCudaError e = {0};
+    SdcrtError e = {0};
     uint64_t at = 0;
     size_t size = (size_t)(bytes + 255) / 256 * 256;
     if (!m->failed && m->nblock < MACHINE_BLOCKS) {
@@ -73,7 +73,7 @@ machine_floats(Machine *m, int64_t n)
 void
 machine_free_all(Machine *m)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     while (m->nblock > 0) {
         void *p = m->blocks[--m->nblock];
         if (m->cuda)
@@ -86,7 +86,7 @@ machine_free_all(Machine *m)
 void
 machine_write(Machine *m, void *to, const void *from, int64_t bytes)
 {
-    SdcrtCudaError e = {0};
+    SdcrtError e = {0};
     if (m->failed)
         return;
     if (!m->cuda)
@@ -99,7 +99,7 @@ machine_write(Machine *m, void *to, const void *from, int64_t bytes)
 void
 machine_read(Machine *m, void *to, const void *from, int64_t bytes)
 {
-    SdcrtCudaError e = {0};
+    SdcrtError e = {0};
     if (m->failed)
         return;
     if (!m->cuda)

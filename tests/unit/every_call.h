@@ -185,18 +185,18 @@ every_make(Every *e, SdcStatus made)
     if (made == SDC_OK) {
         EVERY(!sdc_tuning_trial(t, 0) || !*sdc_tuning_line(t), 0);
         EVERY(!sdc_tuning_warnings(t) || !sdc_tuning_times(t), 0);
-        sdc_tuning_free(t);
+        sdc_tuning_destroy(t);
     }
     EVERY(sdc_compile(e->m, &compile, &out), made);
     if (made == SDC_OK) {
         EVERY(!sdc_output_data(out, &size) || !sdc_output_meta(out, &n), 0);
         EVERY(!*sdc_output_times(out) || !*sdc_output_explain(out), 0);
-        sdc_output_free(out);
+        sdc_output_destroy(out);
     }
     EVERY(sdc_bundle(e->m, &bundle, &out, &header), made);
     if (made == SDC_OK) {
-        sdc_output_free(out);
-        sdc_output_free(header);
+        sdc_output_destroy(out);
+        sdc_output_destroy(header);
     }
     return NULL;
 }
@@ -246,11 +246,11 @@ every_pool(SdcrtPool *pool)
     EVERY(sdcrt_pool_threads(pool), 2);
     EVERY(sdcrt_cpu_launch(pool, every_program, NULL, grid, 1 << 16, 0), SDCRT_OK);
     EVERY(sdcrt_run_range(every_program, NULL, grid, 1 << 16, 0, 64), SDCRT_OK);
-    sdcrt_pool_free(pool);
-    pool = sdcrt_pool_new(2);
+    sdcrt_pool_destroy(pool);
+    pool = sdcrt_pool_create(2);
     EVERY(pool == NULL, 0);
     EVERY(sdcrt_cpu_launch(pool, every_program, NULL, grid, 1 << 16, 0), SDCRT_OK);
-    sdcrt_pool_free(pool);
+    sdcrt_pool_destroy(pool);
     return NULL;
 }
 

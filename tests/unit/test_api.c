@@ -350,11 +350,11 @@ START_TEST(compiles_to_bytes)
     ck_assert_int_eq(n, 1);
     ck_assert_str_eq(meta->symbol, "add");
     ck_assert_int_eq(meta->nparam, 4);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     o.emit = SDC_EMIT_TIR;
     ck_assert_int_eq(sdc_compile(e.mod, &o, &out), SDC_OK);
     ck_assert(strstr(sdc_output_data(out, &size), "kernel @add"));
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     o.kernel = NULL;
     ck_assert_int_eq(sdc_compile(e.mod, &o, &out), SDC_ERROR_ARGUMENT);
     ck_assert(strstr(sdc_error(e.cx), "'add', 'scale'"));

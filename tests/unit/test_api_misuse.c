@@ -226,7 +226,7 @@ START_TEST(outputs)
     ck_assert_ptr_null(sdc_output_data(NULL, NULL));
     ck_assert_str_eq(sdc_output_times(NULL), "");
     ck_assert_str_eq(sdc_output_explain(NULL), "");
-    sdc_output_free(NULL);
+    sdc_output_destroy(NULL);
 }
 END_TEST
 
@@ -353,7 +353,7 @@ START_TEST(measuring)
     ck_assert_str_eq(sdc_tuning_line(NULL), "");
     ck_assert_str_eq(sdc_tuning_warnings(NULL), "");
     ck_assert_str_eq(sdc_tuning_times(NULL), "");
-    sdc_tuning_free(NULL);
+    sdc_tuning_destroy(NULL);
     ck_assert_int_eq(sdc_module_tune(mod, NULL), SDC_OK);
 }
 END_TEST

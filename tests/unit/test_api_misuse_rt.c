@@ -14,7 +14,7 @@
 #define FAKE SDC_TMP "/../../libfakecuda.so"
 
 static SdcrtCuda *gpu;
-static SdcrtCudaError why;
+static SdcrtError why;
 
 static void
 setup(void)
@@ -91,31 +91,31 @@ START_TEST(streams)
 {
     void *out, *event;
     float ms;
-    WRONG("the device", sdcrt_cuda_stream_new, NULL, &out);
-    WRONG("stream: out", sdcrt_cuda_stream_new, gpu, NULL);
-    sdcrt_cuda_stream_free(NULL, &ms);
-    sdcrt_cuda_stream_free(gpu, NULL);
+    WRONG("the device", sdcrt_cuda_stream_create, NULL, &out);
+    WRONG("stream: out", sdcrt_cuda_stream_create, gpu, NULL);
+    sdcrt_cuda_stream_destroy(NULL, &ms);
+    sdcrt_cuda_stream_destroy(gpu, NULL);
     WRONG("the device", sdcrt_cuda_stream_wait, NULL, NULL);
     WRONG("the device", sdcrt_cuda_wait, NULL);
-    WRONG("the device", sdcrt_cuda_event_new, NULL, &event);
-    WRONG("event: out", sdcrt_cuda_event_new, gpu, NULL);
-    ck_assert_int_eq(sdcrt_cuda_event_new(gpu, &event, NULL), SDCRT_OK);
+    WRONG("the device", sdcrt_cuda_event_create, NULL, &event);
+    WRONG("event: out", sdcrt_cuda_event_create, gpu, NULL);
+    ck_assert_int_eq(sdcrt_cuda_event_create(gpu, &event, NULL), SDCRT_OK);
     WRONG("the device", sdcrt_cuda_event_record, NULL, event, NULL);
     WRONG("event_record: event", sdcrt_cuda_event_record, gpu, NULL, NULL);
     WRONG("the device", sdcrt_cuda_event_ms, NULL, event, event, &ms);
     WRONG("event_ms: from", sdcrt_cuda_event_ms, gpu, NULL, event, &ms);
     WRONG("event_ms: to", sdcrt_cuda_event_ms, gpu, event, NULL, &ms);
     WRONG("event_ms: ms", sdcrt_cuda_event_ms, gpu, event, event, NULL);
-    sdcrt_cuda_event_free(NULL, event);
-    sdcrt_cuda_event_free(gpu, NULL);
-    sdcrt_cuda_event_free(gpu, event);
+    sdcrt_cuda_event_destroy(NULL, event);
+    sdcrt_cuda_event_destroy(gpu, NULL);
+    sdcrt_cuda_event_destroy(gpu, event);
     WRONG("the device", sdcrt_cuda_capture, NULL, NULL);
     WRONG("the device", sdcrt_cuda_captured, NULL, NULL, &out);
     WRONG("captured: graph", sdcrt_cuda_captured, gpu, NULL, NULL);
     WRONG("the device", sdcrt_cuda_graph_launch, NULL, &ms, NULL);
     WRONG("graph_launch: graph", sdcrt_cuda_graph_launch, gpu, NULL, NULL);
-    sdcrt_cuda_graph_free(NULL, &ms);
-    sdcrt_cuda_graph_free(gpu, NULL);
+    sdcrt_cuda_graph_destroy(NULL, &ms);
+    sdcrt_cuda_graph_destroy(gpu, NULL);
 }
 END_TEST
 
@@ -153,7 +153,7 @@ START_TEST(kernels)
     sdcrt_cuda_unload(gpu, NULL);
     sdcrt_cuda_unload(NULL, k);
     sdcrt_cuda_unload(gpu, k);
-    sdc_output_free(ptx);
+    sdc_output_destroy(ptx);
     sdc_context_destroy(cx);
 }
 END_TEST
@@ -168,9 +168,9 @@ entry(const uint64_t *args, const int32_t *grid, int64_t first, int64_t last,
 START_TEST(programs)
 {
     const int32_t grid[3] = {2, 1, 1};
-    SdcrtPool *pool = sdcrt_pool_new(-5);
+    SdcrtPool *pool = sdcrt_pool_create(-5);
     ck_assert_ptr_nonnull(pool);
-    sdcrt_pool_free(NULL);
+    sdcrt_pool_destroy(NULL);
     ck_assert_int_eq(sdcrt_pool_threads(NULL), 0);
     ck_assert_int_eq(sdcrt_grid_size(NULL), -1);
     int bad = SDCRT_ERROR_ARGUMENT;
@@ -184,7 +184,7 @@ START_TEST(programs)
     ck_assert_int_eq(sdcrt_run_range(entry, NULL, grid, -1, 0, 2), bad);
     ck_assert_int_eq(sdcrt_run_range(entry, NULL, grid, 0, -1, 2), bad);
     ck_assert_int_eq(sdcrt_run_range(entry, NULL, grid, 0, 0, 3), bad);
-    sdcrt_pool_free(pool);
+    sdcrt_pool_destroy(pool);
 }
 END_TEST
 

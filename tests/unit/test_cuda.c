@@ -74,7 +74,7 @@ setup(void)
 {
     Env e = {.fake = fake_driver()};
     SdcDevice d;
-    SdcrtCudaError why;
+    SdcrtError why;
     e.cx = context_on(0);
     ck_assert_msg(sdc_context_device(e.cx, &d) == SDC_OK, "%s", sdc_error(e.cx));
     e.cuda = d.cuda;
@@ -254,7 +254,7 @@ START_TEST(shared_memory_limit)
                              .threads = 128};
     const int32_t grid[3] = {1, 1, 1};
     SdcrtCudaKernel *k;
-    SdcrtCudaError why;
+    SdcrtError why;
     meta.shared_bytes = 200 << 10;
     ck_assert_int_eq(sdcrt_cuda_load(e.cuda, ptx, &meta, &k, &why), SDCRT_OK);
     ck_assert_int_eq(sdcrt_cuda_launch(e.cuda, k, &e.x, grid, NULL, &why), SDCRT_OK);
@@ -502,7 +502,7 @@ END_TEST
 
 /* The same for what the launcher offers beside launches. */
 static SdcrtStatus
-memory_scenario(SdcrtCuda *c, SdcrtCudaKernel **k, SdcrtCudaError *e)
+memory_scenario(SdcrtCuda *c, SdcrtCudaKernel **k, SdcrtError *e)
 {
     static const char ptx[] =
         ".version 7.4\n.target sm_80\n.entry f(.param .u64 a)\n{}\n";
@@ -529,11 +529,11 @@ memory_scenario(SdcrtCuda *c, SdcrtCudaKernel **k, SdcrtCudaError *e)
     if (!s)
         s = sdcrt_cuda_load_beside(c, ptx, &meta, k, e);
     if (!s)
-        s = sdcrt_cuda_stream_new(c, &stream, e);
+        s = sdcrt_cuda_stream_create(c, &stream, e);
     if (!s)
-        s = sdcrt_cuda_event_new(c, &from, e);
+        s = sdcrt_cuda_event_create(c, &from, e);
     if (!s)
-        s = sdcrt_cuda_event_new(c, &to, e);
+        s = sdcrt_cuda_event_create(c, &to, e);
     if (!s)
         s = sdcrt_cuda_capture(c, stream, e);
     if (!s)
@@ -551,10 +551,10 @@ memory_scenario(SdcrtCuda *c, SdcrtCudaKernel **k, SdcrtCudaError *e)
     if (!s)
         s = sdcrt_cuda_wait(c, e);
     SdcrtStatus freed = sdcrt_cuda_free(c, at, s ? NULL : e);
-    sdcrt_cuda_graph_free(c, graph);
-    sdcrt_cuda_event_free(c, from);
-    sdcrt_cuda_event_free(c, to);
-    sdcrt_cuda_stream_free(c, stream);
+    sdcrt_cuda_graph_destroy(c, graph);
+    sdcrt_cuda_event_destroy(c, from);
+    sdcrt_cuda_event_destroy(c, to);
+    sdcrt_cuda_stream_destroy(c, stream);
     return s ? s : freed;
 }
 
@@ -563,7 +563,7 @@ START_TEST(every_call_of_memory_may_fail)
     FakeCuda *fake = fake_driver();
     int k = 1;
     for (;; k++) {
-        SdcrtCudaError e;
+        SdcrtError e;
         SdcrtCuda *c;
         ck_assert_int_eq(sdcrt_cuda_open(0, &c, &e), SDCRT_OK);
         fake->calls = 0;

@@ -63,7 +63,7 @@ compile_for(SdcContext *cx, const char *target)
     SdcStatus status = load(cx, &m);
     if (status == SDC_OK)
         status = sdc_compile(m, &o, &out);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return status;
 }
 
@@ -120,7 +120,7 @@ tune(SdcContext *cx)
     SdcStatus status = load(cx, &m);
     if (status == SDC_OK)
         status = sdc_tune(m, &o, &t);
-    sdc_tuning_free(t);
+    sdc_tuning_destroy(t);
     return status;
 }
 
@@ -136,8 +136,8 @@ bundle(SdcContext *cx)
     SdcStatus status = load(cx, &m);
     if (status == SDC_OK)
         status = sdc_bundle(m, &o, &object, &header);
-    sdc_output_free(object);
-    sdc_output_free(header);
+    sdc_output_destroy(object);
+    sdc_output_destroy(header);
     return status;
 }
 

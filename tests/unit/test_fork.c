@@ -138,7 +138,7 @@ START_TEST(forks)
     setenv("SDC_LIBCUDA", SDC_TMP "/../../libfakecuda.so", 1);
     ck_assert_int_eq(every_open(&s.cpu, NULL, x), SDC_OK);
     ck_assert_int_eq(every_open(&s.gpu, "cuda", NULL), SDC_OK);
-    ck_assert_ptr_nonnull(s.pool = sdcrt_pool_new(2));
+    ck_assert_ptr_nonnull(s.pool = sdcrt_pool_create(2));
     for (int i = 0; i < OTHERS; i++)
         ck_assert_int_eq(pthread_create(&t[i], NULL, busy, &s), 0);
     for (; n < MOST && (n < 3 || cpu_seconds() < limit); n++) {
@@ -162,7 +162,7 @@ START_TEST(forks)
     atomic_store(&s.stop, true);
     for (int i = 0; i < OTHERS; i++)
         pthread_join(t[i], NULL);
-    sdcrt_pool_free(s.pool);
+    sdcrt_pool_destroy(s.pool);
     sdc_context_destroy(s.cpu.cx);
     sdc_context_destroy(s.gpu.cx);
     printf("%d forks of %d busy threads\n", n, OTHERS);

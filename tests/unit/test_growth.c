@@ -168,7 +168,7 @@ seconds_of(SdcContext *cx, const char *text, const char *target)
         status = sdc_compile(m, &o, &out);
     double seconds = cpu_seconds() - start;
     ck_assert_msg(status == SDC_OK, "%.300s", sdc_error(cx));
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     sdc_module_unload(m);
     return seconds;
 }

@@ -98,7 +98,7 @@ START_TEST(metadata_that_promises_too_much)
     const uint64_t x = 4096;
     SdcrtCuda *cuda;
     SdcrtCudaKernel *k;
-    SdcrtCudaError e;
+    SdcrtError e;
     fake_driver();
     ck_assert_int_eq(sdcrt_cuda_open(0, &cuda, &e), SDCRT_OK);
     ck_assert_int_eq(sdcrt_cuda_load(cuda, ptx, &meta, &k, &e), SDCRT_OK);

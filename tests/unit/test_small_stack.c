@@ -34,7 +34,7 @@ whole_life(const char *target)
     if (wrong)
         fprintf(stderr, "%s\n", sdc_error(e.cx));
     sdc_context_destroy(e.cx);
-    return wrong ? wrong : every_pool(sdcrt_pool_new(2));
+    return wrong ? wrong : every_pool(sdcrt_pool_create(2));
 }
 
 static void *
@@ -81,7 +81,7 @@ deep(void *arg)
         SdcCompileOptions o = {.signature = "*i32", .target = targets[i],
                                .emit = SDC_EMIT_ASM};
         status = sdc_compile(m, &o, &out);
-        sdc_output_free(out);
+        sdc_output_destroy(out);
     }
     free(text);
     *(SdcStatus *)arg = status;

@@ -56,7 +56,7 @@ START_TEST(every_program_once)
 {
     static const int threads[] = { 1, 2, 3, 8 };
     for (int t = 0; t < 4; t++) {
-        SdcrtPool *p = sdcrt_pool_new(threads[t]);
+        SdcrtPool *p = sdcrt_pool_create(threads[t]);
         ck_assert_int_eq(sdcrt_pool_threads(p), threads[t]);
         for (int n = 0; n < 70; n++)
             check_launch(p, n, 1, 1, 0, 0);
@@ -66,7 +66,7 @@ START_TEST(every_program_once)
         check_launch(p, 300, 1, 1, 17 << 10, 0); /* more than fits the stack */
         check_launch(p, 300, 1, 1, 64, 0);
         check_launch(p, 300, 1, 1, 1 << 20, 2);
-        sdcrt_pool_free(p);
+        sdcrt_pool_destroy(p);
     }
 }
 END_TEST
@@ -89,7 +89,7 @@ launch_many(void *arg)
 
 START_TEST(many_launchers_share_a_pool)
 {
-    SdcrtPool *p = sdcrt_pool_new(4);
+    SdcrtPool *p = sdcrt_pool_create(4);
     Launcher l[LAUNCHERS];
     for (int i = 0; i < LAUNCHERS; i++) {
         l[i] = (Launcher){ .pool = p, .seed = i };
@@ -97,7 +97,7 @@ START_TEST(many_launchers_share_a_pool)
     }
     for (int i = 0; i < LAUNCHERS; i++)
         pthread_join(l[i].thread, NULL);
-    sdcrt_pool_free(p);
+    sdcrt_pool_destroy(p);
 }
 END_TEST
 
@@ -113,17 +113,17 @@ nested(const uint64_t *args, const int32_t grid[3], int64_t first, int64_t last,
 
 START_TEST(launches_nest)
 {
-    SdcrtPool *p = sdcrt_pool_new(3);
+    SdcrtPool *p = sdcrt_pool_create(3);
     uint64_t args[1] = { (uint64_t)(uintptr_t)p };
     int32_t grid[3] = { 20, 1, 1 };
     ck_assert_int_eq(sdcrt_cpu_launch(p, nested, args, grid, 0, 0), SDCRT_OK);
-    sdcrt_pool_free(p);
+    sdcrt_pool_destroy(p);
 }
 END_TEST
 
 START_TEST(bad_grids_are_refused)
 {
-    SdcrtPool *p = sdcrt_pool_new(2);
+    SdcrtPool *p = sdcrt_pool_create(2);
     static const int32_t bad[][3] = { { -1, 1, 1 },
                                       { 1, -5, 1 },
                                       { INT32_MAX, INT32_MAX, INT32_MAX },
@@ -139,7 +139,7 @@ START_TEST(bad_grids_are_refused)
     ck_assert_int_eq(sdcrt_run_range(entry, NULL, grid, 0, 2, 5), SDCRT_ERROR_ARGUMENT);
     ck_assert_int_eq(sdcrt_run_range(entry, NULL, grid, 0, -1, 5), SDCRT_ERROR_ARGUMENT);
     ck_assert_int_eq(sdcrt_run_range(entry, NULL, grid, 0, 3, 3), SDCRT_OK);
-    sdcrt_pool_free(p);
+    sdcrt_pool_destroy(p);
 }
 END_TEST
 
@@ -159,27 +159,27 @@ END_TEST
 
 START_TEST(children_of_a_fork_run_alone)
 {
-    SdcrtPool *p = sdcrt_pool_new(4);
+    SdcrtPool *p = sdcrt_pool_create(4);
     check_launch(p, 100, 1, 1, 0, 0);
     /* Sanitizers hold locks of theirs while a thread starts, and do not mend them. */
     nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
     pid_t child = fork();
     if (child == 0) {
         check_launch(p, 100, 1, 1, 40 << 10, 0);
-        sdcrt_pool_free(p);
+        sdcrt_pool_destroy(p);
         _exit(7);
     }
     int status;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     check_launch(p, 100, 1, 1, 0, 0);
-    sdcrt_pool_free(p);
+    sdcrt_pool_destroy(p);
 }
 END_TEST
 
 START_TEST(idle_threads_sleep)
 {
-    SdcrtPool *p = sdcrt_pool_new(4);
+    SdcrtPool *p = sdcrt_pool_create(4);
     check_launch(p, 1000, 1, 1, 0, 0);
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
@@ -188,7 +188,7 @@ START_TEST(idle_threads_sleep)
     int64_t used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
                    after.ru_utime.tv_usec - before.ru_utime.tv_usec;
     ck_assert_int_lt(used, 50000); /* three spinning threads would take 600 ms */
-    sdcrt_pool_free(p);
+    sdcrt_pool_destroy(p);
 }
 END_TEST
 
@@ -200,18 +200,18 @@ START_TEST(environment_sets_threads)
     } cases[] = { { "3", 3 }, { "999999", 1024 }, { "0", 0 },
                   { "x", 0 }, { "", 0 },          { "-2", 0 } };
     unsetenv("SDC_NUM_THREADS");
-    SdcrtPool *p = sdcrt_pool_new(0);
+    SdcrtPool *p = sdcrt_pool_create(0);
     int cores = sdcrt_pool_threads(p);
-    sdcrt_pool_free(p);
+    sdcrt_pool_destroy(p);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         setenv("SDC_NUM_THREADS", cases[i].text, 1);
-        p = sdcrt_pool_new(0);
+        p = sdcrt_pool_create(0);
         ck_assert_int_eq(sdcrt_pool_threads(p),
                          cases[i].threads ? cases[i].threads : cores);
-        sdcrt_pool_free(p);
-        p = sdcrt_pool_new(2);
+        sdcrt_pool_destroy(p);
+        p = sdcrt_pool_create(2);
         ck_assert_int_eq(sdcrt_pool_threads(p), 2);
-        sdcrt_pool_free(p);
+        sdcrt_pool_destroy(p);
     }
     unsetenv("SDC_NUM_THREADS");
 }

@@ -78,7 +78,7 @@ START_TEST(memory_is_as_before)
             ck_assert(x[i] == (float)i && y[i] == -1);
         ck_assert(strstr(sdc_tuning_times(t), "ms  in all"));
         ck_assert_str_eq(sdc_tuning_warnings(t), "");
-        sdc_tuning_free(t);
+        sdc_tuning_destroy(t);
         sdc_context_destroy(env.cx);
     }
 }
@@ -104,7 +104,7 @@ START_TEST(ended_early)
             ck_assert_int_eq(status, SDC_OK);
             ck_assert(strstr(sdc_tuning_line(t), "BLOCK=32"));
             ck_assert_int_eq(sdc_tuning_trial(t, 1)->times.n, 0);
-            sdc_tuning_free(t);
+            sdc_tuning_destroy(t);
         } else {
             ck_assert_int_eq(status, SDC_ERROR_ARGUMENT);
             ck_assert(strstr(sdc_error(env.cx), "ended before"));
@@ -139,7 +139,7 @@ tune_there(Env *env, uint64_t at)
                         .threads = 1};
     SdcStatus status = sdc_tune(env->m, &o, &t);
     if (status == SDC_OK)
-        sdc_tuning_free(t);
+        sdc_tuning_destroy(t);
     return status;
 }
 

@@ -206,7 +206,7 @@ tune_from(int first)
         if (strstr(configs[k], "'W': 6"))
             ck_assert_msg(strstr(trial->why, "signal 9") != NULL, "%s", trial->why);
     }
-    sdc_tuning_free(t);
+    sdc_tuning_destroy(t);
     sdc_context_destroy(cx);
 }
 

@@ -38,8 +38,8 @@ result(const char *what, int n, int step, float by)
 static void
 on_cpu(void)
 {
-    SdcrtCudaError e;
-    SdcrtPool *pool = sdcrt_pool_new(4);
+    SdcrtError e;
+    SdcrtPool *pool = sdcrt_pool_create(4);
     SdcrtCall call;
     result("nothing", 0, 1, 1);
     check(scale_fp32_cpu(pool, x, out, N, 1, 2.0f, &e) == SDCRT_OK, "step 1");
@@ -66,7 +66,7 @@ on_cpu(void)
           "a grid below zero");
     check(strstr(e.text, "grid of 'scale_fp32' is -3") != NULL, e.text);
     check(scale_fp32_cpu(pool, x, out, 0, 1, 1.0f, NULL) == SDCRT_OK, "nothing to do");
-    sdcrt_pool_free(pool);
+    sdcrt_pool_destroy(pool);
 }
 
 static SdcrtCuda *gpu;
@@ -74,7 +74,7 @@ static SdcrtCuda *gpu;
 static void *
 launch(void *arg)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     float *p = (float *)arg;
     for (int i = 0; i < 20; i++)
         if (scale_fp32_cuda(gpu, NULL, p, p, N, 1 + i % 2, 1.0f, &e) != SDCRT_OK) {
@@ -87,7 +87,7 @@ launch(void *arg)
 static void
 on_gpu(const char *driver)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     FakeCudaGet *get;
     uint64_t at;
     void *lib = dlopen(driver, RTLD_NOW), *p = lib ? dlsym(lib, "fake_cuda") : NULL;

@@ -14,7 +14,7 @@ main(int argc, char **argv)
         int n, pitch;
     } cases[] = {{64, 72}, {63, 72}, {64, 69}, {64, 72}};
     SdcrtCuda *gpu;
-    SdcrtCudaError e;
+    SdcrtError e;
     FakeCudaGet *get;
     void *lib = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
     void *p = lib ? dlsym(lib, "fake_cuda") : NULL, *at = (void *)(uintptr_t)(1 << 20);

@@ -9,7 +9,7 @@ static long long
 programs(int n)
 {
     SdcrtCall call;
-    SdcrtCudaError e;
+    SdcrtError e;
     if (scale_prepare(&call, x, y, n, &e) != SDCRT_OK) {
         printf("%s\n", e.text);
         return -1;

@@ -73,7 +73,7 @@ big_close(Big *b)
 void *
 big_take(Big *b, size_t bytes)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     uint64_t at = 0;
     ck_assert_int_lt(b->narray, BIG_ARRAYS);
     if (b->cuda)
@@ -102,7 +102,7 @@ big_filled(Big *b, SdcDtype t, int64_t n, int salt)
 void
 big_read(Big *b, SdcDtype t, const void *array, int64_t first, int64_t n, double *out)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     size_t size = (size_t)sdc_dtype_size(t), bytes = (size_t)n * size;
     const char *from = (const char *)array + (size_t)first * size;
     char *here = malloc(bytes);
@@ -121,7 +121,7 @@ big_read(Big *b, SdcDtype t, const void *array, int64_t first, int64_t n, double
 void
 big_write(Big *b, void *array, const void *from, size_t bytes)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     if (b->cuda)
         ck_assert_msg(sdcrt_cuda_write(b->cuda, (uint64_t)(uintptr_t)array, from, bytes,
                                        &e) == SDCRT_OK,
@@ -148,7 +148,7 @@ big_launch(Big *b, const char *file, const char *kernel, const char *bind, SdcGr
     big_ok(b, sdc_module_load_file(b->cx, path, &m));
     big_ok(b, sdc_function_get(m, kernel, list, n, &f));
     big_ok(b, sdc_launch(f, grid, args, nargs, NULL));
-    SdcrtCudaError e;
+    SdcrtError e;
     if (b->cuda)
         ck_assert_msg(sdcrt_cuda_wait(b->cuda, &e) == SDCRT_OK, "%s: %s", kernel,
                       e.text);
@@ -200,7 +200,7 @@ big_expect(Big *b, int64_t at, double got, double want, double tolerance)
 void
 big_done(Big *b, const char *kernel)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     if (b->cuda)
         ck_assert_msg(sdcrt_cuda_wait(b->cuda, &e) == SDCRT_OK, "%s: %s", kernel,
                       e.text);

@@ -69,7 +69,7 @@ lead_bytes(const Block *b)
 static void
 copy_in(Env *env, Block *b)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     size_t lead = lead_bytes(b), bytes = lead + b->size + guard_bytes();
     if (b->allocated)
         return;
@@ -85,7 +85,7 @@ copy_in(Env *env, Block *b)
 static void
 copy_out(Env *env, Block *b)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     size_t lead = lead_bytes(b), guard = guard_bytes();
     unsigned char *zones = malloc(lead + guard + 1);
     ck_assert_ptr_nonnull(zones);
@@ -136,7 +136,7 @@ env_place(Env *env, void *host)
 void
 env_collect(Env *env)
 {
-    SdcrtCudaError e;
+    SdcrtError e;
     if (!env->cuda)
         return;
     ck_assert_msg(sdcrt_cuda_wait(env->cuda, &e) == SDCRT_OK, "%s", e.text);
@@ -148,7 +148,7 @@ device_launch(Env *env, SdcFunction *fn, SdcGrid grid, const SdcArg *args, int n
 {
     SdcArg there[MAX_ARGS];
     SdcDesc desc[MAX_ARGS];
-    SdcrtCudaError e;
+    SdcrtError e;
     ck_assert_int_le(nargs, MAX_ARGS);
     for (int i = 0; i < nargs; i++) {
         there[i] = args[i];

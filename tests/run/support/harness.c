@@ -546,7 +546,7 @@ suite_finish(const char *name, Suite *suite)
 {
     SRunner *runner = srunner_create(suite);
     SdcrtCuda *keep = NULL;
-    SdcrtCudaError e = {0};
+    SdcrtError e = {0};
     uint64_t id;
     double start = now();
     if (device_wanted() && srunner_fork_status(runner) == CK_NOFORK &&
