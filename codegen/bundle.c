@@ -19,6 +19,21 @@ static_assert(offsetof(SdcrtCode, bytes) == 8 && offsetof(SdcrtCode, meta) == 24
 static_assert(offsetof(SdcrtBundle, code) == 16 && offsetof(SdcrtBundle, name) == 32,
               "SdcrtBundle");
 
+/* Code for "cpu:x86-64-v4" beside code for others: every function says for what it is. */
+static void
+set_level(LLVMModuleRef part, const char *target)
+{
+    const char *level = strchr(target, ':');
+    if (!level)
+        return;
+    for (LLVMValueRef f = LLVMGetFirstFunction(part); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f)) {
+            LLVMAddTargetDependentFunctionAttr(f, "target-cpu", level + 1);
+            if (LLVMGetLinkage(f) != LLVMInternalLinkage)
+                LLVMSetLinkage(f, LLVMPrivateLinkage); /* each level has its own */
+        }
+}
+
 /* Links the bitcode in; the kernel's function under a name that is its own, or NULL. */
 static LLVMValueRef
 link_code(Gen *g, const BundleCode *code, const char *name)
@@ -38,6 +53,8 @@ link_code(Gen *g, const BundleCode *code, const char *name)
         LLVMDisposeModule(part);
         return NULL;
     }
+    set_level(part, code->meta->target);
+    LLVMSetLinkage(fn, LLVMExternalLinkage); /* to be found again */
     LLVMSetValueName2(fn, name, strlen(name));
     if (LLVMLinkModules2(g->mod, part)) /* takes `part` over */
         return NULL;

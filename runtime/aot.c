@@ -14,6 +14,8 @@ typedef struct Aot {
     SdcModule *mod;
     const KernelInfo *info;
     const SdcBundleOptions *o;
+    const char *cpu; /* that code is generated for now */
+    bool levels;     /* several, chosen at launch */
     AotCode *code;
     int ncode, cap;
     int ngroup;
@@ -130,7 +132,7 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
         .bind = bind,
         .nbind = nbind,
         .target = target,
-        .cpu = a->o->cpu,
+        .cpu = a->cpu,
         .emit = gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ,
         .lineinfo = a->o->lineinfo,
     };
@@ -158,6 +160,8 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
                                 "not supported yet: '%s' takes a tuple, '%s', ahead of "
                                 "time; pass its elements as parameters of their own",
                                 a->info->name, c->meta->sources[i].name);
+    if (!gpu && a->levels)
+        snprintf(c->meta->target, sizeof c->meta->target, "cpu:%s", a->cpu);
     c->kind = gpu ? SDCRT_CODE_PTX : SDCRT_CODE_CPU;
     return gpu && a->o->ptxas ? assemble(a, c) : SDC_OK;
 }
@@ -302,6 +306,32 @@ compile_for(Aot *a, const char *target, const char *signature)
     return status;
 }
 
+/* For the CPU: once, or for each of "x86-64-v2,x86-64-v4". */
+static SdcStatus
+compile_cpu(Aot *a, const char *signature)
+{
+    const char *list = a->o->cpu;
+    a->cpu = list;
+    if (!list || !strchr(list, ','))
+        return compile_for(a, "cpu", signature);
+    SdcStatus status = SDC_OK;
+    a->levels = true;
+    for (const char *p = list; *p && status == SDC_OK;) {
+        char level[32];
+        size_t n = strcspn(p, ",");
+        snprintf(level, sizeof level, "%.*s", (int)(n < 31 ? n : 31), p);
+        if (!sdcrt_cpu_level(level))
+            return context_fail(a->mod->cx, SDC_ERROR_ARGUMENT,
+                                "bundle: '%s' is no level of x86-64: of several, each is "
+                                "x86-64, x86-64-v2, x86-64-v3 or x86-64-v4",
+                                level);
+        a->cpu = level;
+        status = compile_for(a, "cpu", signature);
+        p += n + (p[n] == ',');
+    }
+    return status;
+}
+
 static SdcStatus
 compile_all(Aot *a)
 {
@@ -309,9 +339,12 @@ compile_all(Aot *a)
     int nt = o->ntarget ? o->ntarget : 1, ns = o->nsignature ? o->nsignature : 1;
     SdcStatus status = SDC_OK;
     for (int t = 0; t < nt; t++)
-        for (int i = 0; i < ns && status == SDC_OK; i++)
-            status = compile_for(a, o->ntarget ? o->targets[t] : "cpu",
-                                 o->nsignature ? o->signatures[i] : NULL);
+        for (int i = 0; i < ns && status == SDC_OK; i++) {
+            const char *target = o->ntarget ? o->targets[t] : "cpu";
+            const char *signature = o->nsignature ? o->signatures[i] : NULL;
+            status = strcmp(target, "cpu") == 0 ? compile_cpu(a, signature)
+                                                : compile_for(a, target, signature);
+        }
     return status;
 }
 
@@ -446,7 +479,7 @@ join_call(Session *s, void *arg)
     Buf b;
     buf_init(&b, &s->perm);
     aot_header(&b, a->mod, a->code, a->ncode, names, a->ngroup);
-    if (!codegen_bundle(s, a->o->cpu, groups, a->ngroup, &out))
+    if (!codegen_bundle(s, a->levels ? "x86-64" : a->o->cpu, groups, a->ngroup, &out))
         return SDC_OK; /* the messages decide */
     a->object = output_new(out.bytes, out.size);
     a->header = output_new(b.s, b.n);

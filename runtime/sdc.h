@@ -760,7 +760,8 @@ typedef struct SdcBundleOptions {
     const char *const *bind; /* NAME=VALUE, of all */
     int nbind;
     const char *grid; /* "cdiv(n,BLOCK)"; NULL: the launcher takes the grid */
-    const char *cpu;  /* as SdcCompileOptions */
+    const char *cpu; /* as SdcCompileOptions; or levels, "x86-64-v2,x86-64-v4": a launch
+                        takes the highest that the machine has */
     const char *ptxas; /* turns PTX into machine code; NULL: PTX, compiled when loaded */
     const char *tune; /* text of a .tune file: its configurations instead of the first of
                          @triton.autotune; a launch takes the nearest; may be NULL */

@@ -22,6 +22,7 @@ typedef struct Variant {
     SdcrtMeta meta;
     int sm;         /* 90 of "sm_90a"; 0: CPU */
     bool exact;     /* runs on that capability alone */
+    int level;      /* CPU: 4 of "cpu:x86-64-v4"; 0: not said */
     int nargs;      /* of a launch */
     int *source_of; /* the argument's place in meta.sources */
     int *slot_of;   /* its first slot; -1: bound at compile time */
@@ -38,6 +39,7 @@ typedef struct State {
     RtProcess process;    /* whose state it is */
     pthread_mutex_t lock; /* loading */
     _Atomic(Image *) images;
+    int host; /* level of this machine's CPU */
     int n;
     Variant *variants;
 } State;
@@ -69,6 +71,8 @@ variant_read(Variant *v, const SdcrtCode *code)
         char *end;
         v->sm = (int)strtol(target + 3, &end, 10);
         v->exact = *end != '\0';
+    } else if (strchr(target, ':')) {
+        v->level = sdcrt_cpu_level(strchr(target, ':') + 1);
     }
     return true;
 }
@@ -115,6 +119,7 @@ state_new(const SdcrtBundle *b, State **out, SdcrtError *e)
                                "another version of sdc than libsdcrt's",
                                b->name);
         }
+    s->host = sdcrt_cpu_host_level();
     rt_process_mark(&s->process);
     *out = s;
     return SDCRT_OK;
@@ -157,13 +162,13 @@ own_state(const SdcrtBundle *b, State **out, SdcrtError *e)
 /* ---------------------------------------------------------------- choosing */
 
 /* How well code suits a device, a larger number better; -1: it does not run there. sm 0:
-   the CPU. PTX runs on what is newer, a cubin on later ones of its major version, and
-   neither when its architecture has a letter. */
+   the CPU, of level `host`. PTX runs on what is newer, a cubin on later ones of its major
+   version, and neither when its architecture has a letter. */
 static int
-suits(const Variant *v, const SdcrtCode *code, int sm)
+suits(const Variant *v, const SdcrtCode *code, int sm, int host)
 {
     if (!sm || !v->sm)
-        return sm == v->sm ? 0 : -1;
+        return sm == v->sm && v->level <= host ? v->level : -1;
     bool cubin = code->kind == SDCRT_CODE_CUBIN;
     if (v->exact ? sm != v->sm : sm < v->sm || (cubin && sm / 10 != v->sm / 10))
         return -1;
@@ -283,7 +288,7 @@ choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *
     double nearest = 0;
     *out = -1;
     for (int i = 0; i < s->n; i++) {
-        int fit = suits(&s->variants[i], &b->code[i], sm);
+        int fit = suits(&s->variants[i], &b->code[i], sm, s->host);
         if (fit < 0 || (maps == NO_MAPS && s->variants[i].meta.guarded_args))
             continue;
         runs++;
@@ -482,14 +487,14 @@ sdcrt_bundle_load(const SdcrtBundle *b, SdcrtCuda *gpu, SdcrtError *e)
     if (status != SDCRT_OK)
         return status;
     for (int i = 0; i < s->n; i++)
-        if (suits(&s->variants[i], &b->code[i], sm) > best)
-            best = suits(&s->variants[i], &b->code[i], sm);
+        if (suits(&s->variants[i], &b->code[i], sm, 0) > best)
+            best = suits(&s->variants[i], &b->code[i], sm, 0);
     if (best < 0)
         return cuda_refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for sm_%d",
                            b->name, sm);
     int driver = sdcrt_cuda_info(gpu)->driver;
     for (int i = 0; i < s->n && status == SDCRT_OK; i++)
-        if (suits(&s->variants[i], &b->code[i], sm) == best &&
+        if (suits(&s->variants[i], &b->code[i], sm, 0) == best &&
             s->variants[i].meta.driver <= driver)
             status = image_of(b, s, gpu, i, &image, e);
     return status;

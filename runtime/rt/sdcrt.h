@@ -60,6 +60,11 @@ SDCRT_API SdcrtStatus sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args
                                       const int32_t grid[3], int64_t scratch,
                                       int64_t first, int64_t last);
 
+/* Levels of x86-64: 4 of "x86-64-v4", 1 of "x86-64"; 0: no such name. And the one of this
+   machine, at least 1: an object that was compiled for several takes the highest. */
+SDCRT_API int sdcrt_cpu_level(const char *name);
+SDCRT_API int sdcrt_cpu_host_level(void);
+
 /* Programs of a grid; -1 when a size is negative or the product leaves 62 bits. */
 SDCRT_API int64_t sdcrt_grid_size(const int32_t grid[3]);
 

@@ -243,6 +243,9 @@ every_pool(SdcrtPool *pool)
 {
     static const int32_t grid[] = {64, 1, 1};
     EVERY(sdcrt_grid_size(grid), 64);
+    EVERY(sdcrt_cpu_level("x86-64-v3"), 3);
+    EVERY(sdcrt_cpu_level("native"), 0);
+    EVERY(sdcrt_cpu_host_level() >= 1, 1);
     EVERY(sdcrt_pool_threads(pool), 2);
     EVERY(sdcrt_cpu_launch(pool, every_program, NULL, grid, 1 << 16, 0), SDCRT_OK);
     EVERY(sdcrt_run_range(every_program, NULL, grid, 1 << 16, 0, 64), SDCRT_OK);
