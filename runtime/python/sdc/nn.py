@@ -128,6 +128,42 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], act: 
     return c
 
 
+def _options(bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], act: str,
+             exact: bool) -> L.MatmulOptions:
+    o = L.MatmulOptions(size=C.sizeof(L.MatmulOptions), act=activation(act),
+                        exact=int(exact))
+    if bias is not None:
+        o.bias = C.pointer(tensor(bias))
+    if residual is not None:
+        o.residual = C.pointer(tensor(residual))
+    return o
+
+
+def matmul_with(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor],
+                residual: Optional[torch.Tensor], act: str, exact: bool) -> torch.Tensor:
+    """act(a @ b + bias) + residual, of matrices or of batches of them."""
+    c = a.new_empty(*a.shape[:-1], b.shape[-1])
+    of(a)("matmul_with", a, b, c, _options(bias, residual, act, exact))
+    return c
+
+
+def matmul_grouped(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor,
+                   bias: Optional[torch.Tensor], residual: Optional[torch.Tensor],
+                   act: str, exact: bool) -> torch.Tensor:
+    """Rows offsets[g] to offsets[g + 1] of a times b[g]; rows of no group are zero."""
+    c = a.new_zeros(a.shape[0], b.shape[2])
+    of(a)("matmul_grouped", a, b, offsets, c, _options(bias, residual, act, exact))
+    return c
+
+
+def matmul_grouped_sum(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor,
+                       exact: bool) -> torch.Tensor:
+    """Those rows of a, turned, times those of b: [groups, columns of a, columns of b]."""
+    c = a.new_empty(offsets.shape[0] - 1, a.shape[1], b.shape[1])
+    of(a)("matmul_grouped_sum", a, b, offsets, c, int(exact))
+    return c
+
+
 def softmax(x: torch.Tensor) -> torch.Tensor:
     """softmax over the last dimension of a matrix."""
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
@@ -156,6 +192,73 @@ def layer_norm_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
     k("layer_norm_backward", dy, x, w, mean, rstd, dx, dw, db, at)
     del memory
     return dx, dw, db
+
+
+def rms_norm(x: torch.Tensor, w: torch.Tensor,
+             eps: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """y and rstd of the rows of a matrix."""
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)
+    rstd = x.new_empty(x.shape[0], dtype=torch.float32)
+    of(x)("rms_norm_forward", x, w, y, rstd, eps)
+    return y, rstd
+
+
+def rms_norm_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
+                      rstd: torch.Tensor, add: Optional[torch.Tensor]) -> \
+        tuple[torch.Tensor, torch.Tensor]:
+    """dx, with `add` on top, and dw."""
+    dx = torch.empty_like(x, memory_format=torch.contiguous_format)
+    dw, k = torch.empty_like(w), of(x)
+    memory, at = workspace(x, L.lib.sdc_rms_norm_workspace(k.handle, x.shape[1]))
+    k("rms_norm_backward", dy, x, w, rstd, add, dx, dw, at)
+    del memory
+    return dx, dw
+
+
+def cross_entropy(x: torch.Tensor, target: torch.Tensor,
+                  ignore: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The loss of each row and the logarithm of its sum of exponentials."""
+    loss = x.new_empty(x.shape[0], dtype=torch.float32)
+    lse = torch.empty_like(loss)
+    of(x)("cross_entropy_forward", x, target, loss, lse, ignore)
+    return loss, lse
+
+
+def cross_entropy_backward(x: torch.Tensor, target: torch.Tensor, lse: torch.Tensor,
+                           dloss: Optional[torch.Tensor], scale: float,
+                           ignore: int) -> torch.Tensor:
+    """dx for dloss * scale."""
+    dx = torch.empty_like(x, memory_format=torch.contiguous_format)
+    of(x)("cross_entropy_backward", x, target, lse, dloss, dx, scale, ignore)
+    return dx
+
+
+def swiglu(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
+    """silu(gate) * up."""
+    out = gate.new_empty(gate.shape)
+    of(gate)("swiglu_forward", gate, up, out)
+    return out
+
+
+def swiglu_backward(dout: torch.Tensor, gate: torch.Tensor,
+                    up: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """dgate and dup."""
+    dgate, dup = gate.new_empty(gate.shape), up.new_empty(up.shape)
+    of(gate)("swiglu_backward", dout, gate, up, dgate, dup)
+    return dgate, dup
+
+
+def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor,
+           places: Optional[torch.Tensor], first: int, pairs: bool,
+           inverse: bool) -> torch.Tensor:
+    """x [batch, heads, rows, dim] turned by the angles of its positions."""
+    out = torch.empty_like(x)
+    r = L.Rotary(size=C.sizeof(L.Rotary), pairs=int(pairs), inverse=int(inverse),
+                 first=first)
+    if places is not None:
+        r.places = C.pointer(tensor(places))
+    of(x)("rotary", x, cos, sin, out, r)
+    return out
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool,

@@ -52,6 +52,22 @@ _attention_backward = _op("attention_backward", nn.attention_backward,
                           "Tensor lse, bool causal, float scale, float p, int seed) "
                           "-> (Tensor, Tensor, Tensor)")
 
+_rms = _op("rms_norm", nn.rms_norm, "(Tensor x, Tensor w, float eps) -> (Tensor, Tensor)")
+_rms_backward = _op("rms_norm_backward", nn.rms_norm_backward,
+                    "(Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor? add) "
+                    "-> (Tensor, Tensor)")
+_entropy = _op("cross_entropy", nn.cross_entropy,
+               "(Tensor x, Tensor target, int ignore) -> (Tensor, Tensor)")
+_entropy_backward = _op("cross_entropy_backward", nn.cross_entropy_backward,
+                        "(Tensor x, Tensor target, Tensor lse, Tensor? dloss, "
+                        "float scale, int ignore) -> Tensor")
+_swiglu = _op("swiglu", nn.swiglu, "(Tensor gate, Tensor up) -> Tensor")
+_swiglu_backward = _op("swiglu_backward", nn.swiglu_backward,
+                       "(Tensor dout, Tensor gate, Tensor up) -> (Tensor, Tensor)")
+_rotary = _op("rotary", nn.rotary,
+              "(Tensor x, Tensor cos, Tensor sin, Tensor? places, int first, bool pairs, "
+              "bool inverse) -> Tensor")
+
 # ---------------------------------------------------------------- shapes
 
 
@@ -81,6 +97,17 @@ _attention.register_fake(lambda q, *rest: (
     torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)))
 _attention_backward.register_fake(lambda dout, q, k, v, *rest: (
     torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)))
+
+_rms.register_fake(lambda x, w, eps: (
+    _dense(x), x.new_empty(x.shape[0], dtype=torch.float32)))
+_rms_backward.register_fake(lambda dy, x, w, rstd, add: (_dense(x), torch.empty_like(w)))
+_entropy.register_fake(lambda x, *rest: tuple(
+    x.new_empty(x.shape[0], dtype=torch.float32) for _ in "le"))
+_entropy_backward.register_fake(lambda x, *rest: _dense(x))
+_swiglu.register_fake(lambda gate, up: gate.new_empty(gate.shape))
+_swiglu_backward.register_fake(lambda dout, gate, up: (gate.new_empty(gate.shape),
+                                                       up.new_empty(up.shape)))
+_rotary.register_fake(lambda x, *rest: torch.empty_like(x))
 
 # ---------------------------------------------------------------- gradients
 
@@ -146,6 +173,44 @@ def _attention_gradient(ctx, dout, dlse):
             None)
 
 
+def _rms_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:2], output[1])
+
+
+def _rms_gradient(ctx, dy, drstd):
+    return (*_rms_backward(dy.contiguous(), *ctx.saved_tensors, None), None)
+
+
+def _entropy_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:2], output[1])
+    ctx.ignore = inputs[2]
+
+
+def _entropy_gradient(ctx, dloss, dlse):
+    return (_entropy_backward(*ctx.saved_tensors, dloss.contiguous(), 1.0, ctx.ignore),
+            None, None)
+
+
+def _swiglu_gradient(ctx, dout):
+    return _swiglu_backward(dout.contiguous(), *ctx.saved_tensors)
+
+
+def _rotary_gradient(ctx, dout):
+    cos, sin, places = ctx.saved_tensors
+    first, pairs, inverse = ctx.rest
+    return (_rotary(dout, cos, sin, places, first, pairs, not inverse), None, None, None,
+            None, None, None)
+
+
+def _rotary_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[1:4])
+    ctx.rest = inputs[4:]
+
+
+_rms.register_autograd(_rms_gradient, setup_context=_rms_setup)
+_entropy.register_autograd(_entropy_gradient, setup_context=_entropy_setup)
+_swiglu.register_autograd(_swiglu_gradient, setup_context=_keep(2))
+_rotary.register_autograd(_rotary_gradient, setup_context=_rotary_setup)
 _dropout.register_autograd(_dropout_gradient, setup_context=_keep(3))
 _sparse.register_autograd(_sparse_gradient, setup_context=_keep(2))
 _matmul.register_autograd(_matmul_gradient, setup_context=_keep(3))
@@ -190,6 +255,29 @@ def softmax(x: Tensor) -> Tensor:
 def layer_norm(x: Tensor, w: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
     """Layer norm over the last dimension."""
     return _norm(_rows(x), w, b, eps)[0].view(x.shape)
+
+
+def rms_norm(x: Tensor, w: Tensor, eps: float = 1e-5) -> Tensor:
+    """Root mean square norm over the last dimension."""
+    return _rms(_rows(x), w, eps)[0].view(x.shape)
+
+
+def cross_entropy(x: Tensor, target: Tensor, ignore: int = -100) -> Tensor:
+    """The loss of each row of x [.., classes], 0 where the target is `ignore`."""
+    return _entropy(_rows(x), target.reshape(-1), ignore)[0].view(target.shape)
+
+
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """silu(gate) * up; both may be halves of one tensor's last dimension."""
+    rows = (gate.reshape(-1, gate.shape[-1]), up.reshape(-1, up.shape[-1]))
+    return _swiglu(*rows).view(gate.shape)
+
+
+def rotary(x: Tensor, cos: Tensor, sin: Tensor, places: Optional[Tensor] = None,
+           first: int = 0, pairs: bool = False) -> Tensor:
+    """x [batch, heads, rows, dim] turned by the angles [positions, dim / 2] of each
+    row's position: first + row, or places [batch, rows]."""
+    return _rotary(x, cos, sin, places, first, pairs, False)
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, scale: float = 0.0,

@@ -9,6 +9,7 @@ if not hasattr(torch.library, "custom_op"):
     pytest.skip("torch is older than 2.4", allow_module_level=True)
 
 import sdc
+import sdc.nn
 import sdc.ops as F
 
 
@@ -50,6 +51,59 @@ def test_matmul(make, act):
          "gelu": torch.nn.functional.gelu}[act]
     check(lambda a, b, c: F.matmul(a, b, c, act=act), lambda a, b, c: f(a @ b + c),
           make(65, 48), make(48, 80), make(80), tolerance=1e-4)
+
+
+def test_rms_norm(make):
+    check(F.rms_norm, lambda x, w: torch.nn.functional.rms_norm(x, (96,), w, 1e-5),
+          make(4, 33, 96), make(96))
+
+
+def test_cross_entropy(make):
+    x = make(3, 50, 77)
+    target = torch.randint(77, (3, 50), device=x.device)
+    target[1, 4] = -100
+
+    def plain(x):
+        return torch.nn.functional.cross_entropy(x.flatten(0, 1), target.flatten(),
+                                                 reduction="none").view(3, 50)
+
+    check(lambda x: F.cross_entropy(x, target), plain, x)
+
+
+def test_swiglu(make):
+    check(lambda x: F.swiglu(*x.chunk(2, -1)),
+          lambda x: torch.nn.functional.silu(x[..., :70]) * x[..., 70:], make(5, 9, 140))
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_rotary(make, pairs):
+    x = make(2, 3, 17, 32)
+    angle = torch.rand(40, 16, device=x.device) * 6
+    places = torch.randint(40, (2, 17), device=x.device, dtype=torch.int32)
+
+    def plain(x):
+        c, s = (f(angle)[places.long()][:, None] for f in (torch.cos, torch.sin))
+        a, b = (x[..., ::2], x[..., 1::2]) if pairs else x.chunk(2, -1)
+        y = (a * c - b * s, b * c + a * s)
+        return torch.stack(y, -1).flatten(-2) if pairs else torch.cat(y, -1)
+
+    check(lambda x: F.rotary(x, angle.cos(), angle.sin(), places, pairs=pairs), plain, x)
+
+
+def test_products(make):
+    """What has no operator: batches, groups."""
+    a, b = make(3, 20, 24).detach(), make(3, 24, 40).detach()
+    bias, residual = make(3, 40).detach(), make(3, 20, 40).detach()
+    got = sdc.nn.matmul_with(a, b, bias, residual, "relu", True)
+    torch.testing.assert_close(got, torch.relu(a @ b + bias[:, None]) + residual)
+    rows = a.flatten(0, 1)
+    offsets = torch.tensor([0, 13, 13, 60], dtype=torch.int32, device=a.device)
+    got = sdc.nn.matmul_grouped(rows, b, offsets, None, None, "none", True)
+    torch.testing.assert_close(got, torch.cat((rows[:13] @ b[0], rows[13:] @ b[2])))
+    got = sdc.nn.matmul_grouped_sum(rows, rows, offsets, True)
+    want = torch.stack((rows[:13].t() @ rows[:13], torch.zeros(24, 24, device=a.device),
+                        rows[13:].t() @ rows[13:]))
+    torch.testing.assert_close(got, want)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -95,7 +149,13 @@ def test_operators_are_whole(make):
     torch.library.opcheck(torch.ops.sdc.dropout, (x, b, None, 0.5, 1, 0, "gelu"))
     torch.library.opcheck(torch.ops.sdc.sparse_linear,
                           (make(128, 128), make(128, 32), 0.5, 1, 0, 64, 64))
+    torch.library.opcheck(torch.ops.sdc.rms_norm, (x, w, 1e-5))
+    torch.library.opcheck(torch.ops.sdc.swiglu, (x, make(8, 32)))
+    torch.library.opcheck(torch.ops.sdc.cross_entropy,
+                          (x, torch.arange(8, device=x.device), -100))
     q = make(1, 2, 32, 16)
+    angle = torch.rand(32, 8, device=x.device)
+    torch.library.opcheck(torch.ops.sdc.rotary, (q, angle, angle, None, 0, False, False))
     torch.library.opcheck(torch.ops.sdc.attention, (q, q, q, True, 0.0, 0.0, 0))
 
 
