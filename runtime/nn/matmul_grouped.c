@@ -3,7 +3,7 @@
    take one after another until none is left. */
 #include "runtime/nn/matmul.h"
 
-enum { MOST_GROUPS = 4096, LIST = 32, LIST_ENTRY = 4 };
+enum { MOST_GROUPS = 4096, LIST = 4096, LIST_TILES = 32, LIST_ENTRY = 4 };
 
 static bool
 offsets_fit(Call *c, const SdcTensor *offsets)
@@ -38,19 +38,21 @@ plan_of(Call *c, const Product *p, int64_t groups, GemmAsk *ask)
 static void *
 tile_list(Call *c, const SdcTensor *offsets, int64_t row_tiles, int rows)
 {
+    int64_t groups = power_over(offsets->shape[0] - 1, MOST_GROUPS);
+    int64_t tiles = groups * LIST_TILES > LIST ? LIST / groups : LIST_TILES;
     void *list = call_borrow(c, (row_tiles + 1) * LIST_ENTRY * (int64_t)sizeof(int32_t));
     if (!list)
         return NULL;
     call_next(c);
     call_bind(c, "BLOCK_M", rows);
-    call_bind(c, "GROUPS", power_over(offsets->shape[0] - 1, MOST_GROUPS));
-    call_bind(c, "BLOCK_T", LIST);
+    call_bind(c, "GROUPS", groups);
+    call_bind(c, "BLOCK_T", tiles);
     call_bind(c, "num_warps", 4);
     call_tensor(c, offsets);
     call_ptr(c, SDC_I32, list);
     call_int(c, offsets->shape[0] - 1);
     call_int(c, row_tiles);
-    call_run(c, "matmul", "group_tiles", call_grid(c, ceil_over(row_tiles, LIST)),
+    call_run(c, "matmul", "group_tiles", call_grid(c, ceil_over(row_tiles, tiles)),
              c->stream);
     return list;
 }

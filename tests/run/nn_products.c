@@ -215,6 +215,33 @@ START_TEST(groups)
 }
 END_TEST
 
+/* As many groups as there may be, of few rows. */
+START_TEST(many_groups)
+{
+    enum { GROUPS = 4096, ROWS = 900, N = 16, K = 16 };
+    Nn n = nn_open();
+    Env *env = &n.env;
+    int32_t *at = env_alloc(env, (GROUPS + 1) * sizeof *at);
+    for (int i = 0; i <= GROUPS; i++)
+        at[i] = i * ROWS / GROUPS;
+    Buf a = buf_random(env, SDC_FP16, 0, DIMS(ROWS, K));
+    Buf b = buf_random(env, SDC_FP16, 0, DIMS(GROUPS, K, N));
+    Buf c = buf_poison(env, SDC_FP32, 0, DIMS(ROWS, N));
+    SdcTensor ta = tensor(&n, &a), tb = tensor(&n, &b), tc = tensor(&n, &c);
+    SdcTensor offsets = sdc_vector(SDC_I32, env_place(env, at), GROUPS + 1);
+    double *x = buf_doubles(env, &a), *y = buf_doubles(env, &b);
+    double *want = env_doubles(env, 2 * ROWS * N);
+    good(&n, sdc_matmul_grouped(n.k, &ta, &tb, &offsets, &tc, NULL, NULL));
+    env_collect(env);
+    for (int i = 0; i < GROUPS; i++)
+        ref_matmul(at[i + 1] - at[i], N, K, x + at[i] * K, y + i * K * N, NULL, REF_NONE,
+                   dot_unit(env, SDC_FP16), want + at[i] * N,
+                   want + (ROWS + at[i]) * N);
+    buf_check(env, &c, "groups", want, want + ROWS * N);
+    nn_close(&n);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     Nn n = nn_open();
@@ -246,5 +273,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("nn_products", batches, in_place, groups, refusals);
+    return RUN_TESTS("nn_products", batches, in_place, groups, many_groups, refusals);
 }
