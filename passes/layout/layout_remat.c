@@ -3,7 +3,17 @@
    vectors of few elements a thread loaded again, where the load stands: those are in the
    first cache then, and an exchange takes a barrier. Not where dots are, whose loads
    are pipelined and are read out of shared memory in any layout
-   (passes/schedule/stage_read.c). */
+   (passes/schedule/stage_read.c).
+
+   A tile that is computed with in the layout of sums (what is added to a matmul) is
+   loaded by the warps that hold the sums: the layout of the sums with the elements of one
+   access in one thread. What is exchanged then stays in a warp: little scratch memory,
+   and no barrier.
+
+       %x = load %p : tile<.., #rows>              %y = load %q : tile<.., #near>
+       %z = convert_layout %x : #sums          =>  %z = convert_layout %y : #sums
+*/
+#include "ir/base/util.h"
 #include "passes/layout/layout.h"
 
 enum { REMAT_DEPTH = 64, LOAD_REGS = 16 };
@@ -82,6 +92,95 @@ remat(Layouts *p, Builder *b, Value *v, const Layout *to, int depth)
     return r;
 }
 
+/* ---- loads near the sums */
+
+enum { SECTOR = 32 }; /* bytes that memory gives at once */
+
+/* Register or lane bit of l with that image, -1: there is none. */
+static int
+bit_of(const Layout *l, LayoutDim where, uint32_t image)
+{
+    for (int i = 0; i < l->n[where]; i++)
+        if (l->b[where][i] == image)
+            return i;
+    return -1;
+}
+
+/* `to` with elements 0 .. vec - 1 of the last dimension in the lowest registers of a
+   thread, their lanes for higher elements; NULL: not so, or in pieces of less than a
+   sector. */
+static const Layout *
+near_layout(Layouts *p, const Layout *to, int vec, int64_t bytes)
+{
+    Layout l = *to;
+    int wide = log2_floor((uint64_t)vec);
+    uint32_t row = (uint32_t)1 << to->lg[to->rank - 1], unit = (uint32_t)vec;
+    for (int k = 0; k < wide; k++) {
+        int reg = bit_of(&l, LD_REG, 1u << k), lane = bit_of(&l, LD_LANE, 1u << k);
+        for (uint32_t high = unit; reg < 0 && lane >= 0 && high < row; high *= 2) {
+            reg = bit_of(&l, LD_REG, high);
+            if (reg >= 0)
+                l.b[LD_LANE][lane] = high;
+        }
+        if (reg < 0)
+            return NULL;
+        for (int i = reg; i > k; i--)
+            l.b[LD_REG][i] = l.b[LD_REG][i - 1];
+        l.b[LD_REG][k] = 1u << k;
+    }
+    while (bit_of(&l, LD_LANE, unit) >= 0)
+        unit *= 2;
+    return unit * bytes >= SECTOR ? layout_intern(p->s, &l) : NULL;
+}
+
+/* The load that a conversion of its widened elements begins with. */
+static Op *
+loaded(const Op *convert)
+{
+    Op *op = op_operand(convert, 0)->op;
+    while (op && (op->kind == OP_FEXT || op->kind == OP_SEXT || op->kind == OP_ZEXT) &&
+           !op->results[0].uses->next)
+        op = op_operand(op, 0)->op;
+    return op && op->kind == OP_LOAD && !op->results[0].uses->next ? op : NULL;
+}
+
+/* Is it computed with, element by element, and nothing else? */
+static bool
+is_term(const Value *v)
+{
+    const Use *u = v->uses;
+    while (u && op_is(u->user, T_ELEMENTWISE))
+        u = u->next;
+    return !u;
+}
+
+static bool
+fetch_near(Layouts *p, Op *convert)
+{
+    Op *load = loaded(convert);
+    int vec;
+    if (!load || !is_term(&convert->results[0]) || load->results[0].type->rank < 2 ||
+        attr_has(&load->attrs, ATTR_VOLATILE) || region_has(load->parent, OP_DOT))
+        return false;
+    Value *x = &load->results[0];
+    const Layout *to = convert->results[0].type->layout;
+    if (layout_access_dim(load, &vec) != x->type->rank - 1 || vec < 2 ||
+        layout_conversion(x->type->layout, to).kind != CONV_SHARED)
+        return false;
+    const Layout *near = near_layout(p, to, vec, max_i64(1, type_bits(x->type) / 8));
+    if (!near || layout_conversion(near, to).kind != CONV_LANE)
+        return false;
+    for (int i = 0; i < load->noperand; i++)
+        if (!can_remat(p, op_operand(load, i), near, 0))
+            return false;
+    Builder b = builder_before(load);
+    for (int i = 0; i < load->noperand; i++)
+        op_set_operand(load, i, remat(p, &b, op_operand(load, i), near, 0));
+    for (Value *v = x; v != &convert->results[0]; v = &v->uses->user->results[0])
+        value_set_type(v, type_with_layout(p->s->types, v->type, near));
+    return true;
+}
+
 void
 layout_remat(Layouts *p)
 {
@@ -89,7 +188,7 @@ layout_remat(Layouts *p)
         Op *c = p->converts.at[i];
         Value *v = op_operand(c, 0);
         const Layout *to = c->results[0].type->layout;
-        if (layout_conversion(v->type->layout, to).kind <= CONV_REG ||
+        if (layout_conversion(v->type->layout, to).kind <= CONV_REG || fetch_near(p, c) ||
             !can_remat(p, v, to, 0))
             continue;
         Builder b = builder_before(c);
