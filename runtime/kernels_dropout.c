@@ -33,6 +33,25 @@ drop_vector(Call *c, const SdcTensor *t, int64_t n, const char *what)
            call_dense(c, t, what);
 }
 
+/* Columns of one element, one behind the other in memory: as one row. Each of their rows
+   begins a counter, so each element has one of its own then. t: NULL stands for none. */
+static bool
+fold_column(const SdcTensor **t[3], SdcTensor row[3], SdcDropout *d)
+{
+    for (int i = 0; i < 3; i++)
+        if (*t[i] && ((*t[i])->shape[1] != 1 ||
+                      ((*t[i])->shape[0] > 1 && (*t[i])->strides[0] != 1)))
+            return false;
+    for (int i = 0; i < 3; i++) {
+        if (!*t[i])
+            continue;
+        row[i] = sdc_matrix((*t[i])->dtype, (*t[i])->data, 1, (*t[i])->shape[0]);
+        *t[i] = &row[i];
+    }
+    d->per_element = 1;
+    return true;
+}
+
 /* Constants and grid that both directions have in common. */
 static SdcGrid
 drop_tile(Call *c, const SdcDropout *d, const SdcTensor *x, bool is_long)
@@ -69,6 +88,10 @@ sdc_dropout_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *bias,
         (residual && !drop_matrix(&c, residual, x, "residual")) ||
         (bias && !drop_vector(&c, bias, x->shape[1], "bias")))
         return c.status;
+    SdcTensor row[3];
+    SdcDropout own = *d;
+    if (!bias && fold_column((const SdcTensor **[]){&x, &residual, &out}, row, &own))
+        d = &own;
     SdcGrid grid = drop_tile(
         &c, d, x, tensor_is_long(x) || tensor_is_long(out) || tensor_is_long(residual));
     call_bind_bool(&c, "HAS_BIAS", bias != NULL);
@@ -117,12 +140,19 @@ sdc_dropout_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
         (act && bias && !drop_vector(&c, bias, dy->shape[1], "bias")) ||
         (dbias && !drop_vector(&c, dbias, dy->shape[1], "dbias")))
         return c.status;
+    SdcTensor row[3];
+    SdcDropout own = *d;
+    const SdcTensor *whole = dx, *before = act ? x : NULL;
+    if (!(act && bias) &&
+        fold_column((const SdcTensor **[]){&dy, &before, &dx}, row, &own))
+        d = &own;
+    x = before;
     SdcGrid grid =
         drop_tile(&c, d, dy,
                   tensor_is_long(dy) || tensor_is_long(dx) || (act && tensor_is_long(x)));
     call_bind_bool(&c, "HAS_BIAS", act && bias);
     call_tensor(&c, dy);
-    call_tensor(&c, act ? x : NULL);
+    call_tensor(&c, x);
     call_tensor(&c, act ? bias : NULL);
     call_tensor(&c, dx);
     call_int(&c, dy->shape[0]);
@@ -132,5 +162,5 @@ sdc_dropout_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
     call_int(&c, dx->strides[0]);
     drop_numbers(&c, d);
     SdcStatus status = call_run(&c, "dropout", "dropout_fused_bwd", grid, stream);
-    return status == SDC_OK && dbias ? sum_rows(&c, dx, dbias, stream) : status;
+    return status == SDC_OK && dbias ? sum_rows(&c, whole, dbias, stream) : status;
 }

@@ -53,6 +53,40 @@ dropout_case(Nn *n, SdcDtype t, const SdcDropout *d, int64_t rows, int64_t cols)
     buf_check(env, &db, "dropout dbias", sum, bound);
 }
 
+/* One column: in a row of memory, and with gaps; the same mask in both. */
+static void
+column_case(Nn *n, const SdcDropout *d, int64_t rows, int64_t pad)
+{
+    Env *env = &n->env;
+    Buf x = buf_random(env, SDC_FP16, pad, DIMS(rows, 1));
+    Buf res = buf_random(env, SDC_FP16, pad, DIMS(rows, 1));
+    Buf dy = buf_random(env, SDC_FP16, pad, DIMS(rows, 1));
+    Buf out = buf_poison(env, SDC_FP16, pad, DIMS(rows, 1));
+    Buf dx = buf_poison(env, SDC_FP16, pad, DIMS(rows, 1));
+    RefDrop r = {.rows = rows,
+                 .cols = 1,
+                 .x = buf_doubles(env, &x),
+                 .residual = buf_doubles(env, &res),
+                 .dy = buf_doubles(env, &dy),
+                 .act = (RefAct)d->act,
+                 .p = d->p,
+                 .seed = d->seed,
+                 .offset = (uint64_t)d->offset,
+                 .four = true,
+                 .out = env_doubles(env, rows),
+                 .dx = env_doubles(env, rows),
+                 .out_bound = env_doubles(env, rows),
+                 .dx_bound = env_doubles(env, rows)};
+    ref_drop(&r);
+    SdcTensor tx = tensor(n, &x), tres = tensor(n, &res), tout = tensor(n, &out);
+    SdcTensor tdy = tensor(n, &dy), tdx = tensor(n, &dx);
+    good(n, sdc_dropout_forward(n->k, &tx, NULL, &tres, &tout, d, NULL));
+    good(n, sdc_dropout_backward(n->k, &tdy, &tx, NULL, &tdx, NULL, d, NULL));
+    env_collect(env);
+    buf_check(env, &out, "column", r.out, r.out_bound);
+    buf_check(env, &dx, "column dx", r.dx, r.dx_bound);
+}
+
 START_TEST(dropout)
 {
     Nn n = nn_open();
@@ -60,6 +94,8 @@ START_TEST(dropout)
     const SdcDropout b = {.p = 0.5f, .seed = 3, .offset = 1ll << 40, .per_element = 1};
     dropout_case(&n, SDC_FP32, &a, 33, 70);
     dropout_case(&n, SDC_BF16, &b, 5, 1100);
+    column_case(&n, &a, 3000, 0);
+    column_case(&n, &a, 300, 2);
     ck_assert_int_eq(sdc_dropout_counters(&a, 33, 70), 33 * 18);
     ck_assert_int_eq(sdc_dropout_counters(&b, 5, 1100), 5500);
     nn_close(&n);
