@@ -207,7 +207,8 @@ visit_loop(Unroll *u, Op *loop)
         attr_int(&loop->attrs, ATTR_STAGES, 0) == 1 || /* what peel left */
         attr_has(&loop->attrs, ATTR_PREFETCH) ||
         !value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / (2 * COPIES) || axis_of(u->axis, op_operand(loop, 0))->lo < 0)
+        step.i > INT32_MAX / (2 * COPIES) ||
+        axis_of(u->axis, op_operand(loop, 0))->lo < 0)
         return;
     Body b = {.s = u->s, .region = loop->regions[0]};
     map_init(&b.ahead, &u->s->tmp);
