@@ -9,7 +9,7 @@ int
 sdcrt_cpu_level(const char *name)
 {
     static const char *const names[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; name && i < 4; i++)
         if (strcmp(name, names[i]) == 0)
             return i + 1;
     return 0;

@@ -173,6 +173,9 @@ START_TEST(programs)
     sdcrt_pool_destroy(NULL);
     ck_assert_int_eq(sdcrt_pool_threads(NULL), 0);
     ck_assert_int_eq(sdcrt_grid_size(NULL), -1);
+    ck_assert_int_eq(sdcrt_cpu_level(NULL), 0);
+    ck_assert_int_eq(sdcrt_cpu_level("x86-64-v5"), 0);
+    ck_assert_int_ge(sdcrt_cpu_host_level(), 1);
     int bad = SDCRT_ERROR_ARGUMENT;
     ck_assert_int_eq(sdcrt_cpu_launch(NULL, entry, NULL, grid, 0, 0), bad);
     ck_assert_int_eq(sdcrt_cpu_launch(pool, NULL, NULL, grid, 0, 0), bad);
