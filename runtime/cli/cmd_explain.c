@@ -53,7 +53,7 @@ explain(Cli *c, SdcContext *cx, SdcModule *mod, const char *kernel, const char *
     int status = report_status(c, cx, got);
     if (status == EXIT_FINE)
         fputs(sdc_output_explain(out), stdout);
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     return status;
 }
 

@@ -39,7 +39,7 @@ compile(void)
         sdc_compile(mod, &o, &out) != SDC_OK)
         ck_abort_msg("%s", sdc_error(ctx));
     char *ptx = strdup(sdc_output_data(out, NULL));
-    sdc_output_free(out);
+    sdc_output_destroy(out);
     sdc_context_destroy(ctx);
     return ptx;
 }
