@@ -34,7 +34,7 @@ grep -rIl --exclude-dir=docs --exclude-dir=html -e "$root" -e "$build" . >"$out/
     wrong "names of this machine's folders in $(cat "$out/names")"
 # The command runs from here, without the build folder's library.
 [ "$(bin/sdc --version | cut -d' ' -f1)" = sdc ] || wrong "bin/sdc does not run"
-ldd bin/sdc | grep -q "$out/prefix/.*libsdc.so.0" ||
+ldd bin/sdc | grep "$out/prefix/.*libsdc.so.0" >"$out/ldd" ||
     wrong "bin/sdc takes another libsdc.so"
 
 if command -v dpkg-deb >/dev/null; then

@@ -105,11 +105,82 @@ attention_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void
                                         t[8], o, room, NULL);
 }
 
+static SdcStatus
+products(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_matmul_with(k, t[0], t[1], t[2], NULL, NULL);
+}
+
+static SdcStatus
+grouped(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_matmul_grouped(k, t[0], t[1], t[2], t[3], NULL, NULL);
+}
+
+static SdcStatus
+grouped_sum(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_matmul_grouped_sum(k, t[0], t[1], t[2], t[3], 1, NULL);
+}
+
+static SdcStatus
+rms_forward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_rms_norm_forward(k, t[0], t[1], t[2], t[3], 1e-5, NULL);
+}
+
+static SdcStatus
+rms_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o;
+    return sdc_rms_norm_backward(k, t[0], t[1], t[2], t[3], t[4], t[5], t[6], room, NULL);
+}
+
+static SdcStatus
+loss_forward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_cross_entropy_forward(k, t[0], t[1], t[2], t[3], -1, NULL);
+}
+
+static SdcStatus
+loss_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_cross_entropy_backward(k, t[0], t[1], t[2], t[3], t[4], 1, -1, NULL);
+}
+
+static SdcStatus
+gate_forward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_swiglu_forward(k, t[0], t[1], t[2], NULL);
+}
+
+static SdcStatus
+gate_backward(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_swiglu_backward(k, t[0], t[1], t[2], t[3], t[4], NULL);
+}
+
+static SdcStatus
+rotary(SdcKernels *k, const SdcTensor *const *t, const void *o, void *room)
+{
+    (void)o, (void)room;
+    return sdc_rotary(k, t[0], t[1], t[2], t[3], NULL, NULL);
+}
+
 static const SdcDropout drop = {.p = 0.5f, .act = SDC_ACT_RELU};
 static const SdcBlockDropout blocks = {.p = 0.5f};
 static const SdcAttention attend = {.causal = 1};
 
-/* Letters: m matrix, v vector, q [1, 1, N, N], l [1, 1, N]; a capital one is optional. */
+/* Letters: m matrix, v vector, q [1, 1, N, N], l [1, 1, N], g [1, N, N], h [N, N / 2], o
+   two and t N numbers of i32; a capital one is optional. */
 static const struct {
     const char *tensors;
     Caller *call;
@@ -126,12 +197,27 @@ static const struct {
     {"mmvvvmvv", norm_backward, NULL, 1},
     {"qqqql", attention_forward, &attend, 0},
     {"qqqqlqqqq", attention_backward, &attend, 1},
+    {"mmm", products, NULL, 0},
+    {"mgom", grouped, NULL, 0},
+    {"mmog", grouped_sum, NULL, 0},
+    {"mvmv", rms_forward, NULL, 0},
+    {"mmvvMmv", rms_backward, NULL, 1},
+    {"mtvv", loss_forward, NULL, 0},
+    {"mtvVm", loss_backward, NULL, 0},
+    {"mmm", gate_forward, NULL, 0},
+    {"mmmmm", gate_backward, NULL, 0},
+    {"qhhq", rotary, NULL, 0},
 };
 
 static SdcTensor
 make(char letter, float *data)
 {
     static const int64_t four[4] = {1, 1, N, N};
+    if (strchr("ght", letter) || letter == 'o')
+        return letter == 'g'   ? sdc_tensor(SDC_FP32, data, 3, four + 1)
+               : letter == 'h' ? sdc_tensor(SDC_FP32, data, 2, (int64_t[]){N, N / 2})
+               : letter == 't' ? sdc_tensor(SDC_I32, data, 1, four + 3)
+                               : sdc_tensor(SDC_I32, data, 1, (int64_t[]){2});
     int rank = letter == 'q' ? 4 : letter == 'l' ? 3 : strchr("mM", letter) ? 2 : 1;
     return sdc_tensor(SDC_FP32, data, rank, four + (rank < 3 ? 4 - rank : 0));
 }
@@ -165,7 +251,7 @@ START_TEST(every_argument)
             {.dtype = SDC_FP32, .rank = 99},
             {.dtype = SDC_FP32, .rank = -1},
             {.dtype = (SdcDtype)271, .rank = t[i].rank},
-            {.dtype = SDC_I32, .rank = t[i].rank},
+            {.dtype = t[i].dtype == SDC_I32 ? SDC_FP32 : SDC_I32, .rank = t[i].rank},
             {.dtype = SDC_FP32, .rank = t[i].rank, .shape = {-5, -5, -5, -5}},
             {.dtype = SDC_FP32, .rank = t[i].rank},
         };
@@ -208,6 +294,8 @@ START_TEST(the_rest)
     ck_assert_uint_eq(sdc_flash_attention_workspace(NULL, &q, &attend), 0);
     ck_assert_uint_eq(sdc_sparse_linear_workspace(kernels, -1, INT64_MAX), 0);
     ck_assert_uint_eq(sdc_layer_norm_workspace(kernels, -1), 0);
+    ck_assert_uint_eq(sdc_rms_norm_workspace(NULL, 1), 0);
+    ck_assert_uint_eq(sdc_rms_norm_workspace(kernels, -1), 0);
     ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, NULL, &attend), 0);
     ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, &q, NULL), 0);
     ck_assert_uint_eq(sdc_flash_attention_workspace(kernels, &odd, &attend), 0);
