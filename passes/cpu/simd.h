@@ -209,7 +209,7 @@ void simd_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, 
 
 /* simd_lanes.c */
 /* How v changes with dimension d: 0 not at all, 1 by one, 2 otherwise. */
-int simd_slope(Simd *n, const Value *v, int d, int depth);
+int simd_slope(Simd *n, const Value *v, int d);
 int simd_lane_dim(Simd *n, const Group *g);
 int simd_lane_count(const Simd *n, const Group *g, int64_t size);
 

@@ -4,13 +4,13 @@
 
 #include "ir/base/util.h"
 
-int
-simd_slope(Simd *n, const Value *v, int d, int depth)
+static int
+slope(Simd *n, const Value *v, int d, int *left)
 {
     const Op *op = v->op;
     if (!simd_tile(v) || v->type->shape[d] == 1)
         return 0;
-    if (!op || depth > 40)
+    if (!op || --*left < 0)
         return 2;
     const Attr *perm = attr_find(&op->attrs, ATTR_PERM);
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
@@ -20,24 +20,24 @@ simd_slope(Simd *n, const Value *v, int d, int depth)
     case OP_UNDEF:
     case OP_SPLAT: return 0;
     case OP_ARANGE: return 1;
-    case OP_BROADCAST: return simd_slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_BROADCAST: return slope(n, op_operand(op, 0), d, left);
     case OP_EXPAND_DIMS:
         return d == axis ? 0
-                         : simd_slope(n, op_operand(op, 0), d - (d > axis), depth + 1);
+                         : slope(n, op_operand(op, 0), d - (d > axis), left);
     case OP_TRANS:
-        return simd_slope(n, op_operand(op, 0), (int)perm->v.ints[d], depth + 1);
+        return slope(n, op_operand(op, 0), (int)perm->v.ints[d], left);
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
     case OP_HINT:
     case OP_REMS:
-    case OP_REMU: return simd_slope(n, op_operand(op, 0), d, depth + 1);
+    case OP_REMU: return slope(n, op_operand(op, 0), d, left);
     case OP_ADD:
     case OP_ADDPTR:
     case OP_SUB:
     case OP_MUL:
-        x = simd_slope(n, op_operand(op, 0), d, depth + 1);
-        y = simd_slope(n, op_operand(op, 1), d, depth + 1);
+        x = slope(n, op_operand(op, 0), d, left);
+        y = slope(n, op_operand(op, 1), d, left);
         if (op->kind == OP_MUL) {
             /* A constant factor spreads the lanes; a runtime one is most often 1. */
             const Op *other = op_operand(op, x ? 1 : 0)->op;
@@ -47,6 +47,13 @@ simd_slope(Simd *n, const Value *v, int d, int depth)
         return x + y > 2 ? 2 : x + y;
     default: return 2;
     }
+}
+
+int
+simd_slope(Simd *n, const Value *v, int d)
+{
+    int left = 256; /* operations looked at: a value may be reached in many ways */
+    return slope(n, v, d, &left);
 }
 
 static int
@@ -60,7 +67,7 @@ group_score(Simd *n, const Group *g, int d)
             r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
         bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY;
         if (access)
-            score += simd_slope(n, op_operand(op, 0), d, 0) < 2 ? 4 : -4;
+            score += simd_slope(n, op_operand(op, 0), d) < 2 ? 4 : -4;
         if (buffer)
             score += d == g->shape->rank - 1 ? 3 : -3;
     }

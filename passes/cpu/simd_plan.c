@@ -289,7 +289,7 @@ loads_again(Simd *n, const Op *op, const Plan *p)
     const Type *t = op_operand(op, 0)->type;
     int last = t->rank - 1;
     if (type_numel(t) > MAX_ROWS * t->shape[last] ||
-        simd_slope(n, op_operand(op, 0), last, 0) != 1)
+        simd_slope(n, op_operand(op, 0), last) != 1)
         return false;
     for (int i = 0; i < op->noperand; i++) {
         const Plan *in = plan_get(n, op_operand(op, i));

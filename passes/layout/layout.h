@@ -81,8 +81,8 @@ bool layout_has_unit(const Layouts *p, const Op *dot);
 Op *layout_summing_loop(const Op *dot);
 /* Is a dot of bytes better computed as its transpose? */
 bool layout_transposes_bytes(const Op *dot);
-/* Does v come, through elementwise work, from a dot? depth: 0. */
-bool layout_from_dot(const Value *v, int depth);
+/* Does v come, through elementwise work, from a dot? */
+bool layout_from_dot(const Value *v);
 /* The dimension along which memory runs that the loaded tile comes from which v is made
    of element by element; -1 when that is not known. */
 int layout_operand_dim(const Value *v);

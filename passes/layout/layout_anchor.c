@@ -266,7 +266,7 @@ static bool
 adds_product(const Op *op)
 {
     return op->kind == OP_ATOMIC_RMW && !op->results[0].uses &&
-           layout_from_dot(unmoved(op_operand(op, 1)), 0);
+           layout_from_dot(unmoved(op_operand(op, 1)));
 }
 
 void

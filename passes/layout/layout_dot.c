@@ -113,39 +113,52 @@ layout_has_unit(const Layouts *p, const Op *dot)
     return mma_shape(p, dot, &shape);
 }
 
-static bool leads_to_lhs(const Value *v, int depth);
+/* A walk looks at so many operations: a value may be reached in many ways. */
+enum { WALK = 1024 };
 
 static bool
-use_leads_to_lhs(const Use *u, int depth)
+leads_on(const Value *v, int depth, int *left)
 {
-    const Op *op = u->user;
-    if (op->kind == OP_DOT)
-        return u->index == 0;
-    bool on = op_is(op, T_ELEMENTWISE) && op->nresult == 1;
-    return on && leads_to_lhs(&op->results[0], depth + 1);
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        if (depth >= CHAIN_DEPTH || --*left < 0)
+            return false;
+        if (op->kind == OP_DOT ? u->index == 0
+                               : op_is(op, T_ELEMENTWISE) && op->nresult == 1 &&
+                                     leads_on(&op->results[0], depth + 1, left))
+            return true;
+    }
+    return false;
 }
 
 /* Does v, through elementwise work, become the left operand of a dot? */
 static bool
-leads_to_lhs(const Value *v, int depth)
+leads_to_lhs(const Value *v)
 {
-    value_each_use(v,
-                   u) if (depth < CHAIN_DEPTH && use_leads_to_lhs(u, depth)) return true;
-    return false;
+    int left = WALK;
+    return leads_on(v, 0, &left);
 }
 
-bool
-layout_from_dot(const Value *v, int depth)
+static bool
+comes_from_dot(const Value *v, int depth, int *left)
 {
     const Op *op = v->op;
-    if (!op || depth > CHAIN_DEPTH)
+    if (!op || depth > CHAIN_DEPTH || --*left < 0)
         return false;
     if (op->kind == OP_DOT)
         return true;
     for (int i = 0; op_is(op, T_ELEMENTWISE) && i < op->noperand; i++)
-        if (layout_from_dot(op_operand(op, i), depth + 1))
+        if (comes_from_dot(op_operand(op, i), depth + 1, left))
             return true;
     return false;
+}
+
+bool
+layout_from_dot(const Value *v)
+{
+    int left = WALK;
+    return comes_from_dot(v, 0, &left);
 }
 
 /* `count` warps as warps[0] x warps[1] over an m x n result. Each reads m / warps[0] rows
@@ -155,7 +168,7 @@ static void
 place_warps(const Op *op, int count, int64_t m, int64_t n, int *warps)
 {
     bool chain =
-        leads_to_lhs(&op->results[0], 0) || layout_from_dot(op_operand(op, 0), 0);
+        leads_to_lhs(&op->results[0]) || layout_from_dot(op_operand(op, 0));
     int64_t best = INT64_MAX;
     for (int w = 1; w <= count; w *= 2) {
         int64_t wm = w, wn = count / w;
@@ -243,9 +256,9 @@ static bool
 is_alone(const Op *op)
 {
     const Value *acc = op_operand(op, 2), *r = &op->results[0];
-    return type_bits(op_operand(op, 0)->type) == 8 && !leads_to_lhs(r, 0) &&
+    return type_bits(op_operand(op, 0)->type) == 8 && !leads_to_lhs(r) &&
            !adds_to_other(r) &&
-           (layout_summing_loop(op) || (acc->op && !layout_from_dot(acc, 0)));
+           (layout_summing_loop(op) || (acc->op && !layout_from_dot(acc)));
 }
 
 /* Left operands of 8 bits that lie across are read by threads, step by step, and not
@@ -270,7 +283,7 @@ layout_transposes_bytes(const Op *op)
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     const Type *acc = op->results[0].type;
     if (acc->rank != 2 || acc->shape[0] < LEAST || acc->shape[1] < LEAST ||
-        a->type->shape[1] < LEAST_K || !is_alone(op) || layout_from_dot(a, 0) ||
+        a->type->shape[1] < LEAST_K || !is_alone(op) || layout_from_dot(a) ||
         !is_loaded(b) || layout_operand_dim(b) != 1)
         return false;
     return layout_operand_dim(a) == 1 || acc->shape[1] > acc->shape[0];
@@ -305,7 +318,7 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
         return "its result has fewer than 64 rows";
     if (a->type->shape[1] < mma->k)
         return "its inner size is smaller than an instruction's";
-    if (!wgmma_reads(a, 1, layout_from_dot(a, 0)))
+    if (!wgmma_reads(a, 1, layout_from_dot(a)))
         return "wgmma does not read its left operand as it lies";
     if (!wgmma_reads(b, 0, false))
         return "wgmma does not read its right operand as it lies";

@@ -16,7 +16,7 @@
 #include "ir/base/util.h"
 #include "passes/layout/layout.h"
 
-enum { REMAT_DEPTH = 64, LOAD_REGS = 16 };
+enum { REMAT_DEPTH = 64, REMAT_OPS = 256, LOAD_REGS = 16 };
 
 static bool
 is_short_load(const Op *op, const Layout *to)
@@ -51,19 +51,21 @@ needed(Layouts *p, const Op *op, const Layout *to)
     return same ? to : layout_operand(p->s, op, to);
 }
 
+/* `left`: operations that the second computation may have. */
 static bool
-can_remat(Layouts *p, const Value *v, const Layout *to, int depth)
+can_remat(Layouts *p, const Value *v, const Layout *to, int depth, int *left)
 {
     const Op *op = v->op;
     if (!type_is_tile(v->type))
         return true;
-    if (!op || depth > REMAT_DEPTH || (!is_cheap(op) && (!to || !is_short_load(op, to))))
+    if (!op || depth > REMAT_DEPTH || --*left < 0 ||
+        (!is_cheap(op) && (!to || !is_short_load(op, to))))
         return false;
     if (op->kind == OP_CONVERT_LAYOUT)
-        return can_remat(p, op_operand(op, 0), to, depth + 1);
+        return can_remat(p, op_operand(op, 0), to, depth + 1, left);
     const Layout *need = to ? needed(p, op, to) : NULL;
     for (int i = 0; i < op->noperand; i++)
-        if (!can_remat(p, op_operand(op, i), need, depth + 1))
+        if (!can_remat(p, op_operand(op, i), need, depth + 1, left))
             return false;
     return true;
 }
@@ -170,8 +172,9 @@ fetch_near(Layouts *p, Op *convert)
     const Layout *near = near_layout(p, to, vec, max_i64(1, type_bits(x->type) / 8));
     if (!near || layout_conversion(near, to).kind != CONV_LANE)
         return false;
+    int left = REMAT_OPS;
     for (int i = 0; i < load->noperand; i++)
-        if (!can_remat(p, op_operand(load, i), near, 0))
+        if (!can_remat(p, op_operand(load, i), near, 0, &left))
             return false;
     Builder b = builder_before(load);
     for (int i = 0; i < load->noperand; i++)
@@ -188,8 +191,9 @@ layout_remat(Layouts *p)
         Op *c = p->converts.at[i];
         Value *v = op_operand(c, 0);
         const Layout *to = c->results[0].type->layout;
+        int left = REMAT_OPS;
         if (layout_conversion(v->type->layout, to).kind <= CONV_REG || fetch_near(p, c) ||
-            !can_remat(p, v, to, 0))
+            !can_remat(p, v, to, 0, &left))
             continue;
         Builder b = builder_before(c);
         value_replace(&c->results[0], remat(p, &b, v, to, 0));
