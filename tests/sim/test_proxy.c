@@ -146,7 +146,7 @@ static const Subject subjects[] = {
      4, 3},
     {"bias_tile",
      "q_ptr=*fp16:16,k_ptr=*fp16:16,v_ptr=*fp16:16,bias_ptr=*fp16:16,o_ptr=*fp16:16,"
-     "scale=fp32,M=i32:16,N=i32:16,D=64,BLOCK_M=32,BLOCK_N=32",
+     "scale=fp32,M=i32:16,N=i32:16,D=64,BLOCK_M=32,BLOCK_N=64",
      2, 3},
 };
 
