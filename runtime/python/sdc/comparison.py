@@ -105,7 +105,9 @@ class Comparison:
             if not warmup:
                 return self._launch(fn, args, kwargs, grid, go)
             made = go()
-            options = {k: v for k, v in kwargs.items() if k in OPTIONS}
+            names = getattr(fn, "arg_names", ())  # a parameter may be called num_stages
+            options = {k: v for k, v in kwargs.items()
+                       if k in OPTIONS and k not in names}
             if made is None:  # the interpreter's
                 made = as_jit(fn).warmup(*args, grid=grid, **kwargs)
                 made.launcher = _Through(fn)

@@ -51,6 +51,18 @@ def test_same(torch, device, tmp_path):
     assert "2 same bits" in text
 
 
+def test_a_parameter_named_as_an_option(torch, device):
+    triton = pytest.importorskip("triton")
+    from sdc.comparison import Comparison
+
+    class Kernel:
+        arg_names = ["x", "num_stages"]
+
+    made = Comparison(1, 1, False)._around(lambda *args, **kwargs: Kernel())(
+        Kernel(), grid=(1,), warmup=True, num_stages=4, num_warps=8)
+    assert triton and made._sdc[1] == {"num_warps": 8}
+
+
 def test_refused(torch, device, tmp_path):
     if device == "cuda":
         pytest.skip("Triton refuses it, too")
