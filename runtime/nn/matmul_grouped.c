@@ -34,14 +34,6 @@ plan_of(Call *c, const Product *p, int64_t groups, GemmAsk *ask)
     return gemm_plan(&c->k->device, ask);
 }
 
-/* As many programs as run at once take all tiles. */
-static SdcGrid
-persistent(Call *c, const GemmTile *t, int64_t tiles)
-{
-    int64_t at_once = (int64_t)c->k->programs * t->resident;
-    return call_grid(c, c->k->on_gpu && at_once < tiles ? at_once : tiles);
-}
-
 /* Their number and [row_tiles, 4]; NULL after an error. */
 static void *
 tile_list(Call *c, const SdcTensor *offsets, int64_t row_tiles, int rows)
@@ -98,8 +90,10 @@ multiply(Call *c, const Product *p, const SdcTensor *offsets)
     matmul_strides(c, &p->c, 1);
     call_int(c, p->bias_next);
     matmul_residual_strides(c, p, 1);
+    int64_t most = row_tiles * ceil_over(N, t->n);
+    int64_t at_once = (int64_t)c->k->programs * t->resident;
     call_run(c, "matmul", "matmul_grouped",
-             persistent(c, t, row_tiles * ceil_over(N, t->n)), c->stream);
+             call_grid(c, c->k->on_gpu && at_once < most ? at_once : most), c->stream);
     return call_end(c);
 }
 
@@ -142,7 +136,6 @@ sum_groups(Call *c, const Product *p, const SdcTensor *offsets)
     call_tensor(c, &p->b);
     call_tensor(c, &p->c);
     call_tensor(c, offsets);
-    call_int(c, groups);
     call_int(c, M);
     call_int(c, N);
     call_stride(c, &p->a, 2);
@@ -150,8 +143,7 @@ sum_groups(Call *c, const Product *p, const SdcTensor *offsets)
     matmul_strides(c, &p->b, 1);
     matmul_strides(c, &p->c, 0);
     call_run(c, "matmul", "matmul_grouped_sum",
-             persistent(c, t, groups * ceil_over(M, t->m) * ceil_over(N, t->n)),
-             c->stream);
+             call_grid(c, groups * ceil_over(M, t->m) * ceil_over(N, t->n)), c->stream);
     return call_end(c);
 }
 
