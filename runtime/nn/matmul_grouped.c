@@ -161,12 +161,12 @@ sdc_matmul_grouped_sum(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
                     SHAPE(offsets->shape[0] - 1, a->shape[1], b->shape[1])) ||
         !call_float(&call, c, "c"))
         return call.status;
-    SdcTensor turned = *a;
-    turned.shape[0] = a->shape[1];
-    turned.shape[1] = a->shape[0];
-    turned.strides[0] = a->strides[1];
-    turned.strides[1] = a->strides[0];
-    Product p = {.a = matmul_batch(&turned),
+    SdcTensor transposed = *a;
+    transposed.shape[0] = a->shape[1];
+    transposed.shape[1] = a->shape[0];
+    transposed.strides[0] = a->strides[1];
+    transposed.strides[1] = a->strides[0];
+    Product p = {.a = matmul_batch(&transposed),
                  .b = matmul_batch(b),
                  .c = matmul_batch(c),
                  .exact = exact};
