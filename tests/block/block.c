@@ -96,7 +96,7 @@ columns(const SdcTensor *t, int64_t first, int64_t n)
 }
 
 static SdcTensor
-turned(const SdcTensor *t)
+transposed(const SdcTensor *t)
 {
     SdcTensor x = *t;
     x.shape[0] = t->shape[1];
@@ -120,7 +120,7 @@ static SdcStatus
 product_back(const Block *b, const SdcTensor *a, const SdcTensor *w, const SdcTensor *dc,
              const SdcTensor *da, const SdcTensor *dw, void *stream)
 {
-    SdcTensor wt = turned(w), at = turned(a);
+    SdcTensor wt = transposed(w), at = transposed(a);
     SdcStatus s = product(b, &at, dc, NULL, dw, stream);
     return s == SDC_OK ? product(b, dc, &wt, NULL, da, stream) : s;
 }

@@ -114,7 +114,7 @@ run_pass(Run *r)
 
 /* ---- the same in double precision */
 
-/* c [m, n] += a b; ta, tb: the operand lies turned. */
+/* c [m, n] += a b; ta, tb: the operand lies transposed. */
 static void
 times(int64_t m, int64_t n, int64_t k, const double *a, bool ta, const double *b, bool tb,
       double *c)

@@ -5,23 +5,23 @@
 
 #include "tests/run/support/nn.h"
 
-/* pad: elements more from row to row; turned: columns lie along memory; shares: all of
-   the batch have one b. */
+/* pad: elements more from row to row; transposed: columns lie along memory; shares: all
+   of the batch have one b. */
 typedef struct Batch {
     SdcDtype t, to;
     int64_t batch, m, n, k, pad;
-    bool turned_a, turned_b, shares, bias, rows, residual;
+    bool transposed_a, transposed_b, shares, bias, rows, residual;
     SdcActivation act;
     const char *says; /* of the explanation on sm_90a */
 } Batch;
 
 static Buf
-operand(Env *env, SdcDtype t, int64_t pad, bool turned, int64_t n, int64_t rows,
+operand(Env *env, SdcDtype t, int64_t pad, bool transposed, int64_t n, int64_t rows,
         int64_t cols)
 {
-    Buf x = turned ? buf_random(env, t, pad, DIMS(n, cols, rows))
+    Buf x = transposed ? buf_random(env, t, pad, DIMS(n, cols, rows))
                    : buf_random(env, t, pad, DIMS(n, rows, cols));
-    return turned ? buf_swap(x, 1, 2) : x;
+    return transposed ? buf_swap(x, 1, 2) : x;
 }
 
 /* The residual on top of what a matmul should be. */
@@ -42,8 +42,9 @@ batch_case(Nn *n, const Batch *s)
     Env *env = &n->env;
     int64_t mn = s->m * s->n, mk = s->m * s->k, kn = s->k * s->n, size = s->batch * mn;
     char why[1024];
-    Buf a = operand(env, s->t, s->pad, s->turned_a, s->batch, s->m, s->k);
-    Buf b = operand(env, s->t, s->pad, s->turned_b, s->shares ? 1 : s->batch, s->k, s->n);
+    Buf a = operand(env, s->t, s->pad, s->transposed_a, s->batch, s->m, s->k);
+    Buf b = operand(env, s->t, s->pad, s->transposed_b, s->shares ? 1 : s->batch, s->k,
+                    s->n);
     Buf bias = s->rows ? buf_random(env, SDC_FP32, 3, DIMS(s->batch, s->n))
                        : buf_random(env, SDC_FP32, 0, DIMS(s->n));
     Buf add = buf_random(env, s->to, 1, DIMS(s->batch, s->m, s->n));
@@ -130,7 +131,7 @@ enum { MOST = 9 };
 typedef struct Groups {
     SdcDtype t;
     int64_t n, k, pad;
-    bool turned, epilogue;
+    bool transposed, epilogue;
     int groups;
     int64_t sizes[MOST], before, behind; /* rows of no group in front and at the end */
 } Groups;
@@ -159,7 +160,7 @@ groups_case(Nn *n, const Groups *s)
     for (int i = 0; i < s->groups; i++)
         rows += s->sizes[i];
     Buf a = buf_random(env, s->t, s->pad, DIMS(rows, s->k));
-    Buf b = operand(env, s->t, 0, s->turned, s->groups, s->k, s->n);
+    Buf b = operand(env, s->t, 0, s->transposed, s->groups, s->k, s->n);
     Buf bias = buf_random(env, SDC_FP32, 0, DIMS(s->groups, s->n));
     Buf c = buf_random(env, s->t, s->pad, DIMS(rows, s->n));
     Buf dy = buf_random(env, s->t, 0, DIMS(rows, s->n));
