@@ -822,7 +822,7 @@ def prepared(sdc, case, config, data, grid):
 def run_case(case, sdc, rows, before=None):
     data = case.make()
     module = None if args.no_triton else import_tk(case.file)
-    baselines = {} if args.no_peers else dict(data.baselines)
+    baselines = {} if args.no_baselines else dict(data.baselines)
     for name in list(baselines):
         try:
             baselines[name]()
