@@ -97,14 +97,17 @@ keep_text(SdcTuning *t, const char *text)
     return t->texts[t->ntext++] = copy;
 }
 
-/* Names out of the session, that live as long as the tuning. */
-static const char *const *
-keep_names(SdcTuning *t, const char *const *names, int n)
+/* Names out of the session, that live as long as the tuning: to *out. False: out of
+   memory. */
+static bool
+keep_names(SdcTuning *t, const char *const *names, int n, const char *const **out)
 {
-    const char **out = calloc((size_t)n + 1, sizeof *out);
-    for (int i = 0; out && i < n; i++)
-        out[i] = keep_text(t, names[i]);
-    return out;
+    const char **kept = calloc((size_t)n + 1, sizeof *kept);
+    *out = kept;
+    for (int i = 0; kept && i < n; i++)
+        if (!(kept[i] = keep_text(t, names[i])))
+            return false;
+    return kept != NULL;
 }
 
 /* The integers of the launch, for the functions of prune_configs_by. */
@@ -162,9 +165,9 @@ tune_list(Session *s, void *arg)
     t->configs = (FrontConfigs){.n = f.n,
                                 .nkey = f.nkey,
                                 .nreset = f.nreset,
-                                .nrestore = f.nrestore,
-                                .key = keep_names(t, f.key, f.nkey),
-                                .reset = keep_names(t, f.reset, f.nreset),
-                                .restore = keep_names(t, f.restore, f.nrestore)};
+                                .nrestore = f.nrestore};
+    ok = ok && keep_names(t, f.key, f.nkey, &t->configs.key) &&
+         keep_names(t, f.reset, f.nreset, &t->configs.reset) &&
+         keep_names(t, f.restore, f.nrestore, &t->configs.restore);
     return ok ? SDC_OK : SDC_ERROR_MEMORY;
 }

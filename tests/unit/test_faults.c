@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum { N = 64, OTHER = 120 };
-enum { MEMORY_FAULTS = 16, FIRST_FAULTS = 40, COMMAND_FAULTS = 12, MOST_BATCH = 64 };
+enum { MEMORY_FAULTS = 16, FIRST_FAULTS = 64, COMMAND_FAULTS = 12, MOST_BATCH = 64 };
 
 static Faults *faults;
 
