@@ -122,8 +122,9 @@ bool limit_effort(Gen *g, Module *m);
 
 /* meta.c: everything that follows from the function's signature. */
 bool meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta);
-/* meta_map.c: tensor maps of the function's TMA ops; of: (Op) -> its SdcrtMap. False
+/* meta_map.c: tensor maps of the function's TMA ops; of: (Op) -> its SdcrtMap, halves:
+   the one by which it asks for a half for two programs. False
    after an error in s->diag. */
-bool meta_maps(Session *s, const Func *f, SdcrtMeta *meta, Map *of);
+bool meta_maps(Session *s, const Func *f, SdcrtMeta *meta, Map *of, Map *halves);
 
 #endif

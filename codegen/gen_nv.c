@@ -454,6 +454,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_UNDEF: return gen_constant(g, op);
     case OP_PROGRAM_ID:
     case OP_NUM_PROGRAMS: return gen_program(g, op);
+    case OP_IN_CLUSTER: return nv_in_cluster(g, op);
     case OP_ARANGE: return nv_arange(g, op);
     case OP_SPLAT:
     case OP_BROADCAST:
@@ -494,6 +495,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_BAR_INDEX:
     case OP_BAR_EXPECT:
     case OP_BAR_ARRIVE:
+    case OP_BAR_ARRIVE_CLUSTER:
     case OP_BAR_WAIT: return nv_bar(g, op);
     case OP_MAKE_DESC: return true; /* a tensor map, which the host makes */
     case OP_TENSOR_MAP: return nv_tensor_map(g, op);
@@ -648,7 +650,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
                    f->num_ctas, g->opt->target);
         return false;
     }
-    if (!meta_maps(g->s, f, meta, &nv.maps))
+    if (!meta_maps(g->s, f, meta, &nv.maps, &nv.halves))
         return false;
     g->priv = &nv;
     nv.warps = warps;
@@ -678,6 +680,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     meta->shared_bytes = f->shared_bytes;
     meta->threads = 32 * warps;
     meta->overlap = nv_overlaps(g, f);
+    meta->cluster = nv_cluster(nv_roles_of(f));
     meta->driver = nv.nmaps ? NV_MAP_DRIVER : 0;
     meta->guarded_args |= nv.nmaps > 0;
     if (nv.widest > NV_ALL_REGS && !nv_roles_of(f)) /* or ptxas gives it few registers */

@@ -36,7 +36,8 @@ typedef struct Nv {
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
     LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
-    Map maps; /* (Op of TMA) -> SdcrtMap of meta */
+    Map maps;             /* (Op of TMA) -> SdcrtMap of meta */
+    Map halves;           /* the same, of halves that come for two programs */
     /* Where the tensor maps that the kernel writes lie, of this program, i64, and the
        word that says so (NULL: it writes none); how many have their place; those that
        nobody has acquired yet. */
@@ -315,6 +316,9 @@ bool nv_roles(Gen *g, const Op *op);
 bool nv_pingpong(Gen *g, const Op *op);
 const Op *nv_roles_of(const Func *f); /* NULL: all do the same */
 int nv_launch_warps(const Func *f);   /* of a block, with those that idle */
+/* Programs of a cluster that it may be launched in; 0: alone. `roles` may be NULL. */
+int nv_cluster(const Op *roles);
+bool nv_in_cluster(Gen *g, const Op *op);
 int nv_blocks(const Op *roles);       /* on one SM, at least */
 
 /* ---- gen_nv_bar.c: mbarriers */

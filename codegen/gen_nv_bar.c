@@ -73,10 +73,10 @@ in_loop(const Op *op)
 }
 
 static void
-set_counts(Gen *g, LLVMValueRef base, int stages, int64_t arrivals, bool again)
+set_counts(Gen *g, LLVMValueRef base, int stages, LLVMValueRef arrivals, bool again)
 {
     LLVMValueRef args[3] = {
-        NULL, ll_int(g->i32, arrivals),
+        NULL, arrivals,
         LLVMBuildICmp(g->b, LLVMIntEQ, nv_of(g)->tid, ll_int(g->i32, 0), "")};
     for (int i = 0; i < stages; i++) {
         args[0] = nv_shared_word(g, nv_scratch_part(g, base, i * BAR_BYTES));
@@ -95,7 +95,10 @@ gen_alloc(Gen *g, const Op *op)
     if (!out)
         return false;
     int stages = (int)max_i64(1, v->type->stages);
-    int64_t arrivals = attr_int(&op->attrs, ATTR_ARRIVALS, 1);
+    LLVMValueRef arrivals = ll_int(g->i32, attr_int(&op->attrs, ATTR_ARRIVALS, 1));
+    if (attr_has(&op->attrs, ATTR_CLUSTER)) /* of each program in it */
+        arrivals =
+            LLVMBuildMul(g->b, arrivals, ptx_call(g, PTX_CLUSTER_SIZE, NULL, 0), "");
     bool again = in_loop(op);
     out->v[0] = base;
     if (again) {
@@ -122,6 +125,18 @@ gen_index(Gen *g, const Op *op)
     return true;
 }
 
+/* The barrier at that address of the cluster's other program, or one's own: an address
+   among the cluster's shared memory. */
+static LLVMValueRef
+of_cluster(Gen *g, LLVMValueRef bar, LLVMValueRef other)
+{
+    LLVMValueRef rank = ptx_call(g, PTX_CLUSTER_RANK, NULL, 0);
+    LLVMValueRef args[2] = {
+        bar, LLVMBuildXor(g->b, rank, LLVMBuildZExt(g->b, other, g->i32, ""), "")};
+    return ptx_asm(g, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r", g->i32, args, 2,
+                   false);
+}
+
 /* By the thread that is chosen: for all of the role, or for its warp. */
 static void
 arrive(Gen *g, const Op *op, LLVMValueRef bar, LLVMValueRef pred, LLVMValueRef chosen)
@@ -129,6 +144,10 @@ arrive(Gen *g, const Op *op, LLVMValueRef bar, LLVMValueRef pred, LLVMValueRef c
     LLVMValueRef args[3] = {bar, chosen};
     if (pred)
         args[1] = LLVMBuildAnd(g->b, pred, chosen, "");
+    if (op->kind == OP_BAR_ARRIVE_CLUSTER) {
+        statement(g, "@$1 mbarrier.arrive.shared::cluster.b64 _, [$0];", "r,b", args, 2);
+        return;
+    }
     if (op->kind == OP_BAR_ARRIVE) {
         statement(g, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b", args, 2);
         return;
@@ -161,7 +180,8 @@ nv_bar(Gen *g, const Op *op)
         return gen_alloc(g, op);
     if (op->kind == OP_BAR_INDEX)
         return gen_index(g, op);
-    int at = op->kind == OP_BAR_WAIT ? 2 : 1; /* of the predicate */
+    bool pair = op->kind == OP_BAR_ARRIVE_CLUSTER;
+    int at = op->kind == OP_BAR_WAIT || pair ? 2 : 1; /* of the predicate */
     LLVMValueRef bar = nv_scalar(g, op_operand(op, 0)), pred = NULL;
     if (!bar || (op->noperand > at && !(pred = nv_scalar(g, op_operand(op, at)))))
         return false;
@@ -176,8 +196,15 @@ nv_bar(Gen *g, const Op *op)
         arrive(g, op, bar, pred, nv_elected(g));
         return true;
     }
+    if (pair) {
+        LLVMValueRef other = nv_scalar(g, op_operand(op, 1));
+        if (!other)
+            return false;
+        bar = of_cluster(g, bar, other);
+    }
     LLVMValueRef all = ll_int(g->i32, -1);
-    ptx_call(g, PTX_BARRIER_WARP, &all, 1);
+    if (!pair) /* which stands behind the warp's arrival at its own */
+        ptx_call(g, PTX_BARRIER_WARP, &all, 1);
     LLVMValueRef first =
         LLVMBuildICmp(g->b, LLVMIntEQ, nv_of(g)->lane, ll_int(g->i32, 0), "");
     arrive(g, op, bar, pred, first);

@@ -58,6 +58,38 @@ nv_blocks(const Op *roles)
     return (int)attr_int(&roles->attrs, ATTR_BLOCKS, 1);
 }
 
+int
+nv_cluster(const Op *roles)
+{
+    return roles ? (int)attr_int(&roles->attrs, ATTR_CLUSTER, 0) : 0;
+}
+
+bool
+nv_in_cluster(Gen *g, const Op *op)
+{
+    Regs *out = nv_define(g, &op->results[0], 1);
+    if (!out || g->info.sm < 90)
+        return false;
+    LLVMValueRef size = ptx_call(g, PTX_CLUSTER_SIZE, NULL, 0);
+    out->v[0] = LLVMBuildICmp(g->b, LLVMIntEQ, size, ll_int(g->i32, 2), "");
+    return true;
+}
+
+/* All threads of the cluster meet: each one's barriers are there before the other's
+   copies and arrivals come, and its memory until they have. */
+static void
+meet_cluster(Gen *g, const Op *op)
+{
+    if (!nv_cluster(op))
+        return;
+    LLVMValueRef size = ptx_call(g, PTX_CLUSTER_SIZE, NULL, 0);
+    Guard guard =
+        nv_guard_begin(g, LLVMBuildICmp(g->b, LLVMIntEQ, size, ll_int(g->i32, 2), ""));
+    ptx_asm(g, "barrier.cluster.arrive.relaxed; barrier.cluster.wait;", "",
+            LLVMVoidTypeInContext(g->cx), NULL, 0, true);
+    nv_guard_end(g, guard);
+}
+
 /* Registers that each thread has at first. */
 static int
 launch_regs(const Op *op, int warps)
@@ -187,6 +219,7 @@ nv_roles(Gen *g, const Op *op)
     if (!check(g, op))
         return false;
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(g->cx, g->fn, "done");
+    meet_cluster(g, op);
     LLVMValueRef warp = nv_uniform_warp(g);
     for (int i = 0; i < n; i++) {
         LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(g->cx, g->fn, "start");
@@ -207,5 +240,6 @@ nv_roles(Gen *g, const Op *op)
         first = end;
     }
     LLVMPositionBuilderAtEnd(g->b, done);
+    meet_cluster(g, op);
     return true;
 }

@@ -17,11 +17,11 @@
 
 /* Address of the op's map, i64. */
 static LLVMValueRef
-map_address(Gen *g, const Op *op)
+map_address(Gen *g, const Op *op, const Map *of)
 {
     if (tma_kernel_map(op_operand(op, 0)))
         return nv_scalar(g, op_operand(op, 0));
-    const SdcrtMap *map = map_get(&nv_of(g)->maps, op);
+    const SdcrtMap *map = map_get(of, op);
     const SdcrtMeta *meta = nv_of(g)->meta;
     unsigned i = (unsigned)(meta->nparam + (map - meta->maps));
     return LLVMBuildPtrToInt(g->b, LLVMGetParam(g->fn, i), g->i64, "");
@@ -58,15 +58,18 @@ coordinates(char *out, size_t size, int first, int n)
 typedef struct Copy {
     const Op *op;
     LLVMValueRef map, bar, pred; /* bar NULL: a store */
+    LLVMValueRef both; /* where it holds, halves are asked for, for two programs */
     int rank;
 } Copy;
 
-/* One box: `smem` its address, `at` its coordinates, fastest first. */
+/* One box: `smem` its address, `at` its coordinates, fastest first; `two`: for both
+   programs of the cluster. */
 static void
-issue(Gen *g, const Copy *c, LLVMValueRef smem, LLVMValueRef *at)
+issue(Gen *g, const Copy *c, LLVMValueRef smem, LLVMValueRef *at, bool two)
 {
-    char text[256], where[48], cons[64];
-    LLVMValueRef args[4 + TMA_MAX_RANK];
+    enum { BOTH = 3 }; /* a bit for each rank */
+    char text[320], where[48], cons[64];
+    LLVMValueRef args[5 + TMA_MAX_RANK];
     int n = 0, used;
     args[n++] = smem;
     args[n++] = c->map;
@@ -76,8 +79,16 @@ issue(Gen *g, const Copy *c, LLVMValueRef smem, LLVMValueRef *at)
     used = snprintf(cons, sizeof cons, "r,l");
     for (int i = 0; i < c->rank + (c->bar != NULL); i++)
         used += snprintf(cons + used, sizeof cons - (size_t)used, ",r");
-    snprintf(cons + used, sizeof cons - (size_t)used, ",b");
-    if (c->bar) {
+    snprintf(cons + used, sizeof cons - (size_t)used, two ? ",h,b" : ",b");
+    if (two) {
+        args[n++] = c->bar;
+        args[n++] = ll_int(LLVMInt16TypeInContext(g->cx), BOTH);
+        snprintf(text, sizeof text,
+                 "@$%d cp.async.bulk.tensor.%dd.shared::cluster.global.tile"
+                 ".mbarrier::complete_tx::bytes.multicast::cluster [$0], [$1, %s], "
+                 "[$%d], $%d;",
+                 n, c->rank, where, n - 2, n - 1);
+    } else if (c->bar) {
         args[n++] = c->bar;
         snprintf(text, sizeof text,
                  "@$%d cp.async.bulk.tensor.%dd.shared::cluster.global.tile"
@@ -99,28 +110,70 @@ plus(Gen *g, LLVMValueRef x, int64_t by)
     return by ? LLVMBuildAdd(g->b, x, ll_int(g->i32, by), "") : x;
 }
 
+/* Boxes [0, n) of the tile in shared memory at `base`, its first element at `at`. */
+static void
+copy_boxes(Gen *g, const Copy *c, const TmaBoxes *b, const int64_t *n, LLVMValueRef base,
+           LLVMValueRef *at, bool two)
+{
+    LLVMValueRef now[TMA_MAX_RANK];
+    memcpy(now, at, sizeof now);
+    for (int64_t y = 0; y < n[1]; y++)
+        for (int64_t x = 0; x < n[0]; x++) {
+            now[0] = plus(g, at[0], x * b->box[0]);
+            if (c->rank > 1)
+                now[1] = plus(g, at[1], y * b->box[1]);
+            issue(g, c, plus(g, base, x * b->by[0] + y * b->by[1]), now, two);
+        }
+}
+
+/* The half of the tile that is this program's to ask for, by its rank. */
+static bool
+copy_half(Gen *g, const Copy *whole, const TmaBoxes *boxes, LLVMValueRef base,
+          LLVMValueRef *at)
+{
+    TmaBoxes halves = *boxes, *b = &halves;
+    Copy half = *whole, *c = &half;
+    if (!tma_halves(b))
+        return false;
+    c->map = map_address(g, c->op, &nv_of(g)->halves);
+    int along = b->n[0] % 2;
+    int64_t n[2] = {b->n[0], b->n[1]};
+    LLVMValueRef rank = ptx_call(g, PTX_CLUSTER_RANK, NULL, 0), from[TMA_MAX_RANK];
+    memcpy(from, at, sizeof from);
+    n[along] /= 2;
+    from[along] = LLVMBuildAdd(
+        g->b, at[along],
+        LLVMBuildMul(g->b, rank, ll_int(g->i32, n[along] * b->box[along]), ""), "");
+    base = LLVMBuildAdd(
+        g->b, base, LLVMBuildMul(g->b, rank, ll_int(g->i32, n[along] * b->by[along]), ""),
+        "");
+    copy_boxes(g, c, b, n, base, from, true);
+    return true;
+}
+
 /* All boxes of the tile; `first`: operand number of the first coordinate. */
 static bool
 copy_tile(Gen *g, Copy *c, int first)
 {
     const Op *op = c->op;
-    const Value *mem = op_operand(op, 1);
-    LLVMValueRef base = nv_scalar(g, mem), at[TMA_MAX_RANK], now[TMA_MAX_RANK];
+    LLVMValueRef base = nv_scalar(g, op_operand(op, 1)), at[TMA_MAX_RANK] = {NULL};
     TmaBoxes b;
     c->rank = op_operand(op, 0)->type->rank;
-    if (!base || !tma_boxes(g->s, mem->type, &b))
+    if (!base || !tma_boxes(g->s, op_operand(op, 1)->type, &b))
         return false;
     base = nv_shared_word(g, base);
     for (int i = 0; i < c->rank; i++)
-        if (!(now[i] = at[i] = nv_scalar(g, op_operand(op, first + c->rank - 1 - i))))
+        if (!(at[i] = nv_scalar(g, op_operand(op, first + c->rank - 1 - i))))
             return false;
-    for (int64_t y = 0; y < b.n[1]; y++)
-        for (int64_t x = 0; x < b.n[0]; x++) {
-            now[0] = plus(g, at[0], x * b.box[0]);
-            if (c->rank > 1)
-                now[1] = plus(g, at[1], y * b.box[1]);
-            issue(g, c, plus(g, base, x * b.by[0] + y * b.by[1]), now);
-        }
+    Guard guard = nv_guard_begin(g, c->both);
+    if (c->both) {
+        if (!copy_half(g, c, &b, base, at))
+            return false;
+        nv_guard_end(g, guard);
+        guard = nv_guard_begin(g, LLVMBuildNot(g->b, c->both, ""));
+    }
+    copy_boxes(g, c, &b, b.n, base, at, false);
+    nv_guard_end(g, guard);
     return true;
 }
 
@@ -129,7 +182,8 @@ gen_load(Gen *g, const Op *op)
 {
     int rank = op_operand(op, 0)->type->rank;
     LLVMValueRef bar = nv_scalar(g, op_operand(op, 2));
-    Copy c = {.op = op, .map = map_address(g, op), .pred = nv_elected(g)};
+    Copy c = {
+        .op = op, .map = map_address(g, op, &nv_of(g)->maps), .pred = nv_elected(g)};
     if (!bar)
         return false;
     c.bar = nv_shared_word(g, bar);
@@ -137,7 +191,10 @@ gen_load(Gen *g, const Op *op)
         LLVMValueRef pred = nv_scalar(g, op_operand(op, 3 + rank));
         if (!pred)
             return false;
-        c.pred = LLVMBuildAnd(g->b, c.pred, pred, "");
+        if (attr_has(&op->attrs, ATTR_MULTICAST))
+            c.both = pred;
+        else
+            c.pred = LLVMBuildAnd(g->b, c.pred, pred, "");
     }
     return copy_tile(g, &c, 3);
 }
@@ -145,7 +202,8 @@ gen_load(Gen *g, const Op *op)
 static bool
 gen_store(Gen *g, const Op *op)
 {
-    Copy c = {.op = op, .map = map_address(g, op), .pred = nv_elected(g)};
+    Copy c = {
+        .op = op, .map = map_address(g, op, &nv_of(g)->maps), .pred = nv_elected(g)};
     if (!copy_tile(g, &c, 2))
         return false;
     ptx_asm(g, "@$0 cp.async.bulk.commit_group;", "b", LLVMVoidTypeInContext(g->cx),

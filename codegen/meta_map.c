@@ -17,7 +17,7 @@ static_assert((int)TMA_MAX_MAPS <= (int)SDCRT_MAX_MAPS &&
 typedef struct Maps {
     Session *s;
     SdcrtMeta *meta;
-    Map *of;
+    Map *of, *halves;
     Loc loc;
 } Maps;
 
@@ -150,30 +150,14 @@ is_written_so(const Op *own, const TmaBoxes *boxes)
     return ok && (boxes->order[1] < 0 || box->n == 2);
 }
 
+/* The map of `desc` with such boxes, for the op, to `of`. */
 static bool
-add_map(Maps *m, const Op *op)
+take_map(Maps *m, const Op *op, const Op *desc, const TmaBoxes *boxes, Map *of)
 {
-    const Op *own = tma_kernel_map(op_operand(op, 0));
-    const Op *desc = own ? own : tma_desc(op_operand(op, 0));
-    const Type *mem = op_operand(op, 1)->type;
-    TmaBoxes boxes;
     SdcrtMap map;
-    int n = m->meta->nmap;
-    m->loc = op->loc;
-    if (!desc || !tma_boxes(m->s, mem, &boxes) ||
-        !tma_fits(&boxes, mem, desc->results[0].type) ||
-        (own && !is_written_so(own, &boxes))) {
-        diag_error(&m->s->diag, op->loc,
-                   "'%s' needs a descriptor of the kernel's own and a buffer in the "
-                   "layout of its block",
-                   op_info[op->kind].name);
+    int n = m->meta->nmap, i = 0;
+    if (!fill_map(m, desc, boxes, &map))
         return false;
-    }
-    if (own)
-        return true;
-    if (!fill_map(m, desc, &boxes, &map))
-        return false;
-    int i = 0;
     while (i < n && !is_same(&m->meta->maps[i], &map))
         i++;
     if (i == SDCRT_MAX_MAPS) {
@@ -184,8 +168,39 @@ add_map(Maps *m, const Op *op)
     if (i == n)
         m->meta->maps[m->meta->nmap++] = map;
     m->meta->maps[i].written |= op->kind != OP_TMA_LOAD;
-    map_set(m->of, op, &m->meta->maps[i]);
+    map_set(of, op, &m->meta->maps[i]);
     return true;
+}
+
+static bool
+add_map(Maps *m, const Op *op)
+{
+    const Op *own = tma_kernel_map(op_operand(op, 0));
+    const Op *desc = own ? own : tma_desc(op_operand(op, 0));
+    const Type *mem = op_operand(op, 1)->type;
+    bool multicast = attr_has(&op->attrs, ATTR_MULTICAST);
+    TmaBoxes boxes, halves;
+    m->loc = op->loc;
+    if (!desc || !tma_boxes(m->s, mem, &boxes) ||
+        !tma_fits(&boxes, mem, desc->results[0].type) ||
+        (own && (multicast || !is_written_so(own, &boxes)))) {
+        diag_error(&m->s->diag, op->loc,
+                   "'%s' needs a descriptor of the kernel's own and a buffer in the "
+                   "layout of its block",
+                   op_info[op->kind].name);
+        return false;
+    }
+    if (own)
+        return true;
+    if (!take_map(m, op, desc, &boxes, m->of))
+        return false;
+    halves = boxes;
+    if (!multicast)
+        return true;
+    if (tma_halves(&halves))
+        return take_map(m, op, desc, &halves, m->halves);
+    diag_error(&m->s->diag, op->loc, "a tile of one row of boxes has no halves");
+    return false;
 }
 
 static bool
@@ -203,9 +218,10 @@ visit(Maps *m, const Region *r, int depth)
 }
 
 bool
-meta_maps(Session *s, const Func *f, SdcrtMeta *meta, Map *of)
+meta_maps(Session *s, const Func *f, SdcrtMeta *meta, Map *of, Map *halves)
 {
-    Maps m = {.s = s, .meta = meta, .of = of};
+    Maps m = {.s = s, .meta = meta, .of = of, .halves = halves};
     map_init(of, &s->tmp);
+    map_init(halves, &s->tmp);
     return visit(&m, f->body, 0);
 }

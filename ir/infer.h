@@ -51,7 +51,8 @@ bool rule_mask(RuleCx *c, int i, const Type *like);
     X(local_alloc) X(local_index) X(local_trans) X(local_slice) X(local_load) \
     X(local_store) X(local_dot) X(async_copy) X(token) X(bar_alloc) X(bar_index) \
     X(bar_expect) \
-    X(bar_arrive) X(bar_wait) X(tensor_map) X(tma_load) X(tma_store) X(wgmma) \
+    X(bar_arrive) X(bar_arrive_cluster) X(in_cluster) \
+    X(bar_wait) X(tensor_map) X(tma_load) X(tma_store) X(wgmma) \
     X(wgmma_open) X(wgmma_wait) X(warp_specialize) X(nest) \
     X(buf_alloc) X(buf_load) X(buf_store) X(buf_dot) \
     X(vload) X(vstore) X(vfetch) X(vcheck) X(vprint) X(vassert)

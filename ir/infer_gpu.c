@@ -171,6 +171,19 @@ rule_bar_arrive(RuleCx *c)
 }
 
 bool
+rule_bar_arrive_cluster(RuleCx *c)
+{
+    return is_bar(c, 0) && pred_ok(c, 1) && pred_ok(c, 2);
+}
+
+bool
+rule_in_cluster(RuleCx *c)
+{
+    c->out[0] = rule_scalar(c, SK_I1);
+    return true;
+}
+
+bool
 rule_bar_wait(RuleCx *c)
 {
     return is_bar(c, 0) && pred_ok(c, 2) &&

@@ -75,6 +75,19 @@ tma_boxes(Session *s, const Type *mem, TmaBoxes *out)
 }
 
 bool
+tma_halves(TmaBoxes *b)
+{
+    if (b->n[0] * b->n[1] % 2 == 0)
+        return true;
+    if (b->n[0] != 1 || b->box[1] % (2 * TMA_PHASES))
+        return false;
+    b->box[1] /= 2;
+    b->n[1] *= 2;
+    b->by[1] = b->box[0] * b->box[1] * b->bytes;
+    return true;
+}
+
+bool
 tma_fits(const TmaBoxes *b, const Type *mem, const Type *desc)
 {
     int last = desc->rank - 1;

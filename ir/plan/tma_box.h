@@ -27,6 +27,10 @@ typedef struct TmaBoxes {
 /* False: TMA cannot write (or read) a buffer of this type. */
 bool tma_boxes(Session *s, const Type *mem, TmaBoxes *out);
 
+/* The boxes of which one half of the tile is one half: those of the tile, or twice as
+   many, each half as high. False: there is no half. */
+bool tma_halves(TmaBoxes *boxes);
+
 /* Does a block of the descriptor run as the buffer lies? Its last dimension is the
    buffer's fastest; dimensions of one element may stand before. */
 bool tma_fits(const TmaBoxes *b, const Type *mem, const Type *desc);

@@ -125,9 +125,10 @@ dot_unit(const Op *op)
 static const char *
 load_unit(const Op *op)
 {
-    return op->kind == OP_TMA_LOAD     ? "TMA"
-           : op->kind == OP_ASYNC_COPY ? "cp.async"
-                                       : "threads, synchronously";
+    return attr_has(&op->attrs, ATTR_MULTICAST) ? "TMA, multicast in clusters"
+           : op->kind == OP_TMA_LOAD            ? "TMA"
+           : op->kind == OP_ASYNC_COPY          ? "cp.async"
+                                                : "threads, synchronously";
 }
 
 void
@@ -149,6 +150,9 @@ schedule_print(Buf *out, const Func *f)
                    s.loads && s.copies ? "TMA and cp.async"
                    : s.loads           ? "TMA"
                                        : "cp.async");
+    if (s.roles && attr_has(&s.roles->attrs, ATTR_CLUSTER))
+        buf_str(out, "  tiles that neighbouring programs share come once for both: in "
+                     "clusters of 2 where rows begin off the cache's lines\n");
     if (s.stores)
         buf_str(out, "  results are stored by TMA\n");
     if (s.maps)

@@ -323,12 +323,45 @@ matmul_epilogue(const Product *p)
     return (int32_t)p->act << 2 | p->adds << 1 | (p->bias != NULL);
 }
 
+/* Do the rows of the batch's matrices follow each other? Then they are one matrix's, if
+   32 bits count its elements. */
+static bool
+is_one(const SdcTensor *t)
+{
+    int64_t rows = t->shape[0] * t->shape[1], by = t->strides[1];
+    return t->strides[0] == t->shape[1] * by && by >= 0 &&
+           rows * (by > 1 ? by : 1) + t->shape[2] * t->strides[2] <= INT32_MAX;
+}
+
+static void
+make_one(SdcTensor *t)
+{
+    t->shape[1] *= t->shape[0];
+    t->shape[0] = 1;
+}
+
+/* All matrices of a batch by the same one are one matrix by it: fewer tiles that are not
+   full, and the kernel that has no batch. */
+static void
+fold_batch(Product *p)
+{
+    if (p->c.shape[0] < 2 || p->b.strides[0] != 0 || p->bias_next || !is_one(&p->a) ||
+        !is_one(&p->c) || (p->adds && !is_one(&p->residual)))
+        return;
+    make_one(&p->a);
+    make_one(&p->c);
+    if (p->adds)
+        make_one(&p->residual);
+    p->b.shape[0] = 1;
+}
+
 /* All of it fits. */
 static SdcStatus
 multiply(Call *c, Product *p)
 {
     if (!p->c.shape[0] || !p->c.shape[1] || !p->c.shape[2])
         return SDC_OK;
+    fold_batch(p);
     GemmAsk ask = {.m = p->c.shape[1],
                    .n = p->c.shape[2],
                    .k = p->a.shape[2],

@@ -18,7 +18,8 @@
 
 #include <math.h>
 
-enum { MOST_PARTS = 32, LEAST_STEPS = 4, COPY_ROWS = 8 };
+/* Kernels of so many warps have a producer, which may ask for halves (pass multicast). */
+enum { MOST_PARTS = 32, LEAST_STEPS = 4, COPY_ROWS = 8, ROLE_WARPS = 8 };
 
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.8e6,
@@ -127,8 +128,12 @@ cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
     double sums = each * (double)q->m * (double)q->n;
     double flight = at_once * fmin(rounds, t->resident) * (t->stages - 1) *
                     (high + across) * t->k * q->bytes;
-    double read = high * lines(q->a_rows, w->pack_a || !w->maps) +
-                  across * lines(q->b_rows, w->pack_b || !w->maps);
+    double read_a = high * lines(q->a_rows, w->pack_a || !w->maps);
+    double read_b = across * lines(q->b_rows, w->pack_b || !w->maps);
+    /* where rows begin off the lines, neighbours that run in clusters share b's */
+    bool off = read_a > high || read_b > across;
+    double read =
+        read_a + (off && t->warps >= ROLE_WARPS && units > 1 ? read_b / 2 : read_b);
     GemmCost c = {
         .products = fmax(rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
                          fmax(1, rounds / t->resident) * depth / t->k * t->step),

@@ -22,7 +22,10 @@ typedef struct CudaLaunchAttribute {
     } value;
 } CudaLaunchAttribute;
 
-enum { CUDA_LAUNCH_OVERLAP = 6 }; /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
+enum {
+    CUDA_LAUNCH_CLUSTER = 4, /* ..._CLUSTER_DIMENSION */
+    CUDA_LAUNCH_OVERLAP = 6  /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
+};
 
 /* CUlaunchConfig */
 typedef struct CudaLaunch {

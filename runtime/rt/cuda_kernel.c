@@ -208,21 +208,48 @@ refused_launch(const SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *h
                      k->meta.threads, how->shared, k->use.registers);
 }
 
+/* Neighbours along axis 0 as clusters, where there are as many as that takes; of programs
+   that take one tile after another one more does no harm. It pays where rows begin off
+   the cache's lines, so that each is asked for twice (3000x5000x7000, fp16, 128x256
+   tiles, H200, tests/gpu/shapes --tiles, 2026-11-23: 330 us, 452 without; 4096x4096x4096,
+   whose rows do not: 185 us with and without; 64 of 512x512x512: 40 us, 38 without). */
+static void
+in_clusters(const SdcrtCuda *c, const SdcrtCudaKernel *k, CudaLaunch *how,
+            CudaLaunchAttribute *with)
+{
+    const unsigned each = (unsigned)k->meta.cluster;
+    unsigned more = (each - how->grid[0] % each) % each;
+    unsigned room = (unsigned)(c->info.processors * k->meta.ctas_per_sm);
+    if (how->grid[0] < each || (more && how->grid[0] + more > room))
+        return;
+    memcpy(with, how->attributes, how->nattribute * sizeof *with);
+    with[how->nattribute] =
+        (CudaLaunchAttribute){.id = CUDA_LAUNCH_CLUSTER, .value.cluster = {each, 1, 1}};
+    how->attributes = with;
+    how->nattribute++;
+    how->grid[0] += more;
+}
+
 /* Maps are made and kernels launched in the kernel's own context. */
 static SdcrtStatus
 launch_here(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how, void **params,
             const uint64_t *args, SdcrtError *e)
 {
     CudaMap maps[SDCRT_MAX_MAPS];
+    CudaLaunchAttribute with[2];
+    CudaLaunch so = *how;
+    int off_lines = 0;
     if (k->meta.nmap) {
-        SdcrtStatus status = cuda_maps(c, &k->meta, k->maps, args, maps, e);
+        SdcrtStatus status = cuda_maps(c, &k->meta, k->maps, args, maps, &off_lines, e);
         if (status != SDCRT_OK)
             return status;
     }
     for (int i = 0; i < k->meta.nmap; i++)
         params[k->meta.nparam + i] = &maps[i];
-    int code = c->d.launch(how, k->function, params, NULL);
-    return code ? refused_launch(c, k, how, code, e) : SDCRT_OK;
+    if (k->meta.cluster && off_lines)
+        in_clusters(c, k, &so, with);
+    int code = c->d.launch(&so, k->function, params, NULL);
+    return code ? refused_launch(c, k, &so, code, e) : SDCRT_OK;
 }
 
 static SdcrtStatus

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { ALIGN = 16, L2_256B = 3 };
+enum { ALIGN = 16, LINE = 128, L2_256B = 3 };
 
 /* CUtensorMapSwizzle */
 static int
@@ -168,7 +168,17 @@ encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap 
 }
 
 static int
-take(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, CudaMap *maps)
+is_off_lines(const SdcrtMap *map, const int64_t *v)
+{
+    int off = v[map->base] % LINE != 0;
+    for (int d = 1; d < map->rank; d++)
+        off |= v[map->stride[d]] * map->elem_bytes % LINE != 0;
+    return off && !map->written;
+}
+
+static int
+take(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, CudaMap *maps,
+     int *off_lines)
 {
     int hit = 0;
     if (atomic_flag_test_and_set_explicit(&cache->busy, memory_order_acquire))
@@ -176,6 +186,7 @@ take(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, CudaMap *map
     if (cache->full &&
         memcmp(cache->args, args, (size_t)m->nparam * sizeof *args) == 0) {
         memcpy(maps, cache->maps, (size_t)m->nmap * sizeof *maps);
+        *off_lines = cache->off_lines;
         hit = 1;
     }
     atomic_flag_clear_explicit(&cache->busy, memory_order_release);
@@ -183,22 +194,24 @@ take(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, CudaMap *map
 }
 
 static void
-keep(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, const CudaMap *maps)
+keep(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, const CudaMap *maps,
+     int off_lines)
 {
     if (atomic_flag_test_and_set_explicit(&cache->busy, memory_order_acquire))
         return;
     memcpy(cache->args, args, (size_t)m->nparam * sizeof *args);
     memcpy(cache->maps, maps, (size_t)m->nmap * sizeof *maps);
+    cache->off_lines = off_lines;
     cache->full = 1;
     atomic_flag_clear_explicit(&cache->busy, memory_order_release);
 }
 
 SdcrtStatus
 cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
-          const uint64_t *args, CudaMap *maps, SdcrtError *e)
+          const uint64_t *args, CudaMap *maps, int *off_lines, SdcrtError *e)
 {
     int64_t v[SDCRT_MAX_TERMS];
-    if (take(cache, m, args, maps))
+    if (take(cache, m, args, maps, off_lines))
         return SDCRT_OK;
     if (!c->d.map_tiled)
         return cuda_refuse(e, SDCRT_ERROR_MAP,
@@ -206,11 +219,13 @@ cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
                            "not know: install one of CUDA 12 or later",
                            m->name, c->info.name);
     evaluate(m, args, v);
+    *off_lines = 0;
     for (int i = 0; i < m->nmap; i++) {
+        *off_lines |= is_off_lines(&m->maps[i], v);
         SdcrtStatus status = encode(c, m, i, v, &maps[i], e);
         if (status != SDCRT_OK)
             return status;
     }
-    keep(cache, m, args, maps);
+    keep(cache, m, args, maps, *off_lines);
     return SDCRT_OK;
 }

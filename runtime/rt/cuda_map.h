@@ -13,7 +13,7 @@ typedef struct CudaMap {
    may look; the others encode. */
 typedef struct CudaMapCache {
     atomic_flag busy;
-    int full;
+    int full, off_lines;
     uint64_t args[SDCRT_MAX_PARAMS];
     CudaMap maps[SDCRT_MAX_MAPS];
 } CudaMapCache;
@@ -27,9 +27,10 @@ typedef enum CudaMapFit {
 
 CudaMapFit cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args);
 
-/* Fills maps[0 .. m->nmap - 1]. SDCRT_ERROR_MAP when the arguments allow none: an address
+/* Fills maps[0 .. m->nmap - 1]; *off_lines: do rows that are loaded begin off the cache's
+   lines of 128 bytes? SDCRT_ERROR_MAP when the arguments allow none: an address
    or stride off 16 bytes, a size below 1, a driver that has them not. */
 SdcrtStatus cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
-                      const uint64_t *args, CudaMap *maps, SdcrtError *e);
+                      const uint64_t *args, CudaMap *maps, int *off_lines, SdcrtError *e);
 
 #endif

@@ -136,6 +136,9 @@ typedef struct SdcrtMeta {
     /* GPU: every thread waits for the primary grid (griddepcontrol.wait), so that
        launches may overlap */
     int32_t overlap;
+    /* GPU: programs that are neighbours along axis 0 may be launched as clusters of so
+       many, so that one copy brings what all of them read; 0: they may not */
+    int32_t cluster;
     int32_t hooks; /* CPU: there is one slot more, the address of an SdcrtHooks */
     int32_t checks; /* CPU: checked code, with so many checks; 0: it is not */
     int64_t shared_bytes;  /* GPU: dynamic shared memory */

@@ -461,32 +461,26 @@ cuFuncSetAttribute(void *function, int attribute, int value)
 }
 
 #ifndef FAKE_OLD
-typedef struct Attribute {
-    int id, pad, value[16];
-} Attribute;
-
-typedef struct Config {
-    unsigned grid[3], block[3], shared;
-    void *stream;
-    const Attribute *attributes;
-    unsigned nattribute;
-} Config;
-
-/* None, or: overlap with the launch in front, of a kernel that waits for it. */
+/* Overlap with the launch in front, of a kernel that waits for it; clusters of two. */
 static int
-attributes_are_right(const Config *c, const Module *m)
+attributes_are_right(const Config *c, const Module *m, FakeLaunch *l)
 {
-    const Attribute *a = c->attributes;
-    return !c->nattribute ||
-           (c->nattribute == 1 && a->id == 6 && *a->value == 1 && m->waits);
+    int right = 1;
+    for (const Attribute *a = c->attributes; a < c->attributes + c->nattribute; a++) {
+        int pairs = a->id == 4 && a->value[0] == 2 && c->grid[0] % 2 == 0;
+        right &= pairs || (a->id == 6 && *a->value == 1 && m->waits);
+        *(a->id == 6 ? &l->overlap : &l->cluster) = *a->value;
+    }
+    return right;
 }
 
 EXPORT int
 cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
 {
     Module *m = function;
+    FakeLaunch l = {0};
     CALL();
-    if (extra || !m || !attributes_are_right(c, m))
+    if (extra || !m || !attributes_are_right(c, m, &l))
         return INVALID_VALUE;
     if (m->context != now())
         return INVALID_HANDLE;
@@ -495,11 +489,10 @@ cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
             return INVALID_VALUE;
     if (c->shared > 49152 && (int)c->shared > m->dynamic_shared)
         return INVALID_VALUE;
-    FakeLaunch l = {.shared = c->shared,
-                    .stream = c->stream,
-                    .context = now(),
-                    .overlap = c->nattribute > 0,
-                    .nparam = m->nparam < 64 ? m->nparam : 64};
+    l.shared = c->shared;
+    l.stream = c->stream;
+    l.context = now();
+    l.nparam = m->nparam < 64 ? m->nparam : 64;
     memcpy(l.grid, c->grid, sizeof l.grid);
     memcpy(l.block, c->block, sizeof l.block);
     memcpy(l.kernel, m->kernel, sizeof l.kernel);

@@ -5,10 +5,23 @@
 
 #include <stdint.h>
 
+/* CUlaunchAttribute, CUlaunchConfig. */
+typedef struct Attribute {
+    int id, pad, value[16];
+} Attribute;
+
+typedef struct Config {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    const Attribute *attributes;
+    unsigned nattribute;
+} Config;
+
 typedef struct FakeLaunch {
     unsigned grid[3], block[3], shared;
     void *stream, *context;
     char kernel[128];
+    int cluster; /* neighbours along axis 0 that run together; 0: none do */
     int overlap; /* it may begin before the launch in front has ended */
     int nparam;
     uint64_t params[64]; /* the first 8 bytes of each slot: of a tensor map its address */

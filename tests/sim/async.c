@@ -222,8 +222,7 @@ map_bytes(Warp *w, const Insn *i, int lane, uint64_t a, SimMap *m)
 static bool
 is_box(Warp *w, const Insn *i, const SimMap *m, uint32_t at)
 {
-    if (m->rank == i->n && at % 128 == 0 && at >= SHARED_BASE &&
-        at + box_bytes(m) <= w->b->shared_top)
+    if (m->rank == i->n && at % 128 == 0 && shared_holds(w->b, at, box_bytes(m)))
         return true;
     sim_fail(w, i, SIM_MEMORY,
              "a box of rank %d at %d: wrong rank, misaligned or outside", m->rank,
@@ -248,45 +247,69 @@ free_slot(Block *b)
     }
 }
 
-/* r: shared address, map, coordinates, mbarrier. n: rank. */
+/* One box to one program of the block. */
+static bool
+load_box(Warp *w, const Insn *i, int l, const void *map, const SimMap *m, uint32_t at,
+         uint32_t bar)
+{
+    Block *b = w->b;
+    int slot = free_slot(b);
+    MBar *x = is_box(w, i, m, at) ? mbar_at(w, i, bar) : NULL;
+    if (!x)
+        return false;
+    if (!x->fenced) {
+        sim_fail(w, i, SIM_ASYNC, "the mbarrier was made without a fence for copies");
+        return false;
+    }
+    uint32_t epoch = ++b->slot_epoch[slot];
+    race_async(w, i, l, (uint32_t)(b->base_load + slot), epoch, at, box_bytes(m), WRITE,
+               false);
+    if (!b->status)
+        proxy_copy(w, i, l, at, box_bytes(m));
+    if (b->status)
+        return false;
+    b->slot_busy[slot] = true;
+    x->flying++;
+    b->stats.copies++;
+    Async *a = add(b);
+    *a = (Async){.kind = ASYNC_LOAD,
+                 .thread = w->id * LANES + l,
+                 .group = (uint32_t)slot,
+                 .epoch = epoch,
+                 .shared = at,
+                 .map = map,
+                 .bar = bar,
+                 .insn = i};
+    for (int k = 0; k < i->n; k++)
+        a->at[k] = (int32_t)R32(w, i->r[2 + k])[l];
+    return true;
+}
+
+/* r: shared address, map, coordinates, mbarrier; sub: and a bit for each program of the
+   cluster that gets the box. n: rank. */
 void
 op_tma_load(Warp *w, const Insn *i, uint32_t mask)
 {
-    Block *b = w->b;
+    const uint32_t own = (1u << CLUSTER_SHIFT) - 1;
     for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
-        int l = __builtin_ctz(lanes), slot = free_slot(b);
+        int l = __builtin_ctz(lanes);
         uint32_t at = shared_word(w, i, i->r[0], l);
         uint32_t bar = shared_word(w, i, i->r[2 + i->n], l);
+        uint32_t to = i->sub ? R32(w, i->r[3 + i->n])[l] & 0xffff : 0;
         SimMap m;
         const void *map = map_bytes(w, i, l, R64(w, i->r[1])[l], &m);
-        MBar *x = map && is_box(w, i, &m, at) ? mbar_at(w, i, bar) : NULL;
-        if (!x)
+        if (!map || (!to && !load_box(w, i, l, map, &m, at, bar)))
             return;
-        if (!x->fenced) {
-            sim_fail(w, i, SIM_ASYNC, "the mbarrier was made without a fence for copies");
+        if (to >> w->b->cluster) {
+            sim_fail(w, i, SIM_MEMORY, "the cluster has %d programs, not 0x%x",
+                     w->b->cluster, to);
             return;
         }
-        uint32_t epoch = ++b->slot_epoch[slot];
-        race_async(w, i, l, (uint32_t)(b->base_load + slot), epoch, at, box_bytes(&m),
-                   WRITE, false);
-        if (!b->status)
-            proxy_copy(w, i, l, at, box_bytes(&m));
-        if (b->status)
-            return;
-        b->slot_busy[slot] = true;
-        x->flying++;
-        b->stats.copies++;
-        Async *a = add(b);
-        *a = (Async){.kind = ASYNC_LOAD,
-                     .thread = w->id * LANES + l,
-                     .group = (uint32_t)slot,
-                     .epoch = epoch,
-                     .shared = at,
-                     .map = map,
-                     .bar = bar,
-                     .insn = i};
-        for (int k = 0; k < i->n; k++)
-            a->at[k] = (int32_t)R32(w, i->r[2 + k])[l];
+        for (uint32_t rank = 0; to >> rank; rank++)
+            if (to >> rank & 1 &&
+                !load_box(w, i, l, map, &m, (at & own) | rank << CLUSTER_SHIFT,
+                          (bar & own) | rank << CLUSTER_SHIFT))
+                return;
     }
 }
 

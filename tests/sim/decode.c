@@ -73,7 +73,8 @@ operand(Parser *p, const char *s, int bits)
     if (number(s, bits, &v))
         return parse_const(p, v, bits);
     if (parse_symbol(p, s, &space, &v) && space != PARAM)
-        return parse_const(p, v, bits);
+        return space == SHARED && bits >= 32 ? parse_shared(p, v, bits == 64)
+                                             : parse_const(p, v, bits);
     parse_fail(p, "the operand '%s'", s);
     return 0;
 }
@@ -149,7 +150,9 @@ memory(Parser *p, char *s, Address *out)
         out->is_param = space == PARAM;
         out->offset += out->is_param ? (int64_t)v : 0;
         out->wide = space == GLOBAL;
-        out->at = out->is_param ? 0 : parse_const(p, v, out->wide ? 64 : 32);
+        out->at = out->is_param     ? 0
+                  : space == SHARED ? parse_shared(p, v, false)
+                                    : parse_const(p, v, out->wide ? 64 : 32);
         return true;
     }
     if (number(s, 32, &v)) {
@@ -460,6 +463,7 @@ decode(Parser *p, const char *name, char *operands)
         {"bar", decode_bar},
         {"barrier", decode_bar},
         {"mbarrier", decode_mbarrier},
+        {"mapa", decode_mapa},
         {"cp", decode_cp},
         {"tensormap", decode_tensormap},
         {"fence", decode_quiet},

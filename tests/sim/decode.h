@@ -34,8 +34,8 @@ const char *last(const Op *o);
 int type_bytes(const char *type);
 
 typedef bool Decode(Parser *p, const Op *o);
-Decode decode_load, decode_store, decode_atomic, decode_cp, decode_mbarrier, decode_bar,
-    decode_tensormap, decode_quiet, decode_policy;
+Decode decode_load, decode_store, decode_atomic, decode_cp, decode_mbarrier, decode_mapa,
+    decode_bar, decode_tensormap, decode_quiet, decode_policy;
 Decode decode_shfl, decode_vote, decode_matrix, decode_mma, decode_wgmma;
 
 #endif

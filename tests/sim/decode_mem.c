@@ -234,11 +234,12 @@ tma(Parser *p, const Op *o)
     bool load = has(o, "mbarrier::complete_tx::bytes");
     Code *c = parse_code(p);
     Address shared, map, bar = {0};
-    uint32_t r[10];
+    bool both = has(o, "multicast::cluster");
+    uint32_t r[11];
     int n;
-    if (o->count < (load ? 3 : 2))
+    if (o->count < (load ? 3 + both : 2))
         return parse_fail(p, "'%s' with %d operands", o->full, o->count);
-    if (has(o, "multicast::cluster") || has(o, "im2col"))
+    if ((both && !load) || has(o, "im2col"))
         return parse_fail(p, "the instruction '%s' is not known", o->full);
     if (!plain_memory(p, o->arg[load ? 0 : 1], &shared) ||
         (load && !plain_memory(p, o->arg[2], &bar)) ||
@@ -248,11 +249,15 @@ tma(Parser *p, const Op *o)
     r[load ? 1 : 0] = map.at;
     if (load)
         r[n + 2] = bar.at;
+    if (both && !(r[n + 3] = operand(p, o->arg[3], 16)))
+        return false;
     if (!map.wide || bar.wide != (load && shared.wide))
         return parse_fail(p, "'%s' of addresses of these sizes", o->full);
-    Insn *i = emit(p, load ? op_tma_load : op_tma_store, r, 0, load ? n + 3 : n + 2);
+    Insn *i =
+        emit(p, load ? op_tma_load : op_tma_store, r, 0, load ? n + 3 + both : n + 2);
     i->n = (uint8_t)n;
     i->flags = shared.wide ? WIDE_DST : 0;
+    i->sub = both;
     for (int k = 1; k < 7; k++)
         if (!load && has(o, ops[k]))
             i->sub = (uint16_t)k;
@@ -342,6 +347,11 @@ decode_bar(Parser *p, const Op *o)
         emit(p, op_warp_sync, r, 0, 1);
         return true;
     }
+    if (has(o, "cluster") && o->count == 0 && (arrive || has(o, "wait"))) {
+        /* the wait stands behind the arrival, and does both */
+        emit(p, arrive ? op_nothing : op_cluster_wait, r, 0, 0);
+        return true;
+    }
     if (has(o, "red") || has(o, "cluster") || (!arrive && !has(o, "sync")) ||
         o->count < 1)
         return parse_fail(p, "the instruction '%s' is not known", o->full);
@@ -349,6 +359,19 @@ decode_bar(Parser *p, const Op *o)
         !(r[1] = o->count > 1 ? operand(p, o->arg[1], 32) : parse_const(p, 0, 32)))
         return false;
     emit(p, arrive ? op_bar_arrive : op_bar_sync, r, 0, 2);
+    return true;
+}
+
+bool
+decode_mapa(Parser *p, const Op *o)
+{
+    uint32_t r[3];
+    if (o->count != 3 || !has(o, "shared::cluster") || !has(o, "u32"))
+        return parse_fail(p, "the instruction '%s' is not known", o->full);
+    for (int k = 0; k < 3; k++)
+        if (!(r[k] = operand(p, o->arg[k], 32)))
+            return false;
+    emit(p, op_mapa, r, 1, 2);
     return true;
 }
 

@@ -127,6 +127,15 @@ number(const char *name, int otherwise)
     return text && *text ? atoi(text) : otherwise;
 }
 
+static int
+cluster_of(const Config *c)
+{
+    for (unsigned k = 0; k < c->nattribute; k++)
+        if (c->attributes[k].id == 4)
+            return c->attributes[k].value[0];
+    return 0;
+}
+
 EXPORT int
 cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
 {
@@ -148,6 +157,7 @@ cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
                    .nparam = info.nparam,
                    .grid = {(int)c->grid[0], (int)c->grid[1], (int)c->grid[2]},
                    .threads = (int)c->block[0],
+                   .cluster = cluster_of(c),
                    .shared = c->shared ? c->shared : 16,
                    .ranges = ranges,
                    .any_read = number("SIM_ANY_READ", 0)};
@@ -160,8 +170,9 @@ cuLaunchKernelEx(const Config *c, void *function, void **params, void **extra)
     free(ranges);
     if (number("SIM_VERBOSE", 0))
         fprintf(stderr,
-                "%s, grid %u,%u,%u: %s, %llu instructions, %llu wgmma, %llu copies\n",
-                name, c->grid[0], c->grid[1], c->grid[2], s ? message : "ok",
+                "%s, grid %u,%u,%u%s: %s, %llu instructions, %llu wgmma, %llu copies\n",
+                name, c->grid[0], c->grid[1], c->grid[2],
+                q.cluster > 1 ? " in clusters" : "", s ? message : "ok",
                 (unsigned long long)stats.instructions, (unsigned long long)stats.wgmma,
                 (unsigned long long)stats.copies);
     if (s == SIM_OK)

@@ -56,7 +56,9 @@ new_block(const SimModule *m, const Code *c, const SimLaunch *q)
     b->module = m;
     b->launch = q;
     b->nthreads = q->threads ? q->threads : c->threads;
-    b->nwarps = b->nthreads / LANES;
+    b->each = b->nthreads / LANES;
+    b->cluster = q->cluster > 1 ? q->cluster : 1;
+    b->nwarps = b->cluster * b->each;
     b->serial = q->seed == 0;
     b->random = q->seed * 0x9e3779b97f4a7c15u + 0x1234567;
     for (int k = 0; k < 3; k++)
@@ -64,8 +66,8 @@ new_block(const SimModule *m, const Code *c, const SimLaunch *q)
     if (shared > SHARED_MAX)
         shared = SHARED_MAX;
     b->shared_top = SHARED_BASE + (uint32_t)((shared + 15) / 16 * 16);
-    b->shared = calloc(b->shared_top + 16, 1);
-    b->mbar = calloc(b->shared_top / 8 + 1, sizeof *b->mbar);
+    b->shared = calloc(shared_end(b) + 16, 1);
+    b->mbar = calloc(shared_end(b) / 8 + 1, sizeof *b->mbar);
     b->param = aligned_alloc(64, ((size_t)c->param_size + 127) / 64 * 64);
     for (int k = 0; k < c->nparam; k++)
         memcpy(b->param + c->param_at[k], q->params[k], (size_t)c->param_bytes[k]);
@@ -74,6 +76,7 @@ new_block(const SimModule *m, const Code *c, const SimLaunch *q)
         Warp *w = &b->warp[k];
         w->b = b;
         w->id = k;
+        w->rank = k / b->each;
         w->regs = aligned_alloc(64, c->reg_bytes);
         memset(w->regs + CONST_ROOM, 0xa5, c->reg_bytes - CONST_ROOM);
         w->local = calloc((size_t)c->local_bytes * LANES + 1, 1);
@@ -91,22 +94,27 @@ sim_run(const SimModule *m, const SimLaunch *q, SimStats *stats, char *message,
 {
     const Code *c = find(m, q->kernel);
     int threads = q->threads ? q->threads : c ? c->threads : 0;
-    if (!c || q->nparam != c->nparam || threads < LANES || threads % LANES ||
+    int cluster = q->cluster > 1 ? q->cluster : 1;
+    bool fits = cluster <= MAX_CLUSTER && cluster * threads <= MAX_WARPS * LANES &&
+                (q->grid[0] > 0 ? q->grid[0] : 1) % cluster == 0;
+    if (!c || !fits || q->nparam != c->nparam || threads < LANES || threads % LANES ||
         threads > MAX_WARPS * LANES || (c->threads && threads != c->threads)) {
         snprintf(message, size, "kernel '%s': %s", q->kernel ? q->kernel : "",
                  !c                       ? "not in the module"
+                 : !fits                  ? "the grid and its clusters do not fit"
                  : q->nparam != c->nparam ? "wrong number of parameters"
                                           : "wrong number of threads");
         return SIM_LAUNCH;
     }
     Block *b = new_block(m, c, q);
-    uint64_t total = (uint64_t)b->grid[0] * b->grid[1] * b->grid[2];
+    uint64_t wide = b->grid[0] / (uint32_t)cluster;
+    uint64_t total = wide * b->grid[1] * b->grid[2];
     uint64_t from = b->serial || total < 2 ? 0 : sim_random(b, (uint32_t)total);
     for (uint64_t k = 0; k < total && !b->status; k++) {
         uint64_t n = (k + from) % total;
-        b->id[0] = (uint32_t)(n % b->grid[0]);
-        b->id[1] = (uint32_t)(n / b->grid[0] % b->grid[1]);
-        b->id[2] = (uint32_t)(n / b->grid[0] / b->grid[1]);
+        b->id[0] = (uint32_t)(n % wide * (uint64_t)cluster);
+        b->id[1] = (uint32_t)(n / wide % b->grid[1]);
+        b->id[2] = (uint32_t)(n / wide / b->grid[1]);
         block_run(b);
     }
     SimStatus s = b->status;

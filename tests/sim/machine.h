@@ -19,6 +19,10 @@ enum {
     SHARED_MAX = 232448, /* bytes that a block may have */
     SHARED_BASE = 1024,  /* where dynamic shared memory begins */
     SHARED_TOP = SHARED_BASE + SHARED_MAX,
+    /* Programs of a cluster share a block here: their warps follow each other, and so do
+       their shared memories, each in a window of its own. */
+    MAX_CLUSTER = 2,
+    CLUSTER_SHIFT = 18, /* of a rank in an address */
     NO_PRED = 0,
     CONST_ROOM = 16384 * SLOT /* of constants, in front of the registers */
 };
@@ -85,6 +89,11 @@ struct Code { /* of one entry */
     const char *text;
     /* places of special registers */
     uint32_t tid[3], ctaid[3], nctaid[3], ntid[3], laneid, warpid, lanemask[5];
+    uint32_t rank, cluster;
+    /* constants that are addresses of shared memory, and whether they are wide */
+    uint32_t address[256];
+    bool wide[256];
+    int naddress;
 };
 
 typedef struct Global { /* a table of the module */
@@ -187,7 +196,7 @@ typedef struct Part { /* lanes of a warp that are elsewhere */
 struct Warp {
     unsigned char *regs;
     Block *b;
-    int id;
+    int id, rank; /* in the block; of its program */
     WarpState state;
     uint32_t pc, active, live;
     Part part[LANES];
@@ -248,9 +257,12 @@ struct Block {
     const SimModule *module;
     const SimLaunch *launch;
     Warp *warp;
-    int nwarps, nthreads;
+    int cluster;  /* programs, 1 or 2 */
+    int nwarps;   /* of all of them */
+    int each;     /* of one */
+    int nthreads; /* of one */
     uint32_t id[3], grid[3];
-    uint32_t shared_top; /* end of shared memory */
+    uint32_t shared_top; /* end of one's shared memory */
     unsigned char *shared;
     unsigned char *param;
     Cell *cell;
@@ -268,12 +280,12 @@ struct Block {
     MBar **mbar;           /* by address / 8 */
     uint32_t bar_at[1024]; /* where some were made */
     int nbar, unfenced;
-    Barrier bar[16];
+    Barrier bar[MAX_CLUSTER * 16 + 1]; /* the last is the cluster's */
     Async *async;
     int nasync, async_room;
     MapState map[SIM_MAPS];
     int nmaps;
-    int regs_free;
+    int regs_free[MAX_CLUSTER];
     uint64_t random, steps, progress;
     bool serial; /* seed 0 */
     SimStatus status;
@@ -303,6 +315,7 @@ bool parse_fail(Parser *p, const char *format, ...) __attribute__((format(printf
 bool parse_register(Parser *p, const char *name, Reg *out);
 uint32_t parse_const(Parser *p, uint64_t value, int bits);
 uint32_t parse_fresh(Parser *p, int bits);
+uint32_t parse_shared(Parser *p, uint64_t address, bool wide);
 /* A symbol: its address in its space; PARAM: its place among the parameters. */
 bool parse_symbol(Parser *p, const char *name, Space *space, uint64_t *address);
 void parse_target(Parser *p, const char *label, Insn *branch);
@@ -329,8 +342,9 @@ int atomic_op(const char *name, const char *type);
 Exec op_shfl, op_vote, op_match, op_redux, op_elect, op_activemask, op_warp_sync,
     op_ldmatrix, op_stmatrix, op_mma, op_mma_f64;
 Exec op_bra, op_ret, op_trap, op_nothing, op_griddep_wait, op_setmaxnreg;
-Exec op_bar_sync, op_bar_arrive, op_mbar_init, op_mbar_inval, op_mbar_arrive,
-    op_mbar_expect, op_mbar_wait, op_mbar_test, op_proxy_fence, op_mbar_fence;
+Exec op_mapa, op_cluster_wait, op_bar_sync, op_bar_arrive, op_mbar_init, op_mbar_inval,
+    op_mbar_arrive, op_mbar_expect, op_mbar_wait, op_mbar_test, op_proxy_fence,
+    op_mbar_fence;
 Exec op_cp_commit, op_cp_wait, op_tma_load, op_tma_store, op_bulk_commit, op_bulk_wait;
 Exec op_map_replace, op_map_publish, op_map_acquire;
 Exec op_wgmma, op_wgmma_fence, op_wgmma_commit, op_wgmma_wait;
@@ -401,6 +415,22 @@ bool mbar_over(const MBar *m, uint32_t parity);
                 __VA_ARGS__;                                                             \
             }                                                                            \
     } while (0)
+
+/* Do these bytes lie in the shared memory of one of the block's programs? */
+static inline bool
+shared_holds(const Block *b, uint64_t at, uint64_t bytes)
+{
+    uint64_t own = at & (((uint64_t)1 << CLUSTER_SHIFT) - 1);
+    return at >> CLUSTER_SHIFT < (uint64_t)b->cluster && own >= SHARED_BASE &&
+           own + bytes <= b->shared_top;
+}
+
+/* End of all shared memory. */
+static inline uint32_t
+shared_end(const Block *b)
+{
+    return ((uint32_t)(b->cluster - 1) << CLUSTER_SHIFT) + b->shared_top;
+}
 
 static inline uint32_t
 lane_mask(const Warp *w, uint32_t at)

@@ -81,7 +81,14 @@ static const Mutation mutations[] = {
     {MATMUL, "cp.async.bulk.wait_group.read", 1, DROP, NULL},
     {MATMUL, "cp.async.bulk.commit_group", 1, DROP, NULL},
     /* barriers */
-    {MATMUL, "bar.sync \t0", 1, DROP, NULL},
+    /* clusters: the barrier of both programs is one of each, too */
+    {MATMUL, "barrier.cluster.wait", 1, TEXT, "membar.cta"},
+    {MATMUL, "mapa.shared::cluster", 0, LAST, "0"},
+    {MATMUL, "mapa.shared::cluster", 1, LAST, "1"},
+    {MATMUL, "mbarrier.arrive.shared::cluster", 1, DROP, NULL},
+    {MATMUL, "mbarrier.arrive.shared::cluster", 2, DROP, NULL},
+    {MATMUL, "multicast::cluster", 1, DROP, NULL},
+    {MATMUL, "multicast::cluster", 1, LAST, "1"},
     {MATMUL, "bar.sync \t2, 256", 1, DROP, NULL},
     {MATMUL, "bar.sync \t2, 256", 2, DROP, NULL},
     {MATMUL, "bar.sync \t2, 256", 1, LAST, "128"},

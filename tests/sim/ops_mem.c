@@ -69,7 +69,7 @@ shared_inside(Warp *w, const Insn *i, uint32_t mask, const uint64_t *a, uint32_t
         int l = __builtin_ctz(m);
         if (misaligned(w, i, a[l], bytes))
             return false;
-        if (a[l] < SHARED_BASE || a[l] + bytes > w->b->shared_top) {
+        if (!shared_holds(w->b, a[l], bytes)) {
             sim_fail(w, i, SIM_MEMORY, "lane %d: shared address %lld is not in 0..%lld",
                      l,
                      (long long)a[l] - SHARED_BASE,

@@ -164,7 +164,7 @@ rows(Warp *w, const Insn *i, uint32_t place, uint32_t *at, Access how)
         int l = __builtin_ctz(m);
         uint64_t a = i->flags & WIDE_DST ? R64(w, place)[l] : R32(w, place)[l];
         at[l] = (uint32_t)a + (uint32_t)i->imm;
-        if (at[l] % 16 || at[l] < SHARED_BASE || at[l] + 16 > w->b->shared_top) {
+        if (at[l] % 16 || !shared_holds(w->b, at[l], 16)) {
             sim_fail(w, i, SIM_MEMORY, "lane %d: a row at %d is misaligned or outside",
                      l,
                      (int)at[l] - SHARED_BASE);

@@ -55,6 +55,15 @@ parse_fresh(Parser *p, int bits)
     return at;
 }
 
+static bool
+is_address(const Parser *p, uint32_t slot)
+{
+    for (int k = 0; k < p->code->naddress; k++)
+        if (p->code->address[k] == slot * SLOT)
+            return true;
+    return false;
+}
+
 uint32_t
 parse_const(Parser *p, uint64_t value, int bits)
 {
@@ -65,7 +74,7 @@ parse_const(Parser *p, uint64_t value, int bits)
         value = value ? 0xffffffff : 0;
     uint32_t last = p->next_const / SLOT;
     for (uint32_t k = 1; k < last; k++)
-        if (p->const_value[k] == value && p->const_bits[k] == kind)
+        if (p->const_value[k] == value && p->const_bits[k] == kind && !is_address(p, k))
             return k * SLOT;
     if (p->next_const + 2 * SLOT > CONST_ROOM)
         parse_fail(p, "too many constants");
@@ -74,6 +83,28 @@ parse_const(Parser *p, uint64_t value, int bits)
     p->const_value[last] = value;
     p->const_bits[last] = (uint8_t)kind;
     return last * SLOT;
+}
+
+/* An address of shared memory, which is another one for each program of a cluster. */
+uint32_t
+parse_shared(Parser *p, uint64_t address, bool wide)
+{
+    Code *c = p->code;
+    uint32_t at = p->next_const;
+    for (int k = 0; k < c->naddress; k++)
+        if (c->wide[k] == wide && p->const_value[c->address[k] / SLOT] == address)
+            return c->address[k];
+    if (c->naddress == (int)(sizeof c->address / sizeof *c->address) ||
+        at + 2 * SLOT > CONST_ROOM) {
+        parse_fail(p, "too many constants");
+        return 0;
+    }
+    p->next_const += wide ? 2 * SLOT : SLOT;
+    p->const_value[at / SLOT] = address;
+    p->const_bits[at / SLOT] = wide ? 64 : 32;
+    c->address[c->naddress] = at;
+    c->wide[c->naddress++] = wide;
+    return at;
 }
 
 Family *
@@ -92,8 +123,7 @@ static bool
 special(Parser *p, const char *name, Reg *out)
 {
     static const char *const masks[] = {"eq", "lt", "le", "gt", "ge"};
-    static const char *const nothing[] = {"%clock", "%smid", "%dynamic_smem_size",
-                                          "%cluster_ctarank"};
+    static const char *const nothing[] = {"%clock", "%smid", "%dynamic_smem_size"};
     Code *c = p->code;
     uint32_t *place = NULL;
     const struct {
@@ -115,7 +145,11 @@ special(Parser *p, const char *name, Reg *out)
     for (int k = 0; k < 5; k++)
         if (strncmp(name, "%lanemask_", 10) == 0 && strcmp(name + 10, masks[k]) == 0)
             place = &c->lanemask[k];
-    for (int k = 0; k < 4; k++)
+    if (strcmp(name, "%cluster_ctarank") == 0)
+        place = &c->rank;
+    if (strcmp(name, "%cluster_nctarank") == 0)
+        place = &c->cluster;
+    for (int k = 0; k < 3; k++)
         if (strcmp(name, nothing[k]) == 0) {
             *out = (Reg){parse_const(p, 0, 32), 32};
             return true;

@@ -33,7 +33,7 @@ proxy_open(Block *b)
 {
     if (!b->code->has_tma)
         return;
-    size_t n = (size_t)(b->shared_top / GRANULE + 1) * (size_t)b->nwarps;
+    size_t n = (size_t)(shared_end(b) / GRANULE + 1) * (size_t)b->nwarps;
     if (!b->reads) {
         b->reads = malloc(n * sizeof *b->reads);
         b->fences = calloc((size_t)b->nwarps, sizeof *b->fences);

@@ -176,7 +176,7 @@ race_open(Block *b)
     b->base_load = n, n += code->has_tma ? 64 : 0;
     b->nwho = n;
     b->cell_shift = __builtin_ctz((unsigned)code->cell);
-    b->ncell = b->shared_top >> b->cell_shift;
+    b->ncell = shared_end(b) >> b->cell_shift;
     if (first)
         b->cell = malloc((b->ncell + 1) * sizeof *b->cell);
     for (uint32_t k = 0; k <= b->ncell; k++)
@@ -404,7 +404,7 @@ race_async(Warp *w, const Insn *i, int lane, uint32_t who, uint32_t epoch, uint3
            uint32_t bytes, Access how, bool generic)
 {
     int shift = w->b->cell_shift;
-    if (at < SHARED_BASE || at + bytes > w->b->shared_top) {
+    if (!shared_holds(w->b, at, bytes)) {
         sim_fail(w, i, SIM_MEMORY, "%u bytes at %d are outside of shared memory", bytes,
                  (int)at - SHARED_BASE);
         return;

@@ -157,19 +157,19 @@ op_setmaxnreg(Warp *w, const Insn *i, uint32_t mask)
     if (!warp_whole(w, i, 0xffffffff))
         return;
     (void)mask;
-    if (i->imm % 8 || i->imm < 24 || i->imm > 256 || b->nwarps % 4) {
+    if (i->imm % 8 || i->imm < 24 || i->imm > 256 || b->each % 4) {
         sim_fail(w, i, SIM_BARRIER, "%lld registers", (long long)i->imm);
         return;
     }
     if (i->sub ? more <= 0 : more >= 0)
         return; /* it has as many, or gives back nothing */
-    if (more > b->regs_free) {
+    if (more > b->regs_free[w->rank]) {
         w->state = AT_REGS;
         w->wait_insn = i;
         w->pc--;
         return;
     }
-    b->regs_free -= more;
+    b->regs_free[w->rank] -= more;
     w->regs_each = (int)i->imm;
     b->progress++;
     for (int k = 0; k < b->nwarps; k++)
@@ -220,16 +220,24 @@ set_specials(Warp *w)
     const Block *b = w->b;
     const Code *c = b->code;
     for (int d = 0; d < 3; d++) {
-        fill(w, c->ctaid[d], b->id[d]);
+        fill(w, c->ctaid[d], b->id[d] + (d ? 0 : (uint32_t)w->rank));
         fill(w, c->nctaid[d], b->grid[d]);
         fill(w, c->tid[d], 0);
         fill(w, c->ntid[d], d ? 1 : (uint32_t)b->nthreads);
     }
-    fill(w, c->warpid, (uint32_t)w->id);
+    fill(w, c->warpid, (uint32_t)(w->id % b->each));
+    fill(w, c->rank, (uint32_t)w->rank);
+    fill(w, c->cluster, (uint32_t)b->cluster);
+    for (int k = 0; k < c->naddress && w->rank; k++)
+        for (int l = 0; l < LANES; l++)
+            if (c->wide[k])
+                R64(w, c->address[k])[l] += (uint64_t)w->rank << CLUSTER_SHIFT;
+            else
+                R32(w, c->address[k])[l] += (uint32_t)w->rank << CLUSTER_SHIFT;
     for (int l = 0; l < LANES; l++) {
         uint32_t bit = 1u << l;
         if (c->tid[0])
-            R32(w, c->tid[0])[l] = (uint32_t)(w->id * LANES + l);
+            R32(w, c->tid[0])[l] = (uint32_t)(w->id % b->each * LANES + l);
         if (c->laneid)
             R32(w, c->laneid)[l] = (uint32_t)l;
         const uint32_t masks[5] = {bit, bit - 1, bit - 1 + bit, ~(bit - 1 + bit),
@@ -249,6 +257,7 @@ reset_warp(Warp *w)
     *w = (Warp){.regs = keep.regs,
                 .b = b,
                 .id = keep.id,
+                .rank = keep.rank,
                 .local = keep.local,
                 .pending = keep.pending,
                 .pending_room = keep.pending_room,
@@ -257,7 +266,7 @@ reset_warp(Warp *w)
     memcpy(w->regs, c->initial, c->const_bytes);
     w->active = w->live = 0xffffffff;
     w->leader = b->serial ? 0 : (int)sim_random(b, LANES);
-    int most = REGISTERS / (b->nwarps * LANES) / 8 * 8;
+    int most = REGISTERS / (b->each * LANES) / 8 * 8;
     w->regs_each = most > 255 ? 255 : most;
     if (w->busy) {
         memset(w->busy, 0, c->reg_bytes / SLOT * sizeof *w->busy);
@@ -279,9 +288,10 @@ open_block(Block *b)
         memset(b->alike, 0, sizeof b->alike);
     for (int k = 0; k < b->nwarps; k++)
         reset_warp(&b->warp[k]);
-    b->regs_free = 0; /* all that the launch has belong to its warps */
+    memset(b->regs_free, 0,
+           sizeof b->regs_free); /* all that the launch has belong to its warps */
     if (!b->serial)
-        for (uint32_t k = SHARED_BASE; k + 8 <= b->shared_top; k += 8) {
+        for (uint32_t k = SHARED_BASE; k + 8 <= shared_end(b); k += 8) {
             b->random += 0x9e3779b97f4a7c15u;
             memcpy(b->shared + k, &b->random, 8);
         }
@@ -301,7 +311,7 @@ close_block(Block *b)
         free(m);
     }
     b->nbar = b->unfenced = 0;
-    for (int k = 0; k < 16; k++)
+    for (size_t k = 0; k < sizeof b->bar / sizeof *b->bar; k++)
         clock_drop(b, b->bar[k].clock);
     for (int k = 0; k < b->nwarps; k++)
         for (int l = 0; l < LANES; l++)

@@ -38,6 +38,7 @@ typedef struct SimLaunch {
     const void *const *params;
     int nparam;
     int grid[3];            /* zero counts as one */
+    int cluster;            /* neighbours along axis 0 that run together: 0, 1 or 2 */
     int threads;            /* of a block; 0: what the kernel requires */
     size_t shared;          /* bytes of dynamic shared memory; 0: all that a GPU has */
     const SimRange *ranges; /* sorted or not; none: nothing is checked */

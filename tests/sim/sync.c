@@ -26,21 +26,13 @@ bar_complete(Block *b, Barrier *bar)
     b->progress++;
 }
 
-/* a: number, b: threads (0: all of the block) */
+/* At barrier `at` of the block, which the program calls `id`. */
 static void
-come(Warp *w, const Insn *i, uint32_t mask, bool wait)
+meet(Warp *w, const Insn *i, uint32_t at, uint32_t id, uint32_t want, bool wait)
 {
     Block *b = w->b;
-    if (!warp_whole(w, i, 0xffffffff))
-        return;
-    mask = w->active;
-    uint32_t id = first(w, i->a, mask), want = first(w, i->b, mask);
-    want = want ? want : (uint32_t)b->nwarps * LANES;
-    if (id > 15 || want % LANES || want > (uint32_t)b->nwarps * LANES) {
-        sim_fail(w, i, SIM_BARRIER, "barrier %u of %u threads", id, want);
-        return;
-    }
-    Barrier *bar = &b->bar[id];
+    uint32_t mask = w->active;
+    Barrier *bar = &b->bar[at];
     if (bar->arrived && bar->want != want) {
         sim_fail(w, i, SIM_BARRIER, "barrier %u is of %u threads here, of %u elsewhere",
                  id, want, bar->want);
@@ -60,7 +52,7 @@ come(Warp *w, const Insn *i, uint32_t mask, bool wait)
     if (wait) {
         bar->waiting |= 1u << w->id;
         w->state = AT_BARRIER;
-        w->wait_bar = id;
+        w->wait_bar = at;
         w->wait_insn = i;
     }
     b->progress++;
@@ -68,16 +60,54 @@ come(Warp *w, const Insn *i, uint32_t mask, bool wait)
         bar_complete(b, bar);
 }
 
+/* a: number, b: threads (0: all of the program) */
+static void
+come(Warp *w, const Insn *i, bool wait)
+{
+    const Block *b = w->b;
+    if (!warp_whole(w, i, 0xffffffff))
+        return;
+    uint32_t id = first(w, i->a, w->active), want = first(w, i->b, w->active);
+    want = want ? want : (uint32_t)b->each * LANES;
+    if (id > 15 || want % LANES || want > (uint32_t)b->each * LANES)
+        sim_fail(w, i, SIM_BARRIER, "barrier %u of %u threads", id, want);
+    else
+        meet(w, i, (uint32_t)w->rank * 16 + id, id, want, wait);
+}
+
+/* All threads of a cluster. */
+void
+op_cluster_wait(Warp *w, const Insn *i, uint32_t mask)
+{
+    (void)mask;
+    if (warp_whole(w, i, 0xffffffff))
+        meet(w, i, MAX_CLUSTER * 16, MAX_CLUSTER * 16, (uint32_t)w->b->nwarps * LANES,
+             true);
+}
+
+/* An address of the program's in the program of that rank. */
+void
+op_mapa(Warp *w, const Insn *i, uint32_t mask)
+{
+    const uint32_t *at = R32(w, i->r[1]), *rank = R32(w, i->r[2]);
+    uint32_t *to = R32(w, i->r[0]);
+    EACH(mask, if (rank[l] >= (uint32_t)w->b->cluster) sim_fail(
+                   w, i, SIM_MEMORY, "no program of rank %u in the cluster", rank[l]);
+         to[l] = (at[l] & ((1u << CLUSTER_SHIFT) - 1)) | rank[l] << CLUSTER_SHIFT);
+}
+
 void
 op_bar_sync(Warp *w, const Insn *i, uint32_t mask)
 {
-    come(w, i, mask, true);
+    (void)mask;
+    come(w, i, true);
 }
 
 void
 op_bar_arrive(Warp *w, const Insn *i, uint32_t mask)
 {
-    come(w, i, mask, false);
+    (void)mask;
+    come(w, i, false);
 }
 
 /* ---------------------------------------------------------------- mbarriers */
@@ -92,7 +122,7 @@ address(const Warp *w, const Insn *i, uint32_t place, int l)
 static bool
 is_place(Warp *w, const Insn *i, uint32_t at)
 {
-    if (at % 8 == 0 && at >= SHARED_BASE && at + 8 <= w->b->shared_top)
+    if (at % 8 == 0 && shared_holds(w->b, at, 8))
         return true;
     sim_fail(w, i, SIM_MEMORY, "an mbarrier at %d is misaligned or outside",
              (int)at - SHARED_BASE);

@@ -126,8 +126,8 @@ op_map_replace(Warp *w, const Insn *i, uint32_t mask)
         uint32_t at =
             (uint32_t)(i->flags & WIDE_DST ? R64(w, i->r[0])[l] : R32(w, i->r[0])[l]);
         uint64_t v = wide ? R64(w, i->r[1])[l] : R32(w, i->r[1])[l];
-        if (at % SIM_MAP_BYTES || at < SHARED_BASE ||
-            at + SIM_MAP_BYTES > w->b->shared_top || i->imm < 0 || i->imm > 4) {
+        if (at % SIM_MAP_BYTES || !shared_holds(w->b, at, SIM_MAP_BYTES) || i->imm < 0 ||
+            i->imm > 4) {
             sim_fail(w, i, SIM_MEMORY, "no place of a tensor map: %d",
                      (int)at - SHARED_BASE);
             return;
@@ -199,8 +199,8 @@ op_map_publish(Warp *w, const Insn *i, uint32_t mask)
     MapBytes m;
     if (!bytes)
         return;
-    if (to % SIM_MAP_BYTES || from % SIM_MAP_BYTES || from < SHARED_BASE ||
-        from + SIM_MAP_BYTES > b->shared_top) {
+    if (to % SIM_MAP_BYTES || from % SIM_MAP_BYTES ||
+        !shared_holds(b, from, SIM_MAP_BYTES)) {
         sim_fail(w, i, SIM_MEMORY, "a tensor map at 0x%llx from %d",
                  (unsigned long long)to, (int)from - SHARED_BASE);
         return;

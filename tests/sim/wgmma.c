@@ -24,7 +24,8 @@ static bool
 open_operand(Warp *w, const Insn *i, uint64_t d, int kind, bool trans, Operand *o)
 {
     static const uint32_t widths[] = {0, 128, 64, 32};
-    *o = (Operand){.start = (uint32_t)(d & 0x3fff) << 4,
+    *o = (Operand){.start = (uint32_t)(d & 0x3fff) << 4 | (uint32_t)w->rank
+                                                              << CLUSTER_SHIFT,
                    .lead = (uint32_t)(d >> 16 & 0x3fff) << 4,
                    .stride = (uint32_t)(d >> 32 & 0x3fff) << 4,
                    .width = widths[d >> 62],
