@@ -39,12 +39,14 @@ add_param(Sema *s, const char *name, DType dt, int64_t div, int source, int part
     p->part = part;
 }
 
-/* A descriptor arrives as its base, shape and strides; the last stride is 1. `div` is
-   what divides the length of a row: accesses that are not TMA's are as wide as it allows.
- */
+/* A descriptor arrives as its base, shape and strides; the last stride is 1. What divides
+   the length of a row is of the signature: accesses that are not TMA's are as wide as it
+   allows. */
 static Val
-desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, bool nan, int source)
+desc_param(Sema *s, const Node *p, const char *name, const SpecArg *a, DType dt,
+           Shape block, int source, int *part)
 {
+    bool nan = strstr(a->sig, "],nan>") != NULL;
     int rank = block.rank, n = 0;
     Value *in[1 + 2 * MAX_RANK];
     if (dt == DT_INT1)
@@ -55,14 +57,14 @@ desc_param(Sema *s, const Node *p, DType dt, Shape block, int div, bool nan, int
     if (nan && !dtype_is_float(dt))
         return sema_error(s, p->loc, "'%s' is padded with NaN, which %s does not have",
                           p->name, dtype_str(s->a, dt));
-    add_param(s, p->name, dt + DT_PTR, 16, source, n, &in[n]);
+    add_param(s, name, dt + DT_PTR, 16, source, (*part)++, &in[n]);
     n++;
     for (int i = 0; i < rank; i++, n++)
-        add_param(s, arena_printf(s->a, "%s_shape%d", p->name, i), DT_INT32,
-                  i == rank - 1 ? div : 1, source, n, &in[n]);
+        add_param(s, arena_printf(s->a, "%s_shape%d", name, i), DT_INT32,
+                  i == rank - 1 ? a->div : 1, source, (*part)++, &in[n]);
     for (int i = 0; i < rank; i++, n++)
-        add_param(s, arena_printf(s->a, "%s_stride%d", p->name, i), DT_INT64,
-                  i < rank - 1 ? unit : 1, source, n, &in[n]);
+        add_param(s, arena_printf(s->a, "%s_stride%d", name, i), DT_INT64,
+                  i < rank - 1 ? unit : 1, source, (*part)++, &in[n]);
     s->b.loc = p->loc;
     in[n - 1] = build_int(&s->b, type_scalar(s->s->types, SK_I64), 1);
     AttrList attrs = { 0 };
@@ -86,33 +88,41 @@ is_const_annotated(const Node *p)
     return p->a && p->a->kind == ND_ATTRIBUTE && strcmp(p->a->name, "const") == 0;
 }
 
+/* A number, a pointer or a descriptor: the parameter itself, or an element of a tuple. */
 static Val
-typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
+leaf_param(Sema *s, const Node *p, const char *name, const SpecArg *a, int source,
+           int *part)
 {
     DType dt;
     Shape block;
     Value *v;
-    if (param_is_constexpr(p))
-        return sema_error(s, p->loc,
-                          "'%s' is a constexpr parameter: give a value, not the "
-                          "type %s",
-                          p->name, a->sig);
     if (parse_desc_sig(a->sig, &dt, &block))
-        return desc_param(s, p, dt, block, a->div, strstr(a->sig, "],nan>") != NULL,
-                          source);
+        return desc_param(s, p, name, a, dt, block, source, part);
     dt = dtype_by_sig(a->sig, strlen(a->sig));
     if (dt == DT_NONE)
         return sema_error(s, p->loc, "unknown type '%s' for '%s'", a->sig, p->name);
     if (!sema_check_dtype(s, dt, p->loc))
         return val_error();
-    add_param(s, p->name, dt, a->div, source, 0, &v);
+    add_param(s, name, dt, a->div, source, (*part)++, &v);
     if (dtype_is_ptr(dt) && is_const_annotated(p))
         dt = DT_CONST_PTR + dtype_pointee(dt);
     return val_tensor(s, v, dt);
 }
 
-/* A tuple arrives as its elements, in order, one parameter each; what its type says is a
-   constant is none. `*part` counts all of them, constants too. */
+static Val
+typed_param(Sema *s, const Node *p, const SpecArg *a, int source)
+{
+    int part = 0;
+    if (param_is_constexpr(p))
+        return sema_error(s, p->loc,
+                          "'%s' is a constexpr parameter: give a value, not the "
+                          "type %s",
+                          p->name, a->sig);
+    return leaf_param(s, p, p->name, a, source, &part);
+}
+
+/* A tuple arrives as its elements, in order, each with the parameters that it has alone;
+   what its type says is a constant has none. `*part` counts those, too. */
 static Val
 tuple_param(Sema *s, const Node *p, const SpecArg *a, const char *name, int source,
             int *part)
@@ -121,22 +131,13 @@ tuple_param(Sema *s, const Node *p, const SpecArg *a, const char *name, int sour
     for (int i = 0; i < a->nitem; i++) {
         const SpecArg *item = &a->items[i];
         const char *own = arena_printf(s->a, "%s_%d", name, i);
-        DType dt = DT_NONE;
-        Value *v;
         if (item->kind == SPEC_TUPLE) {
             items[i] = tuple_param(s, p, item, own, source, part);
         } else if (item->kind != SPEC_TYPE) {
             items[i] = spec_value(s, item, p->loc);
             ++*part;
         } else {
-            dt = dtype_by_sig(item->sig, strlen(item->sig));
-            if (dt == DT_NONE)
-                return sema_error(s, p->loc, "not supported yet: %s in a tuple, '%s'",
-                                  item->sig, p->name);
-            if (!sema_check_dtype(s, dt, p->loc))
-                return val_error();
-            add_param(s, own, dt, item->div, source, (*part)++, &v);
-            items[i] = val_tensor(s, v, dt);
+            items[i] = leaf_param(s, p, own, item, source, part);
         }
         if (val_is_error(items[i]))
             return items[i];

@@ -25,27 +25,35 @@ typedef struct Aot {
 
 /* ---------------------------------------------------------------- grid */
 
+static bool
+is_named(const SdcrtSource *s, const char *name, size_t n)
+{
+    return strlen(s->name) == n && memcmp(s->name, name, n) == 0;
+}
+
 /* A name of the grid's expression: an argument of the launch, or what is bound. */
 static int
 grid_name(void *user, const char *name, size_t n, int64_t *value)
 {
     const SdcrtMeta *meta = user;
-    for (int i = 0, arg = 0; i < meta->nsource; i++) {
-        const SdcrtSource *s = &meta->sources[i];
-        bool same = strlen(s->name) == n && memcmp(s->name, name, n) == 0;
-        bool number = s->bound == SDCRT_BOUND_INT || s->bound == SDCRT_BOUND_BOOL;
-        if (same && number) {
+    SdcrtArgument args[SDCRT_MAX_ARGUMENTS];
+    for (int i = 0; i < meta->nsource + meta->nleaf; i++) {
+        const SdcrtSource *s = i < meta->nsource ? &meta->sources[i]
+                                                 : &meta->leaves[i - meta->nsource];
+        if (is_named(s, name, n) &&
+            (s->bound == SDCRT_BOUND_INT || s->bound == SDCRT_BOUND_BOOL)) {
             *value = s->i;
             return 1;
         }
-        if (same && !s->is_constexpr && !s->leaves) {
-            *value = arg;
-            for (int p = 0; p < meta->nparam; p++)
-                if (meta->params[p].source == i && meta->params[p].kind == SDCRT_INT)
-                    return 2;
-            return 0;
-        }
-        arg += !s->is_constexpr;
+    }
+    for (int i = 0, nargs = sdcrt_meta_arguments(meta, args); i < nargs; i++) {
+        if (!is_named(args[i].what, name, n))
+            continue;
+        *value = i;
+        return args[i].slot >= 0 && !args[i].what->rank &&
+                       meta->params[args[i].slot].kind == SDCRT_INT
+                   ? 2
+                   : 0;
     }
     static const char *const option[] = {"num_warps", "num_stages", "num_ctas"};
     const int64_t have[] = {meta->num_warps, meta->num_stages, meta->num_ctas};
@@ -154,12 +162,6 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
                             "not supported yet: '%s' prints or asserts, ahead of time "
                             "for the CPU",
                             a->info->name);
-    for (int i = 0; i < c->meta->nsource; i++)
-        if (c->meta->sources[i].leaves)
-            return context_fail(a->mod->cx, SDC_ERROR_UNSUPPORTED,
-                                "not supported yet: '%s' takes a tuple, '%s', ahead of "
-                                "time; pass its elements as parameters of their own",
-                                a->info->name, c->meta->sources[i].name);
     if (!gpu && a->levels)
         snprintf(c->meta->target, sizeof c->meta->target, "cpu:%s", a->cpu);
     c->kind = gpu ? SDCRT_CODE_PTX : SDCRT_CODE_CPU;
@@ -170,18 +172,16 @@ compile_one(Aot *a, const char *target, const char *signature, const char *const
 static void
 add_point(SdcrtMeta *m, const char *key)
 {
-    int n = 0;
+    SdcrtArgument args[SDCRT_MAX_ARGUMENTS];
+    int n = 0, nargs = sdcrt_meta_arguments(m, args);
     if (m->npoint == SDCRT_MAX_POINT)
         return;
     for (const char *p = key; *p && n < SDCRT_MAX_KEY; n++) {
         size_t len = strcspn(p, "=");
-        int arg = 0, at = -1;
-        for (int i = 0; i < m->nsource; i++) {
-            const SdcrtSource *s = &m->sources[i];
-            if (strlen(s->name) == len && memcmp(s->name, p, len) == 0)
-                at = arg;
-            arg += !s->is_constexpr;
-        }
+        int at = -1;
+        for (int i = 0; i < nargs; i++)
+            if (is_named(args[i].what, p, len))
+                at = i;
         if (at < 0 || !p[len])
             return;
         m->key_arg[n] = at;
@@ -350,33 +350,53 @@ compile_all(Aot *a)
 
 /* ---------------------------------------------------------------- groups */
 
-/* The type of a source parameter as C has it: the text of its signature without what is
-   promised of the value; "" when it is bound, and so of any type. */
+/* Room for the type of a tuple. */
+enum { TYPE_MAX = SDCRT_MAX_LEAVES * 48 };
+
+/* The type of an argument as C has it: the text of its signature without what is promised
+   of the value; "" when it is bound, and so of any type. */
+static void
+argument_type(const SdcrtMeta *meta, const SdcrtArgument *a, char *to, size_t size)
+{
+    const char *sig = a->slot < 0 ? "" : meta->params[a->slot].sig;
+    if (a->slot >= 0 && a->what->rank)
+        snprintf(to, size, "desc%d%.*s", a->what->rank, (int)strcspn(sig, ":[>"), sig);
+    else
+        snprintf(to, size, "%.*s", (int)strcspn(sig, ":"), sig);
+}
+
+/* That of a parameter of the source; of a tuple "tuple2 i32 x", where x is bound. */
 static void
 type_of(const SdcrtMeta *meta, int source, char *to, size_t size)
 {
+    SdcrtArgument args[SDCRT_MAX_ARGUMENTS];
     const SdcrtSource *s = &meta->sources[source];
+    size_t at = 0;
     *to = '\0';
-    for (int p = 0; p < meta->nparam && !*to; p++) {
-        const SdcrtParam *param = &meta->params[p];
-        if (param->source != source)
+    if (s->is_tuple)
+        at = (size_t)snprintf(to, size, "tuple%d", s->nleaf);
+    for (int i = 0, n = sdcrt_meta_arguments(meta, args); i < n; i++) {
+        char type[48];
+        if (args[i].source != source || at >= size)
             continue;
-        const char *sig = param->sig;
-        if (s->rank)
-            snprintf(to, size, "desc%d%.*s", s->rank, (int)strcspn(sig, ":[>"), sig);
-        else
-            snprintf(to, size, "%.*s", (int)strcspn(sig, ":"), sig);
+        argument_type(meta, &args[i], type, sizeof type);
+        at += (size_t)snprintf(to + at, size - at, "%s%s", s->is_tuple ? " " : "",
+                               s->is_tuple && !*type ? "x" : type);
     }
 }
 
 static bool
 same_types(const SdcrtMeta *a, const SdcrtMeta *b)
 {
-    for (int i = 0; i < a->nsource; i++) {
+    SdcrtArgument in_a[SDCRT_MAX_ARGUMENTS], in_b[SDCRT_MAX_ARGUMENTS];
+    int n = sdcrt_meta_arguments(a, in_a);
+    if (sdcrt_meta_arguments(b, in_b) != n)
+        return false;
+    for (int i = 0; i < n; i++) {
         char x[48], y[48];
-        type_of(a, i, x, sizeof x);
-        type_of(b, i, y, sizeof y);
-        if (*x && *y && strcmp(x, y) != 0)
+        argument_type(a, &in_a[i], x, sizeof x);
+        argument_type(b, &in_b[i], y, sizeof y);
+        if (in_a[i].source != in_b[i].source || (*x && *y && strcmp(x, y) != 0))
             return false;
     }
     return true;
@@ -408,7 +428,7 @@ telling_type(const Aot *a, int g, int param, char *to, size_t size)
         if (a->code[i].group == g)
             type_of(a->code[i].meta, param, to, size);
     for (int i = 0; i < a->ncode && !differs; i++) {
-        char other[48];
+        char other[TYPE_MAX];
         type_of(a->code[i].meta, param, other, sizeof other);
         differs = *to && *other && strcmp(to, other) != 0;
     }
@@ -423,7 +443,7 @@ group_name(Session *s, const Aot *a, int g)
 {
     bool same = true;
     for (int i = 0; i < a->ngroup; i++) {
-        char first[48] = "", type[48];
+        char first[TYPE_MAX] = "", type[TYPE_MAX];
         for (int p = 0; p < a->info->nparam; p++) {
             telling_type(a, i, p, type, sizeof type);
             same &= !*type || !*first || strcmp(first, type) == 0;
@@ -436,7 +456,7 @@ group_name(Session *s, const Aot *a, int g)
     buf_str(&b, a->o->name ? a->o->name : a->info->name);
     bool done = a->ngroup < 2;
     for (int p = 0; p < a->info->nparam && !done; p++) {
-        char type[48];
+        char type[TYPE_MAX];
         telling_type(a, g, p, type, sizeof type);
         if (*type)
             buf_str(&b, "_");

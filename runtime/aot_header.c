@@ -9,24 +9,6 @@
 
 enum { NAME_MAX_C = SDCRT_NAME_MAX + 8 };
 
-/* The parameter of the first code in the group that has not bound it; NULL: bound in
-   all. `written`: some code stores through it. */
-static const SdcrtParam *
-open_param(const AotCode *code, int n, int group, int source, bool *written)
-{
-    const SdcrtParam *found = NULL;
-    *written = false;
-    for (int i = 0; i < n; i++)
-        for (int p = 0; code[i].group == group && p < code[i].meta->nparam; p++) {
-            const SdcrtParam *param = &code[i].meta->params[p];
-            if (param->source != source)
-                continue;
-            found = found ? found : param;
-            *written |= param->written != 0;
-        }
-    return found;
-}
-
 typedef struct CType {
     const char *sig, *c, *slot;
 } CType;
@@ -64,7 +46,7 @@ pointee(const char *sig)
                : "void";
 }
 
-/* The parameter's name where C and C++ allow it. */
+/* The argument's name where C and C++ allow it. */
 static void
 c_name(const SdcrtSource *s, int i, char *to, size_t size)
 {
@@ -105,34 +87,72 @@ typedef struct Group {
     const SdcrtMeta *meta; /* of its first code */
     bool has_grid, cpu, gpu;
     int nargs;
+    SdcrtArgument args[SDCRT_MAX_ARGUMENTS]; /* of the first code */
+    char name[SDCRT_MAX_ARGUMENTS][NAME_MAX_C];
 } Group;
 
-static Group
-look_at(const AotCode *code, int n, int number)
+/* An element of a tuple, "shape_0", may be called as another argument is. */
+static void
+give_names(Group *g)
 {
-    Group g = {.code = code, .n = n, .number = number};
+    for (int i = 0; i < g->nargs; i++) {
+        c_name(g->args[i].what, i, g->name[i], NAME_MAX_C);
+        for (int k = 0; k < g->nargs; k++) {
+            const char *other = k < i ? g->name[k] : g->args[k].what->name;
+            if (k == i || !g->meta->sources[g->args[i].source].is_tuple ||
+                strcmp(other, g->name[i]) != 0)
+                continue;
+            snprintf(g->name[i], NAME_MAX_C, "%.20s_arg%d", g->args[i].what->name, i);
+            k = -1;
+        }
+    }
+}
+
+static void
+look_at(const AotCode *code, int n, int number, Group *g)
+{
+    *g = (Group){.code = code, .n = n, .number = number};
     for (int i = 0; i < n; i++) {
         if (code[i].group != number)
             continue;
-        g.meta = g.meta ? g.meta : code[i].meta;
-        g.cpu |= code[i].kind == SDCRT_CODE_CPU;
-        g.gpu |= code[i].kind != SDCRT_CODE_CPU;
+        g->meta = g->meta ? g->meta : code[i].meta;
+        g->cpu |= code[i].kind == SDCRT_CODE_CPU;
+        g->gpu |= code[i].kind != SDCRT_CODE_CPU;
     }
-    g.has_grid = g.meta->grid[0].n > 0;
-    for (int i = 0; i < g.meta->nsource; i++)
-        g.nargs += !g.meta->sources[i].is_constexpr;
-    return g;
+    g->has_grid = g->meta->grid[0].n > 0;
+    g->nargs = sdcrt_meta_arguments(g->meta, g->args);
+    give_names(g);
+}
+
+/* The parameter of the first code in the group that has not bound the argument; NULL:
+   bound in all. `written`: some code stores through it. */
+static const SdcrtParam *
+open_param(const Group *g, int arg, bool *written)
+{
+    const SdcrtParam *found = NULL;
+    SdcrtArgument args[SDCRT_MAX_ARGUMENTS];
+    *written = false;
+    for (int i = 0; i < g->n; i++) {
+        const SdcrtMeta *meta = g->code[i].meta;
+        if (g->code[i].group != g->number)
+            continue;
+        sdcrt_meta_arguments(meta, args);
+        if (args[arg].slot < 0)
+            continue;
+        found = found ? found : &meta->params[args[arg].slot];
+        *written |= meta->params[args[arg].slot].written != 0;
+    }
+    return found;
 }
 
 /* "const float *x" and how it becomes a slot. */
 static void
-one_param(Buf *b, const Group *g, int source, bool declare)
+one_param(Buf *b, const Group *g, int arg, bool declare)
 {
     bool written;
-    char name[NAME_MAX_C];
-    const SdcrtSource *s = &g->meta->sources[source];
-    const SdcrtParam *p = open_param(g->code, g->n, g->number, source, &written);
-    c_name(s, source, name, sizeof name);
+    const char *name = g->name[arg];
+    const SdcrtSource *s = g->args[arg].what;
+    const SdcrtParam *p = open_param(g, arg, &written);
     bool desc = s->rank > 0, ptr = p && p->kind == SDCRT_PTR && !desc;
     CType t = p && !ptr && !desc              ? scalar_type(p->sig)
               : s->bound == SDCRT_BOUND_FLOAT ? scalars[0]
@@ -159,19 +179,17 @@ function(Buf *b, const Group *g, const char *name, const char *kind, const char 
     buf_printf(b, "\nstatic inline SdcrtStatus\n%s_%s(%s", name, kind, before);
     if (!g->has_grid)
         buf_str(b, ",\n    const int64_t sdc_grid[3]");
-    for (int i = 0; i < g->meta->nsource; i++)
-        if (!g->meta->sources[i].is_constexpr) {
-            buf_str(b, ",\n    ");
-            one_param(b, g, i, true);
-        }
+    for (int i = 0; i < g->nargs; i++) {
+        buf_str(b, ",\n    ");
+        one_param(b, g, i, true);
+    }
     buf_printf(b,
                ",\n    SdcrtError *sdc_error)\n{\n    const uint64_t sdc_args[] = {");
-    for (int i = 0; i < g->meta->nsource; i++)
-        if (!g->meta->sources[i].is_constexpr) {
-            buf_str(b, "\n        ");
-            one_param(b, g, i, false);
-            buf_str(b, ",");
-        }
+    for (int i = 0; i < g->nargs; i++) {
+        buf_str(b, "\n        ");
+        one_param(b, g, i, false);
+        buf_str(b, ",");
+    }
     const char *first = strcmp(kind, "cuda") == 0  ? "sdc_gpu, sdc_stream"
                         : strcmp(kind, "cpu") == 0 ? "sdc_pool"
                                                    : "sdc_call";
@@ -182,6 +200,21 @@ function(Buf *b, const Group *g, const char *name, const char *kind, const char 
                g->nargs);
 }
 
+/* "x=*fp32:16 ", "BLOCK=128 "; nothing for what has no text. `slot`: -1 when bound. */
+static void
+describe_source(Buf *b, const SdcrtMeta *m, const SdcrtSource *s, int slot)
+{
+    if (slot >= 0)
+        buf_printf(b, "%s=%s%s ", s->name, m->params[slot].sig,
+                   m->params[slot].div >= 16 ? ":16" : "");
+    else if (s->bound == SDCRT_BOUND_INT || s->bound == SDCRT_BOUND_BOOL)
+        buf_printf(b, "%s=%lld ", s->name, (long long)s->i);
+    else if (s->bound == SDCRT_BOUND_FLOAT)
+        buf_printf(b, "%s=%g ", s->name, s->f);
+    else if (s->bound == SDCRT_BOUND_NONE)
+        buf_printf(b, "%s=None ", s->name);
+}
+
 /* What one code is: "sm_90a  PTX  *fp32:16, i32, BLOCK=128; 4 warps, 3 stages". */
 static void
 describe(Buf *b, const AotCode *c)
@@ -189,21 +222,14 @@ describe(Buf *b, const AotCode *c)
     static const char *const kind[] = {"object code", "PTX", "cubin"};
     const SdcrtMeta *m = c->meta;
     buf_printf(b, "     %-8s %-12s", m->target, kind[c->kind]);
+    SdcrtArgument args[SDCRT_MAX_ARGUMENTS];
+    int nargs = sdcrt_meta_arguments(m, args);
     for (int i = 0; i < m->nsource; i++) {
-        const SdcrtSource *s = &m->sources[i];
-        int slot = -1;
-        for (int p = m->nparam - 1; p >= 0; p--)
-            if (m->params[p].source == i)
-                slot = p;
-        if (slot >= 0)
-            buf_printf(b, "%s=%s%s ", s->name, m->params[slot].sig,
-                       m->params[slot].div >= 16 ? ":16" : "");
-        else if (s->bound == SDCRT_BOUND_INT || s->bound == SDCRT_BOUND_BOOL)
-            buf_printf(b, "%s=%lld ", s->name, (long long)s->i);
-        else if (s->bound == SDCRT_BOUND_FLOAT)
-            buf_printf(b, "%s=%g ", s->name, s->f);
-        else if (s->bound == SDCRT_BOUND_NONE)
-            buf_printf(b, "%s=None ", s->name);
+        if (m->sources[i].is_constexpr)
+            describe_source(b, m, &m->sources[i], -1);
+        for (int k = 0; k < nargs; k++)
+            if (args[k].source == i)
+                describe_source(b, m, args[k].what, args[k].slot);
     }
     if (c->kind != SDCRT_CODE_CPU)
         buf_printf(b, "num_warps=%d num_stages=%d%s", m->num_warps, m->num_stages,
@@ -263,7 +289,8 @@ aot_header(Buf *b, const SdcModule *mod, const AotCode *code, int n,
     buf_str(b, "_H\n\n#include <sdc/bundle.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n"
                "#endif\n");
     for (int i = 0; i < ngroup; i++) {
-        Group g = look_at(code, n, i);
+        Group g;
+        look_at(code, n, i, &g);
         group_header(b, &g, names[i]);
     }
     buf_str(b, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

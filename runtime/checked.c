@@ -77,13 +77,14 @@ fill_tuple_spans(Checker *c, const ArgRule *rule, const SdcArg *a,
                  const uint64_t *slots, const char *name)
 {
     const SdcKernel *k = c->r->k;
-    for (int i = 0, at = rule->slot; i < rule->source->leaves - 1; i++) {
-        if (rule->source->leaf[i] != SDCRT_OPEN)
+    for (int i = 0, at = rule->slot; i < rule->source->nleaf; i++) {
+        const SdcrtSource *leaf = &k->meta->leaves[rule->source->leaf + i];
+        if (leaf->bound != SDCRT_OPEN)
             continue;
         if (k->meta->params[at].kind == SDCRT_PTR)
             add_span(c, at,
                      span_of(k->mod->cx, tuple_leaf(a, i), (uintptr_t)slots[at], name));
-        at++;
+        at += sdcrt_source_slots(leaf);
     }
 }
 
@@ -102,7 +103,7 @@ fill_spans(Checker *c, const SdcArg *args, const uint64_t *slots)
     for (int i = 0; i < k->info->nruntime; i++) {
         int slot = k->rules[i].slot;
         const char *name = k->info->params[k->info->runtime[i]].name;
-        bool tuple = k->rules[i].source->leaves;
+        bool tuple = k->rules[i].source->is_tuple;
         if (tuple)
             fill_tuple_spans(c, &k->rules[i], &args[i], slots, name);
         if (tuple || slot < 0 || k->meta->params[slot].kind != SDCRT_PTR)

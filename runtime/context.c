@@ -328,7 +328,7 @@ context_args(SdcContext *cx, const KernelInfo *info, const SdcArg *args, int nar
         if (args[i].kind == SDC_ARG_TUPLE && !tuple_is_right(&args[i]))
             return context_fail(cx, SDC_ERROR_ARGUMENT,
                                 "argument '%s' of '%s' is a tuple of more than %d "
-                                "elements, or of some that are no number or pointer",
+                                "elements, or of some that are no argument",
                                 name, info->name, SDCRT_MAX_LEAVES);
         if ((uint32_t)args[i].kind > SDC_ARG_TUPLE)
             return context_fail(cx, SDC_ERROR_ARGUMENT,

@@ -226,6 +226,10 @@ const SdcArg *tuple_leaf(const SdcArg *a, int i);
 /* Are its elements there, at most SDCRT_MAX_LEAVES, of kinds and types that exist? */
 bool tuple_is_right(const SdcArg *a);
 
+/* What names of a grid's expression stand for, by the order of sdcrt_meta_arguments: the
+   integers among the arguments and the elements of tuples, 0 for the others. */
+void grid_values(const SdcKernel *k, const SdcArg *args, int nargs, int64_t *value);
+
 /* Makes a message of the calling thread's report and returns `status`. */
 /* Texts NAME=VALUE of a call that is named `what`: all there, and no name twice. */
 SdcStatus context_binds(SdcContext *cx, const char *what, const char *const *bind, int n);

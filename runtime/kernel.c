@@ -316,9 +316,8 @@ refuse(const SdcKernel *k, int i, const char *why)
 
 /* The argument must be what its parameter was bound to. */
 static bool
-matches_bound(const ArgRule *rule, const SdcArg *a)
+matches_bound(const SdcrtSource *s, const SdcArg *a)
 {
-    const SdcrtSource *s = rule->source;
     switch ((SdcrtBound)s->bound) {
     case SDCRT_BOUND_INT:
     case SDCRT_BOUND_BOOL: return a->kind == SDC_ARG_INT && a->v.i == s->i;
@@ -377,19 +376,19 @@ fill_slot(const SdcrtParam *p, SdcDtype t, const SdcArg *arg, uint64_t *slot)
 
 /* A descriptor to its slots; NULL, or what is wrong. */
 static const char *
-fill_desc(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *slot)
+fill_desc(const SdcrtParam *p, const SdcrtSource *s, const SdcArg *a, uint64_t *slot)
 {
     const SdcDesc *d = a->v.ptr;
     if (a->kind != SDC_ARG_DESC || !d)
         return "must be a tensor descriptor";
-    if (d->rank < 1 || d->rank > SDC_MAX_DESC_RANK || rule->nslot != 1 + 2 * d->rank)
+    if (d->rank != s->rank)
         return "is a descriptor of another rank than the kernel's";
     SdcArg base = sdc_ptr(d->dtype, d->base);
-    const char *wrong = fill_slot(&p[0], rule->dtype, &base, &slot[0]);
+    const char *wrong = fill_slot(&p[0], param_dtype(&p[0]), &base, &slot[0]);
     for (int i = 0; i < d->rank && !wrong; i++) {
         SdcArg shape = sdc_int(d->shape[i]), stride = sdc_int(d->strides[i]);
         int at = 1 + i, to = at + d->rank;
-        if (d->block[i] != rule->source->block[i])
+        if (d->block[i] != s->block[i])
             return "is a descriptor of another block than the kernel's";
         if (d->shape[i] < 1 || d->strides[i] < 0)
             return "is a descriptor with a size or stride below its range";
@@ -402,28 +401,29 @@ fill_desc(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *s
 
 /* The elements of a tuple to their slots; NULL, or what is wrong. */
 static const char *
-fill_tuple(const SdcrtParam *p, const ArgRule *rule, const SdcArg *a, uint64_t *slot)
+fill_tuple(const SdcrtParam *p, const SdcrtSource *leaves, const ArgRule *rule,
+           const SdcArg *a, uint64_t *slot)
 {
-    const SdcrtSource *s = rule->source;
-    int leaves = s->leaves - 1, at = 0;
+    int n = rule->source->nleaf, at = 0;
     if (a->kind != SDC_ARG_TUPLE || !tuple_is_right(a))
-        return "must be a tuple of numbers and pointers";
-    for (int i = 0; i < leaves; i++) {
+        return "must be a tuple of numbers, pointers and descriptors";
+    for (int i = 0; i < n; i++) {
+        const SdcrtSource *s = &leaves[rule->source->leaf + i];
         const SdcArg *leaf = tuple_leaf(a, i);
         const char *wrong = NULL;
-        SdcrtSource bound = {.bound = s->leaf[i], .i = s->leaf_i[i]};
         if (!leaf)
             return "is a tuple of fewer elements than the kernel's";
-        if (s->leaf[i] == SDCRT_OPEN) {
-            wrong = fill_slot(&p[at], param_dtype(&p[at]), leaf, &slot[at]);
-            at++;
-        } else if (!matches_bound(&(ArgRule){.source = &bound}, leaf)) {
+        if (s->bound == SDCRT_OPEN) {
+            wrong = s->rank ? fill_desc(&p[at], s, leaf, &slot[at])
+                            : fill_slot(&p[at], param_dtype(&p[at]), leaf, &slot[at]);
+            at += sdcrt_source_slots(s);
+        } else if (!matches_bound(s, leaf)) {
             wrong = "has an element that the kernel was not specialized for";
         }
         if (wrong)
             return wrong;
     }
-    return tuple_leaf(a, leaves) ? "is a tuple of more elements than the kernel's" : NULL;
+    return tuple_leaf(a, n) ? "is a tuple of more elements than the kernel's" : NULL;
 }
 
 /* The arguments of a launch to the slots that the kernel reads. */
@@ -435,16 +435,16 @@ fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
     for (int i = 0; i < nargs; i++) {
         const ArgRule *rule = &k->rules[i];
         const char *wrong = NULL;
-        if (rule->source->leaves)
-            wrong = fill_tuple(&k->meta->params[rule->slot < 0 ? 0 : rule->slot], rule,
-                               &args[i], &slots[rule->slot < 0 ? 0 : rule->slot]);
-        else if (rule->nslot > 1)
-            wrong = fill_desc(&k->meta->params[rule->slot], rule, &args[i],
-                              &slots[rule->slot]);
+        int at = rule->slot < 0 ? 0 : rule->slot;
+        if (rule->source->is_tuple)
+            wrong = fill_tuple(&k->meta->params[at], k->meta->leaves, rule, &args[i],
+                               &slots[at]);
+        else if (rule->slot >= 0 && rule->source->rank)
+            wrong = fill_desc(&k->meta->params[at], rule->source, &args[i], &slots[at]);
         else if (rule->slot >= 0)
             wrong = fill_slot(&k->meta->params[rule->slot], rule->dtype, &args[i],
                               &slots[rule->slot]);
-        else if (!matches_bound(rule, &args[i]))
+        else if (!matches_bound(rule->source, &args[i]))
             wrong = "differs from the value that the kernel was specialized for";
         if (wrong || !arg_typed(&args[i])) {
             SdcStatus status = context_args(k->mod->cx, k->info, args, nargs);

@@ -437,8 +437,8 @@ SDC_MAKER SdcArg sdc_none(void)
     return sdc_arg_at(SDC_ARG_NONE, SDC_DTYPE_NONE, NULL);
 }
 
-/* A tuple of n arguments, tuples too, 16 numbers and pointers in all; the array is read
-   during the launch only. Of a NamedTuple's fields when the parameter is annotated so. */
+/* A tuple of n arguments, tuples too, 16 elements in all; the array is read during the
+   launch only. Of a NamedTuple's fields when the parameter is annotated so. */
 SDC_MAKER SdcArg sdc_tuple(const SdcArg *items, int n)
 {
     SdcArg a = sdc_arg_at(SDC_ARG_TUPLE, SDC_DTYPE_NONE, items);

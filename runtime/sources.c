@@ -20,30 +20,6 @@ desc_block(SdcrtSource *to, const char *sig)
     }
 }
 
-/* The elements of a tuple; false: it has too many. */
-static bool
-bind_tuple(SdcrtSource *to, const SpecArg *a)
-{
-    for (int i = 0; i < a->nitem; i++) {
-        const SpecArg *item = &a->items[i];
-        if (item->kind == SPEC_TUPLE) {
-            if (!bind_tuple(to, item))
-                return false;
-            continue;
-        }
-        int at = to->leaves++ - 1;
-        if (at >= SDCRT_MAX_LEAVES)
-            return false;
-        bool number = item->kind == SPEC_INT || item->kind == SPEC_BOOL;
-        to->leaf[at] = item->kind == SPEC_TYPE   ? SDCRT_OPEN
-                       : number                  ? SDCRT_BOUND_INT
-                       : item->kind == SPEC_NONE ? SDCRT_BOUND_NONE
-                                                 : SDCRT_BOUND_OTHER;
-        to->leaf_i[at] = number ? item->i : 0;
-    }
-    return true;
-}
-
 static void
 bind(SdcrtSource *to, const SpecArg *a)
 {
@@ -65,6 +41,28 @@ bind(SdcrtSource *to, const SpecArg *a)
     case SPEC_TUPLE:
     case SPEC_UNSET: to->bound = SDCRT_BOUND_OTHER; break;
     }
+}
+
+/* The elements of a tuple; false: it has too many. */
+static bool
+bind_tuple(SdcrtMeta *meta, SdcrtSource *to, const char *name, const SpecArg *a)
+{
+    for (int i = 0; i < a->nitem; i++) {
+        char own[SDCRT_NAME_MAX];
+        snprintf(own, sizeof own, "%.*s_%d", SDCRT_NAME_MAX - 12, name, i);
+        if (a->items[i].kind == SPEC_TUPLE) {
+            if (!bind_tuple(meta, to, own, &a->items[i]))
+                return false;
+            continue;
+        }
+        if (to->nleaf == SDCRT_MAX_LEAVES || meta->nleaf == SDCRT_MAX_PARAMS)
+            return false;
+        SdcrtSource *leaf = &meta->leaves[meta->nleaf++];
+        memcpy(leaf->name, own, sizeof own);
+        bind(leaf, &a->items[i]);
+        to->nleaf++;
+    }
+    return true;
 }
 
 /* Tile IR is typed already: each of its parameters is one of a source, too. */
@@ -106,9 +104,10 @@ meta_sources(Session *s, SdcrtMeta *meta, const FrontSpec *spec, const FrontPara
         to->bound = SDCRT_BOUND_OTHER;
         if (i < spec->narg)
             bind(to, &spec->args[i]);
-        to->leaves = i < spec->narg && spec->args[i].kind == SPEC_TUPLE &&
-                     !to->is_constexpr;
-        if (to->leaves && !bind_tuple(to, &spec->args[i])) {
+        to->is_tuple = i < spec->narg && spec->args[i].kind == SPEC_TUPLE &&
+                       !to->is_constexpr;
+        to->leaf = (uint16_t)meta->nleaf;
+        if (to->is_tuple && !bind_tuple(meta, to, to->name, &spec->args[i])) {
             diag_error(&s->diag, (Loc){0}, "'%s' of '%s' is a tuple of more than %d "
                        "elements", params[i].name, meta->name, SDCRT_MAX_LEAVES);
             return false;

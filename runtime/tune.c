@@ -28,12 +28,12 @@ static bool
 set_grid(SdcTuning *t, Candidate *c)
 {
     const KernelInfo *info = t->info;
-    int64_t args[SDCRT_MAX_SOURCES] = {0}, size[3] = {1, 1, 1};
+    int64_t args[SDCRT_MAX_ARGUMENTS] = {0}, size[3] = {1, 1, 1};
     SdcrtMeta *meta = c->kernel->meta;
     SdcrtExprError e = {0};
     char why[300];
-    for (int i = 0; i < info->nruntime && i < t->o->nargs; i++)
-        args[i] = t->o->args[i].kind == SDC_ARG_INT ? t->o->args[i].v.i : 0;
+    int nargs = info->nruntime < t->o->nargs ? info->nruntime : t->o->nargs;
+    grid_values(c->kernel, t->o->args, nargs, args);
     bool ok = meta_grid(meta, t->o->grid, &e);
     for (int i = 0; i < 3 && ok; i++)
         ok = !meta->grid[i].n || sdcrt_expr_eval(&meta->grid[i], args, &size[i], &e);

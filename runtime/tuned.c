@@ -340,13 +340,12 @@ sdc_kernel_grid(SdcKernel *k, const char *text, const SdcArg *args, int nargs,
     SdcStatus fine = context_args(cx, k->info, args, nargs);
     if (fine != SDC_OK)
         return fine;
-    int64_t value[SDCRT_MAX_SOURCES], size[3] = {1, 1, 1};
+    int64_t value[SDCRT_MAX_ARGUMENTS], size[3] = {1, 1, 1};
     KernelGrid *g = find_grid(k, text);
     SdcStatus status = g ? SDC_OK : add_grid(k, text, &g);
     if (status != SDC_OK)
         return status;
-    for (int i = 0; i < nargs; i++)
-        value[i] = args[i].kind == SDC_ARG_INT ? args[i].v.i : 0;
+    grid_values(k, args, nargs, value);
     SdcrtExprError e = {0};
     for (int i = 0; i < 3; i++)
         if (g->axis[i].n && !sdcrt_expr_eval(&g->axis[i], value, &size[i], &e))

@@ -24,8 +24,7 @@ static bool
 is_right(const SdcArg *a, int *left, int depth)
 {
     if (a->kind != SDC_ARG_TUPLE)
-        return (uint32_t)a->kind < SDC_ARG_TUPLE && a->kind != SDC_ARG_DESC &&
-               arg_typed(a) && (*left)-- > 0;
+        return (uint32_t)a->kind < SDC_ARG_TUPLE && arg_typed(a) && (*left)-- > 0;
     const SdcArg *items = a->v.ptr;
     if (depth >= MAX_TUPLE_DEPTH || a->dtype < 0 || a->dtype > SDCRT_MAX_LEAVES ||
         (a->dtype && !items))
@@ -41,4 +40,16 @@ tuple_is_right(const SdcArg *a)
 {
     int left = SDCRT_MAX_LEAVES;
     return is_right(a, &left, 0);
+}
+
+void
+grid_values(const SdcKernel *k, const SdcArg *args, int nargs, int64_t *value)
+{
+    for (int i = 0, n = 0; i < nargs; i++) {
+        const SdcrtSource *s = k->rules[i].source;
+        for (int part = 0; part < (s->is_tuple ? s->nleaf : 1); part++) {
+            const SdcArg *a = tuple_leaf(&args[i], part);
+            value[n++] = a && a->kind == SDC_ARG_INT ? a->v.i : 0;
+        }
+    }
 }

@@ -100,11 +100,11 @@ add_argument(TritonJob *t, const Run *r, int i)
         status = add_array(t, &a->array, i >= r->nparam);
     } else if (a->value.kind == SDC_ARG_DESC) {
         for (int k = 0; k < r->narg; k++)
-            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc.base)
+            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc[0].base)
                 desc = arena_printf(&t->c->arena, "%d", k);
         buf_printf(&t->row, "\"of\": %s, \"block\": [", desc);
-        for (int k = 0; k < a->desc.rank; k++)
-            buf_printf(&t->row, "%s%d", k ? "," : "", a->desc.block[k]);
+        for (int k = 0; k < a->desc[0].rank; k++)
+            buf_printf(&t->row, "%s%d", k ? "," : "", a->desc[0].block[k]);
         buf_str(&t->row, "]");
     } else if (a->value.kind == SDC_ARG_INT) {
         buf_printf(&t->row, "\"value\": %lld", (long long)a->value.v.i);

@@ -53,16 +53,14 @@ find_param(Run *r, const char *text, size_t n, const char *option)
     return -1;
 }
 
-/* A descriptor among the arguments is over the array of this name. */
+/* A descriptor or tuple among the arguments is over the array of this name. */
 static bool
-has_desc_over(Run *r, const char *name, size_t n)
+is_over(Run *r, const char *name, size_t n)
 {
     const TextList *list = &r->c->opt[O_arg].list;
     for (int i = 0; i < list->n; i++) {
-        size_t at = strcspn(list->at[i], "="), len;
-        const char *of =
-            list->at[i][at] ? spec_desc_name(list->at[i] + at + 1, &len) : NULL;
-        if (of && len == n && memcmp(of, name, n) == 0)
+        size_t at = strcspn(list->at[i], "=");
+        if (list->at[i][at] && spec_names(list->at[i] + at + 1, name, n))
             return true;
     }
     return false;
@@ -95,40 +93,38 @@ place_arg(Run *r, const char *text, size_t n)
                   r->params[p].name, text);
         return NULL;
     }
-    if (has_desc_over(r, text, n))
+    if (is_over(r, text, n))
         return &r->args[r->narg++];
     find_param(r, text, n, "arg");
     return NULL;
 }
 
-typedef enum { PASS_SCALARS, PASS_ARRAYS, PASS_DESCS, PASS_COUNT } ArgPass;
+typedef enum { PASS_SCALARS, PASS_ARRAYS, PASS_OVER, PASS_COUNT } ArgPass;
 
 static ArgPass
 pass_of(const char *spec)
 {
-    size_t n;
-    return spec_desc_name(spec, &n) ? PASS_DESCS
-           : spec_is_scalar(spec)   ? PASS_SCALARS
-                                    : PASS_ARRAYS;
+    return spec_is_over(spec)     ? PASS_OVER
+           : spec_is_scalar(spec) ? PASS_SCALARS
+                                  : PASS_ARRAYS;
+}
+
+static const RunArg *
+given_arg(void *user, const char *name, size_t n)
+{
+    return find_arg(user, name, n);
 }
 
 static bool
 read_arg(Run *r, const char *spec, RunArg *a, char *why, size_t size, bool *environment)
 {
     Expr expr = {.lookup = run_lookup, .user = r};
-    size_t n;
-    const char *name = spec_desc_name(spec, &n);
     *environment = false;
-    if (!name)
-        return spec_read(spec, &expr, a, why, size, environment);
-    const RunArg *of = find_arg(r, name, n);
-    if (of)
-        return spec_read_desc(spec, &expr, of, a, why, size);
-    snprintf(why, size, "there is no array '%.*s'", n > 80 ? 80 : (int)n, name);
-    return false;
+    return spec_is_over(spec) ? spec_read_over(spec, &expr, given_arg, r, a, why, size)
+                              : spec_read(spec, &expr, a, why, size, environment);
 }
 
-/* Scalars first, so that shapes may use them; descriptors last, for their arrays. */
+/* Scalars first, so that shapes may use them; last what is over other arguments. */
 static int
 read_args(Run *r, ArgPass pass)
 {
@@ -252,12 +248,14 @@ print_results(Run *r)
         if (!sdc_kernel_writes(r->k, i))
             continue;
         const RunArg *a = &r->args[r->param_of[i]];
-        for (int k = 0; k < r->narg && a->value.kind == SDC_ARG_DESC; k++)
-            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc.base)
-                a = &r->args[k]; /* what the descriptor is over */
-        summary_print(stdout, arena_strndup(&r->c->arena, a->name, a->name_len),
-                      &a->array);
-        shown++;
+        for (int k = 0; k < r->narg; k++) {
+            const RunArg *of = &r->args[k]; /* the argument, or what it is over */
+            if (!of->array.data || (of != a && !spec_uses(a, of->value.v.ptr)))
+                continue;
+            summary_print(stdout, arena_strndup(&r->c->arena, of->name, of->name_len),
+                          &of->array);
+            shown++;
+        }
     }
     if (!shown)
         cli_note(r->c, "'%s' writes no array", r->kernel);

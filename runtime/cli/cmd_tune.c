@@ -112,7 +112,7 @@ sizes(Run *r)
         const RunArg *a = &r->args[r->param_of[i]];
         bytes[i] = a->array.bytes;
         for (int k = 0; k < r->narg && a->value.kind == SDC_ARG_DESC; k++)
-            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc.base)
+            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc[0].base)
                 bytes[i] = r->args[k].array.bytes;
     }
     return bytes;

@@ -29,11 +29,9 @@ gpu_upload(Cli *c, GpuArrays *g, SdcrtCuda *cuda, RunArg *args, int n)
         args[i].value.v.ptr = (void *)(uintptr_t)g->at[i];
     }
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < n && args[i].value.kind == SDC_ARG_DESC; k++)
-            if (args[k].array.data && args[k].array.data == args[i].desc.base) {
-                args[i].desc.base = (void *)(uintptr_t)g->at[k];
-                break;
-            }
+        for (int k = 0; k < n; k++)
+            if (args[k].array.data)
+                spec_move(&args[i], args[k].array.data, (void *)(uintptr_t)g->at[k]);
     return EXIT_FINE;
 }
 

@@ -107,7 +107,7 @@ static const char run_specs[] =
     "  3  -1  i64:3          an integer; i32 when it fits\n"
     "  0.5  fp64:0.5         a float, fp32 unless said otherwise\n"
     "  true  false  none\n"
-    "  (3, 0.5, i64:7)       a tuple of numbers\n"
+    "  (3, i64:7, NAME, ..)  a tuple: numbers, arrays by NAME, descriptors, tuples\n"
     "  desc:NAME[BLOCK]      a tensor descriptor over the array NAME, which need be no\n"
     "                        parameter: -a x=randn:fp16[128,256] -a d=desc:x[64,64]\n"
     "Dtypes are Triton's (fp32, fp16, bf16, i32, u8, ...) or f32, float32, int32, ...\n"

@@ -3,7 +3,7 @@
        @x.npy  @w.npy:bf16                    an array from a file
        randn:f32[4096]  randint:i32[8,K]:42   an array made here, with a seed
        3  i64:3  0.5  fp64:0.5  true  none    a value
-       desc:x[64,64]                          blocks of the array that is argument x
+       desc:x[64,64]  (3, x, desc:x[64])      over other arguments: spec_over.c
 
    Generated numbers are a function of seed and index alone, so that a run can be repeated
    and any part of an array made anywhere. */
@@ -159,8 +159,8 @@ value_text(const char *text, SdcDtype t, SdcArg *out)
     return true;
 }
 
-static bool
-read_scalar(const char *spec, SdcArg *out)
+bool
+spec_read_scalar(const char *spec, SdcArg *out)
 {
     if (value_text(spec, SDC_DTYPE_NONE, out))
         return true;
@@ -173,7 +173,7 @@ bool
 spec_is_scalar(const char *spec)
 {
     SdcArg a;
-    return read_scalar(spec, &a);
+    return spec_read_scalar(spec, &a);
 }
 
 /* ---------------------------------------------------------------- arrays */
@@ -256,92 +256,13 @@ read_generated(Gen gen, const char *text, Expr *expr, Array *a, char *why, size_
     return true;
 }
 
-const char *
-spec_desc_name(const char *spec, size_t *n)
-{
-    if (strncmp(spec, "desc:", 5) != 0)
-        return NULL;
-    *n = strcspn(spec + 5, "[");
-    return spec + 5;
-}
-
-bool
-spec_read_desc(const char *spec, Expr *expr, const RunArg *of, RunArg *arg, char *why,
-               size_t why_size)
-{
-    const Array *a = &of->array;
-    const char *open = strchr(spec, '[');
-    size_t n = open ? strlen(open) : 0;
-    int64_t block[SDC_MAX_DESC_RANK];
-    if (n < 3 || open[n - 1] != ']') {
-        snprintf(why, why_size, "the block is missing: desc:NAME[64,64]");
-        return false;
-    }
-    int rank = expr_list(expr, open + 1, n - 2, block, SDC_MAX_DESC_RANK);
-    if (rank < 0) {
-        snprintf(why, why_size, "block: %s", expr->error);
-        return false;
-    }
-    if (!a->data || a->rank != rank) {
-        snprintf(why, why_size, "a block of rank %d needs an array of that rank", rank);
-        return false;
-    }
-    arg->desc = (SdcDesc){.dtype = a->dtype, .rank = rank, .base = a->data};
-    int64_t stride = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        if (block[i] < 1 || block[i] > 1 << 20) {
-            snprintf(why, why_size, "a size of its block is not from 1 to 2^20");
-            return false;
-        }
-        arg->desc.block[i] = (int32_t)block[i];
-        arg->desc.shape[i] = a->shape[i];
-        arg->desc.strides[i] = stride;
-        stride *= a->shape[i];
-    }
-    arg->value = sdc_desc(&arg->desc);
-    return true;
-}
-
-/* "(3, 0.5, i64:7)" */
-static bool
-read_tuple(const char *spec, RunArg *arg, char *why, size_t size)
-{
-    enum { MOST = sizeof arg->items / sizeof *arg->items };
-    int n = 0;
-    for (const char *p = spec + 1; n < MOST;) {
-        char item[64];
-        p += strspn(p, " ");
-        size_t len = strcspn(p, ",)");
-        snprintf(item, sizeof item, "%.*s", (int)len, p);
-        for (size_t k = len; k && len < sizeof item && item[k - 1] == ' '; k--)
-            item[k - 1] = '\0';
-        bool end = p[len] == ')' && !p[len + 1];
-        if (!*item && end) {
-            arg->value = sdc_tuple(arg->items, n);
-            return true;
-        }
-        if (!p[len] || len >= sizeof item || !read_scalar(item, &arg->items[n]))
-            break;
-        n++;
-        p += len + (p[len] == ',');
-        if (end) {
-            arg->value = sdc_tuple(arg->items, n);
-            return true;
-        }
-    }
-    snprintf(why, size, "'%.60s' is no tuple of at most %d numbers", spec, MOST);
-    return false;
-}
-
 bool
 spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
           bool *environment)
 {
     *environment = false;
-    if (read_scalar(spec, &arg->value))
+    if (spec_read_scalar(spec, &arg->value))
         return true;
-    if (*spec == '(')
-        return read_tuple(spec, arg, why, why_size);
     bool ok = false;
     if (*spec == '@') {
         ok = read_file(spec + 1, &arg->array, why, why_size, environment);

@@ -5,24 +5,44 @@
 #include "runtime/cli/grid.h"
 #include "runtime/cli/npy.h"
 
+/* Elements of a tuple, those that are tuples counted too. */
+enum { SPEC_MAX_ITEMS = 24 };
+
 typedef struct RunArg {
     const char *name; /* not terminated: `name_len` letters of the option's text */
     size_t name_len;
     SdcArg value; /* a pointer points into `array` */
     Array array;
-    SdcDesc desc;
-    SdcArg items[16]; /* of a tuple */
+    /* A descriptor; a tuple's items and descriptors. */
+    SdcDesc desc[SPEC_MAX_ITEMS];
+    SdcArg item[SPEC_MAX_ITEMS];
+    int ndesc, nitem;
 } RunArg;
 
 /* A spec that needs no other argument: a number, a truth value, none. */
 bool spec_is_scalar(const char *spec);
 
-/* "desc:NAME[BLOCK]": the letters of NAME, or NULL when the spec is no descriptor. */
-const char *spec_desc_name(const char *spec, size_t *n);
+/* Reads such a spec. */
+bool spec_read_scalar(const char *spec, SdcArg *out);
 
-/* Reads such a spec: a descriptor over the rows of `of`. */
-bool spec_read_desc(const char *spec, Expr *expr, const RunArg *of, RunArg *arg,
-                    char *why, size_t why_size);
+/* "desc:NAME[BLOCK]", "(3, NAME, ..)": a spec over other arguments. */
+bool spec_is_over(const char *spec);
+
+/* Such a spec has the argument `name`, of n letters, in it. */
+bool spec_names(const char *spec, const char *name, size_t n);
+
+/* An argument by name, NULL: none is given. */
+typedef const RunArg *SpecFind(void *user, const char *name, size_t n);
+
+/* Reads such a spec into arg->value. */
+bool spec_read_over(const char *spec, Expr *expr, SpecFind *find, void *user,
+                    RunArg *arg, char *why, size_t why_size);
+
+/* The argument is over the array whose elements are `at`. */
+bool spec_uses(const RunArg *a, const void *at);
+
+/* ... which are at `to` from now on. */
+void spec_move(RunArg *a, const void *from, void *to);
 
 /* Reads SPEC into arg->value and arg->array; `expr` gives names to shapes. On failure
    returns false with the reason in `why`; *environment when the machine is at fault. */

@@ -24,8 +24,7 @@ typedef struct Variant {
     bool exact;     /* runs on that capability alone */
     int level;      /* CPU: 4 of "cpu:x86-64-v4"; 0: not said */
     int nargs;      /* of a launch */
-    int *source_of; /* the argument's place in meta.sources */
-    int *slot_of;   /* its first slot; -1: bound at compile time */
+    SdcrtArgument *args;
 } Variant;
 
 typedef struct Image {
@@ -51,21 +50,11 @@ variant_read(Variant *v, const SdcrtCode *code)
 {
     if (!sdcrt_meta_unpack(code->meta, code->meta_size, &v->meta))
         return false;
-    int n = v->meta.nsource;
-    v->source_of = calloc((size_t)n + 1, sizeof *v->source_of);
-    v->slot_of = calloc((size_t)n + 1, sizeof *v->slot_of);
-    if (!v->source_of || !v->slot_of)
+    v->nargs = sdcrt_meta_arguments(&v->meta, NULL);
+    v->args = calloc((size_t)v->nargs + 1, sizeof *v->args);
+    if (!v->args)
         return false;
-    for (int i = 0; i < n; i++) {
-        if (v->meta.sources[i].is_constexpr)
-            continue;
-        int slot = -1;
-        for (int p = v->meta.nparam - 1; p >= 0; p--)
-            if (v->meta.params[p].source == i)
-                slot = p;
-        v->source_of[v->nargs] = i;
-        v->slot_of[v->nargs++] = slot;
-    }
+    sdcrt_meta_arguments(&v->meta, v->args);
     const char *target = v->meta.target;
     if (strncmp(target, "sm_", 3) == 0) {
         char *end;
@@ -82,10 +71,8 @@ state_free(State *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < s->n && s->variants; i++) {
-        free(s->variants[i].source_of);
-        free(s->variants[i].slot_of);
-    }
+    for (int i = 0; i < s->n && s->variants; i++)
+        free(s->variants[i].args);
     free(s->variants);
     rt_process_done(&s->process);
     pthread_mutex_destroy(&s->lock);
@@ -208,8 +195,8 @@ static bool
 allows(const Variant *v, const uint64_t *args)
 {
     for (int i = 0; i < v->nargs; i++) {
-        const SdcrtSource *s = &v->meta.sources[v->source_of[i]];
-        int slot = v->slot_of[i];
+        const SdcrtSource *s = v->args[i].what;
+        int slot = v->args[i].slot;
         if (slot < 0) {
             if (!is_bound_to(s, args[i]))
                 return false;
@@ -246,7 +233,7 @@ static void
 fill(const Variant *v, const uint64_t *args, uint64_t *slots)
 {
     for (int i = 0; i < v->nargs; i++) {
-        int slot = v->slot_of[i], rank = v->meta.sources[v->source_of[i]].rank;
+        int slot = v->args[i].slot, rank = v->args[i].what->rank;
         if (slot < 0)
             continue;
         slots[slot] = args[i];

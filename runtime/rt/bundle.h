@@ -8,8 +8,9 @@
    device runs. Code is loaded once in each CUDA context, by whichever thread comes first.
 
    Arguments are slots of 8 bytes, one for each parameter of the source that is not
-   constexpr: addresses, integers extended to 64 bits, floats as the bits of their type,
-   for a tensor descriptor the address of an SdcrtTensor. */
+   constexpr, or for each element where that is a tuple: addresses, integers extended to
+   64 bits, floats as the bits of their type, for a tensor descriptor the address of an
+   SdcrtTensor. */
 #ifndef SDCRT_BUNDLE_H
 #define SDCRT_BUNDLE_H
 

@@ -7,6 +7,7 @@
    added. */
 #include "runtime/rt/meta.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { FORMAT = 2, HEADER = 8, MAX_RUN = 0xffff, WORD = 2 };
@@ -68,10 +69,26 @@ valid_lists(const SdcrtMeta *meta)
         meta->npoint > SDCRT_MAX_POINT)
         return 0;
     for (int i = 0; i < meta->nkey; i++)
-        if (meta->key_arg[i] < 0 || meta->key_arg[i] >= meta->nsource)
+        if (meta->key_arg[i] < 0 || meta->key_arg[i] >= meta->nsource + meta->nleaf)
             return 0;
     for (int i = 0; i < 3; i++)
         if (meta->grid[i].n < 0 || meta->grid[i].n > SDCRT_EXPR_MAX)
+            return 0;
+    return 1;
+}
+
+static int
+valid_sources(const SdcrtMeta *m)
+{
+    if (m->nsource < 0 || m->nsource > SDCRT_MAX_SOURCES || m->nleaf < 0 ||
+        m->nleaf > SDCRT_MAX_PARAMS)
+        return 0;
+    for (int i = 0; i < m->nsource; i++)
+        if (m->sources[i].leaf + m->sources[i].nleaf > m->nleaf ||
+            m->sources[i].rank > SDCRT_MAX_RANK)
+            return 0;
+    for (int i = 0; i < m->nleaf; i++)
+        if (m->leaves[i].rank > SDCRT_MAX_RANK)
             return 0;
     return 1;
 }
@@ -122,7 +139,30 @@ sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta)
         n += bytes;
     }
     return n == size && at == sizeof *meta && meta->nparam >= 0 &&
-           meta->nparam <= SDCRT_MAX_PARAMS && meta->nsource >= 0 &&
-           meta->nsource <= SDCRT_MAX_SOURCES && valid_lists(meta) &&
-           valid_maps(meta);
+           meta->nparam <= SDCRT_MAX_PARAMS && valid_sources(meta) &&
+           valid_lists(meta) && valid_maps(meta);
+}
+
+int
+sdcrt_meta_arguments(const SdcrtMeta *meta, SdcrtArgument *to)
+{
+    int n = 0;
+    for (int i = 0; i < meta->nsource; i++) {
+        const SdcrtSource *s = &meta->sources[i];
+        if (s->is_constexpr)
+            continue;
+        int slot = 0, parts = s->is_tuple ? s->nleaf : 1;
+        while (slot < meta->nparam && meta->params[slot].source != i)
+            slot++;
+        for (int k = 0; k < parts; k++, n++) {
+            const SdcrtSource *what = s->is_tuple ? &meta->leaves[s->leaf + k] : s;
+            /* what is no tuple and bound has no parameter, whatever it is bound to */
+            bool open = slot < meta->nparam && meta->params[slot].source == i &&
+                        (!s->is_tuple || what->bound == SDCRT_OPEN);
+            if (to)
+                to[n] = (SdcrtArgument){what, i, open ? slot : -1};
+            slot += open ? sdcrt_source_slots(what) : 0;
+        }
+    }
+    return n;
 }

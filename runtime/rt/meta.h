@@ -10,6 +10,7 @@
 enum {
     SDCRT_MAX_PARAMS = 128,  /* of the compiled kernel */
     SDCRT_MAX_SOURCES = 192, /* of the source, those bound at compile time among them */
+    SDCRT_MAX_ARGUMENTS = SDCRT_MAX_SOURCES + SDCRT_MAX_PARAMS, /* by slots */
     SDCRT_NAME_MAX = 128,
     SDCRT_MAX_RANK = 5,
     SDCRT_MAX_KEY = 8,
@@ -61,11 +62,10 @@ typedef struct SdcrtSource {
     int64_t i;                     /* BOUND_INT, BOUND_BOOL */
     double f;                      /* BOUND_FLOAT */
     int32_t block[SDCRT_MAX_RANK]; /* of a descriptor */
-    /* A tuple: its elements, those of tuples in it too, and 1; 0: no tuple. What each is
-       bound to; those that are open have parameters, in order. */
-    uint8_t leaves;
-    uint8_t leaf[SDCRT_MAX_LEAVES];
-    int64_t leaf_i[SDCRT_MAX_LEAVES];
+    /* A tuple: its elements, those of tuples in it too, in the metadata's `leaves`; those
+       that are open have parameters, in order. */
+    uint8_t is_tuple;
+    uint16_t leaf, nleaf;
 } SdcrtSource;
 
 enum { SDCRT_EXPR_MAX = 64 };
@@ -146,6 +146,8 @@ typedef struct SdcrtMeta {
     SdcrtParam params[SDCRT_MAX_PARAMS];
     int32_t nsource;
     SdcrtSource sources[SDCRT_MAX_SOURCES];
+    int32_t nleaf;
+    SdcrtSource leaves[SDCRT_MAX_PARAMS]; /* elements of tuples: "shape_0" of 'shape' */
     /* What the tuner found it fastest for: values of these arguments of a launch. */
     int32_t nkey, npoint;
     int32_t key_arg[SDCRT_MAX_KEY];
@@ -161,6 +163,25 @@ typedef struct SdcrtMeta {
    the size. Reading returns 0 when the bytes are not what this library writes. */
 size_t sdcrt_meta_pack(const SdcrtMeta *meta, unsigned char *to);
 int sdcrt_meta_unpack(const unsigned char *from, size_t size, SdcrtMeta *meta);
+
+/* An argument as slots of a launch count them: a parameter of the source that is not
+   constexpr, or an element of one that is a tuple. */
+typedef struct SdcrtArgument {
+    const SdcrtSource *what;
+    int32_t source; /* its place, or its tuple's, in the list of sources */
+    int32_t slot;   /* first parameter of the kernel; -1: bound at compile time */
+} SdcrtArgument;
+
+/* How many parameters of the kernel what is open has: a descriptor's are its base, shape
+   and strides. */
+static inline int
+sdcrt_source_slots(const SdcrtSource *s)
+{
+    return s->rank ? 1 + 2 * s->rank : 1;
+}
+
+/* The arguments in order; returns how many. `to` may be NULL. */
+int sdcrt_meta_arguments(const SdcrtMeta *meta, SdcrtArgument *to);
 
 /* ---- what the code of a CPU kernel asks of its host while it runs */
 

@@ -213,6 +213,45 @@ START_TEST(tuples_are_arguments)
 }
 END_TEST
 
+START_TEST(descriptors_in_tuples)
+{
+    Env e = setup();
+    SdcModule *mod;
+    SdcFunction *f;
+    static const char text[] =
+        "import triton\nimport triton.language as tl\n"
+        "@triton.jit\ndef f(out, tiles):\n"
+        "    x, (y, at) = tiles\n"
+        "    z = x.load([at, 0]).to(tl.float32) + y.load([at, 0])\n"
+        "    tl.store(out, tl.sum(z))\n";
+    ck_assert_int_eq(
+        sdc_module_load_text(e.cx, "d.py", text, sizeof text - 1, SDC_LANG_AUTO, &mod),
+        SDC_OK);
+    ck_assert_int_eq(sdc_function_get(mod, "f", NULL, 0, &f), SDC_OK);
+    static _Alignas(16) float x[12 * 16], y[8 * 16];
+    float out;
+    for (int i = 0; i < 12 * 16; i++)
+        x[i] = 1;
+    for (int i = 0; i < 8 * 16; i++)
+        y[i] = 3;
+    SdcDesc dx = {SDC_FP32, 2, x, {12, 16}, {16, 1}, {8, 16}};
+    SdcDesc dy = {SDC_FP32, 2, y, {8, 16}, {16, 1}, {8, 16}};
+    SdcArg inner[] = {sdc_desc(&dy), sdc_int(2)};
+    SdcArg tiles[] = {sdc_desc(&dx), sdc_tuple(inner, 2)};
+    SdcArg args[] = {sdc_ptr(SDC_FP32, &out), sdc_tuple(tiles, 2)};
+    ck_assert_msg(sdc_launch(f, sdc_grid(1, 1, 1), args, 2, NULL) == SDC_OK, "%s",
+                  sdc_error(e.cx));
+    ck_assert_double_eq(out, 8 * 16 + 6 * 16 * 3); /* two rows of y are outside */
+    inner[0] = sdc_desc_nan(&dy);
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 2, NULL), SDC_OK);
+    ck_assert(out != out);
+    dy.strides[1] = 2;
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 2, NULL), SDC_ERROR_ARGUMENT);
+    ck_assert(strstr(sdc_error(e.cx), "needs 1 as its last stride"));
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 START_TEST(launches_add)
 {
     Env e = setup();
@@ -490,6 +529,7 @@ main(void)
     tcase_add_test(c, errors_have_places);
     tcase_add_test(c, messages_come_one_by_one);
     tcase_add_test(c, tuples_are_arguments);
+    tcase_add_test(c, descriptors_in_tuples);
     tcase_add_test(c, launches_add);
     tcase_add_test(c, specializations_are_kept);
     tcase_add_test(c, explicit_kernels_check_arguments);

@@ -199,7 +199,13 @@ START_TEST(bad_specs_are_refused)
 }
 END_TEST
 
-START_TEST(descriptors_are_over_arrays)
+static const RunArg *
+only_x(void *user, const char *name, size_t n)
+{
+    return n == 1 && *name == 'x' ? user : NULL;
+}
+
+START_TEST(specs_are_over_arrays)
 {
     static const struct {
         const char *spec, *why;
@@ -210,20 +216,31 @@ START_TEST(descriptors_are_over_arrays)
     char why[300] = "";
     RunArg x, d = {0};
     Expr e = {.lookup = lookup};
-    size_t n;
     ck_assert(read_spec("zeros:fp16[128,256]", &x, why, sizeof why));
-    ck_assert(spec_desc_name("zeros:fp16[1]", &n) == NULL);
-    ck_assert(*spec_desc_name("desc:x[16]", &n) == 'x' && n == 1);
+    ck_assert(!spec_is_over("zeros:fp16[1]"));
+    ck_assert(spec_names("desc:x[16]", "x", 1));
+    ck_assert(spec_names("(3, desc:ab[16])", "ab", 2));
+    ck_assert(!spec_names("(xy, 3)", "x", 1) && !spec_names("(desc:y[2])", "desc", 4));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bool ok = spec_read_desc(cases[i].spec, &e, &x, &d, why, sizeof why);
+        bool ok = spec_read_over(cases[i].spec, &e, only_x, &x, &d, why, sizeof why);
         ck_assert_msg(ok == !cases[i].why, "%s: %s", cases[i].spec, why);
         ck_assert_msg(ok || strstr(why, cases[i].why), "%s: %s", cases[i].spec, why);
     }
-    ck_assert(spec_read_desc("desc:x[16,32]", &e, &x, &d, why, sizeof why));
+    static char place[16];
+    static const char tuple[] = "( (x, desc:x[8,8]),0.5 , () )";
+    ck_assert(spec_read_over(tuple, &e, only_x, &x, &d, why, sizeof why));
+    const SdcArg *item = d.value.v.ptr, *inner = item[0].v.ptr;
+    ck_assert(d.value.kind == SDC_ARG_TUPLE && d.value.dtype == 3);
+    ck_assert(item[0].dtype == 2 && item[2].kind == SDC_ARG_TUPLE && !item[2].dtype);
+    ck_assert(inner[0].v.ptr == x.array.data && inner[1].v.ptr == &d.desc[0]);
+    ck_assert(spec_uses(&d, x.array.data) && !spec_uses(&d, place));
+    spec_move(&d, x.array.data, place);
+    ck_assert(inner[0].v.ptr == place && d.desc[0].base == place);
+    ck_assert(spec_read_over("desc:x[16,32]", &e, only_x, &x, &d, why, sizeof why));
     ck_assert_int_eq(d.value.kind, SDC_ARG_DESC);
-    ck_assert_ptr_eq(d.desc.base, x.array.data);
-    ck_assert_int_eq(d.desc.strides[0], 256);
-    ck_assert_int_eq(d.desc.block[1], 32);
+    ck_assert_ptr_eq(d.desc[0].base, x.array.data);
+    ck_assert_int_eq(d.desc[0].strides[0], 256);
+    ck_assert_int_eq(d.desc[0].block[1], 32);
     array_done(&x.array);
 }
 END_TEST
@@ -274,7 +291,7 @@ main(void)
     tcase_add_test(c, scalars_are_read);
     tcase_add_test(c, arrays_are_made);
     tcase_add_test(c, bad_specs_are_refused);
-    tcase_add_test(c, descriptors_are_over_arrays);
+    tcase_add_test(c, specs_are_over_arrays);
     tcase_add_test(c, small_floats_convert);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
