@@ -1,5 +1,5 @@
-/* Tuples and a descriptor in one, on the CPU and, when asked, on a GPU: an argument of the
-   launcher for each element. */
+/* Tuples and a descriptor in one, on the CPU and, when asked, on a GPU: an argument of
+   the launcher for each element. */
 #include <k.h>
 
 #include <stdio.h>
