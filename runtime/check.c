@@ -237,8 +237,11 @@ note_status(Checker *c, SdcStatus status)
 
 static SdcStatus
 compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *target,
-            Messages *said)
+            bool *large, Messages *said)
 {
+    /* 512 registers of a thread of four warps: people write less, and all of it would be
+       compiled to say that the kernel passes. */
+    enum { GUESSED_TILE = 1 << 16 };
     CompileJob job;
     module_job(c->m, &job);
     const KernelInfo *info = module_find_kernel(c->m, f->name);
@@ -264,6 +267,8 @@ compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *
                                   .emit = target ? SDC_EMIT_ASM : SDC_EMIT_TIR};
     job.checks = true;
     job.guessed = f->guessed ? signature : NULL;
+    job.tile_most = large ? GUESSED_TILE : 0;
+    job.tile_refused = large;
     SdcStatus status =
         bind ? compile_call(c->m->cx, &job, ignore, NULL) : SDC_ERROR_MEMORY;
     Report *r = context_report(c->m->cx);
@@ -273,17 +278,25 @@ compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *
     return status;
 }
 
-/* With the first signature that the kernel compiles with for this target; all, when they
-   are given. */
+/* With the first signature that the kernel compiles with for this target, those that make
+   large tiles at last; all, when they are given. */
 static void
 check_target(Checker *c, SdcChecked *f, const Todo *todo, const char *target)
 {
     Messages first = {0};
     SdcStatus status = SDC_OK, failed = SDC_OK;
-    bool ok = false, leads = f->ok;
-    for (int i = 0; i < todo->n && !(ok && f->guessed); i++) {
+    bool ok = false, leads = f->ok, *late = calloc((size_t)todo->n + 1, sizeof *late);
+    for (int k = 0; late && k < 2 * todo->n && !(ok && f->guessed); k++) {
+        int i = k % todo->n;
         Messages said = {0};
-        status = compile_one(c, f, todo->signature[i], target, &said);
+        if (k >= todo->n && !late[i])
+            continue;
+        bool *large = f->guessed && k < todo->n ? &late[i] : NULL;
+        status = compile_one(c, f, todo->signature[i], target, large, &said);
+        if (large && *large) {
+            messages_free(&said);
+            continue;
+        }
         if (status == SDC_OK) {
             ok = failed == SDC_OK || f->guessed;
             f->signature = ok && leads ? todo->signature[i] : f->signature;
@@ -301,9 +314,10 @@ check_target(Checker *c, SdcChecked *f, const Todo *todo, const char *target)
     f->ok &= ok;
     if (!ok) {
         messages_move(&c->said, &first);
-        note_status(c, failed);
+        note_status(c, late ? failed : SDC_ERROR_MEMORY);
     }
     messages_free(&first);
+    free(late);
 }
 
 static void

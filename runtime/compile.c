@@ -37,6 +37,34 @@ print_ast(Session *s, const FrontModule *m)
     return b.s;
 }
 
+static int64_t
+largest_tile(const Region *r)
+{
+    int64_t most = 1;
+    for (const Op *op = r->first; op; op = op->next) {
+        for (int i = 0; i < op->nresult; i++) {
+            const Type *t = op->results[i].type;
+            int64_t n = type_is_tile(t) ? type_numel(t) : 1;
+            most = n > most ? n : most;
+        }
+        for (int i = 0; i < op->nregion; i++) {
+            int64_t n = largest_tile(op->regions[i]);
+            most = n > most ? n : most;
+        }
+    }
+    return most;
+}
+
+static bool
+tiles_fit(Session *s, const CompileJob *job, const Func *f)
+{
+    if (!job->tile_most || largest_tile(f->body) <= job->tile_most)
+        return true;
+    *job->tile_refused = true;
+    fail(s, "a tile is larger than what is guessed%s", "");
+    return false;
+}
+
 /* Source to tile IR. NULL after errors, or when only the syntax tree was wanted. */
 static Module *
 lower(Session *s, const CompileJob *job, CompileResult *out)
@@ -70,7 +98,7 @@ lower(Session *s, const CompileJob *job, CompileResult *out)
         diag_note(&s->diag, (Loc){0}, "found by the verifier after the frontend");
         bug(&s->fail, "the frontend made invalid tile IR");
     }
-    return m;
+    return tiles_fit(s, job, f) ? m : NULL;
 }
 
 static Module *

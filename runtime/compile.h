@@ -33,6 +33,8 @@ typedef struct CompileJob {
     int check; /* CHECK_* of the code, on the CPU */
     bool checks;         /* for sdc_module_check */
     const char *guessed; /* the signature, when nobody has asked for it; or NULL */
+    int64_t tile_most;   /* elements; larger tiles are refused; 0: whatever they are */
+    bool *tile_refused;  /* ... and this is set */
     bool bitcode; /* CPU: the code as codegen_bundle takes it */
     const FrontValue *values; /* of a launch, one a parameter; NULL: not known */
     int nvalue;
