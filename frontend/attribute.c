@@ -268,23 +268,33 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
     return x;
 }
 
+/* The elements that a slice of n has, as Python counts: from `lo` on, `count` of them,
+   `step` apart. False: some of it is no compile-time integer, or the step is 0. */
 static bool
-slice_bounds(Val sl, int n, int64_t *lo, int64_t *hi)
+slice_bounds(Val sl, int n, int64_t *lo, int64_t *step, int *count)
 {
-    int64_t at[2] = { 0, n };
+    *step = 1;
+    for (int i = 0; i < 3; i++)
+        if (sl->u.items[i]->kind != FE_NONE && !val_is_int(sl->u.items[i]))
+            return false;
+    if (sl->u.items[2]->kind != FE_NONE)
+        *step = (int64_t)sl->u.items[2]->u.i;
+    if (*step == 0)
+        return false;
+    int64_t least = *step < 0 ? -1 : 0, most = *step < 0 ? n - 1 : n;
+    int64_t at[2] = { *step < 0 ? most : least, *step < 0 ? least : most };
     for (int i = 0; i < 2; i++) {
         Val v = sl->u.items[i];
         if (v->kind == FE_NONE)
             continue;
-        if (!val_is_int(v))
-            return false;
-        at[i] = v->u.i < 0 ? (int64_t)v->u.i + n : (int64_t)v->u.i;
-        at[i] = at[i] < 0 ? 0 : at[i] > n ? n : at[i];
+        Wide x = v->u.i < 0 ? v->u.i + n : v->u.i;
+        at[i] = x < least ? least : x > most ? most : (int64_t)x;
     }
+    int64_t span = *step < 0 ? at[0] - at[1] : at[1] - at[0];
+    uint64_t each = *step < 0 ? 0 - (uint64_t)*step : (uint64_t)*step;
     *lo = at[0];
-    *hi = at[1] < at[0] ? at[0] : at[1];
-    Val step = sl->u.items[2];
-    return step->kind == FE_NONE || (val_is_int(step) && step->u.i == 1);
+    *count = span <= 0 ? 0 : (int)(((uint64_t)span - 1) / each + 1);
+    return true;
 }
 
 Val
@@ -308,11 +318,15 @@ get_item(Sema *s, Val x, Val index, Loc loc)
         return sema_error(s, loc, "'%s' is not known at compile time", index->u.s);
     }
     if (index->kind == FE_SLICE) {
-        int64_t lo, hi;
-        if (!slice_bounds(index, x->n, &lo, &hi))
-            return sema_error(s, loc, "a tuple is sliced with compile-time integers and "
-                              "step 1");
-        return val_tuple(s, x->u.items + lo, (int)(hi - lo));
+        int64_t lo, step;
+        int n;
+        if (!slice_bounds(index, x->n, &lo, &step, &n))
+            return sema_error(s, loc, "a tuple is sliced with compile-time integers, the "
+                              "step not 0");
+        Val *items = arena_array(s->a, Val, n + 1);
+        for (int i = 0; i < n; i++)
+            items[i] = x->u.items[lo + i * step];
+        return val_tuple(s, items, n);
     }
     if (!val_is_int(index))
         return sema_error(s, loc,

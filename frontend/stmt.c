@@ -529,7 +529,7 @@ unused_result(Sema *s, const Node *called)
 static void
 exec_expr(Sema *s, const Node *n)
 {
-    if (n->a->kind == ND_CONSTANT && n->a->sub == CK_STR)
+    if (n->a->kind == ND_CONSTANT && (n->a->sub == CK_STR || n->a->sub == CK_ELLIPSIS))
         return;
     Val v = eval(s, n->a);
     const Node *called = n->a->kind == ND_CALL ? n->a->a : NULL;

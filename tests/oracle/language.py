@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Computes tests/golden/language.json: what Triton makes of the kernels of tests/run/lang.
 
-    tests/oracle/language.py [--device cuda|cpu] [--compare] [--out FILE]
+    tests/oracle/language.py [--device cuda|cpu] [--compare] [--out FILE] [--add MODULE]
 
 The committed values come from a GPU. With --device cpu Triton's interpreter runs the kernels,
 which cannot do bf16 and a few more; --compare reports differences from the committed file
-instead of writing one. Prints SKIPPED without triton or torch.
+instead of writing one; --add puts the kernels of one module of tests/run/lang into it and
+leaves the others as they are. Prints SKIPPED without triton or torch.
 """
 import argparse
 import glob
@@ -21,6 +22,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--device", default="cuda")
 parser.add_argument("--compare", action="store_true")
 parser.add_argument("--out", default=GOLDEN)
+parser.add_argument("--add", default="")
 args = parser.parse_args()
 if args.device == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
@@ -62,6 +64,8 @@ def inputs():
 def modules():
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/run/lang/*.tk"))):
         name = os.path.basename(path)[:-3]
+        if args.add and name != args.add:
+            continue
         loader = importlib.machinery.SourceFileLoader(name, path)
         module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
         loader.exec_module(module)
@@ -119,6 +123,12 @@ def compare(got, want):
 
 
 golden = run()
+if args.add:
+    with open(GOLDEN) as f:
+        old = json.load(f)
+    assert all(old[t] == golden[t] for t in "xyi"), "other inputs"
+    old["kernels"] = [k for k in old["kernels"] if k["file"] != args.add] + golden["kernels"]
+    golden = old
 if args.compare:
     with open(GOLDEN) as f:
         compare(golden, json.load(f))
