@@ -268,7 +268,10 @@ check_dot_types(Sema *s, Args *a)
             ok = ok || a->v[i]->dt == allowed[k];
         if (!ok) {
             sema_error(s, a->at[i], "'dot' takes int8, fp8, fp16, bf16, fp32 and fp64, "
-                       "found %s", val_describe(s->a, a->v[i]));
+                       "found %s%s", val_describe(s->a, a->v[i]),
+                       dtype_is_fnuz(a->v[i]->dt)
+                           ? ", which is not supported in this architecture: convert it"
+                           : "");
             return false;
         }
     }

@@ -513,6 +513,16 @@ keep_promise(Sema *s, const Node *call, Val v)
         scope_set(&s->frame->scope, arg->name, v, x->loc, x->constexpr_);
 }
 
+/* What @triton.must_use_result("..") says of it. */
+static const char *
+words_of_promise(Sema *s, const Node *fn)
+{
+    const Node *d = find_decorator(fn, "must_use_result");
+    const char *text = d->kind == ND_CALL && d->list.n ? node_str(d->list.at[0]) : NULL;
+    return text ? arena_printf(s->a, ". %s", text)
+                : ": it is marked by @triton.must_use_result";
+}
+
 /* A function that @triton.must_use_result decorates, called by this expression. */
 static const Node *
 unused_result(Sema *s, const Node *called)
@@ -539,10 +549,9 @@ exec_expr(Sema *s, const Node *n)
                    "block pointer and leaves its argument as it is");
     const Node *fn = called ? unused_result(s, called) : NULL;
     if (fn)
-        sema_error(s, n->loc, "The result of %s is not being used: it is marked by "
-                   "@triton.must_use_result", node_dotted(s->a, called)
-                                                  ? node_dotted(s->a, called)
-                                                  : fn->name);
+        sema_error(s, n->loc, "The result of %s is not being used%s",
+                   node_dotted(s->a, called) ? node_dotted(s->a, called) : fn->name,
+                   words_of_promise(s, fn));
     keep_promise(s, n->a, v);
 }
 

@@ -24,6 +24,7 @@ import torch
 import triton
 import triton.language as tl
 import triton.tools.tensor_descriptor
+from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.jit import JITFunction, TensorWrapper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../gpu"))
@@ -69,18 +70,47 @@ class SdcError(Exception):
 
 
 class SdcSource(triton.CompilationError):
-    """SDC_ERROR_SOURCE: sdc says that the kernel is wrong."""
+    """SDC_ERROR_SOURCE: sdc says that the kernel is wrong. As Triton raises its errors: one for
+    each function from the kernel inwards, lines counted from its def, the message at last."""
     status = 1
 
-    def __init__(self, text):
-        self.src, self.node, self.error_message = None, None, text
-        self.message = text
+    def __init__(self, text, frames=None):
+        frames = frames or places(text)
+        self.src, self.node, self.error_message, self.text = None, None, text, text
+        at, says, in_call = frames[-1]
+        self.message = "at %s:\n%s\n%s" % (at, text, says) if at else text
         Exception.__init__(self, text)
-        # tests read the text of __cause__, as Triton raises its errors: no place, one line
-        self.__cause__ = ValueError(re.sub(r"^\S+:\d+:\d+: error: ", "", text.split("\n")[0]))
+        if len(frames) > 1:
+            self.__cause__ = SdcSource(text, frames[:-1])
+        else:
+            self.__cause__ = ValueError(says) if in_call else None
 
     def __reduce__(self):
-        return type(self), (self.message, )
+        return type(self), (self.text, )
+
+
+class SdcAssertion(SdcSource, CompileTimeAssertionFailure):
+    """A static_assert that does not hold."""
+
+
+def places(text):
+    """(place, message, in a call?) of the first error and of the calls that led there."""
+    found = []
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        m = re.match(r"(\S+?):(\d+):(\d+): (error|note): (.*)", line)
+        if m and not found and m[4] == "error" or m and found and "is called from here" in line:
+            at = ""
+            if os.path.exists(m[1]):
+                with open(m[1]) as f:
+                    before = f.read().split("\n")[:int(m[2])]
+                starts = [k for k, x in enumerate(before) if x.startswith("def ")]
+                at = "%d:%d:" % (len(before) - starts[-1], int(m[3]) - 1) if starts else ""
+            source, mark = (lines[i + 1:i + 3] + ["", ""])[:2]
+            column = mark.find("^")
+            called = re.match(r"[\w.]+\(", source[column:]) or "(" in source[:column]
+            found.append((at.rstrip(":"), m[5], bool(called) and "static assertion" not in m[5]))
+    return found or [("", re.sub(r"^\S+:\d+:\d+: error: ", "", lines[0]), True)]
 
 
 class SdcArgument(SdcError, TypeError, AssertionError):
@@ -142,6 +172,8 @@ class Lib:
     def check(self, status):
         if status:
             text = self.lib.sdc_error(self.ctx).decode(errors="replace").strip()
+            if status == 1 and "error: static assertion failed" in text:
+                raise SdcAssertion(text)
             raise STATUS.get(status, SdcInternal)(text)
 
     def warn(self):

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Kernels of existing Triton code to machine code, with the signatures that `sdc check` guesses.
+
+    assemble.py [--sdc SDC] [--ptxas PTXAS] [--targets sm_80,sm_90a] [--most 12] [--match TEXT] DIR...
+
+Takes --most kernels of each folder, by a digest of their names, the same in every run. A kernel
+is compiled with pointers to aligned fp16 where its types allow that, so that matrix units and
+tensor maps are met, and else as guessed. A line a folder and target, a table at the end; what
+ptxas refuses, what it says is serialized, and what takes sdc more than --seconds of CPU time is
+told with the command, and ends with exit status 1. What the target has too little shared memory
+for, and what is not of the target, is counted as refused. No source of others is kept here: give
+checkouts of your own.
+"""
+import argparse
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+parser = argparse.ArgumentParser()
+parser.add_argument("--sdc", default=os.path.join(HERE, "../../build/sdc"))
+parser.add_argument("--ptxas", default=os.environ.get("PTXAS") or shutil.which("ptxas"))
+parser.add_argument("--targets", default="sm_80,sm_90a")
+parser.add_argument("--most", type=int, default=12)
+parser.add_argument("--seconds", type=float, default=3.0)
+parser.add_argument("--match", default="", help="only kernels whose path::name has this text")
+parser.add_argument("folders", nargs="+")
+args = parser.parse_args()
+COLUMNS = ["kernels", "refused", "assembled", "spill", "serialized", "slow", "wrong"]
+wrong = 0
+
+
+def files_of(folder):
+    for root, dirs, names in os.walk(folder):
+        dirs[:] = sorted(d for d in dirs if not d.startswith("."))
+        for name in sorted(names):
+            path = os.path.join(root, name)
+            if name.endswith((".py", ".tk")) and os.path.isfile(path):
+                with open(path, errors="replace") as f:
+                    if "jit" in f.read():
+                        yield path
+
+
+def kernels_of(folder):
+    """(digest, file, kernel, signature) of those whose types pass, in the digest's order."""
+    found = []
+    places = [os.path.join(folder, d) for d in ("src", "python", ".")]
+    include = [x for d in places if os.path.isdir(d) for x in ("-I", d)]
+    for path in files_of(folder):
+        p = subprocess.run([args.sdc, "check", "--json", *include, path], capture_output=True, text=True)
+        try:
+            kernels = json.loads(p.stdout)["kernels"]
+        except ValueError:
+            continue
+        for k in kernels:
+            name = os.path.relpath(path, folder) + "::" + k["name"]
+            if k["passes"] and args.match in name:
+                digest = hashlib.sha256(name.encode()).hexdigest()
+                found.append((digest, path, k["name"], k["signature"]))
+    return include, sorted(found)[:args.most]
+
+
+def cpu_seconds():
+    u = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return u.ru_utime + u.ru_stime
+
+
+def compile_one(include, path, kernel, signature, target, out):
+    """The command that worked or the last one, its CPU time, its messages when it failed."""
+    halves = signature.replace("*fp32", "*fp16:16").replace("*fp16,", "*fp16:16,")
+    for text in dict.fromkeys([halves, signature]):
+        command = [args.sdc, "compile", path, "-k", kernel, *include, "--target", target, "--emit", "ptx",
+                   "-s", text, "-o", out]
+        before = cpu_seconds()
+        try:
+            p = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            return command, 120.0, "not done after 120 s"
+        seconds = cpu_seconds() - before
+        if p.returncode == 0:
+            return command, seconds, ""
+    return command, seconds, p.stderr
+
+
+def tell(what, command, text=""):
+    global wrong
+    wrong += 1
+    quoted = " ".join("'%s'" % c if any(x in c for x in "*,=") else c for c in command)
+    print("%s: %s\n  %s" % (what, quoted, text.strip()[:600].replace("\n", "\n  ")), flush=True)
+
+
+def look(counts, include, path, kernel, signature, target, tmp):
+    out = os.path.join(tmp, "k.ptx")
+    counts["kernels"] += 1
+    command, seconds, why = compile_one(include, path, kernel, signature, target, out)
+    if seconds > args.seconds:
+        counts["slow"] += 1
+        tell("%.1f s" % seconds, command)
+    if why:
+        counts["refused"] += 1
+        if "internal error" in why:
+            counts["wrong"] += 1
+            tell("internal error", command, why)
+        return
+    try:
+        p = subprocess.run([args.ptxas, "-v", "-arch=" + target, out, "-o", os.path.join(tmp, "k.o")],
+                           capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        counts["refused"] += 1
+        print("ptxas not done after 300 s: %s %s" % (path, kernel), flush=True)
+        return
+    text = p.stdout + p.stderr
+    if p.returncode:
+        counts["wrong"] += 1
+        tell("ptxas", command, text)
+        return
+    counts["assembled"] += 1
+    counts["spill"] += " 0 bytes spill stores" not in text
+    if "serialized" in text or "warning" in text.lower():
+        counts["serialized"] += 1
+        tell("ptxas warns", command, "\n".join(x for x in text.split("\n") if "arning" in x or "serial" in x))
+
+
+def main():
+    if not args.ptxas:
+        print("SKIPPED: no ptxas")
+        return 0
+    table = {}
+    for folder in args.folders:
+        include, kernels = kernels_of(folder)
+        for target in args.targets.split(","):
+            counts = table[os.path.basename(folder.rstrip("/")), target] = dict.fromkeys(COLUMNS, 0)
+            with tempfile.TemporaryDirectory() as tmp:
+                for _, path, kernel, signature in kernels:
+                    look(counts, include, path, kernel, signature, target, tmp)
+            print("%s %s %s" % (folder, target, counts), flush=True)
+    print("\n| folder | target | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (2 + len(COLUMNS)))
+    for (folder, target), counts in table.items():
+        print("| %s | %s | " % (folder, target) + " | ".join(str(counts[c]) for c in COLUMNS) + " |")
+    for target in args.targets.split(","):
+        sums = [sum(c[x] for (_, t), c in table.items() if t == target) for x in COLUMNS]
+        print("| all | %s | " % target + " | ".join(map(str, sums)) + " |")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
