@@ -5,6 +5,8 @@
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
+#include "ir/base/util.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +182,25 @@ misfit(Gen *g, const Op *op)
     return false;
 }
 
+/* Instructions that are younger than the oldest PTX which knows a target that has them
+   (ptxas 12.8 says from when on). */
+static int
+ptx_of(const char *text)
+{
+    static const struct {
+        const char *word;
+        int ptx;
+    } young[] = {
+        {"bmsk.", 76}, {"szext.", 76}, {".satfinite.tf32", 81}, {".acc::f32", 82},
+        {".b128", 83}, {".v8.", 88},
+    };
+    int ptx = 0;
+    for (int i = 0; i < COUNT_OF(young); i++)
+        if (young[i].ptx > ptx && strstr(text, young[i].word))
+            ptx = young[i].ptx;
+    return ptx;
+}
+
 bool
 nv_inline_asm(Gen *g, const Op *op)
 {
@@ -199,6 +220,7 @@ nv_inline_asm(Gen *g, const Op *op)
         if (!in[i] || in[i]->n != out->n)
             return gen_unsupported(g, op, "on operands of different layouts");
     }
+    g->ptx = ptx_of(text) > g->ptx ? ptx_of(text) : g->ptx;
     unsigned bits = (unsigned)type_bits(type_elem(t)) * (unsigned)share(t, pack);
     for (int w = 0; w < words; w++)
         if (width_of(g, letter_type(g, l.out[first + w])) < bits)

@@ -115,6 +115,11 @@ def look(counts, include, path, kernel, signature, target, tmp):
         print("ptxas is not done after 100 s: %s %s" % (path, kernel), flush=True)
         return
     text = p.stdout + p.stderr
+    if p.returncode and "not supported on .target" in text:
+        with open(path, errors="replace") as f:  # assembly of the author's, for other GPUs
+            if "inline_asm" in f.read():
+                counts["refused"] += 1
+                return
     if p.returncode:
         counts["wrong"] += 1
         tell("ptxas", command, text)
