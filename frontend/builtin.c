@@ -161,6 +161,11 @@ bind_keyword(Sema *s, const Spec *p, int np, Args *a, const CallArg *arg)
         const char *near = NULL;
         for (int k = 0, limit = 3; k < np; k++) {
             const char *name = arg_name(s, a, k);
+            if (p[k].rest && strcmp(arg->name, name) == 0) {
+                sema_error(s, arg->name_loc, "'%s' of '%s' is given by position, without "
+                           "a name", name, a->b->name);
+                return false;
+            }
             if (name_distance(arg->name, name) < limit) {
                 limit = name_distance(arg->name, name);
                 near = name;

@@ -3,7 +3,7 @@
 
     assemble.py [--sdc SDC] [--ptxas PTXAS] [--targets sm_80,sm_90a] [--most 12] [--match TEXT] DIR...
 
-Takes --most kernels of each folder, by a digest of their names, the same in every run. A kernel
+Takes --most kernels of each folder, by digests of their names, the same in every run. A kernel
 is compiled with pointers to aligned fp16 where its types allow that, so that matrix units and
 tensor maps are met, and else as guessed. A line a folder and target, a table at the end; what
 ptxas refuses, what it says is serialized, and what takes sdc more than --seconds of CPU time is
@@ -46,23 +46,27 @@ def files_of(folder):
                         yield path
 
 
+def digest(name):
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
 def kernels_of(folder):
-    """(digest, file, kernel, signature) of those whose types pass, in the digest's order."""
+    """(file, kernel, signature) of some whose types pass, two a file."""
     found = []
     places = [os.path.join(folder, d) for d in ("src", "python", ".")]
     include = [x for d in places if os.path.isdir(d) for x in ("-I", d)]
-    for path in files_of(folder):
+    for path in sorted(files_of(folder), key=lambda p: digest(os.path.relpath(p, folder))):
+        if len(found) >= args.most:
+            break
         p = subprocess.run([args.sdc, "check", "--json", *include, path], capture_output=True, text=True)
         try:
             kernels = json.loads(p.stdout)["kernels"]
         except ValueError:
             continue
-        for k in kernels:
-            name = os.path.relpath(path, folder) + "::" + k["name"]
-            if k["passes"] and args.match in name:
-                digest = hashlib.sha256(name.encode()).hexdigest()
-                found.append((digest, path, k["name"], k["signature"]))
-    return include, sorted(found)[:args.most]
+        named = [k for k in kernels if k["passes"] and args.match in path + "::" + k["name"]]
+        for k in sorted(named, key=lambda k: digest(k["name"]))[:2]:
+            found.append((path, k["name"], k["signature"]))
+    return include, found[:args.most]
 
 
 def cpu_seconds():
@@ -141,7 +145,7 @@ def main():
         for target in args.targets.split(","):
             counts = table[os.path.basename(folder.rstrip("/")), target] = dict.fromkeys(COLUMNS, 0)
             with tempfile.TemporaryDirectory() as tmp:
-                for _, path, kernel, signature in kernels:
+                for path, kernel, signature in kernels:
                     look(counts, include, path, kernel, signature, target, tmp)
             print("%s %s %s" % (folder, target, counts), flush=True)
     print("\n| folder | target | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (2 + len(COLUMNS)))
