@@ -8,8 +8,9 @@ is compiled with pointers to aligned fp16 where its types allow that, so that ma
 tensor maps are met, and else as guessed. A line a folder and target, a table at the end; what
 ptxas refuses, what it says is serialized, and what takes sdc more than --seconds of CPU time is
 told with the command, and ends with exit status 1. What the target has too little shared memory
-for, and what is not of the target, is counted as refused; what ptxas takes minutes for as long. No source of others is kept here: give
-checkouts of your own.
+for, and what is not of the target, is counted as refused; what ptxas takes minutes for as long. For
+the target cpu code is made, and its time looked at. No source of others is kept here: give checkouts
+of your own.
 """
 import argparse
 import hashlib
@@ -78,8 +79,8 @@ def compile_one(include, path, kernel, signature, target, out):
     """The command that worked or the last one, its CPU time, its messages when it failed."""
     halves = signature.replace("*fp32", "*fp16:16").replace("*fp16,", "*fp16:16,")
     for text in dict.fromkeys([halves, signature]):
-        command = [args.sdc, "compile", path, "-k", kernel, *include, "--target", target, "--emit", "ptx",
-                   "-s", text, "-o", out]
+        command = [args.sdc, "compile", path, "-k", kernel, *include, "--target", target,
+                   "--emit", "asm" if target == "cpu" else "ptx", "-s", text, "-o", out]
         before = cpu_seconds()
         try:
             p = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -110,6 +111,9 @@ def look(counts, include, path, kernel, signature, target, tmp):
         if "internal error" in why:
             counts["wrong"] += 1
             tell("internal error", command, why)
+        return
+    if target == "cpu":
+        counts["assembled"] += 1
         return
     try:
         p = subprocess.run([args.ptxas, "-v", "-arch=" + target, out, "-o", os.path.join(tmp, "k.o")],

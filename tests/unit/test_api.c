@@ -209,6 +209,10 @@ START_TEST(tuples_are_arguments)
     args[1] = sdc_tuple(shape, 2);
     ck_assert_int_eq(sdc_kernel_launch(k, sdc_grid(1, 1, 1), args, 3, NULL), SDC_OK);
     ck_assert_double_eq(out, 3 * 0.5 + 7 * 16);
+    SdcGrid grid; /* elements have names */
+    static const char text3[] = "cdiv(shape_0_0,2),shape_0_1,row_1";
+    ck_assert_int_eq(sdc_kernel_grid(k, text3, args, 3, &grid), SDC_OK);
+    ck_assert(grid.x == 4 && grid.y == 16 && grid.z == 2);
     sdc_context_destroy(e.cx);
 }
 END_TEST
