@@ -192,7 +192,7 @@ ptx_of(const char *text)
         int ptx;
     } young[] = {
         {"bmsk.", 76}, {"szext.", 76}, {".satfinite.tf32", 81}, {".acc::f32", 82},
-        {".b128", 83}, {".v8.", 88},
+        {".b128", 83}, {".rs.", 87}, {".v8.", 88},
     };
     int ptx = 0;
     for (int i = 0; i < COUNT_OF(young); i++)
