@@ -24,7 +24,8 @@ enum {
     CHUNKS_PER_THREAD = 16, /* enough to even out programs of unequal length */
     STACK_SCRATCH = 16 << 10,
     PAGE = 4096,
-    SCRATCH_ALIGN = 64
+    SCRATCH_ALIGN = 64,
+    HEADER = 64 /* in front of scratch memory: its size */
 };
 
 static const int64_t MAX_SCRATCH = (int64_t)1 << 36;
@@ -61,6 +62,9 @@ struct SdcrtPool {
     bool stop;
     RtProcess process; /* that made it */
     Worker *workers; /* threads - 1 of them */
+    /* A block for the next launch, which takes it; NULL while one has it. The kernel
+       clears fresh pages, which takes longer than a small product. */
+    _Atomic(void *) spare;
 };
 
 int64_t
@@ -128,6 +132,7 @@ sdcrt_pool_create(int threads)
         return NULL;
     }
     rt_process_mark(&p->process);
+    rt_ask_tiles();
     return p;
 }
 
@@ -150,6 +155,7 @@ sdcrt_pool_destroy(SdcrtPool *p)
         pthread_mutex_destroy(&p->lock);
     }
     rt_process_done(&p->process);
+    free(atomic_exchange(&p->spare, NULL));
     free(p->workers);
     free(p);
 }
@@ -166,7 +172,10 @@ scratch_new(int64_t size)
     if (size > MAX_SCRATCH)
         return NULL;
     size_t n = ((size_t)size + SCRATCH_ALIGN - 1) & ~(size_t)(SCRATCH_ALIGN - 1);
-    return aligned_alloc(SCRATCH_ALIGN, n + PAGE);
+    int64_t *block = aligned_alloc(SCRATCH_ALIGN, n + PAGE + HEADER);
+    if (block)
+        *block = size;
+    return block;
 }
 
 /* Scratch memory begins in the middle of a page, in blocks that are a page longer than
@@ -175,8 +184,25 @@ scratch_new(int64_t size)
 static void *
 scratch_place(void *block)
 {
-    uintptr_t past = (uintptr_t)block % PAGE;
-    return (unsigned char *)block + (PAGE + PAGE / 2 - past) % PAGE;
+    uintptr_t past = ((uintptr_t)block + HEADER) % PAGE;
+    return (unsigned char *)block + HEADER + (PAGE + PAGE / 2 - past) % PAGE;
+}
+
+/* For the launching thread; NULL: no memory. */
+static void *
+scratch_take(SdcrtPool *p, int64_t size)
+{
+    int64_t *block = p ? atomic_exchange(&p->spare, NULL) : NULL;
+    if (block && *block >= size)
+        return block;
+    free(block);
+    return scratch_new(size);
+}
+
+static void
+scratch_give(SdcrtPool *p, void *block)
+{
+    free(p && block ? atomic_exchange(&p->spare, block) : block);
 }
 
 /* Takes chunks until there are none. */
@@ -281,6 +307,25 @@ job_run_shared(SdcrtPool *p, Job *j, int helpers, void *scratch)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* On the calling thread; `p` NULL: of no pool. */
+static SdcrtStatus
+run_alone(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
+          const int32_t grid[3], int64_t scratch, int64_t first, int64_t last)
+{
+    if (first >= last)
+        return SDCRT_OK;
+    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH + PAGE + HEADER];
+    void *far = NULL;
+    if (scratch > STACK_SCRATCH) {
+        far = scratch_take(p, scratch);
+        if (!far)
+            return SDCRT_ERROR_MEMORY;
+    }
+    entry(args, grid, first, last, scratch_place(far ? far : near));
+    scratch_give(p, far);
+    return SDCRT_OK;
+}
+
 SdcrtStatus
 sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, const int32_t grid[3],
                 int64_t scratch, int64_t first, int64_t last)
@@ -288,18 +333,7 @@ sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, const int32_t grid[3
     int64_t total = sdcrt_grid_size(grid);
     if (!entry || total < 0 || first < 0 || last > total || scratch < 0)
         return SDCRT_ERROR_ARGUMENT;
-    if (first >= last)
-        return SDCRT_OK;
-    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH + PAGE];
-    void *far = NULL;
-    if (scratch > STACK_SCRATCH) {
-        far = scratch_new(scratch);
-        if (!far)
-            return SDCRT_ERROR_MEMORY;
-    }
-    entry(args, grid, first, last, scratch_place(far ? far : near));
-    free(far);
-    return SDCRT_OK;
+    return run_alone(NULL, entry, args, grid, scratch, first, last);
 }
 
 SdcrtStatus
@@ -312,7 +346,7 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
     if (threads <= 0 || threads > p->threads)
         threads = p->threads;
     if (total < 2 || threads == 1 || rt_process_is_child(&p->process))
-        return sdcrt_run_range(entry, args, grid, scratch, 0, total);
+        return run_alone(p, entry, args, grid, scratch, 0, total);
 
     int64_t chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);
     Job j = { .entry = entry,
@@ -323,15 +357,15 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
               .scratch = scratch };
     if (pthread_cond_init(&j.done, NULL) != 0)
         return SDCRT_ERROR_MEMORY;
-    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH + PAGE];
+    alignas(SCRATCH_ALIGN) unsigned char near[STACK_SCRATCH + PAGE + HEADER];
     void *far = NULL;
     SdcrtStatus status = SDCRT_OK;
-    if (scratch > STACK_SCRATCH && !(far = scratch_new(scratch)))
+    if (scratch > STACK_SCRATCH && !(far = scratch_take(p, scratch)))
         status = SDCRT_ERROR_MEMORY;
     else
         job_run_shared(p, &j, (int)(total < threads ? total : threads) - 1,
                        scratch_place(far ? far : near));
-    free(far);
+    scratch_give(p, far);
     pthread_cond_destroy(&j.done);
     return status;
 }
