@@ -1,11 +1,9 @@
 /* Functions, control flow and strips of cpu form. Each kernel becomes one function of the
    type SdcrtCpuEntry: a loop over its range of programs around the kernel's body. Buffers
    are places in the caller's scratch memory. */
-#include "codegen/gen_cpu.h"
+#include "codegen/gen_cpu_dot.h"
 
 #include "ir/base/util.h"
-
-#include <string.h>
 
 static bool gen_region(Gen *g, const Region *r, int depth);
 
@@ -500,32 +498,27 @@ declare(Gen *g, const Func *f)
     return fn;
 }
 
-/* Of the features that were asked for by name, as "native" does. */
-static bool
-has_feature(Gen *g, const char *feature)
-{
-    char *all = LLVMGetTargetMachineFeatureString(g->tm);
-    bool has = strstr(all, feature) != NULL;
-    LLVMDisposeMessage(all);
-    return has;
-}
-
-static bool
-has_avx2(Gen *g)
+/* What the machine has that code is made for. */
+static void
+machine_units(Gen *g, Cpu *c)
 {
     char *name = LLVMGetTargetMachineCPU(g->tm);
     char *features = LLVMGetTargetMachineFeatureString(g->tm);
-    bool has = cpu_has_avx2(name, features);
+    unsigned units = cpu_units(name, features);
+    c->avx2 = cpu_has_avx2(name, features);
+    c->avx512 = units & AVX512;
+    c->vnni = units & VNNI;
+    c->bf16 = units & BF16;
+    c->amx = units & AMX;
     LLVMDisposeMessage(features);
     LLVMDisposeMessage(name);
-    return has;
 }
 
 bool
 gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
 {
-    Cpu c = {.avx512 = has_feature(g, "+avx512f,") && has_feature(g, "+avx512vl,"),
-             .avx2 = has_avx2(g)};
+    Cpu c = {0};
+    machine_units(g, &c);
     if (!measure_scratch(g, f, &c))
         return false;
     g->priv = &c;
@@ -557,8 +550,10 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     LLVMAddIncoming(p, &next, &latch, 1);
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, next, last, ""), body, exit);
     LLVMPositionBuilderAtEnd(g->b, exit);
+    if (c.tiles)
+        dot_tiles_release(g);
     LLVMBuildRetVoid(g->b);
-    meta->scratch_bytes = c.scratch_bytes;
+    meta->scratch_bytes = c.scratch_bytes + c.work_bytes;
     meta->checks = f->check || c.checks ? c.checks + 1 : 0;
     g->priv = NULL;
     return true;

@@ -14,7 +14,10 @@ typedef struct Cpu {
     LLVMBasicBlockRef entry;      /* allocas */
     int64_t placed; /* bytes of scratch that buffers without an offset have taken */
     int64_t scratch_bytes;
+    int64_t work_bytes;  /* behind them: what products pack their operands in */
     bool avx512; /* with its short forms */
+    bool vnni, bf16, amx; /* products of bytes, of bf16, by tiles of both */
+    bool tiles; /* AMX is used: its state is given back at the end */
     LLVMValueRef program;         /* i64: its number */
     LLVMBasicBlockRef leave;      /* ends the range of programs */
     LLVMValueRef hooks;           /* of the host; NULL: the kernel asks for nothing */
@@ -66,5 +69,9 @@ LLVMValueRef cpu_exp(Gen *g, bool base2, bool nonpositive, LLVMValueRef x);
 
 /* Has the processor AVX2, FMA and F16C? `features`: what is said beside its name. */
 bool cpu_has_avx2(const char *name, const char *features);
+
+/* What else it has that code is made for. */
+enum { AVX512 = 1, VNNI = 2, BF16 = 4, AMX = 8 };
+unsigned cpu_units(const char *name, const char *features);
 
 #endif

@@ -1,153 +1,155 @@
-/* buf_dot: acc += a * b on buffers. A block of accumulators is held in registers while
-   the inner dimension runs: 4 rows by two machine vectors, where the shape allows;
-   elements of a are broadcast, rows of b loaded. Columns are the outer loop, so that
-   the columns of b in use stay in the first-level cache while the rows of a pass. */
-#include "codegen/gen_cpu.h"
+/* buf_dot: acc += a * b on buffers. The processor decides what multiplies (the form), and
+   with it how many elements along k one lane takes and how many rows of sums fit the
+   registers. b goes through in panels of some columns, which stay in the first-level
+   cache while the rows of a pass; operands that are not in the form's order or type are
+   packed, a whole, b panel by panel, in memory that all products share.
+
+       for n = 0, N, cols {
+         panel = pack b[:, n .. n + cols]
+         for m = 0, M, rows { sums of rows x cols in registers, over k } } */
+#include "codegen/gen_cpu_dot.h"
 
 #include "ir/base/util.h"
 
-enum { MAX_ROWS = 4, MAX_VECTORS = 2, UNROLL = 4 };
+/* FEW: rows for which a panel is not worth its copy. */
+enum { VECTORS = 2, FEW = 16, LEAST_LANES = 4 };
 
-typedef struct Dot {
-    const Type *a, *b, *c;
-    LLVMValueRef pa, pb, pc;
-    LLVMTypeRef elem;
-    bool is_float;
-    int64_t rows, vectors; /* of the block */
-    unsigned lanes;
-    LLVMValueRef m, n; /* its first row and column */
-} Dot;
-
-static LLVMValueRef
-address(Gen *g, const Dot *d, LLVMValueRef base, const Type *t, LLVMValueRef row,
-        int64_t row_off, LLVMValueRef col, int64_t col_off)
-{
-    LLVMValueRef r = LLVMBuildMul(g->b, row, ll_int(g->i64, t->shape[1]), "");
-    LLVMValueRef at = LLVMBuildAdd(g->b, r, col, "");
-    LLVMValueRef p = LLVMBuildGEP2(g->b, d->elem, base, &at, 1, "");
-    LLVMValueRef off = ll_int(g->i64, row_off * t->shape[1] + col_off);
-    return LLVMBuildGEP2(g->b, d->elem, p, &off, 1, "");
-}
-
-static LLVMValueRef
-load(Gen *g, const Dot *d, LLVMTypeRef t, LLVMValueRef p)
-{
-    LLVMValueRef x = LLVMBuildLoad2(g->b, t, p, "");
-    LLVMTypeRef e = d->elem;
-    LLVMSetAlignment(x, e == g->f64 ? 8 : 4);
-    return x;
-}
-
-static LLVMValueRef
-multiply_add(Gen *g, const Dot *d, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    if (!d->is_float)
-        return LLVMBuildAdd(g->b, LLVMBuildMul(g->b, a, b, ""), c, "");
-    LLVMValueRef args[3] = {a, b, c};
-    return ll_intrinsic1(g->b, "llvm.fma", args, 3);
-}
-
-/* One step of the inner dimension. */
 static void
-step(Gen *g, const Dot *d, LLVMValueRef k, int64_t off, LLVMValueRef *acc)
+set_form(Dot *d, DotForm form, ScalarKind kind, int group)
 {
-    LLVMTypeRef vec = ll_vector(d->elem, d->lanes);
-    LLVMValueRef b[MAX_VECTORS];
-    for (int64_t v = 0; v < d->vectors; v++)
-        b[v] = load(g, d, vec, address(g, d, d->pb, d->b, k, off, d->n, v * d->lanes));
-    for (int64_t r = 0; r < d->rows; r++) {
-        LLVMValueRef a = load(g, d, d->elem, address(g, d, d->pa, d->a, d->m, r, k, off));
-        a = ll_splat(g->b, a, d->lanes);
-        for (int64_t v = 0; v < d->vectors; v++)
-            acc[r * MAX_VECTORS + v] =
-                multiply_add(g, d, a, b[v], acc[r * MAX_VECTORS + v]);
+    d->form = form;
+    d->kind = kind;
+    d->group = group;
+}
+
+/* Of elements that are alike. Sizes are powers of two. */
+static void
+choose(Dot *d, const Cpu *c, ScalarKind sum)
+{
+    int64_t depth = d->k;
+    bool lanes = d->n >= LEAST_LANES, tiles = c->amx && d->m >= LEAST_LANES && lanes;
+    set_form(d, DOT_ONE, sum, 1);
+    if (d->x.kind != d->y.kind)
+        return;
+    if (d->x.kind == SK_BF16 && sum == SK_F32) {
+        if (tiles && depth >= 16)
+            set_form(d, DOT_TILES, SK_BF16, 2);
+        else if (c->bf16 && lanes && depth >= 2)
+            set_form(d, DOT_BF16, SK_BF16, 2);
+    } else if (d->x.kind == SK_I8 && sum == SK_I32) {
+        if (tiles && depth >= 32)
+            set_form(d, DOT_TILES, SK_I8, 4);
+        else if (c->vnni && lanes && depth >= 4)
+            set_form(d, DOT_BYTES, SK_I8, 4);
+        else if (c->avx2 && lanes && depth >= 2)
+            set_form(d, DOT_WORDS, SK_I16, 2);
     }
 }
 
 static void
-block(Gen *g, const Dot *d)
+shape(Gen *g, Dot *d, ScalarKind sum)
 {
-    LLVMValueRef acc[MAX_ROWS * MAX_VECTORS], phi[MAX_ROWS * MAX_VECTORS];
-    LLVMTypeRef vec = ll_vector(d->elem, d->lanes);
-    int64_t depth = d->a->shape[1], unroll = min_i64(depth, UNROLL);
-    for (int64_t r = 0; r < d->rows; r++)
-        for (int64_t v = 0; v < d->vectors; v++)
-            acc[r * MAX_VECTORS + v] =
-                load(g, d, vec, address(g, d, d->pc, d->c, d->m, r, d->n, v * d->lanes));
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
-    CpuLoop k = cpu_loop(g, 0, depth, unroll);
-    for (int64_t r = 0; r < d->rows; r++)
-        for (int64_t v = 0; v < d->vectors; v++) {
-            int64_t i = r * MAX_VECTORS + v;
-            phi[i] = LLVMBuildPhi(g->b, vec, "");
-            LLVMAddIncoming(phi[i], &acc[i], &from, 1);
-            acc[i] = phi[i];
-        }
-    for (int64_t u = 0; u < unroll; u++)
-        step(g, d, k.i, u, acc);
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
-    cpu_loop_end(g, &k);
-    for (int64_t r = 0; r < d->rows; r++)
-        for (int64_t v = 0; v < d->vectors; v++) {
-            int64_t i = r * MAX_VECTORS + v;
-            LLVMAddIncoming(phi[i], &acc[i], &latch, 1);
-            LLVMValueRef p = address(g, d, d->pc, d->c, d->m, r, d->n, v * d->lanes);
-            LLVMSetAlignment(LLVMBuildStore(g->b, acc[i], p), d->elem == g->f64 ? 8 : 4);
-        }
+    const Cpu *c = g->priv;
+    int64_t width = c->avx512 ? 64 : c->avx2 ? 32 : 16;
+    choose(d, c, sum);
+    d->k /= d->group;
+    d->sum = ll_scalar(g->cx, sum);
+    d->unit = d->group > 1 ? g->i32 : d->sum;
+    d->lanes = (unsigned)min_i64(width / ll_bytes(sum), d->n);
+    d->cols = min_i64(VECTORS * d->lanes, d->n);
+    if (d->form == DOT_TILES)
+        d->cols = min_i64(32, d->n);
+    d->rows = c->avx512 ? 12 : c->avx2 ? 6 : 4;
+    d->x.flip = d->form == DOT_BYTES;
 }
 
-/* The last two dimensions of a buffer as a type of their own; the rest are batches. */
-static Type
-matrix_of(const Type *t)
+/* The last two dimensions of a buffer; the rest are batches. */
+static DotOperand
+operand(Gen *g, const Op *op, int i, LLVMValueRef batch)
 {
-    Type m = *t;
-    m.rank = 2;
-    m.shape[0] = t->shape[t->rank - 2];
-    m.shape[1] = t->shape[t->rank - 1];
-    return m;
+    const Value *v = op_operand(op, i);
+    const Type *t = v->type;
+    int64_t rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1];
+    const Attr *turned = attr_find(&op->attrs, ATTR_TRANSPOSED);
+    bool is_turned = false;
+    for (int j = 0; turned && j < turned->n; j++)
+        is_turned |= turned->v.ints[j] == i;
+    DotOperand x = {.p = cpu_value(g, v), .kind = t->elem->scalar};
+    bool k_first = (i == 1) != is_turned;
+    x.outer = k_first ? cols : rows;
+    x.depth = k_first ? rows : cols;
+    x.k_runs = !k_first;
+    LLVMTypeRef e = ll_memory(g->cx, x.kind);
+    if (batch)
+        x.p = dot_at(g, e, x.p, batch, rows * cols, ll_int(g->i64, 0));
+    return x;
 }
 
-/* Base of matrix number i of a buffer. */
+/* Memory that is free between one product and the next. */
 static LLVMValueRef
-batch(Gen *g, const Dot *d, const Value *buf, const Type *m, LLVMValueRef i)
+workspace(Gen *g, int64_t from, int64_t bytes)
 {
-    LLVMValueRef p = cpu_value(g, buf);
-    LLVMValueRef size = ll_int(g->i64, m->shape[0] * m->shape[1]);
-    LLVMValueRef at = i ? LLVMBuildMul(g->b, i, size, "") : NULL;
-    return at ? LLVMBuildGEP2(g->b, d->elem, p, &at, 1, "") : p;
+    Cpu *c = g->priv;
+    int64_t offset = (from + 63) / 64 * 64;
+    c->work_bytes = max_i64(c->work_bytes, offset + bytes);
+    LLVMValueRef at = ll_int(g->i64, c->scratch_bytes + offset);
+    return LLVMBuildGEP2(g->b, g->i8, c->scratch, &at, 1, "work");
+}
+
+/* a, as units in rows; bytes of workspace. */
+static int64_t
+rows_of_a(Gen *g, Dot *d)
+{
+    int64_t bytes = d->m * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
+    d->a = d->x.p;
+    if (d->x.k_runs && d->x.kind == d->kind && !d->x.flip)
+        return 0;
+    d->a = workspace(g, 0, bytes);
+    dot_pack(g, d, &d->x, ll_int(g->i64, 0), d->m, d->a, true);
+    return bytes;
+}
+
+static void
+product(Gen *g, Dot *d)
+{
+    int64_t used = rows_of_a(g, d);
+    int64_t bytes = d->cols * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
+    bool in_order = !d->y.k_runs && d->y.kind == d->kind && d->group == 1;
+    bool as_it_is = in_order && (d->n == d->cols || d->m <= FEW);
+    if (d->form == DOT_TILES)
+        dot_tiles_begin(g, d);
+    CpuLoop n = cpu_loop(g, 0, d->n, d->cols);
+    d->col = n.i;
+    d->pitch = as_it_is ? d->n : d->cols;
+    if (as_it_is) {
+        d->b = LLVMBuildGEP2(g->b, d->unit, d->y.p, &n.i, 1, "");
+    } else {
+        d->b = workspace(g, used, bytes);
+        dot_pack(g, d, &d->y, n.i, d->cols, d->b, false);
+    }
+    if (d->form == DOT_TILES)
+        dot_tiles(g, d);
+    else
+        dot_blocks(g, d);
+    cpu_loop_end(g, &n);
 }
 
 bool
 cpu_dot(Gen *g, const Op *op)
 {
     const Type *t = op_operand(op, 2)->type;
-    Type a = matrix_of(op_operand(op, 0)->type), b = matrix_of(op_operand(op, 1)->type);
-    Type c = matrix_of(t);
-    Dot d = {.a = &a, .b = &b, .c = &c};
-    ScalarKind k = c.elem->scalar;
-    if (a.elem != c.elem || b.elem != c.elem)
-        return gen_unsupported(g, op, "of mixed element types") != NULL;
-    d.elem = ll_scalar(g->cx, k);
-    d.is_float = scalar_is_float(k);
-    int64_t width = k == SK_F64 || k == SK_I64 ? 4 : 8;
-    int64_t batches = type_numel(t) / (c.shape[0] * c.shape[1]);
-    d.lanes = (unsigned)min_i64(width, c.shape[1]);
-    d.vectors = min_i64(MAX_VECTORS, c.shape[1] / d.lanes);
-    d.rows = min_i64(MAX_ROWS, c.shape[0]);
+    int64_t m = t->shape[t->rank - 2], n = t->shape[t->rank - 1];
+    int64_t batches = type_numel(t) / (m * n);
+    ScalarKind sum = t->elem->scalar;
     CpuLoop each = {0};
     if (batches > 1)
         each = cpu_loop(g, 0, batches, 1);
     LLVMValueRef i = batches > 1 ? each.i : NULL;
-    d.pa = batch(g, &d, op_operand(op, 0), &a, i);
-    d.pb = batch(g, &d, op_operand(op, 1), &b, i);
-    d.pc = batch(g, &d, op_operand(op, 2), &c, i);
-    CpuLoop n = cpu_loop(g, 0, c.shape[1], d.lanes * d.vectors);
-    d.n = n.i;
-    CpuLoop m = cpu_loop(g, 0, c.shape[0], d.rows);
-    d.m = m.i;
-    block(g, &d);
-    cpu_loop_end(g, &m);
-    cpu_loop_end(g, &n);
+    Dot d = {.x = operand(g, op, 0, i), .y = operand(g, op, 1, i), .m = m, .n = n};
+    d.k = d.x.depth;
+    d.c = operand(g, op, 2, i).p;
+    shape(g, &d, sum);
+    product(g, &d);
     if (batches > 1)
         cpu_loop_end(g, &each);
     return true;

@@ -5,12 +5,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
     bool avx2;
+    unsigned units;
 } cpus[] = {
-#define CPU(name, avx2) {name, avx2},
+#define CPU(name, avx2, units) {name, avx2, units},
 #include "codegen/cpus.def"
 };
 
@@ -41,6 +44,46 @@ cpu_has_avx2(const char *name, const char *features)
     return strstr(features, "+avx2") != NULL;
 }
 
+/* Is `feature` said to be there, of "+a,-b,.."? */
+static bool
+has(const char *features, const char *feature)
+{
+    size_t n = strlen(feature);
+    for (const char *p = features; (p = strchr(p, '+')) != NULL;)
+        if (strncmp(++p, feature, n) == 0 && (p[n] == ',' || !p[n]))
+            return true;
+    return false;
+}
+
+unsigned
+cpu_units(const char *name, const char *features)
+{
+    unsigned units = 0;
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus && !*features; i++)
+        if (strcmp(name, cpus[i].name) == 0)
+            units = cpus[i].units;
+    if (!has(features, "avx512f") || !has(features, "avx512vl"))
+        return units;
+    units = AVX512;
+    bool bytes = has(features, "avx512bw");
+    units |= bytes && has(features, "avx512vnni") ? VNNI : 0;
+    units |= bytes && has(features, "avx512bf16") ? BF16 : 0;
+    bool tiles = has(features, "amx-tile") && has(features, "amx-bf16");
+    tiles &= has(features, "amx-int8") && !strstr(features, "-amx-tile");
+    return units | (tiles ? AMX : 0);
+}
+
+/* What the system does not let this process use of its processor: tiles must be asked
+   for, for all threads at once. */
+static const char *
+refused(const char *features)
+{
+    enum { ASK = 0x1023, TILE_DATA = 18 };
+    if (!has(features, "amx-tile") || syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0)
+        return "";
+    return ",-amx-tile,-amx-bf16,-amx-int8,-amx-fp16,-amx-complex";
+}
+
 static bool
 machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
         Machine *out)
@@ -58,7 +101,7 @@ machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
         if (!cpu || !features)
             fail_jump(&s->fail, FAIL_MEMORY, "out of memory");
         out->cpu = arena_printf(&s->perm, "%s", cpu);
-        out->features = arena_printf(&s->perm, "%s", features);
+        out->features = arena_printf(&s->perm, "%s%s", features, refused(features));
         LLVMDisposeMessage(cpu);
         LLVMDisposeMessage(features);
         return true;
@@ -73,7 +116,9 @@ codegen_host_cpu(void)
     char *both = NULL;
     ll_enter(&section, NULL);
     char *cpu = LLVMGetHostCPUName(), *features = LLVMGetHostCPUFeatures();
-    int n = cpu && features ? asprintf(&both, "%s %s", cpu, features) : -1;
+    int n = cpu && features
+                ? asprintf(&both, "%s %s%s", cpu, features, refused(features))
+                : -1;
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
     ll_exit(&section);

@@ -251,6 +251,16 @@ rule_buf_store(RuleCx *c)
     return indices(c, 2, opnd(c, 0)) && strip_of(c, opnd(c, 1), opnd(c, 0)->elem);
 }
 
+static bool
+is_transposed(const Op *op, int operand)
+{
+    const Attr *a = attr_find(&op->attrs, ATTR_TRANSPOSED);
+    for (int i = 0; a && i < a->n; i++)
+        if (a->v.ints[i] == operand)
+            return true;
+    return false;
+}
+
 /* Products over the last two dimensions; the ones before are batches. */
 bool
 rule_buf_dot(RuleCx *c)
@@ -260,9 +270,10 @@ rule_buf_dot(RuleCx *c)
     for (int i = 0; i < 3; i++)
         if (opnd(c, i)->kind != TY_BUF || opnd(c, i)->rank != r || r < 2)
             return rule_fail(c, "needs buffers of one rank of at least 2");
-    bool agree = a->shape[r - 1] == b->shape[r - 2] &&
-                 a->shape[r - 2] == acc->shape[r - 2] &&
-                 b->shape[r - 1] == acc->shape[r - 1];
+    int ta = is_transposed(c->op, 0), tb = is_transposed(c->op, 1);
+    bool agree = a->shape[r - 1 - ta] == b->shape[r - 2 + tb] &&
+                 a->shape[r - 2 + ta] == acc->shape[r - 2] &&
+                 b->shape[r - 1 - tb] == acc->shape[r - 1];
     for (int i = 0; i < r - 2; i++)
         agree &= a->shape[i] == acc->shape[i] && b->shape[i] == acc->shape[i];
     if (agree && !rule_product(a->elem, b->elem, acc->elem))

@@ -323,7 +323,8 @@ compile_cpu(Aot *a, const char *signature)
         if (!sdcrt_cpu_level(level))
             return context_fail(a->mod->cx, SDC_ERROR_ARGUMENT,
                                 "bundle: '%s' is no level of x86-64: of several, each is "
-                                "x86-64, x86-64-v2, x86-64-v3 or x86-64-v4",
+                                "x86-64, x86-64-v2, x86-64-v3, x86-64-v4 or "
+                                "sapphirerapids",
                                 level);
         a->cpu = level;
         status = compile_for(a, "cpu", signature);

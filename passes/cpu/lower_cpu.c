@@ -166,7 +166,7 @@ lower_scan(Simd *n, Builder *b, Op *op)
 /* ---- dot */
 
 static Value *
-whole(Simd *n, Builder *b, Slot *s)
+whole(Simd *n, Slot *s)
 {
     /* An element access makes the buffer exist; the dot takes it whole. */
     s = slot_find(s);
@@ -175,35 +175,93 @@ whole(Simd *n, Builder *b, Slot *s)
         const Type *t = s->type;
         s->buf = op_result(build_op(&at, OP_BUF_ALLOC, NULL, 0, NULL, &t, 1), 0);
     }
-    (void)b;
     return s->buf;
 }
 
-/* The buffer an operand is in already, in the type that the product wants; else its own
-   packed copy. */
+static bool
+swaps_last(const Op *op)
+{
+    const Attr *perm = attr_find(&op->attrs, ATTR_PERM);
+    int r = op_operand(op, 0)->type->rank;
+    for (int i = 0; i < r - 2; i++)
+        if (perm->v.ints[i] != i)
+            return false;
+    return r >= 2 && perm->v.ints[r - 1] == r - 2;
+}
+
+/* The buffer that v is in with elements like `of`, and that the sums of `dot` are not
+   written to; NULL: none. */
 static Slot *
-packed(Simd *n, Op *op, int i)
+slot_of(Simd *n, const Value *v, const Slot *of, Op *dot)
+{
+    const Plan *p = plan_get(n, v);
+    Slot *sums = slot_find(plan_get(n, op_result(dot, 0))->slot);
+    bool fits = p->slot && slot_find(p->slot)->type->elem == of->type->elem;
+    return fits && slot_find(p->slot) != sums ? slot_find(p->slot) : NULL;
+}
+
+/* A copy in the order of the memory that it is loaded from. */
+static Slot *
+copied(Simd *n, Group *pack, bool *transposed)
+{
+    Root *r = &pack->items.at[0];
+    int rank = pack->shape->rank;
+    int64_t shape[MAX_RANK];
+    for (int i = 0; i < pack->items.n; i++)
+        r = pack->items.at[i].kind == ROOT_COPY ? &pack->items.at[i] : r;
+    *transposed = simd_lane_dim(n, pack) == rank - 2;
+    if (*transposed) {
+        for (int d = 0; d < rank; d++)
+            shape[d] = pack->shape->shape[d];
+        shape[rank - 1] = pack->shape->shape[rank - 2];
+        shape[rank - 2] = pack->shape->shape[rank - 1];
+        const Type *elem = r->dst->type->elem;
+        r->transposed = true;
+        r->dst = arena_new(n->tmp, Slot);
+        r->dst->type = type_buf(n->tt, elem, rank, shape);
+    }
+    return r->dst;
+}
+
+/* The buffer an operand is in already, as it is or transposed; else a copy of its own. */
+static Slot *
+packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
 {
     OpPlan *p = op_plan(n, op);
-    Plan *v = plan_get(n, op_operand(op, i));
-    if (v->slot && slot_find(v->slot)->type == p->operand[i]->type) {
-        p->operand[i]->same = slot_find(v->slot);
-        return slot_find(v->slot);
+    Value *v = op_operand(op, i);
+    const Op *trans = value_def(v, OP_TRANS);
+    Slot *there = slot_of(n, v, p->operand[i], op);
+    *transposed = false;
+    if (!there && trans && swaps_last(trans)) {
+        there = slot_of(n, op_operand(trans, 0), p->operand[i], op);
+        *transposed = there != NULL;
     }
-    return p->operand[i];
+    if (there)
+        return there;
+    there = copied(n, p->pack[i], transposed);
+    simd_group(n, b, p->pack[i]);
+    return there;
 }
 
 static void
 lower_dot(Simd *n, Builder *b, Op *op)
 {
-    OpPlan *p = op_plan(n, op);
-    Slot *acc = plan_get(n, op_result(op, 0))->slot;
-    Slot *a = packed(n, op, 0), *c = packed(n, op, 1);
-    for (int i = 0; i < 3; i++)
-        simd_group(n, b, p->pack[i]);
-    Value *in[3] = {whole(n, b, a), whole(n, b, c), whole(n, b, acc)};
+    Value *in[3];
+    int64_t which[2];
+    AttrList l = {0};
+    int k = 0;
+    for (int i = 0; i < 2; i++) {
+        bool transposed;
+        in[i] = whole(n, packed(n, b, op, i, &transposed));
+        if (transposed)
+            which[k++] = i;
+    }
+    simd_group(n, b, op_plan(n, op)->pack[2]);
+    in[2] = whole(n, plan_get(n, op_result(op, 0))->slot);
     b->loc = op->loc;
-    build_op(b, OP_BUF_DOT, in, 3, NULL, NULL, 0);
+    if (k)
+        attr_set_ints(&n->s->mod, &l, ATTR_TRANSPOSED, which, k);
+    build_op(b, OP_BUF_DOT, in, 3, &l, NULL, 0);
 }
 
 /* ---- structured ops */

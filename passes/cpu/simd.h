@@ -43,6 +43,8 @@ typedef struct Root {
     int axis;        /* COPY: dimension that is shifted by `offset`, or -1 */
     int64_t offset;
     bool minor;      /* COPY: dst has one more dimension, indexed by `offset` */
+    bool either;     /* COPY: dst may have its last two dimensions swapped, .. */
+    bool transposed; /* .. and has */
 } Root;
 
 typedef struct Group {

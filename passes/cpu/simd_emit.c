@@ -328,6 +328,11 @@ copy_out(Emit *e, Cx *cx, const Root *r, Ev ev)
         else
             x->c += r->offset;
     }
+    if (r->transposed) {
+        Ix x = ix[rank - 1];
+        ix[rank - 1] = ix[rank - 2];
+        ix[rank - 2] = x;
+    }
     if (r->minor)
         ix[rank++] = (Ix){IX_CONST, r->offset, NULL};
     simd_slot_store(cx, r->dst, rank, ix, ev);

@@ -64,6 +64,9 @@ simd_fetch_next(Cx *cx, const Op *load, Value *p)
     int64_t bytes = tile_bytes(elem, op_operand(load, 0)->type);
     if (!wide(cx, elem))
         return;
+    /* The rows of a product's operand are short: what follows them is another's. */
+    if (cx->g && cx->g->items.n && cx->g->items.at[0].op->kind == OP_DOT)
+        return;
     if (plan->nd < 2 || !cx->g) {
         fetch(cx, p, PAGE, false, false);
         return;

@@ -4,8 +4,9 @@
 
 #include "ir/base/util.h"
 
+/* `sure`: cleared where a factor that only the launch knows is taken for 1. */
 static int
-slope(Simd *n, const Value *v, int d, int *left)
+slope(Simd *n, const Value *v, int d, int *left, bool *sure)
 {
     const Op *op = v->op;
     if (!simd_tile(v) || v->type->shape[d] == 1)
@@ -20,28 +21,29 @@ slope(Simd *n, const Value *v, int d, int *left)
     case OP_UNDEF:
     case OP_SPLAT: return 0;
     case OP_ARANGE: return 1;
-    case OP_BROADCAST: return slope(n, op_operand(op, 0), d, left);
+    case OP_BROADCAST: return slope(n, op_operand(op, 0), d, left, sure);
     case OP_EXPAND_DIMS:
         return d == axis ? 0
-                         : slope(n, op_operand(op, 0), d - (d > axis), left);
+                         : slope(n, op_operand(op, 0), d - (d > axis), left, sure);
     case OP_TRANS:
-        return slope(n, op_operand(op, 0), (int)perm->v.ints[d], left);
+        return slope(n, op_operand(op, 0), (int)perm->v.ints[d], left, sure);
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
     case OP_HINT:
     case OP_REMS:
-    case OP_REMU: return slope(n, op_operand(op, 0), d, left);
+    case OP_REMU: return slope(n, op_operand(op, 0), d, left, sure);
     case OP_ADD:
     case OP_ADDPTR:
     case OP_SUB:
     case OP_MUL:
-        x = slope(n, op_operand(op, 0), d, left);
-        y = slope(n, op_operand(op, 1), d, left);
+        x = slope(n, op_operand(op, 0), d, left, sure);
+        y = slope(n, op_operand(op, 1), d, left, sure);
         if (op->kind == OP_MUL) {
             /* A constant factor spreads the lanes; a runtime one is most often 1. */
             const Op *other = op_operand(op, x ? 1 : 0)->op;
             bool spread = other && other->kind == OP_CONST;
+            *sure &= !x && !y;
             return !x && !y ? 0 : x + y == 1 && !spread ? 1 : 2;
         }
         return x + y > 2 ? 2 : x + y;
@@ -49,11 +51,19 @@ slope(Simd *n, const Value *v, int d, int *left)
     }
 }
 
+static int
+slope_of(Simd *n, const Value *v, int d, bool *sure)
+{
+    int left = 256; /* operations looked at: a value may be reached in many ways */
+    *sure = true;
+    return slope(n, v, d, &left, sure);
+}
+
 int
 simd_slope(Simd *n, const Value *v, int d)
 {
-    int left = 256; /* operations looked at: a value may be reached in many ways */
-    return slope(n, v, d, &left);
+    bool sure = true;
+    return slope_of(n, v, d, &sure);
 }
 
 static int
@@ -65,11 +75,12 @@ group_score(Simd *n, const Group *g, int d)
         const Op *op = r->op;
         bool access =
             r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
-        bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY;
+        bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY, sure;
+        int last = g->shape->rank - 1;
         if (access)
-            score += simd_slope(n, op_operand(op, 0), d) < 2 ? 4 : -4;
-        if (buffer)
-            score += d == g->shape->rank - 1 ? 3 : -3;
+            score += slope_of(n, op_operand(op, 0), d, &sure) >= 2 ? -8 : sure ? 8 : 7;
+        if (buffer && !(r->either && d == last - 1))
+            score += d == last ? r->either ? 0 : 6 : -6;
     }
     return score;
 }

@@ -66,6 +66,18 @@ simd_wide(Simd *n, const Type *elem)
     return n->i32;
 }
 
+/* Elements of an operand of this dot in its buffer: their own where the processor may
+   have products of them, or converts when it packs them. */
+static const Type *
+dot_element(Simd *n, const Op *op, int i)
+{
+    const Type *a = type_elem(op_operand(op, 0)->type);
+    const Type *e = type_elem(op_operand(op, i)->type);
+    bool alike = a == type_elem(op_operand(op, 1)->type);
+    bool short_kind = e->scalar == SK_F16 || e->scalar == SK_BF16 || e->scalar == SK_I8;
+    return alike && short_kind ? e : simd_wide(n, e);
+}
+
 /* ---- forward: order, cost and depth */
 
 /* Its value is in a buffer in any case. */
@@ -418,16 +430,16 @@ plan_dot(Simd *n, Op *op)
 {
     OpPlan *p = op_plan(n, op);
     Value *r = op_result(op, 0);
-    const Type *wide = simd_wide(n, type_elem(op_operand(op, 0)->type));
     plan_get(n, r)->slot = slot_new(n, simd_wide(n, type_elem(r->type)), r->type);
     for (int i = 0; i < 3; i++) {
         Value *v = op_operand(op, i);
         Slot *to = plan_get(n, r)->slot;
         if (i < 2)
-            to = p->operand[i] = slot_new(n, wide, v->type);
+            to = p->operand[i] = slot_new(n, dot_element(n, op, i), v->type);
         p->pack[i] = group_new(n, op, v->type, -1);
         p->pack[i]->closed = true;
         Root root = {.kind = ROOT_COPY, .op = op, .v = v, .dst = to, .axis = -1};
+        root.either = i < 2;
         vec_push(n->tmp, &p->pack[i]->items, root);
         note_cost(n, p->pack[i], v);
         demand(n, v, p->pack[i], false);

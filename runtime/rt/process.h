@@ -18,4 +18,7 @@ void rt_process_done(RtProcess *p);
 /* Has the process been copied by a fork since? */
 bool rt_process_is_child(const RtProcess *p);
 
+/* cpu_level.c: asks for the processor's tiles; false: it has none, or is refused them. */
+bool rt_ask_tiles(void);
+
 #endif

@@ -60,8 +60,10 @@ SDCRT_API SdcrtStatus sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args
                                       const int32_t grid[3], int64_t scratch,
                                       int64_t first, int64_t last);
 
-/* Levels of x86-64: 4 of "x86-64-v4", 1 of "x86-64"; 0: no such name. And the one of this
-   machine, at least 1: an object that was compiled for several takes the highest. */
+/* Levels of x86-64: 5 of "sapphirerapids" (AMX), 4 of "x86-64-v4", 1 of "x86-64"; 0: no
+   such name. And the one of this machine, at least 1: an object that was compiled for
+   several takes the highest. To look for AMX is to ask the system to let this process use
+   it, as sdcrt_pool_create does. */
 SDCRT_API int sdcrt_cpu_level(const char *name);
 SDCRT_API int sdcrt_cpu_host_level(void);
 

@@ -175,6 +175,7 @@ START_TEST(programs)
     ck_assert_int_eq(sdcrt_grid_size(NULL), -1);
     ck_assert_int_eq(sdcrt_cpu_level(NULL), 0);
     ck_assert_int_eq(sdcrt_cpu_level("x86-64-v5"), 0);
+    ck_assert_int_eq(sdcrt_cpu_level("sapphirerapids"), 5);
     ck_assert_int_ge(sdcrt_cpu_host_level(), 1);
     int bad = SDCRT_ERROR_ARGUMENT;
     ck_assert_int_eq(sdcrt_cpu_launch(NULL, entry, NULL, grid, 0, 0), bad);

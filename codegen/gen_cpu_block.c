@@ -1,0 +1,160 @@
+/* Products by vectors: a block of sums is held in registers while k runs, as many rows of
+   two vectors as the machine has registers for; units of a are broadcast, rows of the
+   panel loaded. Rows that no block of that height divides are spread over two heights
+   that differ by one. */
+#include "codegen/gen_cpu_dot.h"
+
+#include "ir/base/util.h"
+
+enum { MOST_ROWS = 14, MOST_VECTORS = 2 };
+
+typedef struct Block {
+    const Dot *d;
+    int64_t rows, vectors;
+    LLVMValueRef m; /* its first row */
+    LLVMValueRef acc[(MOST_ROWS + 1) * MOST_VECTORS]; /* of bytes: their excess, last */
+    LLVMValueRef phi[(MOST_ROWS + 1) * MOST_VECTORS];
+    int n;
+} Block;
+
+LLVMValueRef
+dot_sum(Gen *g, const Dot *d, LLVMValueRef m, int64_t r, int64_t by)
+{
+    LLVMValueRef p = dot_at(g, d->sum, d->c, m, d->n, d->col);
+    LLVMValueRef off = ll_int(g->i64, r * d->n + by);
+    return LLVMBuildGEP2(g->b, d->sum, p, &off, 1, "");
+}
+
+LLVMValueRef
+dot_call(Gen *g, const char *name, LLVMValueRef *args, int n)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, __builtin_strlen(name));
+    LLVMTypeRef t = LLVMIntrinsicGetType(g->cx, id, NULL, 0), want[8];
+    LLVMGetParamTypes(t, want);
+    LLVMValueRef in[8];
+    for (int i = 0; i < n; i++)
+        in[i] = LLVMTypeOf(args[i]) == want[i]
+                    ? args[i]
+                    : LLVMBuildBitCast(g->b, args[i], want[i], "");
+    return ll_intrinsic(g->b, name, NULL, 0, in, n);
+}
+
+static const char *
+instruction(const Dot *d)
+{
+    static const char *const names[][3] = {
+        [DOT_WORDS] = {"llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd",
+                       "llvm.x86.avx512.pmaddw.d.512"},
+        [DOT_BYTES] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
+                       "llvm.x86.avx512.vpdpbusd.512"},
+        [DOT_BF16] = {"llvm.x86.avx512bf16.dpbf16ps.128",
+                      "llvm.x86.avx512bf16.dpbf16ps.256",
+                      "llvm.x86.avx512bf16.dpbf16ps.512"}};
+    return names[d->form][d->lanes == 16 ? 2 : d->lanes == 8 ? 1 : 0];
+}
+
+static LLVMValueRef
+multiply_add(Gen *g, const Dot *d, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+{
+    LLVMValueRef args[3] = {a, b, c}, sum[3] = {c, a, b};
+    switch (d->form) {
+    case DOT_WORDS:
+        return LLVMBuildAdd(g->b, c, dot_call(g, instruction(d), args, 2), "");
+    case DOT_BYTES:
+    case DOT_BF16: return dot_call(g, instruction(d), sum, 3);
+    case DOT_ONE:
+    case DOT_TILES: break;
+    }
+    return scalar_is_float(d->kind)
+               ? ll_intrinsic1(g->b, "llvm.fma", args, 3)
+               : LLVMBuildAdd(g->b, LLVMBuildMul(g->b, a, b, ""), c, "");
+}
+
+static LLVMValueRef
+load(Gen *g, LLVMTypeRef t, const Dot *d, LLVMValueRef p)
+{
+    LLVMValueRef x = LLVMBuildLoad2(g->b, t, p, "");
+    LLVMSetAlignment(x, d->sum == g->f64 ? 8 : 4);
+    return x;
+}
+
+/* One unit along k. Bytes are multiplied as those of a plus 128: what that adds is summed
+   on its own. */
+static void
+step(Gen *g, Block *s, LLVMValueRef k, int64_t off)
+{
+    const Dot *d = s->d;
+    LLVMTypeRef vec = ll_vector(d->unit, d->lanes);
+    LLVMValueRef b[MOST_VECTORS], u = ll_int(g->i64, off);
+    for (int64_t v = 0; v < s->vectors; v++) {
+        LLVMValueRef by = ll_int(g->i64, off * d->pitch + v * d->lanes);
+        LLVMValueRef p = dot_at(g, d->unit, d->b, k, d->pitch, by);
+        b[v] = load(g, vec, d, p);
+    }
+    for (int64_t r = 0; r < s->rows; r++) {
+        LLVMValueRef row = dot_at(g, d->unit, d->a, s->m, d->k, k);
+        LLVMValueRef by = LLVMBuildAdd(g->b, ll_int(g->i64, r * d->k), u, "");
+        LLVMValueRef a =
+            load(g, d->unit, d, LLVMBuildGEP2(g->b, d->unit, row, &by, 1, ""));
+        a = ll_splat(g->b, a, d->lanes);
+        for (int64_t v = 0; v < s->vectors; v++) {
+            LLVMValueRef *acc = &s->acc[r * s->vectors + v];
+            *acc = multiply_add(g, d, a, b[v], *acc);
+        }
+    }
+    LLVMValueRef excess = ll_int(vec, (int32_t)0x80808080);
+    for (int64_t v = 0; v < s->vectors && d->form == DOT_BYTES; v++) {
+        LLVMValueRef *acc = &s->acc[s->rows * s->vectors + v];
+        *acc = multiply_add(g, d, excess, b[v], *acc);
+    }
+}
+
+static void
+block(Gen *g, const Dot *d, LLVMValueRef m, int64_t rows)
+{
+    Block s = {.d = d, .rows = rows, .m = m};
+    LLVMTypeRef vec = ll_vector(d->sum, d->lanes);
+    s.vectors = d->cols / d->lanes;
+    int64_t n = rows * s.vectors, unroll = min_i64(d->k, n < 16 ? 4 : 2);
+    for (int64_t i = 0; i < n; i++)
+        s.acc[i] = load(g, vec, d, dot_sum(g, d, m, i / s.vectors,
+                                           i % s.vectors * d->lanes));
+    s.n = (int)(n + (d->form == DOT_BYTES ? s.vectors : 0));
+    for (int64_t i = n; i < s.n; i++)
+        s.acc[i] = LLVMConstNull(vec);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    CpuLoop k = cpu_loop(g, 0, d->k, unroll);
+    for (int i = 0; i < s.n; i++) {
+        s.phi[i] = LLVMBuildPhi(g->b, vec, "");
+        LLVMAddIncoming(s.phi[i], &s.acc[i], &from, 1);
+        s.acc[i] = s.phi[i];
+    }
+    for (int64_t u = 0; u < unroll; u++)
+        step(g, &s, k.i, u);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    cpu_loop_end(g, &k);
+    for (int i = 0; i < s.n; i++)
+        LLVMAddIncoming(s.phi[i], &s.acc[i], &latch, 1);
+    for (int64_t i = 0; i < n; i++) {
+        LLVMValueRef x = s.acc[i];
+        if (d->form == DOT_BYTES)
+            x = LLVMBuildSub(g->b, x, s.acc[n + i % s.vectors], "");
+        LLVMValueRef p = dot_sum(g, d, m, i / s.vectors, i % s.vectors * d->lanes);
+        LLVMSetAlignment(LLVMBuildStore(g->b, x, p), d->sum == g->f64 ? 8 : 4);
+    }
+}
+
+void
+dot_blocks(Gen *g, const Dot *d)
+{
+    int64_t most = min_i64(d->rows, MOST_ROWS), blocks = (d->m + most - 1) / most;
+    int64_t low = d->m / blocks, high = d->m % blocks * (low + 1);
+    if (high) {
+        CpuLoop m = cpu_loop(g, 0, high, low + 1);
+        block(g, d, m.i, low + 1);
+        cpu_loop_end(g, &m);
+    }
+    CpuLoop m = cpu_loop(g, high, d->m, low);
+    block(g, d, m.i, low);
+    cpu_loop_end(g, &m);
+}

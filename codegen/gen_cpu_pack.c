@@ -1,0 +1,171 @@
+/* Operands of products in the order in which the machine multiplies them. Elements are
+   converted, those that one lane takes put side by side, and where memory runs along the
+   other dimension squares of units are transposed in registers:
+
+       b [k][n] of bf16      two rows at a time: k0n0 k1n0 k0n1 k1n1 ..
+       b [n][k] of bf16      pairs are there; rows of pairs become columns
+       a [k][m]              both, to [m][k] */
+#include "codegen/gen_cpu_dot.h"
+
+#include "ir/base/util.h"
+
+enum { MOST_LANES = 64 };
+
+LLVMValueRef
+dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
+       LLVMValueRef offset)
+{
+    LLVMValueRef at = LLVMBuildMul(g->b, i, ll_int(g->i64, scale), "");
+    at = LLVMBuildAdd(g->b, at, offset, "");
+    return LLVMBuildGEP2(g->b, t, p, &at, 1, "");
+}
+
+static LLVMValueRef
+plus(Gen *g, LLVMValueRef i, int64_t by)
+{
+    return by ? LLVMBuildAdd(g->b, i, ll_int(g->i64, by), "") : i;
+}
+
+static LLVMValueRef
+load(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef p, unsigned n)
+{
+    LLVMTypeRef e = ll_memory(g->cx, x->kind);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, ll_vector(e, n), p, "");
+    LLVMSetAlignment(v, (unsigned)ll_bytes(x->kind));
+    if (x->kind != d->kind && scalar_is_float(d->kind))
+        v = gen_fcast(g, x->kind, d->kind, false, v);
+    else if (x->kind != d->kind)
+        v = LLVMBuildSExt(g->b, v, ll_like(v, ll_scalar(g->cx, d->kind)), "");
+    return x->flip ? LLVMBuildXor(g->b, v, ll_int(LLVMTypeOf(v), -128), "") : v;
+}
+
+static LLVMValueRef
+shuffle(Gen *g, LLVMValueRef a, LLVMValueRef b, const unsigned *from, unsigned n)
+{
+    LLVMValueRef at[2 * MOST_LANES];
+    for (unsigned i = 0; i < n; i++)
+        at[i] = ll_int(g->i32, from[i]);
+    return LLVMBuildShuffleVector(g->b, a, b, LLVMConstVector(at, n), "");
+}
+
+/* a0 b0 a1 b1 .., as numbers of twice the bits. */
+static LLVMValueRef
+interleave(Gen *g, LLVMValueRef a, LLVMValueRef b)
+{
+    unsigned n = ll_lanes(a), from[2 * MOST_LANES];
+    LLVMTypeRef e = ll_elem(a);
+    unsigned bits = e == g->i8 ? 8 : 16;
+    LLVMTypeRef wide = ll_vector(LLVMIntTypeInContext(g->cx, 2 * bits), n);
+    if (n == 1) {
+        LLVMValueRef low = LLVMBuildZExt(g->b, a, wide, "");
+        LLVMValueRef high = LLVMBuildZExt(g->b, b, wide, "");
+        high = LLVMBuildShl(g->b, high, ll_int(wide, bits), "");
+        return LLVMBuildOr(g->b, low, high, "");
+    }
+    for (unsigned i = 0; i < n; i++) {
+        from[2 * i] = i;
+        from[2 * i + 1] = n + i;
+    }
+    return LLVMBuildBitCast(g->b, shuffle(g, a, b, from, 2 * n), wide, "");
+}
+
+/* n units along k. */
+static LLVMValueRef
+along_k(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef o, LLVMValueRef k,
+        unsigned n)
+{
+    LLVMTypeRef e = ll_memory(g->cx, x->kind);
+    LLVMValueRef at = LLVMBuildMul(g->b, k, ll_int(g->i64, d->group), "");
+    LLVMValueRef p = dot_at(g, e, x->p, o, x->depth, at);
+    LLVMValueRef v = load(g, d, x, p, n * (unsigned)d->group);
+    return LLVMBuildBitCast(g->b, v, ll_vector(d->unit, n), "");
+}
+
+/* n units along m or n. */
+static LLVMValueRef
+along_outer(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef o, LLVMValueRef k,
+            unsigned n)
+{
+    LLVMTypeRef e = ll_memory(g->cx, x->kind);
+    LLVMValueRef v[4], row = LLVMBuildMul(g->b, k, ll_int(g->i64, d->group), "");
+    for (int j = 0; j < d->group; j++)
+        v[j] = load(g, d, x, dot_at(g, e, x->p, plus(g, row, j), x->outer, o), n);
+    for (int half = d->group / 2; half; half /= 2)
+        for (int j = 0; j < half; j++)
+            v[j] = interleave(g, v[2 * j], v[2 * j + 1]);
+    return LLVMBuildBitCast(g->b, v[0], ll_vector(d->unit, n), "");
+}
+
+static void
+store(Gen *g, const Dot *d, LLVMValueRef v, LLVMValueRef p)
+{
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, p), (unsigned)ll_bytes(d->kind));
+}
+
+static void
+copy(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
+     LLVMValueRef to, bool k_runs)
+{
+    int64_t major = k_runs ? count : d->k, minor = k_runs ? d->k : count;
+    int64_t wide = min_i64(2 * d->lanes, MOST_LANES / d->group);
+    unsigned n = (unsigned)min_i64(wide, minor);
+    CpuLoop i = cpu_loop(g, 0, major, 1), j = cpu_loop(g, 0, minor, n);
+    LLVMValueRef o = LLVMBuildAdd(g->b, k_runs ? i.i : j.i, first, "");
+    LLVMValueRef v = k_runs ? along_k(g, d, x, o, j.i, n)
+                            : along_outer(g, d, x, o, i.i, n);
+    store(g, d, v, dot_at(g, d->unit, to, i.i, minor, j.i));
+    cpu_loop_end(g, &j);
+    cpu_loop_end(g, &i);
+}
+
+/* Vectors as rows of a square become its columns. */
+static void
+transpose(Gen *g, LLVMValueRef *v, unsigned n)
+{
+    unsigned low[MOST_LANES], high[MOST_LANES];
+    for (unsigned s = 1; s < n; s *= 2) {
+        for (unsigned i = 0; i < n; i++) {
+            low[i] = i & s ? n + i - s : i;
+            high[i] = i & s ? n + i : i + s;
+        }
+        for (unsigned i = 0; i < n; i++) {
+            LLVMValueRef a = v[i], b;
+            if (i & s)
+                continue;
+            b = v[i + s];
+            v[i] = shuffle(g, a, b, low, n);
+            v[i + s] = shuffle(g, a, b, high, n);
+        }
+    }
+}
+
+static void
+turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
+     LLVMValueRef to)
+{
+    unsigned n = (unsigned)min_i64(d->lanes, min_i64(count, d->k));
+    LLVMValueRef v[MOST_LANES];
+    CpuLoop o = cpu_loop(g, 0, count, n), k = cpu_loop(g, 0, d->k, n);
+    LLVMValueRef from = LLVMBuildAdd(g->b, o.i, first, "");
+    for (unsigned i = 0; i < n; i++)
+        v[i] = x->k_runs ? along_k(g, d, x, plus(g, from, i), k.i, n)
+                         : along_outer(g, d, x, from, plus(g, k.i, i), n);
+    if (n > 1)
+        transpose(g, v, n);
+    for (unsigned i = 0; i < n; i++)
+        store(g, d, v[i],
+              x->k_runs ? dot_at(g, d->unit, to, plus(g, k.i, i), count, o.i)
+                        : dot_at(g, d->unit, to, plus(g, o.i, i), d->k, k.i));
+    cpu_loop_end(g, &k);
+    cpu_loop_end(g, &o);
+}
+
+void
+dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
+         LLVMValueRef to, bool k_runs)
+{
+    if (x->k_runs == k_runs)
+        copy(g, d, x, first, count, to, k_runs);
+    else
+        turn(g, d, x, first, count, to);
+}
