@@ -66,6 +66,7 @@ typedef struct GemmPlan {
 enum { GEMM_MAP_ROWS = 16, GEMM_LINE = 128 };
 
 GemmPlan gemm_plan(const NnDevice *d, const GemmAsk *ask);
+GemmPlan gemm_plan_cpu(const NnDevice *d, const GemmAsk *ask); /* what it is there */
 /* How many elements of k a part has: whole steps of the tile. */
 int64_t gemm_part(const GemmPlan *p, int64_t k);
 

@@ -45,7 +45,6 @@ static const GemmTile ampere_tf32[] = {{128, 128, 32, 8, 3, 1, 0, 1.0},
                                        {64, 64, 32, 4, 3, 2, 0, 0.6}};
 static const GemmTile exact[] = {{64, 64, 32, 4, 3, 2, 0, 0.27},
                                  {128, 64, 16, 4, 3, 2, 0, 0.32}};
-static const GemmTile cpu[] = {{64, 64, 32, 4, 3, 1, 0, 0.05}};
 
 typedef struct Tiles {
     const GemmTile *at;
@@ -59,8 +58,6 @@ static Tiles
 tiles_of(const NnDevice *d, int math, bool maps)
 {
     bool tf32 = math == GEMM_TF32;
-    if (!d->gpu)
-        return TILES(cpu);
     if (math == GEMM_EXACT)
         return TILES(exact);
     if (!d->wgmma)
@@ -179,7 +176,7 @@ static void
 consider_tiles(GemmPlan *best, const NnDevice *d, const GemmAsk *q, Way w)
 {
     Tiles tiles = tiles_of(d, q->math, w.maps);
-    int most = d->gpu && d->lends && !q->whole ? MOST_PARTS : 1;
+    int most = d->lends && !q->whole ? MOST_PARTS : 1;
     for (int i = 0; i < tiles.n; i++) {
         w.tile = &tiles.at[i];
         for (w.split = 1; w.split <= most; w.split++) {
@@ -198,6 +195,8 @@ GemmPlan
 gemm_plan(const NnDevice *d, const GemmAsk *q)
 {
     GemmPlan best = {0};
+    if (!d->gpu)
+        return gemm_plan_cpu(d, q);
     bool by_maps = d->wgmma && q->math != GEMM_EXACT;
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
     for (int packs = 0; packs < 4 && by_maps; packs++) {
