@@ -348,7 +348,7 @@ buffer_bytes(const Type *t)
 {
     int64_t size = type_bits(t->elem) <= 8 ? 1 : type_bits(t->elem) / 8;
     for (int i = 0; i < t->rank; i++)
-        size *= t->shape[i];
+        size *= i == t->rank - 1 ? cpu_pitch(t) : t->shape[i];
     return (size + 63) / 64 * 64;
 }
 

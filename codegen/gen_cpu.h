@@ -42,6 +42,9 @@ CpuLoop cpu_loop(Gen *g, int64_t lo, int64_t hi, int64_t step);
 void cpu_loop_end(Gen *g, CpuLoop *l);
 
 /* gen_cpu_mem.c */
+/* Elements of a buffer from one row to the next: a row that is a large power of two is a
+   line longer, or the rows of a tile would all want the same few places of the caches. */
+int64_t cpu_pitch(const Type *buf);
 bool cpu_memory(Gen *g, const Op *op);
 LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
 

@@ -20,8 +20,8 @@ typedef struct Block {
 LLVMValueRef
 dot_sum(Gen *g, const Dot *d, LLVMValueRef m, int64_t r, int64_t by)
 {
-    LLVMValueRef p = dot_at(g, d->sum, d->c, m, d->n, d->col);
-    LLVMValueRef off = ll_int(g->i64, r * d->n + by);
+    LLVMValueRef p = dot_at(g, d->sum, d->c, m, d->c_pitch, d->col);
+    LLVMValueRef off = ll_int(g->i64, r * d->c_pitch + by);
     return LLVMBuildGEP2(g->b, d->sum, p, &off, 1, "");
 }
 
@@ -92,8 +92,8 @@ step(Gen *g, Block *s, LLVMValueRef k, int64_t off)
         b[v] = load(g, vec, d, p);
     }
     for (int64_t r = 0; r < s->rows; r++) {
-        LLVMValueRef row = dot_at(g, d->unit, d->a, s->m, d->k, k);
-        LLVMValueRef by = LLVMBuildAdd(g->b, ll_int(g->i64, r * d->k), u, "");
+        LLVMValueRef row = dot_at(g, d->unit, d->a, s->m, d->a_pitch, k);
+        LLVMValueRef by = LLVMBuildAdd(g->b, ll_int(g->i64, r * d->a_pitch), u, "");
         LLVMValueRef a =
             load(g, d->unit, d, LLVMBuildGEP2(g->b, d->unit, row, &by, 1, ""));
         a = ll_splat(g->b, a, d->lanes);

@@ -69,19 +69,17 @@ operand(Gen *g, const Op *op, int i, LLVMValueRef batch)
 {
     const Value *v = op_operand(op, i);
     const Type *t = v->type;
-    int64_t rows = t->shape[t->rank - 2], cols = t->shape[t->rank - 1];
+    int64_t rows = t->shape[t->rank - 2];
     const Attr *turned = attr_find(&op->attrs, ATTR_TRANSPOSED);
     bool is_turned = false;
     for (int j = 0; turned && j < turned->n; j++)
         is_turned |= turned->v.ints[j] == i;
     DotOperand x = {.p = cpu_value(g, v), .kind = t->elem->scalar};
-    bool k_first = (i == 1) != is_turned;
-    x.outer = k_first ? cols : rows;
-    x.depth = k_first ? rows : cols;
-    x.k_runs = !k_first;
+    x.k_runs = (i == 1) == is_turned;
+    x.pitch = cpu_pitch(t);
     LLVMTypeRef e = ll_memory(g->cx, x.kind);
     if (batch)
-        x.p = dot_at(g, e, x.p, batch, rows * cols, ll_int(g->i64, 0));
+        x.p = dot_at(g, e, x.p, batch, rows * x.pitch, ll_int(g->i64, 0));
     return x;
 }
 
@@ -102,9 +100,11 @@ rows_of_a(Gen *g, Dot *d)
 {
     int64_t bytes = d->m * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
     d->a = d->x.p;
+    d->a_pitch = d->x.pitch / d->group;
     if (d->x.k_runs && d->x.kind == d->kind && !d->x.flip)
         return 0;
     d->a = workspace(g, 0, bytes);
+    d->a_pitch = d->k;
     dot_pack(g, d, &d->x, ll_int(g->i64, 0), d->m, d->a, true);
     return bytes;
 }
@@ -120,7 +120,7 @@ product(Gen *g, Dot *d)
         dot_tiles_begin(g, d);
     CpuLoop n = cpu_loop(g, 0, d->n, d->cols);
     d->col = n.i;
-    d->pitch = as_it_is ? d->n : d->cols;
+    d->pitch = as_it_is ? d->y.pitch : d->cols;
     if (as_it_is) {
         d->b = LLVMBuildGEP2(g->b, d->unit, d->y.p, &n.i, 1, "");
     } else {
@@ -146,8 +146,10 @@ cpu_dot(Gen *g, const Op *op)
         each = cpu_loop(g, 0, batches, 1);
     LLVMValueRef i = batches > 1 ? each.i : NULL;
     Dot d = {.x = operand(g, op, 0, i), .y = operand(g, op, 1, i), .m = m, .n = n};
-    d.k = d.x.depth;
+    const Type *a = op_operand(op, 0)->type;
+    d.k = type_numel(a) / (m * batches);
     d.c = operand(g, op, 2, i).p;
+    d.c_pitch = cpu_pitch(t);
     shape(g, &d, sum);
     product(g, &d);
     if (batches > 1)

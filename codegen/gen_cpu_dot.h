@@ -12,7 +12,7 @@ typedef enum DotForm { DOT_ONE, DOT_WORDS, DOT_BYTES, DOT_BF16, DOT_TILES } DotF
 typedef struct DotOperand {
     LLVMValueRef p;
     ScalarKind kind;
-    int64_t outer, depth;
+    int64_t pitch; /* of its rows, in elements */
     bool k_runs; /* neighbours in memory are neighbours along k */
     bool flip;   /* the sign bits of its bytes */
 } DotOperand;
@@ -27,7 +27,8 @@ typedef struct Dot {
     int64_t m, n, k; /* k in units */
     int64_t rows, cols; /* of a block of sums at most; of a panel of b */
     DotOperand x, y;
-    LLVMValueRef a;       /* [m][k] of units */
+    LLVMValueRef a;       /* rows of k units, `a_pitch` from each other */
+    int64_t a_pitch, c_pitch;
     LLVMValueRef b;       /* the panel: rows of `cols` units, `pitch` from each other */
     int64_t pitch;
     LLVMValueRef c, col;  /* sums; the panel's first column */

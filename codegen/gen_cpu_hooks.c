@@ -477,7 +477,11 @@ watch_dot(Gen *g, const Op *op)
         n *= t->shape[i];
     LLVMBuildStore(g->b, ll_int(g->i1, 0), some);
     CpuLoop l = cpu_loop(g, 0, n, 1);
-    LLVMValueRef p = LLVMBuildGEP2(g->b, e, base, &l.i, 1, "");
+    LLVMValueRef cols = ll_int(g->i64, t->shape[t->rank - 1]);
+    LLVMValueRef at = LLVMBuildMul(g->b, LLVMBuildUDiv(g->b, l.i, cols, ""),
+                                   ll_int(g->i64, cpu_pitch(t)), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildURem(g->b, l.i, cols, ""), "");
+    LLVMValueRef p = LLVMBuildGEP2(g->b, e, base, &at, 1, "");
     LLVMValueRef x = nans(g, t->elem, LLVMBuildLoad2(g->b, e, p, ""));
     LLVMValueRef old = LLVMBuildLoad2(g->b, g->i1, some, "");
     LLVMBuildStore(g->b, LLVMBuildOr(g->b, old, x, ""), some);

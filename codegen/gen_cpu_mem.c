@@ -318,6 +318,14 @@ gen_store(Gen *g, const Type *elem, LLVMValueRef p, LLVMValueRef x, LLVMValueRef
 
 /* ---- buffers */
 
+int64_t
+cpu_pitch(const Type *t)
+{
+    enum { LONG = 1024, LINE = 64 };
+    int64_t n = t->shape[t->rank - 1], bytes = bytes_of(t->elem);
+    return t->rank > 1 && n * bytes >= LONG ? n + LINE / bytes : n;
+}
+
 /* The address in a buffer, or a strip of addresses where an index is a strip or lanes do
    not run along the last dimension. */
 static LLVMValueRef
@@ -340,7 +348,7 @@ buffer_address(Gen *g, const Op *op, int first, unsigned lanes)
         at = at ? LLVMBuildAdd(g->b, at, y, "") : y;
         if (i == axis)
             lane_stride = stride;
-        stride *= t->shape[i];
+        stride *= i == t->rank - 1 ? cpu_pitch(t) : t->shape[i];
     }
     if (!strips && lanes > 1 && lane_stride != 1) {
         LLVMValueRef step = ll_int(LLVMVectorType(g->i64, lanes), lane_stride);

@@ -76,7 +76,7 @@ along_k(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef o, LLVMValueRef 
 {
     LLVMTypeRef e = ll_memory(g->cx, x->kind);
     LLVMValueRef at = LLVMBuildMul(g->b, k, ll_int(g->i64, d->group), "");
-    LLVMValueRef p = dot_at(g, e, x->p, o, x->depth, at);
+    LLVMValueRef p = dot_at(g, e, x->p, o, x->pitch, at);
     LLVMValueRef v = load(g, d, x, p, n * (unsigned)d->group);
     return LLVMBuildBitCast(g->b, v, ll_vector(d->unit, n), "");
 }
@@ -89,7 +89,7 @@ along_outer(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef o, LLVMValue
     LLVMTypeRef e = ll_memory(g->cx, x->kind);
     LLVMValueRef v[4], row = LLVMBuildMul(g->b, k, ll_int(g->i64, d->group), "");
     for (int j = 0; j < d->group; j++)
-        v[j] = load(g, d, x, dot_at(g, e, x->p, plus(g, row, j), x->outer, o), n);
+        v[j] = load(g, d, x, dot_at(g, e, x->p, plus(g, row, j), x->pitch, o), n);
     for (int half = d->group / 2; half; half /= 2)
         for (int j = 0; j < half; j++)
             v[j] = interleave(g, v[2 * j], v[2 * j + 1]);

@@ -73,7 +73,7 @@ sums(Gen *g, const Dot *d, LLVMValueRef m, int down, int across, const char *nam
     for (int i = 0; i < down; i++)
         for (int j = 0; j < across; j++)
             move(g, name, SUMS + 2 * i + j,
-                 dot_sum(g, d, m, i * rows_of(d), j * cols_of(d)), d->n);
+                 dot_sum(g, d, m, i * rows_of(d), j * cols_of(d)), d->c_pitch);
 }
 
 void
@@ -91,7 +91,7 @@ dot_tiles(Gen *g, const Dot *d)
     for (int i = 0; i < down; i++) {
         LLVMValueRef row = LLVMBuildAdd(g->b, m.i, ll_int(g->i64, i * rows), "");
         move(g, "llvm.x86.tileloadd64", OF_A + i,
-             dot_at(g, d->unit, d->a, row, d->k, k.i), d->k);
+             dot_at(g, d->unit, d->a, row, d->a_pitch, k.i), d->a_pitch);
         for (int j = 0; j < across; j++) {
             LLVMValueRef args[3] = {ll_int(g->i8, SUMS + 2 * i + j),
                                     ll_int(g->i8, OF_A + i), ll_int(g->i8, OF_B + j)};
