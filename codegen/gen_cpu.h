@@ -15,7 +15,7 @@ typedef struct Cpu {
     int64_t placed; /* bytes of scratch that buffers without an offset have taken */
     int64_t scratch_bytes;
     int64_t work_bytes;  /* behind them: what products pack their operands in */
-    bool avx512; /* with its short forms */
+    bool avx512; /* with its short forms, of bytes too */
     bool vnni, bf16, amx; /* products of bytes, of bf16, by tiles of both */
     bool tiles; /* AMX is used: its state is given back at the end */
     LLVMValueRef program;         /* i64: its number */

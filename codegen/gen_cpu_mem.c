@@ -1,8 +1,8 @@
 /* Loads and stores of cpu form. Consecutive elements are one vector access; lanes at
-   other places are taken one by one. A masked-off lane never touches memory: 32- and
-   64-bit elements use the machine's masked accesses, narrower ones a loop over lanes
-   with a branch (the passes keep that out of hot code: strips with a full mask have
-   none). */
+   other places are taken one by one. A masked-off lane never touches memory: the
+   machine's masked accesses are used, of 32 and 64 bits with AVX2, of any with AVX-512;
+   for the others there is a loop over lanes with a branch (the passes keep that out of
+   hot code: strips with a full mask have none). */
 #include "codegen/gen_cpu.h"
 
 #include "ir/edit.h"
@@ -220,11 +220,14 @@ static LLVMValueRef
 masked_load(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, LLVMValueRef other)
 {
     LLVMTypeRef elem = LLVMGetElementType(t);
-    unsigned lanes = LLVMGetVectorSize(t), bytes = 8, n = 0;
+    unsigned lanes = LLVMGetVectorSize(t), n = 0;
+    LLVMTypeKind kind = LLVMGetTypeKind(elem);
+    unsigned bytes = kind == LLVMHalfTypeKind      ? 2
+                     : kind == LLVMFloatTypeKind   ? 4
+                     : kind == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(elem) / 8
+                                                   : 8;
     bool avx512 = ((const Cpu *)g->priv)->avx512;
     LLVMValueRef part[64], wide = NULL;
-    if (elem == g->i32 || LLVMGetTypeKind(elem) == LLVMFloatTypeKind)
-        bytes = 4;
     unsigned width = (avx512 && lanes * bytes >= 64 ? 64 : 32) / bytes;
     width = lanes < width ? lanes : width;
     if (!avx512 || width < 8)
@@ -248,13 +251,14 @@ masked_store(Gen *g, LLVMValueRef x, LLVMValueRef p, LLVMValueRef mask)
     ll_intrinsic(g->b, "llvm.masked.store", over, 2, args, 3);
 }
 
-/* Has the machine a masked access for these? */
+/* Has the machine a masked access for these? AVX2 has them of 32 and 64 bits. */
 static bool
 has_masked(Gen *g, const Type *elem, unsigned lanes)
 {
+    const Cpu *c = g->priv;
     unsigned bytes = bytes_of(elem);
-    bool avx2 = ((const Cpu *)g->priv)->avx2;
-    return avx2 && elem->kind == TY_SCALAR && bytes >= 4 && lanes * bytes >= 16;
+    bool has = c->avx512 || (c->avx2 && bytes >= 4);
+    return has && elem->kind == TY_SCALAR && lanes * bytes >= 16;
 }
 
 /* Requests for lines of the cache, see passes/cpu/simd_fetch.c. */

@@ -62,12 +62,12 @@ cpu_units(const char *name, const char *features)
     for (size_t i = 0; i < sizeof cpus / sizeof *cpus && !*features; i++)
         if (strcmp(name, cpus[i].name) == 0)
             units = cpus[i].units;
-    if (!has(features, "avx512f") || !has(features, "avx512vl"))
+    if (!has(features, "avx512f") || !has(features, "avx512vl") ||
+        !has(features, "avx512bw"))
         return units;
     units = AVX512;
-    bool bytes = has(features, "avx512bw");
-    units |= bytes && has(features, "avx512vnni") ? VNNI : 0;
-    units |= bytes && has(features, "avx512bf16") ? BF16 : 0;
+    units |= has(features, "avx512vnni") ? VNNI : 0;
+    units |= has(features, "avx512bf16") ? BF16 : 0;
     bool tiles = has(features, "amx-tile") && has(features, "amx-bf16");
     tiles &= has(features, "amx-int8") && !strstr(features, "-amx-tile");
     return units | (tiles ? AMX : 0);

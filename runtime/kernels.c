@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 SdcStatus
 sdc_kernels_create(SdcContext *cx, SdcKernels **out)
@@ -41,7 +42,9 @@ sdc_kernels_create(SdcContext *cx, SdcKernels **out)
     if (cuda)
         k->programs = sdcrt_cuda_info(cuda)->processors;
     k->cuda = cuda;
-    k->device = (NnDevice){.gpu = k->on_gpu,
+    long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    k->device = (NnDevice){.cache = cache > 0 ? cache : 1 << 20,
+                           .gpu = k->on_gpu,
                            .wgmma = cuda && target_info(cx->gpu_target, &t) && t.wgmma,
                            .processors = k->programs,
                            .lends = !cuda || sdcrt_cuda_lends(cuda)};

@@ -12,6 +12,7 @@ typedef struct NnDevice {
     bool gpu;
     bool wgmma;     /* tensor maps and wgmma */
     int processors; /* threads on the CPU */
+    int64_t cache;  /* CPU: bytes of a thread's second-level cache */
     bool lends;     /* temporary memory in the order of a stream */
 } NnDevice;
 

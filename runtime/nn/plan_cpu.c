@@ -19,10 +19,19 @@ static const double flops = 1.6e5, half_flops = 9e5, copied = 1.2e4, summed = 6e
     }
 
 static const GemmTile tiles[] = {
-    TILE(256, 512, 256), TILE(512, 256, 256), TILE(256, 256, 256), TILE(128, 256, 256),
-    TILE(256, 128, 256), TILE(128, 128, 256), TILE(64, 256, 256),  TILE(64, 64, 256),
-    TILE(16, 256, 256),  TILE(4, 256, 256),   TILE(256, 16, 256),  TILE(256, 256, 64),
-    TILE(128, 128, 64),  TILE(64, 64, 64),    TILE(16, 64, 64),    TILE(64, 16, 64)};
+    TILE(64, 64, 64),    TILE(512, 512, 256), TILE(256, 512, 256), TILE(512, 256, 256),
+    TILE(256, 256, 256), TILE(128, 256, 256), TILE(256, 128, 256), TILE(128, 128, 256),
+    TILE(64, 256, 256),  TILE(64, 64, 256),   TILE(16, 256, 256),  TILE(4, 256, 256),
+    TILE(256, 16, 256),  TILE(256, 256, 64),  TILE(128, 128, 64),  TILE(16, 64, 64),
+    TILE(64, 16, 64)};
+
+/* Do its sums and operands stay in the second-level cache? */
+static bool
+fits(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
+{
+    int64_t operands = (int64_t)(t->m + t->n) * t->k * q->bytes;
+    return operands + (int64_t)t->m * t->n * 4 <= d->cache;
+}
 
 static double
 over(int64_t a, int64_t b)
@@ -52,6 +61,8 @@ gemm_plan_cpu(const NnDevice *d, const GemmAsk *q)
     GemmPlan best = {.split = 1};
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
         GemmCost c = cost_of(d, q, &tiles[i]);
+        if (i && !fits(d, q, &tiles[i]))
+            continue;
         if (!best.tile || c.all < best.cost.all) {
             best.next = best.tile;
             best.next_us = best.cost.all;

@@ -77,6 +77,30 @@ START_TEST(known_shapes)
 }
 END_TEST
 
+/* On the CPU: tiles that the cache holds, large where threads have enough of them, small
+   where they would be idle or multiply rows that are not there. */
+START_TEST(cpu)
+{
+    NnDevice d = {.processors = 1, .lends = true, .cache = 2 << 20};
+    GemmAsk large = ask(2048, 2048, 2048, GEMM_TF32, 128, 128), few = large;
+    GemmPlan p = gemm_plan(&d, &large);
+    ck_assert_int_ge(p.tile->m * p.tile->n, 256 * 512);
+    ck_assert(p.split == 1 && !p.pack_a && !p.pack_b);
+    for (d.cache = 64 << 10; d.cache <= 4 << 20; d.cache *= 2) {
+        p = gemm_plan(&d, &large);
+        int64_t bytes = 4 * ((int64_t)p.tile->m * p.tile->n +
+                             (int64_t)(p.tile->m + p.tile->n) * p.tile->k);
+        ck_assert(bytes <= d.cache || p.tile->m == 64);
+    }
+    few.m = 1;
+    ck_assert_int_le(gemm_plan(&d, &few).tile->m, 16);
+    few.m = few.n = few.k = 512;
+    d.processors = 16;
+    p = gemm_plan(&d, &few);
+    ck_assert_int_ge(512 / p.tile->m * (512 / p.tile->n), 16);
+}
+END_TEST
+
 START_TEST(any_shape)
 {
     static const int64_t sizes[] = {1, 2, 17, 64, 129, 1000, 4096, 50257, 1 << 20};
@@ -250,6 +274,7 @@ main(void)
     TCase *c = tcase_create("plan");
     tcase_set_timeout(c, 100);
     tcase_add_test(c, known_shapes);
+    tcase_add_test(c, cpu);
     tcase_add_test(c, any_shape);
     tcase_add_test(c, rows);
     tcase_add_test(c, known_attention);
