@@ -110,10 +110,63 @@ rows_of_a(Gen *g, Dot *d)
 }
 
 static void
+blocks(Gen *g, const Dot *d)
+{
+    if (d->form == DOT_TILES)
+        dot_tiles(g, d);
+    else
+        dot_blocks(g, d);
+}
+
+/* The panel once more, in fp32, `used` bytes of workspace behind. */
+static void
+in_fp32(Gen *g, const Dot *d, int64_t used)
+{
+    Dot e = *d;
+    int64_t width = ((const Cpu *)g->priv)->avx512 ? 16 : 8;
+    set_form(&e, DOT_ONE, SK_F32, 1);
+    e.unit = g->f32;
+    e.k = d->k * d->group;
+    e.lanes = (unsigned)min_i64(width, e.cols);
+    e.a = workspace(g, used, e.m * e.k * 4);
+    e.b = workspace(g, used + (e.m * e.k * 4 + 63) / 64 * 64, e.cols * e.k * 4);
+    e.a_pitch = e.k;
+    e.pitch = e.cols;
+    dot_pack(g, &e, &e.x, ll_int(g->i64, 0), e.m, e.a, true);
+    dot_pack(g, &e, &e.y, e.col, e.cols, e.b, false);
+    dot_blocks(g, &e);
+}
+
+/* `rare`: the rows of a have a subnormal number. */
+static void
+guarded(Gen *g, const Dot *d, LLVMValueRef rare, int64_t used)
+{
+    LLVMValueRef here = dot_subnormal(g, d->b, 1, d->k * d->cols * d->group, 0);
+    LLVMBasicBlockRef exact = cpu_block(g, "exact"), fast = cpu_block(g, "fast");
+    LLVMBasicBlockRef next = cpu_block(g, "next");
+    here = LLVMBuildOr(g->b, here, rare, "");
+    ll_likely(LLVMBuildCondBr(g->b, here, exact, fast), 1);
+    LLVMPositionBuilderAtEnd(g->b, exact);
+    in_fp32(g, d, used);
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, fast);
+    blocks(g, d);
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+}
+
+static void
 product(Gen *g, Dot *d)
 {
     int64_t used = rows_of_a(g, d);
     int64_t bytes = d->cols * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
+    bool bf16 = d->kind == SK_BF16;
+    int64_t depth = d->k * d->group, pitch = d->a_pitch * d->group;
+    LLVMValueRef rare = NULL;
+    if (bf16 && pitch == depth)
+        rare = dot_subnormal(g, d->a, 1, d->m * depth, 0);
+    else if (bf16)
+        rare = dot_subnormal(g, d->a, d->m, depth, pitch);
     bool in_order = !d->y.k_runs && d->y.kind == d->kind && d->group == 1;
     bool as_it_is = in_order && (d->n == d->cols || d->m <= FEW);
     if (d->form == DOT_TILES)
@@ -127,10 +180,10 @@ product(Gen *g, Dot *d)
         d->b = workspace(g, used, bytes);
         dot_pack(g, d, &d->y, n.i, d->cols, d->b, false);
     }
-    if (d->form == DOT_TILES)
-        dot_tiles(g, d);
+    if (bf16)
+        guarded(g, d, rare, used + bytes);
     else
-        dot_blocks(g, d);
+        blocks(g, d);
     cpu_loop_end(g, &n);
 }
 

@@ -47,6 +47,10 @@ LLVMValueRef dot_call(Gen *g, const char *name, LLVMValueRef *args, int n);
 void dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first,
               int64_t count, LLVMValueRef to, bool k_runs);
 
+/* gen_cpu_subnormal.c: is any of these bf16 subnormal? i1 */
+LLVMValueRef dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols,
+                           int64_t pitch);
+
 /* gen_cpu_block.c and gen_cpu_tiles.c: the rows of a times the panel. */
 void dot_blocks(Gen *g, const Dot *d);
 void dot_tiles_begin(Gen *g, const Dot *d);

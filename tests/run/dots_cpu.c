@@ -112,6 +112,38 @@ START_TEST(ends)
 }
 END_TEST
 
+/* Subnormal numbers of bf16, which the units of some processors take for zero: in one row
+   of x, or in one column of y, whose panels alone go another way. */
+START_TEST(subnormal)
+{
+    Env env;
+    if (!opened(&env, cpus[_i / 2]))
+        return;
+    enum { M = 32, N = 64, K = 64 };
+    Buf x = buf_random(&env, SDC_BF16, 0, DIMS(M, K));
+    Buf y = buf_random(&env, SDC_BF16, 0, DIMS(K, N));
+    Buf z = buf_poison(&env, SDC_FP32, 0, DIMS(M, N));
+    for (int k = 0; k < K; k++)
+        if (_i % 2)
+            buf_set(&y, k * N + 40, k % 3 ? 0x1p-130 : -0x1p-133);
+        else
+            buf_set(&x, 7 * K + k, k % 3 ? 0x1p-130 : -0x1p-133);
+    for (int i = 0; i < N * K; i++)
+        if (_i % 2 == 0)
+            buf_set(&y, i, i % 5 ? 0x1p100 : -0x1p90);
+    LAUNCH(&env, "product", sdc_grid(1, 1, 1),
+           "M=32 N=64 K=64 PRECISION='ieee' TURN_X=False TURN_Y=False WORK=False",
+           buf_arg(&x), buf_arg(&y), buf_arg(&z));
+    double *want = env_doubles(&env, M * N), *bound = env_doubles(&env, M * N);
+    ref_matmul(M, N, K, buf_doubles(&env, &x), buf_doubles(&env, &y), NULL, REF_NONE,
+               REF_U32 * (K + 8), want, bound);
+    for (int i = 0; i < M * N; i++)
+        bound[i] += K * 0x1p-149;
+    buf_check(&env, &z, "subnormal", want, bound);
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -119,6 +151,7 @@ main(void)
     TCase *tc = tcase_create("all");
     tcase_add_loop_test(tc, products, 0, COUNT_OF(cpus) * COUNT_OF(types));
     tcase_add_loop_test(tc, ends, 0, COUNT_OF(cpus));
+    tcase_add_loop_test(tc, subnormal, 0, 2 * COUNT_OF(cpus));
     suite_add_tcase(s, tc);
     return suite_finish("dots_cpu", s);
 }

@@ -1,0 +1,37 @@
+/* The processor's products of bf16 take subnormal operands for zero. They are part of the
+   language (a factor of 2^-127 of dot_scaled is one), so operands are looked through, and
+   where there is one the product is done in fp32. Doubled, which drops the sign, and less
+   one, subnormal numbers are the smallest: a minimum finds them. */
+#include "codegen/gen_cpu_dot.h"
+
+#include "ir/base/util.h"
+
+enum { MOST = 64, NORMAL = 0xff }; /* of the least normal number, as above */
+
+LLVMValueRef
+dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols, int64_t pitch)
+{
+    int64_t lanes = min_i64(cols, MOST), across = cols / lanes;
+    LLVMTypeRef t = ll_vector(LLVMInt16TypeInContext(g->cx), (unsigned)lanes);
+    LLVMValueRef most = ll_int(t, -1), least[2];
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    CpuLoop l = cpu_loop(g, 0, rows * across, 1);
+    LLVMValueRef phi = LLVMBuildPhi(g->b, t, "");
+    LLVMAddIncoming(phi, &most, &from, 1);
+    LLVMValueRef n = ll_int(g->i64, across);
+    LLVMValueRef row = LLVMBuildUDiv(g->b, l.i, n, "");
+    LLVMValueRef col = LLVMBuildMul(g->b, LLVMBuildURem(g->b, l.i, n, ""),
+                                    ll_int(g->i64, lanes), "");
+    LLVMValueRef at = dot_at(g, ll_elem(most), p, row, pitch, col);
+    LLVMValueRef x = LLVMBuildLoad2(g->b, t, at, "");
+    LLVMSetAlignment(x, 2);
+    least[0] = phi;
+    least[1] = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, x, x, ""), most, "");
+    least[0] = ll_intrinsic1(g->b, "llvm.umin", least, 2);
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    cpu_loop_end(g, &l);
+    LLVMAddIncoming(phi, &least[0], &latch, 1);
+    LLVMValueRef any =
+        LLVMBuildICmp(g->b, LLVMIntULT, least[0], ll_int(t, NORMAL), "");
+    return ll_intrinsic1(g->b, "llvm.vector.reduce.or", &any, 1);
+}
