@@ -123,6 +123,7 @@ static void
 in_fp32(Gen *g, const Dot *d, int64_t used)
 {
     Dot e = *d;
+    e.x.watch = e.y.watch = false;
     int64_t width = ((const Cpu *)g->priv)->avx512 ? 16 : 8;
     set_form(&e, DOT_ONE, SK_F32, 1);
     e.unit = g->f32;
@@ -141,7 +142,7 @@ in_fp32(Gen *g, const Dot *d, int64_t used)
 static void
 guarded(Gen *g, const Dot *d, LLVMValueRef rare, int64_t used)
 {
-    LLVMValueRef here = dot_subnormal(g, d->b, 1, d->k * d->cols * d->group, 0);
+    LLVMValueRef here = d->y.least;
     LLVMBasicBlockRef exact = cpu_block(g, "exact"), fast = cpu_block(g, "fast");
     LLVMBasicBlockRef next = cpu_block(g, "next");
     here = LLVMBuildOr(g->b, here, rare, "");
@@ -161,6 +162,7 @@ product(Gen *g, Dot *d)
     int64_t used = rows_of_a(g, d);
     int64_t bytes = d->cols * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
     bool bf16 = d->kind == SK_BF16;
+    d->y.watch = bf16;
     int64_t depth = d->k * d->group, pitch = d->a_pitch * d->group;
     LLVMValueRef rare = NULL;
     if (bf16 && pitch == depth)

@@ -15,6 +15,8 @@ typedef struct DotOperand {
     int64_t pitch; /* of its rows, in elements */
     bool k_runs; /* neighbours in memory are neighbours along k */
     bool flip;   /* the sign bits of its bytes */
+    bool watch;  /* bf16: look for subnormal numbers while packing */
+    LLVMValueRef least; /* then: is there one? */
 } DotOperand;
 
 /* A unit is what one lane takes: `group` elements along k. */
@@ -44,10 +46,13 @@ LLVMValueRef dot_call(Gen *g, const char *name, LLVMValueRef *args, int n);
 
 /* gen_cpu_pack.c: `count` rows or columns of an operand from `first` on, in units, to
    `to`: [count][k] or [k][count]. */
-void dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first,
-              int64_t count, LLVMValueRef to, bool k_runs);
+void dot_pack(Gen *g, const Dot *d, DotOperand *x, LLVMValueRef first, int64_t count,
+              LLVMValueRef to, bool k_runs);
 
-/* gen_cpu_subnormal.c: is any of these bf16 subnormal? i1 */
+/* gen_cpu_subnormal.c: is any of these bf16 subnormal? i1. The same in pieces: a minimum
+   that begins as all ones, with some numbers more, and what it says. */
+LLVMValueRef dot_least(Gen *g, LLVMValueRef least, LLVMValueRef x);
+LLVMValueRef dot_is_subnormal(Gen *g, LLVMValueRef least);
 LLVMValueRef dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols,
                            int64_t pitch);
 

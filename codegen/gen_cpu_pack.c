@@ -32,6 +32,10 @@ load(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef p, unsigned n)
     LLVMTypeRef e = ll_memory(g->cx, x->kind);
     LLVMValueRef v = LLVMBuildLoad2(g->b, ll_vector(e, n), p, "");
     LLVMSetAlignment(v, (unsigned)ll_bytes(x->kind));
+    if (x->watch) {
+        LLVMValueRef least = LLVMBuildLoad2(g->b, LLVMTypeOf(v), x->least, "");
+        LLVMBuildStore(g->b, dot_least(g, least, v), x->least);
+    }
     if (x->kind != d->kind && scalar_is_float(d->kind))
         v = gen_fcast(g, x->kind, d->kind, false, v);
     else if (x->kind != d->kind)
@@ -160,12 +164,32 @@ turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t coun
     cpu_loop_end(g, &o);
 }
 
+/* Elements that one load of a pack takes. */
+static unsigned
+width(const Dot *d, const DotOperand *x, int64_t count, bool k_runs)
+{
+    int64_t minor = k_runs ? d->k : count;
+    int64_t n = x->k_runs == k_runs ? min_i64(2 * d->lanes, MOST_LANES / d->group)
+                                    : min_i64(d->lanes, min_i64(count, d->k));
+    n = x->k_runs == k_runs ? min_i64(n, minor) : n;
+    return (unsigned)(x->k_runs ? n * d->group : n);
+}
+
 void
-dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
+dot_pack(Gen *g, const Dot *d, DotOperand *x, LLVMValueRef first, int64_t count,
          LLVMValueRef to, bool k_runs)
 {
+    if (x->watch) {
+        LLVMTypeRef t = ll_vector(ll_memory(g->cx, x->kind), width(d, x, count, k_runs));
+        x->least = cpu_alloca(g, t);
+        LLVMBuildStore(g->b, ll_int(t, -1), x->least);
+    }
     if (x->k_runs == k_runs)
         copy(g, d, x, first, count, to, k_runs);
     else
         turn(g, d, x, first, count, to);
+    if (x->watch) {
+        LLVMTypeRef t = ll_vector(ll_memory(g->cx, x->kind), width(d, x, count, k_runs));
+        x->least = dot_is_subnormal(g, LLVMBuildLoad2(g->b, t, x->least, ""));
+    }
 }

@@ -9,11 +9,28 @@
 enum { MOST = 64, NORMAL = 0xff }; /* of the least normal number, as above */
 
 LLVMValueRef
+dot_least(Gen *g, LLVMValueRef least, LLVMValueRef x)
+{
+    LLVMValueRef both[2] = {least, LLVMBuildAdd(g->b, x, x, "")};
+    both[1] = LLVMBuildAdd(g->b, both[1], ll_int(LLVMTypeOf(x), -1), "");
+    return ll_intrinsic1(g->b, "llvm.umin", both, 2);
+}
+
+LLVMValueRef
+dot_is_subnormal(Gen *g, LLVMValueRef least)
+{
+    LLVMValueRef normal = ll_int(LLVMTypeOf(least), NORMAL);
+    LLVMValueRef any = LLVMBuildICmp(g->b, LLVMIntULT, least, normal, "");
+    return ll_is_vector(any) ? ll_intrinsic1(g->b, "llvm.vector.reduce.or", &any, 1)
+                             : any;
+}
+
+LLVMValueRef
 dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols, int64_t pitch)
 {
     int64_t lanes = min_i64(cols, MOST), across = cols / lanes;
     LLVMTypeRef t = ll_vector(LLVMInt16TypeInContext(g->cx), (unsigned)lanes);
-    LLVMValueRef most = ll_int(t, -1), least[2];
+    LLVMValueRef most = ll_int(t, -1);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
     CpuLoop l = cpu_loop(g, 0, rows * across, 1);
     LLVMValueRef phi = LLVMBuildPhi(g->b, t, "");
@@ -25,13 +42,9 @@ dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols, int64_t pitch)
     LLVMValueRef at = dot_at(g, ll_elem(most), p, row, pitch, col);
     LLVMValueRef x = LLVMBuildLoad2(g->b, t, at, "");
     LLVMSetAlignment(x, 2);
-    least[0] = phi;
-    least[1] = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, x, x, ""), most, "");
-    least[0] = ll_intrinsic1(g->b, "llvm.umin", least, 2);
+    LLVMValueRef least = dot_least(g, phi, x);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     cpu_loop_end(g, &l);
-    LLVMAddIncoming(phi, &least[0], &latch, 1);
-    LLVMValueRef any =
-        LLVMBuildICmp(g->b, LLVMIntULT, least[0], ll_int(t, NORMAL), "");
-    return ll_intrinsic1(g->b, "llvm.vector.reduce.or", &any, 1);
+    LLVMAddIncoming(phi, &least, &latch, 1);
+    return dot_is_subnormal(g, least);
 }
