@@ -247,6 +247,7 @@ loop_attrs(Sema *s, Val range, Op *op)
         bool flag;
     } options[] = {
         { 3, ATTR_STAGES, false },
+        { 5, ATTR_DOTS_STAY, true },
         { 7, ATTR_WARP_SPEC, true },
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {

@@ -31,6 +31,7 @@ static const struct {
     {"cache_modifier", USE_TEXT},   {"eviction_policy", USE_TEXT},
     {"padding_option", USE_TEXT},   {"input_precision", USE_TEXT},
     {"allow_tf32", USE_BOOL},   {"warp_specialize", USE_BOOL},
+    {"disallow_acc_multi_buffer", USE_BOOL},
     {"flatten", USE_BOOL},      {"static_range.arg1", USE_ROUNDS},
     {"static_range.arg2", USE_ROUNDS},
     {"arg1", USE_INT},          {"arg2", USE_INT},

@@ -62,6 +62,7 @@ static const PassId gpu_list[] = {
     PASS_persist,
     PASS_tma_store, /* before the roles, whose stages leave it room */
     PASS_specialize,
+    PASS_delay_dot, /* after it: of warpgroups with roles one computes meanwhile */
     PASS_multicast,
     PASS_peel, /* after stage-plan: which loops are pipelined is known */
     PASS_stage_expand,

@@ -171,13 +171,14 @@ schedule_print_lines(Buf *out, const Func *f)
         const Op *op = l.at[i].op;
         bool loop = l.at[i].what == TOLD_LOOP, dot = l.at[i].what == TOLD_DOT;
         Name why = attr_str(&op->attrs, loop ? ATTR_ROLES : ATTR_WHY);
-        buf_printf(out, "  line %d: a %s%s%s%s\n", l.at[i].line,
+        buf_printf(out, "  line %d: a %s%s%s%s%s\n", l.at[i].line,
                    loop  ? "loop without roles"
                    : dot ? "dot by "
                          : "load by ",
                    loop  ? ""
                    : dot ? dot_unit(op)
                          : load_unit(op),
+                   attr_has(&op->attrs, ATTR_DELAYED) ? ", an iteration later" : "",
                    why ? ": " : "", why ? why : "");
     }
 }

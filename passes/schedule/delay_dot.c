@@ -1,0 +1,297 @@
+/* A dot at the end of an iteration whose result only leaves the loop runs in the next
+   one, beside that iteration's first dot: one stage later, as software pipelining has
+   it.
+
+       for %i {                                for %i (%e = 0, %j = lo) {
+         %s = dot %k, q[%i]                      %s = dot %k, q[%i]
+         %p = f(%s)                              %r = dot %e, %k
+         %t = dot %v, o[%i]               =>     %p = f(%s)
+         %x = dot %p, o[%i], %x                  %t = dot %v, o[%i]
+         %d = g(%p, %t)                          atomic_add c[%j], %r if %i != lo
+         %r = dot %d, %k                         %x = dot %p, o[%i], %x
+         atomic_add c[%i], %r                    %d = g(%p, %t)
+       }                                         yield %d, %i
+                                               }
+                                               if lo < hi { %r = dot %e, %k  .. }
+
+   %s alone is waited for where f begins, so the tensor cores have work meanwhile, and the
+   threads that store %r do not wait for it. The first iteration multiplies zeros and
+   stores nothing.
+
+   Dots that do not need %s, %t above, begin where the work on it ends: until then their
+   accumulators would be there beside the delayed dot's. What is added to them by rows or
+   columns is there by then, so they begin with it (fold_accumulator.c has the others).
+   Where a program is alone on its SM, they begin before what the delayed dot leaves is
+   stored; of several one stores while another multiplies (attention backward, 16384 on
+   an H200: 128 dimensions 9.4 ms, 11.3 the other way round, 64 dimensions with two
+   programs 11.6, 12.5 the other way round).
+
+   Right because the loop writes nothing else, and reads nothing through the parameters
+   that the delayed stores write. Bodies with branches stay as they are, and so do dots
+   of buffers that the next iteration fills again. */
+#include "passes/schedule/delay_dot.h"
+
+#include "ir/base/util.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/fold.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+bool pass_delay_dot(Func *f, PassCx *cx);
+
+/* ---- what is added to a dot that begins late */
+
+static bool
+is_zero(const Value *v)
+{
+    Const c;
+    return value_const(v, &c) && c.is_float && c.f == 0;
+}
+
+static bool
+is_fp8(const Value *v)
+{
+    const Type *t = type_elem(v->type);
+    return type_is_float(t) && type_bits(t) == 8;
+}
+
+/* The vector or number that v repeats; NULL: it does not. */
+static Value *
+repeated(Value *v)
+{
+    bool repeats = false;
+    while (v->op && (v->op->kind == OP_BROADCAST || v->op->kind == OP_SPLAT ||
+                     v->op->kind == OP_EXPAND_DIMS || v->op->kind == OP_CONVERT_LAYOUT)) {
+        repeats |= v->op->kind == OP_BROADCAST || v->op->kind == OP_SPLAT;
+        v = op_operand(v->op, 0);
+    }
+    return repeats ? v : NULL;
+}
+
+/* v, which repeats `from`, as it repeats `by`, made at b. */
+static Value *
+repeat(Builder *b, Value *v, Value *from, Value *by)
+{
+    if (v == from)
+        return by;
+    Map map;
+    map_init(&map, &b->s->tmp);
+    Value *in = repeat(b, op_operand(v->op, 0), from, by);
+    map_set(&map, op_operand(v->op, 0), in);
+    return &op_clone(b, v->op, &map)->results[0];
+}
+
+/* The dot `begin` is the first that adds up to what `wait` waits for. */
+static void
+fold_sum(Op *begin, Op *wait)
+{
+    Op *add = delay_only_user(wait);
+    bool sub = add && add->kind == OP_SUBF;
+    if (!add || (!sub && add->kind != OP_ADDF) || !is_zero(op_operand(begin, 2)) ||
+        (is_fp8(op_operand(begin, 0)) && is_fp8(op_operand(begin, 1))) ||
+        attr_has(&begin->attrs, ATTR_PART) || (sub && wait->results[0].uses->index))
+        return;
+    Value *x = op_operand(add, 1 - wait->results[0].uses->index), *from = repeated(x);
+    bool there = from && (value_outside(from, begin->parent) || !from->op ||
+                          (from->op->parent == begin->parent &&
+                           op_before(from->op, begin)));
+    if (!there)
+        return;
+    Builder b = builder_before(begin);
+    b.loc = add->loc;
+    Value *by = sub ? build_unary(&b, OP_NEGF, from) : from;
+    op_set_operand(begin, 2, repeat(&b, x, from, by));
+    wait->results[0].name = add->results[0].name;
+    value_replace(&add->results[0], &wait->results[0]);
+    op_erase(add);
+}
+
+/* The first of the dots that each add to what the one before left. */
+static Op *
+first_of(Op *dot)
+{
+    const Op *wait = value_def(op_operand(dot, 2), OP_WGMMA_WAIT);
+    Op *before = wait && wait->noperand == 1 ? op_operand(wait, 0)->op : NULL;
+    return before && before->parent == dot->parent ? first_of(before) : dot;
+}
+
+static void
+move_dots(Delay *d, Op *where)
+{
+    for (int i = 0; i < d->moved.n; i++) {
+        Op *dot = d->moved.at[i], *wait = delay_wait_of(dot);
+        op_move_before(dot, where);
+        op_move_before(wait, where);
+        fold_sum(first_of(dot), wait);
+    }
+}
+
+/* ---- the loop */
+
+static Value *
+zero(Builder *b, const Type *t)
+{
+    return type_is_float(type_elem(t)) ? build_float(b, t, 0) : build_int(b, t, 0);
+}
+
+/* The value that leaves memory as it is, where op adds; NULL: it does not. */
+static Value *
+neutral(Builder *b, const Op *op)
+{
+    Name how = op->kind == OP_ATOMIC_RMW ? attr_str(&op->attrs, ATTR_RMW) : NULL;
+    const Type *t = op_operand(op, 1)->type;
+    if (how && strcmp(how, "fadd") == 0)
+        return build_float(b, t, -0.0);
+    return how && strcmp(how, "add") == 0 ? build_int(b, t, 0) : NULL;
+}
+
+/* Sums are added to in any case, which costs a choice for each element: the assembler
+   makes a branch of each atomic operation under a mask, and nothing moves over those. */
+static void
+store_if(const Delay *d, Op *op, Value *cond)
+{
+    Builder b = builder_before(op);
+    Value *to = op_operand(op, 0), *v = op_operand(op, 1), *mask = cond;
+    b.loc = op->loc;
+    if (type_is_tile(to->type))
+        mask = build_splat(&b, cond, type_like(b.s->types, to->type, cond->type));
+    Value *none = op->noperand > 2 || d->anywhere ? NULL : neutral(&b, op);
+    if (none)
+        op_set_operand(op, 1, build_select(&b, mask, v, none));
+    else if (op->noperand > 2)
+        op_set_operand(op, 2, build_binary(&b, OP_AND, op_operand(op, 2), mask));
+    else
+        op_add_operand(op, mask);
+}
+
+/* What the last iteration left is done behind the loop. */
+static void
+finish(Delay *d, int carried)
+{
+    Op *loop = d->loop;
+    Builder b = builder_after(loop);
+    b.loc = loop->loc;
+    Value *any = build_cmp(&b, OP_CMPI, "slt", op_operand(loop, 0), op_operand(loop, 1));
+    Op *cond = build_if(&b, any, NULL, 0);
+    Builder in = builder_at_end(b.func, cond->regions[0]);
+    Map map;
+    map_init(&map, &d->s->tmp);
+    in.loc = loop->loc;
+    for (int i = carried; i < loop->nresult; i++)
+        map_set(&map, loop->regions[0]->args[1 + i], &loop->results[i]);
+    for (int i = 0; i < d->order.n; i++)
+        op_clone(&in, d->order.at[i], &map);
+    build_yield(&in, NULL, 0);
+    in = builder_at_end(b.func, cond->regions[1]);
+    build_yield(&in, NULL, 0);
+}
+
+static void
+use(const Delay *d, const Value *v, Value *by)
+{
+    for (int k = 0; k < d->order.n; k++)
+        for (int n = 0; n < d->order.at[k]->noperand; n++)
+            if (op_operand(d->order.at[k], n) == v)
+                op_set_operand(d->order.at[k], n, by);
+}
+
+/* What crosses is carried; into the first iteration what that begins with, so that
+   addresses are good ones there, too. The number of the iteration before, where it is
+   carried: the first one's is its own. */
+static Value *
+carry(Delay *d)
+{
+    Op *loop = d->loop, *yield = loop->regions[0]->last;
+    Value *before = NULL;
+    for (int i = 0; i < d->cross.n; i++) {
+        Value *v = d->cross.at[i];
+        Builder b = builder_before(loop);
+        b.loc = loop->loc;
+        Value *init = v->op           ? zero(&b, v->type)
+                      : v->index == 0 ? op_operand(loop, 0)
+                                      : op_operand(loop, v->index + 2);
+        Value *arg = for_carry(loop, init);
+        op_add_operand(yield, v);
+        use(d, v, arg);
+        if (v == loop->regions[0]->args[0])
+            before = arg;
+    }
+    return before;
+}
+
+static void
+delay(Delay *d)
+{
+    Op *loop = d->loop, *at = d->first, *stored = NULL;
+    int carried = loop->nresult;
+    Value *iv = loop->regions[0]->args[0], *before = carry(d);
+    finish(d, carried);
+    for (int i = 0; i < d->order.n; i++) {
+        Op *op = d->order.at[i];
+        if (op->kind == OP_WGMMA)
+            attr_set_flag(&d->s->mod, &op->attrs, ATTR_DELAYED);
+        if (map_has(&d->begin, op)) {
+            if (at->next != op)
+                op_move_before(op, at->next);
+            at = op;
+        } else {
+            op_move_before(op, d->end);
+            stored = stored ? stored : op;
+        }
+    }
+    Builder b = builder_before(stored);
+    b.loc = loop->loc;
+    Value *lo = op_operand(loop, 0);
+    Value *later = build_cmp(&b, OP_CMPI, "ne", iv, before ? before : lo);
+    for (int i = 0; i < d->order.n; i++)
+        if (delay_writes(d->order.at[i]))
+            store_if(d, d->order.at[i], later);
+    move_dots(d, d->alone ? stored : d->end);
+}
+
+static void
+say_why(Delay *d, const char *why)
+{
+    const char *text =
+        arena_printf(&d->s->tmp, "not delayed to the next iteration, %s", why);
+    for (int i = 0; i < d->order.n; i++)
+        if (d->order.at[i]->kind == OP_WGMMA)
+            attr_set_str(&d->s->mod, &d->order.at[i]->attrs, ATTR_WHY,
+                         name_of(&d->s->names, text));
+}
+
+static bool
+visit_loop(Func *f, PassCx *cx, Op *loop)
+{
+    Delay d = {.s = cx->s, .f = f, .target = &cx->target, .loop = loop};
+    const char *why;
+    bool can = delay_plan(&d, &why);
+    if (can)
+        delay(&d);
+    else if (why)
+        say_why(&d, why);
+    return can || why;
+}
+
+static bool
+visit(Func *f, PassCx *cx, Region *r, int depth)
+{
+    bool changed = false;
+    region_each(r, op)
+    {
+        bool roles = op->kind == OP_WARP_SPECIALIZE;
+        for (int i = 0; i < op->nregion && !roles && depth < MAX_REGION_DEPTH; i++)
+            changed |= visit(f, cx, op->regions[i], depth + 1);
+        if (op->kind == OP_FOR)
+            changed |= visit_loop(f, cx, op);
+    }
+    return changed;
+}
+
+bool
+pass_delay_dot(Func *f, PassCx *cx)
+{
+    return cx->target.wgmma && visit(f, cx, f->body, 0);
+}

@@ -1,0 +1,369 @@
+/* The plan of pass delay-dot: which ops run an iteration later, whether they may and
+   should, and where in that iteration. Nothing is changed here. */
+#include "passes/schedule/delay_dot.h"
+
+#include "ir/analysis/param.h"
+#include "ir/base/util.h"
+#include "ir/edit.h"
+#include "ir/layout.h"
+#include "passes/schedule/occupancy.h"
+
+/* Registers of a thread that are counted, at most: the rest is for everything else. */
+enum { MOST_REGISTERS = 240 };
+
+Op *
+delay_only_user(const Op *op)
+{
+    const Use *u = op->nresult == 1 ? op->results[0].uses : NULL;
+    return u && !u->next ? u->user : NULL;
+}
+
+/* The wait for a dot, where it alone uses it. */
+Op *
+delay_wait_of(const Op *dot)
+{
+    Op *wait = delay_only_user(dot);
+    bool plain = wait && wait->kind == OP_WGMMA_WAIT && wait->noperand == 1 &&
+                 wait->parent == dot->parent && !attr_int(&wait->attrs, ATTR_PENDING, 0);
+    return plain ? wait : NULL;
+}
+
+/* ---- which ops are late */
+
+/* Several dots may make up the first: each adds to what the one before left. */
+static bool
+find_first(Delay *d)
+{
+    Op *dot = d->loop->regions[0]->first;
+    while (dot && dot->kind != OP_WGMMA)
+        dot = dot->next;
+    while (dot) {
+        d->first = delay_wait_of(dot);
+        Op *next = d->first ? delay_only_user(d->first) : NULL;
+        bool adds = next && next->kind == OP_WGMMA && next->parent == dot->parent &&
+                    op_operand(next, 2) == &d->first->results[0];
+        dot = adds ? next : NULL;
+    }
+    return d->first != NULL;
+}
+
+static bool
+any_in(const Op *op, const Map *set)
+{
+    for (int i = 0; i < op->noperand; i++)
+        if (op_operand(op, i)->op && map_has(set, op_operand(op, i)->op))
+            return true;
+    return false;
+}
+
+static bool
+all_users_in(const Op *op, const Map *set)
+{
+    for (int i = 0; i < op->nresult; i++)
+        value_each_use(&op->results[i], u) if (!map_has(set, u->user)) return false;
+    return op_has_uses(op);
+}
+
+static bool
+is_light(const Delay *d, const Op *op)
+{
+    const Region *body = d->loop->regions[0];
+    for (int i = 0; i < op->noperand; i++) {
+        const Value *v = op_operand(op, i);
+        bool given = value_outside(v, body) || (!v->op && !type_is_tile(v->type));
+        if (!given && !(v->op && map_has(&d->light, v->op)))
+            return false;
+    }
+    return op_is_pure(op) && !op->nregion;
+}
+
+bool
+delay_writes(const Op *op)
+{
+    return op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW;
+}
+
+/* May op follow a delayed dot into the next iteration, using what comes from it as
+   operand `index`? */
+static bool
+may_follow(const Delay *d, const Op *op, int index)
+{
+    if (op->parent != d->loop->regions[0] || op->nregion || op_is(op, T_TERMINATOR))
+        return false;
+    if (op->kind == OP_WGMMA)
+        return index == 2 && delay_wait_of(op);
+    if (delay_writes(op))
+        return index == 1 && !op_has_uses(op) && param_of(op_operand(op, 0)) &&
+               !attr_has(&op->attrs, ATTR_VOLATILE);
+    return op->kind == OP_WGMMA_WAIT || op_is_pure(op);
+}
+
+/* Does all that comes from op end in memory? Those ops. */
+static bool
+follow(const Delay *d, Op *op, Map *set, int depth)
+{
+    enum { CHAIN_DEPTH = 64 };
+    map_set(set, op, op);
+    if (delay_writes(op))
+        return true;
+    for (int i = 0; i < op->nresult; i++)
+        value_each_use(&op->results[i], u) if (!may_follow(d, u->user, u->index) ||
+                                               depth > CHAIN_DEPTH ||
+                                               (!map_has(set, u->user) &&
+                                                !follow(d, u->user, set, depth + 1)))
+            return false;
+    return op_has_uses(op);
+}
+
+static bool
+is_view(const Op *op)
+{
+    return (op->kind == OP_LOCAL_ALLOC && op->noperand &&
+            !value_def(op_operand(op, 0), OP_LOAD)) ||
+           op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_SLICE ||
+           op->kind == OP_CONVERT_LAYOUT;
+}
+
+static bool
+find_late(Delay *d)
+{
+    Region *body = d->loop->regions[0];
+    map_set(&d->needs, d->first, d->first);
+    region_each(body, op)
+    {
+        if (any_in(op, &d->needs))
+            map_set(&d->needs, op, op);
+        if (is_light(d, op))
+            map_set(&d->light, op, op);
+    }
+    region_each(body, op)
+    {
+        Map set;
+        map_init(&set, &d->s->tmp);
+        if (op->kind != OP_WGMMA || !map_has(&d->needs, op) || !delay_wait_of(op) ||
+            !follow(d, op, &set, 0))
+            continue;
+        region_each(body, in) if (map_has(&set, in)) map_set(&d->late, in, in);
+        map_set(&d->begin, op, op);
+        map_set(&d->begin, delay_wait_of(op), op);
+    }
+    for (Op *op = body->last->prev; op; op = op->prev)
+        if (!map_has(&d->late, op) && all_users_in(op, &d->late) &&
+            (is_view(op) || map_has(&d->light, op)))
+            map_set(&d->late, op, op);
+    for (Op *op = body->last->prev; op; op = op->prev)
+        if (map_has(&d->late, op) && all_users_in(op, &d->begin))
+            map_set(&d->begin, op, op);
+    region_each(body, op) if (map_has(&d->late, op)) vec_push(&d->s->tmp, &d->order, op);
+    return d->order.n > 0;
+}
+
+/* ---- whether they may be, and should */
+
+static bool
+writes_through(const Delay *d, const Value *base)
+{
+    for (int i = 0; i < d->order.n; i++)
+        if (delay_writes(d->order.at[i]) &&
+            (!base || param_of(op_operand(d->order.at[i], 0)) == base))
+            return true;
+    return false;
+}
+
+/* Why what the ops in their places do forbids that others run later; NULL: nothing. */
+static const char *
+hazard(const Delay *d)
+{
+    uint32_t memory = 1u << RES_GLOBAL, all = memory | 1u << RES_ANY;
+    region_each(d->loop->regions[0], op)
+    {
+        OpEffects e = op_effects(op);
+        if (op->nregion)
+            return "the loop has branches or loops";
+        if (op->kind == OP_WGMMA_WAIT || map_has(&d->late, op))
+            continue;
+        if (op_acquires(op) || (e.writes & all))
+            return "the loop writes other memory, or waits for other programs";
+        if ((e.reads & memory) && writes_through(d, param_of(op_operand(op, 0))))
+            return "the loop may read what it writes";
+    }
+    return NULL;
+}
+
+static bool
+add_cross(Delay *d, Value *v)
+{
+    const Type *elem = type_elem(v->type);
+    if (value_outside(v, d->loop->regions[0]) || (v->op && map_has(&d->late, v->op)))
+        return true;
+    for (int i = 0; i < d->cross.n; i++)
+        if (d->cross.at[i] == v)
+            return true;
+    vec_push(&d->s->tmp, &d->cross, v);
+    bool number = elem->kind == TY_SCALAR, plain = number || elem->kind == TY_PTR;
+    if (v->op && !type_is_float(elem))
+        d->anywhere = true;
+    return (type_is_tile(v->type) || v->type == elem) && (v->op ? number : plain);
+}
+
+static const char *
+find_cross(Delay *d)
+{
+    for (int i = 0; i < d->order.n; i++)
+        for (int k = 0; k < d->order.at[i]->noperand; k++)
+            if (!add_cross(d, op_operand(d->order.at[i], k)))
+                return "an operand is in a buffer that only this iteration has";
+    return NULL;
+}
+
+static int64_t
+words_of(const Type *t)
+{
+    t = t->kind == TY_ASYNC ? t->elem : t;
+    return type_is_tile(t) ? type_numel(t) * type_bits(t) / 32 : 0;
+}
+
+/* Addresses of what threads copy by themselves, 16 bytes at a time. */
+static int64_t
+words_of_copies(const Op *load)
+{
+    const Type *t = load->results[0].type;
+    bool copies =
+        load->kind == OP_LOAD && attr_has(&load->attrs, ATTR_STAGE) && t->rank > 1;
+    return copies ? 2 * type_numel(t) * type_bits(t) / 128 : 0;
+}
+
+/* Rows or columns of indices, as the bounds of a mask: each thread has its part of them
+   for as many accumulators as it repeats. */
+static int64_t
+words_of_indices(const Delay *d, const Op *op)
+{
+    if (op->kind != OP_BROADCAST || !op_has_uses(op))
+        return 0;
+    const Value *v = op_operand(op, 0);
+    bool computed = v->op && map_has(&d->light, v->op) && !map_has(&d->late, op);
+    return computed ? 32 * d->f->num_warps * layout_regs(v->type->layout) *
+                          (type_bits(v->type) / 32)
+                    : 0;
+}
+
+/* Accumulators, operands that stay in registers, and what crosses. */
+static void
+count_words(Delay *d)
+{
+    const Region *body = d->loop->regions[0];
+    Map kept;
+    map_init(&kept, &d->s->tmp);
+    for (const Op *op = body->first; op; op = op->next) {
+        d->others += words_of_copies(op) + words_of_indices(d, op);
+        if (op->kind != OP_WGMMA)
+            continue;
+        Value *left = op_operand(op, 0);
+        if (!mma_counted(op, 2))
+            d->words += words_of(op->results[0].type);
+        if (value_outside(left, body) && !map_has(&kept, left)) {
+            map_set(&kept, left, left);
+            d->words += words_of(left->type);
+        }
+    }
+    for (int i = 0; i < d->cross.n; i++)
+        d->crossing += words_of(d->cross.at[i]->type);
+}
+
+/* Bytes of the loop's buffers, those that threads fill twice (double_buffer.c). */
+static int64_t
+count_bytes(const Delay *d)
+{
+    int64_t sum = 0;
+    region_each(d->loop->regions[0], op) if (op->kind == OP_LOCAL_ALLOC && is_view(op))
+        sum += 2 * words_of(op_operand(op, 0)->type) * 4;
+    return sum + stage_bytes(d->loop) * attr_int(&d->loop->attrs, ATTR_STAGES, 1);
+}
+
+static int64_t
+programs(const Delay *d, int64_t words)
+{
+    return occupancy(d->f, d->target, words, count_bytes(d));
+}
+
+static const char *
+why_not(Delay *d)
+{
+    const char *why = hazard(d);
+    why = why ? why : find_cross(d);
+    if (why)
+        return why;
+    int64_t threads = 32 * (int64_t)d->f->num_warps;
+    count_words(d);
+    if (programs(d, d->words + d->crossing) < programs(d, d->words))
+        return "an SM would run fewer programs";
+    bool fits = d->words + d->crossing + d->others <= MOST_REGISTERS * threads;
+    return fits ? NULL : "registers are short";
+}
+
+/* ---- where the work on the first dot's result ends, and other dots begin */
+
+/* In front of what makes an operand of the next dot that needs it: narrowing it, and
+   leaving it in a buffer. */
+static void
+find_end(Delay *d)
+{
+    Region *body = d->loop->regions[0];
+    Op *op = d->first->next;
+    while (op != body->last && (op->kind != OP_WGMMA || !map_has(&d->needs, op) ||
+                                map_has(&d->late, op)))
+        op = op->next;
+    d->end = op;
+    for (int i = 0; op != body->last && i < 2; i++)
+        for (Op *by = op_operand(op, i)->op;
+             by && by->parent == body && map_has(&d->needs, by) &&
+             (is_view(by) || by->kind == OP_TRANS || by->kind == OP_FTRUNC);
+             by = op_operand(by, 0)->op)
+            if (op_before(by, d->end))
+                d->end = by;
+}
+
+/* Dots between that nobody needs there. */
+static void
+find_moved(Delay *d)
+{
+    Map moved;
+    map_init(&moved, &d->s->tmp);
+    for (Op *op = d->end; op != d->first; op = op->prev) {
+        Op *wait = op->kind == OP_WGMMA && op != d->end ? delay_wait_of(op) : NULL;
+        bool needed = !wait || map_has(&d->needs, op) || map_has(&d->late, op);
+        if (needed)
+            continue;
+        value_each_use(&wait->results[0], u) needed |=
+            u->user->parent != op->parent ||
+            (op_before(u->user, d->end) && !map_has(&moved, u->user));
+        if (!needed)
+            map_set(&moved, op, op);
+    }
+    region_each(d->loop->regions[0], op) if (map_has(&moved, op))
+        vec_push(&d->s->tmp, &d->moved, op);
+}
+
+bool
+delay_plan(Delay *d, const char **why)
+{
+    const Op *step = value_def(op_operand(d->loop, 2), OP_CONST);
+    *why = NULL;
+    if (attr_has(&d->loop->attrs, ATTR_DOTS_STAY) ||
+        attr_int(&d->loop->attrs, ATTR_STAGES, 1) < 2 || !step ||
+        attr_int(&step->attrs, ATTR_VALUE, 0) <= 0)
+        return false;
+    map_init(&d->needs, &d->s->tmp);
+    map_init(&d->light, &d->s->tmp);
+    map_init(&d->late, &d->s->tmp);
+    map_init(&d->begin, &d->s->tmp);
+    if (!find_first(d) || !find_late(d))
+        return false;
+    *why = why_not(d);
+    if (*why)
+        return false;
+    find_end(d);
+    find_moved(d);
+    d->alone = programs(d, d->words + d->crossing) < 2;
+    return true;
+}
