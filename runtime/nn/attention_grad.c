@@ -100,7 +100,6 @@ grad_keys(Call *c, const Grads *g, void *stream)
     const AttentionTile *t = &g->plan.keys;
     grad_inputs(c, g, t);
     call_bind_bool(c, "DQ", g->sums != NULL);
-    call_bind_bool(c, "LATE", g->plan.late);
     call_tensor(c, g->dk);
     call_tensor(c, g->dv);
     if (g->sums)

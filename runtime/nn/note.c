@@ -144,8 +144,6 @@ say_grad(Text *t, const Note *n)
     const GradPlan *p = &n->of.grad.plan;
     say_attention_ask(t, n, &n->of.grad.ask);
     say_attention_tile(t, &p->keys);
-    if (p->late)
-        say(t, ", matmuls for dq one tile later");
     if (p->own_dq) {
         say(t, "; of dq ");
         say_attention_tile(t, &p->queries);

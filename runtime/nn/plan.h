@@ -147,7 +147,6 @@ typedef struct GradPlan {
     AttentionTile keys;    /* of the kernel for dk and dv */
     AttentionTile queries; /* of that for dq, where it is one of its own */
     bool own_dq; /* dq by a kernel of its own: nothing is added in memory */
-    bool late;   /* the matmuls for dq one tile later */
     const char *why;
 } GradPlan;
 

@@ -17,7 +17,6 @@
 typedef struct GradTiles {
     int columns; /* at most */
     AttentionTile sums, alone, queries;
-    bool late; /* GradPlan's */
 } GradTiles;
 
 #define TILE(m_, n_, warps_, stages_)                                                    \
@@ -25,11 +24,11 @@ typedef struct GradTiles {
         .m = m_, .n = n_, .warps = warps_, .stages = stages_                             \
     }
 static const GradTiles hopper[] = {
-    {32, TILE(64, 64, 8, 2), TILE(64, 64, 8, 2), TILE(128, 64, 8, 3), false},
-    {64, TILE(64, 64, 4, 2), TILE(64, 128, 8, 3), TILE(128, 64, 8, 3), true},
-    {128, TILE(64, 128, 8, 3), TILE(64, 128, 8, 3), TILE(128, 64, 8, 3), true},
-    {192, TILE(64, 64, 8, 2), TILE(64, 64, 8, 2), TILE(128, 32, 8, 2), false},
-    {256, TILE(64, 64, 8, 2), TILE(32, 64, 8, 2), TILE(128, 32, 8, 2), false}};
+    {32, TILE(64, 64, 8, 2), TILE(64, 64, 8, 2), TILE(128, 64, 8, 3)},
+    {64, TILE(64, 64, 4, 2), TILE(64, 128, 8, 3), TILE(128, 64, 8, 3)},
+    {128, TILE(64, 128, 8, 3), TILE(64, 128, 8, 3), TILE(128, 64, 8, 3)},
+    {192, TILE(64, 64, 8, 2), TILE(64, 64, 8, 2), TILE(128, 32, 8, 2)},
+    {256, TILE(64, 64, 8, 2), TILE(32, 64, 8, 2), TILE(128, 32, 8, 2)}};
 
 /* Where options take registers: of keys. */
 static const AttentionTile changed = TILE(64, 64, 8, 2);
@@ -59,11 +58,7 @@ grad_plan(const NnDevice *d, const AttentionAsk *q)
         t++;
     p.keys = p.own_dq ? t->alone : t->sums;
     p.queries = t->queries;
-    if (q->changed) {
+    if (q->changed)
         p.keys = changed;
-        return p;
-    }
-    /* with lengths of sequences beside it registers are short */
-    p.late = t->late && !p.own_dq && !q->packed;
     return p;
 }

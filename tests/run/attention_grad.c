@@ -86,7 +86,6 @@ typedef struct Problem {
     const char *binds, *what;
     float scale;
     bool ieee;          /* fp32 in full precision */
-    bool late;          /* the matmuls for dq one tile later */
     int64_t rows, keys; /* of all sequences, of one in a dense batch */
     int32_t *cu_m, *cu_n;
     Buf q, k, v, o, dout, lse, lse2, delta, sum, dq, dk, dv;
@@ -229,8 +228,7 @@ run_keys(Env *env, Problem *p)
     arg_places(&a, p, (Buf *[]){&p->q, &p->k, &p->v, &p->dout, &p->dk, &p->dv}, 6);
     arg_tail(&a, p);
     const char *binds =
-        env_text(env, "%s DQ=%s LATE=%s", p->binds, c->own_pass ? "False" : "True",
-                 p->late ? "True" : "False");
+        env_text(env, "%s DQ=%s", p->binds, c->own_pass ? "False" : "True");
     launch(env, "flash_attention_bwd", grid_keys(c), binds, a.at, a.n);
 }
 
@@ -375,10 +373,9 @@ refer(Env *env, const Problem *p, SdcDtype t, int64_t b, Wanted *want, Wanted *o
 }
 
 static void
-grad_case(Env *env, SdcDtype t, const Case *c, bool late)
+grad_case(Env *env, SdcDtype t, const Case *c)
 {
     Problem p = problem_make(env, t, c);
-    p.late = late;
     run_forward(env, &p);
     env_turn_to(env, "flash_attention_bwd");
     run_rows(env, &p);
@@ -399,40 +396,33 @@ grad_case(Env *env, SdcDtype t, const Case *c, bool late)
 
 /* All cases in fp16, every second one in either of the other types. */
 static void
-grad_all(SdcDtype t, bool late)
+grad_all(SdcDtype t)
 {
     for (int i = 0; i < (int)(sizeof(cases) / sizeof(cases[0])); i++) {
-        if ((t != SDC_FP16 && (cases[i].warps || i % 2 != (t == SDC_BF16))) ||
-            (late && cases[i].own_pass))
+        if (t != SDC_FP16 && (cases[i].warps || i % 2 != (t == SDC_BF16)))
             continue;
         Env env = env_open("flash_attention");
         env.at_end = i / 2 % 2;
-        grad_case(&env, t, &cases[i], late);
+        grad_case(&env, t, &cases[i]);
         env_close(&env);
     }
 }
 
 START_TEST(attention_grad_fp32)
 {
-    grad_all(SDC_FP32, false);
+    grad_all(SDC_FP32);
 }
 END_TEST
 
 START_TEST(attention_grad_fp16)
 {
-    grad_all(SDC_FP16, false);
-}
-END_TEST
-
-START_TEST(attention_grad_late)
-{
-    grad_all(SDC_FP16, true);
+    grad_all(SDC_FP16);
 }
 END_TEST
 
 START_TEST(attention_grad_bf16)
 {
-    grad_all(SDC_BF16, false);
+    grad_all(SDC_BF16);
 }
 END_TEST
 
@@ -503,6 +493,5 @@ int
 main(void)
 {
     return RUN_TESTS("attention_grad", attention_grad_slopes, attention_grad_fp32,
-                     attention_grad_fp16, attention_grad_late,
-                     attention_grad_bf16);
+                     attention_grad_fp16, attention_grad_bf16);
 }

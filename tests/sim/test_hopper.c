@@ -200,8 +200,8 @@ open_attention(Subject *s, bool backward)
             backward ? 6 : 4);
     sprintf(spec + strlen(spec),
             ",H=i32,M=i32:16,N=i32:16,cu_q_ptr=None,cu_k_ptr=None,p=fp32,seed=i32,"
-            "HEAD_DIM=%d,BLOCK_M=%d,BLOCK_N=128,CAUSAL=True%s",
-            DIM, backward ? 64 : 128, backward ? ",LATE=True" : "");
+            "HEAD_DIM=%d,BLOCK_M=%d,BLOCK_N=128,CAUSAL=True",
+            DIM, backward ? 64 : 128);
     compile(s, backward ? "flash_attention_bwd" : "flash_attention",
             backward ? "flash_attention_bwd" : "flash_attention_fwd", spec,
             backward ? 3 : 2);

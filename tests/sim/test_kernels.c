@@ -130,7 +130,7 @@ END_TEST
 
 typedef struct Attention {
     int m, n, dim, bm, bn, warps, stages;
-    bool causal, late;
+    bool causal;
 } Attention;
 
 typedef double Rows[LD + 64][64];
@@ -191,11 +191,11 @@ static Rows xq, xk, xv, xo;
 START_TEST(attention)
 {
     static const Attention cases[] = {
-        {64, 64, 32, 64, 32, 4, 3, false, false},
-        {64, 128, 64, 64, 32, 4, 2, true, false},
-        {50, 90, 32, 64, 32, 4, 3, false, false},
-        {32, 64, 64, 32, 64, 2, 1, false, false},
-        {64, 96, 32, 16, 32, 4, 4, false, false},
+        {64, 64, 32, 64, 32, 4, 3, false},
+        {64, 128, 64, 64, 32, 4, 2, true},
+        {50, 90, 32, 64, 32, 4, 3, false},
+        {32, 64, 64, 32, 64, 2, 1, false},
+        {64, 96, 32, 16, 32, 4, 4, false},
     };
     const Attention *c = &cases[_i];
     char spec[2048];
@@ -266,9 +266,9 @@ gradient_spec(const Attention *c, char *spec, size_t size)
     n = strlen(spec);
     snprintf(spec + n, size - n,
              ",H=i32,M=%s,N=%s,cu_q_ptr=None,cu_k_ptr=None,p=fp32,seed=i32,HEAD_DIM=%d,"
-             "BLOCK_M=%d,BLOCK_N=%d,CAUSAL=%s,GROUP=1,LATE=%s",
+             "BLOCK_M=%d,BLOCK_N=%d,CAUSAL=%s,GROUP=1",
              sixteen(c->m), sixteen(c->n), c->dim, c->bm, c->bn,
-             c->causal ? "True" : "False", c->late ? "True" : "False");
+             c->causal ? "True" : "False");
 }
 
 static void
@@ -307,13 +307,13 @@ check_gradients(const Attention *c, double (*w)[LD + 64], double (*ds)[LD + 64],
 START_TEST(gradients)
 {
     static const Attention cases[] = {
-        {64, 64, 32, 32, 64, 4, 2, false, false},
-        {64, 96, 64, 32, 64, 4, 3, true, false},
-        {50, 70, 32, 32, 32, 2, 2, false, false},
-        {150, 64, 32, 32, 64, 4, 3, false, true},
-        {96, 96, 32, 32, 32, 4, 2, true, true},
+        {64, 64, 32, 32, 64, 4, 2, false},
+        {64, 96, 64, 32, 64, 4, 3, true},
+        {50, 70, 32, 32, 32, 2, 2, false},
+        {150, 64, 32, 32, 64, 4, 3, false},
+        {96, 96, 32, 32, 32, 4, 2, true},
         /* two loops with layouts of their own */
-        {128, 128, 32, 128, 128, 8, 2, true, false},
+        {128, 128, 32, 128, 128, 8, 2, true},
     };
     const Attention *c = &cases[_i];
     static double w[LD + 64][LD + 64], ds[LD + 64][LD + 64];

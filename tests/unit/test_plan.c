@@ -205,12 +205,9 @@ START_TEST(gradients)
         AttentionAsk q = attend(4, 16, 16, 4096, 4096, dim);
         GradPlan p = grad_plan(&hopper, &q);
         ck_assert(!p.own_dq && p.keys.m == 64 && p.keys.n >= 64);
-        ck_assert(p.late == (attention_columns(dim, false) > 32 && dim <= 128));
-        q.packed = true;
-        ck_assert(!grad_plan(&hopper, &q).late);
         q.deterministic = true;
         p = grad_plan(&hopper, &q);
-        ck_assert(p.own_dq && !p.late && p.queries.m == 128);
+        ck_assert(p.own_dq && p.queries.m == 128);
         Note note = {
             .function = "f", .kind = NOTE_GRAD, .gpu = true, .of.grad = {q, p}};
         char text[1000];
