@@ -221,9 +221,36 @@ carry(Delay *d)
     return before;
 }
 
+/* What both iterations compute of their numbers, once for each. */
+static void
+repeat_light(Delay *d)
+{
+    Region *body = d->loop->regions[0];
+    for (Op *op = body->last; op; op = op->prev) {
+        if (!map_has(&d->again, op))
+            continue;
+        Map map;
+        map_init(&map, &d->s->tmp);
+        Builder b = builder_after(op);
+        b.loc = op->loc;
+        Op *copy = op_clone(&b, op, &map);
+        map_set(&d->late, copy, copy);
+        for (Op *in = copy->next; in; in = in->next)
+            for (int i = 0; map_has(&d->late, in) && i < in->noperand; i++)
+                if (op_operand(in, i)->op == op)
+                    op_set_operand(in, i, &copy->results[op_operand(in, i)->index]);
+    }
+    d->order.n = 0;
+    region_each(body, op) if (map_has(&d->late, op)) vec_push(&d->s->tmp, &d->order, op);
+    for (int i = d->order.n - 1; i >= 0; i--)
+        if (delay_all_users_in(d->order.at[i], &d->begin))
+            map_set(&d->begin, d->order.at[i], d->order.at[i]);
+}
+
 static void
 delay(Delay *d)
 {
+    repeat_light(d);
     Op *loop = d->loop, *at = d->first, *stored = NULL;
     int carried = loop->nresult;
     Value *iv = loop->regions[0]->args[0], *before = carry(d);

@@ -18,8 +18,9 @@ typedef struct Delay {
     Map needs; /* ops that need that result */
     Map light; /* ops of indices and addresses alone */
     Map late;  /* ops of the next iteration */
+    Map again; /* light ones that both need: they are there twice */
     Map begin; /* those of them that the delayed dots need, the dots and their waits */
-    Vec(Op *) order;    /* ops that are late */
+    Vec(Op *) order;    /* ops that are late, or there again */
     Vec(Value *) cross; /* what they need of the iteration before */
     Vec(Op *) moved;    /* other dots that begin where the work ends */
     bool alone;    /* no other program is on the SM */
@@ -35,6 +36,8 @@ bool delay_plan(Delay *d, const char **why);
 
 /* Does op write what leaves the loop? */
 bool delay_writes(const Op *op);
+/* Is op used, and by ops of the set alone? */
+bool delay_all_users_in(const Op *op, const Map *set);
 /* The one op that uses op's result; NULL: none or several. */
 Op *delay_only_user(const Op *op);
 /* The wait for a dot, where it alone uses it; else NULL. */

@@ -56,12 +56,20 @@ any_in(const Op *op, const Map *set)
     return false;
 }
 
-static bool
-all_users_in(const Op *op, const Map *set)
+bool
+delay_all_users_in(const Op *op, const Map *set)
 {
     for (int i = 0; i < op->nresult; i++)
         value_each_use(&op->results[i], u) if (!map_has(set, u->user)) return false;
     return op_has_uses(op);
+}
+
+static bool
+any_user_in(const Op *op, const Map *set)
+{
+    for (int i = 0; i < op->nresult; i++)
+        value_each_use(&op->results[i], u) if (map_has(set, u->user)) return true;
+    return false;
 }
 
 static bool
@@ -148,13 +156,18 @@ find_late(Delay *d)
         map_set(&d->begin, delay_wait_of(op), op);
     }
     for (Op *op = body->last->prev; op; op = op->prev)
-        if (!map_has(&d->late, op) && all_users_in(op, &d->late) &&
+        if (!map_has(&d->late, op) && delay_all_users_in(op, &d->late) &&
             (is_view(op) || map_has(&d->light, op)))
             map_set(&d->late, op, op);
     for (Op *op = body->last->prev; op; op = op->prev)
-        if (map_has(&d->late, op) && all_users_in(op, &d->begin))
+        if (map_has(&d->late, op) && delay_all_users_in(op, &d->begin))
             map_set(&d->begin, op, op);
-    region_each(body, op) if (map_has(&d->late, op)) vec_push(&d->s->tmp, &d->order, op);
+    for (Op *op = body->last->prev; op; op = op->prev)
+        if (map_has(&d->light, op) && !map_has(&d->late, op) &&
+            (any_user_in(op, &d->late) || any_user_in(op, &d->again)))
+            map_set(&d->again, op, op);
+    region_each(body, op) if (map_has(&d->late, op) || map_has(&d->again, op))
+        vec_push(&d->s->tmp, &d->order, op);
     return d->order.n > 0;
 }
 
@@ -194,7 +207,8 @@ static bool
 add_cross(Delay *d, Value *v)
 {
     const Type *elem = type_elem(v->type);
-    if (value_outside(v, d->loop->regions[0]) || (v->op && map_has(&d->late, v->op)))
+    if (value_outside(v, d->loop->regions[0]) ||
+        (v->op && (map_has(&d->late, v->op) || map_has(&d->again, v->op))))
         return true;
     for (int i = 0; i < d->cross.n; i++)
         if (d->cross.at[i] == v)
@@ -356,6 +370,7 @@ delay_plan(Delay *d, const char **why)
     map_init(&d->needs, &d->s->tmp);
     map_init(&d->light, &d->s->tmp);
     map_init(&d->late, &d->s->tmp);
+    map_init(&d->again, &d->s->tmp);
     map_init(&d->begin, &d->s->tmp);
     if (!find_first(d) || !find_late(d))
         return false;
