@@ -320,22 +320,23 @@ stalls(const Delay *d)
     return NULL;
 }
 
-/* The dots run beside the work on the first's result. Where no other program fills the
-   tensor cores, they are to take as long as an exponential of each element does, or
-   nearly (attention backward of 64 dimensions, 8 warps, 64x128: 0.97 to 0.98 times as
-   fast delayed, 1.04 to 1.06 with 96; H200, tests/gpu/compare.py, 2026-11-23). */
+/* The dots run beside the work on the first's result. They are to take as long as half an
+   exponential of each element does, and nearly a whole one where no other program fills
+   the tensor cores (attention backward of 64 dimensions, 64x64, 4 warps: 1.07 times as
+   fast delayed; 64x128, 8 warps: 0.97 to 0.98, and 1.04 to 1.06 with 96 dimensions; H200,
+   tests/gpu/compare.py, 2026-11-23). */
 static bool
 is_long(const Delay *d)
 {
-    enum { DEPTH = 96 };
-    int64_t steps = 0;
+    enum { DEPTH = 64, ALONE = 96 };
+    int64_t steps = 0, each = d->alone ? ALONE : DEPTH;
     for (int i = 0; i < d->order.n; i++) {
         const Op *op = d->order.at[i];
         if (op->kind == OP_WGMMA)
             steps += type_numel(op->results[0].type->elem) *
                      op_operand(op, 0)->type->shape[1];
     }
-    return steps >= DEPTH * type_numel(d->first->results[0].type);
+    return steps >= each * type_numel(d->first->results[0].type);
 }
 
 static const char *
@@ -353,7 +354,7 @@ why_not(Delay *d)
     if (d->words + d->crossing + d->others > MOST_REGISTERS * threads)
         return "registers are short";
     d->alone = programs(d, d->words + d->crossing) < 2;
-    return d->alone && !is_long(d) ? "it is short beside the work on the first" : NULL;
+    return !is_long(d) ? "it is short beside the work on the first" : NULL;
 }
 
 /* ---- where the work on the first dot's result ends, and other dots begin */
