@@ -151,6 +151,50 @@ say_grad(Text *t, const Note *n)
     say(t, ": %s\n", p->why);
 }
 
+static void
+say_sparse_matmul(Text *t, const char *what, const SparseMatmul *x, bool listed)
+{
+    if (!x->tile)
+        return;
+    say(t, "%s ", what);
+    say_tile(t, x->tile, x->parts, false);
+    if (x->pairs)
+        say(t, ", two blocks at a time");
+    if (x->sorted && !listed)
+        say(t, ", most work first");
+    say(t, "; ");
+}
+
+static void
+say_sparse_way(Text *t, const SparseWay *w)
+{
+    bool listed = w->order == SPARSE_LISTED || w->order == SPARSE_LISTED_JOINT;
+    bool joint = w->order == SPARSE_JOINT || w->order == SPARSE_LISTED_JOINT;
+    say_sparse_matmul(t, "y", &w->y, listed);
+    say_sparse_matmul(t, "dx", &w->dx, listed);
+    say_sparse_matmul(t, "dw", &w->dw, listed);
+    say(t, "%s%s%s\n", listed ? "persistent, from a list of live blocks" : "a tile each",
+        joint ? ", both in one launch" : "", joint && w->dw_first ? ", dw first" : "");
+}
+
+static void
+say_sparse(Text *t, const Note *n)
+{
+    const SparseAsk *q = &n->of.sparse.ask;
+    const SparsePlan *p = &n->of.sparse.plan;
+    say(t, "%s %lldx%lldx%lld, blocks %dx%d, p %g: ", n->function, (long long)q->m,
+        (long long)q->n, (long long)q->k, q->mask_m, q->mask_k, (double)q->p);
+    say_sparse_way(t, &p->way);
+    if (!n->gpu)
+        return;
+    say(t, "  guessed %.1f us: matmuls %.1f; launches, lists and sums %.1f\n", p->all,
+        p->products, p->beside);
+    if (p->next_us > 0) {
+        say(t, "  next best, %.1f us: ", p->next_us);
+        say_sparse_way(t, &p->next);
+    }
+}
+
 size_t
 note_print(const Note *n, char *to, size_t size)
 {
@@ -165,5 +209,7 @@ note_print(const Note *n, char *to, size_t size)
         say_attention(&t, n);
     else if (n->kind == NOTE_GRAD)
         say_grad(&t, n);
+    else if (n->kind == NOTE_SPARSE)
+        say_sparse(&t, n);
     return t.n;
 }

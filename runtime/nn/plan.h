@@ -152,6 +152,56 @@ typedef struct GradPlan {
 
 GradPlan grad_plan(const NnDevice *d, const AttentionAsk *q);
 
+/* ---- block dropout and matmuls */
+
+/* A layer, x [m, k] and w [k, n], whose x has dead blocks. */
+typedef struct SparseAsk {
+    int64_t m, n, k;
+    int32_t mask_m, mask_k; /* elements of a block */
+    float p;
+    int32_t bytes; /* of an element */
+    int32_t wants; /* SPARSE_Y, or one or both of the others */
+    int32_t lists; /* nonzero: there is memory for a list of the live blocks */
+    int32_t sums;  /* nonzero: and for parts of sums */
+} SparseAsk;
+
+enum { SPARSE_Y = 1, SPARSE_DX = 2, SPARSE_DW = 4 };
+
+/* What a list can hold: blocks of SPARSE_BLOCK, so many rows and columns of them. */
+enum { SPARSE_BLOCK = 128, SPARSE_LIST_SIDE = 64 };
+
+/* One of the matmuls: y, dx or dw. */
+typedef struct SparseMatmul {
+    const GemmTile *tile; /* NULL: not wanted */
+    int parts;            /* along the inner dimension, added by a second launch */
+    bool sorted;          /* most work first */
+    bool pairs;           /* of dx: two live blocks of a row in one program */
+} SparseMatmul;
+
+typedef enum SparseOrder {
+    SPARSE_APART,       /* a launch for each matmul */
+    SPARSE_JOINT,       /* dx and dw in one, a program for each tile */
+    SPARSE_LISTED,      /* persistent, from a list; dx and dw apart */
+    SPARSE_LISTED_JOINT /* and together */
+} SparseOrder;
+
+typedef struct SparseWay {
+    SparseOrder order;
+    SparseMatmul y, dx, dw;
+    bool dw_first; /* where dx and dw are one launch */
+} SparseWay;
+
+typedef struct SparsePlan {
+    SparseWay way;
+    double products; /* microseconds, guessed: on the tensor cores, */
+    double beside;   /* launches, lists and sums, */
+    double all;      /* all of it */
+    SparseWay next;  /* as GemmPlan's; next_us 0: nothing came next */
+    double next_us;
+} SparsePlan;
+
+SparsePlan sparse_plan(const NnDevice *d, const SparseAsk *q);
+
 /* ---- what was chosen, in words */
 
 typedef enum NoteKind {
@@ -159,7 +209,8 @@ typedef enum NoteKind {
     NOTE_GEMM,
     NOTE_ROWS,
     NOTE_ATTENTION,
-    NOTE_GRAD
+    NOTE_GRAD,
+    NOTE_SPARSE
 } NoteKind;
 
 typedef struct Note {
@@ -183,6 +234,10 @@ typedef struct Note {
             AttentionAsk ask;
             GradPlan plan;
         } grad;
+        struct {
+            SparseAsk ask;
+            SparsePlan plan;
+        } sparse;
     } of;
 } Note;
 

@@ -268,6 +268,8 @@ def sparsedrop(m, n, k, block, p, kernel, dtype=None):
     out = torch.empty_like(c)
     head, tail = [a, b, c, None], [m, n, k, scale, *a.stride(), *b.stride(), *c.stride(), 0,
                                    42, 0, p, cols, 1]
+    # wave (more than there are tiles), parts, part_stride
+    tail += [1 << 30] * (kernel == "dsd_matmul") + [1, 0]
     grid = lambda q: (cdiv(m, q["BLOCK_M"]) * cdiv(n, q["BLOCK_N"]),)  # noqa: E731
     if kernel.endswith("listed"):
         order, _, words = work_list(mask.cpu())
@@ -595,21 +597,21 @@ def cases():
                        fp8_attention(1, 16, 16384, 128, causal, along))
     for kernel, side in (("dsd_matmul", "MASK_K"), ("sdd_matmul", "MASK_N"),
                          ("dsd_listed", "MASK_K")):
-        more = {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
+        more = {"ONE_WORD": True} if kernel == "dsd_matmul" else {}
         wide = 256 if kernel == "dsd_listed" else 128
         yield Case(kernel, "4096^3 fp16 half dead", "sparsedrop", kernel,
-                   [({**tiles(128, wide, 64), "MASK_M": 128, side: 128, "EVEN": True, **more},
+                   [({**tiles(128, wide, 64), "MASK_M": 128, side: 128, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
     for kernel, side, wide in (("dsd_matmul", "MASK_K", 256), ("sdd_matmul", "MASK_N", 128)):
-        more = {"LAPS": False, "ONE_WORD": True} if kernel == "dsd_matmul" else {}
+        more = {"ONE_WORD": True} if kernel == "dsd_matmul" else {}
         yield Case(kernel, "4096^3 fp32 half dead", "sparsedrop", kernel,
-                   [({**tiles(128, wide, 32), "MASK_M": 128, side: 128, "EVEN": True, **more},
+                   [({**tiles(128, wide, 32), "MASK_M": 128, side: 128, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel, f32))
     yield Case("sparsedrop_gradients", "4096^3 fp16 half dead", "sparsedrop",
                "gradients_listed",
-               [({"MASK_M": 128, "MASK_K": 128, "BLOCK_N": 128, "STEP": 64, "EVEN": True},
+               [({"MASK_M": 128, "MASK_K": 128, "BLOCK_N": 128, "STEP": 64},
                  8, 3)], lambda: sparsedrop_gradients(4096, 4096, 4096, 128, 0.5))
     for n, batch in ((4096, 4), (16384, 1)):
         for dim, heads in ((64, 32), (128, 16)):

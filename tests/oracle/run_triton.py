@@ -371,30 +371,32 @@ def _():
                         dy, x, w, dx, dx, dx, dw, dw, units, order[size:], words[size:], M, N,
                         K, scale, *strides, STEP=16, **binds)
                     return
-                tiles = triton.cdiv(M, 16) * cols * (mk // 16) + cols * triton.cdiv(N, 16)
+                tiles = triton.cdiv(M, 16) * cols * (mk // 16)
+                tiles += triton.cdiv(K, 16) * triton.cdiv(N, 16)
                 k.gradients_matmul[(tiles,)](
-                    dy, x, w, dx, dw, M, N, K, scale, *strides, seed, first, p, BLOCK_M=16,
-                    BLOCK_K=16, STEP=16, ROWS=triton.next_power_of_2(triton.cdiv(M, 16)),
-                    SORTED=triton.next_power_of_2(cols), ONE_WORD=True, **binds)
+                    dy, x, w, dx, dw, M, N, K, scale, *strides, seed, first, p, 3, 1, 0,
+                    BLOCK_M=16, BLOCK_K=16, STEP=16, ONE_WORD=True,
+                    ROWS=triton.next_power_of_2(triton.cdiv(M, 16)),
+                    SORTED=triton.next_power_of_2(triton.cdiv(K, 16)), **binds)
 
             def product(kernel, a, b, c, sizes, heights, counts, words, programs):
                 (M, N, K), (height, width) = sizes, heights
                 side = "MASK_K" if kernel == "dsd" else "MASK_N"
-                binds = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, MASK_M=height, SEEDED=words
-                             is None, **{side: width})
+                binds = dict(BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, MASK_M=height,
+                             **{side: width})
                 tail = (M, N, K, scale, *a.stride(), *b.stride(), *c.stride(), 1, seed, first,
                         p, *counts)
                 tiles_m = triton.cdiv(M, 16)
                 if programs:
                     binds.update(BLOCK_M=height)
-                    del binds["SEEDED"]
                     order, _, words, size = work_list()
                     at = size if counts[0] == 1 else 0
                     k.dsd_listed[(programs,)](a, b, c, order[at:], words[at:], *tail[:10],
                                               **binds)
                 else:
+                    wave = (5,) if kernel == "dsd" else ()
                     getattr(k, kernel + "_matmul")[(tiles_m * triton.cdiv(N, 16),)](
-                        a, b, c, words, *tail, **binds)
+                        a, b, c, words, *tail, *wave, 1, 0, **binds)
 
             for stored, programs in ((False, 0), (True, 0), (False, 3)):
                 words = None, None

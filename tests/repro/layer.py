@@ -21,12 +21,12 @@ sys.path.insert(0, os.path.join(ROOT, "tests/gpu"))
 import libsdc  # noqa: E402
 
 # order: 0: a program for each tile; SORTED: the same, most work first; PAIRED: and two on an
-# SM; LAPS (y, dw): as many as there are SMs, one tile after another; PAIRS
-# (dx): two live tiles of a row; LISTED: as LAPS, from a list that a launch in front makes;
-# JOINT, JOINT_SORTED (dx): tiles of dx first, then those of dw, sorted if its own plan is
+# SM; PAIRS (dx): two live tiles of a row; LISTED: as many programs as there are SMs, which take
+# one tile after another from a list that a launch in front makes; JOINT, JOINT_SORTED (dx):
+# tiles of dx first, then those of dw, sorted if its own plan is
 Tile = collections.namedtuple("Tile", "m n k warps stages order")
 
-SORTED, PAIRED, PAIRS, LAPS, LISTED, JOINT, JOINT_SORTED = -1, -2, -3, -4, -5, -6, -7
+SORTED, PAIRED, PAIRS, LISTED, JOINT, JOINT_SORTED = -1, -2, -3, -4, -5, -6
 
 
 def cdiv(a, b):
@@ -68,9 +68,8 @@ class Layer:
                    "dw": (self.x.t(), self.dy, self.dw)}[which]
         kind, side = ("sdd", "MASK_N") if which == "dx" else ("dsd", "MASK_K")
         counts = (1, self.blocks) if which == "dw" else (self.blocks, 1)
-        even = n % block == 0 and n % max(t.m, t.n, t.k) == 0
         constants = {"BLOCK_M": t.m, "BLOCK_N": t.n, "BLOCK_K": t.k, "MASK_M": block,
-                     side: block, "SEEDED": not stored, "EVEN": even}
+                     side: block}
         words = self.words[which == "dw"] if stored else None
         head, tail = [a, b, c, words], [
             n, n, n, 1 / (1 - p) if p < 1 else 1.0, *a.stride(), *b.stride(), *c.stride(),
@@ -84,20 +83,16 @@ class Layer:
         if t.order:
             constants["ROWS"] = 1 << (cdiv(n, t.m) - 1).bit_length()
             constants["COLS"] = min(64, 1 << (self.blocks - 1).bit_length())
-        if t.order == PAIRED and kind == "dsd":
-            constants["PAIR"] = self.sms
-        if kind == "dsd":
-            constants["LAPS"] = t.order == LAPS
-            constants["ONE_WORD"] = self.blocks <= 64
-        fn = self.function(self.sparse, kind + "_matmul", constants, t)
         side = cdiv(n, block) * (block // t.n) if t.order and kind == "sdd" else cdiv(n, t.n)
         programs = cdiv(n, t.m) * side
-        if t.order == LAPS and kind == "dsd":
-            programs = min(programs, self.sms)
-        fn.prepare((programs,), head + tail, stream=torch.cuda.current_stream().cuda_stream)()
+        if kind == "dsd":
+            constants["ONE_WORD"] = self.blocks <= 64
+            tail.append(self.sms if t.order == PAIRED else programs)
+        fn = self.function(self.sparse, kind + "_matmul", constants, t)
+        fn.prepare((programs,), head + tail + [1, 0],
+                   stream=torch.cuda.current_stream().cuda_stream)()
 
     def listed(self, which, constants, t, head, tail):
-        del constants["SEEDED"]
         turned = int(which == "dw")
         fn = self.function(self.sparse, "dsd_listed", constants, t)
         fn.prepare((self.sms,), head + [self.order[turned], self.listed_words[turned]] + tail,
@@ -107,8 +102,7 @@ class Layer:
         t, n, block = self.plan("dx", p), self.size, self.block
         scale = 1 / (1 - p) if p < 1 else 1.0
         strides = [s for x in (self.dy, self.x, self.w, self.dx, self.dw) for s in x.stride()]
-        constants = {"MASK_M": block, "MASK_K": block, "BLOCK_N": t.n, "STEP": t.k,
-                     "EVEN": n % block == 0 and n % (2 * t.n) == 0}
+        constants = {"MASK_M": block, "MASK_K": block, "BLOCK_N": t.n, "STEP": t.k}
         stream = torch.cuda.current_stream().cuda_stream
         if t.order == LISTED:
             constants["BOTH"] = self.plan("dw", p).order != LISTED
@@ -128,7 +122,8 @@ class Layer:
                            t._replace(stages=wide.stages))
         side = self.blocks * (block // t.n) if t.order == JOINT_SORTED else cdiv(n, t.n)
         fn.prepare((cdiv(n, t.m) * side + self.blocks * cdiv(n, wide.n),), [
-            self.dy, self.x, self.w, self.dx, self.dw, n, n, n, scale, *strides, seed, 0, p],
+            self.dy, self.x, self.w, self.dx, self.dw, n, n, n, scale, *strides, seed, 0, p, 0,
+            1, 0],
             stream=stream)()
 
     def lists(self, p, seed, both=True):

@@ -1,7 +1,7 @@
 /* Block dropout fused with matmuls: the layer y = x w and both its gradients against
    their references, over every form of the kernels. Masks are drawn from a seed, in the
-   matmuls themselves or beforehand into words; programs have a tile each, or take
-   several one after another.
+   matmuls themselves or beforehand into words; programs have a tile each, a part of the
+   inner dimension, or take several tiles one after another.
 
    Elements of dead blocks are NaN where they are not to be read. */
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "tests/run/support/harness.h"
 
 static const SdcDtype floats[] = {SDC_FP32, SDC_FP16, SDC_BF16};
-enum { NFLOATS = 3, SORTED = -1, PAIRS = -2, LISTED = -3 };
+enum { NFLOATS = 3, SORTED = -1, PAIRS = -2, LISTED = -3, PARTS = -4, NPARTS = 3 };
 
 typedef struct Layer {
     int64_t M, N, K;
@@ -19,7 +19,7 @@ typedef struct Layer {
     float p;
     int64_t seed, first;
     int programs; /* 0: one for each tile; SORTED: those, most work first; PAIRS: sdd
-                     takes two blocks, dsd several one tile after another */
+                     takes two blocks; PARTS: the inner dimension in so many */
     bool stored;
 } Layer;
 
@@ -99,54 +99,86 @@ mask_make(Env *env, const Layer *l, bool turned)
     return m;
 }
 
+/* Sums of the parts, in their order, to where the result is. */
+static void
+parts_add(const Buf *parts, Buf *c)
+{
+    int64_t M = c->shape[0], N = c->shape[1];
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) {
+            float sum = 0;
+            for (int q = 0; q < NPARTS; q++)
+                sum += (float)buf_get(parts, (q * M + i) * parts->strides[0] +
+                                                 j * parts->strides[1]);
+            buf_set(c, i * c->strides[0] + j * c->strides[1], (double)sum);
+        }
+}
+
 static void
 product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
 {
-    bool dsd = p->name[0] == 'd';
+    bool dsd = p->name[0] == 'd', sorted = l->programs == SORTED;
     int64_t tiles_m = ceil_div(p->M, p->block_m), tiles_n = ceil_div(p->N, p->block_n);
     int rows = 1;
     while (rows < tiles_m)
         rows *= 2;
-    bool even = p->M % m->height == 0 && (dsd ? p->K : p->N) % m->width == 0 &&
-                p->M % p->block_m == 0 && p->N % p->block_n == 0 &&
-                p->K % p->block_k == 0;
-    const char *binds = env_text(
-        env,
-        "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%lld MASK_%c=%lld SEEDED=%s EVEN=%s",
-        p->block_m, p->block_n, p->block_k, (long long)m->height, dsd ? 'K' : 'N',
-        (long long)m->width, l->stored ? "False" : "True", even ? "True" : "False");
+    const char *binds =
+        env_text(env, "BLOCK_M=%d BLOCK_N=%d BLOCK_K=%d MASK_M=%lld MASK_%c=%lld",
+                 p->block_m, p->block_n, p->block_k, (long long)m->height,
+                 dsd ? 'K' : 'N', (long long)m->width);
     int cols = rows > 8 ? 8 : 16; /* more and fewer than there are */
-    bool sorted = l->programs == SORTED;
     if (sorted)
         /* Rows are ranked by all pairs of them: many are too many for a warp alone. */
-        binds =
-            env_text(env, "%s ROWS=%d COLS=%d%s%s", binds, rows, cols,
-                     dsd && rows > 2 ? " PAIR=4" : "", rows > 128 ? " num_warps=8" : "");
+        binds = env_text(env, "%s ROWS=%d COLS=%d%s", binds, rows, cols,
+                         rows > 128 ? " num_warps=8" : "");
     if (sorted && !dsd)
         tiles_n = ceil_div(p->N, m->width) * (m->width / p->block_n);
     bool pairs = l->programs == PAIRS && !dsd && m->width == p->block_n;
     if (pairs)
         tiles_n = ceil_div(p->N, m->width) / 2 + 1;
     int64_t programs = tiles_m * tiles_n;
-    if (dsd && (sorted ? rows <= 2 : l->programs == PAIRS))
-        programs = 3; /* with several one tile after another */
-    else if (dsd && l->programs <= 0)
-        binds = env_text(env, "%s LAPS=False ONE_WORD=%s", binds,
-                         m->cols <= 64 ? "True" : "False");
-    if (l->programs <= 0) {
-        LAUNCH(env,
-               dsd     ? "dsd_matmul"
+    if (dsd)
+        binds = env_text(env, "%s ONE_WORD=%s", binds, m->cols <= 64 ? "True" : "False");
+    int parts = l->programs == PARTS ? NPARTS : 1;
+    Buf sums = *p->c;
+    if (parts > 1)
+        sums = buf_poison(env, SDC_FP32, 3, DIMS(parts * p->M, p->N));
+    SdcArg more[3] = {sdc_int(sorted ? 4 : programs), sdc_int(parts),
+                      sdc_int(p->M * sums.strides[0])};
+    SdcArg args[] = {buf_arg(p->a),
+                     buf_arg(p->b),
+                     buf_arg(&sums),
+                     m->words,
+                     sdc_int(p->M),
+                     sdc_int(p->N),
+                     sdc_int(p->K),
+                     sdc_float(scale),
+                     sdc_int(p->a->strides[0]),
+                     sdc_int(p->a->strides[1]),
+                     sdc_int(p->b->strides[0]),
+                     sdc_int(p->b->strides[1]),
+                     sdc_int(sums.strides[0]),
+                     sdc_int(sums.strides[1]),
+                     sdc_int(m->stride),
+                     sdc_int(l->seed),
+                     sdc_int(l->first),
+                     sdc_float((double)l->p),
+                     sdc_int(m->count_m),
+                     sdc_int(m->count_k),
+                     more[dsd ? 0 : 1],
+                     more[dsd ? 1 : 2],
+                     more[2]};
+    int n = (int)(sizeof args / sizeof *args);
+    launch(env,
+           dsd     ? "dsd_matmul"
                : pairs ? "sdd_pairs"
                        : "sdd_matmul",
-               sdc_grid(programs, 1, 1), binds, buf_arg(p->a), buf_arg(p->b),
-               buf_arg(p->c), m->words, sdc_int(p->M), sdc_int(p->N), sdc_int(p->K),
-               sdc_float(scale), sdc_int(p->a->strides[0]), sdc_int(p->a->strides[1]),
-               sdc_int(p->b->strides[0]), sdc_int(p->b->strides[1]),
-               sdc_int(p->c->strides[0]), sdc_int(p->c->strides[1]), sdc_int(m->stride),
-               sdc_int(l->seed), sdc_int(l->first), sdc_float((double)l->p),
-               sdc_int(m->count_m), sdc_int(m->count_k));
-        return;
-    }
+               sdc_grid((int32_t)(programs * parts), 1, 1), binds, args,
+               dsd     ? n
+               : pairs ? n - 3
+                       : n - 1);
+    if (parts > 1)
+        parts_add(&sums, p->c);
 }
 
 static int
@@ -265,14 +297,15 @@ gradients_seeded(Env *env, const Layer *l, const Mask *m, const Mask *mt, const 
     if (sorted)
         wide = ceil_div(l->K, m->width) * (m->width / l->block_k);
     int64_t programs = ceil_div(l->M, l->block_m) * wide +
-                       ceil_div(l->K, m->width) * ceil_div(l->N, l->block_n);
+                       ceil_div(l->K, l->block_k) * ceil_div(l->N, l->block_n);
     const char *binds = env_text(
         env,
         "MASK_M=%lld MASK_K=%lld BLOCK_M=%d BLOCK_K=%d BLOCK_N=%d STEP=%d ROWS=%d "
         "SORTED=%d ONE_WORD=%s",
         (long long)m->height, (long long)m->width, l->block_m, l->block_k, l->block_n,
         l->block_m, sorted ? power_over(ceil_div(l->M, l->block_m)) : 0,
-        sorted ? power_over(m->cols) : 0, m->rows <= 64 ? "True" : "False");
+        sorted ? power_over(ceil_div(l->K, l->block_k)) : 0,
+        m->rows <= 64 ? "True" : "False");
     LAUNCH(env, "gradients_matmul", sdc_grid(programs, 1, 1), binds, buf_arg(dy),
            buf_arg(x), buf_arg(w), buf_arg(dx->c), buf_arg(dw->c), sdc_int(l->M),
            sdc_int(l->N), sdc_int(l->K), sdc_float(1 / (1 - (double)l->p)),
@@ -280,7 +313,8 @@ gradients_seeded(Env *env, const Layer *l, const Mask *m, const Mask *mt, const 
            sdc_int(x->strides[1]), sdc_int(w->strides[0]), sdc_int(w->strides[1]),
            sdc_int(dx->c->strides[0]), sdc_int(dx->c->strides[1]),
            sdc_int(dw->c->strides[0]), sdc_int(dw->c->strides[1]), sdc_int(l->seed),
-           sdc_int(l->first), sdc_float((double)l->p));
+           sdc_int(l->first), sdc_float((double)l->p), sdc_int(sorted ? 2 : 0),
+           sdc_int(1), sdc_int(0));
     product_check(env, l, m, dx);
     product_check(env, l, mt, dw);
 }
@@ -375,6 +409,12 @@ START_TEST(pairs)
 }
 END_TEST
 
+START_TEST(parts)
+{
+    layers_run(PARTS, 0);
+}
+END_TEST
+
 START_TEST(listed)
 {
     Env env = env_open("sparsedrop");
@@ -425,5 +465,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, listed, large, words);
+    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, parts, listed, large, words);
 }

@@ -1,0 +1,393 @@
+/* How the matmuls of block dropout are done. The model is that of plan_gemm.c, but what a
+   program has to do depends on the mask, of which only p is known here: so many blocks of
+   a row live on average, some rows have more, and whole tiles of dx are dead.
+
+   What it decides by:
+   - a launch that lists the live blocks lets as many programs as run at once take one
+     tile after another, most work first, each loading the next one's operands while it
+     stores: good where each has several tiles, dear where all takes as long as a launch;
+   - dx and dw are one launch where that fills the device better than each by itself: what
+     takes longer comes first, the other fills the end;
+   - few tiles leave SMs idle: smaller ones, or parts of the inner dimension, each with
+     its share of the live blocks, whose sums a second launch adds;
+   - sorting costs each program a look at the whole mask, and pays where rows differ.
+
+   Rates are those of plan_gemm.c's tiles. */
+#include "runtime/nn/plan.h"
+
+#include <math.h>
+
+enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
+
+/* Bytes and operations per microsecond; microseconds. `begin`: what a program has beside
+   its steps, persistent ones less; `list`: the launch that writes it; `lone`: how fast a
+   tile made for two on an SM is by itself. */
+static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
+                    next_launch = 1.8, begin = 1.5, begin_listed = 0.4, list = 4.0,
+                    lone = 0.7, dead_tile = 0.3;
+
+static const GemmTile hopper_half[] = {
+    {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 2, 2, 0, 5.4},
+    {128, 128, 64, 4, 4, 1, 0, 5.3}, {64, 256, 64, 4, 3, 1, 0, 5.2},
+    {64, 128, 128, 4, 3, 1, 0, 4.4}, {128, 64, 64, 4, 4, 2, 0, 3.6},
+    {64, 64, 64, 4, 4, 3, 0, 3.1},   {32, 64, 64, 4, 3, 3, 0, 1.0}};
+static const GemmTile hopper_tf32[] = {
+    {128, 256, 32, 8, 3, 1, 0, 3.0}, {128, 128, 32, 8, 3, 1, 0, 2.3},
+    {128, 64, 32, 4, 4, 2, 0, 1.6},  {64, 64, 32, 4, 4, 3, 0, 1.4},
+    {32, 64, 32, 4, 3, 3, 0, 0.5}};
+static const GemmTile ampere_half[] = {{128, 128, 64, 8, 3, 1, 0, 2.0},
+                                       {64, 128, 64, 4, 3, 1, 0, 1.5},
+                                       {64, 64, 64, 4, 3, 2, 0, 1.2},
+                                       {32, 64, 64, 4, 3, 3, 0, 0.7}};
+static const GemmTile ampere_tf32[] = {{128, 128, 32, 8, 3, 1, 0, 1.0},
+                                       {64, 64, 32, 4, 3, 2, 0, 0.6},
+                                       {32, 64, 32, 4, 3, 3, 0, 0.4}};
+static const GemmTile cpu[] = {{128, 64, 32, 4, 3, 1, 0, 0.05},
+                               {64, 64, 32, 4, 3, 1, 0, 0.05},
+                               {32, 64, 32, 4, 3, 1, 0, 0.05}};
+
+/* Two live blocks of a row, and the tile of the listed matmuls. */
+static const GemmTile pairs_half = {128, 128, 64, 8, 3, 1, 0, 6.0},
+                      pairs_tf32 = {128, 128, 32, 8, 3, 1, 0, 2.8},
+                      listed_y = {128, 256, 64, 8, 3, 1, 0, 6.3},
+                      listed_gradient = {128, 128, 64, 8, 3, 1, 0, 6.0};
+
+/* One launch for dx and dw: the columns of dx's tiles are the rows of dw's. */
+typedef struct Joint {
+    GemmTile dx, dw;
+} Joint;
+
+static const Joint joint_half[] = {
+    {{128, 128, 64, 4, 2, 2, 0, 5.4}, {128, 128, 64, 4, 2, 2, 0, 5.4}},
+    {{128, 128, 64, 4, 4, 1, 0, 5.3}, {128, 128, 64, 4, 4, 1, 0, 5.3}},
+    {{64, 128, 64, 4, 3, 2, 0, 4.2}, {128, 128, 64, 4, 2, 2, 0, 5.4}},
+    {{128, 128, 64, 8, 3, 1, 0, 5.0}, {128, 256, 64, 8, 3, 1, 0, 6.3}},
+    {{64, 64, 64, 4, 4, 3, 0, 3.1}, {64, 64, 64, 4, 4, 3, 0, 3.1}}};
+static const Joint joint_ampere[] = {
+    {{128, 128, 64, 8, 3, 1, 0, 2.0}, {128, 128, 64, 8, 3, 1, 0, 2.0}},
+    {{64, 64, 64, 4, 3, 2, 0, 1.2}, {64, 64, 64, 4, 3, 2, 0, 1.2}}};
+
+typedef struct Tiles {
+    const GemmTile *at;
+    int n;
+} Tiles;
+
+#define TILES(of) ((Tiles){of, (int)(sizeof(of) / sizeof *(of))})
+
+static Tiles
+tiles_of(const NnDevice *d, int bytes)
+{
+    if (!d->gpu)
+        return TILES(cpu);
+    if (d->wgmma)
+        return bytes > 2 ? TILES(hopper_tf32) : TILES(hopper_half);
+    return bytes > 2 ? TILES(ampere_tf32) : TILES(ampere_half);
+}
+
+static int64_t
+over(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- one matmul */
+
+/* Its sizes, c [m, n] over `inner`, and the mask: over c (dx), or over the operand on the
+   left, blocks of mask_m x mask_k. */
+typedef struct Shape {
+    int64_t m, n, inner;
+    int64_t rows, cols; /* of the mask */
+    int mask_m, mask_k;
+    bool dx;
+} Shape;
+
+static Shape
+shape_of(const SparseAsk *q, int what)
+{
+    int64_t rows = over(q->m, q->mask_m), cols = over(q->k, q->mask_k);
+    if (what == SPARSE_Y)
+        return (Shape){q->m, q->n, q->k, rows, cols, q->mask_m, q->mask_k, false};
+    if (what == SPARSE_DX)
+        return (Shape){q->m, q->k, q->n, rows, cols, q->mask_m, q->mask_k, true};
+    return (Shape){q->k, q->n, q->m, cols, rows, q->mask_k, q->mask_m, false};
+}
+
+/* So many programs with work, of `each` microseconds of an SM; the heaviest has `more`.
+   `idle`: those of dead tiles. */
+typedef struct Load {
+    double units, each, more, idle;
+    double beside;
+    int resident;
+} Load;
+
+static double
+operations(const GemmTile *t)
+{
+    return 2.0 * t->m * t->n / (t->rate * 1e6);
+}
+
+static Load
+load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double start)
+{
+    const GemmTile *t = w->tile;
+    double p = (double)q->p, depth = (double)s->inner / w->parts;
+    double tiles_m = (double)over(s->m, t->m), wide = w->pairs ? 2.0 : 1.0;
+    Load l = {.resident = t->resident};
+    if (s->dx) {
+        double in_block = (double)(s->mask_k / t->n);
+        double tiles = tiles_m * (double)s->cols * in_block;
+        l.units = ceil(tiles * (1 - p) / wide) * w->parts;
+        l.idle = tiles * p / wide * w->parts;
+        l.each = operations(t) * wide * depth + start;
+    } else {
+        double live = (double)s->cols * (1 - p);
+        double step = operations(t) * s->mask_k / w->parts;
+        l.units = tiles_m * (double)over(s->n, t->n) * w->parts;
+        l.each = operations(t) * depth * (1 - p) + start;
+        l.more = step * fmin(sqrt(live * p * 2 * log((double)s->rows + 1)),
+                             (double)s->cols - live);
+    }
+    if (w->sorted) /* the whole mask, by each program */
+        l.each += 0.5 + (double)s->rows * (double)s->cols / 4096;
+    if (w->parts > 1)
+        l.beside += next_launch + 2.0 * w->parts * (double)s->m * (double)s->n * 4 /
+                                      cache_bytes;
+    return l;
+}
+
+static double
+tail(const Load *l, bool sorted, double rounds)
+{
+    return sorted && rounds > 1 ? l->more / rounds : l->more;
+}
+
+/* How long programs of one kind take on so many SMs. */
+static double
+alone(const NnDevice *d, const Load *l, bool sorted)
+{
+    double wide = d->processors, rounds = ceil(l->units / wide);
+    double each = l->each;
+    if (rounds < l->resident)
+        each = each / lone;
+    /* unsorted, live tiles of dx meet on some SMs while others have none */
+    double meet = !sorted && l->units + l->idle <= wide * l->resident && l->idle > 0
+                      ? fmin(1, l->idle / wide)
+                      : 0;
+    return (rounds + meet) * each + tail(l, sorted, rounds) +
+           l->idle * dead_tile / wide;
+}
+
+/* Of two kinds: the longer ones, then the others fill. So many SMs have one of the first
+   kind more; the end is where one of either kind ends, and late enough for all. */
+static double
+together(const NnDevice *d, const Load *a, const Load *b)
+{
+    double wide = d->processors, full = floor(a->units / wide);
+    double more = a->units - full * wide, low = full * a->each;
+    double high = more > 0 ? low + a->each : low, best = HUGE_VAL;
+    double work = (a->units * a->each + b->units * b->each) / wide;
+    for (int i = 0; i < 2; i++) { /* behind fewer, behind more of the first kind */
+        double from = i ? high : low;
+        double n = fmax(0, floor((work - from) / b->each));
+        for (;; n++) {
+            double end = from + n * b->each;
+            double room = (wide - more) * floor((end - low) / b->each + 1e-9) +
+                          more * fmax(0, floor((end - high) / b->each + 1e-9));
+            if (end >= high - 1e-9 && room >= b->units)
+                break;
+        }
+        best = fmin(best, from + n * b->each);
+    }
+    if (best < a->each + b->each && a->resident > 1)
+        best /= lone;
+    return best + (a->idle + b->idle) * dead_tile / wide;
+}
+
+static double
+memory_of(const SparseAsk *q, const Shape *s)
+{
+    double kept = 1 - (double)q->p, a = (double)s->m * (double)s->inner;
+    double b = (double)s->inner * (double)s->n, c = (double)s->m * (double)s->n;
+    return ((s->dx ? a : a * kept) + b + c) * q->bytes / memory_bytes;
+}
+
+/* Whether the kernels of tiles take it. */
+static bool
+fits(const Shape *s, const GemmTile *t)
+{
+    return t->m <= s->mask_m && (s->dx ? t->n <= s->mask_k : t->k <= s->mask_k);
+}
+
+static bool
+sorts(const Shape *s, const GemmTile *t)
+{
+    return over(s->m, t->m) <= SORTED_ROWS && s->cols <= SORTED_COLS;
+}
+
+typedef struct Best {
+    SparseMatmul way;
+    double products, beside;
+} Best;
+
+static void
+consider_matmul(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s,
+                const SparseMatmul *w)
+{
+    Load l = load_of(q, s, w, begin);
+    double products = fmax(alone(d, &l, w->sorted), memory_of(q, s));
+    if (best->way.tile && products + l.beside >= best->products + best->beside)
+        return;
+    *best = (Best){*w, products, l.beside};
+}
+
+static Best
+matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
+{
+    Best best = {0};
+    Shape s = shape_of(q, what);
+    Tiles tiles = tiles_of(d, q->bytes);
+    int most = d->gpu && q->sums ? MOST_PARTS : 1;
+    if (!(q->wants & what))
+        return best;
+    for (int i = 0; i < tiles.n; i++) {
+        SparseMatmul w = {.tile = &tiles.at[i]};
+        if (!fits(&s, w.tile))
+            continue;
+        for (w.parts = 1; w.parts <= most; w.parts *= 2) {
+            if (w.parts > 1 && s.inner < (int64_t)LEAST_STEPS * w.tile->k * w.parts)
+                break;
+            w.sorted = false;
+            consider_matmul(&best, d, q, &s, &w);
+            w.sorted = d->gpu && sorts(&s, w.tile) && q->p > 0;
+            if (w.sorted)
+                consider_matmul(&best, d, q, &s, &w);
+        }
+    }
+    const GemmTile *two = q->bytes > 2 ? &pairs_tf32 : &pairs_half;
+    if (d->wgmma && what == SPARSE_DX && s.mask_m == two->m && s.mask_k == two->n)
+        consider_matmul(&best, d, q, &s,
+                        &(SparseMatmul){.tile = two, .parts = 1, .pairs = true});
+    return best;
+}
+
+/* ---- all that is wanted */
+
+static void
+consider(SparsePlan *best, const SparseWay *w, double products, double beside)
+{
+    double all = products + beside;
+    if (best->all > 0 && all >= best->all) {
+        if (best->next_us > 0 && all >= best->next_us)
+            return;
+        best->next = *w;
+        best->next_us = all;
+        return;
+    }
+    *best = (SparsePlan){.way = *w,
+                         .products = products,
+                         .beside = beside,
+                         .all = all,
+                         .next = best->way,
+                         .next_us = best->all};
+}
+
+static void
+consider_joint(SparsePlan *best, const NnDevice *d, const SparseAsk *q, const Joint *j,
+               int parts)
+{
+    Shape dx = shape_of(q, SPARSE_DX), dw = shape_of(q, SPARSE_DW);
+    if (!fits(&dx, &j->dx) || !fits(&dw, &j->dw) || dw.cols > SPARSE_LIST_SIDE)
+        return;
+    for (int sorted = 0; sorted < 2; sorted++) {
+        SparseWay w = {.order = SPARSE_JOINT,
+                       .dx = {.tile = &j->dx, .parts = 1, .sorted = sorted},
+                       .dw = {.tile = &j->dw, .parts = parts, .sorted = sorted}};
+        if (sorted && (!sorts(&dx, &j->dx) || !sorts(&dw, &j->dw) || q->p <= 0))
+            return;
+        Load a = load_of(q, &dx, &w.dx, begin), b = load_of(q, &dw, &w.dw, begin);
+        w.dw_first = b.each > a.each;
+        double ends = w.dw_first ? together(d, &b, &a) : together(d, &a, &b);
+        double products = fmax(ends + tail(&b, sorted, (a.units + b.units) /
+                                                           d->processors),
+                               memory_of(q, &dx) + memory_of(q, &dw));
+        consider(best, &w, products, launch + b.beside);
+    }
+}
+
+/* A list's kernels take any number of tiles: they are dealt evenly. */
+static double
+listed_of(const NnDevice *d, const SparseAsk *q, const Shape *s, const SparseMatmul *w)
+{
+    Load l = load_of(q, s, w, begin_listed);
+    return fmax(ceil(l.units / d->processors) * l.each +
+                    tail(&l, true, l.units / d->processors),
+                memory_of(q, s)) + begin;
+}
+
+static void
+consider_listed(SparsePlan *best, const NnDevice *d, const SparseAsk *q)
+{
+    Shape s = shape_of(q, SPARSE_Y), dx = shape_of(q, SPARSE_DX),
+          dw = shape_of(q, SPARSE_DW);
+    if (!q->lists || q->bytes > 2 || s.mask_m != SPARSE_BLOCK ||
+        s.mask_k != SPARSE_BLOCK || s.rows > SPARSE_LIST_SIDE ||
+        s.cols > SPARSE_LIST_SIDE)
+        return;
+    SparseWay w = {.order = SPARSE_LISTED};
+    double products = 0, beside = launch + list;
+    if (q->wants & SPARSE_Y) {
+        w.y = (SparseMatmul){.tile = &listed_y, .parts = 1, .sorted = true};
+        products += listed_of(d, q, &s, &w.y);
+    }
+    if (q->wants & SPARSE_DX) {
+        w.dx = (SparseMatmul){
+            .tile = &listed_gradient, .parts = 1, .sorted = true, .pairs = true};
+        products += listed_of(d, q, &dx, &w.dx);
+    }
+    if (q->wants & SPARSE_DW) {
+        w.dw = (SparseMatmul){.tile = &listed_y, .parts = 1, .sorted = true};
+        products += listed_of(d, q, &dw, &w.dw);
+        beside += q->wants & SPARSE_DX ? next_launch : 0;
+    }
+    consider(best, &w, products, beside);
+    if (q->wants != (SPARSE_DX | SPARSE_DW))
+        return;
+    w.order = SPARSE_LISTED_JOINT;
+    w.dw = (SparseMatmul){.tile = &listed_gradient, .parts = 1, .sorted = true};
+    SparseMatmul two = w.dw;
+    two.tile = &(GemmTile){128, 256, 64, 8, 3, 1, 0, listed_gradient.rate};
+    Load a = load_of(q, &dx, &w.dx, begin_listed);
+    Load b = load_of(q, &dw, &two, begin_listed);
+    consider(best, &w,
+             together(d, &a, &b) + tail(&b, true, (a.units + b.units) / d->processors) +
+                 begin,
+             launch + list);
+}
+
+SparsePlan
+sparse_plan(const NnDevice *d, const SparseAsk *q)
+{
+    SparsePlan plan = {0};
+    Best y = matmul_by_tiles(d, q, SPARSE_Y), dx = matmul_by_tiles(d, q, SPARSE_DX),
+         dw = matmul_by_tiles(d, q, SPARSE_DW);
+    bool both = dx.way.tile && dw.way.tile;
+    SparseWay w = {.order = SPARSE_APART, .y = y.way, .dx = dx.way, .dw = dw.way};
+    consider(&plan, &w, y.products + dx.products + dw.products,
+             launch + y.beside + dx.beside + dw.beside + both * next_launch);
+    if (!d->gpu) {
+        if (q->lists) /* a caller's memory is for a list */
+            plan.all = HUGE_VAL;
+        consider_listed(&plan, d, q);
+        return plan;
+    }
+    bool half = q->bytes <= 2 && both;
+    const Joint *j = d->wgmma ? joint_half : joint_ampere;
+    int n = d->wgmma ? (int)(sizeof joint_half / sizeof *j)
+                     : (int)(sizeof joint_ampere / sizeof *j);
+    for (int i = 0; i < n && half; i++)
+        for (int parts = 1; parts <= (q->sums ? MOST_PARTS : 1); parts *= 2)
+            if (parts == 1 || q->m >= (int64_t)LEAST_STEPS * j[i].dw.k * parts)
+                consider_joint(&plan, d, q, &j[i], parts);
+    consider_listed(&plan, d, q);
+    return plan;
+}
