@@ -153,9 +153,9 @@ typedef struct SdcBlockDropout {
 } SdcBlockDropout;
 
 /* With this memory a call of 16-bit tensors and blocks of 128 x 128, at most 64 x 64 of
-   them, begins with a launch that lists the live blocks, and its matmuls take their work
-   from there: faster from about 4096 x 4096 x 4096 on, slower far below. 0 where there
-   are more blocks. */
+   them, may begin with a launch that lists the live blocks, from which its matmuls take
+   their work: where that is faster, which sdc_nn_explain tells. A GPU that lends memory in
+   the order of a stream needs none of the caller's. 0 where there are more blocks. */
 SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K);
 
 SDC_API SdcStatus sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x,

@@ -222,7 +222,7 @@ if(TARGET libsdc)
     foreach(file IN LISTS files)
         cmake_path(GET file STEM stem)
         set(no "accesses|attention_grad|exp|fuse|golden_json|lock|nn|nn_attention"
-            "nn_attention_options|nn_products|nn_rows"
+            "nn_attention_options|nn_products|nn_rows|nn_sparse"
             "operations|tiles")
         list(JOIN no "|" no)
         if(stem MATCHES "^(${no})$")
@@ -470,7 +470,7 @@ if(TARGET libsdc)
     # sums of halves.
     foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm inplace
             language large large_products logarithm many_maps masks narrow nn_attention
-            nn_attention_options nn_products nn_rows operations philox rows
+            nn_attention_options nn_products nn_rows nn_sparse operations philox rows
             short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 89 90 100)

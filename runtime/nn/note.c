@@ -154,10 +154,10 @@ say_grad(Text *t, const Note *n)
 static void
 say_sparse_matmul(Text *t, const char *what, const SparseMatmul *x, bool listed)
 {
-    if (!x->tile)
+    if (!x->tile.m)
         return;
     say(t, "%s ", what);
-    say_tile(t, x->tile, x->parts, false);
+    say_tile(t, &x->tile, x->parts, false);
     if (x->pairs)
         say(t, ", two blocks at a time");
     if (x->sorted && !listed)
@@ -173,6 +173,13 @@ say_sparse_way(Text *t, const SparseWay *w)
     say_sparse_matmul(t, "y", &w->y, listed);
     say_sparse_matmul(t, "dx", &w->dx, listed);
     say_sparse_matmul(t, "dw", &w->dw, listed);
+    const struct {
+        const char *what;
+        bool packed;
+    } operands[] = {{"x", w->pack_x}, {"w", w->pack_w}, {"dy", w->pack_dy}};
+    for (int i = 0; i < 3; i++)
+        if (operands[i].packed)
+            say(t, "%s packed first; ", operands[i].what);
     say(t, "%s%s%s\n", listed ? "persistent, from a list of live blocks" : "a tile each",
         joint ? ", both in one launch" : "", joint && w->dw_first ? ", dw first" : "");
 }

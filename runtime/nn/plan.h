@@ -162,7 +162,8 @@ typedef struct SparseAsk {
     int32_t bytes; /* of an element */
     int32_t wants; /* SPARSE_Y, or one or both of the others */
     int32_t lists; /* nonzero: there is memory for a list of the live blocks */
-    int32_t sums;  /* nonzero: and for parts of sums */
+    int32_t sums;  /* nonzero: and for parts of sums and packed operands */
+    int32_t x_rows, w_rows, dy_rows; /* as GemmAsk's, of operands that are read */
 } SparseAsk;
 
 enum { SPARSE_Y = 1, SPARSE_DX = 2, SPARSE_DW = 4 };
@@ -172,10 +173,10 @@ enum { SPARSE_BLOCK = 128, SPARSE_LIST_SIDE = 64 };
 
 /* One of the matmuls: y, dx or dw. */
 typedef struct SparseMatmul {
-    const GemmTile *tile; /* NULL: not wanted */
-    int parts;            /* along the inner dimension, added by a second launch */
-    bool sorted;          /* most work first */
-    bool pairs;           /* of dx: two live blocks of a row in one program */
+    GemmTile tile; /* m 0: not wanted */
+    int parts;     /* along the inner dimension, added by a second launch */
+    bool sorted;   /* most work first */
+    bool pairs;    /* of dx: two live blocks of a row in one program */
 } SparseMatmul;
 
 typedef enum SparseOrder {
@@ -189,6 +190,7 @@ typedef struct SparseWay {
     SparseOrder order;
     SparseMatmul y, dx, dw;
     bool dw_first; /* where dx and dw are one launch */
+    bool pack_x, pack_w, pack_dy; /* copied first, to rows on 128 bytes */
 } SparseWay;
 
 typedef struct SparsePlan {

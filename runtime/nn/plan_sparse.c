@@ -10,7 +10,8 @@
      takes longer comes first, the other fills the end;
    - few tiles leave SMs idle: smaller ones, or parts of the inner dimension, each with
      its share of the live blocks, whose sums a second launch adds;
-   - sorting costs each program a look at the whole mask, and pays where rows differ.
+   - sorting costs each program a look at the whole mask, and pays where rows differ;
+   - operands that no tensor map takes are packed first, unless the work is small.
 
    Rates are those of plan_gemm.c's tiles. */
 #include "runtime/nn/plan.h"
@@ -19,12 +20,13 @@
 
 enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
 
-/* Bytes and operations per microsecond; microseconds. `begin`: what a program has beside
-   its steps, persistent ones less; `list`: the launch that writes it; `lone`: how fast a
-   tile made for two on an SM is by itself. */
+/* Bytes and operations per microsecond; microseconds. `begin_listed`: what a persistent
+   program has beside the steps of a tile; `list`: the launch that writes it; `lone`: how
+   fast a tile made for two on an SM is by itself; `by_threads`: how much slower loads by
+   threads are than by TMA, beyond the `start` of a program. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
-                    next_launch = 1.8, begin = 1.5, begin_listed = 0.4, list = 4.0,
-                    lone = 0.7, dead_tile = 0.3;
+                    next_launch = 1.8, begin_listed = 0.4, list = 4.0,
+                    lone = 0.7, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5, start = 3;
 
 static const GemmTile hopper_half[] = {
     {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 2, 2, 0, 5.4},
@@ -112,10 +114,10 @@ shape_of(const SparseAsk *q, int what)
     return (Shape){q->k, q->n, q->m, cols, rows, q->mask_k, q->mask_m, false};
 }
 
-/* So many programs with work, of `each` microseconds of an SM; the heaviest has `more`.
-   `idle`: those of dead tiles. */
+/* So many programs with work, of `each` microseconds of an SM, `start` of them beside its
+   steps; the heaviest has `more`. `idle`: those of dead tiles. */
 typedef struct Load {
-    double units, each, more, idle;
+    double units, each, start, more, idle;
     double beside;
     int resident;
 } Load;
@@ -126,24 +128,32 @@ operations(const GemmTile *t)
     return 2.0 * t->m * t->n / (t->rate * 1e6);
 }
 
-static Load
-load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double start)
+/* What a program of a tile has beside its steps: the first loads and the results, which
+   another one on the SM hides. */
+static double
+begin(const GemmTile *t)
 {
-    const GemmTile *t = w->tile;
+    return (1.2 + t->m * t->n / 16384.0) / t->resident;
+}
+
+static Load
+load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double first)
+{
+    const GemmTile *t = &w->tile;
     double p = (double)q->p, depth = (double)s->inner / w->parts;
     double tiles_m = (double)over(s->m, t->m), wide = w->pairs ? 2.0 : 1.0;
-    Load l = {.resident = t->resident};
+    Load l = {.resident = t->resident, .start = first};
     if (s->dx) {
         double in_block = (double)(s->mask_k / t->n);
         double tiles = tiles_m * (double)s->cols * in_block;
         l.units = ceil(tiles * (1 - p) / wide) * w->parts;
         l.idle = tiles * p / wide * w->parts;
-        l.each = operations(t) * wide * depth + start;
+        l.each = operations(t) * wide * depth + first;
     } else {
         double live = (double)s->cols * (1 - p);
         double step = operations(t) * s->mask_k / w->parts;
         l.units = tiles_m * (double)over(s->n, t->n) * w->parts;
-        l.each = operations(t) * depth * (1 - p) + start;
+        l.each = operations(t) * depth * (1 - p) + first;
         l.more = step * fmin(sqrt(live * p * 2 * log((double)s->rows + 1)),
                              (double)s->cols - live);
     }
@@ -168,7 +178,7 @@ alone(const NnDevice *d, const Load *l, bool sorted)
     double wide = d->processors, rounds = ceil(l->units / wide);
     double each = l->each;
     if (rounds < l->resident)
-        each = each / lone;
+        each = l->start + (each - l->start) / lone;
     /* unsorted, live tiles of dx meet on some SMs while others have none */
     double meet = !sorted && l->units + l->idle <= wide * l->resident && l->idle > 0
                       ? fmin(1, l->idle / wide)
@@ -211,11 +221,19 @@ memory_of(const SparseAsk *q, const Shape *s)
     return ((s->dx ? a : a * kept) + b + c) * q->bytes / memory_bytes;
 }
 
-/* Whether the kernels of tiles take it. */
-static bool
-fits(const Shape *s, const GemmTile *t)
+/* The tile within blocks; its rate is as if smaller ones lost that much, and half of it
+   where a warpgroup has not its 64 rows. */
+static GemmTile
+within(const Shape *s, const GemmTile *tile)
 {
-    return t->m <= s->mask_m && (s->dx ? t->n <= s->mask_k : t->k <= s->mask_k);
+    GemmTile t = *tile;
+    if (t.m > s->mask_m)
+        t.rate *= (double)s->mask_m / t.m * (s->mask_m < 64 ? 0.5 : 1), t.m = s->mask_m;
+    if (s->dx && t.n > s->mask_k)
+        t.rate *= (double)s->mask_k / t.n, t.n = s->mask_k;
+    if (!s->dx && t.k > s->mask_k)
+        t.k = s->mask_k;
+    return t;
 }
 
 static bool
@@ -233,9 +251,9 @@ static void
 consider_matmul(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s,
                 const SparseMatmul *w)
 {
-    Load l = load_of(q, s, w, begin);
+    Load l = load_of(q, s, w, begin(&w->tile));
     double products = fmax(alone(d, &l, w->sorted), memory_of(q, s));
-    if (best->way.tile && products + l.beside >= best->products + best->beside)
+    if (best->way.tile.m && products + l.beside >= best->products + best->beside)
         return;
     *best = (Best){*w, products, l.beside};
 }
@@ -250,15 +268,13 @@ matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
     if (!(q->wants & what))
         return best;
     for (int i = 0; i < tiles.n; i++) {
-        SparseMatmul w = {.tile = &tiles.at[i]};
-        if (!fits(&s, w.tile))
-            continue;
+        SparseMatmul w = {.tile = within(&s, &tiles.at[i])};
         for (w.parts = 1; w.parts <= most; w.parts *= 2) {
-            if (w.parts > 1 && s.inner < (int64_t)LEAST_STEPS * w.tile->k * w.parts)
+            if (w.parts > 1 && s.inner < (int64_t)LEAST_STEPS * w.tile.k * w.parts)
                 break;
             w.sorted = false;
             consider_matmul(&best, d, q, &s, &w);
-            w.sorted = d->gpu && sorts(&s, w.tile) && q->p > 0;
+            w.sorted = d->gpu && sorts(&s, &w.tile) && q->p > 0;
             if (w.sorted)
                 consider_matmul(&best, d, q, &s, &w);
         }
@@ -266,7 +282,7 @@ matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
     const GemmTile *two = q->bytes > 2 ? &pairs_tf32 : &pairs_half;
     if (d->wgmma && what == SPARSE_DX && s.mask_m == two->m && s.mask_k == two->n)
         consider_matmul(&best, d, q, &s,
-                        &(SparseMatmul){.tile = two, .parts = 1, .pairs = true});
+                        &(SparseMatmul){.tile = *two, .parts = 1, .pairs = true});
     return best;
 }
 
@@ -296,15 +312,17 @@ consider_joint(SparsePlan *best, const NnDevice *d, const SparseAsk *q, const Jo
                int parts)
 {
     Shape dx = shape_of(q, SPARSE_DX), dw = shape_of(q, SPARSE_DW);
-    if (!fits(&dx, &j->dx) || !fits(&dw, &j->dw) || dw.cols > SPARSE_LIST_SIDE)
+    if (j->dx.m > dx.mask_m || j->dx.n > dx.mask_k || j->dw.k > dw.mask_k ||
+        dw.cols > SPARSE_LIST_SIDE)
         return;
     for (int sorted = 0; sorted < 2; sorted++) {
         SparseWay w = {.order = SPARSE_JOINT,
-                       .dx = {.tile = &j->dx, .parts = 1, .sorted = sorted},
-                       .dw = {.tile = &j->dw, .parts = parts, .sorted = sorted}};
+                       .dx = {.tile = j->dx, .parts = 1, .sorted = sorted},
+                       .dw = {.tile = j->dw, .parts = parts, .sorted = sorted}};
         if (sorted && (!sorts(&dx, &j->dx) || !sorts(&dw, &j->dw) || q->p <= 0))
             return;
-        Load a = load_of(q, &dx, &w.dx, begin), b = load_of(q, &dw, &w.dw, begin);
+        Load a = load_of(q, &dx, &w.dx, begin(&j->dx));
+        Load b = load_of(q, &dw, &w.dw, begin(&j->dw));
         w.dw_first = b.each > a.each;
         double ends = w.dw_first ? together(d, &b, &a) : together(d, &a, &b);
         double products = fmax(ends + tail(&b, sorted, (a.units + b.units) /
@@ -321,7 +339,7 @@ listed_of(const NnDevice *d, const SparseAsk *q, const Shape *s, const SparseMat
     Load l = load_of(q, s, w, begin_listed);
     return fmax(ceil(l.units / d->processors) * l.each +
                     tail(&l, true, l.units / d->processors),
-                memory_of(q, s)) + begin;
+                memory_of(q, s)) + 1;
 }
 
 static void
@@ -336,16 +354,16 @@ consider_listed(SparsePlan *best, const NnDevice *d, const SparseAsk *q)
     SparseWay w = {.order = SPARSE_LISTED};
     double products = 0, beside = launch + list;
     if (q->wants & SPARSE_Y) {
-        w.y = (SparseMatmul){.tile = &listed_y, .parts = 1, .sorted = true};
+        w.y = (SparseMatmul){.tile = listed_y, .parts = 1, .sorted = true};
         products += listed_of(d, q, &s, &w.y);
     }
     if (q->wants & SPARSE_DX) {
         w.dx = (SparseMatmul){
-            .tile = &listed_gradient, .parts = 1, .sorted = true, .pairs = true};
+            .tile = listed_gradient, .parts = 1, .sorted = true, .pairs = true};
         products += listed_of(d, q, &dx, &w.dx);
     }
     if (q->wants & SPARSE_DW) {
-        w.dw = (SparseMatmul){.tile = &listed_y, .parts = 1, .sorted = true};
+        w.dw = (SparseMatmul){.tile = listed_y, .parts = 1, .sorted = true};
         products += listed_of(d, q, &dw, &w.dw);
         beside += q->wants & SPARSE_DX ? next_launch : 0;
     }
@@ -353,15 +371,43 @@ consider_listed(SparsePlan *best, const NnDevice *d, const SparseAsk *q)
     if (q->wants != (SPARSE_DX | SPARSE_DW))
         return;
     w.order = SPARSE_LISTED_JOINT;
-    w.dw = (SparseMatmul){.tile = &listed_gradient, .parts = 1, .sorted = true};
+    w.dw = (SparseMatmul){.tile = listed_gradient, .parts = 1, .sorted = true};
     SparseMatmul two = w.dw;
-    two.tile = &(GemmTile){128, 256, 64, 8, 3, 1, 0, listed_gradient.rate};
+    two.tile.n *= 2;
     Load a = load_of(q, &dx, &w.dx, begin_listed);
     Load b = load_of(q, &dw, &two, begin_listed);
     consider(best, &w,
              together(d, &a, &b) + tail(&b, true, (a.units + b.units) / d->processors) +
-                 begin,
+                 1,
              launch + list);
+}
+
+/* What operands without tensor maps cost: a copy each, or loads by threads. */
+static void
+pack(SparsePlan *plan, const SparseAsk *q)
+{
+    const struct {
+        int32_t rows;
+        int64_t elements;
+        bool *packs;
+    } of[] = {{q->x_rows, q->m * q->k, &plan->way.pack_x},
+              {q->w_rows, q->k * q->n, &plan->way.pack_w},
+              {q->dy_rows, q->m * q->n, &plan->way.pack_dy}};
+    double copies = 0;
+    for (int i = 0; i < 3; i++)
+        if (of[i].rows < GEMM_MAP_ROWS)
+            copies += next_launch + 2.0 * (double)of[i].elements * q->bytes /
+                                        copy_odd_bytes;
+    double slower = (by_threads - 1) * fmax(0, plan->products - start);
+    if (copies <= 0)
+        return;
+    bool packs = q->sums && copies < slower;
+    for (int i = 0; i < 3; i++)
+        *of[i].packs = packs && of[i].rows < GEMM_MAP_ROWS;
+    plan->beside += packs ? copies : 0;
+    plan->products += packs ? 0 : slower;
+    plan->all = plan->products + plan->beside;
+    plan->next_us += plan->next_us > 0 ? fmin(copies, slower) : 0;
 }
 
 SparsePlan
@@ -370,7 +416,7 @@ sparse_plan(const NnDevice *d, const SparseAsk *q)
     SparsePlan plan = {0};
     Best y = matmul_by_tiles(d, q, SPARSE_Y), dx = matmul_by_tiles(d, q, SPARSE_DX),
          dw = matmul_by_tiles(d, q, SPARSE_DW);
-    bool both = dx.way.tile && dw.way.tile;
+    bool both = dx.way.tile.m && dw.way.tile.m;
     SparseWay w = {.order = SPARSE_APART, .y = y.way, .dx = dx.way, .dw = dw.way};
     consider(&plan, &w, y.products + dx.products + dw.products,
              launch + y.beside + dx.beside + dw.beside + both * next_launch);
@@ -389,5 +435,7 @@ sparse_plan(const NnDevice *d, const SparseAsk *q)
             if (parts == 1 || q->m >= (int64_t)LEAST_STEPS * j[i].dw.k * parts)
                 consider_joint(&plan, d, q, &j[i], parts);
     consider_listed(&plan, d, q);
+    if (d->wgmma)
+        pack(&plan, q);
     return plan;
 }

@@ -104,69 +104,6 @@ END_TEST
 
 /* ---------------------------------------------------------------- matmuls */
 
-static void
-sparse_case(Nn *n, SdcDtype t, int64_t M, int64_t N, int64_t K, const SdcBlockDropout *d)
-{
-    Env *env = &n->env;
-    int bm = d->block_m ? d->block_m : 128, bk = d->block_k ? d->block_k : 128;
-    int64_t rows = ceil_div(M, bm), cols = ceil_div(K, bk);
-    int8_t *live = env_alloc(env, (size_t)(rows * cols));
-    int8_t *live_t = env_alloc(env, (size_t)(rows * cols));
-    for (int64_t i = 0; i < rows * cols; i++) {
-        uint32_t words[4];
-        ref_philox_at(d->seed, (uint64_t)(d->offset + i), words);
-        live[i] = live_t[i % cols * rows + i / cols] = ref_uniform(words[0]) > d->p;
-    }
-    Buf x = buf_random(env, t, 0, DIMS(M, K)), w = buf_random(env, t, 3, DIMS(K, N));
-    Buf dy = buf_random(env, t, 0, DIMS(M, N)), y = buf_poison(env, t, 1, DIMS(M, N));
-    Buf dx = buf_poison(env, t, 0, DIMS(M, K)), dw = buf_poison(env, t, 0, DIMS(K, N));
-    SdcTensor tx = tensor(n, &x), tw = tensor(n, &w), tdy = tensor(n, &dy);
-    SdcTensor ty = tensor(n, &y), tdx = tensor(n, &dx), tdw = tensor(n, &dw);
-    SdcBlockDropout here = *d; /* env_collect takes what is placed on a GPU away */
-    if (d->workspace)
-        here.workspace = env_place(env, d->workspace);
-    d = &here;
-    good(n, sdc_sparse_linear_forward(n->k, &tx, &tw, &ty, d, NULL));
-    good(n, sdc_sparse_linear_backward(n->k, &tdy, &tx, &tw, &tdx, &tdw, d, NULL));
-    env_collect(env);
-    Buf xt = buf_swap(x, 0, 1), wt = buf_swap(w, 0, 1);
-    double scale = (double)(float)(1 / (1 - (double)d->p)), unit = dot_unit(env, t);
-    int64_t most = M * N > K * N ? M * N : K * N;
-    most = most > M * K ? most : M * K;
-    double *want = env_doubles(env, most), *bound = env_doubles(env, most);
-    RefMask mask = {live, cols, bm, bk}, turned = {live_t, rows, bk, bm};
-    ref_dsd(M, N, K, buf_doubles(env, &x), buf_doubles(env, &w), &mask, scale, unit, want,
-            bound);
-    buf_check(env, &y, "sparse y", want, bound);
-    ref_sdd(M, K, N, buf_doubles(env, &dy), buf_doubles(env, &wt), &mask, scale, unit,
-            want, bound);
-    buf_check(env, &dx, "sparse dx", want, bound);
-    ref_dsd(K, N, M, buf_doubles(env, &xt), buf_doubles(env, &dy), &turned, scale, unit,
-            want, bound);
-    buf_check(env, &dw, "sparse dw", want, bound);
-}
-
-START_TEST(sparse_linear)
-{
-    Nn n = nn_open();
-    sparse_case(&n, SDC_FP16, 256, 128, 256, &(SdcBlockDropout){.p = 0.4f, .seed = 5});
-    sparse_case(&n, SDC_FP32, 100, 50, 130,
-                &(SdcBlockDropout){
-                    .p = 0.5f, .seed = -9, .offset = 100, .block_m = 32, .block_k = 64});
-    void *work = env_alloc(&n.env, sdc_sparse_linear_workspace(n.k, 500, 700));
-    sparse_case(
-        &n, SDC_FP16, 500, 264, 700,
-        &(SdcBlockDropout){.p = 0.3f, .seed = 1ll << 40, .offset = 9, .workspace = work});
-    sparse_case(&n, SDC_BF16, 256, 100, 384,
-                &(SdcBlockDropout){.p = 0.6f, .seed = 3, .workspace = work});
-    /* enough blocks for both gradients in one launch, in the orders of its tiles */
-    for (int i = 0; i < 3; i++)
-        sparse_case(&n, SDC_FP16, 1100, 40, 1024,
-                    &(SdcBlockDropout){.p = (float[]){0.1f, 0.4f, 0.8f}[i], .seed = i});
-    nn_close(&n);
-}
-END_TEST
-
 START_TEST(matmul)
 {
     static const SdcDtype types[] = {SDC_FP32, SDC_FP16, SDC_BF16};
@@ -518,8 +455,8 @@ int
 main(void)
 {
     Suite *suite = suite_create("nn");
-    const TTest *const once[] = {dropout,   sparse_linear, matmul, matmul_shapes,
-                                 attention, refusals};
+    const TTest *const once[] = {dropout, matmul, matmul_shapes, attention,
+                                 refusals};
     TCase *tc = tcase_create("kernels");
     tcase_set_timeout(tc, 600);
     for (size_t i = 0; i < sizeof once / sizeof *once; i++)

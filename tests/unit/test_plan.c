@@ -216,6 +216,95 @@ START_TEST(gradients)
 }
 END_TEST
 
+/* ---- block dropout */
+
+static SparseAsk
+drop(int64_t m, int64_t n, int64_t k, float p, int wants)
+{
+    return (SparseAsk){.m = m,
+                       .n = n,
+                       .k = k,
+                       .mask_m = 128,
+                       .mask_k = 128,
+                       .p = p,
+                       .bytes = 2,
+                       .wants = wants,
+                       .lists = 1,
+                       .sums = 1,
+                       .x_rows = 128,
+                       .w_rows = 128,
+                       .dy_rows = 128};
+}
+
+START_TEST(known_sparse)
+{
+    /* large: persistent, from a list */
+    SparseAsk q = drop(4096, 4096, 4096, 0.5f, SPARSE_DX | SPARSE_DW);
+    ck_assert_int_ge(sparse_plan(&hopper, &q).way.order, SPARSE_LISTED);
+    q.lists = 0;
+    ck_assert_int_lt(sparse_plan(&hopper, &q).way.order, SPARSE_LISTED);
+    /* launches count: both gradients in one */
+    q = drop(1024, 1024, 1024, 0.3f, SPARSE_DX | SPARSE_DW);
+    ck_assert_int_eq(sparse_plan(&hopper, &q).way.order, SPARSE_JOINT);
+    /* few tiles and long sums: parts, where there is memory */
+    q = drop(128, 256, 8192, 0.3f, SPARSE_Y);
+    SparsePlan p = sparse_plan(&hopper, &q);
+    ck_assert(p.way.order == SPARSE_APART && p.way.y.parts > 2);
+    q.sums = 0;
+    ck_assert_int_eq(sparse_plan(&hopper, &q).way.y.parts, 1);
+    /* what takes longer comes first */
+    q = drop(8192, 256, 512, 0.3f, SPARSE_DX | SPARSE_DW);
+    p = sparse_plan(&hopper, &q);
+    ck_assert(p.way.order != SPARSE_JOINT || p.way.dw_first || p.way.dw.parts > 1);
+    /* rows that no tensor map takes */
+    q = drop(2048, 2048, 2048, 0.3f, SPARSE_Y);
+    q.w_rows = 8;
+    p = sparse_plan(&hopper, &q);
+    ck_assert(p.way.pack_w && !p.way.pack_x && !p.way.pack_dy);
+    q = drop(64, 64, 64, 0.3f, SPARSE_Y);
+    q.w_rows = 8;
+    ck_assert(!sparse_plan(&hopper, &q).way.pack_w);
+}
+END_TEST
+
+/* Whatever is wanted has a tile within blocks, and the same one again. */
+START_TEST(any_sparse)
+{
+    static const int64_t sizes[] = {1, 17, 128, 1000, 4096, 1 << 20};
+    static const int blocks[] = {32, 64, 128};
+    static const float ps[] = {0, 0.05f, 0.5f, 0.9999f};
+    NnDevice device[] = {hopper, hopper, {.processors = 8, .lends = true}};
+    device[1].wgmma = false;
+    for (int i = 0; i < 6 * 6 * 6 * 3 * 3 * 4 * 3; i += 5) {
+        const NnDevice *d = &device[i / (6 * 6 * 6 * 3 * 3 * 4)];
+        SparseAsk q = drop(sizes[i % 6], sizes[i / 6 % 6], sizes[i / 36 % 6],
+                           ps[i / (216 * 9) % 4], 1 + i % 7);
+        q.mask_m = blocks[i / 216 % 3];
+        q.mask_k = blocks[i / 648 % 3];
+        q.bytes = i % 2 ? 2 : 4;
+        q.wants = q.wants & 1 ? SPARSE_Y : q.wants;
+        SparsePlan p = sparse_plan(d, &q), again = sparse_plan(d, &q);
+        const SparseMatmul *of[] = {&p.way.y, &p.way.dx, &p.way.dw};
+        const SparseMatmul *same[] = {&again.way.y, &again.way.dx, &again.way.dw};
+        ck_assert(p.all > 0 && p.way.order == again.way.order);
+        for (int j = 0; j < 3; j++) {
+            const GemmTile *t = &of[j]->tile;
+            bool wanted = q.wants & (1 << j);
+            ck_assert_int_eq(wanted, t->m > 0);
+            ck_assert(t->m == same[j]->tile.m && t->n == same[j]->tile.n &&
+                      of[j]->parts == same[j]->parts);
+            int high = j == 2 ? q.mask_k : q.mask_m, low = j == 2 ? q.mask_m : q.mask_k;
+            ck_assert(!wanted || (high % t->m == 0 &&
+                                  (j == 1 ? low % t->n : low % t->k) == 0));
+        }
+        Note note = {
+            .function = "f", .kind = NOTE_SPARSE, .gpu = d->gpu, .of.sparse = {q, p}};
+        char text[1000];
+        ck_assert_uint_eq(note_print(&note, text, sizeof text), strlen(text));
+    }
+}
+END_TEST
+
 START_TEST(columns)
 {
     static const int known[][2] = {{1, 16},   {16, 16},   {24, 32},   {64, 64},
@@ -276,6 +365,8 @@ main(void)
     tcase_add_test(c, rows);
     tcase_add_test(c, known_attention);
     tcase_add_test(c, gradients);
+    tcase_add_test(c, known_sparse);
+    tcase_add_test(c, any_sparse);
     tcase_add_test(c, columns);
     tcase_add_test(c, any_attention);
     suite_add_tcase(suite, c);

@@ -1,0 +1,47 @@
+/* What the functions for block dropout have in common. Private to runtime/nn. */
+#ifndef SDC_RUNTIME_NN_SPARSE_H
+#define SDC_RUNTIME_NN_SPARSE_H
+
+#include "runtime/kernels.h"
+
+/* A call: tensors that are not there are NULL. */
+typedef struct Layer {
+    Call *c;
+    const SdcBlockDropout *d;
+    SparseAsk ask;
+    SparseWay way;
+    const SdcTensor *x, *w, *y, *dy, *dx, *dw;
+    int64_t rows, cols; /* blocks of x */
+} Layer;
+
+/* One of the matmuls, c = a b, with the mask over a (y, dw) or c (dx), drawn by
+   counters. */
+typedef struct Masked {
+    const SparseMatmul *way;
+    SdcTensor a, b, c;
+    bool dx;
+    int mask_m, mask_k;
+    int64_t cols; /* blocks in a row of the mask */
+    int64_t count_m, count_k;
+    bool turned; /* the mask is that of x transposed */
+} Masked;
+
+Masked sparse_y(const Layer *l);
+Masked sparse_dx(const Layer *l);
+Masked sparse_dw(const Layer *l);
+
+/* Constants and arguments that the kernels share. */
+void sparse_bind(Call *c, const GemmTile *t);
+void sparse_args(Call *c, const Masked *p, const SdcTensor *to, double scale);
+void sparse_seed(Call *c, const SdcBlockDropout *d);
+void sparse_gradient_sizes(const Layer *l, const SdcTensor *dw);
+double sparse_scale(const SdcBlockDropout *d);
+
+/* The launches of a plan. */
+void sparse_tiles(const Layer *l, const Masked *p);
+void sparse_joint(const Layer *l);
+void sparse_listed(const Layer *l);
+/* Bytes of a list of so many blocks. */
+size_t sparse_list_size(int64_t rows, int64_t cols);
+
+#endif
