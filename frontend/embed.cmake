@@ -1,4 +1,5 @@
-# Writes files of kernels_dsl as byte arrays, and a table of them with their names:
+# Writes files of kernels_dsl as byte arrays, and a table of them with their names; what a
+# file imports from one beside it stands in front of its text instead:
 # cmake -DOUT=x.c -DFILES=a.tk,b.tk -DHEADER=declares_both.h -DTYPE=PreludeText
 #       -DTABLE=prelude_texts -P
 string(REPLACE "," ";" FILES "${FILES}")
@@ -7,7 +8,16 @@ string(APPEND text "#include \"${HEADER}\"\n\n")
 set(table "")
 foreach(file IN LISTS FILES)
     cmake_path(GET file STEM name)
-    file(READ "${file}" hex HEX)
+    file(READ "${file}" source)
+    if(source MATCHES "\nfrom ([a-z_]+) import [(][^)]*[)]\n")
+        set(other "${CMAKE_MATCH_1}")
+        cmake_path(GET file PARENT_PATH folder)
+        file(READ "${folder}/${other}.tk" first)
+        string(REGEX REPLACE "\nfrom ${other} import [(][^)]*[)]\n" "\n" source
+            "${source}")
+        string(PREPEND source "${first}")
+    endif()
+    string(HEX "${source}" hex)
     string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
     string(APPEND text "static const char text_${name}[] = { ${bytes}0 };\n")
     string(APPEND table "    { \"${name}\", text_${name}, sizeof text_${name} - 1 },\n")

@@ -154,8 +154,8 @@ typedef struct SdcBlockDropout {
 
 /* With this memory a call of 16-bit tensors and blocks of 128 x 128, at most 64 x 64 of
    them, may begin with a launch that lists the live blocks, from which its matmuls take
-   their work: where that is faster, which sdc_nn_explain tells. A GPU that lends memory in
-   the order of a stream needs none of the caller's. 0 where there are more blocks. */
+   their work: where that is faster, which sdc_nn_explain tells. A GPU that lends memory
+   in the order of a stream needs none of the caller's. 0 where there are more blocks. */
 SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K);
 
 SDC_API SdcStatus sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x,

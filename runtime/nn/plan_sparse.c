@@ -26,7 +26,8 @@ enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
    threads are than by TMA, beyond the `start` of a program. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
                     next_launch = 1.8, begin_listed = 0.4, list = 4.0,
-                    lone = 0.7, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5, start = 3;
+                    lone = 0.7, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5,
+                    start = 3;
 
 static const GemmTile hopper_half[] = {
     {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 2, 2, 0, 5.4},

@@ -1,5 +1,5 @@
-/* Block dropout and matmuls from a list: a launch in front writes what there is to do, and
-   as many programs as run at once take one tile after another from it. */
+/* Block dropout and matmuls from a list: a launch in front writes what there is to do,
+   and as many programs as run at once take one tile after another from it. */
 #include "runtime/nn/sparse.h"
 
 enum { LIST_HEAD = 4, LIST_ENTRY = 3 };
@@ -30,8 +30,8 @@ list_run(const Layer *l)
 {
     Call *c = l->c;
     List at = {.side = list_side(l->rows, l->cols)};
-    at.words = l->d->workspace ? l->d->workspace
-                               : call_borrow(c, (int64_t)sparse_list_size(l->rows, l->cols));
+    int64_t size = (int64_t)sparse_list_size(l->rows, l->cols);
+    at.words = l->d->workspace ? l->d->workspace : call_borrow(c, size);
     if (!at.words)
         return at;
     at.order = (int32_t *)(void *)(at.words + 2 * at.side);
@@ -48,7 +48,7 @@ list_run(const Layer *l)
     call_int(c, l->cols);
     call_int(c, 1);
     call_int(c, c->k->programs);
-    call_run(c, "sparsedrop", "work_list", sdc_grid(2, 1, 1), l->c->stream);
+    call_run(c, "sparsedrop_list", "work_list", sdc_grid(2, 1, 1), l->c->stream);
     return at;
 }
 
@@ -67,7 +67,8 @@ run_listed(const Layer *l, const Masked *p, const List *at)
     call_ptr(c, SDC_I32, at->order + behind);
     call_ptr(c, SDC_I64, at->words + behind);
     sparse_args(c, p, &p->c, sparse_scale(l->d));
-    call_run(c, "sparsedrop", "dsd_listed", sdc_grid(c->k->programs, 1, 1), l->c->stream);
+    call_run(c, "sparsedrop_list", "dsd_listed", sdc_grid(c->k->programs, 1, 1),
+             c->stream);
 }
 
 /* dx and, `both`, dw. */
@@ -96,7 +97,7 @@ run_listed_gradients(const Layer *l, const List *at, bool both)
     call_ptr(c, SDC_I32, at->order + at->side);
     call_ptr(c, SDC_I64, at->words + at->side);
     sparse_gradient_sizes(l, dw);
-    call_run(c, "sparsedrop", "gradients_listed", sdc_grid(c->k->programs, 1, 1),
+    call_run(c, "sparsedrop_list", "gradients_listed", sdc_grid(c->k->programs, 1, 1),
              l->c->stream);
 }
 

@@ -33,6 +33,8 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests/repro")]
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "oracle"))
+import kernel_imports  # noqa: E402
 import libsdc  # noqa: E402
 
 parser = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -599,7 +601,8 @@ def cases():
                          ("dsd_listed", "MASK_K")):
         more = {"ONE_WORD": True} if kernel == "dsd_matmul" else {}
         wide = 256 if kernel == "dsd_listed" else 128
-        yield Case(kernel, "4096^3 fp16 half dead", "sparsedrop", kernel,
+        file = "sparsedrop_list" if kernel == "dsd_listed" else "sparsedrop"
+        yield Case(kernel, "4096^3 fp16 half dead", file, kernel,
                    [({**tiles(128, wide, 64), "MASK_M": 128, side: 128, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel))
@@ -609,7 +612,7 @@ def cases():
                    [({**tiles(128, wide, 32), "MASK_M": 128, side: 128, **more},
                      8, 3)],
                    lambda kernel=kernel: sparsedrop(4096, 4096, 4096, 128, 0.5, kernel, f32))
-    yield Case("sparsedrop_gradients", "4096^3 fp16 half dead", "sparsedrop",
+    yield Case("sparsedrop_gradients", "4096^3 fp16 half dead", "sparsedrop_list",
                "gradients_listed",
                [({"MASK_M": 128, "MASK_K": 128, "BLOCK_N": 128, "STEP": 64},
                  8, 3)], lambda: sparsedrop_gradients(4096, 4096, 4096, 128, 0.5))
@@ -652,6 +655,7 @@ def cases():
 # ---------------------------------------------------------------- running
 
 def import_tk(name):
+    kernel_imports.allow(args.kernels)
     path = os.path.join(args.kernels, name + ".tk")
     loader = importlib.machinery.SourceFileLoader(name, path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))

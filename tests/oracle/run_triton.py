@@ -8,8 +8,7 @@ prints SKIPPED without them, and is not one of the project's required tests.
     tests/oracle/run_triton.py [--device cpu|cuda] [name ...]
 """
 import argparse
-import importlib.machinery
-import importlib.util
+import importlib
 import math
 import os
 import sys
@@ -29,6 +28,9 @@ except (ImportError, OSError) as e:
     print(f"SKIPPED: {e}")
     sys.exit(0)
 
+import kernel_imports  # noqa: E402
+kernel_imports.allow(os.path.join(ROOT, "kernels_dsl"))
+
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 # Triton's interpreter truncates to bf16; the compiler rounds to nearest.
 ROUND = {F32: 2.0**-24, F16: 2.0**-11, BF16: 2.0**-7 if args.device == "cpu" else 2.0**-8}
@@ -45,11 +47,7 @@ count = 0
 
 
 def kernels(name):
-    path = os.path.join(ROOT, "kernels_dsl", name + ".tk")
-    loader = importlib.machinery.SourceFileLoader(name, path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
+    return importlib.import_module(name)
 
 
 def tensor(shape, dtype=F32, pad=0, scale=1.0):
@@ -337,7 +335,7 @@ def _():
 
 @case("sparsedrop")
 def _():
-    k = kernels("sparsedrop")
+    k, lists = kernels("sparsedrop"), kernels("sparsedrop_list")
     seed, first, p = 12345, 3, 0.4
     scale = 1 / (1 - p)
     for dtype in NATIVE:
@@ -358,7 +356,7 @@ def _():
                                 for t in (torch.int32, torch.int64))
                 units = torch.zeros(4 + 3 * rows * cols, dtype=torch.int32,
                                     device=args.device)
-                k.work_list[(2,)](order, units, words, rows, cols, seed, first, p, cols, 1,
+                lists.work_list[(2,)](order, units, words, rows, cols, seed, first, p, cols, 1,
                                   4, SIZE=size)
                 return order, units, words, size
 
@@ -367,7 +365,7 @@ def _():
                 binds = dict(MASK_M=mm, MASK_K=mk, BLOCK_N=16)
                 if programs:
                     order, units, words, size = work_list()
-                    k.gradients_listed[(programs,)](
+                    lists.gradients_listed[(programs,)](
                         dy, x, w, dx, dx, dx, dw, dw, units, order[size:], words[size:], M, N,
                         K, scale, *strides, STEP=16, **binds)
                     return
@@ -391,7 +389,7 @@ def _():
                     binds.update(BLOCK_M=height)
                     order, _, words, size = work_list()
                     at = size if counts[0] == 1 else 0
-                    k.dsd_listed[(programs,)](a, b, c, order[at:], words[at:], *tail[:10],
+                    lists.dsd_listed[(programs,)](a, b, c, order[at:], words[at:], *tail[:10],
                                               **binds)
                 else:
                     wave = (5,) if kernel == "dsd" else ()

@@ -44,6 +44,7 @@ class Layer:
                                                       for _ in range(5))
         self.sms = torch.cuda.get_device_properties(0).multi_processor_count
         self.sparse = sdc.load(os.path.join(kernels, "sparsedrop.tk"))
+        self.sparse_list = sdc.load(os.path.join(kernels, "sparsedrop_list.tk"))
         self.matmul = sdc.load(os.path.join(kernels, "matmul.tk"))
         self.blocks = cdiv(size, block)
         self.words = torch.zeros(2, self.blocks, cdiv(self.blocks, 64), device="cuda",
@@ -94,7 +95,7 @@ class Layer:
 
     def listed(self, which, constants, t, head, tail):
         turned = int(which == "dw")
-        fn = self.function(self.sparse, "dsd_listed", constants, t)
+        fn = self.function(self.sparse_list, "dsd_listed", constants, t)
         fn.prepare((self.sms,), head + [self.order[turned], self.listed_words[turned]] + tail,
                    stream=torch.cuda.current_stream().cuda_stream)()
 
@@ -106,7 +107,7 @@ class Layer:
         stream = torch.cuda.current_stream().cuda_stream
         if t.order == LISTED:
             constants["BOTH"] = self.plan("dw", p).order != LISTED
-            fn = self.function(self.sparse, "gradients_listed", constants, t)
+            fn = self.function(self.sparse_list, "gradients_listed", constants, t)
             fn.prepare((self.sms,), [
                 self.dy, self.x, self.w, self.dx, self.dx, self.dx, self.dw, self.dw,
                 self.list, self.order[1], self.listed_words[1], n, n, n, scale, *strides],
@@ -127,7 +128,7 @@ class Layer:
             stream=stream)()
 
     def lists(self, p, seed, both=True):
-        fn = self.function(self.sparse, "work_list", {"SIZE": self.order.shape[1]},
+        fn = self.function(self.sparse_list, "work_list", {"SIZE": self.order.shape[1]},
                            Tile(0, 0, 0, 8, 1, 0))
         fn.prepare((1 + both,), [self.order, self.list, self.listed_words, self.blocks,
                                  self.blocks, seed, 0, p, self.blocks, 1, self.sms],

@@ -417,7 +417,7 @@ END_TEST
 
 START_TEST(listed)
 {
-    Env env = env_open("sparsedrop");
+    Env env = env_open("sparsedrop_list");
     for (int i = 0; i < NLAYERS; i++) {
         Layer l = layers[i];
         l.programs = LISTED;
