@@ -114,7 +114,8 @@ parts_add(const Buf *parts, Buf *c)
         }
 }
 
-static void
+/* False: there is no result to compare. */
+static bool
 product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
 {
     bool dsd = p->name[0] == 'd', sorted = l->programs == SORTED;
@@ -169,16 +170,12 @@ product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale
                      more[dsd ? 1 : 2],
                      more[2]};
     int n = (int)(sizeof args / sizeof *args);
-    launch(env,
-           dsd     ? "dsd_matmul"
-               : pairs ? "sdd_pairs"
-                       : "sdd_matmul",
-               sdc_grid((int32_t)(programs * parts), 1, 1), binds, args,
-               dsd     ? n
-               : pairs ? n - 3
-                       : n - 1);
-    if (parts > 1)
+    const char *kernel = dsd ? "dsd_matmul" : pairs ? "sdd_pairs" : "sdd_matmul";
+    bool ran = launch(env, kernel, sdc_grid((int32_t)(programs * parts), 1, 1), binds,
+                      args, dsd ? n : pairs ? n - 3 : n - 1);
+    if (parts > 1 && ran)
         parts_add(&sums, p->c);
+    return ran || parts == 1;
 }
 
 static int
@@ -253,11 +250,13 @@ product_run(Env *env, const Layer *l, const Mask *m, Product *p)
     if (p->name[0] == 'd' && p->block_k > m->width)
         p->block_k = (int)m->width; /* a step is never more than a block */
     double scale = 1 / (1 - (double)l->p);
+    bool has = true;
     if (l->programs == LISTED && p->name[0] == 'd')
         listed_launch(env, l, m, p, scale);
     else if (l->programs != LISTED)
-        product_launch(env, l, m, p, scale);
-    product_check(env, l, m, p);
+        has = product_launch(env, l, m, p, scale);
+    if (has)
+        product_check(env, l, m, p);
 }
 
 /* Both gradients at once, by `programs`, from the list. */
