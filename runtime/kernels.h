@@ -25,7 +25,8 @@ enum {
     CALL_TEXT = 40,
     CALL_BORROWS = 8,
     CALL_LAUNCHES = 4,
-    GEMM_PLANS = 64
+    GEMM_PLANS = 64,
+    SPARSE_PLANS = 32
 };
 
 /* Plans of matmuls that came before. */
@@ -36,6 +37,13 @@ typedef struct GemmEntry {
     bool full;
 } GemmEntry;
 
+typedef struct SparseEntry {
+    SparseAsk ask;
+    SparsePlan plan;
+    SdcFunction *functions[CALL_LAUNCHES];
+    bool full;
+} SparseEntry;
+
 struct SdcKernels {
     SdcContext *cx;
     bool on_gpu;
@@ -45,6 +53,7 @@ struct SdcKernels {
     bool explains; /* SDC_EXPLAIN=1 */
     pthread_mutex_t lock; /* of what follows */
     GemmEntry gemm[GEMM_PLANS];
+    SparseEntry sparse[SPARSE_PLANS];
     Note note; /* of the last call that was planned */
     SdcModule *modules[KERNEL_FILES]; /* in the order of kernel_texts; NULL: not yet */
 };

@@ -69,12 +69,12 @@ matmul_math(const SdcTensor *a, bool exact)
 
 /* ---- the plan of a shape that came before */
 
-static uint64_t
-hash_of(const GemmAsk *q)
+uint64_t
+matmul_hash(const void *ask, size_t size)
 {
-    const unsigned char *p = (const unsigned char *)q;
+    const unsigned char *p = ask;
     uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < sizeof *q; i++)
+    for (size_t i = 0; i < size; i++)
         h = (h ^ p[i]) * 0x100000001b3;
     return h ^ h >> 29;
 }
@@ -82,7 +82,7 @@ hash_of(const GemmAsk *q)
 static GemmEntry *
 entry_of(SdcKernels *k, const GemmAsk *q)
 {
-    return &k->gemm[hash_of(q) % GEMM_PLANS];
+    return &k->gemm[matmul_hash(q, sizeof *q) % GEMM_PLANS];
 }
 
 /* And what an equal call has launched before. */

@@ -40,6 +40,8 @@ bool matmul_packs(const SdcTensor *t);
 /* A copy in temporary memory, rows on lines of the cache. */
 SdcTensor matmul_packed(Call *c, const SdcTensor *t);
 
+/* Of a question to a planner. */
+uint64_t matmul_hash(const void *ask, size_t size);
 /* The plan of a shape, from the handle's table where it came before, and into it. */
 GemmPlan matmul_plan(Call *c, const GemmAsk *q);
 void matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan);

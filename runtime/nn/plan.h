@@ -154,7 +154,8 @@ GradPlan grad_plan(const NnDevice *d, const AttentionAsk *q);
 
 /* ---- block dropout and matmuls */
 
-/* A layer, x [m, k] and w [k, n], whose x has dead blocks. */
+/* A layer, x [m, k] and w [k, n], whose x has dead blocks. Compared as bytes, as
+   GemmAsk. */
 typedef struct SparseAsk {
     int64_t m, n, k;
     int32_t mask_m, mask_k; /* elements of a block */

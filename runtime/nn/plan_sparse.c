@@ -158,8 +158,8 @@ load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double first)
         l.more = step * fmin(sqrt(live * p * 2 * log((double)s->rows + 1)),
                              (double)s->cols - live);
     }
-    if (w->sorted) /* the whole mask, by each program */
-        l.each += 0.5 + (double)s->rows * (double)s->cols / 4096;
+    if (w->sorted) /* the whole mask and all pairs of rows, by each program */
+        l.each += 0.5 + tiles_m * ((double)s->cols + tiles_m / 4) / 4096;
     if (w->parts > 1)
         l.beside += next_launch + 2.0 * w->parts * (double)s->m * (double)s->n * 4 /
                                       cache_bytes;

@@ -9,7 +9,8 @@ typedef struct Layer {
     Call *c;
     const SdcBlockDropout *d;
     SparseAsk ask;
-    SparseWay way;
+    SparsePlan plan;
+    SparseWay way; /* the plan's */
     const SdcTensor *x, *w, *y, *dy, *dx, *dw;
     int64_t rows, cols; /* blocks of x */
 } Layer;
