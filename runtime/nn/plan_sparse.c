@@ -23,11 +23,12 @@ enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
 /* Bytes and operations per microsecond; microseconds. `begin_listed`: what a persistent
    program has beside the steps of a tile; `list`: the launch that writes it; `lone`: how
    fast a tile made for two on an SM is by itself; `by_threads`: how much slower loads by
-   threads are than by TMA, beyond the `start` of a program. */
+   threads are than by TMA, beyond the `start` of a program; `a_word`: a further word of
+   the mask, whose loads begin anew. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
                     next_launch = 1.8, begin_listed = 0.4, list = 4.0,
                     lone = 0.7, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5,
-                    start = 3;
+                    start = 3, a_word = 1;
 
 static const GemmTile hopper_half[] = {
     {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 2, 2, 0, 5.4},
@@ -152,9 +153,10 @@ load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double first)
         l.each = operations(t) * wide * depth + first;
     } else {
         double live = (double)s->cols * (1 - p);
+        double words = (double)over(s->cols, 64);
         double step = operations(t) * s->mask_k / w->parts;
         l.units = tiles_m * (double)over(s->n, t->n) * w->parts;
-        l.each = operations(t) * depth * (1 - p) + first;
+        l.each = operations(t) * depth * (1 - p) + first + (words - 1) * a_word;
         l.more = step * fmin(sqrt(live * p * 2 * log((double)s->rows + 1)),
                              (double)s->cols - live);
     }
@@ -313,8 +315,7 @@ consider_joint(SparsePlan *best, const NnDevice *d, const SparseAsk *q, const Jo
                int parts)
 {
     Shape dx = shape_of(q, SPARSE_DX), dw = shape_of(q, SPARSE_DW);
-    if (j->dx.m > dx.mask_m || j->dx.n > dx.mask_k || j->dw.k > dw.mask_k ||
-        dw.cols > SPARSE_LIST_SIDE)
+    if (j->dx.m > dx.mask_m || j->dx.n > dx.mask_k || j->dw.k > dw.mask_k)
         return;
     for (int sorted = 0; sorted < 2; sorted++) {
         SparseWay w = {.order = SPARSE_JOINT,

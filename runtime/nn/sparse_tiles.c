@@ -245,7 +245,7 @@ sparse_joint(const Layer *l)
     if (dw->sorted)
         call_bind(c, "SORTED", power_over(ceil_over(l->ask.k, dw->tile.m), 128));
     call_bind(c, "STAGES", dx->tile.stages);
-    call_bind_bool(c, "ONE_WORD", true);
+    call_bind_bool(c, "ONE_WORD", of_w.cols <= 64);
     call_bind(c, "num_warps", dw->tile.warps);
     call_bind(c, "num_stages", dw->tile.stages);
     call_tensor(c, l->dy);

@@ -144,6 +144,14 @@ START_TEST(ways)
         {SDC_FP16, 1100, 40, 1024, 0, {.p = 0.1f, .seed = 0}, NULL, "one launch"},
         {SDC_FP16, 1100, 40, 1024, 0, {.p = 0.4f, .seed = 1}, NULL, "one launch"},
         {SDC_FP16, 1100, 40, 1024, 0, {.p = 0.8f, .seed = 2}, NULL, "one launch"},
+        {SDC_FP16,
+         2100,
+         40,
+         96,
+         0,
+         {.p = 0.3f, .seed = 4, .block_m = 32, .block_k = 32},
+         NULL,
+         NULL},
         /* rows that no tensor map takes */
         {SDC_FP16, 256, 129, 256, 0, {.p = 0.2f, .seed = 3}, NULL, NULL}};
     Nn n = nn_open();

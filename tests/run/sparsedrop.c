@@ -451,10 +451,14 @@ END_TEST
 START_TEST(words)
 {
     Env env = env_open("sparsedrop");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         Layer l = {16, 20, 16 * 130 - 5, 16, 16, 16, 16, 16, 0.5f, 19, 0, 0, false};
-        l.programs = i == 3 ? SORTED : i == 1 ? PAIRS : 0;
-        l.stored = i / 2;
+        l.programs = i == 3 ? SORTED : i == 1 ? PAIRS : i == 5 ? PARTS : 0;
+        l.stored = i / 2 == 1;
+        if (i > 3) { /* those of x transposed */
+            l.M = l.K;
+            l.K = 16;
+        }
         layer_run(&env, SDC_FP32, &l);
     }
     env_close(&env);
