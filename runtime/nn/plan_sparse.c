@@ -13,7 +13,9 @@
    - sorting costs each program a look at the whole mask, and pays where rows differ;
    - operands that no tensor map takes are packed first, unless the work is small.
 
-   Rates are those of plan_gemm.c's tiles. */
+   Rates are of one SM; what they and the other figures are fitted to: layers of 1024 to
+   4096 on an H200 (2026-11-23, `tests/gpu/shapes --only sparse`). Those of older devices
+   are plan_gemm.c's. */
 #include "runtime/nn/plan.h"
 
 #include <math.h>
@@ -28,12 +30,12 @@ enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
                     next_launch = 1.8, begin_listed = 0.4, list = 4.0,
                     lone = 0.7, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5,
-                    start = 3, a_word = 1;
+                    start = 3, a_word = 1, sorting = 1.5;
 
 static const GemmTile hopper_half[] = {
-    {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 2, 2, 0, 5.4},
-    {128, 128, 64, 4, 4, 1, 0, 5.3}, {64, 256, 64, 4, 3, 1, 0, 5.2},
-    {64, 128, 128, 4, 3, 1, 0, 4.4}, {128, 64, 64, 4, 4, 2, 0, 3.6},
+    {128, 256, 64, 8, 3, 1, 0, 5.7}, {128, 128, 64, 4, 2, 2, 0, 5.6},
+    {128, 128, 64, 4, 4, 1, 0, 5.0}, {64, 256, 64, 4, 3, 1, 0, 4.8},
+    {64, 128, 128, 4, 3, 1, 0, 4.2}, {128, 64, 64, 4, 4, 2, 0, 3.6},
     {64, 64, 64, 4, 4, 3, 0, 3.1},   {32, 64, 64, 4, 3, 3, 0, 1.0}};
 static const GemmTile hopper_tf32[] = {
     {128, 256, 32, 8, 3, 1, 0, 3.0}, {128, 128, 32, 8, 3, 1, 0, 2.3},
@@ -51,10 +53,10 @@ static const GemmTile cpu[] = {{128, 64, 32, 4, 3, 1, 0, 0.05},
                                {32, 64, 32, 4, 3, 1, 0, 0.05}};
 
 /* Two live blocks of a row, and the tile of the listed matmuls. */
-static const GemmTile pairs_half = {128, 128, 64, 8, 3, 1, 0, 6.0},
+static const GemmTile pairs_half = {128, 128, 64, 8, 3, 1, 0, 5.5},
                       pairs_tf32 = {128, 128, 32, 8, 3, 1, 0, 2.8},
-                      listed_y = {128, 256, 64, 8, 3, 1, 0, 6.3},
-                      listed_gradient = {128, 128, 64, 8, 3, 1, 0, 6.0};
+                      listed_y = {128, 256, 64, 8, 3, 1, 0, 6.0},
+                      listed_gradient = {128, 128, 64, 8, 3, 1, 0, 5.8};
 
 /* One launch for dx and dw: the columns of dx's tiles are the rows of dw's. */
 typedef struct Joint {
@@ -62,10 +64,10 @@ typedef struct Joint {
 } Joint;
 
 static const Joint joint_half[] = {
-    {{128, 128, 64, 4, 2, 2, 0, 5.4}, {128, 128, 64, 4, 2, 2, 0, 5.4}},
-    {{128, 128, 64, 4, 4, 1, 0, 5.3}, {128, 128, 64, 4, 4, 1, 0, 5.3}},
-    {{64, 128, 64, 4, 3, 2, 0, 4.2}, {128, 128, 64, 4, 2, 2, 0, 5.4}},
-    {{128, 128, 64, 8, 3, 1, 0, 5.0}, {128, 256, 64, 8, 3, 1, 0, 6.3}},
+    {{128, 128, 64, 4, 2, 2, 0, 5.6}, {128, 128, 64, 4, 2, 2, 0, 5.6}},
+    {{128, 128, 64, 4, 4, 1, 0, 5.0}, {128, 128, 64, 4, 4, 1, 0, 5.0}},
+    {{64, 128, 64, 4, 3, 2, 0, 4.2}, {128, 128, 64, 4, 2, 2, 0, 5.6}},
+    {{128, 128, 64, 8, 3, 1, 0, 4.6}, {128, 256, 64, 8, 3, 1, 0, 5.7}},
     {{64, 64, 64, 4, 4, 3, 0, 3.1}, {64, 64, 64, 4, 4, 3, 0, 3.1}}};
 static const Joint joint_ampere[] = {
     {{128, 128, 64, 8, 3, 1, 0, 2.0}, {128, 128, 64, 8, 3, 1, 0, 2.0}},
@@ -92,6 +94,16 @@ static int64_t
 over(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+/* Whether there may be so many parts: with half as many some SMs would be idle, and each
+   has enough to do. */
+static bool
+divides(const NnDevice *d, const SparseAsk *q, const GemmTile *t, int64_t tiles,
+        int64_t inner, int parts)
+{
+    return parts == 1 || (d->gpu && q->sums && tiles * parts / 2 < d->processors &&
+                          inner >= (int64_t)LEAST_STEPS * t->k * parts);
 }
 
 /* ---- one matmul */
@@ -135,7 +147,7 @@ operations(const GemmTile *t)
 static double
 begin(const GemmTile *t)
 {
-    return (1.2 + t->m * t->n / 16384.0) / t->resident;
+    return (1.2 + t->m * t->n / 24576.0) / t->resident;
 }
 
 static Load
@@ -161,7 +173,7 @@ load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double first)
                              (double)s->cols - live);
     }
     if (w->sorted) /* the whole mask and all pairs of rows, by each program */
-        l.each += 0.5 + tiles_m * ((double)s->cols + tiles_m / 4) / 4096;
+        l.each += sorting + tiles_m * ((double)s->cols + tiles_m / 4) / 4096;
     if (w->parts > 1)
         l.beside += next_launch + 2.0 * w->parts * (double)s->m * (double)s->n * 4 /
                                       cache_bytes;
@@ -180,7 +192,7 @@ alone(const NnDevice *d, const Load *l, bool sorted)
 {
     double wide = d->processors, rounds = ceil(l->units / wide);
     double each = l->each;
-    if (rounds < l->resident)
+    if (rounds < 2 && l->resident > 1)
         each = l->start + (each - l->start) / lone;
     /* unsorted, live tiles of dx meet on some SMs while others have none */
     double meet = !sorted && l->units + l->idle <= wide * l->resident && l->idle > 0
@@ -267,13 +279,13 @@ matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
     Best best = {0};
     Shape s = shape_of(q, what);
     Tiles tiles = tiles_of(d, q->bytes);
-    int most = d->gpu && q->sums ? MOST_PARTS : 1;
     if (!(q->wants & what))
         return best;
     for (int i = 0; i < tiles.n; i++) {
         SparseMatmul w = {.tile = within(&s, &tiles.at[i])};
-        for (w.parts = 1; w.parts <= most; w.parts *= 2) {
-            if (w.parts > 1 && s.inner < (int64_t)LEAST_STEPS * w.tile.k * w.parts)
+        int64_t all = over(s.m, w.tile.m) * over(s.n, w.tile.n);
+        for (w.parts = 1; w.parts <= MOST_PARTS; w.parts *= 2) {
+            if (!divides(d, q, &w.tile, all, s.inner, w.parts))
                 break;
             w.sorted = false;
             consider_matmul(&best, d, q, &s, &w);
@@ -432,10 +444,12 @@ sparse_plan(const NnDevice *d, const SparseAsk *q)
     const Joint *j = d->wgmma ? joint_half : joint_ampere;
     int n = d->wgmma ? (int)(sizeof joint_half / sizeof *j)
                      : (int)(sizeof joint_ampere / sizeof *j);
-    for (int i = 0; i < n && half; i++)
-        for (int parts = 1; parts <= (q->sums ? MOST_PARTS : 1); parts *= 2)
-            if (parts == 1 || q->m >= (int64_t)LEAST_STEPS * j[i].dw.k * parts)
+    for (int i = 0; i < n && half; i++) {
+        int64_t all = over(q->k, j[i].dw.m) * over(q->n, j[i].dw.n);
+        for (int parts = 1; parts <= MOST_PARTS; parts *= 2)
+            if (divides(d, q, &j[i].dw, all, q->m, parts))
                 consider_joint(&plan, d, q, &j[i], parts);
+    }
     consider_listed(&plan, d, q);
     if (d->wgmma)
         pack(&plan, q);
