@@ -13,9 +13,9 @@
    - sorting costs each program a look at the whole mask, and pays where rows differ;
    - operands that no tensor map takes are packed first, unless the work is small.
 
-   Rates are of one SM; what they and the other figures are fitted to: layers of 1024 to
-   4096 on an H200 (2026-11-23, `tests/gpu/shapes --only sparse`). Those of older devices
-   are plan_gemm.c's. */
+   Rates are of one SM; they and the other figures are fitted to layers of 1024 to 4096 on
+   an H200 (2026-11-23, `tests/gpu/shapes --only sparse`, and with `--tiles`). Those of
+   older devices are plan_gemm.c's. */
 #include "runtime/nn/plan.h"
 
 #include <math.h>
@@ -26,17 +26,22 @@ enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
    program has beside the steps of a tile; `list`: the launch that writes it; `lone`: how
    fast a tile made for two on an SM is by itself; `by_threads`: how much slower loads by
    threads are than by TMA, beyond the `start` of a program; `a_word`: a further word of
-   the mask, whose loads begin anew. */
+   the mask, whose loads begin anew; `join`: the launch that adds parts, which go through
+   memory; `beneath`: of the second-level cache's time, what does not hide behind matmuls;
+   `shared`: how much longer a program takes while it shares an SM; `filler`: a tile of dx
+   that is so much longer than one of dw still fills the end better. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
-                    next_launch = 1.8, begin_listed = 0.4, list = 4.0,
-                    lone = 0.7, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5,
-                    start = 3, a_word = 1, sorting = 1.5;
+                    next_launch = 1.8, begin_listed = 1.0, list = 3.0,
+                    lone = 0.72, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5,
+                    start = 3, a_word = 1, sorting = 0.7, join_bytes = 2.8e6, join = 1,
+                    beneath = 0.05, shared = 1.6, filler = 0.65;
 
 static const GemmTile hopper_half[] = {
-    {128, 256, 64, 8, 3, 1, 0, 5.7}, {128, 128, 64, 4, 2, 2, 0, 5.6},
-    {128, 128, 64, 4, 4, 1, 0, 5.0}, {64, 256, 64, 4, 3, 1, 0, 4.8},
-    {64, 128, 128, 4, 3, 1, 0, 4.2}, {128, 64, 64, 4, 4, 2, 0, 3.6},
-    {64, 64, 64, 4, 4, 3, 0, 3.1},   {32, 64, 64, 4, 3, 3, 0, 1.0}};
+    {128, 256, 64, 8, 3, 1, 0, 5.65}, {128, 128, 64, 4, 2, 2, 0, 5.6},
+    {128, 128, 64, 4, 4, 1, 0, 5.3},  {64, 256, 64, 4, 3, 1, 0, 5.25},
+    {64, 128, 128, 4, 3, 1, 0, 4.0},  {64, 128, 64, 4, 4, 2, 0, 4.1},
+    {128, 64, 64, 4, 4, 2, 0, 3.7},   {64, 64, 64, 4, 4, 3, 0, 3.1},
+    {32, 64, 64, 4, 3, 3, 0, 1.0}};
 static const GemmTile hopper_tf32[] = {
     {128, 256, 32, 8, 3, 1, 0, 3.0}, {128, 128, 32, 8, 3, 1, 0, 2.3},
     {128, 64, 32, 4, 4, 2, 0, 1.6},  {64, 64, 32, 4, 4, 3, 0, 1.4},
@@ -65,10 +70,10 @@ typedef struct Joint {
 
 static const Joint joint_half[] = {
     {{128, 128, 64, 4, 2, 2, 0, 5.6}, {128, 128, 64, 4, 2, 2, 0, 5.6}},
-    {{128, 128, 64, 4, 4, 1, 0, 5.0}, {128, 128, 64, 4, 4, 1, 0, 5.0}},
-    {{64, 128, 64, 4, 3, 2, 0, 4.2}, {128, 128, 64, 4, 2, 2, 0, 5.6}},
+    {{128, 128, 64, 4, 4, 1, 0, 4.9}, {128, 128, 64, 4, 4, 1, 0, 4.9}},
+    {{64, 128, 64, 4, 3, 2, 0, 3.8}, {128, 128, 64, 4, 2, 2, 0, 5.6}},
     {{128, 128, 64, 8, 3, 1, 0, 4.6}, {128, 256, 64, 8, 3, 1, 0, 5.7}},
-    {{64, 64, 64, 4, 4, 3, 0, 3.1}, {64, 64, 64, 4, 4, 3, 0, 3.1}}};
+    {{64, 64, 64, 4, 4, 3, 0, 2.6}, {64, 64, 64, 4, 4, 3, 0, 2.6}}};
 static const Joint joint_ampere[] = {
     {{128, 128, 64, 8, 3, 1, 0, 2.0}, {128, 128, 64, 8, 3, 1, 0, 2.0}},
     {{64, 64, 64, 4, 3, 2, 0, 1.2}, {64, 64, 64, 4, 3, 2, 0, 1.2}}};
@@ -132,6 +137,7 @@ shape_of(const SparseAsk *q, int what)
    steps; the heaviest has `more`. `idle`: those of dead tiles. */
 typedef struct Load {
     double units, each, start, more, idle;
+    double cache;  /* their tiles out of the second-level cache */
     double beside;
     int resident;
 } Load;
@@ -143,11 +149,11 @@ operations(const GemmTile *t)
 }
 
 /* What a program of a tile has beside its steps: the first loads and the results, which
-   another one on the SM hides. */
+   another one on the SM hides in part. */
 static double
 begin(const GemmTile *t)
 {
-    return (1.2 + t->m * t->n / 24576.0) / t->resident;
+    return (0.4 + t->m * t->n / 14000.0) * (t->resident > 1 ? 0.7 : 1);
 }
 
 static Load
@@ -172,11 +178,13 @@ load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double first)
         l.more = step * fmin(sqrt(live * p * 2 * log((double)s->rows + 1)),
                              (double)s->cols - live);
     }
+    l.cache = l.units * (t->m + t->n * wide) * depth * (s->dx ? 1 : 1 - p) * q->bytes /
+              cache_bytes;
     if (w->sorted) /* the whole mask and all pairs of rows, by each program */
         l.each += sorting + tiles_m * ((double)s->cols + tiles_m / 4) / 4096;
     if (w->parts > 1)
-        l.beside += next_launch + 2.0 * w->parts * (double)s->m * (double)s->n * 4 /
-                                      cache_bytes;
+        l.beside += next_launch + join +
+                    2.0 * w->parts * (double)s->m * (double)s->n * 4 / join_bytes;
     return l;
 }
 
@@ -225,6 +233,8 @@ together(const NnDevice *d, const Load *a, const Load *b)
     }
     if (best < a->each + b->each && a->resident > 1)
         best /= lone;
+    if (a->resident > 1)
+        best = fmax(best, shared * fmax(a->each, b->each));
     return best + (a->idle + b->idle) * dead_tile / wide;
 }
 
@@ -267,7 +277,7 @@ consider_matmul(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *
                 const SparseMatmul *w)
 {
     Load l = load_of(q, s, w, begin(&w->tile));
-    double products = fmax(alone(d, &l, w->sorted), memory_of(q, s));
+    double products = fmax(alone(d, &l, w->sorted), memory_of(q, s)) + beneath * l.cache;
     if (best->way.tile.m && products + l.beside >= best->products + best->beside)
         return;
     *best = (Best){*w, products, l.beside};
@@ -337,11 +347,12 @@ consider_joint(SparsePlan *best, const NnDevice *d, const SparseAsk *q, const Jo
             return;
         Load a = load_of(q, &dx, &w.dx, begin(&j->dx));
         Load b = load_of(q, &dw, &w.dw, begin(&j->dw));
-        w.dw_first = b.each > a.each;
+        w.dw_first = b.each > filler * a.each;
         double ends = w.dw_first ? together(d, &b, &a) : together(d, &a, &b);
         double products = fmax(ends + tail(&b, sorted, (a.units + b.units) /
                                                            d->processors),
-                               memory_of(q, &dx) + memory_of(q, &dw));
+                               memory_of(q, &dx) + memory_of(q, &dw)) +
+                          beneath * (a.cache + b.cache);
         consider(best, &w, products, launch + b.beside);
     }
 }
@@ -353,7 +364,8 @@ listed_of(const NnDevice *d, const SparseAsk *q, const Shape *s, const SparseMat
     Load l = load_of(q, s, w, begin_listed);
     return fmax(ceil(l.units / d->processors) * l.each +
                     tail(&l, true, l.units / d->processors),
-                memory_of(q, s)) + 1;
+                memory_of(q, s)) +
+           beneath * l.cache + 1;
 }
 
 static void
@@ -392,7 +404,7 @@ consider_listed(SparsePlan *best, const NnDevice *d, const SparseAsk *q)
     Load b = load_of(q, &dw, &two, begin_listed);
     consider(best, &w,
              together(d, &a, &b) + tail(&b, true, (a.units + b.units) / d->processors) +
-                 1,
+                 beneath * (a.cache + b.cache) + 1,
              launch + list);
 }
 
