@@ -61,6 +61,14 @@ is_small(const char *text, Expr *expr)
     return n <= 1 << 20;
 }
 
+/* Every name is the one array. */
+static const RunArg *
+any_name(void *user, const char *name, size_t n)
+{
+    (void)name, (void)n;
+    return user;
+}
+
 static void
 read_spec(const char *text)
 {
@@ -68,7 +76,6 @@ read_spec(const char *text)
     Expr expr = {.lookup = lookup};
     char why[300];
     bool environment = false;
-    size_t n;
     spec_is_scalar(text);
     int64_t shape[NPY_MAX_RANK];
     expr_list(&expr, text, strlen(text), shape, NPY_MAX_RANK);
@@ -76,8 +83,8 @@ read_spec(const char *text)
         return;
     of.array = (Array){.dtype = SDC_FP16, .rank = 2, .shape = {64, 64}};
     of.value = sdc_ptr(SDC_FP16, &of);
-    if (spec_desc_name(text, &n))
-        spec_read_desc(text, &expr, &of, &arg, why, sizeof why);
+    if (spec_is_over(text))
+        spec_read_over(text, &expr, any_name, &of, &arg, why, sizeof why);
     else if (spec_read(text, &expr, &arg, why, sizeof why, &environment))
         array_done(&arg.array);
 }
