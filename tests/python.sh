@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Python package's tests without torch, SKIPPED where python3, numpy or pytest is
-# missing: python.sh ROOT BUILD
+# The Python package's tests without torch, and the blocks of its page; SKIPPED where
+# python3, numpy or pytest is missing: python.sh ROOT BUILD
 set -euo pipefail
 root=${1:?usage: python.sh ROOT BUILD} build=${2:?}
 python=${PYTHON:-python3}
@@ -11,5 +11,8 @@ fi
 export SDC_LIBRARY=$build/libsdc.so.0 PYTHONPATH=$root/runtime/python SDC_CACHE=off
 export PYTHONDONTWRITEBYTECODE=1
 cd "$root/runtime/python"
-exec "$python" -m pytest -q -p no:cacheprovider tests/test_jit.py tests/test_check.py \
-    tests/test_docs.py
+"$python" -m pytest -q -p no:cacheprovider tests/test_jit.py tests/test_check.py
+page=$(mktemp -d)
+trap 'rm -rf "$page"' EXIT
+ln -s "$(command -v "$python")" "$page/python3"
+PATH=$page:$PATH "$root/tests/pages/run" "$root/docs/python.md" "$page/run"
