@@ -21,6 +21,7 @@ from .launch import OPTIONS, Launcher
 
 
 _CONFIG = "torch._inductor.config"
+_FLEX = "torch._inductor.kernel.flex.flex_attention"
 
 
 class CpuDriver(Driver):
@@ -30,16 +31,18 @@ class CpuDriver(Driver):
         super().__init__("cpu")
 
 
-class CpuCompiler:
-    """The backend "cpu" of Triton, as far as it is asked what it is."""
+class Compiler:
+    """A backend of Triton, as far as it is asked what it is."""
+
+    name = ""
 
     def __init__(self, target: Any) -> None:
         self.target = target
 
-    @staticmethod
-    def supports_target(target: Any) -> bool:
-        """Is it the CPU?"""
-        return target.backend == "cpu"
+    @classmethod
+    def supports_target(cls, target: Any) -> bool:
+        """Is it this one's?"""
+        return target.backend == cls.name
 
     def parse_options(self, options: dict[str, Any]) -> Any:
         """Options of a kernel."""
@@ -48,6 +51,23 @@ class CpuCompiler:
     def hash(self) -> str:
         """Its version."""
         return "sdc " + __version__
+
+
+class CpuCompiler(Compiler):
+    """The backend "cpu"."""
+
+    name = "cpu"
+
+
+class CudaCompiler(Compiler):
+    """The backend "nvidia", where Triton's own is missing."""
+
+    name = "cuda"
+
+
+def make_backend(target: Any) -> Compiler:
+    """The compiler of a target, as triton.compiler.make_backend."""
+    return (CudaCompiler if target.backend == "cuda" else CpuCompiler)(target)
 
 
 class Binary:
@@ -102,7 +122,7 @@ def compile(src: Any, target: Any = None, options: Optional[dict[str, Any]] = No
 
 
 def patch(driver: Driver) -> None:
-    """triton.compile, the backend of the CPU and inductor's settings."""
+    """triton.compile, the backend of the device and inductor's settings."""
     import triton
     from .install import replace, undo
     replace(triton, "compile", compile)
@@ -111,6 +131,9 @@ def patch(driver: Driver) -> None:
     if driver.kind == "cpu":
         backends["cpu"] = SimpleNamespace(driver=CpuDriver, compiler=CpuCompiler)
         undo(lambda: backends.pop("cpu"))
+    elif "nvidia" not in backends:  # torch looks for the active one among them
+        backends["nvidia"] = SimpleNamespace(driver=Driver, compiler=CudaCompiler)
+        undo(lambda: backends.pop("nvidia"))
     triton_of_torch = sys.modules.get("torch.utils._triton")
     for f in list(vars(triton_of_torch).values()) if triton_of_torch else ():
         if hasattr(f, "cache_clear"):  # it asked for Triton before
@@ -121,24 +144,50 @@ def patch(driver: Driver) -> None:
         settings["cpu_backend"] = "triton"  # unless inductor has looked, and found none
 
     def configure(config: Any) -> None:
+        if driver.kind == "cpu":  # inductor measures this on GPUs alone
+            new = "benchmark_template_fusion"  # since torch 2.15
+            settings[new if hasattr(config, new) else "benchmark_epilogue_fusion"] = False
         for name, value in settings.items():
             if hasattr(config, name):
                 undo(partial(setattr, config, name, getattr(config, name)))
                 setattr(config, name, value)
 
-    if _CONFIG in sys.modules:
-        configure(sys.modules[_CONFIG])
+    _when_imported(_CONFIG, configure)
+    if "cpu_backend" in settings:
+        _when_imported(_FLEX, _explain_flex)
+
+
+def _explain_flex(flex: Any) -> None:
+    """For the CPU inductor has flex_attention in C++ alone, and not beside Triton."""
+    from .install import replace
+    lower = flex.lower_cpu
+
+    def lower_cpu(*args: Any, **kwargs: Any) -> Any:
+        if sys.modules[_CONFIG].cpu_backend == "triton":
+            raise NotImplementedError(
+                "flex_attention on the CPU is C++ in inductor, not Triton: compile it with "
+                'torch.compile(..., options={"cpu_backend": "cpp"})')
+        return lower(*args, **kwargs)
+
+    replace(flex, "lower_cpu", lower_cpu)
+
+
+def _when_imported(name: str, f: Callable[[Any], None]) -> None:
+    """Calls `f` with the module now, or when somebody imports it."""
+    from .install import undo
+    if name in sys.modules:
+        f(sys.modules[name])
     else:  # to import it takes a second, and most programs compile nothing
-        finder = _Afterwards(configure)
+        finder = _Afterwards(name, f)
         sys.meta_path.insert(0, finder)
         undo(finder.remove)
 
 
 class _Afterwards(MetaPathFinder):
-    """Calls `f` with inductor's settings when they have been imported."""
+    """Calls `f` with a module when it has been imported."""
 
-    def __init__(self, f: Callable[[Any], None]) -> None:
-        self.f = f
+    def __init__(self, name: str, f: Callable[[Any], None]) -> None:
+        self.name, self.f = name, f
 
     def remove(self) -> None:
         """It looks no more."""
@@ -147,7 +196,7 @@ class _Afterwards(MetaPathFinder):
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The usual one, with `f` behind it."""
-        if name != _CONFIG:
+        if name != self.name:
             return None
         self.remove()
         spec = importlib.util.find_spec(name)

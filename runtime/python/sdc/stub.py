@@ -111,7 +111,7 @@ def make(driver: Driver) -> ModuleType:
     _module("triton.runtime.errors", OutOfResources=errors.Error)
     compiler = {"CompilationError": errors.SourceError, "ASTSource": ASTSource,
                 "CompiledKernel": inductor.Binary, "compile": inductor.compile,
-                "make_backend": inductor.CpuCompiler, "triton_key": triton_key}
+                "make_backend": inductor.make_backend, "triton_key": triton_key}
     _module("triton.compiler", **compiler)
     _module("triton.compiler.compiler", **compiler)
     _module("triton.compiler.errors", CompilationError=errors.SourceError)

@@ -1,0 +1,250 @@
+"""Inductor's own templates by sdc: GEMM, convolution and flex_attention.
+
+    python templates.py [CASE ...]              max-autotune beside eager, on a GPU times
+                                                beside Triton, too
+    python templates.py --compile sm_90a [...]  without one: every choice of the tuner for
+                                                a forward pass is compiled for it
+
+A line a case. Inductor may use no other backend than Triton's templates; on the CPU
+flex_attention has none.
+"""
+
+import argparse
+import collections
+import os
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+F = torch.nn.functional
+
+
+def flex(device, keep, rows, columns):
+    """flex_attention with a block mask and a score that depends on the place."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    with unset_fake_temporarily():
+        mask = create_block_mask(keep, None, None, rows, columns, device="cpu")
+    for name, x in list(vars(mask).items()):  # mask.to(device), of fake tensors too
+        if isinstance(x, torch.Tensor):
+            moved = torch.empty(x.shape, dtype=x.dtype, device=device)
+            setattr(mask, name, moved.copy_(x) if type(moved) is torch.Tensor else moved)
+    return lambda q, k, v: flex_attention(
+        q, k, v, score_mod=lambda s, b, h, i, j: s + 0.01 * (j - i), block_mask=mask,
+        enable_gqa=q.shape[1] != k.shape[1])
+
+
+def everything(b, h, i, j):
+    return i >= 0
+
+
+def causal(b, h, i, j):
+    return i >= j
+
+
+def window(b, h, i, j):
+    return (i >= j) & (i - j < 200)
+
+
+def cases(device):
+    """Name: function, inputs, whether gradients are asked for."""
+    def t(*shape, dtype=torch.float16):
+        return torch.randn(*shape, device=device, dtype=torch.float32).to(dtype)
+
+    heads = (2, 4, 512, 64)
+    return {
+        "mm": (lambda a, b: torch.relu(a @ b), [t(512, 768), t(768, 640)], False),
+        "mm_bf16_odd": (lambda a, b: a @ b,
+                        [t(300, 200, dtype=torch.bfloat16),
+                         t(200, 136, dtype=torch.bfloat16)], False),
+        "mm_fp32": (lambda a, b: a @ b, [t(256, 256, dtype=torch.float32),
+                                         t(256, 256, dtype=torch.float32)], False),
+        "linear": (lambda x, w, b: F.gelu(F.linear(x, w, b)),
+                   [t(8, 128, 256), t(512, 256), t(512)], True),
+        "bmm": (lambda a, b: torch.bmm(a, b).exp(),
+                [t(6, 128, 96), t(6, 96, 160)], False),
+        "conv": (lambda x, w: torch.relu(F.conv2d(x, w, padding=1)),
+                 [t(4, 32, 28, 28), t(64, 32, 3, 3)], False),
+        "flex": (flex(device, everything, 512, 512), [t(*heads) for _ in "qkv"], True),
+        "flex_causal": (flex(device, causal, 512, 512), [t(*heads) for _ in "qkv"], True),
+        "flex_window": (flex(device, window, 512, 512), [t(*heads) for _ in "qkv"], True),
+        "flex_decode": (flex(device, everything, 1, 1024),
+                        [t(2, 8, 1, 64), t(2, 2, 1024, 64), t(2, 2, 1024, 64)], False),
+    }
+
+
+def compiled(f):
+    """With templates alone, and every one of them tried."""
+    torch._dynamo.reset()
+    return torch.compile(f, fullgraph=True, options={
+        "max_autotune": True, "max_autotune_gemm_backends": "TRITON",
+        "max_autotune_conv_backends": "TRITON"})
+
+
+def results(f, inputs, gradients):
+    """What comes out, and the gradients of the inputs."""
+    inputs = [x.detach().requires_grad_(gradients) for x in inputs]
+    y = f(*inputs)
+    if gradients:
+        (y.float().square().mean() * 1000).backward()
+    return [y.detach(), *(x.grad for x in inputs if x.grad is not None)]
+
+
+def spelled(src):
+    """A kernel's signature and constants for the command: types, bindings."""
+    at = {}
+    for key, values in (getattr(src, "attrs", None) or {}).items():
+        if ["tt.divisibility", 16] in [list(v) for v in values]:
+            at[key[0]] = ":16"
+    constants = {(src.fn.arg_names[k[0]] if isinstance(k, tuple) else k): v
+                 for k, v in (src.constants or {}).items()}
+    types, bind = [], []
+    for i, name in enumerate(src.fn.arg_names):
+        kind = src.signature[name]
+        if name in constants and kind == "constexpr":
+            bind.append(f"{name}={constants[name]!r}")
+        else:
+            types.append("1" if constants.get(name) == 1 else kind + at.get(i, ""))
+    return types, bind
+
+
+def compile_for(target, binary):
+    """The message of the command; "" when the kernel compiles."""
+    from sdc.source import Source
+    source = Source()
+    name = source.place(binary.src.fn)
+    types, bind = spelled(binary.src)
+    options = binary.options
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, name + ".tk")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(source.text())
+        command = [sys.executable, "-m", "sdc", "compile", path, "--kernel", name,
+                   "--target", target, "--emit=asm", "-s", ",".join(types),
+                   "-o", os.path.join(folder, "out"),
+                   "--num-warps", str(options.get("num_warps", 4)),
+                   "--num-stages", str(options.get("num_stages", 3))]
+        for text in bind:
+            command += ["-c", text]
+        done = subprocess.run(command, capture_output=True, text=True)
+    return done.stderr.strip() or "failed" if done.returncode else ""
+
+
+def compile_only(target, chosen):
+    """All cases without a GPU."""
+    sys.modules["triton"] = None
+    import sdc
+    sdc.install("cuda")
+    from sdc import inductor
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    from no_gpu import pretend
+    pretend()
+    made = []
+    build = inductor.compile
+
+    def kept(*args, **kwargs):
+        made.append(build(*args, **kwargs))
+        return made[-1]
+
+    sys.modules["triton"].compile = sys.modules["triton.compiler"].compile = kept
+    failed = 0
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        for name, (f, inputs, _) in cases("cuda").items():
+            if chosen and name not in chosen:
+                continue
+            made.clear()
+            try:
+                results(compiled(f), inputs, False)  # autograd opens the device
+            except torch.AcceleratorError:
+                pass  # compiled, and now it would run
+            whys = collections.Counter()
+            kernels = {(b.src.fn.src, str(b.src.constants), str(b.options)): b
+                       for b in made}
+            for b in kernels.values():
+                why = compile_for(target, b)
+                if why:
+                    whys[why[:600]] += 1
+            print(f"{name:12} {len(kernels)} kernels, refused {sum(whys.values())}",
+                  flush=True)
+            for why, n in whys.items():
+                print(f"    {n} x {why}")
+            failed += bool(whys) or not kernels
+    return failed
+
+
+def worst(got, wanted):
+    """The largest difference beside the largest value."""
+    return max(((g.double() - w.double()).abs().max() / w.double().abs().max()).item()
+               for g, w in zip(got, wanted))
+
+
+def run(device, chosen):
+    """All cases beside eager; they may be as wrong as eager or Triton, doubled."""
+    import sdc
+    from sdc.inductor import Binary
+    failed = 0
+    for name, (f, inputs, gradients) in cases(device).items():
+        flexible = name.startswith("flex")
+        if (chosen and name not in chosen) or (flexible and device == "cpu"):
+            continue
+        exact = [x.float() if flexible else x.double() for x in inputs]
+        wanted = results(f, exact, gradients)
+        about = ""
+        allowed = worst(results(f, inputs, gradients), wanted)
+        if device == "cuda":
+            triton = compiled(f)
+            allowed = max(allowed, worst(results(triton, inputs, gradients), wanted))
+            about = f"; forward Triton {forward_ms(triton, inputs):.3f} ms"
+        sdc.install(device)
+        used = set()
+        launch = Binary.run
+
+        def counted(binary, *args, launch=launch, used=used):
+            used.add(binary.name)
+            launch(binary, *args)
+
+        Binary.run = counted
+        try:
+            ours = compiled(f)
+            error = worst(results(ours, inputs, gradients), wanted)
+            templates = sum("_tem_" in n for n in used)
+            Binary.run = launch
+            if about:
+                about += f", sdc {forward_ms(ours, inputs):.3f} ms"
+            good = error <= 2 * allowed + 1e-6 and templates
+            failed += not good
+            print(f"{name:12} {'ok' if good else 'WRONG':5} worst {error:.1e} of "
+                  f"{allowed:.1e}, templates {templates}{about}", flush=True)
+        except Exception as e:
+            failed += 1
+            print(f"{name:12} FAILED {type(e).__name__}: {str(e)[:1500]}", flush=True)
+        Binary.run = launch
+        sdc.uninstall()
+    return failed
+
+
+def forward_ms(f, inputs):
+    """Milliseconds on a GPU."""
+    from triton.testing import do_bench
+    with torch.no_grad():
+        return do_bench(lambda: f(*inputs))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--compile", metavar="TARGET")
+    p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    p.add_argument("cases", nargs="*")
+    a = p.parse_args()
+    torch.manual_seed(0)
+    if a.compile:
+        return compile_only(a.compile, a.cases) != 0
+    return run(a.device, a.cases) != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
