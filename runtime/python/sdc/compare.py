@@ -1,4 +1,5 @@
 """python -m sdc.compare program.py ARGS: its kernels under Triton and sdc, in a table.
+python -m sdc.compare -m pytest ARGS: those of a module that is run so, as by python -m.
 
     --launches N    of one kind (1)       --kinds N    of one kernel (12)
     --no-times      results only          --json FILE  the table as JSON
@@ -29,17 +30,22 @@ def main() -> int:
     p.add_argument("--no-times", action="store_true")
     p.add_argument("--json")
     p.add_argument("--points", type=int)
+    p.add_argument("-m", action="store_true", dest="module")
     p.add_argument("program")
     p.add_argument("arguments", nargs=argparse.REMAINDER)
     a = p.parse_args()
     sys.argv = [a.program, *a.arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(a.program)))
+    sys.path.insert(0, os.getcwd() if a.module
+                    else os.path.dirname(os.path.abspath(a.program)))
     failed = False
     with compare(a.kinds, a.launches, not a.no_times) as c:
         try:
             if a.points is not None:
                 limit_points(a.points)
-            runpy.run_path(a.program, run_name="__main__")
+            if a.module:
+                runpy.run_module(a.program, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(a.program, run_name="__main__")
         except SystemExit as e:
             failed = bool(e.code)
         except Exception:
