@@ -34,6 +34,8 @@ def main() -> int:
     p.add_argument("program")
     p.add_argument("arguments", nargs=argparse.REMAINDER)
     a = p.parse_args()
+    if not a.module and not os.path.exists(a.program):
+        p.error(f"cannot read '{a.program}'")
     sys.argv = [a.program, *a.arguments]
     sys.path.insert(0, os.getcwd() if a.module
                     else os.path.dirname(os.path.abspath(a.program)))

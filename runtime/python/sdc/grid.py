@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from . import _lib as L
@@ -15,7 +16,11 @@ def make_grid(grid: Any) -> L.Grid:
     sizes = (grid,) if isinstance(grid, int) else tuple(grid)
     if not 1 <= len(sizes) <= 3:
         raise ArgumentError(f"a grid has one to three sizes, not {len(sizes)}")
-    numbers = [int(n) for n in sizes] + [1, 1]
+    try:
+        numbers = [operator.index(n) for n in sizes] + [1, 1]
+    except TypeError:
+        raise ArgumentError(f"a grid of {sizes}: sizes are whole numbers, such as "
+                            "cdiv(n, BLOCK)") from None
     if any(not -1 <= n < 2**31 for n in numbers):
         raise ArgumentError(f"a grid of {sizes}: sizes have 31 bits")
     made = L.Grid(*numbers[:3])
