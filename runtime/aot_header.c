@@ -178,7 +178,7 @@ function(Buf *b, const Group *g, const char *name, const char *kind, const char 
 {
     buf_printf(b, "\nstatic inline SdcrtStatus\n%s_%s(%s", name, kind, before);
     if (!g->has_grid)
-        buf_str(b, ",\n    const int64_t sdc_grid[3]");
+        buf_str(b, ",\n    SdcGrid sdc_programs");
     for (int i = 0; i < g->nargs; i++) {
         buf_str(b, ",\n    ");
         one_param(b, g, i, true);
@@ -196,8 +196,8 @@ function(Buf *b, const Group *g, const char *name, const char *kind, const char 
     buf_printf(b,
                "%s\n    };\n    return sdcrt_bundle_%s(&%s_bundle,\n"
                "        %s, %s, sdc_args, %d, sdc_error);\n}\n",
-               g->nargs ? "" : " 0", kind, name, first, g->has_grid ? "NULL" : "sdc_grid",
-               g->nargs);
+               g->nargs ? "" : " 0", kind, name, first,
+               g->has_grid ? "NULL" : "&sdc_programs", g->nargs);
 }
 
 /* "x=*fp32:16 ", "BLOCK=128 "; nothing for what has no text. `slot`: -1 when bound. */

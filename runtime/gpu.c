@@ -307,7 +307,7 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
     if (status != SDC_OK)
         return status;
     SdcrtError why;
-    SdcrtStatus got = sdcrt_cuda_launch(cuda, image->kernel, slots, size, stream, &why);
+    SdcrtStatus got = sdcrt_cuda_launch(cuda, image->kernel, slots, grid, stream, &why);
     if (got == SDCRT_ERROR_MAP) {
         CudaMapFit fit = cuda_maps_fit(k->meta, slots);
         /* the driver may find more */

@@ -468,8 +468,7 @@ SdcStatus
 kernel_run(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads)
 {
     SdcContext *cx = k->mod->cx;
-    const int32_t size[3] = {grid.x, grid.y, grid.z};
-    switch (sdcrt_cpu_launch(cx->pool, k->entry, slots, size, k->meta->scratch_bytes,
+    switch (sdcrt_cpu_launch(cx->pool, k->entry, slots, grid, k->meta->scratch_bytes,
                              threads)) {
     case SDCRT_OK: return SDC_OK;
     case SDCRT_ERROR_MEMORY:

@@ -47,6 +47,8 @@
 #ifndef SDC_H
 #define SDC_H
 
+#include "runtime/rt/grid.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -360,12 +362,6 @@ typedef enum SdcArgKind {
     SDC_ARG_TUPLE
 } SdcArgKind;
 
-/* Functions that make arguments and grids: inline in C and C++, and symbols of libsdc for
-   languages that only call. Structs of 16 and 12 bytes come back by value. */
-#ifndef SDC_MAKER
-#define SDC_MAKER static inline
-#endif
-
 /* One argument of a launch. Made by the functions below. */
 typedef struct SdcArg {
     int32_t kind;  /* SdcArgKind */
@@ -485,17 +481,6 @@ SDC_API SdcStatus sdc_arg_dlpack(SdcContext *ctx, const void *tensor, SdcArg *ou
 /* The same as a descriptor with these block sizes, one for each dimension. */
 SDC_API SdcStatus sdc_desc_dlpack(SdcContext *ctx, const void *tensor,
                                   const int32_t *block, SdcDesc *out);
-
-typedef struct SdcGrid { int32_t x, y, z; } SdcGrid;
-
-SDC_MAKER SdcGrid sdc_grid(int64_t x, int64_t y, int64_t z)
-{
-    SdcGrid g;
-    g.x = x < 0 || x > INT32_MAX ? -1 : (int32_t)x; /* refused at launch */
-    g.y = y < 0 || y > INT32_MAX ? -1 : (int32_t)y;
-    g.z = z < 0 || z > INT32_MAX ? -1 : (int32_t)z;
-    return g;
-}
 
 /* ---------------------------------------------------------------- functions, launches */
 

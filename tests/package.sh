@@ -21,7 +21,7 @@ wrong() {
 for file in bin/sdc lib/libsdc.so lib/libsdc.so.0 lib/libsdc.a lib/libsdcrt.a \
     lib/libsdckernels.a lib/pkgconfig/sdc.pc lib/pkgconfig/sdcrt.pc \
     lib/cmake/sdc/sdc-config.cmake include/sdc/{sdc,sdcrt,cuda,meta,bundle,sdc_nn}.h \
-    include/sdc/{sdc_kernels.h,kernels/matmul.h} share/man/man1/sdc.1 \
+    include/sdc/grid.h include/sdc/{sdc_kernels.h,kernels/matmul.h} share/man/man1/sdc.1 \
     share/bash-completion/completions/sdc share/zsh/site-functions/_sdc \
     share/fish/vendor_completions.d/sdc.fish share/sdc/kernels/{matmul,softmax}.tk \
     share/doc/sdc/{README.md,LICENSE,docs/language.md,docs/examples/rows.c} \

@@ -166,8 +166,8 @@ run_collect(Run *r)
             continue;
         if (!r->args[i].name)
             status = cli_error(r->c, EXIT_INPUT,
-                               "argument '%s' has no value: -a '%s=ones:fp32[1000]' makes "
-                               "an array, -a %s=3 a number",
+                               "argument '%s' has no value: -a '%s=ones:fp32[1000]' "
+                               "makes an array, -a %s=3 a number",
                                r->params[i].name, r->params[i].name, r->params[i].name);
         r->param_of[r->nvalue] = i;
         r->values[r->nvalue++] = r->args[i].value;

@@ -44,7 +44,7 @@ file(GLOB pages RELATIVE "${ROOT}" CONFIGURE_DEPENDS "${ROOT}/docs/*.md"
 list(REMOVE_ITEM pages docs/README.md)
 set(pages docs/README.md README.md ${pages} tests/README.md runtime/python/README.md
     runtime/sdc.h runtime/sdc_nn.h runtime/sdc.hpp runtime/rt/sdcrt.h runtime/rt/cuda.h
-    runtime/rt/bundle.h)
+    runtime/rt/bundle.h runtime/rt/grid.h)
 set(HTML "${CMAKE_CURRENT_BINARY_DIR}/html")
 list(TRANSFORM pages PREPEND "${ROOT}/" OUTPUT_VARIABLE page_files)
 add_custom_command(OUTPUT "${HTML}/index.html"

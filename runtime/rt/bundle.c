@@ -309,14 +309,17 @@ choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *
 /* ---------------------------------------------------------------- a launch */
 
 static SdcrtStatus
-grid_of(const SdcrtBundle *b, const Variant *v, const int64_t *given,
-        const uint64_t *args, int32_t *out, SdcrtError *e)
+grid_of(const SdcrtBundle *b, const Variant *v, const SdcGrid *given,
+        const uint64_t *args, SdcGrid *out, SdcrtError *e)
 {
+    const int32_t *sizes[] = {given ? &given->x : NULL, given ? &given->y : NULL,
+                              given ? &given->z : NULL};
+    int32_t *to[] = {&out->x, &out->y, &out->z};
     SdcrtExprError why;
     for (int i = 0; i < 3; i++) {
         int64_t x = 1;
         if (given)
-            x = given[i];
+            x = *sizes[i];
         else if (i == 0 && !v->meta.grid[0].n)
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' needs a grid", b->name);
         else if (v->meta.grid[i].n &&
@@ -327,13 +330,13 @@ grid_of(const SdcrtBundle *b, const Variant *v, const int64_t *given,
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
                                "the grid of '%s' is %lld along axis %d", b->name,
                                (long long)x, i);
-        out[i] = (int32_t)x;
+        *to[i] = (int32_t)x;
     }
     return SDCRT_OK;
 }
 
 SdcrtStatus
-sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
+sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const SdcGrid *grid,
                      const uint64_t *args, int nargs, SdcrtError *e)
 {
     State *s;
@@ -346,7 +349,7 @@ sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
     if (status == SDCRT_OK)
         status = choose(b, s, 0, ANY_MAPS, args, nargs, &at, e);
     if (status == SDCRT_OK)
-        status = grid_of(b, &s->variants[at], grid, args, call->grid, e);
+        status = grid_of(b, &s->variants[at], grid, args, &call->grid, e);
     if (status != SDCRT_OK)
         return status;
     call->entry = b->code[at].entry;
@@ -356,7 +359,7 @@ sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const int64_t *grid,
 }
 
 SdcrtStatus
-sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool, const int64_t *grid,
+sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool, const SdcGrid *grid,
                  const uint64_t *args, int nargs, SdcrtError *e)
 {
     SdcrtCall call;
@@ -427,7 +430,7 @@ image_of(const SdcrtBundle *b, State *s, SdcrtCuda *gpu, int code, Image **out,
 }
 
 static SdcrtStatus
-launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, Maps maps, const int64_t *grid,
+launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, Maps maps, const SdcGrid *grid,
        const uint64_t *args, int nargs, SdcrtError *e)
 {
     State *s;
@@ -437,13 +440,13 @@ launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, Maps maps, const int6
                                : gpu ? "the arguments"
                                      : "the device");
     int at, sm = sdcrt_cuda_info(gpu)->sm;
-    int32_t size[3];
+    SdcGrid size;
     uint64_t slots[SDCRT_MAX_PARAMS];
     SdcrtStatus status = own_state(b, &s, e);
     if (status == SDCRT_OK)
         status = choose(b, s, sm, maps, args, nargs, &at, e);
     if (status == SDCRT_OK)
-        status = grid_of(b, &s->variants[at], grid, args, size, e);
+        status = grid_of(b, &s->variants[at], grid, args, &size, e);
     if (status == SDCRT_OK)
         status = image_of(b, s, gpu, at, &image, e);
     if (status != SDCRT_OK)
@@ -453,7 +456,7 @@ launch(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, Maps maps, const int6
 }
 
 SdcrtStatus
-sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const int64_t *grid,
+sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu, void *stream, const SdcGrid *grid,
                   const uint64_t *args, int nargs, SdcrtError *e)
 {
     SdcrtStatus status = launch(b, gpu, stream, ANY_MAPS, grid, args, nargs, e);

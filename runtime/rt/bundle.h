@@ -35,25 +35,25 @@ typedef struct SdcrtTensor {
 typedef struct SdcrtCall {
     SdcrtCpuEntry *entry;
     int64_t scratch;
-    int32_t grid[3];
+    SdcGrid grid;
     uint64_t slots[SDCRT_MAX_PARAMS];
 } SdcrtCall;
 
-/* `grid`: three sizes, or NULL for the expression of the object. On the GPU of `gpu`, as
+/* `grid`: NULL for the expression of the object. On the GPU of `gpu`, as
    sdcrt_cuda_launch. */
 SDCRT_API SdcrtStatus sdcrt_bundle_cuda(const SdcrtBundle *b, SdcrtCuda *gpu,
-                                        void *stream, const int64_t *grid,
+                                        void *stream, const SdcGrid *grid,
                                         const uint64_t *args, int nargs,
                                         SdcrtError *e);
 
 /* On the CPU with the threads of a pool; NULL: on the calling thread. */
 SDCRT_API SdcrtStatus sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool,
-                                       const int64_t *grid, const uint64_t *args,
+                                       const SdcGrid *grid, const uint64_t *args,
                                        int nargs, SdcrtError *e);
 
 /* On the CPU, without running anything yet. */
 SDCRT_API SdcrtStatus sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call,
-                                           const int64_t *grid, const uint64_t *args,
+                                           const SdcGrid *grid, const uint64_t *args,
                                            int nargs, SdcrtError *e);
 
 /* Compiles for the device and loads into the current context all that may run there, so

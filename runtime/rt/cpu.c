@@ -34,7 +34,7 @@ typedef struct Job Job;
 struct Job {
     SdcrtCpuEntry *entry;
     const uint64_t *args;
-    const int32_t *grid;
+    const SdcGrid *grid;
     int64_t total, chunk;
     int64_t scratch;
     atomic_int_fast64_t next; /* first program that nobody has taken */
@@ -68,17 +68,16 @@ struct SdcrtPool {
 };
 
 int64_t
-sdcrt_grid_size(const int32_t grid[3])
+sdcrt_grid_size(SdcGrid grid)
 {
+    const int32_t size[] = {grid.x, grid.y, grid.z};
     int64_t n = 1;
-    if (!grid)
-        return -1;
     for (int i = 0; i < 3; i++) {
-        if (grid[i] < 0)
+        if (size[i] < 0)
             return -1;
-        if (grid[i] && n > (INT64_MAX >> 1) / grid[i])
+        if (size[i] && n > (INT64_MAX >> 1) / size[i])
             return -1;
-        n *= grid[i];
+        n *= size[i];
     }
     return n;
 }
@@ -310,7 +309,7 @@ job_run_shared(SdcrtPool *p, Job *j, int helpers, void *scratch)
 /* On the calling thread; `p` NULL: of no pool. */
 static SdcrtStatus
 run_alone(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
-          const int32_t grid[3], int64_t scratch, int64_t first, int64_t last)
+          SdcGrid grid, int64_t scratch, int64_t first, int64_t last)
 {
     if (first >= last)
         return SDCRT_OK;
@@ -321,13 +320,13 @@ run_alone(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
         if (!far)
             return SDCRT_ERROR_MEMORY;
     }
-    entry(args, grid, first, last, scratch_place(far ? far : near));
+    entry(args, &grid, first, last, scratch_place(far ? far : near));
     scratch_give(p, far);
     return SDCRT_OK;
 }
 
 SdcrtStatus
-sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, const int32_t grid[3],
+sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid grid,
                 int64_t scratch, int64_t first, int64_t last)
 {
     int64_t total = sdcrt_grid_size(grid);
@@ -338,7 +337,7 @@ sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, const int32_t grid[3
 
 SdcrtStatus
 sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
-                 const int32_t grid[3], int64_t scratch, int threads)
+                 SdcGrid grid, int64_t scratch, int threads)
 {
     int64_t total = sdcrt_grid_size(grid);
     if (!p || !entry || total < 0 || scratch < 0)
@@ -351,7 +350,7 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
     int64_t chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);
     Job j = { .entry = entry,
               .args = args,
-              .grid = grid,
+              .grid = &grid,
               .total = total,
               .chunk = chunk > 0 ? chunk : 1,
               .scratch = scratch };

@@ -132,7 +132,7 @@ SDCRT_API const SdcrtCudaUse *sdcrt_cuda_use(const SdcrtCudaKernel *k);
    a tensor without elements is; what a kernel touches there is its error. An error may
    also be that of an earlier kernel, which the device reports only now. */
 SDCRT_API SdcrtStatus sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k,
-                                        const uint64_t *args, const int32_t grid[3],
+                                        const uint64_t *args, SdcGrid grid,
                                         void *stream, SdcrtError *e);
 
 #ifdef __cplusplus

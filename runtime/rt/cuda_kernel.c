@@ -274,13 +274,13 @@ launch_in_context(SdcrtCuda *c, const SdcrtCudaKernel *k, const CudaLaunch *how,
 
 SdcrtStatus
 sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
-                  const int32_t grid[3], void *stream, SdcrtError *e)
+                  SdcGrid grid, void *stream, SdcrtError *e)
 {
-    if (!c || !k || !grid || (!args && k->meta.nparam))
-        return cuda_missing(e, !c      ? "the device"
-                               : !k    ? "launch: the kernel"
-                               : !grid ? "launch: grid"
-                                       : "launch: args");
+    const int32_t size[] = {grid.x, grid.y, grid.z};
+    if (!c || !k || (!args && k->meta.nparam))
+        return cuda_missing(e, !c   ? "the device"
+                               : !k ? "launch: the kernel"
+                                    : "launch: args");
     void *params[SDCRT_MAX_PARAMS + SDCRT_MAX_MAPS + 3];
     CudaLaunchAttribute overlap = {.id = CUDA_LAUNCH_OVERLAP, .value.overlap = 1};
     CudaLaunch how = {.block = {(unsigned)k->meta.threads, 1, 1},
@@ -292,27 +292,27 @@ sdcrt_cuda_launch(SdcrtCuda *c, const SdcrtCudaKernel *k, const uint64_t *args,
     int64_t all = 1;
     for (int i = 0; i < 3; i++) {
         int most = c->info.max_grid[k->meta.folds ? 0 : i];
-        bool many = k->meta.folds && grid[i] > 0 && all > most / grid[i];
-        if (grid[i] < 0 || grid[i] > most || many)
+        bool many = k->meta.folds && size[i] > 0 && all > most / size[i];
+        if (size[i] < 0 || size[i] > most || many)
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
                                "kernel '%s': a grid of %d along axis %d cannot run, %s "
                                "takes 0 to %d",
-                               k->meta.name, grid[i], i, c->info.name, most);
-        nothing |= grid[i] == 0;
-        all *= k->meta.folds ? grid[i] : 1;
-        how.grid[i] = (unsigned)grid[i];
+                               k->meta.name, size[i], i, c->info.name, most);
+        nothing |= size[i] == 0;
+        all *= k->meta.folds ? size[i] : 1;
+        how.grid[i] = (unsigned)size[i];
     }
     if (nothing)
         return SDCRT_OK;
     for (int i = 0; i < 3 && k->meta.folds; i++) {
         how.grid[i] = i ? 1 : (unsigned)all;
-        params[k->meta.nparam + k->meta.nmap + i] = (void *)(uintptr_t)&grid[i];
+        params[k->meta.nparam + k->meta.nmap + i] = (void *)(uintptr_t)&size[i];
     }
     if (k->meta.ctas_per_sm) {
         int64_t room = (int64_t)c->info.processors * k->meta.ctas_per_sm;
-        if (grid[0] > room)
+        if (size[0] > room)
             how.grid[0] = (unsigned)room;
-        params[k->meta.nparam + k->meta.nmap] = (void *)(uintptr_t)&grid[0];
+        params[k->meta.nparam + k->meta.nmap] = (void *)(uintptr_t)&size[0];
     }
     for (int i = 0; i < k->meta.nparam; i++) {
         if (k->meta.params[i].multiple > 1 && args[i] % k->meta.params[i].multiple)

@@ -4,6 +4,8 @@
 #ifndef SDCRT_META_H
 #define SDCRT_META_H
 
+#include "runtime/rt/grid.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -260,7 +262,7 @@ struct SdcrtHooks {
    with axis 0 fastest. `args`: one 8-byte slot per parameter (pointers; integers sign-
    or zero-extended; floats as the bits of their type in the low bytes). `scratch`:
    scratch_bytes of this thread, 64-byte aligned, contents undefined. */
-typedef void SdcrtCpuEntry(const uint64_t *args, const int32_t grid[3], int64_t first,
+typedef void SdcrtCpuEntry(const uint64_t *args, const SdcGrid *grid, int64_t first,
                            int64_t last, void *scratch);
 
 /* ---- what an object of kernels compiled ahead of time holds; bundle.h launches it */

@@ -50,14 +50,14 @@ SDCRT_API int sdcrt_pool_threads(const SdcrtPool *pool);
    program needs. `threads`: use at most so many; 0: all of the pool. When no thread can
    be started the caller does all the work. */
 SDCRT_API SdcrtStatus sdcrt_cpu_launch(SdcrtPool *pool, SdcrtCpuEntry *entry,
-                                       const uint64_t *args, const int32_t grid[3],
+                                       const uint64_t *args, SdcGrid grid,
                                        int64_t scratch, int threads);
 
 /* Runs programs `first` .. `last` - 1 of the grid on the calling thread, for hosts that
    bring their own threads: cut 0 .. sdcrt_grid_size() into ranges as you like, each
    program exactly once. */
 SDCRT_API SdcrtStatus sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args,
-                                      const int32_t grid[3], int64_t scratch,
+                                      SdcGrid grid, int64_t scratch,
                                       int64_t first, int64_t last);
 
 /* Levels of x86-64: 5 of "sapphirerapids" (AMX), 4 of "x86-64-v4", 1 of "x86-64"; 0: no
@@ -68,7 +68,7 @@ SDCRT_API int sdcrt_cpu_level(const char *name);
 SDCRT_API int sdcrt_cpu_host_level(void);
 
 /* Programs of a grid; -1 when a size is negative or the product leaves 62 bits. */
-SDCRT_API int64_t sdcrt_grid_size(const int32_t grid[3]);
+SDCRT_API int64_t sdcrt_grid_size(SdcGrid grid);
 
 #ifdef __cplusplus
 }

@@ -165,7 +165,7 @@ run_entry(const Program *p, SdcrtCpuEntry *entry, int64_t scratch, const Outputs
         }
         n++;
     }
-    int32_t grid[3] = {p->grid[0], p->grid[1], p->grid[2]};
+    SdcGrid grid = {p->grid[0], p->grid[1], p->grid[2]};
     bool ran = sdcrt_run_range(entry, slot, grid, scratch, 0, sdcrt_grid_size(grid)) == 0;
     return arrays_done(p, g, ran, want, rep);
 }

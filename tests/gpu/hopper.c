@@ -141,7 +141,7 @@ START_TEST(registers_move)
         x[i] = (float)(i % 1021);
     OK(sdcrt_cuda_alloc(env.cuda, COUNT * sizeof *x, &at, &env.e));
     OK(sdcrt_cuda_write(env.cuda, at, x, COUNT * sizeof *x, &env.e));
-    OK(sdcrt_cuda_launch(env.cuda, k, &at, (int32_t[]){BLOCKS, 1, 1}, NULL, &env.e));
+    OK(sdcrt_cuda_launch(env.cuda, k, &at, sdc_grid(BLOCKS, 1, 1), NULL, &env.e));
     OK(sdcrt_cuda_wait(env.cuda, &env.e));
     OK(sdcrt_cuda_read(env.cuda, y, at, COUNT * sizeof *y, &env.e));
     for (int i = 0; i < COUNT; i++) {
@@ -182,7 +182,7 @@ START_TEST(shared_begins)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         SdcrtCudaKernel *k = load(&env, &t, 32, sizes[s]);
         OK(sdcrt_cuda_fill(env.cuda, at, 0xff, BLOCKS * sizeof *begin, &env.e));
-        OK(sdcrt_cuda_launch(env.cuda, k, &at, (int32_t[]){BLOCKS, 1, 1}, NULL, &env.e));
+        OK(sdcrt_cuda_launch(env.cuda, k, &at, sdc_grid(BLOCKS, 1, 1), NULL, &env.e));
         OK(sdcrt_cuda_wait(env.cuda, &env.e));
         OK(sdcrt_cuda_read(env.cuda, begin, at, BLOCKS * sizeof *begin, &env.e));
         for (int i = 0; i < BLOCKS; i++)

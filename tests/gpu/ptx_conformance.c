@@ -25,7 +25,7 @@ on_device(Run *r, const char *ptx)
 {
     SdcrtMeta meta = {.name = "f", .symbol = "f", .nparam = 2, .threads = CONF_THREADS};
     uint64_t args[2] = {r->in, r->out};
-    const int32_t grid[3] = {(int32_t)(r->n / CONF_THREADS), 1, 1};
+    const SdcGrid grid = {(int32_t)(r->n / CONF_THREADS), 1, 1};
     SdcrtCudaKernel *k = NULL;
     meta.params[0] = meta.params[1] =
         (SdcrtParam){.kind = SDCRT_PTR, .bits = 64, .div = 1};

@@ -24,7 +24,7 @@ for file in tests/gpu/libsdc.py "$package"; do
     check runtime/sdc.h SdcDevice "$file" Device
     check runtime/sdc.h SdcKernelUse "$file" Use
 done
-check runtime/sdc.h SdcGrid "$package" Grid
+check runtime/rt/grid.h SdcGrid "$package" Grid
 check runtime/sdc.h SdcBuffer "$package" Buffer
 check runtime/sdc.h SdcDesc "$package" Desc
 check runtime/sdc_nn.h SdcTensor "$package" Tensor

@@ -136,7 +136,7 @@ static inline void
 bench_c(Bench *b, SdcrtCpuEntry *entry, const void *state, int64_t n)
 {
     uint64_t args[1] = {(uint64_t)(uintptr_t)state};
-    int32_t grid[3] = {(int32_t)n, 1, 1};
+    SdcGrid grid = {(int32_t)n, 1, 1};
     sdcrt_cpu_launch(b->pool, entry, args, grid, 0, 0);
 }
 

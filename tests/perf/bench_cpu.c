@@ -139,7 +139,7 @@ typedef struct Stream {
 } Stream;
 
 static void
-copy_range(const uint64_t *args, const int32_t grid[3], int64_t first, int64_t last,
+copy_range(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last,
            void *scratch)
 {
     const Stream *s = (const Stream *)(uintptr_t)args[0];
@@ -216,7 +216,7 @@ typedef struct Drop {
 } Drop;
 
 static void
-drop_range(const uint64_t *args, const int32_t grid[3], int64_t first, int64_t last,
+drop_range(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last,
            void *scratch)
 {
     const Drop *d = (const Drop *)(uintptr_t)args[0];

@@ -329,7 +329,7 @@ launch(Subject *s, const char *ptx, int seed)
             memset((void *)(uintptr_t)s->array[a].at, 0,
                    (size_t)s->array[a].rows * (size_t)s->array[a].cols *
                        (size_t)s->array[a].bytes);
-    const int32_t grid[3] = {s->grid[0], 1, 1};
+    const SdcGrid grid = {s->grid[0], 1, 1};
     SdcrtStatus status = sdcrt_cuda_load(cuda, ptx, s->meta, &k, &e);
     if (status != SDCRT_OK)
         ck_abort_msg("%s", e.text);

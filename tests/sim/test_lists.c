@@ -282,7 +282,7 @@ launch_gpu(const Run *r, const Subject *s, const Code *c, char *why, size_t size
 {
     SdcrtError e;
     SdcrtCudaKernel *k;
-    const int32_t grid[3] = {s->grid[0], s->grid[1], s->grid[2]};
+    const SdcGrid grid = {s->grid[0], s->grid[1], s->grid[2]};
     SdcrtStatus status = sdcrt_cuda_load(r->cuda, c->bytes, c->meta, &k, &e);
     if (status == SDCRT_OK) {
         status = sdcrt_cuda_launch(r->cuda, k, r->slot, grid, NULL, &e);
@@ -298,7 +298,7 @@ launch_cpu(const Run *r, const Subject *s, const Code *c, char *why, size_t size
 {
     static int number;
     char object[512], library[512], command[2048];
-    const int32_t grid[3] = {s->grid[0], s->grid[1], s->grid[2]};
+    const SdcGrid grid = {s->grid[0], s->grid[1], s->grid[2]};
     snprintf(object, sizeof object, "%s/lists_%d.o", SDC_TMP, (int)getpid());
     snprintf(library, sizeof library, "%s/lists_%d_%d.so", SDC_TMP, (int)getpid(),
              number++);

@@ -188,7 +188,7 @@ launch(const char *ptx, const SdcrtMeta *meta, const uint64_t *args, int blocks,
 {
     SdcrtCudaKernel *k;
     char text[16];
-    const int32_t grid[3] = {blocks, 1, 1};
+    const SdcGrid grid = {blocks, 1, 1};
     snprintf(text, sizeof text, "%d", seed);
     setenv("SIM_SEED", text, 1);
     if (sdcrt_cuda_load(cuda, ptx, meta, &k, &e) != SDCRT_OK)

@@ -231,7 +231,7 @@ every_other(Every *e, SdcStatus made)
 }
 
 static void
-every_program(const uint64_t *args, const int32_t *grid, int64_t first, int64_t last,
+every_program(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last,
               void *scratch)
 {
     (void)args, (void)grid, (void)first, (void)last, (void)scratch;
@@ -241,7 +241,7 @@ every_program(const uint64_t *args, const int32_t *grid, int64_t first, int64_t 
 static const char *
 every_pool(SdcrtPool *pool)
 {
-    static const int32_t grid[] = {64, 1, 1};
+    static const SdcGrid grid = {64, 1, 1};
     EVERY(sdcrt_grid_size(grid), 64);
     EVERY(sdcrt_cpu_level("x86-64-v3"), 3);
     EVERY(sdcrt_cpu_level("native"), 0);

@@ -252,7 +252,7 @@ START_TEST(shared_memory_limit)
                              .nparam = 1,
                              .num_warps = 4,
                              .threads = 128};
-    const int32_t grid[3] = {1, 1, 1};
+    const SdcGrid grid = {1, 1, 1};
     SdcrtCudaKernel *k;
     SdcrtError why;
     meta.shared_bytes = 200 << 10;

@@ -37,7 +37,7 @@ typedef struct Shared {
 static void
 busy_once(Shared *s, unsigned at)
 {
-    static const int32_t grid[] = {4, 1, 1};
+    static const SdcGrid grid = {4, 1, 1};
     Every *e = at % 4 == 3 ? &s->gpu : &s->cpu;
     const char *bind[] = {at % 2 ? "BLOCK=128" : "BLOCK=256"};
     SdcContext *own;

@@ -94,7 +94,7 @@ START_TEST(metadata_that_promises_too_much)
                                    .num_warps = 4,
                                    .threads = 128,
                                    .overlap = 1};
-    const int32_t grid[3] = {1, 1, 1};
+    const SdcGrid grid = {1, 1, 1};
     const uint64_t x = 4096;
     SdcrtCuda *cuda;
     SdcrtCudaKernel *k;

@@ -21,7 +21,7 @@ typedef struct Counts {
 
 /* Counts itself, and proves that its scratch is its own and begins amid a page. */
 static void
-entry(const uint64_t *args, const int32_t grid[3], int64_t first, int64_t last,
+entry(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last,
       void *scratch)
 {
     Counts *c = (Counts *)(uintptr_t)args[0];
@@ -42,7 +42,7 @@ entry(const uint64_t *args, const int32_t grid[3], int64_t first, int64_t last,
 static void
 check_launch(SdcrtPool *p, int32_t x, int32_t y, int32_t z, int64_t scratch, int threads)
 {
-    int32_t grid[3] = { x, y, z };
+    SdcGrid grid = { x, y, z };
     int64_t n = sdcrt_grid_size(grid);
     Counts c = { calloc((size_t)n + 1, sizeof *c.at), scratch };
     uint64_t args[1] = { (uint64_t)(uintptr_t)&c };
@@ -103,7 +103,7 @@ END_TEST
 
 /* A program that launches: its launch must not wait for threads that wait for it. */
 static void
-nested(const uint64_t *args, const int32_t grid[3], int64_t first, int64_t last,
+nested(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last,
        void *scratch)
 {
     (void)grid, (void)scratch;
@@ -115,7 +115,7 @@ START_TEST(launches_nest)
 {
     SdcrtPool *p = sdcrt_pool_create(3);
     uint64_t args[1] = { (uint64_t)(uintptr_t)p };
-    int32_t grid[3] = { 20, 1, 1 };
+    SdcGrid grid = { 20, 1, 1 };
     ck_assert_int_eq(sdcrt_cpu_launch(p, nested, args, grid, 0, 0), SDCRT_OK);
     sdcrt_pool_destroy(p);
 }
@@ -124,7 +124,7 @@ END_TEST
 START_TEST(bad_grids_are_refused)
 {
     SdcrtPool *p = sdcrt_pool_create(2);
-    static const int32_t bad[][3] = { { -1, 1, 1 },
+    static const SdcGrid bad[] = { { -1, 1, 1 },
                                       { 1, -5, 1 },
                                       { INT32_MAX, INT32_MAX, INT32_MAX },
                                       { 1, 1, INT32_MIN } };
@@ -133,7 +133,7 @@ START_TEST(bad_grids_are_refused)
         ck_assert_int_eq(sdcrt_cpu_launch(p, entry, NULL, bad[i], 0, 0),
                          SDCRT_ERROR_ARGUMENT);
     }
-    int32_t grid[3] = { 4, 1, 1 };
+    SdcGrid grid = { 4, 1, 1 };
     ck_assert_int_eq(sdcrt_cpu_launch(p, entry, NULL, grid, INT64_MAX / 2 - 64, 0),
                      SDCRT_ERROR_MEMORY);
     ck_assert_int_eq(sdcrt_run_range(entry, NULL, grid, 0, 2, 5), SDCRT_ERROR_ARGUMENT);
@@ -148,7 +148,7 @@ START_TEST(ranges_cover_the_grid)
     atomic_int at[10] = { 0 };
     Counts c = { at, 0 };
     uint64_t args[1] = { (uint64_t)(uintptr_t)&c };
-    int32_t grid[3] = { 5, 2, 1 };
+    SdcGrid grid = { 5, 2, 1 };
     for (int64_t i = 0; i < 10; i += 3)
         ck_assert_int_eq(
             sdcrt_run_range(entry, args, grid, 0, i, i + 3 < 10 ? i + 3 : 10), SDCRT_OK);
