@@ -14,5 +14,6 @@ cd "$root/runtime/python"
 "$python" -m pytest -q -p no:cacheprovider tests/test_jit.py tests/test_check.py
 page=$(mktemp -d)
 trap 'rm -rf "$page"' EXIT
-ln -s "$(command -v "$python")" "$page/python3"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$python")" >"$page/python3"
+chmod +x "$page/python3"
 PATH=$page:$PATH "$root/tests/pages/run" "$root/docs/python.md" "$page/run"
