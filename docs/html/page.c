@@ -103,7 +103,9 @@ put_row(const Page *p, const char *s, const char *cell)
             s++;
         while (last > s && last[-1] == ' ')
             last--;
-        fprintf(p->to, "<%s>", cell);
+        bool number = isdigit((unsigned char)*s) && last - s < 10 &&
+                      !memchr(s, ' ', (size_t)(last - s));
+        fprintf(p->to, "<%s%s>", cell, number ? " class=\"n\"" : ""); /* in one line */
         put_inline(p, s, (size_t)(last - s));
         fprintf(p->to, "</%s>", cell);
         s = bar + 1;
@@ -304,7 +306,10 @@ put_contents(const Page *p)
                     strcmp(path, p->path) == 0 && !rest[0] ? " class=\"here\"" : "");
             put_up(p->to, p->path);
             fprintf(p->to, "%s%s\">", name, rest);
-            put_plain(p->to, s + 1, n);
+            /* One is an entry of a list here, in a sentence there. */
+            bool file_name = memchr(s + 1, '.', n) != NULL;
+            fputc(file_name ? s[1] : toupper((unsigned char)s[1]), p->to);
+            put_plain(p->to, s + 2, n - 1);
             fputs("</a>\n", p->to);
             s += n + 2 + k;
         }
