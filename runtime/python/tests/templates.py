@@ -1,12 +1,12 @@
-"""Inductor's own templates by sdc: GEMM, convolution and flex_attention.
+"""Inductor's own templates by sdc: GEMM of all kinds, convolution, flex_attention.
 
     python templates.py [CASE ...]              max-autotune beside eager, on a GPU times
                                                 beside Triton, too
     python templates.py --compile sm_90a [...]  without one: every choice of the tuner for
                                                 a forward pass is compiled for it
 
-A line a case. Inductor may use no other backend than Triton's templates; on the CPU
-flex_attention has none.
+A line a case. Inductor may use no other backend than Triton's templates. On the CPU it
+has them for mm, linear, bmm and conv alone.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import tempfile
 import torch
 
 F = torch.nn.functional
+FP8 = torch.float8_e4m3fn
 
 
 def flex(device, keep, rows, columns):
@@ -48,44 +49,82 @@ def window(b, h, i, j):
     return (i >= j) & (i - j < 200)
 
 
+def scaled(a, b, x, y):
+    return torch._scaled_mm(a, b, x, y, out_dtype=torch.bfloat16)
+
+
+def scaled_reference(a, b, x, y):
+    return a.double() @ b.double() * x * y
+
+
+def grouped(a, b, ends):
+    return torch._grouped_mm(a, b, offs=ends)
+
+
+def grouped_reference(a, b, ends):
+    return torch.cat([rows.double() @ b[i].double() for i, rows in
+                      enumerate(torch.tensor_split(a, ends[:-1].tolist()))])
+
+
 def cases(device):
-    """Name: function, inputs, whether gradients are asked for."""
+    """Name: function, inputs, whether gradients are asked for, the same in fp64 where
+    that is another function."""
     def t(*shape, dtype=torch.float16):
         return torch.randn(*shape, device=device, dtype=torch.float32).to(dtype)
 
+    def ints(*shape):
+        return torch.randint(-9, 9, shape, device=device).to(torch.int8)
+
+    bf16, fp32 = torch.bfloat16, torch.float32
     heads = (2, 4, 512, 64)
-    return {
-        "mm": (lambda a, b: torch.relu(a @ b), [t(512, 768), t(768, 640)], False),
+    made = {
+        "mm": (lambda a, b: torch.relu(a @ b), [t(512, 768), t(768, 640)]),
         "mm_bf16_odd": (lambda a, b: a @ b,
-                        [t(300, 200, dtype=torch.bfloat16),
-                         t(200, 136, dtype=torch.bfloat16)], False),
-        "mm_fp32": (lambda a, b: a @ b, [t(256, 256, dtype=torch.float32),
-                                         t(256, 256, dtype=torch.float32)], False),
+                        [t(300, 200, dtype=bf16), t(200, 136, dtype=bf16)]),
+        "mm_fp32": (lambda a, b: a @ b,
+                    [t(256, 256, dtype=fp32), t(256, 256, dtype=fp32)]),
         "linear": (lambda x, w, b: F.gelu(F.linear(x, w, b)),
                    [t(8, 128, 256), t(512, 256), t(512)], True),
-        "bmm": (lambda a, b: torch.bmm(a, b).relu(),
-                [t(6, 128, 96), t(6, 96, 160)], False),
+        "bmm": (lambda a, b: torch.bmm(a, b).relu(), [t(6, 128, 96), t(6, 96, 160)]),
         "conv": (lambda x, w: torch.relu(F.conv2d(x, w, padding=1)),
-                 [t(4, 32, 28, 28), t(64, 32, 3, 3)], False),
-        "flex": (flex(device, everything, 512, 512), [t(*heads) for _ in "qkv"], True),
-        "flex_causal": (flex(device, causal, 512, 512), [t(*heads) for _ in "qkv"], True),
-        "flex_window": (flex(device, window, 512, 512), [t(*heads) for _ in "qkv"], True),
-        "flex_decode": (flex(device, everything, 1, 1024),
-                        [t(2, 8, 1, 64), t(2, 2, 1024, 64), t(2, 2, 1024, 64)], False),
+                 [t(4, 32, 28, 28), t(64, 32, 3, 3)]),
     }
+    if device == "cuda":
+        ends = torch.arange(128, 513, 128, device=device, dtype=torch.int32)
+        fp8 = [t(512, 768, dtype=FP8), t(640, 768, dtype=FP8).t()]
+        made |= {
+            "int_mm": (torch._int_mm, [ints(256, 128), ints(128, 256)], False,
+                       lambda a, b: a.double() @ b.double()),
+            "scaled": (scaled, [*fp8, t(1, dtype=fp32), t(1, dtype=fp32)], False,
+                       scaled_reference),
+            "scaled_rows": (scaled, [*fp8, t(512, 1, dtype=fp32), t(1, 640, dtype=fp32)],
+                            False, scaled_reference),
+            "grouped": (grouped, [t(512, 256, dtype=bf16), t(4, 256, 128, dtype=bf16),
+                                  ends], False, grouped_reference),
+            "flex": (flex(device, everything, 512, 512), [t(*heads) for _ in "qkv"],
+                     True),
+            "flex_causal": (flex(device, causal, 512, 512), [t(*heads) for _ in "qkv"],
+                            True),
+            "flex_window": (flex(device, window, 512, 512), [t(*heads) for _ in "qkv"],
+                            True),
+            "flex_decode": (flex(device, everything, 1, 1024),
+                            [t(2, 8, 1, 64), t(2, 2, 1024, 64), t(2, 2, 1024, 64)]),
+        }
+    return {name: (*case, *(False, None)[len(case) - 2:]) for name, case in made.items()}
 
 
-def compiled(f):
+def compiled(f, device):
     """With templates alone, and every one of them tried."""
     torch._dynamo.reset()
     return torch.compile(f, fullgraph=True, options={
         "max_autotune": True, "max_autotune_gemm_backends": "TRITON",
-        "max_autotune_conv_backends": "TRITON"})
+        "max_autotune_conv_backends": "TRITON",
+        "triton.enable_persistent_tma_matmul": device == "cuda"})
 
 
 def results(f, inputs, gradients):
     """What comes out, and the gradients of the inputs."""
-    inputs = [x.detach().requires_grad_(gradients) for x in inputs]
+    inputs = [x.detach().requires_grad_() if gradients else x for x in inputs]
     y = f(*inputs)
     if gradients:
         (y.float().square().mean() * 1000).backward()
@@ -152,12 +191,12 @@ def compile_only(target, chosen):
     sys.modules["triton"].compile = sys.modules["triton.compiler"].compile = kept
     failed = 0
     with FakeTensorMode(allow_non_fake_inputs=True):
-        for name, (f, inputs, _) in cases("cuda").items():
+        for name, (f, inputs, *_) in cases("cuda").items():
             if chosen and name not in chosen:
                 continue
             made.clear()
             try:
-                results(compiled(f), inputs, False)  # autograd opens the device
+                results(compiled(f, "cuda"), inputs, False)  # autograd opens the device
             except torch.AcceleratorError:
                 pass  # compiled, and now it would run
             whys = collections.Counter()
@@ -186,16 +225,16 @@ def run(device, chosen):
     import sdc
     from sdc.inductor import Binary
     failed = 0
-    for name, (f, inputs, gradients) in cases(device).items():
-        flexible = name.startswith("flex")
-        if (chosen and name not in chosen) or (flexible and device == "cpu"):
+    for name, (f, inputs, gradients, reference) in cases(device).items():
+        if chosen and name not in chosen:
             continue
-        exact = [x.float() if flexible else x.double() for x in inputs]
-        wanted = results(f, exact, gradients)
+        more = torch.float32 if name.startswith("flex") else torch.float64
+        exact = inputs if reference else [x.to(more) for x in inputs]
+        wanted = results(reference or f, exact, gradients)
         about = ""
         allowed = worst(results(f, inputs, gradients), wanted)
         if device == "cuda":
-            triton = compiled(f)
+            triton = compiled(f, device)
             allowed = max(allowed, worst(results(triton, inputs, gradients), wanted))
             about = f"; forward Triton {forward_ms(triton, inputs):.3f} ms"
         sdc.install(device)
@@ -208,7 +247,7 @@ def run(device, chosen):
 
         Binary.run = counted
         try:
-            ours = compiled(f)
+            ours = compiled(f, device)
             error = worst(results(ours, inputs, gradients), wanted)
             templates = sum("_tem_" in n for n in used)
             Binary.run = launch
