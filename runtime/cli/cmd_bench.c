@@ -266,8 +266,6 @@ bench(Run *r)
         b.row[i].value = value[i];
     describe(&b, r);
     int status = series_open(&b, r);
-    if (status == EXIT_FINE)
-        table_head(&b);
     for (; b.n < n && status == EXIT_FINE; b.n += status == EXIT_FINE) {
         if (sweep)
             set_arguments(c, b.sweep, value[b.n]);
@@ -277,6 +275,8 @@ bench(Run *r)
                   : "measuring");
         status = one_row(&b, &roof, b.n);
         progress_stop(p);
+        if (status == EXIT_FINE && b.n == 0) /* an error stands alone */
+            table_head(&b);
         if (status == EXIT_FINE)
             table_row(&b, b.n);
     }
