@@ -7,6 +7,8 @@ results. Without a GPU Triton is its interpreter (TRITON_INTERPRET).
 
 from __future__ import annotations
 
+import bisect
+import gc
 import json
 import math
 import os
@@ -316,13 +318,31 @@ def _leaves(v: Any) -> list[Any]:
 
 
 def _memory(values: Any, torch: Any) -> dict[int, tuple[Any, Any]]:
-    """The storages behind a launch's tensors, by address."""
+    """The storages of a launch's tensors and behind addresses in these, by address."""
     found: dict[int, tuple[Any, Any]] = {}
-    for t in _leaves(values):
-        if isinstance(t, torch.Tensor):
+    tensors = [t for t in _leaves(values) if isinstance(t, torch.Tensor)]
+    for t in tensors + _pointed(tensors, torch):
+        s = t.untyped_storage()
+        if s.nbytes():
+            found.setdefault(s.data_ptr(), (s, t.dtype))
+    return found
+
+
+def _pointed(tensors: list[Any], torch: Any) -> list[Any]:
+    """The program's tensors whose addresses lie in tensors of 64-bit integers."""
+    addresses: set[int] = set()
+    for t in tensors:
+        if t.dtype in (torch.int64, torch.uint64) and t.numel() <= 1 << 16:
+            addresses.update(t.flatten().tolist())
+    sought = sorted(a for a in addresses if a >= 1 << 16)  # below it are numbers
+    found = []
+    for t in gc.get_objects() if sought else ():
+        if issubclass(type(t), torch.Tensor) and t.layout == torch.strided and \
+                t.device.type in ("cpu", "cuda") and type(t).__name__ != "FakeTensor":
             s = t.untyped_storage()
-            if s.nbytes():
-                found.setdefault(s.data_ptr(), (s, t.dtype))
+            at = bisect.bisect_left(sought, s.data_ptr())
+            if at < len(sought) and sought[at] < s.data_ptr() + s.nbytes():
+                found.append(t)
     return found
 
 

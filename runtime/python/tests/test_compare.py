@@ -84,3 +84,31 @@ def test_tolerances_are_those_of_each_tensor():
     c._torch = torch
     c._judge(row, memory, wanted)
     assert row.result == "alike" and row.worst == 2**-8
+
+
+def test_addresses_in_memory(device, tmp_path):
+    """What is written through an address that lies in a tensor is compared, too."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    program, rows = tmp_path / "program.py", tmp_path / "rows.json"
+    program.write_text("""
+import torch, triton, triton.language as tl
+
+DEVICE = triton.runtime.driver.active.get_active_torch_device()
+
+@triton.jit
+def fill(table, BLOCK: tl.constexpr):
+    out = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    tl.store(out + tl.arange(0, BLOCK), tl.arange(0, BLOCK) * 0.5)
+
+outs = [torch.zeros(64, device=DEVICE) for _ in range(3)]
+table = torch.tensor([t.data_ptr() for t in outs], device=DEVICE)
+fill[(3,)](table, BLOCK=64)
+""")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    if device == "cpu":
+        env["TRITON_INTERPRET"] = "1"
+    done = subprocess.run([sys.executable, "-m", "sdc.compare", "--json", str(rows),
+                           str(program)], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [r["result"] for r in json.loads(rows.read_text())] == ["same bits"]
