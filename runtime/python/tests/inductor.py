@@ -1,6 +1,6 @@
 """Small models under torch.compile with inductor's Triton kernels run by sdc.
 
-    python inductor.py [--device cpu] [MODEL ...]
+    python inductor.py [--device cpu] [--mode reduce-overhead] [MODEL ...]
 
 Forward and backward beside eager; a line each with the worst difference, the number of
 kernels, and on a GPU the time beside Triton's.
@@ -164,6 +164,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--device", default="cpu")
     p.add_argument("--stub", action="store_true", help="as if Triton were missing")
+    p.add_argument("--mode", help="of torch.compile; reduce-overhead: CUDA graphs")
     p.add_argument("models", nargs="*")
     a = p.parse_args()
     torch.manual_seed(0)
@@ -180,7 +181,7 @@ def main():
         triton_ms = 0.0
         if a.device == "cuda" and not a.stub:
             torch._dynamo.reset()
-            compiled = torch.compile(model)
+            compiled = torch.compile(model, mode=a.mode)
             compiled(x)
             triton_ms = time_of(compiled, x)
         sdc.install(a.device)
@@ -194,7 +195,7 @@ def main():
 
         Binary.run = counted
         try:
-            compiled = torch.compile(model, fullgraph=True)
+            compiled = torch.compile(model, fullgraph=True, mode=a.mode)
             got = gradients(compiled, model, x)
             worst = max(((g - w).abs().max() / (w.abs().max() + 1e-9)).item()
                         for g, w in zip(got, wanted))
