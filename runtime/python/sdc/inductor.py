@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
+import threading
 from functools import partial
 from importlib.abc import MetaPathFinder
 from types import SimpleNamespace
@@ -20,8 +21,15 @@ from .driver import Driver
 from .launch import OPTIONS, Launcher
 
 
+# Triton's names of pointees, and torch's
+TORCH = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
+         "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+         "u8": "uint8", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
 _CONFIG = "torch._inductor.config"
 _FLEX = "torch._inductor.kernel.flex.flex_attention"
+
+
+_lock = threading.Lock()
 
 
 class CpuDriver(Driver):
@@ -105,7 +113,15 @@ class Binary:
         """Nobody listens."""
 
     def _init_handles(self) -> None:
-        """It is compiled when its arguments are known."""
+        """It is compiled by now, or when its arguments are known."""
+
+    def compile(self) -> None:
+        """For what the signature says of the arguments, so that many compile at once."""
+        values = _stand_ins(self.src, self.launcher.names)
+        if values is not None:
+            with _lock:  # inductor compiles from several threads
+                made, packed, _keep = self.launcher.prepare(values, self.options)
+            made.compile(packed)
 
     def result(self) -> Binary:
         """Itself."""
@@ -118,7 +134,37 @@ def compile(src: Any, target: Any = None, options: Optional[dict[str, Any]] = No
     from .install import launcher_of
     if not hasattr(src, "fn"):
         raise NotImplementedError("triton.compile of IR: sdc compiles kernels' sources")
-    return Binary(launcher_of(src.fn), src, dict(options or {}))
+    with _lock:
+        made = Binary(launcher_of(src.fn), src, dict(options or {}))
+    try:
+        made.compile()
+    except Exception:
+        pass  # the launch says it, with the arguments that there are
+    return made
+
+
+def _stand_ins(src: Any, names: list[str]) -> Optional[dict[str, Any]]:
+    """A value of each parameter's type; None where the signature does not say enough."""
+    torch = sys.modules.get("torch")
+    constants = {(names[k[0]] if isinstance(k, tuple) else k): v
+                 for k, v in (getattr(src, "constants", None) or {}).items()}
+    divisible = {names[k[0]] for k, v in (getattr(src, "attrs", None) or {}).items()
+                 if ["tt.divisibility", 16] in [list(x) for x in v]}
+    values: dict[str, Any] = {}
+    for name in names:
+        kind = src.signature.get(name)
+        if name in constants:
+            values[name] = constants[name]
+        elif kind in ("i32", "i64"):
+            values[name] = (1 << 40 if kind == "i64" else 1 << 20) + (
+                0 if name in divisible else 5)
+        elif kind == "fp32":
+            values[name] = 0.5
+        elif str(kind)[:1] == "*":  # on 16 bytes, as nearly all tensors are
+            values[name] = getattr(torch, TORCH.get(kind[1:], ""), None)
+        if values.get(name) is None and name not in constants:
+            return None
+    return values
 
 
 def patch(driver: Driver) -> None:

@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import torch
 
@@ -234,9 +235,10 @@ def run(device, chosen):
         about = ""
         allowed = worst(results(f, inputs, gradients), wanted)
         if device == "cuda":
-            triton = compiled(f, device)
+            triton, begin = compiled(f, device), time.time()
             allowed = max(allowed, worst(results(triton, inputs, gradients), wanted))
-            about = f"; forward Triton {forward_ms(triton, inputs):.3f} ms"
+            about = f"; tuned by Triton in {time.time() - begin:.0f} s, forward " \
+                f"{forward_ms(triton, inputs):.3f} ms"
         sdc.install(device)
         used = set()
         launch = Binary.run
@@ -247,12 +249,13 @@ def run(device, chosen):
 
         Binary.run = counted
         try:
-            ours = compiled(f, device)
+            ours, begin = compiled(f, device), time.time()
             error = worst(results(ours, inputs, gradients), wanted)
             templates = sum("_tem_" in n for n in used)
             Binary.run = launch
-            if about:
-                about += f", sdc {forward_ms(ours, inputs):.3f} ms"
+            about += f"; by sdc in {time.time() - begin:.0f} s"
+            if device == "cuda":
+                about += f", forward {forward_ms(ours, inputs):.3f} ms"
             good = error <= 2 * allowed + 1e-6 and templates
             failed += not good
             print(f"{name:12} {'ok' if good else 'WRONG':5} worst {error:.1e} of "
