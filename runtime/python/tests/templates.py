@@ -126,7 +126,8 @@ def compiled(f, device):
 def results(f, inputs, gradients):
     """What comes out, and the gradients of the inputs."""
     inputs = [x.detach().requires_grad_() if gradients else x for x in inputs]
-    y = f(*inputs)
+    with torch.set_grad_enabled(gradients):  # as in forward_ms: it is compiled once
+        y = f(*inputs)
     if gradients:
         (y.float().square().mean() * 1000).backward()
     return [y.detach(), *(x.grad for x in inputs if x.grad is not None)]
@@ -224,7 +225,9 @@ def worst(got, wanted):
 def run(device, chosen):
     """All cases beside eager; they may be as wrong as eager or Triton, doubled."""
     import sdc
+    import torch._inductor.select_algorithm as select
     from sdc.inductor import Binary
+    select.PRINT_AUTOTUNE = False
     failed = 0
     for name, (f, inputs, gradients, reference) in cases(device).items():
         if chosen and name not in chosen:
@@ -238,7 +241,7 @@ def run(device, chosen):
             triton, begin = compiled(f, device), time.time()
             allowed = max(allowed, worst(results(triton, inputs, gradients), wanted))
             about = f"; tuned by Triton in {time.time() - begin:.0f} s, forward " \
-                f"{forward_ms(triton, inputs):.3f} ms"
+                f"{forward_ms(triton, inputs, gradients):.3f} ms"
         sdc.install(device)
         used = set()
         launch = Binary.run
@@ -255,7 +258,7 @@ def run(device, chosen):
             Binary.run = launch
             about += f"; by sdc in {time.time() - begin:.0f} s"
             if device == "cuda":
-                about += f", forward {forward_ms(ours, inputs):.3f} ms"
+                about += f", {forward_ms(ours, inputs, gradients):.3f} ms"
             good = error <= 2 * allowed + 1e-6 and templates
             failed += not good
             print(f"{name:12} {'ok' if good else 'WRONG':5} worst {error:.1e} of "
@@ -268,10 +271,11 @@ def run(device, chosen):
     return failed
 
 
-def forward_ms(f, inputs):
+def forward_ms(f, inputs, gradients):
     """Milliseconds on a GPU."""
     from triton.testing import do_bench
-    with torch.no_grad():
+    inputs = [x.detach().requires_grad_() if gradients else x for x in inputs]
+    with torch.set_grad_enabled(gradients):
         return do_bench(lambda: f(*inputs))
 
 
