@@ -78,8 +78,12 @@ cpu_units(const char *name, const char *features)
 static const char *
 refused(const char *features)
 {
+    bool given = !has(features, "amx-tile");
+#ifdef __x86_64__
     enum { ASK = 0x1023, TILE_DATA = 18 };
-    if (!has(features, "amx-tile") || syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0)
+    given = given || syscall(SYS_arch_prctl, ASK, TILE_DATA) == 0;
+#endif
+    if (given)
         return "";
     return ",-amx-tile,-amx-bf16,-amx-int8,-amx-fp16,-amx-complex";
 }

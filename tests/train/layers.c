@@ -181,17 +181,37 @@ sparse(Net *net, const Dropping *d, const char *kernel, Matrix a, Matrix b, floa
        const int64_t size[3], const int64_t count[2])
 {
     char binds[160];
-    int tile = net->tile < net->block ? net->tile : net->block;
+    int tile = net->tile < net->block ? net->tile : net->block, n = 20;
+    bool dsd = kernel[0] == 'd';
+    int64_t tiles = ceil_div(size[0], tile) * ceil_div(size[1], tile);
+    SdcArg args[23] = {floats_arg(a.p),
+                       floats_arg(b.p),
+                       floats_arg(c),
+                       sdc_none(),
+                       sdc_int(size[0]),
+                       sdc_int(size[1]),
+                       sdc_int(size[2]),
+                       sdc_float(1 / (1 - net->p)),
+                       sdc_int(a.down),
+                       sdc_int(a.right),
+                       sdc_int(b.down),
+                       sdc_int(b.right),
+                       sdc_int(size[1]),
+                       sdc_int(1),
+                       sdc_int(1),
+                       sdc_int(seed_of(net, d->layer)),
+                       sdc_int(0),
+                       sdc_float(net->p),
+                       sdc_int(count[0]),
+                       sdc_int(count[1])};
+    if (dsd)
+        args[n++] = sdc_int(tiles); /* in one wave */
+    args[n++] = sdc_int(1);
+    args[n++] = sdc_int(0);
     snprintf(binds, sizeof(binds),
              "BLOCK_M=%d BLOCK_N=%d BLOCK_K=32 MASK_M=%d MASK_%c=%d", tile, tile,
-             net->block, kernel[0] == 'd' ? 'K' : 'N', net->block);
-    RUN(net->m, "sparsedrop", kernel,
-        grid1(ceil_div(size[0], tile) * ceil_div(size[1], tile)), binds, floats_arg(a.p),
-        floats_arg(b.p), floats_arg(c), sdc_none(), sdc_int(size[0]), sdc_int(size[1]),
-        sdc_int(size[2]), sdc_float(1 / (1 - net->p)), sdc_int(a.down), sdc_int(a.right),
-        sdc_int(b.down), sdc_int(b.right), sdc_int(size[1]), sdc_int(1), sdc_int(1),
-        sdc_int(seed_of(net, d->layer)), sdc_int(0), sdc_float(net->p), sdc_int(count[0]),
-        sdc_int(count[1]));
+             net->block, dsd ? 'K' : 'N', net->block);
+    machine_run(net->m, "sparsedrop", kernel, grid1(tiles), binds, args, n);
 }
 
 static void
