@@ -99,7 +99,7 @@ look_main(void *arg)
         pthread_mutex_unlock(&t->lock);
         look_at_candidate(t, c);
         pthread_mutex_lock(&t->lock);
-        c->ready = c->trial.why != NULL;
+        c->ready = c->given_up;
         t->times.prune += c->prune_seconds;
         if (c->guess > 0 && (t->best_guess <= 0 || c->guess < t->best_guess))
             t->best_guess = c->guess;

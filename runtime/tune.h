@@ -19,6 +19,7 @@ typedef struct Candidate {
     SdcFunction *f; /* NULL: not looked at */
     double guess;   /* of the cost model, in cycles; 0: none */
     bool ready;     /* compiled, or given up; under the lock of the tuning */
+    bool given_up; /* whether or not there was memory to say why */
     bool tried;     /* by the thread that measures */
     double prune_seconds, seconds; /* until it was ready */
     SdcStatus status; /* why it FAILED */

@@ -27,6 +27,7 @@ void
 tune_give_up(Candidate *c, SdcTried what, const char *why)
 {
     c->trial.what = what;
+    c->given_up = true;
     free((char *)(uintptr_t)c->trial.why);
     size_t n = strcspn(why, "\n");
     c->trial.why = strndup(why, n);
