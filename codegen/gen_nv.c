@@ -343,7 +343,7 @@ gen_for(Gen *g, const Op *op, int depth)
     LLVMPositionBuilderAtEnd(g->b, after);
     for (int i = 0; i < op->nresult; i++)
         alias(g, &op->results[i], phi[i].regs);
-    return true;
+    return nv_keep_operands(g, op);
 }
 
 static bool
@@ -380,7 +380,7 @@ gen_while(Gen *g, const Op *op, int depth)
     if (!add_incoming(g, op, test->args, phi, next, n, last))
         return false;
     LLVMPositionBuilderAtEnd(g->b, after);
-    return true;
+    return nv_keep_operands(g, op);
 }
 
 static bool

@@ -302,6 +302,8 @@ bool nv_local_dot(Gen *g, const Op *op);
 
 /* ---- gen_nv_wgmma.c */
 bool nv_wgmma(Gen *g, const Op *op);
+/* gen_nv_keep.c: behind a loop, for operands that it reads out of registers. */
+bool nv_keep_operands(Gen *g, const Op *loop);
 /* Assembly over registers that go in and come out: `n` of d, then the inputs. */
 void nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *in,
                     int nin);
