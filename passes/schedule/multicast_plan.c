@@ -250,10 +250,27 @@ often_alike(const Shared *l)
     return 2 * alike > SAMPLES;
 }
 
+static int
+dots_of(const Region *r, int depth)
+{
+    int n = 0;
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        n += op->kind == OP_WGMMA;
+        for (int i = 0; i < op->nregion; i++)
+            n += dots_of(op->regions[i], depth + 1);
+    }
+    return n;
+}
+
+/* Kernels of one dot, with an operand of each program's own, are what was measured; two
+   dots with work between them wait for each other rather than for their operands, and
+   pay for what stands ready for clusters (loops/gemm_two, mlp_chain, H200, 2026-11-23,
+   tests/gpu/loops.py: 0.0516 ms without, 0.063 with, launched without clusters). */
 bool
 multicast_plan(Multicast *m)
 {
-    if (maps_of(m->split->parent, 0) + MC_LOADS > TMA_MAX_MAPS ||
+    if (dots_of(m->split->regions[1], 0) != 1 ||
+        maps_of(m->split->parent, 0) + MC_LOADS > TMA_MAX_MAPS ||
         !find_loads(m, m->producer.home, 0) || !m->loop || !even(m, m->loop, 0))
         return false;
     int n = 0;
@@ -266,6 +283,7 @@ multicast_plan(Multicast *m)
         if (ok && often_alike(&l))
             m->load[n++] = l;
     }
+    bool own = n < m->nload;
     m->nload = n;
-    return n > 0;
+    return n > 0 && own;
 }
