@@ -70,12 +70,12 @@ operand(Gen *g, const Op *op, int i, LLVMValueRef batch)
     const Value *v = op_operand(op, i);
     const Type *t = v->type;
     int64_t rows = t->shape[t->rank - 2];
-    const Attr *turned = attr_find(&op->attrs, ATTR_TRANSPOSED);
-    bool is_turned = false;
-    for (int j = 0; turned && j < turned->n; j++)
-        is_turned |= turned->v.ints[j] == i;
+    const Attr *transposed = attr_find(&op->attrs, ATTR_TRANSPOSED);
+    bool is_transposed = false;
+    for (int j = 0; transposed && j < transposed->n; j++)
+        is_transposed |= transposed->v.ints[j] == i;
     DotOperand x = {.p = cpu_value(g, v), .kind = t->elem->scalar};
-    x.k_runs = (i == 1) == is_turned;
+    x.k_runs = (i == 1) == is_transposed;
     x.pitch = cpu_pitch(t);
     LLVMTypeRef e = ll_memory(g->cx, x.kind);
     if (batch)

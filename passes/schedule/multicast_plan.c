@@ -265,7 +265,7 @@ dots_of(const Region *r, int depth)
 /* Kernels of one dot, with an operand of each program's own, are what was measured; two
    dots with work between them wait for each other rather than for their operands, and
    pay for what stands ready for clusters (loops/gemm_two, mlp_chain, H200, 2026-11-23,
-   tests/gpu/loops.py: 0.0516 ms without, 0.063 with, launched without clusters). */
+   tests/gpu/loops.py, two runs: 0.0516 ms without, 0.0638 with, no clusters launched). */
 bool
 multicast_plan(Multicast *m)
 {

@@ -24,7 +24,7 @@ typedef struct Masked {
     int mask_m, mask_k;
     int64_t cols; /* blocks in a row of the mask */
     int64_t count_m, count_k;
-    bool turned; /* the mask is that of x transposed */
+    bool transposed; /* the mask is that of x transposed */
 } Masked;
 
 Masked sparse_y(const Layer *l);

@@ -56,7 +56,7 @@ static void
 run_listed(const Layer *l, const Masked *p, const List *at)
 {
     Call *c = l->c;
-    int64_t behind = p->turned ? at->side : 0;
+    int64_t behind = p->transposed ? at->side : 0;
     call_next(c);
     sparse_bind(c, &p->way->tile);
     call_bind(c, "MASK_M", p->mask_m);

@@ -6,7 +6,7 @@
 enum { JOIN = 512 };
 
 static SdcTensor
-turned(const SdcTensor *t)
+transposed(const SdcTensor *t)
 {
     SdcTensor r = *t;
     r.shape[0] = t->shape[1];
@@ -35,7 +35,7 @@ sparse_dx(const Layer *l)
 {
     return (Masked){.way = &l->way.dx,
                      .a = *l->dy,
-                     .b = turned(l->w),
+                     .b = transposed(l->w),
                      .c = *l->dx,
                      .dx = true,
                      .mask_m = l->ask.mask_m,
@@ -49,7 +49,7 @@ Masked
 sparse_dw(const Layer *l)
 {
     return (Masked){.way = &l->way.dw,
-                     .a = turned(l->x),
+                     .a = transposed(l->x),
                      .b = *l->dy,
                      .c = *l->dw,
                      .mask_m = l->ask.mask_k,
@@ -57,7 +57,7 @@ sparse_dw(const Layer *l)
                      .cols = l->rows,
                      .count_m = 1,
                      .count_k = l->cols,
-                     .turned = true};
+                     .transposed = true};
 }
 
 void

@@ -156,18 +156,18 @@ END_TEST
    any, and what both read comes once. Rows of tiles that pair, and that do not; an odd
    number of tiles; another order of programs; neighbours in turns. */
 static void
-pointer_case(Env *env, SdcDtype t, const Shape *s, const char *binds, bool turned)
+pointer_case(Env *env, SdcDtype t, const Shape *s, const char *binds, bool transposed)
 {
-    Buf a = turned ? buf_random(env, t, 0, DIMS(s->K, s->M))
+    Buf a = transposed ? buf_random(env, t, 0, DIMS(s->K, s->M))
                    : buf_random(env, t, 0, DIMS(s->M, s->K));
-    Buf b = turned ? buf_random(env, t, 0, DIMS(s->N, s->K))
+    Buf b = transposed ? buf_random(env, t, 0, DIMS(s->N, s->K))
                    : buf_random(env, t, 0, DIMS(s->K, s->N));
     Buf c = buf_poison(env, t, 8, DIMS(s->M, s->N));
     int64_t row[2] = {a.strides[0], b.strides[0]};
     double *want = env_doubles(env, s->M * s->N);
     double *bound = env_doubles(env, s->M * s->N);
     double *x = buf_doubles(env, &a), *y = buf_doubles(env, &b);
-    if (turned) {
+    if (transposed) {
         double *xt = env_doubles(env, s->M * s->K), *yt = env_doubles(env, s->K * s->N);
         for (int64_t k = 0; k < s->K; k++) {
             for (int64_t m = 0; m < s->M; m++)
@@ -180,9 +180,9 @@ pointer_case(Env *env, SdcDtype t, const Shape *s, const char *binds, bool turne
     ref_matmul(s->M, s->N, s->K, x, y, NULL, REF_NONE, dot_unit(env, t), want, bound);
     LAUNCH(env, "matmul", sdc_grid(ceil_div(s->M, 128) * ceil_div(s->N, 128), 1, 1),
            binds, buf_arg(&a), buf_arg(&b), buf_arg(&c), sdc_none(), sdc_int(s->M),
-           sdc_int(s->N), sdc_int(s->K), sdc_int(turned ? 1 : row[0]),
-           sdc_int(turned ? row[0] : 1), sdc_int(turned ? 1 : row[1]),
-           sdc_int(turned ? row[1] : 1), sdc_int(c.strides[0]), sdc_int(1));
+           sdc_int(s->N), sdc_int(s->K), sdc_int(transposed ? 1 : row[0]),
+           sdc_int(transposed ? row[0] : 1), sdc_int(transposed ? 1 : row[1]),
+           sdc_int(transposed ? row[1] : 1), sdc_int(c.strides[0]), sdc_int(1));
     buf_check(env, &c, case_name(env, "clusters", t, s), want, bound);
 }
 
@@ -197,10 +197,10 @@ START_TEST(clusters)
     Env env = env_open("matmul");
     env.at_end = false;
     for (int i = 0; i < 5; i++)
-        for (int turned = 0; turned < 2; turned++)
+        for (int transposed = 0; transposed < 2; transposed++)
             for (int rows = 1; rows <= 8; rows *= 8)
                 pointer_case(&env, i % 2 ? SDC_FP16 : SDC_BF16, &shapes[i],
-                             env_text(&env, "%s GROUP_M=%d", common, rows), turned);
+                             env_text(&env, "%s GROUP_M=%d", common, rows), transposed);
     env_close(&env);
 }
 END_TEST
