@@ -470,8 +470,8 @@ if(TARGET libsdc)
     # sums of halves.
     foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm inplace
             language large large_products logarithm many_maps masks narrow nn_attention
-            nn_attention_options nn_products nn_rows nn_sparse operations philox rows
-            short_of_memory tiles wraps)
+            nn_attention_options nn_products nn_rows nn_sparse operations philox ragged
+            rows short_of_memory tiles wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 89 90 100)
             if((sm EQUAL 80 AND

@@ -10,8 +10,8 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
-static Value *
-build_poly(Builder *b, const Poly *p, const Type *t)
+Value *
+tma_build_poly(Builder *b, const Poly *p, const Type *t)
 {
     Value *sum = NULL;
     int bits = type_bits(t);
@@ -58,8 +58,8 @@ static Value *
 build_at(Builder *b, const Poly *p, const Type *i32, const Type *i64)
 {
     if (tma_is_narrow(p))
-        return build_poly(b, p, i32);
-    Value *v = build_poly(b, p, i64);
+        return tma_build_poly(b, p, i32);
+    Value *v = tma_build_poly(b, p, i64);
     v = build_binary(b, OP_MINS, v, build_int(b, i64, INT32_MAX));
     v = build_binary(b, OP_MAXS, v, build_int(b, i64, INT32_MIN));
     return build_cast(b, OP_TRUNC, v, i32);
@@ -71,8 +71,8 @@ static Value *
 build_size(Builder *b, const Poly *p, const Type *i32, const Type *i64)
 {
     if (tma_is_narrow(p))
-        return build_poly(b, p, i32);
-    Value *v = build_poly(b, p, i64), *one = build_int(b, i64, 1);
+        return tma_build_poly(b, p, i32);
+    Value *v = tma_build_poly(b, p, i64), *one = build_int(b, i64, 1);
     Value *beyond = build_binary(b, OP_DIVS, v, build_int(b, i64, (int64_t)1 << 31));
     beyond = build_binary(b, OP_MINS, beyond, one);
     v = build_binary(b, OP_MUL, v, build_binary(b, OP_SUB, one, beyond));
@@ -100,14 +100,14 @@ build_fields(const TmaTile *r, Builder *b, bool copy, Value **in)
     Poly base = copy ? host_poly_copy(b, &r->base) : r->base;
     in[0] = (Value *)r->ptr.ptr;
     if (base.n)
-        in[0] = build_binary(b, OP_ADDPTR, in[0], build_poly(b, &base, i64));
+        in[0] = build_binary(b, OP_ADDPTR, in[0], tma_build_poly(b, &base, i64));
     for (int i = 0; i < r->n; i++) {
         const TmaDim *d = &r->dim[slowest(r, i)];
         shape[i] = d->box;
         Poly size = copy ? host_poly_copy(b, &d->size) : d->size;
         Poly stride = copy ? host_poly_copy(b, &d->stride) : d->stride;
         in[1 + i] = copy ? build_size(b, &size, i32, i64) : build_at(b, &size, i32, i64);
-        in[1 + r->n + i] = build_poly(b, &stride, i64);
+        in[1 + r->n + i] = tma_build_poly(b, &stride, i64);
     }
     return type_desc(tt, r->elem, r->n, shape);
 }
@@ -187,8 +187,12 @@ tma_tile_at(const TmaTile *r, Builder *b, Value **out)
 {
     TypeTable *tt = r->s->types;
     const Type *i32 = type_scalar(tt, SK_I32), *i64 = type_scalar(tt, SK_I64);
-    for (int i = 0; i < r->n; i++)
-        out[i] = build_at(b, &r->dim[slowest(r, i)].at, i32, i64);
+    for (int i = 0; i < r->n; i++) {
+        const TmaDim *d = &r->dim[slowest(r, i)];
+        out[i] = d->kind == TMA_CLIP || d->kind == TMA_ROWS
+                     ? tma_clip_at(r, d, b)
+                     : build_at(b, &d->at, i32, i64);
+    }
     return r->n;
 }
 

@@ -191,10 +191,15 @@ bound(TmaTile *r, const Affine *sum)
         return !again;
     }
     /* index < p + 1 */
-    if (!poly_add(&p, &one, 1) || (to->bounded && !poly_same(&to->size, &p)))
+    if (!poly_add(&p, &one, 1))
+        return false;
+    for (int i = 0; i < to->nleft; i++)
+        if (poly_same(&to->left[i], &p))
+            return true;
+    if (to->nleft == TMA_BOUNDS)
         return false;
     to->bounded = true;
-    to->size = p;
+    to->left[to->nleft++] = p;
     return true;
 }
 
@@ -271,20 +276,82 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
 
 /* ---- dimensions */
 
-/* From the bounds to places and sizes: index < p means at + index < size, where p is the
-   size less `at`. */
+/* Is p at least 0, if what arguments and memory hold is? */
 static bool
-place_bounded(const TmaTile *r, TmaDim *d)
+counts_up(TmaTile *r, const Poly *p)
 {
-    Poly fixed, rest;
+    int64_t sum = 0;
+    r->axis = r->axis ? r->axis : axis_new(r->f, &r->s->tmp);
+    for (int i = 0; i < p->n; i++) {
+        int64_t lo = p->t[i].k, hi = lo;
+        for (int k = 0; k < p->t[i].n; k++) {
+            AxisFacts x = *axis_of(r->axis, p->t[i].x[k]);
+            x.lo = max_i64(x.lo, 0);
+            x.hi = max_i64(x.hi, 0);
+            if (!times_range(&x, &lo, &hi))
+                return false;
+        }
+        if (__builtin_add_overflow(sum, lo, &sum))
+            return false;
+    }
+    return sum >= 0;
+}
+
+/* Has the address what only the program knows along dimension d, too? */
+static bool
+moves_along(const TmaTile *r, int d, const Poly *address)
+{
+    const Poly *by = &r->dim[d].stride;
+    for (int i = 0; i < address->n; i++) {
+        const PolyTerm *t = &address->t[i];
+        PolyTerm q = *t;
+        bool plain = true;
+        for (int k = 0; k < t->n; k++)
+            plain &= !is_fixed(r, t->x[k]);
+        bool along = d == r->boxes.order[0]
+                         ? plain
+                         : by->n == 1 && poly_divide(t, &by->t[0], &q);
+        if (along && !fixed_term(r, &q))
+            return true;
+    }
+    return false;
+}
+
+/* May TMA take `at` for an index of dimension d? In front of index 0 it reads zeros. That
+   must not be where the tile is, or else in front of what an argument points to: what
+   remains of the address beside `at` is an argument's then. */
+static bool
+is_index(TmaTile *r, int d, const Poly *at, const Poly *address)
+{
+    Poly part, rest = *address;
+    return counts_up(r, at) || (poly_mul(at, &r->dim[d].stride, &part) &&
+                                poly_add(&rest, &part, -1) && !moves_along(r, d, &rest));
+}
+
+/* From the bounds to places and sizes: index < p means at + index < size, where p is the
+   size less `at`. NULL, or why not. */
+static const char *
+place_bounded(TmaTile *r, int dim, const Poly *address)
+{
+    static const char *const why = "a bound is no argument of the launch";
+    TmaDim *d = &r->dim[dim];
+    Poly fixed, rest, at = {0};
+    int64_t size;
     if (!d->bounded)
-        return !d->low; /* from below alone: the tile's end has no name */
-    if (d->low)
-        return poly_add(&d->size, &d->at, 1) && fixed_poly(r, &d->size);
-    split_fixed(r, &d->size, &fixed, &rest);
+        return d->low ? why : NULL; /* from below alone: the tile's end has no name */
+    if (d->low) {
+        d->size = d->left[0];
+        return d->nleft == 1 && poly_add(&d->size, &d->at, 1) && fixed_poly(r, &d->size)
+                   ? NULL
+                   : why;
+    }
+    split_fixed(r, &d->left[0], &fixed, &rest);
+    if (d->nleft > 1 || !poly_add(&at, &rest, -1) || !is_index(r, dim, &at, address) ||
+        (poly_is_const(&fixed, &size) && size < 1))
+        return tma_clip(r, dim);
     d->size = fixed;
-    d->at = (Poly){0};
-    return poly_add(&d->at, &rest, -1);
+    d->at = at;
+    return NULL;
 }
 
 /* A part of the address that belongs to no dimension of the tile. */
@@ -333,6 +400,8 @@ place_term(TmaTile *r, const PolyTerm *t, bool based)
     for (int d = 0; d < r->rank; d++) {
         PolyTerm q;
         TmaDim *to = &r->dim[d];
+        for (int i = r->rank; i < r->n && to->kind == TMA_CLIP; i++)
+            to = r->dim[i].kind == TMA_ROWS ? &r->dim[i] : to;
         if (d != unit && !to->bounded && to->stride.n == 1 &&
             poly_divide(t, &to->stride.t[0], &q) &&
             fits(r, &(Poly){.n = 1, .t = {q}}, &to->stride))
@@ -351,6 +420,8 @@ place_whole(TmaTile *r, const Poly *p)
     for (int i = r->rank; i < r->n; i++) {
         TmaDim *d = &r->dim[i];
         Poly size = poly_const(1);
+        if (d->kind != TMA_PLAIN)
+            continue;
         if (poly_same(p, &d->at))
             return true;
         if (!poly_add(&size, p, 1) || !poly_add(&size, &d->at, 1) ||
@@ -363,31 +434,35 @@ place_whole(TmaTile *r, const Poly *p)
     return false;
 }
 
-/* The address as rows, columns and the rest. */
-static bool
+/* The address as rows, columns and the rest. NULL, or why not. */
+static const char *
 place(TmaTile *r)
 {
+    static const char *const why =
+        "rows and columns begin at what is no sum of arguments and indices";
     Poly left = r->ptr.base;
     for (int d = 0; d < r->rank; d++) {
         Poly part;
-        if (!place_bounded(r, &r->dim[d]) ||
-            (r->dim[d].bounded && (!poly_mul(&r->dim[d].at, &r->dim[d].stride, &part) ||
-                                   !poly_add(&left, &part, -1))))
-            return false;
+        const char *no = place_bounded(r, d, &left);
+        if (no)
+            return no;
+        if (r->dim[d].bounded && (!poly_mul(&r->dim[d].at, &r->dim[d].stride, &part) ||
+                                  !poly_add(&left, &part, -1)))
+            return why;
     }
     bool based = !falls(r, &left);
     for (int i = 0; i < left.n; i++)
         if (!place_term(r, &left.t[i], based))
-            return false;
+            return why;
     for (int i = 0; i < r->nwhole; i++)
         if (!place_whole(r, &r->whole[i]))
-            return false;
+            return why;
     for (int i = 0; i < r->n; i++) {
         TmaDim *d = &r->dim[i];
         if (!d->bounded) /* nothing is clipped */
-            d->size = poly_const(d->at.n ? INT32_MAX : d->box);
+            d->size = poly_const(d->at.n || d->kind ? INT32_MAX : d->box);
     }
-    return true;
+    return NULL;
 }
 
 /* Does every row begin on 16 bytes, for all that is known? */
@@ -448,8 +523,8 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
         return why;
     if (mask && !mask_part(r, mask, at, 0))
         return "the mask is more than bounds of rows and columns";
-    if (!place(r))
-        return "rows and columns begin at what is no sum of arguments and indices";
+    if ((why = place(r)))
+        return why;
     if (!rows_may_be_aligned(r))
         return "rows do not begin on 16 bytes";
     for (int i = 0; i < r->n; i++) {

@@ -8,6 +8,11 @@
 #include "ir/build.h"
 #include "ir/plan/tma_box.h"
 
+/* What a dimension of the tensor is for; the last three: passes/schedule/tma_clip.c. */
+typedef enum TmaKind { TMA_PLAIN, TMA_CLIP, TMA_ROWS, TMA_WRAP } TmaKind;
+
+enum { TMA_BOUNDS = 3 };
+
 /* One dimension of the tensor. */
 typedef struct TmaDim {
     Poly stride; /* elements; known where the tensor map is made, as `size` */
@@ -15,6 +20,9 @@ typedef struct TmaDim {
     Poly size;
     bool bounded, low; /* size is known; `at` is what the mask compares with 0 */
     int64_t box;
+    TmaKind kind;
+    Poly left[TMA_BOUNDS]; /* indices are below all of these, if bounded */
+    int nleft;
 } TmaDim;
 
 typedef struct TmaTile {
@@ -44,6 +52,15 @@ TmaTile *tma_tile(Func *f, const Op *loop, const Op *inside, const Value *ptr,
 /* Why pass_tma will not make a load of the loop's rows and columns one of TMA;
    NULL: it will. Asked on targets that have it. */
 const char *tma_refuses(Func *f, const Op *loop, Op *load);
+
+/* tma_clip.c: dimension d ends where the program finds out: two dimensions more. NULL, or
+   why not. */
+const char *tma_clip(TmaTile *t, int d);
+/* Its index, or that of its rows. */
+Value *tma_clip_at(const TmaTile *t, const TmaDim *d, Builder *b);
+
+/* p of the type t, i32 or i64. */
+Value *tma_build_poly(Builder *b, const Poly *p, const Type *t);
 
 /* Is p, in elements of the tile, known to be a multiple of 16 bytes? */
 bool tma_tile_in_pieces(const TmaTile *t, const Poly *p);
