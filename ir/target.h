@@ -13,6 +13,7 @@ typedef struct TargetInfo {
     bool tensor_maps;  /* a kernel can write tensor maps itself */
     bool no_tma_store; /* they are copied from, never to */
     bool folds;        /* the three axes of a grid are launched along the first */
+    bool once;         /* for grids whose programs all run at once */
     bool wgmma;       /* wgmma, registers that move between roles */
     int warp_size;    /* 1 on the CPU */
     int shared_bytes; /* most shared memory that a program may opt in to */

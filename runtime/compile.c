@@ -324,6 +324,7 @@ compile_run(Session *s, const CompileJob *job, CompileResult *out)
     target.tma &= job->maps != MAPS_NONE;
     target.no_tma_store = job->maps != MAPS_ANY;
     target.folds = job->folds;
+    target.once = job->once;
     if (target.gpu && job->opt.emit == SDC_EMIT_OBJ)
         return fail(s, "target '%s' has no object code: emit ptx", job->opt.target);
     s->fail.stage = job->is_tir ? "reader" : "frontend";

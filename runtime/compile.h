@@ -43,6 +43,7 @@ typedef struct CompileJob {
     void *pre_pass_user;
     JobMaps maps;
     bool folds; /* GPU: for grids beyond what the device takes along an axis */
+    bool once;  /* GPU: for grids whose programs all run at once */
     FrontOptions front;
     SdcCompileOptions opt;
 } CompileJob;

@@ -254,6 +254,20 @@ folds(const SdcKernel *k, const SdcrtCuda *cuda, const int32_t size[3])
     return beyond && !k->meta->folds && rows <= most[0] / size[0];
 }
 
+/* Would no program of a persistent kernel get a second tile? It is compiled without
+   the loop over tiles then, unless neighbours share loads in clusters, which is worth
+   more. */
+static bool
+once(const SdcKernel *k, const SdcrtCuda *cuda, const int32_t size[3],
+     const uint64_t *slots)
+{
+    int64_t at_once =
+        (int64_t)k->meta->ctas_per_sm * sdcrt_cuda_info(cuda)->processors;
+    int64_t rows = (int64_t)size[1] * size[2];
+    return at_once && rows <= at_once / size[0] &&
+           !(k->meta->cluster && cuda_maps_off_lines(k->meta, slots));
+}
+
 /* What of the kernel's maps these arguments make, and the driver can compile. */
 static CudaMapFit
 fit_of(const SdcKernel *k, const SdcrtCuda *cuda, const uint64_t *slots)
@@ -300,6 +314,8 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
         status = other(k, OTHER_FOLDS, false, &use);
     else if (atomic_load_explicit(&k->refused, memory_order_relaxed))
         status = choose(k, fit_of(k, cuda, slots), false, &use);
+    if (status == SDC_OK && use == k && once(k, cuda, size, slots))
+        status = other(k, OTHER_ONCE, false, &use);
     if (status == SDC_OK && use != k)
         return gpu_launch(use, grid, slots, stream);
     if (status == SDC_OK)

@@ -149,6 +149,7 @@ typedef enum KernelOther {
     OTHER_LOADS, /* tensor maps of loads alone can be made */
     OTHER_PLAIN, /* none can */
     OTHER_FOLDS, /* grids beyond what the device takes along an axis */
+    OTHER_ONCE,  /* no program of a persistent kernel gets a second tile */
     KERNEL_OTHERS
 } KernelOther;
 
@@ -351,7 +352,8 @@ enum {
     KERNEL_BESIDE = 2,   /* loaded while others are */
     KERNEL_NO_SENDS = 4, /* tensor maps for loads alone */
     KERNEL_UNLOADED = 8, /* the device gets it by gpu_load, or by the first launch */
-    KERNEL_FOLDS = 16    /* for grids beyond what the device takes along an axis */
+    KERNEL_FOLDS = 16,   /* for grids beyond what the device takes along an axis */
+    KERNEL_ONCE = 32     /* for grids whose programs all run at once */
 };
 
 /* Compiles and loads; `signature` NULL for tile IR, `values` for what is no launch. */

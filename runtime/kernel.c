@@ -178,11 +178,12 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     CompileJob job;
     module_job(mod, &job);
     job.folds = how & KERNEL_FOLDS;
+    job.once = how & KERNEL_ONCE;
     job.maps = how & KERNEL_NO_MAPS    ? MAPS_NONE
                : how & KERNEL_NO_SENDS ? MAPS_LOADS
                                        : MAPS_ANY;
     k->beside = how & KERNEL_BESIDE;
-    k->how = how & (KERNEL_NO_MAPS | KERNEL_NO_SENDS | KERNEL_FOLDS);
+    k->how = how & (KERNEL_NO_MAPS | KERNEL_NO_SENDS | KERNEL_FOLDS | KERNEL_ONCE);
     job.values = values;
     job.nvalue = values ? info->nparam : 0;
     job.opt = (SdcCompileOptions){
@@ -223,7 +224,7 @@ SdcStatus
 kernel_other(SdcKernel *k, KernelOther which, SdcKernel **out)
 {
     static const unsigned more[KERNEL_OTHERS] = {KERNEL_NO_SENDS, KERNEL_NO_MAPS,
-                                                 KERNEL_FOLDS};
+                                                 KERNEL_FOLDS, KERNEL_ONCE};
     SdcStatus status = SDC_OK;
     _Atomic(SdcKernel *) *at = &k->other[which];
     SdcKernel *p = atomic_load_explicit(at, memory_order_relaxed);

@@ -45,6 +45,7 @@ make_key(CacheBytes *key, const CompileJob *job)
     add_number(key, job->check);
     add_number(key, job->maps);
     add_number(key, job->folds);
+    add_number(key, job->once);
     add_number(key, job->is_tir);
     add_text(key, o->kernel);
     add_text(key, o->signature);
@@ -171,7 +172,7 @@ kernel_make(SdcKernel *k, CompileJob *job)
         }
         /* A worker is asked for what the public interface has. */
         bool outside = cx->worker && !job->values && job->maps == MAPS_ANY &&
-                       !job->folds;
+                       !job->folds && !job->once;
         status = outside ? make_outside(&m, job) : compile_call(cx, job, keep_result, &m);
     }
     cache_bytes_done(&m.key);

@@ -367,7 +367,8 @@ if(TARGET sdc)
         limited(loops/numbers/sm_${sm} sim 60 ${BASH} "${T}/loops/numbers"
             $<TARGET_FILE:sdc> $<TARGET_FILE:near>)
         set_tests_properties(loops/numbers/sm_${sm} PROPERTIES
-            ENVIRONMENT "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=${sm}")
+            ENVIRONMENT
+            "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=${sm};SIM_PROCESSORS=2")
     endforeach()
     # Loads of each address once: tiles of four and eight rows, of one element.
     limited(loops/numbers/words sim 60 ${BASH} "${T}/loops/numbers" $<TARGET_FILE:sdc>
@@ -377,8 +378,9 @@ if(TARGET sdc)
     foreach(sm 80 90)
         limited(loops/more/sm_${sm} sim 60 ${BASH} "${T}/loops/numbers"
             $<TARGET_FILE:sdc> $<TARGET_FILE:near>)
-        set_tests_properties(loops/more/sm_${sm} PROPERTIES ENVIRONMENT
-            "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=${sm};CONFIGS=9;LIST=more")
+        set(env SDC_LIBCUDA=$<TARGET_FILE:simcuda> FAKE_CUDA_SM=${sm} SIM_PROCESSORS=2
+            CONFIGS=9 LIST=more)
+        set_tests_properties(loops/more/sm_${sm} PROPERTIES ENVIRONMENT "${env}")
     endforeach()
 endif()
 
@@ -483,8 +485,9 @@ if(TARGET libsdc)
             endif()
             set(name sim/sm_${sm}/${stem})
             limited(${name} sim 600 $<TARGET_FILE:run_${stem}>)
+            # Two SMs: programs of persistent kernels get several tiles.
             set(env SDC_TEST_TARGET=cuda SDC_CACHE=off CK_FORK=no FAKE_CUDA_SM=${sm}
-                SDC_LIBCUDA=$<TARGET_FILE:simcuda>)
+                SIM_PROCESSORS=2 SDC_LIBCUDA=$<TARGET_FILE:simcuda>)
             set_tests_properties(${name} PROPERTIES ENVIRONMENT "${env}")
         endforeach()
     endforeach()

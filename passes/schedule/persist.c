@@ -20,6 +20,12 @@
    96 KB under way, 709 TFLOP/s, with three 540, two programs 680; of 32 with four 418 and
    546).
 
+   Where no program gets a second tile all that is in vain, and the results take the place
+   of a stage. The launcher sees that in the grid, and has a variant without for such
+   launches (target.once): 16384x256x1024 22.7 us persistent and 20.0 not, 8192x512x2048
+   32.0 and 28.1, where neighbours do not run in clusters (H200, 2026-11-23,
+   tests/gpu/shapes --tiles).
+
    Programs of a grid do not know of each other, so that any order will do; except where
    one waits for what another writes. What has atomic operations or loops of unknown
    length stays as it is, and what writes tensor maps: a producer would still copy by the
@@ -172,7 +178,7 @@ pass_persist(Func *f, PassCx *cx)
     Body k = {0};
     int blocks, beside;
     see(&k, f->body, 0);
-    if (k.nloop != 1 || !persist_suits(f, &cx->target, k.loop) ||
+    if (cx->target.once || k.nloop != 1 || !persist_suits(f, &cx->target, k.loop) ||
         !specialize_possible(f, cx, &blocks, &beside) || blocks != 1 ||
         (beside > 1 && bytes_ahead(k.loop) < PERSIST_BYTES))
         return false;

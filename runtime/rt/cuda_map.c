@@ -176,6 +176,17 @@ is_off_lines(const SdcrtMap *map, const int64_t *v)
     return off && !map->written;
 }
 
+int
+cuda_maps_off_lines(const SdcrtMeta *m, const uint64_t *args)
+{
+    int64_t v[SDCRT_MAX_TERMS];
+    int off = 0;
+    evaluate(m, args, v);
+    for (int i = 0; i < m->nmap; i++)
+        off |= is_off_lines(&m->maps[i], v);
+    return off;
+}
+
 static int
 take(CudaMapCache *cache, const SdcrtMeta *m, const uint64_t *args, CudaMap *maps,
      int *off_lines)

@@ -27,8 +27,11 @@ typedef enum CudaMapFit {
 
 CudaMapFit cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args);
 
-/* Fills maps[0 .. m->nmap - 1]; *off_lines: do rows that are loaded begin off the cache's
-   lines of 128 bytes? SDCRT_ERROR_MAP when the arguments allow none: an address
+/* Do rows that are loaded begin off the cache's lines of 128 bytes? */
+int cuda_maps_off_lines(const SdcrtMeta *m, const uint64_t *args);
+
+/* Fills maps[0 .. m->nmap - 1]; *off_lines: cuda_maps_off_lines.
+   SDCRT_ERROR_MAP when the arguments allow none: an address
    or stride off 16 bytes, a size below 1, a driver that has them not. */
 SdcrtStatus cuda_maps(const SdcrtCuda *c, const SdcrtMeta *m, CudaMapCache *cache,
                       const uint64_t *args, CudaMap *maps, int *off_lines, SdcrtError *e);

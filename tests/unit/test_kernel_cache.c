@@ -130,6 +130,58 @@ START_TEST(found_again)
 }
 END_TEST
 
+static const char product[] =
+    "import triton\n"
+    "import triton.language as tl\n"
+    "@triton.jit\n"
+    "def p(a, b, c, K):\n"
+    "    m = tl.program_id(0) * 128 + tl.arange(0, 128)\n"
+    "    n = tl.arange(0, 256)\n"
+    "    k = tl.arange(0, 64)\n"
+    "    acc = tl.zeros((128, 256), tl.float32)\n"
+    "    for i in range(0, K, 64):\n"
+    "        x = tl.load(a + m[:, None] * K + (i + k)[None, :])\n"
+    "        y = tl.load(b + (i + k)[:, None] * 256 + n[None, :])\n"
+    "        acc = tl.dot(x, y, acc)\n"
+    "    tl.store(c + m[:, None] * 256 + n[None, :], acc.to(tl.float16))\n";
+
+/* A persistent kernel has other code for launches of as many programs as the 132 SMs of
+   the driver run at once, and the same for more. */
+START_TEST(other_code_for_one_round)
+{
+    static const struct {
+        int programs;
+        int64_t misses;
+    } launches[] = {{133, 1}, {132, 2}, {1, 2}, {400, 2}};
+    char path[600], cache[600];
+    snprintf(path, sizeof path, "%s/p.tk", dir);
+    snprintf(cache, sizeof cache, "%s/cache", dir);
+    write_text("p.tk", product);
+    setenv("FAKE_CUDA_SM", "90", 1);
+    SdcContextOptions o = {.target = "cuda", .cache_dir = cache};
+    SdcContext *cx;
+    SdcModule *m;
+    SdcFunction *f;
+    SdcCacheInfo info;
+    static const char *const bind[] = {"num_warps=8", "num_stages=3"};
+    ck_assert_int_eq(sdc_context_create(&o, &cx), SDC_OK);
+    ck_assert_msg(sdc_module_load_file(cx, path, &m) == SDC_OK, "%s", sdc_error(cx));
+    ck_assert_int_eq(sdc_function_get(m, "p", bind, 2, &f), SDC_OK);
+    void *at = (void *)(uintptr_t)(1 << 20);
+    SdcArg args[] = {sdc_ptr(SDC_FP16, at), sdc_ptr(SDC_FP16, at), sdc_ptr(SDC_FP16, at),
+                     sdc_int(128)};
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; i++) {
+        ck_assert_msg(sdc_launch(f, sdc_grid(launches[i].programs, 1, 1), args, 4,
+                                 NULL) == SDC_OK,
+                      "%s", sdc_error(cx));
+        ck_assert_int_eq(sdc_cache(cx, SDC_CACHE_STAT, -1, &info), SDC_OK);
+        ck_assert_int_eq(info.misses, launches[i].misses);
+    }
+    sdc_context_destroy(cx);
+    unsetenv("FAKE_CUDA_SM");
+}
+END_TEST
+
 START_TEST(never_needed)
 {
     write_text("k.tk", source);
@@ -196,6 +248,7 @@ main(void)
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, found_again);
+    tcase_add_test(t, other_code_for_one_round);
     tcase_add_test(t, never_needed);
     tcase_add_test(t, shared_by_threads);
     suite_add_tcase(s, t);
