@@ -7,41 +7,120 @@
 
 #include "ir/base/util.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_WORDS = 64 };
 
-/* Letters of the outputs and of the inputs, one a register. */
+#define SPACE " \t\n"
+
+/* Letters of the outputs and of the inputs, one a register, and the constraints as LLVM
+   reads them: it ends the process on others. */
 typedef struct Letters {
     char out[MAX_WORDS], in[MAX_WORDS];
     int nout, nin;
+    char *clean;
 } Letters;
 
+/* One constraint, n characters; what LLVM gets of it is added to `clean`. */
 static bool
-read_letters(const char *text, Letters *l)
+read_letter(const char *text, size_t n, Letters *l)
 {
+    bool out = n && *text == '=';
+    size_t at = out;
+    at += out && at < n && text[at] == '&';
+    at += strspn(text + at, SPACE);
+    size_t digits = out ? 0 : strspn(text + at, "0123456789");
+    size_t end = at + (digits ? digits : 1);
+    end += strspn(text + end, SPACE);
+    if (at >= n || end != n || digits > 2 || (out && l->nin) ||
+        (out ? l->nout : l->nin) == MAX_WORDS)
+        return false;
+    int to = digits ? atoi(text + at) : 0;
+    char c = !digits ? text[at] : to < l->nout ? l->out[to] : 0;
+    if (!c || !strchr("hrlfdn", c))
+        return false;
+    if (out)
+        l->out[l->nout++] = c;
+    else
+        l->in[l->nin++] = c;
+    if (*l->clean)
+        strcat(l->clean, ",");
+    strcat(l->clean, !out ? "" : text[1] == '&' ? "=&" : "=");
+    strncat(l->clean, text + at, digits ? digits : 1);
+    return true;
+}
+
+/* Is it ~{name}? */
+static bool
+is_clobber(const char *text, size_t n)
+{
+    return n > 3 && text[0] == '~' && text[1] == '{' &&
+           strcspn(text + 2, "{},") == n - 3 && text[n - 1] == '}';
+}
+
+static bool
+read_letters(Arena *a, const char *text, Letters *l)
+{
+    size_t room = 2 * strlen(text) + 2;
+    char *clobbers = arena_calloc(a, room, 1, 1);
+    l->clean = arena_calloc(a, room, 1, 1);
     while (*text) {
+        text += strspn(text, SPACE);
         size_t n = strcspn(text, ",");
-        size_t at = strspn(text, " =&+");
-        bool out = memchr(text, '=', n) != NULL;
-        char c = at < n ? text[at] : 0;
-        if (c == '~') { /* a clobber */
-            text += n + (text[n] == ',');
-            continue;
-        }
-        if (isdigit((unsigned char)c) && !out) { /* tied to an output */
-            int to = atoi(text + at);
-            c = to < l->nout ? l->out[to] : 0;
-        }
-        if (!c || !strchr("hrlfdn", c) || (out ? l->nout : l->nin) == MAX_WORDS)
+        if (is_clobber(text, n))
+            strncat(strcat(clobbers, ","), text, n);
+        else if (!read_letter(text, n, l))
             return false;
-        if (out)
-            l->out[l->nout++] = c;
-        else
-            l->in[l->nin++] = c;
-        text += n + (text[n] == ',');
+        text += n;
+        if (*text && !*++text)
+            return false; /* nothing behind a comma */
+    }
+    strcat(l->clean, clobbers + (*l->clean == '\0' && *clobbers));
+    return true;
+}
+
+/* Behind a $: the rest of an operand, of $$, or of LLVM's words and variants; NULL when
+   it is none of them, on which LLVM ends the process, too. */
+static const char *
+dollar(const char *s, int operands, bool *variant)
+{
+    bool braces = *s == '{';
+    if (*s == '(' && *variant)
+        return NULL;
+    if (*s && strchr("$(|)", *s)) {
+        *variant = *s == '(' || (*s != ')' && *variant);
+        return s + 1;
+    }
+    s += braces;
+    for (const char *word = braces ? "uid\0comment\0private\0" : ""; *word;
+         word += strlen(word) + 1)
+        if (*s == ':' && strncmp(s + 1, word, strlen(word)) == 0 &&
+            s[1 + strlen(word)] == '}')
+            return s + strlen(word) + 2;
+    size_t n = strspn(s, "0123456789");
+    if (!n || n > 3 || atoi(s) >= operands)
+        return NULL;
+    s += n;
+    if (!braces)
+        return s;
+    s += *s == ':' && s[1] && s[1] != '}' ? 2 : 0;
+    return *s == '}' ? s + 1 : NULL;
+}
+
+static bool
+text_is_right(Gen *g, const Op *op, const char *text, int operands)
+{
+    bool variant = false;
+    for (const char *s = text, *at; (at = strchr(s, '$'));) {
+        s = dollar(at + 1, operands, &variant);
+        if (s)
+            continue;
+        diag_error(&g->s->diag, op->loc,
+                   "'%.*s' in inline assembly is no operand: its constraints have %d, "
+                   "from $0 on; $$ is the character itself",
+                   (int)strcspn(at, " ,;\n]"), at, operands);
+        return false;
     }
     return true;
 }
@@ -113,9 +192,9 @@ from_word(Gen *g, LLVMValueRef word, unsigned bits)
     LLVMTypeRef i = LLVMIntTypeInContext(g->cx, width);
     if (LLVMTypeOf(word) != i)
         word = LLVMBuildBitCast(g->b, word, i, "");
-    return width == bits ? word
-                         : LLVMBuildTrunc(g->b, word, LLVMIntTypeInContext(g->cx, bits),
-                                          "");
+    return width == bits
+               ? word
+               : LLVMBuildTrunc(g->b, word, LLVMIntTypeInContext(g->cx, bits), "");
 }
 
 /* Elements at .. at + pack - 1 of an operand as registers; the last one stands in for
@@ -191,8 +270,9 @@ ptx_of(const char *text)
         const char *word;
         int ptx;
     } young[] = {
-        {"bmsk.", 76}, {"szext.", 76}, {".satfinite.tf32", 81}, {".acc::f32", 82},
-        {".b128", 83}, {".rs.", 87}, {".v8.", 88},
+        {"bmsk.", 76},     {"szext.", 76}, {".satfinite.tf32", 81},
+        {".acc::f32", 82}, {".b128", 83},  {".rs.", 87},
+        {".v8.", 88},
     };
     int ptx = 0;
     for (int i = 0; i < COUNT_OF(young); i++)
@@ -213,8 +293,10 @@ nv_inline_asm(Gen *g, const Op *op)
     Regs *in[8], *out = nv_define(g, &op->results[0], nv_count(t));
     if (!out)
         return false;
-    if (!read_letters(constraints, &l) || first + words > l.nout)
+    if (!read_letters(&g->s->tmp, constraints, &l) || first + words > l.nout)
         return misfit(g, op);
+    if (!text_is_right(g, op, text, l.nout + l.nin))
+        return false;
     for (int i = 0; i < op->noperand; i++) {
         in[i] = nv_regs(g, op_operand(op, i));
         if (!in[i] || in[i]->n != out->n)
@@ -239,12 +321,12 @@ nv_inline_asm(Gen *g, const Op *op)
         }
         if (n != l.nin)
             return misfit(g, op);
-        LLVMValueRef r = ptx_asm(g, text, constraints, result, args, n,
-                                 op->kind == OP_ASM_EFFECT);
+        LLVMValueRef r =
+            ptx_asm(g, text, l.clean, result, args, n, op->kind == OP_ASM_EFFECT);
         for (int w = 0; w < words; w++)
-            got[w] = l.nout == 1 ? r
-                                 : LLVMBuildExtractValue(g->b, r, (unsigned)(first + w),
-                                                         "");
+            got[w] = l.nout == 1
+                         ? r
+                         : LLVMBuildExtractValue(g->b, r, (unsigned)(first + w), "");
         unpack_words(g, t, got, pack, at, out);
     }
     return true;
