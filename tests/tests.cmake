@@ -389,7 +389,7 @@ if(TARGET sdc)
     limited(gpu-compile/assemble gpu-compile 600 ${BASH} "${T}/gpu/assemble"
         $<TARGET_FILE:sdc>)
     set_tests_properties(gpu-compile/assemble PROPERTIES
-        ENVIRONMENT "PTXSIM=$<TARGET_FILE:ptxsim>")
+        ENVIRONMENT "PTXSIM=$<TARGET_FILE:ptxsim>;SASSCHECK=$<TARGET_FILE:sasscheck>")
 endif()
 
 # ---------------------------------------------------------------- records
@@ -400,6 +400,13 @@ if(TARGET sdc)
     target_compile_options(ptxrecord PRIVATE ${WARN})
     target_include_directories(ptxrecord PRIVATE "${ROOT}")
     target_link_libraries(ptxrecord PRIVATE sdc_base m)
+    list(FILTER files EXCLUDE REGEX "/(diff|events|main|show)\\.c$")
+    file(GLOB more CONFIGURE_DEPENDS "${T}/sass/*.c")
+    add_executable(sasscheck ${more} ${files})
+    target_compile_options(sasscheck PRIVATE ${WARN})
+    target_include_directories(sasscheck PRIVATE "${ROOT}")
+    target_link_libraries(sasscheck PRIVATE sdc_base m)
+    limited(sass/small unit 60 ${BASH} "${T}/sass/small" "${CMAKE_CURRENT_BINARY_DIR}")
     file(STRINGS "${T}/gpu/shipped" lines REGEX "^[a-z]")
     list(TRANSFORM lines REPLACE " .*" "")
     list(REMOVE_DUPLICATES lines)

@@ -81,6 +81,9 @@ void show_kernel(const Kernel *k, FILE *out);
 /* Prints in words what differs between two files of records; 1 when anything does. */
 int diff_records(Arena *a, char *before, char *after, FILE *out);
 
+/* A file as text; NULL, and a line on stderr, when it cannot be read. */
+char *record_text(Arena *a, const char *path);
+
 /* An array of `n` elements with room for one more: itself, or a copy twice as long. */
 void *record_room(Arena *a, void *array, size_t n, size_t size);
 
