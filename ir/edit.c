@@ -118,8 +118,11 @@ drop_all_uses(Op *op, int depth)
 void
 op_erase(Op *op)
 {
+    if (!op->parent) /* unlinked a second time, it would take all of its region along */
+        return;
     drop_all_uses(op, 0);
     op_unlink(op);
+    op->parent = NULL;
 }
 
 static void

@@ -33,6 +33,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 
+#include <limits.h>
 #include <string.h>
 
 bool pass_rotate_loop(Func *f, PassCx *cx);
@@ -45,15 +46,15 @@ enum { PINGPONG_WARPS = 16, SECONDS = 4 };
 typedef struct Rotation {
     Session *s;
     Op *loop;
-    Op *d1, *e1, *w1;      /* the first dot, the last of its accumulator, their wait */
+    Op *d1, *e1, *w1; /* the first dot, the last of its accumulator, their wait */
     Op *d2[SECONDS], *w2[SECONDS];
-    int n2;                /* second dots and their waits */
-    Map second;            /* ops of the second stage */
-    Map ends;              /* those of them that wait for dots, and what follows */
-    Map late;              /* ops of the first that come after the second dot */
-    Map in_second;         /* carried arguments that the second stage hands on */
-    bool pingpong; /* the warpgroups of the role alternate at the dots (ping-pong) */
-    Vec(Value *) cross;    /* what the second stage needs of the first */
+    int n2;             /* second dots and their waits */
+    Map second;         /* ops of the second stage */
+    Map ends;           /* those of them that wait for dots, and what follows */
+    Map late;           /* ops of the first that come after the second dot */
+    Map in_second;      /* carried arguments that the second stage hands on */
+    bool pingpong;      /* the warpgroups of the role alternate at the dots (ping-pong) */
+    Vec(Value *) cross; /* what the second stage needs of the first */
 } Rotation;
 
 /* ---- the stages */
@@ -112,6 +113,27 @@ rings_are_deep(const Op *loop)
     return true;
 }
 
+/* Are there stages for all that would be held: what is given back between `wait` and
+   `next`, and what is waited for up to `last`? A loop or branch waits for any number. */
+static bool
+fits_rings(const Op *wait, const Op *next, const Op *last)
+{
+    int held = 0, stages = INT_MAX;
+    for (const Op *op = wait; op != next; op = op->next)
+        held += op->kind == OP_BAR_ARRIVE;
+    for (const Op *op = wait; held && op != last; op = op->next) {
+        const Op *at = op->kind == OP_BAR_WAIT ? op_operand(op, 0)->op : NULL;
+        if (op->nregion)
+            return false;
+        if (!at)
+            continue;
+        held++;
+        if (op_operand(at, 0)->type->stages < stages)
+            stages = op_operand(at, 0)->type->stages;
+    }
+    return held <= stages;
+}
+
 /* An accumulator is waited for once, where it is complete; what the waits in between
    gave back is given back there. */
 static void
@@ -128,7 +150,8 @@ join_sums(Op *loop)
             wait->parent != op->parent || op_operand(next, 2) != &wait->results[0])
             continue;
         const Op *last = only_user(next);
-        if (!last || last->kind != OP_WGMMA_WAIT || last->parent != op->parent)
+        if (!last || last->kind != OP_WGMMA_WAIT || last->parent != op->parent ||
+            !fits_rings(wait, next, last))
             continue;
         for (Op *at = wait->next, *then; at != next; at = then) {
             then = at->next;

@@ -180,7 +180,17 @@ swaps(const Type *a, const Type *b)
                       bytes % WHOLE == 0 && is_swizzled(a) == is_swizzled(b));
 }
 
-/* Loops one after another share a ring when their tiles are as large, of whatever layout.
+/* Does b's loop stand where a's stage is held, or loaded and not yet read? Stages are
+   given back in the order in which they were filled. */
+static bool
+holds_over(const Group *a, const Group *b)
+{
+    const Op *at = ancestor(b->loop, a->home);
+    return at && (!a->last || (!op_before(at, a->load[0]) && !op_before(a->last, at)));
+}
+
+/* Loops one after another share a ring when their tiles are as large, of whatever layout;
+   of a loop and one inside of it when the one has given back what it took.
  */
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
@@ -188,9 +198,12 @@ ring_fits(const Specialize *sp, const Ring *r, const Group *g)
     bool same = r->n == g->n && r->by_copier == (g->layout != NULL);
     for (int k = 0; k < g->n && same; k++)
         same = swaps(r->mem[k], specialize_buffer(g->load[k]));
-    for (int i = 0; i < sp->ngroup && same; i++)
-        if (sp->group[i].ring == r - sp->ring && sp->group[i].loop == g->loop)
+    for (int i = 0; i < sp->ngroup && same; i++) {
+        const Group *other = &sp->group[i];
+        if (other->ring == r - sp->ring &&
+            (other->loop == g->loop || holds_over(g, other) || holds_over(other, g)))
             same = false;
+    }
     return same;
 }
 

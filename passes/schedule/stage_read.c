@@ -25,6 +25,16 @@ typedef struct Reads {
     Vec(Op *) converted; /* conversions of elementwise work on it alone */
 } Reads;
 
+/* Two chains may meet: a choice between a value and its opposite. */
+static bool
+is_seen(const Reads *r, const Op *op)
+{
+    for (int i = 0; i < r->converted.n; i++)
+        if (r->converted.at[i] == op)
+            return true;
+    return false;
+}
+
 /* Conversions that end chains of elementwise work, each of which has one use. */
 static void
 see_converted(Reads *r, Value *v, int depth)
@@ -34,7 +44,8 @@ see_converted(Reads *r, Value *v, int depth)
         Op *op = u->user;
         Value *load;
         if (op->kind == OP_CONVERT_LAYOUT) {
-            if (operand_is_work_on_load(v, true, &load) && load == r->v)
+            if (!is_seen(r, op) && operand_is_work_on_load(v, true, &load) &&
+                load == r->v)
                 vec_push(&r->s->tmp, &r->converted, op);
         } else if (op_is(op, T_PURE | T_ELEMENTWISE) && op->nresult == 1 &&
                    op->results[0].uses && !op->results[0].uses->next &&

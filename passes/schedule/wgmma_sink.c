@@ -186,6 +186,30 @@ reads_lasting(const Op *g)
     return true;
 }
 
+/* Are the left operand's registers written behind a wait of the iteration for what was
+   begun before it? They are where it is made; where the dot is, if that is not in the
+   iteration. `own`: the wait that is to go. */
+static bool
+writes_late(const Op *g, const Op *own)
+{
+    const Value *a = op_operand(g, 0);
+    int n = 0;
+    if (type_is_shared(a->type))
+        return true;
+    while (a->op && a->op->kind == OP_CONVERT_LAYOUT && a->op->parent == g->parent)
+        a = op_operand(a->op, 0);
+    if (!a->op && a->region == g->parent)
+        return false; /* at the end of the iteration before */
+    const Op *made = a->op && a->op->parent == g->parent ? a->op : g;
+    for (const Op *op = g->parent->first; op != made; op = op->next) {
+        if (op != own && op->kind == OP_WGMMA_WAIT &&
+            attr_int(&op->attrs, ATTR_PENDING, 0) <= n)
+            return true;
+        n += op->kind == OP_WGMMA;
+    }
+    return false;
+}
+
 /* A accumulator that the iteration ends with stays in flight. */
 static bool
 carry(Op *wait)
@@ -199,7 +223,7 @@ carry(Op *wait)
     int i = v->uses->index;
     Value *arg = loop->regions[0]->args[i + 1], *acc = op_operand(g, 2);
     Builder b = builder_before(loop);
-    if (acc != arg || !arg->uses || arg->uses->next ||
+    if (acc != arg || !arg->uses || arg->uses->next || !writes_late(g, wait) ||
         !(waits_early(wait->parent) || wait_early(b.s, wait->parent)))
         return false;
     b.loc = g->loc;
