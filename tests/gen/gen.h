@@ -161,6 +161,9 @@ Program *gen_program(uint64_t seed);
 void step(Gen *g);
 bool block_of_steps(Gen *g, int n);
 
+/* ---- make_loops.c: all of a program whose seed is from LOOP_SEEDS on */
+void make_loops(Gen *g);
+
 /* ---- pick.c: random choices, statements, types */
 uint32_t rnd(Gen *g, uint32_t n); /* below n */
 bool chance(Gen *g, int percent);

@@ -233,6 +233,7 @@ usage(void)
         "randgen --seed N --count M [--only interp,cpu,passes,threads,plain] [--jobs J]\n"
         "    [--keep DIR] [--seconds CPU] [--stop-after SECONDS] [--first] [--verbose]\n"
         "    [--often N: threads and plain for one program in N]\n"
+        "    [--loops: loops of matmuls for tensor cores, of seeds that are large]\n"
         "randgen --target cuda --seed N --count M --jobs J     on a GPU: 1, 4 and 8 "
         "warps\n"
         "randgen --target sm_90a --compile-only ..             code only; --ptxas PATH\n"
@@ -261,6 +262,7 @@ only(const char *list)
 static bool
 parse(int argc, char **argv, Options *o)
 {
+    bool loops = false;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(a, "--first"))
@@ -269,6 +271,8 @@ parse(int argc, char **argv, Options *o)
             continue; /* any target but "cuda" is */
         else if (!strcmp(a, "--verbose"))
             o->verbose = true;
+        else if (!strcmp(a, "--loops"))
+            loops = true;
         else if (!v)
             return false;
         else if (++i, !strcmp(a, "--seed"))
@@ -301,6 +305,7 @@ parse(int argc, char **argv, Options *o)
         } else
             return false;
     }
+    o->seed |= loops ? LOOP_SEEDS : 0;
     return o->jobs >= 1 && o->jobs <= 256;
 }
 

@@ -96,6 +96,10 @@ tree_make(uint64_t seed)
     Tree *t = tree_new(seed);
     Gen *g = tree_alloc(t, sizeof *g);
     *g = (Gen){.tree = t, .rng = seed * 0x2545f4914f6cdd1du + 1, .tail = &t->body};
+    if (seed >= LOOP_SEEDS) {
+        make_loops(g);
+        return t;
+    }
     sizes(g);
     static const char *const names[] = {"pid", "n", "m"};
     for (int i = 0; i < 3; i++) /* so that they can be picked as any other value */

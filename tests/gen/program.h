@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* From this seed on programs are loops of matmuls (make_loops.c). */
+#define LOOP_SEEDS (UINT64_C(1) << 40)
+
 enum { PROGRAM_MAX_ARGS = 32, PROGRAM_NAME = 32 };
 
 typedef enum ProgramArgKind { ARG_BUFFER, ARG_INT, ARG_FLOAT } ProgramArgKind;

@@ -84,6 +84,14 @@ sweep(Shrink *w)
     free(uses);
 }
 
+/* Where a message says what is wrong: the simulator's word, or what follows "error: ". */
+static const char *
+kind_of(const char *text)
+{
+    const char *found = strstr(text, "found: ");
+    return found ? found : strstr(text, "error: ");
+}
+
 static bool
 still_fails(Shrink *w)
 {
@@ -96,9 +104,8 @@ still_fails(Shrink *w)
     bool same = got.what == w->want.what &&
                 run_of_label(got.label) == run_of_label(w->want.label);
     if (same && got.what == FINDING_REFUSED) /* of the same complaint */
-        same = strstr(got.text, "error: ") && strstr(w->want.text, "error: ") &&
-               strncmp(strstr(got.text, "error: "), strstr(w->want.text, "error: "),
-                       20) == 0;
+        same = kind_of(got.text) && kind_of(w->want.text) &&
+               strncmp(kind_of(got.text), kind_of(w->want.text), 12) == 0;
     if (!same)
         for (int i = 0; i < w->ndropped; i++)
             w->dropped[i]->gone = false;

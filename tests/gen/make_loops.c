@@ -1,0 +1,572 @@
+/* Programs of another kind (seeds from LOOP_SEEDS on): loops of matmuls over tiles that
+   fill warpgroups, with what decides how they are scheduled for tensor cores: rows that
+   begin off 128-byte lines, strides of any number, loads by addresses, pointers that move
+   and descriptors, operands that are transposed, converted, computed, shared, carried or
+   stand in front of the loop, matmuls in branches, in chains and in loops within loops,
+   one tile after another. Neighbouring programs read one operand alike. */
+#include <string.h>
+
+#include "tests/gen/gen.h"
+
+typedef struct Plan {
+    Dt dt;       /* of operands */
+    int m, n, k; /* of the tile of sums, and how far one step goes */
+    int trips;   /* at most, of all loops together */
+    Value *iv;   /* the innermost loop's counter, or NULL */
+    Value *tile; /* which of a program's tiles, or NULL: the program's only one */
+    int tiles;   /* of a program, one after another */
+    int stride_n, stride_q;
+    Value *acc[3], *state; /* sums; a row's largest value so far */
+    int nacc, next;        /* which of them the next step adds to */
+    Value *left, *right;   /* made in front of the loop, or NULL */
+    Value *carried;        /* a left operand of the next step, or NULL */
+    Value *last[2];        /* operands of the iteration's last matmul, to be shared */
+} Plan;
+
+static Type
+matrix(Dt dt, int rows, int cols)
+{
+    return (Type){.dt = dt, .rank = 2, .dim = {rows, cols}};
+}
+
+static Dt
+sum_dt(const Plan *p)
+{
+    return p->dt == I8 ? I32 : F32;
+}
+
+static Value *
+input(Value *v, Dt dt)
+{
+    if (dt == I8)
+        return flt(v, 128, 0, 0);
+    return flt(v, BIT(dt) & FP8S ? 8 : 16, BIT(dt) & FP8S ? 0 : 1, 0);
+}
+
+/* ---------------------------------------------------------------- operands */
+
+typedef struct Place { /* of a tile in its array: row and column it begins at, as text */
+    const char *row, *col;
+    int most_row, most_col; /* the largest that they can be */
+    const char *stride;
+    int most_stride;
+} Place;
+
+static const char *
+sum(Tree *t, const char *a, const char *b)
+{
+    return !*a ? b : !*b ? a : tree_text(t, "%s + %s", a, b);
+}
+
+/* Where a tile of rows x cols is: along k, which columns run (`along` 1) or rows, the
+   loop moves it; across, tiles and programs do. In texts @ is the loop's counter and ^
+   the tile's. */
+static Place
+place(Gen *g, const Plan *p, int rows, int cols, int along)
+{
+    Tree *t = g->tree;
+    Place at = {.row = "", .col = ""};
+    int how = between(g, 0, 3), room;
+    at.stride = how == 0 ? "n" : how == 1 ? "q" : NULL;
+    at.most_stride = how == 0   ? p->stride_n
+                     : how == 1 ? p->stride_q
+                     : how == 2 ? cols * (1 + (int)rnd(g, 3))
+                                : cols + 8 * between(g, 0, 5);
+    if (!at.stride)
+        at.stride = tree_text(t, "%d", at.most_stride);
+    if (p->iv && chance(g, 90)) {
+        int step = along ? cols : rows;
+        *(along ? &at.col : &at.row) = tree_text(t, "@ * %d", step);
+        *(along ? &at.most_col : &at.most_row) = (p->trips - 1) * step;
+    }
+    room = (t->len - cols - at.most_col) / at.most_stride - rows - at.most_row;
+    if (p->tile && chance(g, 80)) {
+        int step = along ? rows : cols;
+        bool fits = along ? (p->tiles * t->nprog - 1) * step <= room
+                          : at.most_col + (p->tiles * t->nprog - 1) * step +
+                                    (rows + at.most_row) * at.most_stride + cols <=
+                                t->len;
+        if (fits && chance(g, 60)) {
+            const char *o = tree_text(t, "^ * %d", step);
+            *(along ? &at.row : &at.col) = sum(t, along ? at.row : at.col, o);
+            *(along ? &at.most_row : &at.most_col) += (p->tiles * t->nprog - 1) * step;
+        }
+    } else if (along && (t->nprog - 1) * rows <= room && chance(g, 70)) {
+        at.row = sum(t, at.row, tree_text(t, "pid * %d", rows));
+        at.most_row += (t->nprog - 1) * rows;
+    } else if (!along && chance(g, 30)) { /* two neighbours read the same */
+        at.col = sum(t, at.col, tree_text(t, "(pid // 2) * %d", cols));
+        at.most_col += (t->nprog - 1) / 2 * cols;
+    }
+    return at;
+}
+
+static bool
+inside(const Tree *t, const Place *at, int rows, int cols)
+{
+    return (at->most_row + rows - 1) * at->most_stride + at->most_col + cols <= t->len;
+}
+
+/* A text with the counters in their places. */
+static Value *
+load(Gen *g, const Plan *p, Type s, const char *text)
+{
+    Value *use[8];
+    char out[1200];
+    size_t n = 0, k = 0;
+    for (const char *c = text; *c && n < sizeof out - 2 && k < 8; c++) {
+        if (*c == '@' || *c == '^')
+            use[k++] = *c == '@' ? p->iv : p->tile;
+        out[n++] = *c == '@' || *c == '^' ? '$' : *c;
+    }
+    out[n] = 0;
+    for (size_t i = k; i < 8; i++)
+        use[i] = NULL;
+    return let(g, s, out, use[0], use[1], use[2], use[3], use[4], use[5], use[6], use[7]);
+}
+
+static Value *
+tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
+{
+    Tree *t = g->tree;
+    const char *sig = dt_info[dt].sig;
+    Type s = matrix(dt, rows, cols);
+    Place at = place(g, p, rows, cols, along);
+    if (!inside(t, &at, rows, cols))
+        at = (Place){.row = "", .col = "", .stride = tree_text(t, "%d", cols)};
+    const char *row = sum(t, at.row, tree_text(t, "tl.arange(0, %d)", rows));
+    const char *col = sum(t, at.col, tree_text(t, "tl.arange(0, %d)", cols));
+    bool lines = at.most_stride * dt_info[dt].bytes % 16 == 0 && at.most_stride;
+    if (lines && chance(g, 35)) {
+        t->aligned = true;
+        int high = at.most_row + rows, wide = at.most_col + cols;
+        if (chance(g, 40))
+            high -= between(g, 0, rows - 1);
+        if (chance(g, 40))
+            wide -= between(g, 0, cols - 1);
+        return input(
+            load(g, p, s,
+                 tree_text(t,
+                           "tl.make_tensor_descriptor(p_%s, shape=[%d, %d], "
+                           "strides=[%s, 1], block_shape=[%d, %d]).load([%s, %s])",
+                           sig, high, wide, at.stride, rows, cols, *at.row ? at.row : "0",
+                           *at.col ? at.col : "0")),
+            dt);
+    }
+    const char *mask = "";
+    const char *other = BIT(dt) & FP8S ? ""
+                        : BIT(dt) & FLOATS
+                            ? one_of(g, ", other=0.0|, other=0.0|, other=1.0")
+                            : one_of(g, ", other=0|, other=1");
+    int most = at.most_col + cols;
+    switch (between(g, 0, 5)) {
+    case 0: /* the last step along k is short */
+    case 1:
+        mask = tree_text(t, ", mask=(%s)[None, :] < %d%s", col,
+                         most - between(g, 0, cols - 1), other);
+        break;
+    case 2:
+        mask = tree_text(t, ", mask=(%s)[:, None] < %s%s", row,
+                         one_of(g, "n|50|64|m * 24|127"), other);
+        break;
+    case 3:
+        mask = tree_text(t, ", mask=((%s)[:, None] < %d) & ((%s)[None, :] < %s)%s", row,
+                         at.most_row + rows - between(g, 0, 9), col,
+                         one_of(g, "n|64|m * 16|31"), other);
+        break;
+    }
+    const char *text =
+        tree_text(t, "tl.load(p_%s + (%s)[:, None] * %s + (%s)[None, :]%s)", sig, row,
+                  at.stride, col, mask);
+    return input(load(g, p, s, text), dt);
+}
+
+/* What is done to an operand between its load and the matmul; mostly nothing. */
+static Value *
+touched(Gen *g, const Plan *p, Value *v)
+{
+    Dt dt = (Dt)v->t.dt;
+    if (BIT(dt) & FP8S || dt == I8)
+        return v;
+    switch (between(g, 0, 19)) {
+    case 0: return like(let(g, v->t, "tl.abs($)", v), v);
+    case 1: return flt(let(g, v->t, "$ * 2", v), 2 * v->bound, v->frac, 0);
+    case 2:
+        return p->iv ? like(let(g, v->t, "tl.where($ > 0, $, -$)", p->iv, v, v), v) : v;
+    case 3:
+        return like(let(g, v->t, "tl.where(tl.arange(0, %d)[:, None] < %s, $, 0.0)",
+                        v->t.dim[0], one_of(g, "n|m * 16|40"), v),
+                    v);
+    case 4: return flt(let(g, v->t, "$ + 1.0", v), v->bound + 1, v->frac, V_ZERO);
+    default: return v;
+    }
+}
+
+/* A tile of rows x cols in the type of operands, k along its columns (1) or rows. */
+static Value *
+operand(Gen *g, const Plan *p, int rows, int cols, int along)
+{
+    Dt dt = p->dt, from = dt;
+    if (chance(g, 12))
+        from = dt == F16    ? (chance(g, 50) ? F32 : I8)
+               : dt == BF16 ? (chance(g, 50) ? F32 : F16)
+                            : dt;
+    Value *v;
+    if (chance(g, 22)) {
+        Value *w = touched(g, p, tile_of(g, p, from, cols, rows, !along));
+        v = like(
+            let(g, matrix(from, rows, cols), chance(g, 60) ? "$.T" : "tl.trans($)", w),
+            w);
+    } else {
+        v = touched(g, p, tile_of(g, p, from, rows, cols, along));
+    }
+    if (from != dt) {
+        v = like(let(g, with_dt(v->t, dt), "$.to(tl.%s)", v, dt_info[dt].tl), v);
+        if (from == I8 && v->bound > 16) /* short enough for sums of many */
+            v = small(g, v, 6, 0);
+    }
+    return v;
+}
+
+/* ---------------------------------------------------------------- matmuls */
+
+static const char *
+precision(Gen *g, const Plan *p)
+{
+    return p->dt == F32 && chance(g, 15) ? ", input_precision=\"ieee\"" : "";
+}
+
+static Value *
+matmul(Gen *g, Plan *p, Value *a, Value *b, Value *acc)
+{
+    Type s = matrix(sum_dt(p), a->t.dim[0], b->t.dim[1]);
+    double bound = a->bound * b->bound * a->t.dim[1];
+    p->last[0] = a;
+    p->last[1] = b;
+    Value *v = acc ? let(g, s, "tl.dot($, $, $%s)", a, b, acc, precision(g, p))
+                   : let(g, s, "tl.dot($, $%s)", a, b, precision(g, p));
+    return flt(v, acc ? acc->bound : bound, a->frac + b->frac, V_ZERO);
+}
+
+/* A result as a left operand: few bits, in the operands' type. */
+static Value *
+narrowed(Gen *g, const Plan *p, Value *v)
+{
+    if (v->t.dt == I32) {
+        v = let(g, v->t, "($ >> %d)", v, between(g, 6, 10));
+        return flt(let(g, with_dt(v->t, I8), "$.to(tl.int8)", v), 128, 0, 0);
+    }
+    v = small(g, v, 5, 1);
+    if (v->t.dt == (int)p->dt)
+        return v;
+    return like(let(g, with_dt(v->t, p->dt), "$.to(tl.%s)", v, dt_info[p->dt].tl), v);
+}
+
+static Value *
+left_operand(Gen *g, Plan *p, int rows, int cols)
+{
+    Type s = matrix(p->dt, rows, cols);
+    if (p->last[0] && same_shape(&p->last[0]->t, &s) && chance(g, 40))
+        return p->last[0];
+    if (p->left && same_shape(&p->left->t, &s) && chance(g, 40))
+        return p->left;
+    return operand(g, p, rows, cols, 1);
+}
+
+static Value *
+right_operand(Gen *g, Plan *p, int rows, int cols)
+{
+    Type s = matrix(p->dt, rows, cols), across = matrix(p->dt, cols, rows);
+    Value *v = p->last[1];
+    if (v && same_shape(&v->t, &s) && chance(g, 40))
+        return v;
+    if (v && same_shape(&v->t, &across) && chance(g, 40))
+        return like(let(g, s, "$.T", v), v);
+    if (p->right && same_shape(&p->right->t, &s) && chance(g, 25))
+        return p->right;
+    return operand(g, p, rows, cols, 0);
+}
+
+/* A row's largest value so far decides a sign: as attention rescales its sums. */
+static void
+rescale(Gen *g, Plan *p, Value *s, Value *acc)
+{
+    Type row = {.dt = F32, .rank = 1, .dim = {s->t.dim[0]}};
+    if (!p->state || s->t.dt != F32)
+        return;
+    Value *most = like(let(g, row, "tl.maximum($, tl.max($, 1))", p->state, s), p->state);
+    Value *by = flt(let(g, row, "tl.where($ > $, -1.0, 1.0)", most, p->state), 1, 0, 0);
+    if (acc->t.dim[0] == s->t.dim[0])
+        set(g, acc, "$ * $[:, None]", acc, by);
+    set(g, p->state, "$", most);
+}
+
+static void
+add_to(Gen *g, Plan *p, Value *acc, Value *v)
+{
+    Value *c = NULL;
+    if (chance(g, 25))
+        c = let(g, matrix(I1, acc->t.dim[0], 1), "tl.arange(0, %d)[:, None] %s",
+                acc->t.dim[0], one_of(g, "< n|>= m * 8|% 2 == 0|< 1000"));
+    (void)p;
+    if (c)
+        set(g, acc, "$ + tl.where($, $, 0)", acc, c, v);
+    else
+        set(g, acc, chance(g, 80) ? "$ + $" : "$ - $", acc, v);
+}
+
+/* One matmul, or two of which the second takes the first one's result. */
+static void
+one_step(Gen *g, Plan *p, Value *acc)
+{
+    int rows = acc->t.dim[0], cols = acc->t.dim[1];
+    Value *a, *b;
+    if (p->carried && p->carried->t.dim[0] == rows && chance(g, 50)) {
+        a = like(let(g, p->carried->t, "$", p->carried), p->carried);
+        b = right_operand(g, p, a->t.dim[1], cols);
+    } else if (chance(g, 40)) {
+        int inner = p->dt == I8 || BIT(p->dt) & FP8S ? 32 : 16 << between(g, 0, 2);
+        a = left_operand(g, p, rows, p->k);
+        b = right_operand(g, p, p->k, inner);
+        Value *s = matmul(g, p, a, b, NULL);
+        rescale(g, p, s, acc);
+        a = narrowed(g, p, s);
+        b = right_operand(g, p, inner, cols);
+    } else {
+        a = left_operand(g, p, rows, p->k);
+        b = right_operand(g, p, p->k, cols);
+    }
+    if (chance(g, 60)) {
+        Value *v = matmul(g, p, a, b, acc);
+        set(g, acc, "$", v);
+    } else {
+        add_to(g, p, acc, matmul(g, p, a, b, NULL));
+    }
+    if (p->carried && p->carried->t.dim[0] == rows && p->carried->t.dim[1] == cols &&
+        chance(g, 60)) {
+        Value *next = narrowed(g, p, acc);
+        set(g, p->carried, "$", next);
+    }
+}
+
+/* ---------------------------------------------------------------- loops and branches */
+
+static void steps(Gen *g, Plan *p, int n);
+
+static Stmt **
+open_block(Gen *g, Stmt *b, int body)
+{
+    Stmt **tail = g->tail;
+    g->tail = &b->body[body];
+    g->depth++;
+    g->quiet++;
+    return tail;
+}
+
+static void
+close_block(Gen *g, Stmt **tail, int scope)
+{
+    g->quiet--;
+    g->depth--;
+    g->nval = scope;
+    g->tail = tail;
+}
+
+static void
+branch(Gen *g, Plan *p)
+{
+    int arms = between(g, 1, 2), scope = g->nval;
+    Value *c = p->iv && chance(g, 70)
+                   ? let(g, scalar(I1), "$ %s", p->iv, one_of(g, "% 2 == 0|> 0|< 2|== 1"))
+                   : let(g, scalar(I1), "%s", one_of(g, "pid == 0|m > 2|n > 70|q < 0"));
+    Stmt *f = block_new(g, arms);
+    f->is_if = true;
+    f->use[f->nuse++] = c;
+    f->head[0] = "if \x80";
+    f->head[1] = "else";
+    for (int i = 0; i < arms; i++) {
+        Value *last[2] = {p->last[0], p->last[1]};
+        Stmt **tail = open_block(g, f, i);
+        int inner = g->nval;
+        steps(g, p, 1);
+        close_block(g, tail, inner);
+        p->last[0] = last[0];
+        p->last[1] = last[1];
+    }
+    (void)scope;
+}
+
+/* A loop of n steps; `m` says how often it goes round, or a number. */
+static void
+loop(Gen *g, Plan *p, int n)
+{
+    Tree *t = g->tree;
+    Value *outer = p->iv, *last[2] = {p->last[0], p->last[1]};
+    Value *i = value_new(g, scalar(I32), 'i');
+    i->flags = V_SPECIAL;
+    bool is_while = chance(g, 8);
+    const char *hi = outer ? "2" : one_of(g, "m|m|m|3|4|2");
+    if (is_while)
+        begin(g, i, "tl.to_tensor(0)");
+    const char *head = is_while ? tree_text(t, "while \x80 < %s", hi)
+                                : tree_text(t, "for %s in %s(0, %s%s)", value_name(t, i),
+                                            one_of(g, "range|tl.range"), hi, "");
+    Stmt *b = loop_new(g, head, i, is_while);
+    int scope = g->nval;
+    Stmt **tail = open_block(g, b, 0);
+    p->last[0] = p->last[1] = NULL;
+    p->iv = let(g, scalar(I32), "tl.to_tensor($)", i);
+    steps(g, p, n);
+    if (is_while)
+        set(g, i, "$ + 1", i);
+    close_block(g, tail, scope);
+    p->iv = outer;
+    p->last[0] = last[0];
+    p->last[1] = last[1];
+}
+
+static void
+steps(Gen *g, Plan *p, int n)
+{
+    for (; n > 0; n--) {
+        Value *acc = p->acc[p->next++ % p->nacc];
+        if (g->depth < 3 && p->iv && chance(g, 14)) {
+            branch(g, p);
+        } else if (g->depth < 3 && p->iv && chance(g, 8)) {
+            loop(g, p, 1);
+        } else if (chance(g, 8) && acc->t.dt == F32) {
+            Value *v = operand(g, p, acc->t.dim[0], acc->t.dim[1], 1);
+            if (v->t.dt != F32)
+                v = like(let(g, acc->t, "$.to(tl.float32)", v), v);
+            add_to(g, p, acc, v);
+        } else {
+            one_step(g, p, acc);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- a tile of results */
+
+static void
+store(Gen *g, const Plan *p, Value *v)
+{
+    Tree *t = g->tree;
+    if (!p->tile) {
+        if (BIT(v->t.dt) & FLOATS && chance(g, 30))
+            v = small(g, v, 8, 1);
+        put(g, v);
+        return;
+    }
+    Dt dt = (Dt)v->t.dt;
+    int at = t->slots[BUF_ZERO][dt] * t->nprog * t->n;
+    t->slots[BUF_ZERO][dt] += p->tiles;
+    if (chance(g, 50) && v->t.dim[1] * dt_info[dt].bytes >= 16) {
+        t->aligned = true;
+        act(g,
+            "tl.make_tensor_descriptor(z_%s + %d, shape=[%d, %d], strides=[%d, 1], "
+            "block_shape=[%d, %d]).store([$ * %d, 0], $)",
+            dt_info[dt].sig, at, p->tiles * t->nprog * t->n / v->t.dim[1], v->t.dim[1],
+            v->t.dim[1], v->t.dim[0], v->t.dim[1], p->tile, t->n / v->t.dim[1], v);
+        return;
+    }
+    act(g, "tl.store(z_%s + %d + $ * %d + %s, $)", dt_info[dt].sig, at, p->tile, t->n,
+        offsets(g, &v->t), v);
+}
+
+static void
+one_tile(Gen *g, Plan *p)
+{
+    p->nacc = chance(g, 60) ? 1 : between(g, 2, 3);
+    p->state = p->carried = p->left = p->right = p->last[0] = p->last[1] = NULL;
+    for (int i = 0; i < p->nacc; i++) {
+        Type s = matrix(sum_dt(p), p->m, i && chance(g, 30) ? p->k : p->n);
+        p->acc[i] = let(g, s, "tl.full(%s, %s, tl.%s)", dims(g, &s),
+                        one_of(g, "0|0|0|1|-2"), dt_info[s.dt].tl);
+        p->acc[i]->letter = 'a';
+        flt(p->acc[i], 1 << 19, 2, V_ZERO);
+    }
+    if (sum_dt(p) == F32 && chance(g, 35)) {
+        Type row = {.dt = F32, .rank = 1, .dim = {p->m}};
+        p->state = let(g, row, "tl.full([%d], -100.0, tl.float32)", p->m);
+        p->state->letter = 'a';
+        flt(p->state, 1 << 19, 2, V_ZERO);
+    }
+    Value *iv = p->iv;
+    p->iv = NULL;
+    if (chance(g, 40))
+        p->left = operand(g, p, p->m, p->k, 1);
+    if (chance(g, 25))
+        p->right = operand(g, p, p->k, p->n, 0);
+    if (chance(g, 25) && p->n <= 64 && (p->n > 16 || dt_info[p->dt].bytes > 1)) {
+        Value *first = operand(g, p, p->m, p->n, 1);
+        p->carried = let(g, first->t, "$", first);
+        p->carried->letter = 'a';
+        flt(p->carried, 16 > first->bound ? 16 : first->bound, 1, V_ZERO);
+    }
+    p->iv = iv;
+    loop(g, p, between(g, p->nacc, p->nacc + 1));
+    if (p->left && chance(g, 15))
+        store(g, p, p->left);
+    for (int i = 0; i < p->nacc; i++)
+        store(g, p, p->acc[i]);
+    if (p->state && !p->tile)
+        put(g, p->state);
+}
+
+static void
+sizes(Gen *g, Plan *p)
+{
+    static const int rows[] = {64, 64, 64, 128, 128, 32, 16, 256};
+    static const int strides[] = {64, 72, 80, 96, 100, 104, 112, 128, 136, 65, 144, 200};
+    static const int grids[][3] = {{1, 1, 1}, {2, 1, 1}, {2, 1, 1}, {4, 1, 1}, {2, 2, 1}};
+    Tree *t = g->tree;
+    *p = (Plan){.dt = dt_of(g, BIT(F16) | BIT(BF16))};
+    if (chance(g, 30))
+        p->dt = dt_of(g, BIT(F32) | BIT(I8) | BIT(E4) | BIT(E5));
+    bool bytes = p->dt == I8 || BIT(p->dt) & FP8S;
+    p->m = rows[rnd(g, 8)];
+    p->n = 16 << between(g, 0, p->m > 128 ? 2 : 3);
+    p->k = BIT(p->dt) & FP8S ? 32 : (bytes ? 32 : 16) << between(g, 0, bytes ? 1 : 2);
+    p->trips = 4;
+    t->n = p->m * (p->n > p->k ? p->n : p->k);
+    t->len = 65536;
+    memcpy(t->grid, grids[rnd(g, 5)], sizeof t->grid);
+    t->nprog = t->grid[0] * t->grid[1] * t->grid[2];
+    t->warps = 4 << between(g, 0, 1);
+    t->stages = between(g, 1, 4);
+    p->stride_n = t->arg_n = strides[rnd(g, 12)];
+    p->stride_q = strides[rnd(g, 12)];
+    t->arg_q = p->stride_q;
+    t->arg_m = BIT(p->dt) & FP8S ? between(g, 0, 3) : between(g, 0, 4);
+    t->arg_s = 0.5;
+    t->aligned = chance(g, 85);
+}
+
+void
+make_loops(Gen *g)
+{
+    Tree *t = g->tree;
+    Plan p;
+    sizes(g, &p);
+    if (chance(g, 65)) {
+        one_tile(g, &p);
+        return;
+    }
+    /* One tile after another: as a persistent kernel, or a loop of each program's own. */
+    p.tiles = between(g, 2, 3);
+    Value *i = value_new(g, scalar(I32), 'i');
+    i->flags = V_SPECIAL;
+    Stmt *b = loop_new(g,
+                       t->nprog == t->grid[0] && chance(g, 70)
+                           ? tree_text(t, "for %s in %s(pid, %d, tl.num_programs(0)%s)",
+                                       value_name(t, i), one_of(g, "range|tl.range"),
+                                       p.tiles * t->nprog - between(g, 0, 1), "")
+                           : tree_text(t, "for %s in range(pid * %d, pid * %d + %d)",
+                                       value_name(t, i), p.tiles, p.tiles, p.tiles),
+                       i, false);
+    int scope = g->nval;
+    Stmt **tail = open_block(g, b, 0);
+    p.tile = let(g, scalar(I32), "tl.to_tensor($)", i);
+    one_tile(g, &p);
+    close_block(g, tail, scope);
+}
