@@ -377,10 +377,12 @@ walk_loop(Barriers *b, const Op *op, State before, int depth, int loops)
     for (int round = 0; loops < MAX_LOOPS; round++) {
         State end = walk_round(b, op, head, &out, depth, loops);
         State next = state_join(b, &before, &end);
+        /* a barrier may come and go from round to round: then all that was ever there */
+        if (round >= MAX_ROUNDS)
+            next = state_join(b, &head, &next);
         if (state_same(&next, &head))
             break;
-        /* a barrier may come and go from round to round: then all that was ever there */
-        head = round < MAX_ROUNDS ? next : state_join(b, &head, &next);
+        head = next;
     }
     b->insert = insert;
     State end = walk_round(b, op, head, &out, depth, loops);
