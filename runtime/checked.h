@@ -7,10 +7,19 @@
 
 /* Who touched the elements of a piece of memory in this launch: an event each for the
    last writer and the first reader since; 0: nobody. */
+enum { GROUP = 16 };
+
+/* An event for each element. A group of them that have the same one has it itself, and
+   the entries count for nothing; 0: they count. */
+typedef struct Events {
+    uint32_t *entry; /* NULL: none yet, or no memory */
+    uint32_t *group;
+} Events;
+
 typedef struct Shadow {
     uintptr_t lo, hi;
     uintptr_t grain;  /* bytes that have an entry */
-    uint32_t *writer, *reader; /* NULL: none yet, or no memory */
+    Events writer, reader;
     uint32_t *sync;   /* step of the last atomic by which programs may wait; or NULL */
     bool failed;      /* no memory */
 } Shadow;

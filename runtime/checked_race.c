@@ -123,26 +123,53 @@ entries_return(Checker *c)
 
 /* Entries come when something is first written, or read. */
 static bool
+events_take(Checker *c, Events *e, size_t n)
+{
+    n = (n + GROUP - 1) / GROUP;
+    if (!e->entry)
+        e->entry = entries_take(c, n * GROUP);
+    if (!e->group)
+        e->group = entries_take(c, n);
+    return e->entry && e->group;
+}
+
+static bool
 shadow_grow(Checker *c, Shadow *s, bool reads)
 {
+    if (s->failed || (s->writer.group && (s->reader.group || !reads)))
+        return !s->failed;
     size_t n = (s->hi - s->lo + s->grain - 1) / s->grain;
-    if (s->failed)
-        return false;
-    if (!s->writer)
-        s->writer = entries_take(c, n);
-    if (!s->reader && reads)
-        s->reader = entries_take(c, n);
-    s->failed = !s->writer || (reads && !s->reader);
+    s->failed =
+        !events_take(c, &s->writer, n) || (reads && !events_take(c, &s->reader, n));
     return !s->failed;
 }
 
-static uint32_t *
-spread(Checker *c, const uint32_t *from, size_t n, size_t times)
+/* The entries of a group count from now on. */
+static void
+loosen(Events *e, size_t group)
 {
-    uint32_t *to = from ? entries_take(c, n * times) : NULL;
-    for (size_t i = 0; to && i < n * times; i++)
-        to[i] = from[i / times];
-    return to;
+    uint32_t all = e->group[group];
+    for (size_t i = 0; all && i < GROUP; i++)
+        e->entry[group * GROUP + i] = all;
+    e->group[group] = 0;
+}
+
+/* A smaller element's entry for each part of those that there are. False: no memory. */
+static bool
+spread(Checker *c, Events *e, size_t n, size_t times)
+{
+    Events to = {0};
+    if (!e->entry)
+        return true;
+    if (!events_take(c, &to, n * times))
+        return false;
+    for (size_t g = 0; g < (n + GROUP - 1) / GROUP; g++)
+        loosen(e, g);
+    for (size_t i = 0; i < n * times; i++)
+        to.entry[i] = e->entry[i / times];
+    memset(to.group, 0, ((n * times + GROUP - 1) / GROUP) * sizeof *to.group);
+    *e = to;
+    return true;
 }
 
 /* Smaller elements than had an entry: each of their bytes gets what the whole had. */
@@ -150,13 +177,13 @@ static void
 shadow_split(Checker *c, Shadow *s, uintptr_t grain)
 {
     size_t times = s->grain / grain, n = (s->hi - s->lo + s->grain - 1) / s->grain;
-    bool had = s->writer, had_reader = s->reader, had_sync = s->sync;
-    s->writer = spread(c, s->writer, n, times);
-    s->reader = spread(c, s->reader, n, times);
-    s->sync = spread(c, s->sync, n, times);
+    uint32_t *sync = s->sync ? entries_take(c, n * times) : NULL;
+    s->failed |= !spread(c, &s->writer, n, times) || !spread(c, &s->reader, n, times) ||
+                 (s->sync && !sync);
+    for (size_t i = 0; sync && i < n * times; i++)
+        sync[i] = s->sync[i / times];
+    s->sync = sync;
     s->grain = grain;
-    s->failed |= (had && !s->writer) || (had_reader && !s->reader) ||
-                 (had_sync && !s->sync);
 }
 
 static uintptr_t
@@ -312,9 +339,12 @@ meeting(const Checker *c, const SdcrtSite *s, const Span *p, uintptr_t at, uint3
 
 /* The event that an access of entry i meets; 0: none. */
 static uint32_t
-met(const Checker *c, const SdcrtSite *s, const Shadow *h, size_t i)
+met(const Checker *c, const SdcrtSite *s, Shadow *h, size_t i)
 {
-    uint32_t w = h->writer[i], r = h->reader ? h->reader[i] : 0;
+    loosen(&h->writer, i / GROUP);
+    if (h->reader.entry)
+        loosen(&h->reader, i / GROUP);
+    uint32_t w = h->writer.entry[i], r = h->reader.entry ? h->reader.entry[i] : 0;
     bool atomic = s->access & SDCRT_ATOMIC;
     if (w >= c->base && w < c->own && !ordered(c, w) &&
         !(atomic && site_of(c, w)->access & SDCRT_ATOMIC))
@@ -324,23 +354,24 @@ met(const Checker *c, const SdcrtSite *s, const Shadow *h, size_t i)
     return 0;
 }
 
+/* Of an entry that `met` has looked at. */
 static void
 note(const Checker *c, const SdcrtSite *s, Shadow *h, size_t i)
 {
-    uint32_t event = c->now + (uint32_t)s->number, w = h->writer[i];
+    uint32_t event = c->now + (uint32_t)s->number, w = h->writer.entry[i];
     if (!(s->access & SDCRT_WRITE)) {
-        uint32_t r = h->reader[i];
+        uint32_t r = h->reader.entry ? h->reader.entry[i] : 0;
         if (!(s->access & SDCRT_ATOMIC) && (r < c->base || (r < c->own && ordered(c, r))))
-            h->reader[i] = event;
+            h->reader.entry[i] = event;
         return;
     }
     /* That it was stored to, too, is worth more than that it was added to. */
     bool kept = s->access & SDCRT_ATOMIC && w >= c->own &&
                 !(site_of(c, w)->access & SDCRT_ATOMIC);
     if (!kept)
-        h->writer[i] = event;
-    if (h->reader)
-        h->reader[i] = 0;
+        h->writer.entry[i] = event;
+    if (h->reader.entry)
+        h->reader.entry[i] = 0;
 }
 
 static bool
@@ -414,27 +445,68 @@ is_run(uint64_t mask)
     return ((mask + 1) & mask) == 0;
 }
 
-/* n entries of nobody, or this program alone. */
 INLINE bool
-mine(const Checker *c, const uint32_t *event, size_t n)
+foreign(const Checker *c, uint32_t event)
 {
-    uint32_t foreign = 0, base = c->base, others = c->own - base;
-    for (size_t i = 0; i < n; i++)
-        foreign |= (uint32_t)(event[i] - base < others);
-    return !foreign;
+    return event - c->base < c->own - c->base;
+}
+
+INLINE size_t
+group_end(size_t at, size_t end)
+{
+    size_t next = at / GROUP * GROUP + GROUP;
+    return next < end ? next : end;
+}
+
+/* Entries at .. end - 1 of nobody, or this program alone. */
+INLINE bool
+mine(const Checker *c, const Events *e, size_t at, size_t end)
+{
+    uint32_t others = 0;
+    for (size_t i = at, to; i < end && !others; i = to) {
+        to = group_end(i, end);
+        if (e->group[i / GROUP])
+            others = foreign(c, e->group[i / GROUP]);
+        else if (to - i == GROUP)
+            for (size_t k = 0; k < GROUP; k++)
+                others |= (uint32_t)foreign(c, e->entry[i + k]);
+        else
+            for (size_t k = i; k < to; k++)
+                others |= (uint32_t)foreign(c, e->entry[k]);
+    }
+    return !others;
+}
+
+/* Are all entries of a group events of earlier launches? */
+INLINE bool
+nobodys(const Checker *c, const uint32_t *entry)
+{
+    uint32_t some = 0;
+    for (size_t k = 0; k < GROUP; k++)
+        some |= (uint32_t)(entry[k] >= c->base);
+    return !some;
 }
 
 INLINE bool
 read_run(const Checker *c, const SdcrtSite *s, Shadow *h, size_t at, size_t n)
 {
-    uint32_t event = c->now + (uint32_t)s->number, none = 0;
-    uint32_t *reader = h->reader + at;
-    if (!mine(c, h->writer + at, n))
+    uint32_t event = c->now + (uint32_t)s->number, base = c->base;
+    Events *r = &h->reader;
+    if (!mine(c, &h->writer, at, at + n))
         return false;
-    for (size_t i = 0; i < n; i++)
-        none |= (uint32_t)(reader[i] < c->base);
-    for (size_t i = 0; none && i < n; i++)
-        reader[i] = reader[i] < c->base ? event : reader[i];
+    for (size_t i = at, to; i < at + n; i = to) {
+        uint32_t *group = &r->group[i / GROUP];
+        to = group_end(i, at + n);
+        if (*group >= base) /* somebody has read all of them */
+            continue;
+        if (to - i == GROUP && (*group || nobodys(c, r->entry + i))) {
+            *group = event;
+            continue;
+        }
+        loosen(r, i / GROUP);
+        for (size_t k = i; k < to; k++)
+            r->entry[k] = r->entry[k] < base ? event : r->entry[k];
+    }
     return true;
 }
 
@@ -442,11 +514,19 @@ INLINE bool
 write_run(const Checker *c, const SdcrtSite *s, Shadow *h, size_t at, size_t n)
 {
     uint32_t event = c->now + (uint32_t)s->number;
-    if (!mine(c, h->writer + at, n) ||
-        (h->reader && !mine(c, h->reader + at, n)))
+    Events *w = &h->writer;
+    if (!mine(c, w, at, at + n) || (h->reader.entry && !mine(c, &h->reader, at, at + n)))
         return false;
-    for (size_t i = 0; i < n; i++)
-        h->writer[at + i] = event;
+    for (size_t i = at, to; i < at + n; i = to) {
+        to = group_end(i, at + n);
+        if (to - i == GROUP) {
+            w->group[i / GROUP] = event;
+            continue;
+        }
+        loosen(w, i / GROUP);
+        for (size_t k = i; k < to; k++)
+            w->entry[k] = event;
+    }
     return true; /* who meets this program's reads meets this store */
 }
 
@@ -457,11 +537,12 @@ all_lanes(const Checker *c, const SdcrtSite *s, Shadow *h, uintptr_t at, uint64_
     uint64_t low = mask >> __builtin_ctzll(mask);
     uintptr_t bytes = (uintptr_t)s->bytes;
     uintptr_t from = at + (uintptr_t)__builtin_ctzll(mask) * bytes - h->lo;
-    if (!is_run(low) || s->access & SDCRT_ATOMIC || from % h->grain)
+    int shift = __builtin_ctzll(h->grain); /* a power of two; divisions take longer */
+    if (!is_run(low) || s->access & SDCRT_ATOMIC || from & (h->grain - 1))
         return false;
-    size_t n = (size_t)__builtin_popcountll(low) * (bytes / h->grain);
-    return s->access & SDCRT_WRITE ? write_run(c, s, h, from / h->grain, n)
-                                   : read_run(c, s, h, from / h->grain, n);
+    size_t n = (size_t)__builtin_popcountll(low) * (bytes >> shift);
+    return s->access & SDCRT_WRITE ? write_run(c, s, h, from >> shift, n)
+                                   : read_run(c, s, h, from >> shift, n);
 }
 
 /* The same code for machines with wider vectors. */

@@ -3,6 +3,8 @@
 #include "runtime/sdc.h"
 
 #include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,17 @@ static const char source[] =
     "    tl.store(y + i, v, mask=i < n)\n"
     "@triton.jit\n"
     "def rows(d, y):\n"
-    "    tl.store(y, tl.sum(d.load([0, 0])))\n";
+    "    tl.store(y, tl.sum(d.load([0, 0])))\n"
+    "@triton.jit\n"
+    "def touch(x, y, plan):\n"
+    "    p = tl.program_id(0)\n"
+    "    lo = tl.load(plan + p * 3)\n"
+    "    n = tl.load(plan + p * 3 + 1)\n"
+    "    i = tl.arange(0, 128)\n"
+    "    if tl.load(plan + p * 3 + 2) > 0:\n"
+    "        tl.store(x + lo + i, (p + 1) * 1000.0 + i, mask=i < n)\n"
+    "    else:\n"
+    "        tl.store(y + p, tl.sum(tl.load(x + lo + i, mask=i < n)))\n";
 
 typedef struct Env {
     SdcContext *cx;
@@ -139,8 +151,12 @@ START_TEST(descriptors_have_sizes)
     Env e = setup(SDC_CHECK_ACCESS);
     _Alignas(16) float x[16 * 16] = {0};
     float y[2];
-    SdcDesc d = {.dtype = SDC_FP32, .rank = 2, .base = x, .shape = {16, 8},
-                 .strides = {16, 1}, .block = {16, 16}};
+    SdcDesc d = {.dtype = SDC_FP32,
+                 .rank = 2,
+                 .base = x,
+                 .shape = {16, 8},
+                 .strides = {16, 1},
+                 .block = {16, 16}};
     SdcArg args[] = {sdc_desc(&d), sdc_ptr(SDC_FP32, y)};
     ck_assert_int_eq(sdc_launch(get(&e, "rows"), sdc_grid(1, 1, 1), args, 2, NULL),
                      SDC_OK);
@@ -224,6 +240,55 @@ START_TEST(races_over_views_of_one_array)
 }
 END_TEST
 
+/* Programs that each load or store a run of elements, at random, beside a plain account
+   of who touched what: the first that meets another is told. Runs fall on groups of
+   entries (runtime/checked.h), on parts of them, and on more than one; entries of
+   launches before lie about. */
+START_TEST(runs_of_elements)
+{
+    enum { ELEMENTS = 300, MOST = 6, ROUNDS = 400 };
+    Env e = setup(SDC_CHECK_ACCESS);
+    SdcFunction *f = get(&e, "touch");
+    static float x[ELEMENTS], y[MOST];
+    uint32_t random = 1;
+    int races = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t plan[MOST][3], writer[ELEMENTS] = {0}, reader[ELEMENTS] = {0};
+        int n = 2 + round % (MOST - 1), first = -1;
+        for (int p = 0; p < n; p++) {
+            for (int k = 0; k < 3; k++)
+                plan[p][k] = (int32_t)((random = random * 1664525 + 1013904223) >> 8);
+            plan[p][0] = plan[p][0] % 4 ? plan[p][0] % 11 * 16 : plan[p][0] % 170;
+            plan[p][1] = plan[p][1] % 3 ? 16 * (1 + plan[p][1] % 8) : plan[p][1] % 129;
+            plan[p][2] = plan[p][2] % 3 == 0;
+            for (int i = plan[p][0]; i < plan[p][0] + plan[p][1]; i++) {
+                bool meets = writer[i] || (plan[p][2] && reader[i]);
+                if (meets && first < 0)
+                    first = p;
+                (plan[p][2] ? writer : reader)[i] = 1;
+            }
+        }
+        SdcArg args[] = {sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, y),
+                         sdc_ptr(SDC_I32, plan)};
+        ck_assert_int_eq(sdc_register_range(e.cx, x, sizeof x, "x"), SDC_OK);
+        memset(x, 0, sizeof x);
+        SdcStatus got = sdc_launch(f, sdc_grid(n, 1, 1), args, 3, NULL);
+        if (first < 0) {
+            ck_assert_int_eq(got, SDC_OK);
+            continue;
+        }
+        char pid[32];
+        snprintf(pid, sizeof pid, "pid (%d, 0, 0)", first);
+        expect(&e, got, "error: race: ");
+        expect(&e, got, pid);
+        races++;
+    }
+    ck_assert_int_gt(races, ROUNDS / 4);
+    ck_assert_int_lt(races, ROUNDS);
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 START_TEST(others_are_as_before)
 {
     Env plain = setup(0);
@@ -262,6 +327,7 @@ main(void)
     tcase_add_test(t, tensors_have_sizes);
     tcase_add_test(t, values_are_remembered);
     tcase_add_test(t, races_over_views_of_one_array);
+    tcase_add_test(t, runs_of_elements);
     tcase_add_test(t, others_are_as_before);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
