@@ -9,6 +9,10 @@
            b = columns of my elements
            my elements += a * b
 
+   Threads that multiply by themselves have several turns one behind another, all of them
+   as a rule: the assembler puts a turn's reads between the dots of the one before, which
+   it does not do across the end of a loop, and few warps hide what a read takes.
+
    A thread whose elements do not all fit into registers goes over them in parts, each
    with a loop of its own: what waits outside of a loop is spilled once, not in every
    turn. */
@@ -18,8 +22,15 @@
 #include "ir/plan/scratch.h"
 
 /* Words of 32 bits for the accumulators of one loop and for what one turn reads; dots in
-   the loops' code altogether; the most k of a turn. */
-enum { SUM_WORDS = 128, TURN_WORDS = 64, MOST_CODE = 4096, MOST_DEPTH = 16 };
+   the loops' code altogether, and of so many turns one behind another; the most k of a
+   turn. */
+enum {
+    SUM_WORDS = 128,
+    TURN_WORDS = 64,
+    MOST_CODE = 4096,
+    MOST_STRAIGHT = 2048,
+    MOST_DEPTH = 16
+};
 
 uint32_t
 nv_operand_at(const Multiply *p, int op, uint32_t c)
@@ -114,6 +125,7 @@ typedef struct Loop {
     Multiply p;
     Side side[2];
     int depth;      /* k of a turn */
+    int span;       /* of the turns that stand one behind another */
     int inner;      /* of the whole dot */
     uint32_t parts; /* register bits of the accumulators that number the parts */
 } Loop;
@@ -191,6 +203,15 @@ choose_depth(const Loop *lp)
     return (int)min_i64(depth, lp->inner);
 }
 
+static int
+choose_span(const Loop *lp)
+{
+    int span = lp->depth, sums = layout_regs(lp->p.l[2]);
+    while (!lp->p.m && span < lp->inner && 2 * span * sums <= MOST_STRAIGHT)
+        span *= 2;
+    return span;
+}
+
 /* Where operand i's fragments of one turn lie in its buffer. */
 static bool
 open_side(Loop *lp, int i)
@@ -261,7 +282,7 @@ place_of_k(const Loop *lp, const Side *side, LLVMValueRef k, uint32_t *bits)
     return at;
 }
 
-/* The fragments of turn k; NULL: the only one. */
+/* The fragments of turn k. */
 static void
 read_side(Loop *lp, int i, LLVMValueRef k)
 {
@@ -270,7 +291,7 @@ read_side(Loop *lp, int i, LLVMValueRef k)
     SharedMap map = side->map;
     uint32_t bits;
     map.nbase = 0;
-    if (k) {
+    if (!LLVMIsConstant(k) || LLVMConstIntGetZExtValue(k)) {
         LLVMValueRef by = place_of_k(lp, side, k, &bits);
         if (by)
             nv_shared_move(p->g, &map, by, bits);
@@ -283,12 +304,19 @@ read_side(Loop *lp, int i, LLVMValueRef k)
                        &p->r[i]);
 }
 
+/* The turns from k on that stand one behind another. */
 static bool
-turn(Loop *lp, LLVMValueRef k)
+turns(Loop *lp, LLVMValueRef k)
 {
-    for (int i = 0; i < 2; i++)
-        read_side(lp, i, k);
-    return multiply(&lp->p);
+    Gen *g = lp->p.g;
+    for (int more = 0; more < lp->span; more += lp->depth) {
+        LLVMValueRef at = LLVMBuildOr(g->b, k, ll_int(g->i32, more), "");
+        for (int i = 0; i < 2; i++)
+            read_side(lp, i, at);
+        if (!multiply(&lp->p))
+            return false;
+    }
+    return true;
 }
 
 /* One part's accumulators, in place. */
@@ -297,15 +325,16 @@ gen_part(Loop *lp)
 {
     Multiply *p = &lp->p;
     Gen *g = p->g;
-    if (lp->inner == lp->depth)
-        return turn(lp, NULL);
+    LLVMValueRef zero = ll_int(g->i32, 0);
+    if (lp->inner == lp->span)
+        return turns(lp, zero);
     Regs sums = p->r[2], phi = {sums.n, arena_array(&g->s->tmp, LLVMValueRef, sums.n)};
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b);
     LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(g->cx, g->fn, "product");
     LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->cx, g->fn, "multiplied");
     LLVMBuildBr(g->b, body);
     LLVMPositionBuilderAtEnd(g->b, body);
-    LLVMValueRef zero = ll_int(g->i32, 0), k = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMValueRef k = LLVMBuildPhi(g->b, g->i32, "");
     for (int i = 0; i < sums.n; i++) {
         phi.v[i] = sums.v[i];
         if (((uint32_t)i & p->only) == p->part)
@@ -314,8 +343,8 @@ gen_part(Loop *lp)
     p->r[2] = (Regs){sums.n, arena_array(&g->s->tmp, LLVMValueRef, sums.n)};
     for (int i = 0; i < sums.n; i++)
         p->r[2].v[i] = phi.v[i];
-    bool ok = turn(lp, k);
-    LLVMValueRef next = LLVMBuildNUWAdd(g->b, k, ll_int(g->i32, lp->depth), "");
+    bool ok = turns(lp, k);
+    LLVMValueRef next = LLVMBuildNUWAdd(g->b, k, ll_int(g->i32, lp->span), "");
     LLVMValueRef more =
         LLVMBuildICmp(g->b, LLVMIntULT, next, ll_int(g->i32, lp->inner), "");
     LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
@@ -343,6 +372,7 @@ nv_local_dot(Gen *g, const Op *op)
     lp.inner = (int)op_operand(op, 0)->type->shape[p->l[2]->rank - 1];
     choose_parts(&lp);
     lp.depth = choose_depth(&lp);
+    lp.span = choose_span(&lp);
     if (!open_side(&lp, 0) || !open_side(&lp, 1))
         return gen_unsupported(g, op, "on these layouts") != NULL;
     p->only = lp.parts;

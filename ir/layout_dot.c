@@ -69,6 +69,26 @@ split_evenly(int count, int64_t m, int64_t n, int *a, int *b)
     }
 }
 
+/* Lanes along rows and along columns in turn. Shared memory gives 16 bytes to each of
+   the 16 lanes of half a warp at once only where neighbours, or every other lane, ask for
+   the same; in this order that holds for rows of the left and columns of the right
+   operand. */
+static void
+take_turns(Layout *l, int col)
+{
+    uint32_t side[2][LAYOUT_MAX_BITS];
+    uint32_t cols = ((1u << l->lg[col]) - 1) << layout_shift(l, col);
+    int n[2] = {0}, at[2] = {0};
+    for (int i = 0; i < l->n[LD_LANE]; i++) {
+        int row = !(l->b[LD_LANE][i] & cols);
+        side[row][n[row]++] = l->b[LD_LANE][i];
+    }
+    for (int i = 0; i < l->n[LD_LANE]; i++) {
+        int row = at[0] == n[0] || (i % 2 && at[1] < n[1]);
+        l->b[LD_LANE][i] = side[row][at[row]++];
+    }
+}
+
 const Layout *
 layout_threads(Session *s, int rank, const int64_t *shape, int bytes, int num_warps)
 {
@@ -92,7 +112,10 @@ layout_threads(Session *s, int rank, const int64_t *shape, int bytes, int num_wa
     split_evenly(rest, left[row], left[col], &lanes[row], &lanes[col]);
     size[col] =
         (int)min_i64(min_i64(ACCESS / bytes, each), max_i64(left[col] / lanes[col], 1));
-    return layout_blocked(s, rank, shape, size, lanes, warps, order);
+    Layout l;
+    fill_blocked(&l, rank, shape, size, lanes, warps, order);
+    take_turns(&l, col);
+    return layout_intern(s, &l);
 }
 
 /* ---- operands */

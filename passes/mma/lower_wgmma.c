@@ -69,7 +69,7 @@ buffer_for(Session *s, Builder *b, Value *v, int inner, bool as_sums)
     bool copied = is_copied(v, inner);
     if (copied && !value_def(from, OP_LOAD) && !as_sums)
         return operand_along(s, b, v, inner);
-    Value *m = operand_buffer(s, b, from);
+    Value *m = operand_buffer(s, b, from, NULL);
     m = trans ? operand_transposed(s, b, m, trans) : m;
     return copied ? operand_across(s, b, m, inner, as_sums) : m;
 }
@@ -82,7 +82,7 @@ buffer_across(Session *s, Builder *b, Value *v)
     Value *from = trans ? op_operand(trans, 0) : v;
     if (!value_def(from, OP_LOAD) || !lies_across(v, 1))
         return operand_along(s, b, v, 0);
-    Value *m = operand_buffer(s, b, from);
+    Value *m = operand_buffer(s, b, from, NULL);
     return trans ? operand_transposed(s, b, m, trans) : m;
 }
 
@@ -186,7 +186,7 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
     if (regs && !value_def(v, OP_LOAD) && operand_is_work_on_load(v, true, &load) &&
         load && load->op->parent == dot->parent) {
         const Type *t = type_with_layout(s->types, load->type, regs);
-        Value *m = operand_buffer(s, b, load);
+        Value *m = operand_buffer(s, b, load, NULL);
         m = &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
         return operand_redo(s, b, v, regs, load, m);
     }

@@ -59,15 +59,33 @@ operand_buffer_type(Session *s, const Type *t, int fast)
     return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
 }
 
+/* A buffer of v in its own region: of this type, or of any where threads read it, so
+   that v is copied once. */
+static Value *
+buffer_made(const Value *v, const Type *mem, bool any)
+{
+    const Region *here = v->op ? v->op->parent : v->region;
+    value_each_use(v, u)
+    {
+        Op *alloc = u->user;
+        if (alloc->kind == OP_LOCAL_ALLOC && alloc->parent == here &&
+            (any || alloc->results[0].type == mem))
+            return &alloc->results[0];
+    }
+    return NULL;
+}
+
 /* Right after v, where every user finds it: outside of a loop that does not change v. */
 Value *
-operand_buffer(Session *s, Builder *b, Value *v)
+operand_buffer(Session *s, Builder *b, Value *v, const Layout *tile)
 {
-    const Type *mem = operand_buffer_type(s, v->type, operand_fast_dim(v));
-    value_each_use(
-        v, u) if (u->user->kind == OP_LOCAL_ALLOC && u->user->results[0].type == mem &&
-                  u->user->parent ==
-                      (v->op ? v->op->parent : v->region)) return &u->user->results[0];
+    int fast = operand_fast_dim(v);
+    const Type *mem = operand_buffer_type(s, v->type, fast);
+    Value *made = buffer_made(v, mem, tile != NULL);
+    if (made)
+        return made;
+    if (tile)
+        mem = operand_banks(s, mem, fast, tile);
     Builder at = v->op ? builder_after(v->op) : *b;
     at.loc = b->loc;
     return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];

@@ -13,10 +13,14 @@
    hold but one. */
 int operand_fast_dim(const Value *v);
 /* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along
-   operand_fast_dim. */
-Value *operand_buffer(Session *s, Builder *b, Value *v);
+   operand_fast_dim. tile: for threads that read it in this layout, where no TMA fills it
+   (operand_banks); or NULL. */
+Value *operand_buffer(Session *s, Builder *b, Value *v, const Layout *tile);
 /* Its type, for a tile of type t and rows along that dimension. */
 const Type *operand_buffer_type(Session *s, const Type *t, int fast);
+/* The type of a buffer in place of mem, whose rows run along `fast`, that threads read in
+   layout `tile` with fewer conflicts of banks, if there is one. */
+const Type *operand_banks(Session *s, const Type *mem, int fast, const Layout *tile);
 /* The buffer m of what `trans` transposes, seen transposed. */
 Value *operand_transposed(Session *s, Builder *b, Value *m, const Op *trans);
 

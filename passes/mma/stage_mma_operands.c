@@ -31,26 +31,41 @@
 
 bool pass_stage_mma_operands(Func *f, PassCx *cx);
 
+/* What is transposed, in the layout that makes the result's `l`. */
+static const Layout *
+before_trans(Session *s, const Layout *l, const Op *trans)
+{
+    const Attr *perm = attr_find(&trans->attrs, ATTR_PERM);
+    int64_t back[MAX_RANK];
+    for (int i = 0; i < perm->n; i++)
+        back[perm->v.ints[i]] = i;
+    return layout_trans(s, l, back);
+}
+
+/* A buffer for v, which threads read in layout `to`. */
 static Value *
-buffer_of(Session *s, Builder *b, Value *v)
+buffer_of(PassCx *cx, Builder *b, Value *v, const Layout *to)
 {
     Op *trans = value_def(v, OP_TRANS);
-    Value *m = operand_buffer(s, b, trans ? op_operand(trans, 0) : v);
-    return trans ? operand_transposed(s, b, m, trans) : m;
+    const Layout *tile = trans ? before_trans(cx->s, to, trans) : to;
+    tile = cx->target.tma ? NULL : tile;
+    Value *m = operand_buffer(cx->s, b, trans ? op_operand(trans, 0) : v, tile);
+    return trans ? operand_transposed(cx->s, b, m, trans) : m;
 }
 
 /* v in layout `to`, by way of a buffer. */
 static Value *
-through_buffer(Session *s, Builder *b, Value *v, const Layout *to)
+through_buffer(PassCx *cx, Builder *b, Value *v, const Layout *to)
 {
-    const Type *t = type_with_layout(s->types, v->type, to);
-    Value *m = buffer_of(s, b, v);
+    const Type *t = type_with_layout(cx->s->types, v->type, to);
+    Value *m = buffer_of(cx, b, v, to);
     return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
 static bool
-share_operand(Session *s, Op *dot, int i)
+share_operand(PassCx *cx, Op *dot, int i)
 {
+    Session *s = cx->s;
     Op *c = value_def(op_operand(dot, i), OP_CONVERT_LAYOUT);
     Value *v = c ? op_operand(c, 0) : NULL, *load = NULL, *by;
     if (!c)
@@ -61,9 +76,9 @@ share_operand(Session *s, Op *dot, int i)
     Builder b = builder_before(c);
     b.loc = c->loc;
     if (operand_is_work_on_load(v, false, &load) && load && load->op->parent == c->parent)
-        by = operand_redo(s, &b, v, to, load, through_buffer(s, &b, load, to));
+        by = operand_redo(s, &b, v, to, load, through_buffer(cx, &b, load, to));
     else
-        by = through_buffer(s, &b, v, to);
+        by = through_buffer(cx, &b, v, to);
     value_replace(&c->results[0], by);
     op_erase(c);
     return true;
@@ -130,14 +145,32 @@ release_operands(void *user, Op *dot)
     return changed;
 }
 
+/* Consecutive k in a register of 32 bits of the fragments; 0: threads multiply. */
+static int
+kwidth_of(const Op *dot, Name unit)
+{
+    Name said = attr_str(&dot->attrs, ATTR_PRECISION);
+    int bits = type_bits(op_operand(dot, 0)->type);
+    if (strcmp(unit, "mma_loop") != 0)
+        return 0;
+    if (bits == 32 && said && strncmp(said, "bf16", 4) == 0)
+        bits = 16;
+    return (int)max_i64(32 / bits, 1);
+}
+
 /* Both operands in buffers. */
 static void
-lower(Session *s, Op *dot)
+lower(PassCx *cx, Op *dot, Name unit)
 {
     Builder b = builder_before(dot);
     b.loc = dot->loc;
-    Value *in[3] = {buffer_of(s, &b, op_operand(dot, 0)),
-                    buffer_of(s, &b, op_operand(dot, 1)), op_operand(dot, 2)};
+    const Type *a = op_operand(dot, 0)->type;
+    Value *in[3] = {NULL, NULL, op_operand(dot, 2)};
+    for (int i = 0; i < 2; i++)
+        in[i] = buffer_of(cx, &b, op_operand(dot, i),
+                          layout_dot_operand(cx->s, in[2]->type->layout,
+                                             a->shape[a->rank - 1], i,
+                                             kwidth_of(dot, unit)));
     Op *op = build_op(&b, OP_LOCAL_DOT, in, 3, &dot->attrs, NULL, 1);
     op->results[0].name = dot->results[0].name;
     value_replace(&dot->results[0], &op->results[0]);
@@ -153,14 +186,14 @@ visit(void *user, Op *op)
     bool changed = false;
     Name unit = op->kind == OP_DOT ? attr_str(&op->attrs, ATTR_UNIT) : NULL;
     if (unit && (strcmp(unit, "fma_loop") == 0 || strcmp(unit, "mma_loop") == 0)) {
-        lower(cx->s, op);
+        lower(cx, op, unit);
         return true;
     }
     bool mma = unit && strcmp(unit, "mma") == 0;
     if (op->kind != OP_DOT || (mma && cx->budget->no_shares))
         return false;
     for (int i = 0; i < 2; i++)
-        changed |= share_operand(cx->s, op, i);
+        changed |= share_operand(cx, op, i);
     cx->budget->shares |= changed && mma;
     return changed;
 }

@@ -1,0 +1,56 @@
+/* Buffers whose rows lie across the inner dimension of elements of four bytes and more.
+   ldmatrix does not transpose those: each lane reads its elements of a fragment for
+   itself, a warp four rows of the buffer at once, 32 bytes of each. In the form of TMA
+   the swizzle moves 16 bytes, so that the rows' halves meet in the same banks; where no
+   TMA fills the buffer, what it moves is chosen for the fewest conflicts. */
+#include "passes/mma/operand.h"
+
+#include "ir/base/util.h"
+#include "ir/layout_matrix.h"
+#include "ir/plan/swizzle.h"
+
+enum { LINE = 128, CHUNK = 16, LEAST = 4, LANES = 5 };
+
+/* How often the banks serve a read of `tile`'s registers out of a buffer of layout mem
+   more than its bytes need; 0: ldmatrix reads it. */
+static int
+conflicts(const Layout *mem, const Layout *tile, int bytes)
+{
+    F2 place = layout_matrix(mem), want = layout_matrix(tile), inverse;
+    MatrixForm form;
+    uint64_t lane[LANES];
+    int regs = tile->n[LD_REG];
+    if (!f2_invert(&place, &inverse))
+        return 0;
+    F2 map = f2_compose(&inverse, &want);
+    if (tile->n[LD_LANE] != LANES || matrix_form(&map, regs, bytes, &form))
+        return 0;
+    for (int i = 0; i < LANES; i++)
+        lane[i] = map.col[regs + i] * (uint64_t)bytes;
+    return shared_conflicts(lane, bytes * shared_run(&map, regs, CHUNK / bytes, NULL));
+}
+
+const Type *
+operand_banks(Session *s, const Type *mem, int fast, const Layout *tile)
+{
+    int order[MAX_RANK], n = 0, bytes = type_bits(mem) / 8;
+    int64_t row = mem->shape[fast] * bytes;
+    if (bytes < LEAST || row < LINE)
+        return mem;
+    order[n++] = fast;
+    for (int d = mem->rank - 1; d >= 0; d--)
+        if (d != fast)
+            order[n++] = d;
+    const Layout *best = mem->layout;
+    int least = conflicts(best, tile, bytes);
+    for (int chunk = 2 * CHUNK; chunk < LINE && least > 1; chunk *= 2) {
+        const Layout *l = layout_swizzled(s, mem->rank, mem->shape, chunk / bytes, 1,
+                                          LINE / chunk, order);
+        int ways = conflicts(l, tile, bytes);
+        if (ways < least) {
+            best = l;
+            least = ways;
+        }
+    }
+    return type_mem(s->types, mem->elem, mem->rank, mem->shape, best, 0);
+}
