@@ -281,6 +281,7 @@ void nv_bytes_part(Gen *g, const ByteMap *x, const Type *e, uint32_t r,
 /* ---- gen_nv_left.c: left operands of wgmma that threads read */
 typedef struct LeftReader {
     const Layout *plain; /* of the registers, as if the rows were in order */
+    bool words;          /* elements of four bytes, not bytes */
     const Type *elem;
     Regs regs; /* of the whole operand, as far as it was read */
     SharedMap map;
@@ -289,8 +290,10 @@ typedef struct LeftReader {
     LLVMValueRef base;
     LLVMValueRef (*raw)[4]; /* words as they came, by their first register */
 } LeftReader;
-/* Of a buffer, for the accumulator's warps; false after an error. */
-bool nv_left_open(Gen *g, const Value *mem, const int warps[2], LeftReader *out);
+/* Of a buffer, for the accumulator's warps, whose rows may lie in pairs; false after an
+   error. */
+bool nv_left_open(Gen *g, const Value *mem, const int warps[2], bool pairs,
+                  LeftReader *out);
 /* Elements k to k + n of the inner dimension begin to be read; n: a power of 2. */
 void nv_left_fetch(Gen *g, LeftReader *x, uint32_t k, uint32_t n);
 /* They are put into their registers, behind the assembly `wait`. */

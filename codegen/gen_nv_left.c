@@ -1,28 +1,29 @@
 /* Left operands of wgmma that lie across the inner dimension in shared memory, where the
-   unit cannot read them: bytes. The threads read them, a step of the inner dimension at a
-   time, while the steps before are multiplied.
+   unit cannot read them: bytes, and elements of four bytes. The threads read them, a step
+   of the inner dimension at a time, while the steps before are multiplied.
 
-       ldmatrix                              of the next step
+       ldmatrix or ld.shared                 of the next step
        wait for all but the last 3 steps     the registers of the fourth last are free
-       prmt                                  the fragments of this one
+       prmt                                  the fragments of this one, of bytes
        wgmma, commit
 
-   A matrix that ldmatrix transposes gives a thread two neighbours of a row of the buffer,
-   which are two rows of the result. The instruction has 8 rows between the two that a
-   thread holds; so the dot is that of rows in another order, and the accumulator's
-   layout says so (layout_row_pairs). Registers are numbered alike in both orders. */
+   Elements of four bytes are fragments as they come. Of bytes, a matrix that ldmatrix
+   transposes gives a thread two neighbours of a row of the buffer, which are two rows of
+   the result. The instruction has 8 rows between the two that a thread holds; so the dot
+   is that of rows in another order, and the accumulator's layout says so
+   (layout_row_pairs). Registers are numbered alike in both orders. */
 #include "codegen/gen_nv.h"
 
 #include "ir/base/util.h"
 
 bool
-nv_left_open(Gen *g, const Value *mem, const int warps[2], LeftReader *out)
+nv_left_open(Gen *g, const Value *mem, const int warps[2], bool pairs, LeftReader *out)
 {
     enum { IN_WORD = 4 };
     const Type *t = mem->type;
-    *out = (LeftReader){.elem = type_elem(t)};
-    out->plain = layout_wgmma_operand(g->s, t->shape, warps, IN_WORD);
-    const Layout *l = layout_row_pairs(g->s, out->plain);
+    *out = (LeftReader){.elem = type_elem(t), .words = !pairs};
+    out->plain = layout_wgmma_operand(g->s, t->shape, warps, pairs ? IN_WORD : 1);
+    const Layout *l = pairs ? layout_row_pairs(g->s, out->plain) : out->plain;
     out->base = nv_scalar(g, mem);
     out->regs.n = 1 << l->n[LD_REG];
     out->regs.v = arena_array(&g->s->tmp, LLVMValueRef, out->regs.n);
@@ -30,7 +31,7 @@ nv_left_open(Gen *g, const Value *mem, const int warps[2], LeftReader *out)
                            alignof(LLVMValueRef));
     if (!out->base || !nv_shared_map(g, t, l, &out->map))
         return false;
-    out->by_bytes = nv_bytes_open(g, &out->map, out->elem, &out->bytes);
+    out->by_bytes = pairs && nv_bytes_open(g, &out->map, out->elem, &out->bytes);
     return true;
 }
 
@@ -59,6 +60,8 @@ nv_left_fetch(Gen *g, LeftReader *x, uint32_t k, uint32_t n)
 {
     uint32_t only, part;
     step_bits(x, k, n, &only, &part);
+    if (x->words)
+        nv_shared_read(g, &x->map, x->base, x->elem, only, part, &x->regs);
     for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++)
         if (begins(x, r, only, part))
             nv_bytes_fetch(g, &x->bytes, x->base, r, x->raw[r]);
@@ -72,17 +75,22 @@ nv_left_take(Gen *g, LeftReader *x, uint32_t k, uint32_t n, const char *wait)
     LLVMValueRef all[MOST];
     int at = 0, back = 0, words = x->bytes.words;
     step_bits(x, k, n, &only, &part);
-    for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++)
+    for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++) {
+        if (x->words && (r & only) == part && at < MOST)
+            all[at++] = x->regs.v[r];
         for (int i = 0; begins(x, r, only, part) && i < words && at < MOST; i++)
             all[at++] = x->raw[r][i];
+    }
     nv_through_asm(g, wait, all, at, NULL, 0);
     for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++) {
+        if (x->words && (r & only) == part && back < at)
+            x->regs.v[r] = all[back++];
         if (!begins(x, r, only, part))
             continue;
         for (int i = 0; i < words && back < at; i++)
             x->raw[r][i] = all[back++];
         nv_bytes_part(g, &x->bytes, x->elem, r, x->raw[r], &x->regs);
     }
-    if (!x->by_bytes)
+    if (!x->by_bytes && !x->words)
         nv_shared_read(g, &x->map, x->base, x->elem, only, part, &x->regs);
 }

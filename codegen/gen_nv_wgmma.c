@@ -14,6 +14,7 @@
 
 #include "ir/base/util.h"
 #include "ir/plan/scratch.h"
+#include "ir/plan/wgmma_left.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -309,7 +310,8 @@ find_order(Product *p)
         p->order[k] = (uint8_t)k;
     for (int k = 0; k < p->w->k && !p->mem[1].trans; k++) {
         uint32_t at = offset_of(&p->mem[1], 0, (uint32_t)k);
-        if (at >= (uint32_t)(p->w->k * bytes) || (p->by_steps && at != (uint32_t)k) ||
+        if (at >= (uint32_t)(p->w->k * bytes) ||
+            (p->by_steps && at != (uint32_t)(k * bytes)) ||
             (!p->a_regs && offset_of(&p->mem[0], 0, (uint32_t)k) != at &&
              !p->mem[0].trans))
             return false;
@@ -324,19 +326,21 @@ open_product(Gen *g, const Op *op, Product *p)
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     const Type *acc = op->results[0].type->elem;
     const Attr *part = attr_find(&op->attrs, ATTR_PART);
+    bool pairs;
     *p = (Product){.g = g, .a_regs = a->type->kind == TY_TILE, .la = a->type->layout};
+    p->by_steps = wgmma_by_steps(op);
     for (int i = 0; i < COUNT_OF(wgmmas); i++)
         if (wgmmas[i].a == type_elem(a->type)->scalar &&
             wgmmas[i].b == type_elem(b->type)->scalar &&
             wgmmas[i].acc == type_elem(acc)->scalar)
             p->w = &wgmmas[i];
     if (!p->w || !g->info.wgmma ||
-        !layout_is_wgmma(acc->layout, &p->n, p->warps, &p->by_steps) ||
-        (p->by_steps && (p->a_regs || p->w->bits != 8)))
+        !layout_is_wgmma(acc->layout, &p->n, p->warps, &pairs) ||
+        (pairs && (p->a_regs || p->w->bits != 8)))
         return gen_unsupported(g, op, "of these types and layouts") != NULL;
     bool tr = p->w->transposable;
     if (p->by_steps) {
-        p->a_regs = nv_left_open(g, a, p->warps, &p->left);
+        p->a_regs = nv_left_open(g, a, p->warps, pairs, &p->left);
         p->a = &p->left.regs;
         p->la = p->left.plain;
     } else if (p->a_regs) {

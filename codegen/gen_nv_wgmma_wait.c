@@ -4,21 +4,9 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
+#include "ir/plan/wgmma_left.h"
 
 #include <stdio.h>
-
-/* Commit groups of a dot. */
-static int
-step_count(const Op *op)
-{
-    enum { STEP = 32 };
-    int n, warps[2];
-    bool by_steps;
-    const Attr *part = attr_find(&op->attrs, ATTR_PART);
-    const Type *a = op_operand(op, 0)->type;
-    layout_is_wgmma(op->results[0].type->elem->layout, &n, warps, &by_steps);
-    return by_steps ? (int)(part ? part->v.ints[1] : a->shape[1]) / STEP : 1;
-}
 
 /* Commit groups of the dots of which {pending} may be under way when `wait` has
    ended. Of dots in front of the block it is only known that each is one at least. */
@@ -30,7 +18,7 @@ groups_pending(const Op *wait)
     int groups = 0;
     for (const Op *op = wait->prev; op && left && !op->nregion; op = op->prev)
         if (op->kind == OP_WGMMA) {
-            groups += step_count(op);
+            groups += wgmma_groups(op);
             left--;
         }
     return (int)min_i64(groups + left, MOST);

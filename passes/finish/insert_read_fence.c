@@ -21,8 +21,8 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/plan/scratch.h"
+#include "ir/plan/wgmma_left.h"
 #include "passes/forms.h"
-#include "passes/mma/operand.h"
 
 bool pass_insert_read_fence(Func *f, PassCx *cx);
 
@@ -85,7 +85,7 @@ reads(const Reads *x, const Op *op)
     int64_t bytes = scratch_bytes(op, x->target);
     if (bytes && overlaps(x, (Span){at, at + bytes}))
         return true;
-    bool steps = op->kind == OP_WGMMA && operand_by_steps(op);
+    bool steps = op->kind == OP_WGMMA && wgmma_by_steps(op);
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
         SharedRoot *root;
         bool threads = !(e.kind & ACC_ASYNC) || (steps && e.operand == 0);

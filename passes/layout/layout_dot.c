@@ -331,7 +331,7 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
     const Layout *l = layout_wgmma(p->s, acc->shape, (int)min_i64(n, 256), warps);
     if (is_read_by_steps(op))
         l = layout_row_pairs(p->s, l);
-    if (registers(acc, l) > MANY_REGISTERS)
+    if (registers(acc, l) >= MANY_REGISTERS)
         return "its accumulators take too many registers: more warps, or a smaller tile";
     *plan = (DotPlan){.unit = "wgmma", .acc = l};
     return NULL;
@@ -353,7 +353,7 @@ plan_mma(Layouts *p, const Op *op, const MmaShape *mma)
     plan.acc = layout_mma_batch(p->s, r, acc->shape, warps);
     plan.a = layout_dot_operand(p->s, plan.acc, k, 0, mma->kwidth);
     plan.b = layout_dot_operand(p->s, plan.acc, k, 1, mma->kwidth);
-    bool many = registers(acc, plan.acc) > MANY_REGISTERS ||
+    bool many = registers(acc, plan.acc) >= MANY_REGISTERS ||
                 registers(a, plan.a) > MANY_REGISTERS ||
                 registers(b, plan.b) > MANY_REGISTERS;
     if ((mma->splits || many) && has_room(p))

@@ -28,6 +28,9 @@
    Where the left operand then comes out of the registers of another dot, the copy has
    its rows in the order in which the elements lie in those, and none of them moves.
 
+   A left operand of four bytes an element that lies across comes through registers, all
+   of it where that fits beside the accumulators, step by step otherwise.
+
    {max_imprecise=n}: the tensor cores keep fewer bits of accumulators of fp8 dots than
    fp32 has. Every n of the inner dimension is a dot of its own, and threads add it. */
 #include "ir/base/util.h"
@@ -40,7 +43,7 @@
    its accumulators (attention backward of 64 dimensions, 16384 on an H200: 12.5 ms, 11.8
    with).
  */
-enum { MANY = 3, KEPT_REGISTERS = 192, GROUP_WARPS = 4, GROUP_THREADS = 128 };
+enum { MANY = 3, KEPT_REGISTERS = 192, GROUP_WARPS = 4, GROUP_THREADS = 128, WORD = 32 };
 
 bool pass_lower_wgmma(Func *f, PassCx *cx);
 
@@ -165,6 +168,15 @@ lies_as_sums(Session *s, const Op *dot, const Value *v, const int warps[2])
            t->layout == layout_wgmma(s, t->shape, (int)min_i64(t->shape[1], 256), warps);
 }
 
+/* Does a thread have registers for its accumulators and all of the left operand at once?
+   With less ptxas waits for each wgmma. */
+static bool
+has_registers(const Type *acc, const Type *a, const Layout *regs)
+{
+    int n = layout_regs(acc->layout) * type_bits(acc) + layout_regs(regs) * type_bits(a);
+    return n / WORD <= KEPT_REGISTERS;
+}
+
 static Value *
 left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
 {
@@ -173,7 +185,8 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
     const Layout *regs = NULL;
     Value *load = NULL;
     if (layout_is_wgmma(dot->results[0].type->layout, &n, warps, &pairs) && !pairs)
-        regs = layout_wgmma_operand(s, v->type->shape, warps, bits < 32 ? 32 / bits : 1);
+        regs = layout_wgmma_operand(s, v->type->shape, warps,
+                                    bits < WORD ? WORD / bits : 1);
     *as_sums = regs && lies_as_sums(s, dot, v, warps);
     if (*as_sums)
         return v;
@@ -193,7 +206,8 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
     Value *m = buffer_for(s, b, v, 1, false);
     if (regs && is_kept(s, dot, v))
         return keep(s, dot, m, regs, v);
-    if (!regs || bits != 32 || !lies_across(v, 1))
+    if (!regs || bits != WORD || !lies_across(v, 1) ||
+        !has_registers(dot->results[0].type, v->type, regs))
         return m;
     const Type *t = type_with_layout(s->types, v->type, regs);
     return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];

@@ -188,15 +188,6 @@ operand_along(Session *s, Builder *b, Value *v, int inner)
     return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
 }
 
-bool
-operand_by_steps(const Op *wgmma)
-{
-    int n, warps[2];
-    bool pairs;
-    return layout_is_wgmma(wgmma->results[0].type->elem->layout, &n, warps, &pairs) &&
-           pairs && op_operand(wgmma, 0)->type->kind == TY_MEM;
-}
-
 /* Do the rows or columns of v repeat a vector, whatever that comes from? */
 static bool
 repeats_vector(const Value *v, int depth)

@@ -30,10 +30,6 @@ Value *operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
 /* The same of a tile that threads have computed. */
 Value *operand_along(Session *s, Builder *b, Value *v, int inner);
 
-/* Do threads read the left operand of a wgmma from its buffer, step by step
-   (codegen/gen_nv_left.c)? They have when the dot is begun. */
-bool operand_by_steps(const Op *wgmma);
-
 /* Can threads copy what a load asks for into a buffer asynchronously? (cp.async moves
    four bytes at least.) */
 bool operand_copies(const Op *load);

@@ -2,7 +2,7 @@
 #include "passes/schedule/occupancy.h"
 
 #include "ir/base/util.h"
-#include "passes/mma/operand.h"
+#include "ir/plan/wgmma_left.h"
 #include "passes/pass.h"
 
 /* Where the elements of v were left, in the same registers. */
@@ -36,10 +36,11 @@ mma_counted(const Op *product, int operand)
 static int64_t
 step_registers(const Op *product)
 {
-    enum { STEPS = 4, STEP = 32, IN_WORD = 4 };
+    enum { STEPS = 4, WORD = 4 };
     const Type *a = op_operand(product, 0)->type;
-    return operand_by_steps(product)
-               ? a->shape[0] * min_i64(a->shape[1], STEPS * STEP) / IN_WORD
+    int64_t row = a->shape[1] * type_bits(a) / 8;
+    return wgmma_by_steps(product)
+               ? a->shape[0] * min_i64(row, STEPS * WGMMA_STEP_BYTES) / WORD
                : 0;
 }
 

@@ -7,7 +7,7 @@
 #include "ir/base/util.h"
 #include "ir/plan/scratch.h"
 #include "ir/plan/tma_box.h"
-#include "passes/mma/operand.h"
+#include "ir/plan/wgmma_left.h"
 
 #include <stdarg.h>
 
@@ -99,7 +99,7 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
                 return false;
             continue;
         }
-        if (op->kind == OP_WGMMA && u->index == 0 && operand_by_steps(op)) {
+        if (op->kind == OP_WGMMA && u->index == 0 && wgmma_by_steps(op)) {
             done = op;
         } else if (op->kind == OP_WGMMA) {
             *products = true;

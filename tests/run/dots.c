@@ -128,6 +128,7 @@ static const Case matrices[] = {
     {SDC_I8, SDC_FP32, "ieee", 0, 8, 8, 64, 2, ""},
     {SDC_FP16, SDC_FP32, "ieee", 0, 8, 8, 32, 4, ""},
     {SDC_FP16, SDC_FP32, "ieee", 0, 128, 256, 16, 1, ""},
+    {SDC_FP16, SDC_FP32, "ieee", 0, 128, 256, 32, 4, ""},
     {SDC_BF16, SDC_FP32, "ieee", 0, 64, 64, 128, 1, "xy"},
 };
 
@@ -171,6 +172,8 @@ START_TEST(in_steps)
         {SDC_FP32, "tf32x3", 64, 32, 84, 32, 4}, {SDC_FP32, "tf32x3", 32, 64, 96, 16, 4},
         {SDC_FP32, "bf16x3", 32, 32, 96, 16, 4}, {SDC_FP32, "bf16x6", 32, 64, 84, 32, 4},
         {SDC_FP64, "ieee", 32, 32, 96, 16, 4},   {SDC_FP64, "ieee", 16, 32, 84, 16, 2},
+        {SDC_FP32, "tf32", 64, 256, 192, 64, 4},
+        {SDC_FP32, "tf32", 128, 128, 256, 128, 4},
     };
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/run/dots.tk", test_root());
@@ -329,7 +332,7 @@ main(void)
     TCase *tc = tcase_create("all");
     tcase_add_loop_test(tc, matrix, 0, (int)(sizeof matrices / sizeof *matrices));
     tcase_add_loop_test(tc, batch, 0, (int)(sizeof batches / sizeof *batches));
-    tcase_add_loop_test(tc, in_steps, 0, 8);
+    tcase_add_loop_test(tc, in_steps, 0, 10);
     tcase_add_loop_test(tc, chained, 0, 7);
     tcase_add_test(tc, kept);
     tcase_add_loop_test(tc, infinite, 0, 5);
