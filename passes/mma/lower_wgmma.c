@@ -213,17 +213,24 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
     return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
-/* The dot, waited for. */
+/* The dot, under way. */
 static Value *
-product(Session *s, Builder *b, const Op *dot, Value **in, const int64_t part[2])
+begin(Session *s, Builder *b, const Op *dot, Value **in, const int64_t part[2])
 {
     Value *r = &build_op(b, OP_WGMMA, in, 3, &dot->attrs, NULL, 1)->results[0];
-    AttrList attrs = {0};
     attr_drop(&r->op->attrs, ATTR_UNIT);
     attr_drop(&r->op->attrs, ATTR_MAX_IMPRECISE);
     if (part)
         attr_set_ints(&s->mod, &r->op->attrs, ATTR_PART, part, 2);
-    attr_set_int(&s->mod, &attrs, ATTR_PENDING, 0);
+    return r;
+}
+
+/* And done, which at most `pending` later ones are not. */
+static Value *
+done(Session *s, Builder *b, Value *r, int pending)
+{
+    AttrList attrs = {0};
+    attr_set_int(&s->mod, &attrs, ATTR_PENDING, pending);
     return &build_op(b, OP_WGMMA_WAIT, &r, 1, &attrs, NULL, 1)->results[0];
 }
 
@@ -240,20 +247,38 @@ most_summed(const Op *dot)
     return n > a->shape[1] ? 0 : max_i64(STEP, (n + STEP - 1) / STEP * STEP);
 }
 
-/* Dots of parts, each begun with 0 and added. */
+/* Has a thread registers for two accumulators of parts and their sum, beside what it
+   reads of a left operand by steps? Warps that put the right one in order have some. */
+static bool
+has_two(const Op *dot, Value **in)
+{
+    const Type *acc = in[2]->type;
+    int n = 3 * layout_regs(acc->layout) * type_bits(acc) / WORD;
+    return n <= KEPT_REGISTERS && !is_copied(op_operand(dot, 1), 0);
+}
+
+/* Dots of parts, each begun with 0 and added: while the next one goes on, where there is
+   room for both. */
 static Value *
 in_parts(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
 {
     int64_t all = op_operand(dot, 0)->type->shape[1];
-    Value *sum = in[2];
+    const Type *acc = in[2]->type;
+    bool ahead = has_two(dot, in);
+    Value *sum = in[2], *last = NULL;
     Const c;
     bool fresh = value_const(sum, &c) && c.f == 0;
-    in[2] = build_float(b, sum->type, 0);
-    for (int64_t k = 0; k < all; k += most) {
+    in[2] = build_float(b, acc, 0);
+    for (int64_t k = 0; k < all || last; k += most) {
         int64_t part[2] = {k, min_i64(most, all - k)};
-        Value *more = product(s, b, dot, in, part);
-        sum = fresh ? more : build_binary(b, OP_ADDF, sum, more);
-        fresh = false;
+        Value *more = k < all ? begin(s, b, dot, in, part) : NULL;
+        Value *add = ahead ? last : more;
+        if (add) {
+            add = done(s, b, add, ahead && more);
+            sum = fresh ? add : build_binary(b, OP_ADDF, sum, add);
+            fresh = false;
+        }
+        last = ahead ? more : NULL;
     }
     return sum;
 }
@@ -268,7 +293,8 @@ lower(Session *s, Op *dot)
     Value *right = buffer_for(s, &b, op_operand(dot, 1), 0, as_sums);
     Value *in[3] = {left, right, op_operand(dot, 2)};
     int64_t most = most_summed(dot);
-    Value *sum = most ? in_parts(s, &b, dot, in, most) : product(s, &b, dot, in, NULL);
+    Value *sum = most ? in_parts(s, &b, dot, in, most)
+                      : done(s, &b, begin(s, &b, dot, in, NULL), 0);
     if (!sum->name)
         sum->name = dot->results[0].name;
     value_replace(&dot->results[0], sum);

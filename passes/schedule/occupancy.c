@@ -44,14 +44,26 @@ step_registers(const Op *product)
                : 0;
 }
 
-/* A dot in parts has one accumulator, beside the sum of them. */
+/* Accumulators of a dot in parts, with the sum of them: two, or three where the next part
+   goes on while one is added. */
+static int
+part_tiles(const Op *product)
+{
+    const Op *next = product->next;
+    return next && next->kind == OP_WGMMA_WAIT ? 2 : 3;
+}
+
 static int
 registers(const Region *r, int depth)
 {
-    int own = 0, inner = 0, parts = 0;
+    int own = 0, inner = 0, parts = 0, steps = 0;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         bool part = op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART);
-        own += op->kind == OP_WGMMA ? (int)step_registers(op) : 0;
+        int step = op->kind == OP_WGMMA ? (int)step_registers(op) : 0;
+        if (part)
+            steps = step > steps ? step : steps; /* one part's follow another's */
+        else
+            own += step;
         for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
             const Type *t = op_operand(op, i)->type;
             t = t->kind == TY_ASYNC ? t->elem : t;
@@ -59,14 +71,15 @@ registers(const Region *r, int depth)
                 continue;
             int words = (int)(type_numel(t) * type_bits(t) / 32);
             if (part && i == 2)
-                parts = (int)max_i64(parts, 2 * words);
+                parts = (int)max_i64(parts, part_tiles(op) * words);
             else
                 own += words;
         }
         for (int i = 0; i < op->nregion; i++)
             inner = (int)max_i64(inner, registers(op->regions[i], depth + 1));
     }
-    return own + parts > inner ? own + parts : inner;
+    own += parts + steps;
+    return own > inner ? own : inner;
 }
 
 int

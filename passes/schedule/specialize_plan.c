@@ -81,10 +81,8 @@ product_done(const Op *op)
 {
     const Use *u = op->results[0].uses;
     Op *wait = u && !u->next ? u->user : NULL;
-    return wait && wait->kind == OP_WGMMA_WAIT && wait->parent == op->parent &&
-                   !attr_int(&wait->attrs, ATTR_PENDING, 0)
-               ? wait
-               : NULL;
+    return wait && wait->kind == OP_WGMMA_WAIT && wait->parent == op->parent ? wait
+                                                                             : NULL;
 }
 
 /* Readers of buffer v, through views. */

@@ -116,6 +116,7 @@ START_TEST(steps)
         {{96, 272, 160}, 128, 128, 32, "num_warps=4 WARP_SPECIALIZE=True"},
         {{144, 96, 320}, 128, 128, 64, "num_warps=8 num_stages=1"},
         {{64, 256, 320}, 64, 256, 64, "num_warps=8 IMPRECISE=64"},
+        {{128, 144, 640}, 128, 128, 256, "num_warps=8 IMPRECISE=128"},
     };
     Env env = open_file();
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
