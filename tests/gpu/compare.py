@@ -46,7 +46,7 @@ parser.add_argument("--before", metavar="LIB", help="another libsdc, such as one
 parser.add_argument("--target", default="cuda", help="of sdc's code: sm_80 for the "
                     "instructions that older GPUs have, too")
 parser.add_argument("--kernels", default=os.path.join(ROOT, "kernels_dsl"))
-parser.add_argument("--only", default="", help="a,b: cases whose name contains one of them")
+parser.add_argument("--only", default="", help="a,=b: cases whose name contains a or is b")
 parser.add_argument("--size", default="", help="a,b: sizes that contain one of them")
 parser.add_argument("--config", action="append", default=[], metavar="CASE=A=1,B=2,w8,s3",
                     help="replaces the configurations of the cases whose name begins so: "
@@ -927,7 +927,8 @@ def best(rows):
 
 def main():
     chosen = [c for c in cases()
-              if (not args.only or any(o in c.name for o in args.only.split(",")))
+              if (not args.only or any(o in c.name or o == "=" + c.name
+                                      for o in args.only.split(",")))
               and (not args.size or any(s in c.size for s in args.size.split(",")))]
     if args.list:
         for c in chosen:
