@@ -147,9 +147,14 @@ gen_each(Gen *g, const Op *op)
     }
     if (op->noperand == 1 && nv_cast_stored(g, op, in[0], out))
         return true;
+    uint32_t same = nv_same(g, v);
     for (int r = 0; r < out->n; r++) {
         LLVMValueRef x[8];
-        if (r + 1 < out->n && (nv_cast_pair(g, op, in, r, out->v + r) ||
+        if (r & same) {
+            out->v[r] = out->v[r & ~same];
+            continue;
+        }
+        if (r + 1 < out->n && !(same & 1) && (nv_cast_pair(g, op, in, r, out->v + r) ||
                                nv_half_pair(g, op, in, r, out->v + r))) {
             r++;
             continue;

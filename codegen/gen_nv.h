@@ -33,6 +33,7 @@ typedef struct Nv {
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
+    struct Axis *axis;       /* facts of the function's values, or NULL; see nv_same */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
     LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
@@ -79,6 +80,10 @@ bool nv_inline_asm(Gen *g, const Op *op);
 bool nv_region(Gen *g, const Region *r, const Op *op);
 /* Code of a region that is computed on scalars: arguments in, what it yields out. */
 bool nv_inline(Gen *g, const Region *r, LLVMValueRef *args, LLVMValueRef *out);
+
+/* ---- gen_nv_same.c: register bits of v that do not change what it is: registers that
+   differ in these alone are known to hold the same number */
+uint32_t nv_same(Gen *g, const Value *v);
 
 /* ---- gen_layout.c: where an element is, and elements that only change registers */
 /* Coordinate of register `reg` along dim, as i32. */
