@@ -33,7 +33,8 @@ typedef struct Nv {
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
-    struct Axis *axis;       /* facts of the function's values, or NULL; see nv_same */
+    struct Axis *axis, *indices; /* facts of the function's values, NULL until asked for:
+                                    exact ones, and of indices; see gen_nv_same.c */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
     LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
@@ -81,8 +82,10 @@ bool nv_region(Gen *g, const Region *r, const Op *op);
 /* Code of a region that is computed on scalars: arguments in, what it yields out. */
 bool nv_inline(Gen *g, const Region *r, LLVMValueRef *args, LLVMValueRef *out);
 
-/* ---- gen_nv_same.c: register bits of v that do not change what it is: registers that
-   differ in these alone are known to hold the same number */
+/* ---- gen_nv_same.c: what is known of a value's elements */
+const struct AxisFacts *nv_facts(Gen *g, const Value *v);
+/* Register bits of v that do not change what it is: registers that differ in these alone
+   are known to hold the same number. */
 uint32_t nv_same(Gen *g, const Value *v);
 
 /* ---- gen_layout.c: where an element is, and elements that only change registers */
@@ -184,6 +187,8 @@ LLVMValueRef nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 
 /* ---- gen_nv_cast.c */
 LLVMValueRef nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+/* An integer to bf16; NULL: the general code does it. */
+LLVMValueRef nv_int_to_bf16(Gen *g, const Op *op, LLVMValueRef x);
 /* Registers r and r + 1 of an op's operands at once; false: not this one. */
 bool nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out);
 /* All registers, in pairs that are neighbours in the buffer which the result goes to;

@@ -4,6 +4,8 @@
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
+#include "ir/analysis/axis.h"
+
 static bool
 is_small(Gen *g, ScalarKind k)
 {
@@ -97,9 +99,57 @@ nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x)
     return narrow(g, to, rtz, gen_fcast(g, from, SK_F32, false, x));
 }
 
+/* ---- integers */
+
+/* Does f32 hold every integer that v may be? */
+static bool
+fits_f32(Gen *g, const Value *v)
+{
+    enum { EXACT = 1 << 24 };
+    const AxisFacts *f = nv_facts(g, v);
+    return type_bits(v->type) <= 16 || (f->lo >= -EXACT && f->hi <= EXACT);
+}
+
+/* An integer to bf16, which LLVM rounds twice and the general code takes through f64. */
+LLVMValueRef
+nv_int_to_bf16(Gen *g, const Op *op, LLVMValueRef x)
+{
+    static const char *const text[2][2] = {
+        {"cvt.rn.bf16.u32 $0, $1;", "cvt.rn.bf16.u64 $0, $1;"},
+        {"cvt.rn.bf16.s32 $0, $1;", "cvt.rn.bf16.s64 $0, $1;"}};
+    const Type *from = type_elem(op_operand(op, 0)->type);
+    LLVMTypeRef i16 = LLVMInt16TypeInContext(g->cx);
+    bool is_signed = op->kind == OP_SITOF, wide = type_bits(from) == 64;
+    if (fits_f32(g, op_operand(op, 0))) {
+        x = is_signed ? LLVMBuildSIToFP(g->b, x, g->f32, "")
+                      : LLVMBuildUIToFP(g->b, x, g->f32, "");
+        return gen_fcast(g, SK_F32, SK_BF16, false, x);
+    }
+    if (g->info.sm < 90 || type_bits(from) < 32)
+        return NULL;
+    x = ptx_asm(g, text[is_signed][wide], wide ? "=h,l" : "=h,r", i16, &x, 1, false);
+    return LLVMBuildBitCast(g->b, x, ll_scalar(g->cx, SK_BF16), "");
+}
+
+static bool
+int_pair(Gen *g, const Op *op, const LLVMValueRef *x, LLVMValueRef *out)
+{
+    ScalarKind to = type_elem(op->results[0].type)->scalar;
+    LLVMValueRef w[2];
+    if ((to != SK_F16 && to != SK_BF16) || !fits_f32(g, op_operand(op, 0)))
+        return false;
+    for (int i = 0; i < 2; i++)
+        w[i] = op->kind == OP_SITOF ? LLVMBuildSIToFP(g->b, x[i], g->f32, "")
+                                    : LLVMBuildUIToFP(g->b, x[i], g->f32, "");
+    narrow_pair(g, to, false, w[0], w[1], out);
+    return true;
+}
+
 bool
 nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out)
 {
+    if (op->kind == OP_SITOF || op->kind == OP_UITOF)
+        return int_pair(g, op, in[0]->v + r, out);
     if (op->kind != OP_FEXT && op->kind != OP_FTRUNC)
         return false;
     ScalarKind from = type_elem(op_operand(op, 0)->type)->scalar;

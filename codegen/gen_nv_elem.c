@@ -246,6 +246,12 @@ nv_elem(Gen *g, const Op *op, LLVMValueRef *x)
         return half;
     if (shifts && e->scalar == SK_I64 && !LLVMIsConstant(x[1]))
         return shift64(g, op->kind == OP_SHL, x);
+    bool to_float = op->kind == OP_SITOF || op->kind == OP_UITOF;
+    LLVMValueRef narrow = NULL;
+    if (to_float && e->scalar == SK_BF16 && !LLVMIsConstant(x[0]))
+        narrow = nv_int_to_bf16(g, op, x[0]);
+    if (narrow)
+        return narrow;
     bool f32 = e->kind == TY_SCALAR && e->scalar == SK_F32;
     bool i32 = e->kind == TY_SCALAR && e->scalar == SK_I32;
     if (f32 && (op->kind == OP_DIVF || op->kind == OP_SQRT || op->kind == OP_RSQRT))

@@ -273,6 +273,22 @@ rest_range(AxisFacts *f, const AxisFacts *x, const AxisFacts *y)
     f->hi = x->hi <= 0 ? 0 : min_i64(x->hi, most);
 }
 
+/* x / n or its rest, n unknown and the same for neighbours, what divides n is known: a
+   block that divides n lies in one bucket. */
+static void
+rule_bucket(AxisFacts *f, const AxisFacts *x, const AxisFacts *n, int64_t div, bool rest)
+{
+    for (int d = 0; d < f->rank; d++) {
+        int64_t block = min_i64(bucket(x, d, div), n->constancy[d]);
+        if (block > 1 && rest) {
+            f->contig[d] = block;
+            f->div[d] = min_i64(div_at(x, d, block, 1), div);
+        } else if (block > 1) {
+            f->constancy[d] = max_i64(f->constancy[d], block);
+        }
+    }
+}
+
 static AxisFacts
 rule_division(const Op *op, const AxisFacts *const *in)
 {
@@ -287,6 +303,8 @@ rule_division(const Op *op, const AxisFacts *const *in)
         AxisFacts f = pointwise(op, in, div);
         if (op->kind == OP_REMS)
             rest_range(&f, in[0], in[1]);
+        if (!is_signed || in[0]->lo >= 0)
+            rule_bucket(&f, in[0], in[1], axis_all_div(in[1], t), rest);
         return f;
     }
     if (op->kind == OP_DIVS || op->kind == OP_DIVU)

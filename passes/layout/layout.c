@@ -65,8 +65,8 @@ bool
 pass_layout(Func *f, PassCx *cx)
 {
     enum { ROUNDS = 8 }; /* a value carried around k nested loops settles in k + 1 */
-    Layouts p = {.s = cx->s, .f = f, .target = &cx->target, .least = 1};
-    p.axis = axis_new(f, &cx->s->tmp);
+    Layouts p = {.s = cx->s, .f = f, .target = &cx->target};
+    p.axis = axis_new_nowrap(f, &cx->s->tmp); /* of addresses */
     map_init(&p.dots, &cx->s->tmp);
     map_init(&p.operands, &cx->s->tmp);
     map_init(&p.fetched, &cx->s->tmp);

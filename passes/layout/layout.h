@@ -50,7 +50,7 @@ typedef struct Layouts {
     bool products;      /* layouts of dots flow, and of nothing else */
     Vec(Op *) converts;
     Map dots;  /* Op -> DotPlan */
-    int least; /* elements in a row that a thread should hold, aligned or not */
+    Vec(int64_t) paired; /* elements of what is joined or split in pairs */
     Map operands;          /* of dots, each once */
     Map fetched;           /* loads that operands of dots are computed from */
     int64_t operand_bytes; /* of shared memory, if all of them lie there */

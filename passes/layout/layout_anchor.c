@@ -71,8 +71,26 @@ layout_access_dim(const Op *op, int *vec)
     return dim;
 }
 
-/* What is taken apart or joined in pairs must be in one thread. */
+/* What is taken apart or joined in pairs must be in one thread, of pairs of pairs too. */
 enum { PAIRED = 4 };
+
+static void
+see_pairs(Layouts *p, const Op *op)
+{
+    const Value *v = op->kind == OP_JOIN ? &op->results[0] : op_operand(op, 0);
+    vec_push(&p->s->tmp, &p->paired, type_numel(v->type));
+}
+
+/* Elements in a row that a thread should hold of a tile of n, aligned or not: it may be
+   one that is taken apart when it has as many elements. */
+static int
+least_of(const Layouts *p, int64_t n)
+{
+    for (int i = 0; i < p->paired.n; i++)
+        if (p->paired.at[i] == n)
+            return PAIRED;
+    return 1;
+}
 
 /* How far apart in memory, in elements, most neighbours along dimension d are: a quotient
    by the same number rarely changes from one to the next, a remainder rarely wraps. False
@@ -189,7 +207,7 @@ void
 layout_see(Layouts *p, Op *op)
 {
     if (op->kind == OP_JOIN || op->kind == OP_SPLIT)
-        p->least = PAIRED;
+        see_pairs(p, op);
     if (!is_access(op))
         return;
     const Type *t = op_operand(op, 0)->type;
@@ -230,7 +248,7 @@ layout_along(Layouts *p, const Type *t, int along, int what)
             order[n++] = d;
     int64_t each = type_numel(t) / (32 * p->f->num_warps);
     int64_t vec = most[what] ? min_i64(c->vec, most[what]) : c->vec;
-    vec = min_i64(max_i64(vec, p->least), each < 1 ? 1 : each);
+    vec = min_i64(max_i64(vec, least_of(p, type_numel(t))), each < 1 ? 1 : each);
     vec = min_i64(vec, t->shape[dim]);
     *known = layout_spread(p->s, t->rank, t->shape, (int)vec, order, p->f->num_warps);
     return *known;
