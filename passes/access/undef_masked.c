@@ -5,15 +5,21 @@
        %y = <elementwise work on %x>     =>    %x = load %p, %m, %any
        store %q, %y, %m                        ..
 
+   For the assembler a register that only a predicated load sets may hold what it held when
+   the kernel began: it is taken from then on, around all loops. So only a few are left
+   open, in the order of the loads; with hundreds, of 4096 numbers in a warp, all
+   else goes through memory.
+
    Is not used them when the value goes only through elementwise work, which cannot carry
    one element to another's place or do harm, into stores under the very same mask. */
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/layout.h"
 #include "passes/pass.h"
 
 bool pass_undef_masked(Func *f, PassCx *cx);
 
-enum { MAX_DEPTH = 32, MAX_USES = 256 };
+enum { MAX_DEPTH = 32, MAX_USES = 256, MOST_WORDS = 32 };
 
 static bool
 is_unseen(const Value *v, const Value *mask, int depth, int *uses)
@@ -39,14 +45,19 @@ is_unseen(const Value *v, const Value *mask, int depth, int *uses)
 static bool
 visit(void *user, Op *op)
 {
-    (void)user;
+    int *open = user; /* registers of a thread so far */
     int uses = 0;
     if (op->kind != OP_LOAD || op->noperand != 2 || !op_operand(op, 1)->op ||
         !is_unseen(&op->results[0], op_operand(op, 1), 0, &uses))
         return false;
+    const Type *t = op->results[0].type;
+    int regs = type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;
+    int words = (regs * (int)type_bits(t) + 31) / 32;
+    if (*open + words > MOST_WORDS)
+        return false;
+    *open += words;
     Builder b = builder_before(op);
     b.loc = op->loc;
-    const Type *t = op->results[0].type;
     op_add_operand(op, &build_op(&b, OP_UNDEF, NULL, 0, NULL, &t, 1)->results[0]);
     return true;
 }
@@ -55,5 +66,6 @@ bool
 pass_undef_masked(Func *f, PassCx *cx)
 {
     (void)cx;
-    return pass_walk(f->body, visit, NULL);
+    int open = 0;
+    return pass_walk(f->body, visit, &open);
 }
