@@ -9,7 +9,7 @@
 enum { N = 1024 };
 
 static const char *const files[] = {"scaled", "sort", "classes", "by_element",
-                                    "libdevice", "atomics", "decided"};
+                                    "libdevice", "atomics", "decided", "buckets"};
 
 static void
 kernel_check(Env *env, const char *file, const char *name)
