@@ -1,16 +1,16 @@
-/* Loads whose masked-off elements is not used: what they are is left open, so that no
+/* Loads whose masked-off elements are not used: what they are is left open, so that no
    register has to be set before the load.
 
        %x = load %p, %m                        %any = undef
        %y = <elementwise work on %x>     =>    %x = load %p, %m, %any
        store %q, %y, %m                        ..
 
-   For the assembler a register that only a predicated load sets may hold what it held when
-   the kernel began: it is taken from then on, around all loops. So only a few are left
-   open, in the order of the loads; with hundreds, of 4096 numbers in a warp, all
-   else goes through memory.
+   For ptxas a register that only a predicated load sets may hold what it held when the
+   kernel began: it is taken from then on, around all loops. So only a few are left open,
+   in the order of the loads; with hundreds, of 4096 numbers in a warp, all else goes
+   through memory.
 
-   Is not used them when the value goes only through elementwise work, which cannot carry
+   They are not used when the value goes only through elementwise work, which cannot carry
    one element to another's place or do harm, into stores under the very same mask. */
 #include "ir/build.h"
 #include "ir/edit.h"
