@@ -30,6 +30,9 @@ void front_unused_defines(FrontModule *m);
 /* Kernels (jit functions that can be launched) in source order. */
 int front_kernel_count(const FrontModule *m);
 const char *front_kernel_name(const FrontModule *m, int i);
+/* Is the kernel of this name meant? One of a class, CLASS_f, may be asked for as CLASS.f.
+ */
+bool front_kernel_is(const char *name, const char *asked);
 
 /* Notes to the last error, that there is no kernel of this name (NULL: none at all):
    functions that lack their decorator. */
@@ -42,6 +45,7 @@ void front_explain_missing(FrontModule *m, const char *name);
 typedef struct FrontGuess {
     const char **signature;
     int n;
+    int likely; /* those behind contradict what the kernel does with one parameter */
 } FrontGuess;
 
 /* `called`: the helpers that the kernel reaches are added, as nodes; may be NULL. False

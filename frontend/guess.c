@@ -1,7 +1,9 @@
 /* Signatures for `sdc check`: what annotations, defaults, configurations and heuristics
    leave open is guessed by what the kernel does with each parameter (use.h). How wide the
    elements are, whether a flag is set and how large a tile is, no use says: there are a
-   few guesses, the likeliest first. */
+   few guesses, the likeliest first. At last one parameter after the other is taken to be
+   what it does not seem to be: a name that is bound to integers and then to floats is
+   both to use.h, and a constant may be a number of a few that only its tests know. */
 #include "frontend/module.h"
 #include "frontend/spec.h"
 #include "frontend/use.h"
@@ -34,7 +36,8 @@ typedef struct Guesser {
     Evidence **use;
     const FrontSpec *spec;
     const Variant *v;
-    Buf *out;
+    const Evidence *odd;  /* the parameter that is not what it seems to be */
+    const char *odd_text; /* but of these elements, or this constant */
 } Guesser;
 
 static bool
@@ -163,7 +166,7 @@ type_text(const Guesser *g, Arena *a, const Evidence *u)
     if (k & USE_TUPLE && u->items)
         return tuple_text(g, a, u);
     if (k & USE_PTR)
-        return arena_printf(a, "*%s", element_text(g, u->to));
+        return arena_printf(a, "*%s", g->odd == u ? g->odd_text : element_text(g, u->to));
     if (k & USE_DESC)
         return desc_text(g, a, u);
     if (k & USE_FLOAT && !g->v->flag && !(k & USE_SIZE))
@@ -185,18 +188,65 @@ default_serves(const Node *p, const Evidence *u)
 }
 
 static void
-guess(const Guesser *g, Arena *a)
+guess(const Guesser *g, Arena *a, Buf *out)
 {
     for (int i = 0; i < g->fn->list.n; i++) {
         const Node *p = g->fn->list.at[i];
         const Evidence *u = g->use[i];
         if (g->spec->args[i].kind != SPEC_UNSET || default_serves(p, u))
             continue;
-        const char *text =
-            u->constexpr_ ? constant_text(g, a, u) : type_text(g, a, u);
+        const char *text = u->constexpr_ ? constant_text(g, a, u) : type_text(g, a, u);
+        if (u == g->odd && u->constexpr_ && !u->must)
+            text = text && *text >= '0' && *text <= '9' ? g->odd_text : text;
         if (text)
-            buf_printf(g->out, "%s%s=%s", g->out->n ? "," : "", p->name, text);
+            buf_printf(out, "%s%s=%s", out->n ? "," : "", p->name, text);
     }
+}
+
+/* One more text, unless it is among them. */
+static void
+add_guess(Guesser *g, Session *s, const char *signature, FrontGuess *out)
+{
+    Buf b;
+    buf_init(&b, &s->perm);
+    buf_str(&b, signature ? signature : "");
+    guess(g, &s->tmp, &b);
+    bool known = false;
+    for (int k = 0; k < out->n && !known; k++)
+        known = strcmp(out->signature[k], b.s) == 0;
+    if (!known)
+        out->signature[out->n++] = b.s;
+}
+
+static void
+add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
+{
+    static const Variant bases[] = {{"fp32", "i32", true, 64, false},
+                                    {"fp16", "i32", true, 64, false},
+                                    {"i8", "i32", true, 64, false}};
+    static const struct {
+        bool constant;
+        const char *text;
+    } odd[] = {{false, "fp32"}, {false, "fp16"}, {false, "i32"}, {true, "3"},
+               {true, "1"},     {true, "32"},    {true, "256"}};
+    int n = g->fn->list.n;
+    out->signature =
+        arena_array(&s->perm, const char *,
+                    COUNT_OF(variants) + COUNT_OF(bases) * COUNT_OF(odd) * n + 1);
+    for (int i = 0; i < COUNT_OF(variants); i++) {
+        g->v = &variants[i];
+        add_guess(g, s, signature, out);
+    }
+    out->likely = out->n;
+    for (int i = 0; i < COUNT_OF(bases) * COUNT_OF(odd); i++)
+        for (int k = 0; k < n; k++) {
+            g->v = &bases[i / COUNT_OF(odd)];
+            g->odd = g->use[k];
+            g->odd_text = odd[i % COUNT_OF(odd)].text;
+            bool small = g->odd->want & USE_SIZE && strlen(g->odd_text) == 1;
+            if (g->odd->constexpr_ == odd[i % COUNT_OF(odd)].constant && !small)
+                add_guess(g, s, signature, out);
+        }
 }
 
 bool
@@ -218,20 +268,8 @@ front_guess(FrontModule *m, const char *kernel, const char *signature,
     Guesser g = {.m = m, .fn = fn, .spec = &spec};
     if (ok)
         g.use = use_collect(&sema, fn, module_home(m, fn), &spec, called);
-    out->signature = arena_array(&s->perm, const char *, COUNT_OF(variants) + 1);
-    for (int i = 0; ok && i < COUNT_OF(variants); i++) {
-        Buf b;
-        buf_init(&b, &s->perm);
-        buf_str(&b, signature ? signature : "");
-        g.v = &variants[i];
-        g.out = &b;
-        guess(&g, &s->tmp);
-        bool known = false;
-        for (int k = 0; k < out->n; k++)
-            known |= strcmp(out->signature[k], b.s) == 0;
-        if (!known)
-            out->signature[out->n++] = b.s;
-    }
+    if (ok)
+        add_guesses(&g, s, signature, out);
     arena_reset(&s->tmp, mark);
     return ok;
 }

@@ -1,7 +1,8 @@
 /* Loops. Names that a loop's body assigns and that have a value before it are carried by
-   the loop op and keep their type; other names of the body end with it. static_range is
-   unrolled while walking. */
+   the loop op and keep their type; other names of the body end with it, but for the
+   loop's own (last.c). static_range is unrolled while walking. */
 #include "frontend/lanes.h"
+#include "frontend/last.h"
 #include "frontend/sema.h"
 
 #include "ir/edit.h"
@@ -45,8 +46,11 @@ collect(Assigned *as, const Node *n)
         break;
     case ND_AUG_ASSIGN:
     case ND_ANN_ASSIGN:
-    case ND_FOR:
     case ND_GENERATOR: collect_target(as, n->a); break;
+    case ND_FOR: /* an inner loop's name is carried only for those who read it behind */
+        if (n->a->kind != ND_NAME || last_is_read(as->s, n->a->name))
+            collect_target(as, n->a);
+        break;
     case ND_NAMED_EXPR: map_set(&as->names, n->name, (void *)1); break;
     case ND_NAME:
     case ND_CONSTANT:
@@ -71,10 +75,13 @@ typedef struct Carried {
     Loc *set; /* where they got these values */
     int n;
     Flat inits;
+    bool sets_own; /* the name of the loop is one: its body assigns it */
 } Carried;
 
+/* The loop's own name is among them where its body assigns it and `own_before` is given.
+ */
 static Carried
-find_carried(Sema *s, const Node *loop, const Node *iv)
+find_carried(Sema *s, const Node *loop, const Node *iv, Val own_before)
 {
     Assigned as = { .s = s };
     Carried c = { 0 };
@@ -89,8 +96,14 @@ find_carried(Sema *s, const Node *loop, const Node *iv)
     for (int i = 0; i < as.names.n; i++) {
         Name name = as.names.entries[i].key;
         Binding *b = scope_find(sc, name);
-        if (!b || (iv && iv->kind == ND_NAME && iv->name == name) || val_is_error(b->val))
+        bool own = iv && iv->kind == ND_NAME && iv->name == name;
+        if (own ? !own_before : !b || val_is_error(b->val))
             continue;
+        if (own) {
+            c.sets_own = true;
+            scope_set(sc, name, own_before, b ? b->loc : loop->loc, false);
+            b = scope_find(sc, name);
+        }
         if (val_is_number(b->val) && !b->constexpr_)
             scope_set(sc, name, to_tensor(s, b->val, loop->loc), b->loc, false);
         b = scope_find(sc, name);
@@ -125,7 +138,11 @@ yield_carried(Sema *s, const Carried *c, Flat *out)
     bool ok = true;
     for (int i = 0; i < c->n; i++) {
         Binding *b = scope_find(&s->frame->scope, c->names[i]);
-        Val v = b ? b->val : val_error();
+        Val v = b ? b->val : NULL;
+        if (!v)
+            v = sema_error(s, c->set[i], "'%s' has a value before the loop and none at "
+                           "the end of its body; give it another name there",
+                           c->names[i]);
         if (val_is_number(v))
             v = to_tensor(s, v, b->loc);
         if (val_is_error(v)) {
@@ -280,7 +297,9 @@ exec_runtime_for(Sema *s, const Node *n, Val range)
         at[i] = cast(s, at[i], iv, n->b->loc);
     if (!sema_enter(s, n->loc))
         return;
-    Carried c = find_carried(s, n, n->a);
+    Val before = last_before(s, n, iv);
+    Val first = before && val_is_error(before) ? at[0] : before;
+    Carried c = find_carried(s, n, n->a, first);
     s->b.loc = n->loc;
     Op *op = build_for(&s->b, at[0]->v, at[1]->v, at[2]->v, c.inits.at, c.inits.n);
     loop_attrs(s, range, op);
@@ -294,7 +313,10 @@ exec_runtime_for(Sema *s, const Node *n, Val range)
     bool ok = walk_body(s, n, &c, mark);
     s->b = outside;
     bind_results(s, &c, op, ok, n->loc);
-    scope_unset(&s->frame->scope, n->a->name); /* its last value leaves no loop */
+    if (!c.sets_own)
+        scope_unset(&s->frame->scope, n->a->name);
+    if (ok && before && !c.sets_own)
+        assign_target(s, n->a, last_value(s, at, first, n->loc), false);
     s->nest--;
 }
 
@@ -468,7 +490,7 @@ exec_while(Sema *s, const Node *n, Val *ret)
         return exec_host_while(s, n, ret);
     if (!sema_enter(s, n->loc))
         return FLOW_NEXT;
-    Carried c = find_carried(s, n, NULL);
+    Carried c = find_carried(s, n, NULL, NULL);
     if (s->lanes) /* behind the names: the elements that still go on */
         vec_push(s->a, &c.inits, lanes_start(s, n->loc)->v);
     int count = c.inits.n;

@@ -23,6 +23,7 @@ sema_init(Sema *s, FrontModule *m, Frame *host)
     s->host = 1;
     host->module = m;
     scope_init(&host->scope, s->a);
+    map_init(&s->loop_names, s->a);
 }
 
 static void

@@ -451,6 +451,26 @@ module_defined(Interp *in, FrontModule *m, const Node *n, Py v)
     return v;
 }
 
+/* Functions of a class that no object is made for, as kernels are kept in some files:
+   CLASS.f is the kernel CLASS_f. Methods have a first parameter for their object. */
+void
+module_class_defined(Interp *in, FrontModule *m, Py class_)
+{
+    const PyClass *k = class_->u.class_;
+    for (int i = 0; i < k->body->index.n && !k->is_aggregate && !k->is_tuple; i++) {
+        PyBind *b = k->body->index.entries[i].val;
+        if (!b->val || !is_own(m, b->val))
+            continue;
+        const Node *fn = b->val->u.func->node;
+        const char *first = fn->list.n ? fn->list.at[0]->name : "";
+        if (strcmp(first, "self") == 0 || strcmp(first, "cls") == 0)
+            continue;
+        const char *full = arena_printf(&m->s->perm, "%s_%s", k->name, b->name);
+        b->val = py_renamed(in, b->val, name_of(&m->s->names, full));
+        add_kernel(m, b->val->u.func->node->name, b->val->u.func);
+    }
+}
+
 static bool
 is_bound(const FrontModule *m, const PyFunc *fn)
 {
@@ -647,4 +667,12 @@ module_add(FrontModule *from, const Source *src)
     return from->root->interp->files.n < MAX_FILES
                ? load(from->s, src, from->opt, from->root)
                : NULL;
+}
+
+bool
+front_kernel_is(const char *name, const char *asked)
+{
+    while (*name && (*name == *asked || (*name == '_' && *asked == '.')))
+        name++, asked++;
+    return !*name && !*asked;
 }

@@ -67,6 +67,8 @@ const struct PyVal *module_bound(struct Interp *in, FrontModule *m, const Node *
                                  const struct PyVal *v);
 const struct PyVal *module_defined(struct Interp *in, FrontModule *m, const Node *n,
                                    const struct PyVal *v);
+/* A class at the top of the file: its jit functions are noted. */
+void module_class_defined(struct Interp *in, FrontModule *m, const struct PyVal *class_);
 /* The jit function that a FUNCTION node belongs to; NULL: none. */
 const struct PyFunc *module_jit_object(const FrontModule *m, const Node *fn);
 /* The names that its code sees: those of its file, or of the function that made it. */

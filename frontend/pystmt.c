@@ -310,6 +310,8 @@ py_exec_one(Interp *in, const Node *n)
         break;
     case ND_CLASS:
         v = py_make_class(in, n);
+        if (!s->up && !py_raises(in))
+            module_class_defined(in, s->m, v);
         pyscope_set(in, s, n->name, v, n->loc, false);
         break;
     case ND_IF:

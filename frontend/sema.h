@@ -46,6 +46,7 @@ typedef struct Sema {
     Builder b;
     Frame *frame;
     Map builtins; /* interned name -> Builtin, per namespace: see builtin.c */
+    Map loop_names; /* FUNCTION -> names of loops that it reads behind them: last.c */
     const FrontSpec *spec;
     bool debug;
     int depth;       /* of the walk */

@@ -50,6 +50,8 @@ use_want(Walk *w, Evidence *u, unsigned k)
 {
     if (u->constexpr_)
         k &= ~(unsigned)(USE_PTR | USE_ADDRESS);
+    if (u->constexpr_ && w->phase < FLOAT_ELEMENTS)
+        k &= ~(unsigned)USE_FLOAT; /* a size multiplies floats, too */
     if ((u->want | k) == u->want)
         return;
     add_bits(w, &u->want, k);
@@ -89,6 +91,8 @@ use_seen(const Evidence *u)
         v.is |= USE_PTR;
     else if (u->param && !u->is) /* the truth of a pointer may be asked for */
         v.is |= u->want & NUMBERS & ~(unsigned)USE_BOOL;
+    if (v.is & (USE_INT | USE_SIZE | USE_ROUNDS))
+        v.is &= ~(unsigned)USE_FLOAT; /* an integer multiplies floats, too */
     if (u->constexpr_ && !v.is)
         v.is = USE_CONST;
     if (v.is & (USE_SIZE | USE_ROUNDS))
@@ -120,6 +124,8 @@ use_global(Walk *w, const Node *n, Inst *at)
                        : use_global(w, n->a, at);
         if (base && base->kind == FE_MODULE)
             v = module_attribute(s, base, n->name, n->loc, true);
+        else if (base && base->kind == FE_TYPE) /* a function of a class */
+            v = get_attribute(s, base, n->name, n->loc, true);
     }
     diag_rewind(&s->s->diag, &before);
     return v && !val_is_error(v) ? v : NULL;

@@ -24,6 +24,7 @@ typedef struct Result {
 typedef struct Todo {
     const char **signature;
     int n;
+    int likely; /* the others are for kernels that no type of these suits */
 } Todo;
 
 typedef struct Checker {
@@ -80,6 +81,7 @@ take_signatures(Checker *c, const FrontCheck *f, Todo *todo)
     bool given = c->o->nsignature > 0;
     const FrontGuess *g = &f->guess;
     int n = given ? c->o->nsignature : g->n;
+    todo->likely = given ? n : g->likely;
     todo->signature = calloc((size_t)n + 1, sizeof *todo->signature);
     for (int k = 0; todo->signature && k < n; k++) {
         const char *text = given ? c->o->signatures[k] : g->signature[k];
@@ -289,7 +291,8 @@ check_target(Checker *c, SdcChecked *f, const Todo *todo, const char *target)
     for (int k = 0; late && k < 2 * todo->n && !(ok && f->guessed); k++) {
         int i = k % todo->n;
         Messages said = {0};
-        if (k >= todo->n && !late[i])
+        bool idle = i >= todo->likely && failed != SDC_OK && failed != SDC_ERROR_SOURCE;
+        if (idle || (k >= todo->n && !late[i]))
             continue;
         bool *large = f->guessed && k < todo->n ? &late[i] : NULL;
         status = compile_one(c, f, todo->signature[i], target, large, &said);

@@ -361,7 +361,7 @@ const KernelInfo *
 module_find_kernel(const SdcModule *m, const char *name)
 {
     for (int i = 0; i < m->nkernel; i++)
-        if (strcmp(m->kernels[i].name, name) == 0)
+        if (front_kernel_is(m->kernels[i].name, name))
             return &m->kernels[i];
     return NULL;
 }

@@ -13,8 +13,8 @@ compile_kernel(Session *s, FrontModule *m, const char *asked)
     int n = front_kernel_count(m);
     if (asked) {
         for (int i = 0; i < n; i++)
-            if (strcmp(front_kernel_name(m, i), asked) == 0)
-                return asked;
+            if (front_kernel_is(front_kernel_name(m, i), asked))
+                return front_kernel_name(m, i);
     } else if (n == 1) {
         return front_kernel_name(m, 0);
     }
