@@ -252,7 +252,9 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
     for (int i = 0; i < n; i++, dim++) {
         if (items[i]->kind == FE_NONE) {
             if (dim > x->rank)
-                return sema_error(s, loc, "too many ':' for %s", val_describe(s->a, x));
+                return sema_error(s, loc, "too many ':' for %s%s", val_describe(s->a, x),
+                                  val_shape(x).rank ? "" : ": a scalar goes with every "
+                                                           "shape as it is");
             x = expand_dim(s, x, dim, loc);
             if (val_is_error(x))
                 return x;

@@ -290,8 +290,6 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
     if (near)
         return sema_error(s, loc, "'%s' has no member '%s'; did you mean '%s'?", path,
                           attr, near);
-    if (module->n == NS_TL)
-        return sema_error(s, loc, "not supported yet: tl.%s", attr);
     return sema_error(s, loc, "'%s' has no member '%s'", path, attr);
 }
 

@@ -9,6 +9,7 @@
 #include "frontend/use.h"
 #include "ir/base/util.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What nothing in the text decides. */
@@ -140,6 +141,20 @@ constant_text(const Guesser *g, Arena *a, const Evidence *u)
     return arena_printf(a, "%d", g->v->size);
 }
 
+/* The constant that a launch gives to this parameter, or that is guessed; 0: none. */
+static int64_t
+extent_number(const Guesser *g, Arena *a, const Evidence *u)
+{
+    for (int i = 0; u && i < g->fn->list.n; i++) {
+        if (g->use[i] != u)
+            continue;
+        const SpecArg *known = &g->spec->args[i];
+        const char *text = known->kind == SPEC_UNSET ? constant_text(g, a, u) : NULL;
+        return known->kind == SPEC_INT ? known->i : text ? strtoll(text, NULL, 10) : 0;
+    }
+    return 0;
+}
+
 static const char *
 desc_text(const Guesser *g, Arena *a, const Evidence *u)
 {
@@ -147,8 +162,12 @@ desc_text(const Guesser *g, Arena *a, const Evidence *u)
     int rank = u->rank ? u->rank : 2;
     buf_init(&b, a);
     buf_printf(&b, "tensordesc<%s[", g->v->element);
-    for (int i = 0; i < rank; i++) /* at most the leading ones are of size 1 */
-        buf_printf(&b, "%s%d", i ? "," : "", rank > 2 && i < rank - 2 ? 1 : g->v->size);
+    for (int i = 0; i < rank; i++) { /* at most the leading ones are of size 1 */
+        int64_t n = i < MAX_EXTENTS ? extent_number(g, a, u->extent[i]) : 0;
+        n = n > 0 ? n : rank > 2 && i < rank - 2 ? 1 : g->v->size;
+        n /= u == g->odd && i == rank - 1 && n > 1 ? 2 : 1; /* halves of a tile */
+        buf_printf(&b, "%s%lld", i ? "," : "", (long long)n);
+    }
     buf_str(&b, "]>");
     return b.s;
 }
@@ -198,6 +217,8 @@ guess(const Guesser *g, Arena *a, Buf *out)
         const char *text = u->constexpr_ ? constant_text(g, a, u) : type_text(g, a, u);
         if (u == g->odd && u->constexpr_ && !u->must)
             text = text && *text >= '0' && *text <= '9' ? g->odd_text : text;
+        else if (u == g->odd && text && strcmp(text, "i32") == 0)
+            text = g->odd_text;
         if (text)
             buf_printf(out, "%s%s=%s", out->n ? "," : "", p->name, text);
     }
@@ -223,6 +244,7 @@ add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
 {
     static const Variant bases[] = {{"fp32", "i32", true, 64, false},
                                     {"fp16", "i32", true, 64, false},
+                                    {"fp16", "i32", false, 64, false},
                                     {"i8", "i32", true, 64, false}};
     static const struct {
         bool constant;

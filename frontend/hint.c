@@ -9,26 +9,25 @@
 int
 name_distance(const char *a, const char *b)
 {
+    enum { MOST = 40 };
     size_t n = strlen(a), m = strlen(b);
-    int row[40];
-    if (n >= COUNT_OF(row) || m >= COUNT_OF(row))
+    int row[3][MOST]; /* two letters that changed places are one step: three rows */
+    if (n >= MOST || m >= MOST)
         return 99;
     for (size_t j = 0; j <= m; j++)
-        row[j] = (int)j;
+        row[0][j] = (int)j;
     for (size_t i = 1; i <= n; i++) {
-        int diag = row[0];
-        row[0] = (int)i;
+        int *now = row[i % 3], *up = row[(i + 2) % 3], *far = row[(i + 1) % 3];
+        now[0] = (int)i;
         for (size_t j = 1; j <= m; j++) {
-            int up = row[j], best = diag + (a[i - 1] != b[j - 1]);
-            if (up + 1 < best)
-                best = up + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diag = up;
-            row[j] = best;
+            int best = up[j - 1] + (a[i - 1] != b[j - 1]);
+            best = up[j] + 1 < best ? up[j] + 1 : best;
+            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
+            bool swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            now[j] = swap && far[j - 2] + 1 < best ? far[j - 2] + 1 : best;
         }
     }
-    return row[m];
+    return row[n % 3][m];
 }
 
 const char *

@@ -187,6 +187,11 @@ walk_for(Walk *w, const Node *n, Inst *at)
 {
     use_see(w, n->b, at);
     assign(w, n->a, at, NULL, at, (Seen){.is = USE_INT});
+    Evidence *u = n->a->kind == ND_NAME ? use_name(w, at, n->a->name, true) : NULL;
+    if (u && n->b->kind == ND_CALL && n->b->list.n == 3) {
+        u->step = n->b->list.at[2];
+        u->step_at = at;
+    }
     use_walk(w, &n->body, at);
 }
 

@@ -27,6 +27,8 @@ enum {
     USE_HALF = 65536,
 };
 
+enum { MAX_EXTENTS = 5 };
+
 /* A name of a function: a parameter of the kernel, of a helper, or a local one. */
 typedef struct Evidence {
     unsigned is;   /* by what is bound to it */
@@ -38,6 +40,10 @@ typedef struct Evidence {
     bool must;      /* it is that number, or flag: an assertion says so */
     bool flag;
     int rank;  /* USE_DESC: its offsets */
+    struct Evidence *extent[MAX_EXTENTS]; /* USE_DESC: parameters that its offsets are
+                                             multiples of */
+    const Node *step; /* of the loop whose name this is */
+    struct Inst *step_at;
     int items; /* USE_TUPLE: elements that are asked for */
     bool none; /* asked whether it is None */
     int nargs; /* USE_FUNC */

@@ -149,26 +149,48 @@ params_of(const Builtin *b)
     return b->params ? b->params : "";
 }
 
-/* The last stride of a descriptor is the constant 1. */
-static void
-note_last_stride(Walk *w, const Node *n, int nself, Inst *at)
+/* The elements of an argument that is a tuple or a list; NULL: it is something else. */
+static const NodeList *
+elements_of(const Node *n, int place, const char *name)
 {
-    int place = 2 - nself;
     const Node *e = place < n->list.n ? n->list.at[place] : NULL;
     for (int i = 0; i < n->more.n; i++)
-        if (n->more.at[i]->name && strcmp(n->more.at[i]->name, "strides") == 0)
+        if (n->more.at[i]->name && strcmp(n->more.at[i]->name, name) == 0)
             e = n->more.at[i]->a;
-    bool list = e && (e->kind == ND_LIST || e->kind == ND_TUPLE) && e->list.n;
-    const Node *last = list ? e->list.at[e->list.n - 1] : NULL;
-    Evidence *u = last && last->kind == ND_NAME ? use_name(w, at, last->name, false)
-                                                : NULL;
+    bool is = e && (e->kind == ND_LIST || e->kind == ND_TUPLE) && e->list.n;
+    return is ? &e->list : NULL;
+}
+
+/* The parameter that an expression is, if it is one, must be this number. */
+static void
+note_number(Walk *w, const Node *e, Inst *at, int64_t number)
+{
+    Evidence *u = e->kind == ND_NAME ? use_name(w, at, e->name, false) : NULL;
     while (u && !u->param && u->defs && !u->defs->next && u->defs->e &&
            u->defs->e->kind == ND_NAME)
         u = use_name(w, u->defs->at, u->defs->e->name, false);
     if (u && u->param) {
         u->must = u->has_number = true;
-        u->number = 1;
+        u->number = number;
     }
+}
+
+/* The last stride of a descriptor is the constant 1. */
+static void
+note_last_stride(Walk *w, const Node *n, int nself, Inst *at)
+{
+    const NodeList *l = elements_of(n, 2 - nself, "strides");
+    if (l)
+        note_number(w, l->at[l->n - 1], at, 1);
+}
+
+/* The order of a block is a permutation: the last dimension first, most often. */
+static void
+note_order(Walk *w, const Node *n, int nself, Inst *at)
+{
+    const NodeList *l = elements_of(n, 5 - nself, "order");
+    for (int i = 0; l && i < l->n; i++)
+        note_number(w, l->at[i], at, l->n - 1 - i);
 }
 
 static bool
@@ -233,6 +255,8 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
     }
     if (strncmp(name, "make_block_ptr", 14) == 0 || strcmp(name, "advance") == 0) {
         Seen p = first ? use_see(w, first, at) : all;
+        if (*name == 'm')
+            note_order(w, n, nself, at);
         return (Seen){.is = USE_PTR, .to = p.to};
     }
     if (strstr(name, "make_tensor_descriptor")) {
@@ -344,8 +368,10 @@ see_method(Walk *w, const Node *n, Inst *at)
         while (u->defs && !u->defs->next && u->defs->e && u->defs->e->kind == ND_NAME &&
                use_name(w, u->defs->at, u->defs->e->name, false))
             u = use_name(w, u->defs->at, u->defs->e->name, false);
-        if (where->kind == ND_LIST || where->kind == ND_TUPLE)
+        if (where->kind == ND_LIST || where->kind == ND_TUPLE) {
             u->rank = where->list.n;
+            use_extents(w, u, where, at);
+        }
         use_need(w, f->a, at, USE_DESC);
         use_need(w, where, at, USE_INT);
         for (int i = 1; i < n->list.n; i++)

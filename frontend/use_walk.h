@@ -65,6 +65,8 @@ Seen use_see(Walk *w, const Node *n, Inst *at);
 void use_need(Walk *w, const Node *n, Inst *at, unsigned k);
 /* `n` is asserted to hold, or not to. */
 void use_assert(Walk *w, const Node *n, Inst *at, bool holds);
+/* A descriptor is asked for the block at these offsets. */
+void use_extents(Walk *w, Evidence *desc, const Node *offsets, Inst *at);
 Seen use_call(Walk *w, const Node *n, Inst *at);
 void use_walk(Walk *w, const NodeList *l, Inst *at);
 
