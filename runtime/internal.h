@@ -224,6 +224,8 @@ arg_typed(const SdcArg *a)
 
 /* The i-th element of a tuple, those of tuples in it counted too; NULL: no such. */
 const SdcArg *tuple_leaf(const SdcArg *a, int i);
+/* sdc_kernel_writes for an element of a tuple. */
+bool kernel_writes_leaf(const SdcKernel *k, int arg, int leaf);
 /* Are its elements there, at most SDCRT_MAX_LEAVES, of kinds and types that exist? */
 bool tuple_is_right(const SdcArg *a);
 

@@ -306,6 +306,21 @@ sdc_kernel_writes(const SdcKernel *k, int arg)
     return written;
 }
 
+bool
+kernel_writes_leaf(const SdcKernel *k, int arg, int leaf)
+{
+    const ArgRule *rule = &k->rules[arg];
+    bool written = false;
+    for (int i = 0, at = rule->slot; i <= leaf && i < rule->source->nleaf; i++) {
+        const SdcrtSource *s = &k->meta->leaves[rule->source->leaf + i];
+        if (s->bound != SDCRT_OPEN)
+            continue;
+        for (int n = sdcrt_source_slots(s); n > 0; n--, at++)
+            written |= i == leaf && k->meta->params[at].written;
+    }
+    return written;
+}
+
 /* ---------------------------------------------------------------- launching */
 
 static SdcStatus

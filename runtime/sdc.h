@@ -675,6 +675,9 @@ typedef struct SdcTuneOptions {
        result that is not zero ends the search, and what is known by then is kept. */
     int (*progress)(void *user, int done, int total, const SdcTrial *best);
     void *progress_user;
+    /* Of the memory behind the elements of tuples, one after another, numbers counted
+       too; 0: unknown. NULL: memory in tuples is neither compared nor restored. */
+    const size_t *item_bytes;
 } SdcTuneOptions;
 
 /* Tries the configurations of @triton.autotune and gives their times, the fastest first.

@@ -31,8 +31,9 @@ typedef struct Kept {
     char *here;
 } Kept;
 
-/* The memory behind an argument, while candidates run on it. */
+/* The memory behind an argument or an element of one, while candidates run on it. */
 typedef struct TuneMemory {
+    int arg, leaf; /* which element of a tuple; -1: the argument is none */
     void *at;     /* address on the host or the device */
     size_t bytes; /* 0: none that is known */
     SdcDtype dtype;
@@ -60,7 +61,8 @@ struct SdcTuning {
     int ntext;
     Candidate **all;
     int n, cap;
-    TuneMemory *memory; /* one an argument */
+    TuneMemory *memory; /* one an argument, and one an element of a tuple */
+    int nmemory;
     bool have_first;    /* the reference results */
     SdcModule *compare; /* kernels that compare; NULL until they are needed */
     uint64_t word;      /* 8 bytes of the device for their results; 0: none */

@@ -104,30 +104,52 @@ fill_memory(SdcTuning *t, const TuneMemory *m, int byte)
                : failed(t, &e);
 }
 
+/* The memory of one pointer or descriptor. */
+static void
+add_memory(SdcTuning *t, int arg, int leaf, const SdcArg *given, size_t bytes)
+{
+    TuneMemory *m = &t->memory[t->nmemory++];
+    const SdcArg plain = arg_plain(given), *a = &plain;
+    const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
+    const char *name = t->info->params[t->info->runtime[arg]].name;
+    *m = (TuneMemory){.arg = arg, .leaf = leaf, .pattern = PATTERN};
+    if (a->kind != SDC_ARG_PTR && !d)
+        return;
+    m->at = d ? d->base : a->v.ptr;
+    m->bytes = m->at ? bytes : 0;
+    m->dtype = (SdcDtype)a->dtype;
+    m->zero = named(t->configs.reset, t->configs.nreset, name);
+    m->restore = named(t->configs.restore, t->configs.nrestore, name);
+}
+
 SdcStatus
 tune_memory(SdcTuning *t)
 {
     const SdcTuneOptions *o = t->o;
-    t->memory = calloc((size_t)o->nargs + 1, sizeof *t->memory);
+    const size_t *items = o->item_bytes;
+    int n = o->nargs;
+    for (int i = 0; i < o->nargs; i++)
+        if (o->args[i].kind == SDC_ARG_TUPLE)
+            for (int k = 0; tuple_leaf(&o->args[i], k); k++)
+                n++;
+    t->memory = calloc((size_t)n + 1, sizeof *t->memory);
     if (!t->memory)
         return context_fail(t->mod->cx, SDC_ERROR_MEMORY, "out of memory");
     for (int i = 0; i < o->nargs; i++) {
-        TuneMemory *m = &t->memory[i];
-        const SdcArg plain = arg_plain(&o->args[i]), *a = &plain;
-        const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
-        const char *name = t->info->params[t->info->runtime[i]].name;
-        if ((a->kind != SDC_ARG_PTR && !d) || !o->bytes[i])
-            continue;
-        m->at = d ? d->base : a->v.ptr;
-        if (!m->at)
-            continue;
-        m->bytes = o->bytes[i];
-        m->pattern = PATTERN;
-        m->dtype = (SdcDtype)a->dtype;
-        m->zero = named(t->configs.reset, t->configs.nreset, name);
-        m->restore = named(t->configs.restore, t->configs.nrestore, name);
+        const SdcArg *leaf, *a = &o->args[i];
+        if (a->kind != SDC_ARG_TUPLE)
+            add_memory(t, i, -1, a, o->bytes[i]);
+        for (int k = 0; a->kind == SDC_ARG_TUPLE && (leaf = tuple_leaf(a, k)); k++)
+            add_memory(t, i, k, leaf, items ? *items++ : 0);
     }
     return SDC_OK;
+}
+
+static bool
+is_written_by(const Candidate *c, const TuneMemory *m)
+{
+    return m->leaf < 0 ? sdc_kernel_writes(c->kernel, m->arg)
+                       : kernel_writes_leaf(c->kernel, m->arg, m->leaf);
 }
 
 /* Room for the contents of an output, and the contents themselves the first time. */
@@ -304,7 +326,7 @@ tune_check_prepare(SdcTuning *t)
     int64_t at;
     if (!device(t) || sdcrt_cuda_alloc(device(t), 8, &t->word, NULL) != SDCRT_OK)
         return;
-    for (int i = 0; i < t->o->nargs && t->word; i++) {
+    for (int i = 0; i < t->nmemory && t->word; i++) {
         TuneMemory one = t->memory[i];
         if (!one.bytes || seen[one.dtype] || !tune_compares_there(&one))
             continue;
@@ -323,11 +345,11 @@ run_once(SdcTuning *t, Candidate *c)
 {
     const SdcTuneOptions *o = t->o;
     SdcStatus status = SDC_OK;
-    for (int i = 0; i < o->nargs && status == SDC_OK; i++) {
+    for (int i = 0; i < t->nmemory && status == SDC_OK; i++) {
         TuneMemory *m = &t->memory[i];
         if (!m->bytes)
             continue;
-        if (!sdc_kernel_writes(c->kernel, i)) { /* but another candidate may have */
+        if (!is_written_by(c, m)) { /* but another candidate may have */
             status = m->written ? kept_load(t, m, &m->before) : SDC_OK;
             continue;
         }
@@ -398,7 +420,7 @@ static SdcStatus
 run_for_pattern(SdcTuning *t, Candidate *c)
 {
     SdcStatus status = run_and_wait(t, c);
-    for (int i = 0; i < t->o->nargs && status == SDC_OK; i++) {
+    for (int i = 0; i < t->nmemory && status == SDC_OK; i++) {
         TuneMemory *m = &t->memory[i];
         if (m->written)
             status = kept_save(t, m, &m->first);
@@ -411,11 +433,10 @@ run_for_pattern(SdcTuning *t, Candidate *c)
 SdcStatus
 tune_check(SdcTuning *t, Candidate *c)
 {
-    const SdcTuneOptions *o = t->o;
     SdcStatus status = t->have_first ? SDC_OK : run_for_pattern(t, c);
     if (status == SDC_OK)
         status = run_and_wait(t, c);
-    for (int i = 0; i < o->nargs && status == SDC_OK; i++) {
+    for (int i = 0; i < t->nmemory && status == SDC_OK; i++) {
         TuneMemory *m = &t->memory[i];
         int64_t at = -1;
         if (!m->written)
@@ -425,7 +446,7 @@ tune_check(SdcTuning *t, Candidate *c)
             continue;
         char why[200];
         snprintf(why, sizeof why, "'%s' differs from the first configuration's at %lld",
-                 t->info->params[t->info->runtime[i]].name, (long long)at);
+                 t->info->params[t->info->runtime[m->arg]].name, (long long)at);
         c->trial.what = SDC_TRIED_WRONG;
         free((char *)(uintptr_t)c->trial.why);
         c->trial.why = strdup(why);
@@ -439,7 +460,7 @@ SdcStatus
 tune_restore(SdcTuning *t)
 {
     SdcStatus status = SDC_OK;
-    for (int i = 0; t->memory && i < t->o->nargs && status == SDC_OK; i++)
+    for (int i = 0; i < t->nmemory && status == SDC_OK; i++)
         if (t->memory[i].written)
             status = kept_load(t, &t->memory[i], &t->memory[i].before);
     return status == SDC_OK ? wait_for(t) : status;
@@ -448,7 +469,7 @@ tune_restore(SdcTuning *t)
 void
 tune_memory_done(SdcTuning *t)
 {
-    for (int i = 0; t->memory && i < t->o->nargs; i++) {
+    for (int i = 0; i < t->nmemory; i++) {
         kept_done(t, &t->memory[i].before);
         kept_done(t, &t->memory[i].first);
     }

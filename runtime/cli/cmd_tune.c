@@ -103,18 +103,53 @@ write_winner(Cli *c, const char *path, const char *line)
 
 /* ---------------------------------------------------------------- */
 
+/* Bytes of the array that begins here. */
+static size_t
+size_at(const Run *r, const void *at)
+{
+    for (int k = 0; k < r->narg && at; k++)
+        if (r->args[k].array.data && r->args[k].value.v.ptr == at)
+            return r->args[k].array.bytes;
+    return 0;
+}
+
+static size_t
+size_of_value(const Run *r, const SdcArg *a)
+{
+    const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
+    return d ? size_at(r, d->base) : a->kind == SDC_ARG_PTR ? size_at(r, a->v.ptr) : 0;
+}
+
 /* Bytes behind the pointers and descriptors of the launch. */
 static size_t *
 sizes(Run *r)
 {
     size_t *bytes = arena_array(&r->c->arena, size_t, r->nvalue + 1);
-    for (int i = 0; i < r->nvalue; i++) {
-        const RunArg *a = &r->args[r->param_of[i]];
-        bytes[i] = a->array.bytes;
-        for (int k = 0; k < r->narg && a->value.kind == SDC_ARG_DESC; k++)
-            if (r->args[k].array.data && r->args[k].value.v.ptr == a->desc[0].base)
-                bytes[i] = r->args[k].array.bytes;
-    }
+    for (int i = 0; i < r->nvalue; i++)
+        bytes[i] = size_of_value(r, &r->values[i]);
+    return bytes;
+}
+
+static void
+add_items(const Run *r, const SdcArg *a, size_t **to)
+{
+    const SdcArg *item = a->v.ptr;
+    for (int i = 0; i < a->dtype; i++)
+        if (item[i].kind == SDC_ARG_TUPLE)
+            add_items(r, &item[i], to);
+        else
+            *(*to)++ = size_of_value(r, &item[i]);
+}
+
+/* The same of the elements of tuples. */
+static size_t *
+item_sizes(Run *r)
+{
+    size_t *bytes =
+        arena_array(&r->c->arena, size_t, r->nvalue * SPEC_MAX_ITEMS + 1), *to = bytes;
+    for (int i = 0; i < r->nvalue; i++)
+        if (r->values[i].kind == SDC_ARG_TUPLE)
+            add_items(r, &r->values[i], &to);
     return bytes;
 }
 
@@ -135,6 +170,7 @@ tune(Run *r)
         .args = r->values,
         .nargs = r->nvalue,
         .bytes = sizes(r),
+        .item_bytes = item_sizes(r),
         .search = c->opt[O_search].given,
         .budget = (double)c->opt[O_budget].number,
         .progress = show_progress,

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Kernels of existing Triton code to machine code, with the signatures that `sdc check` guesses.
 
-    assemble.py [--sdc SDC] [--ptxas PTXAS] [--targets sm_80,sm_90a] [--most 12] [--match TEXT] DIR...
+    assemble.py [--sdc SDC] [--ptxas PTXAS] [--targets sm_80,sm_90a] [--most 12] [--match TEXT] [-D NAME=VALUE] DIR...
 
-Takes --most kernels of each folder, by digests of their names, the same in every run. A kernel
+Takes --most kernels of each folder, by digests of their names, the same in every run; 0: all, where
+`tests/compat/run` looks. A kernel
 is compiled with pointers to aligned fp16 where its types allow that, so that matrix units and
 tensor maps are met, and else as guessed. A line a folder and target, a table at the end; what
 ptxas refuses, what it says is serialized, and what takes sdc more than --seconds of CPU time is
@@ -31,8 +32,10 @@ parser.add_argument("--targets", default="sm_80,sm_90a")
 parser.add_argument("--most", type=int, default=12)
 parser.add_argument("--seconds", type=float, default=3.0)
 parser.add_argument("--match", default="", help="only kernels whose path::name has this text")
+parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME=VALUE")
 parser.add_argument("folders", nargs="+")
 args = parser.parse_args()
+args.define = [x for d in args.define for x in ("-D", d)]
 COLUMNS = ["kernels", "refused", "assembled", "spill", "serialized", "long", "slow", "wrong"]
 wrong = 0
 
@@ -43,6 +46,8 @@ def files_of(folder):
         for name in sorted(names):
             path = os.path.join(root, name)
             if name.endswith((".py", ".tk")) and os.path.isfile(path):
+                if args.most == 0 and re.search(r"/runtime/backends?/|/_[a-z]+/ops/", path):
+                    continue # for other vendors' GPUs
                 with open(path, errors="replace") as f:
                     if "jit" in f.read():
                         yield path
@@ -58,17 +63,18 @@ def kernels_of(folder):
     places = [os.path.join(folder, d) for d in ("src", "python", ".")]
     include = [x for d in places if os.path.isdir(d) for x in ("-I", d)]
     for path in sorted(files_of(folder), key=lambda p: digest(os.path.relpath(p, folder))):
-        if len(found) >= args.most:
+        if len(found) >= (args.most or len(found) + 1):
             break
-        p = subprocess.run([args.sdc, "check", "--json", *include, path], capture_output=True, text=True)
+        p = subprocess.run([args.sdc, "check", "--json", *include, *args.define, path],
+                           capture_output=True, text=True)
         try:
             kernels = json.loads(p.stdout)["kernels"]
         except ValueError:
             continue
         named = [k for k in kernels if k["passes"] and args.match in path + "::" + k["name"]]
-        for k in sorted(named, key=lambda k: digest(k["name"]))[:2]:
+        for k in sorted(named, key=lambda k: digest(k["name"]))[:2 if args.most else None]:
             found.append((path, k["name"], k["signature"]))
-    return include, found[:args.most]
+    return include + args.define, found[:args.most or None]
 
 
 def cpu_seconds():
