@@ -64,6 +64,9 @@ void cpu_watch_nan(Gen *g, const Op *op);
 /* gen_cpu_dot.c */
 bool cpu_dot(Gen *g, const Op *op);
 
+/* gen_cpu_topk.c */
+bool cpu_topk(Gen *g, const Op *op);
+
 /* gen_cpu_math.c: the target's math hook. */
 LLVMValueRef gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 

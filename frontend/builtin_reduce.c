@@ -188,6 +188,30 @@ bi_index_like(Sema *s, Args *a)
     return broadcast_to(s, index, sh, a->loc);
 }
 
+/* What tl.topk is on the CPU (kernels_dsl/lib/sort.tk). */
+Val
+bi_first_of(Sema *s, Args *a)
+{
+    int64_t k;
+    bool down;
+    if (!arg_tensor(s, a, 0) || !arg_int(s, a, 1, &k) || !arg_bool(s, a, 2, &down))
+        return val_error();
+    Val x = a->v[0];
+    Shape sh = val_shape(x);
+    sh.dim[sh.rank - 1] = k;
+    const Type *t = sema_type(s, x->dt, sh, a->at[1]);
+    if (!t)
+        return val_error();
+    const char *pred = dtype_is_float(x->dt)    ? down ? "ogt" : "olt"
+                       : dtype_is_signed(x->dt) ? down ? "sgt" : "slt"
+                       : down                   ? "ugt"
+                                                : "ult";
+    AttrList attrs = {0};
+    attr_set_str(&s->s->mod, &attrs, ATTR_PRED, name_of(&s->s->names, pred));
+    Op *op = build_op(&s->b, OP_TOPK, &x->v, 1, &attrs, &t, 1);
+    return val_tensor(s, op_result(op, 0), x->dt);
+}
+
 Val
 bi_histogram(Sema *s, Args *a)
 {

@@ -521,6 +521,15 @@ rule_scan(RuleCx *c)
 }
 
 bool
+rule_topk(RuleCx *c)
+{
+    const Type *t = rule_given(c, 0);
+    if (!need_tile(c, 0))
+        return false;
+    return rule_rows_of(c, t, opnd(c, 0), TY_TILE);
+}
+
+bool
 rule_histogram(RuleCx *c)
 {
     const Type *t = rule_given(c, 0);

@@ -32,6 +32,8 @@ const char *rule_str(RuleCx *c, const Type *t);
 bool rule_product(const Type *a, const Type *b, const Type *acc);
 /* Do the sizes and elements of a product's three operands agree? */
 bool rule_product_sizes(RuleCx *c);
+/* `to` has the rows of `from`, of that kind, or shorter ones, and {pred} orders them. */
+bool rule_rows_of(RuleCx *c, const Type *to, const Type *from, TypeKind kind);
 bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */
 /* The tile (or scalar) that a pointer tile of this type addresses; NULL for others. */
 const Type *rule_pointed(RuleCx *c, const Type *p);
@@ -47,7 +49,7 @@ bool rule_mask(RuleCx *c, int i, const Type *like);
     X(advance) X(block_load) X(block_store) X(make_desc) X(desc_load) X(desc_store) \
     X(desc_gather) X(desc_scatter) X(atomic_rmw) X(atomic_cas) X(desc_atomic) \
     X(dot) X(reduce) X(scan) \
-    X(histogram) X(for) X(while) X(if) X(none) X(condition) X(convert_layout) \
+    X(topk) X(histogram) X(for) X(while) X(if) X(none) X(condition) X(convert_layout) \
     X(local_alloc) X(local_index) X(local_trans) X(local_slice) X(local_load) \
     X(local_store) X(local_dot) X(async_copy) X(token) X(bar_alloc) X(bar_index) \
     X(bar_expect) \
@@ -55,6 +57,7 @@ bool rule_mask(RuleCx *c, int i, const Type *like);
     X(bar_wait) X(tensor_map) X(tma_load) X(tma_store) X(wgmma) \
     X(wgmma_open) X(wgmma_wait) X(warp_specialize) X(nest) \
     X(buf_alloc) X(buf_load) X(buf_store) X(buf_dot) \
+    X(buf_topk) \
     X(vload) X(vstore) X(vfetch) X(vcheck) X(vprint) X(vassert)
 
 #define X(name) bool rule_##name(RuleCx *c);

@@ -282,6 +282,44 @@ rule_buf_dot(RuleCx *c)
                               rule_str(c, b), rule_str(c, acc));
 }
 
+static bool
+is_order(const Op *op, const Type *elem)
+{
+    static const char *const floats[] = {"ogt", "olt"};
+    static const char *const ints[] = {"sgt", "slt", "ugt", "ult"};
+    Name pred = attr_str(&op->attrs, ATTR_PRED);
+    bool is_float = scalar_is_float(elem->scalar), found = false;
+    for (int i = 0; pred && is_float && i < COUNT_OF(floats); i++)
+        found |= strcmp(pred, floats[i]) == 0;
+    for (int i = 0; pred && !is_float && i < COUNT_OF(ints); i++)
+        found |= strcmp(pred, ints[i]) == 0;
+    return found;
+}
+
+bool
+rule_rows_of(RuleCx *c, const Type *to, const Type *from, TypeKind kind)
+{
+    int last = from->rank - 1;
+    bool agree = to && to->kind == kind && from->kind == kind && last >= 0 &&
+                 to->rank == from->rank && to->elem == from->elem &&
+                 to->shape[last] <= from->shape[last];
+    for (int i = 0; agree && i < last; i++)
+        agree = to->shape[i] == from->shape[i];
+    if (!agree)
+        return rule_fail(c, "needs rows and as many rows that are not longer");
+    if (from->elem->kind != TY_SCALAR || type_bits(from->elem) < 8 ||
+        (scalar_is_float(from->elem->scalar) && type_bits(from->elem) < 16))
+        return rule_fail(c, "needs integers, or floats of at least 16 bits");
+    return is_order(c->op, from->elem) ||
+           rule_fail(c, "{pred} must be sgt, slt, ugt or ult, of floats ogt or olt");
+}
+
+bool
+rule_buf_topk(RuleCx *c)
+{
+    return rule_rows_of(c, opnd(c, 1), opnd(c, 0), TY_BUF);
+}
+
 bool
 rule_vload(RuleCx *c)
 {

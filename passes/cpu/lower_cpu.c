@@ -264,6 +264,15 @@ lower_dot(Simd *n, Builder *b, Op *op)
     build_op(b, OP_BUF_DOT, in, 3, &l, NULL, 0);
 }
 
+static void
+lower_topk(Simd *n, Builder *b, Op *op)
+{
+    Value *in[] = {whole(n, op_plan(n, op)->operand[0]),
+                   whole(n, plan_get(n, op_result(op, 0))->slot)};
+    b->loc = op->loc;
+    build_op(b, OP_BUF_TOPK, in, 2, &op->attrs, NULL, 0);
+}
+
 /* ---- structured ops */
 
 /* Operands of a terminator or inits that are scalars. */
@@ -467,6 +476,7 @@ lower_op(Simd *n, Builder *b, Op *op, int nesting)
     case OP_PRINT: simd_prints(n, b, op); return;
     case OP_SCAN: lower_scan(n, b, op); return;
     case OP_HISTOGRAM: lower_histogram(n, b, op); return;
+    case OP_TOPK: lower_topk(n, b, op); return;
     case OP_BARRIER:
     case OP_GRID_WAIT: /* launches do not overlap */
     case OP_LAUNCH_DEPENDENTS:

@@ -89,6 +89,7 @@ always_kept(const Op *op)
     case OP_REDUCE:
     case OP_SCAN:
     case OP_HISTOGRAM:
+    case OP_TOPK:
     case OP_CAT:
     case OP_JOIN:
     case OP_ATOMIC_RMW:
@@ -480,8 +481,9 @@ plan_parts(Simd *n, Op *op)
     n->cur = NULL;
 }
 
+/* Operands and result are whole buffers. */
 static void
-plan_histogram(Simd *n, Op *op)
+plan_whole(Simd *n, Op *op)
 {
     Value *v = op_result(op, 0);
     plan_get(n, v)->slot = slot_new(n, type_elem(v->type), v->type);
@@ -649,7 +651,8 @@ plan_op(Simd *n, Op *op, int nesting)
     case OP_SCAN:
     case OP_CAT:
     case OP_JOIN: plan_parts(n, op); break;
-    case OP_HISTOGRAM: plan_histogram(n, op); break;
+    case OP_TOPK:
+    case OP_HISTOGRAM: plan_whole(n, op); break;
     case OP_ATOMIC_RMW:
     case OP_ATOMIC_CAS:
     case OP_ASSERT: plan_effect(n, op); break;

@@ -278,6 +278,7 @@ static RunFn *const special[OP_COUNT] = {
     [OP_SPLIT] = run_shape,
     [OP_CAT] = run_shape,
     [OP_GATHER] = run_gather,
+    [OP_TOPK] = run_topk,
     [OP_HISTOGRAM] = run_histogram,
     [OP_CONVERT_LAYOUT] = run_copy,
     [OP_LOAD] = run_memory,

@@ -86,6 +86,7 @@ bool run_libm(Machine *m, const Op *op);
 bool run_cast(Machine *m, const Op *op);
 bool run_shape(Machine *m, const Op *op);
 bool run_gather(Machine *m, const Op *op);
+bool run_topk(Machine *m, const Op *op);
 bool run_histogram(Machine *m, const Op *op);
 bool run_memory(Machine *m, const Op *op);
 bool run_block(Machine *m, const Op *op);

@@ -158,6 +158,50 @@ run_gather(Machine *m, const Op *op)
     return true;
 }
 
+/* Does cell a come in front of b? NaN comes last. */
+static bool
+comes_first(ScalarKind k, const char *pred, uint64_t a, uint64_t b)
+{
+    bool more = pred[1] == 'g';
+    if (scalar_is_float(k)) {
+        double x = format_decode(k, a), y = format_decode(k, b);
+        return x == x && (y != y || (more ? x > y : x < y));
+    }
+    if (pred[0] == 'u') {
+        uint64_t x = int_unsigned(k, a), y = int_unsigned(k, b);
+        return more ? x > y : x < y;
+    }
+    int64_t x = int_signed(k, a), y = int_signed(k, b);
+    return more ? x > y : x < y;
+}
+
+/* By insertion. */
+bool
+run_topk(Machine *m, const Op *op)
+{
+    const Type *from = op_operand(op, 0)->type, *to = op->results[0].type;
+    int64_t n = from->shape[from->rank - 1], k = to->shape[to->rank - 1];
+    int64_t rows = type_numel(from) / n;
+    const uint64_t *in = machine_slot(m, op_operand(op, 0))->cell;
+    uint64_t *out = machine_write(m, &op->results[0], rows * k);
+    Name pred = attr_str(&op->attrs, ATTR_PRED);
+    if (!out || !machine_count(m, op, rows * n * k))
+        return false;
+    for (int64_t r = 0; r < rows; r++, in += n, out += k) {
+        for (int64_t i = 0; i < n; i++) {
+            int64_t at = i < k ? i : k;
+            while (at > 0 && comes_first(from->elem->scalar, pred, in[i], out[at - 1])) {
+                if (at < k)
+                    out[at] = out[at - 1];
+                at--;
+            }
+            if (at < k)
+                out[at] = in[i];
+        }
+    }
+    return true;
+}
+
 /* Values outside of the bins do not count. */
 bool
 run_histogram(Machine *m, const Op *op)

@@ -8,8 +8,9 @@
 
 enum { N = 1024 };
 
-static const char *const files[] = {"scaled", "sort", "classes", "by_element",
-                                    "libdevice", "atomics", "decided", "buckets"};
+static const char *const files[] = {"scaled",     "sort",    "topk",    "classes",
+                                    "by_element", "libdevice", "atomics", "decided",
+                                    "buckets"};
 
 static void
 kernel_check(Env *env, const char *file, const char *name)

@@ -1,0 +1,223 @@
+/* buf_topk: of each row the elements that come first, in order. Elements become signed
+   integers in the wanted order (keys). The best keys so far are held in registers, the
+   last of them is the bound, and few elements pass it once a row has begun: strips of
+   keys are compared with it, and only those that pass are put in their place.
+
+       bound = best[k - 1]
+       for strip of row {
+         for each lane with key > bound:  best = max(best, min(shifted best, key)) } */
+#include "codegen/gen_cpu.h"
+
+#include "ir/base/util.h"
+
+enum { MOST_BEST = 64, STRIPS = 4, BITS = 64 };
+
+typedef struct TopK {
+    int64_t n, k;
+    unsigned lanes, strips, bests; /* of a vector; vectors of a step and of the best */
+    bool is_float, is_unsigned, rising;
+    int64_t inf; /* the largest number's bits that are no NaN */
+    LLVMTypeRef key, vec;
+    LLVMValueRef best[MOST_BEST], bound, step; /* in memory, until LLVM lifts them */
+} TopK;
+
+static int64_t
+infinity(ScalarKind k)
+{
+    return k == SK_F16    ? 0x7c00
+           : k == SK_BF16 ? 0x7f80
+           : k == SK_F32  ? 0x7f800000
+                          : INT64_C(0x7ff0000000000000);
+}
+
+static int64_t
+most(const TopK *t)
+{
+    return (int64_t)(UINT64_MAX >> (65 - LLVMGetIntTypeWidth(t->key)));
+}
+
+/* Positive floats are in order as integers, negative ones the other way round. */
+static LLVMValueRef
+turned(Gen *g, const TopK *t, LLVMValueRef x)
+{
+    unsigned bits = LLVMGetIntTypeWidth(t->key);
+    LLVMValueRef sign = LLVMBuildAShr(g->b, x, ll_int(t->vec, bits - 1), "");
+    sign = LLVMBuildAnd(g->b, sign, ll_int(t->vec, most(t)), "");
+    return LLVMBuildXor(g->b, x, sign, "");
+}
+
+static LLVMValueRef
+key_of(Gen *g, const TopK *t, LLVMValueRef x)
+{
+    LLVMValueRef key = x, least = ll_int(t->vec, -most(t) - 1);
+    if (t->is_float)
+        key = turned(g, t, x);
+    else if (t->is_unsigned)
+        key = LLVMBuildXor(g->b, x, least, "");
+    if (t->rising)
+        key = LLVMBuildNot(g->b, key, "");
+    if (!t->is_float)
+        return key;
+    LLVMValueRef size = LLVMBuildAnd(g->b, x, ll_int(t->vec, most(t)), "");
+    LLVMValueRef nan =
+        LLVMBuildICmp(g->b, LLVMIntSGT, size, ll_int(t->vec, t->inf), "nan");
+    return LLVMBuildSelect(g->b, nan, least, key, "");
+}
+
+static LLVMValueRef
+element_of(Gen *g, const TopK *t, LLVMValueRef key)
+{
+    if (t->rising)
+        key = LLVMBuildNot(g->b, key, "");
+    if (t->is_unsigned)
+        return LLVMBuildXor(g->b, key, ll_int(t->vec, -most(t) - 1), "");
+    return t->is_float ? turned(g, t, key) : key;
+}
+
+static LLVMValueRef
+at(Gen *g, const TopK *t, LLVMValueRef p, LLVMValueRef i, int64_t by)
+{
+    i = LLVMBuildAdd(g->b, i, ll_int(g->i64, by), "");
+    return LLVMBuildGEP2(g->b, t->key, p, &i, 1, "");
+}
+
+/* The best with one key among them: what it displaces moves one place on. */
+static void
+insert(Gen *g, const TopK *t, LLVMValueRef key)
+{
+    LLVMValueRef x = ll_splat(g->b, key, t->lanes), old[MOST_BEST], from[2 * BITS];
+    LLVMValueRef before = ll_int(t->vec, most(t));
+    for (unsigned v = 0; v < t->bests; v++)
+        old[v] = LLVMBuildLoad2(g->b, t->vec, t->best[v], "");
+    for (unsigned v = 0; v < t->bests; v++) {
+        LLVMValueRef moved = before;
+        for (unsigned i = 0; i < t->lanes; i++)
+            from[i] = ll_int(g->i32, t->lanes - 1 + i);
+        if (t->lanes > 1)
+            moved = LLVMBuildShuffleVector(g->b, before, old[v],
+                                           LLVMConstVector(from, t->lanes), "");
+        LLVMValueRef args[2] = {moved, x};
+        args[1] = ll_intrinsic1(g->b, "llvm.smin", args, 2);
+        args[0] = old[v];
+        LLVMBuildStore(g->b, ll_intrinsic1(g->b, "llvm.smax", args, 2), t->best[v]);
+        before = old[v];
+    }
+}
+
+static void
+set_bound(Gen *g, const TopK *t)
+{
+    unsigned last = (unsigned)(t->k - 1);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, t->vec, t->best[last / t->lanes], "");
+    v = ll_splat(g->b, ll_extract(g->b, v, last % t->lanes, 1), t->lanes);
+    LLVMBuildStore(g->b, v, t->bound);
+}
+
+/* Those of a step whose bits are set. */
+static void
+insert_all(Gen *g, const TopK *t, LLVMValueRef bits)
+{
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), body = cpu_block(g, "insert");
+    LLVMBasicBlockRef done = cpu_block(g, "inserted");
+    LLVMBuildBr(g->b, body);
+    LLVMPositionBuilderAtEnd(g->b, body);
+    LLVMValueRef left = LLVMBuildPhi(g->b, g->i64, "left");
+    LLVMAddIncoming(left, &bits, &from, 1);
+    LLVMValueRef args[2] = {left, ll_int(g->i1, 1)};
+    LLVMValueRef lane = ll_intrinsic1(g->b, "llvm.cttz", args, 2);
+    insert(g, t, LLVMBuildLoad2(g->b, t->key, at(g, t, t->step, lane, 0), ""));
+    LLVMValueRef less = LLVMBuildAdd(g->b, left, ll_int(g->i64, -1), "");
+    less = LLVMBuildAnd(g->b, left, less, "");
+    LLVMAddIncoming(left, &less, &body, 1);
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, less, ll_int(g->i64, 0), "");
+    LLVMBuildCondBr(g->b, some, body, done);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    set_bound(g, t);
+}
+
+/* Which lanes pass the bound, as the low bits of a number. */
+static LLVMValueRef
+passes(Gen *g, const TopK *t, LLVMValueRef key, unsigned strip)
+{
+    LLVMValueRef bound = LLVMBuildLoad2(g->b, t->vec, t->bound, "");
+    LLVMValueRef more = LLVMBuildICmp(g->b, LLVMIntSGT, key, bound, "");
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->cx, t->lanes);
+    more = LLVMBuildBitCast(g->b, more, bits, "");
+    if (t->lanes < BITS)
+        more = LLVMBuildZExt(g->b, more, g->i64, "");
+    return LLVMBuildShl(g->b, more, ll_int(g->i64, strip * t->lanes), "");
+}
+
+static void
+row(Gen *g, const TopK *t, LLVMValueRef from, LLVMValueRef to)
+{
+    LLVMValueRef key[STRIPS], bits = NULL, least = ll_int(t->vec, -most(t) - 1);
+    for (unsigned v = 0; v < t->bests; v++)
+        LLVMBuildStore(g->b, least, t->best[v]);
+    LLVMBuildStore(g->b, least, t->bound);
+    CpuLoop l = cpu_loop(g, 0, t->n, t->strips * t->lanes);
+    unsigned bytes = LLVMGetIntTypeWidth(t->key) / 8;
+    for (unsigned s = 0; s < t->strips; s++) {
+        LLVMValueRef p = at(g, t, from, l.i, s * t->lanes);
+        LLVMValueRef x = LLVMBuildLoad2(g->b, t->vec, p, "");
+        LLVMSetAlignment(x, bytes);
+        key[s] = key_of(g, t, x);
+        LLVMValueRef more = passes(g, t, key[s], s);
+        bits = bits ? LLVMBuildOr(g->b, bits, more, "") : more;
+    }
+    LLVMBasicBlockRef some = cpu_block(g, "some"), next = cpu_block(g, "next");
+    LLVMValueRef none = LLVMBuildICmp(g->b, LLVMIntEQ, bits, ll_int(g->i64, 0), "");
+    ll_likely(LLVMBuildCondBr(g->b, none, next, some), 0);
+    LLVMPositionBuilderAtEnd(g->b, some);
+    for (unsigned s = 0; s < t->strips; s++)
+        LLVMBuildStore(g->b, key[s],
+                       at(g, t, t->step, ll_int(g->i64, s * t->lanes), 0));
+    insert_all(g, t, bits);
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+    cpu_loop_end(g, &l);
+    for (unsigned v = 0; v < t->bests; v++) {
+        LLVMValueRef x = element_of(g, t, LLVMBuildLoad2(g->b, t->vec, t->best[v], ""));
+        unsigned n = (unsigned)min_i64(t->lanes, t->k);
+        x = ll_extract(g->b, x, 0, n);
+        LLVMValueRef p = at(g, t, to, ll_int(g->i64, v * t->lanes), 0);
+        LLVMSetAlignment(LLVMBuildStore(g->b, x, p), bytes);
+    }
+}
+
+bool
+cpu_topk(Gen *g, const Op *op)
+{
+    const Type *from = op_operand(op, 0)->type, *to = op_operand(op, 1)->type;
+    const Cpu *c = g->priv;
+    ScalarKind kind = from->elem->scalar;
+    Name pred = attr_str(&op->attrs, ATTR_PRED);
+    int bytes = ll_bytes(kind), width = c->avx512 ? 64 : c->avx2 ? 32 : 16;
+    TopK t = {.n = from->shape[from->rank - 1], .k = to->shape[to->rank - 1]};
+    t.is_float = scalar_is_float(kind);
+    t.is_unsigned = pred[0] == 'u';
+    t.rising = pred[1] == 'l';
+    t.inf = infinity(kind);
+    t.lanes = (unsigned)min_i64(width / bytes, t.n);
+    t.strips = (unsigned)min_i64(min_i64(STRIPS, BITS / t.lanes), t.n / t.lanes);
+    t.bests = (unsigned)((t.k + t.lanes - 1) / t.lanes);
+    if (t.bests > MOST_BEST)
+        return gen_unsupported(g, op, "that many elements") != NULL;
+    t.key = LLVMIntTypeInContext(g->cx, (unsigned)(8 * bytes));
+    t.vec = LLVMVectorType(t.key, t.lanes);
+    for (unsigned v = 0; v < t.bests; v++)
+        t.best[v] = cpu_alloca(g, t.vec);
+    t.bound = cpu_alloca(g, t.vec);
+    t.step = cpu_alloca(g, LLVMArrayType2(t.vec, t.strips));
+    int64_t rows = type_numel(from) / t.n;
+    CpuLoop r = cpu_loop(g, 0, rows, 1);
+    LLVMValueRef here[2];
+    for (int i = 0; i < 2; i++) {
+        const Type *b = op_operand(op, i)->type;
+        LLVMValueRef off = LLVMBuildMul(g->b, r.i, ll_int(g->i64, cpu_pitch(b)), "");
+        here[i] = at(g, &t, cpu_value(g, op_operand(op, i)), off, 0);
+    }
+    row(g, &t, here[0], here[1]);
+    cpu_loop_end(g, &r);
+    return true;
+}
