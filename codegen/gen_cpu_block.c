@@ -110,15 +110,46 @@ step(Gen *g, Block *s, LLVMValueRef k, int64_t off)
 }
 
 static void
+load_sums(Gen *g, void *cx, LLVMValueRef *v)
+{
+    const Block *s = cx;
+    const Dot *d = s->d;
+    for (int64_t i = 0; i < s->rows * s->vectors; i++)
+        v[i] = load(g, ll_vector(d->sum, d->lanes), d,
+                    dot_sum(g, d, s->m, i / s->vectors, i % s->vectors * d->lanes));
+}
+
+void
+dot_begin(Gen *g, const Dot *d, DotLoad *load_all, void *cx, LLVMValueRef *v, int n)
+{
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
+    if (!d->zero) {
+        load_all(g, cx, v);
+        return;
+    }
+    LLVMBasicBlockRef old = cpu_block(g, "sums"), next = cpu_block(g, "begin");
+    LLVMBuildCondBr(g->b, d->zero, next, old);
+    LLVMPositionBuilderAtEnd(g->b, old);
+    load_all(g, cx, v);
+    LLVMBasicBlockRef loaded = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+    for (int i = 0; i < n; i++) {
+        LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(v[i]), "");
+        LLVMValueRef in[2] = {LLVMConstNull(LLVMTypeOf(v[i])), v[i]};
+        LLVMAddIncoming(phi, in, (LLVMBasicBlockRef[]){from, loaded}, 2);
+        v[i] = phi;
+    }
+}
+
+static void
 block(Gen *g, const Dot *d, LLVMValueRef m, int64_t rows)
 {
     Block s = {.d = d, .rows = rows, .m = m};
     LLVMTypeRef vec = ll_vector(d->sum, d->lanes);
     s.vectors = d->cols / d->lanes;
     int64_t n = rows * s.vectors, unroll = min_i64(d->k, n < 16 ? 4 : 2);
-    for (int64_t i = 0; i < n; i++)
-        s.acc[i] = load(g, vec, d, dot_sum(g, d, m, i / s.vectors,
-                                           i % s.vectors * d->lanes));
+    dot_begin(g, d, load_sums, &s, s.acc, (int)n);
     s.n = (int)(n + (d->form == DOT_BYTES ? s.vectors : 0));
     for (int64_t i = n; i < s.n; i++)
         s.acc[i] = LLVMConstNull(vec);

@@ -205,6 +205,7 @@ cpu_dot(Gen *g, const Op *op)
     d.k = type_numel(a) / (m * batches);
     d.c = operand(g, op, 2, i).p;
     d.c_pitch = cpu_pitch(t);
+    d.zero = op->noperand > 3 ? cpu_value(g, op_operand(op, 3)) : NULL;
     shape(g, &d, sum);
     product(g, &d);
     if (batches > 1)

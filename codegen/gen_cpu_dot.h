@@ -34,6 +34,7 @@ typedef struct Dot {
     LLVMValueRef b;       /* the panel: rows of `cols` units, `pitch` from each other */
     int64_t pitch;
     LLVMValueRef c, col;  /* sums; the panel's first column */
+    LLVMValueRef zero;    /* i1: the sums are 0 and not in memory; NULL: never */
 } Dot;
 
 /* Element i * scale + offset behind p. */
@@ -41,6 +42,10 @@ LLVMValueRef dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64
                     LLVMValueRef offset);
 /* Address of a sum: row m + r, column `by` of the panel. */
 LLVMValueRef dot_sum(Gen *g, const Dot *d, LLVMValueRef m, int64_t r, int64_t by);
+/* What sums begin with: the values that `load` leaves in `v`, or zeros where the sums are
+   0; n of them. */
+typedef void DotLoad(Gen *g, void *cx, LLVMValueRef *v);
+void dot_begin(Gen *g, const Dot *d, DotLoad *load, void *cx, LLVMValueRef *v, int n);
 /* Calls what has one type; vectors of arguments are taken for those it has. */
 LLVMValueRef dot_call(Gen *g, const char *name, LLVMValueRef *args, int n);
 

@@ -76,6 +76,20 @@ sums(Gen *g, const Dot *d, LLVMValueRef m, int down, int across, const char *nam
                  dot_sum(g, d, m, i * rows_of(d), j * cols_of(d)), d->c_pitch);
 }
 
+typedef struct Sums {
+    const Dot *d;
+    LLVMValueRef m;
+    int down, across;
+} Sums;
+
+static void
+load_sums(Gen *g, void *cx, LLVMValueRef *v)
+{
+    const Sums *s = cx;
+    (void)v;
+    sums(g, s->d, s->m, s->down, s->across, "llvm.x86.tileloadd64");
+}
+
 void
 dot_tiles(Gen *g, const Dot *d)
 {
@@ -83,7 +97,13 @@ dot_tiles(Gen *g, const Dot *d)
     int down = d->m > rows ? 2 : 1, across = d->cols > cols ? 2 : 1;
     const char *name = d->kind == SK_BF16 ? "llvm.x86.tdpbf16ps" : "llvm.x86.tdpbssd";
     CpuLoop m = cpu_loop(g, 0, d->m, down * rows);
-    sums(g, d, m.i, down, across, "llvm.x86.tileloadd64");
+    Sums s = {d, m.i, down, across};
+    for (int i = 0; d->zero && i < down; i++)
+        for (int j = 0; j < across; j++) {
+            LLVMValueRef tile = ll_int(g->i8, SUMS + 2 * i + j);
+            dot_call(g, "llvm.x86.tilezero", &tile, 1);
+        }
+    dot_begin(g, d, load_sums, &s, NULL, 0);
     CpuLoop k = cpu_loop(g, 0, d->k, depth_of(d));
     for (int j = 0; j < across; j++)
         move(g, "llvm.x86.tileloadd64", OF_B + j,

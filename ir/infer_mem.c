@@ -278,6 +278,8 @@ rule_buf_dot(RuleCx *c)
         agree &= a->shape[i] == acc->shape[i] && b->shape[i] == acc->shape[i];
     if (agree && !rule_product(a->elem, b->elem, acc->elem))
         return rule_fail(c, "elements must be numbers, all floats or all integers");
+    if (c->op->noperand > 3 && opnd(c, 3) != rule_scalar(c, SK_I1))
+        return rule_fail(c, "the last operand must be i1");
     return agree || rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a),
                               rule_str(c, b), rule_str(c, acc));
 }

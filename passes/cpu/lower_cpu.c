@@ -27,11 +27,30 @@ scalar(Simd *n, const Value *v)
 }
 
 static void
+unless_it_runs(Simd *n, Builder *b, Group *g)
+{
+    Value *lo = scalar(n, op_operand(g->unless, 0));
+    Value *none = build_cmp(b, OP_CMPI, "sge", lo, scalar(n, op_operand(g->unless, 1)));
+    Op *branch = build_if(b, none, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        Builder arm = builder_at_end(n->f, branch->regions[i]);
+        if (i == 0)
+            simd_group(n, &arm, g);
+        build_yield(&arm, NULL, 0);
+    }
+}
+
+static void
 lower_groups(Simd *n, Builder *b, Op *op)
 {
     OpPlan *p = op_plan(n, op);
-    for (int i = p->groups.n - 1; i >= 0; i--)
-        simd_group(n, b, p->groups.at[i]);
+    for (int i = p->groups.n - 1; i >= 0; i--) {
+        Group *g = p->groups.at[i];
+        if (g->unless)
+            unless_it_runs(n, b, g);
+        else
+            simd_group(n, b, g);
+    }
 }
 
 static void
@@ -246,7 +265,8 @@ packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
 static void
 lower_dot(Simd *n, Builder *b, Op *op)
 {
-    Value *in[3];
+    Value *in[4];
+    const OpPlan *p = op_plan(n, op);
     int64_t which[2];
     AttrList l = {0};
     int k = 0;
@@ -256,12 +276,17 @@ lower_dot(Simd *n, Builder *b, Op *op)
         if (transposed)
             which[k++] = i;
     }
-    simd_group(n, b, op_plan(n, op)->pack[2]);
+    if (p->pack[2])
+        simd_group(n, b, p->pack[2]);
     in[2] = whole(n, plan_get(n, op_result(op, 0))->slot);
     b->loc = op->loc;
+    in[3] = p->pack[2] ? NULL : build_int(b, n->i1, 1);
+    if (p->zero_first)
+        in[3] = build_cmp(b, OP_CMPI, "eq", scalar(n, p->zero_first->regions[0]->args[0]),
+                          scalar(n, op_operand(p->zero_first, 0)));
     if (k)
         attr_set_ints(&n->s->mod, &l, ATTR_TRANSPOSED, which, k);
-    build_op(b, OP_BUF_DOT, in, 3, &l, NULL, 0);
+    build_op(b, OP_BUF_DOT, in, in[3] ? 4 : 3, &l, NULL, 0);
 }
 
 static void

@@ -53,6 +53,7 @@ typedef struct Group {
     const Type *shape;
     int axis;        /* reduced dimension, or -1 */
     bool closed;     /* nothing may join */
+    const Op *unless; /* runs when this loop has no iteration; NULL: always */
     struct Group *then; /* runs next, with nothing between but scalar work; or NULL */
     int cost;
     Vec(Root) items; /* latest first */
@@ -79,6 +80,7 @@ typedef struct OpPlan {
     Vec(Group *) groups;   /* emitted last to first */
     Group *pack[3];        /* dot: a, b, accumulator */
     Slot *operand[2];      /* dot: packed a and b */
+    Op *zero_first;        /* dot: the loop in whose first iteration the sums are 0 */
     Group **each;          /* print: one for each operand; NULL for scalars */
     /* for, while, if: per carried value or result; NULL for scalars */
     Slot **carry;
@@ -148,6 +150,7 @@ Slot *slot_new(Simd *n, const Type *elem, const Type *shape);
 Slot *slot_find(Slot *s);
 const Type *simd_wide(Simd *n, const Type *elem); /* element of a dot's buffer */
 bool simd_tile(const Value *v);
+bool simd_zero(const Value *v); /* 0 everywhere, not -0 */
 
 /* simd_nonpositive.c: is the operand of this exp or exp2 never above 0? */
 bool simd_nonpositive(const Op *op);

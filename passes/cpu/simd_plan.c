@@ -11,6 +11,9 @@
 
 #include "ir/base/util.h"
 #include "ir/edit.h"
+#include "ir/fold.h"
+
+#include <math.h>
 
 enum { MAX_COST = 100000, MAX_DEPTH = 128, MAX_ROWS = 4 };
 
@@ -435,6 +438,8 @@ plan_dot(Simd *n, Op *op)
     for (int i = 0; i < 3; i++) {
         Value *v = op_operand(op, i);
         Slot *to = plan_get(n, r)->slot;
+        if (i == 2 && simd_zero(v))
+            break;
         if (i < 2)
             to = p->operand[i] = slot_new(n, dot_element(n, op, i), v->type);
         p->pack[i] = group_new(n, op, v->type, -1);
@@ -548,6 +553,47 @@ carry_in_place(Simd *n, Op *loop, Region *body, Slot **s)
     }
 }
 
+bool
+simd_zero(const Value *v)
+{
+    Const c;
+    return value_const(v, &c) && (c.is_float ? c.f == 0 && !signbit(c.f) : c.i == 0);
+}
+
+/* The sums of a dot that begin with zeros in front of the loop are not filled with them:
+   the first iteration overwrites the buffer. */
+static bool
+zero_first(Simd *n, Op *loop, Slot **s, int i)
+{
+    Region *body = loop->regions[0];
+    Value *sums = body->args[i + 1];
+    Op *dot = s[i] ? value_def(op_operand(body->last, i), OP_DOT) : NULL;
+    Const step;
+    if (!dot || dot->parent != body || !simd_zero(op_operand(loop, 3 + i)) ||
+        slot_find(plan_get(n, op_result(dot, 0))->slot) != slot_find(s[i]) ||
+        !value_const(op_operand(loop, 2), &step) || step.i <= 0)
+        return false;
+    value_each_use(sums, u) if (u->user != dot) return false;
+    if (op_operand(dot, 2) != sums || op_operand(dot, 0) == sums ||
+        op_operand(dot, 1) == sums)
+        return false;
+    op_plan(n, dot)->zero_first = loop;
+    Root r = {.kind = ROOT_COPY, .op = loop, .v = op_operand(loop, 3 + i), .dst = s[i],
+              .axis = -1};
+    Group *g = root_add(n, r, r.v->type, -1, loop, true);
+    g->unless = loop;
+    n->cur = NULL;
+    return true;
+}
+
+static void
+inits_in(Simd *n, Op *loop, Slot **s)
+{
+    for (int i = loop->nresult - 1; i >= 0; i--)
+        if (s[i] && !zero_first(n, loop, s, i))
+            root_copy(n, loop, op_operand(loop, 3 + i), s[i], false);
+}
+
 static void
 copies_in(Simd *n, Op *at, Slot **s, int first, int count)
 {
@@ -581,7 +627,7 @@ plan_structured(Simd *n, Op *op, int nesting)
     n->writers.n = writers;
     n->cur = NULL;
     if (op->kind == OP_FOR)
-        copies_in(n, op, p->carry, 3, op->nresult);
+        inits_in(n, op, p->carry);
     else if (op->kind == OP_WHILE)
         copies_in(n, op, p->carry, 0, op->regions[0]->narg);
     if (fx.writes)
