@@ -262,31 +262,44 @@ packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
     return there;
 }
 
+/* i1: the sums are 0, whatever is in their buffer. NULL: never. */
+static Value *
+sums_are_zero(Simd *n, Builder *b, const OpPlan *p)
+{
+    const Op *loop = p->zero_first;
+    if (loop)
+        return build_cmp(b, OP_CMPI, "eq", scalar(n, loop->regions[0]->args[0]),
+                         scalar(n, op_operand(loop, 0)));
+    return p->pack[2] ? NULL : build_int(b, n->i1, 1);
+}
+
 static void
 lower_dot(Simd *n, Builder *b, Op *op)
 {
-    Value *in[4];
-    const OpPlan *p = op_plan(n, op);
+    OpPlan *p = op_plan(n, op);
+    bool few = simd_has_few_rows(n, op), transposed[2] = {false};
+    Slot *of[2] = {packed(n, b, op, 0, &transposed[0]), NULL};
+    if (!few)
+        of[1] = packed(n, b, op, 1, &transposed[1]);
+    if (p->pack[2])
+        simd_group(n, b, p->pack[2]);
+    b->loc = op->loc;
+    Value *zero = sums_are_zero(n, b, p);
+    if (few) {
+        simd_rows(n, b, op, of[0], transposed[0], zero);
+        return;
+    }
+    Value *sums = whole(n, plan_get(n, op_result(op, 0))->slot);
+    Value *in[] = {whole(n, of[0]), whole(n, of[1]), sums, zero};
     int64_t which[2];
     AttrList l = {0};
     int k = 0;
-    for (int i = 0; i < 2; i++) {
-        bool transposed;
-        in[i] = whole(n, packed(n, b, op, i, &transposed));
-        if (transposed)
+    for (int i = 0; i < 2; i++)
+        if (transposed[i])
             which[k++] = i;
-    }
-    if (p->pack[2])
-        simd_group(n, b, p->pack[2]);
-    in[2] = whole(n, plan_get(n, op_result(op, 0))->slot);
-    b->loc = op->loc;
-    in[3] = p->pack[2] ? NULL : build_int(b, n->i1, 1);
-    if (p->zero_first)
-        in[3] = build_cmp(b, OP_CMPI, "eq", scalar(n, p->zero_first->regions[0]->args[0]),
-                          scalar(n, op_operand(p->zero_first, 0)));
     if (k)
         attr_set_ints(&n->s->mod, &l, ATTR_TRANSPOSED, which, k);
-    build_op(b, OP_BUF_DOT, in, in[3] ? 4 : 3, &l, NULL, 0);
+    build_op(b, OP_BUF_DOT, in, zero ? 4 : 3, &l, NULL, 0);
 }
 
 static void
@@ -546,8 +559,9 @@ pass_lower_cpu(Func *f, PassCx *cx)
     map_init(&n.plans, n.tmp);
     map_init(&n.ops, n.tmp);
     map_init(&n.map, n.tmp);
-    n.axis = axis_new(f, n.tmp);
     n.vector_bytes = cx->target.vector_bytes;
+    simd_row_sums(&n, f->body, 0);
+    n.axis = axis_new(f, n.tmp);
     simd_plan(&n);
     Region *body = region_new(f, NULL), *old = f->body;
     for (int i = 0; i < old->narg; i++)

@@ -31,6 +31,7 @@ typedef enum RootKind {
     ROOT_STORE,
     ROOT_REDUCE,
     ROOT_EFFECT, /* atomics, assert */
+    ROOT_ROWS,   /* v is multiplied by dst and added to the sums of op, a dot */
     ROOT_PRINT,  /* operand `offset` of op */
     ROOT_SCALAR  /* v, of one element, becomes the scalar result of op */
 } RootKind;
@@ -196,6 +197,17 @@ void simd_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev);
 Ev simd_load(Cx *cx, Op *op, const Ix *ix);
 void simd_store(Cx *cx, Op *op, const Ix *ix);
 
+/* As an element of that type. */
+Value *simd_convert(Cx *cx, Value *v, const Type *to);
+
+/* simd_rows.c: dots of so few rows that b is multiplied where it is loaded. `zero`: i1,
+   the sums begin with zeros; NULL: never. */
+/* Before anything is planned: dots of one row by columns that are loaded along k. */
+void simd_row_sums(Simd *n, Region *r, int nesting);
+bool simd_has_few_rows(Simd *n, Op *dot);
+void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero);
+void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
+
 /* simd_debug.c: what the host hears of while a program runs. */
 void simd_print(Cx *cx, Op *op, int operand, const Ix *ix);
 void simd_assert(Cx *cx, Op *op, const Ix *ix);
@@ -215,6 +227,8 @@ void simd_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, 
 /* simd_lanes.c */
 /* How v changes with dimension d: 0 not at all, 1 by one, 2 otherwise. */
 int simd_slope(Simd *n, const Value *v, int d);
+/* Certainly by one? */
+bool simd_runs_along(Simd *n, const Value *v, int d);
 int simd_lane_dim(Simd *n, const Group *g);
 int simd_lane_count(const Simd *n, const Group *g, int64_t size);
 

@@ -367,6 +367,7 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
             simd_slot_store(cx, plan_get(e->n, r->v)->slot, g->shape->rank, e->ix, ev);
             break;
         case ROOT_STORE: simd_store(cx, r->op, e->ix); break;
+        case ROOT_ROWS: simd_rows_step(cx, r, e->ix); break;
         case ROOT_EFFECT: emit_effect(e, cx, r->op); break;
         case ROOT_PRINT: simd_print(cx, r->op, (int)r->offset, e->ix); break;
         case ROOT_REDUCE:

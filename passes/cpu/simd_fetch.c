@@ -19,7 +19,7 @@
 
 /* LEAST: bytes of a strip below which the request costs more than it brings. MOST: of a
    tile, so that what is asked for stays in the first-level cache until it is used. */
-enum { PAGE = 4096, LEAST = 64, MOST = 16384 };
+enum { PAGE = 4096, LEAST = 64, MOST = 16384, LONG = 16384 };
 
 static int64_t
 tile_bytes(const Type *elem, const Type *shape)
@@ -65,7 +65,10 @@ simd_fetch_next(Cx *cx, const Op *load, Value *p)
     if (!wide(cx, elem))
         return;
     /* The rows of a product's operand are short: what follows them is another's. */
-    if (cx->g && cx->g->items.n && cx->g->items.at[0].op->kind == OP_DOT)
+    const Type *t = op_operand(load, 0)->type;
+    int64_t row = tile_bytes(elem, t) * t->shape[t->rank - 1] / type_numel(t);
+    if (cx->g && cx->g->items.n && cx->g->items.at[0].op->kind == OP_DOT &&
+        row < LONG)
         return;
     if (plan->nd < 2 || !cx->g) {
         fetch(cx, p, PAGE, false, false);

@@ -66,6 +66,13 @@ simd_slope(Simd *n, const Value *v, int d)
     return slope_of(n, v, d, &sure);
 }
 
+bool
+simd_runs_along(Simd *n, const Value *v, int d)
+{
+    bool sure;
+    return slope_of(n, v, d, &sure) == 1 && sure;
+}
+
 static int
 group_score(Simd *n, const Group *g, int d)
 {

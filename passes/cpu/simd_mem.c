@@ -119,8 +119,8 @@ axis_attr(Cx *cx, AttrList *l, int axis, int rank)
         attr_set_int(&cx->n->s->mod, l, ATTR_AXIS, axis);
 }
 
-static Value *
-convert(Cx *cx, Value *v, const Type *to)
+Value *
+simd_convert(Cx *cx, Value *v, const Type *to)
 {
     const Type *from = type_elem(v->type);
     if (from == to)
@@ -142,7 +142,7 @@ simd_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix)
     const Type *t = axis < 0 ? in[0]->type->elem : strip_type(cx, in[0]->type->elem);
     axis_attr(cx, &l, axis, rank);
     Op *op = build_op(&cx->b, OP_BUF_LOAD, in, rank + 1, &l, &t, 1);
-    return (Ev){axis < 0 ? EV_UNI : EV_VEC, convert(cx, op_result(op, 0), elem), 0};
+    return (Ev){axis < 0 ? EV_UNI : EV_VEC, simd_convert(cx, op_result(op, 0), elem), 0};
 }
 
 void
@@ -153,7 +153,7 @@ simd_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev)
     in[0] = slot_value(cx->n, s);
     int axis = simd_index(cx, rank, ix, in + 2);
     in[1] = axis < 0 && ev.kind == EV_UNI ? ev.v : ev_strip(cx, ev);
-    in[1] = convert(cx, in[1], in[0]->type->elem);
+    in[1] = simd_convert(cx, in[1], in[0]->type->elem);
     axis_attr(cx, &l, axis, rank);
     build_op(&cx->b, OP_BUF_STORE, in, rank + 2, &l, NULL, 0);
 }

@@ -372,7 +372,8 @@ multiply(Call *c, Product *p)
                    .a_rows = matmul_rows(&p->a),
                    .b_rows = matmul_rows(&p->b),
                    .epilogue = matmul_epilogue(p),
-                   .stay = (matmul_packs(&p->a) ? 0 : 1) | (matmul_packs(&p->b) ? 0 : 2)};
+                   .stay = (matmul_packs(&p->a) ? 0 : 1) | (matmul_packs(&p->b) ? 0 : 2),
+                   .along_k = p->b.strides[2] != 1 && p->b.strides[1] == 1};
     GemmPlan plan = matmul_plan(c, &ask);
     call_note(c, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
     if (plan.pack_a)

@@ -32,7 +32,8 @@ typedef struct GemmAsk {
     int32_t a_rows, b_rows;
     int32_t epilogue; /* names one, for who carries the plan out */
     int32_t stay;     /* operands that cannot be packed: 1 a, 2 b */
-    int32_t whole;    /* nonzero: no parts along k */
+    int16_t whole;    /* nonzero: no parts along k */
+    int16_t along_k;  /* nonzero: memory of b runs along k, not along n */
 } GemmAsk;
 
 /* A tile of the matmul kernels and how fast it goes. */

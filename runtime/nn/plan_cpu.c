@@ -12,6 +12,9 @@
 /* Per microsecond: operations on fp32 and on shorter elements, bytes that are copied,
    bytes of sums in the second-level cache. */
 static const double flops = 1.6e5, half_flops = 9e5, copied = 1.2e4, summed = 6e4;
+/* Of rows that are not copied: operations, bytes out of memory and of the cache; what a
+   run of bytes costs beyond them. */
+static const double stream_flops = 8e4, streamed = 2.5e4, cached = 6e4, run_bytes = 1024;
 
 #define TILE(m_, n_, k_)                                                                 \
     {                                                                                    \
@@ -23,7 +26,10 @@ static const GemmTile tiles[] = {
     TILE(256, 256, 256), TILE(128, 256, 256), TILE(256, 128, 256), TILE(128, 128, 256),
     TILE(64, 256, 256),  TILE(64, 64, 256),   TILE(16, 256, 256),  TILE(4, 256, 256),
     TILE(256, 16, 256),  TILE(256, 256, 64),  TILE(128, 128, 64),  TILE(16, 64, 64),
-    TILE(64, 16, 64)};
+    TILE(64, 16, 64),    TILE(1, 4096, 64),   TILE(1, 2048, 64),   TILE(1, 1024, 64),
+    TILE(1, 512, 64),    TILE(1, 256, 64),    TILE(2, 4096, 64),   TILE(2, 2048, 64),
+    TILE(2, 512, 64),    TILE(1, 64, 4096),   TILE(1, 64, 2048),   TILE(1, 64, 1024),
+    TILE(1, 64, 512),    TILE(1, 64, 256)};
 
 /* Do its sums and operands stay in the second-level cache? */
 static bool
@@ -37,6 +43,32 @@ static double
 over(int64_t a, int64_t b)
 {
     return (double)((a + b - 1) / b);
+}
+
+/* Rows so few that b is multiplied where it is loaded (passes/cpu/simd_rows.c): memory
+   delivers long runs faster than short ones. */
+static bool
+streams(const GemmAsk *q, const GemmTile *t)
+{
+    return t->m == 1 || (t->m == 2 && !q->along_k);
+}
+
+static GemmCost
+cost_of_stream(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
+{
+    double units = over(q->m, t->m) * over(q->n, t->n) * (double)q->batch;
+    double rounds = ceil(units / d->processors), steps = over(q->k, t->k);
+    double across = fmin(t->n, (double)q->n), deep = fmin(t->k, (double)q->k);
+    double run = (q->along_k ? deep : across) * q->bytes;
+    double bytes = rounds * across * (double)q->k * q->bytes;
+    bool near = q->n * q->k * q->bytes <= d->cache;
+    GemmCost c = {
+        .products = rounds * 2 * t->m * t->n * t->k * steps / stream_flops,
+        .memory = near ? bytes / cached : bytes * (1 + run_bytes / run) / streamed,
+        .cache = q->along_k ? rounds * t->n * steps * 0.01 : 0,
+        .beside = 1};
+    c.all = c.products + c.memory + c.cache + c.beside;
+    return c;
 }
 
 static GemmCost
@@ -60,8 +92,9 @@ gemm_plan_cpu(const NnDevice *d, const GemmAsk *q)
 {
     GemmPlan best = {.split = 1};
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
-        GemmCost c = cost_of(d, q, &tiles[i]);
-        if (i && !fits(d, q, &tiles[i]))
+        const GemmTile *t = &tiles[i];
+        GemmCost c = streams(q, t) ? cost_of_stream(d, q, t) : cost_of(d, q, t);
+        if ((i && !fits(d, q, t)) || (t->m < 4 && !streams(q, t)))
             continue;
         if (!best.tile || c.all < best.cost.all) {
             best.next = best.tile;
