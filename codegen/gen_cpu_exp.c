@@ -146,16 +146,19 @@ in_two_parts(Gen *g, LLVMValueRef f, LLVMValueRef bits)
                          LLVMBuildBitCast(g->b, rest, real_t, ""), "");
 }
 
-/* x * 2^floor(n), by the one instruction that has all of the above in it. */
+/* x * 2^floor(n), by the one instruction that has all of the above in it; 0 where `keep`
+   is not set. Results below the least normal number take the processor hundreds of
+   cycles, those that are 0 too: lanes that a mask has set to minus infinity are left out. */
 static LLVMValueRef
-scaled(Gen *g, LLVMValueRef x, LLVMValueRef n)
+scaled(Gen *g, LLVMValueRef x, LLVMValueRef n, LLVMValueRef keep)
 {
     LLVMValueRef part[8];
     unsigned lanes = ll_lanes(x), w = lanes_at_once(g, lanes), k = 0;
     for (unsigned at = 0; at < lanes; at += w) {
         LLVMValueRef v = piece(g, x, at, w), by = piece(g, n, at, w);
         LLVMTypeRef mask = w == 16 ? LLVMInt16TypeInContext(g->cx) : g->i8;
-        LLVMValueRef args[5] = {v, by, LLVMConstNull(LLVMTypeOf(v)), ll_int(mask, -1),
+        LLVMValueRef on = LLVMBuildBitCast(g->b, piece(g, keep, at, w), mask, "");
+        LLVMValueRef args[5] = {v, by, LLVMConstNull(LLVMTypeOf(v)), on,
                                 ll_int(g->i32, 4)};
         const char *name = w == 16 ? "llvm.x86.avx512.mask.scalef.ps.512"
                                    : "llvm.x86.avx512.mask.scalef.ps.256";
@@ -167,7 +170,9 @@ scaled(Gen *g, LLVMValueRef x, LLVMValueRef n)
 static LLVMValueRef
 exp_piece(Gen *g, bool base2, bool nonpositive, LLVMValueRef x)
 {
-    LLVMValueRef c = no_less(g, x, base2 ? -151.0 : -104.5), sum, n, f;
+    const double least = base2 ? -151.0 : -104.5;
+    bool one = ((const Cpu *)g->priv)->avx512;
+    LLVMValueRef c = one ? x : no_less(g, x, least), sum, n, f;
     if (!nonpositive)
         c = no_more(g, c, base2 ? 128.25 : 89.0);
     LLVMValueRef up = real(x, 0x1.8p20 + (nonpositive ? LIFT : -1));
@@ -184,9 +189,10 @@ exp_piece(Gen *g, bool base2, bool nonpositive, LLVMValueRef x)
         f = fma3(g, c, real(x, low), f);
     }
     LLVMValueRef bits = LLVMBuildBitCast(g->b, sum, ll_like(x, g->i32), "");
-    if (((const Cpu *)g->priv)->avx512) {
+    if (one) {
         LLVMValueRef root = LLVMBuildBitCast(g->b, roots(g, bits, 0), LLVMTypeOf(x), "");
-        return scaled(g, series(g, root, f), n);
+        LLVMValueRef keep = LLVMBuildFCmp(g->b, LLVMRealUGE, x, real(x, least), "");
+        return scaled(g, series(g, root, f), n, keep);
     }
     return nonpositive ? at_most_one(g, f, bits) : in_two_parts(g, f, bits);
 }
