@@ -82,6 +82,8 @@ LLVMValueRef gen_unsupported(Gen *g, const Op *op, const char *what);
 
 /* gen_cast.c */
 LLVMValueRef gen_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+/* f32 to the bits of bf16, to nearest, ties to even: on any machine. */
+LLVMValueRef gen_to_bf16(Gen *g, LLVMValueRef x);
 /* x[0] * x[1] + x[2] of f32 that came from a 16-bit float k, rounded to k once. */
 LLVMValueRef gen_fma16(Gen *g, ScalarKind k, LLVMValueRef *x);
 LLVMValueRef gen_cast(Gen *g, const Op *op, LLVMValueRef x);

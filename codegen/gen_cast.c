@@ -73,8 +73,8 @@ to_f16(Gen *g, LLVMValueRef x)
     return gen_select(g, is_nan(g, x), nan, h);
 }
 
-static LLVMValueRef
-to_bf16(Gen *g, LLVMValueRef x)
+LLVMValueRef
+gen_to_bf16(Gen *g, LLVMValueRef x)
 {
     LLVMValueRef bits = bits_of(g, x);
     LLVMValueRef lsb = op2(g, LLVMAnd, op2(g, LLVMLShr, bits, 16), 1);
@@ -136,7 +136,7 @@ from_f32(Gen *g, ScalarKind to, LLVMValueRef x)
 {
     switch (to) {
     case SK_F16: return to_f16(g, x);
-    case SK_BF16: return to_bf16(g, x);
+    case SK_BF16: return gen_to_bf16(g, x);
     case SK_F8E5: return to_small(g, x, (Small){2, 15, 0x7b});
     case SK_F8E4: return to_small(g, x, (Small){3, 7, 0x7e});
     case SK_F8E4B15: return to_e4b15(g, x);

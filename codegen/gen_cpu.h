@@ -64,6 +64,9 @@ void cpu_watch_nan(Gen *g, const Op *op);
 /* gen_cpu_dot.c */
 bool cpu_dot(Gen *g, const Op *op);
 
+/* gen_cpu_bf16.c: the target's hook for casts of floats. */
+LLVMValueRef cpu_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
+
 /* gen_cpu_topk.c */
 bool cpu_topk(Gen *g, const Op *op);
 

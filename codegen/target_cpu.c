@@ -152,6 +152,7 @@ const Target target_cpu = {
     .machine = machine,
     .func = gen_cpu_func,
     .math = gen_cpu_math,
+    .fcast = cpu_fcast,
     .passes = passes,
     .most = {.loops = 256, .blocks = 1024, .instructions = 8192, .in_block = 2048},
     .counts = counts,
