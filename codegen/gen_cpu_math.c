@@ -130,6 +130,12 @@ call_intrinsic(Gen *g, const char *base, LLVMValueRef *x, int arity)
     return NULL;
 }
 
+static LLVMValueRef
+power_of_two(Gen *g, LLVMValueRef x)
+{
+    return cpu_exp(g, true, true, x);
+}
+
 LLVMValueRef
 gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
 {
@@ -141,6 +147,8 @@ gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     if (k == SK_F32 && (op->kind == OP_EXP || op->kind == OP_EXP2))
         return cpu_exp(g, op->kind == OP_EXP2, attr_has(&op->attrs, ATTR_NONPOSITIVE),
                        x[0]);
+    if (k == SK_F32 && op->kind == OP_ERF)
+        return gen_erf(g, x[0], power_of_two);
     LLVMValueRef arg[2] = {x[0], arity == 2 ? x[1] : NULL};
     bool powi = int_second && strcmp(base, "pow") == 0;
     if (powi)

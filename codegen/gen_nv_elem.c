@@ -22,24 +22,6 @@ times(Gen *g, LLVMValueRef x, double c)
     return LLVMBuildFMul(g->b, x, ll_float(LLVMTypeOf(x), c), "");
 }
 
-/* a * b + c, one rounding. */
-static LLVMValueRef
-fma_of(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    LLVMValueRef args[3] = {a, b, c};
-    return ll_intrinsic1(g->b, "llvm.fma", args, 3);
-}
-
-/* c[0] + x * (c[1] + x * (..)), n coefficients. */
-static LLVMValueRef
-polynomial(Gen *g, LLVMValueRef x, const double *c, int n)
-{
-    LLVMValueRef r = ll_float(LLVMTypeOf(x), c[n - 1]);
-    for (int i = n - 2; i >= 0; i--)
-        r = fma_of(g, r, x, ll_float(LLVMTypeOf(x), c[i]));
-    return r;
-}
-
 /* sin(x + quadrant * pi/2). The multiple of pi/2 is taken off in double precision, where
    pi/2 in two parts leaves an exact remainder: within 1.6 ulp for |x| <= 1e13; beyond,
    only the range of the result is right. Adding 1.5 * 2^52 leaves the multiple's low bits
@@ -52,10 +34,10 @@ sine(Gen *g, LLVMValueRef x, int quadrant)
                                    2.443315711809948e-5};
     LLVMValueRef magic = ll_float(g->f64, 6755399441055744.0);
     LLVMValueRef wide = LLVMBuildFPExt(g->b, x, g->f64, "");
-    LLVMValueRef sum = fma_of(g, wide, ll_float(g->f64, 0.63661977236758138), magic);
+    LLVMValueRef sum = gen_fma(g, wide, ll_float(g->f64, 0.63661977236758138), magic);
     LLVMValueRef k = LLVMBuildFSub(g->b, sum, magic, "");
-    LLVMValueRef r = fma_of(g, k, ll_float(g->f64, -1.5707963267948966), wide);
-    r = fma_of(g, k, ll_float(g->f64, -6.123233995736766e-17), r);
+    LLVMValueRef r = gen_fma(g, k, ll_float(g->f64, -1.5707963267948966), wide);
+    r = gen_fma(g, k, ll_float(g->f64, -6.123233995736766e-17), r);
     r = LLVMBuildFPTrunc(g->b, r, g->f32, "");
     LLVMValueRef q =
         LLVMBuildTrunc(g->b, LLVMBuildBitCast(g->b, sum, g->i64, ""), g->i32, "");
@@ -63,8 +45,8 @@ sine(Gen *g, LLVMValueRef x, int quadrant)
     LLVMValueRef s = LLVMBuildFMul(g->b, r, r, "");
     LLVMValueRef odd = LLVMBuildTrunc(g->b, q, g->i1, "");
     LLVMValueRef cube = LLVMBuildFMul(g->b, s, r, "");
-    LLVMValueRef sin_r = fma_of(g, polynomial(g, s, sin_c, 3), cube, r);
-    LLVMValueRef y = LLVMBuildSelect(g->b, odd, polynomial(g, s, cos_c, 5), sin_r, "");
+    LLVMValueRef sin_r = gen_fma(g, gen_polynomial(g, s, sin_c, 3), cube, r);
+    LLVMValueRef y = LLVMBuildSelect(g->b, odd, gen_polynomial(g, s, cos_c, 5), sin_r, "");
     LLVMValueRef half = LLVMBuildAnd(g->b, q, ll_int(g->i32, 2), "");
     LLVMValueRef back = LLVMBuildICmp(g->b, LLVMIntNE, half, ll_int(g->i32, 0), "");
     return LLVMBuildSelect(g->b, back, LLVMBuildFNeg(g->b, y, ""), y, "");
@@ -89,12 +71,12 @@ logarithm(Gen *g, LLVMValueRef x, bool base2)
     e = LLVMBuildAnd(g->b, e, ll_int(g->i32, (int32_t)0xff800000), "");
     LLVMValueRef m = LLVMBuildBitCast(g->b, LLVMBuildSub(g->b, bits, e, ""), g->f32, "");
     LLVMValueRef i =
-        fma_of(g, LLVMBuildSIToFP(g->b, e, g->f32, ""), ll_float(g->f32, 0x1p-23), lift);
+        gen_fma(g, LLVMBuildSIToFP(g->b, e, g->f32, ""), ll_float(g->f32, 0x1p-23), lift);
     LLVMValueRef f = LLVMBuildFSub(g->b, m, ll_float(g->f32, 1.0), "");
     LLVMValueRef s = LLVMBuildFMul(g->b, f, f, "");
-    LLVMValueRef r = fma_of(g, polynomial(g, f, c, 9), s, f);
-    r = base2 ? fma_of(g, r, ll_float(g->f32, log2_e), i)
-              : fma_of(g, i, ll_float(g->f32, 0.693147182), r);
+    LLVMValueRef r = gen_fma(g, gen_polynomial(g, f, c, 9), s, f);
+    r = base2 ? gen_fma(g, r, ll_float(g->f32, log2_e), i)
+              : gen_fma(g, i, ll_float(g->f32, 0.693147182), r);
     LLVMValueRef below = LLVMBuildFCmp(g->b, LLVMRealOLT, x, zero, "");
     LLVMValueRef none = LLVMBuildFCmp(g->b, LLVMRealOEQ, x, zero, "");
     LLVMValueRef odd =
@@ -105,29 +87,10 @@ logarithm(Gen *g, LLVMValueRef x, bool base2)
     return LLVMBuildSelect(g->b, plain, r, odd, "");
 }
 
-/* Near 0 x + x p(x^2), from 1 on 1 - 2^(t q(t)) of t = |x|, both fitted: within 1.2 ulp,
-   1.7 where the hardware's 2^x is as far off as it may be. A fifth of the instructions of
-   libclc's, whose every branch would be computed. NaN stays one: it is not above 4. */
 static LLVMValueRef
-error_function(Gen *g, LLVMValueRef x)
+power_of_two(Gen *g, LLVMValueRef x)
 {
-    static const double p[] = {0.128379166,   -0.37612626,   0.112835854,
-                               -0.026853811,  0.00518832775, -0.000801019254,
-                               7.85385782e-05};
-    static const double q[] = {-1.62805259, -0.917310894,  -0.151650548,
-                               0.03289124,  -0.0045977952, 0.00030389434};
-    LLVMValueRef one = ll_float(g->f32, 1.0), most = ll_float(g->f32, 4.0);
-    LLVMValueRef size = ll_intrinsic1(g->b, "llvm.fabs", &x, 1);
-    LLVMValueRef near = polynomial(g, LLVMBuildFMul(g->b, x, x, ""), p, 7);
-    near = fma_of(g, near, x, x);
-    LLVMValueRef above = LLVMBuildFCmp(g->b, LLVMRealOGT, size, most, "");
-    LLVMValueRef t = LLVMBuildSelect(g->b, above, most, size, "");
-    LLVMValueRef rest = LLVMBuildFMul(g->b, polynomial(g, t, q, 6), t, "");
-    rest = unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", rest);
-    LLVMValueRef far[2] = {LLVMBuildFSub(g->b, one, rest, ""), x};
-    far[0] = ll_intrinsic1(g->b, "llvm.copysign", far, 2);
-    LLVMValueRef small = LLVMBuildFCmp(g->b, LLVMRealOLT, size, one, "");
-    return LLVMBuildSelect(g->b, small, near, far[0], "");
+    return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", x);
 }
 
 /* Near 0 x + x^3 p(x^2), fitted, from 0.9 on 1 - 2 / (1 + e^2x): within 2.5 ulp, the
@@ -140,13 +103,13 @@ hyperbolic_tangent(Gen *g, LLVMValueRef x)
     LLVMValueRef one = ll_float(g->f32, 1.0);
     LLVMValueRef size = ll_intrinsic1(g->b, "llvm.fabs", &x, 1);
     LLVMValueRef s = LLVMBuildFMul(g->b, x, x, "");
-    LLVMValueRef near = polynomial(g, s, p, 6);
-    near = fma_of(g, near, LLVMBuildFMul(g->b, s, x, ""), x);
+    LLVMValueRef near = gen_polynomial(g, s, p, 6);
+    near = gen_fma(g, near, LLVMBuildFMul(g->b, s, x, ""), x);
     LLVMValueRef e = times(g, size, 2 * log2_e);
     e = unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", e);
     e = LLVMBuildFAdd(g->b, e, one, "");
     e = unary_asm(g, "rcp.approx.ftz.f32 $0, $1;", e);
-    e = fma_of(g, e, ll_float(g->f32, -2.0), one);
+    e = gen_fma(g, e, ll_float(g->f32, -2.0), one);
     LLVMValueRef small =
         LLVMBuildFCmp(g->b, LLVMRealOLT, size, ll_float(g->f32, 0.9), "");
     LLVMValueRef r[2] = {LLVMBuildSelect(g->b, small, near, e, ""), x};
@@ -171,7 +134,7 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
         return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", times(g, x[0], log2_e));
     case OP_LOG2: return logarithm(g, x[0], true);
     case OP_LOG: return logarithm(g, x[0], false);
-    case OP_ERF: return error_function(g, x[0]);
+    case OP_ERF: return gen_erf(g, x[0], power_of_two);
     case OP_SIN: return sine(g, x[0], 0);
     case OP_COS: return sine(g, x[0], 1);
     default: return nv_libm(g, op, k, x);
