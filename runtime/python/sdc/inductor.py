@@ -16,7 +16,9 @@ from importlib.abc import MetaPathFinder
 from types import SimpleNamespace
 from typing import Any, Callable, Optional
 
+from . import signed
 from ._version import __version__
+from .compiled import Compiled
 from .driver import Driver
 from .launch import OPTIONS, Launcher
 
@@ -100,11 +102,28 @@ class Binary:
         self.num_ctas, self.cluster_dims = 1, (1, 1, 1)
         self.asm: dict[str, Any] = {}
         self.n_regs = 32
+        self.launched = False
+        way = signed.write(launcher, src.signature, _constants(src, launcher.names),
+                           self._find, self._general)
+        self.run = way.run if way else self._any
+        if way:
+            launcher.signed.append(way)
 
-    def run(self, x: int, y: int, z: int, stream: Any, function: Any, packed: Any,
-            metadata: Any, enter: Any, leave: Any, *args: Any) -> None:
-        """A launch of the kernel's arguments, constexprs too."""
-        self.launcher.last((x, y, z), args[:len(self.launcher.names)], self.options)
+    def _find(self, args: tuple) -> Compiled:
+        """What these arguments run."""
+        self.launched = True
+        return self.launcher.prepare(dict(zip(self.launcher.names, args)),
+                                     self.options)[0]
+
+    def _general(self, grid: tuple, args: tuple) -> None:
+        """A launch by the types of the arguments, as everybody's."""
+        self.launched = True
+        self.launcher.last(grid, args, self.options)
+
+    def _any(self, x: int, y: int, z: int, stream: Any, function: Any, packed: Any,
+             metadata: Any, enter: Any, leave: Any, *args: Any) -> None:
+        """`run` where the signature does not say enough."""
+        self._general((x, y, z), args[:len(self.launcher.names)])
 
     def __getitem__(self, grid: Any) -> Any:
         return lambda *args, **kw: self.launcher.last(grid, args, {**self.options, **kw})
@@ -143,11 +162,16 @@ def compile(src: Any, target: Any = None, options: Optional[dict[str, Any]] = No
     return made
 
 
+def _constants(src: Any, names: list[str]) -> dict[str, Any]:
+    """Values that the signature fixes, by the names of the parameters."""
+    return {(names[k[0]] if isinstance(k, tuple) else k): v
+            for k, v in (getattr(src, "constants", None) or {}).items()}
+
+
 def _stand_ins(src: Any, names: list[str]) -> Optional[dict[str, Any]]:
     """A value of each parameter's type; None where the signature does not say enough."""
     torch = sys.modules.get("torch")
-    constants = {(names[k[0]] if isinstance(k, tuple) else k): v
-                 for k, v in (getattr(src, "constants", None) or {}).items()}
+    constants = _constants(src, names)
     divisible = {names[k[0]] for k, v in (getattr(src, "attrs", None) or {}).items()
                  if ["tt.divisibility", 16] in [list(x) for x in v]}
     values: dict[str, Any] = {}

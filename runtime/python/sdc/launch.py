@@ -21,6 +21,7 @@ from .compiled import Compiled
 from .errors import ArgumentError, of_status
 from .grid import make_grid
 from .shortcut import write
+from .signed import Signed
 from .source import Source, as_jit, def_place, kind, literal
 
 # what Triton's backends take beside a kernel's parameters; others are an error
@@ -83,6 +84,7 @@ class Launcher:
                                             # the next one has the same shape
         self._made: dict[tuple, Compiled] = {}
         self._sources: dict[tuple, tuple[Source, str]] = {}
+        self.signed: list[Signed] = []  # ways of its own that torch.compile goes
 
     def __call__(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
         """Launches over `grid`, a tuple or a function of the arguments by name."""
@@ -102,6 +104,8 @@ class Launcher:
         self._written.clear()
         self._made.clear()
         self.last = self.dispatch
+        for way in self.signed:
+            way.forget()
 
     def bound(self, args: tuple, kwargs: dict[str, Any]) -> \
             tuple[dict[str, Any], dict[str, Any]]:

@@ -3,11 +3,15 @@
     python inductor.py [--device cpu] [--mode reduce-overhead] [MODEL ...]
 
 Forward and backward beside eager; a line each with the worst difference, the number of
-kernels, and on a GPU the time beside Triton's.
+kernels, and on a GPU the time of forward passes beside Triton's, in shuffled rounds:
+medians, and Triton's time over sdc's with its interval.
 """
 
 import argparse
+import random
+import statistics
 import sys
+import time
 
 import torch
 from torch import nn
@@ -153,11 +157,87 @@ def gradients(f, model, x):
                           if p.grad is not None)]
 
 
-def time_of(f, x):
-    """Milliseconds of a forward pass on a GPU."""
-    from triton.testing import do_bench
+def backend(mode):
+    """A backend of its own, so that code of two compilers lives side by side: dynamo
+    takes what it has compiled where the backend is the same one."""
+    def compile_fx(graph, inputs):
+        import torch._inductor.compile_fx as inductor
+        options = torch._inductor.list_mode_options(mode) if mode else {}
+        return inductor.compile_fx(graph, inputs, config_patches=options)
+    return compile_fx
+
+
+def forward_ms(f, x, calls):
+    """Milliseconds of a forward pass, one behind the other."""
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for _ in range(calls):
+        f(x)
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / calls * 1e3
+
+
+def beside(ways, x, rounds=25):
+    """Medians of shuffled rounds, and the ratio of the first two with its interval: 19 of
+    20 times the median is between those."""
     with torch.no_grad():
-        return do_bench(lambda: f(x))
+        for f in ways:
+            forward_ms(f, x, 5)
+        calls = max(1, int(5 / max(forward_ms(f, x, 5) for f in ways)))
+        times = [[0.0] * len(ways) for _ in range(rounds)]
+        for row in times:
+            for i in random.sample(range(len(ways)), len(ways)):
+                row[i] = forward_ms(ways[i], x, calls)
+    ratios = sorted(row[0] / row[1] for row in times)
+    beyond = int(rounds / 2 - 0.98 * rounds ** 0.5)
+    return [statistics.median(column) for column in zip(*times)], (
+        statistics.median(ratios), ratios[beyond], ratios[-1 - beyond])
+
+
+def worst_of(f, model, x, wanted):
+    """The worst difference beside eager's results and gradients."""
+    return max(((g - w).abs().max() / (w.abs().max() + 1e-9)).item()
+               for g, w in zip(gradients(f, model, x), wanted))
+
+
+def one(name, model, x, a):
+    """A line about a model; is it right?"""
+    import sdc
+    from sdc import inductor
+    wanted = gradients(model, model, x)
+    torch._dynamo.reset()
+    ways = []
+    if a.device == "cuda" and not a.stub:
+        ways.append(torch.compile(model, backend=backend(a.mode)))
+        with torch.no_grad():
+            ways[0](x)
+    made = []
+    build = inductor.compile
+
+    def kept(*args, **options):
+        made.append(build(*args, **options))
+        return made[-1]
+
+    inductor.compile = kept
+    sdc.install(a.device)
+    try:
+        ways.append(torch.compile(model, fullgraph=True, backend=backend(a.mode)))
+        worst = worst_of(ways[-1], model, x, wanted)
+        kernels = len({b.launcher for b in made if b.launched})
+        good = worst < 2e-3 and kernels > 0
+        line = f"{name:10} {'ok' if good else 'WRONG':6} worst {worst:.1e}, " \
+               f"{kernels} kernels"
+        if len(ways) == 2:
+            with torch.no_grad():
+                ways[1](x)
+            (theirs, ours), (ratio, low, high) = beside(ways, x)
+            line += f", forward Triton {theirs:.4f} ms, sdc {ours:.4f} ms, " \
+                    f"{ratio:.3f} [{low:.3f}, {high:.3f}]"
+        print(line, flush=True)
+    finally:
+        inductor.compile = build
+        sdc.uninstall()
+    return good
 
 
 def main():
@@ -170,51 +250,17 @@ def main():
     torch.manual_seed(0)
     if a.stub:
         sys.modules["triton"] = None
-    import sdc
-    from sdc.inductor import Binary
     failed = 0
     for name, (model, x) in models().items():
         if a.models and name not in a.models:
             continue
-        model, x = model.to(a.device), x.to(a.device)
-        wanted = gradients(model, model, x)
-        triton_ms = 0.0
-        if a.device == "cuda" and not a.stub:
-            torch._dynamo.reset()
-            compiled = torch.compile(model, mode=a.mode)
-            compiled(x)
-            triton_ms = time_of(compiled, x)
-        sdc.install(a.device)
-        torch._dynamo.reset()
-        kernels = set()
-        run = Binary.run
-
-        def counted(binary, *args, kernels=kernels, run=run):
-            kernels.add(binary.launcher)
-            run(binary, *args)
-
-        Binary.run = counted
         try:
-            compiled = torch.compile(model, fullgraph=True, mode=a.mode)
-            got = gradients(compiled, model, x)
-            worst = max(((g - w).abs().max() / (w.abs().max() + 1e-9)).item()
-                        for g, w in zip(got, wanted))
-            good = worst < 2e-3
-            failed += not good or not kernels
-            line = f"{name:10} {'ok' if good else 'WRONG':6} worst {worst:.1e}, " \
-                   f"{len(kernels)} kernels"
-            Binary.run = run
-            if triton_ms:
-                ours = time_of(compiled, x)
-                line += f", forward Triton {triton_ms:.3f} ms, sdc {ours:.3f} ms"
-            print(line)
+            failed += not one(name, model.to(a.device), x.to(a.device), a)
         except Exception as e:
             failed += 1
             if a.models:
                 raise
-            print(f"{name:10} FAILED {type(e).__name__}: {str(e)[:1500]}")
-        Binary.run = run
-        sdc.uninstall()
+            print(f"{name:10} FAILED {type(e).__name__}: {str(e)[:1500]}", flush=True)
     return failed != 0
 
 

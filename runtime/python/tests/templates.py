@@ -226,8 +226,9 @@ def run(device, chosen):
     """All cases beside eager; they may be as wrong as eager or Triton, doubled."""
     import sdc
     import torch._inductor.select_algorithm as select
-    from sdc.inductor import Binary
+    from sdc import inductor
     select.PRINT_AUTOTUNE = False
+    build = inductor.compile
     failed = 0
     for name, (f, inputs, gradients, reference) in cases(device).items():
         if chosen and name not in chosen:
@@ -242,20 +243,18 @@ def run(device, chosen):
             allowed = max(allowed, worst(results(triton, inputs, gradients), wanted))
             about = f"; tuned by Triton in {time.time() - begin:.0f} s, forward " \
                 f"{forward_ms(triton, inputs, gradients):.3f} ms"
+        made = []
+
+        def kept(*args, made=made, **options):
+            made.append(build(*args, **options))
+            return made[-1]
+
+        inductor.compile = kept
         sdc.install(device)
-        used = set()
-        launch = Binary.run
-
-        def counted(binary, *args, launch=launch, used=used):
-            used.add(binary.name)
-            launch(binary, *args)
-
-        Binary.run = counted
         try:
             ours, begin = compiled(f, device), time.time()
             error = worst(results(ours, inputs, gradients), wanted)
-            templates = sum("_tem_" in n for n in used)
-            Binary.run = launch
+            templates = len({b.name for b in made if b.launched and "_tem_" in b.name})
             about += f"; by sdc in {time.time() - begin:.0f} s"
             if device == "cuda":
                 about += f", {forward_ms(ours, inputs, gradients):.3f} ms"
@@ -266,7 +265,7 @@ def run(device, chosen):
         except Exception as e:
             failed += 1
             print(f"{name:12} FAILED {type(e).__name__}: {str(e)[:1500]}", flush=True)
-        Binary.run = launch
+        inductor.compile = build
         sdc.uninstall()
     return failed
 
