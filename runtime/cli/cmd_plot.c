@@ -116,14 +116,37 @@ add_roof(Picture *p)
                   arena_printf(&p->c->arena, "roofline %.4g %s", roof, rate_name(p)));
 }
 
+/* Other systems by their own names. */
+static const char *
+system_name(const char *name)
+{
+    return strcmp(name, "cublas") == 0   ? "cuBLAS"
+           : strcmp(name, "triton") == 0 ? "Triton"
+                                         : NULL;
+}
+
+/* Is the first series measured beside other systems? It is sdc, then: whose the kernel
+   is, is the title. */
+static bool
+beside_others(const Json *first)
+{
+    for (const Json *s = first->next; s; s = s->next)
+        if (system_name(json_text(s, "name", "")))
+            return true;
+    return false;
+}
+
 /* The file's name in front where there are several. */
 static const char *
 series_name(const Picture *p, int file, const Json *series)
 {
+    const Json *first = json_get(p->files[file], "series")->first;
     const char *name = json_text(series, "name", "?");
     const char *slash = strrchr(name, '/');
     name = slash ? slash + 1 : name;
-    const Json *first = json_get(p->files[file], "series")->first;
+    name = series == first && beside_others(first) ? "sdc"
+           : system_name(name)                     ? system_name(name)
+                                                   : name;
     const char *config = json_text(rows_of(series), "config", "");
     bool configs = false;
     for (const Json *s = first->next; s; s = s->next)
@@ -176,7 +199,7 @@ y_name(const Picture *p)
 {
     const char *first = json_text(json_get(p->files[0], "series")->first, "name", "?");
     if (strcmp(p->y, "time") == 0)
-        return p->unit > 1e-4 ? "ms" : "us";
+        return p->unit > 1e-4 ? "time, ms" : "time, \302\265s";
     if (strcmp(p->y, "speedup") == 0)
         return arena_printf(&p->c->arena, "speedup of %s", first);
     return rate_name(p);

@@ -156,19 +156,33 @@ decimal_ticks(Axis *a, int most)
             add_tick(a, part[i] * pow(10, e));
 }
 
-/* 1024 as it stands, 16384 as 16K. */
+/* 16384 as 16K where the axis goes on to 128K. */
 static void
-put_count(Buf *to, double v)
+put_count(Buf *to, const Axis *a, double v)
 {
     static const char *const unit[] = {"", "K", "M", "G", "T"};
     int i = 0;
     double left = v;
-    for (; v >= 8192 && i < 4 && fmod(left, 1024) == 0; i++)
+    bool units = a->ntick && a->tick[a->ntick - 1] >= 1e5;
+    for (; units && i < 4 && left >= 1024 && fmod(left, 1024) == 0; i++)
         left /= 1024;
     if (i || left < 1e7)
         buf_printf(to, "%.10g%s", left, unit[i]);
     else
         buf_printf(to, "%.3g", v);
+}
+
+/* The next of 1, 2 and 5 times a power of ten, below for -1 and above for 1. */
+static double
+decimal(double v, int side)
+{
+    static const double part[] = {1, 2, 5, 10};
+    double ten = pow(10, floor(log10(v)));
+    int i = side < 0 ? 3 : 0;
+    while (i + side >= 0 && i + side < COUNT_OF(part) &&
+           (side < 0 ? part[i] * ten > v : part[i] * ten < v))
+        i += side;
+    return part[i] * ten;
 }
 
 /* With some air around the values; from zero where that is a number like others. */
@@ -197,11 +211,12 @@ limits(Frame *f)
     f->y.to = p->log_y ? log2(hi[1]) : hi[1];
     double air = 0.02 * (f->x.to - f->x.from), above = 0.06 * (f->y.to - f->y.from);
     air = air > 0 ? air : 1;
-    above = above > 0 ? above : 1;
     f->x.from -= air, f->x.to += air;
-    f->y.to += above;
-    f->y.from -= p->log_y ? above : 0;
-    if (!p->log_y) { /* up to a line of the grid */
+    if (p->log_y) { /* from a line of the grid to another */
+        f->y.from = log2(decimal(exp2(f->y.from), -1));
+        f->y.to = log2(decimal(exp2(f->y.to), 1));
+    } else { /* up to one */
+        f->y.to += above > 0 ? above : 1;
         double step = nice_step(f->y.to, 6);
         f->y.to = ceil(f->y.to / step - 0.2) * step;
         f->y.to = fmax(f->y.to, hi[1]);
@@ -230,7 +245,7 @@ draw_axes(Frame *f)
                    "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>"
                    "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
                    x, floor_y, x, floor_y + 19);
-        put_count(to, f->x.tick[i]);
+        put_count(to, &f->x, f->x.tick[i]);
         buf_str(to, "</text>\n");
     }
     buf_printf(to, "<text class=\"name\" x=\"%d\" y=\"%.1f\" text-anchor=\"middle\">",
@@ -264,6 +279,20 @@ draw_limit(Frame *f, const PlotSeries *s)
     buf_str(f->to, "\"/>\n");
 }
 
+/* How many points of the series in front, which are drawn later, cover this place? */
+static int
+covered(const Frame *f, const PlotSeries *s, double x, double y)
+{
+    int n = 0;
+    for (const PlotSeries *other = f->p->series; other < s; other++)
+        for (int i = 0; i < other->n && !other->limit; i++) {
+            const PlotPoint *q = &other->at[i];
+            n += shown(f->p, q) && fabs(at(&f->x, q->x) - x) < 4 &&
+                 fabs(at(&f->y, q->y) - y) < 4;
+        }
+    return n;
+}
+
 static void
 draw_series(Frame *f, const PlotSeries *s, int k)
 {
@@ -291,10 +320,12 @@ draw_series(Frame *f, const PlotSeries *s, int k)
                        "M%.1f %.1fh6\"/>",
                        k, x, y0, y1, x - 3, y0, x - 3, y1);
         }
-        buf_printf(f->to,
-                   "<path class=\"dot d%d\" transform=\"translate(%.1f %.1f)\" "
-                   "d=\"%s\"/>\n",
-                   k, x, y, shapes[k]);
+        int above = covered(f, s, x, y); /* a covered one is larger: its rim is seen */
+        buf_printf(f->to, "<path class=\"dot d%d\" transform=\"translate(%.1f %.1f)", k,
+                   x, y);
+        if (above)
+            buf_printf(f->to, " scale(%g)", 1 + 0.6 * above);
+        buf_printf(f->to, "\" d=\"%s\"/>\n", shapes[k]);
     }
 }
 
