@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from . import _lib as L
 from .context import Context
-from .errors import of_status
+from .errors import of_status, raise_at
 from .source import Source
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Compiled:
             self.context.check(status)
         except Exception as e:
             text = self.source.places(str(e), self.launcher.path)
-            raise of_status(status, text, getattr(e, "reproducer", "")) from None
+            raise_at(of_status(status, text, getattr(e, "reproducer", "")))
         raise AssertionError("no failure")
 
     # ------------------------------------------------------------ as Triton has it

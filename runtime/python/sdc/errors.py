@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+import ast
+import linecache
+import re
+from typing import Callable, NoReturn, Optional
 
 
 class Error(RuntimeError):
@@ -71,3 +74,30 @@ def of_status(status: int, text: str, reproducer: str = "") -> Error:
     error = (chosen or _BY_STATUS.get(status, Error))(text)
     error.status, error.reproducer = status, reproducer
     return error
+
+
+def raise_at(error: Error) -> NoReturn:
+    """Raises it from the place that its text names, so that the last line of a traceback
+    is the kernel's."""
+    error.__suppress_context__ = True
+    m = re.match(r"(.+?):(\d+):(\d+): error: .*(?:\n.*\n( *\^~*))?", str(error))
+    text = linecache.getline(m[1], int(m[2])) if m else ""
+    if m and text.strip():
+        line, first = int(m[2]), int(m[3]) - 1
+        width = len(m[4].strip()) if m[4] else 1
+        where = {"lineno": line, "end_lineno": line, "col_offset": first,
+                 "end_col_offset": min(first + width, len(text.rstrip()))}
+        tree = ast.Module([ast.Raise(ast.Name("error", ast.Load(), **where), None,
+                                     **where)], [])
+        code = compile(tree, m[1], "exec").replace(co_name=_function(m[1], line))
+        exec(code, {"error": error})
+    raise error
+
+
+def _function(path: str, line: int) -> str:
+    """The name of the def above a line."""
+    for i in range(line, 0, -1):
+        m = re.match(r"\s*def\s+(\w+)", linecache.getline(path, i))
+        if m:
+            return m[1]
+    return "<kernel>"

@@ -16,7 +16,7 @@ from importlib.abc import MetaPathFinder
 from types import SimpleNamespace
 from typing import Any, Callable, Optional
 
-from . import signed
+from . import signed, user_kernels
 from ._version import __version__
 from .compiled import Compiled
 from .driver import Driver
@@ -225,6 +225,8 @@ def patch(driver: Driver) -> None:
     _when_imported(_CONFIG, configure)
     if "cpu_backend" in settings:
         _when_imported(_FLEX, _explain_flex)
+    if driver.kind == "cpu" or getattr(triton, "__sdc__", False):
+        _when_imported(user_kernels.MODULE, user_kernels.patch)
 
 
 def _explain_flex(flex: Any) -> None:

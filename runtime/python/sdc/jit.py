@@ -101,6 +101,9 @@ class JITFunction:
         raise RuntimeError(f"{self.__name__}() is a kernel: {self.__name__}[grid](...) "
                            "launches it")
 
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled and copied by name, as functions are
+
     def __repr__(self) -> str:
         return f"JITFunction({self.__module__}:{self.__qualname__})"
 

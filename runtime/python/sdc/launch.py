@@ -18,7 +18,7 @@ from . import context
 from .arguments import (SIMPLE, anywhere, argument, is_array, is_descriptor, is_dtype,
                         place)
 from .compiled import Compiled
-from .errors import ArgumentError, of_status
+from .errors import ArgumentError, of_status, raise_at
 from .grid import make_grid
 from .shortcut import write
 from .signed import Signed
@@ -173,7 +173,7 @@ class Launcher:
             status = getattr(e, "status", 0)
             if not status:
                 raise
-            raise of_status(status, source.places(str(e), self.path)) from None
+            raise_at(of_status(status, source.places(str(e), self.path)))
         return Compiled(self, ctx, handle, source, options, _stream_of(where),
                         wrapped=source is not self._sources.get((), (None,))[0])
 

@@ -108,14 +108,16 @@ def _number(v: Any, text: Optional[str]) -> Optional[tuple[str, str, str]]:
 
 
 # An integer beyond 63 bits does not fit into q; such a call goes the general way.
+# Nothing is called where an exception is handled: its text would be the next one's, too.
 _SHORT = """
 def launch(grid, args, kw):
     try:
         [{args}] = args
         {unpack}
+        fits = True
     except (ValueError, KeyError):
-        return other(grid, args, kw)
-    if len(kw) != {nkw}{guard}:
+        fits = False
+    if not fits or len(kw) != {nkw}{guard}:
         return other(grid, args, kw)
     key = ({key})
     found = last
@@ -129,10 +131,14 @@ def launch(grid, args, kw):
     try:
         g = grids[grid]
     except (KeyError, TypeError):
+        g = None
+    if g is None:
         g = make(grid)
     try:
         packed = pack({pack})
     except error:
+        packed = None
+    if packed is None:
         return general(grid, args, kw)
     status = sdc_launch(handle, g, packed, {n}, stream() if stream else None)
     if status:

@@ -101,10 +101,10 @@ def _argument(kind: str, text: str, constant: bool, value: Any) -> \
 _LAUNCH = """
 def launch(x, y, z, stream, function, packed, metadata, enter, leave, {args}*rest):
     try:
-        if {tensor}.get_device() != device:
-            return other(x, y, z, stream, None, None, None, None, None, {args})
-        packed = pack({pack})
+        packed = pack({pack}) if {tensor}.get_device() == device else None
     except error:
+        packed = None
+    if packed is None:
         return other(x, y, z, stream, None, None, None, None, None, {args})
     grid = x, y, z
     status = sdc_launch(handle, grids.get(grid) or make(grid), packed, {n}, stream)

@@ -125,12 +125,20 @@ class Source:
             for i in range(piece.count("\n")):
                 table.append((path, line + i, column) if path else None)
 
-        def place(m: re.Match[str]) -> str:
-            line, column = int(m[1]), int(m[2])
-            at = table[line] if line < len(table) else None
-            return f"{at[0]}:{at[1]}:{column + at[2]}" if at else m[0]
+        def at(line: int) -> Optional[tuple[str, int, int]]:
+            return table[line] if line < len(table) else None
 
-        return re.sub(re.escape(name) + r":(\d+):(\d+)", place, message)
+        def place(m: re.Match[str]) -> str:
+            found = at(int(m[1]))
+            return f"{found[0]}:{found[1]}:{int(m[2]) + found[2]}" if found else m[0]
+
+        def call(m: re.Match[str]) -> str:  # the entry's call is no line of the user's
+            return m[0] if at(int(m[1])) else ""
+
+        here = re.escape(name) + r":(\d+):(\d+)"
+        message = re.sub(here + r": note: .* is called from here\n.*\n *\^~*\n?", call,
+                         message)
+        return re.sub(here, place, message).rstrip()
 
     # ------------------------------------------------------------ what is written
 

@@ -104,6 +104,7 @@ def make(driver: Driver) -> ModuleType:
     runtime.__dict__["driver"] = drivers  # as in Triton, where it hides the module
     _module("triton.runtime.cache", triton_key=triton_key)
     _module("triton.runtime.jit", JITFunction=JITFunction, jit=jit,
+            ConstexprFunction=ConstexprFunction,
             KernelInterface=KernelInterface)
     _module("triton.runtime.autotuner", Autotuner=tune.Autotuner, Config=tune.Config,
             Heuristics=tune.Heuristics, autotune=tune.autotune,

@@ -45,6 +45,11 @@ def classes() -> Any:
         def __reduce__(self) -> Any:
             return errors.SourceError, self.args
 
+    for made, name in ((Source, "SourceError"), (Resources, "OutOfResources"),
+                       (Assertion, "CompileTimeAssertionFailure")):
+        made.__name__ = made.__qualname__ = name
+        made.__module__ = "sdc"
+
     def choose(status: int, text: str) -> Optional[type]:
         if "bytes of shared memory" in text:
             return Resources

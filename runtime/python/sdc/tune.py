@@ -45,7 +45,11 @@ class Around:
     def __init__(self, fn: Any, arg_names: Sequence[str]) -> None:
         self.fn, self.arg_names = fn, list(arg_names)
         self.base_fn = getattr(fn, "base_fn", None) or fn.fn
-        self.__name__ = fn.__name__
+        self.__name__, self.__qualname__ = fn.__name__, fn.__qualname__
+        self.__module__ = fn.__module__
+
+    def __reduce__(self) -> str:
+        return self.__qualname__
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """A launch."""
@@ -87,9 +91,15 @@ class Autotuner(Around):
         self.configs = list(configs) or [Config({})]
         self.keys = list(key)
         self.cache: dict[tuple, Config] = {}
-        self.prune = prune_configs_by or {}
-        self.zero, self.restore = list(reset_to_zero or []), list(restore_value or [])
+        prune = prune_configs_by or {}  # names as in Triton: torch.compile looks at them
+        self.perf_model = prune.get("perf_model")
+        self.configs_top_k = prune.get("top_k", 1.0)
+        self.early_config_prune = prune.get("early_config_prune")
+        self.reset_to_zero = list(reset_to_zero or [])
+        self.restore_value = list(restore_value or [])
         self.pre_hook, self.post_hook = pre_hook, post_hook
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
         self._do_bench = do_bench
         self.best_config: Optional[Config] = None
         self.configs_timings: dict[Config, Any] = {}
@@ -127,20 +137,21 @@ class Autotuner(Around):
             raise failed
         if self.pre_hook:
             self.pre_hook(values, reset_only=True)
-        for name in self.zero:
+        for name in self.reset_to_zero:
             _zero(values[name])
         return min(self.configs_timings, key=lambda c: self.configs_timings[c][0])
 
     def _time(self, config: Config, args: tuple, kwargs: dict, values: dict) -> Any:
         full = {**values, **config.all_kwargs()}
-        saved = {n: _copy(values[n]) for n in self.restore if values[n] is not None}
+        saved = {n: _copy(values[n]) for n in self.restore_value
+                 if values[n] is not None}
 
         def call() -> None:
             if config.pre_hook:
                 config.pre_hook(full)
             if self.pre_hook:
                 self.pre_hook(full)
-            for name in self.zero:
+            for name in self.reset_to_zero:
                 _zero(values[name])
             self.fn.run(*args, **kwargs, **config.all_kwargs())
             for name, copy in saved.items():
@@ -153,9 +164,9 @@ class Autotuner(Around):
 
     def _pruned(self, kwargs: dict) -> list[Config]:
         configs = self.configs
-        if early := self.prune.get("early_config_prune"):
-            configs = list(early(configs, self.nargs, **kwargs))
-        model, top = self.prune.get("perf_model"), self.prune.get("top_k", 1.0)
+        if self.early_config_prune:
+            configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
+        model, top = self.perf_model, self.configs_top_k
         if model:
             n = max(1, int(len(configs) * top)) if isinstance(top, float) else top
             configs = sorted(configs, key=lambda c: model(**self.nargs, **kwargs,

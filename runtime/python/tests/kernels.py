@@ -99,3 +99,10 @@ def tell(x):
     v = tl.load(x + i)
     tl.device_print("v: ", v)
     tl.device_assert(v < 5, "too large")
+
+
+@sdc.autotune([sdc.Config({"BLOCK": 16}), sdc.Config({"BLOCK": 32})], key=["n"])
+@sdc.jit
+def tuned(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 7.0, mask=i < n)

@@ -46,3 +46,15 @@ def test_backend_without_triton(torch):
                "from torch._inductor.runtime import triton_helpers\n"
                "triton_helpers.set_driver_to_gpu()")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--stub"]])
+def test_user_kernels(torch, device, options):
+    """torch.compile knows which arguments of a user's kernel are written."""
+    if not options and importlib.util.find_spec("triton") is None:
+        pytest.skip("no Triton")
+    done = run(os.path.join(HERE, "user_kernels.py"), "--device", device, *options)
+    assert done.returncode == 0 and done.stdout.count("ok ") == 2, done.stderr
+    assert "assuming every" not in done.stderr, done.stderr
+    if device == "cpu" and hasattr(torch.library, "wrap_triton"):
+        assert "written: out\n" in done.stdout, done.stdout

@@ -1,7 +1,10 @@
 """@sdc.jit on arrays of numpy and torch."""
 
+import copy
 import os
+import pickle
 import runpy
+import traceback
 
 import numpy as np
 import pytest
@@ -115,6 +118,22 @@ def test_messages_have_the_users_places():
         k.wrong[(1,)](np.ones(16, np.float32), 3)
     line = k.wrong.starting_line_number + 4
     assert f"kernels.py:{line}:21: error: 'nothing' is not defined" in str(e.value)
+    last = traceback.extract_tb(e.tb)[-1]  # a traceback ends in the kernel
+    assert (last.filename, last.lineno, last.name) == (k.__file__, line, "wrong")
+
+
+def test_messages_without_what_sdc_wrote():
+    with pytest.raises(sdc.SourceError) as e:
+        k.add[(1,)]("text", "text", np.ones(16, np.float32), 16, BLOCK=16)
+    assert "string 'text'" in str(e.value) and "called from" not in str(e.value)
+    with pytest.raises(sdc.ArgumentError) as e:
+        k.add[(1 << 31,)](*[np.ones(16, np.float32)] * 3, 16, BLOCK=16)
+    assert e.value.__context__ is None
+
+
+def test_pickled_by_name():
+    for kernel in (k.add, k.tuned):
+        assert pickle.loads(pickle.dumps(kernel)) is kernel is copy.deepcopy(kernel)
 
 
 def test_errors():
