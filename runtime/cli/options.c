@@ -189,6 +189,20 @@ parse_command(Cli *c, const char *word)
     return status;
 }
 
+/* n=1000 without what it belongs to is taken for one. */
+static int
+second_file(Cli *c, const char *word)
+{
+    int status = cli_error(c, EXIT_USAGE, "one file at a time: '%s' and '%s' are given",
+                           c->file, word);
+    if (strchr(word, '=') && option_info[O_bind].commands & (1u << c->command))
+        cli_note(c, option_info[O_arg].commands & (1u << c->command)
+                        ? "-a %s is an argument, -c %s a constexpr"
+                        : "-c %s is a constexpr",
+                 word, word);
+    return status;
+}
+
 int
 options_parse(Cli *c, int argc, char **argv, bool *done)
 {
@@ -224,9 +238,7 @@ options_parse(Cli *c, int argc, char **argv, bool *done)
         else if (options && argv[i][0] == '-' && argv[i][1])
             status = parse_option(c, argc, argv, &i);
         else if (c->file && c->command != CMD_check && c->command != CMD_plot)
-            status =
-                cli_error(c, EXIT_USAGE, "one file at a time: '%s' and '%s' are given",
-                          c->file, argv[i]);
+            status = second_file(c, argv[i]);
         else {
             c->file = c->file ? c->file : argv[i];
             vec_push(&c->arena, &c->files, argv[i]);
