@@ -93,6 +93,7 @@ def _patch(driver: Driver) -> None:
         replace(Autotuner, "prune_configs", _distinct(Autotuner.prune_configs))
         replace(triton.runtime.driver, "_active", driver)
         replace(triton.testing, "do_bench", testing.do_bench)
+        replace(triton.testing, "do_bench_cudagraph", testing.do_bench_cudagraph)
     inductor.patch(driver)
     errors.choose.append(triton_errors.classes())
     undo(errors.choose.clear)

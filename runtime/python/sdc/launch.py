@@ -22,7 +22,7 @@ from .errors import ArgumentError, of_status, raise_at
 from .grid import make_grid
 from .shortcut import write
 from .signed import Signed
-from .source import Source, as_jit, def_place, kind, literal
+from .source import Source, as_jit, def_place, kind, literal, look_again
 
 # what Triton's backends take beside a kernel's parameters; others are an error
 OPTIONS = frozenset("""num_warps num_ctas num_stages warp_size maxnreg ir_override
@@ -137,6 +137,7 @@ class Launcher:
         """A launch of any arguments, built one by one."""
         values, options = self.bound(args, kwargs)
         made, packed, keep = self.prepare(values, options)
+        look_again(made.source.reads)
         g = make_grid(grid(values) if callable(grid) else grid)
         made.launch(g, packed)
         del keep
@@ -205,11 +206,15 @@ class Launcher:
         if any(isinstance(v, (tuple, list)) or _static(v) for v in rest) or \
                 any(isinstance(v, tuple) or literal(v) is None for v in consts.values()):
             return (option, *self._wrapped(shape, values))
+        bind = tuple(f"{k}={literal(v)}" for k, v in consts.items())
+        return (bind + option, *self.plain())
+
+    def plain(self) -> tuple[Source, str]:
+        """The kernel as it is, and its name there."""
         if () not in self._sources:
             source = Source()
             self._sources[()] = source, source.place(self.fn)
-        bind = tuple(f"{k}={literal(v)}" for k, v in consts.items())
-        return (bind + option, *self._sources[()])
+        return self._sources[()]
 
     def _wrapped(self, key: tuple, values: dict[str, Any]) -> tuple[Source, str]:
         """A kernel that calls this one with tuples, functions and constants in place."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _lib as L
 from . import context
 from .arguments import SIMPLE, address
 from .grid import known, make_grid
-from .source import kind
+from .source import kind, look_again
 
 if TYPE_CHECKING:
     from .launch import Launcher
@@ -64,6 +65,10 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
         "general": launcher.general, "error": struct.error, "defaults": defaults,
         "other": launcher.dispatch, "last": (None,) * (4 + len(words))}
     scope["find"] = _finder(launcher, scope)
+    reads = launcher.plain()[0].reads
+    scope["look_again"] = partial(look_again, reads)
+    for i, (home, _, v) in enumerate(reads):
+        scope[f"home{i}"], scope[f"was{i}"] = home, v
     meta = "".join(f"{n!r}: {t}, " for n, t in given.items())
     exec(_SHORT.format(
         args="".join(f"{t}, " for t in texts[:len(args)]),
@@ -71,7 +76,9 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
         nkw=len(kwargs), key="".join(k + ", " for k in key),
         guard="".join(f" or type({t}) is not t{i}" for i, t in enumerate(texts)),
         words="".join(w + ", " for w in words), pack=", ".join(pack),
-        meta=meta, n=len(form) // 2), scope)
+        meta=meta, n=len(form) // 2, changed="".join(
+            f" or home{i}.get({name!r}) is not was{i}"
+            for i, (_, name, _) in enumerate(reads))), scope)
     return scope["launch"]
 
 
@@ -125,6 +132,8 @@ def launch(grid, args, kw):
         found = find(key, args, kw)
         if found is None:
             return general(grid, args, kw)
+    if False{changed}:
+        look_again()
     _, handle, stream, made, {words} = found
     if callable(grid):
         grid = grid({{{meta}**defaults}})

@@ -109,6 +109,7 @@ class Source:
         self._names: dict[str, Any] = {"triton": None, "tl": None}
         self._placed: dict[int, str] = {}
         self.kept: list[Any] = []  # whose ids are in _placed
+        self.reads: list[tuple[dict[str, Any], str, Any]] = []  # globals: where, value
 
     # ------------------------------------------------------------ what it says
 
@@ -132,12 +133,11 @@ class Source:
             found = at(int(m[1]))
             return f"{found[0]}:{found[1]}:{int(m[2]) + found[2]}" if found else m[0]
 
-        def call(m: re.Match[str]) -> str:  # the entry's call is no line of the user's
+        def note(m: re.Match[str]) -> str:  # what is written here is nobody's line
             return m[0] if at(int(m[1])) else ""
 
         here = re.escape(name) + r":(\d+):(\d+)"
-        message = re.sub(here + r": note: .* is called from here\n.*\n *\^~*\n?", call,
-                         message)
+        message = re.sub(here + r": note: .*\n.*\n *\^~*\n?", note, message)
         return re.sub(here, place, message).rstrip()
 
     # ------------------------------------------------------------ what is written
@@ -171,7 +171,7 @@ class Source:
         if not own:
             raise SourceError(f"'{fn.__name__}' has no text that begins with def")
         name = self._placed[id(obj)] = self.fresh(_short(want or own[1]), obj)
-        self._reach(src, fn.get_capture_scope())
+        self._reach(src, fn.get_capture_scope(), fn.fn.__globals__)
         if name != own[1]:
             src = re.sub(r"^(\s*def\s+)\w+", r"\g<1>" + name, src, count=1)
         path, line, column = def_place(fn)
@@ -212,8 +212,9 @@ class Source:
         self._head.append(f"from {home} import {leaf} as {name}")
         return name
 
-    def _reach(self, text: str, scope: dict[str, Any]) -> None:
-        """Binds what the names of `text` mean in `scope`."""
+    def _reach(self, text: str, scope: dict[str, Any],
+               home: Optional[dict[str, Any]] = None) -> None:
+        """Binds what the names of `text` mean in `scope`; `home`: of it the globals."""
         tree = ast.parse(textwrap.dedent(text))
         notes = scope.get("__annotations__") or {}
         own = {a.arg for n in ast.walk(tree)
@@ -224,7 +225,11 @@ class Source:
         own |= {n.id for n in names if not isinstance(n.ctx, ast.Load)}
         for n in names:
             if n.id in scope and n.id not in own:
-                self._bind(n.id, scope[n.id], notes, _attributes(tree, n.id))
+                v = scope[n.id]
+                self._bind(n.id, v, notes, _attributes(tree, n.id))
+                if home and home.get(n.id) is v and kind(v) in ("constexpr", "value") \
+                        and literal(v) is not None:
+                    self.reads.append((home, n.id, v))
 
     def _bind(self, name: str, obj: Any, notes: dict[str, Any],
               used: frozenset[tuple[str, ...]] = frozenset()) -> None:
@@ -358,3 +363,12 @@ def def_place(fn: Any) -> tuple[str, int, int]:
         if m:
             return fn.fn.__code__.co_filename, fn.starting_line_number + i, len(m[1])
     return fn.fn.__code__.co_filename, fn.starting_line_number, 0
+
+
+def look_again(reads: list[tuple[dict[str, Any], str, Any]]) -> None:
+    """Globals that a kernel was compiled with may not change, as in Triton."""
+    for home, name, was in reads:
+        now = home.get(name)
+        if now is not was and (kind(now) != kind(was) or literal(now) != literal(was)):
+            raise RuntimeError(f"Global variable {name} has changed since we compiled "
+                               f"this kernel, from {was} to {now}")

@@ -80,6 +80,12 @@ def _on_gpu(fn: Callable, warmup: float, rep: float, grads: Any) -> list[float]:
     return [b.elapsed_time(e) for b, e in pairs]
 
 
+def do_bench_cudagraph(fn: Callable, rep: float = 20, grad_to_none: Any = None,
+                       quantiles: Any = None, return_mode: str = "mean") -> Any:
+    """The same, without a graph of CUDA."""
+    return do_bench(fn, 0, rep, grad_to_none, quantiles, return_mode)
+
+
 def do_bench(fn: Callable, warmup: float = 25, rep: float = 100, grad_to_none: Any = None,
              quantiles: Optional[Sequence[float]] = None,
              return_mode: str = "mean") -> Any:

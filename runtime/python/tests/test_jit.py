@@ -66,6 +66,19 @@ def test_closures():
     assert (x == 10).all()
 
 
+def test_a_global_that_changes():
+    x = np.zeros(16, np.float32)
+    k.scale[(1,)](x, x)
+    k.SCALE, was = tl.constexpr(4.0), k.SCALE
+    try:
+        with pytest.raises(RuntimeError, match="SCALE has changed .*3.0.* to .*4.0"):
+            k.scale[(1,)](x, x)
+        k.SCALE = tl.constexpr(3.0)  # another object that says the same
+        k.scale[(1,)](x, x)
+    finally:
+        k.SCALE = was
+
+
 def test_a_plain_global_is_an_error():
     with pytest.raises(sdc.SourceError, match="PLAIN"):
         k.plain[(1,)](np.ones(16, np.float32), 16)
