@@ -208,7 +208,7 @@ def one(name, model, x, a):
     torch._dynamo.reset()
     ways = []
     if a.device == "cuda" and not a.stub:
-        ways.append(torch.compile(model, backend=backend(a.mode)))
+        ways.append(torch.compile(model, fullgraph=True, backend=backend(a.mode)))
         with torch.no_grad():
             ways[0](x)
     made = []
