@@ -225,6 +225,17 @@ def _rows(x: Tensor) -> Tensor:
     return x.reshape(-1, x.shape[-1]).contiguous()
 
 
+def _autocast(products: bool, *tensors: Optional[Tensor]) -> tuple:
+    """Under torch.autocast as torch's own: operands of products in its dtype, norms and
+    sums in fp32."""
+    device = next(t.device.type for t in tensors if t is not None)
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    dtype = torch.get_autocast_dtype(device) if products else torch.float32
+    return tuple(t if t is None or t.dtype == torch.float64 else t.to(dtype)
+                 for t in tensors)
+
+
 def dropout(x: Tensor, p: float, seed: int, offset: int = 0,
             bias: Optional[Tensor] = None, residual: Optional[Tensor] = None,
             act: str = "none") -> Tensor:
@@ -236,6 +247,7 @@ def dropout(x: Tensor, p: float, seed: int, offset: int = 0,
 def sparse_linear(x: Tensor, w: Tensor, p: float, seed: int, offset: int = 0,
                   block: tuple[int, int] = (128, 128)) -> Tensor:
     """(x with blocks dropped) @ w / (1 - p); dead blocks are not multiplied."""
+    x, w = _autocast(True, x, w)
     y = _sparse(x.reshape(-1, x.shape[-1]), w, p, seed, offset, *block)
     return y.view(*x.shape[:-1], w.shape[1])
 
@@ -243,27 +255,32 @@ def sparse_linear(x: Tensor, w: Tensor, p: float, seed: int, offset: int = 0,
 def matmul(a: Tensor, b: Tensor, bias: Optional[Tensor] = None, act: str = "none",
            exact: bool = False) -> Tensor:
     """act(a @ b + bias) for matrices b; fp32 in tf32 on a GPU unless `exact`."""
+    a, b, bias = _autocast(True, a, b, bias)
     c = _matmul(a.reshape(-1, a.shape[-1]), b, bias, act, exact)
     return c.view(*a.shape[:-1], b.shape[1])
 
 
 def softmax(x: Tensor) -> Tensor:
     """softmax over the last dimension."""
+    x, = _autocast(False, x)
     return _softmax(_rows(x)).view(x.shape)
 
 
 def layer_norm(x: Tensor, w: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
     """Layer norm over the last dimension."""
+    x, w, b = _autocast(False, x, w, b)
     return _norm(_rows(x), w, b, eps)[0].view(x.shape)
 
 
 def rms_norm(x: Tensor, w: Tensor, eps: float = 1e-5) -> Tensor:
     """Root mean square norm over the last dimension."""
+    x, w = _autocast(False, x, w)
     return _rms(_rows(x), w, eps)[0].view(x.shape)
 
 
 def cross_entropy(x: Tensor, target: Tensor, ignore: int = -100) -> Tensor:
     """The loss of each row of x [.., classes], 0 where the target is `ignore`."""
+    x, = _autocast(False, x)
     return _entropy(_rows(x), target.reshape(-1), ignore)[0].view(target.shape)
 
 
@@ -283,4 +300,5 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor, places: Optional[Tensor] = None,
 def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, scale: float = 0.0,
               p: float = 0.0, seed: int = 0) -> Tensor:
     """softmax(scale q k^T) v of [batch, heads, rows, dim]; scale 0: 1 / sqrt(dim)."""
+    q, k, v = _autocast(True, q, k, v)
     return _attention(q, k, v, causal, scale, p, seed)[0]

@@ -184,3 +184,29 @@ def test_compile(make, device, backend):
     torch.testing.assert_close(value, f(x, w, b))
     for g, w in zip(got, wanted):
         torch.testing.assert_close(g, w, atol=1e-4, rtol=1e-4)
+
+
+def test_autocast(make, device):
+    """A block in mixed precision: weights in fp32, what comes from products in bf16."""
+    x, w, u = make(64, 48), make(48, 32), make(32, 32)
+    one, zero = torch.ones(32, device=device), torch.zeros(32, device=device)
+
+    def block(F):
+        with torch.autocast(device, torch.bfloat16):
+            y = F.matmul(F.layer_norm(F.matmul(x, w), one, zero), u)
+            return torch.autograd.grad(y.float().square().sum(), (x, w, u)), y
+
+    class Torch:
+        matmul = torch.matmul
+
+        @staticmethod
+        def layer_norm(x, w, b):
+            return torch.nn.functional.layer_norm(x, (32,), w, b)
+
+    (ours, y), (theirs, z) = block(F), block(Torch)
+    assert y.dtype is z.dtype is torch.bfloat16
+    for g, t in zip((*ours, y), (*theirs, z)):
+        assert g.dtype is t.dtype
+        assert ((g - t).float().norm() / t.float().norm()).item() < 2e-2
+    with torch.autocast(device, torch.bfloat16):
+        assert F.attention(*(make(1, 2, 32, 16) for _ in "qkv")).dtype is torch.bfloat16
