@@ -123,7 +123,9 @@ def argument(v: Any, ctx: Context, keep: list[Any]) -> L.Arg:
     elif hasattr(v, "__index__"):
         return argument(v.__index__(), ctx, keep)
     else:
-        raise ArgumentError(f"a kernel takes no argument of type {type(v).__name__}")
+        raise ArgumentError(
+            f"a kernel takes no argument of type {type(v).__name__}: tensors of torch, "
+            "arrays of numpy or with __dlpack__, numbers, tuples and descriptors are some")
     return a
 
 

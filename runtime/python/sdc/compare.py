@@ -12,6 +12,7 @@ interpreter.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
@@ -36,6 +37,10 @@ def main() -> int:
     a = p.parse_args()
     if not a.module and not os.path.exists(a.program):
         p.error(f"cannot read '{a.program}'")
+    missing = [n for n in ("torch", "triton") if not importlib.util.find_spec(n)]
+    if missing:
+        p.exit(2, f"sdc.compare: {' and '.join(missing)} missing: it runs the program under "
+               "Triton, too; without Triton, sdc.install() is what runs it\n")
     sys.argv = [a.program, *a.arguments]
     sys.path.insert(0, os.getcwd() if a.module
                     else os.path.dirname(os.path.abspath(a.program)))
