@@ -51,6 +51,19 @@ reach_region(Reach *r, const Use *u)
                 reach(r, up->regions[k]->args[i]);
 }
 
+/* Addresses that are kept in a buffer, as the tiles of pointers that a loop carries on a
+   CPU: into it, and out of it. */
+static void
+reach_buffer(Reach *r, const Use *u, const Effect *e)
+{
+    if (e->operand == u->index) {
+        for (int i = 0; (e->kind & ACC_READ) && i < u->user->nresult; i++)
+            reach(r, op_result(u->user, i));
+    } else if (e->kind & ACC_WRITE) {
+        reach(r, op_operand(u->user, e->operand));
+    }
+}
+
 /* Does a store, an atomic or the like get its address from `param`? */
 static bool
 param_written(Arena *tmp, Value *param)
@@ -63,10 +76,15 @@ param_written(Arena *tmp, Value *param)
         value_each_use(v, u) {
             Op *op = u->user;
             Effect e;
-            for (int i = 0; i < 2; i++)
-                if (opkind_effect(op->kind, i, &e) && e.resource == RES_GLOBAL &&
-                    (e.kind & ACC_WRITE) && e.operand == u->index)
+            for (int i = 0; i < 2; i++) {
+                if (!opkind_effect(op->kind, i, &e))
+                    continue;
+                if (e.resource == RES_LOCAL || e.resource == RES_SHARED)
+                    reach_buffer(&r, u, &e);
+                if (e.resource == RES_GLOBAL && (e.kind & ACC_WRITE) &&
+                    e.operand == u->index)
                     return true;
+            }
             reach_region(&r, u);
             bool address = op_is(op, T_PURE) && !op->nregion;
             for (int i = 0; address && i < op->nresult; i++)
