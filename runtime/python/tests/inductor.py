@@ -205,9 +205,9 @@ def one(name, model, x, a):
     import sdc
     from sdc import inductor
     wanted = gradients(model, model, x)
-    torch._dynamo.reset()
     ways = []
     if a.device == "cuda" and not a.stub:
+        torch._dynamo.reset()
         ways.append(torch.compile(model, fullgraph=True, backend=backend(a.mode)))
         with torch.no_grad():
             ways[0](x)
@@ -221,6 +221,8 @@ def one(name, model, x, a):
     inductor.compile = kept
     sdc.install(a.device)
     try:
+        if not ways:  # not before install(): dynamo looks whether there is a Triton
+            torch._dynamo.reset()
         ways.append(torch.compile(model, fullgraph=True, backend=backend(a.mode)))
         worst = worst_of(ways[-1], model, x, wanted)
         kernels = len({b.launcher for b in made if b.launched})
