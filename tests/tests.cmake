@@ -580,6 +580,13 @@ if(TARGET sdc_runtime)
         limited(gen/${target} gen 200 $<TARGET_FILE:randgen>
             --target ${target} --count 300)
     endforeach()
+    # Loops of matmuls, as code for Hopper on the simulator.
+    if(TARGET simcuda)
+        limited(gen/loops gen 200 $<TARGET_FILE:randgen>
+            --loops --target cuda --seed 1000 --count 120)
+        set_tests_properties(gen/loops PROPERTIES ENVIRONMENT
+            "SDC_LIBCUDA=$<TARGET_FILE:simcuda>;FAKE_CUDA_SM=90")
+    endif()
     # The reducer, on a failure that is made up: under 30 lines.
     limited(gen/reducer gen 60 $<TARGET_FILE:randgen> --reduce 12 --pretend tl.dot)
     set_tests_properties(gen/reducer PROPERTIES

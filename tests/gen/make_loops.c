@@ -12,6 +12,7 @@ typedef struct Plan {
     Dt dt;       /* of operands */
     int m, n, k; /* of the tile of sums, and how far one step goes */
     int trips;   /* at most, of all loops together */
+    bool plain;  /* one matmul of what is loaded: producers, persistence, clusters */
     Value *iv;   /* the innermost loop's counter, or NULL */
     Value *tile; /* which of a program's tiles, or NULL: the program's only one */
     int tiles;   /* of a program, one after another */
@@ -66,7 +67,7 @@ place(Gen *g, const Plan *p, int rows, int cols, int along)
 {
     Tree *t = g->tree;
     Place at = {.row = "", .col = ""};
-    int how = between(g, 0, 3), room;
+    int how = p->plain ? 0 : between(g, 0, 3), room;
     at.stride = how == 0 ? "n" : how == 1 ? "q" : NULL;
     at.most_stride = how == 0   ? p->stride_n
                      : how == 1 ? p->stride_q
@@ -74,19 +75,19 @@ place(Gen *g, const Plan *p, int rows, int cols, int along)
                                 : cols + 8 * between(g, 0, 5);
     if (!at.stride)
         at.stride = tree_text(t, "%d", at.most_stride);
-    if (p->iv && chance(g, 90)) {
+    if (p->iv && (p->plain || chance(g, 90))) {
         int step = along ? cols : rows;
         *(along ? &at.col : &at.row) = tree_text(t, "@ * %d", step);
         *(along ? &at.most_col : &at.most_row) = (p->trips - 1) * step;
     }
     room = (t->len - cols - at.most_col) / at.most_stride - rows - at.most_row;
-    if (p->tile && chance(g, 80)) {
+    if (p->tile && (p->plain || chance(g, 80))) {
         int step = along ? rows : cols;
         bool fits = along ? (p->tiles * t->nprog - 1) * step <= room
                           : at.most_col + (p->tiles * t->nprog - 1) * step +
                                     (rows + at.most_row) * at.most_stride + cols <=
                                 t->len;
-        if (fits && chance(g, 60)) {
+        if (fits && chance(g, p->plain ? 90 * along : 60)) {
             const char *o = tree_text(t, "^ * %d", step);
             *(along ? &at.row : &at.col) = sum(t, along ? at.row : at.col, o);
             *(along ? &at.most_row : &at.most_col) += (p->tiles * t->nprog - 1) * step;
@@ -207,12 +208,14 @@ static Value *
 operand(Gen *g, const Plan *p, int rows, int cols, int along)
 {
     Dt dt = p->dt, from = dt;
-    if (chance(g, 12))
+    if (!p->plain && chance(g, 12))
         from = dt == F16    ? (chance(g, 50) ? F32 : I8)
                : dt == BF16 ? (chance(g, 50) ? F32 : F16)
                             : dt;
     Value *v;
-    if (chance(g, 22)) {
+    if (p->plain) {
+        v = tile_of(g, p, dt, rows, cols, along);
+    } else if (chance(g, 22)) {
         Value *w = touched(g, p, tile_of(g, p, from, cols, rows, !along));
         v = like(
             let(g, matrix(from, rows, cols), chance(g, 60) ? "$.T" : "tl.trans($)", w),
@@ -321,6 +324,12 @@ one_step(Gen *g, Plan *p, Value *acc)
 {
     int rows = acc->t.dim[0], cols = acc->t.dim[1];
     Value *a, *b;
+    if (p->plain) {
+        a = operand(g, p, rows, p->k, 1);
+        b = operand(g, p, p->k, cols, 0);
+        set(g, acc, "tl.dot($, $, $)", a, b, acc);
+        return;
+    }
     if (p->carried && p->carried->t.dim[0] == rows && chance(g, 50)) {
         a = like(let(g, p->carried->t, "$", p->carried), p->carried);
         b = right_operand(g, p, a->t.dim[1], cols);
@@ -405,7 +414,7 @@ loop(Gen *g, Plan *p, int n)
     Value *i = value_new(g, scalar(I32), 'i');
     i->flags = V_SPECIAL;
     bool is_while = chance(g, 8);
-    const char *hi = outer ? "2" : one_of(g, "m|m|m|3|4|2");
+    const char *hi = outer ? "2" : p->plain ? "m" : one_of(g, "m|m|m|3|4|2");
     if (is_while)
         begin(g, i, "tl.to_tensor(0)");
     const char *head = is_while ? tree_text(t, "while \x80 < %s", hi)
@@ -430,7 +439,9 @@ steps(Gen *g, Plan *p, int n)
 {
     for (; n > 0; n--) {
         Value *acc = p->acc[p->next++ % p->nacc];
-        if (g->depth < 3 && p->iv && chance(g, 14)) {
+        if (p->plain) {
+            one_step(g, p, acc);
+        } else if (g->depth < 3 && p->iv && chance(g, 14)) {
             branch(g, p);
         } else if (g->depth < 3 && p->iv && chance(g, 8)) {
             loop(g, p, 1);
@@ -476,8 +487,9 @@ store(Gen *g, const Plan *p, Value *v)
 static void
 one_tile(Gen *g, Plan *p)
 {
-    p->nacc = chance(g, 60) ? 1 : between(g, 2, 3);
+    p->nacc = chance(g, 60) || p->m * p->n > 8192 ? 1 : between(g, 2, 3);
     p->state = p->carried = p->left = p->right = p->last[0] = p->last[1] = NULL;
+    p->nacc = p->plain ? 1 : p->nacc;
     for (int i = 0; i < p->nacc; i++) {
         Type s = matrix(sum_dt(p), p->m, i && chance(g, 30) ? p->k : p->n);
         p->acc[i] = let(g, s, "tl.full(%s, %s, tl.%s)", dims(g, &s),
@@ -493,9 +505,13 @@ one_tile(Gen *g, Plan *p)
     }
     Value *iv = p->iv;
     p->iv = NULL;
-    if (chance(g, 40))
+    if (!p->plain && chance(g, 25)) { /* in registers */
+        Value *a = operand(g, p, p->m, p->k, 1), *b = operand(g, p, p->k, p->k, 0);
+        p->left = narrowed(g, p, matmul(g, p, a, b, NULL));
+    } else if (!p->plain && chance(g, 30)) {
         p->left = operand(g, p, p->m, p->k, 1);
-    if (chance(g, 25))
+    }
+    if (!p->plain && chance(g, 25))
         p->right = operand(g, p, p->k, p->n, 0);
     if (chance(g, 25) && p->n <= 64 && (p->n > 16 || dt_info[p->dt].bytes > 1)) {
         Value *first = operand(g, p, p->m, p->n, 1);
@@ -504,7 +520,7 @@ one_tile(Gen *g, Plan *p)
         flt(p->carried, 16 > first->bound ? 16 : first->bound, 1, V_ZERO);
     }
     p->iv = iv;
-    loop(g, p, between(g, p->nacc, p->nacc + 1));
+    loop(g, p, p->plain ? 1 : between(g, p->nacc, p->nacc + 1));
     if (p->left && chance(g, 15))
         store(g, p, p->left);
     for (int i = 0; i < p->nacc; i++)
@@ -527,17 +543,26 @@ sizes(Gen *g, Plan *p)
     p->m = rows[rnd(g, 8)];
     p->n = 16 << between(g, 0, p->m > 128 ? 2 : 3);
     p->k = BIT(p->dt) & FP8S ? 32 : (bytes ? 32 : 16) << between(g, 0, bytes ? 1 : 2);
+    bool large = BIT(p->dt) & (BIT(F16) | BIT(BF16)) && chance(g, 15);
+    if (large) { /* with producers, and clusters */
+        p->m = p->n = 128;
+        p->k = 64;
+    }
     p->trips = 4;
     t->n = p->m * (p->n > p->k ? p->n : p->k);
-    t->len = 65536;
-    memcpy(t->grid, grids[rnd(g, 5)], sizeof t->grid);
+    p->plain = large && chance(g, 70);
+    t->len = p->plain ? 131072 : 65536;
+    memcpy(t->grid, grids[large ? 1 + rnd(g, 3) : rnd(g, 5)], sizeof t->grid);
     t->nprog = t->grid[0] * t->grid[1] * t->grid[2];
     t->warps = 4 << between(g, 0, 1);
     t->stages = between(g, 1, 4);
-    p->stride_n = t->arg_n = strides[rnd(g, 12)];
+    p->stride_n = strides[rnd(g, 12)];
+    if (p->plain && chance(g, 80)) /* TMA, off the lines of 128 bytes */
+        p->stride_n = 80 + 32 * between(g, 0, 3);
+    t->arg_n = p->stride_n;
     p->stride_q = strides[rnd(g, 12)];
     t->arg_q = p->stride_q;
-    t->arg_m = BIT(p->dt) & FP8S ? between(g, 0, 3) : between(g, 0, 4);
+    t->arg_m = BIT(p->dt) & FP8S ? between(g, 0, 3) : between(g, 2 * p->plain, 4);
     t->arg_s = 0.5;
     t->aligned = chance(g, 85);
 }
