@@ -33,8 +33,7 @@ typedef struct Nv {
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
-    struct Axis *axis, *indices; /* facts of the function's values, NULL until asked for:
-                                    exact ones, and of indices; see gen_nv_same.c */
+    struct Axis *axis; /* facts of the function's values, NULL until asked for */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
     LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
