@@ -300,7 +300,9 @@ rule_division(const Op *op, const AxisFacts *const *in)
     /* A signed quotient goes toward zero: a bucket around zero would be twice as large.
      */
     if (!axis_known(in[1], &n) || n <= 0 || (is_signed && in[0]->lo < 0)) {
-        AxisFacts f = pointwise(op, in, div);
+        bool exact = !rest && axis_known(in[1], &n) && n > 0 && is_pow2(n);
+        int64_t all = axis_all_div(in[0], t);
+        AxisFacts f = pointwise(op, in, exact && all >= n ? all / n : div);
         if (op->kind == OP_REMS)
             rest_range(&f, in[0], in[1]);
         if (!is_signed || in[0]->lo >= 0)

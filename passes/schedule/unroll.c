@@ -9,11 +9,15 @@
                                              }
                                              %u = for %i = %mid, %hi, 1 (%s = %t) { .. }
 
+   In a loop that stores, addresses of later iterations are those of the first and a
+   constant, where they grow evenly: ptxas sees that what one iteration stores is not what
+   the next one loads, and loads first.
+
    The order of the iterations stays, and so do the bits of sums. Loads move in front of
    what other work the iterations do where nothing in the loop writes; where something
    does, whole iterations follow one another. Threads that hold much load much at once
    already, and are left alone. */
-#include "ir/analysis/axis.h"
+#include "ir/analysis/affine.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -22,6 +26,8 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
+#include <stdlib.h>
+
 bool pass_unroll(Func *f, PassCx *cx);
 
 enum {
@@ -29,11 +35,11 @@ enum {
     MAX_LOADED = 32,  /* registers of a thread that are loaded at once */
     MAX_WORK = 512,   /* elements that a thread computes in one iteration afterwards */
     BODY_OPS = 160,
+    MOST_GROWTH = 1 << 20, /* elements; accesses have offsets of 24 bits */
 };
 
 typedef struct Unroll {
     Session *s;
-    Axis *axis;
     bool changed;
 } Unroll;
 
@@ -44,6 +50,7 @@ typedef struct Body {
     Vec(Op *) ops;   /* of an iteration, without its yield */
     Map ahead;       /* those that loads depend on, and the loads */
     Map copy[COPIES]; /* of an iteration's values; [0] is empty: itself */
+    Map growth;       /* Op of an access -> int64_t: elements that its address grows by */
 } Body;
 
 static int
@@ -119,15 +126,58 @@ version(Body *b, Value *v, int k)
     return k > 0 && map_has(&b->copy[k], v) ? map_get(&b->copy[k], v) : v;
 }
 
+/* What the address of an access of memory grows by from one number of the loop to the
+   next, where that is a constant. */
 static void
-copy_op(Body *b, Builder *at, const Op *op, int k)
+see_growth(Body *b, const Op *op, int64_t step)
+{
+    Affine at;
+    const Value *iv = b->region->args[0];
+    int64_t *grows = arena_new(&b->s->tmp, int64_t);
+    if ((op->kind != OP_LOAD && op->kind != OP_STORE) ||
+        !affine_of(op_operand(op, 0), b->region->parent, &at))
+        return;
+    for (int i = 0; i < at.base.n; i++) {
+        const PolyTerm *t = &at.base.t[i];
+        int factors = 0;
+        for (int x = 0; x < t->n; x++)
+            factors += t->x[x] == iv;
+        if (factors && t->n > 1)
+            return;
+        *grows += factors ? t->k : 0;
+    }
+    for (int d = 0; d < AFFINE_RANK; d++)
+        for (int i = 0; i < at.at[d].n; i++)
+            for (int x = 0; x < at.at[d].t[i].n; x++)
+                if (at.at[d].t[i].x[x] == iv)
+                    return;
+    if (*grows && step <= MOST_GROWTH && llabs(*grows) <= MOST_GROWTH / step)
+        map_set(&b->growth, op, grows);
+}
+
+static Value *
+grown(Body *b, Builder *at, const Op *op, int64_t n)
+{
+    Value *p = op_operand(op, 0);
+    const int64_t *by = map_get(&b->growth, op);
+    const Type *i32 = type_scalar(b->s->types, SK_I32);
+    const Type *t = type_is_tile(p->type) ? type_like(b->s->types, p->type, i32) : i32;
+    return build_binary(at, OP_ADDPTR, p, build_int(at, t, n * *by));
+}
+
+static void
+copy_op(Body *b, Builder *at, const Op *op, int k, int64_t step)
 {
     for (int i = 0; i < op->noperand; i++) {
         Value *v = op_operand(op, i);
         map_set(&b->copy[k], v, version(b, v, k));
     }
     at->loc = op->loc;
-    op_clone(at, op, &b->copy[k]);
+    Op *copy = op_clone(at, op, &b->copy[k]);
+    Builder in_front = builder_before(copy);
+    in_front.loc = op->loc;
+    if (map_has(&b->growth, op))
+        op_set_operand(copy, 0, grown(b, &in_front, op, k * step));
 }
 
 static void
@@ -151,12 +201,12 @@ copy_iterations(Body *b, int copies, int64_t step)
                 build_binary(&loads, OP_ADD, iv, build_int(&loads, iv->type, k * step)));
         for (int i = 0; i < b->ops.n; i++)
             if (map_has(&b->ahead, b->ops.at[i]))
-                copy_op(b, &loads, b->ops.at[i], k);
+                copy_op(b, &loads, b->ops.at[i], k, step);
     }
     for (int k = 1; k < copies; k++)
         for (int i = 0; i < b->ops.n; i++)
             if (!map_has(&b->ahead, b->ops.at[i]))
-                copy_op(b, &rest, b->ops.at[i], k);
+                copy_op(b, &rest, b->ops.at[i], k, step);
     Vec(Value *) last = {0};
     for (int i = 0; i < r->last->noperand; i++)
         vec_push(&b->s->tmp, &last, version(b, op_operand(r->last, i), copies - 1));
@@ -192,7 +242,7 @@ end_of_rounds(Op *loop, int64_t round)
     b.loc = loop->loc;
     Value *lo = op_operand(loop, 0);
     Value *span = build_binary(&b, OP_MAXS, op_operand(loop, 1), lo);
-    span = build_binary(&b, OP_SUB, span, lo); /* lo is not negative: nothing wraps */
+    span = build_binary(&b, OP_SUB, span, lo); /* exact as an unsigned number */
     Value *n = build_int(&b, lo->type, round);
     span = build_binary(&b, OP_MUL, build_binary(&b, OP_DIVU, span, n), n);
     return build_binary(&b, OP_ADD, lo, span);
@@ -207,15 +257,18 @@ visit_loop(Unroll *u, Op *loop)
         attr_int(&loop->attrs, ATTR_STAGES, 0) == 1 || /* what peel left */
         attr_has(&loop->attrs, ATTR_PREFETCH) ||
         !value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / (2 * COPIES) ||
-        axis_of(u->axis, op_operand(loop, 0))->lo < 0)
+        step.i > INT32_MAX / (2 * COPIES))
         return;
     Body b = {.s = u->s, .region = loop->regions[0]};
     map_init(&b.ahead, &u->s->tmp);
+    map_init(&b.growth, &u->s->tmp);
     for (int k = 0; k < copies; k++)
         map_init(&b.copy[k], &u->s->tmp);
     region_each(b.region, op) if (op != b.region->last)
         vec_push(&u->s->tmp, &b.ops, op);
+    bool stores = region_has(b.region, OP_STORE);
+    for (int i = 0; stores && i < b.ops.n; i++)
+        see_growth(&b, b.ops.at[i], step.i);
     Value *mid = end_of_rounds(loop, copies * step.i);
     build_rest(u, loop, mid);
     op_set_operand(loop, 1, mid);
@@ -245,7 +298,6 @@ bool
 pass_unroll(Func *f, PassCx *cx)
 {
     Unroll u = {.s = cx->s};
-    u.axis = axis_new(f, &cx->s->tmp);
     visit(&u, f->body, 0);
     return u.changed;
 }
