@@ -103,9 +103,52 @@ on_axis(const Reduction *r, uint32_t basis)
     return basis && without_axis(r->l, basis, r->axis) != basis;
 }
 
+/* The instruction that reduces integers of 32 bits over a warp; false: there is none
+   for this. */
+static bool
+whole_warp(const Reduction *r, PtxId *id)
+{
+    enum { LANE_BITS = 5 };
+    const Region *body = r->op->regions[0];
+    const Op *op = body->first;
+    if (r->n != 1 || r->g->info.sm < 80 || !op || op->next != body->last ||
+        op->noperand != 2 || op_operand(body->last, 0) != &op->results[0])
+        return false;
+    const Type *t = op->results[0].type;
+    Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+    bool both = (x == body->args[0] && y == body->args[1]) ||
+                (x == body->args[1] && y == body->args[0]);
+    if (!both || !type_is_int(t) || type_bits(t) != 32)
+        return false;
+    for (int j = 0; j < LANE_BITS; j++)
+        if (j >= r->l->n[LD_LANE] || !on_axis(r, r->l->b[LD_LANE][j]) ||
+            without_axis(r->l, r->l->b[LD_LANE][j], r->axis) ||
+            (r->copies[LD_LANE] >> j & 1))
+            return false;
+    switch ((int)op->kind) {
+    case OP_ADD: *id = PTX_REDUX_ADD; return true;
+    case OP_MINS: *id = PTX_REDUX_MINS; return true;
+    case OP_MAXS: *id = PTX_REDUX_MAXS; return true;
+    case OP_MINU: *id = PTX_REDUX_MINU; return true;
+    case OP_MAXU: *id = PTX_REDUX_MAXU; return true;
+    case OP_AND: *id = PTX_REDUX_AND; return true;
+    case OP_OR: *id = PTX_REDUX_OR; return true;
+    case OP_XOR: *id = PTX_REDUX_XOR; return true;
+    default: return false;
+    }
+}
+
 static bool
 reduce_lanes(Reduction *r)
 {
+    PtxId id;
+    if (whole_warp(r, &id)) {
+        for (int i = 0; i < r->count; i++) {
+            LLVMValueRef args[2] = {r->acc[0][i], ll_int(r->g->i32, -1)};
+            r->acc[0][i] = ptx_call(r->g, id, args, 2);
+        }
+        return true;
+    }
     for (int j = 0; j < r->l->n[LD_LANE]; j++) {
         if (!on_axis(r, r->l->b[LD_LANE][j]) || (r->copies[LD_LANE] >> j & 1))
             continue;

@@ -165,6 +165,27 @@ def case_norm():
         )
 
 
+# Integers reduced over whole warps.
+@triton.jit
+def int_rows(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    o = tl.arange(0, BLOCK)
+    least, total = 2147483647, 0
+    for first in range(0, n, BLOCK):
+        x = tl.load(x_ptr + row * n + first + o, mask=first + o < n, other=0)
+        least = tl.minimum(least, tl.min(x, 0))
+        total += tl.sum(x, 0)
+    tl.store(y_ptr + 2 * row, least)
+    tl.store(y_ptr + 2 * row + 1, total)
+
+
+def case_int_rows():
+    rows, n = pick((16384, 4096), (8, 64))
+    x = torch.randint(-1000, 1000, (rows, n), dtype=torch.int32, device=DEV)
+    y = torch.empty(2 * rows, dtype=torch.int32, device=DEV)
+    int_rows[(rows,)](x, y, n, pick(1024, 64))
+
+
 for name, run in list(globals().items()):
     if name.startswith("case_") and (not ONLY or name[5:] in ONLY):
         run()
