@@ -220,6 +220,8 @@ void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
 /* simd_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
 void simd_fetch_next(Cx *cx, const Op *load, Value *p);
 void simd_fetch_stores(Cx *cx, const Ix *ix);
+/* In front of a store of consecutive elements at p, of a tile too long for that. */
+void simd_fetch_long(Cx *cx, const Op *store, Value *p);
 
 /* simd_reshape.c */
 void simd_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *out);

@@ -96,6 +96,14 @@ ready(Simd *n, const Value *v)
 }
 
 void
+simd_fetch_long(Cx *cx, const Op *store, Value *p)
+{
+    const Type *elem = p->type->elem;
+    if (wide(cx, elem) && tile_bytes(elem, op_operand(store, 0)->type) > MOST)
+        fetch(cx, p, PAGE, false, true);
+}
+
+void
 simd_fetch_stores(Cx *cx, const Ix *ix)
 {
     const Group *next = cx->g->then;

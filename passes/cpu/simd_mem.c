@@ -227,5 +227,7 @@ simd_store(Cx *cx, Op *op, const Ix *ix)
     if (has_mask)
         in[2] = ev_strip(cx, mask);
     simd_check(cx, op, in[0], in[2], in[1], cx->w, ix);
+    if (unit && !has_mask)
+        simd_fetch_long(cx, op, p.v);
     build_op(&cx->b, unit ? OP_VSTORE : OP_STORE, in, has_mask ? 3 : 2, NULL, NULL, 0);
 }
