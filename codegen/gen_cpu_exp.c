@@ -148,7 +148,8 @@ in_two_parts(Gen *g, LLVMValueRef f, LLVMValueRef bits)
 
 /* x * 2^floor(n), by the one instruction that has all of the above in it; 0 where `keep`
    is not set. Results below the least normal number take the processor hundreds of
-   cycles, those that are 0 too: lanes that a mask has set to minus infinity are left out. */
+   cycles, those that are 0 too: lanes that a mask has set to minus infinity are left
+   out. */
 static LLVMValueRef
 scaled(Gen *g, LLVMValueRef x, LLVMValueRef n, LLVMValueRef keep)
 {

@@ -46,7 +46,8 @@ sine(Gen *g, LLVMValueRef x, int quadrant)
     LLVMValueRef odd = LLVMBuildTrunc(g->b, q, g->i1, "");
     LLVMValueRef cube = LLVMBuildFMul(g->b, s, r, "");
     LLVMValueRef sin_r = gen_fma(g, gen_polynomial(g, s, sin_c, 3), cube, r);
-    LLVMValueRef y = LLVMBuildSelect(g->b, odd, gen_polynomial(g, s, cos_c, 5), sin_r, "");
+    LLVMValueRef cosine = gen_polynomial(g, s, cos_c, 5);
+    LLVMValueRef y = LLVMBuildSelect(g->b, odd, cosine, sin_r, "");
     LLVMValueRef half = LLVMBuildAnd(g->b, q, ll_int(g->i32, 2), "");
     LLVMValueRef back = LLVMBuildICmp(g->b, LLVMIntNE, half, ll_int(g->i32, 0), "");
     return LLVMBuildSelect(g->b, back, LLVMBuildFNeg(g->b, y, ""), y, "");

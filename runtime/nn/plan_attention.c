@@ -65,7 +65,7 @@ static const AttentionTile cpu_fp32[] = {
     {128, 64, 4, 3, 256, 1, 0.127, 3, false}};
 static const AttentionTile cpu_fp32_causal[] = {{64, 64, 4, 3, 128, 1, 0.12, 7, false},
                                                 {128, 64, 4, 3, 128, 1, 0.13, 18, false},
-                                                {128, 128, 4, 3, 128, 1, 0.135, 24, false},
+                                                {128, 128, 4, 3, 128, 1, 0.13, 20, false},
                                                 {64, 32, 4, 3, 256, 1, 0.12, 7, false},
                                                 {128, 64, 4, 3, 256, 1, 0.13, 18, false}};
 
