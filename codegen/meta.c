@@ -54,13 +54,20 @@ reach_region(Reach *r, const Use *u)
 /* Addresses that are kept in a buffer, as the tiles of pointers that a loop carries on a
    CPU: into it, and out of it. */
 static void
-reach_buffer(Reach *r, const Use *u, const Effect *e)
+reach_buffer(Reach *r, const Use *u)
 {
-    if (e->operand == u->index) {
-        for (int i = 0; (e->kind & ACC_READ) && i < u->user->nresult; i++)
-            reach(r, op_result(u->user, i));
-    } else if (e->kind & ACC_WRITE) {
-        reach(r, op_operand(u->user, e->operand));
+    const Value *v = op_operand(u->user, u->index);
+    Effect e;
+    for (int i = 0; i < 2; i++) /* a copy from memory has an address, and keeps none */
+        if (opkind_effect(u->user->kind, i, &e) && e.resource != RES_LOCAL &&
+            e.resource != RES_SHARED)
+            return;
+    for (int i = 0; i < 2 && opkind_effect(u->user->kind, i, &e); i++) {
+        if (e.operand == u->index)
+            for (int k = 0; (e.kind & ACC_READ) && k < u->user->nresult; k++)
+                reach(r, op_result(u->user, k));
+        else if ((e.kind & ACC_WRITE) && type_is_ptr(v->type))
+            reach(r, op_operand(u->user, e.operand));
     }
 }
 
@@ -76,15 +83,11 @@ param_written(Arena *tmp, Value *param)
         value_each_use(v, u) {
             Op *op = u->user;
             Effect e;
-            for (int i = 0; i < 2; i++) {
-                if (!opkind_effect(op->kind, i, &e))
-                    continue;
-                if (e.resource == RES_LOCAL || e.resource == RES_SHARED)
-                    reach_buffer(&r, u, &e);
-                if (e.resource == RES_GLOBAL && (e.kind & ACC_WRITE) &&
-                    e.operand == u->index)
+            for (int i = 0; i < 2; i++)
+                if (opkind_effect(op->kind, i, &e) && e.resource == RES_GLOBAL &&
+                    (e.kind & ACC_WRITE) && e.operand == u->index)
                     return true;
-            }
+            reach_buffer(&r, u);
             reach_region(&r, u);
             bool address = op_is(op, T_PURE) && !op->nregion;
             for (int i = 0; address && i < op->nresult; i++)
