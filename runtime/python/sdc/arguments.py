@@ -125,7 +125,7 @@ def argument(v: Any, ctx: Context, keep: list[Any]) -> L.Arg:
     else:
         raise ArgumentError(
             f"a kernel takes no argument of type {type(v).__name__}: tensors of torch, "
-            "arrays of numpy or with __dlpack__, numbers, tuples and descriptors are some")
+            "arrays of numpy or with __dlpack__, numbers, tuples and descriptors it does")
     return a
 
 

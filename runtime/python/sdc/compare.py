@@ -39,8 +39,8 @@ def main() -> int:
         p.error(f"cannot read '{a.program}'")
     missing = [n for n in ("torch", "triton") if not importlib.util.find_spec(n)]
     if missing:
-        p.exit(2, f"sdc.compare: {' and '.join(missing)} missing: it runs the program under "
-               "Triton, too; without Triton, sdc.install() is what runs it\n")
+        p.exit(2, f"sdc.compare: {' and '.join(missing)} missing: it runs the program "
+               "under Triton, too; without Triton, sdc.install() is what runs it\n")
     sys.argv = [a.program, *a.arguments]
     sys.path.insert(0, os.getcwd() if a.module
                     else os.path.dirname(os.path.abspath(a.program)))

@@ -7,6 +7,7 @@ call of sdc_launch. Other shapes than that of the last call go through the launc
 
 from __future__ import annotations
 
+import ctypes as C
 import struct
 import sys
 from functools import partial
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _lib as L
 from . import context
-from .arguments import SIMPLE, address
+from .arguments import SIMPLE, address, is_descriptor
 from .grid import known, make_grid
 from .source import kind, look_again
 
@@ -38,6 +39,8 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
     words: list[str] = []
     pack: list[str] = []
     form = ""
+    blocks: list[str] = []  # what descriptors say, behind the arguments
+    opened: list[str] = []
     for p in launcher.params:
         if p.is_constexpr:
             continue
@@ -51,6 +54,20 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
             pack += [words[-1], f"{text}.data_ptr()" if tensor
                      else f"address({text})"]
             form += "qq"
+        elif _is_block(v):
+            rank, name = len(v.shape), f"d{len(opened)}"
+            word, about = f"w{len(words)}", f"w{len(words) + 1}"
+            words += [word, about]
+            pack += [word, f"at + {_BLOCK * len(opened)}"]
+            form += "qq"
+            parts = [[f"{name}{part}{i}" for i in range(rank)] for part in "stb"]
+            key += [f"{name}.dtype", f"{name}.device", f"{text}.padding"]
+            opened.append(f"{name} = {text}.base; " + "; ".join(
+                f"[{', '.join(names)}] = {text}.{attribute}" for names, attribute in
+                zip(parts, ("shape", "strides", "block_shape"))))
+            none = ["0"] * (L.MAX_DESC_RANK - rank)
+            blocks += [about, f"{name}.data_ptr()", *parts[0], *none, *parts[1], *none,
+                       *parts[2], *none]
         elif (number := _number(v, text)) is not None:
             form += number[0]
             pack += number[1:]
@@ -61,8 +78,9 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
     defaults = {p.name: p.default for p in launcher.params if p.name not in given}
     scope: dict[str, Any] = {
         **types, "address": address, "grids": known, "make": make_grid,
-        "pack": struct.Struct("=" + form).pack, "sdc_launch": L.lib.sdc_launch,
-        "general": launcher.general, "error": struct.error, "defaults": defaults,
+        **_packer(form, len(opened)), "sdc_launch": L.lib.sdc_launch,
+        "general": launcher.general, "defaults": defaults,
+        "error": (struct.error, AttributeError),
         "other": launcher.dispatch, "last": (None,) * (4 + len(words))}
     scope["find"] = _finder(launcher, scope)
     reads = launcher.plain()[0].reads
@@ -73,9 +91,11 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
     exec(_SHORT.format(
         args="".join(f"{t}, " for t in texts[:len(args)]),
         unpack="; ".join(["pass", *(f"k_{k} = kw[{k!r}]" for k in kwargs)]),
-        nkw=len(kwargs), key="".join(k + ", " for k in key),
+        packed=_PACKED_BLOCKS if opened else "packed = pack(", nkw=len(kwargs),
+        key=(_OPENED if opened else "key = ({key})").format(
+            key="".join(k + ", " for k in key), opened="; ".join(opened)),
         guard="".join(f" or type({t}) is not t{i}" for i, t in enumerate(texts)),
-        words="".join(w + ", " for w in words), pack=", ".join(pack),
+        words="".join(w + ", " for w in words), pack=", ".join(pack + blocks),
         meta=meta, n=len(form) // 2, changed="".join(
             f" or home{i}.get({name!r}) is not was{i}"
             for i, (_, name, _) in enumerate(reads))), scope)
@@ -91,13 +111,57 @@ def _finder(launcher: Launcher, scope: dict[str, Any]) -> Callable[..., Optional
         if found is None:
             if launcher.mixed(args, kwargs):
                 return None
-            made, packed, _ = launcher.prepare(*launcher.bound(args, kwargs))
-            words = [a.kind | a.dtype << 32 for a in packed[:made.nargs]
-                     if a.kind == L.ARG_PTR]
+            made, packed, _keep = launcher.prepare(*launcher.bound(args, kwargs))
+            words = [w for a in packed[:made.nargs] for w in _words(a)]
             found = table[key] = (key, made.handle, made.stream, made, *words)
         scope["last"] = found
         return found
     return find
+
+
+# An SdcDesc: dtype and rank, base, and five sizes, strides and sides of a block.
+_BLOCK_FORM = "qq5q5q5i4x"
+_BLOCK = struct.calcsize("=" + _BLOCK_FORM)
+assert C.sizeof(L.Desc) == _BLOCK
+
+# Those of another rank, or over arrays of numpy, go the general way.
+_OPENED = """try:
+        {opened}
+        key = ({key})
+    except (ValueError, TypeError, AttributeError):
+        key = None
+    if key is None:
+        return general(grid, args, kw)"""
+
+# Each launch has memory of its own: the library reads it without the interpreter's lock.
+_PACKED_BLOCKS = """packed = memory()
+        at = addressof(packed) + arguments
+        pack_into(packed, 0, """
+
+
+def _packer(form: str, blocks: int) -> dict[str, Any]:
+    """How arguments of this form are packed, with so many descriptors behind them."""
+    if not blocks:
+        return {"pack": struct.Struct("=" + form).pack}
+    whole = struct.Struct("=" + form + blocks * _BLOCK_FORM)
+    return {"pack_into": whole.pack_into, "memory": C.c_char * whole.size,
+            "addressof": C.addressof, "arguments": struct.calcsize("=" + form)}
+
+
+def _words(a: L.Arg) -> list[int]:
+    """What of an argument is the same in each launch of a key."""
+    if a.kind == L.ARG_PTR:
+        return [a.kind | a.dtype << 32]
+    if a.kind != L.ARG_DESC:
+        return []
+    d = L.Desc.from_address(a.v.ptr)
+    return [a.kind | a.dtype << 32, d.dtype | d.rank << 32]
+
+
+def _is_block(v: Any) -> bool:
+    """A descriptor of a tensor of torch."""
+    return is_descriptor(v) and hasattr(v, "padding") and _is_tensor(type(v.base)) and \
+        len(v.shape) <= L.MAX_DESC_RANK
 
 
 def _number(v: Any, text: Optional[str]) -> Optional[tuple[str, str, str]]:
@@ -126,7 +190,7 @@ def launch(grid, args, kw):
         fits = False
     if not fits or len(kw) != {nkw}{guard}:
         return other(grid, args, kw)
-    key = ({key})
+    {key}
     found = last
     if found[0] != key:
         found = find(key, args, kw)
@@ -144,7 +208,7 @@ def launch(grid, args, kw):
     if g is None:
         g = make(grid)
     try:
-        packed = pack({pack})
+        {packed}{pack})
     except error:
         packed = None
     if packed is None:

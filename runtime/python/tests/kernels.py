@@ -66,6 +66,11 @@ def blocks(desc, out, M: tl.constexpr, N: tl.constexpr):
 
 
 @sdc.jit
+def add_blocks(x, y, out, M: tl.constexpr, N: tl.constexpr):
+    out.store([0, 0], x.load([0, 0]) + y.load([0, 0]))
+
+
+@sdc.jit
 def with_defaults(x, y=None, F: tl.constexpr = twice, BY: tl.constexpr = (2, 3)):
     i = tl.arange(0, 16)
     v = F(tl.load(x + i)) * BY[1]

@@ -45,6 +45,10 @@ def main():
     raw = stream or 0
     measure("sdc, as torch.compile launches", lambda: told.run(
         1, 1, 1, raw, None, None, None, None, None, x, y, out, 64, 64), wait)
+    square = [torch.rand(16, 16, device=device) for _ in "xyo"]
+    blocks = [sdc.TensorDescriptor.from_tensor(t, [16, 16]) for t in square]
+    measure("sdc, three descriptors",
+            lambda: k.add_blocks[(1,)](*blocks, M=16, N=16), wait)
     if device == "cpu":
         a, b, c = x.numpy(), y.numpy(), out.numpy()
         measure("sdc, numpy", lambda: k.add[(1,)](a, b, c, 64, BLOCK=64), wait)

@@ -194,6 +194,35 @@ def test_autotune_and_heuristics():
     assert (out == 3).all()
 
 
+def test_descriptors_that_change(torch, device):
+    """Memory, sizes, blocks, dtypes and ranks of one call's descriptors."""
+    @sdc.jit
+    def double(a, out, M: tl.constexpr, N: tl.constexpr):
+        if len(a.block_shape) == 2:
+            out.store([0, 0], a.load([0, 0]) * 2)
+        else:
+            out.store([0, 0, 0], a.load([0, 0, 0]) * 2)
+
+    def launch(a, out, block):
+        of = [sdc.TensorDescriptor.from_tensor(t, block) for t in (a, out)]
+        double[(1,)](*of, M=16, N=16)
+        return out
+
+    for dtype in (torch.float32, torch.float16):
+        for shape, block in (((16, 16), [16, 16]), ((16, 32), [16, 32]),
+                             ((12, 16), [16, 16]), ((2, 8, 16), [2, 8, 16])):
+            for _ in range(2):
+                a = torch.randn(shape, device=device).to(dtype)
+                assert torch.equal(launch(a, torch.zeros_like(a), block), a * 2)
+    if device == "cpu":
+        a = np.ones((16, 16), np.float32)
+        assert (launch(a, np.zeros_like(a), [16, 16]) == 2).all()
+    double._launcher = None
+    double.launcher.general = None  # the short way alone
+    a = torch.ones(16, 16, device=device)
+    assert torch.equal(launch(a, torch.zeros_like(a), [16, 16]), a * 2)
+
+
 def test_descriptor():
     x = np.arange(64, dtype=np.float32).reshape(8, 8)
     out = np.ones((16, 8), np.float32)
