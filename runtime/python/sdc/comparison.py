@@ -180,8 +180,7 @@ class Comparison:
             self._judge(row, memory, wanted)
             if row.result == "same bits" and all(
                     self._torch.equal(before[k], wanted[k]) for k in memory):
-                row.result = "none seen"
-                row.why = "it wrote to none of its arguments' memory, or what was there"
+                self._poisoned(row, memory, before, theirs, ours)
             if self.times and row.result in ("same bits", "alike", "none seen"):
                 row.triton_ms, row.sdc_ms = self._measure(memory, before, theirs, ours)
         except (Error, TypeError, KeyError, OverflowError) as e:
@@ -189,6 +188,31 @@ class Comparison:
         _restore(memory, wanted)
         self._wait(memory)
         return result
+
+    def _poisoned(self, row: Row, memory: dict, before: dict, theirs: Callable,
+                  ours: Callable) -> None:
+        """What was there already, as behind a search for a configuration, is seen where
+        something else was there: of floats alone, since numbers may be locks."""
+        row.result = ""
+        for key, (storage, dtype) in memory.items():
+            if not dtype.is_floating_point:
+                continue
+            poison = self._torch.full_like(before[key], 0x3c)
+
+            def run(f: Callable, storage: Any = storage, poison: Any = poison) -> None:
+                _restore(memory, before)
+                _bytes(storage).copy_(poison)
+                f()
+                self._wait(memory)
+
+            run(theirs)
+            if not self._torch.equal(_bytes(storage), poison):
+                wanted = _save(memory)
+                run(ours)
+                self._judge(row, memory, wanted)
+        if not row.result:
+            row.result = "none seen"
+            row.why = "it wrote to no memory of floats that its arguments lead to"
 
     def _wait(self, memory: dict) -> None:
         if any(s.device.type == "cuda" for s, _ in memory.values()):

@@ -51,6 +51,15 @@ def test_same(torch, device, tmp_path):
     assert "2 same bits" in text
 
 
+def test_what_was_there(torch, device, tmp_path, monkeypatch):
+    """A result that memory held before the launch is compared, too."""
+    there = PROGRAM.replace("torch.empty(100, device=DEVICE)", "None\nout = x * 3.0")
+    monkeypatch.setitem(globals(), "PROGRAM", there)
+    status, text, rows = compare(device, tmp_path, three="tl.constexpr(3.0)", by="THREE")
+    assert status == 0, text
+    assert [r["result"] for r in rows] == ["same bits"] * 2, text
+
+
 def test_a_parameter_named_as_an_option(torch, device):
     triton = pytest.importorskip("triton")
     from sdc.comparison import Comparison
