@@ -61,7 +61,8 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
             pack += [word, f"at + {_BLOCK * len(opened)}"]
             form += "qq"
             parts = [[f"{name}{part}{i}" for i in range(rank)] for part in "stb"]
-            key += [f"{name}.dtype", f"{name}.device", f"{text}.padding"]
+            key += [f"{name}.dtype", f"{name}.device"]
+            key += [f"{text}.padding"] * hasattr(v, "padding")  # older ones have none
             opened.append(f"{name} = {text}.base; " + "; ".join(
                 f"[{', '.join(names)}] = {text}.{attribute}" for names, attribute in
                 zip(parts, ("shape", "strides", "block_shape"))))
@@ -160,7 +161,7 @@ def _words(a: L.Arg) -> list[int]:
 
 def _is_block(v: Any) -> bool:
     """A descriptor of a tensor of torch."""
-    return is_descriptor(v) and hasattr(v, "padding") and _is_tensor(type(v.base)) and \
+    return is_descriptor(v) and _is_tensor(type(v.base)) and \
         len(v.shape) <= L.MAX_DESC_RANK
 
 
