@@ -30,7 +30,11 @@ for file in bin/sdc lib/libsdc.so lib/libsdc.so.0 lib/libsdc.a lib/libsdcrt.a \
     [ -s "$file" ] || wrong "no $file"
 done
 grep -q 'LLVM Exception' share/doc/sdc/notices/LLVM.txt || wrong "LLVM's licence is none"
-grep -rIl --exclude-dir=docs --exclude-dir=html -e "$root" -e "$build" . >"$out/names" &&
+# A folder's name as a path begins: of a clone in /sdc not the end of lib/cmake/sdc.
+names=$(printf '%s\n' "$root" "$build" | sed 's/[][\.*^$+?(){}|]/\\&/g' |
+    paste -sd '|')
+names="(^|[^[:alnum:]_.}~-])($names)(/|\\b)"
+grep -rIlE --exclude-dir=docs --exclude-dir=html -e "$names" . >"$out/names" &&
     wrong "names of this machine's folders in $(cat "$out/names")"
 # The command runs from here, without the build folder's library.
 [ "$(bin/sdc --version | cut -d' ' -f1)" = sdc ] || wrong "bin/sdc does not run"
