@@ -24,16 +24,16 @@ take(Spread *w, Value *old, Value *by)
     value_replace(old, by);
 }
 
-/* An op may stand there twice; one that was erased has no operands. */
+/* An op may stand there twice; one that was erased is in no region. */
 static void
 simplify(Spread *w, Op *op)
 {
-    Builder b = builder_before(op);
     Value *v = NULL;
     bool changed;
-    b.loc = op->loc;
-    if (op->nregion || op_is(op, T_TERMINATOR))
+    if (!op->parent || op->nregion || op_is(op, T_TERMINATOR))
         return;
+    Builder b = builder_before(op);
+    b.loc = op->loc;
     if (canon_access(&b, op, &v) == ACCESS_NONE && !v)
         op_erase(op);
     else if (!v && op->nresult == 1 && op->results[0].uses)
