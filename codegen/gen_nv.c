@@ -341,7 +341,9 @@ gen_for(Gen *g, const Op *op, int depth)
         return false;
     LLVMValueRef inc = LLVMBuildNSWAdd(g->b, iv, step, "");
     LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
-    LLVMBuildBr(g->b, head);
+    LLVMValueRef again = LLVMBuildBr(g->b, head);
+    if (nv_stays_loop(op))
+        ll_stays_loop(again);
     LLVMAddIncoming(iv, &inc, &last, 1);
     if (!add_incoming(g, op, r->args + 1, phi, next, n, last))
         return false;

@@ -316,6 +316,8 @@ bool nv_local_dot(Gen *g, const Op *op);
 bool nv_wgmma(Gen *g, const Op *op);
 /* gen_nv_keep.c: behind a loop, for operands that it reads out of registers. */
 bool nv_keep_operands(Gen *g, const Op *loop);
+/* Must the assembler not unroll it? */
+bool nv_stays_loop(const Op *loop);
 /* Assembly over registers that go in and come out: `n` of d, then the inputs. */
 void nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *in,
                     int nin);

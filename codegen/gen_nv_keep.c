@@ -1,11 +1,19 @@
-/* Left operands in registers that a loop reads and nothing behind it does.
+/* What ptxas must be kept from doing to loops of wgmma.
+
+   Left operands in registers that a loop reads and nothing behind it does.
 
    ptxas (12.8 and 13.0) gives the registers of such an operand to what the loop computes
    after the dot, as if no further iteration would read them: from the second one on the
    dot multiplies that (dq of its own, of attention with a window and 64 dimensions, H200,
    2026-11-23: tests/run/nn_attention_options; at -O1 as at -O3). What is read behind
    the loop keeps its registers. So there is a store behind it, which no SM executes, for
-   there is none with that number; the assembler cannot know. */
+   there is none with that number; the assembler cannot know.
+
+   Loops of a known number of iterations, which it unrolls. Matmuls that begin with zeros
+   and whose results a choice reads that does not change become one then: the second and
+   third are multiplied no more, and the first one's result is taken for theirs, whatever
+   the descriptors are (12.8 and 13.0, -O2 and -O3; a random loop on an H200, 2026-11-23,
+   tests/codegen/nvptx/stays_loop.tk). They stay loops. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -79,4 +87,26 @@ nv_keep_operands(Gen *g, const Op *loop)
         if (!keep(g, k.v[i]))
             return false;
     return true;
+}
+
+static bool
+multiplies(const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if (op->kind == OP_WGMMA)
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (multiplies(op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
+bool
+nv_stays_loop(const Op *loop)
+{
+    for (int i = 0; i < 3; i++)
+        if (!value_def(op_operand(loop, i), OP_CONST))
+            return false;
+    return multiplies(loop->regions[0], 0);
 }

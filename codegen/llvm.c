@@ -9,6 +9,7 @@
    glibc is 2.34 or later. tests/lint/symbols.sh looks. */
 #include "codegen/llvm.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
@@ -228,6 +229,21 @@ ll_likely(LLVMValueRef branch, unsigned successor)
     }
     LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(cx, "prof", 4),
                     LLVMMetadataAsValue(cx, LLVMMDNodeInContext2(cx, node, 3)));
+}
+
+void
+ll_stays_loop(LLVMValueRef branch)
+{
+    static const char text[] = "llvm.loop.unroll.disable";
+    LLVMContextRef cx = LLVMGetTypeContext(LLVMTypeOf(branch));
+    LLVMMetadataRef what = LLVMMDStringInContext2(cx, text, sizeof text - 1);
+    /* a loop's node names itself first, so that no two loops have the same */
+    LLVMMetadataRef self = LLVMTemporaryMDNode(cx, NULL, 0);
+    LLVMMetadataRef node[2] = {self, LLVMMDNodeInContext2(cx, &what, 1)};
+    LLVMMetadataRef loop = LLVMMDNodeInContext2(cx, node, 2);
+    LLVMMetadataReplaceAllUsesWith(self, loop);
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(cx, "llvm.loop", 9),
+                    LLVMMetadataAsValue(cx, loop));
 }
 
 LLVMModuleRef

@@ -44,6 +44,8 @@ LLVMValueRef ll_intrinsic1(LLVMBuilderRef b, const char *name, LLVMValueRef *arg
 /* The successor of a conditional branch that nearly always comes next: registers are
    allocated and blocks placed for it. */
 void ll_likely(LLVMValueRef branch, unsigned successor);
+/* Nobody is to unroll the loop that the branch goes back in. */
+void ll_stays_loop(LLVMValueRef branch);
 
 LLVMModuleRef ll_module(LLVMBuilderRef b);
 void ll_fn_attr(LLVMValueRef fn, const char *name);

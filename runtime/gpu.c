@@ -264,7 +264,7 @@ once(const SdcKernel *k, const SdcrtCuda *cuda, const int32_t size[3],
     int64_t at_once =
         (int64_t)k->meta->ctas_per_sm * sdcrt_cuda_info(cuda)->processors;
     int64_t rows = (int64_t)size[1] * size[2];
-    return at_once && rows <= at_once / size[0] &&
+    return at_once && !(k->how & KERNEL_ONCE) && rows <= at_once / size[0] &&
            !(k->meta->cluster && cuda_maps_off_lines(k->meta, slots));
 }
 
