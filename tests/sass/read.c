@@ -156,6 +156,7 @@ find_gmma(Arena *a, Program *p, Sass *s, const Parts *x)
         return;
     Gmma *g = arena_calloc(a, 1, sizeof *g, 8);
     g->n = atoi(by + 1);
+    g->empty = strcmp(x->op[0], "RZ") == 0;
     g->acc = reg_of(x->op[0]);
     g->nacc = has_part(x->name, "F16") ? g->n / 4 : g->n / 2;
     g->a = x->n > 1 ? reg_of(x->op[1]) : -1;

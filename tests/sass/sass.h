@@ -23,6 +23,7 @@ typedef struct Gmma { /* a matmul of a warpgroup: HGMMA, IGMMA, QGMMA */
     int n;            /* columns of the result */
     bool commits;     /* its group ends with it */
     bool fresh;       /* nothing is added to */
+    bool empty; /* it computes nothing */
 } Gmma;
 
 typedef struct Sass { /* of one instruction, beside its Insn */
