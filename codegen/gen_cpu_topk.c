@@ -38,7 +38,7 @@ most(const TopK *t)
 
 /* Positive floats are in order as integers, negative ones the other way round. */
 static LLVMValueRef
-turned(Gen *g, const TopK *t, LLVMValueRef x)
+flipped(Gen *g, const TopK *t, LLVMValueRef x)
 {
     unsigned bits = LLVMGetIntTypeWidth(t->key);
     LLVMValueRef sign = LLVMBuildAShr(g->b, x, ll_int(t->vec, bits - 1), "");
@@ -51,7 +51,7 @@ key_of(Gen *g, const TopK *t, LLVMValueRef x)
 {
     LLVMValueRef key = x, least = ll_int(t->vec, -most(t) - 1);
     if (t->is_float)
-        key = turned(g, t, x);
+        key = flipped(g, t, x);
     else if (t->is_unsigned)
         key = LLVMBuildXor(g->b, x, least, "");
     if (t->rising)
@@ -71,7 +71,7 @@ element_of(Gen *g, const TopK *t, LLVMValueRef key)
         key = LLVMBuildNot(g->b, key, "");
     if (t->is_unsigned)
         return LLVMBuildXor(g->b, key, ll_int(t->vec, -most(t) - 1), "");
-    return t->is_float ? turned(g, t, key) : key;
+    return t->is_float ? flipped(g, t, key) : key;
 }
 
 static LLVMValueRef
