@@ -268,6 +268,31 @@ once(const SdcKernel *k, const SdcrtCuda *cuda, const int32_t size[3],
            !(k->meta->cluster && cuda_maps_off_lines(k->meta, slots));
 }
 
+static bool
+is_loaded(SdcKernel *k, SdcrtCuda *cuda)
+{
+    SdcrtError why;
+    uint64_t context;
+    return sdcrt_cuda_context(cuda, &context, &why) == SDCRT_OK && find_image(k, context);
+}
+
+/* The variant for that; k while it is not loaded and the stream is captured, and where it
+   cannot be made: it would do the same in less time. */
+static SdcKernel *
+variant_once(SdcKernel *k, SdcrtCuda *cuda, void *stream)
+{
+    SdcKernel *p = atomic_load_explicit(&k->other[OTHER_ONCE], memory_order_acquire);
+    if (p && is_loaded(p, cuda))
+        return p;
+    if (atomic_load_explicit(&k->no_once, memory_order_relaxed) ||
+        sdcrt_cuda_is_capturing(cuda, stream))
+        return k;
+    if (other(k, OTHER_ONCE, false, &p) == SDC_OK)
+        return p;
+    atomic_store_explicit(&k->no_once, true, memory_order_relaxed);
+    return k;
+}
+
 /* What of the kernel's maps these arguments make, and the driver can compile. */
 static CudaMapFit
 fit_of(const SdcKernel *k, const SdcrtCuda *cuda, const uint64_t *slots)
@@ -315,7 +340,7 @@ gpu_launch(SdcKernel *k, SdcGrid grid, const uint64_t *slots, void *stream)
     else if (atomic_load_explicit(&k->refused, memory_order_relaxed))
         status = choose(k, fit_of(k, cuda, slots), false, &use);
     if (status == SDC_OK && use == k && once(k, cuda, size, slots))
-        status = other(k, OTHER_ONCE, false, &use);
+        use = variant_once(k, cuda, stream);
     if (status == SDC_OK && use != k)
         return gpu_launch(use, grid, slots, stream);
     if (status == SDC_OK)

@@ -169,6 +169,7 @@ struct SdcKernel {
        one comes. */
     _Atomic(SdcKernel *) other[KERNEL_OTHERS];
     atomic_bool refused; /* a launch had such arguments: look before the next one */
+    atomic_bool no_once; /* OTHER_ONCE could not be made */
     unsigned how;        /* KERNEL_*: what this one is */
     /* What those are made from. */
     FrontValue *values; /* of the launch that made it; NULL without heuristics */

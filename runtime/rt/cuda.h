@@ -99,6 +99,9 @@ SDCRT_API SdcrtStatus sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, fl
 SDCRT_API SdcrtStatus sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph,
                                           SdcrtError *e);
+/* Are launches on the stream (NULL: the default one) kept, or may they be? Nothing is to
+   be loaded then. 1 for no device. Any thread. */
+SDCRT_API int sdcrt_cuda_is_capturing(SdcrtCuda *c, void *stream);
 SDCRT_API SdcrtStatus sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream,
                                               SdcrtError *e);
 SDCRT_API void sdcrt_cuda_graph_destroy(SdcrtCuda *c, void *graph);

@@ -239,6 +239,13 @@ sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtError *e)
                 : SDCRT_OK;
 }
 
+int
+sdcrt_cuda_is_capturing(SdcrtCuda *c, void *stream)
+{
+    int status = 0; /* CU_STREAM_CAPTURE_STATUS_NONE */
+    return !c || !c->d.capture_is || c->d.capture_is(stream, &status) || status;
+}
+
 SdcrtStatus
 sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph, SdcrtError *e)
 {

@@ -697,11 +697,15 @@ cuStreamCreate(void **out, unsigned flags)
     return object_new(out);
 }
 
-EXPORT int
-cuStreamDestroy_v2(void *stream)
-{
-    return object_free(stream);
-}
+#define DESTROYS(name) \
+    EXPORT int name(void *object) \
+    { \
+        return object_free(object); \
+    }
+DESTROYS(cuStreamDestroy_v2)
+DESTROYS(cuGraphDestroy)
+DESTROYS(cuGraphExecDestroy)
+DESTROYS(cuEventDestroy_v2)
 
 EXPORT int
 cuStreamSynchronize(void *stream)
@@ -716,13 +720,23 @@ cuStreamBeginCapture_v2(void *stream, int mode)
 {
     (void)mode;
     CALL();
+    state.captured = stream;
     return stream ? OK : INVALID_VALUE;
+}
+
+EXPORT int
+cuStreamIsCapturing(void *stream, int *status)
+{
+    CALL();
+    *status = stream && stream == state.captured;
+    return OK;
 }
 
 EXPORT int
 cuStreamEndCapture(void *stream, void **graph)
 {
     CALL();
+    state.captured = NULL;
     return stream ? object_new(graph) : INVALID_VALUE;
 }
 
@@ -733,18 +747,6 @@ cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags)
     (void)flags;
     CALL();
     return object_new(out);
-}
-
-EXPORT int
-cuGraphDestroy(void *graph)
-{
-    return object_free(graph);
-}
-
-EXPORT int
-cuGraphExecDestroy(void *graph)
-{
-    return object_free(graph);
 }
 
 EXPORT int
@@ -761,12 +763,6 @@ cuEventCreate(void **out, unsigned flags)
     (void)flags;
     CALL();
     return object_new(out);
-}
-
-EXPORT int
-cuEventDestroy_v2(void *event)
-{
-    return object_free(event);
 }
 
 EXPORT int

@@ -43,6 +43,7 @@ typedef struct FakeCuda {
     long maps;            /* tensor maps made */
     uint64_t last_map[2]; /* sizes of the last one, fastest first */
     FakeLaunch last;
+    void *captured; /* the stream whose launches are kept */
 } FakeCuda;
 
 /* The state, for the test to read and write. */

@@ -110,6 +110,8 @@ START_TEST(streams)
     sdcrt_cuda_event_destroy(gpu, NULL);
     sdcrt_cuda_event_destroy(gpu, event);
     WRONG("the device", sdcrt_cuda_capture, NULL, NULL);
+    ck_assert_int_eq(sdcrt_cuda_is_capturing(NULL, NULL), 1);
+    ck_assert_int_eq(sdcrt_cuda_is_capturing(gpu, NULL), 0);
     WRONG("the device", sdcrt_cuda_captured, NULL, NULL, &out);
     WRONG("captured: graph", sdcrt_cuda_captured, gpu, NULL, NULL);
     WRONG("the device", sdcrt_cuda_graph_launch, NULL, &ms, NULL);

@@ -1,9 +1,11 @@
 /* Kernels out of the cache behind the public interface: found by the next context, not
    found when anything that the compiler is given differs, and never needed. */
+#include "runtime/rt/cuda.h"
 #include "runtime/sdc.h"
 
 #include <check.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +154,9 @@ START_TEST(other_code_for_one_round)
     static const struct {
         int programs;
         int64_t misses;
-    } launches[] = {{133, 1}, {132, 2}, {1, 2}, {400, 2}};
+        bool captured; /* nothing may be compiled or loaded then */
+    } launches[] = {{133, 1, false}, {132, 1, true}, {132, 2, false},
+                    {1, 2, true},    {1, 2, false},  {400, 2, false}};
     char path[600], cache[600];
     snprintf(path, sizeof path, "%s/p.tk", dir);
     snprintf(cache, sizeof cache, "%s/cache", dir);
@@ -171,9 +175,22 @@ START_TEST(other_code_for_one_round)
     SdcArg args[] = {sdc_ptr(SDC_FP16, at), sdc_ptr(SDC_FP16, at), sdc_ptr(SDC_FP16, at),
                      sdc_int(128)};
     for (size_t i = 0; i < sizeof launches / sizeof *launches; i++) {
+        SdcDevice d;
+        SdcrtError why;
+        void *stream = NULL, *graph = NULL;
+        ck_assert_int_eq(sdc_context_device(cx, &d), SDC_OK);
+        if (launches[i].captured) {
+            ck_assert_int_eq(sdcrt_cuda_stream_create(d.cuda, &stream, &why), SDCRT_OK);
+            ck_assert_int_eq(sdcrt_cuda_capture(d.cuda, stream, &why), SDCRT_OK);
+        }
         ck_assert_msg(sdc_launch(f, sdc_grid(launches[i].programs, 1, 1), args, 4,
-                                 NULL) == SDC_OK,
+                                 stream) == SDC_OK,
                       "%s", sdc_error(cx));
+        if (launches[i].captured) {
+            ck_assert_int_eq(sdcrt_cuda_captured(d.cuda, stream, &graph, &why), SDCRT_OK);
+            sdcrt_cuda_graph_destroy(d.cuda, graph);
+            sdcrt_cuda_stream_destroy(d.cuda, stream);
+        }
         ck_assert_int_eq(sdc_cache(cx, SDC_CACHE_STAT, -1, &info), SDC_OK);
         ck_assert_int_eq(info.misses, launches[i].misses);
     }
