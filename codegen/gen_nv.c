@@ -337,6 +337,8 @@ gen_for(Gen *g, const Op *op, int depth)
                         LLVMBuildICmp(g->b, LLVMIntSGT, iv, hi, ""), "");
     LLVMBuildCondBr(g->b, more, body, after);
     LLVMPositionBuilderAtEnd(g->b, body);
+    NvLoop loop;
+    nv_loop_open(g, &loop, op, before);
     if (!gen_ops(g, r, depth + 1) || !end_values(g, r->last, 0, next, n))
         return false;
     LLVMValueRef inc = LLVMBuildNSWAdd(g->b, iv, step, "");
@@ -350,7 +352,8 @@ gen_for(Gen *g, const Op *op, int depth)
     LLVMPositionBuilderAtEnd(g->b, after);
     for (int i = 0; i < op->nresult; i++)
         alias(g, &op->results[i], phi[i].regs);
-    return nv_keep_operands(g, op);
+    nv_loop_close(g, &loop);
+    return true;
 }
 
 static bool
@@ -367,6 +370,8 @@ gen_while(Gen *g, const Op *op, int depth)
     LLVMBasicBlockRef inner = block(g, "body"), after = block(g, "endwhile");
     LLVMBuildBr(g->b, head);
     LLVMPositionBuilderAtEnd(g->b, head);
+    NvLoop loop;
+    nv_loop_open(g, &loop, op, before);
     Meeting *phi = make_phis(g, test->args, n);
     if (!phi || !add_incoming(g, op, test->args, phi, init, n, before) ||
         !gen_ops(g, test, depth + 1))
@@ -387,7 +392,8 @@ gen_while(Gen *g, const Op *op, int depth)
     if (!add_incoming(g, op, test->args, phi, next, n, last))
         return false;
     LLVMPositionBuilderAtEnd(g->b, after);
-    return nv_keep_operands(g, op);
+    nv_loop_close(g, &loop);
+    return true;
 }
 
 static bool

@@ -45,6 +45,7 @@ typedef struct Nv {
     LLVMValueRef map_slot, map_taken;
     const Op *fresh[NV_FRESH_MAPS];
     int nmaps, nfresh;
+    struct NvLoop *loop; /* the innermost loop whose body is being generated, or NULL */
 } Nv;
 
 static inline Nv *
@@ -314,8 +315,25 @@ bool nv_local_dot(Gen *g, const Op *op);
 
 /* ---- gen_nv_wgmma.c */
 bool nv_wgmma(Gen *g, const Op *op);
-/* gen_nv_keep.c: behind a loop, for operands that it reads out of registers. */
-bool nv_keep_operands(Gen *g, const Op *loop);
+
+/* ---- gen_nv_keep.c: what the assembler must not do to loops of wgmma */
+typedef struct NvLoop {
+    struct NvLoop *around; /* or NULL */
+    const Op *op;
+    LLVMBasicBlockRef before;
+    LLVMValueRef *word; /* of operands that the loop only reads */
+    int n, room;
+} NvLoop;
+
+/* `before` ends with the branch to the loop. */
+void nv_loop_open(Gen *g, NvLoop *l, const Op *op, LLVMBasicBlockRef before);
+/* At the first place behind the loop. */
+void nv_loop_close(Gen *g, const NvLoop *l);
+/* Goes in front of the loops that only read v, to pack it there; where it was. */
+LLVMBasicBlockRef nv_loop_pack(Gen *g, const Value *v);
+/* Goes back to `here` with v's words, as wgmma reads them. */
+void nv_loop_keep(Gen *g, const Value *v, LLVMBasicBlockRef here,
+                  const LLVMValueRef *word, int n);
 /* Must the assembler not unroll it? */
 bool nv_stays_loop(const Op *loop);
 /* Assembly over registers that go in and come out: `n` of d, then the inputs. */

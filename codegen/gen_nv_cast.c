@@ -36,10 +36,14 @@ widen_small(Gen *g, ScalarKind k, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef
         out[i] = half_of(g, SK_F16, v, i);
 }
 
-/* The two bytes of a pair. */
+/* The two bytes of a pair. It goes through a word: where pairs are operands of wgmma in
+   two orders, ptxas 13.0 ends with signal 11 as it joins the conversions of two pairs
+   into one word (random loops, 2026-11-23, tests/codegen/nvptx/small_floats.tk). */
 static void
 cut(Gen *g, LLVMValueRef pair, LLVMValueRef out[2])
 {
+    pair = ptx_asm(g, "cvt.u32.u16 $0, $1;", "=r,h", g->i32, &pair, 1, false);
+    pair = LLVMBuildTrunc(g->b, pair, LLVMInt16TypeInContext(g->cx), "");
     out[0] = LLVMBuildTrunc(g->b, pair, g->i8, "");
     pair = LLVMBuildLShr(g->b, pair, ll_int(LLVMTypeOf(pair), 8), "");
     out[1] = LLVMBuildTrunc(g->b, pair, g->i8, "");

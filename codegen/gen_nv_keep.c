@@ -7,7 +7,9 @@
    dot multiplies that (dq of its own, of attention with a window and 64 dimensions, H200,
    2026-11-23: tests/run/nn_attention_options; at -O1 as at -O3). What is read behind
    the loop keeps its registers. So there is a store behind it, which no SM executes, for
-   there is none with that number; the assembler cannot know.
+   there is none with that number; the assembler cannot know. It reads the words that
+   wgmma reads, made in front of the loop: other words of the same elements kept nothing
+   (bytes in random loops, H200, 2026-11-23, tests/codegen/nvptx/kept_bytes.tk).
 
    Loops of a known number of iterations, which it unrolls. Matmuls that begin with zeros
    and whose results a choice reads that does not change become one then: the second and
@@ -20,73 +22,64 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
-enum { MOST = 8, TOGETHER = 4 };
+enum { TOGETHER = 4 };
 
-typedef struct Kept {
-    const Value *v[MOST];
-    int n;
-} Kept;
-
-static void
-find(Kept *k, const Region *loop, const Region *r, int depth)
+void
+nv_loop_open(Gen *g, NvLoop *l, const Op *op, LLVMBasicBlockRef before)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        const Value *a = op->kind == OP_WGMMA ? op_operand(op, 0) : NULL;
-        bool known = !a || a->type->kind != TY_TILE || !value_outside(a, loop);
-        for (int i = 0; i < k->n && !known; i++)
-            known = k->v[i] == a;
-        if (!known && k->n < MOST)
-            k->v[k->n++] = a;
-        for (int i = 0; i < op->nregion; i++)
-            find(k, loop, op->regions[i], depth + 1);
-    }
-}
-
-/* Registers i.. of one word each. */
-static LLVMValueRef
-word_at(Gen *g, const Regs *regs, int i, int each)
-{
-    LLVMTypeRef t = LLVMTypeOf(regs->v[i]);
-    if (each == 1)
-        return LLVMBuildBitCast(g->b, regs->v[i], g->i32, "");
-    LLVMValueRef all = LLVMGetUndef(LLVMVectorType(t, (unsigned)each));
-    for (int k = 0; k < each; k++)
-        all = LLVMBuildInsertElement(g->b, all, regs->v[i + k], ll_int(g->i32, k), "");
-    return LLVMBuildBitCast(g->b, all, g->i32, "");
+    *l = (NvLoop){.around = nv_of(g)->loop, .op = op, .before = before};
+    nv_of(g)->loop = l;
 }
 
 static bool
-keep(Gen *g, const Value *v)
+reads_only(const NvLoop *l, const Value *v)
 {
-    const Regs *regs = nv_regs(g, v);
-    int bits = type_bits(v->type), each = bits < 32 ? 32 / bits : 1;
-    LLVMValueRef words[TOGETHER];
-    if (!regs)
-        return false;
-    if (bits > 32 || regs->n % (each * TOGETHER))
-        return true;
-    for (int i = 0; i < regs->n; i += each * TOGETHER) {
-        for (int k = 0; k < TOGETHER; k++)
-            words[k] = word_at(g, regs, i + k * each, each);
+    for (int i = 0; l && i < l->op->nregion; i++)
+        if (!value_outside(v, l->op->regions[i]))
+            return false;
+    return l != NULL;
+}
+
+LLVMBasicBlockRef
+nv_loop_pack(Gen *g, const Value *v)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    const NvLoop *outer = NULL;
+    for (const NvLoop *l = nv_of(g)->loop; reads_only(l, v); l = l->around)
+        outer = l;
+    if (outer)
+        LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(outer->before));
+    return here;
+}
+
+void
+nv_loop_keep(Gen *g, const Value *v, LLVMBasicBlockRef here, const LLVMValueRef *word,
+             int n)
+{
+    LLVMPositionBuilderAtEnd(g->b, here);
+    for (NvLoop *l = nv_of(g)->loop; reads_only(l, v); l = l->around) {
+        if (l->n + n > l->room) {
+            LLVMValueRef *old = l->word;
+            l->room = 2 * (l->n + n);
+            l->word = arena_array(&g->s->tmp, LLVMValueRef, l->room);
+            for (int i = 0; i < l->n; i++)
+                l->word[i] = old[i];
+        }
+        for (int i = 0; i < n; i++)
+            l->word[l->n++] = word[i];
+    }
+}
+
+void
+nv_loop_close(Gen *g, const NvLoop *l)
+{
+    nv_of(g)->loop = l->around;
+    for (int i = 0; i + TOGETHER <= l->n; i += TOGETHER)
         ptx_asm(g,
                 "{ .reg .pred never; .reg .b32 sm; mov.u32 sm, %smid; "
                 "setp.eq.u32 never, sm, -1; "
                 "@never st.shared.v4.b32 [$0], {$0, $1, $2, $3}; }",
-                "r,r,r,r", LLVMVoidTypeInContext(g->cx), words, TOGETHER, true);
-    }
-    return true;
-}
-
-bool
-nv_keep_operands(Gen *g, const Op *loop)
-{
-    Kept k = {0};
-    for (int i = 0; i < loop->nregion; i++)
-        find(&k, loop->regions[i], loop->regions[i], 0);
-    for (int i = 0; i < k.n; i++)
-        if (!keep(g, k.v[i]))
-            return false;
-    return true;
+                "r,r,r,r", LLVMVoidTypeInContext(g->cx), l->word + i, TOGETHER, true);
 }
 
 static bool

@@ -207,6 +207,7 @@ typedef struct Product {
     int from, steps; /* along k: the first element, and how many instructions */
     uint8_t
         order[MAX_K]; /* which k the buffers have at the i-th place of an instruction */
+    const Value *of; /* the left operand */
     Regs *a;
     const Layout *la;
     Buffer mem[2];
@@ -255,10 +256,12 @@ gather(Product *p, const Layout *l, int first, int from, int depth)
     if (p->nrow == MAX_ROWS)
         return false;
     LLVMValueRef *w = arena_array(&g->s->tmp, LLVMValueRef, 4 * depth);
+    LLVMBasicBlockRef here = nv_loop_pack(g, p->of);
     for (int i = 0; i < depth; i++)
         if (!nv_fragment(g, p->la, p->a, 0, m << layout_shift(p->la, 0),
                          (uint32_t)(from + i * p->w->k), p->w->bits, p->order, w + 4 * i))
             return false;
+    nv_loop_keep(g, p->of, here, w, 4 * depth);
     for (int i = 0; i < 4 * depth; i += MAX_N)
         nv_through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
     p->row[p->nrow] = m;
@@ -327,7 +330,8 @@ open_product(Gen *g, const Op *op, Product *p)
     const Type *acc = op->results[0].type->elem;
     const Attr *part = attr_find(&op->attrs, ATTR_PART);
     bool pairs;
-    *p = (Product){.g = g, .a_regs = a->type->kind == TY_TILE, .la = a->type->layout};
+    *p = (Product){.g = g, .a_regs = a->type->kind == TY_TILE, .of = a};
+    p->la = a->type->layout;
     p->by_steps = wgmma_by_steps(op);
     for (int i = 0; i < COUNT_OF(wgmmas); i++)
         if (wgmmas[i].a == type_elem(a->type)->scalar &&
