@@ -79,10 +79,7 @@ grad_numbers(Call *c, const Grads *g)
     attention_lengths(c, g->a, &g->s);
     call_float_arg(c, (double)g->a->p);
     call_int(c, g->a->seed);
-    if (attention_is_changed(&g->s)) {
-        attention_bind_options(c, &g->s);
-        attention_grad_options(c, &g->s);
-    }
+    attention_grad_options(c, &g->s);
 }
 
 static void
@@ -99,7 +96,6 @@ grad_keys(Call *c, const Grads *g, void *stream)
 {
     const AttentionTile *t = &g->plan.keys;
     grad_inputs(c, g, t);
-    call_bind_bool(c, "DQ", g->sums != NULL);
     call_tensor(c, g->dk);
     call_tensor(c, g->dv);
     if (g->sums)
@@ -111,9 +107,7 @@ grad_keys(Call *c, const Grads *g, void *stream)
     attention_strides(c, g->dk, g->s.packed);
     attention_strides(c, g->dv, g->s.packed);
     grad_numbers(c, g);
-    return call_run(c, "flash_attention_bwd",
-                    attention_is_changed(&g->s) ? "flash_attention_bwd_options"
-                                                : "flash_attention_bwd",
+    return call_run(c, "flash_attention_bwd", "flash_attention_bwd",
                     sdc_grid(ceil_over(g->s.longest_n, t->n),
                              g->s.sequences * g->s.key_heads, 1),
                     stream);
@@ -131,9 +125,7 @@ grad_queries(Call *c, const Grads *g, void *stream)
         grad_strides(c, g);
         attention_strides(c, g->dq, g->s.packed);
         grad_numbers(c, g);
-        return call_run(c, "flash_attention_bwd",
-                        attention_is_changed(&g->s) ? "flash_attention_bwd_dq_options"
-                                                    : "flash_attention_bwd_dq",
+        return call_run(c, "flash_attention_bwd_dq", "flash_attention_bwd_dq",
                         sdc_grid(ceil_over(g->s.longest_m, g->plan.queries.m),
                                  g->s.sequences * g->s.heads, 1),
                         stream);

@@ -76,12 +76,21 @@ void
 attention_grad_options(Call *c, const AttentionShape *s)
 {
     const SdcAttentionOptions *o = &s->options;
-    call_int(c, o->window);
-    call_float_arg(c, (double)o->cap);
+    if (o->window)
+        call_int(c, o->window);
+    else
+        call_tensor(c, NULL);
+    if (o->cap > 0)
+        call_float_arg(c, (double)o->cap);
+    else
+        call_tensor(c, NULL);
     call_tensor(c, o->slopes);
     call_tensor(c, o->bias);
     for (int i = 0; i < 4; i++)
-        call_int(c, o->bias ? o->bias->strides[i] : 0);
+        if (o->bias)
+            call_int(c, o->bias->strides[i]);
+        else
+            call_tensor(c, NULL);
     lengths(c, o->key_lengths);
 }
 
@@ -96,7 +105,13 @@ void
 attention_option_args(Call *c, const AttentionShape *s)
 {
     const SdcAttentionOptions *o = &s->options;
-    attention_grad_options(c, s);
+    call_int(c, o->window);
+    call_float_arg(c, (double)o->cap);
+    call_tensor(c, o->slopes);
+    call_tensor(c, o->bias);
+    for (int i = 0; i < 4; i++)
+        call_int(c, o->bias ? o->bias->strides[i] : 0);
+    lengths(c, o->key_lengths);
     lengths(c, o->pages);
     call_int(c, o->pages_stride);
     call_tensor(c, o->key_scale);

@@ -103,6 +103,11 @@ class Context:
         self.lib.sdc_context_destroy(self.handle)
 
 
+class Param(C.Structure):
+    _fields_ = [("name", C.c_char_p), ("type", C.c_char_p), ("is_constexpr", C.c_int),
+                ("has_default", C.c_int)]
+
+
 class Module:
     def __init__(self, ctx, handle):
         self.ctx, self.handle = ctx, handle
@@ -117,17 +122,26 @@ class Module:
         self.ctx.check(lib.sdc_function_get(self.handle, kernel.encode(),
                                             (C.c_char_p * len(bind))(*bind), len(bind),
                                             C.byref(fn)))
-        return Function(self.ctx, fn)
+        params, n = C.POINTER(Param)(), C.c_int()
+        self.ctx.check(lib.sdc_module_params(self.handle, kernel.encode(),
+                                             C.byref(params), C.byref(n)))
+        count = sum(not params[i].is_constexpr for i in range(n.value))
+        return Function(self.ctx, fn, count)
 
 
 class Function:
-    def __init__(self, ctx, handle):
-        self.ctx, self.handle = ctx, handle
+    def __init__(self, ctx, handle, count):
+        self.ctx, self.handle, self.count = ctx, handle, count
+
+    def arguments(self, values):
+        """As sdc_launch takes them; the last that are not given are None."""
+        missing = [None] * (self.count - len(values))
+        return (Arg * self.count)(*[argument(v) for v in list(values) + missing])
 
     def specialize(self, values):
-        args = (Arg * len(values))(*[argument(v) for v in values])
+        args = self.arguments(values)
         kernel = C.c_void_p()
-        self.ctx.check(self.ctx.lib.sdc_specialize(self.handle, args, len(values),
+        self.ctx.check(self.ctx.lib.sdc_specialize(self.handle, args, self.count,
                                                    C.byref(kernel)))
         return kernel
 
@@ -142,9 +156,9 @@ class Function:
     def prepare(self, grid, values, stream=None):
         """A function of no arguments that launches; `stream` a number, None: the default, or
         a function that says it at each launch."""
-        args = (Arg * len(values))(*[argument(v) for v in values])
+        args = self.arguments(values)
         size = Grid(*(list(grid) + [1, 1])[:3])
-        launch, handle, n, ctx = self.ctx.lib.sdc_launch, self.handle, len(values), self.ctx
+        launch, handle, n, ctx = self.ctx.lib.sdc_launch, self.handle, self.count, self.ctx
         fixed = None if callable(stream) else C.c_void_p(stream)
 
         def call(keep=values):  # the tensors stay alive with the call

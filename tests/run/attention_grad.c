@@ -183,6 +183,14 @@ arg_tail(Args *a, const Problem *p)
     arg(a, sdc_int(SEED));
 }
 
+/* The options of the backward, none given. */
+static void
+arg_options(Args *a)
+{
+    for (int i = 0; i < 9; i++)
+        arg(a, sdc_none());
+}
+
 /* Strides; those of a batch are 0 where sequences lie in a row. */
 static void
 arg_places(Args *a, const Problem *p, Buf *const *b, int n)
@@ -227,9 +235,8 @@ run_keys(Env *env, Problem *p)
     arg(&a, sdc_float((double)p->scale));
     arg_places(&a, p, (Buf *[]){&p->q, &p->k, &p->v, &p->dout, &p->dk, &p->dv}, 6);
     arg_tail(&a, p);
-    const char *binds =
-        env_text(env, "%s DQ=%s", p->binds, c->own_pass ? "False" : "True");
-    launch(env, "flash_attention_bwd", grid_keys(c), binds, a.at, a.n);
+    arg_options(&a);
+    launch(env, "flash_attention_bwd", grid_keys(c), p->binds, a.at, a.n);
 }
 
 static void
@@ -243,6 +250,8 @@ run_queries(Env *env, Problem *p)
         arg(&a, sdc_float((double)p->scale));
         arg_places(&a, p, (Buf *[]){&p->q, &p->k, &p->v, &p->dout, &p->dq}, 5);
         arg_tail(&a, p);
+        arg_options(&a);
+        env_turn_to(env, "flash_attention_bwd_dq");
         launch(env, "flash_attention_bwd_dq", grid_queries(c), p->binds, a.at, a.n);
         return;
     }
