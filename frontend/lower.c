@@ -47,7 +47,7 @@ static Val
 desc_param(Sema *s, const Node *p, const char *name, const SpecArg *a, DType dt,
            Shape block, int source, int *part)
 {
-    bool nan = strstr(a->sig, "],nan>") != NULL;
+    bool nan = strstr(a->sig, "],nan") != NULL, tf32 = strstr(a->sig, ",tf32>") != NULL;
     int rank = block.rank, n = 0;
     Value *in[1 + 2 * MAX_RANK];
     if (dt == DT_INT1)
@@ -58,6 +58,9 @@ desc_param(Sema *s, const Node *p, const char *name, const SpecArg *a, DType dt,
     if (nan && !dtype_is_float(dt))
         return sema_error(s, p->loc, "'%s' is padded with NaN, which %s does not have",
                           p->name, dtype_str(s->a, dt));
+    if (tf32 && dt != DT_FP32)
+        return sema_error(s, p->loc, "'%s' rounds to tf32, which is for fp32 alone: it "
+                          "has %s", p->name, dtype_str(s->a, dt));
     add_param(s, name, dt + DT_PTR, 16, source, (*part)++, &in[n]);
     n++;
     for (int i = 0; i < rank; i++, n++)
@@ -71,6 +74,8 @@ desc_param(Sema *s, const Node *p, const char *name, const SpecArg *a, DType dt,
     AttrList attrs = { 0 };
     attr_set_str(&s->s->mod, &attrs, ATTR_PADDING,
                  name_of(&s->s->names, nan ? "nan" : "zero"));
+    if (tf32)
+        attr_set_str(&s->s->mod, &attrs, ATTR_ROUND, name_of(&s->s->names, "tf32"));
     const Type *t = type_desc(s->s->types, dtype_ir(s->s, dt), rank, block.dim);
     Op *op = build_op(&s->b, OP_MAKE_DESC, in, n, &attrs, &t, 1);
     FeVal *v = val_shaped(s, FE_DESC, dt, block);

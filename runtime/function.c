@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_NAN = 1 << 13, KEY_ONE = 1 << 14, KEY_DIV16 = 1 << 15 };
+enum { KEY_TF32 = 1 << 12, KEY_NAN = 1 << 13, KEY_ONE = 1 << 14, KEY_DIV16 = 1 << 15 };
 enum { MAX_ARGS = SDCRT_MAX_PARAMS, MAX_KEY = 4 * MAX_ARGS };
 /* Bytes of a type's text; of a tuple's. */
 enum { MAX_TYPE = 120, MAX_TUPLE = (SDCRT_MAX_LEAVES + 8) * MAX_TYPE };
@@ -115,6 +115,8 @@ arg_key(const KernelInfo *info, int i, const SdcArg *arg)
     const SdcDesc *d = a->kind == SDC_ARG_DESC ? a->v.ptr : NULL;
     if (d && a->dtype & SDC_PAD_NAN)
         key |= KEY_NAN;
+    if (d && a->dtype & SDC_ROUND_TF32)
+        key |= KEY_TF32;
     if (d) /* blocks are powers of two: their logarithms say all, and 0 tells the rank */
         for (int k = 0; k < d->rank && k < SDC_MAX_DESC_RANK; k++)
             key |=
@@ -136,16 +138,18 @@ arg_key(const KernelInfo *info, int i, const SdcArg *arg)
     return key;
 }
 
-/* "tensordesc<fp16[64,64]>:16", with ",nan" behind the block when that is the padding. */
+/* "tensordesc<fp16[64,64]>:16"; behind the block ",nan" when that is the padding, and
+   ",tf32" when loads round to it. */
 static bool
-desc_text(const SdcDesc *d, bool nan, const char *hint, char *to, size_t size)
+desc_text(const SdcDesc *d, uint64_t key, const char *hint, char *to, size_t size)
 {
     if (!d || d->rank < 1 || d->rank > SDC_MAX_DESC_RANK || !sdc_dtype_name(d->dtype))
         return false;
     int n = snprintf(to, size, "tensordesc<%s[", sdc_dtype_name(d->dtype));
     for (int i = 0; i < d->rank; i++)
         n += snprintf(to + n, size - (size_t)n, "%s%d", i ? "," : "", d->block[i]);
-    snprintf(to + n, size - (size_t)n, "]%s>%s", nan ? ",nan" : "", hint);
+    snprintf(to + n, size - (size_t)n, "]%s%s>%s",
+             key & KEY_NAN ? ",nan" : "", key & KEY_TF32 ? ",tf32" : "", hint);
     return true;
 }
 
@@ -180,7 +184,7 @@ arg_text(const SdcFunction *f, int i, const SdcArg *arg, char *to, size_t size)
     const char *name = sdc_dtype_name((SdcDtype)a->dtype);
     int type_len = p->type ? (int)strcspn(p->type, ":") : 0;
     if (a->kind == SDC_ARG_DESC)
-        return desc_text(a->v.ptr, key & KEY_NAN, hint, to, size);
+        return desc_text(a->v.ptr, key, hint, to, size);
     if (key & KEY_ONE)
         snprintf(to, size, "1");
     else if (a->kind == SDC_ARG_NONE)

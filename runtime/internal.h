@@ -215,11 +215,11 @@ arg_plain(const SdcArg *a)
     return b ? sdc_ptr(b->dtype, b->ptr) : *a;
 }
 
-/* Has the argument a type that exists? A descriptor's says how it is padded, too. */
+/* Has the argument a type that exists? A descriptor's says how it is read, too. */
 static inline bool
 arg_typed(const SdcArg *a)
 {
-    int32_t flags = a->kind == SDC_ARG_DESC ? SDC_PAD_NAN : 0;
+    int32_t flags = a->kind == SDC_ARG_DESC ? SDC_PAD_NAN | SDC_ROUND_TF32 : 0;
     return a->kind == SDC_ARG_TUPLE || (uint32_t)(a->dtype & ~flags) < SDC_DTYPE_COUNT;
 }
 

@@ -461,12 +461,24 @@ SDC_MAKER SdcArg sdc_desc(const SdcDesc *d)
     return sdc_arg_at(SDC_ARG_DESC, d->dtype, d);
 }
 
-/* The same; what a load finds outside of the tensor is NaN instead of 0. Floats only. */
-enum { SDC_PAD_NAN = 0x100 };
+/* What loads of a descriptor do, added to `dtype` of its argument: what they find outside
+   of the tensor is NaN instead of 0 (floats only); what they read is rounded to the
+   nearest number of tf32, ties to even (fp32 only), as Triton's round_f32_to_tf32. */
+enum { SDC_PAD_NAN = 0x100, SDC_ROUND_TF32 = 0x200 };
+
+/* sdc_desc with SDC_PAD_NAN. */
 SDC_MAKER SdcArg sdc_desc_nan(const SdcDesc *d)
 {
     SdcArg a = sdc_desc(d);
     a.dtype |= SDC_PAD_NAN;
+    return a;
+}
+
+/* sdc_desc with SDC_ROUND_TF32. */
+SDC_MAKER SdcArg sdc_desc_tf32(const SdcDesc *d)
+{
+    SdcArg a = sdc_desc(d);
+    a.dtype |= SDC_ROUND_TF32;
     return a;
 }
 

@@ -29,20 +29,26 @@ bool pass_lower_block_ptr(Func *f, PassCx *cx);
    element, since what is pipelined and copied by TMA has two. */
 enum { MAX_PARTS = 1 + 3 * MAX_RANK, FLAT_RANK = 2 };
 
+/* What a descriptor's loads do with what they read; static. */
+typedef struct Reading {
+    bool nan;  /* outside of the bounds is NaN */
+    bool tf32; /* elements lose the bits that tf32 does not have */
+} Reading;
+
 /* A block pointer or descriptor as its components: base; shape.. and strides.. (i64);
    offsets.. (i32, block pointers only). */
 typedef struct Parts {
     const Type *type;
     int n;
     Value *v[MAX_PARTS];
-    Name padding; /* of a descriptor */
+    Reading reading; /* of a descriptor */
 } Parts;
 
 typedef struct Mask {
     Session *s;
     Arena *tmp;
     Map parts; /* Value -> Parts */
-    Map pads;  /* Region -> paddings of the values that end it, Name[] */
+    Map readings; /* Region -> those of the values that end it, Reading[] */
     Vec(Op *) dead;
     bool maps; /* the target writes tensor maps in kernels */
     bool flatten; /* tiles of more than rows and columns, where they have no more */
@@ -215,14 +221,43 @@ block_access(Mask *m, Builder *b, const Parts *p, Value *const *offsets, unsigne
     return access_at(m, b, p, index, p->type->shape, checks);
 }
 
+static Reading
+reading_of(const Op *op)
+{
+    Name pad = attr_str(&op->attrs, ATTR_PADDING);
+    Name to = attr_str(&op->attrs, ATTR_ROUND);
+    return (Reading){.nan = pad && strcmp(pad, "nan") == 0,
+                     .tf32 = to && strcmp(to, "tf32") == 0};
+}
+
 /* NaN where the padding asks for it; without `other` masked lanes give zero. */
 static Value *
-padding(Builder *b, const Value *ptr, Name pad, TypeTable *tt)
+padding(Builder *b, const Value *ptr, Reading r, TypeTable *tt)
 {
     const Type *elem = type_elem(ptr->type)->elem;
-    if (!pad || strcmp(pad, "nan") != 0 || !type_is_float(elem))
+    if (!r.nan || !type_is_float(elem))
         return NULL;
     return build_float(b, type_like(tt, ptr->type, elem), NAN);
+}
+
+/* fp32 to the nearest number of tf32, ties to even; infinity and NaN stay as they are. */
+static Value *
+round_tf32(Builder *b, Value *x, TypeTable *tt)
+{
+    enum { DROPPED = 13, HALF = 1 << (DROPPED - 1) };
+    const int64_t exponent = 0x7f800000;
+    const Type *t = type_like(tt, x->type, type_scalar(tt, SK_I32));
+    Value *bits = build_cast(b, OP_BITCAST, x, type_scalar(tt, SK_I32));
+    Value *odd = build_binary(b, OP_SHRU, bits, build_int(b, t, DROPPED));
+    odd = build_binary(b, OP_AND, odd, build_int(b, t, 1));
+    Value *up = build_binary(b, OP_ADD, odd, build_int(b, t, HALF - 1));
+    Value *near = build_binary(b, OP_ADD, bits, up);
+    near = build_binary(b, OP_AND, near, build_int(b, t, -(1 << DROPPED)));
+    Value *all = build_int(b, t, exponent);
+    Value *special =
+        build_cmp(b, OP_CMPI, "eq", build_binary(b, OP_AND, bits, all), all);
+    near = build_cast(b, OP_BITCAST, near, type_elem(x->type));
+    return build_select(b, special, x, near);
 }
 
 /* Attributes of the access that stay: cache hints and the like. */
@@ -243,11 +278,13 @@ fit(Builder *b, Value *x, const Type *t)
 }
 
 static void
-finish_load(Mask *m, Builder *b, Op *op, Access a, Name pad)
+finish_load(Mask *m, Builder *b, Op *op, Access a, Reading r)
 {
     AttrList l = hints(m, op);
-    Value *other = a.mask ? padding(b, a.ptr, pad, m->s->types) : NULL;
+    Value *other = a.mask ? padding(b, a.ptr, r, m->s->types) : NULL;
     Value *v = build_load(b, a.ptr, a.mask, other, &l);
+    if (r.tf32)
+        v = round_tf32(b, v, m->s->types);
     v = fit(b, v, op->results[0].type);
     v->name = op->results[0].name;
     value_replace(&op->results[0], v);
@@ -286,7 +323,7 @@ lower_block_access(Mask *m, Builder *b, Op *op)
     const Parts *p = parts_of(m, op_operand(op, 0));
     Access a = block_access(m, b, p, &p->v[1 + 2 * p->type->rank], boundary_set(op));
     if (op->kind == OP_BLOCK_LOAD)
-        finish_load(m, b, op, a, attr_str(&op->attrs, ATTR_PADDING));
+        finish_load(m, b, op, a, reading_of(op));
     else
         finish_store(m, b, op, a, op_operand(op, 1));
 }
@@ -301,7 +338,7 @@ lower_desc_access(Mask *m, Builder *b, Op *op)
         offsets[d] = op_operand(op, d + (load ? 1 : 2));
     Access a = block_access(m, b, p, offsets, (1u << p->type->rank) - 1);
     if (load)
-        finish_load(m, b, op, a, p->padding);
+        finish_load(m, b, op, a, p->reading);
     else
         finish_store(m, b, op, a, op_operand(op, 1));
 }
@@ -319,7 +356,7 @@ lower_desc_rows(Mask *m, Builder *b, Op *op)
     };
     Access a = access_at(m, b, p, index, t->shape, 3);
     if (load)
-        finish_load(m, b, op, a, p->padding);
+        finish_load(m, b, op, a, p->reading);
     else
         finish_store(m, b, op, a, op_operand(op, 1));
 }
@@ -356,7 +393,7 @@ take_make(Mask *m, Builder *b, Op *op)
     }
     if (m->maps && is_made_in_kernel(op))
         p->v[0] = tensor_hint(m, b, p->v[0]);
-    p->padding = attr_str(&op->attrs, ATTR_PADDING);
+    p->reading = reading_of(op);
     vec_push(m->tmp, &m->dead, op);
 }
 
@@ -404,7 +441,7 @@ expand_type(Mask *m, TypeVec *out, const Type *t)
 /* `old` is a result or argument; what takes its place is at[*i] and, for a block, the
    values behind it. */
 static void
-take_place(Mask *m, Value *old, Value *const *at, int *i, Name padding_of)
+take_place(Mask *m, Value *old, Value *const *at, int *i, Reading reading)
 {
     if (!is_block(old->type)) {
         if (!at[*i]->name)
@@ -413,7 +450,7 @@ take_place(Mask *m, Value *old, Value *const *at, int *i, Name padding_of)
         return;
     }
     Parts *p = new_parts(m, old);
-    p->padding = padding_of;
+    p->reading = reading;
     for (int k = 0; k < p->n; k++)
         p->v[k] = at[(*i)++];
 }
@@ -432,57 +469,60 @@ touches_blocks(const Op *op)
     return false;
 }
 
-static bool
-pads_nan(Name padding)
+static void
+want_same(Mask *m, const Op *op, Reading a, Reading b)
 {
-    return padding && strcmp(padding, "nan") == 0;
+    if (a.nan != b.nan)
+        diag_error(&m->s->diag, op->loc,
+                   "not supported yet: descriptors of different padding meet here");
+    else if (a.tf32 != b.tf32)
+        diag_error(&m->s->diag, op->loc,
+                   "not supported yet: descriptors that round to tf32 and others meet "
+                   "here");
 }
 
-/* Padding of descriptors is static: what the loop starts with is what it carries. */
-static Name
-initial_padding(Mask *m, const Op *op, int carried)
+/* It is static: what the loop starts with is what it carries. */
+static Reading
+initial_reading(Mask *m, const Op *op, int carried)
 {
     int first = op->kind == OP_FOR ? 3 : 0;
-    return parts_of(m, op_operand(op, first + carried))->padding;
+    return parts_of(m, op_operand(op, first + carried))->reading;
 }
 
-/* The paddings that regions of `to` end with; one for all, and `start` when there is a
-   first value, or an error. */
-static Name
-final_padding(Mask *m, const Op *to, int result, const Name *start)
+/* What regions of `to` end with; one for all, and `start` when there is a first value, or
+   an error. */
+static Reading
+final_reading(Mask *m, const Op *to, int result, const Reading *start)
 {
-    Name pad = start ? *start : NULL;
+    Reading r = start ? *start : (Reading){0};
     for (int k = 0; k < to->nregion; k++) {
         if (to->kind == OP_WHILE && k == 1)
-            continue; /* its values have another order: check_body_padding */
-        const Name *list = map_get(&m->pads, to->regions[k]);
-        Name mine = list ? list[result + (to->kind == OP_WHILE)] : NULL;
-        if ((k || start) && pads_nan(mine) != pads_nan(pad))
-            diag_error(&m->s->diag, to->loc,
-                       "not supported yet: descriptors of different padding meet here");
-        pad = mine;
+            continue; /* its values have another order: check_body_readings */
+        const Reading *list = map_get(&m->readings, to->regions[k]);
+        Reading mine = list ? list[result + (to->kind == OP_WHILE)] : (Reading){0};
+        if (k || start)
+            want_same(m, to, mine, r);
+        r = mine;
     }
-    return pad;
+    return r;
 }
 
 /* The body of a while gives back what its condition takes. */
 static void
-check_body_padding(Mask *m, const Op *op, const Op *to)
+check_body_readings(Mask *m, const Op *op, const Op *to)
 {
-    const Name *list = map_get(&m->pads, to->regions[1]);
+    const Reading *list = map_get(&m->readings, to->regions[1]);
     for (int i = 0; list && i < op->noperand; i++)
-        if (is_block(op_operand(op, i)->type) &&
-            pads_nan(list[i]) != pads_nan(initial_padding(m, op, i)))
-            diag_error(&m->s->diag, to->loc,
-                       "not supported yet: descriptors of different padding meet here");
+        if (is_block(op_operand(op, i)->type))
+            want_same(m, to, list[i], initial_reading(m, op, i));
 }
 
-static Name
-argument_padding(Mask *m, const Op *op, const Op *to, int region, int arg)
+static Reading
+argument_reading(Mask *m, const Op *op, const Op *to, int region, int arg)
 {
     if (op->kind == OP_WHILE && region == 1) /* what the condition passes on */
-        return final_padding(m, to, arg, NULL);
-    return initial_padding(m, op, arg - (op->kind == OP_FOR));
+        return final_reading(m, to, arg, NULL);
+    return initial_reading(m, op, arg - (op->kind == OP_FOR));
 }
 
 /* A new op whose operands, results and region arguments are components; its regions are
@@ -506,9 +546,10 @@ rebuild(Mask *m, Op *op, int depth)
             int at = r->narg;
             for (int t = 0; t < types.n; t++)
                 region_arg(r, types.at[t], NULL);
-            Name pad =
-                is_block(from->args[i]->type) ? argument_padding(m, op, to, k, i) : NULL;
-            take_place(m, from->args[i], r->args, &at, pad);
+            Reading reading = {0};
+            if (is_block(from->args[i]->type))
+                reading = argument_reading(m, op, to, k, i);
+            take_place(m, from->args[i], r->args, &at, reading);
         }
         while (from->first)
             op_move_to_end(from->first, r);
@@ -518,15 +559,15 @@ rebuild(Mask *m, Op *op, int depth)
     for (int i = 0; i < to->nresult; i++)
         vec_push(m->tmp, &results, &to->results[i]);
     for (int i = 0, at = 0; i < op->nresult; i++) {
-        Name pad = NULL, start = NULL;
+        Reading reading = {0}, start = {0};
         if (is_block(op->results[i].type)) {
-            start = op->kind == OP_FOR ? initial_padding(m, op, i) : NULL;
-            pad = final_padding(m, to, i, op->kind == OP_FOR ? &start : NULL);
+            start = op->kind == OP_FOR ? initial_reading(m, op, i) : start;
+            reading = final_reading(m, to, i, op->kind == OP_FOR ? &start : NULL);
         }
-        take_place(m, &op->results[i], results.at, &at, pad);
+        take_place(m, &op->results[i], results.at, &at, reading);
     }
     if (op->kind == OP_WHILE)
-        check_body_padding(m, op, to);
+        check_body_readings(m, op, to);
     vec_push(m->tmp, &m->dead, op);
     m->changed = true;
 }
@@ -537,11 +578,11 @@ expand_terminator(Mask *m, Op *op)
     ValueVec vals = {0};
     if (!touches_blocks(op))
         return;
-    Name *pads = arena_array(m->tmp, Name, op->noperand);
+    Reading *readings = arena_array(m->tmp, Reading, op->noperand);
     for (int i = 0; i < op->noperand; i++)
         if (is_block(op_operand(op, i)->type))
-            pads[i] = parts_of(m, op_operand(op, i))->padding;
-    map_set(&m->pads, op->parent, pads);
+            readings[i] = parts_of(m, op_operand(op, i))->reading;
+    map_set(&m->readings, op->parent, readings);
     for (int i = 0; i < op->noperand; i++)
         expand_value(m, &vals, op_operand(op, i));
     while (op->noperand)
@@ -614,7 +655,7 @@ pass_lower_block_ptr(Func *f, PassCx *cx)
               .maps = cx->target.tma && cx->target.tensor_maps,
               .flatten = cx->target.gpu};
     map_init(&m.parts, m.tmp);
-    map_init(&m.pads, m.tmp);
+    map_init(&m.readings, m.tmp);
     visit(&m, f->body, 0);
     for (int i = m.dead.n - 1; i >= 0; i--) /* users before what they used */
         if (!op_has_uses(m.dead.at[i]))

@@ -17,6 +17,9 @@ typedef struct Block {
     int rank;
 } Block;
 
+/* The cell behind the strides of a descriptor. */
+enum { PADS_NAN = 1, ROUNDS_TF32 = 2 };
+
 static bool
 run_make(Machine *m, const Op *op)
 {
@@ -27,9 +30,10 @@ run_make(Machine *m, const Op *op)
     cell[1 + 3 * r] = 0;
     for (int i = 0; i < op->noperand; i++)
         cell[i] = (uint64_t)machine_scalar(m, op_operand(op, i));
-    Name pad = attr_str(&op->attrs, ATTR_PADDING);
+    Name pad = attr_str(&op->attrs, ATTR_PADDING), to = attr_str(&op->attrs, ATTR_ROUND);
     if (op->kind == OP_MAKE_DESC)
-        cell[1 + 2 * r] = pad && !strcmp(pad, "nan");
+        cell[1 + 2 * r] = (pad && !strcmp(pad, "nan") ? PADS_NAN : 0) |
+                          (to && !strcmp(to, "tf32") ? ROUNDS_TF32 : 0);
     return true;
 }
 
@@ -70,13 +74,24 @@ element(const Block *b, const int64_t *at, int bytes, uint64_t *address)
 static uint64_t
 outside(const Op *op, const Block *b, const Type *elem)
 {
-    bool nan = b->cell[1 + 2 * b->rank] != 0;
+    bool nan = b->cell[1 + 2 * b->rank] & PADS_NAN;
     if (op->kind == OP_BLOCK_LOAD) {
         Name pad = attr_str(&op->attrs, ATTR_PADDING);
         nan = pad && !strcmp(pad, "nan");
     }
     bool is_float = elem->kind == TY_SCALAR && scalar_is_float(elem->scalar);
     return nan && is_float ? format_encode(elem->scalar, __builtin_nan(""), false) : 0;
+}
+
+/* The bits of an fp32 rounded to 10 bits behind the point: 13 fall away, and what is left
+   is counted up where they are more than half, or half and it is odd. */
+static uint64_t
+to_tf32(uint64_t bits)
+{
+    uint64_t low = bits & 0x1fff, kept = bits & ~(uint64_t)0x1fff;
+    if ((bits >> 23 & 0xff) == 0xff)
+        return bits;
+    return low > 0x1000 || (low == 0x1000 && kept & 0x2000) ? kept + 0x2000 : kept;
 }
 
 static bool
@@ -86,6 +101,8 @@ touch(Machine *m, const Op *op, const Block *b, const Type *elem, const uint64_t
     int64_t at[MAX_RANK] = {0}, n = 1;
     int bytes = memory_bytes(elem);
     uint64_t old, address, pad = out ? outside(op, b, elem) : 0;
+    bool desc = op->kind == OP_DESC_LOAD || op->kind == OP_DESC_GATHER;
+    bool round = desc && b->cell[1 + 2 * b->rank] & ROUNDS_TF32;
     for (int d = 0; d < b->rank; d++)
         n *= b->shape[d];
     for (int64_t i = 0; i < n; i++) {
@@ -101,6 +118,8 @@ touch(Machine *m, const Op *op, const Block *b, const Type *elem, const uint64_t
             return false;
         for (int d = b->rank - 1; d >= 0 && ++at[d] == b->shape[d]; d--)
             at[d] = 0;
+        if (round)
+            out[i] = to_tf32(out[i]);
     }
     return true;
 }

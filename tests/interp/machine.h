@@ -4,7 +4,7 @@
    Every SSA value has a slot of 64-bit cells, one for each element in row-major order:
    integers sign-extended (i1 as 0 or 1), floats as the bits of their format, pointers as
    addresses. A block pointer is base, shape.., strides.., offsets.., 0; a descriptor
-   base, shape.., strides.., and 1 where its padding is NaN. Cells are plain bits, so
+   base, shape.., strides.., and how its loads pad and round. Cells are plain bits, so
    copies are exact whatever they copy, NaNs included. */
 #ifndef SDC_TESTS_INTERP_MACHINE_H
 #define SDC_TESTS_INTERP_MACHINE_H

@@ -37,6 +37,7 @@ START_TEST(makers_are_symbols)
     OF_LIBRARY(SdcArg, sdc_tuple, const SdcArg *, int);
     OF_LIBRARY(SdcArg, sdc_desc, const SdcDesc *);
     OF_LIBRARY(SdcArg, sdc_desc_nan, const SdcDesc *);
+    OF_LIBRARY(SdcArg, sdc_desc_tf32, const SdcDesc *);
     OF_LIBRARY(SdcGrid, sdc_grid, int64_t, int64_t, int64_t);
     same(lib_sdc_ptr(SDC_FP32, data), sdc_ptr(SDC_FP32, data));
     same(lib_sdc_buffer(&buffer), sdc_buffer(&buffer));
@@ -49,6 +50,7 @@ START_TEST(makers_are_symbols)
     same(lib_sdc_tuple(two, 2), sdc_tuple(two, 2));
     same(lib_sdc_desc(&desc), sdc_desc(&desc));
     same(lib_sdc_desc_nan(&desc), sdc_desc_nan(&desc));
+    same(lib_sdc_desc_tf32(&desc), sdc_desc_tf32(&desc));
     SdcGrid g = lib_sdc_grid(3, -1, 1ll << 40);
     ck_assert(g.x == 3 && g.y == -1 && g.z == -1);
 }

@@ -101,7 +101,8 @@ def argument(v: Any, ctx: Context, keep: list[Any]) -> L.Arg:
         d = _descriptor(v)
         keep.append(d)
         nan = L.PAD_NAN if getattr(v, "padding", "zero") == "nan" else 0
-        a.kind, a.dtype, a.v.ptr = L.ARG_DESC, d.dtype | nan, C.addressof(d)
+        tf32 = L.ROUND_TF32 if getattr(v, "round_f32_to_tf32", False) else 0
+        a.kind, a.dtype, a.v.ptr = L.ARG_DESC, d.dtype | nan | tf32, C.addressof(d)
     elif hasattr(v, "data_ptr") or hasattr(v, "__array_interface__") and \
             getattr(v, "ndim", 0) > 0:
         a.kind, a.dtype, a.v.ptr = L.ARG_PTR, dtypes.code(v.dtype), pointer(v)

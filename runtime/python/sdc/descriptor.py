@@ -22,6 +22,8 @@ class TensorDescriptor:
             raise ValueError("shape, strides and block_shape have one length")
         if self.padding not in ("zero", "nan"):
             raise ValueError("padding is 'zero' or 'nan'")
+        if self.round_f32_to_tf32 and str(self.base.dtype).split(".")[-1] != "float32":
+            raise ValueError("round_f32_to_tf32 is for float32 alone")
 
     @staticmethod
     def from_tensor(tensor: Any, block_shape: Sequence[int], padding: str = "zero",

@@ -62,7 +62,8 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
             form += "qq"
             parts = [[f"{name}{part}{i}" for i in range(rank)] for part in "stb"]
             key += [f"{name}.dtype", f"{name}.device"]
-            key += [f"{text}.padding"] * hasattr(v, "padding")  # older ones have none
+            for says in ("padding", "round_f32_to_tf32"):  # older ones say less
+                key += [f"{text}.{says}"] * hasattr(v, says)
             opened.append(f"{name} = {text}.base; " + "; ".join(
                 f"[{', '.join(names)}] = {text}.{attribute}" for names, attribute in
                 zip(parts, ("shape", "strides", "block_shape"))))

@@ -54,7 +54,7 @@ TL_NAME = {"int1": "int1", "fp8e5": "float8e5", "fp8e4nv": "float8e4nv", "void":
            "fp8e4b15": "float8e4b15", "fp8e4b8": "float8e4b8", "fp8e5b16": "float8e5b16",
            "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
 ARG_PTR, ARG_INT, ARG_FLOAT, ARG_NONE, ARG_DESC = range(5)
-PAD_NAN = 0x100
+PAD_NAN, ROUND_TF32 = 0x100, 0x200
 
 # names of launch options of Triton's backends; others are an error as in Triton
 OPTIONS = set("""num_warps num_ctas num_stages warp_size maxnreg ir_override ptx_version ptx_options
@@ -474,7 +474,8 @@ def argument(x, keep, param=None):
             d.shape[i], d.strides[i], d.block[i] = int(s), int(t), int(b)
         keep.append(d)
         nan = PAD_NAN if getattr(x, "padding", "zero") == "nan" else 0
-        a.kind, a.dtype, a.v.ptr = ARG_DESC, d.dtype | nan, C.addressof(d)
+        tf32 = ROUND_TF32 if getattr(x, "round_f32_to_tf32", False) else 0
+        a.kind, a.dtype, a.v.ptr = ARG_DESC, d.dtype | nan | tf32, C.addressof(d)
     elif x is None:
         a.kind = ARG_NONE
     elif isinstance(x, torch.dtype) or isinstance(x, MockPtr):

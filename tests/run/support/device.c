@@ -157,8 +157,7 @@ device_launch(Env *env, SdcFunction *fn, SdcGrid grid, const SdcArg *args, int n
         if (args[i].kind == SDC_ARG_DESC) {
             desc[i] = *(const SdcDesc *)args[i].v.ptr;
             desc[i].base = translate(env, desc[i].base);
-            there[i] = args[i].dtype & SDC_PAD_NAN ? sdc_desc_nan(&desc[i])
-                                                    : sdc_desc(&desc[i]);
+            there[i].v.ptr = &desc[i];
         }
     }
     SdcStatus s = sdc_launch(fn, grid, there, nargs, NULL);

@@ -69,7 +69,8 @@ type_text(Launch *l, const FrontParam *p, const SdcArg *a)
         buf_printf(&b, "tensordesc<%s[", sdc_dtype_name(d->dtype));
         for (int i = 0; i < d->rank; i++)
             buf_printf(&b, "%s%d", i ? "," : "", d->block[i]);
-        buf_str(&b, a->dtype & SDC_PAD_NAN ? "],nan>" : "]>");
+        buf_printf(&b, "]%s%s>", a->dtype & SDC_PAD_NAN ? ",nan" : "",
+                   a->dtype & SDC_ROUND_TF32 ? ",tf32" : "");
         return b.s;
     }
     if (!p->no_specialize && whole)
