@@ -44,10 +44,12 @@ bi_arange(Sema *s, Args *a)
     if (end <= start)
         return sema_error(s, a->loc, "'arange' needs end > start, found %lld .. %lld",
                           (long long)start, (long long)end);
-    if (!is_pow2(end - start))
-        return sema_error(s, a->loc, "arange's range must be a power of 2, found "
-                          "%lld; use the next power of 2 and a mask",
-                          (long long)(end - start));
+    if (!is_pow2(end - start)) {
+        sema_error(s, a->loc, "arange's range must be a power of 2");
+        diag_note(&s->s->diag, a->loc, "it has %lld elements: use the next power of 2 "
+                  "and a mask", (long long)(end - start));
+        return val_error();
+    }
     Shape sh = { 1, { end - start } };
     const Type *t = sema_type(s, DT_INT32, sh, a->loc);
     if (!t)

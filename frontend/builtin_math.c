@@ -415,11 +415,9 @@ bi_dot(Sema *s, Args *a)
         int64_t k = a->v[0]->shape[a->v[0]->rank - 1];
         if (!arg_int(s, a, 5, &imprecise))
             return val_error();
-        if (dtype_is_fp8(a->v[0]->dt) && imprecise > k) /* here it counts across loops */
-            diag_warning(&s->s->diag, a->at[5],
-                         "Triton refuses a 'max_num_imprecise_acc' above the inner size, "
-                         "%lld",
-                         (long long)k);
+        if (dtype_is_fp8(a->v[0]->dt) && dtype_is_fp8(a->v[1]->dt) && imprecise > k)
+            return sema_error(s, a->at[5], "max_num_imprecise_acc (%lld) must be <= K "
+                              "(%lld)", (long long)imprecise, (long long)k);
         attr_set_int(&s->s->mod, &attrs, ATTR_MAX_IMPRECISE, imprecise);
     }
     Val x = flatten_batch(s, a->v[0], a->loc), y = flatten_batch(s, a->v[1], a->loc);

@@ -26,8 +26,9 @@ sema_check_shape(Sema *s, Shape sh, Loc loc)
     }
     for (int i = 0; i < sh.rank; i++) {
         if (!is_pow2(sh.dim[i])) {
-            sema_error(s, loc, "Shape element %d must be a power of 2: found %lld in "
-                       "shape %s", i, (long long)sh.dim[i], shape_str(s->a, sh));
+            sema_error(s, loc, "Shape element %d must be a power of 2", i);
+            diag_note(&s->s->diag, loc, "it is %lld in shape %s", (long long)sh.dim[i],
+                      shape_str(s->a, sh));
             return false;
         }
         if (sh.dim[i] > MAX_NUMEL || (n *= sh.dim[i]) > MAX_NUMEL) {

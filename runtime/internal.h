@@ -111,6 +111,7 @@ typedef struct ArgRule {
     int slot;  /* first parameter of the compiled kernel; -1: bound at compile time */
     int nslot; /* a descriptor has 1 + 2 * rank: base, shape, strides */
     SdcDtype dtype; /* of the number, or of what the pointer points to */
+    bool annotated; /* the source gives its type */
     const SdcrtSource *source; /* what it is bound to; the block of a descriptor */
 } ArgRule;
 

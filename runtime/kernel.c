@@ -69,7 +69,9 @@ make_rules(SdcKernel *k)
     for (int i = 0; i < k->info->nruntime; i++) {
         int source = k->info->runtime[i];
         ArgRule *rule = &k->rules[i];
-        *rule = (ArgRule){.slot = -1, .source = &meta->sources[source]};
+        *rule = (ArgRule){.slot = -1,
+                          .source = &meta->sources[source],
+                          .annotated = k->info->params[source].type != NULL};
         for (int p = 0; p < meta->nparam; p++)
             if (meta->params[p].source == source) {
                 rule->slot = p - rule->nslot; /* parts stand side by side */
@@ -390,6 +392,20 @@ fill_slot(const SdcrtParam *p, SdcDtype t, const SdcArg *arg, uint64_t *slot)
     return NULL;
 }
 
+/* An integer whose type the source says loses the bits that this has not, as in Triton;
+   one below zero is none of an unsigned type. */
+static const char *
+fill_annotated(const SdcrtParam *p, SdcDtype t, const SdcArg *a, uint64_t *slot)
+{
+    SdcArg low = *a;
+    int above = 64 - p->bits;
+    uint64_t bits = (uint64_t)a->v.i << above;
+    bool is_unsigned = p->is_unsigned || p->bits == 1;
+    if (!p->is_unsigned || a->v.i >= 0)
+        low.v.i = is_unsigned ? (int64_t)(bits >> above) : (int64_t)bits >> above;
+    return fill_slot(p, t, &low, slot);
+}
+
 /* A descriptor to its slots; NULL, or what is wrong. */
 static const char *
 fill_desc(const SdcrtParam *p, const SdcrtSource *s, const SdcArg *a, uint64_t *slot)
@@ -458,10 +474,13 @@ fill_slots(const SdcKernel *k, const SdcArg *args, int nargs, uint64_t *slots)
         else if (rule->slot >= 0 && rule->source->rank)
             wrong = fill_desc(&k->meta->params[at], rule->source, &args[i], &slots[at]);
         else if (rule->slot >= 0)
-            wrong = fill_slot(&k->meta->params[rule->slot], rule->dtype, &args[i],
-                              &slots[rule->slot]);
+            wrong = fill_slot(&k->meta->params[at], rule->dtype, &args[i], &slots[at]);
         else if (!matches_bound(rule->source, &args[i]))
             wrong = "differs from the value that the kernel was specialized for";
+        if (wrong && rule->annotated && rule->slot >= 0 &&
+            args[i].kind == SDC_ARG_INT && k->meta->params[at].kind == SDCRT_INT)
+            wrong = fill_annotated(&k->meta->params[at], rule->dtype, &args[i],
+                                   &slots[at]);
         if (wrong || !arg_typed(&args[i])) {
             SdcStatus status = context_args(k->mod->cx, k->info, args, nargs);
             return status != SDC_OK ? status : refuse(k, i, wrong);

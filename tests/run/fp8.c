@@ -134,9 +134,9 @@ END_TEST
 START_TEST(imprecise)
 {
     static const Shape shape = {128, 144, 336};
-    static const char *const by[] = {"0", "32", "64", "100", "128", "1024"};
+    static const char *const by[] = {"0", "32", "64", "100", "128"};
     Env env = open_file();
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 5; i++) {
         const char *binds = env_text(&env, "num_warps=%d IMPRECISE=%s WARP_SPECIALIZE=%s",
                                      i & 1 ? 8 : 4, by[i], i & 2 ? "True" : "False");
         product(&env, types[0], types[i & 1], SDC_FP32, i % 4, &shape, 64, 128, 128,
@@ -178,7 +178,8 @@ single_case(Env *env, SdcDtype ta, SdcDtype tb, SdcDtype tc, int order, bool sca
     for (int i = 0; i < M * N; i++)
         bound[i] = 0;
     const char *binds = env_text(env, "M=%d N=%d K=%d SCALED=%s IMPRECISE=%d", (int)M,
-                                 (int)N, (int)K, scaled ? "True" : "False", order * 32);
+                                 (int)N, (int)K, scaled ? "True" : "False",
+                                 order % 3 * 32);
     LAUNCH(env, "single", sdc_grid(1, 1, 1), binds, buf_arg(&a), buf_arg(&b), buf_arg(&c),
            sdc_int(a.strides[0]), sdc_int(a.strides[1]), sdc_int(b.strides[0]),
            sdc_int(b.strides[1]));

@@ -28,7 +28,14 @@ static const char source[] =
     "    elif MODE == 'address':\n"
     "        tl.store(ptr + x, y.to(tl.int8), mask=(x >= 0) & (x < n))\n"
     "    else:\n"
-    "        tl.store(out + i, y)\n";
+    "        tl.store(out + i, y)\n"
+    "@triton.jit\n"
+    "def declared(out, a: tl.int8, b: tl.uint16, c: tl.int32, d: tl.int1, e):\n"
+    "    tl.store(out, a)\n"
+    "    tl.store(out + 1, b)\n"
+    "    tl.store(out + 2, c)\n"
+    "    tl.store(out + 3, d)\n"
+    "    tl.store(out + 4, e)\n";
 
 typedef struct Case {
     int64_t start, step, n;
@@ -78,6 +85,27 @@ wraps_case(Env *env, const char *mode, const Case *c)
                       (long long)i, buf_get(&out, i), lane_wants(mode, c, i));
 }
 
+/* Arguments with more bits than the type that the source gives them. */
+START_TEST(declared)
+{
+    static const int64_t args[][5] = {{300, 65537, 3000000000, 3, 1ll << 40},
+                                      {-129, 70000, -3000000000, 2, -5},
+                                      {5, 6, 7, 1, 8}};
+    Env env = env_open_text("wraps.tk", source);
+    for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
+        const int64_t *a = args[i];
+        int64_t wants[] = {(int8_t)a[0], (uint16_t)a[1], (int32_t)a[2], a[3] & 1, a[4]};
+        Buf out = buf_poison(&env, SDC_I64, 0, DIMS(5));
+        if (LAUNCH(&env, "declared", sdc_grid(1, 1, 1), "", buf_arg(&out), sdc_int(a[0]),
+                   sdc_int(a[1]), sdc_int(a[2]), sdc_int(a[3]), sdc_int(a[4])))
+            for (int k = 0; k < 5; k++)
+                ck_assert_msg(buf_get(&out, k) == (double)wants[k], "%d: %.0f, not %lld",
+                              k, buf_get(&out, k), (long long)wants[k]);
+    }
+    env_close(&env);
+}
+END_TEST
+
 START_TEST(numbers)
 {
     static const char *const modes[] = {"signed", "unsigned", "less", "remainder",
@@ -117,5 +145,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("wraps", numbers, addresses);
+    return RUN_TESTS("wraps", declared, numbers, addresses);
 }

@@ -16,17 +16,12 @@ REASONS = [
     (r"test_call\[.*noinline", "wants noinline functions to fail; sdc inlines them"),
     (r"test_fp8_support", "wants a type to be refused that Triton's CPU lacks and sdc has on "
      "every target"),
-    (r"test_max_num_imprecise_acc_limit", "wants a count above the inner size to be refused, "
-     "where Triton counts anew; sdc counts across a loop, and warns"),
     (r"test_tensor_descriptor_reduce", "wants bf16 to be refused, which sdc has"),
     (r"test_constexpr_annotated_global", "wants annotated globals to be refused, which Triton "
      "took until 3.1; sdc takes both"),
     (r"test_err_in_builtin", "wants a place in Triton's core.py"),
     (r"test_returns_branched", "wants the place of the helper; sdc tells that of the return"),
-    (r"test_power_of_two_shapes", "compares the whole text, which says more here"),
     (r"test_constexpr_function_taking_list", "a builtin written with Triton's internals"),
-    (r"test_int_annotation\[False-1\]", "3 for an argument that is declared uint1: refused, "
-     "where Triton drops bits"),
     (r"jit_hook|test_compile_only_ws", "hooks and back ends of Triton's Python"),
 ]
 CLASSES = ["right", "looks at IR", "not of sdc", "other words", "refused", "wrong", "crash",
