@@ -491,6 +491,8 @@ def argument(x, keep, param=None):
         if want in (FP16, BF16, FP32, FP64):
             a.kind, a.dtype, a.v.f = ARG_FLOAT, want, float(x)
         else:
+            if want == BOOL:  # as Triton's launcher: a bit of the number is left
+                x &= 1
             a = int_arg(x, want)
     elif isinstance(x, float):
         a.kind, a.dtype, a.v.f = ARG_FLOAT, want or FP32, x
