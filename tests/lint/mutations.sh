@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Can the lines of tests/mutate/list still be broken, and are the tests there that find it?
+# A script that changes nothing, after the line it was written for has changed, breaks
+# nothing and is noticed only when tests/mutate/run comes to it.
+set -euo pipefail
+cd "${1:?usage: mutations.sh ROOT}"
+list=tests/mutate/list status=0
+wrong() {
+    echo "$list:$line: $1"
+    status=1
+}
+while IFS=$'\t' read -r line file script test; do
+    [ -e "$file" ] || { wrong "no file $file"; continue; }
+    changed=$(sed "$script" "$file" | diff "$file" - | grep -c '^>') || true
+    case $changed in 1 | 2) ;; *) wrong "changes $changed lines of $file" ;; esac
+    case $test in
+    sim/sm_*) [ -e "tests/run/${test##*/}.c" ] ;;
+    run/*) [ -e "tests/$test.c" ] ;;
+    unit/* | rules/* | sim/*) [ -e "tests/$test.c" ] ;;
+    *) [ -e "tests/$test" ] ;;
+    esac || wrong "no test $test"
+done < <(awk -F ' :: ' -v OFS='\t' '!/^#/ && NF > 2 { print NR, $2, $3, $4 }' $list)
+exit $status
