@@ -108,12 +108,13 @@ rule_asm(RuleCx *c)
 {
     const Type *t = rule_given(c, 0);
     int64_t pack = attr_int(&c->op->attrs, ATTR_PACK, 0);
+    int64_t first = attr_int(&c->op->attrs, ATTR_FIRST, 0);
     if (!t)
         return rule_fail(c, "needs a result type");
     if (!attr_has(&c->op->attrs, ATTR_ASM) || !attr_has(&c->op->attrs, ATTR_CONSTRAINTS))
         return rule_fail(c, "needs {asm} and {constraints}");
-    if (pack < 1 || pack > 64 || attr_int(&c->op->attrs, ATTR_FIRST, 0) < 0)
-        return rule_fail(c, "{pack} is 1 to 64 and {first} not negative");
+    if (pack < 1 || pack > 64 || first < 0 || first >= 1024)
+        return rule_fail(c, "{pack} is 1 to 64 and {first} 0 to 1023");
     for (int i = 0; i < c->op->noperand; i++)
         if (!type_same_shape(opnd(c, i), t) || opnd(c, i)->layout != t->layout)
             return rule_fail(c, "operand %d must have the shape and layout of the result",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Can the lines of tests/mutate/list still be broken, and are the tests there that find it?
-# A script that changes nothing, after the line it was written for has changed, breaks
-# nothing and is noticed only when tests/mutate/run comes to it.
+# Do the lines of tests/mutate/list still break something, and are their tests there? A
+# script that changes nothing, since the line it was written for is another now, is
+# otherwise seen only when tests/mutate/run comes to it.
 set -euo pipefail
 cd "${1:?usage: mutations.sh ROOT}"
 list=tests/mutate/list status=0
