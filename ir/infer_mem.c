@@ -165,7 +165,8 @@ rule_desc_store(RuleCx *c)
 {
     if (!is_desc(c, 0) || !ints(c, 2, opnd(c, 0)->rank, 32, "offsets"))
         return false;
-    return (type_numel(opnd(c, 1)) == type_numel(opnd(c, 0)) &&
+    return (opnd(c, 1)->kind == TY_TILE &&
+            type_numel(opnd(c, 1)) == type_numel(opnd(c, 0)) &&
             type_elem(opnd(c, 1)) == opnd(c, 0)->elem) ||
            rule_fail(c, "value %s does not fit %s", rule_str(c, opnd(c, 1)),
                      rule_str(c, opnd(c, 0)));
