@@ -218,7 +218,8 @@ wgmma_reads(const Value *v, int inner, bool from_dot)
     enum { ROW = 32 };
     const Type *t = v->type;
     int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
-    bool by_regs = bytes == 4 && inner == 1 && value_def(v, OP_TRANS) && dim >= 0;
+    bool found = value_def(v, OP_TRANS) || value_def(v, OP_LOAD);
+    bool by_regs = bytes == 4 && inner == 1 && found && dim >= 0;
     if (bytes > 2 && dim != inner && !by_regs)
         return false;
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
