@@ -210,8 +210,8 @@ layout_operand_dim(const Value *v)
 }
 
 /* Rows of 32 bytes at least. 16-bit operands may lie across the inner dimension; those of
-   8 bits are copied then, and left ones of 32 bits come out of registers
-   (passes/mma/lower_wgmma.c). */
+   8 bits and right ones of 32 are copied then, and left ones of 32 bits come out of
+   registers (passes/mma/lower_wgmma.c). */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
@@ -219,8 +219,7 @@ wgmma_reads(const Value *v, int inner, bool from_dot)
     const Type *t = v->type;
     int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
     bool found = value_def(v, OP_TRANS) || value_def(v, OP_LOAD);
-    bool by_regs = bytes == 4 && inner == 1 && found && dim >= 0;
-    if (bytes > 2 && dim != inner && !by_regs)
+    if (bytes > 2 && dim != inner && !(bytes == 4 && found && dim >= 0))
         return false;
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }

@@ -15,11 +15,11 @@
    for it: the tensor cores read by another path than threads write, so pass
    `insert-proxy-fence` stands between.
 
-   Operands of 8 bits must lie along the inner dimension. One that lies across in memory
-   comes into shared memory as it lies, asynchronously where it is staged. A left one
-   stays there, and the threads read it step by step (codegen/gen_nv_left.c), when the
-   layout of the accumulator says so (passes/layout/layout_dot.c). Any other they copy
-   into a second buffer:
+   Operands of 8 and 32 bits must lie along the inner dimension. One that lies across in
+   memory comes into shared memory as it lies, asynchronously where it is staged. A left
+   one stays there, and the threads read it step by step (codegen/gen_nv_left.c): one of
+   8 bits when the layout of the accumulator says so (passes/layout/layout_dot.c). Any
+   other they copy into a second buffer:
 
        %m = local_alloc %b : mem<.., along n>
        %t = local_load %m
@@ -60,7 +60,8 @@ lies_across(const Value *v, int inner)
 static bool
 is_copied(const Value *v, int inner)
 {
-    return type_bits(v->type) == 8 && lies_across(v, inner);
+    int bits = type_bits(v->type);
+    return (bits == 8 || (bits == WORD && inner == 0)) && lies_across(v, inner);
 }
 
 /* A transpose costs nothing: the buffer is looked at transposed. */

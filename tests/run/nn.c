@@ -189,6 +189,9 @@ START_TEST(matmul_shapes)
         /* rows of whole 16 bytes, whatever the number of elements */
         {SDC_FP16, 72, 136, 200, 0, 0, {0, 0, 0}, 0, NULL},
         {SDC_BF16, 136, 72, 104, 1, 1, {0, 0, 0}, 0, NULL},
+        /* numbers of four bytes that lie across the inner dimension, one side or both */
+        {SDC_FP32, 136, 264, 200, 1, 1, {0, 0, 0}, 0, NULL},
+        {SDC_FP32, 264, 136, 104, 1, 0, {0, 0, 0}, 0, NULL},
         /* results that no tensor map takes, operands that it does */
         {SDC_FP16, 70, 67, 96, 0, 1, {0, 0, 0}, 0, NULL},
         /* one row, one column, one step */
