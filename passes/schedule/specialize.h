@@ -19,6 +19,7 @@ typedef struct Ring {
     int64_t bytes;             /* that arrive together */
     bool again;                /* its stages are used after a loop, too */
     bool by_copier;            /* who fills it */
+    bool for_copier;           /* who reads it */
     Value *buf[SP_LOADS], *full, *empty;
 } Ring;
 

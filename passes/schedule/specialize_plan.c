@@ -188,12 +188,13 @@ holds_over(const Group *a, const Group *b)
 }
 
 /* Loops one after another share a ring when their tiles are as large, of whatever layout;
-   of a loop and one inside of it when the one has given back what it took.
- */
+   of a loop and one inside of it when the one has given back what it took. One role reads
+   all of a ring: each counts the stages that it has read itself. */
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 {
-    bool same = r->n == g->n && r->by_copier == (g->layout != NULL);
+    bool same = r->n == g->n && r->by_copier == (g->layout != NULL) &&
+                r->for_copier == g->copied;
     for (int k = 0; k < g->n && same; k++)
         same = swaps(r->mem[k], specialize_buffer(g->load[k]));
     for (int i = 0; i < sp->ngroup && same; i++) {
@@ -232,6 +233,7 @@ find_ring(Specialize *sp, Group *g)
     sp->nring++;
     r->n = g->n;
     r->by_copier = g->layout != NULL;
+    r->for_copier = g->copied;
     r->stages = stages;
     for (int k = 0; k < g->n; k++) {
         r->mem[k] = specialize_buffer(g->load[k]);
