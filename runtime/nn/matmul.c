@@ -33,10 +33,6 @@ matmul_batch(const SdcTensor *t)
     int lead = t->rank - 2;
     SdcTensor x = {.dtype = t->dtype, .rank = 3, .data = t->data, .shape = {1}};
     each = each < 1 ? 1 : each;
-    if (lead && t->shape[0] != 1) {
-        x.shape[0] = t->shape[0];
-        x.strides[0] = t->strides[0];
-    }
     for (int i = 1; i < 3; i++) {
         x.shape[i] = t->shape[lead + i - 1];
         x.strides[i] = t->strides[lead + i - 1];
@@ -46,6 +42,12 @@ matmul_batch(const SdcTensor *t)
             x.strides[i] = x.shape[3 - i] > 1 && x.strides[3 - i] != 1
                                ? 1
                                : ceil_over(x.shape[3 - i], each) * each;
+    /* of one matrix alone: no tensor map has a stride of 0 */
+    x.strides[0] = x.strides[llabs(x.strides[1]) > llabs(x.strides[2]) ? 1 : 2];
+    if (lead && t->shape[0] != 1) {
+        x.shape[0] = t->shape[0];
+        x.strides[0] = t->strides[0];
+    }
     return x;
 }
 

@@ -2,6 +2,7 @@
    its arguments, when maps are made again, and the code that runs when none can be. */
 #include "runtime/rt/cuda.h"
 #include "runtime/sdc.h"
+#include "runtime/sdc_nn.h"
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <check.h>
@@ -286,6 +287,24 @@ START_TEST(every_call_may_fail)
 }
 END_TEST
 
+START_TEST(one_matrix_with_a_residual)
+{
+    enum { N = 1024 };
+    Env e = setup();
+    SdcKernels *k;
+    ck_assert_int_eq(sdc_kernels_create(e.cx, &k), SDC_OK);
+    SdcTensor t[4];
+    for (int i = 0; i < 4; i++)
+        t[i] = sdc_matrix(SDC_FP16, (void *)(uintptr_t)(((unsigned)i + 1) << 24), N, N);
+    SdcMatmulOptions o = {.size = sizeof o, .residual = &t[3]};
+    SdcStatus s = sdc_matmul_with(k, &t[0], &t[1], &t[2], &o, NULL);
+    ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
+    ck_assert_int_ge(e.fake->maps, 2); /* of a and b, at least */
+    sdc_kernels_destroy(k);
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 /* Maps that the kernel writes are no matter of the launch, but of the driver, whose
    assembler must know them: an older one gets code without, without stages then. */
 START_TEST(written_by_the_kernel)
@@ -333,6 +352,7 @@ main(void)
     tcase_add_test(t, programs_in_turn);
     tcase_add_test(t, whole_numbers_of_tiles);
     tcase_add_test(t, written_by_the_kernel);
+    tcase_add_test(t, one_matrix_with_a_residual);
     tcase_add_loop_test(t, every_call_may_fail, 0, 3);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
