@@ -119,9 +119,26 @@ open_code(const Kernel *k, const Program *p)
     return c;
 }
 
+/* Where a register came from that instruction i only moves, of registers and the words of
+   the stack behind them; -1: it does more. */
+static int
+moved(const Code *c, int i, int reg)
+{
+    const Sass *s = &c->p->sass[i];
+    if (s->stack < 0)
+        return s->copy;
+    return s->reload ? STACK + s->stack + reg - s->spill
+                     : s->spill + reg - STACK - s->stack;
+}
+
 static bool
 writes(const Code *c, int i, int reg)
 {
+    if (c->p && reg >= STACK) {
+        const Sass *s = &c->p->sass[i];
+        return s->stack >= 0 && !s->reload && reg >= STACK + s->stack &&
+               reg < STACK + s->stack + s->nspill;
+    }
     if (c->p) {
         const Gmma *g = c->p->sass[i].gmma;
         return g ? reg >= g->acc && reg < g->acc + g->nacc
@@ -162,8 +179,8 @@ back(Code *c, Step s)
         const Ptx *p = c->p ? NULL : &c->ptx[i];
         for (int j = 0; p && j < p->nmoved; j++)
             push(c, s.block, i, p->moved[j]);
-        if (c->p && c->p->sass[i].copy >= 0)
-            push(c, s.block, i, c->p->sass[i].copy);
+        if (c->p && moved(c, i, s.reg) >= 0)
+            push(c, s.block, i, moved(c, i, s.reg));
         else if (!p || !p->nmoved)
             add_root(c, i);
         if (!(c->p ? c->p->sass[i].guarded : c->k->insn[i].guarded))

@@ -210,6 +210,21 @@ copied(const Parts *x)
     return -1;
 }
 
+/* Registers that are put aside on the stack, or come back. */
+static void
+find_spill(Sass *s, const Parts *x)
+{
+    bool reload = begins(x->name, "LDL");
+    int at = reload ? 1 : 0, reg = x->n == 2 ? reg_of(x->op[1 - at]) : -1;
+    if (reg < 0 || !one_of(x->name, "LDL STL") || !begins(x->op[at], "[R1") ||
+        !strchr("+]", x->op[at][3]))
+        return;
+    s->reload = reload;
+    s->stack = (int)strtol(x->op[at] + (x->op[at][3] == '+' ? 4 : 3), NULL, 0) / 4;
+    s->spill = reg;
+    s->nspill = memory_width(x->name);
+}
+
 /* What flow.c wants to know: jumps and ends. */
 static Insn
 flow_of(const Parts *x, char *target)
@@ -258,7 +273,7 @@ add_insn(Arena *a, Program *p, int *room, Insn i, Sass s)
 static void
 instruction(Arena *a, Program *p, int *room, unsigned at, char *text)
 {
-    Sass s = {.at = at, .text = text, .copy = -1, .left = -1};
+    Sass s = {.at = at, .text = text, .copy = -1, .stack = -1, .left = -1};
     char *copy = arena_strndup(a, text, strlen(text)), *target = NULL;
     Parts x;
     if (strstr(copy, "BRA")) {
@@ -271,6 +286,7 @@ instruction(Arena *a, Program *p, int *room, unsigned at, char *text)
     if (!s.gmma) {
         find_registers(&s, &x);
         s.copy = copied(&x);
+        find_spill(&s, &x);
     }
     s.guarded = x.guard != NULL;
     s.fence = begins(x.name, "WARPGROUP.ARRIVE");
@@ -305,7 +321,7 @@ label_targets(Arena *a, Program *p)
             char name[24];
             int n = snprintf(name, sizeof name, "0x%x", old.sass[i].at);
             add_insn(a, p, &room, (Insn){.label = arena_strndup(a, name, (size_t)n)},
-                     (Sass){.copy = -1, .left = -1});
+                     (Sass){.copy = -1, .stack = -1, .left = -1});
         }
         add_insn(a, p, &room, old.k.insn[i], old.sass[i]);
     }
@@ -350,7 +366,8 @@ sass_read(Arena *a, char *text, int *count)
             }
         } else if (p && *s && s[strlen(s) - 1] == ':') {
             s[strlen(s) - 1] = '\0';
-            add_insn(a, p, &room, (Insn){.label = s}, (Sass){.copy = -1, .left = -1});
+            add_insn(a, p, &room, (Insn){.label = s},
+                     (Sass){.copy = -1, .stack = -1, .left = -1});
         }
     }
     for (int i = 0; i < *count; i++) {

@@ -11,7 +11,8 @@
 
 #include "tests/record/record.h"
 
-enum { REGISTERS = 256 };
+/* Numbers of registers; words of the stack follow. */
+enum { REGISTERS = 256, STACK = REGISTERS };
 
 typedef struct Set { /* of registers */
     uint64_t word[REGISTERS / 64];
@@ -31,6 +32,9 @@ typedef struct Sass { /* of one instruction, beside its Insn */
     const char *text;
     Set reads, writes;
     int copy;         /* the register that it only moves, or -1 */
+    int stack; /* the word of the thread's stack that it moves from or to, or -1 */
+    bool reload;       /* from */
+    int spill, nspill; /* the registers of that: the first, and how many */
     bool guarded;     /* has a predicate: may write nothing */
     const Gmma *gmma; /* or NULL */
     int left;         /* groups that a wait leaves under way, or -1: no wait */
