@@ -304,10 +304,16 @@ typedef struct LeftReader {
    error. */
 bool nv_left_open(Gen *g, const Value *mem, const int warps[2], bool pairs,
                   LeftReader *out);
-/* Elements k to k + n of the inner dimension begin to be read; n: a power of 2. */
-void nv_left_fetch(Gen *g, LeftReader *x, uint32_t k, uint32_t n);
-/* They are put into their registers, behind the assembly `wait`. */
-void nv_left_take(Gen *g, LeftReader *x, uint32_t k, uint32_t n, const char *wait);
+/* A part of it: elements k to k + n of the inner dimension, n a power of 2, of the 64
+   rows from `row` on, or of all. */
+typedef struct LeftPart {
+    uint32_t k, n, row;
+    bool all_rows;
+} LeftPart;
+/* It begins to be read. */
+void nv_left_fetch(Gen *g, LeftReader *x, LeftPart part);
+/* It is put into its registers, behind the assembly `wait`. */
+void nv_left_take(Gen *g, LeftReader *x, LeftPart part, const char *wait);
 
 /* ---- gen_nv_dot.c */
 bool nv_dot(Gen *g, const Op *op);

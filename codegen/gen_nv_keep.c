@@ -75,10 +75,7 @@ nv_loop_close(Gen *g, const NvLoop *l)
 {
     nv_of(g)->loop = l->around;
     for (int i = 0; i + TOGETHER <= l->n; i += TOGETHER)
-        ptx_asm(g,
-                "{ .reg .pred never; .reg .b32 sm; mov.u32 sm, %smid; "
-                "setp.eq.u32 never, sm, -1; "
-                "@never st.shared.v4.b32 [$0], {$0, $1, $2, $3}; }",
+        ptx_asm(g, PTX_NEVER "@never st.shared.v4.b32 [$0], {$0, $1, $2, $3}; }",
                 "r,r,r,r", LLVMVoidTypeInContext(g->cx), l->word + i, TOGETHER, true);
 }
 

@@ -35,17 +35,21 @@ nv_left_open(Gen *g, const Value *mem, const int warps[2], bool pairs, LeftReade
     return true;
 }
 
-/* The bits of a register's number that say in which step it is: which they are, and
-   what they are in the step of k. */
+/* The bits of a register's number that say in which part it is: which they are, and what
+   they are in this one. */
 static void
-step_bits(const LeftReader *x, uint32_t k, uint32_t n, uint32_t *only, uint32_t *part)
+part_bits(const LeftReader *x, LeftPart p, uint32_t *only, uint32_t *part)
 {
+    enum { ROWS = 64 };
     const Layout *l = x->plain;
     *only = *part = 0;
     for (int i = 0; i < l->n[LD_REG]; i++) {
         uint32_t inner = (uint32_t)layout_part(l, l->b[LD_REG][i], 1);
-        *only |= inner >= n ? 1u << i : 0;
-        *part |= inner >= n && (k & inner) ? 1u << i : 0;
+        uint32_t row = (uint32_t)layout_part(l, l->b[LD_REG][i], 0);
+        bool by_row = !p.all_rows && row >= ROWS;
+        *only |= inner >= p.n || by_row ? 1u << i : 0;
+        *part |=
+            (inner >= p.n && (p.k & inner)) || (by_row && (p.row & row)) ? 1u << i : 0;
     }
 }
 
@@ -56,10 +60,10 @@ begins(const LeftReader *x, uint32_t r, uint32_t only, uint32_t part)
 }
 
 void
-nv_left_fetch(Gen *g, LeftReader *x, uint32_t k, uint32_t n)
+nv_left_fetch(Gen *g, LeftReader *x, LeftPart p)
 {
     uint32_t only, part;
-    step_bits(x, k, n, &only, &part);
+    part_bits(x, p, &only, &part);
     if (x->words)
         nv_shared_read(g, &x->map, x->base, x->elem, only, part, &x->regs);
     for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++)
@@ -68,13 +72,13 @@ nv_left_fetch(Gen *g, LeftReader *x, uint32_t k, uint32_t n)
 }
 
 void
-nv_left_take(Gen *g, LeftReader *x, uint32_t k, uint32_t n, const char *wait)
+nv_left_take(Gen *g, LeftReader *x, LeftPart p, const char *wait)
 {
     enum { MOST = 64 };
     uint32_t only, part;
     LLVMValueRef all[MOST];
     int at = 0, back = 0, words = x->bytes.words;
-    step_bits(x, k, n, &only, &part);
+    part_bits(x, p, &only, &part);
     for (uint32_t r = 0; r < (uint32_t)x->regs.n; r++) {
         if (x->words && (r & only) == part && at < MOST)
             all[at++] = x->regs.v[r];

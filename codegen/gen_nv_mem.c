@@ -20,8 +20,8 @@ qualifiers(const Op *op, char *out, size_t size)
          evict = attr_str(&op->attrs, ATTR_EVICT);
     bool is_volatile = attr_has(&op->attrs, ATTR_VOLATILE);
     const char *order = op_acquires(op) ? ".acquire.sys" : is_volatile ? ".volatile" : "";
-    snprintf(out, size, "%s.global%s%s%s%s", order,
-             cache && !is_volatile ? "." : "", cache && !is_volatile ? cache : "",
+    snprintf(out, size, "%s.global%s%s%s%s", order, cache && !is_volatile ? "." : "",
+             cache && !is_volatile ? cache : "",
              evict && !cache && !is_volatile ? ".L1::" : "",
              evict && !cache && !is_volatile ? evict : "");
 }
@@ -29,15 +29,13 @@ qualifiers(const Op *op, char *out, size_t size)
 /* Nothing, in registers of which the assembler does not know that it is nothing. Where it
    finds that a load of small floats never happens, it converts the upper half of a word
    of zeros to 3 * 2^-9 (ptxas 12.8 and 13.0: the number of the half is taken for what
-   lies there; a random loop on an H200, 2026-11-23, tests/codegen/nvptx/small_floats.tk).
-   It cannot know that no SM has that number. */
+   lies there; a random loop on an H200, 2026-11-23,
+   tests/codegen/nvptx/small_floats.tk). */
 static void
 hide_nothing(Gen *g, PtxAccess a, LLVMValueRef *word)
 {
-    LLVMValueRef zero = ptx_asm(g,
-                                "{ .reg .pred never; .reg .b32 sm; mov.u32 sm, %smid; "
-                                "setp.eq.u32 never, sm, -1; selp.b32 $0, 1, 0, never; }",
-                                "=r", g->i32, NULL, 0, false);
+    LLVMValueRef zero =
+        ptx_asm(g, PTX_NEVER "selp.b32 $0, 1, 0, never; }", "=r", g->i32, NULL, 0, false);
     for (int i = 0; i < a.words; i++) {
         LLVMTypeRef t = LLVMTypeOf(word[i]);
         if (LLVMIsNull(word[i]) && LLVMGetTypeKind(t) == LLVMIntegerTypeKind)
@@ -75,8 +73,7 @@ nv_load(Gen *g, const Op *op)
                              : LLVMConstNull(word_type);
         if (mask)
             nv_pack(g, a, bits, fill, rest);
-        if (mask && g->info.sm >= 89 &&
-            (e->scalar == SK_F8E4 || e->scalar == SK_F8E5))
+        if (mask && g->info.sm >= 89 && (e->scalar == SK_F8E4 || e->scalar == SK_F8E5))
             hide_nothing(g, a, rest);
         ptx_load(g, a, nv_address(g, ptr->v[r]), mask ? mask->v[r] : NULL, rest, word);
         nv_unpack(g, a, bits, word, elem);

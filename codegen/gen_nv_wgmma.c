@@ -15,6 +15,7 @@
 #include "ir/base/util.h"
 #include "ir/plan/scratch.h"
 #include "ir/plan/wgmma_left.h"
+#include "ir/plan/wgmma_promote.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -207,7 +208,7 @@ typedef struct Product {
     int from, steps; /* along k: the first element, and how many instructions */
     uint8_t
         order[MAX_K]; /* which k the buffers have at the i-th place of an instruction */
-    const Value *of; /* the left operand */
+    const Value *of;  /* the left operand */
     Regs *a;
     const Layout *la;
     Buffer mem[2];
@@ -278,13 +279,14 @@ words_of(const Product *p, uint32_t m)
     return p->word[i];
 }
 
-/* Rows m.., columns c.. of the result: the steps along k from `first` to `end`. `d`: its
-   registers. */
+/* Rows m.., columns c.. of the result, n of them: the steps along k from `first` to
+   `end`. `d`: its registers. */
 static void
-block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words, int first, int end)
+block(Product *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, int first,
+      int end)
 {
     Gen *g = p->g;
-    Step s = {.w = p->w, .n = p->n, .words = words, .d = d, .a_regs = p->a_regs};
+    Step s = {.w = p->w, .n = n, .words = words, .d = d, .a_regs = p->a_regs};
     LLVMValueRef a = p->a_regs ? NULL : group_part(p, &p->mem[0], 0);
     LLVMValueRef b = group_part(p, &p->mem[1], 1);
     s.a_high = p->mem[0].high, s.b_high = p->mem[1].high;
@@ -292,7 +294,7 @@ block(Product *p, uint32_t m, uint32_t c, LLVMValueRef *d, int words, int first,
     for (int i = first; i < end; i++) {
         uint32_t k = (uint32_t)(p->from + i * p->w->k);
         if (p->a_regs)
-            memcpy(s.a, words_of(p, m) + 4 * (p->by_steps ? 0 : i), sizeof s.a);
+            memcpy(s.a, words_of(p, m) + 4 * (i - first), sizeof s.a);
         else
             s.a[0] = LLVMBuildAdd(g->b, a,
                                   ll_int(g->i32, offset_of(&p->mem[0], m, k) >> 4), "");
@@ -396,15 +398,104 @@ read_step(Product *p, int i)
 {
     enum { DEPTH = 4 };
     char text[64];
-    uint32_t n = (uint32_t)p->w->k, k = (uint32_t)(p->from + i * p->w->k);
+    LeftPart now = {.n = (uint32_t)p->w->k, .all_rows = true}, next;
+    now.k = (uint32_t)(p->from + i * p->w->k);
+    next = now;
+    next.k += now.n;
     snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;",
              (int)min_i64(p->steps, DEPTH) - 1);
     if (!i)
-        nv_left_fetch(p->g, &p->left, k, n);
+        nv_left_fetch(p->g, &p->left, now);
     if (i + 1 < p->steps)
-        nv_left_fetch(p->g, &p->left, k + n, n);
-    nv_left_take(p->g, &p->left, k, n, text);
+        nv_left_fetch(p->g, &p->left, next);
+    nv_left_take(p->g, &p->left, now, text);
     p->nrow = 0;
+}
+
+/* ---- sums of parts, promoted */
+
+/* Sums of the unit over a part of the inner dimension, for some columns of a block: what
+   they are added to, and their registers. */
+typedef struct Piece {
+    LLVMValueRef *to, *d;
+    int n;
+    bool first; /* what they are added to is 0 */
+} Piece;
+
+/* Waits until at most `pending` pieces behind this one are under way, and adds it. ptxas
+   would begin the pieces to come before it adds, and run out of registers (128x256x128 of
+   8 warps: 308 bytes spilled): a branch that is never taken keeps the additions in front.
+ */
+static void
+promote(Gen *g, Piece *x, int pending)
+{
+    char text[64];
+    if (!x->d)
+        return;
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", pending);
+    nv_through_asm(g, text, x->d, x->n, NULL, 0);
+    for (int i = 0; i < x->n; i++)
+        x->to[i] = x->first ? x->d[i] : LLVMBuildFAdd(g->b, x->to[i], x->d[i], "");
+    nv_through_asm(g, PTX_NEVER "@never pmevent 1; }", x->to, x->n, NULL, 0);
+    x->d = NULL;
+}
+
+/* The words of a left operand in registers, for the steps of a part and the 64 rows of
+   the accumulator's registers from r on. */
+static bool
+gather_part(Product *p, const Layout *l, int r)
+{
+    uint32_t n = (uint32_t)p->w->k;
+    LeftPart part = {.n = n};
+    part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
+    for (int take = 0; take < 2; take++)
+        for (int i = 0; p->by_steps && i < p->steps; i++) {
+            part.k = (uint32_t)p->from + (uint32_t)i * n;
+            if (take)
+                nv_left_take(p->g, &p->left, part, "");
+            else
+                nv_left_fetch(p->g, &p->left, part);
+        }
+    p->nrow = 0;
+    return !p->a_regs || gather(p, l, r, p->from, p->steps);
+}
+
+/* {max_imprecise=n}: the unit sums up n of the inner dimension and a piece of the columns
+   at a time, threads add one piece while it is at the next. All is done behind the op. */
+static bool
+gen_promoted(Gen *g, const Op *op, Product *p, const Regs *acc, Regs *out)
+{
+    const Layout *l = op->results[0].type->elem->layout;
+    int most = (int)attr_int(&op->attrs, ATTR_MAX_IMPRECISE, 0);
+    int all = p->steps * p->w->k, regs = p->n / 2;
+    int columns = (int)min_i64(p->n, WGMMA_PIECE), n = columns / 2;
+    bool zero = p->fresh;
+    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, 2 * n);
+    Piece last = {0};
+    memcpy(out->v, acc->v, sizeof *out->v * (size_t)acc->n);
+    p->fresh = true;
+    for (int k = 0, piece = 0; k < all; k += most) {
+        p->from = k;
+        p->steps = (int)min_i64(most, all - k) / p->w->k;
+        for (int r = 0; r < acc->n; r += n, piece++) {
+            if (r % regs == 0 && p->by_steps) /* the words have this piece's registers */
+                promote(g, &last, 0);
+            if (r % regs == 0 && !gather_part(p, l, r))
+                return gen_unsupported(g, op, "on these layouts") != NULL;
+            uint32_t at = layout_at(l, LD_REG, (uint32_t)r);
+            Piece x = {out->v + r, d + piece % 2 * n, n, zero && k == 0};
+            for (int i = 0; i < n; i++)
+                x.d[i] = LLVMGetUndef(g->f32);
+            plain(g, "wgmma.fence.sync.aligned;");
+            block(p, (uint32_t)layout_part(l, at, 0), (uint32_t)layout_part(l, at, 1),
+                  columns, x.d, n, 0, p->steps);
+            plain(g, "wgmma.commit_group.sync.aligned;");
+            promote(g, &last, 1);
+            last = x;
+        }
+    }
+    promote(g, &last, 0);
+    return true;
 }
 
 static bool
@@ -419,6 +510,8 @@ gen_product(Gen *g, const Op *op)
     const Layout *l = v->type->elem->layout;
     bool half = p.w->acc == SK_F16;
     p.fresh = is_zero(op_operand(op, 2));
+    if (attr_has(&op->attrs, ATTR_MAX_IMPRECISE))
+        return gen_promoted(g, op, &p, acc, out);
     int regs = p.n / 2, words = half ? regs / 2 : regs;
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
     for (int at = 0, next; at < p.steps; at = next) { /* one commit group each */
@@ -436,8 +529,8 @@ gen_product(Gen *g, const Op *op)
             nv_acc_pack(g, acc->v + r, regs, d);
             for (int i = 0; p.fresh && !at && i < words; i++)
                 d[i] = LLVMGetUndef(LLVMTypeOf(d[i]));
-            block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1), d,
-                  words, at, next);
+            block(&p, (uint32_t)layout_part(l, c, 0), (uint32_t)layout_part(l, c, 1), p.n,
+                  d, words, at, next);
             nv_acc_unpack(g, d, words, half, out->v + r);
         }
         plain(g, "wgmma.commit_group.sync.aligned;");

@@ -18,6 +18,11 @@ bool ptx_is(LLVMValueRef v, PtxId id);
 LLVMValueRef ptx_asm(Gen *g, const char *text, const char *constraints,
                      LLVMTypeRef result, LLVMValueRef *args, int n, bool effects);
 
+/* Begins assembly in braces: a predicate `never`, of which the assembler does not know
+   that it is false; no SM has that number. */
+#define PTX_NEVER                                                                        \
+    "{ .reg .pred never; .reg .b32 sm; mov.u32 sm, %smid; setp.eq.u32 never, sm, -1; "
+
 /* One access of global memory by a thread: `words` registers of `bits` each (8 to 64). */
 typedef struct PtxAccess {
     int words, bits;

@@ -32,7 +32,9 @@
    of it where that fits beside the accumulators, step by step otherwise.
 
    {max_imprecise=n}: the tensor cores keep fewer bits of accumulators of fp8 dots than
-   fp32 has. Every n of the inner dimension is a dot of its own, and threads add it. */
+   fp32 has. Every n of the inner dimension is a dot of its own, and threads add it: dots
+   of the tile where a thread has registers for the accumulators of both, of a piece of
+   the columns at a time otherwise (codegen/gen_nv_wgmma.c). */
 #include "ir/base/util.h"
 #include "ir/fold.h"
 #include "passes/mma/operand.h"
@@ -186,8 +188,8 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
     const Layout *regs = NULL;
     Value *load = NULL;
     if (layout_is_wgmma(dot->results[0].type->layout, &n, warps, &pairs) && !pairs)
-        regs = layout_wgmma_operand(s, v->type->shape, warps,
-                                    bits < WORD ? WORD / bits : 1);
+        regs =
+            layout_wgmma_operand(s, v->type->shape, warps, bits < WORD ? WORD / bits : 1);
     *as_sums = regs && lies_as_sums(s, dot, v, warps);
     if (*as_sums)
         return v;
@@ -226,6 +228,15 @@ begin(Session *s, Builder *b, const Op *dot, Value **in, const int64_t part[2])
     return r;
 }
 
+/* The dot of all parts, whose sums are added piece by piece. */
+static Value *
+in_pieces(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
+{
+    Value *r = begin(s, b, dot, in, NULL);
+    attr_set_int(&s->mod, &r->op->attrs, ATTR_MAX_IMPRECISE, most);
+    return r;
+}
+
 /* And done, which at most `pending` later ones are not. */
 static Value *
 done(Session *s, Builder *b, Value *r, int pending)
@@ -248,14 +259,12 @@ most_summed(const Op *dot)
     return n > a->shape[1] ? 0 : max_i64(STEP, (n + STEP - 1) / STEP * STEP);
 }
 
-/* Has a thread registers for two accumulators of parts and their sum, beside what it
-   reads of a left operand by steps? Warps that put the right one in order have some. */
+/* Has a thread registers for so many accumulators, beside what it reads of a left operand
+   by steps? */
 static bool
-has_two(const Op *dot, Value **in)
+has(const Type *acc, int count)
 {
-    const Type *acc = in[2]->type;
-    int n = 3 * layout_regs(acc->layout) * type_bits(acc) / WORD;
-    return n <= KEPT_REGISTERS && !is_copied(op_operand(dot, 1), 0);
+    return count * layout_regs(acc->layout) * type_bits(acc) / WORD <= KEPT_REGISTERS;
 }
 
 /* Dots of parts, each begun with 0 and added: while the next one goes on, where there is
@@ -265,7 +274,9 @@ in_parts(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
 {
     int64_t all = op_operand(dot, 0)->type->shape[1];
     const Type *acc = in[2]->type;
-    bool ahead = has_two(dot, in);
+    /* Two accumulators of parts and their sum; warps that put the right operand in order
+       have other registers to fill. */
+    bool ahead = has(acc, 3) && !is_copied(op_operand(dot, 1), 0);
     Value *sum = in[2], *last = NULL;
     Const c;
     bool fresh = value_const(sum, &c) && c.f == 0;
@@ -294,8 +305,13 @@ lower(Session *s, Op *dot)
     Value *right = buffer_for(s, &b, op_operand(dot, 1), 0, as_sums);
     Value *in[3] = {left, right, op_operand(dot, 2)};
     int64_t most = most_summed(dot);
-    Value *sum = most ? in_parts(s, &b, dot, in, most)
-                      : done(s, &b, begin(s, &b, dot, in, NULL), 0);
+    Value *sum;
+    if (!most)
+        sum = done(s, &b, begin(s, &b, dot, in, NULL), 0);
+    else if (has(in[2]->type, 2))
+        sum = in_parts(s, &b, dot, in, most);
+    else
+        sum = done(s, &b, in_pieces(s, &b, dot, in, most), 0);
     if (!sum->name)
         sum->name = dot->results[0].name;
     value_replace(&dot->results[0], sum);

@@ -3,6 +3,7 @@
 
 #include "ir/base/util.h"
 #include "ir/plan/wgmma_left.h"
+#include "ir/plan/wgmma_promote.h"
 #include "passes/pass.h"
 
 /* Where the elements of v were left, in the same registers. */
@@ -64,6 +65,8 @@ registers(const Region *r, int depth)
             steps = step > steps ? step : steps; /* one part's follow another's */
         else
             own += step;
+        if (op->kind == OP_WGMMA)
+            parts = (int)max_i64(parts, wgmma_piece_registers(op));
         for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
             const Type *t = op_operand(op, i)->type;
             t = t->kind == TY_ASYNC ? t->elem : t;

@@ -93,12 +93,15 @@ fills_operand(const Op *loop)
 }
 
 /* Accumulators in parts, which threads add: one warpgroup adds while the other
-   multiplies. */
+   multiplies. One alone does both where it adds pieces. */
 static bool
 adds_parts(const Op *loop)
 {
+    bool alone = loop->parent->func->num_warps / 4 < 2;
     for (const Op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART))
+        if (op->kind == OP_WGMMA &&
+            (attr_has(&op->attrs, ATTR_PART) ||
+             (attr_has(&op->attrs, ATTR_MAX_IMPRECISE) && !alone)))
             return true;
     return false;
 }

@@ -197,14 +197,16 @@ counts_up(const Op *loop)
 
 /* Is g an accumulation over the whole loop: its sum goes nowhere but into the next
    iteration? Then it need not be waited for in this one. Not with an operand out of
-   registers: the next iteration writes those, as a copy of what stays, too. */
+   registers: the next iteration writes those, as a copy of what stays, too. Nor in
+   pieces, the last of which is waited for anyway. */
 static bool
 is_chain(const Op *loop, const Op *g)
 {
     const Region *body = loop->regions[0];
     const Value *acc = op_operand(g, 2), *r = &g->results[0];
     const Op *wait = r->uses && !r->uses->next ? r->uses->user : NULL;
-    if (op_operand(g, 0)->type->kind == TY_TILE || acc->region != body ||
+    if (attr_has(&g->attrs, ATTR_MAX_IMPRECISE) ||
+        op_operand(g, 0)->type->kind == TY_TILE || acc->region != body ||
         acc->index < 1 || acc->uses->next || !wait || wait->kind != OP_WGMMA_WAIT ||
         wait->noperand != 1)
         return false;

@@ -146,6 +146,28 @@ START_TEST(imprecise)
 }
 END_TEST
 
+/* The same where a thread has no registers for the tile twice: pieces of its columns, one
+   or two parts an iteration, with roles and without. */
+START_TEST(imprecise_pieces)
+{
+    static const struct {
+        Shape shape;
+        int m, n, k;
+        const char *more;
+    } all[] = {
+        {{144, 272, 400}, 128, 256, 128, "num_warps=8 num_stages=2 IMPRECISE=128"},
+        {{256, 128, 320}, 256, 128, 128, "num_warps=8 num_stages=3 IMPRECISE=96"},
+        {{128, 144, 512}, 128, 128, 256, "num_warps=4 num_stages=2 IMPRECISE=64"},
+    };
+    Env env = open_file();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int order = 0; order < 4; order++)
+            product(&env, types[0], types[order & 1], SDC_FP32, order, &all[i].shape,
+                    all[i].m, all[i].n, all[i].k, all[i].more);
+    env_close(&env);
+}
+END_TEST
+
 /* Where no warpgroup multiplies: few rows, few warps; rows that are no multiple of 16
    bytes. */
 START_TEST(small_tiles)
@@ -369,6 +391,6 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("fp8", orders, large_tiles, steps, imprecise, small_tiles, single,
-                     matrices, chains, attention);
+    return RUN_TESTS("fp8", orders, large_tiles, steps, imprecise, imprecise_pieces,
+                     small_tiles, single, matrices, chains, attention);
 }

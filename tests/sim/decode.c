@@ -473,6 +473,7 @@ decode(Parser *p, const char *name, char *operands)
         {"nanosleep", decode_quiet},
         {"griddepcontrol", decode_quiet},
         {"setmaxnreg", decode_quiet},
+        {"pmevent", decode_quiet},
         {"createpolicy", decode_policy},
         {"applypriority", decode_quiet},
         {"discard", decode_quiet},
