@@ -19,6 +19,7 @@
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
@@ -79,24 +80,11 @@ nv_loop_close(Gen *g, const NvLoop *l)
                 "r,r,r,r", LLVMVoidTypeInContext(g->cx), l->word + i, TOGETHER, true);
 }
 
-static bool
-multiplies(const Region *r, int depth)
-{
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (op->kind == OP_WGMMA)
-            return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (multiplies(op->regions[i], depth + 1))
-                return true;
-    }
-    return false;
-}
-
 bool
 nv_stays_loop(const Op *loop)
 {
     for (int i = 0; i < 3; i++)
         if (!value_def(op_operand(loop, i), OP_CONST))
             return false;
-    return multiplies(loop->regions[0], 0);
+    return dots_within(loop->regions[0]) > 0;
 }

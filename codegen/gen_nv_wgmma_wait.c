@@ -3,6 +3,7 @@
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/plan/wgmma_left.h"
 
@@ -14,10 +15,10 @@ static int
 groups_pending(const Op *wait)
 {
     enum { MOST = 7 }; /* that the instruction can say */
-    int64_t left = attr_int(&wait->attrs, ATTR_PENDING, 0);
+    int64_t left = wait_pending(wait);
     int groups = 0;
     for (const Op *op = wait->prev; op && left && !op->nregion; op = op->prev)
-        if (op->kind == OP_WGMMA) {
+        if (op_is_async_dot(op)) {
             groups += wgmma_groups(op);
             left--;
         }

@@ -258,6 +258,12 @@ region_clone_into(Builder *b, const Region *from, Map *map)
     region_each(from, op) if (!op_is(op, T_TERMINATOR)) op_clone(b, op, map);
 }
 
+Op *
+value_only_user(const Value *v)
+{
+    return v->uses && !v->uses->next ? v->uses->user : NULL;
+}
+
 bool
 op_has_uses(const Op *op)
 {

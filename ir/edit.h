@@ -31,6 +31,8 @@ Op *op_clone(struct Builder *b, const Op *op, Map *map);
 void region_clone_into(struct Builder *b, const Region *from, Map *map);
 
 bool op_has_uses(const Op *op);
+/* The op that uses v, once and nobody else; NULL: there is no such op. */
+Op *value_only_user(const Value *v);
 /* Does `a` come before `b` in the same region? */
 bool op_before(const Op *a, const Op *b);
 /* Is v defined outside of region r (so that code in r may be moved out as far as v

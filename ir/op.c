@@ -27,3 +27,25 @@ opkind_effect(OpKind k, int i, Effect *out)
     *out = (Effect){(int)(e & 15), (int)(e >> 4 & 15), (int)(e >> 8 & 15)};
     return true;
 }
+
+Queue
+opkind_issues(OpKind k)
+{
+    switch ((int)k) {
+#define QUEUE(id, issues, waits) \
+    case OP_##issues: return QUEUE_##id;
+#include "ir/async.def"
+    default: return QUEUE_NONE;
+    }
+}
+
+Queue
+opkind_waits(OpKind k)
+{
+    switch ((int)k) {
+#define QUEUE(id, issues, waits) \
+    case OP_##waits: return QUEUE_##id;
+#include "ir/async.def"
+    default: return QUEUE_NONE;
+    }
+}

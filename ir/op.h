@@ -28,7 +28,15 @@ enum {
     T_GPU = 2048,        /* of the form that becomes code for a GPU */
     T_SM90 = 4096,       /* the same, for one that has mbarriers and TMA */
     T_SM90A = 8192,      /* the same, for one that has wgmma */
+    T_DOT = 16384,       /* a * b + acc: operands 0, 1 and 2 */
 };
+
+/* Queues of work that goes on while the threads do (ir/async.def). */
+typedef enum Queue {
+    QUEUE_NONE,
+#define QUEUE(id, issues, waits) QUEUE_##id,
+#include "ir/async.def"
+} Queue;
 
 /* Memory effects, packed: operand (4 bits), resource (4), kind (4); two per op at
    most. */
@@ -72,5 +80,8 @@ OpKind op_by_name(const char *s, size_t n); /* OP_COUNT when unknown */
 /* The i-th declared effect (i = 0, 1); false when there is none. Structured ops: ask
    their bodies (op_effects in ir/edit.h walks them). */
 bool opkind_effect(OpKind k, int i, Effect *out);
+/* Whose work the op issues, and whose it waits for; QUEUE_NONE: no queue's. */
+Queue opkind_issues(OpKind k);
+Queue opkind_waits(OpKind k);
 
 #endif

@@ -1,5 +1,6 @@
 /* The verifier: structure (terminators, region counts, dominance by nesting, use
    lists) and, op by op, the rules. All violations are collected. */
+#include "ir/analysis/async_dot.h"
 #include "ir/verify.h"
 
 #include "ir/base/map.h"
@@ -37,11 +38,11 @@ violation(Verifier *v, const Op *op, const char *fmt, ...)
 static bool
 takes_async(const Op *op, int i)
 {
-    if (op->kind == OP_WGMMA)
-        return i == 2;
+    if (op_is_async_dot(op))
+        return i == DOT_ACC;
     if (op->kind == OP_FOR)
         return i >= 3;
-    return op->kind == OP_WGMMA_WAIT || op->kind == OP_WHILE || op->kind == OP_YIELD ||
+    return op_is_dot_wait(op) || op->kind == OP_WHILE || op->kind == OP_YIELD ||
            op->kind == OP_CONDITION;
 }
 

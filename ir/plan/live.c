@@ -4,6 +4,7 @@
    until a wait for all of them; barriers, and buffers that other units read and write on
    their own, stay for the rest of the function; barriers that are not made once alone
    have their place from the beginning. */
+#include "ir/analysis/async_dot.h"
 #include "ir/plan/live.h"
 
 #include "ir/analysis/shared.h"
@@ -64,9 +65,7 @@ number(Liveness *v, Region *r, int depth)
         for (int i = 0; i < op->nregion; i++)
             number(v, op->regions[i], depth + 1);
         s->last = v->next++;
-        bool wait = op->kind == OP_ASYNC_WAIT || op->kind == OP_WGMMA_WAIT ||
-                    op->kind == OP_TMA_WAIT;
-        if (wait && !attr_int(&op->attrs, ATTR_PENDING, 0))
+        if (opkind_waits(op->kind) && !wait_pending(op))
             vec_push(v->arena, &v->waits, op);
     }
 }
@@ -93,12 +92,13 @@ use_end(const Liveness *v, const Op *use, const Op *alloc)
 
 /* The wait that every way from `op` comes to: it stands later and around it. */
 static const Op *
-waited_for(const Liveness *v, const Op *op, OpKind wait)
+waited_for(const Liveness *v, const Op *op, Queue queue)
 {
     int first = ((const Span *)map_get(&v->span, op))->first;
     for (int i = 0; i < v->waits.n; i++) {
         const Op *w = v->waits.at[i];
-        if (w->kind == wait && ((const Span *)map_get(&v->span, w))->first > first &&
+        if (opkind_waits(w->kind) == queue &&
+            ((const Span *)map_get(&v->span, w))->first > first &&
             region_within(op->parent, w->parent))
             return w;
     }
@@ -116,10 +116,8 @@ operand_end(const Liveness *v, const Op *op, int i, const Op *alloc)
             continue;
         if (attr_has(&op->attrs, ATTR_WAITED))
             break;
-        const Op *wait = op->kind == OP_ASYNC_COPY ? waited_for(v, op, OP_ASYNC_WAIT)
-                         : op->kind == OP_WGMMA    ? waited_for(v, op, OP_WGMMA_WAIT)
-                         : op->kind == OP_TMA_LOAD ? NULL
-                                                   : waited_for(v, op, OP_TMA_WAIT);
+        Queue queue = opkind_issues(op->kind); /* none: an mbarrier tells of it */
+        const Op *wait = queue ? waited_for(v, op, queue) : NULL;
         return wait ? use_end(v, wait, alloc) : v->next;
     }
     return use_end(v, op, alloc);

@@ -21,6 +21,7 @@
 
    What holds at the head of a loop depends on where its barriers go: the body is walked
    without inserting until head and end agree, then once more to insert. */
+#include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -177,10 +178,10 @@ accesses(Barriers *b, const Op *op)
             continue;
         const Value *v = op_operand(op, e.operand);
         bool write = (e.kind & ACC_WRITE) && e.resource == RES_SHARED;
-        Done done = write                  ? e.kind & ACC_ASYNC ? IN_FLIGHT : DONE_WRITE
-                    : op->kind == OP_WGMMA ? READING
-                    : e.kind & ACC_ASYNC   ? STORING
-                                           : DONE_READ;
+        Done done = write                 ? e.kind & ACC_ASYNC ? IN_FLIGHT : DONE_WRITE
+                    : op_is_async_dot(op) ? READING
+                    : e.kind & ACC_ASYNC  ? STORING
+                                          : DONE_READ;
         add_value(b, &s, v, done);
     }
     if (op->kind == OP_BAR_WAIT) /* whose effect is on all memory */
@@ -274,22 +275,22 @@ grow_older(State *s)
 static void
 visit_op(Barriers *b, Op *op, State *s)
 {
-    if (op->kind == OP_WGMMA_WAIT) {
-        retire(b, s, attr_int(&op->attrs, ATTR_PENDING, 0));
+    if (op_is_dot_wait(op)) {
+        retire(b, s, wait_pending(op));
         return;
     }
-    if (op->kind == OP_TMA_WAIT && !attr_int(&op->attrs, ATTR_PENDING, 0)) {
+    if (opkind_waits(op->kind) == QUEUE_STORE && !wait_pending(op)) {
         stores_done(b, s);
         return;
     }
-    if (op->kind == OP_WGMMA)
+    if (op_is_async_dot(op))
         grow_older(s);
     if (op->kind == OP_BARRIER) {
         state_clear(s);
         return;
     }
-    if (op->kind == OP_ASYNC_WAIT) {
-        bool all = !attr_int(&op->attrs, ATTR_PENDING, 0);
+    if (opkind_waits(op->kind) == QUEUE_COPY) {
+        bool all = !wait_pending(op);
         State old = *s;
         *s = (State){0};
         for (int i = 0; i < old.at.n; i++) {

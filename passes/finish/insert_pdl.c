@@ -90,17 +90,23 @@ put_next(Region *r, int depth)
 }
 
 static bool
-multiplies(const Region *r)
+multiplies(const Region *r, int depth)
 {
-    return has(r, OP_DOT, true, 0) || has(r, OP_LOCAL_DOT, true, 0) ||
-           has(r, OP_WGMMA, true, 0);
+    for (const Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        if (op_is(op, T_DOT))
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (multiplies(op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
 }
 
 bool
 pass_insert_pdl(Func *f, PassCx *cx)
 {
     bool wait = !has(f->body, OP_GRID_WAIT, false, 0);
-    bool next = !has(f->body, OP_LAUNCH_DEPENDENTS, true, 0) && multiplies(f->body);
+    bool next = !has(f->body, OP_LAUNCH_DEPENDENTS, true, 0) && multiplies(f->body, 0);
     if (!f->overlap || cx->target.sm < FIRST_SM || (!wait && !next))
         return false;
     if (wait) {

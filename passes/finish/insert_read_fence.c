@@ -16,6 +16,7 @@
 
    (Without it a tile of bias, read while a dot was under way, was partly the next
    one: tests/gpu/loops.py, bias_tile, 128x32, 4 warps, H200, 2026-11-22.) */
+#include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -85,10 +86,10 @@ reads(const Reads *x, const Op *op)
     int64_t bytes = scratch_bytes(op, x->target);
     if (bytes && overlaps(x, (Span){at, at + bytes}))
         return true;
-    bool steps = op->kind == OP_WGMMA && wgmma_by_steps(op);
+    bool steps = op_is_async_dot(op) && wgmma_by_steps(op);
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
         SharedRoot *root;
-        bool threads = !(e.kind & ACC_ASYNC) || (steps && e.operand == 0);
+        bool threads = !(e.kind & ACC_ASYNC) || (steps && e.operand == DOT_LEFT);
         if (e.resource != RES_SHARED || !threads || !(e.kind & ACC_READ) ||
             op_operand(op, e.operand)->type->kind != TY_MEM)
             continue;

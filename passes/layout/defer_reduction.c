@@ -47,12 +47,6 @@ typedef struct Partial {
     const Type *type; /* of the parts */
 } Partial;
 
-static Op *
-only_user(const Value *v)
-{
-    return v->uses && !v->uses->next ? v->uses->user : NULL;
-}
-
 /* Is the region that of a sum: x, y -> x + y? */
 static bool
 adds(const Op *reduce)
@@ -73,20 +67,20 @@ match(Partial *p)
     const Type *t = arg->type;
     if (t->kind != TY_TILE || t->rank != 1 || !type_is_float(t) || !t->layout)
         return false;
-    Op *add = value_def(end, OP_ADDF), *mul = only_user(arg);
-    if (!add || add->parent != body || only_user(end) != body->last || !mul)
+    Op *add = value_def(end, OP_ADDF), *mul = value_only_user(arg);
+    if (!add || add->parent != body || value_only_user(end) != body->last || !mul)
         return false;
     p->add = add;
     p->mul = mul->kind == OP_MULF && mul->parent == body ? mul : NULL;
     p->rescale = NULL;
     Value *old = p->mul ? &mul->results[0] : arg;
-    if (only_user(old) != add)
+    if (value_only_user(old) != add)
         return false;
     if (p->mul)
         p->rescale = op_operand(mul, op_operand(mul, 0) == arg);
     p->reduce = value_def(op_operand(add, op_operand(add, 0) == old), OP_REDUCE);
     return p->reduce && p->reduce->parent == body &&
-           only_user(&p->reduce->results[0]) == add && adds(p->reduce) &&
+           value_only_user(&p->reduce->results[0]) == add && adds(p->reduce) &&
            op_operand(p->reduce, 0)->type->rank == 2 && p->rescale != arg;
 }
 

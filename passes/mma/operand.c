@@ -1,6 +1,7 @@
 /* Buffers for the operands of dots; see passes/mma/operand.h. */
 #include "passes/mma/operand.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/plan/tma_box.h"
 #include "passes/layout/layout.h"
@@ -124,7 +125,7 @@ behind(const Builder *b, const Value *m)
     Builder at = m->op ? builder_after(m->op) : *b;
     bool here = m->op && b->before && b->before->parent == m->op->parent;
     for (Op *op = here ? m->op->next : NULL; op && op != b->before; op = op->next)
-        if (op->kind == OP_WGMMA_WAIT)
+        if (op_is_dot_wait(op))
             at = builder_before(op);
     at.loc = b->loc;
     return at;

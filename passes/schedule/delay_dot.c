@@ -31,6 +31,7 @@
    of buffers that the next iteration fills again. */
 #include "passes/schedule/delay_dot.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -87,7 +88,7 @@ repeat(Builder *b, Value *v, Value *from, Value *by)
 static void
 fold_sum(Op *begin, Op *wait)
 {
-    Op *add = delay_only_user(wait);
+    Op *add = value_only_user(&wait->results[0]);
     bool sub = add && add->kind == OP_SUBF;
     if (!add || (!sub && add->kind != OP_ADDF) || !is_zero(op_operand(begin, 2)) ||
         (is_fp8(op_operand(begin, 0)) && is_fp8(op_operand(begin, 1))) ||
@@ -112,16 +113,16 @@ fold_sum(Op *begin, Op *wait)
 static Op *
 first_of(Op *dot)
 {
-    const Op *wait = value_def(op_operand(dot, 2), OP_WGMMA_WAIT);
-    Op *before = wait && wait->noperand == 1 ? op_operand(wait, 0)->op : NULL;
-    return before && before->parent == dot->parent ? first_of(before) : dot;
+    for (Op *before = dot; before; before = dot_added_to(before))
+        dot = before;
+    return dot;
 }
 
 static void
 move_dots(Delay *d, Op *where)
 {
     for (int i = 0; i < d->moved.n; i++) {
-        Op *dot = d->moved.at[i], *wait = delay_wait_of(dot);
+        Op *dot = d->moved.at[i], *wait = dot_full_wait(dot);
         op_move_before(dot, where);
         op_move_before(wait, where);
         fold_sum(first_of(dot), wait);
@@ -257,7 +258,7 @@ delay(Delay *d)
     finish(d, carried);
     for (int i = 0; i < d->order.n; i++) {
         Op *op = d->order.at[i];
-        if (op->kind == OP_WGMMA)
+        if (op_is_async_dot(op))
             attr_set_flag(&d->s->mod, &op->attrs, ATTR_DELAYED);
         if (map_has(&d->begin, op)) {
             if (at->next != op)
@@ -284,7 +285,7 @@ say_why(Delay *d, const char *why)
     const char *text =
         arena_printf(&d->s->tmp, "not delayed to the next iteration, %s", why);
     for (int i = 0; i < d->order.n; i++)
-        if (d->order.at[i]->kind == OP_WGMMA)
+        if (op_is_async_dot(d->order.at[i]))
             attr_set_str(&d->s->mod, &d->order.at[i]->attrs, ATTR_WHY,
                          name_of(&d->s->names, text));
 }

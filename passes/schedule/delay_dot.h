@@ -38,9 +38,5 @@ bool delay_plan(Delay *d, const char **why);
 bool delay_writes(const Op *op);
 /* Is op used, and by ops of the set alone? */
 bool delay_all_users_in(const Op *op, const Map *set);
-/* The one op that uses op's result; NULL: none or several. */
-Op *delay_only_user(const Op *op);
-/* The wait for a dot, where it alone uses it; else NULL. */
-Op *delay_wait_of(const Op *dot);
 
 #endif

@@ -2,6 +2,7 @@
    should, and where in that iteration. Nothing is changed here. */
 #include "passes/schedule/delay_dot.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
@@ -11,23 +12,6 @@
 /* Registers of a thread that are counted, at most: the rest is for everything else. */
 enum { MOST_REGISTERS = 240 };
 
-Op *
-delay_only_user(const Op *op)
-{
-    const Use *u = op->nresult == 1 ? op->results[0].uses : NULL;
-    return u && !u->next ? u->user : NULL;
-}
-
-/* The wait for a dot, where it alone uses it. */
-Op *
-delay_wait_of(const Op *dot)
-{
-    Op *wait = delay_only_user(dot);
-    bool plain = wait && wait->kind == OP_WGMMA_WAIT && wait->noperand == 1 &&
-                 wait->parent == dot->parent && !attr_int(&wait->attrs, ATTR_PENDING, 0);
-    return plain ? wait : NULL;
-}
-
 /* ---- which ops are late */
 
 /* Several dots may make up the first: each adds to what the one before left. */
@@ -35,14 +19,11 @@ static bool
 find_first(Delay *d)
 {
     Op *dot = d->loop->regions[0]->first;
-    while (dot && dot->kind != OP_WGMMA)
+    while (dot && !op_is_async_dot(dot))
         dot = dot->next;
     while (dot) {
-        d->first = delay_wait_of(dot);
-        Op *next = d->first ? delay_only_user(d->first) : NULL;
-        bool adds = next && next->kind == OP_WGMMA && next->parent == dot->parent &&
-                    op_operand(next, 2) == &d->first->results[0];
-        dot = adds ? next : NULL;
+        d->first = dot_full_wait(dot);
+        dot = d->first ? dot_adding_to(dot) : NULL;
     }
     return d->first != NULL;
 }
@@ -98,12 +79,12 @@ may_follow(const Delay *d, const Op *op, int index)
 {
     if (op->parent != d->loop->regions[0] || op->nregion || op_is(op, T_TERMINATOR))
         return false;
-    if (op->kind == OP_WGMMA)
-        return index == 2 && delay_wait_of(op);
+    if (op_is_async_dot(op))
+        return index == DOT_ACC && dot_full_wait(op);
     if (delay_writes(op))
         return index == 1 && !op_has_uses(op) && param_of(op_operand(op, 0)) &&
                !attr_has(&op->attrs, ATTR_VOLATILE);
-    return op->kind == OP_WGMMA_WAIT || op_is_pure(op);
+    return op_is_dot_wait(op) || op_is_pure(op);
 }
 
 /* Does all that comes from op end in memory? Those ops. */
@@ -148,12 +129,12 @@ find_late(Delay *d)
     {
         Map set;
         map_init(&set, &d->s->tmp);
-        if (op->kind != OP_WGMMA || !map_has(&d->needs, op) || !delay_wait_of(op) ||
+        if (!op_is_async_dot(op) || !map_has(&d->needs, op) || !dot_full_wait(op) ||
             !follow(d, op, &set, 0))
             continue;
         region_each(body, in) if (map_has(&set, in)) map_set(&d->late, in, in);
         map_set(&d->begin, op, op);
-        map_set(&d->begin, delay_wait_of(op), op);
+        map_set(&d->begin, dot_full_wait(op), op);
     }
     for (Op *op = body->last->prev; op; op = op->prev)
         if (!map_has(&d->late, op) && delay_all_users_in(op, &d->late) &&
@@ -193,7 +174,7 @@ hazard(const Delay *d)
         OpEffects e = op_effects(op);
         if (op->nregion)
             return "the loop has branches or loops";
-        if (op->kind == OP_WGMMA_WAIT || map_has(&d->late, op))
+        if (opkind_waits(op->kind) || map_has(&d->late, op))
             continue;
         if (op_acquires(op) || (e.writes & all))
             return "the loop writes other memory, or waits for other programs";
@@ -233,7 +214,7 @@ find_cross(Delay *d)
 static int64_t
 words_of(const Type *t)
 {
-    t = t->kind == TY_ASYNC ? t->elem : t;
+    t = dot_tile(t);
     return type_is_tile(t) ? type_numel(t) * type_bits(t) / 32 : 0;
 }
 
@@ -270,10 +251,10 @@ count_words(Delay *d)
     map_init(&kept, &d->s->tmp);
     for (const Op *op = body->first; op; op = op->next) {
         d->others += words_of_copies(op) + words_of_indices(d, op);
-        if (op->kind != OP_WGMMA)
+        if (!op_is_async_dot(op))
             continue;
-        Value *left = op_operand(op, 0);
-        if (!mma_counted(op, 2))
+        Value *left = op_operand(op, DOT_LEFT);
+        if (!mma_counted(op, DOT_ACC))
             d->words += words_of(op->results[0].type);
         if (value_outside(left, body) && !map_has(&kept, left)) {
             map_set(&kept, left, left);
@@ -309,7 +290,7 @@ stalls(const Delay *d)
 {
     for (int i = 0; i < d->order.n; i++) {
         const Op *op = d->order.at[i];
-        const Value *left = op->kind == OP_WGMMA ? op_operand(op, 0) : NULL;
+        const Value *left = op_is_async_dot(op) ? op_operand(op, DOT_LEFT) : NULL;
         if (left && type_is_tile(left->type) &&
             !value_outside(left, d->loop->regions[0]))
             return "its left operand is in registers";
@@ -332,7 +313,7 @@ is_long(const Delay *d)
     int64_t steps = 0, each = d->alone ? ALONE : DEPTH;
     for (int i = 0; i < d->order.n; i++) {
         const Op *op = d->order.at[i];
-        if (op->kind == OP_WGMMA)
+        if (op_is_async_dot(op))
             steps += type_numel(op->results[0].type->elem) *
                      op_operand(op, 0)->type->shape[1];
     }
@@ -366,7 +347,7 @@ find_end(Delay *d)
 {
     Region *body = d->loop->regions[0];
     Op *op = d->first->next;
-    while (op != body->last && (op->kind != OP_WGMMA || !map_has(&d->needs, op) ||
+    while (op != body->last && (!op_is_async_dot(op) || !map_has(&d->needs, op) ||
                                 map_has(&d->late, op)))
         op = op->next;
     d->end = op;
@@ -386,7 +367,7 @@ find_moved(Delay *d)
     Map moved;
     map_init(&moved, &d->s->tmp);
     for (Op *op = d->end; op != d->first; op = op->prev) {
-        Op *wait = op->kind == OP_WGMMA && op != d->end ? delay_wait_of(op) : NULL;
+        Op *wait = op_is_async_dot(op) && op != d->end ? dot_full_wait(op) : NULL;
         bool needed = !wait || map_has(&d->needs, op) || map_has(&d->late, op);
         if (needed)
             continue;

@@ -14,6 +14,7 @@
    again. With two, what they met for in between says that the dots of the iteration
    before have read. Where there is no room for two, dots are waited for in the
    iteration that they are in. */
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -37,7 +38,7 @@ is_exchange(const Op *op)
         const Op *user = u->user;
         if (user->kind == OP_LOCAL_TRANS && user->results[0].uses)
             user = user->results[0].uses->user;
-        product |= user->kind == OP_WGMMA;
+        product |= op_is_async_dot(user);
         if (user->parent != op->parent)
             return false;
     }
@@ -126,8 +127,7 @@ wait_for_readers(Session *s, const Region *body)
     region_each(body, op) exchange |= is_exchange(op);
     region_each(body, op)
     {
-        if (!exchange || op->kind != OP_WGMMA_WAIT || op->noperand ||
-            !attr_int(&op->attrs, ATTR_PENDING, 0))
+        if (!exchange || !op_is_dot_wait(op) || op->noperand || !wait_pending(op))
             continue;
         attr_set_int(&s->mod, &op->attrs, ATTR_PENDING, 0);
         changed = true;

@@ -2,6 +2,7 @@
    explained as well as one from the source. */
 #include "passes/schedule/explain.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/op.h"
 
@@ -24,8 +25,8 @@ see(Seen *s, const Region *r, int depth)
         s->loads += op->kind == OP_TMA_LOAD;
         s->stores += stored;
         s->maps += op->kind == OP_TENSOR_MAP;
-        s->products += op->kind == OP_WGMMA;
-        if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT)
+        s->products += op_is_async_dot(op);
+        if (op_is(op, T_DOT) && !op_is_async_dot(op))
             s->unit = attr_str(&op->attrs, ATTR_UNIT);
         if (op->kind == OP_LOCAL_ALLOC)
             s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
@@ -92,12 +93,6 @@ tell(Lines *l, Told what, const Op *op)
     l->n++;
 }
 
-static bool
-is_dot(const Op *op)
-{
-    return op->kind == OP_DOT || op->kind == OP_LOCAL_DOT || op->kind == OP_WGMMA;
-}
-
 /* Loops without roles, loads of loops, and dots. */
 static void
 find_lines(Lines *l, const Region *r, int depth)
@@ -105,7 +100,7 @@ find_lines(Lines *l, const Region *r, int depth)
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         if (attr_has(&op->attrs, ATTR_ROLES))
             tell(l, TOLD_LOOP, op);
-        if (is_dot(op))
+        if (op_is(op, T_DOT))
             tell(l, TOLD_DOT, op);
         else if (op->kind == OP_TMA_LOAD || attr_has(&op->attrs, ATTR_WHY))
             tell(l, TOLD_LOAD, op);
@@ -119,7 +114,7 @@ dot_unit(const Op *op)
 {
     Name unit = attr_str(&op->attrs, ATTR_UNIT);
     bool threads = unit && strncmp(unit, "fma", 3) == 0;
-    return op->kind == OP_WGMMA ? "wgmma" : threads ? "threads" : "mma";
+    return op_is_async_dot(op) ? "wgmma" : threads ? "threads" : "mma";
 }
 
 static const char *

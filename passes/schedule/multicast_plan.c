@@ -1,6 +1,7 @@
 /* What pass multicast may do: values of neighbouring programs compared, loads, loops. */
 #include "passes/schedule/multicast.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
@@ -250,18 +251,6 @@ often_alike(const Shared *l)
     return 2 * alike > SAMPLES;
 }
 
-static int
-dots_of(const Region *r, int depth)
-{
-    int n = 0;
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        n += op->kind == OP_WGMMA;
-        for (int i = 0; i < op->nregion; i++)
-            n += dots_of(op->regions[i], depth + 1);
-    }
-    return n;
-}
-
 /* Kernels of one dot, with an operand of each program's own, are what was measured; two
    dots with work between them wait for each other rather than for their operands, and
    pay for what stands ready for clusters (loops/gemm_two, mlp_chain, H200, 2026-11-23,
@@ -269,7 +258,7 @@ dots_of(const Region *r, int depth)
 bool
 multicast_plan(Multicast *m)
 {
-    if (dots_of(m->split->regions[1], 0) != 1 ||
+    if (dots_within(m->split->regions[1]) != 1 ||
         maps_of(m->split->parent, 0) + MC_LOADS > TMA_MAX_MAPS ||
         !find_loads(m, m->producer.home, 0) || !m->loop || !even(m, m->loop, 0))
         return false;

@@ -1,6 +1,7 @@
 /* Registers of dots, and programs of an SM; see occupancy.h. */
 #include "passes/schedule/occupancy.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/plan/wgmma_left.h"
 #include "ir/plan/wgmma_promote.h"
@@ -14,7 +15,7 @@ same_registers(const Value *v)
     if (op && op->kind == OP_CONVERT_LAYOUT &&
         op_operand(op, 0)->type->layout == v->type->layout)
         return op_operand(op, 0);
-    if (op && op->kind == OP_WGMMA_WAIT)
+    if (op && op_is_dot_wait(op))
         return op_operand(op, v->index);
     return v;
 }
@@ -23,11 +24,10 @@ bool
 mma_counted(const Op *product, int operand)
 {
     const Value *v = op_operand(product, operand), *from = same_registers(v);
-    if (operand == 2)
-        return from->op && from->op->kind == OP_WGMMA &&
-               from->op->parent == product->parent && !v->uses->next;
+    if (operand == DOT_ACC)
+        return dot_added_to(product) && !v->uses->next;
     for (const Op *op = product->prev; op; op = op->prev)
-        if (op->kind == OP_WGMMA && same_registers(op_operand(op, 0)) == from)
+        if (op_is_async_dot(op) && same_registers(op_operand(op, DOT_LEFT)) == from)
             return true;
     return false;
 }
@@ -51,7 +51,7 @@ static int
 part_tiles(const Op *product)
 {
     const Op *next = product->next;
-    return next && next->kind == OP_WGMMA_WAIT ? 2 : 3;
+    return next && op_is_dot_wait(next) ? 2 : 3;
 }
 
 static int
@@ -59,21 +59,20 @@ registers(const Region *r, int depth)
 {
     int own = 0, inner = 0, parts = 0, steps = 0;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        bool part = op->kind == OP_WGMMA && attr_has(&op->attrs, ATTR_PART);
-        int step = op->kind == OP_WGMMA ? (int)step_registers(op) : 0;
+        bool part = op_is_async_dot(op) && attr_has(&op->attrs, ATTR_PART);
+        int step = op_is_async_dot(op) ? (int)step_registers(op) : 0;
         if (part)
             steps = step > steps ? step : steps; /* one part's follow another's */
         else
             own += step;
-        if (op->kind == OP_WGMMA)
+        if (op_is_async_dot(op))
             parts = (int)max_i64(parts, wgmma_piece_registers(op));
-        for (int i = 0; op->kind == OP_WGMMA && i < 3; i += 2) {
-            const Type *t = op_operand(op, i)->type;
-            t = t->kind == TY_ASYNC ? t->elem : t;
+        for (int i = DOT_LEFT; op_is_async_dot(op) && i <= DOT_ACC; i += DOT_ACC) {
+            const Type *t = dot_tile(op_operand(op, i)->type);
             if (t->kind != TY_TILE || mma_counted(op, i))
                 continue;
             int words = (int)(type_numel(t) * type_bits(t) / 32);
-            if (part && i == 2)
+            if (part && i == DOT_ACC)
                 parts = (int)max_i64(parts, part_tiles(op) * words);
             else
                 own += words;

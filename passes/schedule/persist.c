@@ -30,6 +30,7 @@
    one waits for what another writes. What has atomic operations or loops of unknown
    length stays as it is, and what writes tensor maps: a producer would still copy by the
    map of the tile before. */
+#include "ir/analysis/async_dot.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/plan/tma_box.h"
@@ -83,15 +84,13 @@ is_computed(const Op *op)
 static bool
 is_sum(const Op *loop)
 {
-    int n = 0;
+    const Op *first = loop->regions[0]->first;
     bool even = loop->nresult > 0;
     for (int i = 0; i < 3; i++)
         even &= tma_host_value(op_operand(loop, i));
-    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        n += op->kind == OP_WGMMA;
+    for (const Op *op = first; op; op = op->next)
         even &= !is_computed(op);
-    }
-    return n == 1 && even;
+    return dots_between(first, NULL) == 1 && even;
 }
 
 static Value *

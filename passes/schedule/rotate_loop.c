@@ -27,6 +27,7 @@
    all multiply, at the same time. */
 #include "passes/pass.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -91,13 +92,6 @@ from_late(Rotation *k, const Value *v)
     return map_has(&k->in_second, v) || (v->op && map_has(&k->late, v->op));
 }
 
-static Op *
-only_user(const Op *op)
-{
-    const Use *u = op->nresult == 1 ? op->results[0].uses : NULL;
-    return u && !u->next ? u->user : NULL;
-}
-
 /* Has every ring two stages? What is given back late holds one of them, while a producer
    that loads another operand first needs the next. */
 static bool
@@ -141,17 +135,10 @@ join_sums(Op *loop)
 {
     region_each(loop->regions[0], op)
     {
-        Op *wait = op->kind == OP_WGMMA ? only_user(op) : NULL;
-        Op *next = wait && wait->kind == OP_WGMMA_WAIT && wait->noperand == 1 &&
-                           !attr_int(&wait->attrs, ATTR_PENDING, 0)
-                       ? only_user(wait)
-                       : NULL;
-        if (!next || next->kind != OP_WGMMA || next->parent != op->parent ||
-            wait->parent != op->parent || op_operand(next, 2) != &wait->results[0])
-            continue;
-        const Op *last = only_user(next);
-        if (!last || last->kind != OP_WGMMA_WAIT || last->parent != op->parent ||
-            !fits_rings(wait, next, last))
+        Op *wait = op_is_async_dot(op) ? dot_full_wait(op) : NULL;
+        Op *next = wait ? dot_adding_to(op) : NULL;
+        const Op *last = next ? dot_wait(next) : NULL;
+        if (!last || !fits_rings(wait, next, last))
             continue;
         for (Op *at = wait->next, *then; at != next; at = then) {
             then = at->next;
@@ -169,18 +156,13 @@ find_products(Rotation *k)
     Op *begun = NULL;
     region_each(k->loop->regions[0], op)
     {
-        if (op->kind != OP_WGMMA)
+        if (!op_is_async_dot(op))
             continue;
-        Op *wait = only_user(op), *first = begun ? begun : op;
-        begun = NULL;
-        if (!wait || wait->parent != op->parent)
-            return false;
-        if (wait->kind == OP_WGMMA && op_operand(wait, 2) == &op->results[0]) {
-            begun = first;
+        Op *wait = dot_full_wait(op), *first = begun ? begun : op;
+        begun = !wait && dot_adding_to(op) ? first : NULL;
+        if (begun)
             continue;
-        }
-        if (wait->kind != OP_WGMMA_WAIT || wait->noperand != 1 ||
-            attr_int(&wait->attrs, ATTR_PENDING, 0))
+        if (!wait)
             return false;
         if (!k->d1) {
             k->d1 = first;
@@ -200,7 +182,7 @@ find_products(Rotation *k)
 static bool
 is_product(const Rotation *k, const Op *op)
 {
-    bool is = op == k->w1 || (op->kind == OP_WGMMA);
+    bool is = op == k->w1 || op_is_async_dot(op);
     for (int i = 0; i < k->n2; i++)
         is |= op == k->w2[i];
     return is;

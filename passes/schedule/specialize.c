@@ -31,6 +31,7 @@
    why in {roles}. */
 #include "passes/schedule/specialize.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/layout.h"
 #include "passes/mma/operand.h"
@@ -60,11 +61,11 @@ count_products(const Op *loop, bool *computed)
     int n = 0;
     *computed = false;
     for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        if (op->kind != OP_WGMMA)
+        if (!op_is_async_dot(op))
             continue;
-        const Value *left = op_operand(op, 0);
+        const Value *left = op_operand(op, DOT_LEFT);
         bool regs = left->type->kind == TY_TILE;
-        n += !mma_counted(op, 2) && !(regs && mma_counted(op, 0));
+        n += !mma_counted(op, DOT_ACC) && !(regs && mma_counted(op, DOT_LEFT));
         *computed |= regs && !value_outside(left, loop->regions[0]);
     }
     return n;
@@ -99,7 +100,7 @@ adds_parts(const Op *loop)
 {
     bool alone = loop->parent->func->num_warps / 4 < 2;
     for (const Op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->kind == OP_WGMMA &&
+        if (op_is_async_dot(op) &&
             (attr_has(&op->attrs, ATTR_PART) ||
              (attr_has(&op->attrs, ATTR_MAX_IMPRECISE) && !alone)))
             return true;
@@ -171,11 +172,9 @@ largest_sums(const Region *r, int depth)
     int most = 0, n, warps[2];
     bool pairs;
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (op->kind == OP_WGMMA &&
-            layout_is_wgmma(op_operand(op, 2)->type->kind == TY_ASYNC
-                                ? op_operand(op, 2)->type->elem->layout
-                                : op_operand(op, 2)->type->layout,
-                            &n, warps, &pairs))
+        if (op_is_async_dot(op) &&
+            layout_is_wgmma(dot_tile(op_operand(op, DOT_ACC)->type)->layout, &n, warps,
+                            &pairs))
             most = (int)max_i64(most, n / 2);
         for (int i = 0; i < op->nregion; i++)
             most = (int)max_i64(most, largest_sums(op->regions[i], depth + 1));

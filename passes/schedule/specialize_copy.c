@@ -25,7 +25,7 @@
 static Op *
 only_user(const Value *v, OpKind kind)
 {
-    Op *op = v->uses && !v->uses->next ? v->uses->user : NULL;
+    Op *op = value_only_user(v);
     return op && op->kind == kind ? op : NULL;
 }
 

@@ -3,6 +3,7 @@
    run on its own. Nothing is changed here. */
 #include "passes/schedule/specialize.h"
 
+#include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/plan/scratch.h"
@@ -75,16 +76,6 @@ take(Op **first, Op *op, bool earlier)
         *first = op;
 }
 
-/* After which op of its region has the dot read its operands? */
-static Op *
-product_done(const Op *op)
-{
-    const Use *u = op->results[0].uses;
-    Op *wait = u && !u->next ? u->user : NULL;
-    return wait && wait->kind == OP_WGMMA_WAIT && wait->parent == op->parent ? wait
-                                                                             : NULL;
-}
-
 /* Readers of buffer v, through views. */
 static bool
 see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
@@ -97,11 +88,11 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
                 return false;
             continue;
         }
-        if (op->kind == OP_WGMMA && u->index == 0 && wgmma_by_steps(op)) {
+        if (op_is_async_dot(op) && u->index == DOT_LEFT && wgmma_by_steps(op)) {
             done = op;
-        } else if (op->kind == OP_WGMMA) {
+        } else if (op_is_async_dot(op)) {
             *products = true;
-            done = product_done(op);
+            done = dot_wait(op); /* behind it the operands have been read */
         } else if (op->kind != OP_LOCAL_LOAD) {
             return refuse(sp, "a loaded tile is used in an unknown way");
         }
@@ -568,35 +559,16 @@ few_iterations(const Specialize *sp)
     return sum < FEW;
 }
 
-/* Do threads put v, or what they compute of its elements, into a buffer for dots? */
+/* Do dots read a tile that is loaded, or what threads compute of one? */
 static bool
-goes_to_product(const Value *v, int depth)
+feeds_dots(const Specialize *sp)
 {
-    enum { CHAIN_DEPTH = 16 };
-    value_each_use(v, u)
-    {
-        const Op *op = u->user;
-        if (op->kind == OP_WGMMA)
-            return true;
-        if (op->kind == OP_LOCAL_ALLOC || op->kind == OP_LOCAL_TRANS) {
-            if (goes_to_product(&op->results[0], depth + 1))
-                return true;
-        } else if (op->nresult == 1 && depth < CHAIN_DEPTH && op_is(op, T_PURE) &&
-                   (op_is(op, T_ELEMENTWISE) || op->kind == OP_CONVERT_LAYOUT) &&
-                   goes_to_product(&op->results[0], depth + 1))
+    for (int i = 0; i < sp->ngroup; i++) {
+        const Op *first = sp->group[i].first;
+        if (op_is_async_dot(first) || (first->kind == OP_LOCAL_LOAD &&
+                                       value_feeds_dot(&first->results[0], NULL, true)))
             return true;
     }
-    return false;
-}
-
-static bool
-feeds_product(const Specialize *sp)
-{
-    for (int i = 0; i < sp->ngroup; i++)
-        if (sp->group[i].first->kind == OP_WGMMA ||
-            (sp->group[i].first->kind == OP_LOCAL_LOAD &&
-             goes_to_product(&sp->group[i].first->results[0], 0)))
-            return true;
     return false;
 }
 
@@ -609,7 +581,7 @@ specialize_plan(Specialize *sp)
     map_init(&sp->moves, &sp->s->tmp);
     if (!see_loops(sp, sp->f->body, 0) || !sp->ngroup)
         return false;
-    if (!feeds_product(sp))
+    if (!feeds_dots(sp))
         return refuse(sp, "no wgmma reads the tiles");
     if (few_iterations(sp))
         return refuse(sp, "the loop has few iterations");

@@ -36,6 +36,7 @@
          bar_expect %w, %more {bytes=..}
          tma_load %desc, %buf[%write], %w, %i, %k, %more {waited}
 */
+#include "ir/analysis/async_dot.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -358,7 +359,7 @@ product_before_copies(const Region *body)
     {
         bool exchange = op->kind == OP_LOCAL_ALLOC && op->noperand;
         Op *first = exchange ? first_reader(body, &op->results[0], NULL) : NULL;
-        if ((op->kind == OP_WGMMA && !at) || (first && first->kind == OP_WGMMA))
+        if ((op_is_async_dot(op) && !at) || (first && op_is_async_dot(first)))
             at = first ? first : op;
     }
     return at;

@@ -12,6 +12,7 @@
    writes through another parameter of the kernel: as everywhere in sdc, two parameters
    are two pieces of memory when both are used in one loop. A loop that waits for other
    programs (op_acquires) keeps all of them. */
+#include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
@@ -56,7 +57,7 @@ see_hazards(const Region *r, Hazards *h, int depth)
         Effect fx;
         h->blocked |= op_acquires(op);
         for (int i = 0; i < 2 && opkind_effect(op->kind, i, &fx); i++) {
-            if (fx.resource == RES_ANY && op->kind != OP_WGMMA_WAIT)
+            if (fx.resource == RES_ANY && !opkind_waits(op->kind))
                 h->blocked = true;
             if (fx.resource != RES_GLOBAL || !(fx.kind & ACC_WRITE))
                 continue;
@@ -114,28 +115,6 @@ is_zero(const Value *v)
            !(attr_has(&op->attrs, ATTR_FVALUE) && attr_float(&op->attrs, ATTR_FVALUE, 1));
 }
 
-/* Does v go into a buffer for dots in this block, as it is or by way of work on its
-   elements? */
-static bool
-fills(const Value *v, const Region *block, int depth)
-{
-    enum { CHAIN_DEPTH = 16 };
-    value_each_use(v, u)
-    {
-        const Op *op = u->user;
-        if (op->parent != block || depth > CHAIN_DEPTH)
-            continue;
-        if (op->kind == OP_LOCAL_ALLOC || op->kind == OP_WGMMA || op->kind == OP_DOT)
-            return true;
-        if (op->nresult == 1 && op_is(op, T_PURE) &&
-            (op_is(op, T_ELEMENTWISE) || op_is(op, T_SHAPE) ||
-             op->kind == OP_CONVERT_LAYOUT) &&
-            fills(&op->results[0], block, depth + 1))
-            return true;
-    }
-    return false;
-}
-
 /* Is it a buffer for dots that the load fills itself? */
 static bool
 goes_to_buffer(const Op *load)
@@ -149,7 +128,8 @@ static bool
 fills_buffer(const Op *load)
 {
     const Type *t = load->results[0].type;
-    return type_is_tile(t) && t->rank > 1 && fills(&load->results[0], load->parent, 0);
+    return type_is_tile(t) && t->rank > 1 &&
+           value_feeds_dot(&load->results[0], load->parent, false);
 }
 
 /* Why the load has to stay in its place; NULL: it can be pipelined. */
@@ -203,12 +183,11 @@ static bool
 is_chain(const Op *loop, const Op *g)
 {
     const Region *body = loop->regions[0];
-    const Value *acc = op_operand(g, 2), *r = &g->results[0];
-    const Op *wait = r->uses && !r->uses->next ? r->uses->user : NULL;
+    const Value *acc = op_operand(g, DOT_ACC);
+    const Op *wait = dot_wait(g);
     if (attr_has(&g->attrs, ATTR_MAX_IMPRECISE) ||
-        op_operand(g, 0)->type->kind == TY_TILE || acc->region != body ||
-        acc->index < 1 || acc->uses->next || !wait || wait->kind != OP_WGMMA_WAIT ||
-        wait->noperand != 1)
+        op_operand(g, DOT_LEFT)->type->kind == TY_TILE || acc->region != body ||
+        acc->index < 1 || acc->uses->next || !wait)
         return false;
     const Use *u = wait->results[0].uses;
     return u && !u->next && u->user == body->last && u->index == acc->index - 1;
@@ -220,9 +199,9 @@ count_chains(const Op *loop)
 {
     int n = 0;
     for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        if (op->kind == OP_WGMMA && !is_chain(loop, op))
+        if (op_is_async_dot(op) && !is_chain(loop, op))
             return 0;
-        n += op->kind == OP_WGMMA;
+        n += op_is_async_dot(op);
         if (op->nregion)
             return 0;
     }

@@ -12,6 +12,7 @@
    under way; vectors, which are small, where they were loaded, ahead of the dots.
    What lies in the buffer is what lies in memory, and any number of dots and threads
    read it, so a later pass may have TMA fill it. */
+#include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "passes/mma/operand.h"
@@ -61,9 +62,9 @@ static Builder
 read_place(const Reads *r, Op *op)
 {
     Op *at = op->prev;
-    while (at && at->kind != OP_WGMMA && at != r->mem->op)
+    while (at && !op_is_async_dot(at) && at != r->mem->op)
         at = at->prev;
-    return at && at->kind == OP_WGMMA ? builder_after(at) : builder_before(op);
+    return at && op_is_async_dot(at) ? builder_after(at) : builder_before(op);
 }
 
 /* The buffer's elements in layout l, in front of op. */

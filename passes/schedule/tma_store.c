@@ -28,12 +28,6 @@ bool pass_tma_store(Func *f, PassCx *cx);
 
 enum { BESIDE = 1024 }; /* bytes for barriers */
 
-static bool
-is_wait(const Op *op)
-{
-    return op->kind == OP_WGMMA_WAIT || op->kind == OP_TMA_WAIT;
-}
-
 /* May op come after the store, or before it in a loop that comes to both again? */
 static bool
 may_follow(const Op *op, Origin base, bool loop, int depth)
@@ -45,7 +39,8 @@ may_follow(const Op *op, Origin base, bool loop, int depth)
         Origin other = {0};
         if (e.resource == RES_GLOBAL && (loop || op->kind == OP_STORE))
             other = origin_of(op_operand(op, e.operand));
-        bool wait = op->kind == OP_TMA_WAIT || (loop && is_wait(op));
+        Queue queue = opkind_waits(op->kind);
+        bool wait = queue == QUEUE_STORE || (loop && queue == QUEUE_DOT);
         if ((e.resource == RES_ANY && !wait) ||
             (e.resource == RES_GLOBAL && origin_may_be(other, base)))
             return false;

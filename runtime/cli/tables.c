@@ -103,6 +103,7 @@ print_ops(void)
         { T_GPU, "gpu" },
         { T_SM90, "sm_90" },
         { T_SM90A, "sm_90a" },
+        { T_DOT, "dot" },
     };
     static const struct {
         const char *name;
