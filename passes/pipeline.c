@@ -66,10 +66,9 @@ static const PassId gpu_list[] = {
     PASS_multicast,
     PASS_peel, /* after stage-plan: which loops are pipelined is known */
     PASS_stage_expand,
-    PASS_wgmma_defer,
     PASS_dce, /* what the roles do not need */
     PASS_rotate_loop,
-    PASS_wgmma_sink,    /* after it: what goes around the loop is not waited for at all */
+    PASS_place_waits,   /* after it: the order in which dots begin is known */
     PASS_double_buffer, /* after it: a store would hold a wait up */
     PASS_unroll,
     PASS_insert_proxy_fence,

@@ -119,7 +119,7 @@ has_room(Func *f, PassCx *cx, const Region *body)
 }
 
 /* Dots may not stay in flight over the end of an iteration
-   (passes/schedule/wgmma_defer.c) that read what the next one overwrites. */
+   (passes/schedule/place_waits.c) that read what the next one overwrites. */
 static bool
 wait_for_readers(Session *s, const Region *body)
 {

@@ -175,22 +175,15 @@ counts_up(const Op *loop)
     return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
 }
 
-/* Is g an accumulation over the whole loop: its sum goes nowhere but into the next
+/* Is the dot an accumulation over the whole loop: its sum goes nowhere but into the next
    iteration? Then it need not be waited for in this one. Not with an operand out of
    registers: the next iteration writes those, as a copy of what stays, too. Nor in
    pieces, the last of which is waited for anyway. */
 static bool
-is_chain(const Op *loop, const Op *g)
+is_chain(const Op *dot)
 {
-    const Region *body = loop->regions[0];
-    const Value *acc = op_operand(g, DOT_ACC);
-    const Op *wait = dot_wait(g);
-    if (attr_has(&g->attrs, ATTR_MAX_IMPRECISE) ||
-        op_operand(g, DOT_LEFT)->type->kind == TY_TILE || acc->region != body ||
-        acc->index < 1 || acc->uses->next || !wait)
-        return false;
-    const Use *u = wait->results[0].uses;
-    return u && !u->next && u->user == body->last && u->index == acc->index - 1;
+    return !attr_has(&dot->attrs, ATTR_MAX_IMPRECISE) &&
+           dot_reads_shared(dot, DOT_LEFT) && dot_carried(dot) >= 0;
 }
 
 /* Dots in flight over the end of an iteration; 0 when some must be waited for. */
@@ -199,7 +192,7 @@ count_chains(const Op *loop)
 {
     int n = 0;
     for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        if (op_is_async_dot(op) && !is_chain(loop, op))
+        if (op_is_async_dot(op) && !is_chain(op))
             return 0;
         n += op_is_async_dot(op);
         if (op->nregion)

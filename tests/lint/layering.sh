@@ -11,8 +11,16 @@
 # tests/interp, the interpreter of tile IR, knows the IR and the front end alone.  LLVM
 # is known to codegen alone, and no header of CUDA is needed anywhere.  Includes start at
 # the root.
+#
+# Which operation an asynchronous dot is (ir/async.def) is known to those that make it,
+# place its waits and generate its code; all others ask ir/analysis/async_dot.h.
 set -euo pipefail
 cd "$1"
+bad=0
+grep -n 'OP_WGMMA' -r ir passes codegen --include='*.[ch]' |
+    grep -vE '^passes/(mma/lower_wgmma|schedule/place_waits)\.c:|^codegen/gen_nv' |
+    sed 's/\(:[0-9]*\):.*/\1: names OP_WGMMA: ask ir\/analysis\/async_dot.h/' |
+    grep . && bad=1
 find frontend ir passes codegen runtime tests -type f -name '*.[chly]' 2>/dev/null |
     LC_ALL=C sort | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' |
     LC_ALL=C awk -F: '
@@ -61,4 +69,5 @@ BEGIN {
         report(from == "ref" ? "a reference includes no header of sdc" \
                              : from " may not include " to)
 }
-END { exit bad }'
+END { exit bad }' || bad=1
+exit $bad

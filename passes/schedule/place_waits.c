@@ -1,0 +1,302 @@
+/* Where asynchronous dots are waited for, and how many are under way then. Passes in
+   front of this one say in which order a loop begins its dots (delay_dot.c,
+   rotate_loop.c) and wait for each where it begins; here waits go where the results are
+   used. A wait that lets some be under way has its place.
+
+       %r = wgmma %k, %q, %zero                %r = wgmma %k, %q, %zero
+       %s = wgmma_wait %r {pending=0}          %t = wgmma %v, %o, %zero
+       %t = wgmma %v, %o, %zero          =>    %s = wgmma_wait %r {pending=1}
+       %d = wgmma_wait %t {pending=0}          %p = exp2 %s
+       %p = exp2 %s                            %d = wgmma_wait %t {pending=0}
+       %x = mulf %p, %d                        %x = mulf %p, %d
+
+   The tensor cores work on one dot while the warps work on another's result. A wait
+   goes down within its block as far as nothing reads the result and nothing could touch
+   what the dot still reads: buffers that are filled on the way are other ones, since
+   places are given later (passes/finish/alloc_shared.c) and count to the wait. {pending}
+   is the number of dots begun in between. What is loaded from shared memory for work on a
+   result goes down as well: registers are short while dots are in flight.
+
+   An accumulator that an iteration ends with stays in flight over its end:
+
+       %s = for .. (%acc = %zero) {                %o = wgmma_open %zero : async<..>
+         %r = wgmma %a, %b, %acc                   %t = for .. (%acc = %o) : async<..> {
+         %y = wgmma_wait %r {pending=0}      =>      %r = wgmma %a, %b, %acc
+         ..                                          wgmma_wait {pending=1}
+         yield %y                                    ..
+       } {pending=1}                                 yield %r
+                                                   }
+                                                   %s = wgmma_wait %t {pending=0}
+
+   The tensor cores go on while the warps meet and start copies. Something in the
+   iteration then says that the dots of the one before have read their buffers. Where
+   stage_plan.c has asked for it, {pending=dots in flight}, and given the loop a buffer
+   more, that is a wait behind its last dot; else a wait that is there, or that can be,
+   before anything is written that they read. */
+#include "ir/analysis/async_dot.h"
+#include "ir/analysis/shared.h"
+#include "ir/base/util.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "passes/pass.h"
+
+bool pass_place_waits(Func *f, PassCx *cx);
+
+static Op *
+build_wait(Builder *b, Value **dots, int n, int64_t pending)
+{
+    AttrList attrs = {0};
+    attr_set_int(&b->s->mod, &attrs, ATTR_PENDING, pending);
+    return build_op(b, OP_WGMMA_WAIT, dots, n, &attrs, NULL, n);
+}
+
+/* ---- waits go down */
+
+static bool
+uses(const Op *op, const Value *v)
+{
+    for (int i = 0; i < op->noperand; i++)
+        if (op_operand(op, i) == v)
+            return true;
+    return false;
+}
+
+/* Work that a dot in flight does not mind. A wait for a later dot would wait for
+   this one, too. */
+static bool
+may_pass(const Op *op)
+{
+    if (op->nregion || op_is(op, T_TERMINATOR))
+        return false;
+    switch ((int)op->kind) {
+    case OP_LOCAL_ALLOC:
+    case OP_LOCAL_LOAD:
+    case OP_FENCE_ASYNC:
+    case OP_BAR_EXPECT:
+    case OP_BAR_WAIT:
+    case OP_TMA_LOAD: /* into another stage than those that are read */
+    case OP_LOAD:
+    case OP_STORE: return true;
+    case OP_ATOMIC_RMW: return !op->results[0].uses;
+    default: return op_is_async_dot(op) || op_is_pure(op);
+    }
+}
+
+/* How far down `op` can go: to the first use of its result at most. */
+static Op *
+place_for(const Op *op)
+{
+    bool load = op->kind == OP_LOCAL_LOAD;
+    Op *at = op->next;
+    while (at && (may_pass(at) || (load && op_is_dot_wait(at))) &&
+           !uses(at, &op->results[0]))
+        at = at->next;
+    return at;
+}
+
+static bool
+sink_wait(Session *s, Op *wait)
+{
+    const Op *dot = wait_dot(wait);
+    if (!dot || dot->parent != wait->parent || wait_pending(wait))
+        return false;
+    Op *at = place_for(wait);
+    if (!at || at == wait->next)
+        return false;
+    op_move_before(wait, at);
+    attr_set_int(&s->mod, &wait->attrs, ATTR_PENDING, dots_between(dot->next, wait));
+    return true;
+}
+
+static bool
+sink_load(Op *load)
+{
+    Op *at = place_for(load);
+    if (!at || !dots_between(load, at))
+        return false;
+    op_move_before(load, at);
+    return true;
+}
+
+/* From the last to the first, so that a wait that goes further down meets only those
+   that have found their places. */
+static bool
+sink(Session *s, Region *r, int depth)
+{
+    bool changed = false;
+    for (Op *op = r->last, *prev; op && depth <= MAX_REGION_DEPTH; op = prev) {
+        prev = op->prev;
+        for (int i = 0; i < op->nregion; i++)
+            changed |= sink(s, op->regions[i], depth + 1);
+        if (op_is_dot_wait(op))
+            changed |= sink_wait(s, op);
+        else if (op->kind == OP_LOCAL_LOAD)
+            changed |= sink_load(op);
+    }
+    return changed;
+}
+
+/* ---- what the next iteration writes */
+
+static const Op *
+buffer_of(const Value *v)
+{
+    const Op *op = v->op;
+    while (op && (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_INDEX ||
+                  op->kind == OP_LOCAL_SLICE))
+        op = op_operand(op, 0)->op;
+    return op && op->kind == OP_LOCAL_ALLOC ? op : NULL;
+}
+
+static bool
+reads(const Op *dot, const Op *alloc)
+{
+    return buffer_of(op_operand(dot, DOT_LEFT)) == alloc ||
+           buffer_of(op_operand(dot, DOT_RIGHT)) == alloc;
+}
+
+/* Does the body wait for what was begun before it, ahead of all that fills buffers? Other
+   warps fill them, too: all have waited where threads leave a tile behind the wait, and a
+   dot reads it. */
+static bool
+waits_early(const Region *body)
+{
+    const Op *left = NULL;
+    int n = 0;
+    bool waited = false, met = false;
+    for (const Op *op = body->first; op; op = op->next) {
+        bool leaves = op->kind == OP_LOCAL_ALLOC && op->noperand;
+        if (op->nregion || op->kind == OP_LOCAL_STORE || op->kind == OP_ASYNC_COPY ||
+            (op->kind == OP_TMA_LOAD && !met) || (leaves && !waited))
+            return false;
+        if (op_is_dot_wait(op))
+            waited |= wait_pending(op) <= n;
+        if (leaves)
+            left = op;
+        if (op_is_async_dot(op)) {
+            met |= left && reads(op, left);
+            n++;
+        }
+    }
+    return waited;
+}
+
+/* A wait for what was begun before the body, in front of the first tile that threads
+   leave, if a dot that the body has begun goes on meanwhile. */
+static bool
+wait_early(Region *body)
+{
+    Op *op = body->first;
+    while (op && (op->kind != OP_LOCAL_ALLOC || !op->noperand))
+        op = op->next;
+    int n = dots_between(body->first, op);
+    if (!op || !n)
+        return false;
+    Builder b = builder_before(op);
+    b.loc = op->loc;
+    Op *wait = build_wait(&b, NULL, 0, n);
+    if (waits_early(body))
+        return true;
+    op_erase(wait);
+    return false;
+}
+
+/* Does the dot read only what stays where it is? */
+static bool
+reads_lasting(const Op *dot)
+{
+    for (int i = DOT_LEFT; i <= DOT_RIGHT; i++) {
+        const Op *alloc = buffer_of(op_operand(dot, i));
+        if (dot_reads_shared(dot, i) && (!alloc || alloc->parent == dot->parent))
+            return false;
+    }
+    return true;
+}
+
+/* Are the left operand's registers written behind a wait of the iteration for what was
+   begun before it? They are where it is made; where the dot is, if that is not in the
+   iteration. The dot's own wait is to go. */
+static bool
+writes_late(const Op *dot)
+{
+    const Value *a = op_operand(dot, DOT_LEFT);
+    const Op *own = dot_wait(dot);
+    int n = 0;
+    if (dot_reads_shared(dot, DOT_LEFT))
+        return true;
+    while (a->op && a->op->kind == OP_CONVERT_LAYOUT && a->op->parent == dot->parent)
+        a = op_operand(a->op, 0);
+    if (!a->op && a->region == dot->parent)
+        return false; /* at the end of the iteration before */
+    const Op *made = a->op && a->op->parent == dot->parent ? a->op : dot;
+    for (const Op *op = dot->parent->first; op != made; op = op->next) {
+        if (op != own && op_is_dot_wait(op) && wait_pending(op) <= n)
+            return true;
+        n += op_is_async_dot(op);
+    }
+    return false;
+}
+
+/* ---- accumulators stay in flight */
+
+static bool
+may_stay(const Op *dot)
+{
+    const Op *wait = dot_wait(dot);
+    return wait->next == dot->parent->last && reads_lasting(dot) && writes_late(dot) &&
+           (waits_early(dot->parent) || wait_early(dot->parent));
+}
+
+/* Carried value i is the accumulator of the dot, in flight. */
+static void
+carry(Op *loop, int i, Op *dot)
+{
+    Op *wait = dot_wait(dot);
+    Builder b = builder_before(loop);
+    b.loc = dot->loc;
+    Value *init = op_operand(loop, i + 3);
+    Value *open = &build_op(&b, OP_WGMMA_OPEN, &init, 1, NULL, NULL, 1)->results[0];
+    op_set_operand(loop, i + 3, open);
+    value_set_type(loop->regions[0]->args[i + 1], open->type);
+    value_replace(&wait->results[0], &dot->results[0]);
+    op_erase(wait);
+    Value *r = op_result(loop, i);
+    value_set_type(r, open->type);
+    b = builder_after(loop);
+    b.loc = dot->loc;
+    Op *done = build_wait(&b, &r, 1, 0);
+    value_replace(r, &done->results[0]);
+    op_set_operand(done, 0, r);
+    done->results[0].name = r->name;
+}
+
+static bool
+keep(void *user, Op *loop)
+{
+    (void)user;
+    Op *last = NULL;
+    if (loop->kind != OP_FOR)
+        return false;
+    bool planned = attr_has(&loop->attrs, ATTR_PENDING);
+    for (Op *op = loop->regions[0]->first; op; op = op->next) { /* waits behind op go */
+        int i = op_is_async_dot(op) ? dot_carried(op) : -1;
+        if (i < 0 || !(planned || may_stay(op)))
+            continue;
+        carry(loop, i, op);
+        last = op;
+    }
+    if (planned && last) {
+        Builder b = builder_after(last);
+        b.loc = last->loc;
+        build_wait(&b, NULL, 0, attr_int(&loop->attrs, ATTR_PENDING, 1));
+    }
+    attr_drop(&loop->attrs, ATTR_PENDING);
+    return planned || last;
+}
+
+bool
+pass_place_waits(Func *f, PassCx *cx)
+{
+    bool changed = sink(cx->s, f->body, 0);
+    return pass_walk(f->body, keep, NULL) || changed;
+}
