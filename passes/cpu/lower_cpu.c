@@ -46,6 +46,7 @@ lower_groups(Simd *n, Builder *b, Op *op)
     OpPlan *p = op_plan(n, op);
     for (int i = p->groups.n - 1; i >= 0; i--) {
         Group *g = p->groups.at[i];
+        simd_fetch_scalars(n, b, g);
         if (g->unless)
             unless_it_runs(n, b, g);
         else
@@ -56,6 +57,8 @@ lower_groups(Simd *n, Builder *b, Op *op)
 static void
 clone_scalar(Simd *n, Builder *b, Op *op)
 {
+    if (op->nresult == 1 && map_get(&n->map, op_result(op, 0)))
+        return; /* wanted earlier */
     b->loc = op->loc;
     op_clone(b, op, &n->map);
 }

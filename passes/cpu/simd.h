@@ -72,6 +72,7 @@ typedef struct Plan {
     bool many;  /* more than fit */
     bool lazy;  /* load: evaluated inside its only group */
     int cost, depth;
+    int again;  /* cost once what it is loaded from is in the caches */
     bool index; /* arithmetic on indices and scalars alone */
 } Plan;
 
@@ -220,6 +221,8 @@ void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
 /* simd_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
 void simd_fetch_next(Cx *cx, const Op *load, Value *p);
 void simd_fetch_stores(Cx *cx, const Ix *ix);
+/* In front of g: what the addresses of the next nest's stores are made of. */
+void simd_fetch_scalars(Simd *n, Builder *b, const Group *g);
 /* In front of a store of consecutive elements at p, of a tile too long for that. */
 void simd_fetch_long(Cx *cx, const Op *store, Value *p);
 

@@ -6,7 +6,8 @@
 
    Rows that several nests go through, as those of a softmax, are asked for in the nest
    that computes most, where nobody waits for memory: the row after this one, and the
-   lines that the nest after this one will write.
+   lines that the nest after this one will write. Scalars that the addresses of those are
+   made of are computed in front of this nest, wherever the source has them.
 
        for %i = 0, 1024, 64 {                     for %i = 0, 1024, 64 {
          %x = vload %p                              vfetch %p {offset=4096, bytes=256}
@@ -16,10 +17,11 @@
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 /* LEAST: bytes of a strip below which the request costs more than it brings. MOST: of a
    tile, so that what is asked for stays in the first-level cache until it is used. */
-enum { PAGE = 4096, LEAST = 64, MOST = 16384, LONG = 16384 };
+enum { PAGE = 4096, LEAST = 64, MOST = 16384, LONG = 16384, MOST_STEPS = 64 };
 
 static int64_t
 tile_bytes(const Type *elem, const Type *shape)
@@ -93,6 +95,34 @@ ready(Simd *n, const Value *v)
     for (int i = 0; ok && i < v->op->noperand; i++)
         ok = ready(n, op_operand(v->op, i));
     return ok;
+}
+
+static void
+compute(Simd *n, Builder *b, const Group *g, const Value *v, int *left)
+{
+    Op *op = v->op;
+    if (!op || --*left < 0 || (!simd_tile(v) && map_get(&n->map, v)))
+        return;
+    for (int i = 0; i < op->noperand; i++)
+        compute(n, b, g, op_operand(op, i), left);
+    if (simd_tile(v) || op->parent != g->region || !op_is(op, T_PURE) || op->nregion ||
+        op_cost(op) > OP_COSTLY)
+        return;
+    for (int i = 0; i < op->noperand; i++)
+        if (!ready(n, op_operand(op, i)))
+            return;
+    op_clone(b, op, &n->map);
+}
+
+void
+simd_fetch_scalars(Simd *n, Builder *b, const Group *g)
+{
+    for (int i = 0; g->then && i < g->then->items.n; i++) {
+        const Root *r = &g->then->items.at[i];
+        int left = MOST_STEPS;
+        if (r->kind == ROOT_STORE)
+            compute(n, b, g, op_operand(r->op, 0), &left);
+    }
 }
 
 void

@@ -4,8 +4,10 @@
    are known. A cheap value is computed again in each of them; a costly one (loads,
    functions, long chains) that several need, that a loop inside would repeat or that a
    larger nest would, is written to a buffer in front of them, in the first of these
-   nests itself where that reads it at the same index. A load goes into its nest when
-   no write lies between, into several where that is as cheap as a buffer. Carried
+   nests itself where that reads it at the same index. Of long tiles, whose buffers leave
+   the first-level cache before they are read, cheap functions of consecutive elements
+   are computed again, too. A load goes into its nest when no write lies between, into
+   several where that is as cheap as a buffer. Carried
    tiles, results of dot, scan and the like always have buffers. */
 #include "passes/cpu/simd.h"
 
@@ -15,7 +17,7 @@
 
 #include <math.h>
 
-enum { MAX_COST = 100000, MAX_DEPTH = 128, MAX_ROWS = 4 };
+enum { MAX_COST = 100000, MAX_DEPTH = 128, MAX_ROWS = 4, READ = 2, LONG = 16384 };
 
 bool
 simd_tile(const Value *v)
@@ -101,10 +103,29 @@ always_kept(const Op *op)
     }
 }
 
+/* Is loading as cheap as reading a buffer? So it is for a few rows of consecutive elements
+   whose addresses and masks are arithmetic. */
+static bool
+loads_cheaply(Simd *n, const Op *op)
+{
+    const Type *t = op_operand(op, 0)->type;
+    int last = t->rank - 1;
+    if (type_numel(t) > MAX_ROWS * t->shape[last] ||
+        simd_slope(n, op_operand(op, 0), last) != 1)
+        return false;
+    for (int i = 0; i < op->noperand; i++) {
+        const Plan *in = plan_get(n, op_operand(op, i));
+        bool cheap = in->index && in->cost <= OP_COSTLY;
+        if (simd_tile(op_operand(op, i)) && !cheap)
+            return false;
+    }
+    return true;
+}
+
 static void
 measure(Simd *n, Op *op)
 {
-    int64_t cost = op_cost(op);
+    int64_t cost = op_cost(op), again = cost;
     int depth = 0;
     bool index = op_is(op, T_PURE) && !op->nregion && op->kind != OP_GATHER;
     for (int i = 0; i < op->noperand; i++) {
@@ -113,17 +134,21 @@ measure(Simd *n, Op *op)
             continue;
         Plan *p = plan_get(n, v);
         cost += p->cost;
+        again += p->again;
         depth = p->depth > depth ? p->depth : depth;
         index &= p->index;
     }
+    if (op->kind == OP_LOAD && simd_tile(op_result(op, 0)) && loads_cheaply(n, op))
+        again = READ;
     if (always_kept(op)) {
-        cost = 2;
+        cost = again = READ;
         depth = 0;
         index = false;
     }
     for (int i = 0; i < op->nresult; i++) {
         Plan *p = plan_get(n, op_result(op, i));
         p->cost = (int)min_i64(cost, MAX_COST);
+        p->again = (int)min_i64(again, MAX_COST);
         p->depth = depth + 1;
         p->index = index;
     }
@@ -297,26 +322,20 @@ repeated(const Op *op, const Value *v, const Plan *p)
            (d->shifted && type_numel(d->g->shape) > type_numel(v->type));
 }
 
-/* Is loading again as cheap as reading a buffer? So it is for a few rows of consecutive
-   elements whose addresses and masks are arithmetic. */
 static bool
 loads_again(Simd *n, const Op *op, const Plan *p)
 {
-    const Type *t = op_operand(op, 0)->type;
-    int last = t->rank - 1;
-    if (type_numel(t) > MAX_ROWS * t->shape[last] ||
-        simd_slope(n, op_operand(op, 0), last) != 1)
-        return false;
-    for (int i = 0; i < op->noperand; i++) {
-        const Plan *in = plan_get(n, op_operand(op, i));
-        bool cheap = in->index && in->cost <= OP_COSTLY;
-        if (simd_tile(op_operand(op, i)) && !cheap)
-            return false;
-    }
     for (int i = 0; i < p->nd; i++)
         if (p->d[i].shifted)
             return false;
-    return true;
+    return loads_cheaply(n, op);
+}
+
+/* Is a buffer of it more than the first-level cache keeps beside what else a nest reads? */
+static bool
+is_long(const Value *v)
+{
+    return type_numel(v->type) * max_i64(type_bits(type_elem(v->type)), 8) / 8 > LONG;
 }
 
 static bool
@@ -346,7 +365,8 @@ plan_pure(Simd *n, Op *op)
         if (!p->nd && !p->many)
             continue;
         bool deep = p->depth > MAX_DEPTH;
-        bool costly = p->cost > OP_COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
+        int cost = is_long(v) ? p->again : p->cost;
+        bool costly = cost > OP_COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
         if (op->kind == OP_LOAD ? plan_load(n, op, p) : !deep && !costly) {
             pass_down(n, op, p);
             continue;
@@ -667,7 +687,8 @@ plan_scalar(Simd *n, Op *op)
     OpEffects fx = op_effects(op);
     if (fx.writes) {
         vec_push(n->tmp, &n->writers, ((Writer){op, op_plan(n, op)->order, NULL}));
-        n->cur = NULL;
+        if (n->cur)
+            n->cur->closed = true;
     }
     n->loads_since |= fx.reads != 0;
 }
