@@ -12,10 +12,18 @@ targets_fit(Call *c, const SdcTensor *target, int64_t rows)
                      "'target' needs to be i32 or i64");
 }
 
-/* Rows are always gone through in tiles; few long ones by several programs each. */
+/* Rows are gone through in tiles, few long ones by several programs each; but on the CPU
+   a tile holds a row. */
 static RowsPlan
-plan(Call *c, const SdcTensor *x)
+plan(Call *c, const SdcTensor *x, bool *whole)
 {
+    *whole = !c->k->on_gpu && x->shape[1] <= ROWS_CPU_MOST;
+    if (*whole) {
+        RowsPlan one = rows_choose(c, ROWS_CPU_MOST, false, &x, 1);
+        one.parts = 1;
+        one.columns = x->shape[1];
+        return one;
+    }
     RowsPlan p = rows_choose(c, ROWS_STEP, false, &x, 1);
     if (!p.parts) {
         p.parts = 1;
@@ -42,12 +50,14 @@ sdc_cross_entropy_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *ta
     c.stream = stream;
     if (!x->shape[0])
         return SDC_OK;
-    RowsPlan p = plan(&c, x);
+    bool whole;
+    RowsPlan p = plan(&c, x, &whole);
     float *stat = p.parts > 1 ? rows_stat(&c, &p, x->shape[0], 3) : NULL;
     if (c.status != SDC_OK)
         return call_end(&c);
     rows_bind(&c, &p);
     call_bind_bool(&c, "PARTED", p.parts > 1);
+    call_bind_bool(&c, "WHOLE", whole);
     call_tensor(&c, x);
     call_tensor(&c, target);
     call_tensor(&c, loss);
