@@ -1,7 +1,8 @@
 /* Rows that end where the program finds out: matmuls over groups of rows whose ends are
    loaded, inclusive, the least of several, or a number of the program's; from rows in
    front of a group, in an order that falls; results of which only some rows are stored.
-   Rows on 16 bytes (TMA, where there is one) and not. */
+   Rows on 16 bytes (TMA, where there is one; of loads only where 12 KB come in at once)
+   and not. Of one byte each, too: TMA's address comes round again after 2^64 bytes. */
 #include "tests/run/support/harness.h"
 
 static const char source[] =
@@ -73,7 +74,7 @@ want_group(Env *env, const char *how, int g, const Buf *a, const Buf *b, double 
 }
 
 static void
-ragged_case(Env *env, const char *how, int64_t pad)
+ragged_case(Env *env, const char *how, SdcDtype type, int64_t pad, int k)
 {
     int32_t all[48] = {0};
     for (int g = 0; g <= GROUPS; g++) {
@@ -81,14 +82,14 @@ ragged_case(Env *env, const char *how, int64_t pad)
         all[16 + g] = g < GROUPS ? stored[g] : 0;
         all[32 + g] = g < GROUPS ? ends[g + 1] - 1 : 0;
     }
-    Buf a = buf_random(env, SDC_FP16, pad, DIMS(ROWS + 10, B));
-    Buf b = buf_random(env, SDC_FP16, pad, DIMS(ROWS + 10, B));
+    Buf a = buf_random(env, type, pad, DIMS(ROWS + 10, B));
+    Buf b = buf_random(env, type, pad, DIMS(ROWS + 10, B));
     Buf c = buf_random(env, SDC_FP16, pad, DIMS(GROUPS * B, B));
     double *want = buf_doubles(env, &c), *bound = env_doubles(env, GROUPS * B * B);
     for (int g = 0; g < GROUPS; g++)
         want_group(env, how, g, &a, &b, want, bound);
     LEND(env, all);
-    LAUNCH(env, "sums", sdc_grid(GROUPS, 1, 1), env_text(env, "HOW='%s' B=64 K=32", how),
+    LAUNCH(env, "sums", sdc_grid(GROUPS, 1, 1), env_text(env, "HOW='%s' B=64 K=%d", how, k),
            buf_arg(&a), buf_arg(&b), buf_arg(&c), sdc_ptr(SDC_I32, all), sdc_int(ROWS),
            sdc_int(a.strides[0]), sdc_int(b.strides[0]), sdc_int(c.strides[0]));
     buf_check(env, &c, env_text(env, "%s, pad %lld", how, (long long)pad), want, bound);
@@ -100,10 +101,11 @@ START_TEST(groups)
                                        "front", "number", "falls"};
     Env env = env_open_text("ragged.tk", source);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        ragged_case(&env, ways[i], 0);
-        ragged_case(&env, ways[i], 8);
-        ragged_case(&env, ways[i], 3);
+        ragged_case(&env, ways[i], SDC_FP16, 0, 64);
+        ragged_case(&env, ways[i], SDC_FP16, 8, 32);
+        ragged_case(&env, ways[i], SDC_FP16, 3, 32);
     }
+    ragged_case(&env, "below", SDC_FP8E5, 16, 128);
     env_close(&env);
 }
 END_TEST
