@@ -126,8 +126,19 @@ version(Body *b, Value *v, int k)
     return k > 0 && map_has(&b->copy[k], v) ? map_get(&b->copy[k], v) : v;
 }
 
+/* Is every factor but the loop's number made outside of it? */
+static bool
+is_even(const Poly *p, const Region *body)
+{
+    for (int i = 0; i < p->n; i++)
+        for (int x = 0; x < p->t[i].n; x++)
+            if (p->t[i].x[x] != body->args[0] && !value_outside(p->t[i].x[x], body))
+                return false;
+    return true;
+}
+
 /* What the address of an access of memory grows by from one number of the loop to the
-   next, where that is a constant. */
+   next, where that is a constant and nothing else changes it. */
 static void
 see_growth(Body *b, const Op *op, int64_t step)
 {
@@ -135,7 +146,8 @@ see_growth(Body *b, const Op *op, int64_t step)
     const Value *iv = b->region->args[0];
     int64_t *grows = arena_new(&b->s->tmp, int64_t);
     if ((op->kind != OP_LOAD && op->kind != OP_STORE) ||
-        !affine_of(op_operand(op, 0), b->region->parent, &at))
+        !affine_of(op_operand(op, 0), b->region->parent, &at) ||
+        (at.ptr && !value_outside(at.ptr, b->region)) || !is_even(&at.base, b->region))
         return;
     for (int i = 0; i < at.base.n; i++) {
         const PolyTerm *t = &at.base.t[i];
@@ -149,7 +161,7 @@ see_growth(Body *b, const Op *op, int64_t step)
     for (int d = 0; d < AFFINE_RANK; d++)
         for (int i = 0; i < at.at[d].n; i++)
             for (int x = 0; x < at.at[d].t[i].n; x++)
-                if (at.at[d].t[i].x[x] == iv)
+                if (!value_outside(at.at[d].t[i].x[x], b->region))
                     return;
     if (*grows && step <= MOST_GROWTH && llabs(*grows) <= MOST_GROWTH / step)
         map_set(&b->growth, op, grows);
