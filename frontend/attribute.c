@@ -251,10 +251,9 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
     int n = index->kind == FE_TUPLE ? index->n : 1, dim = 0;
     for (int i = 0; i < n; i++, dim++) {
         if (items[i]->kind == FE_NONE) {
+            dim = x->rank ? dim : 0; /* until 3.6 Triton took n[:, None] of a scalar */
             if (dim > x->rank)
-                return sema_error(s, loc, "too many ':' for %s%s", val_describe(s->a, x),
-                                  val_shape(x).rank ? "" : ": a scalar goes with every "
-                                                           "shape as it is");
+                return sema_error(s, loc, "too many ':' for %s", val_describe(s->a, x));
             x = expand_dim(s, x, dim, loc);
             if (val_is_error(x))
                 return x;

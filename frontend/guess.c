@@ -114,8 +114,10 @@ constant_text(const Guesser *g, Arena *a, const Evidence *u)
         return arena_printf(a, "'%s'", u->text);
     if (u->none && g->v->none)
         return "None";
-    if (k & USE_FUNC)
-        return any_function(g->m, u->nargs);
+    if (k & USE_FUNC) {
+        const char *fn = any_function(g->m, u->nargs);
+        return fn ? fn : u->none || !g->v->flag ? "None" : NULL;
+    }
     if (k & USE_TUPLE && u->items)
         return tuple_text(g, a, u);
     if (k & USE_DTYPE)
@@ -176,7 +178,7 @@ static const char *
 type_text(const Guesser *g, Arena *a, const Evidence *u)
 {
     unsigned k = u->want;
-    if (k & USE_ADDRESS)
+    if (k & USE_ADDRESS && !(k & USE_PTR)) /* a pointer can be converted as well */
         return "i64";
     if (u->none && g->v->none)
         return "None";
