@@ -149,6 +149,38 @@ int_pair(Gen *g, const Op *op, const LLVMValueRef *x, LLVMValueRef *out)
     return true;
 }
 
+/* The word of 32 bits that x[0] and x[1] are the halves of, as loads leave them; NULL. */
+static LLVMValueRef
+word_of(Gen *g, const LLVMValueRef *x)
+{
+    LLVMValueRef pair = NULL;
+    for (int i = 0; i < 2; i++) {
+        if (!LLVMIsAExtractElementInst(x[i]))
+            return NULL;
+        LLVMValueRef v = LLVMGetOperand(x[i], 0), at = LLVMGetOperand(x[i], 1);
+        if ((pair && v != pair) || LLVMGetVectorSize(LLVMTypeOf(v)) != 2 ||
+            !LLVMIsAConstantInt(at) || LLVMConstIntGetZExtValue(at) != (unsigned)i)
+            return NULL;
+        pair = v;
+    }
+    return LLVMBuildBitCast(g->b, pair, g->i32, "");
+}
+
+/* bf16 are the upper halves of f32. Out of one word that takes an instruction each; as
+   two numbers of 16 bits the upper one would be cut out and moved first. */
+static bool
+widen_bf16(Gen *g, const LLVMValueRef *x, LLVMValueRef *out)
+{
+    LLVMValueRef word = word_of(g, x);
+    if (!word)
+        return false;
+    out[0] = LLVMBuildShl(g->b, word, ll_int(g->i32, 16), "");
+    out[1] = LLVMBuildAnd(g->b, word, ll_int(g->i32, (int32_t)0xffff0000), "");
+    for (int i = 0; i < 2; i++)
+        out[i] = LLVMBuildBitCast(g->b, out[i], g->f32, "");
+    return true;
+}
+
 bool
 nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out)
 {
@@ -163,6 +195,8 @@ nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out)
     LLVMValueRef *x = in[0]->v + r, w[2] = {x[0], x[1]};
     if (LLVMIsConstant(x[0]) || LLVMIsConstant(x[1]) || from == SK_F64 || to == SK_F64)
         return false;
+    if (from == SK_BF16 && to == SK_F32)
+        return widen_bf16(g, x, out);
     if (is_small(g, from)) {
         widen_small(g, from, x[0], x[1], w);
         from = SK_F16;
