@@ -56,7 +56,10 @@ for g in (f, torch.compile(f, fullgraph=True)):
     worst = (g(x, y) - wanted).abs().max().item()
     print("ok" if worst < 1e-5 else "WRONG", worst)
 from torch._higher_order_ops import triton_kernel_wrap as wrap
-find = getattr(wrap, "identify_accessed_tensors", None)
-if find:
-    found = find(add_kernel, dict(x=x, y=y, out=y, n=1000, BLOCK=256), {})
-    print("written:", *sorted(d.name for d in found.read_writes.writes))
+arguments = dict(x=x, y=y, out=y, n=1000, BLOCK=256)
+if hasattr(wrap, "identify_accessed_tensors"):  # since torch 2.12
+    found = wrap.identify_accessed_tensors(add_kernel, arguments, {})
+    written = [d.name for d in found.read_writes.writes]
+else:
+    written = wrap.identify_mutated_tensors(add_kernel, arguments, {})
+print("written:", *sorted(written))
