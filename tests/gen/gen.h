@@ -138,7 +138,7 @@ typedef struct Gen {
     int loops;       /* nonzero: in a loop */
     unsigned banned; /* types that this program does without */
     bool old;        /* block pointers, too, which Triton 3.9 does not have any more */
-    double boost[40];
+    double boost[64];
 } Gen;
 
 /* ---- tree.c: memory, statements, text */
@@ -156,6 +156,7 @@ void input_fill(uint64_t seed, ProgramArg *arg, Dt dt, bool wild);
 void poison_fill(ProgramArg *arg);
 
 /* ---- make.c: a program */
+int maker_number(const char *name); /* from 1; 0: none */
 Tree *tree_make(uint64_t seed);
 Program *gen_program(uint64_t seed);
 void step(Gen *g);
@@ -210,6 +211,11 @@ const char *dims(Gen *g, const Type *t);    /* "[4, 16]" */
 /* v with at most `bits` bits of precision, clamped when needed; not wild. */
 Value *small(Gen *g, Value *v, int bits, int frac);
 void put(Gen *g, Value *v); /* stores it to a slot of its own */
+/* What follows goes into a block's body, until it is closed with what this returned. */
+Stmt **block_open(Gen *g, Stmt *b, int body);
+void block_close(Gen *g, Stmt **tail, int scope);
+/* Results of as many types. */
+void let_all(Gen *g, int n, const Type *t, Value **out, const char *fmt, ...);
 
 /* ---- makers: each adds a value or returns NULL when it cannot */
 typedef Value *Maker(Gen *g);
@@ -217,6 +223,9 @@ typedef Value *Maker(Gen *g);
 #include "tests/gen/makers.def"
 
 Value *load_from(Gen *g, Dt dt, Type shape);
+Value *loaded(Value *v);                      /* from an input */
+Value *nibbles(Gen *g, Value *w, bool rows);  /* make_pack.c */
+Value *dequantized(Gen *g, Value *v, Dt dt);
 Value *mask_for(Gen *g, const Type *shape); /* a mask of the shape; made when needed */
 
 #endif

@@ -234,6 +234,7 @@ usage(void)
         "    [--keep DIR] [--seconds CPU] [--stop-after SECONDS] [--first] [--verbose]\n"
         "    [--often N: threads and plain for one program in N]\n"
         "    [--loops: loops of matmuls for tensor cores, of seeds that are large]\n"
+        "    [--with MAKER: a line of gen/makers.def above all, of other seeds]\n"
         "randgen --target cuda --seed N --count M --jobs J     on a GPU: 1, 4 and 8 "
         "warps\n"
         "randgen --target sm_90a --compile-only ..             code only; --ptxas PATH\n"
@@ -263,6 +264,7 @@ static bool
 parse(int argc, char **argv, Options *o)
 {
     bool loops = false;
+    uint64_t with = 0;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(a, "--first"))
@@ -275,7 +277,10 @@ parse(int argc, char **argv, Options *o)
             loops = true;
         else if (!v)
             return false;
-        else if (++i, !strcmp(a, "--seed"))
+        else if (++i, !strcmp(a, "--with")) {
+            if (!(with = (uint64_t)maker_number(v)))
+                return false;
+        } else if (!strcmp(a, "--seed"))
             o->seed = strtoull(v, NULL, 10);
         else if (!strcmp(a, "--count"))
             o->count = strtoull(v, NULL, 10);
@@ -305,7 +310,7 @@ parse(int argc, char **argv, Options *o)
         } else
             return false;
     }
-    o->seed |= loops ? LOOP_SEEDS : 0;
+    o->seed |= loops ? LOOP_SEEDS : with << MAKER_SHIFT;
     return o->jobs >= 1 && o->jobs <= 256;
 }
 

@@ -17,6 +17,15 @@ static const struct {
 
 enum { NMAKER = sizeof makers / sizeof *makers };
 
+int
+maker_number(const char *name)
+{
+    for (int i = 0; i < NMAKER; i++)
+        if (strcmp(makers[i].name, name) == 0)
+            return i + 1;
+    return 0;
+}
+
 void
 step(Gen *g)
 {
@@ -88,6 +97,9 @@ sizes(Gen *g)
             if (strcmp(makers[i].name, "dot") == 0)
                 g->boost[i] = 12;
     }
+    uint64_t most = t->seed >> MAKER_SHIFT;
+    if (most && most <= NMAKER)
+        g->boost[most - 1] = 60 / makers[most - 1].weight;
 }
 
 Tree *

@@ -168,8 +168,11 @@ make_persist(Gen *g)
     Value *i = value_new(g, scalar(I32), 'i');
     i->flags = V_SPECIAL;
     Stmt *b = loop_new(g,
-                       tree_text(t, "for %s in %s(pid, %d, %d)", value_name(t, i),
-                                 chance(g, 50) ? "range" : "tl.range", tiles, t->nprog),
+                       tree_text(t, "for %s in %s(pid, %d, %s)", value_name(t, i),
+                                 chance(g, 50) ? "range" : "tl.range", tiles,
+                                 t->nprog == t->grid[0] && chance(g, 60)
+                                     ? "tl.num_programs(0)"
+                                     : tree_text(t, "%d", t->nprog)),
                        i, false);
     Stmt **tail = g->tail;
     int scope = g->nval;

@@ -1,12 +1,21 @@
 /* Programs of another kind (seeds from LOOP_SEEDS on): loops of matmuls over tiles that
    fill warpgroups, with what decides how they are scheduled for tensor cores: rows that
-   begin off 128-byte lines, strides of any number, loads by addresses, pointers that move
-   and descriptors, operands that are transposed, converted, computed, shared, carried or
-   stand in front of the loop, matmuls in branches, in chains and in loops within loops,
-   one tile after another. Neighbouring programs read one operand alike. */
+   begin off 128-byte lines, strides of any number, loads by addresses, pointers and block
+   pointers that the loop moves, descriptors, operands that are transposed, converted,
+   unpacked, computed, shared, carried or stand in front of the loop, matmuls in branches,
+   in chains and in loops within loops, one tile after another, sums that programs add up.
+   Neighbouring programs read one operand alike. */
 #include <string.h>
 
 #include "tests/gen/gen.h"
+
+typedef struct Moving { /* a tile of pointers, or a block pointer, that a loop moves */
+    Value *at;          /* NULL: there is none */
+    Type s;             /* of what is read there */
+    int along;          /* k runs along columns (1) or rows */
+    bool block;
+    const char *by; /* what the loop adds */
+} Moving;
 
 typedef struct Plan {
     Dt dt;       /* of operands */
@@ -22,6 +31,7 @@ typedef struct Plan {
     Value *left, *right;   /* made in front of the loop, or NULL */
     Value *carried;        /* a left operand of the next step, or NULL */
     Value *last[2];        /* operands of the iteration's last matmul, to be shared */
+    Moving moving[2];      /* a left and a right operand */
 } Plan;
 
 static Type
@@ -145,6 +155,17 @@ tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
             high -= between(g, 0, rows - 1);
         if (chance(g, 40))
             wide -= between(g, 0, cols - 1);
+        if (2 * high * at.most_stride <= t->len && chance(g, 25))
+            return input(load(g, p, s,
+                              tree_text(t,
+                                        "tl.make_tensor_descriptor(p_%s, shape=[2, %d, "
+                                        "%d], strides=[%d * %s, %s, 1], block_shape=[1, "
+                                        "%d, %d]).load([pid %% 2, %s, %s]).reshape(%d, "
+                                        "%d)",
+                                        sig, high, wide, high, at.stride, at.stride, rows,
+                                        cols, *at.row ? at.row : "0",
+                                        *at.col ? at.col : "0", rows, cols)),
+                         dt);
         return input(
             load(g, p, s,
                  tree_text(t,
@@ -182,6 +203,73 @@ tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
     return input(load(g, p, s, text), dt);
 }
 
+/* An operand that the loop will find by what it moves from step to step. */
+static Moving
+moving(Gen *g, const Plan *p, int rows, int cols, int along)
+{
+    Tree *t = g->tree;
+    const char *sig = dt_info[p->dt].sig;
+    Place at = place(g, p, rows, cols, along);
+    Moving m = {.s = matrix(p->dt, rows, cols), .along = along};
+    *(along ? &at.most_col : &at.most_row) += (p->trips - 1) * (along ? cols : rows);
+    if (!inside(t, &at, rows, cols))
+        return m;
+    const char *row = *at.row ? at.row : "0", *col = *at.col ? at.col : "0";
+    m.block = chance(g, 40);
+    if (m.block) {
+        int high = at.most_row + rows - (chance(g, 40) ? between(g, 0, rows - 1) : 0);
+        int wide = at.most_col + cols - (chance(g, 40) ? between(g, 0, cols - 1) : 0);
+        m.by = tree_text(t, "(%d, %d)", along ? 0 : rows, along ? cols : 0);
+        m.at = load(g, p, m.s,
+                    tree_text(t,
+                              "tl.make_block_ptr(p_%s, shape=(%d, %d), strides=(%s, 1), "
+                              "offsets=(%s, %s), block_shape=(%d, %d), order=(1, 0))",
+                              sig, high, wide, at.stride, row, col, rows, cols));
+    } else {
+        m.by =
+            along ? tree_text(t, "%d", cols) : tree_text(t, "%d * %s", rows, at.stride);
+        m.at = load(g, p, m.s,
+                    tree_text(t,
+                              "p_%s + (%s + tl.arange(0, %d))[:, None] * %s + (%s + "
+                              "tl.arange(0, %d))[None, :]",
+                              sig, row, rows, at.stride, col, cols));
+    }
+    m.at->letter = 'a';
+    m.at->flags = V_SPECIAL;
+    return m;
+}
+
+static Value *
+moving_load(Gen *g, const Plan *p, const Moving *m)
+{
+    Dt dt = (Dt)m->s.dt;
+    const char *other = BIT(dt) & FP8S     ? ""
+                        : BIT(dt) & FLOATS ? one_of(g, ", other=0.0|, other=1.0")
+                                           : ", other=0";
+    int k = m->s.dim[m->along];
+    Value *v;
+    if (m->block)
+        v = let(g, m->s, "tl.load($, boundary_check=(0, 1), padding_option=\"zero\")",
+                m->at);
+    else if (BIT(dt) & FP8S || chance(g, 50))
+        v = let(g, m->s, "tl.load($)", m->at);
+    else /* the last step along k is short */
+        v = let(g, m->s, "tl.load($, mask=tl.arange(0, %d)[%s] < %s - $ * %d%s)", m->at,
+                k, m->along ? "None, :" : ":, None", one_of(g, "n|40|m * 16|q"), p->iv, k,
+                other);
+    return input(v, dt);
+}
+
+/* Numbers of 4 bits, two in a byte of memory, with a scale or none. */
+static Value *
+unpacked(Gen *g, const Plan *p, int rows, int cols, int along)
+{
+    bool by_rows = chance(g, 60);
+    Value *w = tile_of(g, p, chance(g, 50) ? U8 : I8, by_rows ? rows / 2 : rows,
+                       by_rows ? cols : cols / 2, along);
+    return dequantized(g, nibbles(g, w, by_rows), p->dt);
+}
+
 /* What is done to an operand between its load and the matmul; mostly nothing. */
 static Value *
 touched(Gen *g, const Plan *p, Value *v)
@@ -213,8 +301,14 @@ operand(Gen *g, const Plan *p, int rows, int cols, int along)
                : dt == BF16 ? (chance(g, 50) ? F32 : F16)
                             : dt;
     Value *v;
+    const Moving *m = &p->moving[!along];
+    Type s = matrix(dt, rows, cols);
+    if (p->iv && m->at && same_shape(&m->s, &s) && chance(g, p->plain ? 100 : 60))
+        return touched(g, p, moving_load(g, p, m));
     if (p->plain) {
         v = tile_of(g, p, dt, rows, cols, along);
+    } else if (BIT(dt) & (BIT(F16) | BIT(BF16)) && cols >= 32 && chance(g, 10)) {
+        return unpacked(g, p, rows, cols, along);
     } else if (chance(g, 22)) {
         Value *w = touched(g, p, tile_of(g, p, from, cols, rows, !along));
         v = like(
@@ -362,25 +456,6 @@ one_step(Gen *g, Plan *p, Value *acc)
 
 static void steps(Gen *g, Plan *p, int n);
 
-static Stmt **
-open_block(Gen *g, Stmt *b, int body)
-{
-    Stmt **tail = g->tail;
-    g->tail = &b->body[body];
-    g->depth++;
-    g->quiet++;
-    return tail;
-}
-
-static void
-close_block(Gen *g, Stmt **tail, int scope)
-{
-    g->quiet--;
-    g->depth--;
-    g->nval = scope;
-    g->tail = tail;
-}
-
 static void
 branch(Gen *g, Plan *p)
 {
@@ -395,10 +470,10 @@ branch(Gen *g, Plan *p)
     f->head[1] = "else";
     for (int i = 0; i < arms; i++) {
         Value *last[2] = {p->last[0], p->last[1]};
-        Stmt **tail = open_block(g, f, i);
+        Stmt **tail = block_open(g, f, i);
         int inner = g->nval;
         steps(g, p, 1);
-        close_block(g, tail, inner);
+        block_close(g, tail, inner);
         p->last[0] = last[0];
         p->last[1] = last[1];
     }
@@ -422,13 +497,20 @@ loop(Gen *g, Plan *p, int n)
                                             one_of(g, "range|tl.range"), hi, "");
     Stmt *b = loop_new(g, head, i, is_while);
     int scope = g->nval;
-    Stmt **tail = open_block(g, b, 0);
+    Stmt **tail = block_open(g, b, 0);
     p->last[0] = p->last[1] = NULL;
     p->iv = let(g, scalar(I32), "tl.to_tensor($)", i);
     steps(g, p, n);
+    for (int k = 0; k < 2 && !outer; k++) {
+        const Moving *x = &p->moving[k];
+        if (x->at && x->block)
+            set(g, x->at, "tl.advance($, %s)", x->at, x->by);
+        else if (x->at)
+            set(g, x->at, "$ + %s", x->at, x->by);
+    }
     if (is_while)
         set(g, i, "$ + 1", i);
-    close_block(g, tail, scope);
+    block_close(g, tail, scope);
     p->iv = outer;
     p->last[0] = last[0];
     p->last[1] = last[1];
@@ -462,6 +544,13 @@ static void
 store(Gen *g, const Plan *p, Value *v)
 {
     Tree *t = g->tree;
+    if (v->t.dt == F32 && chance(g, 8)) { /* of all programs together */
+        v = small(g, v, 5, 0);
+        t->slots[BUF_ATOMIC][F32] = 1;
+        act(g, "tl.atomic_add(at_fp32 + (%s & 15), $%s)", offsets(g, &v->t), v,
+            one_of(g, "|, sem=\"relaxed\""));
+        return;
+    }
     if (!p->tile) {
         if (BIT(v->t.dt) & FLOATS && chance(g, 30))
             v = small(g, v, 8, 1);
@@ -519,6 +608,11 @@ one_tile(Gen *g, Plan *p)
         p->carried->letter = 'a';
         flt(p->carried, 16 > first->bound ? 16 : first->bound, 1, V_ZERO);
     }
+    p->moving[0] = p->moving[1] = (Moving){0};
+    if (chance(g, 30))
+        p->moving[0] = moving(g, p, p->m, p->k, 1);
+    if (chance(g, 30))
+        p->moving[1] = moving(g, p, p->k, p->n, 0);
     p->iv = iv;
     loop(g, p, p->plain ? 1 : between(g, p->nacc, p->nacc + 1));
     if (p->left && chance(g, 15))
@@ -590,8 +684,8 @@ make_loops(Gen *g)
                                        value_name(t, i), p.tiles, p.tiles, p.tiles),
                        i, false);
     int scope = g->nval;
-    Stmt **tail = open_block(g, b, 0);
+    Stmt **tail = block_open(g, b, 0);
     p.tile = let(g, scalar(I32), "tl.to_tensor($)", i);
     one_tile(g, &p);
-    close_block(g, tail, scope);
+    block_close(g, tail, scope);
 }

@@ -79,7 +79,7 @@ other_for(Gen *g, Dt dt)
 }
 
 /* Inputs of floats hold multiples of 1/2 up to 16, those of 8 bits whole numbers to 8. */
-static Value *
+Value *
 loaded(Value *v)
 {
     Dt dt = (Dt)v->t.dt;
@@ -129,106 +129,6 @@ Value *
 make_load(Gen *g)
 {
     return load_from(g, dt_of(g, ALL), random_shape(g, I32));
-}
-
-/* Blocks of a matrix of `rows` x `cols` in an input, partly outside. */
-typedef struct Matrix {
-    Dt dt;
-    int rows, cols, stride, bm, bn;
-    Type block;
-} Matrix;
-
-static bool
-matrix_of(Gen *g, Matrix *m, unsigned dts)
-{
-    Tree *t = g->tree;
-    m->dt = dt_of(g, dts);
-    int least = 16 / dt_info[m->dt].bytes;
-    m->bn = least * (chance(g, 50) ? 1 : 2);
-    if (m->bn > t->n)
-        return false;
-    m->bm = 1 << between(g, 0, log2_of(t->n / m->bn));
-    if (m->bm > 32)
-        m->bm = 32;
-    m->stride = least * between(g, 1, t->len / least > 6 ? 6 : t->len / least);
-    int most = t->len / m->stride;
-    m->rows = between(g, 1, most > 40 ? 40 : most);
-    m->cols = between(g, 1, m->stride);
-    m->block = (Type){.dt = m->dt, .rank = 2, .dim = {m->bm, m->bn}};
-    return true;
-}
-
-Value *
-make_descriptor(Gen *g)
-{
-    Matrix m;
-    if (!matrix_of(g, &m, INTS | FLOATS))
-        return NULL;
-    bool nan = BIT(m.dt) & FLOATS && chance(g, 20);
-    g->tree->aligned = true;
-    const char *sig = dt_info[m.dt].sig;
-    Value *d = let(g, scalar(I32),
-                   "tl.make_tensor_descriptor(p_%s, shape=[%d, %d], strides=[%d, 1], "
-                   "block_shape=[%d, %d]%s)",
-                   sig, m.rows, m.cols, m.stride, m.bm, m.bn,
-                   nan ? ", padding_option=\"nan\"" : "");
-    d->flags = V_SPECIAL;
-    const char *row = one_of(g, "0|pid|-1|pid * 2 - 1|1|pid * 16|3");
-    const char *col = one_of(g, "0|pid|1|-1|3");
-    Value *v = loaded(let(g, m.block, "$.load([%s, %d * (%s)])", d, row,
-                          16 / dt_info[m.dt].bytes, col));
-    if (nan)
-        v->flags = V_WILD;
-    return v;
-}
-
-/* Dimensions that are not checked lie within: their offset is 0. */
-Value *
-make_block(Gen *g)
-{
-    Matrix m;
-    if (!g->old || !matrix_of(g, &m, INTS | FLOATS))
-        return NULL;
-    Tree *t = g->tree;
-    bool flipped = chance(g, 25), rows = true, cols = true;
-    if (m.stride >= m.bn && chance(g, 30)) {
-        cols = false;
-        m.cols = m.stride;
-    } else if (m.rows >= m.bm && chance(g, 40)) {
-        rows = false;
-    }
-    const char *at_row = rows ? one_of(g, "0|pid|-1|pid * 2 - 1|1|3|pid * 8") : "0";
-    const char *at_col = cols ? one_of(g, "0|pid|1|-1|3|4") : "0";
-    const char *first = flipped ? at_col : at_row, *second = flipped ? at_row : at_col;
-    Value *p =
-        let(g, scalar(I32),
-            "tl.make_block_ptr(p_%s, shape=(%d, %d), strides=(%s), offsets=(%s, %s), "
-            "block_shape=(%d, %d), order=%s)",
-            dt_info[m.dt].sig, flipped ? m.cols : m.rows, flipped ? m.rows : m.cols,
-            tree_text(t, flipped ? "1, %d" : "%d, 1", m.stride), first, second,
-            flipped ? m.bn : m.bm, flipped ? m.bm : m.bn, flipped ? "(0, 1)" : "(1, 0)");
-    p->flags = V_SPECIAL;
-    if (chance(g, 40)) {
-        const char *by_row = rows ? one_of(g, "0|1|-1|pid") : "0";
-        const char *by_col = cols ? one_of(g, "0|1|4|-2|pid * 3") : "0";
-        p = let(g, scalar(I32), "tl.advance($, (%s, %s))", p, flipped ? by_col : by_row,
-                flipped ? by_row : by_col);
-        p->flags = V_SPECIAL;
-    }
-    Type s = m.block;
-    if (flipped) {
-        s.dim[0] = m.bn;
-        s.dim[1] = m.bm;
-    }
-    const char *check = rows && cols ? "(0, 1)" : rows != flipped ? "(0,)" : "(1,)";
-    const char *pad = "";
-    if (chance(g, 60))
-        pad = BIT(m.dt) & FLOATS && chance(g, 40) ? ", padding_option=\"nan\""
-                                                  : ", padding_option=\"zero\"";
-    Value *v = loaded(let(g, s, "tl.load($, boundary_check=%s%s)", p, check, pad));
-    if (pad[0] && pad[18] == 'n')
-        v->flags = V_WILD;
-    return v;
 }
 
 /* Stores a value to a slot of its own: in its type, or widened. */

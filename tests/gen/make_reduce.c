@@ -72,6 +72,15 @@ make_combine(Gen *g)
         return let(g, s, "tl.reduce($, %d, %s%s)", a, axis,
                    one_of(g, "h_add|h_max|h_xor|h_mul|h_or"), kd);
     Value *second;
+    if (chance(g, 40)) { /* three, each of its own type */
+        Value *b = pick(g, (Want){.dts = WIDE, .same = &a->t}), *out[3];
+        Value *c = pick(g, (Want){.dts = WIDE, .same = &a->t});
+        Type t[] = {s, with_dt(s, (Dt)b->t.dt), with_dt(s, (Dt)c->t.dt)};
+        let_all(g, 3, t, out, "tl.reduce(($, $, $), %d, h_three%s)", a, b, c, axis, kd);
+        put(g, out[1]);
+        put(g, out[2]);
+        return out[0];
+    }
     Value *v = let2(g, s, with_dt(s, I32), &second, "tl.reduce(($, %s), %d, h_pick%s)", a,
                     offsets(g, &a->t), axis, kd);
     put(g, second);
@@ -94,13 +103,29 @@ make_scan(Gen *g)
         Value *v = let(g, a->t, "tl.cumsum($, axis=%d%s)", a, axis, back);
         return flt(v, a->bound * a->t.dim[axis], a->frac, V_ZERO);
     }
-    int how = between(g, 0, 5);
+    int how = between(g, 0, 7);
     if (how < 3)
         return let(g, a->t, "tl.%s($, axis=%d%s)", how == 2 ? "cumprod" : "cumsum", a,
                    axis, back);
     if (how < 5)
         return let(g, a->t, "tl.associative_scan($, %d, %s%s)", a, axis,
                    one_of(g, "h_add|h_max|h_xor|h_mul|h_or"), back);
+    if (how == 6) {
+        Value *b = pick(g, (Want){.dts = WIDE, .same = &a->t}), *out[3];
+        Value *c = pick(g, (Want){.dts = WIDE, .same = &a->t});
+        Type t[] = {a->t, b->t, c->t};
+        let_all(g, 3, t, out, "tl.associative_scan(($, $, $), %d, h_three%s)", a, b, c,
+                axis, back);
+        put(g, out[1]);
+        put(g, out[2]);
+        return out[0];
+    }
+    if (how == 7) { /* sums that begin anew where a flag says so */
+        Value *f = pick(g, (Want){.dts = WIDE, .same = &a->t}), *flag;
+        Value *v = let2(g, a->t, f->t, &flag,
+                        "tl.associative_scan(($, $ & 1), %d, h_seg%s)", a, f, axis, back);
+        return v;
+    }
     Value *b = pick(g, (Want){.dts = BIT(a->t.dt), .same = &a->t}), *second;
     Value *v = let2(g, a->t, a->t, &second, "tl.associative_scan(($, $), %d, h_lin%s)", a,
                     b, axis, back);

@@ -84,10 +84,14 @@ paired(Gen *g, Value *a)
     Value *b = pick(g, (Want){.dts = BIT(a->t.dt), .same = &a->t});
     Type s = a->t;
     Value *v;
-    int how = between(g, 0, 2);
+    int how = between(g, 0, 3);
     if (how == 0) {
         s.dim[s.rank++] = 2;
         v = let(g, s, "tl.join($, $)", a, b);
+    } else if (how == 3) {
+        int axis = between(g, 0, s.rank - 1);
+        s.dim[axis] *= 2;
+        v = let(g, s, "tl.cat($, $, dim=%d)", a, b, axis);
     } else {
         s.dim[s.rank - 1] *= 2;
         /* sums do not see where cat put its elements */
@@ -168,7 +172,15 @@ make_sort(Gen *g)
     if (!a || a->t.dim[a->t.rank - 1] < 2 || a->t.dim[a->t.rank - 1] > 64 ||
         numel(&a->t) > 256) /* it works on tiles of rank log2(numel) */
         return NULL;
-    Value *v = let(g, a->t, "tl.sort($%s)", a, one_of(g, "|, descending=True"));
+    Value *v;
+    int most = log2_of(a->t.dim[a->t.rank - 1]);
+    if (chance(g, 40)) {
+        Type s = a->t;
+        s.dim[s.rank - 1] = 1 << between(g, 0, most);
+        v = let(g, s, "tl.topk($, %d)", a, s.dim[s.rank - 1]);
+    } else {
+        v = let(g, a->t, "tl.sort($%s)", a, one_of(g, "|, descending=True"));
+    }
     like(v, a);
     v->flags |= V_ZERO;
     return v;

@@ -291,6 +291,20 @@ let2(Gen *g, Type t, Type t2, Value **second, const char *fmt, ...)
     return s->res[0];
 }
 
+void
+let_all(Gen *g, int n, const Type *t, Value **out, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    Stmt *s = stmt_new(g, STMT_LET);
+    format(g, s, fmt, ap);
+    va_end(ap);
+    for (int i = 0; i < n; i++) {
+        s->res[s->nres++] = out[i] = value_new(g, t[i], 'v');
+        in_scope(g, out[i]);
+    }
+}
+
 Stmt *
 act(Gen *g, const char *fmt, ...)
 {
@@ -343,6 +357,25 @@ loop_new(Gen *g, const char *head, Value *i, bool is_while)
     else
         b->res[b->nres++] = i;
     return b;
+}
+
+Stmt **
+block_open(Gen *g, Stmt *b, int body)
+{
+    Stmt **tail = g->tail;
+    g->tail = &b->body[body];
+    g->depth++;
+    g->quiet++;
+    return tail;
+}
+
+void
+block_close(Gen *g, Stmt **tail, int scope)
+{
+    g->quiet--;
+    g->depth--;
+    g->nval = scope;
+    g->tail = tail;
 }
 
 Value *

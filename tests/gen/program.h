@@ -5,8 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From this seed on programs are loops of matmuls (make_loops.c). */
+/* From this seed on programs are loops of matmuls (make_loops.c). Below, the bits from
+   MAKER_SHIFT on say which maker a program uses above all (of makers.def, from 1; 0:
+   any). */
 #define LOOP_SEEDS (UINT64_C(1) << 40)
+enum { MAKER_SHIFT = 32 };
 
 enum { PROGRAM_MAX_ARGS = 32, PROGRAM_NAME = 32 };
 

@@ -173,6 +173,14 @@ static const char *const helpers[][2] = {
     {"h_loop",
      "(a, k):\n    for i in range(0, k):\n        a = a + tl.to_tensor(i).to(a.dtype)\n"
      "    return a\n"},
+    {"h_turn", "(a, b, c, k):\n    for i in range(0, k):\n"
+               "        a, b, c = b, c, tl.where(a > b, a, b)\n    return a, b, c\n"},
+    {"h_pair", "(a, b, k):\n    while k > 0:\n        a, b = b, (a + b).to(a.dtype)\n"
+               "        k = k - 1\n    return a, b\n"},
+    {"h_order", "(a, b):\n    return tl.where(a < b, a, b), tl.where(a < b, b, a)\n"},
+    {"h_three", "(a1, b1, c1, a2, b2, c2):\n    return a1 + a2, tl.where(b1 > b2, b1, "
+                "b2), c1 ^ c2\n"},
+    {"h_seg", "(v1, f1, v2, f2):\n    return tl.where(f2 != 0, v2, v1 + v2), f1 | f2\n"},
     {"h_apply", "(pair, f: tl.constexpr):\n    a, b = pair\n    return f(a, b)\n"},
 };
 

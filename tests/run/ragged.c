@@ -62,8 +62,8 @@ want_group(Env *env, const char *how, int g, const Buf *a, const Buf *b, double 
         for (int n = 0; n < B; n++) {
             double sum = 0, size = 0;
             for (int64_t k = from; k < to; k++) {
-                double x = buf_get(a, k * a->strides[0] + m) *
-                           buf_get(b, k * b->strides[0] + n);
+                double x =
+                    buf_get(a, k * a->strides[0] + m) * buf_get(b, k * b->strides[0] + n);
                 sum += x;
                 size += fabs(x);
             }
@@ -89,9 +89,10 @@ ragged_case(Env *env, const char *how, SdcDtype type, int64_t pad, int k)
     for (int g = 0; g < GROUPS; g++)
         want_group(env, how, g, &a, &b, want, bound);
     LEND(env, all);
-    LAUNCH(env, "sums", sdc_grid(GROUPS, 1, 1), env_text(env, "HOW='%s' B=64 K=%d", how, k),
-           buf_arg(&a), buf_arg(&b), buf_arg(&c), sdc_ptr(SDC_I32, all), sdc_int(ROWS),
-           sdc_int(a.strides[0]), sdc_int(b.strides[0]), sdc_int(c.strides[0]));
+    LAUNCH(env, "sums", sdc_grid(GROUPS, 1, 1),
+           env_text(env, "HOW='%s' B=64 K=%d", how, k), buf_arg(&a), buf_arg(&b),
+           buf_arg(&c), sdc_ptr(SDC_I32, all), sdc_int(ROWS), sdc_int(a.strides[0]),
+           sdc_int(b.strides[0]), sdc_int(c.strides[0]));
     buf_check(env, &c, env_text(env, "%s, pad %lld", how, (long long)pad), want, bound);
 }
 
