@@ -281,35 +281,50 @@ ptx_of(const char *text)
     return ptx;
 }
 
+/* Are there wide enough registers for all results, from output `first` on? */
+static bool
+results_fit(Gen *g, const Op *op, const Letters *l, int first, int pack)
+{
+    for (int i = 0; i < op->nresult; i++) {
+        const Type *t = op->results[i].type;
+        unsigned bits = (unsigned)type_bits(type_elem(t)) * (unsigned)share(t, pack);
+        int end = first + words_of(t, pack);
+        if (end > l->nout)
+            return false;
+        for (; first < end; first++)
+            if (width_of(g, letter_type(g, l->out[first])) < bits)
+                return false;
+    }
+    return true;
+}
+
 bool
 nv_inline_asm(Gen *g, const Op *op)
 {
-    const Type *t = op->results[0].type;
     const char *text = attr_str(&op->attrs, ATTR_ASM);
     const char *constraints = attr_str(&op->attrs, ATTR_CONSTRAINTS);
-    int pack = (int)attr_int(&op->attrs, ATTR_PACK, 1), words = words_of(t, pack);
+    int pack = (int)attr_int(&op->attrs, ATTR_PACK, 1);
     int first = (int)attr_int(&op->attrs, ATTR_FIRST, 0);
     Letters l = {.nout = 0};
-    Regs *in[8], *out = nv_define(g, &op->results[0], nv_count(t));
-    if (!out)
-        return false;
-    if (!read_letters(&g->s->tmp, constraints, &l) || first + words > l.nout)
+    Regs *in[8], **out = arena_array(&g->s->tmp, Regs *, op->nresult);
+    for (int i = 0; i < op->nresult; i++)
+        if (!(out[i] = nv_define(g, &op->results[i],
+                                 nv_count(op->results[i].type))))
+            return false;
+    if (!read_letters(&g->s->tmp, constraints, &l) ||
+        !results_fit(g, op, &l, first, pack))
         return misfit(g, op);
     if (!text_is_right(g, op, text, l.nout + l.nin))
         return false;
     for (int i = 0; i < op->noperand; i++) {
         in[i] = nv_regs(g, op_operand(op, i));
-        if (!in[i] || in[i]->n != out->n)
+        if (!in[i] || in[i]->n != out[0]->n)
             return gen_unsupported(g, op, "on operands of different layouts");
     }
     g->ptx = ptx_of(text) > g->ptx ? ptx_of(text) : g->ptx;
-    unsigned bits = (unsigned)type_bits(type_elem(t)) * (unsigned)share(t, pack);
-    for (int w = 0; w < words; w++)
-        if (width_of(g, letter_type(g, l.out[first + w])) < bits)
-            return misfit(g, op);
     LLVMTypeRef result = result_type(g, &l);
-    for (int at = 0; at < out->n; at += pack) {
-        LLVMValueRef args[MAX_WORDS], got[MAX_WORDS];
+    for (int at = 0; at < out[0]->n; at += pack) {
+        LLVMValueRef args[MAX_WORDS];
         int n = 0;
         for (int i = 0; i < op->noperand; i++) {
             const Type *it = op_operand(op, i)->type;
@@ -323,11 +338,15 @@ nv_inline_asm(Gen *g, const Op *op)
             return misfit(g, op);
         LLVMValueRef r =
             ptx_asm(g, text, l.clean, result, args, n, op->kind == OP_ASM_EFFECT);
-        for (int w = 0; w < words; w++)
-            got[w] = l.nout == 1
-                         ? r
-                         : LLVMBuildExtractValue(g->b, r, (unsigned)(first + w), "");
-        unpack_words(g, t, got, pack, at, out);
+        for (int i = 0, word = first; i < op->nresult; i++) {
+            LLVMValueRef got[MAX_WORDS];
+            int words = words_of(op->results[i].type, pack);
+            for (int w = 0; w < words; w++, word++)
+                got[w] = l.nout == 1
+                             ? r
+                             : LLVMBuildExtractValue(g->b, r, (unsigned)word, "");
+            unpack_words(g, op->results[i].type, got, pack, at, out[i]);
+        }
     }
     return true;
 }

@@ -1,5 +1,5 @@
 /* tl.inline_asm_elementwise: an operation for each result, each with the whole text; what
-   they do twice, LLVM does once. Assembly with effects has one result, one operation. */
+   they do twice, LLVM does once. Assembly with effects is one operation. */
 #include "frontend/builtin.h"
 #include "frontend/module.h"
 
@@ -68,9 +68,10 @@ bi_inline_asm(Sema *s, Args *a)
         return val_error();
     bool tuple = a->v[3]->kind == FE_TUPLE;
     int results = tuple ? a->v[3]->n : 1, first = 0;
-    if (results < 1 || results > MAX_RESULTS || (!pure && results > 1))
-        return sema_error(s, a->at[3], "inline assembly has 1 to %d results, with "
-                          "is_pure=False one, found %d", MAX_RESULTS, results);
+    if (results < 1 || results > MAX_RESULTS)
+        return sema_error(s, a->at[3], "inline assembly has 1 to %d results, found %d",
+                          MAX_RESULTS, results);
+    const Type *types[MAX_RESULTS];
     Value *operands[MAX_OPERANDS];
     for (int i = 0; i < n; i++)
         operands[i] = in[i]->v;
@@ -81,19 +82,24 @@ bi_inline_asm(Sema *s, Args *a)
                               "'dtype' of 'inline_asm_elementwise' is a type of numbers, "
                               "or a tuple of them, found %s",
                               val_describe(s->a, t));
-        const Type *type = sema_type(s, t->dt, sh, a->loc);
-        if (!type)
+        types[i] = sema_type(s, t->dt, sh, a->loc);
+        if (!types[i])
             return val_error();
+    }
+    for (int i = 0; i < results; i += pure ? 1 : results) {
         AttrList attrs = {0};
         attr_set_str(&s->s->mod, &attrs, ATTR_ASM, name_of(&s->s->names, text));
         attr_set_str(&s->s->mod, &attrs, ATTR_CONSTRAINTS,
                      name_of(&s->s->names, constraints));
         attr_set_int(&s->s->mod, &attrs, ATTR_PACK, pack);
         attr_set_int(&s->s->mod, &attrs, ATTR_FIRST, first);
-        OpKind kind = pure ? OP_ASM : OP_ASM_EFFECT;
-        Op *op = build_op(&s->b, kind, operands, n, &attrs, &type, 1);
-        out[i] = val_tensor(s, op_result(op, 0), t->dt);
-        first += words_of(t->dt, pack);
+        Op *op = build_op(&s->b, pure ? OP_ASM : OP_ASM_EFFECT, operands, n, &attrs,
+                          types + i, pure ? 1 : results);
+        for (int k = 0; k < op->nresult; k++) {
+            DType dt = (tuple ? a->v[3]->u.items[i + k] : a->v[3])->dt;
+            out[i + k] = val_tensor(s, op_result(op, k), dt);
+            first += words_of(dt, pack);
+        }
     }
     if (!tuple)
         return out[0];

@@ -106,7 +106,7 @@ rule_free(RuleCx *c)
 bool
 rule_asm(RuleCx *c)
 {
-    const Type *t = rule_given(c, 0);
+    const Type *t = c->op->nresult ? rule_given(c, 0) : NULL;
     int64_t pack = attr_int(&c->op->attrs, ATTR_PACK, 0);
     int64_t first = attr_int(&c->op->attrs, ATTR_FIRST, 0);
     if (!t)
@@ -119,6 +119,10 @@ rule_asm(RuleCx *c)
         if (!type_same_shape(opnd(c, i), t) || opnd(c, i)->layout != t->layout)
             return rule_fail(c, "operand %d must have the shape and layout of the result",
                              i);
+    for (int i = 1; i < c->op->nresult; i++)
+        if (!type_same_shape(rule_given(c, i), t) ||
+            rule_given(c, i)->layout != t->layout)
+            return rule_fail(c, "results must have one shape and layout");
     return true;
 }
 

@@ -147,5 +147,7 @@ layout_fix(Layouts *p, Op *op)
         for (int i = 0; need && i < op->noperand; i++)
             if (type_is_tile(op_operand(op, i)->type))
                 op_set_operand(op, i, convert(p, &b, op_operand(op, i), need));
+        if (op->kind == OP_ASM_EFFECT)
+            fix_results(p, op, need);
     }
 }
