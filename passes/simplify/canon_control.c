@@ -33,12 +33,42 @@ same_in_both(Op *op)
     return changed;
 }
 
+/* Both arms of an if in a combine function, which runs on lanes of many elements: where
+   both may be computed, one is selected. */
 static bool
-control_if(Op *op)
+select_arms(Builder *b, Op *op)
+{
+    const Op *combines = op->parent->parent;
+    while (combines && combines->kind == OP_IF)
+        combines = combines->parent->parent;
+    if (!combines || (combines->kind != OP_REDUCE && combines->kind != OP_SCAN))
+        return false;
+    for (int i = 0; i < 2; i++)
+        region_each(op->regions[i], in)
+        {
+            if (in != op->regions[i]->last && !op_is(in, T_PURE | T_SPEC))
+                return false;
+        }
+    *b = builder_before(op);
+    b->loc = op->loc;
+    for (int i = 0; i < 2; i++)
+        while (op->regions[i]->first != op->regions[i]->last)
+            op_move_before(op->regions[i]->first, op);
+    for (int i = 0; i < op->nresult; i++)
+        value_replace(&op->results[i],
+                      build_select(b, op_operand(op, 0),
+                                   op_operand(op->regions[0]->last, i),
+                                   op_operand(op->regions[1]->last, i)));
+    op_erase(op);
+    return true;
+}
+
+static bool
+control_if(Builder *b, Op *op)
 {
     Const c;
     if (!value_const(op_operand(op, 0), &c))
-        return same_in_both(op);
+        return select_arms(b, op) || same_in_both(op);
     splice(op, op->regions[c.i ? 0 : 1]);
     return true;
 }
@@ -154,7 +184,7 @@ bool
 canon_control(Builder *b, Op *op)
 {
     if (op->kind == OP_IF)
-        return control_if(op);
+        return control_if(b, op);
     if (op->kind == OP_FOR)
         return control_for(b, op);
     if (op->kind == OP_ASSUME && value_is_int(op_operand(op, 0), 1)) {
