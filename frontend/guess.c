@@ -226,6 +226,10 @@ guess(const Guesser *g, Arena *a, Buf *out)
     }
 }
 
+/* Of a kernel with many parameters that nothing suits not all can be tried: each costs
+   what the kernel does. */
+enum { MOST_GUESSES = 512 };
+
 /* One more text, unless it is among them. */
 static void
 add_guess(Guesser *g, Session *s, const char *signature, FrontGuess *out)
@@ -234,7 +238,7 @@ add_guess(Guesser *g, Session *s, const char *signature, FrontGuess *out)
     buf_init(&b, &s->perm);
     buf_str(&b, signature ? signature : "");
     guess(g, &s->tmp, &b);
-    bool known = false;
+    bool known = out->n == MOST_GUESSES;
     for (int k = 0; k < out->n && !known; k++)
         known = strcmp(out->signature[k], b.s) == 0;
     if (!known)
@@ -254,9 +258,7 @@ add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
     } odd[] = {{false, "fp32"}, {false, "fp16"}, {false, "i32"}, {true, "3"},
                {true, "1"},     {true, "32"},    {true, "256"}};
     int n = g->fn->list.n;
-    out->signature =
-        arena_array(&s->perm, const char *,
-                    COUNT_OF(variants) + COUNT_OF(bases) * COUNT_OF(odd) * n + 1);
+    out->signature = arena_array(&s->perm, const char *, MOST_GUESSES);
     for (int i = 0; i < COUNT_OF(variants); i++) {
         g->v = &variants[i];
         add_guess(g, s, signature, out);

@@ -347,6 +347,29 @@ START_TEST(lowering_repeats)
 }
 END_TEST
 
+/* What `sdc check` tries of a kernel that nothing suits, and that it tries enough. */
+START_TEST(guesses_are_bounded)
+{
+    for (int n = 10; n <= 160; n *= 4) {
+        char text[8000];
+        int at = snprintf(text, sizeof text, "%s", KERNEL "def f(");
+        for (int i = 0; i < n; i++)
+            at += snprintf(text + at, sizeof text - (size_t)at,
+                           i % 2 ? "c%d: tl.constexpr, " : "p%d, ", i);
+        at += snprintf(text + at, sizeof text - (size_t)at, "):\n");
+        for (int i = 0; i < n; i += 2)
+            at += snprintf(text + at, sizeof text - (size_t)at,
+                           "    tl.store(p%d, c%d)\n", i, i + 1);
+        Session *s = session();
+        FrontGuess g;
+        ck_assert(front_guess(load(s, text), "f", NULL, NULL, 0, NULL, &g));
+        ck_assert_int_ge(g.n, 9 * n < 512 ? 9 * n : 512);
+        ck_assert_int_le(g.n, 512);
+        session_free(s);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -362,6 +385,7 @@ main(void)
     tcase_add_test(c, promotion_of_literals);
     tcase_add_test(c, limits);
     tcase_add_test(c, lowering_repeats);
+    tcase_add_test(c, guesses_are_bounded);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);
