@@ -189,6 +189,8 @@ LLVMValueRef nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 LLVMValueRef nv_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x);
 /* An integer to bf16; NULL: the general code does it. */
 LLVMValueRef nv_int_to_bf16(Gen *g, const Op *op, LLVMValueRef x);
+/* ftosi or ftoui; NULL: the general code does it. */
+LLVMValueRef nv_float_to_int(Gen *g, const Op *op, LLVMValueRef x);
 /* Registers r and r + 1 of an op's operands at once; false: not this one. */
 bool nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *out);
 /* All registers, in pairs that are neighbours in the buffer which the result goes to;

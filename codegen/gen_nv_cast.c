@@ -135,6 +135,32 @@ nv_int_to_bf16(Gen *g, const Op *op, LLVMValueRef x)
     return LLVMBuildBitCast(g->b, x, ll_scalar(g->cx, SK_BF16), "");
 }
 
+/* The instruction does what the general code takes six for: what is out of range becomes
+   the nearest integer, NaN 0 (of 64 bits the least). From f64 NaN would be the least of
+   32 bits as well. */
+LLVMValueRef
+nv_float_to_int(Gen *g, const Op *op, LLVMValueRef x)
+{
+    static const struct {
+        const char *text[2], *constraints;
+    } cvt[] = {{{"cvt.rzi.u16.f32 $0, $1;", "cvt.rzi.s16.f32 $0, $1;"}, "=h,f"},
+               {{"cvt.rzi.u32.f32 $0, $1;", "cvt.rzi.s32.f32 $0, $1;"}, "=r,f"},
+               {{"cvt.rzi.u64.f32 $0, $1;", "cvt.rzi.s64.f32 $0, $1;"}, "=l,f"}};
+    ScalarKind from = type_elem(op_operand(op, 0)->type)->scalar;
+    int bits = type_bits(type_elem(op->results[0].type)), via = bits < 16 ? 16 : bits;
+    if (from == SK_F64 || LLVMIsConstant(x)) /* the general code folds */
+        return NULL;
+    LLVMTypeRef t = LLVMIntTypeInContext(g->cx, (unsigned)via);
+    int i = via == 16 ? 0 : via == 32 ? 1 : 2;
+    if (from != SK_F32)
+        x = gen_fcast(g, from, SK_F32, false, x);
+    x = ptx_asm(g, cvt[i].text[op->kind == OP_FTOSI], cvt[i].constraints, t, &x, 1,
+                false);
+    return bits == via ? x
+                       : LLVMBuildTrunc(
+                             g->b, x, LLVMIntTypeInContext(g->cx, (unsigned)bits), "");
+}
+
 static bool
 int_pair(Gen *g, const Op *op, const LLVMValueRef *x, LLVMValueRef *out)
 {

@@ -214,6 +214,8 @@ nv_elem(Gen *g, const Op *op, LLVMValueRef *x)
     LLVMValueRef narrow = NULL;
     if (to_float && e->scalar == SK_BF16 && !LLVMIsConstant(x[0]))
         narrow = nv_int_to_bf16(g, op, x[0]);
+    if (op->kind == OP_FTOSI || op->kind == OP_FTOUI)
+        narrow = nv_float_to_int(g, op, x[0]);
     if (narrow)
         return narrow;
     bool f32 = e->kind == TY_SCALAR && e->scalar == SK_F32;
