@@ -39,14 +39,43 @@ convert_exchange(const Op *op, const TargetInfo *t)
                            units);
 }
 
+bool
+scratch_can_shuffle(const Op *op)
+{
+    ShufflePlan plan;
+    return op->kind == OP_CONVERT_LAYOUT && kind_of(op) == CONV_LANE &&
+           layout_shuffle(op_operand(op, 0)->type->layout, op->results[0].type->layout,
+                          &plan);
+}
+
+static bool
+in_role(const Op *op)
+{
+    while (op && op->kind != OP_WARP_SPECIALIZE)
+        op = op->parent->parent;
+    return op;
+}
+
+/* Where shared memory is short, and in roles, whose stages take all of it, also what is
+   dear. A copy in another warp would have to wait for that warp. */
+static bool
+by_shuffles(const Op *op)
+{
+    ShufflePlan plan;
+    uint32_t copies[LD_COUNT];
+    const Type *from = op_operand(op, 0)->type;
+    if (!layout_shuffle(from->layout, op->results[0].type->layout, &plan))
+        return false;
+    layout_replication(from->layout, copies);
+    return copies[LD_WARP] || attr_has(&op->attrs, ATTR_BYTES) || in_role(op) ||
+           !shuffle_is_dear(&plan, shared_elem_bytes(from) * 8);
+}
+
 static int64_t
 convert_bytes(const Op *op, const TargetInfo *t)
 {
-    ShufflePlan plan;
     ConvertKind kind = kind_of(op);
-    if (kind <= CONV_REG ||
-        (kind == CONV_LANE && layout_shuffle(op_operand(op, 0)->type->layout,
-                                             op->results[0].type->layout, &plan)))
+    if (kind <= CONV_REG || (kind == CONV_LANE && by_shuffles(op)))
         return 0;
     Exchange e = convert_exchange(op, t);
     return exchange_bytes(&e);

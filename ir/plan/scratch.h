@@ -19,6 +19,9 @@ int64_t second_offset(const Op *op);
 /* Does every warp stay in a part of the scratch memory of its own? */
 bool scratch_in_warp(const Op *op, const TargetInfo *t);
 
+/* A conversion that shuffles can do as well, for more instructions and no memory. */
+bool scratch_can_shuffle(const Op *op);
+
 /* How a convert_layout goes through shared memory, if it does. */
 Exchange convert_exchange(const Op *op, const TargetInfo *t);
 

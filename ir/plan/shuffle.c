@@ -206,3 +206,24 @@ shuffle_halve(const ShufflePlan *p, ShufflePlan *half, int *from, int *to)
     *half = h;
     return true;
 }
+
+/* ---- what it costs */
+
+/* A word of every lane takes four slots of a scheduler to shuffle, to store and to load,
+   an exchange two; the other way has barriers, addresses and a longer wait. */
+bool
+shuffle_is_dear(const ShufflePlan *p, int bits)
+{
+    enum { MOVE = 4, SELECT = 2, BARRIERS = 32 };
+    ShufflePlan h = *p;
+    int from, to;
+    for (; bits < 32 && shuffle_halve(&h, &h, &from, &to); bits *= 2)
+        ;
+    int64_t in = (int64_t)1 << h.pick.nout, out = (int64_t)1 << h.pick.nin, moved = 0;
+    bool own = f2_is_identity(&h.lane);
+    for (int64_t j = 0; j < out; j++)
+        moved += !own || f2_apply(&h.turn, (uint64_t)j);
+    int64_t selects = in * h.nbefore + out * h.nafter, words = bits > 32 ? 2 : 1;
+    return words * (MOVE * moved + SELECT * selects) >
+           words * MOVE * (in + out) + BARRIERS;
+}

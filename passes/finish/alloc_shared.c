@@ -17,6 +17,7 @@
 #include "ir/base/util.h"
 #include "ir/layout.h"
 #include "ir/plan/live.h"
+#include "ir/plan/scratch.h"
 #include "ir/plan/tma_box.h"
 #include "passes/forms.h"
 
@@ -153,12 +154,13 @@ place(PassCx *cx, LiveRange *r, int n)
     return total;
 }
 
-/* Conversions that take more go in rounds. */
+/* Conversions are done without if they can be; those that take more go in rounds. */
 static void
 limit_conversions(PassCx *cx, LiveRange *r, int n, int64_t limit)
 {
     for (int i = 0; i < n; i++)
-        if (r[i].op->kind == OP_CONVERT_LAYOUT && r[i].bytes > limit)
+        if (r[i].op->kind == OP_CONVERT_LAYOUT &&
+            (r[i].bytes > limit || scratch_can_shuffle(r[i].op)))
             attr_set_int(&cx->s->mod, &r[i].op->attrs, ATTR_BYTES, limit);
 }
 

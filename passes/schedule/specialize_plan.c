@@ -338,13 +338,14 @@ beside_rings(const Specialize *sp)
     return max_i64(before, behind);
 }
 
-/* Does an op whose result is used exchange elements between threads? */
+/* Does an op whose result is used exchange elements between threads, and not by shuffles
+   in roles? */
 static bool
 needs_scratch(const Specialize *sp, const Region *r, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         if ((!op->nresult || op->results[0].uses) && op->kind != OP_LOCAL_ALLOC &&
-            scratch_bytes(op, sp->target))
+            scratch_bytes(op, sp->target) && !scratch_can_shuffle(op))
             return true;
         for (int i = 0; i < op->nregion; i++)
             if (needs_scratch(sp, op->regions[i], depth + 1))
