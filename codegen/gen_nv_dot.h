@@ -19,7 +19,8 @@ typedef enum Split { SPLIT_NONE, SPLIT_TF32X3, SPLIT_BF16X3, SPLIT_BF16X6 } Spli
 typedef struct Multiply {
     Gen *g;
     const Op *op;
-    const Mma *m; /* NULL: threads multiply and add */
+    const Mma *m;    /* NULL: threads multiply and add */
+    const Mma *wide; /* of f16, two of which are issued for one of m; or NULL */
     Split split;
     const Type *elem[2]; /* of the operands */
     const Layout *l[3];  /* a, b, accumulators: of the registers below */

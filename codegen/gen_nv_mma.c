@@ -11,7 +11,12 @@
        bf16x6:          p2 q0 + p1 q1 + p0 q2 + p1 q0 + p0 q1 + p0 q0
 
    Where p0 is infinite p1 is not a number, or 0 * p0 is: so all but the last dot have
-   a sum of their own, of which NaN counts as 0. The last one says what is not finite. */
+   a sum of their own, of which NaN counts as 0. The last one says what is not finite.
+
+   Hopper's mma.sync has no 8-bit floats: ptxas makes two instructions of f16 of one, and
+   four additions, since it begins each with zeros. So the two are issued here, without.
+   The four k of a word are two of the first half of k and two of the second one then, in
+   both operands alike. */
 #include "codegen/gen_nv_dot.h"
 #include "codegen/ptx.h"
 
@@ -75,7 +80,7 @@ nv_find_mma(Multiply *p)
     ScalarKind other = type_elem(op_operand(p->op, 1)->type)->scalar;
     Name said = attr_str(&p->op->attrs, ATTR_PRECISION);
     int r = acc->rank;
-    p->m = NULL;
+    p->m = p->wide = NULL;
     p->split = in == SK_F32 ? split_of(p->op) : SPLIT_NONE;
     if (in != other && (in == SK_F32 || other == SK_F32))
         return;
@@ -87,6 +92,8 @@ nv_find_mma(Multiply *p)
     if (m && is_mma_acc(acc->layout) && acc->shape[r - 2] >= 16 &&
         a->shape[r - 1] >= m->k && p->g->info.sm >= m->sm)
         p->m = m;
+    if (p->m && (in == SK_F8E4 || in == SK_F8E5) && p->g->info.sm / 10 == 9)
+        p->wide = mma_find(SK_F16, SK_F16, SK_F32);
 }
 
 int
@@ -231,6 +238,27 @@ make_parts(Multiply *p, int op, Regs *out)
     }
 }
 
+/* ---- 8-bit floats as f16 */
+
+/* Words of four into words of two: w[0] for the first instruction, w[1] for the second.
+   The left operand has its two rows side by side. */
+static void
+widen_words(Gen *g, ScalarKind k, int op, LLVMValueRef w[2][4])
+{
+    PtxId id = k == SK_F8E4 ? PTX_E4M3X2_F16X2 : PTX_E5M2X2_F16X2;
+    int n = op ? 2 : 4, rows = n / 2;
+    LLVMValueRef in[4];
+    for (int i = 0; i < n; i++)
+        in[i] = w[0][i];
+    for (int i = 0; i < n; i++)
+        for (int half = 0; half < 2; half++) {
+            LLVMValueRef v = LLVMBuildLShr(g->b, in[i], ll_int(g->i32, 16 * half), "");
+            v = LLVMBuildTrunc(g->b, v, LLVMInt16TypeInContext(g->cx), "");
+            v = LLVMBuildBitCast(g->b, ptx_call(g, id, &v, 1), g->i32, "");
+            w[i / rows][i % rows + rows * half] = v;
+        }
+}
+
 /* ---- the dot */
 
 typedef struct Frag {
@@ -253,11 +281,14 @@ fragments(Product *x, int op, uint32_t first)
     if (f)
         return f;
     f = arena_array(&p->g->s->tmp, Frag, x->depth);
-    for (int k = 0; k < x->depth; k++)
+    for (int k = 0; k < x->depth; k++) {
         for (int i = 0; i < splits[p->split].parts; i++)
             if (!nv_fragment(p->g, p->l[op], &x->parts[op][i], op, first,
                              (uint32_t)(k * p->m->k), p->m->bits, NULL, f[k].word[i]))
                 return NULL;
+        if (p->wide)
+            widen_words(p->g, p->elem[op]->scalar, op, f[k].word);
+    }
     map_set(&x->frags[op], key, f);
     return f;
 }
@@ -291,7 +322,9 @@ step_block(Multiply *p, Block *block, int k)
     const Frag *a = &block->a[k], *b = &block->b[k];
     int n = splits[p->split].n;
     LLVMValueRef zero = LLVMConstReal(g->f32, 0), small[4] = {zero, zero, zero, zero};
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; p->wide && i < 2; i++)
+        issue(g, p->wide, a->word[i], b->word[i], block->d);
+    for (int i = 0; !p->wide && i < n; i++) {
         Term t = splits[p->split].term[i];
         issue(g, p->m, a->word[t.a], b->word[t.b], i + 1 < n ? small : block->d);
     }
