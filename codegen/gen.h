@@ -90,11 +90,13 @@ LLVMValueRef gen_cast(Gen *g, const Op *op, LLVMValueRef x);
 LLVMValueRef gen_select(Gen *g, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
 
 /* gen_polynomial.c: of f32. a * b + c, one rounding; c[0] + x * (c[1] + x * (..)), n
-   coefficients; the error function, by the target's own 2^x, of x <= 0. */
+   coefficients; the error function, by the target's own 2^x, of x <= 0, relative to its
+   size or to 1. */
 typedef LLVMValueRef GenUnary(Gen *g, LLVMValueRef x);
 LLVMValueRef gen_fma(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 LLVMValueRef gen_polynomial(Gen *g, LLVMValueRef x, const double *c, int n);
 LLVMValueRef gen_erf(Gen *g, LLVMValueRef x, GenUnary *exp2_of);
+LLVMValueRef gen_erf_beside_one(Gen *g, LLVMValueRef x, GenUnary *exp2_of);
 
 /* gen_print.c: the text between an element's index and its value. */
 void gen_print_text(Buf *b, const char *text, bool values, int operand, int count);

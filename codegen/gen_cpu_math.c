@@ -148,7 +148,9 @@ gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
         return cpu_exp(g, op->kind == OP_EXP2, attr_has(&op->attrs, ATTR_NONPOSITIVE),
                        x[0]);
     if (k == SK_F32 && op->kind == OP_ERF)
-        return gen_erf(g, x[0], power_of_two);
+        return attr_has(&op->attrs, ATTR_BESIDE_ONE)
+                   ? gen_erf_beside_one(g, x[0], power_of_two)
+                   : gen_erf(g, x[0], power_of_two);
     LLVMValueRef arg[2] = {x[0], arity == 2 ? x[1] : NULL};
     bool powi = int_second && strcmp(base, "pow") == 0;
     if (powi)

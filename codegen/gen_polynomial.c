@@ -42,3 +42,23 @@ gen_erf(Gen *g, LLVMValueRef x, GenUnary *exp2_of)
     LLVMValueRef small = LLVMBuildFCmp(g->b, LLVMRealOLT, size, one, "");
     return gen_select(g, small, near, far[0]);
 }
+
+/* 1 - 2^(t q(t)) for all t = |x|: where 2^-24 is as good as 0. The fit itself is within
+   2^-25.9. */
+LLVMValueRef
+gen_erf_beside_one(Gen *g, LLVMValueRef x, GenUnary *exp2_of)
+{
+    static const double q[] = {-1.6279085874557495,    -0.9184163808822632,
+                               -0.1484816074371338,    0.02825368009507656,
+                               -0.0007746292394585907, -0.001489441841840744,
+                               0.00044550769962370396, -4.535860352916643e-05};
+    LLVMTypeRef type = LLVMTypeOf(x);
+    LLVMValueRef most = ll_float(type, 4.0);
+    LLVMValueRef size = ll_intrinsic1(g->b, "llvm.fabs", &x, 1);
+    LLVMValueRef above = LLVMBuildFCmp(g->b, LLVMRealOGT, size, most, "");
+    LLVMValueRef t = gen_select(g, above, most, size);
+    LLVMValueRef rest = LLVMBuildFMul(g->b, gen_polynomial(g, t, q, 8), t, "");
+    rest = exp2_of(g, rest);
+    LLVMValueRef far[2] = {LLVMBuildFSub(g->b, ll_float(type, 1.0), rest, ""), x};
+    return ll_intrinsic1(g->b, "llvm.copysign", far, 2);
+}

@@ -157,6 +157,9 @@ bool simd_zero(const Value *v); /* 0 everywhere, not -0 */
 /* simd_nonpositive.c: is the operand of this exp or exp2 never above 0? */
 bool simd_nonpositive(const Op *op);
 
+/* simd_beside_one.c: is this erf only added to numbers of at least 1? */
+bool simd_beside_one(const Op *op);
+
 /* simd_mem.c: which loads may be sunk, which accesses may be interleaved. */
 bool simd_may_sink(Simd *n, Op *load, const Group *g, bool shifted);
 bool simd_may_join(Simd *n, const Op *access, const Group *g);

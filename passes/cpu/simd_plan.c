@@ -103,8 +103,8 @@ always_kept(const Op *op)
     }
 }
 
-/* Is loading as cheap as reading a buffer? So it is for a few rows of consecutive elements
-   whose addresses and masks are arithmetic. */
+/* Is loading as cheap as reading a buffer? So it is for a few rows of consecutive
+   elements whose addresses and masks are arithmetic. */
 static bool
 loads_cheaply(Simd *n, const Op *op)
 {
@@ -164,6 +164,8 @@ measure_region(Simd *n, Region *r, int nesting)
         op_plan(n, op)->order = n->order++;
         if ((op->kind == OP_EXP || op->kind == OP_EXP2) && simd_nonpositive(op))
             attr_set_flag(&n->s->mod, &op->attrs, ATTR_NONPOSITIVE);
+        if (op->kind == OP_ERF && simd_beside_one(op))
+            attr_set_flag(&n->s->mod, &op->attrs, ATTR_BESIDE_ONE);
         measure(n, op);
         if (op->kind != OP_REDUCE && op->kind != OP_SCAN)
             for (int i = 0; i < op->nregion; i++)
@@ -331,7 +333,7 @@ loads_again(Simd *n, const Op *op, const Plan *p)
     return loads_cheaply(n, op);
 }
 
-/* Is a buffer of it more than the first-level cache keeps beside what else a nest reads? */
+/* Is a buffer of it more than the first-level cache keeps beside what else is read? */
 static bool
 is_long(const Value *v)
 {

@@ -1,7 +1,8 @@
-/* exp and exp2 of f32 on the CPU over the whole range of floats, in strips and as
-   scalars: within 1.5 ulp of the value (of the spacing of the least normal numbers below
-   them), NaN and infinities included. Operands that are known not to be above 0 take a
-   code of their own; what one float gives is the same in strips and alone. */
+/* exp and exp2 of f32 (and erf where it is added to 1) on the CPU over the whole range of
+   floats, in strips and as scalars: within 1.5 ulp of the value (of the spacing of the
+   least normal numbers below them), NaN and infinities included. Operands that are known
+   not to be above 0 take a code of their own; what one float gives is the same in strips
+   and alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,12 @@ static const char kernels[] =
     "    high = tl.maximum(v, 0.0)\n"
     "    tl.store(e + i, tl.exp(v - high), mask=i < n)\n"
     "    tl.store(e2 + i, tl.exp2(v - high), mask=i < n)\n"
+    "@triton.jit\n"
+    "def beside_one(x, e, e2, n, BLOCK: tl.constexpr):\n"
+    "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+    "    v = tl.load(x + i, mask=i < n)\n"
+    "    tl.store(e + i, 1.0 + tl.erf(v), mask=i < n)\n"
+    "    tl.store(e2 + i, 1.0 - tl.erf(v), mask=i < n)\n"
     "@triton.jit\n"
     "def alone(x, e, e2, n, BLOCK: tl.constexpr):\n"
     "    for i in range(n):\n"
@@ -89,6 +96,30 @@ START_TEST(never_above_0)
 }
 END_TEST
 
+/* The error function, whose error counts beside 1. */
+START_TEST(erf_beside_one)
+{
+    Env env = env_open_text("exp", kernels);
+    float *x = env_alloc(&env, N * sizeof *x), *e = env_alloc(&env, N * sizeof *e);
+    float *e2 = env_alloc(&env, N * sizeof *e2);
+    double worst = 0;
+    for (uint32_t r = 0; r < ROUNDS; r++) {
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t bits = (r * N + i) * 2039;
+            memcpy(&x[i], &bits, sizeof bits);
+        }
+        run(&env, "beside_one", N, x, e, e2);
+        for (int i = 0; i < N; i++) {
+            double v = erf(x[i]), off = fmax(fabs(e[i] - 1 - v), fabs(e2[i] - 1 + v));
+            bool same = isnan(v) == isnan(e[i]) && isnan(v) == isnan(e2[i]);
+            worst = fmax(worst, same ? fmax(0, off) : INFINITY);
+        }
+    }
+    ck_assert_msg(worst < 0x1.6p-23, "%g of 2^-23", worst * 0x1p23);
+    env_close(&env);
+}
+END_TEST
+
 START_TEST(scalars_like_strips)
 {
     enum { FEW = 256 };
@@ -114,5 +145,6 @@ main(void)
     /* A GPU has an exponential of its own, with other bounds. */
     if (getenv("SDC_TEST_TARGET"))
         return 0;
-    return RUN_TESTS("exp", any_operand, never_above_0, scalars_like_strips);
+    return RUN_TESTS("exp", any_operand, never_above_0, erf_beside_one,
+                     scalars_like_strips);
 }
