@@ -141,6 +141,7 @@ struct Cx {
     bool fast, none;
     Cx *pre;     /* in front of the strip: where cond is computed */
     Value *cond; /* i1 in pre, or NULL: nothing assumed */
+    bool guesses; /* a wrong value does no harm: what fast code tests for is taken so */
     bool skips;  /* reads a buffer that a masked load was written to */
 };
 
@@ -222,12 +223,12 @@ void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
                 const Ix *ix);
 
 /* simd_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
-void simd_fetch_next(Cx *cx, const Op *load, Value *p);
+void simd_fetch_next(Cx *cx, const Op *load, const Ix *ix, Value *p);
 void simd_fetch_stores(Cx *cx, const Ix *ix);
 /* In front of g: what the addresses of the next nest's stores are made of. */
 void simd_fetch_scalars(Simd *n, Builder *b, const Group *g);
 /* In front of a store of consecutive elements at p, of a tile too long for that. */
-void simd_fetch_long(Cx *cx, const Op *store, Value *p);
+void simd_fetch_long(Cx *cx, const Op *store, const Ix *ix, Value *p);
 
 /* simd_reshape.c */
 void simd_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *out);

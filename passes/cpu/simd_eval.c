@@ -180,8 +180,9 @@ times(Cx *cx, Op *op, const Ix *ix, const Ev *in, Ev *out)
     bool is_known = known(in[!a].v, &c);
     if (!is_known) {
         Value *v = op_operand(op, !a);
-        if (!cx->fast || in[a].stride != 1 || !plan_get(cx->n, v)->index ||
-            !simd_in_front(cx, op_result(op, 0)->type->rank, ix))
+        bool may = cx->fast && plan_get(cx->n, v)->index &&
+                   simd_in_front(cx, op_result(op, 0)->type->rank, ix);
+        if (in[a].stride != 1 || (!may && !cx->guesses))
             return false;
         c = 1;
     }
@@ -232,7 +233,7 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
         if (!times(cx, op, ix, in, out))
             return false;
         int a = in[0].kind == EV_AFF ? 0 : 1;
-        if (known(in[!a].v, &c))
+        if (known(in[!a].v, &c) || cx->guesses)
             return true;
         Ev n = simd_eval(cx->pre, op_operand(op, !a), ix);
         Value *one = build_int(&cx->pre->b, n.v->type, 1);
@@ -241,6 +242,10 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     }
     case OP_REMS:
     case OP_REMU: {
+        if (cx->guesses) {
+            *out = in[0];
+            return in[1].kind == EV_UNI;
+        }
         if (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
             !simd_in_front(cx, op_result(op, 0)->type->rank, ix))
             return false;

@@ -2,7 +2,8 @@
 
    Processors fetch ahead of what runs on, but only to the end of a page: where rows begin
    on pages, every row would begin with a wait. So contiguous loads ask for what lies a
-   page ahead; a sum of arrays that no cache holds gains a tenth to a half.
+   page ahead; a sum of arrays that no cache holds gains a tenth to a half. Tiles of
+   several rows ask for rows further down.
 
    Rows that several nests go through, as those of a softmax, are asked for in the nest
    that computes most, where nobody waits for memory: the row after this one, and the
@@ -21,7 +22,14 @@
 
 /* LEAST: bytes of a strip below which the request costs more than it brings. MOST: of a
    tile, so that what is asked for stays in the first-level cache until it is used. */
-enum { PAGE = 4096, LEAST = 64, MOST = 16384, LONG = 16384, MOST_STEPS = 64 };
+enum {
+    PAGE = 4096,
+    LEAST = 64,
+    MOST = 16384,
+    LONG = 16384, /* of a row: it is followed by a page that the same nest reads */
+    AHEAD = 2048, /* bytes of short rows between what is read and what is asked for */
+    MOST_STEPS = 64
+};
 
 static int64_t
 tile_bytes(const Type *elem, const Type *shape)
@@ -58,32 +66,6 @@ has_load(const Group *g, const Op *load)
     return false;
 }
 
-void
-simd_fetch_next(Cx *cx, const Op *load, Value *p)
-{
-    const Type *elem = p->type->elem;
-    const Plan *plan = plan_get(cx->n, op_result((Op *)load, 0));
-    int64_t bytes = tile_bytes(elem, op_operand(load, 0)->type);
-    if (!wide(cx, elem))
-        return;
-    /* The rows of a product's operand are short: what follows them is another's. */
-    const Type *t = op_operand(load, 0)->type;
-    int64_t row = tile_bytes(elem, t) * t->shape[t->rank - 1] / type_numel(t);
-    if (cx->g && cx->g->items.n && cx->g->items.at[0].op->kind == OP_DOT &&
-        row < LONG)
-        return;
-    if (plan->nd < 2 || !cx->g) {
-        fetch(cx, p, PAGE, false, false);
-        return;
-    }
-    for (int i = 0; i < plan->nd; i++) {
-        const Group *g = plan->d[i].g;
-        if (g->cost > cx->g->cost && has_load(g, load))
-            return;
-    }
-    fetch(cx, p, (bytes + PAGE - 1) / PAGE * PAGE, bytes <= MOST, false);
-}
-
 /* Can v be computed already: from indices, and scalars that there are? */
 static bool
 ready(Simd *n, const Value *v)
@@ -95,6 +77,72 @@ ready(Simd *n, const Value *v)
     for (int i = 0; ok && i < v->op->noperand; i++)
         ok = ready(n, op_operand(v->op, i));
     return ok;
+}
+
+/* Address `ahead` rows on along d, if lanes run on there. It may be a wrong one: nothing
+   is tested for it, and nothing that was computed for it serves the access itself. */
+static Value *
+rows_on(Cx *cx, Value *to, const Ix *ix, int d, int64_t ahead)
+{
+    Ix next[MAX_RANK];
+    Map memo = cx->memo;
+    Builder *b = &cx->b;
+    for (int i = 0; i < to->type->rank; i++)
+        next[i] = ix[i];
+    next[d].v = build_binary(b, OP_ADD, ix[d].v, build_int(b, cx->n->i64, ahead));
+    map_init(&cx->memo, cx->n->tmp);
+    bool fast = cx->fast;
+    cx->fast = false;
+    cx->guesses = true;
+    Ev p = simd_eval(cx, to, next);
+    cx->guesses = false;
+    cx->fast = fast;
+    cx->memo = memo;
+    return p.kind == EV_AFF && p.stride == 1 ? p.v : NULL;
+}
+
+/* What follows a short row in memory is another tile's: then the same columns some rows
+   on are asked for, none of a tile of few rows. False: rows are long. */
+static bool
+fetch_rows(Cx *cx, Value *to, const Ix *ix, bool write)
+{
+    const Type *t = to->type;
+    int lane = -1, down = -1;
+    for (int i = 0; i < t->rank; i++)
+        lane = ix[i].kind == IX_AFF ? i : lane;
+    for (int i = 0; i < t->rank; i++)
+        down = i != lane && t->shape[i] > 1 ? i : down;
+    if (lane < 0 || down < 0)
+        return false;
+    int64_t row = tile_bytes(type_elem(t)->elem, t) * t->shape[lane] / type_numel(t);
+    if (row >= LONG)
+        return false;
+    int64_t ahead = min_i64(max_i64(AHEAD / row, 1), t->shape[down] / 4);
+    bool counts = ix[down].kind == IX_UNI && ahead && ready(cx->n, to);
+    Value *p = counts ? rows_on(cx, to, ix, down, ahead) : NULL;
+    if (p)
+        fetch(cx, p, 0, false, write);
+    return true;
+}
+
+void
+simd_fetch_next(Cx *cx, const Op *load, const Ix *ix, Value *p)
+{
+    const Type *elem = p->type->elem;
+    const Plan *plan = plan_get(cx->n, op_result((Op *)load, 0));
+    int64_t bytes = tile_bytes(elem, op_operand(load, 0)->type);
+    if (!wide(cx, elem) || fetch_rows(cx, op_operand(load, 0), ix, false))
+        return;
+    if (plan->nd < 2 || !cx->g) {
+        fetch(cx, p, PAGE, false, false);
+        return;
+    }
+    for (int i = 0; i < plan->nd; i++) {
+        const Group *g = plan->d[i].g;
+        if (g->cost > cx->g->cost && has_load(g, load))
+            return;
+    }
+    fetch(cx, p, (bytes + PAGE - 1) / PAGE * PAGE, bytes <= MOST, false);
 }
 
 static void
@@ -126,10 +174,12 @@ simd_fetch_scalars(Simd *n, Builder *b, const Group *g)
 }
 
 void
-simd_fetch_long(Cx *cx, const Op *store, Value *p)
+simd_fetch_long(Cx *cx, const Op *store, const Ix *ix, Value *p)
 {
     const Type *elem = p->type->elem;
-    if (wide(cx, elem) && tile_bytes(elem, op_operand(store, 0)->type) > MOST)
+    Value *to = op_operand(store, 0);
+    if (wide(cx, elem) && tile_bytes(elem, to->type) > MOST &&
+        !fetch_rows(cx, to, ix, true))
         fetch(cx, p, PAGE, false, true);
 }
 

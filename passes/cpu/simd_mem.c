@@ -223,7 +223,7 @@ simd_load(Cx *cx, Op *op, const Ix *ix)
     simd_check(cx, op, in[0], in[1], NULL, uniform ? 1 : cx->w, ix);
     Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, &l, &t, 1);
     if (unit && !has_mask)
-        simd_fetch_next(cx, op, p.v);
+        simd_fetch_next(cx, op, ix, p.v);
     return (Ev){uniform ? EV_UNI : EV_VEC, op_result(load, 0), 0};
 }
 
@@ -242,6 +242,6 @@ simd_store(Cx *cx, Op *op, const Ix *ix)
         in[2] = ev_strip(cx, mask);
     simd_check(cx, op, in[0], in[2], in[1], cx->w, ix);
     if (unit && !has_mask)
-        simd_fetch_long(cx, op, p.v);
+        simd_fetch_long(cx, op, ix, p.v);
     build_op(&cx->b, unit ? OP_VSTORE : OP_STORE, in, has_mask ? 3 : 2, NULL, NULL, 0);
 }
