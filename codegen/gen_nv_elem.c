@@ -1,120 +1,57 @@
 /* Elementwise work on a GPU: the shared code of gen_elem.c, with the operations that the
    hardware has approximations for done as Triton does them (div.full, sqrt.approx,
    ex2.approx) and everything else left to LLVM. The hardware's sine and logarithm are
-   too coarse away from small arguments and near 1: those are polynomials, and so are the
-   error function and the hyperbolic tangent. */
-#include "codegen/gen_nv.h"
+   too coarse away from small arguments and near 1: those are polynomials, and so are most
+   functions of fp32 (gen_nv_math.h); libclc's, whose every branch would be computed, take
+   several times their instructions. */
+#include "codegen/gen_nv_math.h"
+
 #include "codegen/ptx.h"
+#include "ir/base/util.h"
 
 #include <string.h>
 
-static const double log2_e = 1.4426950408889634;
-
-static LLVMValueRef
-unary_asm(Gen *g, const char *text, LLVMValueRef x)
+NvMath *
+nv_math_named(const char *name)
 {
-    return ptx_asm(g, text, "=f,f", g->f32, &x, 1, false);
-}
-
-static LLVMValueRef
-times(Gen *g, LLVMValueRef x, double c)
-{
-    return LLVMBuildFMul(g->b, x, ll_float(LLVMTypeOf(x), c), "");
-}
-
-/* sin(x + quadrant * pi/2). The multiple of pi/2 is taken off in double precision, where
-   pi/2 in two parts leaves an exact remainder: within 1.6 ulp for |x| <= 1e13; beyond,
-   only the range of the result is right. Adding 1.5 * 2^52 leaves the multiple's low bits
-   in the low bits of the sum. */
-static LLVMValueRef
-sine(Gen *g, LLVMValueRef x, int quadrant)
-{
-    static const double sin_c[] = {-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4};
-    static const double cos_c[] = {1.0, -0.5, 4.166664568298827e-2, -1.388731625493765e-3,
-                                   2.443315711809948e-5};
-    LLVMValueRef magic = ll_float(g->f64, 6755399441055744.0);
-    LLVMValueRef wide = LLVMBuildFPExt(g->b, x, g->f64, "");
-    LLVMValueRef sum = gen_fma(g, wide, ll_float(g->f64, 0.63661977236758138), magic);
-    LLVMValueRef k = LLVMBuildFSub(g->b, sum, magic, "");
-    LLVMValueRef r = gen_fma(g, k, ll_float(g->f64, -1.5707963267948966), wide);
-    r = gen_fma(g, k, ll_float(g->f64, -6.123233995736766e-17), r);
-    r = LLVMBuildFPTrunc(g->b, r, g->f32, "");
-    LLVMValueRef q =
-        LLVMBuildTrunc(g->b, LLVMBuildBitCast(g->b, sum, g->i64, ""), g->i32, "");
-    q = LLVMBuildAdd(g->b, q, ll_int(g->i32, quadrant), "");
-    LLVMValueRef s = LLVMBuildFMul(g->b, r, r, "");
-    LLVMValueRef odd = LLVMBuildTrunc(g->b, q, g->i1, "");
-    LLVMValueRef cube = LLVMBuildFMul(g->b, s, r, "");
-    LLVMValueRef sin_r = gen_fma(g, gen_polynomial(g, s, sin_c, 3), cube, r);
-    LLVMValueRef cosine = gen_polynomial(g, s, cos_c, 5);
-    LLVMValueRef y = LLVMBuildSelect(g->b, odd, cosine, sin_r, "");
-    LLVMValueRef half = LLVMBuildAnd(g->b, q, ll_int(g->i32, 2), "");
-    LLVMValueRef back = LLVMBuildICmp(g->b, LLVMIntNE, half, ll_int(g->i32, 0), "");
-    return LLVMBuildSelect(g->b, back, LLVMBuildFNeg(g->b, y, ""), y, "");
-}
-
-/* x = m * 2^i with m in [2/3, 4/3): log(1 + f) as a polynomial in f = m - 1, plus i * log
-   2; within 0.9 ulp, to base 2 within 1.6 (lg2.approx is 2^-22 off near 1, where the
-   logarithm is as small as that). */
-static LLVMValueRef
-logarithm(Gen *g, LLVMValueRef x, bool base2)
-{
-    static const double c[] = {-0.5,         0.333331972,  -0.249996200,
-                               0.200120345,  -0.166846126, 0.139814854,
-                               -0.121489584, 0.140889585,  -0.130187988};
-    LLVMValueRef zero = ll_float(g->f32, 0.0), inf = ll_float(g->f32, __builtin_inf());
-    LLVMValueRef tiny =
-        LLVMBuildFCmp(g->b, LLVMRealOLT, x, ll_float(g->f32, 0x1p-126), "");
-    LLVMValueRef a = LLVMBuildSelect(g->b, tiny, times(g, x, 0x1p23), x, "");
-    LLVMValueRef lift = LLVMBuildSelect(g->b, tiny, ll_float(g->f32, -23.0), zero, "");
-    LLVMValueRef bits = LLVMBuildBitCast(g->b, a, g->i32, "");
-    LLVMValueRef e = LLVMBuildSub(g->b, bits, ll_int(g->i32, 0x3f2aaaab), "");
-    e = LLVMBuildAnd(g->b, e, ll_int(g->i32, (int32_t)0xff800000), "");
-    LLVMValueRef m = LLVMBuildBitCast(g->b, LLVMBuildSub(g->b, bits, e, ""), g->f32, "");
-    LLVMValueRef i =
-        gen_fma(g, LLVMBuildSIToFP(g->b, e, g->f32, ""), ll_float(g->f32, 0x1p-23), lift);
-    LLVMValueRef f = LLVMBuildFSub(g->b, m, ll_float(g->f32, 1.0), "");
-    LLVMValueRef s = LLVMBuildFMul(g->b, f, f, "");
-    LLVMValueRef r = gen_fma(g, gen_polynomial(g, f, c, 9), s, f);
-    r = base2 ? gen_fma(g, r, ll_float(g->f32, log2_e), i)
-              : gen_fma(g, i, ll_float(g->f32, 0.693147182), r);
-    LLVMValueRef below = LLVMBuildFCmp(g->b, LLVMRealOLT, x, zero, "");
-    LLVMValueRef none = LLVMBuildFCmp(g->b, LLVMRealOEQ, x, zero, "");
-    LLVMValueRef odd =
-        LLVMBuildSelect(g->b, none, ll_float(g->f32, -__builtin_inf()), x, "");
-    odd = LLVMBuildSelect(g->b, below, ll_float(g->f32, __builtin_nan("")), odd, "");
-    LLVMValueRef plain = LLVMBuildAnd(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, x, zero, ""),
-                                      LLVMBuildFCmp(g->b, LLVMRealOLT, x, inf, ""), "");
-    return LLVMBuildSelect(g->b, plain, r, odd, "");
-}
-
-static LLVMValueRef
-power_of_two(Gen *g, LLVMValueRef x)
-{
-    return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", x);
-}
-
-/* Near 0 x + x^3 p(x^2), fitted, from 0.9 on 1 - 2 / (1 + e^2x): within 2.5 ulp, the
-   hardware's errors included. */
-static LLVMValueRef
-hyperbolic_tangent(Gen *g, LLVMValueRef x)
-{
-    static const double p[] = {-0.333332121, 0.133303598,    -0.0537214838,
-                               0.0209041145, -0.00686004246, 0.00130395428};
-    LLVMValueRef one = ll_float(g->f32, 1.0);
-    LLVMValueRef size = ll_intrinsic1(g->b, "llvm.fabs", &x, 1);
-    LLVMValueRef s = LLVMBuildFMul(g->b, x, x, "");
-    LLVMValueRef near = gen_polynomial(g, s, p, 6);
-    near = gen_fma(g, near, LLVMBuildFMul(g->b, s, x, ""), x);
-    LLVMValueRef e = times(g, size, 2 * log2_e);
-    e = unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", e);
-    e = LLVMBuildFAdd(g->b, e, one, "");
-    e = unary_asm(g, "rcp.approx.ftz.f32 $0, $1;", e);
-    e = gen_fma(g, e, ll_float(g->f32, -2.0), one);
-    LLVMValueRef small =
-        LLVMBuildFCmp(g->b, LLVMRealOLT, size, ll_float(g->f32, 0.9), "");
-    LLVMValueRef r[2] = {LLVMBuildSelect(g->b, small, near, e, ""), x};
-    return ll_intrinsic1(g->b, "llvm.copysign", r, 2); /* that of -0, too */
+    static const struct {
+        const char *name;
+        NvMath *fn;
+    } table[] = {
+        {"tan", nv_tan},
+        {"asin", nv_asin},
+        {"acos", nv_acos},
+        {"atan", nv_atan},
+        {"atan2", nv_atan2},
+        {"sinh", nv_sinh},
+        {"cosh", nv_cosh},
+        {"tanh", nv_tanh},
+        {"asinh", nv_asinh},
+        {"acosh", nv_acosh},
+        {"atanh", nv_atanh},
+        {"expm1", nv_expm1},
+        {"exp10", nv_exp10},
+        {"log1p", nv_log1p_of},
+        {"log10", nv_log10},
+        {"pow", nv_pow},
+        {"cbrt", nv_cbrt},
+        {"hypot", nv_hypot},
+        {"erfc", nv_erfc},
+        {"fmod", nv_fmod},
+        {"remainder", nv_remainder},
+        {"fast_sin", nv_fast_sin},
+        {"fast_cos", nv_fast_cos},
+        {"fast_tan", nv_fast_tan},
+        {"fast_log", nv_fast_log},
+        {"fast_log2", nv_fast_log2},
+        {"fast_log10", nv_fast_log10},
+        {"fast_pow", nv_fast_pow},
+        {"fast_exp10", nv_fast_exp10},
+    };
+    for (int i = 0; i < COUNT_OF(table); i++)
+        if (strcmp(table[i].name, name) == 0)
+            return table[i].fn;
+    return NULL;
 }
 
 LLVMValueRef
@@ -124,20 +61,22 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
         return op->kind == OP_RSQRT ? NULL : nv_libm(g, op, k, x);
     if (k != SK_F32)
         return NULL;
-    if (op->kind == OP_LIBM && strcmp(attr_str(&op->attrs, ATTR_FN), "tanh") == 0)
-        return hyperbolic_tangent(g, x[0]);
+    NvMath *fn =
+        op->kind == OP_LIBM ? nv_math_named(attr_str(&op->attrs, ATTR_FN)) : NULL;
+    if (fn)
+        return fn(g, x);
     switch ((int)op->kind) {
     case OP_DIVF: return ptx_call(g, PTX_DIV_FULL, x, 2);
     case OP_SQRT: return ptx_call(g, PTX_SQRT, x, 1);
     case OP_RSQRT: return ptx_call(g, PTX_RSQRT, x, 1);
-    case OP_EXP2: return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", x[0]);
-    case OP_EXP:
-        return unary_asm(g, "ex2.approx.ftz.f32 $0, $1;", times(g, x[0], log2_e));
-    case OP_LOG2: return logarithm(g, x[0], true);
-    case OP_LOG: return logarithm(g, x[0], false);
-    case OP_ERF: return gen_erf(g, x[0], power_of_two);
-    case OP_SIN: return sine(g, x[0], 0);
-    case OP_COS: return sine(g, x[0], 1);
+    case OP_EXP2: return nv_ex2(g, x[0]);
+    case OP_EXP: return nv_ex2(g, times(g, x[0], 1.4426950408889634));
+    case OP_LOG2: return nv_log(g, x[0], LOG_2);
+    case OP_LOG: return nv_log(g, x[0], LOG_E);
+    case OP_ERF: return gen_erf(g, x[0], nv_ex2);
+    case OP_SIN: return nv_sine(g, x[0], 0);
+    case OP_COS: return nv_sine(g, x[0], 1);
+    case OP_REMF: return nv_fmod(g, x);
     default: return nv_libm(g, op, k, x);
     }
 }

@@ -100,16 +100,11 @@ library_function(Gen *g, const char *mangled)
     return fn;
 }
 
-/* Functions whose f32 form is coarse (gamma) or takes numbers below 2^-126 for 0 (the
-   exact remainders): done in f64 and rounded. */
+/* Functions whose f32 form is coarse: done in f64 and rounded. */
 static bool
 is_double(const char *name)
 {
-    static const char *const list[] = {"fmod", "remainder", "tgamma", "lgamma"};
-    for (int i = 0; i < COUNT_OF(list); i++)
-        if (strcmp(list[i], name) == 0)
-            return true;
-    return false;
+    return strcmp(name, "tgamma") == 0 || strcmp(name, "lgamma") == 0;
 }
 
 LLVMValueRef

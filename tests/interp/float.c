@@ -155,7 +155,9 @@ static const Function functions[] = {
     {"atan", atan, 0},        {"asinh", asinh, 0},     {"acosh", acosh, 0},
     {"atanh", atanh, 0},      {"atan2", 0, atan2},     {"expm1", expm1, 0},
     {"exp10", ten_to, 0},     {"log1p", log1p, 0},     {"log10", log10, 0},
-    {"cbrt", cbrt, 0},        {"erfc", erfc, 0},       {"tgamma", tgamma, 0},
+    {"sin", sin, 0},          {"cos", cos, 0},         {"log", log, 0},
+    {"log2", log2, 0},        {"cbrt", cbrt, 0},       {"erfc", erfc, 0},
+    {"tgamma", tgamma, 0},
     {"lgamma", lgamma, 0},    {"pow", 0, pow},         {"powi", 0, pow},
     {"fmod", 0, fmod},        {"hypot", 0, hypot},     {"remainder", 0, remainder},
     {"copysign", 0, copysign}, {"fdim", 0, fdim},      {"ldexp", 0, power_of_two},
@@ -176,6 +178,7 @@ function(const char *name, ScalarKind k)
     static const Function next32 = {"nextafter", 0, next_single};
     if (!strcmp(name, "nextafter"))
         return k == SK_F64 ? &next : &next32;
+    name += strncmp(name, "fast_", 5) ? 0 : 5;
     for (int i = 0; i < COUNT_OF(functions); i++)
         if (!strcmp(functions[i].name, name))
             return &functions[i];

@@ -1,0 +1,168 @@
+/* Math functions of fp32 on a GPU, one element at a time: the words that they are written
+   in, and the functions that one file lends to another. Products and sums are not fused
+   but where `fma` says so; a comparison with NaN is false. */
+#ifndef SDC_CODEGEN_GEN_NV_MATH_H
+#define SDC_CODEGEN_GEN_NV_MATH_H
+
+#include "codegen/gen_nv.h"
+
+typedef LLVMValueRef Num;
+
+/* ---- words */
+static inline Num
+number(Gen *g, double c)
+{
+    return ll_float(g->f32, c);
+}
+
+static inline Num
+add(Gen *g, Num a, Num b)
+{
+    return LLVMBuildFAdd(g->b, a, b, "");
+}
+
+static inline Num
+sub(Gen *g, Num a, Num b)
+{
+    return LLVMBuildFSub(g->b, a, b, "");
+}
+
+static inline Num
+mul(Gen *g, Num a, Num b)
+{
+    return LLVMBuildFMul(g->b, a, b, "");
+}
+
+static inline Num
+times(Gen *g, Num a, double c)
+{
+    return mul(g, a, ll_float(LLVMTypeOf(a), c));
+}
+
+static inline Num
+plus(Gen *g, Num a, double c)
+{
+    return add(g, a, ll_float(LLVMTypeOf(a), c));
+}
+
+static inline Num
+minus(Gen *g, Num a)
+{
+    return LLVMBuildFNeg(g->b, a, "");
+}
+
+static inline Num
+size_of(Gen *g, Num a)
+{
+    return ll_intrinsic1(g->b, "llvm.fabs", &a, 1);
+}
+
+static inline Num
+with_sign(Gen *g, Num size, Num sign)
+{
+    Num in[2] = {size, sign};
+    return ll_intrinsic1(g->b, "llvm.copysign", in, 2);
+}
+
+/* NaN of either is the result. */
+static inline Num
+lesser(Gen *g, Num a, double c)
+{
+    Num in[2] = {a, ll_float(LLVMTypeOf(a), c)};
+    return ll_intrinsic1(g->b, "llvm.minimum", in, 2);
+}
+
+static inline Num
+greater(Gen *g, Num a, double c)
+{
+    Num in[2] = {a, ll_float(LLVMTypeOf(a), c)};
+    return ll_intrinsic1(g->b, "llvm.maximum", in, 2);
+}
+
+static inline LLVMValueRef
+less(Gen *g, Num a, double c)
+{
+    return LLVMBuildFCmp(g->b, LLVMRealOLT, a, ll_float(LLVMTypeOf(a), c), "");
+}
+
+static inline LLVMValueRef
+more(Gen *g, Num a, double c)
+{
+    return LLVMBuildFCmp(g->b, LLVMRealOGT, a, ll_float(LLVMTypeOf(a), c), "");
+}
+
+static inline LLVMValueRef
+equal(Gen *g, Num a, double c)
+{
+    return LLVMBuildFCmp(g->b, LLVMRealOEQ, a, ll_float(LLVMTypeOf(a), c), "");
+}
+
+static inline LLVMValueRef
+either(Gen *g, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildOr(g->b, a, b, "");
+}
+
+static inline LLVMValueRef
+both(Gen *g, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildAnd(g->b, a, b, "");
+}
+
+static inline LLVMValueRef
+where(Gen *g, LLVMValueRef condition, LLVMValueRef a, LLVMValueRef b)
+{
+    return LLVMBuildSelect(g->b, condition, a, b, "");
+}
+
+static inline LLVMValueRef
+bits_of(Gen *g, Num a)
+{
+    return LLVMBuildBitCast(g->b, a, g->i32, "");
+}
+
+static inline Num
+of_bits(Gen *g, LLVMValueRef a)
+{
+    return LLVMBuildBitCast(g->b, a, g->f32, "");
+}
+
+/* ---- of gen_nv_exp.c: the hardware's approximations, subnormal results are 0. Relative
+   errors are at most 2^-22 (2^x), 2^-23 (1/x, square root). lg2 is 2^-22 off, absolute
+   from 1/2 to 2, else relative. */
+Num nv_ex2(Gen *g, Num x);
+Num nv_lg2(Gen *g, Num x);
+Num nv_rcp(Gen *g, Num x);
+Num nv_root(Gen *g, Num x);
+Num nv_rsqrt(Gen *g, Num x);
+/* The power of two 2^-e of a positive x of the exponent e, 2^-126 .. 2^126; returns 2^e.
+   What is infinite or 0 stays so. */
+Num nv_unscaled(Gen *g, Num x, Num *factor);
+/* y * 2^n, rounded once, for n that two factors make: -252 .. 254. */
+Num nv_scaled(Gen *g, Num y, LLVMValueRef n);
+/* e^(x + low) = the result * 2^n, within 0.6 ulp; |x| < 2^20, low below an ulp of x. */
+Num nv_exponential(Gen *g, Num x, Num low, LLVMValueRef *n);
+
+/* ---- gen_nv_log.c */
+typedef enum LogBase { LOG_E, LOG_2, LOG_10 } LogBase;
+Num nv_log(Gen *g, Num x, LogBase base);
+/* log(1 + x), and more: a whole number of natural logarithms of 2. */
+Num nv_log1p(Gen *g, Num x, Num more);
+Num nv_pow(Gen *g, Num *x);
+
+/* ---- gen_nv_trig.c */
+/* sin(x + quadrant * pi/2) */
+Num nv_sine(Gen *g, Num x, int quadrant);
+
+/* A function of ir/math.def in fp32 that this target computes itself; NULL: it has not.
+ */
+typedef Num NvMath(Gen *g, Num *x);
+NvMath nv_tan, nv_asin, nv_acos, nv_atan, nv_atan2;
+NvMath nv_expm1, nv_exp10, nv_sinh, nv_cosh, nv_tanh;
+NvMath nv_log1p_of, nv_log10, nv_asinh, nv_acosh, nv_atanh;
+NvMath nv_erfc, nv_cbrt, nv_hypot, nv_fmod, nv_remainder;
+NvMath nv_fast_sin, nv_fast_cos, nv_fast_tan, nv_fast_log, nv_fast_log2, nv_fast_log10;
+NvMath nv_fast_exp10, nv_fast_pow;
+NvMath *nv_math_named(const char *name);
+
+#endif
