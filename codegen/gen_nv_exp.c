@@ -114,9 +114,13 @@ nv_expm1(Gen *g, Num *x)
     n = where(g, near, ll_int(g->i32, 0), n);
     f = log2_off(g, y, k);
     Num p = gen_fma(g, mul(g, f, f), gen_polynomial(g, f, c, 6), f);
-    /* 2^(n - 1), which never overflows */
+    /* 2^(n - 1), which never overflows; less 1/2 exactly, or p less so much */
     Num half = two_to(g, LLVMBuildSub(g->b, n, ll_int(g->i32, 1), ""));
-    y = gen_fma(g, p, half, plus(g, half, -0.5));
+    LLVMValueRef large = LLVMBuildICmp(g->b, LLVMIntSGT, n, ll_int(g->i32, 22), "");
+    LLVMValueRef in[2] = {n, ll_int(g->i32, 100)};
+    n = ll_intrinsic1(g->b, "llvm.smin", in, 2);
+    p = where(g, large, sub(g, p, two_to(g, LLVMBuildNeg(g->b, n, ""))), p);
+    y = gen_fma(g, p, half, where(g, large, half, plus(g, half, -0.5)));
     return where(g, less(g, size_of(g, x[0]), 0x1p-24), x[0], add(g, y, y));
 }
 

@@ -54,7 +54,7 @@ nv_log(Gen *g, Num x, LogBase base)
         Num low = gen_fma(g, f, number(g, log2_e_high), minus(g, high));
         low = gen_fma(g, f, number(g, log2_e - log2_e_high), low);
         low = add(g, low, sub(g, high, sub(g, sum, i)));
-        r = add(g, gen_fma(g, times(g, p, log2_e), s, low), sum);
+        r = add(g, gen_fma(g, mul(g, p, s), number(g, log2_e), low), sum);
         break;
     }
     case LOG_10: /* of log10(2) the first part has 13 bits: times i it is exact */

@@ -99,6 +99,15 @@ def erfcx(a):
     return mp.exp(a * a) * mp.erfc(a)
 
 
+def erfinv_of(w):
+    """erfinv of sqrt(1 - e^-w)"""
+    if w < 30:
+        return mp.erfinv(mp.sqrt(1 - mp.exp(-w)))
+    y = -mp.expm1(mp.log1p(-mp.exp(-w)) / 2)  # 1 - sqrt(1 - e^-w)
+    x = mp.sqrt(-mp.log(y * mp.sqrt(mp.pi * -mp.log(y))))
+    return mp.findroot(lambda z: mp.log(mp.erfc(z) / y), x)
+
+
 # name: function, interval, coefficients, weight (error relative to the result)
 FITS = {
     "asin": (odd(mp.asin), 0, 0.335, 6, lambda s: s),
@@ -118,10 +127,17 @@ FITS = {
     "atanh": (odd(mp.atanh), 0, 0.0295, 4, lambda s: s),
     "erfcx": (lambda t: (lambda a: erfcx(a) * (1 + 2 * a))((2 + 2 * t) / (1 - t)),
               -1, 0.67, 11, lambda t: 1),
-    "erfinv": (lambda u: mp.erfinv(mp.sqrt(1 - mp.exp(-(u + 2.5)))) /
-               mp.sqrt(1 - mp.exp(-(u + 2.5))), -2.49999, 2.5, 11, lambda t: 1),
-    "erfinv_far": (lambda u: mp.erfinv(mp.sqrt(1 - mp.exp(-(u + 3)**2))) /
-                   mp.sqrt(1 - mp.exp(-(u + 3)**2)), -0.7640, 1.08, 12, lambda t: 1),
+    # with w = -log(1 - x^2): erfinv / x around w = 2.1875, whose value has few bits more
+    # than fp32; erfinv / r of 1 / r, r = sqrt(w)
+    "erfinv": (lambda u: erfinv_of(u + 2.1875) / mp.sqrt(1 - mp.exp(-u - 2.1875)),
+               -2.1873, 2.8125, 10,
+               lambda u: mp.sqrt(1 - mp.exp(-u - 2.1875)) / erfinv_of(u + 2.1875)),
+    "erfinv_far": (lambda v: erfinv_of(v**-2) * v, 0.0985, 0.4473, 10, lambda v: 1),
+    "erfcx_all": (lambda t: (lambda a: erfcx(a) * (1 + 2 * a))((2 + 2 * t) / (1 - t)),
+                  -1, 0.998, 12, lambda t: 1),
+    "sinpi": (near(lambda s: (mp.sinpi(mp.sqrt(s)) / mp.sqrt(s) - mp.pi) / s), 0, 0.0625,
+              4, lambda s: s),
+    "cospi": (near(lambda s: (mp.cospi(mp.sqrt(s)) - 1) / s), 0, 0.0625, 4, lambda s: s),
 }
 
 

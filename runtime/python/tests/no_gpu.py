@@ -34,6 +34,7 @@ def pretend():
     import torch._inductor.fx_passes.misc_patterns as misc_patterns
     import torch._inductor.fx_passes.pad_mm as pad_mm
     import torch._inductor.select_algorithm as select
+    import torch._subclasses.fake_tensor as fake_tensor
     import torch.cuda.graphs as graphs
     from sdc import driver
     stream = Device()
@@ -77,6 +78,8 @@ def pretend():
             break
     fuse_attention._sfdp_init = misc_patterns._misc_patterns_init = _answer(None)
     pad_mm._pad_mm_init = _answer(None)
+    if hasattr(fake_tensor, "init_gpu_context"):  # torch 2.11 allocates in it
+        fake_tensor.init_gpu_context = _answer(None)
     select.PRINT_AUTOTUNE = False
     select.AlgorithmSelectorCache.make_benchmark_fn = classmethod(_compile_all)
 
