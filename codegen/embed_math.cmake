@@ -5,19 +5,18 @@
 # a module of its own with the tables that it reads and nothing else. The tables go from
 # constant to global memory: the lanes of a warp look up different entries, which the
 # constant cache would serve one by one. Without CLC the list is empty.
-set(functions "")
-foreach(t f d)
-    foreach(name erf exp exp2 log log2 sin cos tanh sinh cosh tan asin acos atan asinh
-            acosh atanh expm1 exp10 log1p log10 cbrt erfc tgamma lgamma)
-        string(LENGTH ${name} n)
-        list(APPEND functions _Z${n}${name}${t})
-    endforeach()
-    foreach(name atan2 pow fmod remainder hypot fdim nextafter)
-        string(LENGTH ${name} n)
-        list(APPEND functions _Z${n}${name}${t}${t})
-    endforeach()
-    list(APPEND functions _Z4pown${t}i _Z5ldexp${t}i)
+# Of fp32 those that sdc has not itself (codegen/gen_nv_math.h).
+set(functions _Z4fdimff _Z9nextafterff _Z4pownfi _Z5ldexpfi)
+foreach(name erf exp exp2 log log2 sin cos tanh sinh cosh tan asin acos atan asinh acosh
+        atanh expm1 exp10 log1p log10 cbrt erfc tgamma lgamma)
+    string(LENGTH ${name} n)
+    list(APPEND functions _Z${n}${name}d)
 endforeach()
+foreach(name atan2 pow fmod remainder hypot fdim nextafter)
+    string(LENGTH ${name} n)
+    list(APPEND functions _Z${n}${name}dd)
+endforeach()
+list(APPEND functions _Z4powndi _Z5ldexpdi)
 
 function(tool)
     execute_process(COMMAND ${BIN}/${ARGV} COMMAND_ERROR_IS_FATAL ANY)

@@ -36,6 +36,8 @@ nv_math_named(const char *name)
         {"pow", nv_pow},
         {"cbrt", nv_cbrt},
         {"hypot", nv_hypot},
+        {"tgamma", nv_tgamma},
+        {"lgamma", nv_lgamma},
         {"erfc", nv_erfc},
         {"fmod", nv_fmod},
         {"remainder", nv_remainder},

@@ -1,7 +1,7 @@
-/* The math library on a GPU: LLVM's intrinsics where PTX has the operation, else
-   functions of libclc (codegen/nv_math_code.h), each linked into the module that asks for
-   it. Short ones are inlined, of long ones each kernel has one copy that it calls: a tile
-   would repeat them for each of its registers. */
+/* The math library on a GPU, but for what gen_nv_math.h has: LLVM's intrinsics where PTX
+   has the operation, else functions of libclc (codegen/nv_math_code.h), each linked into
+   the module that asks for it. Short ones are inlined, of long ones each kernel has one
+   copy that it calls: a tile would repeat them for each of its registers. */
 #include "codegen/gen_nv.h"
 #include "codegen/nv_math_code.h"
 
@@ -100,13 +100,6 @@ library_function(Gen *g, const char *mangled)
     return fn;
 }
 
-/* Functions whose f32 form is coarse: done in f64 and rounded. */
-static bool
-is_double(const char *name)
-{
-    return strcmp(name, "tgamma") == 0 || strcmp(name, "lgamma") == 0;
-}
-
 LLVMValueRef
 nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
 {
@@ -119,10 +112,7 @@ nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     LLVMValueRef r = by_intrinsic(g, name, x, op->noperand);
     if (r)
         return r;
-    bool wide = k == SK_F32 && is_double(name);
-    for (int i = 0; wide && i < op->noperand; i++)
-        args[i] = LLVMBuildFPExt(g->b, args[i], g->f64, "");
-    const char *letter = k == SK_F32 && !wide ? "f" : "d";
+    const char *letter = k == SK_F32 ? "f" : "d";
     snprintf(mangled, sizeof mangled, "_Z%d%s%s%.*s", (int)strlen(name), name, letter,
              op->noperand - 1, int_second ? "i" : letter);
     if (int_second)
@@ -136,5 +126,5 @@ nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     }
     r = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(fn), fn, args, (unsigned)op->noperand,
                        "");
-    return wide ? LLVMBuildFPTrunc(g->b, r, g->f32, "") : r;
+    return r;
 }

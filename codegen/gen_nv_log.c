@@ -132,9 +132,9 @@ nv_atanh(Gen *g, Num *x)
     return with_sign(g, times(g, nv_log1p(g, u, NULL), 0.5), x[0]);
 }
 
-/* log2 of a > 0 as *high + *low: with a = m 2^e, z = (m - 1) / (m + 1), 2 atanh(z). */
-static void
-log2_pair(Gen *g, Num a, Num *high, Num *low)
+/* With a = m 2^e, z = (m - 1) / (m + 1): e + 2 atanh(z) / log 2. */
+void
+nv_log2_pair(Gen *g, Num a, Num *high, Num *low)
 {
     static const double c[] = {0.333333313, 0.200001687, 0.142685801, 0.117925845};
     LLVMValueRef tiny = less(g, a, 0x1p-126);
@@ -164,18 +164,17 @@ log2_pair(Gen *g, Num a, Num *high, Num *low)
     *low = add(g, bottom, sub(g, top, sub(g, *high, i)));
 }
 
-/* 2^(high + low); beyond 200 all is infinite, or 0. */
-static Num
-power_of_pair(Gen *g, Num high, Num low)
+Num
+nv_power_of_pair(Gen *g, Num high, Num low, LLVMValueRef *n)
 {
     static const double c[] = {0.693147182,   0.240226507,   0.0555036031,
                                0.00961803831, 0.00133916538, 0.000154725669};
     Num y = lesser(g, greater(g, high, -200.0), 200.0);
     Num magic = number(g, 12582912.0), sum = add(g, y, magic);
-    LLVMValueRef n = LLVMBuildSub(g->b, bits_of(g, sum), ll_int(g->i32, 0x4b400000), "");
+    *n = LLVMBuildSub(g->b, bits_of(g, sum), ll_int(g->i32, 0x4b400000), "");
     low = where(g, less(g, size_of(g, high), 200.0), low, number(g, 0.0));
     Num f = add(g, sub(g, y, sub(g, sum, magic)), low);
-    return nv_scaled(g, gen_fma(g, f, gen_polynomial(g, f, c, 6), number(g, 1.0)), n);
+    return gen_fma(g, f, gen_polynomial(g, f, c, 6), number(g, 1.0));
 }
 
 static LLVMValueRef
@@ -190,12 +189,14 @@ nv_pow(Gen *g, Num *x)
 {
     Num a = size_of(g, x[0]), y = x[1], high, low, one = number(g, 1.0);
     LLVMValueRef none = LLVMBuildFCmp(g->b, LLVMRealUNO, a, y, "");
-    log2_pair(g, a, &high, &low);
+    nv_log2_pair(g, a, &high, &low);
     high = where(g, equal(g, a, 0.0), number(g, -__builtin_inf()), high);
     high = where(g, equal(g, a, __builtin_inf()), a, high);
     Num top = mul(g, y, high);
     Num bottom = gen_fma(g, y, low, gen_fma(g, y, high, minus(g, top)));
-    Num r = power_of_pair(g, top, bottom);
+    LLVMValueRef n;
+    Num r = nv_power_of_pair(g, top, bottom, &n);
+    r = nv_scaled(g, r, n);
     r = where(g, equal(g, a, 1.0), one, r); /* y may be infinite */
     LLVMValueRef whole = is_whole(g, y);
     LLVMValueRef odd =

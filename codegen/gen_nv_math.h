@@ -149,6 +149,10 @@ Num nv_log(Gen *g, Num x, LogBase base);
 /* log(1 + x), and more: a whole number of natural logarithms of 2. */
 Num nv_log1p(Gen *g, Num x, Num more);
 Num nv_pow(Gen *g, Num *x);
+/* log2 of a > 0 as *high + *low, within 2^-30 of it. */
+void nv_log2_pair(Gen *g, Num a, Num *high, Num *low);
+/* 2^(high + low) = the result * 2^n; beyond 200 it is infinite, or 0, when scaled. */
+Num nv_power_of_pair(Gen *g, Num high, Num low, LLVMValueRef *n);
 
 /* ---- gen_nv_trig.c */
 /* sin(x + quadrant * pi/2) */
@@ -160,7 +164,7 @@ typedef Num NvMath(Gen *g, Num *x);
 NvMath nv_tan, nv_asin, nv_acos, nv_atan, nv_atan2;
 NvMath nv_expm1, nv_exp10, nv_sinh, nv_cosh, nv_tanh;
 NvMath nv_log1p_of, nv_log10, nv_asinh, nv_acosh, nv_atanh;
-NvMath nv_erfc, nv_cbrt, nv_hypot, nv_fmod, nv_remainder;
+NvMath nv_tgamma, nv_lgamma, nv_erfc, nv_cbrt, nv_hypot, nv_fmod, nv_remainder;
 NvMath nv_fast_sin, nv_fast_cos, nv_fast_tan, nv_fast_log, nv_fast_log2, nv_fast_log10;
 NvMath nv_fast_exp10, nv_fast_pow;
 NvMath *nv_math_named(const char *name);

@@ -28,6 +28,8 @@ REFERENCE = {"rcbrt": "1 / cbrt(x)", "erfinv": "erfinv_of(x)", "erfcinv": "erfci
              "cospi": "cospi_of(x)", "rsqrt": "1 / sqrt(x)",
              "rhypot": "1 / hypot(x, y)", "normcdfinv": "-sqrtl(2) * erfcinv_of(2 * x)",
              "erfcx": "erfcx_of(x)"}
+# where CUDA promises nothing: around lgamma's zeros
+SKIPPED = {"lgamma": "x > -10.001 && x < -2.264"}
 
 KERNEL = """import triton
 import triton.language as tl
@@ -146,6 +148,7 @@ static float sx, sy, sgot, swant;
 
 static int one(float x, float y, int special)
 {
+    if (SKIPPED) return 0;
     double w = WANT;
     float want = (float)w, got;
     for (side = -1; side <= 1; side++) {
@@ -261,7 +264,8 @@ def check(name, step, folder):
     want = REFERENCE.get(name, plain + ("(x, y)" if two else "(x)"))
     with open(path + ".c", "w") as f:
         f.write("#define _GNU_SOURCE\n#define WANT (%s)\n#define PAIRS %d\n#define POWER %d\n"
-                % (want, two, "pow" in name) + HARNESS)
+                "#define SKIPPED (%s)\n"
+                % (want, two, "pow" in name, SKIPPED.get(name, "0")) + HARNESS)
     p = subprocess.run([CLANG, "-O2", "-march=native", "-ffp-contract=off", "-w",
                         "-fno-math-errno", "-o", path, path + ".c", path + ".ll", "-lm"],
                        capture_output=True, text=True)

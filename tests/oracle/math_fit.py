@@ -135,6 +135,12 @@ FITS = {
     "erfinv_far": (lambda v: erfinv_of(v**-2) * v, 0.0985, 0.4473, 10, lambda v: 1),
     "erfcx_all": (lambda t: (lambda a: erfcx(a) * (1 + 2 * a))((2 + 2 * t) / (1 - t)),
                   -1, 0.998, 12, lambda t: 1),
+    # Stirling's series by v = 1 / x; lgamma around 1 and 2
+    "stirling": (near(lambda v: (mp.loggamma(1 / v) - (1 / v - 0.5) * mp.log(1 / v) + 1 / v
+                                 - mp.log(2 * mp.pi) / 2) / v), 0.001, 0.5, 4,
+                 lambda v: v),
+    "lgamma_1": (near(lambda t: mp.loggamma(1 + t) / t), -0.5, 0.5, 13, lambda t: 1),
+    "lgamma_2": (near(lambda t: mp.loggamma(2 + t) / t), -0.5, 1.0, 10, lambda t: 1),
     "sinpi": (near(lambda s: (mp.sinpi(mp.sqrt(s)) / mp.sqrt(s) - mp.pi) / s), 0, 0.0625,
               4, lambda s: s),
     "cospi": (near(lambda s: (mp.cospi(mp.sqrt(s)) - 1) / s), 0, 0.0625, 4, lambda s: s),

@@ -24,19 +24,20 @@ ten_to(double x)
 }
 
 static const Function functions[] = {
-    {"sin", 2, sin, 0},      {"cos", 2, cos, 0},
-    {"tan", 4, tan, 0},      {"asin", 2, asin, 0},
-    {"acos", 2, acos, 0},    {"atan", 2, atan, 0},
-    {"atan2", 3, 0, atan2},  {"expm1", 1, expm1, 0},
-    {"exp10", 2, ten_to, 0}, {"sinh", 3, sinh, 0},
-    {"cosh", 2, cosh, 0},    {"tanh", 2, tanh, 0},
-    {"log", 1, log, 0},      {"log2", 1, log2, 0},
-    {"log10", 2, log10, 0},  {"log1p", 1, log1p, 0},
-    {"asinh", 3, asinh, 0},  {"acosh", 4, acosh, 0},
-    {"atanh", 3, atanh, 0},  {"pow", 4, 0, pow},
-    {"cbrt", 1, cbrt, 0},    {"hypot", 3, 0, hypot},
-    {"erf", 2, erf, 0},      {"erfc", 4, erfc, 0},
-    {"fmod", 0, 0, fmod},    {"remainder", 0, 0, remainder},
+    {"sin", 2, sin, 0},       {"cos", 2, cos, 0},
+    {"tan", 4, tan, 0},       {"asin", 2, asin, 0},
+    {"acos", 2, acos, 0},     {"atan", 2, atan, 0},
+    {"atan2", 3, 0, atan2},   {"expm1", 1, expm1, 0},
+    {"exp10", 2, ten_to, 0},  {"sinh", 3, sinh, 0},
+    {"cosh", 2, cosh, 0},     {"tanh", 2, tanh, 0},
+    {"log", 1, log, 0},       {"log2", 1, log2, 0},
+    {"log10", 2, log10, 0},   {"log1p", 1, log1p, 0},
+    {"asinh", 3, asinh, 0},   {"acosh", 4, acosh, 0},
+    {"atanh", 3, atanh, 0},   {"pow", 4, 0, pow},
+    {"cbrt", 1, cbrt, 0},     {"hypot", 3, 0, hypot},
+    {"erf", 2, erf, 0},       {"erfc", 4, erfc, 0},
+    {"tgamma", 5, tgamma, 0}, {"lgamma", 6, lgamma, 0},
+    {"fmod", 0, 0, fmod},     {"remainder", 0, 0, remainder},
 };
 
 /* Zeros, ends of ranges, numbers beside them, then any bits, then numbers of common size.
@@ -93,6 +94,8 @@ static void
 check(const Function *f, double x, double y, double got, double want, double bound)
 {
     double rounded = (double)(float)want;
+    if (!strcmp(f->name, "lgamma") && x > -10.001 && x < -2.264)
+        return; /* around its zeros */
     bool good = isnan(want) ? isnan(got) : got == rounded;
     if (good && want == 0)
         good = signbit(got) == signbit(want);
@@ -131,7 +134,7 @@ START_TEST(within_bounds)
     bool ran = LAUNCH(&env, "k", sdc_grid(N / 256, 1, 1), "BLOCK=256", buf_arg(&x),
                       buf_arg(&y), buf_arg(&out));
     const double *got = buf_doubles(&env, &out);
-    double bound = device_wanted() ? f->ulp : 4;
+    double bound = device_wanted() || f->ulp > 4 ? f->ulp : 4;
     for (int i = 0; ran && i < N; i++) {
         double a = buf_get(&x, i), b = buf_get(&y, i);
         check(f, a, b, got[i], f->one ? f->one(a) : f->two(a, b), bound);
