@@ -1,7 +1,8 @@
 /* From an address back to the parameter; see ir/analysis/param.h. */
 #include "ir/analysis/param.h"
 
-#include "ir/op.h"
+#include "ir/base/util.h"
+#include "ir/edit.h"
 
 enum { FAR = 200 };
 
@@ -44,6 +45,47 @@ param_of(Value *v)
         }
     }
     return NULL;
+}
+
+static void
+add_writes(Writes *w, const Op *op, int depth)
+{
+    Effect e;
+    w->all |= op_acquires(op);
+    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
+        w->ordered |= e.resource == RES_ANY && !opkind_waits(op->kind);
+        if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
+            continue;
+        const Value *to = param_of(op_operand(op, e.operand));
+        if (to && w->n < COUNT_OF(w->to))
+            w->to[w->n++] = to;
+        else
+            w->all = true;
+    }
+    for (int i = 0; i < op->nregion; i++)
+        region_each(op->regions[i], in)
+        {
+            if (depth < MAX_REGION_DEPTH)
+                add_writes(w, in, depth + 1);
+            else
+                w->all = true;
+        }
+}
+
+void
+writes_add(Writes *w, const Op *op)
+{
+    add_writes(w, op, 0);
+}
+
+bool
+writes_reach(const Writes *w, Value *address)
+{
+    const Value *from = param_of(address);
+    bool reach = w->all || (w->n && !from);
+    for (int i = 0; i < w->n; i++)
+        reach |= w->to[i] == from;
+    return reach;
 }
 
 /* What an address is made from, whatever that is. */

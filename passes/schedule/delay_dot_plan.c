@@ -154,31 +154,25 @@ find_late(Delay *d)
 
 /* ---- whether they may be, and should */
 
-static bool
-writes_through(const Delay *d, const Value *base)
-{
-    for (int i = 0; i < d->order.n; i++)
-        if (delay_writes(d->order.at[i]) &&
-            (!base || param_of(op_operand(d->order.at[i], 0)) == base))
-            return true;
-    return false;
-}
-
 /* Why what the ops in their places do forbids that others run later; NULL: nothing. */
 static const char *
 hazard(const Delay *d)
 {
-    uint32_t memory = 1u << RES_GLOBAL, all = memory | 1u << RES_ANY;
+    Writes late = {0};
+    for (int i = 0; i < d->order.n; i++)
+        writes_add(&late, d->order.at[i]);
     region_each(d->loop->regions[0], op)
     {
-        OpEffects e = op_effects(op);
+        Writes own = {0};
         if (op->nregion)
             return "the loop has branches or loops";
-        if (opkind_waits(op->kind) || map_has(&d->late, op))
+        if (map_has(&d->late, op))
             continue;
-        if (op_acquires(op) || (e.writes & all))
+        writes_add(&own, op);
+        if (own.all || own.ordered || own.n)
             return "the loop writes other memory, or waits for other programs";
-        if ((e.reads & memory) && writes_through(d, param_of(op_operand(op, 0))))
+        if ((op_effects(op).reads & 1u << RES_GLOBAL) &&
+            writes_reach(&late, op_operand(op, 0)))
             return "the loop may read what it writes";
     }
     return NULL;

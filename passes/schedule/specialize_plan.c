@@ -484,19 +484,18 @@ slice(Specialize *sp, Value *v, int depth)
 
 /* ---- what forbids it */
 
-/* What the producer reads: loads of the rings, and what it needs for their places. */
+/* Does the producer read what is written: by loads of the rings, or for their places? */
 static bool
-reads_param(const Specialize *sp, const Region *r, const Value *param, int depth)
+reads_written(const Specialize *sp, const Region *r, const Writes *w, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         int slot;
         bool load = (op->kind == OP_DESC_LOAD && specialize_group(sp, op, &slot)) ||
                     (op->kind == OP_LOAD && map_has(&sp->keep, op));
-        Value *from = load ? param_of(op_operand(op, 0)) : NULL;
-        if (load && (!from || from == param))
+        if (load && writes_reach(w, op_operand(op, 0)))
             return true;
         for (int i = 0; i < op->nregion; i++)
-            if (reads_param(sp, op->regions[i], param, depth + 1))
+            if (reads_written(sp, op->regions[i], w, depth + 1))
                 return true;
     }
     return false;
@@ -504,21 +503,11 @@ reads_param(const Specialize *sp, const Region *r, const Value *param, int depth
 
 /* Does it write what the producer reads, or tell that another program did? */
 static bool
-writes_read(const Specialize *sp, Op *op, int depth)
+writes_read(const Specialize *sp, const Op *op)
 {
-    Effect e;
-    if (op_acquires(op))
-        return true;
-    for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
-        if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
-            continue;
-        const Value *to = param_of(op_operand(op, e.operand));
-        if (!to || reads_param(sp, sp->f->body, to, 0))
-            return true;
-    }
-    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-        region_each(op->regions[i], in) if (writes_read(sp, in, depth + 1)) return true;
-    return false;
+    Writes w = {0};
+    writes_add(&w, op);
+    return w.all || (w.n && reads_written(sp, sp->f->body, &w, 0));
 }
 
 /* Does anything write memory before the last loop of the rings has ended? Then a producer
@@ -533,7 +522,7 @@ writes_before(const Specialize *sp)
         for (int i = 0; i < sp->nring; i++)
             inside |= specialize_inside(sp, i, op);
         seen |= inside;
-        if (inside ? writes_read(sp, op, 0)
+        if (inside ? writes_read(sp, op)
                    : seen && op_effects(op).writes & (1u << RES_GLOBAL))
             return true;
     }

@@ -32,54 +32,20 @@ bool pass_stage_plan(Func *f, PassCx *cx);
 
 enum { MAX_STAGES = 8, SLICE_DEPTH = 200 };
 
-/* Of everything in the loop's body: what would make loads ahead of it wrong. */
-typedef struct Hazards {
-    bool blocked;      /* a barrier, an unknown write, news of other programs */
-    Value *written[8]; /* kernel parameters written through */
-    int n;
-} Hazards;
-
 typedef struct Plan {
     Session *s;
     Func *f;
     const TargetInfo *target;
     Op *loop;
-    Map seen; /* values known to be computable ahead */
-    Hazards hazards;
+    Map seen;        /* values known to be computable ahead */
+    Writes writes;   /* of the loop */
     bool by_threads; /* some load is pipelined by cp.async */
 } Plan;
 
-static void
-see_hazards(const Region *r, Hazards *h, int depth)
-{
-    region_each(r, op)
-    {
-        Effect fx;
-        h->blocked |= op_acquires(op);
-        for (int i = 0; i < 2 && opkind_effect(op->kind, i, &fx); i++) {
-            if (fx.resource == RES_ANY && !opkind_waits(op->kind))
-                h->blocked = true;
-            if (fx.resource != RES_GLOBAL || !(fx.kind & ACC_WRITE))
-                continue;
-            Value *base = param_of(op_operand(op, fx.operand));
-            if (base && h->n < COUNT_OF(h->written))
-                h->written[h->n++] = base;
-            else
-                h->blocked = true;
-        }
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            see_hazards(op->regions[i], h, depth + 1);
-    }
-}
-
 static bool
-is_hazard(const Hazards *h, Op *load)
+is_hazard(const Plan *p, const Op *load)
 {
-    Value *base = param_of(op_operand(load, 0));
-    bool hit = h->blocked || (h->n && !base);
-    for (int i = 0; i < h->n; i++)
-        hit |= h->written[i] == base;
-    return hit;
+    return p->writes.ordered || writes_reach(&p->writes, op_operand(load, 0));
 }
 
 /* Can v be computed for a later iteration, from what the loop starts with? */
@@ -97,8 +63,7 @@ runs_ahead(Plan *p, Value *v, int depth)
         return v->region == body &&
                (v->index == 0 ||
                 runs_ahead(p, op_operand(body->last, v->index - 1), depth + 1));
-    bool plain =
-        op_is(op, T_PURE) || (op->kind == OP_LOAD && !is_hazard(&p->hazards, op));
+    bool plain = op_is(op, T_PURE) || (op->kind == OP_LOAD && !is_hazard(p, op));
     if (!plain || op->nregion || op->kind == OP_DOT || op->parent != body)
         return false;
     for (int i = 0; i < op->noperand; i++)
@@ -138,7 +103,7 @@ why_not(Plan *p, Op *load, const char *no_tma)
 {
     if (attr_has(&load->attrs, ATTR_VOLATILE))
         return "it is volatile";
-    if (is_hazard(&p->hazards, load))
+    if (is_hazard(p, load))
         return "the loop may write that memory, or waits for other programs";
     if (load->noperand > 2 && !is_zero(op_operand(load, 2)))
         return "what the mask leaves out is not 0";
@@ -263,7 +228,7 @@ plan_loop(PassCx *cx, Func *f, Op *loop)
         stages = depth;
     if (stages < 2 || !counts_up(loop))
         return false;
-    see_hazards(loop->regions[0], &p.hazards, 0);
+    writes_add(&p.writes, loop);
     region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
     region_each(loop->regions[0], op)
     {
