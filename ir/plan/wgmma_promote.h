@@ -13,5 +13,8 @@ enum { WGMMA_PIECE = 64 };
 /* 32-bit registers of a block of threads for the sums of pieces, of which one is added
    while the next one is under way; 0 of a wgmma without pieces. */
 int wgmma_piece_registers(const Op *wgmma);
+/* Rows of a left operand that threads read (wgmma_left.h) of which they have a part at a
+   time: 64 for each warpgroup along them with pieces, else all. */
+int64_t wgmma_rows_at_once(const Op *wgmma);
 
 #endif

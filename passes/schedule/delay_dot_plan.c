@@ -208,7 +208,6 @@ find_cross(Delay *d)
 static int64_t
 words_of(const Type *t)
 {
-    t = dot_tile(t);
     return type_is_tile(t) ? type_numel(t) * type_bits(t) / 32 : 0;
 }
 
@@ -236,43 +235,24 @@ words_of_indices(const Delay *d, const Op *op)
                     : 0;
 }
 
-/* Accumulators, operands that stay in registers, and what crosses. */
+/* Accumulators, operands that stay in registers, what else the loop needs, and what
+   crosses. */
 static void
 count_words(Delay *d)
 {
     const Region *body = d->loop->regions[0];
-    Map kept;
-    map_init(&kept, &d->s->tmp);
-    for (const Op *op = body->first; op; op = op->next) {
-        d->others += words_of_copies(op) + words_of_indices(d, op);
-        if (!op_is_async_dot(op))
-            continue;
-        Value *left = op_operand(op, DOT_LEFT);
-        if (!mma_counted(op, DOT_ACC))
-            d->words += words_of(op->results[0].type);
-        if (value_outside(left, body) && !map_has(&kept, left)) {
-            map_set(&kept, left, left);
-            d->words += words_of(left->type);
-        }
-    }
+    DotRegisters dots = dot_registers(body);
+    d->words = dots.sums + dots.kept;
+    region_each(body, op) d->others += words_of_copies(op) + words_of_indices(d, op);
     for (int i = 0; i < d->cross.n; i++)
         d->crossing += words_of(d->cross.at[i]->type);
-}
-
-/* Bytes of the loop's buffers, those that threads fill twice (double_buffer.c). */
-static int64_t
-count_bytes(const Delay *d)
-{
-    int64_t sum = 0;
-    region_each(d->loop->regions[0], op) if (op->kind == OP_LOCAL_ALLOC && is_view(op))
-        sum += 2 * words_of(op_operand(op, 0)->type) * 4;
-    return sum + stage_bytes(d->loop) * attr_int(&d->loop->attrs, ATTR_STAGES, 1);
 }
 
 static int64_t
 programs(const Delay *d, int64_t words)
 {
-    return occupancy(d->f, d->target, words, count_bytes(d));
+    int stages = (int)attr_int(&d->loop->attrs, ATTR_STAGES, 1);
+    return occupancy(d->f, d->target, words, loop_bytes(d->loop, stages));
 }
 
 /* Registers that a dot in flight reads are filled again in the iteration that it is

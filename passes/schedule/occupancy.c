@@ -3,6 +3,8 @@
 
 #include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
+#include "ir/buffer.h"
+#include "ir/edit.h"
 #include "ir/plan/wgmma_left.h"
 #include "ir/plan/wgmma_promote.h"
 #include "passes/pass.h"
@@ -41,7 +43,7 @@ step_registers(const Op *product)
     const Type *a = op_operand(product, 0)->type;
     int64_t row = a->shape[1] * type_bits(a) / 8;
     return wgmma_by_steps(product)
-               ? a->shape[0] * min_i64(row, STEPS * WGMMA_STEP_BYTES) / WORD
+               ? wgmma_rows_at_once(product) * min_i64(row, STEPS * WGMMA_STEP_BYTES) / WORD
                : 0;
 }
 
@@ -55,39 +57,67 @@ part_tiles(const Op *product)
 }
 
 static int
+total(DotRegisters n)
+{
+    return n.sums + n.kept + n.filled;
+}
+
+static int
+words_of(const Type *t)
+{
+    t = dot_tile(t);
+    return t->kind == TY_TILE ? (int)(type_numel(t) * type_bits(t) / 32) : 0;
+}
+
+/* Of one part after another the largest is there. */
+static void
+add_dot(DotRegisters *n, DotRegisters *parts, const Op *dot)
+{
+    const Value *left = op_operand(dot, DOT_LEFT);
+    int sum = mma_counted(dot, DOT_ACC) ? 0 : words_of(op_operand(dot, DOT_ACC)->type);
+    int own = mma_counted(dot, DOT_LEFT) ? 0 : words_of(left->type);
+    int steps = (int)step_registers(dot);
+    if (value_outside(left, dot->parent))
+        n->kept += own;
+    else
+        n->filled += own;
+    if (attr_has(&dot->attrs, ATTR_PART)) {
+        parts->sums = (int)max_i64(parts->sums, part_tiles(dot) * sum);
+        parts->filled = (int)max_i64(parts->filled, steps);
+    } else {
+        n->sums += sum;
+        n->filled += steps;
+        parts->sums = (int)max_i64(parts->sums, wgmma_piece_registers(dot));
+    }
+}
+
+static DotRegisters
 registers(const Region *r, int depth)
 {
-    int own = 0, inner = 0, parts = 0, steps = 0;
+    DotRegisters own = {0}, parts = {0}, inner = {0};
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        bool part = op_is_async_dot(op) && attr_has(&op->attrs, ATTR_PART);
-        int step = op_is_async_dot(op) ? (int)step_registers(op) : 0;
-        if (part)
-            steps = step > steps ? step : steps; /* one part's follow another's */
-        else
-            own += step;
         if (op_is_async_dot(op))
-            parts = (int)max_i64(parts, wgmma_piece_registers(op));
-        for (int i = DOT_LEFT; op_is_async_dot(op) && i <= DOT_ACC; i += DOT_ACC) {
-            const Type *t = dot_tile(op_operand(op, i)->type);
-            if (t->kind != TY_TILE || mma_counted(op, i))
-                continue;
-            int words = (int)(type_numel(t) * type_bits(t) / 32);
-            if (part && i == DOT_ACC)
-                parts = (int)max_i64(parts, part_tiles(op) * words);
-            else
-                own += words;
+            add_dot(&own, &parts, op);
+        for (int i = 0; i < op->nregion; i++) {
+            DotRegisters in = registers(op->regions[i], depth + 1);
+            inner = total(in) > total(inner) ? in : inner;
         }
-        for (int i = 0; i < op->nregion; i++)
-            inner = (int)max_i64(inner, registers(op->regions[i], depth + 1));
     }
-    own += parts + steps;
-    return own > inner ? own : inner;
+    own.sums += parts.sums;
+    own.filled += parts.filled;
+    return total(own) > total(inner) ? own : inner;
+}
+
+DotRegisters
+dot_registers(const Region *r)
+{
+    return registers(r, 0);
 }
 
 int
 mma_registers(const Region *r)
 {
-    return registers(r, 0);
+    return total(registers(r, 0));
 }
 
 int64_t
@@ -100,6 +130,17 @@ stage_bytes(const Op *loop)
         if (load && attr_has(&op->attrs, ATTR_STAGE))
             sum += type_numel(t) * max_i64(type_bits(t), 8) / 8;
     }
+    return sum;
+}
+
+int64_t
+loop_bytes(const Op *loop, int stages)
+{
+    int64_t sum = stage_bytes(loop) * stages;
+    for (const Op *op = loop->regions[0]->first; op; op = op->next)
+        if (op->kind == OP_LOCAL_ALLOC && op->noperand &&
+            !value_def(op_operand(op, 0), OP_LOAD))
+            sum += 2 * shared_buffer_bytes(op->results[0].type);
     return sum;
 }
 

@@ -7,8 +7,15 @@
 #include "ir/ir.h"
 #include "ir/target.h"
 
-/* 32-bit registers, of all threads together, of the accumulators and register operands of
-   wgmma that are there at once in `r` or a region in it: those of a loop. */
+/* 32-bit registers, of all threads together, of the asynchronous dots that are there at
+   once in a region or in one in it: those of a loop. */
+typedef struct DotRegisters {
+    int sums;   /* accumulators */
+    int kept;   /* left operands from outside of the region */
+    int filled; /* and those that it computes or reads */
+} DotRegisters;
+DotRegisters dot_registers(const Region *r);
+/* All of them together. */
 int mma_registers(const Region *r);
 
 /* Does the dot add to what another one in its block left, which nobody else wants
@@ -17,6 +24,10 @@ bool mma_counted(const Op *product, int operand);
 
 /* Bytes of one stage of what the loop's planned loads fill. */
 int64_t stage_bytes(const Op *loop);
+
+/* Bytes of shared memory of a loop with so many stages: what its planned loads fill, and
+   twice what threads fill for dots in every iteration (double_buffer.c). */
+int64_t loop_bytes(const Op *loop, int stages);
 
 /* Programs of f on one SM, of which each takes so many 32-bit registers for dots and
    so many bytes of shared memory. */

@@ -166,26 +166,13 @@ count_chains(const Op *loop)
     return n;
 }
 
-/* Bytes of what threads fill in every iteration, twice: passes/schedule/double_buffer.c.
- */
-static int64_t
-turn_bytes(const Op *loop)
-{
-    int64_t sum = 0;
-    for (const Op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->kind == OP_LOCAL_ALLOC && op->noperand &&
-            !value_def(op_operand(op, 0), OP_LOAD))
-            sum += 2 * shared_buffer_bytes(op->results[0].type);
-    return sum;
-}
-
 /* Programs of an SM if the loop's loads have so many buffers. */
 static int64_t
 programs(const Plan *p, int stages)
 {
     const Op *loop = p->loop;
     return occupancy(p->f, p->target, mma_registers(loop->regions[0]),
-                     stage_bytes(loop) * stages + turn_bytes(loop));
+                     loop_bytes(loop, stages));
 }
 
 /* A dot in flight still reads the stage of the iteration before. Copies are asked
@@ -205,7 +192,7 @@ plan_depth(Plan *p, int stages, int most)
                 stage_bytes(loop) * stages >= PERSIST_BYTES;
     bool alone = !turn && !loop->parent->parent && one < 2 && programs(p, stages) > one;
     if (chains && stages < most && !alone &&
-        stage_bytes(loop) * (stages + 1) + turn_bytes(loop) <= p->target->shared_bytes)
+        loop_bytes(loop, stages + 1) <= p->target->shared_bytes)
         stages++;
     else if (stages <= 2)
         chains = 0;
