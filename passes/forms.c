@@ -101,6 +101,7 @@ check(Func *f, const TargetInfo *t, uint32_t bit)
 {
     Arena *a = &f->module->s->tmp;
     switch (bit) {
+    case FORM_SCHEDULED: return stage_plan_check(f, t);
     case FORM_FENCED: return insert_proxy_fence_check(f, a);
     case FORM_PLACED: return alloc_shared_check(f, t, a);
     case FORM_SYNCED: return insert_barriers_check(f, t, a);

@@ -25,6 +25,7 @@ typedef struct FormFault {
 } FormFault;
 
 /* The checks that are a pass's walk without its changes; each stands beside its pass. */
+FormFault stage_plan_check(Func *f, const TargetInfo *t);
 FormFault insert_proxy_fence_check(Func *f, Arena *a);
 FormFault alloc_shared_check(Func *f, const TargetInfo *t, Arena *a);
 FormFault insert_barriers_check(Func *f, const TargetInfo *t, Arena *a);

@@ -1,5 +1,6 @@
 /* Loads that the plan marked are issued ahead of their loop, into shared memory,
-   asynchronously.
+   asynchronously. What is issued ahead, by how many iterations and into how many stages,
+   is written on the loop and its loads (form scheduled); stage_plan.c decides it.
 
        for %i = 0, %n, 32 (%p = %p0) {
          %a = load %p {stage=0}
@@ -523,7 +524,7 @@ expand_loop(Session *s, Op *loop)
     e.ahead_by = (int)attr_int(&loop->attrs, ATTR_PREFETCH, e.stages - 1);
     region_each(loop->regions[0], op) if (is_staged(op))
         vec_push(&s->tmp, &e.loads, op);
-    if (!e.loads.n || e.stages < 2 || e.ahead_by < 1)
+    if (!e.loads.n)
         return;
     e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
     e.state = arena_array(&s->tmp, Value *, loop->nresult + 1);

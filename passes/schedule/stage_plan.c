@@ -22,7 +22,7 @@
 #include "ir/layout.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
-#include "passes/pass.h"
+#include "passes/forms.h"
 #include "passes/schedule/occupancy.h"
 #include "passes/schedule/persist.h"
 #include "passes/schedule/stage.h"
@@ -48,6 +48,16 @@ is_hazard(const Plan *p, const Op *load)
     return p->writes.ordered || writes_reach(&p->writes, op_operand(load, 0));
 }
 
+/* Is it what stage_read.c puts between a load and those that use it? */
+static bool
+through_buffer(const Op *op)
+{
+    const Op *alloc =
+        op->kind == OP_LOCAL_LOAD ? value_def(op_operand(op, 0), OP_LOCAL_ALLOC) : op;
+    return alloc && alloc->kind == OP_LOCAL_ALLOC && alloc->noperand &&
+           alloc->parent == op->parent;
+}
+
 /* Can v be computed for a later iteration, from what the loop starts with? */
 static bool
 runs_ahead(Plan *p, Value *v, int depth)
@@ -63,7 +73,8 @@ runs_ahead(Plan *p, Value *v, int depth)
         return v->region == body &&
                (v->index == 0 ||
                 runs_ahead(p, op_operand(body->last, v->index - 1), depth + 1));
-    bool plain = op_is(op, T_PURE) || (op->kind == OP_LOAD && !is_hazard(p, op));
+    bool plain = op_is(op, T_PURE) || (op->kind == OP_LOAD && !is_hazard(p, op)) ||
+                 through_buffer(op);
     if (!plain || op->nregion || op->kind == OP_DOT || op->parent != body)
         return false;
     for (int i = 0; i < op->noperand; i++)
@@ -258,4 +269,63 @@ bool
 pass_stage_plan(Func *f, PassCx *cx)
 {
     return visit(cx, f, f->body, 0);
+}
+
+/* ---- the schedule as it is written down, whoever wrote it */
+
+/* Why the load may not be issued ahead as the loop says; NULL: it may. */
+static const char *
+misplanned(Plan *p, const Op *load)
+{
+    const Op *loop = p->loop;
+    if (!loop || loop->kind != OP_FOR || !attr_has(&loop->attrs, ATTR_STAGES))
+        return "is issued ahead of a loop that says no number of stages";
+    int64_t stages = attr_int(&loop->attrs, ATTR_STAGES, 0);
+    int64_t ahead = attr_int(&loop->attrs, ATTR_PREFETCH, stages - 1);
+    if (ahead < 1 || ahead >= stages)
+        return "is issued ahead by no iteration, or into a stage that is still read";
+    if (!counts_up(loop))
+        return "is issued ahead of a loop that does not count up in known steps";
+    if (attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(p, load))
+        return "is issued ahead of what may write the same memory";
+    for (int i = load->kind == OP_DESC_LOAD; i < load->noperand; i++) {
+        map_init(&p->seen, &p->s->tmp);
+        if (!runs_ahead(p, op_operand(load, i), 0))
+            return "is issued ahead of what computes its addresses";
+    }
+    if (attr_has(&loop->attrs, ATTR_PENDING) &&
+        attr_int(&loop->attrs, ATTR_PENDING, 0) != count_chains(loop))
+        return "is issued behind dots of which not all stay in flight";
+    return NULL;
+}
+
+static FormFault
+check_region(Plan *p, const Region *r, int depth)
+{
+    FormFault fault = {0};
+    for (const Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+        bool load = op->kind == OP_LOAD || op->kind == OP_DESC_LOAD;
+        if (load && attr_has(&op->attrs, ATTR_STAGE)) {
+            if (p->loop != r->parent) {
+                p->loop = r->parent;
+                p->writes = (Writes){0};
+                if (p->loop)
+                    writes_add(&p->writes, p->loop);
+            }
+            fault.why = misplanned(p, op);
+            fault.op = fault.why ? op : NULL;
+        }
+        for (int i = 0; i < op->nregion && !fault.op; i++)
+            fault = check_region(p, op->regions[i], depth + 1);
+        if (fault.op)
+            break;
+    }
+    return fault;
+}
+
+FormFault
+stage_plan_check(Func *f, const TargetInfo *t)
+{
+    Plan p = {.s = f->module->s, .f = f, .target = t};
+    return check_region(&p, f->body, 0);
 }
