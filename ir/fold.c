@@ -113,6 +113,13 @@ value_const(const Value *v, Const *out)
 }
 
 bool
+value_is_zero(const Value *v)
+{
+    Const c;
+    return value_const(v, &c) && (c.is_float ? c.f == 0 : c.i == 0);
+}
+
+bool
 value_is_int(const Value *v, int64_t i)
 {
     Const c;

@@ -17,6 +17,7 @@ typedef struct Const {
 /* The value of a constant: a const op, or a splat, broadcast or reshape of one. */
 bool value_const(const Value *v, Const *out);
 bool value_is_int(const Value *v, int64_t i); /* constant integer equal to i */
+bool value_is_zero(const Value *v); /* constant 0 of any type, of either sign */
 
 /* Result of an elementwise op on constants `in`, one per operand. False when it is not
    folded (division by zero, an op without a rule, arithmetic in fp8). */

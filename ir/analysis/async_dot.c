@@ -19,6 +19,17 @@ dot_tile(const Type *t)
     return t->kind == TY_ASYNC ? t->elem : t;
 }
 
+bool
+dot_of_fp8(const Op *dot)
+{
+    bool fp8 = true;
+    for (int i = DOT_LEFT; i <= DOT_RIGHT; i++) {
+        const Type *t = type_elem(op_operand(dot, i)->type);
+        fp8 &= type_is_float(t) && type_bits(t) == 8;
+    }
+    return fp8;
+}
+
 Op *
 dot_wait(const Op *dot)
 {

@@ -30,6 +30,9 @@ bool dot_reads_shared(const Op *dot, int i);
 /* The type of an accumulator, under way or not, as a tile. */
 const Type *dot_tile(const Type *t);
 
+/* Are both operands of a dot, of any unit, 8-bit floats? */
+bool dot_of_fp8(const Op *dot);
+
 /* The wait that alone takes the dot's result, in the dot's block; NULL: none. */
 Op *dot_wait(const Op *dot);
 /* The same, where all dots are over behind it. */

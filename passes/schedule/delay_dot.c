@@ -44,20 +44,6 @@ bool pass_delay_dot(Func *f, PassCx *cx);
 
 /* ---- what is added to a dot that begins late */
 
-static bool
-is_zero(const Value *v)
-{
-    Const c;
-    return value_const(v, &c) && c.is_float && c.f == 0;
-}
-
-static bool
-is_fp8(const Value *v)
-{
-    const Type *t = type_elem(v->type);
-    return type_is_float(t) && type_bits(t) == 8;
-}
-
 /* The vector or number that v repeats; NULL: it does not. */
 static Value *
 repeated(Value *v)
@@ -90,8 +76,8 @@ fold_sum(Op *begin, Op *wait)
 {
     Op *add = value_only_user(&wait->results[0]);
     bool sub = add && add->kind == OP_SUBF;
-    if (!add || (!sub && add->kind != OP_ADDF) || !is_zero(op_operand(begin, 2)) ||
-        (is_fp8(op_operand(begin, 0)) && is_fp8(op_operand(begin, 1))) ||
+    if (!add || (!sub && add->kind != OP_ADDF) ||
+        !value_is_zero(op_operand(begin, DOT_ACC)) || dot_of_fp8(begin) ||
         attr_has(&begin->attrs, ATTR_PART) || (sub && wait->results[0].uses->index))
         return;
     Value *x = op_operand(add, 1 - wait->results[0].uses->index), *from = repeated(x);

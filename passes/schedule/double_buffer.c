@@ -136,29 +136,21 @@ wait_for_readers(Session *s, const Region *body)
 }
 
 static bool
-visit(Func *f, PassCx *cx, Region *r, int depth)
+visit_loop(void *user, Op *loop)
 {
-    bool changed = false;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            changed |= visit(f, cx, op->regions[i], depth + 1);
-        if (op->kind != OP_FOR)
-            continue;
-        if (!has_room(f, cx, op->regions[0])) {
-            changed |= wait_for_readers(cx->s, op->regions[0]);
-            continue;
-        }
-        Value *turn = carry_turn(cx->s, op);
-        region_each(op->regions[0], in) if (is_exchange(in))
-            take_turns(cx->s, op, in, turn);
-        changed = cx->budget->double_buffers = true;
-    }
-    return changed;
+    PassCx *cx = user;
+    if (loop->kind != OP_FOR)
+        return false;
+    Region *body = loop->regions[0];
+    if (!has_room(body->func, cx, body))
+        return wait_for_readers(cx->s, body);
+    Value *turn = carry_turn(cx->s, loop);
+    region_each(body, op) if (is_exchange(op)) take_turns(cx->s, loop, op, turn);
+    return cx->budget->double_buffers = true;
 }
 
 bool
 pass_double_buffer(Func *f, PassCx *cx)
 {
-    return cx->target.gpu && visit(f, cx, f->body, 0);
+    return cx->target.gpu && pass_walk(f->body, visit_loop, cx);
 }

@@ -516,16 +516,19 @@ is_staged(const Op *op)
            attr_has(&op->attrs, ATTR_STAGE);
 }
 
-static void
-expand_loop(Session *s, Op *loop)
+static bool
+expand_loop(void *user, Op *loop)
 {
+    Session *s = user;
     Expand e = {.s = s, .loop = loop};
+    if (loop->kind != OP_FOR || !attr_has(&loop->attrs, ATTR_STAGES))
+        return false;
     e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
     e.ahead_by = (int)attr_int(&loop->attrs, ATTR_PREFETCH, e.stages - 1);
     region_each(loop->regions[0], op) if (is_staged(op))
         vec_push(&s->tmp, &e.loads, op);
     if (!e.loads.n)
-        return;
+        return false;
     e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
     e.state = arena_array(&s->tmp, Value *, loop->nresult + 1);
     map_init(&e.slice, &s->tmp);
@@ -537,25 +540,11 @@ expand_loop(Session *s, Op *loop)
         make_barriers(&e, &b);
     prologue(&e, &b);
     rebuild(&e);
-}
-
-static void
-visit(Session *s, Region *r, int depth)
-{
-    if (depth > MAX_REGION_DEPTH)
-        return;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion; i++)
-            visit(s, op->regions[i], depth + 1);
-        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
-            expand_loop(s, op);
-    }
+    return true;
 }
 
 bool
 pass_stage_expand(Func *f, PassCx *cx)
 {
-    visit(cx->s, f->body, 0);
-    return true;
+    return pass_walk(f->body, expand_loop, cx->s);
 }

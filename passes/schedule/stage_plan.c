@@ -19,6 +19,7 @@
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/fold.h"
 #include "ir/layout.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
@@ -83,14 +84,6 @@ runs_ahead(Plan *p, Value *v, int depth)
     return true;
 }
 
-static bool
-is_zero(const Value *v)
-{
-    const Op *op = v->op;
-    return op && op->kind == OP_CONST && !attr_int(&op->attrs, ATTR_VALUE, 0) &&
-           !(attr_has(&op->attrs, ATTR_FVALUE) && attr_float(&op->attrs, ATTR_FVALUE, 1));
-}
-
 /* Is it a buffer for dots that the load fills itself? */
 static bool
 goes_to_buffer(const Op *load)
@@ -116,7 +109,7 @@ why_not(Plan *p, Op *load, const char *no_tma)
         return "it is volatile";
     if (is_hazard(p, load))
         return "the loop may write that memory, or waits for other programs";
-    if (load->noperand > 2 && !is_zero(op_operand(load, 2)))
+    if (load->noperand > 2 && !value_is_zero(op_operand(load, 2)))
         return "what the mask leaves out is not 0";
     for (int i = 0; i < load->noperand; i++) {
         map_init(&p->seen, &p->s->tmp);
@@ -214,9 +207,13 @@ plan_depth(Plan *p, int stages, int most)
 }
 
 static bool
-plan_loop(PassCx *cx, Func *f, Op *loop)
+plan_loop(void *user, Op *loop)
 {
+    PassCx *cx = user;
     Session *s = cx->s;
+    Func *f = loop->parent->func;
+    if (loop->kind != OP_FOR)
+        return false;
     int depth = cx->budget->depth ? cx->budget->depth : MAX_STAGES + 1;
     int stages = (int)attr_int(&loop->attrs, ATTR_STAGES, f->num_stages);
     Plan p = {.s = s, .f = f, .target = &cx->target, .loop = loop};
@@ -249,26 +246,10 @@ plan_loop(PassCx *cx, Func *f, Op *loop)
     return true;
 }
 
-static bool
-visit(PassCx *cx, Func *f, Region *r, int depth)
-{
-    bool changed = false;
-    if (depth > MAX_REGION_DEPTH)
-        return false;
-    region_each(r, op)
-    {
-        for (int i = 0; i < op->nregion; i++)
-            changed |= visit(cx, f, op->regions[i], depth + 1);
-        if (op->kind == OP_FOR)
-            changed |= plan_loop(cx, f, op);
-    }
-    return changed;
-}
-
 bool
 pass_stage_plan(Func *f, PassCx *cx)
 {
-    return visit(cx, f, f->body, 0);
+    return pass_walk(f->body, plan_loop, cx);
 }
 
 /* ---- the schedule as it is written down, whoever wrote it */

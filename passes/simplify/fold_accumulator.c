@@ -14,6 +14,7 @@
    - of products of fp8: the tensor cores keep fewer bits of those sums than fp32 has
      (docs/language.md), and who adds outside the product gets fp32's;
    - where the product begins with something already. */
+#include "ir/analysis/async_dot.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
 #include "passes/pass.h"
@@ -29,12 +30,6 @@ is_zero(const Value *v)
     return value_const(v, &c) && (c.is_float ? c.f == 0 && !signbit(c.f) : c.i == 0);
 }
 
-static bool
-is_fp8(const Value *v)
-{
-    return type_is_float(v->type) && type_bits(v->type) == 8;
-}
-
 /* The first of the products, each beginning with the one before, that end in `v`; all in
    the block of `sum`, nothing else uses them. */
 static Op *
@@ -42,8 +37,7 @@ first_product(const Value *v, const Op *sum)
 {
     for (;;) {
         Op *dot = value_def(v, OP_DOT);
-        if (!dot || dot->parent != sum->parent || v->uses->next ||
-            (is_fp8(op_operand(dot, 0)) && is_fp8(op_operand(dot, 1))))
+        if (!dot || dot->parent != sum->parent || v->uses->next || dot_of_fp8(dot))
             return NULL;
         v = op_operand(dot, 2);
         if (is_zero(v))
