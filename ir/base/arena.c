@@ -12,7 +12,7 @@ struct ArenaChunk {
     ArenaChunk *prev;
     size_t cap;
     size_t used;
-    alignas(64) unsigned char data[];
+    alignas(max_align_t) unsigned char data[];
 };
 
 enum { FIRST_CHUNK = 16 << 10, MAX_CHUNK = 1 << 20 };
@@ -84,21 +84,29 @@ grow(Arena *a, size_t need)
     a->total += cap;
 }
 
+/* NULL: the chunk has no room. It begins where calloc wants, so addresses are aligned. */
+static void *
+take(ArenaChunk *c, size_t size, size_t align)
+{
+    uintptr_t base = (uintptr_t)c->data;
+    size_t at = ((base + c->used + align - 1) & ~(uintptr_t)(align - 1)) - base;
+    if (at > c->cap || size > c->cap - at)
+        return NULL;
+    c->used = at + size;
+    return c->data + at;
+}
+
 void *
 arena_alloc(Arena *a, size_t size, size_t align)
 {
     if (size > SIZE_MAX / 4)
         fail_jump(a->fail, FAIL_LIMIT, "allocation of %zu bytes refused", size);
-    if (a->top) {
-        size_t at = (a->top->used + align - 1) & ~(align - 1);
-        if (at <= a->top->cap && size <= a->top->cap - at) {
-            a->top->used = at + size;
-            return a->top->data + at;
-        }
+    void *p = a->top ? take(a->top, size, align) : NULL;
+    if (!p) {
+        grow(a, size + align);
+        p = take(a->top, size, align);
     }
-    grow(a, size + align);
-    a->top->used = size;
-    return a->top->data;
+    return p;
 }
 
 void *

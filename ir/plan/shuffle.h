@@ -40,8 +40,8 @@ bool layout_shuffle(const Layout *src, const Layout *dst, ShufflePlan *out);
    destination likewise, bit *to. */
 bool shuffle_halve(const ShufflePlan *p, ShufflePlan *half, int *from, int *to);
 
-/* Is the plan for elements of `bits` dearer than a way through shared memory that no other
-   warp takes part in, in slots of a scheduler? */
+/* Is the plan for elements of `bits` dearer than a way through shared memory that no
+   other warp takes part in, in slots of a scheduler? */
 bool shuffle_is_dear(const ShufflePlan *p, int bits);
 
 /* x without its bit `at`. */

@@ -41,10 +41,8 @@ step_registers(const Op *product)
 {
     enum { STEPS = 4, WORD = 4 };
     const Type *a = op_operand(product, 0)->type;
-    int64_t row = a->shape[1] * type_bits(a) / 8;
-    return wgmma_by_steps(product)
-               ? wgmma_rows_at_once(product) * min_i64(row, STEPS * WGMMA_STEP_BYTES) / WORD
-               : 0;
+    int64_t row = min_i64(a->shape[1] * type_bits(a) / 8, STEPS * WGMMA_STEP_BYTES);
+    return wgmma_by_steps(product) ? wgmma_rows_at_once(product) * row / WORD : 0;
 }
 
 /* Accumulators of a dot in parts, with the sum of them: two, or three where the next part
