@@ -352,6 +352,13 @@ op_is_pure(const Op *op)
     return !e.reads && !e.writes && !e.keep && !e.convergent;
 }
 
+bool
+op_is_planned(const Op *op)
+{
+    return (op->kind == OP_LOAD || op->kind == OP_DESC_LOAD) &&
+           attr_has(&op->attrs, ATTR_STAGE);
+}
+
 static bool
 is_atomic(const Op *op)
 {

@@ -53,6 +53,9 @@ typedef struct OpEffects {
 OpEffects op_effects(const Op *op);
 bool op_is_pure(const Op *op); /* no effect at all, bodies included */
 
+/* Is it a load that is issued ahead of its loop (form scheduled)? */
+bool op_is_planned(const Op *op);
+
 /* The order of memory between programs, by which locks, flags and counters work. Nothing
    moves over an atomic operation whose old value is read, whatever its {sem} says, nor
    over a volatile load: what follows may depend on what another program did before

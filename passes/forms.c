@@ -13,6 +13,7 @@
 #include "passes/forms.h"
 
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,8 +55,6 @@ is_tile(const Value *v)
 static const char *
 misfit(const Func *f, const Op *op, uint32_t bit)
 {
-    bool planned = (op->kind == OP_LOAD || op->kind == OP_DESC_LOAD) &&
-                   attr_has(&op->attrs, ATTR_STAGE);
     bool desc = (op->kind >= OP_DESC_LOAD && op->kind <= OP_DESC_SCATTER);
     const char *unit = op->kind == OP_DOT ? attr_str(&op->attrs, ATTR_UNIT) : NULL;
     switch (bit) {
@@ -75,7 +74,8 @@ misfit(const Func *f, const Op *op, uint32_t bit)
         return NULL;
     case FORM_MMA:
         return unit && strcmp(unit, "wgmma") == 0 ? "is still to become wgmma" : NULL;
-    case FORM_EXPANDED: return planned ? "is still to be issued ahead of its loop" : NULL;
+    case FORM_EXPANDED:
+        return op_is_planned(op) ? "is still to be issued ahead of its loop" : NULL;
     default: return NULL;
     }
 }

@@ -216,8 +216,7 @@ static int64_t
 words_of_copies(const Op *load)
 {
     const Type *t = load->results[0].type;
-    bool copies =
-        load->kind == OP_LOAD && attr_has(&load->attrs, ATTR_STAGE) && t->rank > 1;
+    bool copies = load->kind == OP_LOAD && op_is_planned(load) && t->rank > 1;
     return copies ? 2 * type_numel(t) * type_bits(t) / 128 : 0;
 }
 

@@ -123,9 +123,8 @@ stage_bytes(const Op *loop)
 {
     int64_t sum = 0;
     for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        bool load = op->kind == OP_LOAD || op->kind == OP_DESC_LOAD;
-        const Type *t = load ? op->results[0].type : NULL;
-        if (load && attr_has(&op->attrs, ATTR_STAGE))
+        const Type *t = op_is_planned(op) ? op->results[0].type : NULL;
+        if (t)
             sum += type_numel(t) * max_i64(type_bits(t), 8) / 8;
     }
     return sum;
@@ -135,10 +134,12 @@ int64_t
 loop_bytes(const Op *loop, int stages)
 {
     int64_t sum = stage_bytes(loop) * stages;
-    for (const Op *op = loop->regions[0]->first; op; op = op->next)
-        if (op->kind == OP_LOCAL_ALLOC && op->noperand &&
-            !value_def(op_operand(op, 0), OP_LOAD))
+    for (const Op *op = loop->regions[0]->first; op; op = op->next) {
+        const Op *from = op->noperand ? op_operand(op, 0)->op : NULL;
+        bool planned = from && op_is_planned(from);
+        if (op->kind == OP_LOCAL_ALLOC && op->noperand && !planned)
             sum += 2 * shared_buffer_bytes(op->results[0].type);
+    }
     return sum;
 }
 

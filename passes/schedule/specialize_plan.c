@@ -242,7 +242,7 @@ group_loads(Specialize *sp, Op *loop)
     {
         Group g;
         int i = first;
-        if (!attr_has(&op->attrs, ATTR_STAGE))
+        if (!op_is_planned(op))
             continue;
         if (op->kind != OP_DESC_LOAD)
             return refuse(sp, "not all loads are TMA's");

@@ -510,13 +510,6 @@ open_load(Expand *e, Builder *b, Op *load)
 }
 
 static bool
-is_staged(const Op *op)
-{
-    return (op->kind == OP_LOAD || op->kind == OP_DESC_LOAD) &&
-           attr_has(&op->attrs, ATTR_STAGE);
-}
-
-static bool
 expand_loop(void *user, Op *loop)
 {
     Session *s = user;
@@ -525,7 +518,7 @@ expand_loop(void *user, Op *loop)
         return false;
     e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
     e.ahead_by = (int)attr_int(&loop->attrs, ATTR_PREFETCH, e.stages - 1);
-    region_each(loop->regions[0], op) if (is_staged(op))
+    region_each(loop->regions[0], op) if (op_is_planned(op))
         vec_push(&s->tmp, &e.loads, op);
     if (!e.loads.n)
         return false;

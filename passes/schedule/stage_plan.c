@@ -285,8 +285,7 @@ check_region(Plan *p, const Region *r, int depth)
 {
     FormFault fault = {0};
     for (const Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
-        bool load = op->kind == OP_LOAD || op->kind == OP_DESC_LOAD;
-        if (load && attr_has(&op->attrs, ATTR_STAGE)) {
+        if (op_is_planned(op)) {
             if (p->loop != r->parent) {
                 p->loop = r->parent;
                 p->writes = (Writes){0};

@@ -151,7 +151,7 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
 static bool
 is_planned(const Op *op)
 {
-    return op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_STAGE);
+    return op->kind == OP_LOAD && op_is_planned(op);
 }
 
 /* Tiles that threads do not read, in order of their bytes. */
@@ -212,8 +212,7 @@ visit_loop(Session *s, Func *f, Op *loop)
 {
     Region *body = loop->regions[0];
     bool changed = false, every = true;
-    region_each(body, op) changed |=
-        op->kind == OP_DESC_LOAD && attr_has(&op->attrs, ATTR_STAGE);
+    region_each(body, op) changed |= op->kind == OP_DESC_LOAD && op_is_planned(op);
     region_each(body, op) if (is_planned(op) && op->results[0].type->rank > 1)
     {
         bool done = raise(s, f, loop, op, false);

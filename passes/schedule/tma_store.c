@@ -22,6 +22,7 @@
 #include "ir/layout.h"
 #include "passes/layout/layout.h"
 #include "passes/mma/operand.h"
+#include "passes/schedule/occupancy.h"
 #include "passes/schedule/tma_tile.h"
 
 bool pass_tma_store(Func *f, PassCx *cx);
@@ -176,16 +177,6 @@ loop_around(const Op *op)
         if (is_loop(up))
             loop = up;
     return loop;
-}
-
-/* Bytes of one stage of what the loop's loads fill. */
-static int64_t
-stage_bytes(const Op *loop)
-{
-    int64_t sum = 0;
-    region_each(loop->regions[0], op) if (attr_has(&op->attrs, ATTR_STAGE)) sum +=
-        type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
-    return sum;
 }
 
 /* Bytes of the buffers that stand in front of the loop, filled in it. */
