@@ -68,14 +68,15 @@ def count(sass):
             if op[1].startswith("BRA") and to:
                 jumps.append((len(ops), to[0]))
             ops.append(op[1])
+    last = max((i for i, op in enumerate(ops) if op == "EXIT"), default=len(ops) - 1)
     heads = {}
     for at, to in jumps:
         first = labels.get(to, at + 1)
         waits = at - first < 12 and any("SYNCS" in o for o in ops[first:at])
-        if first < at and not waits:
+        # ptxas puts what repeats a wait behind the end, and jumps back from there
+        if first < at <= last and not waits:
             heads[first] = max(at, heads.get(first, 0))
     depth = [sum(a <= i <= b for a, b in heads.items()) for i in range(len(ops))]
-    last = max((i for i, op in enumerate(ops) if op == "EXIT"), default=len(ops) - 1)
     most = max(depth[:last + 1], default=0)
     loops = [part_of([ops[i] for i in range(a, b + 1) if depth[i] == most])
              for a, b in heads.items() if most and max(depth[a:b + 1]) == most]
