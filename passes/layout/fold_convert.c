@@ -34,13 +34,21 @@ is_exchange(const Op *op, const Type *to, const TargetInfo *t)
                MORE_COPIES * layout_regs(op->results[0].type->layout);
 }
 
+/* A vector out of a buffer: in any layout threads read it in words, which a shuffle
+   takes as long as. */
+static bool
+is_vector(const Op *op)
+{
+    return op->kind == OP_LOCAL_LOAD && op->results[0].type->rank == 1;
+}
+
 static bool
 fold(Op *convert, const TargetInfo *t)
 {
     Value *v = op_operand(convert, 0);
     const Type *to = convert->results[0].type;
     if (!v->op || !v->uses || v->uses->next || !is_exchange(v->op, to, t) ||
-        !scratch_bytes(convert, t))
+        !(scratch_bytes(convert, t) || is_vector(v->op)))
         return false;
     value_replace(&convert->results[0], v);
     op_erase(convert);
