@@ -255,6 +255,27 @@ convert_vector(Session *s, Builder *b, Value *v, const Layout *to)
     return &build_op(&at, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];
 }
 
+/* Numbers that a thread computes sooner than another one hands them over. */
+static bool
+is_index(const Value *v, int depth)
+{
+    enum { SHORT = 4 };
+    const Op *op = v->op;
+    if (!type_is_tile(v->type))
+        return true;
+    if (!op || depth > SHORT)
+        return false;
+    switch ((int)op->kind) {
+    case OP_ARANGE:
+    case OP_SPLAT: return true;
+    case OP_ADD:
+    case OP_SUB:
+        return is_index(op_operand(op, 0), depth + 1) &&
+               is_index(op_operand(op, 1), depth + 1);
+    default: return false;
+    }
+}
+
 Value *
 operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
              Value *loaded)
@@ -264,7 +285,7 @@ operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
         return loaded;
     if (!type_is_tile(v->type))
         return v;
-    if (v->type->rank == 1 && (!load || load->type->rank > 1))
+    if (v->type->rank == 1 && (!load || load->type->rank > 1) && !is_index(v, 0))
         return convert_vector(s, b, v, to);
     Op *op = v->op;
     bool shape = op->kind == OP_BROADCAST || op->kind == OP_EXPAND_DIMS;
