@@ -198,6 +198,72 @@ make_persist(Gen *g)
     return let(g, scalar(I32), "pid * 3");
 }
 
+/* What a loop over strips carries, read on the way: sums that begin anew or change their
+   sign, the largest so far and where it is, counts. */
+Value *
+make_running(Gen *g)
+{
+    if (g->depth)
+        return NULL;
+    Tree *t = g->tree;
+    Strip s = strip_of(g);
+    s.dt = dt_of(g, BIT(I32) | BIT(I64) | BIT(U32) | BIT(F32));
+    s.shape.dt = s.dt;
+    bool is_float = s.dt == F32;
+    int axis = s.rows ? 1 : 0;
+    Type r = {.dt = s.dt, .rank = s.rows ? 1 : 0, .dim = {s.rows}};
+    const char *tl = dt_info[s.dt].tl, *least = is_float ? "-64" : "0";
+    Value *sum = let(g, r, "tl.full(%s, 0, tl.%s)", dims(g, &r), tl);
+    Value *top = let(g, r, "tl.full(%s, %s, tl.%s)", dims(g, &r), least, tl);
+    Value *where = let(g, with_dt(r, I32), "tl.full(%s, -1, tl.int32)", dims(g, &r));
+    Value *count = let(g, with_dt(r, I32), "tl.full(%s, 0, tl.int32)", dims(g, &r));
+    sum->letter = top->letter = where->letter = count->letter = 'a';
+    flt(sum, 1 << 17, 1, V_ZERO);
+    flt(top, 64, 1, V_ZERO);
+    Value *i = value_new(g, scalar(I32), 'i');
+    i->flags = V_SPECIAL;
+    int trips = 1 + (2 * t->n + 1) / s.width;
+    const char *bound = one_of(g, "n|n|17");
+    Stmt *b = loop_new(g,
+                       tree_text(t, "for %s in %s(0, tl.cdiv(%s, %d))", value_name(t, i),
+                                 one_of(g, "range|tl.range"), bound, s.width),
+                       i, false);
+    int scope = g->nval;
+    Stmt **tail = block_open(g, b, 0);
+    Value *k = let(g, scalar(I32), "tl.to_tensor($).to(tl.int32)", i);
+    Value *at = let(g, scalar(I32), "$ * %d", k, s.width), *m;
+    Value *v = strip_load(g, &s, at, bound, &m);
+    if (is_float)
+        v = small(g, v, 6, 1);
+    Value *w = like(let(g, v->t, "tl.where($, $, %s).to(tl.%s)", m, v, least, tl), v);
+    Value *part =
+        let(g, r, "tl.sum(tl.where($, $, 0), axis=%d).to(tl.%s)", m, v, axis, tl);
+    flt(part, v->bound * s.width, v->frac, V_ZERO);
+    Value *peak = let(g, r, "tl.max($, axis=%d).to(tl.%s)", w, axis, tl);
+    flt(peak, 64, 1, V_ZERO);
+    Value *better = let(g, with_dt(r, I1), "$ > $", peak, top);
+    set(g, where, "tl.where($, $ + tl.argmax($, axis=%d), $)", better, at, w, axis,
+        where);
+    switch (between(g, 0, 3)) {
+    case 0: set(g, sum, "tl.where($, 0, $) + $", better, sum, part); break;
+    case 1: set(g, sum, "tl.where($, 0 - $, $) + $", better, sum, sum, part); break;
+    case 2: set(g, sum, "$ + tl.where($ > 2, $, 0)", sum, count, part); break;
+    default: set(g, sum, "$ %s $", sum, one_of(g, "+|-"), part);
+    }
+    set(g, top, "tl.where($, $, $)", better, peak, top);
+    set(g, count, "$ + tl.sum($.to(tl.int32), axis=%d)", count, m, axis);
+    if (r.rank == 0 && trips <= t->n && chance(g, 60)) { /* what there is after each */
+        int slot = t->slots[BUF_ZERO][s.dt]++ * t->nprog * t->n;
+        act(g, "tl.store(z_%s + (pid * %d + %d) + $, $)", dt_info[s.dt].sig, t->n, slot,
+            k, sum);
+    }
+    block_close(g, tail, scope);
+    put(g, top);
+    put(g, where);
+    put(g, count);
+    return sum;
+}
+
 /* A row at a time, as in a softmax: -inf outside, the largest, what is near it. */
 Value *
 make_rows(Gen *g)

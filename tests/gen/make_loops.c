@@ -23,12 +23,15 @@ typedef struct Plan {
     int trips;   /* at most, of all loops together */
     bool plain;  /* one matmul of what is loaded: producers, persistence, clusters */
     Value *iv;   /* the innermost loop's counter, or NULL */
+    Value *raw;  /* k times that, where the loop goes by k; or NULL */
+    Value *first, *last_row; /* loaded: where rows begin, and one that is not there */
     Value *tile; /* which of a program's tiles, or NULL: the program's only one */
     int tiles;   /* of a program, one after another */
     int stride_n, stride_q;
     Value *acc[3], *state; /* sums; a row's largest value so far */
     int nacc, next;        /* which of them the next step adds to */
     Value *left, *right;   /* made in front of the loop, or NULL */
+    const char *work;      /* memory where each step leaves the next one's, or NULL */
     Value *carried;        /* a left operand of the next step, or NULL */
     Value *last[2];        /* operands of the iteration's last matmul, to be shared */
     Moving moving[2];      /* a left and a right operand */
@@ -56,6 +59,8 @@ input(Value *v, Dt dt)
 
 /* ---------------------------------------------------------------- operands */
 
+enum { MOST_FIRST = 31, MAX_PLACES = 20 };
+
 typedef struct Place { /* of a tile in its array: row and column it begins at, as text */
     const char *row, *col;
     int most_row, most_col; /* the largest that they can be */
@@ -70,8 +75,8 @@ sum(Tree *t, const char *a, const char *b)
 }
 
 /* Where a tile of rows x cols is: along k, which columns run (`along` 1) or rows, the
-   loop moves it; across, tiles and programs do. In texts @ is the loop's counter and ^
-   the tile's. */
+   loop moves it; across, tiles and programs do. In texts @ is the loop's counter, # that
+   times k, ^ the tile's, ~ and ! what is loaded of rows. */
 static Place
 place(Gen *g, const Plan *p, int rows, int cols, int along)
 {
@@ -87,7 +92,8 @@ place(Gen *g, const Plan *p, int rows, int cols, int along)
         at.stride = tree_text(t, "%d", at.most_stride);
     if (p->iv && (p->plain || chance(g, 90))) {
         int step = along ? cols : rows;
-        *(along ? &at.col : &at.row) = tree_text(t, "@ * %d", step);
+        *(along ? &at.col : &at.row) =
+            p->raw && step == p->k ? "#" : tree_text(t, "@ * %d", step);
         *(along ? &at.most_col : &at.most_row) = (p->trips - 1) * step;
     }
     room = (t->len - cols - at.most_col) / at.most_stride - rows - at.most_row;
@@ -109,6 +115,10 @@ place(Gen *g, const Plan *p, int rows, int cols, int along)
         at.col = sum(t, at.col, tree_text(t, "(pid // 2) * %d", cols));
         at.most_col += (t->nprog - 1) / 2 * cols;
     }
+    if (p->first && chance(g, 40)) {
+        at.row = sum(t, at.row, "~");
+        at.most_row += MOST_FIRST;
+    }
     return at;
 }
 
@@ -122,18 +132,23 @@ inside(const Tree *t, const Place *at, int rows, int cols)
 static Value *
 load(Gen *g, const Plan *p, Type s, const char *text)
 {
-    Value *use[8];
-    char out[1200];
+    Value *u[MAX_PLACES] = {NULL};
+    char out[1600];
     size_t n = 0, k = 0;
-    for (const char *c = text; *c && n < sizeof out - 2 && k < 8; c++) {
-        if (*c == '@' || *c == '^')
-            use[k++] = *c == '@' ? p->iv : p->tile;
-        out[n++] = *c == '@' || *c == '^' ? '$' : *c;
+    for (const char *c = text; *c && n < sizeof out - 2 && k < MAX_PLACES; c++) {
+        Value *v = *c == '@'   ? p->iv
+                   : *c == '#' ? p->raw
+                   : *c == '^' ? p->tile
+                   : *c == '~' ? p->first
+                   : *c == '!' ? p->last_row
+                               : NULL;
+        if (v)
+            u[k++] = v;
+        out[n++] = v ? '$' : *c;
     }
     out[n] = 0;
-    for (size_t i = k; i < 8; i++)
-        use[i] = NULL;
-    return let(g, s, out, use[0], use[1], use[2], use[3], use[4], use[5], use[6], use[7]);
+    return let(g, s, out, u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9],
+               u[10], u[11], u[12], u[13], u[14], u[15], u[16], u[17], u[18], u[19]);
 }
 
 static Value *
@@ -147,6 +162,9 @@ tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
         at = (Place){.row = "", .col = "", .stride = tree_text(t, "%d", cols)};
     const char *row = sum(t, at.row, tree_text(t, "tl.arange(0, %d)", rows));
     const char *col = sum(t, at.col, tree_text(t, "tl.arange(0, %d)", cols));
+    if (chance(g, 10)) /* rows that come round again, or the last one for all behind it */
+        row = tree_text(t, one_of(g, "(%s) %% %s|tl.minimum(%s, %s - 1)"), row,
+                        one_of(g, "n|q|40|64"));
     bool lines = at.most_stride * dt_info[dt].bytes % 16 == 0 && at.most_stride;
     if (lines && chance(g, 35)) {
         t->aligned = true;
@@ -155,7 +173,7 @@ tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
             high -= between(g, 0, rows - 1);
         if (chance(g, 40))
             wide -= between(g, 0, cols - 1);
-        if (2 * high * at.most_stride <= t->len && chance(g, 25))
+        if (2 * high * at.most_stride + wide <= t->len && chance(g, 25))
             return input(load(g, p, s,
                               tree_text(t,
                                         "tl.make_tensor_descriptor(p_%s, shape=[2, %d, "
@@ -188,8 +206,11 @@ tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
                          most - between(g, 0, cols - 1), other);
         break;
     case 2:
-        mask = tree_text(t, ", mask=(%s)[:, None] < %s%s", row,
-                         one_of(g, "n|50|64|m * 24|127"), other);
+        mask = tree_text(t, ", mask=(%s)[:, None] %s%s", row,
+                         p->last_row && chance(g, 60)
+                             ? one_of(g, "< !|<= !|< tl.minimum(!, n)")
+                             : one_of(g, "< n|< 50|< 64|< m * 24|< 127"),
+                         other);
         break;
     case 3:
         mask = tree_text(t, ", mask=((%s)[:, None] < %d) & ((%s)[None, :] < %s)%s", row,
@@ -488,19 +509,39 @@ loop(Gen *g, Plan *p, int n)
     Value *outer = p->iv, *last[2] = {p->last[0], p->last[1]};
     Value *i = value_new(g, scalar(I32), 'i');
     i->flags = V_SPECIAL;
-    bool is_while = chance(g, 8);
+    bool is_while = chance(g, 8), by_k = !outer && !is_while && chance(g, 35);
     const char *hi = outer ? "2" : p->plain ? "m" : one_of(g, "m|m|m|3|4|2");
     if (is_while)
         begin(g, i, "tl.to_tensor(0)");
-    const char *head = is_while ? tree_text(t, "while \x80 < %s", hi)
-                                : tree_text(t, "for %s in %s(0, %s%s)", value_name(t, i),
-                                            one_of(g, "range|tl.range"), hi, "");
+    const char *name = value_name(t, i), *range = one_of(g, "range|tl.range");
+    const char *head =
+        is_while ? tree_text(t, "while \x80 < %s", hi)
+        : by_k ? tree_text(t, "for %s in %s(0, %s * %d, %d)", name, range, hi, p->k, p->k)
+        : !p->plain && chance(g, 8)
+            ? tree_text(t, "for %s in %s(%s - 1, -1, -1)", name, range, hi)
+            : tree_text(t, "for %s in %s(0, %s)", name, range, hi);
     Stmt *b = loop_new(g, head, i, is_while);
     int scope = g->nval;
     Stmt **tail = block_open(g, b, 0);
     p->last[0] = p->last[1] = NULL;
-    p->iv = let(g, scalar(I32), "tl.to_tensor($)", i);
+    Value *raw = p->raw;
+    p->raw = by_k ? let(g, scalar(I32), "tl.to_tensor($)", i) : NULL;
+    p->iv = by_k ? let(g, scalar(I32), "$ // %d", p->raw, p->k)
+                 : let(g, scalar(I32), "tl.to_tensor($)", i);
+    Value *left = p->left;
+    Type work = matrix(p->dt, p->m, p->k);
+    if (p->work && !outer)
+        p->left = flt(let(g, work, "tl.load(%s)", p->work), 16, 1, V_ZERO);
     steps(g, p, n);
+    if (p->work && !outer) {
+        Value *next = p->last[0] && same_shape(&p->last[0]->t, &work)
+                          ? narrowed(g, p, p->last[0])
+                          : p->left;
+        act(g, "tl.debug_barrier()");
+        act(g, "tl.store(%s, -$)", p->work, next);
+        act(g, "tl.debug_barrier()");
+    }
+    p->left = left;
     for (int k = 0; k < 2 && !outer; k++) {
         const Moving *x = &p->moving[k];
         if (x->at && x->block)
@@ -512,6 +553,7 @@ loop(Gen *g, Plan *p, int n)
         set(g, i, "$ + 1", i);
     block_close(g, tail, scope);
     p->iv = outer;
+    p->raw = raw;
     p->last[0] = last[0];
     p->last[1] = last[1];
 }
@@ -600,6 +642,17 @@ one_tile(Gen *g, Plan *p)
     } else if (!p->plain && chance(g, 30)) {
         p->left = operand(g, p, p->m, p->k, 1);
     }
+    p->work = NULL;
+    if (!p->plain && BIT(p->dt) & (BIT(F16) | BIT(BF16) | BIT(F32)) && chance(g, 12)) {
+        Type s = matrix(p->dt, p->m, p->k);
+        int at = g->tree->slots[BUF_ZERO][p->dt]++ * g->tree->nprog * g->tree->n;
+        p->work = tree_text(g->tree, "z_%s + (pid * %d + %d) + %s", dt_info[p->dt].sig,
+                            g->tree->n, at, offsets(g, &s));
+        Value *first = operand(g, p, p->m, p->k, 1);
+        first = narrowed(g, p, first);
+        act(g, "tl.store(%s, $)", p->work, first);
+        act(g, "tl.debug_barrier()");
+    }
     if (!p->plain && chance(g, 25))
         p->right = operand(g, p, p->k, p->n, 0);
     if (chance(g, 25) && p->n <= 64 && (p->n > 16 || dt_info[p->dt].bytes > 1)) {
@@ -609,6 +662,13 @@ one_tile(Gen *g, Plan *p)
         flt(p->carried, 16 > first->bound ? 16 : first->bound, 1, V_ZERO);
     }
     p->moving[0] = p->moving[1] = (Moving){0};
+    p->first = p->last_row = NULL;
+    if (chance(g, 15)) /* as groups of rows have them */
+        p->first = let(g, scalar(I32), "tl.load(p_i32 + %d) & %d", between(g, 0, 20),
+                       MOST_FIRST);
+    if (chance(g, 25))
+        p->last_row = let(g, scalar(I32), "tl.load(p_i32 + %s) & %s", one_of(g, "7|pid"),
+                          one_of(g, "63|127|255"));
     if (chance(g, 30))
         p->moving[0] = moving(g, p, p->m, p->k, 1);
     if (chance(g, 30))

@@ -208,6 +208,54 @@ make_reload(Gen *g)
                 v);
 }
 
+/* A loop that reads what it has stored, by other threads: in place, or one tile further.
+ */
+Value *
+make_recur(Gen *g)
+{
+    Tree *t = g->tree;
+    Dt dt = dt_of(g, INTS | BIT(F32) | BIT(F16));
+    Type s = random_shape(g, dt);
+    int k = numel(&s), room = (6 * k + t->n - 1) / t->n, most = t->len - k;
+    if (g->quiet || g->depth || room > 6)
+        return NULL;
+    bool is_float = BIT(dt) & FLOATS, on = chance(g, 60);
+    BufKind kind = is_float ? BUF_ZERO : BUF_EXACT;
+    int first = t->slots[kind][dt] * t->nprog * t->n;
+    t->slots[kind][dt] += room;
+    const char *sig = dt_info[dt].sig, *tl = dt_info[dt].tl, *o = offsets(g, &s);
+    const char *back = chance(g, 50) ? tree_text(t, "(%d - %s)", k - 1, o) : o;
+    const char *base = tree_text(t, "%s_%s + (%d + pid * %d)", is_float ? "z" : "o", sig,
+                                 first, room * t->n);
+    Value *v = loaded(let(g, s, "tl.load(p_%s + %s)", sig, o));
+    act(g, "tl.store(%s + %s, $)", base, o, v);
+    act(g, "tl.debug_barrier()");
+    Value *i = value_new(g, scalar(I32), 'i');
+    i->flags = V_SPECIAL;
+    Stmt *b = loop_new(g,
+                       tree_text(t, "for %s in %s(0, %s)", value_name(t, i),
+                                 one_of(g, "range|tl.range"), one_of(g, "3|4|m|5")),
+                       i, false);
+    int scope = g->nval;
+    Stmt **tail = block_open(g, b, 0);
+    Value *iv = let(g, scalar(I32), "tl.to_tensor($)", i);
+    const char *from = on ? tree_text(t, " * %d", k) : " * 0";
+    Value *old = loaded(let(g, s, "tl.load(%s + $%s + %s)", base, iv, from, back));
+    Value *more = loaded(let(g, s, "tl.load(p_%s + $ * %d + %s)", sig, iv, most / 8, o));
+    if (chance(g, 30))
+        block_of_steps(g, 1);
+    act(g, "tl.debug_barrier()");
+    const char *to = on ? tree_text(t, "($ + 1) * %d", k) : "$ * 0";
+    const char *what = is_float ? one_of(g, "tl.maximum($, $)|tl.where($ > 0, $, 1.0)")
+                                : one_of(g, "$ * 3 + $|$ - $|$ ^ $");
+    act(g, tree_text(t, "tl.store(%s + %s + %s, (%s).to(tl.%s))", base, to, o, what, tl),
+        iv, old, more);
+    act(g, "tl.debug_barrier()");
+    block_close(g, tail, scope);
+    v = let(g, s, "tl.load(%s + %s)", base, back);
+    return flt(v, 16, 1, V_ZERO);
+}
+
 /* Shared counters: one commutative operation a program text, its result unused. */
 Value *
 make_atomic(Gen *g)
