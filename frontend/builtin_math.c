@@ -266,6 +266,8 @@ check_dot_types(Sema *s, Args *a)
         bool ok = false;
         for (int k = 0; k < COUNT_OF(allowed); k++)
             ok = ok || a->v[i]->dt == allowed[k];
+        /* fp8 goes with fp8: what is wrong is that the types differ */
+        ok = ok || (dtype_is_fp8(a->v[i]->dt) && !dtype_is_fnuz(a->v[i]->dt));
         if (!ok) {
             sema_error(s, a->at[i], "'dot' takes int8, fp8, fp16, bf16, fp32 and fp64, "
                        "found %s%s", val_describe(s->a, a->v[i]),

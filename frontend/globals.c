@@ -104,6 +104,8 @@ tl_member(Sema *s, Val module, Name attr)
         return val_dtype(s, DT_INT32 + DT_PTR);
     if (strcmp(attr, "TRITON_MAX_TENSOR_NUMEL") == 0)
         return val_int(s, MAX_NUMEL);
+    if (strcmp(attr, "CONSTEXPR_0") == 0) /* of core, a default in copies of its sort */
+        return val_int(s, 0);
     if (strcmp(attr, "PropagateNan") == 0)
         return class_value(s, CLASS_STR);
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -150,6 +152,7 @@ torch_member(Sema *s, Name attr)
         {"bool", DT_INT1},   {"half", DT_FP16},         {"float", DT_FP32},
         {"double", DT_FP64}, {"int", DT_INT32},         {"long", DT_INT64},
         {"short", DT_INT16}, {"float8_e5m2", DT_FP8E5}, {"float8_e4m3fn", DT_FP8E4NV},
+        {"float8_e4m3fnuz", DT_FP8E4B8},                {"float8_e5m2fnuz", DT_FP8E5B16},
     };
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         if (strcmp(attr, dtypes[i].name) == 0)
@@ -174,6 +177,10 @@ finfo_member(Sema *s, DType t, Name attr)
         {DT_BF16, 0x1.fep127, 0x1p-7, 0x1p-126},
         {DT_FP32, FLT_MAX, FLT_EPSILON, FLT_MIN},
         {DT_FP64, DBL_MAX, DBL_EPSILON, DBL_MIN},
+        {DT_FP8E5, 57344.0, 0.25, 0x1p-14},
+        {DT_FP8E4NV, 448.0, 0.125, 0x1p-6},
+        {DT_FP8E4B8, 240.0, 0.125, 0x1p-7},
+        {DT_FP8E5B16, 57344.0, 0.125, 0x1p-15},
     };
     if (strcmp(attr, "bits") == 0)
         return val_int(s, dtype_bits(t));
