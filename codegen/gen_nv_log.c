@@ -5,21 +5,11 @@
 static const double log2_e = 1.4426950408889634, log2_e_high = 1.4426950216293335;
 static const double log10_2 = 0.30102999566398120, log10_2_high = 0.301025390625;
 
-/* log(1 + f) - f = f^2 times this, -1/4 <= f < 1/2 */
-static Num
-log_polynomial(Gen *g, Num f)
-{
-    static const double c[] = {-0.5,         0.333334595,  -0.250001401,
-                               0.199904144,  -0.166454464, 0.144819781,
-                               -0.131811902, 0.104773909,  -0.0449900441};
-    return gen_polynomial(g, f, c, 9);
-}
-
-/* The exponent of x = m 2^e with m in [3/4, 3/2), in its place among the bits. */
+/* The exponent of x = m 2^e with m in [least, 2 least), in its place among the bits. */
 static LLVMValueRef
-exponent(Gen *g, LLVMValueRef bits)
+exponent(Gen *g, LLVMValueRef bits, uint32_t least)
 {
-    LLVMValueRef e = LLVMBuildSub(g->b, bits, ll_int(g->i32, 0x3f400000), "");
+    LLVMValueRef e = LLVMBuildSub(g->b, bits, ll_int(g->i32, least), "");
     return LLVMBuildAnd(g->b, e, ll_int(g->i32, (int32_t)0xff800000), "");
 }
 
@@ -33,19 +23,22 @@ checked(Gen *g, Num x, double zero, Num r)
     return where(g, both(g, more(g, x, zero), less(g, x, __builtin_inf())), r, odd);
 }
 
-/* x = m * 2^i: log(1 + f) as a polynomial in f = m - 1, plus i * log 2; within 0.9 ulp,
-   to base 10 1.9 (lg2.approx is 2^-22 off near 1, where the logarithm is as small as
-   that). */
+/* x = m * 2^i, sqrt(1/2) <= m < sqrt(2): log(1 + f) as a polynomial in f = m - 1, plus i
+   * log 2; within 0.9 ulp, to base 10 1.9 (lg2.approx is 2^-22 off near 1, where the
+   logarithm is as small as that). */
 Num
 nv_log(Gen *g, Num x, LogBase base)
 {
+    static const double c[] = {-0.499999881, 0.333333164,  -0.250016272,
+                               0.200024769,  -0.166080266, 0.141734108,
+                               -0.132466659, 0.129526481,  -0.0766209513};
     LLVMValueRef tiny = less(g, x, 0x1p-126);
     Num a = where(g, tiny, times(g, x, 0x1p23), x);
     Num lift = where(g, tiny, number(g, -23.0), number(g, 0.0));
-    LLVMValueRef bits = bits_of(g, a), e = exponent(g, bits);
+    LLVMValueRef bits = bits_of(g, a), e = exponent(g, bits, 0x3f3504f3);
     Num m = of_bits(g, LLVMBuildSub(g->b, bits, e, ""));
     Num i = gen_fma(g, LLVMBuildSIToFP(g->b, e, g->f32, ""), number(g, 0x1p-23), lift);
-    Num f = plus(g, m, -1.0), s = mul(g, f, f), p = log_polynomial(g, f);
+    Num f = plus(g, m, -1.0), s = mul(g, f, f), p = gen_polynomial(g, f, c, 9);
     Num r = gen_fma(g, p, s, f);
     switch (base) {
     case LOG_E: r = gen_fma(g, i, number(g, 0.693147182), r); break;
@@ -71,13 +64,16 @@ nv_log(Gen *g, Num x, LogBase base)
 Num
 nv_log1p(Gen *g, Num x, Num more_of)
 {
-    LLVMValueRef e = exponent(g, bits_of(g, plus(g, x, 1.0)));
+    static const double c[] = {-0.5,         0.333334595,  -0.250001401,
+                               0.199904144,  -0.166454464, 0.144819781,
+                               -0.131811902, 0.104773909,  -0.0449900441};
+    LLVMValueRef e = exponent(g, bits_of(g, plus(g, x, 1.0)), 0x3f400000);
     Num part = of_bits(g, LLVMBuildSub(g->b, bits_of(g, x), e, ""));
     Num four = of_bits(g, LLVMBuildSub(g->b, ll_int(g->i32, 0x40800000), e, ""));
     Num f = add(g, part, gen_fma(g, four, number(g, 0.25), number(g, -1.0)));
     Num i = LLVMBuildSIToFP(g->b, e, g->f32, "");
     i = more_of ? gen_fma(g, i, number(g, 0x1p-23), more_of) : times(g, i, 0x1p-23);
-    Num r = gen_fma(g, log_polynomial(g, f), mul(g, f, f), f);
+    Num r = gen_fma(g, gen_polynomial(g, f, c, 9), mul(g, f, f), f);
     r = gen_fma(g, i, number(g, 0.693147182), r);
     r = checked(g, x, -1.0, r);
     return where(g, less(g, size_of(g, x), 0x1p-24), x, r);
@@ -141,8 +137,7 @@ nv_log2_pair(Gen *g, Num a, Num *high, Num *low)
     Num normal = where(g, tiny, times(g, a, 0x1p24), a);
     Num lift = where(g, tiny, number(g, -24.0), number(g, 0.0));
     LLVMValueRef bits = bits_of(g, normal);
-    LLVMValueRef e = LLVMBuildSub(g->b, bits, ll_int(g->i32, 0x3f3504f3), "");
-    e = LLVMBuildAnd(g->b, e, ll_int(g->i32, (int32_t)0xff800000), "");
+    LLVMValueRef e = exponent(g, bits, 0x3f3504f3);
     Num m = of_bits(g, LLVMBuildSub(g->b, bits, e, ""));
     Num i = gen_fma(g, LLVMBuildSIToFP(g->b, e, g->f32, ""), number(g, 0x1p-23), lift);
     Num f = plus(g, m, -1.0), r = nv_rcp(g, plus(g, m, 1.0));

@@ -223,11 +223,10 @@ arctangent(Gen *g, Num t, LLVMValueRef complement)
 Num
 nv_atan(Gen *g, Num *x)
 {
-    Num size = size_of(g, x[0]);
+    Num size = size_of(g, x[0]), most = lesser(g, size, 1e30), r = nv_rcp(g, most);
     LLVMValueRef large = more(g, size, 1.0);
-    Num t = where(g, large, nv_rcp(g, size), size);
-    Num y = arctangent(g, t, large);
-    return with_sign(g, y, x[0]);
+    r = gen_fma(g, gen_fma(g, minus(g, r), most, number(g, 1.0)), r, r); /* Newton's */
+    return with_sign(g, arctangent(g, where(g, large, r, size), large), x[0]);
 }
 
 Num
