@@ -88,24 +88,58 @@ far_turns(Gen *g)
     return fn;
 }
 
+/* The largest size that v can have, by the instructions that make it; else infinity. */
+static double
+most_of(LLVMValueRef v, int depth)
+{
+    if (LLVMIsAConstantFP(v)) {
+        LLVMBool lost;
+        return __builtin_fabs(LLVMConstRealGetDouble(v, &lost));
+    }
+    if (!LLVMIsAInstruction(v) || depth == 0)
+        return __builtin_inf();
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+        return __builtin_ldexp(
+            1, (int)LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(v, 0))));
+    case LLVMFNeg: return most_of(LLVMGetOperand(v, 0), depth - 1);
+    case LLVMFMul:
+        return most_of(LLVMGetOperand(v, 0), depth - 1) *
+               most_of(LLVMGetOperand(v, 1), depth - 1);
+    case LLVMFAdd:
+    case LLVMFSub:
+        return most_of(LLVMGetOperand(v, 0), depth - 1) +
+               most_of(LLVMGetOperand(v, 1), depth - 1);
+    case LLVMSelect:
+        return __builtin_fmax(most_of(LLVMGetOperand(v, 1), depth - 1),
+                              most_of(LLVMGetOperand(v, 2), depth - 1));
+    default: return __builtin_inf();
+    }
+}
+
 /* x = r + q pi/2, |r| <= pi/4. Adding 1.5 * 2^52 leaves the multiple's low bits in the
    low bits of the sum; pi/2 in two parts leaves an exact remainder. */
 static Num
 reduced(Gen *g, Num x, LLVMValueRef *q)
 {
-    LLVMValueRef magic = ll_float(g->f64, 6755399441055744.0), fn = far_turns(g);
-    LLVMValueRef large = more(g, size_of(g, x), 1e13);
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
-    LLVMValueRef caller = LLVMGetBasicBlockParent(here);
-    LLVMBasicBlockRef far = LLVMAppendBasicBlockInContext(g->cx, caller, "");
-    LLVMBasicBlockRef rest = LLVMAppendBasicBlockInContext(g->cx, caller, "");
+    enum { DEPTH = 8 };
+    const double far_from = 1e13;
+    LLVMValueRef magic = ll_float(g->f64, 6755399441055744.0);
     LLVMValueRef wide = LLVMBuildFPExt(g->b, x, g->f64, "");
     LLVMValueRef sum = gen_fma(g, wide, ll_float(g->f64, 0.63661977236758138), magic);
     LLVMValueRef k = sub(g, sum, magic);
     LLVMValueRef r = gen_fma(g, k, ll_float(g->f64, -1.5707963267948966), wide);
     r = gen_fma(g, k, ll_float(g->f64, -6.123233995736766e-17), r);
-    LLVMValueRef turn =
-        LLVMBuildTrunc(g->b, LLVMBuildBitCast(g->b, sum, g->i64, ""), g->i32, "");
+    *q = LLVMBuildTrunc(g->b, LLVMBuildBitCast(g->b, sum, g->i64, ""), g->i32, "");
+    if (most_of(x, DEPTH) <= far_from) /* Box-Muller's, say */
+        return LLVMBuildFPTrunc(g->b, r, g->f32, "");
+
+    LLVMValueRef large = more(g, size_of(g, x), far_from), fn = far_turns(g);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMValueRef caller = LLVMGetBasicBlockParent(here);
+    LLVMBasicBlockRef far = LLVMAppendBasicBlockInContext(g->cx, caller, "");
+    LLVMBasicBlockRef rest = LLVMAppendBasicBlockInContext(g->cx, caller, "");
     ll_likely(LLVMBuildCondBr(g->b, large, far, rest), 1);
 
     LLVMPositionBuilderAtEnd(g->b, far);
@@ -127,7 +161,7 @@ reduced(Gen *g, Num x, LLVMValueRef *q)
 
     LLVMPositionBuilderAtEnd(g->b, rest);
     LLVMBasicBlockRef from[2] = {here, far};
-    LLVMValueRef rs[2] = {r, angle}, qs[2] = {turn, quadrant};
+    LLVMValueRef rs[2] = {r, angle}, qs[2] = {*q, quadrant};
     r = LLVMBuildPhi(g->b, g->f64, "");
     LLVMAddIncoming(r, rs, from, 2);
     *q = LLVMBuildPhi(g->b, g->i32, "");
