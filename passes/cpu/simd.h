@@ -130,6 +130,11 @@ typedef struct Ev {
     int64_t stride;
 } Ev;
 
+/* What fast code tests for (strides of 1, remainders that change nothing, lanes that do
+   not wrap): is it taken so without a test, since there is one, or since a wrong value
+   does no harm? */
+typedef enum Trust { TRUST_NONE, TRUST_TESTED, TRUST_HARMLESS } Trust;
+
 typedef struct Cx Cx;
 struct Cx {
     Simd *n;
@@ -141,7 +146,7 @@ struct Cx {
     bool fast, none;
     Cx *pre;     /* in front of the strip: where cond is computed */
     Value *cond; /* i1 in pre, or NULL: nothing assumed */
-    bool guesses; /* a wrong value does no harm: what fast code tests for is taken so */
+    Trust trust;
     bool skips;  /* reads a buffer that a masked load was written to */
 };
 
@@ -168,6 +173,7 @@ bool simd_may_join(Simd *n, const Op *access, const Group *g);
 /* simd_eval.c */
 void cx_init(Cx *cx, Simd *n, Builder b, int w);
 Ev simd_eval(Cx *cx, Value *v, const Ix *ix);
+Ev simd_eval_trusting(Cx *cx, Value *v, const Ix *ix, Trust trust);
 Ev simd_define(Cx *cx, Value *v, const Ix *ix); /* by v's op, not from its slot */
 Ev *simd_recall(Cx *cx, const Value *v, const Ix *ix);
 void simd_remember(Cx *cx, Value *v, const Ix *ix, Ev ev);

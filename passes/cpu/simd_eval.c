@@ -182,7 +182,7 @@ times(Cx *cx, Op *op, const Ix *ix, const Ev *in, Ev *out)
         Value *v = op_operand(op, !a);
         bool may = cx->fast && plan_get(cx->n, v)->index &&
                    simd_in_front(cx, op_result(op, 0)->type->rank, ix);
-        if (in[a].stride != 1 || (!may && !cx->guesses))
+        if (in[a].stride != 1 || (!may && !cx->trust))
             return false;
         c = 1;
     }
@@ -233,7 +233,7 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
         if (!times(cx, op, ix, in, out))
             return false;
         int a = in[0].kind == EV_AFF ? 0 : 1;
-        if (known(in[!a].v, &c) || cx->guesses)
+        if (known(in[!a].v, &c) || cx->trust)
             return true;
         Ev n = simd_eval(cx->pre, op_operand(op, !a), ix);
         Value *one = build_int(&cx->pre->b, n.v->type, 1);
@@ -242,9 +242,9 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     }
     case OP_REMS:
     case OP_REMU: {
-        if (cx->guesses) {
+        if (cx->trust) {
             *out = in[0];
-            return in[1].kind == EV_UNI;
+            return in[0].kind == EV_AFF && in[1].kind == EV_UNI;
         }
         if (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
             !simd_in_front(cx, op_result(op, 0)->type->rank, ix))
@@ -280,6 +280,9 @@ elementwise(Cx *cx, Op *op, const Ix *ix)
         has_aff |= in[i].kind == EV_AFF;
         has_vec |= in[i].kind == EV_VEC;
     }
+    bool remainder = op->kind == OP_REMS || op->kind == OP_REMU;
+    if (remainder && cx->trust == TRUST_HARMLESS)
+        return in[0];
     if (has_aff && !has_vec && linear(cx, op, in, ix, &out))
         return out;
     if (op->kind == OP_HINT)
@@ -399,5 +402,22 @@ simd_eval(Cx *cx, Value *v, const Ix *ix)
     else if (!simd_skipped(cx, v, ix, &ev))
         ev = simd_slot_load(cx, p->slot, type_elem(v->type), ix);
     simd_remember(cx, v, ix, ev);
+    return ev;
+}
+
+/* The value of v elsewhere, where other things are assumed: neither sees what the other
+   has computed. */
+Ev
+simd_eval_trusting(Cx *cx, Value *v, const Ix *ix, Trust trust)
+{
+    Map memo = cx->memo;
+    bool fast = cx->fast;
+    map_init(&cx->memo, cx->n->tmp);
+    cx->fast = false;
+    cx->trust = trust;
+    Ev ev = simd_eval(cx, v, ix);
+    cx->trust = TRUST_NONE;
+    cx->fast = fast;
+    cx->memo = memo;
     return ev;
 }

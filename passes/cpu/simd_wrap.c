@@ -70,11 +70,12 @@ bool
 simd_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed)
 {
     Value *test;
-    if (cx->guesses || proven(cx, v, e->stride, ix, is_signed))
+    if (cx->trust || proven(cx, v, e->stride, ix, is_signed))
         return true;
     if (!cx->fast || !plan_get(cx->n, v)->index || !simd_in_front(cx, v->type->rank, ix))
         return false;
-    Ev front = simd_eval(cx->pre, v, ix);
+    /* Its parts have been tested where they were computed. */
+    Ev front = simd_eval_trusting(cx->pre, v, ix, TRUST_TESTED);
     if (!simd_in_order(cx->pre, v, &front, ix, is_signed, &test))
         return false;
     if (test)
