@@ -31,7 +31,8 @@ static const GemmTile tiles[] = {
     TILE(2, 512, 64),    TILE(1, 64, 4096),   TILE(1, 64, 2048),   TILE(1, 64, 1024),
     TILE(1, 64, 512),    TILE(1, 64, 256)};
 
-/* Do its sums and operands stay in the second-level cache? */
+/* Do its sums and operands stay in the second-level cache? (What is multiplied where it is
+   loaded need not.) */
 static bool
 fits(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
 {
@@ -94,7 +95,7 @@ gemm_plan_cpu(const NnDevice *d, const GemmAsk *q)
     for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
         const GemmTile *t = &tiles[i];
         GemmCost c = streams(q, t) ? cost_of_stream(d, q, t) : cost_of(d, q, t);
-        if ((i && !fits(d, q, t)) || (t->m < 4 && !streams(q, t)))
+        if (!streams(q, t) && (t->m < 4 || (i && !fits(d, q, t))))
             continue;
         if (!best.tile || c.all < best.cost.all) {
             best.next = best.tile;

@@ -98,6 +98,10 @@ START_TEST(cpu)
     d.processors = 16;
     p = gemm_plan(&d, &few);
     ck_assert_int_ge(512 / p.tile->m * (512 / p.tile->n), 16);
+    /* a row streams b by: the second-level cache need not have it */
+    NnDevice one = {.processors = 1, .cache = 1 << 20, .lends = true};
+    GemmAsk row = ask(1, 4096, 4096, GEMM_TF32, 128, 128);
+    ck_assert_int_eq(gemm_plan_cpu(&one, &row).tile->n, 4096);
 }
 END_TEST
 
