@@ -31,8 +31,8 @@ static const GemmTile tiles[] = {
     TILE(2, 512, 64),    TILE(1, 64, 4096),   TILE(1, 64, 2048),   TILE(1, 64, 1024),
     TILE(1, 64, 512),    TILE(1, 64, 256)};
 
-/* Do its sums and operands stay in the second-level cache? (What is multiplied where it is
-   loaded need not.) */
+/* Do its sums and operands stay in the second-level cache? (What is multiplied where it
+   is loaded need not.) */
 static bool
 fits(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
 {
