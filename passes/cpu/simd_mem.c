@@ -4,8 +4,8 @@
    indices are interleaved. Accesses of one program to different elements are unordered
    in Triton unless a barrier stands between, but code that shifts an array in place is
    common enough to be kept right: two different pointers into one array never share a
-   nest when one of them writes. A number that is stored to another array, as a row's
-   mean is, does not keep what was loaded before it from its nest. */
+   nest when one of them writes. Nor does a load pass any store, of one number to another
+   parameter's array either: the arguments may be the same. */
 #include "passes/cpu/simd.h"
 
 #include "ir/edit.h"
@@ -42,15 +42,6 @@ may_meet(const Value *p, const Value *q)
     return p != q && (!a || !b || a == b);
 }
 
-/* Is one number written, to another parameter's array than the load reads? */
-static bool
-writes_aside(const Op *store, const Op *load)
-{
-    return store->kind == OP_STORE && !simd_tile(op_operand(store, 0)) &&
-           type_numel(op_operand(load, 0)->type) > 1 &&
-           !may_meet(op_operand(load, 0), op_operand(store, 0));
-}
-
 bool
 simd_may_sink(Simd *n, Op *load, const Group *g, bool shifted)
 {
@@ -60,11 +51,7 @@ simd_may_sink(Simd *n, Op *load, const Group *g, bool shifted)
         const Writer *w = &n->writers.at[i];
         if (w->order < from || w->order > to)
             continue;
-        if (++steps > MAX_LOOKBACK)
-            return false;
-        if (writes_aside(w->op, load))
-            continue;
-        if (w->g != g)
+        if (++steps > MAX_LOOKBACK || w->g != g)
             return false;
         const Value *p = op_operand(load, 0), *q = op_operand(w->op, 0);
         if (may_meet(p, q) || (shifted && p == q))

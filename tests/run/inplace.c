@@ -29,7 +29,14 @@ static const char source[] =
     "    tl.store(p + n - 1 - i, x + 1, mask=i < n)\n"
     "    if WAIT:\n"
     "        tl.debug_barrier()\n"
-    "    tl.store(p + i, y, mask=i < n // 2)\n";
+    "    tl.store(p + i, y, mask=i < n // 2)\n"
+    "@triton.jit\n"
+    "def beside(x, total, out, n, B: tl.constexpr):\n"
+    "    i = tl.arange(0, B)\n"
+    "    v = tl.load(x + i, mask=i < n, other=0)\n"
+    "    s = tl.sum(v, 0)\n"
+    "    tl.store(total, s)\n"
+    "    tl.store(out + i, v - s, mask=i < n)\n";
 
 /* Whether kernels have to say it: the tests begin with this value of WAIT. */
 static int
@@ -80,8 +87,29 @@ START_TEST(turns)
 }
 END_TEST
 
+/* Two parameters with one array: what was loaded before one number of it was written is
+   what it was. */
+START_TEST(one_array_twice)
+{
+    Env env = env_open_text("inplace.tk", source);
+    Buf x = buf_random(&env, SDC_I32, 0, DIMS(N));
+    Buf out = buf_poison(&env, SDC_I32, 0, DIMS(N));
+    const double *before = buf_doubles(&env, &x);
+    double *want = env_doubles(&env, N), sum = 0;
+    for (int i = 0; i < N; i++)
+        sum += before[i];
+    sum = (int32_t)(uint32_t)(int64_t)sum;
+    for (int i = 0; i < N; i++)
+        want[i] = (int32_t)((uint32_t)(int64_t)before[i] - (uint32_t)(int64_t)sum);
+    LAUNCH(&env, "beside", sdc_grid(1, 1, 1), "B=512", buf_arg(&x), buf_arg(&x),
+           buf_arg(&out), sdc_int(N));
+    buf_check(&env, &out, "less the sum", want, NULL);
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
-    return RUN_TESTS("inplace", shifts, turns);
+    return RUN_TESTS("inplace", shifts, turns, one_array_twice);
 }
