@@ -253,6 +253,7 @@ bi_num_warps(Sema *s, Args *a)
 {
     if (!s->f)
         return sema_error(s, a->loc, "'num_warps' is known in a kernel only");
+    s->f->fixed_warps = true;
     return val_int(s, s->f->num_warps);
 }
 

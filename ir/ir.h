@@ -78,6 +78,7 @@ struct Func {
     Region *body;      /* its args are the parameters */
     Param *params;     /* body->narg of them */
     int num_warps, num_stages, num_ctas;
+    bool fixed_warps;     /* the source has asked for their number */
     int64_t shared_bytes; /* shared memory, once its buffers are placed */
     int check;         /* CHECK_*: code that watches what it does, for the CPU */
     bool overlap;      /* launched while the primary grid may still run: launch_pdl */

@@ -300,6 +300,8 @@ print_func(Printer *p, const Func *f)
     buf_printf(p->out, ") {warps=%d, stages=%d", f->num_warps, f->num_stages);
     if (f->num_ctas != 1)
         buf_printf(p->out, ", ctas=%d", f->num_ctas);
+    if (f->fixed_warps)
+        buf_str(p->out, ", fixed_warps=1");
     if (f->overlap)
         buf_str(p->out, ", overlap=1");
     if (f->check)

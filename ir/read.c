@@ -437,6 +437,7 @@ read_kernel(Reader *r, Module *m)
         {.name = "shared", .i = 0, .least = 0, .most = INT32_MAX},
         {.name = "overlap", .i = 0, .least = 0, .most = 1},
         {.name = "check", .i = 0, .least = 0, .most = CHECK_ACCESS | CHECK_NAN},
+        {.name = "fixed_warps", .i = 0, .least = 0, .most = 1},
     };
     if (!read_settings(r, set, COUNT_OF(set)) || !read_expect(r, "{"))
         return false;
@@ -447,6 +448,7 @@ read_kernel(Reader *r, Module *m)
     r->func->shared_bytes = set[4].i;
     r->func->overlap = set[5].i;
     r->func->check = (int)set[6].i;
+    r->func->fixed_warps = set[7].i;
     return read_region(r, r->func->body, 0);
 }
 

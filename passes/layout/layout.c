@@ -66,6 +66,7 @@ pass_layout(Func *f, PassCx *cx)
 {
     enum { ROUNDS = 8 }; /* a value carried around k nested loops settles in k + 1 */
     Layouts p = {.s = cx->s, .f = f, .target = &cx->target};
+    layout_more_warps(f);
     p.axis = axis_new_nowrap(f, &cx->s->tmp); /* of addresses */
     map_init(&p.dots, &cx->s->tmp);
     map_init(&p.operands, &cx->s->tmp);

@@ -87,6 +87,10 @@ bool layout_from_dot(const Value *v);
    of element by element; -1 when that is not known. */
 int layout_operand_dim(const Value *v);
 
+/* ---- layout_more_warps.c */
+/* Gives f more warps where its dots' accumulators need them. First of all. */
+void layout_more_warps(Func *f);
+
 /* ---- layout_widen.c */
 void layout_widen(Layouts *p, Op *op);
 
