@@ -88,6 +88,7 @@ bool layout_from_dot(const Value *v);
 int layout_operand_dim(const Value *v);
 
 /* ---- layout_more_warps.c */
+enum { MANY_REGISTERS = 256 }; /* of a thread: accumulators do not fit */
 /* Gives f more warps where its dots' accumulators need them. First of all. */
 void layout_more_warps(Func *f);
 

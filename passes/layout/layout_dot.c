@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-enum { CHAIN_DEPTH = 24, MANY_REGISTERS = 256 };
+enum { CHAIN_DEPTH = 24 };
 
 /* ---- room for operands */
 

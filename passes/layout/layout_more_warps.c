@@ -1,30 +1,33 @@
 /* More warps than were asked for, where a dot's accumulators do not fit into the
    registers of those: 128 x 256 of fp32 are 256 registers of each thread of four warps,
    and 128 of eight. The number of warps is a matter of speed alone, unless the source
-   has asked for it. */
+   has asked for it or has assembly with effects, which may count threads. */
 #include "passes/layout/layout.h"
 
 #include "ir/base/util.h"
 #include "ir/op.h"
 
-enum {
-    MOST_REGISTERS = 256, /* of a thread, and some are needed for the rest */
-    MOST_WARPS = 8,
-    LANES = 32,
-    WORD = 32
-};
+enum { MOST_WARPS = 8, LANES = 32, WORD = 32 };
 
+/* Words of the largest accumulator; *fixed: there is such assembly. */
 static void
-see_dots(const Region *r, int64_t *words, int depth)
+see_ops(const Region *r, int64_t *words, bool *fixed, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         if (op->kind == OP_DOT) {
             const Type *t = op->results[0].type;
             *words = max_i64(*words, type_numel(t) * type_bits(t) / WORD);
         }
+        *fixed |= op->kind == OP_ASM_EFFECT;
         for (int i = 0; i < op->nregion; i++)
-            see_dots(op->regions[i], words, depth + 1);
+            see_ops(op->regions[i], words, fixed, depth + 1);
     }
+}
+
+static bool
+fits(int64_t words, int warps)
+{
+    return words < (int64_t)MANY_REGISTERS * LANES * warps;
 }
 
 void
@@ -32,9 +35,10 @@ layout_more_warps(Func *f)
 {
     int64_t words = 0;
     int warps = f->num_warps;
-    see_dots(f->body, &words, 0);
-    while (warps < MOST_WARPS && words >= (int64_t)MOST_REGISTERS * LANES * warps)
+    bool fixed = f->fixed_warps;
+    see_ops(f->body, &words, &fixed, 0);
+    while (warps < MOST_WARPS && !fits(words, warps))
         warps *= 2;
-    if (!f->fixed_warps && words < (int64_t)MOST_REGISTERS * LANES * warps)
+    if (!fixed && fits(words, warps))
         f->num_warps = warps;
 }
