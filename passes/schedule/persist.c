@@ -78,19 +78,22 @@ is_computed(const Op *op)
            from->kind != OP_LOCAL_LOAD;
 }
 
-/* An accumulator and nothing else, as long for every tile: tiles are dealt out one after
+/* Accumulators and nothing else, as long for every tile: tiles are dealt out one after
    another, whatever they cost. Where threads compute an operand, programs beside each
    other hide that better. */
 static bool
 is_sum(const Op *loop)
 {
     const Op *first = loop->regions[0]->first;
+    int dots = dots_between(first, NULL);
     bool even = loop->nresult > 0;
     for (int i = 0; i < 3; i++)
         even &= tma_host_value(op_operand(loop, i));
-    for (const Op *op = first; op; op = op->next)
+    for (const Op *op = first; op; op = op->next) {
         even &= !is_computed(op);
-    return dots_between(first, NULL) == 1 && even;
+        even &= dots == 1 || !op_is_async_dot(op) || dot_carried(op) >= 0;
+    }
+    return dots && even;
 }
 
 static Value *

@@ -79,6 +79,20 @@ build_size(Builder *b, const Poly *p, const Type *i32, const Type *i64)
     return build_cast(b, OP_TRUNC, v, i32);
 }
 
+/* The size of a row; 0 where the stride is less than that and what lies before it. */
+static Value *
+build_apart(Builder *b, Value *size, Value *stride, int64_t before, const Type *i32,
+            const Type *i64)
+{
+    Value *v = build_cast(b, OP_SEXT, size, i64), *one = build_int(b, i64, 1);
+    Value *row = build_binary(b, OP_ADD, v, build_int(b, i64, before));
+    Value *over = build_binary(b, OP_DIVS, row, build_binary(b, OP_ADD, stride, one));
+    over = build_binary(b, OP_MAXS, over, build_int(b, i64, 0));
+    over = build_binary(b, OP_MINS, over, one);
+    v = build_binary(b, OP_MUL, v, build_binary(b, OP_SUB, one, over));
+    return build_cast(b, OP_TRUNC, v, i32);
+}
+
 /* Dimension of the tensor, slowest first, as a number of r->dim. */
 static int
 slowest(const TmaTile *r, int i)
@@ -109,6 +123,8 @@ build_fields(const TmaTile *r, Builder *b, bool copy, Value **in)
         in[1 + i] = copy ? build_size(b, &size, i32, i64) : build_at(b, &size, i32, i64);
         in[1 + r->n + i] = tma_build_poly(b, &stride, i64);
     }
+    if (r->apart) /* of two dimensions; rows are the last but one */
+        in[r->n] = build_apart(b, in[r->n], in[2 * r->n - 1], r->apart - 1, i32, i64);
     return type_desc(tt, r->elem, r->n, shape);
 }
 

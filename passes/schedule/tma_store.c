@@ -9,7 +9,8 @@
    Here one thread sends them on from there, without addresses and masks.
 
    TMA's writes are seen by nobody before the kernel ends: so nothing may follow in
-   it that touches memory, but stores through other parameters.
+   it that touches memory, but stores through other parameters, and those that TMA makes
+   beside this one: other columns of the same tensor, whose rows the launch finds apart.
 
    In a loop over tiles TMA has the whole next tile's time: the buffer is the
    loop's, and what the iteration before sent is waited for where the buffer is filled
@@ -18,6 +19,7 @@
    Through a tensor map that the kernel writes TMA stores where the tensor has elements
    and its rows end on 16 bytes, which a branch finds out; threads store otherwise. */
 #include "ir/analysis/param.h"
+#include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
 #include "passes/layout/layout.h"
@@ -29,9 +31,47 @@ bool pass_tma_store(Func *f, PassCx *cx);
 
 enum { BESIDE = 1024 }; /* bytes for barriers */
 
+/* What went to memory by TMA before. */
+typedef struct Sent {
+    const Op *op;
+    const TmaTile *tile;
+} Sent;
+
+/* One store after the other. */
+typedef struct Sends {
+    Session *s;
+    Func *f;
+    int64_t shared; /* bytes that a program may have */
+    Vec(Sent) sent;
+    const Op *store; /* this one */
+    TmaTile *tile;
+} Sends;
+
+static TmaTile *tile_of(Sends *c, const Op *store, const Type **mem);
+
+/* Does op, a store in the block of this one, write elsewhere, by TMA as well? */
+static bool
+is_beside(Sends *c, const Op *op)
+{
+    const Type *mem;
+    const TmaTile *other = NULL;
+    int64_t behind;
+    if (op->parent != c->store->parent)
+        return false;
+    for (int i = 0; i < c->sent.n; i++)
+        if (c->sent.at[i].op == op)
+            other = c->sent.at[i].tile;
+    if (op->kind == OP_STORE)
+        other = tile_of(c, op, &mem);
+    if (!other || !tma_tile_beside(c->tile, other, &behind))
+        return false;
+    c->tile->apart = max_i64(c->tile->apart, 1 - min_i64(behind, 0));
+    return true;
+}
+
 /* May op come after the store, or before it in a loop that comes to both again? */
 static bool
-may_follow(const Op *op, Origin base, bool loop, int depth)
+may_follow(Sends *c, const Op *op, Origin base, bool loop, int depth)
 {
     Effect e;
     if (op_releases(op)) /* other programs may look for the results */
@@ -43,12 +83,13 @@ may_follow(const Op *op, Origin base, bool loop, int depth)
         Queue queue = opkind_waits(op->kind);
         bool wait = queue == QUEUE_STORE || (loop && queue == QUEUE_DOT);
         if ((e.resource == RES_ANY && !wait) ||
-            (e.resource == RES_GLOBAL && origin_may_be(other, base)))
+            (e.resource == RES_GLOBAL && origin_may_be(other, base) &&
+             !is_beside(c, op)))
             return false;
     }
     for (int i = 0; i < op->nregion; i++)
         for (const Op *in = op->regions[i]->first; in; in = in->next)
-            if (depth > MAX_REGION_DEPTH || !may_follow(in, base, loop, depth + 1))
+            if (depth > MAX_REGION_DEPTH || !may_follow(c, in, base, loop, depth + 1))
                 return false;
     return true;
 }
@@ -60,13 +101,13 @@ is_loop(const Op *op)
 }
 
 static bool
-is_last(const Op *store, Origin base)
+is_last(Sends *c, Origin base)
 {
-    for (const Op *at = store; at; at = at->parent->parent) {
+    for (const Op *at = c->store; at; at = at->parent->parent) {
         bool loop = is_loop(at->parent->parent);
         const Op *op = loop ? at->parent->first : at->next;
         for (; op; op = op->next)
-            if (op != at && !may_follow(op, base, loop, 0))
+            if (op != at && !may_follow(c, op, base, loop, 0))
                 return false;
     }
     return true;
@@ -261,28 +302,40 @@ split(Builder *b, Op *store, Value *ok)
     return branch->regions[0];
 }
 
-static bool
-rewrite(Session *s, Func *f, Op *store, int64_t shared)
+/* What the store writes, through a buffer of that type; NULL: not by TMA. */
+static TmaTile *
+tile_of(Sends *c, const Op *store, const Type **mem)
 {
-    Value *x = result_of(s, store), *in[2 + TMA_MAX_RANK];
-    if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
-        return false;
+    if (!result_of(c->s, store) || attr_has(&store->attrs, ATTR_VOLATILE))
+        return NULL;
     Value *y = op_operand(store, 1);
     int vec, dim = layout_access_dim(store, &vec);
-    const Type *mem =
-        operand_buffer_type(s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
+    *mem = operand_buffer_type(c->s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
+    if (type_numel(*mem) * type_bits(*mem) / 8 > c->shared / 2)
+        return NULL;
+    TmaTile *tile =
+        tma_tile(c->f, loop_around(store), store, op_operand(store, 0), mask, *mem);
+    return !tile->why && in_pieces(tile) ? tile : NULL;
+}
+
+static bool
+rewrite(Sends *c, Op *store)
+{
+    Session *s = c->s;
+    Func *f = c->f;
+    Value *in[2 + TMA_MAX_RANK], *buffer = NULL;
     Op *loop = loop_around(store);
-    int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
-    if (bytes > shared / 2)
+    const Type *mem;
+    TmaTile *tile = tile_of(c, store, &mem);
+    c->store = store;
+    c->tile = tile;
+    if (!tile || !is_last(c, origin_of(tile->ptr.ptr)))
         return false;
-    TmaTile *tile = tma_tile(f, loop, store, op_operand(store, 0), mask, mem);
-    if (tile->why || !in_pieces(tile) || !is_last(store, origin_of(tile->ptr.ptr)))
-        return false;
-    Value *buffer = NULL;
+    Value *x = result_of(s, store);
     if (!tile->where && !(in[0] = tma_tile_desc(tile, store->loc)))
         return false;
-    if (loop && !find_room(s, store, loop, mem, shared - BESIDE, &buffer))
+    if (loop && !find_room(s, store, loop, mem, c->shared - BESIDE, &buffer))
         return false;
     if (tile->where) /* an operation, not a parameter: none that nobody uses */
         in[0] = tma_tile_desc(tile, store->loc);
@@ -292,7 +345,8 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
         b = builder_at_end(f, split(&b, store, tma_tile_ends(tile, &b)));
     in[1] = fill(s, &b, x, mem, loop, buffer);
     int n = 2 + tma_tile_at(tile, &b, in + 2);
-    build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
+    Op *op = build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
+    vec_push(&s->tmp, &c->sent, ((Sent){op, tile}));
     Builder end = loop ? builder_after(loop) : b;
     wait_for_engine(s, &end, false);
     if (tile->where)
@@ -304,7 +358,7 @@ rewrite(Session *s, Func *f, Op *store, int64_t shared)
 
 /* Not loops that are pipelined: what they store is not what they are for. */
 static bool
-visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
+visit(Sends *c, Region *r, int depth)
 {
     bool changed = false;
     region_each(r, op)
@@ -312,9 +366,9 @@ visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
         bool in = op->kind == OP_IF || op->kind == OP_WHILE ||
                   (op->kind == OP_FOR && !attr_has(&op->attrs, ATTR_STAGES));
         if (op->kind == OP_STORE)
-            changed |= rewrite(s, f, op, shared);
+            changed |= rewrite(c, op);
         for (int i = 0; in && i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            changed |= visit(s, f, op->regions[i], shared, depth + 1);
+            changed |= visit(c, op->regions[i], depth + 1);
     }
     return changed;
 }
@@ -322,6 +376,7 @@ visit(Session *s, Func *f, Region *r, int64_t shared, int depth)
 bool
 pass_tma_store(Func *f, PassCx *cx)
 {
+    Sends c = {.s = cx->s, .f = f, .shared = cx->target.shared_bytes};
     return cx->target.tma && !cx->target.no_tma_store && !cx->budget->no_sends &&
-           visit(cx->s, f, f->body, cx->target.shared_bytes, 0);
+           visit(&c, f->body, 0);
 }

@@ -107,6 +107,35 @@ tma_tile_in_pieces(const TmaTile *r, const Poly *p)
     return true;
 }
 
+/* b - a, if that is a constant. */
+static bool
+distance(const Poly *a, const Poly *b, int64_t *by)
+{
+    Poly p = *b;
+    return poly_add(&p, a, -1) && poly_is_const(&p, by);
+}
+
+/* b's tensor may begin some columns behind a's. */
+bool
+tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind)
+{
+    int unit = a->boxes.order[0];
+    bool alike = !a->where && !b->where && a->rank == 2 && b->rank == 2 &&
+                 a->n == b->n && b->boxes.order[0] == unit && a->ptr.ptr == b->ptr.ptr &&
+                 distance(&a->base, &b->base, behind);
+    for (int i = 0; i < a->n && alike; i++) {
+        const TmaDim *x = &a->dim[i], *y = &b->dim[i];
+        int64_t moved = i == unit ? *behind : 0, by = 0, less = 0;
+        alike = x->kind == TMA_PLAIN && y->kind == TMA_PLAIN &&
+                x->bounded == y->bounded && poly_same(&x->stride, &y->stride) &&
+                distance(&x->at, &y->at, &by) && distance(&y->size, &x->size, &less);
+        by += moved;
+        alike &= !x->bounded || less == moved;
+        alike &= i != unit ? by == 0 : x->bounded && (by >= x->box || -by >= y->box);
+    }
+    return alike;
+}
+
 /* ---- numbers of more than 32 bits, which TMA does not take */
 
 bool

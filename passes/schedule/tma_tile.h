@@ -40,6 +40,8 @@ typedef struct TmaTile {
     Poly base;                /* from the pointer to the tensor's first element */
     Poly whole[TMA_MAX_RANK];  /* at least 0 where the mask lets the tile as a whole */
     int nwhole;
+    int64_t apart; /* not 0: only a tensor whose rows do not overlap, which the launch
+                      finds out; rows end so many columns, less one, behind this one's */
     const char *why;          /* it is none for TMA; NULL: it is one */
 } TmaTile;
 
@@ -61,6 +63,11 @@ Value *tma_clip_at(const TmaTile *t, const TmaDim *d, Builder *b);
 
 /* p of the type t, i32 or i64. */
 Value *tma_build_poly(Builder *b, const Poly *p, const Type *t);
+
+/* Have a and b no element in common where rows of their tensor do not overlap: columns
+   beside each other of the same rows? *behind: by how many columns b's tensor begins
+   behind a's; both end together. */
+bool tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind);
 
 /* Is p, in elements of the tile, known to be a multiple of 16 bytes? */
 bool tma_tile_in_pieces(const TmaTile *t, const Poly *p);
