@@ -158,6 +158,17 @@ sdc_nn_explain(SdcKernels *k, char *to, size_t size)
     return note_print(&now, to, to ? size : 0);
 }
 
+SdcStatus
+sdc_nn_take(SdcKernels *k, int way)
+{
+    Call c = call_begin(k, "sdc_nn_take");
+    if (c.status == SDC_OK &&
+        call_need(&c, way >= 0 && way < SDC_NN_WAYS, "way is %d, possible are 0 to %d",
+                  way, SDC_NN_WAYS - 1))
+        atomic_store(&k->way, way);
+    return c.status;
+}
+
 /* ---- a call */
 
 Call

@@ -51,6 +51,7 @@ struct SdcKernels {
     SdcrtCuda *cuda; /* NULL on the CPU */
     NnDevice device;
     bool explains; /* SDC_EXPLAIN=1 */
+    atomic_int way; /* of matmuls: 0, or that of sdc_nn_take */
     pthread_mutex_t lock; /* of what follows */
     GemmEntry gemm[GEMM_PLANS];
     SparseEntry sparse[SPARSE_PLANS];

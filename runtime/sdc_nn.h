@@ -108,6 +108,14 @@ typedef enum SdcActivation {
    planned. */
 SDC_API size_t sdc_nn_explain(SdcKernels *k, char *to, size_t size);
 
+/* Matmuls of this handle are done from now on in the way that the planner guesses to be
+   the best (way 0, as at first), the second best (1), and so on; the last one where there
+   are fewer: to measure guesses, which sdc_nn_explain tells. Results differ in how they
+   are rounded. On the CPU there is one way. SDC_ERROR_ARGUMENT: way is below 0 or above
+   SDC_NN_WAYS - 1. */
+enum { SDC_NN_WAYS = 64 };
+SDC_API SdcStatus sdc_nn_take(SdcKernels *k, int way);
+
 /* ---------------------------------------------------------------- dropout */
 
 typedef struct SdcDropout {

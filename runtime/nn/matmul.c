@@ -123,9 +123,13 @@ matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
 void
 matmul_bind(Call *c, const Product *p, const GemmTile *t)
 {
+    int columns = 1;
+    while (columns * 2 <= t->n)
+        columns *= 2;
     call_next(c);
     call_bind(c, "BLOCK_M", t->m);
-    call_bind(c, "BLOCK_N", t->n);
+    call_bind(c, "BLOCK_N", columns);
+    call_bind(c, "REST_N", t->n - columns);
     call_bind(c, "BLOCK_K", t->k);
     call_bind_text(c, "PRECISION", p->exact ? "ieee" : "tf32");
     call_bind(c, "num_warps", t->warps);
@@ -374,6 +378,7 @@ multiply(Call *c, Product *p)
                    .a_rows = matmul_rows(&p->a),
                    .b_rows = matmul_rows(&p->b),
                    .epilogue = matmul_epilogue(p),
+                   .way = (int16_t)c->k->way,
                    .stay = (matmul_packs(&p->a) ? 0 : 1) | (matmul_packs(&p->b) ? 0 : 2),
                    .along_k = p->b.strides[2] != 1 && p->b.strides[1] == 1};
     GemmPlan plan = matmul_plan(c, &ask);

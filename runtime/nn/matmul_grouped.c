@@ -29,6 +29,7 @@ plan_of(Call *c, const Product *p, int64_t groups, GemmAsk *ask)
                      .result = (int32_t)sdc_dtype_size(p->c.dtype),
                      .a_rows = matmul_rows(&p->a),
                      .b_rows = matmul_rows(&p->b),
+                     .way = (int16_t)c->k->way,
                      .stay = 3,
                      .whole = 1};
     return gemm_plan(&c->k->device, ask);

@@ -31,12 +31,14 @@ typedef struct GemmAsk {
        stride. Tensor maps take 16 and more. */
     int32_t a_rows, b_rows;
     int32_t epilogue; /* names one, for who carries the plan out */
-    int32_t stay;     /* operands that cannot be packed: 1 a, 2 b */
+    int16_t way;      /* so many ways are better, as guessed; 0: the best is taken */
+    int16_t stay;     /* operands that cannot be packed: 1 a, 2 b */
     int16_t whole;    /* nonzero: no parts along k */
     int16_t along_k;  /* nonzero: memory of b runs along k, not along n */
 } GemmAsk;
 
-/* A tile of the matmul kernels and how fast it goes. */
+/* A tile of the matmul kernels and how fast it goes. n is a power of two or the sum of
+   two, which have accumulators of their own. */
 typedef struct GemmTile {
     int m, n, k, warps, stages;
     int resident; /* programs on an SM */
@@ -67,7 +69,18 @@ typedef struct GemmPlan {
 
 enum { GEMM_MAP_ROWS = 16, GEMM_LINE = 128 };
 
+/* How a matmul may be done, as GemmPlan. */
+typedef struct GemmWay {
+    const GemmTile *tile;
+    int split;
+    bool pack_a, pack_b;
+    GemmCost cost;
+} GemmWay;
+
 GemmPlan gemm_plan(const NnDevice *d, const GemmAsk *ask);
+/* The ways of doing it on a GPU, at most `most`, best first; of each tile and what is
+   packed that in one part and the best of those in more. How many. */
+int gemm_ways(const NnDevice *d, const GemmAsk *ask, GemmWay *out, int most);
 GemmPlan gemm_plan_cpu(const NnDevice *d, const GemmAsk *ask); /* what it is there */
 /* How many elements of k a part has: whole steps of the tile. */
 int64_t gemm_part(const GemmPlan *p, int64_t k);

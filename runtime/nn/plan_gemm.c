@@ -19,7 +19,7 @@
 #include <math.h>
 
 /* Kernels of so many warps have a producer, which may ask for halves (pass multicast). */
-enum { MOST_PARTS = 32, LEAST_STEPS = 4, COPY_ROWS = 8, ROLE_WARPS = 8 };
+enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, COPY_ROWS = 8, ROLE_WARPS = 8 };
 
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.8e6,
@@ -28,12 +28,21 @@ static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.8
 
 /* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
-    {128, 256, 64, 8, 3, 1, 0, 6.3}, {128, 128, 64, 4, 4, 1, 0, 5.5},
-    {64, 256, 64, 4, 3, 1, 0, 5.2},  {64, 128, 128, 4, 3, 1, 0, 4.4},
-    {128, 64, 64, 4, 4, 2, 0, 3.6},  {64, 64, 64, 4, 4, 3, 0, 3.1}};
+    {128, 256, 64, 8, 3, 1, 0, 6.3},     {128, 128, 64, 4, 4, 1, 0, 5.5},
+    {64, 256, 64, 4, 3, 1, 0, 5.2},      {64, 128, 128, 4, 3, 1, 0, 4.4},
+    {128, 64, 64, 4, 4, 2, 0, 3.6},      {64, 64, 64, 4, 4, 3, 0, 3.1},
+    {128, 192, 64, 8, 4, 1, 0, 5.8},     {256, 128, 64, 8, 3, 1, 0, 5.8},
+    {128, 128, 64, 8, 4, 1, 0, 5.6},     {64, 192, 64, 4, 3, 2, 0, 4.8},
+    {128, 96, 64, 4, 4, 2, 0, 4.6},      {64, 96, 64, 4, 4, 2, 0, 3.7},
+    {256, 64, 64, 8, 4, 1, 0, 4.8},      {256, 96, 64, 8, 3, 1, 0, 5.2}};
 static const GemmTile hopper_tf32[] = {
-    {256, 128, 32, 8, 3, 1, 0, 3.17}, {128, 128, 32, 8, 3, 1, 0, 2.3},
-    {128, 64, 32, 4, 4, 2, 0, 1.6},   {64, 64, 32, 4, 4, 3, 0, 1.4}};
+    {256, 128, 32, 8, 3, 1, 0, 3.17},     {128, 128, 32, 8, 3, 1, 0, 2.3},
+    {128, 64, 32, 4, 4, 2, 0, 1.6},       {64, 64, 32, 4, 4, 3, 0, 1.4},
+    {128, 256, 32, 8, 3, 1, 0, 3.0},      {128, 192, 32, 8, 3, 1, 0, 2.7},
+    {256, 64, 32, 8, 4, 1, 0, 2.3},       {256, 96, 32, 8, 3, 1, 0, 2.6},
+    {128, 128, 32, 4, 4, 1, 0, 2.3},      {64, 128, 32, 4, 4, 2, 0, 1.6},
+    {64, 256, 32, 4, 3, 1, 0, 2.2},       {128, 32, 32, 4, 4, 3, 0, 1.0},
+    {128, 96, 32, 4, 4, 1, 0, 2.0}};
 /* Elements that threads load one by one, each step about a microsecond behind the one
    before. */
 static const GemmTile hopper_odd[] = {{128, 128, 32, 8, 3, 1, 1.0, 0.93},
@@ -103,15 +112,8 @@ lines(int rows, bool packed)
     return packed || rows >= GEMM_LINE ? 1 : 2 - (double)rows / GEMM_LINE;
 }
 
-/* How a matmul may be done. */
-typedef struct Way {
-    const GemmTile *tile;
-    int split;
-    bool maps, pack_a, pack_b;
-} Way;
-
 static GemmCost
-cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
+cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
 {
     const GemmTile *t = w->tile;
     double each = (double)q->batch, parts = each * w->split;
@@ -125,8 +127,8 @@ cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
     double sums = each * (double)q->m * (double)q->n;
     double flight = at_once * fmin(rounds, t->resident) * (t->stages - 1) *
                     (high + across) * t->k * q->bytes;
-    double read_a = high * lines(q->a_rows, w->pack_a || !w->maps);
-    double read_b = across * lines(q->b_rows, w->pack_b || !w->maps);
+    double read_a = high * lines(q->a_rows, w->pack_a || !maps);
+    double read_b = across * lines(q->b_rows, w->pack_b || !maps);
     /* where rows begin off the lines, neighbours that run in clusters share b's */
     bool off = read_a > high || read_b > across;
     double read =
@@ -148,67 +150,89 @@ cost_of(const NnDevice *d, const GemmAsk *q, const Way *w)
     return c;
 }
 
+/* The best ways so far, best first. */
+typedef struct Ways {
+    GemmWay *at;
+    int n, most;
+} Ways;
+
 /* Of guesses that are equal the first counts: lists begin with what is simplest. */
 static void
-consider(GemmPlan *best, const Way *w, const GemmCost *c)
+consider(Ways *ways, const GemmWay *w)
 {
-    if (best->tile && c->all >= best->cost.all) {
-        if (best->next && c->all >= best->next_us)
-            return;
-        best->next = w->tile;
-        best->next_split = w->split;
-        best->next_packs = w->pack_a || w->pack_b;
-        best->next_us = c->all;
-        return;
-    }
-    *best = (GemmPlan){.tile = w->tile,
-                       .split = w->split,
-                       .pack_a = w->pack_a,
-                       .pack_b = w->pack_b,
-                       .cost = *c,
-                       .next = best->tile,
-                       .next_split = best->split,
-                       .next_packs = best->pack_a || best->pack_b,
-                       .next_us = best->cost.all};
+    int i = ways->n < ways->most ? ways->n++ : ways->most;
+    for (; i > 0 && w->cost.all < ways->at[i - 1].cost.all; i--)
+        if (i < ways->most)
+            ways->at[i] = ways->at[i - 1];
+    if (i < ways->most)
+        ways->at[i] = *w;
 }
 
 static void
-consider_tiles(GemmPlan *best, const NnDevice *d, const GemmAsk *q, Way w)
+consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {
-    Tiles tiles = tiles_of(d, q->math, w.maps);
+    Tiles tiles = tiles_of(d, q->math, maps);
     int most = d->lends && !q->whole ? MOST_PARTS : 1;
     for (int i = 0; i < tiles.n; i++) {
+        GemmWay parts = {0};
         w.tile = &tiles.at[i];
-        for (w.split = 1; w.split <= most; w.split++) {
+        w.split = 1;
+        w.cost = cost_of(d, q, &w, maps);
+        consider(ways, &w);
+        for (w.split = 2; w.split <= most; w.split++) {
             int64_t step = w.tile->k, part = part_of(q->k, w.split, w.tile->k);
-            /* every part has work, and enough of it */
-            if (w.split > 1 &&
-                (part < LEAST_STEPS * step || part * (w.split - 1) >= q->k))
+            if (part < LEAST_STEPS * step) /* every part has enough work, */
+                break;
+            if (part * (w.split - 1) >= q->k) /* or work at all */
                 continue;
-            GemmCost c = cost_of(d, q, &w);
-            consider(best, &w, &c);
+            w.cost = cost_of(d, q, &w, maps);
+            if (!parts.tile || w.cost.all < parts.cost.all)
+                parts = w;
         }
+        if (parts.tile)
+            consider(ways, &parts);
     }
 }
 
-GemmPlan
-gemm_plan(const NnDevice *d, const GemmAsk *q)
+int
+gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
 {
-    GemmPlan best = {0};
-    if (!d->gpu)
-        return gemm_plan_cpu(d, q);
+    Ways ways = {out, 0, most};
     bool by_maps = d->wgmma && q->math != GEMM_EXACT;
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
     for (int packs = 0; packs < 4 && by_maps; packs++) {
-        Way w = {.maps = true, .pack_a = packs & 1, .pack_b = packs & 2};
+        GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2};
         /* what no map takes must be packed, what lies on lines need not */
         if ((!a && !w.pack_a) || (w.pack_a && q->a_rows >= GEMM_LINE) ||
             (!b && !w.pack_b) || (w.pack_b && q->b_rows >= GEMM_LINE) ||
             (packs & q->stay) || (packs && !d->lends))
             continue;
-        consider_tiles(&best, d, q, w);
+        consider_tiles(&ways, d, q, w, true);
     }
-    if (!best.tile || !a || !b)
-        consider_tiles(&best, d, q, (Way){0});
-    return best;
+    if (!ways.n || !a || !b)
+        consider_tiles(&ways, d, q, (GemmWay){0}, false);
+    return ways.n;
+}
+
+GemmPlan
+gemm_plan(const NnDevice *d, const GemmAsk *q)
+{
+    GemmWay ways[MOST_WAYS];
+    if (!d->gpu)
+        return gemm_plan_cpu(d, q);
+    int most = q->way < MOST_WAYS - 1 ? q->way + 2 : MOST_WAYS;
+    int n = gemm_ways(d, q, ways, most), way = q->way < n ? q->way : n - 1;
+    const GemmWay *w = &ways[way], *next = way + 1 < n ? w + 1 : NULL;
+    GemmPlan p = {.tile = w->tile,
+                  .split = w->split,
+                  .pack_a = w->pack_a,
+                  .pack_b = w->pack_b,
+                  .cost = w->cost};
+    if (next) {
+        p.next = next->tile;
+        p.next_split = next->split;
+        p.next_packs = next->pack_a || next->pack_b;
+        p.next_us = next->cost.all;
+    }
+    return p;
 }

@@ -2,6 +2,7 @@
    sdc_matmul_grouped, with bias, activation and residual: strides of any kind, matrices
    that a batch shares, groups without rows. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/run/support/nn.h"
 
@@ -99,6 +100,29 @@ START_TEST(batches)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         batch_case(&n, &cases[i]);
     nn_close(&n);
+}
+END_TEST
+
+/* Each way that the planner knows, of all types and orders: tiles of any size, of
+   columns that are two powers of two, in one part and in several. */
+START_TEST(ways)
+{
+    static const Batch cases[] = {
+        {SDC_FP16, SDC_FP16, 1, 130, 200, 328, 0, 0, 0, 0, 0, 0, 0, SDC_ACT_NONE, NULL},
+        {SDC_BF16, SDC_BF16, 2, 136, 264, 136, 8, 1, 1, 0, 1, 0, 1, SDC_ACT_RELU, NULL},
+        {SDC_FP32, SDC_FP32, 1, 132, 200, 100, 0, 0, 1, 0, 1, 0, 0, SDC_ACT_NONE, NULL},
+        {SDC_FP32, SDC_FP32, 1, 260, 104, 68, 0, 1, 0, 0, 0, 0, 0, SDC_ACT_NONE, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Nn n = nn_open();
+        char last[1024] = "", now[1024] = ".";
+        for (int way = 0; strcmp(last, now) && way < SDC_NN_WAYS; way++) {
+            memcpy(last, now, sizeof now);
+            good(&n, sdc_nn_take(n.k, way));
+            batch_case(&n, &cases[i]);
+            sdc_nn_explain(n.k, now, sizeof now);
+        }
+        nn_close(&n);
+    }
 }
 END_TEST
 
@@ -274,5 +298,6 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("nn_products", batches, in_place, groups, many_groups, refusals);
+    return RUN_TESTS("nn_products", batches, ways, in_place, groups, many_groups,
+                     refusals);
 }

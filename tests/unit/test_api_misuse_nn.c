@@ -304,6 +304,10 @@ START_TEST(the_rest)
     ck_assert_uint_eq(sdc_nn_explain(NULL, text, sizeof text), 0);
     ck_assert_str_eq(text, "");
     sdc_nn_explain(kernels, NULL, 100);
+    ck_assert_int_eq(sdc_nn_take(NULL, 0), SDC_ERROR_ARGUMENT);
+    ck_assert_int_eq(sdc_nn_take(kernels, -1), SDC_ERROR_ARGUMENT);
+    ck_assert_int_eq(sdc_nn_take(kernels, SDC_NN_WAYS), SDC_ERROR_ARGUMENT);
+    ck_assert_int_eq(sdc_nn_take(kernels, 0), SDC_OK);
 }
 END_TEST
 
