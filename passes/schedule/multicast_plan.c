@@ -251,14 +251,41 @@ often_alike(const Shared *l)
     return 2 * alike > SAMPLES;
 }
 
-/* Kernels of one dot, with an operand of each program's own, are what was measured; two
-   dots with work between them wait for each other rather than for their operands, and
-   pay for what stands ready for clusters (loops/gemm_two, mlp_chain, H200, 2026-11-23,
-   tests/gpu/loops.py, two runs: 0.0516 ms without, 0.0638 with, no clusters launched). */
+/* Do all dots read one left operand out of shared memory? */
+static bool
+see_left(const Region *r, const Value **left, int depth)
+{
+    for (const Op *op = r->first; op; op = op->next) {
+        if (op_is_async_dot(op)) {
+            const Value *v = op_operand(op, DOT_LEFT);
+            if (!dot_reads_shared(op, DOT_LEFT) || (*left && *left != v))
+                return false;
+            *left = v;
+        }
+        for (int i = 0; i < op->nregion; i++)
+            if (depth > MAX_REGION_DEPTH || !see_left(op->regions[i], left, depth + 1))
+                return false;
+    }
+    return true;
+}
+
+/* One dot, or those beside each other of the same rows, with an operand of each program's
+   own. Two dots with work between them wait for each other rather than for their
+   operands, and pay for what stands ready for clusters (loops/gemm_two, mlp_chain, H200,
+   2026-11-23, tests/gpu/loops.py, two runs: 0.0516 ms without, 0.0638 with, no clusters
+   launched). */
+static bool
+is_product(const Region *r)
+{
+    const Value *left = NULL;
+    int n = dots_within(r);
+    return n == 1 || (n > 1 && see_left(r, &left, 0));
+}
+
 bool
 multicast_plan(Multicast *m)
 {
-    if (dots_within(m->split->regions[1]) != 1 ||
+    if (!is_product(m->split->regions[1]) ||
         maps_of(m->split->parent, 0) + MC_LOADS > TMA_MAX_MAPS ||
         !find_loads(m, m->producer.home, 0) || !m->loop || !even(m, m->loop, 0))
         return false;
