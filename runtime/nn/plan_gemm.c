@@ -19,32 +19,35 @@
 #include <math.h>
 
 /* Kernels of so many warps have a producer, which may ask for halves (pass multicast). */
-enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, COPY_ROWS = 8, ROLE_WARPS = 8 };
+enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, COPY_ROWS = 8, ROLE_WARPS = 8,
+       MOST_ROUNDS = 4 };
 
 /* Bytes and operations are per microsecond. */
-static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, copy_bytes = 3.8e6,
-                    copy_odd_bytes = 2.6e6,
-                    latency = 1.0, launch = 2.0, next_launch = 1.8;
+static const double memory_bytes = 4.1e6, cache_bytes = 12.5e6, copy_bytes = 3.2e6,
+                    copy_odd_bytes = 2.4e6, latency = 0.6, launch = 4.5,
+                    next_launch = 4.5, next_copy = 4.5;
 
 /* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
-    {128, 256, 64, 8, 3, 1, 0, 6.3},     {128, 128, 64, 4, 4, 1, 0, 5.5},
-    {64, 256, 64, 4, 3, 1, 0, 5.2},      {64, 128, 128, 4, 3, 1, 0, 4.4},
-    {128, 64, 64, 4, 4, 2, 0, 3.6},      {64, 64, 64, 4, 4, 3, 0, 3.1},
-    {128, 192, 64, 8, 4, 1, 0, 5.8},     {256, 128, 64, 8, 3, 1, 0, 5.8},
-    {128, 128, 64, 8, 4, 1, 0, 5.6},     {64, 192, 64, 4, 3, 2, 0, 4.8},
-    {128, 96, 64, 4, 4, 2, 0, 4.6},      {64, 96, 64, 4, 4, 2, 0, 3.7},
-    {256, 64, 64, 8, 4, 1, 0, 4.8},      {256, 96, 64, 8, 3, 1, 0, 5.2},
-    {64, 128, 64, 8, 6, 1, 0, 4.4},      {128, 64, 64, 8, 6, 1, 0, 4.2},
-    {128, 96, 64, 8, 5, 1, 0, 4.9}};
+    {128, 256, 64, 8, 3, 1, 0, 7.0},     {128, 128, 64, 4, 4, 1, 0, 6.2},
+    {64, 256, 64, 4, 3, 1, 0, 5.8},      {64, 128, 128, 4, 3, 1, 0, 4.9},
+    {128, 64, 64, 4, 4, 2, 0, 4.0},      {64, 64, 64, 4, 4, 3, 0, 3.5},
+    {128, 192, 64, 8, 4, 1, 0, 6.2},     {256, 128, 64, 8, 3, 1, 0, 6.5},
+    {128, 128, 64, 8, 4, 1, 0, 6.4},     {64, 192, 64, 4, 3, 2, 0, 5.0},
+    {128, 96, 64, 4, 4, 2, 0, 4.6},      {64, 96, 64, 4, 4, 2, 0, 4.0},
+    {256, 64, 64, 8, 4, 1, 0, 5.2},      {256, 96, 64, 8, 3, 1, 0, 5.2},
+    {64, 128, 64, 8, 6, 1, 0, 4.8},      {128, 64, 64, 8, 6, 1, 0, 4.8},
+    {128, 96, 64, 8, 5, 1, 0, 4.9},      {64, 64, 128, 4, 5, 1, 0, 3.4},
+    {64, 32, 128, 4, 6, 1, 0, 2.2},      {64, 32, 64, 4, 6, 2, 0, 2.2}};
 static const GemmTile hopper_tf32[] = {
-    {256, 128, 32, 8, 3, 1, 0, 3.17},     {128, 128, 32, 8, 3, 1, 0, 2.3},
-    {128, 64, 32, 4, 4, 2, 0, 1.6},       {64, 64, 32, 4, 4, 3, 0, 1.4},
-    {128, 256, 32, 8, 3, 1, 0, 3.0},      {128, 192, 32, 8, 3, 1, 0, 2.7},
-    {256, 64, 32, 8, 4, 1, 0, 2.3},       {256, 96, 32, 8, 3, 1, 0, 2.6},
-    {128, 128, 32, 4, 4, 1, 0, 2.3},      {64, 128, 32, 4, 4, 2, 0, 1.6},
-    {64, 256, 32, 4, 3, 1, 0, 2.2},       {128, 32, 32, 4, 4, 3, 0, 1.0},
-    {128, 96, 32, 4, 4, 1, 0, 2.0}};
+    {256, 128, 32, 8, 3, 1, 0, 3.4}, {128, 128, 32, 8, 3, 1, 0, 2.4},
+    {128, 64, 32, 4, 4, 2, 0, 1.7},  {64, 64, 32, 4, 4, 3, 0, 1.5},
+    {128, 256, 32, 8, 3, 1, 0, 3.1}, {128, 192, 32, 8, 3, 1, 0, 2.5},
+    {256, 64, 32, 8, 4, 1, 0, 2.3},  {256, 96, 32, 8, 3, 1, 0, 2.3},
+    {128, 128, 32, 4, 4, 1, 0, 2.3}, {64, 128, 32, 4, 4, 2, 0, 1.7},
+    {64, 256, 32, 4, 3, 1, 0, 2.2},  {128, 32, 32, 4, 4, 3, 0, 1.0},
+    {128, 96, 32, 4, 4, 1, 0, 1.9},  {64, 64, 64, 4, 4, 1, 0, 1.5},
+    {64, 32, 64, 4, 6, 1, 0, 1.0}};
 /* Elements that threads load one by one, each step about a microsecond behind the one
    before. */
 static const GemmTile hopper_odd[] = {{128, 128, 32, 8, 3, 1, 1.0, 0.93},
@@ -104,7 +107,7 @@ static double
 packing(double elements, int bytes, int rows)
 {
     double rate = rows >= COPY_ROWS ? copy_bytes : copy_odd_bytes;
-    return next_launch + 2 * elements * bytes / rate;
+    return next_copy + 2 * elements * bytes / rate;
 }
 
 /* Lines of the cache that 128 bytes of a row lie in, on average. */
@@ -114,6 +117,27 @@ lines(int rows, bool packed)
     return packed || rows >= GEMM_LINE ? 1 : 2 - (double)rows / GEMM_LINE;
 }
 
+/* Rounds of tiles on the tensor cores. Whose accumulators a program stores it cannot
+   multiply with meanwhile; another program on its SM can. */
+static double
+products(const GemmTile *t, double rounds, double depth)
+{
+    const double first = 0.2, each = 1.1 / (128 * 256 / 8.0);
+    double turns = ceil(rounds / t->resident);
+    return fmax(rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
+                turns * depth / t->k * t->step) +
+           turns * (first + each * t->m * t->n / t->warps);
+}
+
+/* What goes on at once takes little more than the slowest of it, but some. */
+static double
+at_once(const GemmCost *c)
+{
+    double a = c->products * c->products, b = c->memory * c->memory;
+    double e = c->cache * c->cache;
+    return sqrt(sqrt(a * a + b * b + e * e));
+}
+
 static GemmCost
 cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
 {
@@ -121,13 +145,14 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double each = (double)q->batch, parts = each * w->split;
     double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * parts;
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
-    double at_once = fmin(units, wide), rounds = ceil(units / wide);
+    double rounds = ceil(units / wide);
     /* rows that are there: the rest of a tile is no traffic */
     double high = least(t->m, q->m), across = least(t->n, q->n);
     double of_a = each * (double)q->m * (double)q->k;
     double of_b = each * (double)q->k * (double)q->n;
     double sums = each * (double)q->m * (double)q->n;
-    double flight = at_once * fmin(rounds, t->resident) * (t->stages - 1) *
+    double out = sums * (w->split > 1 ? 4 * w->split : q->result);
+    double flight = fmin(units, wide) * fmin(rounds, t->resident) * (t->stages - 1) *
                     (high + across) * t->k * q->bytes;
     double read_a = high * lines(q->a_rows, w->pack_a || !maps);
     double read_b = across * lines(q->b_rows, w->pack_b || !maps);
@@ -136,19 +161,19 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double read =
         read_a + (off && t->warps >= ROLE_WARPS && units > 1 ? read_b / 2 : read_b);
     GemmCost c = {
-        .products = fmax(rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
-                         fmax(1, rounds / t->resident) * depth / t->k * t->step),
-        .memory = ((of_a + of_b) * q->bytes + sums * q->result) /
+        .products = products(t, rounds, depth),
+        .memory = ((of_a + of_b) * q->bytes + out) /
                   fmin(memory_bytes, fmax(flight, 1) / latency),
         .cache = units * read * depth * q->bytes / cache_bytes,
-        .beside = launch};
+        /* the last round's results go to memory when all else is done */
+        .beside = launch + out / ceil(rounds / t->resident) / memory_bytes};
     if (w->split > 1)
-        c.beside += next_launch + 2 * w->split * sums * 4 / memory_bytes;
+        c.beside += next_launch + w->split * sums * 4 / cache_bytes;
     if (w->pack_a)
         c.beside += packing(of_a, q->bytes, q->a_rows);
     if (w->pack_b)
         c.beside += packing(of_b, q->bytes, q->b_rows);
-    c.all = fmax(c.products, fmax(c.memory, c.cache)) + c.beside;
+    c.all = at_once(&c) + c.beside;
     return c;
 }
 
@@ -170,23 +195,34 @@ consider(Ways *ways, const GemmWay *w)
         ways->at[i] = *w;
 }
 
+/* The most parts with which the SMs are done in so many rounds; of those that k has work
+   for, and enough of it. 0: none. */
+static int
+parts_in(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int rounds)
+{
+    int64_t tiles = over(q->m, t->m) * over(q->n, t->n) * q->batch;
+    int64_t n = (int64_t)rounds * d->processors / tiles;
+    int64_t most = q->k / (LEAST_STEPS * t->k);
+    n = n < most ? n : most;
+    n = n < MOST_PARTS ? n : MOST_PARTS;
+    return n < 2 ? 0 : (int)over(q->k, part_of(q->k, (int)n, t->k));
+}
+
 static void
 consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {
     Tiles tiles = tiles_of(d, q->math, maps);
-    int most = d->lends && !q->whole ? MOST_PARTS : 1;
     for (int i = 0; i < tiles.n; i++) {
         GemmWay parts = {0};
         w.tile = &tiles.at[i];
         w.split = 1;
         w.cost = cost_of(d, q, &w, maps);
         consider(ways, &w);
-        for (w.split = 2; w.split <= most; w.split++) {
-            int64_t step = w.tile->k, part = part_of(q->k, w.split, w.tile->k);
-            if (part < LEAST_STEPS * step) /* every part has enough work, */
-                break;
-            if (part * (w.split - 1) >= q->k) /* or work at all */
+        for (int rounds = 1; rounds <= MOST_ROUNDS && d->lends && !q->whole; rounds++) {
+            int split = parts_in(d, q, w.tile, rounds);
+            if (split <= w.split)
                 continue;
+            w.split = split;
             w.cost = cost_of(d, q, &w, maps);
             if (!parts.tile || w.cost.all < parts.cost.all)
                 parts = w;
