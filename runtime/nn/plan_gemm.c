@@ -1,8 +1,12 @@
-/* The cost model of matmuls. A matmul takes as long as the slowest of three: its rounds
-   of tiles on the tensor cores, its operands once from memory, and its tiles out of the
-   second-level cache; launches, packing and the sum of parts come on top.
+/* The cost model of matmuls. Three things go on at once: rounds of tiles on the tensor
+   cores, operands and results once between memory and the SMs, and tiles out of the
+   second-level cache. What is close to the slowest of them adds to it; launches, packing,
+   the sum of parts and the last round's results come on top.
 
    What it decides by:
+   - a round takes as long for one tile as for one on each SM, so tiles of other sizes
+     may fill the last one better, and 192 columns be less empty than 256;
+   - when its sums are done a program stores them, which costs large tiles less;
    - few tiles leave SMs idle: parts along k fill them, and cost a launch and
      their sums' way through memory;
    - few rows are bound by memory, and memory is fast when enough is in flight: programs
@@ -43,9 +47,8 @@ static const GemmTile hopper_tf32[] = {
     {256, 128, 32, 8, 3, 1, 0, 3.4}, {128, 128, 32, 8, 3, 1, 0, 2.4},
     {128, 64, 32, 4, 4, 2, 0, 1.7},  {64, 64, 32, 4, 4, 3, 0, 1.5},
     {128, 256, 32, 8, 3, 1, 0, 3.1}, {128, 192, 32, 8, 3, 1, 0, 2.5},
-    {256, 64, 32, 8, 4, 1, 0, 2.3},  {256, 96, 32, 8, 3, 1, 0, 2.3},
-    {128, 128, 32, 4, 4, 1, 0, 2.3}, {64, 128, 32, 4, 4, 2, 0, 1.7},
-    {64, 256, 32, 4, 3, 1, 0, 2.2},  {128, 32, 32, 4, 4, 3, 0, 1.0},
+    {256, 64, 32, 8, 4, 1, 0, 2.3},  {128, 128, 32, 4, 4, 1, 0, 2.3},
+    {64, 128, 32, 4, 4, 2, 0, 1.7},  {128, 32, 32, 4, 4, 2, 0, 1.0},
     {128, 96, 32, 4, 4, 1, 0, 1.9},  {64, 64, 64, 4, 4, 1, 0, 1.5},
     {64, 32, 64, 4, 6, 1, 0, 1.0}};
 /* Elements that threads load one by one, each step about a microsecond behind the one
@@ -57,8 +60,10 @@ static const GemmTile ampere_half[] = {{128, 128, 64, 8, 3, 1, 0, 2.0},
                                        {64, 64, 64, 4, 3, 2, 0, 1.2}};
 static const GemmTile ampere_tf32[] = {{128, 128, 32, 8, 3, 1, 0, 1.0},
                                        {64, 64, 32, 4, 3, 2, 0, 0.6}};
-static const GemmTile exact[] = {{64, 64, 32, 4, 3, 2, 0, 0.27},
-                                 {128, 64, 16, 4, 3, 2, 0, 0.32}};
+static const GemmTile exact[] = {{64, 64, 32, 4, 3, 2, 0, 0.33},
+                                 {128, 64, 16, 4, 3, 2, 0, 0.32},
+                                 {128, 64, 32, 8, 3, 1, 0, 0.33},
+                                 {128, 128, 16, 8, 3, 1, 0, 0.33}};
 
 typedef struct Tiles {
     const GemmTile *at;

@@ -32,6 +32,39 @@ half(int64_t m, int64_t n, int64_t k, int a_rows, int b_rows)
     return gemm_plan(&hopper, &q);
 }
 
+/* Tiles of 192 columns leave fewer empty, and fill the device. */
+START_TEST(sums_of_two)
+{
+    GemmPlan p = half(6144, 384, 2048, 128, 128);
+    ck_assert_int_eq(p.tile->n, 192);
+    p = half(1536, 1536, 1536, 128, 128);
+    ck_assert_int_eq(p.tile->n, 192);
+}
+END_TEST
+
+/* Way 0 is the plan, later ones are guessed to take longer, and the last one stays. */
+START_TEST(ways)
+{
+    enum { MOST = 64 };
+    GemmWay way[MOST];
+    GemmAsk q = ask(1000, 2000, 3000, GEMM_HALF, 128, 128);
+    int n = gemm_ways(&hopper, &q, way, MOST), few = gemm_ways(&hopper, &q, way, 3);
+    ck_assert(n > 20 && n < MOST && few == 3);
+    ck_assert_int_eq(gemm_ways(&hopper, &q, way, MOST), n);
+    for (q.way = 0; q.way < MOST; q.way++) {
+        int i = q.way < n ? q.way : n - 1;
+        GemmPlan p = gemm_plan(&hopper, &q);
+        ck_assert(p.tile == way[i].tile && p.split == way[i].split &&
+                  p.pack_a == way[i].pack_a && p.pack_b == way[i].pack_b);
+        ck_assert(!i || way[i - 1].cost.all <= way[i].cost.all);
+        ck_assert(!p.next == (i == n - 1));
+        for (int k = 0; k < i; k++)
+            ck_assert(way[k].tile != way[i].tile || way[k].split != way[i].split ||
+                      way[k].pack_a != way[i].pack_a || way[k].pack_b != way[i].pack_b);
+    }
+}
+END_TEST
+
 START_TEST(known_shapes)
 {
     GemmPlan p = half(4096, 4096, 4096, 128, 128);
@@ -56,6 +89,14 @@ START_TEST(known_shapes)
     p = half(3000, 5000, 7000, 16, 16);
     ck_assert(!p.pack_a && !p.pack_b);
     ck_assert_int_eq(p.tile->warps, 8);
+    /* two steps along k a tile: what a tile ends with counts, which large ones have less
+       of, and roles hide */
+    GemmAsk flat = ask(2048, 2048, 128, GEMM_HALF, 128, 128);
+    flat.batch = 16;
+    ck_assert_int_eq(gemm_plan(&hopper, &flat).tile->warps, 8);
+    /* few rows: many programs, deep, rather than parts */
+    p = half(1, 4096, 4096, 128, 128);
+    ck_assert(p.split == 1 && p.tile->n <= 32);
     /* a batch fills the device: nothing is split; what cannot be packed is not */
     GemmAsk many = ask(256, 256, 8192, GEMM_HALF, 128, 128);
     ck_assert_int_gt(gemm_plan(&hopper, &many).split, 1);
@@ -364,6 +405,8 @@ main(void)
     TCase *c = tcase_create("plan");
     tcase_set_timeout(c, 100);
     tcase_add_test(c, known_shapes);
+    tcase_add_test(c, sums_of_two);
+    tcase_add_test(c, ways);
     tcase_add_test(c, cpu);
     tcase_add_test(c, any_shape);
     tcase_add_test(c, rows);
