@@ -126,9 +126,11 @@ tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind)
     for (int i = 0; i < a->n && alike; i++) {
         const TmaDim *x = &a->dim[i], *y = &b->dim[i];
         int64_t moved = i == unit ? *behind : 0, by = 0, less = 0;
-        alike = x->kind == TMA_PLAIN && y->kind == TMA_PLAIN &&
-                x->bounded == y->bounded && poly_same(&x->stride, &y->stride) &&
-                distance(&x->at, &y->at, &by) && distance(&y->size, &x->size, &less);
+        alike = x->kind == y->kind && x->bounded == y->bounded && x->nleft == y->nleft &&
+                poly_same(&x->stride, &y->stride) && distance(&x->at, &y->at, &by) &&
+                distance(&y->size, &x->size, &less);
+        for (int k = 0; k < x->nleft && alike && x->kind != TMA_PLAIN; k++)
+            alike = poly_same(&x->left[k], &y->left[k]);
         by += moved;
         alike &= !x->bounded || less == moved;
         alike &= i != unit ? by == 0 : x->bounded && (by >= x->box || -by >= y->box);

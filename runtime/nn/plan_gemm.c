@@ -122,16 +122,24 @@ lines(int rows, bool packed)
     return packed || rows >= GEMM_LINE ? 1 : 2 - (double)rows / GEMM_LINE;
 }
 
-/* Rounds of tiles on the tensor cores. Whose accumulators a program stores it cannot
-   multiply with meanwhile; another program on its SM can. */
+/* What a tile of `bytes` ends with: a program cannot multiply with the accumulators that
+   it stores. Tiles of more than half of the shared memory do not go by TMA. */
 static double
-products(const GemmTile *t, double rounds, double depth)
+end_of(const GemmTile *t, double bytes)
 {
-    const double first = 0.2, each = 1.1 / (128 * 256 / 8.0);
+    const double first = 0.2, each = 1.1 * ROLE_WARPS / (1 << 16), half = 113 << 10;
+    return first + each * bytes / t->warps * (bytes > half ? 2.2 : 1);
+}
+
+/* Rounds of tiles on the tensor cores. Another program on the SM multiplies while one
+   stores. */
+static double
+products(const GemmTile *t, double rounds, double depth, int result)
+{
     double turns = ceil(rounds / t->resident);
     return fmax(rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
                 turns * depth / t->k * t->step) +
-           turns * (first + each * t->m * t->n / t->warps);
+           turns * end_of(t, (double)t->m * t->n * result);
 }
 
 /* What goes on at once takes little more than the slowest of it, but some. */
@@ -166,7 +174,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double read =
         read_a + (off && t->warps >= ROLE_WARPS && units > 1 ? read_b / 2 : read_b);
     GemmCost c = {
-        .products = products(t, rounds, depth),
+        .products = products(t, rounds, depth, w->split > 1 ? 4 : q->result),
         .memory = ((of_a + of_b) * q->bytes + out) /
                   fmin(memory_bytes, fmax(flight, 1) / latency),
         .cache = units * read * depth * q->bytes / cache_bytes,
