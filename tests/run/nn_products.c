@@ -80,8 +80,8 @@ batch_case(Nn *n, const Batch *s)
     if (s->residual)
         add_residual(size, buf_doubles(env, &add), want, bound);
     sdc_nn_explain(n->k, why, sizeof why);
-    ck_assert_msg(!s->says || !is_hopper(n) || strstr(why, s->says), "no '%s' in: %s", s->says,
-                  why);
+    ck_assert_msg(!s->says || !is_hopper(n) || strstr(why, s->says), "no '%s' in: %s",
+                  s->says, why);
     buf_check(env, &c, "batch", want, bound);
 }
 
