@@ -94,9 +94,9 @@ START_TEST(known_shapes)
     GemmAsk flat = ask(2048, 2048, 128, GEMM_HALF, 128, 128);
     flat.batch = 16;
     ck_assert_int_eq(gemm_plan(&hopper, &flat).tile->warps, 8);
-    /* few rows: many programs, deep, rather than parts */
+    /* few rows: parts, rather than many steps one after another */
     p = half(1, 4096, 4096, 128, 128);
-    ck_assert(p.split == 1 && p.tile->n <= 32);
+    ck_assert_int_gt(p.split, 1);
     /* a batch fills the device: nothing is split; what cannot be packed is not */
     GemmAsk many = ask(256, 256, 8192, GEMM_HALF, 128, 128);
     ck_assert_int_gt(gemm_plan(&hopper, &many).split, 1);
