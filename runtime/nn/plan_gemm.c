@@ -36,8 +36,8 @@ static const GemmTile hopper_half[] = {
     {128, 256, 64, 8, 3, 1, 0.15, 7.2},  {128, 128, 64, 4, 4, 1, 0.18, 5.7},
     {64, 256, 64, 4, 3, 1, 0.18, 6.0},   {64, 128, 128, 4, 3, 1, 0.36, 5.8},
     {128, 64, 64, 4, 4, 2, 0.18, 3.9},   {64, 64, 64, 4, 4, 2, 0.18, 2.5},
-    {128, 192, 64, 8, 4, 1, 0.15, 6.2},  {256, 128, 64, 8, 3, 1, 0.15, 5.7},
-    {128, 128, 64, 8, 4, 1, 0.15, 7.0},  {128, 96, 64, 4, 4, 2, 0.18, 4.8},
+    {128, 192, 64, 8, 4, 1, 0.15, 7.0},  {256, 128, 64, 8, 3, 1, 0.15, 6.2},
+    {128, 128, 64, 8, 4, 1, 0.15, 6.8},  {128, 96, 64, 4, 4, 2, 0.18, 4.8},
     {64, 128, 64, 8, 6, 1, 0.15, 5.0},   {64, 64, 128, 4, 5, 1, 0.36, 3.5},
     {64, 32, 128, 4, 6, 1, 0.36, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85}};
 static const GemmTile hopper_tf32[] = {
@@ -118,7 +118,7 @@ packing(double elements, int bytes)
 static double
 lines(int rows, bool packed)
 {
-    return packed || rows >= GEMM_LINE ? 1 : 1.9 - 0.9 * rows / GEMM_LINE;
+    return packed || rows >= GEMM_LINE ? 1 : 2.35 - 1.35 * rows / GEMM_LINE;
 }
 
 /* What a tile of `bytes` ends with: a program cannot multiply with the accumulators that
@@ -173,7 +173,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     bool roles = maps && t->warps >= ROLE_WARPS;
     bool off = maps && ((q->a_rows < GEMM_LINE && !w->pack_a) ||
                         (q->b_rows < GEMM_LINE && !w->pack_b));
-    double read = read_a + (roles && off && units > 1 ? 0.46 * read_b : read_b);
+    double read = read_a + (roles && off && units > 1 ? 0.48 * read_b : read_b);
     GemmCost c = {
         .products = products(t, rounds, depth, w->split > 1 ? 4 : q->result),
         .memory = ((of_a + of_b) * q->bytes + out) /
