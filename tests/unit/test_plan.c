@@ -84,8 +84,8 @@ START_TEST(known_shapes)
     ck_assert(!p.pack_a && !p.pack_b);
     p = half(4096, 4096, 4096, 2, 128);
     ck_assert(p.pack_a && !p.pack_b);
-    /* rows of 16 bytes lie in two lines: of large tiles neighbours share b's, so at most a
-       is packed */
+    /* rows of 16 bytes lie in two lines: of large tiles neighbours share b's, so at most
+       a is packed */
     p = half(3000, 5000, 7000, 16, 16);
     ck_assert(!p.pack_b);
     ck_assert_int_eq(p.tile->warps, 8);
