@@ -28,6 +28,7 @@
 #include "passes/pass.h"
 
 #include "ir/analysis/async_dot.h"
+#include "ir/analysis/slice.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -312,19 +313,22 @@ add_cross(Rotation *k, const Value *v)
     return false;
 }
 
-/* The second dot's operand comes from the first, not transposed. */
+/* What an iteration computes itself. */
 static bool
-depends(const Value *v, const Value *on, const Region *body, Map *seen)
+enter_own(Slice *sl, const Value *v)
 {
-    if (v == on)
-        return true;
-    if (!v->op || v->op->parent != body || map_has(seen, v->op))
-        return false;
-    map_set(seen, v->op, v->op);
-    for (int i = 0; i < v->op->noperand; i++)
-        if (depends(op_operand(v->op, i), on, body, seen))
-            return true;
-    return false;
+    (void)sl;
+    return v->op;
+}
+
+/* Does the second dot's operand come from this iteration's first? */
+static bool
+depends(const Rotation *k, const Op *second)
+{
+    Slice sl;
+    slice_init(&sl, &k->s->tmp, k->loop->regions[0], enter_own, NULL);
+    slice_add(&sl, op_operand(second, DOT_LEFT));
+    return slice_has(&sl, k->w1);
 }
 
 static bool
@@ -337,12 +341,9 @@ plan(Rotation *k)
     map_init(&k->in_second, &k->s->tmp);
     if (!find_products(k) || (k->n2 > 1 && !rings_are_deep(k->loop)))
         return false;
-    for (int i = 0; i < k->n2; i++) {
-        Map seen;
-        map_init(&seen, &k->s->tmp);
-        if (!depends(op_operand(k->d2[i], 0), &k->w1->results[0], body, &seen))
+    for (int i = 0; i < k->n2; i++)
+        if (!depends(k, k->d2[i]))
             return false;
-    }
     if (!find_second(k) || !find_late(k))
         return false;
     for (const Op *op = body->first; op; op = op->next)

@@ -3,8 +3,7 @@
 #ifndef SDC_PASSES_SCHEDULE_SPECIALIZE_H
 #define SDC_PASSES_SCHEDULE_SPECIALIZE_H
 
-#include "ir/base/map.h"
-#include "ir/base/vec.h"
+#include "ir/analysis/slice.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "passes/pass.h"
@@ -45,8 +44,7 @@ typedef struct Specialize {
     Group group[SP_GROUPS];
     int nring, ngroup;
     Map fill;        /* local_alloc's result -> Value of the load */
-    Map keep;        /* ops of the producer */
-    Map carry;       /* values carried by loops that it needs */
+    Slice keep;      /* what the producer computes */
     Map moves;       /* ops that are the copier's */
     int ncopy;       /* groups that it fills */
     bool copies;     /* it may */

@@ -148,7 +148,7 @@ copy_move(Role *r, Builder *b, Op *op)
 static bool
 wanted(const Role *r, const Value *v)
 {
-    return r->which == SP_CONSUMER || map_has(&r->sp->carry, v);
+    return r->which == SP_CONSUMER || map_has(&r->sp->keep.values, v);
 }
 
 static int
@@ -344,7 +344,7 @@ copy_op(Role *r, Builder *b, Op *op)
             copy_move(r, b, op);
     } else if (op->kind == OP_MAKE_DESC || op->kind == OP_TENSOR_MAP) {
         return; /* stays where all roles see it */
-    } else if (r->which != SP_CONSUMER && !map_has(&r->sp->keep, op)) {
+    } else if (r->which != SP_CONSUMER && !slice_has(&r->sp->keep, op)) {
         return;
     } else if (op->kind == OP_FOR && (r->which != SP_CONSUMER || has_rings(r, op))) {
         copy_for(r, b, op);

@@ -12,7 +12,7 @@
 
 #include <stdarg.h>
 
-enum { SLICE_DEPTH = 500, SCRATCH = 8192, BARRIERS = 512, FEW = 4 };
+enum { SCRATCH = 8192, BARRIERS = 512, FEW = 4 };
 
 bool
 specialize_refuse(Specialize *sp, const char *why, ...)
@@ -396,90 +396,32 @@ limit_stages(Specialize *sp)
 
 /* ---- what the producer needs */
 
-static bool slice(Specialize *sp, Value *v, int depth);
-
+/* Where its loads stand, and what their places are computed from. */
 static bool
-control(Specialize *sp, Op *op, int depth)
+enter_producer(Slice *sl, const Value *v)
 {
-    for (op = op->parent->parent; op; op = op->parent->parent) {
-        int n = op->kind == OP_FOR ? 3 : 1;
-        if (map_has(&sp->keep, op))
-            return true;
-        if (op->kind != OP_FOR && op->kind != OP_IF)
-            return refuse(sp, "a load stands in control flow other than for and if");
-        map_set(&sp->keep, op, op);
-        for (int i = 0; i < n; i++)
-            if (!slice(sp, op_operand(op, i), depth + 1))
-                return false;
-    }
+    const Op *op = v->op, *home = (op ? op->parent : v->region)->parent;
+    bool plain = !op || op->kind == OP_IF || (op_is(op, T_PURE) && !op->nregion) ||
+                 (op->kind == OP_LOAD && !attr_has(&op->attrs, ATTR_VOLATILE));
+    if (type_is_tile(v->type))
+        sl->why = "a coordinate is computed from tiles";
+    else if (home && home->kind != OP_FOR && home->kind != OP_IF)
+        sl->why = "a coordinate comes out of a while or a reduction";
+    else if (!plain)
+        sl->why = "a coordinate is computed by more than arithmetic and loads";
     return true;
 }
 
-/* Value i that a loop carries. */
 static bool
-carried(Specialize *sp, Op *loop, int i, int depth)
+slice_load(Specialize *sp, Op *load)
 {
-    Value *arg = loop->regions[0]->args[i + 1];
-    if (map_has(&sp->carry, arg))
-        return true;
-    map_set(&sp->carry, arg, arg);
-    return slice(sp, op_operand(loop, i + 3), depth + 1) &&
-           slice(sp, op_operand(loop->regions[0]->last, i), depth + 1);
-}
-
-static bool
-keep_structured(Specialize *sp, Op *op)
-{
-    if (map_has(&sp->keep, op))
-        return true;
-    map_set(&sp->keep, op, op);
-    int n = op->kind == OP_FOR ? 3 : 1;
-    for (int i = 0; i < n; i++)
-        if (!slice(sp, op_operand(op, i), 0))
-            return false;
-    return control(sp, op, 0);
-}
-
-static bool
-slice(Specialize *sp, Value *v, int depth)
-{
-    Op *op = v->op;
-    if (depth > SLICE_DEPTH)
-        return refuse(sp, "the addresses are too long to follow");
-    if (type_is_tile(v->type))
-        return refuse(sp, "a coordinate is computed from tiles");
-    if (!op) {
-        Op *home = v->region->parent;
-        if (!home)
-            return true;
-        if (home->kind != OP_FOR)
-            return refuse(sp, "a coordinate comes out of a while or a reduction");
-        return keep_structured(sp, home) &&
-               (!v->index || carried(sp, home, v->index - 1, depth + 1));
-    }
-    if (op->kind == OP_MAKE_DESC)
-        return true;
-    if (op->kind == OP_FOR)
-        return keep_structured(sp, op) && carried(sp, op, v->index, depth + 1);
-    if (op->kind == OP_IF) {
-        if (map_has(&sp->carry, v))
-            return true;
-        map_set(&sp->carry, v, v);
-        return keep_structured(sp, op) &&
-               slice(sp, op_operand(op->regions[0]->last, v->index), depth + 1) &&
-               slice(sp, op_operand(op->regions[1]->last, v->index), depth + 1);
-    }
-    if (map_has(&sp->keep, op))
-        return true;
-    bool plain = op_is(op, T_PURE) ||
-                 (op->kind == OP_LOAD && !attr_has(&op->attrs, ATTR_VOLATILE));
-    if (!plain || op->nregion)
-        return refuse(sp, "a coordinate is computed by more than arithmetic and loads");
-    map_set(&sp->keep, op, op);
-    for (int i = 0; i < op->noperand; i++)
-        if (!slice(sp, op_operand(op, i), depth + 1))
-            return false;
-    return control(sp, op, depth + 1);
+    bool can = true;
+    for (int i = 1; i < load->noperand && can; i++)
+        can = slice_add(&sp->keep, op_operand(load, i));
+    for (const Op *op = load->parent->parent; op && can; op = op->parent->parent)
+        if (op->kind != OP_FOR && op->kind != OP_IF)
+            return refuse(sp, "a load stands in control flow other than for and if");
+    return (can && slice_add_control(&sp->keep, load)) || refuse(sp, sp->keep.why);
 }
 
 /* ---- what forbids it */
@@ -491,7 +433,7 @@ reads_written(const Specialize *sp, const Region *r, const Writes *w, int depth)
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         int slot;
         bool load = (op->kind == OP_DESC_LOAD && specialize_group(sp, op, &slot)) ||
-                    (op->kind == OP_LOAD && map_has(&sp->keep, op));
+                    (op->kind == OP_LOAD && slice_has(&sp->keep, op));
         if (load && writes_reach(w, op_operand(op, 0)))
             return true;
         for (int i = 0; i < op->nregion; i++)
@@ -566,8 +508,7 @@ bool
 specialize_plan(Specialize *sp)
 {
     map_init(&sp->fill, &sp->s->tmp);
-    map_init(&sp->keep, &sp->s->tmp);
-    map_init(&sp->carry, &sp->s->tmp);
+    slice_init(&sp->keep, &sp->s->tmp, sp->f->body, enter_producer, NULL);
     map_init(&sp->moves, &sp->s->tmp);
     if (!see_loops(sp, sp->f->body, 0) || !sp->ngroup)
         return false;
@@ -576,14 +517,9 @@ specialize_plan(Specialize *sp)
     if (few_iterations(sp))
         return refuse(sp, "the loop has few iterations");
     for (int i = 0; i < sp->ngroup; i++)
-        for (int k = 0; k < sp->group[i].n; k++) {
-            Op *load = sp->group[i].load[k];
-            for (int o = 1; o < load->noperand; o++)
-                if (!slice(sp, op_operand(load, o), 0))
-                    return false;
-            if (!control(sp, load, 0))
+        for (int k = 0; k < sp->group[i].n; k++)
+            if (!slice_load(sp, sp->group[i].load[k]))
                 return false;
-        }
     if (writes_before(sp))
         return refuse(sp, "memory is written before all tiles are read");
     return limit_stages(sp);

@@ -38,7 +38,7 @@
          tma_load %desc, %buf[%write], %w, %i, %k, %more {waited}
 */
 #include "ir/analysis/async_dot.h"
-#include "ir/base/map.h"
+#include "ir/analysis/slice.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -70,34 +70,12 @@ typedef struct Expand {
     int ntma;          /* loads by TMA */
     Vec(Group) groups; /* of those */
     Vec(int) group_of; /* for each load; -1: no TMA */
-    Map slice;         /* ops of the body that compute addresses */
-    bool *ahead;       /* carried values that they need */
+    Slice slice;       /* what computes addresses */
+    bool *ahead;       /* carried values that it needs */
     Value **state;     /* those, at the iteration being issued */
     Value *iv;
     Map map; /* body values -> values of the iteration being issued */
 } Expand;
-
-/* ---- what has to be computed ahead */
-
-static void
-add_slice(Expand *e, Value *v)
-{
-    Region *body = e->loop->regions[0];
-    if (value_outside(v, body))
-        return;
-    if (!v->op) {
-        if (v->index > 0 && !e->ahead[v->index - 1]) {
-            e->ahead[v->index - 1] = true;
-            add_slice(e, op_operand(body->last, v->index - 1));
-        }
-        return;
-    }
-    if (map_has(&e->slice, v->op))
-        return;
-    map_set(&e->slice, v->op, v->op);
-    for (int i = 0; i < v->op->noperand; i++)
-        add_slice(e, op_operand(v->op, i));
-}
 
 static const Type *
 vector_buffer(Session *s, const Type *t)
@@ -235,7 +213,7 @@ issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
                 issue_tma(e, b, k, stage, pred);
             k++;
         }
-        if (map_has(&e->slice, op)) {
+        if (slice_has(&e->slice, op)) {
             if (op->kind == OP_LOAD)
                 issue_plain_load(e, b, op, pred);
             else
@@ -498,7 +476,7 @@ open_load(Expand *e, Builder *b, Op *load)
 {
     bool tma = load->kind == OP_DESC_LOAD;
     for (int i = tma; i < load->noperand && (tma || i < 2); i++)
-        add_slice(e, op_operand(load, i));
+        slice_add(&e->slice, op_operand(load, i));
     const Type *one = staged_buffer(e->s, load);
     const Type *all =
         type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->stages);
@@ -524,11 +502,13 @@ expand_loop(void *user, Op *loop)
         return false;
     e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
     e.state = arena_array(&s->tmp, Value *, loop->nresult + 1);
-    map_init(&e.slice, &s->tmp);
+    slice_init(&e.slice, &s->tmp, loop->regions[0], NULL, NULL);
     Builder b = builder_before(loop);
     b.loc = loop->loc;
     for (int k = 0; k < e.loads.n; k++)
         open_load(&e, &b, e.loads.at[k]);
+    for (int i = 0; i < loop->nresult; i++)
+        e.ahead[i] = map_has(&e.slice.values, loop->regions[0]->args[i + 1]);
     if (e.ntma)
         make_barriers(&e, &b);
     prologue(&e, &b);

@@ -14,7 +14,7 @@
    programs (op_acquires) keeps all of them. */
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
-#include "ir/base/map.h"
+#include "ir/analysis/slice.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -31,14 +31,13 @@
 
 bool pass_stage_plan(Func *f, PassCx *cx);
 
-enum { MAX_STAGES = 8, SLICE_DEPTH = 200 };
+enum { MAX_STAGES = 8 };
 
 typedef struct Plan {
     Session *s;
     Func *f;
     const TargetInfo *target;
     Op *loop;
-    Map seen;        /* values known to be computable ahead */
     Writes writes;   /* of the loop */
     bool by_threads; /* some load is pipelined by cp.async */
 } Plan;
@@ -59,29 +58,30 @@ through_buffer(const Op *op)
            alloc->parent == op->parent;
 }
 
-/* Can v be computed for a later iteration, from what the loop starts with? */
+/* May a later iteration's v be computed in this one? */
 static bool
-runs_ahead(Plan *p, Value *v, int depth)
+enter_ahead(Slice *sl, const Value *v)
 {
-    const Region *body = p->loop->regions[0];
-    if (value_outside(v, body) || map_has(&p->seen, v))
-        return true;
-    if (depth > SLICE_DEPTH)
-        return false;
-    map_set(&p->seen, v, v); /* carried values come back to themselves */
-    Op *op = v->op;
-    if (!op)
-        return v->region == body &&
-               (v->index == 0 ||
-                runs_ahead(p, op_operand(body->last, v->index - 1), depth + 1));
-    bool plain = op_is(op, T_PURE) || (op->kind == OP_LOAD && !is_hazard(p, op)) ||
-                 through_buffer(op);
-    if (!plain || op->nregion || op->kind == OP_DOT || op->parent != body)
-        return false;
-    for (int i = 0; i < op->noperand; i++)
-        if (!runs_ahead(p, op_operand(op, i), depth + 1))
-            return false;
+    const Plan *p = sl->user;
+    const Op *op = v->op;
+    bool plain = !op || op_is(op, T_PURE) ||
+                 (op->kind == OP_LOAD && !is_hazard(p, op)) || through_buffer(op);
+    if (!plain || (op && (op->nregion || op->kind == OP_DOT)) ||
+        (op ? op->parent : v->region) != sl->within)
+        sl->why = "the loop computes it";
     return true;
+}
+
+/* Can the load's operands be computed from what the loop starts with? */
+static bool
+runs_ahead(Plan *p, const Op *load)
+{
+    Slice sl;
+    bool can = true;
+    slice_init(&sl, &p->s->tmp, p->loop->regions[0], enter_ahead, p);
+    for (int i = load->kind == OP_DESC_LOAD; i < load->noperand && can; i++)
+        can = slice_add(&sl, op_operand(load, i));
+    return can;
 }
 
 /* Is it a buffer for dots that the load fills itself? */
@@ -111,11 +111,8 @@ why_not(Plan *p, Op *load, const char *no_tma)
         return "the loop may write that memory, or waits for other programs";
     if (load->noperand > 2 && !value_is_zero(op_operand(load, 2)))
         return "what the mask leaves out is not 0";
-    for (int i = 0; i < load->noperand; i++) {
-        map_init(&p->seen, &p->s->tmp);
-        if (!runs_ahead(p, op_operand(load, i), 0))
-            return "its addresses need what the loop computes";
-    }
+    if (!runs_ahead(p, load))
+        return "its addresses need what the loop computes";
     if (!no_tma || operand_copies(load))
         return NULL;
     return arena_printf(&p->s->tmp, "%s, and its pieces are too small for cp.async",
@@ -269,11 +266,8 @@ misplanned(Plan *p, const Op *load)
         return "is issued ahead of a loop that does not count up in known steps";
     if (attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(p, load))
         return "is issued ahead of what may write the same memory";
-    for (int i = load->kind == OP_DESC_LOAD; i < load->noperand; i++) {
-        map_init(&p->seen, &p->s->tmp);
-        if (!runs_ahead(p, op_operand(load, i), 0))
-            return "is issued ahead of what computes its addresses";
-    }
+    if (!runs_ahead(p, load))
+        return "is issued ahead of what computes its addresses";
     if (attr_has(&loop->attrs, ATTR_PENDING) &&
         attr_int(&loop->attrs, ATTR_PENDING, 0) != count_chains(loop))
         return "is issued behind dots of which not all stay in flight";

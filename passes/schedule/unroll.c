@@ -18,6 +18,7 @@
    does, whole iterations follow one another. Threads that hold much load much at once
    already, and are left alone. */
 #include "ir/analysis/affine.h"
+#include "ir/analysis/slice.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -48,7 +49,7 @@ typedef struct Body {
     Session *s;
     Region *region;
     Vec(Op *) ops;   /* of an iteration, without its yield */
-    Map ahead;       /* those that loads depend on, and the loads */
+    Slice ahead;     /* loads, and what they depend on */
     Map copy[COPIES]; /* of an iteration's values; [0] is empty: itself */
     Map growth;       /* Op of an access -> int64_t: elements that its address grows by */
 } Body;
@@ -90,29 +91,11 @@ copies_for(const Op *loop)
 static void
 mark_ahead(Body *b)
 {
-    Vec(Value *) work = {0};
-    const Region *r = b->region;
-    for (int i = 0; i < b->ops.n; i++) {
-        if (b->ops.at[i]->kind == OP_STORE)
-            return;
+    if (region_has(b->region, OP_STORE))
+        return;
+    for (int i = 0; i < b->ops.n; i++)
         if (b->ops.at[i]->kind == OP_LOAD)
-            vec_push(&b->s->tmp, &work, &b->ops.at[i]->results[0]);
-    }
-    Map seen;
-    map_init(&seen, &b->s->tmp);
-    for (int i = 0; i < work.n; i++) {
-        Value *v = work.at[i];
-        if (map_has(&seen, v))
-            continue;
-        map_set(&seen, v, v);
-        if (!v->op && v->region == r && v->index > 0)
-            vec_push(&b->s->tmp, &work, op_operand(r->last, v->index - 1));
-        if (!v->op || v->op->parent != r)
-            continue;
-        map_set(&b->ahead, v->op, v->op);
-        for (int k = 0; k < v->op->noperand; k++)
-            vec_push(&b->s->tmp, &work, op_operand(v->op, k));
-    }
+            slice_add(&b->ahead, &b->ops.at[i]->results[0]);
 }
 
 /* v, as the k-th iteration has it. */
@@ -200,7 +183,7 @@ copy_iterations(Body *b, int copies, int64_t step)
     Op *first = NULL; /* that loads do not need */
     for (int i = 0; i < b->ops.n; i++) {
         Op *op = b->ops.at[i];
-        if (!map_has(&b->ahead, op))
+        if (!slice_has(&b->ahead, op))
             first = first ? first : op;
         else if (first)
             op_move_before(op, first);
@@ -212,12 +195,12 @@ copy_iterations(Body *b, int copies, int64_t step)
         map_set(&b->copy[k], iv,
                 build_binary(&loads, OP_ADD, iv, build_int(&loads, iv->type, k * step)));
         for (int i = 0; i < b->ops.n; i++)
-            if (map_has(&b->ahead, b->ops.at[i]))
+            if (slice_has(&b->ahead, b->ops.at[i]))
                 copy_op(b, &loads, b->ops.at[i], k, step);
     }
     for (int k = 1; k < copies; k++)
         for (int i = 0; i < b->ops.n; i++)
-            if (!map_has(&b->ahead, b->ops.at[i]))
+            if (!slice_has(&b->ahead, b->ops.at[i]))
                 copy_op(b, &rest, b->ops.at[i], k, step);
     Vec(Value *) last = {0};
     for (int i = 0; i < r->last->noperand; i++)
@@ -272,7 +255,7 @@ visit_loop(Unroll *u, Op *loop)
         step.i > INT32_MAX / (2 * COPIES))
         return;
     Body b = {.s = u->s, .region = loop->regions[0]};
-    map_init(&b.ahead, &u->s->tmp);
+    slice_init(&b.ahead, &u->s->tmp, b.region, NULL, NULL);
     map_init(&b.growth, &u->s->tmp);
     for (int k = 0; k < copies; k++)
         map_init(&b.copy[k], &u->s->tmp);
