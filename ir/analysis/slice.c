@@ -18,21 +18,19 @@ push(Slice *sl, Value *v)
         vec_push(sl->arena, &sl->work, v);
 }
 
-/* What a body of `whole` uses of outside of it. */
+/* What op takes, and of what is outside of `whole` those in its bodies. */
 static void
-push_captured(Slice *sl, const Op *whole, const Region *r, int depth)
+push_operands(Slice *sl, const Op *whole, const Op *op, int depth)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        for (int i = 0; i < op->noperand; i++) {
-            bool inside = false;
-            for (int k = 0; k < whole->nregion; k++)
-                inside |= !value_outside(op_operand(op, i), whole->regions[k]);
-            if (!inside)
-                push(sl, op_operand(op, i));
-        }
-        for (int i = 0; i < op->nregion; i++)
-            push_captured(sl, whole, op->regions[i], depth + 1);
+    for (int i = 0; i < op->noperand; i++) {
+        bool inside = false;
+        for (int k = 0; k < whole->nregion; k++)
+            inside |= !value_outside(op_operand(op, i), whole->regions[k]);
+        if (!inside)
+            push(sl, op_operand(op, i));
     }
+    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+        region_each(op->regions[i], in) push_operands(sl, whole, in, depth + 1);
 }
 
 /* Of loops and conditions what decides how often they run; of what else has bodies all
@@ -43,10 +41,10 @@ add_op(Slice *sl, Op *op)
     while (op && region_within(op->parent, sl->within) && !slice_has(sl, op)) {
         bool loop = op->kind == OP_FOR, cond = op->kind == OP_IF;
         map_set(&sl->ops, op, op);
-        for (int i = 0; i < (loop ? 3 : op->noperand); i++)
+        for (int i = 0; i < (loop ? 3 : cond ? 1 : 0); i++)
             push(sl, op_operand(op, i));
-        for (int i = 0; i < op->nregion && !loop && !cond; i++)
-            push_captured(sl, op, op->regions[i], 0);
+        if (!loop && !cond)
+            push_operands(sl, op, op, 0);
         op = op->parent->parent;
     }
 }
@@ -86,6 +84,13 @@ bool
 slice_add(Slice *sl, Value *v)
 {
     push(sl, v);
+    return finish(sl);
+}
+
+bool
+slice_add_operands(Slice *sl, Op *op)
+{
+    push_operands(sl, op, op, 0);
     return finish(sl);
 }
 

@@ -31,6 +31,8 @@ void slice_init(Slice *sl, Arena *arena, const Region *within, SliceEnter *enter
 /* What v, or an op at this place, needs. False: sl->why, and all after that, too. */
 bool slice_add(Slice *sl, Value *v);
 bool slice_add_control(Slice *sl, Op *op);
+/* What op takes, all that is in it included. */
+bool slice_add_operands(Slice *sl, Op *op);
 
 static inline bool
 slice_has(const Slice *sl, const Op *op)

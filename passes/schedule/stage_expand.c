@@ -129,6 +129,7 @@ issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
     Value *in[3] = {ahead_of(e, op_operand(op, 0))};
     const Type *t = op->results[0].type;
     Value *mask = op->noperand > 1 ? ahead_of(e, op_operand(op, 1)) : NULL;
+    b->loc = op->loc;
     if (op->noperand > 2)
         in[2] = ahead_of(e, op_operand(op, 2));
     if (type_is_tile(t))

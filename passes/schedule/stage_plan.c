@@ -119,7 +119,13 @@ why_not(Plan *p, Op *load, const char *no_tma)
                         no_tma);
 }
 
-/* Can the load are pipelined? Leaves on it why not, or why TMA will not do it. */
+static void
+say_why(Session *s, Op *load, const char *why)
+{
+    attr_set_str(&s->mod, &load->attrs, ATTR_WHY, name_of(&s->names, why));
+}
+
+/* Can the load be pipelined? Leaves on it why not, or why TMA will not do it. */
 static bool
 plan_load(Plan *p, Op *load)
 {
@@ -127,10 +133,35 @@ plan_load(Plan *p, Op *load)
         p->target->tma ? tma_refuses(p->f, p->loop, load) : "the target has no TMA";
     const char *why = why_not(p, load, no_tma);
     if (why || (no_tma && p->target->tma))
-        attr_set_str(&p->s->mod, &load->attrs, ATTR_WHY,
-                     name_of(&p->s->names, why ? why : no_tma));
-    p->by_threads |= !why && no_tma;
+        say_why(p->s, load, why ? why : no_tma);
     return !why;
+}
+
+static bool
+enter_unplanned(Slice *sl, const Value *v)
+{
+    (void)sl;
+    return !v->op || !op_is_planned(v->op);
+}
+
+/* What an iteration reads itself: all but what addresses of planned loads alone need,
+   which are computed ahead. */
+static Slice
+read_in_place(Session *s, const Op *loop)
+{
+    Slice sl;
+    const Region *body = loop->regions[0];
+    slice_init(&sl, &s->tmp, body, enter_unplanned, NULL);
+    region_each(body, op)
+    {
+        bool load = op->kind == OP_LOAD && !attr_has(&op->attrs, ATTR_VOLATILE);
+        if (op != body->last && !load && !op_is_pure(op))
+            slice_add_operands(&sl, op);
+    }
+    for (int i = 0; i < loop->nresult; i++)
+        if (loop->results[i].uses)
+            slice_add(&sl, op_operand(body->last, i));
+    return sl;
 }
 
 /* The condition that an iteration exists is `iv < hi`. */
@@ -233,12 +264,21 @@ plan_loop(void *user, Op *loop)
         cx->budget->tiles |= tile;
         vec_push(&s->tmp, &ahead, op);
     }
-    for (int i = 0; feeds && i < ahead.n; i++) {
-        attr_set_int(&s->mod, &ahead.at[i]->attrs, ATTR_STAGE, 0);
-        stage_read(s, ahead.at[i]);
-    }
     if (!feeds)
         return false;
+    for (int i = 0; i < ahead.n; i++)
+        attr_set_int(&s->mod, &ahead.at[i]->attrs, ATTR_STAGE, 0);
+    Slice read = read_in_place(s, loop);
+    for (int i = 0; i < ahead.n; i++) {
+        Op *load = ahead.at[i];
+        if (map_has(&read.values, &load->results[0])) {
+            p.by_threads |= !cx->target.tma || attr_has(&load->attrs, ATTR_WHY);
+            stage_read(s, load);
+        } else {
+            attr_drop(&load->attrs, ATTR_STAGE);
+            say_why(s, load, "only addresses of loads that are issued ahead need it");
+        }
+    }
     plan_depth(&p, stages > MAX_STAGES ? MAX_STAGES : stages, depth);
     return true;
 }

@@ -121,6 +121,17 @@ START_TEST(whole)
 }
 END_TEST
 
+/* What one op takes, in its bodies as well. */
+START_TEST(operands)
+{
+    Slice sl;
+    slice_init(&sl, &s->tmp, loop, NULL, NULL);
+    ck_assert(slice_add_operands(&sl, named(loop, "c")));
+    ck_assert(slice_has(&sl, named(loop, "a")) && slice_has(&sl, named(loop, "b")));
+    ck_assert(!slice_has(&sl, named(loop, "c")) && !slice_has(&sl, named(loop, "l")));
+}
+END_TEST
+
 static bool
 no_load(Slice *sl, const Value *v)
 {
@@ -152,6 +163,7 @@ main(void)
     tcase_add_test(c, condition);
     tcase_add_test(c, control);
     tcase_add_test(c, whole);
+    tcase_add_test(c, operands);
     tcase_add_test(c, given);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
