@@ -68,8 +68,8 @@ static const PassId gpu_list[] = {
     PASS_stage_expand,
     PASS_dce, /* what the roles do not need */
     PASS_rotate_loop,
-    PASS_place_waits,   /* after it: the order in which dots begin is known */
-    PASS_double_buffer, /* after it: a store would hold a wait up */
+    PASS_double_buffer,
+    PASS_place_waits, /* after both: the order of dots and what they read are known */
     PASS_unroll,
     PASS_insert_proxy_fence,
     PASS_cse,

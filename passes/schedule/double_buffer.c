@@ -12,8 +12,8 @@
 
    With one buffer threads meet twice: when all have written, and before anybody writes
    again. With two, what they met for in between says that the dots of the iteration
-   before have read. Where there is no room for two, dots are waited for in the
-   iteration that they are in. */
+   before have read (place_waits.c, which runs behind this). Where there is no room for
+   two, dots are waited for in the iteration that they are in. */
 #include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -118,23 +118,6 @@ has_room(Func *f, PassCx *cx, const Region *body)
     return !alone && two <= cx->target.shared_bytes;
 }
 
-/* Dots may not stay in flight over the end of an iteration
-   (passes/schedule/place_waits.c) that read what the next one overwrites. */
-static bool
-wait_for_readers(Session *s, const Region *body)
-{
-    bool exchange = false, changed = false;
-    region_each(body, op) exchange |= is_exchange(op);
-    region_each(body, op)
-    {
-        if (!exchange || !op_is_dot_wait(op) || op->noperand || !wait_pending(op))
-            continue;
-        attr_set_int(&s->mod, &op->attrs, ATTR_PENDING, 0);
-        changed = true;
-    }
-    return changed;
-}
-
 static bool
 visit_loop(void *user, Op *loop)
 {
@@ -143,7 +126,7 @@ visit_loop(void *user, Op *loop)
         return false;
     Region *body = loop->regions[0];
     if (!has_room(body->func, cx, body))
-        return wait_for_readers(cx->s, body);
+        return false;
     Value *turn = carry_turn(cx->s, loop);
     region_each(body, op) if (is_exchange(op)) take_turns(cx->s, loop, op, turn);
     return cx->budget->double_buffers = true;

@@ -32,7 +32,9 @@
    iteration then says that the dots of the one before have read their buffers. Where
    stage_plan.c has asked for it, {pending=dots in flight}, and given the loop a buffer
    more, that is a wait behind its last dot; else a wait that is there, or that can be,
-   before anything is written that they read. */
+   before anything is written that they read. No dot stays that reads what the next
+   iteration fills: what threads leave for it has two buffers (double_buffer.c), or it is
+   waited for. */
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
 #include "ir/base/util.h"
@@ -50,6 +52,48 @@ build_wait(Builder *b, Value **dots, int n, int64_t pending)
     return build_op(b, OP_WGMMA_WAIT, dots, n, &attrs, NULL, n);
 }
 
+/* ---- what dots read, and threads fill */
+
+static const Op *
+buffer_of(const Value *v)
+{
+    const Op *op = v->op;
+    while (op && (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_INDEX ||
+                  op->kind == OP_LOCAL_SLICE))
+        op = op_operand(op, 0)->op;
+    return op && op->kind == OP_LOCAL_ALLOC ? op : NULL;
+}
+
+static bool
+reads(const Op *dot, const Op *alloc)
+{
+    return buffer_of(op_operand(dot, DOT_LEFT)) == alloc ||
+           buffer_of(op_operand(dot, DOT_RIGHT)) == alloc;
+}
+
+/* The buffer that threads leave a tile in; NULL: none, or nobody knows which. */
+static const Op *
+filled(const Op *op)
+{
+    bool own = op->kind == OP_LOCAL_ALLOC && op->noperand;
+    return own ? op : op->kind == OP_LOCAL_STORE ? buffer_of(op_operand(op, 0)) : NULL;
+}
+
+/* May the store fill what the load, or a dot in front of the wait, reads? */
+static bool
+overwrites(const Op *store, const Op *reader)
+{
+    const Op *alloc = filled(store);
+    bool read = !alloc;
+    if (reader->kind == OP_LOCAL_LOAD) {
+        const Op *own = buffer_of(op_operand(reader, 0));
+        return read || !own || own == alloc;
+    }
+    for (const Op *op = store->prev; op && !read; op = op->prev)
+        read = op_is_async_dot(op) && reads(op, alloc);
+    return read;
+}
+
 /* ---- waits go down */
 
 static bool
@@ -64,7 +108,7 @@ uses(const Op *op, const Value *v)
 /* Work that a dot in flight does not mind. A wait for a later dot would wait for
    this one, too. */
 static bool
-may_pass(const Op *op)
+may_pass(const Op *op, const Op *moved)
 {
     if (op->nregion || op_is(op, T_TERMINATOR))
         return false;
@@ -77,6 +121,7 @@ may_pass(const Op *op)
     case OP_TMA_LOAD: /* into another stage than those that are read */
     case OP_LOAD:
     case OP_STORE: return true;
+    case OP_LOCAL_STORE: return !overwrites(op, moved);
     case OP_ATOMIC_RMW: return !op->results[0].uses;
     default: return op_is_async_dot(op) || op_is_pure(op);
     }
@@ -88,7 +133,7 @@ place_for(const Op *op)
 {
     bool load = op->kind == OP_LOCAL_LOAD;
     Op *at = op->next;
-    while (at && (may_pass(at) || (load && op_is_dot_wait(at))) &&
+    while (at && (may_pass(at, op) || (load && op_is_dot_wait(at))) &&
            !uses(at, &op->results[0]))
         at = at->next;
     return at;
@@ -138,23 +183,6 @@ sink(Session *s, Region *r, int depth)
 
 /* ---- what the next iteration writes */
 
-static const Op *
-buffer_of(const Value *v)
-{
-    const Op *op = v->op;
-    while (op && (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_INDEX ||
-                  op->kind == OP_LOCAL_SLICE))
-        op = op_operand(op, 0)->op;
-    return op && op->kind == OP_LOCAL_ALLOC ? op : NULL;
-}
-
-static bool
-reads(const Op *dot, const Op *alloc)
-{
-    return buffer_of(op_operand(dot, DOT_LEFT)) == alloc ||
-           buffer_of(op_operand(dot, DOT_RIGHT)) == alloc;
-}
-
 /* Does the body wait for what was begun before it, ahead of all that fills buffers? Other
    warps fill them, too: all have waited where threads leave a tile behind the wait, and a
    dot reads it. */
@@ -165,14 +193,14 @@ waits_early(const Region *body)
     int n = 0;
     bool waited = false, met = false;
     for (const Op *op = body->first; op; op = op->next) {
-        bool leaves = op->kind == OP_LOCAL_ALLOC && op->noperand;
-        if (op->nregion || op->kind == OP_LOCAL_STORE || op->kind == OP_ASYNC_COPY ||
-            (op->kind == OP_TMA_LOAD && !met) || (leaves && !waited))
+        const Op *leaves = filled(op);
+        if (op->nregion || (op->kind == OP_LOCAL_STORE && !leaves) ||
+            op->kind == OP_ASYNC_COPY || (op->kind == OP_TMA_LOAD && !met) ||
+            (leaves && !waited))
             return false;
         if (op_is_dot_wait(op))
             waited |= wait_pending(op) <= n;
-        if (leaves)
-            left = op;
+        left = leaves ? leaves : left;
         if (op_is_async_dot(op)) {
             met |= left && reads(op, left);
             n++;
@@ -187,7 +215,7 @@ static bool
 wait_early(Region *body)
 {
     Op *op = body->first;
-    while (op && (op->kind != OP_LOCAL_ALLOC || !op->noperand))
+    while (op && !filled(op))
         op = op->next;
     int n = dots_between(body->first, op);
     if (!op || !n)
@@ -199,6 +227,18 @@ wait_early(Region *body)
         return true;
     op_erase(wait);
     return false;
+}
+
+/* Does the dot read a buffer that each iteration fills anew? */
+static bool
+reads_own(const Op *dot)
+{
+    bool own = false;
+    for (int i = DOT_LEFT; i <= DOT_RIGHT; i++) {
+        const Op *alloc = buffer_of(op_operand(dot, i));
+        own |= alloc && alloc->parent == dot->parent;
+    }
+    return own;
 }
 
 /* Does the dot read only what stays where it is? */
@@ -277,8 +317,11 @@ keep(void *user, Op *loop)
     Op *last = NULL;
     if (loop->kind != OP_FOR)
         return false;
+    const Region *body = loop->regions[0];
     bool planned = attr_has(&loop->attrs, ATTR_PENDING);
-    for (Op *op = loop->regions[0]->first; op; op = op->next) { /* waits behind op go */
+    for (Op *op = body->first; op && planned; op = op->next)
+        planned = !op_is_async_dot(op) || dot_carried(op) < 0 || !reads_own(op);
+    for (Op *op = body->first; op; op = op->next) { /* waits behind op go */
         int i = op_is_async_dot(op) ? dot_carried(op) : -1;
         if (i < 0 || !(planned || may_stay(op)))
             continue;
