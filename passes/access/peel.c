@@ -25,6 +25,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
+#include "ir/plan/pipeline.h"
 #include "passes/access/masks.h"
 #include "passes/cost.h"
 #include "passes/pass.h"
@@ -195,8 +196,8 @@ peel_loop(Peel *p, Op *loop)
     Const step;
     const AxisFacts *lo = axis_of(p->axis, op_operand(loop, 0));
     if (!value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / 2 || lo->lo < 0 || attr_has(&loop->attrs, ATTR_PREFETCH) ||
-        attr_int(&loop->attrs, ATTR_STAGES, 0) == 1 || /* what was cut off before */
+        step.i > INT32_MAX / 2 || lo->lo < 0 || loop_is_pipelined(loop) ||
+        pipeline_of(loop).stages == 1 || /* what was cut off before */
         count_ops(loop->regions[0], 0) > MAX_BODY ||
         (!p->gpu && is_heavy(loop->regions[0], 0)))
         return;

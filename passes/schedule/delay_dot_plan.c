@@ -7,6 +7,7 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/plan/pipeline.h"
 #include "passes/schedule/occupancy.h"
 
 /* Registers of a thread that are counted, at most: the rest is for everything else. */
@@ -250,8 +251,8 @@ count_words(Delay *d)
 static int64_t
 programs(const Delay *d, int64_t words)
 {
-    int stages = (int)attr_int(&d->loop->attrs, ATTR_STAGES, 1);
-    return occupancy(d->f, d->target, words, loop_bytes(d->loop, stages));
+    int64_t bytes = loop_bytes(d->loop, pipeline_of(d->loop).stages);
+    return occupancy(d->f, d->target, words, bytes);
 }
 
 /* Registers that a dot in flight reads are filled again in the iteration that it is
@@ -360,7 +361,7 @@ delay_plan(Delay *d, const char **why)
     const Op *step = value_def(op_operand(d->loop, 2), OP_CONST);
     *why = NULL;
     if (attr_has(&d->loop->attrs, ATTR_DOTS_STAY) ||
-        attr_int(&d->loop->attrs, ATTR_STAGES, 1) < 2 || !step ||
+        pipeline_of(d->loop).stages < 2 || !step ||
         attr_int(&step->attrs, ATTR_VALUE, 0) <= 0)
         return false;
     map_init(&d->needs, &d->s->tmp);

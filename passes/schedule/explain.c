@@ -5,6 +5,7 @@
 #include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/op.h"
+#include "ir/plan/pipeline.h"
 
 #include <string.h>
 
@@ -16,8 +17,16 @@ typedef struct Seen {
     Name why; /* no roles */
 } Seen;
 
+/* Is it a loop whose loads run ahead? Of roles the producer issues those. */
+static bool
+is_told(const Op *op, bool roles)
+{
+    return loop_is_pipelined(op) ||
+           (op->kind == OP_FOR && roles && pipeline_of(op).stages);
+}
+
 static void
-see(Seen *s, const Region *r, int depth)
+see(Seen *s, const Region *r, bool roles, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
         bool stored = op->kind == OP_TMA_STORE;
@@ -28,8 +37,8 @@ see(Seen *s, const Region *r, int depth)
         s->products += op_is_async_dot(op);
         if (op_is(op, T_DOT) && !op_is_async_dot(op))
             s->unit = attr_str(&op->attrs, ATTR_UNIT);
-        if (op->kind == OP_LOCAL_ALLOC)
-            s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
+        if (is_told(op, roles))
+            s->stages = (int)max_i64(s->stages, pipeline_of(op).stages);
         if (op->kind == OP_NUM_PROGRAMS)
             s->ctas_per_sm =
                 max_i64(s->ctas_per_sm, attr_int(&op->attrs, ATTR_CTAS_PER_SM, 0));
@@ -38,7 +47,7 @@ see(Seen *s, const Region *r, int depth)
         if (attr_has(&op->attrs, ATTR_ROLES))
             s->why = attr_str(&op->attrs, ATTR_ROLES);
         for (int i = 0; i < op->nregion; i++)
-            see(s, op->regions[i], depth + 1);
+            see(s, op->regions[i], roles || op->kind == OP_WARP_SPECIALIZE, depth + 1);
     }
 }
 
@@ -93,19 +102,20 @@ tell(Lines *l, Told what, const Op *op)
     l->n++;
 }
 
-/* Loops without roles, loads of loops, and dots. */
+/* Pipelined loops, loads of loops, and dots. */
 static void
-find_lines(Lines *l, const Region *r, int depth)
+find_lines(Lines *l, const Region *r, bool roles, int depth)
 {
     for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (attr_has(&op->attrs, ATTR_ROLES))
+        if (is_told(op, roles) || attr_has(&op->attrs, ATTR_ROLES))
             tell(l, TOLD_LOOP, op);
         if (op_is(op, T_DOT))
             tell(l, TOLD_DOT, op);
         else if (op->kind == OP_TMA_LOAD || attr_has(&op->attrs, ATTR_WHY))
             tell(l, TOLD_LOAD, op);
         for (int i = 0; i < op->nregion; i++)
-            find_lines(l, op->regions[i], depth + 1);
+            find_lines(l, op->regions[i], roles || op->kind == OP_WARP_SPECIALIZE,
+                       depth + 1);
     }
 }
 
@@ -130,7 +140,7 @@ void
 schedule_print(Buf *out, const Func *f)
 {
     Seen s = {0};
-    see(&s, f->body, 0);
+    see(&s, f->body, false, 0);
     buf_printf(out, "schedule of '%s'\n", f->name);
     print_roles(out, f, &s);
     if (s.ctas_per_sm)
@@ -156,24 +166,47 @@ schedule_print(Buf *out, const Func *f)
     buf_printf(out, "  %lld bytes of shared memory\n", (long long)f->shared_bytes);
 }
 
+static void
+print_loop(Buf *out, const Op *loop)
+{
+    Pipeline p = pipeline_of(loop);
+    Name why = attr_str(&loop->attrs, ATTR_ROLES);
+    buf_str(out, "loop");
+    if (p.stages)
+        buf_printf(out, " of %d stage%s", p.stages, p.stages > 1 ? "s" : "");
+    if (p.ahead)
+        buf_printf(out, ", %d iteration%s ahead", p.ahead, p.ahead > 1 ? "s" : "");
+    if (p.pending)
+        buf_printf(out, ", %d dot%s in flight over its end", p.pending,
+                   p.pending > 1 ? "s" : "");
+    if (why)
+        buf_printf(out, ", without roles: %s", why);
+}
+
+static void
+print_unit(Buf *out, bool dot, const Op *op)
+{
+    Name why = attr_str(&op->attrs, ATTR_WHY);
+    buf_printf(out, "%s by %s%s", dot ? "dot" : "load",
+               dot ? dot_unit(op) : load_unit(op),
+               attr_has(&op->attrs, ATTR_DELAYED) ? ", an iteration later" : "");
+    if (why)
+        buf_printf(out, ": %s", why);
+}
+
 /* What does them, and why it is not what is fastest. */
 void
 schedule_print_lines(Buf *out, const Func *f)
 {
     Lines l = {0};
-    find_lines(&l, f->body, 0);
+    find_lines(&l, f->body, false, 0);
     for (int i = 0; i < l.n; i++) {
         const Op *op = l.at[i].op;
-        bool loop = l.at[i].what == TOLD_LOOP, dot = l.at[i].what == TOLD_DOT;
-        Name why = attr_str(&op->attrs, loop ? ATTR_ROLES : ATTR_WHY);
-        buf_printf(out, "  line %d: a %s%s%s%s%s\n", l.at[i].line,
-                   loop  ? "loop without roles"
-                   : dot ? "dot by "
-                         : "load by ",
-                   loop  ? ""
-                   : dot ? dot_unit(op)
-                         : load_unit(op),
-                   attr_has(&op->attrs, ATTR_DELAYED) ? ", an iteration later" : "",
-                   why ? ": " : "", why ? why : "");
+        buf_printf(out, "  line %d: a ", l.at[i].line);
+        if (l.at[i].what == TOLD_LOOP)
+            print_loop(out, op);
+        else
+            print_unit(out, l.at[i].what == TOLD_DOT, op);
+        buf_str(out, "\n");
     }
 }

@@ -6,7 +6,7 @@
 
 /* For tile IR whose offsets in shared memory are given. */
 void schedule_print(Buf *out, const Func *f);
-/* Loops without roles, loads of loops, dots: a line each. */
+/* Pipelined loops, loads of loops, dots: a line each. */
 void schedule_print_lines(Buf *out, const Func *f);
 
 #endif

@@ -33,6 +33,7 @@
 #include "ir/analysis/async_dot.h"
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/plan/pipeline.h"
 #include "ir/plan/tma_box.h"
 #include "passes/schedule/occupancy.h"
 #include "passes/schedule/persist.h"
@@ -53,7 +54,7 @@ see(Body *k, Region *r, int depth)
 {
     region_each(r, op)
     {
-        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES)) {
+        if (loop_is_pipelined(op)) {
             k->loop = op;
             k->nloop++;
             k->waits |= depth > 0;
@@ -171,7 +172,7 @@ persist_suits(Func *f, const TargetInfo *target, const Op *loop)
 static int64_t
 bytes_ahead(const Op *loop)
 {
-    return stage_bytes(loop) * (attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
+    return stage_bytes(loop) * (pipeline_of(loop).stages - 1);
 }
 
 bool

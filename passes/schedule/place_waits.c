@@ -40,6 +40,7 @@
 #include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/plan/pipeline.h"
 #include "passes/pass.h"
 
 bool pass_place_waits(Func *f, PassCx *cx);
@@ -313,12 +314,13 @@ carry(Op *loop, int i, Op *dot)
 static bool
 keep(void *user, Op *loop)
 {
-    (void)user;
     Op *last = NULL;
+    int n = 0;
     if (loop->kind != OP_FOR)
         return false;
     const Region *body = loop->regions[0];
-    bool planned = attr_has(&loop->attrs, ATTR_PENDING);
+    Pipeline p = pipeline_of(loop);
+    bool planned = p.pending, had = planned;
     for (Op *op = body->first; op && planned; op = op->next)
         planned = !op_is_async_dot(op) || dot_carried(op) < 0 || !reads_own(op);
     for (Op *op = body->first; op; op = op->next) { /* waits behind op go */
@@ -327,19 +329,22 @@ keep(void *user, Op *loop)
             continue;
         carry(loop, i, op);
         last = op;
+        n++;
     }
     if (planned && last) {
         Builder b = builder_after(last);
         b.loc = last->loc;
-        build_wait(&b, NULL, 0, attr_int(&loop->attrs, ATTR_PENDING, 1));
+        build_wait(&b, NULL, 0, p.pending);
     }
-    attr_drop(&loop->attrs, ATTR_PENDING);
-    return planned || last;
+    p.pending = n;
+    if (had || last)
+        pipeline_set(user, loop, p);
+    return had || last;
 }
 
 bool
 pass_place_waits(Func *f, PassCx *cx)
 {
     bool changed = sink(cx->s, f->body, 0);
-    return pass_walk(f->body, keep, NULL) || changed;
+    return pass_walk(f->body, keep, cx->s) || changed;
 }

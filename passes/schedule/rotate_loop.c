@@ -34,6 +34,7 @@
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/plan/pipeline.h"
 
 #include <limits.h>
 #include <string.h>
@@ -470,6 +471,7 @@ build_iterations(Rotation *k, Builder *b, Value **out)
     Op *loop = build_for(b, build_binary(b, OP_ADD, lo, step), op_operand(old, 1), step,
                          init, m);
     fill_loop(k, loop);
+    pipeline_hand_on(k->s, old, loop);
     map_init(&map, &k->s->tmp);
     for (int i = 0; i < n; i++)
         map_set(&map, from->args[i + 1], &loop->results[i]);

@@ -34,6 +34,7 @@
 #include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/layout.h"
+#include "ir/plan/pipeline.h"
 #include "passes/mma/operand.h"
 #include "passes/schedule/occupancy.h"
 
@@ -81,7 +82,7 @@ has_gaps(const Op *loop)
     enum { FEW = 3 };
     bool computed;
     int n = count_products(loop, &computed);
-    return n >= 2 && n <= FEW && computed && !attr_has(&loop->attrs, ATTR_PENDING);
+    return n >= 2 && n <= FEW && computed && !pipeline_of(loop).pending;
 }
 
 /* A dot that is waited for at once, since its left operand is in registers that the
@@ -210,7 +211,7 @@ say_why(Session *s, Region *r, const char *why, int depth)
 {
     region_each(r, op)
     {
-        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
+        if (loop_is_pipelined(op))
             attr_set_str(&s->mod, &op->attrs, ATTR_ROLES,
                          name_intern(&s->names, why, strlen(why)));
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)

@@ -5,6 +5,7 @@
 #include "passes/schedule/specialize.h"
 
 #include "ir/base/util.h"
+#include "ir/plan/pipeline.h"
 
 #include <string.h>
 
@@ -229,6 +230,17 @@ release_last(Role *r, Builder *b, const Op *old, Op *loop)
     }
 }
 
+/* The loop as the consumers have it, who issue nothing ahead: with its deepest ring. */
+static Pipeline
+pipeline_in_roles(const Specialize *sp, const Op *loop)
+{
+    Pipeline p = {.pending = pipeline_of(loop).pending};
+    for (int i = 0; i < sp->ngroup; i++)
+        if (sp->group[i].loop == loop)
+            p.stages = (int)max_i64(p.stages, sp->ring[sp->group[i].ring].stages);
+    return p;
+}
+
 static void
 copy_for(Role *r, Builder *b, const Op *op)
 {
@@ -258,9 +270,8 @@ copy_for(Role *r, Builder *b, const Op *op)
     copy_region(r, &in, from);
     release_deferred(r, &in, op, loop);
     copy_yield(r, &in, op, from->last, from->args + 1);
-    if (r->which == SP_CONSUMER && attr_has(&op->attrs, ATTR_PENDING))
-        attr_set_int(&r->sp->s->mod, &loop->attrs, ATTR_PENDING,
-                     attr_int(&op->attrs, ATTR_PENDING, 0));
+    if (r->which == SP_CONSUMER)
+        pipeline_set(r->sp->s, loop, pipeline_in_roles(r->sp, op));
     set_places(r, op, result_list(r, loop) + n);
     release_last(r, b, op, loop);
 }

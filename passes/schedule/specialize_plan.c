@@ -6,6 +6,7 @@
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
+#include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "ir/plan/tma_box.h"
 #include "ir/plan/wgmma_left.h"
@@ -119,7 +120,7 @@ open_group(Specialize *sp, Op *load, Op *loop, Group *g)
     }
     if (!g->first)
         return refuse(sp, "a loaded tile is not used");
-    if (products && attr_has(&loop->attrs, ATTR_PENDING))
+    if (products && pipeline_of(loop).pending)
         g->last = NULL;
     return true;
 }
@@ -132,7 +133,7 @@ specialize_readers(Specialize *sp, Group *g)
         return false;
     if (!products)
         return refuse(sp, "a copied tile is not used by dots");
-    if (attr_has(&g->loop->attrs, ATTR_PENDING))
+    if (pipeline_of(g->loop).pending)
         g->last = NULL;
     return true;
 }
@@ -209,7 +210,7 @@ in_loop(const Op *op)
 static bool
 find_ring(Specialize *sp, Group *g)
 {
-    int stages = (int)attr_int(&g->loop->attrs, ATTR_STAGES, 2), i = 0;
+    int i = 0;
     while (i < sp->nring && !ring_fits(sp, &sp->ring[i], g))
         i++;
     if (i == SP_RINGS)
@@ -225,7 +226,7 @@ find_ring(Specialize *sp, Group *g)
     r->n = g->n;
     r->by_copier = g->layout != NULL;
     r->for_copier = g->copied;
-    r->stages = stages;
+    r->stages = pipeline_of(g->loop).stages;
     for (int k = 0; k < g->n; k++) {
         r->mem[k] = specialize_buffer(g->load[k]);
         r->bytes += shared_stage_bytes(r->mem[k]);
@@ -277,8 +278,7 @@ see_loops(Specialize *sp, Region *r, int depth)
 {
     region_each(r, op)
     {
-        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES) &&
-            !group_loads(sp, op))
+        if (loop_is_pipelined(op) && !group_loads(sp, op))
             return false;
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
             if (!see_loops(sp, op->regions[i], depth + 1))
@@ -298,8 +298,7 @@ other_buffers(const Specialize *sp, const Op *op, int depth)
     if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]) &&
         !specialize_group(sp, op, &slot))
         sum = shared_buffer_bytes(op->results[0].type);
-    if (op->noperand && sp->double_buffers && loop &&
-        attr_has(&loop->attrs, ATTR_PENDING))
+    if (op->noperand && sp->double_buffers && loop && pipeline_of(loop).pending)
         sum *= 2;
     for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
         region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);

@@ -44,6 +44,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
 #include "passes/schedule/stage.h"
@@ -64,7 +65,7 @@ typedef struct Group {
 typedef struct Expand {
     Session *s;
     Op *loop;
-    int stages, ahead_by; /* buffers; iterations ahead */
+    Pipeline p;
     Vec(Op *) loads;
     Vec(Value *) bufs; /* one for each load */
     int ntma;          /* loads by TMA */
@@ -148,7 +149,7 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     Op *load = e->loads.at[k];
     Value *ptr = ahead_of(e, op_operand(load, 0));
     Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
-    Value *in[3] = {ptr, stage_of(e, b, k, stage, e->ahead_by),
+    Value *in[3] = {ptr, stage_of(e, b, k, stage, e->p.ahead),
                     masked(b, pred, mask, ptr->type)};
     AttrList attrs = load->attrs;
     b->loc = load->loc;
@@ -176,13 +177,13 @@ issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     b->loc = load->loc;
     if (!g->now) {
         AttrList attrs = {0};
-        g->now = barrier_of(e, b, g, stage, e->ahead_by);
+        g->now = barrier_of(e, b, g, stage, e->p.ahead);
         Value *expect[2] = {g->now, pred};
         attr_set_int(&e->s->mod, &attrs, ATTR_BYTES, g->bytes);
         build_op(b, OP_BAR_EXPECT, expect, 2, &attrs, NULL, 0);
     }
     in[n++] = op_operand(load, 0);
-    in[n++] = stage_of(e, b, k, stage, e->ahead_by);
+    in[n++] = stage_of(e, b, k, stage, e->p.ahead);
     in[n++] = g->now;
     for (int i = 1; i < load->noperand; i++)
         in[n++] = ahead_of(e, op_operand(load, i));
@@ -241,7 +242,7 @@ prologue(Expand *e, Builder *b)
     for (int i = 0; i < e->loop->nresult; i++)
         e->state[i] = op_operand(e->loop, i + 3);
     e->iv = op_operand(e->loop, 0);
-    for (int k = 0; k < e->ahead_by; k++) {
+    for (int k = 0; k < e->p.ahead; k++) {
         issue(e, b, e->loop->regions[0], build_int(b, i32, k), exists(e, b));
         e->iv = build_binary(b, OP_ADD, e->iv, op_operand(e->loop, 2));
     }
@@ -361,7 +362,7 @@ rebuild(Expand *e)
         if (e->ahead[i])
             init[m++] = e->state[i];
     init[m++] = build_int(&b, i32, 0);
-    init[m++] = build_int(&b, i32, e->ahead_by);
+    init[m++] = build_int(&b, i32, e->p.ahead);
     if (e->ntma)
         init[m++] = build_int(&b, i32, 0);
     Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
@@ -382,10 +383,10 @@ rebuild(Expand *e)
         value_replace(from->args[i], to->args[i]);
     region_each(from, op) op_move_to_end(op, to);
     Op *yield = to->last;
-    bool late = attr_has(&old->attrs, ATTR_PENDING);
+    bool late = e->p.pending;
     Builder in = builder_before(to->first);
     in.loc = old->loc;
-    wait_for(e, &in, e->ahead_by - 1);
+    wait_for(e, &in, e->p.ahead - 1);
     for (int i = 0; i < e->groups.n; i++)
         wait_group(e, &e->groups.at[i], read, phase);
     if (late) /* behind the dots, which are under way then */
@@ -393,7 +394,7 @@ rebuild(Expand *e)
     else if (e->ntma == e->loads.n && product_before_copies(to))
         in.before = product_before_copies(to)->next;
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
-                              build_int(&in, op_operand(old, 2)->type, e->ahead_by));
+                              build_int(&in, op_operand(old, 2)->type, e->p.ahead));
     e->iv = build_binary(&in, OP_ADD, to->args[0], far);
     issue(e, &in, to, write, exists(e, &in));
     for (int k = 0; k < e->loads.n; k++)
@@ -403,19 +404,14 @@ rebuild(Expand *e)
     for (int i = 0; i < n; i++)
         if (e->ahead[i])
             op_add_operand(yield, e->state[i]);
-    Value *next = next_stage(&at, read, e->stages);
+    Value *next = next_stage(&at, read, e->p.stages);
     op_add_operand(yield, next);
-    op_add_operand(yield, next_stage(&at, write, e->stages));
+    op_add_operand(yield, next_stage(&at, write, e->p.stages));
     if (phase)
         op_add_operand(yield, next_phase(&at, next, phase));
     for (int i = 0; i < n; i++)
         value_replace(&old->results[i], &loop->results[i]);
-    if (attr_has(&old->attrs, ATTR_ROLES))
-        attr_set_str(&e->s->mod, &loop->attrs, ATTR_ROLES,
-                     attr_str(&old->attrs, ATTR_ROLES));
-    if (late)
-        attr_set_int(&e->s->mod, &loop->attrs, ATTR_PENDING,
-                     attr_int(&old->attrs, ATTR_PENDING, 0));
+    pipeline_hand_on(e->s, old, loop);
     b = builder_after(loop);
     wait_for(e, &b, 0);
     op_erase(old);
@@ -426,7 +422,7 @@ rebuild(Expand *e)
 static void
 make_barriers(Expand *e, Builder *b)
 {
-    const Type *t = type_bar(e->s->types, e->stages);
+    const Type *t = type_bar(e->s->types, e->p.stages);
     for (int i = 0; i < e->groups.n; i++) {
         AttrList attrs = {0};
         attr_set_int(&e->s->mod, &attrs, ATTR_ARRIVALS, 1);
@@ -480,7 +476,7 @@ open_load(Expand *e, Builder *b, Op *load)
         slice_add(&e->slice, op_operand(load, i));
     const Type *one = staged_buffer(e->s, load);
     const Type *all =
-        type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->stages);
+        type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->p.stages);
     Op *buf = build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);
     vec_push(&e->s->tmp, &e->bufs, &buf->results[0]);
     int group = tma ? find_group(e, load, shared_stage_bytes(one)) : -1;
@@ -492,11 +488,9 @@ static bool
 expand_loop(void *user, Op *loop)
 {
     Session *s = user;
-    Expand e = {.s = s, .loop = loop};
-    if (loop->kind != OP_FOR || !attr_has(&loop->attrs, ATTR_STAGES))
+    Expand e = {.s = s, .loop = loop, .p = pipeline_of(loop)};
+    if (!loop_is_pipelined(loop))
         return false;
-    e.stages = (int)attr_int(&loop->attrs, ATTR_STAGES, 0);
-    e.ahead_by = (int)attr_int(&loop->attrs, ATTR_PREFETCH, e.stages - 1);
     region_each(loop->regions[0], op) if (op_is_planned(op))
         vec_push(&s->tmp, &e.loads, op);
     if (!e.loads.n)

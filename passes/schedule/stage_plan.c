@@ -21,6 +21,7 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 #include "ir/layout.h"
+#include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
 #include "passes/forms.h"
@@ -215,7 +216,6 @@ programs(const Plan *p, int stages)
 static void
 plan_depth(Plan *p, int stages, int most)
 {
-    Session *s = p->s;
     Op *loop = p->loop;
     int ahead = stages - 1, chains = count_chains(loop);
     int64_t one = programs(p, stages + 1);
@@ -228,10 +228,7 @@ plan_depth(Plan *p, int stages, int most)
         stages++;
     else if (stages <= 2)
         chains = 0;
-    attr_set_int(&s->mod, &loop->attrs, ATTR_STAGES, stages);
-    attr_set_int(&s->mod, &loop->attrs, ATTR_PREFETCH, ahead);
-    if (chains)
-        attr_set_int(&s->mod, &loop->attrs, ATTR_PENDING, chains);
+    pipeline_set(p->s, loop, (Pipeline){stages, ahead, chains});
 }
 
 static bool
@@ -298,9 +295,8 @@ misplanned(Plan *p, const Op *load)
     const Op *loop = p->loop;
     if (!loop || loop->kind != OP_FOR || !attr_has(&loop->attrs, ATTR_STAGES))
         return "is issued ahead of a loop that says no number of stages";
-    int64_t stages = attr_int(&loop->attrs, ATTR_STAGES, 0);
-    int64_t ahead = attr_int(&loop->attrs, ATTR_PREFETCH, stages - 1);
-    if (ahead < 1 || ahead >= stages)
+    Pipeline to = pipeline_of(loop);
+    if (to.ahead < 1 || to.ahead >= to.stages)
         return "is issued ahead by no iteration, or into a stage that is still read";
     if (!counts_up(loop))
         return "is issued ahead of a loop that does not count up in known steps";
@@ -308,8 +304,7 @@ misplanned(Plan *p, const Op *load)
         return "is issued ahead of what may write the same memory";
     if (!runs_ahead(p, load))
         return "is issued ahead of what computes its addresses";
-    if (attr_has(&loop->attrs, ATTR_PENDING) &&
-        attr_int(&loop->attrs, ATTR_PENDING, 0) != count_chains(loop))
+    if (to.pending && to.pending != count_chains(loop))
         return "is issued behind dots of which not all stay in flight";
     return NULL;
 }

@@ -19,6 +19,7 @@
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
+#include "ir/plan/pipeline.h"
 #include "passes/mma/operand.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/tma_tile.h"
@@ -211,6 +212,7 @@ static bool
 visit_loop(Session *s, Func *f, Op *loop)
 {
     Region *body = loop->regions[0];
+    Pipeline p = pipeline_of(loop);
     bool changed = false, every = true;
     region_each(body, op) changed |= op->kind == OP_DESC_LOAD && op_is_planned(op);
     region_each(body, op) if (is_planned(op) && op->results[0].type->rank > 1)
@@ -226,8 +228,7 @@ visit_loop(Session *s, Func *f, Op *loop)
             attr_drop(&op->attrs, ATTR_STAGE);
     }
     if (changed && every)
-        attr_set_int(&s->mod, &loop->attrs, ATTR_PREFETCH,
-                     attr_int(&loop->attrs, ATTR_STAGES, 2) - 1);
+        pipeline_set(s, loop, (Pipeline){p.stages, p.stages - 1, p.pending});
     return changed;
 }
 
@@ -237,7 +238,7 @@ visit(Session *s, Func *f, Region *r, int depth)
     bool changed = false;
     region_each(r, op)
     {
-        if (op->kind == OP_FOR && attr_has(&op->attrs, ATTR_STAGES))
+        if (loop_is_pipelined(op))
             changed |= visit_loop(s, f, op);
         for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
             changed |= visit(s, f, op->regions[i], depth + 1);

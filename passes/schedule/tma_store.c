@@ -22,6 +22,7 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/plan/pipeline.h"
 #include "passes/layout/layout.h"
 #include "passes/mma/operand.h"
 #include "passes/schedule/occupancy.h"
@@ -241,15 +242,16 @@ make_room(Session *s, Region *r, int64_t room, int64_t least, int depth)
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
             if (!make_room(s, op->regions[i], room, least, depth + 1))
                 return false;
-        int64_t one = attr_has(&op->attrs, ATTR_STAGES) ? stage_bytes(op) : 0;
-        int64_t n = attr_int(&op->attrs, ATTR_STAGES, 0), less = one ? n - room / one : 0;
+        Pipeline p = pipeline_of(op);
+        int64_t one = loop_is_pipelined(op) ? stage_bytes(op) : 0;
+        int less = one ? p.stages - (int)(room / one) : 0;
         if (less <= 0)
             continue;
-        if (n - less < least)
+        if (p.stages - less < least)
             return false;
-        int64_t ahead = attr_int(&op->attrs, ATTR_PREFETCH, n - 1) - less;
-        attr_set_int(&s->mod, &op->attrs, ATTR_STAGES, n - less);
-        attr_set_int(&s->mod, &op->attrs, ATTR_PREFETCH, ahead < 1 ? 1 : ahead);
+        p.stages -= less;
+        p.ahead = (int)max_i64(1, p.ahead - less);
+        pipeline_set(s, op, p);
     }
     return true;
 }
@@ -364,7 +366,7 @@ visit(Sends *c, Region *r, int depth)
     region_each(r, op)
     {
         bool in = op->kind == OP_IF || op->kind == OP_WHILE ||
-                  (op->kind == OP_FOR && !attr_has(&op->attrs, ATTR_STAGES));
+                  (op->kind == OP_FOR && !loop_is_pipelined(op));
         if (op->kind == OP_STORE)
             changed |= rewrite(c, op);
         for (int i = 0; in && i < op->nregion && depth < MAX_REGION_DEPTH; i++)

@@ -25,6 +25,7 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 #include "ir/layout.h"
+#include "ir/plan/pipeline.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -249,8 +250,8 @@ visit_loop(Unroll *u, Op *loop)
     Const step;
     int copies = copies_for(loop);
     if (copies < 2 ||
-        attr_int(&loop->attrs, ATTR_STAGES, 0) == 1 || /* what peel left */
-        attr_has(&loop->attrs, ATTR_PREFETCH) ||
+        pipeline_of(loop).stages == 1 || /* what peel left */
+        loop_is_pipelined(loop) ||
         !value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
         step.i > INT32_MAX / (2 * COPIES))
         return;
