@@ -21,6 +21,7 @@
 #include "ir/plan/live.h"
 #include "ir/plan/scratch.h"
 #include "passes/pass.h"
+#include "passes/schedule/channel.h"
 #include "passes/schedule/occupancy.h"
 
 bool pass_double_buffer(Func *f, PassCx *cx);
@@ -60,22 +61,15 @@ carry_turn(Session *s, Op *loop)
 }
 
 static void
-take_turns(Session *s, Op *loop, Op *alloc, Value *turn)
+take_turns(Op *loop, Op *alloc, Value *turn)
 {
-    const Type *one = alloc->results[0].type;
-    const Type *all =
-        type_mem(s->types, one->elem, one->rank, one->shape, one->layout, TURNS);
     Builder b = builder_before(loop);
     b.loc = alloc->loc;
-    Value *in[2] = {&build_op(&b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1)->results[0],
-                    turn};
-    AttrList attrs = {0};
-    attr_set_int(&s->mod, &attrs, ATTR_STAGE, 0);
+    Value *both = channel_buffer(&b, alloc->results[0].type, TURNS);
     b = builder_before(alloc);
     b.loc = alloc->loc;
-    in[0] = &build_op(&b, OP_LOCAL_INDEX, in, 2, &attrs, NULL, 1)->results[0];
+    Value *in[2] = {channel_stage(&b, both, turn, 0, NULL), op_operand(alloc, 0)};
     value_replace(&alloc->results[0], in[0]);
-    in[1] = op_operand(alloc, 0);
     build_op(&b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
     op_erase(alloc);
 }
@@ -128,7 +122,7 @@ visit_loop(void *user, Op *loop)
     if (!has_room(body->func, cx, body))
         return false;
     Value *turn = carry_turn(cx->s, loop);
-    region_each(body, op) if (is_exchange(op)) take_turns(cx->s, loop, op, turn);
+    region_each(body, op) if (is_exchange(op)) take_turns(loop, op, turn);
     return cx->budget->double_buffers = true;
 }
 

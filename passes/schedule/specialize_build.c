@@ -2,16 +2,13 @@
    role needs; loops and conditions that hold loads of a ring carry its stage and phase
    besides. A consumer's first round of a stage waits for phase 0; a producer's waits for
    the phase before the first, which counts as complete. */
+#include "passes/schedule/channel.h"
 #include "passes/schedule/specialize.h"
 
 #include "ir/base/util.h"
 #include "ir/plan/pipeline.h"
 
 #include <string.h>
-
-typedef struct PipelineState {
-    Value *stage, *phase;
-} PipelineState;
 
 typedef struct Role {
     Specialize *sp;
@@ -32,45 +29,19 @@ mapped(const Role *r, Value *v)
 
 /* ---- rings */
 
-static Value *
-pick(Builder *b, OpKind kind, Value *of, Value *stage)
-{
-    Value *in[2] = {of, stage};
-    return &build_op(b, kind, in, 2, NULL, NULL, 1)->results[0];
-}
-
 /* Where tile k of a group lies in the stage: it may be of another layout than the ring's
    first user's. */
 static Value *
 slot_of(Builder *b, const Ring *ring, int k, const Group *g, Value *stage)
 {
-    Value *in[2] = {ring->buf[k], stage};
-    const Type *mem = specialize_buffer(g->load[k]);
-    return &build_op(b, OP_LOCAL_INDEX, in, 2, NULL, &mem, 1)->results[0];
-}
-
-static void
-wait_for(Builder *b, Value *bars, const PipelineState *at)
-{
-    Value *in[2] = {pick(b, OP_BAR_INDEX, bars, at->stage), at->phase};
-    build_op(b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
-}
-
-static void
-advance(Builder *b, const Ring *ring, PipelineState *at)
-{
-    const Type *i32 = at->stage->type;
-    Value *zero = build_int(b, i32, 0), *one = build_int(b, i32, 1);
-    Value *up = build_binary(b, OP_ADD, at->stage, one);
-    Value *wrap = build_cmp(b, OP_CMPI, "eq", up, build_int(b, i32, ring->stages));
-    at->stage = build_select(b, wrap, zero, up);
-    at->phase = build_select(b, wrap, build_binary(b, OP_XOR, at->phase, one), at->phase);
+    return channel_stage(b, ring->buf[k], stage, CHANNEL_ANY,
+                         specialize_buffer(g->load[k]));
 }
 
 static void
 release_stage(Builder *b, const Ring *ring, Value *stage, Value *pred)
 {
-    Value *in[2] = {pick(b, OP_BAR_INDEX, ring->empty, stage), pred};
+    Value *in[2] = {channel_stage(b, ring->empty, stage, CHANNEL_ANY, NULL), pred};
     build_op(b, OP_BAR_ARRIVE, in, pred ? 2 : 1, NULL, NULL, 0);
 }
 
@@ -89,24 +60,13 @@ issue_loads(Role *r, Builder *b, const Group *g)
 {
     const Ring *ring = &r->sp->ring[g->ring];
     PipelineState *at = &r->at[g->ring];
-    AttrList attrs = {0};
-    wait_for(b, ring->empty, at);
-    Value *full = pick(b, OP_BAR_INDEX, ring->full, at->stage);
-    attr_set_int(&r->sp->s->mod, &attrs, ATTR_BYTES, ring->bytes);
-    build_op(b, OP_BAR_EXPECT, &full, 1, &attrs, NULL, 0);
-    for (int k = 0; k < g->n; k++) {
-        Value *in[3 + MAX_RANK];
-        const Op *load = g->load[k];
-        int n = 0;
-        in[n++] = op_operand(load, 0);
-        in[n++] = slot_of(b, ring, k, g, at->stage);
-        in[n++] = full;
-        for (int i = 1; i < load->noperand; i++)
-            in[n++] = mapped(r, op_operand(load, i));
-        b->loc = load->loc;
-        build_op(b, OP_TMA_LOAD, in, n, NULL, NULL, 0);
-    }
-    advance(b, ring, at);
+    channel_wait(b, ring->empty, *at, CHANNEL_ANY);
+    Value *full = channel_stage(b, ring->full, at->stage, CHANNEL_ANY, NULL);
+    channel_expect(b, full, ring->bytes, NULL);
+    for (int k = 0; k < g->n; k++)
+        channel_copy(b, g->load[k], slot_of(b, ring, k, g, at->stage), full, &r->map,
+                     NULL);
+    *at = channel_next(b, *at, ring->stages);
 }
 
 /* Copier: the tile to the next stage of the group's ring, for those who wait for it. */
@@ -115,16 +75,16 @@ hand_on(Role *r, Builder *b, const Group *g)
 {
     const Ring *ring = &r->sp->ring[g->ring];
     PipelineState *at = &r->at[g->ring];
-    wait_for(b, ring->empty, at);
+    channel_wait(b, ring->empty, *at, CHANNEL_ANY);
     Value *in[2] = {slot_of(b, ring, 0, g, at->stage),
                     mapped(r, op_operand(g->load[0], 0))};
     build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
-    Value *full = pick(b, OP_BAR_INDEX, ring->full, at->stage);
+    Value *full = channel_stage(b, ring->full, at->stage, CHANNEL_ANY, NULL);
     build_op(b, OP_BAR_ARRIVE, &full, 1, NULL, NULL, 0);
-    advance(b, ring, at);
+    *at = channel_next(b, *at, ring->stages);
     const int from = r->sp->group[g->source].ring;
     release_stage(b, &r->sp->ring[from], r->at[from].stage, NULL);
-    advance(b, &r->sp->ring[from], &r->at[from]);
+    r->at[from] = channel_next(b, r->at[from], r->sp->ring[from].stages);
 }
 
 /* The copier's own ops: a view, or the load in the layout of its warps. */
@@ -210,7 +170,7 @@ release_deferred(Role *r, Builder *b, const Op *old, Op *loop)
         Value *later =
             build_cmp(b, OP_CMPI, "ne", loop->regions[0]->args[0], op_operand(loop, 0));
         release_stage(b, ring, stage_before(b, ring, at->stage), later);
-        advance(b, ring, at);
+        *at = channel_next(b, *at, ring->stages);
     }
 }
 
@@ -373,29 +333,22 @@ copy_region(Role *r, Builder *b, const Region *from)
     for (Op *op = from->first; op != from->last && op != r->stop; op = op->next) {
         for (int i = 0; i < sp->ngroup; i++)
             if (sp->group[i].first == op && r->which == reader(&sp->group[i]))
-                wait_for(b, sp->ring[sp->group[i].ring].full, &r->at[sp->group[i].ring]);
+                channel_wait(b, sp->ring[sp->group[i].ring].full,
+                             r->at[sp->group[i].ring], CHANNEL_ANY);
         b->loc = op->loc;
         copy_op(r, b, op);
         for (int i = 0; i < sp->ngroup; i++) {
             const Group *g = &sp->group[i];
             if (g->last != op || g->copied || r->which != reader(g))
                 continue;
-            release_stage(b, &sp->ring[g->ring], r->at[g->ring].stage, NULL);
-            advance(b, &sp->ring[g->ring], &r->at[g->ring]);
+            PipelineState *at = &r->at[g->ring];
+            release_stage(b, &sp->ring[g->ring], at->stage, NULL);
+            *at = channel_next(b, *at, sp->ring[g->ring].stages);
         }
     }
 }
 
 /* ---- the kernel */
-
-static Value *
-make_bars(Specialize *sp, Builder *b, int stages, int arrivals)
-{
-    const Type *t = type_bar(sp->s->types, stages);
-    AttrList attrs = {0};
-    attr_set_int(&sp->s->mod, &attrs, ATTR_ARRIVALS, arrivals);
-    return &build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1)->results[0];
-}
 
 static int
 reading_warps(const Specialize *sp, int ring)
@@ -412,12 +365,10 @@ make_rings(Specialize *sp, Builder *b)
     for (int i = 0; i < sp->nring; i++) {
         Ring *r = &sp->ring[i];
         for (int k = 0; k < r->n; k++) {
-            const Type *m = r->mem[k];
-            m = type_mem(sp->s->types, m->elem, m->rank, m->shape, m->layout, r->stages);
-            r->buf[k] = &build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &m, 1)->results[0];
+            r->buf[k] = channel_buffer(b, r->mem[k], r->stages);
         }
-        r->full = make_bars(sp, b, r->stages, r->by_copier ? SP_COPIERS : 1);
-        r->empty = make_bars(sp, b, r->stages, reading_warps(sp, i));
+        r->full = channel_bars(b, r->stages, r->by_copier ? SP_COPIERS : 1);
+        r->empty = channel_bars(b, r->stages, reading_warps(sp, i));
     }
 }
 

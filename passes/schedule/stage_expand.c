@@ -47,6 +47,7 @@
 #include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
+#include "passes/schedule/channel.h"
 #include "passes/schedule/stage.h"
 
 bool pass_stage_expand(Func *f, PassCx *cx);
@@ -96,16 +97,6 @@ staged_buffer(Session *s, const Op *load)
                               : operand_buffer_type(s, v->type, operand_fast_dim(v));
 }
 
-/* ahead: of which iteration, so that barriers need not assume that two stages are one. */
-static Value *
-stage_of(Expand *e, Builder *b, int load, Value *stage, int ahead)
-{
-    Value *in[2] = {e->bufs.at[load], stage};
-    AttrList attrs = {0};
-    attr_set_int(&e->s->mod, &attrs, ATTR_STAGE, ahead);
-    return &build_op(b, OP_LOCAL_INDEX, in, 2, &attrs, NULL, 1)->results[0];
-}
-
 /* ---- one iteration ahead */
 
 static Value *
@@ -149,7 +140,7 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     Op *load = e->loads.at[k];
     Value *ptr = ahead_of(e, op_operand(load, 0));
     Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
-    Value *in[3] = {ptr, stage_of(e, b, k, stage, e->p.ahead),
+    Value *in[3] = {ptr, channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL),
                     masked(b, pred, mask, ptr->type)};
     AttrList attrs = load->attrs;
     b->loc = load->loc;
@@ -158,39 +149,19 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     return &copy->results[0];
 }
 
-static Value *
-barrier_of(Expand *e, Builder *b, const Group *g, Value *stage, int ahead)
-{
-    Value *in[2] = {g->full, stage};
-    AttrList attrs = {0};
-    attr_set_int(&e->s->mod, &attrs, ATTR_STAGE, ahead);
-    return &build_op(b, OP_BAR_INDEX, in, 2, &attrs, NULL, 1)->results[0];
-}
-
 static void
 issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred)
 {
     Op *load = e->loads.at[k];
     Group *g = &e->groups.at[e->group_of.at[k]];
-    Value *in[4 + MAX_RANK];
-    int n = 0;
     b->loc = load->loc;
     if (!g->now) {
-        AttrList attrs = {0};
-        g->now = barrier_of(e, b, g, stage, e->p.ahead);
-        Value *expect[2] = {g->now, pred};
-        attr_set_int(&e->s->mod, &attrs, ATTR_BYTES, g->bytes);
-        build_op(b, OP_BAR_EXPECT, expect, 2, &attrs, NULL, 0);
+        g->now = channel_stage(b, g->full, stage, e->p.ahead, NULL);
+        channel_expect(b, g->now, g->bytes, pred);
     }
-    in[n++] = op_operand(load, 0);
-    in[n++] = stage_of(e, b, k, stage, e->p.ahead);
-    in[n++] = g->now;
-    for (int i = 1; i < load->noperand; i++)
-        in[n++] = ahead_of(e, op_operand(load, i));
-    in[n++] = pred;
-    AttrList attrs = {0};
-    attr_set_flag(&e->s->mod, &attrs, ATTR_WAITED);
-    build_op(b, OP_TMA_LOAD, in, n, &attrs, NULL, 0);
+    Value *mem = channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL);
+    Op *copy = channel_copy(b, load, mem, g->now, &e->map, pred);
+    attr_set_flag(&e->s->mod, &copy->attrs, ATTR_WAITED);
 }
 
 /* Starts the copies of the iteration that e->iv and e->state stand at, into `stage`; then
@@ -260,31 +231,13 @@ wait_for(Expand *e, Builder *b, int pending)
     build_op(b, OP_ASYNC_WAIT, NULL, 0, &attrs, NULL, 1);
 }
 
-static Value *
-next_stage(Builder *b, Value *stage, int stages)
-{
-    Value *up = build_binary(b, OP_ADD, stage, build_int(b, stage->type, 1));
-    Value *wrap = build_cmp(b, OP_CMPI, "eq", up, build_int(b, stage->type, stages));
-    return build_select(b, wrap, build_int(b, stage->type, 0), up);
-}
-
-/* The phase of the stage after `read`. */
-static Value *
-next_phase(Builder *b, Value *next, Value *phase)
-{
-    Value *wrap = build_cmp(b, OP_CMPI, "eq", next, build_int(b, next->type, 0));
-    Value *flip = build_binary(b, OP_XOR, phase, build_int(b, phase->type, 1));
-    return build_select(b, wrap, flip, phase);
-}
-
 /* In front of the first that reads what the group's copies bring. */
 static void
-wait_group(Expand *e, const Group *g, Value *stage, Value *phase)
+wait_group(Expand *e, const Group *g, PipelineState at)
 {
     Builder b = builder_before(g->reader);
     b.loc = e->loop->loc;
-    Value *in[2] = {barrier_of(e, &b, g, stage, 0), phase};
-    build_op(&b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
+    channel_wait(&b, g->full, at, 0);
 }
 
 /* Users of the load read its stage of the buffer instead. */
@@ -293,7 +246,7 @@ read_stage(Expand *e, int k, Value *stage)
 {
     Op *load = e->loads.at[k];
     Builder b = builder_before(load);
-    Value *m = stage_of(e, &b, k, stage, 0);
+    Value *m = channel_stage(&b, e->bufs.at[k], stage, 0, NULL);
     value_each_use(&load->results[0], u)
     {
         Op *user = u->user;
@@ -376,8 +329,9 @@ rebuild(Expand *e)
     for (int i = 0, a = n + 1; i < n; i++)
         if (e->ahead[i])
             e->state[i] = to->args[a++];
-    Value *phase = e->ntma ? to->args[m--] : NULL;
-    Value *read = to->args[m - 1], *write = to->args[m];
+    PipelineState read = {.phase = e->ntma ? to->args[m--] : NULL};
+    PipelineState write = {.stage = to->args[m]};
+    read.stage = to->args[m - 1];
 
     for (int i = 0; i <= n; i++)
         value_replace(from->args[i], to->args[i]);
@@ -388,7 +342,7 @@ rebuild(Expand *e)
     in.loc = old->loc;
     wait_for(e, &in, e->p.ahead - 1);
     for (int i = 0; i < e->groups.n; i++)
-        wait_group(e, &e->groups.at[i], read, phase);
+        wait_group(e, &e->groups.at[i], read);
     if (late) /* behind the dots, which are under way then */
         in.before = yield;
     else if (e->ntma == e->loads.n && product_before_copies(to))
@@ -396,19 +350,19 @@ rebuild(Expand *e)
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
                               build_int(&in, op_operand(old, 2)->type, e->p.ahead));
     e->iv = build_binary(&in, OP_ADD, to->args[0], far);
-    issue(e, &in, to, write, exists(e, &in));
+    issue(e, &in, to, write.stage, exists(e, &in));
     for (int k = 0; k < e->loads.n; k++)
-        read_stage(e, k, read);
+        read_stage(e, k, read.stage);
     Builder at = builder_before(yield);
     at.loc = old->loc;
     for (int i = 0; i < n; i++)
         if (e->ahead[i])
             op_add_operand(yield, e->state[i]);
-    Value *next = next_stage(&at, read, e->p.stages);
-    op_add_operand(yield, next);
-    op_add_operand(yield, next_stage(&at, write, e->p.stages));
-    if (phase)
-        op_add_operand(yield, next_phase(&at, next, phase));
+    read = channel_next(&at, read, e->p.stages);
+    op_add_operand(yield, read.stage);
+    op_add_operand(yield, channel_next(&at, write, e->p.stages).stage);
+    if (read.phase)
+        op_add_operand(yield, read.phase);
     for (int i = 0; i < n; i++)
         value_replace(&old->results[i], &loop->results[i]);
     pipeline_hand_on(e->s, old, loop);
@@ -422,13 +376,8 @@ rebuild(Expand *e)
 static void
 make_barriers(Expand *e, Builder *b)
 {
-    const Type *t = type_bar(e->s->types, e->p.stages);
-    for (int i = 0; i < e->groups.n; i++) {
-        AttrList attrs = {0};
-        attr_set_int(&e->s->mod, &attrs, ATTR_ARRIVALS, 1);
-        Op *bar = build_op(b, OP_BAR_ALLOC, NULL, 0, &attrs, &t, 1);
-        e->groups.at[i].full = &bar->results[0];
-    }
+    for (int i = 0; i < e->groups.n; i++)
+        e->groups.at[i].full = channel_bars(b, e->p.stages, 1);
     build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
 }
 
@@ -475,10 +424,7 @@ open_load(Expand *e, Builder *b, Op *load)
     for (int i = tma; i < load->noperand && (tma || i < 2); i++)
         slice_add(&e->slice, op_operand(load, i));
     const Type *one = staged_buffer(e->s, load);
-    const Type *all =
-        type_mem(e->s->types, one->elem, one->rank, one->shape, one->layout, e->p.stages);
-    Op *buf = build_op(b, OP_LOCAL_ALLOC, NULL, 0, NULL, &all, 1);
-    vec_push(&e->s->tmp, &e->bufs, &buf->results[0]);
+    vec_push(&e->s->tmp, &e->bufs, channel_buffer(b, one, e->p.stages));
     int group = tma ? find_group(e, load, shared_stage_bytes(one)) : -1;
     vec_push(&e->s->tmp, &e->group_of, group);
     e->ntma += tma;
