@@ -105,11 +105,18 @@ follow(const Delay *d, Op *op, Map *set, int depth)
     return op_has_uses(op);
 }
 
+/* A tile that is loaded stays in its iteration's buffer, which is what is prefetched. */
+static bool
+is_loaded(const Value *v)
+{
+    return value_def(v, OP_LOAD) || value_def(v, OP_DESC_LOAD);
+}
+
 static bool
 is_view(const Op *op)
 {
     return (op->kind == OP_LOCAL_ALLOC && op->noperand &&
-            !value_def(op_operand(op, 0), OP_LOAD)) ||
+            !is_loaded(op_operand(op, 0))) ||
            op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_SLICE ||
            op->kind == OP_CONVERT_LAYOUT;
 }

@@ -240,6 +240,26 @@ wait_group(Expand *e, const Group *g, PipelineState at)
     channel_wait(&b, g->full, at, 0);
 }
 
+/* The first op of the body that reads v, or the buffer of type `mem` that v is put into;
+   `first` when that comes before. */
+static Op *
+first_reader(const Region *body, Value *v, const Type *mem, Op *first)
+{
+    value_each_use(v, u)
+    {
+        Op *user = u->user;
+        bool view = user->kind == OP_LOCAL_TRANS ||
+                    (user->kind == OP_LOCAL_ALLOC && user->results[0].type == mem);
+        while (user->parent != body)
+            user = user->parent->parent;
+        if (view && user == u->user)
+            first = first_reader(body, &user->results[0], mem, first);
+        else if (!first || op_before(user, first))
+            first = user;
+    }
+    return first;
+}
+
 /* Users of the load read its stage of the buffer instead. */
 static void
 read_stage(Expand *e, int k, Value *stage)
@@ -255,31 +275,14 @@ read_stage(Expand *e, int k, Value *stage)
         value_replace(&user->results[0], m);
         op_erase(user);
     }
-    if (load->results[0].uses) {
+    if (load->results[0].uses) { /* behind the wait, which the first of them has */
         const Type *t = load->results[0].type;
-        Op *read = build_op(&b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1);
+        Op *first = first_reader(load->parent, &load->results[0], m->type, NULL);
+        Builder at = builder_before(first);
+        Op *read = build_op(&at, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1);
         value_replace(&load->results[0], &read->results[0]);
     }
     op_erase(load);
-}
-
-/* The first op of the body that reads v, or the buffer that v is put into; `first` when
-   that comes before. */
-static Op *
-first_reader(const Region *body, Value *v, Op *first)
-{
-    value_each_use(v, u)
-    {
-        Op *user = u->user;
-        bool view = user->kind == OP_LOCAL_TRANS || user->kind == OP_LOCAL_ALLOC;
-        while (user->parent != body)
-            user = user->parent->parent;
-        if (view && user == u->user)
-            first = first_reader(body, &user->results[0], first);
-        else if (!first || op_before(user, first))
-            first = user;
-    }
-    return first;
 }
 
 /* The thread that asks for copies holds up its warps: dots come first, up to the last
@@ -292,7 +295,7 @@ product_before_copies(const Region *body)
     region_each(body, op)
     {
         bool exchange = op->kind == OP_LOCAL_ALLOC && op->noperand;
-        Op *first = exchange ? first_reader(body, &op->results[0], NULL) : NULL;
+        Op *first = exchange ? first_reader(body, &op->results[0], NULL, NULL) : NULL;
         if ((op_is_async_dot(op) && !at) || (first && op_is_async_dot(first)))
             at = first ? first : op;
     }
@@ -398,9 +401,9 @@ meeting(const Op *reader)
 }
 
 static int
-find_group(Expand *e, Op *load, int64_t bytes)
+find_group(Expand *e, Op *load, const Type *mem)
 {
-    Op *reader = first_reader(load->parent, &load->results[0], NULL);
+    Op *reader = first_reader(load->parent, &load->results[0], mem, NULL);
     bool vector = load->results[0].type->rank == 1;
     int i = 0;
     if (!reader)
@@ -412,7 +415,7 @@ find_group(Expand *e, Op *load, int64_t bytes)
         vec_push(&e->s->tmp, &e->groups, ((Group){.reader = reader, .meet = meet}));
     if (op_before(reader, e->groups.at[i].reader))
         e->groups.at[i].reader = reader;
-    e->groups.at[i].bytes += bytes;
+    e->groups.at[i].bytes += shared_stage_bytes(mem);
     return i;
 }
 
@@ -425,7 +428,7 @@ open_load(Expand *e, Builder *b, Op *load)
         slice_add(&e->slice, op_operand(load, i));
     const Type *one = staged_buffer(e->s, load);
     vec_push(&e->s->tmp, &e->bufs, channel_buffer(b, one, e->p.stages));
-    int group = tma ? find_group(e, load, shared_stage_bytes(one)) : -1;
+    int group = tma ? find_group(e, load, one) : -1;
     vec_push(&e->s->tmp, &e->group_of, group);
     e->ntma += tma;
 }
