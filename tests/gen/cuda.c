@@ -60,7 +60,7 @@ lay_out(const Program *p, const Device *d, size_t *at)
 {
     size_t n = ZONE;
     for (int i = 0; i < p->narg; i++) {
-        if (p->arg[i].kind != ARG_BUFFER)
+        if (!p->arg[i].data)
             continue;
         /* every other program: at addresses that are multiples of an element alone */
         size_t off = p->seed & 1 && !p->aligned && p->arg[i].count
@@ -79,7 +79,7 @@ zones_whole(const Program *p, const Device *d, const size_t *at, size_t total)
 {
     size_t from = 0;
     for (int i = 0; i <= p->narg; i++) {
-        if (i < p->narg && p->arg[i].kind != ARG_BUFFER)
+        if (i < p->narg && !p->arg[i].data)
             continue;
         size_t to = i < p->narg ? at[i] : total;
         for (; from < to; from++)
@@ -106,14 +106,15 @@ device_run(Runner *r, Device *d, SdcFunction *fn, const Program *p, const Output
 {
     size_t at[PROGRAM_MAX_ARGS] = {0}, total = lay_out(p, d, at);
     SdcArg arg[PROGRAM_MAX_ARGS];
+    SdcDesc desc[PROGRAM_MAX_ARGS];
     SdcrtError e = {0};
     if (!total)
         return true;
     memset(d->host, PATTERN, total);
     for (int i = 0; i < p->narg; i++) {
-        if (p->arg[i].kind == ARG_BUFFER)
+        if (p->arg[i].data)
             memcpy(d->host + at[i], p->arg[i].data, p->arg[i].bytes);
-        arg_of(&p->arg[i], (void *)(uintptr_t)(d->at + at[i]), &arg[i]);
+        arg_of(&p->arg[i], (void *)(uintptr_t)(d->at + at[i]), &desc[i], &arg[i]);
     }
     if (sdcrt_cuda_write(d->cuda, d->at, d->host, total, &e))
         return finding(rep, FINDING_CRASH, e.text);

@@ -7,6 +7,7 @@
        warps 4
        stages 3
        buffer NAME DTYPE COUNT OFFSET_IN_in OFFSET_IN_want_OR_-1 exact|zero|near TOLERANCE
+       desc NAME .. (as buffer) zero|nan RANK SHAPE.. STRIDES.. BLOCK..
        int NAME DTYPE VALUE
        float NAME DTYPE VALUE                      in the order of the parameters */
 #include <inttypes.h>
@@ -32,6 +33,18 @@ file(const Options *o, uint64_t seed, const char *end)
 }
 
 static void
+put_desc(FILE *to, const ProgramArg *a)
+{
+    const int *list[] = {a->shape, a->strides, a->block};
+    if (a->rank)
+        fprintf(to, " %s %d", a->nan ? "nan" : "zero", a->rank);
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < a->rank; i++)
+            fprintf(to, " %d", list[k][i]);
+    fprintf(to, "\n");
+}
+
+static void
 one(const Options *o, const Program *p, const Outputs *want)
 {
     FILE *tk = file(o, p->seed, "tk"), *in = file(o, p->seed, "in");
@@ -47,12 +60,14 @@ one(const Options *o, const Program *p, const Outputs *want)
         } else if (a->kind == ARG_FLOAT) {
             fprintf(txt, "float %s %s %.17g\n", a->name, a->dtype, a->f);
         } else {
-            fprintf(txt, "buffer %s %s %zu %zu %lld %s %g\n", a->name, a->dtype, a->count,
-                    at_in, a->is_output ? (long long)at_want : -1LL,
+            fprintf(txt, "%s %s %s %zu %zu %lld %s %g", a->rank ? "desc" : "buffer",
+                    a->name, a->dtype, a->count, at_in,
+                    a->is_output ? (long long)at_want : -1LL,
                     a->exact           ? "exact"
                     : a->tolerance > 0 ? "near"
                                        : "zero",
                     a->tolerance);
+            put_desc(txt, a);
             fwrite(a->data, 1, a->bytes, in);
             at_in += a->bytes;
             if (a->is_output) {

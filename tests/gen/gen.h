@@ -56,6 +56,7 @@ typedef struct DtInfo {
 extern const DtInfo dt_info[NDT];
 
 enum { MAX_RANK = 5, MAX_USE = 14, MAX_VALS = 4096, NBUF = 4, MAX_TRIPS = 4 };
+enum { MAX_HOST = 6 }; /* descriptors that are arguments */
 
 typedef struct Type {
     int dt, rank;
@@ -109,6 +110,16 @@ typedef struct Chunk Chunk;
 
 typedef enum BufKind { BUF_EXACT, BUF_ZERO, BUF_NEAR, BUF_ATOMIC } BufKind;
 
+/* A descriptor that is an argument, d_0 and so on in texts: elements of `dt` in memory of
+   its own, read or stored as a buffer of the kind. */
+typedef struct Host {
+    Dt dt;
+    bool output, nan;
+    BufKind kind;
+    int rank, count;
+    int shape[PROGRAM_RANK], strides[PROGRAM_RANK], block[PROGRAM_RANK];
+} Host;
+
 typedef struct Tree {
     Chunk *mem;
     uint64_t seed;
@@ -125,6 +136,8 @@ typedef struct Tree {
     bool aligned;       /* buffers fall on 16 bytes */
     bool near;          /* something is compared within a tolerance */
     int warps, stages;
+    Host host[MAX_HOST];
+    int nhost;
 } Tree;
 
 typedef struct Gen {
@@ -153,6 +166,8 @@ Program *tree_program(const Tree *t);
 void program_free(Program *p);
 /* What the launch begins with; depends on the name and the seed alone. */
 void input_fill(uint64_t seed, ProgramArg *arg, Dt dt, bool wild);
+/* Adds an argument d_K, K its result; -1: there is no room for another. */
+int host_new(Tree *t, Host h);
 void poison_fill(ProgramArg *arg);
 
 /* ---- make.c: a program */

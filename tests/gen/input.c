@@ -85,7 +85,7 @@ input_fill(uint64_t seed, ProgramArg *a, Dt dt, bool wild)
         else
             sdc_dtype_store(t, ((double)((r >> 8) % 65) - 32) * 0.5, to);
     }
-    if (a->is_output && dt == F32) /* counters: whole numbers */
+    if (a->is_output && BIT(dt) & FLOATS) /* counters: whole numbers */
         for (size_t i = 0; i < a->count; i++)
             sdc_dtype_store(t, (double)(i % 5), a->data + i * (size_t)bytes);
 }

@@ -2,6 +2,7 @@
 #ifndef SDC_TESTS_GEN_PROGRAM_H
 #define SDC_TESTS_GEN_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,23 +12,27 @@
 #define LOOP_SEEDS (UINT64_C(1) << 40)
 enum { MAKER_SHIFT = 32 };
 
-enum { PROGRAM_MAX_ARGS = 32, PROGRAM_NAME = 32 };
+enum { PROGRAM_MAX_ARGS = 32, PROGRAM_NAME = 32, PROGRAM_RANK = 3 };
 
-typedef enum ProgramArgKind { ARG_BUFFER, ARG_INT, ARG_FLOAT } ProgramArgKind;
+/* ARG_DESC: a tensor descriptor that the host makes, with memory of its own. */
+typedef enum ProgramArgKind { ARG_BUFFER, ARG_INT, ARG_FLOAT, ARG_DESC } ProgramArgKind;
 
 /* An argument, in the order of the kernel's parameters that are not constexpr. */
 typedef struct ProgramArg {
     char name[PROGRAM_NAME];
     ProgramArgKind kind;
     char dtype[8]; /* as in a signature, without "*": "fp32", "i8", "bf16", "fp8e4nv" */
-    size_t count;  /* ARG_BUFFER: elements */
-    size_t bytes;  /* ARG_BUFFER: count times the element's size */
-    unsigned char *data; /* ARG_BUFFER: what it holds before the launch */
+    size_t count;  /* memory: elements; 0 for numbers */
+    size_t bytes;  /* count times the element's size */
+    unsigned char *data; /* what it holds before the launch; NULL for numbers */
     int is_output;       /* the kernel stores to it: compared after the launch */
     int exact;           /* compared bit for bit; otherwise within `tolerance` */
     double tolerance;
     int64_t i; /* ARG_INT */
     double f;  /* ARG_FLOAT */
+    int rank;  /* ARG_DESC */
+    int shape[PROGRAM_RANK], strides[PROGRAM_RANK], block[PROGRAM_RANK];
+    bool nan; /* what is loaded outside of it */
 } ProgramArg;
 
 typedef struct Program {

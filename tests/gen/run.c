@@ -16,7 +16,9 @@
 static char own_label[RUN_LABEL];
 char *run_label = own_label;
 
+/* Of a descriptor: its address, sizes and strides. */
 enum { PAGE = 4096, CANARY = 0xa7 };
+enum { MAX_SLOTS = PROGRAM_MAX_ARGS * (1 + 2 * PROGRAM_RANK) };
 
 typedef struct Guarded {
     unsigned char *base, *data;
@@ -58,10 +60,18 @@ untouched(const Guarded *g)
 }
 
 void
-arg_of(const ProgramArg *a, void *data, SdcArg *out)
+arg_of(const ProgramArg *a, void *data, SdcDesc *desc, SdcArg *out)
 {
     SdcDtype t = sdc_dtype_by_name(a->dtype, strlen(a->dtype));
-    if (a->kind == ARG_BUFFER)
+    if (a->kind == ARG_DESC) {
+        *desc = (SdcDesc){.dtype = t, .rank = a->rank, .base = data};
+        for (int i = 0; i < a->rank; i++) {
+            desc->shape[i] = a->shape[i];
+            desc->strides[i] = a->strides[i];
+            desc->block[i] = a->block[i];
+        }
+        *out = a->nan ? sdc_desc_nan(desc) : sdc_desc(desc);
+    } else if (a->kind == ARG_BUFFER)
         *out = sdc_ptr(t, data);
     else if (a->kind == ARG_INT)
         *out = sdc_int_of(t, a->i);
@@ -97,7 +107,7 @@ static void
 arrays_new(const Program *p, bool aligned, Guarded *g)
 {
     for (int i = 0; i < p->narg; i++)
-        if (p->arg[i].kind == ARG_BUFFER)
+        if (p->arg[i].data)
             g[i] = guard(&p->arg[i], (p->seed & 1) == 0, p->aligned || aligned);
 }
 
@@ -109,7 +119,7 @@ arrays_done(const Program *p, Guarded *g, bool ran, const Outputs *want, Report 
     bool ok = ran;
     take_outputs(p, g, &got);
     for (int i = 0; i < p->narg && ok; i++)
-        if (p->arg[i].kind == ARG_BUFFER &&
+        if (p->arg[i].data &&
             (!untouched(&g[i]) || (!p->arg[i].is_output &&
                                    memcmp(g[i].data, p->arg[i].data, g[i].bytes) != 0))) {
             ok = false;
@@ -136,9 +146,10 @@ launch(const Program *p, SdcContext *cx, SdcFunction *fn, const Outputs *want,
 {
     Guarded g[PROGRAM_MAX_ARGS] = {0};
     SdcArg arg[PROGRAM_MAX_ARGS];
+    SdcDesc desc[PROGRAM_MAX_ARGS];
     arrays_new(p, false, g);
     for (int i = 0; i < p->narg; i++)
-        arg_of(&p->arg[i], g[i].data, &arg[i]);
+        arg_of(&p->arg[i], g[i].data, &desc[i], &arg[i]);
     SdcGrid grid = sdc_grid(p->grid[0], p->grid[1], p->grid[2]);
     bool ran = !failed(rep, cx, sdc_launch(fn, grid, arg, p->narg, NULL));
     return arrays_done(p, g, ran, want, rep);
@@ -150,7 +161,7 @@ run_entry(const Program *p, SdcrtCpuEntry *entry, int64_t scratch, const Outputs
           Report *rep)
 {
     Guarded g[PROGRAM_MAX_ARGS] = {0};
-    uint64_t slot[PROGRAM_MAX_ARGS];
+    uint64_t slot[MAX_SLOTS];
     int n = 0;
     arrays_new(p, true, g);
     for (int i = 0; i < p->narg; i++) {
@@ -164,6 +175,10 @@ run_entry(const Program *p, SdcrtCpuEntry *entry, int64_t scratch, const Outputs
             memcpy(&slot[n], &f, sizeof f);
         }
         n++;
+        for (int d = 0; d < a->rank; d++)
+            slot[n++] = (uint64_t)a->shape[d];
+        for (int d = 0; d < a->rank; d++)
+            slot[n++] = (uint64_t)a->strides[d];
     }
     SdcGrid grid = {p->grid[0], p->grid[1], p->grid[2]};
     bool ran = sdcrt_run_range(entry, slot, grid, scratch, 0, sdcrt_grid_size(grid)) == 0;
@@ -179,7 +194,13 @@ signature(const Program *p, char *out, size_t size)
         const char *comma = i ? "," : "";
         if (a->kind == ARG_BUFFER)
             n += (size_t)snprintf(out + n, size - n, "%s*%s:16", comma, a->dtype);
-        else if (a->kind == ARG_INT && a->i == 1)
+        else if (a->kind == ARG_DESC) {
+            n += (size_t)snprintf(out + n, size - n, "%stensordesc<%s[", comma, a->dtype);
+            for (int d = 0; d < a->rank; d++)
+                n += (size_t)snprintf(out + n, size - n, "%s%d", d ? "," : "",
+                                      a->block[d]);
+            n += (size_t)snprintf(out + n, size - n, "]%s>", a->nan ? ",nan" : "");
+        } else if (a->kind == ARG_INT && a->i == 1)
             n += (size_t)snprintf(out + n, size - n, "%s1", comma);
         else
             n += (size_t)snprintf(out + n, size - n, "%s%s%s", comma, a->dtype,
@@ -233,20 +254,24 @@ static int
 oracle_fill(const Program *p, const char *tir, size_t size, unsigned char **of,
             uint64_t undefined, char *message, int message_size)
 {
-    InterpArg arg[PROGRAM_MAX_ARGS];
+    InterpArg arg[MAX_SLOTS];
     int n = 0;
     for (int i = 0; i < p->narg; i++) {
         const ProgramArg *a = &p->arg[i];
         if (a->kind == ARG_INT && a->i == 1)
             continue;
         arg[n] = (InterpArg){.i = a->i, .f = a->f};
-        if (a->kind == ARG_BUFFER) {
+        if (a->data) {
             of[i] = aligned_alloc(16, (a->bytes + 31) / 16 * 16);
             memcpy(of[i], a->data, a->bytes);
             arg[n].data = of[i];
             arg[n].bytes = a->bytes;
         }
         n++;
+        for (int d = 0; d < a->rank; d++)
+            arg[n++] = (InterpArg){.i = a->shape[d]};
+        for (int d = 0; d < a->rank; d++)
+            arg[n++] = (InterpArg){.i = a->strides[d]};
     }
     Session *s = session_new((size_t)256 << 20);
     Source src = {.path = "k.tir", .text = tir, .size = size};

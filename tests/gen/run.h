@@ -79,7 +79,8 @@ bool oracle_run(const Program *p, const char *tir, size_t size, Outputs *out,
 char *tile_ir(Runner *r, SdcModule *m, const Program *p, const char *passes, Report *rep);
 void random_passes(uint64_t seed, char *out, int size);
 
-void arg_of(const ProgramArg *a, void *data, SdcArg *out);
+/* `desc` lives until the launch has ended. */
+void arg_of(const ProgramArg *a, void *data, SdcDesc *desc, SdcArg *out);
 bool device_check(Runner *r, const Program *p, const Outputs *want, Report *rep);
 void device_close(Runner *r);
 

@@ -217,6 +217,14 @@ shrink_sizes(Shrink *w)
 }
 
 static void
+show_desc(const ProgramArg *a)
+{
+    printf(", %s desc:%s", a->name, a->dtype);
+    for (int i = 0; i < a->rank; i++)
+        printf(" %d*%d[%d]", a->shape[i], a->strides[i], a->block[i]);
+}
+
+static void
 show(Shrink *w)
 {
     Program *p = tree_program(w->t);
@@ -231,6 +239,8 @@ show(Shrink *w)
     for (int i = 0; i < p->narg; i++)
         if (p->arg[i].kind == ARG_BUFFER)
             printf(", %s *%s[%zu]", p->arg[i].name, p->arg[i].dtype, p->arg[i].count);
+        else if (p->arg[i].kind == ARG_DESC)
+            show_desc(&p->arg[i]);
         else if (p->arg[i].kind == ARG_INT)
             printf(", %s=%" PRId64, p->arg[i].name, p->arg[i].i);
         else

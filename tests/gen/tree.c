@@ -181,6 +181,21 @@ static const char *const helpers[][2] = {
     {"h_three", "(a1, b1, c1, a2, b2, c2):\n    return a1 + a2, tl.where(b1 > b2, b1, "
                 "b2), c1 ^ c2\n"},
     {"h_seg", "(v1, f1, v2, f2):\n    return tl.where(f2 != 0, v2, v1 + v2), f1 | f2\n"},
+    {"h_many", "(a, s, k):\n    if s > 40:\n        return a\n    elif s > 7:\n"
+               "        if k > 0:\n            return a + 1\n        b = a * 2\n"
+               "        return b - 3\n    if k == s:\n        return a - 1\n    else:\n"
+               "        for i in range(0, 2):\n            a = a ^ (a >> 1)\n"
+               "        return a\n"},
+    {"h_either", "(a, b, s):\n    if s > 3:\n        if s > 11:\n"
+                 "            return b, a\n        return a - b, b\n"
+                 "    return a, b * 5\n"},
+    {"h_sign", "(a, b):\n    if a < b:\n        return a\n    elif a == b:\n"
+               "        return b + 1\n    return a ^ b\n"},
+    {"h_steps", "(x, most):\n    k = 0\n    while x != 1 and k < most:\n"
+                "        if x % 2 == 0:\n            x = x // 2\n        else:\n"
+                "            x = 3 * x + 1\n        k += 1\n    return k, x\n"},
+    {"h_packed", "(a0, a1, b0, b1):\n    if a0 > b1:\n        a0 = a0 - b1\n"
+                 "    return a0 + b0, a1, b0 ^ a1, b1 - a0\n"},
     {"h_apply", "(pair, f: tl.constexpr):\n    a, b = pair\n    return f(a, b)\n"},
 };
 
@@ -203,17 +218,20 @@ has_word(const char *text, const char *word)
 
 static const char prefixes[][3] = {"p", "w", "o", "z", "t", "at"};
 static const char *const scalars[] = {"n", "m", "q", "s"};
+enum { FIRST_HOST = 6 * NDT + sizeof scalars / sizeof *scalars };
 
 /* The next parameter of the kernel whose body is `text`; `at` counts all that may be. */
 static bool
 next_param(const char *text, int *at, char name[PROGRAM_NAME])
 {
-    for (; *at < 6 * NDT + 4; ++*at) {
+    for (; *at < FIRST_HOST + MAX_HOST; ++*at) {
         if (*at < 6 * NDT)
             snprintf(name, PROGRAM_NAME, "%s_%s", prefixes[*at / NDT],
                      dt_info[*at % NDT].sig);
-        else
+        else if (*at < FIRST_HOST)
             snprintf(name, PROGRAM_NAME, "%s", scalars[*at - 6 * NDT]);
+        else
+            snprintf(name, PROGRAM_NAME, "d_%d", *at - FIRST_HOST);
         if (has_word(text, name))
             return ++*at, true;
     }
@@ -253,6 +271,42 @@ tree_print(const Tree *t)
 }
 
 /* ---------------------------------------------------------------- arguments */
+
+int
+host_new(Tree *t, Host h)
+{
+    if (t->nhost == MAX_HOST)
+        return -1;
+    t->aligned = true;
+    h.count = 1;
+    for (int i = 0; i < h.rank; i++)
+        h.count += (h.shape[i] - 1) * h.strides[i];
+    t->host[t->nhost] = h;
+    return t->nhost++;
+}
+
+static void
+host(const Tree *t, ProgramArg *a, const Host *h)
+{
+    a->kind = ARG_DESC;
+    snprintf(a->dtype, sizeof a->dtype, "%s", dt_info[h->dt].sig);
+    a->rank = h->rank;
+    a->nan = h->nan;
+    memcpy(a->shape, h->shape, sizeof a->shape);
+    memcpy(a->strides, h->strides, sizeof a->strides);
+    memcpy(a->block, h->block, sizeof a->block);
+    a->count = (size_t)h->count;
+    a->bytes = a->count * (size_t)dt_info[h->dt].bytes;
+    a->is_output = h->output;
+    a->exact = h->kind != BUF_ZERO && !(h->kind == BUF_ATOMIC && BIT(h->dt) & FLOATS);
+    a->data = malloc(a->bytes);
+    if (!a->data)
+        abort();
+    if (h->output && h->kind != BUF_ATOMIC)
+        poison_fill(a);
+    else
+        input_fill(t->seed, a, h->dt, false);
+}
 
 static void
 buffer(const Tree *t, ProgramArg *a, int prefix, Dt dt)
@@ -302,6 +356,10 @@ tree_program(const Tree *t)
         snprintf(a->name, sizeof a->name, "%s", name);
         if (at <= 6 * NDT) {
             buffer(t, a, (at - 1) / NDT, (Dt)((at - 1) % NDT));
+            continue;
+        }
+        if (at > FIRST_HOST) {
+            host(t, a, &t->host[at - 1 - FIRST_HOST]);
             continue;
         }
         a->kind = name[0] == 's' ? ARG_FLOAT : ARG_INT;
