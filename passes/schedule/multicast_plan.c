@@ -177,6 +177,7 @@ static bool
 even(Multicast *m, Op *loop, int depth)
 {
     Shared bounds = {0};
+    map_init(&m->seen, &m->s->tmp);
     for (int i = 0; i < 3; i++) {
         Value *v = op_operand(loop, i);
         bool outside = loop == m->loop || value_outside(v, m->loop->regions[0]);
