@@ -9,7 +9,11 @@
    =>
        mul.lo.s16 r, x, -1; cvt.s64.s16 y, r;
 
-   sub.s16 from 0 is the same to ptxas as neg.s16. */
+   sub.s16 from 0 is the same to ptxas as neg.s16.
+
+   fence.proxy.async and nothing between it and wgmma.wait_group, in a loop: ptxas of CUDA
+   12.9 ends with signal 11 at many of those. The two do not depend on each other, and a
+   barrier or wgmma that the fence is for stands behind both: they change places. */
 #include "codegen/gen.h"
 
 #include "ir/base/util.h"
@@ -91,17 +95,67 @@ copy(Text *t, const char *s)
     put(t, s, strlen(s));
 }
 
+static const char fence[] = "fence.proxy.async.shared::cta;";
+static const char wait[] = "wgmma.wait_group.sync.aligned ";
+
+/* The first statement at or behind `s`. */
+static const char *
+statement(const char *s)
+{
+    for (;;) {
+        s += strspn(s, " \t\n");
+        if (s[0] != '/' || s[1] != '/')
+            return s;
+        s += strcspn(s, "\n");
+    }
+}
+
+/* The next fence from `s` on that a wait follows, or NULL; the wait in *w. */
+static const char *
+fenced_wait(const char *s, const char **w)
+{
+    while ((s = strstr(s, fence)) != NULL) {
+        *w = statement(s + strlen(fence));
+        if (strncmp(*w, wait, strlen(wait)) == 0)
+            return s;
+        s += strlen(fence);
+    }
+    return NULL;
+}
+
+/* Lets each such wait stand in front of its fence. */
+static void
+waits_first(char *ptx)
+{
+    const char *w;
+    for (const char *at; (at = fenced_wait(ptx, &w)) != NULL;) {
+        char *f = ptx + (at - ptx), number[16];
+        size_t between = (size_t)(w - at) - strlen(fence);
+        size_t n = strcspn(w, ";") + 1 - strlen(wait);
+        if (n > sizeof number)
+            return;
+        memcpy(number, w + strlen(wait), n);
+        memmove(f + strlen(wait) + n, f + strlen(fence), between);
+        memcpy(f, wait, strlen(wait));
+        memcpy(f + strlen(wait), number, n);
+        ptx = f + strlen(wait) + n + between;
+        memcpy(ptx, fence, strlen(fence));
+    }
+}
+
 const char *
 ptxas_quirks(Arena *a, const char *ptx, size_t *size)
 {
     int i;
-    if (!find(ptx, &i))
-        return ptx;
+    const char *w;
     Text t = {0};
+    if (!find(ptx, &i) && !fenced_wait(ptx, &w))
+        return ptx;
     copy(&t, ptx);
     *size = t.n;
     t = (Text){.at = arena_array(a, char, *size + 1)};
     copy(&t, ptx);
     t.at[*size] = 0;
+    waits_first(t.at);
     return t.at;
 }
