@@ -52,7 +52,7 @@ def facts(path):
     f = {"args": []}
     for line in open(path):
         w = line.split()
-        if w[0] in ("buffer", "int", "float"):
+        if w[0] in ("buffer", "desc", "int", "float"):
             f["args"].append(w)
         else:
             f[w[0]] = w[1:]
@@ -79,6 +79,14 @@ def differs(a, raw, want):
     return int(np.nonzero(bad)[0][0]) if bad.any() else None
 
 
+def descriptor(a, t):
+    """A desc line's fields behind those of a buffer: padding, rank, shape, strides, block."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+    n = int(a[9])
+    shape, strides, block = ([int(x) for x in a[10 + k * n:10 + k * n + n]] for k in range(3))
+    return TensorDescriptor(t, shape, strides, block, padding=a[8])
+
+
 def run(base):
     f = facts(base + ".txt")
     text = open(base + ".tk").read()
@@ -91,12 +99,12 @@ def run(base):
     data, want = (np.fromfile(base + e, np.uint8) for e in (".in", ".want"))
     values, bufs = [], []
     for a in f["args"]:
-        if a[0] == "buffer":
+        if a[0] in ("buffer", "desc"):
             size = TYPES[a[2]].itemsize
             raw = data[int(a[4]):int(a[4]) + int(a[3]) * size].copy()
             t = torch.from_numpy(raw).view(TYPES[a[2]]).to(args.device)
             bufs.append((a, t, size))
-            values.append(t)
+            values.append(t if a[0] == "buffer" else descriptor(a, t))
         else:
             values.append(int(a[3]) if a[0] == "int" else float(a[3]))
     extra = {} if args.device == "cpu" else {"num_warps": int(f["warps"][0]), "num_stages": int(f["stages"][0])}
