@@ -108,11 +108,15 @@ paired(Gen *g, Value *a)
 static Value *
 gathered(Gen *g, Value *a)
 {
-    Value *ix = pick(g, (Want){.dts = INTS, .same = &a->t});
-    if (!ix)
-        return NULL;
     int axis = between(g, 0, a->t.rank - 1), most = a->t.dim[axis] - 1;
-    return let(g, a->t, "tl.gather($, ($ & %d).to(tl.int32), %d)", a, ix,
+    Type s = a->t;
+    Value *ix = chance(g, 60) ? pick(g, (Want){.dts = INTS, .same = &a->t}) : NULL;
+    if (!ix) { /* more of them than there are elements, or fewer */
+        int others = numel(&s) / s.dim[axis];
+        s.dim[axis] = 1 << between(g, 0, log2_of(g->tree->n / others));
+        ix = load_from(g, dt_of(g, INTS), s);
+    }
+    return let(g, s, "tl.gather($, ($ & %d).to(tl.int32), %d)", a, ix,
                most > 127 ? 127 : most, axis);
 }
 

@@ -24,15 +24,18 @@ static const char text[] =
     "  %e = wgmma_wait %d {pending=1} : tile<64x64xf32, #acc>\n"
     "  %v = wgmma_wait %u {pending=0} : tile<64x64xf32, #acc>\n"
     "  store %q, %e\n"
-    "  %s, %sum = for %i = %n, %n, %n (%t = %v, %o = %z)"
-    " : tile<64x64xf32, #acc>, tile<64x64xf32, #acc> {\n"
+    "  %s, %sum, %seen = for %i = %n, %n, %n (%t = %v, %o = %z, %l = %z)"
+    " : tile<64x64xf32, #acc>, tile<64x64xf32, #acc>, tile<64x64xf32, #acc> {\n"
     "    %h = ftrunc %t : tile<64x64xf16, #acc>\n"
     "    %k = local_alloc %h : mem<f16, [64,64], #sh>\n"
     "    %r = wgmma %m, %k, %z : async<tile<64x64xf32, #acc>>\n"
     "    %w = wgmma_wait %r {pending=0} : tile<64x64xf32, #acc>\n"
     "    %g = wgmma %m, %m, %o : async<tile<64x64xf32, #acc>>\n"
     "    %j = wgmma_wait %g {pending=0} : tile<64x64xf32, #acc>\n"
-    "    yield %w, %j\n"
+    "    store %q, %l\n"
+    "    %y = wgmma %m, %m, %l : async<tile<64x64xf32, #acc>>\n"
+    "    %aa = wgmma_wait %y {pending=0} : tile<64x64xf32, #acc>\n"
+    "    yield %w, %j, %aa\n"
     "  }\n"
     "  store %q, %s\n"
     "  return\n"
@@ -100,9 +103,10 @@ START_TEST(sums)
     ck_assert_ptr_null(dot_added_to(named(body, "u")));
     ck_assert_int_eq(dots_between(named(body, "b"), named(body, "e")), 3);
     ck_assert_int_eq(dots_between(body->first, NULL), 4);
-    ck_assert_int_eq(dots_within(body), 6);
+    ck_assert_int_eq(dots_within(body), 7);
     ck_assert_int_eq(dot_carried(named(loop, "g")), 1);
     ck_assert_int_eq(dot_carried(named(loop, "r")), -1);
+    ck_assert_int_eq(dot_carried(named(loop, "y")), -1); /* stored as well */
     ck_assert_int_eq(dot_carried(named(body, "a")), -1);
 }
 END_TEST
