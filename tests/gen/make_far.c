@@ -65,8 +65,7 @@ far_loop(Gen *g)
     static const struct {
         const char *head, *from; /* what the counter is counted from */
         int sign;
-    } of[] = {{"range(2147483646, 2147483649)", "2147483646", 1},
-              {"range(2147483644, 2147483647)", "2147483644", 1},
+    } of[] = {{"range(2147483644, 2147483647)", "2147483644", 1},
               {"range(-2147483645, -2147483648, -1)", "-2147483645", -1},
               {"range(4294967294, 4294967298)", "4294967294", 1},
               {"tl.range(tl.to_tensor(2147483645).to(tl.int64), 2147483649)",
