@@ -155,7 +155,7 @@ optimise(Gen *g)
         diag_error(&g->s->diag, (Loc){0}, "LLVM's passes failed: %s", why);
         return false;
     }
-    if (passes && *passes && g->target->cleanup)
+    if (g->target->cleanup)
         g->target->cleanup(g);
     return true;
 }

@@ -41,6 +41,9 @@ typedef struct CpuLoop {
 CpuLoop cpu_loop(Gen *g, int64_t lo, int64_t hi, int64_t step);
 void cpu_loop_end(Gen *g, CpuLoop *l);
 
+/* cpu_cleanup.c */
+void cpu_cleanup(Gen *g);
+
 /* gen_cpu_mem.c */
 /* Elements of a buffer from one row to the next: a row that is a large power of two is a
    line longer, or the rows of a tile would all want the same few places of the caches. */

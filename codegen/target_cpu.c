@@ -154,6 +154,7 @@ const Target target_cpu = {
     .math = gen_cpu_math,
     .fcast = cpu_fcast,
     .passes = passes,
+    .cleanup = cpu_cleanup,
     .most = {.loops = 256, .blocks = 1024, .instructions = 8192, .in_block = 2048},
     .counts = counts,
 };

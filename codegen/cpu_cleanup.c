@@ -1,0 +1,69 @@
+/* What LLVM's code generation would get wrong, taken away behind the optimiser.
+
+   A masked store of one lane, which is known: LLVM 22 stores the lane instead, for
+   machines with AVX-512 in the type that it was narrowed from, so that elements behind it
+   are overwritten. Here it is stored in its own.
+
+       masked.store <16 x i16> %x, %p, <true, false, ..>   =>   store i16 %x[0], %p  */
+#include "codegen/gen_cpu.h"
+
+#include <string.h>
+
+/* The lane of a constant mask that alone is on; -1: there is none, or not one alone. */
+static int
+only_lane(LLVMValueRef mask)
+{
+    int lane = -1, on = 0;
+    if (!LLVMIsConstant(mask))
+        return -1;
+    for (unsigned i = 0; i < ll_lanes(mask); i++) {
+        LLVMValueRef e = LLVMGetAggregateElement(mask, i);
+        if (!e || LLVMIsUndef(e))
+            continue;
+        if (!LLVMIsAConstantInt(e))
+            return -1;
+        if (LLVMConstIntGetZExtValue(e)) {
+            lane = (int)i;
+            on++;
+        }
+    }
+    return on == 1 ? lane : -1;
+}
+
+static bool
+is_masked_store(LLVMValueRef v)
+{
+    static const char name[] = "llvm.masked.store.";
+    size_t n = 0;
+    const char *called =
+        LLVMIsACallInst(v) ? LLVMGetValueName2(LLVMGetCalledValue(v), &n) : "";
+    return n > sizeof name && memcmp(called, name, sizeof name - 1) == 0;
+}
+
+static void
+store_lane(Gen *g, LLVMValueRef call, int lane)
+{
+    LLVMValueRef x = LLVMGetOperand(call, 0), at = ll_int(g->i64, lane);
+    LLVMTypeRef elem = LLVMGetElementType(LLVMTypeOf(x));
+    LLVMPositionBuilderBefore(g->b, call);
+    LLVMValueRef p = LLVMBuildGEP2(g->b, elem, LLVMGetOperand(call, 1), &at, 1, "");
+    LLVMValueRef one = LLVMBuildExtractElement(g->b, x, at, "");
+    LLVMSetAlignment(LLVMBuildStore(g->b, one, p), 1);
+    LLVMInstructionEraseFromParent(call);
+}
+
+void
+cpu_cleanup(Gen *g)
+{
+    LLVMValueRef f = LLVMGetFirstFunction(g->mod);
+    for (; f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
+             b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                int lane =
+                    is_masked_store(i) ? only_lane(LLVMGetOperand(i, 2)) : -1;
+                if (lane >= 0)
+                    store_lane(g, i, lane);
+            }
+}
