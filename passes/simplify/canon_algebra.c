@@ -1,5 +1,6 @@
 /* Identities of integer and float arithmetic, comparisons, choices and casts.
-   Float rules keep every bit: x + 0.0 is not x when x is -0.0, so it is not here. */
+   Float rules keep every bit: x + 0.0 is not x when x is -0.0, so it is not here. Only
+   powers may differ from a library's, see power(). */
 #include "passes/simplify/canon.h"
 
 #include "ir/base/util.h"
@@ -183,6 +184,32 @@ cast(Builder *b, Op *op)
     }
 }
 
+/* x to a small constant power is a product: the same bits for 0, 1, 2 and -1, within 1.5
+   units in the last place for 3 and 4, less than what a library's pow promises. A power
+   that is rounded to 16 bits once stays one. */
+static Value *
+power(Builder *b, Op *op, Value *x, Value *y)
+{
+    static const char *const names[] = {"pow", "powi", "fast_pow"};
+    const Type *t = op->results[0].type;
+    Name fn = attr_str(&op->attrs, ATTR_FN);
+    bool is_power = false;
+    for (int i = 0; fn && i < COUNT_OF(names); i++)
+        is_power |= strcmp(fn, names[i]) == 0;
+    Const c;
+    if (!is_power || !value_const(y, &c))
+        return NULL;
+    double n = c.is_float ? c.f : (double)c.i;
+    if (n == 0 || n == 1)
+        return n == 0 ? build_float(b, t, 1.0) : x;
+    if (n == -1)
+        return build_binary(b, OP_DIVRN, build_float(b, t, 1.0), x);
+    if (n != 2 && (type_bits(t) < 32 || (n != 3 && n != 4)))
+        return NULL;
+    Value *square = build_binary(b, OP_MULF, x, x);
+    return n == 2 ? square : build_binary(b, OP_MULF, square, n == 3 ? x : square);
+}
+
 Value *
 canon_algebra(Builder *b, Op *op)
 {
@@ -204,6 +231,8 @@ canon_algebra(Builder *b, Op *op)
         if (inverted)
             return inverted;
     }
+    if (op->kind == OP_LIBM)
+        return power(b, op, x, y);
     if (type_is_float(op->results[0].type))
         return float_identity(op, x, y);
     return int_identity(b, op, x, y);
