@@ -13,14 +13,20 @@ exponent(Gen *g, LLVMValueRef bits, uint32_t least)
     return LLVMBuildAnd(g->b, e, ll_int(g->i32, (int32_t)0xff800000), "");
 }
 
-/* r, but for x that is 0 (-inf), below (NaN), infinite or NaN (x). */
+/* r, but for x that is `zero` (-inf), below (NaN), infinite or NaN (x): x inf + inf is
+   what the last three give. */
 static Num
 checked(Gen *g, Num x, double zero, Num r)
 {
-    LLVMValueRef none = equal(g, x, zero), below = less(g, x, zero);
-    Num odd = where(g, none, number(g, -__builtin_inf()), x);
-    odd = where(g, below, number(g, __builtin_nan("")), odd);
-    return where(g, both(g, more(g, x, zero), less(g, x, __builtin_inf())), r, odd);
+    Num inf = number(g, __builtin_inf());
+    LLVMValueRef inside;
+    if (zero == 0) /* as integers the negative floats are beyond 2^31 */
+        inside = LLVMBuildICmp(g->b, LLVMIntULT, bits_of(g, x),
+                               ll_int(g->i32, 0x7f800000), "");
+    else
+        inside = both(g, more(g, x, zero), less(g, x, __builtin_inf()));
+    r = where(g, inside, r, gen_fma(g, x, inf, inf));
+    return where(g, equal(g, x, zero), minus(g, inf), r);
 }
 
 /* x = m * 2^i, sqrt(1/2) <= m < sqrt(2): log(1 + f) as a polynomial in f = m - 1, plus i
@@ -56,7 +62,7 @@ nv_log(Gen *g, Num x, LogBase base)
         r = gen_fma(g, i, number(g, log10_2_high), r);
         break;
     }
-    return checked(g, x, 0.0, r);
+    return checked(g, a, 0.0, r);
 }
 
 /* With 2^e about 1 + x: f = x / 2^e + (1 / 2^e - 1) is exact but for the last bit of

@@ -1,14 +1,18 @@
 /* Sine and its like on a GPU, fp32. The multiple of pi/2 is taken off in double
-   precision; what a number beyond 10^13 leaves of it comes out of integer products,
-   behind a branch that hardly any program takes. */
+   precision; what a number beyond 10^13 leaves of it comes out of integer products, in a
+   function behind a branch that hardly any program takes. The function gives the sine
+   itself: were the branches joined before the polynomials, LLVM would move those of all
+   elements of a thread behind the last branch, with two registers for each remainder. */
 #include "codegen/gen_nv_math.h"
 
 enum { PI_WORDS = 7 };
 
-/* sin or cos of r, |r| <= pi/4, by whether the quadrant q is odd; negated for q of 2, 3.
- */
+/* A function of r + q pi/2, |r| <= pi/4. */
+typedef Num (*OfRest)(Gen *g, Num r, LLVMValueRef q);
+
+/* sin or cos of r, by whether the quadrant q is odd; negated for q of 2, 3. */
 static Num
-wave(Gen *g, Num r, LLVMValueRef q)
+sine(Gen *g, Num r, LLVMValueRef q)
 {
     static const double sin_c[] = {-1.6666654611e-1, 8.3321608736e-3, -1.9515295891e-4};
     static const double cos_c[] = {1.0, -0.5, 4.166664568298827e-2, -1.388731625493765e-3,
@@ -22,6 +26,25 @@ wave(Gen *g, Num r, LLVMValueRef q)
     return where(g, back, minus(g, y), y);
 }
 
+static Num
+cosine(Gen *g, Num r, LLVMValueRef q)
+{
+    return sine(g, r, LLVMBuildAdd(g->b, q, ll_int(g->i32, 1), ""));
+}
+
+static Num
+tangent(Gen *g, Num r, LLVMValueRef q)
+{
+    static const double c[] = {0.333331406,  0.133391827,   0.0533821881,
+                               0.0245260466, 0.00297677121, 0.00946475007};
+    Num s = mul(g, r, r);
+    Num t = gen_fma(g, mul(g, s, r), gen_polynomial(g, s, c, 6), r);
+    LLVMValueRef odd = LLVMBuildTrunc(g->b, q, g->i1, "");
+    Num v = nv_rcp(g, t); /* and a step of Newton's */
+    v = gen_fma(g, gen_fma(g, minus(g, v), t, number(g, 1.0)), v, v);
+    return where(g, odd, minus(g, v), t);
+}
+
 static LLVMValueRef
 word_of(Gen *g, LLVMValueRef table, LLVMTypeRef type, LLVMValueRef at, int next)
 {
@@ -32,36 +55,27 @@ word_of(Gen *g, LLVMValueRef table, LLVMTypeRef type, LLVMValueRef at, int next)
 }
 
 /* x = m 2^e with a whole m of 24 bits: m times the 96 bits of 2/pi whose first has the
-   weight 2 / 2^e. Of the product's first 64 bits the first two are the quadrant, the
-   others what is left in quarters of a turn, which is rounded to the nearest. Returns
-   the 64 bits, of a function of its own: 40 instructions that a tile would repeat. */
+   weight 2 / 2^e. Of the product's first 64 bits, which are returned, the first two are
+   the quadrant, the others what is left in quarters of a turn. */
 static LLVMValueRef
-far_turns(Gen *g)
+far_turns(Gen *g, Num x)
 {
     static const uint32_t two_over_pi[PI_WORDS] = {0xa2f9836e, 0x4e441529, 0xfc2757d1,
                                                    0xf534ddc0, 0xdb629599, 0x3c439041,
                                                    0xfe5163ab};
-    LLVMValueRef fn = LLVMGetNamedFunction(g->mod, "far_turns");
-    if (fn)
-        return fn;
-    LLVMTypeRef type = LLVMFunctionType(g->i64, &g->f32, 1, 0);
-    LLVMBasicBlockRef back = LLVMGetInsertBlock(g->b);
     LLVMValueRef words[PI_WORDS];
-    fn = LLVMAddFunction(g->mod, "far_turns", type);
-    LLVMSetLinkage(fn, LLVMInternalLinkage);
-    ll_fn_attr(fn, "noinline");
-    ll_fn_attr(fn, "nounwind");
-    LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->cx, fn, ""));
     for (int i = 0; i < PI_WORDS; i++)
         words[i] = ll_int(g->i32, (int32_t)two_over_pi[i]);
     LLVMValueRef list = LLVMConstArray2(g->i32, words, PI_WORDS);
     LLVMTypeRef array = LLVMTypeOf(list);
-    LLVMValueRef table = LLVMAddGlobalInAddressSpace(g->mod, array, "two_over_pi", 1);
-    LLVMSetInitializer(table, list);
-    LLVMSetGlobalConstant(table, 1);
-    LLVMSetLinkage(table, LLVMInternalLinkage);
-
-    LLVMValueRef bits = bits_of(g, LLVMGetParam(fn, 0)), w[4];
+    LLVMValueRef table = LLVMGetNamedGlobal(g->mod, "two_over_pi");
+    if (!table) {
+        table = LLVMAddGlobalInAddressSpace(g->mod, array, "two_over_pi", 1);
+        LLVMSetInitializer(table, list);
+        LLVMSetGlobalConstant(table, 1);
+        LLVMSetLinkage(table, LLVMInternalLinkage);
+    }
+    LLVMValueRef bits = bits_of(g, x), w[4];
     LLVMValueRef m = LLVMBuildAnd(g->b, bits, ll_int(g->i32, 0x7fffff), "");
     m = LLVMBuildZExt(g->b, LLVMBuildOr(g->b, m, ll_int(g->i32, 0x800000), ""), g->i64,
                       "");
@@ -83,7 +97,39 @@ far_turns(Gen *g)
     }
     LLVMValueRef high = LLVMBuildShl(g->b, p[0], ll_int(g->i64, 32), "");
     LLVMValueRef low = LLVMBuildAnd(g->b, p[1], ll_int(g->i64, 0xffffffff), "");
-    LLVMBuildRet(g->b, LLVMBuildOr(g->b, high, low, ""));
+    return LLVMBuildOr(g->b, high, low, "");
+}
+
+/* The function for numbers beyond 10^13: 70 instructions that a tile would repeat. */
+static LLVMValueRef
+far_function(Gen *g, const char *name, OfRest of)
+{
+    LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name);
+    if (fn)
+        return fn;
+    LLVMTypeRef type = LLVMFunctionType(g->f32, &g->f32, 1, 0);
+    LLVMBasicBlockRef back = LLVMGetInsertBlock(g->b);
+    fn = LLVMAddFunction(g->mod, name, type);
+    LLVMSetLinkage(fn, LLVMInternalLinkage);
+    ll_fn_attr(fn, "noinline");
+    ll_fn_attr(fn, "nounwind");
+    LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->cx, fn, ""));
+    Num x = LLVMGetParam(fn, 0);
+    LLVMValueRef turns = far_turns(g, x), zero = ll_int(g->i64, 0);
+    LLVMValueRef part = LLVMBuildShl(g->b, turns, ll_int(g->i64, 2), "");
+    LLVMValueRef quadrant = LLVMBuildLShr(g->b, turns, ll_int(g->i64, 62), "");
+    LLVMValueRef up = LLVMBuildLShr(g->b, part, ll_int(g->i64, 63), "");
+    quadrant = LLVMBuildAdd(g->b, quadrant, up, ""); /* rounded to the nearest */
+    LLVMValueRef angle = LLVMBuildSIToFP(g->b, part, g->f64, "");
+    angle = times(g, angle, 1.5707963267948966 * 0x1p-64);
+    LLVMValueRef below = less(g, x, 0.0);
+    angle = where(g, below, minus(g, angle), angle);
+    quadrant = where(g, below, LLVMBuildSub(g->b, zero, quadrant, ""), quadrant);
+    quadrant = LLVMBuildTrunc(g->b, quadrant, g->i32, "");
+    /* infinite: NaN */
+    angle = where(g, more(g, size_of(g, x), 0x1.fffffep127),
+                  ll_float(g->f64, __builtin_nan("")), angle);
+    LLVMBuildRet(g->b, of(g, LLVMBuildFPTrunc(g->b, angle, g->f32, ""), quadrant));
     LLVMPositionBuilderAtEnd(g->b, back);
     return fn;
 }
@@ -103,6 +149,10 @@ most_of(LLVMValueRef v, int depth)
     case LLVMUIToFP:
         return __builtin_ldexp(
             1, (int)LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(v, 0))));
+    case LLVMFPExt: /* of an infinity the near way makes NaN, too */
+        return LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(v, 0))) == LLVMHalfTypeKind
+                   ? 65504
+                   : __builtin_inf();
     case LLVMFNeg: return most_of(LLVMGetOperand(v, 0), depth - 1);
     case LLVMFMul:
         return most_of(LLVMGetOperand(v, 0), depth - 1) *
@@ -118,10 +168,10 @@ most_of(LLVMValueRef v, int depth)
     }
 }
 
-/* x = r + q pi/2, |r| <= pi/4. Adding 1.5 * 2^52 leaves the multiple's low bits in the
-   low bits of the sum; pi/2 in two parts leaves an exact remainder. */
+/* Adding 1.5 * 2^52 leaves the low bits of x's multiple of pi/2 in the low bits of the
+   sum; pi/2 in two parts leaves an exact remainder. */
 static Num
-reduced(Gen *g, Num x, LLVMValueRef *q)
+of_angle(Gen *g, Num x, const char *far_name, OfRest of)
 {
     enum { DEPTH = 8 };
     const double far_from = 1e13;
@@ -131,65 +181,42 @@ reduced(Gen *g, Num x, LLVMValueRef *q)
     LLVMValueRef k = sub(g, sum, magic);
     LLVMValueRef r = gen_fma(g, k, ll_float(g->f64, -1.5707963267948966), wide);
     r = gen_fma(g, k, ll_float(g->f64, -6.123233995736766e-17), r);
-    *q = LLVMBuildTrunc(g->b, LLVMBuildBitCast(g->b, sum, g->i64, ""), g->i32, "");
-    if (most_of(x, DEPTH) <= far_from) /* Box-Muller's, say */
-        return LLVMBuildFPTrunc(g->b, r, g->f32, "");
+    LLVMValueRef q = LLVMBuildBitCast(g->b, sum, g->i64, "");
+    q = LLVMBuildTrunc(g->b, q, g->i32, "");
+    Num y = of(g, LLVMBuildFPTrunc(g->b, r, g->f32, ""), q);
+    if (most_of(x, DEPTH) <= far_from) /* Box-Muller's, say, or a half's */
+        return y;
 
-    LLVMValueRef large = more(g, size_of(g, x), far_from), fn = far_turns(g);
+    LLVMValueRef large = more(g, size_of(g, x), far_from);
+    LLVMValueRef fn = far_function(g, far_name, of);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
     LLVMValueRef caller = LLVMGetBasicBlockParent(here);
     LLVMBasicBlockRef far = LLVMAppendBasicBlockInContext(g->cx, caller, "");
     LLVMBasicBlockRef rest = LLVMAppendBasicBlockInContext(g->cx, caller, "");
     ll_likely(LLVMBuildCondBr(g->b, large, far, rest), 1);
-
     LLVMPositionBuilderAtEnd(g->b, far);
-    LLVMValueRef turns = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(fn), fn, &x, 1, "");
-    LLVMValueRef part = LLVMBuildShl(g->b, turns, ll_int(g->i64, 2), "");
-    LLVMValueRef quadrant = LLVMBuildLShr(g->b, turns, ll_int(g->i64, 62), "");
-    LLVMValueRef up = LLVMBuildLShr(g->b, part, ll_int(g->i64, 63), "");
-    quadrant = LLVMBuildAdd(g->b, quadrant, up, "");
-    LLVMValueRef angle = LLVMBuildSIToFP(g->b, part, g->f64, "");
-    angle = times(g, angle, 1.5707963267948966 * 0x1p-64);
-    LLVMValueRef below = less(g, x, 0.0), zero = ll_int(g->i64, 0);
-    angle = where(g, below, minus(g, angle), angle);
-    quadrant = where(g, below, LLVMBuildSub(g->b, zero, quadrant, ""), quadrant);
-    quadrant = LLVMBuildTrunc(g->b, quadrant, g->i32, "");
-    /* infinite: NaN */
-    angle = where(g, more(g, size_of(g, x), 0x1.fffffep127),
-                  ll_float(g->f64, __builtin_nan("")), angle);
+    Num other = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(fn), fn, &x, 1, "");
     LLVMBuildBr(g->b, rest);
-
     LLVMPositionBuilderAtEnd(g->b, rest);
     LLVMBasicBlockRef from[2] = {here, far};
-    LLVMValueRef rs[2] = {r, angle}, qs[2] = {*q, quadrant};
-    r = LLVMBuildPhi(g->b, g->f64, "");
-    LLVMAddIncoming(r, rs, from, 2);
-    *q = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(*q, qs, from, 2);
-    return LLVMBuildFPTrunc(g->b, r, g->f32, "");
+    Num both_ways[2] = {y, other};
+    y = LLVMBuildPhi(g->b, g->f32, "");
+    LLVMAddIncoming(y, both_ways, from, 2);
+    return y;
 }
 
 /* Within 1.6 ulp. */
 Num
 nv_sine(Gen *g, Num x, int quadrant)
 {
-    LLVMValueRef q;
-    Num r = reduced(g, x, &q);
-    return wave(g, r, LLVMBuildAdd(g->b, q, ll_int(g->i32, quadrant), ""));
+    return quadrant == 0 ? of_angle(g, x, "far_sine", sine)
+                         : of_angle(g, x, "far_cosine", cosine);
 }
 
 Num
 nv_tan(Gen *g, Num *x)
 {
-    static const double c[] = {0.333331406,  0.133391827,   0.0533821881,
-                               0.0245260466, 0.00297677121, 0.00946475007};
-    LLVMValueRef turns;
-    Num r = reduced(g, x[0], &turns), s = mul(g, r, r);
-    Num t = gen_fma(g, mul(g, s, r), gen_polynomial(g, s, c, 6), r);
-    LLVMValueRef odd = LLVMBuildTrunc(g->b, turns, g->i1, "");
-    Num q = nv_rcp(g, t); /* and a step of Newton's */
-    q = gen_fma(g, gen_fma(g, minus(g, q), t, number(g, 1.0)), q, q);
-    return where(g, odd, minus(g, q), t);
+    return of_angle(g, x[0], "far_tangent", tangent);
 }
 
 /* asin(r) - r over r, of s = r^2 <= 0.335 */
