@@ -100,3 +100,48 @@ slice_add_control(Slice *sl, Op *op)
     add_op(sl, op->parent->parent);
     return finish(sl);
 }
+
+static Value *
+copy_of(const Map *map, Value *v)
+{
+    Value *to = map_get(map, v);
+    return to ? to : v;
+}
+
+static void
+clone_condition(const Slice *sl, Builder *b, Op *op, Map *map)
+{
+    const Type **types = arena_array(sl->arena, const Type *, op->nresult + 1);
+    Value **yields = arena_array(sl->arena, Value *, op->nresult + 1);
+    int n = 0;
+    for (int i = 0; i < op->nresult; i++)
+        if (map_has(&sl->values, &op->results[i]))
+            types[n++] = op->results[i].type;
+    b->loc = op->loc;
+    Op *to = build_if(b, copy_of(map, op_operand(op, 0)), types, n);
+    for (int k = 0; k < 2; k++) {
+        const Region *from = op->regions[k];
+        Builder in = builder_at_end(b->func, to->regions[k]);
+        n = 0;
+        region_each(from, inner) if (slice_has(sl, inner))
+            slice_clone(sl, &in, inner, map);
+        for (int i = 0; i < op->nresult; i++)
+            if (map_has(&sl->values, &op->results[i]))
+                yields[n++] = copy_of(map, op_operand(from->last, i));
+        in.loc = op->loc;
+        build_op(&in, OP_YIELD, yields, n, NULL, NULL, 0);
+    }
+    n = 0;
+    for (int i = 0; i < op->nresult; i++)
+        if (map_has(&sl->values, &op->results[i]))
+            map_set(map, &op->results[i], &to->results[n++]);
+}
+
+void
+slice_clone(const Slice *sl, Builder *b, Op *op, Map *map)
+{
+    if (op->kind == OP_IF)
+        clone_condition(sl, b, op, map);
+    else
+        op_clone(b, op, map);
+}

@@ -6,6 +6,7 @@
 
 #include "ir/base/map.h"
 #include "ir/base/vec.h"
+#include "ir/build.h"
 #include "ir/ir.h"
 
 typedef struct Slice Slice;
@@ -33,6 +34,10 @@ bool slice_add(Slice *sl, Value *v);
 bool slice_add_control(Slice *sl, Op *op);
 /* What op takes, all that is in it included. */
 bool slice_add_operands(Slice *sl, Op *op);
+
+/* A copy of op in front of `b`, of a condition those results that the slice has, and what
+   it has of its bodies. map: values of the slice -> their copies. */
+void slice_clone(const Slice *sl, Builder *b, Op *op, Map *map);
 
 static inline bool
 slice_has(const Slice *sl, const Op *op)

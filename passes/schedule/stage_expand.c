@@ -190,7 +190,7 @@ issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
             if (op->kind == OP_LOAD)
                 issue_plain_load(e, b, op, pred);
             else
-                op_clone(b, op, &e->map);
+                slice_clone(&e->slice, b, op, &e->map);
         }
     }
     if (ntoken)

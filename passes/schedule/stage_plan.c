@@ -59,16 +59,29 @@ through_buffer(const Op *op)
            alloc->parent == op->parent;
 }
 
-/* May a later iteration's v be computed in this one? */
+/* The region that conditions around r are in. */
+static const Region *
+around_conditions(const Region *r)
+{
+    while (r->parent && r->parent->kind == OP_IF)
+        r = r->parent->parent;
+    return r;
+}
+
+/* May a later iteration's v be computed in this one? Of conditions both arms are copied;
+   what they load stays, because no mask says there that the iteration exists. */
 static bool
 enter_ahead(Slice *sl, const Value *v)
 {
     const Plan *p = sl->user;
     const Op *op = v->op;
-    bool plain = !op || op_is(op, T_PURE) ||
-                 (op->kind == OP_LOAD && !is_hazard(p, op)) || through_buffer(op);
-    if (!plain || (op && (op->nregion || op->kind == OP_DOT)) ||
-        (op ? op->parent : v->region) != sl->within)
+    const Region *r = op ? op->parent : v->region;
+    bool here = r == sl->within, condition = op && op->kind == OP_IF;
+    bool plain = !op || condition || op_is(op, T_PURE) ||
+                 (here && op->kind == OP_LOAD && !is_hazard(p, op)) ||
+                 (here && through_buffer(op));
+    if (!plain || (op && ((op->nregion && !condition) || op->kind == OP_DOT)) ||
+        (op ? around_conditions(r) : r) != sl->within)
         sl->why = "the loop computes it";
     return true;
 }
