@@ -65,9 +65,10 @@ const Layout *layout_mma_batch(Session *s, int rank, const int64_t *shape,
                                const int *warps);
 /* An accumulator for threads that multiply and add: lanes and warps (warps[d] of them
    along the dimensions before the last two) so that a thread's elements are a block whose
-   sides are as equal as can be, runs of 16 bytes along the last dimension. */
+   sides are as equal as can be, runs of 16 bytes along the last dimension; `down`: along
+   the rows, too, for a left operand whose rows lie side by side. */
 const Layout *layout_threads(Session *s, int rank, const int64_t *shape, int bytes,
-                             int num_warps);
+                             int num_warps, bool down);
 /* Operand `op` of a product with accumulator `acc`, `k` its inner size: what each thread
    needs for its own elements (kwidth 0), or the fragments of mma for the accumulator of
    m16n8, kwidth consecutive k per register of 32 bits. The register bits begin with those

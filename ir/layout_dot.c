@@ -90,7 +90,8 @@ take_turns(Layout *l, int col)
 }
 
 const Layout *
-layout_threads(Session *s, int rank, const int64_t *shape, int bytes, int num_warps)
+layout_threads(Session *s, int rank, const int64_t *shape, int bytes, int num_warps,
+               bool down)
 {
     enum { ACCESS = 16, LANES = 32 };
     int size[MAX_RANK], lanes[MAX_RANK], warps[MAX_RANK], order[MAX_RANK];
@@ -112,6 +113,9 @@ layout_threads(Session *s, int rank, const int64_t *shape, int bytes, int num_wa
     split_evenly(rest, left[row], left[col], &lanes[row], &lanes[col]);
     size[col] =
         (int)min_i64(min_i64(ACCESS / bytes, each), max_i64(left[col] / lanes[col], 1));
+    if (down)
+        size[row] = (int)min_i64(min_i64(ACCESS / bytes, max_i64(each / size[col], 1)),
+                                 max_i64(left[row] / lanes[row], 1));
     Layout l;
     fill_blocked(&l, rank, shape, size, lanes, warps, order);
     take_turns(&l, col);

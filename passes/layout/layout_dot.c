@@ -377,8 +377,10 @@ plan_dot(Layouts *p, const Op *op, const char **why)
         a->shape[r - 1] >= mma.k)
         return plan_mma(p, op, &mma);
     int bytes = (int)max_i64(type_bits(acc) / 8, 1);
+    bool down = layout_operand_dim(op_operand(op, 0)) == r - 2;
     plan.acc = acc->layout ? acc->layout
-                           : layout_threads(p->s, r, acc->shape, bytes, p->f->num_warps);
+                           : layout_threads(p->s, r, acc->shape, bytes,
+                                            p->f->num_warps, down);
     if (!has_room(p)) {
         plan.unit = "fma";
         plan.a = layout_dot_operand(p->s, plan.acc, a->shape[r - 1], 0, 0);

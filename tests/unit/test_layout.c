@@ -361,7 +361,7 @@ START_TEST(products)
         int64_t shape[4], numel = 1;
         for (int d = 0; d < rank; d++)
             numel *= shape[d] = (int64_t)1 << rnd(d < rank - 2 ? 4 : 7);
-        const Layout *acc = layout_threads(s, rank, shape, 1 << rnd(4), warps);
+        const Layout *acc = layout_threads(s, rank, shape, 1 << rnd(4), warps, rnd(2));
         ck_assert(layout_check(acc, NULL));
         ck_assert_int_eq(layout_warps(acc), warps);
         if (numel >= 32 * warps) /* no thread does what another one does */
