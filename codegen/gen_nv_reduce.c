@@ -1,7 +1,9 @@
 /* Reductions: first among a thread's own registers, then across lanes by shuffles,
    then across warps through shared memory: the cheapest first.
    Which bits of the thread's number lie along the axis is read off the layout; bits
-   that only lead to copies are skipped, so no element counts twice. */
+   that only lead to copies are skipped, so no element counts twice. Numbers of 16 bits
+   that the hardware combines in twos stay together: of one row until two are left, of two
+   rows from lane to lane. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -62,6 +64,56 @@ fold(Reduction *r, const int *reg, int n, LLVMValueRef *out)
            nv_inline(r->g, r->op->regions[0], args, out);
 }
 
+/* The one op that combines two elements; NULL: there are more, or it takes others. */
+static const Op *
+only_op(const Reduction *r)
+{
+    const Region *body = r->op->regions[0];
+    const Op *op = body->first;
+    if (r->n != 1 || !op || op->next != body->last || op->noperand != 2 ||
+        op_operand(body->last, 0) != &op->results[0])
+        return NULL;
+    Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+    bool both = (x == body->args[0] && y == body->args[1]) ||
+                (x == body->args[1] && y == body->args[0]);
+    return both ? op : NULL;
+}
+
+/* Two results of two pairs. */
+static bool
+combine_pair(Reduction *r, LLVMValueRef *x, LLVMValueRef *y, LLVMValueRef *out)
+{
+    Regs a = {2, x}, b = {2, y}, *const in[2] = {&a, &b};
+    const Op *op = only_op(r);
+    return op && nv_half_pair(r->g, op, in, 0, out);
+}
+
+/* fold() of pairs of neighbours: out has what is left of the first ones and of the second
+   ones. False: they are not neighbours, or no numbers that come in twos. */
+static bool
+fold_pairs(Reduction *r, const int *reg, int n, LLVMValueRef *out)
+{
+    LLVMValueRef a[2], b[2];
+    const LLVMValueRef *v = nv_regs(r->g, op_operand(r->op, 0))->v;
+    if (n == 2) {
+        out[0] = v[reg[0]];
+        out[1] = v[reg[0] + 1];
+        return reg[1] == reg[0] + 1 && reg[0] % 2 == 0;
+    }
+    int half = n / 4 * 2;
+    return n % 2 == 0 && fold_pairs(r, reg, half, a) &&
+           fold_pairs(r, reg + half, n - half, b) && combine_pair(r, a, b, out);
+}
+
+static bool
+fold_all(Reduction *r, const int *reg, int n, LLVMValueRef *out)
+{
+    LLVMValueRef pair[2];
+    if (n < 4 || !fold_pairs(r, reg, n, pair))
+        return fold(r, reg, n, out);
+    return nv_inline(r->g, r->op->regions[0], pair, out);
+}
+
 /* Where register q lies in the sliced layout. */
 static uint32_t
 rest_of(const Reduction *r, int q)
@@ -89,7 +141,7 @@ reduce_registers(Reduction *r)
                 same[n++] = q;
         if (!n)
             return gen_unsupported(r->g, r->op, "between threads") != NULL;
-        if (!fold(r, same, n, out))
+        if (!fold_all(r, same, n, out))
             return false;
         for (int k = 0; k < r->n; k++)
             r->acc[k][i] = out[k];
@@ -109,16 +161,11 @@ static bool
 whole_warp(const Reduction *r, PtxId *id)
 {
     enum { LANE_BITS = 5 };
-    const Region *body = r->op->regions[0];
-    const Op *op = body->first;
-    if (r->n != 1 || r->g->info.sm < 80 || !op || op->next != body->last ||
-        op->noperand != 2 || op_operand(body->last, 0) != &op->results[0])
+    const Op *op = only_op(r);
+    if (!op || r->g->info.sm < 80)
         return false;
     const Type *t = op->results[0].type;
-    Value *x = op_operand(op, 0), *y = op_operand(op, 1);
-    bool both = (x == body->args[0] && y == body->args[1]) ||
-                (x == body->args[1] && y == body->args[0]);
-    if (!both || !type_is_int(t) || type_bits(t) != 32)
+    if (!type_is_int(t) || type_bits(t) != 32)
         return false;
     for (int j = 0; j < LANE_BITS; j++)
         if (j >= r->l->n[LD_LANE] || !on_axis(r, r->l->b[LD_LANE][j]) ||
@@ -138,6 +185,30 @@ whole_warp(const Reduction *r, PtxId *id)
     }
 }
 
+/* Results i and i + 1 and those of the lane beside, as one word. */
+static bool
+combine_lanes_pair(Reduction *r, int i, int lanes)
+{
+    Gen *g = r->g;
+    const Op *op = only_op(r);
+    LLVMValueRef *x = &r->acc[0][i], other[2], out[2];
+    if (i + 1 >= r->count || !op || type_bits(op->results[0].type) != 16)
+        return false;
+    LLVMTypeRef pair = LLVMVectorType(LLVMTypeOf(x[0]), 2);
+    LLVMValueRef v = LLVMGetPoison(pair);
+    for (int j = 0; j < 2; j++)
+        v = LLVMBuildInsertElement(g->b, v, x[j], ll_int(g->i32, j), "");
+    v = nv_shuffle_xor(g, LLVMBuildBitCast(g->b, v, g->i32, ""), lanes);
+    v = LLVMBuildBitCast(g->b, v, pair, "");
+    for (int j = 0; j < 2; j++)
+        other[j] = LLVMBuildExtractElement(g->b, v, ll_int(g->i32, j), "");
+    if (!combine_pair(r, x, other, out))
+        return false;
+    x[0] = out[0];
+    x[1] = out[1];
+    return true;
+}
+
 static bool
 reduce_lanes(Reduction *r)
 {
@@ -154,6 +225,10 @@ reduce_lanes(Reduction *r)
             continue;
         for (int i = 0; i < r->count; i++) {
             LLVMValueRef other[MAX_IN];
+            if (combine_lanes_pair(r, i, 1 << j)) {
+                i++;
+                continue;
+            }
             for (int k = 0; k < r->n; k++)
                 other[k] = nv_shuffle_xor(r->g, r->acc[k][i], 1 << j);
             if (!combine(r, i, other))
