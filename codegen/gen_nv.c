@@ -63,6 +63,7 @@ check_tile(Gen *g, const Value *v, int n, Loc loc)
     bool number = product || (type_is_float(t) && v->op && v->op->noperand);
     int words = number ? n * type_bits(t) / 32 : 0;
     Nv *nv = nv_of(g);
+    nv->multiplies |= v->op && op_is(v->op, T_DOT);
     if (words > nv->widest) {
         nv->widest = words;
         nv->widest_at = loc;
@@ -652,6 +653,25 @@ bind_params(Gen *g, const Func *f)
     return true;
 }
 
+/* How many programs of an SM ptxas is told to leave registers for; 0: it decides. One
+   where registers cannot hold all: of a kernel that needs a multiple of 255 ptxas may
+   give up and use 32. Two for 512 threads whose tiles fit into 64 registers, but may
+   just not: with 65 there is one. (Those of fewer get more registers if they are told,
+   and fewer programs.) */
+static int
+least_programs(Gen *g, const Func *f)
+{
+    enum { THREADS = 512, FEW = 48, FITS = 64 };
+    const Nv *nv = nv_of(g);
+    if (nv_roles_of(f))
+        return 0;
+    int alive = nv_alive(g, f);
+    if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
+        return 1;
+    bool fits = alive > FEW && alive <= FITS && !nv->multiplies;
+    return fits && 32 * nv->warps == THREADS ? 2 : 0;
+}
+
 bool
 gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
 {
@@ -696,8 +716,12 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     meta->cluster = nv_cluster(nv_roles_of(f));
     meta->driver = nv.nmaps ? NV_MAP_DRIVER : 0;
     meta->guarded_args |= nv.nmaps > 0;
-    if (nv.widest > NV_ALL_REGS && !nv_roles_of(f)) /* or ptxas gives it few registers */
-        string_attr(g, "nvvm.minctasm", "1");
+    int least = least_programs(g, f);
+    if (least > 0) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", least);
+        string_attr(g, "nvvm.minctasm", text);
+    }
     if (ok && nv.widest > NV_MANY_REGS)
         diag_warning(&g->s->diag, nv.widest_at,
                      "a tile takes %d of a thread's 255 registers: what does not fit "

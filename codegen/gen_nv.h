@@ -33,6 +33,7 @@ typedef struct Nv {
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
+    bool multiplies;        /* there is a dot */
     struct Axis *axis; /* facts of the function's values, NULL until asked for */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
@@ -196,6 +197,10 @@ bool nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *ou
 /* All registers, in pairs that are neighbours in the buffer which the result goes to;
    false: those are r and r + 1, or it goes to none. */
 bool nv_cast_stored(Gen *g, const Op *op, const Regs *in, Regs *out);
+
+/* ---- gen_nv_alive.c */
+/* 32-bit registers of a thread for the tiles of numbers that are alive at once. */
+int nv_alive(Gen *g, const Func *f);
 
 /* ---- gen_nv_half.c: NULL, false: not this one */
 LLVMValueRef nv_half(Gen *g, const Op *op, LLVMValueRef *in);
