@@ -89,6 +89,10 @@ pass_layout(Func *f, PassCx *cx)
     p.products = false;
     each_op(&p, f->body, layout_anchor_data, 0);
     layout_flow(&p, true);
+    each_op(&p, f->body, layout_follow_address, 0);
+    layout_flow(&p, true);
+    each_op(&p, f->body, layout_anchor_rest, 0);
+    layout_flow(&p, true);
     layout_flow_later(&p);
     for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
         layout_flow(&p, false);

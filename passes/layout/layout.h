@@ -62,6 +62,10 @@ void layout_see_fetched(Layouts *p, Op *op);    /* first: loads behind dots */
 void layout_see(Layouts *p, Op *op);            /* then: collects what accesses want */
 void layout_anchor_address(Layouts *p, Op *op); /* pointers */
 void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
+/* Small vectors, which those two leave: as their addresses lie, and those that nobody has
+   said anything of. */
+void layout_follow_address(Layouts *p, Op *op);
+void layout_anchor_rest(Layouts *p, Op *op);
 /* For a value of this shape that nothing is known of. */
 const Layout *layout_default(Layouts *p, const Type *t);
 

@@ -287,17 +287,46 @@ adds_product(const Op *op)
            layout_from_dot(unmoved(op_operand(op, 1)));
 }
 
+/* A vector of fewer elements than threads, loaded one by one: where a reduction left its
+   addresses they stay, in several lanes alike. Lanes of its own would save no access and
+   cost exchanges through shared memory, in a loop in every iteration. */
+static bool
+goes_by_address(const Layouts *p, const Op *op)
+{
+    int vec;
+    const Type *t = op_operand(op, 0)->type;
+    layout_access_dim(op, &vec);
+    return op->kind == OP_LOAD && t->rank == 1 && vec == 1 &&
+           type_numel(t) < 32 * p->f->num_warps;
+}
+
 void
 layout_anchor_address(Layouts *p, Op *op)
 {
-    if (is_access(op) && !adds_product(op))
+    if (is_access(op) && !adds_product(op) && !goes_by_address(p, op))
         anchor_pointer(p, op);
+}
+
+void
+layout_follow_address(Layouts *p, Op *op)
+{
+    if (is_access(op) && goes_by_address(p, op))
+        layout_give(p, &op->results[0], op_operand(op, 0)->type->layout);
+}
+
+void
+layout_anchor_rest(Layouts *p, Op *op)
+{
+    if (!is_access(op) || !goes_by_address(p, op))
+        return;
+    anchor_pointer(p, op);
+    layout_follow_address(p, op);
 }
 
 void
 layout_anchor_data(Layouts *p, Op *op)
 {
-    if (!is_access(op))
+    if (!is_access(op) || goes_by_address(p, op))
         return;
     if (adds_product(op))
         layout_give(p, op_operand(op, 0), op_operand(op, 1)->type->layout);
