@@ -301,13 +301,18 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
 }
 
 /* Python globals that are not constexpr cannot be read in a kernel. */
+static bool
+is_plain(Py v)
+{
+    return v->kind == PY_BOOL || v->kind == PY_INT || v->kind == PY_FLOAT ||
+           v->kind == PY_STR || v->kind == PY_TUPLE || v->kind == PY_LIST ||
+           v->kind == PY_DICT || v->kind == PY_SET;
+}
+
 static Val
 check_global(Sema *s, Name name, const PyBind *b, Py v, Loc loc)
 {
-    bool plain = v->kind == PY_BOOL || v->kind == PY_INT || v->kind == PY_FLOAT ||
-                 v->kind == PY_STR || v->kind == PY_TUPLE || v->kind == PY_LIST ||
-                 v->kind == PY_DICT || v->kind == PY_SET;
-    if (!plain || (b && b->constexpr_))
+    if (!is_plain(v) || (b && b->constexpr_))
         return py_to_val(s, v, name, loc);
     sema_error(s, loc,
                "'%s' is a global variable that is not constexpr: write %s = "
@@ -318,27 +323,30 @@ check_global(Sema *s, Name name, const PyBind *b, Py v, Loc loc)
     return val_error();
 }
 
-/* A function that no kernel can call: nothing, or one of the host. */
+/* Nothing, or what no kernel can use. With `any` it is no kernel that asks: a default
+   value may well be None or an integer. */
 static bool
-is_no_use(Py v)
+is_no_use(Py v, bool any)
 {
-    return !v || (v->kind == PY_FUNC && !v->u.func->jit &&
-                  v->u.func->node->kind == ND_FUNCTION && !v->u.func->node->more.n);
+    return !v || (py_is_hosts(v) && (!any || v->kind == PY_FUNC)) ||
+           (!any && is_plain(v));
 }
 
 /* Where one arm alone of what nobody can decide binds a name to what a kernel can use
    (`if has_triton(): import triton.language as tl`, a jit function beside one of the host
-   that raises), a kernel that uses it ran after that arm: Python has no other value that
+   that raises, libdevice beside an object in its place, a constexpr beside a plain
+   number), a kernel that uses it ran after that arm: Python has no other value that
    compiles. */
 static Py
-only_binding(Sema *s, Interp *in, Py v, Name name)
+only_binding(Sema *s, Interp *in, Py v, Name name, bool any)
 {
     enum { MOST = 4 }; /* arms in the file of an import in an arm */
     for (int i = 0; i < MOST && v->kind == PY_UNKNOWN; i++) {
         const PyUnknown *u = v->u.unknown;
-        if (is_no_use(u->one) == is_no_use(u->other) || builtin_find(s, name, IN_PY))
+        bool one = !is_no_use(u->one, any), other = !is_no_use(u->other, any);
+        if (one == other || builtin_find(s, name, IN_PY))
             return v;
-        v = py_resolve(in, is_no_use(u->other) ? u->one : u->other);
+        v = py_resolve(in, one ? u->one : u->other);
     }
     return v;
 }
@@ -355,7 +363,7 @@ lookup(Sema *s, FrontModule *m, Name name, Loc loc, bool any)
     }
     if (!v)
         return NULL;
-    v = only_binding(s, in, py_resolve(in, v), name);
+    v = only_binding(s, in, py_resolve(in, v), name, any || (b && b->constexpr_));
     if (any || (s->host && v->kind == PY_FUNC))
         return py_to_val(s, v, name, loc);
     if (v->kind == PY_FUNC && !v->u.func->jit) {

@@ -36,6 +36,7 @@ typedef struct Guesser {
     const Node *fn;
     Evidence **use;
     const FrontSpec *spec;
+    bool *serves; /* the default of a parameter */
     const Variant *v;
     const Evidence *odd;  /* the parameter that is not what it seems to be */
     const char *odd_text; /* but of these elements, or this constant */
@@ -200,12 +201,19 @@ type_text(const Guesser *g, Arena *a, const Evidence *u)
 }
 
 /* A default is what a launch gives that says nothing; but None in the place of a pointer
-   is what it gives when there is no such tensor. */
+   is what it gives when there is no such tensor, and some only Python could evaluate. */
 static bool
-default_serves(const Node *p, const Evidence *u)
+default_serves(Sema *s, const Node *p, const Evidence *u)
 {
     bool none = p->b && p->b->kind == ND_CONSTANT && p->b->sub == CK_NONE;
-    return p->b && !(none && u->want & (USE_PTR | USE_DESC));
+    if (!p->b || (none && u->want & (USE_PTR | USE_DESC)))
+        return false;
+    Diag before = s->s->diag;
+    s->host++;
+    bool known = !val_is_error(eval(s, p->b));
+    s->host--;
+    diag_rewind(&s->s->diag, &before);
+    return known;
 }
 
 static void
@@ -214,7 +222,7 @@ guess(const Guesser *g, Arena *a, Buf *out)
     for (int i = 0; i < g->fn->list.n; i++) {
         const Node *p = g->fn->list.at[i];
         const Evidence *u = g->use[i];
-        if (g->spec->args[i].kind != SPEC_UNSET || default_serves(p, u))
+        if (g->spec->args[i].kind != SPEC_UNSET || g->serves[i])
             continue;
         const char *text = u->constexpr_ ? constant_text(g, a, u) : type_text(g, a, u);
         if (u == g->odd && u->constexpr_ && !u->must)
@@ -292,8 +300,13 @@ front_guess(FrontModule *m, const char *kernel, const char *signature,
     sema_init(&sema, m, &host);
     bool ok = spec_read(&sema, fn, &text, false, &spec);
     Guesser g = {.m = m, .fn = fn, .spec = &spec};
-    if (ok)
+    if (ok) {
         g.use = use_collect(&sema, fn, module_home(m, fn), &spec, called);
+        g.serves = arena_array(&s->tmp, bool, fn->list.n + 1);
+        sema.frame->module = module_home(m, fn);
+        for (int i = 0; i < fn->list.n; i++)
+            g.serves[i] = default_serves(&sema, fn->list.at[i], g.use[i]);
+    }
     if (ok)
         add_guesses(&g, s, signature, out);
     arena_reset(&s->tmp, mark);

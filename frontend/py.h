@@ -66,6 +66,7 @@ typedef struct PyUnknown {
     const char *why; /* "it needs a module that is not here": no subject, lower case */
     const char *key; /* what -D decides it by; NULL: nothing short */
     const char *missing; /* dotted name of an import that has no file */
+    bool object; /* of a class of a file, whose base is not known here */
     Py one, other;       /* with a condition: the values, NULL: not bound */
     Loc at[2];           /* where those are bound */
 } PyUnknown;
@@ -346,6 +347,8 @@ bool py_is_name(const char *key); /* a plain name */
 Py py_unknown_part(Interp *in, Py whole, const Node *n);
 /* What an import or an unknown of modules stands for. */
 Py py_resolve(Interp *in, Py v);
+/* Surely nothing that a kernel can use: None, an object, a function of the host. */
+bool py_is_hosts(Py v);
 Py py_name(Interp *in, Name name); /* NULL: not defined */
 /* 1, 0, or -1 with the unknown that decides in *why. */
 int py_condition(Interp *in, const Node *n, Py *why);

@@ -135,9 +135,13 @@ py_instantiate(Interp *in, Py class_, const PyCall *c)
         }
         return py_unknown(in, c->loc, NULL, "it is an enumeration");
     }
-    if (!k->known)
-        return py_call_unknown(
+    if (!k->known) {
+        Py x = py_call_unknown(
             in, py_unknown(in, k->loc, NULL, "a class that is not known here"), c);
+        ((PyUnknown *)(uintptr_t)x->u.unknown)->object =
+            !k->node->more.n && !k->is_tuple && !k->is_aggregate;
+        return x;
+    }
     Py x = py_object(in, class_, NULL);
     Py init = class_find(in, k, name_of(&in->s->names, "__init__"), 0);
     if (init && init->kind == PY_FUNC) {

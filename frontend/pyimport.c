@@ -285,6 +285,35 @@ same_module(Interp *in, Py a, Py b)
     return x && y && x->n == y->n;
 }
 
+/* Is it an import of Triton itself, or of its language? */
+static bool
+is_tritons(Py v)
+{
+    const ModuleImport *im = v->kind == PY_IMPORT ? &v->u.import->what : NULL;
+    if (!im || im->level || !im->path)
+        return false;
+    if (!im->member)
+        return strcmp(im->path, "triton") == 0 ||
+               strcmp(im->path, "triton.language") == 0;
+    return strcmp(im->path, "triton") == 0 && strcmp(im->member, "language") == 0;
+}
+
+bool
+py_is_hosts(Py v)
+{
+    switch (v->kind) {
+    case PY_NONE: return true;
+    case PY_UNKNOWN: return v->u.unknown->object;
+    case PY_OBJECT:
+        return v->u.object->class_ && !v->u.object->class_->u.class_->is_tuple &&
+               !v->u.object->class_->u.class_->is_aggregate;
+    case PY_FUNC:
+        return !v->u.func->jit && v->u.func->node->kind == ND_FUNCTION &&
+               !v->u.func->node->more.n;
+    default: return false;
+    }
+}
+
 Py
 py_resolve(Interp *in, Py v)
 {
@@ -292,8 +321,14 @@ py_resolve(Interp *in, Py v)
         return resolve_import(in, v);
     if (v->kind != PY_UNKNOWN || !v->u.unknown->one || !v->u.unknown->other)
         return v;
-    /* One of two imports: what is not there cannot be what Python found. */
     Py a = v->u.unknown->one, b = v->u.unknown->other;
+    /* Triton or a stand-in for it (`if HAS_TRITON: import triton`, `else: triton =
+       Placeholder()`): with the stand-in the file has no kernels. */
+    if (is_tritons(a) && py_is_hosts(b))
+        return resolve_import(in, a);
+    if (is_tritons(b) && py_is_hosts(a))
+        return resolve_import(in, b);
+    /* One of two imports: what is not there cannot be what Python found. */
     if (a->kind != PY_IMPORT || b->kind != PY_IMPORT)
         return v;
     a = resolve_import(in, a);
