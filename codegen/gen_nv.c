@@ -215,22 +215,39 @@ end_values(Gen *g, const Op *end, int first, Regs **to, int n)
     return true;
 }
 
-/* What a value is where control flow meets: a phi per register, or per four registers of
-   bytes, which would take a register each. */
+/* What a value is where control flow meets: a phi per register, or per word: of four
+   bytes, which would take a register each, and of two fp16 sums of wgmma, which may still
+   be under way: taken apart and put together again they would be read. */
 typedef struct Meeting {
     Regs *regs;
     LLVMValueRef *phi;
     int per; /* registers of a phi */
 } Meeting;
 
-enum { WORD_BYTES = 4 };
+enum { WORD_BITS = 32 };
+
+/* The type of the elements that lie in words together. */
+static const Type *
+word_elem(const Type *t)
+{
+    return type_elem(t->kind == TY_ASYNC ? t->elem : t);
+}
 
 static int
 regs_per_phi(const Type *t, int n)
 {
-    const Type *e = type_elem(t);
-    bool bytes = type_is_tile(t) && e->kind == TY_SCALAR && type_bits(e) == 8;
-    return bytes && n % WORD_BYTES == 0 ? WORD_BYTES : 1;
+    const Type *e = word_elem(t);
+    int bits = e->kind == TY_SCALAR ? type_bits(e) : WORD_BITS;
+    bool words = (type_is_tile(t) && bits == 8) || (t->kind == TY_ASYNC && bits == 16);
+    return words && n % (WORD_BITS / bits) == 0 ? WORD_BITS / bits : 1;
+}
+
+/* A word as a vector of so many integers. */
+static LLVMTypeRef
+word_type(Gen *g, int per)
+{
+    return LLVMVectorType(LLVMIntTypeInContext(g->cx, (unsigned)(WORD_BITS / per)),
+                          (unsigned)per);
 }
 
 static Meeting *
@@ -250,13 +267,12 @@ make_phis(Gen *g, Value *const *v, int n)
     }
     for (int i = 0; i < n; i++) { /* behind all phis */
         Meeting *m = &all[i];
-        LLVMTypeRef four = LLVMVectorType(g->i8, WORD_BYTES);
         LLVMValueRef word = NULL;
         for (int r = 0; r < m->regs->n; r++) {
             if (m->per > 1 && r % m->per == 0)
-                word = LLVMBuildBitCast(g->b, m->phi[r / m->per], four, "");
+                word = LLVMBuildBitCast(g->b, m->phi[r / m->per], word_type(g, m->per), "");
             m->regs->v[r] =
-                m->per > 1 ? nv_from_bits(g, type_elem(v[i]->type),
+                m->per > 1 ? nv_from_bits(g, word_elem(v[i]->type),
                                           LLVMBuildExtractElement(
                                               g->b, word, ll_int(g->i32, r % m->per), ""))
                            : m->phi[r];
@@ -271,9 +287,10 @@ incoming(Gen *g, const Value *v, const Meeting *m, const Regs *from, int r)
 {
     if (m->per == 1)
         return from->v[r];
-    LLVMValueRef word = LLVMGetPoison(LLVMVectorType(g->i8, WORD_BYTES));
+    LLVMValueRef word = LLVMGetPoison(word_type(g, m->per));
     for (int k = 0; k < m->per; k++) {
-        LLVMValueRef x = nv_to_bits(g, type_elem(v->type), from->v[r * m->per + k], 8);
+        LLVMValueRef x = nv_to_bits(g, word_elem(v->type), from->v[r * m->per + k],
+                                    WORD_BITS / m->per);
         word = LLVMBuildInsertElement(g->b, word, x, ll_int(g->i32, k), "");
     }
     return LLVMBuildBitCast(g->b, word, g->i32, "");
