@@ -167,6 +167,20 @@ py_instantiate(Interp *in, Py class_, const PyCall *c)
     return x;
 }
 
+/* The name that a decorator is written by, or that of what it is bound to:
+   `agg = triton.aggregate`, `@agg`. */
+static const char *
+class_decorator(Interp *in, const Node *d)
+{
+    const char *name = py_decorator_name(d);
+    Py v = d->kind == ND_NAME ? py_name(in, d->name) : NULL;
+    v = v ? py_resolve(in, v) : NULL;
+    if (!v || v->kind != PY_BUILTIN || v->u.builtin.self)
+        return name;
+    const char *last = strrchr(v->u.builtin.name, '.');
+    return last ? last + 1 : v->u.builtin.name;
+}
+
 Py
 py_make_class(Interp *in, const Node *n)
 {
@@ -204,7 +218,7 @@ py_make_class(Interp *in, const Node *n)
         py_push(in, k->bases->u.list, base);
     }
     for (int i = 0; i < n->more.n; i++) {
-        const char *by = py_decorator_name(n->more.at[i]);
+        const char *by = class_decorator(in, n->more.at[i]);
         bool data = strcmp(by, "dataclass") == 0;
         k->is_data |= data;
         k->is_aggregate |= strcmp(by, "aggregate") == 0 || strcmp(by, "_aggregate") == 0;

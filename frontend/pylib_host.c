@@ -502,6 +502,8 @@ const PyEntry pylib_host[] = {
     {"torch.cuda.is_available", cuda_available},
     {"torch.cuda.get_device_capability", cuda_capability},
     {"torch.xpu.is_available", never},
+    {"triton.aggregate", keep_value},
+    {"triton.language.core._aggregate", keep_value},
     {"triton.jit", decorator},
     {"triton.runtime.driver.active.get_current_target", current_target},
     {"triton.autotune", decorator},
