@@ -2,6 +2,7 @@
 #include "frontend/builtin.h"
 #include "frontend/class.h"
 #include "frontend/host.h"
+#include "frontend/py.h"
 
 #include <string.h>
 
@@ -231,6 +232,8 @@ get_attribute(Sema *s, Val x, Name attr, Loc loc, bool quiet)
     /* Methods on a literal work as on the tensor it becomes: N.to(tl.int64). */
     if (!r && val_is_number(x) && builtin_find(s, attr, IN_METHOD) && !s->host)
         return quiet ? NULL : tensor_attribute(s, to_tensor(s, x, loc), attr, loc);
+    if (!r)
+        r = py_method(s, x, attr);
     if (!r && !quiet)
         return sema_error(s, loc, "%s has no attribute '%s'", val_describe(s->a, x),
                           attr);

@@ -409,6 +409,8 @@ Py py_fe_member(Interp *in, const char *path, Name attr, Loc loc);
 Py py_fe_attribute(Interp *in, Py x, Name attr, Loc loc);
 /* Calls a function of the host with what a launch knows; NULL: it needs more. */
 Val py_call_host(Sema *s, Py fn, Py args);
+/* A method of Python's of a constant, bound to it; NULL: there is none. */
+Val py_method(Sema *s, Val x, Name name);
 Py py_from_val(Interp *in, Val v);
 
 #endif

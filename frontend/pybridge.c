@@ -263,20 +263,76 @@ py_fe_attribute(Interp *in, Py x, Name attr, Loc loc)
     return taken(in, get_attribute(in->sema, x->u.fe, attr, loc, true), &before);
 }
 
-Val
-py_call_host(Sema *s, Py fn, Py args)
+/* NULL: it raises, or only Python could tell. */
+static Val
+call_in_module(Sema *s, Py fn, Py *args, int n, Loc loc)
 {
     Interp *in = module_interp(s->m);
     PyScope *scope = module_scope(s->m);
     PyFrame frame = {.scope = scope}, *outer = in->frame;
-    PyCall c = {.at = &args, .n = 1, .named = py_dict(in)};
+    PyCall c = {.at = args, .n = n, .named = py_dict(in), .loc = loc};
     in->frame = &frame;
     Py v = py_call(in, fn, &c);
     in->frame = outer;
     bool failed = py_raises(in) || py_lost(v);
     in->raised.type = NULL;
     Diag before = s->s->diag;
-    Val out = failed ? NULL : py_to_val(s, v, "it", (Loc){0});
+    Val out = failed ? NULL : py_to_val(s, v, "it", loc);
     diag_rewind(&s->s->diag, &before);
     return out && !val_is_error(out) ? out : NULL;
+}
+
+Val
+py_call_host(Sema *s, Py fn, Py args)
+{
+    return call_in_module(s, fn, &args, 1, (Loc){0});
+}
+
+/* ---- Python's methods of a kernel's constants: N.bit_length(), KIND.lower() */
+
+static Py
+method_of(Sema *s, Val x, const char *name)
+{
+    Interp *in = module_interp(s->m);
+    bool has = x->kind == FE_INT || x->kind == FE_BOOL || x->kind == FE_STR;
+    Py m = has ? py_attribute(in, py_from_val(in, x), name_of(&in->s->names, name), NULL,
+                              true)
+               : NULL;
+    return m && m->kind == PY_BUILTIN ? m : NULL;
+}
+
+Val
+py_method(Sema *s, Val x, Name name)
+{
+    if (!method_of(s, x, name))
+        return NULL;
+    const Builtin *b = builtin_find(s, name_of(&s->s->names, "__method__"), IN_CORE);
+    Val *pair = arena_array(s->a, Val, 2);
+    pair[0] = x;
+    pair[1] = val_str(s, name);
+    FeVal *v = val_new(s, FE_METHOD);
+    v->self = val_tuple(s, pair, 2);
+    v->u.builtin = b;
+    return v;
+}
+
+Val
+bi_host_method(Sema *s, Args *a)
+{
+    const Val *bound = a->v[0]->u.items;
+    const char *name = bound[1]->u.s;
+    Interp *in = module_interp(s->m);
+    int n = a->v[1]->n;
+    Py *args = arena_array(s->a, Py, n + 1);
+    for (int i = 0; i < n; i++) {
+        if (a->v[1]->u.items[i]->kind == FE_TENSOR)
+            return sema_error(s, a->loc, "'%s' runs at compile time and needs "
+                              "compile-time arguments, found %s", name,
+                              val_describe(s->a, a->v[1]->u.items[i]));
+        args[i] = py_from_val(in, a->v[1]->u.items[i]);
+    }
+    Val v = call_in_module(s, method_of(s, bound[0], name), args, n, a->loc);
+    return v ? v
+             : sema_error(s, a->loc, "'%s' of %s cannot be called so", name,
+                          val_describe(s->a, bound[0]));
 }
