@@ -88,6 +88,13 @@ want_call(Walk *w, const Node *n, Inst *at, unsigned k)
         return;
     }
     bool convert = strcmp(name, "to") == 0 || strcmp(name, "cast") == 0;
+    const Node *as = convert && n->list.n > !method ? n->list.at[!method] : NULL;
+    if (as && as->kind == ND_ATTRIBUTE && strcmp(as->name, "dtype") == 0)
+        use_need(w, as->a, at, k & USE_PTR); /* an address as one of x's type */
+    Val wide = as && w->phase == IS_SURE ? use_global(w, as, at) : NULL;
+    if (wide && wide->kind == FE_DTYPE && dtype_is_int(wide->dt) &&
+        dtype_bits(wide->dt) == 64)
+        return; /* an address may be, too */
     unsigned down = k & (USE_INT | USE_SIZE | USE_ROUNDS |
                          (convert ? 0u : USE_PTR | USE_BYTE | USE_HALF));
     for (int i = 0; i < COUNT_OF(through); i++) {
@@ -293,10 +300,18 @@ see_compare(Walk *w, const Node *n, Inst *at)
     return (Seen){.is = USE_BOOL};
 }
 
-static bool
-use_seen_as_int(Walk *w, const Node *n, Inst *at)
+/* The kernel's parameter that a helper's one is, handed on by name; or what it is. */
+static Evidence *
+handed_on(Walk *w, Evidence *u)
 {
-    return use_see(w, n, at).is & USE_INT;
+    enum { MAX_HELPERS = 12 };
+    for (int i = 0; i < MAX_HELPERS && u && !u->param; i++) {
+        const EvidenceDef *d = u->defs;
+        if (!d || !d->e || d->e->kind != ND_NAME)
+            return u;
+        u = use_name(w, d->at, d->e->name, false);
+    }
+    return u;
 }
 
 static Seen
@@ -307,8 +322,10 @@ see_subscript(Walk *w, const Node *n, Inst *at)
     bool number = i->kind == ND_CONSTANT && i->sub == CK_INT;
     if (v.tuple && number && i->v.u < (uint64_t)v.tuple->list.n)
         return use_see(w, v.tuple->list.at[i->v.u], v.at);
-    Evidence *u = n->a->kind == ND_NAME ? use_name(w, at, n->a->name, false) : NULL;
-    bool counts = i->kind == ND_NAME && use_seen_as_int(w, i, at);
+    Evidence *u = n->a->kind == ND_NAME
+                      ? handed_on(w, use_name(w, at, n->a->name, false))
+                      : NULL;
+    bool counts = i->kind == ND_NAME || i->kind == ND_BINOP; /* tensors take no numbers */
     bool open = !(v.is & ~(unsigned)USE_CONST);
     if (u && u->param && (number || counts) && (open || u->want & USE_TUPLE)) {
         enum { UNSAID = 4, MOST = 16 };
