@@ -270,7 +270,8 @@ make_phis(Gen *g, Value *const *v, int n)
         LLVMValueRef word = NULL;
         for (int r = 0; r < m->regs->n; r++) {
             if (m->per > 1 && r % m->per == 0)
-                word = LLVMBuildBitCast(g->b, m->phi[r / m->per], word_type(g, m->per), "");
+                word = LLVMBuildBitCast(g->b, m->phi[r / m->per], word_type(g, m->per),
+                                        "");
             m->regs->v[r] =
                 m->per > 1 ? nv_from_bits(g, word_elem(v[i]->type),
                                           LLVMBuildExtractElement(
