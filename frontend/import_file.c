@@ -108,6 +108,16 @@ search(FrontModule *from, const char *text, int level)
 }
 
 FrontModule *
+module_load_included(FrontModule *from, Name path)
+{
+    const FrontOptions *opt = module_options(from);
+    FrontModule *m = NULL;
+    for (int i = 0; opt && !m && i < opt->ninclude; i++)
+        m = load_in(from, opt->include_dirs[i], strlen(opt->include_dirs[i]), path);
+    return m;
+}
+
+FrontModule *
 module_load_import(FrontModule *from, Name path, int level)
 {
     static const char none; /* in the place of a file: there is none */

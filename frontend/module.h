@@ -41,6 +41,8 @@ bool module_is_known(const char *path);
 
 /* The file of an import; NULL when there is none. */
 FrontModule *module_load_import(FrontModule *from, Name path, int level);
+/* The same in the folders of -I alone: for what the interpreter stands in for. */
+FrontModule *module_load_included(FrontModule *from, Name path);
 /* A file already loaded for the same root file, by its path. */
 FrontModule *module_cached(FrontModule *from, const char *path);
 /* Parses a text as one more file of the same root. */

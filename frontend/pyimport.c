@@ -188,6 +188,20 @@ handed_on(Interp *in, const ModuleImport *im)
     return NULL;
 }
 
+/* What a file of torch's has, in a folder that -I names: kernels that torch.compile wrote
+   call helpers of inductor. NULL: none. */
+static Py
+included(Interp *in, FrontModule *from, const ModuleImport *im)
+{
+    const char *sub = arena_printf(in->a, "%s.%s", im->path, im->member);
+    FrontModule *file = module_load_included(from, im->path);
+    Py v = file ? module_name(file, im->member) : NULL;
+    if (v)
+        return v;
+    file = module_load_included(from, name_of(&in->s->names, sub));
+    return file ? py_module(in, name_of(&in->s->names, sub), file) : NULL;
+}
+
 /* What the import gives; NULL: it surely fails, `why` says so. */
 static Py
 import_now(Interp *in, FrontModule *from, const ModuleImport *im, Py self, Py *why)
@@ -204,6 +218,8 @@ import_now(Interp *in, FrontModule *from, const ModuleImport *im, Py self, Py *w
         v = py_module_attribute(in, py_module(in, im->path, NULL), im->member, im->loc);
         if (v && v->kind == PY_UNKNOWN && handed_on(in, im))
             v = handed_on(in, im);
+        else if (v && v->kind == PY_UNKNOWN && py_is_below(path, "torch"))
+            v = included(in, from, im) ? included(in, from, im) : v;
     } else if (file) {
         v = module_name(file, im->member);
         if (v == self)
