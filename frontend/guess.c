@@ -1,11 +1,13 @@
 /* Signatures for `sdc check`: what annotations, defaults, configurations and heuristics
    leave open is guessed by what the kernel does with each parameter (use.h). How wide the
    elements are, whether a flag is set and how large a tile is, no use says: there are a
-   few guesses, the likeliest first. At last one parameter after the other is taken to be
-   what it does not seem to be: a name that is bound to integers and then to floats is
-   both to use.h, and a constant may be a number of a few that only its tests know. */
+   few guesses, the likeliest first, which are those that host code names (told.h). At
+   last one parameter after the other is taken to be what it does not seem to be: a name
+   that is bound to integers and then to floats is both to use.h, and a constant may be a
+   number of a few that only its tests know. */
 #include "frontend/module.h"
 #include "frontend/spec.h"
+#include "frontend/told.h"
 #include "frontend/use.h"
 #include "ir/base/util.h"
 
@@ -37,6 +39,8 @@ typedef struct Guesser {
     Evidence **use;
     const FrontSpec *spec;
     bool *serves; /* the default of a parameter */
+    const char **told; /* constants that the host names; NULL: it does not */
+    bool as_told;
     const Variant *v;
     const Evidence *odd;  /* the parameter that is not what it seems to be */
     const char *odd_text; /* but of these elements, or this constant */
@@ -224,7 +228,10 @@ guess(const Guesser *g, Arena *a, Buf *out)
         const Evidence *u = g->use[i];
         if (g->spec->args[i].kind != SPEC_UNSET || g->serves[i])
             continue;
-        const char *text = u->constexpr_ ? constant_text(g, a, u) : type_text(g, a, u);
+        bool told = g->as_told && g->told[i] && u->constexpr_ && !u->must;
+        const char *text = told             ? g->told[i]
+                           : u->constexpr_ ? constant_text(g, a, u)
+                                           : type_text(g, a, u);
         if (u == g->odd && u->constexpr_ && !u->must)
             text = text && *text >= '0' && *text <= '9' ? g->odd_text : text;
         else if (u == g->odd && text && strcmp(text, "i32") == 0)
@@ -267,10 +274,12 @@ add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
                {true, "1"},     {true, "32"},    {true, "256"}};
     int n = g->fn->list.n;
     out->signature = arena_array(&s->perm, const char *, MOST_GUESSES);
-    for (int i = 0; i < COUNT_OF(variants); i++) {
-        g->v = &variants[i];
+    for (int i = 0; i < 2 * COUNT_OF(variants); i++) {
+        g->as_told = i < COUNT_OF(variants);
+        g->v = &variants[i % COUNT_OF(variants)];
         add_guess(g, s, signature, out);
     }
+    g->as_told = true;
     out->likely = out->n;
     for (int i = 0; i < COUNT_OF(bases) * COUNT_OF(odd); i++)
         for (int k = 0; k < n; k++) {
@@ -303,9 +312,12 @@ front_guess(FrontModule *m, const char *kernel, const char *signature,
     if (ok) {
         g.use = use_collect(&sema, fn, module_home(m, fn), &spec, called);
         g.serves = arena_array(&s->tmp, bool, fn->list.n + 1);
+        g.told = arena_array(&s->tmp, const char *, fn->list.n + 1);
         sema.frame->module = module_home(m, fn);
-        for (int i = 0; i < fn->list.n; i++)
+        for (int i = 0; i < fn->list.n; i++) {
             g.serves[i] = default_serves(&sema, fn->list.at[i], g.use[i]);
+            g.told[i] = told_constant(m, &s->tmp, fn->name, fn->list.at[i]->name);
+        }
     }
     if (ok)
         add_guesses(&g, s, signature, out);
