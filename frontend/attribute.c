@@ -312,14 +312,12 @@ get_item(Sema *s, Val x, Val index, Loc loc)
         return object_item(s, x, index, loc);
     if (x->kind != FE_TUPLE)
         return sema_error(s, loc, "%s cannot be indexed", val_describe(s->a, x));
-    if (index->kind == FE_STR && s->host) { /* pairs of name and value: args["N"] */
-        for (int i = 0; i < x->n; i++) {
-            Val pair = x->u.items[i];
-            if (pair->kind == FE_TUPLE && pair->n == 2 &&
-                val_equal(pair->u.items[0], index))
-                return pair->u.items[1];
-        }
-        return sema_error(s, loc, "'%s' is not known at compile time", index->u.s);
+    if (s->host && (index->kind == FE_STR || x->is_dict)) { /* args["N"] */
+        Val found = host_value(x, index);
+        if (!found && index->kind == FE_STR)
+            return sema_error(s, loc, "'%s' is not known at compile time", index->u.s);
+        return found ? found : sema_error(s, loc, "the dict has no key %s",
+                                          val_describe(s->a, index));
     }
     if (index->kind == FE_SLICE) {
         int64_t lo, step;

@@ -153,8 +153,8 @@ eval_in(Sema *s, const Node *n, Val x, Val y)
     if (!s->host || y->kind != FE_TUPLE)
         return sema_error(s, n->loc, "'%s' cannot be used in a kernel; compare with each "
                           "element", sign_text(n->signs[0]));
-    bool found = x->kind == FE_STR && host_item(y, x->u.s);
-    for (int i = 0; i < y->n; i++)
+    bool found = (y->is_dict || x->kind == FE_STR) && host_value(y, x);
+    for (int i = 0; i < y->n && !y->is_dict; i++)
         found = found || val_equal(x, y->u.items[i]);
     return val_bool(s, found == (n->signs[0] == OS_IN));
 }

@@ -28,6 +28,17 @@ host_item(Val dict, const char *name)
 }
 
 Val
+host_value(Val dict, Val key)
+{
+    for (int i = 0; i < dict->n; i++) {
+        Val pair = dict->u.items[i];
+        if (pair->kind == FE_TUPLE && pair->n == 2 && val_equal(pair->u.items[0], key))
+            return pair->u.items[1];
+    }
+    return NULL;
+}
+
+Val
 host_dict(Sema *s, const Node *n)
 {
     Val *pairs = arena_array(s->a, Val, n->list.n + 1);
@@ -41,7 +52,10 @@ host_dict(Sema *s, const Node *n)
             return val_error();
         pairs[i] = val_tuple(s, pair, 2);
     }
-    return val_tuple(s, pairs, n->list.n);
+    FeVal *d = val_new(s, FE_TUPLE);
+    *d = *val_tuple(s, pairs, n->list.n);
+    d->is_dict = true;
+    return d;
 }
 
 /* The first or second halves of pairs. */
@@ -85,8 +99,8 @@ host_method(Sema *s, const Node *call)
                   false);
         return val_none();
     }
-    if (get && arg[0] && arg[0]->kind == FE_STR) {
-        Val found = host_item(x, arg[0]->u.s);
+    if (get && arg[0] && (arg[0]->kind == FE_STR || x->is_dict)) {
+        Val found = host_value(x, arg[0]);
         return found ? found : arg[1] ? arg[1] : val_none();
     }
     return keys ? halves(s, x, 0) : values ? halves(s, x, 1) : items ? x : NULL;

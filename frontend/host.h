@@ -7,6 +7,8 @@
 Val host_pair(Sema *s, const char *name, Val v);
 /* The value of a name in a dict; NULL when it has none. */
 Val host_item(Val dict, const char *name);
+/* That of any key. */
+Val host_value(Val dict, Val key);
 /* A dict of the source. */
 Val host_dict(Sema *s, const Node *n);
 /* x.append(y), x.get(key, otherwise), keys, values and items; NULL for any other call. */

@@ -23,7 +23,7 @@ sanitize(Sema *s, Val v, Loc loc)
         return sema_error(s, loc, "a string can only be bound as a compile-time value: "
                           "annotate the name with ': tl.constexpr'");
     case FE_TUPLE: {
-        if (v->self && !object_is_tuple(v))
+        if (v->is_dict || (v->self && !object_is_tuple(v)))
             return v; /* an aggregate keeps its constants */
         Val *items = arena_array(s->a, Val, v->n + 1);
         for (int i = 0; i < v->n; i++)

@@ -37,6 +37,7 @@ struct FeVal {
     FeKind kind;
     DType dt;  /* DTYPE; element of TENSOR, BLOCK_PTR, DESC, block TYPE */
     int rank;  /* TENSOR, BLOCK_PTR, DESC, block TYPE */
+    bool is_dict; /* TUPLE: of pairs, of the host's */
     int n;     /* TUPLE: elements; MODULE: NS_*; TYPE: CLASS_*; RANGE: see ItemRange */
     const int64_t *shape; /* of `rank`: that of the IR type, or made by val_shaped */
     Value *v;  /* TENSOR, BLOCK_PTR, DESC */
