@@ -108,6 +108,7 @@ class Source:
         self._body: list[tuple[str, str, int, int]] = []
         self._names: dict[str, Any] = {"triton": None, "tl": None}
         self._placed: dict[int, str] = {}
+        self._others: dict[tuple[str, Any], str] = {}  # names that meant two things
         self.kept: list[Any] = []  # whose ids are in _placed
         self.reads: list[tuple[dict[str, Any], str, Any]] = []  # globals: where, value
 
@@ -171,7 +172,7 @@ class Source:
         if not own:
             raise SourceError(f"'{fn.__name__}' has no text that begins with def")
         name = self._placed[id(obj)] = self.fresh(_short(want or own[1]), obj)
-        self._reach(src, fn.get_capture_scope(), fn.fn.__globals__)
+        src = self._reach(src, fn.get_capture_scope(), fn.fn.__globals__)
         if name != own[1]:
             src = re.sub(r"^(\s*def\s+)\w+", r"\g<1>" + name, src, count=1)
         path, line, column = def_place(fn)
@@ -213,8 +214,10 @@ class Source:
         return name
 
     def _reach(self, text: str, scope: dict[str, Any],
-               home: Optional[dict[str, Any]] = None) -> None:
-        """Binds what the names of `text` mean in `scope`; `home`: of it the globals."""
+               home: Optional[dict[str, Any]] = None) -> str:
+        """Binds what the names of `text` mean in `scope`; `home`: of it the globals. The
+        text, with another name for each that means something else elsewhere."""
+        other: dict[str, str] = {}
         tree = ast.parse(textwrap.dedent(text))
         notes = scope.get("__annotations__") or {}
         own = {a.arg for n in ast.walk(tree)
@@ -226,24 +229,45 @@ class Source:
         for n in names:
             if n.id in scope and n.id not in own:
                 v = scope[n.id]
-                self._bind(n.id, v, notes, _attributes(tree, n.id))
+                other[n.id] = self._bind(n.id, v, notes, _attributes(tree, n.id))
                 if home and home.get(n.id) is v and kind(v) in ("constexpr", "value") \
                         and literal(v) is not None:
                     self.reads.append((home, n.id, v))
+        return _renamed(text, [n for n in names if other.get(n.id, n.id) != n.id], other)
 
     def _bind(self, name: str, obj: Any, notes: dict[str, Any],
-              used: frozenset[tuple[str, ...]] = frozenset()) -> None:
-        """Makes `name` mean `obj`."""
+              used: frozenset[tuple[str, ...]] = frozenset()) -> str:
+        """Makes `name` mean `obj`, or another name where it means something else."""
         if name in ("tl", "triton") and isinstance(obj, types.ModuleType) and \
                 is_triton(obj.__name__):
-            return
+            return name
         what = kind(obj)
-        if name in self._names and what != "module":
-            if self._names[name] is obj or literal(obj) is not None and \
-                    literal(obj) == literal(self._names[name]):
-                return
+        if name in self._names and self._names[name] is not obj and what != "module":
+            if literal(obj) is not None and literal(obj) == literal(self._names[name]):
+                return name
+            return self._bind_other(name, obj, notes, what)
+        if what != "module" and name in self._names:
+            return name
+        self._bind_new(name, obj, notes, used, what)
+        return name
+
+    def _bind_other(self, name: str, obj: Any, notes: dict[str, Any], what: str) -> str:
+        if what == "jit":
+            return self.place(obj, name)
+        if what == "class":
             raise SourceError(f"two functions of one kernel mean different things by the "
-                              f"global '{name}'")
+                              f"class '{name}'")
+        key = name, literal(obj) or id(obj)
+        if key not in self._others:
+            self.kept.append(obj)
+            made = self.fresh(name, obj)
+            del self._names[made]
+            self._bind_new(made, obj, {made: notes.get(name, "")}, frozenset(), what)
+            self._others[key] = made
+        return self._others[key]
+
+    def _bind_new(self, name: str, obj: Any, notes: dict[str, Any],
+                  used: frozenset[tuple[str, ...]], what: str) -> None:
         if what == "module":
             self._bind_module(name, obj, used)
         elif what == "jit":
@@ -319,10 +343,24 @@ class Source:
         if "NamedTuple" in src:
             self._head.append("from typing import NamedTuple")
         scope.pop(cls.__name__, None)
-        self._reach(src, scope)
+        src = self._reach(src, scope)
         self.add(src.rstrip(), inspect.getsourcefile(cls) or "", first)
         if cls.__name__ != name:
             self.add(f"{name} = {cls.__name__}")
+
+
+def _renamed(text: str, names: list[ast.Name], to: dict[str, str]) -> str:
+    """The text with other names in these places."""
+    lines = text.splitlines(keepends=True)
+    flat = textwrap.dedent(text).splitlines(keepends=True)
+    margin = [len(a) - len(b) for a, b in zip(lines, flat)]
+    for n in sorted(names, key=lambda n: (n.lineno, n.col_offset), reverse=True):
+        line, old = lines[n.lineno - 1].encode(), n.id.encode()
+        at = n.col_offset + margin[n.lineno - 1]
+        if line[at:at + len(old)] == old:  # inside of an f-string Python tells no place
+            line = line[:at] + to[n.id].encode() + line[at + len(old):]
+            lines[n.lineno - 1] = line.decode()
+    return "".join(lines)
 
 
 def _short(name: str) -> str:

@@ -324,3 +324,21 @@ def test_fork():
         finally:
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0 and (x == 2).all()
+
+
+def test_one_name_in_two_files(tmp_path, monkeypatch):
+    """Globals and helpers of one name: each function means those of its own file."""
+    head = "import sdc\nimport sdc.language as tl\n"
+    helper = "@sdc.jit\ndef scaled(v):\n    return v * N\n\n\n"
+    (tmp_path / "one_name_b.py").write_text(
+        head + "N = tl.constexpr(3)\n\n\n" + helper +
+        "@sdc.jit\ndef thrice(v):\n    return scaled(v) + N\n")
+    (tmp_path / "one_name_a.py").write_text(
+        head + "from one_name_b import thrice\nN = tl.constexpr(5)\n\n\n" + helper +
+        "@sdc.jit\ndef both(x, out):\n    v = tl.load(x)\n"
+        "    tl.store(out, thrice(v))\n    tl.store(out + 1, scaled(v) + N)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from one_name_a import both
+    x, out = np.array([2.0], np.float32), np.zeros(2, np.float32)
+    both[(1,)](x, out)
+    np.testing.assert_array_equal(out, [9.0, 15.0])
