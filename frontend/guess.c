@@ -270,8 +270,8 @@ add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
     static const struct {
         bool constant;
         const char *text;
-    } odd[] = {{false, "fp32"}, {false, "fp16"}, {false, "i32"}, {true, "3"},
-               {true, "1"},     {true, "32"},    {true, "256"}};
+    } odd[] = {{false, "fp32"}, {false, "fp16"}, {false, "i32"}, {false, "fp8e4nv"},
+               {true, "3"},     {true, "1"},     {true, "32"},   {true, "256"}};
     int n = g->fn->list.n;
     out->signature = arena_array(&s->perm, const char *, MOST_GUESSES);
     for (int i = 0; i < 2 * COUNT_OF(variants); i++) {
