@@ -252,20 +252,46 @@ gen_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x)
     return rtz && scalar_bits(to) < scalar_bits(from) ? toward_zero(g, to, wide, y) : y;
 }
 
+/* Strips: LLVM takes its saturating conversions apart into lanes. The number is clamped to
+   what the integer and the float both have, so that the plain conversion is defined. */
+static LLVMValueRef
+strip_to_int(Gen *g, bool is_signed, int bits, LLVMValueRef x)
+{
+    int digits = ll_elem(x) == g->f64 ? 53 : 24, n = bits - is_signed;
+    LLVMTypeRef t = LLVMTypeOf(x);
+    unsigned wide = bits < 32 ? 32 : (unsigned)bits;
+    LLVMTypeRef to = ll_like(x, LLVMIntTypeInContext(g->cx, wide));
+    double end = ldexp(1, n); /* the first that is too large */
+    LLVMValueRef low = ll_float(t, is_signed ? -end : 0);
+    LLVMValueRef high = ll_float(t, n <= digits ? end - 1 : end - ldexp(1, n - digits));
+    LLVMValueRef y = gen_select(g, LLVMBuildFCmp(g->b, LLVMRealOLT, x, high, ""), x, high);
+    y = gen_select(g, LLVMBuildFCmp(g->b, LLVMRealOGT, y, low, ""), y, low);
+    y = is_signed || bits < 32 ? LLVMBuildFPToSI(g->b, y, to, "")
+                               : LLVMBuildFPToUI(g->b, y, to, "");
+    if (n > digits) {
+        LLVMValueRef over = LLVMBuildFCmp(g->b, LLVMRealOGE, x, ll_float(t, end), "");
+        int64_t most = is_signed ? (int64_t)(((uint64_t)1 << n) - 1) : -1;
+        y = gen_select(g, over, ll_int(to, most), y);
+    }
+    return gen_select(g, is_nan(g, x), LLVMConstNull(to), y);
+}
+
 static LLVMValueRef
 float_to_int(Gen *g, bool is_signed, int bits, LLVMValueRef x)
 {
     int via = bits < 16 ? 16 : bits;
     LLVMTypeRef t[2] = {ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)via)),
                         LLVMTypeOf(x)};
-    LLVMValueRef r = ll_intrinsic(g->b, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat",
-                                  t, 2, &x, 1);
+    LLVMValueRef r;
+    if (ll_is_vector(x))
+        r = strip_to_int(g, is_signed, via, x);
+    else
+        r = ll_intrinsic(g->b, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", t, 2, &x,
+                         1);
     if (bits == 64)
         r = gen_select(g, is_nan(g, x), ll_int(t[0], INT64_MIN), r);
-    return bits < via
-               ? LLVMBuildTrunc(
-                     g->b, r, ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)bits)), "")
-               : r;
+    LLVMTypeRef to = ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)bits));
+    return LLVMTypeOf(r) == to ? r : LLVMBuildTrunc(g->b, r, to, "");
 }
 
 /* 64 bits of which f64 holds all that bf16 asks for: where they are more than 53, one bit

@@ -564,6 +564,7 @@ pass_lower_cpu(Func *f, PassCx *cx)
     map_init(&n.map, n.tmp);
     n.vector_bytes = cx->target.vector_bytes;
     simd_row_sums(&n, f->body, 0);
+    simd_sums(&n);
     n.axis = axis_new(f, n.tmp);
     simd_plan(&n);
     Region *body = region_new(f, NULL), *old = f->body;

@@ -219,6 +219,9 @@ bool simd_has_few_rows(Simd *n, Op *dot);
 void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero);
 void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
 
+/* simd_sums.c, before anything is planned: tiles that loops carry to be reduced. */
+void simd_sums(Simd *n);
+
 /* simd_debug.c: what the host hears of while a program runs. */
 void simd_print(Cx *cx, Op *op, int operand, const Ix *ix);
 void simd_assert(Cx *cx, Op *op, const Ix *ix);
@@ -250,5 +253,7 @@ int simd_lane_count(const Simd *n, const Group *g, int64_t size);
 /* simd_emit.c */
 void simd_group(Simd *n, Builder *b, Group *g);
 void simd_copy(Simd *n, Builder *b, Slot *from, Slot *to);
+/* The neutral element of a reduction by one operation. */
+bool simd_identity(const Op *reduce, double *f, int64_t *i, bool *is_float);
 
 #endif

@@ -55,9 +55,8 @@ emit_init(Emit *e, Simd *n, Group *g)
 
 /* ---- reductions */
 
-/* The neutral element of a combination of one operation. */
-static bool
-identity(const Op *op, double *f, int64_t *i, bool *is_float)
+bool
+simd_identity(const Op *op, double *f, int64_t *i, bool *is_float)
 {
     const Region *r = op->regions[0];
     Op *c = r->first;
@@ -108,7 +107,7 @@ acc_init(Emit *e, Builder *b)
             continue;
         if (r->op->noperand > SIMD_MAX_IN)
             bug(&e->n->s->fail, "reduce of %d tiles", r->op->noperand);
-        bool neutral = identity(r->op, &f, &c, &is_float);
+        bool neutral = simd_identity(r->op, &f, &c, &is_float);
         for (int k = 0; k < r->op->noperand; k++) {
             Acc *a = &e->acc[e->nacc++];
             *a = (Acc){.root = r, .operand = k, .has_identity = neutral};

@@ -335,6 +335,56 @@ histograms(Kernel *k, Shape s)
     }
 }
 
+/* Tiles that two loops carry, one behind the other, to be reduced behind them. */
+static void
+carried(Kernel *k, Shape s)
+{
+    const char *e = k->in->name, *ops[2][3] = {{"add", "xor", "mins"},
+                                               {"addf", "maxf", "minf"}};
+    for (int turn = 0; turn < 3 * s.rank; turn++) {
+        const char *op = ops[k->in->is_float][turn % 3], *r = fresh(k);
+        int axis = turn / 3, v = load(k, s, 0, turn);
+        Shape flat = {1, {numel(s)}}, to = {s.rank - 1, {0}};
+        char ptr[24];
+        snprintf(ptr, sizeof ptr, "ptr<%s>", e);
+        for (int d = 0; d < to.rank; d++)
+            to.at[d] = s.at[d + (d >= axis)];
+        line(k, "  %%z%d = const {%s} : %s\n", v,
+             k->in->is_float ? "fvalue=0x0p+0" : "value=0", type(s, e));
+        for (int i = 0; i < 2; i++) {
+            char from[16];
+            snprintf(from, sizeof from, i ? "c%d_0" : "z%d", v);
+            line(k, "  %%b%d_%d = const {value=%d} : i32\n", v, i, i ? 3 : 0);
+            line(k, "  %%e%d_%d = const {value=%d} : i32\n", v, i, i ? 4 : 3);
+            line(k, "  %%n%d_%d = const {value=1} : i32\n", v, i);
+            line(k, "  %%c%d_%d = for %%g%d_%d = %%b%d_%d, %%e%d_%d, %%n%d_%d (", v, i, v,
+                 i, v, i, v, i, v, i);
+            line(k, "%%a%d_%d = %%%s) : %s {\n", v, i, from, type(s, e));
+            line(k, "  %%s%d_%d = splat %%g%d_%d : %s\n", v, i, v, i, type(flat, "i32"));
+            line(k, "  %%t%d_%d = addptr %%q%d, %%s%d_%d : %s\n", v, i, v, v, i,
+                 type(flat, ptr));
+            line(k, "  %%u%d_%d = load %%t%d_%d : %s\n", v, i, v, i, type(flat, e));
+            line(k, "  %%x%d_%d = reshape %%u%d_%d : %s\n", v, i, v, i, type(s, e));
+            line(k, "  %%y%d_%d = %s %%a%d_%d, %%x%d_%d : %s\n", v, i, op, v, i, v, i,
+                 type(s, e));
+            line(k, "  yield %%y%d_%d\n  }\n", v, i);
+        }
+        line(k, "  %%%s = reduce %%c%d_1 {axis=%d} : %s ", r, v, axis, type(to, e));
+        line(k, "(%%h%d: %s, %%k%d: %s) {\n", v, e, v, e);
+        line(k, "  %%hk%d = %s %%h%d, %%k%d : %s\n  yield %%hk%d\n  }\n", v, op, v, v, e,
+             v);
+        if (to.rank == 0) {
+            to = (Shape){1, {2}};
+            line(k, "  %%ro%d = splat %%%s : %s\n", v, r, type(to, e));
+            char name[16];
+            snprintf(name, sizeof name, "ro%d", v);
+            store(k, name, to, k->in);
+        } else {
+            store(k, r, to, k->in);
+        }
+    }
+}
+
 /* ---- running */
 
 static void
@@ -430,6 +480,7 @@ START_TEST(combinations)
     check(&elems[_i], reductions, "reduce");
     check(&elems[_i], scans, "scan");
     check(&elems[_i], histograms, "histogram");
+    check(&elems[_i], carried, "for");
 }
 END_TEST
 
