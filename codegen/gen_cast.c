@@ -252,8 +252,8 @@ gen_fcast(Gen *g, ScalarKind from, ScalarKind to, bool rtz, LLVMValueRef x)
     return rtz && scalar_bits(to) < scalar_bits(from) ? toward_zero(g, to, wide, y) : y;
 }
 
-/* Strips: LLVM takes its saturating conversions apart into lanes. The number is clamped to
-   what the integer and the float both have, so that the plain conversion is defined. */
+/* Strips: LLVM takes its saturating conversions apart into lanes. The number is clamped
+   to what the integer and the float both have: the plain conversion is defined then. */
 static LLVMValueRef
 strip_to_int(Gen *g, bool is_signed, int bits, LLVMValueRef x)
 {
@@ -263,8 +263,9 @@ strip_to_int(Gen *g, bool is_signed, int bits, LLVMValueRef x)
     LLVMTypeRef to = ll_like(x, LLVMIntTypeInContext(g->cx, wide));
     double end = ldexp(1, n); /* the first that is too large */
     LLVMValueRef low = ll_float(t, is_signed ? -end : 0);
-    LLVMValueRef high = ll_float(t, n <= digits ? end - 1 : end - ldexp(1, n - digits));
-    LLVMValueRef y = gen_select(g, LLVMBuildFCmp(g->b, LLVMRealOLT, x, high, ""), x, high);
+    LLVMValueRef high = ll_float(t, end - (n <= digits ? 1 : ldexp(1, n - digits)));
+    LLVMValueRef y;
+    y = gen_select(g, LLVMBuildFCmp(g->b, LLVMRealOLT, x, high, ""), x, high);
     y = gen_select(g, LLVMBuildFCmp(g->b, LLVMRealOGT, y, low, ""), y, low);
     y = is_signed || bits < 32 ? LLVMBuildFPToSI(g->b, y, to, "")
                                : LLVMBuildFPToUI(g->b, y, to, "");
@@ -283,11 +284,11 @@ float_to_int(Gen *g, bool is_signed, int bits, LLVMValueRef x)
     LLVMTypeRef t[2] = {ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)via)),
                         LLVMTypeOf(x)};
     LLVMValueRef r;
+    const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
     if (ll_is_vector(x))
         r = strip_to_int(g, is_signed, via, x);
     else
-        r = ll_intrinsic(g->b, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", t, 2, &x,
-                         1);
+        r = ll_intrinsic(g->b, name, t, 2, &x, 1);
     if (bits == 64)
         r = gen_select(g, is_nan(g, x), ll_int(t[0], INT64_MIN), r);
     LLVMTypeRef to = ll_like(x, LLVMIntTypeInContext(g->cx, (unsigned)bits));

@@ -71,12 +71,15 @@ declare(Gen *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *args, int n,
 static LLVMValueRef
 call_mvec(Gen *g, const char *base, int arity, ScalarKind k, LLVMValueRef *x)
 {
-    bool avx2 = ((const Cpu *)g->priv)->avx2;
-    unsigned width = (k == SK_F32 ? 4 : 2) << avx2, lanes = ll_lanes(x[0]);
+    const Cpu *c = g->priv;
+    unsigned lanes = ll_lanes(x[0]), sse = k == SK_F32 ? 4 : 2;
+    bool whole = c->avx512 && lanes >= 4 * sse;
+    unsigned width = whole ? 4 * sse : c->avx2 ? 2 * sse : sse;
+    char unit = whole ? 'e' : c->avx2 ? 'd' : 'b';
     LLVMTypeRef vec = LLVMVectorType(ll_scalar(g->cx, k), width), type;
     LLVMTypeRef types[2] = {vec, vec};
     char name[64];
-    snprintf(name, sizeof name, "_ZGV%cN%u%s_%s%s", avx2 ? 'd' : 'b', width,
+    snprintf(name, sizeof name, "_ZGV%cN%u%s_%s%s", unit, width,
              arity == 2 ? "vv" : "v", base, k == SK_F32 ? "f" : "");
     LLVMValueRef fn = declare(g, name, vec, types, arity, &type);
     LLVMValueRef part[64];
