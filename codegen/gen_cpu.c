@@ -315,6 +315,19 @@ divide_by_scalar(Gen *g, const Op *op, LLVMValueRef *in)
 }
 
 static LLVMValueRef
+gen_zip(Gen *g, const Op *op)
+{
+    LLVMValueRef at[CPU_MAX_ZIP];
+    LLVMValueRef x = cpu_value(g, op_operand(op, 0)), y = cpu_value(g, op_operand(op, 1));
+    unsigned n = ll_lanes(x), from = attr_has(&op->attrs, ATTR_HIGH) ? n / 2 : 0;
+    if (n < 2 || n > CPU_MAX_ZIP)
+        return gen_unsupported(g, op, "of such strips");
+    for (unsigned i = 0; i < n; i++)
+        at[i] = ll_int(g->i32, (int64_t)(from + i / 2 + i % 2 * n));
+    return LLVMBuildShuffleVector(g->b, x, y, LLVMConstVector(at, n), "");
+}
+
+static LLVMValueRef
 gen_value(Gen *g, const Op *op)
 {
     Cpu *c = g->priv;
@@ -328,6 +341,7 @@ gen_value(Gen *g, const Op *op)
     case OP_NUM_PROGRAMS: return c->grid[axis];
     case OP_ARANGE: return ll_iota(g->i32, lanes, attr_int(&op->attrs, ATTR_START, 0));
     case OP_SPLAT: return ll_splat(g->b, cpu_value(g, op_operand(op, 0)), lanes);
+    case OP_VZIP: return gen_zip(g, op);
     default: break;
     }
     if (!op_is(op, T_ELEMENTWISE) || op->noperand > CPU_MAX_OPERANDS)

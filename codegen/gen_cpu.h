@@ -6,7 +6,7 @@
 
 /* Most bytes of scratch that one running program may need. */
 #define CPU_MAX_SCRATCH ((int64_t)256 << 20)
-enum { CPU_MAX_OPERANDS = 64 };
+enum { CPU_MAX_OPERANDS = 64, CPU_MAX_ZIP = 64 };
 
 typedef struct Cpu {
     LLVMValueRef scratch;

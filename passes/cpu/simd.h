@@ -130,6 +130,14 @@ typedef struct Ev {
     int64_t stride;
 } Ev;
 
+/* A block of rows b[0], b[1], .. and of lanes that run along another dimension from a[0]
+   on, where a[1], .. are the others. */
+enum { SIMD_MOST_TURNED = 16 };
+typedef struct Turn {
+    int size;
+    Value *a[SIMD_MOST_TURNED], *b[SIMD_MOST_TURNED];
+} Turn;
+
 /* What fast code tests for (strides of 1, remainders that change nothing, lanes that do
    not wrap): is it taken so without a test, since there is one, or since a wrong value
    does no harm? */
@@ -147,6 +155,7 @@ struct Cx {
     Cx *pre;     /* in front of the strip: where cond is computed */
     Value *cond; /* i1 in pre, or NULL: nothing assumed */
     Trust trust;
+    const Turn *turn; /* NULL: not in blocks */
     bool skips;  /* reads a buffer that a masked load was written to */
 };
 
@@ -222,6 +231,13 @@ void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
 /* simd_sums.c, before anything is planned: tiles that loops carry to be reduced. */
 void simd_sums(Simd *n);
 
+/* simd_turn.c: the dimension with which that of the lanes changes places on its way from
+   memory, or -1; how large the blocks are, 0: too small. */
+int simd_turn_dim(Simd *n, const Group *g, int lane);
+int simd_turn_size(const Simd *n, const Group *g, int bits, int a, int b);
+/* v, in memory that runs along the block's rows, for all of them. False: it does not. */
+bool simd_turn(Cx *cx, Value *v, const Ix *ix, Ev *out);
+
 /* simd_debug.c: what the host hears of while a program runs. */
 void simd_print(Cx *cx, Op *op, int operand, const Ix *ix);
 void simd_assert(Cx *cx, Op *op, const Ix *ix);
@@ -249,6 +265,7 @@ int simd_slope(Simd *n, const Value *v, int d);
 bool simd_runs_along(Simd *n, const Value *v, int d);
 int simd_lane_dim(Simd *n, const Group *g);
 int simd_lane_count(const Simd *n, const Group *g, int64_t size);
+int simd_widest(const Group *g); /* bits of what it computes */
 
 /* simd_emit.c */
 void simd_group(Simd *n, Builder *b, Group *g);

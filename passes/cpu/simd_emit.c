@@ -27,6 +27,7 @@ typedef struct Emit {
     Simd *n;
     Group *g;
     int w, lane;          /* lanes, and the dimension along which they run */
+    int turn;             /* dimension of the rows of square blocks, or -1 */
     int order[MAX_RANK];  /* dimensions with loops, outermost first */
     int nloop;
     Ix ix[MAX_RANK];
@@ -43,8 +44,12 @@ emit_init(Emit *e, Simd *n, Group *g)
     const Type *t = g->shape;
     e->lane = simd_lane_dim(n, g);
     e->w = simd_lane_count(n, g, t->shape[e->lane]);
+    e->turn = simd_turn_dim(n, g, e->lane);
+    int block = e->turn < 0 ? 0 : simd_turn_size(n, g, simd_widest(g), e->lane, e->turn);
+    e->turn = block ? e->turn : -1;
+    e->w = block ? block : e->w;
     for (int d = 0; d < t->rank; d++) {
-        int64_t step = d == e->lane ? e->w : 1;
+        int64_t step = d == e->lane || d == e->turn ? e->w : 1;
         e->ix[d] = (Ix){d == e->lane && e->w > 1 ? IX_AFF : IX_CONST, 0, NULL};
         if (t->shape[d] > step && d != g->axis)
             e->order[e->nloop++] = d;
@@ -384,7 +389,8 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
         if (r->kind == ROOT_COPY && !is_in_place(e->n, r))
             copy_out(e, cx, r, simd_eval(cx, r->v, e->ix));
     }
-    simd_fetch_stores(cx, e->ix);
+    if (!cx->turn)
+        simd_fetch_stores(cx, e->ix);
 }
 
 /* No assumption was made: the fast code is the code. */
@@ -503,6 +509,52 @@ strip_emit(Emit *e, Builder *b, Value **accs)
         accs[i] = op_result(branch, i);
 }
 
+static void
+block_rows(Builder *b, Value *first, int size, Value **rows)
+{
+    for (int i = 0; i < size; i++)
+        rows[i] = i ? build_binary(b, OP_ADD, first, simd_int(b, first->type, i)) : first;
+}
+
+/* A square block, its rows one after the other where not all of it is there. */
+static void
+block_emit(Emit *e, Builder *b)
+{
+    Simd *n = e->n;
+    Ix *row = &e->ix[e->turn], *lane = &e->ix[e->lane];
+    Turn t = {.size = e->w};
+    Cx pre, cx;
+    block_rows(b, row->v ? row->v : simd_int(b, n->i64, 0), e->w, t.b);
+    block_rows(b, lane->v ? lane->v : simd_int(b, n->i64, 0), e->w, t.a);
+    *lane = (Ix){IX_AFF, 0, t.a[0]};
+    Op *branch = arm_open(e, b, NULL, &pre, &cx);
+    cx.fast = true;
+    cx.turn = &t;
+    for (int i = 0; i < e->w; i++) {
+        *row = (Ix){IX_UNI, 0, t.b[i]};
+        strip_eval(e, &cx, NULL);
+    }
+    if (!cx.cond) {
+        inline_arm(branch, branch->regions[0]);
+        op_erase(branch);
+        return;
+    }
+    build_yield(&cx.b, NULL, 0);
+    op_set_operand(branch, 0, cx.cond);
+    attr_set_int(&n->s->mod, &branch->attrs, ATTR_LIKELY, 0);
+    Builder slow = builder_at_end(n->f, branch->regions[1]);
+    slow.loc = b->loc;
+    Op *loop = build_for(&slow, simd_int(&slow, n->i64, 0), simd_int(&slow, n->i64, e->w),
+                         simd_int(&slow, n->i64, 1), NULL, 0);
+    Builder in = builder_at_end(n->f, loop->regions[0]);
+    in.loc = b->loc;
+    Value *at = build_binary(&in, OP_ADD, t.b[0], loop->regions[0]->args[0]);
+    *row = (Ix){IX_UNI, 0, at};
+    strip_emit(e, &in, NULL);
+    build_yield(&in, NULL, 0);
+    build_yield(&slow, NULL, 0);
+}
+
 /* ---- loops */
 
 static Op *
@@ -510,8 +562,9 @@ loop_open(Emit *e, Builder *b, int d, Value *const *inits, int n)
 {
     const Type *i64 = e->n->i64;
     bool lane = d == e->lane && e->w > 1;
+    int step = lane || d == e->turn ? e->w : 1;
     Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, e->g->shape->shape[d]),
-                         simd_int(b, i64, lane ? e->w : 1), inits, n);
+                         simd_int(b, i64, step), inits, n);
     e->ix[d] = (Ix){lane ? IX_AFF : IX_UNI, 0, loop->regions[0]->args[0]};
     return loop;
 }
@@ -530,7 +583,10 @@ emit_inner(Emit *e, Builder *b)
         accs[i] = e->acc[i].v;
     if (d < 0 || (reduced && d != e->g->axis)) {
         /* The reduced dimension is one step: the loop over d is an ordinary one. */
-        strip_emit(e, b, accs);
+        if (e->turn >= 0)
+            block_emit(e, b);
+        else
+            strip_emit(e, b, accs);
     } else {
         Op *loop = loop_open(e, b, d, accs, e->nacc);
         Builder in = builder_at_end(e->n->f, loop->regions[0]);
@@ -540,7 +596,10 @@ emit_inner(Emit *e, Builder *b)
         if (reduced)
             e->first = build_cmp(&in, OP_CMPI, "eq", loop->regions[0]->args[0],
                                  simd_int(&in, e->n->i64, 0));
-        strip_emit(e, &in, accs);
+        if (e->turn >= 0)
+            block_emit(e, &in);
+        else
+            strip_emit(e, &in, accs);
         build_yield(&in, accs, e->nacc);
         for (int i = 0; i < e->nacc; i++)
             accs[i] = op_result(loop, i);

@@ -84,8 +84,11 @@ group_score(Simd *n, const Group *g, int d)
             r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
         bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY, sure;
         int last = g->shape->rank - 1;
+        /* Stores count more: what is loaded the other way can be turned. */
+        int weight = r->kind == ROOT_STORE ? 3 : 1;
         if (access)
-            score += slope_of(n, op_operand(op, 0), d, &sure) >= 2 ? -8 : sure ? 8 : 7;
+            score += weight *
+                     (slope_of(n, op_operand(op, 0), d, &sure) >= 2 ? -8 : sure ? 8 : 7);
         if (buffer && !(r->either && d == last - 1))
             score += d == last ? r->either ? 0 : 6 : -6;
     }
@@ -116,8 +119,8 @@ simd_lane_dim(Simd *n, const Group *g)
     return best;
 }
 
-static int
-widest(const Group *g)
+int
+simd_widest(const Group *g)
 {
     int bits = 8;
     for (int i = 0; i < g->items.n; i++) {
@@ -144,7 +147,7 @@ simd_lane_count(const Simd *n, const Group *g, int64_t size)
     /* A check costs the same for all lanes of a strip; sums keep their order. */
     if (n->f->check && g->axis < 0)
         return (int)min_i64(size, SIMD_MAX_LANES);
-    int bits = widest(g);
+    int bits = simd_widest(g);
     int w = vectors * 256 / (bits < 32 ? 32 : bits);
     return (int)min_i64(size, w);
 }
