@@ -328,6 +328,19 @@ gen_zip(Gen *g, const Op *op)
 }
 
 static LLVMValueRef
+gen_slide(Gen *g, const Op *op)
+{
+    LLVMValueRef at[CPU_MAX_ZIP], x = cpu_value(g, op_operand(op, 0));
+    int64_t n = ll_lanes(x), by = attr_int(&op->attrs, ATTR_BY, 0);
+    if (n < 2 || n > CPU_MAX_ZIP || by >= n || by <= -n)
+        return gen_unsupported(g, op, "of such a strip");
+    for (int64_t i = 0; i < n; i++)
+        at[i] = ll_int(g->i32, i < by || i - by >= n ? i : i - by);
+    LLVMValueRef lanes = LLVMConstVector(at, (unsigned)n);
+    return LLVMBuildShuffleVector(g->b, x, LLVMGetUndef(LLVMTypeOf(x)), lanes, "");
+}
+
+static LLVMValueRef
 gen_value(Gen *g, const Op *op)
 {
     Cpu *c = g->priv;
@@ -342,6 +355,7 @@ gen_value(Gen *g, const Op *op)
     case OP_ARANGE: return ll_iota(g->i32, lanes, attr_int(&op->attrs, ATTR_START, 0));
     case OP_SPLAT: return ll_splat(g->b, cpu_value(g, op_operand(op, 0)), lanes);
     case OP_VZIP: return gen_zip(g, op);
+    case OP_VSLIDE: return gen_slide(g, op);
     default: break;
     }
     if (!op_is(op, T_ELEMENTWISE) || op->noperand > CPU_MAX_OPERANDS)

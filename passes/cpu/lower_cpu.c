@@ -122,69 +122,6 @@ lower_histogram(Simd *n, Builder *b, Op *op)
     build_yield(&in, NULL, 0);
 }
 
-/* The combine region of a scan on scalars. */
-static void
-combine_scalars(Simd *n, Builder *b, Op *scan, Value **args, Value **out)
-{
-    Region *r = scan->regions[0];
-    for (int i = 0; i < r->narg; i++)
-        map_set(&n->map, r->args[i], args[i]);
-    region_clone_into(b, r, &n->map);
-    for (int i = 0; i < r->last->noperand; i++)
-        out[i] = scalar(n, op_operand(r->last, i));
-}
-
-/* In place, one element after the other along the axis. */
-static void
-scan_line(Simd *n, Builder *b, Op *op, Ix *ix)
-{
-    const Type *t = op_operand(op, 0)->type;
-    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0), k = op->nresult;
-    int64_t size = t->shape[axis];
-    bool reverse = attr_has(&op->attrs, ATTR_REVERSE);
-    Value *acc[SIMD_MAX_IN], *args[2 * SIMD_MAX_IN];
-    ix[axis] = (Ix){IX_CONST, reverse ? size - 1 : 0, NULL};
-    for (int i = 0; i < k; i++)
-        acc[i] = element(n, b, plan_get(n, op_result(op, i))->slot, ix);
-    Op *loop = count_loop(n, b, 1, size, acc, k);
-    Builder in = builder_at_end(n->f, loop->regions[0]);
-    in.loc = op->loc;
-    Value *at = loop->regions[0]->args[0];
-    if (reverse)
-        at = build_binary(&in, OP_SUB, simd_int(&in, n->i64, size - 1), at);
-    ix[axis] = (Ix){IX_UNI, 0, at};
-    for (int i = 0; i < k; i++) {
-        args[i] = loop->regions[0]->args[i + 1];
-        args[k + i] = element(n, &in, plan_get(n, op_result(op, i))->slot, ix);
-    }
-    combine_scalars(n, &in, op, args, acc);
-    for (int i = 0; i < k; i++)
-        set_element(n, &in, plan_get(n, op_result(op, i))->slot, t->rank, ix, acc[i]);
-    build_yield(&in, acc, k);
-}
-
-static void
-lower_scan(Simd *n, Builder *b, Op *op)
-{
-    const Type *t = op_operand(op, 0)->type;
-    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
-    Ix ix[MAX_RANK];
-    Builder at = *b;
-    if (op->nresult > SIMD_MAX_IN)
-        bug(&n->s->fail, "scan of %d tiles", op->nresult);
-    for (int d = 0; d < t->rank; d++) {
-        ix[d] = (Ix){IX_CONST, 0, NULL};
-        if (d == axis || t->shape[d] == 1)
-            continue;
-        Op *loop = count_loop(n, &at, 0, t->shape[d], NULL, 0);
-        ix[d] = (Ix){IX_UNI, 0, loop->regions[0]->args[0]};
-        at = builder_at_end(n->f, loop->regions[0]);
-        at = builder_before(build_yield(&at, NULL, 0));
-    }
-    if (t->shape[axis] > 1)
-        scan_line(n, &at, op, ix);
-}
-
 /* ---- dot */
 
 static Value *
@@ -515,7 +452,7 @@ lower_op(Simd *n, Builder *b, Op *op, int nesting)
     case OP_WHILE: lower_while(n, b, op, nesting); return;
     case OP_DOT: lower_dot(n, b, op); return;
     case OP_PRINT: simd_prints(n, b, op); return;
-    case OP_SCAN: lower_scan(n, b, op); return;
+    case OP_SCAN: simd_scan(n, b, op); return;
     case OP_HISTOGRAM: lower_histogram(n, b, op); return;
     case OP_TOPK: lower_topk(n, b, op); return;
     case OP_BARRIER:

@@ -238,6 +238,9 @@ int simd_turn_size(const Simd *n, const Group *g, int bits, int a, int b);
 /* v, in memory that runs along the block's rows, for all of them. False: it does not. */
 bool simd_turn(Cx *cx, Value *v, const Ix *ix, Ev *out);
 
+/* simd_scan.c: in place, in the buffers of the results. */
+void simd_scan(Simd *n, Builder *b, Op *scan);
+
 /* simd_debug.c: what the host hears of while a program runs. */
 void simd_print(Cx *cx, Op *op, int operand, const Ix *ix);
 void simd_assert(Cx *cx, Op *op, const Ix *ix);
@@ -270,6 +273,9 @@ int simd_widest(const Group *g); /* bits of what it computes */
 /* simd_emit.c */
 void simd_group(Simd *n, Builder *b, Group *g);
 void simd_copy(Simd *n, Builder *b, Slot *from, Slot *to);
+/* The combine region of a reduction or scan, of elementwise operations, on strips: args
+   are (a.., b..). */
+void simd_combine(Cx *cx, const Op *op, Value **args, Value **out);
 /* The neutral element of a reduction by one operation. */
 bool simd_identity(const Op *reduce, double *f, int64_t *i, bool *is_float);
 

@@ -125,9 +125,8 @@ acc_init(Emit *e, Builder *b)
     }
 }
 
-/* The combine region on strips: args are (a.., b..). */
-static void
-combine(Cx *cx, const Op *reduce, Value **args, Value **out)
+void
+simd_combine(Cx *cx, const Op *reduce, Value **args, Value **out)
 {
     const Region *r = reduce->regions[0];
     Map map;
@@ -195,7 +194,7 @@ reduce_step(Emit *e, Cx *cx, int at, Value **accs)
         accs[at] = extreme(&cx->b, never_nan(&e->acc[at]), args[0], args[1]);
         return;
     }
-    combine(cx, op, args, out);
+    simd_combine(cx, op, args, out);
     for (int k = 0; k < n; k++) {
         accs[at + k] = out[k];
         if (e->acc[at].has_identity)
