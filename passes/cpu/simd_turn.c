@@ -17,7 +17,8 @@
 
 #include "ir/base/util.h"
 
-enum { MOST_STEPS = 256, LEAST = 4 };
+/* MOST_COST: a block's code is that of a strip as many times as it has rows. */
+enum { MOST_STEPS = 256, MOST_COST = 1000, LEAST = 4 };
 
 /* ---- does a nest want it? */
 
@@ -70,7 +71,7 @@ int
 simd_turn_dim(Simd *n, const Group *g, int lane)
 {
     int left = MOST_STEPS, found = -1;
-    if (g->axis >= 0 || n->f->check)
+    if (g->axis >= 0 || g->cost > MOST_COST || n->f->check)
         return -1;
     for (int i = 0; i < g->items.n; i++)
         if (!computed(&g->items.at[i]))

@@ -92,6 +92,7 @@ main(void)
 {
     Suite *suite = suite_create("turned");
     TCase *tc = tcase_create("types");
+    tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, turns, 0, TYPES);
     if (!getenv("SDC_TEST_TARGET"))
         tcase_add_loop_test(tc, in_place, 0, TYPES);
