@@ -12,7 +12,9 @@
        %s = reduce %t {axis=1} add                   }
 
    So do loops that go on with the tile of a loop before them, as an iteration that was
-   taken out of one, and maxima and the like. Numbers are added in another order.
+   taken out of one, and maxima and the like. Along rows alone: down columns, memory would
+   be read in another order, a strip of each row at a time. Numbers are added in another
+   order.
 
    Scalars are computed right in front of what uses them: two reductions share a nest
    where nobody between them wants the result of the first. */
@@ -177,7 +179,7 @@ rewrite(Sum *s)
         s->links++;
     const Type *t = result_of(&s->at[0])->type;
     if (t->kind != TY_TILE || !only_reduced(s) || !begins_neutral(s, &c) ||
-        is_strip(s->n, t))
+        attr_int(&s->like->attrs, ATTR_AXIS, 0) != t->rank - 1 || is_strip(s->n, t))
         return;
     Builder b = builder_before(s->at[0].loop);
     b.loc = s->at[0].loop->loc;
