@@ -231,12 +231,12 @@ void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
 /* simd_sums.c, before anything is planned: tiles that loops carry to be reduced. */
 void simd_sums(Simd *n);
 
-/* simd_turn.c: the dimension with which that of the lanes changes places on its way from
-   memory, or -1; how large the blocks are, 0: too small. */
-int simd_turn_dim(Simd *n, const Group *g, int lane);
-int simd_turn_size(const Simd *n, const Group *g, int bits, int a, int b);
+/* simd_transpose.c: the dimension with which that of the lanes changes places on its way
+   from memory, or -1; how large the blocks are, 0: too small. */
+int simd_transpose_dim(Simd *n, const Group *g, int lane);
+int simd_transpose_size(const Simd *n, const Group *g, int bits, int a, int b);
 /* v, in memory that runs along the block's rows, for all of them. False: it does not. */
-bool simd_turn(Cx *cx, Value *v, const Ix *ix, Ev *out);
+bool simd_transpose(Cx *cx, Value *v, const Ix *ix, Ev *out);
 
 /* simd_scan.c: in place, in the buffers of the results. */
 void simd_scan(Simd *n, Builder *b, Op *scan);

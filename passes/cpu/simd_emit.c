@@ -44,8 +44,9 @@ emit_init(Emit *e, Simd *n, Group *g)
     const Type *t = g->shape;
     e->lane = simd_lane_dim(n, g);
     e->w = simd_lane_count(n, g, t->shape[e->lane]);
-    e->turn = simd_turn_dim(n, g, e->lane);
-    int block = e->turn < 0 ? 0 : simd_turn_size(n, g, simd_widest(g), e->lane, e->turn);
+    e->turn = simd_transpose_dim(n, g, e->lane);
+    int block = e->turn < 0 ? 0
+                            : simd_transpose_size(n, g, simd_widest(g), e->lane, e->turn);
     e->turn = block ? e->turn : -1;
     e->w = block ? block : e->w;
     for (int d = 0; d < t->rank; d++) {

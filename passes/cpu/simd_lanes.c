@@ -84,7 +84,7 @@ group_score(Simd *n, const Group *g, int d)
             r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
         bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY, sure;
         int last = g->shape->rank - 1;
-        /* Stores count more: what is loaded the other way can be turned. */
+        /* Stores count more: what is loaded the other way can be transposed. */
         int weight = r->kind == ROOT_STORE ? 3 : 1;
         if (access)
             score += weight *

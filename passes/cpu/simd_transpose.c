@@ -1,10 +1,10 @@
-/* Blocks that are turned in registers.
+/* Blocks that are transposed in registers.
 
    Where a nest loads along one dimension and stores along another, lanes can run along
    one of them alone: the other side takes its lanes one by one, each from a line of its
    own. Such a nest is computed in square blocks: lanes run as the stores do, and what is
-   loaded the other way comes in strips of its own direction, which are turned, a block at
-   once, and remembered as the strips that the nest asks for.
+   loaded the other way comes in strips of its own direction, which are transposed, a
+   block at once, and remembered as the strips that the nest asks for.
 
        for %j = 0, 64, 16 { for %i = 0, 64, 16 {      // lanes along i
          %x0 = vload &x[i, j..] .. %x15 = vload &x[i + 15, j..]
@@ -24,7 +24,7 @@ enum { MOST_STEPS = 256, MOST_COST = 1000, LEAST = 4 };
 
 /* Does v come from memory that runs along dimension b, and not along a? */
 static bool
-turned(Simd *n, const Value *v, int a, int b, int *left)
+transposed(Simd *n, const Value *v, int a, int b, int *left)
 {
     const Op *op = v->op;
     if (!simd_tile(v) || --*left < 0 || v->type->shape[a] == 1 || v->type->shape[b] == 1)
@@ -39,17 +39,17 @@ turned(Simd *n, const Value *v, int a, int b, int *left)
     case OP_LOAD:
         return simd_runs_along(n, op_operand(op, 0), b) &&
                !simd_runs_along(n, op_operand(op, 0), a);
-    case OP_BROADCAST: return turned(n, op_operand(op, 0), a, b, left);
+    case OP_BROADCAST: return transposed(n, op_operand(op, 0), a, b, left);
     case OP_EXPAND_DIMS:
         return a != axis && b != axis &&
-               turned(n, op_operand(op, 0), a - (a > axis), b - (b > axis), left);
+               transposed(n, op_operand(op, 0), a - (a > axis), b - (b > axis), left);
     case OP_TRANS:
-        return turned(n, op_operand(op, 0), (int)perm->v.ints[a], (int)perm->v.ints[b],
-                      left);
+        return transposed(n, op_operand(op, 0), (int)perm->v.ints[a],
+                          (int)perm->v.ints[b], left);
     default: break;
     }
     for (int i = 0; op_is(op, T_ELEMENTWISE) && i < op->noperand; i++)
-        if (turned(n, op_operand(op, i), a, b, left))
+        if (transposed(n, op_operand(op, i), a, b, left))
             return true;
     return false;
 }
@@ -68,7 +68,7 @@ computed(const Root *r)
 }
 
 int
-simd_turn_dim(Simd *n, const Group *g, int lane)
+simd_transpose_dim(Simd *n, const Group *g, int lane)
 {
     int left = MOST_STEPS, found = -1;
     if (g->axis >= 0 || g->cost > MOST_COST || n->f->check)
@@ -78,13 +78,13 @@ simd_turn_dim(Simd *n, const Group *g, int lane)
             return -1;
     for (int b = 0; b < g->shape->rank && found < 0; b++)
         for (int i = 0; i < g->items.n && b != lane; i++)
-            if (turned(n, computed(&g->items.at[i]), lane, b, &left))
+            if (transposed(n, computed(&g->items.at[i]), lane, b, &left))
                 found = b;
     return found;
 }
 
 int
-simd_turn_size(const Simd *n, const Group *g, int bits, int a, int b)
+simd_transpose_size(const Simd *n, const Group *g, int bits, int a, int b)
 {
     int64_t size = min_i64(n->vector_bytes * 8 / max_i64(bits, 8), SIMD_MOST_TURNED);
     size = min_i64(size, min_i64(g->shape->shape[a], g->shape->shape[b]));
@@ -153,7 +153,7 @@ is_written(const Cx *cx, const Op *load)
 }
 
 bool
-simd_turn(Cx *cx, Value *v, const Ix *ix, Ev *out)
+simd_transpose(Cx *cx, Value *v, const Ix *ix, Ev *out)
 {
     const Turn *t = cx->turn;
     const Type *elem = type_elem(v->type);
@@ -162,7 +162,7 @@ simd_turn(Cx *cx, Value *v, const Ix *ix, Ev *out)
     Slot *slot = plan_get(cx->n, v)->slot;
     if ((!slot && !load) || elem->kind != TY_SCALAR || elem->scalar == SK_I1 ||
         !find_dims(t, v->type->rank, ix, &a, &b, &row) ||
-        !turned(cx->n, v, a, b, &left) || (!slot && is_written(cx, load)))
+        !transposed(cx->n, v, a, b, &left) || (!slot && is_written(cx, load)))
         return false;
     Ix at[MAX_RANK];
     Value *rows[SIMD_MOST_TURNED];

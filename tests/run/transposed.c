@@ -1,6 +1,6 @@
 /* Matrices that are stored along another dimension than they are loaded: squares are
-   turned in registers, edges go row by row. Copies by strides and by tl.trans, beside an
-   operand that is loaded the straight way, of elements of 8 to 64 bits, in place as well
+   transposed in registers, edges go row by row. Copies by strides and by tl.trans, beside
+   an operand that is loaded the straight way, of elements of 8 to 64 bits, in place as well
    (one square matrix becomes itself plus its transpose, within a tile; on a CPU alone,
    since a GPU's threads would need a barrier). */
 #include <stdlib.h>
@@ -58,7 +58,7 @@ turn_case(Env *env, SdcDtype t, int m, int n, int b, int c, bool trans)
 
 START_TEST(turns)
 {
-    Env env = env_open_text("turned.tk", source);
+    Env env = env_open_text("transposed.tk", source);
     for (int trans = 0; trans < 2; trans++) {
         turn_case(&env, types[_i], 64, 32, 32, 32, trans);
         turn_case(&env, types[_i], 50, 70, 32, 64, trans);
@@ -72,7 +72,7 @@ END_TEST
 
 START_TEST(in_place)
 {
-    Env env = env_open_text("turned.tk", source);
+    Env env = env_open_text("transposed.tk", source);
     for (int n = 30; n <= 32; n++) {
         Buf x = buf_poison(&env, types[_i], 0, DIMS(n, n));
         double *want = env_doubles(&env, n * n);
@@ -90,12 +90,12 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("turned");
+    Suite *suite = suite_create("transposed");
     TCase *tc = tcase_create("types");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, turns, 0, TYPES);
     if (!getenv("SDC_TEST_TARGET"))
         tcase_add_loop_test(tc, in_place, 0, TYPES);
     suite_add_tcase(suite, tc);
-    return suite_finish("turned", suite);
+    return suite_finish("transposed", suite);
 }
