@@ -118,33 +118,14 @@ log_gamma_of(Gen *g, Num x)
     return where(g, LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, ""), x, y);
 }
 
-/* A call of the function `name`, which is made when it is first asked for. */
-static Num
-called(Gen *g, const char *name, Num (*body)(Gen *g, Num x), Num x)
-{
-    LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name);
-    LLVMTypeRef type = LLVMFunctionType(g->f32, &g->f32, 1, 0);
-    if (!fn) {
-        LLVMBasicBlockRef back = LLVMGetInsertBlock(g->b);
-        fn = LLVMAddFunction(g->mod, name, type);
-        LLVMSetLinkage(fn, LLVMInternalLinkage);
-        ll_fn_attr(fn, "noinline");
-        ll_fn_attr(fn, "nounwind");
-        LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->cx, fn, ""));
-        LLVMBuildRet(g->b, body(g, LLVMGetParam(fn, 0)));
-        LLVMPositionBuilderAtEnd(g->b, back);
-    }
-    return LLVMBuildCall2(g->b, type, fn, &x, 1, "");
-}
-
 Num
 nv_tgamma(Gen *g, Num *x)
 {
-    return called(g, "gamma_f32", gamma_of, x[0]);
+    return nv_called(g, "gamma_f32", gamma_of, x[0]);
 }
 
 Num
 nv_lgamma(Gen *g, Num *x)
 {
-    return called(g, "log_gamma_f32", log_gamma_of, x[0]);
+    return nv_called(g, "log_gamma_f32", log_gamma_of, x[0]);
 }

@@ -127,6 +127,26 @@ of_bits(Gen *g, LLVMValueRef a)
     return LLVMBuildBitCast(g->b, a, g->f32, "");
 }
 
+/* A call of the function `name`, which is made when it is first asked for: for what is
+   long and stands in many places. */
+static inline Num
+nv_called(Gen *g, const char *name, Num (*body)(Gen *g, Num x), Num x)
+{
+    LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name);
+    LLVMTypeRef type = LLVMFunctionType(g->f32, &g->f32, 1, 0);
+    if (!fn) {
+        LLVMBasicBlockRef back = LLVMGetInsertBlock(g->b);
+        fn = LLVMAddFunction(g->mod, name, type);
+        LLVMSetLinkage(fn, LLVMInternalLinkage);
+        ll_fn_attr(fn, "noinline");
+        ll_fn_attr(fn, "nounwind");
+        LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->cx, fn, ""));
+        LLVMBuildRet(g->b, body(g, LLVMGetParam(fn, 0)));
+        LLVMPositionBuilderAtEnd(g->b, back);
+    }
+    return LLVMBuildCall2(g->b, type, fn, &x, 1, "");
+}
+
 /* ---- of gen_nv_exp.c: the hardware's approximations, subnormal results are 0. Relative
    errors are at most 2^-22 (2^x), 2^-23 (1/x, square root). lg2 is 2^-22 off, absolute
    from 1/2 to 2, else relative. */

@@ -9,6 +9,7 @@ enum { PI_WORDS = 7 };
 
 /* A function of r + q pi/2, |r| <= pi/4. */
 typedef Num (*OfRest)(Gen *g, Num r, LLVMValueRef q);
+typedef Num (*OfNumber)(Gen *g, Num x);
 
 /* sin or cos of r, by whether the quadrant q is odd; negated for q of 2, 3. */
 static Num
@@ -100,21 +101,10 @@ far_turns(Gen *g, Num x)
     return LLVMBuildOr(g->b, high, low, "");
 }
 
-/* The function for numbers beyond 10^13: 70 instructions that a tile would repeat. */
-static LLVMValueRef
-far_function(Gen *g, const char *name, OfRest of)
+/* Of numbers beyond 10^13: 70 instructions that a tile would repeat. */
+static Num
+far_away(Gen *g, Num x, OfRest of)
 {
-    LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name);
-    if (fn)
-        return fn;
-    LLVMTypeRef type = LLVMFunctionType(g->f32, &g->f32, 1, 0);
-    LLVMBasicBlockRef back = LLVMGetInsertBlock(g->b);
-    fn = LLVMAddFunction(g->mod, name, type);
-    LLVMSetLinkage(fn, LLVMInternalLinkage);
-    ll_fn_attr(fn, "noinline");
-    ll_fn_attr(fn, "nounwind");
-    LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->cx, fn, ""));
-    Num x = LLVMGetParam(fn, 0);
     LLVMValueRef turns = far_turns(g, x), zero = ll_int(g->i64, 0);
     LLVMValueRef part = LLVMBuildShl(g->b, turns, ll_int(g->i64, 2), "");
     LLVMValueRef quadrant = LLVMBuildLShr(g->b, turns, ll_int(g->i64, 62), "");
@@ -129,9 +119,25 @@ far_function(Gen *g, const char *name, OfRest of)
     /* infinite: NaN */
     angle = where(g, more(g, size_of(g, x), 0x1.fffffep127),
                   ll_float(g->f64, __builtin_nan("")), angle);
-    LLVMBuildRet(g->b, of(g, LLVMBuildFPTrunc(g->b, angle, g->f32, ""), quadrant));
-    LLVMPositionBuilderAtEnd(g->b, back);
-    return fn;
+    return of(g, LLVMBuildFPTrunc(g->b, angle, g->f32, ""), quadrant);
+}
+
+static Num
+far_sine(Gen *g, Num x)
+{
+    return far_away(g, x, sine);
+}
+
+static Num
+far_cosine(Gen *g, Num x)
+{
+    return far_away(g, x, cosine);
+}
+
+static Num
+far_tangent(Gen *g, Num x)
+{
+    return far_away(g, x, tangent);
 }
 
 /* The largest size that v can have, by the instructions that make it; else infinity. */
@@ -171,7 +177,7 @@ most_of(LLVMValueRef v, int depth)
 /* Adding 1.5 * 2^52 leaves the low bits of x's multiple of pi/2 in the low bits of the
    sum; pi/2 in two parts leaves an exact remainder. */
 static Num
-of_angle(Gen *g, Num x, const char *far_name, OfRest of)
+of_angle(Gen *g, Num x, OfRest of, const char *far_name, OfNumber far)
 {
     enum { DEPTH = 8 };
     const double far_from = 1e13;
@@ -188,17 +194,16 @@ of_angle(Gen *g, Num x, const char *far_name, OfRest of)
         return y;
 
     LLVMValueRef large = more(g, size_of(g, x), far_from);
-    LLVMValueRef fn = far_function(g, far_name, of);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
     LLVMValueRef caller = LLVMGetBasicBlockParent(here);
-    LLVMBasicBlockRef far = LLVMAppendBasicBlockInContext(g->cx, caller, "");
+    LLVMBasicBlockRef away = LLVMAppendBasicBlockInContext(g->cx, caller, "");
     LLVMBasicBlockRef rest = LLVMAppendBasicBlockInContext(g->cx, caller, "");
-    ll_likely(LLVMBuildCondBr(g->b, large, far, rest), 1);
-    LLVMPositionBuilderAtEnd(g->b, far);
-    Num other = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(fn), fn, &x, 1, "");
+    ll_likely(LLVMBuildCondBr(g->b, large, away, rest), 1);
+    LLVMPositionBuilderAtEnd(g->b, away);
+    Num other = nv_called(g, far_name, far, x);
     LLVMBuildBr(g->b, rest);
     LLVMPositionBuilderAtEnd(g->b, rest);
-    LLVMBasicBlockRef from[2] = {here, far};
+    LLVMBasicBlockRef from[2] = {here, away};
     Num both_ways[2] = {y, other};
     y = LLVMBuildPhi(g->b, g->f32, "");
     LLVMAddIncoming(y, both_ways, from, 2);
@@ -209,14 +214,14 @@ of_angle(Gen *g, Num x, const char *far_name, OfRest of)
 Num
 nv_sine(Gen *g, Num x, int quadrant)
 {
-    return quadrant == 0 ? of_angle(g, x, "far_sine", sine)
-                         : of_angle(g, x, "far_cosine", cosine);
+    return quadrant == 0 ? of_angle(g, x, sine, "far_sine", far_sine)
+                         : of_angle(g, x, cosine, "far_cosine", far_cosine);
 }
 
 Num
 nv_tan(Gen *g, Num *x)
 {
-    return of_angle(g, x[0], "far_tangent", tangent);
+    return of_angle(g, x[0], tangent, "far_tangent", far_tangent);
 }
 
 /* asin(r) - r over r, of s = r^2 <= 0.335 */
