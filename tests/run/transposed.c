@@ -1,8 +1,8 @@
 /* Matrices that are stored along another dimension than they are loaded: squares are
-   transposed in registers, edges go row by row. Copies by strides and by tl.trans, beside
-   an operand that is loaded the straight way, of elements of 8 to 64 bits, in place as well
-   (one square matrix becomes itself plus its transpose, within a tile; on a CPU alone,
-   since a GPU's threads would need a barrier). */
+   transposed in registers, edges go row by row. Copies by strides and by tl.trans,
+   beside an operand that is loaded the straight way, of elements of 8 to 64 bits, in
+   place as well (one square matrix becomes itself plus its transpose, within a tile; on a
+   CPU alone, since a GPU's threads would need a barrier). */
 #include <stdlib.h>
 
 #include "tests/run/support/harness.h"
