@@ -181,6 +181,8 @@ make_sort(Gen *g)
     if (chance(g, 40)) {
         Type s = a->t;
         s.dim[s.rank - 1] = 1 << between(g, 0, most);
+        if (s.dim[s.rank - 1] < a->t.dim[s.rank - 1] && dt_info[s.dt].bits < 32)
+            s.dt = I32; /* it ends with tl.max */
         v = let(g, s, "tl.topk($, %d)", a, s.dim[s.rank - 1]);
     } else {
         v = let(g, a->t, "tl.sort($%s)", a, one_of(g, "|, descending=True"));
