@@ -72,7 +72,10 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     case OP_SQRT: return ptx_call(g, PTX_SQRT, x, 1);
     case OP_RSQRT: return ptx_call(g, PTX_RSQRT, x, 1);
     case OP_EXP2: return nv_ex2(g, x[0]);
-    case OP_EXP: return nv_ex2(g, times(g, x[0], 1.4426950408889634));
+    case OP_EXP:
+        x[0] = times(g, x[0], 1.4426950408889634);
+        return attr_has(&op->attrs, ATTR_FLUSH) ? nv_ex2(g, x[0])
+                                                : nv_ex2_gradual(g, x[0]);
     case OP_LOG2: return nv_log(g, x[0], LOG_2);
     case OP_LOG: return nv_log(g, x[0], LOG_E);
     case OP_ERF: return gen_erf(g, x[0], nv_ex2);

@@ -21,6 +21,12 @@ nv_ex2(Gen *g, Num x)
 }
 
 Num
+nv_ex2_gradual(Gen *g, Num x)
+{
+    return one_instruction(g, "ex2.approx.f32 $0, $1;", x);
+}
+
+Num
 nv_lg2(Gen *g, Num x)
 {
     return one_instruction(g, "lg2.approx.f32 $0, $1;", x);

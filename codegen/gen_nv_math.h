@@ -151,6 +151,7 @@ nv_called(Gen *g, const char *name, Num (*body)(Gen *g, Num x), Num x)
    errors are at most 2^-22 (2^x), 2^-23 (1/x, square root). lg2 is 2^-22 off, absolute
    from 1/2 to 2, else relative. */
 Num nv_ex2(Gen *g, Num x);
+Num nv_ex2_gradual(Gen *g, Num x); /* subnormal results, too: three more instructions */
 Num nv_lg2(Gen *g, Num x);
 Num nv_rcp(Gen *g, Num x);
 Num nv_root(Gen *g, Num x);

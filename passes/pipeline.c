@@ -48,6 +48,7 @@ static const PassId gpu_list[] = {
     PASS_cse,
     PASS_licm,
     PASS_dce,
+    PASS_relax_exp, /* after dce: every use counts */
     PASS_layout,
     PASS_cse, /* what layout computed again in two places */
     PASS_dce,

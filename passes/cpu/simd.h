@@ -169,9 +169,6 @@ const Type *simd_wide(Simd *n, const Type *elem); /* element of a dot's buffer *
 bool simd_tile(const Value *v);
 bool simd_zero(const Value *v); /* 0 everywhere, not -0 */
 
-/* simd_nonpositive.c: is the operand of this exp or exp2 never above 0? */
-bool simd_nonpositive(const Op *op);
-
 /* simd_beside_one.c: is this erf only added to numbers of at least 1? */
 bool simd_beside_one(const Op *op);
 

@@ -11,6 +11,7 @@
    tiles, results of dot, scan and the like always have buffers. */
 #include "passes/cpu/simd.h"
 
+#include "ir/analysis/nonpositive.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
@@ -162,7 +163,7 @@ measure_region(Simd *n, Region *r, int nesting)
     region_each(r, op)
     {
         op_plan(n, op)->order = n->order++;
-        if ((op->kind == OP_EXP || op->kind == OP_EXP2) && simd_nonpositive(op))
+        if ((op->kind == OP_EXP || op->kind == OP_EXP2) && nonpositive_exponent(op))
             attr_set_flag(&n->s->mod, &op->attrs, ATTR_NONPOSITIVE);
         if (op->kind == OP_ERF && simd_beside_one(op))
             attr_set_flag(&n->s->mod, &op->attrs, ATTR_BESIDE_ONE);
@@ -600,7 +601,10 @@ zero_first(Simd *n, Op *loop, Slot **s, int i)
         op_operand(dot, 1) == sums)
         return false;
     op_plan(n, dot)->zero_first = loop;
-    Root r = {.kind = ROOT_COPY, .op = loop, .v = op_operand(loop, 3 + i), .dst = s[i],
+    Root r = {.kind = ROOT_COPY,
+              .op = loop,
+              .v = op_operand(loop, 3 + i),
+              .dst = s[i],
               .axis = -1};
     Group *g = root_add(n, r, r.v->type, -1, loop, true);
     g->unless = loop;

@@ -7,7 +7,7 @@
    y is at least x where y comes from the maximum of x along a dimension, or is an
    elementwise maximum with x, through operations on shapes that keep every element where
    it is. */
-#include "passes/cpu/simd.h"
+#include "ir/analysis/nonpositive.h"
 
 enum { MAX_DEPTH = 16 };
 
@@ -84,11 +84,11 @@ at_least(const Value *y, const Value *x, Along a, int depth)
 }
 
 bool
-simd_nonpositive(const Op *op)
+nonpositive_exponent(const Op *op)
 {
     const Value *v = op_operand(op, 0);
     Op *sub = value_def(v, OP_SUBF);
-    if (!simd_tile(v) || !sub)
+    if (!type_is_tile(v->type) || !sub)
         return false;
     Along a = {.rank = v->type->rank};
     for (int i = 0; i < a.rank; i++)
