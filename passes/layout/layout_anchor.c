@@ -6,7 +6,8 @@
 
    The widest access says how many elements a thread holds, but not more than one store
    takes in the innermost loop: with more, each store of a warp would leave gaps, and
-   memory is written in pieces of 32 bytes. Loads with gaps are completed by the cache. */
+   memory is written in pieces of 32 bytes. So it is where neighbours are a few elements
+   apart, or nobody knows how far. Loads with gaps are completed by the cache. */
 #include "passes/layout/layout.h"
 
 #include "ir/analysis/affine.h"
@@ -145,8 +146,9 @@ step_along(const Value *v, int d, int *left, int64_t *step)
 }
 
 /* Where one access takes one element, neighbours of memory still belong to neighbouring
-   lanes, and into one row of a buffer. */
-static void
+   lanes, and into one row of a buffer. How far apart, in elements, the nearest
+   neighbours are; 0: not known. */
+static int64_t
 see_order(Layouts *p, Op *op)
 {
     enum { VISITS = 200 };
@@ -154,14 +156,20 @@ see_order(Layouts *p, Op *op)
     const Op *loop = op->parent->parent;
     Affine at;
     bool affine = affine_of(ptr, loop && loop->kind == OP_FOR ? loop : NULL, &at);
+    int64_t nearest = INT64_MAX;
     for (int d = 0; d < ptr->type->rank && d < AFFINE_RANK; d++) {
-        int64_t step;
+        int64_t step = 0;
         int left = VISITS;
-        if (ptr->type->shape[d] > 1 && (affine ? poly_is_const(&at.at[d], &step)
-                                               : step_along(ptr, d, &left, &step)) &&
-            step == 1)
+        if (ptr->type->shape[d] == 1)
+            continue;
+        if (!(affine ? poly_is_const(&at.at[d], &step)
+                     : step_along(ptr, d, &left, &step)))
+            step = 0;
+        if (step == 1)
             attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, d);
+        nearest = min_i64(nearest, step < 0 ? -step : step);
     }
+    return nearest;
 }
 
 static int
@@ -203,6 +211,14 @@ purpose(const Layouts *p, const Op *op)
     return map_has(&p->fetched, op) ? FOR_MATMUL : FOR_DATA;
 }
 
+/* Elements of one piece of memory that is written. */
+static int64_t
+apart(const Type *t)
+{
+    enum { PIECE_BYTES = 32 };
+    return PIECE_BYTES / max_i64(1, type_bits(type_elem(t)->elem) / 8);
+}
+
 void
 layout_see(Layouts *p, Op *op)
 {
@@ -217,11 +233,12 @@ layout_see(Layouts *p, Op *op)
         runs[d] = access_run(p, op, d);
     attr_set_ints(&p->s->mod, &op->attrs, ATTR_CONTIG, runs, t->rank);
     int dim = layout_access_dim(op, &vec);
-    if (dim < 0)
-        see_order(p, op);
-    dim = layout_access_dim(op, &vec);
-    if (dim < 0)
-        return;
+    if (dim < 0) {
+        int64_t nearest = see_order(p, op);
+        dim = layout_access_dim(op, &vec);
+        if (dim < 0 && (op->kind != OP_STORE || nearest >= apart(t)))
+            return;
+    }
     Choice *c = choice_of(p, t, dim);
     c->vec = (int)max_i64(c->vec, vec);
     int loops = loops_around(op);
