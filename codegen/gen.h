@@ -37,6 +37,9 @@ typedef struct Target {
     /* Transcendental functions and libm on f32 or f64 (scalar or vector). NULL when the
        target has none: the caller reports it. */
     LLVMValueRef (*math)(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
+    /* Integer quotient or remainder. NULL, or a NULL result: LLVM's, with its gaps
+       filled. */
+    LLVMValueRef (*divide)(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y);
     /* Float to float. NULL, or a NULL result: the general code in gen_cast.c. */
     LLVMValueRef (*fcast)(Gen *g, ScalarKind from, ScalarKind to, bool rtz,
                           LLVMValueRef x);

@@ -49,8 +49,12 @@ icmp(Gen *g, LLVMIntPredicate p, LLVMValueRef x, int64_t c)
 /* The divisor with 0 replaced by 1 (and -1 too, signed: the smallest number has no
    opposite; dividing by -1 is negating). */
 static LLVMValueRef
-gen_div(Gen *g, OpKind k, LLVMValueRef x, LLVMValueRef y)
+gen_div(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
 {
+    OpKind k = op->kind;
+    LLVMValueRef done = g->target->divide ? g->target->divide(g, op, x, y) : NULL;
+    if (done)
+        return done;
     LLVMValueRef one = ll_int(LLVMTypeOf(y), 1);
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(y));
     LLVMValueRef bad = icmp(g, LLVMIntEQ, y, 0);
@@ -222,7 +226,7 @@ gen_int(Gen *g, const Op *op, LLVMValueRef *x)
     case OP_DIVS:
     case OP_DIVU:
     case OP_REMS:
-    case OP_REMU: return gen_div(g, op->kind, x[0], x[1]);
+    case OP_REMU: return gen_div(g, op, x[0], x[1]);
     case OP_SHL:
     case OP_SHRS:
     case OP_SHRU: return gen_shift(g, op->kind, x[0], x[1]);

@@ -181,6 +181,8 @@ bool nv_convert(Gen *g, const Op *op);
 /* ---- gen_nv_elem.c: the target's hooks for elementwise work */
 LLVMValueRef nv_elem(Gen *g, const Op *op, LLVMValueRef *x);
 LLVMValueRef nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
+/* gen_nv_div.c */
+LLVMValueRef nv_divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y);
 
 /* ---- gen_nv_libm.c */
 /* NULL: not a function of the library, or an error in s->diag. */

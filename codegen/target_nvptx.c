@@ -44,6 +44,7 @@ const Target target_nvptx = {
     .machine = machine,
     .func = gen_nv_func,
     .math = nv_math,
+    .divide = nv_divide,
     .fcast = nv_fcast,
     .passes = passes,
     .most = {.loops = 64, .blocks = 1024, .instructions = 2048, .in_block = 5120},
