@@ -4,16 +4,27 @@
    trap, where LLVM's division has no meaning and needs two choices for each quotient. So
    the instruction is inline assembly, which LLVM still merges and moves. A remainder is
    made of the quotient, which is often wanted as well; by 0 it is x. Scalars stay LLVM's,
-   which knows more of them, and 64 bits, of which it looks whether 32 are enough. */
+   which knows more of them, unless a tile is divided by the same number: ptxas then makes
+   its reciprocal once. So do 64 bits, of which LLVM looks whether 32 are enough. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
+
+/* Is a tile divided by what this scalar is divided by? Nearly always, when it is wanted
+   in every lane. */
+static bool
+shares_divisor(const Op *op)
+{
+    value_each_use(op_operand(op, 1), u) if (u->user->kind == OP_SPLAT) return true;
+    return false;
+}
 
 LLVMValueRef
 nv_divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
 {
     LLVMTypeRef t = LLVMTypeOf(x);
-    if (!type_is_tile(op->results[0].type) || ll_is_vector(x) || LLVMIsConstant(y) ||
-        LLVMGetIntTypeWidth(t) > 32)
+    if (ll_is_vector(x) || LLVMIsConstant(y) || LLVMGetIntTypeWidth(t) > 32)
+        return NULL;
+    if (!type_is_tile(op->results[0].type) && !shares_divisor(op))
         return NULL;
     bool is_signed = op->kind == OP_DIVS || op->kind == OP_REMS;
     LLVMOpcode ext = is_signed ? LLVMSExt : LLVMZExt;
