@@ -14,7 +14,7 @@ typedef struct Cpu {
     LLVMBasicBlockRef entry;      /* allocas */
     int64_t placed; /* bytes of scratch that buffers without an offset have taken */
     int64_t scratch_bytes;
-    int64_t work_bytes;  /* behind them: what products pack their operands in */
+    int64_t work_bytes;  /* behind them: what cpu_workspace lends */
     bool avx512; /* with its short forms, of bytes too */
     bool vnni, bf16, amx; /* products of bytes, of bf16, by tiles of both */
     bool tiles; /* AMX is used: its state is given back at the end */
@@ -50,6 +50,9 @@ void cpu_cleanup(Gen *g);
 int64_t cpu_pitch(const Type *buf);
 bool cpu_memory(Gen *g, const Op *op);
 LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
+
+/* Memory of `bytes`, `from` bytes behind all buffers: free between one op and the next. */
+LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 
 /* gen_cpu_atomic.c: one lane at a time. */
 bool cpu_atomic(Gen *g, const Op *op);

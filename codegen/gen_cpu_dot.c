@@ -83,17 +83,6 @@ operand(Gen *g, const Op *op, int i, LLVMValueRef batch)
     return x;
 }
 
-/* Memory that is free between one product and the next. */
-static LLVMValueRef
-workspace(Gen *g, int64_t from, int64_t bytes)
-{
-    Cpu *c = g->priv;
-    int64_t offset = (from + 63) / 64 * 64;
-    c->work_bytes = max_i64(c->work_bytes, offset + bytes);
-    LLVMValueRef at = ll_int(g->i64, c->scratch_bytes + offset);
-    return LLVMBuildGEP2(g->b, g->i8, c->scratch, &at, 1, "work");
-}
-
 /* a, as units in rows; bytes of workspace. */
 static int64_t
 rows_of_a(Gen *g, Dot *d)
@@ -103,7 +92,7 @@ rows_of_a(Gen *g, Dot *d)
     d->a_pitch = d->x.pitch / d->group;
     if (d->x.k_runs && d->x.kind == d->kind && !d->x.flip)
         return 0;
-    d->a = workspace(g, 0, bytes);
+    d->a = cpu_workspace(g, 0, bytes);
     d->a_pitch = d->k;
     dot_pack(g, d, &d->x, ll_int(g->i64, 0), d->m, d->a, true);
     return bytes;
@@ -129,8 +118,8 @@ in_fp32(Gen *g, const Dot *d, int64_t used)
     e.unit = g->f32;
     e.k = d->k * d->group;
     e.lanes = (unsigned)min_i64(width, e.cols);
-    e.a = workspace(g, used, e.m * e.k * 4);
-    e.b = workspace(g, used + (e.m * e.k * 4 + 63) / 64 * 64, e.cols * e.k * 4);
+    e.a = cpu_workspace(g, used, e.m * e.k * 4);
+    e.b = cpu_workspace(g, used + (e.m * e.k * 4 + 63) / 64 * 64, e.cols * e.k * 4);
     e.a_pitch = e.k;
     e.pitch = e.cols;
     dot_pack(g, &e, &e.x, ll_int(g->i64, 0), e.m, e.a, true);
@@ -179,7 +168,7 @@ product(Gen *g, Dot *d)
     if (as_it_is) {
         d->b = LLVMBuildGEP2(g->b, d->unit, d->y.p, &n.i, 1, "");
     } else {
-        d->b = workspace(g, used, bytes);
+        d->b = cpu_workspace(g, used, bytes);
         dot_pack(g, d, &d->y, n.i, d->cols, d->b, false);
     }
     if (bf16)

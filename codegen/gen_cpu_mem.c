@@ -5,6 +5,7 @@
    hot code: strips with a full mask have none). */
 #include "codegen/gen_cpu.h"
 
+#include "ir/base/util.h"
 #include "ir/edit.h"
 
 enum { UNROLLED = 64 };
@@ -328,6 +329,16 @@ cpu_pitch(const Type *t)
     enum { LONG = 1024, LINE = 64 };
     int64_t n = t->shape[t->rank - 1], bytes = bytes_of(t->elem);
     return t->rank > 1 && n * bytes >= LONG ? n + LINE / bytes : n;
+}
+
+LLVMValueRef
+cpu_workspace(Gen *g, int64_t from, int64_t bytes)
+{
+    Cpu *c = g->priv;
+    int64_t offset = (from + 63) / 64 * 64;
+    c->work_bytes = max_i64(c->work_bytes, offset + bytes);
+    LLVMValueRef at = ll_int(g->i64, c->scratch_bytes + offset);
+    return LLVMBuildGEP2(g->b, g->i8, c->scratch, &at, 1, "work");
 }
 
 /* The address in a buffer, or a strip of addresses where an index is a strip or lanes do

@@ -1,84 +1,30 @@
-/* buf_topk: of each row the elements that come first, in order. Elements become signed
-   integers in the wanted order (keys). The best keys so far are held in registers, the
-   last of them is the bound, and few elements pass it once a row has begun: strips of
-   keys are compared with it, and only those that pass are put in their place.
+/* buf_topk: of each row the elements that come first, in order. Where they are few, the
+   best keys so far are held in registers, the last of them is the bound, and few elements
+   pass it once a row has begun: strips of keys are compared with it, and only those that
+   pass are put in their place. Otherwise the row is sorted (gen_cpu_sort.c).
 
        bound = best[k - 1]
        for strip of row {
          for each lane with key > bound:  best = max(best, min(shifted best, key)) } */
-#include "codegen/gen_cpu.h"
+#include "codegen/gen_cpu_order.h"
 
 #include "ir/base/util.h"
 
 enum { MOST_BEST = 64, STRIPS = 4, BITS = 64 };
 
 typedef struct TopK {
+    Order order;
     int64_t n, k;
     unsigned lanes, strips, bests; /* of a vector; vectors of a step and of the best */
-    bool is_float, is_unsigned, rising;
-    int64_t inf; /* the largest number's bits that are no NaN */
-    LLVMTypeRef key, vec;
+    LLVMTypeRef vec;
     LLVMValueRef best[MOST_BEST], bound, step; /* in memory, until LLVM lifts them */
 } TopK;
-
-static int64_t
-infinity(ScalarKind k)
-{
-    return k == SK_F16    ? 0x7c00
-           : k == SK_BF16 ? 0x7f80
-           : k == SK_F32  ? 0x7f800000
-                          : INT64_C(0x7ff0000000000000);
-}
-
-static int64_t
-most(const TopK *t)
-{
-    return (int64_t)(UINT64_MAX >> (65 - LLVMGetIntTypeWidth(t->key)));
-}
-
-/* Positive floats are in order as integers, negative ones the other way round. */
-static LLVMValueRef
-flipped(Gen *g, const TopK *t, LLVMValueRef x)
-{
-    unsigned bits = LLVMGetIntTypeWidth(t->key);
-    LLVMValueRef sign = LLVMBuildAShr(g->b, x, ll_int(t->vec, bits - 1), "");
-    sign = LLVMBuildAnd(g->b, sign, ll_int(t->vec, most(t)), "");
-    return LLVMBuildXor(g->b, x, sign, "");
-}
-
-static LLVMValueRef
-key_of(Gen *g, const TopK *t, LLVMValueRef x)
-{
-    LLVMValueRef key = x, least = ll_int(t->vec, -most(t) - 1);
-    if (t->is_float)
-        key = flipped(g, t, x);
-    else if (t->is_unsigned)
-        key = LLVMBuildXor(g->b, x, least, "");
-    if (t->rising)
-        key = LLVMBuildNot(g->b, key, "");
-    if (!t->is_float)
-        return key;
-    LLVMValueRef size = LLVMBuildAnd(g->b, x, ll_int(t->vec, most(t)), "");
-    LLVMValueRef nan =
-        LLVMBuildICmp(g->b, LLVMIntSGT, size, ll_int(t->vec, t->inf), "nan");
-    return LLVMBuildSelect(g->b, nan, least, key, "");
-}
-
-static LLVMValueRef
-element_of(Gen *g, const TopK *t, LLVMValueRef key)
-{
-    if (t->rising)
-        key = LLVMBuildNot(g->b, key, "");
-    if (t->is_unsigned)
-        return LLVMBuildXor(g->b, key, ll_int(t->vec, -most(t) - 1), "");
-    return t->is_float ? flipped(g, t, key) : key;
-}
 
 static LLVMValueRef
 at(Gen *g, const TopK *t, LLVMValueRef p, LLVMValueRef i, int64_t by)
 {
     i = LLVMBuildAdd(g->b, i, ll_int(g->i64, by), "");
-    return LLVMBuildGEP2(g->b, t->key, p, &i, 1, "");
+    return LLVMBuildGEP2(g->b, t->order.key, p, &i, 1, "");
 }
 
 /* The best with one key among them: what it displaces moves one place on. */
@@ -86,7 +32,7 @@ static void
 insert(Gen *g, const TopK *t, LLVMValueRef key)
 {
     LLVMValueRef x = ll_splat(g->b, key, t->lanes), old[MOST_BEST], from[2 * BITS];
-    LLVMValueRef before = ll_int(t->vec, most(t));
+    LLVMValueRef before = ll_int(t->vec, order_most(&t->order));
     for (unsigned v = 0; v < t->bests; v++)
         old[v] = LLVMBuildLoad2(g->b, t->vec, t->best[v], "");
     for (unsigned v = 0; v < t->bests; v++) {
@@ -125,7 +71,7 @@ insert_all(Gen *g, const TopK *t, LLVMValueRef bits)
     LLVMAddIncoming(left, &bits, &from, 1);
     LLVMValueRef args[2] = {left, ll_int(g->i1, 1)};
     LLVMValueRef lane = ll_intrinsic1(g->b, "llvm.cttz", args, 2);
-    insert(g, t, LLVMBuildLoad2(g->b, t->key, at(g, t, t->step, lane, 0), ""));
+    insert(g, t, LLVMBuildLoad2(g->b, t->order.key, at(g, t, t->step, lane, 0), ""));
     LLVMValueRef less = LLVMBuildAdd(g->b, left, ll_int(g->i64, -1), "");
     less = LLVMBuildAnd(g->b, left, less, "");
     LLVMAddIncoming(left, &less, &body, 1);
@@ -151,17 +97,18 @@ passes(Gen *g, const TopK *t, LLVMValueRef key, unsigned strip)
 static void
 row(Gen *g, const TopK *t, LLVMValueRef from, LLVMValueRef to)
 {
-    LLVMValueRef key[STRIPS], bits = NULL, least = ll_int(t->vec, -most(t) - 1);
+    LLVMValueRef key[STRIPS], bits = NULL;
+    LLVMValueRef least = ll_int(t->vec, -order_most(&t->order) - 1);
     for (unsigned v = 0; v < t->bests; v++)
         LLVMBuildStore(g->b, least, t->best[v]);
     LLVMBuildStore(g->b, least, t->bound);
     CpuLoop l = cpu_loop(g, 0, t->n, t->strips * t->lanes);
-    unsigned bytes = LLVMGetIntTypeWidth(t->key) / 8;
+    unsigned bytes = LLVMGetIntTypeWidth(t->order.key) / 8;
     for (unsigned s = 0; s < t->strips; s++) {
         LLVMValueRef p = at(g, t, from, l.i, s * t->lanes);
         LLVMValueRef x = LLVMBuildLoad2(g->b, t->vec, p, "");
         LLVMSetAlignment(x, bytes);
-        key[s] = key_of(g, t, x);
+        key[s] = order_key(g, &t->order, x);
         LLVMValueRef more = passes(g, t, key[s], s);
         bits = bits ? LLVMBuildOr(g->b, bits, more, "") : more;
     }
@@ -177,7 +124,8 @@ row(Gen *g, const TopK *t, LLVMValueRef from, LLVMValueRef to)
     LLVMPositionBuilderAtEnd(g->b, next);
     cpu_loop_end(g, &l);
     for (unsigned v = 0; v < t->bests; v++) {
-        LLVMValueRef x = element_of(g, t, LLVMBuildLoad2(g->b, t->vec, t->best[v], ""));
+        LLVMValueRef x = LLVMBuildLoad2(g->b, t->vec, t->best[v], "");
+        x = order_element(g, &t->order, x);
         unsigned n = (unsigned)min_i64(t->lanes, t->k);
         x = ll_extract(g->b, x, 0, n);
         LLVMValueRef p = at(g, t, to, ll_int(g->i64, v * t->lanes), 0);
@@ -185,39 +133,51 @@ row(Gen *g, const TopK *t, LLVMValueRef from, LLVMValueRef to)
     }
 }
 
+/* What holds the best in registers. False: so many of so few are found sooner by sorting
+   them all. */
+static bool
+selects(Gen *g, TopK *t)
+{
+    enum { VECTORS = 16, SHARE = 8 };
+    t->strips = (unsigned)min_i64(min_i64(STRIPS, BITS / t->lanes), t->n / t->lanes);
+    t->bests = (unsigned)((t->k + t->lanes - 1) / t->lanes);
+    if (t->k > MOST_BEST || SHARE * t->k > t->n || t->n < VECTORS * t->lanes)
+        return false;
+    t->vec = LLVMVectorType(t->order.key, t->lanes);
+    for (unsigned v = 0; v < t->bests; v++)
+        t->best[v] = cpu_alloca(g, t->vec);
+    t->bound = cpu_alloca(g, t->vec);
+    t->step = cpu_alloca(g, LLVMArrayType2(t->vec, t->strips));
+    return true;
+}
+
 bool
 cpu_topk(Gen *g, const Op *op)
 {
     const Type *from = op_operand(op, 0)->type, *to = op_operand(op, 1)->type;
     const Cpu *c = g->priv;
-    ScalarKind kind = from->elem->scalar;
-    Name pred = attr_str(&op->attrs, ATTR_PRED);
-    int bytes = ll_bytes(kind), width = c->avx512 ? 64 : c->avx2 ? 32 : 16;
-    TopK t = {.n = from->shape[from->rank - 1], .k = to->shape[to->rank - 1]};
-    t.is_float = scalar_is_float(kind);
-    t.is_unsigned = pred[0] == 'u';
-    t.rising = pred[1] == 'l';
-    t.inf = infinity(kind);
+    int bytes = ll_bytes(from->elem->scalar);
+    int width = c->avx512 ? 64 : c->avx2 ? 32 : 16;
+    TopK t = {.order = order_of(g, from->elem, attr_str(&op->attrs, ATTR_PRED)),
+              .n = from->shape[from->rank - 1],
+              .k = to->shape[to->rank - 1]};
     t.lanes = (unsigned)min_i64(width / bytes, t.n);
-    t.strips = (unsigned)min_i64(min_i64(STRIPS, BITS / t.lanes), t.n / t.lanes);
-    t.bests = (unsigned)((t.k + t.lanes - 1) / t.lanes);
-    if (t.bests > MOST_BEST)
-        return gen_unsupported(g, op, "that many elements") != NULL;
-    t.key = LLVMIntTypeInContext(g->cx, (unsigned)(8 * bytes));
-    t.vec = LLVMVectorType(t.key, t.lanes);
-    for (unsigned v = 0; v < t.bests; v++)
-        t.best[v] = cpu_alloca(g, t.vec);
-    t.bound = cpu_alloca(g, t.vec);
-    t.step = cpu_alloca(g, LLVMArrayType2(t.vec, t.strips));
-    int64_t rows = type_numel(from) / t.n;
-    CpuLoop r = cpu_loop(g, 0, rows, 1);
+    Sort s = {.order = t.order, .n = t.n, .k = t.k, .lanes = t.lanes};
+    bool few = selects(g, &t);
+    LLVMValueRef work = NULL;
+    if (!few && t.k < t.n)
+        work = cpu_workspace(g, 0, t.n * bytes);
+    CpuLoop r = cpu_loop(g, 0, type_numel(from) / t.n, 1);
     LLVMValueRef here[2];
     for (int i = 0; i < 2; i++) {
         const Type *b = op_operand(op, i)->type;
         LLVMValueRef off = LLVMBuildMul(g->b, r.i, ll_int(g->i64, cpu_pitch(b)), "");
         here[i] = at(g, &t, cpu_value(g, op_operand(op, i)), off, 0);
     }
-    row(g, &t, here[0], here[1]);
+    if (few)
+        row(g, &t, here[0], here[1]);
+    else
+        cpu_sort_row(g, &s, here[0], work ? work : here[1], here[1]);
     cpu_loop_end(g, &r);
     return true;
 }

@@ -188,7 +188,7 @@ bi_index_like(Sema *s, Args *a)
     return broadcast_to(s, index, sh, a->loc);
 }
 
-/* What tl.topk is on the CPU (kernels_dsl/lib/sort.tk). */
+/* What tl.topk and tl.sort are on the CPU (kernels_dsl/lib/sort.tk). */
 Val
 bi_first_of(Sema *s, Args *a)
 {
