@@ -51,7 +51,7 @@ int64_t cpu_pitch(const Type *buf);
 bool cpu_memory(Gen *g, const Op *op);
 LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
 
-/* Memory of `bytes`, `from` bytes behind all buffers: free between one op and the next. */
+/* Memory of `bytes`, `from` bytes behind all buffers: free between two ops. */
 LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 
 /* gen_cpu_atomic.c: one lane at a time. */

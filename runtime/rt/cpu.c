@@ -6,6 +6,12 @@
    woken and costs two lock operations. A launcher leaves only when the workers that
    joined its job have left it. A grid of one chunk never touches the pool.
 
+   To sleep and be woken takes longer than a small grid. So a worker that has worked looks
+   for the next job for a moment before it sleeps, as long as looking has paid: each time
+   that nothing came halves the moment, and a job that comes soon after it slept makes it
+   whole again. Where there are more threads than processors nobody looks: it would keep
+   another from working.
+
    In the child of a fork there are no workers and the lock may be in any state: the child
    is recognised by its process id and runs everything on the calling thread. */
 #include "runtime/rt/process.h"
@@ -17,12 +23,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     MAX_THREADS = 1024,
     CHUNKS_PER_THREAD = 16, /* enough to even out programs of unequal length */
     STACK_SCRATCH = 16 << 10,
+    LINGER_NS = 50000, /* about what it takes to wake a thread, some times */
     PAGE = 4096,
     SCRATCH_ALIGN = 64,
     HEADER = 64 /* in front of scratch memory: its size */
@@ -39,7 +47,7 @@ struct Job {
     int64_t scratch;
     atomic_int_fast64_t next; /* first program that nobody has taken */
     int wanted;               /* workers that may still join; under the lock */
-    int inside;               /* workers that are in it; under the lock */
+    atomic_uint inside;       /* workers that are in it; changed under the lock */
     bool listed;
     Job *prev, *link;
     pthread_cond_t done;
@@ -50,6 +58,7 @@ typedef struct Worker {
     SdcrtPool *pool;
     void *scratch;
     int64_t scratch_size;
+    int64_t patience; /* ns that it looks for a job before it sleeps */
 } Worker;
 
 struct SdcrtPool {
@@ -58,6 +67,9 @@ struct SdcrtPool {
     Job *jobs;
     int threads; /* the launching one included */
     int started; /* workers */
+    int looking; /* workers that have not slept since they worked; under the lock */
+    atomic_uint posted; /* jobs so far */
+    bool crowded; /* more threads than processors */
     bool broken; /* a thread could not be started: do not try again */
     bool stop;
     RtProcess process; /* that made it */
@@ -118,6 +130,7 @@ sdcrt_pool_create(int threads)
     if (!p)
         return NULL;
     p->threads = threads_wanted(threads);
+    p->crowded = p->threads > count_cores();
     p->workers = calloc((size_t)p->threads, sizeof *p->workers);
     if (!p->workers || pthread_mutex_init(&p->lock, NULL) != 0) {
         free(p->workers);
@@ -241,18 +254,75 @@ worker_scratch(Worker *w, int64_t size)
     return w->scratch != NULL;
 }
 
+static int64_t
+rt_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void
+rt_pause(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Looks until *value is (`differs`: is not) `than`, for some `ns` at most; is it? */
+static bool
+linger(const atomic_uint *value, unsigned than, bool differs, int64_t ns)
+{
+    enum { LOOKS = 64 };
+    int64_t last = rt_now() + ns;
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if ((atomic_load_explicit(value, memory_order_relaxed) != than) == differs)
+                return true;
+            rt_pause();
+        }
+        sched_yield(); /* to who may want the processor */
+    } while (rt_now() < last);
+    return false;
+}
+
+/* Until there may be a job. Called under the lock. */
+static void
+worker_wait(Worker *w, bool worked)
+{
+    SdcrtPool *p = w->pool;
+    if (worked && w->patience > 0 && !p->crowded) {
+        unsigned posted = atomic_load_explicit(&p->posted, memory_order_relaxed);
+        p->looking++;
+        pthread_mutex_unlock(&p->lock);
+        bool came = linger(&p->posted, posted, true, w->patience);
+        pthread_mutex_lock(&p->lock);
+        p->looking--;
+        w->patience = came ? LINGER_NS : w->patience / 2;
+        return;
+    }
+    int64_t from = rt_now();
+    pthread_cond_wait(&p->work, &p->lock);
+    if (rt_now() - from < 2 * LINGER_NS)
+        w->patience = LINGER_NS;
+}
+
 static void *
 worker_main(void *arg)
 {
     Worker *w = arg;
     SdcrtPool *p = w->pool;
+    w->patience = LINGER_NS;
     pthread_mutex_lock(&p->lock);
-    while (!p->stop) {
+    for (bool worked = false; !p->stop;) {
         Job *j = p->jobs;
         if (!j) {
-            pthread_cond_wait(&p->work, &p->lock);
+            worker_wait(w, worked);
+            worked = false;
             continue;
         }
+        worked = true;
         j->inside++;
         if (--j->wanted == 0)
             job_unlist(p, j);
@@ -295,12 +365,19 @@ job_run_shared(SdcrtPool *p, Job *j, int helpers, void *scratch)
         p->jobs = j;
         j->listed = true;
     }
-    for (int i = 0; i < j->wanted; i++)
+    for (int i = p->looking; i < j->wanted; i++)
         pthread_cond_signal(&p->work);
     pthread_mutex_unlock(&p->lock);
+    /* Those who look would only wait for the lock before. */
+    atomic_fetch_add_explicit(&p->posted, 1, memory_order_relaxed);
     job_work(j, scratch);
     pthread_mutex_lock(&p->lock);
     job_unlist(p, j);
+    if (j->inside > 0 && !p->crowded) {
+        pthread_mutex_unlock(&p->lock);
+        linger(&j->inside, 0, false, LINGER_NS);
+        pthread_mutex_lock(&p->lock);
+    }
     while (j->inside > 0)
         pthread_cond_wait(&j->done, &p->lock);
     pthread_mutex_unlock(&p->lock);

@@ -192,6 +192,39 @@ START_TEST(idle_threads_sleep)
 }
 END_TEST
 
+/* Some microseconds. */
+static void
+busy(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last,
+     void *scratch)
+{
+    (void)args, (void)grid, (void)scratch;
+    for (volatile int64_t i = 1000 * first; i < 1000 * last; i++)
+        ;
+}
+
+/* How often threads fell asleep during launches that follow one another. */
+static long
+sleeps(int threads, int launches)
+{
+    SdcrtPool *p = sdcrt_pool_create(threads);
+    SdcGrid grid = { 32, 1, 1 };
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    for (int i = 0; i < launches; i++)
+        ck_assert_int_eq(sdcrt_cpu_launch(p, busy, NULL, grid, 0, 0), SDCRT_OK);
+    getrusage(RUSAGE_SELF, &after);
+    sdcrt_pool_destroy(p);
+    return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+START_TEST(threads_await_the_next_launch)
+{
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+        return;
+    ck_assert_int_lt(sleeps(2, 4000), 400);
+}
+END_TEST
+
 START_TEST(environment_sets_threads)
 {
     static const struct {
@@ -230,6 +263,7 @@ main(void)
     tcase_add_test(c, ranges_cover_the_grid);
     tcase_add_test(c, children_of_a_fork_run_alone);
     tcase_add_test(c, idle_threads_sleep);
+    tcase_add_test(c, threads_await_the_next_launch);
     tcase_add_test(c, environment_sets_threads);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
