@@ -1,8 +1,8 @@
 /* Loads and stores of cpu form. Consecutive elements are one vector access; lanes at
    other places are taken one by one. A masked-off lane never touches memory: the
    machine's masked accesses are used, of 32 and 64 bits with AVX2, of any with AVX-512;
-   for the others there is a loop over lanes with a branch (the passes keep that out of
-   hot code: strips with a full mask have none). */
+   for other consecutive ones there is a loop over lanes with a branch, and lanes at other
+   places access memory of the function's own when they are off. */
 #include "codegen/gen_cpu.h"
 
 #include "ir/base/util.h"
@@ -103,23 +103,13 @@ lanes_close(Gen *g, Lanes *l)
     cpu_loop_end(g, &l->loop);
 }
 
-/* The address of a lane: base + lane, or from a strip of pointers in memory. */
-static LLVMValueRef
-lane_address(Gen *g, LLVMTypeRef elem, LLVMValueRef p, LLVMValueRef spilled,
-             LLVMValueRef i)
-{
-    return spilled ? LLVMBuildLoad2(g->b, g->ptr, lane_of(g, g->ptr, spilled, i), "")
-                   : lane_of(g, elem, p, i);
-}
-
 static LLVMValueRef
 load_lanes(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueRef mask,
            LLVMValueRef other)
 {
     LLVMValueRef out = spill(g, other);
-    LLVMValueRef ptrs = ll_is_vector(p) ? spill(g, p) : NULL;
     Lanes l = lanes_open(g, mask);
-    LLVMValueRef x = load(g, elem, lane_address(g, elem, p, ptrs, l.loop.i), align);
+    LLVMValueRef x = load(g, elem, lane_of(g, elem, p, l.loop.i), align);
     LLVMBuildStore(g->b, x, lane_of(g, elem, out, l.loop.i));
     lanes_close(g, &l);
     return LLVMBuildLoad2(g->b, LLVMTypeOf(other), out, "");
@@ -130,10 +120,9 @@ store_lanes(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueR
             LLVMValueRef mask)
 {
     LLVMValueRef vals = spill(g, x);
-    LLVMValueRef ptrs = ll_is_vector(p) ? spill(g, p) : NULL;
     Lanes l = lanes_open(g, mask);
     LLVMValueRef v = LLVMBuildLoad2(g->b, elem, lane_of(g, elem, vals, l.loop.i), "");
-    store(g, v, lane_address(g, elem, p, ptrs, l.loop.i), align);
+    store(g, v, lane_of(g, elem, p, l.loop.i), align);
     lanes_close(g, &l);
 }
 
@@ -173,6 +162,17 @@ store_scalar(Gen *g, unsigned align, LLVMValueRef p, LLVMValueRef x, LLVMValueRe
 }
 
 /* ---- strips */
+
+/* The pointers of lanes that are off lead into memory of the function's `own`, so that
+   all are followed without a branch. */
+static LLVMValueRef
+diverted(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask,
+         LLVMValueRef own)
+{
+    LLVMValueRef lanes = ll_iota(g->i64, ll_lanes(ptrs), 0);
+    LLVMValueRef to = LLVMBuildGEP2(g->b, elem, own, &lanes, 1, "");
+    return LLVMBuildSelect(g->b, mask, ptrs, to, "");
+}
 
 static LLVMValueRef
 gather(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef ptrs)
@@ -291,6 +291,10 @@ gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef 
     if (mask && !other)
         other = LLVMConstNull(t);
     LLVMValueRef x;
+    if (lanes > 1 && mask && ll_is_vector(p)) {
+        p = diverted(g, e, p, mask, spill(g, other));
+        mask = NULL;
+    }
     if (lanes == 1)
         x = load_scalar(g, e, align, p, mask, other);
     else if (!mask && ll_is_vector(p))
@@ -309,6 +313,10 @@ gen_store(Gen *g, const Type *elem, LLVMValueRef p, LLVMValueRef x, LLVMValueRef
 {
     unsigned align = bytes_of(elem), lanes = ll_lanes(x);
     x = cpu_to_memory(g, elem, x);
+    if (lanes > 1 && mask && ll_is_vector(p)) {
+        p = diverted(g, cpu_element(g, elem), p, mask, spill(g, x));
+        mask = NULL;
+    }
     if (lanes == 1)
         store_scalar(g, align, p, x, mask);
     else if (!mask && ll_is_vector(p))

@@ -46,6 +46,39 @@ icmp(Gen *g, LLVMIntPredicate p, LLVMValueRef x, int64_t c)
     return LLVMBuildICmp(g->b, p, x, ll_int(LLVMTypeOf(x), c), "");
 }
 
+/* Strips of up to 32 bits are divided as floats that are exact enough: x / y is 0 or at
+   least 1 / y away from the next integer, which is more than it is rounded by. */
+static LLVMValueRef
+strip_quotients(Gen *g, bool is_signed, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMTypeRef f = LLVMGetIntTypeWidth(ll_elem(x)) > 16
+                        ? LLVMDoubleTypeInContext(g->cx)
+                        : LLVMFloatTypeInContext(g->cx);
+    LLVMOpcode to = is_signed ? LLVMSIToFP : LLVMUIToFP;
+    LLVMValueRef in[2] = {x, y};
+    for (int i = 0; i < 2; i++)
+        in[i] = LLVMBuildCast(g->b, to, in[i], ll_like(x, f), "");
+    LLVMValueRef q = LLVMBuildFDiv(g->b, in[0], in[1], "");
+    return LLVMBuildCast(g->b, is_signed ? LLVMFPToSI : LLVMFPToUI, q, LLVMTypeOf(x), "");
+}
+
+/* y is neither 0 nor, signed, -1. */
+static LLVMValueRef
+divide(Gen *g, OpKind k, LLVMValueRef x, LLVMValueRef y)
+{
+    bool is_signed = k == OP_DIVS || k == OP_REMS, rest = k == OP_REMS || k == OP_REMU;
+    unsigned bits = LLVMGetIntTypeWidth(ll_elem(x));
+    if (ll_is_vector(x) && bits >= 8 && bits <= 32 && !LLVMIsConstant(y)) {
+        LLVMValueRef q = strip_quotients(g, is_signed, x, y);
+        if (!rest)
+            return q;
+        return LLVMBuildSub(g->b, x, LLVMBuildMul(g->b, q, y, ""), "");
+    }
+    if (rest)
+        return is_signed ? LLVMBuildSRem(g->b, x, y, "") : LLVMBuildURem(g->b, x, y, "");
+    return is_signed ? LLVMBuildSDiv(g->b, x, y, "") : LLVMBuildUDiv(g->b, x, y, "");
+}
+
 /* The divisor with 0 replaced by 1 (and -1 too, signed: the smallest number has no
    opposite; dividing by -1 is negating). */
 static LLVMValueRef
@@ -60,14 +93,14 @@ gen_div(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
     LLVMValueRef bad = icmp(g, LLVMIntEQ, y, 0);
     LLVMValueRef d = gen_select(g, bad, one, y);
     if (k == OP_DIVU)
-        return gen_select(g, bad, all_ones(y), LLVMBuildUDiv(g->b, x, d, ""));
+        return gen_select(g, bad, all_ones(y), divide(g, k, x, d));
     if (k == OP_REMU)
-        return gen_select(g, bad, x, LLVMBuildURem(g->b, x, d, ""));
+        return gen_select(g, bad, x, divide(g, k, x, d));
     LLVMValueRef minus = icmp(g, LLVMIntEQ, y, -1);
     d = gen_select(g, minus, one, d);
     if (k == OP_REMS)
-        return gen_select(g, bad, x, LLVMBuildSRem(g->b, x, d, ""));
-    LLVMValueRef q = LLVMBuildSDiv(g->b, x, d, "");
+        return gen_select(g, bad, x, divide(g, k, x, d));
+    LLVMValueRef q = divide(g, k, x, d);
     q = gen_select(g, minus, LLVMBuildSub(g->b, zero, q, ""), q);
     return gen_select(g, bad, all_ones(y), q);
 }

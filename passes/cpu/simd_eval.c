@@ -5,7 +5,7 @@
    prefix masks fall out of the arithmetic and need no analysis of their own.
 
    What a nest assumes of a strip is in simd_mask.c; besides full masks, fast code assumes
-   here that runtime strides along the lanes are 1 and that remainders change nothing. */
+   here that runtime strides along the lanes are 1 and that a strip has one quotient. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -192,21 +192,61 @@ times(Cx *cx, Op *op, const Ix *ix, const Ev *in, Ev *out)
     return true;
 }
 
-/* x % n is x while 0 <= x and x + lanes <= n. */
 static bool
-remainder_is(Cx *cx, const Ev *x, const Ev *pre_x, const Ev *pre_n, Ev *out)
+divides(const Op *op)
 {
-    Builder *b = &cx->pre->b;
-    if (pre_x->kind != EV_AFF || pre_x->stride < 0 || pre_n->kind != EV_UNI)
+    return op->kind == OP_DIVS || op->kind == OP_DIVU;
+}
+
+static bool
+leaves(const Op *op)
+{
+    return op->kind == OP_REMS || op->kind == OP_REMU;
+}
+
+/* x / n of scalars, which is most often 0 where it is only there to wrap. */
+static Value *
+quotient(Cx *cx, OpKind k, Value *x, Value *n)
+{
+    int64_t c;
+    if (known(n, &c))
+        return build_binary(&cx->b, k, x, n);
+    Value *less = build_cmp(&cx->b, OP_CMPI, k == OP_DIVU ? "ult" : "slt", x, n);
+    Op *branch = build_if(&cx->b, less, &x->type, 1);
+    Builder arm = builder_at_end(cx->n->f, branch->regions[0]);
+    Value *zero = build_int(&arm, x->type, 0);
+    build_yield(&arm, &zero, 1);
+    arm = builder_at_end(cx->n->f, branch->regions[1]);
+    Value *q = build_binary(&arm, k, x, n);
+    build_yield(&arm, &q, 1);
+    return op_result(branch, 0);
+}
+
+/* A quotient that is the same in all lanes, or the remainder that belongs to it:
+   lane-linear x divided by n. What says so is assumed: 0 <= x and last - q * n < n. */
+static bool
+divided(Cx *cx, Op *op, const Ix *ix, Ev *out)
+{
+    Cx *at = cx->trust ? cx : cx->pre;
+    Ev x = simd_eval(at, op_operand(op, 0), ix), n = simd_eval(at, op_operand(op, 1), ix);
+    int64_t c;
+    if (x.kind != EV_AFF || x.stride < 0 || n.kind != EV_UNI ||
+        (known(n.v, &c) && c < x.stride * cx->w))
         return false;
-    Value *zero = build_int(b, pre_x->v->type, 0);
-    Value *last = simd_last(cx->pre, pre_x);
+    Value *last = simd_last(at, &x), *zero = build_int(&at->b, x.v->type, 0);
     if (!last)
         return false;
-    simd_assume(cx, build_cmp(b, OP_CMPI, "sle", zero, pre_x->v));
-    simd_assume(cx, build_cmp(b, OP_CMPI, "sle", pre_x->v, last));
-    simd_assume(cx, build_cmp(b, OP_CMPI, "slt", last, pre_n->v));
-    *out = *x;
+    bool is_signed = op->kind == OP_DIVS || op->kind == OP_REMS;
+    Value *q = quotient(at, is_signed ? OP_DIVS : OP_DIVU, x.v, n.v);
+    Value *whole = build_binary(&at->b, OP_MUL, q, n.v);
+    if (!cx->trust) {
+        Value *rest = build_binary(&at->b, OP_SUB, last, whole);
+        simd_assume(cx, build_cmp(&at->b, OP_CMPI, "sle", zero, x.v));
+        simd_assume(cx, build_cmp(&at->b, OP_CMPI, "sle", x.v, last));
+        simd_assume(cx, build_cmp(&at->b, OP_CMPI, "slt", rest, n.v));
+    }
+    *out = divides(op) ? uni(q)
+                       : aff(build_binary(&cx->b, OP_SUB, x.v, whole), x.stride);
     return true;
 }
 
@@ -240,19 +280,14 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
         simd_assume(cx, build_cmp(&cx->pre->b, OP_CMPI, "eq", n.v, one));
         return true;
     }
+    case OP_DIVS:
+    case OP_DIVU:
     case OP_REMS:
-    case OP_REMU: {
-        if (cx->trust) {
-            *out = in[0];
-            return in[0].kind == EV_AFF && in[1].kind == EV_UNI;
-        }
-        if (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
-            !simd_in_front(cx, op_result(op, 0)->type->rank, ix))
+    case OP_REMU:
+        if (!cx->trust && (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
+                           !simd_in_front(cx, op_result(op, 0)->type->rank, ix)))
             return false;
-        Ev x = simd_eval(cx->pre, op_operand(op, 0), ix);
-        Ev n = simd_eval(cx->pre, op_operand(op, 1), ix);
-        return remainder_is(cx, &in[0], &x, &n, out);
-    }
+        return divided(cx, op, ix, out);
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
@@ -280,8 +315,7 @@ elementwise(Cx *cx, Op *op, const Ix *ix)
         has_aff |= in[i].kind == EV_AFF;
         has_vec |= in[i].kind == EV_VEC;
     }
-    bool remainder = op->kind == OP_REMS || op->kind == OP_REMU;
-    if (remainder && cx->trust == TRUST_HARMLESS)
+    if (cx->trust == TRUST_HARMLESS && (leaves(op) || divides(op)))
         return in[0];
     if (has_aff && !has_vec && linear(cx, op, in, ix, &out))
         return out;

@@ -33,6 +33,12 @@ slope(Simd *n, const Value *v, int d, int *left, bool *sure)
     case OP_HINT:
     case OP_REMS:
     case OP_REMU: return slope(n, op_operand(op, 0), d, left, sure);
+    case OP_DIVS:
+    case OP_DIVU:
+        x = slope(n, op_operand(op, 0), d, left, sure);
+        y = slope(n, op_operand(op, 1), d, left, sure);
+        *sure &= !x && !y;
+        return x > 1 || y ? 2 : 0; /* most often the same in a strip */
     case OP_ADD:
     case OP_ADDPTR:
     case OP_SUB:
