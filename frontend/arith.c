@@ -86,6 +86,52 @@ unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y
     return broadcast_pair(s, x, y, loc);
 }
 
+/* The type of three operands: that of the tensors, which literals take if their kind is
+   not higher, whatever their order. */
+static DType
+type_of_three(Val *v)
+{
+    DType to[2] = { DT_NONE, DT_NONE }; /* of tensors, of literals */
+    for (int i = 0; i < 3; i++) {
+        bool weak = val_is_number(v[i]);
+        DType dt = weak ? number_dtype(v[i]) : v[i]->dt;
+        bool first = to[weak] == DT_NONE;
+        if (dt == DT_NONE ||
+            (!first && promote(to[weak], weak, dt, weak, false, &dt) != PROMOTE_OK))
+            return DT_NONE;
+        to[weak] = dt;
+    }
+    if (to[0] == DT_NONE || to[1] == DT_NONE)
+        return to[0] == DT_NONE ? to[1] : to[0];
+    DType dt = DT_NONE;
+    return promote(to[0], false, to[1], true, false, &dt) == PROMOTE_OK ? dt : DT_NONE;
+}
+
+bool
+unify_three(Sema *s, Val *v, const char *what, Loc loc)
+{
+    for (int i = 0; i < 3; i++) {
+        if (val_is_error(v[i]))
+            return false;
+        if (!val_is_number(v[i]) && (!val_is_tensor(v[i]) || dtype_is_ptr(v[i]->dt))) {
+            sema_error(s, loc, "'%s' takes numbers, found %s", what,
+                       val_describe(s->a, v[i]));
+            return false;
+        }
+    }
+    DType to = type_of_three(v);
+    if (to == DT_NONE) {
+        sema_error(s, loc, "'%s' cannot take %s, %s and %s: cast them to one type", what,
+                   val_describe(s->a, v[0]), val_describe(s->a, v[1]),
+                   val_describe(s->a, v[2]));
+        return false;
+    }
+    for (int i = 0; i < 3; i++)
+        v[i] = operand_as(s, v[i], val_is_number(v[i]), to, loc);
+    return broadcast_pair(s, &v[0], &v[1], loc) && broadcast_pair(s, &v[0], &v[2], loc) &&
+           broadcast_pair(s, &v[1], &v[2], loc);
+}
+
 Val
 build_elementwise(Sema *s, OpKind k, Val x, Val y, DType dt)
 {
@@ -193,11 +239,8 @@ compare(Sema *s, BinOp op, Val x, Val y, Loc loc)
         [BIN_LT] = { "slt", "ult", "olt" }, [BIN_LE] = { "sle", "ule", "ole" },
         [BIN_GT] = { "sgt", "ugt", "ogt" }, [BIN_GE] = { "sge", "uge", "oge" },
     };
-    /* Comparisons see literals as tensors: 'half > 0.5' compares in fp32. */
     if (x->kind == FE_NONE || y->kind == FE_NONE)
         return bad_operands(s, binop_text[op], x, y, "use 'is None'", loc);
-    x = to_tensor(s, x, loc);
-    y = to_tensor(s, y, loc);
     if (!unify_operands(s, &x, &y, binop_text[op], false, false, true, false, loc))
         return val_error();
     bool is_float = dtype_is_float(x->dt);
@@ -312,14 +355,6 @@ tensor_where(Sema *s, Val c, Val x, Val y, Loc loc)
 Val
 tensor_minmax(Sema *s, bool is_max, Val x, Val y, bool nan, Loc loc)
 {
-    x = to_tensor(s, x, loc);
-    y = to_tensor(s, y, loc);
-    if (val_is_error(x) || val_is_error(y))
-        return val_error();
-    if (x->dt == DT_BF16)
-        x = cast(s, x, DT_FP32, loc);
-    if (y->dt == DT_BF16)
-        y = cast(s, y, DT_FP32, loc);
     if (!unify_operands(s, &x, &y, is_max ? "maximum" : "minimum", false, false, true,
                         false, loc))
         return val_error();

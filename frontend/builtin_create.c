@@ -165,6 +165,8 @@ bi_get_int_dtype(Sema *s, Args *a)
     bool is_signed;
     if (!arg_int(s, a, 0, &bits) || !arg_bool(s, a, 1, &is_signed))
         return val_error();
+    if (bits == 1) /* of which there is one, signed or not */
+        return val_dtype(s, DT_INT1);
     for (DType t = 0; t < DT_COUNT; t++)
         if (dtype_is_int(t) && dtype_bits(t) == bits && dtype_is_signed(t) == is_signed)
             return val_dtype(s, t);

@@ -47,24 +47,12 @@ bi_maximum(Sema *s, Args *a)
 Val
 bi_clamp(Sema *s, Args *a)
 {
-    for (int i = 0; i < 3; i++) {
-        if (!arg_tensor(s, a, i))
-            return val_error();
-        if (a->v[i]->dt == DT_BF16)
-            a->v[i] = cast(s, a->v[i], DT_FP32, a->at[i]);
-    }
-    Val x = a->v[0], lo = a->v[1], hi = a->v[2];
-    if (!unify_operands(s, &lo, &hi, "clamp", false, false, true, false, a->loc) ||
-        !unify_operands(s, &x, &lo, "clamp", false, false, true, false, a->loc) ||
-        !unify_operands(s, &x, &hi, "clamp", false, false, true, false, a->loc) ||
-        !unify_operands(s, &x, &lo, "clamp", false, false, true, false, a->loc))
+    if (!unify_three(s, a->v, "clamp", a->loc))
         return val_error();
-    if (!dtype_is_float(x->dt))
-        return sema_error(s, a->loc, "'clamp' takes floats, found %s; use tl.minimum and "
-                          "tl.maximum", val_describe(s->a, x));
+    Val x = a->v[0], lo = a->v[1], hi = a->v[2];
     bool nan = wants_nan(a, 3);
-    Val low = build_elementwise(s, nan ? OP_MAXNAN : OP_MAXF, x, lo, x->dt);
-    return build_elementwise(s, nan ? OP_MINNAN : OP_MINF, low, hi, x->dt);
+    return tensor_minmax(s, false, tensor_minmax(s, true, x, lo, nan, a->loc), hi, nan,
+                         a->loc);
 }
 
 Val
@@ -117,8 +105,7 @@ Val
 bi_fdiv(Sema *s, Args *a)
 {
     bool exact, approx;
-    if (!arg_tensor(s, a, 0) || !arg_tensor(s, a, 1) || !arg_bool(s, a, 2, &exact) ||
-        !arg_bool(s, a, 3, &approx))
+    if (!arg_bool(s, a, 2, &exact) || !arg_bool(s, a, 3, &approx))
         return val_error();
     Val x = a->v[0], y = a->v[1];
     if (!unify_operands(s, &x, &y, "fdiv", false, false, true, true, a->loc))
@@ -137,28 +124,22 @@ bi_fdiv(Sema *s, Args *a)
 Val
 bi_div_rn(Sema *s, Args *a)
 {
-    if (!arg_tensor(s, a, 0) || !arg_tensor(s, a, 1))
-        return val_error();
     Val x = a->v[0], y = a->v[1];
-    if (x->dt != DT_FP32 || y->dt != DT_FP32)
-        return sema_error(s, a->loc, "'div_rn' takes fp32, found %s and %s",
-                          val_describe(s->a, x), val_describe(s->a, y));
-    if (!broadcast_pair(s, &x, &y, a->loc))
+    if (!unify_operands(s, &x, &y, "div_rn", false, false, true, false, a->loc))
         return val_error();
+    for (int i = 0; i < 2; i++)
+        if (x->dt != DT_FP32 || (val_is_tensor(a->v[i]) && a->v[i]->dt != DT_FP32))
+            return sema_error(s, a->loc, "'div_rn' takes fp32, found %s and %s",
+                              val_describe(s->a, a->v[0]), val_describe(s->a, a->v[1]));
     return build_elementwise(s, OP_DIVRN, x, y, x->dt);
 }
 
 Val
 bi_fma(Sema *s, Args *a)
 {
-    if (!arg_tensor(s, a, 0) || !arg_tensor(s, a, 1) || !arg_tensor(s, a, 2))
+    if (!unify_three(s, a->v, "fma", a->loc))
         return val_error();
     Val x = a->v[0], y = a->v[1], z = a->v[2];
-    if (!unify_operands(s, &x, &y, "fma", false, false, true, false, a->loc) ||
-        !unify_operands(s, &z, &x, "fma", false, false, true, false, a->loc) ||
-        !unify_operands(s, &z, &y, "fma", false, false, true, false, a->loc) ||
-        !unify_operands(s, &z, &x, "fma", false, false, true, false, a->loc))
-        return val_error();
     if (!dtype_is_float(x->dt))
         return sema_error(s, a->loc, "'fma' takes floats, found %s",
                           val_describe(s->a, x));
@@ -169,17 +150,17 @@ bi_fma(Sema *s, Args *a)
 Val
 bi_umulhi(Sema *s, Args *a)
 {
-    if (!arg_tensor(s, a, 0) || !arg_tensor(s, a, 1))
+    Val x = a->v[0], y = a->v[1];
+    if (!unify_operands(s, &x, &y, "umulhi", false, false, true, false, a->loc))
         return val_error();
-    for (int i = 0; i < 2; i++)
-        if (!dtype_is_int(a->v[i]->dt) || dtype_bits(a->v[i]->dt) < 32)
+    for (int i = 0; i < 2; i++) {
+        Val v = val_is_tensor(a->v[i]) ? a->v[i] : x;
+        if (!dtype_is_int(v->dt) || dtype_bits(v->dt) < 32)
             return sema_error(s, a->at[i],
                               "'umulhi' takes 32- and 64-bit integers, found "
                               "%s",
                               val_describe(s->a, a->v[i]));
-    Val x = a->v[0], y = a->v[1];
-    if (!unify_operands(s, &x, &y, "umulhi", false, false, true, false, a->loc))
-        return val_error();
+    }
     return build_elementwise(s, OP_MULHIU, x, y, x->dt);
 }
 

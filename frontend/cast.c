@@ -44,9 +44,7 @@ const_tensor(Sema *s, Val v, DType dt, Loc loc)
     }
     const Type *t = dtype_ir(s->s, dt);
     if (dtype_is_fp8(dt) && val_double(v) != 0)
-        return sema_error(s, loc, "%s cannot become %s: of numbers only 0 can; cast the "
-                          "tensor to a wider float", val_describe(s->a, v),
-                          dtype_str(s->a, dt));
+        return cast(s, const_tensor(s, v, DT_FP32, loc), dt, loc);
     if (dtype_is_fnuz(dt))
         return val_tensor(s, build_int(&s->b, t, 0), dt);
     if (dtype_is_float(dt))

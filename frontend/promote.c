@@ -1,9 +1,9 @@
 /* Implicit conversion of two operands, the one table from which every operator's
    result type follows. A weak operand (a literal or constexpr) of a kind not above the
-   other's (boolean < integer < float) takes the other's type. Otherwise the wider
-   float wins, with Triton's two surprises: bf16 with anything but itself, fp16 or fp8
-   is fp32, and fp16 absorbs bf16. Integers follow C's usual conversions without
-   promotion to int. */
+   other's (boolean < integer < float) takes the other's type. Quotients and remainders
+   of floats are at least fp32. Otherwise the wider float wins, with Triton's two
+   surprises: bf16 with anything but itself, fp16 or fp8 is fp32, and fp16 absorbs bf16.
+   Integers follow C's usual conversions without promotion to int. */
 #include "frontend/sema.h"
 
 #include <math.h>
@@ -25,13 +25,13 @@ typedef enum Need { ONE, BOTH } Need;
 static const struct {
     DType t;
     Need need;
-    DType result, div_result;
+    DType result;
 } rows[] = {
-    { DT_FP64, ONE, DT_FP64, DT_FP64 },
-    { DT_FP32, ONE, DT_FP32, DT_FP32 },
-    { DT_FP16, ONE, DT_FP16, DT_FP32 },
-    { DT_BF16, BOTH, DT_BF16, DT_FP32 },
-    { DT_BF16, ONE, DT_FP32, DT_FP32 },
+    { DT_FP64, ONE, DT_FP64 },
+    { DT_FP32, ONE, DT_FP32 },
+    { DT_FP16, ONE, DT_FP16 },
+    { DT_BF16, BOTH, DT_BF16 },
+    { DT_BF16, ONE, DT_FP32 },
 };
 
 PromoteResult
@@ -39,16 +39,18 @@ promote(DType a, bool weak_a, DType b, bool weak_b, bool div_or_mod, DType *out)
 {
     if (weak_a != weak_b) {
         DType weak = weak_a ? a : b, strong = weak_a ? b : a;
-        if (dtype_kind(weak) <= dtype_kind(strong)) {
-            bool half = strong == DT_FP16 || strong == DT_BF16;
-            *out = div_or_mod && half ? DT_FP32 : strong;
-            return PROMOTE_OK;
-        }
+        if (dtype_kind(weak) <= dtype_kind(strong))
+            a = b = strong;
+    }
+    bool is_float = dtype_is_float(a) || dtype_is_float(b);
+    if (div_or_mod && is_float) {
+        *out = a == DT_FP64 || b == DT_FP64 ? DT_FP64 : DT_FP32;
+        return PROMOTE_OK;
     }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         bool in_a = a == rows[i].t, in_b = b == rows[i].t;
         if (rows[i].need == BOTH ? in_a && in_b : in_a || in_b) {
-            *out = div_or_mod ? rows[i].div_result : rows[i].result;
+            *out = rows[i].result;
             return PROMOTE_OK;
         }
     }

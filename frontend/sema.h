@@ -126,6 +126,7 @@ Val tensor_logical(Sema *s, bool is_and, Val x, Val y, Loc loc);
 /* Converts to one type and shape; false after an error. */
 bool unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y,
                     bool arithmetic, bool div_or_mod, Loc loc);
+bool unify_three(Sema *s, Val *v, const char *what, Loc loc);
 Val build_elementwise(Sema *s, OpKind k, Val x, Val y, DType dt); /* y may be NULL */
 Val tensor_where(Sema *s, Val c, Val x, Val y, Loc loc);
 Val tensor_minmax(Sema *s, bool is_max, Val x, Val y, bool nan, Loc loc);

@@ -1,6 +1,6 @@
-/* Reproduces every value of tests/golden/triton-golden.json, which Triton 3.6
-   computed on a GPU: random bits, result types of operations, conversions from fp32,
-   division of integers. */
+/* Reproduces every value of tests/golden/triton-golden.json: random bits, conversions
+   from fp32 and division of integers, which Triton 3.6 computed on a GPU, and the types
+   of operations' results in Triton 3.9 (tests/oracle/promotion.py). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +126,23 @@ static const Operation operations[] = {
     {"cumsum", "tl.cumsum(a, axis=0)", false},
     {"-a", "-a", false},
     {"~a", "~a", false},
+    {"/2", "a / 2", false},
+    {"%2.5", "a % 2.5", false},
+    {"a<-1", "a < -1", false},
+    {"a==300", "a == 300", false},
+    {"maximum1", "tl.maximum(1, a)", false},
+    {"minimum.5", "tl.minimum(a, 0.5)", false},
+    {"clamp", "tl.clamp(a, b, a)", true},
+    {"clamp01", "tl.clamp(a, 0, 1)", false},
+    {"clamp.5", "tl.clamp(a, 0.5, 1)", false},
+    {"fma", "tl.fma(a, 2, 0.5)", false},
+    {"fdiv2", "tl.fdiv(a, 2)", false},
+    {"div_rn3", "tl.div_rn(a, 3)", false},
+    {"umulhi7", "tl.umulhi(a, 7)", false},
+    {"max2", "tl.max(a, axis=0, return_indices=True)[0]", false},
+    {"cumprod", "tl.cumprod(a, axis=0)", false},
+    {"softmax", "tl.softmax(a)", false},
+    {"flip", "tl.flip(a)", false},
 };
 enum { NOPERATIONS = sizeof(operations) / sizeof(operations[0]) };
 
