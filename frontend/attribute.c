@@ -262,6 +262,8 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
                 return x;
             continue;
         }
+        if (val_is_error(items[i]))
+            return items[i];
         if (!is_none_slice(items[i]))
             return sema_error(s, loc,
                               "unsupported tensor index: None and ':' are possible, "
@@ -301,6 +303,37 @@ slice_bounds(Val sl, int n, int64_t *lo, int64_t *step, int *count)
     return true;
 }
 
+/* Of a string of ASCII, where a character is a byte. */
+static Val
+index_text(Sema *s, Val x, Val index, Loc loc)
+{
+    const char *text = x->u.s;
+    int64_t n = 0, lo = 0, step = 1;
+    int count = 1;
+    for (; text[n]; n++)
+        if ((unsigned char)text[n] >= 0x80 || n == MAX_UNROLLED)
+            return sema_error(s, loc, "%s cannot be indexed: only short strings of ASCII "
+                              "can", val_describe(s->a, x));
+    if (index->kind == FE_SLICE) {
+        if (!slice_bounds(index, (int)n, &lo, &step, &count))
+            return sema_error(s, loc, "a string is sliced with compile-time integers, "
+                              "the step not 0");
+    } else if (!val_is_int(index)) {
+        return sema_error(s, loc, "a string is indexed with compile-time integers, found "
+                          "%s", val_describe(s->a, index));
+    } else if (index->u.i < -n || index->u.i >= n) {
+        return sema_error(s, loc, "index %lld is outside of a string of %lld",
+                          (long long)index->u.i, (long long)n);
+    } else {
+        lo = (int64_t)index->u.i + (index->u.i < 0 ? n : 0);
+    }
+    char *out = arena_array(s->a, char, count + 1);
+    for (int i = 0; i < count; i++)
+        out[i] = text[lo + i * step];
+    out[count] = 0;
+    return val_str(s, out);
+}
+
 Val
 get_item(Sema *s, Val x, Val index, Loc loc)
 {
@@ -310,6 +343,8 @@ get_item(Sema *s, Val x, Val index, Loc loc)
         return index_tensor(s, x, index, loc);
     if (val_is_object(x) && !object_is_tuple(x))
         return object_item(s, x, index, loc);
+    if (x->kind == FE_STR)
+        return index_text(s, x, index, loc);
     if (x->kind != FE_TUPLE)
         return sema_error(s, loc, "%s cannot be indexed", val_describe(s->a, x));
     if (s->host && (index->kind == FE_STR || x->is_dict)) { /* args["N"] */

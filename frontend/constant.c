@@ -141,12 +141,30 @@ repeat(Sema *s, Val x, Wide n, Loc loc)
 }
 
 static Val
+repeat_text(Sema *s, const char *text, Wide n, Loc loc)
+{
+    size_t len = strlen(text);
+    n = n < 0 || !len ? 0 : n;
+    if (n > MAX_UNROLLED || (size_t)n * len > MAX_UNROLLED)
+        return sema_error(s, loc, "string is too long");
+    char *out = arena_array(s->a, char, (size_t)n * len + 1);
+    for (size_t i = 0; i < (size_t)n; i++)
+        memcpy(out + i * len, text, len);
+    out[(size_t)n * len] = 0;
+    return val_str(s, out);
+}
+
+static Val
 sequence_binary(Sema *s, BinOp op, Val x, Val y, Loc loc)
 {
     if (op == BIN_MUL && x->kind == FE_TUPLE && val_is_int(y))
         return repeat(s, x, y->u.i, loc);
     if (op == BIN_MUL && y->kind == FE_TUPLE && val_is_int(x))
         return repeat(s, y, x->u.i, loc);
+    if (op == BIN_MUL && x->kind == FE_STR && val_is_int(y))
+        return repeat_text(s, x->u.s, y->u.i, loc);
+    if (op == BIN_MUL && y->kind == FE_STR && val_is_int(x))
+        return repeat_text(s, y->u.s, x->u.i, loc);
     if (op == BIN_ADD && x->kind == FE_STR && y->kind == FE_STR)
         return val_str(s, arena_printf(s->a, "%s%s", x->u.s, y->u.s));
     if (op != BIN_ADD || x->kind != FE_TUPLE || y->kind != FE_TUPLE)

@@ -28,8 +28,10 @@ eval_constant(Sema *s, const Node *n)
     case CK_FALSE: return val_bool(s, false);
     case CK_NONE: return val_none();
     case CK_IMAGINARY:
-    case CK_BYTES:
-    case CK_ELLIPSIS: break;
+    case CK_BYTES: break;
+    case CK_ELLIPSIS:
+        return sema_error(s, n->loc, "'...' cannot be used in a kernel; write ':' for "
+                          "each dimension");
     }
     return sema_error(s, n->loc, "this literal has no meaning in a kernel");
 }

@@ -51,6 +51,12 @@ assign_target(Sema *s, const Node *target, Val v, bool constexpr_)
         return;
     case ND_TUPLE:
     case ND_LIST:
+        for (int i = 0; i < target->list.n; i++)
+            if (target->list.at[i]->kind == ND_STARRED) {
+                sema_error(s, target->list.at[i]->loc, "a starred name cannot be "
+                           "assigned in a kernel; take a slice, 'rest = t[1:]'");
+                v = val_error();
+            }
         if (!val_is_error(v) && (v->kind != FE_TUPLE || v->n != target->list.n)) {
             sema_error(s, target->loc, "%d names need a tuple of %d, found %s",
                        target->list.n, target->list.n, val_describe(s->a, v));
@@ -60,10 +66,19 @@ assign_target(Sema *s, const Node *target, Val v, bool constexpr_)
             assign_target(s, target->list.at[i], val_is_error(v) ? v : v->u.items[i],
                           constexpr_);
         return;
-    case ND_SUBSCRIPT:
-        sema_error(s, target->loc, "elements of a tensor cannot be assigned; build the "
-                   "tensor with tl.where, or store through a pointer");
+    case ND_STARRED: /* of which the tuple around it has told */
+        assign_target(s, target->a, val_error(), constexpr_);
         return;
+    case ND_SUBSCRIPT: {
+        Val x = eval(s, target->a);
+        if (!val_is_error(x) && x->kind == FE_TUPLE)
+            sema_error(s, target->loc, "elements of a tuple cannot be assigned; make "
+                       "another, 't[:1] + (value,) + t[2:]'");
+        else if (!val_is_error(x))
+            sema_error(s, target->loc, "elements of a tensor cannot be assigned; build "
+                       "the tensor with tl.where, or store through a pointer");
+        return;
+    }
     case ND_ATTRIBUTE: {
         Val x = eval(s, target->a);
         if (!val_is_error(x) && !val_is_error(v))
