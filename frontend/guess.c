@@ -77,6 +77,8 @@ static const char *
 element_text(const Guesser *g, const Evidence *to)
 {
     unsigned k = to ? to->want : 0;
+    if (to && to->typed)
+        return dtype_info[to->type].sig;
     if (k & (USE_ADDRESS | USE_PTR))
         return "i64";
     if (k & (USE_BYTE | USE_HALF))

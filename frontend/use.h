@@ -35,6 +35,8 @@ typedef struct Evidence {
     unsigned want; /* by where it stands */
     struct Evidence *to; /* what is behind the pointer; NULL: nothing is known */
     const char *text; /* string that it is compared with */
+    bool typed, typing; /* the text says what type it has; it is being handed on */
+    DType type;
     bool has_number;  /* integer that it is compared with */
     int64_t number;
     bool must;      /* it is that number, or flag: an assertion says so */

@@ -239,6 +239,8 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
     const char *name = b->name;
     if ((strcmp(name, "static_assert") == 0 || strcmp(name, "assume") == 0) && first)
         use_assert(w, first, at, true);
+    if (strcmp(name, "dot_scaled") == 0)
+        use_formats(w, n, at);
     if (strcmp(name, "load") == 0 && first)
         return see_load(w, first, at);
     if (strcmp(name, "atomic_cas") == 0 && first) {

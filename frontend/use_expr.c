@@ -245,12 +245,17 @@ use_assert(Walk *w, const Node *n, Inst *at, bool holds)
             use_assert(w, n->a, at, !holds);
         break;
     case ND_BOOLOP: /* of several that may be false, the last one is */
+        if (n->sub == OS_LOR && holds && n->list.at[0]->kind == ND_COMPARE)
+            use_same_type(w, n->list.at[0], at); /* of several types the first */
         for (int i = 0; i < n->list.n; i++)
             if ((n->sub == OS_LAND) == holds || i == n->list.n - 1)
                 use_assert(w, n->list.at[i], at, holds);
         break;
     case ND_COMPARE:
-        if (!holds || n->list.n != 1 || n->signs[0] != OS_EQ || n->a->kind != ND_NAME)
+        if (!holds || n->list.n != 1 || n->signs[0] != OS_EQ)
+            break;
+        use_same_type(w, n, at);
+        if (n->a->kind != ND_NAME)
             break;
         u = use_name(w, at, n->a->name, false);
         if (u && u->param && n->list.at[0]->kind == ND_CONSTANT &&

@@ -65,6 +65,12 @@ Seen use_see(Walk *w, const Node *n, Inst *at);
 void use_need(Walk *w, const Node *n, Inst *at, unsigned k);
 /* `n` is asserted to hold, or not to. */
 void use_assert(Walk *w, const Node *n, Inst *at, bool holds);
+/* `n` is loaded from elements of this type. */
+void use_type(Walk *w, const Node *n, Inst *at, DType dt);
+/* A comparison that is asserted to hold: p.dtype.element_ty == tl.uint8, x.dtype == .. */
+void use_same_type(Walk *w, const Node *compare, Inst *at);
+/* A call of dot_scaled: formats say what its operands are. */
+void use_formats(Walk *w, const Node *call, Inst *at);
 /* A descriptor is asked for the block at these offsets. */
 void use_extents(Walk *w, Evidence *desc, const Node *offsets, Inst *at);
 Seen use_call(Walk *w, const Node *n, Inst *at);
