@@ -45,7 +45,9 @@ unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y
         return false;
     bool weak_x = val_is_number(*x), weak_y = val_is_number(*y);
     if ((!weak_x && !val_is_tensor(*x)) || (!weak_y && !val_is_tensor(*y))) {
-        bad_operands(s, what, *x, *y, "", loc);
+        bool call = (*x)->kind == FE_BUILTIN || (*y)->kind == FE_BUILTIN ||
+                    (*x)->kind == FE_FUNC || (*y)->kind == FE_FUNC;
+        bad_operands(s, what, *x, *y, call ? "call the function" : "", loc);
         return false;
     }
     DType a = weak_x ? number_dtype(*x) : (*x)->dt;

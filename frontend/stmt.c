@@ -74,6 +74,9 @@ assign_target(Sema *s, const Node *target, Val v, bool constexpr_)
         if (!val_is_error(x) && x->kind == FE_TUPLE)
             sema_error(s, target->loc, "elements of a tuple cannot be assigned; make "
                        "another, 't[:1] + (value,) + t[2:]'");
+        else if (val_is_tensor(x) && dtype_is_ptr(x->dt))
+            sema_error(s, target->loc, "a pointer is not indexed; write tl.store(p + i, "
+                       "value)");
         else if (!val_is_error(x))
             sema_error(s, target->loc, "elements of a tensor cannot be assigned; build "
                        "the tensor with tl.where, or store through a pointer");
