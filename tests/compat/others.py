@@ -5,23 +5,22 @@
 FOLDER holds clones, each by its name: mamba, attorch, FlagAttention, SageAttention,
 DeepSeek-V3, unsloth, lightllm, gemlite. What is not there, or wants a package that is not
 there (einops, ...), is a line "FAILED". Sizes are those of models, in half precision, data
-random; DEVICE=cpu takes small ones. Of an autotuned kernel CONFIGS (3) configurations are
-launched, spread over its list. SHARD=i/n: every n-th case from i on, to compile on several
-cores before times are taken.
+random; DEVICE=cpu takes small ones, CONFIGS is said in host.py. `--list` in the place of
+CASE: their names, for each.py.
 """
 
 import contextlib
-import importlib.machinery
+import importlib
 import os
 import signal
 import sys
 import time
 import traceback
-import types
 
 import torch
 import triton
-from triton.runtime.autotuner import Autotuner
+
+from host import DEVICE as DEV, SMALL, module as mod, pick
 
 FOLDER = os.path.abspath(sys.argv[1])
 for name in os.listdir(FOLDER):
@@ -29,66 +28,8 @@ for name in os.listdir(FOLDER):
 sys.path.insert(0, os.path.join(FOLDER, "FlagAttention/src"))
 sys.path.insert(0, os.path.join(FOLDER, "DeepSeek-V3/inference"))
 
-DEV = os.environ.get("DEVICE", "cuda")
-SMALL = DEV == "cpu"
 ONLY = sys.argv[2].split(",") if len(sys.argv) > 2 else []
-SHARD, SHARDS = map(int, os.environ.get("SHARD", "0/1").split("/"))
-NCONF = int(os.environ.get("CONFIGS", "3"))
 SECONDS = 60  # of a case
-
-
-def run(self, *args, **kwargs):
-    """Autotuner.run: some configurations, once each, and no search."""
-    self.nargs = dict(zip(self.arg_names, args))
-    configs = self.prune_configs(kwargs)
-    step = max(1, len(configs) // NCONF)
-    ret = None
-    for c in configs[::step][:NCONF]:
-        kw = {**kwargs, **c.all_kwargs()}
-        if c.pre_hook is not None:
-            c.pre_hook({**self.nargs, **kw})
-        elif getattr(self, "reset_to_zero", None):
-            for n in self.reset_to_zero:
-                self.nargs[n].zero_()
-        try:
-            ret = self.fn.run(*args, **kw)
-        except Exception as e:
-            if "OutOfResources" not in type(e).__name__:
-                raise
-    self.best_config = configs[0]
-    self.nargs = None
-    return ret
-
-
-Autotuner.run = run
-if SMALL:
-    torch.cuda.device = lambda *_: contextlib.nullcontext()
-    torch.Tensor.cuda = lambda self, *a: self
-    torch.cuda.get_device_capability = lambda *_: (9, 0)
-    torch.cuda.current_device = lambda *_: "cpu"
-
-    class P:
-        multi_processor_count = 132
-        name = "H100"
-        major = 9
-        minor = 0
-        total_memory = 1 << 36
-        shared_memory_per_block_optin = 232448
-
-    torch.cuda.get_device_properties = lambda *_: P
-    torch.cuda.is_available = lambda: False
-
-
-def mod(name, **kw):
-    """A module in the place of one that is not needed."""
-    m = types.ModuleType(name)
-    m.__path__ = []
-    m.__spec__ = importlib.machinery.ModuleSpec(name, None)
-    for k, v in kw.items():
-        setattr(m, k, v)
-    sys.modules[name] = m
-    return m
-
 
 H = dict(dtype=torch.bfloat16, device=DEV)
 F32 = dict(dtype=torch.float32, device=DEV)
@@ -96,11 +37,6 @@ F32 = dict(dtype=torch.float32, device=DEV)
 
 def rn(*s, **k):
     return torch.randn(*s, **{**H, **k})
-
-
-def pick(a, b):
-    """On a GPU a, elsewhere b."""
-    return b if SMALL else a
 
 
 cases = []
@@ -777,9 +713,11 @@ def gemlite():
 
 
 def main():
-    mine = [c for c in cases if not ONLY or any(o in c.__name__ for o in ONLY)][
-        SHARD::SHARDS
-    ]
+    if ONLY == ["--list"]:
+        print("\n".join(c.__name__ for c in cases))
+        return
+    mine = [c for c in cases if not ONLY or c.__name__ in ONLY]
+    failed = 0
     for c in mine:
         t = time.time()
         torch.manual_seed(0)
@@ -795,6 +733,7 @@ def main():
                 torch.cuda.synchronize()
             print(f"# {c.__name__} {time.time() - t:.1f} s", flush=True)
         except BaseException as e:
+            failed += 1
             print(
                 f"# {c.__name__} FAILED {time.time() - t:.1f} s",
                 type(e).__name__,
@@ -806,6 +745,7 @@ def main():
         signal.alarm(0)
         if DEV == "cuda":
             torch.cuda.empty_cache()
+    sys.exit(int(bool(ONLY and failed)))
 
 
 main()
