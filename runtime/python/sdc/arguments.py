@@ -20,11 +20,18 @@ SIMPLE = (bool, int, float, str, type(None))
 
 
 def address(array: Any) -> int:
-    """Where the elements of a numpy array are."""
+    """Where the elements of a numpy array are that may be written."""
     try:
         return C.addressof(C.c_char.from_buffer(array))
     except (TypeError, ValueError, BufferError):  # read-only, empty or not contiguous
+        if is_read_only(array):
+            raise AttributeError("read-only") from None  # goes the general way
         return array.__array_interface__["data"][0]
+
+
+def is_read_only(v: Any) -> bool:
+    """Is this a numpy array that must not be written: of a file, of JAX, a view?"""
+    return getattr(getattr(v, "flags", None), "writeable", True) is False
 
 
 def is_array(v: Any) -> bool:
@@ -50,7 +57,9 @@ def is_descriptor(v: Any) -> bool:
 
 def pointer(v: Any) -> int:
     """The address of an array's first element."""
-    return v.data_ptr() if hasattr(v, "data_ptr") else address(v)
+    if hasattr(v, "data_ptr"):
+        return v.data_ptr()
+    return v.__array_interface__["data"][0] if is_read_only(v) else address(v)
 
 
 def place(v: Any) -> tuple[str, int]:

@@ -13,7 +13,9 @@ known: dict[Any, L.Grid] = {}
 
 def make_grid(grid: Any) -> L.Grid:
     """One to three numbers as an SdcGrid."""
-    sizes = (grid,) if isinstance(grid, int) else tuple(grid)
+    if not isinstance(grid, (tuple, list)):
+        grid = grid if hasattr(grid, "__iter__") else (grid,)
+    sizes = tuple(grid)
     if not 1 <= len(sizes) <= 3:
         raise ArgumentError(f"a grid has one to three sizes, not {len(sizes)}")
     try:

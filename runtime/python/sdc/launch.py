@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional
 from . import _lib as L
 from . import context
 from .arguments import (SIMPLE, anywhere, argument, is_array, is_descriptor, is_dtype,
-                        place)
+                        is_read_only, place)
 from .compiled import Compiled
 from .errors import ArgumentError, of_status, raise_at
 from .grid import make_grid
@@ -161,6 +161,10 @@ class Launcher:
             *[argument(v, made.context, keep) for v in leaves])
         made.nargs = len(leaves)
         made.sample = made.sample or bytes(packed)
+        for i, v in enumerate(leaves):
+            if is_read_only(v) and L.lib.sdc_kernel_writes(made.compile(packed), i):
+                raise ArgumentError(f"{self.fn.__name__}() stores to argument {i + 1}, an "
+                                    "array that is read-only (flags.writeable)")
         return made, packed, keep
 
     def _make(self, shape: tuple, where: tuple[str, int], values: dict[str, Any],

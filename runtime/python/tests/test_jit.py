@@ -157,6 +157,8 @@ def test_errors():
         k.add[(1,)](x, x, x, 16, BLOCK=16, nonsense=1)
     with pytest.raises(sdc.ArgumentError, match="grid"):
         k.add[(-2,)](x, x, x, 16, BLOCK=16)
+    with pytest.raises(sdc.ArgumentError, match="grid of"):
+        k.add[None](x, x, x, 16, BLOCK=16)
     with pytest.raises(sdc.ArgumentError, match="argument of type object"):
         k.add[(1,)](x, x, object(), 16, BLOCK=16)
     with pytest.raises(RuntimeError, match="launches it"):
@@ -165,6 +167,19 @@ def test_errors():
         k.add[(1,)](x, x, x, 16, BLOCK=15)  # no power of two
     with pytest.raises(sdc.ArgumentError, match="complex64"):
         k.add[(1,)](x.astype("complex64"), x, x, 16, BLOCK=16)
+
+
+def test_read_only():
+    """An array of a file or of JAX is read, and never written."""
+    x, out = np.arange(16, dtype=np.float32), np.empty(16, np.float32)
+    x.setflags(write=False)
+    for _ in range(2):
+        k.add[(1,)](x, x, out, 16, BLOCK=16)
+        assert (out == 2 * x).all()
+    for _ in range(2):
+        with pytest.raises(sdc.ArgumentError, match=r"add\(\) stores to argument 3"):
+            k.add[(1,)](out, out, x, 16, BLOCK=16)
+    assert x[3] == 3
 
 
 def test_warmup_and_hooks():
