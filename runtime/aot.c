@@ -530,10 +530,7 @@ check_options(SdcModule *m, const SdcBundleOptions *o, const KernelInfo **info)
     const char *name = o->kernel ? o->kernel : m->nkernel == 1 ? m->kernels[0].name : "";
     *info = module_find_kernel(m, name);
     if (!*info)
-        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
-                            o->kernel ? "no kernel is named '%s'"
-                                      : "name one kernel of the file%s",
-                            name);
+        return module_no_kernel(m, name);
     if (!is_c_name(o->name ? o->name : name))
         return context_fail(m->cx, SDC_ERROR_ARGUMENT,
                             "'%s' is no name for a function in C: give another",

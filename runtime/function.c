@@ -87,8 +87,7 @@ sdc_function_get(SdcModule *mod, const char *kernel, const char *const *bind, in
                             MAX_ARGS);
     for (int i = 0; i < nbind; i++)
         if (!known_name(info, bind[i]))
-            return context_fail(mod->cx, SDC_ERROR_ARGUMENT,
-                                "'%s' binds no parameter of '%s'", bind[i], kernel);
+            return module_no_param(mod, info, bind[i]);
     status = context_lock(mod->cx, &mod->lock);
     if (status != SDC_OK)
         return status;

@@ -333,6 +333,9 @@ SdcStatus module_request(SdcModule *m, const char *what, const char *kernel,
                          const char *const *bind, int nbind, const void *out,
                          const KernelInfo **info);
 const KernelInfo *module_find_kernel(const SdcModule *mod, const char *name);
+/* The messages of a name that is none, with those that are. */
+SdcStatus module_no_kernel(SdcModule *m, const char *name);
+SdcStatus module_no_param(SdcModule *m, const KernelInfo *info, const char *bind);
 void module_job(const SdcModule *mod, CompileJob *job);
 
 /* The rules of k->meta, and the code behind it: k->ptx or loaded object code. */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -366,6 +367,39 @@ module_find_kernel(const SdcModule *m, const char *name)
     return NULL;
 }
 
+/* Puts a name behind the others, as long as there is room. */
+static void
+list_name(char *to, size_t size, const char *name)
+{
+    size_t n = strlen(to);
+    snprintf(to + n, size - n, "%s'%s'", n ? ", " : "", name);
+}
+
+SdcStatus
+module_no_kernel(SdcModule *m, const char *name)
+{
+    char names[400] = "";
+    for (int i = 0; i < m->nkernel; i++)
+        list_name(names, sizeof names, m->kernels[i].name);
+    if (!*name && m->nkernel)
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "name one kernel of the file: %s",
+                            names);
+    return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                        "no kernel is named '%s'; kernels of the file: %s", name,
+                        *names ? names : "none");
+}
+
+SdcStatus
+module_no_param(SdcModule *m, const KernelInfo *info, const char *bind)
+{
+    char names[400] = "";
+    for (int i = 0; i < info->nparam; i++)
+        list_name(names, sizeof names, info->params[i].name);
+    return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                        "'%s' binds no parameter of '%s'; its parameters: %s", bind,
+                        info->name, *names ? names : "none");
+}
+
 SdcStatus
 module_request(SdcModule *m, const char *what, const char *kernel,
                const char *const *bind, int nbind, const void *out,
@@ -375,7 +409,7 @@ module_request(SdcModule *m, const char *what, const char *kernel,
     if (!kernel)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT, "%s: no name of a kernel", what);
     if (!*info)
-        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'", kernel);
+        return module_no_kernel(m, kernel);
     if (!out)
         return context_fail(m->cx, SDC_ERROR_ARGUMENT, "%s: no place to put it", what);
     return context_binds(m->cx, what, bind, nbind);

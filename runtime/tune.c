@@ -463,7 +463,7 @@ check_options(SdcModule *m, const SdcTuneOptions *o, const KernelInfo **info)
     const char *name = o->kernel ? o->kernel : m->nkernel == 1 ? m->kernels[0].name : "";
     *info = module_find_kernel(m, name);
     if (!*info || m->is_tir)
-        return context_fail(m->cx, SDC_ERROR_ARGUMENT, "no kernel is named '%s'", name);
+        return module_no_kernel(m, name);
     return context_args(m->cx, *info, o->args, o->nargs);
 }
 
