@@ -2,7 +2,7 @@
    has the operation, else functions of libclc (codegen/nv_math_code.h), each linked into
    the module that asks for it. Short ones are inlined, of long ones each kernel has one
    copy that it calls: a tile would repeat them for each of its registers. */
-#include "codegen/gen_nv.h"
+#include "codegen/gen_nv_math.h"
 #include "codegen/nv_math_code.h"
 
 #include "ir/base/util.h"
@@ -101,6 +101,24 @@ library_function(Gen *g, const char *mangled)
 }
 
 LLVMValueRef
+nv_library(Gen *g, const char *mangled, LLVMValueRef *x, int n)
+{
+    LLVMValueRef fn = library_function(g, mangled);
+    if (!fn)
+        bug(&g->s->fail, "libclc has no '%s'", mangled);
+    return LLVMBuildCall2(g->b, LLVMGlobalGetValueType(fn), fn, x, (unsigned)n, "");
+}
+
+/* An exponent of at most 2^64, which is even and gives the 0, 1 or infinity that larger
+   ones do: libclc's pow multiplies them until they are no numbers. */
+static Num
+no_larger(Gen *g, Num y)
+{
+    y = where(g, more(g, y, 0x1p64), ll_float(g->f64, 0x1p64), y);
+    return where(g, less(g, y, -0x1p64), ll_float(g->f64, -0x1p64), y);
+}
+
+LLVMValueRef
 nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
 {
     bool int_second;
@@ -112,11 +130,15 @@ nv_libm(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     LLVMValueRef r = by_intrinsic(g, name, x, op->noperand);
     if (r)
         return r;
+    if (k == SK_F64 && strcmp(name, "tgamma") == 0 && nv_math_codes[0].name)
+        return nv_tgamma64(g, x);
     const char *letter = k == SK_F32 ? "f" : "d";
     snprintf(mangled, sizeof mangled, "_Z%d%s%s%.*s", (int)strlen(name), name, letter,
              op->noperand - 1, int_second ? "i" : letter);
     if (int_second)
         args[1] = LLVMBuildIntCast2(g->b, args[1], g->i32, 1, "");
+    if (k == SK_F64 && strcmp(name, "pow") == 0)
+        args[1] = no_larger(g, args[1]);
     LLVMValueRef fn = library_function(g, mangled);
     if (!fn) {
         diag_error(&g->s->diag, op->loc, "not supported: '%s' on target %s%s", name,

@@ -1,6 +1,7 @@
-/* Math functions of fp32 on a GPU, one element at a time: the words that they are written
-   in, and the functions that one file lends to another. Products and sums are not fused
-   but where `fma` says so; a comparison with NaN is false. */
+/* Math functions on a GPU of fp32, and of fp64 where libclc's are far off, one element at
+   a time: the words that they are written in, and the functions that one file lends to
+   another. Products and sums are not fused but where `fma` says so; a comparison with NaN
+   is false. */
 #ifndef SDC_CODEGEN_GEN_NV_MATH_H
 #define SDC_CODEGEN_GEN_NV_MATH_H
 
@@ -31,6 +32,12 @@ static inline Num
 mul(Gen *g, Num a, Num b)
 {
     return LLVMBuildFMul(g->b, a, b, "");
+}
+
+static inline Num
+div(Gen *g, Num a, Num b)
+{
+    return LLVMBuildFDiv(g->b, a, b, "");
 }
 
 static inline Num
@@ -133,7 +140,7 @@ static inline Num
 nv_called(Gen *g, const char *name, Num (*body)(Gen *g, Num x), Num x)
 {
     LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name);
-    LLVMTypeRef type = LLVMFunctionType(g->f32, &g->f32, 1, 0);
+    LLVMTypeRef of = LLVMTypeOf(x), type = LLVMFunctionType(of, &of, 1, 0);
     if (!fn) {
         LLVMBasicBlockRef back = LLVMGetInsertBlock(g->b);
         fn = LLVMAddFunction(g->mod, name, type);
@@ -175,6 +182,9 @@ void nv_log2_pair(Gen *g, Num a, Num *high, Num *low);
 /* 2^(high + low) = the result * 2^n; beyond 200 it is infinite, or 0, when scaled. */
 Num nv_power_of_pair(Gen *g, Num high, Num low, LLVMValueRef *n);
 
+/* ---- gen_nv_libm.c: a call of a function of libclc, which is there. */
+Num nv_library(Gen *g, const char *mangled, Num *x, int n);
+
 /* ---- gen_nv_trig.c */
 /* sin(x + quadrant * pi/2) */
 Num nv_sine(Gen *g, Num x, int quadrant);
@@ -185,7 +195,8 @@ typedef Num NvMath(Gen *g, Num *x);
 NvMath nv_tan, nv_asin, nv_acos, nv_atan, nv_atan2;
 NvMath nv_expm1, nv_exp10, nv_sinh, nv_cosh, nv_tanh;
 NvMath nv_log1p_of, nv_log10, nv_asinh, nv_acosh, nv_atanh;
-NvMath nv_tgamma, nv_lgamma, nv_erfc, nv_cbrt, nv_hypot, nv_fmod, nv_remainder;
+NvMath nv_tgamma, nv_tgamma64, nv_lgamma, nv_erfc, nv_cbrt, nv_hypot;
+NvMath nv_fmod, nv_remainder;
 NvMath nv_fast_sin, nv_fast_cos, nv_fast_tan, nv_fast_log, nv_fast_log2, nv_fast_log10;
 NvMath nv_fast_exp10, nv_fast_pow;
 NvMath *nv_math_named(const char *name);

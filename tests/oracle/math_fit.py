@@ -146,6 +146,14 @@ FITS = {
     "sinpi": (near(lambda s: (mp.sinpi(mp.sqrt(s)) / mp.sqrt(s) - mp.pi) / s), 0, 0.0625,
               4, lambda s: s),
     "cospi": (near(lambda s: (mp.cospi(mp.sqrt(s)) - 1) / s), 0, 0.0625, 4, lambda s: s),
+    # of fp64, beside pi in two parts; gamma is y^(y - 1/2) e^-y times a polynomial of 1 / y
+    "sinpi_64": (near(lambda s: (mp.sinpi(mp.sqrt(s)) / mp.sqrt(s) - mp.pi) / s), 0, 0.0625,
+                 7, lambda s: s, 64),
+    "cospi_64": (near(lambda s: (mp.cospi(mp.sqrt(s)) - 1) / s), 0, 0.0625, 8,
+                 lambda s: s, 64),
+    "gamma_64": (near(lambda t: mp.exp(mp.loggamma(1 / t) - (1 / t - 0.5) * mp.log(1 / t)
+                                       + 1 / t)), 0.005, 0.5, 15, lambda t: 0.4, 64),
+    "digamma": (lambda t: mp.digamma(1 / t), 0.25, 0.5, 3, lambda t: 1),
 }
 
 

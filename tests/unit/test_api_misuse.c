@@ -180,7 +180,8 @@ START_TEST(bindings)
     WRONG(sdc_function_get(mod, "k", none, -1, &f), "number of bindings is -1");
     WRONG(sdc_function_get(mod, "k", none, 2, &f), "binding 1 is NULL");
     WRONG(sdc_function_get(mod, "k", twice, 3, &f), "'B' is bound twice");
-    WRONG(sdc_function_get(mod, "k", other, 1, &f), "'zz=1' binds no parameter of 'k'; its parameters: ");
+    WRONG(sdc_function_get(mod, "k", other, 1, &f),
+          "'zz=1' binds no parameter of 'k'; its parameters: ");
     WRONG(sdc_function_get(mod, "k", NULL, 0, NULL), "no place to put it");
     REJECTED(sdc_kernel_get(NULL, "k", types, NULL, 0, &k));
     WRONG(sdc_kernel_get(mod, NULL, types, NULL, 0, &k), "no name of a kernel");
