@@ -44,3 +44,16 @@ def test_uninstall(torch):
     assert jit.run is not before[0]
     sdc.uninstall()
     assert before == (jit.run, jit.__getitem__, triton.testing.do_bench)
+
+
+def test_benchmark_without_plots(torch, device, monkeypatch, capsys):
+    """Benchmarks cut to some sizes draw nothing, and want nothing that draws."""
+    triton = pytest.importorskip("triton")
+    from sdc.testing import limit_points
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(triton.testing.Mark, "run", triton.testing.Mark.run)
+    limit_points(2)
+    b = triton.testing.Benchmark(["n"], [1, 2, 3], "how", ["a"], ["A"], plot_name="plot",
+                                 args={})
+    triton.testing.Mark(lambda n, how: 10.0 * n, b).run(show_plots=True, print_data=True)
+    assert "20" in capsys.readouterr().out and b.x_vals == [1, 2]
