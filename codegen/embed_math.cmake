@@ -7,7 +7,7 @@
 # constant cache would serve one by one. Without CLC the list is empty.
 # Of fp32 those that sdc has not itself (codegen/gen_nv_math.h).
 set(functions _Z4fdimff _Z9nextafterff _Z4pownfi _Z5ldexpfi)
-foreach(name erf exp exp2 log log2 sin cos tanh sinh cosh tan asin acos atan asinh acosh
+foreach(name erf log log2 sin cos tanh sinh cosh tan asin acos atan asinh acosh
         atanh expm1 exp10 log1p log10 cbrt erfc lgamma)
     string(LENGTH ${name} n)
     list(APPEND functions _Z${n}${name}d)

@@ -59,6 +59,8 @@ nv_math_named(const char *name)
 LLVMValueRef
 nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
 {
+    if (k == SK_F64 && (op->kind == OP_EXP || op->kind == OP_EXP2))
+        return nv_exp64(g, x[0], op->kind == OP_EXP2);
     if (k == SK_F64)
         return op->kind == OP_RSQRT ? NULL : nv_libm(g, op, k, x);
     if (k != SK_F32)

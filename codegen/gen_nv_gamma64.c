@@ -1,6 +1,6 @@
 /* The gamma function of fp64 on a GPU: y^(y - 1/2) e^-y times a polynomial of 1 / y for
-   y >= 2, below 2 gamma(a + 2) / (a (a + 1)), below 0 Euler's reflection. The power and
-   the exponential are libclc's, good to half an ulp, and what they are given is exact: an
+   y >= 2, below 2 gamma(a + 2) / (a (a + 1)), below 0 Euler's reflection. The power is
+   libclc's, good to half an ulp, and what it and the exponential are given is exact: an
    error there comes out up to a thousand times as large (libclc's own gamma is off by
    that). */
 #include "codegen/gen_nv_math.h"
@@ -59,7 +59,7 @@ gamma_of(Gen *g, Num x)
     Num t = div(g, one, y), half = plus(g, times(g, y, 0.5), -0.25);
 
     Num root = nv_library(g, "_Z3powdd", (Num[]){y, half}, 2);
-    Num down = nv_library(g, "_Z3expd", (Num[]){minus(g, y)}, 1);
+    Num down = nv_exp64(g, minus(g, y), false);
     Num slope = mul(g, gen_polynomial(g, t, digamma, COUNT_OF(digamma)), rest);
     Num p = gen_polynomial(g, t, series, COUNT_OF(series));
     p = gen_fma(g, p, slope, p);

@@ -27,8 +27,8 @@ library_name(const Op *op, bool *int_second)
 #include "ir/math.def"
     };
     static const char *const plain[OP_COUNT] = {
-        [OP_EXP] = "exp", [OP_EXP2] = "exp2", [OP_LOG] = "log", [OP_LOG2] = "log2",
-        [OP_SIN] = "sin", [OP_COS] = "cos",   [OP_ERF] = "erf", [OP_REMF] = "fmod",
+        [OP_LOG] = "log", [OP_LOG2] = "log2", [OP_SIN] = "sin",
+        [OP_COS] = "cos", [OP_ERF] = "erf",   [OP_REMF] = "fmod",
     };
     *int_second = false;
     if (op->kind != OP_LIBM)

@@ -182,6 +182,9 @@ void nv_log2_pair(Gen *g, Num a, Num *high, Num *low);
 /* 2^(high + low) = the result * 2^n; beyond 200 it is infinite, or 0, when scaled. */
 Num nv_power_of_pair(Gen *g, Num high, Num low, LLVMValueRef *n);
 
+/* ---- gen_nv_exp64.c: e^x, or 2^x, of fp64 */
+Num nv_exp64(Gen *g, Num x, bool of_two);
+
 /* ---- gen_nv_libm.c: a call of a function of libclc, which is there. */
 Num nv_library(Gen *g, const char *mangled, Num *x, int n);
 

@@ -153,6 +153,8 @@ FITS = {
                  lambda s: s, 64),
     "gamma_64": (near(lambda t: mp.exp(mp.loggamma(1 / t) - (1 / t - 0.5) * mp.log(1 / t)
                                        + 1 / t)), 0.005, 0.5, 15, lambda t: 0.4, 64),
+    "exp_64": (near(lambda r: (mp.exp(r) - 1 - r) / r**2), -0.3466, 0.3466, 10,
+               lambda r: 0.12, 64),
     "digamma": (lambda t: mp.digamma(1 / t), 0.25, 0.5, 3, lambda t: 1),
 }
 
