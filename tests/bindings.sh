@@ -24,6 +24,7 @@ go)
     export GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOCACHE=$out/cache
     # Pinned memory is Go 1.21.
     go version | grep -qE 'go1\.(1[0-9]|20)( |\.)' && exit 77
+    go vet ./...
     LD_LIBRARY_PATH=$prefix/lib go test ./...
     ;;
 esac

@@ -11,7 +11,14 @@ package sdc
 /*
 #cgo pkg-config: sdc
 #include <sdc/sdc.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+// An address of a GPU is no pointer of Go's, and never becomes one.
+static SdcArg sdc_address(SdcDtype type, uintptr_t address)
+{
+	return sdc_ptr(type, (void *)address);
+}
 */
 import "C"
 
@@ -146,7 +153,7 @@ func toArg(pin *runtime.Pinner, x any) (C.SdcArg, error) {
 	case []uint16: // fp16 and bf16 are Device's, or this with a kernel that bitcasts
 		return slice(pin, C.SDC_U16, v), nil
 	case Device:
-		return C.sdc_ptr(dtype(v.Dtype), unsafe.Pointer(v.Address)), nil
+		return C.sdc_address(dtype(v.Dtype), C.uintptr_t(v.Address)), nil
 	}
 	return C.sdc_none(), fmt.Errorf("sdc: no argument of a kernel: %T", x)
 }
