@@ -177,19 +177,35 @@ value_move(Value *to, Value *from)
         to->uses->link = &to->uses;
 }
 
+/* One more result. Those that are there move. */
+static Value *
+grow_results(Op *op, const Type *t)
+{
+    Func *f = op->parent->func;
+    int n = op->nresult;
+    Value *results = arena_array(&f->module->s->mod, Value, n + 1);
+    for (int i = 0; i < n; i++)
+        value_move(&results[i], &op->results[i]);
+    results[n] = (Value){.op = op, .index = n, .id = f->next_id++, .type = t};
+    op->results = results;
+    op->nresult = n + 1;
+    return &results[n];
+}
+
 Value *
 for_carry(Op *loop, Value *init)
 {
-    Func *f = loop->parent->func;
-    int n = loop->nresult;
-    Value *results = arena_array(&f->module->s->mod, Value, n + 1);
-    for (int i = 0; i < n; i++)
-        value_move(&results[i], &loop->results[i]);
-    results[n] = (Value){.op = loop, .index = n, .id = f->next_id++, .type = init->type};
-    loop->results = results;
-    loop->nresult = n + 1;
+    grow_results(loop, init->type);
     op_add_operand(loop, init);
     return region_arg(loop->regions[0], init->type, init->name);
+}
+
+Value *
+if_carry(Op *op, Value *then, Value *other)
+{
+    op_add_operand(op->regions[0]->last, then);
+    op_add_operand(op->regions[1]->last, other);
+    return grow_results(op, then->type);
 }
 
 void

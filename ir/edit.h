@@ -19,6 +19,8 @@ void op_add_results(Op *op, const Type *const *types, int n);
 /* One more value that a `for` loop carries, from init on: its argument. The caller adds
    to the yield what comes next. Results of the loop move: no pointer to one stays. */
 Value *for_carry(Op *loop, Value *init);
+/* One more result of an `if`, what its arms yield last. Its other results move. */
+Value *if_carry(Op *op, Value *then, Value *other);
 /* Drops result i (no uses) of a structured op. */
 void op_drop_result(Op *op, int i);
 void region_drop_arg(Region *r, int i);

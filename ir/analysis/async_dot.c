@@ -81,18 +81,6 @@ dot_adding_to(const Op *dot)
 }
 
 int
-dot_carried(const Op *dot)
-{
-    const Value *acc = op_operand(dot, DOT_ACC);
-    const Op *wait = dot_wait(dot), *loop = dot->parent->parent;
-    const Use *u = wait ? wait->results[0].uses : NULL;
-    bool carried = u && !u->next && u->user == dot->parent->last && loop &&
-                   loop->kind == OP_FOR && acc->region == dot->parent &&
-                   acc->index == u->index + 1 && !acc->uses->next;
-    return carried ? u->index : -1;
-}
-
-int
 dots_between(const Op *first, const Op *end)
 {
     int n = 0;

@@ -47,10 +47,6 @@ Op *dot_added_to(const Op *dot);
    not, and adds to it; NULL. */
 Op *dot_adding_to(const Op *dot);
 
-/* Which value the loop around the dot carries as its accumulator and for nothing else:
-   the next iteration's dot begins with what the wait for this one hands out. -1: none. */
-int dot_carried(const Op *dot);
-
 /* Asynchronous dots from `first` to in front of `end` in their block; NULL: its end. */
 int dots_between(const Op *first, const Op *end);
 /* Those of a region and of the regions in it. */

@@ -30,6 +30,7 @@
    one waits for what another writes. What has atomic operations or loops of unknown
    length stays as it is, and what writes tensor maps: a producer would still copy by the
    map of the tile before. */
+#include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/build.h"
 #include "ir/edit.h"

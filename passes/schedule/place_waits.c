@@ -17,7 +17,8 @@
    is the number of dots begun in between. What is loaded from shared memory for work on a
    result goes down as well: registers are short while dots are in flight.
 
-   An accumulator that an iteration ends with stays in flight over its end:
+   An accumulator that an iteration ends with stays in flight over its end, if at most
+   arms of conditions read it (carry_accumulator.c):
 
        %s = for .. (%acc = %zero) {                %o = wgmma_open %zero : async<..>
          %r = wgmma %a, %b, %acc                   %t = for .. (%acc = %o) : async<..> {
@@ -35,6 +36,7 @@
    before anything is written that they read. No dot stays that reads what the next
    iteration fills: what threads leave for it has two buffers (double_buffer.c), or it is
    waited for. */
+#include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
 #include "ir/base/util.h"
@@ -42,16 +44,9 @@
 #include "ir/edit.h"
 #include "ir/plan/pipeline.h"
 #include "passes/pass.h"
+#include "passes/schedule/carry_accumulator.h"
 
 bool pass_place_waits(Func *f, PassCx *cx);
-
-static Op *
-build_wait(Builder *b, Value **dots, int n, int64_t pending)
-{
-    AttrList attrs = {0};
-    attr_set_int(&b->s->mod, &attrs, ATTR_PENDING, pending);
-    return build_op(b, OP_WGMMA_WAIT, dots, n, &attrs, NULL, n);
-}
 
 /* ---- what dots read, and threads fill */
 
@@ -223,7 +218,7 @@ wait_early(Region *body)
         return false;
     Builder b = builder_before(op);
     b.loc = op->loc;
-    Op *wait = build_wait(&b, NULL, 0, n);
+    Op *wait = build_dot_wait(&b, NULL, 0, n);
     if (waits_early(body))
         return true;
     op_erase(wait);
@@ -288,29 +283,6 @@ may_stay(const Op *dot)
            (waits_early(dot->parent) || wait_early(dot->parent));
 }
 
-/* Carried value i is the accumulator of the dot, in flight. */
-static void
-carry(Op *loop, int i, Op *dot)
-{
-    Op *wait = dot_wait(dot);
-    Builder b = builder_before(loop);
-    b.loc = dot->loc;
-    Value *init = op_operand(loop, i + 3);
-    Value *open = &build_op(&b, OP_WGMMA_OPEN, &init, 1, NULL, NULL, 1)->results[0];
-    op_set_operand(loop, i + 3, open);
-    value_set_type(loop->regions[0]->args[i + 1], open->type);
-    value_replace(&wait->results[0], &dot->results[0]);
-    op_erase(wait);
-    Value *r = op_result(loop, i);
-    value_set_type(r, open->type);
-    b = builder_after(loop);
-    b.loc = dot->loc;
-    Op *done = build_wait(&b, &r, 1, 0);
-    value_replace(r, &done->results[0]);
-    op_set_operand(done, 0, r);
-    done->results[0].name = r->name;
-}
-
 static bool
 keep(void *user, Op *loop)
 {
@@ -327,14 +299,14 @@ keep(void *user, Op *loop)
         int i = op_is_async_dot(op) ? dot_carried(op) : -1;
         if (i < 0 || !(planned || may_stay(op)))
             continue;
-        carry(loop, i, op);
+        carry_accumulator(loop, i, op);
         last = op;
         n++;
     }
     if (planned && last) {
         Builder b = builder_after(last);
         b.loc = last->loc;
-        build_wait(&b, NULL, 0, p.pending);
+        build_dot_wait(&b, NULL, 0, p.pending);
     }
     p.pending = n;
     if (had || last)

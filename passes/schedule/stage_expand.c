@@ -302,6 +302,16 @@ product_before_copies(const Region *body)
     return at;
 }
 
+/* The body's last dot, with the wait for it. */
+static Op *
+last_dot(const Region *body)
+{
+    Op *op = body->last;
+    while (op->prev && !op_is_async_dot(op))
+        op = op->prev;
+    return op_is_async_dot(op) && dot_wait(op) ? dot_wait(op) : op;
+}
+
 static void
 rebuild(Expand *e)
 {
@@ -346,8 +356,8 @@ rebuild(Expand *e)
     wait_for(e, &in, e->p.ahead - 1);
     for (int i = 0; i < e->groups.n; i++)
         wait_group(e, &e->groups.at[i], read);
-    if (late) /* behind the dots, which are under way then */
-        in.before = yield;
+    if (late) /* behind the dots, which are under way then, ahead of what reads sums */
+        in.before = last_dot(to)->next;
     else if (e->ntma == e->loads.n && product_before_copies(to))
         in.before = product_before_copies(to)->next;
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),

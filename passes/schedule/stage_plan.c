@@ -12,6 +12,7 @@
    writes through another parameter of the kernel: as everywhere in sdc, two parameters
    are two pieces of memory when both are used in one loop. A loop that waits for other
    programs (op_acquires) keeps all of them. */
+#include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
 #include "ir/analysis/slice.h"
@@ -186,8 +187,9 @@ counts_up(const Op *loop)
     return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
 }
 
-/* Is the dot an accumulation over the whole loop: its sum goes nowhere but into the next
-   iteration? Then it need not be waited for in this one. Not with an operand out of
+/* Is the dot an accumulation over the whole loop: its sum goes into the next iteration,
+   and nothing but arms of conditions reads it? Then it need not be waited for in this one
+   but there. Not with an operand out of
    registers: the next iteration writes those, as a copy of what stays, too. Nor in
    pieces, the last of which is waited for anyway. */
 static bool
@@ -206,10 +208,8 @@ count_chains(const Op *loop)
         if (op_is_async_dot(op) && !is_chain(op))
             return 0;
         n += op_is_async_dot(op);
-        if (op->nregion)
-            return 0;
     }
-    return n;
+    return n == dots_within(loop->regions[0]) ? n : 0;
 }
 
 /* Programs of an SM if the loop's loads have so many buffers. */

@@ -170,6 +170,85 @@ branch(Gen *g, Plan *p)
     (void)scope;
 }
 
+/* ---------------------------------------------------------------- sums that are read */
+
+static Value *
+some_iterations(Gen *g, const Plan *p)
+{
+    return chance(g, 80)
+               ? let(g, scalar(I1), "$ %s", p->iv,
+                     one_of(g, "% 2 == 1|== m - 1|== 1|> 0|== 2|== 0|< 0|>= 0"))
+               : let(g, scalar(I1), "%s", one_of(g, "m > 2|n > 70|pid == 0"));
+}
+
+static Stmt **
+arm(Gen *g, Stmt **f, Value *c, const char *other)
+{
+    *f = block_new(g, other ? 2 : 1);
+    (*f)->is_if = true;
+    (*f)->use[(*f)->nuse++] = c;
+    (*f)->head[0] = "if \x80";
+    (*f)->head[1] = other;
+    return block_open(g, *f, 0);
+}
+
+static void
+reset(Gen *g, Value *acc)
+{
+    set(g, acc, "tl.full(%s, %s, tl.%s)", dims(g, &acc->t), one_of(g, "0|0|0|-2"),
+        dt_info[acc->t.dt].tl);
+}
+
+/* Stored, summed up, or changed. */
+static void
+read_in_arm(Gen *g, Value *acc, bool keeps)
+{
+    Type row = {.dt = acc->t.dt, .rank = 1, .dim = {acc->t.dim[0]}};
+    if (keeps || chance(g, 70))
+        put(g, acc);
+    else if (chance(g, 40))
+        put(g, flt(let(g, row, "tl.max($, 1)", acc), acc->bound, acc->frac, V_ZERO));
+    else
+        set(g, acc, "-$", acc);
+}
+
+/* Sums that only some iterations read, in arms of conditions, as a persistent matmul of
+   one loop does; those may begin anew with zeros, there or by a select behind it. */
+static void
+read_some(Gen *g, Plan *p)
+{
+    Value *acc = p->acc[rnd(g, (uint32_t)p->nacc)], *c = some_iterations(g, p);
+    Stmt *f, *inner;
+    int scope = g->nval, way = between(g, 0, 5);
+    Stmt **tail = arm(g, &f, c, way == 5 ? "else" : NULL);
+    if (way == 4) {
+        Value *d = some_iterations(g, p);
+        int in = g->nval;
+        Stmt **to = arm(g, &inner, d, chance(g, 50) ? "else" : NULL);
+        read_in_arm(g, acc, false);
+        block_close(g, to, in);
+        if (inner->nbody > 1) {
+            to = block_open(g, inner, 1);
+            (chance(g, 50) ? reset(g, acc) : read_in_arm(g, acc, true));
+            block_close(g, to, in);
+        }
+        if (chance(g, 50))
+            reset(g, acc);
+    } else if (way) {
+        read_in_arm(g, acc, way == 1);
+    }
+    if (way < 2 || way == 5)
+        reset(g, acc);
+    block_close(g, tail, scope);
+    if (way == 5) {
+        tail = block_open(g, f, 1);
+        read_in_arm(g, acc, false);
+        block_close(g, tail, scope);
+    }
+    if (way == 3)
+        set(g, acc, "tl.where($, 0, $)", c, acc);
+}
+
 /* What ends a loop that is a `while`: its counter, the bits of a loaded number, or a sum
    that is large. */
 enum { UP = 1, BITS, LARGE };
@@ -242,6 +321,8 @@ loop(Gen *g, Plan *p, int n)
     p->raw = by_k ? let(g, scalar(I32), "tl.to_tensor($)", i) : NULL;
     p->iv = by_k ? let(g, scalar(I32), "$ // %d", p->raw, p->k)
                  : let(g, scalar(I32), "tl.to_tensor($)", i);
+    if (chance(g, 8))
+        read_some(g, p);
     Value *left = p->left;
     Type work = loop_tile(p->dt, p->m, p->k);
     if (p->work && !outer)
@@ -256,6 +337,8 @@ loop(Gen *g, Plan *p, int n)
         act(g, "tl.debug_barrier()");
     }
     p->left = left;
+    if (chance(g, p->plain ? 60 : 25))
+        read_some(g, p);
     for (int k = 0; k < 2 && !outer; k++) {
         const Moving *x = &p->moving[k];
         if (x->at && x->block)
@@ -451,7 +534,7 @@ sizes(Gen *g, Plan *p)
     }
     p->trips = 4;
     t->n = p->m * (p->n > p->k ? p->n : p->k);
-    p->plain = large && chance(g, 70);
+    p->plain = chance(g, large ? 70 : 20) && p->m >= 64;
     t->len = p->plain ? 131072 : 65536;
     memcpy(t->grid, grids[large ? 1 + rnd(g, 3) : rnd(g, 5)], sizeof t->grid);
     t->nprog = t->grid[0] * t->grid[1] * t->grid[2];

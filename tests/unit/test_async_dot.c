@@ -1,5 +1,6 @@
 /* What passes ask of asynchronous dots: which wait is whose, what adds to what, what
    becomes an operand. */
+#include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/text.h"
 
