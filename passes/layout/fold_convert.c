@@ -14,7 +14,18 @@
 
        %y = fext %x : tile<64xf32, #a>                  %z = convert_layout %x :
        %z = convert_layout %y : tile<64xf32, #l>    =>      tile<64xf16, #l>
-                                                        %y = fext %z : tile<64xf32, #l> */
+                                                        %y = fext %z : tile<64xf32, #l>
+
+   What a loop carries in one layout, and only reads and makes in another, it carries in
+   that: it began so, the work of the loop has its own.
+
+       for .. (%x = %a) {                             %b = convert_layout %a
+         %y = convert_layout %x : tile<.., #l>        for .. (%y = %b) {
+         %z = addi %y, %one : tile<.., #l>     =>       %z = addi %y, %one : tile<.., #l>
+         %w = convert_layout %z : tile<.., #k>          yield %z
+         yield %w                                     }
+       } */
+#include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
 #include "ir/plan/scratch.h"
@@ -79,10 +90,81 @@ widen_behind(Op *convert, PassCx *cx)
     return true;
 }
 
+/* Operand i becomes v; what it was goes if nobody else wants it. */
+static void
+instead(Op *op, int i, Value *v)
+{
+    Op *was = op_operand(op, i)->op;
+    op_set_operand(op, i, v);
+    if (was && was->kind == OP_CONVERT_LAYOUT && !op_has_uses(was))
+        op_erase(was);
+}
+
+static Value *
+converted(Builder *b, Value *v, const Type *to)
+{
+    Op *from = value_def(v, OP_CONVERT_LAYOUT);
+    if (from && op_operand(from, 0)->type == to)
+        return op_operand(from, 0);
+    return &build_op(b, OP_CONVERT_LAYOUT, &v, 1, NULL, &to, 1)->results[0];
+}
+
+/* The one type to which all that use carried value i convert it, and from which the
+   iteration converts what comes next; NULL: there is none. */
+static const Type *
+used_as(const Op *loop, int i)
+{
+    const Region *body = loop->regions[0];
+    const Value *arg = body->args[i + 1];
+    const Op *next = value_def(op_operand(body->last, i), OP_CONVERT_LAYOUT);
+    const Type *to = next ? op_operand(next, 0)->type : NULL;
+    bool same = arg->uses && to && type_is_tile(arg->type) &&
+                layout_regs(to->layout) <= MORE_COPIES * layout_regs(arg->type->layout);
+    value_each_use(arg, u) same &= u->user->kind == OP_CONVERT_LAYOUT &&
+                                   u->user->results[0].type == to;
+    return same ? to : NULL;
+}
+
+static bool
+carry_as_used(Op *loop)
+{
+    Region *body = loop->regions[0];
+    bool changed = false;
+    for (int i = 0; i < loop->nresult; i++) {
+        const Type *to = used_as(loop, i), *was = loop->results[i].type;
+        Value *arg = body->args[i + 1], *result = &loop->results[i];
+        if (!to)
+            continue;
+        Builder b = builder_before(loop);
+        b.loc = loop->loc;
+        instead(loop, i + 3, converted(&b, op_operand(loop, i + 3), to));
+        instead(body->last, i, op_operand(op_operand(body->last, i)->op, 0));
+        value_set_type(arg, to);
+        for (Use *u = arg->uses, *next; u; u = next) {
+            Op *convert = u->user;
+            next = u->next;
+            value_replace(&convert->results[0], arg);
+            op_erase(convert);
+        }
+        value_set_type(result, to);
+        changed = true;
+        if (!result->uses)
+            continue;
+        b = builder_after(loop);
+        b.loc = loop->loc;
+        Op *back = build_op(&b, OP_CONVERT_LAYOUT, &result, 1, NULL, &was, 1);
+        value_replace(result, &back->results[0]);
+        op_set_operand(back, 0, result);
+    }
+    return changed;
+}
+
 static bool
 visit(void *user, Op *op)
 {
     PassCx *cx = user;
+    if (op->kind == OP_FOR)
+        return carry_as_used(op);
     if (op->kind != OP_CONVERT_LAYOUT)
         return false;
     bool moved = widen_behind(op, cx);
