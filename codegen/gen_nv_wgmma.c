@@ -372,13 +372,13 @@ is_zero(const Value *v)
 
 /* What an accumulator begins with, if that is computed, is moved to its registers in
    front of the fence: ptxas takes a move behind it for a read of dots that are under way,
-   and waits for all of them. */
+   and waits for all of them. What a loop carries may turn out to be the same in all
+   iterations, a constant. */
 static const Regs *
 settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
 {
     const Op *from = v->op;
-    if (!from || from->nregion || from->kind == OP_WGMMA_WAIT || is_zero(v) ||
-        v->type->kind == TY_ASYNC)
+    if ((from && from->kind == OP_WGMMA_WAIT) || is_zero(v) || v->type->kind == TY_ASYNC)
         return acc;
     Regs *own = arena_new(&g->s->tmp, Regs);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
