@@ -14,6 +14,9 @@
    the bytes of a ring, in a tile that threads left or scratch memory, is read like the
    ring.
 
+   Of fences with no barrier, arrival or asynchronous reader in between the last one is
+   enough, for what threads wrote, too: each waits for the accesses in front of it.
+
    (Without it a tile of bias, read while a dot was under way, was partly the next
    one: tests/gpu/loops.py, bias_tile, 128x32, 4 warps, H200, 2026-11-22.) */
 #include "ir/analysis/async_dot.h"
@@ -230,11 +233,37 @@ look(Reads *x, Func *f)
     walk(x, f->body, false, 0, 0);
 }
 
+/* Does another fence follow before anybody is told, or another unit reads? */
+static bool
+is_repeated(const Op *fence, const TargetInfo *t)
+{
+    for (const Op *op = fence->next; op; op = op->next) {
+        if (op->kind == OP_FENCE_ASYNC)
+            return true;
+        if (op->nregion || op->kind == OP_BAR_ARRIVE || op->kind == OP_TMA_LOAD ||
+            op->kind == OP_TMA_STORE || op_is(op, T_CONVERGENT) ||
+            op_is(op, T_TERMINATOR) || scratch_bytes(op, t))
+            return false;
+    }
+    return false;
+}
+
+static bool
+drop_repeated(void *user, Op *op)
+{
+    PassCx *cx = user;
+    if (op->kind != OP_FENCE_ASYNC || !is_repeated(op, &cx->target))
+        return false;
+    op_erase(op);
+    return true;
+}
+
 bool
 pass_insert_read_fence(Func *f, PassCx *cx)
 {
     Reads x = {.arena = &cx->s->tmp, .target = &cx->target, .insert = true};
     look(&x, f);
+    x.changed |= pass_walk(f->body, drop_repeated, cx);
     return x.changed;
 }
 
