@@ -22,14 +22,15 @@
 #include "ir/plan/scratch.h"
 #include "passes/pass.h"
 #include "passes/schedule/channel.h"
+#include "passes/schedule/double_buffer.h"
 #include "passes/schedule/occupancy.h"
 
 bool pass_double_buffer(Func *f, PassCx *cx);
 
 enum { TURNS = 2 };
 
-static bool
-is_exchange(const Op *op)
+bool
+is_double_buffered(const Op *op)
 {
     bool product = false;
     if (op->kind != OP_LOCAL_ALLOC || !op->noperand)
@@ -88,7 +89,7 @@ peak_bytes(Func *f, PassCx *cx, const Region *body)
             continue;
         for (int k = 0; k < n; k++)
             if (r[k].first <= r[i].first && r[i].first <= r[k].last &&
-                (r[k].op->parent != body || !is_exchange(r[k].op)))
+                (r[k].op->parent != body || !is_double_buffered(r[k].op)))
                 sum += r[k].bytes;
         most = max_i64(most, sum);
     }
@@ -102,7 +103,7 @@ static bool
 has_room(Func *f, PassCx *cx, const Region *body)
 {
     int64_t bytes = 0, words = mma_registers(f->body);
-    region_each(body, op) if (is_exchange(op)) bytes +=
+    region_each(body, op) if (is_double_buffered(op)) bytes +=
         shared_buffer_bytes(op->results[0].type);
     if (!bytes || cx->budget->no_double_buffers || f->num_stages < 2)
         return false;
@@ -122,7 +123,7 @@ visit_loop(void *user, Op *loop)
     if (!has_room(body->func, cx, body))
         return false;
     Value *turn = carry_turn(cx->s, loop);
-    region_each(body, op) if (is_exchange(op)) take_turns(loop, op, turn);
+    region_each(body, op) if (is_double_buffered(op)) take_turns(loop, op, turn);
     return cx->budget->double_buffers = true;
 }
 

@@ -8,6 +8,7 @@
 #include "ir/plan/wgmma_left.h"
 #include "ir/plan/wgmma_promote.h"
 #include "passes/pass.h"
+#include "passes/schedule/double_buffer.h"
 
 /* Where the elements of v were left, in the same registers. */
 static const Value *
@@ -138,7 +139,8 @@ loop_bytes(const Op *loop, int stages)
         const Op *from = op->noperand ? op_operand(op, 0)->op : NULL;
         bool planned = from && op_is_planned(from);
         if (op->kind == OP_LOCAL_ALLOC && op->noperand && !planned)
-            sum += 2 * shared_buffer_bytes(op->results[0].type);
+            sum += (is_double_buffered(op) ? 2 : 1) *
+                   shared_buffer_bytes(op->results[0].type);
     }
     return sum;
 }

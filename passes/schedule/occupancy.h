@@ -26,7 +26,7 @@ bool mma_counted(const Op *product, int operand);
 int64_t stage_bytes(const Op *loop);
 
 /* Bytes of shared memory of a loop with so many stages: what its planned loads fill, and
-   twice what threads fill for dots in every iteration (double_buffer.c). */
+   what threads fill in every iteration, twice if it may be double-buffered. */
 int64_t loop_bytes(const Op *loop, int stages);
 
 /* Programs of f on one SM, of which each takes so many 32-bit registers for dots and

@@ -1,6 +1,7 @@
 /* The plan of pass specialize: which loads share the stages of a ring, where the
    consumers wait for a stage and where they give it back, and what the producer needs to
    run on its own. Nothing is changed here. */
+#include "passes/schedule/double_buffer.h"
 #include "passes/schedule/specialize.h"
 
 #include "ir/analysis/async_dot.h"
@@ -298,7 +299,7 @@ other_buffers(const Specialize *sp, const Op *op, int depth)
     if (op->kind == OP_LOCAL_ALLOC && !map_has(&sp->fill, &op->results[0]) &&
         !specialize_group(sp, op, &slot))
         sum = shared_buffer_bytes(op->results[0].type);
-    if (op->noperand && sp->double_buffers && loop && pipeline_of(loop).pending)
+    if (is_double_buffered(op) && sp->double_buffers && loop && pipeline_of(loop).pending)
         sum *= 2;
     for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
         region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
