@@ -178,9 +178,9 @@ SDC_API SdcStatus sdc_sparse_linear_backward(SdcKernels *k, const SdcTensor *dy,
 
 /* ---------------------------------------------------------------- matmul */
 
-/* c = act(a b + bias): a [M, K], b [K, N], one of fp32, fp16, bf16, any strides; c
-   [M, N], any floating type and strides; bias [N], contiguous, optional. Matmuls of fp32
-   are taken in tf32 on a GPU, unless `exact`. */
+/* c = act(a b + bias): a [M, K], b [K, N], one of fp32, fp16, bf16, or each either of
+   fp8e4nv and fp8e5, any strides; c [M, N], any floating type and strides; bias [N],
+   contiguous, optional. Matmuls of fp32 are taken in tf32 on a GPU, unless `exact`. */
 SDC_API SdcStatus sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
                              const SdcTensor *bias, const SdcTensor *c, SdcActivation act,
                              int exact, void *stream);
@@ -194,12 +194,20 @@ typedef struct SdcMatmulOptions {
     const SdcTensor *residual; /* as c, any floating type and strides; may be c */
     SdcActivation act;
     int exact; /* nonzero: matmuls of fp32 in full precision, not in tf32 */
+    /* What the rows of a and the columns of b are multiplied by, fp32: [M] and [N], or
+       [batch, M] and [batch, N], where 1 may stand for M, N and the batch (one number for
+       all); any strides. */
+    const SdcTensor *a_scale, *b_scale;
+    /* Hopper's tensor cores keep some 14 bits of a sum of fp8. 0: their sums are added up
+       in fp32 every 128 of K; nonzero: they are not, which is faster. */
+    int fast_sums;
 } SdcMatmulOptions;
 
-/* c = act(a b + bias) + residual: a [M, K], b [K, N], c [M, N] as sdc_matmul has them, or
-   with a batch in front of each, [batch, M, K] and so on, with any strides: 0 where all
-   of a batch share one. Small matrices of long sums are divided along K too. `o` NULL: no
-   options. */
+/* c = act(a_scale b_scale a b + bias) + residual: a [M, K], b [K, N], c [M, N] as
+   sdc_matmul has them, or with a batch in front of each, [batch, M, K] and so on, with
+   any strides: 0 where all of a batch share one. Small matrices of long sums are divided
+   along K too. Tensor cores want fp8 along K: what lies across is transposed on the way,
+   or first. `o` NULL: no options. */
 SDC_API SdcStatus sdc_matmul_with(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
                                   const SdcTensor *c, const SdcMatmulOptions *o,
                                   void *stream);
@@ -208,7 +216,7 @@ SDC_API SdcStatus sdc_matmul_with(SdcKernels *k, const SdcTensor *a, const SdcTe
    and c [rows, N] are sorted by group, and those of group g, offsets[g] to offsets[g + 1]
    - 1, are multiplied by b[g] of b [groups, K, N]; offsets [groups + 1] is i32,
    contiguous and on the device, does not decrease, and its numbers are 0 to rows. Rows of
-   no group are not written. Bias and residual as above. */
+   no group are not written. Bias and residual as above; no fp8, no scales. */
 SDC_API SdcStatus sdc_matmul_grouped(SdcKernels *k, const SdcTensor *a,
                                      const SdcTensor *b, const SdcTensor *offsets,
                                      const SdcTensor *c, const SdcMatmulOptions *o,

@@ -1,13 +1,20 @@
 /* sdc_nn.h: the matmul. The plan says which tiles, in how many parts along k and
    what is packed first (runtime/nn/plan_gemm.c); here it is carried out. A
-   batch and residuals have kernels of their own, so that what is one matmul carries
-   nothing more. */
+   batch, residuals and scales have kernels of their own, so that what is one matmul
+   carries nothing more. */
 #include "runtime/nn/matmul.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAP_ALIGN = 16, JOIN = 512 };
+/* PROMOTED: so many of k are summed by tensor cores alone, of fp8. */
+enum { MAP_ALIGN = 16, JOIN = 512, PROMOTED = 128 };
+
+bool
+matmul_is_fp8(const SdcTensor *t)
+{
+    return t->dtype == SDC_FP8E4NV || t->dtype == SDC_FP8E5;
+}
 
 bool
 matmul_type(Call *c, const SdcTensor *t, const char *what)
@@ -64,9 +71,11 @@ matmul_rows(const SdcTensor *t)
 }
 
 GemmMath
-matmul_math(const SdcTensor *a, bool exact)
+matmul_math(const Product *p)
 {
-    return exact ? GEMM_EXACT : a->dtype == SDC_FP32 ? GEMM_TF32 : GEMM_HALF;
+    if (matmul_is_fp8(&p->a))
+        return p->promotes ? GEMM_FP8 : GEMM_FP8_FAST;
+    return p->exact ? GEMM_EXACT : p->a.dtype == SDC_FP32 ? GEMM_TF32 : GEMM_HALF;
 }
 
 /* ---- the plan of a shape that came before */
@@ -132,6 +141,8 @@ matmul_bind(Call *c, const Product *p, const GemmTile *t)
     call_bind(c, "REST_N", t->n - columns);
     call_bind(c, "BLOCK_K", t->k);
     call_bind_text(c, "PRECISION", p->exact ? "ieee" : "tf32");
+    if (p->promotes)
+        call_bind(c, "IMPRECISE", t->k < PROMOTED ? t->k : PROMOTED);
     call_bind(c, "num_warps", t->warps);
     call_bind(c, "num_stages", t->stages);
 }
@@ -156,11 +167,20 @@ matmul_residual_strides(Call *c, const Product *p, int first)
     matmul_strides(c, p->adds ? &p->residual : &none, first);
 }
 
-/* The kernels of one matmul do not take what a batch or a residual needs. */
+static void
+add_scales(Call *c, const Product *p)
+{
+    call_tensor(c, p->a_scale.data ? &p->a_scale : NULL);
+    call_tensor(c, p->b_scale.data ? &p->b_scale : NULL);
+    call_strides(c, &p->a_scale);
+    call_strides(c, &p->b_scale);
+}
+
+/* The kernels of one matmul do not take what a batch, a residual or scales need. */
 static bool
 is_plain(const Product *p)
 {
-    return p->c.shape[0] == 1 && !p->adds;
+    return p->c.shape[0] == 1 && !p->adds && !p->scales;
 }
 
 static int64_t
@@ -200,6 +220,7 @@ whole(Call *c, const Product *p, const GemmPlan *plan)
     if (!plain) {
         call_int(c, p->bias_next);
         matmul_residual_strides(c, p, 0);
+        add_scales(c, p);
     }
     call_run(c, "matmul", plain ? "matmul" : "matmul_batched",
              call_grid(c, tiles_of(p, plan->tile)), c->stream);
@@ -263,6 +284,7 @@ in_parts(Call *c, const Product *p, const GemmPlan *plan)
     if (!plain) {
         call_int(c, p->bias_next);
         matmul_residual_strides(c, p, 0);
+        add_scales(c, p);
     }
     call_run(c, "matmul", plain ? "matmul_join" : "matmul_batched_join",
              call_grid(c, batch * M * ceil_over(N, power_over(N, JOIN))), c->stream);
@@ -277,18 +299,48 @@ operands_fit(Call *c, const SdcTensor *a, const SdcTensor *b, const SdcTensor *t
     int lead = a && a->rank == 3;
     const int64_t batch = lead ? a->shape[0] : 1;
     if (!(lead ? call_shape(c, a, "a", SHAPE(-1, -1, -1))
-               : call_shape(c, a, "a", SHAPE(-1, -1))) ||
-        !matmul_type(c, a, "a"))
+               : call_shape(c, a, "a", SHAPE(-1, -1))))
+        return false;
+    bool short_floats = matmul_is_fp8(a);
+    if (!short_floats && !matmul_type(c, a, "a"))
         return false;
     int64_t K = a->shape[lead + 1];
     if (!(lead ? call_shape(c, b, "b", SHAPE(batch, K, -1))
                : call_shape(c, b, "b", SHAPE(K, -1))) ||
-        !call_same_type(c, b, a, "b"))
+        !(short_floats ? call_need(c, matmul_is_fp8(b), "'b' is %s, needed is fp8 as 'a'",
+                                   sdc_dtype_name(b->dtype))
+                       : call_same_type(c, b, a, "b")))
         return false;
     int64_t M = a->shape[lead], N = b->shape[lead + 1];
     return (lead ? call_shape(c, to, "c", SHAPE(batch, M, N))
                  : call_shape(c, to, "c", SHAPE(M, N))) &&
            call_float(c, to, "c");
+}
+
+/* `n` numbers for each of a batch, of which one may stand for all. */
+static bool
+scale_fits(Call *c, const SdcTensor *s, const char *what, int64_t batch, int64_t n,
+           SdcTensor *to)
+{
+    *to = (SdcTensor){.dtype = SDC_FP32, .rank = 2, .shape = {batch, n}};
+    if (!s)
+        return true;
+    int lead = s->rank == 2;
+    if (!(lead ? call_shape(c, s, what, SHAPE(-1, -1))
+               : call_shape(c, s, what, SHAPE(-1))) ||
+        !call_need(c, s->dtype == SDC_FP32, "'%s' is %s, needed is fp32", what,
+                   sdc_dtype_name(s->dtype)) ||
+        !call_need(c, s->shape[lead] == n || s->shape[lead] == 1,
+                   "'%s' has %lld numbers, needed are %lld or 1", what,
+                   (long long)s->shape[lead], (long long)n) ||
+        !call_need(c, !lead || s->shape[0] == batch || s->shape[0] == 1,
+                   "dimension 0 of '%s' is %lld, needed is %lld or 1", what,
+                   (long long)s->shape[0], (long long)batch))
+        return false;
+    to->data = s->data;
+    to->strides[0] = lead && s->shape[0] > 1 ? s->strides[0] : 0;
+    to->strides[1] = s->shape[lead] > 1 ? s->strides[lead] : 0;
+    return true;
 }
 
 bool
@@ -319,14 +371,18 @@ matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p)
         p->residual = matmul_batch(add);
     }
     p->act = o->act;
-    p->exact = o->exact;
-    return true;
+    p->exact = o->exact && !matmul_is_fp8(&p->a);
+    /* other tensor cores and threads sum in fp32 */
+    p->promotes = matmul_is_fp8(&p->a) && !o->fast_sums && c->k->device.wgmma;
+    p->scales = o->a_scale || o->b_scale;
+    return scale_fits(c, o->a_scale, "a_scale", groups, p->c.shape[1], &p->a_scale) &&
+           scale_fits(c, o->b_scale, "b_scale", groups, N, &p->b_scale);
 }
 
 int32_t
 matmul_epilogue(const Product *p)
 {
-    return (int32_t)p->act << 2 | p->adds << 1 | (p->bias != NULL);
+    return (int32_t)p->act << 3 | p->scales << 2 | p->adds << 1 | (p->bias != NULL);
 }
 
 /* Do the rows of the batch's matrices follow each other? Then they are one matrix's, if
@@ -352,7 +408,8 @@ static void
 fold_batch(Product *p)
 {
     if (p->c.shape[0] < 2 || p->b.strides[0] != 0 || p->bias_next || !is_one(&p->a) ||
-        !is_one(&p->c) || (p->adds && !is_one(&p->residual)))
+        !is_one(&p->c) || (p->adds && !is_one(&p->residual)) ||
+        p->a_scale.strides[0] || p->a_scale.strides[1] || p->b_scale.strides[0])
         return;
     make_one(&p->a);
     make_one(&p->c);
@@ -368,25 +425,25 @@ multiply(Call *c, Product *p)
     if (!p->c.shape[0] || !p->c.shape[1] || !p->c.shape[2])
         return SDC_OK;
     fold_batch(p);
+    int along_a = matmul_packed_along(&p->a, 2), along_b = matmul_packed_along(&p->b, 1);
     GemmAsk ask = {.m = p->c.shape[1],
                    .n = p->c.shape[2],
                    .k = p->a.shape[2],
                    .batch = p->c.shape[0],
-                   .math = matmul_math(&p->a, p->exact),
+                   .math = matmul_math(p),
                    .bytes = (int32_t)bytes_of(&p->a),
                    .result = (int32_t)bytes_of(&p->c),
                    .a_rows = matmul_rows(&p->a),
                    .b_rows = matmul_rows(&p->b),
                    .epilogue = matmul_epilogue(p),
                    .way = (int16_t)c->k->way,
-                   .stay = (matmul_packs(&p->a) ? 0 : 1) | (matmul_packs(&p->b) ? 0 : 2),
-                   .along_k = p->b.strides[2] != 1 && p->b.strides[1] == 1};
+                   .stay = (matmul_packs(&p->a, along_a) ? 0 : 1) |
+                           (matmul_packs(&p->b, along_b) ? 0 : 2),
+                   .across = (p->a.strides[2] == 1 ? 0 : 1) |
+                             (p->b.strides[1] == 1 && p->b.strides[2] != 1 ? 0 : 2)};
     GemmPlan plan = matmul_plan(c, &ask);
     call_note(c, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
-    if (plan.pack_a)
-        p->a = matmul_packed(c, &p->a);
-    if (plan.pack_b && c->status == SDC_OK)
-        p->b = matmul_packed(c, &p->b);
+    matmul_pack(c, p, &plan);
     if (c->status == SDC_OK)
         (plan.split > 1 ? in_parts : whole)(c, p, &plan);
     matmul_keep(c, &ask, &plan);

@@ -11,16 +11,21 @@ typedef struct Product {
     int64_t bias_next;     /* stride from one of the batch to the next */
     bool adds;
     SdcTensor residual; /* where it adds */
+    bool scales;
+    SdcTensor a_scale, b_scale; /* [batch, M] and [batch, N]; no memory: not there */
     SdcActivation act;
     bool exact;
+    bool promotes; /* sums of fp8, into fp32 */
 } Product;
 
+bool matmul_is_fp8(const SdcTensor *t);
+/* Of a matmul that takes no fp8. */
 bool matmul_type(Call *c, const SdcTensor *t, const char *what);
 /* A matrix or batch of matrices, with a batch in front. */
 SdcTensor matmul_batch(const SdcTensor *t);
 /* As GemmAsk has it. */
 int32_t matmul_rows(const SdcTensor *t);
-GemmMath matmul_math(const SdcTensor *a, bool exact);
+GemmMath matmul_math(const Product *p);
 /* Options into `p`, whose c stands; they fit. `groups`: what a bias may have one row
    for. */
 bool matmul_options(Call *c, const SdcMatmulOptions *o, int64_t groups, Product *p);
@@ -34,10 +39,15 @@ void matmul_strides(Call *c, const SdcTensor *t, int first);
 
 /* The power of two, up to `most`, that all of these numbers are multiples of. */
 int64_t matmul_divisor(uint64_t numbers, int64_t most);
-/* Whether all of a batch are one matrix, of more rows or of the same: it can be
-   packed. */
-bool matmul_packs(const SdcTensor *t);
-/* A copy in temporary memory, rows on lines of the cache. */
+/* The dimension of an operand along which it is packed: k of fp8 (1 or 2), of others that
+   along which neighbours in memory stay. */
+int matmul_packed_along(const SdcTensor *t, int k);
+/* Whether it can be packed so. */
+bool matmul_packs(const SdcTensor *t, int along);
+/* The operands that the plan says, by copies in temporary memory: rows on lines of the
+   cache. */
+void matmul_pack(Call *c, Product *p, const GemmPlan *plan);
+/* One of them, which is not transposed. */
 SdcTensor matmul_packed(Call *c, const SdcTensor *t);
 
 /* Of a question to a planner. */

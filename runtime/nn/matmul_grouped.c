@@ -24,7 +24,7 @@ plan_of(Call *c, const Product *p, int64_t groups, GemmAsk *ask)
                      .n = p->c.shape[2],
                      .k = p->a.shape[2],
                      .batch = groups,
-                     .math = matmul_math(&p->a, p->exact),
+                     .math = matmul_math(p),
                      .bytes = (int32_t)sdc_dtype_size(p->a.dtype),
                      .result = (int32_t)sdc_dtype_size(p->c.dtype),
                      .a_rows = matmul_rows(&p->a),
@@ -115,6 +115,8 @@ sdc_matmul_grouped(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
         return call.status;
     Product p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
     call.stream = stream;
+    if (!call_need(&call, !o.a_scale && !o.b_scale, "groups have no scales"))
+        return call.status;
     if (!matmul_options(&call, &o, offsets->shape[0] - 1, &p))
         return call.status;
     return multiply(&call, &p, offsets);

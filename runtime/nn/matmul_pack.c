@@ -1,10 +1,12 @@
 /* Operands of matmuls that no tensor map takes, or only slowly: copied to rows that begin
-   on lines of the cache. */
+   on lines of the cache. Those of fp8 are transposed where they do not lie along k, as
+   tensor cores want them: four bytes at a time where rows allow it, two operands in one
+   launch. */
 #include "runtime/nn/matmul.h"
 
 #include <stdlib.h>
 
-enum { PACK_ROWS = 32, PACK_COLS = 64 };
+enum { PACK_ROWS = 32, PACK_COLS = 64, WORD = 4, WORDS = 32 };
 
 int64_t
 matmul_divisor(uint64_t numbers, int64_t most)
@@ -13,49 +15,68 @@ matmul_divisor(uint64_t numbers, int64_t most)
     return low && low < (uint64_t)most ? (int64_t)low : most;
 }
 
-/* Dimension of the operand along which it is packed: neighbours in memory stay so. */
-static int
-packed_along(const SdcTensor *t)
+int
+matmul_packed_along(const SdcTensor *t, int k)
 {
-    return llabs(t->strides[1]) < llabs(t->strides[2]) ? 1 : 2;
+    return matmul_is_fp8(t) ? k : llabs(t->strides[1]) < llabs(t->strides[2]) ? 1 : 2;
+}
+
+/* Bytes that lie in words across `along`. */
+static bool
+has_words(const SdcTensor *t, int along)
+{
+    int unit = 3 - along;
+    return sdc_dtype_size(t->dtype) == 1 && t->strides[along] > 1 &&
+           t->strides[unit] == 1 &&
+           matmul_divisor((uint64_t)t->strides[along] | (uint64_t)t->shape[unit] |
+                              (uint64_t)llabs(t->strides[0]) | (uintptr_t)t->data,
+                          WORD) == WORD;
 }
 
 bool
-matmul_packs(const SdcTensor *t)
+matmul_packs(const SdcTensor *t, int along)
 {
-    int row = 3 - packed_along(t);
-    return t->shape[0] == 1 || !t->strides[0] ||
+    int row = 3 - along;
+    return t->shape[0] == 1 || !t->strides[0] || has_words(t, along) ||
            t->strides[0] == t->shape[row] * t->strides[row];
 }
 
+/* A place for the copy: rows on lines of the cache. */
+static SdcTensor
+place_of(Call *c, const SdcTensor *t, int along)
+{
+    SdcTensor x = *t;
+    int row = 3 - along;
+    int64_t size = sdc_dtype_size(t->dtype);
+    int64_t rows = t->shape[row] * (t->strides[0] ? t->shape[0] : 1);
+    int64_t pitch = ceil_over(t->shape[along] * size, GEMM_LINE) * GEMM_LINE;
+    x.strides[0] = t->strides[0] ? t->shape[row] * pitch / size : 0;
+    x.strides[row] = pitch / size;
+    x.strides[along] = 1;
+    x.data = call_borrow(c, rows * pitch);
+    return x;
+}
+
 /* What is copied are numbers as wide as rows allow. */
-SdcTensor
-matmul_packed(Call *c, const SdcTensor *t)
+static void
+copy(Call *c, const SdcTensor *t, const SdcTensor *x, int along)
 {
     static const SdcDtype wide[] = {
         [1] = SDC_I8, [2] = SDC_I16, [4] = SDC_I32, [8] = SDC_I64};
-    int col = packed_along(t), row = 3 - col;
-    int64_t size = sdc_dtype_size(t->dtype), each = size, cols = t->shape[col] * size;
+    int row = 3 - along;
+    int64_t size = sdc_dtype_size(t->dtype), each = size, cols = t->shape[along] * size;
     int64_t rows = t->shape[row] * (t->strides[0] ? t->shape[0] : 1);
-    int64_t pitch = ceil_over(cols, GEMM_LINE) * GEMM_LINE;
-    if (t->strides[col] == 1)
+    if (t->strides[along] == 1)
         each = matmul_divisor(
             (uint64_t)(t->strides[row] * size) | (uint64_t)cols | (uintptr_t)t->data, 8);
-    SdcTensor x = *t;
-    x.strides[0] = t->strides[0] ? t->shape[row] * pitch / size : 0;
-    x.strides[row] = pitch / size;
-    x.strides[col] = 1;
-    x.data = call_borrow(c, rows * pitch);
-    if (!x.data)
-        return x;
     SdcTensor from = {.dtype = wide[each],
                       .rank = 2,
                       .data = t->data,
                       .shape = {rows, cols / each},
-                      .strides = {t->strides[row] * size / each, t->strides[col]}};
+                      .strides = {t->strides[row] * size / each, t->strides[along]}};
     SdcTensor to = from;
-    to.data = x.data;
-    to.strides[0] = pitch / each;
+    to.data = x->data;
+    to.strides[0] = x->strides[row] * size / each;
     to.strides[1] = 1;
     call_next(c);
     call_bind(c, "BLOCK_R", PACK_ROWS);
@@ -70,5 +91,90 @@ matmul_packed(Call *c, const SdcTensor *t)
     call_stride(c, &to, 0);
     int64_t tiles = ceil_over(rows, PACK_ROWS) * ceil_over(from.shape[1], PACK_COLS);
     call_run(c, "pack", "pack", call_grid(c, tiles), c->stream);
+}
+
+SdcTensor
+matmul_packed(Call *c, const SdcTensor *t)
+{
+    int along = matmul_packed_along(t, 0);
+    SdcTensor x = place_of(c, t, along);
+    if (x.data)
+        copy(c, t, &x, along);
     return x;
+}
+
+/* A transposition by words: [batch, rows, words] each. */
+typedef struct Transposition {
+    SdcTensor from, to;
+    int64_t tiles;
+} Transposition;
+
+static SdcTensor
+words_of(const SdcTensor *t, int row, int64_t batch)
+{
+    int unit = 3 - row;
+    return (SdcTensor){
+        .dtype = SDC_U32,
+        .rank = 3,
+        .data = t->data,
+        .shape = {batch, t->shape[row], ceil_over(t->shape[unit], WORD)},
+        .strides = {batch > 1 ? t->strides[0] / WORD : 0, t->strides[row] / WORD, 1}};
+}
+
+static Transposition
+transposition_of(const SdcTensor *t, const SdcTensor *x, int along)
+{
+    int64_t batch = t->strides[0] ? t->shape[0] : 1;
+    Transposition y = {words_of(t, along, batch), words_of(x, 3 - along, batch), 0};
+    y.tiles = batch * ceil_over(y.from.shape[1], WORD * WORDS) *
+              ceil_over(y.from.shape[2], WORDS);
+    return y;
+}
+
+static void
+transpose(Call *c, const Transposition *all, int n)
+{
+    int64_t tiles = 0;
+    call_next(c);
+    call_bind(c, "BLOCK_R", WORDS);
+    call_bind(c, "BLOCK_C", WORDS);
+    call_bind(c, "num_warps", 4);
+    for (int i = 0; i < n; i++) {
+        call_tensor(c, &all[i].from);
+        call_tensor(c, &all[i].to);
+        call_int(c, all[i].from.shape[1]);
+        call_int(c, all[i].from.shape[2]);
+        for (int d = 0; d < 2; d++)
+            call_stride(c, &all[i].from, d);
+        for (int d = 0; d < 2; d++)
+            call_stride(c, &all[i].to, d);
+        tiles += all[i].tiles;
+    }
+    if (n > 1)
+        call_int(c, all[0].tiles);
+    call_run(c, "pack", n > 1 ? "transpose_two" : "transpose", call_grid(c, tiles),
+             c->stream);
+}
+
+void
+matmul_pack(Call *c, Product *p, const GemmPlan *plan)
+{
+    const bool packs[] = {plan->pack_a, plan->pack_b};
+    SdcTensor *const operands[] = {&p->a, &p->b};
+    Transposition later[2];
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        SdcTensor *t = operands[i];
+        int along = matmul_packed_along(t, 2 - i);
+        if (!packs[i] || c->status != SDC_OK)
+            continue;
+        SdcTensor x = place_of(c, t, along);
+        if (x.data && has_words(t, along))
+            later[n++] = transposition_of(t, &x, along);
+        else if (x.data)
+            copy(c, t, &x, along);
+        *t = x;
+    }
+    if (n && c->status == SDC_OK)
+        transpose(c, later, n);
 }

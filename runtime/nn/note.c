@@ -30,8 +30,12 @@ say_tile(Text *t, const GemmTile *x, int split, bool packs)
 }
 
 static void
-say_operand(Text *t, const char *what, int rows, bool packed)
+say_operand(Text *t, const char *what, int rows, bool packed, bool across)
 {
+    if (packed && across) {
+        say(t, ", %s transposed first: it does not lie along k", what);
+        return;
+    }
     if (packed)
         say(t, ", %s packed first: ", what);
     else if (rows < GEMM_MAP_ROWS)
@@ -50,13 +54,14 @@ say_gemm(Text *t, const Note *n)
     const GemmAsk *q = &n->of.gemm.ask;
     const GemmPlan *p = &n->of.gemm.plan;
     const GemmCost *c = &p->cost;
+    bool is_fp8 = q->math == GEMM_FP8 || q->math == GEMM_FP8_FAST;
     say(t, "%s ", n->function);
     if (q->batch > 1)
         say(t, "%lld of ", (long long)q->batch);
     say(t, "%lldx%lldx%lld: ", (long long)q->m, (long long)q->n, (long long)q->k);
     say_tile(t, p->tile, p->split, false);
-    say_operand(t, "a", q->a_rows, p->pack_a);
-    say_operand(t, "b", q->b_rows, p->pack_b);
+    say_operand(t, "a", q->a_rows, p->pack_a, is_fp8 && q->across & 1);
+    say_operand(t, "b", q->b_rows, p->pack_b, is_fp8 && q->across & 2);
     if (!n->gpu) {
         say(t, "\n");
         return;

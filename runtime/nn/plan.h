@@ -18,7 +18,15 @@ typedef struct NnDevice {
 
 /* ---- matmuls */
 
-typedef enum GemmMath { GEMM_HALF, GEMM_TF32, GEMM_EXACT } GemmMath;
+/* FP8: sums are added up in fp32 every so often; FP8_FAST: they are not. */
+typedef enum GemmMath {
+    GEMM_HALF,
+    GEMM_TF32,
+    GEMM_EXACT,
+    GEMM_FP8,
+    GEMM_FP8_FAST,
+    GEMM_MATHS
+} GemmMath;
 
 /* What is asked. All of it is compared as bytes: make it from zeros. */
 typedef struct GemmAsk {
@@ -34,7 +42,7 @@ typedef struct GemmAsk {
     int16_t way;      /* so many ways are better, as guessed; 0: the best is taken */
     int16_t stay;     /* operands that cannot be packed: 1 a, 2 b */
     int16_t whole;    /* nonzero: no parts along k */
-    int16_t along_k;  /* nonzero: memory of b runs along k, not along n */
+    int16_t across; /* operands whose memory does not run along k: 1 a, 2 b */
 } GemmAsk;
 
 /* A tile of the matmul kernels and how fast it goes. n is a power of two or the sum of
@@ -58,7 +66,8 @@ typedef struct GemmCost {
 typedef struct GemmPlan {
     const GemmTile *tile;
     int split;           /* parts along k, added in their order by a second launch */
-    bool pack_a, pack_b; /* copied first, to rows on 128 bytes */
+    /* copied first, to rows on 128 bytes; of fp8 these run along k */
+    bool pack_a, pack_b;
     GemmCost cost;
     /* what came next, for the explanation; NULL: nothing did */
     const GemmTile *next;

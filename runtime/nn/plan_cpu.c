@@ -46,12 +46,18 @@ over(int64_t a, int64_t b)
     return (double)((a + b - 1) / b);
 }
 
+static bool
+across_k(const GemmAsk *q)
+{
+    return (q->across & 2) != 0;
+}
+
 /* Rows so few that b is multiplied where it is loaded (passes/cpu/simd_rows.c): memory
    delivers long runs faster than short ones. */
 static bool
 streams(const GemmAsk *q, const GemmTile *t)
 {
-    return t->m == 1 || (t->m == 2 && !q->along_k);
+    return t->m == 1 || (t->m == 2 && across_k(q));
 }
 
 static GemmCost
@@ -60,13 +66,13 @@ cost_of_stream(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
     double units = over(q->m, t->m) * over(q->n, t->n) * (double)q->batch;
     double rounds = ceil(units / d->processors), steps = over(q->k, t->k);
     double across = fmin(t->n, (double)q->n), deep = fmin(t->k, (double)q->k);
-    double run = (q->along_k ? deep : across) * q->bytes;
+    double run = (across_k(q) ? across : deep) * q->bytes;
     double bytes = rounds * across * (double)q->k * q->bytes;
     bool near = q->n * q->k * q->bytes <= d->cache;
     GemmCost c = {
         .products = rounds * 2 * t->m * t->n * t->k * steps / stream_flops,
         .memory = near ? bytes / cached : bytes * (1 + run_bytes / run) / streamed,
-        .cache = q->along_k ? rounds * t->n * steps * 0.01 : 0,
+        .cache = across_k(q) ? 0 : rounds * t->n * steps * 0.01,
         .beside = 1};
     c.all = c.products + c.memory + c.cache + c.beside;
     return c;

@@ -13,7 +13,9 @@
      times stages times bytes of a stage, over the latency of memory;
    - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
      element by element, or packed first: the copy is linear in the operand, the matmul
-     is not.
+     is not;
+   - fp8 that does not lie along k is transposed on the way through shared memory, which
+     slows the tensor cores down, or first.
 
    Numbers are fitted to 745 ways of 75 matmuls on an H200 (`tests/gpu/shapes --only
    gemm,batched --draw 60 --ways 10`, 2026-11-23): what is chosen takes 1.3 % longer than
@@ -46,6 +48,25 @@ static const GemmTile hopper_tf32[] = {
     {128, 256, 32, 8, 3, 1, 0.15, 3.06}, {256, 64, 32, 8, 4, 1, 0.15, 2.27},
     {64, 128, 32, 4, 4, 2, 0.18, 1.81},  {64, 64, 64, 4, 4, 1, 0.36, 1.5},
     {64, 32, 64, 4, 6, 1, 0.36, 1.0}};
+/* Steps of twice as many, as many bytes. */
+static const GemmTile hopper_fp8[] = {
+    {128, 256, 128, 8, 3, 1, 0.15, 12.0}, {128, 128, 128, 4, 4, 1, 0.18, 8.5},
+    {64, 256, 128, 4, 3, 1, 0.18, 9.0},   {64, 128, 256, 4, 3, 1, 0.36, 9.0},
+    {128, 64, 128, 4, 4, 2, 0.18, 6.2},   {64, 64, 128, 4, 4, 2, 0.18, 4.2},
+    {128, 192, 128, 8, 4, 1, 0.15, 11.6}, {256, 128, 128, 8, 3, 1, 0.15, 11.0},
+    {128, 128, 128, 8, 4, 1, 0.15, 11.0}, {128, 128, 256, 8, 3, 1, 0.30, 11.2},
+    {128, 96, 128, 4, 4, 2, 0.18, 7.6},   {64, 128, 128, 8, 6, 1, 0.15, 8.4},
+    {64, 64, 256, 4, 5, 1, 0.36, 6.0},    {64, 32, 256, 4, 6, 1, 0.36, 3.6},
+    {64, 32, 128, 4, 6, 2, 0.18, 3.3}};
+static const GemmTile hopper_fp8_fast[] = {
+    {128, 256, 128, 8, 3, 1, 0.15, 13.4}, {128, 128, 128, 4, 4, 1, 0.18, 10.5},
+    {64, 256, 128, 4, 3, 1, 0.18, 11.0},  {64, 128, 256, 4, 3, 1, 0.36, 10.6},
+    {128, 64, 128, 4, 4, 2, 0.18, 7.2},   {64, 64, 128, 4, 4, 2, 0.18, 4.6},
+    {128, 192, 128, 8, 4, 1, 0.15, 13.0}, {256, 128, 128, 8, 3, 1, 0.15, 12.2},
+    {128, 128, 128, 8, 4, 1, 0.15, 12.4}, {128, 128, 256, 8, 3, 1, 0.30, 12.4},
+    {128, 96, 128, 4, 4, 2, 0.18, 8.8},   {64, 128, 128, 8, 6, 1, 0.15, 9.2},
+    {64, 64, 256, 4, 5, 1, 0.36, 6.4},    {64, 32, 256, 4, 6, 1, 0.36, 3.8},
+    {64, 32, 128, 4, 6, 2, 0.18, 3.5}};
 /* Elements that threads load one by one, each step about a microsecond behind the one
    before. */
 static const GemmTile hopper_odd[] = {{128, 128, 32, 8, 3, 1, 1.0, 0.93},
@@ -70,11 +91,19 @@ typedef struct Tiles {
 
 #define TILES(list) ((Tiles){list, (int)(sizeof(list) / sizeof *(list))})
 
+static bool
+is_fp8(int math)
+{
+    return math == GEMM_FP8 || math == GEMM_FP8_FAST;
+}
+
 /* `maps`: both operands come by tensor maps. */
 static Tiles
 tiles_of(const NnDevice *d, int math, bool maps)
 {
     bool tf32 = math == GEMM_TF32;
+    if (d->wgmma && maps && is_fp8(math))
+        return math == GEMM_FP8 ? TILES(hopper_fp8) : TILES(hopper_fp8_fast);
     if (math == GEMM_EXACT)
         return TILES(exact);
     if (!d->wgmma)
@@ -108,10 +137,24 @@ gemm_part(const GemmPlan *p, int64_t k)
     return part_of(k, p->split, p->tile->k);
 }
 
+/* Operands that are transposed are so in one launch. */
 static double
-packing(double elements, int bytes)
+packing(const GemmAsk *q, const GemmWay *w, double of_a, double of_b)
 {
-    return next_copy + 2 * elements * bytes / copy_bytes;
+    int n = w->pack_a + w->pack_b;
+    int launches = n > 1 && is_fp8(q->math) && q->across == 3 ? 1 : n;
+    double elements = (w->pack_a ? of_a : 0) + (w->pack_b ? of_b : 0);
+    return launches * next_copy + 2 * elements * q->bytes / copy_bytes;
+}
+
+/* Operands of 8 bits that lie across k go through registers, the second one through
+   shared memory once more. What is left of the rate of the tensor cores. */
+static double
+straight(const GemmAsk *q, const GemmWay *w)
+{
+    static const double left[2][3] = {{1, 0.92, 0.73}, {1, 0.96, 0.79}};
+    int across = (q->across & 1 && !w->pack_a) + (q->across & 2 && !w->pack_b);
+    return is_fp8(q->math) ? left[q->math == GEMM_FP8_FAST][across] : 1;
 }
 
 /* Lines of the cache that 128 bytes of a row lie in, on average. */
@@ -133,10 +176,10 @@ end_of(const GemmTile *t, double bytes)
 /* Rounds of tiles on the tensor cores. Another program on the SM multiplies while one
    stores. */
 static double
-products(const GemmTile *t, double rounds, double depth, int result)
+products(const GemmTile *t, double rate, double rounds, double depth, int result)
 {
     double turns = ceil(rounds / t->resident);
-    return fmax(rounds * 2.0 * t->m * t->n * depth / (t->rate * 1e6),
+    return fmax(rounds * 2.0 * t->m * t->n * depth / (rate * 1e6),
                 turns * depth / t->k * t->step) +
            turns * end_of(t, (double)t->m * t->n * result);
 }
@@ -175,7 +218,8 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
                         (q->b_rows < GEMM_LINE && !w->pack_b));
     double read = read_a + (roles && off && units > 1 ? 0.48 * read_b : read_b);
     GemmCost c = {
-        .products = products(t, rounds, depth, w->split > 1 ? 4 : q->result),
+        .products = products(t, t->rate * straight(q, w), rounds, depth,
+                             w->split > 1 ? 4 : q->result),
         .memory = ((of_a + of_b) * q->bytes + out) /
                   fmin(memory_bytes, fmax(flight, 1) / latency),
         .cache = rounds * wide * read * depth * q->bytes / cache_bytes,
@@ -185,10 +229,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
         c.beside += off ? 1.0 : 0.3; /* until both programs and all roles are there */
     if (w->split > 1)
         c.beside += next_launch + w->split * sums * 4 / cache_bytes;
-    if (w->pack_a)
-        c.beside += packing(of_a, q->bytes);
-    if (w->pack_b)
-        c.beside += packing(of_b, q->bytes);
+    c.beside += packing(q, w, of_a, of_b);
     c.all = at_once(&c) + c.beside;
     return c;
 }
@@ -254,11 +295,12 @@ gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
     Ways ways = {out, 0, most};
     bool by_maps = d->wgmma && q->math != GEMM_EXACT;
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
+    int turns = is_fp8(q->math) ? q->across : 0; /* what packing transposes */
     for (int packs = 0; packs < 4 && by_maps; packs++) {
         GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2};
-        /* what no map takes must be packed, what lies on lines need not */
-        if ((!a && !w.pack_a) || (w.pack_a && q->a_rows >= GEMM_LINE) ||
-            (!b && !w.pack_b) || (w.pack_b && q->b_rows >= GEMM_LINE) ||
+        /* what no map takes must be packed, what lies on lines and along k need not */
+        if ((!a && !w.pack_a) || (w.pack_a && !(turns & 1) && q->a_rows >= GEMM_LINE) ||
+            (!b && !w.pack_b) || (w.pack_b && !(turns & 2) && q->b_rows >= GEMM_LINE) ||
             (packs & q->stay) || (packs && !d->lends))
             continue;
         consider_tiles(&ways, d, q, w, true);

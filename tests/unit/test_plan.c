@@ -13,7 +13,7 @@ static const NnDevice hopper = {
 static GemmAsk
 ask(int64_t m, int64_t n, int64_t k, GemmMath math, int a_rows, int b_rows)
 {
-    int bytes = math == GEMM_HALF ? 2 : 4;
+    int bytes = math >= GEMM_FP8 ? 1 : math == GEMM_HALF ? 2 : 4;
     return (GemmAsk){.m = m,
                      .n = n,
                      .k = k,
@@ -118,12 +118,46 @@ START_TEST(known_shapes)
 }
 END_TEST
 
+/* Operands that do not lie along k are transposed first where there is much to multiply,
+   on the way through shared memory where there is little. */
+START_TEST(across)
+{
+    for (GemmMath math = GEMM_FP8; math <= GEMM_FP8_FAST; math++) {
+        GemmAsk large = ask(8192, 8192, 8192, math, 128, 128), few = large;
+        GemmPlan p = gemm_plan(&hopper, &large);
+        ck_assert(!p.pack_a && !p.pack_b);
+        large.across = 3;
+        p = gemm_plan(&hopper, &large);
+        ck_assert(p.pack_a || p.pack_b);
+        large.stay = 3;
+        p = gemm_plan(&hopper, &large);
+        ck_assert(!p.pack_a && !p.pack_b);
+        few.across = 2;
+        few.m = 16;
+        ck_assert(!gemm_plan(&hopper, &few).pack_b);
+        GemmAsk halves = ask(8192, 8192, 8192, GEMM_HALF, 128, 128);
+        halves.across = 3;
+        ck_assert(!gemm_plan(&hopper, &halves).pack_a);
+    }
+    Note note = {.function = "f", .kind = NOTE_GEMM, .gpu = true};
+    GemmAsk q = ask(8192, 8192, 8192, GEMM_FP8, 128, 2);
+    char text[1000];
+    q.across = 3;
+    note.of.gemm.ask = q;
+    note.of.gemm.plan = gemm_plan(&hopper, &q);
+    note_print(&note, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "b transposed first"));
+}
+END_TEST
+
 /* On the CPU: tiles that the cache holds, large where threads have enough of them, small
    where they would be idle or multiply rows that are not there. */
 START_TEST(cpu)
 {
     NnDevice d = {.processors = 1, .lends = true, .cache = 2 << 20};
-    GemmAsk large = ask(2048, 2048, 2048, GEMM_TF32, 128, 128), few = large;
+    GemmAsk large = ask(2048, 2048, 2048, GEMM_TF32, 128, 128);
+    large.across = 2;
+    GemmAsk few = large;
     GemmPlan p = gemm_plan(&d, &large);
     ck_assert_int_ge(p.tile->m * p.tile->n, 256 * 512);
     ck_assert(p.split == 1 && !p.pack_a && !p.pack_b);
@@ -142,6 +176,7 @@ START_TEST(cpu)
     /* a row streams b by: the second-level cache need not have it */
     NnDevice one = {.processors = 1, .cache = 1 << 20, .lends = true};
     GemmAsk row = ask(1, 4096, 4096, GEMM_TF32, 128, 128);
+    row.across = 2;
     ck_assert_int_eq(gemm_plan_cpu(&one, &row).tile->n, 4096);
 }
 END_TEST
@@ -153,11 +188,12 @@ START_TEST(any_shape)
     NnDevice device[] = {hopper, hopper, hopper, {.processors = 8, .lends = true}};
     device[1].wgmma = false;
     device[2].processors = 7;
-    for (int i = 0; i < 9 * 9 * 9 * 5 * 5 * 3 * 4; i += 7) {
-        GemmMath math = i / (9 * 9 * 9 * 5 * 5) % 3;
-        const NnDevice *d = &device[i / (9 * 9 * 9 * 5 * 5 * 3)];
+    for (int i = 0; i < 9 * 9 * 9 * 5 * 5 * GEMM_MATHS * 4; i += 7) {
+        GemmMath math = i / (9 * 9 * 9 * 5 * 5) % GEMM_MATHS;
+        const NnDevice *d = &device[i / (9 * 9 * 9 * 5 * 5 * GEMM_MATHS)];
         GemmAsk q = ask(sizes[i % 9], sizes[i / 9 % 9], sizes[i / 81 % 9], math,
                         rows[i / 729 % 5], rows[i / 3645 % 5]);
+        q.across = (int16_t)(i % 4);
         GemmPlan p = gemm_plan(d, &q), again = gemm_plan(d, &q);
         ck_assert_ptr_nonnull(p.tile);
         ck_assert(p.tile == again.tile && p.split == again.split &&
@@ -407,6 +443,7 @@ main(void)
     tcase_add_test(c, known_shapes);
     tcase_add_test(c, sums_of_two);
     tcase_add_test(c, ways);
+    tcase_add_test(c, across);
     tcase_add_test(c, cpu);
     tcase_add_test(c, any_shape);
     tcase_add_test(c, rows);

@@ -88,7 +88,9 @@ class BlockDropout(C.Structure):
 
 class MatmulOptions(C.Structure):
     _fields_ = [("size", C.c_size_t), ("bias", C.POINTER(Tensor)),
-                ("residual", C.POINTER(Tensor)), ("act", C.c_int), ("exact", C.c_int)]
+                ("residual", C.POINTER(Tensor)), ("act", C.c_int), ("exact", C.c_int),
+                ("a_scale", C.POINTER(Tensor)), ("b_scale", C.POINTER(Tensor)),
+                ("fast_sums", C.c_int)]
 
 
 class Rotary(C.Structure):
