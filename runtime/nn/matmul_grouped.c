@@ -1,6 +1,8 @@
 /* sdc_nn.h: matmuls of different sizes in one launch. How many rows a group has only the
    device knows: a first launch lists the tiles of rows, and the programs of the second
-   take one after another until none is left. */
+   take one after another until none is left. Sums over groups have as many tiles each;
+   programs take these in turn, too, since a group has few steps, and the next tile's
+   operands come while one is stored. */
 #include "runtime/nn/matmul.h"
 
 enum { MOST_GROUPS = 4096, LIST = 4096, LIST_TILES = 32, LIST_ENTRY = 4 };
@@ -14,6 +16,14 @@ offsets_fit(Call *c, const SdcTensor *offsets)
            call_need(c, offsets->shape[0] > 1 && offsets->shape[0] <= MOST_GROUPS + 1,
                      "%lld groups, possible are 1 to %d",
                      (long long)offsets->shape[0] - 1, MOST_GROUPS);
+}
+
+/* As many programs as run at once, of that many tiles at most. */
+static SdcGrid
+grid_of(Call *c, const GemmTile *t, int64_t tiles)
+{
+    int64_t at_once = (int64_t)c->k->programs * t->resident;
+    return call_grid(c, c->k->on_gpu && at_once < tiles ? at_once : tiles);
 }
 
 /* The plan for groups of the average size. */
@@ -91,10 +101,8 @@ multiply(Call *c, const Product *p, const SdcTensor *offsets)
     matmul_strides(c, &p->c, 1);
     call_int(c, p->bias_next);
     matmul_residual_strides(c, p, 1);
-    int64_t most = row_tiles * ceil_over(N, t->n);
-    int64_t at_once = (int64_t)c->k->programs * t->resident;
     call_run(c, "matmul", "matmul_grouped",
-             call_grid(c, c->k->on_gpu && at_once < most ? at_once : most), c->stream);
+             grid_of(c, t, row_tiles * ceil_over(N, t->n)), c->stream);
     return call_end(c);
 }
 
@@ -139,6 +147,7 @@ sum_groups(Call *c, const Product *p, const SdcTensor *offsets)
     call_tensor(c, &p->b);
     call_tensor(c, &p->c);
     call_tensor(c, offsets);
+    call_int(c, groups);
     call_int(c, M);
     call_int(c, N);
     call_stride(c, &p->a, 2);
@@ -146,7 +155,7 @@ sum_groups(Call *c, const Product *p, const SdcTensor *offsets)
     matmul_strides(c, &p->b, 1);
     matmul_strides(c, &p->c, 0);
     call_run(c, "matmul", "matmul_grouped_sum",
-             call_grid(c, groups * ceil_over(M, t->m) * ceil_over(N, t->n)), c->stream);
+             grid_of(c, t, groups * ceil_over(M, t->m) * ceil_over(N, t->n)), c->stream);
     return call_end(c);
 }
 
