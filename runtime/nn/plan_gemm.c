@@ -50,20 +50,20 @@ static const GemmTile hopper_tf32[] = {
     {64, 32, 64, 4, 6, 1, 0.36, 1.0}};
 /* Steps of twice as many, as many bytes. */
 static const GemmTile hopper_fp8[] = {
-    {128, 256, 128, 8, 3, 1, 0.15, 12.0}, {128, 128, 128, 4, 4, 1, 0.18, 8.5},
-    {64, 256, 128, 4, 3, 1, 0.18, 9.0},   {64, 128, 256, 4, 3, 1, 0.36, 9.0},
+    {128, 256, 128, 8, 3, 1, 0.15, 11.3}, {128, 128, 128, 4, 4, 1, 0.18, 9.0},
+    {64, 256, 128, 4, 3, 1, 0.18, 7.5},   {64, 128, 256, 4, 3, 1, 0.36, 8.0},
     {128, 64, 128, 4, 4, 2, 0.18, 6.2},   {64, 64, 128, 4, 4, 2, 0.18, 4.2},
-    {128, 192, 128, 8, 4, 1, 0.15, 11.6}, {256, 128, 128, 8, 3, 1, 0.15, 11.0},
-    {128, 128, 128, 8, 4, 1, 0.15, 11.0}, {128, 128, 256, 8, 3, 1, 0.30, 11.2},
-    {128, 96, 128, 4, 4, 2, 0.18, 7.6},   {64, 128, 128, 8, 6, 1, 0.15, 8.4},
-    {64, 64, 256, 4, 5, 1, 0.36, 6.0},    {64, 32, 256, 4, 6, 1, 0.36, 3.6},
-    {64, 32, 128, 4, 6, 2, 0.18, 3.3}};
+    {128, 192, 128, 8, 4, 1, 0.15, 9.6},  {256, 128, 128, 8, 3, 1, 0.15, 11.3},
+    {128, 128, 128, 8, 4, 1, 0.15, 12.2}, {128, 128, 256, 8, 3, 1, 0.30, 9.7},
+    {128, 96, 128, 4, 4, 2, 0.18, 6.5},   {64, 128, 128, 8, 6, 1, 0.15, 8.4},
+    {64, 64, 256, 4, 5, 1, 0.40, 5.0},    {64, 32, 256, 4, 6, 1, 0.60, 3.6},
+    {64, 32, 128, 4, 6, 2, 0.30, 3.3}};
 static const GemmTile hopper_fp8_fast[] = {
-    {128, 256, 128, 8, 3, 1, 0.15, 13.4}, {128, 128, 128, 4, 4, 1, 0.18, 10.5},
-    {64, 256, 128, 4, 3, 1, 0.18, 11.0},  {64, 128, 256, 4, 3, 1, 0.36, 10.6},
+    {128, 256, 128, 8, 3, 1, 0.15, 13.3}, {128, 128, 128, 4, 4, 1, 0.18, 13.5},
+    {64, 256, 128, 4, 3, 1, 0.18, 13.0},  {64, 128, 256, 4, 3, 1, 0.36, 11.0},
     {128, 64, 128, 4, 4, 2, 0.18, 7.2},   {64, 64, 128, 4, 4, 2, 0.18, 4.6},
-    {128, 192, 128, 8, 4, 1, 0.15, 13.0}, {256, 128, 128, 8, 3, 1, 0.15, 12.2},
-    {128, 128, 128, 8, 4, 1, 0.15, 12.4}, {128, 128, 256, 8, 3, 1, 0.30, 12.4},
+    {128, 192, 128, 8, 4, 1, 0.15, 13.4}, {256, 128, 128, 8, 3, 1, 0.15, 12.1},
+    {128, 128, 128, 8, 4, 1, 0.15, 15.0}, {128, 128, 256, 8, 3, 1, 0.30, 6.5},
     {128, 96, 128, 4, 4, 2, 0.18, 8.8},   {64, 128, 128, 8, 6, 1, 0.15, 9.2},
     {64, 64, 256, 4, 5, 1, 0.36, 6.4},    {64, 32, 256, 4, 6, 1, 0.36, 3.8},
     {64, 32, 128, 4, 6, 2, 0.18, 3.5}};
@@ -147,14 +147,23 @@ packing(const GemmAsk *q, const GemmWay *w, double of_a, double of_b)
     return launches * next_copy + 2 * elements * q->bytes / copy_bytes;
 }
 
-/* Operands of 8 bits that lie across k go through registers, the second one through
-   shared memory once more. What is left of the rate of the tensor cores. */
+/* What is left of the rate where operands of 8 bits lie across k, and how many times as
+   long a step takes at least. The left one comes through registers, b as the left one of
+   the transposed matmul; of two the other one is copied in shared memory, by those that
+   multiply where there are no roles. Large tiles have the most to multiply meanwhile. */
 static double
-straight(const GemmAsk *q, const GemmWay *w)
+straight(const GemmAsk *q, const GemmWay *w, double *longer)
 {
-    static const double left[2][3] = {{1, 0.92, 0.73}, {1, 0.96, 0.79}};
-    int across = (q->across & 1 && !w->pack_a) + (q->across & 2 && !w->pack_b);
-    return is_fp8(q->math) ? left[q->math == GEMM_FP8_FAST][across] : 1;
+    const GemmTile *t = w->tile;
+    bool a = q->across & 1 && !w->pack_a, b = q->across & 2 && !w->pack_b;
+    bool large = t->m * t->n > 128 * 128, tall = a ? t->m > t->n : t->n > t->m;
+    *longer = 1;
+    if (!is_fp8(q->math) || (!a && !b))
+        return 1;
+    if (!a || !b)
+        return large ? tall ? 0.9 : 0.95 : 0.78;
+    *longer = t->warps < ROLE_WARPS ? 4 : 1;
+    return large ? 0.75 : 0.5;
 }
 
 /* Lines of the cache that 128 bytes of a row lie in, on average. */
@@ -176,11 +185,12 @@ end_of(const GemmTile *t, double bytes)
 /* Rounds of tiles on the tensor cores. Another program on the SM multiplies while one
    stores. */
 static double
-products(const GemmTile *t, double rate, double rounds, double depth, int result)
+products(const GemmTile *t, double rate, double step, double rounds, double depth,
+         int result)
 {
     double turns = ceil(rounds / t->resident);
     return fmax(rounds * 2.0 * t->m * t->n * depth / (rate * 1e6),
-                turns * depth / t->k * t->step) +
+                turns * depth / t->k * step) +
            turns * end_of(t, (double)t->m * t->n * result);
 }
 
@@ -200,7 +210,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double each = (double)q->batch, parts = each * w->split;
     double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * parts;
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
-    double rounds = ceil(units / wide);
+    double rounds = ceil(units / wide), longer, left = straight(q, w, &longer);
     /* rows that are there: the rest of a tile is no traffic */
     double high = least(t->m, q->m), across = least(t->n, q->n);
     double of_a = each * (double)q->m * (double)q->k;
@@ -218,7 +228,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
                         (q->b_rows < GEMM_LINE && !w->pack_b));
     double read = read_a + (roles && off && units > 1 ? 0.48 * read_b : read_b);
     GemmCost c = {
-        .products = products(t, t->rate * straight(q, w), rounds, depth,
+        .products = products(t, t->rate * left, t->step * longer, rounds, depth,
                              w->split > 1 ? 4 : q->result),
         .memory = ((of_a + of_b) * q->bytes + out) /
                   fmin(memory_bytes, fmax(flight, 1) / latency),

@@ -128,6 +128,8 @@ START_TEST(short_floats)
          .act = SDC_ACT_RELU, .bias = true},
         {SDC_FP8E4NV, SDC_BF16, 1, 33, 47, 65, 0, 1, 0, .residual = true},
         {SDC_FP8E5, SDC_FP32, 3, 50, 40, 72, 0, 0, 1, .shares = true, .scales = true},
+        {SDC_FP8E4NV, SDC_FP32, 1, 1, 72, 200, 0, 1, 0, .scales = true},
+        {SDC_FP8E5, SDC_FP32, 2, 40, 1, 72, 3, 0, 1, .scales = true, .fast = true},
         {SDC_FP16, SDC_FP16, 2, 16, 64, 2048, 0, 0, 1, .shares = true, .scales = true},
     };
     Nn n = nn_open();
