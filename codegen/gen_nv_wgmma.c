@@ -461,16 +461,17 @@ gather_part(Product *p, const Layout *l, int r)
 }
 
 /* {max_imprecise=n}: the unit sums up n of the inner dimension and a piece of the columns
-   at a time, threads add one piece while it is at the next. All is done behind the op. */
+   at a time, threads add it while the unit is at their next one, or at one of another
+   warpgroup. All is done behind the op. */
 static bool
 gen_promoted(Gen *g, const Op *op, Product *p, const Regs *acc, Regs *out)
 {
     const Layout *l = op->results[0].type->elem->layout;
     int most = (int)attr_int(&op->attrs, ATTR_MAX_IMPRECISE, 0);
     int all = p->steps * p->w->k, regs = p->n / 2;
-    int columns = (int)min_i64(p->n, WGMMA_PIECE), n = columns / 2;
+    int at_once = 1, columns = wgmma_piece(op, &at_once), n = columns / 2;
     bool zero = p->fresh;
-    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, 2 * n);
+    LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, at_once * n);
     Piece last = {0};
     memcpy(out->v, acc->v, sizeof *out->v * (size_t)acc->n);
     p->fresh = true;
@@ -478,12 +479,13 @@ gen_promoted(Gen *g, const Op *op, Product *p, const Regs *acc, Regs *out)
         p->from = k;
         p->steps = (int)min_i64(most, all - k) / p->w->k;
         for (int r = 0; r < acc->n; r += n, piece++) {
-            if (r % regs == 0 && p->by_steps) /* the words have this piece's registers */
+            /* its registers, and those of the words, are the next piece's */
+            if (at_once == 1 || (r % regs == 0 && p->by_steps))
                 promote(g, &last, 0);
             if (r % regs == 0 && !gather_part(p, l, r))
                 return gen_unsupported(g, op, "on these layouts") != NULL;
             uint32_t at = layout_at(l, LD_REG, (uint32_t)r);
-            Piece x = {out->v + r, d + piece % 2 * n, n, zero && k == 0};
+            Piece x = {out->v + r, d + piece % at_once * n, n, zero && k == 0};
             for (int i = 0; i < n; i++)
                 x.d[i] = LLVMGetUndef(g->f32);
             plain(g, "wgmma.fence.sync.aligned;");

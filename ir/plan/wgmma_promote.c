@@ -4,7 +4,7 @@
 #include "ir/base/util.h"
 #include "ir/layout.h"
 
-enum { ROWS = 64, WARPS = 4 };
+enum { ROWS = 64, WARPS = 4, ALONE = 64, BESIDE = 128 };
 
 static bool
 has_pieces(const Op *wgmma, int *n, int warps[2])
@@ -15,13 +15,23 @@ has_pieces(const Op *wgmma, int *n, int warps[2])
 }
 
 int
-wgmma_piece_registers(const Op *wgmma)
+wgmma_piece(const Op *wgmma, int *at_once)
 {
     int n, warps[2];
     if (!has_pieces(wgmma, &n, warps))
         return 0;
-    int columns = (int)min_i64(n, WGMMA_PIECE);
-    return 2 * ROWS * columns * (warps[0] / WARPS) * warps[1];
+    bool beside = warps[0] * warps[1] > WARPS;
+    *at_once = beside ? 1 : 2;
+    return (int)min_i64(n, beside ? BESIDE : ALONE);
+}
+
+int
+wgmma_piece_registers(const Op *wgmma)
+{
+    int n, warps[2], at_once, columns = wgmma_piece(wgmma, &at_once);
+    return columns && has_pieces(wgmma, &n, warps)
+               ? at_once * ROWS * columns * (warps[0] / WARPS) * warps[1]
+               : 0;
 }
 
 int64_t

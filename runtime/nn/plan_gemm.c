@@ -31,7 +31,8 @@ enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, ROLE_WARPS = 8,
 
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 4.4e6, cache_bytes = 13.3e6, copy_bytes = 3.5e6,
-                    latency = 0.8, launch = 3.9, next_launch = 2.4, next_copy = 2.2;
+                    latency = 0.8, launch = 3.9, next_launch = 2.4, next_copy = 2.2,
+                    turn_bytes = 3.8e6, next_turn = 1.6;
 
 /* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
@@ -137,14 +138,22 @@ gemm_part(const GemmPlan *p, int64_t k)
     return part_of(k, p->split, p->tile->k);
 }
 
-/* Operands that are transposed are so in one launch. */
+/* Operands of so many elements that are copied first; those that are transposed are so in
+   one launch. */
 static double
-packing(const GemmAsk *q, const GemmWay *w, double of_a, double of_b)
+packing(const GemmAsk *q, const GemmWay *w, const double elements[2])
 {
-    int n = w->pack_a + w->pack_b;
-    int launches = n > 1 && is_fp8(q->math) && q->across == 3 ? 1 : n;
-    double elements = (w->pack_a ? of_a : 0) + (w->pack_b ? of_b : 0);
-    return launches * next_copy + 2 * elements * q->bytes / copy_bytes;
+    const bool packs[] = {w->pack_a, w->pack_b};
+    double us = 0, turn = next_turn;
+    for (int i = 0; i < 2; i++) {
+        double bytes = 2 * elements[i] * q->bytes;
+        bool turns = is_fp8(q->math) && q->across >> i & 1;
+        if (!packs[i])
+            continue;
+        us += turns ? turn + bytes / turn_bytes : next_copy + bytes / copy_bytes;
+        turn = turns ? 0 : turn;
+    }
+    return us;
 }
 
 /* What is left of the rate where operands of 8 bits lie across k, and how many times as
@@ -239,7 +248,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
         c.beside += off ? 1.0 : 0.3; /* until both programs and all roles are there */
     if (w->split > 1)
         c.beside += next_launch + w->split * sums * 4 / cache_bytes;
-    c.beside += packing(q, w, of_a, of_b);
+    c.beside += packing(q, w, (double[]){of_a, of_b});
     c.all = at_once(&c) + c.beside;
     return c;
 }
