@@ -169,6 +169,8 @@ straight(const GemmAsk *q, const GemmWay *w, double *longer)
     *longer = 1;
     if (!is_fp8(q->math) || (!a && !b))
         return 1;
+    if ((!a || !b) && large && q->math == GEMM_FP8) /* promoted: less is hidden */
+        return tall ? 0.82 : 0.86;
     if (!a || !b)
         return large ? tall ? 0.9 : 0.95 : 0.78;
     *longer = t->warps < ROLE_WARPS ? 4 : 1;
