@@ -8,6 +8,7 @@
 #include "tests/unit/every_call.h"
 
 #include <check.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -169,6 +170,56 @@ START_TEST(forks)
 }
 END_TEST
 
+static int
+hold_loader(struct dl_phdr_info *info, size_t size, void *user)
+{
+    atomic_int *state = user;
+    (void)info;
+    (void)size;
+    atomic_store(state, 1);
+    while (atomic_load(state) == 1)
+        usleep(1000);
+    return 1;
+}
+
+static void *
+hold(void *state)
+{
+    dl_iterate_phdr(hold_loader, state);
+    return NULL;
+}
+
+/* A thread is in the loader at the fork: its lock stays closed in the child. */
+START_TEST(loader)
+{
+    static _Alignas(64) float x[EVERY_N], y[EVERY_N];
+    atomic_int state = 0;
+    pthread_t t;
+    int status;
+    Every before; /* has what it needs loaded */
+    ck_assert_int_eq(every_open(&before, NULL, x), SDC_OK);
+    ck_assert_int_eq(every_launch(&before, NULL), SDC_OK);
+    ck_assert_int_eq(pthread_create(&t, NULL, hold, &state), 0);
+    while (!atomic_load(&state))
+        usleep(1000);
+    pid_t pid = fork();
+    if (!pid) {
+        Every own;
+        signal(SIGALRM, SIG_DFL);
+        alarm(20);
+        bool good = every_open(&own, NULL, y) == SDC_OK;
+        _exit(good && !every_launch(&own, NULL) && y[EVERY_N - 1] == 1 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    atomic_store(&state, 2);
+    pthread_join(t, NULL);
+    sdc_module_unload(before.m);
+    sdc_context_destroy(before.cx);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x",
+                  (unsigned)status);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -176,6 +227,7 @@ main(void)
     TCase *t = tcase_create("fork");
     tcase_set_timeout(t, 100);
     tcase_add_test(t, forks);
+    tcase_add_test(t, loader);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
