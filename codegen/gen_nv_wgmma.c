@@ -80,7 +80,10 @@ open_buffer(Gen *g, const Value *v, int major, bool transposable, Buffer *out)
         return false;
     int width = swizzle_of(out);
     uint32_t mode = width == 128 ? 1 : width == 64 ? 2 : width == 32 ? 3 : 0;
-    uint32_t core = out->trans ? offset_of(out, 0, CORE) : offset_of(out, CORE, 0);
+    bool one = v->type->shape[out->trans ? out->inner : major] == CORE;
+    uint32_t core = one          ? (uint32_t)(CORE * width) /* there is no next one */
+                    : out->trans ? offset_of(out, 0, CORE)
+                                 : offset_of(out, CORE, 0);
     uint32_t chunk = (uint32_t)(width / out->bytes);
     bool wide = out->trans && (v->type->shape[major] > chunk);
     uint32_t lead = wide ? offset_of(out, chunk, 0) >> 4 : 1;

@@ -108,6 +108,8 @@ static const Case matrices[] = {
     FP32("ieee", 0, 128, 128, 16, 1, ""),
     FP32("ieee", 0, 2, 4, 32, 4, ""),
     FP32("tf32", 0, 32, 32, 32, 4, ""),
+    FP32("tf32", 0, 64, 8, 8, 4, ""), /* eight columns: a buffer of one core matrix */
+    FP32("tf32", 0, 128, 8, 32, 8, "y"),
     FP32("tf32x3", 0, 64, 64, 32, 4, ""),
     FP32("tf32x3", 0, 16, 16, 16, 1, "xy"),
     FP32("tf32x3", 0, 32, 64, 128, 2, "w"),
