@@ -12,6 +12,21 @@ const char *const binop_text[BIN_COUNT] = {
     [BIN_GT] = ">",   [BIN_GE] = ">=",  [BIN_MATMUL] = "@",
 };
 
+#define BOTH(name) {"__" name "__", "__r" name "__"}
+const char *const binop_method[BIN_COUNT][2] = {
+    [BIN_ADD] = BOTH("add"),           [BIN_SUB] = BOTH("sub"),
+    [BIN_MUL] = BOTH("mul"),           [BIN_DIV] = BOTH("truediv"),
+    [BIN_FLOORDIV] = BOTH("floordiv"), [BIN_MOD] = BOTH("mod"),
+    [BIN_POW] = BOTH("pow"),           [BIN_SHL] = BOTH("lshift"),
+    [BIN_SHR] = BOTH("rshift"),        [BIN_AND] = BOTH("and"),
+    [BIN_OR] = BOTH("or"),             [BIN_XOR] = BOTH("xor"),
+    [BIN_EQ] = {"__eq__", "__eq__"},   [BIN_NE] = {"__ne__", "__ne__"},
+    [BIN_LT] = {"__lt__", "__gt__"},   [BIN_LE] = {"__le__", "__ge__"},
+    [BIN_GT] = {"__gt__", "__lt__"},   [BIN_GE] = {"__ge__", "__le__"},
+    [BIN_MATMUL] = BOTH("matmul"),
+};
+#undef BOTH
+
 static Val
 bad_operands(Sema *s, const char *what, Val x, Val y, const char *hint, Loc loc)
 {

@@ -3,6 +3,7 @@
 #include "frontend/builtin.h"
 #include "frontend/class.h"
 #include "frontend/prelude.h"
+#include "frontend/py.h"
 #include "frontend/sema.h"
 #include "frontend/spec.h"
 
@@ -111,7 +112,8 @@ eval_default(Sema *s, Frame *f, const Node *e)
     return v;
 }
 
-/* Functions made constexpr run at compile time with all of Python that the walk knows. */
+/* Functions made constexpr run at compile time: as Python runs them where their arguments
+   are constants alone, and else, or where that fails, with what the walk knows of it. */
 static bool
 runs_on_host(const Node *fn)
 {
@@ -136,6 +138,12 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
 {
     const Node *fn = fnv->u.func;
     int np = fn->list.n;
+    /* A constructor gets tensors, too; what it computes of constants stays constant. */
+    bool constructs = fnv->self && fnv->self == s->making;
+    bool constant = runs_on_host(fn) && !constructs;
+    Val known = constant ? py_call_constexpr(s, fnv, args, n, loc) : NULL;
+    if (known)
+        return known;
     if (fnv->self) {
         CallArg *all = arena_array(s->a, CallArg, n + 1);
         all[0] = (CallArg){fnv->self, NULL, loc, loc};
@@ -161,9 +169,7 @@ call_jit(Sema *s, Val fnv, const CallArg *args, int n, Loc loc)
         scope_set(&f.scope, fn->list.at[i]->name, bound[i], where[i],
                   is_constexpr_param(fn->list.at[i]));
     }
-    /* A constructor gets tensors, too; what it computes of constants stays constant. */
-    bool constructs = fnv->self && fnv->self == s->making;
-    int host = s->host || (runs_on_host(fn) && !constructs);
+    int host = s->host || constant;
     if (host && !check_host_args(s, fn, bound, where))
         return val_error();
     Loc outer = s->b.loc;

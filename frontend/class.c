@@ -194,6 +194,48 @@ object_item(Sema *s, Val v, Val index, Loc loc)
     return call_function(s, get, &index, 1, loc);
 }
 
+/* ---- operators */
+
+bool
+val_is_aggregate(Val v)
+{
+    return val_is_object(v) && !object_is_tuple(v);
+}
+
+/* NULL: the class has none. */
+static Val
+method_of(Sema *s, Val v, const char *name, Loc loc)
+{
+    return member(s, v->self, v, name_of(&s->s->names, name), loc);
+}
+
+Val
+object_binary(Sema *s, const char *text, const char *const names[2], Val x, Val y,
+              Loc loc)
+{
+    const Val of[2] = {x, y};
+    bool both = val_is_aggregate(x) && val_is_aggregate(y);
+    bool special = both && x->self->u.class_ != y->self->u.class_;
+    int first = special && object_is(s, y, x->self);
+    for (int i = 0; i < 2; i++) {
+        int k = i ^ first;
+        Val m = val_is_aggregate(of[k]) ? method_of(s, of[k], names[k], loc) : NULL;
+        if (m)
+            return call_function(s, m, &of[!k], 1, loc);
+    }
+    return sema_error(s, loc, "'%s' cannot take %s and %s: no class of theirs has %s",
+                      text, val_describe(s->a, x), val_describe(s->a, y), names[0]);
+}
+
+Val
+object_unary(Sema *s, const char *text, const char *name, Val x, Loc loc)
+{
+    Val m = method_of(s, x, name, loc);
+    return m ? call_function(s, m, NULL, 0, loc)
+             : sema_error(s, loc, "'%s' cannot take %s: its class has no %s", text,
+                          val_describe(s->a, x), name);
+}
+
 /* ---- construction */
 
 /* What an annotation allows; others (any, a class of Python) are no promise. */

@@ -27,6 +27,13 @@ Val object_attribute(Sema *s, Val v, Name attr, Loc loc);
 Val class_attribute(Sema *s, Val class, Name attr, Loc loc);
 /* `self.name = v`, possible while __init__ runs; false after an error. */
 bool object_set(Sema *s, Val v, Name attr, Val to, Loc loc);
+/* What operators take by methods of its class: an aggregate, which is no tuple. */
+bool val_is_aggregate(Val v);
+/* x + y by the method of an aggregate, `names` of the left and of the right side, as
+   Python chooses: a class that inherits from the other one's goes first. */
+Val object_binary(Sema *s, const char *text, const char *const names[2], Val x, Val y,
+                  Loc loc);
+Val object_unary(Sema *s, const char *text, const char *name, Val x, Loc loc);
 /* v[index] by __getitem__. */
 Val object_item(Sema *s, Val v, Val index, Loc loc);
 /* tl.aggregate_replace(v, field=value, ...). */

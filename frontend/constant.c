@@ -1,6 +1,6 @@
 /* Compile-time arithmetic, with Python's rules: '/' gives a float, '//' and '%' round
    toward minus infinity, integers do not wrap (beyond 128 bits is an error). */
-#include "frontend/sema.h"
+#include "frontend/class.h"
 
 #include <math.h>
 #include <string.h>
@@ -225,6 +225,8 @@ binary(Sema *s, BinOp op, Val x, Val y, Loc loc)
 {
     if (val_is_error(x) || val_is_error(y))
         return val_error();
+    if (val_is_aggregate(x) || val_is_aggregate(y))
+        return object_binary(s, binop_text[op], binop_method[op], x, y, loc);
     if (val_is_tensor(x) || val_is_tensor(y))
         return tensor_binary(s, op, x, y, loc);
     return const_binary(s, op, x, y, loc);

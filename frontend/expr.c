@@ -100,6 +100,13 @@ eval_unary(Sema *s, const Node *n)
     s->b.loc = n->loc;
     if (val_is_error(x))
         return x;
+    if (val_is_aggregate(x)) {
+        const char *name = n->sub == OS_NEG      ? "__neg__"
+                           : n->sub == OS_POS    ? "__pos__"
+                           : n->sub == OS_INVERT ? "__invert__"
+                                                 : "__not__";
+        return object_unary(s, sign_text((OpSign)n->sub), name, x, n->loc);
+    }
     switch ((OpSign)n->sub) {
     case OS_NEG:
         return val_is_tensor(x) ? tensor_minus(s, x, n->loc) : const_minus(s, x, n->loc);
@@ -116,6 +123,16 @@ eval_unary(Sema *s, const Node *n)
     }
 }
 
+static Val
+logical(Sema *s, bool is_and, Val x, Val y, Loc loc)
+{
+    static const char *const names[2][2] = {{"logical_or", "logical_or"},
+                                            {"logical_and", "logical_and"}};
+    if (val_is_aggregate(x) || val_is_aggregate(y))
+        return object_binary(s, is_and ? "and" : "or", names[is_and], x, y, loc);
+    return tensor_logical(s, is_and, x, y, loc);
+}
+
 /* Compile-time operands decide or drop out; runtime ones are all evaluated and joined
    from the right. */
 static Val
@@ -128,7 +145,7 @@ eval_boolop(Sema *s, const Node *n)
         v = eval(s, n->list.at[i]);
         if (val_is_error(v))
             return v;
-        if (val_is_tensor(v))
+        if (val_is_tensor(v) || val_is_aggregate(v))
             vec_push(s->a, &runtime, v);
         else if (val_truth(v) != is_and)
             return v;
@@ -145,7 +162,7 @@ eval_boolop(Sema *s, const Node *n)
         }
     v = runtime.at[runtime.n - 1];
     for (int i = runtime.n - 2; i >= 0 && !val_is_error(v); i--)
-        v = tensor_logical(s, is_and, runtime.at[i], v, n->loc);
+        v = logical(s, is_and, runtime.at[i], v, n->loc);
     return v;
 }
 

@@ -375,6 +375,8 @@ PyFlow py_control(Interp *in, const Node *n);
 Py py_call(Interp *in, Py fn, PyCall *c);
 Py py_eval_call(Interp *in, const Node *n);
 Py py_make_function(Interp *in, const Node *n);
+/* The function of a node, as the code of its file made it, without its decorators. */
+Py py_function_of(Interp *in, const Node *n, const FrontModule *home);
 /* A call of which nothing is known. */
 Py py_call_unknown(Interp *in, Py fn, const PyCall *c);
 const char *py_decorator_name(const Node *d); /* its last part */
@@ -409,6 +411,9 @@ Py py_fe_member(Interp *in, const char *path, Name attr, Loc loc);
 Py py_fe_attribute(Interp *in, Py x, Name attr, Loc loc);
 /* Calls a function of the host with what a launch knows; NULL: it needs more. */
 Val py_call_host(Sema *s, Py fn, Py args);
+/* A call of a constexpr function, as Python runs it; NULL: it raises, or Python alone
+   could tell, or an argument is no constant. */
+Val py_call_constexpr(Sema *s, Val fn, const CallArg *args, int n, Loc loc);
 /* A method of Python's of a constant, bound to it; NULL: there is none. */
 Val py_method(Sema *s, Val x, Name name);
 Py py_from_val(Interp *in, Val v);

@@ -265,12 +265,12 @@ py_fe_attribute(Interp *in, Py x, Name attr, Loc loc)
 
 /* NULL: it raises, or only Python could tell. */
 static Val
-call_in_module(Sema *s, Py fn, Py *args, int n, Loc loc)
+call_in_module(Sema *s, Py fn, Py *args, int n, Py named, Loc loc)
 {
     Interp *in = module_interp(s->m);
     PyScope *scope = module_scope(s->m);
     PyFrame frame = {.scope = scope}, *outer = in->frame;
-    PyCall c = {.at = args, .n = n, .named = py_dict(in), .loc = loc};
+    PyCall c = {.at = args, .n = n, .named = named, .loc = loc};
     in->frame = &frame;
     Py v = py_call(in, fn, &c);
     in->frame = outer;
@@ -285,7 +285,37 @@ call_in_module(Sema *s, Py fn, Py *args, int n, Loc loc)
 Val
 py_call_host(Sema *s, Py fn, Py args)
 {
-    return call_in_module(s, fn, &args, 1, (Loc){0});
+    return call_in_module(s, fn, &args, 1, py_dict(module_interp(s->m)), (Loc){0});
+}
+
+Val
+py_call_constexpr(Sema *s, Val fn, const CallArg *args, int n, Loc loc)
+{
+    Interp *in = module_interp(s->m);
+    Py *at = arena_array(in->a, Py, n + 2);
+    Py named = py_dict(in);
+    int count = 0;
+    if (fn->self)
+        at[count++] = py_from_val(in, fn->self);
+    bool known = val_is_const(fn);
+    for (int i = 0; i < n && known; i++) {
+        known = val_is_const(args[i].v);
+        Py v = py_from_val(in, args[i].v);
+        if (args[i].name)
+            pydict_set(in, named->u.dict, py_str(in, args[i].name), v);
+        else
+            at[count++] = v;
+    }
+    if (!known || py_raises(in))
+        return NULL;
+    if (!in->depth) { /* what the file took is no matter here */
+        in->steps = 0;
+        in->budget = in->all_steps < PY_ALL_STEPS ? PY_MAX_STEPS : PY_FEW_STEPS;
+    }
+    int64_t before = in->steps;
+    Py f = py_function_of(in, fn->u.func, fn->home);
+    Val v = call_in_module(s, f, at, count, named, loc);
+    return sema_step(s, loc, in->steps - before) ? v : val_error();
 }
 
 /* ---- Python's methods of a kernel's constants: N.bit_length(), KIND.lower() */
@@ -331,7 +361,7 @@ bi_host_method(Sema *s, Args *a)
                               val_describe(s->a, a->v[1]->u.items[i]));
         args[i] = py_from_val(in, a->v[1]->u.items[i]);
     }
-    Val v = call_in_module(s, method_of(s, bound[0], name), args, n, a->loc);
+    Val v = call_in_module(s, method_of(s, bound[0], name), args, n, py_dict(in), a->loc);
     return v ? v
              : sema_error(s, a->loc, "'%s' of %s cannot be called so", name,
                           val_describe(s->a, bound[0]));

@@ -59,6 +59,16 @@ plain_function(Interp *in, const Node *n)
     return f;
 }
 
+Py
+py_function_of(Interp *in, const Node *n, const FrontModule *home)
+{
+    PyFrame frame = {.scope = module_scope(home)}, *outer = in->frame;
+    in->frame = &frame;
+    Py v = func_value(in, plain_function(in, n));
+    in->frame = outer;
+    return v;
+}
+
 /* A jit function has a node of its own, which carries the decorators that it was given by
    calls, too: what compiles it finds all of them there. */
 static Py

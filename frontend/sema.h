@@ -118,6 +118,7 @@ typedef enum BinOp {
     BIN_MATMUL, BIN_COUNT
 } BinOp;
 extern const char *const binop_text[BIN_COUNT];
+extern const char *const binop_method[BIN_COUNT][2]; /* of the left, of the right side */
 Val tensor_binary(Sema *s, BinOp op, Val x, Val y, Loc loc);
 Val tensor_minus(Sema *s, Val x, Loc loc);
 Val tensor_invert(Sema *s, Val x, Loc loc);
