@@ -265,7 +265,8 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
         if (val_is_error(items[i]))
             return items[i];
         if (!is_none_slice(items[i]) && dtype_is_ptr(x->dt))
-            return sema_error(s, loc, "a pointer is not indexed; write tl.load(p + i)");
+            return sema_error(s, loc, "unsupported tensor index: a pointer is not "
+                              "indexed; write tl.load(p + i)");
         if (!is_none_slice(items[i]))
             return sema_error(s, loc,
                               "unsupported tensor index: None and ':' are possible, "

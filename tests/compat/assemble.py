@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Kernels of existing Triton code to machine code, with the signatures that `sdc check` guesses.
 
-    assemble.py [--sdc SDC] [--ptxas PTXAS] [--targets sm_80,sm_90a] [--most 12] [--match TEXT] [-D NAME=VALUE] DIR...
+    assemble.py [--sdc SDC] [--ptxas PTXAS] [--targets sm_80,sm_90a] [--most 12] [--match TEXT]
+                [--jobs 1] [-D NAME=VALUE] DIR...
 
 Takes --most kernels of each folder, by digests of their names, the same in every run; 0: all, where
 `tests/compat/run` looks. A kernel
@@ -14,15 +15,17 @@ the target cpu code is made, and its time looked at. No source of others is kept
 of your own.
 """
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 parser = argparse.ArgumentParser()
@@ -32,12 +35,15 @@ parser.add_argument("--targets", default="sm_80,sm_90a")
 parser.add_argument("--most", type=int, default=12)
 parser.add_argument("--seconds", type=float, default=3.0)
 parser.add_argument("--match", default="", help="only kernels whose path::name has this text")
+parser.add_argument("--jobs", type=int, default=1)
 parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME=VALUE")
 parser.add_argument("folders", nargs="+")
 args = parser.parse_args()
 args.define = [x for d in args.define for x in ("-D", d)]
 COLUMNS = ["kernels", "refused", "assembled", "spill", "serialized", "long", "slow", "wrong"]
 wrong = 0
+pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
+lock = threading.Lock()
 
 
 def files_of(folder):
@@ -62,24 +68,42 @@ def kernels_of(folder):
     found = []
     places = [os.path.join(folder, d) for d in ("src", "python", ".")]
     include = [x for d in places if os.path.isdir(d) for x in ("-I", d)]
-    for path in sorted(files_of(folder), key=lambda p: digest(os.path.relpath(p, folder))):
-        if len(found) >= (args.most or len(found) + 1):
-            break
+    def named(path):
         p = subprocess.run([args.sdc, "check", "--json", *include, *args.define, path],
                            capture_output=True, text=True)
         try:
             kernels = json.loads(p.stdout)["kernels"]
         except ValueError:
-            continue
-        named = [k for k in kernels if k["passes"] and args.match in path + "::" + k["name"]]
-        for k in sorted(named, key=lambda k: digest(k["name"]))[:2 if args.most else None]:
-            found.append((path, k["name"], k["signature"]))
+            return []
+        kernels = [k for k in kernels if k["passes"] and args.match in path + "::" + k["name"]]
+        kernels.sort(key=lambda k: digest(k["name"]))
+        return [(path, k["name"], k["signature"]) for k in kernels[:2 if args.most else None]]
+
+    paths = sorted(files_of(folder), key=lambda p: digest(os.path.relpath(p, folder)))
+    for first in range(0, len(paths), 4 * args.jobs):
+        if len(found) >= (args.most or len(found) + 1):
+            break
+        for kernels in pool.map(named, paths[first:first + 4 * args.jobs]):
+            found += kernels
     return include + args.define, found[:args.most or None]
 
 
-def cpu_seconds():
-    u = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return u.ru_utime + u.ru_stime
+def timed(command, most):
+    """Exit status, CPU seconds and messages of a command; status None after `most` seconds."""
+    with tempfile.TemporaryFile("w+") as said:
+        p = subprocess.Popen(command, stdout=said, stderr=said)
+        end, pid = time.time() + most, 0
+        while not pid:
+            pid, status, used = os.wait4(p.pid, os.WNOHANG)
+            if not pid and time.time() > end:
+                p.kill()
+                os.wait4(p.pid, 0)
+                p.returncode = -9
+                return None, most, "not done after %d s" % most
+            time.sleep(0 if pid else 0.005)
+        p.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        return p.returncode, used.ru_utime + used.ru_stime, said.read()
 
 
 def compile_one(include, path, kernel, signature, target, out):
@@ -88,20 +112,18 @@ def compile_one(include, path, kernel, signature, target, out):
     for text in dict.fromkeys([halves, signature]):
         command = [args.sdc, "compile", path, "-k", kernel, *include, "--target", target,
                    "--emit", "asm" if target == "cpu" else "ptx", "-s", text, "-o", out]
-        before = cpu_seconds()
-        try:
-            p = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        except subprocess.TimeoutExpired:
-            return command, 120.0, "not done after 120 s"
-        seconds = cpu_seconds() - before
-        if p.returncode == 0:
+        status, seconds, said = timed(command, 120)
+        if status is None:
+            break
+        if status == 0:
             return command, seconds, ""
-    return command, seconds, p.stderr
+    return command, seconds, said
 
 
 def tell(what, command, text=""):
     global wrong
-    wrong += 1
+    with lock:
+        wrong += 1
     quoted = " ".join("'%s'" % c if any(x in c for x in "*,=") else c for c in command)
     print("%s: %s\n  %s" % (what, quoted, text.strip()[:600].replace("\n", "\n  ")), flush=True)
 
@@ -120,42 +142,43 @@ def is_of_author(folder, ptx, text):
     return False
 
 
-def look(counts, folder, include, path, kernel, signature, target, tmp):
+def look(folder, include, path, kernel, signature, target):
+    """The columns that the kernel counts in."""
+    with tempfile.TemporaryDirectory() as tmp:
+        return ["kernels"] + look_in(tmp, folder, include, path, kernel, signature, target)
+
+
+def look_in(tmp, folder, include, path, kernel, signature, target):
     out = os.path.join(tmp, "k.ptx")
-    counts["kernels"] += 1
     command, seconds, why = compile_one(include, path, kernel, signature, target, out)
-    if seconds > args.seconds:
-        counts["slow"] += 1
+    slow = ["slow"] if seconds > args.seconds else []
+    if slow:
         tell("%.1f s" % seconds, command)
+    if "internal error" in why:
+        tell("internal error", command, why)
+        return slow + ["refused", "wrong"]
     if why:
-        counts["refused"] += 1
-        if "internal error" in why:
-            counts["wrong"] += 1
-            tell("internal error", command, why)
-        return
+        said = why.strip().split("\n")[0]
+        print("refused: %s %s %s: %s" % (path, kernel, target, said[:200]), flush=True)
+        return slow + ["refused"]
     if target == "cpu":
-        counts["assembled"] += 1
-        return
-    try:
-        p = subprocess.run([args.ptxas, "-v", "-arch=" + target, out, "-o", os.path.join(tmp, "k.o")],
-                           capture_output=True, text=True, timeout=100)
-    except subprocess.TimeoutExpired: # a guess with tiles that nobody would write
-        counts["long"] += 1
+        return slow + ["assembled"]
+    status, _, text = timed([args.ptxas, "-v", "-arch=" + target, out, "-o",
+                             os.path.join(tmp, "k.o")], 100)
+    if status is None: # a guess with tiles that nobody would write
         print("ptxas is not done after 100 s: %s %s" % (path, kernel), flush=True)
-        return
-    text = p.stdout + p.stderr
-    if p.returncode and is_of_author(folder, out, text):
-        counts["refused"] += 1
-        return
-    if p.returncode:
-        counts["wrong"] += 1
+        return slow + ["long"]
+    if status and is_of_author(folder, out, text):
+        return slow + ["refused"]
+    if status:
         tell("ptxas", command, text)
-        return
-    counts["assembled"] += 1
-    counts["spill"] += " 0 bytes spill stores" not in text
+        return slow + ["wrong"]
+    if " 0 bytes spill stores" not in text:
+        slow.append("spill")
     if "serialized" in text or "warning" in text.lower():
-        counts["serialized"] += 1
+        slow.append("serialized")
         tell("ptxas warns", command, "\n".join(x for x in text.split("\n") if "arning" in x or "serial" in x))
+    return slow + ["assembled"]
 
 
 def main():
@@ -167,9 +190,9 @@ def main():
         include, kernels = kernels_of(folder)
         for target in args.targets.split(","):
             counts = table[os.path.basename(folder.rstrip("/")), target] = dict.fromkeys(COLUMNS, 0)
-            with tempfile.TemporaryDirectory() as tmp:
-                for path, kernel, signature in kernels:
-                    look(counts, folder, include, path, kernel, signature, target, tmp)
+            for columns in pool.map(lambda k: look(folder, include, *k, target), kernels):
+                for c in columns:
+                    counts[c] += 1
             print("%s %s %s" % (folder, target, counts), flush=True)
     print("\n| folder | target | " + " | ".join(COLUMNS) + " |\n|" + "---|" * (2 + len(COLUMNS)))
     for (folder, target), counts in table.items():

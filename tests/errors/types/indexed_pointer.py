@@ -7,7 +7,7 @@ import triton.language as tl
 @triton.jit
 def k(x_ptr, y_ptr):
     i = tl.arange(0, 64)
-    # CHECK: [[#@LINE+1]]:25: error: a pointer is not indexed; write tl.load(p + i)
+    # CHECK: [[#@LINE+1]]:25: error: unsupported tensor index: a pointer is not indexed; write tl.load(p + i)
     tl.store(y_ptr + i, x_ptr[i])
     # CHECK: [[#@LINE+1]]:5: error: a pointer is not indexed; write tl.store(p + i, value)
     y_ptr[0] = 1
