@@ -297,9 +297,9 @@ check_dot_shapes(Sema *s, Args *a)
     }
     int64_t min_k = 256 / dtype_bits(x->dt);
     if (x->shape[r - 1] < min_k) {
-        sema_error(s, a->loc, "'dot' of %s needs an inner size of at least %lld, found "
-                   "%lld", dtype_str(s->a, x->dt), (long long)min_k,
-                   (long long)x->shape[r - 1]);
+        sema_error(s, a->loc, "'dot' of %s found an inner size of %lld. Input shapes "
+                   "should have M >= 1, N >= 1 and K >= %lld", dtype_str(s->a, x->dt),
+                   (long long)x->shape[r - 1], (long long)min_k);
         return false;
     }
     return true;
