@@ -248,6 +248,12 @@ def is_jit(v):
     return isinstance(v, triton.runtime.jit.JITCallable)
 
 
+def is_of_triton(v):
+    """A builtin of Triton's: tl.extra.cuda.smid."""
+    return (isinstance(v, types.FunctionType) and
+            (v.__module__ or "").startswith("triton.language"))
+
+
 def source_of_class(cls):
     return textwrap.dedent(inspect.getsource(cls))
 
@@ -553,7 +559,7 @@ def static(v, em):
     text = literal(v)
     if text is not None:
         return text
-    if is_jit(v):
+    if is_jit(v) or is_of_triton(v):
         return em.place(v)
     if isinstance(v, (tuple, list)):
         parts = [static(x, em) for x in v]
@@ -570,7 +576,7 @@ def static(v, em):
 def flatten(name, value, em, params, values, param):
     """Text for one argument of the wrapper's call; runtime leaves become parameters."""
     if constant(value):
-        if is_jit(value):
+        if is_jit(value) or is_of_triton(value):
             return em.place(value)
         if isinstance(value, tl.constexpr) and is_jit(value.value):
             return em.place(value.value)
@@ -713,7 +719,7 @@ class FakeDriver:
         pass
 
     def get_current_stream(self, d=None):
-        return 0
+        return torch.cuda.current_stream().cuda_stream if TARGET == "cuda" else 0
 
     def get_active_torch_device(self):
         return torch.device("cuda" if TARGET == "cuda" else "cpu")
@@ -751,6 +757,8 @@ def sig_type(t):
 
 def compile_source(src, *rest, **more):
     """triton.compile(ASTSource(..)): compiled by signature, to learn whether sdc takes it."""
+    if not hasattr(src, "fn"):
+        raise Inspects("compiles Triton's own IR")
     fn = src.fn
     em = Emitter()
     name = em.place(fn)
@@ -806,9 +814,9 @@ def install():
     JITFunction.run = run
     if not hasattr(triton, "aggregate"):  # newer than 3.7.0
         triton.aggregate = tl.core._aggregate
+    triton.runtime.driver.set_active(FakeDriver())
     if TARGET != "cuda":
         import contextlib
-        triton.runtime.driver.set_active(FakeDriver())
         torch.cuda.device = lambda *a, **k: contextlib.nullcontext()
         torch.cuda.get_device_capability = lambda *a, **k: (9, 0)
         torch.cuda.get_device_name = lambda *a, **k: "H200 (pretended)"

@@ -22,6 +22,7 @@ REASONS = [
     (r"test_err_in_builtin", "wants a place in Triton's core.py"),
     (r"test_returns_branched", "wants the place of the helper; sdc tells that of the return"),
     (r"test_constexpr_function_taking_list", "a builtin written with Triton's internals"),
+    (r"test_num_ctas_pre_sm90", "wants clusters to be refused; num_ctas is a hint for sdc"),
     (r"jit_hook|test_compile_only_ws", "hooks and back ends of Triton's Python"),
 ]
 CLASSES = ["right", "looks at IR", "not of sdc", "other words", "refused", "wrong", "crash",
