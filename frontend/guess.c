@@ -41,6 +41,7 @@ typedef struct Guesser {
     bool *serves; /* the default of a parameter */
     const char **told; /* constants that the host names; NULL: it does not */
     bool as_told;
+    bool shares; /* a dimension beside numbers makes up a tile with them */
     const Variant *v;
     const Evidence *odd;  /* the parameter that is not what it seems to be */
     const char *odd_text; /* but of these elements, or this constant */
@@ -131,6 +132,8 @@ constant_text(const Guesser *g, Arena *a, const Evidence *u)
         return g->v->element;
     if (k & USE_SIZE && k & USE_ROUNDS && g->v->size == variants->size)
         return "4"; /* each round is code */
+    if (k & USE_SIZE && g->shares && u->share && u->share < g->v->size)
+        return arena_printf(a, "%d", g->v->size / (int)u->share);
     if (k & USE_SIZE)
         return arena_printf(a, "%d", g->v->size);
     if (k & USE_STAGES)
@@ -276,12 +279,14 @@ add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
                {true, "3"},     {true, "1"},     {true, "32"},   {true, "256"}};
     int n = g->fn->list.n;
     out->signature = arena_array(&s->perm, const char *, MOST_GUESSES);
-    for (int i = 0; i < 2 * COUNT_OF(variants); i++) {
-        g->as_told = i < COUNT_OF(variants);
+    for (int i = 0; i < 4 * COUNT_OF(variants); i++) {
+        g->as_told = i / COUNT_OF(variants) % 2 == 0;
+        g->shares = i >= 2 * COUNT_OF(variants);
         g->v = &variants[i % COUNT_OF(variants)];
         add_guess(g, s, signature, out);
     }
     g->as_told = true;
+    g->shares = false;
     out->likely = out->n;
     for (int i = 0; i < COUNT_OF(bases) * COUNT_OF(odd); i++)
         for (int k = 0; k < n; k++) {

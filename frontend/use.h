@@ -46,6 +46,7 @@ typedef struct Evidence {
                                              multiples of */
     const Node *step; /* of the loop whose name this is */
     struct Inst *step_at;
+    int64_t share; /* it is one dimension of a tile, this many elements the others; 0 */
     int items; /* USE_TUPLE: elements that are asked for */
     bool none; /* asked whether it is None */
     int nargs; /* USE_FUNC */

@@ -23,6 +23,7 @@ static const struct {
     {"block_shape", USE_SIZE},  {"shape", USE_SIZE},
     {"arange.start", USE_INT},  {"end", USE_SIZE},
     {"dtype", USE_DTYPE},       {"out_dtype", USE_DTYPE},
+    {"element_ty", USE_DTYPE},
     {"seed", USE_INT},          {"offset", USE_INT},
     {"cdiv.x", USE_INT},        {"div", USE_INT},
     {"axis", USE_AXIS},         {"dim", USE_AXIS},
@@ -161,15 +162,23 @@ elements_of(const Node *n, int place, const char *name)
     return is ? &e->list : NULL;
 }
 
-/* The parameter that an expression is, if it is one, must be this number. */
-static void
-note_number(Walk *w, const Node *e, Inst *at, int64_t number)
+/* The parameter that an expression is; NULL: it is something else. */
+static Evidence *
+param_of(Walk *w, const Node *e, Inst *at)
 {
     Evidence *u = e->kind == ND_NAME ? use_name(w, at, e->name, false) : NULL;
     while (u && !u->param && u->defs && !u->defs->next && u->defs->e &&
            u->defs->e->kind == ND_NAME)
         u = use_name(w, u->defs->at, u->defs->e->name, false);
-    if (u && u->param) {
+    return u && u->param ? u : NULL;
+}
+
+/* That must be this number. */
+static void
+note_number(Walk *w, const Node *e, Inst *at, int64_t number)
+{
+    Evidence *u = param_of(w, e, at);
+    if (u) {
         u->must = u->has_number = true;
         u->number = number;
     }
@@ -191,6 +200,26 @@ note_order(Walk *w, const Node *n, int nself, Inst *at)
     const NodeList *l = elements_of(n, 5 - nself, "order");
     for (int i = 0; l && i < l->n; i++)
         note_number(w, l->at[i], at, l->n - 1 - i);
+}
+
+/* reshape(x, [GROUPS, 32]): of a tile's elements the parameter is a part. */
+static void
+note_share(Walk *w, const Node *n, int nself, Inst *at)
+{
+    const NodeList *l = elements_of(n, 1 - nself, "shape");
+    int first = l ? 0 : 1 - nself;
+    int64_t others = 1;
+    Evidence *share = NULL;
+    for (int i = first; i < (l ? l : &n->list)->n; i++) {
+        const Node *e = (l ? l : &n->list)->at[i];
+        if (e->kind == ND_CONSTANT && e->sub == CK_INT && !e->big && e->v.u < 1024 &&
+            others < 1024)
+            others *= (int64_t)e->v.u;
+        else if (share || !(share = param_of(w, e, at)) || !share->constexpr_)
+            return;
+    }
+    if (share && others > 1)
+        share->share = others;
 }
 
 static bool
@@ -229,7 +258,7 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
         Seen v = use_see(w, e, at);
         unsigned k = param_wants(b->name, p, len);
         use_need(w, e, at, k ? k : wants_float(b) ? USE_FLOAT : 0);
-        if (k == USE_DTYPE)
+        if (k == USE_DTYPE && strcmp(b->name, "pointer_type") != 0)
             dtype = e;
         else if (!k && use_through(b->name, i + nself))
             all = use_join(all, v);
@@ -241,6 +270,8 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
         use_assert(w, first, at, true);
     if (strcmp(name, "dot_scaled") == 0)
         use_formats(w, n, at);
+    if (strcmp(name, "reshape") == 0 || strcmp(name, "view") == 0)
+        note_share(w, n, nself, at);
     if (strcmp(name, "load") == 0 && first)
         return see_load(w, first, at);
     if (strcmp(name, "atomic_cas") == 0 && first) {
