@@ -28,7 +28,8 @@ static const Variant variants[] = {
     {"fp32", "i64", true, 64, false},  {"fp16", "i64", true, 64, false},
     {"fp32", "i64", false, 64, false}, {"fp32", "i32", true, 16, false},
     {"fp32", "i32", false, 16, false}, {"bf16", "i32", true, 64, false},
-    {"fp32", "i32", true, 128, false}, {"i8", "i32", true, 64, false},
+    {"fp32", "i32", true, 128, false}, {"i32", "i32", true, 64, false},
+    {"i32", "i32", false, 64, false},  {"i8", "i32", true, 64, false},
     {"i8", "i32", false, 64, false},   {"fp64", "i32", true, 64, false},
     {"fp32", "i32", true, 64, true},   {"fp32", "i32", false, 64, true},
 };
