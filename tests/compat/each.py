@@ -8,6 +8,7 @@
     --limit S       of a case (120)
     --cases REGEX   those alone             --time REGEX   times of those alone
     --no-times      results alone           --rows N       rows of times that are printed (20)
+    --table         every row, as the tables of docs have them
     --sdc           under sdc.install() alone: does it run to its end?
     --out FOLDER    a log and a JSON of each case, rows.json of all (a temporary folder)
 
@@ -18,6 +19,7 @@ worst first, Triton's time over sdc's. Exit status 1 when something differs or w
 """
 
 import argparse
+import importlib.util
 import json
 import math
 import os
@@ -104,6 +106,15 @@ def rows_of(case, a):
         return []
 
 
+def table(rows):
+    """Every row, as Markdown."""
+    print("| program | kernel | launch | result | worst | Triton ms | sdc ms |\n" + "|---" * 7 + "|")
+    for r in rows:
+        times = [f"{r[k]:.4f}" if r.get(k) else "" for k in ("triton_ms", "sdc_ms")]
+        print(f"| {r['case']} | `{r['kernel']}` | {r['what'][:60]} | {r['result']} | "
+              f"{r['worst']:.1e} | {' | '.join(times)} |")
+
+
 def say(rows, a):
     """The table; is anything wrong?"""
     counts, wrong = {}, []
@@ -140,6 +151,7 @@ def main():
     p.add_argument("--time", default="")
     p.add_argument("--no-times", action="store_true")
     p.add_argument("--sdc", action="store_true")
+    p.add_argument("--table", action="store_true")
     p.add_argument("--out")
     p.add_argument("program")
     p.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -152,9 +164,9 @@ def main():
     cases = [c for c in listed if re.search(a.cases, c)]
     if os.environ.get("DEVICE") == "cpu" and not a.sdc:
         os.environ["TRITON_INTERPRET"] = "1"  # before any child imports Triton
-    import sdc.comparison  # here, so that children have torch and Triton already
-    import torch
-    import triton
+    for name in ("torch", "triton", "sdc.comparison"):  # children have them then
+        if importlib.util.find_spec(name):
+            importlib.import_module(name)
     begin = time.time()
     done = run(cases, a, False, end)
     print(f"{len(done)} of {len(cases)} cases in {time.time() - begin:.0f} s")
@@ -174,6 +186,8 @@ def main():
     every = [r for of_case in rows.values() for r in of_case]
     with open(f"{a.out}/rows.json", "w", encoding="utf-8") as f:
         json.dump(every, f, indent=1)
+    if a.table:
+        table(every)
     return int(say(every, a))
 
 
