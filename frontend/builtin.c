@@ -266,8 +266,10 @@ static bool
 wrong(Sema *s, Args *a, int i, const char *needed)
 {
     if (!val_is_error(a->v[i])) {
-        sema_error(s, a->at[i], "'%s' of '%s' must be %s, found %s", arg_name(s, a, i),
-                   a->b->name, needed, val_describe(s->a, a->v[i]));
+        bool whole = strstr(needed, "integer") != NULL;
+        sema_error(s, a->at[i], "'%s' of '%s' must be %s, found %s%s", arg_name(s, a, i),
+                   a->b->name, needed, val_describe(s->a, a->v[i]),
+                   whole ? hint_float(a->v[i]) : "");
         note_parameter(s, a->v[i]);
     }
     return false;
@@ -355,8 +357,8 @@ arg_ints(Sema *s, Args *a, int i, int64_t *out, int *n)
             return false;
         if (!val_is_int(e)) {
             sema_error(s, a->at[i], "'%s' of '%s' must hold compile-time integers, found "
-                       "%s at position %d", arg_name(s, a, i), a->b->name,
-                       val_describe(s->a, e), k);
+                       "%s at position %d%s", arg_name(s, a, i), a->b->name,
+                       val_describe(s->a, e), k, hint_float(e));
             note_parameter(s, e);
             return false;
         }

@@ -46,8 +46,11 @@ bi_arange(Sema *s, Args *a)
                           (long long)start, (long long)end);
     if (!is_pow2(end - start)) {
         sema_error(s, a->loc, "arange's range must be a power of 2");
-        diag_note(&s->s->diag, a->loc, "it has %lld elements: use the next power of 2 "
-                  "and a mask", (long long)(end - start));
+        int64_t next = 1;
+        while (next < end - start)
+            next *= 2;
+        diag_note(&s->s->diag, a->loc, "it has %lld elements: use %lld and a mask",
+                  (long long)(end - start), (long long)next);
         return val_error();
     }
     Shape sh = { 1, { end - start } };

@@ -143,7 +143,13 @@ bi_device_print(Sema *s, Args *a)
         return sema_error(s, a->at[1], "'device_print' takes at most %d values",
                           MAX_PRINTED);
     for (int i = 0; i < n; i++) {
-        Val v = to_tensor(s, a->v[1]->u.items[i], a->at[1]);
+        Val x = a->v[1]->u.items[i], v;
+        if (x->kind == FE_TUPLE || x->kind == FE_STR || x->kind == FE_DTYPE)
+            return sema_error(s, a->at[1], "'device_print' prints tensors and numbers, "
+                              "found %s; tl.static_print prints what is known when "
+                              "compiling",
+                              val_describe(s->a, x));
+        v = to_tensor(s, x, a->at[1]);
         if (val_is_error(v))
             return v;
         in[i] = v->v;

@@ -293,6 +293,10 @@ check_dot_shapes(Sema *s, Args *a)
     if (x->shape[r - 1] != y->shape[r - 2]) {
         sema_error(s, a->loc, "'dot' needs inner sizes to agree: %s and %s",
                    shape_str(s->a, val_shape(x)), shape_str(s->a, val_shape(y)));
+        if (x->shape[r - 1] == y->shape[r - 1])
+            diag_note(&s->s->diag, a->loc, "'tl.trans' of the second one fits");
+        else if (x->shape[r - 2] == y->shape[r - 2])
+            diag_note(&s->s->diag, a->loc, "'tl.trans' of the first one fits");
         return false;
     }
     int64_t min_k = 256 / dtype_bits(x->dt);

@@ -38,6 +38,9 @@ bool front_kernel_is(const char *name, const char *asked);
    functions that lack their decorator. */
 void front_explain_missing(FrontModule *m, const char *name);
 
+/* The same: functions that return a value, and so are no kernels. */
+void front_explain_helpers(FrontModule *m, const char *name);
+
 /* Signatures that a kernel could be launched with, the likeliest first: what the text
    and the overrides (as of front_spec_parse), annotations, configurations and heuristics
    leave open is guessed by what the kernel does with it. A parameter about which nothing

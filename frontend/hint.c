@@ -5,6 +5,7 @@
 #include "ir/base/util.h"
 
 #include <string.h>
+#include <strings.h>
 
 int
 name_distance(const char *a, const char *b)
@@ -37,7 +38,10 @@ hint_name(Sema *s, const char *name)
     int limit = strlen(name) > 4 ? 3 : strlen(name) > 1 ? 2 : 1;
     const Scope *sc = &s->frame->scope;
     for (int i = 0; i < sc->nslot; i++) {
-        int d = sc->slots[i].val ? name_distance(name, sc->slots[i].name) : 99;
+        const char *of = sc->slots[i].name;
+        int d = sc->slots[i].val ? name_distance(name, of) : 99;
+        if (sc->slots[i].val && strcasecmp(name, of) == 0)
+            return of;
         if (d > 0 && d < limit) {
             limit = d;
             best = sc->slots[i].name;
@@ -98,6 +102,12 @@ hint_host(Sema *s, const char *name)
     return builtin_find(s, interned, IN_LIB)
                ? arena_printf(s->a, "tl.extra.libdevice.%s", name)
                : NULL;
+}
+
+const char *
+hint_float(Val v)
+{
+    return v->kind == FE_FLOAT ? "; '/' gives a float, '//' an integer" : "";
 }
 
 void

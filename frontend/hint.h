@@ -6,6 +6,9 @@
 
 /* A name of the scope, the file or Python that is nearly this one; NULL: none. */
 const char *hint_name(Sema *s, const char *name);
+
+/* What is added to a message that found this where an integer is needed, or "". */
+const char *hint_float(Val v);
 /* Edit distance up to 3, on short names; large when more. */
 int name_distance(const char *a, const char *b);
 /* "tl.abs" of Python's abs, "tl.static_range" of enumerate, ...; NULL: none. */

@@ -42,6 +42,24 @@ language_name(FrontModule *m, const Map *names)
 }
 
 void
+front_explain_helpers(FrontModule *m, const char *name)
+{
+    enum { MAX_NOTES = 4 };
+    for (int i = 0, notes = 0; notes < MAX_NOTES; i++) {
+        const Node *fn = module_own_function(m, i);
+        if (!fn)
+            return;
+        const Node *at = module_returned(&fn->body);
+        if (!at || (name && strcmp(fn->name, name) != 0))
+            continue;
+        diag_note(&module_session(m)->diag, at->loc,
+                  "'%s' returns a value, so it is a helper: a kernel stores its results",
+                  fn->name);
+        notes++;
+    }
+}
+
+void
 front_explain_missing(FrontModule *m, const char *name)
 {
     enum { MAX_NOTES = 4 };

@@ -379,22 +379,24 @@ module_name(FrontModule *view, Name name)
 
 /* ---- kernels */
 
-static bool
-returns_value(const NodeList *l)
+const Node *
+module_returned(const NodeList *l)
 {
     for (int i = 0; i < l->n; i++) {
-        const Node *n = l->at[i];
+        const Node *n = l->at[i], *found = NULL;
         if (n->kind == ND_RETURN && n->a)
-            return true;
+            return n;
         if (n->kind == ND_IF)
-            for (int k = 0; k < n->list.n; k++)
-                if (returns_value(&n->list.at[k]->body))
-                    return true;
-        if (n->kind != ND_FUNCTION && n->kind != ND_CLASS &&
-            (returns_value(&n->body) || returns_value(&n->orelse)))
-            return true;
+            for (int k = 0; k < n->list.n && !found; k++)
+                found = module_returned(&n->list.at[k]->body);
+        if (!found && n->kind != ND_FUNCTION && n->kind != ND_CLASS) {
+            found = module_returned(&n->body);
+            found = found ? found : module_returned(&n->orelse);
+        }
+        if (found)
+            return found;
     }
-    return false;
+    return NULL;
 }
 
 static bool
@@ -424,7 +426,7 @@ add_kernel(FrontModule *view, Name name, const PyFunc *fn)
 {
     FrontModule *m = view->file;
     add_to(m, &m->own, name, fn);
-    if (!returns_value(&fn->node->body)) {
+    if (!module_returned(&fn->node->body)) {
         add_to(m, &m->kernels, name, fn);
         return;
     }

@@ -33,6 +33,10 @@ const Node *module_function(FrontModule *m, Name name, bool jit);
 /* The i-th jit function that the file made and bound to a name, in order; NULL: no more.
  */
 const Node *module_own_function(const FrontModule *m, int i);
+
+/* The first 'return' with a value in these statements, which makes a function a helper;
+   NULL: there is none. */
+const Node *module_returned(const NodeList *l);
 #define MODULE_UNCERTAIN                                                                 \
     "'%s' is one of several, and which one only Python could tell when it loads the "    \
     "file"

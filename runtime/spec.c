@@ -33,6 +33,8 @@ compile_kernel(Session *s, FrontModule *m, const char *asked)
     else
         diag_error(&s->diag, (Loc){ 0 }, "the file has no kernel");
     front_explain_missing(m, asked);
+    if (asked || !n)
+        front_explain_helpers(m, asked);
     return NULL;
 }
 

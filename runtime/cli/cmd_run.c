@@ -151,6 +151,24 @@ read_args(Run *r, ArgPass pass)
     return EXIT_FINE;
 }
 
+/* Parameter i has none, and which others: all are told at once. */
+static int
+no_value(const Run *r, int i)
+{
+    const char *name = r->params[i].name;
+    Buf others;
+    buf_init(&others, &r->c->arena);
+    for (int k = i + 1; k < r->nparam; k++)
+        if (!r->params[k].is_constexpr && !r->args[k].name)
+            buf_printf(&others, "%s%s", others.n ? ", " : "", r->params[k].name);
+    int status = cli_error(r->c, EXIT_INPUT,
+                           "argument '%s' has no value: -a '%s=ones:fp32[1000]' makes an "
+                           "array, -a %s=3 a number", name, name, name);
+    if (others.n)
+        cli_note(r->c, "also without one: %s", others.s);
+    return status;
+}
+
 int
 run_collect(Run *r)
 {
@@ -165,10 +183,7 @@ run_collect(Run *r)
         if (r->params[i].is_constexpr)
             continue;
         if (!r->args[i].name)
-            status = cli_error(r->c, EXIT_INPUT,
-                               "argument '%s' has no value: -a '%s=ones:fp32[1000]' "
-                               "makes an array, -a %s=3 a number",
-                               r->params[i].name, r->params[i].name, r->params[i].name);
+            status = no_value(r, i);
         r->param_of[r->nvalue] = i;
         r->values[r->nvalue++] = r->args[i].value;
     }
@@ -194,16 +209,38 @@ run_specialize(Run *r)
     return report_status(r->c, r->cx, got);
 }
 
+/* What an expression of the grid may name. */
+static const char *
+grid_names(Run *r)
+{
+    Buf b;
+    buf_init(&b, &r->c->arena);
+    buf_str(&b, "");
+    for (int i = 0; i < r->nparam; i++) {
+        const char *name = r->params[i].name;
+        int64_t v;
+        if (run_lookup(r, name, strlen(name), &v))
+            buf_printf(&b, "%s%s", b.n ? ", " : "", name);
+    }
+    return b.s;
+}
+
 int
 run_grid(Run *r)
 {
     const char *text = r->c->opt[O_grid].text;
     if (!text)
-        return cli_error(r->c, EXIT_USAGE, "the grid is missing: -g X[,Y[,Z]]");
+        return cli_error(r->c, EXIT_USAGE, "the grid is missing: -g X[,Y[,Z]], numbers "
+                         "or such as -g 'cdiv(n,BLOCK)'");
     int64_t size[3] = {1, 1, 1};
     Expr expr = {.lookup = run_lookup, .user = r};
-    if (expr_list(&expr, text, strlen(text), size, 3) < 0)
-        return cli_error(r->c, EXIT_INPUT, "grid: %s", expr.error);
+    if (expr_list(&expr, text, strlen(text), size, 3) < 0) {
+        int status = cli_error(r->c, EXIT_INPUT, "grid: %s", expr.error);
+        const char *names = grid_names(r);
+        if (strstr(expr.error, "is no integer argument") && *names)
+            cli_note(r->c, "there are %s", names);
+        return status;
+    }
     for (int i = 0; i < 3; i++)
         if (size[i] < 0 || size[i] > INT32_MAX)
             return cli_error(r->c, EXIT_INPUT, "grid: %lld is not from 0 to 2147483647",
@@ -335,13 +372,31 @@ run_upload(Run *r)
 }
 
 static int
+name_one(const Run *r, int n)
+{
+    enum { MOST = 12 };
+    Buf names;
+    buf_init(&names, &r->c->arena);
+    for (int i = 0; i < n && i < MOST; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", sdc_module_kernel_name(r->mod, i));
+    return cli_error(r->c, EXIT_USAGE, "the file has %d kernels: name one with -k: %s%s",
+                     n, names.s, n > MOST ? ", ..." : "");
+}
+
+static int
 run_open(Run *r)
 {
     int n = sdc_module_kernel_count(r->mod);
     r->kernel = r->c->opt[O_kernel].text;
+    if (!r->kernel && n == 0) { /* the library knows what there is instead */
+        SdcOutput *none = NULL;
+        const SdcCompileOptions o = {.emit = SDC_EMIT_TIR};
+        SdcStatus got = sdc_compile(r->mod, &o, &none);
+        sdc_output_destroy(none);
+        return report_status(r->c, r->cx, got);
+    }
     if (!r->kernel && n != 1)
-        return cli_error(r->c, EXIT_USAGE, "the file has %d kernels: name one with -k",
-                         n);
+        return name_one(r, n);
     if (!r->kernel)
         r->kernel = sdc_module_kernel_name(r->mod, 0);
     r->bind = bindings(r->c, &r->nbind);

@@ -184,6 +184,9 @@ parse_command(Cli *c, const char *word)
     int status = cli_error(c, EXIT_USAGE, "there is no command '%s'", word);
     if (near)
         cli_note(c, "did you mean 'sdc %s'?", near);
+    else if (strchr(word, '.'))
+        cli_note(c, "'sdc check %s' lists its kernels, 'sdc run %s' runs one", word,
+                 word);
     else
         cli_note(c, "'sdc --help' lists the commands");
     return status;
