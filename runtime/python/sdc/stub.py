@@ -35,6 +35,7 @@ class ConstexprFunction(JITFunction):
 
 _made: dict[str, ModuleType] = {}
 _backends: dict[str, Any] = {}
+_hidden = False  # sys.modules said that Triton is not to be imported
 
 
 def _module(name: str, **names: Any) -> ModuleType:
@@ -82,6 +83,8 @@ def triton_key() -> str:
 def make(driver: Driver) -> ModuleType:
     """Puts the modules in place."""
     from . import cdiv, next_power_of_2
+    global _hidden
+    _hidden = "triton" in sys.modules and sys.modules["triton"] is None
     top = _module(
         "triton", jit=jit, JITFunction=JITFunction, Config=tune.Config,
         autotune=tune.autotune, heuristics=tune.heuristics, cdiv=cdiv,
@@ -128,3 +131,5 @@ def remove() -> None:
     """Takes the modules away again."""
     for name in [n for n in sys.modules if n.partition(".")[0] == "triton"]:
         del sys.modules[name]
+    if _hidden:
+        sys.modules["triton"] = None  # type: ignore[assignment]

@@ -57,3 +57,18 @@ def test_benchmark_without_plots(torch, device, monkeypatch, capsys):
                                  args={})
     triton.testing.Mark(lambda n, how: 10.0 * n, b).run(show_plots=True, print_data=True)
     assert "20" in capsys.readouterr().out and b.x_vals == [1, 2]
+
+
+def test_hidden_triton_stays_hidden():
+    """What sys.modules says of Triton is there again behind uninstall()."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.modules['triton'] = None\n"
+         "import sdc\n"
+         "for _ in range(2):\n"
+         "    sdc.install('cpu')\n"
+         "    assert sys.modules['triton'].__sdc__\n"
+         "    sdc.uninstall()\n"
+         "    assert sys.modules['triton'] is None\n"],
+        capture_output=True, text=True, env={**os.environ,
+                                             "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr
