@@ -262,7 +262,8 @@ const char *
 sdc_error(SdcContext *cx)
 {
     if (!cx)
-        return "no context";
+        return "there is no context: sdc_context_create was given a target that is none "
+               "or a number below zero, or memory ran out";
     Report *r = find_report(cx, false);
     return r && r->error ? r->error : "";
 }

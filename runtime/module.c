@@ -393,6 +393,9 @@ SdcStatus
 module_no_param(SdcModule *m, const KernelInfo *info, const char *bind)
 {
     char names[400] = "";
+    if (!strchr(bind, '='))
+        return context_fail(m->cx, SDC_ERROR_ARGUMENT,
+                            "'%s' binds nothing: write NAME=VALUE", bind);
     for (int i = 0; i < info->nparam; i++)
         list_name(names, sizeof names, info->params[i].name);
     return context_fail(m->cx, SDC_ERROR_ARGUMENT,

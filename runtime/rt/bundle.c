@@ -190,26 +190,26 @@ desc_allows(const Variant *v, int slot, int rank, const SdcrtTensor *t)
     return true;
 }
 
-/* The code may be launched with these arguments. */
-static bool
-allows(const Variant *v, const uint64_t *args)
+/* The first of these arguments that the code was not made for; -1: it takes all. */
+static int
+refused(const Variant *v, const uint64_t *args)
 {
     for (int i = 0; i < v->nargs; i++) {
         const SdcrtSource *s = v->args[i].what;
         int slot = v->args[i].slot;
         if (slot < 0) {
             if (!is_bound_to(s, args[i]))
-                return false;
+                return i;
         } else if (s->rank) {
             const SdcrtTensor *t = (const SdcrtTensor *)(uintptr_t)args[i];
             if (!desc_allows(v, slot, s->rank, t))
-                return false;
+                return i;
         } else if (v->meta.params[slot].div > 1 &&
                    args[i] % v->meta.params[slot].div != 0) {
-            return false;
+            return i;
         }
     }
-    return true;
+    return -1;
 }
 
 /* How far the arguments are from what the code was tuned for: doublings and halvings of
@@ -267,12 +267,35 @@ takes(const Variant *v, Maps maps, const uint64_t *args)
     return cuda_maps_fit(&v->meta, slots) == CUDA_MAPS_FIT;
 }
 
+/* No code takes these arguments; the last that was looked at (`of`) not this one. */
+static SdcrtStatus
+no_code(const SdcrtBundle *b, const SdcrtMeta *of, const SdcrtArgument *a, SdcrtError *e)
+{
+    const char *name = a ? a->what->name : "";
+    if (a && a->slot < 0 && a->what->bound == SDCRT_BOUND_INT)
+        return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
+                           "'%s' was compiled for '%s' equal to %lld alone: another "
+                           "signature (-s) adds code for the rest",
+                           b->name, name, (long long)a->what->i);
+    if (a && a->slot >= 0 && !a->what->rank)
+        return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
+                           "'%s' was compiled for '%s' divisible by %lld alone: a "
+                           "signature without it (-s) adds code for the rest",
+                           b->name, name, (long long)of->params[a->slot].div);
+    return cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
+                       "'%s' was compiled for arguments with other properties than "
+                       "these%s%s",
+                       b->name, a ? ", of " : "", name);
+}
+
 static SdcrtStatus
 choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *args,
        int nargs, int *out, SdcrtError *e)
 {
     int best = -1, runs = 0;
     double nearest = 0;
+    const SdcrtArgument *last = NULL;
+    const SdcrtMeta *of = NULL;
     *out = -1;
     for (int i = 0; i < s->n; i++) {
         int fit = suits(&s->variants[i], &b->code[i], sm, s->host);
@@ -282,9 +305,14 @@ choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *
         if (s->variants[i].nargs != nargs)
             return cuda_refuse(e, SDCRT_ERROR_ARGUMENT, "'%s' takes %d arguments, not %d",
                                b->name, s->variants[i].nargs, nargs);
-        if (fit < best || !allows(&s->variants[i], args) ||
-            !takes(&s->variants[i], maps, args))
+        if (fit < best)
             continue;
+        int bad = refused(&s->variants[i], args);
+        if (bad >= 0 || !takes(&s->variants[i], maps, args)) {
+            last = bad >= 0 ? &s->variants[i].args[bad] : last;
+            of = &s->variants[i].meta;
+            continue;
+        }
         double d = distance(&s->variants[i].meta, args);
         if (fit > best || d < nearest) {
             best = fit;
@@ -294,16 +322,13 @@ choose(const SdcrtBundle *b, const State *s, int sm, Maps maps, const uint64_t *
     }
     if (*out >= 0)
         return SDCRT_OK;
+    if (runs)
+        return no_code(b, of, last, e);
     char device[32] = "the CPU";
     if (sm)
         snprintf(device, sizeof device, "sm_%d", sm);
-    return runs
-               ? cuda_refuse(e, SDCRT_ERROR_ARGUMENT,
-                             "'%s' was compiled for arguments with other properties than "
-                             "these (divisible by 16, equal to 1)",
-                             b->name)
-               : cuda_refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for %s",
-                             b->name, device);
+    return cuda_refuse(e, SDCRT_ERROR_DEVICE, "'%s' was not compiled for %s", b->name,
+                       device);
 }
 
 /* ---------------------------------------------------------------- a launch */

@@ -66,6 +66,10 @@ on_cpu(void)
           "a grid below zero");
     check(strstr(e.text, "grid of 'scale_fp32' is -3") != NULL, e.text);
     check(scale_fp32_cpu(pool, x, out, 0, 1, 1.0f, NULL) == SDCRT_OK, "nothing to do");
+    check(scale_fp16_cpu(pool, x, (char *)out + 2, 4, 1, 1.0f, &e) ==
+              SDCRT_ERROR_ARGUMENT,
+          "fp16 at an odd address");
+    check(strstr(e.text, "compiled for 'out' divisible by 16 alone") != NULL, e.text);
     sdcrt_pool_destroy(pool);
 }
 
