@@ -66,28 +66,44 @@ has_load(const Group *g, const Op *load)
     return false;
 }
 
-/* Can v be computed already: from indices, and scalars that there are? */
 static bool
-ready(Simd *n, const Value *v)
+is_ready(Simd *n, const Value *v, int *left, bool *kept)
 {
     if (!simd_tile(v))
         return map_get(&n->map, v) != NULL;
     const Plan *p = plan_get(n, v);
-    bool ok = p->index && !p->slot && p->cost <= OP_COSTLY && v->op;
-    for (int i = 0; ok && i < v->op->noperand; i++)
-        ok = ready(n, op_operand(v->op, i));
-    return ok;
+    if (p->slot)
+        return *kept = true;
+    bool ok = v->op && op_is(v->op, T_PURE) && !v->op->nregion;
+    *left -= ok ? max_i64(op_cost(v->op), 1) : 0;
+    for (int i = 0; ok && *left >= 0 && i < v->op->noperand; i++)
+        ok = is_ready(n, op_operand(v->op, i), left, kept);
+    return ok && *left >= 0;
 }
 
-/* Address `ahead` rows on along d, if lanes run on there. */
+/* Can v be computed already, at little cost: from indices, scalars that there are, and
+   (`kept`) from what an earlier nest left in a buffer? */
+static bool
+ready(Simd *n, const Value *v, bool *kept)
+{
+    int left = MOST_STEPS;
+    *kept = false;
+    return is_ready(n, v, &left, kept);
+}
+
+/* Address `ahead` rows on along d, if lanes run on there. Behind the last row of a buffer
+   comes its first. */
 static Value *
-rows_on(Cx *cx, Value *to, const Ix *ix, int d, int64_t ahead)
+rows_on(Cx *cx, Value *to, const Ix *ix, int d, int64_t ahead, bool kept)
 {
     Ix next[MAX_RANK];
     Builder *b = &cx->b;
     for (int i = 0; i < to->type->rank; i++)
         next[i] = ix[i];
     next[d].v = build_binary(b, OP_ADD, ix[d].v, build_int(b, cx->n->i64, ahead));
+    if (kept)
+        next[d].v = build_binary(b, OP_AND, next[d].v,
+                                 build_int(b, cx->n->i64, to->type->shape[d] - 1));
     Ev p = simd_eval_trusting(cx, to, next, TRUST_HARMLESS);
     return p.kind == EV_AFF && p.stride == 1 ? p.v : NULL;
 }
@@ -109,8 +125,9 @@ fetch_rows(Cx *cx, Value *to, const Ix *ix, bool write)
     if (row >= LONG)
         return false;
     int64_t ahead = min_i64(max_i64(AHEAD / row, 1), t->shape[down] / 4);
-    bool counts = ix[down].kind == IX_UNI && ahead && ready(cx->n, to);
-    Value *p = counts ? rows_on(cx, to, ix, down, ahead) : NULL;
+    bool kept;
+    bool counts = ix[down].kind == IX_UNI && ahead && ready(cx->n, to, &kept);
+    Value *p = counts ? rows_on(cx, to, ix, down, ahead, kept) : NULL;
     if (p)
         fetch(cx, p, 0, false, write);
     return true;
@@ -148,7 +165,7 @@ compute(Simd *n, Builder *b, const Group *g, const Value *v, int *left)
         op_cost(op) > OP_COSTLY)
         return;
     for (int i = 0; i < op->noperand; i++)
-        if (!ready(n, op_operand(op, i)))
+        if (!map_get(&n->map, op_operand(op, i)))
             return;
     op_clone(b, op, &n->map);
 }
@@ -178,6 +195,7 @@ void
 simd_fetch_stores(Cx *cx, const Ix *ix)
 {
     const Group *next = cx->g->then;
+    bool kept;
     if (!next || !cx->fast || !type_same_shape(next->shape, cx->g->shape))
         return;
     for (int i = next->items.n - 1; i >= 0; i--) {
@@ -186,7 +204,8 @@ simd_fetch_stores(Cx *cx, const Ix *ix)
             continue;
         Value *to = op_operand(r->op, 0);
         const Type *elem = type_elem(to->type)->elem;
-        if (!wide(cx, elem) || tile_bytes(elem, next->shape) > MOST || !ready(cx->n, to))
+        if (!wide(cx, elem) || tile_bytes(elem, next->shape) > MOST ||
+            !ready(cx->n, to, &kept) || kept)
             continue;
         cx->fast = false; /* no test is worth it */
         Ev p = simd_eval(cx, to, ix);
