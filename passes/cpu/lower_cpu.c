@@ -85,7 +85,7 @@ set_element(Simd *n, Builder *b, Slot *s, int rank, const Ix *ix, Value *v)
 {
     Cx cx;
     cx_init(&cx, n, *b, 1);
-    simd_slot_store(&cx, s, rank, ix, (Ev){EV_UNI, v, 0});
+    simd_slot_store(&cx, s, rank, ix, (Ev){.kind = EV_UNI, .v = v});
 }
 
 static void

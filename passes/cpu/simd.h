@@ -17,6 +17,7 @@
 
 enum { SIMD_MAX_LANES = 64, SIMD_MAX_DEMAND = 4, SIMD_MAX_IN = 8 };
 
+
 /* A buffer. Slots that turn out to be one buffer are joined by `same`. */
 typedef struct Slot {
     const Type *type; /* buf */
@@ -122,12 +123,14 @@ typedef struct Ix {
 } Ix;
 
 /* What an evaluation gives: the same in all lanes, scalar + lane * stride (integers
-   and, in elements, pointers), or a strip. */
-typedef enum EvKind { EV_UNI, EV_AFF, EV_VEC } EvKind;
+   and, in elements, pointers), a strip, or two runs of lanes: v + lane * stride in front
+   of lane `at`, then + (lane - at) * stride from there on. */
+typedef enum EvKind { EV_UNI, EV_AFF, EV_VEC, EV_TWO } EvKind;
 typedef struct Ev {
     EvKind kind;
     Value *v;
     int64_t stride;
+    Value *then, *at; /* TWO; at: i32, 1 to w, where w means that there is one run */
 } Ev;
 
 /* A block of rows b[0], b[1], .. and of lanes that run along another dimension from a[0]
@@ -156,6 +159,11 @@ struct Cx {
     Value *cond; /* i1 in pre, or NULL: nothing assumed */
     Trust trust;
     const Turn *turn; /* NULL: not in blocks */
+    /* A quotient is assumed to change in one lane of a strip, not in none. */
+    bool two;
+    /* fast: would that be so of shorter strips? NULL: no. What says so in front. */
+    Value *runs;
+    bool short_runs; /* nothing else would */
     bool skips;  /* reads a buffer that a masked load was written to */
 };
 
@@ -198,6 +206,17 @@ bool simd_in_order(Cx *pre, const Value *v, const Ev *e, const Ix *ix, bool is_s
                    Value **test);
 /* May lane-linear v be widened as it is? An assumption where it must be. */
 bool simd_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed);
+
+/* simd_two.c: strips in two runs of lanes. */
+int simd_run_lanes(const Simd *n, const Group *g, int w); /* of strips for these */
+void simd_two_wanted(Cx *cx, const Ev *x, Value *n); /* of x / n */
+bool simd_two_runs(Cx *cx, Op *op, const Ev *x, Value *n, Value *q, Ev *out);
+/* The operands of op in both runs; `at`: where the second begins. False: no such way. */
+bool simd_two_parts(Cx *cx, const Op *op, const Ev *in, Ev (*part)[SIMD_MAX_IN],
+                    Value **at);
+Value *simd_two_strip(Cx *cx, Ev ev);
+bool simd_two_load(Cx *cx, Op *op, const Ev *p, Value *mask, Value *other, Ev *out);
+bool simd_two_store(Cx *cx, const Ev *p, Value *v, Value *mask);
 
 /* simd_mask.c */
 bool simd_in_front(const Cx *cx, int rank, const Ix *ix);

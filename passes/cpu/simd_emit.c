@@ -276,7 +276,7 @@ reduce_finish(Emit *e, Builder *b, int at)
         if (d != axis)
             ix[rank++] = e->ix[d];
     for (int k = 0; k < n; k++) {
-        Ev ev = {simd_tile(v[k]) ? EV_VEC : EV_UNI, v[k], 0};
+        Ev ev = {.kind = simd_tile(v[k]) ? EV_VEC : EV_UNI, .v = v[k]};
         if (simd_tile(op_result(op, k)))
             simd_slot_store(&cx, plan_get(e->n, op_result(op, k))->slot, rank, ix, ev);
         else
@@ -312,7 +312,7 @@ emit_effect(Emit *e, Cx *cx, Op *op)
                      op->nresult ? &t : NULL, op->nresult);
     Slot *s = op->nresult ? plan_get(e->n, op_result(op, 0))->slot : NULL;
     if (s) {
-        Ev ev = {e->w == 1 ? EV_UNI : EV_VEC, op_result(r, 0), 0};
+        Ev ev = {.kind = e->w == 1 ? EV_UNI : EV_VEC, .v = op_result(r, 0)};
         simd_slot_store(cx, s, e->g->shape->rank, e->ix, ev);
     }
 }
@@ -470,6 +470,75 @@ strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool onl
         accs[i] = op_result(branch, i);
 }
 
+/* The strip where lanes may lie in two runs. */
+static void
+strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs)
+{
+    Value **two = arena_array(e->n->tmp, Value *, e->nacc + 1);
+    Cx pre, cx;
+    for (int i = 0; i < e->nacc; i++)
+        two[i] = accs[i];
+    Op *branch = arm_open(e, b, types, &pre, &cx);
+    cx.fast = cx.two = pre.two = true;
+    strip_eval(e, &cx, two);
+    if (!cx.cond) {
+        op_erase(branch);
+        strip_slow(e, b, types, accs, false);
+        return;
+    }
+    build_yield(&cx.b, two, e->nacc);
+    op_set_operand(branch, 0, cx.cond);
+    Builder slow = builder_at_end(e->n->f, branch->regions[1]);
+    strip_slow(e, &slow, types, accs, false);
+    build_yield(&slow, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(branch, i);
+}
+
+/* The strip in pieces, in which runs of lanes may end. */
+static void
+strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
+{
+    const Ix lane = e->ix[e->lane];
+    const Type *i64 = e->n->i64;
+    int w = e->w, piece = simd_run_lanes(e->n, e->g, w);
+    if (piece == w) {
+        strip_two(e, b, types, accs);
+        return;
+    }
+    Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, w),
+                         simd_int(b, i64, piece), NULL, 0);
+    Builder in = builder_at_end(e->n->f, loop->regions[0]);
+    in.loc = b->loc;
+    Value *at = loop->regions[0]->args[0];
+    if (lane.v)
+        at = build_binary(&in, OP_ADD, lane.v, at);
+    e->ix[e->lane] = (Ix){IX_AFF, 0, at};
+    e->w = piece;
+    strip_two(e, &in, types, accs);
+    build_yield(&in, NULL, 0);
+    e->w = w;
+    e->ix[e->lane] = lane;
+}
+
+/* Not in one run of lanes: in two, if they are long enough. */
+static void
+strip_runs(Emit *e, Builder *b, const Type *const *types, Value **accs, Value *runs)
+{
+    Op *branch = build_if(b, runs, types, e->nacc);
+    Value **pieces = arena_array(e->n->tmp, Value *, e->nacc + 1);
+    for (int i = 0; i < e->nacc; i++)
+        pieces[i] = accs[i];
+    Builder arm = builder_at_end(e->n->f, branch->regions[0]);
+    strip_pieces(e, &arm, types, pieces);
+    build_yield(&arm, pieces, e->nacc);
+    arm = builder_at_end(e->n->f, branch->regions[1]);
+    strip_slow(e, &arm, types, accs, false);
+    build_yield(&arm, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(branch, i);
+}
+
 static void
 strip_emit(Emit *e, Builder *b, Value **accs)
 {
@@ -488,6 +557,12 @@ strip_emit(Emit *e, Builder *b, Value **accs)
     Op *branch = arm_open(e, b, types, &pre, &cx);
     cx.fast = true;
     strip_eval(e, &cx, fast);
+    Value *runs = cx.runs;
+    if (runs && cx.short_runs) {
+        op_erase(branch);
+        strip_runs(e, b, types, accs, runs);
+        return;
+    }
     if (!cx.cond) {
         bool skip = cx.skips && cost_of(branch->regions[0]) > OP_COSTLY;
         if (!skip)
@@ -503,7 +578,10 @@ strip_emit(Emit *e, Builder *b, Value **accs)
     op_set_operand(branch, 0, cx.cond);
     attr_set_int(&e->n->s->mod, &branch->attrs, ATTR_LIKELY, 0);
     Builder slow = builder_at_end(e->n->f, branch->regions[1]);
-    strip_slow(e, &slow, types, accs, false);
+    if (runs)
+        strip_runs(e, &slow, types, accs, runs);
+    else
+        strip_slow(e, &slow, types, accs, false);
     build_yield(&slow, accs, e->nacc);
     for (int i = 0; i < e->nacc; i++)
         accs[i] = op_result(branch, i);

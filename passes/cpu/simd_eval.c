@@ -84,6 +84,8 @@ ix_strip(Cx *cx, Ix x)
 Value *
 ev_strip(Cx *cx, Ev ev)
 {
+    if (ev.kind == EV_TWO)
+        return simd_two_strip(cx, ev);
     if (ev.kind != EV_AFF || cx->w == 1)
         return splat(cx, ev.v);
     bool ptr = ev.v->type->kind == TY_PTR;
@@ -94,19 +96,19 @@ ev_strip(Cx *cx, Ev ev)
 static Ev
 uni(Value *v)
 {
-    return (Ev){EV_UNI, v, 0};
+    return (Ev){.kind = EV_UNI, .v = v};
 }
 
 static Ev
 vec(Cx *cx, Value *v)
 {
-    return (Ev){cx->w == 1 ? EV_UNI : EV_VEC, v, 0};
+    return (Ev){.kind = cx->w == 1 ? EV_UNI : EV_VEC, .v = v};
 }
 
 static Ev
 aff(Value *v, int64_t stride)
 {
-    return (Ev){stride ? EV_AFF : EV_UNI, v, stride};
+    return (Ev){.kind = stride ? EV_AFF : EV_UNI, .v = v, .stride = stride};
 }
 
 /* ---- memory of what was computed */
@@ -230,14 +232,20 @@ divided(Cx *cx, Op *op, const Ix *ix, Ev *out)
     Cx *at = cx->trust ? cx : cx->pre;
     Ev x = simd_eval(at, op_operand(op, 0), ix), n = simd_eval(at, op_operand(op, 1), ix);
     int64_t c;
-    if (x.kind != EV_AFF || x.stride < 0 || n.kind != EV_UNI ||
-        (known(n.v, &c) && c < x.stride * cx->w))
+    if (x.kind != EV_AFF || x.stride < 0 || n.kind != EV_UNI)
+        return false;
+    bool is_short = known(n.v, &c) && c < x.stride * cx->w;
+    if (cx->fast && !cx->two)
+        simd_two_wanted(cx, &x, n.v);
+    if (is_short && !cx->two)
         return false;
     Value *last = simd_last(at, &x), *zero = build_int(&at->b, x.v->type, 0);
     if (!last)
         return false;
     bool is_signed = op->kind == OP_DIVS || op->kind == OP_REMS;
     Value *q = quotient(at, is_signed ? OP_DIVS : OP_DIVU, x.v, n.v);
+    if (cx->two)
+        return simd_two_runs(cx, op, &x, n.v, q, out);
     Value *whole = build_binary(&at->b, OP_MUL, q, n.v);
     if (!cx->trust) {
         Value *rest = build_binary(&at->b, OP_SUB, last, whole);
@@ -303,21 +311,47 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     }
 }
 
+/* The same in both runs of lanes. */
+static bool
+two(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
+{
+    Ev part[2][SIMD_MAX_IN], r[2];
+    Value *at;
+    if (!simd_two_parts(cx, op, in, part, &at))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        bool has_aff = false;
+        for (int k = 0; k < op->noperand; k++)
+            has_aff |= part[i][k].kind == EV_AFF;
+        if (!has_aff)
+            r[i] = op->kind == OP_HINT ? part[i][0] : plain(cx, op, part[i]);
+        else if (!linear(cx, op, part[i], ix, &r[i]))
+            return false;
+    }
+    if (r[0].kind == EV_VEC || r[0].kind != r[1].kind || r[0].stride != r[1].stride)
+        return false;
+    *out = (Ev){EV_TWO, r[0].v, r[0].stride, r[1].v, at};
+    return true;
+}
+
 static Ev
 elementwise(Cx *cx, Op *op, const Ix *ix)
 {
     Ev in[SIMD_MAX_IN], out;
-    bool has_aff = false, has_vec = false;
+    bool has_aff = false, has_vec = false, has_two = false;
     if (op->noperand > SIMD_MAX_IN)
         bug(&cx->n->s->fail, "elementwise op with %d operands", op->noperand);
     for (int i = 0; i < op->noperand; i++) {
         in[i] = simd_eval(cx, op_operand(op, i), ix);
         has_aff |= in[i].kind == EV_AFF;
         has_vec |= in[i].kind == EV_VEC;
+        has_two |= in[i].kind == EV_TWO;
     }
     if (cx->trust == TRUST_HARMLESS && (leaves(op) || divides(op)))
         return in[0];
-    if (has_aff && !has_vec && linear(cx, op, in, ix, &out))
+    if (has_two && two(cx, op, in, ix, &out))
+        return out;
+    if (has_aff && !has_vec && !has_two && linear(cx, op, in, ix, &out))
         return out;
     if (op->kind == OP_HINT)
         return in[0];

@@ -66,7 +66,7 @@ all_compare(Cx *pre, Op *op, const Ix *ix, bool none)
     if (x.kind == EV_UNI && y.kind == EV_UNI)
         return build_cmp(&pre->b, OP_CMPI, pred, x.v, y.v);
     bool less = pred[0] == 's' && pred[1] == 'l', more = pred[0] == 's' && pred[1] == 'g';
-    if ((!less && !more) || x.kind == EV_VEC || y.kind == EV_VEC ||
+    if ((!less && !more) || x.kind >= EV_VEC || y.kind >= EV_VEC ||
         x.v->type->kind != TY_SCALAR)
         return NULL;
     Value *order[2];
@@ -133,7 +133,7 @@ assumed(Cx *cx, Value *mask, const Ix *ix)
         return false;
     simd_assume(cx, test);
     Value *known = build_int(&cx->b, cx->n->i1, cx->none ? 0 : 1);
-    simd_remember(cx, mask, ix, (Ev){EV_UNI, known, 0});
+    simd_remember(cx, mask, ix, (Ev){.kind = EV_UNI, .v = known});
     return true;
 }
 

@@ -143,7 +143,8 @@ simd_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix)
     const Type *t = axis < 0 ? in[0]->type->elem : strip_type(cx, in[0]->type->elem);
     axis_attr(cx, &l, axis, rank);
     Op *op = build_op(&cx->b, OP_BUF_LOAD, in, rank + 1, &l, &t, 1);
-    return (Ev){axis < 0 ? EV_UNI : EV_VEC, simd_convert(cx, op_result(op, 0), elem), 0};
+    Value *got = simd_convert(cx, op_result(op, 0), elem);
+    return (Ev){.kind = axis < 0 ? EV_UNI : EV_VEC, .v = got};
 }
 
 void
@@ -182,7 +183,7 @@ simd_other(Cx *cx, Op *op, const Ix *ix)
         v = op_result(build_op(&cx->b, OP_UNDEF, NULL, 0, NULL, &t, 1), 0);
     else
         v = build_int(&cx->b, t, 0);
-    return (Ev){EV_UNI, v, 0};
+    return (Ev){.kind = EV_UNI, .v = v};
 }
 
 Ev
@@ -197,12 +198,16 @@ simd_load(Cx *cx, Op *op, const Ix *ix)
     bool uniform = p.kind == EV_UNI && (!has_mask || mask.kind == EV_UNI);
     bool unit = p.kind == EV_AFF && p.stride == 1;
     const Type *t = uniform ? elem : strip_type(cx, elem);
-    Value *in[3] = {uniform || unit ? p.v : ev_strip(cx, p)};
-    if (has_mask) {
-        in[1] = uniform ? mask.v : ev_strip(cx, mask);
+    Value *in[3] = {NULL};
+    if (has_mask || p.kind == EV_TWO) {
+        in[1] = !has_mask ? NULL : uniform ? mask.v : ev_strip(cx, mask);
         Ev other = simd_other(cx, op, ix);
         in[2] = uniform ? other.v : ev_strip(cx, other);
     }
+    Ev two;
+    if (simd_two_load(cx, op, &p, in[1], in[2], &two))
+        return two;
+    in[0] = uniform || unit ? p.v : ev_strip(cx, p);
     OpKind k = unit ? OP_VLOAD : OP_LOAD;
     AttrList l = {0};
     if (attr_has(&op->attrs, ATTR_VOLATILE))
@@ -211,7 +216,7 @@ simd_load(Cx *cx, Op *op, const Ix *ix)
     Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, &l, &t, 1);
     if (unit && !has_mask)
         simd_fetch_next(cx, op, ix, p.v);
-    return (Ev){uniform ? EV_UNI : EV_VEC, op_result(load, 0), 0};
+    return (Ev){.kind = uniform ? EV_UNI : EV_VEC, .v = op_result(load, 0)};
 }
 
 void
@@ -224,9 +229,10 @@ simd_store(Cx *cx, Op *op, const Ix *ix)
     Ev p = simd_eval(cx, op_operand(op, 0), ix);
     Ev v = simd_eval(cx, op_operand(op, 1), ix);
     bool unit = p.kind == EV_AFF && p.stride == 1;
-    Value *in[3] = {unit ? p.v : ev_strip(cx, p), ev_strip(cx, v)};
-    if (has_mask)
-        in[2] = ev_strip(cx, mask);
+    Value *in[3] = {NULL, ev_strip(cx, v), has_mask ? ev_strip(cx, mask) : NULL};
+    if (simd_two_store(cx, &p, in[1], in[2]))
+        return;
+    in[0] = unit ? p.v : ev_strip(cx, p);
     simd_check(cx, op, in[0], in[2], in[1], cx->w, ix);
     if (unit && !has_mask)
         simd_fetch_long(cx, op, ix, p.v);

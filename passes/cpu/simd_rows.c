@@ -168,6 +168,6 @@ simd_rows_step(Cx *cx, const Root *r, const Ix *ix)
         Value *a = ev_strip(cx, simd_slot_load(cx, r->dst, e, of_a));
         Value *in[3] = {a, b, ev_strip(cx, simd_slot_load(cx, sums, e, at))};
         Op *sum = build_op(&cx->b, OP_FMA, in, 3, NULL, &strip, 1);
-        simd_slot_store(cx, sums, 2, at, (Ev){EV_VEC, op_result(sum, 0), 0});
+        simd_slot_store(cx, sums, 2, at, (Ev){.kind = EV_VEC, .v = op_result(sum, 0)});
     }
 }

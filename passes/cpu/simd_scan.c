@@ -84,7 +84,7 @@ write(const Scan *s, Cx *cx, Value *const *x)
     int rank = op_operand(s->op, 0)->type->rank;
     for (int i = 0; i < s->k; i++)
         simd_slot_store(cx, slot_of(s, i), rank, s->ix,
-                        (Ev){s->w > 1 ? EV_VEC : EV_UNI, x[i], 0});
+                        (Ev){.kind = s->w > 1 ? EV_VEC : EV_UNI, .v = x[i]});
 }
 
 /* x = combine(before, x) */

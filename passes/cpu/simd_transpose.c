@@ -180,8 +180,8 @@ simd_transpose(Cx *cx, Value *v, const Ix *ix, Ev *out)
     at[a] = ix[a];
     for (int r = 0; r < t->size; r++) {
         at[b] = (Ix){IX_UNI, 0, t->b[r]};
-        simd_remember(cx, v, at, (Ev){EV_VEC, rows[r], 0});
+        simd_remember(cx, v, at, (Ev){.kind = EV_VEC, .v = rows[r]});
     }
-    *out = (Ev){EV_VEC, rows[row], 0};
+    *out = (Ev){.kind = EV_VEC, .v = rows[row]};
     return true;
 }

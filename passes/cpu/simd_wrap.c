@@ -55,6 +55,19 @@ simd_in_order(Cx *pre, const Value *v, const Ev *e, const Ix *ix, bool is_signed
               Value **test)
 {
     *test = NULL;
+    if (e->kind == EV_TWO) {
+        Ev run = {.kind = EV_AFF, .v = e->v, .stride = e->stride}, then = run;
+        Value *more;
+        then.v = e->then;
+        if (!e->stride)
+            return true;
+        if (!simd_in_order(pre, v, &run, ix, is_signed, test) ||
+            !simd_in_order(pre, v, &then, ix, is_signed, &more))
+            return false;
+        if (*test && more)
+            *test = build_binary(&pre->b, OP_AND, *test, more);
+        return true;
+    }
     if (e->kind != EV_AFF || proven(pre, v, e->stride, ix, is_signed))
         return true;
     Value *last = simd_last(pre, e);
