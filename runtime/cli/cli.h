@@ -144,7 +144,7 @@ const char *const *bindings(Cli *c, int *n);
 const char *read_file_text(Cli *c, const char *path);
 
 /* Writes a file whole or not at all: to a temporary beside it, then renamed. "-" and what
-   is no regular file (a pipe, /dev/stdout) are written directly. */
+   has no name (a pipe, /dev/stdout) are written directly. */
 int write_file(const Cli *c, const char *path, const void *bytes, size_t size);
 
 /* Says on the standard error what takes so long, when it is a terminal and a second has

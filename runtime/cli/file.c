@@ -47,6 +47,16 @@ write_directly(const Cli *c, const char *path, int fd, const void *bytes, size_t
     return ok ? EXIT_FINE : write_error(c, path, why);
 }
 
+/* Whether `path` names the file `st` tells of. A link to /proc/self/fd/1 need not: the
+   file may be unlinked, and replacing the link itself would break it for everybody. */
+static bool
+is_file(const char *path, const struct stat *st)
+{
+    struct stat named;
+    return path && stat(path, &named) == 0 && named.st_dev == st->st_dev &&
+           named.st_ino == st->st_ino;
+}
+
 int
 write_file(const Cli *c, const char *path, const void *bytes, size_t size)
 {
@@ -55,14 +65,19 @@ write_file(const Cli *c, const char *path, const void *bytes, size_t size)
     struct stat st;
     mode_t mode = 0;
     bool exists = stat(path, &st) == 0;
-    if (exists && !S_ISREG(st.st_mode)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
+    char *target = exists ? realpath(path, NULL) : NULL; /* through a link */
+    if (exists && (!S_ISREG(st.st_mode) || !is_file(target, &st))) {
+        free(target);
+        int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
         return fd < 0 ? write_error(c, path, errno)
                       : write_directly(c, path, fd, bytes, size);
     }
-    if (exists && access(path, W_OK) != 0)
-        return write_error(c, path, errno);                    /* rename would not ask */
-    char *tmp, *target = exists ? realpath(path, NULL) : NULL; /* through a link */
+    if (exists && access(path, W_OK) != 0) { /* rename would not ask */
+        int why = errno;
+        free(target);
+        return write_error(c, path, why);
+    }
+    char *tmp;
     int made = asprintf(&tmp, "%s.XXXXXX", target ? target : path);
     if (made < 0) {
         free(target);
