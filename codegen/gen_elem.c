@@ -414,11 +414,18 @@ gen_widened(Gen *g, const Op *op, LLVMValueRef *in)
     ScalarKind k = type_elem(op_operand(op, 0)->type)->scalar;
     bool native = k == SK_F32 || k == SK_F64 ||
                   (k == SK_F16 && g->target->native_f16 && op->kind != OP_LIBM);
+    LLVMTypeRef bf16 = op->kind == OP_CMPF && k == SK_BF16 && g->info.sm >= 90
+                           ? LLVMBFloatTypeInContext(g->cx) /* setp takes it */
+                           : NULL;
     LLVMValueRef x[4];
     for (int i = 0; i < op->noperand && i < 4; i++) {
         const Type *e = type_elem(op_operand(op, i)->type);
         bool fl = e->kind == TY_SCALAR && scalar_is_float(e->scalar);
-        x[i] = !native && fl ? gen_fcast(g, e->scalar, SK_F32, false, in[i]) : in[i];
+        x[i] = in[i];
+        if (bf16)
+            x[i] = LLVMBuildBitCast(g->b, in[i], ll_like(in[i], bf16), "");
+        else if (!native && fl)
+            x[i] = gen_fcast(g, e->scalar, SK_F32, false, in[i]);
     }
     ScalarKind in_k = native ? k : SK_F32;
     if (op->kind == OP_CMPF) {
