@@ -15,10 +15,11 @@
        }
        %t = reduce %p {axis=1} add
 
-   What is carried has a column for each of the threads that share a row. It takes no more
-   registers than the sum does, of which each of them has a copy. Numbers are added in
-   another order; none is rounded more often. A loop that goes on with the sum of a loop
-   before it goes on with its parts. */
+   What is carried has a column for each of the threads that share a row; where the sum is
+   one of all elements, a number for each thread. It takes no more registers than the sum
+   does, of which each of them has a copy. Numbers are added in another order; none is
+   rounded more often. A loop that goes on with the sum of a loop before it goes on with
+   its parts. */
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -65,7 +66,8 @@ match(Partial *p)
     Region *body = p->loop->regions[0];
     Value *arg = body->args[p->i + 1], *end = op_operand(body->last, p->i);
     const Type *t = arg->type;
-    if (t->kind != TY_TILE || t->rank != 1 || !type_is_float(t) || !t->layout)
+    bool row = t->kind == TY_TILE && t->rank == 1 && t->layout;
+    if ((!row && t->kind != TY_SCALAR) || !type_is_float(t))
         return false;
     Op *add = value_def(end, OP_ADDF), *mul = value_only_user(arg);
     if (!add || add->parent != body || value_only_user(end) != body->last || !mul)
@@ -81,7 +83,7 @@ match(Partial *p)
     p->reduce = value_def(op_operand(add, op_operand(add, 0) == old), OP_REDUCE);
     return p->reduce && p->reduce->parent == body &&
            value_only_user(&p->reduce->results[0]) == add && adds(p->reduce) &&
-           op_operand(p->reduce, 0)->type->rank == 2 && p->rescale != arg;
+           op_operand(p->reduce, 0)->type->rank == 1 + row && p->rescale != arg;
 }
 
 /* Whose is bit `bit` of a coordinate? LD_COUNT: of none or of several at once. */
@@ -127,7 +129,7 @@ cut_axis(Partial *p)
         p->shape[p->rank++] = 2;
     }
     p->n = p->rank - p->first;
-    if (p->axis == 0)
+    if (p->axis + 1 < t->rank)
         p->shape[p->rank++] = t->shape[1];
     return threads;
 }
@@ -156,7 +158,10 @@ sum_over(Partial *p, Builder *b, Value *v, int axis)
     region_clone_into(&in, from, &map);
     Value *end = map_get(&map, op_operand(from->last, 0));
     build_yield(&in, &end, 1);
-    return with_layout(p->s, &op->results[0], layout_slice(p->s, v->type->layout, axis));
+    Value *sum = &op->results[0];
+    return v->type->rank == 1
+               ? sum
+               : with_layout(p->s, sum, layout_slice(p->s, v->type->layout, axis));
 }
 
 /* The tile with all of the axis that threads, not registers, have. */
@@ -165,14 +170,14 @@ find_type(Partial *p)
 {
     const Type *t = op_operand(p->reduce, 0)->type;
     const Layout *l = layout_reshape(p->s, t->layout, p->rank, p->shape);
-    int64_t shape[2] = {t->shape[0], t->shape[1]};
+    int64_t shape[2] = {t->shape[0], t->rank > 1 ? t->shape[1] : 1};
     for (int d = p->first + p->n - 1; d >= p->first; d--)
         if (p->regs[d]) {
             l = layout_slice(p->s, l, d);
             shape[p->axis] /= p->shape[d];
         }
-    l = layout_reshape(p->s, l, 2, shape);
-    p->type = type_tile(p->s->types, t->elem, 2, shape, l);
+    l = layout_reshape(p->s, l, t->rank, shape);
+    p->type = type_tile(p->s->types, t->elem, t->rank, shape, l);
 }
 
 static Value *
@@ -185,7 +190,8 @@ parts_of(Partial *p, Builder *b)
         if (p->regs[d])
             v = sum_over(p, b, v, d);
     if (v->type != p->type)
-        v = with_layout(p->s, build_reshape(b, v, 2, p->type->shape), p->type->layout);
+        v = with_layout(p->s, build_reshape(b, v, p->type->rank, p->type->shape),
+                        p->type->layout);
     return v;
 }
 
@@ -193,6 +199,8 @@ parts_of(Partial *p, Builder *b)
 static Value *
 widen(Partial *p, Builder *b, Value *v)
 {
+    if (v->type->kind == TY_SCALAR)
+        return build_splat(b, v, p->type);
     const Layout *l = p->type->layout, *one = layout_squash(p->s, l, p->axis);
     v = with_layout(p->s, build_expand_dims(b, v, p->axis), one);
     return with_layout(p->s, build_broadcast(b, v, p->type->shape), l);
@@ -218,10 +226,12 @@ rewrite(Partial *p)
 {
     Region *body = p->loop->regions[0];
     Value *arg = body->args[p->i + 1], *old = op_result(p->loop, p->i);
-    const Layout *rows = layout_slice(p->s, p->type->layout, p->axis);
+    const Layout *rows = arg->type->kind == TY_TILE
+                             ? layout_slice(p->s, p->type->layout, p->axis)
+                             : NULL;
     Value *init = begin(p);
-    if (!init || rows != arg->type->layout ||
-        (p->rescale && p->rescale->type->layout != rows))
+    if (!init || (rows && (rows != arg->type->layout ||
+                           (p->rescale && p->rescale->type->layout != rows))))
         return false;
     const Type *was = arg->type;
     Builder b = builder_before(p->add);
