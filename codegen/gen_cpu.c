@@ -140,7 +140,9 @@ gen_for(Gen *g, const Op *op, int depth)
     yielded(g, r, 0, next);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     LLVMValueRef iv = LLVMBuildAdd(g->b, phi[n], step, "");
-    LLVMValueRef more = for_continues(g, op, iv, hi, step);
+    LLVMValueRef more = attr_has(&op->attrs, ATTR_ONCE)
+                            ? LLVMConstNull(g->i1)
+                            : for_continues(g, op, iv, hi, step);
     LLVMBuildCondBr(g->b, more, body, done);
     LLVMAddIncoming(phi[n], &iv, &latch, 1);
     LLVMPositionBuilderAtEnd(g->b, done);

@@ -323,6 +323,21 @@ alias(Gen *g, const Value *v, Regs *r)
     map_set(&g->values, v, r);
 }
 
+/* Behind a loop of at most one iteration: what it began with, or its iteration's end. */
+static bool
+meet_once(Gen *g, const Op *op, const Meeting *begun, LLVMBasicBlockRef head,
+          Regs **ended, LLVMBasicBlockRef last)
+{
+    int n = op->nresult;
+    Value **results = arena_array(&g->s->tmp, Value *, n ? n : 1);
+    Regs **from = arena_array(&g->s->tmp, Regs *, n ? n : 1);
+    for (int i = 0; i < n; i++)
+        results[i] = &op->results[i], from[i] = begun[i].regs;
+    Meeting *phi = make_phis(g, results, n);
+    return phi && add_incoming(g, op, results, phi, from, n, head) &&
+           add_incoming(g, op, results, phi, ended, n, last);
+}
+
 /* The loop runs while iv < hi for a positive step and iv > hi for a negative one. As in
    Triton, a bound so near the end of the type that iv + step wraps is the author's
    fault. */
@@ -360,17 +375,24 @@ gen_for(Gen *g, const Op *op, int depth)
     nv_loop_open(g, &loop, op, before);
     if (!gen_ops(g, r, depth + 1) || !end_values(g, r->last, 0, next, n))
         return false;
-    LLVMValueRef inc = LLVMBuildNSWAdd(g->b, iv, step, "");
     LLVMBasicBlockRef last = LLVMGetInsertBlock(g->b);
-    LLVMValueRef again = LLVMBuildBr(g->b, head);
-    if (nv_stays_loop(op))
-        ll_stays_loop(again);
-    LLVMAddIncoming(iv, &inc, &last, 1);
-    if (!add_incoming(g, op, r->args + 1, phi, next, n, last))
-        return false;
-    LLVMPositionBuilderAtEnd(g->b, after);
-    for (int i = 0; i < op->nresult; i++)
-        alias(g, &op->results[i], phi[i].regs);
+    if (attr_has(&op->attrs, ATTR_ONCE)) {
+        LLVMBuildBr(g->b, after);
+        LLVMPositionBuilderAtEnd(g->b, after);
+        if (!meet_once(g, op, phi, head, next, last))
+            return false;
+    } else {
+        LLVMValueRef inc = LLVMBuildNSWAdd(g->b, iv, step, "");
+        LLVMValueRef again = LLVMBuildBr(g->b, head);
+        if (nv_stays_loop(op))
+            ll_stays_loop(again);
+        LLVMAddIncoming(iv, &inc, &last, 1);
+        if (!add_incoming(g, op, r->args + 1, phi, next, n, last))
+            return false;
+        LLVMPositionBuilderAtEnd(g->b, after);
+        for (int i = 0; i < op->nresult; i++)
+            alias(g, &op->results[i], phi[i].regs);
+    }
     nv_loop_close(g, &loop);
     return true;
 }
@@ -671,21 +693,40 @@ bind_params(Gen *g, const Func *f)
     return true;
 }
 
+/* Is there a loop that pass unroll has let ask for several iterations at once? */
+static bool
+asks_at_once(const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if (attr_has(&op->attrs, ATTR_AT_ONCE))
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (asks_at_once(op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
 /* How many programs of an SM ptxas is told to leave registers for; 0: it decides. One
    where registers cannot hold all: of a kernel that needs a multiple of 255 ptxas may
    give up and use 32. Two for 512 threads whose tiles fit into 64 registers, but may
    just not: with 65 there is one. (Those of fewer get more registers if they are told,
-   and fewer programs.) */
+   and fewer programs.) So many of up to 256 threads as leave each thread 64 registers,
+   where loads of several iterations stand together: ptxas takes them apart for one
+   program more, and a loop waits as often as before. */
 static int
 least_programs(Gen *g, const Func *f)
 {
-    enum { THREADS = 512, FEW = 48, FITS = 64 };
+    enum { THREADS = 512, FEW = 48, FITS = 64, ALL_THREADS = 1024 };
     const Nv *nv = nv_of(g);
     if (nv_roles_of(f))
         return 0;
     int alive = nv_alive(g, f);
     if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
         return 1;
+    if (asks_at_once(f->body, 0) && 32 * nv->warps < THREADS && alive <= FITS &&
+        !nv->multiplies)
+        return ALL_THREADS / (32 * nv->warps);
     bool fits = alive > FEW && alive <= FITS && !nv->multiplies;
     return fits && 32 * nv->warps == THREADS ? 2 : 0;
 }

@@ -7,7 +7,7 @@
          ..                                        .. }
        }                                         %rest = %K & -32
                                                  %u = for %k = %rest, %K, 32 (%s = %t) {
-                                                   as before } {stages=1}
+                                                   as before } {stages=1, once}
 
    Two cuts are tried. The first leaves whole steps to the loop, iv + step <= hi. Where
    that does not say enough, as when the loop counts tiles (for %i = 0, cdiv(%n, 32), 1),
@@ -15,7 +15,8 @@
    ir/analysis/bounds.h's to prove; a loop where none comes to hold stays whole.
 
    What is left is a loop of at most one iteration and not an `if`, whose other arm would
-   have to copy what the loop carries. The code grows by one body, so bodies are small.
+   have to copy what the loop carries; it says so, or LLVM and ptxas unroll it. The code
+   grows by one body, so bodies are small.
    Products on a GPU run ahead with predicated copies, which cost nothing: a loop that
    stage_plan chose is left alone. */
 #include "ir/analysis/bounds.h"
@@ -32,7 +33,10 @@
 
 bool pass_peel(Func *f, PassCx *cx);
 
-enum { MAX_BODY = 120 };
+enum {
+    MAX_BODY = 120,
+    MAX_CODE = 256, /* instructions of a thread: beside more the masks are not seen */
+};
 
 typedef Vec(Op *) OpVec;
 
@@ -130,6 +134,29 @@ is_heavy(const Region *r, int depth)
     return false;
 }
 
+static bool
+multiplies(const Region *r, int depth)
+{
+    for (const Op *op = r->first; op; op = op->next) {
+        if (op_is(op, T_DOT))
+            return true;
+        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
+            if (multiplies(op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
+/* Would a second body cost more than the masks do? Beside products, which wait for all of
+   their operands, masks of elements are what threads are busy with. */
+static bool
+is_large(const Peel *p, const Region *r)
+{
+    if (count_ops(r, 0) > MAX_BODY)
+        return true;
+    return p->gpu ? region_code(r, 0) > MAX_CODE && !multiplies(r, 0) : is_heavy(r, 0);
+}
+
 static Value *
 int_op(Builder *b, OpKind k, Value *x, int64_t y)
 {
@@ -166,6 +193,7 @@ build_rest(Peel *p, Op *loop, Value *start)
     for (int i = 0; i < loop->nresult; i++)
         op_set_operand(rest, 3 + i, &loop->results[i]);
     attr_set_int(&p->s->mod, &rest->attrs, ATTR_STAGES, 1);
+    attr_set_flag(&p->s->mod, &rest->attrs, ATTR_ONCE);
 }
 
 /* The loop keeps the iterations with iv + ahead <= hi; ahead is step or step + 1. */
@@ -198,8 +226,7 @@ peel_loop(Peel *p, Op *loop)
     if (!value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
         step.i > INT32_MAX / 2 || lo->lo < 0 || loop_is_pipelined(loop) ||
         pipeline_of(loop).stages == 1 || /* what was cut off before */
-        count_ops(loop->regions[0], 0) > MAX_BODY ||
-        (!p->gpu && is_heavy(loop->regions[0], 0)))
+        is_large(p, loop->regions[0]))
         return;
     for (int64_t ahead = step.i; ahead <= step.i + 1; ahead++) {
         OpVec full = {0};

@@ -9,9 +9,10 @@
                                              }
                                              %u = for %i = %mid, %hi, 1 (%s = %t) { .. }
 
-   In a loop that stores, addresses of later iterations are those of the first and a
-   constant, where they grow evenly: ptxas sees that what one iteration stores is not what
-   the next one loads, and loads first.
+   In a loop that stores where it loads, in one array, addresses of later iterations are
+   those of the first and a constant: ptxas sees that what one iteration stores is not
+   what the next one loads, and loads first. With two arrays it does not, every iteration
+   waits for its loads, and the loop stays as short as it is.
 
    The order of the iterations stays, and so do the bits of sums. Loads move in front of
    what other work the iterations do where nothing in the loop writes; where something
@@ -26,6 +27,7 @@
 #include "ir/fold.h"
 #include "ir/layout.h"
 #include "ir/plan/pipeline.h"
+#include "passes/cost.h"
 #include "passes/pass.h"
 
 #include <stdlib.h>
@@ -35,7 +37,8 @@ bool pass_unroll(Func *f, PassCx *cx);
 enum {
     COPIES = 4,       /* at most */
     MAX_LOADED = 32,  /* registers of a thread that are loaded at once */
-    MAX_WORK = 512,   /* elements that a thread computes in one iteration afterwards */
+    MAX_CODE = 512,   /* instructions of one iteration afterwards: other warps hide what
+                         is left of a load's latency, and code has to be fetched */
     BODY_OPS = 160,
     MOST_GROWTH = 1 << 20, /* elements; accesses have offsets of 24 bits */
 };
@@ -65,7 +68,7 @@ thread_elements(const Type *t)
 static int
 copies_for(const Op *loop)
 {
-    int64_t loaded = 0, work = 0, n = 0;
+    int64_t loaded = 0, code = 0, n = 0;
     region_each(loop->regions[0], op)
     {
         int most = 1;
@@ -78,12 +81,12 @@ copies_for(const Op *loop)
             return 1;
         for (int i = 0; i < op->nresult; i++)
             most = (int)max_i64(most, thread_elements(op->results[i].type));
-        work += most;
         if (load)
             loaded += max_i64(most * type_bits(op->results[0].type) / 32, 1);
+        code += op_code(op, 0);
     }
     int copies = COPIES;
-    while (copies > 1 && (loaded * copies > MAX_LOADED || work * copies > MAX_WORK))
+    while (copies > 1 && (loaded * copies > MAX_LOADED || code * copies > MAX_CODE))
         copies /= 2;
     return loaded ? copies : 1;
 }
@@ -122,33 +125,51 @@ is_even(const Poly *p, const Region *body)
 }
 
 /* What the address of an access of memory grows by from one number of the loop to the
-   next, where that is a constant and nothing else changes it. */
-static void
+   next, where that is a constant and nothing else changes it; the pointer then. */
+static const Value *
 see_growth(Body *b, const Op *op, int64_t step)
 {
     Affine at;
     const Value *iv = b->region->args[0];
     int64_t *grows = arena_new(&b->s->tmp, int64_t);
-    if ((op->kind != OP_LOAD && op->kind != OP_STORE) ||
-        !affine_of(op_operand(op, 0), b->region->parent, &at) ||
-        (at.ptr && !value_outside(at.ptr, b->region)) || !is_even(&at.base, b->region))
-        return;
+    if (!affine_of(op_operand(op, 0), b->region->parent, &at) ||
+        !at.ptr || !value_outside(at.ptr, b->region) || !is_even(&at.base, b->region))
+        return NULL;
     for (int i = 0; i < at.base.n; i++) {
         const PolyTerm *t = &at.base.t[i];
         int factors = 0;
         for (int x = 0; x < t->n; x++)
             factors += t->x[x] == iv;
         if (factors && t->n > 1)
-            return;
+            return NULL;
         *grows += factors ? t->k : 0;
     }
     for (int d = 0; d < AFFINE_RANK; d++)
         for (int i = 0; i < at.at[d].n; i++)
             for (int x = 0; x < at.at[d].t[i].n; x++)
                 if (!value_outside(at.at[d].t[i].x[x], b->region))
-                    return;
-    if (*grows && step <= MOST_GROWTH && llabs(*grows) <= MOST_GROWTH / step)
-        map_set(&b->growth, op, grows);
+                    return NULL;
+    if (!*grows || step > MOST_GROWTH || llabs(*grows) > MOST_GROWTH / step)
+        return NULL;
+    map_set(&b->growth, op, grows);
+    return at.ptr;
+}
+
+/* Are all accesses of a loop that stores to one array, and move evenly? */
+static bool
+sees_apart(Body *b, int64_t step)
+{
+    const Value *array = NULL;
+    for (int i = 0; i < b->ops.n; i++) {
+        const Op *op = b->ops.at[i];
+        if (op->kind != OP_LOAD && op->kind != OP_STORE)
+            continue;
+        const Value *to = see_growth(b, op, step);
+        if (!to || (array && to != array))
+            return false;
+        array = to;
+    }
+    return true;
 }
 
 static Value *
@@ -262,9 +283,8 @@ visit_loop(Unroll *u, Op *loop)
         map_init(&b.copy[k], &u->s->tmp);
     region_each(b.region, op) if (op != b.region->last)
         vec_push(&u->s->tmp, &b.ops, op);
-    bool stores = region_has(b.region, OP_STORE);
-    for (int i = 0; stores && i < b.ops.n; i++)
-        see_growth(&b, b.ops.at[i], step.i);
+    if (region_has(b.region, OP_STORE) && !sees_apart(&b, step.i))
+        return;
     Value *mid = end_of_rounds(loop, copies * step.i);
     build_rest(u, loop, mid);
     op_set_operand(loop, 1, mid);
@@ -272,6 +292,7 @@ visit_loop(Unroll *u, Op *loop)
     op_set_operand(loop, 2, build_int(&at, op_operand(loop, 2)->type, copies * step.i));
     mark_ahead(&b);
     copy_iterations(&b, copies, step.i);
+    attr_set_int(&u->s->mod, &loop->attrs, ATTR_AT_ONCE, copies);
     u->changed = true;
 }
 
