@@ -148,7 +148,7 @@ gen_each(Gen *g, const Op *op)
     }
     if (op->noperand == 1 && nv_cast_stored(g, op, in[0], out))
         return true;
-    uint32_t same = nv_same(g, v);
+    uint32_t same = nv_same(g, v), run = nv_bucket(g, op);
     for (int r = 0; r < out->n; r++) {
         LLVMValueRef x[8];
         if (r & same) {
@@ -162,7 +162,9 @@ gen_each(Gen *g, const Op *op)
         }
         for (int i = 0; i < op->noperand; i++)
             x[i] = in[i]->v[r];
-        out->v[r] = nv_elem(g, op, x);
+        out->v[r] = nv_divide_run(g, op, in, r, run);
+        if (!out->v[r])
+            out->v[r] = nv_elem(g, op, x);
         if (!out->v[r])
             return false;
     }

@@ -183,6 +183,11 @@ LLVMValueRef nv_elem(Gen *g, const Op *op, LLVMValueRef *x);
 LLVMValueRef nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 /* gen_nv_div.c */
 LLVMValueRef nv_divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y);
+/* Of a quotient or remainder, the bits of a register's number that choose between
+   neighbours whose quotients are equal behind the first; 0: none, or another op. */
+uint32_t nv_bucket(Gen *g, const Op *op);
+/* Register r, where `run` is nv_bucket's; NULL: it is the first, or not divided here. */
+LLVMValueRef nv_divide_run(Gen *g, const Op *op, Regs *const *in, int r, uint32_t run);
 
 /* ---- gen_nv_libm.c */
 /* NULL: not a function of the library, or an error in s->diag. */
