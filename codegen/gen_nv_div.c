@@ -8,7 +8,7 @@
    its reciprocal once. So do 64 bits, of which LLVM looks whether 32 are enough.
 
    Neighbours that count up from a multiple of 8 have one quotient by what 8 divides:
-   where %n is a multiple of 16, (pid * 1024 + lanes) / %n is a division of one of eight.
+   where %n is a multiple of 16, (pid * 1024 + lanes) / %n is two divisions for eight.
    Below 0, and pid * 1024 may wrap, the first of them is alone: -8 / 8 is -1, but -7 / 8
    to -1 / 8 are 0. So those behind the first take the last one's. */
 #include "codegen/gen_nv.h"

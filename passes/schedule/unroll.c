@@ -16,8 +16,9 @@
 
    The order of the iterations stays, and so do the bits of sums. Loads move in front of
    what other work the iterations do where nothing in the loop writes; where something
-   does, whole iterations follow one another. Threads that hold much load much at once
-   already, and are left alone. */
+   does, whole iterations follow one another. What each thread reduces by itself (pass
+   defer-reduction leaves such sums) is work like any other. Threads that hold much load
+   much at once already, and are left alone. */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/slice.h"
 #include "ir/base/util.h"
@@ -64,6 +65,33 @@ thread_elements(const Type *t)
     return type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;
 }
 
+/* Is it a reduction of what each thread has by itself, that knows nothing else of the
+   loop? */
+static bool
+stays_in_thread(const Op *op, const Region *loop)
+{
+    const Layout *l = op_operand(op, 0)->type->layout;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    if (op->kind != OP_REDUCE || !l)
+        return false;
+    for (int d = 0; d < LD_COUNT; d++)
+        for (int i = 0; d != LD_REG && i < l->n[d]; i++)
+            if (layout_part(l, l->b[d][i], axis))
+                return false;
+    region_each(op->regions[0], in)
+    {
+        if (in->nregion)
+            return false;
+        for (int i = 0; i < in->noperand; i++) {
+            const Value *v = op_operand(in, i);
+            if (!value_outside(v, op->regions[0]) || value_outside(v, loop))
+                continue;
+            return false;
+        }
+    }
+    return true;
+}
+
 /* How many iterations may become one; 1: it is no loop for that. */
 static int
 copies_for(const Op *loop)
@@ -72,7 +100,7 @@ copies_for(const Op *loop)
     region_each(loop->regions[0], op)
     {
         int most = 1;
-        if (op->nregion || n++ > BODY_OPS)
+        if ((op->nregion && !stays_in_thread(op, loop->regions[0])) || n++ > BODY_OPS)
             return 1;
         if (op->kind == OP_YIELD)
             continue;
