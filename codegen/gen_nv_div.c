@@ -10,7 +10,8 @@
    Neighbours that count up from a multiple of 8 have one quotient by what 8 divides:
    where %n is a multiple of 16, (pid * 1024 + lanes) / %n is two divisions for eight.
    Below 0, and pid * 1024 may wrap, the first of them is alone: -8 / 8 is -1, but -7 / 8
-   to -1 / 8 are 0. So those behind the first take the last one's. */
+   to -1 / 8 are 0. So those behind the first take the last one's, of any width; its
+   remainder is as far ahead of theirs as it is. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 #include "ir/analysis/axis.h"
@@ -32,7 +33,7 @@ nv_bucket(Gen *g, const Op *op)
     const Layout *l = type_is_tile(t) ? t->layout : NULL;
     bool divides = op->kind == OP_DIVS || op->kind == OP_DIVU || op->kind == OP_REMS ||
                    op->kind == OP_REMU;
-    if (!divides || !l || type_bits(t) > 32)
+    if (!divides || !l)
         return 0;
     const AxisFacts *x = nv_facts(g, op_operand(op, 0));
     const AxisFacts *y = nv_facts(g, op_operand(op, 1));
@@ -52,9 +53,8 @@ nv_bucket(Gen *g, const Op *op)
     return best;
 }
 
-/* last: a number that has the same quotient as x. */
-static LLVMValueRef
-divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef last, LLVMValueRef y)
+LLVMValueRef
+nv_divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
 {
     LLVMTypeRef t = LLVMTypeOf(x);
     if (ll_is_vector(x) || LLVMIsConstant(y) || LLVMGetIntTypeWidth(t) > 32)
@@ -63,26 +63,24 @@ divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef last, LLVMValueRef y)
         return NULL;
     bool is_signed = op->kind == OP_DIVS || op->kind == OP_REMS;
     LLVMOpcode ext = is_signed ? LLVMSExt : LLVMZExt;
-    LLVMValueRef in[3] = {last, y, x};
-    for (int i = 0; i < 3 && t != g->i32; i++)
+    LLVMValueRef in[2] = {x, y};
+    for (int i = 0; i < 2 && t != g->i32; i++)
         in[i] = LLVMBuildCast(g->b, ext, in[i], g->i32, "");
     const char *text = is_signed ? "div.s32 $0, $1, $2;" : "div.u32 $0, $1, $2;";
     LLVMValueRef q = ptx_asm(g, text, "=r,r,r", g->i32, in, 2, false);
     if (op->kind == OP_REMS || op->kind == OP_REMU)
-        q = LLVMBuildSub(g->b, in[2], LLVMBuildMul(g->b, q, in[1], ""), "");
+        q = LLVMBuildSub(g->b, in[0], LLVMBuildMul(g->b, q, in[1], ""), "");
     return t == g->i32 ? q : LLVMBuildTrunc(g->b, q, t, "");
-}
-
-LLVMValueRef
-nv_divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
-{
-    return divide(g, op, x, x, y);
 }
 
 LLVMValueRef
 nv_divide_run(Gen *g, const Op *op, Regs *const *in, int r, uint32_t run)
 {
-    uint32_t last = (uint32_t)r | run;
-    return (uint32_t)r & run ? divide(g, op, in[0]->v[r], in[0]->v[last], in[1]->v[r])
-                             : NULL;
+    if (!((uint32_t)r & run))
+        return NULL;
+    LLVMValueRef x[2] = {in[0]->v[(uint32_t)r | run], in[1]->v[r]};
+    LLVMValueRef v = nv_elem(g, op, x);
+    if (!v || op->kind == OP_DIVS || op->kind == OP_DIVU)
+        return v;
+    return LLVMBuildSub(g->b, v, LLVMBuildSub(g->b, x[0], in[0]->v[r], ""), "");
 }
