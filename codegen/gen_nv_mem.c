@@ -13,17 +13,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static void
-qualifiers(const Op *op, char *out, size_t size)
+/* An eviction policy is one of both caches: data that is read once must not push out of
+   the second-level cache, either, what others are about to read. */
+static PtxAccess
+access_of(Gen *g, const Op *op, int n, int bits, char *q, size_t size)
 {
     Name cache = attr_str(&op->attrs, ATTR_CACHE),
          evict = attr_str(&op->attrs, ATTR_EVICT);
     bool is_volatile = attr_has(&op->attrs, ATTR_VOLATILE);
     const char *order = op_acquires(op) ? ".acquire.sys" : is_volatile ? ".volatile" : "";
-    snprintf(out, size, "%s.global%s%s%s%s", order, cache && !is_volatile ? "." : "",
-             cache && !is_volatile ? cache : "",
-             evict && !cache && !is_volatile ? ".L1::" : "",
-             evict && !cache && !is_volatile ? evict : "");
+    if (is_volatile)
+        cache = evict = NULL;
+    if (cache)
+        evict = NULL;
+    snprintf(q, size, "%s.global%s%s%s%s%s", order, cache ? "." : "", cache ? cache : "",
+             evict ? ".L1::" : "", evict ? evict : "", evict ? ".L2::cache_hint" : "");
+    PtxAccess a = nv_access(n, bits, q);
+    if (evict) {
+        char text[80];
+        snprintf(text, sizeof text, "createpolicy.fractional.L2::%s.b64 $0, 1.0;", evict);
+        a.policy = ptx_asm(g, text, "=l", LLVMInt64TypeInContext(g->cx), NULL, 0, false);
+    }
+    return a;
 }
 
 /* Nothing, in registers of which the assembler does not know that it is nothing. Where it
@@ -60,9 +71,8 @@ nv_load(Gen *g, const Op *op)
     if (!ptr || !out || (op->noperand > 1 && !mask))
         return false;
     char q[64];
-    qualifiers(op, q, sizeof q);
     NvRun run = nv_run(op, v->type->layout, bits / 8);
-    PtxAccess a = nv_access(run.n, bits, q);
+    PtxAccess a = access_of(g, op, run.n, bits, q, sizeof q);
     for (uint32_t r = 0; r < (uint32_t)out->n; r++) {
         LLVMValueRef elem[NV_ACCESS_BYTES], fill[NV_ACCESS_BYTES], word[4], rest[4];
         if (r & run.mask)
@@ -97,9 +107,8 @@ nv_store(Gen *g, const Op *op)
     if (!ptr || !val || (op->noperand > 2 && !mask))
         return false;
     char q[64];
-    qualifiers(op, q, sizeof q);
     NvRun run = nv_run(op, v->type->layout, bits / 8);
-    PtxAccess a = nv_access(run.n, bits, q);
+    PtxAccess a = access_of(g, op, run.n, bits, q, sizeof q);
     LLVMValueRef owner = nv_owner(g, v->type->layout);
     for (uint32_t r = 0; r < (uint32_t)val->n; r++) {
         LLVMValueRef elem[NV_ACCESS_BYTES], word[4], pred = owner;

@@ -70,7 +70,7 @@ nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem,
             all = LLVMBuildInsertElement(g->b, all, v[i], ll_int(g->i32, i), "");
     }
     if (pred) {
-        PtxAccess a = {w.n, w.bits, ".shared"};
+        PtxAccess a = {.words = w.n, .bits = w.bits, .qualifiers = ".shared"};
         ptx_store(g, a, LLVMBuildPtrToInt(g->b, at, g->i32, ""), pred, v);
         return;
     }

@@ -83,19 +83,23 @@ ptx_load(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
     LLVMTypeRef word = word_type(g, a.bits), all[4] = {word, word, word, word};
     LLVMValueRef args[8];
     int at = 0, n = 0;
-    /* results 0 .. w-1, address w, predicate w + 1, then the tied words */
+    /* results 0 .. w-1, address w, policy, predicate, then the tied words */
     operands(ops, sizeof ops, 0, a.words);
     vector_suffix(type, sizeof type, a);
-    char guard[16] = "";
+    char guard[16] = "", hint[16] = "";
+    if (a.policy)
+        snprintf(hint, sizeof hint, ", $%d", a.words + 1);
     if (pred)
-        snprintf(guard, sizeof guard, "@$%d ", a.words + 1);
-    snprintf(text, sizeof text, "%sld%s%s %s, [$%d];", guard, a.qualifiers, type, ops,
-             a.words);
+        snprintf(guard, sizeof guard, "@$%d ", a.words + 1 + (a.policy != NULL));
+    snprintf(text, sizeof text, "%sld%s%s %s, [$%d]%s;", guard, a.qualifiers, type, ops,
+             a.words, hint);
     for (int i = 0; i < a.words; i++)
         at += snprintf(cons + at, sizeof cons - (size_t)at, "%s=%c", i ? "," : "",
                        constraint(a.bits));
-    at += snprintf(cons + at, sizeof cons - (size_t)at, ",l");
+    at += snprintf(cons + at, sizeof cons - (size_t)at, a.policy ? ",l,l" : ",l");
     args[n++] = address;
+    if (a.policy)
+        args[n++] = a.policy;
     if (pred) {
         args[n++] = pred;
         at += snprintf(cons + at, sizeof cons - (size_t)at, ",b");
@@ -115,7 +119,7 @@ void
 ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
           LLVMValueRef *value)
 {
-    char text[256], ops[64], type[16], cons[64], guard[16] = "";
+    char text[256], ops[64], type[16], cons[64], guard[16] = "", hint[16] = "";
     LLVMValueRef args[8];
     int n = 0, width = LLVMTypeOf(address) == g->i32 ? 32 : 64;
     int at = snprintf(cons, sizeof cons, "%c", constraint(width));
@@ -124,6 +128,11 @@ ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
         args[n++] = value[i];
         at += snprintf(cons + at, sizeof cons - (size_t)at, ",%c", constraint(a.bits));
     }
+    if (a.policy) {
+        snprintf(hint, sizeof hint, ", $%d", n);
+        args[n++] = a.policy;
+        at += snprintf(cons + at, sizeof cons - (size_t)at, ",l");
+    }
     if (pred) {
         snprintf(guard, sizeof guard, "@$%d ", n);
         args[n++] = pred;
@@ -131,7 +140,8 @@ ptx_store(Gen *g, PtxAccess a, LLVMValueRef address, LLVMValueRef pred,
     }
     operands(ops, sizeof ops, 1, a.words);
     vector_suffix(type, sizeof type, a);
-    snprintf(text, sizeof text, "%sst%s%s [$0], %s;", guard, a.qualifiers, type, ops);
+    snprintf(text, sizeof text, "%sst%s%s [$0], %s%s;", guard, a.qualifiers, type, ops,
+             hint);
     ptx_asm(g, text, cons, LLVMVoidTypeInContext(g->cx), args, n, true);
 }
 

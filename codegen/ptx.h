@@ -28,6 +28,7 @@ typedef struct PtxAccess {
     int words, bits;
     /* between "ld" or "st" and the type: ".global.L1::evict_last" */
     const char *qualifiers;
+    LLVMValueRef policy; /* of ".L2::cache_hint" among them; NULL: none */
 } PtxAccess;
 
 /* pred NULL: always. other[i]: what the word is when pred is false. Words come back in
