@@ -216,7 +216,8 @@ SDC_API SdcStatus sdc_matmul_with(SdcKernels *k, const SdcTensor *a, const SdcTe
    and c [rows, N] are sorted by group, and those of group g, offsets[g] to offsets[g + 1]
    - 1, are multiplied by b[g] of b [groups, K, N]; offsets [groups + 1] is i32,
    contiguous and on the device, does not decrease, and its numbers are 0 to rows. Rows of
-   no group are not written. Bias and residual as above; no fp8, no scales. */
+   no group are not written. Options as above; a_scale is [rows], b_scale [N] or
+   [groups, N] (1 may stand for each of these). */
 SDC_API SdcStatus sdc_matmul_grouped(SdcKernels *k, const SdcTensor *a,
                                      const SdcTensor *b, const SdcTensor *offsets,
                                      const SdcTensor *c, const SdcMatmulOptions *o,

@@ -25,6 +25,15 @@ matmul_type(Call *c, const SdcTensor *t, const char *what)
                      sdc_dtype_name(t->dtype) ? sdc_dtype_name(t->dtype) : "none");
 }
 
+bool
+matmul_types(Call *c, const SdcTensor *a, const SdcTensor *b)
+{
+    if (!matmul_is_fp8(a))
+        return matmul_type(c, a, "a") && call_same_type(c, b, a, "b");
+    return call_need(c, matmul_is_fp8(b), "'b' is %s, needed is fp8 as 'a'",
+                     sdc_dtype_name(b->dtype));
+}
+
 static int64_t
 bytes_of(const SdcTensor *t)
 {
@@ -68,6 +77,13 @@ matmul_rows(const SdcTensor *t)
         return 0;
     return (int32_t)matmul_divisor((uint64_t)pitch | (uint64_t)next | (uintptr_t)t->data,
                                    GEMM_LINE);
+}
+
+int16_t
+matmul_across(const SdcTensor *a, const SdcTensor *b)
+{
+    return (int16_t)((a->strides[2] == 1 ? 0 : 1) |
+                     (b->strides[1] == 1 && b->strides[2] != 1 ? 0 : 2));
 }
 
 GemmMath
@@ -167,11 +183,17 @@ matmul_residual_strides(Call *c, const Product *p, int first)
     matmul_strides(c, p->adds ? &p->residual : &none, first);
 }
 
-static void
-add_scales(Call *c, const Product *p)
+void
+matmul_scales(Call *c, const Product *p)
 {
     call_tensor(c, p->a_scale.data ? &p->a_scale : NULL);
     call_tensor(c, p->b_scale.data ? &p->b_scale : NULL);
+}
+
+static void
+add_scales(Call *c, const Product *p)
+{
+    matmul_scales(c, p);
     call_strides(c, &p->a_scale);
     call_strides(c, &p->b_scale);
 }
@@ -301,15 +323,12 @@ operands_fit(Call *c, const SdcTensor *a, const SdcTensor *b, const SdcTensor *t
     if (!(lead ? call_shape(c, a, "a", SHAPE(-1, -1, -1))
                : call_shape(c, a, "a", SHAPE(-1, -1))))
         return false;
-    bool short_floats = matmul_is_fp8(a);
-    if (!short_floats && !matmul_type(c, a, "a"))
+    if (!matmul_is_fp8(a) && !matmul_type(c, a, "a"))
         return false;
     int64_t K = a->shape[lead + 1];
     if (!(lead ? call_shape(c, b, "b", SHAPE(batch, K, -1))
                : call_shape(c, b, "b", SHAPE(K, -1))) ||
-        !(short_floats ? call_need(c, matmul_is_fp8(b), "'b' is %s, needed is fp8 as 'a'",
-                                   sdc_dtype_name(b->dtype))
-                       : call_same_type(c, b, a, "b")))
+        !matmul_types(c, a, b))
         return false;
     int64_t M = a->shape[lead], N = b->shape[lead + 1];
     return (lead ? call_shape(c, to, "c", SHAPE(batch, M, N))
@@ -439,8 +458,7 @@ multiply(Call *c, Product *p)
                    .way = (int16_t)c->k->way,
                    .stay = (matmul_packs(&p->a, along_a) ? 0 : 1) |
                            (matmul_packs(&p->b, along_b) ? 0 : 2),
-                   .across = (p->a.strides[2] == 1 ? 0 : 1) |
-                             (p->b.strides[1] == 1 && p->b.strides[2] != 1 ? 0 : 2)};
+                   .across = matmul_across(&p->a, &p->b)};
     GemmPlan plan = matmul_plan(c, &ask);
     call_note(c, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
     matmul_pack(c, p, &plan);

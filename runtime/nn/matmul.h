@@ -21,10 +21,13 @@ typedef struct Product {
 bool matmul_is_fp8(const SdcTensor *t);
 /* Of a matmul that takes no fp8. */
 bool matmul_type(Call *c, const SdcTensor *t, const char *what);
+/* Operands of one that does: both formats of fp8, or one other type. */
+bool matmul_types(Call *c, const SdcTensor *a, const SdcTensor *b);
 /* A matrix or batch of matrices, with a batch in front. */
 SdcTensor matmul_batch(const SdcTensor *t);
 /* As GemmAsk has it. */
 int32_t matmul_rows(const SdcTensor *t);
+int16_t matmul_across(const SdcTensor *a, const SdcTensor *b);
 GemmMath matmul_math(const Product *p);
 /* Options into `p`, whose c stands; they fit. `groups`: what a bias may have one row
    for. */
@@ -36,6 +39,7 @@ void matmul_residual(Call *c, const Product *p); /* None without one */
 /* Strides from dimension `first` on. */
 void matmul_residual_strides(Call *c, const Product *p, int first);
 void matmul_strides(Call *c, const SdcTensor *t, int first);
+void matmul_scales(Call *c, const Product *p); /* None for what is not there */
 
 /* The power of two, up to `most`, that all of these numbers are multiples of. */
 int64_t matmul_divisor(uint64_t numbers, int64_t most);

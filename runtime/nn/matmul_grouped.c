@@ -41,7 +41,8 @@ plan_of(Call *c, const Product *p, int64_t groups, GemmAsk *ask)
                      .b_rows = matmul_rows(&p->b),
                      .way = (int16_t)c->k->way,
                      .stay = 3,
-                     .whole = 1};
+                     .whole = 1,
+                     .across = matmul_across(&p->a, &p->b)};
     return gemm_plan(&c->k->device, ask);
 }
 
@@ -101,6 +102,9 @@ multiply(Call *c, const Product *p, const SdcTensor *offsets)
     matmul_strides(c, &p->c, 1);
     call_int(c, p->bias_next);
     matmul_residual_strides(c, p, 1);
+    matmul_scales(c, p);
+    call_stride(c, &p->a_scale, 1);
+    matmul_strides(c, &p->b_scale, 0);
     call_run(c, "matmul", "matmul_grouped",
              grid_of(c, t, row_tiles * ceil_over(N, t->n)), c->stream);
     return call_end(c);
@@ -114,16 +118,17 @@ sdc_matmul_grouped(SdcKernels *k, const SdcTensor *a, const SdcTensor *b,
     Call call = call_begin(k, "sdc_matmul_grouped");
     SdcMatmulOptions o = {0};
     if (call.status != SDC_OK || !call_options(&call, options, &o, sizeof o) ||
-        !call_shape(&call, a, "a", SHAPE(-1, -1)) || !matmul_type(&call, a, "a") ||
-        !offsets_fit(&call, offsets) ||
+        !call_shape(&call, a, "a", SHAPE(-1, -1)) || !offsets_fit(&call, offsets) ||
         !call_shape(&call, b, "b", SHAPE(offsets->shape[0] - 1, a->shape[1], -1)) ||
-        !call_same_type(&call, b, a, "b") ||
+        !matmul_types(&call, a, b) ||
         !call_shape(&call, c, "c", SHAPE(a->shape[0], b->shape[2])) ||
         !call_float(&call, c, "c"))
         return call.status;
     Product p = {.a = matmul_batch(a), .b = matmul_batch(b), .c = matmul_batch(c)};
     call.stream = stream;
-    if (!call_need(&call, !o.a_scale && !o.b_scale, "groups have no scales"))
+    if (o.a_scale && !call_need(&call, o.a_scale->rank == 1,
+                                "'a_scale' has %d dimensions, needed is 1, all rows",
+                                o.a_scale->rank))
         return call.status;
     if (!matmul_options(&call, &o, offsets->shape[0] - 1, &p))
         return call.status;

@@ -48,12 +48,17 @@ is_hopper(Nn *n)
 
 /* What a matmul may be off before it is summed in fp32. A step of 32 of Hopper's tensor
    cores loses up to 2^-12 of a sum of fp8. */
-static double
-unit_of_sums(const Env *env, const Batch *s)
+static bool
+is_fp8(SdcDtype t)
 {
-    int64_t steps = (s->fast || s->k < 128 ? s->k + 31 : 128) / 32;
-    bool fp8 = s->t == SDC_FP8E4NV || s->t == SDC_FP8E5;
-    return fp8 && env->cuda ? (double)steps * 0x1p-12 : dot_unit(env, s->t);
+    return t == SDC_FP8E4NV || t == SDC_FP8E5;
+}
+
+static double
+unit_of_sums(const Env *env, SdcDtype t, int64_t k, bool fast)
+{
+    int64_t steps = (fast || k < 128 ? k + 31 : 128) / 32;
+    return is_fp8(t) && env->cuda ? (double)steps * 0x1p-12 : dot_unit(env, t);
 }
 
 /* The sums of one of a batch, as if its scales were those of its operands. */
@@ -66,8 +71,8 @@ one_of_batch(Env *env, const Batch *s, const double *x, const double *y, const d
         a[i] = x[i] * (s->scales ? rows[i / s->k] : 1);
     for (int64_t i = 0; i < s->k * s->n; i++)
         b[i] = y[i] * (s->scales ? cols[i % s->n] : 1);
-    ref_matmul(s->m, s->n, s->k, a, b, z, (RefAct)s->act,
-               unit_of_sums(env, s) + (s->scales ? 4 * REF_U32 : 0), want, bound);
+    double unit = unit_of_sums(env, s->t, s->k, s->fast) + (s->scales ? 4 * REF_U32 : 0);
+    ref_matmul(s->m, s->n, s->k, a, b, z, (RefAct)s->act, unit, want, bound);
 }
 
 static void
@@ -196,6 +201,7 @@ typedef struct Groups {
     bool transposed, epilogue;
     int groups;
     int64_t sizes[MOST], before, behind; /* rows of no group in front and at the end */
+    bool scales;
 } Groups;
 
 static SdcTensor
@@ -212,6 +218,41 @@ offsets_of(Nn *n, const Groups *s, int32_t *at)
     return sdc_vector(SDC_I32, env_place(&n->env, copy), s->groups + 1);
 }
 
+static void
+scale_rows(int64_t rows, int64_t cols, const double *by_row, const double *by_col,
+           double *x)
+{
+    for (int64_t i = 0; i < rows * cols; i++)
+        x[i] *= by_row ? by_row[i / cols] : by_col[i % cols];
+}
+
+/* The gradient of b, of types that it has. */
+static void
+group_sums(Nn *n, const Groups *s, const Buf *a)
+{
+    Env *env = &n->env;
+    int64_t rows = a->shape[0], kn = s->k * s->n;
+    int32_t at[MOST + 1];
+    SdcTensor offsets = offsets_of(n, s, at);
+    Buf dy = buf_random(env, s->t, 0, DIMS(rows, s->n));
+    Buf db = buf_poison(env, s->t, 0, DIMS(s->groups, s->k, s->n));
+    SdcTensor ta = tensor(n, a), tdy = tensor(n, &dy), tdb = tensor(n, &db);
+    good(n, sdc_matmul_grouped_sum(n->k, &ta, &tdy, &offsets, &tdb, 0, NULL));
+    env_collect(env);
+    double *x = buf_doubles(env, a), *g = buf_doubles(env, &dy);
+    double *dw = env_doubles(env, 2 * s->groups * kn),
+           *xt = env_doubles(env, rows * s->k);
+    for (int i = 0; i < s->groups; i++) {
+        int64_t first = at[i], size = s->sizes[i];
+        for (int64_t r = 0; r < size; r++)
+            for (int64_t j = 0; j < s->k; j++)
+                xt[j * size + r] = x[(first + r) * s->k + j];
+        ref_matmul(s->k, s->n, size, xt, g + first * s->n, NULL, REF_NONE,
+                   dot_unit(env, s->t), dw + i * kn, dw + (s->groups + i) * kn);
+    }
+    buf_check(env, &db, "sums of groups", dw, dw + s->groups * kn);
+}
+
 /* c is the residual too, so that rows of no group keep what they were. */
 static void
 groups_case(Nn *n, const Groups *s)
@@ -219,57 +260,61 @@ groups_case(Nn *n, const Groups *s)
     Env *env = &n->env;
     int32_t at[MOST + 1];
     int64_t rows = s->before + s->behind, kn = s->k * s->n;
+    SdcDtype to = is_fp8(s->t) ? SDC_BF16 : s->t;
     for (int i = 0; i < s->groups; i++)
         rows += s->sizes[i];
     Buf a = buf_random(env, s->t, s->pad, DIMS(rows, s->k));
     Buf b = operand(env, s->t, 0, s->transposed, s->groups, s->k, s->n);
     Buf bias = buf_random(env, SDC_FP32, 0, DIMS(s->groups, s->n));
-    Buf c = buf_random(env, s->t, s->pad, DIMS(rows, s->n));
-    Buf dy = buf_random(env, s->t, 0, DIMS(rows, s->n));
-    Buf db = buf_poison(env, s->t, 0, DIMS(s->groups, s->k, s->n));
+    Buf by_row = buf_random(env, SDC_FP32, 0, DIMS(rows));
+    Buf by_col = buf_random(env, SDC_FP32, 1, DIMS(s->groups, s->n));
+    Buf c = buf_random(env, to, s->pad, DIMS(rows, s->n));
     SdcTensor ta = tensor(n, &a), tb = tensor(n, &b), tc = tensor(n, &c);
-    SdcTensor tbias = tensor(n, &bias), tdy = tensor(n, &dy), tdb = tensor(n, &db);
-    SdcTensor offsets = offsets_of(n, s, at);
+    SdcTensor tbias = tensor(n, &bias), trows = tensor(n, &by_row);
+    SdcTensor tcols = tensor(n, &by_col), offsets = offsets_of(n, s, at);
     double *add = buf_doubles(env, &c), *want = env_doubles(env, 2 * rows * s->n);
     double *bound = want + rows * s->n;
     memcpy(want, add, (size_t)(rows * s->n) * sizeof *want);
     SdcMatmulOptions o = {.size = sizeof o,
                           .residual = &tc,
                           .bias = s->epilogue ? &tbias : NULL,
-                          .act = s->epilogue ? SDC_ACT_RELU : SDC_ACT_NONE};
+                          .act = s->epilogue ? SDC_ACT_RELU : SDC_ACT_NONE,
+                          .a_scale = s->scales ? &trows : NULL,
+                          .b_scale = s->scales ? &tcols : NULL};
     good(n, sdc_matmul_grouped(n->k, &ta, &tb, &offsets, &tc, &o, NULL));
-    good(n, sdc_matmul_grouped_sum(n->k, &ta, &tdy, &offsets, &tdb, 0, NULL));
     env_collect(env);
     double *x = buf_doubles(env, &a), *y = buf_doubles(env, &b);
-    double *g = buf_doubles(env, &dy), *z = buf_doubles(env, &bias);
-    double *dw = env_doubles(env, 2 * s->groups * kn),
-           *xt = env_doubles(env, rows * s->k);
+    double *z = buf_doubles(env, &bias), *cols = buf_doubles(env, &by_col);
+    double unit = unit_of_sums(env, s->t, s->k, false) + (s->scales ? 4 * REF_U32 : 0);
+    if (s->scales)
+        scale_rows(rows, s->k, buf_doubles(env, &by_row), NULL, x);
     for (int i = 0; i < s->groups; i++) {
         int64_t first = at[i], size = s->sizes[i];
+        if (s->scales)
+            scale_rows(s->k, s->n, NULL, cols + i * s->n, y + i * kn);
         ref_matmul(size, s->n, s->k, x + first * s->k, y + i * kn,
                    s->epilogue ? z + i * s->n : NULL, s->epilogue ? REF_RELU : REF_NONE,
-                   dot_unit(env, s->t), want + first * s->n, bound + first * s->n);
+                   unit, want + first * s->n, bound + first * s->n);
         add_residual(size * s->n, add + first * s->n, want + first * s->n,
                      bound + first * s->n);
-        for (int64_t r = 0; r < size; r++)
-            for (int64_t j = 0; j < s->k; j++)
-                xt[j * size + r] = x[(first + r) * s->k + j];
-        ref_matmul(s->k, s->n, size, xt, g + first * s->n, NULL, REF_NONE,
-                   dot_unit(env, s->t), dw + i * kn, dw + (s->groups + i) * kn);
     }
     buf_check(env, &c, "groups", want, bound);
-    buf_check(env, &db, "sums of groups", dw, dw + s->groups * kn);
+    if (!is_fp8(s->t))
+        group_sums(n, s, &a);
 }
 
 START_TEST(groups)
 {
     static const Groups cases[] = {
-        {SDC_FP16, 72, 96, 0, 0, 1, 4, {70, 0, 130, 5}, 0, 0},
-        {SDC_BF16, 136, 64, 0, 1, 0, 3, {1, 64, 200}, 3, 7},
-        {SDC_FP32, 50, 33, 1, 0, 1, 2, {20, 47}, 0, 1},
-        {SDC_BF16, 64, 72, 8, 1, 1, 9, {0, 9, 8, 0, 0, 300, 1, 2, 0}, 2, 0},
-        {SDC_FP16, 40, 41, 0, 0, 0, 1, {0}, 0, 5},
-        {SDC_FP16, 264, 136, 0, 0, 0, 2, {129, 150}, 0, 0},
+        {SDC_FP16, 72, 96, 0, 0, 1, 4, {70, 0, 130, 5}, 0, .behind = 0},
+        {SDC_BF16, 136, 64, 0, 1, 0, 3, {1, 64, 200}, 3, .behind = 7},
+        {SDC_FP32, 50, 33, 1, 0, 1, 2, {20, 47}, 0, .behind = 1},
+        {SDC_BF16, 64, 72, 8, 1, 1, 9, {0, 9, 8, 0, 0, 300, 1, 2, 0}, 2, .behind = 0},
+        {SDC_FP16, 40, 41, 0, 0, 0, 1, {0}, 0, .behind = 5},
+        {SDC_FP16, 264, 136, 0, 0, 0, 2, {129, 150}, 0, .behind = 0},
+        {SDC_FP8E4NV, 144, 272, 0, 1, 1, 3, {70, 0, 130}, 5, 3, .scales = true},
+        {SDC_FP8E5, 80, 208, 16, 0, 0, 2, {129, 33}, 0, .behind = 0},
+        {SDC_BF16, 200, 72, 0, 0, 1, 2, {40, 90}, 0, 1, .scales = true},
     };
     Nn n = nn_open();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -289,7 +334,7 @@ START_TEST(ways)
         {SDC_FP32, SDC_FP32, 1, 36, 200, 36, 0, 0, 0, .bias = 1},
         {SDC_FP8E4NV, SDC_BF16, 1, 80, 208, 528, 0, 1, 0, .scales = true},
         {SDC_FP8E4NV, SDC_BF16, 2, 32, 144, 272, 16, 1, 0, .fast = true}};
-    static const Groups two = {SDC_BF16, 200, 72, 8, 0, 1, 2, {70, 30}, 0, 0};
+    static const Groups two = {SDC_BF16, 200, 72, 8, 0, 1, 2, {70, 30}, 0, .behind = 0};
     enum { CASES = sizeof cases / sizeof *cases };
     for (int i = 0; i <= CASES; i++) {
         Nn n = nn_open();
@@ -362,6 +407,9 @@ START_TEST(refusals)
             "dimension 0 of 'bias' is 4");
     refused(&n, sdc_matmul_grouped(n.k, &m, &b, &off, &m, NULL, NULL),
             "dimension 0 of 'b' is 3, needed is 2");
+    o = (SdcMatmulOptions){.size = sizeof o, .a_scale = &m};
+    refused(&n, sdc_matmul_grouped(n.k, &m, &a, &off, &m, &o, NULL),
+            "'a_scale' has 2 dimensions, needed is 1");
     off.dtype = SDC_I64;
     refused(&n, sdc_matmul_grouped(n.k, &m, &a, &off, &m, NULL, NULL),
             "'offsets' needs to be i32");

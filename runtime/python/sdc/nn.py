@@ -128,31 +128,46 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], act: 
     return c
 
 
-def _options(bias: Optional[torch.Tensor], residual: Optional[torch.Tensor], act: str,
-             exact: bool) -> L.MatmulOptions:
+def _options(act: str, exact: bool, fast_sums: bool,
+             **tensors: Optional[torch.Tensor]) -> L.MatmulOptions:
     o = L.MatmulOptions(size=C.sizeof(L.MatmulOptions), act=activation(act),
-                        exact=int(exact))
-    if bias is not None:
-        o.bias = C.pointer(tensor(bias))
-    if residual is not None:
-        o.residual = C.pointer(tensor(residual))
+                        exact=int(exact), fast_sums=int(fast_sums))
+    for name, t in tensors.items():
+        if t is not None:
+            setattr(o, name, C.pointer(tensor(t)))
     return o
 
 
-def matmul_with(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor],
-                residual: Optional[torch.Tensor], act: str, exact: bool) -> torch.Tensor:
-    """act(a @ b + bias) + residual, of matrices or of batches of them."""
-    c = a.new_empty(*a.shape[:-1], b.shape[-1])
-    of(a)("matmul_with", a, b, c, _options(bias, residual, act, exact))
+def matmul_with(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor] = None,
+                residual: Optional[torch.Tensor] = None, act: str = "none",
+                exact: bool = False, *, a_scale: Optional[torch.Tensor] = None,
+                b_scale: Optional[torch.Tensor] = None, fast_sums: bool = False,
+                out_dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    """act(a_scale * b_scale * (a @ b) + bias) + residual, of matrices or of batches of them;
+    scales of rows of a and columns of b, fp32. Products of fp8 are bf16 unless said."""
+    c = a.new_empty(*a.shape[:-1], b.shape[-1], dtype=out_dtype or _result(a))
+    of(a)("matmul_with", a, b, c,
+          _options(act, exact, fast_sums, bias=bias, residual=residual, a_scale=a_scale,
+                   b_scale=b_scale))
     return c
 
 
+def _result(a: torch.Tensor) -> torch.dtype:
+    return torch.bfloat16 if a.dtype.itemsize == 1 else a.dtype
+
+
 def matmul_grouped(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor,
-                   bias: Optional[torch.Tensor], residual: Optional[torch.Tensor],
-                   act: str, exact: bool) -> torch.Tensor:
-    """Rows offsets[g] to offsets[g + 1] of a times b[g]; rows of no group are zero."""
-    c = a.new_zeros(a.shape[0], b.shape[2])
-    of(a)("matmul_grouped", a, b, offsets, c, _options(bias, residual, act, exact))
+                   bias: Optional[torch.Tensor] = None,
+                   residual: Optional[torch.Tensor] = None, act: str = "none",
+                   exact: bool = False, *, a_scale: Optional[torch.Tensor] = None,
+                   b_scale: Optional[torch.Tensor] = None, fast_sums: bool = False,
+                   out_dtype: Optional[torch.dtype] = None) -> torch.Tensor:
+    """Rows offsets[g] to offsets[g + 1] of a times b[g]; rows of no group are zero. Options
+    as matmul_with's."""
+    c = a.new_zeros(a.shape[0], b.shape[2], dtype=out_dtype or _result(a))
+    of(a)("matmul_grouped", a, b, offsets, c,
+          _options(act, exact, fast_sums, bias=bias, residual=residual, a_scale=a_scale,
+                   b_scale=b_scale))
     return c
 
 

@@ -106,6 +106,13 @@ def test_products(make):
     offsets = torch.tensor([0, 13, 13, 60], dtype=torch.int32, device=a.device)
     got = sdc.nn.matmul_grouped(rows, b, offsets, None, None, "none", True)
     torch.testing.assert_close(got, torch.cat((rows[:13] @ b[0], rows[13:] @ b[2])))
+    half = torch.full((60,), 0.5, device=a.device)
+    got = sdc.nn.matmul_grouped(rows, b, offsets, exact=True, a_scale=half)
+    torch.testing.assert_close(got, torch.cat((rows[:13] @ b[0], rows[13:] @ b[2])) / 2)
+    short, other = rows.to(torch.float8_e4m3fn), b[0].to(torch.float8_e4m3fn)
+    got = sdc.nn.matmul_with(short, other, a_scale=half, out_dtype=torch.float32)
+    torch.testing.assert_close(got, short.float() @ other.float() / 2)
+    assert sdc.nn.matmul_with(short, other).dtype == torch.bfloat16
     got = sdc.nn.matmul_grouped_sum(rows, rows, offsets, True)
     want = torch.stack((rows[:13].t() @ rows[:13], torch.zeros(24, 24, device=a.device),
                         rows[13:].t() @ rows[13:]))
