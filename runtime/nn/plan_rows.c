@@ -22,7 +22,7 @@ power(int64_t n)
 static int
 warps_of(int64_t elements)
 {
-    return elements >= 16384 ? 16 : elements >= 4096 ? 8 : 4;
+    return elements > 8192 ? 16 : elements >= 4096 ? 8 : 4;
 }
 
 static int64_t
@@ -31,10 +31,13 @@ over(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Programs that a row is worth. */
+/* Programs that a row is worth: one, where each SM has a row, since a second launch costs
+   more than SMs that have two. */
 static int64_t
 parts_of(const NnDevice *d, const RowsAsk *q)
 {
+    if (q->rows >= d->processors)
+        return 1;
     int64_t wanted = over((int64_t)AT_ONCE * d->processors, q->rows > 0 ? q->rows : 1);
     int64_t steps = over(q->cols, q->step), parts = wanted < steps ? wanted : steps;
     return parts < MOST_PARTS ? parts : MOST_PARTS;

@@ -7,10 +7,12 @@
 
 #include "ir/base/util.h"
 
-/* Columns that one tile holds: beyond, what a thread keeps of a row spills; and the tile
-   of longer rows. On the CPU tiles are buffers. */
+/* Columns that one tile holds: beyond, what a thread keeps of a row spills, or passes
+   over it are dearer than reading it twice; and the tile of longer rows. On the CPU tiles
+   are buffers. */
 enum {
     ROWS_MOST = 8192,
+    ROWS_SOFTMAX_MOST = 32768,
     ROWS_CPU_MOST = 65536,
     ROWS_STEP = 4096,
     ROWS_PARTS_MOST = 1024
