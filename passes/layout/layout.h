@@ -85,6 +85,9 @@ bool layout_has_unit(const Layouts *p, const Op *dot);
 Op *layout_summing_loop(const Op *dot);
 /* Is a dot of bytes better computed as its transpose? */
 bool layout_transposes_bytes(const Op *dot);
+/* Fewer rows than wgmma has, of fp8: are they its columns, with the right operand on the
+   left? */
+bool layout_turns_few_rows(const Layouts *p, const Op *op);
 /* Does v come, through elementwise work, from a dot? */
 bool layout_from_dot(const Value *v);
 /* The dimension along which memory runs that the loaded tile comes from which v is made

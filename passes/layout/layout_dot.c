@@ -209,18 +209,20 @@ layout_operand_dim(const Value *v)
     return -1;
 }
 
-/* Rows of 32 bytes at least. 16-bit operands may lie across the inner dimension; those of
-   8 bits and right ones of 32 are copied then, and left ones of 32 bits come out of
-   registers (passes/mma/lower_wgmma.c). */
+/* Rows of 32 bytes at least, whichever way they run. 16-bit operands may lie across the
+   inner dimension; those of 8 bits and right ones of 32 are copied then, and left ones of
+   32 bits come out of registers (passes/mma/lower_wgmma.c). */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
-    enum { ROW = 32 };
+    enum { ROW = 32, ROWS = 16 };
     const Type *t = v->type;
     int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
     bool found = value_def(v, OP_TRANS) || value_def(v, OP_LOAD);
     if (bytes > 2 && dim != inner && !(bytes == 4 && found && dim >= 0))
         return false;
+    if (!from_dot && bytes == 1 && dim == inner)
+        return t->shape[inner] >= ROW && t->shape[1 - inner] >= ROWS;
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }
 
@@ -287,6 +289,21 @@ layout_transposes_bytes(const Op *op)
         !is_loaded(b) || layout_operand_dim(b) != 1)
         return false;
     return layout_operand_dim(a) == 1 || acc->shape[1] > acc->shape[0];
+}
+
+bool
+layout_turns_few_rows(const Layouts *p, const Op *op)
+{
+    enum { ROWS = 64, LEAST = 16, LEAST_K = 32 };
+    const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
+    const Type *acc = op->results[0].type;
+    int64_t groups = p->f->num_warps / 4;
+    if (acc->rank != 2 || acc->shape[0] >= ROWS || acc->scalar != SK_F32 ||
+        a->type->shape[1] < LEAST_K || !is_alone(op) || layout_from_dot(a) ||
+        !is_loaded(b) || layout_operand_dim(a) != 1 || layout_operand_dim(b) < 0)
+        return false;
+    int64_t along = min_i64(groups, acc->shape[1] / ROWS);
+    return along && acc->shape[0] * along / groups >= LEAST;
 }
 
 /* Words of 32 bits that a thread has of a tile. */

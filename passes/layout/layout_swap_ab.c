@@ -9,9 +9,10 @@
    dimension there. Rows of a right operand [K, N] lie across it. Seen transposed
    it is the left one, and that may come out of registers, where the threads read
    each element from where it lies. For operands of 8 bits that saves a copy
-   (layout_transposes_bytes). The transposes cost nothing: two are ways to look at a
-   buffer, and the third, of the sum, names registers; a sum that a loop carries is
-   carried transposed.
+   (layout_transposes_bytes). Fewer rows of fp8 than wgmma has are its columns then:
+   mma.sync on Hopper knows no fp8 (layout_turns_few_rows). The transposes cost nothing:
+   two are ways to look at a buffer, and the third, of the sum, names registers; a sum
+   that a loop carries is carried transposed.
 
    Called once accesses know along which dimension they run, before layouts are given. */
 #include "passes/layout/layout.h"
@@ -44,7 +45,7 @@ is_turnable(Layouts *p, const Op *dot)
     Name precision = attr_str(&dot->attrs, ATTR_PRECISION);
     if (!p->target->wgmma || p->f->num_warps % 4)
         return false;
-    if (layout_transposes_bytes(dot))
+    if (layout_transposes_bytes(dot) || layout_turns_few_rows(p, dot))
         return layout_has_unit(p, dot);
     if (a->rank != 2 || a->scalar != SK_F32 || acc->scalar != SK_F32 || !precision ||
         strcmp(precision, "tf32") != 0 || acc->shape[0] < 8 || acc->shape[1] < 64)

@@ -168,7 +168,29 @@ START_TEST(imprecise_pieces)
 }
 END_TEST
 
-/* Where no warpgroup multiplies: few rows, few warps; rows that are no multiple of 16
+/* Rows that are the columns of what warpgroups multiply. */
+START_TEST(few_rows)
+{
+    static const struct {
+        Shape shape;
+        int m, n, k;
+        const char *more;
+    } all[] = {
+        {{16, 144, 400}, 16, 64, 128, "num_warps=4 num_stages=4"},
+        {{40, 272, 336}, 32, 128, 64, "num_warps=8 num_stages=3 IMPRECISE=64"},
+        {{33, 208, 272}, 16, 128, 256, "num_warps=4 num_stages=2 IMPRECISE=128"},
+        {{7, 80, 77}, 32, 64, 32, "num_warps=4"},
+    };
+    Env env = open_file();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int order = 0; order < 4; order++)
+            product(&env, types[i & 1], types[order & 1], i & 1 ? SDC_FP16 : SDC_FP32,
+                    order, &all[i].shape, all[i].m, all[i].n, all[i].k, all[i].more);
+    env_close(&env);
+}
+END_TEST
+
+/* Where no warpgroup multiplies: few columns, few warps; rows that are no multiple of 16
    bytes. */
 START_TEST(small_tiles)
 {
@@ -226,6 +248,7 @@ START_TEST(single)
         single_case(&env, SDC_I8, SDC_I8, SDC_I32, order, false);
         single_tile(&env, types[0], types[1], SDC_FP32, order, false, 128, 256,
                     "num_warps=8");
+        single_tile(&env, types[1], types[0], SDC_FP32, order, false, 16, 64, "");
     }
     env_close(&env);
 }
@@ -402,5 +425,5 @@ int
 main(void)
 {
     return RUN_TESTS("fp8", orders, large_tiles, steps, imprecise, imprecise_pieces,
-                     small_tiles, single, matrices, chains, attention);
+                     few_rows, small_tiles, single, matrices, chains, attention);
 }
