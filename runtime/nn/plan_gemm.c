@@ -42,14 +42,16 @@ static const GemmTile hopper_half[] = {
     {128, 192, 64, 8, 4, 1, 0.15, 7.0},  {256, 128, 64, 8, 3, 1, 0.15, 6.2},
     {128, 128, 64, 8, 4, 1, 0.15, 6.8},  {128, 96, 64, 4, 4, 2, 0.18, 4.8},
     {64, 128, 64, 8, 6, 1, 0.15, 5.0},   {64, 64, 128, 4, 5, 1, 0.36, 3.5},
-    {64, 32, 128, 4, 6, 1, 0.36, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85}};
+    {64, 32, 128, 4, 6, 1, 0.36, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85},
+    {64, 128, 128, 8, 4, 1, 0.28, 5.1}};
 static const GemmTile hopper_tf32[] = {
     {256, 128, 32, 8, 3, 1, 0.15, 3.5},  {128, 128, 32, 8, 3, 1, 0.15, 2.7},
     {128, 64, 32, 4, 4, 2, 0.18, 1.67},  {64, 64, 32, 4, 4, 2, 0.18, 1.27},
     {128, 256, 32, 8, 3, 1, 0.15, 3.06}, {256, 64, 32, 8, 4, 1, 0.15, 2.27},
     {64, 128, 32, 4, 4, 2, 0.18, 1.81},  {64, 64, 64, 4, 4, 1, 0.36, 1.5},
     {64, 32, 64, 4, 6, 1, 0.36, 1.0}};
-/* Steps of twice as many, as many bytes. */
+/* Steps of twice as many, as many bytes. Fewer rows than 64 are columns of the transposed
+   matmul. */
 static const GemmTile hopper_fp8[] = {
     {128, 256, 128, 8, 3, 1, 0.15, 11.3}, {128, 128, 128, 4, 4, 1, 0.18, 9.0},
     {64, 256, 128, 4, 3, 1, 0.18, 7.5},   {64, 128, 256, 4, 3, 1, 0.36, 8.0},
@@ -57,8 +59,10 @@ static const GemmTile hopper_fp8[] = {
     {128, 192, 128, 8, 4, 1, 0.15, 9.6},  {256, 128, 128, 8, 3, 1, 0.15, 11.3},
     {128, 128, 128, 8, 4, 1, 0.15, 12.2}, {128, 128, 256, 8, 3, 1, 0.30, 9.7},
     {128, 96, 128, 4, 4, 2, 0.18, 6.5},   {64, 128, 128, 8, 6, 1, 0.15, 8.4},
-    {64, 64, 256, 4, 5, 1, 0.40, 5.0},    {64, 32, 256, 4, 6, 1, 0.60, 3.6},
-    {64, 32, 128, 4, 6, 2, 0.30, 3.3}};
+    {64, 64, 256, 4, 5, 1, 0.34, 5.8},    {64, 32, 256, 4, 6, 1, 0.60, 3.6},
+    {64, 32, 128, 4, 6, 2, 0.30, 3.3},    {16, 64, 256, 4, 5, 2, 0.28, 2.1},
+    {16, 128, 128, 4, 6, 2, 0.22, 2.4},   {32, 64, 256, 4, 4, 2, 0.32, 3.6},
+    {32, 128, 128, 4, 5, 2, 0.25, 4.2}};
 static const GemmTile hopper_fp8_fast[] = {
     {128, 256, 128, 8, 3, 1, 0.15, 13.3}, {128, 128, 128, 4, 4, 1, 0.18, 13.5},
     {64, 256, 128, 4, 3, 1, 0.18, 13.0},  {64, 128, 256, 4, 3, 1, 0.36, 11.0},
@@ -67,7 +71,9 @@ static const GemmTile hopper_fp8_fast[] = {
     {128, 128, 128, 8, 4, 1, 0.15, 15.0}, {128, 128, 256, 8, 3, 1, 0.30, 6.5},
     {128, 96, 128, 4, 4, 2, 0.18, 8.8},   {64, 128, 128, 8, 6, 1, 0.15, 9.2},
     {64, 64, 256, 4, 5, 1, 0.36, 6.4},    {64, 32, 256, 4, 6, 1, 0.36, 3.8},
-    {64, 32, 128, 4, 6, 2, 0.18, 3.5}};
+    {64, 32, 128, 4, 6, 2, 0.18, 3.5},    {16, 64, 256, 4, 5, 2, 0.25, 2.1},
+    {16, 128, 128, 4, 6, 2, 0.20, 2.6},   {32, 64, 256, 4, 4, 2, 0.29, 3.6},
+    {32, 128, 128, 4, 5, 2, 0.22, 4.8}};
 /* Elements that threads load one by one, each step about a microsecond behind the one
    before. */
 static const GemmTile hopper_odd[] = {{128, 128, 32, 8, 3, 1, 1.0, 0.93},
@@ -169,12 +175,16 @@ straight(const GemmAsk *q, const GemmWay *w, double *longer)
     *longer = 1;
     if (!is_fp8(q->math) || (!a && !b))
         return 1;
+    if (a && t->m < 64) { /* no wgmma: of halves, by threads */
+        *longer = 4;
+        return 0.3;
+    }
     if ((!a || !b) && large && q->math == GEMM_FP8) /* promoted: less is hidden */
         return tall ? 0.82 : 0.86;
     if (!a || !b)
         return large ? tall ? 0.9 : 0.95 : 0.78;
     *longer = t->warps < ROLE_WARPS ? 4 : 1;
-    return large ? 0.75 : 0.5;
+    return large ? q->math == GEMM_FP8 ? 0.68 : 0.75 : 0.5;
 }
 
 /* Lines of the cache that 128 bytes of a row lie in, on average. */
@@ -246,8 +256,8 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
         .cache = rounds * wide * read * depth * q->bytes / cache_bytes,
         /* the last round's results go to memory when all else is done */
         .beside = launch + out / ceil(rounds / t->resident) / memory_bytes};
-    if (roles)
-        c.beside += off ? 1.0 : 0.3; /* until both programs and all roles are there */
+    if (roles) /* until both programs and all roles are there */
+        c.beside += is_fp8(q->math) ? 1.2 : off ? 1.0 : 0.3;
     if (w->split > 1)
         c.beside += next_launch + w->split * sums * 4 / cache_bytes;
     c.beside += packing(q, w, (double[]){of_a, of_b});
