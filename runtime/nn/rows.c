@@ -149,7 +149,7 @@ sdc_softmax_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *out, voi
     c.stream = stream;
     if (!x->shape[0] || !x->shape[1])
         return SDC_OK;
-    RowsPlan p = rows_choose(&c, k->on_gpu ? ROWS_SOFTMAX_MOST : ROWS_MOST, true,
+    RowsPlan p = rows_choose(&c, k->on_gpu ? ROWS_SOFTMAX_MOST : ROWS_CPU_MOST, true,
                              (const SdcTensor *[]){x, out}, 2);
     if (p.parts > 1) {
         softmax_parts(&c, &p, x, out);
