@@ -262,8 +262,9 @@ has_masked(Gen *g, const Type *elem, unsigned lanes)
     return has && elem->kind == TY_SCALAR && lanes * bytes >= 16;
 }
 
-/* Requests for lines of the cache, see passes/cpu/simd_fetch.c. The second level fetches
-   lines in pairs, and a request that finds its line there takes the place of a load. */
+/* Requests for lines of the cache, see passes/cpu/simd_fetch.c. Further along a run of
+   memory, one line of two: the second level fetches pairs, and a request that finds its
+   line there takes the place of a load. */
 static void
 fetch_lines(Gen *g, const Op *op)
 {
@@ -272,7 +273,7 @@ fetch_lines(Gen *g, const Op *op)
     int64_t bytes = attr_int(&op->attrs, ATTR_BYTES, 0);
     bool write = attr_has(&op->attrs, ATTR_WRITE);
     int close = attr_has(&op->attrs, ATTR_NEAR) ? FIRST : SECOND;
-    int step = close == SECOND ? 2 * LINE : LINE;
+    int step = close == SECOND && from ? 2 * LINE : LINE;
     for (int64_t at = from; at < from + bytes; at += step) {
         LLVMValueRef by = ll_int(g->i64, at), p = cpu_value(g, op_operand(op, 0));
         LLVMValueRef args[4] = {LLVMBuildGEP2(g->b, g->i8, p, &by, 1, ""),
