@@ -211,6 +211,8 @@ bool simd_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed);
 int simd_run_lanes(const Simd *n, const Group *g, int w); /* of strips for these */
 void simd_two_wanted(Cx *cx, const Ev *x, Value *n); /* of x / n */
 bool simd_two_runs(Cx *cx, Op *op, const Ev *x, Value *n, Value *q, Ev *out);
+/* What is divided once more, and assumed to be in one run. */
+Ev simd_one_run(Cx *cx, Ev ev);
 /* The operands of op in both runs; `at`: where the second begins. False: no such way. */
 bool simd_two_parts(Cx *cx, const Op *op, const Ev *in, Ev (*part)[SIMD_MAX_IN],
                     Value **at);

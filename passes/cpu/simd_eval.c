@@ -230,8 +230,13 @@ static bool
 divided(Cx *cx, Op *op, const Ix *ix, Ev *out)
 {
     Cx *at = cx->trust ? cx : cx->pre;
-    Ev x = simd_eval(at, op_operand(op, 0), ix), n = simd_eval(at, op_operand(op, 1), ix);
+    /* What x itself assumes (it may be a remainder) is tested where it was computed. */
+    Ev x = cx->trust ? simd_eval(at, op_operand(op, 0), ix)
+                     : simd_eval_trusting(at, op_operand(op, 0), ix, TRUST_TESTED);
+    Ev n = simd_eval(at, op_operand(op, 1), ix);
     int64_t c;
+    if (x.kind == EV_TWO)
+        x = simd_one_run(cx, x);
     if (x.kind != EV_AFF || x.stride < 0 || n.kind != EV_UNI)
         return false;
     bool is_short = known(n.v, &c) && c < x.stride * cx->w;
@@ -351,7 +356,8 @@ elementwise(Cx *cx, Op *op, const Ix *ix)
         return in[0];
     if (has_two && two(cx, op, in, ix, &out))
         return out;
-    if (has_aff && !has_vec && !has_two && linear(cx, op, in, ix, &out))
+    bool again = has_two && (divides(op) || leaves(op)) && !has_vec;
+    if (((has_aff && !has_vec && !has_two) || again) && linear(cx, op, in, ix, &out))
         return out;
     if (op->kind == OP_HINT)
         return in[0];

@@ -89,6 +89,17 @@ simd_two_runs(Cx *cx, Op *op, const Ev *x, Value *n, Value *q, Ev *out)
     return true;
 }
 
+Ev
+simd_one_run(Cx *cx, Ev ev)
+{
+    Builder *b = &front(cx)->b;
+    if (!ev.stride)
+        return ev;
+    if (!cx->trust)
+        simd_assume(cx, cmp(b, "eq", ev.at, build_int(b, ev.at->type, cx->w)));
+    return (Ev){.kind = EV_AFF, .v = ev.v, .stride = ev.stride};
+}
+
 /* v + at * stride */
 static Value *
 moved(Builder *b, Value *v, Value *at, int64_t stride)
