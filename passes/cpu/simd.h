@@ -124,13 +124,14 @@ typedef struct Ix {
 
 /* What an evaluation gives: the same in all lanes, scalar + lane * stride (integers
    and, in elements, pointers), a strip, or two runs of lanes: v + lane * stride in front
-   of lane `at`, then + (lane - at) * stride from there on. */
-typedef enum EvKind { EV_UNI, EV_AFF, EV_VEC, EV_TWO } EvKind;
+   of lane `at`, then + (lane - at) * stride from there on, or a scalar + lane * `then`, a
+   scalar of v's type (of pointers: i64). */
+typedef enum EvKind { EV_UNI, EV_AFF, EV_VEC, EV_TWO, EV_STEP } EvKind;
 typedef struct Ev {
     EvKind kind;
     Value *v;
     int64_t stride;
-    Value *then, *at; /* TWO; at: i32, 1 to w, where w means that there is one run */
+    Value *then, *at; /* at: i32, 1 to w, where w means that there is one run */
 } Ev;
 
 /* A block of rows b[0], b[1], .. and of lanes that run along another dimension from a[0]
@@ -164,6 +165,8 @@ struct Cx {
     /* fast: would that be so of shorter strips? NULL: no. What says so in front. */
     Value *runs;
     bool short_runs; /* nothing else would */
+    bool steps;   /* strides that only the launch knows may be any number */
+    bool stepped; /* fast: one was assumed to be 1 */
     bool skips;  /* reads a buffer that a masked load was written to */
 };
 
@@ -219,6 +222,12 @@ bool simd_two_parts(Cx *cx, const Op *op, const Ev *in, Ev (*part)[SIMD_MAX_IN],
 Value *simd_two_strip(Cx *cx, Ev ev);
 bool simd_two_load(Cx *cx, Op *op, const Ev *p, Value *mask, Value *other, Ev *out);
 bool simd_two_store(Cx *cx, const Ev *p, Value *v, Value *mask);
+
+/* simd_step.c: strides along the lanes that only the launch knows. */
+bool simd_step(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out); /* one is STEP */
+Value *simd_step_strip(Cx *cx, Ev ev);
+bool simd_step_load(Cx *cx, Op *op, const Ev *p, Ev *out);
+bool simd_step_store(Cx *cx, const Ev *p, Value *v);
 
 /* simd_mask.c */
 bool simd_in_front(const Cx *cx, int rank, const Ix *ix);

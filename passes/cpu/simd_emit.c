@@ -470,16 +470,18 @@ strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool onl
         accs[i] = op_result(branch, i);
 }
 
-/* The strip where lanes may lie in two runs. */
+/* The strip where lanes may lie in two runs, or `steps` may be any number. */
 static void
-strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs)
+strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs, bool steps)
 {
     Value **two = arena_array(e->n->tmp, Value *, e->nacc + 1);
     Cx pre, cx;
     for (int i = 0; i < e->nacc; i++)
         two[i] = accs[i];
     Op *branch = arm_open(e, b, types, &pre, &cx);
-    cx.fast = cx.two = pre.two = true;
+    cx.fast = true;
+    cx.two = pre.two = !steps;
+    cx.steps = pre.steps = steps;
     strip_eval(e, &cx, two);
     if (!cx.cond) {
         op_erase(branch);
@@ -503,7 +505,7 @@ strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
     const Type *i64 = e->n->i64;
     int w = e->w, piece = simd_run_lanes(e->n, e->g, w);
     if (piece == w) {
-        strip_two(e, b, types, accs);
+        strip_two(e, b, types, accs, false);
         return;
     }
     Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, w),
@@ -515,7 +517,7 @@ strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
         at = build_binary(&in, OP_ADD, lane.v, at);
     e->ix[e->lane] = (Ix){IX_AFF, 0, at};
     e->w = piece;
-    strip_two(e, &in, types, accs);
+    strip_two(e, &in, types, accs, false);
     build_yield(&in, NULL, 0);
     e->w = w;
     e->ix[e->lane] = lane;
@@ -580,6 +582,8 @@ strip_emit(Emit *e, Builder *b, Value **accs)
     Builder slow = builder_at_end(e->n->f, branch->regions[1]);
     if (runs)
         strip_runs(e, &slow, types, accs, runs);
+    else if (cx.stepped && !e->n->f->check)
+        strip_two(e, &slow, types, accs, true);
     else
         strip_slow(e, &slow, types, accs, false);
     build_yield(&slow, accs, e->nacc);

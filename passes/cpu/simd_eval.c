@@ -86,6 +86,8 @@ ev_strip(Cx *cx, Ev ev)
 {
     if (ev.kind == EV_TWO)
         return simd_two_strip(cx, ev);
+    if (ev.kind == EV_STEP)
+        return simd_step_strip(cx, ev);
     if (ev.kind != EV_AFF || cx->w == 1)
         return splat(cx, ev.v);
     bool ptr = ev.v->type->kind == TY_PTR;
@@ -187,6 +189,12 @@ times(Cx *cx, Op *op, const Ix *ix, const Ev *in, Ev *out)
         if (in[a].stride != 1 || (!may && !cx->trust))
             return false;
         c = 1;
+        cx->stepped = true;
+        if (cx->steps) {
+            Value *v0 = build_binary(&cx->b, OP_MUL, in[0].v, in[1].v);
+            *out = (Ev){.kind = EV_STEP, .v = v0, .then = in[!a].v};
+            return true;
+        }
     }
     if (!small(c) || !small(in[a].stride * c))
         return false;
@@ -286,7 +294,7 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
         if (!times(cx, op, ix, in, out))
             return false;
         int a = in[0].kind == EV_AFF ? 0 : 1;
-        if (known(in[!a].v, &c) || cx->trust)
+        if (known(in[!a].v, &c) || cx->trust || out->kind == EV_STEP)
             return true;
         Ev n = simd_eval(cx->pre, op_operand(op, !a), ix);
         Value *one = build_int(&cx->pre->b, n.v->type, 1);
@@ -343,7 +351,7 @@ static Ev
 elementwise(Cx *cx, Op *op, const Ix *ix)
 {
     Ev in[SIMD_MAX_IN], out;
-    bool has_aff = false, has_vec = false, has_two = false;
+    bool has_aff = false, has_vec = false, has_two = false, step = false;
     if (op->noperand > SIMD_MAX_IN)
         bug(&cx->n->s->fail, "elementwise op with %d operands", op->noperand);
     for (int i = 0; i < op->noperand; i++) {
@@ -351,9 +359,12 @@ elementwise(Cx *cx, Op *op, const Ix *ix)
         has_aff |= in[i].kind == EV_AFF;
         has_vec |= in[i].kind == EV_VEC;
         has_two |= in[i].kind == EV_TWO;
+        step |= in[i].kind == EV_STEP;
     }
     if (cx->trust == TRUST_HARMLESS && (leaves(op) || divides(op)))
         return in[0];
+    if (step)
+        return simd_step(cx, op, in, ix, &out) ? out : plain(cx, op, in);
     if (has_two && two(cx, op, in, ix, &out))
         return out;
     bool again = has_two && (divides(op) || leaves(op)) && !has_vec;

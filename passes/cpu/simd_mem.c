@@ -204,9 +204,10 @@ simd_load(Cx *cx, Op *op, const Ix *ix)
         Ev other = simd_other(cx, op, ix);
         in[2] = uniform ? other.v : ev_strip(cx, other);
     }
-    Ev two;
-    if (simd_two_load(cx, op, &p, in[1], in[2], &two))
-        return two;
+    Ev got;
+    if (simd_two_load(cx, op, &p, in[1], in[2], &got) ||
+        (!has_mask && simd_step_load(cx, op, &p, &got)))
+        return got;
     in[0] = uniform || unit ? p.v : ev_strip(cx, p);
     OpKind k = unit ? OP_VLOAD : OP_LOAD;
     AttrList l = {0};
@@ -230,7 +231,8 @@ simd_store(Cx *cx, Op *op, const Ix *ix)
     Ev v = simd_eval(cx, op_operand(op, 1), ix);
     bool unit = p.kind == EV_AFF && p.stride == 1;
     Value *in[3] = {NULL, ev_strip(cx, v), has_mask ? ev_strip(cx, mask) : NULL};
-    if (simd_two_store(cx, &p, in[1], in[2]))
+    if (simd_two_store(cx, &p, in[1], in[2]) ||
+        (!has_mask && simd_step_store(cx, &p, in[1])))
         return;
     in[0] = unit ? p.v : ev_strip(cx, p);
     simd_check(cx, op, in[0], in[2], in[1], cx->w, ix);
