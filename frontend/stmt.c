@@ -607,6 +607,21 @@ static const struct {
     {ND_SKIPPED, "this statement was not understood"},
 };
 
+/* In a constexpr function: the error is what Python would say. */
+static Flow
+exec_raise(Sema *s, const Node *n, Val *ret)
+{
+    const Node *e = n->a, *type = e && e->kind == ND_CALL ? e->a : e;
+    bool named = type && (type->kind == ND_NAME || type->kind == ND_ATTRIBUTE);
+    Val text = e && e->kind == ND_CALL && e->list.n == 1 ? eval_quiet(s, e->list.at[0])
+                                                         : val_error();
+    bool says = text->kind == FE_STR;
+    sema_error(s, n->loc, "%s%s%s", named ? type->name : "an exception",
+               says ? ": " : " is raised", says ? text->u.s : "");
+    *ret = val_error();
+    return FLOW_RETURNED;
+}
+
 static Flow
 exec_statement(Sema *s, const Node *n, const Cont *cont, Val *ret)
 {
@@ -631,6 +646,8 @@ exec_statement(Sema *s, const Node *n, const Cont *cont, Val *ret)
         return FLOW_BREAK;
     if (s->host && n->kind == ND_CONTINUE)
         return FLOW_CONTINUE;
+    if (s->host && n->kind == ND_RAISE)
+        return exec_raise(s, n, ret);
     for (size_t i = 0; i < sizeof rejected / sizeof *rejected; i++)
         if (rejected[i].kind == n->kind) {
             sema_error(s, n->loc, "%s", rejected[i].what);
