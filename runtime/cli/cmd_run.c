@@ -1,4 +1,5 @@
 /* sdc run: one kernel on arrays from files or made on the spot; prints what it wrote. */
+#include "runtime/cli/guard.h"
 #include "runtime/cli/run.h"
 #include "runtime/cli/summary.h"
 
@@ -147,6 +148,7 @@ read_args(Run *r, ArgPass pass)
                              "argument '%.*s': %s", (int)n, text, why);
         a->name = text;
         a->name_len = n;
+        guard_name(a->array.data, arena_strndup(&r->c->arena, text, n));
     }
     return EXIT_FINE;
 }

@@ -3,6 +3,8 @@
    any order, and every number is bounded before it is used. */
 #include "runtime/cli/npy.h"
 
+#include "runtime/cli/guard.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_HEADER = 64 << 10, ALIGN = 64 };
+enum { MAX_HEADER = 64 << 10 };
 static const int64_t MAX_BYTES = (int64_t)1 << 40;
 
 typedef struct Kind {
@@ -38,17 +40,14 @@ array_alloc(Array *a)
         return false;
     a->count = n;
     a->bytes = (size_t)bytes;
-    size_t room = (a->bytes + ALIGN) & ~(size_t)(ALIGN - 1); /* never zero */
-    a->data = aligned_alloc(ALIGN, room);
-    if (a->data)
-        memset(a->data, 0, room);
+    a->data = guard_alloc(a->bytes);
     return a->data != NULL;
 }
 
 void
 array_done(Array *a)
 {
-    free(a->data);
+    guard_free(a->data);
     a->data = NULL;
 }
 

@@ -9,7 +9,7 @@
 
 enum { NPY_MAX_RANK = 16 };
 
-/* Elements in C order; data is 64-byte aligned and malloc'd: array_done frees it. */
+/* Elements in C order; data is 64-byte aligned, see guard.h: array_done frees it. */
 typedef struct Array {
     SdcDtype dtype;
     int rank;
