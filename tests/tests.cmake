@@ -525,6 +525,11 @@ if(TARGET libsdc)
     set_tests_properties(python/package PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+find_program(PYTHON3 python3)
+if(PYTHON3)
+    limited(python/plots golden 60 ${PYTHON3} -m doctest "${T}/repro/svg.py")
+endif()
+
 # ---------------------------------------------------------------- other machines
 if(TARGET sdc)
     limited(aarch64 golden 120 ${BASH} "${T}/aarch64.sh" "${ROOT}"

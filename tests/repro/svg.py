@@ -5,7 +5,7 @@
     write("out.svg", "title", [panel, ..])
 
 Colours follow the reader's screen, light or dark, and are those of sdc plot. A panel with
-log=True has powers of two on both axes.
+log=True has powers of two on both axes; share(panels) gives all the same axes.
 """
 import math
 
@@ -49,9 +49,14 @@ def powers(low, high, count=5):
     return [2.0 ** e for e in range(first, last + 1, every)]
 
 
-def name_of(value):
+def name_of(value, last):
+    """2048 as 2K on an axis that goes on to 8192, as sdc plot has it.
+
+    >>> [name_of(n, 65536) for n in (128, 2048, 8192, 1000)], name_of(2048, 4096)
+    (['128', '2K', '8K', '1000'], '2048')
+    """
     for unit in ("", "K", "M"):
-        if value < 8192 or value % 1024:
+        if last < 8192 or value < 1024 or value % 1024:
             return f"{value:g}{unit}"
         value /= 1024
     return f"{value:g}G"
@@ -64,7 +69,7 @@ def text(value):
 class Panel:
     def __init__(self, title, x, y, log=False, width=WIDTH, height=HEIGHT, one=None):
         self.title, self.x, self.y, self.log, self.one = title, x, y, log, one
-        self.width, self.height, self.series = width, height, []
+        self.width, self.height, self.series, self.shared = width, height, [], None
 
     def line(self, name, points, dashed=False):
         self.series.append((name, sorted(points), "dashed" if dashed else "line"))
@@ -80,7 +85,7 @@ class Panel:
         return min(xs), max(xs), 0.0, max(ys) * 1.06
 
     def draw(self, left, top, names):
-        x0, x1, y0, y1 = self.limits()
+        x0, x1, y0, y1 = self.shared or self.limits()
         scale = math.log2 if self.log else float
         wide, high = self.width - LEFT - RIGHT, self.height - TOP - BOTTOM
         floor, right = top + self.height - BOTTOM, left + self.width - RIGHT
@@ -100,7 +105,7 @@ class Panel:
             x, _ = at((t, y0))
             out.append(f'<path class="axis" d="M{x:.1f} {floor}v5"/><text x="{x:.1f}" '
                        f'y="{floor + 18}" text-anchor="middle">'
-                       f'{name_of(t) if self.log else f"{t:g}"}</text>')
+                       f'{name_of(t, x1) if self.log else f"{t:g}"}</text>')
         if self.one:
             _, y = at((x0, self.one))
             out.append(f'<path class="one" d="M{left + LEFT} {y:.1f}H{right}"/>')
@@ -122,6 +127,20 @@ class Panel:
                 out += [f'<circle class="d{i}" cx="{x:.1f}" cy="{y:.1f}" r="2.8"/>'
                         for x, y in map(at, points)]
         return out
+
+
+def share(panels):
+    """One pair of axes for all, so that their curves can be compared.
+
+    >>> panels = [Panel("", "", ""), Panel("", "", "")]
+    >>> panels[0].line("a", [(1, 2), (2, 5)]); panels[1].line("a", [(0, 10)])
+    >>> share(panels); tuple(round(v, 6) for v in panels[0].shared)
+    (0, 2, 0.0, 10.6)
+    """
+    every = [panel.limits() for panel in panels]
+    for panel in panels:
+        panel.shared = tuple(f(lims[i] for lims in every)
+                             for i, f in enumerate((min, max, min, max)))
 
 
 def write(path, title, panels, columns=None, subtitle=""):
