@@ -71,6 +71,9 @@ def place(v: Any) -> tuple[str, int]:
     if device is not None and kind is not None:
         if kind not in ("cpu", "cuda"):
             raise ArgumentError(f"a tensor on '{kind}': kernels run on cpu and cuda")
+        if getattr(v, "is_sparse", False) or getattr(v, "is_sparse_csr", False):
+            raise ArgumentError("a sparse tensor: kernels take dense ones, and the values "
+                                "and indices of this one")
         return kind, device.index or 0
     if hasattr(v, "__dlpack_device__"):
         number, index = v.__dlpack_device__()

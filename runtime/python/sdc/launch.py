@@ -8,6 +8,7 @@ once, and take the way of shortcut.py from then on.
 from __future__ import annotations
 
 import ctypes as C
+import difflib
 import os
 import sys
 import weakref
@@ -123,7 +124,10 @@ class Launcher:
             elif name in OPTIONS:
                 options[name] = v
             else:
-                raise KeyError(f"{fn}() has neither a parameter nor an option '{name}'")
+                near = difflib.get_close_matches(name, [*names, *OPTIONS], 1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise KeyError(f"{fn}() has neither a parameter nor an option '{name}'"
+                               + hint)
         for p in self.params:
             if p.name not in values:
                 if not p.has_default:

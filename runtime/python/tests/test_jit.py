@@ -155,6 +155,8 @@ def test_errors():
         k.add[(1,)](x, x, x, BLOCK=16)
     with pytest.raises(KeyError, match="nonsense"):
         k.add[(1,)](x, x, x, 16, BLOCK=16, nonsense=1)
+    with pytest.raises(KeyError, match="did you mean 'BLOCK'"):
+        k.add[(1,)](x, x, x, 16, BLOK=16)
     with pytest.raises(sdc.ArgumentError, match="grid"):
         k.add[(-2,)](x, x, x, 16, BLOCK=16)
     with pytest.raises(sdc.ArgumentError, match="grid of"):
@@ -357,3 +359,10 @@ def test_one_name_in_two_files(tmp_path, monkeypatch):
     x, out = np.array([2.0], np.float32), np.zeros(2, np.float32)
     both[(1,)](x, out)
     np.testing.assert_array_equal(out, [9.0, 15.0])
+
+
+def test_sparse_tensors_are_refused(torch):
+    x = torch.ones(4, 4)
+    for sparse in (x.to_sparse(), x.to_sparse_csr()):
+        with pytest.raises(sdc.ArgumentError, match="a sparse tensor"):
+            k.add[(1,)](sparse, x, x, 16, BLOCK=16)
