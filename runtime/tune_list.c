@@ -159,7 +159,9 @@ tune_list(Session *s, void *arg)
         return SDC_OK; /* the messages decide */
     if (!f.n && !t->o->search) {
         diag_error(&s->diag, (Loc){0},
-                   "'%s' has no @triton.autotune: nothing to choose from", t->info->name);
+                   "'%s' has no @triton.autotune: nothing to choose from without a "
+                   "search (--search)",
+                   t->info->name);
         return SDC_OK;
     }
     bool ok = f.n ? add_listed(t, s, fm, &f) : tune_add(t, t->o->bind, t->o->nbind);
