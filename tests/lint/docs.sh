@@ -50,4 +50,9 @@ done < <(awk '
             $0 = substr($0, RSTART + RLENGTH)
         }
     }' "${pages[@]}")
+# Messages that questions are about are messages of the sources.
+while IFS= read -r text; do
+    grep -rqF --include='*.c' -e "$text" frontend runtime passes ||
+        { echo "docs/faq.md: nothing says '$text'"; bad=1; }
+done < <(sed -nE 's/^### `(.*)`$/\1/p' docs/faq.md)
 exit $bad
