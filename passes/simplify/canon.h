@@ -27,5 +27,7 @@ CanonAccess canon_access(Builder *b, Op *op, Value **gives);
 
 /* Structured ops: changes or erases `op` itself. True when it did. */
 bool canon_control(Builder *b, Op *op);
+/* A while loop: as a for loop, where it counts. */
+bool canon_while(Builder *b, Op *loop);
 
 #endif

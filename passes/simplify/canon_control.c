@@ -187,6 +187,8 @@ canon_control(Builder *b, Op *op)
         return control_if(b, op);
     if (op->kind == OP_FOR)
         return control_for(b, op);
+    if (op->kind == OP_WHILE)
+        return canon_while(b, op);
     if (op->kind == OP_ASSUME && value_is_int(op_operand(op, 0), 1)) {
         op_erase(op);
         return true;
