@@ -3,7 +3,8 @@
    vectors of few elements a thread loaded again, where the load stands: those are in the
    first cache then, and an exchange takes a barrier. Not where dots are, whose loads
    are pipelined and are read out of shared memory in any layout
-   (passes/schedule/stage_read.c).
+   (passes/schedule/stage_read.c); but for a short list of rows, which only addresses of
+   these need: it is not pipelined, and the exchange would stand in front of the copies.
 
    A tile that is computed with in the layout of sums (what is added to a matmul) is
    loaded by the warps that hold the sums: the layout of the sums with the elements of one
@@ -16,14 +17,34 @@
 #include "ir/base/util.h"
 #include "passes/layout/layout.h"
 
-enum { REMAT_DEPTH = 64, REMAT_OPS = 256, LOAD_REGS = 16 };
+enum { REMAT_DEPTH = 64, REMAT_OPS = 256, LOAD_REGS = 16, ROW_REGS = 4 };
+
+/* Do addresses and masks of loads need it, and nothing else? */
+static bool
+names_rows(const Value *v, int depth, int *left)
+{
+    if (depth > REMAT_DEPTH || --*left < 0)
+        return false;
+    value_each_use(v, u)
+    {
+        const Op *op = u->user;
+        bool load = op->kind == OP_LOAD && u->index < 2;
+        if (!load && (!op_is(op, T_PURE) || op->nregion || op->kind == OP_DOT ||
+                      !names_rows(&op->results[0], depth + 1, left)))
+            return false;
+    }
+    return v->uses;
+}
 
 static bool
 is_short_load(const Op *op, const Layout *to)
 {
+    int left = REMAT_OPS;
+    bool dots = region_has(op->parent, OP_DOT);
     return op->kind == OP_LOAD && op->results[0].type->rank == 1 &&
-           !attr_has(&op->attrs, ATTR_VOLATILE) && layout_regs(to) <= LOAD_REGS &&
-           !region_has(op->parent, OP_DOT);
+           !attr_has(&op->attrs, ATTR_VOLATILE) &&
+           layout_regs(to) <= (dots ? ROW_REGS : LOAD_REGS) &&
+           (!dots || names_rows(&op->results[0], 0, &left));
 }
 
 static bool
