@@ -8,13 +8,21 @@
 
 #include <string.h>
 
-enum { ALIGN = 16, LINE = 128, L2_256B = 3 };
+enum { ALIGN = 16, LINE = 128, L2_128B = 2, L2_256B = 3 };
 
 /* CUtensorMapSwizzle */
 static int
 swizzle_code(int bytes)
 {
     return bytes == 128 ? 3 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0;
+}
+
+/* CUtensorMapL2promotion: how much DRAM is asked for at a time. Of rows narrower than a
+   line the next copies bring what 256 bytes would ask for ahead, and L2 has it too long. */
+static int
+promotion_code(const SdcrtMap *map)
+{
+    return (int)map->box[0] * map->elem_bytes < LINE ? L2_128B : L2_256B;
 }
 
 static int64_t
@@ -159,7 +167,7 @@ encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap 
     }
     int code = c->d.map_tiled(out, map->dtype, map->rank, (void *)(uintptr_t)base, dim,
                               stride, map->box, step, 0, swizzle_code(map->swizzle),
-                              L2_256B, map->nan);
+                              promotion_code(map), map->nan);
     if (!code)
         return SDCRT_OK;
     SdcrtStatus status =

@@ -556,6 +556,7 @@ cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address,
     state.maps++;
     state.last_map[0] = words[1];
     state.last_map[1] = words[2];
+    state.promotions[promotion]++;
     pthread_mutex_unlock(&lock);
     return OK;
 }

@@ -42,6 +42,7 @@ typedef struct FakeCuda {
     long launches;
     long maps;            /* tensor maps made */
     uint64_t last_map[2]; /* sizes of the last one, fastest first */
+    int promotions[4];    /* maps of each CUtensorMapL2promotion */
     FakeLaunch last;
     void *captured; /* the stream whose launches are kept */
 } FakeCuda;

@@ -202,6 +202,39 @@ START_TEST(maps_of_loads_alone)
 }
 END_TEST
 
+/* L2 asks DRAM for two lines of rows as wide as a line, and for one of narrower rows. */
+START_TEST(narrow_rows_are_not_asked_ahead)
+{
+    static const char tk[] =
+        "import triton\n"
+        "import triton.language as tl\n"
+        "@triton.jit\n"
+        "def nt(a, b, c, K, W: tl.constexpr):\n"
+        "    x = tl.make_tensor_descriptor(a, [128, K], [K, 1], [128, W])\n"
+        "    y = tl.make_tensor_descriptor(b, [128, K], [K, 1], [128, W])\n"
+        "    acc = tl.zeros((128, 128), dtype=tl.float32)\n"
+        "    for k in range(0, K, W):\n"
+        "        acc = tl.dot(x.load([0, k]), y.load([0, k]).T, acc)\n"
+        "    i = tl.arange(0, 128)\n"
+        "    tl.store(c + i[:, None] * 128 + i[None, :], acc)\n";
+    static const char *const binds[2][1] = {{"W=64"}, {"W=32"}};
+    Env e = setup();
+    SdcModule *mod;
+    SdcFunction *f;
+    ck_assert_int_eq(
+        sdc_module_load_text(e.cx, "nt.tk", tk, sizeof tk - 1, SDC_LANG_AUTO, &mod),
+        SDC_OK);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(sdc_function_get(mod, "nt", binds[i], 1, &f), SDC_OK);
+        SdcStatus s = sdc_launch(f, sdc_grid(1, 1, 1), e.args, 4, NULL);
+        ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
+        ck_assert_int_eq(e.fake->promotions[2], 2 * i);
+        ck_assert_int_ge(e.fake->promotions[3], 2);
+    }
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 /* As many programs as run at once; how many were asked for is a parameter more. */
 START_TEST(programs_in_turn)
 {
@@ -349,6 +382,7 @@ main(void)
     tcase_add_test(t, without_a_map_other_code_runs);
     tcase_add_test(t, one_module_a_launch);
     tcase_add_test(t, maps_of_loads_alone);
+    tcase_add_test(t, narrow_rows_are_not_asked_ahead);
     tcase_add_test(t, programs_in_turn);
     tcase_add_test(t, whole_numbers_of_tiles);
     tcase_add_test(t, written_by_the_kernel);
