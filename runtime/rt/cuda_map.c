@@ -18,7 +18,8 @@ swizzle_code(int bytes)
 }
 
 /* CUtensorMapL2promotion: how much DRAM is asked for at a time. Of rows narrower than a
-   line the next copies bring what 256 bytes would ask for ahead, and L2 has it too long. */
+   line the next copies bring what 256 bytes would ask for ahead, and L2 has it too
+   long. */
 static int
 promotion_code(const SdcrtMap *map)
 {
