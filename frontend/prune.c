@@ -1,9 +1,10 @@
 /* @triton.autotune(prune_configs_by={...}): the author's own functions, run before
    anything is compiled.
 
-       early_config_prune(configs, named_args, **kwargs)   the configurations that are
-   left perf_model(**named_args_and_config)                 a guess of the time top_k how
-   many of the best guesses, or which share of all
+       early_config_prune(configs, named_args, **kwargs)   returns those that are left
+       perf_model(**named_args_and_config)                 returns a guess of the time
+       top_k                                               how many of the best guesses,
+                                                           or which share of all
 
    They run with the Python that functions for constants have; what asks the device or a
    tensor for more is not known here, and then nothing is pruned, with a warning. */
@@ -110,8 +111,8 @@ run_early(Prune *p, Py fn)
     memset(p->keep, 0, sizeof *p->keep * (size_t)count);
     for (int i = 0; i < left->n; i++) {
         Val at = host_item(left->u.items[i], "@index");
-        if (!at || !val_is_int(at))
-            return false;
+        if (!at || !val_is_int(at) || at->u.i < 0 || at->u.i >= count)
+            return false; /* no configuration of ours: the function made it */
         p->keep[at->u.i] = true;
     }
     return true;
