@@ -414,7 +414,7 @@ gen_widened(Gen *g, const Op *op, LLVMValueRef *in)
     ScalarKind k = type_elem(op_operand(op, 0)->type)->scalar;
     bool native = k == SK_F32 || k == SK_F64 ||
                   (k == SK_F16 && g->target->native_f16 && op->kind != OP_LIBM);
-    LLVMTypeRef bf16 = op->kind == OP_CMPF && k == SK_BF16 && g->info.sm >= 90
+    LLVMTypeRef bf16 = op->kind == OP_CMPF && k == SK_BF16 && g->info.bf16
                            ? LLVMBFloatTypeInContext(g->cx) /* setp takes it */
                            : NULL;
     LLVMValueRef x[4];

@@ -81,9 +81,9 @@ choose_instruction(Gen *g, Atomic *a)
     a->name = NULL; /* arithmetic on 16 bits: additions of floats alone */
     if (type != 'f' || a->code->op != LLVMAtomicRMWBinOpFAdd)
         return;
-    if (k == SK_BF16 && g->info.sm >= 90)
+    if (k == SK_BF16 && g->info.bf16)
         snprintf(a->type, sizeof a->type, "bf16");
-    if (k == SK_F16 || (k == SK_BF16 && g->info.sm >= 90))
+    if (k == SK_F16 || (k == SK_BF16 && g->info.bf16))
         a->name = "add.noftz";
 }
 
@@ -91,7 +91,7 @@ choose_instruction(Gen *g, Atomic *a)
 static void
 choose_run(Gen *g, Atomic *a)
 {
-    int bytes = g->info.sm >= 90 ? NV_ACCESS_BYTES : a->bits == 16 ? 4 : 0;
+    int bytes = g->info.atomic_runs ? NV_ACCESS_BYTES : a->bits == 16 ? 4 : 0;
     a->run = (NvRun){.n = 1};
     if (!a->code || !a->name || a->code->type != 'f' || a->bits == 64)
         return;

@@ -17,7 +17,6 @@
 
 enum {
     GROUP = 4, /* warps that registers are given to together */
-    SM_REGS = 65536,
     MAX_THREAD_REGS = 255,
     MIN_BUDGET = 24,
     MAX_BUDGET = 256,
@@ -92,9 +91,9 @@ meet_cluster(Gen *g, const Op *op)
 
 /* Registers that each thread has at first. */
 static int
-launch_regs(const Op *op, int warps)
+launch_regs(const Gen *g, const Op *op, int warps)
 {
-    int regs = SM_REGS / (32 * warps * nv_blocks(op)) & ~7;
+    int regs = g->info.registers / (32 * warps * nv_blocks(op)) & ~7;
     return regs > MAX_THREAD_REGS ? MAX_THREAD_REGS & ~7 : regs;
 }
 
@@ -124,11 +123,11 @@ check(Gen *g, const Op *op)
             return false;
         }
     }
-    if (sum > launch_regs(op, total) * total / GROUP) {
+    if (sum > launch_regs(g, op, total) * total / GROUP) {
         diag_error(&g->s->diag, op->loc,
                    "the roles need %d registers, for one thread of each warpgroup "
                    "together: a block of %d warps has %d",
-                   sum, total, launch_regs(op, total) * total / GROUP);
+                   sum, total, launch_regs(g, op, total) * total / GROUP);
         return false;
     }
     return true;
@@ -138,7 +137,7 @@ static void
 set_registers(Gen *g, const Op *op, int role)
 {
     const Attr *regs = attr_find(&op->attrs, ATTR_REGS);
-    int have = launch_regs(op, nv_launch_warps(g->func));
+    int have = launch_regs(g, op, nv_launch_warps(g->func));
     if (!regs || regs->v.ints[role] == have)
         return;
     LLVMValueRef n = ll_int(g->i32, regs->v.ints[role]);

@@ -1,5 +1,4 @@
-/* The table of targets. Shared memory: opt-in maximum per block of each architecture,
-   from the CUDA programming guide's table of compute capabilities. */
+/* The table of targets, from ir/target.def. */
 #include "ir/target.h"
 
 #include "ir/base/util.h"
@@ -10,25 +9,8 @@ static const struct {
     const char *name;
     TargetInfo info;
 } targets[] = {
-    {"cpu", {.warp_size = 1, .vector_bytes = 32}},
-    {"sm_80", {.gpu = true, .sm = 80, .warp_size = 32, .shared_bytes = 166912}},
-    {"sm_86", {.gpu = true, .sm = 86, .warp_size = 32, .shared_bytes = 101376}},
-    {"sm_89", {.gpu = true, .sm = 89, .warp_size = 32, .shared_bytes = 101376}},
-    {"sm_90",
-     {.gpu = true, .sm = 90, .tma = true, .warp_size = 32, .shared_bytes = 232448}},
-    {"sm_90a",
-     {.gpu = true,
-      .sm = 90,
-      .feature_a = true,
-      .tma = true,
-      .tensor_maps = true,
-      .wgmma = true,
-      .warp_size = 32,
-      .shared_bytes = 232448}},
-    {"sm_100",
-     {.gpu = true, .sm = 100, .tma = true, .warp_size = 32, .shared_bytes = 232448}},
-    {"sm_120",
-     {.gpu = true, .sm = 120, .tma = true, .warp_size = 32, .shared_bytes = 101376}},
+#define TARGET(name, ...) {name, {__VA_ARGS__}},
+#include "ir/target.def"
 };
 
 bool
@@ -46,5 +28,9 @@ target_info(const char *name, TargetInfo *out)
 const char *
 target_names(void)
 {
-    return "cpu, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_120";
+    static const char names[] =
+#define TARGET(name, ...) ", " name
+#include "ir/target.def"
+        ;
+    return names + 2;
 }

@@ -19,7 +19,6 @@
 enum {
     MAX_REGISTERS = 255,
     OTHER_REGISTERS = 24, /* of a thread at least: addresses, indices, fragments */
-    REGISTERS = 65536,    /* of an SM, which these numbers are of, too */
     WARPS = 64,
     PROGRAMS = 32,
     CACHE_BYTES = 64,  /* a cycle, where tiles are read more than once, ... */
@@ -44,7 +43,8 @@ static double
 residents(const TuneWork *w, int64_t registers, int64_t shared)
 {
     double n = fmin(PROGRAMS, floor((double)WARPS / w->warps));
-    n = fmin(n, floor(REGISTERS / (double)(max_i64(registers, 32) * 32 * w->warps)));
+    double threads = 32.0 * w->warps;
+    n = fmin(n, floor(w->target->registers / ((double)max_i64(registers, 32) * threads)));
     if (shared > 0)
         n = fmin(n, floor((double)w->target->shared_bytes / (double)shared));
     return fmax(n, 1);

@@ -32,7 +32,7 @@ convert_exchange(const Op *op, const TargetInfo *t)
     int64_t limit = attr_int(&op->attrs, ATTR_BYTES, EXCHANGE_LIMIT);
     limit = min_i64(limit, t->shared_bytes);
     const Type *e = type_elem(from);
-    int units = t->sm >= 90 ? EXCHANGE_LDMATRIX | EXCHANGE_STMATRIX : EXCHANGE_LDMATRIX;
+    int units = EXCHANGE_LDMATRIX | (t->stmatrix ? EXCHANGE_STMATRIX : 0);
     if (e->kind == TY_PTR || e->scalar == SK_I1)
         units = 0;
     return layout_exchange(from->layout, to->layout, shared_elem_bytes(from), limit,

@@ -43,7 +43,6 @@
 bool pass_specialize(Func *f, PassCx *cx);
 
 enum {
-    SM_REGS = 65536,
     GROUP_THREADS = 128,
     PRODUCER_REGS = 40,
     COPIER_REGS = 80,
@@ -159,7 +158,7 @@ static void
 share_registers(Specialize *sp, int groups, int producer)
 {
     int all = groups + (sp->ncopy ? 2 : 1), copier = sp->ncopy ? COPIER_REGS : 0;
-    int launched = SM_REGS / GROUP_THREADS / all / sp->blocks & ~7;
+    int launched = sp->target->registers / GROUP_THREADS / all / sp->blocks & ~7;
     int each = (launched * all - producer - copier) / groups & ~7;
     sp->regs[SP_PRODUCER] = producer;
     sp->regs[SP_COPIER] = copier;
@@ -191,7 +190,7 @@ fits(Specialize *sp)
     enum { OPERANDS = 16 };
     int groups = sp->f->num_warps / 4, sums = largest_sums(sp->f->body, 0);
     int words = mma_registers(sp->f->body) / (GROUP_THREADS * groups);
-    int launched = SM_REGS / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
+    int launched = sp->target->registers / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
     if (sums + OPERANDS > launched)
         return specialize_refuse(
             sp, "accumulators of %d registers and a launch with %d do not go together",
