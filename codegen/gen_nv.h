@@ -28,7 +28,7 @@ typedef struct Nv {
     LLVMValueRef tid;        /* thread of the role or program, 0 .. 32 * warps - 1 */
     LLVMValueRef lane, warp; /* its parts */
     int warps, barrier;      /* of the role, or the program: how many; its barrier */
-    int turn; /* the first of the barriers that warpgroups alternate (ping-pong) by */
+    int pingpong; /* the first of the barriers that warpgroups alternate (ping-pong) by */
     LLVMBasicBlockRef entry; /* where what depends on the thread alone is computed */
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */

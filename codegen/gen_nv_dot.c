@@ -76,7 +76,7 @@ narrow_sums(Multiply *p, Regs *out)
 }
 
 static bool
-open_product(Gen *g, const Op *op, Multiply *p, Regs **out)
+open_dot(Gen *g, const Op *op, Multiply *p, Regs **out)
 {
     const Value *v = &op->results[0];
     *p = (Multiply){.g = g, .op = op};
@@ -97,7 +97,7 @@ nv_dot(Gen *g, const Op *op)
 {
     Multiply p;
     Regs *out;
-    if (!open_product(g, op, &p, &out))
+    if (!open_dot(g, op, &p, &out))
         return false;
     for (int i = 0; i < 2; i++) {
         const Value *v = op_operand(op, i);
@@ -367,7 +367,7 @@ nv_local_dot(Gen *g, const Op *op)
     Loop lp = {0};
     Multiply *p = &lp.p;
     Regs *out;
-    if (!open_product(g, op, p, &out))
+    if (!open_dot(g, op, p, &out))
         return false;
     lp.inner = (int)op_operand(op, 0)->type->shape[p->l[2]->rank - 1];
     choose_parts(&lp);

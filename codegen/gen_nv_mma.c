@@ -265,15 +265,15 @@ typedef struct Frag {
     LLVMValueRef word[MAX_PARTS][4];
 } Frag;
 
-typedef struct Product {
+typedef struct MmaSteps {
     Multiply *p;
     int depth;                /* instructions along k */
     Regs parts[2][MAX_PARTS]; /* of the operands */
     Map frags[2];             /* coordinates of the first + 1 -> Frag[depth] */
-} Product;
+} MmaSteps;
 
 static Frag *
-fragments(Product *x, int op, uint32_t first)
+fragments(MmaSteps *x, int op, uint32_t first)
 {
     const Multiply *p = x->p;
     const void *key = (const void *)(uintptr_t)(first + 1);
@@ -302,7 +302,7 @@ typedef struct Block {
 } Block;
 
 static bool
-open_block(Product *x, int reg, Block *out)
+open_block(MmaSteps *x, int reg, Block *out)
 {
     const Multiply *p = x->p;
     uint32_t c = layout_at(p->l[2], LD_REG, (uint32_t)reg);
@@ -339,7 +339,7 @@ bool
 nv_multiply_mma(Multiply *p)
 {
     Gen *g = p->g;
-    Product x = {.p = p, .depth = (1 << p->l[0]->lg[p->l[0]->rank - 1]) / p->m->k};
+    MmaSteps x = {.p = p, .depth = (1 << p->l[0]->lg[p->l[0]->rank - 1]) / p->m->k};
     Regs *sum = &p->r[2];
     bool half = p->m->acc == SK_F16;
     int n = 0;

@@ -166,7 +166,7 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
     LLVMPositionBuilderAtEnd(g->b, nv->entry);
     nv->warps = warps;
     nv->barrier = role + 1;
-    nv->turn = op->nregion + 1;
+    nv->pingpong = op->nregion + 1;
     nv->elected = NULL;
     nv->tid = LLVMBuildSub(g->b, program.tid, ll_int(g->i32, 32 * first), "");
     nv->warp = LLVMBuildLShr(g->b, nv->tid, ll_int(g->i32, 5), "");
@@ -183,13 +183,13 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
     return ok;
 }
 
-/* Turns are named barriers as well, one for each warpgroup, which it and the one that
-   passes the turn on to it meet at. */
+/* Warpgroups alternate by named barriers as well, one for each of them, where it meets
+   the one that goes in front of it. */
 bool
 nv_pingpong(Gen *g, const Op *op)
 {
     const Nv *nv = nv_of(g);
-    int groups = nv_warps(g) / GROUP, first = nv->turn;
+    int groups = nv_warps(g) / GROUP, first = nv->pingpong;
     if (groups < 2 || !first)
         return gen_unsupported(g, op, "outside of a role of several warpgroups") != NULL;
     LLVMValueRef group = LLVMBuildLShr(g->b, nv_uniform_warp(g), ll_int(g->i32, 2), "");

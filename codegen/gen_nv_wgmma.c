@@ -200,7 +200,7 @@ plain(Gen *g, const char *text)
 
 /* ---- the op */
 
-typedef struct Product {
+typedef struct WgmmaDot {
     Gen *g;
     const Wgmma *w;
     int n, warps[2];
@@ -220,10 +220,10 @@ typedef struct Product {
     uint32_t row[MAX_ROWS];
     int nrow;
     LLVMValueRef group[2]; /* this thread's warpgroup, along rows and columns */
-} Product;
+} WgmmaDot;
 
 static void
-find_group(Product *p)
+find_group(WgmmaDot *p)
 {
     Gen *g = p->g;
     LLVMValueRef warp = LLVMBuildLShr(g->b, nv_uniform_warp(g), ll_int(g->i32, 2), "");
@@ -234,7 +234,7 @@ find_group(Product *p)
 
 /* The low word for this warpgroup's part of a buffer: rows of 64 or columns of n. */
 static LLVMValueRef
-group_part(Product *p, const Buffer *b, int which)
+group_part(WgmmaDot *p, const Buffer *b, int which)
 {
     Gen *g = p->g;
     int size = which == 0 ? ROWS : p->n,
@@ -250,7 +250,7 @@ group_part(Product *p, const Buffer *b, int which)
    sees them as defined by the time the dot begins only when nothing makes them in
    between. */
 static bool
-gather(Product *p, const Layout *l, int first, int from, int depth)
+gather(WgmmaDot *p, const Layout *l, int first, int from, int depth)
 {
     Gen *g = p->g;
     uint32_t m = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)first), 0);
@@ -274,7 +274,7 @@ gather(Product *p, const Layout *l, int first, int from, int depth)
 }
 
 static LLVMValueRef *
-words_of(const Product *p, uint32_t m)
+words_of(const WgmmaDot *p, uint32_t m)
 {
     int i = 0;
     while (p->row[i] != m)
@@ -285,7 +285,7 @@ words_of(const Product *p, uint32_t m)
 /* Rows m.., columns c.. of the result, n of them: the steps along k from `first` to
    `end`. `d`: its registers. */
 static void
-block(Product *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, int first,
+block(WgmmaDot *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, int first,
       int end)
 {
     Gen *g = p->g;
@@ -311,7 +311,7 @@ block(Product *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, int
    buffer, whose elements may lie as accumulators lie in registers
    (passes/mma/lower_wgmma.c). A left operand in memory must lie alike. */
 static bool
-find_order(Product *p)
+find_order(WgmmaDot *p)
 {
     int bytes = p->mem[1].bytes;
     for (int k = 0; k < p->w->k; k++)
@@ -329,13 +329,13 @@ find_order(Product *p)
 }
 
 static bool
-open_product(Gen *g, const Op *op, Product *p)
+open_wgmma(Gen *g, const Op *op, WgmmaDot *p)
 {
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
     const Type *acc = op->results[0].type->elem;
     const Attr *part = attr_find(&op->attrs, ATTR_PART);
     bool pairs;
-    *p = (Product){.g = g, .a_regs = a->type->kind == TY_TILE, .of = a};
+    *p = (WgmmaDot){.g = g, .a_regs = a->type->kind == TY_TILE, .of = a};
     p->la = a->type->layout;
     p->by_steps = wgmma_by_steps(op);
     for (int i = 0; i < COUNT_OF(wgmmas); i++)
@@ -397,7 +397,7 @@ settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
 /* The fragments of step i, when the dots that had their registers are done: those of
    the last few go on. What comes next is on its way then. */
 static void
-read_step(Product *p, int i)
+read_step(WgmmaDot *p, int i)
 {
     enum { DEPTH = 4 };
     char text[64];
@@ -446,7 +446,7 @@ promote(Gen *g, Piece *x, int pending)
 /* The words of a left operand in registers, for the steps of a part and the 64 rows of
    the accumulator's registers from r on. */
 static bool
-gather_part(Product *p, const Layout *l, int r)
+gather_part(WgmmaDot *p, const Layout *l, int r)
 {
     uint32_t n = (uint32_t)p->w->k;
     LeftPart part = {.n = n};
@@ -467,7 +467,7 @@ gather_part(Product *p, const Layout *l, int r)
    at a time, threads add it while the unit is at their next one, or at one of another
    warpgroup. All is done behind the op. */
 static bool
-gen_promoted(Gen *g, const Op *op, Product *p, const Regs *acc, Regs *out)
+gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
 {
     const Layout *l = op->results[0].type->elem->layout;
     int most = (int)attr_int(&op->attrs, ATTR_MAX_IMPRECISE, 0);
@@ -504,12 +504,12 @@ gen_promoted(Gen *g, const Op *op, Product *p, const Regs *acc, Regs *out)
 }
 
 static bool
-gen_product(Gen *g, const Op *op)
+gen_wgmma(Gen *g, const Op *op)
 {
-    Product p;
+    WgmmaDot p;
     const Value *v = &op->results[0];
     const Regs *acc = nv_regs(g, op_operand(op, 2));
-    if (!acc || !open_product(g, op, &p))
+    if (!acc || !open_wgmma(g, op, &p))
         return false;
     Regs *out = nv_define(g, v, acc->n);
     const Layout *l = v->type->elem->layout;
@@ -547,5 +547,5 @@ gen_product(Gen *g, const Op *op)
 bool
 nv_wgmma(Gen *g, const Op *op)
 {
-    return op->kind == OP_WGMMA ? gen_product(g, op) : nv_wgmma_wait(g, op);
+    return op->kind == OP_WGMMA ? gen_wgmma(g, op) : nv_wgmma_wait(g, op);
 }

@@ -545,14 +545,14 @@ rule_histogram(RuleCx *c)
 }
 
 bool
-rule_product(const Type *a, const Type *b, const Type *acc)
+rule_dot_elems(const Type *a, const Type *b, const Type *acc)
 {
     bool all_float = type_is_float(a) && type_is_float(b) && type_is_float(acc);
     return all_float || (type_is_int(a) && type_is_int(b) && type_is_int(acc));
 }
 
 bool
-rule_product_sizes(RuleCx *c)
+rule_dot_sizes(RuleCx *c)
 {
     const Type *a = opnd(c, 0), *b = opnd(c, 1), *acc = opnd(c, 2);
     int r = acc->rank;
@@ -568,7 +568,7 @@ rule_product_sizes(RuleCx *c)
         return rule_fail(c, "accumulator must be %lldx%lld, not %s",
                          (long long)a->shape[r - 2], (long long)b->shape[r - 1],
                          rule_str(c, acc));
-    return rule_product(a->elem, b->elem, acc->elem) ||
+    return rule_dot_elems(a->elem, b->elem, acc->elem) ||
            rule_fail(c, "elements must be numbers, all floats or all integers");
 }
 
@@ -576,7 +576,7 @@ bool
 rule_dot(RuleCx *c)
 {
     if (!need_tile(c, 0) || !need_tile(c, 1) || !need_tile(c, 2) ||
-        !rule_product_sizes(c))
+        !rule_dot_sizes(c))
         return false;
     c->out[0] = opnd(c, 2);
     return true;

@@ -28,10 +28,10 @@ opnd(const RuleCx *c, int i)
 const Type *rule_given(const RuleCx *c, int i); /* result type or NULL */
 const Type *rule_scalar(const RuleCx *c, ScalarKind k);
 const char *rule_str(RuleCx *c, const Type *t);
-/* Elements of a product and its sum: all floats, or all integers. */
-bool rule_product(const Type *a, const Type *b, const Type *acc);
-/* Do the sizes and elements of a product's three operands agree? */
-bool rule_product_sizes(RuleCx *c);
+/* Elements of a dot and its accumulator: all floats, or all integers. */
+bool rule_dot_elems(const Type *a, const Type *b, const Type *acc);
+/* Do the sizes and elements of a dot's three operands agree? */
+bool rule_dot_sizes(RuleCx *c);
 /* `to` has the rows of `from`, of that kind, or shorter ones, and {pred} orders them. */
 bool rule_rows_of(RuleCx *c, const Type *to, const Type *from, TypeKind kind);
 bool rule_is_int(const Type *t, int bits); /* scalar integer of that width */

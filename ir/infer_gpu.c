@@ -93,7 +93,7 @@ rule_local_dot(RuleCx *c)
     if (opnd(c, 2)->kind != TY_TILE)
         return rule_fail(c, "needs an accumulator tile, not %s", rule_str(c, opnd(c, 2)));
     c->out[0] = opnd(c, 2);
-    return rule_product_sizes(c);
+    return rule_dot_sizes(c);
 }
 
 bool

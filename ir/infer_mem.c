@@ -277,7 +277,7 @@ rule_buf_dot(RuleCx *c)
                  b->shape[r - 1 - tb] == acc->shape[r - 1];
     for (int i = 0; i < r - 2; i++)
         agree &= a->shape[i] == acc->shape[i] && b->shape[i] == acc->shape[i];
-    if (agree && !rule_product(a->elem, b->elem, acc->elem))
+    if (agree && !rule_dot_elems(a->elem, b->elem, acc->elem))
         return rule_fail(c, "elements must be numbers, all floats or all integers");
     if (c->op->noperand > 3 && opnd(c, 3) != rule_scalar(c, SK_I1))
         return rule_fail(c, "the last operand must be i1");

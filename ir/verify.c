@@ -34,7 +34,7 @@ violation(Verifier *v, const Op *op, const char *fmt, ...)
                op ? op_info[op->kind].name : "", op ? "': " : "", b.s);
 }
 
-/* A product that is in flight may only be added to, awaited or handed on. */
+/* A dot in flight may only be added to, awaited or handed on. */
 static bool
 takes_async(const Op *op, int i)
 {

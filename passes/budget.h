@@ -27,7 +27,7 @@ typedef struct Budget {
     bool no_sends; /* no results by TMA */
     bool no_shares; /* operands of mma change hands in parts, not through buffers */
     bool shares;   /* pass share has made buffers */
-    bool double_buffers;    /* pass turns has made second buffers */
+    bool double_buffers;    /* pass double-buffer has made second buffers */
     bool tiles;    /* pass stage-plan lets tiles that threads alone read are pipelined */
     bool again;    /* the passes are to run again with this choice */
     int nstep;

@@ -1,4 +1,4 @@
-/* Loads in loops of products whose elements repeat: each address is asked for once.
+/* Loads in loops of dots whose elements repeat: each address is asked for once.
 
        %k = divs %r, splat(8)             // 0 x 8, 1 x 8, ..
        %p = addptr %q, %k * %n            %p' = addptr %q', arange(8) * %n

@@ -13,7 +13,7 @@
    was before and the loads are masked, for any size of the matrix.
 
    That is the same where the elements along that dimension whose index was bent are not
-   seen: followed from the index through addresses, loads, elementwise work, products (not
+   seen: followed from the index through addresses, loads, elementwise work, dots (not
    along their inner dimension), reductions along other dimensions and what loops carry,
    they only reach stores whose masks leave them out. What cannot be shown to stays as it
    is (and may be passes/access/assume_divisible.c's). */

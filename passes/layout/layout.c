@@ -84,9 +84,9 @@ pass_layout(Func *f, PassCx *cx)
     each_op(&p, f->body, layout_anchor_address, 0);
     layout_flow(&p, false);
     each_op(&p, f->body, layout_anchor_dot, 0);
-    p.products = true;
+    p.dots_only = true;
     layout_flow(&p, true);
-    p.products = false;
+    p.dots_only = false;
     each_op(&p, f->body, layout_anchor_data, 0);
     layout_flow(&p, true);
     each_op(&p, f->body, layout_follow_address, 0);

@@ -1,14 +1,15 @@
 /* What the files of the layout pass share (layout*.c). The order of work, each step in
    the file of that name:
 
-       anchor   accesses of memory and matmuls say which layouts they want
-       widen    operands of 8 bits that no unit multiplies become halves
-       dot      layouts of dots
-       turn     dots that a warpgroup can compute only transposed
-       flow     from there along the data: results, loops, reductions
-       fix      what nothing reached follows its users; where an operand still has another
-                layout than its user needs, a convert_layout is put in between
-       remat    conversions of what is cheap to compute become a second computation */
+       more_warps  dots whose accumulators do not fit into few warps' registers
+       widen       operands of 8 bits that no unit multiplies become halves
+       dot         layouts of dots
+       swap_ab     dots that a warpgroup can compute only transposed
+       anchor      what wants a layout, the surest first: addresses, dots, data, the rest
+       flow        after each of them, from there along the data: results, loops, reduce
+       fix         what nothing reached follows its users; where an operand still has
+                   another layout than its user needs, a convert_layout is put in between
+       remat       conversions of what is cheap to compute become a second computation */
 #ifndef SDC_PASSES_LAYOUT_LAYOUT_H
 #define SDC_PASSES_LAYOUT_LAYOUT_H
 
@@ -47,7 +48,7 @@ typedef struct Layouts {
     Vec(Choice) choices;
     Vec(Value *) work;  /* values whose layout has yet to flow on */
     Vec(Value *) later; /* into loops that do not multiply, behind what those load */
-    bool products;      /* layouts of dots flow, and of nothing else */
+    bool dots_only;     /* layouts of dots flow, and of nothing else */
     Vec(Op *) converts;
     Map dots;  /* Op -> DotPlan */
     Vec(int64_t) paired; /* elements of what is joined or split in pairs */

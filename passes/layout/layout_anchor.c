@@ -298,7 +298,7 @@ unmoved(const Value *v)
 /* The sum of a dot that is added to memory: the lanes that share a row of a fragment
    fill a sector together, so nothing is gained by an exchange before. */
 static bool
-adds_product(const Op *op)
+adds_dot(const Op *op)
 {
     return op->kind == OP_ATOMIC_RMW && !op->results[0].uses &&
            layout_from_dot(unmoved(op_operand(op, 1)));
@@ -320,7 +320,7 @@ goes_by_address(const Layouts *p, const Op *op)
 void
 layout_anchor_address(Layouts *p, Op *op)
 {
-    if (is_access(op) && !adds_product(op) && !goes_by_address(p, op))
+    if (is_access(op) && !adds_dot(op) && !goes_by_address(p, op))
         anchor_pointer(p, op);
 }
 
@@ -345,7 +345,7 @@ layout_anchor_data(Layouts *p, Op *op)
 {
     if (!is_access(op) || goes_by_address(p, op))
         return;
-    if (adds_product(op))
+    if (adds_dot(op))
         layout_give(p, op_operand(op, 0), op_operand(op, 1)->type->layout);
     anchor_pointer(p, op);
     if (op->nresult)

@@ -121,9 +121,9 @@ multiplies(const Region *r, int depth)
 /* Dots say how sums lie in the loops around them. A loop that only adds to a sum goes
    by what it loads: the sum is exchanged once, not in every iteration. */
 static bool
-goes_by_products(const Layouts *p, const Op *loop)
+goes_by_dots(const Layouts *p, const Op *loop)
 {
-    return !p->products || loop->kind != OP_FOR || multiplies(loop->regions[0], 0);
+    return !p->dots_only || loop->kind != OP_FOR || multiplies(loop->regions[0], 0);
 }
 
 static void
@@ -131,15 +131,15 @@ flow_from(Layouts *p, Value *v, bool data)
 {
     const Layout *l = v->type->layout;
     Op *home = v->op ? v->op : v->region->parent;
-    bool wait = v->op && home && !goes_by_products(p, home);
-    value_each_use(v, u) wait |= !goes_by_products(p, u->user);
+    bool wait = v->op && home && !goes_by_dots(p, home);
+    value_each_use(v, u) wait |= !goes_by_dots(p, u->user);
     if (wait)
         vec_push(&p->s->tmp, &p->later, v);
     /* a constant has what layout anybody wants, and says nothing to others */
     data &= !v->op || (v->op->kind != OP_CONST && v->op->kind != OP_SPLAT);
     if (home && v->op && home->kind == OP_WHILE)
         give_condition(p, home, v->index, l);
-    else if (home && v->op && goes_by_products(p, home))
+    else if (home && v->op && goes_by_dots(p, home))
         give_carried(p, home, v->index, l);
     else if (home && !v->op && home->kind == OP_FOR)
         give_carried(p, home, v->index - 1, l);
@@ -150,7 +150,7 @@ flow_from(Layouts *p, Value *v, bool data)
     value_each_use(v, u)
     {
         Op *op = u->user, *up = op->parent->parent;
-        if (op->kind == OP_FOR && goes_by_products(p, op))
+        if (op->kind == OP_FOR && goes_by_dots(p, op))
             give_carried(p, op, u->index - 3, l);
         else if (op->kind == OP_FOR)
             continue;

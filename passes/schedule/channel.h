@@ -1,6 +1,6 @@
 /* Buffers of several stages, and the barriers that tell which stage is full or free: what
    loops that issue their loads themselves (stage_expand.c), roles (specialize_build.c)
-   and tiles that threads leave in turns (double_buffer.c) have in common. */
+   and tiles that threads leave in two buffers (double_buffer.c) have in common. */
 #ifndef SDC_PASSES_SCHEDULE_CHANNEL_H
 #define SDC_PASSES_SCHEDULE_CHANNEL_H
 

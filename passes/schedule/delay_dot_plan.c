@@ -249,7 +249,7 @@ count_words(Delay *d)
 {
     const Region *body = d->loop->regions[0];
     DotRegisters dots = dot_registers(body);
-    d->words = dots.sums + dots.kept;
+    d->words = dots.accumulators + dots.kept;
     region_each(body, op) d->others += words_of_copies(op) + words_of_indices(d, op);
     for (int i = 0; i < d->cross.n; i++)
         d->crossing += words_of(d->cross.at[i]->type);

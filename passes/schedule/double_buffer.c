@@ -2,12 +2,12 @@
    after the other.
 
        for .. {                                %b = local_alloc : mem<.., stages=2>
-         %m = local_alloc %x                   for .. (%turn = 0) {
-         %r = wgmma %m, ..             =>        %m = local_index %b, %turn {stage=0}
+         %m = local_alloc %x                   for .. (%i = 0) {
+         %r = wgmma %m, ..             =>        %m = local_index %b, %i {stage=0}
          ..                                      local_store %m, %x
        }                                         %r = wgmma %m, ..
                                                  ..
-                                                 yield %turn ^ 1
+                                                 yield %i ^ 1
                                                }
 
    With one buffer threads meet twice: when all have written, and before anybody writes
@@ -27,12 +27,12 @@
 
 bool pass_double_buffer(Func *f, PassCx *cx);
 
-enum { TURNS = 2 };
+enum { BUFFERS = 2 };
 
 bool
 is_double_buffered(const Op *op)
 {
-    bool product = false;
+    bool read_by_dot = false;
     if (op->kind != OP_LOCAL_ALLOC || !op->noperand)
         return false;
     value_each_use(&op->results[0], u)
@@ -40,43 +40,43 @@ is_double_buffered(const Op *op)
         const Op *user = u->user;
         if (user->kind == OP_LOCAL_TRANS && user->results[0].uses)
             user = user->results[0].uses->user;
-        product |= op_is_async_dot(user);
+        read_by_dot |= op_is_async_dot(user);
         if (user->parent != op->parent)
             return false;
     }
-    return product;
+    return read_by_dot;
 }
 
-/* A number that the loop carries, 0 and 1 by turns. */
+/* Which buffer an iteration fills, 0 or 1: the loop carries it. */
 static Value *
-carry_turn(Session *s, Op *loop)
+carry_which(Session *s, Op *loop)
 {
     Builder b = builder_before(loop);
     b.loc = loop->loc;
-    Value *turn = for_carry(loop, build_int(&b, type_scalar(s->types, SK_I32), 0));
+    Value *which = for_carry(loop, build_int(&b, type_scalar(s->types, SK_I32), 0));
     Op *yield = loop->regions[0]->last;
     b = builder_before(yield);
     b.loc = loop->loc;
-    op_add_operand(yield, build_binary(&b, OP_XOR, turn, build_int(&b, turn->type, 1)));
-    return turn;
+    op_add_operand(yield, build_binary(&b, OP_XOR, which, build_int(&b, which->type, 1)));
+    return which;
 }
 
 static void
-take_turns(Op *loop, Op *alloc, Value *turn)
+use_both(Op *loop, Op *alloc, Value *which)
 {
     Builder b = builder_before(loop);
     b.loc = alloc->loc;
-    Value *both = channel_buffer(&b, alloc->results[0].type, TURNS);
+    Value *both = channel_buffer(&b, alloc->results[0].type, BUFFERS);
     b = builder_before(alloc);
     b.loc = alloc->loc;
-    Value *in[2] = {channel_stage(&b, both, turn, 0, NULL), op_operand(alloc, 0)};
+    Value *in[2] = {channel_stage(&b, both, which, 0, NULL), op_operand(alloc, 0)};
     value_replace(&alloc->results[0], in[0]);
     build_op(&b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
     op_erase(alloc);
 }
 
-/* The most shared memory that is live at once in `body`, but for what takes turns there.
-   What the loop uses of outside is live in all of it. */
+/* The most shared memory that is live at once in `body`, but for what gets two buffers
+   there. What the loop uses of outside is live in all of it. */
 static int64_t
 peak_bytes(Func *f, PassCx *cx, const Region *body)
 {
@@ -107,7 +107,7 @@ has_room(Func *f, PassCx *cx, const Region *body)
         shared_buffer_bytes(op->results[0].type);
     if (!bytes || cx->budget->no_double_buffers || f->num_stages < 2)
         return false;
-    int64_t one = peak_bytes(f, cx, body) + bytes, two = one + (TURNS - 1) * bytes;
+    int64_t one = peak_bytes(f, cx, body) + bytes, two = one + (BUFFERS - 1) * bytes;
     bool alone = occupancy(f, &cx->target, words, two) < 2 &&
                  occupancy(f, &cx->target, words, one) > 1;
     return !alone && two <= cx->target.shared_bytes;
@@ -122,8 +122,8 @@ visit_loop(void *user, Op *loop)
     Region *body = loop->regions[0];
     if (!has_room(body->func, cx, body))
         return false;
-    Value *turn = carry_turn(cx->s, loop);
-    region_each(body, op) if (is_double_buffered(op)) take_turns(loop, op, turn);
+    Value *which = carry_which(cx->s, loop);
+    region_each(body, op) if (is_double_buffered(op)) use_both(loop, op, which);
     return cx->budget->double_buffers = true;
 }
 

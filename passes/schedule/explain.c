@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct Seen {
-    int copies, loads, stores, maps, products, stages;
+    int copies, loads, stores, maps, dots, stages;
     int64_t ctas_per_sm;
     const char *unit; /* of dots other than warpgroups' */
     const Op *roles;
@@ -34,7 +34,7 @@ see(Seen *s, const Region *r, bool roles, int depth)
         s->loads += op->kind == OP_TMA_LOAD;
         s->stores += stored;
         s->maps += op->kind == OP_TENSOR_MAP;
-        s->products += op_is_async_dot(op);
+        s->dots += op_is_async_dot(op);
         if (op_is(op, T_DOT) && !op_is_async_dot(op))
             s->unit = attr_str(&op->attrs, ATTR_UNIT);
         if (is_told(op, roles))
@@ -146,7 +146,7 @@ schedule_print(Buf *out, const Func *f)
     if (s.ctas_per_sm)
         buf_printf(out, "  persistent, %lld program%s on an SM at a time\n",
                    (long long)s.ctas_per_sm, s.ctas_per_sm > 1 ? "s" : "");
-    if (s.products)
+    if (s.dots)
         buf_str(out, "  dots by wgmma\n");
     if (s.unit)
         buf_printf(out, "  dots by %s\n", s.unit);

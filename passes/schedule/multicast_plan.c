@@ -276,7 +276,7 @@ see_left(const Region *r, const Value **left, int depth)
    2026-11-23, tests/gpu/loops.py, two runs: 0.0516 ms without, 0.0638 with, no clusters
    launched). */
 static bool
-is_product(const Region *r)
+is_matmul(const Region *r)
 {
     const Value *left = NULL;
     int n = dots_within(r);
@@ -286,7 +286,7 @@ is_product(const Region *r)
 bool
 multicast_plan(Multicast *m)
 {
-    if (!is_product(m->split->regions[1]) ||
+    if (!is_matmul(m->split->regions[1]) ||
         maps_of(m->split->parent, 0) + MC_LOADS > TMA_MAX_MAPS ||
         !find_loads(m, m->producer.home, 0) || !m->loop || !even(m, m->loop, 0))
         return false;

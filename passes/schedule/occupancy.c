@@ -24,12 +24,12 @@ same_registers(const Value *v)
 }
 
 bool
-mma_counted(const Op *product, int operand)
+mma_counted(const Op *dot, int operand)
 {
-    const Value *v = op_operand(product, operand), *from = same_registers(v);
+    const Value *v = op_operand(dot, operand), *from = same_registers(v);
     if (operand == DOT_ACC)
-        return dot_added_to(product) && !v->uses->next;
-    for (const Op *op = product->prev; op; op = op->prev)
+        return dot_added_to(dot) && !v->uses->next;
+    for (const Op *op = dot->prev; op; op = op->prev)
         if (op_is_async_dot(op) && same_registers(op_operand(op, DOT_LEFT)) == from)
             return true;
     return false;
@@ -38,27 +38,27 @@ mma_counted(const Op *product, int operand)
 /* 32-bit registers of a left operand that threads read by steps, of which four are there
    at once. */
 static int64_t
-step_registers(const Op *product)
+step_registers(const Op *dot)
 {
     enum { STEPS = 4, WORD = 4 };
-    const Type *a = op_operand(product, 0)->type;
+    const Type *a = op_operand(dot, 0)->type;
     int64_t row = min_i64(a->shape[1] * type_bits(a) / 8, STEPS * WGMMA_STEP_BYTES);
-    return wgmma_by_steps(product) ? wgmma_rows_at_once(product) * row / WORD : 0;
+    return wgmma_by_steps(dot) ? wgmma_rows_at_once(dot) * row / WORD : 0;
 }
 
 /* Accumulators of a dot in parts, with the sum of them: two, or three where the next part
    goes on while one is added. */
 static int
-part_tiles(const Op *product)
+part_tiles(const Op *dot)
 {
-    const Op *next = product->next;
+    const Op *next = dot->next;
     return next && op_is_dot_wait(next) ? 2 : 3;
 }
 
 static int
 total(DotRegisters n)
 {
-    return n.sums + n.kept + n.filled;
+    return n.accumulators + n.kept + n.filled;
 }
 
 static int
@@ -81,12 +81,13 @@ add_dot(DotRegisters *n, DotRegisters *parts, const Op *dot)
     else
         n->filled += own;
     if (attr_has(&dot->attrs, ATTR_PART)) {
-        parts->sums = (int)max_i64(parts->sums, part_tiles(dot) * sum);
+        parts->accumulators = (int)max_i64(parts->accumulators, part_tiles(dot) * sum);
         parts->filled = (int)max_i64(parts->filled, steps);
     } else {
-        n->sums += sum;
+        n->accumulators += sum;
         n->filled += steps;
-        parts->sums = (int)max_i64(parts->sums, wgmma_piece_registers(dot));
+        parts->accumulators =
+            (int)max_i64(parts->accumulators, wgmma_piece_registers(dot));
     }
 }
 
@@ -102,7 +103,7 @@ registers(const Region *r, int depth)
             inner = total(in) > total(inner) ? in : inner;
         }
     }
-    own.sums += parts.sums;
+    own.accumulators += parts.accumulators;
     own.filled += parts.filled;
     return total(own) > total(inner) ? own : inner;
 }

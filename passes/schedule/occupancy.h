@@ -10,9 +10,9 @@
 /* 32-bit registers, of all threads together, of the asynchronous dots that are there at
    once in a region or in one in it: those of a loop. */
 typedef struct DotRegisters {
-    int sums;   /* accumulators */
-    int kept;   /* left operands from outside of the region */
-    int filled; /* and those that it computes or reads */
+    int accumulators;
+    int kept;         /* left operands from outside of the region */
+    int filled;       /* and those that it computes or reads */
 } DotRegisters;
 DotRegisters dot_registers(const Region *r);
 /* All of them together. */
@@ -20,7 +20,7 @@ int mma_registers(const Region *r);
 
 /* Does the dot add to what another one in its block left, which nobody else wants
    (operand 2), or read the registers that another one in front reads (operand 0)? */
-bool mma_counted(const Op *product, int operand);
+bool mma_counted(const Op *dot, int operand);
 
 /* Bytes of one stage of what the loop's planned loads fill. */
 int64_t stage_bytes(const Op *loop);

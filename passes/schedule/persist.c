@@ -61,8 +61,8 @@ see(Body *k, Region *r, int depth)
             k->waits |= depth > 0;
         }
         k->waits |= op->kind == OP_WHILE || op->kind == OP_TENSOR_MAP ||
-                    op->kind == OP_ATOMIC_RMW ||
-                    op->kind == OP_ATOMIC_CAS || depth > MAX_REGION_DEPTH ||
+                    op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS ||
+                    depth > MAX_REGION_DEPTH ||
                     (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_VOLATILE));
         k->pid |= op->kind == OP_PROGRAM_ID && !attr_int(&op->attrs, ATTR_AXIS, 0);
         for (int i = 0; i < op->nregion && depth <= MAX_REGION_DEPTH; i++)
@@ -99,12 +99,12 @@ is_sum(const Op *loop)
 }
 
 static Value *
-programs(Session *s, Builder *b, OpKind kind, int turns)
+programs(Session *s, Builder *b, OpKind kind, int ctas_per_sm)
 {
     AttrList attrs = {0};
     attr_set_int(&s->mod, &attrs, ATTR_AXIS, 0);
-    if (turns)
-        attr_set_int(&s->mod, &attrs, ATTR_CTAS_PER_SM, turns);
+    if (ctas_per_sm)
+        attr_set_int(&s->mod, &attrs, ATTR_CTAS_PER_SM, ctas_per_sm);
     return &build_op(b, kind, NULL, 0, &attrs, NULL, 1)->results[0];
 }
 

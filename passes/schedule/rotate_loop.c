@@ -43,7 +43,7 @@ bool pass_rotate_loop(Func *f, PassCx *cx);
 
 /* Warps from which on the warpgroups alternate (ping-pong) at their dots. Two groups do
    so by themselves (attention of 128 dimensions, 16384 on an H200: 651 TFLOP/s, 618 with
-   turns); four do not (64 dimensions: 450, 485 with turns). */
+   it); four do not (64 dimensions: 450, 485 with it). */
 enum { PINGPONG_WARPS = 16, SECONDS = 4 };
 
 typedef struct Rotation {
@@ -153,7 +153,7 @@ join_sums(Op *loop)
 }
 
 static bool
-find_products(Rotation *k)
+find_dots(Rotation *k)
 {
     Op *begun = NULL;
     region_each(k->loop->regions[0], op)
@@ -182,7 +182,7 @@ find_products(Rotation *k)
 }
 
 static bool
-is_product(const Rotation *k, const Op *op)
+is_rotated_dot(const Rotation *k, const Op *op)
 {
     bool is = op == k->w1 || op_is_async_dot(op);
     for (int i = 0; i < k->n2; i++)
@@ -218,7 +218,7 @@ find_second(Rotation *k)
             break;
         if (op->kind == OP_BAR_WAIT     ? !before && !between
             : op->kind == OP_BAR_ARRIVE ? !after && !op_before(k->w1, op)
-                                        : !is_product(k, op) && !op_is_pure(op))
+                                        : !is_rotated_dot(k, op) && !op_is_pure(op))
             return false;
         second |=
             (op->kind == OP_BAR_WAIT && between) || (op->kind == OP_BAR_ARRIVE && after);
@@ -340,7 +340,7 @@ plan(Rotation *k)
     map_init(&k->ends, &k->s->tmp);
     map_init(&k->late, &k->s->tmp);
     map_init(&k->in_second, &k->s->tmp);
-    if (!find_products(k) || (k->n2 > 1 && !rings_are_deep(k->loop)))
+    if (!find_dots(k) || (k->n2 > 1 && !rings_are_deep(k->loop)))
         return false;
     for (int i = 0; i < k->n2; i++)
         if (!depends(k, k->d2[i]))

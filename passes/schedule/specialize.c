@@ -56,7 +56,7 @@ enum {
    counted once. *computed: the left operand of one of them is computed, or loaded, into
    registers in each iteration. */
 static int
-count_products(const Op *loop, bool *computed)
+count_dots(const Op *loop, bool *computed)
 {
     int n = 0;
     *computed = false;
@@ -80,7 +80,7 @@ has_gaps(const Op *loop)
 {
     enum { FEW = 3 };
     bool computed;
-    int n = count_products(loop, &computed);
+    int n = count_dots(loop, &computed);
     return n >= 2 && n <= FEW && computed && !pipeline_of(loop).pending;
 }
 
@@ -90,7 +90,7 @@ static bool
 fills_operand(const Op *loop)
 {
     bool computed;
-    return count_products(loop, &computed) == 1 && computed;
+    return count_dots(loop, &computed) == 1 && computed;
 }
 
 /* Accumulators in parts, which threads add: one warpgroup adds while the other
@@ -167,7 +167,7 @@ share_registers(Specialize *sp, int groups, int producer)
 
 /* Registers that the accumulators of one instruction take, at most. */
 static int
-largest_sums(const Region *r, int depth)
+largest_accumulator(const Region *r, int depth)
 {
     int most = 0, n, warps[2];
     bool pairs;
@@ -177,7 +177,7 @@ largest_sums(const Region *r, int depth)
                             &pairs))
             most = (int)max_i64(most, n / 2);
         for (int i = 0; i < op->nregion; i++)
-            most = (int)max_i64(most, largest_sums(op->regions[i], depth + 1));
+            most = (int)max_i64(most, largest_accumulator(op->regions[i], depth + 1));
     }
     return most;
 }
@@ -188,13 +188,13 @@ static bool
 fits(Specialize *sp)
 {
     enum { OPERANDS = 16 };
-    int groups = sp->f->num_warps / 4, sums = largest_sums(sp->f->body, 0);
+    int groups = sp->f->num_warps / 4, accumulator = largest_accumulator(sp->f->body, 0);
     int words = mma_registers(sp->f->body) / (GROUP_THREADS * groups);
     int launched = sp->target->registers / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
-    if (sums + OPERANDS > launched)
+    if (accumulator + OPERANDS > launched)
         return specialize_refuse(
             sp, "accumulators of %d registers and a launch with %d do not go together",
-            sums, launched);
+            accumulator, launched);
     share_registers(sp, groups, PRODUCER_REGS);
     if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[SP_CONSUMER])
         share_registers(sp, groups, LITTLE_REGS);

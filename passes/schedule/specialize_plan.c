@@ -80,20 +80,20 @@ take(Op **first, Op *op, bool earlier)
 
 /* Readers of buffer v, through views. */
 static bool
-see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
+see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
 {
     value_each_use(v, u)
     {
         Op *op = u->user, *done = op, *at = ancestor(op, g->home);
         if (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_SLICE) {
-            if (!see_readers(sp, g, &op->results[0], products))
+            if (!see_readers(sp, g, &op->results[0], by_dots))
                 return false;
             continue;
         }
         if (op_is_async_dot(op) && u->index == DOT_LEFT && wgmma_by_steps(op)) {
             done = op;
         } else if (op_is_async_dot(op)) {
-            *products = true;
+            *by_dots = true;
             done = dot_wait(op); /* behind it the operands have been read */
         } else if (op->kind != OP_LOCAL_LOAD) {
             return refuse(sp, "a loaded tile is used in an unknown way");
@@ -109,19 +109,19 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *products)
 static bool
 open_group(Specialize *sp, Op *load, Op *loop, Group *g)
 {
-    bool products = false;
+    bool by_dots = false;
     *g = (Group){.ring = -1, .n = 1, .load = {load}, .loop = loop, .home = load->parent};
     value_each_use(&load->results[0], u)
     {
         if (u->user->kind != OP_LOCAL_ALLOC)
             return refuse(sp, "a loaded tile goes to registers");
         map_set(&sp->fill, &u->user->results[0], &load->results[0]);
-        if (!see_readers(sp, g, &u->user->results[0], &products))
+        if (!see_readers(sp, g, &u->user->results[0], &by_dots))
             return false;
     }
     if (!g->first)
         return refuse(sp, "a loaded tile is not used");
-    if (products && pipeline_of(loop).pending)
+    if (by_dots && pipeline_of(loop).pending)
         g->last = NULL;
     return true;
 }
@@ -129,10 +129,10 @@ open_group(Specialize *sp, Op *load, Op *loop, Group *g)
 bool
 specialize_readers(Specialize *sp, Group *g)
 {
-    bool products = false;
-    if (!see_readers(sp, g, &g->load[0]->results[0], &products))
+    bool by_dots = false;
+    if (!see_readers(sp, g, &g->load[0]->results[0], &by_dots))
         return false;
-    if (!products)
+    if (!by_dots)
         return refuse(sp, "a copied tile is not used by dots");
     if (pipeline_of(g->loop).pending)
         g->last = NULL;
@@ -161,7 +161,7 @@ is_swizzled(const Type *mem)
     return false;
 }
 
-/* May tiles of either kind take turns in one place? */
+/* May tiles of either kind share the stages of one ring, one after the other? */
 static bool
 swaps(const Type *a, const Type *b)
 {
@@ -186,8 +186,8 @@ holds_over(const Group *a, const Group *b)
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 {
-    bool same = r->n == g->n && r->by_copier == (g->layout != NULL) &&
-                r->for_copier == g->copied;
+    bool same =
+        r->n == g->n && r->by_copier == (g->layout != NULL) && r->for_copier == g->copied;
     for (int k = 0; k < g->n && same; k++)
         same = swaps(r->mem[k], specialize_buffer(g->load[k]));
     for (int i = 0; i < sp->ngroup && same; i++) {

@@ -232,10 +232,11 @@ plan_depth(Plan *p, int stages, int most)
     Op *loop = p->loop;
     int ahead = stages - 1, chains = count_chains(loop);
     int64_t one = programs(p, stages + 1);
-    bool turn = !p->by_threads && p->f->num_warps > 4 &&
-                persist_suits(p->f, p->target, loop) &&
-                stage_bytes(loop) * stages >= PERSIST_BYTES;
-    bool alone = !turn && !loop->parent->parent && one < 2 && programs(p, stages) > one;
+    bool persistent = !p->by_threads && p->f->num_warps > 4 &&
+                      persist_suits(p->f, p->target, loop) &&
+                      stage_bytes(loop) * stages >= PERSIST_BYTES;
+    bool alone =
+        !persistent && !loop->parent->parent && one < 2 && programs(p, stages) > one;
     if (chains && stages < most && !alone &&
         loop_bytes(loop, stages + 1) <= p->target->shared_bytes)
         stages++;

@@ -1,19 +1,19 @@
-/* Sums that begin with something: where a product is added to a tile and goes nowhere
-   else, the tile is what the product's sums begin with. The units add as they multiply;
-   no registers are needed for a second tile beside the sum.
+/* Accumulators that begin with something: where a dot is added to a tile and goes nowhere
+   else, its accumulator begins with the tile. Tensor cores add as they multiply; no
+   registers are needed for a second tile beside the accumulator.
 
        %p = dot %a, %b, %zero : tile<64x64xf32>
        %c = addf %x, %p : tile<64x64xf32>
        =>
        %c = dot %a, %b, %x : tile<64x64xf32>
 
-   The product stays where it is when %x is there by then: what stands between it and the
+   The dot stays where it is when %x is there by then: what stands between it and the
    addition was to run beside it. Three additions stay:
    - of a tile that repeats a vector or a number: to begin with it costs as many moves as
-     additions, and the product would wait for it;
-   - of products of fp8: the tensor cores keep fewer bits of those sums than fp32 has
-     (docs/language.md), and who adds outside the product gets fp32's;
-   - where the product begins with something already. */
+     additions, and the dot would wait for it;
+   - of dots of fp8: tensor cores keep fewer bits of their accumulators than fp32 has
+     (docs/language.md), and a source that adds outside of the dot gets fp32's;
+   - where the dot begins with something already. */
 #include "ir/analysis/async_dot.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
@@ -30,10 +30,10 @@ is_zero(const Value *v)
     return value_const(v, &c) && (c.is_float ? c.f == 0 && !signbit(c.f) : c.i == 0);
 }
 
-/* The first of the products, each beginning with the one before, that end in `v`; all in
+/* The first of the dots, each beginning with the one before, that end in `v`; all in
    the block of `sum`, nothing else uses them. */
 static Op *
-first_product(const Value *v, const Op *sum)
+first_dot(const Value *v, const Op *sum)
 {
     for (;;) {
         Op *dot = value_def(v, OP_DOT);
@@ -66,13 +66,13 @@ begin_with(Op *dot, Value *x, Value *end, Op *sum)
     return end;
 }
 
-/* The product that `sum` adds something to, once it begins with that instead. */
+/* The dot that `sum` adds something to, once it begins with that instead. */
 static Value *
 begun(Op *sum)
 {
     for (int i = 1; i >= 0; i--) {
         Value *x = op_operand(sum, 1 - i), *end = op_operand(sum, i);
-        Op *dot = first_product(end, sum);
+        Op *dot = first_dot(end, sum);
         if (dot && is_zero(x))
             return end; /* which is no -0.0: it began with 0.0 */
         Value *v = dot && !repeats(x) ? begin_with(dot, x, end, sum) : NULL;
