@@ -39,15 +39,22 @@ sdc_kernels_create(SdcContext *cx, SdcKernels **out)
         sdc_kernels_destroy(k);
         return status;
     }
-    if (cuda)
-        k->programs = sdcrt_cuda_info(cuda)->processors;
+    double memory = 0, clock = 0;
+    if (cuda) {
+        const SdcrtCudaInfo *i = sdcrt_cuda_info(cuda);
+        k->programs = i->processors;
+        clock = i->clock_khz / 1e3;
+        memory = 2e-6 * i->memory_clock_khz * i->memory_bus_bits / 8; /* both edges */
+    }
     k->cuda = cuda;
     long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
     k->device = (NnDevice){.cache = cache > 0 ? cache : 1 << 20,
                            .gpu = k->on_gpu,
                            .wgmma = cuda && target_info(cx->gpu_target, &t) && t.wgmma,
                            .processors = k->programs,
-                           .lends = !cuda || sdcrt_cuda_lends(cuda)};
+                           .lends = !cuda || sdcrt_cuda_lends(cuda),
+                           .memory = memory,
+                           .clock = clock};
     *out = k;
     return SDC_OK;
 }

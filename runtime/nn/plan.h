@@ -14,7 +14,15 @@ typedef struct NnDevice {
     int processors; /* threads on the CPU */
     int64_t cache;  /* CPU: bytes of a thread's second-level cache */
     bool lends;     /* temporary memory in the order of a stream */
+    double memory;  /* GPU: GB/s of its memory, and */
+    double clock;   /* MHz of its SMs, at most; 0: not known */
 } NnDevice;
+
+/* How many times as fast as on the H200 that the planner's rates are of: device memory,
+   SMs, and the second-level cache for all of them. */
+double device_memory(const NnDevice *d);
+double device_clock(const NnDevice *d);
+double device_cache(const NnDevice *d);
 
 /* ---- matmuls */
 

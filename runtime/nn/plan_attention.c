@@ -164,6 +164,8 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     double keys = seen(q) / w->parts;
     double each = 2.0 * t->m * keys * columns / (t->rate * 1e6);
     double all = d->processors, busy = ceil(units / all);
+    double memory = memory_bytes * device_memory(d);
+    double cache = cache_bytes * device_cache(d);
     double at_once = fmin(units, all * t->resident);
     if (q->causal && q->n > 0) {
         /* programs see from n - m keys to n: long ones first, short ones fill */
@@ -177,18 +179,19 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     /* the last programs have the memory for themselves, and cannot use all of it */
     double ahead = (t->stages - 1) * t->n * bytes / latency;
     double last = fmod(units, all * t->resident) / fmax(units, 1);
-    double most = fmin(memory_bytes, fmax(at_once * ahead, 1));
-    double least = fmin(memory_bytes, fmax(last * units * ahead, 1));
+    double most = fmin(memory, fmax(at_once * ahead, 1));
+    double least = fmin(memory, fmax(last * units * ahead, 1));
     double rows = (double)(q->sequences * q->heads * q->m);
     double once = (rows + (double)(q->sequences * q->key_heads * q->n)) * bytes;
     AttentionCost c = {
-        .products = busy * (each + t->begin * (w->turns ? in_turns : 1)),
+        .products =
+            busy * (each + t->begin * (w->turns ? in_turns : 1)) / device_clock(d),
         .memory = once * ((1 - last) / most + last / least),
-        .cache = units * keys * bytes / cache_bytes,
+        .cache = units * keys * bytes / cache,
         .beside = launch};
     if (w->parts > 1)
         c.beside +=
-            next_launch + 2 * w->parts * rows * (q->value_dim + 2) * 4 / cache_bytes;
+            next_launch + 2 * w->parts * rows * (q->value_dim + 2) * 4 / cache;
     /* what is faster hides behind the slowest, not all of it */
     double slowest = fmax(c.products, fmax(c.memory, c.cache));
     double rest = c.products + c.memory + c.cache - slowest;

@@ -19,8 +19,9 @@
 
    Numbers are fitted to 745 ways of 75 matmuls on an H200 (`tests/gpu/shapes --only
    gemm,batched --draw 60 --ways 10`, 2026-11-23): what is chosen takes 1.3 % longer than
-   the best of them, by the geometric mean. Rates are of one SM; what is older has other
-   kernels and rates guessed from an A100's. */
+   the best of them, by the geometric mean. On another device they go by its clock and its
+   memory (plan_device.c). Rates are of one SM; what is older has other kernels and rates
+   guessed from an A100's. */
 #include "runtime/nn/plan.h"
 
 #include <math.h>
@@ -147,16 +148,17 @@ gemm_part(const GemmPlan *p, int64_t k)
 /* Operands of so many elements that are copied first; those that are transposed are so in
    one launch. */
 static double
-packing(const GemmAsk *q, const GemmWay *w, const double elements[2])
+packing(const NnDevice *d, const GemmAsk *q, const GemmWay *w, const double elements[2])
 {
     const bool packs[] = {w->pack_a, w->pack_b};
-    double us = 0, turn = next_turn;
+    double us = 0, turn = next_turn, memory = device_memory(d);
     for (int i = 0; i < 2; i++) {
         double bytes = 2 * elements[i] * q->bytes;
         bool turns = is_fp8(q->math) && q->across >> i & 1;
         if (!packs[i])
             continue;
-        us += turns ? turn + bytes / turn_bytes : next_copy + bytes / copy_bytes;
+        us += turns ? turn + bytes / (turn_bytes * memory)
+                    : next_copy + bytes / (copy_bytes * memory);
         turn = turns ? 0 : turn;
     }
     return us;
@@ -232,6 +234,8 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * parts;
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
     double rounds = ceil(units / wide), longer, left = straight(q, w, &longer);
+    double memory = memory_bytes * device_memory(d);
+    double cache = cache_bytes * device_cache(d);
     /* rows that are there: the rest of a tile is no traffic */
     double high = least(t->m, q->m), across = least(t->n, q->n);
     double of_a = each * (double)q->m * (double)q->k;
@@ -250,17 +254,18 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double read = read_a + (roles && off && units > 1 ? 0.48 * read_b : read_b);
     GemmCost c = {
         .products = products(t, t->rate * left, t->step * longer, rounds, depth,
-                             w->split > 1 ? 4 : q->result),
+                             w->split > 1 ? 4 : q->result) /
+                    device_clock(d),
         .memory = ((of_a + of_b) * q->bytes + out) /
-                  fmin(memory_bytes, fmax(flight, 1) / latency),
-        .cache = rounds * wide * read * depth * q->bytes / cache_bytes,
+                  fmin(memory, fmax(flight, 1) / latency),
+        .cache = rounds * wide * read * depth * q->bytes / cache,
         /* the last round's results go to memory when all else is done */
-        .beside = launch + out / ceil(rounds / t->resident) / memory_bytes};
+        .beside = launch + out / ceil(rounds / t->resident) / memory};
     if (roles) /* until both programs and all roles are there */
         c.beside += is_fp8(q->math) ? 1.2 : off ? 1.0 : 0.3;
     if (w->split > 1)
-        c.beside += next_launch + w->split * sums * 4 / cache_bytes;
-    c.beside += packing(q, w, (double[]){of_a, of_b});
+        c.beside += next_launch + w->split * sums * 4 / cache;
+    c.beside += packing(d, q, w, (double[]){of_a, of_b});
     c.all = at_once(&c) + c.beside;
     return c;
 }

@@ -157,10 +157,12 @@ begin(const GemmTile *t)
 }
 
 static Load
-load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double first)
+load_of(const NnDevice *d, const SparseAsk *q, const Shape *s, const SparseMatmul *w,
+        double first)
 {
     const GemmTile *t = &w->tile;
     double p = (double)q->p, depth = (double)s->inner / w->parts;
+    double clock = device_clock(d);
     double tiles_m = (double)over(s->m, t->m), wide = w->pairs ? 2.0 : 1.0;
     Load l = {.resident = t->resident, .start = first};
     if (s->dx) {
@@ -179,12 +181,15 @@ load_of(const SparseAsk *q, const Shape *s, const SparseMatmul *w, double first)
                              (double)s->cols - live);
     }
     l.cache = l.units * (t->m + t->n * wide) * depth * (s->dx ? 1 : 1 - p) * q->bytes /
-              cache_bytes;
+              (cache_bytes * device_cache(d));
     if (w->sorted) /* the whole mask and all pairs of rows, by each program */
         l.each += sorting + tiles_m * ((double)s->cols + tiles_m / 4) / 4096;
     if (w->parts > 1)
         l.beside += next_launch + join +
                     2.0 * w->parts * (double)s->m * (double)s->n * 4 / join_bytes;
+    l.each /= clock;
+    l.start /= clock;
+    l.more /= clock;
     return l;
 }
 
@@ -239,11 +244,12 @@ together(const NnDevice *d, const Load *a, const Load *b)
 }
 
 static double
-memory_of(const SparseAsk *q, const Shape *s)
+memory_of(const NnDevice *d, const SparseAsk *q, const Shape *s)
 {
     double kept = 1 - (double)q->p, a = (double)s->m * (double)s->inner;
     double b = (double)s->inner * (double)s->n, c = (double)s->m * (double)s->n;
-    return ((s->dx ? a : a * kept) + b + c) * q->bytes / memory_bytes;
+    return ((s->dx ? a : a * kept) + b + c) * q->bytes /
+           (memory_bytes * device_memory(d));
 }
 
 /* The tile within blocks; its rate is as if smaller ones lost that much, and half of it
@@ -276,8 +282,9 @@ static void
 consider_matmul(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s,
                 const SparseMatmul *w)
 {
-    Load l = load_of(q, s, w, begin(&w->tile));
-    double products = fmax(alone(d, &l, w->sorted), memory_of(q, s)) + beneath * l.cache;
+    Load l = load_of(d, q, s, w, begin(&w->tile));
+    double products =
+        fmax(alone(d, &l, w->sorted), memory_of(d, q, s)) + beneath * l.cache;
     if (best->way.tile.m && products + l.beside >= best->products + best->beside)
         return;
     *best = (Best){*w, products, l.beside};
@@ -345,13 +352,13 @@ consider_joint(SparsePlan *best, const NnDevice *d, const SparseAsk *q, const Jo
                        .dw = {.tile = j->dw, .parts = parts, .sorted = sorted}};
         if (sorted && (!sorts(&dx, &j->dx) || !sorts(&dw, &j->dw) || q->p <= 0))
             return;
-        Load a = load_of(q, &dx, &w.dx, begin(&j->dx));
-        Load b = load_of(q, &dw, &w.dw, begin(&j->dw));
+        Load a = load_of(d, q, &dx, &w.dx, begin(&j->dx));
+        Load b = load_of(d, q, &dw, &w.dw, begin(&j->dw));
         w.dw_first = b.each > filler * a.each;
         double ends = w.dw_first ? together(d, &b, &a) : together(d, &a, &b);
         double products = fmax(ends + tail(&b, sorted, (a.units + b.units) /
                                                            d->processors),
-                               memory_of(q, &dx) + memory_of(q, &dw)) +
+                               memory_of(d, q, &dx) + memory_of(d, q, &dw)) +
                           beneath * (a.cache + b.cache);
         consider(best, &w, products, launch + b.beside);
     }
@@ -361,10 +368,10 @@ consider_joint(SparsePlan *best, const NnDevice *d, const SparseAsk *q, const Jo
 static double
 listed_of(const NnDevice *d, const SparseAsk *q, const Shape *s, const SparseMatmul *w)
 {
-    Load l = load_of(q, s, w, begin_listed);
+    Load l = load_of(d, q, s, w, begin_listed);
     return fmax(ceil(l.units / d->processors) * l.each +
                     tail(&l, true, l.units / d->processors),
-                memory_of(q, s)) +
+                memory_of(d, q, s)) +
            beneath * l.cache + 1;
 }
 
@@ -400,8 +407,8 @@ consider_listed(SparsePlan *best, const NnDevice *d, const SparseAsk *q)
     w.dw = (SparseMatmul){.tile = listed_gradient, .parts = 1, .sorted = true};
     SparseMatmul two = w.dw;
     two.tile.n *= 2;
-    Load a = load_of(q, &dx, &w.dx, begin_listed);
-    Load b = load_of(q, &dw, &two, begin_listed);
+    Load a = load_of(d, q, &dx, &w.dx, begin_listed);
+    Load b = load_of(d, q, &dw, &two, begin_listed);
     consider(best, &w,
              together(d, &a, &b) + tail(&b, true, (a.units + b.units) / d->processors) +
                  beneath * (a.cache + b.cache) + 1,
@@ -410,7 +417,7 @@ consider_listed(SparsePlan *best, const NnDevice *d, const SparseAsk *q)
 
 /* What operands without tensor maps cost: a copy each, or loads by threads. */
 static void
-pack(SparsePlan *plan, const SparseAsk *q)
+pack(SparsePlan *plan, const NnDevice *d, const SparseAsk *q)
 {
     const struct {
         int32_t rows;
@@ -423,7 +430,7 @@ pack(SparsePlan *plan, const SparseAsk *q)
     for (int i = 0; i < 3; i++)
         if (of[i].rows < GEMM_MAP_ROWS)
             copies += next_launch + 2.0 * (double)of[i].elements * q->bytes /
-                                        copy_odd_bytes;
+                                        (copy_odd_bytes * device_memory(d));
     double slower = (by_threads - 1) * fmax(0, plan->products - start);
     if (copies <= 0)
         return;
@@ -464,6 +471,6 @@ sparse_plan(const NnDevice *d, const SparseAsk *q)
     }
     consider_listed(&plan, d, q);
     if (d->wgmma)
-        pack(&plan, q);
+        pack(&plan, d, q);
     return plan;
 }

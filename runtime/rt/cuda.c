@@ -14,6 +14,7 @@ enum {
     ATTR_CLOCK = 13,
     ATTR_PROCESSORS = 16,
     ATTR_MEMORY_CLOCK = 36,
+    ATTR_MEMORY_BUS = 37,
     ATTR_MAX_GRID_X = 5,
     ATTR_CC_MAJOR = 75,
     ATTR_CC_MINOR = 76,
@@ -186,10 +187,14 @@ open_device(SdcrtCuda *c, int ordinal, SdcrtError *e)
     if (code)
         return cuda_fail(c, e, code, "GPU %d does not answer", ordinal);
     /* Newer drivers may no longer say. */
-    if (c->d.device_attribute(&i->clock_khz, ATTR_CLOCK, c->device) != 0)
-        i->clock_khz = 0;
-    if (c->d.device_attribute(&i->memory_clock_khz, ATTR_MEMORY_CLOCK, c->device) != 0)
-        i->memory_clock_khz = 0;
+    const struct {
+        int attribute, *to;
+    } known[] = {{ATTR_CLOCK, &i->clock_khz},
+                 {ATTR_MEMORY_CLOCK, &i->memory_clock_khz},
+                 {ATTR_MEMORY_BUS, &i->memory_bus_bits}};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (c->d.device_attribute(known[k].to, known[k].attribute, c->device) != 0)
+            *known[k].to = 0;
     i->memory = (int64_t)bytes;
     i->sm = 10 * major + minor;
     return SDCRT_OK;

@@ -33,6 +33,7 @@ typedef struct SdcrtCudaInfo {
     int32_t shared, shared_max; /* bytes a program: without and with opting in */
     int32_t max_grid[3];
     int clock_khz, memory_clock_khz; /* at most; 0: the driver does not say */
+    int memory_bus_bits;             /* 0: likewise */
 } SdcrtCudaInfo;
 
 /* Devices that the driver offers and its version (as SdcrtCudaInfo's). The library is the

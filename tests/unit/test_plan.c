@@ -155,6 +155,43 @@ START_TEST(across)
 }
 END_TEST
 
+/* Guesses go by what a device says of itself; what it does not say is an H200's. */
+START_TEST(other_devices)
+{
+    NnDevice same = hopper, h100 = hopper, slow = hopper, half_as_wide = hopper;
+    GemmAsk few = ask(16, 28672, 8192, GEMM_HALF, 128, 128);
+    GemmAsk large = ask(4096, 4096, 4096, GEMM_HALF, 128, 128);
+    AttentionAsk decode = {.sequences = 64, .heads = 32, .key_heads = 8, .m = 1,
+                           .n = 4096, .dim = 128, .value_dim = 128, .bytes = 2};
+    SparseAsk layer = {.m = 4096, .n = 4096, .k = 4096, .mask_m = 128, .mask_k = 128,
+                       .p = 0.5f, .bytes = 2, .wants = SPARSE_Y, .sums = 1,
+                       .x_rows = 128, .w_rows = 128, .dy_rows = 128};
+    same.memory = 4916.736, same.clock = 1980;
+    h100.memory = 3352.32, h100.clock = 1980;
+    slow.clock = 990;
+    half_as_wide.processors = 66;
+    ck_assert(gemm_plan(&same, &few).cost.all == gemm_plan(&hopper, &few).cost.all);
+    ck_assert(attention_plan(&same, &decode).cost.all ==
+              attention_plan(&hopper, &decode).cost.all);
+    ck_assert(sparse_plan(&same, &layer).all == sparse_plan(&hopper, &layer).all);
+
+    double memory = same.memory / h100.memory;
+    ck_assert_double_eq_tol(gemm_plan(&h100, &few).cost.memory,
+                            memory * gemm_plan(&hopper, &few).cost.memory, 0.01);
+    ck_assert_double_eq_tol(attention_plan(&h100, &decode).cost.memory,
+                            memory * attention_plan(&hopper, &decode).cost.memory, 0.01);
+    ck_assert_double_eq_tol(gemm_plan(&slow, &large).cost.products,
+                            2 * gemm_plan(&hopper, &large).cost.products, 0.01);
+    ck_assert_double_ge(sparse_plan(&slow, &layer).products,
+                        1.9 * sparse_plan(&hopper, &layer).products);
+    /* as many SMs have as much of the second-level cache as there are ports */
+    large.m /= 2;
+    double cache = gemm_plan(&half_as_wide, &large).cost.cache;
+    large.m *= 2;
+    ck_assert_double_eq_tol(gemm_plan(&hopper, &large).cost.cache, cache, 0.01);
+}
+END_TEST
+
 /* On the CPU: tiles that the cache holds, large where threads have enough of them, small
    where they would be idle or multiply rows that are not there. */
 START_TEST(cpu)
@@ -450,6 +487,7 @@ main(void)
     tcase_add_test(c, sums_of_two);
     tcase_add_test(c, ways);
     tcase_add_test(c, across);
+    tcase_add_test(c, other_devices);
     tcase_add_test(c, cpu);
     tcase_add_test(c, any_shape);
     tcase_add_test(c, rows);
