@@ -3,8 +3,8 @@
    elements are, whether a flag is set and how large a tile is, no use says: there are a
    few guesses, the likeliest first, which are those that host code names (told.h). At
    last one parameter after the other is taken to be what it does not seem to be: a name
-   that is bound to integers and then to floats is both to use.h, and a constant may be a
-   number of a few that only its tests know. */
+   that is bound to integers and then to floats, or a pointer whose name becomes a tile,
+   is both to use.h, and a constant may be a number of a few that only its tests know. */
 #include "frontend/module.h"
 #include "frontend/spec.h"
 #include "frontend/told.h"
@@ -277,7 +277,8 @@ add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
         bool constant;
         const char *text;
     } odd[] = {{false, "fp32"}, {false, "fp16"}, {false, "i32"}, {false, "fp8e4nv"},
-               {true, "3"},     {true, "1"},     {true, "32"},   {true, "256"}};
+               {false, "*fp32"}, {true, "3"},    {true, "1"},    {true, "32"},
+               {true, "256"}};
     int n = g->fn->list.n;
     out->signature = arena_array(&s->perm, const char *, MOST_GUESSES);
     for (int i = 0; i < 4 * COUNT_OF(variants); i++) {
@@ -295,6 +296,10 @@ add_guesses(Guesser *g, Session *s, const char *signature, FrontGuess *out)
             g->odd = g->use[k];
             g->odd_text = odd[i % COUNT_OF(odd)].text;
             bool small = g->odd->want & USE_SIZE && strlen(g->odd_text) == 1;
+            /* the name of a pointer that something else is bound to later */
+            bool pointer = *g->odd_text == '*';
+            if (pointer && (g->odd->want & USE_PTR || !g->odd->defs))
+                continue;
             if (g->odd->constexpr_ == odd[i % COUNT_OF(odd)].constant && !small)
                 add_guess(g, s, signature, out);
         }

@@ -5,6 +5,7 @@
 
 #include "frontend/builtin.h"
 #include "frontend/class.h"
+#include "frontend/hint.h"
 #include "frontend/module.h"
 #include "frontend/py.h"
 
@@ -340,6 +341,22 @@ find_param(const Node *fn, const char *name, size_t n)
     return -1;
 }
 
+static void
+note_near(Session *s, const Node *fn, const char *name)
+{
+    const char *near = NULL;
+    int least = strlen(name) < 3 ? (int)strlen(name) : 3; /* no letter for another */
+    for (int i = 0; i < fn->list.n; i++) {
+        int d = name_distance(name, fn->list.at[i]->name);
+        if (d < least) {
+            least = d;
+            near = fn->list.at[i]->name;
+        }
+    }
+    if (near)
+        diag_note(&s->diag, (Loc){0}, "did you mean '%s'?", near);
+}
+
 /* NAME=VALUE or VALUE; spaces around are dropped. */
 static bool
 take_entry(Session *s, const Node *fn, const char *text, size_t n, int *at,
@@ -357,6 +374,7 @@ take_entry(Session *s, const Node *fn, const char *text, size_t n, int *at,
     if (eq && i < 0) {
         diag_error(&s->diag, fn->loc, "kernel '%s' has no parameter '%.*s'", fn->name,
                    (int)(eq - text), text);
+        note_near(s, fn, arena_strndup(&s->tmp, text, (size_t)(eq - text)));
         return false;
     }
     if (i < 0 || i >= fn->list.n) {

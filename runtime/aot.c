@@ -79,6 +79,7 @@ set_grid(Session *s, SdcrtMeta *meta, const char *text)
         return true;
     diag_error(&s->diag, (Loc){0}, "grid: %s%s%s%s at column %d of '%s'",
                *e.name ? "'" : "", e.name, *e.name ? "' " : "", e.what, e.column, text);
+    diag_note(&s->diag, (Loc){0}, "without a grid the launchers take it as an argument");
     return false;
 }
 

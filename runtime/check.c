@@ -380,8 +380,11 @@ list_call(Session *s, void *arg)
     for (int i = 0; i < c->nskipped; i++)
         buf_printf(&b, "skipped lines %d-%d: host code beyond the limits of sdc\n",
                    c->skipped[i][0], c->skipped[i][1]);
-    buf_printf(&b, "%s: %d of %d kernel%s %s\n", c->m->path, all->good, all->kernels,
-               all->kernels == 1 ? "" : "s", all->kernels == 1 ? "passes" : "pass");
+    if (all->kernels)
+        buf_printf(&b, "%s: %d of %d kernel%s %s\n", c->m->path, all->good, all->kernels,
+                   all->kernels == 1 ? "" : "s", all->kernels == 1 ? "passes" : "pass");
+    else
+        buf_printf(&b, "%s: no kernel\n", c->m->path);
     text_set(&c->r->listing, b.s);
     all->listing = c->r->listing ? c->r->listing : "";
     return c->r->listing ? SDC_OK : SDC_ERROR_MEMORY;

@@ -150,6 +150,56 @@ static const char statuses[] =
     "Exit status: 0; 1 the input is at fault; 2 usage; 3 the environment (no GPU, full\n"
     "disk); 70 a bug of sdc.\n";
 
+/* ---------------------------------------------------------------- clauses */
+
+enum { DOC_MOST = 1024 };
+
+/* "run, bench: " in front of a clause: its length, and whether `id` is among these; 0: it
+   is for all commands. */
+static size_t
+clause_for(const char *text, CommandId id, bool *among)
+{
+    const char *p = text;
+    *among = false;
+    for (;;) {
+        size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz");
+        int c = 0;
+        while (c < CMD_COUNT && (strlen(command_info[c].name) != n ||
+                                 memcmp(p, command_info[c].name, n) != 0))
+            c++;
+        if (c == CMD_COUNT)
+            return 0;
+        *among |= c == (int)id;
+        p += n;
+        if (strncmp(p, ": ", 2) == 0)
+            return (size_t)(p + 2 - text);
+        if (strncmp(p, ", ", 2) != 0)
+            return 0;
+        p += 2;
+    }
+}
+
+/* What an option does for this command: clauses that begin with the names of others are
+   left out. */
+static const char *
+doc_for(const OptionInfo *o, CommandId id, char out[DOC_MOST])
+{
+    size_t at = 0;
+    for (const char *p = o->doc; *p;) {
+        const char *end = strstr(p, "; ");
+        size_t len = end ? (size_t)(end - p) : strlen(p);
+        bool among;
+        size_t name = clause_for(p, id, &among);
+        if ((!name || among) && at + len + 3 < DOC_MOST) {
+            at += (size_t)snprintf(out + at, DOC_MOST - at, "%s%.*s", at ? "; " : "",
+                                   (int)(len - name), p + name);
+        }
+        p += len + (end ? 2 : 0);
+    }
+    out[at] = '\0';
+    return out;
+}
+
 void
 help_all(FILE *to)
 {
@@ -210,7 +260,8 @@ help_command(FILE *to, CommandId id)
             fputc('\n', to);
             n = 0;
         }
-        put_wrapped(to, o->doc, n, 30, 88);
+        char doc[DOC_MOST];
+        put_wrapped(to, doc_for(o, id, doc), n, 30, 88);
     }
     if (id == CMD_run)
         fprintf(to, "\n%s", run_specs);
@@ -244,8 +295,9 @@ put_roff(FILE *to, const char *text)
 }
 
 static void
-man_option(FILE *to, const OptionInfo *o)
+man_option(FILE *to, const OptionInfo *o, CommandId id)
 {
+    char doc[DOC_MOST];
     fputs(".TP\n", to);
     if (o->letter)
         fprintf(to, "\\fB\\-%c\\fR, ", o->letter);
@@ -258,7 +310,7 @@ man_option(FILE *to, const OptionInfo *o)
         fputs(o->kind == OPT_MAYBE ? "\\fR]" : "\\fR", to);
     }
     fputc('\n', to);
-    put_roff(to, o->doc);
+    put_roff(to, doc_for(o, id, doc));
     fputc('\n', to);
 }
 
@@ -278,7 +330,7 @@ print_man(FILE *to)
         fputc('\n', to);
         for (int i = 0; i < OPTION_COUNT; i++)
             if (option_info[i].commands & (1u << c) && i != O_help)
-                man_option(to, &option_info[i]);
+                man_option(to, &option_info[i], (CommandId)c);
         if (c == CMD_run) {
             fputs(".PP\n.nf\n", to);
             put_roff(to, run_specs);
@@ -375,7 +427,8 @@ complete_zsh(FILE *to)
                 continue;
             fprintf(to, " \\\n            '%s--%s%s[", o->kind == OPT_LIST ? "*" : "",
                     o->name, takes_word(o) ? "=" : "");
-            put_quoted(to, o->doc, "[]:");
+            char doc[DOC_MOST];
+            put_quoted(to, doc_for(o, (CommandId)c, doc), "[]:");
             fputc(']', to);
             if (takes_word(o)) {
                 fputc(':', to);
@@ -408,7 +461,8 @@ complete_fish(FILE *to)
             if (takes_word(o))
                 fputs(" -r", to);
             fputs(" -d '", to);
-            put_quoted(to, o->doc, "");
+            char doc[DOC_MOST];
+            put_quoted(to, doc_for(o, (CommandId)c, doc), "");
             fputs("'\n", to);
         }
     }

@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import sys
 import threading
+import warnings
 from functools import partial
 from importlib.abc import MetaPathFinder
 from types import SimpleNamespace
@@ -209,6 +210,9 @@ def patch(driver: Driver) -> None:
         if hasattr(f, "cache_clear"):  # it asked for Triton before
             f.cache_clear()
     settings: dict[str, Any] = {"compile_threads": 1, "force_disable_caches": True}
+    # dynamo warns that its cache is off, too: nothing that the user has asked for.
+    warnings.filterwarnings("ignore", "dynamo_pgo force disabled", UserWarning)
+    undo(partial(_drop_filter, warnings.filters[0]))
     decided = sys.modules.get("torch._inductor.runtime.triton_compat")
     if driver.kind == "cpu" and getattr(decided, "HAS_TRITON", True):
         settings["cpu_backend"] = "triton"  # unless inductor has looked, and found none
@@ -227,6 +231,11 @@ def patch(driver: Driver) -> None:
         _when_imported(_FLEX, _explain_flex)
     if driver.kind == "cpu" or getattr(triton, "__sdc__", False):
         _when_imported(user_kernels.MODULE, user_kernels.patch)
+
+
+def _drop_filter(item: Any) -> None:
+    if item in warnings.filters:  # a caller's catch_warnings() may have ended
+        warnings.filters.remove(item)
 
 
 def _explain_flex(flex: Any) -> None:
