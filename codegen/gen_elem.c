@@ -47,29 +47,37 @@ icmp(Gen *g, LLVMIntPredicate p, LLVMValueRef x, int64_t c)
 }
 
 /* Strips of up to 32 bits are divided as floats that are exact enough: x / y is 0 or at
-   least 1 / y away from the next integer, which is more than it is rounded by. */
+   least 1 / y away from the next integer, which is more than it is rounded by. Where all
+   lanes have one divisor they are multiplied by its reciprocal, which loops compute once:
+   a little too large, so that no whole quotient is rounded below itself. */
 static LLVMValueRef
-strip_quotients(Gen *g, bool is_signed, LLVMValueRef x, LLVMValueRef y)
+strip_quotients(Gen *g, bool is_signed, LLVMValueRef x, LLVMValueRef y, bool is_uniform)
 {
-    LLVMTypeRef f = LLVMGetIntTypeWidth(ll_elem(x)) > 16
-                        ? LLVMDoubleTypeInContext(g->cx)
-                        : LLVMFloatTypeInContext(g->cx);
+    bool wide = LLVMGetIntTypeWidth(ll_elem(x)) > 16;
+    LLVMTypeRef f = ll_like(x, wide ? g->f64 : g->f32);
     LLVMOpcode to = is_signed ? LLVMSIToFP : LLVMUIToFP;
-    LLVMValueRef in[2] = {x, y};
+    LLVMValueRef q, in[2] = {x, y};
     for (int i = 0; i < 2; i++)
-        in[i] = LLVMBuildCast(g->b, to, in[i], ll_like(x, f), "");
-    LLVMValueRef q = LLVMBuildFDiv(g->b, in[0], in[1], "");
+        in[i] = LLVMBuildCast(g->b, to, in[i], f, "");
+    LLVMValueRef above = ll_float(f, 1 + (wide ? 0x1p-51 : 0x1p-22));
+    if (is_uniform)
+        q = LLVMBuildFMul(g->b, in[0], LLVMBuildFDiv(g->b, above, in[1], ""), "");
+    else
+        q = LLVMBuildFDiv(g->b, in[0], in[1], "");
     return LLVMBuildCast(g->b, is_signed ? LLVMFPToSI : LLVMFPToUI, q, LLVMTypeOf(x), "");
 }
 
 /* y is neither 0 nor, signed, -1. */
 static LLVMValueRef
-divide(Gen *g, OpKind k, LLVMValueRef x, LLVMValueRef y)
+divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
 {
+    OpKind k = op->kind;
+    const Op *from = op_operand(op, 1)->op;
+    bool is_uniform = from && from->kind == OP_SPLAT;
     bool is_signed = k == OP_DIVS || k == OP_REMS, rest = k == OP_REMS || k == OP_REMU;
     unsigned bits = LLVMGetIntTypeWidth(ll_elem(x));
     if (ll_is_vector(x) && bits >= 8 && bits <= 32 && !LLVMIsConstant(y)) {
-        LLVMValueRef q = strip_quotients(g, is_signed, x, y);
+        LLVMValueRef q = strip_quotients(g, is_signed, x, y, is_uniform);
         if (!rest)
             return q;
         return LLVMBuildSub(g->b, x, LLVMBuildMul(g->b, q, y, ""), "");
@@ -93,14 +101,14 @@ gen_div(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
     LLVMValueRef bad = icmp(g, LLVMIntEQ, y, 0);
     LLVMValueRef d = gen_select(g, bad, one, y);
     if (k == OP_DIVU)
-        return gen_select(g, bad, all_ones(y), divide(g, k, x, d));
+        return gen_select(g, bad, all_ones(y), divide(g, op, x, d));
     if (k == OP_REMU)
-        return gen_select(g, bad, x, divide(g, k, x, d));
+        return gen_select(g, bad, x, divide(g, op, x, d));
     LLVMValueRef minus = icmp(g, LLVMIntEQ, y, -1);
     d = gen_select(g, minus, one, d);
     if (k == OP_REMS)
-        return gen_select(g, bad, x, divide(g, k, x, d));
-    LLVMValueRef q = divide(g, k, x, d);
+        return gen_select(g, bad, x, divide(g, op, x, d));
+    LLVMValueRef q = divide(g, op, x, d);
     q = gen_select(g, minus, LLVMBuildSub(g->b, zero, q, ""), q);
     return gen_select(g, bad, all_ones(y), q);
 }

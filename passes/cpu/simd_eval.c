@@ -214,15 +214,19 @@ leaves(const Op *op)
     return op->kind == OP_REMS || op->kind == OP_REMU;
 }
 
-/* x / n of scalars, which is most often 0 where it is only there to wrap. */
+/* x / n of scalars, which is most often 0 where it is only there to wrap. Where n is less
+   than a strip has lanes, no test holds, whatever the quotient. */
 static Value *
 quotient(Cx *cx, OpKind k, Value *x, Value *n)
 {
     int64_t c;
     if (known(n, &c))
         return build_binary(&cx->b, k, x, n);
-    Value *less = build_cmp(&cx->b, OP_CMPI, k == OP_DIVU ? "ult" : "slt", x, n);
-    Op *branch = build_if(&cx->b, less, &x->type, 1);
+    const char *less = k == OP_DIVU ? "ult" : "slt";
+    Value *none = build_cmp(&cx->b, OP_CMPI, less, x, n);
+    Value *few = build_cmp(&cx->b, OP_CMPI, less, n, build_int(&cx->b, x->type, cx->w));
+    none = build_binary(&cx->b, OP_OR, few, none);
+    Op *branch = build_if(&cx->b, none, &x->type, 1);
     Builder arm = builder_at_end(cx->n->f, branch->regions[0]);
     Value *zero = build_int(&arm, x->type, 0);
     build_yield(&arm, &zero, 1);
