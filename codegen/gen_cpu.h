@@ -54,6 +54,13 @@ LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
 /* Memory of `bytes`, `from` bytes behind all buffers: free between two ops. */
 LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 
+/* gen_cpu_gather.c: what a load of `align` bytes a lane finds at `ptrs`. */
+LLVMValueRef cpu_gather(Gen *g, const Op *op, LLVMTypeRef elem, unsigned align,
+                        LLVMValueRef ptrs, LLVMValueRef mask, LLVMValueRef other);
+/* Pointers of lanes that are off lead to where `own` is kept. */
+LLVMValueRef cpu_diverted(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask,
+                          LLVMValueRef own);
+
 /* gen_cpu_atomic.c: one lane at a time. */
 bool cpu_atomic(Gen *g, const Op *op);
 

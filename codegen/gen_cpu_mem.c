@@ -163,27 +163,6 @@ store_scalar(Gen *g, unsigned align, LLVMValueRef p, LLVMValueRef x, LLVMValueRe
 
 /* ---- strips */
 
-/* The pointers of lanes that are off lead into memory of the function's `own`, so that
-   all are followed without a branch. */
-static LLVMValueRef
-diverted(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask,
-         LLVMValueRef own)
-{
-    LLVMValueRef lanes = ll_iota(g->i64, ll_lanes(ptrs), 0);
-    LLVMValueRef to = LLVMBuildGEP2(g->b, elem, own, &lanes, 1, "");
-    return LLVMBuildSelect(g->b, mask, ptrs, to, "");
-}
-
-static LLVMValueRef
-gather(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef ptrs)
-{
-    LLVMValueRef part[UNROLLED];
-    unsigned n = ll_lanes(ptrs);
-    for (unsigned i = 0; i < n; i++)
-        part[i] = load(g, elem, ll_extract(g->b, ptrs, i, 1), align);
-    return ll_concat(g->b, part, n);
-}
-
 static void
 scatter(Gen *g, unsigned align, LLVMValueRef ptrs, LLVMValueRef x)
 {
@@ -284,8 +263,8 @@ fetch_lines(Gen *g, const Op *op)
 }
 
 static LLVMValueRef
-gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef mask,
-         LLVMValueRef other)
+gen_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
+         LLVMValueRef mask, LLVMValueRef other)
 {
     LLVMTypeRef e = cpu_element(g, elem), t = ll_vector(e, lanes);
     unsigned align = bytes_of(elem);
@@ -294,14 +273,10 @@ gen_load(Gen *g, const Type *elem, unsigned lanes, LLVMValueRef p, LLVMValueRef 
     if (mask && !other)
         other = LLVMConstNull(t);
     LLVMValueRef x;
-    if (lanes > 1 && mask && ll_is_vector(p)) {
-        p = diverted(g, e, p, mask, spill(g, other));
-        mask = NULL;
-    }
     if (lanes == 1)
         x = load_scalar(g, e, align, p, mask, other);
-    else if (!mask && ll_is_vector(p))
-        x = gather(g, e, align, p);
+    else if (ll_is_vector(p))
+        x = cpu_gather(g, op, e, align, p, mask, other);
     else if (!mask)
         x = load(g, t, p, align);
     else if (!ll_is_vector(p) && has_masked(g, elem, lanes))
@@ -317,7 +292,7 @@ gen_store(Gen *g, const Type *elem, LLVMValueRef p, LLVMValueRef x, LLVMValueRef
     unsigned align = bytes_of(elem), lanes = ll_lanes(x);
     x = cpu_to_memory(g, elem, x);
     if (lanes > 1 && mask && ll_is_vector(p)) {
-        p = diverted(g, cpu_element(g, elem), p, mask, spill(g, x));
+        p = cpu_diverted(g, cpu_element(g, elem), p, mask, x);
         mask = NULL;
     }
     if (lanes == 1)
@@ -408,7 +383,7 @@ cpu_memory(Gen *g, const Op *op)
     if (lanes > UNROLLED)
         return gen_unsupported(g, op, "of more than 64 lanes") != NULL;
     if (loads)
-        cpu_set(g, &op->results[0], gen_load(g, elem, lanes, p, mask, other));
+        cpu_set(g, &op->results[0], gen_load(g, op, elem, lanes, p, mask, other));
     if (op_acquires(op))
         LLVMBuildFence(g->b, LLVMAtomicOrderingAcquire, 0, "");
     if (!loads)

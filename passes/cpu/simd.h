@@ -226,7 +226,7 @@ bool simd_two_store(Cx *cx, const Ev *p, Value *v, Value *mask);
 /* simd_step.c: strides along the lanes that only the launch knows. */
 bool simd_step(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out); /* one is STEP */
 Value *simd_step_strip(Cx *cx, Ev ev);
-bool simd_step_load(Cx *cx, Op *op, const Ev *p, Ev *out);
+bool simd_step_load(Cx *cx, Op *op, const Ix *ix, const Ev *p, Ev *out);
 bool simd_step_store(Cx *cx, const Ev *p, Value *v);
 
 /* simd_mask.c */

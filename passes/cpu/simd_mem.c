@@ -206,7 +206,7 @@ simd_load(Cx *cx, Op *op, const Ix *ix)
     }
     Ev got;
     if (simd_two_load(cx, op, &p, in[1], in[2], &got) ||
-        (!has_mask && simd_step_load(cx, op, &p, &got)))
+        (!has_mask && simd_step_load(cx, op, ix, &p, &got)))
         return got;
     in[0] = uniform || unit ? p.v : ev_strip(cx, p);
     OpKind k = unit ? OP_VLOAD : OP_LOAD;
@@ -215,7 +215,7 @@ simd_load(Cx *cx, Op *op, const Ix *ix)
         attr_set_flag(&cx->n->s->mod, &l, ATTR_VOLATILE);
     simd_check(cx, op, in[0], in[1], NULL, uniform ? 1 : cx->w, ix);
     Op *load = build_op(&cx->b, k, in, has_mask ? 3 : 1, &l, &t, 1);
-    if (unit && !has_mask)
+    if (p.kind == EV_AFF && !has_mask && (unit || p.stride == 2))
         simd_fetch_next(cx, op, ix, p.v);
     return (Ev){.kind = uniform ? EV_UNI : EV_VEC, .v = op_result(load, 0)};
 }

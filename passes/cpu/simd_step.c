@@ -6,7 +6,11 @@
    the fast code. An access asks for the step once a strip.
 
        load %p + %lane * %s    =>    if s == 1: vload p; elif s == 0: splat of load p;
-                                     else: load %p + %lane * %s */
+                                     elif s == 2: load %p + %lane * 2;
+                                     else: load %p + %lane * %s
+
+   Pairs (complex numbers, interleaved halves) have an arm since code generation knows a
+   way for strides that it is told. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -99,29 +103,50 @@ step_is(Builder *b, Value *step, int64_t n, const Type *t, Func *f, Builder *yes
     return branch;
 }
 
-bool
-simd_step_load(Cx *cx, Op *op, const Ev *p, Ev *out)
+/* The strip where the step is n. */
+static Value *
+stepped_load(Cx *cx, Op *op, const Ix *ix, const Ev *p, int64_t n)
 {
+    const Type *elem = p->v->type->elem, *t = strip_type(cx, elem);
+    Value *at = p->v;
+    if (!n) {
+        Op *load = build_op(&cx->b, OP_LOAD, &at, 1, NULL, &elem, 1);
+        return build_splat(&cx->b, op_result(load, 0), t);
+    }
+    if (n > 1)
+        at = ev_strip(cx, (Ev){.kind = EV_AFF, .v = at, .stride = n});
+    Op *load = build_op(&cx->b, n == 1 ? OP_VLOAD : OP_LOAD, &at, 1, NULL, &t, 1);
+    if (n > 1)
+        simd_fetch_next(cx, op, ix, p->v);
+    return op_result(load, 0);
+}
+
+bool
+simd_step_load(Cx *cx, Op *op, const Ix *ix, const Ev *p, Ev *out)
+{
+    static const int64_t known[] = {1, 0, 2};
     if (p->kind != EV_STEP || attr_has(&op->attrs, ATTR_VOLATILE))
         return false;
-    const Type *elem = p->v->type->elem, *t = strip_type(cx, elem);
-    Builder after = cx->b, yes;
-    Value *at = p->v, *x;
-    Op *one = step_is(&cx->b, p->then, 1, t, cx->n->f, &yes);
-    x = op_result(build_op(&yes, OP_VLOAD, &at, 1, NULL, &t, 1), 0);
-    build_yield(&yes, &x, 1);
-    Builder rest = cx->b;
-    Op *none = step_is(&cx->b, p->then, 0, t, cx->n->f, &yes);
-    x = op_result(build_op(&yes, OP_LOAD, &at, 1, NULL, &elem, 1), 0);
-    x = build_splat(&yes, x, t);
-    build_yield(&yes, &x, 1);
-    at = simd_step_strip(cx, *p);
-    x = op_result(build_op(&cx->b, OP_LOAD, &at, 1, NULL, &t, 1), 0);
-    build_yield(&cx->b, &x, 1);
-    x = op_result(none, 0);
-    build_yield(&rest, &x, 1);
-    cx->b = after;
-    *out = (Ev){.kind = EV_VEC, .v = op_result(one, 0)};
+    const Type *t = strip_type(cx, p->v->type->elem);
+    Builder rest[COUNT_OF(known)];
+    Op *branch[COUNT_OF(known)];
+    for (int i = 0; i < COUNT_OF(known); i++) {
+        rest[i] = cx->b;
+        Builder yes, no = cx->b;
+        branch[i] = step_is(&no, p->then, known[i], t, cx->n->f, &yes);
+        cx->b = yes;
+        Value *x = stepped_load(cx, op, ix, p, known[i]);
+        build_yield(&cx->b, &x, 1);
+        cx->b = no;
+    }
+    Value *at = simd_step_strip(cx, *p);
+    Value *x = op_result(build_op(&cx->b, OP_LOAD, &at, 1, NULL, &t, 1), 0);
+    for (int i = COUNT_OF(known); i-- > 0;) {
+        build_yield(&cx->b, &x, 1);
+        cx->b = rest[i];
+        x = op_result(branch[i], 0);
+    }
+    *out = (Ev){.kind = EV_VEC, .v = x};
     return true;
 }
 
