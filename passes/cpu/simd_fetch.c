@@ -3,7 +3,8 @@
    Processors fetch ahead of what runs on, but only to the end of a page: where rows begin
    on pages, every row would begin with a wait. So contiguous loads ask for what lies a
    page ahead; a sum of arrays that no cache holds gains a tenth to a half. Tiles of
-   several rows ask for rows further down.
+   several rows ask for rows further down; behind a row whose number was loaded comes
+   nothing that anybody wants.
 
    Rows that several nests go through, as those of a softmax, are asked for in the nest
    that computes most, where nobody waits for memory: the row after this one, and the
@@ -133,13 +134,35 @@ fetch_rows(Cx *cx, Value *to, const Ix *ix, bool write)
     return true;
 }
 
+static bool
+was_loaded(const Value *v, int *left)
+{
+    const Op *op = v->op;
+    if (!op || --*left < 0)
+        return false;
+    bool found = op->kind == OP_LOAD;
+    for (int i = 0; i < op->noperand && !found; i++)
+        found = was_loaded(op_operand(op, i), left);
+    return found;
+}
+
+/* Does the tile's memory end where the tile does, as a row whose number was loaded? In a
+   loop more of it may follow. */
+static bool
+ends(const Op *load)
+{
+    int left = MOST_STEPS;
+    return !load->parent->parent && was_loaded(op_operand(load, 0), &left);
+}
+
 void
 simd_fetch_next(Cx *cx, const Op *load, const Ix *ix, Value *p)
 {
     const Type *elem = p->type->elem;
     const Plan *plan = plan_get(cx->n, op_result((Op *)load, 0));
     int64_t bytes = tile_bytes(elem, op_operand(load, 0)->type);
-    if (!wide(cx, elem) || fetch_rows(cx, op_operand(load, 0), ix, false))
+    if (!wide(cx, elem) || fetch_rows(cx, op_operand(load, 0), ix, false) ||
+        (bytes <= PAGE && ends(load)))
         return;
     if (plan->nd < 2 || !cx->g) {
         fetch(cx, p, PAGE, false, false);
