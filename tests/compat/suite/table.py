@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What became of Triton's own tests, as docs/compatibility.md: table.py HOW LOG...
+"""What became of Triton's own tests: table.py [--write PAGE] WHERE HOW LOG...
 
 A line a file; below it every test that is not right, with the reason where it was looked at
-(REASONS), and its text where not.
+(REASONS), and its text where not. With --write the section of docs/compatibility.md on the
+tests WHERE they ran ("on the CPU") is replaced.
 """
 import collections
 import json
@@ -68,8 +69,45 @@ def read(logs):
     return total, results
 
 
+def replaced(text, title, section):
+    """The text of a page with the section of that title; one that it lacks comes last of the
+    suite's own.
+
+    >>> page = "# P\\n\\n## Triton a\\n\\nold\\n\\n## Kernels\\n\\nkept\\n"
+    >>> replaced(page, "## Triton a", "## Triton a\\n\\nnew\\n")
+    '# P\\n\\n## Triton a\\n\\nnew\\n\\n## Kernels\\n\\nkept\\n'
+    >>> replaced(page, "## Triton", "## Triton\\n\\nnew\\n")
+    '# P\\n\\n## Triton a\\n\\nold\\n\\n## Triton\\n\\nnew\\n\\n## Kernels\\n\\nkept\\n'
+    >>> replaced("# P\\n", "## Triton", "## Triton\\n\\nnew\\n")
+    '# P\\n\\n## Triton\\n\\nnew\\n'
+    """
+    head, *sections = re.split(r"^(?=## )", text, flags=re.M)
+    titles = [s.split("\n")[0] for s in sections]
+    if title in titles:
+        sections[titles.index(title)] = section
+    else:
+        own = [i for i, t in enumerate(titles) if t.startswith("## Triton")]
+        sections.insert(own[-1] + 1 if own else 0, section)
+    return "\n\n".join(part.rstrip("\n") for part in [head, *sections]) + "\n"
+
+
 def main():
-    how, logs = sys.argv[1], sys.argv[2:]
+    args = sys.argv[1:]
+    page = args[1] if args[0] == "--write" else None
+    where, how, *logs = args[2:] if page else args
+    title = "## Triton's own tests %s" % where
+    section = title + "\n\n" + how + "\n\n" + tables(logs)
+    if not page:
+        print(section)
+        return
+    with open(page) as f:
+        text = replaced(f.read(), title, section)
+    with open(page, "w") as f:
+        f.write(text)
+
+
+def tables(logs):
+    out = []
     total, results = read(logs)
     by_file = collections.defaultdict(collections.Counter)
     open_ = collections.defaultdict(list)
@@ -78,34 +116,31 @@ def main():
         by_file[name.split("::")[0]][k] += 1
         if k not in ("right", "skipped", "looks at IR"):
             open_[(k, name.split("[")[0])].append(r)
-    print("# Compatibility\n\nTriton's own tests (`python/test/unit`) with libsdc in the place "
-          "of its compiler, on the CPU:\n" + how + "\n\n`tests` are all variants of a file, "
-          "`run` those that were drawn. *looks at IR*: what the test reads\nof Triton's own "
-          "products; the numbers before that were right. *not of sdc*: see below. *other "
-          "words*: refused\nas the test wants, in other words.\n")
-    print("| file | tests | run | " + " | ".join(CLASSES) + " |")
-    print("|---" * (3 + len(CLASSES)) + "|")
+    out.append("| file | tests | run | " + " | ".join(CLASSES) + " |")
+    out.append("|---" * (3 + len(CLASSES)) + "|")
     sums = collections.Counter()
     for name, counts in sorted(by_file.items()):
         sums += counts
         tests = sum(n for t, n in total.items() if t.split("::")[0] == name)
         sums["tests"] += tests
-        print("| `%s` | %d | %d | " % (name, tests, sum(counts.values())) +
-              " | ".join(str(counts[c]) for c in CLASSES) + " |")
+        out.append("| `%s` | %d | %d | " % (name, tests, sum(counts.values())) +
+                   " | ".join(str(counts[c]) for c in CLASSES) + " |")
     ran = sum(sums[c] for c in CLASSES)
-    print("| all | %d | %d | " % (sums["tests"], ran) +
-          " | ".join(str(sums[c]) for c in CLASSES) + " |")
+    out.append("| all | %d | %d | " % (sums["tests"], ran) +
+               " | ".join(str(sums[c]) for c in CLASSES) + " |")
     applicable = ran - sums["skipped"] - sums["looks at IR"] - sums["not of sdc"]
-    print("\n%d of %d applicable tests are right (%.1f%%).\n" %
-          (sums["right"], applicable, 100 * sums["right"] / max(applicable, 1)))
-    print("| test | how many | class | why |\n|---|---|---|---|")
+    out.append("\n%d of %d applicable tests are right (%.1f%%).\n" %
+               (sums["right"], applicable, 100 * sums["right"] / max(applicable, 1)))
+    out.append("| test | how many | class | why |\n|---|---|---|---|")
     for (k, name), rs in sorted(open_.items()):
         why = reason(rs[0]["id"])
         if not why:
             why = next((re.sub(r"^.*?error: ", "", t) for t in rs[0]["text"].split("\n")
                         if "error:" in t), rs[0]["exc"] + " " + rs[0]["text"][:80])
             why = "`" + why.replace("|", "/").replace("\n", " ")[:110] + "`"
-        print("| `%s` | %d | %s | %s |" % (name.split("::")[1], len(rs), k, why))
+        out.append("| `%s` | %d | %s | %s |" % (name.split("::")[1], len(rs), k, why))
+    return "\n".join(out) + "\n"
 
 
-main()
+if __name__ == "__main__":
+    main()
