@@ -25,6 +25,8 @@ static const struct {
     {"triton.language.extra", NS_EXTRA},
     {"triton.language.extra.libdevice", NS_LIBDEVICE},
     {"triton.language.extra.cuda", NS_CUDA},
+    {"triton.language.extra.cuda.utils", NS_CUDA},
+    {"triton.language.extra.cuda.gdc", NS_CUDA},
     {"triton.language.extra.cuda.libdevice", NS_LIBDEVICE},
     {"triton.language.libdevice", NS_LIBDEVICE},
     {"triton.language.target_info", NS_TARGET},

@@ -93,18 +93,25 @@ spec_object(Sema *s, const char *class_, const Val *items, int n, Loc loc)
     return class_construct(s, k, args, n, loc);
 }
 
-/* "Mode.FAST": what a class of the file says; NULL: the text is no such thing. */
+/* "twice", "tl.exp", "Mode.FAST": a function, or what a class of the file says; NULL: the
+   text is no such thing. */
 static Val
-class_member(Sema *s, const char *text, Loc loc)
+named_value(Sema *s, const char *text, Loc loc)
 {
-    const char *dot = strchr(text, '.');
     NameTable *names = &s->s->names;
     Diag before = s->s->diag;
-    Val k = dot ? module_lookup(s, s->m, name_intern(names, text, (size_t)(dot - text)),
-                                loc, true)
-                : NULL;
-    bool is = k && k->kind == FE_TYPE && k->n == CLASS_USER;
-    Val v = is ? class_attribute(s, k, name_of(names, dot + 1), loc) : NULL;
+    Name name = name_intern(names, text, strcspn(text, "."));
+    bool member = false, host = !module_function(s->m, name, true);
+    Val v = module_lookup(s, s->m, name, loc, true);
+    for (const char *dot = strchr(text, '.'); v && dot; dot = strchr(dot + 1, '.')) {
+        name = name_intern(names, dot + 1, strcspn(dot + 1, "."));
+        member = v->kind == FE_TYPE && v->n == CLASS_USER;
+        v = member                 ? class_attribute(s, v, name, loc)
+            : v->kind == FE_MODULE ? module_attribute(s, v, name, loc, true)
+                                   : NULL;
+    }
+    if (v && !member && v->kind != FE_BUILTIN && (v->kind != FE_FUNC || host))
+        v = NULL;
     if (!v)
         diag_rewind(&s->s->diag, &before);
     return v;
@@ -120,12 +127,8 @@ spec_value(Sema *s, const SpecArg *a, Loc loc)
     case SPEC_STR: return val_str(s, a->str);
     case SPEC_NONE: return val_none();
     case SPEC_NAME: {
-        Name name = name_of(&s->s->names, a->str);
-        Val member = class_member(s, a->str, loc);
-        if (member)
-            return member;
-        return module_function(s->m, name, true) ? module_lookup(s, s->m, name, loc, true)
-                                               : val_str(s, a->str);
+        Val v = named_value(s, a->str, loc);
+        return v ? v : val_str(s, a->str);
     }
     case SPEC_TUPLE: {
         Val *items = arena_array(s->a, Val, a->nitem + 1);
