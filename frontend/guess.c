@@ -329,7 +329,7 @@ front_guess(FrontModule *m, const char *kernel, const char *signature,
         sema.frame->module = module_home(m, fn);
         for (int i = 0; i < fn->list.n; i++) {
             g.serves[i] = default_serves(&sema, fn->list.at[i], g.use[i]);
-            g.told[i] = told_constant(m, &s->tmp, fn->name, fn->list.at[i]->name);
+            g.told[i] = told_constant(m, &s->tmp, fn->name, fn->list.at[i]->name, i);
         }
     }
     if (ok)

@@ -1,6 +1,7 @@
 /* Constants of launches, for guesses. `k[grid](x, BLOCK=64)` says what BLOCK is, and so
    does `BLOCK = 64` in a host function that hands it on: by the same name, as a rule.
-   Nothing is evaluated; what a launch names counts more than a variable. */
+   Nothing is evaluated; what a launch names counts more than a variable, and a variable
+   counts for nothing where all launches leave the parameter to a configuration. */
 #include "frontend/told.h"
 
 #include "frontend/ast.h"
@@ -11,6 +12,8 @@
 
 typedef struct Search {
     Name kernel, param, other; /* other: a variable that the launch hands on */
+    int at;                    /* the parameter's place */
+    bool launched, given;      /* given: by a launch, or nobody knows */
     const Node *launch, *set;  /* CONSTANTs */
 } Search;
 
@@ -30,17 +33,32 @@ is_launch(const Node *n, Name kernel)
 }
 
 static void
+note_launch(Search *s, const Node *n)
+{
+    const Node *v = NULL;
+    bool starred = false;
+    for (int i = 0; i < n->list.n && i <= s->at; i++) {
+        starred |= n->list.at[i]->kind == ND_STARRED;
+        v = i == s->at && !starred ? n->list.at[i] : NULL;
+    }
+    for (int i = 0; i < n->more.n; i++) {
+        const Node *k = n->more.at[i];
+        starred |= !k->name;
+        v = k->name && strcmp(k->name, s->param) == 0 ? k->a : v;
+    }
+    s->launched = true;
+    s->given |= v || starred;
+    if (v && is_number(v) && !s->launch)
+        s->launch = v;
+    else if (v && v->kind == ND_NAME && !s->other)
+        s->other = v->name;
+}
+
+static void
 look(Search *s, const Node *n)
 {
-    for (int i = 0; is_launch(n, s->kernel) && i < n->more.n; i++) {
-        const Node *k = n->more.at[i];
-        if (!k->name || strcmp(k->name, s->param) != 0)
-            continue;
-        if (is_number(k->a) && !s->launch)
-            s->launch = k->a;
-        else if (k->a->kind == ND_NAME && !s->other)
-            s->other = k->a->name;
-    }
+    if (is_launch(n, s->kernel))
+        note_launch(s, n);
     if (n->kind != ND_ASSIGN || s->set || !is_number(n->a))
         return;
     for (int i = 0; i < n->list.n; i++) {
@@ -69,17 +87,20 @@ walk(Search *s, const Node *n, int depth)
 }
 
 const char *
-told_constant(FrontModule *m, Arena *a, const char *kernel, Name param)
+told_constant(FrontModule *m, Arena *a, const char *kernel, Name param,
+              int at)
 {
     const NodeList *all = module_statements(m);
-    Search s = {.kernel = kernel, .param = param};
+    Search s = {.kernel = kernel, .param = param, .at = at};
     for (int round = 0; round < 2; round++) { /* a variable may be set in front */
         for (int i = 0; i < all->n; i++)
             walk(&s, all->at[i], 0);
         if (s.launch || s.set || !s.other)
             break;
     }
-    const Node *n = s.launch ? s.launch : s.set;
+    const Node *n = s.launch                   ? s.launch
+                    : s.launched && !s.given ? NULL
+                                             : s.set;
     if (!n)
         return NULL;
     return n->sub == CK_TRUE    ? "True"

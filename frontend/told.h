@@ -4,8 +4,9 @@
 
 #include "frontend/module.h"
 
-/* The text of a number or flag that a launch of the kernel names for this parameter, or
-   that a variable of the same name is set to; NULL: neither. */
-const char *told_constant(FrontModule *m, Arena *a, const char *kernel, Name param);
+/* The text of a number or flag that a launch of the kernel gives to this parameter, the
+   `at`-th, or that a variable of the same name is set to; NULL: neither. */
+const char *told_constant(FrontModule *m, Arena *a, const char *kernel, Name param,
+                          int at);
 
 #endif

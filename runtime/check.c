@@ -241,9 +241,9 @@ static SdcStatus
 compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *target,
             bool *large, Messages *said)
 {
-    /* 512 registers of a thread of four warps: people write less, and all of it would be
+    /* 256 registers of a thread of four warps: people write less, and all of it would be
        compiled to say that the kernel passes. */
-    enum { GUESSED_TILE = 1 << 16 };
+    enum { GUESSED_TILE = 1 << 15 };
     CompileJob job;
     module_job(c->m, &job);
     const KernelInfo *info = module_find_kernel(c->m, f->name);

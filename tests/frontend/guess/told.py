@@ -1,5 +1,5 @@
 # What host code of the file gives to constants: a launch, a variable that it hands on, and
-# one of the same name.
+# one of the same name, but not where launches leave the constant out.
 # RUN: %sdc check %s | FileCheck %s
 import triton
 import triton.language as tl
@@ -19,4 +19,16 @@ def host(x):
     k[(1,)](x, N=16, M=cols, K=K, DEEP=False)
 
 
-# CHECK: 1 of 1 kernel passes
+# CHECK: guessed -s 'x=*fp32,P=8,Q=64'
+@triton.autotune([], key=[])
+@triton.jit
+def tuned(x, P: tl.constexpr, Q: tl.constexpr):
+    tl.store(x + tl.arange(0, Q)[:, None] * P + tl.arange(0, P), 1.0)
+
+
+def other(x):
+    Q = 1024
+    tuned[(Q,)](x, 8)
+
+
+# CHECK: 2 of 2 kernels pass
