@@ -10,7 +10,8 @@
    for the next job for a moment before it sleeps, as long as looking has paid: each time
    that nothing came halves the moment, and a job that comes soon after it slept makes it
    whole again. Where there are more threads than processors nobody looks: it would keep
-   another from working.
+   another from working. Who looks does not yield the processor: another process would
+   have it for milliseconds, and a thread that was not asleep is not let in front.
 
    In the child of a fork there are no workers and the lock may be in any state: the child
    is recognised by its process id and runs everything on the calling thread. */
@@ -282,7 +283,6 @@ linger(const atomic_uint *value, unsigned than, bool differs, int64_t ns)
                 return true;
             rt_pause();
         }
-        sched_yield(); /* to who may want the processor */
     } while (rt_now() < last);
     return false;
 }
