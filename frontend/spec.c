@@ -508,7 +508,8 @@ fill_open(Sema *sema, const Node *fn, const Config *c, bool all, FrontSpec *out)
                        "no type for parameter '%s' of '%s': give it in "
                        "the signature, -s '%s=*fp32' or '%s=i32'",
                        p->name, fn->name, p->name, p->name);
-            diag_note(&s->diag, (Loc){0}, "'sdc check' guesses a signature and prints it");
+            diag_note(&s->diag, (Loc){0},
+                      "'sdc check' guesses a signature and prints it");
             return false;
         }
         diag_error(&s->diag, p->loc,
