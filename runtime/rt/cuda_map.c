@@ -17,15 +17,6 @@ swizzle_code(int bytes)
     return bytes == 128 ? 3 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0;
 }
 
-/* CUtensorMapL2promotion: how much DRAM is asked for at a time. Of rows narrower than a
-   line the next copies bring what 256 bytes would ask for ahead, and L2 has it too
-   long. */
-static int
-promotion_code(const SdcrtMap *map)
-{
-    return (int)map->box[0] * map->elem_bytes < LINE ? L2_128B : L2_256B;
-}
-
 static int64_t
 sign_extend(uint64_t v, int bits)
 {
@@ -147,6 +138,26 @@ cuda_maps_fit(const SdcrtMeta *m, const uint64_t *args)
     return fit;
 }
 
+/* Whether rows begin off the lines of the second-level cache. */
+static int
+is_off_lines(const SdcrtMap *map, const int64_t *v)
+{
+    int off = v[map->base] % LINE != 0;
+    for (int d = 1; d < map->rank; d++)
+        off |= v[map->stride[d]] * map->elem_bytes % LINE != 0;
+    return off;
+}
+
+/* CUtensorMapL2promotion: how much DRAM is asked for at a time. Of rows narrower than a
+   line the next copies bring what 256 bytes would ask for ahead, and L2 has it too long;
+   of rows off its lines 256 bytes are asked for twice. */
+static int
+promotion_code(const SdcrtMap *map, const int64_t *v)
+{
+    int narrow = (int)map->box[0] * map->elem_bytes < LINE;
+    return narrow || is_off_lines(map, v) ? L2_128B : L2_256B;
+}
+
 /* Map i from the values of all terms. */
 static SdcrtStatus
 encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap *out,
@@ -168,21 +179,12 @@ encode(const SdcrtCuda *c, const SdcrtMeta *m, int i, const int64_t *v, CudaMap 
     }
     int code = c->d.map_tiled(out, map->dtype, map->rank, (void *)(uintptr_t)base, dim,
                               stride, map->box, step, 0, swizzle_code(map->swizzle),
-                              promotion_code(map), map->nan);
+                              promotion_code(map, v), map->nan);
     if (!code)
         return SDCRT_OK;
     SdcrtStatus status =
         cuda_fail(c, e, code, "kernel '%s': tensor map %d is refused", m->name, i);
     return code == CUDA_ERROR_INVALID_VALUE ? SDCRT_ERROR_MAP : status;
-}
-
-static int
-is_off_lines(const SdcrtMap *map, const int64_t *v)
-{
-    int off = v[map->base] % LINE != 0;
-    for (int d = 1; d < map->rank; d++)
-        off |= v[map->stride[d]] * map->elem_bytes % LINE != 0;
-    return off && !map->written;
 }
 
 int
@@ -192,7 +194,7 @@ cuda_maps_off_lines(const SdcrtMeta *m, const uint64_t *args)
     int off = 0;
     evaluate(m, args, v);
     for (int i = 0; i < m->nmap; i++)
-        off |= is_off_lines(&m->maps[i], v);
+        off |= !m->maps[i].written && is_off_lines(&m->maps[i], v);
     return off;
 }
 

@@ -202,8 +202,9 @@ START_TEST(maps_of_loads_alone)
 }
 END_TEST
 
-/* L2 asks DRAM for two lines of rows as wide as a line, and for one of narrower rows. */
-START_TEST(narrow_rows_are_not_asked_ahead)
+/* L2 asks DRAM for two lines at a time, and for one of rows that are narrower than a line
+   or begin between lines. */
+START_TEST(what_dram_is_asked_for_at_a_time)
 {
     static const char tk[] =
         "import triton\n"
@@ -217,15 +218,17 @@ START_TEST(narrow_rows_are_not_asked_ahead)
         "        acc = tl.dot(x.load([0, k]), y.load([0, k]).T, acc)\n"
         "    i = tl.arange(0, 128)\n"
         "    tl.store(c + i[:, None] * 128 + i[None, :], acc)\n";
-    static const char *const binds[2][1] = {{"W=64"}, {"W=32"}};
+    static const char *const binds[3][1] = {{"W=64"}, {"W=32"}, {"W=64"}};
+    static const int64_t pitch[] = {256, 256, 264};
     Env e = setup();
     SdcModule *mod;
     SdcFunction *f;
     ck_assert_int_eq(
         sdc_module_load_text(e.cx, "nt.tk", tk, sizeof tk - 1, SDC_LANG_AUTO, &mod),
         SDC_OK);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(sdc_function_get(mod, "nt", binds[i], 1, &f), SDC_OK);
+        e.args[3] = sdc_int(pitch[i]);
         SdcStatus s = sdc_launch(f, sdc_grid(1, 1, 1), e.args, 4, NULL);
         ck_assert_msg(s == SDC_OK, "%s", sdc_error(e.cx));
         ck_assert_int_eq(e.fake->promotions[2], 2 * i);
@@ -382,7 +385,7 @@ main(void)
     tcase_add_test(t, without_a_map_other_code_runs);
     tcase_add_test(t, one_module_a_launch);
     tcase_add_test(t, maps_of_loads_alone);
-    tcase_add_test(t, narrow_rows_are_not_asked_ahead);
+    tcase_add_test(t, what_dram_is_asked_for_at_a_time);
     tcase_add_test(t, programs_in_turn);
     tcase_add_test(t, whole_numbers_of_tiles);
     tcase_add_test(t, written_by_the_kernel);
