@@ -53,8 +53,7 @@ operand_as(Sema *s, Val x, bool weak, DType dt, Loc loc)
 }
 
 bool
-unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y,
-               bool arithmetic, bool div_or_mod, Loc loc)
+unify_operands(Sema *s, Val *x, Val *y, const char *what, unsigned may, Loc loc)
 {
     if (val_is_error(*x) || val_is_error(*y))
         return false;
@@ -73,17 +72,18 @@ unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y
         return false;
     }
     bool is_ptr_x = dtype_is_ptr(a), is_ptr_y = dtype_is_ptr(b);
-    if ((is_ptr_x && (!ptr_x || dtype_is_float(b) || (is_ptr_y && a != b))) ||
-        (is_ptr_y && (!ptr_y || dtype_is_float(a)))) {
+    if ((is_ptr_x && (!(may & UNIFY_POINTER_LEFT) || dtype_is_float(b) ||
+                      (is_ptr_y && a != b))) ||
+        (is_ptr_y && (!(may & UNIFY_POINTER_RIGHT) || dtype_is_float(a)))) {
         bool offset = dtype_is_float(is_ptr_x ? b : a);
         bad_operands(s, what, *x, *y,
                      offset ? "an offset is an integer; '//' gives one, '/' a float" : "",
                      loc);
         return false;
     }
-    if (arithmetic && !is_ptr_x && !is_ptr_y) {
+    if (!is_ptr_x && !is_ptr_y) {
         DType to = DT_NONE;
-        switch (promote(a, weak_x, b, weak_y, div_or_mod, &to)) {
+        switch (promote(a, weak_x, b, weak_y, may & UNIFY_DIVISION, &to)) {
         case PROMOTE_OK: break;
         case PROMOTE_SIGNS:
             sema_error(s, loc, "Cannot use '%s' with %s and %s because they have "
@@ -176,7 +176,8 @@ add_pointer(Sema *s, Val ptr, Val off, bool negate, Loc loc)
 static Val
 add_or_sub(Sema *s, BinOp op, Val x, Val y, Loc loc)
 {
-    if (!unify_operands(s, &x, &y, binop_text[op], true, op == BIN_ADD, true, false, loc))
+    unsigned may = UNIFY_POINTER_LEFT | (op == BIN_ADD ? UNIFY_POINTER_RIGHT : 0);
+    if (!unify_operands(s, &x, &y, binop_text[op], may, loc))
         return val_error();
     if (dtype_is_ptr(x->dt) && dtype_is_ptr(y->dt))
         return bad_operands(s, binop_text[op], x, y,
@@ -194,7 +195,7 @@ add_or_sub(Sema *s, BinOp op, Val x, Val y, Loc loc)
 static Val
 divide(Sema *s, BinOp op, Val x, Val y, Loc loc)
 {
-    if (!unify_operands(s, &x, &y, binop_text[op], false, false, true, true, loc))
+    if (!unify_operands(s, &x, &y, binop_text[op], UNIFY_DIVISION, loc))
         return val_error();
     bool is_float = dtype_is_float(x->dt);
     if (op == BIN_DIV) {
@@ -228,7 +229,7 @@ bitwise(Sema *s, BinOp op, Val x, Val y, Loc loc)
         return sema_error(s, loc, "invalid operands of type %s and %s: '%s' takes "
                           "integers", val_describe(s->a, x), val_describe(s->a, y),
                           binop_text[op]);
-    if (!unify_operands(s, &x, &y, binop_text[op], false, false, true, false, loc))
+    if (!unify_operands(s, &x, &y, binop_text[op], UNIFY_NUMBERS, loc))
         return val_error();
     if ((op == BIN_SHL || op == BIN_SHR) && val_is_int(y0) && val_is_tensor(x0) &&
         y0->u.i >= dtype_bits(x0->dt))
@@ -258,7 +259,7 @@ compare(Sema *s, BinOp op, Val x, Val y, Loc loc)
     };
     if (x->kind == FE_NONE || y->kind == FE_NONE)
         return bad_operands(s, binop_text[op], x, y, "use 'is None'", loc);
-    if (!unify_operands(s, &x, &y, binop_text[op], false, false, true, false, loc))
+    if (!unify_operands(s, &x, &y, binop_text[op], UNIFY_NUMBERS, loc))
         return val_error();
     bool is_float = dtype_is_float(x->dt);
     const char *pred = is_float ? preds[op].f
@@ -277,7 +278,7 @@ tensor_binary(Sema *s, BinOp op, Val x, Val y, Loc loc)
     case BIN_ADD:
     case BIN_SUB: return add_or_sub(s, op, x, y, loc);
     case BIN_MUL:
-        if (!unify_operands(s, &x, &y, "*", false, false, true, false, loc))
+        if (!unify_operands(s, &x, &y, "*", UNIFY_NUMBERS, loc))
             return val_error();
         return build_elementwise(s, dtype_is_float(x->dt) ? OP_MULF : OP_MUL, x, y,
                                  x->dt);
@@ -356,7 +357,8 @@ tensor_where(Sema *s, Val c, Val x, Val y, Loc loc)
 {
     c = cast_i1(s, to_tensor(s, c, loc), loc);
     if (val_is_error(c) ||
-        !unify_operands(s, &x, &y, "where", true, true, true, false, loc))
+        !unify_operands(s, &x, &y, "where", UNIFY_POINTER_LEFT | UNIFY_POINTER_RIGHT,
+                        loc))
         return val_error();
     if (dtype_is_ptr(x->dt) != dtype_is_ptr(y->dt))
         return bad_operands(s, "where", x, y, "", loc);
@@ -372,8 +374,7 @@ tensor_where(Sema *s, Val c, Val x, Val y, Loc loc)
 Val
 tensor_minmax(Sema *s, bool is_max, Val x, Val y, bool nan, Loc loc)
 {
-    if (!unify_operands(s, &x, &y, is_max ? "maximum" : "minimum", false, false, true,
-                        false, loc))
+    if (!unify_operands(s, &x, &y, is_max ? "maximum" : "minimum", UNIFY_NUMBERS, loc))
         return val_error();
     OpKind k;
     if (dtype_is_float(x->dt))

@@ -108,7 +108,7 @@ bi_fdiv(Sema *s, Args *a)
     if (!arg_bool(s, a, 2, &exact) || !arg_bool(s, a, 3, &approx))
         return val_error();
     Val x = a->v[0], y = a->v[1];
-    if (!unify_operands(s, &x, &y, "fdiv", false, false, true, true, a->loc))
+    if (!unify_operands(s, &x, &y, "fdiv", UNIFY_DIVISION, a->loc))
         return val_error();
     if (!dtype_is_float(x->dt))
         return sema_error(s, a->loc, "'fdiv' takes floats, found %s and %s",
@@ -125,7 +125,7 @@ Val
 bi_div_rn(Sema *s, Args *a)
 {
     Val x = a->v[0], y = a->v[1];
-    if (!unify_operands(s, &x, &y, "div_rn", false, false, true, false, a->loc))
+    if (!unify_operands(s, &x, &y, "div_rn", UNIFY_NUMBERS, a->loc))
         return val_error();
     for (int i = 0; i < 2; i++)
         if (x->dt != DT_FP32 || (val_is_tensor(a->v[i]) && a->v[i]->dt != DT_FP32))
@@ -151,7 +151,7 @@ Val
 bi_umulhi(Sema *s, Args *a)
 {
     Val x = a->v[0], y = a->v[1];
-    if (!unify_operands(s, &x, &y, "umulhi", false, false, true, false, a->loc))
+    if (!unify_operands(s, &x, &y, "umulhi", UNIFY_NUMBERS, a->loc))
         return val_error();
     for (int i = 0; i < 2; i++) {
         Val v = val_is_tensor(a->v[i]) ? a->v[i] : x;

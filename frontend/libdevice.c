@@ -70,8 +70,7 @@ one_type(Sema *s, Args *a, int n)
     for (int round = 0; round < 2; round++)
         for (int i = 1; i < n; i++)
             if (a->v[i]->dt != a->v[0]->dt &&
-                !unify_operands(s, &a->v[0], &a->v[i], a->b->name, false, false, true,
-                                false, a->loc))
+                !unify_operands(s, &a->v[0], &a->v[i], a->b->name, UNIFY_NUMBERS, a->loc))
                 return false;
     return true;
 }

@@ -84,13 +84,13 @@ Val val_tensor(Sema *s, Value *v, DType dt);     /* shape from v's type */
 FeVal *val_new(Sema *s, FeKind kind);
 FeVal *val_shaped(Sema *s, FeKind kind, DType dt, Shape sh); /* copies the shape */
 
-/* types.c */
+/* shape.c: what dtypes and shapes there are */
 const Type *sema_type(Sema *s, DType dt, Shape sh, Loc loc); /* NULL after an error */
 /* "not supported yet" for a dtype without lowering */
 bool sema_check_dtype(Sema *s, DType dt, Loc loc);
 bool sema_check_shape(Sema *s, Shape sh, Loc loc); /* powers of two, numel, rank */
 
-/* dtype a constant takes as a tensor; DT_NONE when it fits none */
+/* promote.c: dtype a constant takes as a tensor; DT_NONE when it fits none */
 DType number_dtype(Val number);
 
 /* cast.c */
@@ -101,7 +101,7 @@ Val cast_rounded(Sema *s, Val x, DType to, const char *round, Loc loc);
 Val bitcast(Sema *s, Val x, DType to, Loc loc);
 Val cast_i1(Sema *s, Val x, Loc loc);
 
-/* shape.c */
+/* shape.c: changing shapes */
 Val splat(Sema *s, Val scalar, Shape sh, Loc loc);
 Val broadcast_to(Sema *s, Val x, Shape sh, Loc loc);
 bool broadcast_pair(Sema *s, Val *x, Val *y, Loc loc); /* false after an error */
@@ -124,9 +124,15 @@ Val tensor_minus(Sema *s, Val x, Loc loc);
 Val tensor_invert(Sema *s, Val x, Loc loc);
 Val tensor_not(Sema *s, Val x, Loc loc);
 Val tensor_logical(Sema *s, bool is_and, Val x, Val y, Loc loc);
-/* Converts to one type and shape; false after an error. */
-bool unify_operands(Sema *s, Val *x, Val *y, const char *what, bool ptr_x, bool ptr_y,
-                    bool arithmetic, bool div_or_mod, Loc loc);
+/* What operands may be that are brought to one type. */
+typedef enum Unify {
+    UNIFY_NUMBERS = 0,
+    UNIFY_POINTER_LEFT = 1,
+    UNIFY_POINTER_RIGHT = 2,
+    UNIFY_DIVISION = 4 /* numbers of a division: of integers with the same sign */
+} Unify;
+/* Converts to one type and shape; false after an error. `may`: of Unify. */
+bool unify_operands(Sema *s, Val *x, Val *y, const char *what, unsigned may, Loc loc);
 bool unify_three(Sema *s, Val *v, const char *what, Loc loc);
 Val build_elementwise(Sema *s, OpKind k, Val x, Val y, DType dt); /* y may be NULL */
 Val tensor_where(Sema *s, Val c, Val x, Val y, Loc loc);
