@@ -10,7 +10,7 @@
 
 typedef struct Seen {
     int stages;
-    bool roles, sends;
+    bool roles, tma_stores;
 } Seen;
 
 static void
@@ -20,7 +20,7 @@ see(Seen *s, const Region *r, int depth)
         if (op->kind == OP_LOCAL_ALLOC)
             s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
         s->roles |= op->kind == OP_WARP_SPECIALIZE;
-        s->sends |= op->kind == OP_TMA_STORE;
+        s->tma_stores |= op->kind == OP_TMA_STORE;
         for (int i = 0; i < op->nregion; i++)
             see(s, op->regions[i], depth + 1);
     }
@@ -46,15 +46,15 @@ budget_reduce(Budget *b, const Func *f, int64_t bytes)
     } else if (s.roles && !b->no_roles) {
         b->no_roles = true;
         then = "no warp specialization";
-    } else if (s.sends && !b->no_sends) {
-        b->no_sends = true;
+    } else if (s.tma_stores && !b->no_tma_stores) {
+        b->no_tma_stores = true;
         then = "no results by TMA";
     } else if (s.stages > 1 && b->depth != 1) {
         b->depth = 1;
-        b->no_sends = false; /* it did not suffice and may not be needed any more */
+        b->no_tma_stores = false; /* it did not suffice and may not be needed any more */
         then = "no pipelining";
-    } else if (b->shares && !b->no_shares) {
-        b->no_shares = true;
+    } else if (b->staged_operands && !b->no_staged_operands) {
+        b->no_staged_operands = true;
         then = "no whole operands";
     } else {
         return false;
@@ -67,7 +67,7 @@ bool
 budget_again(Budget *b)
 {
     bool again = b->again;
-    b->again = b->double_buffers = b->tiles = b->shares = false;
+    b->again = b->double_buffers = b->tiles = b->staged_operands = false;
     return again;
 }
 

@@ -24,12 +24,13 @@ typedef struct Budget {
     bool no_double_buffers; /* one buffer for what threads leave for dots */
     bool no_tiles; /* tiles that threads alone read are loaded where they are used */
     bool no_roles;
-    bool no_sends; /* no results by TMA */
-    bool no_shares; /* operands of mma change hands in parts, not through buffers */
-    bool shares;   /* pass share has made buffers */
-    bool double_buffers;    /* pass double-buffer has made second buffers */
-    bool tiles;    /* pass stage-plan lets tiles that threads alone read are pipelined */
-    bool again;    /* the passes are to run again with this choice */
+    bool no_tma_stores;      /* no results by TMA */
+    bool no_staged_operands; /* operands of mma change hands in parts, not through buffers
+                              */
+    bool staged_operands;    /* pass stage-mma-operands has made buffers */
+    bool double_buffers;     /* pass double-buffer has made second buffers */
+    bool tiles; /* pass stage-plan lets tiles that threads alone read are pipelined */
+    bool again; /* the passes are to run again with this choice */
     int nstep;
     BudgetStep step[BUDGET_STEPS];
 } Budget;

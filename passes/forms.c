@@ -2,10 +2,11 @@
    and by code generation. A list of passes with one missing, or two in the wrong order,
    is refused here, not found out on a GPU:
 
-       canon,mask,layout,..,smem             code without `barrier`: "in no form 'synced',
+       canon,..,alloc-shared                 code without barriers: "in no form 'synced',
                                              which pass 'insert-barriers' makes"
-       ..,barrier,smem                       "pass 'insert-barriers' needs form 'placed'"
-       ..,smem,licm                          "pass 'licm' must stand in front of 'smem'"
+       ..,insert-barriers,alloc-shared       "pass 'insert-barriers' needs form 'placed'"
+       ..,alloc-shared,licm                  "pass 'licm' must stand in front of
+                                             'alloc-shared'"
 
    A function is in a form when its bit is set, or when a look at the IR shows that it is:
    a kernel without shared memory has its barriers. Under --verify-each the look is taken

@@ -75,7 +75,7 @@ bool passes_run(Module *m, PassCx *cx, const PassId *list, int n);
 typedef bool PassVisit(void *user, Op *op);
 bool pass_walk(Region *r, PassVisit *visit, void *user);
 
-/* The lists of a target; see pipelines.c for the reasons behind the order. */
+/* The lists of a target; see pipeline.c for the reasons behind the order. */
 const PassId *pipeline_for(const TargetInfo *t, int *n);
 
 /* "a,b,c" to a list in the tmp arena; an unknown name is an error in s->diag, returns

@@ -1,5 +1,5 @@
-/* The pass lists of each target. Where the order matters for a reason that the property
-   bits cannot say, the reason stands beside the line. */
+/* The pass lists of each target. Where the order matters for a reason that forms
+   cannot say, the reason stands beside the line. */
 #include "passes/pass.h"
 
 #include "ir/base/util.h"
@@ -22,7 +22,7 @@ static const PassId cpu_list[] = {
     PASS_licm,                /* after cse: one copy of each invariant is moved */
     PASS_dce,
     PASS_lower_cpu,
-    PASS_canon, /* index arithmetic that nest repeated is merged and hoisted again */
+    PASS_canon, /* index arithmetic that lower-cpu repeated is merged and hoisted again */
     PASS_cse,
     PASS_licm,
     PASS_dce,

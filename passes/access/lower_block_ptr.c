@@ -364,7 +364,7 @@ lower_desc_rows(Mask *m, Builder *b, Op *op)
 /* ---- making and moving */
 
 /* Are there numbers in it that no launch knows? Then it is worth a tensor map that the
-   kernel writes (passes/schedule/tma_kernel.c), and that what the source promises of
+   kernel writes (passes/schedule/tma_build.c), and that what the source promises of
    descriptors is kept with the address. */
 static bool
 is_made_in_kernel(const Op *op)

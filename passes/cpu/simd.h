@@ -1,4 +1,4 @@
-/* From tiles to cpu form: what the files nest*.c share.
+/* From tiles to cpu form: what the files simd_*.c share.
 
    A tile is seen as a function from an index to an element. `Plan` says for each tile
    value whether it is computed where it is used, or kept in a buffer (`Slot`). A

@@ -10,8 +10,8 @@
    The fence stands in front of what tells the copying thread: an arrival, or the last
    barrier before the copy, which may be that of an op that exchanges data through scratch
    memory. Behind the barrier would be too late, as each thread fences for itself alone.
-   So this runs behind pass barrier, and the buffers have their offsets: what else lies in
-   the bytes of a ring, in a tile that threads left or scratch memory, is read like the
+   So this runs behind insert-barriers, and the buffers have their offsets: what else lies
+   in the bytes of a ring, in a tile that threads left or scratch memory, is read like the
    ring.
 
    Of fences with no barrier, arrival or asynchronous reader in between the last one is

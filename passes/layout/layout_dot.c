@@ -7,12 +7,12 @@
    What mma cannot compute (fp32 in full precision, integers, small sizes) is done by each
    thread on the elements that it owns.
 
-   Operands that are read step by step from shared memory (pass share) may have any layout
-   here: of dots by threads, of those that split them, and of those that need more
-   registers than a thread has for the accumulators or for one operand. Up to there
-   straight code is better: ptxas puts reads next to what they are for. And where shared
-   memory does not suffice for all operands, they go through registers, which may spill.
-   */
+   Operands that are read step by step from shared memory (pass stage-mma-operands) may
+   have any layout here: of dots by threads, of those that split them, and of those that
+   need more registers than a thread has for the accumulators or for one operand. Up to
+   there straight code is better: ptxas puts reads next to what they are for. And where
+   shared memory does not suffice for all operands, they go through registers, which may
+   spill. */
 #include "passes/layout/layout.h"
 
 #include "ir/base/util.h"

@@ -190,11 +190,11 @@ visit(void *user, Op *op)
         return true;
     }
     bool mma = unit && strcmp(unit, "mma") == 0;
-    if (op->kind != OP_DOT || (mma && cx->budget->no_shares))
+    if (op->kind != OP_DOT || (mma && cx->budget->no_staged_operands))
         return false;
     for (int i = 0; i < 2; i++)
         changed |= share_operand(cx, op, i);
-    cx->budget->shares |= changed && mma;
+    cx->budget->staged_operands |= changed && mma;
     return changed;
 }
 

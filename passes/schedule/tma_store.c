@@ -379,6 +379,6 @@ bool
 pass_tma_store(Func *f, PassCx *cx)
 {
     Sends c = {.s = cx->s, .f = f, .shared = cx->target.shared_bytes};
-    return cx->target.tma && !cx->target.no_tma_store && !cx->budget->no_sends &&
+    return cx->target.tma && !cx->target.no_tma_store && !cx->budget->no_tma_stores &&
            visit(&c, f->body, 0);
 }

@@ -43,6 +43,23 @@ rule "unfinished place: finish it or open an issue" \
     '\b(TODO|FIXME|XXX|HACK|WIP)\b' "${sources[@]}"
 rule "tab in a source" $'\t' "${sources[@]}"
 rule "blank at the end of a line" '[[:blank:]]$' "${sources[@]}"
+# What comments name is there: pass.c, passes/pass.c and ../runtime/sdc.h, not stdio.h.
+named='^(ir|passes|codegen|frontend|runtime)/.*\.[ch]$|^docs/(architecture|ir)\.md$'
+printf '%s\n' "${existing[@]}" | sed 's|.*/||' | LC_ALL=C awk '
+FNR == NR { known[$0]; next }
+{
+    line = $0
+    while (match(line, /[A-Za-z_0-9\/.*>-]*[a-z_0-9]\.(c|def)([^A-Za-z_0-9.(]|$)/)) {
+        name = substr(line, RSTART, RLENGTH)
+        line = substr(line, RSTART + RLENGTH)
+        sub(/[^A-Za-z_0-9.]$/, "", name)
+        sub(/.*\//, "", name)
+        if (name in known || name !~ /^[a-z][a-z_0-9][a-z_0-9]+\.(c|def)$/) continue
+        printf "%s:%d: there is no %s\n", FILENAME, FNR, name
+        bad = 1
+    }
+}
+END { exit bad }' - $(printf '%s\n' "${existing[@]}" | grep -E "$named") || bad=1
 for file in "${existing[@]}"; do
     if [ "$(stat -c %s "$file")" -gt 1048576 ]; then
         echo "$file:1: larger than 1 MiB"
