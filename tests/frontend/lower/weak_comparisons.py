@@ -10,7 +10,7 @@ def k(x_ptr, y_ptr, z_ptr):
     i = tl.arange(0, 64)
     x = tl.load(x_ptr + i)
     y = tl.load(y_ptr + i)
-    # CHECK-NOT: extf
+    # CHECK-NOT: fext
     # CHECK: cmpf %x, {{.*}} : tile<64xi1>
     tl.store(z_ptr + i, x == 0.1)
     # CHECK: [[MAX:%[0-9]+]] = maxf %y, {{.*}} : tile<64xbf16>
