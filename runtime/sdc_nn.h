@@ -166,6 +166,7 @@ typedef struct SdcBlockDropout {
    in the order of a stream needs none of the caller's. 0 where there are more blocks. */
 SDC_API size_t sdc_sparse_linear_workspace(SdcKernels *k, int64_t M, int64_t K);
 
+/* y, as above. */
 SDC_API SdcStatus sdc_sparse_linear_forward(SdcKernels *k, const SdcTensor *x,
                                             const SdcTensor *w, const SdcTensor *y,
                                             const SdcBlockDropout *d, void *stream);
@@ -244,10 +245,11 @@ SDC_API SdcStatus sdc_layer_norm_forward(SdcKernels *k, const SdcTensor *x,
                                          const SdcTensor *y, const SdcTensor *mean,
                                          const SdcTensor *rstd, double eps, void *stream);
 
+/* Bytes of the backward pass's workspace, whatever the number of rows; 0: no columns. */
 SDC_API size_t sdc_layer_norm_workspace(SdcKernels *k, int64_t cols);
 
-/* dx [rows, cols], dw and db [cols] for dy. The sums over rows are taken in an order that
-   is always the same. */
+/* dx [rows, cols], dw and db [cols], contiguous, for dy [rows, cols]; mean and rstd are
+   the forward pass's. Sums over rows are taken in an order that is always the same. */
 SDC_API SdcStatus sdc_layer_norm_backward(SdcKernels *k, const SdcTensor *dy,
                                           const SdcTensor *x, const SdcTensor *w,
                                           const SdcTensor *mean, const SdcTensor *rstd,
@@ -262,11 +264,13 @@ SDC_API SdcStatus sdc_rms_norm_forward(SdcKernels *k, const SdcTensor *x,
                                        const SdcTensor *w, const SdcTensor *y,
                                        const SdcTensor *rstd, double eps, void *stream);
 
+/* Bytes of the backward pass's workspace, whatever the number of rows; 0: no columns. */
 SDC_API size_t sdc_rms_norm_workspace(SdcKernels *k, int64_t cols);
 
-/* dx [rows, cols] and dw [cols] for dy. `add` [rows, cols], optional: the gradient that
-   reaches x beside this norm, added to dx; it may be dx. The sums over rows are taken in
-   an order that is always the same. */
+/* dx [rows, cols] and dw [cols], contiguous, for dy [rows, cols]; rstd is the forward
+   pass's. `add` [rows, cols], optional: the gradient that reaches x beside this norm,
+   added to dx; it may be dx. The sums over rows are taken in an order that is always the
+   same. */
 SDC_API SdcStatus sdc_rms_norm_backward(SdcKernels *k, const SdcTensor *dy,
                                         const SdcTensor *x, const SdcTensor *w,
                                         const SdcTensor *rstd, const SdcTensor *add,

@@ -42,7 +42,10 @@ SDCRT_API SdcrtStatus sdcrt_cuda_count(int *devices, int *driver, SdcrtError *e)
 
 /* Opens a device. Its primary context is retained when a call first needs it. */
 SDCRT_API SdcrtStatus sdcrt_cuda_open(int ordinal, SdcrtCuda **out, SdcrtError *e);
-SDCRT_API void sdcrt_cuda_close(SdcrtCuda *c); /* NULL is allowed */
+/* When no other call works with it; its kernels, memory, streams, events and graphs have
+   been given back before. NULL is allowed. */
+SDCRT_API void sdcrt_cuda_close(SdcrtCuda *c);
+/* Lives as long as the handle. */
 SDCRT_API const SdcrtCudaInfo *sdcrt_cuda_info(const SdcrtCuda *c);
 
 /* Names the context that a call would work in now: different for any two contexts, also
@@ -51,9 +54,14 @@ SDCRT_API SdcrtStatus sdcrt_cuda_context(SdcrtCuda *c, uint64_t *id, SdcrtError 
 
 /* ---- memory, in bytes; an address is a number that kernels take as a pointer */
 
+/* Memory of the device, on 256 bytes, not cleared; 0 bytes have an address, too. */
 SDCRT_API SdcrtStatus sdcrt_cuda_alloc(SdcrtCuda *c, size_t bytes, uint64_t *out,
                                        SdcrtError *e);
+/* When nothing under way uses it. 0 is allowed. */
 SDCRT_API SdcrtStatus sdcrt_cuda_free(SdcrtCuda *c, uint64_t address, SdcrtError *e);
+/* From and to the host's memory, behind what was put on the default stream before; done
+   when they return. Streams of sdcrt_cuda_stream_create do not wait for the default one,
+   nor it for them: wait for those first. */
 SDCRT_API SdcrtStatus sdcrt_cuda_write(SdcrtCuda *c, uint64_t to, const void *from,
                                        size_t bytes, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, size_t bytes,
@@ -61,8 +69,10 @@ SDCRT_API SdcrtStatus sdcrt_cuda_read(SdcrtCuda *c, void *to, uint64_t from, siz
 /* From device memory to device memory; ordered like a launch on the default stream. */
 SDCRT_API SdcrtStatus sdcrt_cuda_copy(SdcrtCuda *c, uint64_t to, uint64_t from,
                                       size_t bytes, SdcrtError *e);
+/* Every byte becomes the low one of `byte`; ordered likewise. */
 SDCRT_API SdcrtStatus sdcrt_cuda_fill(SdcrtCuda *c, uint64_t at, int byte, size_t bytes,
                                       SdcrtError *e);
+/* What the device has left, by all processes, and altogether. */
 SDCRT_API SdcrtStatus sdcrt_cuda_memory(SdcrtCuda *c, size_t *free_bytes, size_t *total,
                                         SdcrtError *e);
 
@@ -78,6 +88,8 @@ SDCRT_API int sdcrt_cuda_lends(const SdcrtCuda *c);
 
 /* ---- streams, events, graphs: CUstream, CUevent and CUgraphExec as void * */
 
+/* A stream that runs beside the default one. Destroyed, it lets what is on it end by
+   itself; NULL is allowed there. */
 SDCRT_API SdcrtStatus sdcrt_cuda_stream_create(SdcrtCuda *c, void **stream,
                                             SdcrtError *e);
 SDCRT_API void sdcrt_cuda_stream_destroy(SdcrtCuda *c, void *stream);
@@ -87,25 +99,30 @@ SDCRT_API SdcrtStatus sdcrt_cuda_stream_wait(SdcrtCuda *c, void *stream,
 /* Until everything in the context is done. */
 SDCRT_API SdcrtStatus sdcrt_cuda_wait(SdcrtCuda *c, SdcrtError *e);
 
+/* An event is a point in a stream, behind what the stream had when the event was recorded
+   last. Destroying NULL is allowed. */
 SDCRT_API SdcrtStatus sdcrt_cuda_event_create(SdcrtCuda *c, void **event, SdcrtError *e);
 SDCRT_API void sdcrt_cuda_event_destroy(SdcrtCuda *c, void *event);
 SDCRT_API SdcrtStatus sdcrt_cuda_event_record(SdcrtCuda *c, void *event, void *stream,
                                               SdcrtError *e);
-/* Waits for `to`; milliseconds between the two. */
+/* Waits for `to`; milliseconds between the two, which were both recorded. */
 SDCRT_API SdcrtStatus sdcrt_cuda_event_ms(SdcrtCuda *c, void *from, void *to, float *ms,
                                           SdcrtError *e);
 
 /* Launches between these two are not run but kept: they run, all at once and without the
-   cost of launching each, when the graph is launched. `stream` is not the default one. */
+   cost of launching each, when the graph is launched. One thread calls both; `stream` is
+   not the default one. The graph is the caller's, who ends it by
+   sdcrt_cuda_graph_destroy; what its launches were given lives until then. */
 SDCRT_API SdcrtStatus sdcrt_cuda_capture(SdcrtCuda *c, void *stream, SdcrtError *e);
 SDCRT_API SdcrtStatus sdcrt_cuda_captured(SdcrtCuda *c, void *stream, void **graph,
                                           SdcrtError *e);
 /* Are launches on the stream (NULL: the default one) kept, or may they be? Nothing is to
    be loaded then. 1 for no device. Any thread. */
 SDCRT_API int sdcrt_cuda_is_capturing(SdcrtCuda *c, void *stream);
+/* Puts the whole graph on a stream and returns at once. */
 SDCRT_API SdcrtStatus sdcrt_cuda_graph_launch(SdcrtCuda *c, void *graph, void *stream,
                                               SdcrtError *e);
-SDCRT_API void sdcrt_cuda_graph_destroy(SdcrtCuda *c, void *graph);
+SDCRT_API void sdcrt_cuda_graph_destroy(SdcrtCuda *c, void *graph); /* or NULL */
 
 /* ---- kernels */
 
@@ -126,7 +143,9 @@ SDCRT_API SdcrtStatus sdcrt_cuda_load(SdcrtCuda *c, const char *ptx,
 SDCRT_API SdcrtStatus sdcrt_cuda_load_beside(SdcrtCuda *c, const char *ptx,
                                              const SdcrtMeta *meta, SdcrtCudaKernel **out,
                                              SdcrtError *e);
-SDCRT_API void sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k); /* NULL is allowed */
+/* When none of its launches is under way. NULL is allowed. */
+SDCRT_API void sdcrt_cuda_unload(SdcrtCuda *c, SdcrtCudaKernel *k);
+/* Lives as long as the kernel. */
 SDCRT_API const SdcrtCudaUse *sdcrt_cuda_use(const SdcrtCudaKernel *k);
 
 /* Launches on a stream (CUstream; NULL: the default one) and returns at once. `args`: one

@@ -42,7 +42,9 @@ typedef struct SdcrtPool SdcrtPool;
 /* `threads`: in all, the launching one included; 0: the environment's SDC_NUM_THREADS, or
    the cores that this process may use. NULL when out of memory. */
 SDCRT_API SdcrtPool *sdcrt_pool_create(int threads);
+/* When no launch is under way. NULL is allowed. */
 SDCRT_API void sdcrt_pool_destroy(SdcrtPool *pool);
+/* How many there are in all, started or not. */
 SDCRT_API int sdcrt_pool_threads(const SdcrtPool *pool);
 
 /* Runs the whole grid and returns when it is done; the calling thread takes part.
