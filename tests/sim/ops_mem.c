@@ -110,6 +110,23 @@ may_touch(Warp *w, const Insn *i, Space s)
     return false;
 }
 
+/* The lanes' addresses, which may be touched so: what is shared is inside and in no race.
+   False after an error. */
+static bool
+reach(Warp *w, const Insn *i, uint32_t mask, Access how, Space *s, uint64_t *a)
+{
+    uint32_t at[LANES], total = (uint32_t)i->bytes * i->n;
+    *s = addresses(w, i, mask, a);
+    if (!may_touch(w, i, *s))
+        return false;
+    if (*s != SHARED)
+        return true;
+    if (!shared_inside(w, i, mask, a, total, at))
+        return false;
+    race_access(w, i, mask, at, total, how);
+    return !w->b->status;
+}
+
 static uint64_t
 sign_extend(uint64_t v, int bytes)
 {
@@ -122,17 +139,10 @@ void
 op_load(Warp *w, const Insn *i, uint32_t mask)
 {
     uint64_t a[LANES];
-    uint32_t at[LANES], total = (uint32_t)i->bytes * i->n;
-    Space s = addresses(w, i, mask, a);
-    if (!may_touch(w, i, s))
+    uint32_t total = (uint32_t)i->bytes * i->n;
+    Space s;
+    if (!reach(w, i, mask, READ, &s, a))
         return;
-    if (s == SHARED) {
-        if (!shared_inside(w, i, mask, a, total, at))
-            return;
-        race_access(w, i, mask, at, total, READ);
-        if (w->b->status)
-            return;
-    }
     for (uint32_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctz(m);
         const unsigned char *p = place(w, i, s, a[l], total, l, false);
@@ -176,17 +186,10 @@ void
 op_store(Warp *w, const Insn *i, uint32_t mask)
 {
     uint64_t a[LANES];
-    uint32_t at[LANES], total = (uint32_t)i->bytes * i->n;
-    Space s = addresses(w, i, mask, a);
-    if (!may_touch(w, i, s))
+    uint32_t total = (uint32_t)i->bytes * i->n;
+    Space s;
+    if (!reach(w, i, mask, WRITE, &s, a))
         return;
-    if (s == SHARED) {
-        if (!shared_inside(w, i, mask, a, total, at))
-            return;
-        race_access(w, i, mask, at, total, WRITE);
-        if (w->b->status)
-            return;
-    }
     for (uint32_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctz(m);
         unsigned char *p = place(w, i, s, a[l], total, l, true);
@@ -282,17 +285,10 @@ void
 op_atomic(Warp *w, const Insn *i, uint32_t mask)
 {
     uint64_t a[LANES];
-    uint32_t at[LANES], total = (uint32_t)i->bytes * i->n;
-    Space s = addresses(w, i, mask, a);
-    if (!may_touch(w, i, s))
+    uint32_t total = (uint32_t)i->bytes * i->n;
+    Space s;
+    if (!reach(w, i, mask, ATOMIC, &s, a))
         return;
-    if (s == SHARED) {
-        if (!shared_inside(w, i, mask, a, total, at))
-            return;
-        race_access(w, i, mask, at, total, ATOMIC);
-        if (w->b->status)
-            return;
-    }
     int turn = w->b->serial ? 0 : (int)sim_random(w->b, LANES);
     const uint32_t *from = i->r + i->nd + 1;
     for (int k = 0; k < LANES; k++) {
