@@ -15,6 +15,8 @@ Py pyarg(const PyCall *c, int i, const char *name);
 /* A result that only Python knows; arguments that are unknown are the reason. */
 Py pylib_unknown(Interp *in, const PyCall *c);
 bool pyarg_int(Py v, Wide *out);
+/* py_plain of what constexprs hold. */
+Py pyarg_plain(Py v);
 
 extern const PyEntry pylib_str[], pylib_list[], pylib_dict[], pylib_set[];
 extern const PyEntry pylib_python[]; /* names without a module */

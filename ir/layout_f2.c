@@ -3,11 +3,6 @@
    columns, so a set of columns is one word. */
 #include "ir/layout_f2.h"
 
-typedef struct Span {
-    uint64_t row[F2_MAX];  /* by leading bit; 0: none */
-    uint64_t comb[F2_MAX]; /* columns whose sum the row is */
-} Span;
-
 static uint64_t
 low_bits(int n)
 {
@@ -16,7 +11,7 @@ low_bits(int n)
 
 /* Takes away what the span can make of v. `*comb` collects the columns used. */
 static uint64_t
-span_reduce(const Span *s, uint64_t v, uint64_t *comb)
+span_reduce(const F2Span *s, uint64_t v, uint64_t *comb)
 {
     while (v) {
         int lead = 63 - __builtin_clzll(v);
@@ -28,9 +23,8 @@ span_reduce(const Span *s, uint64_t v, uint64_t *comb)
     return 0;
 }
 
-/* Adds column i; false when it was in the span already. */
-static bool
-span_add(Span *s, uint64_t v, int i)
+bool
+f2_span_add(F2Span *s, uint64_t v, int i)
 {
     uint64_t comb = (uint64_t)1 << i;
     v = span_reduce(s, v, &comb);
@@ -39,6 +33,7 @@ span_add(Span *s, uint64_t v, int i)
     int lead = 63 - __builtin_clzll(v);
     s->row[lead] = v;
     s->comb[lead] = comb;
+    s->n++;
     return true;
 }
 
@@ -89,11 +84,10 @@ f2_sub(const F2 *a, int in, int nin, int out, int nout)
 int
 f2_rank(const F2 *a)
 {
-    Span s = { 0 };
-    int rank = 0;
+    F2Span s = { 0 };
     for (int i = 0; i < a->nin; i++)
-        rank += span_add(&s, a->col[i], i);
-    return rank;
+        f2_span_add(&s, a->col[i], i);
+    return s.n;
 }
 
 bool
@@ -122,9 +116,9 @@ f2_is_identity(const F2 *a)
 bool
 f2_solve(const F2 *a, const F2 *b, F2 *x)
 {
-    Span s = { 0 };
+    F2Span s = { 0 };
     for (int i = 0; i < a->nin; i++)
-        span_add(&s, a->col[i], i);
+        f2_span_add(&s, a->col[i], i);
     F2 r = { .nin = b->nin, .nout = a->nin };
     for (int i = 0; i < b->nin; i++) {
         uint64_t comb = 0;
@@ -152,10 +146,10 @@ f2_invert(const F2 *a, F2 *inverse)
 uint64_t
 f2_free(const F2 *a)
 {
-    Span s = { 0 };
+    F2Span s = { 0 };
     uint64_t free_bits = 0;
     for (int i = 0; i < a->nin; i++)
-        if (!span_add(&s, a->col[i], i))
+        if (!f2_span_add(&s, a->col[i], i))
             free_bits |= (uint64_t)1 << i;
     return free_bits;
 }
@@ -163,10 +157,10 @@ f2_free(const F2 *a)
 bool
 f2_in_span(const F2 *a, uint64_t mask, uint64_t v)
 {
-    Span s = { 0 };
+    F2Span s = { 0 };
     for (int i = 0; i < a->nin; i++)
         if (mask >> i & 1)
-            span_add(&s, a->col[i], i);
+            f2_span_add(&s, a->col[i], i);
     uint64_t comb = 0;
     return span_reduce(&s, v, &comb) == 0;
 }

@@ -35,6 +35,15 @@ bool f2_right_inverse(const F2 *a, F2 *inverse); /* a(inverse(x)) == x; a onto *
 /* Input bits whose image is in the span of the images of lower input bits: changing one
    of them reaches nothing that the others do not. */
 uint64_t f2_free(const F2 *a);
+/* What some columns span, by its reduced rows; all zero: nothing but 0. */
+typedef struct F2Span {
+    uint64_t row[F2_MAX];  /* by leading bit; 0: none */
+    uint64_t comb[F2_MAX]; /* columns whose sum the row is */
+    int n;                 /* rows */
+} F2Span;
+/* Adds v, column i (any number where nobody asks for `comb`); false when it was in the
+   span already. */
+bool f2_span_add(F2Span *s, uint64_t v, int i);
 /* Is v in the span of a's columns selected by `mask`? */
 bool f2_in_span(const F2 *a, uint64_t mask, uint64_t v);
 

@@ -12,35 +12,6 @@
 
 #include <string.h>
 
-/* A subspace, by its reduced rows. */
-typedef struct Span {
-    uint64_t row[F2_MAX];
-    int n;
-} Span;
-
-static uint64_t
-span_reduce(const Span *s, uint64_t v)
-{
-    while (v) {
-        int lead = 63 - __builtin_clzll(v);
-        if (!s->row[lead])
-            return v;
-        v ^= s->row[lead];
-    }
-    return 0;
-}
-
-static bool
-span_add(Span *s, uint64_t v)
-{
-    v = span_reduce(s, v);
-    if (!v)
-        return false;
-    s->row[63 - __builtin_clzll(v)] = v;
-    s->n++;
-    return true;
-}
-
 typedef struct Vectors {
     int n;
     uint64_t v[F2_MAX];
@@ -84,15 +55,15 @@ side_of(const Layout *l, uint32_t rounds)
 int
 shared_conflicts(const uint64_t lane[5], int bytes)
 {
-    Span words = {0}, banks = {0};
+    F2Span words = {0}, banks = {0};
     int wide = bytes > 4 ? log2_floor((uint64_t)bytes / 4) : 0;
     for (int i = 0; i < wide; i++) {
-        span_add(&words, (uint64_t)1 << i);
-        span_add(&banks, (uint64_t)1 << i);
+        f2_span_add(&words, (uint64_t)1 << i, 0);
+        f2_span_add(&banks, (uint64_t)1 << i, 0);
     }
     for (int i = 0; i < 5 - wide; i++) {
-        span_add(&words, lane[i] / 4);
-        span_add(&banks, lane[i] / 4 % SHARED_BANKS);
+        f2_span_add(&words, lane[i] / 4, 0);
+        f2_span_add(&banks, lane[i] / 4 % SHARED_BANKS, 0);
     }
     return 1 << (words.n - banks.n);
 }
@@ -180,23 +151,23 @@ access_vectors(const Side *s, const Vectors *low, int bytes, Vectors *out)
         vectors_add(out, s->lane.v[i]);
 }
 
-static Span
+static F2Span
 span_of(const Vectors *l)
 {
-    Span s = {0};
+    F2Span s = {0};
     for (int i = 0; i < l->n; i++)
-        span_add(&s, l->v[i]);
+        f2_span_add(&s, l->v[i], 0);
     return s;
 }
 
 /* Vectors of a that are outside of b's span and independent over it. */
 static void
-beyond(const Vectors *a, const Span *b, Vectors *out)
+beyond(const Vectors *a, const F2Span *b, Vectors *out)
 {
-    Span s = *b;
+    F2Span s = *b;
     out->n = 0;
     for (int i = 0; i < a->n; i++)
-        if (span_add(&s, a->v[i]))
+        if (f2_span_add(&s, a->v[i], 0))
             vectors_add(out, a->v[i]);
 }
 
@@ -206,26 +177,26 @@ choose_lines(const Vectors *low, const Vectors *a, const Vectors *b, uint64_t sp
              int n, Vectors *line)
 {
     Vectors only_a, only_b;
-    Span sa = span_of(a), sb = span_of(b), both = sa, taken = span_of(low);
+    F2Span sa = span_of(a), sb = span_of(b), both = sa, taken = span_of(low);
     beyond(a, &sb, &only_a);
     beyond(b, &sa, &only_b);
     for (int i = 0; i < b->n; i++)
-        span_add(&both, b->v[i]);
+        f2_span_add(&both, b->v[i], 0);
     for (int i = 0; i < low->n; i++)
-        span_add(&both, low->v[i]);
+        f2_span_add(&both, low->v[i], 0);
     line->n = 0;
     for (uint64_t rest = space; rest && line->n < n; rest &= rest - 1) {
         uint64_t unit = rest & -rest;
-        if (span_add(&both, unit) && span_add(&taken, unit))
+        if (f2_span_add(&both, unit, 0) && f2_span_add(&taken, unit, 0))
             vectors_add(line, unit);
     }
     for (int i = 0; i < only_a.n && i < only_b.n && line->n < n; i++) {
         uint64_t sum = only_a.v[i] ^ only_b.v[i];
-        if (span_add(&taken, sum))
+        if (f2_span_add(&taken, sum, 0))
             vectors_add(line, sum);
     }
     for (uint64_t rest = space; rest && line->n < n; rest &= rest - 1)
-        if (span_add(&taken, rest & -rest))
+        if (f2_span_add(&taken, rest & -rest, 0))
             vectors_add(line, rest & -rest);
 }
 
@@ -260,13 +231,13 @@ try_low(Pair *p, const Vectors *low, const Vectors *store, const Vectors *load)
     choose_lines(low, &a, &b, space, d - low->n - banks, &line);
     /* offsets -> elements: low, then what completes the space, then lines */
     F2 place = {.nout = all};
-    Span taken = span_of(low);
+    F2Span taken = span_of(low);
     for (int i = 0; i < line.n; i++)
-        span_add(&taken, line.v[i]);
+        f2_span_add(&taken, line.v[i], 0);
     for (int i = 0; i < low->n; i++)
         place.col[place.nin++] = low->v[i];
     for (uint64_t rest = space; rest; rest &= rest - 1)
-        if (span_add(&taken, rest & -rest))
+        if (f2_span_add(&taken, rest & -rest, 0))
             place.col[place.nin++] = rest & -rest;
     for (int i = 0; i < line.n; i++)
         place.col[place.nin++] = line.v[i];
@@ -301,10 +272,10 @@ extend(Vectors *low, const Vectors *from, const Vectors *also, int most)
 static void
 keep_independent(Vectors *low)
 {
-    Span s = {0};
+    F2Span s = {0};
     int n = 0;
     for (int i = 0; i < low->n; i++)
-        if (span_add(&s, low->v[i]))
+        if (f2_span_add(&s, low->v[i], 0))
             low->v[n++] = low->v[i];
     low->n = n;
 }
