@@ -1,6 +1,6 @@
 /* The GPU's code generator: every tile is an array of LLVM scalars, one per register
    of its layout; all threads of a program run the same code. Shared by gen_nv*.c,
-   gen_layout.c. */
+   gen_nv_layout.c. */
 #ifndef SDC_CODEGEN_GEN_NV_H
 #define SDC_CODEGEN_GEN_NV_H
 
@@ -30,7 +30,7 @@ typedef struct Nv {
     int warps, barrier;      /* of the role, or the program: how many; its barrier */
     int pingpong; /* the first of the barriers that warpgroups alternate (ping-pong) by */
     LLVMBasicBlockRef entry; /* where what depends on the thread alone is computed */
-    Map lead;                /* (Layout) -> per-thread coordinates, see gen_layout.c */
+    Map lead;                /* (Layout) -> per-thread coordinates, see gen_nv_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
     bool multiplies;        /* there is a dot */
@@ -89,7 +89,7 @@ const struct AxisFacts *nv_facts(Gen *g, const Value *v);
    are known to hold the same number. */
 uint32_t nv_same(Gen *g, const Value *v);
 
-/* ---- gen_layout.c: where an element is, and elements that only change registers */
+/* ---- gen_nv_layout.c: where an element is, and elements that only change registers */
 /* Coordinate of register `reg` along dim, as i32. */
 LLVMValueRef nv_coord(Gen *g, const Layout *l, uint32_t reg, int dim);
 /* i1: this thread is the one that acts for its elements; NULL: every thread is. */
