@@ -69,7 +69,7 @@ guess(Estimate *j, int64_t registers, int64_t shared)
 }
 
 static void
-judge(const Module *m, void *user)
+estimate(const Module *m, void *user)
 {
     Estimate *j = user;
     TuneWork *w = &j->work;
@@ -166,7 +166,7 @@ tune_look(SdcTuning *t, Candidate *c, SdcFunction *f)
     read_grid(t, c, j.work.grid);
     CompileJob job;
     module_job(t->mod, &job);
-    job.pre_pass = judge;
+    job.pre_pass = estimate;
     job.pre_pass_user = &j;
     job.opt = (SdcCompileOptions){.kernel = t->info->name,
                                   .signature = signature,

@@ -200,8 +200,7 @@ only_second(const Rotation *k, const Op *op)
     return op->nresult > 0;
 }
 
-/* The second dot, what follows from it, waiting for its operand and giving it back.
- */
+/* The second dot, what follows from it, waiting for its operand and giving it back. */
 static bool
 find_second(Rotation *k)
 {
