@@ -46,12 +46,27 @@ icmp(Gen *g, LLVMIntPredicate p, LLVMValueRef x, int64_t c)
     return LLVMBuildICmp(g->b, p, x, ll_int(LLVMTypeOf(x), c), "");
 }
 
+/* Is it computed in front of a loop that the op is in? */
+static bool
+stands_before(const Op *op, const Value *v)
+{
+    const Region *from = v->op ? v->op->parent : v->region;
+    for (const Region *r = op->parent; r && r != from;) {
+        const Op *around = r->parent;
+        if (around && (around->kind == OP_FOR || around->kind == OP_WHILE))
+            return true;
+        r = around ? around->parent : NULL;
+    }
+    return false;
+}
+
 /* Strips of up to 32 bits are divided as floats that are exact enough: x / y is 0 or at
    least 1 / y away from the next integer, which is more than it is rounded by. Where all
-   lanes have one divisor they are multiplied by its reciprocal, which loops compute once:
-   a little too large, so that no whole quotient is rounded below itself. */
+   lanes have one divisor, or a loop has, they are multiplied by its reciprocal, which
+   loops compute once: a little too large, so that no whole quotient is rounded below
+   itself. */
 static LLVMValueRef
-strip_quotients(Gen *g, bool is_signed, LLVMValueRef x, LLVMValueRef y, bool is_uniform)
+float_quotients(Gen *g, bool is_signed, LLVMValueRef x, LLVMValueRef y, bool is_uniform)
 {
     bool wide = LLVMGetIntTypeWidth(ll_elem(x)) > 16;
     LLVMTypeRef f = ll_like(x, wide ? g->f64 : g->f32);
@@ -72,12 +87,14 @@ static LLVMValueRef
 divide(Gen *g, const Op *op, LLVMValueRef x, LLVMValueRef y)
 {
     OpKind k = op->kind;
-    const Op *from = op_operand(op, 1)->op;
-    bool is_uniform = from && from->kind == OP_SPLAT;
+    const Value *by = op_operand(op, 1);
     bool is_signed = k == OP_DIVS || k == OP_REMS, rest = k == OP_REMS || k == OP_REMU;
     unsigned bits = LLVMGetIntTypeWidth(ll_elem(x));
-    if (ll_is_vector(x) && bits >= 8 && bits <= 32 && !LLVMIsConstant(y)) {
-        LLVMValueRef q = strip_quotients(g, is_signed, x, y, is_uniform);
+    bool strip = ll_is_vector(x), once = strip && value_def(by, OP_SPLAT);
+    if (!strip && bits == 32 && !g->target->divide)
+        once = stands_before(op, by);
+    if ((once || strip) && bits >= 8 && bits <= 32 && !LLVMIsConstant(y)) {
+        LLVMValueRef q = float_quotients(g, is_signed, x, y, once);
         if (!rest)
             return q;
         return LLVMBuildSub(g->b, x, LLVMBuildMul(g->b, q, y, ""), "");
