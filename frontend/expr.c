@@ -4,6 +4,7 @@
 #include "frontend/hint.h"
 #include "frontend/host.h"
 #include "frontend/lanes.h"
+#include "frontend/py.h"
 
 #include <string.h>
 
@@ -346,6 +347,18 @@ eval_comprehension(Sema *s, const Node *n)
     return val_tuple(s, items.at, items.n);
 }
 
+static bool
+format_value(Sema *s, Buf *b, Val v, bool repr, Val spec)
+{
+    Interp *in = module_interp(s->m);
+    Py p = py_from_val(in, v);
+    Buf text;
+    buf_init(&text, s->a);
+    if (p && repr)
+        p = py_text(in, &text, p, true, 0) ? py_strn(in, text.s, text.n) : NULL;
+    return p && spec->kind == FE_STR && py_format(in, b, p, spec->u.s);
+}
+
 static Val
 eval_joined(Sema *s, const Node *n)
 {
@@ -365,7 +378,16 @@ eval_joined(Sema *s, const Node *n)
         if (!val_is_const(v))
             return sema_error(s, e->loc, "an f-string holds compile-time values only, "
                               "found %s; use tl.device_print", val_describe(s->a, v));
-        if (e->name && e->name[0] != 's' && v->kind == FE_STR)
+        bool repr = e->name && e->name[0] != 's';
+        Val spec = e->b ? eval(s, e->b) : NULL;
+        if (spec && val_is_error(spec))
+            return spec;
+        if (spec && !format_value(s, &b, v, repr, spec))
+            return sema_error(s, e->loc, "what the format '%s' makes of %s is known to "
+                              "Python alone", spec->u.s, val_describe(s->a, v));
+        if (spec)
+            continue;
+        if (repr && v->kind == FE_STR)
             buf_printf(&b, "'%s'", v->u.s);
         else
             val_print(&b, v);

@@ -236,6 +236,8 @@ PyChanges pyfork_without(Interp *in, const PyChanges *c, const PyScope *s);
 void pyfork_merge(Interp *in, const PyChanges *a, const PyChanges *b, Py why);
 /* Before a change of their contents. */
 void pylist_touch(Interp *in, PyList *l);
+/* del l[at]; false: nothing was done, since only Python knows what. */
+bool pylist_delete(Interp *in, PyList *l, Py at, Loc loc);
 void pydict_touch(Interp *in, PyDict *d);
 
 /* One of two values, and `why`, an unknown, decides. */
@@ -339,6 +341,8 @@ bool py_raises(const Interp *in); /* and a limit */
 bool py_step(Interp *in, int64_t n);
 Py py_binary(Interp *in, int sign, Py a, Py b, Loc loc);
 Py py_compare(Interp *in, int sign, Py a, Py b, Loc loc);
+/* x[i:j:k] of a string, a list or a tuple. */
+Py py_slice(Interp *in, Py x, Py s, Loc loc);
 Py py_subscript(Interp *in, Py x, Py i, const Node *n);
 /* Elements of anything that a for loop takes, as a list; NULL: unknown, in *lost. */
 PyList *py_elements(Interp *in, Py v, Loc loc, Py *lost);

@@ -192,6 +192,16 @@ method(Interp *in, Py x, Name attr)
     return NULL;
 }
 
+/* functools.wraps gives it the name of another. */
+static bool
+is_wrapped(const Node *fn)
+{
+    for (int i = 0; i < fn->more.n; i++)
+        if (strcmp(py_decorator_name(fn->more.at[i]), "wraps") == 0)
+            return true;
+    return false;
+}
+
 Py
 py_attribute(Interp *in, Py x, Name attr, const Node *n, bool quiet)
 {
@@ -224,7 +234,8 @@ py_attribute(Interp *in, Py x, Name attr, const Node *n, bool quiet)
             v = py_str(in, x->u.class_->name);
         break;
     case PY_FUNC:
-        if (strcmp(attr, "__name__") == 0 && x->u.func->node->name)
+        if (strcmp(attr, "__name__") == 0 && x->u.func->node->name &&
+            !is_wrapped(x->u.func->node))
             v = py_str(in, x->u.func->node->name);
         else if (strcmp(attr, "fn") == 0 && x->u.func->jit)
             v = x;

@@ -1,5 +1,6 @@
 /* Classes of files and their objects: attributes, methods, data classes, enumerations. */
 #include "frontend/py.h"
+#include "ir/base/util.h"
 
 #include <string.h>
 
@@ -181,6 +182,47 @@ class_decorator(Interp *in, const Node *d)
     return last ? last + 1 : v->u.builtin.name;
 }
 
+/* What it does to attributes is not followed here. */
+static bool
+is_special(Interp *in, const PyClass *k)
+{
+    static const char *const names[] = {"__new__", "__getattr__", "__getattribute__",
+                                        "__setattr__", "__init_subclass__"};
+    for (int i = 0; i < COUNT_OF(names); i++)
+        if (class_find(in, k, name_of(&in->s->names, names[i]), 0))
+            return true;
+    for (int i = 0; i < k->node->body.n; i++) {
+        const Node *fn = k->node->body.at[i];
+        for (int d = 0; fn->kind == ND_FUNCTION && d < fn->more.n; d++)
+            if (strcmp(py_decorator_name(fn->more.at[d]), "setter") == 0)
+                return true;
+    }
+    return false;
+}
+
+/* A base that does something for each class made of it. */
+static void
+tell_base(Interp *in, Py class_)
+{
+    const PyList *bases = class_->u.class_->bases->u.list;
+    Name name = name_of(&in->s->names, "__init_subclass__");
+    for (int i = 0; i < bases->n; i++) {
+        Py base = bases->at[i];
+        Py f = base->kind == PY_CLASS ? class_find(in, base->u.class_, name, 0) : NULL;
+        if (!f)
+            continue;
+        PyCall c = {.at = &class_, .n = 1, .named = py_dict(in),
+                    .loc = class_->u.class_->loc};
+        const NodeList *l = &class_->u.class_->node->list;
+        for (int k = 0; k < l->n; k++)
+            if (l->at[k]->kind == ND_KEYWORD && l->at[k]->name)
+                pydict_set(in, c.named->u.dict, py_str(in, l->at[k]->name),
+                           py_eval(in, l->at[k]->a));
+        py_call(in, f, &c);
+        return;
+    }
+}
+
 Py
 py_make_class(Interp *in, const Node *n)
 {
@@ -232,10 +274,12 @@ py_make_class(Interp *in, const Node *n)
     in->frame->scope = k->body;
     py_exec(in, &n->body);
     in->frame->scope = outer;
+    k->known &= !is_special(in, k);
     for (int i = 0; k->is_enum && i < k->body->index.n; i++) {
         PyBind *b = k->body->index.entries[i].val;
         if (b->val && b->val->kind != PY_FUNC && b->name[0] != '_')
             b->val = enum_member(in, v, b->name, b->val);
     }
+    tell_base(in, v);
     return v;
 }

@@ -362,6 +362,10 @@ eval_joined(Interp *in, const Node *n)
         if (py_raises(in) || py_lost(v))
             return v;
         bool repr = e->name && e->name[0] != 's';
+        Buf text;
+        buf_init(&text, in->a);
+        if (repr && spec && py_text(in, &text, v, true, 0))
+            v = py_strn(in, text.s, text.n);
         if (spec ? spec->kind != PY_STR || !py_format(in, &b, v, spec->u.str.s)
                  : !py_text(in, &b, v, repr, 0))
             return py_unknown(in, e->loc, NULL,

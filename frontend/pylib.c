@@ -411,6 +411,11 @@ instance_of(Py x, Py class_)
     if (class_->kind != PY_BUILTIN)
         return -1;
     const char *n = class_->u.builtin.name;
+    if (x->kind == PY_OBJECT && py_plain(x) != x)
+        x = py_plain(x);
+    else if (x->kind == PY_OBJECT && x->u.object->class_ &&
+             !x->u.object->class_->u.class_->known)
+        return -1;
     static const struct {
         const char *name;
         PyKind kind;

@@ -61,6 +61,33 @@ take_out(Interp *in, PyList *l, int at)
     return v;
 }
 
+bool
+pylist_delete(Interp *in, PyList *l, Py at, Loc loc)
+{
+    Wide i = 0;
+    if (at->kind == PY_SLICE) {
+        Py places = py_list(in, PY_LIST, NULL, 0);
+        for (int k = 0; k < l->n && py_step(in, 1); k++)
+            py_push(in, places->u.list, py_int(in, k));
+        Py gone = py_slice(in, places, at, loc);
+        if (gone->kind != PY_LIST)
+            return py_raises(in);
+        PyList *g = gone->u.list;
+        bool down = g->n > 1 && g->at[0]->u.i > g->at[g->n - 1]->u.i;
+        for (int k = 0; k < g->n && py_step(in, l->n); k++)
+            take_out(in, l, (int)g->at[down ? k : g->n - 1 - k]->u.i);
+        return true;
+    }
+    if (!pyarg_int(at, &i))
+        return false;
+    i = i < 0 ? i + l->n : i;
+    if (i < 0 || i >= l->n)
+        py_raise(in, loc, "IndexError", "an index that is out of range");
+    else if (py_step(in, l->n))
+        take_out(in, l, (int)i);
+    return true;
+}
+
 static Py
 list_pop(Interp *in, const PyCall *c)
 {

@@ -391,8 +391,8 @@ py_compare(Interp *in, int sign, Py a, Py b, Loc loc)
 
 /* ---- elements */
 
-static Py
-slice_of(Interp *in, Py x, Py s, Loc loc)
+Py
+py_slice(Interp *in, Py x, Py s, Loc loc)
 {
     Wide n = x->kind == PY_STR ? (Wide)x->u.str.n : x->u.list->n, part[3];
     for (int i = 0; i < 3; i++) {
@@ -456,7 +456,7 @@ py_subscript(Interp *in, Py x, Py i, const Node *n)
     if (list && x->u.list->lost)
         return x->u.list->lost;
     if ((list || x->kind == PY_STR) && i->kind == PY_SLICE)
-        return slice_of(in, x, i, loc);
+        return py_slice(in, x, i, loc);
     if (i->kind != PY_INT && i->kind != PY_BOOL)
         return py_unknown(in, loc, py_source(in, n), "it is known to Python alone");
     Wide size = list ? x->u.list->n : x->kind == PY_STR ? (Wide)x->u.str.n : -1;

@@ -1,6 +1,7 @@
 /* Statements of the host but for control flow: what they bind, and what becomes unknown
    when one cannot be run. */
 #include "frontend/py.h"
+#include "ir/base/util.h"
 
 #include <string.h>
 
@@ -63,6 +64,14 @@ assign_item(Interp *in, const Node *target, Py v)
     if (x->kind == PY_DICT) {
         pydict_set(in, x->u.dict, i, v);
         return;
+    }
+    Py set = x->kind == PY_OBJECT
+                 ? py_object_attribute(in, x, name_of(&in->s->names, "__setitem__"))
+                 : NULL;
+    if (set) {
+        Py pair[2] = {i, v};
+        PyCall c = {.at = pair, .n = 2, .named = py_dict(in), .loc = target->loc};
+        py_call(in, set, &c);
     }
     if (x->kind != PY_LIST)
         return;
@@ -186,6 +195,37 @@ py_lose(Interp *in, const Node *n, Py why, int depth)
 
 /* ---- the rest */
 
+/* Whether a statement of that kind is in it, functions and classes inside it aside. */
+static bool
+contains(const Node *n, NodeKind kind, int depth)
+{
+    if (!n || depth > AST_MAX_DEPTH)
+        return false;
+    if (n->kind == kind)
+        return true;
+    if (n->kind == ND_FUNCTION || n->kind == ND_CLASS)
+        return false;
+    const NodeList *lists[] = {&n->list, &n->body, &n->orelse};
+    for (int k = 0; k < COUNT_OF(lists); k++)
+        for (int i = 0; i < lists[k]->n; i++)
+            if (contains(lists[k]->at[i], kind, depth + 1))
+                return true;
+    return false;
+}
+
+/* What it binds is not known then, nor whether it leaves the function or the loop. */
+static void
+exec_match(Interp *in, const Node *n)
+{
+    PyFrame *f = in->frame;
+    Py why = py_unknown(in, n->loc, NULL, "'match' is not evaluated here");
+    py_lose(in, n, why, 0);
+    if (contains(n, ND_RETURN, 0))
+        f->pending = f->pending_why = why;
+    f->lost_loop |= contains(n, ND_BREAK, 0) || contains(n, ND_CONTINUE, 0);
+}
+
+
 static bool
 is_constexpr_annotation(const Node *n)
 {
@@ -203,13 +243,21 @@ static void delete (Interp *in, const Node *t)
     }
     if (t->kind != ND_SUBSCRIPT)
         return;
-    Py x = py_eval(in, t->a), i = py_eval(in, t->b);
+    Py x = py_eval(in, t->a), i = py_eval(in, t->b), lost = NULL;
+    if (py_raises(in))
+        return;
     if (x->kind == PY_DICT)
         for (int k = 0; k < x->u.dict->n; k++)
             if (py_equal(in, x->u.dict->key[k], i, 0) > 0) {
                 pydict_del(in, x->u.dict, k);
                 return;
             }
+    if (x->kind == PY_DICT && !pydict_get(in, x->u.dict, i, &lost) && !lost) {
+        py_raise(in, t->loc, "KeyError", "a key that is not there");
+        return;
+    }
+    if (x->kind == PY_LIST && !x->u.list->lost && pylist_delete(in, x->u.list, i, t->loc))
+        return;
     Py why = py_unknown(in, t->loc, NULL, "an element is deleted from it");
     if (x->kind == PY_DICT || x->kind == PY_LIST)
         lose_container(in, t->a, why);
@@ -336,10 +384,7 @@ py_exec_one(Interp *in, const Node *n)
         break;
     case ND_BREAK: return PYFLOW_BREAK;
     case ND_CONTINUE: return PYFLOW_CONTINUE;
-    case ND_MATCH:
-        v = py_unknown(in, n->loc, NULL, "'match' is not evaluated here");
-        py_lose(in, n, v, 0);
-        break;
+    case ND_MATCH: exec_match(in, n); break;
     default: break;
     }
     return py_raises(in) ? PYFLOW_RAISE : PYFLOW_NEXT;

@@ -180,8 +180,15 @@ field(Parser *p, const Literal *l, size_t i, NodeList *out, int depth)
     Loc at = place_in(l, i);
     Node *f = ast_new(p, ND_FORMATTED, at);
     f->a = syntax_parse_field(p, l->s + i, end - i, at);
+    bool shown = false; /* {x = } prints "x = ", too */
     while (end < l->n && (l->s[end] == '=' || isspace((unsigned char)l->s[end])))
-        end++;
+        shown |= l->s[end++] == '=';
+    if (shown) {
+        Buf b;
+        buf_init(&b, &p->s->ast);
+        decode(p, &b, l, i, end - i);
+        ast_push(p, out, text_node(p, l->loc, &b, false));
+    }
     if (end < l->n && l->s[end] == '!') {
         size_t from = ++end;
         while (end < l->n && isalnum((unsigned char)l->s[end]))
@@ -206,6 +213,8 @@ field(Parser *p, const Literal *l, size_t i, NodeList *out, int depth)
         ast_done(p, f->b);
         end = stop;
     }
+    if (shown && !f->name && !f->b)
+        f->name = name_intern(&p->s->names, "r", 1);
     if (end >= l->n || l->s[end] != '}')
         parse_error(p, at, "this field of an f-string has no '}'");
     ast_push(p, out, ast_done(p, f));
