@@ -179,7 +179,7 @@ warn_of_files(const Bench *b)
                         s->caches);
         else
             cli_note(b->c,
-                     "%s was measured before; copies and products have changed by %.0f%% "
+                     "%s was measured before; copies and matmuls have changed by %.0f%% "
                      "since. What is measured in the same rounds (--vs FILE.tk, KERNEL, "
                      "NAME=VALUE) shows smaller differences",
                      s->name, 100 * (s->drift - 1));
@@ -205,7 +205,7 @@ table_end(const Bench *b)
                     r->bytes * 1e-9, r->seen_bytes * 1e-9);
     if (r->seen_flops > 0 && r->flops > passed * r->seen_flops)
         cli_warning(b->c,
-                    "the kernel computes %.3f TFLOP/s and products of tiles %.3f: "
+                    "the kernel computes %.3f TFLOP/s and matmuls of tiles %.3f: "
                     "--flops counts too much, or its types are narrower",
                     r->flops * 1e-12, r->seen_flops * 1e-12);
     warn_of_files(b);

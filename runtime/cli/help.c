@@ -141,8 +141,8 @@ static const char bench_says[] =
     "  same                  it is not: no difference can be seen\n"
     "  same code             the machine code is that of the kernel; measured once\n"
     "FILE.json was measured before, so its interval is wider by as much as copies and\n"
-    "products have become faster or slower since, and by 5 %.\n"
-    "The roofline is the best that any round has reached: copies, sums and products\n"
+    "matmuls have become faster or slower since, and by 5 %.\n"
+    "The roofline is the best that any round has reached: copies, sums and matmuls\n"
     "that run now and then in the same rounds, and the kernel itself.\n"
     "A warning says when the machine is noisy, and what differences are not seen then.\n";
 
