@@ -268,12 +268,10 @@ call_options(Call *c, const void *from, void *to, size_t size)
     if (!from)
         return true;
     memcpy(&given, from, sizeof given);
-    if (!call_need(c, given >= sizeof given && given <= size,
-                   "options of %zu bytes, known are %zu: set 'size' to the struct's",
-                   given, size))
-        return false;
-    memcpy(to, from, given);
-    return true;
+    return call_need(c, options_read(to, size, from, given),
+                     "options of %zu bytes, known are %zu: set 'size' to the struct's, "
+                     "and no member that this libsdc does not have",
+                     given, size);
 }
 
 bool

@@ -188,7 +188,7 @@ SDC_API SdcStatus sdc_matmul(SdcKernels *k, const SdcTensor *a, const SdcTensor 
 
 /* What a matmul may have besides; zero or NULL: it has not. */
 typedef struct SdcMatmulOptions {
-    size_t size; /* sizeof(SdcMatmulOptions) */
+    size_t size; /* sizeof(SdcMatmulOptions), or 0 */
     /* [N], or [batch, N] ([groups, N]) with any stride from one to the next; stride 1
        along a row */
     const SdcTensor *bias;
@@ -310,7 +310,7 @@ SDC_API SdcStatus sdc_swiglu_backward(SdcKernels *k, const SdcTensor *dout,
                                       void *stream);
 
 typedef struct SdcRotary {
-    size_t size;   /* sizeof(SdcRotary) */
+    size_t size;   /* sizeof(SdcRotary), or 0 */
     int pairs;     /* nonzero: columns 2 j and 2 j + 1 are a pair, else j and j + half */
     int inverse;   /* nonzero: turned back, which is the gradient */
     int64_t first; /* the position of row 0 of M */
@@ -332,7 +332,7 @@ SDC_API SdcStatus sdc_rotary(SdcKernels *k, const SdcTensor *x, const SdcTensor 
    of key i + N - M of N. Pages and scales are of the forward pass alone; a bias has no
    gradient. */
 typedef struct SdcAttentionOptions {
-    size_t size;    /* sizeof(SdcAttentionOptions) */
+    size_t size;    /* sizeof(SdcAttentionOptions), or 0 */
     int64_t window; /* a query sees keys less than so many places away (with `causal` none
                        behind its own) */
     float cap;      /* scores s = scale q k^T become cap * tanh(s / cap) */

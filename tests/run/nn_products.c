@@ -386,6 +386,26 @@ START_TEST(many_groups)
 }
 END_TEST
 
+/* Options without a size, and those of a host whose header has more. */
+START_TEST(options_of_other_sizes)
+{
+    Nn n = nn_open();
+    float mem[16] = {0};
+    SdcTensor a = sdc_matrix(SDC_FP32, mem, 4, 4), b = sdc_matrix(SDC_FP32, mem, 3, 4);
+    struct {
+        SdcMatmulOptions known;
+        int64_t later;
+    } o = {{.act = SDC_ACT_RELU}, 0};
+    const char *behind = "dimension 0 of 'b' is 3"; /* what is asked next */
+    refused(&n, sdc_matmul_with(n.k, &a, &b, &a, &o.known, NULL), behind);
+    o.known.size = sizeof o;
+    refused(&n, sdc_matmul_with(n.k, &a, &b, &a, &o.known, NULL), behind);
+    o.later = 1;
+    refused(&n, sdc_matmul_with(n.k, &a, &b, &a, &o.known, NULL), "no member that");
+    nn_close(&n);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     Nn n = nn_open();
@@ -394,8 +414,8 @@ START_TEST(refusals)
     const int64_t shape[3] = {2, 4, 4}, other[3] = {3, 4, 4};
     SdcTensor a = sdc_tensor(SDC_FP32, mem, 3, shape), b = a, row = a;
     SdcTensor m = sdc_matrix(SDC_FP32, mem, 4, 4), off = sdc_vector(SDC_I32, at, 3);
-    SdcMatmulOptions o = {.size = 1000};
-    refused(&n, sdc_matmul_with(n.k, &a, &b, &a, &o, NULL), "options of 1000 bytes");
+    SdcMatmulOptions o = {.size = 3};
+    refused(&n, sdc_matmul_with(n.k, &a, &b, &a, &o, NULL), "options of 3 bytes");
     b = sdc_tensor(SDC_FP32, mem, 3, other);
     refused(&n, sdc_matmul_with(n.k, &a, &b, &a, NULL, NULL),
             "dimension 0 of 'b' is 3, needed is 2");
@@ -421,5 +441,5 @@ int
 main(void)
 {
     return RUN_TESTS("nn_products", batches, short_floats, ways, in_place, groups,
-                     many_groups, refusals);
+                     many_groups, options_of_other_sizes, refusals);
 }
