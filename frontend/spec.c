@@ -313,6 +313,10 @@ parse_tuple_type(Session *s, const char *t, SpecArg *out)
     return true;
 }
 
+static const char known_types[] =
+    "types are such as *fp32, *bf16:16, i32, i32:16, fp32, tensordesc<fp16[64,32]>, "
+    "tensordesc<fp16[64,32]>:16, (i32, *fp32); ";
+
 static bool
 parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
 {
@@ -327,10 +331,15 @@ parse_entry(Session *s, Loc loc, const Node *p, const char *text, SpecArg *out)
         return true;
     diag_error(&s->diag, loc, "cannot read '%s' as the %s of '%s'", text,
                constexpr_ ? "value" : "type or value", p->name);
-    diag_note(&s->diag, loc,
-              "types are such as *fp32, *bf16:16, i32, i32:16, fp32, "
-              "tensordesc<fp16[64,32]>, tensordesc<fp16[64,32]>:16, (i32, *fp32); values "
-              "such as 128, 0.5, True, None, 'text', tl.float16, (1, 2), a jit function");
+    const char *next = strchr(text, ',');
+    if (constexpr_ && next && strchr(next, '='))
+        diag_note(&s->diag, loc, "one at a time: -c '%s=%.*s' -c '%s'", p->name,
+                  (int)(next - text), text, next + 1);
+    else
+        diag_note(&s->diag, loc,
+                  "%svalues are such as 128, 0.5, True, None, 'text', tl.float16, "
+                  "(1, 2), a jit function",
+                  constexpr_ ? "" : known_types);
     return false;
 }
 
