@@ -127,13 +127,12 @@ stage_read(Session *s, Op *load)
         b.loc = load->loc;
         r.mem = &build_op(&b, OP_LOCAL_ALLOC, &r.v, 1, NULL, &t, 1)->results[0];
     }
-    if (r.v->type->rank > 1)
-        see_converted(&r, r.v, 0);
+    see_converted(&r, r.v, 0); /* vectors, too: an exchange takes a barrier */
     for (int i = 0; i < r.converted.n; i++) {
         Op *c = r.converted.at[i];
         Builder b = builder_before(c);
         const Layout *to = c->results[0].type->layout;
-        Value *read = read_before(&r, c, to);
+        Value *read = read_before(&r, r.v->type->rank == 1 ? r.mem->op->next : c, to);
         Value *old = op_operand(c, 0);
         b.loc = c->loc;
         value_replace(&c->results[0], operand_redo(s, &b, old, to, r.v, read));
