@@ -303,6 +303,10 @@ keep(void *user, Op *loop)
         last = op;
         n++;
     }
+    bool copies = region_has(body, OP_ASYNC_COPY);
+    while (planned && copies && last && last->next != body->last &&
+           op_is_pure(last->next))
+        last = last->next; /* addresses of the next copies need no dot */
     if (planned && last) {
         Builder b = builder_after(last);
         b.loc = last->loc;
