@@ -28,6 +28,7 @@ typedef struct Choice {
     const Type *shape; /* a tile of that shape, without layout */
     int dim;           /* along which one access takes several elements; -1: none does */
     int vec;           /* most elements of one access */
+    int data;          /* the same of accesses for no matmul; 0: there is none */
     int loops;         /* around the innermost access */
     int stored;        /* most that one store takes there; 0: nothing is stored */
     int filled;        /* the same of stores of one number */

@@ -241,8 +241,10 @@ layout_see(Layouts *p, Op *op)
     }
     Choice *c = choice_of(p, t, dim);
     c->vec = (int)max_i64(c->vec, vec);
-    int loops = loops_around(op);
-    int *stored = purpose(p, op) == FOR_FILL ? &c->filled : &c->stored;
+    int loops = loops_around(op), what = purpose(p, op);
+    if (what == FOR_DATA)
+        c->data = (int)max_i64(c->data, vec);
+    int *stored = what == FOR_FILL ? &c->filled : &c->stored;
     if (loops > c->loops)
         c->stored = 0;
     c->loops = (int)max_i64(c->loops, loops);
@@ -264,7 +266,8 @@ layout_along(Layouts *p, const Type *t, int along, int what)
         if (d != dim)
             order[n++] = d;
     int64_t each = type_numel(t) / (32 * p->f->num_warps);
-    int64_t vec = most[what] ? min_i64(c->vec, most[what]) : c->vec;
+    int64_t vec = what == FOR_DATA && c->data ? c->data : c->vec;
+    vec = most[what] ? min_i64(vec, most[what]) : vec;
     vec = min_i64(max_i64(vec, least_of(p, type_numel(t))), each < 1 ? 1 : each);
     vec = min_i64(vec, t->shape[dim]);
     *known = layout_spread(p->s, t->rank, t->shape, (int)vec, order, p->f->num_warps);
