@@ -72,6 +72,8 @@ static const PassId gpu_list[] = {
     PASS_double_buffer,
     PASS_place_waits, /* after both: the order of dots and what they read are known */
     PASS_unroll,
+    PASS_carry_loads, /* after it: of loops that it has not changed; after stage-expand:
+                         what copies fill is no load any more */
     PASS_insert_proxy_fence,
     PASS_cse,
     PASS_licm,

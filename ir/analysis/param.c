@@ -47,13 +47,20 @@ param_of(Value *v)
     return NULL;
 }
 
+/* Nobody writes such an op: passes do, for copies and for dots. */
+static bool
+waits_for_copies(const Op *op)
+{
+    return opkind_waits(op->kind) || op_is(op, T_SM90) || op_is(op, T_SM90A);
+}
+
 static void
 add_writes(Writes *w, const Op *op, int depth)
 {
     Effect e;
     w->all |= op_acquires(op);
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
-        w->ordered |= e.resource == RES_ANY && !opkind_waits(op->kind);
+        w->ordered |= e.resource == RES_ANY && !waits_for_copies(op);
         if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
             continue;
         const Value *to = param_of(op_operand(op, e.operand));

@@ -111,7 +111,8 @@ find_lines(Lines *l, const Region *r, bool roles, int depth)
             tell(l, TOLD_LOOP, op);
         if (op_is(op, T_DOT))
             tell(l, TOLD_DOT, op);
-        else if (op->kind == OP_TMA_LOAD || attr_has(&op->attrs, ATTR_WHY))
+        else if (op->kind == OP_TMA_LOAD || attr_has(&op->attrs, ATTR_WHY) ||
+                 (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_PREFETCH)))
             tell(l, TOLD_LOAD, op);
         for (int i = 0; i < op->nregion; i++)
             find_lines(l, op->regions[i], roles || op->kind == OP_WARP_SPECIALIZE,
@@ -133,7 +134,8 @@ load_unit(const Op *op)
     return attr_has(&op->attrs, ATTR_MULTICAST) ? "TMA, multicast in clusters"
            : op->kind == OP_TMA_LOAD            ? "TMA"
            : op->kind == OP_ASYNC_COPY          ? "cp.async"
-                                                : "threads, synchronously";
+           : attr_has(&op->attrs, ATTR_PREFETCH) ? "threads, an iteration ahead"
+                                                 : "threads, synchronously";
 }
 
 void

@@ -47,6 +47,7 @@
 #include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
+#include "passes/schedule/carry_loads.h"
 #include "passes/schedule/channel.h"
 #include "passes/schedule/stage.h"
 
@@ -106,30 +107,11 @@ ahead_of(Expand *e, Value *v)
     return to ? to : v;
 }
 
-static Value *
-masked(Builder *b, Value *pred, Value *mask, const Type *like)
-{
-    const Type *t = type_like(b->s->types, like, type_scalar(b->s->types, SK_I1));
-    Value *p = build_splat(b, pred, t);
-    return mask ? build_binary(b, OP_AND, mask, p) : p;
-}
-
 /* A load whose value addresses others: done at once, masked like the copies. */
 static void
 issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
 {
-    Value *in[3] = {ahead_of(e, op_operand(op, 0))};
-    const Type *t = op->results[0].type;
-    Value *mask = op->noperand > 1 ? ahead_of(e, op_operand(op, 1)) : NULL;
-    b->loc = op->loc;
-    if (op->noperand > 2)
-        in[2] = ahead_of(e, op_operand(op, 2));
-    if (type_is_tile(t))
-        in[1] = masked(b, pred, mask, t);
-    else
-        in[1] = mask ? build_binary(b, OP_AND, mask, pred) : pred;
-    Op *to =
-        build_op(b, OP_LOAD, in, op->noperand < 2 ? 2 : op->noperand, &op->attrs, &t, 1);
+    Op *to = load_where(b, op, &e->map, pred);
     attr_drop(&to->attrs, ATTR_STAGE);
     map_set(&e->map, &op->results[0], &to->results[0]);
 }
@@ -141,7 +123,7 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     Value *ptr = ahead_of(e, op_operand(load, 0));
     Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
     Value *in[3] = {ptr, channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL),
-                    masked(b, pred, mask, ptr->type)};
+                    mask_where(b, pred, mask, ptr->type)};
     AttrList attrs = load->attrs;
     b->loc = load->loc;
     Op *copy = build_op(b, OP_ASYNC_COPY, in, 3, &attrs, NULL, 1);
