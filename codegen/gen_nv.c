@@ -535,6 +535,9 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_LOCAL_SLICE:
     case OP_LOCAL_LOAD:
     case OP_LOCAL_STORE: return nv_local(g, op);
+    case OP_PRIVATE_ALLOC:
+    case OP_PRIVATE_LOAD:
+    case OP_PRIVATE_STORE: return nv_private(g, op);
     case OP_DOT: return nv_dot(g, op);
     case OP_LOCAL_DOT: return nv_local_dot(g, op);
     case OP_WGMMA:

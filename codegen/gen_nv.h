@@ -388,6 +388,9 @@ LLVMValueRef nv_shared_word(Gen *g, LLVMValueRef address);
 /* ---- gen_nv_tma.c */
 bool nv_tma(Gen *g, const Op *op);
 
+/* ---- gen_nv_private.c: strips of tiles in a thread's own memory */
+bool nv_private(Gen *g, const Op *op);
+
 /* ---- nv_cleanup.c */
 void nv_cleanup(Gen *g);
 

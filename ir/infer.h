@@ -51,7 +51,8 @@ bool rule_mask(RuleCx *c, int i, const Type *like);
     X(dot) X(reduce) X(scan) \
     X(topk) X(histogram) X(for) X(while) X(if) X(none) X(condition) X(convert_layout) \
     X(local_alloc) X(local_index) X(local_trans) X(local_slice) X(local_load) \
-    X(local_store) X(local_dot) X(async_copy) X(token) X(bar_alloc) X(bar_index) \
+    X(local_store) X(private_alloc) X(private_load) X(private_store) X(local_dot) \
+    X(async_copy) X(token) X(bar_alloc) X(bar_index) \
     X(bar_expect) \
     X(bar_arrive) X(bar_arrive_cluster) X(in_cluster) \
     X(bar_wait) X(tensor_map) X(tma_load) X(tma_store) X(wgmma) \

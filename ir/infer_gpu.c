@@ -86,6 +86,37 @@ rule_local_store(RuleCx *c)
 }
 
 bool
+rule_private_alloc(RuleCx *c)
+{
+    const Type *t = rule_given(c, 0);
+    return (t && t->kind == TY_BUF && t->rank == 2) ||
+           rule_fail(c, "needs a buf result of strips and their elements");
+}
+
+/* Is tile t a strip of the buffer, and operand i the number of one? */
+static bool
+is_strip(RuleCx *c, const Type *t, int i)
+{
+    const Type *buf = opnd(c, 0);
+    bool strip = buf->kind == TY_BUF && buf->rank == 2 && t && t->kind == TY_TILE &&
+                 t->rank == 1 && t->elem == buf->elem && t->shape[0] == buf->shape[1];
+    return (strip && rule_is_int(opnd(c, i), 32)) ||
+           rule_fail(c, "needs a buffer, a strip of it, and the strip's number");
+}
+
+bool
+rule_private_load(RuleCx *c)
+{
+    return is_strip(c, rule_given(c, 0), 1);
+}
+
+bool
+rule_private_store(RuleCx *c)
+{
+    return is_strip(c, opnd(c, 1), 2);
+}
+
+bool
 rule_local_dot(RuleCx *c)
 {
     if (!is_mem(c, 0) || !is_mem(c, 1))

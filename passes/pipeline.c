@@ -54,6 +54,7 @@ static const PassId gpu_list[] = {
     PASS_dce,
     PASS_licm, /* before share: an operand that no iteration changes stays in registers */
     PASS_cse,  /* which two loops may have in common */
+    PASS_strip_mine, /* after licm: what it computes again stands outside */
     PASS_stage_mma_operands,
     PASS_lower_wgmma,
     PASS_defer_reduction, /* after layout; before roles, which copy the loops */

@@ -1,0 +1,503 @@
+/* Tiles that a thread's registers cannot hold are computed strip by strip.
+
+       %x = load %p : tile<32768xf32>            %k = private_alloc : buf<f32, [8,4096]>
+       %m = reduce %x {axis=0} max               %a = for %i = 0, 8, 1 (%s = nan) {
+       %y = subf %x, (splat %m)            =>      %x = load .. : tile<4096xf32>
+       store %q, %y                                private_store %k, %x, %i
+                                                   yield (maxf %s, %x)
+                                                 }
+                                                 %m = reduce %a {axis=0} max
+                                                 for %i = 0, 8, 1 {
+                                                   %x = private_load %k, %i
+                                                   store .., (subf %x, (splat %m))
+                                                 }
+
+   A strip is the elements that differ in a thread's registers alone, in the highest bits
+   of the index. A reduction ends a loop, since what follows needs all of it: each
+   operation belongs to the first loop in which all is known that it needs. What a later
+   loop reads is computed there again, as far as that takes no memory and little work;
+   what was loaded, and what was dear, is kept in the thread's own memory. Unrolled, all
+   would go there in no order: ten times the code, several times the traffic, and ten
+   seconds and more in ptxas.
+
+   Memory: a load stays behind all stores before it, in a later loop. A store may run
+   ahead of loads that were in front of it, of other strips; threads do not wait for one
+   another between the two without a reduction, so no program may count on their order.
+   With one between them the store is in a later loop.
+
+   Other operations on such tiles, those of more than one dimension, those that a loop
+   carries: the code stays as it is. */
+#include "ir/base/vec.h"
+#include "ir/build.h"
+#include "ir/edit.h"
+#include "ir/fold.h"
+#include "ir/layout.h"
+#include "passes/pass.h"
+
+#include <math.h>
+
+bool pass_strip_mine(Func *f, PassCx *cx);
+
+enum {
+    MOST_WORDS = 256, /* of a tile: a thread has 255 registers */
+    STRIP_WORDS = 16,
+    MOST_LOOPS = 8,
+    MOST_DEPTH = 64, /* of what is computed again */
+};
+
+/* What is known of an op of the region. */
+typedef struct Place {
+    int loop; /* wide: in which loop; else: in front of which */
+    bool wide, again; /* again: cheaply computed in each loop that needs it */
+} Place;
+
+typedef struct Strip {
+    Session *s;
+    Func *func;
+    Region *region;
+    const Layout *whole, *part;
+    int64_t numel, count; /* elements of a tile, strips */
+    int loops;
+    Map place;    /* Op -> Place */
+    Map *cheap;   /* Op -> does it come again? */
+    Map kept;     /* Value -> its private buffer */
+    Map narrow;   /* Value -> itself in the loop that is built */
+    Value *index; /* of its strip */
+    Vec(Op *) ops;
+} Strip;
+
+static const Place nowhere = {.loop = 0};
+
+static const Place *
+place_of(const Strip *c, const Op *op)
+{
+    const Place *p = op ? map_get(&c->place, op) : NULL;
+    return p ? p : &nowhere;
+}
+
+static bool
+is_wide(const Strip *c, const Type *t)
+{
+    return type_is_tile(t) && type_numel(t) >= c->numel;
+}
+
+static int
+words(const Type *t)
+{
+    return layout_regs(t->layout) * (type_bits(t) < 8 ? 8 : type_bits(t)) / 32;
+}
+
+static bool
+fits_strips(const Strip *c, const Type *t)
+{
+    return t->rank == 1 && t->layout == c->whole && t->shape[0] == c->numel;
+}
+
+/* ------------------------------------------------------------------ which tiles */
+
+/* The layout of a strip: without the registers of the highest bits of the index. */
+static bool
+cut_layout(Strip *c)
+{
+    Layout l = *c->whole;
+    for (int64_t n = c->count; n > 1; n /= 2) {
+        uint32_t bit = 1u << (l.lg[0] - 1);
+        int reg = -1, owners = 0;
+        for (int d = 0; d < LD_COUNT; d++)
+            for (int i = 0; i < l.n[d]; i++)
+                if (l.b[d][i] & bit) {
+                    owners++;
+                    reg = d == LD_REG && l.b[d][i] == bit ? i : -1;
+                }
+        if (owners != 1 || reg < 0)
+            return false;
+        for (int i = reg; i + 1 < l.n[LD_REG]; i++)
+            l.b[LD_REG][i] = l.b[LD_REG][i + 1];
+        l.b[LD_REG][--l.n[LD_REG]] = 0;
+        l.lg[0]--;
+    }
+    c->part = layout_intern(c->s, &l);
+    return true;
+}
+
+static bool
+find_tile(Strip *c)
+{
+    const Type *most = NULL;
+    region_each(c->region, op) for (int i = 0; i < op->nresult; i++)
+    {
+        const Type *t = op->results[i].type;
+        bool number = type_is_tile(t) && t->layout && type_is_float(t) && op->noperand;
+        if (number && words(t) >= MOST_WORDS && (!most || words(t) > words(most)))
+            most = t;
+    }
+    if (!most || most->rank != 1)
+        return false;
+    c->whole = most->layout;
+    c->numel = most->shape[0];
+    c->count = words(most) / STRIP_WORDS;
+    return !layout_is_replicated(most->layout) && cut_layout(c);
+}
+
+/* ------------------------------------------------------------------ which loops */
+
+/* Made of nothing but scalars, by little work: each loop computes it. What was found is
+   remembered: values share operands. */
+static bool
+comes_again(const Strip *c, const Value *v, int depth)
+{
+    const Op *op = v->op;
+    if (!op || depth > MOST_DEPTH || !fits_strips(c, v->type) || op->nregion)
+        return false;
+    const bool *known = map_get(c->cheap, op);
+    if (known)
+        return *known;
+    bool cheap = op->kind == OP_ARANGE || op->kind == OP_SPLAT || op->kind == OP_CONST ||
+                 op->kind == OP_ADDPTR || op->kind == OP_CMPI ||
+                 (op_is(op, T_PURE | T_ELEMENTWISE | T_SPEC) && type_is_int(v->type));
+    for (int i = 0; cheap && i < op->noperand; i++) {
+        const Value *x = op_operand(op, i);
+        cheap = !type_is_tile(x->type) || comes_again(c, x, depth + 1);
+    }
+    bool *found = arena_new(&c->s->tmp, bool);
+    *found = cheap;
+    map_set(c->cheap, op, found);
+    return cheap;
+}
+
+/* What combining with leaves as it is. */
+static bool
+neutral(OpKind k, const Type *t, Const *out)
+{
+    int bits = type_bits(t);
+    *out = (Const){.is_float = type_is_float(t)};
+    switch ((int)k) {
+    case OP_ADDF: out->f = -0.0; return true;
+    case OP_MULF: out->f = 1; return true;
+    case OP_MINF:
+    case OP_MAXF: out->f = NAN; return true;
+    case OP_MINNAN: out->f = INFINITY; return true;
+    case OP_MAXNAN: out->f = -INFINITY; return true;
+    case OP_ADD:
+    case OP_OR:
+    case OP_XOR:
+    case OP_MAXU: return true;
+    case OP_MUL: out->i = 1; return true;
+    case OP_AND:
+    case OP_MINU: out->i = -1; return true;
+    case OP_MAXS: out->i = (int64_t)(UINT64_MAX << (bits - 1)); return true;
+    case OP_MINS: out->i = (int64_t)~(UINT64_MAX << (bits - 1)); return true;
+    default: return false;
+    }
+}
+
+/* The one operation that a reduction combines by, or NULL. */
+static const Op *
+combines_by(const Op *reduce)
+{
+    Const c;
+    const Region *r = reduce->regions[0];
+    const Op *op = r->first;
+    bool one = reduce->noperand == 1 && op && op->next == r->last && op->noperand == 2 &&
+               op->nresult == 1 && op_operand(r->last, 0) == &op->results[0] &&
+               op_operand(op, 0)->region == r && op_operand(op, 1)->region == r &&
+               op_operand(op, 0) != op_operand(op, 1);
+    return one && neutral(op->kind, op_operand(reduce, 0)->type, &c) ? op : NULL;
+}
+
+/* Is op on such tiles, of a kind that strips can do? *other: on tiles, but not so. */
+static bool
+sees_strips(const Strip *c, const Op *op, bool *other)
+{
+    int tiles = 0, all = 0;
+    for (int i = 0; i < op->noperand + op->nresult; i++) {
+        const Type *t = i < op->noperand ? op_operand(op, i)->type
+                                         : op->results[i - op->noperand].type;
+        all += is_wide(c, t);
+        tiles += fits_strips(c, t);
+    }
+    bool known = op_is(op, T_PURE | T_ELEMENTWISE) || op->kind == OP_ARANGE ||
+                 op->kind == OP_SPLAT ||
+                 (op->kind == OP_LOAD && !attr_has(&op->attrs, ATTR_VOLATILE)) ||
+                 op->kind == OP_STORE || (op->kind == OP_REDUCE && combines_by(op));
+    *other = all != tiles || (all && !known);
+    return tiles > 0;
+}
+
+static int
+later(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* The first loop that may have a load or a store, and in front of which other accesses
+   may be; `scalar` is behind all loads and stores so far. */
+typedef struct Order {
+    int load, store, scalar;
+} Order;
+
+/* In which loop an op is that has these operands, or in front of which; -1: none. */
+static int
+first_loop(const Strip *c, const Op *op)
+{
+    int at = 0;
+    for (int i = 0; i < op->noperand; i++) {
+        const Value *v = op_operand(op, i);
+        const Place *p = place_of(c, v->op);
+        if (is_wide(c, v->type) && value_outside(v, c->region) && !comes_again(c, v, 0))
+            return -1;
+        at = later(at, p->loop + (p->wide && v->op->kind == OP_REDUCE));
+    }
+    return at;
+}
+
+/* Memory is touched in the old order but for strips of one loop. */
+static int
+order_memory(Order *o, const Op *op, bool wide, int at)
+{
+    OpEffects fx = op_effects(op);
+    if (op->kind == OP_REDUCE) /* threads have waited for one another */
+        o->store = later(o->store, wide ? later(o->scalar, at + 1) : o->scalar);
+    if (!fx.reads && !fx.writes)
+        return at;
+    bool reads = op->kind == OP_LOAD;
+    at = later(at, !wide ? o->scalar : reads ? o->load : o->store);
+    o->store = later(o->store, at);
+    o->load = later(o->load, at + (wide && !reads));
+    o->scalar = later(o->scalar, at + wide);
+    return at;
+}
+
+/* Gives each op its loop. */
+static bool
+place_ops(Strip *c)
+{
+    Order o = {0};
+    region_each(c->region, op)
+    {
+        bool other, wide = sees_strips(c, op, &other);
+        if (other)
+            return false;
+        if (op == c->region->last)
+            break;
+        OpEffects fx = op_effects(op);
+        int at = first_loop(c, op);
+        if (at < 0 || fx.keep || fx.convergent || (op->nregion && op->kind != OP_REDUCE))
+            return false;
+        at = order_memory(&o, op, wide, at);
+        Place *p = arena_new(&c->s->tmp, Place);
+        *p = (Place){.loop = at, .wide = wide};
+        p->again = wide && op->nresult == 1 && comes_again(c, &op->results[0], 0);
+        map_set(&c->place, op, p);
+        vec_push(&c->s->tmp, &c->ops, op);
+        c->loops = later(c->loops, at + wide);
+        if (at >= MOST_LOOPS)
+            return false;
+    }
+    return true;
+}
+
+/* No wide value may leave: into a loop's carried values, or a region further inside. */
+static bool
+stays_inside(const Strip *c)
+{
+    for (int k = 0; k < c->ops.n; k++) {
+        const Op *op = c->ops.at[k];
+        for (int i = 0; i < op->nresult; i++)
+            value_each_use(&op->results[i], u) if (is_wide(c, op->results[i].type) &&
+                                                   !place_of(c, u->user)->wide)
+                return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the loops */
+
+static const Type *
+narrow_type(Strip *c, const Type *t)
+{
+    int64_t n = c->numel / c->count;
+    return type_is_tile(t) ? type_tile(c->s->types, t->elem, 1, &n, c->part) : t;
+}
+
+/* A conversion from fewer bits, or as many, is done again rather than kept. */
+static Value *
+kept_source(const Strip *c, Value *v)
+{
+    while (v->op && v->op->noperand == 1 && place_of(c, v->op)->wide &&
+           op_is(v->op, T_PURE | T_ELEMENTWISE) &&
+           (v->op->kind == OP_FEXT || v->op->kind == OP_SEXT || v->op->kind == OP_ZEXT) &&
+           type_bits(op_operand(v->op, 0)->type) >= 8)
+        v = op_operand(v->op, 0);
+    return v;
+}
+
+static Value *in_strip(Strip *c, Builder *b, Value *v, int loop);
+
+static Value *
+copy_narrow(Strip *c, Builder *b, const Op *op, int loop)
+{
+    Value *in[8];
+    const Type *types[1] = {op->nresult ? narrow_type(c, op->results[0].type) : NULL};
+    for (int i = 0; i < op->noperand; i++)
+        in[i] = in_strip(c, b, op_operand(op, i), loop);
+    b->loc = op->loc;
+    Op *to = build_op(b, op->kind, in, op->noperand, &op->attrs, types, op->nresult);
+    if (!op->nresult)
+        return NULL;
+    Value *v = &to->results[0];
+    if (op->kind == OP_ARANGE) {
+        const Type *t = type_scalar(c->s->types, type_elem(v->type)->scalar);
+        Value *by = build_int(b, t, c->numel / c->count);
+        by = build_binary(b, OP_MUL, c->index, by);
+        v = build_binary(b, OP_ADD, v, build_splat(b, by, v->type));
+    }
+    return v;
+}
+
+/* v of the strip, in the loop where the builder is. */
+static Value *
+in_strip(Strip *c, Builder *b, Value *v, int loop)
+{
+    Value *got = type_is_tile(v->type) ? map_get(&c->narrow, v) : v;
+    if (got)
+        return got;
+    const Place *p = place_of(c, v->op);
+    if (p->wide && !p->again && p->loop < loop) {
+        Value *from = kept_source(c, v), *at[2] = {map_get(&c->kept, from), c->index};
+        const Type *t = narrow_type(c, from->type);
+        if (from == v) {
+            b->loc = v->op->loc;
+            got = op_result(build_op(b, OP_PRIVATE_LOAD, at, 2, NULL, &t, 1), 0);
+        }
+    }
+    got = got ? got : copy_narrow(c, b, v->op, loop);
+    map_set(&c->narrow, v, got);
+    return got;
+}
+
+/* Which values later loops read, and a buffer for each. */
+static void
+find_kept(Strip *c)
+{
+    Builder b = builder_before(c->region->first);
+    for (int k = 0; k < c->ops.n; k++) {
+        const Op *op = c->ops.at[k];
+        const Place *p = place_of(c, op);
+        for (int i = 0; p->wide && i < op->noperand; i++) {
+            Value *v = op_operand(op, i);
+            const Place *from = place_of(c, v->op);
+            if (!type_is_tile(v->type) || !from->wide || from->again ||
+                from->loop == p->loop)
+                continue;
+            v = kept_source(c, v);
+            if (place_of(c, v->op)->again || map_has(&c->kept, v))
+                continue;
+            int64_t shape[2] = {c->count, c->numel / c->count};
+            const Type *t = type_buf(c->s->types, type_elem(v->type), 2, shape);
+            b.loc = v->op->loc;
+            Op *buf = build_op(&b, OP_PRIVATE_ALLOC, NULL, 0, NULL, &t, 1);
+            map_set(&c->kept, v, op_result(buf, 0));
+        }
+    }
+}
+
+typedef struct Sum {
+    Op *reduce;
+    const Op *by;
+} Sum;
+
+static void
+build_loop(Strip *c, int loop)
+{
+    Vec(Sum) sums = {0};
+    Vec(Value *) inits = {0}, ends = {0};
+    Builder b = builder_before(c->region->last);
+    const Type *i32 = type_scalar(c->s->types, SK_I32);
+    for (int k = 0; k < c->ops.n; k++) {
+        Op *op = c->ops.at[k];
+        const Place *p = place_of(c, op);
+        if (op->kind != OP_REDUCE || !p->wide || p->loop != loop)
+            continue;
+        Const n;
+        const Type *t = narrow_type(c, op_operand(op, 0)->type);
+        b.loc = op->loc;
+        vec_push(&c->s->tmp, &sums, ((Sum){op, combines_by(op)}));
+        neutral(combines_by(op)->kind, t, &n);
+        vec_push(&c->s->tmp, &inits,
+                 n.is_float ? build_float(&b, t, n.f) : build_int(&b, t, n.i));
+    }
+    Value *bound[3];
+    for (int i = 0; i < 3; i++)
+        bound[i] = build_int(&b, i32, i == 1 ? c->count : i == 2);
+    Op *each = build_for(&b, bound[0], bound[1], bound[2], inits.at, inits.n);
+    Region *body = each->regions[0];
+    Builder in = builder_at_end(c->func, body);
+    c->index = body->args[0];
+    map_init(&c->narrow, &c->s->tmp);
+    for (int k = 0; k < c->ops.n; k++) {
+        Op *op = c->ops.at[k];
+        const Place *p = place_of(c, op);
+        if (!p->wide || p->loop != loop || p->again || op->kind == OP_REDUCE)
+            continue;
+        Value *v = op->nresult ? in_strip(c, &in, &op->results[0], loop)
+                               : copy_narrow(c, &in, op, loop);
+        if (v && map_has(&c->kept, &op->results[0])) {
+            Value *to[3] = {map_get(&c->kept, &op->results[0]), v, c->index};
+            build_op(&in, OP_PRIVATE_STORE, to, 3, NULL, NULL, 0);
+        }
+    }
+    for (int i = 0; i < sums.n; i++) {
+        in.loc = sums.at[i].reduce->loc;
+        Value *x = in_strip(c, &in, op_operand(sums.at[i].reduce, 0), loop);
+        vec_push(&c->s->tmp, &ends,
+                 build_binary(&in, sums.at[i].by->kind, body->args[1 + i], x));
+    }
+    build_yield(&in, ends.at, ends.n);
+    for (int i = 0; i < sums.n; i++) {
+        Op *op = sums.at[i].reduce;
+        op_move_before(op, c->region->last);
+        op_set_operand(op, 0, &each->results[i]);
+    }
+}
+
+static void
+build_loops(Strip *c)
+{
+    find_kept(c);
+    for (int loop = 0; loop <= c->loops; loop++) {
+        for (int k = 0; k < c->ops.n; k++) {
+            const Place *p = place_of(c, c->ops.at[k]);
+            if (!p->wide && p->loop == loop)
+                op_move_before(c->ops.at[k], c->region->last);
+        }
+        if (loop < c->loops)
+            build_loop(c, loop);
+    }
+    for (int k = c->ops.n - 1; k >= 0; k--)
+        if (place_of(c, c->ops.at[k])->wide && c->ops.at[k]->kind != OP_REDUCE)
+            op_erase(c->ops.at[k]);
+}
+
+static bool
+visit(Func *f, Session *s, Region *r, int depth)
+{
+    bool changed = false;
+    region_each(r, op) for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
+        changed |= visit(f, s, op->regions[i], depth + 1);
+    Map cheap;
+    Strip c = {.s = s, .func = f, .region = r, .cheap = &cheap};
+    map_init(&cheap, &s->tmp);
+    map_init(&c.place, &s->tmp);
+    map_init(&c.kept, &s->tmp);
+    if (!find_tile(&c) || !place_ops(&c) || !stays_inside(&c))
+        return changed;
+    build_loops(&c);
+    return true;
+}
+
+bool
+pass_strip_mine(Func *f, PassCx *cx)
+{
+    return visit(f, cx->s, f->body, 0);
+}
