@@ -15,10 +15,10 @@
    A strip is the elements that differ in a thread's registers alone, in the highest bits
    of the index. A reduction ends a loop, since what follows needs all of it: each
    operation belongs to the first loop in which all is known that it needs. What a later
-   loop reads is computed there again, as far as that takes no memory and little work;
-   what was loaded, and what was dear, is kept in the thread's own memory. Unrolled, all
-   would go there in no order: ten times the code, several times the traffic, and ten
-   seconds and more in ptxas.
+   loop reads is computed there again, as far as that takes little work, or loaded again
+   where nothing was written meanwhile; other loads, and what was dear, are kept in the
+   thread's own memory. Unrolled, all would go there in no order: ten times the code,
+   several times the traffic, and ten seconds and more in ptxas.
 
    Memory: a load stays behind all stores before it, in a later loop. A store may run
    ahead of loads that were in front of it, of other strips; threads do not wait for one
@@ -27,6 +27,7 @@
 
    Other operations on such tiles, those of more than one dimension, those that a loop
    carries: the code stays as it is. */
+#include "ir/analysis/param.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -59,7 +60,9 @@ typedef struct Strip {
     int64_t numel, count; /* elements of a tile, strips */
     int loops;
     Map place;    /* Op -> Place */
-    Map *cheap;   /* Op -> does it come again? */
+    Map cheap;    /* Op -> does it come again? */
+    Writes writes; /* of the region */
+    bool reloads; /* all writes are in the last loop */
     Map kept;     /* Value -> its private buffer */
     Map narrow;   /* Value -> itself in the loop that is built */
     Value *index; /* of its strip */
@@ -141,19 +144,30 @@ find_tile(Strip *c)
 
 /* ------------------------------------------------------------------ which loops */
 
-/* Made of nothing but scalars, by little work: each loop computes it. What was found is
-   remembered: values share operands. */
+/* Whole accesses of what the kernel does not write in between, as far as it can say:
+   parameters are different memory, and where one array is two of them each of its
+   elements is loaded in front of its store. */
 static bool
-comes_again(const Strip *c, const Value *v, int depth)
+loads_again(const Strip *c, const Op *op)
+{
+    return c->reloads && op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_CONTIG) &&
+           !attr_has(&op->attrs, ATTR_VOLATILE) &&
+           !writes_reach(&c->writes, op_operand(op, 0));
+}
+
+/* Made of nothing but scalars, by little work, or loaded: each loop computes it. What was
+   found is remembered: values share operands. */
+static bool
+comes_again(Strip *c, const Value *v, int depth)
 {
     const Op *op = v->op;
     if (!op || depth > MOST_DEPTH || !fits_strips(c, v->type) || op->nregion)
         return false;
-    const bool *known = map_get(c->cheap, op);
+    const bool *known = map_get(&c->cheap, op);
     if (known)
         return *known;
     bool cheap = op->kind == OP_ARANGE || op->kind == OP_SPLAT || op->kind == OP_CONST ||
-                 op->kind == OP_ADDPTR || op->kind == OP_CMPI ||
+                 op->kind == OP_ADDPTR || op->kind == OP_CMPI || loads_again(c, op) ||
                  (op_is(op, T_PURE | T_ELEMENTWISE | T_SPEC) && type_is_int(v->type));
     for (int i = 0; cheap && i < op->noperand; i++) {
         const Value *x = op_operand(op, i);
@@ -161,7 +175,7 @@ comes_again(const Strip *c, const Value *v, int depth)
     }
     bool *found = arena_new(&c->s->tmp, bool);
     *found = cheap;
-    map_set(c->cheap, op, found);
+    map_set(&c->cheap, op, found);
     return cheap;
 }
 
@@ -238,7 +252,7 @@ typedef struct Order {
 
 /* In which loop an op is that has these operands, or in front of which; -1: none. */
 static int
-first_loop(const Strip *c, const Op *op)
+first_loop(Strip *c, const Op *op)
 {
     int at = 0;
     for (int i = 0; i < op->noperand; i++) {
@@ -273,6 +287,9 @@ static bool
 place_ops(Strip *c)
 {
     Order o = {0};
+    c->ops.n = c->loops = 0;
+    map_init(&c->place, &c->s->tmp);
+    map_init(&c->cheap, &c->s->tmp);
     region_each(c->region, op)
     {
         bool other, wide = sees_strips(c, op, &other);
@@ -293,6 +310,20 @@ place_ops(Strip *c)
         c->loops = later(c->loops, at + wide);
         if (at >= MOST_LOOPS)
             return false;
+    }
+    return true;
+}
+
+/* Is nothing written in front of the last loop? */
+static bool
+writes_last(Strip *c)
+{
+    for (int k = 0; k < c->ops.n; k++) {
+        const Op *op = c->ops.at[k];
+        const Place *p = place_of(c, op);
+        if (op_effects(op).writes && p->loop + p->wide < c->loops)
+            return false;
+        writes_add(&c->writes, op);
     }
     return true;
 }
@@ -485,12 +516,12 @@ visit(Func *f, Session *s, Region *r, int depth)
     bool changed = false;
     region_each(r, op) for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
         changed |= visit(f, s, op->regions[i], depth + 1);
-    Map cheap;
-    Strip c = {.s = s, .func = f, .region = r, .cheap = &cheap};
-    map_init(&cheap, &s->tmp);
-    map_init(&c.place, &s->tmp);
+    Strip c = {.s = s, .func = f, .region = r};
     map_init(&c.kept, &s->tmp);
     if (!find_tile(&c) || !place_ops(&c) || !stays_inside(&c))
+        return changed;
+    c.reloads = writes_last(&c);
+    if (c.reloads && !place_ops(&c))
         return changed;
     build_loops(&c);
     return true;
