@@ -106,8 +106,8 @@ bool call_float(Call *c, const SdcTensor *t, const char *what);
 bool call_rows(Call *c, const SdcTensor *t, const char *what);
 bool call_dense(Call *c, const SdcTensor *t, const char *what);
 bool call_same_type(Call *c, const SdcTensor *t, const SdcTensor *like, const char *what);
-/* Copies the options of a caller, a struct that begins with its size (size_t), to `to`, as
-   options_read does. NULL: none, `to` stays as it is. */
+/* Copies the options of a caller, a struct that begins with its size (size_t), to `to`,
+   as options_read does. NULL: none, `to` stays as it is. */
 bool call_options(Call *c, const void *from, void *to, size_t size);
 /* Whether offsets of an element need 64 bits. */
 bool tensor_is_long(const SdcTensor *t);
