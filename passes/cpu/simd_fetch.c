@@ -209,8 +209,10 @@ simd_fetch_long(Cx *cx, const Op *store, const Ix *ix, Value *p)
 {
     const Type *elem = p->type->elem;
     Value *to = op_operand(store, 0);
-    if (wide(cx, elem) && tile_bytes(elem, to->type) > MOST &&
-        !fetch_rows(cx, to, ix, true))
+    int64_t bytes = tile_bytes(elem, to->type);
+    bool goes_on = store->parent->parent != NULL; /* in a loop: no nest has asked */
+    bool is_long = bytes > MOST || (goes_on && bytes == MOST);
+    if (wide(cx, elem) && is_long && !fetch_rows(cx, to, ix, true))
         fetch(cx, p, PAGE, false, true);
 }
 
