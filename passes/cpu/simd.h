@@ -57,6 +57,7 @@ typedef struct Group {
     bool closed;     /* nothing may join */
     const Op *unless; /* runs when this loop has no iteration; NULL: always */
     struct Group *then; /* runs next, with nothing between but scalar work; or NULL */
+    struct Group *before; /* whose `then` it is */
     int cost;
     Vec(Root) items; /* latest first */
 } Group;
@@ -280,6 +281,7 @@ void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
 /* simd_fetch.c. After a load of consecutive elements at p; at the end of a strip. */
 void simd_fetch_next(Cx *cx, const Op *load, const Ix *ix, Value *p);
 void simd_fetch_stores(Cx *cx, const Ix *ix);
+void simd_fetch_loads(Cx *cx, const Ix *ix);
 /* In front of g: what the addresses of the next nest's stores are made of. */
 void simd_fetch_scalars(Simd *n, Builder *b, const Group *g);
 /* In front of a store of consecutive elements at p, of a tile too long for that. */

@@ -389,8 +389,10 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
         if (r->kind == ROOT_COPY && !is_in_place(e->n, r))
             copy_out(e, cx, r, simd_eval(cx, r->v, e->ix));
     }
-    if (!cx->turn)
+    if (!cx->turn) {
         simd_fetch_stores(cx, e->ix);
+        simd_fetch_loads(cx, e->ix);
+    }
 }
 
 /* No assumption was made: the fast code is the code. */

@@ -8,8 +8,9 @@
 
    Rows that several nests go through, as those of a softmax, are asked for in the nest
    that computes most, where nobody waits for memory: the row after this one, and the
-   lines that the nest after this one will write. Scalars that the addresses of those are
-   made of are computed in front of this nest, wherever the source has them.
+   lines that the nest after this one will write. What the first nest alone loads is asked
+   for in the second, if memory has nothing to do there. Scalars that addresses are made
+   of are computed in front of this nest, wherever the source has them.
 
        for %i = 0, 1024, 64 {                     for %i = 0, 1024, 64 {
          %x = vload %p                              vfetch %p {offset=4096, bytes=256}
@@ -155,6 +156,41 @@ ends(const Op *load)
     return !load->parent->parent && was_loaded(op_operand(load, 0), &left);
 }
 
+/* Does the nest after the load's do nothing but compute? Then it asks for what the load
+   needs next, while memory has nothing else to do. */
+static bool
+has_idle_next(Simd *n, const Group *g, const Op *load)
+{
+    const Group *next = g ? g->then : NULL;
+    const Value *from = op_operand(load, 0);
+    bool kept;
+    if (!next || g->axis < 0 || next->region != g->region ||
+        !type_same_shape(next->shape, g->shape) ||
+        tile_bytes(type_elem(from->type)->elem, from->type) > MOST)
+        return false;
+    for (int i = 0; i < next->items.n; i++)
+        if (next->items.at[i].kind == ROOT_LOAD)
+            return false;
+    return ready(n, from, &kept) && !kept;
+}
+
+void
+simd_fetch_loads(Cx *cx, const Ix *ix)
+{
+    const Group *g = cx->g->before;
+    for (int i = 0; g && cx->fast && i < g->items.n; i++) {
+        const Op *load = g->items.at[i].op;
+        if (g->items.at[i].kind != ROOT_LOAD || !has_idle_next(cx->n, g, load))
+            continue;
+        Value *from = op_operand(load, 0);
+        const Type *elem = type_elem(from->type)->elem;
+        Ev p = simd_eval_trusting(cx, from, ix, TRUST_HARMLESS);
+        if (wide(cx, elem) && p.kind == EV_AFF && p.stride == 1)
+            fetch(cx, p.v, (tile_bytes(elem, from->type) + PAGE - 1) / PAGE * PAGE, false,
+                  false);
+    }
+}
+
 void
 simd_fetch_next(Cx *cx, const Op *load, const Ix *ix, Value *p)
 {
@@ -162,7 +198,7 @@ simd_fetch_next(Cx *cx, const Op *load, const Ix *ix, Value *p)
     const Plan *plan = plan_get(cx->n, op_result((Op *)load, 0));
     int64_t bytes = tile_bytes(elem, op_operand(load, 0)->type);
     if (!wide(cx, elem) || fetch_rows(cx, op_operand(load, 0), ix, false) ||
-        (bytes <= PAGE && ends(load)))
+        (bytes <= PAGE && ends(load)) || has_idle_next(cx->n, cx->g, load))
         return;
     if (plan->nd < 2 || !cx->g) {
         fetch(cx, p, PAGE, false, false);

@@ -278,6 +278,8 @@ root_add(Simd *n, Root r, const Type *shape, int axis, Op *at, bool alone)
         g = group_new(n, at, shape, axis);
         g->closed = alone;
         g->then = n->cur;
+        if (n->cur)
+            n->cur->before = g;
         vec_push(n->tmp, &op_plan(n, at)->groups, g);
         n->cur = g;
         n->loads_since = false;
