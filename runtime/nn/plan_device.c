@@ -5,7 +5,7 @@
 #include "runtime/nn/plan.h"
 
 /* GB/s, MHz and SMs, at most, as the driver says. */
-static const double h200_memory = 4916.736, h200_clock = 1980, h200_processors = 132,
+static const double h200_memory = 4814.304, h200_clock = 1980, h200_processors = 132,
                     a100_clock = 1410;
 
 double
