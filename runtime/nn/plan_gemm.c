@@ -10,7 +10,8 @@
    - few tiles leave SMs idle: parts along k fill them, and cost a launch and
      their sums' way through memory;
    - few rows are bound by memory, and memory is fast when enough is in flight: programs
-     times stages times bytes of a stage, over the latency of memory;
+     times stages times bytes of a stage, over the latency of memory; rows that a tile has
+     and the operand has not are in its way;
    - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
      element by element, or packed first: the copy is linear in the operand, the matmul
      is not;
@@ -33,7 +34,7 @@ enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, ROLE_WARPS = 8,
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 4.4e6, cache_bytes = 13.3e6, copy_bytes = 3.5e6,
                     latency = 0.8, launch = 3.9, next_launch = 2.4, next_copy = 2.2,
-                    turn_bytes = 3.8e6, next_turn = 1.6;
+                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.12;
 
 /* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
@@ -45,6 +46,10 @@ static const GemmTile hopper_half[] = {
     {64, 128, 64, 8, 6, 1, 0.15, 5.0},   {64, 64, 128, 4, 5, 1, 0.36, 3.5},
     {64, 32, 128, 4, 6, 1, 0.36, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85},
     {64, 128, 128, 8, 4, 1, 0.28, 5.1}};
+/* By mma.sync. */
+static const GemmTile hopper_half_few[] = {{16, 64, 128, 4, 5, 2, 0.25, 1.05},
+                                           {16, 128, 64, 4, 6, 2, 0.20, 1.2},
+                                           {16, 32, 256, 4, 4, 2, 0.30, 0.8}};
 static const GemmTile hopper_tf32[] = {
     {256, 128, 32, 8, 3, 1, 0.15, 3.5},  {128, 128, 32, 8, 3, 1, 0.15, 2.7},
     {128, 64, 32, 4, 4, 2, 0.18, 1.67},  {64, 64, 32, 4, 4, 2, 0.18, 1.27},
@@ -245,6 +250,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double flight = fmin(units, wide) * fmin(rounds, t->resident) * (t->stages - 1) *
                     (high + across) * t->k * q->bytes;
     /* TMA writes rows that are not there, too, which is half the work */
+    double vain = (t->m - high + t->n - across) / (high + across);
     double read_a = (high + t->m) / 2 * lines(q->a_rows, w->pack_a || !maps);
     double read_b = (across + t->n) / 2 * lines(q->b_rows, w->pack_b || !maps);
     /* where rows begin off the lines, neighbours that run in clusters share b's */
@@ -256,7 +262,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
         .products = products(t, t->rate * left, t->step * longer, rounds, depth,
                              w->split > 1 ? 4 : q->result) /
                     device_clock(d),
-        .memory = ((of_a + of_b) * q->bytes + out) /
+        .memory = ((of_a + of_b) * q->bytes + out) * (1 + in_vain * vain) /
                   fmin(memory, fmax(flight, 1) / latency),
         .cache = rounds * wide * read * depth * q->bytes / cache,
         /* the last round's results go to memory when all else is done */
@@ -302,9 +308,9 @@ parts_in(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int rounds)
 }
 
 static void
-consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
+consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps,
+              Tiles tiles)
 {
-    Tiles tiles = tiles_of(d, q->math, maps);
     for (int i = 0; i < tiles.n; i++) {
         GemmWay parts = {0};
         w.tile = &tiles.at[i];
@@ -323,6 +329,18 @@ consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool 
         if (parts.tile)
             consider(ways, &parts);
     }
+}
+
+/* Tiles of few rows of halves are for weights that lie along k. Groups differ in size:
+   one with more rows than the tile has reads all of b again (777 rows in 60 groups, bf16,
+   92 us; by 64 rows 82). */
+static void
+consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
+{
+    consider_list(ways, d, q, w, maps, tiles_of(d, q->math, maps));
+    if (d->wgmma && maps && q->math == GEMM_HALF && q->batch == 1 && !q->whole &&
+        !(q->across & 2))
+        consider_list(ways, d, q, w, maps, TILES(hopper_half_few));
 }
 
 int

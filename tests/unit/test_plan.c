@@ -94,9 +94,20 @@ START_TEST(known_shapes)
     GemmAsk flat = ask(2048, 2048, 128, GEMM_HALF, 128, 128);
     flat.batch = 16;
     ck_assert_int_eq(gemm_plan(&hopper, &flat).tile->warps, 8);
-    /* few rows: parts, rather than many steps one after another */
+    /* few rows: a tile of no more, narrow ones rather than parts of few; not of groups,
+       whose rows nobody knows, nor where b lies across k */
     p = half(1, 4096, 4096, 128, 128);
-    ck_assert_int_gt(p.split, 1);
+    ck_assert(p.tile->m == 16 && p.tile->n == 32 && p.split == 1);
+    p = half(1, 14336, 4096, 128, 128);
+    ck_assert(p.tile->m == 16 && p.tile->n >= 64);
+    p = half(1, 5120, 13824, 128, 128);
+    ck_assert(p.tile->m == 16 && p.split > 1);
+    GemmAsk few = ask(16, 4096, 4096, GEMM_HALF, 128, 128);
+    few.across = 2;
+    ck_assert_int_eq(gemm_plan(&hopper, &few).tile->m, 64);
+    few.across = 0;
+    few.whole = 1;
+    ck_assert_int_eq(gemm_plan(&hopper, &few).tile->m, 64);
     /* a batch fills the device: nothing is split; what cannot be packed is not */
     GemmAsk many = ask(256, 256, 8192, GEMM_HALF, 128, 128);
     ck_assert_int_gt(gemm_plan(&hopper, &many).split, 1);
