@@ -529,7 +529,7 @@ find_program(PYTHON3 python3)
 if(PYTHON3)
     limited(python/plots golden 60 ${PYTHON3} -m doctest "${T}/repro/svg.py")
     limited(python/conformance golden 60 ${PYTHON3} -m doctest
-        "${T}/compat/suite/table.py")
+        "${T}/compat/suite/table.py" "${T}/compat/suite/runsuite.py")
 endif()
 
 # ---------------------------------------------------------------- other machines
