@@ -240,6 +240,7 @@ py_attribute(Interp *in, Py x, Name attr, const Node *n, bool quiet)
         else if (strcmp(attr, "fn") == 0 && x->u.func->jit)
             v = x;
         break;
+    case PY_NONE: sure = attr[0] != '_'; break;
     default: v = method(in, x, attr); break;
     }
     v = v ? py_resolve(in, v) : NULL;

@@ -59,6 +59,8 @@ length(Interp *in, const PyCall *c)
         return v->u.list->lost ? v->u.list->lost : py_int(in, v->u.list->n);
     if (v && v->kind == PY_DICT)
         return v->u.dict->lost ? v->u.dict->lost : py_int(in, v->u.dict->n);
+    if (v && (py_is_number(v) || v->kind == PY_NONE))
+        return py_raise(in, c->loc, "TypeError", "it has no length");
     PyList *l = v && v->kind == PY_RANGE ? py_elements(in, v, c->loc, &lost) : NULL;
     return l ? py_int(in, l->n) : pylib_unknown(in, c);
 }

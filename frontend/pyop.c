@@ -40,6 +40,20 @@ not_known(Interp *in, int sign, Loc loc)
                       sign_text((OpSign)sign));
 }
 
+/* Values whose kinds Python knows of: what it has no operation for, it refuses. */
+static bool
+is_data(Py v)
+{
+    return v->kind >= PY_NONE && v->kind <= PY_DICT;
+}
+
+static Py
+type_error(Interp *in, int sign, Loc loc)
+{
+    return py_raise(in, loc, "TypeError", "'%s' does not take these",
+                    sign_text((OpSign)sign));
+}
+
 static Py
 too_large(Interp *in, Loc loc)
 {
@@ -244,8 +258,10 @@ py_binary(Interp *in, int sign, Py a, Py b, Loc loc)
     if (a->kind == PY_UNKNOWN || b->kind == PY_UNKNOWN)
         v = a->kind == PY_UNKNOWN ? a : b;
     else if (!(v = sequence_binary(in, sign, a, b, loc))) {
+        bool sum = sign == OS_ADD || sign == OS_SUB || sign == OS_DIV;
         if (!py_is_number(a) || !py_is_number(b)) {
-            v = not_known(in, sign, loc);
+            v = sum && is_data(a) && is_data(b) ? type_error(in, sign, loc)
+                                                : not_known(in, sign, loc);
         } else if (a->kind == PY_FLOAT || b->kind == PY_FLOAT) {
             v = float_binary(in, sign, py_double(a), py_double(b), loc);
         } else {
@@ -386,6 +402,10 @@ py_compare(Interp *in, int sign, Py a, Py b, Loc loc)
                 : sign == OS_GT ? c > 0
                                 : c >= 0;
     }
+    bool same = a->kind == b->kind || (py_is_number(a) && py_is_number(b));
+    if (t < 0 && is_data(a) && is_data(b) && !same &&
+        (sign == OS_LT || sign == OS_LE || sign == OS_GT || sign == OS_GE))
+        return type_error(in, sign, loc);
     return t < 0 ? not_known(in, sign, loc) : py_bool(in, t);
 }
 
@@ -516,8 +536,9 @@ py_elements(Interp *in, Py v, Loc loc, Py *lost)
         break;
     default: break;
     }
-    *lost = py_lost(v)
-                ? py_lost(v)
+    *lost = py_lost(v) ? py_lost(v)
+            : py_is_number(v) || v->kind == PY_NONE
+                ? py_raise(in, loc, "TypeError", "it has no elements")
                 : py_unknown(in, loc, NULL, "its elements are known to Python alone");
     return NULL;
 }

@@ -73,6 +73,8 @@ assign_item(Interp *in, const Node *target, Py v)
         PyCall c = {.at = pair, .n = 2, .named = py_dict(in), .loc = target->loc};
         py_call(in, set, &c);
     }
+    if (x->kind >= PY_NONE && x->kind <= PY_TUPLE)
+        py_raise(in, target->loc, "TypeError", "its items cannot be set");
     if (x->kind != PY_LIST)
         return;
     PyList *l = x->u.list;
@@ -235,12 +237,30 @@ is_constexpr_annotation(const Node *n)
     return len >= tail && strcmp(text + len - tail, "constexpr") == 0;
 }
 
+static void
+delete_attribute(Interp *in, const Node *t)
+{
+    Py x = py_eval(in, t->a);
+    if (x->kind == PY_CLASS && !py_raises(in))
+        pyscope_set(in, x->u.class_->body, t->name, NULL, t->loc, false);
+    PyDict *d = x->kind == PY_OBJECT && !py_raises(in) ? x->u.object->attrs : NULL;
+    for (int k = 0; d && k < d->n; k++)
+        if (py_equal(in, d->key[k], py_str(in, t->name), 0) > 0) {
+            pydict_del(in, d, k);
+            return;
+        }
+    if (d)
+        py_raise(in, t->loc, "AttributeError", "there is no '%s'", t->name);
+}
+
 static void delete (Interp *in, const Node *t)
 {
     if (t->kind == ND_NAME) {
         pyscope_set(in, scope_for(in, t->name), t->name, NULL, t->loc, false);
         return;
     }
+    if (t->kind == ND_ATTRIBUTE)
+        delete_attribute(in, t);
     if (t->kind != ND_SUBSCRIPT)
         return;
     Py x = py_eval(in, t->a), i = py_eval(in, t->b), lost = NULL;
