@@ -186,7 +186,7 @@ class_decorator(Interp *in, const Node *d)
 static bool
 is_special(Interp *in, const PyClass *k)
 {
-    static const char *const names[] = {"__new__", "__getattr__", "__getattribute__",
+    static const char *const names[] = {"__getattr__", "__getattribute__",
                                         "__setattr__", "__init_subclass__"};
     for (int i = 0; i < COUNT_OF(names); i++)
         if (class_find(in, k, name_of(&in->s->names, names[i]), 0))

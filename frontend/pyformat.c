@@ -27,7 +27,8 @@ static bool
 read_spec(const char *p, Spec *s)
 {
     *s = (Spec){.fill = ' ', .digits = -1};
-    if (*p && p[1] && strchr("<>^=", p[1])) {
+    bool filled = *p && p[1] && strchr("<>^=", p[1]);
+    if (filled) {
         s->fill = p[0];
         s->align = p[1];
         p += 2;
@@ -40,6 +41,8 @@ read_spec(const char *p, Spec *s)
         s->alt = *p++;
     if (*p == '0')
         s->zero = *p++;
+    if (s->zero && !filled)
+        s->fill = '0';
     if (!read_number(&p, &s->width))
         return false;
     if (*p == ',')
@@ -61,17 +64,16 @@ put(Buf *b, const Spec *s, const char *sign, const char *text, size_t n, bool nu
 {
     int size = (int)(strlen(sign) + n), pad = s->width > size ? s->width - size : 0;
     char align = s->align ? s->align : number ? (s->zero ? '=' : '>') : '<';
-    char fill = s->zero && !s->align ? '0' : s->fill;
     int left = align == '<' ? 0 : align == '^' ? pad / 2 : pad;
     if (align == '=')
         buf_str(b, sign);
     for (int i = 0; i < left; i++)
-        buf_char(b, fill);
+        buf_char(b, s->fill);
     if (align != '=')
         buf_str(b, sign);
     buf_add(b, text, n);
     for (int i = left; i < pad; i++)
-        buf_char(b, fill);
+        buf_char(b, s->fill);
 }
 
 static bool
@@ -89,8 +91,11 @@ format_int(Interp *in, Buf *b, const Spec *s, Wide i)
     do
         digits[n++] = set[(int)(u % (unsigned)base)];
     while (u /= (unsigned)base);
+    Buf sign; /* and what zeros stand behind, too */
+    buf_init(&sign, in->a);
+    buf_str(&sign, i < 0 ? "-" : s->sign == '+' ? "+" : s->sign == ' ' ? " " : "");
     if (s->alt && base != 10)
-        buf_printf(&t, "0%c", s->type);
+        buf_printf(&sign, "0%c", s->type);
     if (s->comma && s->zero)
         return false;
     while (n) {
@@ -98,12 +103,7 @@ format_int(Interp *in, Buf *b, const Spec *s, Wide i)
         if (s->comma && n && n % 3 == 0)
             buf_char(&t, ',');
     }
-    put(b, s,
-        i < 0            ? "-"
-        : s->sign == '+' ? "+"
-        : s->sign == ' ' ? " "
-                         : "",
-        t.s, t.n, true);
+    put(b, s, sign.s, t.s, t.n, true);
     return s->digits < 0;
 }
 
@@ -180,7 +180,7 @@ py_percent(Interp *in, Py text, Py args, Loc loc)
         Py v = many ? (at < args->u.list->n ? args->u.list->at[at] : NULL)
                : at ? NULL
                     : args;
-        for (p++; *p && (isdigit((unsigned char)*p) || strchr(".+-#", *p)); p++)
+        for (p++; *p && (isdigit((unsigned char)*p) || strchr(".+-# ", *p)); p++)
             if (n < sizeof how - 2)
                 how[n++] = *p;
         how[n] = *p == 'i' ? 'd' : *p;
