@@ -14,6 +14,7 @@
 
 #include "ir/base/util.h"
 #include "ir/edit.h"
+#include "ir/plan/atomic_run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -87,16 +88,15 @@ choose_instruction(Gen *g, Atomic *a)
         a->name = "add.noftz";
 }
 
-/* How many elements one instruction adds: pairs of halves since long, more on sm_90. */
 static void
 choose_run(Gen *g, Atomic *a)
 {
-    int bytes = g->info.atomic_runs ? NV_ACCESS_BYTES : a->bits == 16 ? 4 : 0;
+    int most = a->name ? atomic_run(a->op, &g->info) : 1;
     a->run = (NvRun){.n = 1};
-    if (!a->code || !a->name || a->code->type != 'f' || a->bits == 64)
+    if (most == 1)
         return;
     a->run = nv_run(a->op, op_operand(a->op, 1)->type->layout, a->bits / 8);
-    while (a->run.n > 1 && a->run.n * a->bits / 8 > bytes) {
+    while (a->run.n > most) {
         a->run.n /= 2;
         a->run.mask &= ~(1u << a->run.bit[log2_floor((uint64_t)a->run.n)]);
     }

@@ -4,15 +4,17 @@
    in one thread. Accesses of one shape along one dimension share a layout, so that what
    is loaded from two arrays can be added without an exchange.
 
-   The widest access says how many elements a thread holds, but not more than one store
-   takes in the innermost loop: with more, each store of a warp would leave gaps, and
-   memory is written in pieces of 32 bytes. So it is where neighbours are a few elements
-   apart, or nobody knows how far. Loads with gaps are completed by the cache. */
+   The widest access says how many elements a thread holds, but not more than one store or
+   atomic operation takes in the innermost loop: with more, each of them would leave gaps
+   between the lanes of a warp, and memory is written in pieces of 32 bytes. So it is where
+   neighbours are a few elements apart, or nobody knows how far. Loads with gaps are
+   completed by the cache. */
 #include "passes/layout/layout.h"
 
 #include "ir/analysis/affine.h"
 #include "ir/base/util.h"
 #include "ir/fold.h"
+#include "ir/plan/atomic_run.h"
 
 enum { ACCESS_BYTES = 16 };
 
@@ -31,6 +33,12 @@ choice_of(Layouts *p, const Type *t, int dim)
     return &p->choices.at[p->choices.n - 1];
 }
 
+static bool
+is_atomic(const Op *op)
+{
+    return op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS;
+}
+
 /* Elements along d that one access of this pointer tile may take. */
 static int
 access_run(Layouts *p, const Op *op, int d)
@@ -41,14 +49,15 @@ access_run(Layouts *p, const Op *op, int d)
     int mask = op->kind == OP_LOAD ? 1 : 2;
     if (op->noperand > mask && op->kind != OP_ATOMIC_CAS)
         run = min_i64(run, axis_of(p->axis, op_operand(op, mask))->constancy[d]);
+    if (is_atomic(op))
+        run = min_i64(run, atomic_run(op, p->target));
     return (int)min_i64(run, ACCESS_BYTES / bytes);
 }
 
 bool
 layout_is_access(const Op *op)
 {
-    return op->kind == OP_LOAD || op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW ||
-           op->kind == OP_ATOMIC_CAS;
+    return op->kind == OP_LOAD || op->kind == OP_STORE || is_atomic(op);
 }
 
 static bool
@@ -248,7 +257,7 @@ layout_see(Layouts *p, Op *op)
     if (loops > c->loops)
         c->stored = 0;
     c->loops = (int)max_i64(c->loops, loops);
-    if (op->kind == OP_STORE && loops == c->loops)
+    if (op->kind != OP_LOAD && loops == c->loops)
         *stored = *stored ? (int)min_i64(*stored, vec) : vec;
 }
 
