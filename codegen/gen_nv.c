@@ -63,7 +63,6 @@ check_tile(Gen *g, const Value *v, int n, Loc loc)
     bool number = product || (type_is_float(t) && v->op && v->op->noperand);
     int words = number ? n * type_bits(t) / 32 : 0;
     Nv *nv = nv_of(g);
-    nv->multiplies |= v->op && op_is(v->op, T_DOT);
     if (words > nv->widest) {
         nv->widest = words;
         nv->widest_at = loc;
@@ -75,6 +74,7 @@ Regs *
 nv_define(Gen *g, const Value *v, int n)
 {
     Loc loc = v->op ? v->op->loc : g->func->loc;
+    nv_of(g)->multiplies |= v->op && op_is(v->op, T_DOT);
     if (type_is_tile(v->type) && !check_tile(g, v, n, loc))
         return NULL;
     Regs *r = arena_new(&g->s->tmp, Regs);
@@ -698,44 +698,6 @@ bind_params(Gen *g, const Func *f)
     return true;
 }
 
-/* Is there a loop that pass unroll has let ask for several iterations at once? */
-static bool
-asks_at_once(const Region *r, int depth)
-{
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (attr_has(&op->attrs, ATTR_AT_ONCE))
-            return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (asks_at_once(op->regions[i], depth + 1))
-                return true;
-    }
-    return false;
-}
-
-/* How many programs of an SM ptxas is told to leave registers for; 0: it decides. One
-   where registers cannot hold all: of a kernel that needs a multiple of 255 ptxas may
-   give up and use 32. Two for 512 threads whose tiles fit into 64 registers, but may
-   just not: with 65 there is one. (Those of fewer get more registers if they are told,
-   and fewer programs.) So many of up to 256 threads as leave each thread 64 registers,
-   where loads of several iterations stand together: ptxas takes them apart for one
-   program more, and a loop waits as often as before. */
-static int
-least_programs(Gen *g, const Func *f)
-{
-    enum { THREADS = 512, FEW = 48, FITS = 64, ALL_THREADS = 1024 };
-    const Nv *nv = nv_of(g);
-    if (nv_roles_of(f))
-        return 0;
-    int alive = nv_alive(g, f);
-    if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
-        return 1;
-    if (asks_at_once(f->body, 0) && 32 * nv->warps < THREADS && alive <= FITS &&
-        !nv->multiplies)
-        return ALL_THREADS / (32 * nv->warps);
-    bool fits = alive > FEW && alive <= FITS && !nv->multiplies;
-    return fits && 32 * nv->warps == THREADS ? 2 : 0;
-}
-
 bool
 gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
 {
@@ -780,7 +742,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     meta->cluster = nv_cluster(nv_roles_of(f));
     meta->driver = nv.nmaps ? NV_MAP_DRIVER : 0;
     meta->guarded_args |= nv.nmaps > 0;
-    int least = least_programs(g, f);
+    int least = nv_least_programs(g, f);
     if (least > 0) {
         char text[16];
         snprintf(text, sizeof text, "%d", least);

@@ -1,9 +1,10 @@
-/* How many registers the tiles of a kernel take that are alive at once, as the program
-   stands: what ptxas is told goes by it (gen_nv.c). Only numbers count; addresses, masks
-   and constants are mostly made where they are used. */
-#include "codegen/gen_nv.h"
+/* What ptxas is told of registers, and by what: how many the tiles of a kernel take that
+   are alive at once, as the program stands. Only numbers count; addresses, masks and
+   constants are mostly made where they are used. */
+#include "codegen/gen_nv_access.h"
 
 #include "ir/base/map.h"
+#include "ir/base/util.h"
 #include "ir/edit.h"
 
 typedef struct Alive {
@@ -80,11 +81,80 @@ walk(Alive *a, const Region *r, int depth)
         end(a, r->args[i]);
 }
 
-int
-nv_alive(Gen *g, const Func *f)
+static int
+alive_words(Gen *g, const Func *f)
 {
     Alive a = {.arena = &g->s->tmp};
     map_init(&a.values, a.arena);
     walk(&a, f->body, 0);
     return a.most;
+}
+
+/* Accesses of a thread for the loads of tiles that stand in r itself. */
+static int
+accesses_of(const Region *r)
+{
+    int n = 0;
+    for (const Op *op = r->first; op; op = op->next) {
+        const Type *t = op->kind == OP_LOAD ? op->results[0].type : NULL;
+        if (t && type_is_tile(t) && t->layout)
+            n += layout_regs(t->layout) /
+                 nv_run(op, t->layout, (nv_memory_bits(type_elem(t)) + 7) / 8).n;
+    }
+    return n;
+}
+
+/* Loops with several accesses in each iteration: as pass unroll has made them, or as the
+   source has them. */
+typedef enum Asks { ASKS_LITTLE, ASKS_MUCH, ASKS_AT_ONCE } Asks;
+
+static Asks
+asks_of(const Region *r, int depth)
+{
+    enum { SEVERAL = 3 };
+    Asks most = ASKS_LITTLE;
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        bool loop = op->kind == OP_FOR || op->kind == OP_WHILE;
+        if (attr_has(&op->attrs, ATTR_AT_ONCE))
+            return ASKS_AT_ONCE;
+        if (loop && accesses_of(op->regions[op->nregion - 1]) >= SEVERAL)
+            most = ASKS_MUCH;
+        for (int i = 0; i < op->nregion; i++) {
+            Asks in = asks_of(op->regions[i], depth + 1);
+            most = in > most ? in : most;
+        }
+    }
+    return most;
+}
+
+/* One program where registers cannot hold all: of a kernel that needs a multiple of 255
+   ptxas may give up and use 32. Two for 512 threads whose tiles fit into 64 registers,
+   but may just not: with 65 there is one. (Those of fewer get more registers if they are
+   told, and fewer programs.)
+
+   Where a loop of up to 256 threads has several accesses, as many as have registers for
+   what is alive and its addresses: left alone, ptxas spends no register beyond what lets
+   most programs run and puts the loads one behind the other, each behind what computes
+   with the one before. Where iterations were put together it does so only when 64
+   registers suffice. */
+int
+nv_least_programs(Gen *g, const Func *f)
+{
+    enum { THREADS = 512, FEW = 48, FITS = 64, MOST = 112, BESIDE = 12 };
+    const Nv *nv = nv_of(g);
+    if (nv_roles_of(f))
+        return 0;
+    int alive = alive_words(g, f), threads = 32 * nv->warps;
+    if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
+        return 1;
+    if (nv->multiplies)
+        return 0;
+    if (threads < THREADS) {
+        Asks asks = asks_of(f->body, 0);
+        int each = asks == ASKS_AT_ONCE ? FITS : (int)max_i64(FITS, alive + BESIDE);
+        int most = asks == ASKS_AT_ONCE ? FITS : MOST;
+        return asks == ASKS_LITTLE || alive > most ? 0
+                                                   : g->info.registers / threads / each;
+    }
+    return threads == THREADS && alive > FEW && alive <= FITS ? 2 : 0;
 }
