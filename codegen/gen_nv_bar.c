@@ -9,6 +9,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
+#include "ir/edit.h"
 
 #include <stdio.h>
 
@@ -63,15 +64,6 @@ statement(Gen *g, const char *text, const char *constraints, LLVMValueRef *args,
 
    In a loop they are set anew in each iteration: what was there is given up first, which
    must be a barrier, and so there is one from the beginning. */
-static bool
-in_loop(const Op *op)
-{
-    for (const Op *up = op->parent->parent; up; up = up->parent->parent)
-        if (up->kind == OP_FOR || up->kind == OP_WHILE)
-            return true;
-    return false;
-}
-
 static void
 set_counts(Gen *g, LLVMValueRef base, int stages, LLVMValueRef arrivals, bool again)
 {
@@ -99,7 +91,7 @@ gen_alloc(Gen *g, const Op *op)
     if (attr_has(&op->attrs, ATTR_CLUSTER)) /* of each program in it */
         arrivals =
             LLVMBuildMul(g->b, arrivals, ptx_call(g, PTX_CLUSTER_SIZE, NULL, 0), "");
-    bool again = in_loop(op);
+    bool again = op_in_loop(op);
     out->v[0] = base;
     if (again) {
         LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);

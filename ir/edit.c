@@ -299,6 +299,15 @@ op_before(const Op *a, const Op *b)
 }
 
 bool
+op_in_loop(const Op *op)
+{
+    for (const Op *up = op->parent->parent; up; up = up->parent->parent)
+        if (up->kind == OP_FOR || up->kind == OP_WHILE)
+            return true;
+    return false;
+}
+
+bool
 region_has(const Region *r, OpKind kind)
 {
     for (const Op *op = r->first; op; op = op->next)

@@ -40,6 +40,8 @@ bool op_before(const Op *a, const Op *b);
 /* Is v defined outside of region r (so that code in r may be moved out as far as v
    goes)? */
 bool value_outside(const Value *v, const Region *r);
+/* Does op stand in a loop, at any depth? */
+bool op_in_loop(const Op *op);
 /* Is there such an op in r itself? */
 bool region_has(const Region *r, OpKind kind);
 bool region_within(const Region *r, const Region *outer);

@@ -9,7 +9,8 @@
    The left operand comes from registers when its elements are there already: results of
    another dot, whose accumulator has the operand's fragments. A tile that a loop of
    many dots reads as a left operand in every iteration is kept there, too, where
-   registers suffice: dots of few columns read shared memory as fast as it goes. What
+   registers suffice for it and for as many programs as without: dots of few columns read
+   shared memory as fast as it goes. What
    is computed from one loaded tile is loaded into shared memory and computed on the
    fragments. The right operand always lies in shared memory, and so does what is written
    for it: the tensor cores read by another path than threads write, so pass
@@ -100,10 +101,19 @@ registers(const Func *f, const Type *t)
            (GROUP_THREADS * (f->num_warps / GROUP_WARPS));
 }
 
-/* Registers for the accumulators of a loop's dots and operands that are kept; -1: it has
-   few dots. */
+/* Is it v, loaded from the buffer into registers? */
+static bool
+is_loaded(const Value *left, const Value *v)
+{
+    const Op *load = value_def(left, OP_LOCAL_LOAD);
+    const Op *buffer = load ? value_def(op_operand(load, 0), OP_LOCAL_ALLOC) : NULL;
+    return buffer && buffer->noperand && op_operand(buffer, 0) == v;
+}
+
+/* Registers for the accumulators of a loop's dots and for operands that are kept, v apart;
+   -1: it has few dots. */
 static int64_t
-loop_registers(Session *s, const Region *body)
+loop_registers(Session *s, const Region *body, const Value *v)
 {
     int64_t sum = 0, n = 0;
     Map kept;
@@ -115,7 +125,7 @@ loop_registers(Session *s, const Region *body)
         sum += registers(body->func, op->results[0].type);
         n++;
         if (op->kind == OP_WGMMA && type_is_tile(left->type) &&
-            value_outside(left, body) && !map_has(&kept, left)) {
+            value_outside(left, body) && !is_loaded(left, v) && !map_has(&kept, left)) {
             map_set(&kept, left, left);
             sum += registers(body->func, left->type);
         }
@@ -123,16 +133,28 @@ loop_registers(Session *s, const Region *body)
     return n < MANY ? -1 : sum;
 }
 
-/* Is v the same in all iterations of the loop around the dot, and is there room? */
+/* Programs that the registers of an SM suffice for, of so many a thread for accumulators
+   and operands that are kept. */
+static int64_t
+programs(const Func *f, const TargetInfo *t, int64_t registers)
+{
+    enum { BESIDE = 24 };
+    return t->registers / (32 * (int64_t)f->num_warps * (registers + BESIDE));
+}
+
+/* Is v the same in all iterations of the loop around the dot, and is there room, at no
+   program's cost? Shared memory is read as fast where several programs take turns. */
 static bool
-is_kept(Session *s, const Op *dot, const Value *v)
+is_kept(PassCx *cx, const Op *dot, const Value *v)
 {
     const Op *loop = dot->parent->parent;
     if (!loop || loop->kind != OP_FOR || !v->op || v->op->kind == OP_TRANS ||
         type_bits(v->type) != 16 || !value_outside(v, dot->parent))
         return false;
-    int64_t n = loop_registers(s, dot->parent);
-    return n >= 0 && n + registers(dot->parent->func, v->type) <= KEPT_REGISTERS;
+    const Func *f = dot->parent->func;
+    int64_t n = loop_registers(cx->s, dot->parent, v), own = registers(f, v->type);
+    return n >= 0 && n + own <= KEPT_REGISTERS &&
+           programs(f, &cx->target, n + own) == programs(f, &cx->target, n);
 }
 
 /* Is v in registers already, and at most lanes of four exchange bytes? What is loaded
@@ -181,8 +203,9 @@ has_registers(const Type *acc, const Type *a, const Layout *regs)
 }
 
 static Value *
-left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
+left_operand(PassCx *cx, Builder *b, Op *dot, Value *v, bool *as_sums)
 {
+    Session *s = cx->s;
     int n, warps[2], bits = type_bits(v->type);
     bool pairs;
     const Layout *regs = NULL;
@@ -207,7 +230,7 @@ left_operand(Session *s, Builder *b, Op *dot, Value *v, bool *as_sums)
         return operand_redo(s, b, v, regs, load, m);
     }
     Value *m = buffer_for(s, b, v, 1, false);
-    if (regs && is_kept(s, dot, v))
+    if (regs && is_kept(cx, dot, v))
         return keep(s, dot, m, regs, v);
     if (!regs || bits != WORD || !lies_across(v, 1) ||
         !has_registers(dot->results[0].type, v->type, regs))
@@ -296,12 +319,13 @@ in_parts(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
 }
 
 static void
-lower(Session *s, Op *dot)
+lower(PassCx *cx, Op *dot)
 {
+    Session *s = cx->s;
     bool as_sums;
     Builder b = builder_before(dot);
     b.loc = dot->loc;
-    Value *left = left_operand(s, &b, dot, op_operand(dot, 0), &as_sums);
+    Value *left = left_operand(cx, &b, dot, op_operand(dot, 0), &as_sums);
     Value *right = buffer_for(s, &b, op_operand(dot, 1), 0, as_sums);
     Value *in[3] = {left, right, op_operand(dot, 2)};
     int64_t most = most_summed(dot);
@@ -331,5 +355,5 @@ visit(void *user, Op *op)
 bool
 pass_lower_wgmma(Func *f, PassCx *cx)
 {
-    return pass_walk(f->body, visit, cx->s);
+    return pass_walk(f->body, visit, cx);
 }

@@ -259,7 +259,7 @@ static int64_t
 programs(const Delay *d, int64_t words)
 {
     int64_t bytes = loop_bytes(d->loop, pipeline_of(d->loop).stages);
-    return occupancy(d->f, d->target, words, bytes);
+    return occupancy(d->f, d->target, words, USUALLY_BESIDE, bytes);
 }
 
 /* Registers that a dot in flight reads are filled again in the iteration that it is

@@ -108,8 +108,8 @@ has_room(Func *f, PassCx *cx, const Region *body)
     if (!bytes || cx->budget->no_double_buffers || f->num_stages < 2)
         return false;
     int64_t one = peak_bytes(f, cx, body) + bytes, two = one + (BUFFERS - 1) * bytes;
-    bool alone = occupancy(f, &cx->target, words, two) < 2 &&
-                 occupancy(f, &cx->target, words, one) > 1;
+    bool alone = occupancy(f, &cx->target, words, USUALLY_BESIDE, two) < 2 &&
+                 occupancy(f, &cx->target, words, USUALLY_BESIDE, one) > 1;
     return !alone && two <= cx->target.shared_bytes;
 }
 

@@ -147,11 +147,12 @@ loop_bytes(const Op *loop, int stages)
 }
 
 int64_t
-occupancy(const Func *f, const TargetInfo *target, int64_t words, int64_t bytes)
+occupancy(const Func *f, const TargetInfo *target, int64_t words, int beside,
+          int64_t bytes)
 {
-    enum { BESIDE = 40, RESERVED = 1024 };
+    enum { RESERVED = 1024 };
     int64_t threads = 32 * (int64_t)f->num_warps;
-    int64_t by_registers = target->registers / (threads * (words / threads + BESIDE));
+    int64_t by_registers = target->registers / (threads * (words / threads + beside));
     return min_i64(max_i64(1, by_registers),
                    (target->shared_bytes + RESERVED) / (bytes + RESERVED));
 }

@@ -11,8 +11,8 @@
    once in a region or in one in it: those of a loop. */
 typedef struct DotRegisters {
     int accumulators;
-    int kept;         /* left operands from outside of the region */
-    int filled;       /* and those that it computes or reads */
+    int kept;   /* left operands from outside of the region */
+    int filled; /* and those that it computes or reads */
 } DotRegisters;
 DotRegisters dot_registers(const Region *r);
 /* All of them together. */
@@ -29,8 +29,13 @@ int64_t stage_bytes(const Op *loop);
    what threads fill in every iteration, twice if it may be double-buffered. */
 int64_t loop_bytes(const Op *loop, int stages);
 
-/* Programs of f on one SM, of which each takes so many 32-bit registers for dots and
-   so many bytes of shared memory. */
-int64_t occupancy(const Func *f, const TargetInfo *target, int64_t words, int64_t bytes);
+/* What a thread has registers for beside dots: as a rule, and where a loop has little but
+   its dots. */
+enum { USUALLY_BESIDE = 40, LEAST_BESIDE = 16 };
+
+/* Programs of f on one SM, of which each takes so many 32-bit registers for dots, so many
+   a thread beside them, and so many bytes of shared memory. */
+int64_t occupancy(const Func *f, const TargetInfo *target, int64_t words, int beside,
+                  int64_t bytes);
 
 #endif

@@ -1,6 +1,7 @@
 /* The plan of pass specialize: which loads share the stages of a ring, where the
    consumers wait for a stage and where they give it back, and what the producer needs to
    run on its own. Nothing is changed here. */
+#include "ir/edit.h"
 #include "passes/schedule/double_buffer.h"
 #include "passes/schedule/specialize.h"
 
@@ -200,15 +201,6 @@ ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 }
 
 static bool
-in_loop(const Op *op)
-{
-    for (op = op->parent->parent; op; op = op->parent->parent)
-        if (op->kind == OP_FOR || op->kind == OP_WHILE)
-            return true;
-    return false;
-}
-
-static bool
 find_ring(Specialize *sp, Group *g)
 {
     int i = 0;
@@ -218,7 +210,7 @@ find_ring(Specialize *sp, Group *g)
         return refuse(sp, "too many rings of buffers");
     Ring *r = &sp->ring[i];
     g->ring = i;
-    r->again |= in_loop(g->loop);
+    r->again |= op_in_loop(g->loop);
     if (i < sp->nring) {
         r->again = true;
         return true;
@@ -485,7 +477,7 @@ few_iterations(const Specialize *sp)
                 hi = attr_int(&c[1]->attrs, ATTR_VALUE, 0),
                 step = attr_int(&c[2]->attrs, ATTR_VALUE, 1);
         sum += (hi - lo + step - 1) / step;
-        if (in_loop(sp->group[i].loop))
+        if (op_in_loop(sp->group[i].loop))
             return false;
     }
     return sum < FEW;

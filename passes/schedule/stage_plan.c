@@ -212,20 +212,33 @@ count_chains(const Op *loop)
     return n == dots_within(loop->regions[0]) ? n : 0;
 }
 
+/* 32-bit registers of all threads for what dots by threads and mma add up. */
+static int64_t
+sum_registers(const Region *body)
+{
+    int64_t words = 0;
+    for (const Op *op = body->first; op; op = op->next) {
+        const Type *t = op->kind == OP_DOT ? op->results[0].type : NULL;
+        words += t ? type_numel(t) * max_i64(32, type_bits(t)) / 32 : 0;
+    }
+    return words;
+}
+
 /* Programs of an SM if the loop's loads have so many buffers. */
 static int64_t
 programs(const Plan *p, int stages)
 {
-    const Op *loop = p->loop;
-    return occupancy(p->f, p->target, mma_registers(loop->regions[0]),
-                     loop_bytes(loop, stages));
+    const Region *body = p->loop->regions[0];
+    return occupancy(p->f, p->target, mma_registers(body) + sum_registers(body),
+                     USUALLY_BESIDE, loop_bytes(p->loop, stages));
 }
 
 /* A dot in flight still reads the stage of the iteration before. Copies are asked
    for behind the dot that read theirs (pass stage-expand), and nothing is lost; but
    with one buffer more they begin earlier. Not where an SM would run one
    program instead of two, of which one hides the waits of the other; unless the one is
-   to be persistent. */
+   to be persistent. Dots that are not asynchronous have read their buffers when the next
+   copies begin: there the stage that costs an SM its second program is left out. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
@@ -235,8 +248,12 @@ plan_depth(Plan *p, int stages, int most)
     bool persistent = !p->by_threads && p->f->num_warps > 4 &&
                       persist_suits(p->f, p->target, loop) &&
                       stage_bytes(loop) * stages >= PERSIST_BYTES;
-    bool alone =
-        !persistent && !loop->parent->parent && one < 2 && programs(p, stages) > one;
+    bool alone = !persistent && !op_in_loop(loop) && one < 2 && programs(p, stages) > one;
+    if (!dots_within(loop->regions[0]) && stages > 3 && programs(p, stages) < 2 &&
+        programs(p, stages - 1) > 1) {
+        stages--;
+        ahead--;
+    }
     if (chains && stages < most && !alone &&
         loop_bytes(loop, stages + 1) <= p->target->shared_bytes)
         stages++;
