@@ -103,9 +103,9 @@ put_row(const Page *p, const char *s, const char *cell)
             s++;
         while (last > s && last[-1] == ' ')
             last--;
-        bool number = isdigit((unsigned char)*s) && last - s < 10 &&
-                      !memchr(s, ' ', (size_t)(last - s));
-        fprintf(p->to, "<%s%s>", cell, number ? " class=\"n\"" : ""); /* in one line */
+        /* "760 TFLOP/s" stays in one line. */
+        bool number = isdigit((unsigned char)*s) && last - s < 18;
+        fprintf(p->to, "<%s%s>", cell, number ? " class=\"n\"" : "");
         put_inline(p, s, (size_t)(last - s));
         fprintf(p->to, "</%s>", cell);
         s = bar + 1;

@@ -190,13 +190,12 @@ print_passes(void)
            "Generated from `passes/passes.def` and `ir/forms.def` by `ninja -C build "
            "docs`; the\n"
            "order in which they run, with reasons, is in `passes/pipeline.c`.\n\n"
-           "A pass is refused where a form that it needs neither was made nor holds, and "
-           "behind\n"
-           "the pass that makes a form which it must come before. Code generation is "
-           "refused for a\n"
-           "kernel that is not in all forms that its target needs: `access` and `cpu`, "
-           "or on a GPU\n"
-           "all but `cpu`. `--verify-each` checks after each pass that they hold.\n\n"
+           "A pass is refused if a form that it needs does not hold, and after a pass "
+           "that makes a\n"
+           "form which it must come before. Code generation is refused for a kernel "
+           "that is not in\n"
+           "all forms of its target: `access` and `cpu`, or on a GPU all but `cpu`.\n"
+           "`--verify-each` checks after each pass that they hold.\n\n"
            "| form | bit | what holds |\n|---|---|---|\n");
     for (int i = 0; i < n; i++) {
         printf("| `%s` | %u | ", forms[i].name, forms[i].bit);

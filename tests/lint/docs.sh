@@ -55,4 +55,10 @@ while IFS= read -r text; do
     grep -rqF --include='*.c' -e "$text" frontend runtime passes ||
         { echo "docs/faq.md: nothing says '$text'"; bad=1; }
 done < <(sed -nE 's/^### `(.*)`$/\1/p' docs/faq.md)
+# So are the reasons that "sdc explain" gives, in the tables of scheduling.md.
+while IFS= read -r text; do
+    grep -rqF --include='*.c' -e "$text" passes codegen ||
+        { echo "docs/scheduling.md: nothing says '$text'"; bad=1; }
+done < <(awk -F'|' 'NF == 4 && !/explain/ { print $3 }' docs/scheduling.md |
+    grep -o '`[^`]*`' | sed -e 's/`//g' -e 's/^\.\., //' -e 's/, \.\.$//')
 exit $bad
