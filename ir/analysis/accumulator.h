@@ -19,7 +19,4 @@ int accumulator_result(const Op *op, const Value *v);
 /* Is it a select by a scalar condition, which may be an `if`? */
 bool select_is_scalar(const Op *op);
 
-/* The op of region r that has the user of u in it, or is it; NULL: it is elsewhere. */
-Op *use_in_region(const Use *u, const Region *r);
-
 #endif

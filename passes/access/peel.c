@@ -26,6 +26,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/access/masks.h"
 #include "passes/cost.h"
@@ -221,19 +222,18 @@ cut(Peel *p, Op *loop, int64_t step, int64_t ahead, const OpVec *full)
 static void
 peel_loop(Peel *p, Op *loop)
 {
-    Const step;
+    int64_t step = loop_step(loop);
     const AxisFacts *lo = axis_of(p->axis, op_operand(loop, 0));
-    if (!value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / 2 || lo->lo < 0 || loop_is_pipelined(loop) ||
+    if (!step || step > INT32_MAX / 2 || lo->lo < 0 || loop_is_pipelined(loop) ||
         pipeline_of(loop).stages == 1 || /* what was cut off before */
         is_large(p, loop->regions[0]))
         return;
-    for (int64_t ahead = step.i; ahead <= step.i + 1; ahead++) {
+    for (int64_t ahead = step; ahead <= step + 1; ahead++) {
         OpVec full = {0};
         full_when(p, loop, ahead, &full);
         if (!full.n)
             continue;
-        cut(p, loop, step.i, ahead, &full);
+        cut(p, loop, step, ahead, &full);
         return;
     }
 }

@@ -60,7 +60,7 @@ static void
 replace_from(Value *name, Value *v, const Op *op)
 {
     for (Use *u = name->uses, *next; u; u = next) {
-        const Op *user = use_in_region(u, op->parent);
+        const Op *user = op_in_region(u->user, op->parent);
         next = u->next;
         if (user && (user == op || op_before(op, user)))
             op_set_operand(u->user, u->index, v);
@@ -70,7 +70,7 @@ replace_from(Value *name, Value *v, const Op *op)
 static bool
 is_used_in(const Value *v, const Op *op)
 {
-    value_each_use(v, u) if (use_in_region(u, op->parent) == op) return true;
+    value_each_use(v, u) if (op_in_region(u->user, op->parent) == op) return true;
     return false;
 }
 
@@ -122,7 +122,7 @@ is_used_behind(const Value *v, const Op *op)
 {
     value_each_use(v, u)
     {
-        const Op *user = use_in_region(u, op->parent);
+        const Op *user = op_in_region(u->user, op->parent);
         if (user && op_before(op, user))
             return true;
     }
@@ -137,7 +137,7 @@ take_select(Op *op, Value *v)
     Op *select = NULL;
     value_each_use(v, u)
     {
-        Op *user = use_in_region(u, op->parent);
+        Op *user = op_in_region(u->user, op->parent);
         if (user && op_before(op, user) && (!select || op_before(user, select)))
             select = user;
     }
@@ -193,8 +193,7 @@ thread_if(Carry *c, Op *op, Value **name, Value *v, int depth, bool live)
 static Value *
 thread(Carry *c, Region *r, Value **name, Value *v, int depth, bool live)
 {
-    for (Op *op = r->first, *again; op != r->last && depth <= MAX_REGION_DEPTH;
-         op = again ? again : op->next) {
+    for (Op *op = r->first, *again; op != r->last; op = again ? again : op->next) {
         bool waited = v->type->kind == TY_TILE;
         again = NULL;
         c->at = depth ? c->at : op;

@@ -29,7 +29,7 @@
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/edit.h"
-#include "ir/fold.h"
+#include "ir/loop.h"
 #include "ir/layout.h"
 #include "passes/pass.h"
 #include "passes/schedule/occupancy.h"
@@ -59,23 +59,16 @@ mask_where(Builder *b, Value *pred, Value *mask, const Type *like)
     return mask ? build_binary(b, OP_AND, mask, p) : p;
 }
 
-static Value *
-copy_of(const Map *map, Value *v)
-{
-    Value *to = map_get(map, v);
-    return to ? to : v;
-}
-
 Op *
 load_where(Builder *b, const Op *load, const Map *map, Value *pred)
 {
-    Value *in[3] = {copy_of(map, op_operand(load, 0))};
+    Value *in[3] = {value_mapped(map, op_operand(load, 0))};
     const Type *t = load->results[0].type;
-    Value *mask = load->noperand > 1 ? copy_of(map, op_operand(load, 1)) : NULL;
+    Value *mask = load->noperand > 1 ? value_mapped(map, op_operand(load, 1)) : NULL;
     b->loc = load->loc;
     in[1] = mask_where(b, pred, mask, t);
     if (load->noperand > 2)
-        in[2] = copy_of(map, op_operand(load, 2));
+        in[2] = value_mapped(map, op_operand(load, 2));
     AttrList attrs = load->attrs;
     return build_op(b, OP_LOAD, in, (int)max_i64(load->noperand, 2), &attrs, &t, 1);
 }
@@ -108,9 +101,7 @@ last_user(const Region *body, const Value *v)
     Op *last = NULL;
     value_each_use(v, u)
     {
-        Op *op = u->user;
-        while (op->parent != body)
-            op = op->parent->parent;
+        Op *op = op_in_region(u->user, body);
         if (!last || op_before(last, op))
             last = op;
     }
@@ -175,7 +166,7 @@ load_at(const Carry *c, Builder *b, const Op *load, const Slice *sl, Map *map, V
     const Region *body = load->parent;
     map_set(map, body->args[0], iv);
     b->loc = load->loc;
-    Value *exists = build_cmp(b, OP_CMPI, "slt", iv, op_operand(c->loop, 1));
+    Value *exists = build_iteration_exists(b, c->loop, iv);
     clone_slice(sl, b, body, map);
     Value *v = &load_where(b, load, map, exists)->results[0];
     attr_set_int(&c->s->mod, &v->op->attrs, ATTR_PREFETCH, 1);
@@ -203,7 +194,8 @@ carry(Carry *c, Op *load, const Slice *sl)
     clone_slice(sl, &in, body, &now); /* for what it carries to the next */
     for (int i = 0; i < n; i++)
         if (map_has(&sl->values, body->args[i + 1]))
-            map_set(&next, body->args[i + 1], copy_of(&now, op_operand(body->last, i)));
+            map_set(&next, body->args[i + 1],
+                    value_mapped(&now, op_operand(body->last, i)));
     Value *iv = build_binary(&in, OP_ADD, body->args[0], op_operand(loop, 2));
     Value *later = load_at(c, &in, load, sl, &next, iv);
     value_replace(&load->results[0], for_carry(loop, init));
@@ -251,10 +243,8 @@ static bool
 visit_loop(void *user, Op *loop)
 {
     PassCx *cx = user;
-    Const step;
     Carry c = {.s = cx->s, .loop = loop};
-    if (loop->kind != OP_FOR || attr_has(&loop->attrs, ATTR_AT_ONCE) ||
-        !value_const(op_operand(loop, 2), &step) || step.i <= 0)
+    if (loop->kind != OP_FOR || attr_has(&loop->attrs, ATTR_AT_ONCE) || !loop_step(loop))
         return false;
     writes_add(&c.writes, loop);
     c.left = c.writes.ordered ? 0 : room(loop, &c.writes);

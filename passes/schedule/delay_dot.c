@@ -36,6 +36,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
+#include "ir/loop.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -160,7 +161,7 @@ finish(Delay *d, int carried)
     Op *loop = d->loop;
     Builder b = builder_after(loop);
     b.loc = loop->loc;
-    Value *any = build_cmp(&b, OP_CMPI, "slt", op_operand(loop, 0), op_operand(loop, 1));
+    Value *any = build_loop_runs(&b, loop);
     Op *cond = build_if(&b, any, NULL, 0);
     Builder in = builder_at_end(b.func, cond->regions[0]);
     Map map;
@@ -290,14 +291,14 @@ visit_loop(Func *f, PassCx *cx, Op *loop)
 }
 
 static bool
-visit(Func *f, PassCx *cx, Region *r, int depth)
+visit(Func *f, PassCx *cx, Region *r)
 {
     bool changed = false;
     region_each(r, op)
     {
         bool roles = op->kind == OP_WARP_SPECIALIZE;
-        for (int i = 0; i < op->nregion && !roles && depth < MAX_REGION_DEPTH; i++)
-            changed |= visit(f, cx, op->regions[i], depth + 1);
+        for (int i = 0; i < op->nregion && !roles; i++)
+            changed |= visit(f, cx, op->regions[i]);
         if (op->kind == OP_FOR)
             changed |= visit_loop(f, cx, op);
     }
@@ -307,5 +308,5 @@ visit(Func *f, PassCx *cx, Region *r, int depth)
 bool
 pass_delay_dot(Func *f, PassCx *cx)
 {
-    return cx->target.wgmma && visit(f, cx, f->body, 0);
+    return cx->target.wgmma && visit(f, cx, f->body);
 }

@@ -7,6 +7,7 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/schedule/occupancy.h"
 
@@ -365,11 +366,9 @@ find_moved(Delay *d)
 bool
 delay_plan(Delay *d, const char **why)
 {
-    const Op *step = value_def(op_operand(d->loop, 2), OP_CONST);
     *why = NULL;
-    if (attr_has(&d->loop->attrs, ATTR_DOTS_STAY) ||
-        pipeline_of(d->loop).stages < 2 || !step ||
-        attr_int(&step->attrs, ATTR_VALUE, 0) <= 0)
+    if (attr_has(&d->loop->attrs, ATTR_DOTS_STAY) || pipeline_of(d->loop).stages < 2 ||
+        !loop_step(d->loop))
         return false;
     map_init(&d->needs, &d->s->tmp);
     map_init(&d->light, &d->s->tmp);

@@ -110,42 +110,34 @@ barriers_of(const Op *split, const Op *op)
 }
 
 static bool
-find_waits(const Multicast *m, Map *empty, Region *r, int depth)
+find_waits(const Multicast *m, Map *empty)
 {
-    region_each(r, op)
+    region_each_deep(m->producer.role, op)
     {
         Op *bars = op->kind == OP_BAR_WAIT ? barriers_of(m->split, op) : NULL;
         if (op->kind == OP_BAR_WAIT && (!bars || op->noperand > 2))
             return false;
         if (bars)
             map_set(empty, bars, bars);
-        for (int i = 0; i < op->nregion; i++)
-            if (depth > MAX_REGION_DEPTH ||
-                !find_waits(m, empty, op->regions[i], depth + 1))
-                return false;
     }
     return true;
 }
 
 /* Arrivals of the consumer at the producer's barriers, each inside of its home. */
 static bool
-find_arrivals(const Multicast *m, const Map *empty, const Walk *w, Region *r, Op **out,
-              int most, int *n, int depth)
+find_arrivals(const Multicast *m, const Map *empty, const Walk *w, Op **out, int most,
+              int *n)
 {
-    region_each(r, op)
+    region_each_deep(w->role, op)
     {
         Op *bars = op->kind == OP_BAR_ARRIVE ? barriers_of(m->split, op) : NULL;
         if (bars && map_has(empty, bars)) {
-            if (*n == most || (w->tiles && r == w->role))
+            if (*n == most || (w->tiles && op->parent == w->role))
                 return false;
             out[(*n)++] = op;
         } else if (op->kind == OP_BAR_ARRIVE) {
             return false;
         }
-        for (int i = 0; i < op->nregion; i++)
-            if (depth > MAX_REGION_DEPTH ||
-                !find_arrivals(m, empty, w, op->regions[i], out, most, n, depth + 1))
-                return false;
     }
     return true;
 }
@@ -189,8 +181,8 @@ pass_multicast(Func *f, PassCx *cx)
     m->producer = multicast_walk(m->split->regions[0]);
     Walk consumer = multicast_walk(m->split->regions[1]);
     if (!m->producer.tiles != !consumer.tiles || !multicast_plan(m) ||
-        !find_waits(m, &empty, m->producer.role, 0) ||
-        !find_arrivals(m, &empty, &consumer, consumer.role, arrival, MOST, &n, 0) || !n)
+        !find_waits(m, &empty) ||
+        !find_arrivals(m, &empty, &consumer, arrival, MOST, &n) || !n)
         return false;
     share_loads(m);
     Builder b = builder_before(consumer.home->first);

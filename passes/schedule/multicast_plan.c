@@ -132,49 +132,39 @@ half_bytes(Session *s, const Op *load)
 
 /* Maps of a launch, which another one for halves may join. */
 static int
-maps_of(const Region *r, int depth)
+maps_of(const Region *r)
 {
     int n = 0;
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        n += op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE;
-        for (int i = 0; i < op->nregion; i++)
-            n += maps_of(op->regions[i], depth + 1);
-    }
+    region_each_deep(r, op) n += op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE;
     return n;
 }
 
 /* Loops and loads of the producer's home. False: the two would not go in step, or there
    is more than this pass knows. */
 static bool
-find_loads(Multicast *m, Region *r, int depth)
+find_loads(Multicast *m)
 {
-    region_each(r, op)
+    const Region *home = m->producer.home;
+    region_each_deep(home, op)
     {
-        bool loop = op->kind == OP_FOR;
+        bool outside = op->parent == home;
         if (op->kind == OP_TMA_LOAD) {
             const int plain = 3 + op_operand(op, 0)->type->rank;
-            if (r == m->producer.home || m->nload == MC_LOADS || op->noperand != plain)
+            if (outside || m->nload == MC_LOADS || op->noperand != plain)
                 return false;
             m->load[m->nload++] = (Shared){.op = op};
         }
-        if (op->nregion && (!loop || depth > MAX_REGION_DEPTH))
+        if (op->nregion && (op->kind != OP_FOR || (outside && m->loop)))
             return false;
-        if (!loop)
-            continue;
-        if (r == m->producer.home) {
-            if (m->loop)
-                return false;
+        if (op->nregion && outside)
             m->loop = op;
-        }
-        if (!find_loads(m, op->regions[0], depth + 1))
-            return false;
     }
     return true;
 }
 
 /* Loops are as long for one program as for the other. */
 static bool
-even(Multicast *m, Op *loop, int depth)
+even(Multicast *m, Op *loop)
 {
     Shared bounds = {0};
     map_init(&m->seen, &m->s->tmp);
@@ -187,7 +177,7 @@ even(Multicast *m, Op *loop, int depth)
     }
     region_each(loop->regions[0], op)
     {
-        if (op->kind == OP_FOR && (depth > MAX_REGION_DEPTH || !even(m, op, depth + 1)))
+        if (op->kind == OP_FOR && !even(m, op))
             return false;
     }
     return true;
@@ -254,18 +244,17 @@ often_alike(const Shared *l)
 
 /* Do all dots read one left operand out of shared memory? */
 static bool
-see_left(const Region *r, const Value **left, int depth)
+share_left(const Region *r)
 {
-    for (const Op *op = r->first; op; op = op->next) {
-        if (op_is_async_dot(op)) {
-            const Value *v = op_operand(op, DOT_LEFT);
-            if (!dot_reads_shared(op, DOT_LEFT) || (*left && *left != v))
-                return false;
-            *left = v;
-        }
-        for (int i = 0; i < op->nregion; i++)
-            if (depth > MAX_REGION_DEPTH || !see_left(op->regions[i], left, depth + 1))
-                return false;
+    const Value *left = NULL;
+    region_each_deep(r, op)
+    {
+        if (!op_is_async_dot(op))
+            continue;
+        const Value *v = op_operand(op, DOT_LEFT);
+        if (!dot_reads_shared(op, DOT_LEFT) || (left && left != v))
+            return false;
+        left = v;
     }
     return true;
 }
@@ -278,17 +267,16 @@ see_left(const Region *r, const Value **left, int depth)
 static bool
 is_matmul(const Region *r)
 {
-    const Value *left = NULL;
     int n = dots_within(r);
-    return n == 1 || (n > 1 && see_left(r, &left, 0));
+    return n == 1 || (n > 1 && share_left(r));
 }
 
 bool
 multicast_plan(Multicast *m)
 {
     if (!is_matmul(m->split->regions[1]) ||
-        maps_of(m->split->parent, 0) + MC_LOADS > TMA_MAX_MAPS ||
-        !find_loads(m, m->producer.home, 0) || !m->loop || !even(m, m->loop, 0))
+        maps_of(m->split->parent) + MC_LOADS > TMA_MAX_MAPS || !find_loads(m) ||
+        !m->loop || !even(m, m->loop))
         return false;
     int n = 0;
     for (int i = 0; i < m->nload; i++) {

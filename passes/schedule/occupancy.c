@@ -91,15 +91,15 @@ add_dot(DotRegisters *n, DotRegisters *parts, const Op *dot)
     }
 }
 
-static DotRegisters
-registers(const Region *r, int depth)
+DotRegisters
+dot_registers(const Region *r)
 {
     DotRegisters own = {0}, parts = {0}, inner = {0};
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    for (const Op *op = r->first; op; op = op->next) {
         if (op_is_async_dot(op))
             add_dot(&own, &parts, op);
         for (int i = 0; i < op->nregion; i++) {
-            DotRegisters in = registers(op->regions[i], depth + 1);
+            DotRegisters in = dot_registers(op->regions[i]);
             inner = total(in) > total(inner) ? in : inner;
         }
     }
@@ -108,16 +108,10 @@ registers(const Region *r, int depth)
     return total(own) > total(inner) ? own : inner;
 }
 
-DotRegisters
-dot_registers(const Region *r)
-{
-    return registers(r, 0);
-}
-
 int
 mma_registers(const Region *r)
 {
-    return total(registers(r, 0));
+    return total(dot_registers(r));
 }
 
 int64_t
@@ -125,9 +119,8 @@ stage_bytes(const Op *loop)
 {
     int64_t sum = 0;
     for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        const Type *t = op_is_planned(op) ? op->results[0].type : NULL;
-        if (t)
-            sum += type_numel(t) * max_i64(type_bits(t), 8) / 8;
+        if (op_is_planned(op))
+            sum += type_bytes(op->results[0].type);
     }
     return sum;
 }

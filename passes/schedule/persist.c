@@ -51,22 +51,19 @@ typedef struct Body {
 } Body;
 
 static void
-see(Body *k, Region *r, int depth)
+see(Body *k, const Func *f)
 {
-    region_each(r, op)
+    region_each_deep(f->body, op)
     {
         if (loop_is_pipelined(op)) {
             k->loop = op;
             k->nloop++;
-            k->waits |= depth > 0;
+            k->waits |= op->parent != f->body;
         }
         k->waits |= op->kind == OP_WHILE || op->kind == OP_TENSOR_MAP ||
                     op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS ||
-                    depth > MAX_REGION_DEPTH ||
                     (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_VOLATILE));
         k->pid |= op->kind == OP_PROGRAM_ID && !attr_int(&op->attrs, ATTR_AXIS, 0);
-        for (int i = 0; i < op->nregion && depth <= MAX_REGION_DEPTH; i++)
-            see(k, op->regions[i], depth + 1);
     }
 }
 
@@ -121,17 +118,15 @@ stays(const Op *op, const Op *loop)
 }
 
 static void
-rewrite_ids(Region *r, const Op *loop, Value *tile, Value *all, int depth)
+rewrite_ids(const Op *loop, Value *tile, Value *all)
 {
-    region_each(r, op)
+    region_each_deep(loop->regions[0], op)
     {
         bool first = !attr_int(&op->attrs, ATTR_AXIS, 0);
         if (op->kind == OP_PROGRAM_ID && first)
             value_replace(&op->results[0], tile);
-        else if (op->kind == OP_NUM_PROGRAMS && first && r != loop->parent)
+        else if (op->kind == OP_NUM_PROGRAMS && first)
             value_replace(&op->results[0], all);
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            rewrite_ids(op->regions[i], loop, tile, all, depth + 1);
     }
 }
 
@@ -154,7 +149,7 @@ build(Session *s, Func *f, int blocks)
         else
             op_move_before(op, loop);
     }
-    rewrite_ids(in, loop, in->args[0], all, 0);
+    rewrite_ids(loop, in->args[0], all);
     Builder end = builder_at_end(f, in);
     end.loc = f->loc;
     build_yield(&end, NULL, 0);
@@ -164,7 +159,7 @@ bool
 persist_suits(Func *f, const TargetInfo *target, const Op *loop)
 {
     Body k = {0};
-    see(&k, f->body, 0);
+    see(&k, f);
     return !target->folds && (k.nloop == 0 || (k.nloop == 1 && k.loop == loop)) &&
            !loop->parent->parent && !k.waits && k.pid && is_sum(loop);
 }
@@ -181,7 +176,7 @@ pass_persist(Func *f, PassCx *cx)
 {
     Body k = {0};
     int blocks, beside;
-    see(&k, f->body, 0);
+    see(&k, f);
     if (cx->target.once || k.nloop != 1 || !persist_suits(f, &cx->target, k.loop) ||
         !specialize_possible(f, cx, &blocks, &beside) || blocks != 1 ||
         (beside > 1 && bytes_ahead(k.loop) < PERSIST_BYTES))

@@ -162,13 +162,13 @@ sink_load(Op *load)
 /* From the last to the first, so that a wait that goes further down meets only those
    that have found their places. */
 static bool
-sink(Session *s, Region *r, int depth)
+sink(Session *s, Region *r)
 {
     bool changed = false;
-    for (Op *op = r->last, *prev; op && depth <= MAX_REGION_DEPTH; op = prev) {
+    for (Op *op = r->last, *prev; op; op = prev) {
         prev = op->prev;
         for (int i = 0; i < op->nregion; i++)
-            changed |= sink(s, op->regions[i], depth + 1);
+            changed |= sink(s, op->regions[i]);
         if (op_is_dot_wait(op))
             changed |= sink_wait(s, op);
         else if (op->kind == OP_LOCAL_LOAD)
@@ -321,6 +321,6 @@ keep(void *user, Op *loop)
 bool
 pass_place_waits(Func *f, PassCx *cx)
 {
-    bool changed = sink(cx->s, f->body, 0);
+    bool changed = sink(cx->s, f->body);
     return pass_walk(f->body, keep, cx->s) || changed;
 }

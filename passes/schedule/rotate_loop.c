@@ -34,6 +34,7 @@
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 
 #include <limits.h>
@@ -349,18 +350,10 @@ plan(Rotation *k)
     for (const Op *op = body->first; op; op = op->next)
         if (map_has(&k->second, op))
             any_operand(k, op, add_cross);
-    const Op *step = value_def(op_operand(k->loop, 2), OP_CONST);
-    return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
+    return loop_step(k->loop) > 0;
 }
 
 /* ---- the new loop */
-
-static Value *
-mapped(const Map *m, Value *v)
-{
-    Value *to = map_get(m, v);
-    return to ? to : v;
-}
 
 static void
 set_pending(Rotation *k, Map *m, const Op *wait, int pending)
@@ -434,14 +427,15 @@ fill_loop(Rotation *k, Op *loop)
     }
     for (int i = 0; i < n; i++)
         if (map_has(&k->in_second, from->args[i + 1]))
-            map_set(&first, from->args[i + 1], mapped(&second, op_operand(yield, i)));
+            map_set(&first, from->args[i + 1],
+                    value_mapped(&second, op_operand(yield, i)));
     copy_first(k, &b, from->first, yield, true, &first);
     for (int i = 0; i < n; i++) {
         bool in_second = map_has(&k->in_second, from->args[i + 1]);
-        out[i] = mapped(in_second ? &second : &first, op_operand(yield, i));
+        out[i] = value_mapped(in_second ? &second : &first, op_operand(yield, i));
     }
     for (int i = 0; i < k->cross.n; i++)
-        out[n + i] = mapped(&first, k->cross.at[i]);
+        out[n + i] = value_mapped(&first, k->cross.at[i]);
     build_yield(&b, out, n + k->cross.n);
 }
 
@@ -464,9 +458,9 @@ build_iterations(Rotation *k, Builder *b, Value **out)
     for (int i = 0; i < n; i++)
         init[i] = map_has(&k->in_second, from->args[i + 1])
                       ? op_operand(old, i + 3)
-                      : mapped(&map, op_operand(from->last, i));
+                      : value_mapped(&map, op_operand(from->last, i));
     for (int i = 0; i < k->cross.n; i++)
-        init[n + i] = mapped(&map, k->cross.at[i]);
+        init[n + i] = value_mapped(&map, k->cross.at[i]);
     Op *loop = build_for(b, build_binary(b, OP_ADD, lo, step), op_operand(old, 1), step,
                          init, m);
     fill_loop(k, loop);
@@ -479,7 +473,7 @@ build_iterations(Rotation *k, Builder *b, Value **out)
     copy_second(k, b, from->first, from->last, &map);
     for (int i = 0; i < n; i++)
         out[i] = map_has(&k->in_second, from->args[i + 1])
-                     ? mapped(&map, op_operand(from->last, i))
+                     ? value_mapped(&map, op_operand(from->last, i))
                      : &loop->results[i];
 }
 
@@ -494,7 +488,7 @@ rotate(Rotation *k)
     b.loc = old->loc;
     for (int i = 0; i < n; i++)
         types[i] = old->results[i].type;
-    Value *any = build_cmp(&b, OP_CMPI, "slt", op_operand(old, 0), op_operand(old, 1));
+    Value *any = build_loop_runs(&b, old);
     Op *cond = build_if(&b, any, types, n);
     Builder in = builder_at_end(b.func, cond->regions[0]);
     in.loc = old->loc;
@@ -513,17 +507,17 @@ rotate(Rotation *k)
 }
 
 static bool
-visit(Session *s, Region *r, int depth, int warps)
+visit(Session *s, Region *r, int warps)
 {
     bool changed = false;
     region_each(r, op)
     {
         const Attr *roles = attr_find(&op->attrs, ATTR_WARPS);
         Rotation k = {.s = s, .loop = op, .pingpong = warps >= PINGPONG_WARPS};
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++) {
+        for (int i = 0; i < op->nregion; i++) {
             bool role = op->kind == OP_WARP_SPECIALIZE;
             int own = role ? (int)roles->v.ints[i] : warps;
-            bool in = visit(s, op->regions[i], depth + 1, own);
+            bool in = visit(s, op->regions[i], own);
             if (role && in && own >= PINGPONG_WARPS) {
                 Builder b = builder_before(op->regions[i]->first);
                 build_op(&b, OP_PINGPONG_OPEN, NULL, 0, NULL, NULL, 0);
@@ -544,5 +538,5 @@ visit(Session *s, Region *r, int depth, int warps)
 bool
 pass_rotate_loop(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f->body, 0, 0);
+    return visit(cx->s, f->body, 0);
 }

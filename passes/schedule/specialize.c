@@ -38,8 +38,6 @@
 #include "passes/mma/operand.h"
 #include "passes/schedule/occupancy.h"
 
-#include <string.h>
-
 bool pass_specialize(Func *f, PassCx *cx);
 
 enum {
@@ -167,17 +165,16 @@ share_registers(Specialize *sp, int groups, int producer)
 
 /* Registers that the accumulators of one instruction take, at most. */
 static int
-largest_accumulator(const Region *r, int depth)
+largest_accumulator(const Region *r)
 {
     int most = 0, n, warps[2];
     bool pairs;
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(r, op)
+    {
         if (op_is_async_dot(op) &&
             layout_is_wgmma(dot_tile(op_operand(op, DOT_ACC)->type)->layout, &n, warps,
                             &pairs))
             most = (int)max_i64(most, n / 2);
-        for (int i = 0; i < op->nregion; i++)
-            most = (int)max_i64(most, largest_accumulator(op->regions[i], depth + 1));
     }
     return most;
 }
@@ -188,7 +185,7 @@ static bool
 fits(Specialize *sp)
 {
     enum { OPERANDS = 16 };
-    int groups = sp->f->num_warps / 4, accumulator = largest_accumulator(sp->f->body, 0);
+    int groups = sp->f->num_warps / 4, accumulator = largest_accumulator(sp->f->body);
     int words = mma_registers(sp->f->body) / (GROUP_THREADS * groups);
     int launched = sp->target->registers / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
     if (accumulator + OPERANDS > launched)
@@ -206,16 +203,10 @@ fits(Specialize *sp)
 }
 
 static void
-say_why(Session *s, Region *r, const char *why, int depth)
+say_why(Session *s, const Func *f, const char *why)
 {
-    region_each(r, op)
-    {
-        if (loop_is_pipelined(op))
-            attr_set_str(&s->mod, &op->attrs, ATTR_ROLES,
-                         name_intern(&s->names, why, strlen(why)));
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            say_why(s, op->regions[i], why, depth + 1);
-    }
+    region_each_deep(f->body, op) if (loop_is_pipelined(op))
+        attr_set_str(&s->mod, &op->attrs, ATTR_ROLES, name_of(&s->names, why));
 }
 
 /* copies: with a role for tiles that threads put in order. */
@@ -260,6 +251,6 @@ pass_specialize(Func *f, PassCx *cx)
         return true;
     }
     if (sp->why)
-        say_why(cx->s, f->body, sp->why, 0);
+        say_why(cx->s, f, sp->why);
     return sp->why != NULL;
 }

@@ -6,6 +6,7 @@
 #include "passes/schedule/specialize.h"
 
 #include "ir/base/util.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 
 #include <string.h>
@@ -19,13 +20,6 @@ typedef struct Role {
 } Role;
 
 static void copy_region(Role *r, Builder *b, const Region *from);
-
-static Value *
-mapped(const Role *r, Value *v)
-{
-    Value *to = map_get(&r->map, v);
-    return to ? to : v;
-}
 
 /* ---- rings */
 
@@ -77,7 +71,7 @@ hand_on(Role *r, Builder *b, const Group *g)
     PipelineState *at = &r->at[g->ring];
     channel_wait(b, ring->empty, *at, CHANNEL_ANY);
     Value *in[2] = {slot_of(b, ring, 0, g, at->stage),
-                    mapped(r, op_operand(g->load[0], 0))};
+                    value_mapped(&r->map, op_operand(g->load[0], 0))};
     build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
     Value *full = channel_stage(b, ring->full, at->stage, CHANNEL_ANY, NULL);
     build_op(b, OP_BAR_ARRIVE, &full, 1, NULL, NULL, 0);
@@ -99,7 +93,7 @@ copy_move(Role *r, Builder *b, Op *op)
     }
     g = specialize_group(r->sp, op->results[0].uses->user, &slot);
     const Type *t = type_with_layout(r->sp->s->types, op->results[0].type, g->layout);
-    Value *m = mapped(r, op_operand(op, 0));
+    Value *m = value_mapped(&r->map, op_operand(op, 0));
     map_set(&r->map, &op->results[0],
             &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0]);
 }
@@ -151,7 +145,7 @@ copy_yield(Role *r, Builder *b, const Op *op, const Op *yield, Value *const *car
     int n = 0;
     for (int i = 0; i < yield->noperand; i++)
         if (wanted(r, carrier[i]))
-            out[n++] = mapped(r, op_operand(yield, i));
+            out[n++] = value_mapped(&r->map, op_operand(yield, i));
     build_yield(b, out, add_places(r, op, out, n));
 }
 
@@ -184,8 +178,7 @@ release_last(Role *r, Builder *b, const Op *old, Op *loop)
         const Ring *ring = &sp->ring[g->ring];
         if (g->loop != old || g->last || !ring->again)
             continue;
-        Value *any =
-            build_cmp(b, OP_CMPI, "slt", op_operand(loop, 0), op_operand(loop, 1));
+        Value *any = build_loop_runs(b, loop);
         release_stage(b, ring, stage_before(b, ring, r->at[g->ring].stage), any);
     }
 }
@@ -209,9 +202,11 @@ copy_for(Role *r, Builder *b, const Op *op)
     Value **init = arena_array(&r->sp->s->tmp, Value *, all + 2 * SP_RINGS);
     for (int i = 0; i < all; i++)
         if (wanted(r, from->args[i + 1]))
-            init[n++] = mapped(r, op_operand(op, i + 3));
-    Op *loop = build_for(b, mapped(r, op_operand(op, 0)), mapped(r, op_operand(op, 1)),
-                         mapped(r, op_operand(op, 2)), init, add_places(r, op, init, n));
+            init[n++] = value_mapped(&r->map, op_operand(op, i + 3));
+    Op *loop = build_for(b, value_mapped(&r->map, op_operand(op, 0)),
+                         value_mapped(&r->map, op_operand(op, 1)),
+                         value_mapped(&r->map, op_operand(op, 2)), init,
+                         add_places(r, op, init, n));
     Region *to = loop->regions[0];
     map_set(&r->map, from->args[0], to->args[0]);
     to->args[0]->name = from->args[0]->name;
@@ -251,7 +246,7 @@ copy_if(Role *r, Builder *b, Op *op)
     for (int i = 0; i < extra; i++)
         types[n + i] = places[i]->type;
     memcpy(before, r->at, sizeof before);
-    Op *to = build_if(b, mapped(r, op_operand(op, 0)), types, n + extra);
+    Op *to = build_if(b, value_mapped(&r->map, op_operand(op, 0)), types, n + extra);
     for (int k = 0; k < 2; k++) {
         Builder in = builder_at_end(b->func, to->regions[k]);
         in.loc = op->loc;
@@ -309,7 +304,7 @@ copy_op(Role *r, Builder *b, Op *op)
         return;
     } else if (load) {
         if (map_has(&r->map, load))
-            map_set(&r->map, &op->results[0], mapped(r, (Value *)load));
+            map_set(&r->map, &op->results[0], value_mapped(&r->map, (Value *)load));
     } else if (map_has(&r->sp->moves, op)) {
         if (r->which == SP_COPIER)
             copy_move(r, b, op);
@@ -395,13 +390,14 @@ build_role(Specialize *sp, Op *split, int which, const Op *stop)
 
 /* What the regions of `split` take from outside becomes its captures. */
 static void
-capture(Specialize *sp, Op *split, Region *r, Map *seen, int role, int depth)
+capture(Op *split, int role, Map *seen)
 {
-    region_each(r, op)
+    const Region *r = split->regions[role];
+    region_each_deep(r, op)
     {
         for (int i = 0; i < op->noperand; i++) {
             Value *v = op_operand(op, i);
-            if (!value_outside(v, split->regions[role]))
+            if (!value_outside(v, r))
                 continue;
             if (!map_has(seen, v)) {
                 map_set(seen, v, (void *)(intptr_t)(split->noperand + 1));
@@ -410,10 +406,8 @@ capture(Specialize *sp, Op *split, Region *r, Map *seen, int role, int depth)
                     region_arg(split->regions[k], v->type, v->name);
             }
             intptr_t at = (intptr_t)map_get(seen, v) - 1;
-            op_set_operand(op, i, split->regions[role]->args[at]);
+            op_set_operand(op, i, r->args[at]);
         }
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            capture(sp, split, op->regions[i], seen, role, depth + 1);
     }
 }
 
@@ -444,5 +438,5 @@ specialize_build(Specialize *sp)
             op_erase(op);
     }
     for (int k = 0; k < roles; k++)
-        capture(sp, split, split->regions[k], &seen, k, 0);
+        capture(split, k, &seen);
 }

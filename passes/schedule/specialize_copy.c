@@ -44,7 +44,7 @@ static bool
 is_small(const Type *t)
 {
     enum { THREADS = 32 * SP_COPIERS, BYTES = 128 };
-    return type_numel(t) * type_bits(t) / 8 <= BYTES * THREADS;
+    return type_bytes(t) <= BYTES * THREADS;
 }
 
 bool

@@ -62,15 +62,6 @@ specialize_inside(const Specialize *sp, int ring, const Op *op)
 
 /* ---- readers of a stage */
 
-/* The op of `home` that op is, or stands in. */
-static Op *
-ancestor(Op *op, const Region *home)
-{
-    while (op && op->parent != home)
-        op = op->parent->parent;
-    return op;
-}
-
 static void
 take(Op **first, Op *op, bool earlier)
 {
@@ -84,7 +75,7 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
 {
     value_each_use(v, u)
     {
-        Op *op = u->user, *done = op, *at = ancestor(op, g->home);
+        Op *op = u->user, *done = op, *at = op_in_region(op, g->home);
         if (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_SLICE) {
             if (!see_readers(sp, g, &op->results[0], by_dots))
                 return false;
@@ -101,7 +92,7 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
         if (!at || !done)
             return refuse(sp, "a wgmma is not waited for where it is issued");
         take(&g->first, at, true);
-        take(&g->last, ancestor(done, g->home), false);
+        take(&g->last, op_in_region(done, g->home), false);
     }
     return true;
 }
@@ -176,7 +167,7 @@ swaps(const Type *a, const Type *b)
 static bool
 holds_over(const Group *a, const Group *b)
 {
-    const Op *at = ancestor(b->loop, a->home);
+    const Op *at = op_in_region(b->loop, a->home);
     return at && (!a->last || (!op_before(at, a->load[0]) && !op_before(a->last, at)));
 }
 
@@ -275,23 +266,17 @@ group_loads(Specialize *sp, Op *loop)
 }
 
 static bool
-see_loops(Specialize *sp, Region *r, int depth)
+see_loops(Specialize *sp)
 {
-    region_each(r, op)
-    {
-        if (loop_is_pipelined(op) && !group_loads(sp, op))
-            return false;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (!see_loops(sp, op->regions[i], depth + 1))
-                return false;
-    }
+    region_each_deep(sp->f->body,
+                     op) if (loop_is_pipelined(op) && !group_loads(sp, op)) return false;
     return true;
 }
 
 /* Buffers beside the rings that op makes, all at once: two of those that threads fill for
    dots which stay in flight (passes/schedule/double_buffer.c). */
 static int64_t
-other_buffers(const Specialize *sp, const Op *op, int depth)
+other_buffers(const Specialize *sp, const Op *op)
 {
     int64_t sum = 0;
     const Op *loop = op->parent->parent;
@@ -301,8 +286,8 @@ other_buffers(const Specialize *sp, const Op *op, int depth)
         sum = shared_buffer_bytes(op->results[0].type);
     if (is_double_buffered(op) && sp->double_buffers && loop && pipeline_of(loop).pending)
         sum *= 2;
-    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-        region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
+    for (int i = 0; i < op->nregion; i++)
+        region_each(op->regions[i], in) sum += other_buffers(sp, in);
     return sum;
 }
 
@@ -312,7 +297,7 @@ used_behind(Op *op, const Op *last)
     for (int i = 0; i < op->nresult; i++)
         value_each_use(&op->results[i], u)
         {
-            const Op *user = ancestor(u->user, last->parent);
+            const Op *user = op_in_region(u->user, last->parent);
             if (user && op_before(last, user))
                 return true;
         }
@@ -327,7 +312,7 @@ beside_rings(const Specialize *sp)
     int64_t before = 0, behind = 0;
     const Op *last = NULL;
     for (Op *op = sp->f->body->last; op; op = op->prev) {
-        int64_t bytes = other_buffers(sp, op, 0);
+        int64_t bytes = other_buffers(sp, op);
         for (int i = 0; i < sp->nring && !last; i++)
             last = specialize_inside(sp, i, op) ? op : NULL;
         if (last)
@@ -341,15 +326,13 @@ beside_rings(const Specialize *sp)
 /* Does an op whose result is used exchange elements between threads, and not by shuffles
    in roles? */
 static bool
-needs_scratch(const Specialize *sp, const Region *r, int depth)
+needs_scratch(const Specialize *sp)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(sp->f->body, op)
+    {
         if ((!op->nresult || op->results[0].uses) && op->kind != OP_LOCAL_ALLOC &&
             scratch_bytes(op, sp->target) && !scratch_can_shuffle(op))
             return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (needs_scratch(sp, op->regions[i], depth + 1))
-                return true;
     }
     return false;
 }
@@ -369,7 +352,7 @@ shorter(Ring *a, Ring *b)
 static bool
 limit_stages(Specialize *sp)
 {
-    int64_t scratch = BARRIERS + (needs_scratch(sp, sp->f->body, 0) ? SCRATCH : 0);
+    int64_t scratch = BARRIERS + (needs_scratch(sp) ? SCRATCH : 0);
     int64_t room = sp->target->shared_bytes / sp->blocks - scratch;
     for (;;) {
         int64_t beside = beside_rings(sp), sum = beside;
@@ -428,17 +411,15 @@ slice_load(Specialize *sp, Op *load)
 
 /* Does the producer read what is written: by loads of the rings, or for their places? */
 static bool
-reads_written(const Specialize *sp, const Region *r, const Writes *w, int depth)
+reads_written(const Specialize *sp, const Writes *w)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(sp->f->body, op)
+    {
         int slot;
         bool load = (op->kind == OP_DESC_LOAD && specialize_group(sp, op, &slot)) ||
                     (op->kind == OP_LOAD && slice_has(&sp->keep, op));
         if (load && writes_reach(w, op_operand(op, 0)))
             return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (reads_written(sp, op->regions[i], w, depth + 1))
-                return true;
     }
     return false;
 }
@@ -449,7 +430,7 @@ writes_read(const Specialize *sp, const Op *op)
 {
     Writes w = {0};
     writes_add(&w, op);
-    return w.all || (w.n && reads_written(sp, sp->f->body, &w, 0));
+    return w.all || (w.n && reads_written(sp, &w));
 }
 
 /* Does anything write memory before the last loop of the rings has ended? Then a producer
@@ -510,7 +491,7 @@ specialize_plan(Specialize *sp)
     map_init(&sp->fill, &sp->s->tmp);
     slice_init(&sp->keep, &sp->s->tmp, sp->f->body, enter_producer, NULL);
     map_init(&sp->moves, &sp->s->tmp);
-    if (!see_loops(sp, sp->f->body, 0) || !sp->ngroup)
+    if (!see_loops(sp) || !sp->ngroup)
         return false;
     if (!feeds_dots(sp))
         return refuse(sp, "no wgmma reads the tiles");

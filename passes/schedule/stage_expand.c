@@ -44,6 +44,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
@@ -100,13 +101,6 @@ staged_buffer(Session *s, const Op *load)
 
 /* ---- one iteration ahead */
 
-static Value *
-ahead_of(Expand *e, Value *v)
-{
-    Value *to = map_get(&e->map, v);
-    return to ? to : v;
-}
-
 /* A load whose value addresses others: done at once, masked like the copies. */
 static void
 issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
@@ -120,8 +114,8 @@ static Value *
 issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
 {
     Op *load = e->loads.at[k];
-    Value *ptr = ahead_of(e, op_operand(load, 0));
-    Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
+    Value *ptr = value_mapped(&e->map, op_operand(load, 0));
+    Value *mask = load->noperand > 1 ? value_mapped(&e->map, op_operand(load, 1)) : NULL;
     Value *in[3] = {ptr, channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL),
                     mask_where(b, pred, mask, ptr->type)};
     AttrList attrs = load->attrs;
@@ -179,13 +173,7 @@ issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
         build_op(b, OP_ASYNC_COMMIT, tokens, ntoken, NULL, NULL, 1);
     for (int i = 0; i < n; i++)
         if (e->ahead[i])
-            e->state[i] = ahead_of(e, op_operand(body->last, i));
-}
-
-static Value *
-exists(Expand *e, Builder *b)
-{
-    return build_cmp(b, OP_CMPI, "slt", e->iv, op_operand(e->loop, 1));
+            e->state[i] = value_mapped(&e->map, op_operand(body->last, i));
 }
 
 static void
@@ -196,7 +184,8 @@ prologue(Expand *e, Builder *b)
         e->state[i] = op_operand(e->loop, i + 3);
     e->iv = op_operand(e->loop, 0);
     for (int k = 0; k < e->p.ahead; k++) {
-        issue(e, b, e->loop->regions[0], build_int(b, i32, k), exists(e, b));
+        issue(e, b, e->loop->regions[0], build_int(b, i32, k),
+              build_iteration_exists(b, e->loop, e->iv));
         e->iv = build_binary(b, OP_ADD, e->iv, op_operand(e->loop, 2));
     }
 }
@@ -232,8 +221,7 @@ first_reader(const Region *body, Value *v, const Type *mem, Op *first)
         Op *user = u->user;
         bool view = user->kind == OP_LOCAL_TRANS ||
                     (user->kind == OP_LOCAL_ALLOC && user->results[0].type == mem);
-        while (user->parent != body)
-            user = user->parent->parent;
+        user = op_in_region(user, body);
         if (view && user == u->user)
             first = first_reader(body, &user->results[0], mem, first);
         else if (!first || op_before(user, first))
@@ -345,7 +333,7 @@ rebuild(Expand *e)
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
                               build_int(&in, op_operand(old, 2)->type, e->p.ahead));
     e->iv = build_binary(&in, OP_ADD, to->args[0], far);
-    issue(e, &in, to, write.stage, exists(e, &in));
+    issue(e, &in, to, write.stage, build_iteration_exists(&in, e->loop, e->iv));
     for (int k = 0; k < e->loads.n; k++)
         read_stage(e, k, read.stage);
     Builder at = builder_before(yield);

@@ -22,6 +22,7 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
@@ -179,14 +180,6 @@ read_in_place(Session *s, const Op *loop)
     return sl;
 }
 
-/* The condition that an iteration exists is `iv < hi`. */
-static bool
-counts_up(const Op *loop)
-{
-    const Op *step = value_def(op_operand(loop, 2), OP_CONST);
-    return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
-}
-
 /* Is the dot an accumulation over the whole loop: its sum goes into the next iteration,
    and nothing but arms of conditions reads it? Then it need not be waited for in this one
    but there. Not with an operand out of
@@ -260,7 +253,7 @@ plan_loop(void *user, Op *loop)
     Vec(Op *) ahead = {0};
     if (stages > depth)
         stages = depth;
-    if (stages < 2 || !counts_up(loop))
+    if (stages < 2 || !loop_step(loop))
         return false;
     writes_add(&p.writes, loop);
     region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
@@ -312,7 +305,7 @@ misplanned(Plan *p, const Op *load)
     Pipeline to = pipeline_of(loop);
     if (to.ahead < 1 || to.ahead >= to.stages)
         return "is issued ahead by no iteration, or into a stage that is still read";
-    if (!counts_up(loop))
+    if (!loop_step(loop))
         return "is issued ahead of a loop that does not count up in known steps";
     if (attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(p, load))
         return "is issued ahead of what may write the same memory";

@@ -98,15 +98,6 @@ drop_unused(const Reads *r, Value *v, int depth)
         drop_unused(r, in[i], depth + 1);
 }
 
-/* The op of the load's block that `user` is, or stands in. */
-static Op *
-in_block(const Op *load, Op *user)
-{
-    while (user->parent != load->parent)
-        user = user->parent->parent;
-    return user;
-}
-
 void
 stage_read(Session *s, Op *load)
 {
@@ -141,7 +132,8 @@ stage_read(Session *s, Op *load)
     }
     value_each_use(r.v, u)
     {
-        Op *user = u->user->kind == OP_LOCAL_ALLOC ? NULL : in_block(load, u->user);
+        bool fills = u->user->kind == OP_LOCAL_ALLOC;
+        Op *user = fills ? NULL : op_in_region(u->user, load->parent);
         if (user && (!first || op_before(user, first)))
             first = user;
     }

@@ -85,7 +85,7 @@ copies_little(const Op *loop)
             continue;
         if (!operand_copies(op))
             return false;
-        bytes += type_numel(t) * max_i64(type_bits(t), 8) / 8;
+        bytes += type_bytes(t);
     }
     return bytes < LITTLE;
 }
@@ -167,7 +167,7 @@ static int64_t
 planned_bytes(const Op *op)
 {
     const Type *t = is_planned(op) ? op->results[0].type : NULL;
-    return t && t->rank > 1 ? type_numel(t) * max_i64(type_bits(t), 8) / 8 : 0;
+    return t && t->rank > 1 ? type_bytes(t) : 0;
 }
 
 static bool
@@ -232,24 +232,14 @@ visit_loop(Session *s, Func *f, Op *loop)
     return changed;
 }
 
-static bool
-visit(Session *s, Func *f, Region *r, int depth)
-{
-    bool changed = false;
-    region_each(r, op)
-    {
-        if (loop_is_pipelined(op))
-            changed |= visit_loop(s, f, op);
-        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
-            changed |= visit(s, f, op->regions[i], depth + 1);
-    }
-    return changed;
-}
-
 bool
 pass_tma(Func *f, PassCx *cx)
 {
-    if (cx->target.tma)
-        largest_first(cx->s, f);
-    return cx->target.tma && visit(cx->s, f, f->body, 0);
+    bool changed = false;
+    if (!cx->target.tma)
+        return false;
+    largest_first(cx->s, f);
+    region_each_deep(f->body, op) if (loop_is_pipelined(op)) changed |=
+        visit_loop(cx->s, f, op);
+    return changed;
 }

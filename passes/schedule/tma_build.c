@@ -166,9 +166,7 @@ static Value *
 kernel_desc(const TmaTile *r, Loc loc)
 {
     Value *in[1 + 2 * TMA_MAX_RANK];
-    Op *at = (Op *)r->inside, *last = NULL;
-    while (at->parent != r->where)
-        at = at->parent->parent;
+    Op *at = op_in_region(r->inside, r->where), *last = NULL;
     for (Op *op = r->where->first; op != at; op = op->next)
         last = is_in_fields(r, op) ? op : last;
     Builder b = last ? builder_after(last) : builder_before(r->where->first);

@@ -99,16 +99,15 @@ is_new(const Room *r, const Op *desc, const TmaBoxes *boxes)
 }
 
 static void
-see(Room *r, const Region *in, int depth)
+see(Room *r, const Func *f)
 {
-    for (const Op *op = in->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(f->body, op)
+    {
         const Type *mem = buffer_of(r->s, op);
         const Op *desc = mem ? tma_desc(op_operand(op, 0)) : NULL;
         Used u = {.desc = desc};
         if (desc && tma_boxes(r->s, mem, &u.boxes) && is_new(r, desc, &u.boxes))
             vec_push(&r->s->tmp, &r->used, u);
-        for (int i = 0; i < op->nregion; i++)
-            see(r, op->regions[i], depth + 1);
     }
 }
 
@@ -117,7 +116,7 @@ tma_has_room(Session *s, const Func *f, const Op *desc, const TmaBoxes *boxes)
 {
     Room r = {.s = s};
     int64_t terms = tma_terms(desc);
-    see(&r, f->body, 0);
+    see(&r, f);
     if (!is_new(&r, desc, boxes))
         return true;
     for (int i = 0; i < r.used.n; i++)

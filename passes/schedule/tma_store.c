@@ -72,7 +72,7 @@ is_beside(Sends *c, const Op *op)
 
 /* May op come after the store, or before it in a loop that comes to both again? */
 static bool
-may_follow(Sends *c, const Op *op, Origin base, bool loop, int depth)
+may_follow(Sends *c, const Op *op, Origin base, bool loop)
 {
     Effect e;
     if (op_releases(op)) /* other programs may look for the results */
@@ -90,7 +90,7 @@ may_follow(Sends *c, const Op *op, Origin base, bool loop, int depth)
     }
     for (int i = 0; i < op->nregion; i++)
         for (const Op *in = op->regions[i]->first; in; in = in->next)
-            if (depth > MAX_REGION_DEPTH || !may_follow(c, in, base, loop, depth + 1))
+            if (!may_follow(c, in, base, loop))
                 return false;
     return true;
 }
@@ -108,7 +108,7 @@ is_last(Sends *c, Origin base)
         bool loop = is_loop(at->parent->parent);
         const Op *op = loop ? at->parent->first : at->next;
         for (; op; op = op->next)
-            if (op != at && !may_follow(c, op, base, loop, 0))
+            if (op != at && !may_follow(c, op, base, loop))
                 return false;
     }
     return true;
@@ -228,20 +228,17 @@ buffers_before(const Op *loop)
     int64_t sum = 0;
     for (const Op *op = loop->prev; op; op = op->prev)
         if (op->kind == OP_LOCAL_ALLOC && !op->noperand)
-            sum += type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
+            sum += type_bytes(op->results[0].type);
     return sum;
 }
 
 /* The buffer lies beside the stages of loops in its loop: they get fewer, at least
    `least`, where not all fit. False: not even those would. */
 static bool
-make_room(Session *s, Region *r, int64_t room, int64_t least, int depth)
+make_room(Session *s, Region *r, int64_t room, int64_t least)
 {
-    region_each(r, op)
+    region_each_deep(r, op)
     {
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (!make_room(s, op->regions[i], room, least, depth + 1))
-                return false;
         Pipeline p = pipeline_of(op);
         int64_t one = loop_is_pipelined(op) ? stage_bytes(op) : 0;
         int less = one ? p.stages - (int)(room / one) : 0;
@@ -262,14 +259,14 @@ static bool
 find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value **buffer)
 {
     enum { ALL = 1 << 20 };
-    int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
+    int64_t bytes = type_bytes(mem);
     Region *body = loop->regions[loop->nregion - 1];
     room -= buffers_before(loop);
     *buffer = filled(store, loop, mem, false);
-    if (*buffer || make_room(s, body, room - bytes, ALL, 0))
+    if (*buffer || make_room(s, body, room - bytes, ALL))
         return true;
     *buffer = filled(store, loop, mem, true);
-    return *buffer || make_room(s, body, room - bytes, 2, 0);
+    return *buffer || make_room(s, body, room - bytes, 2);
 }
 
 /* TMA leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
@@ -314,7 +311,7 @@ tile_of(Sends *c, const Op *store, const Type **mem)
     int vec, dim = layout_access_dim(store, &vec);
     *mem = operand_buffer_type(c->s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
-    if (type_numel(*mem) * type_bits(*mem) / 8 > c->shared / 2)
+    if (type_bytes(*mem) > c->shared / 2)
         return NULL;
     TmaTile *tile =
         tma_tile(c->f, loop_around(store), store, op_operand(store, 0), mask, *mem);
@@ -360,7 +357,7 @@ rewrite(Sends *c, Op *store)
 
 /* Not loops that are pipelined: what they store is not what they are for. */
 static bool
-visit(Sends *c, Region *r, int depth)
+visit(Sends *c, Region *r)
 {
     bool changed = false;
     region_each(r, op)
@@ -369,8 +366,8 @@ visit(Sends *c, Region *r, int depth)
                   (op->kind == OP_FOR && !loop_is_pipelined(op));
         if (op->kind == OP_STORE)
             changed |= rewrite(c, op);
-        for (int i = 0; in && i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            changed |= visit(c, op->regions[i], depth + 1);
+        for (int i = 0; in && i < op->nregion; i++)
+            changed |= visit(c, op->regions[i]);
     }
     return changed;
 }
@@ -380,5 +377,5 @@ pass_tma_store(Func *f, PassCx *cx)
 {
     Sends c = {.s = cx->s, .f = f, .shared = cx->target.shared_bytes};
     return cx->target.tma && !cx->target.no_tma_store && !cx->budget->no_tma_stores &&
-           visit(&c, f->body, 0);
+           visit(&c, f->body);
 }

@@ -27,6 +27,7 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/cost.h"
 #include "passes/pass.h"
@@ -296,13 +297,10 @@ end_of_rounds(Op *loop, int64_t round)
 static void
 visit_loop(Unroll *u, Op *loop)
 {
-    Const step;
+    int64_t step = loop_step(loop);
     int copies = copies_for(loop);
-    if (copies < 2 ||
-        pipeline_of(loop).stages == 1 || /* what peel left */
-        loop_is_pipelined(loop) ||
-        !value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / (2 * COPIES))
+    if (copies < 2 || pipeline_of(loop).stages == 1 || /* what peel left */
+        loop_is_pipelined(loop) || !step || step > INT32_MAX / (2 * COPIES))
         return;
     Body b = {.s = u->s, .region = loop->regions[0]};
     slice_init(&b.ahead, &u->s->tmp, b.region, NULL, NULL);
@@ -311,38 +309,27 @@ visit_loop(Unroll *u, Op *loop)
         map_init(&b.copy[k], &u->s->tmp);
     region_each(b.region, op) if (op != b.region->last)
         vec_push(&u->s->tmp, &b.ops, op);
-    if (region_has(b.region, OP_STORE) && !sees_apart(&b, step.i))
+    if (region_has(b.region, OP_STORE) && !sees_apart(&b, step))
         return;
-    Value *mid = end_of_rounds(loop, copies * step.i);
+    Value *mid = end_of_rounds(loop, copies * step);
     build_rest(u, loop, mid);
     op_set_operand(loop, 1, mid);
     Builder at = builder_before(loop);
-    op_set_operand(loop, 2, build_int(&at, op_operand(loop, 2)->type, copies * step.i));
+    op_set_operand(loop, 2, build_int(&at, op_operand(loop, 2)->type, copies * step));
     mark_ahead(&b);
-    copy_iterations(&b, copies, step.i);
+    copy_iterations(&b, copies, step);
     attr_set_int(&u->s->mod, &loop->attrs, ATTR_AT_ONCE, copies);
     u->changed = true;
-}
-
-static void
-visit(Unroll *u, Region *r, int depth)
-{
-    Vec(Op *) loops = {0};
-    region_each(r, op)
-    {
-        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
-            visit(u, op->regions[i], depth + 1);
-        if (op->kind == OP_FOR)
-            vec_push(&u->s->tmp, &loops, op);
-    }
-    for (int i = 0; i < loops.n; i++)
-        visit_loop(u, loops.at[i]);
 }
 
 bool
 pass_unroll(Func *f, PassCx *cx)
 {
     Unroll u = {.s = cx->s};
-    visit(&u, f->body, 0);
+    Vec(Op *) loops = {0};
+    region_each_deep(f->body, op) if (op->kind == OP_FOR)
+        vec_push(&cx->s->tmp, &loops, op);
+    for (int i = 0; i < loops.n; i++)
+        visit_loop(&u, loops.at[i]);
     return u.changed;
 }
