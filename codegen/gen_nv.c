@@ -622,17 +622,17 @@ string_attr(Gen *g, const char *key, const char *value)
 /* {ctas_per_sm} of the op that asks how many programs were to be launched; 0: none does.
    */
 static int
-ctas_per_sm_of(const Region *r, int depth)
+ctas_per_sm_of(const Func *f)
 {
-    int ctas = 0;
-    const Op *op = r->first;
-    for (; op && !ctas && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (op->kind == OP_NUM_PROGRAMS)
-            ctas = (int)attr_int(&op->attrs, ATTR_CTAS_PER_SM, 0);
-        for (int i = 0; i < op->nregion && !ctas; i++)
-            ctas = ctas_per_sm_of(op->regions[i], depth + 1);
+    region_each_deep(f->body, op)
+    {
+        int ctas = op->kind == OP_NUM_PROGRAMS
+                       ? (int)attr_int(&op->attrs, ATTR_CTAS_PER_SM, 0)
+                       : 0;
+        if (ctas)
+            return ctas;
     }
-    return ctas;
+    return 0;
 }
 
 /* Tensor maps are parameters behind the kernel's own, read where they are; behind them
@@ -700,15 +700,9 @@ bind_params(Gen *g, const Func *f)
 
 /* Is there a loop that pass unroll has let ask for several iterations at once? */
 static bool
-asks_at_once(const Region *r, int depth)
+asks_at_once(const Func *f)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (attr_has(&op->attrs, ATTR_AT_ONCE))
-            return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (asks_at_once(op->regions[i], depth + 1))
-                return true;
-    }
+    region_each_deep(f->body, op) if (attr_has(&op->attrs, ATTR_AT_ONCE)) return true;
     return false;
 }
 
@@ -729,8 +723,7 @@ least_programs(Gen *g, const Func *f)
     int alive = nv_alive(g, f);
     if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
         return 1;
-    if (asks_at_once(f->body, 0) && 32 * nv->warps < THREADS && alive <= FITS &&
-        !nv->multiplies)
+    if (asks_at_once(f) && 32 * nv->warps < THREADS && alive <= FITS && !nv->multiplies)
         return ALL_THREADS / (32 * nv->warps);
     bool fits = alive > FEW && alive <= FITS && !nv->multiplies;
     return fits && 32 * nv->warps == THREADS ? 2 : 0;
@@ -753,7 +746,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     nv.warps = warps;
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
-    meta->ctas_per_sm = ctas_per_sm_of(f->body, 0);
+    meta->ctas_per_sm = ctas_per_sm_of(f);
     meta->guarded_args = meta->nmap > 0;
     for (int i = 0; i < f->body->narg; i++)
         meta->guarded_args |= f->params[i].multiple > 1;

@@ -327,6 +327,13 @@ region_has(const Region *r, OpKind kind)
     return false;
 }
 
+bool
+region_has_trait(const Region *r, uint32_t traits)
+{
+    region_each_deep(r, op) if (op_is(op, traits)) return true;
+    return false;
+}
+
 Op *
 op_in_region(const Op *op, const Region *r)
 {

@@ -47,6 +47,8 @@ bool op_before(const Op *a, const Op *b);
 bool value_outside(const Value *v, const Region *r);
 /* Is there such an op in r itself? */
 bool region_has(const Region *r, OpKind kind);
+/* Is there an op with all these traits in r, or in a region inside of it? */
+bool region_has_trait(const Region *r, uint32_t traits);
 bool region_within(const Region *r, const Region *outer);
 
 /* What an op may do to memory, bodies of structured ops included: bit sets of 1 <<
