@@ -1,9 +1,9 @@
-/* The order of the choices. What costs least comes first: a second buffer saves a
-   barrier, a stage hides part of a load's time, a tile that threads read stalls them
-   alone, roles keep the dots going meanwhile, and results by TMA save addresses. A
-   loop whose loads are not pipelined at all waits for memory in each iteration. At the
-   very end threads hold whole operands of mma, which likely go to memory instead: slow,
-   but right. */
+/* The order of the choices: what costs least comes first. A second buffer saves a
+   barrier; a stage hides part of a load's latency; a tile that threads read stalls only
+   them; roles keep the dots going meanwhile; and results stored by TMA save address
+   registers. A loop without pipelined loads waits for memory in each iteration. At the
+   very end threads hold whole operands of mma in registers, which likely spill: slow, but
+   right. */
 #include "passes/budget.h"
 
 #include "ir/base/util.h"

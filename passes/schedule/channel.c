@@ -38,7 +38,7 @@ channel_wait(Builder *b, Value *bars, PipelineState at, int ahead)
     build_op(b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
 }
 
-/* The phase flips whenever the ring of stages begins anew. */
+/* The phase flips whenever the ring starts over at stage 0. */
 PipelineState
 channel_next(Builder *b, PipelineState at, int stages)
 {

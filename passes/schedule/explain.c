@@ -1,5 +1,5 @@
-/* The decisions are read off what the passes made: a kernel that comes as tile IR is
-   explained as well as one from the source. */
+/* The decisions are read from the IR that the passes have made, so a kernel that comes as
+   tile IR is explained as well as one from source. */
 #include "passes/schedule/explain.h"
 
 #include "ir/analysis/async_dot.h"
@@ -12,9 +12,9 @@
 typedef struct Seen {
     int copies, loads, stores, maps, dots, stages;
     int64_t ctas_per_sm;
-    const char *unit; /* of dots other than warpgroups' */
+    const char *unit; /* of dots that are not wgmma */
     const Op *roles;
-    Name why; /* no roles */
+    Name why; /* why there are no roles */
 } Seen;
 
 static bool
@@ -25,7 +25,7 @@ in_role(const Op *op)
     return op;
 }
 
-/* Is it a loop whose loads run ahead? In a role the producer issues them. */
+/* Is op a loop whose loads are issued ahead? In roles the producer issues them. */
 static bool
 is_pipelined(const Op *op)
 {
@@ -81,8 +81,8 @@ enum { LINES = 128 };
 
 typedef enum Told { TOLD_LOOP, TOLD_LOAD, TOLD_DOT } Told;
 
-/* What is told of lines of the source, in their order; each once, for prologues and roles
-   repeat them. */
+/* Lines of the source that something is said about, in order; each once, because
+   prologues and roles repeat ops. */
 typedef struct Lines {
     struct Line {
         int line;
@@ -109,7 +109,7 @@ tell(Lines *l, Told what, const Op *op)
     l->n++;
 }
 
-/* Pipelined loops, loads of loops, and dots. */
+/* Finds pipelined loops, loads of loops, and dots. */
 static void
 find_lines(Lines *l, const Func *f)
 {
@@ -201,7 +201,7 @@ print_unit(Buf *out, bool dot, const Op *op)
         buf_printf(out, ": %s", why);
 }
 
-/* What does them, and why it is not what is fastest. */
+/* Prints what does each, and why it is not what is fastest. */
 void
 schedule_print_lines(Buf *out, const Func *f)
 {

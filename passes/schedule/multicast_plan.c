@@ -1,4 +1,5 @@
-/* What pass multicast may do: values of neighbouring programs compared, loads, loops. */
+/* The plan of pass multicast: compares values of neighbouring programs, and finds the
+   loads and loops. */
 #include "passes/schedule/multicast.h"
 
 #include "ir/analysis/async_dot.h"
@@ -16,8 +17,8 @@ multicast_program(const Value *v)
            !attr_int(&v->op->attrs, ATTR_AXIS, 0);
 }
 
-/* From one of a program's tiles to the next are as many as there are programs, an even
-   number in clusters. */
+/* Is v the number of launched programs, by which a program's tiles are apart? It is even
+   in clusters. */
 static bool
 is_stride(const Value *v)
 {
@@ -47,7 +48,7 @@ region_of(const Value *v)
     return v->op ? v->op->parent : v->region;
 }
 
-/* Of a value of the home region or outside of it. */
+/* The kind of a value of the home region or from outside of it. */
 static Kind
 kind_of(Multicast *m, Value *v, int depth)
 {
@@ -83,7 +84,8 @@ multicast_kind(Multicast *m, Value *v)
     return kind_of(m, v, 0);
 }
 
-/* What v, used by a load, varies by. False: by what the other program cannot be asked. */
+/* Collects the varying values that v, which a load uses, depends on. False: v depends on
+   something that cannot be computed for the other program. */
 static bool
 add_leaves(Multicast *m, Shared *l, Value *v, int depth)
 {
@@ -119,7 +121,7 @@ add_leaves(Multicast *m, Shared *l, Value *v, int depth)
            add_leaves(m, l, op_operand(r->last, v->index - 1), depth + 1);
 }
 
-/* Bytes that one half of the tile has; 0: it cannot be halved. */
+/* Bytes of one half of the tile; 0: it cannot be halved. */
 static int64_t
 half_bytes(Session *s, const Op *load)
 {
@@ -130,7 +132,8 @@ half_bytes(Session *s, const Op *load)
     return type_numel(mem) * b.bytes / 2;
 }
 
-/* Maps of a launch, which another one for halves may join. */
+/* Accesses that may need a tensor map of the launch, each of which may need a second one
+   for halves. */
 static int
 maps_of(const Region *r)
 {
@@ -139,8 +142,8 @@ maps_of(const Region *r)
     return n;
 }
 
-/* Loops and loads of the producer's home. False: the two would not go in step, or there
-   is more than this pass knows. */
+/* Finds the loop and the loads of the producer's home. False: the two programs would not
+   run in step, or there is more than this pass can handle. */
 static bool
 find_loads(Multicast *m)
 {
@@ -162,7 +165,7 @@ find_loads(Multicast *m)
     return true;
 }
 
-/* Loops are as long for one program as for the other. */
+/* Do the loop and those inside have the same trip counts in both programs? */
 static bool
 even(Multicast *m, Op *loop)
 {
@@ -185,9 +188,10 @@ even(Multicast *m, Op *loop)
 
 /* ---- which tiles neighbours share
 
-   The values that a load varies by, computed for some neighbours of a grid as they might
-   be: with groups of rows, the usual order, it is one operand, with rows after each other
-   the other one. What is never shared costs nothing, then. */
+   Computes the values that a load depends on for some neighbours of a typical grid. If
+   programs go through groups of rows, the usual order, neighbours share one operand; if
+   they go row by row, the other one. So loads whose tiles are never shared stay as they
+   are. */
 
 enum { SAMPLES = 32, SIZE = 6144, PROGRAMS = 132, TILES = 1152 };
 
@@ -242,7 +246,7 @@ often_alike(const Shared *l)
     return 2 * alike > SAMPLES;
 }
 
-/* Do all dots read one left operand out of shared memory? */
+/* Do all dots read the same left operand from shared memory? */
 static bool
 share_left(const Region *r)
 {
@@ -259,9 +263,9 @@ share_left(const Region *r)
     return true;
 }
 
-/* One dot, or those beside each other of the same rows, with an operand of each program's
+/* One dot, or several with the same left operand, whose right operands are each program's
    own. Two dots with work between them wait for each other rather than for their
-   operands, and pay for what stands ready for clusters (loops/gemm_two, mlp_chain, H200,
+   operands, and only pay for being ready for clusters (loops/gemm_two, mlp_chain, H200,
    2026-11-23, tests/gpu/loops.py, two runs: 0.0516 ms without, 0.0638 with, no clusters
    launched). */
 static bool

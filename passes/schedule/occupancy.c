@@ -1,4 +1,4 @@
-/* Registers of dots, and programs of an SM; see occupancy.h. */
+/* Registers of dots, and programs per SM; see occupancy.h. */
 #include "passes/schedule/occupancy.h"
 
 #include "ir/analysis/async_dot.h"
@@ -10,7 +10,7 @@
 #include "passes/pass.h"
 #include "passes/schedule/double_buffer.h"
 
-/* Where the elements of v were left, in the same registers. */
+/* The value whose registers v shares; v itself if there is none. */
 static const Value *
 same_registers(const Value *v)
 {
@@ -35,8 +35,8 @@ mma_counted(const Op *dot, int operand)
     return false;
 }
 
-/* 32-bit registers of a left operand that threads read by steps, of which four are there
-   at once. */
+/* 32-bit registers of a left operand that threads read step by step, with four steps in
+   registers at once. */
 static int64_t
 step_registers(const Op *dot)
 {
@@ -46,8 +46,8 @@ step_registers(const Op *dot)
     return wgmma_by_steps(dot) ? wgmma_rows_at_once(dot) * row / WORD : 0;
 }
 
-/* Accumulators of a dot in parts, with the sum of them: two, or three where the next part
-   goes on while one is added. */
+/* Accumulators that a dot in parts needs, its sum included: two, or three where the next
+   part runs while one is added. */
 static int
 part_tiles(const Op *dot)
 {
@@ -68,7 +68,7 @@ words_of(const Type *t)
     return t->kind == TY_TILE ? (int)(type_numel(t) * type_bits(t) / 32) : 0;
 }
 
-/* Of one part after another the largest is there. */
+/* Parts follow one another, so only the largest counts. */
 static void
 add_dot(DotRegisters *n, DotRegisters *parts, const Op *dot)
 {

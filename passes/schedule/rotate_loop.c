@@ -1,6 +1,6 @@
-/* Two dots of which the second needs what is computed from the first, as in
-   attention: the first of the next iteration runs while the second is still under way,
-   and what lies between them runs beside the tensor cores instead of after them.
+/* Loop rotation for two dots of which the second needs what is computed from the first,
+   as in attention: the first dot of the next iteration is issued while the second is
+   still in flight, so the work between the two overlaps with the tensor cores.
 
        for %i (%m, %o) {                     s = a * k[0];  p, m = f(s);  x = o0 * g(m)
          s = a * k[i]                        for %i = 1 .. (p, x, ..) {
@@ -11,20 +11,21 @@
                                              }
                                              o = x + p * v[last]
 
-   The body falls into two stages: the second dot with what belongs to it (its place
-   in a ring, waiting for it and giving it back), and everything else. The loop runs the
-   first stage of an iteration and the second of the one before; what the second needs of
-   the first is carried. An iteration's operand p is narrowed last, when the dot that
-   reads the one before is done: then its registers can be the same.
+   The body is divided into two stages: the second dot with what belongs to it (waiting
+   for it, and waiting for and releasing its stage of a ring), and everything else. The
+   new loop runs the first stage of an iteration and the second stage of the one before;
+   values that the second needs from the first are carried. The operand p of an iteration
+   is narrowed last, when the dot that reads the previous p is done, so that both can use
+   the same registers.
 
-   Either may be several: a first that is an accumulator, each begun with the accumulator
-   of the one before and all waited for at once (heads of 96 columns, as 64 and 32), and
-   seconds that share the operand p, begun one after the other.
+   Either dot may be several: the first may be a chain of dots that add to one accumulator
+   and are waited for once (heads of 96 columns, as 64 and 32), the second may be several
+   dots that share the operand p and are issued one after the other.
 
-   It is done in the roles of specialize.c, where no barrier of the block stands between
-   the dots and each of the two is waited for and given back on its own. Many
-   warpgroups alternate (ping-pong) at beginning the two: then they do not all compute, or
-   all multiply, at the same time. */
+   This is done in the roles of specialize.c, where no barrier of the whole block stands
+   between the dots, and each of the two is waited for and released separately. If there
+   are many warpgroups, they alternate (ping-pong) in issuing the two dots, so that they
+   do not all compute, or all multiply, at the same time. */
 #include "passes/pass.h"
 
 #include "ir/analysis/async_dot.h"
@@ -42,30 +43,30 @@
 
 bool pass_rotate_loop(Func *f, PassCx *cx);
 
-/* Warps from which on the warpgroups alternate (ping-pong) at their dots. Two groups do
-   so by themselves (attention of 128 dimensions, 16384 on an H200: 651 TFLOP/s, 618 with
-   it); four do not (64 dimensions: 450, 485 with it). */
+/* Number of warps from which on the warpgroups alternate at their dots. Two warpgroups
+   get out of step by themselves (attention of 128 dimensions, 16384 on an H200: 651
+   TFLOP/s, 618 with ping-pong); four do not (64 dimensions: 450, 485 with it). */
 enum { PINGPONG_WARPS = 16, SECONDS = 4 };
 
 typedef struct Rotation {
     Session *s;
     Op *loop;
-    Op *d1, *e1, *w1; /* the first dot, the last of its accumulator, their wait */
+    Op *d1, *e1, *w1; /* the first dot, the last one of its chain, their wait */
     Op *d2[SECONDS], *w2[SECONDS];
-    int n2;             /* second dots and their waits */
+    int n2;             /* number of second dots */
     Map second;         /* ops of the second stage */
-    Map ends;           /* those of them that wait for dots, and what follows */
-    Map late;           /* ops of the first that come after the second dot */
-    Map in_second;      /* carried arguments that the second stage hands on */
-    bool pingpong;      /* the warpgroups of the role alternate at the dots (ping-pong) */
-    Vec(Value *) cross; /* what the second stage needs of the first */
+    Map ends;           /* those that wait for the dots, and what depends on them */
+    Map late;           /* ops of the first stage that run behind the second dots */
+    Map in_second;      /* carried values that the second stage computes */
+    bool pingpong;      /* warpgroups of the role alternate at the dots */
+    Vec(Value *) cross; /* what the second stage needs from the first */
 } Rotation;
 
 /* ---- the stages */
 
 typedef bool Visit(Rotation *k, const Value *v);
 
-/* Does any operand of op, or of ops inside of it, satisfy? */
+/* Does `visit` hold for an operand of op or of an op inside of it? */
 static bool
 any_operand(Rotation *k, const Op *op, Visit *visit)
 {
@@ -95,8 +96,8 @@ from_late(Rotation *k, const Value *v)
     return map_has(&k->in_second, v) || (v->op && map_has(&k->late, v->op));
 }
 
-/* Has every ring two stages? What is given back late holds one of them, while a producer
-   that loads another operand first needs the next. */
+/* Has every ring at least two stages? A stage that is released late is held while a
+   producer that loads another operand first already needs the next. */
 static bool
 rings_are_deep(const Op *loop)
 {
@@ -110,8 +111,9 @@ rings_are_deep(const Op *loop)
     return true;
 }
 
-/* Are there stages for all that would be held: what is given back between `wait` and
-   `next`, and what is waited for up to `last`? A loop or branch waits for any number. */
+/* Are there enough stages for all that would be held at once: stages released between
+   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for
+   any number. */
 static bool
 fits_rings(const Op *wait, const Op *next, const Op *last)
 {
@@ -131,8 +133,8 @@ fits_rings(const Op *wait, const Op *next, const Op *last)
     return held <= stages;
 }
 
-/* An accumulator is waited for once, where it is complete; what the waits in between
-   gave back is given back there. */
+/* Waits for an accumulator only once, where it is complete. Stages that were released
+   behind the waits in between are released there. */
 static void
 join_sums(Op *loop)
 {
@@ -191,7 +193,7 @@ is_rotated_dot(const Rotation *k, const Op *op)
     return is;
 }
 
-/* Is all that uses op in the second stage? */
+/* Are all users of op in the second stage? */
 static bool
 only_second(const Rotation *k, const Op *op)
 {
@@ -201,7 +203,8 @@ only_second(const Rotation *k, const Op *op)
     return op->nresult > 0;
 }
 
-/* The second dot, what follows from it, waiting for its operand and giving it back. */
+/* Finds the second stage: the second dots, what depends on them, and waiting for and
+   releasing the stages of their operands. */
 static bool
 find_second(Rotation *k)
 {
@@ -244,9 +247,9 @@ find_second(Rotation *k)
     return !map_has(&k->second, k->d1) && !map_has(&k->second, k->w1);
 }
 
-/* What the second dot's operand is narrowed from, an exponential say, is computed
-   last as well: with narrowing it and scaling the accumulator, work for other units,
-   between. */
+/* What the operand of the second dot is narrowed from, an exponential for instance, is
+   computed late as well: narrowing it and scaling the accumulator, which other units do,
+   then overlap with it. */
 static void
 seed_late(Rotation *k)
 {
@@ -258,7 +261,7 @@ seed_late(Rotation *k)
         map_set(&k->late, op, op);
 }
 
-/* Do the second dots and what is late alone use it? */
+/* Do only the second dots and late ops use op? */
 static bool
 only_late_or_second(const Rotation *k, const Op *op)
 {
@@ -273,7 +276,7 @@ only_late_or_second(const Rotation *k, const Op *op)
     return op->results[0].uses != NULL;
 }
 
-/* What waits for the second dot of the iteration before. */
+/* Finds ops of the first stage that depend on the second dot of the iteration before. */
 static bool
 find_late(Rotation *k)
 {
@@ -314,7 +317,7 @@ add_cross(Rotation *k, const Value *v)
     return false;
 }
 
-/* What an iteration computes itself. */
+/* Slice callback: what the iteration computes. */
 static bool
 enter_own(Slice *sl, const Value *v)
 {
@@ -322,7 +325,7 @@ enter_own(Slice *sl, const Value *v)
     return v->op;
 }
 
-/* Does the second dot's operand come from this iteration's first? */
+/* Does the operand of the second dot depend on the first dot of the same iteration? */
 static bool
 depends(const Rotation *k, const Op *second)
 {
@@ -362,8 +365,8 @@ set_pending(Rotation *k, Map *m, const Op *wait, int pending)
     attr_set_int(&k->s->mod, &v->op->attrs, ATTR_PENDING, pending);
 }
 
-/* Ops from `first` to before `end` that are (`late`) or are not late, of the first
-   stage. */
+/* Copies the ops of the first stage from `first` to before `end` that are, or are not,
+   `late`. */
 static void
 copy_first(Rotation *k, Builder *b, Op *first, const Op *end, bool late, Map *m)
 {
@@ -380,7 +383,7 @@ copy_second(Rotation *k, Builder *b, Op *first, const Op *end, Map *m)
             op_clone(b, op, m);
 }
 
-/* Those of the second stage that wait for its dots, or the others. */
+/* Copies the ops of the second stage that do, or do not, depend on waits for its dots. */
 static void
 copy_part(Rotation *k, Builder *b, Op *first, const Op *end, bool waits, Map *m)
 {

@@ -1,5 +1,6 @@
-/* Loops whose loads go through TMA, split into two roles: one warp issues the TMA loads,
-   the others multiply them.
+/* Warp specialization: a loop whose loads go by TMA is split into two roles. The
+   producer, one warp, issues the TMA loads; the consumers, the other warps, do everything
+   else.
 
        for %i = .. {                      warp_specialize {warps=[1,8]} {
          %a = desc_load %da, ..             for %i = .. (%s, %ph) {
@@ -17,18 +18,17 @@
                                           }
 
    Both roles are copies of the whole kernel. The producer keeps what its loads need:
-   their coordinates and the loops and conditions around them, however they come about.
-   The consumers, as many warps as the source asks for, keep everything else. So lists of
-   blocks, two loops after each other, and a loop in a loop are nothing special: each ring
-   has a stage and a phase, which both roles carry through the control flow that they have
-   in common.
+   their coordinates, and the loops and conditions around them. The consumers, as many
+   warps as the source requests, keep everything else. So lists of blocks, consecutive
+   loops and nested loops need no special treatment: each ring has a stage and a phase,
+   which both roles carry through the control flow that they share.
 
-   Where threads put a tile in order for a dot, that is a third role
+   Where threads have to rearrange a tile for a dot, a third role does it
    (specialize_copy.c), if its registers and its ring fit, too.
 
-   It is done where it can pay: for loops of dots by wgmma, all of whose planned
-   loads are TMA's, when the rings and the registers suffice. A loop that stays whole says
-   why in {roles}. */
+   It is done where it can pay off: for loops of wgmma dots whose planned loads all go by
+   TMA, when shared memory and registers suffice. A loop that is not split says why in
+   {roles}. */
 #include "passes/schedule/specialize.h"
 
 #include "ir/analysis/async_dot.h"
@@ -50,9 +50,9 @@ enum {
     MAX_REGS = 240
 };
 
-/* Dots of the loop, those that add to another's accumulator or read another's fragments
-   counted once. *computed: the left operand of one of them is computed, or loaded, into
-   registers in each iteration. */
+/* Number of dots of the loop; dots that add to another's accumulator or read another's
+   fragments are not counted again. *computed: the left operand of one of them is
+   computed, or loaded, into registers in each iteration. */
 static int
 count_dots(const Op *loop, bool *computed)
 {
@@ -69,10 +69,11 @@ count_dots(const Op *loop, bool *computed)
     return n;
 }
 
-/* A few dots, one with an operand out of registers: of two of them rotate_loop.c makes
-   more. More than a few leave no gap to fill (five, attention's backward of 64
+/* A few dots, one of them with its left operand in registers: between two of them there
+   is work that the other warpgroup's dots can overlap with, and rotate_loop.c can overlap
+   more. With more dots there is no gap to fill (five dots, attention backward of 64
    dimensions, 64x128, 8 warps, H200, tests/gpu/compare.py, 2026-11-22: 3.26 ms, 2.92
-   without). */
+   without roles). */
 static bool
 has_gaps(const Op *loop)
 {
@@ -82,8 +83,8 @@ has_gaps(const Op *loop)
     return n >= 2 && n <= FEW && computed && !pipeline_of(loop).pending;
 }
 
-/* A dot that is waited for at once, since its left operand is in registers that the
-   next iteration needs: one warpgroup fills them while the other's dot runs. */
+/* A single dot that is waited for at once, because its left operand is in registers that
+   the next iteration fills again: one warpgroup fills them while the other's dot runs. */
 static bool
 fills_operand(const Op *loop)
 {
@@ -91,8 +92,8 @@ fills_operand(const Op *loop)
     return count_dots(loop, &computed) == 1 && computed;
 }
 
-/* Accumulators in parts, which threads add: one warpgroup adds while the other
-   multiplies. One alone does both where it adds pieces. */
+/* Accumulators in parts that threads add up: one warpgroup adds while the other
+   multiplies. A warpgroup alone does both where it adds piece by piece. */
 static bool
 adds_parts(const Op *loop)
 {
@@ -105,8 +106,8 @@ adds_parts(const Op *loop)
     return false;
 }
 
-/* One tile after another: the producer asks for the next one's while this one's results
-   are stored. */
+/* Does the loop run once for each of several tiles? Then the producer loads the next tile
+   while the results of this one are stored. */
 static bool
 in_turn(const Op *loop)
 {
@@ -116,20 +117,20 @@ in_turn(const Op *loop)
     return false;
 }
 
-/* How many programs one SM would run at once without roles. */
+/* How many programs one SM would run without roles. */
 static int64_t
 programs_without(const Specialize *sp)
 {
     return occupancy(sp->f, sp->target, mma_registers(sp->f->body), sp->bytes);
 }
 
-/* An accumulator alone goes as fast without roles: nothing but the next copies stands
-   between its dots, and all warps together ask for those (matmul 4096, 128x256x64 on
-   an H200: 738 TFLOP/s, 725 with roles). Two dots with other work between them gain:
-   one warpgroup computes while the other's dots run (attention 4096 of 128: 597
-   TFLOP/s, 467 without). So they do when another program computes meanwhile, and the
-   producer's registers are theirs, then (attention with ALiBi, head dimension 64,
-   128x64, 8 warps, H200, tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
+/* A single accumulator is as fast without roles: nothing but the next copies stands
+   between its dots, and all warps together issue those (matmul 4096, 128x256x64 on an
+   H200: 738 TFLOP/s, 725 with roles). Two dots with other work in between gain: one
+   warpgroup computes while the other's dots run (attention 4096 of 128: 597 TFLOP/s, 467
+   without). But a second program on the SM fills the gaps, too, and needs no registers
+   for a producer (attention with ALiBi, head dimension 64, 128x64, 8 warps, H200,
+   tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
 static bool
 pays(Specialize *sp)
 {
@@ -151,7 +152,7 @@ pays(Specialize *sp)
     return false;
 }
 
-/* Registers that threads of both roles may have. */
+/* Divides the registers of the SM among the roles. */
 static void
 share_registers(Specialize *sp, int groups, int producer)
 {
@@ -163,7 +164,7 @@ share_registers(Specialize *sp, int groups, int producer)
     sp->regs[SP_CONSUMER] = each > MAX_REGS ? MAX_REGS : each;
 }
 
-/* Registers that the accumulators of one instruction take, at most. */
+/* Largest number of registers that the accumulator of one instruction takes. */
 static int
 largest_accumulator(const Region *r)
 {
@@ -179,8 +180,8 @@ largest_accumulator(const Region *r)
     return most;
 }
 
-/* All roles are one program to the assembler, which takes no instruction with more
-   registers than a thread is launched with. */
+/* Do the registers suffice? To ptxas all roles are one program, in which no instruction
+   may use more registers than a thread is launched with. */
 static bool
 fits(Specialize *sp)
 {
@@ -209,7 +210,7 @@ say_why(Session *s, const Func *f, const char *why)
         attr_set_str(&s->mod, &op->attrs, ATTR_ROLES, name_of(&s->names, why));
 }
 
-/* copies: with a role for tiles that threads put in order. */
+/* copies: also plan a role that rearranges tiles for dots. */
 static bool
 plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
 {
@@ -224,7 +225,7 @@ plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
     return specialize_plan(sp) && fits(sp);
 }
 
-/* The plan; false: this is no such target, or sp->why. */
+/* Makes the plan; false: the target has no wgmma, or sp->why. */
 static bool
 plan(Specialize *sp, Func *f, PassCx *cx)
 {

@@ -1,7 +1,7 @@
-/* The roles of pass specialize. Each is built by walking the kernel and copying what the
-   role needs; loops and conditions that hold loads of a ring carry its stage and phase
-   besides. A consumer's first round of a stage waits for phase 0; a producer's waits for
-   the phase before the first, which counts as complete. */
+/* Builds the roles of pass specialize. Each role is a copy of the part of the kernel that
+   it needs; loops and conditions that contain loads of a ring also carry its stage and
+   phase. A consumer waits for phase 0 in its first round through the stages, the producer
+   for the phase before that, which counts as complete. */
 #include "passes/schedule/channel.h"
 #include "passes/schedule/specialize.h"
 
@@ -15,16 +15,16 @@ typedef struct Role {
     Specialize *sp;
     int which;
     Map map;            /* values of the kernel -> values of the role */
-    PipelineState at[SP_RINGS]; /* of each ring's next stage */
-    const Op *stop;     /* the first that the source does not have */
+    PipelineState at[SP_RINGS]; /* next stage of each ring */
+    const Op *stop;     /* first op that is not part of the source kernel */
 } Role;
 
 static void copy_region(Role *r, Builder *b, const Region *from);
 
 /* ---- rings */
 
-/* Where tile k of a group lies in the stage: it may be of another layout than the ring's
-   first user's. */
+/* Tile k of the group in the stage; its layout may differ from that of the first group
+   that uses the ring. */
 static Value *
 slot_of(Builder *b, const Ring *ring, int k, const Group *g, Value *stage)
 {
@@ -48,7 +48,7 @@ stage_before(Builder *b, const Ring *ring, Value *stage)
     return build_select(b, first, build_int(b, i32, ring->stages - 1), less);
 }
 
-/* Producer: all loads of the group, where the last of them stands. */
+/* Producer: issues all loads of the group, where the last of them stands. */
 static void
 issue_loads(Role *r, Builder *b, const Group *g)
 {
@@ -63,7 +63,8 @@ issue_loads(Role *r, Builder *b, const Group *g)
     *at = channel_next(b, *at, ring->stages);
 }
 
-/* Copier: the tile to the next stage of the group's ring, for those who wait for it. */
+/* Copier: stores the tile to the next stage of the group's ring and releases the stage it
+   came from. */
 static void
 hand_on(Role *r, Builder *b, const Group *g)
 {
@@ -81,7 +82,7 @@ hand_on(Role *r, Builder *b, const Group *g)
     r->at[from] = channel_next(b, r->at[from], r->sp->ring[from].stages);
 }
 
-/* The copier's own ops: a view, or the load in the layout of its warps. */
+/* Copier: copies a view, or a load in the layout of the copier's warps. */
 static void
 copy_move(Role *r, Builder *b, Op *op)
 {
@@ -117,7 +118,8 @@ add_places(const Role *r, const Op *op, Value **to, int n)
     return n;
 }
 
-/* The places that begin at `from`: results of op, or arguments of its region. */
+/* Sets the stage and phase of the rings in op from `from` on: results of op, or arguments
+   of its region. */
 static void
 set_places(Role *r, const Op *op, Value *const *from)
 {
@@ -137,7 +139,8 @@ result_list(Role *r, Op *op)
     return v;
 }
 
-/* The end of a region copied to b: what is wanted of the yield, and the places. */
+/* Ends a region that has been copied to b: yields the values that are wanted, and the
+   stages and phases. */
 static void
 copy_yield(Role *r, Builder *b, const Op *op, const Op *yield, Value *const *carrier)
 {
@@ -149,8 +152,8 @@ copy_yield(Role *r, Builder *b, const Op *op, const Op *yield, Value *const *car
     build_yield(b, out, add_places(r, op, out, n));
 }
 
-/* A group whose stage is given back one iteration later: at the end of the body that of
-   the iteration before. */
+/* Releases the stage of the previous iteration at the end of the body, for groups whose
+   release is deferred by one iteration. */
 static void
 release_deferred(Role *r, Builder *b, const Op *old, Op *loop)
 {
@@ -168,7 +171,7 @@ release_deferred(Role *r, Builder *b, const Op *old, Op *loop)
     }
 }
 
-/* And after the loop, when the ring goes on, that of the last iteration. */
+/* Behind the loop, if the ring goes on: releases the stage of the last iteration. */
 static void
 release_last(Role *r, Builder *b, const Op *old, Op *loop)
 {
@@ -183,7 +186,8 @@ release_last(Role *r, Builder *b, const Op *old, Op *loop)
     }
 }
 
-/* The loop as the consumers have it, who issue nothing ahead: with its deepest ring. */
+/* The pipeline of the consumers' loop, which issues no loads itself: the stages of its
+   deepest ring. */
 static Pipeline
 pipeline_in_roles(const Specialize *sp, const Op *loop)
 {
@@ -388,7 +392,7 @@ build_role(Specialize *sp, Op *split, int which, const Op *stop)
     build_yield(&b, NULL, 0);
 }
 
-/* What the regions of `split` take from outside becomes its captures. */
+/* Turns values that a role takes from outside into captures of `split`. */
 static void
 capture(Op *split, int role, Map *seen)
 {

@@ -1,6 +1,6 @@
 /* The plan of pass specialize: which loads share the stages of a ring, where the
-   consumers wait for a stage and where they give it back, and what the producer needs to
-   run on its own. Nothing is changed here. */
+   consumers wait for a stage and release it, and what the producer has to compute.
+   Nothing is changed here. */
 #include "passes/schedule/double_buffer.h"
 #include "passes/schedule/specialize.h"
 
@@ -69,7 +69,7 @@ take(Op **first, Op *op, bool earlier)
         *first = op;
 }
 
-/* Readers of buffer v, through views. */
+/* Extends g->first and g->last to the readers of buffer v, also through views. */
 static bool
 see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
 {
@@ -85,7 +85,7 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
             done = op;
         } else if (op_is_async_dot(op)) {
             *by_dots = true;
-            done = dot_wait(op); /* behind it the operands have been read */
+            done = dot_wait(op); /* behind the wait the operands have been read */
         } else if (op->kind != OP_LOCAL_LOAD) {
             return refuse(sp, "a loaded tile is used in an unknown way");
         }
@@ -140,7 +140,7 @@ specialize_buffer(const Op *load)
 
 /* ---- rings */
 
-/* Do its addresses depend on more than the place of its first byte
+/* Does the swizzle make addresses depend on where the buffer is placed
    (passes/finish/alloc_shared.c)? */
 static bool
 is_swizzled(const Type *mem)
@@ -152,7 +152,7 @@ is_swizzled(const Type *mem)
     return false;
 }
 
-/* May tiles of either kind share the stages of one ring, one after the other? */
+/* May tiles of both types use the stages of one ring one after the other? */
 static bool
 swaps(const Type *a, const Type *b)
 {
@@ -162,8 +162,8 @@ swaps(const Type *a, const Type *b)
                       bytes % WHOLE == 0 && is_swizzled(a) == is_swizzled(b));
 }
 
-/* Does b's loop stand where a's stage is held, or loaded and not yet read? Stages are
-   given back in the order in which they were filled. */
+/* Does b's loop run while a stage of a is held, or loaded and not yet read? Stages are
+   released in the order in which they were filled. */
 static bool
 holds_over(const Group *a, const Group *b)
 {
@@ -171,9 +171,10 @@ holds_over(const Group *a, const Group *b)
     return at && (!a->last || (!op_before(at, a->load[0]) && !op_before(a->last, at)));
 }
 
-/* Loops one after another share a ring when their tiles are as large, of whatever layout;
-   of a loop and one inside of it when the one has given back what it took. One role reads
-   all of a ring: each counts the stages that it has read itself. */
+/* Consecutive loops share a ring if their tiles have the same size, whatever their
+   layout; a loop and one inside of it only if the one has released its stages by then.
+   All readers of a ring are in one role, because each role counts the stages it has
+   read. */
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 {
@@ -226,7 +227,8 @@ find_ring(Specialize *sp, Group *g)
     return true;
 }
 
-/* Loads that are first read by one op and last by one op arrive together. */
+/* Groups the planned loads of the loop: loads with the same first and last readers arrive
+   together. */
 static bool
 group_loads(Specialize *sp, Op *loop)
 {
@@ -273,8 +275,8 @@ see_loops(Specialize *sp)
     return true;
 }
 
-/* Buffers beside the rings that op makes, all at once: two of those that threads fill for
-   dots which stay in flight (passes/schedule/double_buffer.c). */
+/* Bytes of buffers beside the rings that op makes, all live at once; doubled for buffers
+   that threads fill for dots that stay in flight (passes/schedule/double_buffer.c). */
 static int64_t
 other_buffers(const Specialize *sp, const Op *op)
 {
@@ -304,8 +306,8 @@ used_behind(Op *op, const Op *last)
     return false;
 }
 
-/* Those of the kernel. What is made behind the last loop of a ring, to store results by
-   TMA, takes the place of what only the loops have read. */
+/* The same for the kernel. Buffers behind the last loop of a ring, such as those of
+   results stored by TMA, reuse the memory of buffers that only the loops use. */
 static int64_t
 beside_rings(const Specialize *sp)
 {
@@ -323,8 +325,8 @@ beside_rings(const Specialize *sp)
     return max_i64(before, behind);
 }
 
-/* Does an op whose result is used exchange elements between threads, and not by shuffles
-   in roles? */
+/* Does an op exchange elements between threads through scratch memory, for which roles
+   cannot use shuffles? */
 static bool
 needs_scratch(const Specialize *sp)
 {
@@ -337,8 +339,8 @@ needs_scratch(const Specialize *sp)
     return false;
 }
 
-/* Of two rings, which one loses a stage: that of more stages, else the smaller one, whose
-   tiles come sooner. */
+/* Which of two rings loses a stage: the one with more stages, else the smaller one, whose
+   tiles arrive sooner. */
 static Ring *
 shorter(Ring *a, Ring *b)
 {
@@ -347,8 +349,8 @@ shorter(Ring *a, Ring *b)
     return b->bytes < a->bytes ? b : a;
 }
 
-/* Fewer stages where memory is short; then one buffer of what threads fill, and its
-   dots are waited for. */
+/* Reduces stages until shared memory suffices; then gives up double buffers, whose dots
+   are then waited for. */
 static bool
 limit_stages(Specialize *sp)
 {
@@ -379,7 +381,7 @@ limit_stages(Specialize *sp)
 
 /* ---- what the producer needs */
 
-/* Where its loads stand, and what their places are computed from. */
+/* Slice callback: what the producer may compute for the coordinates of its loads. */
 static bool
 enter_producer(Slice *sl, const Value *v)
 {
@@ -409,7 +411,8 @@ slice_load(Specialize *sp, Op *load)
 
 /* ---- what forbids it */
 
-/* Does the producer read what is written: by loads of the rings, or for their places? */
+/* Does the producer read memory that is written, by the loads of the rings or for their
+   coordinates? */
 static bool
 reads_written(const Specialize *sp, const Writes *w)
 {
@@ -424,7 +427,7 @@ reads_written(const Specialize *sp, const Writes *w)
     return false;
 }
 
-/* Does it write what the producer reads, or tell that another program did? */
+/* Does op write memory that the producer reads, or wait for another program that does? */
 static bool
 writes_read(const Specialize *sp, const Op *op)
 {
@@ -433,9 +436,9 @@ writes_read(const Specialize *sp, const Op *op)
     return w.all || (w.n && reads_written(sp, &w));
 }
 
-/* Does anything write memory before the last loop of the rings has ended? Then a producer
-   that is pipelined could read what is not written yet. In a loop around the rings it is
-   enough that other memory is written. */
+/* Is memory written before the last loop with a ring has ended? The producer runs ahead
+   and could read it too early. Inside of a loop with rings, writes to other memory are
+   harmless. */
 static bool
 writes_before(const Specialize *sp)
 {
@@ -452,7 +455,7 @@ writes_before(const Specialize *sp)
     return false;
 }
 
-/* Iterations of all loops together, if known. */
+/* Do all loops together have few iterations, all of them known? */
 static bool
 few_iterations(const Specialize *sp)
 {
@@ -472,7 +475,7 @@ few_iterations(const Specialize *sp)
     return sum < FEW;
 }
 
-/* Do dots read a tile that is loaded, or what threads compute of one? */
+/* Do dots read a loaded tile, or what threads compute from one? */
 static bool
 feeds_dots(const Specialize *sp)
 {

@@ -1,6 +1,7 @@
-/* Loads that the plan marked are issued ahead of their loop, into shared memory,
-   asynchronously. What is issued ahead, by how many iterations and into how many stages,
-   is written on the loop and its loads (form scheduled); stage_plan.c decides it.
+/* Software pipelining, the expansion: planned loads become asynchronous copies to shared
+   memory that are issued iterations ahead. Which loads, how many iterations ahead and
+   into how many stages is written on the loop and its loads (form scheduled);
+   stage_plan.c decides it.
 
        for %i = 0, %n, 32 (%p = %p0) {
          %a = load %p {stage=0}
@@ -21,15 +22,14 @@
          yield %p', %ahead', %read + 1 mod 3, %write + 1 mod 3
        }
 
-   What the addresses need is computed a second time, ahead; a value that the loop then
-   no longer needs itself is dropped by dce. Copies of iterations that do not exist are
-   masked off. The copies stand before the reads: they fill the stage that the iteration
-   before has read, so one barrier, after the wait, serves both.
+   What the addresses need is computed a second time, for the later iteration; values that
+   the loop itself no longer needs are dropped by dce. Copies of iterations that do not
+   exist are masked off. The copies stand in front of the reads: they fill the stage that
+   the iteration before has read, so a single barrier behind the wait serves both.
 
-   Loads through descriptors become copies by TMA. These report to an mbarrier of their
-   stage, which the iteration that reads them waits for; its phase flips whenever the ring
-   of stages begins anew. Loads that meet in one op, as the operands of a dot do, have
-   one barrier:
+   Loads through descriptors become copies by TMA. These complete on an mbarrier of their
+   stage, for which the iteration that reads them waits; its phase flips whenever the ring
+   starts over. Loads that meet in one op, as the operands of a dot do, share a barrier:
 
          %f = bar_index %full, %read
          bar_wait %f, %phase
@@ -56,7 +56,7 @@ bool pass_stage_expand(Func *f, PassCx *cx);
 
 enum { MEET_DEPTH = 4 };
 
-/* Loads by TMA that meet in one op. */
+/* TMA loads that are first used by the same op and share an mbarrier. */
 typedef struct Group {
     Op *reader; /* the first of their elements */
     const Op *meet; /* NULL: vectors' */
@@ -101,7 +101,8 @@ staged_buffer(Session *s, const Op *load)
 
 /* ---- one iteration ahead */
 
-/* A load whose value addresses others: done at once, masked like the copies. */
+/* A load whose value is part of the addresses of planned loads: loaded at once, under the
+   mask of the copies. */
 static void
 issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
 {
@@ -140,8 +141,8 @@ issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     attr_set_flag(&e->s->mod, &copy->attrs, ATTR_WAITED);
 }
 
-/* Starts the copies of the iteration that e->iv and e->state stand at, into `stage`; then
-   both stand at the next. */
+/* Issues the copies of the iteration that e->iv and e->state stand for into `stage`, and
+   advances both to the next iteration. */
 static void
 issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
 {
@@ -202,7 +203,7 @@ wait_for(Expand *e, Builder *b, int pending)
     build_op(b, OP_ASYNC_WAIT, NULL, 0, &attrs, NULL, 1);
 }
 
-/* In front of the first that reads what the group's copies bring. */
+/* Waits in front of the first op that reads what the copies of the group bring. */
 static void
 wait_group(Expand *e, const Group *g, PipelineState at)
 {
@@ -211,8 +212,8 @@ wait_group(Expand *e, const Group *g, PipelineState at)
     channel_wait(&b, g->full, at, 0);
 }
 
-/* The first op of the body that reads v, or the buffer of type `mem` that v is put into;
-   `first` when that comes before. */
+/* The first op of the body that reads v, or that reads a buffer of type `mem` into which
+   v is stored; `first` if that comes earlier. */
 static Op *
 first_reader(const Region *body, Value *v, const Type *mem, Op *first)
 {
@@ -255,9 +256,11 @@ read_stage(Expand *e, int k, Value *stage)
     op_erase(load);
 }
 
-/* The thread that asks for copies holds up its warps: dots come first, up to the last
-   that reads what threads left for it in this iteration. They meet in front of that, so
-   the copies need no barrier of their own. */
+/* Where copies are issued, if they wait for dots to be issued first; NULL: at the start
+   of the iteration. The thread that issues copies holds up its warp, so the dots go
+   first, up to the last one that reads what threads stored for it in this iteration. The
+   threads meet in front of that dot anyway, so the copies need no barrier of their
+   own. */
 static Op *
 product_before_copies(const Region *body)
 {
@@ -364,8 +367,9 @@ make_barriers(Expand *e, Builder *b)
     build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
 }
 
-/* Where the elements that `reader` reads meet others: a wait in between would keep all of
-   the first operand in registers before the second may be looked at. */
+/* The op in which the elements that `reader` reads meet those of other loads. Waiting for
+   each separately would keep all of the first operand in registers until the second may
+   be read. */
 static const Op *
 meeting(const Op *reader)
 {

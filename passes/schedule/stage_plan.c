@@ -1,17 +1,18 @@
-/* Which loads of a loop are issued ahead of it, and by how much.
+/* Software pipelining, the plan: which loads of a loop are issued ahead of their use, and
+   by how many iterations.
 
-   A loop that feeds dots from memory waits for memory in every iteration unless the
-   loads of later iterations are under way. The plan marks the loads that can be made so:
-   {stage=0} on the load, {stages=n, ahead=k} on the loop: the load of iteration i is
-   issued k iterations before its use, into one of n buffers. Nothing is moved here;
-   stage_expand does that.
+   A loop that feeds dots from memory waits for memory in every iteration unless the loads
+   of later iterations are in flight. The plan marks the loads that can be: {stage=0} on
+   the load, {stages=n, prefetch=k} on the loop. The load of iteration i is then issued k
+   iterations before its use, into one of n buffers. Nothing is moved here; stage-expand
+   does that.
 
-   A load qualifies when its addresses depend on nothing that the loop computes at length:
-   the iteration, carried addresses, other loads (a list of blocks), pure arithmetic. A
-   loop that writes memory keeps its loads in place, those of addresses too, unless it
-   writes through another parameter of the kernel: as everywhere in sdc, two parameters
-   are two pieces of memory when both are used in one loop. A loop that waits for other
-   programs (op_acquires) keeps all of them. */
+   A load qualifies when its addresses depend on nothing that takes the loop long to
+   compute: the loop counter, carried addresses, other loads (a list of blocks) and pure
+   arithmetic. A loop that writes memory keeps its loads in place, also those that
+   addresses depend on, unless it writes through another parameter of the kernel: as
+   everywhere in sdc, two parameters are assumed to point to different memory when a loop
+   uses both. A loop that waits for other programs (op_acquires) keeps all of them. */
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
@@ -51,7 +52,7 @@ is_hazard(const Plan *p, const Op *load)
     return p->writes.ordered || writes_reach(&p->writes, op_operand(load, 0));
 }
 
-/* Is it what stage_read.c puts between a load and those that use it? */
+/* Does op belong to the path through a buffer that stage_read.c makes? */
 static bool
 through_buffer(const Op *op)
 {
@@ -61,7 +62,7 @@ through_buffer(const Op *op)
            alloc->parent == op->parent;
 }
 
-/* The region that conditions around r are in. */
+/* The innermost region around r that is not an arm of a condition. */
 static const Region *
 around_conditions(const Region *r)
 {
@@ -70,8 +71,9 @@ around_conditions(const Region *r)
     return r;
 }
 
-/* May a later iteration's v be computed in this one? Of conditions both arms are copied;
-   what they load stays, because no mask says there that the iteration exists. */
+/* Slice callback: may v of a later iteration be computed in this one? Both arms of a
+   condition are copied, but loads in them stay, because no mask there says that the
+   iteration exists. */
 static bool
 enter_ahead(Slice *sl, const Value *v)
 {
@@ -88,7 +90,7 @@ enter_ahead(Slice *sl, const Value *v)
     return true;
 }
 
-/* Can the load's operands be computed from what the loop starts with? */
+/* Can the operands of the load be computed iterations ahead? */
 static bool
 runs_ahead(Plan *p, const Op *load)
 {
@@ -100,7 +102,7 @@ runs_ahead(Plan *p, const Op *load)
     return can;
 }
 
-/* Is it a buffer for dots that the load fills itself? */
+/* Does the load fill a buffer for dots directly? */
 static bool
 goes_to_buffer(const Op *load)
 {
@@ -141,7 +143,7 @@ say_why(Session *s, Op *load, const char *why)
     attr_set_str(&s->mod, &load->attrs, ATTR_WHY, name_of(&s->names, why));
 }
 
-/* Can the load be pipelined? Leaves on it why not, or why TMA will not do it. */
+/* Can the load be pipelined? Notes on the load why not, or why TMA cannot do it. */
 static bool
 plan_load(Plan *p, Op *load)
 {
@@ -160,8 +162,8 @@ enter_unplanned(Slice *sl, const Value *v)
     return !v->op || !op_is_planned(v->op);
 }
 
-/* What an iteration reads itself: all but what addresses of planned loads alone need,
-   which are computed ahead. */
+/* What an iteration computes in place: everything but what only the addresses of planned
+   loads need, which is computed ahead. */
 static Slice
 read_in_place(Session *s, const Op *loop)
 {
@@ -180,10 +182,10 @@ read_in_place(Session *s, const Op *loop)
     return sl;
 }
 
-/* Is the dot an accumulation over the whole loop: its sum goes into the next iteration,
-   and nothing but arms of conditions reads it? Then it need not be waited for in this one
-   but there. Not with an operand out of
-   registers: the next iteration writes those, as a copy of what stays, too. Nor in
+/* Is the dot an accumulation over the whole loop: its accumulator goes into the next
+   iteration, and only arms of conditions read it? Then the wait can move to the next
+   iteration. Not with a left operand in registers, because the next iteration overwrites
+   those, even with a copy of a loop-invariant value; nor where the dot is split into
    pieces, the last of which is waited for anyway. */
 static bool
 is_chain(const Op *dot)
@@ -192,7 +194,8 @@ is_chain(const Op *dot)
            dot_reads_shared(dot, DOT_LEFT) && dot_carried(dot) >= 0;
 }
 
-/* Dots in flight over the end of an iteration; 0 when some must be waited for. */
+/* Number of dots that can stay in flight over the end of an iteration; 0 when one of them
+   must be waited for. */
 static int
 count_chains(const Op *loop)
 {
@@ -205,7 +208,7 @@ count_chains(const Op *loop)
     return n == dots_within(loop->regions[0]) ? n : 0;
 }
 
-/* Programs of an SM if the loop's loads have so many buffers. */
+/* How many programs fit on an SM if the loop has this many stages. */
 static int64_t
 programs(const Plan *p, int stages)
 {
@@ -214,11 +217,11 @@ programs(const Plan *p, int stages)
                      loop_bytes(loop, stages));
 }
 
-/* A dot in flight still reads the stage of the iteration before. Copies are asked
-   for behind the dot that read theirs (pass stage-expand), and nothing is lost; but
-   with one buffer more they begin earlier. Not where an SM would run one
-   program instead of two, of which one hides the waits of the other; unless the one is
-   to be persistent. */
+/* Sets the depth of the pipeline. A dot in flight still reads the stage of the iteration
+   before. Copies are issued behind the dot that read their stage (pass stage-expand), so
+   nothing is lost; but with one more buffer they can be issued earlier. That is not worth
+   it where an SM would then run one program instead of two, one of which hides the waits
+   of the other, unless that one program is to be persistent. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {

@@ -1,5 +1,5 @@
-/* Loops without dots that wait for memory: several iterations become one, and what those
-   load is asked for at once.
+/* Unrolls loops without dots that wait for memory, so that the loads of several
+   iterations are in flight at once.
 
        for %i = %lo, %hi, 1 (%s = %z) {      %t = for %i = %lo, %mid, 4 (%s = %z) {
          %x = load %p + %i                     %x0 = load ..
@@ -9,16 +9,16 @@
                                              }
                                              %u = for %i = %mid, %hi, 1 (%s = %t) { .. }
 
-   In a loop that stores where it loads, in one array, addresses of later iterations are
-   those of the first and a constant: ptxas sees that what one iteration stores is not
-   what the next one loads, and loads first. With two arrays it does not, every iteration
-   waits for its loads, and the loop stays as short as it is.
+   A loop that loads from and stores to the same array is unrolled if the addresses of the
+   copies are those of the first iteration plus a constant: ptxas then sees that what one
+   iteration stores is not what the next one loads, and loads first. With two arrays it
+   cannot know that, every iteration would wait for its loads, and the loop is left alone.
 
-   The order of the iterations stays, and so do the bits of sums. Loads move in front of
-   what other work the iterations do where nothing in the loop writes; where something
-   does, whole iterations follow one another. What each thread reduces by itself (pass
-   defer-reduction leaves such sums) is work like any other. Threads that hold much load
-   much at once already, and are left alone. */
+   The order of iterations stays the same, and so do the bits of sums. Where nothing in
+   the loop writes memory, the loads move in front of the other work; where something
+   does, whole iterations follow one another. Reductions within a thread (which pass
+   defer-reduction leaves) count as ordinary work. Loops whose threads already load much
+   at once are left alone. */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/slice.h"
 #include "ir/base/util.h"
@@ -66,8 +66,8 @@ thread_elements(const Type *t)
     return type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;
 }
 
-/* Is it a reduction of what each thread has by itself, that knows nothing else of the
-   loop? */
+/* Does op reduce only elements that each thread holds itself, with a region that uses no
+   other value of the loop? */
 static bool
 stays_in_thread(const Op *op, const Region *loop)
 {
@@ -93,7 +93,7 @@ stays_in_thread(const Op *op, const Region *loop)
     return true;
 }
 
-/* How many iterations may become one; 1: it is no loop for that. */
+/* How many iterations may be unrolled into one; 1: the loop does not qualify. */
 static int
 copies_for(const Op *loop)
 {
@@ -120,7 +120,7 @@ copies_for(const Op *loop)
     return loaded ? copies : 1;
 }
 
-/* Marks what a load of one iteration depends on, through what the loop carries. */
+/* Marks what loads depend on, also through values that the loop carries. */
 static void
 mark_ahead(Body *b)
 {
@@ -131,7 +131,7 @@ mark_ahead(Body *b)
             slice_add(&b->ahead, &b->ops.at[i]->results[0]);
 }
 
-/* v, as the k-th iteration has it. */
+/* The copy of v in the k-th iteration. */
 static Value *
 version(Body *b, Value *v, int k)
 {
@@ -142,7 +142,7 @@ version(Body *b, Value *v, int k)
     return k > 0 && map_has(&b->copy[k], v) ? map_get(&b->copy[k], v) : v;
 }
 
-/* Is every factor but the loop's number made outside of it? */
+/* Is every factor except the loop counter computed outside of the loop? */
 static bool
 is_even(const Poly *p, const Region *body)
 {
@@ -153,8 +153,8 @@ is_even(const Poly *p, const Region *body)
     return true;
 }
 
-/* What the address of an access of memory grows by from one number of the loop to the
-   next, where that is a constant and nothing else changes it; the pointer then. */
+/* Notes by how much the address of an access grows from one iteration to the next, if
+   that is a constant and nothing else changes it. Returns its base pointer, else NULL. */
 static const Value *
 see_growth(Body *b, const Op *op, int64_t step)
 {
@@ -184,7 +184,7 @@ see_growth(Body *b, const Op *op, int64_t step)
     return at.ptr;
 }
 
-/* Are all accesses of a loop that stores to one array, and move evenly? */
+/* Do all accesses of the loop go to one array, and grow by constants? */
 static bool
 sees_apart(Body *b, int64_t step)
 {
@@ -260,7 +260,8 @@ copy_iterations(Body *b, int copies, int64_t step)
         op_set_operand(r->last, i, last.at[i]);
 }
 
-/* The iterations that are left, behind the loop; they have its results now. */
+/* Builds the loop over the remaining iterations; it takes over the uses of the
+   results. */
 static void
 build_rest(Unroll *u, Op *loop, Value *from)
 {
@@ -280,7 +281,7 @@ build_rest(Unroll *u, Op *loop, Value *from)
         op_set_operand(rest, 3 + i, &loop->results[i]);
 }
 
-/* Where the first loop ends: lo and as many whole rounds as fit. */
+/* The end of the unrolled loop: lo plus as many whole rounds as fit. */
 static Value *
 end_of_rounds(Op *loop, int64_t round)
 {
