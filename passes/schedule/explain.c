@@ -163,8 +163,8 @@ schedule_print(Buf *out, const Func *f)
                    : s.loads           ? "TMA"
                                        : "cp.async");
     if (s.roles && attr_has(&s.roles->attrs, ATTR_CLUSTER))
-        buf_str(out, "  tiles that neighbouring programs share come once for both: in "
-                     "clusters of 2 where rows begin off the cache's lines\n");
+        buf_str(out, "  tiles that neighbouring programs share are loaded once for both, "
+                     "in clusters of 2, where rows do not begin on cache lines\n");
     if (s.stores)
         buf_str(out, "  results are stored by TMA\n");
     if (s.maps)

@@ -191,7 +191,7 @@ fits(Specialize *sp)
     int launched = sp->target->registers / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
     if (accumulator + OPERANDS > launched)
         return specialize_refuse(
-            sp, "accumulators of %d registers and a launch with %d do not go together",
+            sp, "an accumulator of %d registers is too large for a launch with %d",
             accumulator, launched);
     share_registers(sp, groups, PRODUCER_REGS);
     if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[SP_CONSUMER])
@@ -221,7 +221,7 @@ plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
     /* one warpgroup alone leaves the tensor cores idle while it does anything else */
     sp->blocks = f->num_warps == 4 ? 2 : 1;
     if (cx->budget->no_roles)
-        return specialize_refuse(sp, "with them it does not fit shared memory");
+        return specialize_refuse(sp, "it does not fit shared memory with them");
     return specialize_plan(sp) && fits(sp);
 }
 

@@ -240,7 +240,7 @@ group_loads(Specialize *sp, Op *loop)
         if (!op_is_planned(op))
             continue;
         if (op->kind != OP_DESC_LOAD)
-            return refuse(sp, "not all loads are TMA's");
+            return refuse(sp, "not all loads go by TMA");
         const Op *own = tma_kernel_map(op_operand(op, 0));
         if (own && own->parent != sp->f->body)
             return refuse(sp, "the kernel writes their tensor maps in a loop");

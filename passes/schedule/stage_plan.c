@@ -128,9 +128,9 @@ why_not(Plan *p, Op *load, const char *no_tma)
     if (is_hazard(p, load))
         return "the loop may write that memory, or waits for other programs";
     if (load->noperand > 2 && !value_is_zero(op_operand(load, 2)))
-        return "what the mask leaves out is not 0";
+        return "masked-off elements are not 0";
     if (!runs_ahead(p, load))
-        return "its addresses need what the loop computes";
+        return "its addresses depend on what the loop computes";
     if (!no_tma || operand_copies(load))
         return NULL;
     return arena_printf(&p->s->tmp, "%s, and its pieces are too small for cp.async",

@@ -101,17 +101,17 @@ tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **wh
     Origin from = origin_of(op_operand(load, 0));
     TmaTile *tile = NULL;
     if (copies_little(loop))
-        *why = "an iteration copies less than 12 KB, which threads ask for sooner";
+        *why = "an iteration copies less than 12 KB, which is faster without TMA";
     else if (!mem)
-        *why = "dots want the tile in two orders";
+        *why = "dots need the tile in two different orders";
     else if (!from.param)
-        *why = "its address comes from no argument of the launch";
+        *why = "its address does not come from an argument of the launch";
     else if (origin_written_before(load, from))
         *why = "the kernel itself may have written that memory";
     else
         *why = (tile = tma_tile(f, loop, loop, op_operand(load, 0), mask, mem))->why;
     if (tile && tile->why && from.loads && !tile->where)
-        *why = "its address comes from no argument of the launch";
+        *why = "its address does not come from an argument of the launch";
     return *why ? NULL : tile;
 }
 
@@ -134,7 +134,7 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
         return false;
     if (!(in[0] = tma_tile_desc(tile, load->loc))) {
         attr_set_str(&s->mod, &load->attrs, ATTR_WHY,
-                     name_of(&s->names, "the launch carries no more tensor maps"));
+                     name_of(&s->names, "the launch has no room for another tensor map"));
         if (!operand_copies(load)) /* planned for TMA alone */
             attr_drop(&load->attrs, ATTR_STAGE);
         return false;

@@ -25,12 +25,12 @@ tma_clip(TmaTile *t, int d)
     TmaDim *clip = &t->dim[d];
     Poly back = poly_const(round);
     if (d == t->boxes.order[0])
-        return "a bound of neighbours in a row is no argument of the launch";
+        return "a bound within a row is not known at launch";
     for (int i = 0; i < t->n; i++)
         if (t->dim[i].kind != TMA_PLAIN)
-            return "two of its bounds are no arguments of the launch";
+            return "two of its bounds are not known at launch";
     if (t->n + 2 > TMA_MAX_RANK || !poly_add(&back, &clip->stride, -1))
-        return "a bound is no argument of the launch";
+        return "a bound is not known at launch";
     clip->kind = TMA_CLIP;
     clip->at = (Poly){0};
     clip->size = poly_const(FAR - AHEAD);

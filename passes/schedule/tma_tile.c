@@ -365,7 +365,7 @@ is_index(TmaTile *r, int d, const Poly *at, const Poly *address)
 static const char *
 place_bounded(TmaTile *r, int dim, const Poly *address)
 {
-    static const char *const why = "a bound is no argument of the launch";
+    static const char *const why = "a bound is not known at launch";
     TmaDim *d = &r->dim[dim];
     Poly fixed, rest, at = {0};
     int64_t size;
@@ -472,7 +472,7 @@ static const char *
 place(TmaTile *r)
 {
     static const char *const why =
-        "rows and columns begin at what is no sum of arguments and indices";
+        "rows and columns do not begin at a sum of arguments and indices";
     Poly left = r->ptr.base;
     for (int d = 0; d < r->rank; d++) {
         Poly part;
@@ -523,11 +523,11 @@ open_tile(TmaTile *r, const Value *ptr)
     bool sum = r->where ? affine_of_tensor(ptr, r->loop, &r->ptr)
                         : affine_of(ptr, r->loop, &r->ptr);
     if (!sum || !r->ptr.ptr)
-        return "its addresses are no sum of rows and columns";
+        return "its addresses are not a sum of rows and columns";
     const Value *root = r->ptr.ptr;
     r->elem = type_elem(t)->elem;
     if (r->where ? !is_tensor(root) || !is_fixed(r, root) : !is_argument(root))
-        return "its address comes from no argument of the launch";
+        return "its address does not come from an argument of the launch";
     if (root->type->elem != r->elem)
         return "it reads an argument as another type";
     r->rank = r->n = t->rank;
@@ -536,11 +536,11 @@ open_tile(TmaTile *r, const Value *ptr)
         to->stride = r->ptr.at[d];
         to->box = t->shape[d];
         if (!to->stride.n || !fixed_poly(r, &to->stride))
-            return "a stride is 0, or no argument of the launch";
+            return "a stride is 0, or not known at launch";
     }
     return poly_is_const(&r->dim[r->boxes.order[0]].stride, &one) && one == 1
                ? NULL
-               : "neighbours in a row of the buffer are none in memory";
+               : "neighbours in a row of the buffer are not neighbours in memory";
 }
 
 static const char *
@@ -550,12 +550,12 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
     for (int d = 0; d < MAX_RANK; d++)
         at.dim[d] = d;
     if (!tma_boxes(r->s, mem, &r->boxes))
-        return "the buffer is in no order that TMA has";
+        return "TMA does not support the order of the buffer";
     const char *why = open_tile(r, ptr);
     if (why)
         return why;
     if (mask && !mask_part(r, mask, at, 0))
-        return "the mask is more than bounds of rows and columns";
+        return "the mask does more than bound rows and columns";
     if ((why = place(r)))
         return why;
     if (!rows_may_be_aligned(r))
@@ -564,7 +564,7 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
         const TmaDim *d = &r->dim[i];
         int64_t size;
         if (poly_is_const(&d->size, &size) && size < 1) /* it has nothing known in it */
-            return "a bound is no argument of the launch";
+            return "a bound is not known at launch";
         if (!d->bounded && !fits(r, &d->at, &d->stride))
             return "an index may have more than 32 bits, and no mask bounds it";
     }
