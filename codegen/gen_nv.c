@@ -101,8 +101,8 @@ nv_scalar(Gen *g, const Value *v)
 
 /* The size is the launch's; the driver aligns the start, there being no other shared
    memory, and the offsets of swizzled buffers count on it. */
-LLVMValueRef
-nv_shared(Gen *g, int64_t offset)
+static LLVMValueRef
+shared_at(Gen *g, int64_t offset)
 {
     Nv *nv = nv_of(g);
     if (!nv->shared) {
@@ -128,7 +128,7 @@ nv_scratch(Gen *g, const Op *op)
                    op_info[op->kind].name);
         return NULL;
     }
-    return nv_shared(g, attr_int(&op->attrs, ATTR_OFFSET, 0));
+    return shared_at(g, attr_int(&op->attrs, ATTR_OFFSET, 0));
 }
 
 /* ------------------------------------------------------------------ elementwise */
