@@ -1,8 +1,8 @@
-/* What LLVM's code generation would get wrong, taken away behind the optimiser.
+/* Replaces, behind the optimiser, what LLVM's code generation would compile wrongly.
 
-   A masked store of one lane, which is known: LLVM 22 stores the lane instead, for
-   machines with AVX-512 in the type that it was narrowed from, so that elements behind it
-   are overwritten. Here it is stored in its own.
+   A masked store of a single, known lane: LLVM 22 stores that lane alone, but for
+   machines with AVX-512 in the type that it was narrowed from, which overwrites elements
+   behind it. Here it is stored in its own type.
 
        masked.store <16 x i16> %x, %p, <true, false, ..>   =>   store i16 %x[0], %p  */
 #include "codegen/gen_cpu.h"

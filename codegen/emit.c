@@ -104,8 +104,8 @@ emit_open(Gen *g, const Module *m, const char *name)
     g->ptr = LLVMPointerTypeInContext(g->cx, 0);
 }
 
-void
-emit_close(Gen *g)
+static void
+close_module(Gen *g)
 {
     lines_done(g);
     if (g->b)
@@ -227,7 +227,7 @@ emit_section(Gen *g, EmitFn *fn, void *arg)
     ll_exit(&g->section);
     if (!lost) {
         ll_enter(&g->section, NULL);
-        emit_close(g);
+        close_module(g);
         ll_exit(&g->section);
     }
     if (failed)

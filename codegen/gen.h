@@ -123,7 +123,6 @@ bool emit_write(Gen *g, CodegenOut *out);
 
 /* PTX text, NUL-terminated, in words that ptxas gets right; *size changes with it. */
 const char *ptxas_quirks(Arena *a, const char *ptx, size_t *size);
-void emit_close(Gen *g);
 /* Calls `fn` in a section of LLVM and frees everything, also when it is left by the
    session's fail point. */
 typedef bool EmitFn(Gen *g, void *arg);

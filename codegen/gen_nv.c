@@ -101,8 +101,8 @@ nv_scalar(Gen *g, const Value *v)
 
 /* The size is the launch's; the driver aligns the start, there being no other shared
    memory, and the offsets of swizzled buffers count on it. */
-LLVMValueRef
-nv_shared(Gen *g, int64_t offset)
+static LLVMValueRef
+shared_at(Gen *g, int64_t offset)
 {
     Nv *nv = nv_of(g);
     if (!nv->shared) {
@@ -128,7 +128,7 @@ nv_scratch(Gen *g, const Op *op)
                    op_info[op->kind].name);
         return NULL;
     }
-    return nv_shared(g, attr_int(&op->attrs, ATTR_OFFSET, 0));
+    return shared_at(g, attr_int(&op->attrs, ATTR_OFFSET, 0));
 }
 
 /* ------------------------------------------------------------------ elementwise */
@@ -622,17 +622,17 @@ string_attr(Gen *g, const char *key, const char *value)
 /* {ctas_per_sm} of the op that asks how many programs were to be launched; 0: none does.
    */
 static int
-ctas_per_sm_of(const Region *r, int depth)
+ctas_per_sm_of(const Func *f)
 {
-    int ctas = 0;
-    const Op *op = r->first;
-    for (; op && !ctas && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (op->kind == OP_NUM_PROGRAMS)
-            ctas = (int)attr_int(&op->attrs, ATTR_CTAS_PER_SM, 0);
-        for (int i = 0; i < op->nregion && !ctas; i++)
-            ctas = ctas_per_sm_of(op->regions[i], depth + 1);
+    region_each_deep(f->body, op)
+    {
+        int ctas = op->kind == OP_NUM_PROGRAMS
+                       ? (int)attr_int(&op->attrs, ATTR_CTAS_PER_SM, 0)
+                       : 0;
+        if (ctas)
+            return ctas;
     }
-    return ctas;
+    return 0;
 }
 
 /* Tensor maps are parameters behind the kernel's own, read where they are; behind them
@@ -715,7 +715,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     nv.warps = warps;
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
-    meta->ctas_per_sm = ctas_per_sm_of(f->body, 0);
+    meta->ctas_per_sm = ctas_per_sm_of(f);
     meta->guarded_args = meta->nmap > 0;
     for (int i = 0; i < f->body->narg; i++)
         meta->guarded_args |= f->params[i].multiple > 1;

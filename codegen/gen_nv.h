@@ -71,8 +71,6 @@ LLVMValueRef nv_scalar(Gen *g, const Value *v);
 Regs *nv_define(Gen *g, const Value *v, int n);
 int nv_count(const Type *t);                /* registers that a value of the type takes */
 LLVMTypeRef nv_type(Gen *g, const Type *t); /* of one register */
-/* Shared memory at `offset` bytes from where the program's begins. */
-LLVMValueRef nv_shared(Gen *g, int64_t offset);
 /* Where placement (passes/finish/alloc_shared.c) put the op's buffer or scratch memory;
    NULL after an error. */
 LLVMValueRef nv_scratch(Gen *g, const Op *op);
@@ -110,7 +108,6 @@ LLVMValueRef nv_from_bits(Gen *g, const Type *e, LLVMValueRef x);
    their size. */
 void nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem,
                      LLVMValueRef pred); /* NULL: always */
-void nv_shared_load(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem);
 
 typedef struct SharedBase {
     uint32_t x;          /* bits of the constant that are added by exclusive or */
@@ -141,8 +138,6 @@ void nv_shared_map_make(Gen *g, const F2 *map, const Layout *l, int bytes,
 void nv_shared_move(Gen *g, SharedMap *m, LLVMValueRef by, uint32_t bits);
 uint32_t nv_shared_offset(const SharedMap *m, uint32_t reg);
 LLVMValueRef nv_shared_at(Gen *g, SharedMap *m, LLVMValueRef base, uint32_t reg);
-/* Register of element k of the access that begins with register `reg`. */
-uint32_t nv_shared_reg(const SharedMap *m, uint32_t reg, int k);
 /* All registers r with (r & only) == part. Writing leaves out copies in registers;
    copies in other threads are the caller's concern (`owner`). */
 void nv_shared_read(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e, uint32_t only,
@@ -171,7 +166,6 @@ bool nv_shared_map(Gen *g, const Type *mem, const Layout *l, SharedMap *out);
 
 /* ---- gen_nv_shuffle.c: values of other lanes; any scalar type */
 LLVMValueRef nv_shuffle_xor(Gen *g, LLVMValueRef x, int lanes);
-LLVMValueRef nv_shuffle_from(Gen *g, LLVMValueRef x, LLVMValueRef lane);
 /* e: the tile's element. */
 void nv_convert_lanes(Gen *g, const ShufflePlan *p, const Type *e, Regs *in, Regs *out);
 

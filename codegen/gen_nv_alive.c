@@ -48,16 +48,15 @@ note(Alive *a)
     a->most = a->words > a->most ? a->words : a->most;
 }
 
-/* What the body, or r in it, reads from outside is alive all through it. */
+/* What the body reads from outside is alive all through it. */
 static void
-begin_outer(Alive *a, const Region *body, const Region *r, int depth)
+begin_outer(Alive *a, const Region *body)
 {
-    for (const Op *in = r->first; in && depth < MAX_REGION_DEPTH; in = in->next) {
+    region_each_deep(body, in)
+    {
         for (int i = 0; i < in->noperand; i++)
             if (value_outside(op_operand(in, i), body))
                 begin(a, op_operand(in, i));
-        for (int i = 0; i < in->nregion; i++)
-            begin_outer(a, body, in->regions[i], depth + 1);
     }
 }
 
@@ -70,7 +69,7 @@ walk(Alive *a, const Region *r, int depth)
         for (int i = 0; i < op->nresult; i++)
             end(a, &op->results[i]);
         for (int i = 0; i < op->nregion; i++)
-            begin_outer(a, op->regions[i], op->regions[i], depth + 1);
+            begin_outer(a, op->regions[i]);
         for (int i = 0; i < op->nregion; i++)
             walk(a, op->regions[i], depth + 1);
         for (int i = 0; i < op->noperand; i++)

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-NvMath *
-nv_math_named(const char *name)
+static NvMath *
+math_named(const char *name)
 {
     static const struct {
         const char *name;
@@ -65,8 +65,7 @@ nv_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
         return op->kind == OP_RSQRT ? NULL : nv_libm(g, op, k, x);
     if (k != SK_F32)
         return NULL;
-    NvMath *fn =
-        op->kind == OP_LIBM ? nv_math_named(attr_str(&op->attrs, ATTR_FN)) : NULL;
+    NvMath *fn = op->kind == OP_LIBM ? math_named(attr_str(&op->attrs, ATTR_FN)) : NULL;
     if (fn)
         return fn(g, x);
     switch ((int)op->kind) {

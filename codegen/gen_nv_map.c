@@ -30,14 +30,13 @@ enum {
 
 /* How many there are; *one: the last of them. */
 static int
-count_maps(const Region *r, const Op **one, int depth)
+count_maps(const Func *f, const Op **one)
 {
     int n = 0;
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(f->body, op)
+    {
         n += op->kind == OP_TENSOR_MAP;
         *one = op->kind == OP_TENSOR_MAP ? op : *one;
-        for (int i = 0; i < op->nregion; i++)
-            n += count_maps(op->regions[i], one, depth + 1);
     }
     return n;
 }
@@ -115,7 +114,7 @@ nv_maps_begin(Gen *g, const Func *f)
 {
     Nv *nv = nv_of(g);
     const Op *one = NULL;
-    int n = count_maps(f->body, &one, 0);
+    int n = count_maps(f, &one);
     LLVMValueRef where = n ? nv_scratch(g, one) : NULL;
     if (!where)
         return;

@@ -202,6 +202,5 @@ NvMath nv_tgamma, nv_tgamma64, nv_lgamma, nv_erfc, nv_cbrt, nv_hypot;
 NvMath nv_fmod, nv_remainder;
 NvMath nv_fast_sin, nv_fast_cos, nv_fast_tan, nv_fast_log, nv_fast_log2, nv_fast_log10;
 NvMath nv_fast_exp10, nv_fast_pow;
-NvMath *nv_math_named(const char *name);
 
 #endif

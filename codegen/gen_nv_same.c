@@ -1,8 +1,8 @@
-/* Elements of a thread that are known to be equal: what compares indices with a bound
-   that 16 divides has one answer for 16 neighbours. One of them is computed. LLVM sees
-   the bound and not what divides it, and would keep a comparison, a predicate and a
-   select for every element. What is stored is compared, too: numbers may wrap, unlike
-   those of addresses. */
+/* Elements of a thread that are known to be equal: comparing indices with a bound that is
+   divisible by 16 has the same result for 16 neighbours, so only one of them is computed.
+   LLVM sees the bound but not its divisor, and would keep a comparison, a predicate and a
+   select for every element. Values that are stored are compared as well: unlike in
+   addresses, integers may wrap in them. */
 #include "codegen/gen_nv.h"
 #include "ir/analysis/axis.h"
 

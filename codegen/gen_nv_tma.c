@@ -1,11 +1,11 @@
-/* TMA: an engine that copies boxes of tensors between global and shared memory. One
-   thread asks for a copy; a tensor map, which the launcher passes as a parameter of the
-   kernel, says where the tensor is and how the box lies in shared memory. What is
-   outside of the tensor comes as zeros and is not written.
+/* TMA copies boxes of tensors between global and shared memory. One thread issues a copy;
+   a tensor map, which the launcher passes as a parameter of the kernel, says where the
+   tensor is and how the box lies in shared memory. Elements outside of the tensor are
+   read as zeros and are not written.
 
-   A tile is as many boxes as its rows have widths of the swizzle. A load reports its
-   bytes to an mbarrier; stores form groups of the thread that asks, as asynchronous
-   copies do. */
+   A tile consists of as many boxes as its rows have widths of the swizzle. A load reports
+   its bytes to an mbarrier; stores form groups of the issuing thread, as cp.async
+   does. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 #include "ir/plan/tma_box.h"

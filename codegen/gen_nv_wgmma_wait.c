@@ -1,5 +1,5 @@
-/* Waiting for wgmma. The wait takes the accumulators in and hands them
-   out, so that nothing reads them before. */
+/* Waits for wgmma. The accumulators are inputs and outputs of the wait, so that nothing
+   reads them before. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 

@@ -78,8 +78,8 @@ nv_shared_store(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem,
     LLVMSetAlignment(store, (unsigned)(n * bits / 8));
 }
 
-void
-nv_shared_load(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem)
+static void
+load_elements(Gen *g, LLVMValueRef at, int bits, int n, LLVMValueRef *elem)
 {
     Words w = words_of(bits, n);
     LLVMTypeRef word = bits_type(g, w.bits), part = bits_type(g, bits);
@@ -150,8 +150,9 @@ nv_shared_at(Gen *g, SharedMap *m, LLVMValueRef base, uint32_t reg)
     return c & ~m->lead_bits ? LLVMBuildInBoundsGEP2(g->b, g->i8, at, &rest, 1, "") : at;
 }
 
-uint32_t
-nv_shared_reg(const SharedMap *m, uint32_t reg, int k)
+/* Register of element k of the access that begins with register `reg`. */
+static uint32_t
+register_of(const SharedMap *m, uint32_t reg, int k)
 {
     for (int i = 0; (1 << i) < m->run; i++)
         if (k >> i & 1)
@@ -168,9 +169,9 @@ nv_shared_read(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e, uint32_t 
     for (uint32_t r = 0; r < (uint32_t)out->n; r++) {
         if ((r & m->run_mask) || (r & only) != part)
             continue;
-        nv_shared_load(g, nv_shared_at(g, m, base, r), bits, m->run, elem);
+        load_elements(g, nv_shared_at(g, m, base, r), bits, m->run, elem);
         for (int k = 0; k < m->run; k++)
-            out->v[nv_shared_reg(m, r, k)] = nv_from_bits(g, e, elem[k]);
+            out->v[register_of(m, r, k)] = nv_from_bits(g, e, elem[k]);
     }
 }
 
@@ -184,7 +185,7 @@ nv_shared_write(Gen *g, SharedMap *m, LLVMValueRef base, const Type *e, uint32_t
         if ((r & (m->run_mask | m->copies[LD_REG])) || (r & only) != part)
             continue;
         for (int k = 0; k < m->run; k++)
-            elem[k] = nv_to_bits(g, e, in->v[nv_shared_reg(m, r, k)], bits);
+            elem[k] = nv_to_bits(g, e, in->v[register_of(m, r, k)], bits);
         nv_shared_store(g, nv_shared_at(g, m, base, r), bits, m->run, elem, m->owner);
     }
 }

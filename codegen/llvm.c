@@ -246,8 +246,8 @@ ll_stays_loop(LLVMValueRef branch)
                     LLVMMetadataAsValue(cx, loop));
 }
 
-LLVMModuleRef
-ll_module(LLVMBuilderRef b)
+static LLVMModuleRef
+module_of(LLVMBuilderRef b)
 {
     return LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInsertBlock(b)));
 }
@@ -256,7 +256,7 @@ LLVMValueRef
 ll_intrinsic(LLVMBuilderRef b, const char *name, LLVMTypeRef *over, int nover,
              LLVMValueRef *args, int nargs)
 {
-    LLVMModuleRef m = ll_module(b);
+    LLVMModuleRef m = module_of(b);
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     if (!id)
         return NULL;

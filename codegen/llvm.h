@@ -47,7 +47,6 @@ void ll_likely(LLVMValueRef branch, unsigned successor);
 /* Nobody is to unroll the loop that the branch goes back in. */
 void ll_stays_loop(LLVMValueRef branch);
 
-LLVMModuleRef ll_module(LLVMBuilderRef b);
 void ll_fn_attr(LLVMValueRef fn, const char *name);
 void ll_arg_attr(LLVMValueRef fn, unsigned arg, const char *name, uint64_t value);
 

@@ -203,25 +203,17 @@ add_map(Maps *m, const Op *op)
     return false;
 }
 
-static bool
-visit(Maps *m, const Region *r, int depth)
-{
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        bool tma = op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE;
-        if (tma && !add_map(m, op))
-            return false;
-        for (int i = 0; i < op->nregion; i++)
-            if (!visit(m, op->regions[i], depth + 1))
-                return false;
-    }
-    return true;
-}
-
 bool
 meta_maps(Session *s, const Func *f, SdcrtMeta *meta, Map *of, Map *halves)
 {
     Maps m = {.s = s, .meta = meta, .of = of, .halves = halves};
     map_init(of, &s->tmp);
     map_init(halves, &s->tmp);
-    return visit(&m, f->body, 0);
+    region_each_deep(f->body, op)
+    {
+        bool tma = op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE;
+        if (tma && !add_map(&m, op))
+            return false;
+    }
+    return true;
 }

@@ -1,8 +1,8 @@
-/* What LLVM leaves and this hardware minds, done after the middle-end.
+/* Repairs what LLVM's middle-end leaves in a form that is slow on this hardware.
 
-   Products of neighbouring elements' numbers by one constant, 64 bits wide, as Philox
-   begins with: (x + c) * m, which does not wrap, is x * m + c * m. One product
-   for the thread then, and additions, which the integer multiplier is not needed for. */
+   Philox begins with 64-bit products of neighbouring elements' numbers by one constant:
+   (x + c) * m, which does not wrap, is x * m + c * m. That is one product for the thread,
+   and additions, which do not need the integer multiplier. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 

@@ -1,11 +1,12 @@
-/* Products in code that LLVM's backend does not optimise (effort.c).
+/* Dots by wgmma in code that LLVM's backend does not optimise (effort.c).
 
-   The registers of a sum are its products' alone from the fence on until they are waited
-   for. Unoptimised code copies what goes into an assembly statement and what comes out of
-   it: behind the fence, and between one product and the next. ptxas would then put fences
-   and waits around every product by itself, which PTX does not promise. They stand in the
-   statement here: nothing is copied while a product is under way. Fences and commits of
-   their own go: ptxas makes a product of nothing for an empty group. */
+   From the fence on until they are waited for, the registers of an accumulator belong to
+   its wgmma alone. Unoptimised code copies what goes into an assembly statement and what
+   comes out of it: behind the fence, and between one wgmma and the next. ptxas would then
+   put fences and waits around every wgmma by itself, which PTX does not promise. Here
+   they are part of the statement, so nothing is copied while a wgmma is in flight.
+   Separate fences and commits are removed: ptxas turns an empty group into a wgmma of
+   nothing. */
 #include "codegen/gen_nv.h"
 
 #include <string.h>

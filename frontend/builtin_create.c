@@ -1,4 +1,4 @@
-/* Programs, tiles made of nothing, and conversion by tl.cast and x.to. */
+/* Program ids, creation of tiles, and conversion by tl.cast and x.to. */
 #include "frontend/builtin.h"
 #include "frontend/module.h"
 

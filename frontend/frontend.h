@@ -169,7 +169,7 @@ bool front_has_heuristics(FrontModule *m, const char *kernel);
 bool front_prune(FrontModule *m, const char *kernel, const FrontValue *values,
                  const char *const *bind, int nbind, FrontConfigs *configs, bool *keep);
 
-/* Reads a SIGNATURE (DESIGN 2.5: positional "'*fp16:16,i32,128'" or by name
+/* Reads a SIGNATURE (positional "'*fp16:16,i32,128'" or by name
    "x=*fp16:16,BLOCK=128") and then the -c NAME=VALUE overrides into a spec. With
    signature NULL only annotations, defaults and overrides count. */
 bool front_spec_parse(FrontModule *m, const char *kernel, const char *signature,

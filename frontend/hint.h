@@ -1,4 +1,4 @@
-/* What to write instead: the second half of messages. */
+/* What to write instead: the second half of error messages. */
 #ifndef SDC_FRONTEND_HINT_H
 #define SDC_FRONTEND_HINT_H
 

@@ -1,7 +1,7 @@
-/* The function of tl.map_elementwise is written for one element and walked once for all:
-   what it calls a scalar is a tile. Where its control flow differs between elements, both
-   arms are walked and each element takes the results of its own; memory is touched by the
-   elements that are there alone. */
+/* tl.map_elementwise: the function is written for one element, but its code is generated
+   once for the whole tile: what it calls a scalar is a tile. Where its control flow
+   differs between elements, code is generated for both arms and each element takes the
+   results of its own; only active elements touch memory. */
 #ifndef SDC_FRONTEND_LANES_H
 #define SDC_FRONTEND_LANES_H
 

@@ -1,4 +1,4 @@
-/* What the name of a loop is behind it. */
+/* The value that the variable of a for loop has behind the loop. */
 #ifndef SDC_FRONTEND_LAST_H
 #define SDC_FRONTEND_LAST_H
 

@@ -356,8 +356,6 @@ bool py_is_hosts(Py v);
 Py py_name(Interp *in, Name name); /* NULL: not defined */
 /* 1, 0, or -1 with the unknown that decides in *why. */
 int py_condition(Interp *in, const Node *n, Py *why);
-/* Decided by -D, or v. */
-Py py_defined(Interp *in, const Node *n, Py v);
 const char *py_source(Interp *in, const Node *n); /* text of an expression or NULL */
 
 /* pyformat.c: format(v, spec) appended; false: not known */

@@ -75,8 +75,9 @@ py_source(Interp *in, const Node *n)
     return arena_strndup(in->a, l.src->text + from, len);
 }
 
-Py
-py_defined(Interp *in, const Node *n, Py v)
+/* The value that -D gives the expression, else v. */
+static Py
+defined_value(Interp *in, const Node *n, Py v)
 {
     if (v->kind != PY_UNKNOWN || !module_has_defines(in->root))
         return v;
@@ -182,7 +183,7 @@ py_condition(Interp *in, const Node *n, Py *why)
     const char *key = py_source(in, n);
     if (!lost)
         lost = py_unknown(in, n->loc, key, "only Python could tell whether this holds");
-    Py d = py_defined(in, n, lost);
+    Py d = defined_value(in, n, lost);
     if (d != lost)
         return py_truth(in, d);
     *why = lost;
@@ -453,10 +454,10 @@ eval_kind(Interp *in, const Node *n)
     case ND_BOOLOP: return eval_boolop(in, n);
     case ND_COMPARE: return eval_compare(in, n);
     case ND_IFEXP: return eval_ifexp(in, n);
-    case ND_CALL: return py_defined(in, n, py_eval_call(in, n));
+    case ND_CALL: return defined_value(in, n, py_eval_call(in, n));
     case ND_SUBSCRIPT: {
         Py x = py_eval(in, n->a), i = py_eval(in, n->b);
-        return py_raises(in) ? i : py_defined(in, n, py_subscript(in, x, i, n));
+        return py_raises(in) ? i : defined_value(in, n, py_subscript(in, x, i, n));
     }
     case ND_SLICE: return eval_slice(in, n);
     case ND_TUPLE: return eval_items(in, n, PY_TUPLE);

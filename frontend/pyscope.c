@@ -1,6 +1,6 @@
-/* Scopes, and what two ways to go leave behind. While a fork runs, every change of a
-   scope or container is logged; containers are copied before their first change in a
-   fork. */
+/* Scopes, and what remains of two paths of execution when a condition is not known. While
+   a fork runs, every change of a scope or container is logged; containers are copied
+   before their first change in a fork. */
 #include "frontend/py.h"
 
 #include <string.h>

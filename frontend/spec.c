@@ -53,7 +53,9 @@ parse_desc_sig(const char *sig, DType *dt, Shape *block)
     return false;
 }
 
-const char *
+/* "fp16", "*fp32", "i32", "tensordesc<fp16[64,64]>" of a parameter's annotation in
+   Triton's spelling; NULL when it names no type. */
+static const char *
 annotation_sig(Arena *a, const Node *p)
 {
     const char *text = p->a ? node_str(p->a) : NULL;

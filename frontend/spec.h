@@ -31,9 +31,6 @@ struct PyVal;
 const struct PyVal *decorator_value(FrontModule *m, const Node *fn, const char *kind,
                                     const char *keyword, int at);
 
-/* "fp16", "*fp32", "i32", "tensordesc<fp16[64,64]>" of a parameter's annotation in
-   Triton's spelling; NULL when it names no type. */
-const char *annotation_sig(Arena *a, const Node *param);
 bool param_is_constexpr(const Node *param);
 
 /* What a specialization is asked for by. */

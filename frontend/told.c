@@ -1,7 +1,7 @@
-/* Constants of launches, for guesses. `k[grid](x, BLOCK=64)` says what BLOCK is, and so
-   does `BLOCK = 64` in a host function that hands it on: by the same name, as a rule.
-   Nothing is evaluated; what a launch names counts more than a variable, and a variable
-   counts for nothing where all launches leave the parameter to a configuration. */
+/* Constants that launches pass, for guesses. `k[grid](x, BLOCK=64)` says what BLOCK is,
+   and so does `BLOCK = 64` in a host function that passes it on, usually under the same
+   name. Nothing is evaluated. What a launch names counts more than a variable, and a
+   variable counts for nothing if all launches leave the parameter to a configuration. */
 #include "frontend/told.h"
 
 #include "frontend/ast.h"

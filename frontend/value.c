@@ -1,4 +1,4 @@
-/* Questions about values, and their text for messages and f-strings. */
+/* Queries on values, and their text for messages and f-strings. */
 #include "frontend/value.h"
 
 #include "frontend/class.h"

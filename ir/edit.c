@@ -228,8 +228,8 @@ region_drop_arg(Region *r, int i)
     r->narg--;
 }
 
-static Value *
-mapped(const Map *map, Value *v)
+Value *
+value_mapped(const Map *map, Value *v)
 {
     Value *to = map_get(map, v);
     return to ? to : v;
@@ -252,7 +252,7 @@ op_clone(Builder *b, const Op *op, Map *map)
     Value **in = arena_array(&b->s->mod, Value *, op->noperand + 1);
     const Type **types = arena_array(&b->s->mod, const Type *, op->nresult + 1);
     for (int i = 0; i < op->noperand; i++)
-        in[i] = mapped(map, op_operand(op, i));
+        in[i] = value_mapped(map, op_operand(op, i));
     for (int i = 0; i < op->nresult; i++)
         types[i] = op->results[i].type;
     Loc saved = b->loc;
@@ -298,6 +298,26 @@ op_before(const Op *a, const Op *b)
     return false;
 }
 
+Op *
+op_next_within(const Op *op, const Region *root)
+{
+    for (int i = 0; i < op->nregion; i++)
+        if (op->regions[i]->first)
+            return op->regions[i]->first;
+    for (; !op->next; op = op->parent->parent) {
+        const Region *r = op->parent;
+        if (r == root)
+            return NULL;
+        int i = 0;
+        while (r->parent->regions[i] != r)
+            i++;
+        for (i++; i < r->parent->nregion; i++)
+            if (r->parent->regions[i]->first)
+                return r->parent->regions[i]->first;
+    }
+    return op->next;
+}
+
 bool
 op_in_loop(const Op *op)
 {
@@ -314,6 +334,21 @@ region_has(const Region *r, OpKind kind)
         if (op->kind == kind)
             return true;
     return false;
+}
+
+bool
+region_has_trait(const Region *r, uint32_t traits)
+{
+    region_each_deep(r, op) if (op_is(op, traits)) return true;
+    return false;
+}
+
+Op *
+op_in_region(const Op *op, const Region *r)
+{
+    while (op && op->parent != r)
+        op = op->parent->parent;
+    return (Op *)op;
 }
 
 bool

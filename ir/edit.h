@@ -32,9 +32,14 @@ Op *op_clone(struct Builder *b, const Op *op, Map *map);
 /* Copies the ops of `from` without its terminator to the builder's point. */
 void region_clone_into(struct Builder *b, const Region *from, Map *map);
 
+/* What v is mapped to; v itself where it is not. */
+Value *value_mapped(const Map *map, Value *v);
+
 bool op_has_uses(const Op *op);
 /* The op that uses v, once and nobody else; NULL: there is no such op. */
 Op *value_only_user(const Value *v);
+/* The op of region r that op is, or stands inside; NULL: op is not in r. */
+Op *op_in_region(const Op *op, const Region *r);
 /* Does `a` come before `b` in the same region? */
 bool op_before(const Op *a, const Op *b);
 /* Is v defined outside of region r (so that code in r may be moved out as far as v
@@ -44,6 +49,8 @@ bool value_outside(const Value *v, const Region *r);
 bool op_in_loop(const Op *op);
 /* Is there such an op in r itself? */
 bool region_has(const Region *r, OpKind kind);
+/* Is there an op with all these traits in r, or in a region inside of it? */
+bool region_has_trait(const Region *r, uint32_t traits);
 bool region_within(const Region *r, const Region *outer);
 
 /* What an op may do to memory, bodies of structured ops included: bit sets of 1 <<

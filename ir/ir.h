@@ -130,6 +130,15 @@ value_def(const Value *v, OpKind kind)
     for (Op *op = (r)->first, *op##_next = op ? op->next : NULL; op; \
          op = op##_next, op##_next = op ? op->next : NULL)
 
+/* The op behind `op` in a walk over `root` and all regions in it, each op before those
+   in its regions; NULL: `op` was the last. */
+Op *op_next_within(const Op *op, const Region *root);
+
+/* Every op of r and of the regions in it, in that order. The body may change operands and
+   attributes, but neither erase nor move `op`. */
+#define region_each_deep(r, op) \
+    for (Op *op = (r)->first; op; op = op_next_within(op, (r)))
+
 #define value_each_use(v, u) \
     for (Use *u = (v)->uses, *u##_next = u ? u->next : NULL; u; \
          u = u##_next, u##_next = u ? u->next : NULL)
@@ -137,7 +146,8 @@ value_def(const Value *v, OpKind kind)
 Module *module_new(Session *s);
 Func *module_func(Module *m, const char *name); /* NULL when absent */
 
-/* Depth of nesting that any walk over regions may meet; the builder enforces it. */
+/* How deep regions may be nested. The builder enforces it, so a recursion over regions
+   needs no limit of its own. */
 enum { MAX_REGION_DEPTH = 200, MAX_OPS = 1 << 20 };
 
 /* The forms that a function may be in, bits of Func.props: see ir/forms.def. */

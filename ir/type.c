@@ -259,6 +259,13 @@ type_bits(const Type *t)
     return e->kind == TY_SCALAR ? scalars[e->scalar].bits : 64;
 }
 
+int64_t
+type_bytes(const Type *t)
+{
+    int bits = type_bits(t);
+    return type_numel(t) * (bits < 8 ? 1 : bits / 8);
+}
+
 const char *
 scalar_name(ScalarKind k)
 {

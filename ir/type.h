@@ -75,6 +75,7 @@ const Type *type_with_layout(TypeTable *t, const Type *tile, const Layout *layou
 /* Element: of a tile its elem; a scalar or pointer is its own. */
 const Type *type_elem(const Type *t);
 int64_t type_numel(const Type *t); /* 1 for scalars and pointers */
+int64_t type_bytes(const Type *t); /* in memory, of all elements */
 bool type_is_tile(const Type *t);
 bool type_is_int(const Type *t);   /* element is an integer (i1 too) */
 bool type_is_float(const Type *t); /* element is a float */

@@ -331,18 +331,17 @@ misfit(const Op *op, const TargetInfo *t)
 }
 
 static bool
-ops_fit(Session *s, const Region *r, const TargetInfo *t, const char *name, int depth)
+ops_fit(const Func *f, const TargetInfo *t, const char *name)
 {
-    for (const Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+    Session *s = f->module->s;
+    region_each_deep(f->body, op)
+    {
         const char *why = misfit(op, t);
         if (why) {
             diag_error(&s->diag, op->loc, "no code for target %s: '%s' is %s", name,
                        op_info[op->kind].name, why);
             return false;
         }
-        for (int i = 0; i < op->nregion; i++)
-            if (!ops_fit(s, op->regions[i], t, name, depth + 1))
-                return false;
     }
     return true;
 }
@@ -350,7 +349,7 @@ ops_fit(Session *s, const Region *r, const TargetInfo *t, const char *name, int 
 bool
 func_fits(const Func *f, const TargetInfo *t, const char *name)
 {
-    return ops_fit(f->module->s, f->body, t, name, 0);
+    return ops_fit(f, t, name);
 }
 
 static bool

@@ -1,9 +1,9 @@
-/* The order of the choices. What costs least comes first: a second buffer saves a
-   barrier, a stage hides part of a load's time, a tile that threads read stalls them
-   alone, roles keep the dots going meanwhile, and results by TMA save addresses. A
-   loop whose loads are not pipelined at all waits for memory in each iteration. At the
-   very end threads hold whole operands of mma, which likely go to memory instead: slow,
-   but right. */
+/* The order of the choices: what costs least comes first. A second buffer saves a
+   barrier; a stage hides part of a load's latency; a tile that threads read stalls only
+   them; roles keep the dots going meanwhile; and results stored by TMA save address
+   registers. A loop without pipelined loads waits for memory in each iteration. At the
+   very end threads hold whole operands of mma in registers, which likely spill: slow, but
+   right. */
 #include "passes/budget.h"
 
 #include "ir/base/util.h"
@@ -14,15 +14,14 @@ typedef struct Seen {
 } Seen;
 
 static void
-see(Seen *s, const Region *r, int depth)
+see(Seen *s, const Func *f)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(f->body, op)
+    {
         if (op->kind == OP_LOCAL_ALLOC)
             s->stages = (int)max_i64(s->stages, op->results[0].type->stages);
         s->roles |= op->kind == OP_WARP_SPECIALIZE;
         s->tma_stores |= op->kind == OP_TMA_STORE;
-        for (int i = 0; i < op->nregion; i++)
-            see(s, op->regions[i], depth + 1);
     }
 }
 
@@ -31,7 +30,7 @@ budget_reduce(Budget *b, const Func *f, int64_t bytes)
 {
     Seen s = {0};
     const char *then;
-    see(&s, f->body, 0);
+    see(&s, f);
     if (b->nstep == BUDGET_STEPS)
         return false;
     if (b->double_buffers && !b->no_double_buffers) {

@@ -16,29 +16,29 @@
    function is a kernel of a module with its constexpr parameters bound: launching it
    specializes by the types and properties of the arguments (equal to 1, divisible by 16),
    as Triton does, and keeps every specialization. A kernel is one such specialization,
-   compiled and loaded; it can also be asked for by a signature in the syntax of Triton's
-   ahead-of-time compiler.
+   compiled and loaded; sdc_kernel_get makes one from a signature in the syntax of
+   Triton's ahead-of-time compiler.
 
    Ownership. Functions and kernels belong to their module, modules to their context:
    unloading a module frees its functions and kernels, destroying a context frees all.
-   Text and arrays that are passed in are copied; what is handed out stays valid as long
-   as its owner, unless it says otherwise. Buffers of a launch belong to the caller.
+   Text and arrays that are passed in are copied; what a function returns stays valid as
+   long as its owner, unless it says otherwise. Buffers of a launch belong to the caller.
 
    GPUs. A context whose target is "cuda" compiles for one device and launches there:
    pointers are addresses of the device, sdc_launch returns at once and takes a CUstream.
    It works in the calling thread's current CUcontext when that belongs to the device, and
    in the device's primary context otherwise. Only NVIDIA's driver is needed.
 
-   Threads. Every function may be called from any thread at any time, on the same objects
-   too, except that an object must not be freed while another thread uses it or anything
-   that it owns. sdc_launch takes no lock once its specialization exists. 256 KiB of stack
-   are enough: compiling runs, on the same thread, on 256 MiB of address space that are
-   mapped for the call, callbacks of it too.
+   Threads. Every function may be called from any thread at any time, also on the same
+   objects, except that an object must not be freed while another thread uses it or
+   anything that it owns. sdc_launch takes no lock once its specialization exists. A stack
+   of 256 KiB is enough: compilation and its callbacks run on the calling thread, but on a
+   stack of 256 MiB of address space that is mapped for the call.
 
-   Forks. In a child the parent's contexts launch on the CPU what was compiled before, on
-   the calling thread; everything else is SDC_ERROR_ENVIRONMENT, and unloading and
-   destroying the parent's objects does nothing: their memory stays. No call waits for a
-   thread of the parent. A context that is made in the child works.
+   Forks. In a child process, contexts of the parent can still launch on the CPU what was
+   compiled before the fork, on the calling thread. Everything else returns
+   SDC_ERROR_ENVIRONMENT, and unloading or destroying objects of the parent does nothing.
+   No call waits for a thread of the parent. Contexts created in the child work normally.
 
    Errors. Functions that can fail return a status; the message, with source place and
    caret, is kept per context and calling thread. The library never exits, aborts, prints
@@ -70,14 +70,14 @@ typedef struct SdcOutput SdcOutput;
 
 typedef enum SdcStatus {
     SDC_OK = 0,
-    SDC_ERROR_SOURCE = 1,      /* the source is at fault, or asks for more than a limit */
-    SDC_ERROR_ARGUMENT = 2,    /* an argument of the call is at fault */
-    SDC_ERROR_UNSUPPORTED = 3, /* right, but not supported yet */
+    SDC_ERROR_SOURCE = 1,      /* an error in the source, or it exceeds a limit */
+    SDC_ERROR_ARGUMENT = 2,    /* an argument of the call is invalid */
+    SDC_ERROR_UNSUPPORTED = 3, /* valid, but not supported yet */
     SDC_ERROR_FILE = 4,        /* a file cannot be read */
-    SDC_ERROR_ENVIRONMENT = 5, /* no such device, driver too old, no thread to be had */
+    SDC_ERROR_ENVIRONMENT = 5, /* no such device, driver too old, no threads */
     SDC_ERROR_MEMORY = 6,      /* out of memory */
-    SDC_ERROR_CHECK = 7,       /* the kernel is at fault, as it ran: an assertion failed,
-                                  or a checked launch found something */
+    SDC_ERROR_CHECK = 7,       /* an error of the running kernel: an assertion failed, or
+                                  a checked launch found an error */
     SDC_ERROR_INTERNAL = 70    /* a bug of sdc; see sdc_error_reproducer */
 } SdcStatus;
 
@@ -100,9 +100,9 @@ enum {
     SDC_CHECK_NAN = 2     /* and where a NaN comes from that is stored */
 };
 
-/* Option structs begin with their size, so that a host that sets it runs with a libsdc of
-   more members, too (fewer: when what it does not know is zero). 0 is the size in the
-   library's own header. Members are added at the end; zero is each one's default. */
+/* Option structs begin with their size; 0 is the size in the library's own header. A host
+   that sets it also runs with a libsdc whose structs have more members, or fewer if those
+   it does not know are zero. Members are added at the end; zero is the default. */
 typedef struct SdcContextOptions {
     size_t size; /* sizeof(SdcContextOptions), or 0 */
     const char *const *include_dirs; /* searched for imports of jit helpers */
@@ -112,25 +112,25 @@ typedef struct SdcContextOptions {
     const char *cpu;     /* CPU to generate code for at launch; NULL: the host's */
     int color;           /* nonzero: messages carry ANSI colours */
     int debug; /* nonzero: assert and device_assert are compiled in, and source lines */
-    /* Where launches run: "cpu" or "cuda", or on the GPU with code for an older one than
-       it is, "sm_80". NULL: "cpu". */
+    /* Where launches run: "cpu"; "cuda"; or the target to compile for, "sm_80", which may
+       be older than the GPU that runs it. NULL: "cpu". */
     const char *target;
     int device;          /* "cuda": number of the GPU, as the driver counts them */
     const char *cache_dir; /* kernels on disk; NULL: see sdc_cache */
-    /* Path of the sdc command, to compile launched kernels in processes of their own:
-       what crashes, loops or wants too much memory there is a status here. NULL: in this
-       process, which is faster. */
+    /* Path of the sdc command, to compile launched kernels in separate processes: a
+       crash, an endless loop or excessive memory use of the compiler there is a status
+       here. NULL: compile in this process, which is faster. */
     const char *worker;
-    int worker_seconds; /* that a compile may take there; 0: 30 */
+    int worker_seconds; /* time limit of a compile there; 0: 30 */
     int check;          /* SDC_CHECK_*: launches are checked; the CPU only */
-    /* Gets what kernels on the CPU print by device_print, a line a call, "pid (1, 0, 0)
-       idx (3) x: 0.250000", without its newline. Called by the threads that run programs,
+    /* Receives each line that kernels on the CPU print by device_print, "pid (1, 0, 0)
+       idx (3) x: 0.250000", without a newline. Called by the threads that run programs,
        one at a time; it must not launch or compile. NULL: nothing is printed. */
     SdcPrintFn *print;
     void *print_user;
-    /* NAME=VALUE each: what module level code of a source cannot know here. NAME is a
-       global of a file, a variable of the environment, or an expression as it is written,
-       "torch.cuda.device_count()"; VALUE is as Python writes it, else a string. */
+    /* NAME=VALUE each: values that module-level code needs but cannot compute here. NAME
+       is a global of a file, an environment variable, or an expression as it is written,
+       "torch.cuda.device_count()"; VALUE is a Python literal, else a string. */
     const char *const *defines;
     int ndefine;
 } SdcContextOptions;
@@ -145,7 +145,7 @@ SDC_API SdcStatus sdc_context_create(const SdcContextOptions *options, SdcContex
    running. NULL is allowed. */
 SDC_API void sdc_context_destroy(SdcContext *ctx);
 
-/* Threads that a CPU launch uses, the caller's included. */
+/* Number of threads that a CPU launch uses, the calling one included. */
 SDC_API int sdc_context_threads(const SdcContext *ctx);
 
 /* The GPU of a context whose target is not "cpu". */
@@ -155,25 +155,25 @@ typedef struct SdcDevice {
     int sm;             /* 90 for compute capability 9.0 */
     int driver;         /* 1000 * major + 10 * minor of the driver's CUDA version */
     int64_t memory;     /* bytes */
-    /* for memory, streams and events without a toolkit: sdc/cuda.h; the context's */
+    /* sdc/cuda.h: memory, streams and events; owned by the context */
     struct SdcrtCuda *cuda;
 } SdcDevice;
 
-/* Opens the device, if nothing has before, and describes it: the place to learn early
-   that there is none. SDC_ERROR_ENVIRONMENT: no driver, an old one, no such device or one
-   below sm_80; SDC_ERROR_ARGUMENT: the context's target is the CPU. */
+/* Opens the device, unless it is open, and describes it: call it to learn early whether
+   there is one. SDC_ERROR_ENVIRONMENT: no driver, an old one, no such device or one below
+   sm_80; SDC_ERROR_ARGUMENT: the context's target is the CPU. */
 SDC_API SdcStatus sdc_context_device(SdcContext *ctx, SdcDevice *out);
 
-/* Kernels that launches compile are kept on disk and found there by later processes:
-   in options.cache_dir, else $SDC_CACHE_DIR, else sdc in $XDG_CACHE_HOME or ~/.cache;
-   nowhere when SDC_CACHE is "off". An entry belongs to one source with its imports, one
-   specialization and one build of sdc; it is complete and checked, or it does not exist.
-   Any number of processes may share the folder. That it is missing, full, read-only or
-   broken is never an error: kernels are compiled then. */
+/* Kernels that launches compile are cached on disk for later processes: in
+   options.cache_dir, else $SDC_CACHE_DIR, else the folder sdc in $XDG_CACHE_HOME or
+   ~/.cache; nowhere if SDC_CACHE is "off". An entry is for one source with its imports,
+   one specialization and one build of sdc; entries appear atomically and are checked when
+   read. Any number of processes may share the folder. If it is missing, full, read-only
+   or damaged, that is never an error: kernels are then compiled. */
 typedef enum SdcCacheAction {
     SDC_CACHE_STAT,
-    SDC_CACHE_VERIFY, /* reads all entries, removes what is not whole */
-    SDC_CACHE_GC,     /* removes what was not used for longest, down to a limit */
+    SDC_CACHE_VERIFY, /* reads all entries and removes damaged ones */
+    SDC_CACHE_GC,     /* removes least recently used entries down to a limit */
     SDC_CACHE_CLEAR
 } SdcCacheAction;
 
@@ -186,21 +186,21 @@ typedef struct SdcCacheInfo {
     int64_t hits, misses; /* of this context */
 } SdcCacheInfo;
 
-/* Looks after the folder. `limit`: of SDC_CACHE_GC; negative: the default one. `out` may
-   be NULL. SDC_ERROR_ENVIRONMENT: there is no cache, or it cannot be read. */
+/* Performs the action on the folder. `limit`: bytes, for SDC_CACHE_GC; negative: the
+   default one. `out` may be NULL. SDC_ERROR_ENVIRONMENT: the cache is missing or
+   unreadable. */
 SDC_API SdcStatus sdc_cache(SdcContext *ctx, SdcCacheAction action, int64_t limit,
                             SdcCacheInfo *out);
 
-/* Compiles that ran out of memory in the middle of LLVM, or met an error there that LLVM
-   does not return from, and ended with a status (SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL):
-   what LLVM held stays allocated, and is counted here for the whole process. `bytes` may
-   be NULL. Past 1 GiB compiling is refused with SDC_ERROR_MEMORY. With a worker the
-   number stays 0. */
+/* Number of compiles in this process that ended inside of LLVM, out of memory or by an
+   error that LLVM does not return from. What LLVM held then stays allocated: *bytes,
+   which may be NULL. Beyond 1 GiB compiling is refused with SDC_ERROR_MEMORY. Always 0
+   with a worker. */
 SDC_API int sdc_lost_compiles(int64_t *bytes);
 
 /* Message of the calling thread's last failed call on this context or an object of it:
-   "path:line:column: error: ...", the line, a caret, notes. Valid until the thread's next
-   call on this context. "" when nothing failed; never NULL. */
+   "path:line:column: error: ...", the source line, a caret, notes. Valid until the
+   thread's next call on this context. "" when nothing failed; never NULL. */
 SDC_API const char *sdc_error(SdcContext *ctx);
 
 /* Warnings of the calling thread's last call that compiled something, in the same form;
@@ -212,7 +212,7 @@ SDC_API const char *sdc_warnings(SdcContext *ctx);
 SDC_API const char *sdc_error_reproducer(SdcContext *ctx);
 
 typedef struct SdcPlace {
-    const char *path; /* valid as sdc_error's text */
+    const char *path; /* valid as long as sdc_error's text */
     int line, column; /* from 1, columns in bytes; 0: unknown */
     int end_line, end_column;
 } SdcPlace;
@@ -229,8 +229,8 @@ typedef struct SdcMessage {
     const char *code; /* syntax, module, name, signature, type, target, other */
 } SdcMessage;
 
-/* The i-th message of the thread's last call that compiled or checked; notes belong to
-   the one in front of them. NULL: no such. Valid as sdc_error's text. */
+/* The i-th message of the thread's last call that compiled or checked; notes follow their
+   message. NULL: there are not so many. Valid as long as sdc_error's text. */
 SDC_API const SdcMessage *sdc_message(SdcContext *ctx, int i);
 
 /* ---------------------------------------------------------------- modules */
@@ -241,7 +241,7 @@ typedef enum SdcLang {
     SDC_LANG_TIR /* textual tile IR */
 } SdcLang;
 
-/* Reads and parses a file. At most 4 MiB (tile IR: 64 MiB). SDC_ERROR_FILE,
+/* Reads and parses a file of at most 4 MiB (tile IR: 64 MiB). SDC_ERROR_FILE,
    SDC_ERROR_SOURCE, SDC_ERROR_MEMORY, SDC_ERROR_ARGUMENT. */
 SDC_API SdcStatus sdc_module_load_file(SdcContext *ctx, const char *path,
                                        SdcModule **out);
@@ -255,9 +255,9 @@ SDC_API SdcStatus sdc_module_load_text(SdcContext *ctx, const char *name,
 /* Frees the module, its functions and its kernels. NULL is allowed. */
 SDC_API void sdc_module_unload(SdcModule *mod);
 
-/* Kernels of the module, in source order. */
+/* Number of kernels of the module, and the name of the i-th in source order. */
 SDC_API int sdc_module_kernel_count(const SdcModule *mod);
-/* NULL: no such. */
+/* NULL: there is none. */
 SDC_API const char *sdc_module_kernel_name(const SdcModule *mod, int i);
 
 typedef struct SdcParam {
@@ -278,53 +278,52 @@ typedef struct SdcCheckOptions {
     int nsignature;
     const char *const *bind; /* NAME=VALUE, each for kernels with that parameter */
     int nbind;
-    const char *const *targets; /* "cpu", "sm_90a", ... as well; none: only typed */
+    const char *const *targets; /* also compile for these; none: only check types */
     int ntarget;
 } SdcCheckOptions;
 
 typedef struct SdcChecked {
     const char *name; /* of a jit function */
     int line, guessed;
-    int is_kernel; /* 0: it returns a value, or is called by others and not launched */
-    int ok;        /* a kernel compiles; a helper that none reaches has no unknown name */
-    const char *signature; /* what it compiles with, or the first that it does not */
+    int is_kernel; /* 0: a helper: it returns a value, or is only called by others */
+    int ok;        /* it compiles; an unused helper: it has no unknown names */
+    const char *signature; /* one that it compiles with, or the first one that fails */
 } SdcChecked;
 
 typedef struct SdcCheck {
     const SdcChecked *functions; /* in source order */
-    int n, kernels, good; /* kernels that there are, and that compile */
+    int n, kernels, good; /* number of kernels, and of those that compile */
     const char *listing;  /* what sdc check prints */
 } SdcCheck;
 
-/* Compiles every kernel. Types and constants that neither annotations, defaults,
-   configurations nor heuristics say are guessed by what the kernel does with a parameter;
-   where that leaves a choice a few are tried, and one that compiles is enough. `options`
-   may be NULL. `out` lives until the thread's next call of this function on the context.
-   SDC_ERROR_SOURCE, or as sdc_compile, when a kernel or helper is at fault: *out is then
-   still valid, and NULL otherwise. */
+/* Compiles every kernel. Types and constants that annotations, defaults, configurations
+   and heuristics do not give are guessed from what the kernel does with a parameter;
+   where that leaves a choice, a few are tried, and one that compiles is enough. `options`
+   may be NULL. *out is valid until the thread's next call of this function on the
+   context. If a kernel or helper has an error, the status is SDC_ERROR_SOURCE or one of
+   sdc_compile's, and *out is still valid; after other errors it is NULL. */
 SDC_API SdcStatus sdc_module_check(SdcModule *mod, const SdcCheckOptions *options,
                                    const SdcCheck **out);
 
-/* Several kernels, launched one after the other over one grid, as one. */
+/* Several kernels that run one after the other over the same grid, fused into one. */
 typedef struct SdcFuseOptions {
     size_t size; /* sizeof(SdcFuseOptions), or 0 */
     /* "scale,add,gelu", in the order of their launches; "again=scale" is a kernel that
        comes twice, under another name */
     const char *kernels;
-    /* "scale.y=add.x,add.out=gelu.x:fp16,gelu.bias=b": two parameters are one buffer, of
-       fp32 or the given type, that no memory is behind; or a parameter of the fused
-       kernel has this name. NULL: nothing is bound. */
+    /* "scale.y=add.x,add.out=gelu.x:fp16,gelu.bias=b": two parameters become one buffer,
+       of fp32 or the given type, without memory; or a parameter of the fused kernel gets
+       this name. NULL: nothing is bound. */
     const char *bind;
     const char *name; /* of the fused kernel; NULL: the names joined by '_' */
 } SdcFuseOptions;
 
-/* A module that has one kernel more, the fused one; the other one stays as it is. The
-   kernel's parameters are those of the chain by the names that bindings give them, else
-   their own, each once, in the order of their first use. What a kernel loads of a buffer
-   must be what the same program stored there: the same pointers under the same mask; that
-   is seen, and refused, when the kernel is compiled. SDC_ERROR_ARGUMENT: names that are
-   not there, bindings that say nothing; SDC_ERROR_UNSUPPORTED: tile IR;
-   SDC_ERROR_MEMORY. */
+/* Makes a module with one more kernel, the fused one; `mod` stays as it is. The
+   parameters are those of the chain, under the names that bindings give them or else
+   their own, each once, in order of first use. A kernel may load from a fused buffer only
+   what the same program has stored there, through the same pointers under the same mask;
+   this is checked when the kernel is compiled. SDC_ERROR_ARGUMENT: unknown names,
+   bindings without effect; SDC_ERROR_UNSUPPORTED: tile IR; SDC_ERROR_MEMORY. */
 SDC_API SdcStatus sdc_fuse(SdcModule *mod, const SdcFuseOptions *options,
                            SdcModule **out);
 
@@ -345,15 +344,16 @@ typedef enum SdcDtype {
 SDC_API const char *sdc_dtype_name(SdcDtype t);
 /* Bytes of an element in memory: a bool takes one. 0 when unknown. */
 SDC_API int sdc_dtype_size(SdcDtype t);
-/* By Triton's name or a common alias (f32, float32, int32, bool, ...); SDC_DTYPE_NONE
-   when unknown. */
+/* The type with this name, Triton's or a common alias (f32, float32, int32, bool, ...);
+   SDC_DTYPE_NONE when unknown. */
 SDC_API SdcDtype sdc_dtype_by_name(const char *name, size_t n);
 
 /* 1 for floating types, else 0. */
 SDC_API int sdc_dtype_is_float(SdcDtype t);
 
-/* One element at `from` as a double; a double as one element at `to`, rounded to nearest
-   even. Integers: whole part, saturated to 64 bits, low bits kept. */
+/* Converts an element to a double, or a double to an element, rounded to nearest even.
+   For integers: its integral part saturated to 64 bits, of which the low bits are
+   kept. */
 SDC_API double sdc_dtype_load(SdcDtype t, const void *from);
 SDC_API void sdc_dtype_store(SdcDtype t, double x, void *to);
 
@@ -382,7 +382,7 @@ SDC_MAKER SdcArg sdc_arg_at(SdcArgKind kind, SdcDtype t, const void *p)
     return a;
 }
 
-/* Memory of elements of type `t`. The kernel's element type is `t`. */
+/* A pointer to elements of type `t`. */
 SDC_MAKER SdcArg sdc_ptr(SdcDtype t, const void *p)
 {
     return sdc_arg_at(SDC_ARG_PTR, t, p);
@@ -433,8 +433,8 @@ SDC_MAKER SdcArg sdc_none(void)
     return sdc_arg_at(SDC_ARG_NONE, SDC_DTYPE_NONE, NULL);
 }
 
-/* A tuple of n arguments, tuples too, 16 elements in all; the array is read during the
-   launch only. Of a NamedTuple's fields when the parameter is annotated so. */
+/* A tuple of n arguments, which may be tuples, 16 elements in all; also for a parameter
+   that is annotated as a NamedTuple. The array is read during the launch only. */
 SDC_MAKER SdcArg sdc_tuple(const SdcArg *items, int n)
 {
     SdcArg a = sdc_arg_at(SDC_ARG_TUPLE, SDC_DTYPE_NONE, items);
@@ -444,8 +444,8 @@ SDC_MAKER SdcArg sdc_tuple(const SdcArg *items, int n)
 
 enum { SDC_MAX_DESC_RANK = 5 };
 
-/* Triton's TensorDescriptor: a tensor that a kernel takes in blocks. Base and all strides
-   but the last fall on 16 bytes, the last stride is 1. */
+/* Triton's TensorDescriptor: a tensor that a kernel accesses in blocks. The last stride
+   is 1; the base and all other strides are multiples of 16 bytes. */
 typedef struct SdcDesc {
     SdcDtype dtype;
     int rank; /* 1 .. SDC_MAX_DESC_RANK */
@@ -461,9 +461,9 @@ SDC_MAKER SdcArg sdc_desc(const SdcDesc *d)
     return sdc_arg_at(SDC_ARG_DESC, d->dtype, d);
 }
 
-/* What loads of a descriptor do, added to `dtype` of its argument: what they find outside
-   of the tensor is NaN instead of 0 (floats only); what they read is rounded to the
-   nearest number of tf32, ties to even (fp32 only), as Triton's round_f32_to_tf32. */
+/* Options of loads through a descriptor, added to `dtype` of its argument: elements
+   outside of the tensor are NaN instead of 0 (floats only); values are rounded to the
+   nearest tf32 number, ties to even (fp32 only), as Triton's round_f32_to_tf32. */
 enum { SDC_PAD_NAN = 0x100, SDC_ROUND_TF32 = 0x200 };
 
 /* sdc_desc with SDC_PAD_NAN. */
@@ -482,15 +482,14 @@ SDC_MAKER SdcArg sdc_desc_tf32(const SdcDesc *d)
     return a;
 }
 
-/* A tensor of another library: `tensor` points to a DLTensor of DLPack. The argument is
-   sdc_ptr of its elements, with byte_offset; shape and strides are the caller's to pass.
-   A context with `check` registers its memory as well: sdc_unregister_range(ctx, ptr)
-   before it is freed.
-   SDC_ERROR_ARGUMENT: elements of a type that kernels do not have, memory that launches
-   of the context cannot reach. */
+/* A tensor of another library: `tensor` points to a DLTensor of DLPack. The argument is a
+   pointer to its elements, byte_offset included; the caller passes shape and strides. A
+   context with `check` also registers its memory: call sdc_unregister_range(ctx, ptr)
+   before it is freed. SDC_ERROR_ARGUMENT: a type of element that kernels do not have, or
+   memory that launches of the context cannot access. */
 SDC_API SdcStatus sdc_arg_dlpack(SdcContext *ctx, const void *tensor, SdcArg *out);
 
-/* The same as a descriptor with these block sizes, one for each dimension. */
+/* The same as a descriptor with these block sizes, one per dimension. */
 SDC_API SdcStatus sdc_desc_dlpack(SdcContext *ctx, const void *tensor,
                                   const int32_t *block, SdcDesc *out);
 
@@ -569,15 +568,15 @@ SDC_API SdcStatus sdc_kernel_launch(SdcKernel *k, SdcGrid grid, const SdcArg *ar
 SDC_API SdcStatus sdc_kernel_launch_threads(SdcKernel *k, SdcGrid grid,
                                             const SdcArg *args, int nargs, int threads);
 
-/* Whether the kernel may store through argument `arg` (an index into args): 1 or 0. */
+/* 1 if the kernel may store through argument `arg` (an index into args), else 0. */
 SDC_API int sdc_kernel_writes(const SdcKernel *k, int arg);
 
-/* Integer value that a constexpr parameter was bound to, by default, `bind`, signature or
-   the first of @triton.autotune's configurations; also of num_warps, num_stages,
-   num_ctas and launch_pdl. Returns 0 when there is no such number. */
+/* The integer that a constexpr parameter was bound to, by its default, `bind`, the
+   signature or the first configuration of @triton.autotune; also num_warps, num_stages,
+   num_ctas and launch_pdl. Returns 0 when there is no such integer. */
 SDC_API int sdc_kernel_constant(const SdcKernel *k, const char *name, int64_t *value);
 
-/* What a GPU's driver made of the kernel, in the calling thread's context. */
+/* Resources that the compiled kernel uses, as the GPU's driver reports them. */
 typedef struct SdcKernelUse {
     int registers;   /* of a thread */
     int local_bytes; /* of a thread: spills and arrays */
@@ -588,7 +587,7 @@ typedef struct SdcKernelUse {
 /* SDC_ERROR_ARGUMENT: a kernel of the CPU; else as sdc_kernel_launch. */
 SDC_API SdcStatus sdc_kernel_use(SdcKernel *k, SdcKernelUse *out);
 
-/* PTX of a GPU's kernel, NUL-terminated, as long as the kernel; NULL for the CPU. */
+/* PTX of a GPU kernel, NUL-terminated, valid as long as the kernel; NULL for the CPU. */
 SDC_API const char *sdc_kernel_ptx(const SdcKernel *k);
 
 /* ---------------------------------------------------------------- checked launches */
@@ -613,19 +612,19 @@ SDC_API const char *sdc_kernel_ptx(const SdcKernel *k);
    calling thread, and checked launches of a context one at a time. Ahead of time
    nothing is checked. */
 
-/* From here on `bytes` of memory are known under `name` (copied; NULL: the parameter's).
-   What was registered from the same address before is forgotten. SDC_ERROR_ARGUMENT: the
-   memory is at NULL or wraps around. Contexts without `check` accept and forget it. */
+/* Registers `bytes` of memory under `name` (copied; NULL: the name of the parameter), and
+   forgets what was registered at the same address. SDC_ERROR_ARGUMENT: the memory starts
+   at NULL or wraps around. Contexts without `check` accept and ignore it. */
 SDC_API SdcStatus sdc_register_range(SdcContext *ctx, const void *ptr, size_t bytes,
                                      const char *name);
-/* Before that memory is freed. */
+/* To be called before that memory is freed. */
 SDC_API void sdc_unregister_range(SdcContext *ctx, const void *ptr);
 
-/* No byte of the range has a value: a load is refused until checked launches have
+/* Marks the range as unwritten: a load from it is an error until checked launches have
    stored to what it reads. */
 SDC_API SdcStatus sdc_range_unwritten(SdcContext *ctx, const void *ptr);
 
-/* The range's shape in elements, for messages. `rank`: at most 8. */
+/* Sets the shape of the range in elements, for messages. `rank`: at most 8. */
 SDC_API SdcStatus sdc_range_shape(SdcContext *ctx, const void *ptr, int rank,
                                   const int64_t *shape);
 
@@ -648,8 +647,8 @@ typedef struct SdcMeasureOptions {
 
 typedef SdcStatus SdcLaunchFn(void *user, void *stream);
 
-/* Calls `launch`, which launches on the stream and does not wait, many times. `options`:
-   NULL for the usual ones. Fails as `launch` does. */
+/* Measures `launch`, a function that launches on the stream and does not wait, by calling
+   it many times. `options`: NULL for the defaults. Fails as `launch` does. */
 SDC_API SdcStatus sdc_measure(SdcContext *ctx, SdcLaunchFn *launch, void *user,
                               const SdcMeasureOptions *options, SdcTimes *out);
 
@@ -692,15 +691,16 @@ typedef struct SdcTuneOptions {
     const size_t *item_bytes;
 } SdcTuneOptions;
 
-/* Tries the configurations of @triton.autotune and gives their times, the fastest first.
-   Candidates are compiled on all cores while others run; what would not fit the device is
-   dropped before; each candidate's results are compared with those of the first, with the
-   outputs filled with a pattern before. The contents of all written memory are as before
-   when it returns. SDC_ERROR_SOURCE: no configuration compiles, or there are none. */
+/* Tries the configurations of @triton.autotune and measures them. Candidates are compiled
+   on all cores while others run; those that would not fit the device are skipped. The
+   results of each are compared with those of the first, starting from outputs filled with
+   a pattern. When it returns, all memory that was written has its contents from before.
+   The caller frees *out. SDC_ERROR_SOURCE: no configuration compiles, or there are
+   none. */
 SDC_API SdcStatus sdc_tune(SdcModule *mod, const SdcTuneOptions *options,
                            SdcTuning **out);
 
-/* The i-th trial, fastest first, those that were not measured last; NULL: no such. */
+/* The i-th trial, fastest first, unmeasured ones last; NULL: there is none. */
 SDC_API const SdcTrial *sdc_tuning_trial(const SdcTuning *t, int i);
 
 /* The winner as a line of a .tune file. */
@@ -744,8 +744,8 @@ typedef struct SdcCompileOptions {
     int explain;       /* nonzero: text for sdc_output_explain */
 } SdcCompileOptions;
 
-/* Compiles one specialization to bytes. `out` is the caller's, to be freed with
-   sdc_output_destroy. Errors as sdc_kernel_get. */
+/* Compiles one specialization to bytes. The caller frees *out with sdc_output_destroy.
+   Errors are those of sdc_kernel_get. */
 SDC_API SdcStatus sdc_compile(SdcModule *mod, const SdcCompileOptions *options,
                               SdcOutput **out);
 
@@ -768,19 +768,19 @@ typedef struct SdcBundleOptions {
     int lineinfo; /* source lines in all code, for profilers and debuggers */
 } SdcBundleOptions;
 
-/* Compiles one kernel for every target and signature into one object for the host, with a
-   C header that declares typed launchers. Both outputs are the caller's. A launch takes
-   the first signature that its arguments allow: list those that promise most first.
-   Signatures of other types make functions of their own. The object is linked with
-   libsdcrt; sdc/bundle.h says what is in it. */
+/* Compiles one kernel for every target and signature into one object file for the host,
+   and a C header that declares typed launchers. The caller frees both outputs. A launch
+   uses the first signature that its arguments satisfy, so list those that promise most
+   first. Signatures of other types make functions of their own. The object must be linked
+   with libsdcrt; sdc/bundle.h describes it. */
 SDC_API SdcStatus sdc_bundle(SdcModule *mod, const SdcBundleOptions *options,
                              SdcOutput **object, SdcOutput **header);
 
 /* The bytes; text is NUL-terminated beyond `size`. */
 SDC_API const void *sdc_output_data(const SdcOutput *out, size_t *size);
 
-/* What a launcher must know of the kernels in the bytes: sdc/meta.h. `n`: how many; 0 for
-   text that is not the target's code. */
+/* What a launcher must know about the kernels in the bytes: sdc/meta.h. *n: how many
+   there are; 0 for text that is not code of the target. */
 struct SdcrtMeta;
 SDC_API const struct SdcrtMeta *sdc_output_meta(const SdcOutput *out, int *n);
 

@@ -33,15 +33,6 @@ select_is_scalar(const Op *op)
     return op->kind == OP_SELECT && value_def(op_operand(op, 0), OP_SPLAT);
 }
 
-Op *
-use_in_region(const Use *u, const Region *r)
-{
-    Op *op = u->user;
-    while (op && op->parent != r)
-        op = op->parent->parent;
-    return op;
-}
-
 /* The one operand of op that is v; -1: none, or several. */
 static int
 only_operand(const Op *op, const Value *v)
@@ -108,7 +99,7 @@ follow(Way *w, const Value *v, const Region *r, int depth)
         int nseen = 0;
         value_each_use(v, u)
         {
-            const Op *op = use_in_region(u, r);
+            const Op *op = op_in_region(u->user, r);
             bool again = false;
             for (int i = 0; i < nseen; i++)
                 again |= seen[i] == op;

@@ -89,20 +89,12 @@ dots_between(const Op *first, const Op *end)
     return n;
 }
 
-static int
-count_within(const Region *r, int depth)
-{
-    int n = dots_between(r->first, NULL);
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next)
-        for (int i = 0; i < op->nregion; i++)
-            n += count_within(op->regions[i], depth + 1);
-    return n;
-}
-
 int
 dots_within(const Region *r)
 {
-    return count_within(r, 0);
+    int n = 0;
+    region_each_deep(r, op) n += op_is_async_dot(op);
+    return n;
 }
 
 static bool

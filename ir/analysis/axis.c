@@ -218,16 +218,10 @@ visit_region(Axis *x, const Region *r, int depth)
 }
 
 static int64_t
-count_ops(const Region *r, int depth)
+count_ops(const Region *r)
 {
     int64_t n = 0;
-    if (depth > MAX_REGION_DEPTH + 1)
-        return 0;
-    for (const Op *op = r->first; op; op = op->next) {
-        n++;
-        for (int i = 0; i < op->nregion; i++)
-            n += count_ops(op->regions[i], depth + 1);
-    }
+    region_each_deep(r, op) n++;
     return n;
 }
 
@@ -237,7 +231,7 @@ walk(const Func *f, Arena *a, bool nowrap)
     Axis *x = arena_new(a, Axis);
     x->arena = a;
     x->nowrap = nowrap;
-    x->budget = PASSES * count_ops(f->body, 0);
+    x->budget = PASSES * count_ops(f->body);
     map_init(&x->facts, a);
     for (int i = 0; i < f->body->narg; i++) {
         const Value *v = f->body->args[i];

@@ -15,8 +15,9 @@ axis_pow2(int64_t v)
                   : (int64_t)((u & -u) > AXIS_MAX_DIV ? AXIS_MAX_DIV : u & -u);
 }
 
-int64_t
-axis_unit(const Type *t)
+/* Bytes of one step of an address; 1 for integers. */
+static int64_t
+unit_bytes(const Type *t)
 {
     const Type *e = type_elem(t);
     return e->kind == TY_PTR ? max_i64(type_bits(e->elem) / 8, 1) : 1;
@@ -69,7 +70,7 @@ axis_all_div(const AxisFacts *f, const Type *t)
 {
     int64_t best = 1;
     for (int d = 0; d < f->rank; d++)
-        best = max_i64(best, div_at(f, d, 1, axis_unit(t)));
+        best = max_i64(best, div_at(f, d, 1, unit_bytes(t)));
     if (f->lo == f->hi)
         best = max_i64(best, axis_pow2(f->lo));
     return best;
@@ -86,7 +87,7 @@ AxisFacts
 axis_join(const AxisFacts *a, const AxisFacts *b, const Type *t)
 {
     AxisFacts f = {.rank = a->rank};
-    int64_t unit = axis_unit(t);
+    int64_t unit = unit_bytes(t);
     for (int d = 0; d < f.rank; d++) {
         f.contig[d] = min_i64(a->contig[d], b->contig[d]);
         f.constancy[d] = min_i64(a->constancy[d], b->constancy[d]);
@@ -170,7 +171,7 @@ rule_sum(const Op *op, const AxisFacts *x, const AxisFacts *y, bool nowrap)
     const Type *t = op->results[0].type;
     AxisFacts f = axis_nothing(t);
     bool ptr = op->kind == OP_ADDPTR;
-    int64_t unit = axis_unit(t);
+    int64_t unit = unit_bytes(t);
     bool safe = ptr || arith_range(&f, op, x, y, nowrap);
     for (int d = 0; d < f.rank; d++) {
         int64_t c = op->kind == OP_SUB ? min_i64(x->contig[d], y->constancy[d])
@@ -462,7 +463,7 @@ rule_select(const Op *op, const AxisFacts *const *in)
     if (type_is_int(op_operand(op, 0)->type) && axis_known(in[0], &c))
         return *in[c ? 1 : 2];
     AxisFacts f = axis_join(in[1], in[2], t);
-    int64_t unit = axis_unit(t);
+    int64_t unit = unit_bytes(t);
     for (int d = 0; d < f.rank; d++) {
         f.contig[d] = min_i64(f.contig[d], in[0]->constancy[d]);
         f.constancy[d] = min_i64(f.constancy[d], in[0]->constancy[d]);
@@ -482,7 +483,7 @@ rule_cast(const Op *op, const AxisFacts *x)
     AxisFacts f = pointwise(op, &x, 1);
     if (ints && op->kind == OP_BITCAST)
         return *x;
-    if (type_is_ptr(from) && type_is_ptr(to) && axis_unit(from) == axis_unit(to))
+    if (type_is_ptr(from) && type_is_ptr(to) && unit_bytes(from) == unit_bytes(to))
         return *x;
     if (!ints) {
         bool address = (type_is_ptr(from) || type_is_int(from)) &&
@@ -608,7 +609,7 @@ rule_reshape(const Op *op, const AxisFacts *x)
         from_minor--;
     f.contig[minor] = min_i64(x->contig[from_minor], whole(to, minor));
     f.div[minor] =
-        max_i64(div_at(x, from_minor, f.contig[minor], axis_unit(to)), f.div[minor]);
+        max_i64(div_at(x, from_minor, f.contig[minor], unit_bytes(to)), f.div[minor]);
     return f;
 }
 

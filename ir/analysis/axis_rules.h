@@ -10,8 +10,6 @@ AxisFacts axis_nothing(const Type *t);
 /* What holds when either holds. */
 AxisFacts axis_join(const AxisFacts *a, const AxisFacts *b, const Type *t);
 bool axis_same(const AxisFacts *a, const AxisFacts *b);
-/* Bytes of one step of an address; 1 for integers. */
-int64_t axis_unit(const Type *t);
 /* Largest power of two that divides v, up to the cap. */
 int64_t axis_pow2(int64_t v);
 /* A divisor of every element. */

@@ -1,17 +1,17 @@
-/* Linear inequalities over integers that are not known: is k1 x1 + k2 x2 + .. + c <= 0,
-   given that some others are, the bounds of each x and a number that divides it? Integers
-   here are those of mathematics: nothing wraps. */
+/* Linear inequalities over unknown integers: is k1 x1 + k2 x2 + .. + c <= 0, given other
+   inequalities of that form, and the bounds and a divisor of each x? Integers are
+   mathematical ones here: nothing wraps. */
 #ifndef SDC_IR_ANALYSIS_LINEAR_H
 #define SDC_IR_ANALYSIS_LINEAR_H
 
 #include "ir/analysis/axis.h"
 #include "ir/base/vec.h"
 
-__extension__ typedef __int128 Wide; /* coefficients and sums, far from its ends */
+__extension__ typedef __int128 Wide; /* no coefficient or sum overflows it */
 
 enum { LINEAR_TERMS = 6 };
 
-/* sum of k[i] * x[i], plus something between lo and hi */
+/* The sum of k[i] * x[i], plus a number between lo and hi. */
 typedef struct Linear {
     int n;
     const Value *x[LINEAR_TERMS];
@@ -20,7 +20,7 @@ typedef struct Linear {
     bool valid; /* false: too many terms or too large */
 } Linear;
 
-/* What is known to be at most 0. */
+/* Linear forms that are known to be at most 0. */
 typedef struct Known {
     Arena *arena;
     Axis *axis; /* bounds and divisors of each x */
@@ -36,7 +36,7 @@ Linear linear_plus(const Linear *a, Wide c);
 
 /* Learns that f <= 0. */
 void known_add(Known *g, const Linear *f);
-/* Is f <= 0 for sure? */
+/* Is f <= 0 provable? */
 bool known_negative(Known *g, const Linear *f);
 
 #endif

@@ -1,7 +1,7 @@
-/* Which numbers are 0 or more because of what they are made from: program ids, loop
-   variables, constants, and sums, products and quotients of these. A number that wraps is
-   taken for one that does not, as for addresses (ir/analysis/affine.h), and what is
-   divided by for positive, as numbers of tiles are. */
+/* Numbers that are 0 or more because of what they are computed from: program ids, loop
+   counters, constants, and sums, products and quotients of these. Integers are assumed
+   not to wrap, as for addresses (ir/analysis/affine.h), and divisors to be positive, as
+   numbers of tiles are. */
 #ifndef SDC_IR_ANALYSIS_NATURAL_H
 #define SDC_IR_ANALYSIS_NATURAL_H
 

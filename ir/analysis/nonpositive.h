@@ -4,9 +4,9 @@
 
 #include "ir/ir.h"
 
-/* Is the operand of this exp or exp2 of tiles never above 0 (or NaN), because it is what
-   a maximum over the same elements leaves? Where the maximum is an element of theirs,
-   that element's exponential is 1. */
+/* Is the operand of this exp or exp2 of tiles never above 0 (or NaN), because a maximum
+   over the same elements is subtracted? If that maximum is one of the elements, the
+   exponential of that element is 1. */
 bool nonpositive_exponent(const Op *op);
 
 #endif

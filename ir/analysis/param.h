@@ -1,39 +1,42 @@
 /* Which parameter of the kernel an address comes from. As everywhere in sdc, two
-   parameters are two pieces of memory when both are used in one loop. */
+   parameters are assumed to point to different memory when both are used in one loop. */
 #ifndef SDC_IR_ANALYSIS_PARAM_H
 #define SDC_IR_ANALYSIS_PARAM_H
 
 #include "ir/ir.h"
 
-/* Of a pointer, a tile of pointers or a tensor descriptor; NULL: that is not plain. */
+/* The parameter that a pointer, a tile of pointers or a tensor descriptor comes from;
+   NULL: it is not that simple. */
 Value *param_of(Value *v);
 
-/* What ops write in global memory: what keeps reads from running ahead of them, and them
-   from running behind reads. */
+/* What ops write in global memory, which limits how far reads can move up, and these ops
+   down. */
 typedef struct Writes {
-    bool all;     /* not through plain parameters, or other programs may write before */
-    bool ordered; /* there is a barrier, or the like, over which no access moves */
-    int n;        /* else parameters, each */
+    bool all;     /* any memory, or other programs may have written before */
+    bool ordered; /* there is a barrier or the like, which no access may cross */
+    int n;        /* otherwise these parameters */
     const Value *to[8];
 } Writes;
-/* What op and the ops in it write. Waits for asynchronous work order nothing else. */
+/* Adds what op and the ops inside of it write. Waits for asynchronous work count as
+   ordering nothing but that work. */
 void writes_add(Writes *w, const Op *op);
-/* May a read through this address find what they write? */
+/* May a read through this address read what they write? */
 bool writes_reach(const Writes *w, Value *address);
 
-/* What an address begins with: a parameter, or an address that was loaded through one
-   (`loads` 1), or through such a one. Addresses from lists in different parameters are
-   different memory, as parameters are, and so are a list and what it names. */
+/* The origin of an address: a parameter, or an address that was loaded through a
+   parameter (`loads` 1), or through such an address, and so on. Addresses from lists in
+   different parameters are assumed to be different memory, as parameters are; so are a
+   list and what it points to. */
 typedef struct Origin {
-    const Value *param; /* NULL: that is not plain */
+    const Value *param; /* NULL: it is not that simple */
     int loads;
 } Origin;
 Origin origin_of(const Value *v);
 
-/* May what goes to one be what comes from the other? */
+/* May a write to one be read through the other? */
 bool origin_may_be(Origin to, Origin from);
-/* May the kernel itself have written memory of that origin when it comes to `op`, in
-   front of it or in an earlier iteration? */
+/* May the kernel itself have written memory of that origin when it reaches `op`, in front
+   of it or in an earlier iteration? */
 bool origin_written_before(const Op *op, Origin from);
 
 #endif

@@ -101,13 +101,6 @@ slice_add_control(Slice *sl, Op *op)
     return finish(sl);
 }
 
-static Value *
-copy_of(const Map *map, Value *v)
-{
-    Value *to = map_get(map, v);
-    return to ? to : v;
-}
-
 static void
 clone_condition(const Slice *sl, Builder *b, Op *op, Map *map)
 {
@@ -118,7 +111,7 @@ clone_condition(const Slice *sl, Builder *b, Op *op, Map *map)
         if (map_has(&sl->values, &op->results[i]))
             types[n++] = op->results[i].type;
     b->loc = op->loc;
-    Op *to = build_if(b, copy_of(map, op_operand(op, 0)), types, n);
+    Op *to = build_if(b, value_mapped(map, op_operand(op, 0)), types, n);
     for (int k = 0; k < 2; k++) {
         const Region *from = op->regions[k];
         Builder in = builder_at_end(b->func, to->regions[k]);
@@ -127,7 +120,7 @@ clone_condition(const Slice *sl, Builder *b, Op *op, Map *map)
             slice_clone(sl, &in, inner, map);
         for (int i = 0; i < op->nresult; i++)
             if (map_has(&sl->values, &op->results[i]))
-                yields[n++] = copy_of(map, op_operand(from->last, i));
+                yields[n++] = value_mapped(map, op_operand(from->last, i));
         in.loc = op->loc;
         build_op(&in, OP_YIELD, yields, n, NULL, NULL, 0);
     }

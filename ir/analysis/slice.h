@@ -1,6 +1,6 @@
-/* What values are computed from: the ops that a copy of a region needs in order to
-   compute them, the loops and conditions around those, and what these carry. Passes that
-   issue loads ahead of their loop, or by a role of their own, copy such a slice. */
+/* Slices: the ops that a copy of a region needs in order to compute some values, with the
+   loops and conditions around those ops and what these carry. Passes that issue loads
+   ahead of their loop, or in a role of their own, copy such a slice. */
 #ifndef SDC_IR_ANALYSIS_SLICE_H
 #define SDC_IR_ANALYSIS_SLICE_H
 
@@ -11,32 +11,34 @@
 
 typedef struct Slice Slice;
 
-/* Is v computed by the slice, and what it needs as well? False: it is given. A value that
-   no slice may have is told in sl->why, and ends it. */
+/* Called for every value a slice depends on. True: the slice computes v, and so what v
+   needs belongs to it; false: v is given. Setting sl->why refuses the slice because of
+   v. */
 typedef bool SliceEnter(Slice *sl, const Value *v);
 
 struct Slice {
     Arena *arena;
-    const Region *within; /* what is defined outside of it is given */
-    SliceEnter *enter;    /* NULL: all that is inside is computed */
+    const Region *within; /* values from outside of it are given */
+    SliceEnter *enter;    /* NULL: everything inside is computed */
     void *user;
-    const char *why; /* there is none; NULL: so far there is */
+    const char *why; /* why there is no slice; NULL: there is one so far */
     Map ops;         /* Op -> itself */
-    Map values;      /* Value -> itself: computed or given. Of what a loop carries its
-                        argument, of a condition its result */
+    Map values;      /* Value -> itself: computed or given. For a value that a loop
+                        carries its argument, for a condition its result */
     Vec(Value *) work;
 };
 
 void slice_init(Slice *sl, Arena *arena, const Region *within, SliceEnter *enter,
                 void *user);
-/* What v, or an op at this place, needs. False: sl->why, and all after that, too. */
+/* Adds what v, or control flow at the place of op, needs. False: sl->why; all later calls
+   return false, too. */
 bool slice_add(Slice *sl, Value *v);
 bool slice_add_control(Slice *sl, Op *op);
-/* What op takes, all that is in it included. */
+/* Adds the operands of op and of all ops inside of it. */
 bool slice_add_operands(Slice *sl, Op *op);
 
-/* A copy of op in front of `b`, of a condition those results that the slice has, and what
-   it has of its bodies. map: values of the slice -> their copies. */
+/* Copies op to b: of a condition only the results, and of regions only the ops, that
+   belong to the slice. map: values of the slice -> their copies. */
 void slice_clone(const Slice *sl, Builder *b, Op *op, Map *map);
 
 static inline bool

@@ -1,5 +1,5 @@
 /* When shared memory is in use: for every op that owns some (buffers, barriers, scratch
-   memory) the span of the program, in order of text, in which its contents matter. */
+   memory), the range of program order in which its contents matter. */
 #ifndef SDC_IR_PLAN_LIVE_H
 #define SDC_IR_PLAN_LIVE_H
 
@@ -10,15 +10,15 @@ typedef struct LiveRange {
     Op *op;
     int64_t bytes;
     int first, last; /* both included */
-    /* The region of a role that it belongs to, or NULL. Other roles of the same
-       warp_specialize run at the same time, wherever they stand. */
+    /* The region of the role that it belongs to, or NULL. Roles of one warp_specialize
+       run concurrently, wherever they stand. */
     const Region *role;
 } LiveRange;
 
-/* May the two be in use at the same time? */
+/* Can both be in use at the same time? */
 bool live_together(const LiveRange *a, const LiveRange *b);
 
-/* In order of the text; the array is in `arena`. */
+/* All live ranges in program order; the array is in `arena`. */
 int live_ranges(Func *f, const TargetInfo *t, Arena *arena, LiveRange **out);
 
 #endif

@@ -1,10 +1,10 @@
-/* How a scan is cut up among threads: for placement, which must know its scratch memory,
+/* How a scan is divided among threads: for placement, which must know its scratch memory,
    and for code generation.
 
-   Along the scanned axis, from its lowest bit up, a layout is scannable when first come
-   bits of the register's number, then of the lane's, then of the warp's, then again of
-   the register's; each group may be empty. A thread then holds chunks of 1 << inner
-   consecutive elements, 1 << outer of them for each line that it takes part in. */
+   A layout can be scanned if the bits along the scanned axis, from the lowest up, are
+   bits of the register number, then of the lane, then of the warp, then again of the
+   register; each group may be empty. A thread then holds chunks of 1 << inner consecutive
+   elements, and 1 << outer chunks of each line that it takes part in. */
 #ifndef SDC_IR_PLAN_SCAN_PLAN_H
 #define SDC_IR_PLAN_SCAN_PLAN_H
 
@@ -12,17 +12,17 @@
 #include "ir/layout.h"
 
 typedef struct ScanPlan {
-    const Layout *work; /* the layout that is scanned in */
-    bool moved;         /* the operands or results have another one */
+    const Layout *work; /* the layout in which the scan is done */
+    bool moved;         /* operands or results have another layout */
     bool reverse;
     int inner, lanes, warps, outer; /* bits of the axis in each group */
-    int lane_bit, warp_bit;         /* the lowest of theirs; they follow each other */
+    int lane_bit, warp_bit;         /* the lowest bit of each; the others follow */
     int inner_bit[LAYOUT_MAX_BITS], outer_bit[LAYOUT_MAX_BITS];
 } ScanPlan;
 
 void scan_plan(Session *s, const Op *op, ScanPlan *out);
-/* Bytes of scratch memory; where in it the k-th tile is when it moves, and the k-th
-   tile's sums of warps. */
+/* Bytes of scratch memory, and the offsets in it of the k-th tile, if it is converted,
+   and of the k-th tile's partial results of warps. */
 int64_t scan_bytes(const Op *op, const ScanPlan *p);
 int64_t scan_tile_offset(const Op *op, int k);
 int64_t scan_sum_offset(const Op *op, const ScanPlan *p, int k);

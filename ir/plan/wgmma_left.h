@@ -1,6 +1,6 @@
-/* Left operands of wgmma that lie in shared memory as the unit does not read them: the
-   threads read them, a step of the inner dimension at a time, while the steps before are
-   multiplied (codegen/gen_nv_left.c). */
+/* Left operands of wgmma that lie in shared memory in a form that the instruction cannot
+   read: threads read them, one step of the inner dimension at a time, while earlier steps
+   are being multiplied (codegen/gen_nv_left.c). */
 #ifndef SDC_IR_PLAN_WGMMA_LEFT_H
 #define SDC_IR_PLAN_WGMMA_LEFT_H
 
@@ -8,10 +8,10 @@
 
 enum { WGMMA_STEP_BYTES = 32 }; /* of the inner dimension, which one instruction takes */
 
-/* Is that so of this wgmma? Of bytes whose accumulator has its rows in pairs, and of
-   elements of four bytes that lie across the inner dimension. */
+/* Is this such a wgmma? So are operands of bytes whose accumulator has its rows in pairs,
+   and of four-byte elements that are not contiguous along the inner dimension. */
 bool wgmma_by_steps(const Op *wgmma);
-/* Its steps, each a commit group of its own; 1 of any other wgmma. */
+/* Its number of steps, each of which is a commit group; 1 for any other wgmma. */
 int wgmma_groups(const Op *wgmma);
 
 #endif

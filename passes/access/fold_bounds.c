@@ -99,22 +99,16 @@ visit(Walk *w, Region *r, int depth)
 }
 
 static bool
-compares(const Region *r, int depth)
+compares(const Region *r)
 {
-    for (const Op *op = r->first; op; op = op->next) {
-        if (op->kind == OP_CMPI)
-            return true;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (compares(op->regions[i], depth + 1))
-                return true;
-    }
+    region_each_deep(r, op) if (op->kind == OP_CMPI) return true;
     return false;
 }
 
 bool
 pass_fold_bounds(Func *f, PassCx *cx)
 {
-    if (!compares(f->body, 0))
+    if (!compares(f->body))
         return false;
     Walk w = {.s = cx->s};
     w.axis = axis_new(f, &cx->s->tmp);

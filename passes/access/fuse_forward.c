@@ -42,15 +42,14 @@ typedef struct Forward {
 } Forward;
 
 static void
-number(Forward *w, Region *r, int depth)
+number(Forward *w, const Func *f)
 {
-    for (Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(f->body, op)
+    {
         vec_push(&w->s->tmp, &w->ops, op);
         map_set(&w->order, op, (void *)(uintptr_t)w->ops.n);
         if (attr_has(&op->attrs, ATTR_BUFFER))
             vec_push(&w->s->tmp, &w->buffers, op);
-        for (int i = 0; i < op->nregion; i++)
-            number(w, op->regions[i], depth + 1);
     }
 }
 
@@ -261,7 +260,7 @@ pass_fuse_forward(Func *f, PassCx *cx)
 {
     Forward w = {.s = cx->s};
     map_init(&w.order, &cx->s->tmp);
-    number(&w, f->body, 0);
+    number(&w, f);
     for (int i = 0; i < w.buffers.n; i++) {
         Op *op = w.buffers.at[i];
         Buffer b = {.op = op, .name = attr_str(&op->attrs, ATTR_BUFFER)};

@@ -26,6 +26,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/access/masks.h"
 #include "passes/cost.h"
@@ -107,42 +108,23 @@ full_when(Peel *p, Op *loop, int64_t ahead, OpVec *out)
 }
 
 static int
-count_ops(const Region *r, int depth)
+count_ops(const Region *r)
 {
     int n = 0;
-    for (const Op *op = r->first; op; op = op->next) {
-        n++;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            n += count_ops(op->regions[i], depth + 1);
-    }
+    region_each_deep(r, op) n++;
     return n;
 }
 
 /* On the CPU masks are tested by a scalar in front of a strip of lanes, which shows only
    beside light work: accumulators of tiles and exponentials hide it. */
 static bool
-is_heavy(const Region *r, int depth)
+is_heavy(const Region *r)
 {
-    for (const Op *op = r->first; op; op = op->next) {
+    region_each_deep(r, op)
+    {
         if (op->kind == OP_DOT || op->kind == OP_LOCAL_DOT ||
             (op->kind != OP_LOAD && op_cost(op) > OP_COSTLY))
             return true;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (is_heavy(op->regions[i], depth + 1))
-                return true;
-    }
-    return false;
-}
-
-static bool
-multiplies(const Region *r, int depth)
-{
-    for (const Op *op = r->first; op; op = op->next) {
-        if (op_is(op, T_DOT))
-            return true;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (multiplies(op->regions[i], depth + 1))
-                return true;
     }
     return false;
 }
@@ -152,9 +134,10 @@ multiplies(const Region *r, int depth)
 static bool
 is_large(const Peel *p, const Region *r)
 {
-    if (count_ops(r, 0) > MAX_BODY)
+    if (count_ops(r) > MAX_BODY)
         return true;
-    return p->gpu ? region_code(r, 0) > MAX_CODE && !multiplies(r, 0) : is_heavy(r, 0);
+    return p->gpu ? region_code(r, 0) > MAX_CODE && !region_has_trait(r, T_DOT)
+                  : is_heavy(r);
 }
 
 static Value *
@@ -221,19 +204,18 @@ cut(Peel *p, Op *loop, int64_t step, int64_t ahead, const OpVec *full)
 static void
 peel_loop(Peel *p, Op *loop)
 {
-    Const step;
+    int64_t step = loop_step(loop);
     const AxisFacts *lo = axis_of(p->axis, op_operand(loop, 0));
-    if (!value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / 2 || lo->lo < 0 || loop_is_pipelined(loop) ||
+    if (!step || step > INT32_MAX / 2 || lo->lo < 0 || loop_is_pipelined(loop) ||
         pipeline_of(loop).stages == 1 || /* what was cut off before */
         is_large(p, loop->regions[0]))
         return;
-    for (int64_t ahead = step.i; ahead <= step.i + 1; ahead++) {
+    for (int64_t ahead = step; ahead <= step + 1; ahead++) {
         OpVec full = {0};
         full_when(p, loop, ahead, &full);
         if (!full.n)
             continue;
-        cut(p, loop, step.i, ahead, &full);
+        cut(p, loop, step, ahead, &full);
         return;
     }
 }
@@ -259,22 +241,16 @@ visit(Peel *p, Region *r, int depth)
 }
 
 static bool
-has_loop(const Region *r, int depth)
+has_loop(const Region *r)
 {
-    for (const Op *op = r->first; op; op = op->next) {
-        if (op->kind == OP_FOR)
-            return true;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (has_loop(op->regions[i], depth + 1))
-                return true;
-    }
+    region_each_deep(r, op) if (op->kind == OP_FOR) return true;
     return false;
 }
 
 bool
 pass_peel(Func *f, PassCx *cx)
 {
-    if (!has_loop(f->body, 0))
+    if (!has_loop(f->body))
         return false;
     Peel p = {.s = cx->s, .gpu = cx->target.gpu};
     p.axis = axis_new(f, &cx->s->tmp);

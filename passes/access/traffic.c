@@ -43,7 +43,7 @@ param_of(const Traffic *t, const Value *v)
 static int64_t
 bytes_of(const Type *t)
 {
-    return type_numel(t) * max_i64(type_bits(t), 8) / 8;
+    return type_bytes(t);
 }
 
 static void

@@ -15,6 +15,7 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
+#include "ir/loop.h"
 
 #include <math.h>
 
@@ -340,7 +341,7 @@ loads_again(Simd *n, const Op *op, const Plan *p)
 static bool
 is_long(const Value *v)
 {
-    return type_numel(v->type) * max_i64(type_bits(type_elem(v->type)), 8) / 8 > LONG;
+    return type_bytes(v->type) > LONG;
 }
 
 static bool
@@ -593,10 +594,9 @@ zero_first(Simd *n, Op *loop, Slot **s, int i)
     Region *body = loop->regions[0];
     Value *sums = body->args[i + 1];
     Op *dot = s[i] ? value_def(op_operand(body->last, i), OP_DOT) : NULL;
-    Const step;
     if (!dot || dot->parent != body || !simd_zero(op_operand(loop, 3 + i)) ||
         slot_find(plan_get(n, op_result(dot, 0))->slot) != slot_find(s[i]) ||
-        !value_const(op_operand(loop, 2), &step) || step.i <= 0)
+        !loop_step(loop))
         return false;
     value_each_use(sums, u) if (u->user != dot) return false;
     if (op_operand(dot, 2) != sums || op_operand(dot, 0) == sums ||

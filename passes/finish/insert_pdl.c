@@ -26,6 +26,7 @@
    by it wherever it stands (a softmax of 4096 x 1024 takes 5.8 us, said at the end 7.0,
    not at all 4.6), dots gain most at their end. */
 #include "ir/build.h"
+#include "ir/edit.h"
 #include "passes/forms.h"
 
 bool pass_insert_pdl(Func *f, PassCx *cx);
@@ -33,31 +34,25 @@ bool pass_insert_pdl(Func *f, PassCx *cx);
 enum { FIRST_SM = 90 };
 
 static bool
-touches_memory(const Op *op, int depth)
+touches_memory(const Op *op)
 {
     Effect e;
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++)
         if (e.resource == RES_GLOBAL)
             return true;
-    if (op->kind == OP_PRINT || op->kind == OP_ASSERT || depth > MAX_REGION_DEPTH)
+    if (op->kind == OP_PRINT || op->kind == OP_ASSERT)
         return true;
     for (int i = 0; i < op->nregion; i++)
         for (const Op *in = op->regions[i]->first; in; in = in->next)
-            if (touches_memory(in, depth + 1))
+            if (touches_memory(in))
                 return true;
     return false;
 }
 
 static bool
-has(const Region *r, OpKind kind, bool inside, int depth)
+lets_next_begin(const Func *f)
 {
-    for (const Op *op = r->first; op; op = op->next) {
-        if (op->kind == kind)
-            return true;
-        for (int i = 0; i < op->nregion && inside && depth < MAX_REGION_DEPTH; i++)
-            if (has(op->regions[i], kind, inside, depth + 1))
-                return true;
-    }
+    region_each_deep(f->body, op) if (op->kind == OP_LAUNCH_DEPENDENTS) return true;
     return false;
 }
 
@@ -72,58 +67,45 @@ put(Op *before, OpKind kind)
 /* In front of the last access of a region, or in it where that is a condition or roles,
    of which the first loads; behind a loop. */
 static void
-put_next(Region *r, int depth)
+put_next(Region *r)
 {
     Op *op = r->last;
     for (Op *at = r->first; at != r->last; at = at->next)
-        if (touches_memory(at, 0))
+        if (touches_memory(at))
             op = at;
-    if (depth > MAX_REGION_DEPTH || op == r->last || !op->nregion)
+    if (op == r->last || !op->nregion)
         put(op, OP_LAUNCH_DEPENDENTS);
     else if (op->kind == OP_IF)
         for (int i = 0; i < op->nregion; i++)
-            put_next(op->regions[i], depth + 1);
+            put_next(op->regions[i]);
     else if (op->kind == OP_WARP_SPECIALIZE)
         put(op->regions[0]->last, OP_LAUNCH_DEPENDENTS);
     else
         put(op->next, OP_LAUNCH_DEPENDENTS);
 }
 
-static bool
-multiplies(const Region *r, int depth)
-{
-    for (const Op *op = r->first; op && depth <= MAX_REGION_DEPTH; op = op->next) {
-        if (op_is(op, T_DOT))
-            return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (multiplies(op->regions[i], depth + 1))
-                return true;
-    }
-    return false;
-}
-
 bool
 pass_insert_pdl(Func *f, PassCx *cx)
 {
-    bool wait = !has(f->body, OP_GRID_WAIT, false, 0);
-    bool next = !has(f->body, OP_LAUNCH_DEPENDENTS, true, 0) && multiplies(f->body, 0);
+    bool wait = !region_has(f->body, OP_GRID_WAIT);
+    bool next = !lets_next_begin(f) && region_has_trait(f->body, T_DOT);
     if (!f->overlap || cx->target.sm < FIRST_SM || (!wait && !next))
         return false;
     if (wait) {
         Op *op = f->body->first;
-        while (op->next && !touches_memory(op, 0))
+        while (op->next && !touches_memory(op))
             op = op->next;
         put(op, OP_GRID_WAIT);
     }
     if (next)
-        put_next(f->body, 0);
+        put_next(f->body);
     return true;
 }
 
 FormFault
 insert_pdl_check(Func *f, const TargetInfo *t)
 {
-    bool waits = !f->overlap || t->sm < FIRST_SM || has(f->body, OP_GRID_WAIT, false, 0);
+    bool waits = !f->overlap || t->sm < FIRST_SM || region_has(f->body, OP_GRID_WAIT);
     return (FormFault){waits ? NULL : f->body->last,
                        "ends a kernel that never waits for the primary grid"};
 }

@@ -66,17 +66,15 @@ span_of(const Op *alloc)
 }
 
 static void
-find_filled(Reads *x, const Region *r, int depth)
+find_filled(Reads *x, const Func *f)
 {
-    region_each(r, op)
+    region_each_deep(f->body, op)
     {
         SharedRoot *root;
         int n = op->kind == OP_TMA_LOAD ? shared_roots(op_operand(op, 1), x->arena, &root)
                                         : 0;
         for (int i = 0; i < n; i++)
             vec_push(x->arena, &x->filled, span_of(root[i].alloc));
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            find_filled(x, op->regions[i], depth + 1);
     }
 }
 
@@ -226,7 +224,7 @@ walk(Reads *x, Region *r, bool read, int depth, int loops)
 static void
 look(Reads *x, Func *f)
 {
-    find_filled(x, f->body, 0);
+    find_filled(x, f);
     if (!x->filled.n)
         return;
     find_last(x, f->body, false, 0);

@@ -28,7 +28,7 @@ static int64_t
 buffer_bytes(const Layouts *p, const Value *v)
 {
     enum { MAX_STAGES = 8 };
-    int64_t bytes = type_numel(v->type) * max_i64(type_bits(v->type), 8) / 8;
+    int64_t bytes = type_bytes(v->type);
     const Op *loop = v->op ? v->op->parent->parent : NULL;
     if (!loop || loop->kind != OP_FOR || v->op->kind != OP_LOAD)
         return bytes;

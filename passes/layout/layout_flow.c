@@ -108,22 +108,13 @@ give_while(Layouts *p, Op *op, int i, const Layout *l)
         layout_give(p, op_operand(op->regions[1]->last, i), l);
 }
 
-static bool
-multiplies(const Region *r, int depth)
-{
-    bool yes = region_has(r, OP_DOT);
-    for (const Op *op = r->first; op && !yes && depth < MAX_REGION_DEPTH; op = op->next)
-        for (int i = 0; i < op->nregion && !yes; i++)
-            yes = multiplies(op->regions[i], depth + 1);
-    return yes;
-}
-
 /* Dots say how sums lie in the loops around them. A loop that only adds to a sum goes
    by what it loads: the sum is exchanged once, not in every iteration. */
 static bool
 goes_by_dots(const Layouts *p, const Op *loop)
 {
-    return !p->dots_only || loop->kind != OP_FOR || multiplies(loop->regions[0], 0);
+    return !p->dots_only || loop->kind != OP_FOR ||
+           region_has_trait(loop->regions[0], T_DOT);
 }
 
 static void

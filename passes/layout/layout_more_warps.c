@@ -11,16 +11,15 @@ enum { MOST_WARPS = 8, LANES = 32, WORD = 32 };
 
 /* Words of the largest accumulator; *fixed: there is such assembly. */
 static void
-see_ops(const Region *r, int64_t *words, bool *fixed, int depth)
+see_ops(const Func *f, int64_t *words, bool *fixed)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(f->body, op)
+    {
         if (op->kind == OP_DOT) {
             const Type *t = op->results[0].type;
             *words = max_i64(*words, type_numel(t) * type_bits(t) / WORD);
         }
         *fixed |= op->kind == OP_ASM_EFFECT;
-        for (int i = 0; i < op->nregion; i++)
-            see_ops(op->regions[i], words, fixed, depth + 1);
     }
 }
 
@@ -36,7 +35,7 @@ layout_more_warps(Func *f)
     int64_t words = 0;
     int warps = f->num_warps;
     bool fixed = f->fixed_warps;
-    see_ops(f->body, &words, &fixed, 0);
+    see_ops(f, &words, &fixed);
     while (warps < MOST_WARPS && !fits(words, warps))
         warps *= 2;
     if (!fixed && fits(words, warps))

@@ -135,9 +135,7 @@ behind(const Builder *b, const Value *m)
 static bool
 is_before(const Op *op, const Builder *b)
 {
-    Op *at = b->before;
-    while (at && at->parent != op->parent)
-        at = at->parent->parent;
+    const Op *at = op_in_region(b->before, op->parent);
     return at && op_before(op, at);
 }
 

@@ -1,5 +1,5 @@
-/* An accumulator is carried round a loop in flight, and waited for where it is read: in
-   arms of conditions.
+/* A loop carries an accumulator in flight; it is waited for only in arms of conditions
+   that read it, and behind the loop.
 
        %s = for .. (%acc = %zero) {            %o = wgmma_open %zero
          %r = wgmma %a, %b, %acc               %t = for .. (%acc = %o) : async<..> {
@@ -16,9 +16,9 @@
                                                }
                                                %s = wgmma_wait %t {pending=0}
 
-   A select by a scalar becomes a condition: its registers would be read otherwise. A
-   condition that reads the sums and hands nothing on has them as a result: the way with
-   the wait and the way without meet there, and one set of registers holds both. */
+   A select by a scalar becomes a condition, because a select would read the registers. A
+   condition that reads the accumulator gets it as an additional result, so that the paths
+   with and without the wait end in the same registers. */
 #include "passes/schedule/carry_accumulator.h"
 
 #include "ir/analysis/accumulator.h"
@@ -26,8 +26,8 @@
 #include "ir/edit.h"
 
 typedef struct Carry {
-    Op *dot, *wait; /* the wait is to go */
-    Op *at;         /* the op of the loop's body that is being looked at */
+    Op *dot, *wait; /* the wait is removed */
+    Op *at;         /* current op of the loop body */
 } Carry;
 
 Op *
@@ -44,8 +44,8 @@ open_at(Builder *b, Value *tile)
     return &build_op(b, OP_WGMMA_OPEN, &tile, 1, NULL, NULL, 1)->results[0];
 }
 
-/* Dots begun since the one that an arm at c->at waits for: of the body alone, those in
-   arms may not have begun. */
+/* Dots issued between c->dot and the op c->at, in whose arm it is waited for. Only those
+   of the loop body count, because those in arms may not have been issued. */
 static int
 begun_since(const Carry *c)
 {
@@ -55,12 +55,12 @@ begun_since(const Carry *c)
                : dots_between(first, c->at) + dots_between(dot->next, NULL);
 }
 
-/* Uses of `name` from op on, in its block, become uses of v. */
+/* Replaces the uses of `name` by v, in the block of op from op on. */
 static void
 replace_from(Value *name, Value *v, const Op *op)
 {
     for (Use *u = name->uses, *next; u; u = next) {
-        const Op *user = use_in_region(u, op->parent);
+        const Op *user = op_in_region(u->user, op->parent);
         next = u->next;
         if (user && (user == op || op_before(op, user)))
             op_set_operand(u->user, u->index, v);
@@ -70,11 +70,11 @@ replace_from(Value *name, Value *v, const Op *op)
 static bool
 is_used_in(const Value *v, const Op *op)
 {
-    value_each_use(v, u) if (use_in_region(u, op->parent) == op) return true;
+    value_each_use(v, u) if (op_in_region(u->user, op->parent) == op) return true;
     return false;
 }
 
-/* The select as a condition. */
+/* Turns a select into a condition. */
 static Op *
 as_if(Op *select)
 {
@@ -96,7 +96,7 @@ as_if(Op *select)
 
 static Value *thread(Carry *c, Region *r, Value **name, Value *v, int depth, bool live);
 
-/* The sums that an arm does not hand on are waited for: others get their registers. */
+/* Waits for an accumulator that an arm does not yield: its registers get reused. */
 static void
 drop_at(const Carry *c, Op *yield, Value *sums)
 {
@@ -106,7 +106,7 @@ drop_at(const Carry *c, Op *yield, Value *sums)
         build_dot_wait(&b, &sums, 1, begun_since(c));
 }
 
-/* What an arm yields, in flight; `sums` are there, too. */
+/* Makes what an arm yields a value in flight; `sums` is the accumulator in that arm. */
 static Value *
 in_flight(const Carry *c, Op *yield, Value *v, Value *sums)
 {
@@ -122,22 +122,22 @@ is_used_behind(const Value *v, const Op *op)
 {
     value_each_use(v, u)
     {
-        const Op *user = use_in_region(u, op->parent);
+        const Op *user = op_in_region(u->user, op->parent);
         if (user && op_before(op, user))
             return true;
     }
     return false;
 }
 
-/* A select of v by the same condition, behind `op` and with nothing in between that uses
-   v, becomes a result of op. */
+/* Turns a select of v by the condition of op into a result of op, if it stands behind op
+   and nothing in between uses v. */
 static void
 take_select(Op *op, Value *v)
 {
     Op *select = NULL;
     value_each_use(v, u)
     {
-        Op *user = use_in_region(u, op->parent);
+        Op *user = op_in_region(u->user, op->parent);
         if (user && op_before(op, user) && (!select || op_before(user, select)))
             select = user;
     }
@@ -152,7 +152,7 @@ take_select(Op *op, Value *v)
     op_erase(select);
 }
 
-/* Through a condition: what holds the sums behind it. */
+/* Threads the accumulator through a condition; the value that holds it behind. */
 static Value *
 thread_if(Carry *c, Op *op, Value **name, Value *v, int depth, bool live)
 {
@@ -187,14 +187,14 @@ thread_if(Carry *c, Op *op, Value **name, Value *v, int depth, bool live)
     return *name;
 }
 
-/* Through a region: v holds the sums where it begins, *name is what the IR takes for
-   them. Before they are read there is a wait, behind which v is a tile. What holds them
-   at the end, if they are live there, and *name then. */
+/* Threads the accumulator through a region. v holds it at the start, *name is the value
+   that stands for it in the IR. A wait is inserted in front of the first reader; behind
+   it v is a tile. Returns what holds it at the end of the region, if it is live there,
+   and sets *name. */
 static Value *
 thread(Carry *c, Region *r, Value **name, Value *v, int depth, bool live)
 {
-    for (Op *op = r->first, *again; op != r->last && depth <= MAX_REGION_DEPTH;
-         op = again ? again : op->next) {
+    for (Op *op = r->first, *again; op != r->last; op = again ? again : op->next) {
         bool waited = v->type->kind == TY_TILE;
         again = NULL;
         c->at = depth ? c->at : op;

@@ -4,11 +4,12 @@
 
 #include "ir/build.h"
 
-/* A wait behind which at most `pending` dots are in flight; its op. */
+/* Builds a wait behind which at most `pending` dots are in flight. */
 Op *build_dot_wait(Builder *b, Value **dots, int n, int64_t pending);
 
-/* Carries value i of the loop, which is dot_carried(dot), in flight: the dot's wait goes,
-   another stands behind the loop, and one in each arm of a condition that reads it. */
+/* Makes the loop carry value i, which is dot_carried(dot), in flight: the wait of the dot
+   is removed, and there is one behind the loop and one in each arm of a condition that
+   reads the accumulator. */
 void carry_accumulator(Op *loop, int i, Op *dot);
 
 #endif

@@ -1,4 +1,4 @@
-/* Small loads are asked for an iteration before they are used, in registers.
+/* Small loads are issued one iteration before their value is used, into registers.
 
        for %i = 0, %n, 1 (..) {                %x0 = load %p, 0 < %n
          %x = load %p + %i                     for %i = 0, %n, 1 (.., %x = %x0) {
@@ -8,19 +8,20 @@
        }                                         yield .., %next
                                                }
 
-   What a loop reads and no copy fills (stage_plan.c), a scale for the whole tile, a time
-   step's vectors, is waited for where it stands, for as long as memory takes, and the
-   iteration's dots wait, too. The next iteration's load stands behind the last that uses
-   this one's, so that both may have one register. What only addresses of copies need
-   stays: those are issued iterations ahead.
+   A load that stage_plan.c does not pipeline, such as a scale for the whole tile or the
+   vectors of a time step, stalls where its value is used for as long as memory takes, and
+   the dots of the iteration stall, too. The load for the next iteration stands behind the
+   last user of this iteration's value, so that both can use the same registers. Loads
+   that only the addresses of copies need stay in place, because those copies are issued
+   iterations ahead anyway.
 
-   Loops without dots and copies are left to `unroll`, which has many loads under way, but
-   for recurrences that write in every iteration: those are not unrolled, and every
-   iteration waits for the one before anyway.
+   Loops without dots and copies are left to pass `unroll`, which has many loads in
+   flight, except for recurrences that write in every iteration: those are not unrolled,
+   and every iteration waits for the one before anyway.
 
-   As in stage_plan.c, addresses may need what is computed at once from the iteration and
-   from carried addresses, and the loop may not write that memory. Where no iteration
-   follows, nothing is read. */
+   As in stage_plan.c, addresses may depend on what is quickly computed from the loop
+   counter and from carried addresses, and the loop may not write the memory that is
+   loaded. The load is masked off where no next iteration exists. */
 #include "passes/schedule/carry_loads.h"
 
 #include "ir/analysis/async_dot.h"
@@ -29,7 +30,7 @@
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
 #include "ir/edit.h"
-#include "ir/fold.h"
+#include "ir/loop.h"
 #include "ir/layout.h"
 #include "passes/pass.h"
 #include "passes/schedule/occupancy.h"
@@ -37,10 +38,10 @@
 bool pass_carry_loads(Func *f, PassCx *cx);
 
 enum {
-    BESIDE_DOTS = 8,  /* registers of a thread that a loop may carry so: sums have most */
-    MOST_SUMS = 128,  /* with more of them registers are short */
-    RECURRENCE = 64,  /* and one without dots */
-    ADDRESS_OPS = 64, /* that are computed again */
+    BESIDE_DOTS = 8,  /* registers of a thread for such loads beside dots */
+    MOST_SUMS = 128,  /* more registers than this for accumulators leave none */
+    RECURRENCE = 64,  /* registers of a thread in a loop without dots */
+    ADDRESS_OPS = 64, /* ops of an address that may be computed a second time */
 };
 
 typedef struct Carry {
@@ -59,28 +60,22 @@ mask_where(Builder *b, Value *pred, Value *mask, const Type *like)
     return mask ? build_binary(b, OP_AND, mask, p) : p;
 }
 
-static Value *
-copy_of(const Map *map, Value *v)
-{
-    Value *to = map_get(map, v);
-    return to ? to : v;
-}
-
 Op *
 load_where(Builder *b, const Op *load, const Map *map, Value *pred)
 {
-    Value *in[3] = {copy_of(map, op_operand(load, 0))};
+    Value *in[3] = {value_mapped(map, op_operand(load, 0))};
     const Type *t = load->results[0].type;
-    Value *mask = load->noperand > 1 ? copy_of(map, op_operand(load, 1)) : NULL;
+    Value *mask = load->noperand > 1 ? value_mapped(map, op_operand(load, 1)) : NULL;
     b->loc = load->loc;
     in[1] = mask_where(b, pred, mask, t);
     if (load->noperand > 2)
-        in[2] = copy_of(map, op_operand(load, 2));
+        in[2] = value_mapped(map, op_operand(load, 2));
     AttrList attrs = load->attrs;
     return build_op(b, OP_LOAD, in, (int)max_i64(load->noperand, 2), &attrs, &t, 1);
 }
 
-/* Can v of the next iteration be computed in this one, at once and by each thread? */
+/* Slice callback: can v of the next iteration be computed in this one, cheaply and by
+   each thread for itself? */
 static bool
 enter_next(Slice *sl, const Value *v)
 {
@@ -101,23 +96,21 @@ thread_registers(const Type *t)
     return n * max_i64(type_bits(t), 32) / 32;
 }
 
-/* The op of the loop's body that v's last user is, or stands in. */
+/* The op of the loop body that is, or contains, the last user of v. */
 static Op *
 last_user(const Region *body, const Value *v)
 {
     Op *last = NULL;
     value_each_use(v, u)
     {
-        Op *op = u->user;
-        while (op->parent != body)
-            op = op->parent->parent;
+        Op *op = op_in_region(u->user, body);
         if (!last || op_before(last, op))
             last = op;
     }
     return last;
 }
 
-/* Do copies alone need it, for their addresses? Those run iterations ahead as it is. */
+/* Do only the addresses of copies depend on v? Copies are issued ahead as it is. */
 static bool
 feeds_copies(const Value *v, int depth, int *left)
 {
@@ -134,8 +127,9 @@ feeds_copies(const Value *v, int depth, int *left)
     return v->uses;
 }
 
-/* Behind which op the next iteration's load stands. A proxy fence waits for loads in
-   front of it, so it stands behind the dots that have one in front of them. */
+/* The op behind which the load for the next iteration goes. A proxy fence waits for loads
+   in front of it, so the load goes behind the dots, which have a fence in front of
+   them. */
 static Op *
 place(const Region *body, Op *last)
 {
@@ -145,7 +139,7 @@ place(const Region *body, Op *last)
     return last;
 }
 
-/* May it be carried? What its operands need is in `sl` then. */
+/* May the load be carried? *sl: what its operands need. */
 static bool
 can_carry(Carry *c, const Op *load, Slice *sl)
 {
@@ -175,7 +169,7 @@ load_at(const Carry *c, Builder *b, const Op *load, const Slice *sl, Map *map, V
     const Region *body = load->parent;
     map_set(map, body->args[0], iv);
     b->loc = load->loc;
-    Value *exists = build_cmp(b, OP_CMPI, "slt", iv, op_operand(c->loop, 1));
+    Value *exists = build_iteration_exists(b, c->loop, iv);
     clone_slice(sl, b, body, map);
     Value *v = &load_where(b, load, map, exists)->results[0];
     attr_set_int(&c->s->mod, &v->op->attrs, ATTR_PREFETCH, 1);
@@ -203,7 +197,8 @@ carry(Carry *c, Op *load, const Slice *sl)
     clone_slice(sl, &in, body, &now); /* for what it carries to the next */
     for (int i = 0; i < n; i++)
         if (map_has(&sl->values, body->args[i + 1]))
-            map_set(&next, body->args[i + 1], copy_of(&now, op_operand(body->last, i)));
+            map_set(&next, body->args[i + 1],
+                    value_mapped(&now, op_operand(body->last, i)));
     Value *iv = build_binary(&in, OP_ADD, body->args[0], op_operand(loop, 2));
     Value *later = load_at(c, &in, load, sl, &next, iv);
     value_replace(&load->results[0], for_carry(loop, init));
@@ -211,7 +206,7 @@ carry(Carry *c, Op *load, const Slice *sl)
     op_erase(load);
 }
 
-/* Does each iteration write, and need what the one before computed? */
+/* Does each iteration write memory, and depend on the one before? */
 static bool
 is_recurrence(const Op *loop, const Writes *w)
 {
@@ -221,7 +216,7 @@ is_recurrence(const Op *loop, const Writes *w)
     return computed && w->n && !w->all;
 }
 
-/* Registers of a thread for what dots of the body add up. */
+/* Registers of a thread for the accumulators of the dots in the body. */
 static int64_t
 sums_of(const Region *body)
 {
@@ -251,10 +246,8 @@ static bool
 visit_loop(void *user, Op *loop)
 {
     PassCx *cx = user;
-    Const step;
     Carry c = {.s = cx->s, .loop = loop};
-    if (loop->kind != OP_FOR || attr_has(&loop->attrs, ATTR_AT_ONCE) ||
-        !value_const(op_operand(loop, 2), &step) || step.i <= 0)
+    if (loop->kind != OP_FOR || attr_has(&loop->attrs, ATTR_AT_ONCE) || !loop_step(loop))
         return false;
     writes_add(&c.writes, loop);
     c.left = c.writes.ordered ? 0 : room(loop, &c.writes);

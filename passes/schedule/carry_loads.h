@@ -1,13 +1,14 @@
-/* A load that is done once more, for another iteration of its loop. */
+/* A copy of a load for another iteration of its loop. */
 #ifndef SDC_PASSES_SCHEDULE_CARRY_LOADS_H
 #define SDC_PASSES_SCHEDULE_CARRY_LOADS_H
 
 #include "ir/base/map.h"
 #include "ir/build.h"
 
-/* `mask`, or all elements of what is `like` a tile or scalar, where `pred` holds. */
+/* `mask and pred`, or pred for all elements if there is no mask; in the shape of
+   `like`. */
 Value *mask_where(Builder *b, Value *pred, Value *mask, const Type *like);
-/* A copy of the load in front of b: where `pred` holds, with operands that `map` has. */
+/* A copy of the load at b, masked by `pred`; its operands are looked up in `map`. */
 Op *load_where(Builder *b, const Op *load, const Map *map, Value *pred);
 
 #endif

@@ -1,6 +1,8 @@
 /* See channel.h. */
 #include "passes/schedule/channel.h"
 
+#include "ir/edit.h"
+
 Value *
 channel_buffer(Builder *b, const Type *one, int stages)
 {
@@ -36,7 +38,7 @@ channel_wait(Builder *b, Value *bars, PipelineState at, int ahead)
     build_op(b, OP_BAR_WAIT, in, 2, NULL, NULL, 0);
 }
 
-/* The phase flips whenever the ring of stages begins anew. */
+/* The phase flips whenever the ring starts over at stage 0. */
 PipelineState
 channel_next(Builder *b, PipelineState at, int stages)
 {
@@ -66,10 +68,8 @@ channel_copy(Builder *b, const Op *load, Value *mem, Value *bar, const Map *map,
 {
     Value *in[4 + MAX_RANK] = {op_operand(load, 0), mem, bar};
     int n = 3;
-    for (int i = 1; i < load->noperand; i++) {
-        Value *v = op_operand(load, i), *to = map_get(map, v);
-        in[n++] = to ? to : v;
-    }
+    for (int i = 1; i < load->noperand; i++)
+        in[n++] = value_mapped(map, op_operand(load, i));
     if (pred)
         in[n++] = pred;
     b->loc = load->loc;

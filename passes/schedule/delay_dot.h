@@ -1,5 +1,5 @@
-/* What the files of pass delay-dot share: which ops of a loop run an iteration later,
-   and where. */
+/* Shared by the files of pass delay-dot: which ops of a loop run an iteration later, and
+   where. */
 #ifndef SDC_PASSES_SCHEDULE_DELAY_DOT_H
 #define SDC_PASSES_SCHEDULE_DELAY_DOT_H
 
@@ -13,30 +13,30 @@ typedef struct Delay {
     Func *f;
     const TargetInfo *target;
     Op *loop;
-    Op *first; /* wait of the iteration's first dot */
-    Op *end;   /* where the work on its result ends */
-    Map needs; /* ops that need that result */
-    Map light; /* ops of indices and addresses alone */
-    Map late;  /* ops of the next iteration */
-    Map again; /* light ones that both need: they are there twice */
-    Map begin; /* those of them that the delayed dots need, the dots and their waits */
-    Vec(Op *) order;    /* ops that are late, or there again */
-    Vec(Value *) cross; /* what they need of the iteration before */
-    Vec(Op *) moved;    /* other dots that begin where the work ends */
-    bool alone;    /* no other program is on the SM */
-    bool anywhere; /* addresses of the first iteration may be of no memory */
-    /* 32-bit registers of all threads: accumulators and operands, what crosses, addresses
-       and indices */
+    Op *first; /* wait for the first dot of the iteration */
+    Op *end;   /* op at which the work on its result ends */
+    Map needs; /* ops that depend on that result */
+    Map light; /* ops that only compute indices and addresses */
+    Map late;  /* ops that move to the next iteration */
+    Map again; /* light ops that both iterations need, so they are duplicated */
+    Map begin; /* delayed dots, their waits, and the late ops they need */
+    Vec(Op *) order;    /* late and duplicated ops, in program order */
+    Vec(Value *) cross; /* what they need from the iteration before */
+    Vec(Op *) moved;    /* other dots, which are issued where that work ends */
+    bool alone;    /* the program is alone on its SM */
+    bool anywhere; /* addresses may be invalid in the first iteration */
+    /* 32-bit registers of all threads: accumulators and operands; values that are carried
+       over; addresses and indices */
     int64_t words, crossing, others;
 } Delay;
 
-/* delay_dot_plan.c: what runs later, from s, f, target and loop. False: nothing; *why
-   says why not, NULL: there is no such dot. */
+/* delay_dot_plan.c: plans what runs later, given s, f, target and loop. False: nothing
+   does; *why says why not, NULL: there is no dot that could. */
 bool delay_plan(Delay *d, const char **why);
 
-/* Does op write what leaves the loop? */
+/* Does op write results of the loop to memory? */
 bool delay_writes(const Op *op);
-/* Is op used, and by ops of the set alone? */
+/* Has op users, all of which are in the set? */
 bool delay_all_users_in(const Op *op, const Map *set);
 
 #endif

@@ -1,5 +1,5 @@
 /* The plan of pass delay-dot: which ops run an iteration later, whether they may and
-   should, and where in that iteration. Nothing is changed here. */
+   whether it pays off, and where in that iteration they go. Nothing is changed here. */
 #include "passes/schedule/delay_dot.h"
 
 #include "ir/analysis/async_dot.h"
@@ -7,15 +7,17 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/schedule/occupancy.h"
 
-/* Registers of a thread that are counted, at most: the rest is for everything else. */
+/* Registers of a thread that may be used by what is counted; the rest is for all else. */
 enum { MOST_REGISTERS = 240 };
 
 /* ---- which ops are late */
 
-/* Several dots may make up the first: each adds to what the one before left. */
+/* The first dot may consist of several, each of which adds to the result of the one
+   before. */
 static bool
 find_first(Delay *d)
 {
@@ -73,8 +75,8 @@ delay_writes(const Op *op)
     return op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW;
 }
 
-/* May op follow a delayed dot into the next iteration, using what comes from it as
-   operand `index`? */
+/* May op move to the next iteration with a delayed dot whose result it takes as operand
+   `index`? */
 static bool
 may_follow(const Delay *d, const Op *op, int index)
 {
@@ -88,7 +90,7 @@ may_follow(const Delay *d, const Op *op, int index)
     return op_is_dot_wait(op) || op_is_pure(op);
 }
 
-/* Does all that comes from op end in memory? Those ops. */
+/* Does everything that depends on op end up in memory? *set: those ops. */
 static bool
 follow(const Delay *d, Op *op, Map *set, int depth)
 {
@@ -105,7 +107,7 @@ follow(const Delay *d, Op *op, Map *set, int depth)
     return op_has_uses(op);
 }
 
-/* A tile that is loaded stays in its iteration's buffer, which is what is prefetched. */
+/* Loaded tiles stay in the buffer of their iteration, which is what is prefetched. */
 static bool
 is_loaded(const Value *v)
 {
@@ -160,9 +162,9 @@ find_late(Delay *d)
     return d->order.n > 0;
 }
 
-/* ---- whether they may be, and should */
+/* ---- whether they may and should be late */
 
-/* Why what the ops in their places do forbids that others run later; NULL: nothing. */
+/* Why memory accesses forbid to run ops later; NULL: nothing forbids it. */
 static const char *
 hazard(const Delay *d)
 {
@@ -219,7 +221,7 @@ words_of(const Type *t)
     return type_is_tile(t) ? type_numel(t) * type_bits(t) / 32 : 0;
 }
 
-/* Addresses of what threads copy by themselves, 16 bytes at a time. */
+/* Registers for the addresses of cp.async copies, 16 bytes each. */
 static int64_t
 words_of_copies(const Op *load)
 {
@@ -228,8 +230,8 @@ words_of_copies(const Op *load)
     return copies ? 2 * type_numel(t) * type_bits(t) / 128 : 0;
 }
 
-/* Rows or columns of indices, as the bounds of a mask: each thread has its part of them
-   for as many accumulators as it repeats. */
+/* Registers for vectors of indices, such as the bounds of a mask: each thread holds its
+   part once for all accumulators along the other dimension. */
 static int64_t
 words_of_indices(const Delay *d, const Op *op)
 {
@@ -242,8 +244,8 @@ words_of_indices(const Delay *d, const Op *op)
                     : 0;
 }
 
-/* Accumulators, operands that stay in registers, what else the loop needs, and what
-   crosses. */
+/* Counts registers: accumulators and operands that stay in registers; what else the loop
+   needs; what is carried over. */
 static void
 count_words(Delay *d)
 {
@@ -262,10 +264,11 @@ programs(const Delay *d, int64_t words)
     return occupancy(d->f, d->target, words, USUALLY_BESIDE, bytes);
 }
 
-/* Registers that a dot in flight reads are filled again in the iteration that it is
-   delayed to, and what releases waits for all before it, wherever it stands (attention
-   backward as it is mostly written, tests/loops/stored.tk, where both are so: 0.93 to
-   1.01 times as fast delayed; H200, sdc bench, 2026-11-23). */
+/* Why the delayed dots would be waited for anyway; NULL: they would not. The registers of
+   a left operand are filled again in the iteration the dot is delayed to; and an
+   operation with release semantics waits for all accesses before it (attention backward
+   as it is mostly written, tests/loops/stored.tk, where both apply: 0.93 to 1.01 times as
+   fast delayed; H200, sdc bench, 2026-11-23). */
 static const char *
 stalls(const Delay *d)
 {
@@ -282,10 +285,11 @@ stalls(const Delay *d)
     return NULL;
 }
 
-/* The dots run beside the work on the first's result. They are to take as long as half an
-   exponential of each element does, and nearly a whole one where no other program fills
-   the tensor cores (attention backward of 64 dimensions, 64x64, 4 warps: 1.07 times as
-   fast delayed; 64x128, 8 warps: 0.97 to 0.98, and 1.04 to 1.06 with 96 dimensions; H200,
+/* Do the delayed dots take long enough to be worth it? They overlap with the work on the
+   result of the first dot, and should take about half as long as one exponential per
+   element of it, or nearly as long where no other program keeps the tensor cores busy
+   (attention backward of 64 dimensions, 64x64, 4 warps: 1.07 times as fast delayed;
+   64x128, 8 warps: 0.97 to 0.98, and 1.04 to 1.06 with 96 dimensions; H200,
    tests/gpu/compare.py, 2026-11-23). */
 static bool
 is_long(const Delay *d)
@@ -319,10 +323,10 @@ why_not(Delay *d)
     return !is_long(d) ? "it is short beside the work on the first" : NULL;
 }
 
-/* ---- where the work on the first dot's result ends, and other dots begin */
+/* ---- where the work on the first dot's result ends, and other dots are issued */
 
-/* In front of what makes an operand of the next dot that needs it: narrowing it, and
-   leaving it in a buffer. */
+/* In front of the ops that prepare an operand of the next dot that depends on the first:
+   narrowing it and storing it to a buffer. */
 static void
 find_end(Delay *d)
 {
@@ -341,7 +345,7 @@ find_end(Delay *d)
                 d->end = by;
 }
 
-/* Dots between that nobody needs there. */
+/* Finds dots in between whose results are not needed before that place. */
 static void
 find_moved(Delay *d)
 {
@@ -365,11 +369,9 @@ find_moved(Delay *d)
 bool
 delay_plan(Delay *d, const char **why)
 {
-    const Op *step = value_def(op_operand(d->loop, 2), OP_CONST);
     *why = NULL;
-    if (attr_has(&d->loop->attrs, ATTR_DOTS_STAY) ||
-        pipeline_of(d->loop).stages < 2 || !step ||
-        attr_int(&step->attrs, ATTR_VALUE, 0) <= 0)
+    if (attr_has(&d->loop->attrs, ATTR_DOTS_STAY) || pipeline_of(d->loop).stages < 2 ||
+        !loop_step(d->loop))
         return false;
     map_init(&d->needs, &d->s->tmp);
     map_init(&d->light, &d->s->tmp);

@@ -1,19 +1,19 @@
-/* Tiles that threads leave for dots in every iteration of a loop, into two buffers, one
-   after the other.
+/* Double buffering of tiles that threads store for dots in every iteration of a loop.
 
-       for .. {                                %b = local_alloc : mem<.., stages=2>
-         %m = local_alloc %x                   for .. (%i = 0) {
-         %r = wgmma %m, ..             =>        %m = local_index %b, %i {stage=0}
-         ..                                      local_store %m, %x
-       }                                         %r = wgmma %m, ..
-                                                 ..
-                                                 yield %i ^ 1
-                                               }
+    for .. {                                %b = local_alloc : mem<.., stages=2>
+      %m = local_alloc %x                   for .. (%i = 0) {
+      %r = wgmma %m, ..             =>        %m = local_index %b, %i {stage=0}
+      ..                                      local_store %m, %x
+    }                                         %r = wgmma %m, ..
+                                              ..
+                                              yield %i ^ 1
+                                            }
 
-   With one buffer threads meet twice: when all have written, and before anybody writes
-   again. With two, what they met for in between says that the dots of the iteration
-   before have read (place_waits.c, which runs behind this). Where there is no room for
-   two, dots are waited for in the iteration that they are in. */
+   With one buffer the threads meet at two barriers: when all have written, and before
+   anyone overwrites the buffer in the next iteration. With two buffers the barrier in
+   between already implies that the dots of the iteration before have read theirs
+   (place_waits.c, which runs after this pass). Where there is no room for two buffers,
+   dots are waited for in the iteration in which they are issued. */
 #include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -47,7 +47,7 @@ is_double_buffered(const Op *op)
     return read_by_dot;
 }
 
-/* Which buffer an iteration fills, 0 or 1: the loop carries it. */
+/* The index of the buffer that an iteration fills, 0 or 1; the loop carries it. */
 static Value *
 carry_which(Session *s, Op *loop)
 {
@@ -75,8 +75,8 @@ use_both(Op *loop, Op *alloc, Value *which)
     op_erase(alloc);
 }
 
-/* The most shared memory that is live at once in `body`, but for what gets two buffers
-   there. What the loop uses of outside is live in all of it. */
+/* The largest amount of shared memory that is live at once in `body`, without the buffers
+   that would be doubled. What the loop uses from outside is live in all of it. */
 static int64_t
 peak_bytes(Func *f, PassCx *cx, const Region *body)
 {
@@ -96,9 +96,9 @@ peak_bytes(Func *f, PassCx *cx, const Region *body)
     return most;
 }
 
-/* Is there room for both buffers of each tile, besides what is live now? Not where an
-   SM would run one program instead of two: of those one waits while the other
-   goes on, too; nor with one stage, which says that nothing is to be in flight. */
+/* Is there room for a second buffer of each tile, beside what is live? Not where an SM
+   would then run one program instead of two, one of which computes while the other waits;
+   nor with one stage, which requests that nothing be in flight. */
 static bool
 has_room(Func *f, PassCx *cx, const Region *body)
 {

@@ -1,5 +1,5 @@
-/* The decisions are read off what the passes made: a kernel that comes as tile IR is
-   explained as well as one from the source. */
+/* The decisions are read from the IR that the passes have made, so a kernel that comes as
+   tile IR is explained as well as one from source. */
 #include "passes/schedule/explain.h"
 
 #include "ir/analysis/async_dot.h"
@@ -12,23 +12,32 @@
 typedef struct Seen {
     int copies, loads, stores, maps, dots, stages;
     int64_t ctas_per_sm;
-    const char *unit; /* of dots other than warpgroups' */
+    const char *unit; /* of dots that are not wgmma */
     const Op *roles;
-    Name why; /* no roles */
+    Name why; /* why there are no roles */
 } Seen;
 
-/* Is it a loop whose loads run ahead? Of roles the producer issues those. */
 static bool
-is_told(const Op *op, bool roles)
+in_role(const Op *op)
+{
+    while (op && op->kind != OP_WARP_SPECIALIZE)
+        op = op->parent->parent;
+    return op;
+}
+
+/* Is op a loop whose loads are issued ahead? In roles the producer issues them. */
+static bool
+is_pipelined(const Op *op)
 {
     return loop_is_pipelined(op) ||
-           (op->kind == OP_FOR && roles && pipeline_of(op).stages);
+           (op->kind == OP_FOR && pipeline_of(op).stages && in_role(op));
 }
 
 static void
-see(Seen *s, const Region *r, bool roles, int depth)
+see(Seen *s, const Func *f)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(f->body, op)
+    {
         bool stored = op->kind == OP_TMA_STORE;
         s->copies += op->kind == OP_ASYNC_COPY;
         s->loads += op->kind == OP_TMA_LOAD;
@@ -37,7 +46,7 @@ see(Seen *s, const Region *r, bool roles, int depth)
         s->dots += op_is_async_dot(op);
         if (op_is(op, T_DOT) && !op_is_async_dot(op))
             s->unit = attr_str(&op->attrs, ATTR_UNIT);
-        if (is_told(op, roles))
+        if (is_pipelined(op))
             s->stages = (int)max_i64(s->stages, pipeline_of(op).stages);
         if (op->kind == OP_NUM_PROGRAMS)
             s->ctas_per_sm =
@@ -46,8 +55,6 @@ see(Seen *s, const Region *r, bool roles, int depth)
             s->roles = op;
         if (attr_has(&op->attrs, ATTR_ROLES))
             s->why = attr_str(&op->attrs, ATTR_ROLES);
-        for (int i = 0; i < op->nregion; i++)
-            see(s, op->regions[i], roles || op->kind == OP_WARP_SPECIALIZE, depth + 1);
     }
 }
 
@@ -74,8 +81,8 @@ enum { LINES = 128 };
 
 typedef enum Told { TOLD_LOOP, TOLD_LOAD, TOLD_DOT } Told;
 
-/* What is told of lines of the source, in their order; each once, for prologues and roles
-   repeat them. */
+/* Lines of the source that something is said about, in order; each once, because
+   prologues and roles repeat ops. */
 typedef struct Lines {
     struct Line {
         int line;
@@ -102,21 +109,19 @@ tell(Lines *l, Told what, const Op *op)
     l->n++;
 }
 
-/* Pipelined loops, loads of loops, and dots. */
+/* Finds pipelined loops, loads of loops, and dots. */
 static void
-find_lines(Lines *l, const Region *r, bool roles, int depth)
+find_lines(Lines *l, const Func *f)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        if (is_told(op, roles) || attr_has(&op->attrs, ATTR_ROLES))
+    region_each_deep(f->body, op)
+    {
+        if (is_pipelined(op) || attr_has(&op->attrs, ATTR_ROLES))
             tell(l, TOLD_LOOP, op);
         if (op_is(op, T_DOT))
             tell(l, TOLD_DOT, op);
         else if (op->kind == OP_TMA_LOAD || attr_has(&op->attrs, ATTR_WHY) ||
                  (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_PREFETCH)))
             tell(l, TOLD_LOAD, op);
-        for (int i = 0; i < op->nregion; i++)
-            find_lines(l, op->regions[i], roles || op->kind == OP_WARP_SPECIALIZE,
-                       depth + 1);
     }
 }
 
@@ -142,7 +147,7 @@ void
 schedule_print(Buf *out, const Func *f)
 {
     Seen s = {0};
-    see(&s, f->body, false, 0);
+    see(&s, f);
     buf_printf(out, "schedule of '%s'\n", f->name);
     print_roles(out, f, &s);
     if (s.ctas_per_sm)
@@ -158,8 +163,8 @@ schedule_print(Buf *out, const Func *f)
                    : s.loads           ? "TMA"
                                        : "cp.async");
     if (s.roles && attr_has(&s.roles->attrs, ATTR_CLUSTER))
-        buf_str(out, "  tiles that neighbouring programs share come once for both: in "
-                     "clusters of 2 where rows begin off the cache's lines\n");
+        buf_str(out, "  tiles that neighbouring programs share are loaded once for both, "
+                     "in clusters of 2, where rows do not begin on cache lines\n");
     if (s.stores)
         buf_str(out, "  results are stored by TMA\n");
     if (s.maps)
@@ -196,12 +201,12 @@ print_unit(Buf *out, bool dot, const Op *op)
         buf_printf(out, ": %s", why);
 }
 
-/* What does them, and why it is not what is fastest. */
+/* Prints what does each, and why it is not what is fastest. */
 void
 schedule_print_lines(Buf *out, const Func *f)
 {
     Lines l = {0};
-    find_lines(&l, f->body, false, 0);
+    find_lines(&l, f);
     for (int i = 0; i < l.n; i++) {
         const Op *op = l.at[i].op;
         buf_printf(out, "  line %d: a ", l.at[i].line);

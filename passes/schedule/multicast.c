@@ -1,10 +1,10 @@
-/* Tiles that two neighbouring programs both read come once for both.
+/* TMA multicast: a tile that two neighbouring programs both read is loaded once for both.
 
-   Two programs that multiply beside each other mostly read one operand alike: the same
-   columns of b for other rows of a. Launched as a cluster of two, each asks for one half
-   of such a tile, and TMA writes it to both: half as many bytes leave the second-level
-   cache, whose way to the SMs is what limits a matmul of rows that do not begin on its
-   lines (3000x5000x7000, fp16, H200, tests/gpu/shapes).
+   Two neighbouring programs of a matmul mostly have one operand in common: the same
+   columns of b for different rows of a. Launched as a cluster of two, each loads one half
+   of such a tile, and TMA writes it to both: half as many bytes leave the L2 cache, whose
+   bandwidth is what limits a matmul of rows that do not begin on its cache lines
+   (3000x5000x7000, fp16, H200, tests/gpu/shapes).
 
        for %t = %pid, %n, %p {                  for %t = %pid, %n, %p {
          %c = .. %t ..                            %c = .. %t ..
@@ -19,14 +19,14 @@
        bar_arrive %empty                        bar_arrive %empty
                                                 bar_arrive_cluster %empty, %both
 
-   Which tile the other program has is computed as this one's is, from its number; so the
-   two agree without a word, and where they read differently each asks for its own. A
-   stage is free when the consumers of both programs have read it: their barriers count
-   both. So the two must go through their stages in step: loops around the loads are as
-   long for every program.
+   Each program computes the tile of the other one from its program id, just like its own,
+   so the two agree without communicating; where their tiles differ, each loads its own. A
+   stage is free when the consumers of both programs have read it, so the barriers count
+   arrivals of both. The two must therefore go through their stages in step: the loops
+   around the loads have the same trip counts in every program.
 
-   The launcher decides whether there are clusters (runtime/rt/cuda_kernel.c): the same
-   code runs without. */
+   The launcher decides whether to launch clusters (runtime/rt/cuda_kernel.c); the same
+   code also runs without. */
 #include "passes/schedule/multicast.h"
 
 #include "ir/build.h"
@@ -34,7 +34,7 @@
 
 bool pass_multicast(Func *f, PassCx *cx);
 
-/* v in the other program. */
+/* v as the other program computes it. */
 static Value *
 other(Multicast *m, Builder *b, Map *to, Value *v)
 {
@@ -62,7 +62,7 @@ in_cluster(Builder *b)
     return &build_op(b, OP_IN_CLUSTER, NULL, 0, NULL, NULL, 1)->results[0];
 }
 
-/* Has the cluster's other program a tile, too? */
+/* i1: whether the other program of the cluster has a tile, too. */
 static Value *
 paired(Builder *b, const Walk *w)
 {
@@ -96,7 +96,7 @@ share_loads(Multicast *m)
     }
 }
 
-/* The barriers of the roles that a wait or an arrival is of; NULL: others. */
+/* The barriers that a wait or an arrival of a role is on; NULL: others. */
 static Op *
 barriers_of(const Op *split, const Op *op)
 {
@@ -110,47 +110,41 @@ barriers_of(const Op *split, const Op *op)
 }
 
 static bool
-find_waits(const Multicast *m, Map *empty, Region *r, int depth)
+find_waits(const Multicast *m, Map *empty)
 {
-    region_each(r, op)
+    region_each_deep(m->producer.role, op)
     {
         Op *bars = op->kind == OP_BAR_WAIT ? barriers_of(m->split, op) : NULL;
         if (op->kind == OP_BAR_WAIT && (!bars || op->noperand > 2))
             return false;
         if (bars)
             map_set(empty, bars, bars);
-        for (int i = 0; i < op->nregion; i++)
-            if (depth > MAX_REGION_DEPTH ||
-                !find_waits(m, empty, op->regions[i], depth + 1))
-                return false;
     }
     return true;
 }
 
-/* Arrivals of the consumer at the producer's barriers, each inside of its home. */
+/* Finds arrivals of the consumer at barriers that the producer waits for, all of which
+   must be inside of its home. */
 static bool
-find_arrivals(const Multicast *m, const Map *empty, const Walk *w, Region *r, Op **out,
-              int most, int *n, int depth)
+find_arrivals(const Multicast *m, const Map *empty, const Walk *w, Op **out, int most,
+              int *n)
 {
-    region_each(r, op)
+    region_each_deep(w->role, op)
     {
         Op *bars = op->kind == OP_BAR_ARRIVE ? barriers_of(m->split, op) : NULL;
         if (bars && map_has(empty, bars)) {
-            if (*n == most || (w->tiles && r == w->role))
+            if (*n == most || (w->tiles && op->parent == w->role))
                 return false;
             out[(*n)++] = op;
         } else if (op->kind == OP_BAR_ARRIVE) {
             return false;
         }
-        for (int i = 0; i < op->nregion; i++)
-            if (depth > MAX_REGION_DEPTH ||
-                !find_arrivals(m, empty, w, op->regions[i], out, most, n, depth + 1))
-                return false;
     }
     return true;
 }
 
-/* The other program's barrier is told, too; one that has ended is stood in for. */
+/* Arrives at the other program's barrier, too, or, if that program has ended, once more
+   at the own one in its place. */
 static void
 release_both(Builder *b, Op *arrival, Value *in, Value *both)
 {
@@ -189,8 +183,8 @@ pass_multicast(Func *f, PassCx *cx)
     m->producer = multicast_walk(m->split->regions[0]);
     Walk consumer = multicast_walk(m->split->regions[1]);
     if (!m->producer.tiles != !consumer.tiles || !multicast_plan(m) ||
-        !find_waits(m, &empty, m->producer.role, 0) ||
-        !find_arrivals(m, &empty, &consumer, consumer.role, arrival, MOST, &n, 0) || !n)
+        !find_waits(m, &empty) ||
+        !find_arrivals(m, &empty, &consumer, arrival, MOST, &n) || !n)
         return false;
     share_loads(m);
     Builder b = builder_before(consumer.home->first);

@@ -1,5 +1,5 @@
-/* What the two files of pass multicast share: one role's way through the tiles, the loads
-   whose tiles two neighbouring programs read alike. */
+/* Shared by the files of pass multicast: the loop over tiles of a role, and the loads
+   whose tiles two neighbouring programs both read. */
 #ifndef SDC_PASSES_SCHEDULE_MULTICAST_H
 #define SDC_PASSES_SCHEDULE_MULTICAST_H
 
@@ -8,28 +8,28 @@
 
 enum { MC_LOADS = 8, MC_LEAVES = 16 };
 
-/* What a value is for two neighbouring programs. */
+/* How a value of one program compares to that of its neighbour. */
 typedef enum Kind { UNKNOWN, ALIKE, VARIES } Kind;
 
-/* A tma_load whose tile may come for both. */
+/* A tma_load whose tile two programs may share. */
 typedef struct Shared {
     Op *op;
-    Value *leaf[MC_LEAVES]; /* that its coordinates vary by */
+    Value *leaf[MC_LEAVES]; /* varying values that its coordinates depend on */
     int n;
 } Shared;
 
-/* One role's way through the tiles. */
+/* How a role goes through the tiles. */
 typedef struct Walk {
     Region *role;
-    Op *tiles;    /* the loop over tiles; NULL: a program has one */
-    Region *home; /* of the work on one tile */
+    Op *tiles;    /* the loop over tiles; NULL: each program has one tile */
+    Region *home; /* region of the work on one tile */
 } Walk;
 
 typedef struct Multicast {
     Session *s;
     Op *split; /* warp_specialize */
     Walk producer;
-    Op *loop; /* in the producer's home, around all loads */
+    Op *loop; /* in the home of the producer; contains all loads */
     Shared load[MC_LOADS];
     int nload;
     Map kinds; /* Value -> Kind + 1 */
@@ -38,11 +38,12 @@ typedef struct Multicast {
 
 /* multicast_plan.c */
 Walk multicast_walk(Region *role);
-/* Is it the number of the program along axis 0? */
+/* Is v the program id along axis 0? */
 bool multicast_program(const Value *v);
-/* Of a value of the producer's home, or from outside of it. */
+/* The kind of a value of the producer's home, or of a value from outside of it. */
 Kind multicast_kind(Multicast *m, Value *v);
-/* m->split and m->producer are known: the rest. False: no tile is worth it. */
+/* Fills in the rest, given m->split and m->producer. False: there is no tile worth
+   sharing. */
 bool multicast_plan(Multicast *m);
 
 #endif

@@ -1,4 +1,5 @@
-/* What pass multicast may do: values of neighbouring programs compared, loads, loops. */
+/* The plan of pass multicast: compares values of neighbouring programs, and finds the
+   loads and loops. */
 #include "passes/schedule/multicast.h"
 
 #include "ir/analysis/async_dot.h"
@@ -16,8 +17,8 @@ multicast_program(const Value *v)
            !attr_int(&v->op->attrs, ATTR_AXIS, 0);
 }
 
-/* From one of a program's tiles to the next are as many as there are programs, an even
-   number in clusters. */
+/* Is v the number of launched programs, by which a program's tiles are apart? It is even
+   in clusters. */
 static bool
 is_stride(const Value *v)
 {
@@ -47,7 +48,7 @@ region_of(const Value *v)
     return v->op ? v->op->parent : v->region;
 }
 
-/* Of a value of the home region or outside of it. */
+/* The kind of a value of the home region or from outside of it. */
 static Kind
 kind_of(Multicast *m, Value *v, int depth)
 {
@@ -83,7 +84,8 @@ multicast_kind(Multicast *m, Value *v)
     return kind_of(m, v, 0);
 }
 
-/* What v, used by a load, varies by. False: by what the other program cannot be asked. */
+/* Collects the varying values that v, which a load uses, depends on. False: v depends on
+   something that cannot be computed for the other program. */
 static bool
 add_leaves(Multicast *m, Shared *l, Value *v, int depth)
 {
@@ -119,7 +121,7 @@ add_leaves(Multicast *m, Shared *l, Value *v, int depth)
            add_leaves(m, l, op_operand(r->last, v->index - 1), depth + 1);
 }
 
-/* Bytes that one half of the tile has; 0: it cannot be halved. */
+/* Bytes of one half of the tile; 0: it cannot be halved. */
 static int64_t
 half_bytes(Session *s, const Op *load)
 {
@@ -130,51 +132,42 @@ half_bytes(Session *s, const Op *load)
     return type_numel(mem) * b.bytes / 2;
 }
 
-/* Maps of a launch, which another one for halves may join. */
+/* Accesses that may need a tensor map of the launch, each of which may need a second one
+   for halves. */
 static int
-maps_of(const Region *r, int depth)
+maps_of(const Region *r)
 {
     int n = 0;
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
-        n += op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE;
-        for (int i = 0; i < op->nregion; i++)
-            n += maps_of(op->regions[i], depth + 1);
-    }
+    region_each_deep(r, op) n += op->kind == OP_TMA_LOAD || op->kind == OP_TMA_STORE;
     return n;
 }
 
-/* Loops and loads of the producer's home. False: the two would not go in step, or there
-   is more than this pass knows. */
+/* Finds the loop and the loads of the producer's home. False: the two programs would not
+   run in step, or there is more than this pass can handle. */
 static bool
-find_loads(Multicast *m, Region *r, int depth)
+find_loads(Multicast *m)
 {
-    region_each(r, op)
+    const Region *home = m->producer.home;
+    region_each_deep(home, op)
     {
-        bool loop = op->kind == OP_FOR;
+        bool outside = op->parent == home;
         if (op->kind == OP_TMA_LOAD) {
             const int plain = 3 + op_operand(op, 0)->type->rank;
-            if (r == m->producer.home || m->nload == MC_LOADS || op->noperand != plain)
+            if (outside || m->nload == MC_LOADS || op->noperand != plain)
                 return false;
             m->load[m->nload++] = (Shared){.op = op};
         }
-        if (op->nregion && (!loop || depth > MAX_REGION_DEPTH))
+        if (op->nregion && (op->kind != OP_FOR || (outside && m->loop)))
             return false;
-        if (!loop)
-            continue;
-        if (r == m->producer.home) {
-            if (m->loop)
-                return false;
+        if (op->nregion && outside)
             m->loop = op;
-        }
-        if (!find_loads(m, op->regions[0], depth + 1))
-            return false;
     }
     return true;
 }
 
-/* Loops are as long for one program as for the other. */
+/* Do the loop and those inside have the same trip counts in both programs? */
 static bool
-even(Multicast *m, Op *loop, int depth)
+even(Multicast *m, Op *loop)
 {
     Shared bounds = {0};
     map_init(&m->seen, &m->s->tmp);
@@ -187,7 +180,7 @@ even(Multicast *m, Op *loop, int depth)
     }
     region_each(loop->regions[0], op)
     {
-        if (op->kind == OP_FOR && (depth > MAX_REGION_DEPTH || !even(m, op, depth + 1)))
+        if (op->kind == OP_FOR && !even(m, op))
             return false;
     }
     return true;
@@ -195,9 +188,10 @@ even(Multicast *m, Op *loop, int depth)
 
 /* ---- which tiles neighbours share
 
-   The values that a load varies by, computed for some neighbours of a grid as they might
-   be: with groups of rows, the usual order, it is one operand, with rows after each other
-   the other one. What is never shared costs nothing, then. */
+   Computes the values that a load depends on for some neighbours of a typical grid. If
+   programs go through groups of rows, the usual order, neighbours share one operand; if
+   they go row by row, the other one. So loads whose tiles are never shared stay as they
+   are. */
 
 enum { SAMPLES = 32, SIZE = 6144, PROGRAMS = 132, TILES = 1152 };
 
@@ -252,43 +246,41 @@ often_alike(const Shared *l)
     return 2 * alike > SAMPLES;
 }
 
-/* Do all dots read one left operand out of shared memory? */
+/* Do all dots read the same left operand from shared memory? */
 static bool
-see_left(const Region *r, const Value **left, int depth)
+share_left(const Region *r)
 {
-    for (const Op *op = r->first; op; op = op->next) {
-        if (op_is_async_dot(op)) {
-            const Value *v = op_operand(op, DOT_LEFT);
-            if (!dot_reads_shared(op, DOT_LEFT) || (*left && *left != v))
-                return false;
-            *left = v;
-        }
-        for (int i = 0; i < op->nregion; i++)
-            if (depth > MAX_REGION_DEPTH || !see_left(op->regions[i], left, depth + 1))
-                return false;
+    const Value *left = NULL;
+    region_each_deep(r, op)
+    {
+        if (!op_is_async_dot(op))
+            continue;
+        const Value *v = op_operand(op, DOT_LEFT);
+        if (!dot_reads_shared(op, DOT_LEFT) || (left && left != v))
+            return false;
+        left = v;
     }
     return true;
 }
 
-/* One dot, or those beside each other of the same rows, with an operand of each program's
+/* One dot, or several with the same left operand, whose right operands are each program's
    own. Two dots with work between them wait for each other rather than for their
-   operands, and pay for what stands ready for clusters (loops/gemm_two, mlp_chain, H200,
+   operands, and only pay for being ready for clusters (loops/gemm_two, mlp_chain, H200,
    2026-11-23, tests/gpu/loops.py, two runs: 0.0516 ms without, 0.0638 with, no clusters
    launched). */
 static bool
 is_matmul(const Region *r)
 {
-    const Value *left = NULL;
     int n = dots_within(r);
-    return n == 1 || (n > 1 && see_left(r, &left, 0));
+    return n == 1 || (n > 1 && share_left(r));
 }
 
 bool
 multicast_plan(Multicast *m)
 {
     if (!is_matmul(m->split->regions[1]) ||
-        maps_of(m->split->parent, 0) + MC_LOADS > TMA_MAX_MAPS ||
-        !find_loads(m, m->producer.home, 0) || !m->loop || !even(m, m->loop, 0))
+        maps_of(m->split->parent) + MC_LOADS > TMA_MAX_MAPS || !find_loads(m) ||
+        !m->loop || !even(m, m->loop))
         return false;
     int n = 0;
     for (int i = 0; i < m->nload; i++) {

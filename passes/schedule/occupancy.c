@@ -1,4 +1,4 @@
-/* Registers of dots, and programs of an SM; see occupancy.h. */
+/* Registers of dots, and programs per SM; see occupancy.h. */
 #include "passes/schedule/occupancy.h"
 
 #include "ir/analysis/async_dot.h"
@@ -10,7 +10,7 @@
 #include "passes/pass.h"
 #include "passes/schedule/double_buffer.h"
 
-/* Where the elements of v were left, in the same registers. */
+/* The value whose registers v shares; v itself if there is none. */
 static const Value *
 same_registers(const Value *v)
 {
@@ -35,8 +35,8 @@ mma_counted(const Op *dot, int operand)
     return false;
 }
 
-/* 32-bit registers of a left operand that threads read by steps, of which four are there
-   at once. */
+/* 32-bit registers of a left operand that threads read step by step, with four steps in
+   registers at once. */
 static int64_t
 step_registers(const Op *dot)
 {
@@ -46,8 +46,8 @@ step_registers(const Op *dot)
     return wgmma_by_steps(dot) ? wgmma_rows_at_once(dot) * row / WORD : 0;
 }
 
-/* Accumulators of a dot in parts, with the sum of them: two, or three where the next part
-   goes on while one is added. */
+/* Accumulators that a dot in parts needs, its sum included: two, or three where the next
+   part runs while one is added. */
 static int
 part_tiles(const Op *dot)
 {
@@ -68,7 +68,7 @@ words_of(const Type *t)
     return t->kind == TY_TILE ? (int)(type_numel(t) * type_bits(t) / 32) : 0;
 }
 
-/* Of one part after another the largest is there. */
+/* Parts follow one another, so only the largest counts. */
 static void
 add_dot(DotRegisters *n, DotRegisters *parts, const Op *dot)
 {
@@ -91,15 +91,15 @@ add_dot(DotRegisters *n, DotRegisters *parts, const Op *dot)
     }
 }
 
-static DotRegisters
-registers(const Region *r, int depth)
+DotRegisters
+dot_registers(const Region *r)
 {
     DotRegisters own = {0}, parts = {0}, inner = {0};
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    for (const Op *op = r->first; op; op = op->next) {
         if (op_is_async_dot(op))
             add_dot(&own, &parts, op);
         for (int i = 0; i < op->nregion; i++) {
-            DotRegisters in = registers(op->regions[i], depth + 1);
+            DotRegisters in = dot_registers(op->regions[i]);
             inner = total(in) > total(inner) ? in : inner;
         }
     }
@@ -108,16 +108,10 @@ registers(const Region *r, int depth)
     return total(own) > total(inner) ? own : inner;
 }
 
-DotRegisters
-dot_registers(const Region *r)
-{
-    return registers(r, 0);
-}
-
 int
 mma_registers(const Region *r)
 {
-    return total(registers(r, 0));
+    return total(dot_registers(r));
 }
 
 int64_t
@@ -125,9 +119,8 @@ stage_bytes(const Op *loop)
 {
     int64_t sum = 0;
     for (const Op *op = loop->regions[0]->first; op; op = op->next) {
-        const Type *t = op_is_planned(op) ? op->results[0].type : NULL;
-        if (t)
-            sum += type_numel(t) * max_i64(type_bits(t), 8) / 8;
+        if (op_is_planned(op))
+            sum += type_bytes(op->results[0].type);
     }
     return sum;
 }

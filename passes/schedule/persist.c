@@ -1,4 +1,5 @@
-/* Programs that multiply one tile each, as fewer, persistent ones.
+/* A kernel whose programs each multiply one tile becomes a persistent one, whose programs
+   loop over tiles.
 
                                               %n = num_programs {axis=0, ctas_per_sm=1}
        %t = program_id {axis=0}               %k = num_programs {axis=0}
@@ -7,29 +8,29 @@
                                                 store ..
                                               }
 
-   One program with all its stages fills an SM, so the next one begins when it
-   has ended: nothing is multiplied while its results are stored, and nothing is stored
-   while the next one's first tiles come. In a loop, with roles
-   (passes/schedule/specialize.c), the producer asks for the next tile's operands while
-   the results of this one are on their way. The launcher begins as many programs as run
-   at once and says how many were asked for (runtime/rt/cuda_kernel.c). On an H200, fp16,
-   4096: 710 TFLOP/s instead of 690, from pointers and descriptors alike; 2 % more at
-   8192; 1 % less at 2048, where no program gets a second tile. Where two programs could
-   run at once, of which one stores while the other multiplies, one alone needs more bytes
-   under way (128x128 tiles, 8 warps, H200, 2026-11-22: of 64 columns with four buffers,
-   96 KB under way, 709 TFLOP/s, with three 540, two programs 680; of 32 with four 418 and
+   One program with all its stages fills an SM, so the next one starts when it has ended:
+   nothing is multiplied while results are stored, and nothing is stored while the first
+   tiles of the next one are loaded. In a loop, with roles (passes/schedule/specialize.c),
+   the producer loads the operands of the next tile while the results of this one are
+   stored. The launcher starts as many programs as can run at once and passes the
+   requested number on (runtime/rt/cuda_kernel.c). On an H200, fp16, 4096: 710 TFLOP/s
+   instead of 690, from pointers and descriptors alike; 2 % more at 8192; 1 % less at
+   2048, where no program gets a second tile. Where two programs could run at once, one of
+   which stores while the other multiplies, a single one needs more bytes in flight
+   (128x128 tiles, 8 warps, H200, 2026-11-22: 64 columns with four buffers, 96 KB in
+   flight, 709 TFLOP/s, with three 540, two programs 680; 32 columns with four 418 and
    546).
 
-   Where no program gets a second tile all that is in vain, and the results take the place
-   of a stage. The launcher sees that in the grid, and has a variant without for such
-   launches (target.once): 16384x256x1024 22.7 us persistent and 20.0 not, 8192x512x2048
-   32.0 and 28.1, where neighbours do not run in clusters (H200, 2026-11-23,
-   tests/gpu/shapes --tiles).
+   Where no program gets a second tile there is nothing to gain, and the buffer of the
+   results takes the place of a stage. The launcher sees that from the grid, and has a
+   variant of the kernel without persistence for such launches (target.once):
+   16384x256x1024 22.7 us persistent and 20.0 not, 8192x512x2048 32.0 and 28.1, where
+   neighbours do not run in clusters (H200, 2026-11-23, tests/gpu/shapes --tiles).
 
-   Programs of a grid do not know of each other, so that any order will do; except where
-   one waits for what another writes. What has atomic operations or loops of unknown
-   length stays as it is, and what writes tensor maps: a producer would still copy by the
-   map of the tile before. */
+   Programs of a grid are independent, so they may run in any order, unless one waits for
+   what another one writes. Kernels with atomic operations or loops of unknown length
+   therefore stay as they are. So do kernels that write tensor maps: a producer could
+   still copy through the map of the previous tile. */
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/build.h"
@@ -42,35 +43,32 @@
 
 bool pass_persist(Func *f, PassCx *cx);
 
-/* What the kernel consists of, as far as it matters here. */
+/* What matters of the ops of the kernel. */
 typedef struct Body {
-    Op *loop;   /* the one that is pipelined */
-    int nloop;  /* of those */
-    bool waits; /* it may wait for other programs, or is unlike others */
-    bool pid;   /* it asks which program it is */
+    Op *loop;   /* a pipelined loop */
+    int nloop;  /* number of pipelined loops */
+    bool waits; /* its programs may wait for each other, or differ in length */
+    bool pid;   /* it uses its program id */
 } Body;
 
 static void
-see(Body *k, Region *r, int depth)
+see(Body *k, const Func *f)
 {
-    region_each(r, op)
+    region_each_deep(f->body, op)
     {
         if (loop_is_pipelined(op)) {
             k->loop = op;
             k->nloop++;
-            k->waits |= depth > 0;
+            k->waits |= op->parent != f->body;
         }
         k->waits |= op->kind == OP_WHILE || op->kind == OP_TENSOR_MAP ||
                     op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS ||
-                    depth > MAX_REGION_DEPTH ||
                     (op->kind == OP_LOAD && attr_has(&op->attrs, ATTR_VOLATILE));
         k->pid |= op->kind == OP_PROGRAM_ID && !attr_int(&op->attrs, ATTR_AXIS, 0);
-        for (int i = 0; i < op->nregion && depth <= MAX_REGION_DEPTH; i++)
-            see(k, op->regions[i], depth + 1);
     }
 }
 
-/* Do threads compute what op puts into a buffer? */
+/* Does op store a tile to a buffer that threads have computed? */
 static bool
 is_computed(const Op *op)
 {
@@ -80,9 +78,9 @@ is_computed(const Op *op)
            from->kind != OP_LOCAL_LOAD;
 }
 
-/* Accumulators and nothing else, as long for every tile: tiles are dealt out one after
-   another, whatever they cost. Where threads compute an operand, programs beside each
-   other hide that better. */
+/* Does the loop only accumulate dots, with a trip count that is the same for every tile?
+   Persistent programs get their tiles in a fixed order, whatever each takes. Where
+   threads compute an operand, two programs on an SM hide that work better. */
 static bool
 is_sum(const Op *loop)
 {
@@ -108,7 +106,7 @@ programs(Session *s, Builder *b, OpKind kind, int ctas_per_sm)
     return &build_op(b, kind, NULL, 0, &attrs, NULL, 1)->results[0];
 }
 
-/* Does op say the same for every tile? Then it stays in front of the loop. */
+/* Is op the same for every tile? Then it stays in front of the loop. */
 static bool
 stays(const Op *op, const Op *loop)
 {
@@ -121,17 +119,15 @@ stays(const Op *op, const Op *loop)
 }
 
 static void
-rewrite_ids(Region *r, const Op *loop, Value *tile, Value *all, int depth)
+rewrite_ids(const Op *loop, Value *tile, Value *all)
 {
-    region_each(r, op)
+    region_each_deep(loop->regions[0], op)
     {
         bool first = !attr_int(&op->attrs, ATTR_AXIS, 0);
         if (op->kind == OP_PROGRAM_ID && first)
             value_replace(&op->results[0], tile);
-        else if (op->kind == OP_NUM_PROGRAMS && first && r != loop->parent)
+        else if (op->kind == OP_NUM_PROGRAMS && first)
             value_replace(&op->results[0], all);
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            rewrite_ids(op->regions[i], loop, tile, all, depth + 1);
     }
 }
 
@@ -154,7 +150,7 @@ build(Session *s, Func *f, int blocks)
         else
             op_move_before(op, loop);
     }
-    rewrite_ids(in, loop, in->args[0], all, 0);
+    rewrite_ids(loop, in->args[0], all);
     Builder end = builder_at_end(f, in);
     end.loc = f->loc;
     build_yield(&end, NULL, 0);
@@ -164,12 +160,12 @@ bool
 persist_suits(Func *f, const TargetInfo *target, const Op *loop)
 {
     Body k = {0};
-    see(&k, f->body, 0);
+    see(&k, f);
     return !target->folds && (k.nloop == 0 || (k.nloop == 1 && k.loop == loop)) &&
            !loop->parent->parent && !k.waits && k.pid && is_sum(loop);
 }
 
-/* Bytes that the loop has under way. */
+/* Bytes that the loop has in flight. */
 static int64_t
 bytes_ahead(const Op *loop)
 {
@@ -181,7 +177,7 @@ pass_persist(Func *f, PassCx *cx)
 {
     Body k = {0};
     int blocks, beside;
-    see(&k, f->body, 0);
+    see(&k, f);
     if (cx->target.once || k.nloop != 1 || !persist_suits(f, &cx->target, k.loop) ||
         !specialize_possible(f, cx, &blocks, &beside) || blocks != 1 ||
         (beside > 1 && bytes_ahead(k.loop) < PERSIST_BYTES))

@@ -1,7 +1,7 @@
-/* Where asynchronous dots are waited for, and how many are under way then. Passes in
-   front of this one say in which order a loop begins its dots (delay_dot.c,
-   rotate_loop.c) and wait for each where it begins; here waits go where the results are
-   used. A wait that lets some be under way has its place.
+/* Where asynchronous dots are waited for, and how many may be in flight then. Earlier
+   passes decide the order in which a loop issues its dots (delay_dot.c, rotate_loop.c),
+   and leave a wait right behind each. This pass moves waits down to where the results are
+   used. Waits that already let some dots stay in flight are not moved.
 
        %r = wgmma %k, %q, %zero                %r = wgmma %k, %q, %zero
        %s = wgmma_wait %r {pending=0}          %t = wgmma %v, %o, %zero
@@ -10,15 +10,16 @@
        %p = exp2 %s                            %d = wgmma_wait %t {pending=0}
        %x = mulf %p, %d                        %x = mulf %p, %d
 
-   The tensor cores work on one dot while the warps work on another's result. A wait
-   goes down within its block as far as nothing reads the result and nothing could touch
-   what the dot still reads: buffers that are filled on the way are other ones, since
-   places are given later (passes/finish/alloc_shared.c) and count to the wait. {pending}
-   is the number of dots begun in between. What is loaded from shared memory for work on a
-   result goes down as well: registers are short while dots are in flight.
+   The tensor cores work on one dot while the warps work on the result of another. A wait
+   moves down within its block as long as nothing reads the result and nothing can
+   overwrite what the dot still reads. Buffers that are filled on the way are other
+   buffers, because shared memory is placed later (passes/finish/alloc_shared.c) and
+   treats buffers as live up to the wait. {pending} is the number of dots issued in
+   between. Loads from shared memory for the work on a result move down as well: registers
+   are scarce while dots are in flight.
 
-   An accumulator that an iteration ends with stays in flight over its end, if at most
-   arms of conditions read it (carry_accumulator.c):
+   An accumulator that an iteration ends with stays in flight over its end, if only arms
+   of conditions read it (carry_accumulator.c):
 
        %s = for .. (%acc = %zero) {                %o = wgmma_open %zero : async<..>
          %r = wgmma %a, %b, %acc                   %t = for .. (%acc = %o) : async<..> {
@@ -29,13 +30,13 @@
                                                    }
                                                    %s = wgmma_wait %t {pending=0}
 
-   The tensor cores go on while the warps meet and start copies. Something in the
-   iteration then says that the dots of the one before have read their buffers. Where
-   stage_plan.c has asked for it, {pending=dots in flight}, and given the loop a buffer
-   more, that is a wait behind its last dot; else a wait that is there, or that can be,
-   before anything is written that they read. No dot stays that reads what the next
-   iteration fills: what threads leave for it has two buffers (double_buffer.c), or it is
-   waited for. */
+   The tensor cores go on while the warps wait at barriers and issue copies. Some wait in
+   the iteration must then imply that the dots of the iteration before have read their
+   buffers. Where stage_plan.c planned for it, {pending=dots in flight}, and gave the loop
+   one more buffer, that is a wait behind its last dot; else it is a wait that exists, or
+   can be inserted, ahead of everything that overwrites what they read. No dot stays in
+   flight that reads what the next iteration overwrites: what threads store for it has two
+   buffers (double_buffer.c), or it is waited for. */
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
@@ -48,7 +49,7 @@
 
 bool pass_place_waits(Func *f, PassCx *cx);
 
-/* ---- what dots read, and threads fill */
+/* ---- what dots read and threads fill */
 
 static const Op *
 buffer_of(const Value *v)
@@ -67,7 +68,7 @@ reads(const Op *dot, const Op *alloc)
            buffer_of(op_operand(dot, DOT_RIGHT)) == alloc;
 }
 
-/* The buffer that threads leave a tile in; NULL: none, or nobody knows which. */
+/* The buffer that op stores a tile to; NULL: none, or it is not known which. */
 static const Op *
 filled(const Op *op)
 {
@@ -75,7 +76,7 @@ filled(const Op *op)
     return own ? op : op->kind == OP_LOCAL_STORE ? buffer_of(op_operand(op, 0)) : NULL;
 }
 
-/* May the store fill what the load, or a dot in front of the wait, reads? */
+/* May the store overwrite what the load, or a dot in front of the wait, reads? */
 static bool
 overwrites(const Op *store, const Op *reader)
 {
@@ -90,7 +91,7 @@ overwrites(const Op *store, const Op *reader)
     return read;
 }
 
-/* ---- waits go down */
+/* ---- waits move down */
 
 static bool
 uses(const Op *op, const Value *v)
@@ -101,8 +102,8 @@ uses(const Op *op, const Value *v)
     return false;
 }
 
-/* Work that a dot in flight does not mind. A wait for a later dot would wait for
-   this one, too. */
+/* May the wait or load `moved` go behind op? Not behind a wait for a later dot, which
+   would wait for this dot, too. */
 static bool
 may_pass(const Op *op, const Op *moved)
 {
@@ -123,7 +124,7 @@ may_pass(const Op *op, const Op *moved)
     }
 }
 
-/* How far down `op` can go: to the first use of its result at most. */
+/* The op in front of which `op` can go at most: the first user of its result. */
 static Op *
 place_for(const Op *op)
 {
@@ -159,16 +160,16 @@ sink_load(Op *load)
     return true;
 }
 
-/* From the last to the first, so that a wait that goes further down meets only those
-   that have found their places. */
+/* From the last op to the first, so that a wait that moves down meets only waits that are
+   already in their places. */
 static bool
-sink(Session *s, Region *r, int depth)
+sink(Session *s, Region *r)
 {
     bool changed = false;
-    for (Op *op = r->last, *prev; op && depth <= MAX_REGION_DEPTH; op = prev) {
+    for (Op *op = r->last, *prev; op; op = prev) {
         prev = op->prev;
         for (int i = 0; i < op->nregion; i++)
-            changed |= sink(s, op->regions[i], depth + 1);
+            changed |= sink(s, op->regions[i]);
         if (op_is_dot_wait(op))
             changed |= sink_wait(s, op);
         else if (op->kind == OP_LOCAL_LOAD)
@@ -177,11 +178,11 @@ sink(Session *s, Region *r, int depth)
     return changed;
 }
 
-/* ---- what the next iteration writes */
+/* ---- what the next iteration overwrites */
 
-/* Does the body wait for what was begun before it, ahead of all that fills buffers? Other
-   warps fill them, too: all have waited where threads leave a tile behind the wait, and a
-   dot reads it. */
+/* Does the body wait for the dots of the iteration before ahead of everything that fills
+   buffers? Other warps fill them, too: all of them have waited where threads store a tile
+   behind the wait and a dot reads it. */
 static bool
 waits_early(const Region *body)
 {
@@ -205,8 +206,8 @@ waits_early(const Region *body)
     return waited;
 }
 
-/* A wait for what was begun before the body, in front of the first tile that threads
-   leave, if a dot that the body has begun goes on meanwhile. */
+/* Inserts a wait for the dots of the iteration before, in front of the first tile that
+   threads store, if a dot that the body has issued goes on meanwhile. */
 static bool
 wait_early(Region *body)
 {
@@ -225,7 +226,7 @@ wait_early(Region *body)
     return false;
 }
 
-/* Does the dot read a buffer that each iteration fills anew? */
+/* Does the dot read a buffer that is filled in each iteration? */
 static bool
 reads_own(const Op *dot)
 {
@@ -237,7 +238,7 @@ reads_own(const Op *dot)
     return own;
 }
 
-/* Does the dot read only what stays where it is? */
+/* Does the dot only read buffers whose contents last over iterations? */
 static bool
 reads_lasting(const Op *dot)
 {
@@ -249,9 +250,10 @@ reads_lasting(const Op *dot)
     return true;
 }
 
-/* Are the left operand's registers written behind a wait of the iteration for what was
-   begun before it? They are where it is made; where the dot is, if that is not in the
-   iteration. The dot's own wait is to go. */
+/* Are the registers of the left operand written behind a wait for the dots of the
+   iteration before? They are written where the operand is computed, or, if that is
+   outside of the iteration, at the dot. The dot's own wait does not count, because it is
+   removed. */
 static bool
 writes_late(const Op *dot)
 {
@@ -295,7 +297,7 @@ keep(void *user, Op *loop)
     bool planned = p.pending, had = planned;
     for (Op *op = body->first; op && planned; op = op->next)
         planned = !op_is_async_dot(op) || dot_carried(op) < 0 || !reads_own(op);
-    for (Op *op = body->first; op; op = op->next) { /* waits behind op go */
+    for (Op *op = body->first; op; op = op->next) { /* waits behind op are removed */
         int i = op_is_async_dot(op) ? dot_carried(op) : -1;
         if (i < 0 || !(planned || may_stay(op)))
             continue;
@@ -306,7 +308,7 @@ keep(void *user, Op *loop)
     bool copies = region_has(body, OP_ASYNC_COPY);
     while (planned && copies && last && last->next != body->last &&
            op_is_pure(last->next))
-        last = last->next; /* addresses of the next copies need no dot */
+        last = last->next; /* addresses of the next copies depend on no dot */
     if (planned && last) {
         Builder b = builder_after(last);
         b.loc = last->loc;
@@ -321,6 +323,6 @@ keep(void *user, Op *loop)
 bool
 pass_place_waits(Func *f, PassCx *cx)
 {
-    bool changed = sink(cx->s, f->body, 0);
+    bool changed = sink(cx->s, f->body);
     return pass_walk(f->body, keep, cx->s) || changed;
 }

@@ -1,6 +1,6 @@
-/* Two dots of which the second needs what is computed from the first, as in
-   attention: the first of the next iteration runs while the second is still under way,
-   and what lies between them runs beside the tensor cores instead of after them.
+/* Loop rotation for two dots of which the second needs what is computed from the first,
+   as in attention: the first dot of the next iteration is issued while the second is
+   still in flight, so the work between the two overlaps with the tensor cores.
 
        for %i (%m, %o) {                     s = a * k[0];  p, m = f(s);  x = o0 * g(m)
          s = a * k[i]                        for %i = 1 .. (p, x, ..) {
@@ -11,20 +11,21 @@
                                              }
                                              o = x + p * v[last]
 
-   The body falls into two stages: the second dot with what belongs to it (its place
-   in a ring, waiting for it and giving it back), and everything else. The loop runs the
-   first stage of an iteration and the second of the one before; what the second needs of
-   the first is carried. An iteration's operand p is narrowed last, when the dot that
-   reads the one before is done: then its registers can be the same.
+   The body is divided into two stages: the second dot with what belongs to it (waiting
+   for it, and waiting for and releasing its stage of a ring), and everything else. The
+   new loop runs the first stage of an iteration and the second stage of the one before;
+   values that the second needs from the first are carried. The operand p of an iteration
+   is narrowed last, when the dot that reads the previous p is done, so that both can use
+   the same registers.
 
-   Either may be several: a first that is an accumulator, each begun with the accumulator
-   of the one before and all waited for at once (heads of 96 columns, as 64 and 32), and
-   seconds that share the operand p, begun one after the other.
+   Either dot may be several: the first may be a chain of dots that add to one accumulator
+   and are waited for once (heads of 96 columns, as 64 and 32), the second may be several
+   dots that share the operand p and are issued one after the other.
 
-   It is done in the roles of specialize.c, where no barrier of the block stands between
-   the dots and each of the two is waited for and given back on its own. Many
-   warpgroups alternate (ping-pong) at beginning the two: then they do not all compute, or
-   all multiply, at the same time. */
+   This is done in the roles of specialize.c, where no barrier of the whole block stands
+   between the dots, and each of the two is waited for and released separately. If there
+   are many warpgroups, they alternate (ping-pong) in issuing the two dots, so that they
+   do not all compute, or all multiply, at the same time. */
 #include "passes/pass.h"
 
 #include "ir/analysis/async_dot.h"
@@ -34,6 +35,7 @@
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 
 #include <limits.h>
@@ -41,30 +43,30 @@
 
 bool pass_rotate_loop(Func *f, PassCx *cx);
 
-/* Warps from which on the warpgroups alternate (ping-pong) at their dots. Two groups do
-   so by themselves (attention of 128 dimensions, 16384 on an H200: 651 TFLOP/s, 618 with
-   it); four do not (64 dimensions: 450, 485 with it). */
+/* Number of warps from which on the warpgroups alternate at their dots. Two warpgroups
+   get out of step by themselves (attention of 128 dimensions, 16384 on an H200: 651
+   TFLOP/s, 618 with ping-pong); four do not (64 dimensions: 450, 485 with it). */
 enum { PINGPONG_WARPS = 16, SECONDS = 4 };
 
 typedef struct Rotation {
     Session *s;
     Op *loop;
-    Op *d1, *e1, *w1; /* the first dot, the last of its accumulator, their wait */
+    Op *d1, *e1, *w1; /* the first dot, the last one of its chain, their wait */
     Op *d2[SECONDS], *w2[SECONDS];
-    int n2;             /* second dots and their waits */
+    int n2;             /* number of second dots */
     Map second;         /* ops of the second stage */
-    Map ends;           /* those of them that wait for dots, and what follows */
-    Map late;           /* ops of the first that come after the second dot */
-    Map in_second;      /* carried arguments that the second stage hands on */
-    bool pingpong;      /* the warpgroups of the role alternate at the dots (ping-pong) */
-    Vec(Value *) cross; /* what the second stage needs of the first */
+    Map ends;           /* those that wait for the dots, and what depends on them */
+    Map late;           /* ops of the first stage that run behind the second dots */
+    Map in_second;      /* carried values that the second stage computes */
+    bool pingpong;      /* warpgroups of the role alternate at the dots */
+    Vec(Value *) cross; /* what the second stage needs from the first */
 } Rotation;
 
 /* ---- the stages */
 
 typedef bool Visit(Rotation *k, const Value *v);
 
-/* Does any operand of op, or of ops inside of it, satisfy? */
+/* Does `visit` hold for an operand of op or of an op inside of it? */
 static bool
 any_operand(Rotation *k, const Op *op, Visit *visit)
 {
@@ -94,8 +96,8 @@ from_late(Rotation *k, const Value *v)
     return map_has(&k->in_second, v) || (v->op && map_has(&k->late, v->op));
 }
 
-/* Has every ring two stages? What is given back late holds one of them, while a producer
-   that loads another operand first needs the next. */
+/* Has every ring at least two stages? A stage that is released late is held while a
+   producer that loads another operand first already needs the next. */
 static bool
 rings_are_deep(const Op *loop)
 {
@@ -109,8 +111,9 @@ rings_are_deep(const Op *loop)
     return true;
 }
 
-/* Are there stages for all that would be held: what is given back between `wait` and
-   `next`, and what is waited for up to `last`? A loop or branch waits for any number. */
+/* Are there enough stages for all that would be held at once: stages released between
+   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for
+   any number. */
 static bool
 fits_rings(const Op *wait, const Op *next, const Op *last)
 {
@@ -130,8 +133,8 @@ fits_rings(const Op *wait, const Op *next, const Op *last)
     return held <= stages;
 }
 
-/* An accumulator is waited for once, where it is complete; what the waits in between
-   gave back is given back there. */
+/* Waits for an accumulator only once, where it is complete. Stages that were released
+   behind the waits in between are released there. */
 static void
 join_sums(Op *loop)
 {
@@ -190,7 +193,7 @@ is_rotated_dot(const Rotation *k, const Op *op)
     return is;
 }
 
-/* Is all that uses op in the second stage? */
+/* Are all users of op in the second stage? */
 static bool
 only_second(const Rotation *k, const Op *op)
 {
@@ -200,7 +203,8 @@ only_second(const Rotation *k, const Op *op)
     return op->nresult > 0;
 }
 
-/* The second dot, what follows from it, waiting for its operand and giving it back. */
+/* Finds the second stage: the second dots, what depends on them, and waiting for and
+   releasing the stages of their operands. */
 static bool
 find_second(Rotation *k)
 {
@@ -243,9 +247,9 @@ find_second(Rotation *k)
     return !map_has(&k->second, k->d1) && !map_has(&k->second, k->w1);
 }
 
-/* What the second dot's operand is narrowed from, an exponential say, is computed
-   last as well: with narrowing it and scaling the accumulator, work for other units,
-   between. */
+/* What the operand of the second dot is narrowed from, an exponential for instance, is
+   computed late as well: narrowing it and scaling the accumulator, which other units do,
+   then overlap with it. */
 static void
 seed_late(Rotation *k)
 {
@@ -257,7 +261,7 @@ seed_late(Rotation *k)
         map_set(&k->late, op, op);
 }
 
-/* Do the second dots and what is late alone use it? */
+/* Do only the second dots and late ops use op? */
 static bool
 only_late_or_second(const Rotation *k, const Op *op)
 {
@@ -272,7 +276,7 @@ only_late_or_second(const Rotation *k, const Op *op)
     return op->results[0].uses != NULL;
 }
 
-/* What waits for the second dot of the iteration before. */
+/* Finds ops of the first stage that depend on the second dot of the iteration before. */
 static bool
 find_late(Rotation *k)
 {
@@ -313,7 +317,7 @@ add_cross(Rotation *k, const Value *v)
     return false;
 }
 
-/* What an iteration computes itself. */
+/* Slice callback: what the iteration computes. */
 static bool
 enter_own(Slice *sl, const Value *v)
 {
@@ -321,7 +325,7 @@ enter_own(Slice *sl, const Value *v)
     return v->op;
 }
 
-/* Does the second dot's operand come from this iteration's first? */
+/* Does the operand of the second dot depend on the first dot of the same iteration? */
 static bool
 depends(const Rotation *k, const Op *second)
 {
@@ -349,18 +353,10 @@ plan(Rotation *k)
     for (const Op *op = body->first; op; op = op->next)
         if (map_has(&k->second, op))
             any_operand(k, op, add_cross);
-    const Op *step = value_def(op_operand(k->loop, 2), OP_CONST);
-    return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
+    return loop_step(k->loop) > 0;
 }
 
 /* ---- the new loop */
-
-static Value *
-mapped(const Map *m, Value *v)
-{
-    Value *to = map_get(m, v);
-    return to ? to : v;
-}
 
 static void
 set_pending(Rotation *k, Map *m, const Op *wait, int pending)
@@ -369,8 +365,8 @@ set_pending(Rotation *k, Map *m, const Op *wait, int pending)
     attr_set_int(&k->s->mod, &v->op->attrs, ATTR_PENDING, pending);
 }
 
-/* Ops from `first` to before `end` that are (`late`) or are not late, of the first
-   stage. */
+/* Copies the ops of the first stage from `first` to before `end` that are, or are not,
+   `late`. */
 static void
 copy_first(Rotation *k, Builder *b, Op *first, const Op *end, bool late, Map *m)
 {
@@ -387,7 +383,7 @@ copy_second(Rotation *k, Builder *b, Op *first, const Op *end, Map *m)
             op_clone(b, op, m);
 }
 
-/* Those of the second stage that wait for its dots, or the others. */
+/* Copies the ops of the second stage that do, or do not, depend on waits for its dots. */
 static void
 copy_part(Rotation *k, Builder *b, Op *first, const Op *end, bool waits, Map *m)
 {
@@ -434,14 +430,15 @@ fill_loop(Rotation *k, Op *loop)
     }
     for (int i = 0; i < n; i++)
         if (map_has(&k->in_second, from->args[i + 1]))
-            map_set(&first, from->args[i + 1], mapped(&second, op_operand(yield, i)));
+            map_set(&first, from->args[i + 1],
+                    value_mapped(&second, op_operand(yield, i)));
     copy_first(k, &b, from->first, yield, true, &first);
     for (int i = 0; i < n; i++) {
         bool in_second = map_has(&k->in_second, from->args[i + 1]);
-        out[i] = mapped(in_second ? &second : &first, op_operand(yield, i));
+        out[i] = value_mapped(in_second ? &second : &first, op_operand(yield, i));
     }
     for (int i = 0; i < k->cross.n; i++)
-        out[n + i] = mapped(&first, k->cross.at[i]);
+        out[n + i] = value_mapped(&first, k->cross.at[i]);
     build_yield(&b, out, n + k->cross.n);
 }
 
@@ -464,9 +461,9 @@ build_iterations(Rotation *k, Builder *b, Value **out)
     for (int i = 0; i < n; i++)
         init[i] = map_has(&k->in_second, from->args[i + 1])
                       ? op_operand(old, i + 3)
-                      : mapped(&map, op_operand(from->last, i));
+                      : value_mapped(&map, op_operand(from->last, i));
     for (int i = 0; i < k->cross.n; i++)
-        init[n + i] = mapped(&map, k->cross.at[i]);
+        init[n + i] = value_mapped(&map, k->cross.at[i]);
     Op *loop = build_for(b, build_binary(b, OP_ADD, lo, step), op_operand(old, 1), step,
                          init, m);
     fill_loop(k, loop);
@@ -479,7 +476,7 @@ build_iterations(Rotation *k, Builder *b, Value **out)
     copy_second(k, b, from->first, from->last, &map);
     for (int i = 0; i < n; i++)
         out[i] = map_has(&k->in_second, from->args[i + 1])
-                     ? mapped(&map, op_operand(from->last, i))
+                     ? value_mapped(&map, op_operand(from->last, i))
                      : &loop->results[i];
 }
 
@@ -494,7 +491,7 @@ rotate(Rotation *k)
     b.loc = old->loc;
     for (int i = 0; i < n; i++)
         types[i] = old->results[i].type;
-    Value *any = build_cmp(&b, OP_CMPI, "slt", op_operand(old, 0), op_operand(old, 1));
+    Value *any = build_loop_runs(&b, old);
     Op *cond = build_if(&b, any, types, n);
     Builder in = builder_at_end(b.func, cond->regions[0]);
     in.loc = old->loc;
@@ -513,17 +510,17 @@ rotate(Rotation *k)
 }
 
 static bool
-visit(Session *s, Region *r, int depth, int warps)
+visit(Session *s, Region *r, int warps)
 {
     bool changed = false;
     region_each(r, op)
     {
         const Attr *roles = attr_find(&op->attrs, ATTR_WARPS);
         Rotation k = {.s = s, .loop = op, .pingpong = warps >= PINGPONG_WARPS};
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++) {
+        for (int i = 0; i < op->nregion; i++) {
             bool role = op->kind == OP_WARP_SPECIALIZE;
             int own = role ? (int)roles->v.ints[i] : warps;
-            bool in = visit(s, op->regions[i], depth + 1, own);
+            bool in = visit(s, op->regions[i], own);
             if (role && in && own >= PINGPONG_WARPS) {
                 Builder b = builder_before(op->regions[i]->first);
                 build_op(&b, OP_PINGPONG_OPEN, NULL, 0, NULL, NULL, 0);
@@ -544,5 +541,5 @@ visit(Session *s, Region *r, int depth, int warps)
 bool
 pass_rotate_loop(Func *f, PassCx *cx)
 {
-    return visit(cx->s, f->body, 0, 0);
+    return visit(cx->s, f->body, 0);
 }

@@ -1,5 +1,6 @@
-/* Loops whose loads go through TMA, split into two roles: one warp issues the TMA loads,
-   the others multiply them.
+/* Warp specialization: a loop whose loads go by TMA is split into two roles. The
+   producer, one warp, issues the TMA loads; the consumers, the other warps, do everything
+   else.
 
        for %i = .. {                      warp_specialize {warps=[1,8]} {
          %a = desc_load %da, ..             for %i = .. (%s, %ph) {
@@ -17,18 +18,17 @@
                                           }
 
    Both roles are copies of the whole kernel. The producer keeps what its loads need:
-   their coordinates and the loops and conditions around them, however they come about.
-   The consumers, as many warps as the source asks for, keep everything else. So lists of
-   blocks, two loops after each other, and a loop in a loop are nothing special: each ring
-   has a stage and a phase, which both roles carry through the control flow that they have
-   in common.
+   their coordinates, and the loops and conditions around them. The consumers, as many
+   warps as the source requests, keep everything else. So lists of blocks, consecutive
+   loops and nested loops need no special treatment: each ring has a stage and a phase,
+   which both roles carry through the control flow that they share.
 
-   Where threads put a tile in order for a dot, that is a third role
+   Where threads have to rearrange a tile for a dot, a third role does it
    (specialize_copy.c), if its registers and its ring fit, too.
 
-   It is done where it can pay: for loops of dots by wgmma, all of whose planned
-   loads are TMA's, when the rings and the registers suffice. A loop that stays whole says
-   why in {roles}. */
+   It is done where it can pay off: for loops of wgmma dots whose planned loads all go by
+   TMA, when shared memory and registers suffice. A loop that is not split says why in
+   {roles}. */
 #include "passes/schedule/specialize.h"
 
 #include "ir/analysis/async_dot.h"
@@ -37,8 +37,6 @@
 #include "ir/plan/pipeline.h"
 #include "passes/mma/operand.h"
 #include "passes/schedule/occupancy.h"
-
-#include <string.h>
 
 bool pass_specialize(Func *f, PassCx *cx);
 
@@ -52,9 +50,9 @@ enum {
     MAX_REGS = 240
 };
 
-/* Dots of the loop, those that add to another's accumulator or read another's fragments
-   counted once. *computed: the left operand of one of them is computed, or loaded, into
-   registers in each iteration. */
+/* Number of dots of the loop; dots that add to another's accumulator or read another's
+   fragments are not counted again. *computed: the left operand of one of them is
+   computed, or loaded, into registers in each iteration. */
 static int
 count_dots(const Op *loop, bool *computed)
 {
@@ -71,10 +69,11 @@ count_dots(const Op *loop, bool *computed)
     return n;
 }
 
-/* A few dots, one with an operand out of registers: of two of them rotate_loop.c makes
-   more. More than a few leave no gap to fill (five, attention's backward of 64
+/* A few dots, one of them with its left operand in registers: between two of them there
+   is work that the other warpgroup's dots can overlap with, and rotate_loop.c can overlap
+   more. With more dots there is no gap to fill (five dots, attention backward of 64
    dimensions, 64x128, 8 warps, H200, tests/gpu/compare.py, 2026-11-22: 3.26 ms, 2.92
-   without). */
+   without roles). */
 static bool
 has_gaps(const Op *loop)
 {
@@ -84,8 +83,8 @@ has_gaps(const Op *loop)
     return n >= 2 && n <= FEW && computed && !pipeline_of(loop).pending;
 }
 
-/* A dot that is waited for at once, since its left operand is in registers that the
-   next iteration needs: one warpgroup fills them while the other's dot runs. */
+/* A single dot that is waited for at once, because its left operand is in registers that
+   the next iteration fills again: one warpgroup fills them while the other's dot runs. */
 static bool
 fills_operand(const Op *loop)
 {
@@ -93,8 +92,8 @@ fills_operand(const Op *loop)
     return count_dots(loop, &computed) == 1 && computed;
 }
 
-/* Accumulators in parts, which threads add: one warpgroup adds while the other
-   multiplies. One alone does both where it adds pieces. */
+/* Accumulators in parts that threads add up: one warpgroup adds while the other
+   multiplies. A warpgroup alone does both where it adds piece by piece. */
 static bool
 adds_parts(const Op *loop)
 {
@@ -107,8 +106,8 @@ adds_parts(const Op *loop)
     return false;
 }
 
-/* One tile after another: the producer asks for the next one's while this one's results
-   are stored. */
+/* Does the loop run once for each of several tiles? Then the producer loads the next tile
+   while the results of this one are stored. */
 static bool
 in_turn(const Op *loop)
 {
@@ -130,13 +129,13 @@ programs_without(const Specialize *sp)
                      sp->bytes);
 }
 
-/* An accumulator alone goes as fast without roles: nothing but the next copies stands
-   between its dots, and all warps together ask for those (matmul 4096, 128x256x64 on
-   an H200: 738 TFLOP/s, 725 with roles). Two dots with other work between them gain:
-   one warpgroup computes while the other's dots run (attention 4096 of 128: 597
-   TFLOP/s, 467 without). So they do when another program computes meanwhile, and the
-   producer's registers are theirs, then (attention with ALiBi, head dimension 64,
-   128x64, 8 warps, H200, tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
+/* A single accumulator is as fast without roles: nothing but the next copies stands
+   between its dots, and all warps together issue those (matmul 4096, 128x256x64 on an
+   H200: 738 TFLOP/s, 725 with roles). Two dots with other work in between gain: one
+   warpgroup computes while the other's dots run (attention 4096 of 128: 597 TFLOP/s, 467
+   without). But a second program on the SM fills the gaps, too, and needs no registers
+   for a producer (attention with ALiBi, head dimension 64, 128x64, 8 warps, H200,
+   tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
 static bool
 pays(Specialize *sp)
 {
@@ -158,7 +157,7 @@ pays(Specialize *sp)
     return false;
 }
 
-/* Registers that threads of both roles may have. */
+/* Divides the registers of the SM among the roles. */
 static void
 share_registers(Specialize *sp, int groups, int producer)
 {
@@ -170,35 +169,34 @@ share_registers(Specialize *sp, int groups, int producer)
     sp->regs[SP_CONSUMER] = each > MAX_REGS ? MAX_REGS : each;
 }
 
-/* Registers that the accumulators of one instruction take, at most. */
+/* Largest number of registers that the accumulator of one instruction takes. */
 static int
-largest_accumulator(const Region *r, int depth)
+largest_accumulator(const Region *r)
 {
     int most = 0, n, warps[2];
     bool pairs;
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(r, op)
+    {
         if (op_is_async_dot(op) &&
             layout_is_wgmma(dot_tile(op_operand(op, DOT_ACC)->type)->layout, &n, warps,
                             &pairs))
             most = (int)max_i64(most, n / 2);
-        for (int i = 0; i < op->nregion; i++)
-            most = (int)max_i64(most, largest_accumulator(op->regions[i], depth + 1));
     }
     return most;
 }
 
-/* All roles are one program to the assembler, which takes no instruction with more
-   registers than a thread is launched with. */
+/* Do the registers suffice? To ptxas all roles are one program, in which no instruction
+   may use more registers than a thread is launched with. */
 static bool
 fits(Specialize *sp)
 {
     enum { OPERANDS = 16 };
-    int groups = sp->f->num_warps / 4, accumulator = largest_accumulator(sp->f->body, 0);
+    int groups = sp->f->num_warps / 4, accumulator = largest_accumulator(sp->f->body);
     int words = mma_registers(sp->f->body) / (GROUP_THREADS * groups);
     int launched = sp->target->registers / GROUP_THREADS / (groups + 1) / sp->blocks & ~7;
     if (accumulator + OPERANDS > launched)
         return specialize_refuse(
-            sp, "accumulators of %d registers and a launch with %d do not go together",
+            sp, "an accumulator of %d registers is too large for a launch with %d",
             accumulator, launched);
     share_registers(sp, groups, PRODUCER_REGS);
     if (sp->blocks > 1 || words + 2 * OTHER_REGS > sp->regs[SP_CONSUMER])
@@ -211,19 +209,13 @@ fits(Specialize *sp)
 }
 
 static void
-say_why(Session *s, Region *r, const char *why, int depth)
+say_why(Session *s, const Func *f, const char *why)
 {
-    region_each(r, op)
-    {
-        if (loop_is_pipelined(op))
-            attr_set_str(&s->mod, &op->attrs, ATTR_ROLES,
-                         name_intern(&s->names, why, strlen(why)));
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            say_why(s, op->regions[i], why, depth + 1);
-    }
+    region_each_deep(f->body, op) if (loop_is_pipelined(op))
+        attr_set_str(&s->mod, &op->attrs, ATTR_ROLES, name_of(&s->names, why));
 }
 
-/* copies: with a role for tiles that threads put in order. */
+/* copies: also plan a role that rearranges tiles for dots. */
 static bool
 plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
 {
@@ -234,11 +226,11 @@ plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
     /* one warpgroup alone leaves the tensor cores idle while it does anything else */
     sp->blocks = f->num_warps == 4 ? 2 : 1;
     if (cx->budget->no_roles)
-        return specialize_refuse(sp, "with them it does not fit shared memory");
+        return specialize_refuse(sp, "it does not fit shared memory with them");
     return specialize_plan(sp) && fits(sp);
 }
 
-/* The plan; false: this is no such target, or sp->why. */
+/* Makes the plan; false: the target has no wgmma, or sp->why. */
 static bool
 plan(Specialize *sp, Func *f, PassCx *cx)
 {
@@ -265,6 +257,6 @@ pass_specialize(Func *f, PassCx *cx)
         return true;
     }
     if (sp->why)
-        say_why(cx->s, f->body, sp->why, 0);
+        say_why(cx->s, f, sp->why);
     return sp->why != NULL;
 }

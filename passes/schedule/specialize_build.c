@@ -1,11 +1,12 @@
-/* The roles of pass specialize. Each is built by walking the kernel and copying what the
-   role needs; loops and conditions that hold loads of a ring carry its stage and phase
-   besides. A consumer's first round of a stage waits for phase 0; a producer's waits for
-   the phase before the first, which counts as complete. */
+/* Builds the roles of pass specialize. Each role is a copy of the part of the kernel that
+   it needs; loops and conditions that contain loads of a ring also carry its stage and
+   phase. A consumer waits for phase 0 in its first round through the stages, the producer
+   for the phase before that, which counts as complete. */
 #include "passes/schedule/channel.h"
 #include "passes/schedule/specialize.h"
 
 #include "ir/base/util.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 
 #include <string.h>
@@ -14,23 +15,16 @@ typedef struct Role {
     Specialize *sp;
     int which;
     Map map;            /* values of the kernel -> values of the role */
-    PipelineState at[SP_RINGS]; /* of each ring's next stage */
-    const Op *stop;     /* the first that the source does not have */
+    PipelineState at[SP_RINGS]; /* next stage of each ring */
+    const Op *stop;     /* first op that is not part of the source kernel */
 } Role;
 
 static void copy_region(Role *r, Builder *b, const Region *from);
 
-static Value *
-mapped(const Role *r, Value *v)
-{
-    Value *to = map_get(&r->map, v);
-    return to ? to : v;
-}
-
 /* ---- rings */
 
-/* Where tile k of a group lies in the stage: it may be of another layout than the ring's
-   first user's. */
+/* Tile k of the group in the stage; its layout may differ from that of the first group
+   that uses the ring. */
 static Value *
 slot_of(Builder *b, const Ring *ring, int k, const Group *g, Value *stage)
 {
@@ -54,7 +48,7 @@ stage_before(Builder *b, const Ring *ring, Value *stage)
     return build_select(b, first, build_int(b, i32, ring->stages - 1), less);
 }
 
-/* Producer: all loads of the group, where the last of them stands. */
+/* Producer: issues all loads of the group, where the last of them stands. */
 static void
 issue_loads(Role *r, Builder *b, const Group *g)
 {
@@ -69,7 +63,8 @@ issue_loads(Role *r, Builder *b, const Group *g)
     *at = channel_next(b, *at, ring->stages);
 }
 
-/* Copier: the tile to the next stage of the group's ring, for those who wait for it. */
+/* Copier: stores the tile to the next stage of the group's ring and releases the stage it
+   came from. */
 static void
 hand_on(Role *r, Builder *b, const Group *g)
 {
@@ -77,7 +72,7 @@ hand_on(Role *r, Builder *b, const Group *g)
     PipelineState *at = &r->at[g->ring];
     channel_wait(b, ring->empty, *at, CHANNEL_ANY);
     Value *in[2] = {slot_of(b, ring, 0, g, at->stage),
-                    mapped(r, op_operand(g->load[0], 0))};
+                    value_mapped(&r->map, op_operand(g->load[0], 0))};
     build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
     Value *full = channel_stage(b, ring->full, at->stage, CHANNEL_ANY, NULL);
     build_op(b, OP_BAR_ARRIVE, &full, 1, NULL, NULL, 0);
@@ -87,7 +82,7 @@ hand_on(Role *r, Builder *b, const Group *g)
     r->at[from] = channel_next(b, r->at[from], r->sp->ring[from].stages);
 }
 
-/* The copier's own ops: a view, or the load in the layout of its warps. */
+/* Copier: copies a view, or a load in the layout of the copier's warps. */
 static void
 copy_move(Role *r, Builder *b, Op *op)
 {
@@ -99,7 +94,7 @@ copy_move(Role *r, Builder *b, Op *op)
     }
     g = specialize_group(r->sp, op->results[0].uses->user, &slot);
     const Type *t = type_with_layout(r->sp->s->types, op->results[0].type, g->layout);
-    Value *m = mapped(r, op_operand(op, 0));
+    Value *m = value_mapped(&r->map, op_operand(op, 0));
     map_set(&r->map, &op->results[0],
             &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0]);
 }
@@ -123,7 +118,8 @@ add_places(const Role *r, const Op *op, Value **to, int n)
     return n;
 }
 
-/* The places that begin at `from`: results of op, or arguments of its region. */
+/* Sets the stage and phase of the rings in op from `from` on: results of op, or arguments
+   of its region. */
 static void
 set_places(Role *r, const Op *op, Value *const *from)
 {
@@ -143,7 +139,8 @@ result_list(Role *r, Op *op)
     return v;
 }
 
-/* The end of a region copied to b: what is wanted of the yield, and the places. */
+/* Ends a region that has been copied to b: yields the values that are wanted, and the
+   stages and phases. */
 static void
 copy_yield(Role *r, Builder *b, const Op *op, const Op *yield, Value *const *carrier)
 {
@@ -151,12 +148,12 @@ copy_yield(Role *r, Builder *b, const Op *op, const Op *yield, Value *const *car
     int n = 0;
     for (int i = 0; i < yield->noperand; i++)
         if (wanted(r, carrier[i]))
-            out[n++] = mapped(r, op_operand(yield, i));
+            out[n++] = value_mapped(&r->map, op_operand(yield, i));
     build_yield(b, out, add_places(r, op, out, n));
 }
 
-/* A group whose stage is given back one iteration later: at the end of the body that of
-   the iteration before. */
+/* Releases the stage of the previous iteration at the end of the body, for groups whose
+   release is deferred by one iteration. */
 static void
 release_deferred(Role *r, Builder *b, const Op *old, Op *loop)
 {
@@ -174,7 +171,7 @@ release_deferred(Role *r, Builder *b, const Op *old, Op *loop)
     }
 }
 
-/* And after the loop, when the ring goes on, that of the last iteration. */
+/* Behind the loop, if the ring goes on: releases the stage of the last iteration. */
 static void
 release_last(Role *r, Builder *b, const Op *old, Op *loop)
 {
@@ -184,13 +181,13 @@ release_last(Role *r, Builder *b, const Op *old, Op *loop)
         const Ring *ring = &sp->ring[g->ring];
         if (g->loop != old || g->last || !ring->again)
             continue;
-        Value *any =
-            build_cmp(b, OP_CMPI, "slt", op_operand(loop, 0), op_operand(loop, 1));
+        Value *any = build_loop_runs(b, loop);
         release_stage(b, ring, stage_before(b, ring, r->at[g->ring].stage), any);
     }
 }
 
-/* The loop as the consumers have it, who issue nothing ahead: with its deepest ring. */
+/* The pipeline of the consumers' loop, which issues no loads itself: the stages of its
+   deepest ring. */
 static Pipeline
 pipeline_in_roles(const Specialize *sp, const Op *loop)
 {
@@ -209,9 +206,11 @@ copy_for(Role *r, Builder *b, const Op *op)
     Value **init = arena_array(&r->sp->s->tmp, Value *, all + 2 * SP_RINGS);
     for (int i = 0; i < all; i++)
         if (wanted(r, from->args[i + 1]))
-            init[n++] = mapped(r, op_operand(op, i + 3));
-    Op *loop = build_for(b, mapped(r, op_operand(op, 0)), mapped(r, op_operand(op, 1)),
-                         mapped(r, op_operand(op, 2)), init, add_places(r, op, init, n));
+            init[n++] = value_mapped(&r->map, op_operand(op, i + 3));
+    Op *loop = build_for(b, value_mapped(&r->map, op_operand(op, 0)),
+                         value_mapped(&r->map, op_operand(op, 1)),
+                         value_mapped(&r->map, op_operand(op, 2)), init,
+                         add_places(r, op, init, n));
     Region *to = loop->regions[0];
     map_set(&r->map, from->args[0], to->args[0]);
     to->args[0]->name = from->args[0]->name;
@@ -251,7 +250,7 @@ copy_if(Role *r, Builder *b, Op *op)
     for (int i = 0; i < extra; i++)
         types[n + i] = places[i]->type;
     memcpy(before, r->at, sizeof before);
-    Op *to = build_if(b, mapped(r, op_operand(op, 0)), types, n + extra);
+    Op *to = build_if(b, value_mapped(&r->map, op_operand(op, 0)), types, n + extra);
     for (int k = 0; k < 2; k++) {
         Builder in = builder_at_end(b->func, to->regions[k]);
         in.loc = op->loc;
@@ -309,7 +308,7 @@ copy_op(Role *r, Builder *b, Op *op)
         return;
     } else if (load) {
         if (map_has(&r->map, load))
-            map_set(&r->map, &op->results[0], mapped(r, (Value *)load));
+            map_set(&r->map, &op->results[0], value_mapped(&r->map, (Value *)load));
     } else if (map_has(&r->sp->moves, op)) {
         if (r->which == SP_COPIER)
             copy_move(r, b, op);
@@ -393,15 +392,16 @@ build_role(Specialize *sp, Op *split, int which, const Op *stop)
     build_yield(&b, NULL, 0);
 }
 
-/* What the regions of `split` take from outside becomes its captures. */
+/* Turns values that a role takes from outside into captures of `split`. */
 static void
-capture(Specialize *sp, Op *split, Region *r, Map *seen, int role, int depth)
+capture(Op *split, int role, Map *seen)
 {
-    region_each(r, op)
+    const Region *r = split->regions[role];
+    region_each_deep(r, op)
     {
         for (int i = 0; i < op->noperand; i++) {
             Value *v = op_operand(op, i);
-            if (!value_outside(v, split->regions[role]))
+            if (!value_outside(v, r))
                 continue;
             if (!map_has(seen, v)) {
                 map_set(seen, v, (void *)(intptr_t)(split->noperand + 1));
@@ -410,10 +410,8 @@ capture(Specialize *sp, Op *split, Region *r, Map *seen, int role, int depth)
                     region_arg(split->regions[k], v->type, v->name);
             }
             intptr_t at = (intptr_t)map_get(seen, v) - 1;
-            op_set_operand(op, i, split->regions[role]->args[at]);
+            op_set_operand(op, i, r->args[at]);
         }
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            capture(sp, split, op->regions[i], seen, role, depth + 1);
     }
 }
 
@@ -444,5 +442,5 @@ specialize_build(Specialize *sp)
             op_erase(op);
     }
     for (int k = 0; k < roles; k++)
-        capture(sp, split, split->regions[k], &seen, k, 0);
+        capture(split, k, &seen);
 }

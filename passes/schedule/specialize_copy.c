@@ -1,23 +1,24 @@
-/* Tiles that warps of their own put in order for dots.
+/* A third role, the copier, for tiles that threads have to rearrange for dots.
 
-   A right operand of bytes that lies across the inner dimension is read by threads and
-   written again (passes/mma/lower_wgmma.c). As work of the consumers this stands in front
-   of every dot and makes all of them meet. Here it is a role: four warps wait for the
-   tile as TMA does for a stage of another ring, which the consumers find in order.
+   A right operand of bytes whose inner dimension is not contiguous is read by threads and
+   stored again (passes/mma/lower_wgmma.c). Done by the consumers, this work stands in
+   front of every dot and needs a barrier of all of them. Here four warps of their own do
+   it: they wait for the tile from TMA and store it to a stage of another ring, which the
+   consumers read.
 
-       bar_wait %full[%s], %ph
-       %t = local_load %ring[%s]
-       bar_wait %empty1[%u], %qh
-       local_store %ring1[%u], %t        (and pass `insert-proxy-fence`'s fence)
-       bar_arrive %full1[%u]
-       bar_arrive %empty[%s]
+    bar_wait %full[%s], %ph
+    %t = local_load %ring[%s]
+    bar_wait %empty1[%u], %qh
+    local_store %ring1[%u], %t        (and the fence of pass insert-proxy-fence)
+    bar_arrive %full1[%u]
+    bar_arrive %empty[%s]
 
-   TMA's stage is given back when its tile has been stored, behind the fence: an arrival
-   right behind the load would not wait for what it loads, and TMA writes by
-   another path than threads read.
+   The stage that TMA filled is released when its tile has been stored, behind the fence:
+   an arrival right behind the load would not wait for the loaded values, and TMA writes
+   through another proxy than threads read.
 
-   The ring between the two roles has a group as loads have, whose "load" is the
-   local_alloc that the consumers had. */
+   The ring between copier and consumers has groups like those of loads; the "load" of
+   such a group is the local_alloc that the consumers had. */
 #include "passes/schedule/specialize.h"
 
 #include "ir/layout.h"
@@ -29,7 +30,8 @@ only_user(const Value *v, OpKind kind)
     return op && op->kind == kind ? op : NULL;
 }
 
-/* The layout of `l`, which a copy of bytes by `warps` has, for that of the copier's. */
+/* The layout in which the copier's warps hold the tile, if t's is one of a copy by bytes
+   of `warps` warps; NULL: it is not. */
 static const Layout *
 copier_layout(Specialize *sp, const Type *t, int warps)
 {
@@ -39,12 +41,12 @@ copier_layout(Specialize *sp, const Type *t, int warps)
     return NULL;
 }
 
-/* Registers of a thread for the tile, twice: as it comes and as it goes. */
+/* Do two copies of the tile, as loaded and as stored, fit into the copier's registers? */
 static bool
 is_small(const Type *t)
 {
     enum { THREADS = 32 * SP_COPIERS, BYTES = 128 };
-    return type_numel(t) * type_bits(t) / 8 <= BYTES * THREADS;
+    return type_bytes(t) <= BYTES * THREADS;
 }
 
 bool

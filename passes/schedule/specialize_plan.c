@@ -1,6 +1,6 @@
 /* The plan of pass specialize: which loads share the stages of a ring, where the
-   consumers wait for a stage and where they give it back, and what the producer needs to
-   run on its own. Nothing is changed here. */
+   consumers wait for a stage and release it, and what the producer has to compute.
+   Nothing is changed here. */
 #include "ir/edit.h"
 #include "passes/schedule/double_buffer.h"
 #include "passes/schedule/specialize.h"
@@ -63,15 +63,6 @@ specialize_inside(const Specialize *sp, int ring, const Op *op)
 
 /* ---- readers of a stage */
 
-/* The op of `home` that op is, or stands in. */
-static Op *
-ancestor(Op *op, const Region *home)
-{
-    while (op && op->parent != home)
-        op = op->parent->parent;
-    return op;
-}
-
 static void
 take(Op **first, Op *op, bool earlier)
 {
@@ -79,13 +70,13 @@ take(Op **first, Op *op, bool earlier)
         *first = op;
 }
 
-/* Readers of buffer v, through views. */
+/* Extends g->first and g->last to the readers of buffer v, also through views. */
 static bool
 see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
 {
     value_each_use(v, u)
     {
-        Op *op = u->user, *done = op, *at = ancestor(op, g->home);
+        Op *op = u->user, *done = op, *at = op_in_region(op, g->home);
         if (op->kind == OP_LOCAL_TRANS || op->kind == OP_LOCAL_SLICE) {
             if (!see_readers(sp, g, &op->results[0], by_dots))
                 return false;
@@ -95,14 +86,14 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
             done = op;
         } else if (op_is_async_dot(op)) {
             *by_dots = true;
-            done = dot_wait(op); /* behind it the operands have been read */
+            done = dot_wait(op); /* behind the wait the operands have been read */
         } else if (op->kind != OP_LOCAL_LOAD) {
             return refuse(sp, "a loaded tile is used in an unknown way");
         }
         if (!at || !done)
             return refuse(sp, "a wgmma is not waited for where it is issued");
         take(&g->first, at, true);
-        take(&g->last, ancestor(done, g->home), false);
+        take(&g->last, op_in_region(done, g->home), false);
     }
     return true;
 }
@@ -150,7 +141,7 @@ specialize_buffer(const Op *load)
 
 /* ---- rings */
 
-/* Do its addresses depend on more than the place of its first byte
+/* Does the swizzle make addresses depend on where the buffer is placed
    (passes/finish/alloc_shared.c)? */
 static bool
 is_swizzled(const Type *mem)
@@ -162,7 +153,7 @@ is_swizzled(const Type *mem)
     return false;
 }
 
-/* May tiles of either kind share the stages of one ring, one after the other? */
+/* May tiles of both types use the stages of one ring one after the other? */
 static bool
 swaps(const Type *a, const Type *b)
 {
@@ -172,18 +163,19 @@ swaps(const Type *a, const Type *b)
                       bytes % WHOLE == 0 && is_swizzled(a) == is_swizzled(b));
 }
 
-/* Does b's loop stand where a's stage is held, or loaded and not yet read? Stages are
-   given back in the order in which they were filled. */
+/* Does b's loop run while a stage of a is held, or loaded and not yet read? Stages are
+   released in the order in which they were filled. */
 static bool
 holds_over(const Group *a, const Group *b)
 {
-    const Op *at = ancestor(b->loop, a->home);
+    const Op *at = op_in_region(b->loop, a->home);
     return at && (!a->last || (!op_before(at, a->load[0]) && !op_before(a->last, at)));
 }
 
-/* Loops one after another share a ring when their tiles are as large, of whatever layout;
-   of a loop and one inside of it when the one has given back what it took. One role reads
-   all of a ring: each counts the stages that it has read itself. */
+/* Consecutive loops share a ring if their tiles have the same size, whatever their
+   layout; a loop and one inside of it only if the one has released its stages by then.
+   All readers of a ring are in one role, because each role counts the stages it has
+   read. */
 static bool
 ring_fits(const Specialize *sp, const Ring *r, const Group *g)
 {
@@ -227,7 +219,8 @@ find_ring(Specialize *sp, Group *g)
     return true;
 }
 
-/* Loads that are first read by one op and last by one op arrive together. */
+/* Groups the planned loads of the loop: loads with the same first and last readers arrive
+   together. */
 static bool
 group_loads(Specialize *sp, Op *loop)
 {
@@ -239,7 +232,7 @@ group_loads(Specialize *sp, Op *loop)
         if (!op_is_planned(op))
             continue;
         if (op->kind != OP_DESC_LOAD)
-            return refuse(sp, "not all loads are TMA's");
+            return refuse(sp, "not all loads go by TMA");
         const Op *own = tma_kernel_map(op_operand(op, 0));
         if (own && own->parent != sp->f->body)
             return refuse(sp, "the kernel writes their tensor maps in a loop");
@@ -267,23 +260,17 @@ group_loads(Specialize *sp, Op *loop)
 }
 
 static bool
-see_loops(Specialize *sp, Region *r, int depth)
+see_loops(Specialize *sp)
 {
-    region_each(r, op)
-    {
-        if (loop_is_pipelined(op) && !group_loads(sp, op))
-            return false;
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (!see_loops(sp, op->regions[i], depth + 1))
-                return false;
-    }
+    region_each_deep(sp->f->body,
+                     op) if (loop_is_pipelined(op) && !group_loads(sp, op)) return false;
     return true;
 }
 
-/* Buffers beside the rings that op makes, all at once: two of those that threads fill for
-   dots which stay in flight (passes/schedule/double_buffer.c). */
+/* Bytes of buffers beside the rings that op makes, all live at once; doubled for buffers
+   that threads fill for dots that stay in flight (passes/schedule/double_buffer.c). */
 static int64_t
-other_buffers(const Specialize *sp, const Op *op, int depth)
+other_buffers(const Specialize *sp, const Op *op)
 {
     int64_t sum = 0;
     const Op *loop = op->parent->parent;
@@ -293,8 +280,8 @@ other_buffers(const Specialize *sp, const Op *op, int depth)
         sum = shared_buffer_bytes(op->results[0].type);
     if (is_double_buffered(op) && sp->double_buffers && loop && pipeline_of(loop).pending)
         sum *= 2;
-    for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-        region_each(op->regions[i], in) sum += other_buffers(sp, in, depth + 1);
+    for (int i = 0; i < op->nregion; i++)
+        region_each(op->regions[i], in) sum += other_buffers(sp, in);
     return sum;
 }
 
@@ -304,22 +291,22 @@ used_behind(Op *op, const Op *last)
     for (int i = 0; i < op->nresult; i++)
         value_each_use(&op->results[i], u)
         {
-            const Op *user = ancestor(u->user, last->parent);
+            const Op *user = op_in_region(u->user, last->parent);
             if (user && op_before(last, user))
                 return true;
         }
     return false;
 }
 
-/* Those of the kernel. What is made behind the last loop of a ring, to store results by
-   TMA, takes the place of what only the loops have read. */
+/* The same for the kernel. Buffers behind the last loop of a ring, such as those of
+   results stored by TMA, reuse the memory of buffers that only the loops use. */
 static int64_t
 beside_rings(const Specialize *sp)
 {
     int64_t before = 0, behind = 0;
     const Op *last = NULL;
     for (Op *op = sp->f->body->last; op; op = op->prev) {
-        int64_t bytes = other_buffers(sp, op, 0);
+        int64_t bytes = other_buffers(sp, op);
         for (int i = 0; i < sp->nring && !last; i++)
             last = specialize_inside(sp, i, op) ? op : NULL;
         if (last)
@@ -330,24 +317,22 @@ beside_rings(const Specialize *sp)
     return max_i64(before, behind);
 }
 
-/* Does an op whose result is used exchange elements between threads, and not by shuffles
-   in roles? */
+/* Does an op exchange elements between threads through scratch memory, for which roles
+   cannot use shuffles? */
 static bool
-needs_scratch(const Specialize *sp, const Region *r, int depth)
+needs_scratch(const Specialize *sp)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(sp->f->body, op)
+    {
         if ((!op->nresult || op->results[0].uses) && op->kind != OP_LOCAL_ALLOC &&
             scratch_bytes(op, sp->target) && !scratch_can_shuffle(op))
             return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (needs_scratch(sp, op->regions[i], depth + 1))
-                return true;
     }
     return false;
 }
 
-/* Of two rings, which one loses a stage: that of more stages, else the smaller one, whose
-   tiles come sooner. */
+/* Which of two rings loses a stage: the one with more stages, else the smaller one, whose
+   tiles arrive sooner. */
 static Ring *
 shorter(Ring *a, Ring *b)
 {
@@ -356,12 +341,12 @@ shorter(Ring *a, Ring *b)
     return b->bytes < a->bytes ? b : a;
 }
 
-/* Fewer stages where memory is short; then one buffer of what threads fill, and its
-   dots are waited for. */
+/* Reduces stages until shared memory suffices; then gives up double buffers, whose dots
+   are then waited for. */
 static bool
 limit_stages(Specialize *sp)
 {
-    int64_t scratch = BARRIERS + (needs_scratch(sp, sp->f->body, 0) ? SCRATCH : 0);
+    int64_t scratch = BARRIERS + (needs_scratch(sp) ? SCRATCH : 0);
     int64_t room = sp->target->shared_bytes / sp->blocks - scratch;
     for (;;) {
         int64_t beside = beside_rings(sp), sum = beside;
@@ -388,7 +373,7 @@ limit_stages(Specialize *sp)
 
 /* ---- what the producer needs */
 
-/* Where its loads stand, and what their places are computed from. */
+/* Slice callback: what the producer may compute for the coordinates of its loads. */
 static bool
 enter_producer(Slice *sl, const Value *v)
 {
@@ -418,35 +403,34 @@ slice_load(Specialize *sp, Op *load)
 
 /* ---- what forbids it */
 
-/* Does the producer read what is written: by loads of the rings, or for their places? */
+/* Does the producer read memory that is written, by the loads of the rings or for their
+   coordinates? */
 static bool
-reads_written(const Specialize *sp, const Region *r, const Writes *w, int depth)
+reads_written(const Specialize *sp, const Writes *w)
 {
-    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(sp->f->body, op)
+    {
         int slot;
         bool load = (op->kind == OP_DESC_LOAD && specialize_group(sp, op, &slot)) ||
                     (op->kind == OP_LOAD && slice_has(&sp->keep, op));
         if (load && writes_reach(w, op_operand(op, 0)))
             return true;
-        for (int i = 0; i < op->nregion; i++)
-            if (reads_written(sp, op->regions[i], w, depth + 1))
-                return true;
     }
     return false;
 }
 
-/* Does it write what the producer reads, or tell that another program did? */
+/* Does op write memory that the producer reads, or wait for another program that does? */
 static bool
 writes_read(const Specialize *sp, const Op *op)
 {
     Writes w = {0};
     writes_add(&w, op);
-    return w.all || (w.n && reads_written(sp, sp->f->body, &w, 0));
+    return w.all || (w.n && reads_written(sp, &w));
 }
 
-/* Does anything write memory before the last loop of the rings has ended? Then a producer
-   that is pipelined could read what is not written yet. In a loop around the rings it is
-   enough that other memory is written. */
+/* Is memory written before the last loop with a ring has ended? The producer runs ahead
+   and could read it too early. Inside of a loop with rings, writes to other memory are
+   harmless. */
 static bool
 writes_before(const Specialize *sp)
 {
@@ -463,7 +447,7 @@ writes_before(const Specialize *sp)
     return false;
 }
 
-/* Iterations of all loops together, if known. */
+/* Do all loops together have few iterations, all of them known? */
 static bool
 few_iterations(const Specialize *sp)
 {
@@ -483,7 +467,7 @@ few_iterations(const Specialize *sp)
     return sum < FEW;
 }
 
-/* Do dots read a tile that is loaded, or what threads compute of one? */
+/* Do dots read a loaded tile, or what threads compute from one? */
 static bool
 feeds_dots(const Specialize *sp)
 {
@@ -502,7 +486,7 @@ specialize_plan(Specialize *sp)
     map_init(&sp->fill, &sp->s->tmp);
     slice_init(&sp->keep, &sp->s->tmp, sp->f->body, enter_producer, NULL);
     map_init(&sp->moves, &sp->s->tmp);
-    if (!see_loops(sp, sp->f->body, 0) || !sp->ngroup)
+    if (!see_loops(sp) || !sp->ngroup)
         return false;
     if (!feeds_dots(sp))
         return refuse(sp, "no wgmma reads the tiles");

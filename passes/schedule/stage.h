@@ -4,10 +4,10 @@
 
 #include "ir/ir.h"
 
-/* The buffer that a prefetched load fills: the one that its users want if they want
-   any, else one that any of them can read. See passes/schedule/stage_expand.c. */
+/* The type of the buffer that a prefetched load fills: the one that its users ask for,
+   else one that any user can read. See passes/schedule/stage_expand.c. */
 const Type *staged_buffer(Session *s, const Op *load);
-/* Users of what a planned load brings read it from that buffer:
+/* Makes the users of a planned load read its value from that buffer:
    passes/schedule/stage_read.c. */
 void stage_read(Session *s, Op *load);
 

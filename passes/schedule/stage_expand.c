@@ -1,6 +1,7 @@
-/* Loads that the plan marked are issued ahead of their loop, into shared memory,
-   asynchronously. What is issued ahead, by how many iterations and into how many stages,
-   is written on the loop and its loads (form scheduled); stage_plan.c decides it.
+/* Software pipelining, the expansion: planned loads become asynchronous copies to shared
+   memory that are issued iterations ahead. Which loads, how many iterations ahead and
+   into how many stages is written on the loop and its loads (form scheduled);
+   stage_plan.c decides it.
 
        for %i = 0, %n, 32 (%p = %p0) {
          %a = load %p {stage=0}
@@ -21,15 +22,14 @@
          yield %p', %ahead', %read + 1 mod 3, %write + 1 mod 3
        }
 
-   What the addresses need is computed a second time, ahead; a value that the loop then
-   no longer needs itself is dropped by dce. Copies of iterations that do not exist are
-   masked off. The copies stand before the reads: they fill the stage that the iteration
-   before has read, so one barrier, after the wait, serves both.
+   What the addresses need is computed a second time, for the later iteration; values that
+   the loop itself no longer needs are dropped by dce. Copies of iterations that do not
+   exist are masked off. The copies stand in front of the reads: they fill the stage that
+   the iteration before has read, so a single barrier behind the wait serves both.
 
-   Loads through descriptors become copies by TMA. These report to an mbarrier of their
-   stage, which the iteration that reads them waits for; its phase flips whenever the ring
-   of stages begins anew. Loads that meet in one op, as the operands of a dot do, have
-   one barrier:
+   Loads through descriptors become copies by TMA. These complete on an mbarrier of their
+   stage, for which the iteration that reads them waits; its phase flips whenever the ring
+   starts over. Loads that meet in one op, as the operands of a dot do, share a barrier:
 
          %f = bar_index %full, %read
          bar_wait %f, %phase
@@ -44,6 +44,7 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
@@ -55,7 +56,7 @@ bool pass_stage_expand(Func *f, PassCx *cx);
 
 enum { MEET_DEPTH = 4 };
 
-/* Loads by TMA that meet in one op. */
+/* TMA loads that are first used by the same op and share an mbarrier. */
 typedef struct Group {
     Op *reader; /* the first of their elements */
     const Op *meet; /* NULL: vectors' */
@@ -100,14 +101,8 @@ staged_buffer(Session *s, const Op *load)
 
 /* ---- one iteration ahead */
 
-static Value *
-ahead_of(Expand *e, Value *v)
-{
-    Value *to = map_get(&e->map, v);
-    return to ? to : v;
-}
-
-/* A load whose value addresses others: done at once, masked like the copies. */
+/* A load whose value is part of the addresses of planned loads: loaded at once, under the
+   mask of the copies. */
 static void
 issue_plain_load(Expand *e, Builder *b, Op *op, Value *pred)
 {
@@ -120,8 +115,8 @@ static Value *
 issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
 {
     Op *load = e->loads.at[k];
-    Value *ptr = ahead_of(e, op_operand(load, 0));
-    Value *mask = load->noperand > 1 ? ahead_of(e, op_operand(load, 1)) : NULL;
+    Value *ptr = value_mapped(&e->map, op_operand(load, 0));
+    Value *mask = load->noperand > 1 ? value_mapped(&e->map, op_operand(load, 1)) : NULL;
     Value *in[3] = {ptr, channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL),
                     mask_where(b, pred, mask, ptr->type)};
     AttrList attrs = load->attrs;
@@ -146,8 +141,8 @@ issue_tma(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     attr_set_flag(&e->s->mod, &copy->attrs, ATTR_WAITED);
 }
 
-/* Starts the copies of the iteration that e->iv and e->state stand at, into `stage`; then
-   both stand at the next. */
+/* Issues the copies of the iteration that e->iv and e->state stand for into `stage`, and
+   advances both to the next iteration. */
 static void
 issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
 {
@@ -179,13 +174,7 @@ issue(Expand *e, Builder *b, const Region *body, Value *stage, Value *pred)
         build_op(b, OP_ASYNC_COMMIT, tokens, ntoken, NULL, NULL, 1);
     for (int i = 0; i < n; i++)
         if (e->ahead[i])
-            e->state[i] = ahead_of(e, op_operand(body->last, i));
-}
-
-static Value *
-exists(Expand *e, Builder *b)
-{
-    return build_cmp(b, OP_CMPI, "slt", e->iv, op_operand(e->loop, 1));
+            e->state[i] = value_mapped(&e->map, op_operand(body->last, i));
 }
 
 static void
@@ -196,7 +185,8 @@ prologue(Expand *e, Builder *b)
         e->state[i] = op_operand(e->loop, i + 3);
     e->iv = op_operand(e->loop, 0);
     for (int k = 0; k < e->p.ahead; k++) {
-        issue(e, b, e->loop->regions[0], build_int(b, i32, k), exists(e, b));
+        issue(e, b, e->loop->regions[0], build_int(b, i32, k),
+              build_iteration_exists(b, e->loop, e->iv));
         e->iv = build_binary(b, OP_ADD, e->iv, op_operand(e->loop, 2));
     }
 }
@@ -213,7 +203,7 @@ wait_for(Expand *e, Builder *b, int pending)
     build_op(b, OP_ASYNC_WAIT, NULL, 0, &attrs, NULL, 1);
 }
 
-/* In front of the first that reads what the group's copies bring. */
+/* Waits in front of the first op that reads what the copies of the group bring. */
 static void
 wait_group(Expand *e, const Group *g, PipelineState at)
 {
@@ -222,8 +212,8 @@ wait_group(Expand *e, const Group *g, PipelineState at)
     channel_wait(&b, g->full, at, 0);
 }
 
-/* The first op of the body that reads v, or the buffer of type `mem` that v is put into;
-   `first` when that comes before. */
+/* The first op of the body that reads v, or that reads a buffer of type `mem` into which
+   v is stored; `first` if that comes earlier. */
 static Op *
 first_reader(const Region *body, Value *v, const Type *mem, Op *first)
 {
@@ -232,8 +222,7 @@ first_reader(const Region *body, Value *v, const Type *mem, Op *first)
         Op *user = u->user;
         bool view = user->kind == OP_LOCAL_TRANS ||
                     (user->kind == OP_LOCAL_ALLOC && user->results[0].type == mem);
-        while (user->parent != body)
-            user = user->parent->parent;
+        user = op_in_region(user, body);
         if (view && user == u->user)
             first = first_reader(body, &user->results[0], mem, first);
         else if (!first || op_before(user, first))
@@ -267,9 +256,11 @@ read_stage(Expand *e, int k, Value *stage)
     op_erase(load);
 }
 
-/* The thread that asks for copies holds up its warps: dots come first, up to the last
-   that reads what threads left for it in this iteration. They meet in front of that, so
-   the copies need no barrier of their own. */
+/* Where copies are issued, if they wait for dots to be issued first; NULL: at the start
+   of the iteration. The thread that issues copies holds up its warp, so the dots go
+   first, up to the last one that reads what threads stored for it in this iteration. The
+   threads meet in front of that dot anyway, so the copies need no barrier of their
+   own. */
 static Op *
 product_before_copies(const Region *body)
 {
@@ -345,7 +336,7 @@ rebuild(Expand *e)
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
                               build_int(&in, op_operand(old, 2)->type, e->p.ahead));
     e->iv = build_binary(&in, OP_ADD, to->args[0], far);
-    issue(e, &in, to, write.stage, exists(e, &in));
+    issue(e, &in, to, write.stage, build_iteration_exists(&in, e->loop, e->iv));
     for (int k = 0; k < e->loads.n; k++)
         read_stage(e, k, read.stage);
     Builder at = builder_before(yield);
@@ -376,8 +367,9 @@ make_barriers(Expand *e, Builder *b)
     build_op(b, OP_FENCE_ASYNC, NULL, 0, NULL, NULL, 0);
 }
 
-/* Where the elements that `reader` reads meet others: a wait in between would keep all of
-   the first operand in registers before the second may be looked at. */
+/* The op in which the elements that `reader` reads meet those of other loads. Waiting for
+   each separately would keep all of the first operand in registers until the second may
+   be read. */
 static const Op *
 meeting(const Op *reader)
 {

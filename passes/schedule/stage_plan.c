@@ -1,17 +1,18 @@
-/* Which loads of a loop are issued ahead of it, and by how much.
+/* Software pipelining, the plan: which loads of a loop are issued ahead of their use, and
+   by how many iterations.
 
-   A loop that feeds dots from memory waits for memory in every iteration unless the
-   loads of later iterations are under way. The plan marks the loads that can be made so:
-   {stage=0} on the load, {stages=n, ahead=k} on the loop: the load of iteration i is
-   issued k iterations before its use, into one of n buffers. Nothing is moved here;
-   stage_expand does that.
+   A loop that feeds dots from memory waits for memory in every iteration unless the loads
+   of later iterations are in flight. The plan marks the loads that can be: {stage=0} on
+   the load, {stages=n, prefetch=k} on the loop. The load of iteration i is then issued k
+   iterations before its use, into one of n buffers. Nothing is moved here; stage-expand
+   does that.
 
-   A load qualifies when its addresses depend on nothing that the loop computes at length:
-   the iteration, carried addresses, other loads (a list of blocks), pure arithmetic. A
-   loop that writes memory keeps its loads in place, those of addresses too, unless it
-   writes through another parameter of the kernel: as everywhere in sdc, two parameters
-   are two pieces of memory when both are used in one loop. A loop that waits for other
-   programs (op_acquires) keeps all of them. */
+   A load qualifies when its addresses depend on nothing that takes the loop long to
+   compute: the loop counter, carried addresses, other loads (a list of blocks) and pure
+   arithmetic. A loop that writes memory keeps its loads in place, also those that
+   addresses depend on, unless it writes through another parameter of the kernel: as
+   everywhere in sdc, two parameters are assumed to point to different memory when a loop
+   uses both. A loop that waits for other programs (op_acquires) keeps all of them. */
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
@@ -22,6 +23,7 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "passes/mma/operand.h"
@@ -50,7 +52,7 @@ is_hazard(const Plan *p, const Op *load)
     return p->writes.ordered || writes_reach(&p->writes, op_operand(load, 0));
 }
 
-/* Is it what stage_read.c puts between a load and those that use it? */
+/* Does op belong to the path through a buffer that stage_read.c makes? */
 static bool
 through_buffer(const Op *op)
 {
@@ -60,7 +62,7 @@ through_buffer(const Op *op)
            alloc->parent == op->parent;
 }
 
-/* The region that conditions around r are in. */
+/* The innermost region around r that is not an arm of a condition. */
 static const Region *
 around_conditions(const Region *r)
 {
@@ -69,8 +71,9 @@ around_conditions(const Region *r)
     return r;
 }
 
-/* May a later iteration's v be computed in this one? Of conditions both arms are copied;
-   what they load stays, because no mask says there that the iteration exists. */
+/* Slice callback: may v of a later iteration be computed in this one? Both arms of a
+   condition are copied, but loads in them stay, because no mask there says that the
+   iteration exists. */
 static bool
 enter_ahead(Slice *sl, const Value *v)
 {
@@ -87,7 +90,7 @@ enter_ahead(Slice *sl, const Value *v)
     return true;
 }
 
-/* Can the load's operands be computed from what the loop starts with? */
+/* Can the operands of the load be computed iterations ahead? */
 static bool
 runs_ahead(Plan *p, const Op *load)
 {
@@ -99,7 +102,7 @@ runs_ahead(Plan *p, const Op *load)
     return can;
 }
 
-/* Is it a buffer for dots that the load fills itself? */
+/* Does the load fill a buffer for dots directly? */
 static bool
 goes_to_buffer(const Op *load)
 {
@@ -125,9 +128,9 @@ why_not(Plan *p, Op *load, const char *no_tma)
     if (is_hazard(p, load))
         return "the loop may write that memory, or waits for other programs";
     if (load->noperand > 2 && !value_is_zero(op_operand(load, 2)))
-        return "what the mask leaves out is not 0";
+        return "masked-off elements are not 0";
     if (!runs_ahead(p, load))
-        return "its addresses need what the loop computes";
+        return "its addresses depend on what the loop computes";
     if (!no_tma || operand_copies(load))
         return NULL;
     return arena_printf(&p->s->tmp, "%s, and its pieces are too small for cp.async",
@@ -140,7 +143,7 @@ say_why(Session *s, Op *load, const char *why)
     attr_set_str(&s->mod, &load->attrs, ATTR_WHY, name_of(&s->names, why));
 }
 
-/* Can the load be pipelined? Leaves on it why not, or why TMA will not do it. */
+/* Can the load be pipelined? Notes on the load why not, or why TMA cannot do it. */
 static bool
 plan_load(Plan *p, Op *load)
 {
@@ -159,8 +162,8 @@ enter_unplanned(Slice *sl, const Value *v)
     return !v->op || !op_is_planned(v->op);
 }
 
-/* What an iteration reads itself: all but what addresses of planned loads alone need,
-   which are computed ahead. */
+/* What an iteration computes in place: everything but what only the addresses of planned
+   loads need, which is computed ahead. */
 static Slice
 read_in_place(Session *s, const Op *loop)
 {
@@ -179,18 +182,10 @@ read_in_place(Session *s, const Op *loop)
     return sl;
 }
 
-/* The condition that an iteration exists is `iv < hi`. */
-static bool
-counts_up(const Op *loop)
-{
-    const Op *step = value_def(op_operand(loop, 2), OP_CONST);
-    return step && attr_int(&step->attrs, ATTR_VALUE, 0) > 0;
-}
-
-/* Is the dot an accumulation over the whole loop: its sum goes into the next iteration,
-   and nothing but arms of conditions reads it? Then it need not be waited for in this one
-   but there. Not with an operand out of
-   registers: the next iteration writes those, as a copy of what stays, too. Nor in
+/* Is the dot an accumulation over the whole loop: its accumulator goes into the next
+   iteration, and only arms of conditions read it? Then the wait can move to the next
+   iteration. Not with a left operand in registers, because the next iteration overwrites
+   those, even with a copy of a loop-invariant value; nor where the dot is split into
    pieces, the last of which is waited for anyway. */
 static bool
 is_chain(const Op *dot)
@@ -199,7 +194,8 @@ is_chain(const Op *dot)
            dot_reads_shared(dot, DOT_LEFT) && dot_carried(dot) >= 0;
 }
 
-/* Dots in flight over the end of an iteration; 0 when some must be waited for. */
+/* Number of dots that can stay in flight over the end of an iteration; 0 when one of them
+   must be waited for. */
 static int
 count_chains(const Op *loop)
 {
@@ -224,7 +220,7 @@ sum_registers(const Region *body)
     return words;
 }
 
-/* Programs of an SM if the loop's loads have so many buffers. */
+/* How many programs fit on an SM if the loop has this many stages. */
 static int64_t
 programs(const Plan *p, int stages)
 {
@@ -233,12 +229,13 @@ programs(const Plan *p, int stages)
                      USUALLY_BESIDE, loop_bytes(p->loop, stages));
 }
 
-/* A dot in flight still reads the stage of the iteration before. Copies are asked
-   for behind the dot that read theirs (pass stage-expand), and nothing is lost; but
-   with one buffer more they begin earlier. Not where an SM would run one
-   program instead of two, of which one hides the waits of the other; unless the one is
-   to be persistent. Dots that are not asynchronous have read their buffers when the next
-   copies begin: there the stage that costs an SM its second program is left out. */
+/* Sets the depth of the pipeline. A dot in flight still reads the stage of the iteration
+   before. Copies are issued behind the dot that read their stage (pass stage-expand), so
+   nothing is lost; but with one more buffer they can be issued earlier. That is not worth
+   it where an SM would then run one program instead of two, one of which hides the waits
+   of the other, unless that one program is to be persistent. Dots that are not
+   asynchronous have read their stage when the next copies are issued: there the stage
+   that costs an SM its second program is left out. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
@@ -277,7 +274,7 @@ plan_loop(void *user, Op *loop)
     Vec(Op *) ahead = {0};
     if (stages > depth)
         stages = depth;
-    if (stages < 2 || !counts_up(loop))
+    if (stages < 2 || !loop_step(loop))
         return false;
     writes_add(&p.writes, loop);
     region_each(loop->regions[0], op) wanted |= op->kind == OP_LOAD && fills_buffer(op);
@@ -329,7 +326,7 @@ misplanned(Plan *p, const Op *load)
     Pipeline to = pipeline_of(loop);
     if (to.ahead < 1 || to.ahead >= to.stages)
         return "is issued ahead by no iteration, or into a stage that is still read";
-    if (!counts_up(loop))
+    if (!loop_step(loop))
         return "is issued ahead of a loop that does not count up in known steps";
     if (attr_has(&load->attrs, ATTR_VOLATILE) || is_hazard(p, load))
         return "is issued ahead of what may write the same memory";

@@ -1,17 +1,17 @@
-/* Tiles that are issued ahead of their loop and that threads read: out of their buffer,
-   in the layout in which each reader wants the elements.
+/* Tiles that are loaded ahead of their loop and read by threads: the threads read them
+   from the staged buffer, in the layout in which each reader needs the elements.
 
-       %a = load %p {stage=0} : tile<.., #blk>     %a = load %p {stage=0} : tile<.., #blk>
-       %x = fext %a                            =>  %m = local_alloc %a : mem<..>
-       %y = convert_layout %x : #mma               %l = local_load %m : tile<.., #mma>
-       .. addf %s, %y ..                           %y = fext %l
-                                                   .. addf %s, %y ..
+    %a = load %p {stage=0} : tile<.., #blk>     %a = load %p {stage=0} : tile<.., #blk>
+    %x = fext %a                            =>  %m = local_alloc %a : mem<..>
+    %y = convert_layout %x : #mma               %l = local_load %m : tile<.., #mma>
+    .. addf %s, %y ..                           %y = fext %l
+                                                .. addf %s, %y ..
 
-   A read from shared memory costs the same in any layout, and an exchange between threads
-   would be a second one. Tiles are read while the dot in front of their first user is
-   under way; vectors, which are small, where they were loaded, ahead of the dots.
-   What lies in the buffer is what lies in memory, and any number of dots and threads
-   read it, so a later pass may have TMA fill it. */
+   A read from shared memory costs the same in any layout, whereas a conversion between
+   threads would go through shared memory a second time. Tiles are read while the dot in
+   front of their first user runs; vectors, which are small, where they were loaded, ahead
+   of the dots. The buffer holds exactly what memory holds, and any number of dots and
+   threads read it, so a later pass may have TMA fill it. */
 #include "ir/analysis/async_dot.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -26,7 +26,7 @@ typedef struct Reads {
     Vec(Op *) converted; /* conversions of elementwise work on it alone */
 } Reads;
 
-/* Two chains may meet: a choice between a value and its opposite. */
+/* Two chains may meet, as in a select between a value and its negation. */
 static bool
 is_seen(const Reads *r, const Op *op)
 {
@@ -36,7 +36,8 @@ is_seen(const Reads *r, const Op *op)
     return false;
 }
 
-/* Conversions that end chains of elementwise work, each of which has one use. */
+/* Collects conversions at the ends of chains of elementwise work whose values each have a
+   single use. */
 static void
 see_converted(Reads *r, Value *v, int depth)
 {
@@ -56,8 +57,8 @@ see_converted(Reads *r, Value *v, int depth)
     }
 }
 
-/* Where to read for `op`: while the dot in front of it is under way, if there is one
-   behind the buffer. */
+/* Where to read for `op`: behind the last dot in front of it, so that the read overlaps
+   with that dot, if the dot stands behind the buffer; else right in front of `op`. */
 static Builder
 read_place(const Reads *r, Op *op)
 {
@@ -67,7 +68,7 @@ read_place(const Reads *r, Op *op)
     return at && op_is_async_dot(at) ? builder_after(at) : builder_before(op);
 }
 
-/* The buffer's elements in layout l, in front of op. */
+/* The elements of the buffer in layout l, read in front of op. */
 static Value *
 read_before(Reads *r, Op *op, const Layout *l)
 {
@@ -81,7 +82,7 @@ read_before(Reads *r, Op *op, const Layout *l)
     return &build_op(&b, OP_LOCAL_LOAD, &r->mem, 1, NULL, &t, 1)->results[0];
 }
 
-/* Work that was done again in another layout, as far as nothing uses it any more. */
+/* Erases work that has been repeated in another layout, as far as it is now unused. */
 static void
 drop_unused(const Reads *r, Value *v, int depth)
 {
@@ -96,15 +97,6 @@ drop_unused(const Reads *r, Value *v, int depth)
     op_erase(op);
     for (int i = 0; i < n; i++)
         drop_unused(r, in[i], depth + 1);
-}
-
-/* The op of the load's block that `user` is, or stands in. */
-static Op *
-in_block(const Op *load, Op *user)
-{
-    while (user->parent != load->parent)
-        user = user->parent->parent;
-    return user;
 }
 
 void
@@ -141,7 +133,8 @@ stage_read(Session *s, Op *load)
     }
     value_each_use(r.v, u)
     {
-        Op *user = u->user->kind == OP_LOCAL_ALLOC ? NULL : in_block(load, u->user);
+        bool fills = u->user->kind == OP_LOCAL_ALLOC;
+        Op *user = fills ? NULL : op_in_region(u->user, load->parent);
         if (user && (!first || op_before(user, first)))
             first = user;
     }

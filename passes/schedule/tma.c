@@ -1,21 +1,23 @@
-/* Loads that the pipeline schedule is pipelined, as loads through a tensor descriptor,
-   which TMA (TMA) can do with one thread asking and no addresses in registers.
+/* Planned loads become loads through a tensor descriptor where TMA can do them: one
+   thread issues the copy, and no addresses take up registers.
 
-       %a = load %ptrs, %mask {stage=0}            %d = make_desc %a_ptr, %m, %k, %sm, 1
-       %s = local_alloc %a : mem<..>         =>    ..
-                                                   %a = desc_load %d, %i, %k {stage=0}
-                                                   %s = local_alloc %a : mem<..>
+    %a = load %ptrs, %mask {stage=0}            %d = make_desc %a_ptr, %m, %k, %sm, 1
+    %s = local_alloc %a : mem<..>         =>    ..
+                                                %a = desc_load %d, %i, %k {stage=0}
+                                                %s = local_alloc %a : mem<..>
 
-   Which addresses will do is passes/schedule/tma_tile.c's to say; what a mask leaves out
-   is 0 in both forms. Its bounds become the tensor's sizes, so an index below 0 reads 0,
-   too: where the source has no lower bound, such an index would be a read in front of the
-   tensor.
+   passes/schedule/tma_tile.c decides which addresses qualify. Masked-off elements are 0
+   in both forms. The bounds of the mask become the sizes of the tensor, so an index below
+   0 reads 0, too; where the source has no lower bound, such an index would read in front
+   of the tensor.
 
-   TMA does not see what the program's threads have just stored: their barrier
-   orders their own accesses. What the kernel has written itself it loads by threads.
+   TMA does not see what threads of the program have just stored: a barrier orders only
+   their own accesses. Memory that the kernel itself writes is therefore loaded by
+   threads.
 
-   Which numbers a launch brings is not known here. The launcher finds out whether they
-   make a tensor map and runs code without when they do not (runtime/gpu.c). */
+   The values of the launch's arguments are not known here. The launcher checks whether
+   they make a valid tensor map, and runs code without TMA where they do not
+   (runtime/gpu.c). */
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
@@ -28,7 +30,7 @@ bool pass_tma(Func *f, PassCx *cx);
 
 enum { DEAD_DEPTH = 16 };
 
-/* What earlier passes left behind and nothing uses. */
+/* Erases users of v that earlier passes left behind and that have no use. */
 static void
 drop_dead(Value *v, int depth)
 {
@@ -44,8 +46,8 @@ drop_dead(Value *v, int depth)
     }
 }
 
-/* The buffer that the tile goes into; NULL: its users want different ones. `all`: those
-   that are left over from being transposed are dropped first. */
+/* The buffer that the tile goes into; NULL: its users want different ones. `all`: unused
+   transposes that are left over are erased first. */
 static const Type *
 buffer_of(Session *s, Op *load, bool all)
 {
@@ -64,11 +66,11 @@ buffer_of(Session *s, Op *load, bool all)
     return staged_buffer(s, load);
 }
 
-/* Does an iteration copy so little that all threads together have asked for it sooner
-   than TMA has? Many programs share an SM then, and its one engine with it. On an H200
-   32x32x32 in 2 stages ran at 0.30 of Triton by TMA and at 1.02 by cp.async, 128x32x32 at
-   0.83 and 0.99, 64x128x32 (12 KB) at 1.04 and 1.00 (2026-11-23, python -m sdc.compare
-   over a linear layer of fp16). */
+/* Does an iteration copy so little that all threads together issue the copies sooner than
+   TMA does? Many programs share an SM then, and its one TMA unit. On an H200, 32x32x32
+   tiles in 2 stages ran at 0.30 of Triton's speed by TMA and at 1.02 by cp.async,
+   128x32x32 at 0.83 and 0.99, 64x128x32 (12 KB) at 1.04 and 1.00 (2026-11-23, python -m
+   sdc.compare on a linear layer of fp16). */
 static bool
 copies_little(const Op *loop)
 {
@@ -85,12 +87,12 @@ copies_little(const Op *loop)
             continue;
         if (!operand_copies(op))
             return false;
-        bytes += type_numel(t) * max_i64(type_bits(t), 8) / 8;
+        bytes += type_bytes(t);
     }
     return bytes < LITTLE;
 }
 
-/* What a load would be for TMA, or why it can be nothing (*why). */
+/* The tile that TMA would load; NULL: it cannot, and *why says why not. */
 static TmaTile *
 tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **why)
 {
@@ -99,17 +101,17 @@ tile_of(Session *s, Func *f, const Op *loop, Op *load, bool all, const char **wh
     Origin from = origin_of(op_operand(load, 0));
     TmaTile *tile = NULL;
     if (copies_little(loop))
-        *why = "an iteration copies less than 12 KB, which threads ask for sooner";
+        *why = "an iteration copies less than 12 KB, which is faster without TMA";
     else if (!mem)
-        *why = "dots want the tile in two orders";
+        *why = "dots need the tile in two different orders";
     else if (!from.param)
-        *why = "its address comes from no argument of the launch";
+        *why = "its address does not come from an argument of the launch";
     else if (origin_written_before(load, from))
         *why = "the kernel itself may have written that memory";
     else
         *why = (tile = tma_tile(f, loop, loop, op_operand(load, 0), mask, mem))->why;
     if (tile && tile->why && from.loads && !tile->where)
-        *why = "its address comes from no argument of the launch";
+        *why = "its address does not come from an argument of the launch";
     return *why ? NULL : tile;
 }
 
@@ -132,7 +134,7 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
         return false;
     if (!(in[0] = tma_tile_desc(tile, load->loc))) {
         attr_set_str(&s->mod, &load->attrs, ATTR_WHY,
-                     name_of(&s->names, "the launch carries no more tensor maps"));
+                     name_of(&s->names, "the launch has no room for another tensor map"));
         if (!operand_copies(load)) /* planned for TMA alone */
             attr_drop(&load->attrs, ATTR_STAGE);
         return false;
@@ -155,19 +157,19 @@ is_planned(const Op *op)
     return op->kind == OP_LOAD && op_is_planned(op);
 }
 
-/* Tiles that threads do not read, in order of their bytes. */
+/* Planned tiles, visited in descending order of their bytes. */
 typedef struct Largest {
     Session *s;
     Func *f;
     int n;
-    int64_t below, bytes; /* the most below `below` */
+    int64_t below, bytes; /* the largest size below `below` */
 } Largest;
 
 static int64_t
 planned_bytes(const Op *op)
 {
     const Type *t = is_planned(op) ? op->results[0].type : NULL;
-    return t && t->rank > 1 ? type_numel(t) * max_i64(type_bits(t), 8) / 8 : 0;
+    return t && t->rank > 1 ? type_bytes(t) : 0;
 }
 
 static bool
@@ -189,8 +191,8 @@ raise_largest(void *user, Op *op)
            raise(l->s, l->f, op->parent->parent, op, false);
 }
 
-/* Where a launch may not carry a tensor map for every load, those that move most come
-   first, and threads do the rest. */
+/* Where a launch cannot carry a tensor map for every load, the largest tiles get one, and
+   threads load the rest. */
 static void
 largest_first(Session *s, Func *f)
 {
@@ -204,10 +206,10 @@ largest_first(Session *s, Func *f)
     }
 }
 
-/* Loads of the loop: tiles, and vectors where those all are TMA's by then: threads read
-   vectors, but copies of two kinds would keep a barrier of the program in the loop.
-   Where every copy is TMA's, a stage is free for the next one as soon as its readers are
-   done: none is kept in between. */
+/* Loads of the loop: first tiles, then vectors, if all tiles go by TMA. Threads read the
+   vectors, but copies of both kinds would keep a barrier of the whole program in the
+   loop. If every copy goes by TMA, a stage is free as soon as its readers are done, so
+   loads can be issued one iteration earlier. */
 static bool
 visit_loop(Session *s, Func *f, Op *loop)
 {
@@ -232,24 +234,14 @@ visit_loop(Session *s, Func *f, Op *loop)
     return changed;
 }
 
-static bool
-visit(Session *s, Func *f, Region *r, int depth)
-{
-    bool changed = false;
-    region_each(r, op)
-    {
-        if (loop_is_pipelined(op))
-            changed |= visit_loop(s, f, op);
-        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
-            changed |= visit(s, f, op->regions[i], depth + 1);
-    }
-    return changed;
-}
-
 bool
 pass_tma(Func *f, PassCx *cx)
 {
-    if (cx->target.tma)
-        largest_first(cx->s, f);
-    return cx->target.tma && visit(cx->s, f, f->body, 0);
+    bool changed = false;
+    if (!cx->target.tma)
+        return false;
+    largest_first(cx->s, f);
+    region_each_deep(f->body, op) if (loop_is_pipelined(op)) changed |=
+        visit_loop(cx->s, f, op);
+    return changed;
 }

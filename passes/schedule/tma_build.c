@@ -1,10 +1,10 @@
-/* Descriptors of the tensors that passes/schedule/tma_tile.c finds, and where a tile
-   begins in them, as tile IR.
+/* Builds descriptors for the tensors that passes/schedule/tma_tile.c finds, and the
+   offsets of a tile in them, as tile IR.
 
-   Where all fields of the tensor map are the launch's, the descriptor stands at the
-   function's beginning and the launcher makes the map. Else it is a tensor_map, which the
-   kernel writes in front of the loops that use it; two of the same fields and boxes are
-   one. */
+   Where all fields of the tensor map are known at launch, the descriptor stands at the
+   start of the function and the launcher makes the map. Else it is a tensor_map, which
+   the kernel writes in front of the loops that use it; maps with equal fields and boxes
+   are shared. */
 #include "passes/schedule/tma_tile.h"
 
 #include "ir/base/util.h"
@@ -29,7 +29,7 @@ tma_build_poly(Builder *b, const Poly *p, const Type *t)
     return sum ? sum : build_int(b, t, 0);
 }
 
-/* The same of the host's numbers, computed at the builder's place. */
+/* A copy of what the host computes, at the place of the builder. */
 static Value *
 host_copy(Builder *b, Value *v)
 {
@@ -52,8 +52,8 @@ host_poly_copy(Builder *b, const Poly *p)
     return copy;
 }
 
-/* p as TMA counts, in 32 bits. What lies beyond them is as far out of the tensor
-   as there is: 0 is read there, nothing written. */
+/* p in 32 bits, as TMA takes it. A value beyond 32 bits is saturated: that is outside of
+   any tensor, where loads read 0 and stores write nothing. */
 static Value *
 build_at(Builder *b, const Poly *p, const Type *i32, const Type *i64)
 {
@@ -65,8 +65,8 @@ build_at(Builder *b, const Poly *p, const Type *i32, const Type *i64)
     return build_cast(b, OP_TRUNC, v, i32);
 }
 
-/* A size that the host finds; one of more than 31 bits becomes 0, which makes no tensor
-   map: the launch runs code without. */
+/* A size that the host computes. One of more than 31 bits becomes 0, which makes no valid
+   tensor map, so the launch runs code without TMA. */
 static Value *
 build_size(Builder *b, const Poly *p, const Type *i32, const Type *i64)
 {
@@ -79,7 +79,8 @@ build_size(Builder *b, const Poly *p, const Type *i32, const Type *i64)
     return build_cast(b, OP_TRUNC, v, i32);
 }
 
-/* The size of a row; 0 where the stride is less than that and what lies before it. */
+/* The size of a row; 0 where the stride is smaller than `size + before`, so that rows
+   overlap. */
 static Value *
 build_apart(Builder *b, Value *size, Value *stride, int64_t before, const Type *i32,
             const Type *i64)
@@ -93,7 +94,7 @@ build_apart(Builder *b, Value *size, Value *stride, int64_t before, const Type *
     return build_cast(b, OP_TRUNC, v, i32);
 }
 
-/* Dimension of the tensor, slowest first, as a number of r->dim. */
+/* The number in r->dim of dimension i of the tensor, slowest first. */
 static int
 slowest(const TmaTile *r, int i)
 {
@@ -103,8 +104,8 @@ slowest(const TmaTile *r, int i)
     return r->boxes.order[r->rank - 1 - (i - extras)];
 }
 
-/* The operands of a descriptor, base first. `copy`: what the host computes is computed
-   once more at the builder's place. */
+/* Fills in the operands of a descriptor, base first. `copy`: what the host computes is
+   computed once more at the place of the builder. */
 static const Type *
 build_fields(const TmaTile *r, Builder *b, bool copy, Value **in)
 {
@@ -128,7 +129,7 @@ build_fields(const TmaTile *r, Builder *b, bool copy, Value **in)
     return type_desc(tt, r->elem, r->n, shape);
 }
 
-/* The same map, written in front of `end`; else NULL. */
+/* An equal map that is written in front of `end`; NULL: none. */
 static Op *
 same_map(const Op *map, const Op *end)
 {
@@ -150,7 +151,7 @@ poly_uses(const Poly *p, const Op *op)
     return false;
 }
 
-/* Does op compute what a field of the map is made of? */
+/* Does op compute a value that a field of the map uses? */
 static bool
 is_in_fields(const TmaTile *r, const Op *op)
 {
@@ -160,15 +161,13 @@ is_in_fields(const TmaTile *r, const Op *op)
     return is;
 }
 
-/* In the region where its fields are known, as soon as they are: maps of one place are
-   written one after the other, in front of the first loop. */
+/* Writes the map in the region where its fields are known, as soon as they are. Maps with
+   the same place follow one another, in front of the first loop. */
 static Value *
 kernel_desc(const TmaTile *r, Loc loc)
 {
     Value *in[1 + 2 * TMA_MAX_RANK];
-    Op *at = (Op *)r->inside, *last = NULL;
-    while (at->parent != r->where)
-        at = at->parent->parent;
+    Op *at = op_in_region(r->inside, r->where), *last = NULL;
     for (Op *op = r->where->first; op != at; op = op->next)
         last = is_in_fields(r, op) ? op : last;
     Builder b = last ? builder_after(last) : builder_before(r->where->first);

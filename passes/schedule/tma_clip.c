@@ -1,17 +1,17 @@
-/* Rows that end where the program finds out: at the end of a sequence or a group that it
-   has loaded, or at the least of several bounds. The tensor map is the launch's, and its
-   sizes are the same for all programs, so it is the index that moves: the tile lies as
-   far from the end of a very long dimension as it has rows left, and two more dimensions
-   take the address back to where the rows are.
+/* Rows whose end only the program knows: the end of a sequence or group whose length is
+   loaded, or the least of several bounds. The launch makes one tensor map, with the same
+   sizes for all programs, so the index moves instead: the tile is placed as far from the
+   end of a very long dimension as it has rows left, and two more dimensions take the
+   address back to where the rows are.
 
-       dimension   stride      size            index
-       clip        s           2^30 - AHEAD    2^30 - AHEAD - left
-       rows        s           2^31 - 1        AHEAD + left + row
-       wrap        2^34 - s    2^31 - 1        2^30
+    dimension   stride      size            index
+    clip        s           2^30 - AHEAD    2^30 - AHEAD - left
+    rows        s           2^31 - 1        AHEAD + left + row
+    wrap        2^34 - s    2^31 - 1        2^30
 
-   The sum is row * s + 2^64, in elements, and addresses wrap at 2^64 bytes. `left` is cut
-   to 0 .. the tile's rows, which changes nothing of what is in it; rows down to -AHEAD
-   are in memory in front of the pointer, as for threads.
+   The offsets add up to row * s + 2^64 elements, and addresses wrap at 2^64 bytes. `left`
+   is clamped to 0 .. rows of the tile, which does not change the contents of the tile.
+   Rows down to -AHEAD read memory in front of the pointer, just as threads would.
 
    Technique: ragged tensor descriptors of Triton (python/triton/tools/ragged_tma.py). */
 #include "passes/schedule/tma_tile.h"
@@ -25,12 +25,12 @@ tma_clip(TmaTile *t, int d)
     TmaDim *clip = &t->dim[d];
     Poly back = poly_const(round);
     if (d == t->boxes.order[0])
-        return "a bound of neighbours in a row is no argument of the launch";
+        return "a bound within a row is not known at launch";
     for (int i = 0; i < t->n; i++)
         if (t->dim[i].kind != TMA_PLAIN)
-            return "two of its bounds are no arguments of the launch";
+            return "two of its bounds are not known at launch";
     if (t->n + 2 > TMA_MAX_RANK || !poly_add(&back, &clip->stride, -1))
-        return "a bound is no argument of the launch";
+        return "a bound is not known at launch";
     clip->kind = TMA_CLIP;
     clip->at = (Poly){0};
     clip->size = poly_const(FAR - AHEAD);
@@ -40,7 +40,7 @@ tma_clip(TmaTile *t, int d)
     return NULL;
 }
 
-/* How many rows of the tile are left. */
+/* The number of rows of the tile in front of the bounds. */
 static Value *
 left_of(const TmaDim *d, Builder *b, const Type *i32, const Type *i64)
 {

@@ -1,10 +1,11 @@
-/* Each tensor map is a parameter of the launch, and those are 4 KB together: some 30 maps
-   for a kernel, fewer for one with many arguments. What the host computes for them has
-   its bounds in the metadata, too (runtime/rt/meta.h). An access that comes after that
-   goes without TMA; passes/schedule/tma.c begins with those that move most.
+/* How many tensor maps a launch can carry. Each map is a parameter of the launch, and
+   parameters have 4 KB in all: some 30 maps for a kernel, fewer for one with many
+   arguments. The metadata also limits what the host may compute for them
+   (runtime/rt/meta.h). Accesses beyond that go without TMA; passes/schedule/tma.c gives
+   maps to the largest tiles first.
 
-   Maps are equal when their fields are computed alike and boxes of one form are copied:
-   a tensor that several loops read takes one. */
+   Two maps are equal if their fields are computed alike and their boxes have the same
+   form: a tensor that several loops read takes one map. */
 #include "passes/mma/operand.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/tma_tile.h"
@@ -16,7 +17,7 @@
 
 enum {
     PARAM_BYTES = 4096, /* of a launch, on any GPU that has TMA */
-    BEHIND = 8,         /* the number of programs (passes/schedule/persist.c) */
+    BEHIND = 8,         /* for the grid size of a persistent kernel (persist.c) */
     MAP_BYTES = 128,
     MAP_ALIGN = 64,
     SAME_DEPTH = 32
@@ -77,7 +78,7 @@ same_map(const Op *a, const TmaBoxes *x, const Op *b, const TmaBoxes *y)
     return memcmp(x, y, sizeof *x) == 0 && same(&a->results[0], &b->results[0], 0);
 }
 
-/* The buffer that the op copies to or from; NULL: it is none of TMA's. */
+/* The buffer that a TMA access copies to or from; NULL: op is none. */
 static const Type *
 buffer_of(Session *s, const Op *op)
 {
@@ -99,16 +100,15 @@ is_new(const Room *r, const Op *desc, const TmaBoxes *boxes)
 }
 
 static void
-see(Room *r, const Region *in, int depth)
+see(Room *r, const Func *f)
 {
-    for (const Op *op = in->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+    region_each_deep(f->body, op)
+    {
         const Type *mem = buffer_of(r->s, op);
         const Op *desc = mem ? tma_desc(op_operand(op, 0)) : NULL;
         Used u = {.desc = desc};
         if (desc && tma_boxes(r->s, mem, &u.boxes) && is_new(r, desc, &u.boxes))
             vec_push(&r->s->tmp, &r->used, u);
-        for (int i = 0; i < op->nregion; i++)
-            see(r, op->regions[i], depth + 1);
     }
 }
 
@@ -117,7 +117,7 @@ tma_has_room(Session *s, const Func *f, const Op *desc, const TmaBoxes *boxes)
 {
     Room r = {.s = s};
     int64_t terms = tma_terms(desc);
-    see(&r, f->body, 0);
+    see(&r, f);
     if (!is_new(&r, desc, boxes))
         return true;
     for (int i = 0; i < r.used.n; i++)

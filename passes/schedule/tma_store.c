@@ -1,23 +1,24 @@
-/* Results that nobody in the kernel reads again go to memory by TMA.
+/* Results that the kernel does not read again are stored by TMA.
 
-       %y = convert_layout %x : tile<.., #rows>        %m = local_alloc %x : mem<..>
-       store %ptrs, %y, %mask                    =>    tma_store %d, %m, %i, %j
-                                                       tma_wait {pending=0}
+    %y = convert_layout %x : tile<.., #rows>        %m = local_alloc %x : mem<..>
+    store %ptrs, %y, %mask                    =>    tma_store %d, %m, %i, %j
+                                                    tma_wait {pending=0}
 
-   The results of a dot are spread over threads so that no thread has what lies in a
-   row together; on their way to memory they pass through shared memory in either form.
-   Here one thread sends them on from there, without addresses and masks.
+   The result of a dot is spread over threads so that no thread holds neighbours of a row.
+   On its way to memory it goes through shared memory in either form. With TMA one thread
+   sends it from there, without addresses and masks in registers.
 
-   TMA's writes are seen by nobody before the kernel ends: so nothing may follow in
-   it that touches memory, but stores through other parameters, and those that TMA makes
-   beside this one: other columns of the same tensor, whose rows the launch finds apart.
+   Nothing sees a TMA store before the kernel ends. So no access of memory may follow it
+   in the kernel, except stores through other parameters and TMA stores beside this one:
+   to other columns of the same tensor, where the launch checks that rows do not overlap.
 
-   In a loop over tiles TMA has the whole next tile's time: the buffer is the
-   loop's, and what the iteration before sent is waited for where the buffer is filled
-   again. Nothing in the loop may touch the results then.
+   In a loop over tiles TMA has the time of the whole next tile: the buffer stands outside
+   of the loop, and the store of the previous iteration is waited for where the buffer is
+   filled again. Nothing in the loop may access the results then.
 
-   Through a tensor map that the kernel writes TMA stores where the tensor has elements
-   and its rows end on 16 bytes, which a branch finds out; threads store otherwise. */
+   Through a tensor map that the kernel writes, TMA stores only where the tensor has
+   elements and its rows end on 16 bytes; a branch checks that, and threads store
+   otherwise. */
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
@@ -32,13 +33,13 @@ bool pass_tma_store(Func *f, PassCx *cx);
 
 enum { BESIDE = 1024 }; /* bytes for barriers */
 
-/* What went to memory by TMA before. */
+/* A store that has become one by TMA. */
 typedef struct Sent {
     const Op *op;
     const TmaTile *tile;
 } Sent;
 
-/* One store after the other. */
+/* The state of the pass, which visits one store after the other. */
 typedef struct Sends {
     Session *s;
     Func *f;
@@ -50,7 +51,8 @@ typedef struct Sends {
 
 static TmaTile *tile_of(Sends *c, const Op *store, const Type **mem);
 
-/* Does op, a store in the block of this one, write elsewhere, by TMA as well? */
+/* Does op, a store in the same block, also go by TMA and write other columns of the same
+   tensor? */
 static bool
 is_beside(Sends *c, const Op *op)
 {
@@ -70,9 +72,9 @@ is_beside(Sends *c, const Op *op)
     return true;
 }
 
-/* May op come after the store, or before it in a loop that comes to both again? */
+/* May op run after the store, or, in a loop that runs both again, before it? */
 static bool
-may_follow(Sends *c, const Op *op, Origin base, bool loop, int depth)
+may_follow(Sends *c, const Op *op, Origin base, bool loop)
 {
     Effect e;
     if (op_releases(op)) /* other programs may look for the results */
@@ -90,7 +92,7 @@ may_follow(Sends *c, const Op *op, Origin base, bool loop, int depth)
     }
     for (int i = 0; i < op->nregion; i++)
         for (const Op *in = op->regions[i]->first; in; in = in->next)
-            if (depth > MAX_REGION_DEPTH || !may_follow(c, in, base, loop, depth + 1))
+            if (!may_follow(c, in, base, loop))
                 return false;
     return true;
 }
@@ -108,14 +110,14 @@ is_last(Sends *c, Origin base)
         bool loop = is_loop(at->parent->parent);
         const Op *op = loop ? at->parent->first : at->next;
         for (; op; op = op->next)
-            if (op != at && !may_follow(c, op, base, loop, 0))
+            if (op != at && !may_follow(c, op, base, loop))
                 return false;
     }
     return true;
 }
 
-/* Are these the registers of a wgmma? Of a transposed one, too, whose rows
-   are in pairs: then a thread has two neighbours of a row of the results. */
+/* Is l the register layout of a wgmma result, or the transpose of one whose rows are in
+   pairs, so that a thread holds two neighbours of a row? */
 static bool
 is_result(Session *s, const Layout *l)
 {
@@ -126,7 +128,7 @@ is_result(Session *s, const Layout *l)
            (layout_is_wgmma(layout_trans(s, l, swap), &n, warps, &pairs) && pairs);
 }
 
-/* Results of a wgmma that are converted to be stored. */
+/* The wgmma result that is converted in order to be stored; NULL: none. */
 static Value *
 result_of(Session *s, const Op *store)
 {
@@ -148,7 +150,7 @@ wait_for_engine(Session *s, Builder *b, bool written)
     build_op(b, OP_TMA_WAIT, NULL, 0, &attrs, NULL, 0);
 }
 
-/* Are a and b in different arms of an if? */
+/* Are a and b in different arms of an `if`? */
 static bool
 excluded(const Op *a, const Op *b)
 {
@@ -160,8 +162,8 @@ excluded(const Op *a, const Op *b)
     return false;
 }
 
-/* A buffer in front of the loop that stores fill; not `beside`: only such as do not come
-   in an iteration of this one. */
+/* A buffer of type `mem` in front of the loop that only TMA stores use. Unless `beside`,
+   none of those may run in the same iteration as this store. */
 static Value *
 filled(const Op *store, Op *loop, const Type *mem, bool beside)
 {
@@ -179,7 +181,8 @@ filled(const Op *store, Op *loop, const Type *mem, bool beside)
     return NULL;
 }
 
-/* Has all that was sent before this iteration arrived, since a wait in front? */
+/* Does a wait in front of the builder guarantee that all stores of earlier iterations
+   have reached memory? */
 static bool
 is_awaited(const Builder *b)
 {
@@ -190,9 +193,9 @@ is_awaited(const Builder *b)
     return false;
 }
 
-/* x, in a buffer, or in that one. Of two tiles that a loop sends to one place the later
-   one must win, so the first has to have arrived; one of this iteration must only have
-   left the buffer. */
+/* Stores x to a buffer: to `buffer` if there is one, else to a new one. If a loop sends
+   two tiles to the same place the later one must win, so the first must have reached
+   memory; a store of this iteration must only have read its buffer. */
 static Value *
 fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop, Value *buffer)
 {
@@ -221,27 +224,24 @@ loop_around(const Op *op)
     return loop;
 }
 
-/* Bytes of the buffers that stand in front of the loop, filled in it. */
+/* Bytes of the buffers that stand in front of the loop and are filled in it. */
 static int64_t
 buffers_before(const Op *loop)
 {
     int64_t sum = 0;
     for (const Op *op = loop->prev; op; op = op->prev)
         if (op->kind == OP_LOCAL_ALLOC && !op->noperand)
-            sum += type_numel(op->results[0].type) * type_bits(op->results[0].type) / 8;
+            sum += type_bytes(op->results[0].type);
     return sum;
 }
 
-/* The buffer lies beside the stages of loops in its loop: they get fewer, at least
-   `least`, where not all fit. False: not even those would. */
+/* The buffer of the store lies beside the stages of the loops in its loop. Where not all
+   fit, they get fewer stages, but at least `least`. False: not even that fits. */
 static bool
-make_room(Session *s, Region *r, int64_t room, int64_t least, int depth)
+make_room(Session *s, Region *r, int64_t room, int64_t least)
 {
-    region_each(r, op)
+    region_each_deep(r, op)
     {
-        for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            if (!make_room(s, op->regions[i], room, least, depth + 1))
-                return false;
         Pipeline p = pipeline_of(op);
         int64_t one = loop_is_pipelined(op) ? stage_bytes(op) : 0;
         int less = one ? p.stages - (int)(room / one) : 0;
@@ -256,26 +256,25 @@ make_room(Session *s, Region *r, int64_t room, int64_t least, int depth)
     return true;
 }
 
-/* A buffer that there is (*buffer), or room for one more: better one one after another
-   with another store's than a stage less. */
+/* Finds an existing buffer (*buffer) or room for a new one. Sharing the buffer of another
+   store of the iteration, one after the other, is better than giving up a stage. */
 static bool
 find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value **buffer)
 {
     enum { ALL = 1 << 20 };
-    int64_t bytes = type_numel(mem) * type_bits(mem) / 8;
+    int64_t bytes = type_bytes(mem);
     Region *body = loop->regions[loop->nregion - 1];
     room -= buffers_before(loop);
     *buffer = filled(store, loop, mem, false);
-    if (*buffer || make_room(s, body, room - bytes, ALL, 0))
+    if (*buffer || make_room(s, body, room - bytes, ALL))
         return true;
     *buffer = filled(store, loop, mem, true);
-    return *buffer || make_room(s, body, room - bytes, 2, 0);
+    return *buffer || make_room(s, body, room - bytes, 2);
 }
 
-/* TMA leaves out whole pieces of 16 bytes alone (H200, 2026-11-22): where rows end
-   in one, it writes what the mask leaves out. So tiles must begin at such, and rows end
-   at them unless that is the launch's to find out, which looks at maps that are stored
-   through, or the kernel's. */
+/* At the end of a row TMA clips in pieces of 16 bytes (H200, 2026-11-22): it would write
+   masked-off elements of the last piece. So tiles must begin on such a piece, and rows
+   must end on one, unless the launch or the kernel checks the end. */
 static bool
 in_pieces(const TmaTile *t)
 {
@@ -288,8 +287,8 @@ in_pieces(const TmaTile *t)
     return ends && tma_tile_in_pieces(t, &d->at);
 }
 
-/* Where the kernel makes the map it finds out by itself whether TMA may store: the arm
-   where it may is returned, and threads store in the other one. */
+/* Where the kernel makes the map, it also checks whether TMA may store: returns the arm
+   for TMA; threads store in the other one. */
 static Region *
 split(Builder *b, Op *store, Value *ok)
 {
@@ -304,7 +303,7 @@ split(Builder *b, Op *store, Value *ok)
     return branch->regions[0];
 }
 
-/* What the store writes, through a buffer of that type; NULL: not by TMA. */
+/* The tile that the store writes, through a buffer of type *mem; NULL: not by TMA. */
 static TmaTile *
 tile_of(Sends *c, const Op *store, const Type **mem)
 {
@@ -314,7 +313,7 @@ tile_of(Sends *c, const Op *store, const Type **mem)
     int vec, dim = layout_access_dim(store, &vec);
     *mem = operand_buffer_type(c->s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
-    if (type_numel(*mem) * type_bits(*mem) / 8 > c->shared / 2)
+    if (type_bytes(*mem) > c->shared / 2)
         return NULL;
     TmaTile *tile =
         tma_tile(c->f, loop_around(store), store, op_operand(store, 0), mask, *mem);
@@ -358,9 +357,9 @@ rewrite(Sends *c, Op *store)
     return true;
 }
 
-/* Not loops that are pipelined: what they store is not what they are for. */
+/* Visits stores outside of pipelined loops; stores inside those are not results. */
 static bool
-visit(Sends *c, Region *r, int depth)
+visit(Sends *c, Region *r)
 {
     bool changed = false;
     region_each(r, op)
@@ -369,8 +368,8 @@ visit(Sends *c, Region *r, int depth)
                   (op->kind == OP_FOR && !loop_is_pipelined(op));
         if (op->kind == OP_STORE)
             changed |= rewrite(c, op);
-        for (int i = 0; in && i < op->nregion && depth < MAX_REGION_DEPTH; i++)
-            changed |= visit(c, op->regions[i], depth + 1);
+        for (int i = 0; in && i < op->nregion; i++)
+            changed |= visit(c, op->regions[i]);
     }
     return changed;
 }
@@ -380,5 +379,5 @@ pass_tma_store(Func *f, PassCx *cx)
 {
     Sends c = {.s = cx->s, .f = f, .shared = cx->target.shared_bytes};
     return cx->target.tma && !cx->target.no_tma_store && !cx->budget->no_tma_stores &&
-           visit(&c, f->body, 0);
+           visit(&c, f->body);
 }

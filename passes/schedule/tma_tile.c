@@ -1,11 +1,10 @@
-/* Addresses as rows, columns and the rest; masks as bounds of the tensor. The addresses
-   must be a plain matter of base + row * stride + column (ir/analysis/affine.h), the
-   strides numbers that are known where the tensor map is made, to the launch or, where a
-   descriptor of the source promises that they are multiples of 16 bytes, to the kernel
-   itself, the columns in the order
-   in which the buffer lies. A mask may bound rows and columns from above and from below.
-   Other parts of the address, `batch * stride`, become dimensions of their own, one
-   element wide. */
+/* Splits addresses into rows, columns and the rest, and masks into bounds of the tensor.
+   The addresses must be an affine sum base + row * stride + column
+   (ir/analysis/affine.h). The strides must be known where the tensor map is made: to the
+   launch or, where a descriptor of the source promises that they are multiples of 16
+   bytes, to the kernel itself. The columns must be in the order in which they lie in the
+   buffer. A mask may bound rows and columns from above and from below. Other parts of the
+   address, such as `batch * stride`, become dimensions of their own, one element wide. */
 #include "passes/schedule/tma_tile.h"
 
 #include "ir/base/util.h"
@@ -23,8 +22,9 @@ is_argument(const Value *v)
     return !v->op && !v->region->parent;
 }
 
-/* Is v known where the map is made? To the launch: an argument, or what the host computes
-   of arguments, a number of chunks. In the kernel: what that region sees. */
+/* Is v known where the map is made? At launch: an argument, or what the host can compute
+   of arguments, such as a number of chunks. In the kernel: what the region of the map
+   sees. */
 static bool
 is_fixed(const TmaTile *r, const Value *v)
 {
@@ -51,7 +51,7 @@ fixed_poly(const TmaTile *r, const Poly *p)
     return true;
 }
 
-/* Both parts of p. */
+/* Splits p into its fixed terms and the rest. */
 static void
 split_fixed(const TmaTile *r, const Poly *p, Poly *fixed, Poly *rest)
 {
@@ -60,7 +60,8 @@ split_fixed(const TmaTile *r, const Poly *p, Poly *fixed, Poly *rest)
         poly_add_term(fixed_term(r, &p->t[i]) ? fixed : rest, &p->t[i], 1);
 }
 
-/* Does a descriptor promise that the term is a multiple of 16 bytes? It has a stride. */
+/* Does a descriptor promise that the term is a multiple of 16 bytes? It does for
+   multiples of a stride. */
 static bool
 is_promised(const TmaTile *r, const PolyTerm *t)
 {
@@ -74,9 +75,9 @@ is_promised(const TmaTile *r, const PolyTerm *t)
     return false;
 }
 
-/* May p, in elements of the tile, be a multiple of what TMA asks for? The launch looks at
-   what arguments are in it: with others it runs code without tensor maps. A kernel looks
-   at nothing: it has to be known, or promised. */
+/* Can p, in elements of the tile, be a multiple of the alignment that TMA needs? The
+   launch checks the arguments in it and otherwise runs code without tensor maps. A kernel
+   checks nothing, so there it must be known or promised. */
 static bool
 may_be_aligned(const TmaTile *r, const Poly *p)
 {
@@ -115,7 +116,7 @@ distance(const Poly *a, const Poly *b, int64_t *by)
     return poly_add(&p, a, -1) && poly_is_const(&p, by);
 }
 
-/* b's tensor may begin some columns behind a's. */
+/* The tensor of b may begin some columns behind that of a. */
 bool
 tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind)
 {
@@ -150,7 +151,7 @@ tma_is_narrow(const Poly *p)
     return true;
 }
 
-/* lo..hi times what x may be; false when 64 bits do not hold that. */
+/* Multiplies the range lo..hi by that of x; false on overflow of 64 bits. */
 static bool
 times_range(const AxisFacts *x, int64_t *lo, int64_t *hi)
 {
@@ -165,8 +166,8 @@ times_range(const AxisFacts *x, int64_t *lo, int64_t *hi)
     return true;
 }
 
-/* Is an index p into rows of such a stride, in elements, taken for, or known to be, a
-   number of 32 bits? Where no mask bounds it, memory does, unless rows are short. */
+/* Does an index p into rows of this stride fit into 32 bits, by its type or by its range?
+   Where no mask bounds it, the size of memory does, unless rows are short. */
 static bool
 fits(TmaTile *r, const Poly *p, const Poly *stride)
 {
@@ -188,7 +189,7 @@ fits(TmaTile *r, const Poly *p, const Poly *stride)
     return low >= INT32_MIN && high <= INT32_MAX;
 }
 
-/* ---- masks: conjunctions of accumulators that are at least 0 */
+/* ---- masks: conjunctions of sums that are at least 0 */
 
 static bool
 bound(TmaTile *r, const Affine *sum)
@@ -234,7 +235,7 @@ bound(TmaTile *r, const Affine *sum)
     return true;
 }
 
-/* a <= b, a < b */
+/* *out = b - a, less 1 if `less`: at least 0 where a <= b, or a < b. */
 static bool
 compared(const Affine *a, const Affine *b, bool less, Affine *out)
 {
@@ -246,8 +247,8 @@ compared(const Affine *a, const Affine *b, bool less, Affine *out)
     return ok && (!less || poly_add(&out->base, &one, -1));
 }
 
-/* Where the dimensions of a part of the mask are among those of the tile; -1: one of size
-   1, along which it is repeated. */
+/* The dimension of the tile that each dimension of a part of the mask is; -1: one of size
+   1, along which the part is broadcast. */
 typedef struct Where {
     int dim[MAX_RANK];
 } Where;
@@ -328,7 +329,7 @@ counts_up(TmaTile *r, const Poly *p)
     return sum >= 0;
 }
 
-/* Has the address what only the program knows along dimension d, too? */
+/* Does the address also move along dimension d by a value that only the program knows? */
 static bool
 moves_along(const TmaTile *r, int d, const Poly *address)
 {
@@ -348,9 +349,9 @@ moves_along(const TmaTile *r, int d, const Poly *address)
     return false;
 }
 
-/* May TMA take `at` for an index of dimension d? In front of index 0 it reads zeros. That
-   must not be where the tile is, or else in front of what an argument points to: what
-   remains of the address beside `at` is an argument's then. */
+/* May `at` be an index of dimension d? In front of index 0 TMA reads zeros, so the index
+   must not be negative where the tile is in memory: it is known not to be, or what
+   remains of the address consists of arguments alone. */
 static bool
 is_index(TmaTile *r, int d, const Poly *at, const Poly *address)
 {
@@ -359,12 +360,12 @@ is_index(TmaTile *r, int d, const Poly *at, const Poly *address)
                                 poly_add(&rest, &part, -1) && !moves_along(r, d, &rest));
 }
 
-/* From the bounds to places and sizes: index < p means at + index < size, where p is the
-   size less `at`. NULL, or why not. */
+/* Offset and size of a bounded dimension: index < p means at + index < size, where p is
+   the size less `at`. NULL, or why not. */
 static const char *
 place_bounded(TmaTile *r, int dim, const Poly *address)
 {
-    static const char *const why = "a bound is no argument of the launch";
+    static const char *const why = "a bound is not known at launch";
     TmaDim *d = &r->dim[dim];
     Poly fixed, rest, at = {0};
     int64_t size;
@@ -385,7 +386,7 @@ place_bounded(TmaTile *r, int dim, const Poly *address)
     return NULL;
 }
 
-/* A part of the address that belongs to no dimension of the tile. */
+/* Makes a term of the address that belongs to no dimension of the tile one of its own. */
 static bool
 extra(TmaTile *r, const PolyTerm *t)
 {
@@ -406,8 +407,9 @@ extra(TmaTile *r, const PolyTerm *t)
     return true;
 }
 
-/* Does a part of the address fall, as with `n - 1 - i`? What it is taken from has to be
-   in the same index then: one below 0 is outside of the tensor, wherever that begins. */
+/* Does a part of the address decrease, as with `n - 1 - i`? What it is subtracted from
+   must then be in the same index: an index below 0 is outside of the tensor, wherever
+   that begins. */
 static bool
 falls(const TmaTile *r, const Poly *p)
 {
@@ -417,8 +419,8 @@ falls(const TmaTile *r, const Poly *p)
     return false;
 }
 
-/* One term of the address, to where it belongs; with `based` what is known there is
-   added to where the tensor begins. */
+/* Adds one term of the address to the dimension it belongs to; with `based`, terms that
+   are fixed are added to the base of the tensor instead. */
 static bool
 place_term(TmaTile *r, const PolyTerm *t, bool based)
 {
@@ -443,7 +445,7 @@ place_term(TmaTile *r, const PolyTerm *t, bool based)
     return (based || !fixed_term(r, t)) && extra(r, t);
 }
 
-/* What the mask says of the tile as a whole must be what bounds a dimension of one
+/* A part of the mask that applies to the whole tile must bound a dimension of one
    element: not below 0, or below a size. */
 static bool
 place_whole(TmaTile *r, const Poly *p)
@@ -465,12 +467,12 @@ place_whole(TmaTile *r, const Poly *p)
     return false;
 }
 
-/* The address as rows, columns and the rest. NULL, or why not. */
+/* Splits the address into rows, columns and the rest. NULL, or why not. */
 static const char *
 place(TmaTile *r)
 {
     static const char *const why =
-        "rows and columns begin at what is no sum of arguments and indices";
+        "rows and columns do not begin at a sum of arguments and indices";
     Poly left = r->ptr.base;
     for (int d = 0; d < r->rank; d++) {
         Poly part;
@@ -496,7 +498,7 @@ place(TmaTile *r)
     return NULL;
 }
 
-/* Does every row begin on 16 bytes, for all that is known? */
+/* As far as is known, can every row begin on 16 bytes? */
 static bool
 rows_may_be_aligned(const TmaTile *r)
 {
@@ -521,11 +523,11 @@ open_tile(TmaTile *r, const Value *ptr)
     bool sum = r->where ? affine_of_tensor(ptr, r->loop, &r->ptr)
                         : affine_of(ptr, r->loop, &r->ptr);
     if (!sum || !r->ptr.ptr)
-        return "its addresses are no sum of rows and columns";
+        return "its addresses are not a sum of rows and columns";
     const Value *root = r->ptr.ptr;
     r->elem = type_elem(t)->elem;
     if (r->where ? !is_tensor(root) || !is_fixed(r, root) : !is_argument(root))
-        return "its address comes from no argument of the launch";
+        return "its address does not come from an argument of the launch";
     if (root->type->elem != r->elem)
         return "it reads an argument as another type";
     r->rank = r->n = t->rank;
@@ -534,11 +536,11 @@ open_tile(TmaTile *r, const Value *ptr)
         to->stride = r->ptr.at[d];
         to->box = t->shape[d];
         if (!to->stride.n || !fixed_poly(r, &to->stride))
-            return "a stride is 0, or no argument of the launch";
+            return "a stride is 0, or not known at launch";
     }
     return poly_is_const(&r->dim[r->boxes.order[0]].stride, &one) && one == 1
                ? NULL
-               : "neighbours in a row of the buffer are none in memory";
+               : "neighbours in a row of the buffer are not neighbours in memory";
 }
 
 static const char *
@@ -548,12 +550,12 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
     for (int d = 0; d < MAX_RANK; d++)
         at.dim[d] = d;
     if (!tma_boxes(r->s, mem, &r->boxes))
-        return "the buffer is in no order that TMA has";
+        return "TMA does not support the order of the buffer";
     const char *why = open_tile(r, ptr);
     if (why)
         return why;
     if (mask && !mask_part(r, mask, at, 0))
-        return "the mask is more than bounds of rows and columns";
+        return "the mask does more than bound rows and columns";
     if ((why = place(r)))
         return why;
     if (!rows_may_be_aligned(r))
@@ -562,7 +564,7 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
         const TmaDim *d = &r->dim[i];
         int64_t size;
         if (poly_is_const(&d->size, &size) && size < 1) /* it has nothing known in it */
-            return "a bound is no argument of the launch";
+            return "a bound is not known at launch";
         if (!d->bounded && !fits(r, &d->at, &d->stride))
             return "an index may have more than 32 bits, and no mask bounds it";
     }
@@ -585,8 +587,8 @@ regions_around(const Op *op, const Region **out)
     return n;
 }
 
-/* The launch makes the tensor map where it knows enough, and else the kernel, as far out
-   of its loops as the map's fields are known. */
+/* The launch makes the tensor map where it knows its fields; else the kernel does, as far
+   outside of its loops as the fields are known. */
 TmaTile *
 tma_tile(Func *f, const Op *loop, const Op *inside, const Value *ptr, const Value *mask,
          const Type *mem)

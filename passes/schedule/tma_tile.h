@@ -1,5 +1,5 @@
-/* A tile of addresses as a block of a tensor that TMA can address: which
-   tensor, and where the block begins. Shared by the passes that make TMA copies. */
+/* A tile of addresses as a block of a tensor that TMA can access: which tensor, and the
+   offsets of the block. Shared by the passes that make TMA copies. */
 #ifndef SDC_PASSES_SCHEDULE_TMA_TILE_H
 #define SDC_PASSES_SCHEDULE_TMA_TILE_H
 
@@ -15,8 +15,8 @@ enum { TMA_BOUNDS = 3 };
 
 /* One dimension of the tensor. */
 typedef struct TmaDim {
-    Poly stride; /* elements; known where the tensor map is made, as `size` */
-    Poly at;     /* where the tile begins */
+    Poly stride; /* in elements; like `size` known where the map is made */
+    Poly at;     /* index at which the tile begins */
     Poly size;
     bool bounded, low; /* size is known; `at` is what the mask compares with 0 */
     int64_t box;
@@ -28,8 +28,8 @@ typedef struct TmaDim {
 typedef struct TmaTile {
     Session *s;
     Func *f;
-    const Op *loop; /* around the access; NULL: none that matters */
-    const Op *inside; /* a tensor map is made outside of it: the loop, or the access */
+    const Op *loop; /* around the access; NULL: none */
+    const Op *inside; /* the loop or access that a map must be made outside of */
     const Region *where; /* the kernel makes the tensor map here; NULL: the launch does */
     const Type *elem;
     Axis *axis; /* made when it is asked */
@@ -46,50 +46,52 @@ typedef struct TmaTile {
 } TmaTile;
 
 /* The tile that an access of `ptr` under `mask` (NULL: none) moves between memory and a
-   buffer of type mem, or why TMA cannot. A tensor map that the kernel makes is made
-   outside of `inside`. Never NULL; in the session's tmp arena. */
+   buffer of type mem, or, in ->why, the reason why TMA cannot. A tensor map that the
+   kernel makes is made outside of `inside`. Never NULL; allocated in the session's tmp
+   arena. */
 TmaTile *tma_tile(Func *f, const Op *loop, const Op *inside, const Value *ptr,
                   const Value *mask, const Type *mem);
 
-/* Why pass_tma will not make a load of the loop's rows and columns one of TMA;
-   NULL: it will. Asked on targets that have it. */
+/* Why pass_tma will not turn this load of the loop into one by TMA; NULL: it will. For
+   targets that have TMA. */
 const char *tma_refuses(Func *f, const Op *loop, Op *load);
 
-/* tma_clip.c: dimension d ends where the program finds out: two dimensions more. NULL, or
-   why not. */
+/* tma_clip.c: the program finds out where dimension d ends, which takes two more
+   dimensions. NULL, or why that is not possible. */
 const char *tma_clip(TmaTile *t, int d);
-/* Its index, or that of its rows. */
+/* The index of the clipped dimension, or of its rows. */
 Value *tma_clip_at(const TmaTile *t, const TmaDim *d, Builder *b);
 
-/* p of the type t, i32 or i64. */
+/* p computed in type t, i32 or i64. */
 Value *tma_build_poly(Builder *b, const Poly *p, const Type *t);
 
-/* Have a and b no element in common where rows of their tensor do not overlap: columns
-   beside each other of the same rows? *behind: by how many columns b's tensor begins
-   behind a's; both end together. */
+/* Are a and b different columns of the same rows, so that they have no element in common
+   where rows of their tensor do not overlap? *behind: how many columns behind a's tensor
+   b's begins; both end at the same column. */
 bool tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind);
 
-/* Is p, in elements of the tile, known to be a multiple of 16 bytes? */
+/* Is p, in elements, known to be a multiple of 16 bytes? */
 bool tma_tile_in_pieces(const TmaTile *t, const Poly *p);
 
-/* Has every number in p 32 bits? Its accumulators are taken not to wrap then. */
+/* Are all values in p at most 32 bits wide? Then their sum is assumed not to overflow. */
 bool tma_is_narrow(const Poly *p);
 
-/* The tensor's descriptor, made where the function begins, or by the kernel in front of
-   the loops; NULL when the launch has no room for its tensor map. */
+/* The descriptor of the tensor, made at the start of the function, or by the kernel in
+   front of the loops; NULL when the launch has no room for its tensor map. */
 Value *tma_tile_desc(const TmaTile *t, Loc loc);
-/* Where the block begins: as many numbers as the descriptor has dimensions. */
+/* Computes the offsets of the block, one for each dimension of the descriptor; how
+   many. */
 int tma_tile_at(const TmaTile *t, Builder *b, Value **out);
 
-/* i1: the tensor has elements, and the tile begins, and rows end, on 16 bytes; where the
-   kernel makes the map it is to find that out in front of a store. */
+/* i1: whether the tensor has elements, and the tile begins and rows end on 16 bytes:
+   where the kernel makes the map it checks this in front of a store. */
 Value *tma_tile_ends(const TmaTile *t, Builder *b);
 
-/* tma_room.c: at most so many tensor maps a launch of f carries. */
+/* tma_room.c: how many tensor maps a launch of f can carry. */
 int tma_most_maps(const Func *f);
-/* Do both compute the same fields? */
+/* Do both descriptors have equal fields? */
 bool tma_same_fields(const Op *a, const Op *b);
-/* May one more access go by TMA, through desc in such boxes? */
+/* Is there room for one more TMA access, through desc in such boxes? */
 bool tma_has_room(Session *s, const Func *f, const Op *desc, const TmaBoxes *boxes);
 
 #endif

@@ -1,5 +1,5 @@
-/* Loops without dots that wait for memory: several iterations become one, and what those
-   load is asked for at once.
+/* Unrolls loops without dots that wait for memory, so that the loads of several
+   iterations are in flight at once.
 
        for %i = %lo, %hi, 1 (%s = %z) {      %t = for %i = %lo, %mid, 4 (%s = %z) {
          %x = load %p + %i                     %x0 = load ..
@@ -9,16 +9,16 @@
                                              }
                                              %u = for %i = %mid, %hi, 1 (%s = %t) { .. }
 
-   In a loop that stores where it loads, in one array, addresses of later iterations are
-   those of the first and a constant: ptxas sees that what one iteration stores is not
-   what the next one loads, and loads first. With two arrays it does not, every iteration
-   waits for its loads, and the loop stays as short as it is.
+   A loop that loads from and stores to the same array is unrolled if the addresses of the
+   copies are those of the first iteration plus a constant: ptxas then sees that what one
+   iteration stores is not what the next one loads, and loads first. With two arrays it
+   cannot know that, every iteration would wait for its loads, and the loop is left alone.
 
-   The order of the iterations stays, and so do the bits of sums. Loads move in front of
-   what other work the iterations do where nothing in the loop writes; where something
-   does, whole iterations follow one another. What each thread reduces by itself (pass
-   defer-reduction leaves such sums) is work like any other. Threads that hold much load
-   much at once already, and are left alone. */
+   The order of iterations stays the same, and so do the bits of sums. Where nothing in
+   the loop writes memory, the loads move in front of the other work; where something
+   does, whole iterations follow one another. Reductions within a thread (which pass
+   defer-reduction leaves) count as ordinary work. Loops whose threads already load much
+   at once are left alone. */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/slice.h"
 #include "ir/base/util.h"
@@ -27,6 +27,7 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 #include "ir/layout.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/cost.h"
 #include "passes/pass.h"
@@ -65,8 +66,8 @@ thread_elements(const Type *t)
     return type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;
 }
 
-/* Is it a reduction of what each thread has by itself, that knows nothing else of the
-   loop? */
+/* Does op reduce only elements that each thread holds itself, with a region that uses no
+   other value of the loop? */
 static bool
 stays_in_thread(const Op *op, const Region *loop)
 {
@@ -92,7 +93,7 @@ stays_in_thread(const Op *op, const Region *loop)
     return true;
 }
 
-/* How many iterations may become one; 1: it is no loop for that. */
+/* How many iterations may be unrolled into one; 1: the loop does not qualify. */
 static int
 copies_for(const Op *loop)
 {
@@ -119,7 +120,7 @@ copies_for(const Op *loop)
     return loaded ? copies : 1;
 }
 
-/* Marks what a load of one iteration depends on, through what the loop carries. */
+/* Marks what loads depend on, also through values that the loop carries. */
 static void
 mark_ahead(Body *b)
 {
@@ -130,7 +131,7 @@ mark_ahead(Body *b)
             slice_add(&b->ahead, &b->ops.at[i]->results[0]);
 }
 
-/* v, as the k-th iteration has it. */
+/* The copy of v in the k-th iteration. */
 static Value *
 version(Body *b, Value *v, int k)
 {
@@ -141,7 +142,7 @@ version(Body *b, Value *v, int k)
     return k > 0 && map_has(&b->copy[k], v) ? map_get(&b->copy[k], v) : v;
 }
 
-/* Is every factor but the loop's number made outside of it? */
+/* Is every factor except the loop counter computed outside of the loop? */
 static bool
 is_even(const Poly *p, const Region *body)
 {
@@ -152,8 +153,8 @@ is_even(const Poly *p, const Region *body)
     return true;
 }
 
-/* What the address of an access of memory grows by from one number of the loop to the
-   next, where that is a constant and nothing else changes it; the pointer then. */
+/* Notes by how much the address of an access grows from one iteration to the next, if
+   that is a constant and nothing else changes it. Returns its base pointer, else NULL. */
 static const Value *
 see_growth(Body *b, const Op *op, int64_t step)
 {
@@ -183,7 +184,7 @@ see_growth(Body *b, const Op *op, int64_t step)
     return at.ptr;
 }
 
-/* Are all accesses of a loop that stores to one array, and move evenly? */
+/* Do all accesses of the loop go to one array, and grow by constants? */
 static bool
 sees_apart(Body *b, int64_t step)
 {
@@ -259,7 +260,8 @@ copy_iterations(Body *b, int copies, int64_t step)
         op_set_operand(r->last, i, last.at[i]);
 }
 
-/* The iterations that are left, behind the loop; they have its results now. */
+/* Builds the loop over the remaining iterations; it takes over the uses of the
+   results. */
 static void
 build_rest(Unroll *u, Op *loop, Value *from)
 {
@@ -279,7 +281,7 @@ build_rest(Unroll *u, Op *loop, Value *from)
         op_set_operand(rest, 3 + i, &loop->results[i]);
 }
 
-/* Where the first loop ends: lo and as many whole rounds as fit. */
+/* The end of the unrolled loop: lo plus as many whole rounds as fit. */
 static Value *
 end_of_rounds(Op *loop, int64_t round)
 {
@@ -296,13 +298,10 @@ end_of_rounds(Op *loop, int64_t round)
 static void
 visit_loop(Unroll *u, Op *loop)
 {
-    Const step;
+    int64_t step = loop_step(loop);
     int copies = copies_for(loop);
-    if (copies < 2 ||
-        pipeline_of(loop).stages == 1 || /* what peel left */
-        loop_is_pipelined(loop) ||
-        !value_const(op_operand(loop, 2), &step) || step.i <= 0 ||
-        step.i > INT32_MAX / (2 * COPIES))
+    if (copies < 2 || pipeline_of(loop).stages == 1 || /* what peel left */
+        loop_is_pipelined(loop) || !step || step > INT32_MAX / (2 * COPIES))
         return;
     Body b = {.s = u->s, .region = loop->regions[0]};
     slice_init(&b.ahead, &u->s->tmp, b.region, NULL, NULL);
@@ -311,38 +310,27 @@ visit_loop(Unroll *u, Op *loop)
         map_init(&b.copy[k], &u->s->tmp);
     region_each(b.region, op) if (op != b.region->last)
         vec_push(&u->s->tmp, &b.ops, op);
-    if (region_has(b.region, OP_STORE) && !sees_apart(&b, step.i))
+    if (region_has(b.region, OP_STORE) && !sees_apart(&b, step))
         return;
-    Value *mid = end_of_rounds(loop, copies * step.i);
+    Value *mid = end_of_rounds(loop, copies * step);
     build_rest(u, loop, mid);
     op_set_operand(loop, 1, mid);
     Builder at = builder_before(loop);
-    op_set_operand(loop, 2, build_int(&at, op_operand(loop, 2)->type, copies * step.i));
+    op_set_operand(loop, 2, build_int(&at, op_operand(loop, 2)->type, copies * step));
     mark_ahead(&b);
-    copy_iterations(&b, copies, step.i);
+    copy_iterations(&b, copies, step);
     attr_set_int(&u->s->mod, &loop->attrs, ATTR_AT_ONCE, copies);
     u->changed = true;
-}
-
-static void
-visit(Unroll *u, Region *r, int depth)
-{
-    Vec(Op *) loops = {0};
-    region_each(r, op)
-    {
-        for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
-            visit(u, op->regions[i], depth + 1);
-        if (op->kind == OP_FOR)
-            vec_push(&u->s->tmp, &loops, op);
-    }
-    for (int i = 0; i < loops.n; i++)
-        visit_loop(u, loops.at[i]);
 }
 
 bool
 pass_unroll(Func *f, PassCx *cx)
 {
     Unroll u = {.s = cx->s};
-    visit(&u, f->body, 0);
+    Vec(Op *) loops = {0};
+    region_each_deep(f->body, op) if (op->kind == OP_FOR)
+        vec_push(&cx->s->tmp, &loops, op);
+    for (int i = 0; i < loops.n; i++)
+        visit_loop(&u, loops.at[i]);
     return u.changed;
 }

@@ -1,6 +1,10 @@
-/* libsdcrt: launches compiled kernels. No compiler and no LLVM inside; needs only the C
-   library and threads. Here: kernels of the CPU target over a pool of threads, or over
-   threads of the caller's own; cuda.h has those of GPUs. */
+/* libsdcrt: launches compiled kernels. It contains no compiler and no LLVM, and needs
+   only the C library and threads. This header is for kernels of the CPU target, which run
+   on a pool of threads or on threads of the caller; cuda.h is for kernels of GPUs.
+
+   All functions may be called from any thread at any time, except that a pool must not be
+   destroyed while another thread uses it. A call reads its arguments only until it
+   returns. */
 #ifndef SDCRT_H
 #define SDCRT_H
 
@@ -28,48 +32,54 @@ typedef enum SdcrtStatus {
     SDCRT_ERROR_MAP       /* the arguments do not fit the tensor maps of this code */
 } SdcrtStatus;
 
-/* What went wrong, in words, for the CPU and GPUs alike. */
+/* An error in words, for the CPU and GPUs alike. */
 typedef struct SdcrtError {
-    int code; /* of a GPU's driver; 0: none */
+    int code; /* error code of the GPU's driver; 0: none */
     char text[2048];
 } SdcrtError;
 
-/* Threads that run programs. They are started by the first launch that has work for them,
-   sleep while there is none, and are joined by sdcrt_pool_destroy. Launches from several
-   threads at once share them. */
+/* Threads that run programs. The first launch with work for them starts them; they sleep
+   while there is none, and sdcrt_pool_destroy joins them. Several threads may launch on
+   one pool at the same time. */
 typedef struct SdcrtPool SdcrtPool;
 
-/* `threads`: in all, the launching one included; 0: the environment's SDC_NUM_THREADS, or
-   the cores that this process may use. NULL when out of memory. */
+/* Makes a pool, which the caller destroys. `threads`: how many in all, the launching one
+   included; 0: the environment's SDC_NUM_THREADS, or the number of cores that this
+   process may use. NULL when out of memory. */
 SDCRT_API SdcrtPool *sdcrt_pool_create(int threads);
-/* When no launch is under way. NULL is allowed. */
+/* Joins the threads and frees the pool. No launch may be running on it. NULL is
+   allowed. */
 SDCRT_API void sdcrt_pool_destroy(SdcrtPool *pool);
-/* How many there are in all, started or not. */
+/* How many threads the pool has in all, started or not, the launching one included. */
 SDCRT_API int sdcrt_pool_threads(const SdcrtPool *pool);
 
-/* Runs the whole grid and returns when it is done; the calling thread takes part.
-   `args`: one slot per parameter, see SdcrtCpuEntry. `scratch`: bytes that each running
-   program needs. `threads`: use at most so many; 0: all of the pool. When no thread can
-   be started the caller does all the work. */
+/* Runs all programs of the grid and returns when they are done; the calling thread takes
+   part. `args`: one slot for each parameter, see SdcrtCpuEntry. `scratch`: bytes of
+   scratch memory that each running program needs (SdcrtMeta). `threads`: use at most this
+   many; 0: all of the pool. If no thread can be started the caller does all the work.
+   SDCRT_ERROR_ARGUMENT: the grid is negative or too large; SDCRT_ERROR_MEMORY. */
 SDCRT_API SdcrtStatus sdcrt_cpu_launch(SdcrtPool *pool, SdcrtCpuEntry *entry,
                                        const uint64_t *args, SdcGrid grid,
                                        int64_t scratch, int threads);
 
-/* Runs programs `first` .. `last` - 1 of the grid on the calling thread, for hosts that
-   bring their own threads: cut 0 .. sdcrt_grid_size() into ranges as you like, each
-   program exactly once. */
+/* Runs programs first .. last - 1 of the grid on the calling thread, for hosts with
+   threads of their own: divide 0 .. sdcrt_grid_size() into ranges so that each program
+   runs exactly once. Errors as above, and SDCRT_ERROR_ARGUMENT for a range outside of the
+   grid. */
 SDCRT_API SdcrtStatus sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args,
                                       SdcGrid grid, int64_t scratch,
                                       int64_t first, int64_t last);
 
-/* Levels of x86-64: 5 of "sapphirerapids" (AMX), 4 of "x86-64-v4", 1 of "x86-64"; 0: no
-   such name. And the one of this machine, at least 1: an object that was compiled for
-   several takes the highest. To look for AMX is to ask the system to let this process use
-   it, as sdcrt_pool_create does. */
+/* The level of x86-64 with this name: 1 for "x86-64" to 4 for "x86-64-v4", 5 for
+   "sapphirerapids" (AMX); 0: there is none. And the level of this machine, at least 1: of
+   an object that was compiled for several levels, the highest that it has is used.
+   Looking for AMX requests permission to use it from the system, as sdcrt_pool_create
+   does. */
 SDCRT_API int sdcrt_cpu_level(const char *name);
 SDCRT_API int sdcrt_cpu_host_level(void);
 
-/* Programs of a grid; -1 when a size is negative or the product leaves 62 bits. */
+/* Number of programs of a grid; -1 when a size is negative or the product needs more than
+   62 bits. */
 SDCRT_API int64_t sdcrt_grid_size(SdcGrid grid);
 
 #ifdef __cplusplus

@@ -150,6 +150,40 @@ START_TEST(effects_of_bodies)
 }
 END_TEST
 
+START_TEST(walks_see_every_region_in_order)
+{
+    World w = world();
+    Value *c = build_cmp(&w.b, OP_CMPI, "slt", w.n, w.n);
+    Op *outer = build_if(&w.b, c, NULL, 0);
+    Builder then = builder_at_end(w.f, outer->regions[0]);
+    Op *inner = build_if(&then, c, NULL, 0);
+    Region *arms[] = {inner->regions[0], inner->regions[1], outer->regions[0],
+                      outer->regions[1]};
+    for (int i = 0; i < 4; i++) {
+        Builder in = builder_at_end(w.f, arms[i]);
+        build_yield(&in, NULL, 0);
+    }
+    finish(&w);
+    const Op *want[] = {c->op,
+                        outer,
+                        inner,
+                        inner->regions[0]->last,
+                        inner->regions[1]->last,
+                        outer->regions[0]->last,
+                        outer->regions[1]->last,
+                        w.f->body->last};
+    int n = 0, in = 0;
+    region_each_deep(w.f->body, op) ck_assert_ptr_eq(op, want[n++]);
+    ck_assert_int_eq(n, 8);
+    region_each_deep(outer->regions[0], op) in++;
+    ck_assert_int_eq(in, 4); /* the walk ends with its region */
+    ck_assert_ptr_eq(op_in_region(want[3], w.f->body), outer);
+    ck_assert_ptr_eq(op_in_region(outer, w.f->body), outer);
+    ck_assert_ptr_null(op_in_region(outer, inner->regions[0]));
+    session_free(w.s);
+}
+END_TEST
+
 START_TEST(ill_typed_building_is_a_bug)
 {
     World w = world();
@@ -199,6 +233,7 @@ main(void)
     tcase_add_test(c, clones_are_complete);
     tcase_add_test(c, carried_values_can_go);
     tcase_add_test(c, effects_of_bodies);
+    tcase_add_test(c, walks_see_every_region_in_order);
     tcase_add_test(c, ill_typed_building_is_a_bug);
     tcase_add_test(c, integers_are_kept_sign_extended);
     tcase_add_test(c, table_is_sane);
