@@ -221,11 +221,19 @@ programs(const Plan *p, int stages)
                      loop_bytes(loop, stages));
 }
 
+/* As many as its dots leave registers for. */
+static int64_t
+by_registers(const Plan *p)
+{
+    return occupancy(p->f, p->target, mma_registers(p->loop->regions[0]), 0);
+}
+
 /* A dot in flight still reads the stage of the iteration before. Copies are asked
    for behind the dot that read theirs (pass stage-expand), and nothing is lost; but
-   with one buffer more they begin earlier. Not where an SM would run one
-   program instead of two, of which one hides the waits of the other; unless the one is
-   to be persistent. */
+   with one buffer more they begin earlier, and threads that copy need a barrier less.
+   Not where an SM would run one program instead of two, of which one hides the waits of
+   the other; unless the one is to be persistent. Nor two instead of the three that
+   registers leave, where TMA is two iterations ahead as it is. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
@@ -235,9 +243,10 @@ plan_depth(Plan *p, int stages, int most)
     bool persistent = !p->by_threads && p->f->num_warps > 4 &&
                       persist_suits(p->f, p->target, loop) &&
                       stage_bytes(loop) * stages >= PERSIST_BYTES;
-    bool alone =
-        !persistent && !loop->parent->parent && one < 2 && programs(p, stages) > one;
-    if (chains && stages < most && !alone &&
+    bool three = one == 2 && stages > 2 && !p->by_threads && by_registers(p) == 3;
+    bool fewer = !persistent && !loop->parent->parent && programs(p, stages) > one &&
+                 (one < 2 || three);
+    if (chains && stages < most && !fewer &&
         loop_bytes(loop, stages + 1) <= p->target->shared_bytes)
         stages++;
     else if (stages <= 2)
