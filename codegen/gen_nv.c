@@ -63,7 +63,7 @@ check_tile(Gen *g, const Value *v, int n, Loc loc)
     bool number = product || (type_is_float(t) && v->op && v->op->noperand);
     int words = number ? n * type_bits(t) / 32 : 0;
     Nv *nv = nv_of(g);
-    nv->multiplies |= v->op && op_is(v->op, T_DOT);
+    nv->dots += v->op && op_is(v->op, T_DOT);
     if (words > nv->widest) {
         nv->widest = words;
         nv->widest_at = loc;
@@ -155,8 +155,9 @@ gen_each(Gen *g, const Op *op)
             out->v[r] = out->v[r & ~same];
             continue;
         }
-        if (r + 1 < out->n && !(same & 1) && (nv_cast_pair(g, op, in, r, out->v + r) ||
-                               nv_half_pair(g, op, in, r, out->v + r))) {
+        if (r + 1 < out->n && !(same & 1) &&
+            (nv_cast_pair(g, op, in, r, out->v + r) ||
+             nv_half_pair(g, op, in, r, out->v + r))) {
             r++;
             continue;
         }
@@ -272,8 +273,8 @@ make_phis(Gen *g, Value *const *v, int n)
         LLVMValueRef word = NULL;
         for (int r = 0; r < m->regs->n; r++) {
             if (m->per > 1 && r % m->per == 0)
-                word = LLVMBuildBitCast(g->b, m->phi[r / m->per], word_type(g, m->per),
-                                        "");
+                word =
+                    LLVMBuildBitCast(g->b, m->phi[r / m->per], word_type(g, m->per), "");
             m->regs->v[r] =
                 m->per > 1 ? nv_from_bits(g, word_elem(v[i]->type),
                                           LLVMBuildExtractElement(
@@ -620,7 +621,7 @@ string_attr(Gen *g, const char *key, const char *value)
 }
 
 /* {ctas_per_sm} of the op that asks how many programs were to be launched; 0: none does.
-   */
+ */
 static int
 ctas_per_sm_of(const Region *r, int depth)
 {
@@ -643,9 +644,8 @@ map_param(Gen *g, unsigned i)
     unsigned kind = LLVMGetEnumAttributeKindForName("byval", 5);
     LLVMTypeRef t = LLVMArrayType2(g->i8, 128);
     LLVMAddAttributeAtIndex(g->fn, i + 1, LLVMCreateTypeAttribute(g->cx, kind, t));
-    LLVMAddAttributeAtIndex(g->fn, i + 1,
-                            LLVMCreateStringAttribute(g->cx, "nvvm.grid_constant", 18,
-                                                      "", 0));
+    LLVMAddAttributeAtIndex(
+        g->fn, i + 1, LLVMCreateStringAttribute(g->cx, "nvvm.grid_constant", 18, "", 0));
     ll_arg_attr(g->fn, i, "align", 64);
 }
 
@@ -661,8 +661,8 @@ make_function(Gen *g, const Func *f, int maps, int more)
         types[i] = param_type(g, f->body->args[i]->type);
     for (int i = 0; i < more; i++)
         types[all + i] = g->i32;
-    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types,
-                                     (unsigned)(all + more), 0);
+    LLVMTypeRef t =
+        LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)(all + more), 0);
     g->fn = LLVMAddFunction(g->mod, f->name, t);
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
     char threads[16];
@@ -712,13 +712,27 @@ asks_at_once(const Region *r, int depth)
     return false;
 }
 
+/* Of a kernel whose dots threads compute: as many programs as find room for the registers
+   that are alive and one turn's reads, and for shared memory. */
+static int
+programs_of_dots(Gen *g, const Func *f, int alive)
+{
+    enum { TURN = 64, RESERVED = 1024 };
+    const TargetInfo *t = &g->info;
+    int64_t regs = t->registers / (32 * nv_of(g)->warps * (alive + TURN));
+    int64_t room = (t->shared_bytes + RESERVED) / (f->shared_bytes + RESERVED);
+    int64_t least = min_i64(regs, room);
+    return least > 1 ? (int)least : 0;
+}
+
 /* How many programs of an SM ptxas is told to leave registers for; 0: it decides. One
    where registers cannot hold all: of a kernel that needs a multiple of 255 ptxas may
    give up and use 32. Two for 512 threads whose tiles fit into 64 registers, but may
    just not: with 65 there is one. (Those of fewer get more registers if they are told,
    and fewer programs.) So many of up to 256 threads as leave each thread 64 registers,
    where loads of several iterations stand together: ptxas takes them apart for one
-   program more, and a loop waits as often as before. */
+   program more, and a loop waits as often as before. Of dots by threads, for which ptxas
+   reads as far ahead as it finds registers, several: they hide what a read takes. */
 static int
 least_programs(Gen *g, const Func *f)
 {
@@ -730,9 +744,11 @@ least_programs(Gen *g, const Func *f)
     if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
         return 1;
     if (asks_at_once(f->body, 0) && 32 * nv->warps < THREADS && alive <= FITS &&
-        !nv->multiplies)
+        !nv->dots)
         return ALL_THREADS / (32 * nv->warps);
-    bool fits = alive > FEW && alive <= FITS && !nv->multiplies;
+    if (nv->dots && nv->dots == nv->thread_dots)
+        return programs_of_dots(g, f, alive);
+    bool fits = alive > FEW && alive <= FITS && !nv->dots;
     return fits && 32 * nv->warps == THREADS ? 2 : 0;
 }
 
