@@ -206,8 +206,8 @@ bool nv_cast_pair(Gen *g, const Op *op, Regs *const *in, int r, LLVMValueRef *ou
 bool nv_cast_stored(Gen *g, const Op *op, const Regs *in, Regs *out);
 
 /* ---- gen_nv_alive.c */
-/* 32-bit registers of a thread for the tiles of numbers that are alive at once. */
-int nv_alive(Gen *g, const Func *f);
+/* How many programs of an SM ptxas is told to leave registers for; 0: it decides. */
+int nv_least_programs(Gen *g, const Func *f);
 
 /* ---- gen_nv_half.c: NULL, false: not this one */
 LLVMValueRef nv_half(Gen *g, const Op *op, LLVMValueRef *in);

@@ -1,9 +1,10 @@
 /* How many registers the tiles of a kernel take that are alive at once, as the program
-   stands: what ptxas is told goes by it (gen_nv.c). Only numbers count; addresses, masks
-   and constants are mostly made where they are used. */
+   stands, and how many programs of an SM ptxas is told of by that. Only numbers count;
+   addresses, masks and constants are mostly made where they are used. */
 #include "codegen/gen_nv.h"
 
 #include "ir/base/map.h"
+#include "ir/base/util.h"
 #include "ir/edit.h"
 
 typedef struct Alive {
@@ -80,11 +81,65 @@ walk(Alive *a, const Region *r, int depth)
         end(a, r->args[i]);
 }
 
-int
-nv_alive(Gen *g, const Func *f)
+static int
+alive_words(Gen *g, const Func *f)
 {
     Alive a = {.arena = &g->s->tmp};
     map_init(&a.values, a.arena);
     walk(&a, f->body, 0);
     return a.most;
+}
+
+/* Is there a loop that pass unroll has let ask for several iterations at once? */
+static bool
+asks_at_once(const Region *r, int depth)
+{
+    for (const Op *op = r->first; op && depth < MAX_REGION_DEPTH; op = op->next) {
+        if (attr_has(&op->attrs, ATTR_AT_ONCE))
+            return true;
+        for (int i = 0; i < op->nregion; i++)
+            if (asks_at_once(op->regions[i], depth + 1))
+                return true;
+    }
+    return false;
+}
+
+/* Of a kernel whose dots threads compute: as many programs as find room for the registers
+   that are alive and one turn's reads, and for shared memory. */
+static int
+programs_of_dots(Gen *g, const Func *f, int alive)
+{
+    enum { TURN = 64, RESERVED = 1024 };
+    const TargetInfo *t = &g->info;
+    int64_t regs = t->registers / (32 * nv_of(g)->warps * (alive + TURN));
+    int64_t room = (t->shared_bytes + RESERVED) / (f->shared_bytes + RESERVED);
+    int64_t least = min_i64(regs, room);
+    return least > 1 ? (int)least : 0;
+}
+
+/* How many programs of an SM ptxas is told to leave registers for; 0: it decides. One
+   where registers cannot hold all: of a kernel that needs a multiple of 255 ptxas may
+   give up and use 32. Two for 512 threads whose tiles fit into 64 registers, but may
+   just not: with 65 there is one. (Those of fewer get more registers if they are told,
+   and fewer programs.) So many of up to 256 threads as leave each thread 64 registers,
+   where loads of several iterations stand together: ptxas takes them apart for one
+   program more, and a loop waits as often as before. Of dots by threads, for which ptxas
+   reads as far ahead as it finds registers, several: they hide what a read takes. */
+int
+nv_least_programs(Gen *g, const Func *f)
+{
+    enum { THREADS = 512, FEW = 48, FITS = 64, ALL_THREADS = 1024 };
+    const Nv *nv = nv_of(g);
+    if (nv_roles_of(f))
+        return 0;
+    int alive = alive_words(g, f);
+    if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
+        return 1;
+    if (asks_at_once(f->body, 0) && 32 * nv->warps < THREADS && alive <= FITS &&
+        !nv->dots)
+        return ALL_THREADS / (32 * nv->warps);
+    if (nv->dots && nv->dots == nv->thread_dots)
+        return programs_of_dots(g, f, alive);
+    bool fits = alive > FEW && alive <= FITS && !nv->dots;
+    return fits && 32 * nv->warps == THREADS ? 2 : 0;
 }
