@@ -155,9 +155,8 @@ gen_each(Gen *g, const Op *op)
             out->v[r] = out->v[r & ~same];
             continue;
         }
-        if (r + 1 < out->n && !(same & 1) &&
-            (nv_cast_pair(g, op, in, r, out->v + r) ||
-             nv_half_pair(g, op, in, r, out->v + r))) {
+        if (r + 1 < out->n && !(same & 1) && (nv_cast_pair(g, op, in, r, out->v + r) ||
+                               nv_half_pair(g, op, in, r, out->v + r))) {
             r++;
             continue;
         }
@@ -273,8 +272,8 @@ make_phis(Gen *g, Value *const *v, int n)
         LLVMValueRef word = NULL;
         for (int r = 0; r < m->regs->n; r++) {
             if (m->per > 1 && r % m->per == 0)
-                word =
-                    LLVMBuildBitCast(g->b, m->phi[r / m->per], word_type(g, m->per), "");
+                word = LLVMBuildBitCast(g->b, m->phi[r / m->per], word_type(g, m->per),
+                                        "");
             m->regs->v[r] =
                 m->per > 1 ? nv_from_bits(g, word_elem(v[i]->type),
                                           LLVMBuildExtractElement(
@@ -621,7 +620,7 @@ string_attr(Gen *g, const char *key, const char *value)
 }
 
 /* {ctas_per_sm} of the op that asks how many programs were to be launched; 0: none does.
- */
+   */
 static int
 ctas_per_sm_of(const Region *r, int depth)
 {
@@ -644,8 +643,9 @@ map_param(Gen *g, unsigned i)
     unsigned kind = LLVMGetEnumAttributeKindForName("byval", 5);
     LLVMTypeRef t = LLVMArrayType2(g->i8, 128);
     LLVMAddAttributeAtIndex(g->fn, i + 1, LLVMCreateTypeAttribute(g->cx, kind, t));
-    LLVMAddAttributeAtIndex(
-        g->fn, i + 1, LLVMCreateStringAttribute(g->cx, "nvvm.grid_constant", 18, "", 0));
+    LLVMAddAttributeAtIndex(g->fn, i + 1,
+                            LLVMCreateStringAttribute(g->cx, "nvvm.grid_constant", 18,
+                                                      "", 0));
     ll_arg_attr(g->fn, i, "align", 64);
 }
 
@@ -661,8 +661,8 @@ make_function(Gen *g, const Func *f, int maps, int more)
         types[i] = param_type(g, f->body->args[i]->type);
     for (int i = 0; i < more; i++)
         types[all + i] = g->i32;
-    LLVMTypeRef t =
-        LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, (unsigned)(all + more), 0);
+    LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types,
+                                     (unsigned)(all + more), 0);
     g->fn = LLVMAddFunction(g->mod, f->name, t);
     LLVMSetFunctionCallConv(g->fn, PTX_KERNEL);
     char threads[16];

@@ -34,8 +34,8 @@ typedef struct Nv {
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
     int dots, thread_dots; /* those that threads compute out of shared memory */
-    struct Axis *axis;     /* facts of the function's values, NULL until asked for */
-    LLVMValueRef shared;   /* dynamic shared memory of the program, or NULL */
+    struct Axis *axis; /* facts of the function's values, NULL until asked for */
+    LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
     LLVMValueRef elected; /* see nv_elected; NULL until it is needed */
     Map maps;             /* (Op of TMA) -> SdcrtMap of meta */
@@ -275,7 +275,8 @@ bool nv_fragment(Gen *g, const Layout *l, const Regs *r, int op, uint32_t first,
 /* n registers of an accumulator as words, fp16 ones in pairs: the number of words. */
 int nv_acc_pack(Gen *g, const LLVMValueRef *reg, int n, LLVMValueRef *word);
 /* The reverse, from n words. */
-void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half, LLVMValueRef *reg);
+void nv_acc_unpack(Gen *g, const LLVMValueRef *word, int n, bool half,
+                   LLVMValueRef *reg);
 
 /* ---- gen_nv_bytes.c: bytes across the rows of a buffer, by ldmatrix and prmt */
 /* Reads a tile of bytes of which neighbours in a thread lie in rows of their own; false
@@ -372,7 +373,7 @@ int nv_launch_warps(const Func *f);   /* of a block, with those that idle */
 /* Programs of a cluster that it may be launched in; 0: alone. `roles` may be NULL. */
 int nv_cluster(const Op *roles);
 bool nv_in_cluster(Gen *g, const Op *op);
-int nv_blocks(const Op *roles); /* on one SM, at least */
+int nv_blocks(const Op *roles);       /* on one SM, at least */
 
 /* ---- gen_nv_bar.c: mbarriers */
 bool nv_bar(Gen *g, const Op *op);
