@@ -126,6 +126,19 @@ asks_of(const Region *r, int depth)
     return most;
 }
 
+/* Of a kernel whose dots threads compute: as many programs as find room for the registers
+   that are alive and one turn's reads, and for shared memory. */
+static int
+programs_of_dots(Gen *g, const Func *f, int alive)
+{
+    enum { TURN = 64, RESERVED = 1024 };
+    const TargetInfo *t = &g->info;
+    int64_t regs = t->registers / (32 * nv_of(g)->warps * (alive + TURN));
+    int64_t room = (t->shared_bytes + RESERVED) / (f->shared_bytes + RESERVED);
+    int64_t least = min_i64(regs, room);
+    return least > 1 ? (int)least : 0;
+}
+
 /* One program where registers cannot hold all: of a kernel that needs a multiple of 255
    ptxas may give up and use 32. Two for 512 threads whose tiles fit into 64 registers,
    but may just not: with 65 there is one. (Those of fewer get more registers if they are
@@ -135,7 +148,8 @@ asks_of(const Region *r, int depth)
    what is alive and its addresses: left alone, ptxas spends no register beyond what lets
    most programs run and puts the loads one behind the other, each behind what computes
    with the one before. Where iterations were put together it does so only when 64
-   registers suffice. */
+   registers suffice. Of dots by threads, for which ptxas reads as far ahead as it finds
+   registers, several: they hide what a read takes. */
 int
 nv_least_programs(Gen *g, const Func *f)
 {
@@ -146,8 +160,8 @@ nv_least_programs(Gen *g, const Func *f)
     int alive = alive_words(g, f), threads = 32 * nv->warps;
     if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
         return 1;
-    if (nv->multiplies)
-        return 0;
+    if (nv->dots)
+        return nv->dots == nv->thread_dots ? programs_of_dots(g, f, alive) : 0;
     if (threads < THREADS) {
         Asks asks = asks_of(f->body, 0);
         int each = asks == ASKS_AT_ONCE ? FITS : (int)max_i64(FITS, alive + BESIDE);

@@ -43,7 +43,8 @@ static const PassId gpu_list[] = {
     PASS_unwrap,           /* after cse: equal sizes are one value */
     PASS_assume_divisible, /* sums stand right in front of the remainders */
     PASS_distinct,
-    PASS_rounds, /* after it: words of eight rows move by an eighth */
+    PASS_short_steps,
+    PASS_rounds, /* after distinct: words of eight rows move by an eighth */
     PASS_canon,
     PASS_cse,
     PASS_licm,

@@ -6,8 +6,8 @@
 
    The widest access says how many elements a thread holds, but not more than one store or
    atomic operation takes in the innermost loop: with more, each of them would leave gaps
-   between the lanes of a warp, and memory is written in pieces of 32 bytes. So it is where
-   neighbours are a few elements apart, or nobody knows how far. Loads with gaps are
+   between the lanes of a warp, and memory is written in pieces of 32 bytes. So it is
+   where neighbours are a few elements apart, or nobody knows how far. Loads with gaps are
    completed by the cache. */
 #include "passes/layout/layout.h"
 
@@ -154,30 +154,73 @@ step_along(const Value *v, int d, int *left, int64_t *step)
     }
 }
 
+/* Elements of one piece of memory that is read or written. */
+static int64_t
+apart(const Type *t)
+{
+    enum { PIECE_BYTES = 32 };
+    return PIECE_BYTES / max_i64(1, type_bits(type_elem(t)->elem) / 8);
+}
+
+/* The largest power of two that is known to divide the polynomial. */
+static int64_t
+poly_divisor(Layouts *p, const Poly *sum)
+{
+    int64_t least = AXIS_MAX_DIV;
+    for (int i = 0; i < sum->n; i++) {
+        uint64_t k = (uint64_t)sum->t[i].k, by = k & (0 - k);
+        for (int x = 0; x < sum->t[i].n && by < AXIS_MAX_DIV; x++)
+            by *= (uint64_t)axis_of(p->axis, sum->t[i].x[x])->div[0];
+        least = by < (uint64_t)least ? (int64_t)by : least;
+    }
+    return least;
+}
+
+/* How far apart, in elements, neighbours along dimension d are at least: in *known how
+   far if that is known, and else what divides it says. 0: one element, or nobody knows.
+ */
+static int64_t
+least_step(Layouts *p, const Value *ptr, const Affine *at, int d, int64_t *known)
+{
+    enum { VISITS = 200 };
+    int left = VISITS;
+    *known = 0;
+    if (at ? poly_is_const(&at->at[d], known) : step_along(ptr, d, &left, known))
+        return *known < 0 ? -*known : *known;
+    *known = 0;
+    return at ? poly_divisor(p, &at->at[d]) : 0;
+}
+
 /* Where one access takes one element, neighbours of memory still belong to neighbouring
-   lanes, and into one row of a buffer. How far apart, in elements, the nearest
-   neighbours are; 0: not known. */
+   lanes, and into one row of a buffer. Where no step of a load is one element it is the
+   least: outer strides of an array are multiples of inner ones, and so what divides them
+   says which is which. How far apart, in elements, the nearest neighbours are; 0: not
+   known. */
 static int64_t
 see_order(Layouts *p, Op *op)
 {
-    enum { VISITS = 200 };
     const Value *ptr = op_operand(op, 0);
     const Op *loop = op->parent->parent;
     Affine at;
     bool affine = affine_of(ptr, loop && loop->kind == OP_FOR ? loop : NULL, &at);
-    int64_t nearest = INT64_MAX;
+    int64_t nearest = INT64_MAX, least = INT64_MAX;
+    int one = -1, along = -1, wide = 0;
     for (int d = 0; d < ptr->type->rank && d < AFFINE_RANK; d++) {
-        int64_t step = 0;
-        int left = VISITS;
+        int64_t known;
         if (ptr->type->shape[d] == 1)
             continue;
-        if (!(affine ? poly_is_const(&at.at[d], &step)
-                     : step_along(ptr, d, &left, &step)))
-            step = 0;
-        if (step == 1)
-            attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, d);
-        nearest = min_i64(nearest, step < 0 ? -step : step);
+        int64_t step = least_step(p, ptr, affine ? &at : NULL, d, &known);
+        nearest = min_i64(nearest, known < 0 ? -known : known);
+        one = known == 1 ? d : one;
+        wide++;
+        along = step < least ? d : step == least ? -1 : along;
+        least = min_i64(least, step);
     }
+    if (one >= 0 || op->kind == OP_STORE || wide < 2 || !least ||
+        least >= apart(ptr->type))
+        along = one;
+    if (along >= 0)
+        attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, along);
     return nearest;
 }
 
@@ -218,14 +261,6 @@ purpose(const Layouts *p, const Op *op)
     if (v && v->op && (v->op->kind == OP_CONST || v->op->kind == OP_SPLAT))
         return FOR_FILL;
     return map_has(&p->fetched, op) ? FOR_MATMUL : FOR_DATA;
-}
-
-/* Elements of one piece of memory that is written. */
-static int64_t
-apart(const Type *t)
-{
-    enum { PIECE_BYTES = 32 };
-    return PIECE_BYTES / max_i64(1, type_bits(type_elem(t)->elem) / 8);
 }
 
 void

@@ -110,8 +110,8 @@ is_loaded(const Value *left, const Value *v)
     return buffer && buffer->noperand && op_operand(buffer, 0) == v;
 }
 
-/* Registers for the accumulators of a loop's dots and for operands that are kept, v apart;
-   -1: it has few dots. */
+/* Registers for the accumulators of a loop's dots and for operands that are kept, v
+   apart; -1: it has few dots. */
 static int64_t
 loop_registers(Session *s, const Region *body, const Value *v)
 {
