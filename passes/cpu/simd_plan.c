@@ -343,6 +343,14 @@ is_long(const Value *v)
     return type_numel(v->type) * max_i64(type_bits(type_elem(v->type)), 8) / 8 > LONG;
 }
 
+/* The same elements in more places: a buffer of them would be larger than that of the
+   operand, and lanes would no longer be known to be alike. */
+static bool
+spreads(const Op *op)
+{
+    return op->kind == OP_BROADCAST || op->kind == OP_EXPAND_DIMS || op->kind == OP_SPLAT;
+}
+
 static bool
 plan_load(Simd *n, Op *op, Plan *p)
 {
@@ -371,7 +379,8 @@ plan_pure(Simd *n, Op *op)
             continue;
         bool deep = p->depth > MAX_DEPTH;
         int cost = is_long(v) ? p->again : p->cost;
-        bool costly = cost > OP_COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
+        bool costly = cost > OP_COSTLY && op->kind != OP_LOAD && !spreads(op) &&
+                      repeated(op, v, p);
         if (op->kind == OP_LOAD ? plan_load(n, op, p) : !deep && !costly) {
             pass_down(n, op, p);
             continue;
