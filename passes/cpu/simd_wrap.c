@@ -8,6 +8,15 @@
 
 #include "ir/base/util.h"
 
+/* A loop's own counter goes in steps of w, from 0; so does the sum of two, where strips are
+   taken in pieces. */
+static bool
+counts_strips(const Value *v)
+{
+    bool sum = v->op && v->op->kind == OP_ADD;
+    return !v->op || (sum && !op_operand(v->op, 0)->op && !op_operand(v->op, 1)->op);
+}
+
 /* The dimension that lanes run along; -1 when it is not one, or when the strip may start
    where no aligned block of w elements does. */
 static int
@@ -16,9 +25,8 @@ lane_axis(const Cx *cx, const Value *v, const Ix *ix)
     int found = -1;
     for (int d = 0; d < v->type->rank; d++)
         if (ix[d].kind == IX_AFF) {
-            /* A loop's own counter goes in steps of w, from 0; a dimension of one strip
-               has no loop. */
-            bool aligned = ix[d].v ? !ix[d].v->op : ix[d].c % cx->w == 0;
+            /* A dimension of one strip has no loop. */
+            bool aligned = ix[d].v ? counts_strips(ix[d].v) : ix[d].c % cx->w == 0;
             if (found >= 0 || !aligned)
                 return -1;
             found = d;
