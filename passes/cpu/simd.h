@@ -72,6 +72,7 @@ typedef struct Plan {
     Demand d[SIMD_MAX_DEMAND];
     int nd;
     bool many;  /* more than fit */
+    bool keep;  /* what its elements are spread to would be */
     bool lazy;  /* load: evaluated inside its only group */
     int cost, depth;
     int again;  /* cost once what it is loaded from is in the caches */

@@ -234,8 +234,8 @@ stands_before(const Builder *b, const Value *v, int depth)
 }
 
 /* x / n of scalars, which is most often 0 where it is only there to wrap. Where n is less
-   than a strip has lanes, no test holds, whatever the quotient. Code generation multiplies
-   32 bits by the reciprocal of what stands in front of the loop: no branch is cheaper. */
+   than a strip has lanes, no test holds, whatever the quotient. 32 bits are multiplied by
+   the reciprocal of what stands in front of the loop: no branch is cheaper. */
 static Value *
 quotient(Cx *cx, OpKind k, Value *x, Value *n)
 {

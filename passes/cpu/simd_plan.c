@@ -344,7 +344,7 @@ is_long(const Value *v)
 }
 
 /* The same elements in more places: a buffer of them would be larger than that of the
-   operand, and lanes would no longer be known to be alike. */
+   operand, which is kept instead, and lanes would no longer be known to be alike. */
 static bool
 spreads(const Op *op)
 {
@@ -379,9 +379,14 @@ plan_pure(Simd *n, Op *op)
             continue;
         bool deep = p->depth > MAX_DEPTH;
         int cost = is_long(v) ? p->again : p->cost;
-        bool costly = cost > OP_COSTLY && op->kind != OP_LOAD && !spreads(op) &&
-                      repeated(op, v, p);
-        if (op->kind == OP_LOAD ? plan_load(n, op, p) : !deep && !costly) {
+        bool costly = p->keep || (cost > OP_COSTLY && op->kind != OP_LOAD &&
+                                  repeated(op, v, p));
+        bool load = op->kind == OP_LOAD;
+        if (costly && spreads(op)) {
+            plan_get(n, op_operand(op, 0))->keep = true;
+            costly = false;
+        }
+        if (load ? !costly && plan_load(n, op, p) : !deep && !costly) {
             pass_down(n, op, p);
             continue;
         }

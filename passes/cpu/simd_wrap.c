@@ -8,8 +8,8 @@
 
 #include "ir/base/util.h"
 
-/* A loop's own counter goes in steps of w, from 0; so does the sum of two, where strips are
-   taken in pieces. */
+/* A loop's own counter goes in steps of w, from 0; so does the sum of two, where strips
+   are taken in pieces. */
 static bool
 counts_strips(const Value *v)
 {
