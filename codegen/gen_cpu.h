@@ -54,7 +54,11 @@ LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
 /* Memory of `bytes`, `from` bytes behind all buffers: free between two ops. */
 LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 
-/* gen_cpu_gather.c: what a load of `align` bytes a lane finds at `ptrs`. */
+/* gen_cpu_gather.c. Where the lanes of this access run down through memory, one element
+   after another: the last one's address; else NULL. A vector the other way round. */
+LLVMValueRef cpu_runs_down(Gen *g, const Op *op, LLVMTypeRef elem, unsigned lanes);
+LLVMValueRef cpu_turned(Gen *g, LLVMValueRef x);
+/* What a load of `align` bytes a lane finds at `ptrs`. */
 LLVMValueRef cpu_gather(Gen *g, const Op *op, LLVMTypeRef elem, unsigned align,
                         LLVMValueRef ptrs, LLVMValueRef mask, LLVMValueRef other);
 /* Pointers of lanes that are off lead to where `own` is kept. */

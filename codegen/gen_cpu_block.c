@@ -6,7 +6,7 @@
 
 #include "ir/base/util.h"
 
-enum { MOST_ROWS = 14, MOST_VECTORS = 2 };
+enum { MOST_ROWS = 14, MOST_VECTORS = 2, FEW = 4 };
 
 typedef struct Block {
     const Dot *d;
@@ -175,17 +175,59 @@ block(Gen *g, const Dot *d, LLVMValueRef m, int64_t rows)
     }
 }
 
-void
-dot_blocks(Gen *g, const Dot *d)
+/* The wanted rows of those from lo to hi. */
+static void
+rows_of(Gen *g, const Dot *d, int64_t lo, int64_t hi, int64_t height)
+{
+    LLVMValueRef live = d->live_rows, end = ll_int(g->i64, hi);
+    LLVMBasicBlockRef done = NULL;
+    if (live && lo) {
+        LLVMBasicBlockRef some = cpu_block(g, "some");
+        done = cpu_block(g, "none");
+        LLVMValueRef any = LLVMBuildICmp(g->b, LLVMIntUGT, live, ll_int(g->i64, lo), "");
+        LLVMBuildCondBr(g->b, any, some, done);
+        LLVMPositionBuilderAtEnd(g->b, some);
+    }
+    LLVMValueRef few = live ? LLVMBuildICmp(g->b, LLVMIntULT, live, end, "") : NULL;
+    end = live ? LLVMBuildSelect(g->b, few, live, end, "") : end;
+    CpuLoop m = cpu_loop(g, lo, hi, height);
+    m.hi = end;
+    block(g, d, m.i, height);
+    cpu_loop_end(g, &m);
+    if (done) {
+        LLVMBuildBr(g->b, done);
+        LLVMPositionBuilderAtEnd(g->b, done);
+    }
+}
+
+static void
+all_blocks(Gen *g, const Dot *d)
 {
     int64_t most = min_i64(d->rows, MOST_ROWS), blocks = (d->m + most - 1) / most;
     int64_t low = d->m / blocks, high = d->m % blocks * (low + 1);
-    if (high) {
-        CpuLoop m = cpu_loop(g, 0, high, low + 1);
-        block(g, d, m.i, low + 1);
-        cpu_loop_end(g, &m);
+    if (high)
+        rows_of(g, d, 0, high, low + 1);
+    rows_of(g, d, high, d->m, low);
+}
+
+void
+dot_blocks(Gen *g, const Dot *d)
+{
+    if (!d->live_rows || d->m < 2 * FEW) {
+        all_blocks(g, d);
+        return;
     }
-    CpuLoop m = cpu_loop(g, high, d->m, low);
-    block(g, d, m.i, low);
-    cpu_loop_end(g, &m);
+    /* As one row of a matrix has that is multiplied in tiles of 16. */
+    LLVMBasicBlockRef low = cpu_block(g, "few"), full = cpu_block(g, "many");
+    LLVMBasicBlockRef done = cpu_block(g, "multiplied");
+    LLVMValueRef few =
+        LLVMBuildICmp(g->b, LLVMIntULE, d->live_rows, ll_int(g->i64, FEW), "");
+    LLVMBuildCondBr(g->b, few, low, full);
+    LLVMPositionBuilderAtEnd(g->b, low);
+    block(g, d, ll_int(g->i64, 0), FEW);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, full);
+    all_blocks(g, d);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, done);
 }

@@ -163,6 +163,8 @@ product(Gen *g, Dot *d)
     if (d->form == DOT_TILES)
         dot_tiles_begin(g, d);
     CpuLoop n = cpu_loop(g, 0, d->n, d->cols);
+    if (d->live_cols)
+        n.hi = d->live_cols;
     d->col = n.i;
     d->pitch = as_it_is ? d->y.pitch : d->cols;
     if (as_it_is) {
@@ -195,6 +197,8 @@ cpu_dot(Gen *g, const Op *op)
     d.c = operand(g, op, 2, i).p;
     d.c_pitch = cpu_pitch(t);
     d.zero = op->noperand > 3 ? cpu_value(g, op_operand(op, 3)) : NULL;
+    d.live_rows = op->noperand > 4 ? cpu_value(g, op_operand(op, 4)) : NULL;
+    d.live_cols = op->noperand > 4 ? cpu_value(g, op_operand(op, 5)) : NULL;
     shape(g, &d, sum);
     product(g, &d);
     if (batches > 1)

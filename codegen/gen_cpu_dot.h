@@ -35,6 +35,9 @@ typedef struct Dot {
     int64_t pitch;
     LLVMValueRef c, col;  /* sums; the panel's first column */
     LLVMValueRef zero;    /* i1: the sums are 0 and not in memory; NULL: never */
+    /* i64, from 1 on: rows and columns that are wanted; what the others get is not said.
+       NULL: all. */
+    LLVMValueRef live_rows, live_cols;
 } Dot;
 
 /* Element i * scale + offset behind p. */

@@ -6,6 +6,7 @@
 
        x[2 * lane], 16 lanes    =>    a = x[0 .. 15], b = x[15 .. 30], then one shuffle
 
+   Lanes that run down through memory are a row the other way round, loads and stores.
    Lanes whose number of elements apart only the launch knows are scalar loads: their
    addresses are scalars. Any others are those of a vector; processors as old as AVX-512's
    bf16 gather faster than they take addresses out of one, older ones (with what is done
@@ -55,6 +56,38 @@ places_of(Gen *g, const Op *op)
         x.apart = is_known ? c.i : 0;
     }
     return x;
+}
+
+static bool
+is_plain(const Op *op)
+{
+    return !attr_has(&op->attrs, ATTR_VOLATILE) && !op_acquires(op);
+}
+
+static LLVMValueRef
+last_lane(Gen *g, LLVMTypeRef e, const Places *x, unsigned lanes)
+{
+    LLVMValueRef by = ll_int(g->i64, x->apart * ((int64_t)lanes - 1));
+    return LLVMBuildGEP2(g->b, e, x->first, &by, 1, "");
+}
+
+LLVMValueRef
+cpu_runs_down(Gen *g, const Op *op, LLVMTypeRef e, unsigned lanes)
+{
+    Places x = places_of(g, op);
+    bool down = x.first && x.apart == -1 && lanes >= LEAST && is_plain(op);
+    return down ? last_lane(g, e, &x, lanes) : NULL;
+}
+
+LLVMValueRef
+cpu_turned(Gen *g, LLVMValueRef x)
+{
+    LLVMValueRef at[MOST_LANES];
+    unsigned n = ll_lanes(x);
+    for (unsigned i = 0; i < n; i++)
+        at[i] = ll_int(g->i32, n - 1 - i);
+    return LLVMBuildShuffleVector(g->b, x, LLVMGetPoison(LLVMTypeOf(x)),
+                                  LLVMConstVector(at, n), "");
 }
 
 static LLVMValueRef
@@ -133,9 +166,12 @@ cpu_gather(Gen *g, const Op *op, LLVMTypeRef e, unsigned align, LLVMValueRef ptr
     LLVMValueRef part[MOST_LANES];
     unsigned lanes = ll_lanes(ptrs);
     Places x = places_of(g, op);
-    bool plain = !attr_has(&op->attrs, ATTR_VOLATILE) && !op_acquires(op);
+    bool plain = is_plain(op);
     if (!mask && plain && lanes >= LEAST && x.apart > 1 && x.apart <= MOST_APART)
         return by_windows(g, e, align, x.first, lanes, (unsigned)x.apart);
+    if (!mask && plain && lanes >= LEAST && x.apart < -1 && x.apart >= -MOST_APART)
+        return cpu_turned(g, by_windows(g, e, align, last_lane(g, e, &x, lanes), lanes,
+                                        (unsigned)-x.apart));
     bool has = ((const Cpu *)g->priv)->bf16 && align >= 4 && e != g->ptr;
     if (has && plain && lanes >= LEAST_GATHERED && (mask || !x.count))
         return gathered(g, ll_vector(e, lanes), ptrs, mask, other);

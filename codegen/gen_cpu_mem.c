@@ -272,7 +272,12 @@ gen_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
         other = cpu_to_memory(g, elem, other);
     if (mask && !other)
         other = LLVMConstNull(t);
-    LLVMValueRef x;
+    LLVMValueRef x, down = NULL;
+    if (lanes > 1 && ll_is_vector(p) && (down = cpu_runs_down(g, op, e, lanes))) {
+        p = down;
+        mask = mask ? cpu_turned(g, mask) : NULL;
+        other = mask ? cpu_turned(g, other) : NULL;
+    }
     if (lanes == 1)
         x = load_scalar(g, e, align, p, mask, other);
     else if (ll_is_vector(p))
@@ -283,14 +288,22 @@ gen_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
         x = masked_load(g, t, p, mask, other);
     else
         x = load_lanes(g, e, align, p, mask, other);
-    return from_memory(g, elem, x);
+    return from_memory(g, elem, down ? cpu_turned(g, x) : x);
 }
 
 static void
-gen_store(Gen *g, const Type *elem, LLVMValueRef p, LLVMValueRef x, LLVMValueRef mask)
+gen_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x,
+          LLVMValueRef mask)
 {
     unsigned align = bytes_of(elem), lanes = ll_lanes(x);
+    LLVMValueRef down = NULL;
     x = cpu_to_memory(g, elem, x);
+    if (lanes > 1 && ll_is_vector(p) &&
+        (down = cpu_runs_down(g, op, cpu_element(g, elem), lanes))) {
+        p = down;
+        x = cpu_turned(g, x);
+        mask = mask ? cpu_turned(g, mask) : NULL;
+    }
     if (lanes > 1 && mask && ll_is_vector(p)) {
         p = cpu_diverted(g, cpu_element(g, elem), p, mask, x);
         mask = NULL;
@@ -387,6 +400,6 @@ cpu_memory(Gen *g, const Op *op)
     if (op_acquires(op))
         LLVMBuildFence(g->b, LLVMAtomicOrderingAcquire, 0, "");
     if (!loads)
-        gen_store(g, elem, p, cpu_value(g, op_operand(op, 1)), mask);
+        gen_store(g, op, elem, p, cpu_value(g, op_operand(op, 1)), mask);
     return true;
 }

@@ -280,7 +280,12 @@ rule_buf_dot(RuleCx *c)
     if (agree && !rule_dot_elems(a->elem, b->elem, acc->elem))
         return rule_fail(c, "elements must be numbers, all floats or all integers");
     if (c->op->noperand > 3 && opnd(c, 3) != rule_scalar(c, SK_I1))
-        return rule_fail(c, "the last operand must be i1");
+        return rule_fail(c, "the fourth operand must be i1");
+    if (c->op->noperand == 5)
+        return rule_fail(c, "rows and columns come together");
+    for (int i = 4; i < c->op->noperand; i++)
+        if (opnd(c, i) != rule_scalar(c, SK_I64))
+            return rule_fail(c, "rows and columns must be i64");
     return agree || rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a),
                               rule_str(c, b), rule_str(c, acc));
 }

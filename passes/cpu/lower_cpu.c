@@ -230,7 +230,10 @@ lower_dot(Simd *n, Builder *b, Op *op)
         return;
     }
     Value *sums = whole(n, plan_get(n, op_result(op, 0))->slot);
-    Value *in[] = {whole(n, of[0]), whole(n, of[1]), sums, zero};
+    Value *in[] = {whole(n, of[0]), whole(n, of[1]), sums, zero, NULL, NULL};
+    bool live = simd_live(n, b, op, &in[4], &in[5]);
+    if (live && !zero)
+        in[3] = build_int(b, n->i1, 0);
     int64_t which[2];
     AttrList l = {0};
     int k = 0;
@@ -239,7 +242,7 @@ lower_dot(Simd *n, Builder *b, Op *op)
             which[k++] = i;
     if (k)
         attr_set_ints(&n->s->mod, &l, ATTR_TRANSPOSED, which, k);
-    build_op(b, OP_BUF_DOT, in, zero ? 4 : 3, &l, NULL, 0);
+    build_op(b, OP_BUF_DOT, in, live ? 6 : zero ? 4 : 3, &l, NULL, 0);
 }
 
 static void

@@ -72,6 +72,7 @@ typedef struct Plan {
     Demand d[SIMD_MAX_DEMAND];
     int nd;
     bool many;  /* more than fit */
+    bool keep;  /* what its elements are spread to would be */
     bool lazy;  /* load: evaluated inside its only group */
     int cost, depth;
     int again;  /* cost once what it is loaded from is in the caches */
@@ -255,6 +256,10 @@ void simd_row_sums(Simd *n, Region *r, int nesting);
 bool simd_has_few_rows(Simd *n, Op *dot);
 void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero);
 void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
+
+/* simd_live.c: how many rows and columns of a dot's sums are stored, i64, at least 1.
+   False: all. */
+bool simd_live(Simd *n, Builder *b, Op *dot, Value **rows, Value **cols);
 
 /* simd_sums.c, before anything is planned: tiles that loops carry to be reduced. */
 void simd_sums(Simd *n);

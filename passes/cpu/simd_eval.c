@@ -214,13 +214,34 @@ leaves(const Op *op)
     return op->kind == OP_REMS || op->kind == OP_REMU;
 }
 
+/* Is v computed in front of a loop that b is in, or will be once that is hoisted? */
+static bool
+stands_before(const Builder *b, const Value *v, int depth)
+{
+    const Region *from = v->op ? v->op->parent : v->region;
+    bool in_loop = false;
+    for (const Region *r = b->region; r && r != from;) {
+        const Op *around = r->parent;
+        in_loop |= around && around->kind == OP_FOR;
+        r = around ? around->parent : NULL;
+    }
+    if (in_loop || !v->op || depth > 4 || !op_is(v->op, T_PURE) || v->op->nregion)
+        return in_loop;
+    bool all = true;
+    for (int i = 0; i < v->op->noperand; i++)
+        all &= stands_before(b, op_operand(v->op, i), depth + 1);
+    return all;
+}
+
 /* x / n of scalars, which is most often 0 where it is only there to wrap. Where n is less
-   than a strip has lanes, no test holds, whatever the quotient. */
+   than a strip has lanes, no test holds, whatever the quotient. 32 bits are multiplied by
+   the reciprocal of what stands in front of the loop: no branch is cheaper. */
 static Value *
 quotient(Cx *cx, OpKind k, Value *x, Value *n)
 {
     int64_t c;
-    if (known(n, &c))
+    bool fast = type_bits(n->type) == 32 && stands_before(&cx->b, n, 0);
+    if (known(n, &c) || fast)
         return build_binary(&cx->b, k, x, n);
     const char *less = k == OP_DIVU ? "ult" : "slt";
     Value *none = build_cmp(&cx->b, OP_CMPI, less, x, n);
@@ -328,13 +349,26 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     }
 }
 
+/* Runs of lanes times a number of the launch: lanes are computed, not assumed to be 1
+   apart, for runs are what is left where that has failed. */
+static bool
+spread_runs(const Op *op, const Ev *in)
+{
+    int64_t c;
+    for (int i = 0; op->kind == OP_MUL && i < 2; i++)
+        if (in[i].kind == EV_TWO && in[i].stride && in[!i].kind == EV_UNI &&
+            !known(in[!i].v, &c))
+            return true;
+    return false;
+}
+
 /* The same in both runs of lanes. */
 static bool
 two(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
 {
     Ev part[2][SIMD_MAX_IN], r[2];
     Value *at;
-    if (!simd_two_parts(cx, op, in, part, &at))
+    if (spread_runs(op, in) || !simd_two_parts(cx, op, in, part, &at))
         return false;
     for (int i = 0; i < 2; i++) {
         bool has_aff = false;

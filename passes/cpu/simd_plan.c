@@ -344,6 +344,14 @@ is_long(const Value *v)
     return type_bytes(v->type) > LONG;
 }
 
+/* The same elements in more places: a buffer of them would be larger than that of the
+   operand, which is kept instead, and lanes would no longer be known to be alike. */
+static bool
+spreads(const Op *op)
+{
+    return op->kind == OP_BROADCAST || op->kind == OP_EXPAND_DIMS || op->kind == OP_SPLAT;
+}
+
 static bool
 plan_load(Simd *n, Op *op, Plan *p)
 {
@@ -372,8 +380,14 @@ plan_pure(Simd *n, Op *op)
             continue;
         bool deep = p->depth > MAX_DEPTH;
         int cost = is_long(v) ? p->again : p->cost;
-        bool costly = cost > OP_COSTLY && op->kind != OP_LOAD && repeated(op, v, p);
-        if (op->kind == OP_LOAD ? plan_load(n, op, p) : !deep && !costly) {
+        bool costly = p->keep || (cost > OP_COSTLY && op->kind != OP_LOAD &&
+                                  repeated(op, v, p));
+        bool load = op->kind == OP_LOAD;
+        if (costly && spreads(op)) {
+            plan_get(n, op_operand(op, 0))->keep = true;
+            costly = false;
+        }
+        if (load ? !costly && plan_load(n, op, p) : !deep && !costly) {
             pass_down(n, op, p);
             continue;
         }

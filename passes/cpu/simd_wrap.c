@@ -8,16 +8,26 @@
 
 #include "ir/base/util.h"
 
+/* A loop's own counter goes in steps of w, from 0; so does the sum of two, where strips
+   are taken in pieces. */
+static bool
+counts_strips(const Value *v)
+{
+    bool sum = v->op && v->op->kind == OP_ADD;
+    return !v->op || (sum && !op_operand(v->op, 0)->op && !op_operand(v->op, 1)->op);
+}
+
 /* The dimension that lanes run along; -1 when it is not one, or when the strip may start
    where no aligned block of w elements does. */
 static int
-lane_axis(const Value *v, const Ix *ix)
+lane_axis(const Cx *cx, const Value *v, const Ix *ix)
 {
     int found = -1;
     for (int d = 0; d < v->type->rank; d++)
         if (ix[d].kind == IX_AFF) {
-            /* A loop's own counter goes in steps of w, from 0. */
-            if (found >= 0 || !ix[d].v || ix[d].v->op)
+            /* A dimension of one strip has no loop. */
+            bool aligned = ix[d].v ? counts_strips(ix[d].v) : ix[d].c % cx->w == 0;
+            if (found >= 0 || !aligned)
                 return -1;
             found = d;
         }
@@ -29,7 +39,7 @@ proven(Cx *cx, const Value *v, int64_t stride, const Ix *ix, bool is_signed)
 {
     const AxisFacts *f = axis_of(cx->n->axis, v);
     int64_t size = stride < 0 ? -stride : stride;
-    int bits = type_bits(v->type), d = lane_axis(v, ix);
+    int bits = type_bits(v->type), d = lane_axis(cx, v, ix);
     if (!is_signed && !f->nonneg)
         return false;
     /* Neighbours that wrapped would be further apart than the bounds are. */
