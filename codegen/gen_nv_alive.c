@@ -9,17 +9,19 @@
 
 typedef struct Alive {
     Arena *arena;
-    Map values; /* a number -> itself while it is alive */
-    int words;  /* 32-bit registers of a thread that they take */
+    Map values;    /* a number -> itself while it is alive */
+    bool integers; /* count, too */
+    int words;     /* 32-bit registers of a thread that they take */
     int most;
 } Alive;
 
 static int
-words_of(const Value *v)
+words_of(const Alive *a, const Value *v)
 {
     const Type *t = v->type;
     bool constant = v->op && v->op->noperand == 0;
-    if (!type_is_tile(t) || !t->layout || !type_is_float(t) || constant)
+    bool counts = type_is_float(t) || (a->integers && type_is_int(t) && type_bits(t) > 1);
+    if (!type_is_tile(t) || !t->layout || !counts || constant)
         return 0;
     return (layout_regs(t->layout) * type_bits(t) + 31) / 32;
 }
@@ -27,10 +29,10 @@ words_of(const Value *v)
 static void
 begin(Alive *a, Value *v)
 {
-    if (!words_of(v) || map_get(&a->values, v))
+    if (!words_of(a, v) || map_get(&a->values, v))
         return;
     map_set(&a->values, v, v);
-    a->words += words_of(v);
+    a->words += words_of(a, v);
 }
 
 static void
@@ -39,7 +41,7 @@ end(Alive *a, Value *v)
     if (!map_get(&a->values, v))
         return;
     map_set(&a->values, v, NULL);
-    a->words -= words_of(v);
+    a->words -= words_of(a, v);
 }
 
 static void
@@ -81,9 +83,9 @@ walk(Alive *a, const Region *r, int depth)
 }
 
 static int
-alive_words(Gen *g, const Func *f)
+alive_words(Gen *g, const Func *f, bool integers)
 {
-    Alive a = {.arena = &g->s->tmp};
+    Alive a = {.arena = &g->s->tmp, .integers = integers};
     map_init(&a.values, a.arena);
     walk(&a, f->body, 0);
     return a.most;
@@ -139,35 +141,42 @@ programs_of_dots(Gen *g, const Func *f, int alive)
     return least > 1 ? (int)least : 0;
 }
 
+/* Of a kernel whose loops have several accesses in each iteration: as many programs as
+   have registers for all that is alive, indices too, and for addresses. Left alone, ptxas
+   spends no register beyond what lets most programs run and puts the loads one behind the
+   other, each behind what computes with the one before. Where iterations were put
+   together it does so only when 64 registers suffice. */
+static int
+programs_of_loads(Gen *g, const Func *f, int alive)
+{
+    enum { LEAST = 64, BESIDE = 12 };
+    int threads = 32 * nv_of(g)->warps, each = LEAST;
+    Asks asks = asks_of(f->body, 0);
+    if (asks == ASKS_LITTLE || (asks == ASKS_AT_ONCE && alive > LEAST))
+        return 0;
+    if (asks == ASKS_MUCH)
+        each = (int)max_i64(LEAST, alive_words(g, f, true) + BESIDE);
+    return each > NV_ALL_REGS ? 0 : g->info.registers / threads / each;
+}
+
 /* One program where registers cannot hold all: of a kernel that needs a multiple of 255
    ptxas may give up and use 32. Two for 512 threads whose tiles fit into 64 registers,
    but may just not: with 65 there is one. (Those of fewer get more registers if they are
-   told, and fewer programs.)
-
-   Where a loop of up to 256 threads has several accesses, as many as have registers for
-   what is alive and its addresses: left alone, ptxas spends no register beyond what lets
-   most programs run and puts the loads one behind the other, each behind what computes
-   with the one before. Where iterations were put together it does so only when 64
-   registers suffice. Of dots by threads, for which ptxas reads as far ahead as it finds
-   registers, several: they hide what a read takes. */
+   told, and fewer programs.) Of dots by threads, for which ptxas reads as far ahead as it
+   finds registers, several: they hide what a read takes. */
 int
 nv_least_programs(Gen *g, const Func *f)
 {
-    enum { THREADS = 512, FEW = 48, FITS = 64, MOST = 112, BESIDE = 12 };
+    enum { THREADS = 512, FEW = 48, FITS = 64 };
     const Nv *nv = nv_of(g);
     if (nv_roles_of(f))
         return 0;
-    int alive = alive_words(g, f), threads = 32 * nv->warps;
+    int alive = alive_words(g, f, false), threads = 32 * nv->warps;
     if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
         return 1;
     if (nv->dots)
         return nv->dots == nv->thread_dots ? programs_of_dots(g, f, alive) : 0;
-    if (threads < THREADS) {
-        Asks asks = asks_of(f->body, 0);
-        int each = asks == ASKS_AT_ONCE ? FITS : (int)max_i64(FITS, alive + BESIDE);
-        int most = asks == ASKS_AT_ONCE ? FITS : MOST;
-        return asks == ASKS_LITTLE || alive > most ? 0
-                                                   : g->info.registers / threads / each;
-    }
+    if (threads < THREADS)
+        return programs_of_loads(g, f, alive);
     return threads == THREADS && alive > FEW && alive <= FITS ? 2 : 0;
 }
