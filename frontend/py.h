@@ -110,7 +110,8 @@ typedef struct PyClass {
     PyScope *body;
     Py bases; /* tuple */
     bool is_enum;
-    bool is_int; /* its members are integers, too */
+    bool is_int, is_str; /* its members are integers, strings, too */
+    bool is_shown;       /* str() of a member is that of its value */
     bool is_data; /* fields in order are the parameters of __init__ */
     bool is_tuple;     /* a NamedTuple */
     bool is_aggregate; /* of Triton: kernels make its objects */
@@ -319,8 +320,9 @@ double py_double(Py v);
 /* 1, 0, or -1: not known. */
 int py_truth(Interp *in, Py v);
 int py_equal(Interp *in, Py a, Py b, int depth);
-/* A member of an IntEnum as its integer; anything else as it is. */
+/* A member of an IntEnum or StrEnum as its integer or string; anything else as it is. */
 Py py_plain(Py v);
+void py_member_text(Buf *b, Py v, bool repr); /* of an enumeration */
 bool py_same(Py a, Py b); /* one object, or equal numbers and strings */
 /* As str() and repr() do; false: not known. */
 bool py_text(Interp *in, Buf *b, Py v, bool repr, int depth);
@@ -421,5 +423,8 @@ Val py_call_constexpr(Sema *s, Val fn, const CallArg *args, int n, Loc loc);
 /* A method of Python's of a constant, bound to it; NULL: there is none. */
 Val py_method(Sema *s, Val x, Name name);
 Py py_from_val(Interp *in, Val v);
+/* Of a member of an enumeration: name, value, what its class has; NULL: none. */
+Val py_member_attribute(Sema *s, Val x, Name attr, Loc loc);
+Val py_member_bare(Sema *s, Val m); /* out of its constexpr */
 
 #endif
