@@ -204,6 +204,7 @@ struct PyScope {
     Vec(Name) outer; /* global and nonlocal names */
     FrontModule *m;
     bool is_class; /* its names are not seen from functions inside */
+    bool is_comprehension;
 };
 
 PyScope *pyscope_new(Interp *in, FrontModule *m, PyScope *up);
@@ -269,6 +270,8 @@ typedef struct PyTry {
 
 typedef struct PyFrame {
     PyScope *scope;
+    const PyFunc *func; /* that runs, NULL: the module */
+    Py self;            /* its first argument, or NULL */
     Py ret;
     Py pending; /* what it may have returned under an unknown condition */
     Py pending_why;
@@ -394,6 +397,8 @@ Py py_instantiate(Interp *in, Py class_, const PyCall *c);
 Py py_object_of(Interp *in, const char *type);
 Py py_object_attribute(Interp *in, Py x, Name name); /* NULL: none */
 Py py_class_attribute(Interp *in, Py class_, Name name);
+Py py_super(Interp *in, const PyCall *c);
+void py_set_attribute(Interp *in, Py x, Name name, Py v, Loc loc);
 /* What it or a base binds; NULL: none. */
 Py py_class_find(Interp *in, const PyClass *k, Name name);
 

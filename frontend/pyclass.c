@@ -100,13 +100,10 @@ py_class_attribute(Interp *in, Py class_, Name name)
     return v;
 }
 
-Py
-py_object_attribute(Interp *in, Py x, Name name)
+/* What a class has, as an attribute of its object x. */
+static Py
+of_object(Interp *in, Py v, Py x)
 {
-    Py v = pydict_name(x->u.object->attrs, name);
-    if (v || !x->u.object->class_)
-        return v;
-    v = class_find(in, x->u.object->class_->u.class_, name, 0);
     if (!v || v->kind != PY_FUNC || v->u.func->jit)
         return v;
     const Node *fn = v->u.func->node;
@@ -119,9 +116,85 @@ py_object_attribute(Interp *in, Py x, Name name)
             return py_call(in, v, &c);
         }
         if (strcmp(d, "classmethod") == 0)
-            return bind_self(in, v, x->u.object->class_);
+            return bind_self(in, v, x->kind == PY_CLASS ? x : x->u.object->class_);
     }
     return bind_self(in, v, x);
+}
+
+static Py
+do_nothing(Interp *in, const PyCall *c)
+{
+    (void)c;
+    return in->none;
+}
+
+/* super().name: what the classes above that of the function have. */
+static Py
+above_attribute(Interp *in, Py x, Name name)
+{
+    const PyDict *d = x->u.object->attrs;
+    const PyClass *k = pydict_name(d, "class")->u.class_;
+    Py v = NULL;
+    for (int depth = 0; !v && k && depth < PY_MAX_ABOVE; depth++) {
+        const PyList *l = k->bases->u.list;
+        Py base = l->n ? l->at[0] : NULL;
+        k = base && base->kind == PY_CLASS ? base->u.class_ : NULL;
+        PyBind *b = k ? pyscope_find(k->body, name) : NULL;
+        v = b ? b->val : NULL;
+        if (base && !k && !(base->kind == PY_BUILTIN &&
+                            strcmp(base->u.builtin.name, "object") == 0))
+            return NULL;
+    }
+    if (!v && !k && strcmp(name, "__init__") == 0)
+        return py_builtin(in, "__init__", do_nothing, NULL);
+    return of_object(in, v, pydict_name(d, "self"));
+}
+
+Py
+py_super(Interp *in, const PyCall *c)
+{
+    const PyFrame *f = in->frame;
+    Py x = f->self, owner = NULL;
+    Py k = !x ? NULL : x->kind == PY_OBJECT ? x->u.object->class_ : x;
+    for (int depth = 0; k && k->kind == PY_CLASS && depth < PY_MAX_ABOVE; depth++) {
+        const PyClass *class_ = k->u.class_;
+        for (int i = 0; f->func && i < class_->body->index.n && !owner; i++) {
+            Py v = ((const PyBind *)class_->body->index.entries[i].val)->val;
+            bool is = v && v->kind == PY_FUNC && v->u.func->node == f->func->node;
+            owner = is ? k : NULL;
+        }
+        if (class_->bases->u.list->n > 1)
+            break; /* Python's order of many is not known here */
+        if (owner && !c->n) {
+            Py v = py_object_of(in, "super");
+            pydict_set(in, v->u.object->attrs, py_str(in, "class"), owner);
+            pydict_set(in, v->u.object->attrs, py_str(in, "self"), x);
+            return v;
+        }
+        k = class_->bases->u.list->n ? class_->bases->u.list->at[0] : NULL;
+    }
+    return py_unknown(in, c->loc, NULL, "what super() finds is known to Python alone");
+}
+
+Py
+py_object_attribute(Interp *in, Py x, Name name)
+{
+    const PyObject *o = x->u.object;
+    if (o->type && strcmp(o->type, "super") == 0)
+        return above_attribute(in, x, name);
+    Py v = pydict_name(o->attrs, name);
+    if (v || !o->class_)
+        return v;
+    return of_object(in, class_find(in, o->class_->u.class_, name, 0), x);
+}
+
+void
+py_set_attribute(Interp *in, Py x, Name name, Py v, Loc loc)
+{
+    if (x->kind == PY_OBJECT)
+        pydict_set(in, x->u.object->attrs, py_str(in, name), v);
+    else if (x->kind == PY_CLASS)
+        pyscope_set(in, x->u.class_->body, name, v, loc, false);
 }
 
 Py

@@ -105,11 +105,8 @@ py_assign(Interp *in, const Node *target, Py v, bool constexpr_)
     case ND_SUBSCRIPT: assign_item(in, target, v); break;
     case ND_ATTRIBUTE: {
         Py x = py_eval(in, target->a);
-        PyVal *key = (PyVal *)py_str(in, target->name);
-        if (x->kind == PY_OBJECT && !py_raises(in))
-            pydict_set(in, x->u.object->attrs, key, v);
-        else if (x->kind == PY_CLASS && !py_raises(in))
-            pyscope_set(in, x->u.class_->body, target->name, v, target->loc, false);
+        if (!py_raises(in))
+            py_set_attribute(in, x, target->name, v, target->loc);
         break;
     }
     default: break;
