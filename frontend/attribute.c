@@ -222,6 +222,9 @@ get_attribute(Sema *s, Val x, Name attr, Loc loc, bool quiet)
                       : NULL;
         break;
     case FE_BLOCK_PTR: r = block_ptr_attribute(s, x, attr); break;
+    case FE_INT:
+    case FE_STR: r = x->self ? py_member_attribute(s, x, attr, loc) : NULL; break;
+    case FE_MEMBER: r = py_member_attribute(s, x, attr, loc); break;
     default: break;
     }
     /* 'value' of any constant is the constant: older kernels write BLOCK.value */

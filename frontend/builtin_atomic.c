@@ -104,6 +104,15 @@ prepare(Sema *s, Args *a, bool is_add, Val *v, Val *mask, AttrList *order)
     return true;
 }
 
+/* and, or and xor of floats are those of their bits. */
+static Val
+rmw_bits(Sema *s, const char *rmw, Args *a, Val v, Val mask, const AttrList *order)
+{
+    DType bits = dtype_bits(v->dt) == 32 ? DT_INT32 : DT_INT64;
+    Val p = cast(s, a->v[0], bits + DT_PTR, a->loc), in = bitcast(s, v, bits, a->loc);
+    return bitcast(s, build_rmw(s, rmw, p, in, mask, order), v->dt, a->loc);
+}
+
 static Val
 atomic(Sema *s, Args *a, bool is_add, const char *f, const char *i, const char *u)
 {
@@ -113,8 +122,7 @@ atomic(Sema *s, Args *a, bool is_add, const char *f, const char *i, const char *
         return val_error();
     const char *rmw = dtype_is_float(v->dt) ? f : dtype_is_signed(v->dt) ? i : u;
     if (!rmw)
-        return sema_error(s, a->loc, "'%s' takes integers, found %s", a->b->name,
-                          val_describe(s->a, v));
+        return rmw_bits(s, i, a, v, mask, &order);
     return build_rmw(s, rmw, a->v[0], v, mask, &order);
 }
 
@@ -247,7 +255,8 @@ as_words(Sema *s, Args *a, DType *elem)
         return false;
     *elem = dtype_pointee(a->v[0]->dt);
     if (dtype_bits(*elem) != 32 && dtype_bits(*elem) != 64) {
-        sema_error(s, a->loc, "'%s' works on elements of 32 and 64 bits, found %s",
+        sema_error(s, a->loc,
+                   "'%s' of %s is not supported yet: elements have 32 or 64 bits",
                    a->b->name, dtype_str(s->a, *elem));
         return false;
     }
@@ -258,15 +267,36 @@ as_words(Sema *s, Args *a, DType *elem)
     return !val_is_error(a->v[0]);
 }
 
+/* No atomic operation changes less than 32 bits in place, and none a constant: the load
+   is volatile, which acquires. */
+static Val
+load_small(Sema *s, const Args *a)
+{
+    Args load = {.b = a->b, .loc = a->loc};
+    for (int i = 0; i < 8; i++) {
+        load.v[i] = i < 2    ? a->v[i]
+                    : i == 7 ? val_bool(s, true)
+                    : i > 4  ? val_str(s, "")
+                             : val_none();
+        load.at[i] = a->at[i < 2 ? i : 0];
+    }
+    return bi_load(s, &load);
+}
+
 /* Memory is or-ed with 0: a load that takes part in the order of atomic operations. */
 Val
 bi_atomic_load(Sema *s, Args *a)
 {
     DType elem;
-    Val v, mask;
+    Val v, mask, p = a->v[0];
     AttrList order = {0};
     Args rmw = {.b = a->b, .loc = a->loc};
-    if (!half_order(s, a, 2, "acquire") || !as_words(s, a, &elem))
+    if (!half_order(s, a, 2, "acquire"))
+        return val_error();
+    if (p->kind == FE_TENSOR && dtype_is_ptr(p->dt) &&
+        (dtype_is_const(p->dt) || dtype_bits(dtype_pointee(p->dt)) < 32))
+        return load_small(s, a);
+    if (!as_words(s, a, &elem))
         return val_error();
     rmw.v[0] = a->v[0];
     rmw.v[1] = val_int(s, 0);

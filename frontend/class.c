@@ -170,7 +170,8 @@ class_attribute(Sema *s, Val class, Name attr, Loc loc)
 {
     if (strcmp(attr, "__name__") == 0)
         return val_str(s, class_name(class));
-    return member(s, class, NULL, attr, loc);
+    Val v = member(s, class, NULL, attr, loc);
+    return v && v->kind == FE_MEMBER ? py_member_bare(s, v) : v;
 }
 
 Val

@@ -326,19 +326,20 @@ eval_comprehension(Sema *s, const Node *n)
     if (it->kind != FE_TUPLE)
         return sema_error(s, g->b->loc, "a comprehension needs a tuple, found %s",
                           val_describe(s->a, it));
-    if (g->list.n && !s->host)
-        diag_warning(&s->s->diag, g->list.at[0]->loc,
-                     "Triton ignores the 'if' of a comprehension, and so does sdc");
     Vec(Val) items = { 0 };
     for (int i = 0; i < it->n; i++) {
         if (!sema_step(s, n->loc, 1))
             return val_error();
         assign_target(s, g->a, it->u.items[i], true);
         bool pass = true;
-        for (int k = 0; s->host && k < g->list.n && pass; k++) {
+        for (int k = 0; k < g->list.n && pass; k++) {
             Val cond = eval(s, g->list.at[k]);
             if (val_is_error(cond))
                 return cond;
+            if (!val_is_const(cond))
+                return sema_error(s, g->list.at[k]->loc, "the 'if' of a comprehension is "
+                                  "decided at compile time, found %s",
+                                  val_describe(s->a, cond));
             pass = val_truth(cond);
         }
         if (pass)

@@ -110,7 +110,8 @@ typedef struct PyClass {
     PyScope *body;
     Py bases; /* tuple */
     bool is_enum;
-    bool is_int; /* its members are integers, too */
+    bool is_int, is_str; /* its members are integers, strings, too */
+    bool is_shown;       /* str() of a member is that of its value */
     bool is_data; /* fields in order are the parameters of __init__ */
     bool is_tuple;     /* a NamedTuple */
     bool is_aggregate; /* of Triton: kernels make its objects */
@@ -203,6 +204,7 @@ struct PyScope {
     Vec(Name) outer; /* global and nonlocal names */
     FrontModule *m;
     bool is_class; /* its names are not seen from functions inside */
+    bool is_comprehension;
 };
 
 PyScope *pyscope_new(Interp *in, FrontModule *m, PyScope *up);
@@ -268,6 +270,8 @@ typedef struct PyTry {
 
 typedef struct PyFrame {
     PyScope *scope;
+    const PyFunc *func; /* that runs, NULL: the module */
+    Py self;            /* its first argument, or NULL */
     Py ret;
     Py pending; /* what it may have returned under an unknown condition */
     Py pending_why;
@@ -319,8 +323,9 @@ double py_double(Py v);
 /* 1, 0, or -1: not known. */
 int py_truth(Interp *in, Py v);
 int py_equal(Interp *in, Py a, Py b, int depth);
-/* A member of an IntEnum as its integer; anything else as it is. */
+/* A member of an IntEnum or StrEnum as its integer or string; anything else as it is. */
 Py py_plain(Py v);
+void py_member_text(Buf *b, Py v, bool repr); /* of an enumeration */
 bool py_same(Py a, Py b); /* one object, or equal numbers and strings */
 /* As str() and repr() do; false: not known. */
 bool py_text(Interp *in, Buf *b, Py v, bool repr, int depth);
@@ -390,6 +395,8 @@ Py py_instantiate(Interp *in, Py class_, const PyCall *c);
 Py py_object_of(Interp *in, const char *type);
 Py py_object_attribute(Interp *in, Py x, Name name); /* NULL: none */
 Py py_class_attribute(Interp *in, Py class_, Name name);
+Py py_super(Interp *in, const PyCall *c);
+void py_set_attribute(Interp *in, Py x, Name name, Py v, Loc loc);
 /* What it or a base binds; NULL: none. */
 Py py_class_find(Interp *in, const PyClass *k, Name name);
 
@@ -419,5 +426,8 @@ Val py_call_constexpr(Sema *s, Val fn, const CallArg *args, int n, Loc loc);
 /* A method of Python's of a constant, bound to it; NULL: there is none. */
 Val py_method(Sema *s, Val x, Name name);
 Py py_from_val(Interp *in, Val v);
+/* Of a member of an enumeration: name, value, what its class has; NULL: none. */
+Val py_member_attribute(Sema *s, Val x, Name attr, Loc loc);
+Val py_member_bare(Sema *s, Val m); /* out of its constexpr */
 
 #endif

@@ -225,11 +225,12 @@ py_attribute(Interp *in, Py x, Name attr, const Node *n, bool quiet)
         break;
     case PY_OBJECT:
         v = py_object_attribute(in, x, attr);
-        sure = x->u.object->class_ && x->u.object->class_->u.class_->known;
+        sure = x->u.object->class_ && x->u.object->class_->u.class_->known &&
+               !x->u.object->class_->u.class_->is_data && strncmp(attr, "__", 2) != 0;
         break;
     case PY_CLASS:
         v = py_class_attribute(in, x, attr);
-        sure = x->u.class_->known;
+        sure = x->u.class_->known && !x->u.class_->is_data && strncmp(attr, "__", 2) != 0;
         if (!v && strcmp(attr, "__name__") == 0)
             v = py_str(in, x->u.class_->name);
         break;
@@ -260,14 +261,14 @@ py_python_name(Interp *in, Name name)
     static const char *const others[] = {
         "object",      "type",
         "property",    "staticmethod",
-        "classmethod", "super",
+        "classmethod",
         "globals",     "locals",
         "vars",        "dir",
         "id",          "iter",
         "next",        "open",
         "eval",        "exec",
         "input",       "issubclass",
-        "setattr",     "delattr",
+        "delattr",
         "hash",        "hex",
         "oct",         "bin",
         "format",      "bytes",

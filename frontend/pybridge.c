@@ -98,16 +98,33 @@ module_val(Sema *s, Py v)
     return m;
 }
 
-/* A member of an enumeration is its value, an object of a NamedTuple its fields; others
-   only the host has. */
+/* Numbers and strings of a kernel remember the member that they are. */
+static Val
+member_value(Sema *s, Py v, const char *name, Loc loc)
+{
+    const PyClass *k = v->u.object->class_->u.class_;
+    FeVal *m = val_new(s, FE_MEMBER);
+    m->u.member = v;
+    if (py_plain(v) == v)
+        return m;
+    Val plain = py_to_val(s, py_plain(v), name, loc);
+    if (val_is_error(plain) || plain->kind != (k->is_int ? FE_INT : FE_STR))
+        return plain;
+    FeVal *out = val_new(s, plain->kind);
+    *out = *plain;
+    out->self = m;
+    return out;
+}
+
+/* An object of a NamedTuple is its fields; others but members of enumerations only the
+   host has. */
 static Val
 object_value(Sema *s, Py v, const char *name, Loc loc)
 {
     const PyObject *o = v->u.object;
     const PyClass *k = o->class_ ? o->class_->u.class_ : NULL;
-    Py member = k && k->is_enum ? pydict_name(o->attrs, "value") : NULL;
-    if (member)
-        return py_to_val(s, member, name, loc);
+    if (k && k->is_enum && pydict_name(o->attrs, "value"))
+        return member_value(s, v, name, loc);
     if (!k || !k->is_tuple)
         return not_a_value(s, v, name, loc);
     Py *at = arena_array(s->a, Py, o->attrs->n + 1);
@@ -176,10 +193,33 @@ py_to_val(Sema *s, Py v, const char *name, Loc loc)
 
 /* ---- from a kernel's functions */
 
+Val
+py_member_bare(Sema *s, Val m)
+{
+    FeVal *out = val_new(s, FE_MEMBER);
+    *out = *m;
+    out->n = 1;
+    return out;
+}
+
+Val
+py_member_attribute(Sema *s, Val x, Name attr, Loc loc)
+{
+    Val m = x->kind == FE_MEMBER ? x : x->self;
+    if (x->kind == FE_MEMBER && !x->n && strcmp(attr, "value") == 0)
+        return py_member_bare(s, x); /* what the constexpr holds */
+    Py v = py_object_attribute(module_interp(s->m), m->u.member, attr);
+    return v && v->kind != PY_BUILTIN && v->kind != PY_FUNC ? py_to_val(s, v, attr, loc)
+                                                            : NULL;
+}
+
 Py
 py_from_val(Interp *in, Val v)
 {
+    if ((v->kind == FE_INT || v->kind == FE_STR) && v->self)
+        return v->self->u.member;
     switch (v->kind) {
+    case FE_MEMBER: return v->u.member;
     case FE_NONE: return in->none;
     case FE_BOOL: return py_bool(in, v->u.i != 0);
     case FE_INT: return py_int(in, v->u.i);

@@ -265,7 +265,9 @@ run_function(Interp *in, const PyFunc *f, const PyCall *c)
 {
     const Node *fn = f->node;
     PyScope *up = module_scope(f->home);
-    PyFrame frame = {.scope = pyscope_new(in, up->m, up)};
+    PyFrame frame = {.scope = pyscope_new(in, up->m, up),
+                     .func = f,
+                     .self = c->n ? c->at[0] : NULL};
     if (in->calls >= PY_MAX_CALLS) {
         in->raised = (PyRaise){PY_LIMIT, c->loc};
         return py_unknown(in, c->loc, NULL, "calls are nested deeper than %d",

@@ -2,6 +2,7 @@
 #include "frontend/py.h"
 #include "ir/base/util.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static Py bound_method(Interp *in, const PyCall *c);
@@ -82,7 +83,8 @@ Py
 py_plain(Py v)
 {
     const PyObject *o = v->kind == PY_OBJECT ? v->u.object : NULL;
-    bool is = o && o->class_ && o->class_->u.class_->is_int;
+    const PyClass *k = o && o->class_ ? o->class_->u.class_ : NULL;
+    bool is = k && k->is_enum && (k->is_int || k->is_str);
     Py value = is ? pydict_name(o->attrs, "value") : NULL;
     return value ? value : v;
 }
@@ -98,13 +100,10 @@ py_class_attribute(Interp *in, Py class_, Name name)
     return v;
 }
 
-Py
-py_object_attribute(Interp *in, Py x, Name name)
+/* What a class has, as an attribute of its object x. */
+static Py
+of_object(Interp *in, Py v, Py x)
 {
-    Py v = pydict_name(x->u.object->attrs, name);
-    if (v || !x->u.object->class_)
-        return v;
-    v = class_find(in, x->u.object->class_->u.class_, name, 0);
     if (!v || v->kind != PY_FUNC || v->u.func->jit)
         return v;
     const Node *fn = v->u.func->node;
@@ -117,9 +116,85 @@ py_object_attribute(Interp *in, Py x, Name name)
             return py_call(in, v, &c);
         }
         if (strcmp(d, "classmethod") == 0)
-            return bind_self(in, v, x->u.object->class_);
+            return bind_self(in, v, x->kind == PY_CLASS ? x : x->u.object->class_);
     }
     return bind_self(in, v, x);
+}
+
+static Py
+do_nothing(Interp *in, const PyCall *c)
+{
+    (void)c;
+    return in->none;
+}
+
+/* super().name: what the classes above that of the function have. */
+static Py
+above_attribute(Interp *in, Py x, Name name)
+{
+    const PyDict *d = x->u.object->attrs;
+    const PyClass *k = pydict_name(d, "class")->u.class_;
+    Py v = NULL;
+    for (int depth = 0; !v && k && depth < PY_MAX_ABOVE; depth++) {
+        const PyList *l = k->bases->u.list;
+        Py base = l->n ? l->at[0] : NULL;
+        k = base && base->kind == PY_CLASS ? base->u.class_ : NULL;
+        PyBind *b = k ? pyscope_find(k->body, name) : NULL;
+        v = b ? b->val : NULL;
+        if (base && !k && !(base->kind == PY_BUILTIN &&
+                            strcmp(base->u.builtin.name, "object") == 0))
+            return NULL;
+    }
+    if (!v && !k && strcmp(name, "__init__") == 0)
+        return py_builtin(in, "__init__", do_nothing, NULL);
+    return of_object(in, v, pydict_name(d, "self"));
+}
+
+Py
+py_super(Interp *in, const PyCall *c)
+{
+    const PyFrame *f = in->frame;
+    Py x = f->self, owner = NULL;
+    Py k = !x ? NULL : x->kind == PY_OBJECT ? x->u.object->class_ : x;
+    for (int depth = 0; k && k->kind == PY_CLASS && depth < PY_MAX_ABOVE; depth++) {
+        const PyClass *class_ = k->u.class_;
+        for (int i = 0; f->func && i < class_->body->index.n && !owner; i++) {
+            Py v = ((const PyBind *)class_->body->index.entries[i].val)->val;
+            bool is = v && v->kind == PY_FUNC && v->u.func->node == f->func->node;
+            owner = is ? k : NULL;
+        }
+        if (class_->bases->u.list->n > 1)
+            break; /* Python's order of many is not known here */
+        if (owner && !c->n) {
+            Py v = py_object_of(in, "super");
+            pydict_set(in, v->u.object->attrs, py_str(in, "class"), owner);
+            pydict_set(in, v->u.object->attrs, py_str(in, "self"), x);
+            return v;
+        }
+        k = class_->bases->u.list->n ? class_->bases->u.list->at[0] : NULL;
+    }
+    return py_unknown(in, c->loc, NULL, "what super() finds is known to Python alone");
+}
+
+Py
+py_object_attribute(Interp *in, Py x, Name name)
+{
+    const PyObject *o = x->u.object;
+    if (o->type && strcmp(o->type, "super") == 0)
+        return above_attribute(in, x, name);
+    Py v = pydict_name(o->attrs, name);
+    if (v || !o->class_)
+        return v;
+    return of_object(in, class_find(in, o->class_->u.class_, name, 0), x);
+}
+
+void
+py_set_attribute(Interp *in, Py x, Name name, Py v, Loc loc)
+{
+    if (x->kind == PY_OBJECT)
+        pydict_set(in, x->u.object->attrs, py_str(in, name), v);
+    else if (x->kind == PY_CLASS)
+        pyscope_set(in, x->u.class_->body, name, v, loc, false);
 }
 
 Py
@@ -223,6 +298,69 @@ tell_base(Interp *in, Py class_)
     }
 }
 
+static void
+enum_base(PyClass *k, const char *name)
+{
+    bool is_int = strcmp(name, "IntEnum") == 0 || strcmp(name, "IntFlag") == 0;
+    bool is_str = strcmp(name, "StrEnum") == 0;
+    k->is_int |= is_int || strcmp(name, "int") == 0;
+    k->is_str |= is_str || strcmp(name, "str") == 0;
+    k->is_shown |= is_int || is_str;
+    k->is_enum |= is_int || is_str || strcmp(name, "Enum") == 0;
+}
+
+/* What enum.auto() stands for: one more than the largest value before it, or the name. */
+static Py
+auto_value(Interp *in, const PyClass *k, int at)
+{
+    Name name = ((const PyBind *)k->body->index.entries[at].val)->name;
+    Buf b;
+    buf_init(&b, in->a);
+    for (const char *p = name; k->is_str && *p; p++)
+        buf_char(&b, (char)tolower((unsigned char)*p));
+    if (k->is_str && k->is_shown)
+        return py_str(in, b.s);
+    Wide most = 0;
+    for (int i = 0; i < at; i++) {
+        const PyBind *e = k->body->index.entries[i].val;
+        Py v = e->val && e->val->kind == PY_OBJECT
+                   ? pydict_name(e->val->u.object->attrs, "value")
+                   : NULL;
+        if (v && v->kind != PY_INT)
+            return NULL;
+        most = v && v->u.i > most ? v->u.i : most;
+    }
+    return py_int(in, most + 1);
+}
+
+/* The names that its body binds are members; the second of two with one value is the
+   first. */
+static void
+enum_members(Interp *in, Py v)
+{
+    const PyClass *k = v->u.class_;
+    for (int i = 0; k->is_enum && i < k->body->index.n; i++) {
+        PyBind *b = k->body->index.entries[i].val;
+        if (!b->val || b->val->kind == PY_FUNC || b->name[0] == '_')
+            continue;
+        if (b->val->kind == PY_OBJECT && b->val->u.object->type &&
+            strcmp(b->val->u.object->type, "auto") == 0) {
+            Py value = auto_value(in, k, i);
+            b->val = value ? value
+                           : py_unknown(in, b->loc, NULL, "Python counts it otherwise");
+        }
+        Py same = NULL;
+        for (int j = 0; j < i && !same; j++) {
+            const PyBind *e = k->body->index.entries[j].val;
+            Py x = e->val && e->val->kind == PY_OBJECT && e->val->u.object->class_ == v
+                       ? pydict_name(e->val->u.object->attrs, "value")
+                       : NULL;
+            same = x && py_equal(in, x, b->val, 0) > 0 ? e->val : NULL;
+        }
+        b->val = same ? same : enum_member(in, v, b->name, b->val);
+    }
+}
+
 Py
 py_make_class(Interp *in, const Node *n)
 {
@@ -242,11 +380,8 @@ py_make_class(Interp *in, const Node *n)
         const Node *e = n->list.at[i];
         bool named = e->kind == ND_NAME || e->kind == ND_ATTRIBUTE;
         Py base = e->kind == ND_KEYWORD ? in->none : py_eval(in, e);
-        k->is_enum |=
-            named && (strcmp(e->name, "Enum") == 0 || strcmp(e->name, "IntEnum") == 0);
-        k->is_int |= named && (strcmp(e->name, "IntEnum") == 0 ||
-                               strcmp(e->name, "IntFlag") == 0);
-        k->is_enum |= k->is_int;
+        if (named)
+            enum_base(k, e->name);
         k->is_tuple |= named && strcmp(e->name, "NamedTuple") == 0;
         k->is_data |= k->is_tuple;
         bool object = named && strcmp(e->name, "object") == 0;
@@ -254,6 +389,8 @@ py_make_class(Interp *in, const Node *n)
             k->known &= base->u.class_->known;
             k->is_enum |= base->u.class_->is_enum;
             k->is_int |= base->u.class_->is_int;
+            k->is_str |= base->u.class_->is_str;
+            k->is_shown |= base->u.class_->is_shown;
             k->is_tuple |= base->u.class_->is_tuple;
         } else
             k->known &= k->is_data || object;
@@ -275,11 +412,7 @@ py_make_class(Interp *in, const Node *n)
     py_exec(in, &n->body);
     in->frame->scope = outer;
     k->known &= !is_special(in, k);
-    for (int i = 0; k->is_enum && i < k->body->index.n; i++) {
-        PyBind *b = k->body->index.entries[i].val;
-        if (b->val && b->val->kind != PY_FUNC && b->name[0] != '_')
-            b->val = enum_member(in, v, b->name, b->val);
-    }
+    enum_members(in, v);
     tell_base(in, v);
     return v;
 }

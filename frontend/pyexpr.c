@@ -341,6 +341,7 @@ eval_comprehension(Interp *in, const Node *n)
                  ? py_dict(in)
                  : py_list(in, n->sub == COMP_SET ? PY_SET : PY_LIST, NULL, 0);
     f->scope = pyscope_new(in, outer->m, outer);
+    f->scope->is_comprehension = true;
     Py bad = generate(in, n, 0, out);
     f->scope = outer;
     return bad ? bad : out;
@@ -386,8 +387,22 @@ eval_named(Interp *in, const Node *n)
 {
     Py v = py_eval(in, n->a);
     PyScope *s = in->frame->scope;
+    while (s->is_comprehension) /* binds outside of it */
+        s = s->up;
     pyscope_set(in, s, n->name, v, n->loc, false);
     return v;
+}
+
+static Py
+yield_each(Interp *in, const Node *n, Py from)
+{
+    Py lost = NULL;
+    const PyList *l = py_elements(in, from, n->loc, &lost);
+    if (!l)
+        vec_push(in->a, &in->frame->yielded, lost ? lost : in->none);
+    for (int i = 0; l && i < l->n && py_step(in, 1); i++)
+        vec_push(in->a, &in->frame->yielded, l->at[i]);
+    return in->none;
 }
 
 static Py
@@ -470,6 +485,8 @@ eval_kind(Interp *in, const Node *n)
     case ND_LAMBDA: return eval_lambda(in, n);
     case ND_YIELD: {
         Py v = n->a ? py_eval(in, n->a) : in->none;
+        if (n->name && !py_raises(in)) /* yield from */
+            return yield_each(in, n, v);
         vec_push(in->a, &in->frame->yielded, v);
         return in->none;
     }

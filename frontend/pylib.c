@@ -447,6 +447,16 @@ isinstance(Interp *in, const PyCall *c)
 }
 
 static Py
+set_attribute(Interp *in, const PyCall *c)
+{
+    if (c->n != 3 || c->at[1]->kind != PY_STR || py_lost(c->at[0]))
+        return pylib_unknown(in, c);
+    py_set_attribute(in, c->at[0], name_of(&in->s->names, c->at[1]->u.str.s), c->at[2],
+                     c->loc);
+    return in->none;
+}
+
+static Py
 attribute_by_name(Interp *in, const PyCall *c)
 {
     bool has = c->name[0] == 'h';
@@ -522,6 +532,8 @@ const PyEntry pylib_python[] = {
     {"isinstance", isinstance},
     {"hasattr", attribute_by_name},
     {"getattr", attribute_by_name},
+    {"setattr", set_attribute},
+    {"super", py_super},
     {"callable", callable},
     {"print", nothing},
     {"ord", code_of},

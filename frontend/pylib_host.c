@@ -226,6 +226,13 @@ static Py namespace(Interp *in, const PyCall *c)
     return v;
 }
 
+/* What the class of an enumeration puts in the place of auto(). */
+static Py
+member_number(Interp *in, const PyCall *c)
+{
+    return c->n ? pylib_unknown(in, c) : py_object_of(in, "auto");
+}
+
 /* ---- versions, packages, the environment */
 
 static Py
@@ -474,6 +481,7 @@ const PyEntry pylib_host[] = {
     {"operator.truediv", operator_call},
     {"operator.floordiv", operator_call},
     {"operator.mod", operator_call},
+    {"enum.auto", member_number},
     {"functools.partial", partial},
     {"functools.reduce", reduce},
     {"functools.lru_cache", keep_function},

@@ -528,7 +528,10 @@ py_elements(Interp *in, Py v, Loc loc, Py *lost)
         l = py_list(in, PY_LIST, NULL, 0)->u.list;
         for (int i = 0; v->u.class_->is_enum && i < v->u.class_->body->index.n; i++) {
             const PyBind *b = v->u.class_->body->index.entries[i].val;
-            if (b->val && b->val->kind == PY_OBJECT && b->val->u.object->class_ == v)
+            bool member = b->val && b->val->kind == PY_OBJECT &&
+                          b->val->u.object->class_ == v;
+            Py own = member ? pydict_name(b->val->u.object->attrs, "name") : NULL;
+            if (own && strcmp(own->u.str.s, b->name) == 0) /* not its second name */
                 py_push(in, l, b->val);
         }
         if (v->u.class_->is_enum)

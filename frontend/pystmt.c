@@ -105,11 +105,8 @@ py_assign(Interp *in, const Node *target, Py v, bool constexpr_)
     case ND_SUBSCRIPT: assign_item(in, target, v); break;
     case ND_ATTRIBUTE: {
         Py x = py_eval(in, target->a);
-        PyVal *key = (PyVal *)py_str(in, target->name);
-        if (x->kind == PY_OBJECT && !py_raises(in))
-            pydict_set(in, x->u.object->attrs, key, v);
-        else if (x->kind == PY_CLASS && !py_raises(in))
-            pyscope_set(in, x->u.class_->body, target->name, v, target->loc, false);
+        if (!py_raises(in))
+            py_set_attribute(in, x, target->name, v, target->loc);
         break;
     }
     default: break;
@@ -235,6 +232,22 @@ is_constexpr_annotation(const Node *n)
         n->kind == ND_NAME || n->kind == ND_ATTRIBUTE ? n->name : node_str(n);
     size_t len = text ? strlen(text) : 0, tail = strlen("constexpr");
     return len >= tail && strcmp(text + len - tail, "constexpr") == 0;
+}
+
+/* Where no 'try' asks, one that fails is no reason to refuse what the file has. */
+static PyFlow
+exec_assert(Interp *in, const Node *n)
+{
+    if (!in->try_)
+        return PYFLOW_NEXT;
+    Py v = py_eval(in, n->a);
+    int holds = py_raises(in) ? 0 : py_truth(in, v);
+    if (holds < 0 && !in->try_->maybe)
+        in->try_->maybe = py_lost(v) ? py_lost(v)
+                                     : py_unknown(in, n->loc, NULL, "it is asserted");
+    if (!holds && !py_raises(in))
+        py_raise(in, n->loc, "AssertionError", "the assertion fails");
+    return py_raises(in) ? PYFLOW_RAISE : PYFLOW_NEXT;
 }
 
 static void
@@ -388,6 +401,7 @@ py_exec_one(Interp *in, const Node *n)
     case ND_TRY:
     case ND_WITH:
     case ND_RAISE: return py_control(in, n);
+    case ND_ASSERT: return exec_assert(in, n);
     case ND_RETURN:
         in->frame->ret = n->a ? py_eval(in, n->a) : in->none;
         return py_raises(in) ? PYFLOW_RAISE : PYFLOW_RETURN;

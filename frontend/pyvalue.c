@@ -244,6 +244,16 @@ equal_fe(Val a, Val b)
     }
 }
 
+/* May its class say that it equals something of another type? Enum does not. */
+static bool
+maybe_equal(Interp *in, Py v)
+{
+    const PyObject *o = v->kind == PY_OBJECT ? v->u.object : NULL;
+    bool member = o && o->type && strcmp(o->type, "enum") == 0;
+    return o && (!member || py_class_attribute(in, o->class_,
+                                               name_of(&in->s->names, "__eq__")));
+}
+
 int
 py_equal(Interp *in, Py a, Py b, int depth)
 {
@@ -253,6 +263,8 @@ py_equal(Interp *in, Py a, Py b, int depth)
         a = a->u.inner;
     while (b->kind == PY_CONSTEXPR)
         b = b->u.inner;
+    a = py_plain(a);
+    b = py_plain(b);
     if (a->kind == PY_UNKNOWN || b->kind == PY_UNKNOWN)
         return -1;
     if (py_is_number(a) && py_is_number(b)) {
@@ -261,7 +273,7 @@ py_equal(Interp *in, Py a, Py b, int depth)
         return a->u.i == b->u.i;
     }
     if (a->kind != b->kind)
-        return a->kind == PY_OBJECT || b->kind == PY_OBJECT ? -1 : 0;
+        return maybe_equal(in, a) || maybe_equal(in, b) ? -1 : 0;
     switch (a->kind) {
     case PY_NONE: return 1;
     case PY_STR:
@@ -437,6 +449,33 @@ dict_text(Interp *in, Buf *b, const PyDict *d, int depth)
     return true;
 }
 
+void
+py_member_text(Buf *b, Py v, bool repr)
+{
+    Py name = pydict_name(v->u.object->attrs, "name");
+    buf_printf(b, "%s%s.%s", repr ? "<" : "", v->u.object->class_->u.class_->name,
+               name->u.str.s);
+}
+
+/* Members that are numbers, and those of StrEnum, show their value alone. */
+static bool
+member_text(Interp *in, Buf *b, Py v, bool repr, int depth)
+{
+    Py class_ = v->u.object->class_, value = pydict_name(v->u.object->attrs, "value");
+    if (!value || py_class_attribute(in, class_, name_of(&in->s->names, "__str__")))
+        return false;
+    if (!repr && class_->u.class_->is_shown)
+        return py_text(in, b, value, false, depth + 1);
+    py_member_text(b, v, repr);
+    if (!repr)
+        return true;
+    buf_str(b, ": ");
+    if (!py_text(in, b, value, true, depth + 1))
+        return false;
+    buf_char(b, '>');
+    return true;
+}
+
 bool
 py_text(Interp *in, Buf *b, Py v, bool repr, int depth)
 {
@@ -482,7 +521,8 @@ py_text(Interp *in, Buf *b, Py v, bool repr, int depth)
     case PY_OBJECT:
         if (v->u.object->type && strcmp(v->u.object->type, "Version") == 0 && !repr)
             return py_text(in, b, pydict_name(v->u.object->attrs, "text"), false, depth);
-        return false;
+        return v->u.object->type && strcmp(v->u.object->type, "enum") == 0 &&
+               member_text(in, b, v, repr, depth);
     default: return false;
     }
 }

@@ -2,6 +2,7 @@
 #include "frontend/value.h"
 
 #include "frontend/class.h"
+#include "frontend/py.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -113,6 +114,7 @@ val_equal(Val a, Val b)
         return a->u.func == b->u.func && !a->self == !b->self &&
                (!a->self || val_equal(a->self, b->self));
     case FE_BUILTIN: return a->u.builtin == b->u.builtin;
+    case FE_MEMBER: return a->u.member->u.object == b->u.member->u.object;
     case FE_MODULE: return a->n == b->n && a->home == b->home;
     case FE_TYPE:
         if (a->n != b->n || a->n == CLASS_USER)
@@ -240,6 +242,7 @@ val_print(Buf *b, Val v)
     case FE_STR: buf_str(b, v->u.s); break;
     case FE_DTYPE: buf_str(b, dtype_str(b->arena, v->dt)); break;
     case FE_TUPLE: print_items(b, v); break;
+    case FE_MEMBER: py_member_text(b, v->u.member, false); break;
     default: buf_str(b, val_describe(b->arena, v)); break;
     }
 }
@@ -265,6 +268,10 @@ val_describe(Arena *a, Val v)
             return arena_printf(a, "an object of '%s'", class_name(v->self));
         return arena_printf(a, "a tuple of %d", v->n);
     case FE_SLICE: return "a slice";
+    case FE_MEMBER:
+        buf_init(&b, a);
+        py_member_text(&b, v->u.member, false);
+        return b.s;
     case FE_FUNC:
     case FE_BUILTIN:
     case FE_METHOD: return "a function";

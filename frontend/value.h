@@ -20,6 +20,7 @@ typedef enum FeKind {
     FE_DTYPE,
     FE_TUPLE, /* lists too; an object of a class of a module: self is that class */
     FE_SLICE,
+    FE_MEMBER,  /* of an enumeration of the host; n: without its constexpr */
     FE_FUNC,    /* function of a module; with self bound to an object or class */
     FE_BUILTIN, /* entry of builtins.def */
     FE_METHOD,  /* builtin or prelude function bound to a value */
@@ -48,12 +49,14 @@ struct FeVal {
         const Val *items;    /* TUPLE; SLICE and RANGE: start, stop, step;
                                 DESC: shape.. then strides.. */
         const void *func;    /* FUNC: its FUNCTION node */
+        const struct PyVal *member; /* MEMBER */
         const Builtin *builtin;
         const struct PyClass *class_; /* TYPE of CLASS_USER */
         const char *path;    /* MODULE: dotted name, for messages */
     } u;
     struct FrontModule *home; /* FUNC: where it was written; MODULE of a file */
-    Val self;                /* METHOD, FUNC: what it is bound to; TUPLE: see above */
+    Val self;                /* METHOD, FUNC: what it is bound to; TUPLE: see above;
+                                INT, STR: the MEMBER that it is */
 };
 
 /* Classes usable in isinstance; CLASS_STR is tl.PropagateNan. */

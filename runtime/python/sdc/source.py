@@ -8,6 +8,7 @@ left to what only Python could know. Where each line came from is kept, for mess
 from __future__ import annotations
 
 import ast
+import enum
 import hashlib
 import inspect
 import math
@@ -74,6 +75,8 @@ def literal(v: Any) -> Optional[str]:
         if type(v).__name__ == "pointer_type":
             return inner and f"tl.pointer_type({inner})"
         return inner and f"tl.block_type({inner}, {[int(n) for n in v.shape]})"
+    if isinstance(v, enum.Enum):
+        return None  # a name of its class
     if v is None or isinstance(v, (bool, int, str)):
         return repr(v)
     if isinstance(v, float):
@@ -196,6 +199,9 @@ class Source:
                 self._bind(type(v).__name__, type(v), {})
                 return f"{type(v).__name__}({', '.join(parts)})"
             return "(" + "".join(p + ", " for p in parts) + ")"
+        if isinstance(v, enum.Enum):
+            cls = self._bind(type(v).__name__, type(v), {})
+            return f"{cls}.{v.name}" if v.name in type(v).__members__ else repr(v.value)
         text = literal(v)
         if text is None and is_triton(getattr(v, "__module__", "") or ""):
             return self._import(v, v.__name__)
@@ -275,6 +281,10 @@ class Source:
             if placed != name:
                 self._names[name] = obj
                 self.add(f"{name} = {placed}")
+        elif what == "class" and obj.__module__ in _KNOWN:
+            self._names[name] = obj
+            if obj.__module__ != "builtins":
+                self._head.append(f"from {obj.__module__} import {obj.__name__} as {name}")
         elif what == "class" and not is_triton(obj.__module__):
             self._names[name] = obj
             self._place_class(name, obj)

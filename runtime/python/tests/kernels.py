@@ -1,5 +1,8 @@
 """Kernels of the tests, as users write them."""
 
+import enum
+from enum import IntEnum
+
 import sdc
 import sdc.language as tl
 
@@ -23,6 +26,22 @@ def twice(x):
 def scale(x, out, BLOCK: tl.constexpr = 16):
     i = tl.arange(0, BLOCK)
     tl.store(out + i, twice(tl.load(x + i)) * SCALE)
+
+
+class Mode(IntEnum):
+    SLOW = 1
+    FAST = 2
+
+
+class Act(enum.Enum):
+    NONE = "none"
+    RELU = "relu"
+
+
+@sdc.jit
+def by_mode(out, MODE: tl.constexpr, ACT: tl.constexpr):
+    tl.store(out, MODE + 1)
+    tl.store(out + 1, 10 if ACT is not None and ACT.name == "RELU" else 20)
 
 
 @sdc.jit

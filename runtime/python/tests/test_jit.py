@@ -50,6 +50,16 @@ def test_helpers_constants_defaults():
     assert made.metadata.num_warps == 4
 
 
+def test_members_of_enumerations():
+    out = np.zeros(2, np.float32)
+    k.by_mode[(1,)](out, MODE=k.Mode.FAST, ACT=k.Act.RELU)
+    assert out.tolist() == [3, 10]
+    k.by_mode[(1,)](out, MODE=k.Mode.SLOW, ACT=k.Act.NONE)
+    assert out.tolist() == [2, 20]
+    k.by_mode[(1,)](out, MODE=5, ACT=None)
+    assert out.tolist() == [6, 20]
+
+
 def test_defaults_that_are_no_numbers():
     x = np.ones(16, np.float32)
     for _ in range(2):
