@@ -248,7 +248,8 @@ group_part(WgmmaDot *p, const Buffer *b, int which)
 
 /* All words of the left operand for `depth` steps, packed in front of the fence: ptxas
    sees them as defined by the time the dot begins only when nothing makes them in
-   between. */
+   between. Steps that threads read from memory are read anew in each iteration of a loop,
+   whoever owns the memory: there is nothing to pack in front of it, nor to keep. */
 static bool
 gather(WgmmaDot *p, const Layout *l, int first, int from, int depth)
 {
@@ -260,12 +261,13 @@ gather(WgmmaDot *p, const Layout *l, int first, int from, int depth)
     if (p->nrow == MAX_ROWS)
         return false;
     LLVMValueRef *w = arena_array(&g->s->tmp, LLVMValueRef, 4 * depth);
-    LLVMBasicBlockRef here = nv_loop_pack(g, p->of);
+    LLVMBasicBlockRef here = p->by_steps ? NULL : nv_loop_pack(g, p->of);
     for (int i = 0; i < depth; i++)
         if (!nv_fragment(g, p->la, p->a, 0, m << layout_shift(p->la, 0),
                          (uint32_t)(from + i * p->w->k), p->w->bits, p->order, w + 4 * i))
             return false;
-    nv_loop_keep(g, p->of, here, w, 4 * depth);
+    if (!p->by_steps)
+        nv_loop_keep(g, p->of, here, w, 4 * depth);
     for (int i = 0; i < 4 * depth; i += MAX_N)
         nv_through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
     p->row[p->nrow] = m;

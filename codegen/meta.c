@@ -105,14 +105,14 @@ copy_name(char *to, size_t size, const char *from)
 
 /* A name that is cut short is another kernel's or parameter's name. */
 static bool
-name_fits(Session *s, const Func *f, const char *what, const char *name)
+name_fits(Session *s, const Func *f, const char *what, const char *name, size_t room)
 {
     size_t n = name ? strlen(name) : 0;
-    if (n >= SDCRT_NAME_MAX)
+    if (n >= room)
         diag_error(&s->diag, f->loc,
-                   "the name of a %s has %zu bytes, at most %d: '%.20s..'", what, n,
-                   SDCRT_NAME_MAX - 1, name);
-    return n < SDCRT_NAME_MAX;
+                   "the name of a %s has %zu bytes, at most %zu: '%.20s..'", what, n,
+                   room - 1, name);
+    return n < room;
 }
 
 static void
@@ -133,7 +133,7 @@ meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta)
                    n, SDCRT_MAX_PARAMS);
         return false;
     }
-    if (!name_fits(s, f, "kernel", f->name))
+    if (!name_fits(s, f, "kernel", f->name, sizeof meta->name))
         return false;
     copy_name(meta->name, sizeof meta->name, f->name);
     copy_name(meta->symbol, sizeof meta->symbol, f->name);
@@ -144,7 +144,7 @@ meta_fill(Session *s, const Func *f, const char *target, SdcrtMeta *meta)
     meta->num_ctas = f->num_ctas;
     for (int i = 0; i < n; i++) {
         SdcrtParam *p = &meta->params[i];
-        if (!name_fits(s, f, "parameter", f->params[i].name))
+        if (!name_fits(s, f, "parameter", f->params[i].name, sizeof p->name))
             return false;
         copy_name(p->name, sizeof p->name, f->params[i].name);
         copy_name(p->sig, sizeof p->sig, f->params[i].sig);

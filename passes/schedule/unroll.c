@@ -71,10 +71,10 @@ thread_elements(const Type *t)
 static bool
 stays_in_thread(const Op *op, const Region *loop)
 {
+    if (op->kind != OP_REDUCE || !op_operand(op, 0)->type->layout)
+        return false;
     const Layout *l = op_operand(op, 0)->type->layout;
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
-    if (op->kind != OP_REDUCE || !l)
-        return false;
     for (int d = 0; d < LD_COUNT; d++)
         for (int i = 0; d != LD_REG && i < l->n[d]; i++)
             if (layout_part(l, l->b[d][i], axis))

@@ -13,7 +13,8 @@ enum {
     SDCRT_MAX_PARAMS = 128,  /* of the compiled kernel */
     SDCRT_MAX_SOURCES = 192, /* of the source, those bound at compile time among them */
     SDCRT_MAX_ARGUMENTS = SDCRT_MAX_SOURCES + SDCRT_MAX_PARAMS, /* by slots */
-    SDCRT_NAME_MAX = 128,
+    SDCRT_NAME_MAX = 128,    /* of a parameter */
+    SDCRT_KERNEL_MAX = 1024, /* torch's inductor names a kernel by all that it fused */
     SDCRT_MAX_RANK = 5,
     SDCRT_MAX_KEY = 8,
     SDCRT_MAX_POINT = 32,
@@ -117,8 +118,8 @@ typedef struct SdcrtMap {
 /* A new member is one more fact of plain data that may be zero: what packs and reads
    metadata knows nothing of members. */
 typedef struct SdcrtMeta {
-    char name[SDCRT_NAME_MAX];   /* kernel as in the source */
-    char symbol[SDCRT_NAME_MAX]; /* symbol in the object or PTX */
+    char name[SDCRT_KERNEL_MAX];   /* kernel as in the source */
+    char symbol[SDCRT_KERNEL_MAX]; /* symbol in the object or PTX */
     char target[32];             /* "cpu", "sm_90a" */
     int32_t nparam;
     int32_t num_warps, num_stages, num_ctas;

@@ -75,7 +75,7 @@ struct Insn {
 };
 
 struct Code { /* of one entry */
-    char name[128];
+    char name[1100];
     Insn *insn;
     uint32_t ninsn, room;
     uint32_t reg_bytes;     /* register file of a warp */

@@ -4,7 +4,7 @@
 
 #include "tests/sim/machine.h"
 
-enum { NAME = 128, DEPTH = 64, INLINE_DEPTH = 8 };
+enum { NAME = 1100, DEPTH = 64, INLINE_DEPTH = 8 };
 
 typedef struct Family { /* registers of a declaration */
     char name[NAME];
