@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes as C
+import sys
+import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
@@ -13,6 +15,14 @@ from .source import Source
 
 if TYPE_CHECKING:
     from .launch import Launcher
+
+
+def _callers() -> int:
+    """How far up the frame is that launches, beyond this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Compiled:
@@ -38,6 +48,10 @@ class Compiled:
         status = L.lib.sdc_launch(self.handle, grid, packed, self.nargs, stream)
         if status:
             self.fail(status)
+        if self.context.checks and (text := L.lib.sdc_warnings(self.context.handle)):
+            warnings.warn(self.source.places(text.decode(errors="replace"),
+                                             self.launcher.path),
+                          RuntimeWarning, stacklevel=_callers())
 
     def compile(self, packed: Any = None) -> C.c_void_p:
         """The specialization for these arguments, those of the first launch without."""

@@ -82,7 +82,7 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
         **types, "address": address, "grids": known, "make": make_grid,
         **_packer(form, len(opened)), "sdc_launch": L.lib.sdc_launch,
         "general": launcher.general, "defaults": defaults,
-        "error": (struct.error, AttributeError),
+        "error": (struct.error, AttributeError, RuntimeError),
         "other": launcher.dispatch, "last": (None,) * (4 + len(words))}
     scope["find"] = _finder(launcher, scope)
     reads = launcher.plain()[0].reads

@@ -15,6 +15,12 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @sdc.jit
+def strided(x, step, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i * step, mask=i < n), mask=i < n)
+
+
+@sdc.jit
 def twice(x):
     return x + x
 

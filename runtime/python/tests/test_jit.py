@@ -167,8 +167,48 @@ def test_errors():
         k.add(x)
     with pytest.raises(sdc.Error):
         k.add[(1,)](x, x, x, 16, BLOCK=15)  # no power of two
-    with pytest.raises(sdc.ArgumentError, match="complex64"):
+    with pytest.raises(sdc.ArgumentError, match=r"'x' of add\(\): .*complex64"):
         k.add[(1,)](x.astype("complex64"), x, x, 16, BLOCK=16)
+    with pytest.raises(OverflowError, match=r"'n' of add\(\): .* 64 bits"):
+        k.add[(1,)](x, x, x, 2**70, BLOCK=16)
+    with pytest.raises(sdc.SourceError, match=r"'BLOCK' of add\(\): .* a ndarray"):
+        k.add[(1,)](x, x, x, 16, BLOCK=x)
+    with pytest.raises(sdc.ArgumentError, match="each element of a tuple or list"):
+        k.add[(1,)](x.tolist() * 10, x, x, 16, BLOCK=16)
+
+
+def test_bytes_in_another_order():
+    x = np.ones(16, np.float32)
+    k.add[(1,)](x, x, x, 16, BLOCK=16)
+    with pytest.raises(sdc.ArgumentError, match="another machine's order"):
+        k.add[(1,)](x.astype(">f4"), x, x, 16, BLOCK=16)
+
+
+def test_arrays_without_dimensions():
+    """They are memory, as torch's are; numpy's scalars are numbers."""
+    x, n = np.array(3, np.float32), np.int64(1)
+    k.add[(1,)](x, x, x, n, BLOCK=16)
+    assert x == 6
+    with pytest.raises(sdc.SourceError, match="tl.load gives what a pointer points to"):
+        k.add[(1,)](x, x, x, np.array(1), BLOCK=16)
+
+
+class Elsewhere:
+    """A tensor of another place."""
+
+    dtype = np.dtype("float32")
+
+    def __dlpack__(self):
+        raise AssertionError("not asked for")
+
+    def __dlpack_device__(self):
+        return 2, 1
+
+
+def test_places():
+    x = np.ones(16, np.float32)
+    with pytest.raises(sdc.ArgumentError, match="'x' on cpu, 'out' on cpu, 'y' on cuda:1"):
+        k.add[(1,)](x, Elsewhere(), x, 16, BLOCK=16)
 
 
 def test_read_only():
@@ -179,7 +219,7 @@ def test_read_only():
         k.add[(1,)](x, x, out, 16, BLOCK=16)
         assert (out == 2 * x).all()
     for _ in range(2):
-        with pytest.raises(sdc.ArgumentError, match=r"add\(\) stores to argument 3"):
+        with pytest.raises(sdc.ArgumentError, match=r"add\(\) stores to 'out'"):
             k.add[(1,)](out, out, x, 16, BLOCK=16)
     assert x[3] == 3
 
@@ -361,8 +401,20 @@ def test_one_name_in_two_files(tmp_path, monkeypatch):
     np.testing.assert_array_equal(out, [9.0, 15.0])
 
 
+@pytest.mark.parametrize("name", ["e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"])
+def test_eight_bit_floats(torch, device, name):
+    if device == "cuda" and name.endswith("fnuz"):
+        pytest.skip("not on NVIDIA's GPUs")
+    x = torch.arange(256, dtype=torch.uint8, device=device).view(
+        getattr(torch, "float8_" + name))
+    out = torch.empty(256, device=device)
+    k.add[(1,)](x, torch.zeros_like(out), out, 256, BLOCK=256)
+    assert torch.equal(out.nan_to_num(), x.float().nan_to_num())
+
+
 def test_sparse_tensors_are_refused(torch):
     x = torch.ones(4, 4)
+    k.add[(1,)](x, x, x, 16, BLOCK=16)  # the way of the last call is not taken
     for sparse in (x.to_sparse(), x.to_sparse_csr()):
         with pytest.raises(sdc.ArgumentError, match="a sparse tensor"):
             k.add[(1,)](sparse, x, x, 16, BLOCK=16)

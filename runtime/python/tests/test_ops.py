@@ -153,6 +153,51 @@ def test_sparse_linear(make):
           tolerance=2e-4, depth=2 * 256)
 
 
+def test_tensors_without_elements(make):
+    """No rows, no columns, no products to add up: what torch makes of them."""
+    check(F.matmul, torch.matmul, make(0, 16), make(16, 8))
+    check(lambda a, b, c: F.matmul(a, b, c, act="relu"),
+          lambda a, b, c: torch.relu(a @ b + c), make(4, 0), make(0, 8), make(8))
+    check(F.softmax, lambda x: torch.softmax(x, -1), make(4, 0))
+    check(F.layer_norm, lambda x, w, b: torch.nn.functional.layer_norm(x, (32,), w, b),
+          make(0, 32), make(32), make(32))
+    check(F.attention, torch.nn.functional.scaled_dot_product_attention,
+          make(1, 2, 0, 16), make(1, 2, 20, 16), make(1, 2, 20, 16))
+
+
+def test_wide_values(make):
+    """Values of another width than keys."""
+    check(F.attention, torch.nn.functional.scaled_dot_product_attention,
+          make(1, 2, 9, 16), make(1, 2, 20, 16), make(1, 2, 20, 32), tolerance=1e-4)
+    q, v = make(1, 2, 32, 16), make(1, 2, 32, 32)
+    torch.library.opcheck(torch.ops.sdc.attention, (q, q, v, False, 0.0, 0.0, 0))
+
+
+def test_wrong_arguments(make, device):
+    """Each is told with its name, in the words of the call."""
+    x, w = make(8, 16), make(16, 4)
+    for error, text, call in (
+            (TypeError, "'a' is a list", lambda: F.matmul([1.0], w)),
+            (sdc.ArgumentError, "'b' has 1 dimensions", lambda: F.matmul(x, w[:, 0])),
+            (sdc.ArgumentError, "'b' is on meta", lambda: F.matmul(x, w.to("meta"))),
+            (sdc.ArgumentError, "different places",
+             lambda: sdc.nn.matmul(x, w.to("meta"), None, "none", False)),
+            (sdc.ArgumentError, "'x' has 0 dim", lambda: F.softmax(torch.tensor(1.0))),
+            (sdc.ArgumentError, "needs a seed",
+             lambda: F.attention(*(make(1, 1, 16, 16) for _ in "qkv"), p=0.5))):
+        with pytest.raises(error, match=text):
+            call()
+    assert F.matmul(x.to("meta"), w.to("meta")).shape == (8, 4)
+    if device == "cpu":  # as torch; on a GPU nobody waits for the answer
+        with pytest.raises(IndexError, match="target 99 is none of 16 classes"):
+            F.cross_entropy(x, torch.full((8,), 99))
+
+
+def test_seeds_of_64_bits(make):
+    x = make(8, 16)
+    assert torch.equal(F.dropout(x, 0.5, 2**64 - 1), F.dropout(x, 0.5, -1))
+
+
 def test_operators_are_whole(make):
     """Schemas, fake tensors, autograd: what torch itself checks of an operator."""
     x, w, b = make(8, 32), make(32), make(32)
