@@ -129,8 +129,13 @@ def jit(**options: Any) -> Callable[[Callable], JITFunction]: ...
 
 def jit(fn: Optional[Callable] = None, **options: Any) -> \
         Union[JITFunction, Callable[[Callable], JITFunction]]:
-    """Makes a kernel of a function; options are those of triton.jit."""
+    """Makes a kernel of a function, or of Triton's kernel; options are triton.jit's."""
     if fn is None:
-        return lambda f: JITFunction(f, **options)
+        return lambda f: jit(f, **options)
     made = as_jit(fn)
-    return made if made is not None else JITFunction(fn, **options)
+    if made is None:
+        return JITFunction(fn, **options)
+    if isinstance(made, JITFunction):
+        return made
+    kept = ("do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
+    return JITFunction(made.fn, **{**{k: getattr(made, k, None) for k in kept}, **options})
