@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as C
+import re
 import sys
 import warnings
 from types import SimpleNamespace
@@ -48,10 +49,8 @@ class Compiled:
         status = L.lib.sdc_launch(self.handle, grid, packed, self.nargs, stream)
         if status:
             self.fail(status)
-        if self.context.checks and (text := L.lib.sdc_warnings(self.context.handle)):
-            warnings.warn(self.source.places(text.decode(errors="replace"),
-                                             self.launcher.path),
-                          RuntimeWarning, stacklevel=_callers())
+        if self.context.checks:
+            self.tell()
 
     def compile(self, packed: Any = None) -> C.c_void_p:
         """The specialization for these arguments, those of the first launch without."""
@@ -65,6 +64,16 @@ class Compiled:
         if packed is None:
             self._kernel = out
         return out
+
+    def tell(self, compiled: bool = False) -> None:
+        """Warns of what the last compile or checked launch did; prints static_print's."""
+        for text in self.context.warned(compiled):
+            text = self.source.places(text, self.launcher.path)
+            found = re.match(r".+?:\d+:\d+: warning: static_print: ", text)
+            if found:
+                print(re.sub(r"\n.*\n *\^?~*$", "", text[found.end():]))
+            else:
+                warnings.warn(text, RuntimeWarning, stacklevel=_callers())
 
     def fail(self, status: int) -> NoReturn:
         """Raises the exception for a status, with the places of the user's files."""

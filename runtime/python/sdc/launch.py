@@ -156,6 +156,7 @@ class Launcher:
         where = self._place(leaves, values)
         key = shape, where, tuple([options.get(k) for k in _USED])
         made = self._made.get(key)
+        new = made is None
         if made is None:
             made = self._made[key] = self._make(shape, where, values, options)
         if not made.wrapped:  # None is an argument, too
@@ -165,6 +166,9 @@ class Launcher:
             *[self._told(v, values, argument, v, made.context, keep) for v in leaves])
         made.nargs = len(leaves)
         made.sample = made.sample or bytes(packed)
+        if new:
+            made.compile(packed)
+            made.tell(compiled=True)
         for i, v in enumerate(leaves):
             if is_read_only(v) and L.lib.sdc_kernel_writes(made.compile(packed), i):
                 before = sum(u is v for u in leaves[:i])

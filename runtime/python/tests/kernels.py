@@ -21,6 +21,13 @@ def strided(x, step, out, n, BLOCK: tl.constexpr):
 
 
 @sdc.jit
+def talks(x, B: tl.constexpr):
+    tl.static_print("B is", B)
+    i = tl.arange(0, B)
+    tl.store(x + i, tl.where(i, 1.0, 2.0))
+
+
+@sdc.jit
 def twice(x):
     return x + x
 

@@ -144,6 +144,16 @@ def test_messages_without_what_sdc_wrote():
     assert e.value.__context__ is None
 
 
+def test_warnings(capfd):
+    """What the compiler warns of, once; static_print prints."""
+    x = np.ones(32, np.float32)
+    with pytest.warns(RuntimeWarning, match=r"kernels.py:.*not int1, is deprecated") as w:
+        for size in (16, 32, 16):
+            k.talks[(1,)](x, B=size)
+    assert {n.filename for n in w} == {__file__} and len(w) == 2
+    assert capfd.readouterr().out == "B is 16\nB is 32\n"
+
+
 def test_pickled_by_name():
     for kernel in (k.add, k.tuned):
         assert pickle.loads(pickle.dumps(kernel)) is kernel is copy.deepcopy(kernel)
