@@ -177,6 +177,8 @@ def test_errors():
         k.add(x)
     with pytest.raises(sdc.Error):
         k.add[(1,)](x, x, x, 16, BLOCK=15)  # no power of two
+    with pytest.raises(sdc.ArgumentError, match="kernels.py:.* returns a value, so it"):
+        k.returns[(1,)](x)
     with pytest.raises(sdc.ArgumentError, match=r"'x' of add\(\): .*complex64"):
         k.add[(1,)](x.astype("complex64"), x, x, 16, BLOCK=16)
     with pytest.raises(OverflowError, match=r"'n' of add\(\): .* 64 bits"):
