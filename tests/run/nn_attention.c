@@ -363,7 +363,7 @@ START_TEST(backward)
 }
 END_TEST
 
-/* No query: nothing to compute, no workspace, and gradients of keys that are zero. Strides
+/* No query: nothing to compute, no workspace, gradients of keys that are zero. Strides
    of what has no elements are any, here those of torch. */
 START_TEST(no_queries)
 {
