@@ -263,6 +263,18 @@ def test_autotune_and_heuristics():
     assert (out == 3).all()
 
 
+def test_mistakes_of_autotune():
+    x = np.zeros(64, np.float32)
+    configs = [sdc.Config({"BLOCK": 16}), sdc.Config({"BLOCK": 32})]
+    with pytest.raises(sdc.ArgumentError, match="'BLOCK' of its configurations"):
+        k.tuned[(4,)](x, 64, BLOCK=16)
+    with pytest.raises(TypeError, match="is a dict: write Config"):
+        sdc.autotune([{"BLOCK": 16}], key=[])(k.add)
+    with pytest.warns(RuntimeWarning, match="no parameter is named 'm'") as w:
+        sdc.autotune(configs, key=["m"])(k.add)
+    assert w[0].filename == __file__
+
+
 def test_descriptors_that_change(torch, device):
     """Memory, sizes, blocks, dtypes and ranks of one call's descriptors."""
     @sdc.jit
