@@ -42,7 +42,7 @@ def is_array(v: Any) -> bool:
 
 
 def _has_interface(v: Any) -> bool:
-    """Is this numpy's array, or like one? Its scalars, which cannot be set, are numbers."""
+    """Is this numpy's array, or like one? Its scalars cannot be set, and are numbers."""
     return hasattr(v, "__array_interface__") and hasattr(v, "__setitem__")
 
 

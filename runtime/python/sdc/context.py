@@ -52,12 +52,13 @@ class Context:
             L.check(status, self.handle)
 
     def warned(self, compiled: bool) -> list[str]:
-        """The warnings of this thread's last call; unless it compiled, those that are new."""
+        """Warnings of this thread's last call; unless it compiled, those that are new."""
         text = L.lib.sdc_warnings(self.handle).decode(errors="replace")
         before = "" if compiled else getattr(self._told, "text", "")
         self._told.text = text
         text = "" if text == before else text.removeprefix(before)
-        return [part for part in re.split(r"(?m)^(?=.+:\d+:\d+: warning: )", text) if part]
+        parts = re.split(r"(?m)^(?=.+:\d+:\d+: warning: )", text)
+        return [part for part in parts if part]
 
     def function(self, name: str, text: str, kernel: str, bind: tuple[str, ...]) -> int:
         """The handle of a kernel of the source `text` with its constexprs bound."""

@@ -138,4 +138,5 @@ def jit(fn: Optional[Callable] = None, **options: Any) -> \
     if isinstance(made, JITFunction):
         return made
     kept = ("do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
-    return JITFunction(made.fn, **{**{k: getattr(made, k, None) for k in kept}, **options})
+    given = {k: getattr(made, k, None) for k in kept}
+    return JITFunction(made.fn, **{**given, **options})

@@ -255,7 +255,8 @@ def cross_entropy_backward(x: torch.Tensor, target: torch.Tensor, lse: torch.Ten
                            ignore: int) -> torch.Tensor:
     """dx for dloss * scale."""
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
-    of(x, target, dloss)("cross_entropy_backward", x, target, lse, dloss, dx, scale, ignore)
+    of(x, target, dloss)("cross_entropy_backward", x, target, lse, dloss, dx, scale,
+                         ignore)
     return dx
 
 

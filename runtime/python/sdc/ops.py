@@ -20,23 +20,24 @@ from .errors import ArgumentError
 
 
 def _op(name: str, function, schema: str):
-    """An operator sdc::`name` that reads its arguments only."""
+    """An operator sdc::`name` that reads its arguments only. What is another number in each
+    call is a SymInt, or torch.compile would compile for each."""
     return torch.library.custom_op("sdc::" + name, function, mutates_args=(),
                                    schema=schema)
 
 
 _dropout = _op("dropout", nn.dropout,
-               "(Tensor x, Tensor? bias, Tensor? residual, float p, int seed, "
-               "int offset, str act) -> Tensor")
+               "(Tensor x, Tensor? bias, Tensor? residual, float p, SymInt seed, "
+               "SymInt offset, str act) -> Tensor")
 _dropout_backward = _op("dropout_backward", nn.dropout_backward,
-                        "(Tensor dy, Tensor? x, Tensor? bias, float p, int seed, "
-                        "int offset, str act) -> (Tensor, Tensor)")
+                        "(Tensor dy, Tensor? x, Tensor? bias, float p, SymInt seed, "
+                        "SymInt offset, str act) -> (Tensor, Tensor)")
 _sparse = _op("sparse_linear", nn.sparse_linear,
-              "(Tensor x, Tensor w, float p, int seed, int offset, int block_m, "
+              "(Tensor x, Tensor w, float p, SymInt seed, SymInt offset, int block_m, "
               "int block_k) -> Tensor")
 _sparse_backward = _op("sparse_linear_backward", nn.sparse_linear_backward,
-                       "(Tensor dy, Tensor x, Tensor w, float p, int seed, int offset, "
-                       "int block_m, int block_k) -> (Tensor, Tensor)")
+                       "(Tensor dy, Tensor x, Tensor w, float p, SymInt seed, "
+                       "SymInt offset, int block_m, int block_k) -> (Tensor, Tensor)")
 _matmul = _op("matmul", nn.matmul,
               "(Tensor a, Tensor b, Tensor? bias, str act, bool exact) -> Tensor")
 _softmax = _op("softmax", nn.softmax, "(Tensor x) -> Tensor")
@@ -47,10 +48,10 @@ _norm_backward = _op("layer_norm_backward", nn.layer_norm_backward,
                      "-> (Tensor, Tensor, Tensor)")
 _attention = _op("attention", nn.attention,
                  "(Tensor q, Tensor k, Tensor v, bool causal, float scale, float p, "
-                 "int seed) -> (Tensor, Tensor)")
+                 "SymInt seed) -> (Tensor, Tensor)")
 _attention_backward = _op("attention_backward", nn.attention_backward,
                           "(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor o, "
-                          "Tensor lse, bool causal, float scale, float p, int seed) "
+                          "Tensor lse, bool causal, float scale, float p, SymInt seed) "
                           "-> (Tensor, Tensor, Tensor)")
 
 _rms = _op("rms_norm", nn.rms_norm, "(Tensor x, Tensor w, float eps) -> (Tensor, Tensor)")
@@ -66,7 +67,7 @@ _swiglu = _op("swiglu", nn.swiglu, "(Tensor gate, Tensor up) -> Tensor")
 _swiglu_backward = _op("swiglu_backward", nn.swiglu_backward,
                        "(Tensor dout, Tensor gate, Tensor up) -> (Tensor, Tensor)")
 _rotary = _op("rotary", nn.rotary,
-              "(Tensor x, Tensor cos, Tensor sin, Tensor? places, int first, bool pairs, "
+              "(Tensor x, Tensor cos, Tensor sin, Tensor? places, SymInt first, bool pairs, "
               "bool inverse) -> Tensor")
 
 # ---------------------------------------------------------------- shapes

@@ -238,6 +238,31 @@ def test_compile(make, device, backend):
         torch.testing.assert_close(g, w, atol=1e-4, rtol=1e-4)
 
 
+def test_numbers_that_change(make):
+    """Seeds and positions are other ones in each step, and compiled for once."""
+    x, w = make(128, 128), make(128, 32)
+    q, angle = make(1, 2, 4, 16), torch.rand(64, 8, device=x.device)
+    counted = []
+
+    def backend(graph, inputs):
+        counted.append(graph)
+        return graph.forward
+
+    def f(x, w, q, step):
+        a = F.attention(q, q, q, p=0.1, seed=step).sum()
+        y = F.sparse_linear(F.dropout(x, 0.5, step, offset=step), w, 0.5, step)
+        return y.sum() + a + F.rotary(q, angle, angle, first=step).sum()
+
+    compiled = torch.compile(f, backend=backend, fullgraph=True)
+    for step in range(12):
+        got, want = compiled(x, w, q, step), f(x, w, q, step)
+        torch.testing.assert_close(got, want, atol=1e-3, rtol=1e-4)
+        for g, h in zip(torch.autograd.grad(got, (x, q)),
+                        torch.autograd.grad(want, (x, q))):
+            torch.testing.assert_close(g, h, atol=1e-3, rtol=1e-3)
+    assert len(counted) <= 4  # for 0, for 1, for all others
+
+
 def test_autocast(make, device):
     """A block in mixed precision: weights in fp32, what comes from products in bf16."""
     x, w, u = make(64, 48), make(48, 32), make(32, 32)
