@@ -108,6 +108,13 @@ class JITFunction:
         return f"JITFunction({self.__module__}:{self.__qualname__})"
 
 
+# torch.compile does not trace a launch: its graph ends in front of it.
+JITFunction.__getitem__._torchdynamo_disable = True  # type: ignore[attr-defined]
+JITFunction.__getitem__._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
+    "a kernel of @sdc.jit is launched outside of graphs: make an operator of the call "
+    "(torch.library.custom_op), or write @triton.jit and call sdc.install()")
+
+
 def run(launcher: Launcher, args: tuple, kwargs: dict[str, Any], grid: Any,
         warmup: bool) -> Compiled:
     """A launch or, for `warmup`, the kernel that it would run."""

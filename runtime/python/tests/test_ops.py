@@ -287,3 +287,19 @@ def test_autocast(make, device):
         assert ((g - t).float().norm() / t.float().norm()).item() < 2e-2
     with torch.autocast(device, torch.bfloat16):
         assert F.attention(*(make(1, 2, 32, 16) for _ in "qkv")).dtype is torch.bfloat16
+
+
+def test_kernels_in_compiled_code(device):
+    """A graph ends in front of a launch; where it must not, the message says what to do."""
+    import kernels as k
+
+    def f(x):
+        y = torch.empty_like(x)
+        k.add[(1,)](x, x, y, 16, BLOCK=16)
+        return y + 1
+
+    x = torch.ones(16, device=device)
+    with pytest.raises(Exception, match="torch.library.custom_op"):
+        torch.compile(f, backend="eager", fullgraph=True)(x)
+    torch._dynamo.reset()
+    assert (torch.compile(f, backend="eager")(x) == 3).all()
