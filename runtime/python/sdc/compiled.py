@@ -39,6 +39,9 @@ class Compiled:
         self.sample = b""  # the arguments of its first launch
         self._kernel: Optional[C.c_void_p] = None
 
+    def __repr__(self) -> str:
+        return f"Compiled({self.name}, {self.context.target})"
+
     def __getitem__(self, grid: Any) -> Callable[..., Compiled]:
         """Launches with the options of the warmup."""
         return lambda *args, **kw: self.launcher(grid, args, {**self.options, **kw})
