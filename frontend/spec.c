@@ -436,7 +436,9 @@ from_value(Sema *sema, Val v, SpecArg *out)
 {
     Session *s = sema->s;
     switch (v->kind) {
-    case FE_INT: *out = (SpecArg){.kind = SPEC_INT, .i = (int64_t)v->u.i}; return true;
+    case FE_INT:
+        *out = (SpecArg){.kind = SPEC_INT, .i = (int64_t)v->u.i};
+        return v->u.i == out->i; /* more bits stay with the source */
     case FE_BOOL: *out = (SpecArg){.kind = SPEC_BOOL, .i = v->u.i != 0}; return true;
     case FE_FLOAT: *out = (SpecArg){.kind = SPEC_FLOAT, .f = v->u.f}; return true;
     case FE_NONE: *out = (SpecArg){.kind = SPEC_NONE}; return true;
