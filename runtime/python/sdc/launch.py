@@ -85,6 +85,7 @@ class Launcher:
                                             # the next one has the same shape
         self._made: dict[tuple, Compiled] = {}
         self._sources: dict[tuple, tuple[Source, str]] = {}
+        self.quiet = False  # what the compiler warns of is told
         self.signed: list[Signed] = []  # ways of its own that torch.compile goes
 
     def __call__(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
@@ -168,7 +169,8 @@ class Launcher:
         made.sample = made.sample or bytes(packed)
         if new:
             made.compile(packed)
-            made.tell(compiled=True)
+            if not self.quiet:
+                made.tell(compiled=True)
         for i, v in enumerate(leaves):
             if is_read_only(v) and L.lib.sdc_kernel_writes(made.compile(packed), i):
                 before = sum(u is v for u in leaves[:i])

@@ -5,6 +5,7 @@ import os
 import pickle
 import runpy
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -153,6 +154,12 @@ def test_warnings(capfd):
             k.talks[(1,)](x, B=size)
     assert {n.filename for n in w} == {__file__} and len(w) == 2
     assert capfd.readouterr().out == "B is 16\nB is 32\n"
+    generated = sdc.jit(k.talks.fn)
+    generated.launcher.quiet = True  # as inductor's
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        generated[(1,)](x, B=16)
+    assert capfd.readouterr().out == ""
 
 
 def test_pickled_by_name():
