@@ -75,10 +75,12 @@ unify_operands(Sema *s, Val *x, Val *y, const char *what, unsigned may, Loc loc)
     if ((is_ptr_x && (!(may & UNIFY_POINTER_LEFT) || dtype_is_float(b) ||
                       (is_ptr_y && a != b))) ||
         (is_ptr_y && (!(may & UNIFY_POINTER_RIGHT) || dtype_is_float(a)))) {
-        bool offset = dtype_is_float(is_ptr_x ? b : a);
-        bad_operands(s, what, *x, *y,
-                     offset ? "an offset is an integer; '//' gives one, '/' a float" : "",
-                     loc);
+        const char *hint = "";
+        if (is_ptr_x != is_ptr_y)
+            hint = may & UNIFY_POINTER_LEFT
+                       ? "an offset is an integer; '//' gives one, '/' a float"
+                       : "tl.load gives what a pointer points to";
+        bad_operands(s, what, *x, *y, hint, loc);
         return false;
     }
     if (!is_ptr_x && !is_ptr_y) {

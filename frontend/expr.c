@@ -204,11 +204,27 @@ eval_chain(Sema *s, const Node *n)
     return so_far;
 }
 
+/* `i > 3 & i < 7` is `i > (3 & i) < 7` to Python, which nobody means. */
+static void
+warn_of_chain(Sema *s, const Node *n)
+{
+    for (int i = 0; i + 1 < n->list.n; i++) {
+        const Node *middle = n->list.at[i];
+        if (middle->kind != ND_BINOP || (middle->sub != OS_AND && middle->sub != OS_OR))
+            continue;
+        const char *sign = sign_text((OpSign)middle->sub);
+        diag_warning(&s->s->diag, middle->loc, "'%s' binds its operands before they are "
+                     "compared: write (..) %s (..)", sign, sign);
+    }
+}
+
 static Val
 eval_compare(Sema *s, const Node *n)
 {
-    if (n->list.n != 1)
+    if (n->list.n != 1) {
+        warn_of_chain(s, n);
         return eval_chain(s, n);
+    }
     Val x = eval(s, n->a), y = eval(s, n->list.at[0]);
     s->b.loc = n->loc;
     if (val_is_error(x) || val_is_error(y))

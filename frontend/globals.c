@@ -288,9 +288,8 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
     if (tl && builtin_find(s, name, IN_LIB))
         return sema_error(s, loc, "'%s' has no '%s': libdevice has it; from "
                           "triton.language.extra import libdevice", path, attr);
-    const char *use = tl || module->n == NS_TORCH || module->n == NS_PYMATH
-                          ? hint_host(s, attr)
-                          : NULL;
+    bool host = module->n == NS_TORCH || module->n == NS_PYMATH;
+    const char *use = tl || host ? hint_host(s, attr) : NULL;
     if (use && tl)
         return sema_error(s, loc, "'%s' has no member '%s'; use %s", path, attr, use);
     if (use)
@@ -299,7 +298,10 @@ module_attribute(Sema *s, Val module, Name attr, Loc loc, bool quiet)
     if (near)
         return sema_error(s, loc, "'%s' has no member '%s'; did you mean '%s'?", path,
                           attr, near);
-    return sema_error(s, loc, "'%s' has no member '%s'", path, attr);
+    return host && !s->host
+               ? sema_error(s, loc, "'%s.%s' is host code, which a kernel cannot call",
+                            path, attr)
+               : sema_error(s, loc, "'%s' has no member '%s'", path, attr);
 }
 
 /* Python globals that are not constexpr cannot be read in a kernel. */

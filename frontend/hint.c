@@ -97,7 +97,8 @@ hint_host(Sema *s, const char *name)
         if (strcmp(rows[i].name, name) == 0)
             return arena_printf(s->a, "tl.%s", rows[i].use);
     Name interned = name_of(&s->s->names, name);
-    if (builtin_find(s, interned, IN_TL))
+    if (builtin_find(s, interned, IN_TL) ||
+        dtype_by_tl_name(name, strlen(name)) != DT_NONE)
         return arena_printf(s->a, "tl.%s", name);
     return builtin_find(s, interned, IN_LIB)
                ? arena_printf(s->a, "tl.extra.libdevice.%s", name)

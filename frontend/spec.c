@@ -438,7 +438,9 @@ from_value(Sema *sema, Val v, SpecArg *out)
 {
     Session *s = sema->s;
     switch (v->kind) {
-    case FE_INT: *out = (SpecArg){.kind = SPEC_INT, .i = (int64_t)v->u.i}; return true;
+    case FE_INT:
+        *out = (SpecArg){.kind = SPEC_INT, .i = (int64_t)v->u.i};
+        return v->u.i == out->i; /* more bits stay with the source */
     case FE_BOOL: *out = (SpecArg){.kind = SPEC_BOOL, .i = v->u.i != 0}; return true;
     case FE_FLOAT: *out = (SpecArg){.kind = SPEC_FLOAT, .f = v->u.f}; return true;
     case FE_NONE: *out = (SpecArg){.kind = SPEC_NONE}; return true;
@@ -492,6 +494,23 @@ heuristic_value(Sema *s, const Node *fn, const FrontSpec *spec, Name name)
     return py_call_host(s, rule, args);
 }
 
+/* The default of a constexpr, where it is a value that a host can be told: grids may name
+   it. What is none, or is in error, is left to front_lower. */
+static void
+take_default(Sema *s, const Node *p, SpecArg *out)
+{
+    if (!param_is_constexpr(p))
+        return;
+    Diag before = s->s->diag;
+    SpecArg value;
+    s->host++;
+    Val v = eval(s, p->b);
+    s->host--;
+    diag_rewind(&s->s->diag, &before);
+    if (v && !val_is_error(v) && from_value(s, v, &value))
+        *out = value;
+}
+
 /* What the text leaves open. `all`: what then has no value is an error. */
 static bool
 fill_open(Sema *sema, const Node *fn, const Config *c, bool all, FrontSpec *out)
@@ -512,6 +531,8 @@ fill_open(Sema *sema, const Node *fn, const Config *c, bool all, FrontSpec *out)
             *a = (SpecArg){.kind = SPEC_TYPE, .sig = sig, .div = 1};
             continue;
         }
+        if (p->b && all)
+            take_default(sema, p, a);
         if (p->b || !all)
             continue;
         if (!param_is_constexpr(p)) {

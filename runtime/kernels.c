@@ -245,12 +245,13 @@ bool
 call_dense(Call *c, const SdcTensor *t, const char *what)
 {
     int64_t stride = 1;
+    bool dense = true, empty = false;
     for (int i = t ? t->rank - 1 : -1; i >= 0; i--) {
-        call_need(c, t->shape[i] <= 1 || t->strides[i] == stride,
-                  "'%s' needs to be contiguous", what);
+        dense &= t->shape[i] <= 1 || t->strides[i] == stride;
+        empty |= t->shape[i] == 0; /* whose strides are any */
         stride *= t->shape[i];
     }
-    return c->status == SDC_OK;
+    return call_need(c, dense || empty, "'%s' needs to be contiguous", what);
 }
 
 bool

@@ -375,9 +375,35 @@ list_name(char *to, size_t size, const char *name)
     snprintf(to + n, size - n, "%s'%s'", n ? ", " : "", name);
 }
 
+typedef struct Missing {
+    SdcModule *m;
+    const char *name;
+} Missing;
+
+/* The file is read again: it says which functions might have been meant. */
+static SdcStatus
+missing_call(Session *s, void *arg)
+{
+    Missing *missing = arg;
+    CompileJob job;
+    module_job(missing->m, &job);
+    Source *src = arena_new(&s->perm, Source);
+    *src = job.src;
+    FrontModule *fm = front_load(s, src, &job.front);
+    if (fm && diag_ok(&s->diag))
+        compile_kernel(s, fm, missing->name);
+    return SDC_OK; /* the messages decide */
+}
+
 SdcStatus
 module_no_kernel(SdcModule *m, const char *name)
 {
+    if (!m->is_tir) {
+        Missing missing = {m, *name || !m->nkernel ? name : NULL};
+        SdcStatus status = context_call(m->cx, missing_call, &missing);
+        if (status != SDC_OK)
+            return status == SDC_ERROR_SOURCE ? SDC_ERROR_ARGUMENT : status;
+    }
     char names[400] = "";
     for (int i = 0; i < m->nkernel; i++)
         list_name(names, sizeof names, m->kernels[i].name);

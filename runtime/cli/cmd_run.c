@@ -100,14 +100,21 @@ place_arg(Run *r, const char *text, size_t n)
     return NULL;
 }
 
-typedef enum { PASS_SCALARS, PASS_ARRAYS, PASS_OVER, PASS_COUNT } ArgPass;
+typedef enum {
+    PASS_SCALARS,
+    PASS_EXPRESSIONS,
+    PASS_ARRAYS,
+    PASS_OVER,
+    PASS_COUNT
+} ArgPass;
 
 static ArgPass
 pass_of(const char *spec)
 {
     return spec_is_over(spec)     ? PASS_OVER
            : spec_is_scalar(spec) ? PASS_SCALARS
-                                  : PASS_ARRAYS;
+           : spec_is_array(spec)  ? PASS_ARRAYS
+                                  : PASS_EXPRESSIONS;
 }
 
 static const RunArg *
@@ -125,7 +132,8 @@ read_arg(Run *r, const char *spec, RunArg *a, char *why, size_t size, bool *envi
                               : spec_read(spec, &expr, a, why, size, environment);
 }
 
-/* Scalars first, so that shapes may use them; last what is over other arguments. */
+/* Scalars first, so that expressions of them and shapes may use them; last what is over
+   other arguments. */
 static int
 read_args(Run *r, ArgPass pass)
 {

@@ -105,6 +105,7 @@ static const char run_specs[] =
     "                        rand (0 to 1), randn (normal), randint (0 to 99);\n"
     "                        SHAPE may use integer arguments: randn:fp16[M,K]:3\n"
     "  3  -1  i64:3          an integer; i32 when it fits\n"
+    "  3*w  cdiv(n,64)       an integer, of integer arguments\n"
     "  0.5  fp64:0.5         a float, fp32 unless said otherwise\n"
     "  true  false  none\n"
     "  (3, i64:7, NAME, ..)  a tuple: numbers, arrays by NAME, descriptors, tuples\n"

@@ -3,6 +3,7 @@
        @x.npy  @w.npy:bf16                    an array from a file
        randn:f32[4096]  randint:i32[8,K]:42   an array made here, with a seed
        3  i64:3  0.5  fp64:0.5  true  none    a value
+       3*w                                    a number, of integer arguments
        desc:x[64,64]  (3, x, desc:x[64])      over other arguments: spec_over.c
 
    Generated numbers are a function of seed and index alone, so that a run can be repeated
@@ -256,6 +257,47 @@ read_generated(Gen gen, const char *text, Expr *expr, Array *a, char *why, size_
     return true;
 }
 
+/* The generator of "randn:f32[8]"; GEN_COUNT: it is no such array. */
+static Gen
+generator(const char *spec)
+{
+    size_t n = strcspn(spec, ":");
+    int gen = 0;
+    while (gen < GEN_COUNT &&
+           (strlen(gen_names[gen]) != n || memcmp(gen_names[gen], spec, n) != 0))
+        gen++;
+    return spec[n] ? (Gen)gen : GEN_COUNT;
+}
+
+bool
+spec_is_array(const char *spec)
+{
+    return *spec == '@' || generator(spec) != GEN_COUNT;
+}
+
+/* "3*w"; what is no expression at all is told as such. */
+static bool
+read_expression(const char *spec, Expr *expr, SdcArg *out, char *why, size_t why_size)
+{
+    int64_t value;
+    if (expr_list(expr, spec, strlen(spec), &value, 1) == 1) {
+        *out = sdc_int(value);
+        return true;
+    }
+    size_t n = strlen(spec), name = strcspn(spec, ":");
+    if (n > 4 && strcmp(spec + n - 4, ".npy") == 0)
+        snprintf(why, why_size, "a file is read by @: '@%.80s'", spec);
+    else if (spec[name] && strchr(spec, '['))
+        snprintf(why, why_size, "'%.*s' makes no array; zeros, ones, empty, arange, "
+                 "rand, randn and randint do", name > 40 ? 40 : (int)name, spec);
+    else if (strpbrk(spec, "+-*/%("))
+        snprintf(why, why_size, "%s", expr->error);
+    else
+        snprintf(why, why_size, "'%.80s' is neither a number, @FILE.npy nor "
+                 "GENERATOR:DTYPE[SHAPE]", spec);
+    return false;
+}
+
 bool
 spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
           bool *environment)
@@ -263,25 +305,12 @@ spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
     *environment = false;
     if (spec_read_scalar(spec, &arg->value))
         return true;
-    bool ok = false;
-    if (*spec == '@') {
-        ok = read_file(spec + 1, &arg->array, why, why_size, environment);
-    } else {
-        size_t n = strcspn(spec, ":");
-        int gen = 0;
-        while (gen < GEN_COUNT &&
-               (strlen(gen_names[gen]) != n || memcmp(gen_names[gen], spec, n) != 0))
-            gen++;
-        if (gen == GEN_COUNT || !spec[n]) {
-            snprintf(why, why_size,
-                     "'%.80s' is neither a number, @FILE.npy nor "
-                     "GENERATOR:DTYPE[SHAPE]",
-                     spec);
-            return false;
-        }
-        ok = read_generated((Gen)gen, spec + n + 1, expr, &arg->array, why, why_size,
-                            environment);
-    }
+    if (!spec_is_array(spec))
+        return read_expression(spec, expr, &arg->value, why, why_size);
+    bool ok = *spec == '@'
+                  ? read_file(spec + 1, &arg->array, why, why_size, environment)
+                  : read_generated(generator(spec), strchr(spec, ':') + 1, expr,
+                                   &arg->array, why, why_size, environment);
     if (ok)
         arg->value = sdc_ptr(arg->array.dtype, arg->array.data);
     return ok;

@@ -22,7 +22,10 @@ typedef struct RunArg {
 /* A spec that needs no other argument: a number, a truth value, none. */
 bool spec_is_scalar(const char *spec);
 
-/* Reads such a spec. */
+/* A spec of an array: of a file, or made here. */
+bool spec_is_array(const char *spec);
+
+/* Reads a number, a truth value or none. */
 bool spec_read_scalar(const char *spec, SdcArg *out);
 
 /* "desc:NAME[BLOCK]", "(3, NAME, ..)": a spec over other arguments. */
@@ -44,7 +47,8 @@ bool spec_uses(const RunArg *a, const void *at);
 /* ... which are at `to` from now on. */
 void spec_move(RunArg *a, const void *from, void *to);
 
-/* Reads SPEC into arg->value and arg->array; `expr` gives names to shapes. On failure
+/* Reads SPEC into arg->value and arg->array; `expr` gives names to shapes and to "3*w",
+   which is what no other spec is. On failure
    returns false with the reason in `why`; *environment when the machine is at fault. */
 bool spec_read(const char *spec, Expr *expr, RunArg *arg, char *why, size_t why_size,
                bool *environment);

@@ -176,14 +176,14 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
     if (!call_need(&c, !attention_forward_only(&g.s),
                    "pages and scales are of the forward pass alone"))
         return c.status;
-    if (!call_need(&c, workspace != NULL, "the workspace is missing"))
-        return c.status;
     int64_t rows = g.s.batch * g.s.heads * g.s.M;
-    if (!a->deterministic) { /* first, where it is as aligned as can be */
+    if (!call_need(&c, workspace != NULL || !rows, "the workspace is missing"))
+        return c.status;
+    if (!a->deterministic && workspace) { /* first, where it is as aligned as can be */
         g.sums = workspace;
         g.lse2 = g.sums + sum_elements(q);
     }
-    g.delta = g.lse2 + rows;
+    g.delta = workspace ? g.lse2 + rows : NULL;
     AttentionAsk ask = attention_ask(&g.s, q->dtype, a);
     g.plan = grad_plan(&k->device, &ask);
     call_note(&c, &(Note){.kind = NOTE_GRAD, .of.grad = {ask, g.plan}});

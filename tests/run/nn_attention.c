@@ -363,6 +363,38 @@ START_TEST(backward)
 }
 END_TEST
 
+/* No query: nothing to compute, no workspace, gradients of keys that are zero. Strides
+   of what has no elements are any, here those of torch. */
+START_TEST(no_queries)
+{
+    SdcContext *cx;
+    SdcKernels *k;
+    enum { N = 2 * 20 * 16 };
+    float key[N], value[N], dk[N], dv[N];
+    for (int i = 0; i < N; i++)
+        key[i] = value[i] = dk[i] = dv[i] = 1;
+    SdcTensor rows = {SDC_FP32, 4, NULL, {1, 2, 0, 16}, {16, 16, 16, 1}};
+    SdcTensor lse = {SDC_FP32, 3, NULL, {1, 2, 0}, {2, 1, 1}};
+    SdcTensor keys = {SDC_FP32, 4, key, {1, 2, 20, 16}, {640, 320, 16, 1}};
+    SdcTensor values = keys, dkeys = keys, dvalues = keys;
+    values.data = value, dkeys.data = dk, dvalues.data = dv;
+    SdcAttention a = {0};
+    ck_assert_int_eq(sdc_context_create(NULL, &cx), SDC_OK);
+    ck_assert_int_eq(sdc_kernels_create(cx, &k), SDC_OK);
+    ck_assert_uint_eq(sdc_flash_attention_workspace(k, &rows, &a), 0);
+    SdcStatus status =
+        sdc_flash_attention_forward(k, &rows, &keys, &values, &rows, &lse, &a, NULL);
+    ck_assert_msg(status == SDC_OK, "%s", sdc_error(cx));
+    status = sdc_flash_attention_backward(k, &rows, &keys, &values, &rows, &lse, &rows,
+                                          &rows, &dkeys, &dvalues, &a, NULL, NULL);
+    ck_assert_msg(status == SDC_OK, "%s", sdc_error(cx));
+    for (int i = 0; i < N; i++)
+        ck_assert(dk[i] == 0 && dv[i] == 0);
+    sdc_kernels_destroy(k);
+    sdc_context_destroy(cx);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -374,6 +406,7 @@ main(void)
     tc = tcase_create("backward");
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, backward, 0, 2 * (int)(sizeof grads / sizeof *grads));
+    tcase_add_test(tc, no_queries);
     suite_add_tcase(suite, tc);
     return suite_finish("nn_attention", suite);
 }

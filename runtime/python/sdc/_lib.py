@@ -16,6 +16,7 @@ from ._version import __version__
 
 MAX_DESC_RANK = 5
 MAX_RANK = 4
+MAX_ARGS = 128
 
 (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, FP8E5, FP8E4NV, FP8E4B15, FP16, BF16, FP32,
  FP64, FP8E4B8, FP8E5B16) = range(1, 19)

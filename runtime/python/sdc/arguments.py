@@ -38,8 +38,12 @@ def is_array(v: Any) -> bool:
     """Is this memory with elements of a type?"""
     if isinstance(v, type):
         return False
-    return hasattr(v, "data_ptr") or hasattr(v, "__array_interface__") and \
-        getattr(v, "ndim", 0) > 0 or hasattr(v, "__dlpack__")
+    return hasattr(v, "data_ptr") or _has_interface(v) or hasattr(v, "__dlpack__")
+
+
+def _has_interface(v: Any) -> bool:
+    """Is this numpy's array, or like one? Its scalars cannot be set, and are numbers."""
+    return hasattr(v, "__array_interface__") and hasattr(v, "__setitem__")
 
 
 def is_dtype(v: Any) -> bool:
@@ -89,15 +93,26 @@ def anywhere(v: Any) -> bool:
     return v.data_ptr() == 0 or bool(v.device.type == "cpu" and v.is_pinned())
 
 
+def names_of(v: Any, values: dict[str, Any]) -> list[str]:
+    """The parameters that `v` is the argument of, or where in a tuple it is, "x[1]"."""
+    names: list[str] = []
+    for name, x in values.items():
+        if x is v:
+            names.append(name)
+        elif isinstance(x, (tuple, list)):
+            names += names_of(v, {f"{name}[{i}]": y for i, y in enumerate(x)})
+    return names
+
+
 def extent(v: Any) -> int:
     """Bytes from an array's first element to the end of its memory; 0: unknown."""
     if hasattr(v, "untyped_storage"):
         storage = v.untyped_storage()
         return storage.data_ptr() + storage.nbytes() - v.data_ptr()
     if hasattr(v, "strides") and hasattr(v, "itemsize") and hasattr(v, "shape"):
-        if 0 in v.shape:
+        if 0 in v.shape or any(s < 0 for s in v.strides):  # the first is not the lowest
             return 0
-        return sum((n - 1) * s for n, s in zip(v.shape, v.strides) if s > 0) + v.itemsize
+        return sum((n - 1) * s for n, s in zip(v.shape, v.strides)) + v.itemsize
     return 0
 
 
@@ -115,8 +130,7 @@ def argument(v: Any, ctx: Context, keep: list[Any]) -> L.Arg:
         nan = L.PAD_NAN if getattr(v, "padding", "zero") == "nan" else 0
         tf32 = L.ROUND_TF32 if getattr(v, "round_f32_to_tf32", False) else 0
         a.kind, a.dtype, a.v.ptr = L.ARG_DESC, d.dtype | nan | tf32, C.addressof(d)
-    elif hasattr(v, "data_ptr") or hasattr(v, "__array_interface__") and \
-            getattr(v, "ndim", 0) > 0:
+    elif hasattr(v, "data_ptr") or _has_interface(v):
         a.kind, a.dtype, a.v.ptr = L.ARG_PTR, dtypes.code(v.dtype), pointer(v)
         if ctx.checks and (size := extent(v)) > 0:
             b = L.Buffer(a.dtype, a.v.ptr, size)

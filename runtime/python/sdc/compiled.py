@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes as C
+import re
+import sys
+import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
@@ -13,6 +16,14 @@ from .source import Source
 
 if TYPE_CHECKING:
     from .launch import Launcher
+
+
+def _callers() -> int:
+    """How far up the frame is that launches, beyond this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Compiled:
@@ -28,6 +39,9 @@ class Compiled:
         self.sample = b""  # the arguments of its first launch
         self._kernel: Optional[C.c_void_p] = None
 
+    def __repr__(self) -> str:
+        return f"Compiled({self.name}, {self.context.target})"
+
     def __getitem__(self, grid: Any) -> Callable[..., Compiled]:
         """Launches with the options of the warmup."""
         return lambda *args, **kw: self.launcher(grid, args, {**self.options, **kw})
@@ -38,6 +52,8 @@ class Compiled:
         status = L.lib.sdc_launch(self.handle, grid, packed, self.nargs, stream)
         if status:
             self.fail(status)
+        if self.context.checks:
+            self.tell()
 
     def compile(self, packed: Any = None) -> C.c_void_p:
         """The specialization for these arguments, those of the first launch without."""
@@ -51,6 +67,16 @@ class Compiled:
         if packed is None:
             self._kernel = out
         return out
+
+    def tell(self, compiled: bool = False) -> None:
+        """Warns of what the last compile or checked launch did; prints static_print's."""
+        for text in self.context.warned(compiled):
+            text = self.source.places(text, self.launcher.path)
+            found = re.match(r".+?:\d+:\d+: warning: static_print: ", text)
+            if found:
+                print(re.sub(r"\n.*\n *\^?~*$", "", text[found.end():]))
+            else:
+                warnings.warn(text, RuntimeWarning, stacklevel=_callers())
 
     def fail(self, status: int) -> NoReturn:
         """Raises the exception for a status, with the places of the user's files."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes as C
 import os
+import re
 import sys
 import threading
 from typing import Optional
@@ -29,6 +30,7 @@ class Context:
         self._modules: dict[tuple[str, str], C.c_void_p] = {}
         self._functions: dict[tuple[int, str, tuple[str, ...]], int] = {}
         self._lock = threading.Lock()
+        self._told = threading.local()
         options = L.Options(target=target.encode(), device=device, debug=int(debug),
                             check=check, print=self._print)
         L.check(L.lib.sdc_context_create(C.byref(options), C.byref(self.handle)), None)
@@ -48,6 +50,15 @@ class Context:
         """Raises the exception for `status`, with the library's message."""
         if status:
             L.check(status, self.handle)
+
+    def warned(self, compiled: bool) -> list[str]:
+        """Warnings of this thread's last call; unless it compiled, those that are new."""
+        text = L.lib.sdc_warnings(self.handle).decode(errors="replace")
+        before = "" if compiled else getattr(self._told, "text", "")
+        self._told.text = text
+        text = "" if text == before else text.removeprefix(before)
+        parts = re.split(r"(?m)^(?=.+:\d+:\d+: warning: )", text)
+        return [part for part in parts if part]
 
     def function(self, name: str, text: str, kernel: str, bind: tuple[str, ...]) -> int:
         """The handle of a kernel of the source `text` with its constexprs bound."""

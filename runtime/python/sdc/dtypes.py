@@ -11,8 +11,10 @@ NAMES = {
     "bool": L.BOOL, "int8": L.I8, "int16": L.I16, "int32": L.I32, "int64": L.I64,
     "uint8": L.U8, "uint16": L.U16, "uint32": L.U32, "uint64": L.U64,
     "float8_e5m2": L.FP8E5, "float8_e4m3fn": L.FP8E4NV, "float16": L.FP16,
+    "float8_e4m3fnuz": L.FP8E4B8, "float8_e5m2fnuz": L.FP8E5B16,
     "bfloat16": L.BF16, "float32": L.FP32, "float64": L.FP64,
     "int1": L.BOOL, "fp8e5": L.FP8E5, "fp8e4nv": L.FP8E4NV, "fp8e4b15": L.FP8E4B15,
+    "fp8e4b8": L.FP8E4B8, "fp8e5b16": L.FP8E5B16,
     "fp16": L.FP16, "bf16": L.BF16, "fp32": L.FP32, "fp64": L.FP64,
 }
 
@@ -28,6 +30,9 @@ def code(dtype: Any) -> int:
     """SdcDtype of a dtype of numpy, torch or Triton, or of its name."""
     found = _seen.get(dtype)
     if found is None:
+        if getattr(dtype, "isnative", True) is False:
+            raise ArgumentError(f"elements of type {dtype.str} have the bytes of another "
+                                "machine's order: a.astype(a.dtype.newbyteorder('='))")
         name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
         name = name or str(dtype).rpartition(".")[2]
         found = NAMES.get(name)

@@ -23,8 +23,8 @@ def make_grid(grid: Any) -> L.Grid:
     except TypeError:
         raise ArgumentError(f"a grid of {sizes}: sizes are whole numbers, such as "
                             "cdiv(n, BLOCK)") from None
-    if any(not -1 <= n < 2**31 for n in numbers):
-        raise ArgumentError(f"a grid of {sizes}: sizes have 31 bits")
+    if any(not 0 <= n < 2**31 for n in numbers):
+        raise ArgumentError(f"a grid of {sizes}: sizes are from 0 to 2147483647")
     made = L.Grid(*numbers[:3])
     if len(known) > 4096:
         known.clear()

@@ -90,6 +90,7 @@ class Binary:
 
     def __init__(self, launcher: Launcher, src: Any, options: dict[str, Any]) -> None:
         self.src, self.launcher = src, launcher
+        launcher.quiet = True  # nobody reads generated code
         self.options = {k: v for k, v in options.items()
                         if k in OPTIONS and v is not None and k not in launcher.names}
         self.name = src.fn.__name__

@@ -108,6 +108,13 @@ class JITFunction:
         return f"JITFunction({self.__module__}:{self.__qualname__})"
 
 
+# torch.compile does not trace a launch: its graph ends in front of it.
+JITFunction.__getitem__._torchdynamo_disable = True  # type: ignore[attr-defined]
+JITFunction.__getitem__._torchdynamo_disable_msg = (  # type: ignore[attr-defined]
+    "a kernel of @sdc.jit is launched outside of graphs: make an operator of the call "
+    "(torch.library.custom_op), or write @triton.jit and call sdc.install()")
+
+
 def run(launcher: Launcher, args: tuple, kwargs: dict[str, Any], grid: Any,
         warmup: bool) -> Compiled:
     """A launch or, for `warmup`, the kernel that it would run."""
@@ -129,8 +136,14 @@ def jit(**options: Any) -> Callable[[Callable], JITFunction]: ...
 
 def jit(fn: Optional[Callable] = None, **options: Any) -> \
         Union[JITFunction, Callable[[Callable], JITFunction]]:
-    """Makes a kernel of a function; options are those of triton.jit."""
+    """Makes a kernel of a function, or of Triton's kernel; options are triton.jit's."""
     if fn is None:
-        return lambda f: JITFunction(f, **options)
+        return lambda f: jit(f, **options)
     made = as_jit(fn)
-    return made if made is not None else JITFunction(fn, **options)
+    if made is None:
+        return JITFunction(fn, **options)
+    if isinstance(made, JITFunction):
+        return made
+    kept = ("do_not_specialize", "do_not_specialize_on_alignment", "debug", "noinline")
+    given = {k: getattr(made, k, None) for k in kept}
+    return JITFunction(made.fn, **{**given, **options})

@@ -17,9 +17,9 @@ from typing import Any, Callable, Optional
 from . import _lib as L
 from . import context
 from .arguments import (SIMPLE, anywhere, argument, is_array, is_descriptor, is_dtype,
-                        is_read_only, place)
+                        is_read_only, names_of, place)
 from .compiled import Compiled
-from .errors import ArgumentError, of_status, raise_at
+from .errors import ArgumentError, SourceError, of_status, raise_at
 from .grid import make_grid
 from .shortcut import write
 from .signed import Signed
@@ -85,6 +85,7 @@ class Launcher:
                                             # the next one has the same shape
         self._made: dict[tuple, Compiled] = {}
         self._sources: dict[tuple, tuple[Source, str]] = {}
+        self.quiet = False  # what the compiler warns of is told
         self.signed: list[Signed] = []  # ways of its own that torch.compile goes
 
     def __call__(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Compiled:
@@ -153,22 +154,29 @@ class Launcher:
         leaves: list[Any] = []
         shape = tuple([_shape(values[p.name], leaves, p.is_constexpr)
                        for p in self.params])
-        where = self._place(leaves)
+        where = self._place(leaves, values)
         key = shape, where, tuple([options.get(k) for k in _USED])
         made = self._made.get(key)
+        new = made is None
         if made is None:
             made = self._made[key] = self._make(shape, where, values, options)
         if not made.wrapped:  # None is an argument, too
             leaves = [values[p.name] for p in self.params if not p.is_constexpr]
         keep: list[Any] = list(leaves)
         packed = (L.Arg * max(1, len(leaves)))(
-            *[argument(v, made.context, keep) for v in leaves])
+            *[self._told(v, values, argument, v, made.context, keep) for v in leaves])
         made.nargs = len(leaves)
         made.sample = made.sample or bytes(packed)
+        if new:
+            made.compile(packed)
+            if not self.quiet:
+                made.tell(compiled=True)
         for i, v in enumerate(leaves):
             if is_read_only(v) and L.lib.sdc_kernel_writes(made.compile(packed), i):
-                raise ArgumentError(f"{self.fn.__name__}() stores to argument {i + 1}, an "
-                                    "array that is read-only (flags.writeable)")
+                before = sum(u is v for u in leaves[:i])
+                raise ArgumentError(f"{self.fn.__name__}() stores to "
+                                    f"'{names_of(v, values)[before]}', an array that is "
+                                    "read-only (flags.writeable)")
         return made, packed, keep
 
     def _make(self, shape: tuple, where: tuple[str, int], values: dict[str, Any],
@@ -191,14 +199,26 @@ class Launcher:
         values = (*args, *kwargs.values())
         return len({place(v) for v in values if is_array(v) or is_descriptor(v)}) > 1
 
-    def _place(self, leaves: list[Any]) -> tuple[str, int]:
-        arrays = [v for v in leaves if is_array(v) or is_descriptor(v)]
-        places = {place(v) for v in arrays}
+    def _told(self, v: Any, values: dict[str, Any], f: Callable, *args: Any) -> Any:
+        """f(*args), which looks at `v`; an error names its parameter."""
+        try:
+            return f(*args)
+        except (ArgumentError, OverflowError) as e:
+            raise type(e)(f"argument '{names_of(v, values)[0]}' of "
+                          f"{self.fn.__name__}(): {e}") from None
+
+    def _place(self, leaves: list[Any], values: dict[str, Any]) -> tuple[str, int]:
+        arrays = [(v, self._told(v, values, place, v)) for v in leaves
+                  if is_array(v) or is_descriptor(v)]
+        places = {at for _, at in arrays}
         if len(places) > 1:  # what a GPU can take from the CPU: nothing, or pinned memory
-            places = {place(v) for v in arrays if not anywhere(v)} or {places.pop()}
+            places = {at for v, at in arrays if not anywhere(v)} or {places.pop()}
         if len(places) > 1:
+            told = ", ".join(dict.fromkeys(
+                f"'{name}' on {kind}" + (f":{i}" if kind != "cpu" else "")
+                for v, (kind, i) in arrays for name in names_of(v, values)))
             raise ArgumentError(f"arguments of {self.fn.__name__}() are at different "
-                                f"places: {sorted(f'{k}:{i}' for k, i in places)}")
+                                f"places: {told}")
         return places.pop() if places else default_place()
 
     def _spell(self, shape: tuple, values: dict[str, Any], options: dict[str, Any]) -> \
@@ -224,6 +244,13 @@ class Launcher:
             self._sources[()] = source, source.place(self.fn)
         return self._sources[()]
 
+    def _constant(self, name: str, v: Any, source: Source) -> str:
+        """The text of a constexpr's value."""
+        try:
+            return source.value(v)
+        except SourceError as e:
+            raise SourceError(f"'{name}' of {self.fn.__name__}(): {e}") from None
+
     def _wrapped(self, key: tuple, values: dict[str, Any]) -> tuple[Source, str]:
         """A kernel that calls this one with tuples, functions and constants in place."""
         if key not in self._sources:
@@ -237,10 +264,15 @@ class Launcher:
                 v = values[p.name]
                 first = len(params)
                 call.append(f"{p.name}=" + (
-                    source.value(v) if p.is_constexpr
+                    self._constant(p.name, v, source) if p.is_constexpr
                     else _flat(p.name, v, source, params)))
                 if getattr(p, "do_not_specialize", False):
                     plain += params[first:]
+            if len(params) > L.MAX_ARGS:
+                raise ArgumentError(
+                    f"{self.fn.__name__}() would get {len(params)} arguments, at most "
+                    f"{L.MAX_ARGS}: each element of a tuple or list is one; many numbers "
+                    "go as an array")
             entry = source.fresh(f"{kernel}__entry", key)
             source.add(f"@triton.jit(do_not_specialize={plain!r})" if plain
                        else "@triton.jit")

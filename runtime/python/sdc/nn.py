@@ -39,8 +39,12 @@ class Kernels:
         self.context.check(getattr(L.lib, "sdc_" + name)(self.handle, *given, stream))
 
 
-def of(x: torch.Tensor) -> Kernels:
-    """The kernels where `x` is."""
+def of(x: torch.Tensor, *others: Optional[torch.Tensor]) -> Kernels:
+    """The kernels where `x` is, and the others are."""
+    for other in others:
+        if other is not None and other.device != x.device:
+            raise ArgumentError(f"tensors at different places: {x.device} and "
+                                f"{other.device}")
     where = (x.device.type, x.device.index or 0)
     key = (*where, os.getpid())
     found = _handles.get(key)
@@ -78,7 +82,7 @@ def dropout(x: torch.Tensor, bias: Optional[torch.Tensor],
     """residual + drop(act(x + bias))."""
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     d = L.Dropout(p, seed, offset, activation(act), 0)
-    of(x)("dropout_forward", x, bias, residual, out, d)
+    of(x, bias, residual)("dropout_forward", x, bias, residual, out, d)
     return out
 
 
@@ -89,7 +93,7 @@ def dropout_backward(dy: torch.Tensor, x: Optional[torch.Tensor],
     dx = torch.empty_like(dy, memory_format=torch.contiguous_format)
     db = dy.new_empty(0) if bias is None else torch.empty_like(bias)
     d = L.Dropout(p, seed, offset, activation(act), 0)
-    of(dy)("dropout_backward", dy, x, bias, dx, None if bias is None else db, d)
+    of(dy, x, bias)("dropout_backward", dy, x, bias, dx, None if bias is None else db, d)
     return dx, db
 
 
@@ -97,7 +101,7 @@ def sparse_linear(x: torch.Tensor, w: torch.Tensor, p: float, seed: int, offset:
                   block_m: int, block_k: int) -> torch.Tensor:
     """(x with blocks dropped) @ w / (1 - p)."""
     y = x.new_empty(x.shape[0], w.shape[1])
-    k = of(x)
+    k = of(x, w)
     size = L.lib.sdc_sparse_linear_workspace(k.handle, *x.shape)
     memory, at = workspace(x, size)
     k("sparse_linear_forward", x, w, y,
@@ -111,7 +115,7 @@ def sparse_linear_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor, p
                            block_k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """dx and dw."""
     dx, dw = torch.empty_like(x), torch.empty_like(w)
-    k = of(x)
+    k = of(x, dy, w)
     size = L.lib.sdc_sparse_linear_workspace(k.handle, *x.shape)
     memory, at = workspace(x, size)
     k("sparse_linear_backward", dy, x, w, dx, dw,
@@ -124,7 +128,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], act: 
            exact: bool) -> torch.Tensor:
     """act(a @ b + bias)."""
     c = a.new_empty(a.shape[0], b.shape[1])
-    of(a)("matmul", a, b, bias, c, activation(act), int(exact))
+    of(a, b, bias)("matmul", a, b, bias, c, activation(act), int(exact))
     return c
 
 
@@ -146,9 +150,10 @@ def matmul_with(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor] =
     """act(a_scale * b_scale * (a @ b) + bias) + residual, of matrices or of batches of them;
     scales of rows of a and columns of b, fp32. Products of fp8 are bf16 unless said."""
     c = a.new_empty(*a.shape[:-1], b.shape[-1], dtype=out_dtype or _result(a))
-    of(a)("matmul_with", a, b, c,
-          _options(act, exact, fast_sums, bias=bias, residual=residual, a_scale=a_scale,
-                   b_scale=b_scale))
+    of(a, b, bias, residual, a_scale, b_scale)(
+        "matmul_with", a, b, c,
+        _options(act, exact, fast_sums, bias=bias, residual=residual, a_scale=a_scale,
+                 b_scale=b_scale))
     return c
 
 
@@ -165,9 +170,10 @@ def matmul_grouped(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor,
     """Rows offsets[g] to offsets[g + 1] of a times b[g]; rows of no group are zero. Options
     as matmul_with's."""
     c = a.new_zeros(a.shape[0], b.shape[2], dtype=out_dtype or _result(a))
-    of(a)("matmul_grouped", a, b, offsets, c,
-          _options(act, exact, fast_sums, bias=bias, residual=residual, a_scale=a_scale,
-                   b_scale=b_scale))
+    of(a, b, offsets, bias, residual, a_scale, b_scale)(
+        "matmul_grouped", a, b, offsets, c,
+        _options(act, exact, fast_sums, bias=bias, residual=residual, a_scale=a_scale,
+                 b_scale=b_scale))
     return c
 
 
@@ -175,7 +181,7 @@ def matmul_grouped_sum(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor,
                        exact: bool) -> torch.Tensor:
     """Those rows of a, turned, times those of b: [groups, columns of a, columns of b]."""
     c = a.new_empty(offsets.shape[0] - 1, a.shape[1], b.shape[1])
-    of(a)("matmul_grouped_sum", a, b, offsets, c, int(exact))
+    of(a, b, offsets)("matmul_grouped_sum", a, b, offsets, c, int(exact))
     return c
 
 
@@ -192,7 +198,7 @@ def layer_norm(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, eps: float) ->
     y = torch.empty_like(x, memory_format=torch.contiguous_format)
     mean = x.new_empty(x.shape[0], dtype=torch.float32)
     rstd = torch.empty_like(mean)
-    of(x)("layer_norm_forward", x, w, b, y, mean, rstd, eps)
+    of(x, w, b)("layer_norm_forward", x, w, b, y, mean, rstd, eps)
     return y, mean, rstd
 
 
@@ -202,7 +208,7 @@ def layer_norm_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
     """dx, dw and db."""
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
     dw, db = torch.empty_like(w), torch.empty_like(w)
-    k = of(x)
+    k = of(x, dy, w)
     memory, at = workspace(x, L.lib.sdc_layer_norm_workspace(k.handle, x.shape[1]))
     k("layer_norm_backward", dy, x, w, mean, rstd, dx, dw, db, at)
     del memory
@@ -214,7 +220,7 @@ def rms_norm(x: torch.Tensor, w: torch.Tensor,
     """y and rstd of the rows of a matrix."""
     y = torch.empty_like(x, memory_format=torch.contiguous_format)
     rstd = x.new_empty(x.shape[0], dtype=torch.float32)
-    of(x)("rms_norm_forward", x, w, y, rstd, eps)
+    of(x, w)("rms_norm_forward", x, w, y, rstd, eps)
     return y, rstd
 
 
@@ -223,7 +229,7 @@ def rms_norm_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
         tuple[torch.Tensor, torch.Tensor]:
     """dx, with `add` on top, and dw."""
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
-    dw, k = torch.empty_like(w), of(x)
+    dw, k = torch.empty_like(w), of(x, dy, w, add)
     memory, at = workspace(x, L.lib.sdc_rms_norm_workspace(k.handle, x.shape[1]))
     k("rms_norm_backward", dy, x, w, rstd, add, dx, dw, at)
     del memory
@@ -233,9 +239,14 @@ def rms_norm_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
 def cross_entropy(x: torch.Tensor, target: torch.Tensor,
                   ignore: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The loss of each row and the logarithm of its sum of exponentials."""
+    if x.device.type == "cpu":  # as torch's own, which asks on a GPU later, if at all
+        outside = ((target < 0) | (target >= x.shape[1])) & (target != ignore)
+        if outside.any():
+            raise IndexError(f"target {int(target[outside][0])} is none of {x.shape[1]} "
+                             "classes")
     loss = x.new_empty(x.shape[0], dtype=torch.float32)
     lse = torch.empty_like(loss)
-    of(x)("cross_entropy_forward", x, target, loss, lse, ignore)
+    of(x, target)("cross_entropy_forward", x, target, loss, lse, ignore)
     return loss, lse
 
 
@@ -244,14 +255,15 @@ def cross_entropy_backward(x: torch.Tensor, target: torch.Tensor, lse: torch.Ten
                            ignore: int) -> torch.Tensor:
     """dx for dloss * scale."""
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
-    of(x)("cross_entropy_backward", x, target, lse, dloss, dx, scale, ignore)
+    of(x, target, dloss)("cross_entropy_backward", x, target, lse, dloss, dx, scale,
+                         ignore)
     return dx
 
 
 def swiglu(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     """silu(gate) * up."""
     out = gate.new_empty(gate.shape)
-    of(gate)("swiglu_forward", gate, up, out)
+    of(gate, up)("swiglu_forward", gate, up, out)
     return out
 
 
@@ -259,7 +271,7 @@ def swiglu_backward(dout: torch.Tensor, gate: torch.Tensor,
                     up: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """dgate and dup."""
     dgate, dup = gate.new_empty(gate.shape), up.new_empty(up.shape)
-    of(gate)("swiglu_backward", dout, gate, up, dgate, dup)
+    of(gate, up, dout)("swiglu_backward", dout, gate, up, dgate, dup)
     return dgate, dup
 
 
@@ -272,16 +284,24 @@ def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor,
                  first=first)
     if places is not None:
         r.places = C.pointer(tensor(places))
-    of(x)("rotary", x, cos, sin, out, r)
+    of(x, cos, sin, places)("rotary", x, cos, sin, out, r)
     return out
+
+
+def like(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Memory for rows as wide as v's in the place of q's."""
+    if q.shape[3] == v.shape[3]:
+        return torch.empty_like(q)
+    return q.new_empty(*q.shape[:3], v.shape[3])
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool,
               scale: float, p: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale q k^T) v and the logarithms that the backward pass needs."""
-    o = torch.empty_like(q)
+    o = like(q, v)
     lse = q.new_empty(q.shape[:3], dtype=torch.float32)
-    of(q)("flash_attention_forward", q, k, v, o, lse, _attention(causal, scale, p, seed))
+    of(q, k, v)("flash_attention_forward", q, k, v, o, lse,
+                _attention(causal, scale, p, seed))
     return o, lse
 
 
@@ -291,7 +311,7 @@ def attention_backward(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor,
         tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """dq, dk and dv."""
     dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-    kernels, a = of(q), _attention(causal, scale, p, seed)
+    kernels, a = of(q, k, v, dout), _attention(causal, scale, p, seed)
     size = L.lib.sdc_flash_attention_workspace(kernels.handle, C.byref(tensor(q)),
                                                C.byref(a))
     memory, at = workspace(q, size)

@@ -16,26 +16,28 @@ import torch
 from torch import Tensor
 
 from . import nn
+from .errors import ArgumentError
 
 
 def _op(name: str, function, schema: str):
-    """An operator sdc::`name` that reads its arguments only."""
+    """An operator sdc::`name` that reads its arguments only. What is another number in each
+    call is a SymInt, or torch.compile would compile for each."""
     return torch.library.custom_op("sdc::" + name, function, mutates_args=(),
                                    schema=schema)
 
 
 _dropout = _op("dropout", nn.dropout,
-               "(Tensor x, Tensor? bias, Tensor? residual, float p, int seed, "
-               "int offset, str act) -> Tensor")
+               "(Tensor x, Tensor? bias, Tensor? residual, float p, SymInt seed, "
+               "SymInt offset, str act) -> Tensor")
 _dropout_backward = _op("dropout_backward", nn.dropout_backward,
-                        "(Tensor dy, Tensor? x, Tensor? bias, float p, int seed, "
-                        "int offset, str act) -> (Tensor, Tensor)")
+                        "(Tensor dy, Tensor? x, Tensor? bias, float p, SymInt seed, "
+                        "SymInt offset, str act) -> (Tensor, Tensor)")
 _sparse = _op("sparse_linear", nn.sparse_linear,
-              "(Tensor x, Tensor w, float p, int seed, int offset, int block_m, "
+              "(Tensor x, Tensor w, float p, SymInt seed, SymInt offset, int block_m, "
               "int block_k) -> Tensor")
 _sparse_backward = _op("sparse_linear_backward", nn.sparse_linear_backward,
-                       "(Tensor dy, Tensor x, Tensor w, float p, int seed, int offset, "
-                       "int block_m, int block_k) -> (Tensor, Tensor)")
+                       "(Tensor dy, Tensor x, Tensor w, float p, SymInt seed, "
+                       "SymInt offset, int block_m, int block_k) -> (Tensor, Tensor)")
 _matmul = _op("matmul", nn.matmul,
               "(Tensor a, Tensor b, Tensor? bias, str act, bool exact) -> Tensor")
 _softmax = _op("softmax", nn.softmax, "(Tensor x) -> Tensor")
@@ -46,10 +48,10 @@ _norm_backward = _op("layer_norm_backward", nn.layer_norm_backward,
                      "-> (Tensor, Tensor, Tensor)")
 _attention = _op("attention", nn.attention,
                  "(Tensor q, Tensor k, Tensor v, bool causal, float scale, float p, "
-                 "int seed) -> (Tensor, Tensor)")
+                 "SymInt seed) -> (Tensor, Tensor)")
 _attention_backward = _op("attention_backward", nn.attention_backward,
                           "(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor o, "
-                          "Tensor lse, bool causal, float scale, float p, int seed) "
+                          "Tensor lse, bool causal, float scale, float p, SymInt seed) "
                           "-> (Tensor, Tensor, Tensor)")
 
 _rms = _op("rms_norm", nn.rms_norm, "(Tensor x, Tensor w, float eps) -> (Tensor, Tensor)")
@@ -65,7 +67,7 @@ _swiglu = _op("swiglu", nn.swiglu, "(Tensor gate, Tensor up) -> Tensor")
 _swiglu_backward = _op("swiglu_backward", nn.swiglu_backward,
                        "(Tensor dout, Tensor gate, Tensor up) -> (Tensor, Tensor)")
 _rotary = _op("rotary", nn.rotary,
-              "(Tensor x, Tensor cos, Tensor sin, Tensor? places, int first, bool pairs, "
+              "(Tensor x, Tensor cos, Tensor sin, Tensor? places, SymInt first, bool pairs, "
               "bool inverse) -> Tensor")
 
 # ---------------------------------------------------------------- shapes
@@ -93,8 +95,8 @@ def _(x, w, b, eps):
 
 _norm_backward.register_fake(lambda dy, x, w, mean, rstd: (
     _dense(x), torch.empty_like(w), torch.empty_like(w)))
-_attention.register_fake(lambda q, *rest: (
-    torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)))
+_attention.register_fake(lambda q, k, v, *rest: (
+    nn.like(q, v), q.new_empty(q.shape[:3], dtype=torch.float32)))
 _attention_backward.register_fake(lambda dout, q, k, v, *rest: (
     torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)))
 
@@ -221,15 +223,41 @@ _attention.register_autograd(_attention_gradient, setup_context=_attention_setup
 # ---------------------------------------------------------------- for users
 
 
+def _need(call: str, least: tuple[int, ...], **tensors: Optional[Tensor]) -> None:
+    """Tensors on one device, each of so many dimensions at least; None is left out."""
+    place = None
+    for n, (name, t) in zip(least, tensors.items()):
+        if t is None:
+            continue
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{call}(): '{name}' is a {type(t).__name__}, needed is a "
+                            "torch.Tensor")
+        if t.dim() < n:
+            raise ArgumentError(f"{call}(): '{name}' has {t.dim()} dimensions, at least "
+                                f"{n} are needed")
+        place = place or t.device
+        if t.device != place:
+            raise ArgumentError(f"{call}(): '{name}' is on {t.device}, others on {place}")
+
+
+def _seed(seed: int) -> int:
+    """torch.seed() has 64 bits, the schema's int has a sign."""
+    return seed - 2**64 if isinstance(seed, int) and seed >= 2**63 else seed
+
+
+def _matrix(x: Tensor) -> Tensor:
+    return x.reshape(x.shape[:-1].numel(), x.shape[-1])
+
+
 def _rows(x: Tensor) -> Tensor:
-    return x.reshape(-1, x.shape[-1]).contiguous()
+    return _matrix(x).contiguous()
 
 
 def _autocast(products: bool, *tensors: Optional[Tensor]) -> tuple:
     """Under torch.autocast as torch's own: operands of products in its dtype, norms and
     sums in fp32."""
     device = next(t.device.type for t in tensors if t is not None)
-    if not torch.is_autocast_enabled(device):
+    if device == "meta" or not torch.is_autocast_enabled(device):
         return tensors
     dtype = torch.get_autocast_dtype(device) if products else torch.float32
     return tuple(t if t is None or t.dtype == torch.float64 else t.to(dtype)
@@ -240,65 +268,81 @@ def dropout(x: Tensor, p: float, seed: int, offset: int = 0,
             bias: Optional[Tensor] = None, residual: Optional[Tensor] = None,
             act: str = "none") -> Tensor:
     """residual + drop(act(x + bias)); act: none, relu, silu or gelu."""
+    _need("dropout", (1, 1, 1), x=x, bias=bias, residual=residual)
     r = None if residual is None else _rows(residual)
-    return _dropout(_rows(x), bias, r, p, seed, offset, act).view(x.shape)
+    return _dropout(_rows(x), bias, r, p, _seed(seed), offset, act).view(x.shape)
 
 
 def sparse_linear(x: Tensor, w: Tensor, p: float, seed: int, offset: int = 0,
                   block: tuple[int, int] = (128, 128)) -> Tensor:
     """(x with blocks dropped) @ w / (1 - p); dead blocks are not multiplied."""
+    _need("sparse_linear", (1, 2), x=x, w=w)
     x, w = _autocast(True, x, w)
-    y = _sparse(x.reshape(-1, x.shape[-1]), w, p, seed, offset, *block)
+    y = _sparse(_matrix(x), w, p, _seed(seed), offset, *block)
     return y.view(*x.shape[:-1], w.shape[1])
 
 
 def matmul(a: Tensor, b: Tensor, bias: Optional[Tensor] = None, act: str = "none",
            exact: bool = False) -> Tensor:
     """act(a @ b + bias) for matrices b; fp32 in tf32 on a GPU unless `exact`."""
+    _need("matmul", (1, 2, 1), a=a, b=b, bias=bias)
     a, b, bias = _autocast(True, a, b, bias)
-    c = _matmul(a.reshape(-1, a.shape[-1]), b, bias, act, exact)
+    c = _matmul(_matrix(a), b, bias, act, exact)
     return c.view(*a.shape[:-1], b.shape[1])
 
 
 def softmax(x: Tensor) -> Tensor:
     """softmax over the last dimension."""
+    _need("softmax", (1,), x=x)
     x, = _autocast(False, x)
     return _softmax(_rows(x)).view(x.shape)
 
 
 def layer_norm(x: Tensor, w: Tensor, b: Tensor, eps: float = 1e-5) -> Tensor:
     """Layer norm over the last dimension."""
+    _need("layer_norm", (1, 1, 1), x=x, w=w, b=b)
     x, w, b = _autocast(False, x, w, b)
     return _norm(_rows(x), w, b, eps)[0].view(x.shape)
 
 
 def rms_norm(x: Tensor, w: Tensor, eps: float = 1e-5) -> Tensor:
     """Root mean square norm over the last dimension."""
+    _need("rms_norm", (1, 1), x=x, w=w)
     x, w = _autocast(False, x, w)
     return _rms(_rows(x), w, eps)[0].view(x.shape)
 
 
 def cross_entropy(x: Tensor, target: Tensor, ignore: int = -100) -> Tensor:
     """The loss of each row of x [.., classes], 0 where the target is `ignore`."""
+    _need("cross_entropy", (1, 0), x=x, target=target)
     x, = _autocast(False, x)
     return _entropy(_rows(x), target.reshape(-1), ignore)[0].view(target.shape)
 
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """silu(gate) * up; both may be halves of one tensor's last dimension."""
-    rows = (gate.reshape(-1, gate.shape[-1]), up.reshape(-1, up.shape[-1]))
-    return _swiglu(*rows).view(gate.shape)
+    _need("swiglu", (1, 1), gate=gate, up=up)
+    return _swiglu(_matrix(gate), _matrix(up)).view(gate.shape)
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor, places: Optional[Tensor] = None,
            first: int = 0, pairs: bool = False) -> Tensor:
     """x [batch, heads, rows, dim] turned by the angles [positions, dim / 2] of each
     row's position: first + row, or places [batch, rows]."""
+    _need("rotary", (4, 2, 2, 2), x=x, cos=cos, sin=sin, places=places)
     return _rotary(x, cos, sin, places, first, pairs, False)
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, scale: float = 0.0,
-              p: float = 0.0, seed: int = 0) -> Tensor:
-    """softmax(scale q k^T) v of [batch, heads, rows, dim]; scale 0: 1 / sqrt(dim)."""
+              p: float = 0.0, seed: Optional[int] = None) -> Tensor:
+    """softmax(scale q k^T) v of [batch, heads, rows, dim]; scale 0: 1 / sqrt(dim).
+
+    causal: the last row sees all keys, the one before one less, as rows behind a cache of
+    keys do (torch's is_causal counts from the first). Heads of q may be a multiple of those
+    of k and v. With p > 0 a seed is needed, another one in each call: one seed drops the
+    same."""
+    _need("attention", (4, 4, 4), q=q, k=k, v=v)
+    if p > 0 and seed is None:
+        raise ArgumentError("attention(): p > 0 needs a seed, another one in each call")
     q, k, v = _autocast(True, q, k, v)
-    return _attention(q, k, v, causal, scale, p, seed)[0]
+    return _attention(q, k, v, causal, scale, p, _seed(seed or 0))[0]

@@ -79,10 +79,10 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
         f"t{i}": type(v) for i, v in enumerate((*args, *kwargs.values()))}
     defaults = {p.name: p.default for p in launcher.params if p.name not in given}
     scope: dict[str, Any] = {
-        **types, "address": address, "grids": known, "make": make_grid,
+        "__package__": __package__, **types, "address": address, "grids": known, "make": make_grid,
         **_packer(form, len(opened)), "sdc_launch": L.lib.sdc_launch,
         "general": launcher.general, "defaults": defaults,
-        "error": (struct.error, AttributeError),
+        "error": (struct.error, AttributeError, RuntimeError),
         "other": launcher.dispatch, "last": (None,) * (4 + len(words))}
     scope["find"] = _finder(launcher, scope)
     reads = launcher.plain()[0].reads

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Callable, Optional, Sequence
 
-from .errors import Error
+from .errors import ArgumentError, Error
 from .launch import default_place
 
 _OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg")
@@ -88,6 +89,14 @@ class Autotuner(Around):
                  pre_hook: Optional[Callable] = None,
                  post_hook: Optional[Callable] = None, do_bench: Any = None) -> None:
         super().__init__(fn, fn.arg_names)
+        for c in configs:
+            if not hasattr(c, "all_kwargs"):
+                raise TypeError(f"a configuration of {fn.__name__}() is a "
+                                f"{type(c).__name__}: write Config({{\"BLOCK\": 64}})")
+        for name in (*key, *(reset_to_zero or ()), *(restore_value or ())):
+            if name not in self.arg_names:  # older programs of Triton live with it
+                warnings.warn(f"autotune of {fn.__name__}(): no parameter is named "
+                              f"'{name}'", RuntimeWarning, stacklevel=3)
         self.configs = list(configs) or [Config({})]
         self.keys = list(key)
         self.cache: dict[tuple, Config] = {}
@@ -108,6 +117,10 @@ class Autotuner(Around):
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """A launch with the best configuration."""
         self.nargs = dict(zip(self.arg_names, args))
+        for name in self.configs[0].kwargs:
+            if name in kwargs or name in self.nargs:
+                raise ArgumentError(f"{self.__name__}() has '{name}' of its "
+                                    "configurations: leave it out of the call")
         values = {**self.nargs, **kwargs}
         key = tuple(values[k] for k in self.keys if k in values) + tuple(
             str(v.dtype) for k, v in values.items()

@@ -18,8 +18,26 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @sdc.jit
+def strided(x, step, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i * step, mask=i < n), mask=i < n)
+
+
+@sdc.jit
+def talks(x, B: tl.constexpr):
+    tl.static_print("B is", B)
+    i = tl.arange(0, B)
+    tl.store(x + i, tl.where(i, 1.0, 2.0))
+
+
+@sdc.jit
 def twice(x):
     return x + x
+
+
+@sdc.jit
+def returns(x):
+    return tl.load(x)
 
 
 @sdc.jit

@@ -30,6 +30,23 @@ def test_outside():
     assert "kernels.py:" in text and "idx (90) of 'add'" in text
 
 
+def test_against_the_grain():
+    """An array that is read backwards, and a race that changes nothing."""
+    program = """
+import numpy as np, sdc, kernels as k
+x, out = np.arange(64, dtype=np.float32), np.empty(64, np.float32)
+k.strided[(1,)](x[::-1], -1, out, 64, BLOCK=64)
+assert out[0] == 63
+k.strided[(2,)](x, 1, out, 64, BLOCK=64)
+"""
+    env = {**os.environ, "SDC_CHECK": "1",
+           "PYTHONPATH": os.pathsep.join([HERE, *sys.path])}
+    done = subprocess.run([sys.executable, "-c", program], env=env, text=True, check=True,
+                          capture_output=True)
+    assert "<string>:6: RuntimeWarning" in done.stderr
+    assert "kernels.py:" in done.stderr and "a race of equal values" in done.stderr
+
+
 def test_off():
     assert run("0") == ""
 

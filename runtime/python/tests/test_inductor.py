@@ -21,6 +21,7 @@ def test_model(torch, device, model, options):
         pytest.skip("no Triton")
     done = run(os.path.join(HERE, "inductor.py"), "--device", device, *options, model)
     assert done.returncode == 0 and " ok " in done.stdout, done.stdout + done.stderr
+    assert "RuntimeWarning" not in done.stderr, done.stderr  # nobody wrote the code
     assert "dynamo_pgo" not in done.stderr  # of caches that install() turns off
 
 

@@ -72,3 +72,16 @@ def test_hidden_triton_stays_hidden():
         capture_output=True, text=True, env={**os.environ,
                                              "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr
+
+
+def test_one_kernel_of_triton(torch, device):
+    """sdc.jit of Triton's kernel launches that one by sdc, and leaves Triton alone."""
+    pytest.importorskip("triton")
+    import sdc
+    import triton_kernels
+
+    x = torch.ones(16, device=device)
+    kernel = sdc.jit(triton_kernels.add)
+    assert isinstance(kernel, sdc.JITFunction) and sdc.jit(kernel) is kernel
+    kernel[(1,)](x, x, x, 16, BLOCK=16)
+    assert (x == 2).all() and not isinstance(triton_kernels.add, sdc.JITFunction)

@@ -5,6 +5,7 @@ import os
 import pickle
 import runpy
 import traceback
+import warnings
 
 import numpy as np
 import pytest
@@ -45,6 +46,7 @@ def test_helpers_constants_defaults():
     x = np.arange(16, dtype=np.float32)
     out = np.empty_like(x)
     made = k.scale[(1,)](x, out)
+    assert repr(made) == "Compiled(scale, cpu)"
     np.testing.assert_array_equal(out, 6 * x)
     k.scale[(1,)](x, out, BLOCK=8, num_warps=2)
     assert made.metadata.num_warps == 4
@@ -154,6 +156,22 @@ def test_messages_without_what_sdc_wrote():
     assert e.value.__context__ is None
 
 
+def test_warnings(capfd):
+    """What the compiler warns of, once; static_print prints."""
+    x = np.ones(32, np.float32)
+    with pytest.warns(RuntimeWarning, match=r"kernels.py:.*not int1, is deprecated") as w:
+        for size in (16, 32, 16):
+            k.talks[(1,)](x, B=size)
+    assert {n.filename for n in w} == {__file__} and len(w) == 2
+    assert capfd.readouterr().out == "B is 16\nB is 32\n"
+    generated = sdc.jit(k.talks.fn)
+    generated.launcher.quiet = True  # as inductor's
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        generated[(1,)](x, B=16)
+    assert capfd.readouterr().out == ""
+
+
 def test_pickled_by_name():
     for kernel in (k.add, k.tuned):
         assert pickle.loads(pickle.dumps(kernel)) is kernel is copy.deepcopy(kernel)
@@ -167,8 +185,8 @@ def test_errors():
         k.add[(1,)](x, x, x, 16, BLOCK=16, nonsense=1)
     with pytest.raises(KeyError, match="did you mean 'BLOCK'"):
         k.add[(1,)](x, x, x, 16, BLOK=16)
-    with pytest.raises(sdc.ArgumentError, match="grid"):
-        k.add[(-2,)](x, x, x, 16, BLOCK=16)
+    with pytest.raises(sdc.ArgumentError, match="a grid of .*from 0 to 2147483647"):
+        k.add[(-1,)](x, x, x, 16, BLOCK=16)
     with pytest.raises(sdc.ArgumentError, match="grid of"):
         k.add[None](x, x, x, 16, BLOCK=16)
     with pytest.raises(sdc.ArgumentError, match="argument of type object"):
@@ -177,8 +195,50 @@ def test_errors():
         k.add(x)
     with pytest.raises(sdc.Error):
         k.add[(1,)](x, x, x, 16, BLOCK=15)  # no power of two
-    with pytest.raises(sdc.ArgumentError, match="complex64"):
+    with pytest.raises(sdc.ArgumentError, match="kernels.py:.* returns a value, so it"):
+        k.returns[(1,)](x)
+    with pytest.raises(sdc.ArgumentError, match=r"'x' of add\(\): .*complex64"):
         k.add[(1,)](x.astype("complex64"), x, x, 16, BLOCK=16)
+    with pytest.raises(OverflowError, match=r"'n' of add\(\): .* 64 bits"):
+        k.add[(1,)](x, x, x, 2**70, BLOCK=16)
+    with pytest.raises(sdc.SourceError, match=r"'BLOCK' of add\(\): .* a ndarray"):
+        k.add[(1,)](x, x, x, 16, BLOCK=x)
+    with pytest.raises(sdc.ArgumentError, match="each element of a tuple or list"):
+        k.add[(1,)](x.tolist() * 10, x, x, 16, BLOCK=16)
+
+
+def test_bytes_in_another_order():
+    x = np.ones(16, np.float32)
+    k.add[(1,)](x, x, x, 16, BLOCK=16)
+    with pytest.raises(sdc.ArgumentError, match="another machine's order"):
+        k.add[(1,)](x.astype(">f4"), x, x, 16, BLOCK=16)
+
+
+def test_arrays_without_dimensions():
+    """They are memory, as torch's are; numpy's scalars are numbers."""
+    x, n = np.array(3, np.float32), np.int64(1)
+    k.add[(1,)](x, x, x, n, BLOCK=16)
+    assert x == 6
+    with pytest.raises(sdc.SourceError, match="tl.load gives what a pointer points to"):
+        k.add[(1,)](x, x, x, np.array(1), BLOCK=16)
+
+
+class Elsewhere:
+    """A tensor of another place."""
+
+    dtype = np.dtype("float32")
+
+    def __dlpack__(self):
+        raise AssertionError("not asked for")
+
+    def __dlpack_device__(self):
+        return 2, 1
+
+
+def test_places():
+    x = np.ones(16, np.float32)
+    with pytest.raises(sdc.ArgumentError, match="'x' on cpu, 'out' on cpu, 'y' on cuda:1"):
+        k.add[(1,)](x, Elsewhere(), x, 16, BLOCK=16)
 
 
 def test_read_only():
@@ -189,7 +249,7 @@ def test_read_only():
         k.add[(1,)](x, x, out, 16, BLOCK=16)
         assert (out == 2 * x).all()
     for _ in range(2):
-        with pytest.raises(sdc.ArgumentError, match=r"add\(\) stores to argument 3"):
+        with pytest.raises(sdc.ArgumentError, match=r"add\(\) stores to 'out'"):
             k.add[(1,)](out, out, x, 16, BLOCK=16)
     assert x[3] == 3
 
@@ -219,6 +279,18 @@ def test_autotune_and_heuristics():
     kernel = sdc.heuristics({"BLOCK": lambda a: sdc.next_power_of_2(a["n"])})(k.add)
     kernel[(1,)](x, out, out, 200)
     assert (out == 3).all()
+
+
+def test_mistakes_of_autotune():
+    x = np.zeros(64, np.float32)
+    configs = [sdc.Config({"BLOCK": 16}), sdc.Config({"BLOCK": 32})]
+    with pytest.raises(sdc.ArgumentError, match="'BLOCK' of its configurations"):
+        k.tuned[(4,)](x, 64, BLOCK=16)
+    with pytest.raises(TypeError, match="is a dict: write Config"):
+        sdc.autotune([{"BLOCK": 16}], key=[])(k.add)
+    with pytest.warns(RuntimeWarning, match="no parameter is named 'm'") as w:
+        sdc.autotune(configs, key=["m"])(k.add)
+    assert w[0].filename == __file__
 
 
 def test_descriptors_that_change(torch, device):
@@ -371,8 +443,20 @@ def test_one_name_in_two_files(tmp_path, monkeypatch):
     np.testing.assert_array_equal(out, [9.0, 15.0])
 
 
+@pytest.mark.parametrize("name", ["e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz"])
+def test_eight_bit_floats(torch, device, name):
+    if device == "cuda" and name.endswith("fnuz"):
+        pytest.skip("not on NVIDIA's GPUs")
+    x = torch.arange(256, dtype=torch.uint8, device=device).view(
+        getattr(torch, "float8_" + name))
+    out = torch.empty(256, device=device)
+    k.add[(1,)](x, torch.zeros_like(out), out, 256, BLOCK=256)
+    assert torch.equal(out.nan_to_num(), x.float().nan_to_num())
+
+
 def test_sparse_tensors_are_refused(torch):
     x = torch.ones(4, 4)
+    k.add[(1,)](x, x, x, 16, BLOCK=16)  # the way of the last call is not taken
     for sparse in (x.to_sparse(), x.to_sparse_csr()):
         with pytest.raises(sdc.ArgumentError, match="a sparse tensor"):
             k.add[(1,)](sparse, x, x, 16, BLOCK=16)

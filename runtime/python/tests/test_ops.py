@@ -153,6 +153,51 @@ def test_sparse_linear(make):
           tolerance=2e-4, depth=2 * 256)
 
 
+def test_tensors_without_elements(make):
+    """No rows, no columns, no products to add up: what torch makes of them."""
+    check(F.matmul, torch.matmul, make(0, 16), make(16, 8))
+    check(lambda a, b, c: F.matmul(a, b, c, act="relu"),
+          lambda a, b, c: torch.relu(a @ b + c), make(4, 0), make(0, 8), make(8))
+    check(F.softmax, lambda x: torch.softmax(x, -1), make(4, 0))
+    check(F.layer_norm, lambda x, w, b: torch.nn.functional.layer_norm(x, (32,), w, b),
+          make(0, 32), make(32), make(32))
+    check(F.attention, torch.nn.functional.scaled_dot_product_attention,
+          make(1, 2, 0, 16), make(1, 2, 20, 16), make(1, 2, 20, 16))
+
+
+def test_wide_values(make):
+    """Values of another width than keys."""
+    check(F.attention, torch.nn.functional.scaled_dot_product_attention,
+          make(1, 2, 9, 16), make(1, 2, 20, 16), make(1, 2, 20, 32), tolerance=1e-4)
+    q, v = make(1, 2, 32, 16), make(1, 2, 32, 32)
+    torch.library.opcheck(torch.ops.sdc.attention, (q, q, v, False, 0.0, 0.0, 0))
+
+
+def test_wrong_arguments(make, device):
+    """Each is told with its name, in the words of the call."""
+    x, w = make(8, 16), make(16, 4)
+    for error, text, call in (
+            (TypeError, "'a' is a list", lambda: F.matmul([1.0], w)),
+            (sdc.ArgumentError, "'b' has 1 dimensions", lambda: F.matmul(x, w[:, 0])),
+            (sdc.ArgumentError, "'b' is on meta", lambda: F.matmul(x, w.to("meta"))),
+            (sdc.ArgumentError, "different places",
+             lambda: sdc.nn.matmul(x, w.to("meta"), None, "none", False)),
+            (sdc.ArgumentError, "'x' has 0 dim", lambda: F.softmax(torch.tensor(1.0))),
+            (sdc.ArgumentError, "needs a seed",
+             lambda: F.attention(*(make(1, 1, 16, 16) for _ in "qkv"), p=0.5))):
+        with pytest.raises(error, match=text):
+            call()
+    assert F.matmul(x.to("meta"), w.to("meta")).shape == (8, 4)
+    if device == "cpu":  # as torch; on a GPU nobody waits for the answer
+        with pytest.raises(IndexError, match="target 99 is none of 16 classes"):
+            F.cross_entropy(x, torch.full((8,), 99))
+
+
+def test_seeds_of_64_bits(make):
+    x = make(8, 16)
+    assert torch.equal(F.dropout(x, 0.5, 2**64 - 1), F.dropout(x, 0.5, -1))
+
+
 def test_operators_are_whole(make):
     """Schemas, fake tensors, autograd: what torch itself checks of an operator."""
     x, w, b = make(8, 32), make(32), make(32)
@@ -193,6 +238,31 @@ def test_compile(make, device, backend):
         torch.testing.assert_close(g, w, atol=1e-4, rtol=1e-4)
 
 
+def test_numbers_that_change(make):
+    """Seeds and positions are other ones in each step, and compiled for once."""
+    x, w = make(128, 128), make(128, 32)
+    q, angle = make(1, 2, 4, 16), torch.rand(64, 8, device=x.device)
+    counted = []
+
+    def backend(graph, inputs):
+        counted.append(graph)
+        return graph.forward
+
+    def f(x, w, q, step):
+        a = F.attention(q, q, q, p=0.1, seed=step).sum()
+        y = F.sparse_linear(F.dropout(x, 0.5, step, offset=step), w, 0.5, step)
+        return y.sum() + a + F.rotary(q, angle, angle, first=step).sum()
+
+    compiled = torch.compile(f, backend=backend, fullgraph=True)
+    for step in range(12):
+        got, want = compiled(x, w, q, step), f(x, w, q, step)
+        torch.testing.assert_close(got, want, atol=1e-3, rtol=1e-4)
+        for g, h in zip(torch.autograd.grad(got, (x, q)),
+                        torch.autograd.grad(want, (x, q))):
+            torch.testing.assert_close(g, h, atol=1e-3, rtol=1e-3)
+    assert len(counted) <= 4  # for 0, for 1, for all others
+
+
 def test_autocast(make, device):
     """A block in mixed precision: weights in fp32, what comes from products in bf16."""
     x, w, u = make(64, 48), make(48, 32), make(32, 32)
@@ -217,3 +287,19 @@ def test_autocast(make, device):
         assert ((g - t).float().norm() / t.float().norm()).item() < 2e-2
     with torch.autocast(device, torch.bfloat16):
         assert F.attention(*(make(1, 2, 32, 16) for _ in "qkv")).dtype is torch.bfloat16
+
+
+def test_kernels_in_compiled_code(device):
+    """A graph ends in front of a launch; where it must not, the message says what to do."""
+    import kernels as k
+
+    def f(x):
+        y = torch.empty_like(x)
+        k.add[(1,)](x, x, y, 16, BLOCK=16)
+        return y + 1
+
+    x = torch.ones(16, device=device)
+    with pytest.raises(Exception, match="torch.library.custom_op"):
+        torch.compile(f, backend="eager", fullgraph=True)(x)
+    torch._dynamo.reset()
+    assert (torch.compile(f, backend="eager")(x) == 3).all()
