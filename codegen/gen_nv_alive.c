@@ -145,18 +145,23 @@ programs_of_dots(Gen *g, const Func *f, int alive)
    have registers for all that is alive, indices too, and for addresses. Left alone, ptxas
    spends no register beyond what lets most programs run and puts the loads one behind the
    other, each behind what computes with the one before. Where iterations were put
-   together it does so only when 64 registers suffice. */
+   together it does so only when 64 registers suffice, and where much is alive it has to
+   take more anyway. */
 static int
 programs_of_loads(Gen *g, const Func *f, int alive)
 {
-    enum { LEAST = 64, BESIDE = 12 };
+    enum { LEAST = 64, MOST = 112, MOST_ALL = 128, BESIDE = 12 };
     int threads = 32 * nv_of(g)->warps, each = LEAST;
     Asks asks = asks_of(f->body, 0);
-    if (asks == ASKS_LITTLE || (asks == ASKS_AT_ONCE && alive > LEAST))
+    if (asks == ASKS_LITTLE || alive > (asks == ASKS_AT_ONCE ? LEAST : MOST))
         return 0;
-    if (asks == ASKS_MUCH)
-        each = (int)max_i64(LEAST, alive_words(g, f, true) + BESIDE);
-    return each > NV_ALL_REGS ? 0 : g->info.registers / threads / each;
+    if (asks == ASKS_MUCH) {
+        int all = alive_words(g, f, true);
+        if (all > MOST_ALL)
+            return 0;
+        each = (int)max_i64(LEAST, all + BESIDE);
+    }
+    return g->info.registers / threads / each;
 }
 
 /* One program where registers cannot hold all: of a kernel that needs a multiple of 255
