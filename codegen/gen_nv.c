@@ -74,7 +74,7 @@ Regs *
 nv_define(Gen *g, const Value *v, int n)
 {
     Loc loc = v->op ? v->op->loc : g->func->loc;
-    nv_of(g)->dots += v->op && op_is(v->op, T_DOT);
+    nv_of(g)->multiplies |= v->op && op_is(v->op, T_DOT);
     if (type_is_tile(v->type) && !check_tile(g, v, n, loc))
         return NULL;
     Regs *r = arena_new(&g->s->tmp, Regs);

@@ -33,7 +33,7 @@ typedef struct Nv {
     Map lead;                /* (Layout) -> per-thread coordinates, see gen_nv_layout.c */
     int widest;              /* 32-bit registers of the largest tile of numbers */
     Loc widest_at;
-    int dots, thread_dots; /* those that threads compute out of shared memory */
+    bool multiplies; /* there is a dot */
     struct Axis *axis; /* facts of the function's values, NULL until asked for */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;

@@ -128,19 +128,6 @@ asks_of(const Region *r, int depth)
     return most;
 }
 
-/* Of a kernel whose dots threads compute: as many programs as find room for the registers
-   that are alive and one turn's reads, and for shared memory. */
-static int
-programs_of_dots(Gen *g, const Func *f, int alive)
-{
-    enum { TURN = 64, RESERVED = 1024 };
-    const TargetInfo *t = &g->info;
-    int64_t regs = t->registers / (32 * nv_of(g)->warps * (alive + TURN));
-    int64_t room = (t->shared_bytes + RESERVED) / (f->shared_bytes + RESERVED);
-    int64_t least = min_i64(regs, room);
-    return least > 1 ? (int)least : 0;
-}
-
 /* Of a kernel whose loops have several accesses in each iteration: as many programs as
    have registers for all that is alive, indices too, and for addresses. Left alone, ptxas
    spends no register beyond what lets most programs run and puts the loads one behind the
@@ -167,8 +154,7 @@ programs_of_loads(Gen *g, const Func *f, int alive)
 /* One program where registers cannot hold all: of a kernel that needs a multiple of 255
    ptxas may give up and use 32. Two for 512 threads whose tiles fit into 64 registers,
    but may just not: with 65 there is one. (Those of fewer get more registers if they are
-   told, and fewer programs.) Of dots by threads, for which ptxas reads as far ahead as it
-   finds registers, several: they hide what a read takes. */
+   told, and fewer programs.) */
 int
 nv_least_programs(Gen *g, const Func *f)
 {
@@ -179,8 +165,8 @@ nv_least_programs(Gen *g, const Func *f)
     int alive = alive_words(g, f, false), threads = 32 * nv->warps;
     if (alive >= 2 * NV_ALL_REGS || nv->widest >= NV_ALL_REGS)
         return 1;
-    if (nv->dots)
-        return nv->dots == nv->thread_dots ? programs_of_dots(g, f, alive) : 0;
+    if (nv->multiplies)
+        return 0;
     if (threads < THREADS)
         return programs_of_loads(g, f, alive);
     return threads == THREADS && alive > FEW && alive <= FITS ? 2 : 0;

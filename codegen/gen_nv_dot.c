@@ -369,7 +369,6 @@ nv_local_dot(Gen *g, const Op *op)
     Regs *out;
     if (!open_dot(g, op, p, &out))
         return false;
-    nv_of(g)->thread_dots += !p->m;
     lp.inner = (int)op_operand(op, 0)->type->shape[p->l[2]->rank - 1];
     choose_parts(&lp);
     lp.depth = choose_depth(&lp);

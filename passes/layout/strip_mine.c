@@ -20,9 +20,6 @@
    thread's own memory. Unrolled, all would go there in no order: ten times the code,
    several times the traffic, and ten seconds and more in ptxas.
 
-   Tiles that fit, but of which the loads of two programs do not: where one loop does all
-   and nothing has to be kept, strips cost nothing, and more programs run.
-
    Memory: a load stays behind all stores before it, in a later loop. A store may run
    ahead of loads that were in front of it, of other strips; threads do not wait for one
    another between the two without a reduction, so no program may count on their order.
@@ -44,7 +41,6 @@ bool pass_strip_mine(Func *f, PassCx *cx);
 
 enum {
     MOST_WORDS = 256, /* of a tile: a thread has 255 registers */
-    PROGRAMS = 2,     /* of an SM, whose registers hold what they load */
     STRIP_WORDS = 16,
     MOST_LOOPS = 8,
     MOST_DEPTH = 64, /* of what is computed again */
@@ -52,26 +48,24 @@ enum {
 
 /* What is known of an op of the region. */
 typedef struct Place {
-    int loop;         /* wide: in which loop; else: in front of which */
+    int loop; /* wide: in which loop; else: in front of which */
     bool wide, again; /* again: cheaply computed in each loop that needs it */
 } Place;
 
 typedef struct Strip {
     Session *s;
     Func *func;
-    const TargetInfo *target;
     Region *region;
     const Layout *whole, *part;
     int64_t numel, count; /* elements of a tile, strips */
     int loops;
-    Map place;     /* Op -> Place */
-    Map cheap;     /* Op -> does it come again? */
+    Map place;    /* Op -> Place */
+    Map cheap;    /* Op -> does it come again? */
     Writes writes; /* of the region */
-    bool reloads;  /* all writes are in the last loop */
-    bool once;     /* in one loop or not at all: tiles fit, but no second program */
-    Map kept;      /* Value -> its private buffer */
-    Map narrow;    /* Value -> itself in the loop that is built */
-    Value *index;  /* of its strip */
+    bool reloads; /* all writes are in the last loop */
+    Map kept;     /* Value -> its private buffer */
+    Map narrow;   /* Value -> itself in the loop that is built */
+    Value *index; /* of its strip */
     Vec(Op *) ops;
 } Strip;
 
@@ -129,28 +123,15 @@ cut_layout(Strip *c)
     return true;
 }
 
-/* Do the loads alone take so many registers that an SM runs one program, in which all
-   threads wait for memory at the same time, and then none? */
-static bool
-is_crowded(const Strip *c)
-{
-    int64_t loaded = 0;
-    region_each(c->region,
-                op) if (op->kind == OP_LOAD && type_is_tile(op->results[0].type))
-        loaded += words(op->results[0].type);
-    return PROGRAMS * loaded * 32 * c->func->num_warps >= c->target->registers;
-}
-
 static bool
 find_tile(Strip *c)
 {
-    int least = c->once ? 2 * STRIP_WORDS : MOST_WORDS;
     const Type *most = NULL;
     region_each(c->region, op) for (int i = 0; i < op->nresult; i++)
     {
         const Type *t = op->results[i].type;
         bool number = type_is_tile(t) && t->layout && type_is_float(t) && op->noperand;
-        if (number && words(t) >= least && (!most || words(t) > words(most)))
+        if (number && words(t) >= MOST_WORDS && (!most || words(t) > words(most)))
             most = t;
     }
     if (!most || most->rank != 1)
@@ -219,7 +200,7 @@ neutral(OpKind k, const Type *t, Const *out)
     case OP_AND:
     case OP_MINU: out->i = -1; return true;
     case OP_MAXS: out->i = (int64_t)(UINT64_MAX << (bits - 1)); return true;
-    case OP_MINS: out->i = (int64_t) ~(UINT64_MAX << (bits - 1)); return true;
+    case OP_MINS: out->i = (int64_t)~(UINT64_MAX << (bits - 1)); return true;
     default: return false;
     }
 }
@@ -354,9 +335,9 @@ stays_inside(const Strip *c)
     for (int k = 0; k < c->ops.n; k++) {
         const Op *op = c->ops.at[k];
         for (int i = 0; i < op->nresult; i++)
-            value_each_use(&op->results[i],
-                           u) if (is_wide(c, op->results[i].type) &&
-                                  !place_of(c, u->user)->wide) return false;
+            value_each_use(&op->results[i], u) if (is_wide(c, op->results[i].type) &&
+                                                   !place_of(c, u->user)->wide)
+                return false;
     }
     return true;
 }
@@ -530,33 +511,24 @@ build_loops(Strip *c)
 }
 
 static bool
-mine(Strip *c)
-{
-    map_init(&c->kept, &c->s->tmp);
-    if (!find_tile(c) || !place_ops(c) || !stays_inside(c) || (c->once && c->loops > 1))
-        return false;
-    c->reloads = writes_last(c);
-    if (c->reloads && !place_ops(c))
-        return false;
-    build_loops(c);
-    return true;
-}
-
-static bool
-visit(Func *f, Session *s, const TargetInfo *t, Region *r, int depth)
+visit(Func *f, Session *s, Region *r, int depth)
 {
     bool changed = false;
     region_each(r, op) for (int i = 0; depth < MAX_REGION_DEPTH && i < op->nregion; i++)
-        changed |= visit(f, s, t, op->regions[i], depth + 1);
-    Strip c = {.s = s, .func = f, .target = t, .region = r};
-    if (mine(&c))
-        return true;
-    c = (Strip){.s = s, .func = f, .target = t, .region = r, .once = true};
-    return (is_crowded(&c) && mine(&c)) || changed;
+        changed |= visit(f, s, op->regions[i], depth + 1);
+    Strip c = {.s = s, .func = f, .region = r};
+    map_init(&c.kept, &s->tmp);
+    if (!find_tile(&c) || !place_ops(&c) || !stays_inside(&c))
+        return changed;
+    c.reloads = writes_last(&c);
+    if (c.reloads && !place_ops(&c))
+        return changed;
+    build_loops(&c);
+    return true;
 }
 
 bool
 pass_strip_mine(Func *f, PassCx *cx)
 {
-    return visit(f, cx->s, &cx->target, f->body, 0);
+    return visit(f, cx->s, f->body, 0);
 }

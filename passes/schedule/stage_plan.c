@@ -229,20 +229,11 @@ programs(const Plan *p, int stages)
                      USUALLY_BESIDE, loop_bytes(p->loop, stages));
 }
 
-/* As many as its dots leave registers for. */
-static int64_t
-by_registers(const Plan *p)
-{
-    const Region *body = p->loop->regions[0];
-    return occupancy(p->f, p->target, mma_registers(body), USUALLY_BESIDE, 0);
-}
-
 /* Sets the depth of the pipeline. A dot in flight still reads the stage of the iteration
    before. Copies are issued behind the dot that read their stage (pass stage-expand), so
    nothing is lost; but with one more buffer they can be issued earlier. That is not worth
    it where an SM would then run one program instead of two, one of which hides the waits
-   of the other, unless that one program is to be persistent; nor two instead of the three
-   that registers leave, where TMA is two iterations ahead as it is. Dots that are not
+   of the other, unless that one program is to be persistent. Dots that are not
    asynchronous have read their stage when the next copies are issued: there the stage
    that costs an SM its second program is left out. */
 static void
@@ -254,9 +245,7 @@ plan_depth(Plan *p, int stages, int most)
     bool persistent = !p->by_threads && p->f->num_warps > 4 &&
                       persist_suits(p->f, p->target, loop) &&
                       stage_bytes(loop) * stages >= PERSIST_BYTES;
-    bool three = one == 2 && stages > 2 && !p->by_threads && by_registers(p) == 3;
-    bool fewer = !persistent && !op_in_loop(loop) && programs(p, stages) > one &&
-                 (one < 2 || three);
+    bool fewer = !persistent && !op_in_loop(loop) && one < 2 && programs(p, stages) > one;
     if (!dots_within(loop->regions[0]) && stages > 3 && programs(p, stages) < 2 &&
         programs(p, stages - 1) > 1) {
         stages--;
