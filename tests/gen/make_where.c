@@ -54,10 +54,9 @@ make_minmax(Gen *g)
     if (BIT(a->t.dt) & FLOATS) {
         Value *b = pick(g, (Want){.dts = BIT(a->t.dt), .into = &a->t});
         const char *nan = chance(g, 30) ? ", propagate_nan=tl.PropagateNan.ALL" : "";
-        Type t = with_dt(a->t, a->t.dt == BF16 ? F32 : (Dt)a->t.dt); /* Triton's rule */
         Value *v = chance(g, 30) && a->t.dt == F32
-                       ? let(g, t, "tl.clamp($, -3.0, 5.0)", a)
-                       : let(g, t, "tl.%s($, $%s)", f, a, b, nan);
+                       ? let(g, a->t, "tl.clamp($, -3.0, 5.0)", a)
+                       : let(g, a->t, "tl.%s($, $%s)", f, a, b, nan);
         double bound = a->bound > b->bound ? a->bound : b->bound;
         unsigned flags = a->flags | b->flags | V_ZERO;
         return flt(v, bound > 5 ? bound : 5, a->frac > b->frac ? a->frac : b->frac,
