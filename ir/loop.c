@@ -3,21 +3,43 @@
 
 #include "ir/fold.h"
 
+enum { MOST_AHEAD = 32 }; /* no pass looks further ahead, in iterations */
+
+/* The greatest number of an integer type. */
+static int64_t
+most_of(const Type *t)
+{
+    return INT64_MAX >> (64 - type_bits(t));
+}
+
 int64_t
 loop_step(const Op *loop)
 {
     Const step;
-    return value_const(op_operand(loop, 2), &step) && step.i > 0 ? step.i : 0;
+    const Value *v = op_operand(loop, 2);
+    bool fits = value_const(v, &step) && step.i <= most_of(v->type) / MOST_AHEAD;
+    return fits && step.i > 0 ? step.i : 0;
 }
 
 Value *
-build_iteration_exists(Builder *b, const Op *loop, Value *iv)
+build_iteration_exists(Builder *b, const Op *loop, Value *iv, int k)
 {
-    return build_cmp(b, OP_CMPI, "slt", iv, op_operand(loop, 1));
+    Value *hi = op_operand(loop, 1), *far = build_int(b, iv->type, k * loop_step(loop));
+    Const lo;
+    if (value_const(op_operand(loop, 0), &lo) && lo.i >= 0)
+        return build_cmp(b, OP_CMPI, "ult", build_binary(b, OP_ADD, iv, far), hi);
+    return build_cmp(b, OP_CMPI, "ult", far, build_binary(b, OP_SUB, hi, iv));
 }
 
 Value *
-build_loop_runs(Builder *b, const Op *loop)
+build_loop_reaches(Builder *b, const Op *loop, int k)
 {
-    return build_iteration_exists(b, loop, op_operand(loop, 0));
+    Value *lo = op_operand(loop, 0), *hi = op_operand(loop, 1);
+    int64_t far = k * loop_step(loop);
+    Const at;
+    if (k && value_const(lo, &at) && at.i <= most_of(lo->type) - far)
+        return build_cmp(b, OP_CMPI, "slt", build_int(b, lo->type, at.i + far), hi);
+    Value *runs = build_cmp(b, OP_CMPI, "slt", lo, hi);
+    return k ? build_binary(b, OP_AND, runs, build_iteration_exists(b, loop, lo, k))
+             : runs;
 }

@@ -6,12 +6,15 @@
 #include "ir/build.h"
 
 /* The constant that a `for` loop counts up by; 0: it counts down, or the step is not
-   known. */
+   known, or so large that a few of them leave the type. */
 int64_t loop_step(const Op *loop);
 
-/* i1: does a loop that counts up have an iteration of number iv? */
-Value *build_iteration_exists(Builder *b, const Op *loop, Value *iv);
-/* i1: has it any iteration? */
-Value *build_loop_runs(Builder *b, const Op *loop);
+/* i1: has a loop with a known step a k-th iteration behind the one of number iv, which
+   exists? Right for every bound: iv + k * step < hi, compared as signed numbers, would
+   not be, as the sum may leave the type. Sum and difference are exact as unsigned
+   numbers. */
+Value *build_iteration_exists(Builder *b, const Op *loop, Value *iv, int k);
+/* i1: has it a k-th iteration, counted from 0? */
+Value *build_loop_reaches(Builder *b, const Op *loop, int k);
 
 #endif

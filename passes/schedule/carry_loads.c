@@ -162,14 +162,13 @@ clone_slice(const Slice *sl, Builder *b, const Region *body, Map *map)
     region_each(body, op) if (slice_has(sl, op)) slice_clone(sl, b, op, map);
 }
 
-/* The load of the iteration that `iv` is the number of; `map` has what it carries. */
+/* The load of the iteration `iv`, if `exists`; `map` has what the iteration carries. */
 static Value *
-load_at(const Carry *c, Builder *b, const Op *load, const Slice *sl, Map *map, Value *iv)
+load_at(const Carry *c, Builder *b, const Op *load, const Slice *sl, Map *map, Value *iv,
+        Value *exists)
 {
     const Region *body = load->parent;
     map_set(map, body->args[0], iv);
-    b->loc = load->loc;
-    Value *exists = build_iteration_exists(b, c->loop, iv);
     clone_slice(sl, b, body, map);
     Value *v = &load_where(b, load, map, exists)->results[0];
     attr_set_int(&c->s->mod, &v->op->attrs, ATTR_PREFETCH, 1);
@@ -190,17 +189,19 @@ carry(Carry *c, Op *load, const Slice *sl)
     Op *last = place(body, last_user(body, &load->results[0]));
     Builder before = builder_before(loop);
     Builder in = last == body->last ? builder_before(last) : builder_after(last);
+    before.loc = in.loc = load->loc;
     for (int i = 0; i < n; i++)
         map_set(&first, body->args[i + 1], op_operand(loop, i + 3));
-    Value *init = load_at(c, &before, load, sl, &first, op_operand(loop, 0));
-    in.loc = load->loc;
+    Value *init = load_at(c, &before, load, sl, &first, op_operand(loop, 0),
+                          build_loop_reaches(&before, loop, 0));
     clone_slice(sl, &in, body, &now); /* for what it carries to the next */
     for (int i = 0; i < n; i++)
         if (map_has(&sl->values, body->args[i + 1]))
             map_set(&next, body->args[i + 1],
                     value_mapped(&now, op_operand(body->last, i)));
     Value *iv = build_binary(&in, OP_ADD, body->args[0], op_operand(loop, 2));
-    Value *later = load_at(c, &in, load, sl, &next, iv);
+    Value *exists = build_iteration_exists(&in, loop, body->args[0], 1);
+    Value *later = load_at(c, &in, load, sl, &next, iv, exists);
     value_replace(&load->results[0], for_carry(loop, init));
     op_add_operand(body->last, later);
     op_erase(load);

@@ -164,7 +164,7 @@ finish(Delay *d, int carried)
     Op *loop = d->loop;
     Builder b = builder_after(loop);
     b.loc = loop->loc;
-    Value *any = build_loop_runs(&b, loop);
+    Value *any = build_loop_reaches(&b, loop, 0);
     Op *cond = build_if(&b, any, NULL, 0);
     Builder in = builder_at_end(b.func, cond->regions[0]);
     Map map;

@@ -491,7 +491,7 @@ rotate(Rotation *k)
     b.loc = old->loc;
     for (int i = 0; i < n; i++)
         types[i] = old->results[i].type;
-    Value *any = build_loop_runs(&b, old);
+    Value *any = build_loop_reaches(&b, old, 0);
     Op *cond = build_if(&b, any, types, n);
     Builder in = builder_at_end(b.func, cond->regions[0]);
     in.loc = old->loc;

@@ -181,7 +181,7 @@ release_last(Role *r, Builder *b, const Op *old, Op *loop)
         const Ring *ring = &sp->ring[g->ring];
         if (g->loop != old || g->last || !ring->again)
             continue;
-        Value *any = build_loop_runs(b, loop);
+        Value *any = build_loop_reaches(b, loop, 0);
         release_stage(b, ring, stage_before(b, ring, r->at[g->ring].stage), any);
     }
 }

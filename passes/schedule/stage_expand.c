@@ -15,7 +15,7 @@
 
        for %i = 0, %n, 32 (%p = %p0, %ahead = %p2, %read = 0, %write = 2) {
          async_wait {pending=1}                  // this iteration's copies are there
-         %more = %i + 64 < %n
+         %more = %i + 64 < %n  // as unsigned numbers
          async_copy %ahead, %buf[%write], %more  // of the iteration after the next
          async_commit
          .. local_load %buf[%read] ..
@@ -186,7 +186,7 @@ prologue(Expand *e, Builder *b)
     e->iv = op_operand(e->loop, 0);
     for (int k = 0; k < e->p.ahead; k++) {
         issue(e, b, e->loop->regions[0], build_int(b, i32, k),
-              build_iteration_exists(b, e->loop, e->iv));
+              build_loop_reaches(b, e->loop, k));
         e->iv = build_binary(b, OP_ADD, e->iv, op_operand(e->loop, 2));
     }
 }
@@ -336,7 +336,8 @@ rebuild(Expand *e)
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
                               build_int(&in, op_operand(old, 2)->type, e->p.ahead));
     e->iv = build_binary(&in, OP_ADD, to->args[0], far);
-    issue(e, &in, to, write.stage, build_iteration_exists(&in, e->loop, e->iv));
+    issue(e, &in, to, write.stage,
+          build_iteration_exists(&in, loop, to->args[0], e->p.ahead));
     for (int k = 0; k < e->loads.n; k++)
         read_stage(e, k, read.stage);
     Builder at = builder_before(yield);

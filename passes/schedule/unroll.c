@@ -301,7 +301,7 @@ visit_loop(Unroll *u, Op *loop)
     int64_t step = loop_step(loop);
     int copies = copies_for(loop);
     if (copies < 2 || pipeline_of(loop).stages == 1 || /* what peel left */
-        loop_is_pipelined(loop) || !step || step > INT32_MAX / (2 * COPIES))
+        loop_is_pipelined(loop) || !step)
         return;
     Body b = {.s = u->s, .region = loop->regions[0]};
     slice_init(&b.ahead, &u->s->tmp, b.region, NULL, NULL);

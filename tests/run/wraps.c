@@ -35,7 +35,15 @@ static const char source[] =
     "    tl.store(out + 1, b)\n"
     "    tl.store(out + 2, c)\n"
     "    tl.store(out + 3, d)\n"
-    "    tl.store(out + 4, e)\n";
+    "    tl.store(out + 4, e)\n"
+    "@triton.jit\n"
+    "def products(out, x, lo, hi, B: tl.constexpr, STAGES: tl.constexpr):\n"
+    "    i = tl.arange(0, B)\n"
+    "    sum = tl.zeros([B, B], tl.float32)\n"
+    "    for k in tl.range(lo, hi, B, num_stages=STAGES):\n"
+    "        a = tl.load(x + (k - lo) * B + i[:, None] * B + i[None, :])\n"
+    "        sum = tl.dot(a, a, sum)\n"
+    "    tl.store(out + i[:, None] * B + i[None, :], sum)\n";
 
 typedef struct Case {
     int64_t start, step, n;
@@ -142,8 +150,43 @@ START_TEST(addresses)
 }
 END_TEST
 
+/* The loads of iterations ahead are of those that exist, though the numbers of the others
+   leave the type; elements behind the last are not the array's. */
+START_TEST(iterations_ahead)
+{
+    enum { B = 32 };
+    static const struct {
+        int64_t lo, hi;
+        int count;
+    } loops[] = {
+        {INT32_MAX - 3 * B, INT32_MAX - B, 2}, {INT32_MAX - 2 * B, INT32_MAX - 2 * B, 0},
+        {INT32_MAX - B, INT32_MAX - B + 1, 1}, {INT32_MIN, INT32_MIN + 1, 1},
+        {INT32_MIN, INT32_MIN + 5 * B, 5},     {INT32_MIN, INT32_MIN, 0},
+        {0, INT32_MIN, 0},                     {-5, 3 * B, 4},
+    };
+    Env env = env_open_text("wraps.tk", source);
+    for (size_t i = 0; i < sizeof(loops) / sizeof(loops[0]); i++)
+        for (int stages = 2; stages <= 4; stages++) {
+            int n = loops[i].count;
+            Buf x = buf_poison(&env, SDC_FP16, 0, DIMS(n ? n : 1, B, B));
+            Buf out = buf_poison(&env, SDC_FP32, 0, DIMS(B, B));
+            for (int64_t k = 0; k < (n ? n : 1) * B * B; k++)
+                buf_set(&x, k, 1);
+            if (!LAUNCH(&env, "products", sdc_grid(1, 1, 1),
+                        env_text(&env, "B=%d STAGES=%d", B, stages), buf_arg(&out),
+                        buf_arg(&x), sdc_int(loops[i].lo), sdc_int(loops[i].hi)))
+                continue;
+            for (int64_t k = 0; k < B * B; k++)
+                ck_assert_msg(buf_get(&out, k) == n * B, "%lld to %lld: %g, not %d",
+                              (long long)loops[i].lo, (long long)loops[i].hi,
+                              buf_get(&out, k), n * B);
+        }
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
-    return RUN_TESTS("wraps", declared, numbers, addresses);
+    return RUN_TESTS("wraps", declared, numbers, addresses, iterations_ahead);
 }
