@@ -18,6 +18,10 @@ def pick(large, small):
     return small if SMALL else large
 
 
+# Triton's interpreter multiplies the bits of bf16 in tl.dot
+half = pick(bf16, fp16)
+
+
 def rn(*shape, dtype=bf16, scale=1.0):
     return (torch.randn(*shape, device=DEV, dtype=f32) * scale).to(dtype)
 
