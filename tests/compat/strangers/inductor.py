@@ -126,13 +126,19 @@ def triton_red_fused_sum_mean_var_3(in_ptr0, in_ptr1, out_ptr0, out_ptr1, out_pt
     tl.store(out_ptr2 + (x0), tmp9, xmask)
 
 
+def red_rows(X, R):
+    a, b = rn(X, R), rn(R)
+    for XB, RB, w in pick([(1, 2048, 8), (8, 512, 8), (64, 8, 2)], [(4, 16, 1)]):
+        triton_red_fused_sum_mean_var_3[(cd(X, XB),)](
+            a, b, ze(X), ze(X), ze(X), X, R, XBLOCK=XB, RBLOCK=RB, num_warps=w, num_stages=1)
+
+
 def case_red_rows():
-    for X, R in pick(((4096, 10000), (60000, 500)), ((20, 100),)):
-        a, b = rn(X, R), rn(R)
-        for XB, RB, w in pick([(1, 2048, 8), (8, 512, 8), (64, 8, 2)], [(4, 16, 1)]):
-            triton_red_fused_sum_mean_var_3[(cd(X, XB),)](
-                a, b, ze(X), ze(X), ze(X), X, R, XBLOCK=XB, RBLOCK=RB, num_warps=w,
-                num_stages=1)
+    red_rows(*pick((4096, 10000), (20, 100)))
+
+
+def case_red_rows_short():
+    red_rows(*pick((60000, 500), (30, 50)))
 
 
 @triton.jit

@@ -40,16 +40,23 @@ def w8a8(a, b, sa, sb, bias, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
              mask=(rm < M)[:, None] & (rc < N)[None, :])
 
 
+def w8a8_case(M):
+    N, K = pick((4096, 3072), (50, 64))
+    a, b = (ri(-127, 128, n, K, dtype=torch.int8) for n in (M, N))
+    sa, sb = torch.rand(M, device=DEV), torch.rand(N, device=DEV)
+    for BM, BN, BK, w, s in pick([(128, 128, 64, 8, 3), (64, 128, 128, 4, 4),
+                                  (32, 64, 64, 2, 5)], [(16, 32, 32, 2, 2)]):
+        w8a8[(cd(M, BM) * cd(N, BN),)](a, b, sa, sb, rn(N), ze(M, N, dtype=half), M, N, K,
+                                       BM=BM, BN=BN, BK=BK, GROUP=8, num_warps=w,
+                                       num_stages=s)
+
+
 def case_w8a8():
-    for M in pick((4000, 128), (40,)):
-        N, K = pick((4096, 3072), (50, 64))
-        a, b = (ri(-127, 128, n, K, dtype=torch.int8) for n in (M, N))
-        sa, sb = torch.rand(M, device=DEV), torch.rand(N, device=DEV)
-        for BM, BN, BK, w, s in pick([(128, 128, 64, 8, 3), (64, 128, 128, 4, 4),
-                                      (32, 64, 64, 2, 5)], [(16, 32, 32, 2, 2)]):
-            w8a8[(cd(M, BM) * cd(N, BN),)](a, b, sa, sb, rn(N), ze(M, N, dtype=half), M, N, K,
-                                           BM=BM, BN=BN, BK=BK, GROUP=8, num_warps=w,
-                                           num_stages=s)
+    w8a8_case(pick(4000, 40))
+
+
+def case_w8a8_few():
+    w8a8_case(pick(128, 20))
 
 
 @triton.jit
@@ -161,18 +168,25 @@ def fp8_blocks(a, b, sa, sb, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr,
              mask=(rm < M)[:, None] & (rc < N)[None, :])
 
 
+def fp8_blocks_case(M):
+    N, K = pick((4096, 4096), (64, 64))
+    BK = pick(128, 32)
+    a, b = rn(M, K, dtype=f32).to(fp8), rn(N, K, dtype=f32).to(fp8)
+    sa, sb = torch.rand(M, cd(K, BK), device=DEV), torch.rand(cd(N, BK), cd(K, BK),
+                                                             device=DEV)
+    for BM, BN, w, s in pick([(64, 128, 4, 3), (128, 128, 8, 3), (16, 128, 4, 4)],
+                             [(16, 32, 1, 2)]):
+        fp8_blocks[(cd(M, BM) * cd(N, BN),)](a, b, sa, sb, ze(M, N, dtype=half), M, N, K,
+                                             BM=BM, BN=BN, BK=BK, num_warps=w,
+                                             num_stages=s)
+
+
 def case_fp8_blocks():
-    for M in pick((4096, 64), (20,)):
-        N, K = pick((4096, 4096), (64, 64))
-        BK = pick(128, 32)
-        a, b = rn(M, K, dtype=f32).to(fp8), rn(N, K, dtype=f32).to(fp8)
-        sa, sb = torch.rand(M, cd(K, BK), device=DEV), torch.rand(cd(N, BK), cd(K, BK),
-                                                                 device=DEV)
-        for BM, BN, w, s in pick([(64, 128, 4, 3), (128, 128, 8, 3), (16, 128, 4, 4)],
-                                 [(16, 32, 1, 2)]):
-            fp8_blocks[(cd(M, BM) * cd(N, BN),)](a, b, sa, sb, ze(M, N, dtype=half), M, N, K,
-                                                 BM=BM, BN=BN, BK=BK, num_warps=w,
-                                                 num_stages=s)
+    fp8_blocks_case(pick(4096, 40))
+
+
+def case_fp8_blocks_few():
+    fp8_blocks_case(pick(64, 20))
 
 
 @triton.jit

@@ -117,7 +117,7 @@ def case_dft():
     for N, BM, w in pick([(64, 64, 4), (32, 128, 8), (128, 32, 4)], [(16, 16, 1)]):
         x = [rn(B, N, dtype=fp16) for _ in range(2)]
         f = [rn(N, N, dtype=fp16) for _ in range(2)]
-        dft_matmul[(cd(B, BM),)](*x, *f, ze(B, N), ze(B, N), B, N, BM, num_warps=w)
+        dft_matmul[(cd(B, BM),)](*x, *f, ze(B, N), ze(B, N), B, N=N, BM=BM, num_warps=w)
 
 
 @triton.jit
@@ -166,7 +166,7 @@ def case_spmv_ell():
     n, W = pick((1 << 20, 27), (100, 5))
     c, v, x = ri(-1, n, W, n), rn(W, n, dtype=f32), rn(n, dtype=f32)
     for BR, w in ((128, 4), (512, 4)):
-        spmv_ell[(cd(n, BR),)](c, v, x, ze(n), n, W, BR, num_warps=w)
+        spmv_ell[(cd(n, BR),)](c, v, x, ze(n), n, W, BR=BR, num_warps=w)
 
 
 @triton.jit
@@ -314,7 +314,7 @@ def case_tiny_gemm():
     B = pick(200000, 50)
     for S, P, BB, w in ((3, 4, 64, 4), (6, 8, 16, 4)):
         a, b = rn(B, S, S, dtype=f32), rn(B, S, S, dtype=f32)
-        tiny_gemm[(cd(B, BB),)](a, b, ze(B, S, S), B, S, P, BB, num_warps=w)
+        tiny_gemm[(cd(B, BB),)](a, b, ze(B, S, S), B, S=S, P=P, BB=BB, num_warps=w)
 
 
 @triton.jit
@@ -343,8 +343,8 @@ def case_mandelbrot():
     # few iterations: the orbits are chaotic, and sdc.compare looks at every pixel
     H, W = pick((2048, 3000), (20, 40))
     for BH, BW, w in pick([(16, 64, 4), (1, 512, 4), (32, 32, 8)], [(4, 16, 1)]):
-        mandelbrot[(cd(H, BH), cd(W, BW))](ze(H, W), H, W, -2.0, -1.25, 3.0 / W, 2.5 / H, 6,
-                                           BH, BW, num_warps=w)
+        mandelbrot[(cd(H, BH), cd(W, BW))](ze(H, W), H, W, -2.0, -1.25, 3.0 / W, 2.5 / H,
+                                           6, BH=BH, BW=BW, num_warps=w)
 
 
 @triton.jit
@@ -376,7 +376,8 @@ def case_black_scholes():
 
 
 @triton.jit
-def cdist_kernel(x, y, out, M, N, D, BM: tl.constexpr, BN: tl.constexpr, BD: tl.constexpr):
+def cdist_kernel(x, y, out, M, N, D, BM: tl.constexpr, BN: tl.constexpr,
+                 BD: tl.constexpr):
     r = tl.program_id(0) * BM + tl.arange(0, BM)
     c = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
@@ -422,7 +423,8 @@ def case_cdist_l1():
     M, N, D = pick((2000, 2000, 64), (20, 30, 9))
     x, y = rn(M, D, dtype=f32), rn(N, D, dtype=f32)
     for BM, BN, w in pick([(32, 32, 4), (64, 64, 4)], [(16, 16, 1)]):
-        l1_dist[(cd(M, BM), cd(N, BN))](x, y, ze(M, N), M, N, D, BM, BN, num_warps=w)
+        l1_dist[(cd(M, BM), cd(N, BN))](x, y, ze(M, N), M, N, D, BM=BM, BN=BN,
+                                        num_warps=w)
 
 
 @triton.jit
@@ -450,8 +452,8 @@ def case_kmeans():
     n, K = pick((100000, 500), (100, 20))
     x, c = ri(-3, 4, n, 64).to(fp16), ri(-3, 4, K, 64).to(fp16)
     for BN, BK, w in pick([(64, 64, 4), (128, 32, 4), (32, 128, 4)], [(16, 16, 1)]):
-        kmeans_assign[(cd(n, BN),)](x, c, torch.zeros(n, device=DEV, dtype=i32), ze(n), n, K,
-                                    64, BN, BK, num_warps=w)
+        kmeans_assign[(cd(n, BN),)](x, c, torch.zeros(n, device=DEV, dtype=i32), ze(n), n,
+                                    K, 64, BN=BN, BK=BK, num_warps=w)
 
 
 @triton.jit
@@ -474,7 +476,8 @@ def case_min_plus():
     N = pick(700, 40)
     d = torch.rand(N, N, device=DEV)
     for BM, BN, BK, w in pick([(32, 32, 8, 4), (16, 64, 4, 4)], [(16, 16, 4, 1)]):
-        min_plus[(cd(N, BM), cd(N, BN))](d, ze(N, N), N, BM, BN, BK, num_warps=w)
+        min_plus[(cd(N, BM), cd(N, BN))](d, ze(N, N), N, BM=BM, BN=BN, BK=BK,
+                                         num_warps=w)
 
 
 if __name__ == "__main__":

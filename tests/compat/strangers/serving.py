@@ -200,7 +200,8 @@ def case_paged_split():
         mid, lse = ze(B, H, SP, D), ze(B, H, SP)
         paged_stage1[(B, KV, SP)](q, kc, vc, table, lens, mid, lse, D**-0.5, pages, SP, H, KV,
                                   16, D, PAGE, BN, num_warps=w, num_stages=s)
-        paged_stage2[(B, H)](mid, lse, lens, ze(B, H, D, dtype=half), SP, H, D, num_warps=w)
+        paged_stage2[(B, H)](mid, lse, lens, ze(B, H, D, dtype=half), SPLITS=SP, H=H, D=D,
+                               num_warps=w)
 
 
 @triton.jit

@@ -152,8 +152,8 @@ def case_rms_bwd():
     R, N = pick((8192, 2560), (20, 100))
     x, dy, w, rs = rn(R, N), rn(R, N), rn(N), torch.rand(R, device=DEV) + 0.5
     for BR, wp in pick([(1, 4), (2, 8), (4, 8)], [(2, 1)]):
-        rms_bwd[(pick(264, 3),)](x, dy, w, rs, torch.empty_like(x), ze(N), R, N, BR,
-                                 triton.next_power_of_2(N), num_warps=wp)
+        rms_bwd[(pick(264, 3),)](x, dy, w, rs, torch.empty_like(x), ze(N), R, N, BR=BR,
+                                 BLOCK=triton.next_power_of_2(N), num_warps=wp)
 
 
 @triton.jit
@@ -324,7 +324,8 @@ def case_focal():
     n = pick(1 << 23, 1000)
     x, t = rn(n), ri(0, 2, n)
     for B, wp in ((1024, 4), (2048, 4)):
-        focal[(cd(n, B),)](x, t, ze(1), torch.empty_like(x), n, 0.25, 2.0, B, num_warps=wp)
+        focal[(cd(n, B),)](x, t, ze(1), torch.empty_like(x), n, 0.25, 2.0, BLOCK=B,
+                          num_warps=wp)
 
 
 @triton.jit

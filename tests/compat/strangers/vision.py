@@ -34,7 +34,8 @@ def conv_nchw(x, w, b, y, N, C, H, W, K, P, Q, stride, pad, R: tl.constexpr,
                 acc += tl.dot(xi, wi)
     acc += tl.load(b + pn, mask=pn < K, other=0.0)[None, :]
     out = ((n[:, None] * K + pn[None, :]) * P + p[:, None]) * Q + q[:, None]
-    tl.store(y + out, acc.to(y.dtype.element_ty), mask=(n < N)[:, None] & (pn < K)[None, :])
+    tl.store(y + out, acc.to(y.dtype.element_ty),
+             mask=(n < N)[:, None] & (pn < K)[None, :])
 
 
 def case_conv_nchw():
@@ -101,8 +102,8 @@ def conv_bwd_weight(x, dy, dw, N, H, W, C, K, PER, R: tl.constexpr, BC: tl.const
         ih = oh - R // 2 + tap // R
         iw = ow - R // 2 + tap % R
         ok = (n < N) & (p < part * PER + PER)
-        g = tl.load(dy + p[:, None] * K + rk[None, :], mask=ok[:, None] & (rk < K)[None, :],
-                    other=0.0)
+        g = tl.load(dy + p[:, None] * K + rk[None, :],
+                    mask=ok[:, None] & (rk < K)[None, :], other=0.0)
         inside = ok & (ih >= 0) & (ih < H) & (iw >= 0) & (iw < W)
         a = tl.load(x + ((n * H + ih) * W + iw)[:, None] * C + rc[None, :],
                     mask=inside[:, None] & (rc < C)[None, :], other=0.0)
@@ -133,8 +134,8 @@ def depthwise(x, w, b, y, C, H, W, R: tl.constexpr, BH: tl.constexpr, BW: tl.con
         for j in tl.static_range(R):
             hh = h + i - R // 2
             ww = c + j - R // 2
-            v = tl.load(base + hh * W + ww, mask=(hh >= 0) & (hh < H) & (ww >= 0) & (ww < W),
-                        other=0.0)
+            v = tl.load(base + hh * W + ww,
+                        mask=(hh >= 0) & (hh < H) & (ww >= 0) & (ww < W), other=0.0)
             acc += v * tl.load(w + (nc % C) * R * R + i * R + j)
     acc += tl.load(b + nc % C)
     acc = tl.minimum(tl.maximum(acc, 0.0), 6.0)
@@ -146,8 +147,8 @@ def case_depthwise():
     for R in pick((3, 5), (3,)):
         x, w, b = rn(N, C, H, H, dtype=fp16), rn(C, R, R, dtype=fp16), rn(C, dtype=fp16)
         for BH, BW, wp in pick([(8, 64, 4), (16, 16, 1)], [(4, 16, 1)]):
-            depthwise[(cd(H, BH), cd(H, BW), N * C)](x, w, b, torch.empty_like(x), C, H, H, R,
-                                                     BH, BW, num_warps=wp)
+            depthwise[(cd(H, BH), cd(H, BW), N * C)](x, w, b, torch.empty_like(x), C, H, H,
+                                                     R=R, BH=BH, BW=BW, num_warps=wp)
 
 
 @triton.jit
@@ -171,7 +172,8 @@ def winograd_in(x, v, C, H, W, TH, TW, T, BT: tl.constexpr):
     d3 = tl.sum(d * tl.where(i == 3, 1.0, 0.0)[None, :, None], 1)
     o = c * T + t
     for r in tl.static_range(4):
-        row = d0 - d2 if r == 0 else (d1 + d2 if r == 1 else (d2 - d1 if r == 2 else d1 - d3))
+        row = d0 - d2 if r == 0 else (
+            d1 + d2 if r == 1 else (d2 - d1 if r == 2 else d1 - d3))
         a0 = tl.sum(row * e[None, :], 1)
         a1 = tl.sum(row * tl.where(i == 1, 1.0, 0.0)[None, :], 1)
         a2 = tl.sum(row * tl.where(i == 2, 1.0, 0.0)[None, :], 1)
@@ -218,8 +220,8 @@ def case_avgpool_bwd():
     P = (H - 3) // 2 + 1
     dy = rn(N, C, P, P, dtype=f32)
     for B, wp in ((512, 4), (1024, 8)):
-        avgpool_bwd[(cd(N * C * H * H, B),)](dy, ze(N, C, H, H), H, H, P, P, N * C * H * H, 3,
-                                             2, B, num_warps=wp)
+        avgpool_bwd[(cd(N * C * H * H, B),)](dy, ze(N, C, H, H), H, H, P, P,
+                                             N * C * H * H, 3, 2, B, num_warps=wp)
 
 
 @triton.jit
@@ -266,8 +268,8 @@ def case_colour():
     B, HW = pick((32, 720 * 1280), (2, 100))
     img = ri(0, 256, B, HW, 3, dtype=torch.uint8)
     for BL, wp in ((256, 4), (1024, 4)):
-        gray_norm[(cd(HW, BL), B)](img, ze(B, 4, HW, dtype=fp16), HW, 0.45, 0.22, BL,
-                                   num_warps=wp)
+        gray_norm[(cd(HW, BL), B)](img, ze(B, 4, HW, dtype=fp16), HW, 0.45, 0.22,
+                                   BLOCK=BL, num_warps=wp)
 
 
 @triton.jit
@@ -290,7 +292,7 @@ def case_sobel():
     H, W = pick((2160, 3840), (30, 50))
     x = rn(H, W, dtype=f32)
     for BH, BW, wp in pick([(16, 64, 4), (8, 128, 8), (32, 32, 4)], [(4, 32, 1)]):
-        blur_sobel[(cd(H, BH), cd(W, BW))](x, ze(H, W), H, W, BH, BW, num_warps=wp)
+        blur_sobel[(cd(H, BH), cd(W, BW))](x, ze(H, W), H, W, BH=BH, BW=BW, num_warps=wp)
 
 
 @triton.jit
@@ -399,8 +401,8 @@ def case_grid_sample():
     N, C, H = pick((8, 64, 128), (2, 5, 9))
     x, g = rn(N, H, H, C), torch.rand(N, H * H, 2, device=DEV) * 2.1 - 1.05
     for BP, BC, wp in pick([(32, 64, 4), (16, 32, 4), (128, 16, 4)], [(8, 4, 1)]):
-        grid_sample[(cd(H * H, BP), N)](x, g, torch.empty_like(x), C, H, H, H * H, BP, BC,
-                                        num_warps=wp)
+        grid_sample[(cd(H * H, BP), N)](x, g, torch.empty_like(x), C, H, H, H * H, BP=BP,
+                                        BC=BC, num_warps=wp)
 
 
 @triton.jit
@@ -429,8 +431,8 @@ def case_nms():
     lo = ri(0, 40, n, 2).float()
     box = torch.cat([lo, lo + ri(20, 60, n, 2).float()], 1)
     for BI, BJ, wp in pick([(64, 64, 4), (16, 128, 4), (32, 32, 2)], [(16, 16, 1)]):
-        nms_mask[(cd(n, BI), cd(n, BJ))](box, ze(n, n, dtype=torch.int8), n, 0.5, BI, BJ,
-                                         num_warps=wp)
+        nms_mask[(cd(n, BI), cd(n, BJ))](box, ze(n, n, dtype=torch.int8), n, 0.5, BI=BI,
+                                         BJ=BJ, num_warps=wp)
 
 
 if __name__ == "__main__":
