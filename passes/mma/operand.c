@@ -76,7 +76,18 @@ buffer_made(const Value *v, const Type *mem, bool any)
     return NULL;
 }
 
-/* Right after v, where every user finds it: outside of a loop that does not change v. */
+/* Where something is made of v once, outside of a loop that does not change v: right
+   after its op; of what a region begins with, in front of what holds the user, where b
+   is. */
+static Builder
+made_at(const Builder *b, const Value *v)
+{
+    Op *user = v->op ? NULL : op_in_region(b->before, v->region);
+    Builder at = v->op ? builder_after(v->op) : user ? builder_before(user) : *b;
+    at.loc = b->loc;
+    return at;
+}
+
 Value *
 operand_buffer(Session *s, Builder *b, Value *v, const Layout *tile)
 {
@@ -87,8 +98,7 @@ operand_buffer(Session *s, Builder *b, Value *v, const Layout *tile)
         return made;
     if (tile)
         mem = operand_banks(s, mem, fast, tile);
-    Builder at = v->op ? builder_after(v->op) : *b;
-    at.loc = b->loc;
+    Builder at = made_at(b, v);
     return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
 }
 
@@ -122,7 +132,7 @@ operand_copies(const Op *load)
 static Builder
 behind(const Builder *b, const Value *m)
 {
-    Builder at = m->op ? builder_after(m->op) : *b;
+    Builder at = made_at(b, m);
     bool here = m->op && b->before && b->before->parent == m->op->parent;
     for (Op *op = here ? m->op->next : NULL; op && op != b->before; op = op->next)
         if (op_is_dot_wait(op))
@@ -248,8 +258,7 @@ convert_vector(Session *s, Builder *b, Value *v, const Layout *to)
     const Type *t = type_with_layout(s->types, v->type, to);
     if (v->type == t)
         return v;
-    Builder at = v->op ? builder_after(v->op) : *b;
-    at.loc = b->loc;
+    Builder at = made_at(b, v);
     return &build_op(&at, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];
 }
 

@@ -349,6 +349,24 @@ moves_along(const TmaTile *r, int d, const Poly *address)
     return false;
 }
 
+/* An index that decreases, as `n - 1 - i` does with an argument n, is counted from where
+   the argument of the address points: what is fixed of the address along dimension d
+   becomes part of the index, and of the size. */
+static bool
+from_start(TmaTile *r, int d, const Poly *address, Poly *at, Poly *size)
+{
+    const Poly *by = &r->dim[d].stride;
+    PolyTerm q;
+    if (by->n != 1)
+        return false;
+    for (int i = 0; i < address->n; i++)
+        if (fixed_term(r, &address->t[i]) &&
+            poly_divide(&address->t[i], &by->t[0], &q) &&
+            (!poly_add_term(at, &q, 1) || !poly_add_term(size, &q, 1)))
+            return false;
+    return true;
+}
+
 /* May `at` be an index of dimension d? In front of index 0 TMA reads zeros, so the index
    must not be negative where the tile is in memory: it is known not to be, or what
    remains of the address consists of arguments alone. */
@@ -378,7 +396,9 @@ place_bounded(TmaTile *r, int dim, const Poly *address)
                    : why;
     }
     split_fixed(r, &d->left[0], &fixed, &rest);
-    if (d->nleft > 1 || !poly_add(&at, &rest, -1) || !is_index(r, dim, &at, address) ||
+    if (d->nleft > 1 || !poly_add(&at, &rest, -1) ||
+        (!counts_up(r, &at) && !from_start(r, dim, address, &at, &fixed)) ||
+        !is_index(r, dim, &at, address) ||
         (poly_is_const(&fixed, &size) && size < 1))
         return tma_clip(r, dim);
     d->size = fixed;
