@@ -146,7 +146,7 @@ class Comparison:
         what = " ".join([_short(v) for v in args] +
                         [f"{k}={_short(v)}" for k, v in kwargs.items()
                          if k not in ("debug", "num_ctas") and v is not None])
-        key = (name, _kind((args, kwargs)))
+        key = (name, _kind(fn, args, kwargs))
         if key not in self.rows:
             if sum(k[0] == name for k in self.rows) >= self.kinds:
                 return None
@@ -396,13 +396,19 @@ def _short(v: Any) -> str:
     return str(name or v)[:24]
 
 
-def _kind(v: Any) -> Any:
-    """What makes two launches of one kind: types, and numbers only as constexprs."""
-    if isinstance(v, dict):
-        return tuple((k, _kind(x) if hasattr(x, "dtype") else _short(x))
-                     for k, x in v.items())
+def _kind(fn: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """What makes two launches of one kind: types, and numbers only as constexprs, which
+    a launch may give by their places or by name, and options by name."""
+    made = as_jit(fn)
+    params = made.params if made else []
+    given = [(params[i].is_constexpr if i < len(params) else False, v)
+             for i, v in enumerate(args)]
+    return (tuple(_short(v) if fixed else _type(v) for fixed, v in given),
+            tuple((k, _type(v) if hasattr(v, "dtype") else _short(v))
+                  for k, v in kwargs.items()))
+
+
+def _type(v: Any) -> Any:
     if isinstance(v, (tuple, list)):
-        return tuple(map(_kind, v))
-    if hasattr(v, "dtype"):
-        return str(v.dtype)
-    return type(v).__name__
+        return tuple(map(_type, v))
+    return str(v.dtype) if hasattr(v, "dtype") else type(v).__name__
