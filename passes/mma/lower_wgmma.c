@@ -110,6 +110,15 @@ is_loaded(const Value *left, const Value *v)
     return buffer && buffer->noperand && op_operand(buffer, 0) == v;
 }
 
+/* Does the dot go on where another one of its loop ends, in the same accumulators? */
+static bool
+goes_on(const Op *dot)
+{
+    const Op *acc = op_operand(dot, 2)->op;
+    return acc && acc->parent == dot->parent &&
+           (acc->kind == OP_DOT || acc->kind == OP_WGMMA_WAIT);
+}
+
 /* Registers for the accumulators of a loop's dots and for operands that are kept, v
    apart; -1: it has few dots. */
 static int64_t
@@ -122,7 +131,7 @@ loop_registers(Session *s, const Region *body, const Value *v)
         if (op->kind != OP_WGMMA && op->kind != OP_DOT)
             continue;
         Value *left = op_operand(op, 0);
-        sum += registers(body->func, op->results[0].type);
+        sum += goes_on(op) ? 0 : registers(body->func, op->results[0].type);
         n++;
         if (op->kind == OP_WGMMA && type_is_tile(left->type) &&
             value_outside(left, body) && !is_loaded(left, v) && !map_has(&kept, left)) {
