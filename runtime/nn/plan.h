@@ -140,6 +140,7 @@ typedef struct AttentionAsk {
 typedef struct AttentionTile {
     int m, n, warps, stages;
     int columns;  /* what it is for: at most so many of queries and of values */
+    int values;   /* of values, where that is fewer; 0: it is not */
     int resident; /* programs on an SM */
     double rate;  /* TFLOP/s of an SM */
     double begin; /* microseconds that a program has beside its steps */

@@ -11,11 +11,14 @@
    - a program begins and ends with little beside it, which counts where keys are few: as
      many programs as run at once, which take one tile after another, load the keys of the
      next one meanwhile;
+   - queries of one tile see fewer keys in causal order the smaller the tile;
    - with causal order the last programs see the most keys, those begin first.
 
-   Rates and what a program begins with are of one SM, fitted to 512 and 4096
-   keys of 4096 queries and to decoding on an H200 (2026-11-22, `tests/gpu/shapes --tiles
-   --only attention,decode,grouped`); those of dropout and older devices are guessed. */
+   Rates and what a program begins with are of one SM, fitted to 80 ways of 30 calls of 64
+   to 4096 keys on an H200 (2026-11-27; what is chosen takes 1 % longer than the best of
+   them, by the geometric mean), for few queries to decoding there (2026-11-22,
+   `tests/gpu/shapes --tiles --only decode,grouped`); those of dropout and older devices
+   are guessed. */
 #include "runtime/nn/plan.h"
 
 #include <math.h>
@@ -24,66 +27,71 @@ enum { FLIGHT = 32768, LEAST_KEYS = 2 };
 
 /* Bytes per microsecond; microseconds; what is left of `begin` in a persistent kernel. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, latency = 1.0,
-                    launch = 2.0, next_launch = 1.8, beneath = 0.1, in_turns = 0.5;
+                    launch = 2.0, next_launch = 1.8, beneath = 0.1, in_turns = 0.8;
 
-/* Queries by warpgroups and tensor maps, keys in roles. Of 16-bit types. Those of two
-   tiles of columns are guessed from those of one. */
-static const AttentionTile hopper[] = {
-    {128, 64, 4, 3, 32, 2, 1.8, 1.6, false},
-    {256, 64, 16, 4, 64, 1, 4.1, 4.9, false},
-    {128, 64, 4, 3, 64, 2, 3.6, 1.65, false},
-    {128, 128, 8, 2, 128, 1, 5.4, 3.8, true},
-    {64, 64, 4, 2, 128, 2, 4.6, 1.3, true},
-    {128, 128, 8, 2, 96, 1, 5.0, 3.8, false},
-    {128, 64, 8, 2, 256, 1, 5.7, 5.6, true},
-    {128, 64, 8, 2, 256, 1, 5.2, 4.0, false}};
+/* Queries by warpgroups and tensor maps, keys in roles. Of 16-bit types. Up to 128
+   columns are one tile, masked behind the last: two tiles of powers of two have fewer
+   columns and take longer all the same. As many programs as `resident` take turns; more
+   of 64x64 are on an SM at once where each has one tile. */
+static const AttentionTile hopper[] = {{128, 64, 4, 3, 32, 0, 2, 1.8, 1.6, true},
+                                       {256, 64, 16, 4, 64, 0, 1, 4.1, 4.8, true},
+                                       {128, 64, 4, 3, 64, 0, 2, 4.15, 2.3, true},
+                                       {64, 64, 4, 2, 64, 0, 2, 3.9, 1.1, true},
+                                       {128, 128, 8, 2, 128, 0, 1, 6.15, 4.85, true},
+                                       {64, 64, 4, 2, 128, 0, 2, 5.65, 2.1, true},
+                                       {128, 128, 8, 2, 192, 128, 1, 6.05, 3.2, false},
+                                       {128, 64, 8, 2, 256, 0, 1, 6.1, 3.4, true},
+                                       {128, 64, 8, 2, 256, 0, 1, 5.8, 5.0, false}};
 /* Masks of dropout take registers and more time than the matmuls. */
-static const AttentionTile hopper_dropout[] = {{128, 64, 8, 3, 64, 1, 1.5, 4, false},
-                                               {128, 64, 8, 2, 256, 1, 1.5, 4, false}};
-static const AttentionTile ampere[] = {{128, 64, 4, 3, 32, 1, 1.2, 2, false},
-                                       {128, 64, 8, 3, 64, 1, 1.6, 2, false},
-                                       {128, 32, 8, 3, 96, 1, 1.5, 2, false},
-                                       {128, 64, 8, 3, 128, 1, 1.6, 2, false},
-                                       {64, 32, 4, 3, 256, 1, 1.2, 2, false}};
-static const AttentionTile of_fp32[] = {{128, 64, 4, 3, 64, 1, 0.5, 2, false},
-                                        {64, 32, 4, 3, 256, 1, 0.4, 2, false}};
+static const AttentionTile hopper_dropout[] = {{128, 64, 8, 3, 64, 0, 1, 1.5, 4, false},
+                                               {128, 64, 8, 2, 256, 0, 1, 1.5, 4, false}};
+static const AttentionTile ampere[] = {{128, 64, 4, 3, 32, 0, 1, 1.2, 2, false},
+                                       {128, 64, 8, 3, 64, 0, 1, 1.6, 2, false},
+                                       {128, 32, 8, 3, 96, 0, 1, 1.5, 2, false},
+                                       {128, 64, 8, 3, 128, 0, 1, 1.6, 2, false},
+                                       {64, 32, 4, 3, 256, 0, 1, 1.2, 2, false}};
+static const AttentionTile of_fp32[] = {{128, 64, 4, 3, 64, 0, 1, 0.5, 2, false},
+                                        {64, 32, 4, 3, 256, 0, 1, 0.4, 2, false}};
 /* On the CPU the tiles of a program lie in the second-level cache; what a program
    begins with is mostly the tiles that masks cut in causal order. Of one thread with AMX,
    2026-11-23, `tests/perf/baselines --only attention`. */
-static const AttentionTile cpu[] = {
-    {64, 64, 4, 3, 128, 1, 0.31, 1, false},   {128, 128, 4, 3, 128, 1, 0.37, 3, false},
-    {256, 128, 4, 3, 128, 1, 0.4, 6, false},  {64, 64, 4, 3, 256, 1, 0.31, 1, false},
-    {128, 64, 4, 3, 256, 1, 0.35, 3, false}};
-static const AttentionTile cpu_causal[] = {{64, 64, 4, 3, 128, 1, 0.3, 3, false},
-                                           {128, 128, 4, 3, 128, 1, 0.37, 9, false},
-                                           {256, 128, 4, 3, 128, 1, 0.4, 40, false},
-                                           {64, 64, 4, 3, 256, 1, 0.3, 3, false},
-                                           {128, 64, 4, 3, 256, 1, 0.34, 8, false}};
-static const AttentionTile cpu_fp32[] = {
-    {64, 64, 4, 3, 128, 1, 0.12, 1, false},   {128, 64, 4, 3, 128, 1, 0.127, 3, false},
-    {256, 128, 4, 3, 128, 1, 0.132, 6, false}, {64, 32, 4, 3, 256, 1, 0.12, 1, false},
-    {128, 64, 4, 3, 256, 1, 0.127, 3, false}};
-static const AttentionTile cpu_fp32_causal[] = {{64, 64, 4, 3, 128, 1, 0.12, 7, false},
-                                                {128, 64, 4, 3, 128, 1, 0.13, 18, false},
-                                                {128, 128, 4, 3, 128, 1, 0.13, 20, false},
-                                                {64, 32, 4, 3, 256, 1, 0.12, 7, false},
-                                                {128, 64, 4, 3, 256, 1, 0.13, 18, false}};
+static const AttentionTile cpu[] = {{64, 64, 4, 3, 128, 0, 1, 0.31, 1, false},
+                                    {128, 128, 4, 3, 128, 0, 1, 0.37, 3, false},
+                                    {256, 128, 4, 3, 128, 0, 1, 0.4, 6, false},
+                                    {64, 64, 4, 3, 256, 0, 1, 0.31, 1, false},
+                                    {128, 64, 4, 3, 256, 0, 1, 0.35, 3, false}};
+static const AttentionTile cpu_causal[] = {{64, 64, 4, 3, 128, 0, 1, 0.3, 3, false},
+                                           {128, 128, 4, 3, 128, 0, 1, 0.37, 9, false},
+                                           {256, 128, 4, 3, 128, 0, 1, 0.4, 40, false},
+                                           {64, 64, 4, 3, 256, 0, 1, 0.3, 3, false},
+                                           {128, 64, 4, 3, 256, 0, 1, 0.34, 8, false}};
+static const AttentionTile cpu_fp32[] = {{64, 64, 4, 3, 128, 0, 1, 0.12, 1, false},
+                                         {128, 64, 4, 3, 128, 0, 1, 0.127, 3, false},
+                                         {256, 128, 4, 3, 128, 0, 1, 0.132, 6, false},
+                                         {64, 32, 4, 3, 256, 0, 1, 0.12, 1, false},
+                                         {128, 64, 4, 3, 256, 0, 1, 0.127, 3, false}};
+static const AttentionTile cpu_fp32_causal[] = {
+    {64, 64, 4, 3, 128, 0, 1, 0.12, 7, false},
+    {128, 64, 4, 3, 128, 0, 1, 0.13, 18, false},
+    {128, 128, 4, 3, 128, 0, 1, 0.13, 20, false},
+    {64, 32, 4, 3, 256, 0, 1, 0.12, 7, false},
+    {128, 64, 4, 3, 256, 0, 1, 0.13, 18, false}};
 
 /* Few queries: the least tile that mma.sync have, that of a warpgroup, and two.
    Keys are as many as fill FLIGHT bytes, at most n. */
 static const AttentionTile few_hopper[] = {
-    {16, 128, 4, 3, 256, 2, 1.5, 1, false}, {64, 128, 4, 3, 64, 2, 2.4, 2, false},
-    {64, 128, 4, 3, 128, 2, 3.3, 2, false}, {64, 128, 4, 3, 256, 1, 1.6, 2, false},
-    {128, 64, 8, 2, 64, 1, 2.1, 4, false},  {128, 64, 8, 2, 128, 1, 2.8, 4, false}};
-static const AttentionTile few[] = {{16, 64, 4, 3, 256, 2, 0.5, 1, false},
-                                    {64, 32, 4, 2, 64, 1, 0.9, 2, false}};
-static const AttentionTile few_fp32[] = {{16, 64, 4, 3, 256, 2, 0.3, 1, false}};
+    {16, 128, 4, 3, 256, 0, 2, 1.5, 1, false}, {64, 128, 4, 3, 64, 0, 2, 2.4, 2, false},
+    {64, 128, 4, 3, 128, 0, 2, 3.3, 2, false}, {64, 128, 4, 3, 256, 0, 1, 1.6, 2, false},
+    {128, 64, 8, 2, 64, 0, 1, 2.1, 4, false},  {128, 64, 8, 2, 128, 0, 1, 2.8, 4, false}};
+static const AttentionTile few[] = {{16, 64, 4, 3, 256, 0, 2, 0.5, 1, false},
+                                    {64, 32, 4, 2, 64, 0, 1, 0.9, 2, false}};
+static const AttentionTile few_fp32[] = {{16, 64, 4, 3, 256, 0, 2, 0.3, 1, false}};
 /* No matmul needs more rows there. */
-static const AttentionTile few_cpu[] = {{1, 64, 4, 3, 256, 1, 0.04, 0, false},
-                                        {2, 64, 4, 3, 256, 1, 0.04, 0, false},
-                                        {4, 64, 4, 3, 256, 1, 0.04, 0, false},
-                                        {8, 64, 4, 3, 256, 1, 0.04, 0, false},
-                                        {16, 64, 4, 3, 256, 1, 0.04, 0, false}};
+static const AttentionTile few_cpu[] = {{1, 64, 4, 3, 256, 0, 1, 0.04, 0, false},
+                                        {2, 64, 4, 3, 256, 0, 1, 0.04, 0, false},
+                                        {4, 64, 4, 3, 256, 0, 1, 0.04, 0, false},
+                                        {8, 64, 4, 3, 256, 0, 1, 0.04, 0, false},
+                                        {16, 64, 4, 3, 256, 0, 1, 0.04, 0, false}};
 
 typedef struct Tiles {
     const AttentionTile *at;
@@ -128,6 +136,13 @@ attention_columns(int dim, bool wide)
     return low + rest;
 }
 
+/* Do tiles hold so many columns of queries and of values? */
+static bool
+holds(const AttentionTile *t, int dim, int value_dim)
+{
+    return dim <= t->columns && value_dim <= (t->values ? t->values : t->columns);
+}
+
 static int64_t
 over(int64_t a, int64_t b)
 {
@@ -162,7 +177,11 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     double bytes = (q->dim + q->value_dim) * (double)q->bytes;
     double units = (double)over(q->m * group, t->m) * (double)heads * w->parts;
     double keys = seen(q) / w->parts;
-    double each = 2.0 * t->m * keys * columns / (t->rate * 1e6);
+    /* a tile goes on to the last key of its last row: masks cut what the others see less.
+       On the CPU that is in what a program begins with */
+    double last_row = fmin((double)over(t->m, group), (double)q->m);
+    double cut = d->gpu && q->causal ? fmin(last_row / 2, keys) : 0;
+    double each = 2.0 * t->m * (keys + cut) * columns / (t->rate * 1e6);
     double all = d->processors, busy = ceil(units / all);
     double memory = memory_bytes * device_memory(d);
     double cache = cache_bytes * device_cache(d);
@@ -174,7 +193,7 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
         double filled = units > all ? units / all + longest / 2 : longest;
         busy = spread * filled + (1 - spread) * busy;
     }
-    if (w->split && busy < t->resident) /* one alone waits for itself */
+    if (busy < t->resident) /* one alone waits for itself */
         each *= (double)t->resident / busy;
     /* the last programs have the memory for themselves, and cannot use all of it */
     double ahead = (t->stages - 1) * t->n * bytes / latency;
@@ -275,12 +294,11 @@ attention_plan(const NnDevice *d, const AttentionAsk *q)
     AttentionPlan best = {0};
     int dim = attention_columns(q->dim, false);
     int value_dim = attention_columns(q->value_dim, false);
-    int most = dim > value_dim ? dim : value_dim;
     Tiles tiles = tiles_of(d, q);
     bool narrow = false; /* tiles for fewer columns come first, and are faster */
     for (int i = 0, columns = 0; i < tiles.n; i++) {
         Way w = {.tile = tiles.at[i], .parts = 1};
-        if (w.tile.columns < most || (narrow && w.tile.columns > columns))
+        if (!holds(&w.tile, dim, value_dim) || (narrow && w.tile.columns > columns))
             continue;
         columns = w.tile.columns > columns ? w.tile.columns : columns;
         narrow = true;
@@ -292,7 +310,7 @@ attention_plan(const NnDevice *d, const AttentionAsk *q)
     tiles = few_tiles_of(d, q);
     for (int i = 0, rows = 0; i < tiles.n && !q->dropout && q->n > 0; i++) {
         Way w = {.tile = tiles.at[i], .split = true, .parts = 1};
-        if (w.tile.columns < most || w.tile.m == rows)
+        if (!holds(&w.tile, dim, value_dim) || w.tile.m == rows)
             continue;
         rows = w.tile.m;
         int keys = power_below(FLIGHT / ((dim + value_dim) * q->bytes));

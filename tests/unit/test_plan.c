@@ -315,13 +315,30 @@ START_TEST(known_attention)
             q = attend(4, 16, 4, 4096, 4096, dim);
             q.causal = causal;
             p = attention_plan(&hopper, &q);
-            ck_assert(!p.split && p.tile.m >= 128 && p.tile.warps >= 8);
+            ck_assert(!p.split && p.tile.m >= 128 && (causal || p.tile.warps >= 8));
         }
     /* few keys: persistent kernel, where all see as many */
     q = attend(2, 32, 32, 4096, 512, 128);
     ck_assert(attention_plan(&hopper, &q).turns);
     q.causal = true;
     ck_assert(!attention_plan(&hopper, &q).turns);
+    /* short sequences in causal order: small tiles, which masks cut less of */
+    q = attend(32, 12, 12, 256, 256, 64);
+    q.causal = true;
+    ck_assert_int_eq(attention_plan(&hopper, &q).tile.m, 64);
+    /* up to 128 columns are one tile, more are not */
+    for (int dim = 33; dim <= 192; dim++) {
+        q = attend(4, 16, 16, 4096, 4096, dim);
+        ck_assert_int_eq(attention_plan(&hopper, &q).tile.wide, dim <= 128);
+    }
+    /* fewer columns of values leave room for more keys */
+    q = attend(4, 16, 16, 4096, 4096, 192);
+    ck_assert_int_eq(attention_plan(&hopper, &q).tile.n, 64);
+    q.value_dim = 128;
+    ck_assert_int_eq(attention_plan(&hopper, &q).tile.n, 128);
+    q.dim = 128;
+    q.value_dim = 192;
+    ck_assert_int_eq(attention_plan(&hopper, &q).tile.n, 64);
     /* dropout has masks of whole heads */
     q = attend(1, 32, 8, 1, 32768, 128);
     q.dropout = true;
@@ -472,6 +489,7 @@ START_TEST(any_attention)
         ck_assert(p.split == again.split && p.parts == again.parts &&
                   p.tile.m == again.tile.m && p.tile.n == again.tile.n);
         ck_assert_int_ge(p.tile.columns, q.dim);
+        ck_assert(!p.tile.values || p.tile.values >= q.value_dim);
         ck_assert(p.parts >= 1 && p.parts <= ATTENTION_MOST_PARTS);
         ck_assert(p.parts == 1 || p.split);
         ck_assert_int_ge(p.keys * p.parts, q.n);
