@@ -444,7 +444,6 @@ multiply(Call *c, Product *p)
     if (!p->c.shape[0] || !p->c.shape[1] || !p->c.shape[2])
         return SDC_OK;
     fold_batch(p);
-    int along_a = matmul_packed_along(&p->a, 2), along_b = matmul_packed_along(&p->b, 1);
     GemmAsk ask = {.m = p->c.shape[1],
                    .n = p->c.shape[2],
                    .k = p->a.shape[2],
@@ -456,12 +455,15 @@ multiply(Call *c, Product *p)
                    .b_rows = matmul_rows(&p->b),
                    .epilogue = matmul_epilogue(p),
                    .way = (int16_t)c->k->way,
-                   .stay = (matmul_packs(&p->a, along_a) ? 0 : 1) |
-                           (matmul_packs(&p->b, along_b) ? 0 : 2),
                    .across = matmul_across(&p->a, &p->b)};
+    int turned = gemm_turned(&ask);
+    int along_a = matmul_packed_along(&p->a, 2, turned & 1);
+    int along_b = matmul_packed_along(&p->b, 1, turned & 2);
+    ask.stay = (int16_t)((matmul_packs(&p->a, along_a) ? 0 : 1) |
+                         (matmul_packs(&p->b, along_b) ? 0 : 2));
     GemmPlan plan = matmul_plan(c, &ask);
     call_note(c, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
-    matmul_pack(c, p, &plan);
+    matmul_pack(c, p, &plan, turned);
     if (c->status == SDC_OK)
         (plan.split > 1 ? in_parts : whole)(c, p, &plan);
     matmul_keep(c, &ask, &plan);

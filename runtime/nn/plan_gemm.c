@@ -15,8 +15,8 @@
    - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
      element by element, or packed first: the copy is linear in the operand, the matmul
      is not;
-   - fp8 that does not lie along k is transposed on the way through shared memory, which
-     slows the tensor cores down, or first.
+   - fp8 that does not lie along k, and tf32 of which neither operand does, is transposed
+     on the way through shared memory, which slows the tensor cores down, or first.
 
    Numbers are fitted to 745 ways of 75 matmuls on an H200 (`tests/gpu/shapes --only
    gemm,batched --draw 60 --ways 10`, 2026-11-23): what is chosen takes 1.3 % longer than
@@ -50,11 +50,13 @@ static const GemmTile hopper_half[] = {
 static const GemmTile hopper_half_few[] = {{16, 64, 128, 4, 5, 2, 0.25, 1.05},
                                            {16, 128, 64, 4, 6, 2, 0.20, 1.2},
                                            {16, 32, 256, 4, 4, 2, 0.30, 0.8}};
+static const GemmTile hopper_tf32_few[] = {{32, 128, 32, 4, 5, 2, 0.18, 0.91},
+                                           {32, 64, 64, 4, 4, 2, 0.36, 0.88}};
 static const GemmTile hopper_tf32[] = {
     {256, 128, 32, 8, 3, 1, 0.15, 3.5},  {128, 128, 32, 8, 3, 1, 0.15, 2.7},
     {128, 64, 32, 4, 4, 2, 0.18, 1.67},  {64, 64, 32, 4, 4, 2, 0.18, 1.27},
     {128, 256, 32, 8, 3, 1, 0.15, 3.06}, {256, 64, 32, 8, 4, 1, 0.15, 2.27},
-    {64, 128, 32, 4, 4, 2, 0.18, 1.81},  {64, 64, 64, 4, 4, 1, 0.36, 1.5},
+    {64, 128, 32, 4, 4, 2, 0.18, 1.81},  {64, 64, 64, 4, 4, 1, 0.28, 1.7},
     {64, 32, 64, 4, 6, 1, 0.36, 1.0}};
 /* Steps of twice as many, as many bytes. Fewer rows than 64 are columns of the transposed
    matmul. */
@@ -150,8 +152,16 @@ gemm_part(const GemmPlan *p, int64_t k)
     return part_of(k, p->split, p->tile->k);
 }
 
-/* Operands of so many elements that are copied first; those that are transposed are so in
-   one launch. */
+/* Tensor cores read fp8 along k alone; of tf32 one operand may lie across, which comes
+   through registers. */
+int
+gemm_turned(const GemmAsk *q)
+{
+    return is_fp8(q->math) || (q->math == GEMM_TF32 && q->across == 3) ? q->across : 0;
+}
+
+/* Operands of so many elements that are copied first, tf32 however it lies; those of fp8
+   that are transposed are so in one launch. */
 static double
 packing(const NnDevice *d, const GemmAsk *q, const GemmWay *w, const double elements[2])
 {
@@ -169,18 +179,36 @@ packing(const NnDevice *d, const GemmAsk *q, const GemmWay *w, const double elem
     return us;
 }
 
-/* What is left of the rate where operands of 8 bits lie across k, and how many times as
-   long a step takes at least. The left one comes through registers, b as the left one of
-   the transposed matmul; of two the other one is copied in shared memory, by those that
-   multiply where there are no roles. Large tiles have the most to multiply meanwhile. */
+/* What is left of the rate where operands of tf32 lie across k. One comes through
+   registers, which tiles of roles hide; a wide step has fewer ends to wait for. */
 static double
-straight(const GemmAsk *q, const GemmWay *w, double *longer)
+across_tf32(const GemmTile *t, bool both, bool tall, double *longer)
+{
+    *longer = both ? 3 : 1;
+    if (both)
+        return 0.55;
+    if (t->warps >= ROLE_WARPS)
+        return tall || t->m == t->n ? 0.87 : 1;
+    return t->k > 32 ? 1 : tall ? 0.62 : 0.78;
+}
+
+/* What is left of the rate where operands of 8 bits lie across k, or of tf32, and how
+   many times as long a step takes at least. The left one comes through registers, b as
+   the left one of the transposed matmul; of two the other one is copied in shared memory,
+   by those that multiply where there are no roles. Large tiles have the most to multiply
+   meanwhile. */
+static double
+straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
 {
     const GemmTile *t = w->tile;
     bool a = q->across & 1 && !w->pack_a, b = q->across & 2 && !w->pack_b;
     bool large = t->m * t->n > 128 * 128, tall = a ? t->m > t->n : t->n > t->m;
     *longer = 1;
-    if (!is_fp8(q->math) || (!a && !b))
+    if (!a && !b)
+        return 1;
+    if (q->math == GEMM_TF32 && maps && (t->m >= 64 || (a && b)))
+        return across_tf32(t, a && b, tall, longer);
+    if (!is_fp8(q->math))
         return 1;
     if (a && t->m < 64) { /* no wgmma: of halves, by threads */
         *longer = 4;
@@ -238,7 +266,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double each = (double)q->batch, parts = each * w->split;
     double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * parts;
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
-    double rounds = ceil(units / wide), longer, left = straight(q, w, &longer);
+    double rounds = ceil(units / wide), longer, left = straight(q, w, maps, &longer);
     double memory = memory_bytes * device_memory(d);
     double cache = cache_bytes * device_cache(d);
     /* rows that are there: the rest of a tile is no traffic */
@@ -331,9 +359,9 @@ consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool m
     }
 }
 
-/* Tiles of few rows of halves are for weights that lie along k. Groups differ in size:
-   one with more rows than the tile has reads all of b again (777 rows in 60 groups, bf16,
-   92 us; by 64 rows 82). */
+/* Tiles of few rows of halves are for weights that lie along k, of tf32 for any. Groups
+   differ in size: one with more rows than the tile has reads all of b again (777 rows in
+   60 groups, bf16, 92 us; by 64 rows 82). */
 static void
 consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {
@@ -341,6 +369,8 @@ consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool 
     if (d->wgmma && maps && q->math == GEMM_HALF && q->batch == 1 && !q->whole &&
         !(q->across & 2))
         consider_list(ways, d, q, w, maps, TILES(hopper_half_few));
+    if (d->wgmma && maps && q->math == GEMM_TF32 && q->batch == 1 && !q->whole)
+        consider_list(ways, d, q, w, maps, TILES(hopper_tf32_few));
 }
 
 int
@@ -349,7 +379,7 @@ gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
     Ways ways = {out, 0, most};
     bool by_maps = d->wgmma && q->math != GEMM_EXACT;
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
-    int turns = is_fp8(q->math) ? q->across : 0; /* what packing transposes */
+    int turns = gemm_turned(q);
     for (int packs = 0; packs < 4 && by_maps; packs++) {
         GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2};
         /* what no map takes must be packed, what lies on lines and along k need not */

@@ -155,6 +155,20 @@ START_TEST(across)
         halves.across = 3;
         ck_assert(!gemm_plan(&hopper, &halves).pack_a);
     }
+    /* of tf32 tensor cores take one that lies across: of two the smaller is transposed,
+       where it is large; few rows have tiles of no more, where b is one */
+    GemmAsk sums = ask(2048, 512, 8192, GEMM_TF32, 128, 128);
+    for (sums.across = 0; sums.across < 3; sums.across++)
+        ck_assert(!gemm_plan(&hopper, &sums).pack_a && !gemm_plan(&hopper, &sums).pack_b);
+    GemmPlan tf32 = gemm_plan(&hopper, &sums);
+    ck_assert(!tf32.pack_a && tf32.pack_b);
+    sums.stay = 2;
+    ck_assert(!gemm_plan(&hopper, &sums).pack_b);
+    sums = ask(24, 4776, 7936, GEMM_TF32, 128, 32);
+    sums.across = 2;
+    ck_assert_int_eq(gemm_plan(&hopper, &sums).tile->m, 32);
+    sums.batch = 2;
+    ck_assert_int_ge(gemm_plan(&hopper, &sums).tile->m, 64);
     Note note = {.function = "f", .kind = NOTE_GEMM, .gpu = true};
     GemmAsk q = ask(8192, 8192, 8192, GEMM_FP8, 128, 2);
     char text[1000];
