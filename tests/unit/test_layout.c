@@ -197,7 +197,7 @@ START_TEST(bytes_change_buffers_without_conflicts)
                 layout_nvmma(s, 2, shape, 8, wide, (int[]){1 - inner, inner});
             const Layout *to =
                 layout_nvmma(s, 2, shape, 8, wide, (int[]){inner, 1 - inner});
-            to = kind >> 1 ? layout_as_sums(s, to, inner) : to;
+            to = kind >> 1 ? layout_acc_order(s, to, inner) : to;
             const uint32_t *reg = l->b[LD_REG], *lane = l->b[LD_LANE];
             /* codegen/gen_nv_bytes.c: the last row bit takes the word's second with it */
             rows_are_apart(from, (uint32_t[]){reg[0], lane[0], lane[1] ^ reg[1]});
