@@ -7,6 +7,7 @@
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
+#include "ir/analysis/reduction.h"
 #include "ir/base/util.h"
 #include "ir/layout_make.h"
 #include "ir/plan/scratch.h"
@@ -64,27 +65,12 @@ fold(Reduction *r, const int *reg, int n, LLVMValueRef *out)
            nv_inline(r->g, r->op->regions[0], args, out);
 }
 
-/* The one op that combines two elements; NULL: there are more, or it takes others. */
-static const Op *
-only_op(const Reduction *r)
-{
-    const Region *body = r->op->regions[0];
-    const Op *op = body->first;
-    if (r->n != 1 || !op || op->next != body->last || op->noperand != 2 ||
-        op_operand(body->last, 0) != &op->results[0])
-        return NULL;
-    Value *x = op_operand(op, 0), *y = op_operand(op, 1);
-    bool both = (x == body->args[0] && y == body->args[1]) ||
-                (x == body->args[1] && y == body->args[0]);
-    return both ? op : NULL;
-}
-
 /* Two results of two pairs. */
 static bool
 combine_pair(Reduction *r, LLVMValueRef *x, LLVMValueRef *y, LLVMValueRef *out)
 {
     Regs a = {2, x}, b = {2, y}, *const in[2] = {&a, &b};
-    const Op *op = only_op(r);
+    const Op *op = reduction_operation(r->op);
     return op && nv_half_pair(r->g, op, in, 0, out);
 }
 
@@ -161,7 +147,7 @@ static bool
 whole_warp(const Reduction *r, PtxId *id)
 {
     enum { LANE_BITS = 5 };
-    const Op *op = only_op(r);
+    const Op *op = reduction_operation(r->op);
     if (!op || r->g->info.sm < 80)
         return false;
     const Type *t = op->results[0].type;
@@ -190,7 +176,7 @@ static bool
 combine_lanes_pair(Reduction *r, int i, int lanes)
 {
     Gen *g = r->g;
-    const Op *op = only_op(r);
+    const Op *op = reduction_operation(r->op);
     LLVMValueRef *x = &r->acc[0][i], other[2], out[2];
     if (i + 1 >= r->count || !op || type_bits(op->results[0].type) != 16)
         return false;

@@ -18,6 +18,7 @@
        general  nothing is assumed (strip_slow) */
 #include "passes/cpu/simd.h"
 
+#include "ir/analysis/reduction.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
@@ -72,14 +73,8 @@ emit_init(Emit *e, Simd *n, Group *g)
 bool
 simd_identity(const Op *op, double *f, int64_t *i, bool *is_float)
 {
-    const Region *r = op->regions[0];
-    Op *c = r->first;
-    if (op->noperand != 1 || !c || c->next != r->last ||
-        op_operand(r->last, 0) != &c->results[0])
-        return false;
-    bool direct = c->noperand == 2 && op_operand(c, 0) != op_operand(c, 1) &&
-                  op_operand(c, 0)->region == r && op_operand(c, 1)->region == r;
-    if (!direct)
+    const Op *c = reduction_operation(op);
+    if (!c)
         return false;
     int bits = type_bits(c->results[0].type);
     int64_t top = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;

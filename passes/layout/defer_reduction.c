@@ -21,6 +21,7 @@
    did, since each of these threads had a copy of that. Numbers are added in another
    order, but none is rounded more often. If a second loop goes on with the sum of a first
    one, it goes on with its parts. */
+#include "ir/analysis/reduction.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -51,15 +52,11 @@ typedef struct Partial {
     const Type *type;    /* of the carried parts */
 } Partial;
 
-/* Does the reduction compute a sum: is its region x, y -> x + y? */
 static bool
-adds(const Op *reduce)
+is_sum(const Op *reduce)
 {
-    const Region *r = reduce->regions[0];
-    const Op *op = r->first;
-    return reduce->noperand == 1 && op->kind == OP_ADDF && op->next == r->last &&
-           op_operand(r->last, 0) == &op->results[0] && op_operand(op, 0)->region == r &&
-           op_operand(op, 1)->region == r && op_operand(op, 0) != op_operand(op, 1);
+    const Op *op = reduction_operation(reduce);
+    return op && op->kind == OP_ADDF;
 }
 
 /* Does the loop compute carried value i as (value [* rescale]) + reduce? Fills in the
@@ -86,7 +83,7 @@ match(Partial *p)
         p->rescale = op_operand(mul, op_operand(mul, 0) == arg);
     p->reduce = value_def(op_operand(add, op_operand(add, 0) == old), OP_REDUCE);
     return p->reduce && p->reduce->parent == body &&
-           value_only_user(&p->reduce->results[0]) == add && adds(p->reduce) &&
+           value_only_user(&p->reduce->results[0]) == add && is_sum(p->reduce) &&
            op_operand(p->reduce, 0)->type->rank == 1 + row && p->rescale != arg;
 }
 

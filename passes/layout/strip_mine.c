@@ -29,6 +29,7 @@
    The pass leaves a region as it is if it has other operations on such tiles, tiles of
    more than one dimension, or a loop that carries one. */
 #include "ir/analysis/param.h"
+#include "ir/analysis/reduction.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -220,13 +221,8 @@ static const Op *
 combines_by(const Op *reduce)
 {
     Const c;
-    const Region *r = reduce->regions[0];
-    const Op *op = r->first;
-    bool one = reduce->noperand == 1 && op && op->next == r->last && op->noperand == 2 &&
-               op->nresult == 1 && op_operand(r->last, 0) == &op->results[0] &&
-               op_operand(op, 0)->region == r && op_operand(op, 1)->region == r &&
-               op_operand(op, 0) != op_operand(op, 1);
-    return one && neutral(op->kind, op_operand(reduce, 0)->type, &c) ? op : NULL;
+    const Op *op = reduction_operation(reduce);
+    return op && neutral(op->kind, op_operand(reduce, 0)->type, &c) ? op : NULL;
 }
 
 /* Does op work on tiles that are cut into strips? *other: it works on wide tiles in a way
