@@ -343,6 +343,9 @@ int py_truth(Interp *in, Py v);
 int py_equal(Interp *in, Py a, Py b, int depth);
 /* A member of an IntEnum or StrEnum as its integer or string; anything else as it is. */
 Py py_plain(Py v);
+/* What v holds if it is a constexpr; anything else as it is. And that as py_plain. */
+Py py_unwrapped(Py v);
+Py py_unwrapped_plain(Py v);
 /* Appends the text of a member of an enumeration. */
 void py_member_text(Buf *b, Py v, bool repr);
 /* Are they one object, or equal numbers or strings? */

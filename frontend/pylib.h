@@ -16,8 +16,6 @@ Py pyarg(const PyCall *c, int i, const char *name);
 Py pylib_unknown(Interp *in, const PyCall *c);
 /* v as an integer; false: it is none. */
 bool pyarg_int(Py v, Wide *out);
-/* py_plain of v, or of what a constexpr holds. */
-Py pyarg_plain(Py v);
 
 extern const PyEntry pylib_str[], pylib_list[], pylib_dict[], pylib_set[];
 extern const PyEntry pylib_python[]; /* builtins: "len" */

@@ -24,7 +24,7 @@ math_function(Interp *in, const PyCall *c)
         {"math.expm1", expm1}, {"math.log1p", log1p}, {"math.atan", atan},
         {"math.ceil", ceil},   {"math.floor", floor}, {"math.trunc", trunc},
     };
-    Py a = c->n ? pyarg_plain(c->at[0]) : NULL;
+    Py a = c->n ? py_unwrapped_plain(c->at[0]) : NULL;
     if (!a || !py_is_number(a) || c->n > 2)
         return pylib_unknown(in, c);
     double x = py_double(a), y = NAN;
@@ -33,7 +33,7 @@ math_function(Interp *in, const PyCall *c)
         if (strcmp(functions[i].name, c->name) == 0)
             y = functions[i].f(x);
     if (c->n == 2) {
-        Py b = pyarg_plain(c->at[1]);
+        Py b = py_unwrapped_plain(c->at[1]);
         if (!log_of || !py_is_number(b) || py_double(b) <= 0 || py_double(b) == 1)
             return pylib_unknown(in, c);
         y /= log(py_double(b));
@@ -55,7 +55,7 @@ math_two(Interp *in, const PyCall *c)
     const char *f = c->name + strlen("math.");
     if (c->n != 2)
         return pylib_unknown(in, c);
-    Py x = pyarg_plain(c->at[0]), y = pyarg_plain(c->at[1]);
+    Py x = py_unwrapped_plain(c->at[0]), y = py_unwrapped_plain(c->at[1]);
     if (strcmp(f, "pow") == 0 && py_is_number(x) && py_is_number(y))
         return py_float(in, pow(py_double(x), py_double(y)));
     if (strcmp(f, "gcd") != 0 || !pyarg_int(c->at[0], &a) || !pyarg_int(c->at[1], &b))
