@@ -50,8 +50,8 @@ void ll_stays_loop(LLVMValueRef branch);
 void ll_fn_attr(LLVMValueRef fn, const char *name);
 void ll_arg_attr(LLVMValueRef fn, unsigned arg, const char *name, uint64_t value);
 
-/* Calls fn for every instruction of the module. fn may erase or replace the instruction, but
-   not the next one. */
+/* Calls fn for every instruction of the module. fn may erase or replace the instruction,
+   but not the next one. */
 void ll_each_instruction(LLVMModuleRef m, void (*fn)(void *user, LLVMValueRef i),
                          void *user);
 
