@@ -11,7 +11,8 @@
    Whether M is such a multiple is known at the launch. So the parameter is marked,
    {multiple=128}, and the launcher checks it. For other values it compiles code without
    this pass, and without tensor maps, when they first come. The tutorial's matmul of 4096
-   is as fast with it as one with masks: 757 TFLOP/s on an H200, 128x256x64. */
+   is as fast with it as one with masks: 757 TFLOP/s (H200,
+   128x256x64, 2026-11-22). */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/natural.h"
 #include "ir/base/util.h"

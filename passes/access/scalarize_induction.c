@@ -136,9 +136,10 @@ rewrite(Session *s, Op *loop, int i)
 
 /* Is it worth while for carried value i? Always on a CPU. On a GPU registers are many,
    and adding to a tile of addresses costs less than computing it from a scalar (matmul
-   128x128x32 with four warps on an H200: 646 TFLOP/s, with this pass 585). The exception
-   is short vectors outside of dot loops: a carried tile has one layout, but one computed
-   from a scalar can be loaded again in another (passes/layout/layout_remat.c). */
+   128x128x32 with four warps on an H200, 2026-11-21: 646 TFLOP/s, with this pass 585).
+   The exception is short vectors outside of dot loops: a carried tile has one layout, but
+   one computed from a scalar can be loaded again in another
+   (passes/layout/layout_remat.c). */
 static bool
 pays(const PassCx *cx, const Op *loop, int i)
 {
