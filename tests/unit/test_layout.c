@@ -39,7 +39,7 @@ START_TEST(compose_applies_one_after_the_other)
 }
 END_TEST
 
-START_TEST(inverses)
+START_TEST(inverses_exist_for_bijections)
 {
     int onto = 0;
     for (int i = 0; i < 500; i++) {
@@ -334,7 +334,7 @@ END_TEST
 
 /* Accumulators of any rank, and operands that follow from them: for matrices those of the
    constructors by name, else valid ones that hold every element. */
-START_TEST(products)
+START_TEST(operands_of_dots_hold_every_element)
 {
     Session *s = session_new(0);
     for (int wn = 0; wn < 3; wn++) {
@@ -501,7 +501,7 @@ check_text(Session *s, const char *text, const char *want)
     }
 }
 
-START_TEST(spellings)
+START_TEST(text_goes_in_and_out)
 {
     Session *s = session_new(0);
     const char *blk = "blocked<size=[1,8], lanes=[4,8], warps=[4,1], order=[1,0]>";
@@ -556,18 +556,18 @@ main(void)
     TCase *t = tcase_create("layout");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, compose_applies_one_after_the_other);
-    tcase_add_test(t, inverses);
+    tcase_add_test(t, inverses_exist_for_bijections);
     tcase_add_test(t, blocked_is_nested_tiles);
     tcase_add_test(t, matrix_fragments);
     tcase_add_test(t, bytes_change_buffers_without_conflicts);
     tcase_add_test(t, swizzles_are_those_of_the_hardware);
     tcase_add_test(t, conversions_find_every_element);
     tcase_add_test(t, one_thread_owns_each_element);
-    tcase_add_test(t, products);
+    tcase_add_test(t, operands_of_dots_hold_every_element);
     tcase_add_test(t, runs_of_registers);
     tcase_add_test(t, related_tiles);
     tcase_add_test(t, text_round_trip);
-    tcase_add_test(t, spellings);
+    tcase_add_test(t, text_goes_in_and_out);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);
