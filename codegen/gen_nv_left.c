@@ -25,7 +25,7 @@ nv_left_open(Gen *g, const Value *mem, const int warps[2], bool pairs, LeftReade
     out->plain = layout_wgmma_operand(g->s, t->shape, warps, pairs ? IN_WORD : 1);
     const Layout *l = pairs ? layout_row_pairs(g->s, out->plain) : out->plain;
     out->base = nv_scalar(g, mem);
-    out->regs.n = 1 << l->n[LD_REG];
+    out->regs.n = 1 << l->nbasis[LD_REG];
     out->regs.v = arena_array(&g->s->tmp, LLVMValueRef, out->regs.n);
     out->raw = arena_alloc(&g->s->tmp, sizeof *out->raw * (size_t)out->regs.n,
                            alignof(LLVMValueRef));
@@ -43,9 +43,9 @@ part_bits(const LeftReader *x, LeftPart p, uint32_t *only, uint32_t *part)
     enum { ROWS = 64 };
     const Layout *l = x->plain;
     *only = *part = 0;
-    for (int i = 0; i < l->n[LD_REG]; i++) {
-        uint32_t inner = (uint32_t)layout_part(l, l->b[LD_REG][i], 1);
-        uint32_t row = (uint32_t)layout_part(l, l->b[LD_REG][i], 0);
+    for (int i = 0; i < l->nbasis[LD_REG]; i++) {
+        uint32_t inner = (uint32_t)layout_part(l, l->basis[LD_REG][i], 1);
+        uint32_t row = (uint32_t)layout_part(l, l->basis[LD_REG][i], 0);
         bool by_row = !p.all_rows && row >= ROWS;
         *only |= inner >= p.n || by_row ? 1u << i : 0;
         *part |=

@@ -154,8 +154,8 @@ whole_warp(const Reduction *r, PtxId *id)
     if (!type_is_int(t) || type_bits(t) != 32)
         return false;
     for (int j = 0; j < LANE_BITS; j++)
-        if (j >= r->l->n[LD_LANE] || !on_axis(r, r->l->b[LD_LANE][j]) ||
-            without_axis(r->l, r->l->b[LD_LANE][j], r->axis) ||
+        if (j >= r->l->nbasis[LD_LANE] || !on_axis(r, r->l->basis[LD_LANE][j]) ||
+            without_axis(r->l, r->l->basis[LD_LANE][j], r->axis) ||
             (r->copies[LD_LANE] >> j & 1))
             return false;
     switch ((int)op->kind) {
@@ -206,8 +206,8 @@ reduce_lanes(Reduction *r)
         }
         return true;
     }
-    for (int j = 0; j < r->l->n[LD_LANE]; j++) {
-        if (!on_axis(r, r->l->b[LD_LANE][j]) || (r->copies[LD_LANE] >> j & 1))
+    for (int j = 0; j < r->l->nbasis[LD_LANE]; j++) {
+        if (!on_axis(r, r->l->basis[LD_LANE][j]) || (r->copies[LD_LANE] >> j & 1))
             continue;
         for (int i = 0; i < r->count; i++) {
             LLVMValueRef other[MAX_IN];
@@ -231,10 +231,10 @@ static Layout
 with_parts(const Layout *l, int lg_parts)
 {
     Layout out = *l;
-    out.lg[out.rank++] = (uint8_t)lg_parts;
+    out.log_shape[out.rank++] = (uint8_t)lg_parts;
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++)
-            out.b[d][i] = l->b[d][i] << lg_parts;
+        for (int i = 0; i < l->nbasis[d]; i++)
+            out.basis[d][i] = l->basis[d][i] << lg_parts;
     return out;
 }
 
@@ -243,9 +243,9 @@ static Layout
 parts_written(const Reduction *r)
 {
     Layout out = with_parts(&r->rest, r->lg_parts);
-    for (int j = 0, n = 0; j < r->l->n[LD_WARP]; j++)
+    for (int j = 0, n = 0; j < r->l->nbasis[LD_WARP]; j++)
         if (r->flips >> j & 1)
-            out.b[LD_WARP][j] = 1u << n++;
+            out.basis[LD_WARP][j] = 1u << n++;
     return out;
 }
 
@@ -254,11 +254,11 @@ static Layout
 parts_read(const Reduction *r, const Layout *to)
 {
     Layout all = with_parts(to, r->lg_parts), out = all;
-    out.n[LD_REG] = 0;
+    out.nbasis[LD_REG] = 0;
     for (int i = 0; i < r->lg_parts; i++)
         fill_basis(&out, LD_REG, 1u << i);
-    for (int i = 0; i < all.n[LD_REG]; i++)
-        fill_basis(&out, LD_REG, all.b[LD_REG][i]);
+    for (int i = 0; i < all.nbasis[LD_REG]; i++)
+        fill_basis(&out, LD_REG, all.basis[LD_REG][i]);
     return out;
 }
 
@@ -309,8 +309,8 @@ static Layout
 scalar_layout(const Layout *l)
 {
     Layout out = {.kind = LK_DISTRIBUTED};
-    out.n[LD_LANE] = l->n[LD_LANE];
-    out.n[LD_WARP] = l->n[LD_WARP];
+    out.nbasis[LD_LANE] = l->nbasis[LD_LANE];
+    out.nbasis[LD_WARP] = l->nbasis[LD_WARP];
     return out;
 }
 
@@ -320,8 +320,8 @@ static bool
 is_straight(const Reduction *r)
 {
     for (int d = LD_LANE; d <= LD_WARP; d++) {
-        for (int i = 0; i < r->l->n[d]; i++) {
-            uint32_t v = r->l->b[d][i], rest = without_axis(r->l, v, r->axis);
+        for (int i = 0; i < r->l->nbasis[d]; i++) {
+            uint32_t v = r->l->basis[d][i], rest = without_axis(r->l, v, r->axis);
             if (rest && rest != v)
                 return false;
         }

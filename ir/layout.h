@@ -35,9 +35,10 @@ enum { LAYOUT_MAX_BITS = 20, LAYOUT_MAX_WARP_BITS = 5, LAYOUT_MAX_BLOCK_BITS = 4
 struct Layout {
     LayoutKind kind;
     int rank;
-    uint8_t lg[MAX_RANK];                  /* log2 of the tile's shape */
-    uint8_t n[LD_COUNT];                   /* bits of each input dimension */
-    uint32_t b[LD_COUNT][LAYOUT_MAX_BITS]; /* their images, flattened coordinates */
+    uint8_t log_shape[MAX_RANK]; /* log2 of the tile's sizes */
+    uint8_t nbasis[LD_COUNT];    /* bits of each input dimension */
+    /* the image of each of these bits, in flattened coordinates */
+    uint32_t basis[LD_COUNT][LAYOUT_MAX_BITS];
     uint64_t hash;
 };
 

@@ -30,7 +30,8 @@ static void
 put(Layout *out, LayoutDim d, int dim, int from, int to)
 {
     for (int bit = from; bit < to; bit++)
-        fill_basis(out, d, bit < out->lg[dim] ? 1u << (layout_shift(out, dim) + bit) : 0);
+        fill_basis(out, d,
+                   bit < out->log_shape[dim] ? 1u << (layout_shift(out, dim) + bit) : 0);
 }
 
 const Layout *
@@ -41,9 +42,10 @@ layout_bytes(Session *s, const int64_t *shape, int inner, int num_warps, bool as
     int major = 1 - inner, warps = log2_floor((uint64_t)num_warps);
     Layout l;
     fill_shape(&l, LK_DISTRIBUTED, 2, shape);
-    if (l.lg[0] < FIRST || l.lg[1] < FIRST)
+    if (l.log_shape[0] < FIRST || l.log_shape[1] < FIRST)
         return NULL;
-    int along = (int)min_i64(warps, l.lg[major] - FIRST), rest = FIRST + warps - along;
+    int along = (int)min_i64(warps, l.log_shape[major] - FIRST);
+    int rest = FIRST + warps - along;
     for (int i = 0; i < 2; i++)
         put(&l, LD_REG, inner, bit[i], bit[i] + 1);
     put(&l, LD_REG, major, 0, 1);
@@ -53,8 +55,8 @@ layout_bytes(Session *s, const int64_t *shape, int inner, int num_warps, bool as
     fill_basis(&l, LD_LANE, 9u << layout_shift(&l, major));
     put(&l, LD_WARP, major, FIRST, FIRST + along);
     put(&l, LD_WARP, inner, FIRST, rest);
-    put(&l, LD_REG, inner, rest, l.lg[inner]);
-    put(&l, LD_REG, major, FIRST + along, l.lg[major]);
+    put(&l, LD_REG, inner, rest, l.log_shape[inner]);
+    put(&l, LD_REG, major, FIRST + along, l.log_shape[major]);
     return layout_intern(s, &l);
 }
 
@@ -63,11 +65,11 @@ layout_acc_order(Session *s, const Layout *l, int inner)
 {
     Layout to = *l;
     int shift = layout_shift(l, inner);
-    for (int i = 0; i < l->n[LD_OFFSET]; i++) {
-        uint32_t c = l->b[LD_OFFSET][i];
-        to.b[LD_OFFSET][i] = c & ~(15u << shift);
+    for (int i = 0; i < l->nbasis[LD_OFFSET]; i++) {
+        uint32_t c = l->basis[LD_OFFSET][i];
+        to.basis[LD_OFFSET][i] = c & ~(15u << shift);
         for (int k = 0; k < FIRST; k++)
-            to.b[LD_OFFSET][i] |= (c >> (shift + k) & 1) << (shift + acc_bit[k]);
+            to.basis[LD_OFFSET][i] |= (c >> (shift + k) & 1) << (shift + acc_bit[k]);
     }
     return layout_intern(s, &to);
 }

@@ -42,8 +42,8 @@ alignment(const Op *op)
         return 16;
     const Layout *l = op->results[0].type->layout;
     bool plain = true; /* rows without swizzle */
-    for (int i = 0; l && i < l->n[LD_OFFSET]; i++)
-        plain &= is_pow2(l->b[LD_OFFSET][i]);
+    for (int i = 0; l && i < l->nbasis[LD_OFFSET]; i++)
+        plain &= is_pow2(l->basis[LD_OFFSET][i]);
     return plain ? 128 : 1024;
 }
 

@@ -94,10 +94,10 @@ owner(const Layout *l, uint32_t bit)
 {
     LayoutDim who = LD_COUNT;
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++) {
-            if (!(l->b[d][i] & bit))
+        for (int i = 0; i < l->nbasis[d]; i++) {
+            if (!(l->basis[d][i] & bit))
                 continue;
-            if (l->b[d][i] != bit || who != LD_COUNT)
+            if (l->basis[d][i] != bit || who != LD_COUNT)
                 return LD_COUNT;
             who = (LayoutDim)d;
         }
@@ -117,7 +117,7 @@ cut_axis(Partial *p)
     p->rank = 0;
     if (p->axis == 1)
         p->shape[p->rank++] = t->shape[0];
-    for (int bit = l->lg[p->axis] - 1; bit >= 0; bit--) {
+    for (int bit = l->log_shape[p->axis] - 1; bit >= 0; bit--) {
         LayoutDim who = owner(l, 1u << (layout_shift(l, p->axis) + bit));
         bool regs = who == LD_REG, more = p->rank > p->first;
         if (who == LD_COUNT || who == LD_BLOCK)

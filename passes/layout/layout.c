@@ -42,11 +42,11 @@ give_repeated(Layouts *p, Op *op)
     const Type *t = op->nresult ? op->results[0].type : NULL;
     int sides = 0;
     for (int d = 0; l && d < t->rank; d++)
-        sides += l->lg[d] > 0;
+        sides += l->log_shape[d] > 0;
     if (sides < 2)
         return;
     for (int d = 0; d < t->rank; d++)
-        if (t->shape[d] > 1 && !l->lg[d])
+        if (t->shape[d] > 1 && !l->log_shape[d])
             l = layout_repeat(p->s, l, d, log2_floor((uint64_t)t->shape[d]));
     layout_give(p, &op->results[0], l);
 }

@@ -22,7 +22,7 @@ layout_operand(Session *s, const Op *op, const Layout *to)
     switch ((int)op->kind) {
     case OP_BROADCAST:
         for (int i = 0; i < t->rank; i++)
-            if (t->shape[i] == 1 && to->lg[i])
+            if (t->shape[i] == 1 && to->log_shape[i])
                 from = layout_squash(s, from, i);
         return from;
     case OP_EXPAND_DIMS:

@@ -128,8 +128,8 @@ enum { SECTOR = 32 }; /* bytes that memory transfers at once */
 static int
 bit_of(const Layout *l, LayoutDim where, uint32_t image)
 {
-    for (int i = 0; i < l->n[where]; i++)
-        if (l->b[where][i] == image)
+    for (int i = 0; i < l->nbasis[where]; i++)
+        if (l->basis[where][i] == image)
             return i;
     return -1;
 }
@@ -144,19 +144,19 @@ near_layout(Layouts *p, const Layout *to, int vec, int64_t bytes)
 {
     Layout l = *to;
     int wide = log2_floor((uint64_t)vec);
-    uint32_t row = (uint32_t)1 << to->lg[to->rank - 1], unit = (uint32_t)vec;
+    uint32_t row = (uint32_t)1 << to->log_shape[to->rank - 1], unit = (uint32_t)vec;
     for (int k = 0; k < wide; k++) {
         int reg = bit_of(&l, LD_REG, 1u << k), lane = bit_of(&l, LD_LANE, 1u << k);
         for (uint32_t high = unit; reg < 0 && lane >= 0 && high < row; high *= 2) {
             reg = bit_of(&l, LD_REG, high);
             if (reg >= 0)
-                l.b[LD_LANE][lane] = high;
+                l.basis[LD_LANE][lane] = high;
         }
         if (reg < 0)
             return NULL;
         for (int i = reg; i > k; i--)
-            l.b[LD_REG][i] = l.b[LD_REG][i - 1];
-        l.b[LD_REG][k] = 1u << k;
+            l.basis[LD_REG][i] = l.basis[LD_REG][i - 1];
+        l.basis[LD_REG][k] = 1u << k;
     }
     while (bit_of(&l, LD_LANE, unit) >= 0)
         unit *= 2;

@@ -111,20 +111,20 @@ cut_layout(Strip *c)
 {
     Layout l = *c->whole;
     for (int64_t n = c->count; n > 1; n /= 2) {
-        uint32_t bit = 1u << (l.lg[0] - 1);
+        uint32_t bit = 1u << (l.log_shape[0] - 1);
         int reg = -1, owners = 0;
         for (int d = 0; d < LD_COUNT; d++)
-            for (int i = 0; i < l.n[d]; i++)
-                if (l.b[d][i] & bit) {
+            for (int i = 0; i < l.nbasis[d]; i++)
+                if (l.basis[d][i] & bit) {
                     owners++;
-                    reg = d == LD_REG && l.b[d][i] == bit ? i : -1;
+                    reg = d == LD_REG && l.basis[d][i] == bit ? i : -1;
                 }
         if (owners != 1 || reg < 0)
             return false;
-        for (int i = reg; i + 1 < l.n[LD_REG]; i++)
-            l.b[LD_REG][i] = l.b[LD_REG][i + 1];
-        l.b[LD_REG][--l.n[LD_REG]] = 0;
-        l.lg[0]--;
+        for (int i = reg; i + 1 < l.nbasis[LD_REG]; i++)
+            l.basis[LD_REG][i] = l.basis[LD_REG][i + 1];
+        l.basis[LD_REG][--l.nbasis[LD_REG]] = 0;
+        l.log_shape[0]--;
     }
     c->part = layout_intern(c->s, &l);
     return true;

@@ -32,8 +32,8 @@ fast_dim_of_layout(const Layout *l)
             run = n;
         }
     }
-    for (int d = 0; run == 1 && l->n[LD_LANE] && d < l->rank; d++) /* of lanes 0, 1 */
-        if (l->b[LD_LANE][0] == (uint32_t)1 << layout_shift(l, d))
+    for (int d = 0; run == 1 && l->nbasis[LD_LANE] && d < l->rank; d++) /* lanes 0, 1 */
+        if (l->basis[LD_LANE][0] == (uint32_t)1 << layout_shift(l, d))
             best = d;
     return best;
 }

@@ -25,11 +25,11 @@ conflicts(const Layout *mem, const Layout *tile, int bytes)
     F2 place = layout_matrix(mem), want = layout_matrix(tile), inverse;
     MatrixForm form;
     uint64_t lane[LANE_BITS];
-    int regs = tile->n[LD_REG];
+    int regs = tile->nbasis[LD_REG];
     if (!f2_invert(&place, &inverse))
         return 0;
     F2 map = f2_compose(&inverse, &want);
-    if (tile->n[LD_LANE] != LANE_BITS || matrix_form(&map, regs, bytes, &form))
+    if (tile->nbasis[LD_LANE] != LANE_BITS || matrix_form(&map, regs, bytes, &form))
         return 0;
     for (int i = 0; i < LANE_BITS; i++)
         lane[i] = map.col[regs + i] * (uint64_t)bytes;
