@@ -1,9 +1,10 @@
-/* Reductions: first among a thread's own registers, then across lanes by shuffles,
-   then across warps through shared memory: the cheapest first.
-   Which bits of the thread's number lie along the axis is read off the layout; bits
-   that only lead to copies are skipped, so no element counts twice. Numbers of 16 bits
-   that the hardware combines in twos stay together: of one row until two are left, of two
-   rows from lane to lane. */
+/* Reductions, in the order of their price: first among a thread's registers, then across
+   lanes by shuffles, then across warps through shared memory.
+
+   The layout says which bits of the thread's number select elements along the axis. Bits
+   that select copies are skipped, so no element counts twice. 16-bit numbers that the
+   hardware combines in pairs are kept in pairs: two elements of one row while a thread
+   reduces its registers, the results of two rows across lanes. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -19,10 +20,10 @@ typedef struct Reduction {
     const Op *op;
     const Layout *l; /* of the operands */
     int axis, n;
-    Layout rest;               /* without the axis; rank 0 of one element */
+    Layout rest;               /* l without the axis */
     uint32_t copies[LD_COUNT]; /* bits of l that lead to copies */
     uint32_t flips;            /* bits of the warp's number along the axis */
-    int lg_parts;              /* how many */
+    int lg_parts;              /* how many of them */
     LLVMValueRef *acc[MAX_IN]; /* one per register of `rest` */
     int count;
 } Reduction;
@@ -50,8 +51,8 @@ without_axis(const Layout *l, uint32_t coord, int axis)
     return coord & ~along;
 }
 
-/* The elements of the thread's registers reg[0..n), combined pairwise: short chains, and
-   rounding errors that grow with the depth of the tree alone. */
+/* Combines the elements of the thread's registers reg[0 .. n - 1] as a balanced tree:
+   chains are short, and rounding errors grow only with its depth. */
 static bool
 fold(Reduction *r, const int *reg, int n, LLVMValueRef *out)
 {
@@ -65,7 +66,7 @@ fold(Reduction *r, const int *reg, int n, LLVMValueRef *out)
            nv_inline(r->g, r->op->regions[0], args, out);
 }
 
-/* Two results of two pairs. */
+/* Combines two pairs, x and y, to a pair; false: no instruction does. */
 static bool
 combine_pair(Reduction *r, LLVMValueRef *x, LLVMValueRef *y, LLVMValueRef *out)
 {
@@ -74,8 +75,9 @@ combine_pair(Reduction *r, LLVMValueRef *x, LLVMValueRef *y, LLVMValueRef *out)
     return op && nv_half_pair(r->g, op, in, 0, out);
 }
 
-/* fold() of pairs of neighbours: out has what is left of the first ones and of the second
-   ones. False: they are not neighbours, or no numbers that come in twos. */
+/* fold() on pairs of neighbouring registers: out[0] and out[1] are the results of the
+   first and of the second ones. False: registers are not neighbours, or no instruction
+   combines pairs. */
 static bool
 fold_pairs(Reduction *r, const int *reg, int n, LLVMValueRef *out)
 {
@@ -100,7 +102,7 @@ fold_all(Reduction *r, const int *reg, int n, LLVMValueRef *out)
     return nv_inline(r->g, r->op->regions[0], pair, out);
 }
 
-/* Where register q lies in the sliced layout. */
+/* The image of register q in the layout without the axis. */
 static uint32_t
 rest_of(const Reduction *r, int q)
 {
@@ -111,8 +113,7 @@ rest_of(const Reduction *r, int q)
     return rest;
 }
 
-/* Registers that differ along the axis alone become one, a register of the sliced
-   layout. */
+/* Reduces the registers that differ only along the axis to one register of r->rest. */
 static bool
 reduce_registers(Reduction *r)
 {
@@ -141,8 +142,8 @@ on_axis(const Reduction *r, uint32_t basis)
     return basis && without_axis(r->l, basis, r->axis) != basis;
 }
 
-/* The instruction that reduces integers of 32 bits over a warp; false: there is none
-   for this. */
+/* The instruction (redux) that reduces 32-bit integers over a warp; false: there is
+   none. */
 static bool
 whole_warp(const Reduction *r, PtxId *id)
 {
@@ -171,7 +172,7 @@ whole_warp(const Reduction *r, PtxId *id)
     }
 }
 
-/* Results i and i + 1 and those of the lane beside, as one word. */
+/* Combines results i and i + 1, as one word, with those of lane `lane ^ lanes`. */
 static bool
 combine_lanes_pair(Reduction *r, int i, int lanes)
 {
@@ -226,7 +227,7 @@ reduce_lanes(Reduction *r)
 
 /* ---- across warps */
 
-/* A layout with a new minor dimension: the parts that warps computed. */
+/* Layout l with a new minor dimension of 1 << lg_parts: the partial results of warps. */
 static Layout
 with_parts(const Layout *l, int lg_parts)
 {
@@ -238,7 +239,8 @@ with_parts(const Layout *l, int lg_parts)
     return out;
 }
 
-/* What a warp writes: its part is its own number along the axis. */
+/* The layout in which warps write: each writes the part that has its number along the
+   axis. */
 static Layout
 parts_written(const Reduction *r)
 {
@@ -249,7 +251,7 @@ parts_written(const Reduction *r)
     return out;
 }
 
-/* What a thread reads: all parts of each of its results, side by side. */
+/* The layout in which threads read: a thread has all parts of each of its results. */
 static Layout
 parts_read(const Reduction *r, const Layout *to)
 {
@@ -262,8 +264,8 @@ parts_read(const Reduction *r, const Layout *to)
     return out;
 }
 
-/* The parts are combined by every thread in the order of warps, so that all get the same
-   bits. `to`: the layout of the results, which need not be the sliced one. */
+/* Combines the parts, in each thread in the order of warps, so that all get the same
+   bits. to: the layout of the results, which may be another one than r->rest. */
 static bool
 reduce_warps(Reduction *r, const Layout *to, Regs **result)
 {
@@ -314,8 +316,8 @@ scalar_layout(const Layout *l)
     return out;
 }
 
-/* A thread whose number moves an element along the axis and across it at once has no
-   partner by one bit. */
+/* Does each bit of the thread's number move an element either along the axis or across
+   it? With a bit that does both, a thread has no partner that differs in one bit. */
 static bool
 is_straight(const Reduction *r)
 {
