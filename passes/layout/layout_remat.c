@@ -22,6 +22,11 @@
 
 enum { REMAT_DEPTH = 64, REMAT_OPS = 256, LOAD_REGS = 16, ROW_REGS = 4 };
 
+enum {
+    SECTOR = 32,       /* bytes that memory transfers at once */
+    MOST_SECTORS = 64, /* that a warp asks for instead of an exchange */
+};
+
 /* Is v used for addresses and masks of loads, and for nothing else? */
 static bool
 only_addresses(const Value *v, int depth, int *left)
@@ -39,6 +44,25 @@ only_addresses(const Value *v, int depth, int *left)
     return v->uses;
 }
 
+/* Sectors that a warp asks the cache for, for a vector in layout `to`: those of an access,
+   whose lanes hold other elements or copies of them, for each access of a thread. */
+static int64_t
+sectors_asked(const Op *op, const Layout *to)
+{
+    int vec, bits[LAYOUT_MAX_BITS];
+    int64_t bytes = max_i64(1, type_bits(op->results[0].type) / 8), nearest = INT64_MAX;
+    int64_t lanes = 1;
+    layout_access_dim(op, &vec);
+    int64_t run = min_i64(vec, (int64_t)1 << layout_run(to, 0, bits));
+    for (int i = 0; i < to->nbasis[LD_LANE]; i++)
+        if (to->basis[LD_LANE][i]) {
+            lanes *= 2;
+            nearest = min_i64(nearest, to->basis[LD_LANE][i]);
+        }
+    int64_t each = lanes == 1 ? 1 : max_i64(1, lanes * nearest * bytes / SECTOR);
+    return layout_regs(to) / run * min_i64(each, lanes * max_i64(1, run * bytes / SECTOR));
+}
+
 /* May this load be done a second time, with a result in layout `to`? */
 static bool
 is_short_load(const Op *op, const Layout *to)
@@ -48,6 +72,7 @@ is_short_load(const Op *op, const Layout *to)
     return op->kind == OP_LOAD && op->results[0].type->rank == 1 &&
            !attr_has(&op->attrs, ATTR_VOLATILE) &&
            layout_regs(to) <= (dots ? ROW_REGS : LOAD_REGS) &&
+           sectors_asked(op, to) <= MOST_SECTORS &&
            (!dots || only_addresses(&op->results[0], 0, &left));
 }
 
@@ -121,8 +146,6 @@ remat(Layouts *p, Builder *b, Value *v, const Layout *to, int depth)
 }
 
 /* ---- loads near the accumulator */
-
-enum { SECTOR = 32 }; /* bytes that memory transfers at once */
 
 /* The register or lane bit of l whose image is exactly `image`; -1: there is none. */
 static int
