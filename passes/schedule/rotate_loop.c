@@ -22,7 +22,8 @@
    and are waited for once (heads of 96 columns, as 64 and 32), the second may be several
    dots that share the operand p and are issued one after the other.
 
-   This is done in the roles of specialize.c, where no barrier of the whole block stands
+   A loop of at most one iteration, which pass peel leaves, has no next one. This is done
+   in the roles of specialize.c, where no barrier of the whole block stands
    between the dots, and each of the two is waited for and released separately. If there
    are many warpgroups, they alternate (ping-pong) in issuing the two dots, so that they
    do not all compute, or all multiply, at the same time. */
@@ -343,7 +344,8 @@ plan(Rotation *k)
     map_init(&k->ends, &k->s->tmp);
     map_init(&k->late, &k->s->tmp);
     map_init(&k->in_second, &k->s->tmp);
-    if (!find_dots(k) || (k->n2 > 1 && !rings_are_deep(k->loop)))
+    if (attr_has(&k->loop->attrs, ATTR_ONCE) || !find_dots(k) ||
+        (k->n2 > 1 && !rings_are_deep(k->loop)))
         return false;
     for (int i = 0; i < k->n2; i++)
         if (!depends(k, k->d2[i]))
