@@ -10,6 +10,7 @@
 #include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/schedule/occupancy.h"
+#include "passes/schedule/rotation.h"
 
 /* Registers of a thread that may be used by what is counted; the rest is for all else. */
 enum { MOST_REGISTERS = 240 };
@@ -69,12 +70,6 @@ is_light(const Delay *d, const Op *op)
     return op_is_pure(op) && !op->nregion;
 }
 
-bool
-delay_writes(const Op *op)
-{
-    return op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW;
-}
-
 /* May op move to the next iteration with a delayed dot whose result it takes as operand
    `index`? */
 static bool
@@ -84,7 +79,7 @@ may_follow(const Delay *d, const Op *op, int index)
         return false;
     if (op_is_async_dot(op))
         return index == DOT_ACC && dot_full_wait(op);
-    if (delay_writes(op))
+    if (writes_by_mask(op))
         return index == 1 && !op_has_uses(op) && param_of(op_operand(op, 0)) &&
                !attr_has(&op->attrs, ATTR_VOLATILE);
     return op_is_dot_wait(op) || op_is_pure(op);
@@ -96,7 +91,7 @@ follow(const Delay *d, Op *op, Map *set, int depth)
 {
     enum { CHAIN_DEPTH = 64 };
     map_set(set, op, op);
-    if (delay_writes(op))
+    if (writes_by_mask(op))
         return true;
     for (int i = 0; i < op->nresult; i++)
         value_each_use(&op->results[i], u) if (!may_follow(d, u->user, u->index) ||
@@ -164,27 +159,12 @@ find_late(Delay *d)
 
 /* ---- whether they may and should be late */
 
-/* Why memory accesses forbid to run ops later; NULL: nothing forbids it. */
 static const char *
-hazard(const Delay *d)
+branches(const Region *body)
 {
-    Writes late = {0};
-    for (int i = 0; i < d->order.n; i++)
-        writes_add(&late, d->order.at[i]);
-    region_each(d->loop->regions[0], op)
-    {
-        Writes own = {0};
+    for (const Op *op = body->first; op; op = op->next)
         if (op->nregion)
             return "the loop has branches or loops";
-        if (map_has(&d->late, op))
-            continue;
-        writes_add(&own, op);
-        if (own.all || own.ordered || own.n)
-            return "the loop writes other memory, or waits for other programs";
-        if ((op_effects(op).reads & 1u << RES_GLOBAL) &&
-            writes_reach(&late, op_operand(op, 0)))
-            return "the loop may read what it writes";
-    }
     return NULL;
 }
 
@@ -200,8 +180,6 @@ add_cross(Delay *d, Value *v)
             return true;
     vec_push(&d->s->tmp, &d->cross, v);
     bool number = elem->kind == TY_SCALAR, plain = number || elem->kind == TY_PTR;
-    if (v->op && !type_is_float(elem))
-        d->anywhere = true;
     return (type_is_tile(v->type) || v->type == elem) && (v->op ? number : plain);
 }
 
@@ -308,7 +286,8 @@ is_long(const Delay *d)
 static const char *
 why_not(Delay *d)
 {
-    const char *why = hazard(d);
+    const char *why = branches(d->loop->regions[0]);
+    why = why ? why : rotation_hazard(d->loop->regions[0], &d->late);
     why = why ? why : find_cross(d);
     why = why ? why : stalls(d);
     if (why)

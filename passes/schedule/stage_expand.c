@@ -1,7 +1,7 @@
-/* Software pipelining, the expansion: planned loads become asynchronous copies to shared
-   memory that are issued iterations ahead. Which loads, how many iterations ahead and
-   into how many stages is written on the loop and its loads (form scheduled);
-   stage_plan.c decides it.
+/* Software pipelining, the expansion. Loops that run two iterations at once are built
+   first (rotation.c). Then planned loads become asynchronous copies to shared memory that
+   are issued iterations ahead. Which loads, how many iterations ahead and into how many
+   stages is written on the loop and its loads (form scheduled); stage_plan.c decides it.
 
        for %i = 0, %n, 32 (%p = %p0) {
          %a = load %p {stage=0}
@@ -50,6 +50,7 @@
 #include "passes/mma/operand.h"
 #include "passes/schedule/carry_loads.h"
 #include "passes/schedule/channel.h"
+#include "passes/schedule/rotation.h"
 #include "passes/schedule/stage.h"
 
 bool pass_stage_expand(Func *f, PassCx *cx);
@@ -445,8 +446,15 @@ expand_loop(void *user, Op *loop)
     return true;
 }
 
+static bool
+rotate_loop(void *user, Op *loop)
+{
+    return rotation_expand(user, loop);
+}
+
 bool
 pass_stage_expand(Func *f, PassCx *cx)
 {
-    return pass_walk(f->body, expand_loop, cx->s);
+    bool changed = pass_walk(f->body, rotate_loop, cx->s);
+    return pass_walk(f->body, expand_loop, cx->s) || changed;
 }
