@@ -48,23 +48,22 @@ runs_before(const Op *a, const Op *b)
     return x < y || (x == y && op_before(a, b));
 }
 
-/* Why `op`, or an op inside of it, cannot take v there; NULL: it can. */
+/* Why op, or an op inside of it, cannot take v; NULL: it can. A carried value is what the
+   iteration before has left, so what makes it runs in front of op only where that is the
+   later stage. */
 static const char *
 misses(const Region *body, const Op *op, const Value *v)
 {
     int stage = rotation_stage(op), from = rotation_stage_of(body, v);
-    const Op *made = v->op;
-    if (!made && v->region == body && v->index)
-        made = op_operand(body->last, v->index - 1)->op;
+    bool carried = !v->op && v->region == body && v->index;
+    const Op *made = carried ? op_operand(body->last, v->index - 1)->op : v->op;
     if (!made || made->parent != body)
         return NULL;
-    if (from < stage)
-        return v->type->kind == TY_ASYNC ? "takes what is in flight in the other stage"
-                                         : NULL;
-    if (v->op ? from > stage || !runs_before(made, op)
-              : from > stage && !runs_before(made, op))
-        return "runs before what it needs";
-    return NULL;
+    if (from < stage && v->type->kind == TY_ASYNC)
+        return "takes what is in flight in the other stage";
+    bool behind = from < stage || (from == stage && carried) ||
+                  (runs_before(made, op) && (from == stage || carried));
+    return behind ? NULL : "runs before what it needs";
 }
 
 static const char *
