@@ -118,18 +118,25 @@ is_view(const Op *op)
            op->kind == OP_CONVERT_LAYOUT;
 }
 
-static bool
-find_late(Delay *d)
+/* What depends on the first dot, and what computes addresses. */
+static void
+find_needs(Delay *d)
 {
-    Region *body = d->loop->regions[0];
     map_set(&d->needs, d->first, d->first);
-    region_each(body, op)
+    region_each(d->loop->regions[0], op)
     {
         if (any_in(op, &d->needs))
             map_set(&d->needs, op, op);
         if (is_light(d, op))
             map_set(&d->light, op, op);
     }
+}
+
+/* The dots that depend on the first and end in memory, with what depends on them. */
+static void
+find_dots(Delay *d)
+{
+    Region *body = d->loop->regions[0];
     region_each(body, op)
     {
         Map set;
@@ -141,18 +148,31 @@ find_late(Delay *d)
         map_set(&d->begin, op, op);
         map_set(&d->begin, dot_full_wait(op), op);
     }
+}
+
+/* What they need: ops for them alone are late, too; others compute it again. */
+static void
+find_operands(Delay *d)
+{
+    const Region *body = d->loop->regions[0];
     for (Op *op = body->last->prev; op; op = op->prev)
         if (!map_has(&d->late, op) && delay_all_users_in(op, &d->late) &&
             (is_view(op) || map_has(&d->light, op)))
             map_set(&d->late, op, op);
     for (Op *op = body->last->prev; op; op = op->prev)
-        if (map_has(&d->late, op) && delay_all_users_in(op, &d->begin))
-            map_set(&d->begin, op, op);
-    for (Op *op = body->last->prev; op; op = op->prev)
         if (map_has(&d->light, op) && !map_has(&d->late, op) &&
             (any_user_in(op, &d->late) || any_user_in(op, &d->again)))
             map_set(&d->again, op, op);
-    region_each(body, op) if (map_has(&d->late, op) || map_has(&d->again, op))
+}
+
+static bool
+find_late(Delay *d)
+{
+    find_needs(d);
+    find_dots(d);
+    find_operands(d);
+    region_each(d->loop->regions[0], op) if (map_has(&d->late, op) ||
+                                             map_has(&d->again, op))
         vec_push(&d->s->tmp, &d->order, op);
     return d->order.n > 0;
 }
