@@ -221,11 +221,10 @@ words_of(const Type *t)
 
 /* Registers for the addresses of cp.async copies, 16 bytes each. */
 static int64_t
-words_of_copies(const Op *load)
+words_of_copies(const Op *op)
 {
-    const Type *t = load->results[0].type;
-    bool copies = load->kind == OP_LOAD && op_is_planned(load) && t->rank > 1;
-    return copies ? 2 * type_numel(t) * type_bits(t) / 128 : 0;
+    const Type *t = op->kind == OP_LOAD && op_is_planned(op) ? op->results[0].type : NULL;
+    return t && t->rank > 1 ? 2 * type_numel(t) * type_bits(t) / 128 : 0;
 }
 
 /* Registers for vectors of indices, such as the bounds of a mask: each thread holds its
