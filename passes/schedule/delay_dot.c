@@ -82,9 +82,9 @@ fold_sum(Op *begin, Op *wait)
         attr_has(&begin->attrs, ATTR_PART) || (sub && wait->results[0].uses->index))
         return;
     Value *x = op_operand(add, 1 - wait->results[0].uses->index), *from = repeated(x);
-    bool there = from && (value_outside(from, begin->parent) || !from->op ||
-                          (from->op->parent == begin->parent &&
-                           op_before(from->op, begin)));
+    bool there =
+        from && (value_outside(from, begin->parent) || !from->op ||
+                 (from->op->parent == begin->parent && op_before(from->op, begin)));
     if (!there)
         return;
     Builder b = builder_before(begin);
@@ -167,8 +167,7 @@ delay(Delay *d)
     int order = FIRST;
     repeat_light(d);
     const Op *rest = move_dots(d);
-    region_each(d->loop->regions[0], op)
-    {
+    region_each(d->loop->regions[0], op) {
         if (op_is(op, T_TERMINATOR))
             break;
         if (op == rest)
@@ -212,8 +211,7 @@ static bool
 visit(Func *f, PassCx *cx, Region *r)
 {
     bool changed = false;
-    region_each(r, op)
-    {
+    region_each(r, op) {
         bool roles = op->kind == OP_WARP_SPECIALIZE;
         for (int i = 0; i < op->nregion && !roles; i++)
             changed |= visit(f, cx, op->regions[i]);

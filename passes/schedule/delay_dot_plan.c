@@ -45,7 +45,9 @@ bool
 delay_all_users_in(const Op *op, const Map *set)
 {
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i], u) if (!map_has(set, u->user)) return false;
+        value_each_use(&op->results[i], u)
+            if (!map_has(set, u->user))
+                return false;
     return op_has_uses(op);
 }
 
@@ -53,7 +55,9 @@ static bool
 any_user_in(const Op *op, const Map *set)
 {
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i], u) if (map_has(set, u->user)) return true;
+        value_each_use(&op->results[i], u)
+            if (map_has(set, u->user))
+                return true;
     return false;
 }
 
@@ -94,11 +98,10 @@ follow(const Delay *d, Op *op, Map *set, int depth)
     if (writes_by_mask(op))
         return true;
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i], u) if (!may_follow(d, u->user, u->index) ||
-                                               depth > CHAIN_DEPTH ||
-                                               (!map_has(set, u->user) &&
-                                                !follow(d, u->user, set, depth + 1)))
-            return false;
+        value_each_use(&op->results[i], u)
+            if (!may_follow(d, u->user, u->index) || depth > CHAIN_DEPTH ||
+                (!map_has(set, u->user) && !follow(d, u->user, set, depth + 1)))
+                return false;
     return op_has_uses(op);
 }
 
@@ -123,8 +126,7 @@ static void
 find_needs(Delay *d)
 {
     map_set(&d->needs, d->first, d->first);
-    region_each(d->loop->regions[0], op)
-    {
+    region_each(d->loop->regions[0], op) {
         if (any_in(op, &d->needs))
             map_set(&d->needs, op, op);
         if (is_light(d, op))
@@ -137,14 +139,15 @@ static void
 find_dots(Delay *d)
 {
     Region *body = d->loop->regions[0];
-    region_each(body, op)
-    {
+    region_each(body, op) {
         Map set;
         map_init(&set, &d->s->tmp);
         if (!op_is_async_dot(op) || !map_has(&d->needs, op) || !dot_full_wait(op) ||
             !follow(d, op, &set, 0))
             continue;
-        region_each(body, in) if (map_has(&set, in)) map_set(&d->late, in, in);
+        region_each(body, in)
+            if (map_has(&set, in))
+                map_set(&d->late, in, in);
         map_set(&d->begin, op, op);
         map_set(&d->begin, dot_full_wait(op), op);
     }
@@ -171,9 +174,9 @@ find_late(Delay *d)
     find_needs(d);
     find_dots(d);
     find_operands(d);
-    region_each(d->loop->regions[0], op) if (map_has(&d->late, op) ||
-                                             map_has(&d->again, op))
-        vec_push(&d->s->tmp, &d->order, op);
+    region_each(d->loop->regions[0], op)
+        if (map_has(&d->late, op) || map_has(&d->again, op))
+            vec_push(&d->s->tmp, &d->order, op);
     return d->order.n > 0;
 }
 
@@ -249,7 +252,8 @@ count_words(Delay *d)
     const Region *body = d->loop->regions[0];
     DotRegisters dots = dot_registers(body);
     d->words = dots.accumulators + dots.kept;
-    region_each(body, op) d->others += words_of_copies(op) + words_of_indices(d, op);
+    region_each(body, op)
+        d->others += words_of_copies(op) + words_of_indices(d, op);
     for (int i = 0; i < d->cross.n; i++)
         d->crossing += words_of(d->cross.at[i]->type);
 }
@@ -272,8 +276,7 @@ stalls(const Delay *d)
     for (int i = 0; i < d->order.n; i++) {
         const Op *op = d->order.at[i];
         const Value *left = op_is_async_dot(op) ? op_operand(op, DOT_LEFT) : NULL;
-        if (left && type_is_tile(left->type) &&
-            !value_outside(left, d->loop->regions[0]))
+        if (left && type_is_tile(left->type) && !value_outside(left, d->loop->regions[0]))
             return "its left operand is in registers";
         if (op_releases(op))
             return "an atomic operation that releases waits for all before it, "
@@ -296,8 +299,8 @@ is_long(const Delay *d)
     for (int i = 0; i < d->order.n; i++) {
         const Op *op = d->order.at[i];
         if (op_is_async_dot(op))
-            steps += type_numel(op->results[0].type->elem) *
-                     op_operand(op, 0)->type->shape[1];
+            steps +=
+                type_numel(op->results[0].type->elem) * op_operand(op, 0)->type->shape[1];
     }
     return steps >= each * type_numel(d->first->results[0].type);
 }
@@ -330,8 +333,8 @@ find_end(Delay *d)
 {
     Region *body = d->loop->regions[0];
     Op *op = d->first->next;
-    while (op != body->last && (!op_is_async_dot(op) || !map_has(&d->needs, op) ||
-                                map_has(&d->late, op)))
+    while (op != body->last &&
+           (!op_is_async_dot(op) || !map_has(&d->needs, op) || map_has(&d->late, op)))
         op = op->next;
     d->end = op;
     for (int i = 0; op != body->last && i < 2; i++)
@@ -354,14 +357,15 @@ find_moved(Delay *d)
         bool needed = !wait || map_has(&d->needs, op) || map_has(&d->late, op);
         if (needed)
             continue;
-        value_each_use(&wait->results[0], u) needed |=
-            u->user->parent != op->parent ||
-            (op_before(u->user, d->end) && !map_has(&moved, u->user));
+        value_each_use(&wait->results[0], u)
+            needed |= u->user->parent != op->parent ||
+                      (op_before(u->user, d->end) && !map_has(&moved, u->user));
         if (!needed)
             map_set(&moved, op, op);
     }
-    region_each(d->loop->regions[0], op) if (map_has(&moved, op))
-        vec_push(&d->s->tmp, &d->moved, op);
+    region_each(d->loop->regions[0], op)
+        if (map_has(&moved, op))
+            vec_push(&d->s->tmp, &d->moved, op);
 }
 
 bool

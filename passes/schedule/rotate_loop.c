@@ -70,7 +70,9 @@ any_operand(Plan *k, const Op *op, Visit *visit)
         if (visit(k, op_operand(op, i)))
             return true;
     for (int i = 0; i < op->nregion; i++)
-        region_each(op->regions[i], in) if (any_operand(k, in, visit)) return true;
+        region_each(op->regions[i], in)
+            if (any_operand(k, in, visit))
+                return true;
     return false;
 }
 
@@ -97,8 +99,7 @@ from_late(Plan *k, const Value *v)
 static bool
 rings_are_deep(const Op *loop)
 {
-    region_each(loop->regions[0], op)
-    {
+    region_each(loop->regions[0], op) {
         const Op *at = op->kind == OP_BAR_WAIT ? op_operand(op, 0)->op : NULL;
         if (op->kind == OP_BAR_WAIT &&
             (!at || at->kind != OP_BAR_INDEX || op_operand(at, 0)->type->stages < 2))
@@ -134,8 +135,7 @@ fits_rings(const Op *wait, const Op *next, const Op *last)
 static void
 join_sums(Op *loop)
 {
-    region_each(loop->regions[0], op)
-    {
+    region_each(loop->regions[0], op) {
         Op *wait = op_is_async_dot(op) ? dot_full_wait(op) : NULL;
         Op *next = wait ? dot_adding_to(op) : NULL;
         const Op *last = next ? dot_wait(next) : NULL;
@@ -155,8 +155,7 @@ static bool
 find_dots(Plan *k)
 {
     Op *begun = NULL;
-    region_each(k->loop->regions[0], op)
-    {
+    region_each(k->loop->regions[0], op) {
         if (!op_is_async_dot(op))
             continue;
         Op *wait = dot_full_wait(op), *first = begun ? begun : op;
@@ -194,8 +193,9 @@ static bool
 only_second(const Plan *k, const Op *op)
 {
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i],
-                       u) if (!map_has(&k->second, u->user)) return false;
+        value_each_use(&op->results[i], u)
+            if (!map_has(&k->second, u->user))
+                return false;
     return op->nresult > 0;
 }
 
@@ -206,8 +206,7 @@ find_second(Plan *k)
 {
     Region *body = k->loop->regions[0];
     const Op *last = k->d2[k->n2 - 1];
-    region_each(body, op)
-    {
+    region_each(body, op) {
         bool before = op_before(op, k->e1), after = op_before(k->w2[0], op);
         bool between = op_before(k->w1, op) && op_before(op, last);
         bool second = any_operand(k, op, from_second);
@@ -229,8 +228,7 @@ find_second(Plan *k)
         if (light && op_is_pure(op) && only_second(k, op))
             map_set(&k->second, op, op);
     }
-    region_each(body, op)
-    {
+    region_each(body, op) {
         bool waits = op->kind == OP_BAR_ARRIVE || any_operand(k, op, from_end);
         for (int i = 0; i < k->n2; i++)
             waits |= op == k->w2[i];
@@ -261,8 +259,7 @@ seed_late(Plan *k)
 static bool
 only_late_or_second(const Plan *k, const Op *op)
 {
-    value_each_use(&op->results[0], u)
-    {
+    value_each_use(&op->results[0], u) {
         bool fits = map_has(&k->late, u->user);
         for (int i = 0; i < k->n2; i++)
             fits |= u->user == k->d2[i];
@@ -285,8 +282,9 @@ find_late(Plan *k)
         else if (!end->op && end->region == body && end != body->args[i + 1])
             return false;
     }
-    region_each(body, op) if (!map_has(&k->second, op) && op != body->last &&
-                              any_operand(k, op, from_late)) map_set(&k->late, op, op);
+    region_each(body, op)
+        if (!map_has(&k->second, op) && op != body->last && any_operand(k, op, from_late))
+            map_set(&k->late, op, op);
     for (int i = 0; i < k->n2; i++)
         for (Op *op = op_operand(k->d2[i], 0)->op;
              op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC) &&
@@ -344,8 +342,7 @@ schedule(Plan *k)
     enum { FIRST, SECOND, WORK, ENDS, LATE };
     const Op *last = k->d2[k->n2 - 1];
     int first = FIRST, second = SECOND;
-    region_each(k->loop->regions[0], op)
-    {
+    region_each(k->loop->regions[0], op) {
         if (op_is(op, T_TERMINATOR))
             break;
         if (map_has(&k->second, op))
@@ -363,8 +360,7 @@ static bool
 visit(Session *s, Region *r, int warps)
 {
     bool changed = false;
-    region_each(r, op)
-    {
+    region_each(r, op) {
         const Attr *roles = attr_find(&op->attrs, ATTR_WARPS);
         Plan k = {.s = s, .loop = op, .pingpong = warps >= PINGPONG_WARPS};
         for (int i = 0; i < op->nregion; i++) {

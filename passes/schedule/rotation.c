@@ -114,7 +114,8 @@ add_cross(Rotation *r, const Op *op)
             vec_push(&r->s->tmp, &r->cross, v);
     }
     for (int i = 0; i < op->nregion; i++)
-        region_each(op->regions[i], in) add_cross(r, in);
+        region_each(op->regions[i], in)
+            add_cross(r, in);
 }
 
 /* Is it a type of numbers, and of tiles of them, which can be 0? */
@@ -235,11 +236,11 @@ static void
 take_turns(Region *body)
 {
     Op *first = NULL, *last = NULL;
-    region_each(body, op) if (op_is_async_dot(op))
-    {
-        first = first ? first : op;
-        last = op;
-    }
+    region_each(body, op)
+        if (op_is_async_dot(op)) {
+            first = first ? first : op;
+            last = op;
+        }
     Builder before = builder_before(first), behind = builder_after(last);
     build_op(&before, OP_PINGPONG_WAIT, NULL, 0, NULL, NULL, 0);
     build_op(&behind, OP_PINGPONG_ARRIVE, NULL, 0, NULL, NULL, 0);
@@ -284,8 +285,7 @@ mask_writes(Rotation *r)
     bool anywhere = false; /* zeros may have become addresses */
     for (int i = 0; i < r->cross.n; i++)
         anywhere |= r->cross.at[i]->op && !type_is_float(type_elem(r->cross.at[i]->type));
-    region_each(body, op)
-    {
+    region_each(body, op) {
         if (rotation_stage(op) != 1 || !writes_by_mask(op))
             continue;
         Builder b = builder_before(op);
@@ -341,8 +341,9 @@ finish(Rotation *r, Builder *b)
         map_set(&r->at[1], old->regions[0]->args[i + 1], &r->kernel->results[i]);
     for (int i = 0; i < r->cross.n; i++)
         map_set(&r->at[1], r->cross.at[i], &r->kernel->results[old->nresult + i]);
-    region_each(old->regions[0], op) if (rotation_stage(op) == 1)
-        op_clone(b, op, &r->at[1]);
+    region_each(old->regions[0], op)
+        if (rotation_stage(op) == 1)
+            op_clone(b, op, &r->at[1]);
 }
 
 static void
@@ -409,7 +410,8 @@ rotate_peeled(Rotation *r)
 static void
 drop_schedule(Region *region)
 {
-    region_each_deep(region, op) attr_drop(&op->attrs, ATTR_SCHEDULE);
+    region_each_deep(region, op)
+        attr_drop(&op->attrs, ATTR_SCHEDULE);
 }
 
 bool
@@ -423,7 +425,9 @@ rotation_expand(Session *s, Op *loop)
         rotate_masked(&r);
     else
         rotate_peeled(&r);
-    region_each(r.kernel->regions[0], op) if (op_is_dot_wait(op)) set_wait(s, op);
+    region_each(r.kernel->regions[0], op)
+        if (op_is_dot_wait(op))
+            set_wait(s, op);
     if (attr_has(&loop->attrs, ATTR_PINGPONG))
         take_turns(r.kernel->regions[0]);
     attr_drop(&r.kernel->attrs, ATTR_PINGPONG);

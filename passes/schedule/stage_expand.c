@@ -59,11 +59,11 @@ enum { MEET_DEPTH = 4 };
 
 /* TMA loads that are first used by the same op and share an mbarrier. */
 typedef struct Group {
-    Op *reader; /* the first of their elements */
+    Op *reader;     /* the first of their elements */
     const Op *meet; /* NULL: vectors' */
-    int64_t bytes; /* of one iteration */
-    Value *full;   /* barriers, one for each stage */
-    Value *now;    /* that of the stage being issued; NULL: nothing is yet */
+    int64_t bytes;  /* of one iteration */
+    Value *full;    /* barriers, one for each stage */
+    Value *now;     /* that of the stage being issued; NULL: nothing is yet */
 } Group;
 
 typedef struct Expand {
@@ -94,8 +94,9 @@ const Type *
 staged_buffer(Session *s, const Op *load)
 {
     const Value *v = &load->results[0];
-    value_each_use(v, u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
-        .type;
+    value_each_use(v, u)
+        if (u->user->kind == OP_LOCAL_ALLOC)
+            return u->user->results[0].type;
     return v->type->rank == 1 ? vector_buffer(s, v->type)
                               : operand_buffer_type(s, v->type, operand_fast_dim(v));
 }
@@ -218,8 +219,7 @@ wait_group(Expand *e, const Group *g, PipelineState at)
 static Op *
 first_reader(const Region *body, Value *v, const Type *mem, Op *first)
 {
-    value_each_use(v, u)
-    {
+    value_each_use(v, u) {
         Op *user = u->user;
         bool view = user->kind == OP_LOCAL_TRANS ||
                     (user->kind == OP_LOCAL_ALLOC && user->results[0].type == mem);
@@ -239,8 +239,7 @@ read_stage(Expand *e, int k, Value *stage)
     Op *load = e->loads.at[k];
     Builder b = builder_before(load);
     Value *m = channel_stage(&b, e->bufs.at[k], stage, 0, NULL);
-    value_each_use(&load->results[0], u)
-    {
+    value_each_use(&load->results[0], u) {
         Op *user = u->user;
         if (user->kind != OP_LOCAL_ALLOC || user->results[0].type != m->type)
             continue;
@@ -266,8 +265,7 @@ static Op *
 product_before_copies(const Region *body)
 {
     Op *at = NULL;
-    region_each(body, op)
-    {
+    region_each(body, op) {
         bool exchange = op->kind == OP_LOCAL_ALLOC && op->noperand;
         Op *first = exchange ? first_reader(body, &op->results[0], NULL, NULL) : NULL;
         if ((op_is_async_dot(op) && !at) || (first && op_is_async_dot(first)))
@@ -322,7 +320,8 @@ build_loop(Expand *e, PipelineState *read, PipelineState *write)
         to->args[i]->name = from->args[i]->name;
         value_replace(from->args[i], to->args[i]);
     }
-    region_each(from, op) op_move_to_end(op, to);
+    region_each(from, op)
+        op_move_to_end(op, to);
     return loop;
 }
 
@@ -460,8 +459,9 @@ expand_loop(void *user, Op *loop)
     Expand e = {.s = s, .loop = loop, .p = pipeline_of(loop)};
     if (!loop_is_pipelined(loop))
         return false;
-    region_each(loop->regions[0], op) if (op_is_planned(op))
-        vec_push(&s->tmp, &e.loads, op);
+    region_each(loop->regions[0], op)
+        if (op_is_planned(op))
+            vec_push(&s->tmp, &e.loads, op);
     if (!e.loads.n)
         return false;
     e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
