@@ -52,7 +52,7 @@ typedef enum RootKind {
     ROOT_STORE,
     ROOT_REDUCE,
     ROOT_EFFECT, /* atomics, assert */
-    ROOT_ROWS,   /* v is multiplied by dst and added to the sums of op, a dot */
+    ROOT_ROWS,   /* v is multiplied by `offset` rows of dst and added to the sums of op */
     ROOT_PRINT,  /* operand `offset` of op */
     ROOT_SCALAR  /* v, of one element, becomes the scalar result of op */
 } RootKind;
@@ -322,7 +322,9 @@ Value *simd_convert(Cx *cx, Value *v, const Type *to);
 /* Before anything is planned: dots of one row by columns that are loaded along k. */
 void simd_row_sums(Simd *n, Region *r, int nesting);
 bool simd_has_few_rows(Simd *n, Op *dot);
-void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero);
+bool simd_may_have_one_row(Simd *n, Op *dot); /* that is stored */
+void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero,
+               int64_t rows);
 void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
 
 /* simd_live.c: how many rows and columns of a dot's result are stored in the end, i64, 1
