@@ -194,6 +194,7 @@ struct Cx {
     bool two;         /* assumes that a quotient changes in one lane at most */
     Value *runs;      /* fast: i1, would `two` hold for shorter strips? NULL: no */
     bool short_runs;  /* fast: a strip always has more than one quotient */
+    bool apart;       /* fast: nothing is assumed of quotients */
     bool steps;       /* strides that only the launch knows are EV_STEP */
     bool stepped;     /* fast: such a stride was assumed to be 1 */
     bool skips;       /* it reads a buffer that a masked load was written to */
