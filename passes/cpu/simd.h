@@ -359,6 +359,11 @@ void simd_assert(Cx *cx, Op *op, const Ix *ix);
 void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
                 const Ix *ix);
 
+/* ---- simd_round.c */
+/* The address that lanes of `to`, of a load in a loop, have in the loop's next iteration.
+   NULL: unknown, the same as now, or not of consecutive elements. */
+Value *simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix);
+
 /* ---- simd_fetch.c: prefetches */
 /* Behind a load of consecutive elements at p: what a later strip or row will load. */
 void simd_fetch_next(Cx *cx, const Op *load, const Ix *ix, Value *p);
