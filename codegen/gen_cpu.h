@@ -75,7 +75,7 @@ LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 /* ---- gen_cpu_gather.c */
 /* The first lane's address, if the lanes are known to follow each other in memory; else
    NULL. */
-LLVMValueRef cpu_row_start(Gen *g, const Op *op);
+const Value *cpu_row_of(const Op *op);
 /* The address of the last lane, if each lane's address is one element below that of the
    lane before; else NULL. Then one access of reversed lanes serves. */
 LLVMValueRef cpu_runs_down(Gen *g, const Op *op, LLVMTypeRef elem, unsigned lanes);

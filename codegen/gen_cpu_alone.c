@@ -15,8 +15,10 @@
 
 #include <string.h>
 
-/* Per lane, in units of a vector instruction: measured on Zen 4 and 5. */
-enum { LOCKED = 16, PLAIN = 2, ROUNDS = 8, TOUCH = 4, MOST_THREADS = 64 };
+/* In units of a vector instruction, measured on Zen 4 and 5: a lane on its own, and of a
+   row, which is swapped 16 bytes at a time. */
+static const double LOCKED = 16, PLAIN = 2, LOCKED_IN_ROW = 6, PLAIN_IN_ROW = 0.25;
+enum { ROUNDS = 8, TOUCH = 4, MOST_THREADS = 64 };
 
 static bool
 is_atomic(const Op *op)
@@ -68,6 +70,8 @@ time_of_op(const Op *op)
         return (Time){n, n};
     }
     double lanes = t && t->kind == TY_TILE ? (double)type_numel(t) : 1;
+    if (is_atomic(op) && lanes > 1 && cpu_row_of(op))
+        return (Time){LOCKED_IN_ROW * lanes, PLAIN_IN_ROW * lanes};
     if (is_atomic(op))
         return (Time){LOCKED * lanes, PLAIN * lanes};
     double n = lanes > 16 ? lanes / 16 : 1;

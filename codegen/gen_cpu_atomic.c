@@ -313,8 +313,8 @@ strip_of(Gen *g, const Op *op)
     }
     if (s.mask)
         s.mask_at = cpu_alloca(g, ll_like(s.mask, g->i8));
-    if (cpu_lanes(t) > 1)
-        s.row = cpu_row_start(g, op);
+    if (cpu_lanes(t) > 1 && cpu_row_of(op))
+        s.row = cpu_value(g, cpu_row_of(op));
     if (op->results[0].uses) {
         LLVMTypeRef all = ll_vector(cpu_type(g, type_elem(t)), cpu_lanes(t));
         s.out = cpu_alloca(g, all);

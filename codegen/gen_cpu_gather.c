@@ -64,13 +64,12 @@ is_plain(const Op *op)
     return !attr_has(&op->attrs, ATTR_VOLATILE) && !op_acquires(op);
 }
 
-LLVMValueRef
-cpu_row_start(Gen *g, const Op *op)
+const Value *
+cpu_row_of(const Op *op)
 {
     const Op *add = value_def(op_operand(op, 0), OP_ADDPTR);
     const Op *first = add ? value_def(op_operand(add, 0), OP_SPLAT) : NULL;
-    bool is_row = first && counts(op_operand(add, 1));
-    return is_row ? cpu_value(g, op_operand(first, 0)) : NULL;
+    return first && counts(op_operand(add, 1)) ? op_operand(first, 0) : NULL;
 }
 
 static LLVMValueRef
