@@ -21,6 +21,7 @@ typedef struct Cpu {
     bool avx512;           /* with instructions on bytes and on short vectors */
     bool vnni, bf16, amx;  /* dot instructions of bytes, of bf16, and tiles of both */
     bool tiles;            /* AMX is used: its state must be released at the end */
+    LLVMValueRef alone;    /* i1: no other thread runs atomics; NULL: never */
     LLVMValueRef program;  /* i64: the program's number in the grid */
     LLVMBasicBlockRef leave; /* ends the range of programs that this call runs */
     LLVMValueRef hooks;      /* functions of the host; NULL: the kernel needs none */
@@ -58,6 +59,12 @@ void cpu_cleanup(Gen *g);
    line longer, since the rows of a tile would all fall into the same few cache sets. */
 int64_t cpu_pitch(const Type *buf);
 bool cpu_memory(Gen *g, const Op *op);
+/* Loads and stores elements at p: a scalar, a strip from there on, or a strip of pointers
+   that op accesses. */
+LLVMValueRef cpu_load(Gen *g, const Op *op, const Type *elem, unsigned lanes,
+                      LLVMValueRef p, LLVMValueRef mask, LLVMValueRef other);
+void cpu_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x,
+               LLVMValueRef mask);
 /* The LLVM type of an element in memory. */
 LLVMTypeRef cpu_element(Gen *g, const Type *elem);
 
@@ -66,6 +73,9 @@ LLVMTypeRef cpu_element(Gen *g, const Type *elem);
 LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 
 /* ---- gen_cpu_gather.c */
+/* The first lane's address, if the lanes are known to follow each other in memory; else
+   NULL. */
+const Value *cpu_row_of(const Op *op);
 /* The address of the last lane, if each lane's address is one element below that of the
    lane before; else NULL. Then one access of reversed lanes serves. */
 LLVMValueRef cpu_runs_down(Gen *g, const Op *op, LLVMTypeRef elem, unsigned lanes);
@@ -80,7 +90,31 @@ LLVMValueRef cpu_diverted(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValue
                           LLVMValueRef own);
 
 /* gen_cpu_atomic.c: one lane at a time. */
+typedef struct Strip {
+    LLVMValueRef x[3];    /* operands without the mask */
+    LLVMValueRef at[3];   /* in memory */
+    LLVMTypeRef t[3];     /* of their elements */
+    int n;
+    LLVMValueRef mask, mask_at; /* i1, bytes in memory; or NULL */
+    LLVMValueRef out;           /* results, in memory; NULL: nobody reads them */
+    LLVMValueRef row; /* the first address of lanes known to be a row, or NULL */
+} Strip;
 bool cpu_atomic(Gen *g, const Op *op);
+/* Puts the operands into memory. */
+void cpu_spill(Gen *g, const Strip *s);
+/* What {rmw} leaves in memory. */
+LLVMValueRef cpu_combine(Gen *g, const Op *op, int rmw, LLVMValueRef old, LLVMValueRef v);
+/* Operands in memory, so that a loop can pick lanes: those from i on. */
+LLVMValueRef cpu_lane(Gen *g, LLVMValueRef spilled, LLVMTypeRef t, LLVMTypeRef elem,
+                      LLVMValueRef i);
+/* i1: are the lanes next to each other, and all of the mask (NULL: none) on? */
+LLVMValueRef cpu_is_row(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask);
+
+/* gen_cpu_alone.c: without locked instructions. */
+void cpu_may_be_alone(const Func *f, SdcrtMeta *meta);
+void cpu_alone_begin(Gen *g);
+bool cpu_alone_helps(const Gen *g, const Op *op);
+void cpu_atomic_alone(Gen *g, const Op *op, int rmw, const Strip *s);
 
 /* x as elements are in memory: i1 as bytes. */
 LLVMValueRef cpu_to_memory(Gen *g, const Type *elem, LLVMValueRef x);

@@ -71,6 +71,11 @@ LLVMValueRef dot_is_subnormal(Gen *g, LLVMValueRef least);
 LLVMValueRef dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols,
                            int64_t pitch);
 
+/* gen_cpu_dot_row.c: may one live row be multiplied without packing b? The first row,
+   with a packed; only that row of the sums is written. */
+bool dot_may_be_row(const Dot *d);
+void dot_row(Gen *g, const Dot *d);
+
 /* gen_cpu_block.c, and gen_cpu_tiles.c for AMX: the rows of a times the panel, added to
    the accumulator. The tiles must be configured before and released at the end. */
 void dot_blocks(Gen *g, const Dot *d);

@@ -52,7 +52,7 @@ typedef enum RootKind {
     ROOT_STORE,
     ROOT_REDUCE,
     ROOT_EFFECT, /* atomics, assert */
-    ROOT_ROWS,   /* v is multiplied by dst and added to the sums of op, a dot */
+    ROOT_ROWS,   /* v is multiplied by `offset` rows of dst and added to the sums of op */
     ROOT_PRINT,  /* operand `offset` of op */
     ROOT_SCALAR  /* v, of one element, becomes the scalar result of op */
 } RootKind;
@@ -194,6 +194,7 @@ struct Cx {
     bool two;         /* assumes that a quotient changes in one lane at most */
     Value *runs;      /* fast: i1, would `two` hold for shorter strips? NULL: no */
     bool short_runs;  /* fast: a strip always has more than one quotient */
+    bool apart;       /* fast: nothing is assumed of quotients */
     bool steps;       /* strides that only the launch knows are EV_STEP */
     bool stepped;     /* fast: such a stride was assumed to be 1 */
     bool skips;       /* it reads a buffer that a masked load was written to */
@@ -322,7 +323,9 @@ Value *simd_convert(Cx *cx, Value *v, const Type *to);
 /* Before anything is planned: dots of one row by columns that are loaded along k. */
 void simd_row_sums(Simd *n, Region *r, int nesting);
 bool simd_has_few_rows(Simd *n, Op *dot);
-void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero);
+bool simd_may_have_one_row(Simd *n, Op *dot); /* that is stored */
+void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero,
+               int64_t rows);
 void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
 
 /* simd_live.c: how many rows and columns of a dot's result are stored in the end, i64, 1
@@ -355,6 +358,11 @@ void simd_assert(Cx *cx, Op *op, const Ix *ix);
    old code) at ix. p: a pointer, the first of `lanes` consecutive ones, or a vector. */
 void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
                 const Ix *ix);
+
+/* ---- simd_round.c */
+/* The address that lanes of `to`, of a load in a loop, have in the loop's next iteration.
+   NULL: unknown, the same as now, or not of consecutive elements. */
+Value *simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix);
 
 /* ---- simd_fetch.c: prefetches */
 /* Behind a load of consecutive elements at p: what a later strip or row will load. */

@@ -478,10 +478,11 @@ strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool onl
         accs[i] = op_result(branch, i);
 }
 
-/* The strip with quotients in two runs of lanes; or (steps) with strides that are numbers
-   of the launch. Else strip_slow. */
+/* The strip with fewer assumptions than its fast code makes, as `how` says: quotients in
+   two runs of lanes, any quotients (apart), or strides that are numbers of the launch
+   (steps). Else strip_slow. */
 static void
-strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs, bool steps)
+strip_else(Emit *e, Builder *b, const Type *const *types, Value **accs, Cx how)
 {
     Value **two = arena_array(e->n->tmp, Value *, e->nacc + 1);
     Cx pre, cx;
@@ -489,8 +490,9 @@ strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs, bool step
         two[i] = accs[i];
     Op *branch = arm_open(e, b, types, &pre, &cx);
     cx.fast = true;
-    cx.two = pre.two = !steps;
-    cx.steps = pre.steps = steps;
+    cx.two = pre.two = how.two;
+    cx.steps = pre.steps = how.steps;
+    cx.apart = pre.apart = how.apart;
     strip_eval(e, &cx, two);
     if (!cx.cond) {
         op_erase(branch);
@@ -514,7 +516,7 @@ strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
     const Type *i64 = e->n->i64;
     int w = e->w, piece = simd_run_lanes(e->n, e->g, w);
     if (piece == w) {
-        strip_two(e, b, types, accs, false);
+        strip_else(e, b, types, accs, (Cx){.two = true});
         return;
     }
     Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, w),
@@ -526,14 +528,14 @@ strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
         at = build_binary(&in, OP_ADD, lane.v, at);
     e->ix[e->lane] = (Ix){IX_AFF, 0, at};
     e->w = piece;
-    strip_two(e, &in, types, accs, false);
+    strip_else(e, &in, types, accs, (Cx){.two = true});
     build_yield(&in, NULL, 0);
     e->w = w;
     e->ix[e->lane] = lane;
 }
 
 /* The strip where a quotient is not the same in all lanes: in two runs if `runs` says
-   that they are long enough, else strip_slow. */
+   that they are long enough, else with any quotients. */
 static void
 strip_runs(Emit *e, Builder *b, const Type *const *types, Value **accs, Value *runs)
 {
@@ -545,7 +547,7 @@ strip_runs(Emit *e, Builder *b, const Type *const *types, Value **accs, Value *r
     strip_pieces(e, &arm, types, pieces);
     build_yield(&arm, pieces, e->nacc);
     arm = builder_at_end(e->n->f, branch->regions[1]);
-    strip_slow(e, &arm, types, accs, false);
+    strip_else(e, &arm, types, accs, (Cx){.apart = true});
     build_yield(&arm, accs, e->nacc);
     for (int i = 0; i < e->nacc; i++)
         accs[i] = op_result(branch, i);
@@ -594,7 +596,7 @@ strip_emit(Emit *e, Builder *b, Value **accs)
     if (runs)
         strip_runs(e, &slow, types, accs, runs);
     else if (cx.stepped && !e->n->f->check)
-        strip_two(e, &slow, types, accs, true);
+        strip_else(e, &slow, types, accs, (Cx){.steps = true});
     else
         strip_slow(e, &slow, types, accs, false);
     build_yield(&slow, accs, e->nacc);

@@ -334,8 +334,9 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     case OP_DIVU:
     case OP_REMS:
     case OP_REMU:
-        if (!cx->trust && (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
-                           !simd_in_front(cx, op_result(op, 0)->type->rank, ix)))
+        if (!cx->trust &&
+            (!cx->fast || cx->apart || !plan_get(cx->n, op_result(op, 0))->index ||
+             !simd_in_front(cx, op_result(op, 0)->type->rank, ix)))
             return false;
         return divided(cx, op, ix, out);
     case OP_SEXT:

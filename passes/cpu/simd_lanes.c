@@ -3,6 +3,17 @@
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
+#include "ir/fold.h"
+
+/* Lanes whose quotient changes more often than every so many are no run. */
+enum { SHORT_RUN = 16 };
+
+static bool
+short_runs(const Value *divisor)
+{
+    Const c;
+    return value_const(divisor, &c) && c.i > 1 && c.i < SHORT_RUN;
+}
 
 /* See simd_slope. *sure is cleared if a factor that only the launch knows counted as 1;
    *left: operations that the walk may still visit. */
@@ -31,15 +42,19 @@ slope(Simd *n, const Value *v, int d, int *left, bool *sure)
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
-    case OP_HINT:
+    case OP_HINT: return slope(n, op_operand(op, 0), d, left, sure);
     case OP_REMS:
-    case OP_REMU: return slope(n, op_operand(op, 0), d, left, sure);
+    case OP_REMU:
+        x = slope(n, op_operand(op, 0), d, left, sure);
+        return x && short_runs(op_operand(op, 1)) ? 2 : x;
     case OP_DIVS:
     case OP_DIVU:
         x = slope(n, op_operand(op, 0), d, left, sure);
         y = slope(n, op_operand(op, 1), d, left, sure);
         *sure &= !x && !y;
-        return x > 1 || y ? 2 : 0; /* most often one quotient in a strip */
+        if (x > 1 || y || (x && short_runs(op_operand(op, 1))))
+            return 2;
+        return 0; /* most often one quotient in a strip */
     case OP_ADD:
     case OP_ADDPTR:
     case OP_SUB:
