@@ -21,8 +21,8 @@ all_ones(const Value *v)
     return value_is_int(v, type_bits(v->type) == 1 ? 1 : -1);
 }
 
-/* Sums and products of indices are taken not to wrap (ir/analysis/affine.h), which those of
-   two constants must not end. */
+/* Sums and products of indices are taken not to wrap (ir/analysis/affine.h), which those
+   of two constants must not end. */
 static bool
 wraps(OpKind kind, const Const *c, int64_t result)
 {
