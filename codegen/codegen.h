@@ -17,7 +17,6 @@ typedef struct CodegenOptions {
     EmitKind emit;
     bool lineinfo;
     bool folds;         /* GPU: TargetInfo.folds */
-    bool verify;        /* run LLVM's verifier before optimising */
 } CodegenOptions;
 
 typedef struct CodegenOut {

@@ -131,6 +131,8 @@ void emit_open(Gen *g, const Module *m, const char *name);
 bool emit_machine(Gen *g);
 /* Makes it again, for another level. */
 bool emit_machine_at(Gen *g, LLVMCodeGenOptLevel level);
+/* Leaves through the fail point when LLVM does not accept what was generated. */
+void emit_verify(Gen *g);
 /* Writes what g->opt asks for. */
 bool emit_write(Gen *g, CodegenOut *out);
 /* Calls fn in a section of LLVM (codegen/llvm.h), then frees all that g owns, also when

@@ -234,7 +234,9 @@ find_group(WgmmaDot *p)
 }
 
 /* The low word of the descriptor for this warpgroup's part of a buffer: 64 rows of the
-   left operand, n columns of the right one. */
+   left operand, n columns of the right one. Parts are evenly spaced unless several of
+   them share the width of the swizzle and others lie in the next: so each bit of the
+   group's number has a distance of its own. */
 static LLVMValueRef
 group_part(WgmmaDot *p, const Buffer *b, int which)
 {
@@ -244,8 +246,21 @@ group_part(WgmmaDot *p, const Buffer *b, int which)
     if (count == 1)
         return b->low;
     uint32_t step = offset_of(b, (uint32_t)size, 0) >> 4;
-    LLVMValueRef by = LLVMBuildMul(g->b, p->group[which], ll_int(g->i32, step), "");
-    return LLVMBuildAdd(g->b, b->low, by, "");
+    LLVMValueRef group = p->group[which], low = b->low;
+    int even = 2;
+    while (even < count && offset_of(b, (uint32_t)(size * even), 0) >> 4 == step * even)
+        even *= 2;
+    if (even < count)
+        group = LLVMBuildAnd(g->b, group, ll_int(g->i32, even - 1), "");
+    for (int bit = even; bit < count; bit *= 2) {
+        LLVMValueRef has = LLVMBuildAnd(g->b, p->group[which], ll_int(g->i32, bit), "");
+        uint32_t far = offset_of(b, (uint32_t)(size * bit), 0) >> 4;
+        low = LLVMBuildAdd(
+            g->b, low, LLVMBuildMul(g->b, has, ll_int(g->i32, far / (uint32_t)bit), ""),
+            "");
+    }
+    LLVMValueRef by = LLVMBuildMul(g->b, group, ll_int(g->i32, step), "");
+    return LLVMBuildAdd(g->b, low, by, "");
 }
 
 /* Packs all words of a left operand in registers, for `depth` steps, in front of the
