@@ -109,6 +109,11 @@ void help_command(FILE *to, CommandId id);
 void print_man(FILE *to);
 bool print_completion(FILE *to, const char *shell);
 
+/* What an option does for this command: clauses that begin with the names of others are
+   left out. */
+enum { DOC_MOST = 1024 };
+const char *option_doc(const OptionInfo *o, CommandId id, char out[DOC_MOST]);
+
 /* cmd_bundle.c: several targets or signatures, or a header, are asked of sdc compile. */
 bool wants_bundle(const Cli *c);
 int compile_bundle(Cli *c);
