@@ -424,32 +424,14 @@ run_open(Run *r)
     return got == SDC_OK ? EXIT_FINE : report_status(r->c, r->cx, got);
 }
 
-/* Is it one of sdc_targets, "cpu, sm_80, ..."? */
-static bool
-is_target(const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = sdc_targets(); at;) {
-        if (strncmp(at, name, n) == 0 && (!at[n] || at[n] == ','))
-            return true;
-        at = strchr(at, ' ');
-        at = at ? at + 1 : NULL;
-    }
-    return false;
-}
-
 int
 run_start(Run *r)
 {
     const char *target = r->c->opt[O_target].text;
-    const char *name = command_info[r->c->command].name;
     if (r->c->opt[O_check].given && (r->c->opt[O_no_check].given ||
                                      (target && strcmp(target, "cpu") != 0)))
         return cli_error(r->c, EXIT_USAGE,
                          "--check is for the target cpu, and not for --no-check");
-    if (target && strcmp(target, "cuda") != 0 && !is_target(target))
-        return cli_error(r->c, EXIT_USAGE, "sdc %s has no target '%s': cuda, %s", name,
-                         target, sdc_targets());
     r->on_gpu = target && strcmp(target, "cpu") != 0;
     int status = open_module(r->c, &r->cx, &r->mod);
     if (status == EXIT_FINE && r->on_gpu)

@@ -10,30 +10,22 @@ takes_word(const OptionInfo *o)
     return o->kind != OPT_FLAG && o->kind != OPT_MAYBE;
 }
 
-/* "a|b|c" or "a, b, c" as "a b c". */
+/* "a|b|c" as "a b c". */
 static void
 put_words(const char *text, char *to, size_t size)
 {
     size_t n = 0;
     for (; *text && n + 1 < size; text++)
-        if (*text != ',')
-            to[n++] = *text == '|' ? ' ' : *text;
+        to[n++] = *text == '|' ? ' ' : *text;
     to[n] = '\0';
 }
 
 /* The words that an option of a command takes, "a b c"; NULL: any text. */
 static const char *
-values_of(const OptionInfo *o, CommandId id, char *to, size_t size)
+option_values(const OptionInfo *o, CommandId id, char *to, size_t size)
 {
-    unsigned launches = 1u << CMD_run | 1u << CMD_bench | 1u << CMD_tune;
-    if (o == &option_info[O_target] && id == CMD_doctor)
-        return "cuda";
-    if (o == &option_info[O_target]) {
-        const char *gpu = launches & 1u << id ? "cuda " : "";
-        snprintf(to, size, "%s", gpu);
-        put_words(sdc_targets(), to + strlen(gpu), size - strlen(gpu));
-        return to;
-    }
+    if (o == &option_info[O_target])
+        return target_words(id, to, size);
     if (!takes_word(o) || !strchr(o->arg, '|'))
         return NULL;
     put_words(o->arg, to, size);
@@ -58,7 +50,7 @@ bash_values(FILE *to)
     for (int c = 0; c < CMD_COUNT; c++)
         for (int i = 0; i < OPTION_COUNT; i++) {
             const OptionInfo *o = &option_info[i];
-            const char *values = values_of(o, (CommandId)c, text, sizeof text);
+            const char *values = option_values(o, (CommandId)c, text, sizeof text);
             if (!values || !(o->commands & (1u << c)))
                 continue;
             fprintf(to, "    '%s --%s'", command_info[c].name, o->name);
@@ -137,7 +129,7 @@ zsh_options(FILE *to, CommandId id)
         put_quoted(to, option_doc(o, id, doc), "[]:");
         fputc(']', to);
         if (takes_word(o)) {
-            const char *values = values_of(o, id, text, sizeof text);
+            const char *values = option_values(o, id, text, sizeof text);
             fputc(':', to);
             put_quoted(to, o->arg, "[]:");
             if (values)
@@ -203,7 +195,7 @@ complete_fish(FILE *to)
                 fprintf(to, " -s %c", o->letter);
             if (takes_word(o))
                 fputs(" -r", to);
-            const char *values = values_of(o, (CommandId)c, text, sizeof text);
+            const char *values = option_values(o, (CommandId)c, text, sizeof text);
             if (values)
                 fprintf(to, " -f -a '%s'", values);
             fputs(" -d '", to);
