@@ -353,7 +353,7 @@ read_region(Reader *r, Region *region, int depth)
 static bool
 read_settings(Reader *r, ReadSetting *list, int n)
 {
-    if (!read_is(r, "{"))
+    if (!read_is(r, "{") || !read_brace_is_attrs(r))
         return true;
     read_next(r);
     while (!read_is(r, "}")) {

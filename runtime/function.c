@@ -258,7 +258,8 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, unsigned how, SdcKernel **ou
     if (f->info->heuristics)
         values_of(f->info, args, values);
     status = kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind,
-                                  f->info->heuristics ? values : NULL, how, out);
+                        f->info->heuristics ? values : NULL, how | KERNEL_LAUNCHED,
+                        out);
     free(sig);
     return status;
 }

@@ -182,6 +182,7 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     module_job(mod, &job);
     job.folds = how & KERNEL_FOLDS;
     job.once = how & KERNEL_ONCE;
+    job.launched = how & KERNEL_LAUNCHED;
     job.maps = how & KERNEL_NO_MAPS    ? MAPS_NONE
                : how & KERNEL_NO_SENDS ? MAPS_LOADS
                                        : MAPS_ANY;

@@ -558,7 +558,7 @@ if(TARGET sdc AND NOT SDC_SANITIZE)
             FIXTURES_REQUIRED package)
     endforeach()
     file(GLOB files CONFIGURE_DEPENDS "${ROOT}/README.md" "${ROOT}/docs/tutorial/*.md"
-        "${ROOT}/docs/howto/*.md")
+        "${ROOT}/docs/howto/*.md" "${ROOT}/docs/scheduling.md")
     foreach(file IN LISTS files)
         file(RELATIVE_PATH name "${ROOT}" ${file})
         string(REPLACE "/" "-" folder ${name})
