@@ -1,6 +1,7 @@
 /* Reductions and scans: an op with a region that is the combine function, inlined on
    scalars. */
 #include "frontend/builtin.h"
+#include "frontend/hint.h"
 
 #include <string.h>
 
@@ -18,8 +19,9 @@ take_inputs(Sema *s, Args *a, const Val **items, int *n)
         if (val_is_error(all[i]))
             return false;
         if (all[i]->kind != FE_TENSOR || !all[i]->rank) {
-            sema_error(s, a->at[0], "'%s' needs a tensor of rank 1 or more, found %s",
-                       a->b->name, val_describe(s->a, all[i]));
+            sema_error(s, a->at[0], "'%s' needs a tensor of rank 1 or more, found %s%s",
+                       a->b->name, val_describe(s->a, all[i]),
+                       hint_larger(a->b->name, "axis"));
             return false;
         }
         if (!shape_eq(val_shape(all[i]), val_shape(all[0]))) {

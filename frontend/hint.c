@@ -111,6 +111,18 @@ hint_float(Val v)
     return v->kind == FE_FLOAT ? "; '/' gives a float, '//' an integer" : "";
 }
 
+const char *
+hint_larger(const char *function, const char *param)
+{
+    if (strcmp(param, "axis") != 0)
+        return "";
+    if (strcmp(function, "max") == 0)
+        return "; the larger of two values is tl.maximum(x, y)";
+    if (strcmp(function, "min") == 0)
+        return "; the smaller of two values is tl.minimum(x, y)";
+    return "";
+}
+
 void
 note_parameter(Sema *s, Val v)
 {
