@@ -541,6 +541,8 @@ eval(Sema *s, const Node *n)
     s->depth++;
     s->b.loc = n->loc;
     Val v = eval_kind(s, n);
+    if (val_is_error(v) && s->s->diag.errors <= s->errors && !s->s->diag.muted)
+        bug(&s->s->fail, "an error of which nobody tells");
     s->depth--;
     s->b.loc = outer;
     return v;
