@@ -92,6 +92,8 @@ hint_host(Sema *s, const char *name)
         {"ones", "full"},       {"empty", "zeros"},    {"tensor", "full"},
         {"power", "math.exp2"}, {"concatenate", "cat"}, {"transpose", "trans"},
         {"matmul", "dot"},      {"mean", "sum"},       {"tanh", "extra.libdevice.tanh"},
+        {"_experimental_descriptor_load", "load_tensor_descriptor"},
+        {"_experimental_descriptor_store", "store_tensor_descriptor"},
     };
     for (int i = 0; i < COUNT_OF(rows); i++)
         if (strcmp(rows[i].name, name) == 0)
