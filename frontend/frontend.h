@@ -122,6 +122,7 @@ typedef struct FrontSpec {
     int num_warps, num_stages, num_ctas; /* 0: from autotune's first config, or 4, 3, 1 */
     bool debug;      /* device_assert and assert are compiled in */
     bool launch_pdl; /* programmatic dependent launch */
+    bool exact;      /* enable_fp_fusion=False: sums and products are rounded apart */
 } FrontSpec;
 
 /* A parameter of a kernel, as a host must know it to specialize the kernel. */

@@ -10,6 +10,9 @@ const char *hint_name(Sema *s, const char *name);
 
 /* Text to add to a message about v where an integer is needed; "" if there is none. */
 const char *hint_float(Val v);
+/* The same for a wrong `param` of `function`: tl.max reduces along an axis, and who
+   passes two values means the larger. */
+const char *hint_larger(const char *function, const char *param);
 /* The edit distance of two names if it is at most 3, else a large number. */
 int name_distance(const char *a, const char *b);
 /* For a builtin of Python, what does the same in a kernel: "tl.abs" for abs; NULL:

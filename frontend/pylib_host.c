@@ -368,6 +368,14 @@ never(Interp *in, const PyCall *c)
     return in->no;
 }
 
+/* torch looks for a device that its drivers know; kernels are here all the same. */
+static Py
+always(Interp *in, const PyCall *c)
+{
+    (void)c;
+    return in->yes;
+}
+
 static Py
 current_target(Interp *in, const PyCall *c)
 {
@@ -502,6 +510,8 @@ const PyEntry pylib_host[] = {
     {"torch.cuda.is_available", cuda_available},
     {"torch.cuda.get_device_capability", cuda_capability},
     {"torch.xpu.is_available", never},
+    {"torch.utils._triton.has_triton", always},
+    {"torch.utils._triton.has_triton_package", always},
     {"triton.aggregate", keep_value},
     {"triton.language.core._aggregate", keep_value},
     {"triton.jit", decorator},

@@ -241,6 +241,30 @@ bits_of(Walk *w, const Node *dtype, Inst *at)
     return bits == 8 ? USE_BYTE : bits == 16 ? USE_HALF : 0;
 }
 
+/* d.load(where, ..) and load_tensor_descriptor(d, where): d is a descriptor, of as many
+   dimensions as there are offsets. */
+static void
+note_block(Walk *w, const Node *d, const Node *where, Inst *at)
+{
+    Evidence *u = use_name(w, at, d->name, false);
+    while (u->defs && !u->defs->next && u->defs->e && u->defs->e->kind == ND_NAME &&
+           use_name(w, u->defs->at, u->defs->e->name, false))
+        u = use_name(w, u->defs->at, u->defs->e->name, false);
+    if (where->kind == ND_LIST || where->kind == ND_TUPLE) {
+        u->rank = where->list.n;
+        use_extents(w, u, where, at);
+    }
+    use_need(w, d, at, USE_DESC);
+    use_need(w, where, at, USE_INT);
+}
+
+static bool
+is_block_access(const char *name)
+{
+    return strcmp(name, "load_tensor_descriptor") == 0 ||
+           strcmp(name, "store_tensor_descriptor") == 0;
+}
+
 /* What the arguments of a builtin's call say. */
 typedef struct Arguments {
     const Node *first; /* what it is a method of, or else the first argument; or NULL */
@@ -339,6 +363,9 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
         note_share(w, n, nself, at);
     if (strcmp(name, "load") == 0 && first)
         return see_load(w, first, at);
+    if (is_block_access(name) && n->list.n > 1 && first->kind == ND_NAME &&
+        use_name(w, at, first->name, false))
+        note_block(w, first, n->list.at[1], at);
     if (first && (strcmp(name, "store") == 0 ||
                   (atomic && strcmp(name, "atomic_cas") != 0)))
         note_stored(w, n, first, nself, at);
@@ -434,16 +461,7 @@ see_method(Walk *w, const Node *n, Inst *at)
     bool moves = strcmp(f->name, "load") == 0 || strcmp(f->name, "store") == 0 ||
                  strncmp(f->name, "atomic_", 7) == 0;
     if (moves && where && f->a->kind == ND_NAME && use_name(w, at, f->a->name, false)) {
-        Evidence *u = use_name(w, at, f->a->name, false);
-        while (u->defs && !u->defs->next && u->defs->e && u->defs->e->kind == ND_NAME &&
-               use_name(w, u->defs->at, u->defs->e->name, false))
-            u = use_name(w, u->defs->at, u->defs->e->name, false);
-        if (where->kind == ND_LIST || where->kind == ND_TUPLE) {
-            u->rank = where->list.n;
-            use_extents(w, u, where, at);
-        }
-        use_need(w, f->a, at, USE_DESC);
-        use_need(w, where, at, USE_INT);
+        note_block(w, f->a, where, at);
         for (int i = 1; i < n->list.n; i++)
             use_see(w, n->list.at[i], at);
         return (Seen){.is = USE_FLOAT};

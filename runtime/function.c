@@ -55,7 +55,7 @@ static bool
 known_name(const KernelInfo *info, const char *bind)
 {
     static const char *const option[] = {"num_warps", "num_stages", "num_ctas",
-                                         "launch_pdl"};
+                                         "launch_pdl", "enable_fp_fusion"};
     size_t n = strcspn(bind, "=");
     if (bind[n] != '=')
         return false;
