@@ -44,8 +44,9 @@ only_addresses(const Value *v, int depth, int *left)
     return v->uses;
 }
 
-/* Sectors that a warp asks the cache for, for a vector in layout `to`: those of an access,
-   whose lanes hold other elements or copies of them, for each access of a thread. */
+/* Sectors that a warp asks the cache for, for a vector in layout `to`: those of an
+   access, whose lanes hold other elements or copies of them, for each access of a
+   thread. */
 static int64_t
 sectors_asked(const Op *op, const Layout *to)
 {
@@ -59,8 +60,9 @@ sectors_asked(const Op *op, const Layout *to)
             lanes *= 2;
             nearest = min_i64(nearest, to->basis[LD_LANE][i]);
         }
-    int64_t each = lanes == 1 ? 1 : max_i64(1, lanes * nearest * bytes / SECTOR);
-    return layout_regs(to) / run * min_i64(each, lanes * max_i64(1, run * bytes / SECTOR));
+    int64_t apart = lanes == 1 ? 1 : max_i64(1, lanes * nearest * bytes / SECTOR);
+    int64_t each = min_i64(apart, lanes * max_i64(1, run * bytes / SECTOR));
+    return layout_regs(to) / run * each;
 }
 
 /* May this load be done a second time, with a result in layout `to`? */
