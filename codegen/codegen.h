@@ -1,13 +1,13 @@
-/* Tile IR to machine code: the compile boundary is bytes to bytes. One LLVM context
-   and target machine per call; global LLVM options are set once. Thread-safe across
-   sessions. */
+/* Tile IR to machine code. Callers see bytes only, no object of LLVM. Each call has an
+   LLVM context and target machine of its own, so threads may compile at the same time,
+   each in its own session. */
 #ifndef SDC_CODEGEN_CODEGEN_H
 #define SDC_CODEGEN_CODEGEN_H
 
 #include "ir/ir.h"
 #include "runtime/rt/meta.h"
 
-/* ASM: PTX on a GPU; BITCODE: optimised, for codegen_bundle */
+/* ASM: assembly, on a GPU PTX. BITCODE: optimised, for codegen_bundle. */
 typedef enum EmitKind { EMIT_LLVM, EMIT_ASM, EMIT_OBJ, EMIT_BITCODE } EmitKind;
 
 typedef struct CodegenOptions {
@@ -16,8 +16,7 @@ typedef struct CodegenOptions {
     int opt;            /* 0..3 */
     EmitKind emit;
     bool lineinfo;
-    bool folds;         /* GPU: as TargetInfo's */
-    bool verify;        /* run LLVM's verifier on the module before optimising */
+    bool folds;         /* GPU: TargetInfo.folds */
 } CodegenOptions;
 
 typedef struct CodegenOut {
@@ -25,15 +24,16 @@ typedef struct CodegenOut {
     size_t size;
     SdcrtMeta *meta;    /* in s->perm; one per function of the module */
     int nmeta;
-    double opt_seconds, emit_seconds;
+    double opt_seconds, emit_seconds; /* time spent in LLVM's middle-end and backend */
 } CodegenOut;
 
-/* The module has been through the target's pipeline. False after errors (in s->diag); a
-   fatal error inside LLVM comes back as FAIL_BUG. */
+/* Compiles a module that has been through the target's passes. False after errors, which
+   are in s->diag; a fatal error inside LLVM goes to the session's fail point as
+   FAIL_BUG. */
 bool codegen_run(Module *m, const CodegenOptions *opt, CodegenOut *out);
 
-/* Compiles of this process that ended in the middle of LLVM, and the bytes that they left
-   allocated. */
+/* How many compilations of this process ended in the middle of LLVM; *bytes: what they
+   left allocated. */
 int codegen_lost(int64_t *bytes);
 
 /* The name and features of the CPU that "native" stands for; malloc'ed, NULL when out of
@@ -54,7 +54,8 @@ typedef struct BundleGroup {
     int ncode;
 } BundleGroup;
 
-/* One object for the host with all groups in it. False after errors (in s->diag). */
+/* Makes one object file for the host, for CPU `cpu` (as CodegenOptions.cpu), with all
+   groups in it. False after errors, which are in s->diag. */
 bool codegen_bundle(Session *s, const char *cpu, const BundleGroup *groups, int n,
                     CodegenOut *out);
 

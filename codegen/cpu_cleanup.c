@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* The lane of a constant mask that alone is on; -1: there is none, or not one alone. */
+/* The only lane that a constant mask includes; -1: it includes none or several, or is not
+   known. */
 static int
 only_lane(LLVMValueRef mask)
 {
@@ -40,6 +41,7 @@ is_masked_store(LLVMValueRef v)
     return n > sizeof name && memcmp(called, name, sizeof name - 1) == 0;
 }
 
+/* Replaces a masked store by a store of one lane. */
 static void
 store_lane(Gen *g, LLVMValueRef call, int lane)
 {
@@ -52,18 +54,16 @@ store_lane(Gen *g, LLVMValueRef call, int lane)
     LLVMInstructionEraseFromParent(call);
 }
 
+static void
+visit(void *user, LLVMValueRef i)
+{
+    int lane = is_masked_store(i) ? only_lane(LLVMGetOperand(i, 2)) : -1;
+    if (lane >= 0)
+        store_lane(user, i, lane);
+}
+
 void
 cpu_cleanup(Gen *g)
 {
-    LLVMValueRef f = LLVMGetFirstFunction(g->mod);
-    for (; f; f = LLVMGetNextFunction(f))
-        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
-             b = LLVMGetNextBasicBlock(b))
-            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
-                next = LLVMGetNextInstruction(i);
-                int lane =
-                    is_masked_store(i) ? only_lane(LLVMGetOperand(i, 2)) : -1;
-                if (lane >= 0)
-                    store_lane(g, i, lane);
-            }
+    ll_each_instruction(g->mod, visit, g);
 }

@@ -138,18 +138,24 @@ generate(Gen *g, Module *m, CodegenOut *out)
     return true;
 }
 
+/* Always, since LLVM's passes do not look: invalid IR would end the host's process. Takes
+   1.3 % of the CPU time of a compile for a GPU, 0.6 % of one for the CPU. */
+void
+emit_verify(Gen *g)
+{
+    char *text = NULL;
+    bool invalid = LLVMVerifyModule(g->mod, LLVMReturnStatusAction, &text);
+    const char *why = invalid ? arena_printf(&g->s->perm, "%s", text) : NULL;
+    LLVMDisposeMessage(text);
+    if (invalid)
+        bug(&g->s->fail, "code generation made invalid LLVM IR: %s", why);
+}
+
 static bool
 optimise(Gen *g)
 {
     char why[512];
-    char *text = NULL;
-    if (g->opt->verify && LLVMVerifyModule(g->mod, LLVMReturnStatusAction, &text)) {
-        char *keep = arena_printf(&g->s->perm, "%s", text);
-        LLVMDisposeMessage(text);
-        bug(&g->s->fail, "code generation made invalid LLVM IR: %s", keep);
-    }
-    if (text)
-        LLVMDisposeMessage(text);
+    emit_verify(g);
     const char *passes = g->target->passes(g->opt->opt);
     if (passes && *passes && !ll_run_passes(g->mod, g->tm, passes, why, sizeof why)) {
         diag_error(&g->s->diag, (Loc){0}, "LLVM's passes failed: %s", why);

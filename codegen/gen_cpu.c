@@ -510,8 +510,9 @@ decode_program(Gen *g, Cpu *c, LLVMValueRef p)
     }
 }
 
+/* `tagged`: the address of the scratch memory may have SDCRT_ALONE added to it. */
 static LLVMValueRef
-declare(Gen *g, const Func *f)
+declare(Gen *g, const Func *f, bool tagged)
 {
     LLVMTypeRef types[5] = {g->ptr, g->ptr, g->i64, g->i64, g->ptr};
     LLVMTypeRef t = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), types, 5, 0);
@@ -525,7 +526,8 @@ declare(Gen *g, const Func *f)
     }
     ll_arg_attr(fn, 0, "readonly", 0);
     ll_arg_attr(fn, 1, "readonly", 0);
-    ll_arg_attr(fn, 4, "align", 64);
+    if (!tagged)
+        ll_arg_attr(fn, 4, "align", 64);
     return fn;
 }
 
@@ -553,7 +555,9 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     if (!measure_scratch(g, f, &c))
         return false;
     g->priv = &c;
-    g->fn = declare(g, f);
+    meta->hooks = f->check || cpu_wants_hooks(f->body);
+    cpu_may_be_alone(f, meta);
+    g->fn = declare(g, f, meta->alone > 0);
     c.entry = cpu_block(g, "entry");
     c.scratch = LLVMGetParam(g->fn, 4);
     LLVMBasicBlockRef body = cpu_block(g, "program"), exit = cpu_block(g, "exit");
@@ -561,7 +565,8 @@ gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta)
     load_params(g, f, LLVMGetParam(g->fn, 0));
     for (int i = 0; i < 3; i++)
         c.grid[i] = load_at(g, g->i32, LLVMGetParam(g->fn, 1), 4 * i);
-    meta->hooks = f->check || cpu_wants_hooks(f->body);
+    if (meta->alone)
+        cpu_alone_begin(g);
     if (meta->hooks)
         c.hooks = load_at(g, g->ptr, LLVMGetParam(g->fn, 0), 8 * (int64_t)f->body->narg);
     LLVMValueRef first = LLVMGetParam(g->fn, 2), last = LLVMGetParam(g->fn, 3);

@@ -1,39 +1,49 @@
-/* The CPU's code generator: cpu form (scalars, strips, buffers, loops) to LLVM. */
+/* What the files of the CPU's code generator (gen_cpu*.c) share. It takes the cpu form,
+   which pass lower-cpu makes: scalars, strips (LLVM vectors), buffers and loops.
+   Functions that generate code for an op return false or NULL after an error, which is in
+   s->diag. */
 #ifndef SDC_CODEGEN_GEN_CPU_H
 #define SDC_CODEGEN_GEN_CPU_H
 
 #include "codegen/gen.h"
 
-/* Most bytes of scratch that one running program may need. */
+/* Scratch memory that one running program may need at most, in bytes. */
 #define CPU_MAX_SCRATCH ((int64_t)256 << 20)
 enum { CPU_MAX_OPERANDS = 64, CPU_MAX_ZIP = 64 };
 
 typedef struct Cpu {
-    LLVMValueRef scratch;
-    LLVMValueRef pid[3], grid[3]; /* i32 */
-    LLVMBasicBlockRef entry;      /* allocas */
-    int64_t placed; /* bytes of scratch that buffers without an offset have taken */
-    int64_t scratch_bytes;
-    int64_t work_bytes;  /* behind them: what cpu_workspace lends */
-    bool avx512; /* with its short forms, of bytes too */
-    bool vnni, bf16, amx; /* products of bytes, of bf16, by tiles of both */
-    bool tiles; /* AMX is used: its state is given back at the end */
-    LLVMValueRef program;         /* i64: its number */
-    LLVMBasicBlockRef leave;      /* ends the range of programs */
-    LLVMValueRef hooks;           /* of the host; NULL: the kernel asks for nothing */
-    LLVMValueRef words[3];        /* room for what they are given; NULL until needed */
-    int checks;                   /* that have a number */
-    bool avx2;   /* with FMA and F16C: what the forms of strips are made for */
+    LLVMValueRef scratch;         /* address of the program's scratch memory */
+    LLVMValueRef pid[3], grid[3]; /* i32: the program's number and the grid's size */
+    LLVMBasicBlockRef entry;      /* for allocas */
+    int64_t placed;        /* scratch bytes of buffers that have no offset of their own */
+    int64_t scratch_bytes; /* of all buffers */
+    int64_t work_bytes;    /* behind them: the most that cpu_workspace was asked for */
+    bool avx512;           /* with instructions on bytes and on short vectors */
+    bool vnni, bf16, amx;  /* dot instructions of bytes, of bf16, and tiles of both */
+    bool tiles;            /* AMX is used: its state must be released at the end */
+    LLVMValueRef alone;    /* i1: no other thread runs atomics; NULL: never */
+    LLVMValueRef program;  /* i64: the program's number in the grid */
+    LLVMBasicBlockRef leave; /* ends the range of programs that this call runs */
+    LLVMValueRef hooks;      /* functions of the host; NULL: the kernel needs none */
+    LLVMValueRef words[3];   /* memory for their arguments; NULL until needed */
+    int checks;              /* number of checks so far */
+    bool avx2; /* with FMA and F16C */
 } Cpu;
 
 bool gen_cpu_func(Gen *g, Func *f, SdcrtMeta *meta);
+/* What v is in LLVM, and setting it. */
 LLVMValueRef cpu_value(Gen *g, const Value *v);
 void cpu_set(Gen *g, const Value *v, LLVMValueRef x);
+/* Lanes of a strip of type t; 1 for a scalar. */
 unsigned cpu_lanes(const Type *t);
-LLVMTypeRef cpu_type(Gen *g, const Type *t); /* scalar, pointer or strip */
+/* The LLVM type of a scalar, pointer or strip. */
+LLVMTypeRef cpu_type(Gen *g, const Type *t);
+/* A new block of the function, at its end. */
 LLVMBasicBlockRef cpu_block(Gen *g, const char *name);
+/* A variable in the function's frame. */
 LLVMValueRef cpu_alloca(Gen *g, LLVMTypeRef t);
-/* A counted loop from lo to hi by a constant step, at least one trip. */
+/* A loop that counts i from lo to below hi by a constant step, with one iteration at
+   least. Code between cpu_loop and cpu_loop_end is its body. */
 typedef struct CpuLoop {
     LLVMBasicBlockRef body, done;
     LLVMValueRef i, step, hi;
@@ -45,37 +55,76 @@ void cpu_loop_end(Gen *g, CpuLoop *l);
 void cpu_cleanup(Gen *g);
 
 /* gen_cpu_mem.c */
-/* Elements of a buffer from one row to the next: a row that is a large power of two is a
-   line longer, or the rows of a tile would all want the same few places of the caches. */
+/* Elements from one row of a buffer to the next. Rows of a large power of two are a cache
+   line longer, since the rows of a tile would all fall into the same few cache sets. */
 int64_t cpu_pitch(const Type *buf);
 bool cpu_memory(Gen *g, const Op *op);
-LLVMTypeRef cpu_element(Gen *g, const Type *elem); /* in memory */
+/* Loads and stores elements at p: a scalar, a strip from there on, or a strip of pointers
+   that op accesses. */
+LLVMValueRef cpu_load(Gen *g, const Op *op, const Type *elem, unsigned lanes,
+                      LLVMValueRef p, LLVMValueRef mask, LLVMValueRef other);
+void cpu_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x,
+               LLVMValueRef mask);
+/* The LLVM type of an element in memory. */
+LLVMTypeRef cpu_element(Gen *g, const Type *elem);
 
-/* Memory of `bytes`, `from` bytes behind all buffers: free between two ops. */
+/* Address of `bytes` bytes of scratch memory, `from` bytes behind all buffers. An op may
+   use it; the next op may overwrite it. */
 LLVMValueRef cpu_workspace(Gen *g, int64_t from, int64_t bytes);
 
-/* gen_cpu_gather.c. Where the lanes of this access run down through memory, one element
-   after another: the last one's address; else NULL. A vector the other way round. */
+/* ---- gen_cpu_gather.c */
+/* The first lane's address, if the lanes are known to follow each other in memory; else
+   NULL. */
+const Value *cpu_row_of(const Op *op);
+/* The address of the last lane, if each lane's address is one element below that of the
+   lane before; else NULL. Then one access of reversed lanes serves. */
 LLVMValueRef cpu_runs_down(Gen *g, const Op *op, LLVMTypeRef elem, unsigned lanes);
+/* The vector with its lanes in reverse order. */
 LLVMValueRef cpu_turned(Gen *g, LLVMValueRef x);
-/* What a load of `align` bytes a lane finds at `ptrs`. */
+/* Loads a vector from `ptrs`, each aligned to `align` bytes; lanes that mask excludes get
+   those of `other`. */
 LLVMValueRef cpu_gather(Gen *g, const Op *op, LLVMTypeRef elem, unsigned align,
                         LLVMValueRef ptrs, LLVMValueRef mask, LLVMValueRef other);
-/* Pointers of lanes that are off lead to where `own` is kept. */
+/* ptrs, where lanes that mask excludes point to a variable that holds `own`. */
 LLVMValueRef cpu_diverted(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask,
                           LLVMValueRef own);
 
 /* gen_cpu_atomic.c: one lane at a time. */
+typedef struct Strip {
+    LLVMValueRef x[3];    /* operands without the mask */
+    LLVMValueRef at[3];   /* in memory */
+    LLVMTypeRef t[3];     /* of their elements */
+    int n;
+    LLVMValueRef mask, mask_at; /* i1, bytes in memory; or NULL */
+    LLVMValueRef out;           /* results, in memory; NULL: nobody reads them */
+    LLVMValueRef row; /* the first address of lanes known to be a row, or NULL */
+} Strip;
 bool cpu_atomic(Gen *g, const Op *op);
+/* Puts the operands into memory. */
+void cpu_spill(Gen *g, const Strip *s);
+/* What {rmw} leaves in memory. */
+LLVMValueRef cpu_combine(Gen *g, const Op *op, int rmw, LLVMValueRef old, LLVMValueRef v);
+/* Operands in memory, so that a loop can pick lanes: those from i on. */
+LLVMValueRef cpu_lane(Gen *g, LLVMValueRef spilled, LLVMTypeRef t, LLVMTypeRef elem,
+                      LLVMValueRef i);
+/* i1: are the lanes next to each other, and all of the mask (NULL: none) on? */
+LLVMValueRef cpu_is_row(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask);
 
+/* gen_cpu_alone.c: without locked instructions. */
+void cpu_may_be_alone(const Func *f, SdcrtMeta *meta);
+void cpu_alone_begin(Gen *g);
+bool cpu_alone_helps(const Gen *g, const Op *op);
+void cpu_atomic_alone(Gen *g, const Op *op, int rmw, const Strip *s);
+
+/* x as elements are in memory: i1 as bytes. */
 LLVMValueRef cpu_to_memory(Gen *g, const Type *elem, LLVMValueRef x);
 
-/* gen_cpu_hooks.c: print, assert and checks, by what the host lends. */
+/* ---- gen_cpu_hooks.c: print, assert and checks, which call functions of the host */
 bool cpu_wants_hooks(const Region *r);
-/* A program begins, unless the launch was stopped. */
+/* A program begins: branches to `go`, or to `leave` if the launch was stopped. */
 void cpu_hooks_begin(Gen *g, LLVMBasicBlockRef go, bool checked);
 bool cpu_hook(Gen *g, const Op *op);
-/* Behind an op: tells the host when its result is NaN and what it was made of is not. */
+/* Behind an op: tells the host if its result is NaN and its operands are not. */
 void cpu_watch_nan(Gen *g, const Op *op);
 
 /* gen_cpu_dot.c */
@@ -90,13 +139,15 @@ bool cpu_topk(Gen *g, const Op *op);
 /* gen_cpu_math.c: the target's math hook. */
 LLVMValueRef gen_cpu_math(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x);
 
-/* gen_cpu_exp.c: e^x, or 2^x, of f32: a strip or a scalar, with the same bits */
+/* gen_cpu_exp.c: e^x of f32, or 2^x (base2), with the same bits for a strip and a scalar.
+   nonpositive: x <= 0 is known. */
 LLVMValueRef cpu_exp(Gen *g, bool base2, bool nonpositive, LLVMValueRef x);
 
-/* Has the processor AVX2, FMA and F16C? `features`: what is said beside its name. */
+/* Has the processor of this name AVX2, FMA and F16C? features: LLVM's "+a,-b" in addition
+   to the name. */
 bool cpu_has_avx2(const char *name, const char *features);
 
-/* What else it has that code is made for. */
+/* The other units that code is generated for, as a set. */
 enum { AVX512 = 1, VNNI = 2, BF16 = 4, AMX = 8 };
 unsigned cpu_units(const char *name, const char *features);
 

@@ -2,7 +2,8 @@
    atomic arithmetic anywhere: a compare-and-swap loop on their bits. Sums of consecutive
    elements are swapped 16 bytes at a time, whatever their type: one locked access costs
    as much as another. Such lanes are found at run time: in a strip without gaps whose
-   first element is aligned. */
+   first element is aligned. A launch that is alone needs none of this, see
+   gen_cpu_alone.c. */
 #include "codegen/gen_cpu.h"
 
 #include "ir/base/util.h"
@@ -124,9 +125,34 @@ one_lane(Gen *g, const Op *op, int rmw, LLVMValueRef *x)
     return LLVMBuildAtomicRMW(g->b, (LLVMAtomicRMWBinOp)rmw, x[0], x[1], ordering(op), 0);
 }
 
-/* Operands in memory, so that a loop can pick lanes: those from i on. */
-static LLVMValueRef
-lane(Gen *g, LLVMValueRef spilled, LLVMTypeRef t, LLVMTypeRef elem, LLVMValueRef i)
+LLVMValueRef
+cpu_combine(Gen *g, const Op *op, int rmw, LLVMValueRef old, LLVMValueRef v)
+{
+    ScalarKind k = type_elem(op->results[0].type)->scalar;
+    LLVMValueRef in[2] = {old, v};
+    bool half = k == SK_F16 || k == SK_BF16;
+    switch (rmw) {
+    case LLVMAtomicRMWBinOpXchg: return v;
+    case LLVMAtomicRMWBinOpAdd: return LLVMBuildAdd(g->b, old, v, "");
+    case LLVMAtomicRMWBinOpAnd: return LLVMBuildAnd(g->b, old, v, "");
+    case LLVMAtomicRMWBinOpOr: return LLVMBuildOr(g->b, old, v, "");
+    case LLVMAtomicRMWBinOpXor: return LLVMBuildXor(g->b, old, v, "");
+    case LLVMAtomicRMWBinOpMax: return ll_intrinsic1(g->b, "llvm.smax", in, 2);
+    case LLVMAtomicRMWBinOpMin: return ll_intrinsic1(g->b, "llvm.smin", in, 2);
+    case LLVMAtomicRMWBinOpUMax: return ll_intrinsic1(g->b, "llvm.umax", in, 2);
+    case LLVMAtomicRMWBinOpUMin: return ll_intrinsic1(g->b, "llvm.umin", in, 2);
+    default: break;
+    }
+    if (half)
+        return combine16(g, k, rmw, old, v);
+    if (rmw == LLVMAtomicRMWBinOpFAdd)
+        return LLVMBuildFAdd(g->b, old, v, "");
+    return ll_intrinsic1(
+        g->b, rmw == LLVMAtomicRMWBinOpFMax ? "llvm.maxnum" : "llvm.minnum", in, 2);
+}
+
+LLVMValueRef
+cpu_lane(Gen *g, LLVMValueRef spilled, LLVMTypeRef t, LLVMTypeRef elem, LLVMValueRef i)
 {
     LLVMValueRef p = LLVMBuildGEP2(g->b, elem, spilled, &i, 1, "");
     return LLVMBuildLoad2(g->b, t, p, "");
@@ -146,9 +172,19 @@ may_be_wide(Gen *g, const Op *op, int rmw, unsigned lanes)
            lanes > 1 && lanes * (unsigned)ll_bytes(elem->scalar) >= WIDE;
 }
 
-/* i1: all lanes are on, next to each other, the first aligned for a wide access. */
+/* i1; NULL for NULL. */
 static LLVMValueRef
-is_wide(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask)
+all_on(Gen *g, LLVMValueRef mask)
+{
+    if (!mask)
+        return NULL;
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->cx, ll_lanes(mask));
+    mask = LLVMBuildBitCast(g->b, mask, bits, "");
+    return LLVMBuildICmp(g->b, LLVMIntEQ, mask, LLVMConstAllOnes(bits), "");
+}
+
+LLVMValueRef
+cpu_is_row(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask)
 {
     unsigned n = ll_lanes(ptrs);
     LLVMValueRef first = ll_extract(g->b, ptrs, 0, 1);
@@ -157,22 +193,20 @@ is_wide(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask)
     LLVMValueRef all = LLVMBuildICmp(g->b, LLVMIntEQ, ptrs, row, "");
     if (mask)
         all = LLVMBuildAnd(g->b, all, mask, "");
-    LLVMTypeRef bits = LLVMIntTypeInContext(g->cx, n);
-    all = LLVMBuildBitCast(g->b, all, bits, "");
-    all = LLVMBuildICmp(g->b, LLVMIntEQ, all, LLVMConstAllOnes(bits), "");
+    return all_on(g, all);
+}
+
+/* i1: all lanes are on, next to each other, the first aligned for a wide access. */
+static LLVMValueRef
+is_wide(Gen *g, LLVMTypeRef elem, const Strip *s)
+{
+    LLVMValueRef all =
+        s->row ? all_on(g, s->mask) : cpu_is_row(g, elem, s->x[0], s->mask);
+    LLVMValueRef first = s->row ? s->row : ll_extract(g->b, s->x[0], 0, 1);
     LLVMValueRef low = LLVMBuildPtrToInt(g->b, first, g->i64, "");
     low = LLVMBuildAnd(g->b, low, ll_int(g->i64, WIDE - 1), "");
     low = LLVMBuildICmp(g->b, LLVMIntEQ, low, ll_int(g->i64, 0), "");
-    return LLVMBuildAnd(g->b, all, low, "");
-}
-
-static LLVMValueRef
-sum_of(Gen *g, ScalarKind k, LLVMValueRef old, LLVMValueRef v)
-{
-    if (k == SK_F16 || k == SK_BF16)
-        return combine16(g, k, LLVMAtomicRMWBinOpFAdd, old, v);
-    return scalar_is_float(k) ? LLVMBuildFAdd(g->b, old, v, "")
-                              : LLVMBuildAdd(g->b, old, v, "");
+    return all ? LLVMBuildAnd(g->b, all, low, "") : low;
 }
 
 /* A locked access waits for its line, and what follows waits for it. */
@@ -187,9 +221,9 @@ ahead(Gen *g, LLVMValueRef p)
     ll_intrinsic1(g->b, "llvm.prefetch", args, 4);
 }
 
-/* The whole strip; what was there goes to `out`, elements are added from `in`. */
+/* The whole strip, from p on. */
 static void
-wide_sums(Gen *g, const Op *op, LLVMValueRef p, LLVMValueRef in, LLVMValueRef out)
+wide_sums(Gen *g, const Op *op, int rmw, LLVMValueRef p, const Strip *s)
 {
     const Type *t = op->results[0].type;
     ScalarKind k = type_elem(t)->scalar;
@@ -197,7 +231,7 @@ wide_sums(Gen *g, const Op *op, LLVMValueRef p, LLVMValueRef in, LLVMValueRef ou
     unsigned step = WIDE / (unsigned)ll_bytes(k);
     LLVMTypeRef vt = LLVMVectorType(et, step);
     CpuLoop l = cpu_loop(g, 0, cpu_lanes(t), step);
-    LLVMValueRef at = lane(g, in, vt, et, l.i);
+    LLVMValueRef at = cpu_lane(g, s->at[1], vt, et, l.i);
     LLVMValueRef here = LLVMBuildGEP2(g->b, et, p, &l.i, 1, "");
     LLVMValueRef first = LLVMBuildLoad2(g->b, bits, here, "");
     LLVMSetOrdering(first, LLVMAtomicOrderingMonotonic);
@@ -208,7 +242,8 @@ wide_sums(Gen *g, const Op *op, LLVMValueRef p, LLVMValueRef in, LLVMValueRef ou
     LLVMPositionBuilderAtEnd(g->b, loop);
     LLVMValueRef old = LLVMBuildPhi(g->b, bits, "");
     LLVMAddIncoming(old, &first, &from, 1);
-    LLVMValueRef sum = sum_of(g, k, LLVMBuildBitCast(g->b, old, vt, ""), at);
+    LLVMValueRef was = LLVMBuildBitCast(g->b, old, vt, "");
+    LLVMValueRef sum = cpu_combine(g, op, rmw, was, at);
     LLVMValueRef r = LLVMBuildAtomicCmpXchg(
         g->b, here, old, LLVMBuildBitCast(g->b, sum, bits, ""), ordering(op),
         fail_ordering(op), 0);
@@ -218,20 +253,13 @@ wide_sums(Gen *g, const Op *op, LLVMValueRef p, LLVMValueRef in, LLVMValueRef ou
     LLVMAddIncoming(old, &got, &end, 1);
     LLVMBuildCondBr(g->b, LLVMBuildExtractValue(g->b, r, 1, ""), done, loop);
     LLVMPositionBuilderAtEnd(g->b, done);
-    LLVMValueRef was = LLVMBuildStore(g->b, LLVMBuildBitCast(g->b, got, vt, ""),
-                                      LLVMBuildGEP2(g->b, et, out, &l.i, 1, ""));
-    LLVMSetAlignment(was, (unsigned)ll_bytes(k));
+    if (s->out) {
+        LLVMValueRef to = LLVMBuildGEP2(g->b, et, s->out, &l.i, 1, "");
+        LLVMValueRef x = LLVMBuildBitCast(g->b, got, vt, "");
+        LLVMSetAlignment(LLVMBuildStore(g->b, x, to), (unsigned)ll_bytes(k));
+    }
     cpu_loop_end(g, &l);
 }
-
-
-typedef struct Strip {
-    LLVMValueRef at[3]; /* operands, in memory */
-    LLVMTypeRef t[3];
-    int n;
-    bool masked;
-    LLVMValueRef out; /* results, in memory */
-} Strip;
 
 static void
 each_lane(Gen *g, const Op *op, int rmw, const Strip *s)
@@ -240,65 +268,111 @@ each_lane(Gen *g, const Op *op, int rmw, const Strip *s)
     LLVMTypeRef et = cpu_type(g, type_elem(op->results[0].type));
     CpuLoop l = cpu_loop(g, 0, cpu_lanes(op->results[0].type), 1);
     LLVMBasicBlockRef next = NULL;
-    if (s->masked) {
+    if (s->mask) {
         LLVMBasicBlockRef on = cpu_block(g, "on");
         next = cpu_block(g, "next");
-        LLVMValueRef bit = lane(g, s->at[2], g->i8, g->i8, l.i);
+        LLVMValueRef bit = cpu_lane(g, s->mask_at, g->i8, g->i8, l.i);
         bit = LLVMBuildICmp(g->b, LLVMIntNE, bit, ll_int(g->i8, 0), "");
         LLVMBuildCondBr(g->b, bit, on, next);
         LLVMPositionBuilderAtEnd(g->b, on);
     }
-    for (int i = 0; i < s->n - s->masked; i++)
-        in[i] = lane(g, s->at[i], s->t[i], s->t[i], l.i);
+    for (int i = 0; i < s->n; i++)
+        in[i] = cpu_lane(g, s->at[i], s->t[i], s->t[i], l.i);
     LLVMValueRef old = one_lane(g, op, rmw, in);
-    LLVMBuildStore(g->b, old, LLVMBuildGEP2(g->b, et, s->out, &l.i, 1, ""));
-    if (s->masked) {
+    if (s->out)
+        LLVMBuildStore(g->b, old, LLVMBuildGEP2(g->b, et, s->out, &l.i, 1, ""));
+    if (s->mask) {
         LLVMBuildBr(g->b, next);
         LLVMPositionBuilderAtEnd(g->b, next);
     }
     cpu_loop_end(g, &l);
 }
 
-bool
-cpu_atomic(Gen *g, const Op *op)
+void
+cpu_spill(Gen *g, const Strip *s)
 {
-    LLVMValueRef x[3] = {0};
-    int rmw = op->kind == OP_ATOMIC_CAS ? 0 : rmw_op(op);
-    if (rmw < 0)
-        return gen_unsupported(g, op, "with this {rmw}") != NULL;
-    Strip s = {.n = op->noperand};
-    s.masked = op->kind == OP_ATOMIC_RMW && s.n == 3;
-    unsigned lanes = cpu_lanes(op->results[0].type);
-    LLVMTypeRef et = cpu_type(g, type_elem(op->results[0].type));
-    for (int i = 0; i < s.n; i++)
-        x[i] = cpu_value(g, op_operand(op, i));
-    LLVMValueRef mask = s.masked ? x[2] : NULL;
-    for (int i = 0; i < s.n; i++) {
-        if (s.masked && i == 2)
-            x[i] = LLVMBuildZExt(g->b, x[i], ll_like(x[i], g->i8), "");
-        s.t[i] = ll_elem(x[i]);
-        s.at[i] = cpu_alloca(g, LLVMTypeOf(x[i]));
-        LLVMBuildStore(g->b, x[i], s.at[i]);
+    for (int i = 0; i < s->n; i++)
+        LLVMBuildStore(g->b, s->x[i], s->at[i]);
+    if (s->mask) {
+        LLVMValueRef bytes = LLVMBuildZExt(g->b, s->mask, ll_like(s->mask, g->i8), "");
+        LLVMBuildStore(g->b, bytes, s->mask_at);
     }
-    s.out = cpu_alloca(g, ll_vector(et, lanes));
-    LLVMBuildStore(g->b, LLVMConstNull(ll_vector(et, lanes)), s.out);
+}
+
+static Strip
+strip_of(Gen *g, const Op *op)
+{
+    Strip s = {.n = op->noperand};
+    const Type *t = op->results[0].type;
+    if (op->kind == OP_ATOMIC_RMW && s.n == 3)
+        s.mask = cpu_value(g, op_operand(op, --s.n));
+    for (int i = 0; i < s.n; i++) {
+        s.x[i] = cpu_value(g, op_operand(op, i));
+        s.t[i] = ll_elem(s.x[i]);
+        s.at[i] = cpu_alloca(g, LLVMTypeOf(s.x[i]));
+    }
+    if (s.mask)
+        s.mask_at = cpu_alloca(g, ll_like(s.mask, g->i8));
+    if (cpu_lanes(t) > 1 && cpu_row_of(op))
+        s.row = cpu_value(g, cpu_row_of(op));
+    if (op->results[0].uses) {
+        LLVMTypeRef all = ll_vector(cpu_type(g, type_elem(t)), cpu_lanes(t));
+        s.out = cpu_alloca(g, all);
+        LLVMBuildStore(g->b, LLVMConstNull(all), s.out);
+    }
+    return s;
+}
+
+static void
+locked(Gen *g, const Op *op, int rmw, const Strip *s)
+{
+    LLVMTypeRef et = cpu_type(g, type_elem(op->results[0].type));
     LLVMBasicBlockRef after = NULL;
-    if (may_be_wide(g, op, rmw, lanes)) {
+    cpu_spill(g, s);
+    if (may_be_wide(g, op, rmw, cpu_lanes(op->results[0].type))) {
         LLVMBasicBlockRef row = cpu_block(g, "row"), apart = cpu_block(g, "apart");
         after = cpu_block(g, "after");
-        LLVMBuildCondBr(g->b, is_wide(g, et, x[0], mask), row, apart);
+        LLVMBuildCondBr(g->b, is_wide(g, et, s), row, apart);
         LLVMPositionBuilderAtEnd(g->b, row);
-        ahead(g, ll_extract(g->b, x[0], 0, 1));
-        wide_sums(g, op, ll_extract(g->b, x[0], 0, 1), s.at[1], s.out);
+        LLVMValueRef p = s->row ? s->row : ll_extract(g->b, s->x[0], 0, 1);
+        ahead(g, p);
+        wide_sums(g, op, rmw, p, s);
         LLVMBuildBr(g->b, after);
         LLVMPositionBuilderAtEnd(g->b, apart);
     }
-    each_lane(g, op, rmw, &s);
+    each_lane(g, op, rmw, s);
     if (after) {
         LLVMBuildBr(g->b, after);
         LLVMPositionBuilderAtEnd(g->b, after);
     }
-    cpu_set(g, &op->results[0],
-            LLVMBuildLoad2(g->b, ll_vector(et, lanes), s.out, ""));
+}
+
+bool
+cpu_atomic(Gen *g, const Op *op)
+{
+    int rmw = op->kind == OP_ATOMIC_CAS ? 0 : rmw_op(op);
+    if (rmw < 0)
+        return gen_unsupported(g, op, "with this {rmw}") != NULL;
+    Strip s = strip_of(g, op);
+    LLVMBasicBlockRef done = NULL;
+    if (cpu_alone_helps(g, op)) {
+        LLVMBasicBlockRef alone = cpu_block(g, "alone"), beside = cpu_block(g, "beside");
+        done = cpu_block(g, "done");
+        LLVMBuildCondBr(g->b, ((Cpu *)g->priv)->alone, alone, beside);
+        LLVMPositionBuilderAtEnd(g->b, alone);
+        cpu_atomic_alone(g, op, rmw, &s);
+        LLVMBuildBr(g->b, done);
+        LLVMPositionBuilderAtEnd(g->b, beside);
+    }
+    locked(g, op, rmw, &s);
+    if (done) {
+        LLVMBuildBr(g->b, done);
+        LLVMPositionBuilderAtEnd(g->b, done);
+    }
+    if (s.out) {
+        const Type *t = op->results[0].type;
+        LLVMTypeRef all = ll_vector(cpu_type(g, type_elem(t)), cpu_lanes(t));
+        cpu_set(g, &op->results[0], LLVMBuildLoad2(g->b, all, s.out, ""));
+    }
     return true;
 }

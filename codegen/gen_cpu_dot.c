@@ -145,6 +145,22 @@ guarded(Gen *g, const Dot *d, LLVMValueRef rare, int64_t used)
     LLVMPositionBuilderAtEnd(g->b, next);
 }
 
+/* Code for one live row, and goes on where there are more. Returns where both meet. */
+static LLVMBasicBlockRef
+row_or(Gen *g, const Dot *d)
+{
+    LLVMBasicBlockRef one = cpu_block(g, "one"), more = cpu_block(g, "more");
+    LLVMBasicBlockRef done = cpu_block(g, "product");
+    LLVMValueRef is_one =
+        LLVMBuildICmp(g->b, LLVMIntEQ, d->live_rows, ll_int(g->i64, 1), "");
+    LLVMBuildCondBr(g->b, is_one, one, more);
+    LLVMPositionBuilderAtEnd(g->b, one);
+    dot_row(g, d);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, more);
+    return done;
+}
+
 static void
 product(Gen *g, Dot *d)
 {
@@ -162,6 +178,7 @@ product(Gen *g, Dot *d)
     bool as_it_is = in_order && (d->n == d->cols || d->m <= FEW);
     if (d->form == DOT_TILES)
         dot_tiles_begin(g, d);
+    LLVMBasicBlockRef done = dot_may_be_row(d) ? row_or(g, d) : NULL;
     CpuLoop n = cpu_loop(g, 0, d->n, d->cols);
     if (d->live_cols)
         n.hi = d->live_cols;
@@ -178,6 +195,10 @@ product(Gen *g, Dot *d)
     else
         blocks(g, d);
     cpu_loop_end(g, &n);
+    if (done) {
+        LLVMBuildBr(g->b, done);
+        LLVMPositionBuilderAtEnd(g->b, done);
+    }
 }
 
 bool

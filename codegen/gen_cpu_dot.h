@@ -1,70 +1,83 @@
-/* What the files gen_cpu_dot*.c share: one product of two matrices in buffers. */
+/* What the files gen_cpu_dot*.c share: one dot, of two matrices in buffers. The right
+   operand is packed into panels, and the accumulator is computed in blocks that fit into
+   registers. */
 #ifndef SDC_CODEGEN_GEN_CPU_DOT_H
 #define SDC_CODEGEN_GEN_CPU_DOT_H
 
 #include "codegen/gen_cpu.h"
 
-/* What multiplies and adds: one element a lane; two words, four bytes or two of bf16 a
-   lane; a unit of tiles (AMX). */
+/* The instruction that multiplies and adds. DOT_ONE: one element per lane. DOT_WORDS,
+   DOT_BYTES, DOT_BF16: two 16-bit integers, four bytes or two bf16 per lane. DOT_TILES:
+   AMX. */
 typedef enum DotForm { DOT_ONE, DOT_WORDS, DOT_BYTES, DOT_BF16, DOT_TILES } DotForm;
 
-/* An operand in its buffer. `outer` is m or n. */
+/* An operand in its buffer. */
 typedef struct DotOperand {
-    LLVMValueRef p;
+    LLVMValueRef p; /* address */
     ScalarKind kind;
-    int64_t pitch; /* of its rows, in elements */
-    bool k_runs; /* neighbours in memory are neighbours along k */
-    bool flip;   /* the sign bits of its bytes */
-    bool watch;  /* bf16: look for subnormal numbers while packing */
-    LLVMValueRef least; /* then: is there one? */
+    int64_t pitch;      /* elements from one row to the next */
+    bool k_runs;        /* it is contiguous along k */
+    bool flip;          /* packing flips the sign bits of bytes */
+    bool watch;         /* bf16: packing looks for subnormal numbers */
+    LLVMValueRef least; /* if watch: the minimum that says so, see dot_least */
 } DotOperand;
 
 /* A unit is what one lane takes: `group` elements along k. */
 typedef struct Dot {
     DotForm form;
-    ScalarKind kind; /* of elements as they are multiplied */
-    int group;
-    LLVMTypeRef unit, sum;
-    unsigned lanes;  /* units of a vector */
-    int64_t m, n, k; /* k in units */
-    int64_t rows, cols; /* of a block of sums at most; of a panel of b */
-    DotOperand x, y;
-    LLVMValueRef a;       /* rows of k units, `a_pitch` from each other */
-    int64_t a_pitch, c_pitch;
-    LLVMValueRef b;       /* the panel: rows of `cols` units, `pitch` from each other */
-    int64_t pitch;
-    LLVMValueRef c, col;  /* sums; the panel's first column */
-    LLVMValueRef zero;    /* i1: the sums are 0 and not in memory; NULL: never */
-    /* i64, from 1 on: rows and columns that are wanted; what the others get is not said.
+    ScalarKind kind;       /* of elements as they are multiplied */
+    int group;             /* elements of a unit */
+    LLVMTypeRef unit, sum; /* types of a unit and of an accumulator element */
+    unsigned lanes;        /* units of a vector */
+    int64_t m, n, k;       /* sizes; k in units */
+    int64_t rows;          /* of an accumulator block, at most */
+    int64_t cols;          /* of a panel of b */
+    DotOperand x, y;       /* left and right */
+    LLVMValueRef a;        /* left operand as it is read: rows of k units */
+    int64_t a_pitch;       /* units from one row of a to the next */
+    int64_t c_pitch;       /* elements from one row of c to the next */
+    LLVMValueRef b;        /* the packed panel: rows of `cols` units */
+    int64_t pitch;         /* units from one row of b to the next */
+    LLVMValueRef c;        /* the accumulator's buffer */
+    LLVMValueRef col;      /* the panel's first column */
+    LLVMValueRef zero;     /* i1: the accumulator is 0 and not in memory; NULL: never */
+    /* i64, 1 at least: rows and columns that are wanted; the others may get anything.
        NULL: all. */
     LLVMValueRef live_rows, live_cols;
 } Dot;
 
-/* Element i * scale + offset behind p. */
+/* Address of element i * scale + offset of type t, from p on. */
 LLVMValueRef dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
                     LLVMValueRef offset);
-/* Address of a sum: row m + r, column `by` of the panel. */
+/* Address of the accumulator element in row m + r and column `by` of the panel. */
 LLVMValueRef dot_sum(Gen *g, const Dot *d, LLVMValueRef m, int64_t r, int64_t by);
-/* What sums begin with: the values that `load` leaves in `v`, or zeros where the sums are
-   0; n of them. */
+/* The n values that the accumulator begins with, in v: those that `load` loads, or zeros
+   if d->zero holds. */
 typedef void DotLoad(Gen *g, void *cx, LLVMValueRef *v);
 void dot_begin(Gen *g, const Dot *d, DotLoad *load, void *cx, LLVMValueRef *v, int n);
-/* Calls what has one type; vectors of arguments are taken for those it has. */
+/* Calls intrinsic `name`, which is not overloaded; arguments are bitcast to its types. */
 LLVMValueRef dot_call(Gen *g, const char *name, LLVMValueRef *args, int n);
 
-/* gen_cpu_pack.c: `count` rows or columns of an operand from `first` on, in units, to
-   `to`: [count][k] or [k][count]. */
+/* gen_cpu_pack.c: packs `count` rows (of y: columns) of an operand, from `first` on, into
+   units at `to`: as [count][k] if k_runs, else as [k][count]. */
 void dot_pack(Gen *g, const Dot *d, DotOperand *x, LLVMValueRef first, int64_t count,
               LLVMValueRef to, bool k_runs);
 
-/* gen_cpu_subnormal.c: is any of these bf16 subnormal? i1. The same in pieces: a minimum
-   that begins as all ones, with some numbers more, and what it says. */
+/* gen_cpu_subnormal.c: are there subnormal numbers among bf16? In pieces: a minimum,
+   which begins as all ones, takes some numbers more (dot_least), and is asked at the end,
+   i1. Or of a whole matrix in memory (dot_subnormal), i1. */
 LLVMValueRef dot_least(Gen *g, LLVMValueRef least, LLVMValueRef x);
 LLVMValueRef dot_is_subnormal(Gen *g, LLVMValueRef least);
 LLVMValueRef dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols,
                            int64_t pitch);
 
-/* gen_cpu_block.c and gen_cpu_tiles.c: the rows of a times the panel. */
+/* gen_cpu_dot_row.c: may one live row be multiplied without packing b? The first row,
+   with a packed; only that row of the sums is written. */
+bool dot_may_be_row(const Dot *d);
+void dot_row(Gen *g, const Dot *d);
+
+/* gen_cpu_block.c, and gen_cpu_tiles.c for AMX: the rows of a times the panel, added to
+   the accumulator. The tiles must be configured before and released at the end. */
 void dot_blocks(Gen *g, const Dot *d);
 void dot_tiles_begin(Gen *g, const Dot *d);
 void dot_tiles(Gen *g, const Dot *d);

@@ -64,6 +64,14 @@ is_plain(const Op *op)
     return !attr_has(&op->attrs, ATTR_VOLATILE) && !op_acquires(op);
 }
 
+const Value *
+cpu_row_of(const Op *op)
+{
+    const Op *add = value_def(op_operand(op, 0), OP_ADDPTR);
+    const Op *first = add ? value_def(op_operand(add, 0), OP_SPLAT) : NULL;
+    return first && counts(op_operand(add, 1)) ? op_operand(first, 0) : NULL;
+}
+
 static LLVMValueRef
 last_lane(Gen *g, LLVMTypeRef e, const Places *x, unsigned lanes)
 {

@@ -262,8 +262,8 @@ fetch_lines(Gen *g, const Op *op)
     }
 }
 
-static LLVMValueRef
-gen_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
+LLVMValueRef
+cpu_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
          LLVMValueRef mask, LLVMValueRef other)
 {
     LLVMTypeRef e = cpu_element(g, elem), t = ll_vector(e, lanes);
@@ -291,8 +291,8 @@ gen_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
     return from_memory(g, elem, down ? cpu_turned(g, x) : x);
 }
 
-static void
-gen_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x,
+void
+cpu_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x,
           LLVMValueRef mask)
 {
     unsigned align = bytes_of(elem), lanes = ll_lanes(x);
@@ -396,10 +396,10 @@ cpu_memory(Gen *g, const Op *op)
     if (lanes > UNROLLED)
         return gen_unsupported(g, op, "of more than 64 lanes") != NULL;
     if (loads)
-        cpu_set(g, &op->results[0], gen_load(g, op, elem, lanes, p, mask, other));
+        cpu_set(g, &op->results[0], cpu_load(g, op, elem, lanes, p, mask, other));
     if (op_acquires(op))
         LLVMBuildFence(g->b, LLVMAtomicOrderingAcquire, 0, "");
     if (!loads)
-        gen_store(g, op, elem, p, cpu_value(g, op_operand(op, 1)), mask);
+        cpu_store(g, op, elem, p, cpu_value(g, op_operand(op, 1)), mask);
     return true;
 }

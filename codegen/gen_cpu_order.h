@@ -1,25 +1,26 @@
-/* Elements as signed integers (keys), the largest of which comes first in the wanted
-   order: what selecting and sorting share. NaN has the smallest key. */
+/* Keys for sorting and top-k: elements as signed integers of which the largest comes
+   first. NaN has the smallest key. */
 #ifndef SDC_CODEGEN_GEN_CPU_ORDER_H
 #define SDC_CODEGEN_GEN_CPU_ORDER_H
 
 #include "codegen/gen_cpu.h"
 
 typedef struct Order {
-    bool is_float, is_unsigned, rising;
-    int64_t inf; /* the largest number's bits that are no NaN */
-    LLVMTypeRef key;
+    bool is_float, is_unsigned;
+    bool rising;     /* the smallest element comes first */
+    int64_t inf;     /* bits of infinity: larger ones are NaN */
+    LLVMTypeRef key; /* integer type of keys */
 } Order;
 
-/* `pred`: what the first of two elements is to the second. */
+/* pred: the comparison that holds between an element and the one behind it. */
 Order order_of(Gen *g, const Type *elem, const char *pred);
-/* x: bits of elements, a vector. */
+/* Keys of x, a vector of elements as bits; and back. */
 LLVMValueRef order_key(Gen *g, const Order *o, LLVMValueRef x);
 LLVMValueRef order_element(Gen *g, const Order *o, LLVMValueRef key);
 int64_t order_most(const Order *o); /* the largest key; the smallest is one below -it */
 
-/* gen_cpu_sort.c: the first k of a row of n elements, in order. `work` has room for the
-   row; it is `to` when all are wanted. */
+/* gen_cpu_sort.c: writes the first k elements of a row of n, in order, to `to`. work:
+   memory for the whole row; `to` itself if k is n. */
 typedef struct Sort {
     Order order;
     int64_t n, k;

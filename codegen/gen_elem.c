@@ -302,9 +302,9 @@ gen_int(Gen *g, const Op *op, LLVMValueRef *x)
 }
 
 static LLVMValueRef
-contract(LLVMValueRef v)
+contract(const Gen *g, LLVMValueRef v)
 {
-    if (LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
+    if (!g->func->exact && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
         LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
     return v;
 }
@@ -337,7 +337,7 @@ gen_float(Gen *g, const Op *op, ScalarKind k, LLVMValueRef *x)
     if (plain[op->kind].code) {
         LLVMValueRef v = LLVMBuildBinOp(g->b, plain[op->kind].code, x[0], x[1], "");
         bool may = op->kind == OP_ADDF || op->kind == OP_SUBF || op->kind == OP_MULF;
-        return may ? contract(v) : v;
+        return may ? contract(g, v) : v;
     }
     if (plain[op->kind].intrinsic)
         return ll_intrinsic1(g->b, plain[op->kind].intrinsic, x, op->noperand);

@@ -1,6 +1,6 @@
-/* What ptxas is told of registers, and by what: how many the tiles of a kernel take that
-   are alive at once, as the program stands. Only numbers count; addresses, masks and
-   constants are mostly made where they are used. */
+/* Chooses the hint for ptxas about registers (.minnctapersm), by an estimate: how many
+   registers the tiles of a kernel need that are alive at the same time. Only numbers
+   count; addresses, masks and constants are mostly computed where they are used. */
 #include "codegen/gen_nv_access.h"
 
 #include "ir/base/map.h"
@@ -9,10 +9,10 @@
 
 typedef struct Alive {
     Arena *arena;
-    Map values;    /* a number -> itself while it is alive */
-    bool integers; /* count, too */
-    int words;     /* 32-bit registers of a thread that they take */
-    int most;
+    Map values;    /* Value -> itself while it is alive */
+    bool integers; /* integers count, too */
+    int words;     /* 32-bit registers of a thread for those values */
+    int most;      /* so far */
 } Alive;
 
 static int
@@ -50,7 +50,7 @@ note(Alive *a)
     a->most = a->words > a->most ? a->words : a->most;
 }
 
-/* What the body reads from outside is alive all through it. */
+/* Values from outside that a loop's body reads are alive in all of it. */
 static void
 begin_outer(Alive *a, const Region *body)
 {
@@ -62,7 +62,7 @@ begin_outer(Alive *a, const Region *body)
     }
 }
 
-/* Backwards: a value begins at its last use and ends where it is made. */
+/* Walks a region backwards: a value is alive from its last use up to its definition. */
 static void
 walk(Alive *a, const Region *r, int depth)
 {
@@ -91,7 +91,8 @@ alive_words(Gen *g, const Func *f, bool integers)
     return a.most;
 }
 
-/* Accesses of a thread for the loads of tiles that stand in r itself. */
+/* How many accesses a thread makes for the loads of tiles in r, without nested
+   regions. */
 static int
 accesses_of(const Region *r)
 {
@@ -128,12 +129,12 @@ asks_of(const Region *r, int depth)
     return most;
 }
 
-/* Of a kernel whose loops have several accesses in each iteration: as many programs as
-   have registers for all that is alive, indices too, and for addresses. Left alone, ptxas
-   spends no register beyond what lets most programs run and puts the loads one behind the
-   other, each behind what computes with the one before. Where iterations were put
-   together it does so only when 64 registers suffice, and where much is alive it has to
-   take more anyway. */
+/* The hint for a kernel whose loops have several accesses in each iteration: as many
+   programs as have registers for everything that is alive, integers included, and for
+   addresses. Without a hint ptxas uses no more registers than let most programs run, and
+   so puts each load behind the work on the one before. If pass unroll has merged
+   iterations, it does so only if 64 registers are enough; if much is alive it has to use
+   more anyway. */
 static int
 programs_of_loads(Gen *g, const Func *f, int alive)
 {
@@ -151,10 +152,10 @@ programs_of_loads(Gen *g, const Func *f, int alive)
     return g->info.registers / threads / each;
 }
 
-/* One program where registers cannot hold all: of a kernel that needs a multiple of 255
-   ptxas may give up and use 32. Two for 512 threads whose tiles fit into 64 registers,
-   but may just not: with 65 there is one. (Those of fewer get more registers if they are
-   told, and fewer programs.) */
+/* One program if registers cannot hold everything: for a kernel that needs a multiple of
+   255 registers ptxas may give up and use 32. Two for 512 threads whose tiles need up to
+   64 registers: with 65 registers only one program would run. (With fewer threads such a
+   hint has the opposite effect: more registers and fewer programs.) */
 int
 nv_least_programs(Gen *g, const Func *f)
 {

@@ -23,7 +23,7 @@ copy_run(const Op *op, const Layout *l, const SharedMap *m, uint32_t *bits)
         int n = 1;
         uint32_t mask = 0;
         for (int i = 0; n < m->run && 2 * n <= contig->v.ints[d]; i++, n *= 2) {
-            if (l->b[LD_REG][m->run_bit[i]] != 1u << (layout_shift(l, d) + i))
+            if (l->basis[LD_REG][m->run_bit[i]] != 1u << (layout_shift(l, d) + i))
                 break;
             mask |= 1u << m->run_bit[i];
         }

@@ -9,11 +9,16 @@
    What reads an old value acquires, whatever its {sem}: without, the SM's
    first cache may still hold what a program before this one has read, and a lock that is
    taken by a relaxed exchange guards nothing. From an old value that nobody reads nothing
-   is learnt: such operations do not acquire. */
+   is learnt: such operations do not acquire.
+
+   PTX exchanges 32 bits and more. Of less, an exchange whose old value nobody reads is a
+   store and an `or` of 0 a load, each with the same order; LLVM makes the rest of the
+   word around them. */
 #include "codegen/gen_nv_access.h"
 
 #include "ir/base/util.h"
 #include "ir/edit.h"
+#include "ir/fold.h"
 #include "ir/plan/atomic_run.h"
 
 #include <stdio.h>
@@ -31,6 +36,7 @@ typedef struct Atomic {
     const Type *elem;
     int bits;
     const char *name; /* "add.noftz"; NULL: left to LLVM */
+    bool loads, stores; /* does only that: ld, st */
     char type[8];
     const char *scope;
     bool used; /* somebody reads the old value: it acquires */
@@ -69,6 +75,17 @@ scalar_of(const Type *e)
     return e->kind == TY_PTR ? SK_I64 : e->scalar;
 }
 
+static void
+choose_order(Atomic *a)
+{
+    Name sem = attr_str(&a->op->attrs, ATTR_SEM);
+    Name scope = attr_str(&a->op->attrs, ATTR_SCOPE);
+    bool both = !sem || strcmp(sem, "acq_rel") == 0;
+    a->release = both || strcmp(sem, "release") == 0;
+    a->acquire = a->used;
+    a->scope = scope ? scope : "gpu";
+}
+
 /* The instruction for one element, where PTX has it. */
 static void
 choose_instruction(Gen *g, Atomic *a)
@@ -80,6 +97,9 @@ choose_instruction(Gen *g, Atomic *a)
     if (!a->code || a->bits >= 32 || !a->name)
         return;
     a->name = NULL; /* arithmetic on 16 bits: additions of floats alone */
+    a->stores = a->code->op == LLVMAtomicRMWBinOpXchg && !a->used;
+    a->loads = a->code->op == LLVMAtomicRMWBinOpOr && !a->release &&
+               value_is_zero(op_operand(a->op, 1));
     if (type != 'f' || a->code->op != LLVMAtomicRMWBinOpFAdd)
         return;
     if (k == SK_BF16 && g->info.bf16)
@@ -103,17 +123,6 @@ choose_run(Gen *g, Atomic *a)
 }
 
 static void
-choose_order(Atomic *a)
-{
-    Name sem = attr_str(&a->op->attrs, ATTR_SEM);
-    Name scope = attr_str(&a->op->attrs, ATTR_SCOPE);
-    bool both = !sem || strcmp(sem, "acq_rel") == 0;
-    a->release = both || strcmp(sem, "release") == 0;
-    a->acquire = a->used;
-    a->scope = scope ? scope : "gpu";
-}
-
-static void
 fence(Gen *g, const Atomic *a)
 {
     char text[32];
@@ -127,7 +136,7 @@ static void
 by_instruction(Gen *g, const Atomic *a, LLVMValueRef ptr, LLVMValueRef pred,
                Regs *const *value, uint32_t r, Regs *out)
 {
-    int lists = a->code ? 1 : 2, n = a->run.n;
+    int lists = a->loads ? 0 : a->code ? 1 : 2, n = a->run.n;
     LLVMValueRef word[8], elem[NV_ACCESS_BYTES], old[4];
     PtxAccess w = nv_access(n, a->bits, NULL);
     for (int k = 0; k < lists; k++) {
@@ -136,18 +145,23 @@ by_instruction(Gen *g, const Atomic *a, LLVMValueRef ptr, LLVMValueRef pred,
                 nv_to_bits(g, a->elem, value[k]->v[nv_member(&a->run, r, i)], a->bits);
         nv_pack(g, w, a->bits, elem, word + k * w.words);
     }
-    bool red = !a->used && a->code && a->code->op != LLVMAtomicRMWBinOpXchg;
+    bool red = !a->used && !a->loads && a->code &&
+               (a->stores || a->code->op != LLVMAtomicRMWBinOpXchg);
     const char *order = a->acquire && a->release ? "acq_rel"
                         : a->acquire             ? "acquire"
                         : a->release             ? "release"
                                                  : "relaxed";
     char text[96];
-    snprintf(text, sizeof text, "%s.%s.%s.global.%s%s.%s%s", red ? "red" : "atom", order,
-             a->scope, a->name,
-             w.words == 4   ? ".v4"
-             : w.words == 2 ? ".v2"
-                            : "",
-             a->type, a->bits == 16 && n > 1 ? "x2" : "");
+    if (a->loads || a->stores)
+        snprintf(text, sizeof text, "%s.%s.%s.global.%s", a->loads ? "ld" : "st", order,
+                 a->scope, a->type);
+    else
+        snprintf(text, sizeof text, "%s.%s.%s.global.%s%s.%s%s", red ? "red" : "atom",
+                 order, a->scope, a->name,
+                 w.words == 4   ? ".v4"
+                 : w.words == 2 ? ".v2"
+                                : "",
+                 a->type, a->bits == 16 && n > 1 ? "x2" : "");
     w.qualifiers = text;
     ptx_atomic(g, w, nv_address(g, ptr), pred, word, lists, red ? NULL : old);
     if (red)
@@ -232,11 +246,11 @@ prepare(Gen *g, Atomic *a)
     a->used = op_acquires(op);
     if (op->kind == OP_ATOMIC_RMW && !(a->code = code_of(op)))
         return gen_unsupported(g, op, "with this {rmw}") != NULL;
-    if (a->bits < 16 || (a->elem->kind == TY_SCALAR && a->elem->scalar == SK_I1))
-        return gen_unsupported(g, op, "on elements of less than 16 bits") != NULL;
-    choose_instruction(g, a);
-    choose_run(g, a);
     choose_order(a);
+    choose_instruction(g, a);
+    if (a->bits < 16 && !a->loads && !a->stores)
+        return gen_unsupported(g, op, "on elements of less than 16 bits") != NULL;
+    choose_run(g, a);
     return true;
 }
 
@@ -272,7 +286,7 @@ nv_atomic(Gen *g, const Op *op)
             out->v[nv_member(&a.run, r, i)] = none;
         if (mask)
             pred = pred ? LLVMBuildAnd(g->b, pred, mask->v[r], "") : mask->v[r];
-        if (a.name)
+        if (a.name || a.loads || a.stores)
             by_instruction(g, &a, in[0]->v[r], pred, in + 1, r, out);
         else
             out->v[r] = by_loop(g, &a, in[0]->v[r], pred, in[1]->v[r]);

@@ -1,18 +1,19 @@
-/* Bytes across the rows of a buffer: a thread wants four of one column, as a dot of
-   8-bit operands does that lie along the other dimension.
+/* Reads bytes across the rows of a buffer: a thread needs a word of four bytes of one
+   column, as for 8-bit dot operands that are not contiguous along the inner dimension.
 
-   ldmatrix with .trans moves pairs of bytes: its matrices are eight rows of 16 bytes, and
-   a lane gets a pair of each of two rows. Two matrices hold the four rows that a word
-   wants, for two columns, and prmt parts the columns.
+   ldmatrix with .trans moves pairs of bytes. Its matrices are eight rows of 16 bytes, and
+   a lane gets a pair of bytes from each of two rows. Two matrices hold the four rows of a
+   word, for two columns, and prmt separates the columns.
 
        first   a0 b0  a1 b1           column a   a0 a1 a2 a3
        second  a2 b2  a3 b3     =>    column b   b0 b1 b2 b3
 
-   Rows are named by the lanes, freely. What the last row bit of a matrix stands for is
-   four rows further at least; half of a matrix's rows would then lie in the banks of the
-   other half. So this bit also exchanges the rows of the two matrices: those of lanes
-   with it set come in the other order, which is an exclusive or with prmt's selector. A
-   lane bit may exchange the two columns in the same way: ir/layout_bytes.c says why. */
+   Lanes give the addresses of a matrix's rows, which may be any rows. The last row bit of
+   a matrix selects rows that are at least four rows apart, so half of its rows would hit
+   the banks of the other half. To avoid that, the bit also exchanges rows between the two
+   matrices. Lanes with the bit set get their two words in the other order, which an
+   exclusive or with prmt's selector makes up for. A lane bit may exchange the two columns
+   in the same way: ir/layout_bytes.c says why. */
 #include "codegen/gen_nv.h"
 
 #include <stdio.h>
@@ -63,7 +64,7 @@ find_form(Gen *g, const SharedMap *m, const Type *e, ByteMap *x)
     return true;
 }
 
-/* Which bytes of both words are those of column 0. */
+/* The prmt selector of column 0. */
 static LLVMValueRef
 selector(Gen *g, const ByteMap *x)
 {
@@ -73,7 +74,7 @@ selector(Gen *g, const ByteMap *x)
     return LLVMBuildXor(g->b, sel, ll_int(g->i32, 0x6420), "");
 }
 
-/* The word of column `col`, to the registers from r on. */
+/* Puts the word of one column, by its selector, into the registers from r on. */
 static void
 part_column(Gen *g, const ByteMap *x, const Type *e, const LLVMValueRef *pair, uint32_t r,
             LLVMValueRef sel, Regs *out)

@@ -260,8 +260,8 @@ stored_bit(const Value *v)
     const Type *mem =
         (to->kind == OP_LOCAL_STORE ? op_operand(to, 0) : &to->results[0])->type;
     const Layout *l = v->type->layout, *m = mem->layout;
-    for (int i = 0; l && m->n[LD_OFFSET] && i < l->n[LD_REG]; i++)
-        if (l->b[LD_REG][i] == m->b[LD_OFFSET][0])
+    for (int i = 0; l && m->nbasis[LD_OFFSET] && i < l->nbasis[LD_REG]; i++)
+        if (l->basis[LD_REG][i] == m->basis[LD_OFFSET][0])
             return i;
     return 0;
 }

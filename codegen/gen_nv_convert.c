@@ -21,8 +21,8 @@ side_of(Gen *g, const Exchange *e, const Layout *l)
     nv_shared_map_make(g, &map, l, e->bytes, &s.map);
     int n = 0;
     for (uint32_t rest = e->rounds; rest; rest &= rest - 1, n++)
-        for (int i = 0; i < l->n[LD_REG]; i++)
-            if (l->b[LD_REG][i] == (rest & -rest))
+        for (int i = 0; i < l->nbasis[LD_REG]; i++)
+            if (l->basis[LD_REG][i] == (rest & -rest))
                 s.bit[n] = 1u << i;
     for (int i = 0; i < n; i++)
         s.mask |= s.bit[i];

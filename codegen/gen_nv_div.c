@@ -42,8 +42,8 @@ nv_bucket(Gen *g, const Op *op)
         int64_t most = y->contig[d] == 1 ? min_i64(y->constancy[d], y->div[d]) : 1;
         most = min_i64(most, min_i64(x->contig[d], x->div[d]));
         uint32_t run = 0;
-        for (int i = 0; i < l->n[LD_REG]; i++) {
-            uint32_t bit = l->b[LD_REG][i];
+        for (int i = 0; i < l->nbasis[LD_REG]; i++) {
+            uint32_t bit = l->basis[LD_REG][i];
             int64_t part = layout_part(l, bit, d);
             if (part && part < most && (int64_t)bit == part << layout_shift(l, d))
                 run |= 1u << i;

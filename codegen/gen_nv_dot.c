@@ -143,9 +143,9 @@ count_seen(const Loop *lp, int op, uint32_t parts)
 {
     const Layout *acc = lp->p.l[2];
     int drop = inner_dim(lp, op), n = 1;
-    uint32_t mine = ((1u << acc->lg[drop]) - 1) << layout_shift(acc, drop);
-    for (int i = 0; i < acc->n[LD_REG]; i++)
-        if (!(parts >> i & 1) && (acc->b[LD_REG][i] & ~mine))
+    uint32_t mine = ((1u << acc->log_shape[drop]) - 1) << layout_shift(acc, drop);
+    for (int i = 0; i < acc->nbasis[LD_REG]; i++)
+        if (!(parts >> i & 1) && (acc->basis[LD_REG][i] & ~mine))
             n *= 2;
     return n;
 }
@@ -167,12 +167,12 @@ choose_parts(Loop *lp)
     while (n > SUM_WORDS) {
         int longer = count_seen(lp, 0, lp->parts) >= count_seen(lp, 1, lp->parts) ? 0 : 1;
         int drop = inner_dim(lp, longer), best = -1, any = -1;
-        uint32_t mine = ((1u << acc->lg[drop]) - 1) << layout_shift(acc, drop);
-        for (int i = lp->p.m ? 2 : 0; i < acc->n[LD_REG]; i++) {
+        uint32_t mine = ((1u << acc->log_shape[drop]) - 1) << layout_shift(acc, drop);
+        for (int i = lp->p.m ? 2 : 0; i < acc->nbasis[LD_REG]; i++) {
             if (lp->parts >> i & 1)
                 continue;
             any = i;
-            if (!(acc->b[LD_REG][i] & mine)) /* of the other side, or of the matrix */
+            if (!(acc->basis[LD_REG][i] & mine)) /* of the other side, or of the matrix */
                 best = i;
         }
         if (any < 0)
@@ -237,14 +237,14 @@ open_side(Loop *lp, int i)
     tile.nout = inverse.nin;
     F2 map = f2_compose(&inverse, &tile);
     nv_shared_map_make(g, &map, l, bytes, &side->map);
-    for (int k = 0; k < mem->layout->lg[dim]; k++)
+    for (int k = 0; k < mem->layout->log_shape[dim]; k++)
         side->image[k] =
             (uint32_t)inverse.col[layout_shift(mem->layout, dim) + k] * (uint32_t)bytes;
     p->l[i] = l;
-    for (int b = 0; b < p->l[2]->n[LD_REG]; b++) {
+    for (int b = 0; b < p->l[2]->nbasis[LD_REG]; b++) {
         if (!(lp->parts >> b & 1))
             continue;
-        int at = nv_reg_at(l, nv_operand_at(p, i, p->l[2]->b[LD_REG][b]));
+        int at = nv_reg_at(l, nv_operand_at(p, i, p->l[2]->basis[LD_REG][b]));
         if (at < 0)
             return false;
         side->only |= (uint32_t)at;

@@ -1,13 +1,13 @@
-/* Operations whose elements change threads by more than a change of layout: gather, cat,
-   join and split of what one thread does not hold, histogram. All by way of their scratch
-   memory, in which tiles are row-major arrays. */
+/* Operations that move elements between threads in other ways than a conversion of
+   layouts: gather, cat, histogram, and join and split of pairs that are not in one
+   thread. All use their scratch memory, in which tiles are row-major arrays. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
 #include "ir/plan/scratch.h"
 
-/* ---- a second operand that has another layout than it is wanted in */
+/* ---- a second operand whose layout does not fit the op */
 
 static const Type *
 second_type(Gen *g, const Op *op, const Layout *l)
@@ -15,7 +15,8 @@ second_type(Gen *g, const Op *op, const Layout *l)
     return type_with_layout(g->s->types, op_operand(op, 1)->type, l);
 }
 
-/* Leaves it in the scratch memory; where it will be read to, NULL if it need not move. */
+/* Writes the operand to scratch memory; returns registers for reading it back in the
+   layout wanted, NULL if it has that. */
 static Regs *
 second_write(Gen *g, const Op *op, const Layout *l)
 {
@@ -40,7 +41,7 @@ second_read(Gen *g, const Op *op, const Layout *l, Regs *to)
 
 /* ---- gather */
 
-/* Indices outside of the source are the author's fault, but must not leave the memory. */
+/* Indices outside of the source are undefined, but must not access other memory. */
 bool
 nv_gather(Gen *g, const Op *op)
 {
@@ -80,8 +81,9 @@ nv_gather(Gen *g, const Op *op)
 
 /* ---- tiles as parts of a larger one */
 
-/* A tile's elements at places in an array of type `whole`, of which it is a part: its
-   coordinates, dimension by dimension, or (pair) with one more dimension of size 2. */
+/* Where the elements of a tile of type t are in a row-major array of type `whole`, of
+   which the tile is a part: at its own coordinates, or (pair) with one more dimension of
+   size 2. */
 static void
 part_map(Gen *g, const Type *t, const Type *whole, bool pair, SharedMap *out)
 {
@@ -112,7 +114,8 @@ write_part(Gen *g, const Value *v, const Type *whole, bool pair, LLVMValueRef ba
     return true;
 }
 
-/* Two operands as parts of the result: the second `second` elements after the first. */
+/* Writes both operands as parts of the result, the second `second` elements behind the
+   first, and reads the result. */
 static bool
 assemble(Gen *g, const Op *op, bool pair, int64_t second)
 {
@@ -176,8 +179,8 @@ count_one(Gen *g, LLVMValueRef base, LLVMValueRef bin, LLVMValueRef pred)
             LLVMVoidTypeInContext(g->cx), args, 2, true);
 }
 
-/* Counts in shared memory, one addition for each element; what is outside of the bins
-   does not count. */
+/* Counts in shared memory by one atomic addition per element; elements outside of the
+   bins do not count. */
 bool
 nv_histogram(Gen *g, const Op *op)
 {

@@ -44,7 +44,7 @@ open_side(Multiply *p, int op, ScalarKind to, Side *out)
 {
     Gen *g = p->g;
     const Layout *l = p->l[op];
-    int dim = op == 0 ? l->rank - 1 : l->rank - 2, depth = 1 << l->lg[dim];
+    int dim = op == 0 ? l->rank - 1 : l->rank - 2, depth = 1 << l->log_shape[dim];
     int *first = arena_array(&g->s->tmp, int, p->r[2].n);
     int *step = arena_array(&g->s->tmp, int, depth);
     ScalarKind from = p->elem[op]->scalar;
@@ -75,7 +75,7 @@ nv_multiply_fma(Multiply *p)
 {
     Side a, b;
     ScalarKind wide = nv_fma_wide(type_elem(p->op->results[0].type)->scalar);
-    int rank = p->l[0]->rank, depth = 1 << p->l[0]->lg[rank - 1];
+    int rank = p->l[0]->rank, depth = 1 << p->l[0]->log_shape[rank - 1];
     if (!open_side(p, 0, wide, &a) || !open_side(p, 1, wide, &b))
         return false;
     for (int k = 0; k < depth; k++) /* neighbours do not wait for one another */

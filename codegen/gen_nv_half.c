@@ -43,7 +43,7 @@ compute(Gen *g, const Op *op, LLVMValueRef *x)
     if (name[op->kind])
         return ll_intrinsic1(g->b, name[op->kind], x, op->noperand);
     LLVMValueRef r = LLVMBuildBinOp(g->b, code[op->kind], x[0], x[1], "");
-    if (LLVMIsAInstruction(r))
+    if (!g->func->exact && LLVMIsAInstruction(r))
         LLVMSetFastMathFlags(r, LLVMFastMathAllowContract);
     return r;
 }

@@ -1,21 +1,21 @@
-/* What ptxas must be kept from doing to loops of wgmma.
+/* Guards against two faults of ptxas in loops of wgmma.
 
-   Left operands in registers that a loop reads and nothing behind it does.
+   1. A left operand in registers that a loop reads and does not change, and that nothing
+   reads behind the loop. ptxas (12.8 and 13.0) reuses its registers for values that the
+   loop computes after the wgmma, as if no later iteration read them. From the second
+   iteration on the wgmma multiplies these values (dq kernel of attention with a window
+   and head dimension 64, H200, 2026-11-23: tests/run/nn_attention_options; at -O1 and
+   -O3). An operand that is read behind the loop keeps its registers. So a store of it is
+   generated there, under a condition that is never true but that ptxas cannot evaluate.
+   It must read the very words that wgmma reads, packed in front of the loop: other words
+   of the same elements did not help (8-bit elements in random loops, H200, 2026-11-23,
+   tests/codegen/nvptx/kept_bytes.tk).
 
-   ptxas (12.8 and 13.0) gives the registers of such an operand to what the loop computes
-   after the dot, as if no further iteration would read them: from the second one on the
-   dot multiplies that (dq of its own, of attention with a window and 64 dimensions, H200,
-   2026-11-23: tests/run/nn_attention_options; at -O1 as at -O3). What is read behind
-   the loop keeps its registers. So there is a store behind it, which no SM executes, for
-   there is none with that number; the assembler cannot know. It reads the words that
-   wgmma reads, made in front of the loop: other words of the same elements kept nothing
-   (bytes in random loops, H200, 2026-11-23, tests/codegen/nvptx/kept_bytes.tk).
-
-   Loops of a known number of iterations, which it unrolls. Matmuls that begin with zeros
-   and whose results a choice reads that does not change become one then: the second and
-   third are multiplied no more, and the first one's result is taken for theirs, whatever
-   the descriptors are (12.8 and 13.0, -O2 and -O3; a random loop on an H200, 2026-11-23,
-   tests/codegen/nvptx/stays_loop.tk). They stay loops. */
+   2. A loop with a known number of iterations, which ptxas unrolls. Several wgmmas that
+   begin with zeros, and whose results are read by a select with a constant condition, are
+   merged: only the first is executed and its result is used for all, although their
+   descriptors differ (12.8 and 13.0, -O2 and -O3; a random loop on an H200, 2026-11-23,
+   tests/codegen/nvptx/stays_loop.tk). Such loops are kept from being unrolled. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -23,7 +23,7 @@
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
-enum { TOGETHER = 4 };
+enum { TOGETHER = 4 }; /* words of one store */
 
 void
 nv_loop_open(Gen *g, NvLoop *l, const Op *op, LLVMBasicBlockRef before)
@@ -32,6 +32,7 @@ nv_loop_open(Gen *g, NvLoop *l, const Op *op, LLVMBasicBlockRef before)
     nv_of(g)->loop = l;
 }
 
+/* Does the loop not change v? */
 static bool
 reads_only(const NvLoop *l, const Value *v)
 {

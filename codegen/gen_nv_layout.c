@@ -72,8 +72,8 @@ lead_dim(Gen *g, const Layout *l, int dim, Lead *out)
     uint32_t image[LAYOUT_MAX_BITS * 2];
     int n = 0;
     for (int d = LD_LANE; d <= LD_WARP; d++)
-        for (int i = 0; i < l->n[d]; i++)
-            image[n++] = (uint32_t)layout_part(l, l->b[d][i], dim);
+        for (int i = 0; i < l->nbasis[d]; i++)
+            image[n++] = (uint32_t)layout_part(l, l->basis[d][i], dim);
     out->v[dim] = nv_linear(g, image, n, &out->bits[dim]);
 }
 
@@ -112,7 +112,7 @@ nv_owner(Gen *g, const Layout *l)
     if (!l) /* a scalar: every thread has it */
         return LLVMBuildICmp(g->b, LLVMIntEQ, tid, zero, "");
     layout_replication(l, copies);
-    uint32_t mask = copies[LD_LANE] | copies[LD_WARP] << l->n[LD_LANE];
+    uint32_t mask = copies[LD_LANE] | copies[LD_WARP] << l->nbasis[LD_LANE];
     if (!mask)
         return NULL;
     LLVMValueRef v = LLVMBuildAnd(g->b, tid, ll_int(g->i32, mask), "");
@@ -122,10 +122,10 @@ nv_owner(Gen *g, const Layout *l)
 int
 nv_reg_at(const Layout *l, uint32_t coord)
 {
-    F2 m = {.nin = l->n[LD_REG], .nout = LAYOUT_MAX_BITS}, x;
+    F2 m = {.nin = l->nbasis[LD_REG], .nout = LAYOUT_MAX_BITS}, x;
     F2 want = {.nin = 1, .nout = LAYOUT_MAX_BITS, .col = {coord}};
     for (int i = 0; i < m.nin; i++)
-        m.col[i] = l->b[LD_REG][i];
+        m.col[i] = l->basis[LD_REG][i];
     return f2_solve(&m, &want, &x) ? (int)x.col[0] : -1;
 }
 
@@ -166,7 +166,7 @@ broadcast_coord(const Op *op, const Layout *from, const Layout *to, uint32_t c)
     uint32_t r = 0;
     (void)op;
     for (int i = 0; i < from->rank; i++)
-        if (from->lg[i])
+        if (from->log_shape[i])
             r |= (uint32_t)layout_part(to, c, i) << layout_shift(from, i);
     return r;
 }
@@ -189,7 +189,7 @@ move_of(Gen *g, const Op *op, const Layout *to)
     switch ((int)op->kind) {
     case OP_BROADCAST:
         for (int i = 0; i < t->rank; i++)
-            if (t->shape[i] == 1 && to->lg[i])
+            if (t->shape[i] == 1 && to->log_shape[i])
                 m.from = layout_squash(g->s, m.from, i);
         m.coord = broadcast_coord;
         return m;

@@ -1,17 +1,18 @@
-/* Left operands of wgmma that lie across the inner dimension in shared memory, where the
-   unit cannot read them: bytes, and elements of four bytes. The threads read them, a step
-   of the inner dimension at a time, while the steps before are multiplied.
+/* Left operands of wgmma, of 8- or 32-bit elements, that are not contiguous along the
+   inner dimension in shared memory, so that wgmma cannot read them there. Threads read
+   them into registers, one step of the inner dimension at a time, while earlier steps are
+   multiplied:
 
        ldmatrix or ld.shared                 of the next step
-       wait for all but the last 3 steps     the registers of the fourth last are free
-       prmt                                  the fragments of this one, of bytes
+       wait for all but the last 3 steps     so that the registers of this step are free
+       prmt                                  8-bit: the fragments of this step
        wgmma, commit
 
-   Elements of four bytes are fragments as they come. Of bytes, a matrix that ldmatrix
-   transposes gives a thread two neighbours of a row of the buffer, which are two rows of
-   the result. The instruction has 8 rows between the two that a thread holds; so the dot
-   is that of rows in another order, and the accumulator's layout says so
-   (layout_row_pairs). Registers are numbered alike in both orders. */
+   32-bit elements are loaded as fragments. For bytes, an ldmatrix with .trans gives a
+   thread two neighbours of a buffer's row, which belong to two neighbouring rows of the
+   result. But in a fragment a thread's two rows are 8 rows apart. So the rows of the dot
+   are taken in another order, which the accumulator's layout has as well
+   (layout_row_pairs). The numbers of registers are the same in both orders. */
 #include "codegen/gen_nv.h"
 
 #include "ir/base/util.h"
@@ -25,7 +26,7 @@ nv_left_open(Gen *g, const Value *mem, const int warps[2], bool pairs, LeftReade
     out->plain = layout_wgmma_operand(g->s, t->shape, warps, pairs ? IN_WORD : 1);
     const Layout *l = pairs ? layout_row_pairs(g->s, out->plain) : out->plain;
     out->base = nv_scalar(g, mem);
-    out->regs.n = 1 << l->n[LD_REG];
+    out->regs.n = 1 << l->nbasis[LD_REG];
     out->regs.v = arena_array(&g->s->tmp, LLVMValueRef, out->regs.n);
     out->raw = arena_alloc(&g->s->tmp, sizeof *out->raw * (size_t)out->regs.n,
                            alignof(LLVMValueRef));
@@ -35,17 +36,16 @@ nv_left_open(Gen *g, const Value *mem, const int warps[2], bool pairs, LeftReade
     return true;
 }
 
-/* The bits of a register's number that say in which part it is: which they are, and what
-   they are in this one. */
+/* Which registers belong to the part: those with (register & *only) == *part. */
 static void
 part_bits(const LeftReader *x, LeftPart p, uint32_t *only, uint32_t *part)
 {
     enum { ROWS = 64 };
     const Layout *l = x->plain;
     *only = *part = 0;
-    for (int i = 0; i < l->n[LD_REG]; i++) {
-        uint32_t inner = (uint32_t)layout_part(l, l->b[LD_REG][i], 1);
-        uint32_t row = (uint32_t)layout_part(l, l->b[LD_REG][i], 0);
+    for (int i = 0; i < l->nbasis[LD_REG]; i++) {
+        uint32_t inner = (uint32_t)layout_part(l, l->basis[LD_REG][i], 1);
+        uint32_t row = (uint32_t)layout_part(l, l->basis[LD_REG][i], 0);
         bool by_row = !p.all_rows && row >= ROWS;
         *only |= inner >= p.n || by_row ? 1u << i : 0;
         *part |=

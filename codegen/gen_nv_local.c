@@ -84,15 +84,16 @@ gen_trans(Gen *g, const Op *op)
 static bool
 slice_fits(const Layout *whole, const Layout *part)
 {
-    for (int i = 0; i < whole->n[LD_OFFSET]; i++) {
-        uint32_t v = whole->b[LD_OFFSET][i], low = 0, high = 0;
+    for (int i = 0; i < whole->nbasis[LD_OFFSET]; i++) {
+        uint32_t v = whole->basis[LD_OFFSET][i], low = 0, high = 0;
         for (int d = 0; d < whole->rank; d++) {
-            uint32_t c = (uint32_t)layout_part(whole, v, d), size = 1u << part->lg[d];
+            uint32_t c = (uint32_t)layout_part(whole, v, d);
+            uint32_t size = 1u << part->log_shape[d];
             low |= (c & (size - 1)) << layout_shift(part, d);
             high |= c / size;
         }
-        bool inside = i < part->n[LD_OFFSET];
-        if (inside ? high || low != part->b[LD_OFFSET][i] : low != 0)
+        bool inside = i < part->nbasis[LD_OFFSET];
+        if (inside ? high || low != part->basis[LD_OFFSET][i] : low != 0)
             return false;
     }
     return true;
@@ -112,7 +113,7 @@ gen_slice(Gen *g, const Op *op)
     int bytes = shared_elem_bytes(x->type);
     for (int d = 0; d < l->rank; d++) {
         LLVMValueRef from = nv_scalar(g, op_operand(op, 1 + d));
-        for (int i = v->type->layout->lg[d]; i < l->lg[d]; i++) {
+        for (int i = v->type->layout->log_shape[d]; i < l->log_shape[d]; i++) {
             /* bit i of the first coordinate, moved to where the buffer has it */
             uint64_t to = inverse.col[layout_shift(l, d) + i] * (uint64_t)bytes;
             LLVMValueRef bit = LLVMBuildLShr(g->b, from, ll_int(g->i32, i), "");

@@ -1,7 +1,7 @@
-/* Math functions on a GPU of fp32, and of fp64 where libclc's are far off, one element at
-   a time: the words that they are written in, and the functions that one file lends to
-   another. Products and sums are not fused but where `fma` says so; a comparison with NaN
-   is false. */
+/* Math functions for GPUs, one element at a time: those of fp32, and those of fp64 where
+   libclc's are far off. Here are the helpers in which they are written, and the functions
+   that the files share. Multiplications and additions are fused only where gen_fma is
+   called; a comparison with NaN is false. */
 #ifndef SDC_CODEGEN_GEN_NV_MATH_H
 #define SDC_CODEGEN_GEN_NV_MATH_H
 
@@ -9,7 +9,7 @@
 
 typedef LLVMValueRef Num;
 
-/* ---- words */
+/* ---- helpers */
 static inline Num
 number(Gen *g, double c)
 {
@@ -58,6 +58,7 @@ minus(Gen *g, Num a)
     return LLVMBuildFNeg(g->b, a, "");
 }
 
+/* |a| */
 static inline Num
 size_of(Gen *g, Num a)
 {
@@ -71,7 +72,7 @@ with_sign(Gen *g, Num size, Num sign)
     return ll_intrinsic1(g->b, "llvm.copysign", in, 2);
 }
 
-/* NaN of either is the result. */
+/* The minimum and maximum of a and c; NaN if a is NaN. */
 static inline Num
 lesser(Gen *g, Num a, double c)
 {
@@ -134,8 +135,8 @@ of_bits(Gen *g, LLVMValueRef a)
     return LLVMBuildBitCast(g->b, a, g->f32, "");
 }
 
-/* A call of the function `name`, which is made when it is first asked for: for what is
-   long and stands in many places. */
+/* Calls the function `name` of the module, which `body` generates on the first call: for
+   long code that is needed in many places. */
 static inline Num
 nv_called(Gen *g, const char *name, Num (*body)(Gen *g, Num x), Num x)
 {
@@ -154,46 +155,48 @@ nv_called(Gen *g, const char *name, Num (*body)(Gen *g, Num x), Num x)
     return LLVMBuildCall2(g->b, type, fn, &x, 1, "");
 }
 
-/* ---- of gen_nv_exp.c: the hardware's approximations, subnormal results are 0. Relative
-   errors are at most 2^-22 (2^x), 2^-23 (1/x, square root). lg2 is 2^-22 off, absolute
-   from 1/2 to 2, else relative. */
-Num nv_ex2(Gen *g, Num x);
-Num nv_ex2_gradual(Gen *g, Num x); /* subnormal results, too: three more instructions */
-Num nv_lg2(Gen *g, Num x);
-Num nv_rcp(Gen *g, Num x);
-Num nv_root(Gen *g, Num x);
-Num nv_rsqrt(Gen *g, Num x);
-/* The power of two 2^-e of a positive x of the exponent e, 2^-126 .. 2^126; returns 2^e.
-   What is infinite or 0 stays so. */
+/* ---- gen_nv_exp.c: the hardware's approximations; subnormal results become 0. Relative
+   errors are at most 2^-22 for ex2, 2^-23 for rcp and root. The error of lg2 is 2^-22,
+   absolute for x from 1/2 to 2 and relative elsewhere. */
+Num nv_ex2(Gen *g, Num x);         /* 2^x */
+Num nv_ex2_gradual(Gen *g, Num x); /* with subnormal results: three instructions more */
+Num nv_lg2(Gen *g, Num x);         /* log2 x */
+Num nv_rcp(Gen *g, Num x);         /* 1 / x */
+Num nv_root(Gen *g, Num x);        /* square root */
+Num nv_rsqrt(Gen *g, Num x);       /* 1 / square root */
+/* For x >= 0 with exponent e: *factor gets 2^-e, from 2^-126 to 2^126, and 2^e is
+   returned. x * *factor is infinity or 0 if x is. */
 Num nv_unscaled(Gen *g, Num x, Num *factor);
-/* y * 2^n, rounded once, for n that two factors make: -252 .. 254. */
+/* y * 2^n, rounded once, by two factors: n from -252 to 254. */
 Num nv_scaled(Gen *g, Num y, LLVMValueRef n);
-/* e^(x + low) = the result * 2^n, within 0.6 ulp; |x| < 2^20, low below an ulp of x. */
+/* e^(x + low) is the result * 2^n, within 0.6 ulp, for |x| < 2^20 and low less than an
+   ulp of x. */
 Num nv_exponential(Gen *g, Num x, Num low, LLVMValueRef *n);
 
 /* ---- gen_nv_log.c */
 typedef enum LogBase { LOG_E, LOG_2, LOG_10 } LogBase;
 Num nv_log(Gen *g, Num x, LogBase base);
-/* log(1 + x), and more: a whole number of natural logarithms of 2. */
+/* log(1 + x) + more * log(2), for an integer `more`; NULL: 0. */
 Num nv_log1p(Gen *g, Num x, Num more);
-Num nv_pow(Gen *g, Num *x);
-/* log2 of a > 0 as *high + *low, within 2^-30 of it. */
+Num nv_pow(Gen *g, Num *x); /* x[0] to the power of x[1] */
+/* log2 of a > 0 as *high + *low, with an error below 2^-30. */
 void nv_log2_pair(Gen *g, Num a, Num *high, Num *low);
-/* 2^(high + low) = the result * 2^n; beyond 200 it is infinite, or 0, when scaled. */
+/* 2^(high + low) is the result * 2^n, where nv_scaled makes infinity or 0 of sums beyond
+   +-200. */
 Num nv_power_of_pair(Gen *g, Num high, Num low, LLVMValueRef *n);
 
-/* ---- gen_nv_exp64.c: e^x, or 2^x, of fp64 */
+/* ---- gen_nv_exp64.c: e^x of fp64, or 2^x */
 Num nv_exp64(Gen *g, Num x, bool of_two);
 
-/* ---- gen_nv_libm.c: a call of a function of libclc, which is there. */
+/* ---- gen_nv_libm.c: calls a function of libclc, which must be there */
 Num nv_library(Gen *g, const char *mangled, Num *x, int n);
 
 /* ---- gen_nv_trig.c */
 /* sin(x + quadrant * pi/2) */
 Num nv_sine(Gen *g, Num x, int quadrant);
 
-/* A function of ir/math.def in fp32 that this target computes itself; NULL: it has not.
- */
+/* Functions of ir/math.def that this target computes itself, in fp32 (nv_tgamma64: fp64);
+   x: the arguments. */
 typedef Num NvMath(Gen *g, Num *x);
 NvMath nv_tan, nv_asin, nv_acos, nv_atan, nv_atan2;
 NvMath nv_expm1, nv_exp10, nv_sinh, nv_cosh, nv_tanh;

@@ -51,10 +51,10 @@ is_mma_acc(const Layout *l)
     } want[] = {{LD_REG, 0, COL, 0},  {LD_REG, 1, ROW, 3},  {LD_LANE, 0, COL, 1},
                 {LD_LANE, 1, COL, 2}, {LD_LANE, 2, ROW, 0}, {LD_LANE, 3, ROW, 1},
                 {LD_LANE, 4, ROW, 2}};
-    if (l->rank < 2 || l->n[LD_REG] < 2)
+    if (l->rank < 2 || l->nbasis[LD_REG] < 2)
         return false;
     for (int i = 0; i < COUNT_OF(want); i++)
-        if (l->b[want[i].d][want[i].bit] !=
+        if (l->basis[want[i].d][want[i].bit] !=
             1u << (layout_shift(l, l->rank - 2 + want[i].dim) + want[i].at))
             return false;
     return true;
@@ -339,7 +339,8 @@ bool
 nv_multiply_mma(Multiply *p)
 {
     Gen *g = p->g;
-    MmaSteps x = {.p = p, .depth = (1 << p->l[0]->lg[p->l[0]->rank - 1]) / p->m->k};
+    int inner = 1 << p->l[0]->log_shape[p->l[0]->rank - 1];
+    MmaSteps x = {.p = p, .depth = inner / p->m->k};
     Regs *sum = &p->r[2];
     bool half = p->m->acc == SK_F16;
     int n = 0;

@@ -1,12 +1,14 @@
-/* Reductions: first among a thread's own registers, then across lanes by shuffles,
-   then across warps through shared memory: the cheapest first.
-   Which bits of the thread's number lie along the axis is read off the layout; bits
-   that only lead to copies are skipped, so no element counts twice. Numbers of 16 bits
-   that the hardware combines in twos stay together: of one row until two are left, of two
-   rows from lane to lane. */
+/* Reductions, in the order of their price: first among a thread's registers, then across
+   lanes by shuffles, then across warps through shared memory.
+
+   The layout says which bits of the thread's number select elements along the axis. Bits
+   that select copies are skipped, so no element counts twice. 16-bit numbers that the
+   hardware combines in pairs are kept in pairs: two elements of one row while a thread
+   reduces its registers, the results of two rows across lanes. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
+#include "ir/analysis/reduction.h"
 #include "ir/base/util.h"
 #include "ir/layout_make.h"
 #include "ir/plan/scratch.h"
@@ -18,10 +20,10 @@ typedef struct Reduction {
     const Op *op;
     const Layout *l; /* of the operands */
     int axis, n;
-    Layout rest;               /* without the axis; rank 0 of one element */
+    Layout rest;               /* l without the axis */
     uint32_t copies[LD_COUNT]; /* bits of l that lead to copies */
     uint32_t flips;            /* bits of the warp's number along the axis */
-    int lg_parts;              /* how many */
+    int lg_parts;              /* how many of them */
     LLVMValueRef *acc[MAX_IN]; /* one per register of `rest` */
     int count;
 } Reduction;
@@ -49,8 +51,8 @@ without_axis(const Layout *l, uint32_t coord, int axis)
     return coord & ~along;
 }
 
-/* The elements of the thread's registers reg[0..n), combined pairwise: short chains, and
-   rounding errors that grow with the depth of the tree alone. */
+/* Combines the elements of the thread's registers reg[0 .. n - 1] as a balanced tree:
+   chains are short, and rounding errors grow only with its depth. */
 static bool
 fold(Reduction *r, const int *reg, int n, LLVMValueRef *out)
 {
@@ -64,32 +66,18 @@ fold(Reduction *r, const int *reg, int n, LLVMValueRef *out)
            nv_inline(r->g, r->op->regions[0], args, out);
 }
 
-/* The one op that combines two elements; NULL: there are more, or it takes others. */
-static const Op *
-only_op(const Reduction *r)
-{
-    const Region *body = r->op->regions[0];
-    const Op *op = body->first;
-    if (r->n != 1 || !op || op->next != body->last || op->noperand != 2 ||
-        op_operand(body->last, 0) != &op->results[0])
-        return NULL;
-    Value *x = op_operand(op, 0), *y = op_operand(op, 1);
-    bool both = (x == body->args[0] && y == body->args[1]) ||
-                (x == body->args[1] && y == body->args[0]);
-    return both ? op : NULL;
-}
-
-/* Two results of two pairs. */
+/* Combines two pairs, x and y, to a pair; false: no instruction does. */
 static bool
 combine_pair(Reduction *r, LLVMValueRef *x, LLVMValueRef *y, LLVMValueRef *out)
 {
     Regs a = {2, x}, b = {2, y}, *const in[2] = {&a, &b};
-    const Op *op = only_op(r);
+    const Op *op = reduction_operation(r->op);
     return op && nv_half_pair(r->g, op, in, 0, out);
 }
 
-/* fold() of pairs of neighbours: out has what is left of the first ones and of the second
-   ones. False: they are not neighbours, or no numbers that come in twos. */
+/* fold() on pairs of neighbouring registers: out[0] and out[1] are the results of the
+   first and of the second ones. False: registers are not neighbours, or no instruction
+   combines pairs. */
 static bool
 fold_pairs(Reduction *r, const int *reg, int n, LLVMValueRef *out)
 {
@@ -114,7 +102,7 @@ fold_all(Reduction *r, const int *reg, int n, LLVMValueRef *out)
     return nv_inline(r->g, r->op->regions[0], pair, out);
 }
 
-/* Where register q lies in the sliced layout. */
+/* The image of register q in the layout without the axis. */
 static uint32_t
 rest_of(const Reduction *r, int q)
 {
@@ -125,8 +113,7 @@ rest_of(const Reduction *r, int q)
     return rest;
 }
 
-/* Registers that differ along the axis alone become one, a register of the sliced
-   layout. */
+/* Reduces the registers that differ only along the axis to one register of r->rest. */
 static bool
 reduce_registers(Reduction *r)
 {
@@ -155,21 +142,21 @@ on_axis(const Reduction *r, uint32_t basis)
     return basis && without_axis(r->l, basis, r->axis) != basis;
 }
 
-/* The instruction that reduces integers of 32 bits over a warp; false: there is none
-   for this. */
+/* The instruction (redux) that reduces 32-bit integers over a warp; false: there is
+   none. */
 static bool
 whole_warp(const Reduction *r, PtxId *id)
 {
     enum { LANE_BITS = 5 };
-    const Op *op = only_op(r);
+    const Op *op = reduction_operation(r->op);
     if (!op || r->g->info.sm < 80)
         return false;
     const Type *t = op->results[0].type;
     if (!type_is_int(t) || type_bits(t) != 32)
         return false;
     for (int j = 0; j < LANE_BITS; j++)
-        if (j >= r->l->n[LD_LANE] || !on_axis(r, r->l->b[LD_LANE][j]) ||
-            without_axis(r->l, r->l->b[LD_LANE][j], r->axis) ||
+        if (j >= r->l->nbasis[LD_LANE] || !on_axis(r, r->l->basis[LD_LANE][j]) ||
+            without_axis(r->l, r->l->basis[LD_LANE][j], r->axis) ||
             (r->copies[LD_LANE] >> j & 1))
             return false;
     switch ((int)op->kind) {
@@ -185,12 +172,12 @@ whole_warp(const Reduction *r, PtxId *id)
     }
 }
 
-/* Results i and i + 1 and those of the lane beside, as one word. */
+/* Combines results i and i + 1, as one word, with those of lane `lane ^ lanes`. */
 static bool
 combine_lanes_pair(Reduction *r, int i, int lanes)
 {
     Gen *g = r->g;
-    const Op *op = only_op(r);
+    const Op *op = reduction_operation(r->op);
     LLVMValueRef *x = &r->acc[0][i], other[2], out[2];
     if (i + 1 >= r->count || !op || type_bits(op->results[0].type) != 16)
         return false;
@@ -220,8 +207,8 @@ reduce_lanes(Reduction *r)
         }
         return true;
     }
-    for (int j = 0; j < r->l->n[LD_LANE]; j++) {
-        if (!on_axis(r, r->l->b[LD_LANE][j]) || (r->copies[LD_LANE] >> j & 1))
+    for (int j = 0; j < r->l->nbasis[LD_LANE]; j++) {
+        if (!on_axis(r, r->l->basis[LD_LANE][j]) || (r->copies[LD_LANE] >> j & 1))
             continue;
         for (int i = 0; i < r->count; i++) {
             LLVMValueRef other[MAX_IN];
@@ -240,44 +227,45 @@ reduce_lanes(Reduction *r)
 
 /* ---- across warps */
 
-/* A layout with a new minor dimension: the parts that warps computed. */
+/* Layout l with a new minor dimension of 1 << lg_parts: the partial results of warps. */
 static Layout
 with_parts(const Layout *l, int lg_parts)
 {
     Layout out = *l;
-    out.lg[out.rank++] = (uint8_t)lg_parts;
+    out.log_shape[out.rank++] = (uint8_t)lg_parts;
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++)
-            out.b[d][i] = l->b[d][i] << lg_parts;
+        for (int i = 0; i < l->nbasis[d]; i++)
+            out.basis[d][i] = l->basis[d][i] << lg_parts;
     return out;
 }
 
-/* What a warp writes: its part is its own number along the axis. */
+/* The layout in which warps write: each writes the part that has its number along the
+   axis. */
 static Layout
 parts_written(const Reduction *r)
 {
     Layout out = with_parts(&r->rest, r->lg_parts);
-    for (int j = 0, n = 0; j < r->l->n[LD_WARP]; j++)
+    for (int j = 0, n = 0; j < r->l->nbasis[LD_WARP]; j++)
         if (r->flips >> j & 1)
-            out.b[LD_WARP][j] = 1u << n++;
+            out.basis[LD_WARP][j] = 1u << n++;
     return out;
 }
 
-/* What a thread reads: all parts of each of its results, side by side. */
+/* The layout in which threads read: a thread has all parts of each of its results. */
 static Layout
 parts_read(const Reduction *r, const Layout *to)
 {
     Layout all = with_parts(to, r->lg_parts), out = all;
-    out.n[LD_REG] = 0;
+    out.nbasis[LD_REG] = 0;
     for (int i = 0; i < r->lg_parts; i++)
         fill_basis(&out, LD_REG, 1u << i);
-    for (int i = 0; i < all.n[LD_REG]; i++)
-        fill_basis(&out, LD_REG, all.b[LD_REG][i]);
+    for (int i = 0; i < all.nbasis[LD_REG]; i++)
+        fill_basis(&out, LD_REG, all.basis[LD_REG][i]);
     return out;
 }
 
-/* The parts are combined by every thread in the order of warps, so that all get the same
-   bits. `to`: the layout of the results, which need not be the sliced one. */
+/* Combines the parts, in each thread in the order of warps, so that all get the same
+   bits. to: the layout of the results, which may be another one than r->rest. */
 static bool
 reduce_warps(Reduction *r, const Layout *to, Regs **result)
 {
@@ -323,19 +311,19 @@ static Layout
 scalar_layout(const Layout *l)
 {
     Layout out = {.kind = LK_DISTRIBUTED};
-    out.n[LD_LANE] = l->n[LD_LANE];
-    out.n[LD_WARP] = l->n[LD_WARP];
+    out.nbasis[LD_LANE] = l->nbasis[LD_LANE];
+    out.nbasis[LD_WARP] = l->nbasis[LD_WARP];
     return out;
 }
 
-/* A thread whose number moves an element along the axis and across it at once has no
-   partner by one bit. */
+/* Does each bit of the thread's number move an element either along the axis or across
+   it? With a bit that does both, a thread has no partner that differs in one bit. */
 static bool
 is_straight(const Reduction *r)
 {
     for (int d = LD_LANE; d <= LD_WARP; d++) {
-        for (int i = 0; i < r->l->n[d]; i++) {
-            uint32_t v = r->l->b[d][i], rest = without_axis(r->l, v, r->axis);
+        for (int i = 0; i < r->l->nbasis[d]; i++) {
+            uint32_t v = r->l->basis[d][i], rest = without_axis(r->l, v, r->axis);
             if (rest && rest != v)
                 return false;
         }

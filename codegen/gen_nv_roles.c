@@ -1,13 +1,14 @@
 /* warp_specialize: the warps of one block do different work.
 
-   Each role begins at a whole warpgroup, because registers move between warpgroups; a
-   role of fewer warps leaves the others of its last group idle. A warp finds its role by
-   its number; inside, threads and warps are numbered from the role's first, layouts are
-   of the role's warps, and a barrier is one of the role alone, by its own name. The roles
-   end the program together: nothing but the return follows.
+   Each role begins at a warpgroup, since registers are reassigned between warpgroups
+   (setmaxnreg); if a role has fewer warps, the others of its last warpgroup idle. A warp
+   finds its role by its number. Inside a role, threads and warps are numbered from the
+   role's first one, layouts refer to the role's warps, and barriers are those of the
+   role, with a name of their own. Nothing but the return follows the op.
 
-   All warps are launched with the same number of registers. A role with a budget gives
-   back or takes what differs, as its first instruction: takers wait for givers. */
+   All warps are launched with the same number of registers. A role with a register budget
+   releases or acquires the difference in its first instruction; warps that acquire wait
+   for those that release. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -16,11 +17,11 @@
 #include <stdio.h>
 
 enum {
-    GROUP = 4, /* warps that registers are given to together */
+    GROUP = 4, /* warps of a warpgroup, which setmaxnreg is for */
     MAX_THREAD_REGS = 255,
     MIN_BUDGET = 24,
     MAX_BUDGET = 256,
-    MAX_ROLES = 15 /* barriers have 16 names, one is the program's */
+    MAX_ROLES = 15 /* there are 16 named barriers; one is the program's */
 };
 
 static int
@@ -74,8 +75,9 @@ nv_in_cluster(Gen *g, const Op *op)
     return true;
 }
 
-/* All threads of the cluster meet: each one's barriers are there before the other's
-   copies and arrivals come, and its memory until they have. */
+/* A barrier of the cluster. At the start: the mbarriers of each program must be
+   initialised before copies and arrivals of the other come. At the end: the shared memory
+   of each program must exist until they have come. */
 static void
 meet_cluster(Gen *g, const Op *op)
 {
@@ -89,7 +91,7 @@ meet_cluster(Gen *g, const Op *op)
     nv_guard_end(g, guard);
 }
 
-/* Registers that each thread has at first. */
+/* Registers with which each thread is launched. */
 static int
 launch_regs(const Gen *g, const Op *op, int warps)
 {
@@ -144,7 +146,7 @@ set_registers(Gen *g, const Op *op, int role)
     ptx_call(g, regs->v.ints[role] < have ? PTX_REGS_DEC : PTX_REGS_INC, &n, 1);
 }
 
-/* The role's code, from `start` on; its end goes to `done`. */
+/* Generates a role's code in block `start`; it ends with a branch to `done`. */
 static bool
 gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
          LLVMBasicBlockRef start, LLVMBasicBlockRef done)
@@ -183,8 +185,8 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
     return ok;
 }
 
-/* Warpgroups alternate by named barriers as well, one for each of them, where it meets
-   the one that goes in front of it. */
+/* Ping-pong: warpgroups take turns by named barriers, one for each warpgroup, at which it
+   waits for the one before it. */
 bool
 nv_pingpong(Gen *g, const Op *op)
 {

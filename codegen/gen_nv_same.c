@@ -20,12 +20,12 @@ nv_same(Gen *g, const Value *v)
 {
     const Layout *l = type_is_tile(v->type) ? v->type->layout : NULL;
     uint32_t same = 0;
-    if (!l || !l->n[LD_REG])
+    if (!l || !l->nbasis[LD_REG])
         return 0;
     const AxisFacts *f = nv_facts(g, v);
-    for (int i = 0; i < l->n[LD_REG]; i++) {
+    for (int i = 0; i < l->nbasis[LD_REG]; i++) {
         int d = 0;
-        while (d < l->rank && layout_part(l, l->b[LD_REG][i], d) < f->constancy[d])
+        while (d < l->rank && layout_part(l, l->basis[LD_REG][i], d) < f->constancy[d])
             d++;
         same |= d == l->rank ? 1u << i : 0;
     }

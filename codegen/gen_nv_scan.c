@@ -103,7 +103,7 @@ chunk_of(const Scan *s, uint32_t line, uint32_t i)
 {
     uint32_t reg = outer_reg(s, line, i), n = 0, at = 0;
     uint32_t inside = spread(s->p.inner_bit, s->p.inner, ~0u);
-    for (int b = 0; b < s->p.work->n[LD_REG]; b++)
+    for (int b = 0; b < s->p.work->nbasis[LD_REG]; b++)
         if (!(inside >> b & 1))
             n |= (reg >> b & 1) << at++;
     return n;

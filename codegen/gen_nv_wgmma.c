@@ -1,14 +1,15 @@
-/* wgmma: four warps multiply 64 rows at a time by a whole tile of columns, from shared
-   memory, while they go on.
+/* wgmma: the four warps of a warpgroup multiply 64 rows at a time by up to 256 columns,
+   with operands in shared memory, asynchronously.
 
-   A buffer is named by a descriptor: its address, the swizzle, and two strides between
-   the 8-row cores that it is made of. All of it is read off the buffer's layout: the
-   offset of an element is the inverse of the layout, the strides are the images of the
-   first bits beyond a core. Cores start where the swizzle does nothing, so an
-   instruction's part of the buffer is a constant added to the address.
+   An instruction refers to a buffer by a descriptor: its address, its swizzle, and two
+   strides between the cores of 8 rows that the buffer consists of. All of it follows from
+   the buffer's layout: the inverse of the layout gives the offset of an element, and the
+   strides are the offsets of the first elements behind a core. Cores begin where the
+   swizzle changes nothing, so the part of the buffer that an instruction takes is a
+   constant added to the address.
 
-   Only the low word of a descriptor changes. It is put together inside of the assembly,
-   because 64-bit descriptors as values are hoisted out of loops and spilled. */
+   Only the low word of a descriptor changes. The descriptor is put together inside of the
+   assembly, since LLVM would hoist 64-bit descriptors out of loops and spill them. */
 #include "codegen/gen_nv.h"
 #include "codegen/ptx.h"
 
@@ -35,16 +36,16 @@ static const Wgmma wgmmas[] = {
 #include "codegen/wgmma.def"
 };
 
-/* A buffer as an operand: `major` is the dimension of the rows (columns) of the result,
-   `inner` the one that is summed over. */
+/* A buffer as an operand. `major`: the dimension that is also one of the result, rows of
+   the left operand and columns of the right one. `inner`: the other one. */
 typedef struct Buffer {
     F2 at; /* coordinates -> offset in elements */
     const Layout *l;
     int bytes, major, inner;
-    bool trans;       /* elements lie along `major` */
+    bool trans;       /* elements are contiguous along `major` */
     LLVMValueRef low; /* (address >> 4), i32 */
     uint32_t high;
-    uint32_t lead; /* leading byte offset >> 4, moved to its place in the low word */
+    uint32_t lead; /* leading byte offset >> 4, shifted to its bits in the low word */
 } Buffer;
 
 static uint32_t
@@ -55,11 +56,11 @@ offset_of(const Buffer *b, uint32_t major, uint32_t inner)
     return (uint32_t)f2_apply(&b->at, c) * (uint32_t)b->bytes;
 }
 
-/* Bytes of a row of the swizzle's atom: what the buffer's chunks are wide. */
+/* The width of the buffer's chunks in bytes, which is that of its swizzle. */
 static int
 swizzle_of(const Buffer *b)
 {
-    /* Row r of a chunk lies r * width further, its 16-byte pieces exchanged. */
+    /* row r of a chunk is at r * width, with its pieces of 16 bytes permuted */
     uint32_t one = b->trans ? offset_of(b, 0, 1) : offset_of(b, 1, 0);
     uint32_t width = one & ~15u;
     while (width & (width - 1))
@@ -105,12 +106,12 @@ open_buffer(Gen *g, const Value *v, int major, bool transposable, Buffer *out)
 
 typedef struct Step {
     const Wgmma *w;
-    int n, words;         /* columns; registers of the accumulator */
-    LLVMValueRef *d;      /* those */
+    int n, words;         /* columns; words of the accumulator */
+    LLVMValueRef *d;      /* these words, which are updated */
     LLVMValueRef a[4], b; /* a: low word of the descriptor, or the four words */
     uint32_t a_high, b_high;
     bool a_regs, a_trans, b_trans;
-    bool fresh; /* what is in d counts for nothing */
+    bool fresh; /* d = a * b, not d + a * b */
 } Step;
 
 static int
@@ -205,21 +206,21 @@ typedef struct WgmmaDot {
     const Wgmma *w;
     int n, warps[2];
     bool a_regs;
-    bool by_steps; /* threads read the left operand as they go (gen_nv_left.c) */
+    bool by_steps; /* threads read the left operand step by step (gen_nv_left.c) */
     LeftReader left;
-    bool fresh;      /* nothing is added to */
-    int from, steps; /* along k: the first element, and how many instructions */
+    bool fresh;      /* the accumulator begins with zeros */
+    int from, steps; /* along k: the first element, and the number of instructions */
     uint8_t
-        order[MAX_K]; /* which k the buffers have at the i-th place of an instruction */
+        order[MAX_K]; /* the inner element that an instruction takes as its i-th */
     const Value *of;  /* the left operand */
     Regs *a;
     const Layout *la;
     Buffer mem[2];
-    /* the left operand's words, by the first of the rows that they are of */
+    /* words of the left operand for `nrow` blocks of 64 rows, and their first rows */
     LLVMValueRef *word[MAX_ROWS];
     uint32_t row[MAX_ROWS];
     int nrow;
-    LLVMValueRef group[2]; /* this thread's warpgroup, along rows and columns */
+    LLVMValueRef group[2]; /* number of this warpgroup along rows and columns */
 } WgmmaDot;
 
 static void
@@ -232,7 +233,10 @@ find_group(WgmmaDot *p)
         g->b, warp, ll_int(g->i32, log2_floor((uint64_t)p->warps[0] / 4)), "");
 }
 
-/* The low word for this warpgroup's part of a buffer: rows of 64 or columns of n. */
+/* The low word of the descriptor for this warpgroup's part of a buffer: 64 rows of the
+   left operand, n columns of the right one. Parts are evenly spaced unless several of
+   them share the width of the swizzle and others lie in the next: so each bit of the
+   group's number has a distance of its own. */
 static LLVMValueRef
 group_part(WgmmaDot *p, const Buffer *b, int which)
 {
@@ -242,14 +246,27 @@ group_part(WgmmaDot *p, const Buffer *b, int which)
     if (count == 1)
         return b->low;
     uint32_t step = offset_of(b, (uint32_t)size, 0) >> 4;
-    LLVMValueRef by = LLVMBuildMul(g->b, p->group[which], ll_int(g->i32, step), "");
-    return LLVMBuildAdd(g->b, b->low, by, "");
+    LLVMValueRef group = p->group[which], low = b->low;
+    int even = 2;
+    while (even < count && offset_of(b, (uint32_t)(size * even), 0) >> 4 == step * even)
+        even *= 2;
+    if (even < count)
+        group = LLVMBuildAnd(g->b, group, ll_int(g->i32, even - 1), "");
+    for (int bit = even; bit < count; bit *= 2) {
+        LLVMValueRef has = LLVMBuildAnd(g->b, p->group[which], ll_int(g->i32, bit), "");
+        uint32_t far = offset_of(b, (uint32_t)(size * bit), 0) >> 4;
+        low = LLVMBuildAdd(
+            g->b, low, LLVMBuildMul(g->b, has, ll_int(g->i32, far / (uint32_t)bit), ""),
+            "");
+    }
+    LLVMValueRef by = LLVMBuildMul(g->b, group, ll_int(g->i32, step), "");
+    return LLVMBuildAdd(g->b, low, by, "");
 }
 
-/* All words of the left operand for `depth` steps, packed in front of the fence: ptxas
-   sees them as defined by the time the dot begins only when nothing makes them in
-   between. Steps that threads read from memory are read anew in each iteration of a loop,
-   whoever owns the memory: there is nothing to pack in front of it, nor to keep. */
+/* Packs all words of a left operand in registers, for `depth` steps, in front of the
+   fence: ptxas takes them for defined when the wgmma begins only if no instruction in
+   between defines one. Not for operands that are read step by step: these are read in
+   each iteration, so there is nothing to pack in front of the loop, or to keep. */
 static bool
 gather(WgmmaDot *p, const Layout *l, int first, int from, int depth)
 {
@@ -284,8 +301,8 @@ words_of(const WgmmaDot *p, uint32_t m)
     return p->word[i];
 }
 
-/* Rows m.., columns c.. of the result, n of them: the steps along k from `first` to
-   `end`. `d`: its registers. */
+/* Issues the steps `first` .. end - 1 along k for 64 rows from m on and n columns from c
+   on; d: the words of that part of the accumulator. */
 static void
 block(WgmmaDot *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, int first,
       int end)
@@ -309,9 +326,9 @@ block(WgmmaDot *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, in
     }
 }
 
-/* The order of k in the chunk that one instruction takes: that of the right operand's
-   buffer, whose elements may lie as accumulators lie in registers
-   (passes/mma/lower_wgmma.c). A left operand in memory must lie alike. */
+/* p->order: the order of inner elements in the right operand's buffer, which may be that
+   of accumulator registers (passes/mma/lower_wgmma.c). A left operand in memory must have
+   the same order. False: it has not. */
 static bool
 find_order(WgmmaDot *p)
 {
@@ -375,10 +392,10 @@ is_zero(const Value *v)
            !attr_float(&op->attrs, ATTR_FVALUE, 0);
 }
 
-/* What an accumulator begins with, if that is computed, is moved to its registers in
-   front of the fence: ptxas takes a move behind it for a read of dots that are under way,
-   and waits for all of them. What a loop carries may turn out to be the same in all
-   iterations, a constant. */
+/* Moves the initial value of an accumulator to its registers in front of the fence,
+   unless they are there. ptxas would take a move behind the fence for a read of the
+   result of a wgmma in flight, and wait for all of them. Also for a value that a loop
+   carries, since it may turn out to be a constant. */
 static const Regs *
 settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
 {
@@ -396,8 +413,9 @@ settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
     return own;
 }
 
-/* The fragments of step i, when the dots that had their registers are done: those of
-   the last few go on. What comes next is on its way then. */
+/* Takes the fragments of step i, which were fetched before, and fetches those of the next
+   step. First waits for the wgmma that used the same registers; the last few stay in
+   flight. */
 static void
 read_step(WgmmaDot *p, int i)
 {
@@ -417,20 +435,20 @@ read_step(WgmmaDot *p, int i)
     p->nrow = 0;
 }
 
-/* ---- sums of parts, promoted */
+/* ---- {max_imprecise}: parts of the inner dimension, added by threads */
 
-/* Sums of the unit over a part of the inner dimension, for some columns of a block: what
-   they are added to, and their registers. */
+/* A wgmma over a part of the inner dimension and some columns: d, its words, are added to
+   the accumulator's words, `to`. */
 typedef struct Piece {
     LLVMValueRef *to, *d;
     int n;
-    bool first; /* what they are added to is 0 */
+    bool first; /* the accumulator is 0 so far */
 } Piece;
 
-/* Waits until at most `pending` pieces behind this one are under way, and adds it. ptxas
-   would begin the pieces to come before it adds, and run out of registers (128x256x128 of
-   8 warps: 308 bytes spilled): a branch that is never taken keeps the additions in front.
- */
+/* Waits for piece x, with at most `pending` later pieces in flight, and adds it. ptxas
+   would issue the next pieces before it adds and run out of registers (128x256x128 with 8
+   warps: 308 bytes spilled), so a branch that is never taken keeps the additions in
+   front. */
 static void
 promote(Gen *g, Piece *x, int pending)
 {
@@ -445,8 +463,8 @@ promote(Gen *g, Piece *x, int pending)
     x->d = NULL;
 }
 
-/* The words of a left operand in registers, for the steps of a part and the 64 rows of
-   the accumulator's registers from r on. */
+/* Packs the words of a left operand in registers for the steps of a part, and for the 64
+   rows of the accumulator registers from r on. */
 static bool
 gather_part(WgmmaDot *p, const Layout *l, int r)
 {
@@ -465,9 +483,9 @@ gather_part(WgmmaDot *p, const Layout *l, int r)
     return !p->a_regs || gather(p, l, r, p->from, p->steps);
 }
 
-/* {max_imprecise=n}: the unit sums up n of the inner dimension and a piece of the columns
-   at a time, threads add it while the unit is at their next one, or at one of another
-   warpgroup. All is done behind the op. */
+/* {max_imprecise=n}: wgmma adds up n inner elements for a piece of the columns; threads
+   add the piece while the next one is computed, by this warpgroup or another one. Nothing
+   is in flight behind the op. */
 static bool
 gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
 {
@@ -484,7 +502,7 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
         p->from = k;
         p->steps = (int)min_i64(most, all - k) / p->w->k;
         for (int r = 0; r < acc->n; r += n, piece++) {
-            /* its registers, and those of the words, are the next piece's */
+            /* the next piece needs the registers of this one, or of the left operand */
             if (at_once == 1 || (r % regs == 0 && p->by_steps))
                 promote(g, &last, 0);
             if (r % regs == 0 && !gather_part(p, l, r))

@@ -9,12 +9,13 @@
 
 #include <stdio.h>
 
-/* Commit groups of the dots of which {pending} may be under way when `wait` has
-   ended. Of dots in front of the block it is only known that each is one at least. */
+/* {pending} counts wgmmas that may be in flight behind `wait`: how many commit groups
+   these are. For wgmmas in front of the block it is only known that each has at least
+   one. */
 static int
 groups_pending(const Op *wait)
 {
-    enum { MOST = 7 }; /* that the instruction can say */
+    enum { MOST = 7 }; /* of the instruction's operand */
     int64_t left = wait_pending(wait);
     int groups = 0;
     for (const Op *op = wait->prev; op && left && !op->nregion; op = op->prev)
@@ -25,10 +26,10 @@ groups_pending(const Op *wait)
     return (int)min_i64(groups + left, MOST);
 }
 
-/* ptxas moves a wait up to where nothing forbids it, in front of the work that was to be
-   done meanwhile. Not over the end of a block: here a loop that never runs twice, since
-   the loop around it would not run with such a bound (and ptxas drops a loop that does
-   nothing). */
+/* Keeps ptxas from moving the wait up, in front of the work that should be done while the
+   wgmma runs. It does not move a wait over the end of a block. So here is a loop that
+   never runs twice: its condition is a bound with which the loop around it would not run.
+   (ptxas removes a loop that does nothing.) */
 static void
 hold(Gen *g, const Op *wait)
 {

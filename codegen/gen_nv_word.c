@@ -104,7 +104,7 @@ void
 nv_shared_map_make(Gen *g, const F2 *map, const Layout *l, int bytes, SharedMap *out)
 {
     uint32_t image[F2_MAX];
-    int regs = l->n[LD_REG], n = l->n[LD_LANE] + l->n[LD_WARP];
+    int regs = l->nbasis[LD_REG], n = l->nbasis[LD_LANE] + l->nbasis[LD_WARP];
     *out = (SharedMap){.map = *map, .regs = regs, .bytes = bytes};
     layout_replication(l, out->copies);
     out->run = shared_run(map, regs, SHARED_ACCESS / bytes, out->run_bit);

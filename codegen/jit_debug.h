@@ -1,4 +1,4 @@
-/* Tells debuggers and profilers of code that was loaded into the process. */
+/* Tells debuggers and profilers about code that was loaded into the process. */
 #ifndef SDC_CODEGEN_JIT_DEBUG_H
 #define SDC_CODEGEN_JIT_DEBUG_H
 
@@ -6,10 +6,11 @@
 
 typedef struct JitSymbols JitSymbols;
 
-/* An object file whose function `symbol` lies at `entry`. NULL when it is not to be
-   understood or memory is short: then nobody is told. */
+/* Registers an object file whose function `symbol` was loaded at `entry`. NULL if it
+   cannot be read or memory is short: then nothing is registered. */
 JitSymbols *jit_debug_add(const void *object, size_t size, const char *symbol,
                           const void *entry);
-void jit_debug_remove(JitSymbols *s); /* before it is unloaded; NULL is allowed */
+/* To be called before the code is unloaded; s may be NULL. */
+void jit_debug_remove(JitSymbols *s);
 
 #endif

@@ -6,8 +6,9 @@
 
 typedef struct Loaded Loaded;
 
-/* The object and the place of `symbol` in it. NULL on failure, with the reason in `why`;
-   out of memory it leaves through `fail`. Keep it for as long as its code may run. */
+/* Loads the object; *entry: the address of `symbol`. NULL on failure, with the reason in
+   why[why_size]; out of memory it jumps to `fail`. The result must be kept as long as its
+   code may run, then given to codegen_unload. */
 Loaded *codegen_load_object(FailPoint *fail, const void *bytes, size_t size,
                             const char *symbol, void **entry, char *why, size_t why_size);
 void codegen_unload(Loaded *l);

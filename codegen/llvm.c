@@ -297,6 +297,19 @@ ll_arg_attr(LLVMValueRef fn, unsigned arg, const char *name, uint64_t value)
         LLVMAddAttributeAtIndex(fn, arg + 1, a);
 }
 
+void
+ll_each_instruction(LLVMModuleRef m, void (*fn)(void *user, LLVMValueRef i), void *user)
+{
+    LLVMValueRef f = LLVMGetFirstFunction(m);
+    for (; f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
+             b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
+                next = LLVMGetNextInstruction(i);
+                fn(user, i);
+            }
+}
+
 bool
 ll_run_passes(LLVMModuleRef m, LLVMTargetMachineRef tm, const char *passes, char *why,
               size_t size)

@@ -15,9 +15,12 @@ static const char fence[] = "wgmma.fence.sync.aligned;";
 static const char commit[] = "wgmma.commit_group.sync.aligned;";
 static const char wait[] = "wgmma.wait_group.sync.aligned 0;";
 
+/* If call is the assembly of a wgmma: makes it one statement with its fence, commit and
+   wait. If it is a separate fence or commit: erases it. */
 static void
-make_serial(Gen *g, LLVMValueRef call)
+make_serial(void *user, LLVMValueRef call)
 {
+    Gen *g = user;
     LLVMValueRef was = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
     size_t n, m;
     if (!was || !LLVMIsAInlineAsm(was))
@@ -41,12 +44,5 @@ make_serial(Gen *g, LLVMValueRef call)
 void
 nv_serial(Gen *g)
 {
-    LLVMValueRef f = LLVMGetFirstFunction(g->mod);
-    for (; f; f = LLVMGetNextFunction(f))
-        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
-             b = LLVMGetNextBasicBlock(b))
-            for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {
-                next = LLVMGetNextInstruction(i);
-                make_serial(g, i);
-            }
+    ll_each_instruction(g->mod, make_serial, g);
 }

@@ -9,10 +9,9 @@ static bool
 machine(Session *s, const CodegenOptions *opt, const TargetInfo *info, int ptx,
         Machine *out)
 {
-    int known = info->sm >= 120 ? 87 : info->sm >= 100 ? 86 : info->sm >= 89 ? 81 : 74;
     out->triple = "nvptx64-nvidia-cuda";
     out->cpu = opt->target;
-    out->features = arena_printf(&s->perm, "+ptx%d", ptx > known ? ptx : known);
+    out->features = arena_printf(&s->perm, "+ptx%d", ptx > info->ptx ? ptx : info->ptx);
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* Syntax trees of Python modules: the whole statement and expression syntax, because real
    files hold host code around the kernels. Nodes live in the session's `ast` arena and do
-   not change once parsed. One struct serves all kinds; which fields a kind uses is said
-   beside them. */
+   not change once parsed. One struct serves all kinds; the table below it says which
+   fields each kind uses. */
 #ifndef SDC_FRONTEND_AST_H
 #define SDC_FRONTEND_AST_H
 
@@ -103,8 +103,8 @@ struct Node {
     STARRED       *a
     NAMED_EXPR    name := a
     JOINED_STR    list: CONSTANT strings and FORMATTED
-   FORMATTED     a, name: conversion ("r", "s", "a") or NULL, b: format (JOINED_STR) or
-                  NULL
+    FORMATTED     a, name: conversion ("r", "s", "a") or NULL,
+                  b: format (JOINED_STR) or NULL
     YIELD         a or NULL; name "from" for yield from
     AWAIT         a
     FUNCTION      name, list: PARAMs, body, more: decorators (expressions), a: returns

@@ -276,6 +276,8 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
                               "found %s; use tl.gather, a mask, or load through a "
                               "pointer",
                               val_describe(s->a, items[i]));
+        if (dim >= x->rank && x->rank)
+            return sema_error(s, loc, "too many ':' for %s", val_describe(s->a, x));
     }
     return x;
 }

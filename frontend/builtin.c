@@ -3,6 +3,7 @@
 
 #include "frontend/hint.h"
 #include "frontend/lanes.h"
+#include "frontend/prelude.h"
 
 #include "ir/base/util.h"
 
@@ -235,10 +236,28 @@ bind_args(Sema *s, Args *a, Val self, const CallArg *args, int n)
     return true;
 }
 
+/* The builtin under the name that the user wrote: tl.max calls reduce, and messages are
+   about max. */
+static const Builtin *
+as_called(Sema *s, const Builtin *b)
+{
+    const Frame *f = s->frame;
+    const char *name = NULL;
+    for (; f && f->caller && prelude_owns(f->module); f = f->caller)
+        name = f->fn ? f->fn->name : name;
+    /* Functions of math and libdevice are many in one, told apart by their names. */
+    if (!name || strchr(b->name, '.') || (b->where & IN_LIB))
+        return b;
+    Builtin *said = arena_new(s->a, Builtin);
+    *said = *b;
+    said->name = name;
+    return said;
+}
+
 Val
 builtin_call(Sema *s, const Builtin *b, Val self, const CallArg *args, int n, Loc loc)
 {
-    Args a = { .b = b, .loc = loc };
+    Args a = { .b = as_called(s, b), .loc = loc };
     for (int i = 0; i < n; i++)
         if (val_is_error(args[i].v))
             return args[i].v;
@@ -267,9 +286,12 @@ wrong(Sema *s, Args *a, int i, const char *needed)
 {
     if (!val_is_error(a->v[i])) {
         bool whole = strstr(needed, "integer") != NULL;
-        sema_error(s, a->at[i], "'%s' of '%s' must be %s, found %s%s", arg_name(s, a, i),
-                   a->b->name, needed, val_describe(s->a, a->v[i]),
-                   whole ? hint_float(a->v[i]) : "");
+        const char *param = arg_name(s, a, i), *hint = hint_larger(a->b->name, param);
+        sema_error(s, a->at[i], "'%s' of '%s' must be %s, found %s%s", param, a->b->name,
+                   needed, val_describe(s->a, a->v[i]),
+                   *hint   ? hint
+                   : whole ? hint_float(a->v[i])
+                           : "");
         note_parameter(s, a->v[i]);
     }
     return false;

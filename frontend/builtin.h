@@ -1,7 +1,6 @@
-/* Functions of the language that are written in C: binding of their arguments, and
-   helpers to read them. Every one is a line of builtins.def; those written in the
-   language itself (kernels_dsl/lib) are lines there too, so that a name is looked up
-   in one place. */
+/* Builtin functions of the language: finding them, binding and reading their arguments.
+   builtins.def has a line for each, also for those that are written in the language
+   itself (kernels_dsl/lib), so that a name is looked up in one place. */
 #ifndef SDC_FRONTEND_BUILTIN_H
 #define SDC_FRONTEND_BUILTIN_H
 
@@ -15,7 +14,7 @@ enum {
     IN_PY = 16,     /* Python builtin, found without a prefix */
     IN_METHOD = 32, /* method of tensors and block pointers */
     IN_DESC = 64,   /* method of descriptors */
-    IN_CORE = 128,  /* the prelude alone */
+    IN_CORE = 128,  /* visible to the prelude only */
     IN_CUDA = 256,  /* triton.language.extra.cuda.X */
     IN_TARGET = 512, /* triton.language.target_info.X */
     MUST_USE = 1024, /* an unused result is an error */
@@ -24,14 +23,16 @@ enum {
 
 enum { MAX_ARGS = 16 };
 
+/* The arguments of a call, bound to the builtin's parameters: index i is parameter i. */
 typedef struct Args {
     const Builtin *b;
     Loc loc;             /* of the call */
-    Val v[MAX_ARGS];     /* bound values; a '*rest' parameter is a tuple */
-    Loc at[MAX_ARGS];
-    bool given[MAX_ARGS];
+    Val v[MAX_ARGS];      /* a '*rest' parameter gets a tuple */
+    Loc at[MAX_ARGS];     /* places of the values */
+    bool given[MAX_ARGS]; /* false: the value is the default */
 } Args;
 
+/* Builds the IR of a call, or computes its constant result. */
 typedef Val BuiltinFn(Sema *s, Args *a);
 
 struct Builtin {
@@ -50,15 +51,18 @@ struct Builtin {
 #include "frontend/builtins.def"
 Val bi_libdevice(Sema *s, Args *a);
 
-/* NULL when there is none. */
+/* The builtin of this name in one of the namespaces `where`, a set of IN_*; NULL: there
+   is none. */
 const Builtin *builtin_find(Sema *s, Name name, unsigned where);
+/* The builtin as a value. */
 Val val_builtin(Sema *s, const Builtin *b);
+/* Binds the arguments and calls; self: the value of which it is a method, or NULL. */
 Val builtin_call(Sema *s, const Builtin *b, Val self, const CallArg *args, int n,
                  Loc loc);
-/* A known function or a near miss for "did you mean"; NULL when nothing is near. */
+/* A builtin whose name is spelled nearly so, for "did you mean"; NULL: there is none. */
 const char *builtin_near(const char *name, unsigned where);
 
-/* Reading bound arguments; false after an error, which names the parameter. */
+/* Read argument i; false after an error, which names the parameter. */
 bool arg_bool(Sema *s, Args *a, int i, bool *out);
 bool arg_int(Sema *s, Args *a, int i, int64_t *out);
 bool arg_str(Sema *s, Args *a, int i, const char **out);

@@ -84,14 +84,10 @@ build_rmw(Sema *s, const char *rmw, Val p, Val v, Val mask, const AttrList *orde
     return val_tensor(s, op_result(op, 0), v->dt);
 }
 
+/* The value, as dt, and the mask, NULL without. */
 static bool
-prepare(Sema *s, Args *a, bool is_add, Val *v, Val *mask, AttrList *order)
+value_and_mask(Sema *s, Args *a, DType dt, Val *v, Val *mask)
 {
-    if (!check_atomic_pointer(s, a) || !order_attrs(s, a, 3, order))
-        return false;
-    DType dt = dtype_pointee(a->v[0]->dt);
-    if (!check_element(s, a, dt, is_add))
-        return false;
     *v = in_shape(s, a, 1, dt);
     *mask = NULL;
     if (val_is_error(*v))
@@ -102,6 +98,15 @@ prepare(Sema *s, Args *a, bool is_add, Val *v, Val *mask, AttrList *order)
             return false;
     }
     return true;
+}
+
+static bool
+prepare(Sema *s, Args *a, bool is_add, Val *v, Val *mask, AttrList *order)
+{
+    if (!check_atomic_pointer(s, a) || !order_attrs(s, a, 3, order))
+        return false;
+    DType dt = dtype_pointee(a->v[0]->dt);
+    return check_element(s, a, dt, is_add) && value_and_mask(s, a, dt, v, mask);
 }
 
 /* and, or and xor of floats are those of their bits. */
@@ -247,30 +252,31 @@ half_order(Sema *s, Args *a, int i, const char *half)
     return false;
 }
 
-/* Pointers to floats as pointers to integers of their width. */
-static bool
-as_words(Sema *s, Args *a, DType *elem)
+/* The integer of `dt`'s width in memory, where a boolean is a byte. */
+static DType
+word_of(DType dt)
 {
-    if (!check_atomic_pointer(s, a))
-        return false;
-    *elem = dtype_pointee(a->v[0]->dt);
-    if (dtype_bits(*elem) != 32 && dtype_bits(*elem) != 64) {
-        sema_error(s, a->loc,
-                   "'%s' of %s is not supported yet: elements have 32 or 64 bits",
-                   a->b->name, dtype_str(s->a, *elem));
-        return false;
+    switch (dt == DT_INT1 ? 8 : dtype_bits(dt)) {
+    case 8: return DT_INT8;
+    case 16: return DT_INT16;
+    case 32: return DT_INT32;
+    default: return DT_INT64;
     }
-    if (dtype_is_float(*elem)) {
-        DType word = dtype_bits(*elem) == 32 ? DT_INT32 : DT_INT64;
-        a->v[0] = cast(s, a->v[0], word + DT_PTR, a->loc);
-    }
+}
+
+/* Pointers to floats and booleans as pointers to integers of their width. */
+static bool
+as_words(Sema *s, Args *a, DType elem)
+{
+    if (dtype_is_float(elem) || elem == DT_INT1)
+        a->v[0] = cast(s, a->v[0], word_of(elem) + DT_PTR, a->loc);
     return !val_is_error(a->v[0]);
 }
 
-/* No atomic operation changes less than 32 bits in place, and none a constant: the load
-   is volatile, which acquires. */
+/* No atomic operation reaches a constant: the load is volatile, which acquires for the
+   whole system. */
 static Val
-load_small(Sema *s, const Args *a)
+load_const(Sema *s, const Args *a)
 {
     Args load = {.b = a->b, .loc = a->loc};
     for (int i = 0; i < 8; i++) {
@@ -287,45 +293,44 @@ load_small(Sema *s, const Args *a)
 Val
 bi_atomic_load(Sema *s, Args *a)
 {
-    DType elem;
     Val v, mask, p = a->v[0];
     AttrList order = {0};
     Args rmw = {.b = a->b, .loc = a->loc};
-    if (!half_order(s, a, 2, "acquire"))
+    if (!half_order(s, a, 2, "acquire") || !order_attrs(s, a, 2, &order))
         return val_error();
-    if (p->kind == FE_TENSOR && dtype_is_ptr(p->dt) &&
-        (dtype_is_const(p->dt) || dtype_bits(dtype_pointee(p->dt)) < 32))
-        return load_small(s, a);
-    if (!as_words(s, a, &elem))
+    if (p->kind == FE_TENSOR && dtype_is_ptr(p->dt) && dtype_is_const(p->dt))
+        return load_const(s, a);
+    if (!check_atomic_pointer(s, a))
+        return val_error();
+    DType elem = dtype_pointee(p->dt);
+    if (!as_words(s, a, elem))
         return val_error();
     rmw.v[0] = a->v[0];
     rmw.v[1] = val_int(s, 0);
-    for (int i = 1; i < 4; i++)
-        rmw.v[i + 1] = a->v[i];
-    for (int i = 0; i < 5; i++)
+    rmw.v[2] = a->v[1];
+    for (int i = 0; i < 3; i++)
         rmw.at[i] = a->at[i ? i - 1 : 0];
-    if (!prepare(s, &rmw, false, &v, &mask, &order))
+    if (!value_and_mask(s, &rmw, dtype_pointee(a->v[0]->dt), &v, &mask))
         return val_error();
     Val old = build_rmw(s, "or", a->v[0], v, mask, &order);
-    return dtype_is_float(elem) ? bitcast(s, old, elem, a->loc) : old;
+    return elem == DT_INT1 ? cast(s, old, elem, a->loc) : bitcast(s, old, elem, a->loc);
 }
 
+/* An exchange whose old value nobody reads; of floats, that of their bits. */
 Val
 bi_atomic_store(Sema *s, Args *a)
 {
-    DType elem;
     Val v, mask;
     AttrList order = {0};
-    if (!half_order(s, a, 3, "release") || !as_words(s, a, &elem))
+    if (!half_order(s, a, 3, "release") || !order_attrs(s, a, 3, &order) ||
+        !check_atomic_pointer(s, a))
         return val_error();
-    if (dtype_is_float(elem)) {
-        if (!arg_tensor(s, a, 1))
-            return val_error();
-        a->v[1] = bitcast(s, cast(s, a->v[1], elem, a->at[1]),
-                          dtype_pointee(a->v[0]->dt), a->at[1]);
-    }
-    if (!prepare(s, a, false, &v, &mask, &order))
+    DType elem = dtype_pointee(a->v[0]->dt);
+    if (!as_words(s, a, elem) || !value_and_mask(s, a, elem, &v, &mask))
         return val_error();
-    build_rmw(s, "xchg", a->v[0], v, mask, &order);
+    DType word = dtype_pointee(a->v[0]->dt);
+    v = elem == DT_INT1 ? cast(s, v, word, a->at[1]) : bitcast(s, v, word, a->at[1]);
+    if (!val_is_error(v))
+        build_rmw(s, "xchg", a->v[0], v, mask, &order);
     return val_none();
 }

@@ -1,6 +1,8 @@
 /* Reductions and scans: an op with a region that is the combine function, inlined on
    scalars. */
+#include "frontend/ast.h"
 #include "frontend/builtin.h"
+#include "frontend/hint.h"
 
 #include <string.h>
 
@@ -18,8 +20,9 @@ take_inputs(Sema *s, Args *a, const Val **items, int *n)
         if (val_is_error(all[i]))
             return false;
         if (all[i]->kind != FE_TENSOR || !all[i]->rank) {
-            sema_error(s, a->at[0], "'%s' needs a tensor of rank 1 or more, found %s",
-                       a->b->name, val_describe(s->a, all[i]));
+            sema_error(s, a->at[0], "'%s' needs a tensor of rank 1 or more, found %s%s",
+                       a->b->name, val_describe(s->a, all[i]),
+                       hint_larger(a->b->name, "axis"));
             return false;
         }
         if (!shape_eq(val_shape(all[i]), val_shape(all[0]))) {
@@ -37,6 +40,27 @@ take_inputs(Sema *s, Args *a, const Val **items, int *n)
     return *n > 0;
 }
 
+/* A function of so many values, two of each input; a '*' takes any number. */
+static bool
+combine_takes(Sema *s, Args *a, Val fn, int n)
+{
+    const Node *f = fn->kind == FE_FUNC ? fn->u.func : NULL;
+    const NodeList *l = f ? &f->list : NULL;
+    int least = 0, most = 0;
+    for (int i = 0; l && i < l->n; i++) {
+        if (l->at[i]->sub == PK_ARGS)
+            return true;
+        most += !l->at[i]->named_only;
+        least += !l->at[i]->named_only && !l->at[i]->b;
+    }
+    if (!l || (least <= n && n <= most))
+        return true;
+    sema_error(s, a->at[2],
+               "'%s' combines %d value%s with as many: '%s' takes %d, needed %d",
+               a->b->name, n / 2, n == 2 ? "" : "s", f->name, most, n);
+    return false;
+}
+
 /* Walks fn(a.., b..) in the op's region and yields what it returns. */
 static bool
 combine_region(Sema *s, Args *a, Op *op, const Val *in, int n, Val fn)
@@ -51,7 +75,8 @@ combine_region(Sema *s, Args *a, Op *op, const Val *in, int n, Val fn)
     }
     s->b.region = r;
     s->b.before = NULL;
-    Val got = call_function(s, fn, args, 2 * n, a->loc);
+    Val got = combine_takes(s, a, fn, 2 * n) ? call_function(s, fn, args, 2 * n, a->loc)
+                                             : val_error();
     bool ok = !val_is_error(got);
     const Val *items = got->kind == FE_TUPLE ? got->u.items : &got;
     int count = got->kind == FE_TUPLE ? got->n : 1;

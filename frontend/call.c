@@ -47,8 +47,8 @@ bind_params(Sema *s, const Node *fn, const CallArg *args, int n, Val *bound, Loc
         }
         bool named_only = p < fn->list.n && fn->list.at[p]->named_only && !args[i].name;
         if (p >= fn->list.n || named_only) {
-            sema_error(s, args[i].loc, "'%s' takes %d %sarguments, found more", fn->name,
-                       p, named_only ? "unnamed " : "");
+            sema_error(s, args[i].loc, "'%s' takes %d %sargument%s, found more",
+                       fn->name, p, named_only ? "unnamed " : "", p == 1 ? "" : "s");
             return false;
         }
         if (bound[p]) {

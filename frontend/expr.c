@@ -204,18 +204,52 @@ eval_chain(Sema *s, const Node *n)
     return so_far;
 }
 
+static bool
+is_loose_and(const Node *n)
+{
+    return n->kind == ND_BINOP && (n->sub == OS_AND || n->sub == OS_OR) && !n->paren;
+}
+
+static void
+warn_of_and(Sema *s, const Node *n)
+{
+    const char *sign = sign_text((OpSign)n->sub);
+    diag_warning(&s->s->diag, n->loc, "'%s' binds its operands before they are "
+                 "compared: write (..) %s (..)", sign, sign);
+}
+
 /* `i > 3 & i < 7` is `i > (3 & i) < 7` to Python, which nobody means. */
 static void
 warn_of_chain(Sema *s, const Node *n)
 {
-    for (int i = 0; i + 1 < n->list.n; i++) {
-        const Node *middle = n->list.at[i];
-        if (middle->kind != ND_BINOP || (middle->sub != OS_AND && middle->sub != OS_OR))
-            continue;
-        const char *sign = sign_text((OpSign)middle->sub);
-        diag_warning(&s->s->diag, middle->loc, "'%s' binds its operands before they are "
-                     "compared: write (..) %s (..)", sign, sign);
-    }
+    for (int i = 0; i + 1 < n->list.n; i++)
+        if (is_loose_and(n->list.at[i]))
+            warn_of_and(s, n->list.at[i]);
+}
+
+static bool
+is_truth(Val v)
+{
+    return v->kind == FE_BOOL || (v->kind == FE_TENSOR && v->dt == DT_INT1);
+}
+
+static bool
+is_integer(Val v)
+{
+    return val_is_int(v) || (v->kind == FE_TENSOR && dtype_is_int(v->dt));
+}
+
+/* Nor `i < n & mask`, of an integer and a truth value: it is `i < (n & mask)`. */
+static Val
+eval_compared(Sema *s, const Node *n)
+{
+    if (!is_loose_and(n))
+        return eval(s, n);
+    Val x = eval(s, n->a), y = eval(s, n->b);
+    if (is_truth(x) != is_truth(y) && is_integer(x) && is_integer(y))
+        warn_of_and(s, n);
+    s->b.loc = n->loc;
+    return binary(s, binop_of((OpSign)n->sub), x, y, n->loc);
 }
 
 static Val
@@ -225,7 +259,7 @@ eval_compare(Sema *s, const Node *n)
         warn_of_chain(s, n);
         return eval_chain(s, n);
     }
-    Val x = eval(s, n->a), y = eval(s, n->list.at[0]);
+    Val x = eval_compared(s, n->a), y = eval_compared(s, n->list.at[0]);
     s->b.loc = n->loc;
     if (val_is_error(x) || val_is_error(y))
         return val_error();
@@ -507,6 +541,8 @@ eval(Sema *s, const Node *n)
     s->depth++;
     s->b.loc = n->loc;
     Val v = eval_kind(s, n);
+    if (val_is_error(v) && s->s->diag.errors <= s->errors && !s->s->diag.muted)
+        bug(&s->s->fail, "an error of which nobody tells");
     s->depth--;
     s->b.loc = outer;
     return v;

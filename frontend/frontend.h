@@ -1,4 +1,5 @@
-/* From the text of a .tk or Triton .py file to typed tile IR. */
+/* From the text of a .tk or Triton .py file to typed tile IR. Errors go to s->diag; what
+   is returned is in the session's memory. */
 #ifndef SDC_FRONTEND_FRONTEND_H
 #define SDC_FRONTEND_FRONTEND_H
 
@@ -24,48 +25,48 @@ const Source *front_read_disk(Session *s, const char *path);
 /* Parses a file; NULL after errors. The text must outlive the session's use of it. */
 FrontModule *front_load(Session *s, const Source *src, const FrontOptions *opt);
 
-/* Warns of -D that nothing has asked for so far. */
+/* Warns of each -D that the file has not used so far. */
 void front_unused_defines(FrontModule *m);
 
 /* Kernels (jit functions that can be launched) in source order. */
 int front_kernel_count(const FrontModule *m);
 const char *front_kernel_name(const FrontModule *m, int i);
-/* Is the kernel of this name meant? One of a class, CLASS_f, may be asked for as CLASS.f.
- */
+/* Does `asked` mean the kernel of this name? Kernel CLASS_f, of a class, may also be
+   asked for as CLASS.f. */
 bool front_kernel_is(const char *name, const char *asked);
 
-/* Notes to the last error, that there is no kernel of this name (NULL: none at all):
-   functions that lack their decorator. */
+/* After the error that there is no kernel of this name (NULL: none at all): adds notes on
+   functions without a decorator. */
 void front_explain_missing(FrontModule *m, const char *name);
 
-/* The same: functions that return a value, and so are no kernels. */
+/* The same: adds notes on functions that return a value and so are no kernels. */
 void front_explain_helpers(FrontModule *m, const char *name);
 
-/* Signatures that a kernel could be launched with, the likeliest first: what the text
-   and the overrides (as of front_spec_parse), annotations, configurations and heuristics
-   leave open is guessed by what the kernel does with it. A parameter about which nothing
-   can be said is left out. */
+/* Signatures that a kernel could be launched with, the likeliest first. */
 typedef struct FrontGuess {
     const char **signature;
     int n;
-    int likely; /* those behind contradict what the kernel does with one parameter */
+    int likely; /* the first so many fit all that the kernel does with its parameters */
 } FrontGuess;
 
-/* `called`: the helpers that the kernel reaches are added, as nodes; may be NULL. False
+/* Guesses signatures. Parameters that `signature`, the overrides (as of
+   front_spec_parse), annotations, configurations and heuristics leave open are guessed by
+   what the kernel does with them; one on which there is no evidence is left out. called:
+   the helpers that the kernel reaches are added, as FUNCTION nodes; may be NULL. False
    after an error: no such kernel, or a text that cannot be read. */
 bool front_guess(FrontModule *m, const char *kernel, const char *signature,
                  const char *const *overrides, int noverride, struct Map *called,
                  FrontGuess *out);
 
-/* What `sdc check` says of one jit function. */
+/* What `sdc check` finds out about one jit function. */
 typedef struct FrontCheck {
     const char *name;
     Loc loc;
-    /* false: a helper. It returns a value, or others of the file call it and nothing
-       launches it. */
+    /* false: a helper. It returns a value, or other functions of the file call it and
+       nothing launches it. */
     bool is_kernel;
-    /* Of a helper that no kernel reaches: every name resolves and every construct is
-       known. Of a kernel: it can be asked for. */
+    /* Of a kernel: there is one of this name. Of a helper that no kernel reaches: every
+       name resolves and every construct is known. */
     bool ok;
     FrontGuess guess; /* signatures of a kernel */
 } FrontCheck;
@@ -77,7 +78,7 @@ typedef struct FrontReport {
     int nskipped;
 } FrontReport;
 
-/* What sdc check is asked about. */
+/* What `sdc check` is asked to check. */
 typedef struct FrontAsked {
     const char *kernel;      /* NULL: all */
     const char *signature;   /* NULL: to be guessed */
@@ -85,8 +86,8 @@ typedef struct FrontAsked {
     int nbind;
 } FrontAsked;
 
-/* The kernels of a file with their signatures, and a look at the names and constructs of
-   helpers that they do not reach. Reasons go to s->diag. */
+/* Finds the kernels of a file with their signatures, and checks names and constructs of
+   helpers that no kernel reaches. The reasons of what is not ok go to s->diag. */
 void front_check(FrontModule *m, const FrontAsked *asked, FrontReport *out);
 
 /* A compile-time value given from outside. */
@@ -98,9 +99,9 @@ typedef enum SpecKind {
     SPEC_STR,
     SPEC_DTYPE, /* constexpr dtype: sig is its Triton name, "fp16" */
     SPEC_NONE,
-    SPEC_NAME,  /* a bare word: the jit function of that name, else its text */
-    SPEC_TUPLE, /* of nitem values; types too, for an argument. str: its class, or NULL */
-    SPEC_UNSET  /* the default of the parameter */
+    SPEC_NAME,  /* a bare word in str: the jit function of that name, or a string */
+    SPEC_TUPLE, /* items[nitem], of an argument: types; str: its class, or NULL */
+    SPEC_UNSET  /* not given: the parameter's default */
 } SpecKind;
 
 typedef struct SpecArg {
@@ -120,10 +121,11 @@ typedef struct FrontSpec {
     int narg;
     int num_warps, num_stages, num_ctas; /* 0: from autotune's first config, or 4, 3, 1 */
     bool debug;      /* device_assert and assert are compiled in */
-    bool launch_pdl; /* launches overlap with the end of the primary grid */
+    bool launch_pdl; /* programmatic dependent launch */
+    bool exact;      /* enable_fp_fusion=False: sums and products are rounded apart */
 } FrontSpec;
 
-/* What a host must know of a kernel's parameters before it can specialize it. */
+/* A parameter of a kernel, as a host must know it to specialize the kernel. */
 typedef struct FrontParam {
     const char *name;
     bool is_constexpr;
@@ -135,13 +137,14 @@ typedef struct FrontParam {
 /* False when there is no such kernel (error in s->diag). */
 bool front_params(FrontModule *m, const char *kernel, const FrontParam **params, int *n);
 
-/* @triton.autotune as it is written: every configuration as NAME=VALUE texts, num_warps
-   and its like among them, and the names that its lists hold. */
+/* A configuration of @triton.autotune: NAME=VALUE texts, also for num_warps and the
+   like. */
 typedef struct FrontConfig {
     const char **bind;
     int nbind;
 } FrontConfig;
 
+/* All of them, and the names in its lists key, reset_to_zero and restore_value. */
 typedef struct FrontConfigs {
     FrontConfig *config;
     int n; /* 0: there is no autotune */
@@ -149,23 +152,26 @@ typedef struct FrontConfigs {
     int nkey, nreset, nrestore;
 } FrontConfigs;
 
-/* False after an error: no such kernel, or configurations that only Python can make. */
+/* False after an error: no such kernel, or configurations that only Python could
+   compute. */
 bool front_configs(FrontModule *m, const char *kernel, FrontConfigs *out);
 
-/* What is known of an argument beside its type when a launch specializes. */
+/* The value of an argument in the launch that is specialized. */
 typedef struct FrontValue {
     bool known;
     int64_t i;
 } FrontValue;
 
-/* The arguments of a launch, one for each parameter, for the functions of
-   @triton.heuristics; as long as the module. */
+/* Sets the arguments of a launch, one for each parameter, for the functions of
+   @triton.heuristics. The array must live as long as the module. */
 void front_values(FrontModule *m, const FrontValue *values, int n);
+/* Has the kernel @triton.heuristics? */
 bool front_has_heuristics(FrontModule *m, const char *kernel);
 
-/* What prune_configs_by of the decorator leaves of the configurations, one bool each.
-   `values`: one a parameter, as front_values takes them; `bind`: what else is bound.
-   Warns where those functions want what is not known here, and keeps all. */
+/* Calls the functions of prune_configs_by: keep[i] says whether configuration i stays.
+   values: one for each parameter, as for front_values; bind: NAME=VALUE of further ones.
+   If the functions need what is not known here it warns and keeps all. False after an
+   error. */
 bool front_prune(FrontModule *m, const char *kernel, const FrontValue *values,
                  const char *const *bind, int nbind, FrontConfigs *configs, bool *keep);
 

@@ -1,18 +1,21 @@
-/* What the actions of parse.y call: one small constructor for each shape of node. Each
-   returns a finished node; NodeLists are passed by pointer and copied. */
+/* The functions that actions of parse.y call: a constructor for each shape of node. Each
+   returns a finished node (ast_done was called); NodeLists are passed by pointer and
+   copied. */
 #ifndef SDC_FRONTEND_GRAMMAR_H
 #define SDC_FRONTEND_GRAMMAR_H
 
 #include "frontend/syntax.h"
 
+/* The next token for the parser: its kind, 0 at the end, its place and its value. */
 int grammar_next(Parser *p, Loc *loc, Node **node, Name *name);
+/* A syntax error: token `found` stands where one of wanted[n] is possible. */
 void grammar_report(Parser *p, Loc at, const char *found, const char *const *wanted,
                     int n);
 
-Loc loc_span(Loc from, Loc to);
-Loc loc_after(Loc l);
+Loc loc_span(Loc from, Loc to); /* from the beginning of one to the end of the other */
+Loc loc_after(Loc l);           /* the place right behind l */
 
-/* rules.c: what Python refuses beyond the shape. */
+/* rules.c: errors for what fits the grammar but Python refuses, such as `f() = 1`. */
 void rules_target(Parser *p, const Node *t);
 void rules_one_target(Parser *p, const Node *t, const char *why);
 void rules_delete(Parser *p, const NodeList *targets);

@@ -92,6 +92,8 @@ hint_host(Sema *s, const char *name)
         {"ones", "full"},       {"empty", "zeros"},    {"tensor", "full"},
         {"power", "math.exp2"}, {"concatenate", "cat"}, {"transpose", "trans"},
         {"matmul", "dot"},      {"mean", "sum"},       {"tanh", "extra.libdevice.tanh"},
+        {"_experimental_descriptor_load", "load_tensor_descriptor"},
+        {"_experimental_descriptor_store", "store_tensor_descriptor"},
     };
     for (int i = 0; i < COUNT_OF(rows); i++)
         if (strcmp(rows[i].name, name) == 0)
@@ -109,6 +111,18 @@ const char *
 hint_float(Val v)
 {
     return v->kind == FE_FLOAT ? "; '/' gives a float, '//' an integer" : "";
+}
+
+const char *
+hint_larger(const char *function, const char *param)
+{
+    if (strcmp(param, "axis") != 0)
+        return "";
+    if (strcmp(function, "max") == 0)
+        return "; the larger of two values is tl.maximum(x, y)";
+    if (strcmp(function, "min") == 0)
+        return "; the smaller of two values is tl.minimum(x, y)";
+    return "";
 }
 
 void

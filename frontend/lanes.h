@@ -1,7 +1,7 @@
-/* tl.map_elementwise: the function is written for one element, but its code is generated
-   once for the whole tile: what it calls a scalar is a tile. Where its control flow
-   differs between elements, code is generated for both arms and each element takes the
-   results of its own; only active elements touch memory. */
+/* tl.map_elementwise: the function is written for one element, but IR is built once for
+   the whole tile, so that its scalars are tiles. Where elements take different ways, both
+   arms are built, and each element takes the results of its own arm; only active elements
+   touch memory. */
 #ifndef SDC_FRONTEND_LANES_H
 #define SDC_FRONTEND_LANES_H
 
@@ -9,22 +9,23 @@
 
 struct Lanes {
     Shape shape;
-    Val active; /* int1 tile of the elements that are walked; NULL: all */
+    Val active; /* int1 tile: which elements take the arm being built; NULL: all */
 };
 
-/* A scalar as the tile that it stands for; others as they are. */
+/* A scalar as a tile of Lanes.shape; anything else as it is. */
 Val lanes_spread(Sema *s, Val v, Loc loc);
-/* Enters an arm: the elements for which `cond` holds (or does not) are active. Returns
-   what `active` was. */
+/* Enters an arm: of the active elements, those for which cond is `holds` stay active.
+   Returns the old `active`, for lanes_leave. */
 Val lanes_enter(Sema *s, Val cond, bool holds, Loc loc);
 void lanes_leave(Sema *s, Val active);
-/* The elements that a loop begins with, as a tile. */
+/* The active elements as an int1 tile, never NULL: those with which a loop begins. */
 Val lanes_start(Sema *s, Loc loc);
-/* Of each element one of two values of one type. */
+/* Per element, x where cond holds and else y; both of one type. */
 Val lanes_select(Sema *s, Val cond, Val x, Val y, Loc loc);
-/* Is an element there for which `cond` holds? A scalar. */
+/* int1 scalar: does cond hold for any element? */
 Val lanes_any(Sema *s, Val cond, Loc loc);
-/* Keeps a call that touches memory to the active elements; false after an error. */
+/* Restricts a call that touches memory to the active elements, by its mask; false after
+   an error. */
 bool lanes_guard(Sema *s, Args *a);
 
 #endif

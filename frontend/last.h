@@ -1,15 +1,17 @@
-/* The value that the variable of a for loop has behind the loop. */
+/* The value that the variable of a for loop has after the loop, where Python keeps it. */
 #ifndef SDC_FRONTEND_LAST_H
 #define SDC_FRONTEND_LAST_H
 
 #include "frontend/sema.h"
 
-/* Is this name of a loop read outside of the loops that bind it? */
+/* Does the function read this variable outside of the loops that bind it? */
 bool last_is_read(Sema *s, Name name);
-/* What the name is in front of the loop: NULL when it is not read behind it or was of
-   another type, FE_ERROR when it was nothing. */
+/* The value of the loop's variable in front of the loop, which it keeps if there is no
+   iteration. NULL: it is not read after the loop, or was of another type than `iv`.
+   FE_ERROR: it was not bound. */
 Val last_before(Sema *s, const Node *loop, DType iv);
-/* What it is behind a loop over `at`: start, end and step, all of one type. */
+/* The value after the loop over at[0] (start), at[1] (end), at[2] (step), all of one
+   type; before: what last_before returned. */
 Val last_value(Sema *s, const Val *at, Val before, Loc loc);
 
 #endif

@@ -1,18 +1,18 @@
-/* How far string literals reach. */
+/* Where string literals and the fields of f-strings end. */
 #ifndef SDC_FRONTEND_LITERAL_H
 #define SDC_FRONTEND_LITERAL_H
 
 #include <stddef.h>
 
-/* Length of the literal, prefix and quotes included, that begins at s; 0 when it is not
-   closed within n characters. */
+/* The length, in bytes, of the literal that begins at s, with its prefix and quotes; 0:
+   it is not closed within n bytes. */
 size_t literal_length(const char *s, size_t n);
 
-/* Where the expression of a field of an f-string ends that begins at s: at the '}', ':',
-   '!' or '=' behind it, or at n. */
+/* s begins the expression of an f-string's field: the offset of the '}', ':', '!' or '='
+   that ends it, or n. */
 size_t literal_expr_end(const char *s, size_t n);
 
-/* The '}' behind the format of such a field that begins at s, or n. */
+/* s begins the format of such a field: the offset of the '}' that ends it, or n. */
 size_t literal_spec_end(const char *s, size_t n);
 
 #endif

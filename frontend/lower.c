@@ -243,6 +243,7 @@ lower_kernel(Sema *s, const Node *fn, const FrontSpec *spec, Module *out)
         diag_warning(&s->s->diag, fn->loc, "num_ctas=%d is a hint that is not followed: "
                      "one block does the work of each program", spec->num_ctas);
     s->f->overlap = spec->launch_pdl;
+    s->f->exact = spec->exact;
     if (bind_kernel_params(s, fn, spec))
         exec_list(s, &fn->body, 0, NULL, &ret);
     if (s->s->diag.errors > errors) {

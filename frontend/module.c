@@ -384,7 +384,8 @@ module_returned(const NodeList *l)
 {
     for (int i = 0; i < l->n; i++) {
         const Node *n = l->at[i], *found = NULL;
-        if (n->kind == ND_RETURN && n->a)
+        if (n->kind == ND_RETURN && n->a &&
+            (n->a->kind != ND_CONSTANT || n->a->sub != CK_NONE))
             return n;
         if (n->kind == ND_IF)
             for (int k = 0; k < n->list.n && !found; k++)

@@ -1,7 +1,7 @@
 /* A parsed file and the names at its top level: jit functions, host functions, globals
-   and imports, those inside of top-level `if` and `try` too. Files that it imports are
-   found beside it, in the folders of -I, and above it as far as its package goes; each
-   is loaded once. */
+   and imports, also those inside top-level `if` and `try`. The files that it imports are
+   looked for beside it, in the folders of -I, and in the folders above it as far as its
+   package goes. Each file is loaded once. */
 #ifndef SDC_FRONTEND_MODULE_H
 #define SDC_FRONTEND_MODULE_H
 
@@ -10,7 +10,7 @@
 
 /* What an import statement binds a name to: a module, or `member` of one. */
 typedef struct ModuleImport {
-    Name path;   /* dotted; may be NULL in `from . import x` */
+    Name path;   /* dotted; NULL in `from . import x` */
     Name member; /* NULL: the module itself */
     int level;   /* leading dots */
     Loc loc;
@@ -26,26 +26,29 @@ int module_capability(const FrontModule *m);
 bool module_is_for_cpu(const FrontModule *m);
 const NodeList *module_statements(const FrontModule *m);
 
-/* A jit function by name; without one an error that lists those there are. */
+/* The FUNCTION node of a jit function by name; NULL after an error, which lists those
+   that exist. */
 const Node *module_kernel(FrontModule *m, const char *name);
 /* The function, jit or of the host, that a name is bound to; NULL: none. */
 const Node *module_function(FrontModule *m, Name name, bool jit);
-/* The i-th jit function that the file made and bound to a name, in order; NULL: no more.
- */
+/* The i-th jit function that the file defines and binds to a name, in source order; NULL:
+   it has fewer. */
 const Node *module_own_function(const FrontModule *m, int i);
 
-/* The first 'return' with a value in these statements, which makes a function a helper;
+/* The first `return` with a value in these statements, which makes a function a helper;
    NULL: there is none. */
 const Node *module_returned(const NodeList *l);
+/* Message about a name that is bound to several functions, by conditions that are
+   unknown. */
 #define MODULE_UNCERTAIN                                                                 \
     "'%s' is one of several, and which one only Python could tell when it loads the "    \
     "file"
-/* A module of Triton's, Python's or torch's that sdc knows without a file. */
+/* Is it a module of Triton, Python or torch that sdc knows without a file? */
 bool module_is_known(const char *path);
 
 /* The file of an import; NULL when there is none. */
 FrontModule *module_load_import(FrontModule *from, Name path, int level);
-/* The same in the folders of -I alone: for what the interpreter stands in for. */
+/* The same in the folders of -I only: for modules that the interpreter replaces. */
 FrontModule *module_load_included(FrontModule *from, Name path);
 /* A file already loaded for the same root file, by its path. */
 FrontModule *module_cached(FrontModule *from, const char *path);
@@ -60,33 +63,35 @@ struct PyFunc;
 struct Interp;
 
 struct Interp *module_interp(const FrontModule *m);
-/* The names that code of this file, or of a function in it, sees first. */
+/* The innermost scope that code of this file, or of this view of it, sees. */
 struct PyScope *module_scope(const FrontModule *m);
-/* The file as a function sees it that was made in this scope. */
+/* The file as seen by a function that was made in this scope. */
 FrontModule *module_view(FrontModule *m, struct PyScope *scope);
 bool module_is_package(const FrontModule *m); /* __init__.py */
-/* What the file binds a name to, its imports included; NULL: nothing. Runs the file when
-   that was not done. */
+/* The value of a name of the file, imported ones included; NULL: it has none. Executes
+   the file if that was not done. */
 const struct PyVal *module_name(FrontModule *m, Name name);
-/* What a top-level assignment or definition binds: kernels are noted, -D replaces. */
+/* Called for each top-level assignment or definition, of value v: notes kernels, and
+   returns the value to bind, which -D may replace. */
 const struct PyVal *module_bound(struct Interp *in, FrontModule *m, const Node *target,
                                  const struct PyVal *v);
 const struct PyVal *module_defined(struct Interp *in, FrontModule *m, const Node *n,
                                    const struct PyVal *v);
-/* A class at the top of the file: its jit functions are noted. */
+/* Called for each top-level class: notes its jit functions. */
 void module_class_defined(struct Interp *in, FrontModule *m, const struct PyVal *class_);
 /* The jit function that a FUNCTION node belongs to; NULL: none. */
 const struct PyFunc *module_jit_object(const FrontModule *m, const Node *fn);
-/* The names that its code sees: those of its file, or of the function that made it. */
+/* The view of its file that the code of function fn sees. */
 FrontModule *module_home(FrontModule *m, const Node *fn);
-/* Notes to the last error: why a value is not known, and what decides it. */
+/* Adds notes to the last error: why a value is not known, and which -D decides it. */
 void module_explain(FrontModule *m, const struct PyVal *unknown);
 
-/* A note for each variable of the environment that the file asks for and -D does not set:
-   mostly it is what decides. */
+/* Adds a note for each environment variable that the file reads and -D does not set,
+   since such variables often decide what is not known. */
 void module_explain_environment(FrontModule *m, const Source *src);
 
-/* -D NAME=VALUE */
+/* -D NAME=VALUE: the value of a name, NULL without one; their number; the i-th NAME, and
+   its VALUE as text. */
 bool module_has_defines(const FrontModule *m);
 const struct PyVal *module_define(const FrontModule *m, const char *name);
 int module_define_count(const FrontModule *m);

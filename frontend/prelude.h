@@ -5,8 +5,9 @@
 
 #include "frontend/sema.h"
 
-/* Is this one of its files? Such a file sees the private builtins. */
+/* Is m a file of the library? Such files see builtins that are private to it. */
 bool prelude_owns(const FrontModule *m);
+/* The function `name` of library file `file`; an error at loc if it cannot be read. */
 Val prelude_function(Sema *s, const char *file, const char *name, Loc loc);
 
 #endif

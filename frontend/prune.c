@@ -58,7 +58,8 @@ static bool
 is_option(const char *name)
 {
     return strcmp(name, "num_warps") == 0 || strcmp(name, "num_stages") == 0 ||
-           strcmp(name, "num_ctas") == 0 || strcmp(name, "launch_pdl") == 0;
+           strcmp(name, "num_ctas") == 0 || strcmp(name, "launch_pdl") == 0 ||
+           strcmp(name, "enable_fp_fusion") == 0;
 }
 
 /* triton.Config with its number, by which it is found again in what is returned. */

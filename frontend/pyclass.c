@@ -90,6 +90,12 @@ py_plain(Py v)
 }
 
 Py
+py_unwrapped_plain(Py v)
+{
+    return py_plain(py_unwrapped(v));
+}
+
+Py
 py_class_attribute(Interp *in, Py class_, Name name)
 {
     Py v = class_find(in, class_->u.class_, name, 0);

@@ -437,8 +437,7 @@ eval_unary(Interp *in, const Node *n)
         return t >= 0 || !why ? py_bool(in, !t) : why;
     }
     Py x = py_eval(in, n->a), k = x;
-    while (k->kind == PY_CONSTEXPR)
-        k = k->u.inner;
+    k = py_unwrapped(k);
     if (py_raises(in) || k->kind == PY_UNKNOWN)
         return x;
     Py v = NULL;

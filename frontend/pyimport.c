@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Top-level packages that a Python which runs Triton has. */
+/* Top-level packages that a Python which runs Triton has, those that torch requires among
+   them. Nothing of theirs is run: no kernel takes its constants from there. */
 static bool
 is_standard(const char *path)
 {
@@ -29,6 +30,8 @@ is_standard(const char *path)
         "datetime",
         "decimal",
         "enum",
+        "filelock",
+        "fsspec",
         "functools",
         "gc",
         "glob",
@@ -38,10 +41,13 @@ is_standard(const char *path)
         "inspect",
         "io",
         "itertools",
+        "jinja2",
         "json",
         "logging",
         "math",
+        "mpmath",
         "multiprocessing",
+        "networkx",
         "numbers",
         "numpy",
         "operator",
@@ -63,6 +69,7 @@ is_standard(const char *path)
         "string",
         "struct",
         "subprocess",
+        "sympy",
         "sys",
         "tempfile",
         "textwrap",

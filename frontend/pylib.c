@@ -16,8 +16,7 @@ pyarg(const PyCall *c, int i, const char *name)
 bool
 pyarg_int(Py v, Wide *out)
 {
-    while (v->kind == PY_CONSTEXPR)
-        v = v->u.inner;
+    v = py_unwrapped(v);
     if (v->kind != PY_INT && v->kind != PY_BOOL)
         return false;
     *out = v->u.i;
@@ -37,18 +36,10 @@ pylib_unknown(Interp *in, const PyCall *c)
                       c->name ? c->name : "it");
 }
 
-Py
-pyarg_plain(Py v)
-{
-    while (v->kind == PY_CONSTEXPR)
-        v = v->u.inner;
-    return py_plain(v);
-}
-
 static Py
 length(Interp *in, const PyCall *c)
 {
-    Py v = c->n == 1 ? pyarg_plain(c->at[0]) : NULL, lost = NULL;
+    Py v = c->n == 1 ? py_unwrapped_plain(c->at[0]) : NULL, lost = NULL;
     if (v && v->kind == PY_STR) {
         Wide n = 0;
         for (size_t i = 0; i < v->u.str.n; i++)
@@ -89,7 +80,7 @@ range(Interp *in, const PyCall *c)
 static Py
 to_int(Interp *in, const PyCall *c)
 {
-    Py v = c->n ? pyarg_plain(c->at[0]) : NULL;
+    Py v = c->n ? py_unwrapped_plain(c->at[0]) : NULL;
     if (!v)
         return py_int(in, 0);
     if (c->n == 1 && (v->kind == PY_INT || v->kind == PY_BOOL))
@@ -115,7 +106,7 @@ to_int(Interp *in, const PyCall *c)
 static Py
 to_float(Interp *in, const PyCall *c)
 {
-    Py v = c->n ? pyarg_plain(c->at[0]) : NULL;
+    Py v = c->n ? py_unwrapped_plain(c->at[0]) : NULL;
     char *end;
     if (!v)
         return py_float(in, 0);
@@ -203,7 +194,7 @@ static Py
 extreme(Interp *in, const PyCall *c)
 {
     Py lost = NULL, key = pyarg(c, -1, "key"), otherwise = pyarg(c, -1, "default");
-    PyList *l = c->n == 1 ? py_elements(in, pyarg_plain(c->at[0]), c->loc, &lost)
+    PyList *l = c->n == 1 ? py_elements(in, py_unwrapped_plain(c->at[0]), c->loc, &lost)
                           : py_list(in, PY_LIST, c->at, c->n)->u.list;
     if (!l && c->n == 1 && c->at[0]->kind == PY_SET && !c->at[0]->u.list->lost)
         l = c->at[0]->u.list;
@@ -212,9 +203,9 @@ extreme(Interp *in, const PyCall *c)
     if (!l->n)
         return otherwise ? otherwise
                          : py_raise(in, c->loc, "ValueError", "'%s' of nothing", c->name);
-    Py best = pyarg_plain(l->at[0]), best_key = NULL;
+    Py best = py_unwrapped_plain(l->at[0]), best_key = NULL;
     for (int i = 0; i < l->n && py_step(in, 1); i++) {
-        Py x = pyarg_plain(l->at[i]),
+        Py x = py_unwrapped_plain(l->at[i]),
            k = key && key->kind != PY_NONE ? call_with(in, key, (Py[]){x}, 1, c) : x;
         if (!i) {
             best_key = k;
@@ -246,7 +237,7 @@ sum(Interp *in, const PyCall *c)
 static Py
 absolute(Interp *in, const PyCall *c)
 {
-    Py v = c->n == 1 ? pyarg_plain(c->at[0]) : NULL;
+    Py v = c->n == 1 ? py_unwrapped_plain(c->at[0]) : NULL;
     if (v && v->kind == PY_FLOAT)
         return py_float(in, fabs(v->u.f));
     if (!v || (v->kind != PY_INT && v->kind != PY_BOOL))
@@ -258,7 +249,7 @@ absolute(Interp *in, const PyCall *c)
 static Py
 rounded(Interp *in, const PyCall *c)
 {
-    Py v = c->n == 1 ? pyarg_plain(c->at[0]) : NULL;
+    Py v = c->n == 1 ? py_unwrapped_plain(c->at[0]) : NULL;
     if (v && v->kind == PY_FLOAT && fabs(v->u.f) < 0x1p62)
         return py_int(in, (Wide)nearbyint(v->u.f));
     return v && v->kind != PY_FLOAT && py_is_number(v) ? py_int(in, v->u.i)

@@ -1,5 +1,5 @@
-/* Functions and attributes that belong to Python and to the packages that every program
-   around Triton uses: lines of tables, found by name. */
+/* Functions and attributes of Python, and of packages that programs around Triton use,
+   for the interpreter (py.h): tables that are searched by name. */
 #ifndef SDC_FRONTEND_PYLIB_H
 #define SDC_FRONTEND_PYLIB_H
 
@@ -10,19 +10,19 @@ typedef struct PyEntry {
     PyBuiltinFn *fn;
 } PyEntry;
 
-/* Argument i, by place or by name; NULL: not given. */
+/* Argument i of a call, by position or by name; NULL: it is not given. */
 Py pyarg(const PyCall *c, int i, const char *name);
-/* A result that only Python knows; arguments that are unknown are the reason. */
+/* An unknown result; if an argument is unknown, that is the reason. */
 Py pylib_unknown(Interp *in, const PyCall *c);
+/* v as an integer; false: it is none. */
 bool pyarg_int(Py v, Wide *out);
-/* py_plain of what constexprs hold. */
-Py pyarg_plain(Py v);
 
 extern const PyEntry pylib_str[], pylib_list[], pylib_dict[], pylib_set[];
-extern const PyEntry pylib_python[]; /* names without a module */
-extern const PyEntry pylib_host[];   /* "math.sqrt", "os.getenv", ... */
+extern const PyEntry pylib_python[]; /* builtins: "len" */
+extern const PyEntry pylib_host[];   /* of modules: "math.sqrt", "os.getenv" */
 
-/* Constants and queries of modules: "math.pi", "triton.__version__"; NULL: none. */
+/* A constant of a module by its dotted name, "math.pi" or "triton.__version__"; NULL:
+   there is none. */
 Py pylib_constant(Interp *in, const char *path, Loc loc);
 
 #endif

@@ -24,7 +24,7 @@ math_function(Interp *in, const PyCall *c)
         {"math.expm1", expm1}, {"math.log1p", log1p}, {"math.atan", atan},
         {"math.ceil", ceil},   {"math.floor", floor}, {"math.trunc", trunc},
     };
-    Py a = c->n ? pyarg_plain(c->at[0]) : NULL;
+    Py a = c->n ? py_unwrapped_plain(c->at[0]) : NULL;
     if (!a || !py_is_number(a) || c->n > 2)
         return pylib_unknown(in, c);
     double x = py_double(a), y = NAN;
@@ -33,7 +33,7 @@ math_function(Interp *in, const PyCall *c)
         if (strcmp(functions[i].name, c->name) == 0)
             y = functions[i].f(x);
     if (c->n == 2) {
-        Py b = pyarg_plain(c->at[1]);
+        Py b = py_unwrapped_plain(c->at[1]);
         if (!log_of || !py_is_number(b) || py_double(b) <= 0 || py_double(b) == 1)
             return pylib_unknown(in, c);
         y /= log(py_double(b));
@@ -55,7 +55,7 @@ math_two(Interp *in, const PyCall *c)
     const char *f = c->name + strlen("math.");
     if (c->n != 2)
         return pylib_unknown(in, c);
-    Py x = pyarg_plain(c->at[0]), y = pyarg_plain(c->at[1]);
+    Py x = py_unwrapped_plain(c->at[0]), y = py_unwrapped_plain(c->at[1]);
     if (strcmp(f, "pow") == 0 && py_is_number(x) && py_is_number(y))
         return py_float(in, pow(py_double(x), py_double(y)));
     if (strcmp(f, "gcd") != 0 || !pyarg_int(c->at[0], &a) || !pyarg_int(c->at[1], &b))
@@ -368,6 +368,14 @@ never(Interp *in, const PyCall *c)
     return in->no;
 }
 
+/* torch looks for a device that its drivers know; kernels are here all the same. */
+static Py
+always(Interp *in, const PyCall *c)
+{
+    (void)c;
+    return in->yes;
+}
+
 static Py
 current_target(Interp *in, const PyCall *c)
 {
@@ -502,6 +510,8 @@ const PyEntry pylib_host[] = {
     {"torch.cuda.is_available", cuda_available},
     {"torch.cuda.get_device_capability", cuda_capability},
     {"torch.xpu.is_available", never},
+    {"torch.utils._triton.has_triton", always},
+    {"torch.utils._triton.has_triton_package", always},
     {"triton.aggregate", keep_value},
     {"triton.language.core._aggregate", keep_value},
     {"triton.jit", decorator},

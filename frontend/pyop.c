@@ -8,8 +8,7 @@ Py
 py_constexpr(Interp *in, Py inner)
 {
     PyVal *v = py_new(in, PY_CONSTEXPR);
-    while (inner->kind == PY_CONSTEXPR)
-        inner = inner->u.inner;
+    inner = py_unwrapped(inner);
     v->u.inner = inner;
     return v;
 }
@@ -248,12 +247,8 @@ Py
 py_binary(Interp *in, int sign, Py a, Py b, Loc loc)
 {
     bool made = a->kind == PY_CONSTEXPR || b->kind == PY_CONSTEXPR;
-    while (a->kind == PY_CONSTEXPR)
-        a = a->u.inner;
-    while (b->kind == PY_CONSTEXPR)
-        b = b->u.inner;
-    a = py_plain(a);
-    b = py_plain(b);
+    a = py_unwrapped_plain(a);
+    b = py_unwrapped_plain(b);
     Py v;
     if (a->kind == PY_UNKNOWN || b->kind == PY_UNKNOWN)
         v = a->kind == PY_UNKNOWN ? a : b;
@@ -453,10 +448,8 @@ Py
 py_subscript(Interp *in, Py x, Py i, const Node *n)
 {
     Loc loc = n->loc;
-    while (x->kind == PY_CONSTEXPR)
-        x = x->u.inner;
-    while (i->kind == PY_CONSTEXPR)
-        i = i->u.inner;
+    x = py_unwrapped(x);
+    i = py_unwrapped(i);
     if (py_lost(x) || py_lost(i))
         return py_unknown_part(in, py_lost(x) ? x : i, n);
     if (x->kind == PY_DICT) {
@@ -495,8 +488,7 @@ py_subscript(Interp *in, Py x, Py i, const Node *n)
 PyList *
 py_elements(Interp *in, Py v, Loc loc, Py *lost)
 {
-    while (v->kind == PY_CONSTEXPR)
-        v = v->u.inner;
+    v = py_unwrapped(v);
     PyList *l = NULL;
     switch (v->kind) {
     case PY_TUPLE:

@@ -113,10 +113,17 @@ py_unknown(Interp *in, Loc loc, const char *key, const char *why, ...)
 }
 
 Py
-py_lost(Py v)
+py_unwrapped(Py v)
 {
     while (v->kind == PY_CONSTEXPR)
         v = v->u.inner;
+    return v;
+}
+
+Py
+py_lost(Py v)
+{
+    v = py_unwrapped(v);
     return v->kind == PY_UNKNOWN ? v : NULL;
 }
 
@@ -259,12 +266,8 @@ py_equal(Interp *in, Py a, Py b, int depth)
 {
     if (depth > MAX_COMPARE)
         return -1;
-    while (a->kind == PY_CONSTEXPR)
-        a = a->u.inner;
-    while (b->kind == PY_CONSTEXPR)
-        b = b->u.inner;
-    a = py_plain(a);
-    b = py_plain(b);
+    a = py_unwrapped_plain(a);
+    b = py_unwrapped_plain(b);
     if (a->kind == PY_UNKNOWN || b->kind == PY_UNKNOWN)
         return -1;
     if (py_is_number(a) && py_is_number(b)) {

@@ -15,8 +15,13 @@ check_target(Parser *p, const Node *t, int depth)
     case ND_STARRED: check_target(p, t->a, depth + 1); return;
     case ND_TUPLE:
     case ND_LIST:
-        for (int i = 0; i < t->list.n; i++)
+        for (int i = 0, stars = 0; i < t->list.n; i++) {
+            stars += t->list.at[i]->kind == ND_STARRED;
+            if (stars > 1 && t->list.at[i]->kind == ND_STARRED)
+                parse_error(p, t->list.at[i]->loc,
+                            "one target of several can be starred");
             check_target(p, t->list.at[i], depth + 1);
+        }
         return;
     default:
         parse_error(p, t->loc, "cannot assign to this%s",

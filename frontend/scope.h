@@ -1,6 +1,6 @@
-/* Names of one function while it is walked. A binding may be undone back to a mark, which
-   is how the arms of a runtime `if` and the body of a loop see the same starting point
-   without a copy of the scope. Iteration is in the order of first binding. */
+/* The names of one function while it is walked. Bindings can be undone back to a mark: so
+   both arms of a runtime `if`, and the body of a loop, start from the same bindings
+   without a copy of the scope. Slots are in the order of first binding. */
 #ifndef SDC_FRONTEND_SCOPE_H
 #define SDC_FRONTEND_SCOPE_H
 
@@ -12,9 +12,10 @@ typedef struct Binding {
     Val val;         /* NULL: not bound (any more) */
     Loc loc;         /* of the last binding */
     bool constexpr_; /* declared with ': tl.constexpr', or a constexpr parameter */
-    int stamp;       /* for collecting changes */
+    int stamp;       /* last scope_changes that returned it */
 } Binding;
 
+/* What a slot was before a change. */
 typedef struct ScopeUndo {
     int slot;
     Binding old;
@@ -22,24 +23,27 @@ typedef struct ScopeUndo {
 
 typedef struct Scope {
     Arena *arena;
-    Map index;
+    Map index; /* Name -> slot */
     Binding *slots;
     int nslot, slot_cap;
-    ScopeUndo *log;
+    ScopeUndo *log; /* of all changes */
     int nlog, log_cap;
-    int stamp;
+    int stamp; /* counts calls of scope_changes */
 } Scope;
 
 void scope_init(Scope *s, Arena *a);
 Binding *scope_find(Scope *s, Name name); /* NULL when not bound */
 void scope_set(Scope *s, Name name, Val v, Loc loc, bool constexpr_);
 void scope_unset(Scope *s, Name name);
+/* The present state, for the functions below. */
 int scope_mark(const Scope *s);
+/* Undoes all changes since the mark. */
 void scope_rollback(Scope *s, int mark);
 
-/* Slots changed since the mark, each once, in slot order. */
+/* The slots changed since the mark, each once and in order, in *slots; returns how
+   many. */
 int scope_changes(Scope *s, int mark, int **slots);
-/* What a slot held at the mark. */
+/* The binding that a slot had at the mark. */
 Binding scope_at(const Scope *s, int mark, int slot);
 
 #endif

@@ -545,8 +545,8 @@ fill_open(Sema *sema, const Node *fn, const Config *c, bool all, FrontSpec *out)
             return false;
         }
         diag_error(&s->diag, p->loc,
-                   "no value for constexpr parameter '%s' of '%s': give "
-                   "-c %s=VALUE",
+                   "no value for constexpr parameter '%s' of '%s': bind "
+                   "'%s=VALUE' (-c on the command line)",
                    p->name, fn->name, p->name);
         if (c->asked)
             diag_note(&s->diag, c->loc,

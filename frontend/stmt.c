@@ -41,6 +41,25 @@ name_value(Val v, Name name)
         v->v->name = name;
 }
 
+/* A tuple with an element for each target: `first, *rest = v` gathers all that the others
+   leave, maybe none. Any other value is its own. */
+static Val
+spread(Sema *s, const Node *target, Val v)
+{
+    const NodeList *l = &target->list;
+    int star = 0;
+    while (star < l->n && l->at[star]->kind != ND_STARRED)
+        star++;
+    if (star == l->n || v->kind != FE_TUPLE || v->n < l->n - 1)
+        return v;
+    int many = v->n - (l->n - 1);
+    Val *items = arena_array(s->a, Val, l->n);
+    for (int i = 0; i < l->n; i++)
+        items[i] = i == star ? val_tuple(s, v->u.items + star, many)
+                             : v->u.items[i < star ? i : i + many - 1];
+    return val_tuple(s, items, l->n);
+}
+
 void
 assign_target(Sema *s, const Node *target, Val v, bool constexpr_)
 {
@@ -51,24 +70,21 @@ assign_target(Sema *s, const Node *target, Val v, bool constexpr_)
         return;
     case ND_TUPLE:
     case ND_LIST:
-        for (int i = 0; i < target->list.n; i++)
-            if (target->list.at[i]->kind == ND_STARRED) {
-                sema_error(s, target->list.at[i]->loc, "a starred name cannot be "
-                           "assigned in a kernel; take a slice, 'rest = t[1:]'");
-                v = val_error();
-            }
+        v = spread(s, target, v);
         if (!val_is_error(v) && (v->kind != FE_TUPLE || v->n != target->list.n)) {
-            sema_error(s, target->loc, "%d names need a tuple of %d, found %s",
-                       target->list.n, target->list.n, val_describe(s->a, v));
+            bool star = false;
+            for (int i = 0; i < target->list.n; i++)
+                star |= target->list.at[i]->kind == ND_STARRED;
+            sema_error(s, target->loc, "%d names need a tuple of %d%s, found %s",
+                       target->list.n, target->list.n - star, star ? " or more" : "",
+                       val_describe(s->a, v));
             v = val_error();
         }
         for (int i = 0; i < target->list.n; i++)
             assign_target(s, target->list.at[i], val_is_error(v) ? v : v->u.items[i],
                           constexpr_);
         return;
-    case ND_STARRED: /* of which the tuple around it has told */
-        assign_target(s, target->a, val_error(), constexpr_);
-        return;
+    case ND_STARRED: assign_target(s, target->a, v, constexpr_); return;
     case ND_SUBSCRIPT: {
         Val x = eval(s, target->a);
         if (!val_is_error(x) && x->kind == FE_TUPLE)
@@ -97,9 +113,13 @@ assign_value(Sema *s, const Node *target, Val v, Loc loc)
 {
     bool many = target->kind == ND_TUPLE || target->kind == ND_LIST;
     const Map *declared = &s->frame->declared;
+    if (many)
+        v = spread(s, target, v);
     if (many && v->kind == FE_TUPLE && v->n == target->list.n) {
         for (int i = 0; i < v->n; i++)
             assign_value(s, target->list.at[i], v->u.items[i], loc);
+    } else if (target->kind == ND_STARRED) {
+        assign_value(s, target->a, v, loc);
     } else if (target->kind == ND_NAME && declared->arena && val_is_const(v) &&
                map_get(declared, target->name)) {
         assign_target(s, target, v, true);

@@ -1,8 +1,8 @@
-/* From source text to syntax trees: the lexer (lex.l), the grammar (parse.y) and the
-   driver (syntax.c) between them. The whole file is first made into an array of tokens
-   and cut into its statements of column 0; each is parsed on its own, so that one mistake
-   gives one error. The grammar is all of Python's: what Python refuses is refused,
-   wherever it stands, because what follows a mistake could be part of a kernel. */
+/* From source text to syntax trees, by the lexer (lex.l), the grammar (parse.y) and the
+   driver between them (syntax.c). The whole file becomes an array of tokens, which is cut
+   at the statements of column 0. Each of these is parsed by itself, so that one mistake
+   gives one error. The grammar is all of Python's. What Python refuses is an error
+   anywhere in the file, since the text behind a mistake may be part of a kernel. */
 #ifndef SDC_FRONTEND_SYNTAX_H
 #define SDC_FRONTEND_SYNTAX_H
 
@@ -18,11 +18,11 @@ enum {
 };
 
 typedef struct Tok {
-    int kind;         /* of parse.y; 0 at the end */
+    int kind;          /* token of parse.y; 0 at the end */
     Loc loc;
-    Name name;        /* identifiers; the message of an error token */
-    Node *node;       /* literals */
-    const char *limit; /* Python would take it, sdc does not: why */
+    Name name;         /* of an identifier; the message of an error token */
+    Node *node;        /* of a literal */
+    const char *limit; /* not NULL: Python accepts it, sdc does not, and why */
 } Tok;
 
 typedef struct TokList {
@@ -30,9 +30,10 @@ typedef struct TokList {
     int n, cap;
 } TokList;
 
-/* White space before a line, with tabs of eight columns and of one. */
+/* The indentation of a line. Both widths must agree about which line is deeper. */
 typedef struct Indent {
-    int width, plain;
+    int width; /* columns, with tabs of eight */
+    int plain; /* columns, with tabs of one */
 } Indent;
 
 /* State of the lexer over one text. */
@@ -44,24 +45,24 @@ typedef struct Lexer {
     size_t pos, line_start, end; /* offsets in src->text */
     int col_shift;          /* added to columns of the first line (fields of f-strings) */
     int depth, base_depth;  /* open brackets, and those around the text */
-    Loc open[MAX_NESTING];  /* where they are */
-    Indent indent[MAX_NESTING + 1];
+    Loc open[MAX_NESTING];  /* places of the open brackets */
+    Indent indent[MAX_NESTING + 1]; /* of the open blocks */
     int nindent;
-    Indent joined;          /* of the line whose backslash goes on here */
-    bool continued;         /* nothing since that backslash */
+    Indent joined;          /* of the first line of those joined by backslashes */
+    bool continued;         /* no token since the last backslash */
     bool line_has_token;
-    int string_depth;       /* f-strings inside f-strings */
+    int string_depth;       /* f-strings around the text */
 } Lexer;
 
 typedef struct Parser {
     Session *s;
     const Source *src;
     const Tok *first; /* of the statement; NULL: not known */
-    const Tok *tok;   /* tokens from tok up to end, then start gives way to 0 */
-    const Tok *end;
-    int start;        /* START_FILE or START_EXPR, handed out first */
-    bool host;        /* limits are counted, not reported */
-    int errors, limits;
+    const Tok *tok;   /* the next token */
+    const Tok *end;   /* behind the last one */
+    int start;        /* START_FILE or START_EXPR: given to the grammar as first token */
+    bool host;        /* host code: limits are counted, not reported */
+    int errors, limits; /* so far */
     NodeList body;    /* result of START_FILE */
     Node *expr;       /* result of START_EXPR */
     int string_depth;
@@ -71,31 +72,34 @@ typedef struct Dotted {
     Name name; /* "a.b.c" */
 } Dotted;
 
-/* Tokens of a text. Errors are tokens too (kind BAD_TOKEN with the message as name). */
+/* Appends the tokens of a text to lx->out; an error becomes a BAD_TOKEN with the message
+   as its name. False: there was an error. */
 bool lex_text(Lexer *lx, const char *text, size_t n);
 
-/* Statements of a file. A syntax error is reported and makes the result false. Host code
-   past a limit of sdc's own (the depth of a tree, the length of a token) becomes
-   ND_SKIPPED; in a jit function that is an error, too. */
+/* Parses a file into its statements. False after syntax errors, which are reported. Host
+   code beyond a limit of sdc (the depth of a tree, the length of a token) becomes
+   ND_SKIPPED; in a jit function that is an error. */
 bool syntax_parse(Session *s, const Source *src, NodeList *out);
 
 /* ---- for the grammar */
 Node *ast_new(Parser *p, NodeKind k, Loc loc);
 void ast_push(Parser *p, NodeList *l, Node *n);
-Node *ast_done(Parser *p, Node *n); /* depth from the children; reports when too deep */
+/* To be called when the children are set: computes n->depth, and reports if it is too
+   large. */
+Node *ast_done(Parser *p, Node *n);
 void parse_error(Parser *p, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Python would accept this; sdc does not. */
+/* Reports what Python accepts and sdc does not. */
 void parse_limit(Parser *p, Loc loc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Names that are keywords where they stand, see soft.c. */
+/* Makes keywords of names such as `match` where they are used so: soft.c. */
 void syntax_soft_keywords(TokList *toks);
 
-/* Value of string tokens written side by side; JOINED_STR when one is an f-string. */
+/* The literal that adjacent string tokens make; a JOINED_STR if one is an f-string. */
 Node *string_decode(Parser *p, Loc loc, const NodeList *tokens);
 
-/* One expression inside of src (a field of an f-string) at the given place. */
+/* Parses the expression of an f-string's field, which is at `at` in the source. */
 Node *syntax_parse_field(Parser *p, const char *text, size_t n, Loc at);
 
 #endif

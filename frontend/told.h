@@ -1,11 +1,12 @@
-/* Constants that host code of a file gives to a kernel's parameters. */
+/* Constants that the host code of a file passes to a kernel's parameters. */
 #ifndef SDC_FRONTEND_TOLD_H
 #define SDC_FRONTEND_TOLD_H
 
 #include "frontend/module.h"
 
-/* The text of a number or flag that a launch of the kernel gives to this parameter, the
-   `at`-th, or that a variable of the same name is set to; NULL: neither. */
+/* The text, in a, of the number or flag that a launch of the kernel passes to parameter
+   `param`, number `at`, or that a variable of that name is set to; NULL: there is
+   neither. */
 const char *told_constant(FrontModule *m, Arena *a, const char *kernel, Name param,
                           int at);
 

@@ -241,12 +241,43 @@ bits_of(Walk *w, const Node *dtype, Inst *at)
     return bits == 8 ? USE_BYTE : bits == 16 ? USE_HALF : 0;
 }
 
-static Seen
-see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at)
+/* d.load(where, ..) and load_tensor_descriptor(d, where): d is a descriptor, of as many
+   dimensions as there are offsets. */
+static void
+note_block(Walk *w, const Node *d, const Node *where, Inst *at)
+{
+    Evidence *u = use_name(w, at, d->name, false);
+    while (u->defs && !u->defs->next && u->defs->e && u->defs->e->kind == ND_NAME &&
+           use_name(w, u->defs->at, u->defs->e->name, false))
+        u = use_name(w, u->defs->at, u->defs->e->name, false);
+    if (where->kind == ND_LIST || where->kind == ND_TUPLE) {
+        u->rank = where->list.n;
+        use_extents(w, u, where, at);
+    }
+    use_need(w, d, at, USE_DESC);
+    use_need(w, where, at, USE_INT);
+}
+
+static bool
+is_block_access(const char *name)
+{
+    return strcmp(name, "load_tensor_descriptor") == 0 ||
+           strcmp(name, "store_tensor_descriptor") == 0;
+}
+
+/* What the arguments of a builtin's call say. */
+typedef struct Arguments {
+    const Node *first; /* what it is a method of, or else the first argument; or NULL */
+    const Node *dtype; /* the argument that is a dtype, or NULL */
+    Seen all;          /* what the arguments are that have the type of the result */
+} Arguments;
+
+/* Sees each argument, and notes what its parameter wants. */
+static Arguments
+see_arguments(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at)
 {
     const char *params = params_of(b);
-    Seen all = {0};
-    const Node *dtype = NULL, *first = self;
+    Arguments a = {.first = self};
     int nself = self != NULL;
     for (int i = -nself; i < n->list.n + n->more.n; i++) {
         const Node *named = i >= n->list.n ? n->more.at[i - n->list.n] : NULL;
@@ -259,56 +290,50 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
         unsigned k = param_wants(b->name, p, len);
         use_need(w, e, at, k ? k : wants_float(b) ? USE_FLOAT : 0);
         if (k == USE_DTYPE && strcmp(b->name, "pointer_type") != 0)
-            dtype = e;
+            a.dtype = e;
         else if (!k && use_through(b->name, i + nself))
-            all = use_join(all, v);
-        if (i == 0 && !first)
-            first = e;
+            a.all = use_join(a.all, v);
+        if (i == 0 && !a.first)
+            a.first = e;
     }
-    const char *name = b->name;
-    if ((strcmp(name, "static_assert") == 0 || strcmp(name, "assume") == 0) && first)
-        use_assert(w, first, at, true);
-    if (strcmp(name, "dot_scaled") == 0)
-        use_formats(w, n, at);
-    if (strcmp(name, "reshape") == 0 || strcmp(name, "view") == 0)
-        note_share(w, n, nself, at);
-    if (strcmp(name, "load") == 0 && first)
-        return see_load(w, first, at);
-    if (strcmp(name, "atomic_cas") == 0 && first) {
-        Seen p = use_see(w, first, at);
+    return a;
+}
+
+/* An atomic operation: its result is what the pointer in `first` points to. */
+static Seen
+see_atomic(Walk *w, const char *name, const Node *first, Inst *at)
+{
+    Seen p = use_see(w, first, at);
+    if (strcmp(name, "atomic_cas") == 0) {
         if (p.to)
             use_want(w, p.to, USE_INT);
         return (Seen){.is = USE_INT};
     }
-    if (first && (strcmp(name, "store") == 0 || strncmp(name, "atomic_", 7) == 0))
-        note_stored(w, n, first, nself, at);
-    if (strncmp(name, "atomic_", 7) == 0 && first) {
-        Seen p = use_see(w, first, at);
-        return (Seen){.is = p.to ? p.to->is | (p.to->want & USE_INT) : 0};
+    return (Seen){.is = p.to ? p.to->is | (p.to->want & USE_INT) : 0};
+}
+
+/* len(x): a parameter x is a tuple. */
+static Seen
+see_len(Walk *w, const Node *x, Inst *at)
+{
+    Evidence *u = use_name(w, at, x->name, false);
+    if (u && u->param && !u->items) {
+        use_want(w, u, USE_TUPLE);
+        u->items = 2;
     }
-    if (strncmp(name, "make_block_ptr", 14) == 0 || strcmp(name, "advance") == 0) {
-        Seen p = first ? use_see(w, first, at) : all;
-        if (*name == 'm')
-            note_order(w, n, nself, at);
-        return (Seen){.is = USE_PTR, .to = p.to};
-    }
-    if (strstr(name, "make_tensor_descriptor")) {
-        note_last_stride(w, n, nself, at);
-        return (Seen){.is = USE_DESC};
-    }
-    if (strcmp(name, "len") == 0 && first && first->kind == ND_NAME) {
-        Evidence *u = use_name(w, at, first->name, false);
-        if (u && u->param && !u->items) {
-            use_want(w, u, USE_TUPLE);
-            u->items = 2;
-        }
-        return (Seen){.is = USE_INT};
-    }
-    unsigned cast = use_dtype(w, dtype, at);
-    if (dtype && first && is_bitcast(n))
-        use_need(w, first, at, bits_of(w, dtype, at));
-    if (cast & USE_PTR && first) {
-        use_need(w, first, at, USE_ADDRESS);
+    return (Seen){.is = USE_INT};
+}
+
+/* A cast to the dtype of the arguments, if there is one; else what is known of the
+   builtin's result. */
+static Seen
+see_result(Walk *w, const Builtin *b, const Node *n, const Arguments *a, Inst *at)
+{
+    unsigned cast = use_dtype(w, a->dtype, at);
+    if (a->dtype && a->first && is_bitcast(n))
+        use_need(w, a->first, at, bits_of(w, a->dtype, at));
+    if (cast & USE_PTR && a->first) {
+        use_need(w, a->first, at, USE_ADDRESS);
         Evidence *to = map_get(&at->calls, &n->list); /* one for each conversion */
         if (!to) {
             to = use_new(w);
@@ -318,8 +343,47 @@ see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at
     }
     if (cast)
         return (Seen){.is = cast};
-    unsigned known = result_of(name, b);
-    return known ? (Seen){.is = known} : all;
+    unsigned known = result_of(b->name, b);
+    return known ? (Seen){.is = known} : a->all;
+}
+
+static Seen
+see_builtin(Walk *w, const Builtin *b, const Node *self, const Node *n, Inst *at)
+{
+    const char *name = b->name;
+    int nself = self != NULL;
+    Arguments a = see_arguments(w, b, self, n, at);
+    const Node *first = a.first;
+    bool atomic = strncmp(name, "atomic_", 7) == 0;
+    if ((strcmp(name, "static_assert") == 0 || strcmp(name, "assume") == 0) && first)
+        use_assert(w, first, at, true);
+    if (strcmp(name, "dot_scaled") == 0)
+        use_formats(w, n, at);
+    if (strcmp(name, "reshape") == 0 || strcmp(name, "view") == 0)
+        note_share(w, n, nself, at);
+    if (strcmp(name, "load") == 0 && first)
+        return see_load(w, first, at);
+    if (is_block_access(name) && n->list.n > 1 && first->kind == ND_NAME &&
+        use_name(w, at, first->name, false))
+        note_block(w, first, n->list.at[1], at);
+    if (first && (strcmp(name, "store") == 0 ||
+                  (atomic && strcmp(name, "atomic_cas") != 0)))
+        note_stored(w, n, first, nself, at);
+    if (atomic && first)
+        return see_atomic(w, name, first, at);
+    if (strncmp(name, "make_block_ptr", 14) == 0 || strcmp(name, "advance") == 0) {
+        Seen p = first ? use_see(w, first, at) : a.all;
+        if (*name == 'm')
+            note_order(w, n, nself, at);
+        return (Seen){.is = USE_PTR, .to = p.to};
+    }
+    if (strstr(name, "make_tensor_descriptor")) {
+        note_last_stride(w, n, nself, at);
+        return (Seen){.is = USE_DESC};
+    }
+    if (strcmp(name, "len") == 0 && first && first->kind == ND_NAME)
+        return see_len(w, first, at);
+    return see_result(w, b, n, &a, at);
 }
 
 /* The function that a call goes to, walked with these arguments. */
@@ -397,16 +461,7 @@ see_method(Walk *w, const Node *n, Inst *at)
     bool moves = strcmp(f->name, "load") == 0 || strcmp(f->name, "store") == 0 ||
                  strncmp(f->name, "atomic_", 7) == 0;
     if (moves && where && f->a->kind == ND_NAME && use_name(w, at, f->a->name, false)) {
-        Evidence *u = use_name(w, at, f->a->name, false);
-        while (u->defs && !u->defs->next && u->defs->e && u->defs->e->kind == ND_NAME &&
-               use_name(w, u->defs->at, u->defs->e->name, false))
-            u = use_name(w, u->defs->at, u->defs->e->name, false);
-        if (where->kind == ND_LIST || where->kind == ND_TUPLE) {
-            u->rank = where->list.n;
-            use_extents(w, u, where, at);
-        }
-        use_need(w, f->a, at, USE_DESC);
-        use_need(w, where, at, USE_INT);
+        note_block(w, f->a, where, at);
         for (int i = 1; i < n->list.n; i++)
             use_see(w, n->list.at[i], at);
         return (Seen){.is = USE_FLOAT};

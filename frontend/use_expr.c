@@ -348,6 +348,8 @@ see_attribute(Walk *w, const Node *n, Inst *at)
     if (n->a->kind == ND_ATTRIBUTE && strcmp(n->name, "element_ty") == 0) {
         const Node *base = n->a->a;
         Evidence *u = base->kind == ND_NAME ? use_name(w, at, base->name, false) : NULL;
+        if (u && !u->param && strcmp(n->a->name, "type") == 0) /* a tile has it, too */
+            u = NULL;
         if (u && !(use_seen(u).is & (USE_DESC | USE_INT)) && !(u->want & USE_DESC))
             use_want(w, u, USE_PTR);
         return (Seen){.is = USE_DTYPE};

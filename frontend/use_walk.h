@@ -1,4 +1,4 @@
-/* The walk that collects evidence (use.c): what its parts lend one another. */
+/* What the parts of the walk that collects evidence share (use*.c; see use.h). */
 #ifndef SDC_FRONTEND_USE_WALK_H
 #define SDC_FRONTEND_USE_WALK_H
 
@@ -7,73 +7,86 @@
 #include "frontend/use.h"
 #include "ir/base/map.h"
 
+/* The walk is repeated until it finds nothing new, then with the next guess allowed: of
+   the terms of an address sum the first is the pointer; names bound to whole numbers are
+   integers; elements of unknown type are floats. */
 enum { IS_SURE, FIRST_TERM, WHOLE_NUMBERS, FLOAT_ELEMENTS, PHASES };
 enum { NUMBERS = USE_INT | USE_FLOAT | USE_BOOL | USE_SIZE | USE_ROUNDS };
 
-/* A function that is walked, at the place of one call. */
+/* One call of a function: helpers are walked anew for each call. */
 typedef struct Inst {
     struct Inst *caller;
     const Node *fn;
-    FrontModule *home;
-    Map names;  /* -> Evidence */
-    Map calls;  /* call node -> Inst */
-    Evidence *ret;
+    FrontModule *home; /* the file of fn */
+    Map names;         /* Name -> Evidence */
+    Map calls;         /* CALL node -> Inst */
+    Evidence *ret;     /* on the result */
 } Inst;
 
+/* An expression that is bound to a name. */
 typedef struct EvidenceDef {
-    const Node *e; /* NULL: known by `is` alone */
+    const Node *e; /* NULL: only what it is is known */
     Inst *at;
     struct EvidenceDef *next;
 } EvidenceDef;
 
+/* What an expression is. */
 typedef struct Seen {
-    unsigned is;
-    Evidence *to;
-    const Node *tuple; /* with its place, so that targets are matched with elements */
-    Inst *at;
+    unsigned is;       /* USE_* */
+    Evidence *to;      /* of what it points to */
+    const Node *tuple; /* a TUPLE node, whose elements are bound one by one; or NULL */
+    Inst *at;          /* the function that tuple belongs to */
 } Seen;
 
 typedef struct Walk {
     Sema *s;
-    Map *called;
-    int steps, depth, phase, calls;
-    bool changed;
+    Map *called; /* as of use_collect */
+    int steps, depth, calls;
+    int phase;    /* which guesses are allowed, see above */
+    bool changed; /* this walk has found something new */
 } Walk;
 
 /* Counts work; false when the budget is spent. */
 bool use_step(Walk *w);
+/* Empty evidence. */
 Evidence *use_new(Walk *w);
-/* NULL: no name of the function, as far as it was walked. */
+/* The evidence on a name of the function; make: creates it if there is none, else
+   NULL. */
 Evidence *use_name(Walk *w, Inst *at, Name name, bool make);
-/* A place wants this of a name, and so of all that is bound to it. */
+/* Notes that a place wants k of a name, and so of all expressions bound to it. */
 void use_want(Walk *w, Evidence *u, unsigned k);
-/* A definition: what it is goes to the name, what was wanted of the name to it. */
+/* Binds expression e, which is v, to a name: the name is what v is, and what is wanted of
+   the name is wanted of e. */
 void use_define(Walk *w, Evidence *u, const Node *e, Inst *at, Seen v);
+/* What a name is. */
 Seen use_seen(const Evidence *u);
+/* What an expression is that is a or b. */
 Seen use_join(Seen a, Seen b);
-/* What a name of the module is, or a member of one; NULL: none. */
+/* The value of a name of the module, or of a member of one; NULL: there is none. */
 Val use_global(Walk *w, const Node *n, Inst *at);
-/* The element that an expression names, tl.int32, as USE_*; 0: it is not known. */
+/* What values of the dtype that an expression names are, USE_*; 0: it names none. */
 unsigned use_dtype(Walk *w, const Node *n, Inst *at);
 
-/* Is the result of this function what its i-th argument is? */
+/* Has the result of this builtin the type of its i-th argument? */
 bool use_through(const char *name, int i);
 
-/* What an expression is. */
+/* Forward: what an expression is. */
 Seen use_see(Walk *w, const Node *n, Inst *at);
-/* What is wanted of an expression. */
+/* Backward: the place of the expression wants k of it. */
 void use_need(Walk *w, const Node *n, Inst *at, unsigned k);
-/* `n` is asserted to hold, or not to. */
+/* The program asserts that n is true, or false. */
 void use_assert(Walk *w, const Node *n, Inst *at, bool holds);
-/* `n` is loaded from elements of this type. */
+/* n is loaded from elements of type dt. */
 void use_type(Walk *w, const Node *n, Inst *at, DType dt);
-/* A comparison that is asserted to hold: p.dtype.element_ty == tl.uint8, x.dtype == .. */
+/* An asserted comparison of types: p.dtype.element_ty == tl.uint8, x.dtype == y.dtype. */
 void use_same_type(Walk *w, const Node *compare, Inst *at);
-/* A call of dot_scaled: formats say what its operands are. */
+/* A call of dot_scaled, whose format strings say what its operands are. */
 void use_formats(Walk *w, const Node *call, Inst *at);
-/* A descriptor is asked for the block at these offsets. */
+/* A load or store of a descriptor at these offsets. */
 void use_extents(Walk *w, Evidence *desc, const Node *offsets, Inst *at);
+/* What a call is. */
 Seen use_call(Walk *w, const Node *n, Inst *at);
+/* Walks statements. */
 void use_walk(Walk *w, const NodeList *l, Inst *at);
 
 #endif

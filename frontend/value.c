@@ -275,7 +275,11 @@ val_describe(Arena *a, Val v)
     case FE_FUNC:
     case FE_BUILTIN:
     case FE_METHOD: return "a function";
-    case FE_MODULE: return "a module";
+    case FE_MODULE:
+        return v->n == NS_UNKNOWN
+                   ? arena_printf(a, "'%s', for which no file was found (see -I)",
+                                  v->u.path)
+                   : "a module";
     case FE_TYPE: return v->n == CLASS_BLOCK ? type_describe(a, v->dt, val_shape(v))
                                              : "a class";
     case FE_RANGE: return "a range";

@@ -11,17 +11,17 @@ typedef struct FeVal FeVal;
 typedef const FeVal *Val;
 
 typedef enum FeKind {
-    FE_ERROR, /* absorbs: never makes a second error */
+    FE_ERROR, /* an error was reported: operations on it report none */
     FE_NONE,
     FE_BOOL,
     FE_INT, /* up to 128 bits, so that 64-bit constants never wrap */
     FE_FLOAT,
     FE_STR,
     FE_DTYPE,
-    FE_TUPLE, /* lists too; an object of a class of a module: self is that class */
+    FE_TUPLE, /* tuple or list; with self, an object of that class of a module */
     FE_SLICE,
-    FE_MEMBER,  /* of an enumeration of the host; n: without its constexpr */
-    FE_FUNC,    /* function of a module; with self bound to an object or class */
+    FE_MEMBER,  /* of an enumeration of the host; n == 0: inside a constexpr */
+    FE_FUNC,    /* function of a module; with self, bound to that object or class */
     FE_BUILTIN, /* entry of builtins.def */
     FE_METHOD,  /* builtin or prelude function bound to a value */
     FE_MODULE,  /* triton, triton.language, ... or another file (NS_FILE) */
@@ -38,7 +38,7 @@ struct FeVal {
     FeKind kind;
     DType dt;  /* DTYPE; element of TENSOR, BLOCK_PTR, DESC, block TYPE */
     int rank;  /* TENSOR, BLOCK_PTR, DESC, block TYPE */
-    bool is_dict; /* TUPLE: of pairs, of the host's */
+    bool is_dict; /* TUPLE: a dict of the host, as pairs */
     int n;     /* TUPLE: elements; MODULE: NS_*; TYPE: CLASS_*; RANGE: see ItemRange */
     const int64_t *shape; /* of `rank`: that of the IR type, or made by val_shaped */
     Value *v;  /* TENSOR, BLOCK_PTR, DESC */
@@ -55,11 +55,11 @@ struct FeVal {
         const char *path;    /* MODULE: dotted name, for messages */
     } u;
     struct FrontModule *home; /* FUNC: where it was written; MODULE of a file */
-    Val self;                /* METHOD, FUNC: what it is bound to; TUPLE: see above;
-                                INT, STR: the MEMBER that it is */
+    Val self;                /* METHOD, FUNC: what it is bound to; TUPLE: its class;
+                                INT, STR: the MEMBER whose value it is; else NULL */
 };
 
-/* Classes usable in isinstance; CLASS_STR is tl.PropagateNan. */
+/* Classes, for isinstance; CLASS_STR is tl.PropagateNan. */
 enum {
     CLASS_BLOCK,
     CLASS_TENSOR,
@@ -67,10 +67,10 @@ enum {
     CLASS_STR,
     CLASS_DESC,
     CLASS_CONST,
-    CLASS_TYPE_DESC,  /* what a descriptor has as its type */
-    CLASS_USER,       /* of a module: u.class_, home: what its code sees */
-    CLASS_TYPE_CONST, /* what a compile-time value has as its type: u.items[0] */
-    CLASS_TYPE_TUPLE, /* the type of a tuple: `rank` types in u.items */
+    CLASS_TYPE_DESC,  /* x.type of a descriptor */
+    CLASS_USER,       /* a class of a module: u.class_, home */
+    CLASS_TYPE_CONST, /* x.type of a compile-time value, which is u.items[0] */
+    CLASS_TYPE_TUPLE, /* x.type of a tuple: `rank` types in u.items */
 };
 
 /* Modules that the compiler knows without reading a file. */

@@ -1,4 +1,5 @@
-/* The only way to change IR once built; keeps use lists right. */
+/* The only way to change IR once it is built: these functions keep lists of uses right.
+   What is erased stays in the arena; pointers to it must not be used any more. */
 #ifndef SDC_IR_EDIT_H
 #define SDC_IR_EDIT_H
 
@@ -6,60 +7,67 @@
 #include "ir/ir.h"
 
 void op_set_operand(Op *op, int i, Value *v);
-void op_add_operand(Op *op, Value *v);
+void op_add_operand(Op *op, Value *v); /* as the last one */
+/* Removes operand i; later ones move down. */
 void op_drop_operand(Op *op, int i);
-void value_replace(Value *old, Value *by); /* all uses */
-void value_set_type(Value *v, const Type *t); /* layout passes and cpu forms only */
-/* no result may have uses; erases its regions */
+/* All users of old use `by` instead. */
+void value_replace(Value *old, Value *by);
+/* For passes that change layouts or make the cpu form; others keep types. */
+void value_set_type(Value *v, const Type *t);
+/* Erases op and its regions. Its results must have no uses. */
 void op_erase(Op *op);
+/* Moves op, of the same function, in front of `where`; to the end of r, behind all
+   ops. */
 void op_move_before(Op *op, Op *where);
 void op_move_to_end(Op *op, Region *r);
 /* Gives an op without results its results: an `if` whose arms were built first. */
 void op_add_results(Op *op, const Type *const *types, int n);
-/* One more value that a `for` loop carries, from init on: its argument. The caller adds
-   to the yield what comes next. Results of the loop move: no pointer to one stays. */
+/* Makes a `for` loop carry one more value, which begins as init; returns its argument.
+   The caller adds the next value to the yield. Pointers to results of the loop become
+   invalid. */
 Value *for_carry(Op *loop, Value *init);
-/* One more result of an `if`, what its arms yield last. Its other results move. */
+/* Adds a result to an `if`: its arms also yield `then` and `other`. Pointers to its
+   results become invalid. */
 Value *if_carry(Op *op, Value *then, Value *other);
-/* Drops result i (no uses) of a structured op. */
+/* Removes result i, which has no uses, of a structured op; later ones move down. */
 void op_drop_result(Op *op, int i);
+/* Removes argument i, which has no uses; later ones move down. */
 void region_drop_arg(Region *r, int i);
 
-/* Copy of an op (regions too) at the builder's point; operands go through `map`
-   (old Value -> new Value, unmapped ones stay), which learns the new results. */
+/* Copies an op with its regions to the builder's point. Operands are mapped by `map` (old
+   Value -> new Value; others stay as they are); results are added to it. */
 struct Builder;
 Op *op_clone(struct Builder *b, const Op *op, Map *map);
 /* Copies the ops of `from` without its terminator to the builder's point. */
 void region_clone_into(struct Builder *b, const Region *from, Map *map);
 
-/* What v is mapped to; v itself where it is not. */
+/* What v is mapped to; v itself if it is not mapped. */
 Value *value_mapped(const Map *map, Value *v);
 
 bool op_has_uses(const Op *op);
-/* The op that uses v, once and nobody else; NULL: there is no such op. */
+/* The op that uses v, if v has exactly one use; else NULL. */
 Op *value_only_user(const Value *v);
 /* The op of region r that op is, or stands inside; NULL: op is not in r. */
 Op *op_in_region(const Op *op, const Region *r);
 /* Does `a` come before `b` in the same region? */
 bool op_before(const Op *a, const Op *b);
-/* Is v defined outside of region r (so that code in r may be moved out as far as v
-   goes)? */
+/* Is v defined outside of region r, so that v does not keep code from being moved out of
+   r? */
 bool value_outside(const Value *v, const Region *r);
 /* Does op stand in a loop, at any depth? */
 bool op_in_loop(const Op *op);
-/* Is there such an op in r itself? */
+/* Is there an op of this kind in r itself, not in nested regions? */
 bool region_has(const Region *r, OpKind kind);
 /* Is there an op with all these traits in r, or in a region inside of it? */
 bool region_has_trait(const Region *r, uint32_t traits);
+/* Is r `outer`, or inside of it? */
 bool region_within(const Region *r, const Region *outer);
 
-/* What an op may do to memory, bodies of structured ops included: bit sets of 1 <<
-   RES_*. */
+/* What an op may do to memory, with the bodies of structured ops. */
 typedef struct OpEffects {
-    uint32_t reads, writes;
-    /* must not be dropped or duplicated even though it touches nothing */
-    bool keep;
-    bool convergent;
+    uint32_t reads, writes; /* sets of 1 << RES_* */
+    bool keep;       /* must not be removed or duplicated, although it accesses nothing */
+    bool convergent; /* T_CONVERGENT */
 } OpEffects;
 OpEffects op_effects(const Op *op);
 bool op_is_pure(const Op *op); /* no effect at all, bodies included */

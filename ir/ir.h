@@ -82,6 +82,7 @@ struct Func {
     int64_t shared_bytes; /* shared memory, once its buffers are placed */
     int check;         /* CHECK_*: code that watches what it does, for the CPU */
     bool overlap;      /* launched while the primary grid may still run: launch_pdl */
+    bool exact;        /* no product is contracted with a sum: enable_fp_fusion=False */
     uint32_t props;    /* FORM_* of ir/forms.def */
     uint32_t given;    /* those that it was read with */
     uint32_t next_id;

@@ -19,10 +19,11 @@ bool
 layout_same(const Layout *a, const Layout *b)
 {
     if (a->kind != b->kind || a->rank != b->rank ||
-        memcmp(a->n, b->n, sizeof a->n) != 0 || memcmp(a->lg, b->lg, sizeof a->lg) != 0)
+        memcmp(a->nbasis, b->nbasis, sizeof a->nbasis) != 0 ||
+        memcmp(a->log_shape, b->log_shape, sizeof a->log_shape) != 0)
         return false;
     for (int d = 0; d < LD_COUNT; d++)
-        if (memcmp(a->b[d], b->b[d], a->n[d] * sizeof a->b[d][0]) != 0)
+        if (memcmp(a->basis[d], b->basis[d], a->nbasis[d] * sizeof a->basis[d][0]) != 0)
             return false;
     return true;
 }
@@ -31,10 +32,10 @@ static uint64_t
 hash_layout(const Layout *l)
 {
     uint64_t h = (uint64_t)l->kind << 8 | (uint64_t)l->rank;
-    h = hash_bytes(l->lg, sizeof l->lg, h);
-    h = hash_bytes(l->n, sizeof l->n, h);
+    h = hash_bytes(l->log_shape, sizeof l->log_shape, h);
+    h = hash_bytes(l->nbasis, sizeof l->nbasis, h);
     for (int d = 0; d < LD_COUNT; d++)
-        h = hash_bytes(l->b[d], l->n[d] * sizeof l->b[d][0], h);
+        h = hash_bytes(l->basis[d], l->nbasis[d] * sizeof l->basis[d][0], h);
     return h;
 }
 
@@ -79,7 +80,7 @@ coord_bits(const Layout *l)
 {
     int n = 0;
     for (int i = 0; i < l->rank; i++)
-        n += l->lg[i];
+        n += l->log_shape[i];
     return n;
 }
 
@@ -90,18 +91,19 @@ layout_check(const Layout *l, Buf *why)
     int bits = coord_bits(l);
     if (l->rank < 1 || l->rank > MAX_RANK || bits > LAYOUT_MAX_BITS)
         reason = "the tile is too large for a layout";
-    else if (l->n[LD_WARP] > LAYOUT_MAX_WARP_BITS ||
-             l->n[LD_BLOCK] > LAYOUT_MAX_BLOCK_BITS)
+    else if (l->nbasis[LD_WARP] > LAYOUT_MAX_WARP_BITS ||
+             l->nbasis[LD_BLOCK] > LAYOUT_MAX_BLOCK_BITS)
         reason = "more than 32 warps or 16 blocks";
-    else if (l->kind == LK_SHARED && (l->n[LD_LANE] | l->n[LD_WARP] | l->n[LD_BLOCK]))
+    else if (l->kind == LK_SHARED &&
+             (l->nbasis[LD_LANE] | l->nbasis[LD_WARP] | l->nbasis[LD_BLOCK]))
         reason = "a shared layout has offsets only";
-    else if (l->kind == LK_DISTRIBUTED && l->n[LD_LANE] != 5)
+    else if (l->kind == LK_DISTRIBUTED && l->nbasis[LD_LANE] != 5)
         reason = "a warp has 32 lanes";
     for (int d = 0; d < LD_COUNT && !reason; d++) {
-        for (int i = 0; i < l->n[d]; i++) {
-            if (l->b[d][i] >> bits)
+        for (int i = 0; i < l->nbasis[d]; i++) {
+            if (l->basis[d][i] >> bits)
                 reason = "a basis lies outside of the tile";
-            else if (d == LD_REG && !l->b[d][i])
+            else if (d == LD_REG && !l->basis[d][i])
                 reason = "a register basis is zero";
         }
     }
@@ -132,8 +134,8 @@ map_coords(Session *s, const Layout *l, Layout *out,
            uint32_t (*fn)(uint32_t, const int *), const int *arg)
 {
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++)
-            fill_basis(out, (LayoutDim)d, fn(l->b[d][i], arg));
+        for (int i = 0; i < l->nbasis[d]; i++)
+            fill_basis(out, (LayoutDim)d, fn(l->basis[d][i], arg));
     return layout_intern(s, out);
 }
 
@@ -154,7 +156,7 @@ static Layout
 empty_like(const Layout *l)
 {
     Layout out = {.kind = l->kind, .rank = l->rank};
-    memcpy(out.lg, l->lg, sizeof out.lg);
+    memcpy(out.log_shape, l->log_shape, sizeof out.log_shape);
     return out;
 }
 
@@ -162,20 +164,20 @@ const Layout *
 layout_squash(Session *s, const Layout *l, int dim)
 {
     Layout out = empty_like(l);
-    out.lg[dim] = 0;
-    return map_coords(s, l, &out, cut, (int[]){layout_shift(l, dim), l->lg[dim]});
+    out.log_shape[dim] = 0;
+    return map_coords(s, l, &out, cut, (int[]){layout_shift(l, dim), l->log_shape[dim]});
 }
 
 const Layout *
 layout_repeat(Session *s, const Layout *l, int dim, int lg)
 {
     Layout out = empty_like(l);
-    out.lg[dim] = (uint8_t)lg;
+    out.log_shape[dim] = (uint8_t)lg;
     int at = layout_shift(&out, dim), next = 0;
     uint32_t low = ((uint32_t)1 << at) - 1;
     for (int d = LD_COUNT - 1; d >= 0; d--) {
-        for (int i = 0; i < l->n[d]; i++) {
-            uint32_t v = l->b[d][i];
+        for (int i = 0; i < l->nbasis[d]; i++) {
+            uint32_t v = l->basis[d][i];
             bool copy = !v && next < lg && (d == LD_LANE || d == LD_WARP);
             fill_basis(&out, (LayoutDim)d,
                        copy ? (uint32_t)1 << (at + next++)
@@ -195,8 +197,8 @@ layout_slice(Session *s, const Layout *l, int dim)
     Layout out = empty_like(l);
     out.rank--;
     for (int i = dim; i < MAX_RANK; i++)
-        out.lg[i] = i < out.rank ? l->lg[i + 1] : 0;
-    return map_coords(s, l, &out, cut, (int[]){layout_shift(l, dim), l->lg[dim]});
+        out.log_shape[i] = i < out.rank ? l->log_shape[i + 1] : 0;
+    return map_coords(s, l, &out, cut, (int[]){layout_shift(l, dim), l->log_shape[dim]});
 }
 
 const Layout *
@@ -206,9 +208,9 @@ layout_expand(Session *s, const Layout *l, int axis)
         return NULL;
     Layout out = empty_like(l);
     out.rank++;
-    out.lg[axis] = 0;
+    out.log_shape[axis] = 0;
     for (int i = axis + 1; i < out.rank; i++)
-        out.lg[i] = l->lg[i - 1];
+        out.log_shape[i] = l->log_shape[i - 1];
     return map_coords(s, l, &out, same, NULL);
 }
 
@@ -231,10 +233,10 @@ layout_trans(Session *s, const Layout *l, const int64_t *perm)
     int arg[1 + 3 * MAX_RANK] = {l->rank};
     Layout out = empty_like(l);
     for (int i = 0; i < l->rank; i++)
-        out.lg[i] = l->lg[perm[i]];
+        out.log_shape[i] = l->log_shape[perm[i]];
     for (int i = 0; i < l->rank; i++) {
         arg[1 + 3 * i] = layout_shift(l, (int)perm[i]);
-        arg[2 + 3 * i] = out.lg[i];
+        arg[2 + 3 * i] = out.log_shape[i];
         arg[3 + 3 * i] = layout_shift(&out, i);
     }
     return map_coords(s, l, &out, permute, arg);
@@ -260,7 +262,7 @@ layout_join(Session *s, const Layout *l)
     if (l->rank >= MAX_RANK)
         return NULL;
     Layout out = empty_like(l);
-    out.lg[out.rank++] = 1;
+    out.log_shape[out.rank++] = 1;
     fill_basis(&out, LD_REG, 1); /* the pair first: it stays in neighbouring registers */
     return map_coords(s, l, &out, shift_up, (int[]){1});
 }
@@ -269,7 +271,8 @@ const Layout *
 layout_split(Session *s, const Layout *l)
 {
     int reg[LAYOUT_MAX_BITS];
-    if (l->rank < 2 || l->lg[l->rank - 1] != 1 || layout_run(l, l->rank - 1, reg) < 2)
+    if (l->rank < 2 || l->log_shape[l->rank - 1] != 1 ||
+        layout_run(l, l->rank - 1, reg) < 2)
         return NULL;
     return layout_slice(s, l, l->rank - 1);
 }
@@ -282,7 +285,7 @@ layout_fits(const Layout *l, const Type *t)
     if (l->rank != t->rank || (l->kind == LK_SHARED) != (t->kind == TY_MEM))
         return false;
     for (int i = 0; i < l->rank; i++)
-        if ((int64_t)1 << l->lg[i] != t->shape[i])
+        if ((int64_t)1 << l->log_shape[i] != t->shape[i])
             return false;
     return true;
 }
@@ -290,13 +293,13 @@ layout_fits(const Layout *l, const Type *t)
 int
 layout_regs(const Layout *l)
 {
-    return 1 << l->n[LD_REG];
+    return 1 << l->nbasis[LD_REG];
 }
 
 int
 layout_warps(const Layout *l)
 {
-    return 1 << l->n[LD_WARP];
+    return 1 << l->nbasis[LD_WARP];
 }
 
 int
@@ -304,7 +307,7 @@ layout_shift(const Layout *l, int dim)
 {
     int at = 0;
     for (int i = l->rank - 1; i > dim; i--)
-        at += l->lg[i];
+        at += l->log_shape[i];
     return at;
 }
 
@@ -312,9 +315,9 @@ uint32_t
 layout_at(const Layout *l, LayoutDim d, uint32_t index)
 {
     uint32_t v = 0;
-    for (int i = 0; i < l->n[d]; i++)
+    for (int i = 0; i < l->nbasis[d]; i++)
         if (index >> i & 1)
-            v ^= l->b[d][i];
+            v ^= l->basis[d][i];
     return v;
 }
 
@@ -328,7 +331,7 @@ layout_coord(const Layout *l, uint32_t reg, uint32_t lane, uint32_t warp, uint32
 int64_t
 layout_part(const Layout *l, uint32_t coord, int dim)
 {
-    return coord >> layout_shift(l, dim) & (((uint32_t)1 << l->lg[dim]) - 1);
+    return coord >> layout_shift(l, dim) & (((uint32_t)1 << l->log_shape[dim]) - 1);
 }
 
 F2
@@ -336,8 +339,8 @@ layout_matrix(const Layout *l)
 {
     F2 m = {.nout = coord_bits(l)};
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++)
-            m.col[m.nin++] = l->b[d][i];
+        for (int i = 0; i < l->nbasis[d]; i++)
+            m.col[m.nin++] = l->basis[d][i];
     return m;
 }
 
@@ -347,8 +350,8 @@ layout_replication(const Layout *l, uint32_t copies[LD_COUNT])
     F2 m = layout_matrix(l);
     uint64_t free_bits = f2_free(&m);
     for (int d = 0; d < LD_COUNT; d++) {
-        copies[d] = (uint32_t)(free_bits & (((uint64_t)1 << l->n[d]) - 1));
-        free_bits >>= l->n[d];
+        copies[d] = (uint32_t)(free_bits & (((uint64_t)1 << l->nbasis[d]) - 1));
+        free_bits >>= l->nbasis[d];
     }
 }
 
@@ -364,8 +367,8 @@ static bool
 shared_bit(const Layout *l, uint32_t want, int reg)
 {
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++)
-            if ((d != LD_REG || i != reg) && (l->b[d][i] & want))
+        for (int i = 0; i < l->nbasis[d]; i++)
+            if ((d != LD_REG || i != reg) && (l->basis[d][i] & want))
                 return true;
     return false;
 }
@@ -374,12 +377,12 @@ int
 layout_run(const Layout *l, int dim, int reg_bit[LAYOUT_MAX_BITS])
 {
     int k = 0;
-    for (; k < l->lg[dim]; k++) {
+    for (; k < l->log_shape[dim]; k++) {
         uint32_t want = (uint32_t)1 << (layout_shift(l, dim) + k);
         int reg = 0;
-        while (reg < l->n[LD_REG] && l->b[LD_REG][reg] != want)
+        while (reg < l->nbasis[LD_REG] && l->basis[LD_REG][reg] != want)
             reg++;
-        if (reg == l->n[LD_REG] || shared_bit(l, want, reg))
+        if (reg == l->nbasis[LD_REG] || shared_bit(l, want, reg))
             break;
         if (reg_bit)
             reg_bit[k] = reg;
@@ -396,9 +399,9 @@ static uint64_t
 source_of(const F2 *m, const int at[LD_COUNT + 1], const Layout *src, LayoutDim d, int i,
           uint32_t v)
 {
-    bool own = i < src->n[d];
+    bool own = i < src->nbasis[d];
     uint64_t self = own ? (uint64_t)1 << (at[d] + i) : 0;
-    if (own && src->b[d][i] == v)
+    if (own && src->basis[d][i] == v)
         return self;
     for (int reach = LD_REG; reach < LD_COUNT; reach++) {
         F2 part = *m, x;
@@ -406,7 +409,7 @@ source_of(const F2 *m, const int at[LD_COUNT + 1], const Layout *src, LayoutDim 
         F2 want = {.nin = 1, .nout = m->nout, .col = {v}};
         if (reach == LD_REG && own && d != LD_REG) {
             F2 rest = want;
-            rest.col[0] ^= src->b[d][i];
+            rest.col[0] ^= src->basis[d][i];
             if (f2_solve(&part, &rest, &x))
                 return x.col[0] | self;
         }
@@ -422,12 +425,12 @@ conversion_kind(const Layout *src, const Layout *dst, const F2 *from,
 {
     uint64_t regs = ((uint64_t)1 << at[LD_LANE]) - 1;
     uint64_t warp = ((uint64_t)1 << at[LD_WARP]) - 1;
-    ConvertKind kind = src->n[LD_REG] == dst->n[LD_REG] ? CONV_NONE : CONV_REG;
+    ConvertKind kind = src->nbasis[LD_REG] == dst->nbasis[LD_REG] ? CONV_NONE : CONV_REG;
     int bit = 0;
     for (int d = 0; d < LD_COUNT; d++) {
-        for (int i = 0; i < dst->n[d]; i++, bit++) {
+        for (int i = 0; i < dst->nbasis[d]; i++, bit++) {
             uint64_t x = from->col[bit];
-            uint64_t self = i < src->n[d] ? (uint64_t)1 << (at[d] + i) : 0;
+            uint64_t self = i < src->nbasis[d] ? (uint64_t)1 << (at[d] + i) : 0;
             ConvertKind need = CONV_SHARED;
             if (x == self)
                 need = CONV_NONE;
@@ -448,12 +451,12 @@ layout_conversion(const Layout *src, const Layout *dst)
     F2 m = layout_matrix(src);
     int at[LD_COUNT + 1] = {0};
     for (int d = 0; d < LD_COUNT; d++)
-        at[d + 1] = at[d] + src->n[d];
+        at[d + 1] = at[d] + src->nbasis[d];
     Conversion c = {.from = {.nout = m.nin}};
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < dst->n[d]; i++)
+        for (int i = 0; i < dst->nbasis[d]; i++)
             c.from.col[c.from.nin++] =
-                source_of(&m, at, src, (LayoutDim)d, i, dst->b[d][i]);
+                source_of(&m, at, src, (LayoutDim)d, i, dst->basis[d][i]);
     c.kind = conversion_kind(src, dst, &c.from, at);
     return c;
 }

@@ -35,9 +35,10 @@ enum { LAYOUT_MAX_BITS = 20, LAYOUT_MAX_WARP_BITS = 5, LAYOUT_MAX_BLOCK_BITS = 4
 struct Layout {
     LayoutKind kind;
     int rank;
-    uint8_t lg[MAX_RANK];                  /* log2 of the tile's shape */
-    uint8_t n[LD_COUNT];                   /* bits of each input dimension */
-    uint32_t b[LD_COUNT][LAYOUT_MAX_BITS]; /* their images, flattened coordinates */
+    uint8_t log_shape[MAX_RANK]; /* log2 of the tile's sizes */
+    uint8_t nbasis[LD_COUNT];    /* bits of each input dimension */
+    /* the image of each of these bits, in flattened coordinates */
+    uint32_t basis[LD_COUNT][LAYOUT_MAX_BITS];
     uint64_t hash;
 };
 
@@ -59,52 +60,55 @@ const Layout *layout_spread(Session *s, int rank, const int64_t *shape, int vec,
                             const int *order, int num_warps);
 /* Accumulator of mma.sync m16n8 (rank 2): warps[0] x warps[1] of them, row-major. */
 const Layout *layout_mma(Session *s, const int64_t *shape, const int *warps);
-/* The same in the last two dimensions of a tile of any rank: a product of each matrix.
-   warps[d] of them along dimension d. */
+/* The same for the last two dimensions of a tile of any rank, a batch of matrices;
+   warps[d] warps along dimension d. */
 const Layout *layout_mma_batch(Session *s, int rank, const int64_t *shape,
                                const int *warps);
-/* An accumulator for threads that multiply and add: lanes and warps (warps[d] of them
-   along the dimensions before the last two) so that a thread's elements are a block whose
-   sides are as equal as can be, runs of 16 bytes along the last dimension; `down`: along
-   the rows, too, for a left operand whose rows lie side by side. */
+/* An accumulator for threads that multiply and add elements of `bytes` bytes. Warps go to
+   the dimensions before the last two first. A thread's elements are a block as square as
+   can be, in runs of 16 bytes along the last dimension. `down`: in such runs along the
+   rows, too, for a left operand that is contiguous along its rows' dimension. */
 const Layout *layout_threads(Session *s, int rank, const int64_t *shape, int bytes,
                              int num_warps, bool down);
-/* Operand `op` of a product with accumulator `acc`, `k` its inner size: what each thread
-   needs for its own elements (kwidth 0), or the fragments of mma for the accumulator of
-   m16n8, kwidth consecutive k per register of 32 bits. The register bits begin with those
-   of k. */
+/* Operand `op` (0 left, 1 right) of a dot with accumulator `acc` and inner size k. kwidth
+   0: what each thread needs for its own elements. Else: the fragments of mma m16n8, with
+   kwidth consecutive elements of k in a 32-bit register. The lowest register bits are
+   those of k. */
 const Layout *layout_dot_operand(Session *s, const Layout *acc, int64_t k, int op,
                                  int kwidth);
-/* Operand 0 (m x k) or 1 (k x n) of that mma; kwidth consecutive k per 32-bit register.
- */
+/* Operand 0 (m x k) or 1 (k x n) of mma m16n8; kwidth as above. */
 const Layout *layout_mma_operand(Session *s, const int64_t *shape, const int *warps,
                                  int op, int kwidth);
-/* Accumulator of wgmma m64n`n`: warpgroups (4 warps each) along m first. */
+/* Accumulator of wgmma m64n`n`, for warps[0] x warps[1] warps, warps[0] a multiple of 4:
+   warpgroups are laid along m first. */
 const Layout *layout_wgmma(Session *s, const int64_t *shape, int n, const int *warps);
-/* Is l such an accumulator? Then *n (as large as it can be), warps[2], and whether its
-   rows are those of layout_row_pairs. */
+/* Is l such an accumulator? Then *n (as large as it can be) and warps[2] are its
+   parameters, and *pairs says whether its rows are those of layout_row_pairs. */
 bool layout_is_wgmma(const Layout *l, int *n, int warps[2], bool *pairs);
-/* Operand A of wgmma in registers. */
+/* Left operand of wgmma in registers; warps and kwidth as above. */
 const Layout *layout_wgmma_operand(Session *s, const int64_t *shape, const int *warps,
                                    int kwidth);
-/* An accumulator of wgmma or its left operand, row 8 h + g of every 16 as row 2 g + h. */
+/* Layout l, an accumulator or left operand of wgmma, with row 8 h + g of every 16 rows
+   (h = 0, 1) in the place of row 2 g + h: a thread's two rows are neighbours. */
 const Layout *layout_row_pairs(Session *s, const Layout *l);
-/* Shared memory, rows along order[1], chunks of `vec` elements exchanged: chunk c of row
-   r lies at c ^ (r / per_phase % max_phase). Rank 1: plain. */
+/* A shared buffer whose rows are contiguous along order[0], swizzled in chunks of `vec`
+   elements: chunk c of row r lies at chunk c ^ (r / per_phase % max_phase). Rank 1: not
+   swizzled. */
 const Layout *layout_swizzled(Session *s, int rank, const int64_t *shape, int vec,
                               int per_phase, int max_phase, const int *order);
-/* The form that TMA writes and wgmma reads: swizzle of 128, 64, 32 or 0 bytes on elements
-   of `bits`, columns in chunks of the swizzle's width. */
+/* A shared buffer as TMA writes and wgmma reads it: a swizzle of 128, 64, 32 or 0 bytes
+   on elements of `bits` bits; longer rows are split into blocks of the swizzle's
+   width. */
 const Layout *layout_nvmma(Session *s, int rank, const int64_t *shape, int bits,
                            int swizzle, const int *order);
-/* A tile of bytes between a buffer that lies along the other dimension and one that lies
-   along `inner`; as_sums: whose rows are in the order of layout_as_sums. NULL: it is too
-   small. */
+/* How threads hold a tile of bytes while they copy it from a buffer with rows along the
+   other dimension to one with rows along `inner`; as_acc: the second one is in the order
+   of layout_acc_order. NULL: the tile has fewer than 16 elements along a dimension. */
 const Layout *layout_bytes(Session *s, const int64_t *shape, int inner, int num_warps,
-                           bool as_sums);
-/* The buffer l, its elements along `inner` in the order in which the registers of a sum
-   of a product would be taken as a left operand of 8 bits. */
-const Layout *layout_as_sums(Session *s, const Layout *l, int inner);
+                           bool as_acc);
+/* The layout of buffer l with its elements along `inner` permuted to the order in which
+   accumulator registers, used as a left operand of 8 bits, hold them. */
+const Layout *layout_acc_order(Session *s, const Layout *l, int inner);
 
 /* ---- layouts of related tiles */
 const Layout *layout_slice(Session *s, const Layout *l, int dim);  /* dim removed */

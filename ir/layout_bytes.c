@@ -1,45 +1,51 @@
-/* Layouts for 8-bit operands of products, of which wgmma reads only those that lie along
-   the inner dimension in shared memory.
+/* Layouts for the copy of an 8-bit dot operand into a buffer whose rows run along the
+   inner dimension, which is all that wgmma reads.
 
-   layout_bytes is how threads hold a tile between two buffers, read across the rows of
-   one and written along the rows of the other: four of `inner` in a word, the next places
-   in two lane bits, `major` in the other three. So ldmatrix with .trans reads it in pairs
-   of bytes (codegen/gen_nv_bytes.c), and stmatrix writes it. The eight rows that stmatrix
-   writes together are every other one of `major`: in a swizzled buffer, whose rows lie
-   apart by their number modulo eight, the last four would lie in the banks of the first.
-   Those lanes therefore hold the odd rows first: their bit moves by 8 + 1.
+   layout_bytes is the layout in which threads hold the tile between the two buffers. They
+   read across the rows of the first and write along those of the second. A word holds
+   four elements along `inner`; the next two bits of `inner` are lane bits, and `major`
+   has the other three. So ldmatrix with .trans reads the tile in pairs of bytes
+   (codegen/gen_nv_bytes.c), and stmatrix writes it. stmatrix writes eight rows at once,
+   here every other one along `major`. The swizzle of a row is its number modulo eight, so
+   the last four of them would hit the same banks as the first four. To avoid that, the
+   lanes of the last four hold odd rows first: the image of their lane bit is 8 + 1.
 
-   Sums of a product lie otherwise in registers than a left operand of 8 bits: a thread
-   has two neighbours of every eight columns, not four of every sixteen. No element has to
-   move when the right operand has its rows in the same order: `as_sums`. */
+   The accumulator of a dot has another order in registers than a left operand of 8 bits:
+   a thread holds two neighbours of every eight columns, not four of every sixteen. If the
+   right operand has its rows in that order (`as_acc`, layout_acc_order), the accumulator
+   can be used as a left operand without moving an element. */
 #include "ir/layout.h"
 #include "ir/layout_make.h"
 
 #include "ir/base/util.h"
 
-/* The bit of `inner` at each of the first places, as sums have it. */
+/* Which bit of `inner` stands at each of the lowest FIRST bits in an accumulator's
+   order. */
 enum { FIRST = 4 };
-static const int sum_bit[FIRST] = {0, 3, 1, 2};
+static const int acc_bit[FIRST] = {0, 3, 1, 2};
 
-/* Bits from..to of dimension dim; beyond the tile they are copies. */
+/* Appends bits from .. to - 1 of dimension dim to input d; bits beyond the tile's size
+   are copies. */
 static void
 put(Layout *out, LayoutDim d, int dim, int from, int to)
 {
     for (int bit = from; bit < to; bit++)
-        fill_basis(out, d, bit < out->lg[dim] ? 1u << (layout_shift(out, dim) + bit) : 0);
+        fill_basis(out, d,
+                   bit < out->log_shape[dim] ? 1u << (layout_shift(out, dim) + bit) : 0);
 }
 
 const Layout *
-layout_bytes(Session *s, const int64_t *shape, int inner, int num_warps, bool as_sums)
+layout_bytes(Session *s, const int64_t *shape, int inner, int num_warps, bool as_acc)
 {
     static const int plain[FIRST] = {0, 1, 2, 3};
-    const int *bit = as_sums ? sum_bit : plain;
+    const int *bit = as_acc ? acc_bit : plain;
     int major = 1 - inner, warps = log2_floor((uint64_t)num_warps);
     Layout l;
     fill_shape(&l, LK_DISTRIBUTED, 2, shape);
-    if (l.lg[0] < FIRST || l.lg[1] < FIRST)
+    if (l.log_shape[0] < FIRST || l.log_shape[1] < FIRST)
         return NULL;
-    int along = (int)min_i64(warps, l.lg[major] - FIRST), rest = FIRST + warps - along;
+    int along = (int)min_i64(warps, l.log_shape[major] - FIRST);
+    int rest = FIRST + warps - along;
     for (int i = 0; i < 2; i++)
         put(&l, LD_REG, inner, bit[i], bit[i] + 1);
     put(&l, LD_REG, major, 0, 1);
@@ -49,21 +55,21 @@ layout_bytes(Session *s, const int64_t *shape, int inner, int num_warps, bool as
     fill_basis(&l, LD_LANE, 9u << layout_shift(&l, major));
     put(&l, LD_WARP, major, FIRST, FIRST + along);
     put(&l, LD_WARP, inner, FIRST, rest);
-    put(&l, LD_REG, inner, rest, l.lg[inner]);
-    put(&l, LD_REG, major, FIRST + along, l.lg[major]);
+    put(&l, LD_REG, inner, rest, l.log_shape[inner]);
+    put(&l, LD_REG, major, FIRST + along, l.log_shape[major]);
     return layout_intern(s, &l);
 }
 
 const Layout *
-layout_as_sums(Session *s, const Layout *l, int inner)
+layout_acc_order(Session *s, const Layout *l, int inner)
 {
     Layout to = *l;
     int shift = layout_shift(l, inner);
-    for (int i = 0; i < l->n[LD_OFFSET]; i++) {
-        uint32_t c = l->b[LD_OFFSET][i];
-        to.b[LD_OFFSET][i] = c & ~(15u << shift);
+    for (int i = 0; i < l->nbasis[LD_OFFSET]; i++) {
+        uint32_t c = l->basis[LD_OFFSET][i];
+        to.basis[LD_OFFSET][i] = c & ~(15u << shift);
         for (int k = 0; k < FIRST; k++)
-            to.b[LD_OFFSET][i] |= (c >> (shift + k) & 1) << (shift + sum_bit[k]);
+            to.basis[LD_OFFSET][i] |= (c >> (shift + k) & 1) << (shift + acc_bit[k]);
     }
     return layout_intern(s, &to);
 }

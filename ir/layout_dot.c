@@ -13,8 +13,7 @@ put_bits(Layout *out, LayoutDim d, int dim, int from, int to)
 {
     for (int bit = from; bit < to; bit++)
         fill_basis(out, d,
-                   bit < out->lg[dim] ? (uint32_t)1 << (layout_shift(out, dim) + bit)
-                                      : 0);
+                   bit < out->log_shape[dim] ? 1u << (layout_shift(out, dim) + bit) : 0);
 }
 
 /* ---- accumulators */
@@ -35,7 +34,7 @@ layout_mma_batch(Session *s, int rank, const int64_t *shape, const int *warps)
     }
     for (int d = col; d >= 0; d--) {
         int from = d == col ? 3 : d == row ? 4 : 0;
-        put_bits(&l, LD_REG, d, from + lg2(warps[d]), l.lg[d]);
+        put_bits(&l, LD_REG, d, from + lg2(warps[d]), l.log_shape[d]);
     }
     return layout_intern(s, &l);
 }
@@ -77,15 +76,15 @@ static void
 take_turns(Layout *l, int col)
 {
     uint32_t side[2][LAYOUT_MAX_BITS];
-    uint32_t cols = ((1u << l->lg[col]) - 1) << layout_shift(l, col);
+    uint32_t cols = ((1u << l->log_shape[col]) - 1) << layout_shift(l, col);
     int n[2] = {0}, at[2] = {0};
-    for (int i = 0; i < l->n[LD_LANE]; i++) {
-        int row = !(l->b[LD_LANE][i] & cols);
-        side[row][n[row]++] = l->b[LD_LANE][i];
+    for (int i = 0; i < l->nbasis[LD_LANE]; i++) {
+        int row = !(l->basis[LD_LANE][i] & cols);
+        side[row][n[row]++] = l->basis[LD_LANE][i];
     }
-    for (int i = 0; i < l->n[LD_LANE]; i++) {
+    for (int i = 0; i < l->nbasis[LD_LANE]; i++) {
         int row = at[0] == n[0] || (i % 2 && at[1] < n[1]);
-        l->b[LD_LANE][i] = side[row][at[row]++];
+        l->basis[LD_LANE][i] = side[row][at[row]++];
     }
 }
 
@@ -139,8 +138,8 @@ static bool
 has_basis(const Layout *l, uint32_t v)
 {
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++)
-            if (l->b[d][i] == v)
+        for (int i = 0; i < l->nbasis[d]; i++)
+            if (l->basis[d][i] == v)
                 return true;
     return false;
 }
@@ -153,7 +152,7 @@ layout_dot_operand(Session *s, const Layout *acc, int64_t k, int op, int kwidth)
     int rank = acc->rank, drop = op == 0 ? rank - 1 : rank - 2;
     int other = op == 0 ? rank - 2 : rank - 1, w = lg2(kwidth);
     for (int d = 0; d < rank; d++)
-        shape[d] = d == drop ? k : (int64_t)1 << acc->lg[d];
+        shape[d] = d == drop ? k : (int64_t)1 << acc->log_shape[d];
     fill_shape(&l, LK_DISTRIBUTED, rank, shape);
     if (kwidth) {
         put_bits(&l, LD_REG, drop, 0, w);
@@ -162,15 +161,15 @@ layout_dot_operand(Session *s, const Layout *acc, int64_t k, int op, int kwidth)
         put_bits(&l, LD_REG, drop, w + 2, w + 3);
         put_bits(&l, LD_LANE, drop, w, w + 2);
         put_bits(&l, LD_LANE, other, 0, 3);
-        put_bits(&l, LD_REG, drop, w + 3, l.lg[drop]);
+        put_bits(&l, LD_REG, drop, w + 3, l.log_shape[drop]);
     } else {
-        put_bits(&l, LD_REG, drop, 0, l.lg[drop]);
+        put_bits(&l, LD_REG, drop, 0, l.log_shape[drop]);
     }
     for (int d = kwidth ? LD_WARP : LD_LANE; d < LD_COUNT; d++)
-        for (int i = 0; i < acc->n[d]; i++)
-            fill_basis(&l, (LayoutDim)d, operand_bits(acc, acc->b[d][i], &l, drop));
-    for (int i = 0; i < acc->n[LD_REG]; i++) {
-        uint32_t v = operand_bits(acc, acc->b[LD_REG][i], &l, drop);
+        for (int i = 0; i < acc->nbasis[d]; i++)
+            fill_basis(&l, (LayoutDim)d, operand_bits(acc, acc->basis[d][i], &l, drop));
+    for (int i = 0; i < acc->nbasis[LD_REG]; i++) {
+        uint32_t v = operand_bits(acc, acc->basis[LD_REG][i], &l, drop);
         if (!has_basis(&l, v))
             fill_basis(&l, LD_REG, v);
     }

@@ -19,7 +19,7 @@ fill_shape(Layout *out, LayoutKind kind, int rank, const int64_t *shape)
     out->kind = kind;
     out->rank = rank;
     for (int i = 0; i < rank; i++)
-        out->lg[i] = (uint8_t)lg2(shape[i]);
+        out->log_shape[i] = (uint8_t)lg2(shape[i]);
 }
 
 void
@@ -27,15 +27,15 @@ fill_basis(Layout *out, LayoutDim d, uint32_t coord)
 {
     if (d == LD_REG && out->kind == LK_DISTRIBUTED && !coord)
         return;
-    if (out->n[d] < LAYOUT_MAX_BITS)
-        out->b[d][out->n[d]++] = coord;
+    if (out->nbasis[d] < LAYOUT_MAX_BITS)
+        out->basis[d][out->nbasis[d]++] = coord;
 }
 
 /* Bit `bit` of dimension dim as the next basis of d; beyond the tile it is a copy. */
 static void
 put(Layout *out, LayoutDim d, int dim, int bit)
 {
-    bool inside = bit < out->lg[dim];
+    bool inside = bit < out->log_shape[dim];
     fill_basis(out, d, inside ? (uint32_t)1 << (layout_shift(out, dim) + bit) : 0);
 }
 
@@ -61,7 +61,7 @@ fill_blocked(Layout *out, int rank, const int64_t *shape, const int *size,
         }
     }
     for (int i = 0; i < rank; i++)
-        put_range(out, LD_REG, order[i], next[order[i]], out->lg[order[i]]);
+        put_range(out, LD_REG, order[i], next[order[i]], out->log_shape[order[i]]);
 }
 
 /* The lanes of one 8x8 core matrix: 4 along the columns from bit `col`, 8 rows. */
@@ -82,8 +82,8 @@ fill_mma(Layout *out, const int64_t *shape, const int *warps)
     put_lanes(out, 1, 1, 0);
     put_range(out, LD_WARP, 1, 3, 3 + wn);
     put_range(out, LD_WARP, 0, 4, 4 + wm);
-    put_range(out, LD_REG, 1, 3 + wn, out->lg[1]);
-    put_range(out, LD_REG, 0, 4 + wm, out->lg[0]);
+    put_range(out, LD_REG, 1, 3 + wn, out->log_shape[1]);
+    put_range(out, LD_REG, 0, 4 + wm, out->log_shape[0]);
 }
 
 void
@@ -109,8 +109,8 @@ fill_mma_operand(Layout *out, const int64_t *shape, const int *warps, int op, in
         else
             fill_basis(out, LD_WARP, 0);
     }
-    put_range(out, LD_REG, k, w + 3, out->lg[k]);
-    put_range(out, LD_REG, other, op == 0 ? 4 + wm : 3 + wn, out->lg[other]);
+    put_range(out, LD_REG, k, w + 3, out->log_shape[k]);
+    put_range(out, LD_REG, other, op == 0 ? 4 + wm : 3 + wn, out->log_shape[other]);
 }
 
 /* Warps of wgmma: four along m inside a warpgroup, then warpgroups along m, then along n.
@@ -138,8 +138,8 @@ fill_wgmma(Layout *out, const int64_t *shape, int n, const int *warps)
     put_range(out, LD_REG, 1, 3, ln);
     put_lanes(out, 1, 1, 0);
     put_warpgroups(out, warps, ln);
-    put_range(out, LD_REG, 1, ln + wn, out->lg[1]);
-    put_range(out, LD_REG, 0, 4 + wm, out->lg[0]);
+    put_range(out, LD_REG, 1, ln + wn, out->log_shape[1]);
+    put_range(out, LD_REG, 0, 4 + wm, out->log_shape[0]);
 }
 
 void
@@ -152,8 +152,8 @@ fill_wgmma_operand(Layout *out, const int64_t *shape, const int *warps, int kwid
     put(out, LD_REG, 1, w + 2);
     put_lanes(out, 1, w, 0);
     put_warpgroups(out, warps, -1);
-    put_range(out, LD_REG, 1, w + 3, out->lg[1]);
-    put_range(out, LD_REG, 0, 4 + lg2(warps[0]), out->lg[0]);
+    put_range(out, LD_REG, 1, w + 3, out->log_shape[1]);
+    put_range(out, LD_REG, 0, 4 + lg2(warps[0]), out->log_shape[0]);
 }
 
 /* Row bit j of a swizzled buffer also moves the chunk: the exclusive or of all row bits
@@ -162,7 +162,7 @@ static void
 put_rows(Layout *out, int row, int col, int col_bits, int vec, int per_phase,
          int max_phase)
 {
-    for (int j = 0; j < out->lg[row]; j++) {
+    for (int j = 0; j < out->log_shape[row]; j++) {
         uint32_t phase = ((uint32_t)1 << j) / (uint32_t)per_phase % (uint32_t)max_phase;
         uint32_t move = phase * (uint32_t)vec & (((uint32_t)1 << col_bits) - 1);
         fill_basis(out, LD_OFFSET,
@@ -176,11 +176,12 @@ fill_swizzled(Layout *out, int rank, const int64_t *shape, int vec, int per_phas
               int max_phase, const int *order)
 {
     fill_shape(out, LK_SHARED, rank, shape);
-    put_range(out, LD_OFFSET, order[0], 0, out->lg[order[0]]);
+    put_range(out, LD_OFFSET, order[0], 0, out->log_shape[order[0]]);
     if (rank > 1)
-        put_rows(out, order[1], order[0], out->lg[order[0]], vec, per_phase, max_phase);
+        put_rows(out, order[1], order[0], out->log_shape[order[0]], vec, per_phase,
+                 max_phase);
     for (int i = 2; i < rank; i++)
-        put_range(out, LD_OFFSET, order[i], 0, out->lg[order[i]]);
+        put_range(out, LD_OFFSET, order[i], 0, out->log_shape[order[i]]);
 }
 
 void
@@ -188,7 +189,7 @@ fill_nvmma(Layout *out, int rank, const int64_t *shape, int bits, int swizzle,
            const int *order)
 {
     fill_shape(out, LK_SHARED, rank, shape);
-    int col = order[0], all = out->lg[col];
+    int col = order[0], all = out->log_shape[col];
     int chunk = swizzle ? lg2((int64_t)swizzle * 8 / bits) : all;
     if (chunk > all)
         chunk = all;
@@ -198,7 +199,7 @@ fill_nvmma(Layout *out, int rank, const int64_t *shape, int bits, int swizzle,
                  swizzle ? swizzle / 16 : 1);
     put_range(out, LD_OFFSET, col, chunk, all);
     for (int i = 2; i < rank; i++)
-        put_range(out, LD_OFFSET, order[i], 0, out->lg[order[i]]);
+        put_range(out, LD_OFFSET, order[i], 0, out->log_shape[order[i]]);
 }
 
 const Layout *
@@ -298,10 +299,10 @@ move_row_bit(Layout *l, bool back)
     const uint32_t ALL = (1 << ROW_BITS) - 1;
     int by = back ? 1 : ROW_BITS - 1, shift = layout_shift(l, 0);
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++) {
-            uint32_t c = l->b[d][i], row = c >> shift & ALL;
+        for (int i = 0; i < l->nbasis[d]; i++) {
+            uint32_t c = l->basis[d][i], row = c >> shift & ALL;
             row = (row >> by | row << (ROW_BITS - by)) & ALL;
-            l->b[d][i] = (c & ~(ALL << shift)) | row << shift;
+            l->basis[d][i] = (c & ~(ALL << shift)) | row << shift;
         }
 }
 
@@ -319,9 +320,9 @@ is_wgmma(const Layout *l, int *n, int warps[2])
     int64_t shape[2];
     Layout made;
     for (int i = 0; i < 2; i++)
-        shape[i] = (int64_t)1 << l->lg[i];
-    for (int wn = 0; wn + 2 <= l->n[LD_WARP]; wn++) {
-        warps[0] = 1 << (l->n[LD_WARP] - wn);
+        shape[i] = (int64_t)1 << l->log_shape[i];
+    for (int wn = 0; wn + 2 <= l->nbasis[LD_WARP]; wn++) {
+        warps[0] = 1 << (l->nbasis[LD_WARP] - wn);
         warps[1] = 1 << wn;
         *n = (int)min_i64(shape[1] >> wn, 256);
         fill_wgmma(&made, shape, *n, warps);
@@ -340,7 +341,7 @@ layout_is_wgmma(const Layout *l, int *n, int warps[2], bool *pairs)
         return false;
     if (is_wgmma(l, n, warps))
         return true;
-    if (l->lg[0] < ROW_BITS)
+    if (l->log_shape[0] < ROW_BITS)
         return false;
     move_row_bit(&plain, true);
     *pairs = is_wgmma(&plain, n, warps);

@@ -26,7 +26,7 @@ static void
 shape_of(const Layout *l, int64_t shape[MAX_RANK])
 {
     for (int i = 0; i < l->rank; i++)
-        shape[i] = (int64_t)1 << l->lg[i];
+        shape[i] = (int64_t)1 << l->log_shape[i];
 }
 
 /* Takes bases of d from *at on as long as they walk up dimension dim; a full dimension
@@ -35,9 +35,9 @@ static int
 take(const Layout *l, int d, int *at, int dim, int next[MAX_RANK])
 {
     int n = 0;
-    for (; *at < l->n[d]; ++*at, n++, next[dim]++) {
-        uint32_t v = l->b[d][*at];
-        bool full = next[dim] >= l->lg[dim];
+    for (; *at < l->nbasis[d]; ++*at, n++, next[dim]++) {
+        uint32_t v = l->basis[d][*at];
+        bool full = next[dim] >= l->log_shape[dim];
         if (full ? v != 0 : v != (uint32_t)1 << (layout_shift(l, dim) + next[dim]))
             break;
     }
@@ -54,7 +54,7 @@ is_blocked(const Layout *l, const int *order, int parts[3][MAX_RANK])
         int at = 0;
         for (int i = 0; i < l->rank; i++)
             parts[d][order[i]] = take(l, d, &at, order[i], next);
-        if (d != LD_REG && at < l->n[d])
+        if (d != LD_REG && at < l->nbasis[d])
             return false;
     }
     Layout made;
@@ -100,8 +100,8 @@ print_mma(Buf *b, const Layout *l)
     int64_t shape[MAX_RANK];
     Layout made;
     shape_of(l, shape);
-    for (int wn = 0; wn <= l->n[LD_WARP]; wn++) {
-        int warps[2] = { 1 << (l->n[LD_WARP] - wn), 1 << wn };
+    for (int wn = 0; wn <= l->nbasis[LD_WARP]; wn++) {
+        int warps[2] = { 1 << (l->nbasis[LD_WARP] - wn), 1 << wn };
         fill_mma(&made, shape, warps);
         if (layout_same(&made, l)) {
             buf_printf(b, "mma<m=16, n=8, warps=[%d,%d]>", warps[0], warps[1]);
@@ -175,13 +175,14 @@ print_linear(Buf *b, const Layout *l)
     for (int d = 0; d < LD_COUNT; d++) {
         if (d > 0 && l->kind == LK_SHARED)
             break;
-        if (d == LD_BLOCK && !l->n[d])
+        if (d == LD_BLOCK && !l->nbasis[d])
             break;
         buf_printf(b, "%s%s=[", d ? ", " : "", l->kind == LK_SHARED ? "offset" : keys[d]);
-        for (int i = 0; i < l->n[d]; i++) {
+        for (int i = 0; i < l->nbasis[d]; i++) {
             buf_str(b, i ? ",[" : "[");
             for (int k = 0; k < l->rank; k++)
-                buf_printf(b, "%s%d", k ? "," : "", (int)layout_part(l, l->b[d][i], k));
+                buf_printf(b, "%s%d", k ? "," : "",
+                           (int)layout_part(l, l->basis[d][i], k));
             buf_char(b, ']');
         }
         buf_char(b, ']');
@@ -196,7 +197,7 @@ layout_print(Buf *b, const Layout *l)
     bool done = false;
     if (l->kind == LK_SHARED)
         done = print_shared(b, l);
-    else if (!l->n[LD_BLOCK] && l->n[LD_LANE] == 5)
+    else if (!l->nbasis[LD_BLOCK] && l->nbasis[LD_LANE] == 5)
         done = print_blocked(b, l, order, 0) || (l->rank == 2 && print_mma(b, l));
     if (!done)
         print_linear(b, l);

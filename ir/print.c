@@ -304,6 +304,8 @@ print_func(Printer *p, const Func *f)
         buf_str(p->out, ", fixed_warps=1");
     if (f->overlap)
         buf_str(p->out, ", overlap=1");
+    if (f->exact)
+        buf_str(p->out, ", exact=1");
     if (f->check)
         buf_printf(p->out, ", check=%d", f->check);
     if (f->shared_bytes)

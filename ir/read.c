@@ -353,7 +353,7 @@ read_region(Reader *r, Region *region, int depth)
 static bool
 read_settings(Reader *r, ReadSetting *list, int n)
 {
-    if (!read_is(r, "{"))
+    if (!read_is(r, "{") || !read_brace_is_attrs(r))
         return true;
     read_next(r);
     while (!read_is(r, "}")) {
@@ -438,6 +438,7 @@ read_kernel(Reader *r, Module *m)
         {.name = "overlap", .i = 0, .least = 0, .most = 1},
         {.name = "check", .i = 0, .least = 0, .most = CHECK_ACCESS | CHECK_NAN},
         {.name = "fixed_warps", .i = 0, .least = 0, .most = 1},
+        {.name = "exact", .i = 0, .least = 0, .most = 1},
     };
     if (!read_settings(r, set, COUNT_OF(set)) || !read_expect(r, "{"))
         return false;
@@ -449,6 +450,7 @@ read_kernel(Reader *r, Module *m)
     r->func->overlap = set[5].i;
     r->func->check = (int)set[6].i;
     r->func->fixed_warps = set[7].i;
+    r->func->exact = set[8].i;
     return read_region(r, r->func->body, 0);
 }
 

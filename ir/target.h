@@ -9,6 +9,7 @@
 typedef struct TargetInfo {
     bool gpu;
     int sm;            /* 80, 90, 100, ...; 0 on the CPU */
+    int ptx;           /* version of its PTX, 74 for 7.4; code may need a later one */
     bool feature_a;    /* its code runs on this very architecture alone */
     bool tma;          /* mbarriers and copies of tiles by tensor maps; a launch without
                           maps clears it: passes introduce none, the source's stay */

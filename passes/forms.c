@@ -76,6 +76,8 @@ misfit(const Func *f, const Op *op, uint32_t bit)
     case FORM_MMA:
         return unit && strcmp(unit, "wgmma") == 0 ? "is still to become wgmma" : NULL;
     case FORM_EXPANDED:
+        if (attr_has(&op->attrs, ATTR_SCHEDULE))
+            return "is still to be placed by its schedule";
         return op_is_planned(op) ? "is still to be issued ahead of its loop" : NULL;
     default: return NULL;
     }

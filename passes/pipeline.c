@@ -65,12 +65,13 @@ static const PassId gpu_list[] = {
     PASS_persist,
     PASS_tma_store, /* before the roles, whose stages leave it room */
     PASS_specialize,
-    PASS_delay_dot, /* after it: of warpgroups with roles one computes meanwhile */
     PASS_multicast,
     PASS_peel, /* after stage-plan: which loops are pipelined is known */
-    PASS_stage_expand,
-    PASS_dce, /* what the roles do not need */
+    PASS_dce,  /* what the roles do not need */
+    PASS_delay_dot, /* after it: of warpgroups with roles one computes meanwhile */
     PASS_rotate_loop,
+    PASS_stage_expand,
+    PASS_dce,
     PASS_double_buffer,
     PASS_place_waits, /* after both: the order of dots and what they read are known */
     PASS_unroll,

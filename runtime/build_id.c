@@ -10,7 +10,7 @@
 #include <link.h>
 #include <string.h>
 
-extern const ElfW(Ehdr) __ehdr_start __attribute__((weak, visibility("hidden")));
+extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
 
 /* Puts the build's number out, where it is among these notes. */
 static bool
@@ -33,7 +33,7 @@ find_in(const char *at, const char *end, CacheBytes *out)
 bool
 cache_build_id(CacheBytes *out)
 {
-    const ElfW(Ehdr) *e = &__ehdr_start;
+    const ElfW(Ehdr) *e = (const void *)__ehdr_start;
     if (!e)
         return false;
     const ElfW(Phdr) *p = (const void *)((const char *)e + e->e_phoff);

@@ -256,7 +256,8 @@ compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *
             other = strlen(info->params[k].name) != n ||
                     memcmp(info->params[k].name, c->o->bind[i], n) != 0;
         bool option = strncmp(c->o->bind[i], "num_", 4) == 0 ||
-                      strncmp(c->o->bind[i], "launch_pdl=", 11) == 0;
+                      strncmp(c->o->bind[i], "launch_pdl=", 11) == 0 ||
+                      strncmp(c->o->bind[i], "enable_fp_fusion=", 17) == 0;
         if (!other || option)
             bind[nbind++] = c->o->bind[i];
     }

@@ -125,14 +125,14 @@ tell_equal(Session *s, const Running *r)
     diag_note(&s->diag, (Loc){0}, "%s of '%s'", text, r->k->info->name);
 }
 
-/* The birth is the error, the store how it was found. */
+/* Where it was made is the error, the store how it was found. */
 static void
 tell_nan(Session *s, const Checker *c, const SdcrtSite *site)
 {
     const SdcrtSite *born = c->born[0];
     const char *name = site->param >= 0 ? c->of[site->param].name : "memory";
     diag_error(&s->diag, place_loc(s, &born->place),
-               "a NaN is born of numbers here, by '%s', and is stored", born->text);
+               "'%s' makes a NaN out of numbers here, and it is stored", born->text);
     place_callers(s, &born->place);
     for (int i = 1; i < c->nborn; i++)
         diag_note(&s->diag, place_loc(s, &c->born[i]->place),

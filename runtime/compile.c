@@ -238,7 +238,6 @@ generate(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
         .emit = job->bitcode ? EMIT_BITCODE : kind[job->opt.emit],
         .lineinfo = job->opt.lineinfo,
         .folds = job->folds,
-        .verify = job->opt.verify_each,
     };
     CodegenOut got = {0};
     s->fail.stage = "codegen";

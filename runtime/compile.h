@@ -33,6 +33,7 @@ typedef struct CompileJob {
     int check; /* CHECK_* of the code, on the CPU */
     bool checks;         /* for sdc_module_check */
     const char *guessed; /* the signature, when nobody has asked for it; or NULL */
+    bool launched;       /* the signature is that of a launch's arguments */
     int64_t tile_most;   /* elements; larger tiles are refused; 0: whatever they are */
     bool *tile_refused;  /* ... and this is set */
     bool bitcode; /* CPU: the code as codegen_bundle takes it */

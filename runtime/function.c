@@ -55,7 +55,7 @@ static bool
 known_name(const KernelInfo *info, const char *bind)
 {
     static const char *const option[] = {"num_warps", "num_stages", "num_ctas",
-                                         "launch_pdl"};
+                                         "launch_pdl", "enable_fp_fusion"};
     size_t n = strcspn(bind, "=");
     if (bind[n] != '=')
         return false;
@@ -258,7 +258,8 @@ compile_spec_of(SdcFunction *f, const SdcArg *args, unsigned how, SdcKernel **ou
     if (f->info->heuristics)
         values_of(f->info, args, values);
     status = kernel_new(m, f->info, sig, (const char *const *)f->bind, f->nbind,
-                                  f->info->heuristics ? values : NULL, how, out);
+                        f->info->heuristics ? values : NULL, how | KERNEL_LAUNCHED,
+                        out);
     free(sig);
     return status;
 }

@@ -34,32 +34,34 @@ gpu_fail(SdcContext *cx, SdcrtStatus status, const SdcrtError *why)
     return context_fail(cx, status_of(status), "%s", why->text);
 }
 
-/* The newest target whose PTX runs there: the driver compiles it for later GPUs too, but
-   that of the "a" ones for theirs alone. NULL: none runs there. */
-static const char *
-target_of(int sm)
-{
-    static const struct {
-        int sm;
-        bool alone;
-        const char *target;
-    } table[] = {
-        {120, false, "sm_120"}, {100, false, "sm_100"}, {90, true, "sm_90a"},
-        {90, false, "sm_90"},   {89, false, "sm_89"},   {86, false, "sm_86"},
-        {80, false, "sm_80"},
-    };
-    for (int i = 0; i < COUNT_OF(table); i++)
-        if (table[i].alone ? sm == table[i].sm : sm >= table[i].sm)
-            return table[i].target;
-    return NULL;
-}
-
-/* Does PTX for the target run there? An older one's does, but for the "a" ones. */
+/* Does PTX for the target run there? The driver compiles it for later GPUs, too, but that
+   of the "a" ones for theirs alone. */
 static bool
 runs_on(const char *target, int sm)
 {
     TargetInfo t;
     return target_info(target, &t) && t.gpu && (t.feature_a ? t.sm == sm : t.sm <= sm);
+}
+
+/* The newest target whose PTX runs there, or NULL: it knows most of the device. */
+static const char *
+target_of(int sm)
+{
+    static const char *const names[] = {
+#define TARGET(name, ...) name,
+#include "ir/target.def"
+    };
+    const char *newest = NULL;
+    TargetInfo t, best = {0};
+    for (int i = 0; i < COUNT_OF(names); i++) {
+        if (!runs_on(names[i], sm) || !target_info(names[i], &t))
+            continue;
+        if (t.sm > best.sm || (t.sm == best.sm && t.feature_a)) {
+            newest = names[i];
+            best = t;
+        }
+    }
+    return newest;
 }
 
 /* Called under open_lock. */

@@ -360,7 +360,8 @@ enum {
     KERNEL_NO_SENDS = 4, /* tensor maps for loads alone */
     KERNEL_UNLOADED = 8, /* the device gets it by gpu_load, or by the first launch */
     KERNEL_FOLDS = 16,   /* for grids beyond what the device takes along an axis */
-    KERNEL_ONCE = 32     /* for grids whose programs all run at once */
+    KERNEL_ONCE = 32,    /* for grids whose programs all run at once */
+    KERNEL_LAUNCHED = 64 /* the signature is that of a launch's arguments */
 };
 
 /* Compiles and loads; `signature` NULL for tile IR, `values` for what is no launch. */

@@ -8,6 +8,7 @@
 
 #include "codegen/jit_link.h"
 #include "runtime/cache_file.h"
+#include "runtime/rt/cpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +182,7 @@ make_kernel(SdcModule *mod, const KernelInfo *info, const char *signature,
     module_job(mod, &job);
     job.folds = how & KERNEL_FOLDS;
     job.once = how & KERNEL_ONCE;
+    job.launched = how & KERNEL_LAUNCHED;
     job.maps = how & KERNEL_NO_MAPS    ? MAPS_NONE
                : how & KERNEL_NO_SENDS ? MAPS_LOADS
                                        : MAPS_ANY;
@@ -503,8 +505,8 @@ SdcStatus
 kernel_run(SdcKernel *k, SdcGrid grid, const uint64_t *slots, int threads)
 {
     SdcContext *cx = k->mod->cx;
-    switch (sdcrt_cpu_launch(cx->pool, k->entry, slots, grid, k->meta->scratch_bytes,
-                             threads)) {
+    switch (rt_cpu_launch(cx->pool, k->entry, slots, grid, k->meta->scratch_bytes,
+                          threads, rt_atomics(k->meta))) {
     case SDCRT_OK: return SDC_OK;
     case SDCRT_ERROR_MEMORY:
         return context_fail(cx, SDC_ERROR_MEMORY, "no memory for %lld bytes of scratch",

@@ -20,6 +20,20 @@ typedef struct Attempt {
     void *arg;
 } Attempt;
 
+/* An error in the source may be one of the arguments: of another type than the kernel's
+   author had in mind, or an integer that is a constant in this launch alone. */
+static void
+note_arguments(Session *s, const char *signature)
+{
+    bool one = false;
+    for (const char *p = signature; (p = strstr(p, "=1")) != NULL; p += 2)
+        one |= p[2] == ',' || p[2] == '\0';
+    diag_note(&s->diag, (Loc){0}, "the arguments of this launch are '%s'%s", signature,
+              one ? "; an integer equal to 1 is a constant, unless do_not_specialize "
+                    "names it"
+                  : "");
+}
+
 static SdcStatus
 attempt_call(Session *s, void *arg)
 {
@@ -32,6 +46,9 @@ attempt_call(Session *s, void *arg)
                       "the signature is guessed; give the one that is meant: -k %s "
                       "-s '%s'",
                       a->job->opt.kernel, a->job->guessed);
+        const DiagItem *first = s->diag.first;
+        if (a->job->launched && *a->job->opt.signature && first && first->loc.src)
+            note_arguments(s, a->job->opt.signature);
         return SDC_OK; /* the messages decide */
     }
     return a->use(s, &a->result, a->arg);

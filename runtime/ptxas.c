@@ -88,10 +88,12 @@ ptxas_run(const char *ptxas, const char *ptx, const char *target, bool lineinfo,
 {
     const char *tmp = getenv("TMPDIR");
     char dir[512], in[600], out[600], log[600], arch[48];
-    snprintf(dir, sizeof dir, "%s/sdc-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    snprintf(why, why_size, "no temporary folder: %s", strerror(errno));
-    if (!mkdtemp(dir))
+    tmp = tmp && *tmp ? tmp : "/tmp";
+    snprintf(dir, sizeof dir, "%s/sdc-XXXXXX", tmp);
+    if (!mkdtemp(dir)) {
+        snprintf(why, why_size, "no temporary folder in '%s': %s", tmp, strerror(errno));
         return NULL;
+    }
     snprintf(in, sizeof in, "%s/k.ptx", dir);
     snprintf(out, sizeof out, "%s/k.cubin", dir);
     snprintf(log, sizeof log, "%s/log", dir);
@@ -108,7 +110,10 @@ ptxas_run(const char *ptxas, const char *ptx, const char *target, bool lineinfo,
             size_t n;
             char *text = get_file(log, 1 << 20, &n);
             if (status < 0)
-                snprintf(why, why_size, "'%s' cannot be run", ptxas);
+                snprintf(why, why_size,
+                         "'%s' cannot be run: it is NVIDIA's assembler, of the CUDA "
+                         "toolkit; --ptxas or PATH says where it is",
+                         ptxas);
             else
                 snprintf(why, why_size, "%s: %s", ptxas, text && *text ? text : "failed");
             free(text);

@@ -373,6 +373,7 @@ typedef struct SdcArg {
     } v;
 } SdcArg;
 
+/* What the functions below are made of. */
 SDC_MAKER SdcArg sdc_arg_at(SdcArgKind kind, SdcDtype t, const void *p)
 {
     SdcArg a;
@@ -497,11 +498,11 @@ SDC_API SdcStatus sdc_desc_dlpack(SdcContext *ctx, const void *tensor,
 
 /* A kernel with constexprs bound: `bind` holds `nbind` texts NAME=VALUE, with values as
    in Python source (128, 0.5, True, None, "relu", tl.float16). num_warps, num_stages,
-   num_ctas and launch_pdl (True: on GPUs of sm_90 and later a launch may begin before the
-   kernel in front of it on the stream has ended, and waits for it by itself) are accepted
-   as names too. The same call gives the same handle. Nothing is compiled yet, and values
-   are looked at when it is. SDC_ERROR_ARGUMENT: no such kernel or parameter, or one that
-   is bound twice. */
+   num_ctas, launch_pdl (True: on GPUs of sm_90 and later a launch may begin before the
+   kernel in front of it on the stream has ended, and waits for it by itself) and
+   enable_fp_fusion (False: a * b + c is rounded twice) are accepted as names too. The same
+   call gives the same handle. Nothing is compiled yet, and values are looked at when it
+   is. SDC_ERROR_ARGUMENT: no such kernel or parameter, or one that is bound twice. */
 SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
                                    const char *const *bind, int nbind, SdcFunction **out);
 
@@ -521,10 +522,10 @@ SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
    A device_assert that fails on the CPU ends the launch: programs that have begun run on,
    no others begin, and the status is SDC_ERROR_CHECK.
 
-   SDC_ERROR_ARGUMENT: wrong number or type of arguments, a grid that is negative or
-   beyond the device; SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED,
-   SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL: compiling failed; SDC_ERROR_ENVIRONMENT: the
-   device failed, in this launch or an earlier one. */
+   SDC_ERROR_ARGUMENT: wrong number of arguments, a grid that is negative or beyond the
+   device; SDC_ERROR_SOURCE, SDC_ERROR_UNSUPPORTED, SDC_ERROR_MEMORY, SDC_ERROR_INTERNAL:
+   compiling for the types of these arguments failed, and the message names them;
+   SDC_ERROR_ENVIRONMENT: the device failed, in this launch or an earlier one. */
 SDC_API SdcStatus sdc_launch(SdcFunction *fn, SdcGrid grid, const SdcArg *args, int nargs,
                              void *stream);
 
@@ -709,7 +710,7 @@ SDC_API const char *sdc_tuning_line(const SdcTuning *t);
 SDC_API const char *sdc_tuning_warnings(const SdcTuning *t);
 /* A table of where the time went. */
 SDC_API const char *sdc_tuning_times(const SdcTuning *t);
-SDC_API void sdc_tuning_destroy(SdcTuning *t);
+SDC_API void sdc_tuning_destroy(SdcTuning *t); /* frees it; NULL is allowed */
 
 /* ---------------------------------------------------------------- ahead of time */
 
@@ -791,7 +792,7 @@ SDC_API const char *sdc_output_times(const SdcOutput *out);
    parameter, in bytes; "" otherwise. */
 SDC_API const char *sdc_output_explain(const SdcOutput *out);
 
-SDC_API void sdc_output_destroy(SdcOutput *out);
+SDC_API void sdc_output_destroy(SdcOutput *out); /* frees it; NULL is allowed */
 
 #ifdef __cplusplus
 }

@@ -303,16 +303,17 @@ SDC_API SdcStatus sdc_rms_norm_backward(SdcKernels *k, const SdcTensor *dy,
 /* loss[r] = lse[r] - x[r, target[r]], where lse[r] is the logarithm of the sum of
    exp(x[r, c]) over c: x [rows, cols], any floating type, stride 1 along a row; target
    [rows], i32 or i64; loss and lse [rows], fp32; all vectors contiguous. The backward
-   pass needs lse. A row whose target is `ignore`, a negative number, has loss 0. */
+   pass needs lse. A row whose target is `ignore`, any number, has loss 0. A row whose
+   target is neither that nor one of the columns has loss NaN, on every device. */
 SDC_API SdcStatus sdc_cross_entropy_forward(SdcKernels *k, const SdcTensor *x,
                                             const SdcTensor *target,
                                             const SdcTensor *loss, const SdcTensor *lse,
                                             int64_t ignore, void *stream);
 
-/* dx[r, c] = dloss[r] * scale * (exp(x[r, c] - lse[r]) - (c == target[r])), and 0 in rows
-   whose target is `ignore`. dloss [rows], any floating type, contiguous; NULL stands for
-   1. dx may be x. (For the mean of the losses: dloss NULL, and scale 1 / number of rows
-   that are not ignored.) */
+/* dx[r, c] = dloss[r] * scale * (exp(x[r, c] - lse[r]) - (c == target[r])), 0 in rows
+   whose target is `ignore` and NaN in rows whose target is no column. dloss [rows], any
+   floating type, contiguous; NULL stands for 1. dx may be x. (For the mean of the losses:
+   dloss NULL, and scale 1 / number of rows that are not ignored.) */
 SDC_API SdcStatus sdc_cross_entropy_backward(SdcKernels *k, const SdcTensor *x,
                                              const SdcTensor *target,
                                              const SdcTensor *lse,

@@ -88,14 +88,16 @@ compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kern
         const char *text = job->opt.bind[i];
         size_t len = strcspn(text, "=");
         int *at = launch_option(&options, text, len);
-        bool flag = strncmp(text, "launch_pdl=", len + 1) == 0;
+        bool fusion = strncmp(text, "enable_fp_fusion=", len + 1) == 0, fused = true;
+        bool flag = fusion || strncmp(text, "launch_pdl=", len + 1) == 0;
         if ((!at && !flag) || is_param(m, kernel, text, len)) {
             bind[n++] = text;
             continue;
         }
         if (flag) {
-            if (!read_flag(text + len + 1, &options.launch_pdl))
+            if (!read_flag(text + len + 1, fusion ? &fused : &options.launch_pdl))
                 return bad(s, "'%s' must be True or False", text);
+            options.exact |= !fused;
             continue;
         }
         char *end;
@@ -111,6 +113,7 @@ compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kern
         return false;
     spec->debug = job->debug;
     spec->launch_pdl = options.launch_pdl;
+    spec->exact = options.exact;
     if (options.num_warps)
         spec->num_warps = options.num_warps;
     if (options.num_stages)

@@ -171,7 +171,8 @@ is_known(SdcTuning *t, Candidate *c)
             x->grid.y != c->grid.y || x->grid.z != c->grid.z)
             continue;
         char why[600];
-        snprintf(why, sizeof why, "the same code as %s", x->trial.config);
+        const char *as = *x->trial.config ? x->trial.config : "the defaults";
+        snprintf(why, sizeof why, "the same code as %s", as);
         tune_give_up(c, x->trial.what, why);
         c->trial.times = x->trial.times;
         c->same = x;

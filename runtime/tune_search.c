@@ -29,12 +29,44 @@ neighbour(const char *bind, int step, bool gpu, char *to, size_t size)
     return true;
 }
 
+static bool
+is_bound(char *const *part, int n, const char *name)
+{
+    size_t len = strlen(name);
+    for (int i = 0; i < n; i++)
+        if (strncmp(part[i], name, len) == 0 && part[i][len] == '=')
+            return true;
+    return false;
+}
+
+/* Without @triton.autotune a search begins at what the caller binds and at the defaults
+   of other constexprs: adds these to the parts, as "NAME=16" in `text`. */
+static int
+add_defaults(const SdcTuning *t, char **part, int n, char *text, size_t size)
+{
+    const KernelInfo *info = t->info;
+    for (int i = 0; i < info->nparam && n < TUNE_MAX_BIND - 2; i++) {
+        const SdcParam *p = &info->params[i];
+        int64_t v;
+        if (!p->is_constexpr || !p->has_default || is_bound(part, n, p->name) ||
+            !sdc_kernel_constant(t->best->kernel, p->name, &v))
+            continue;
+        size_t len = (size_t)snprintf(text, size, "%s=%lld", p->name, (long long)v);
+        if (len + 1 >= size)
+            break;
+        part[n++] = text;
+        text += len + 1;
+        size -= len + 1;
+    }
+    return n;
+}
+
 /* Adds what is one step from the best; false when out of memory. */
 static bool
 add_neighbours(SdcTuning *t)
 {
     const char *config[TUNE_MAX_BIND];
-    char text[1024], changed[200];
+    char text[1024], defaults[1024], changed[200];
     char *part[TUNE_MAX_BIND];
     int n = 0;
     snprintf(text, sizeof text, "%s", t->best->trial.config);
@@ -44,6 +76,8 @@ add_neighbours(SdcTuning *t)
         if (*p)
             *p++ = '\0';
     }
+    if (!t->configs.n && t->best->kernel)
+        n = add_defaults(t, part, n, defaults, sizeof defaults);
     bool has_warps = strstr(t->best->trial.config, "num_warps") != NULL;
     bool has_stages = strstr(t->best->trial.config, "num_stages") != NULL;
     char warps[] = "num_warps=4", stages[] = "num_stages=3"; /* what Triton takes */

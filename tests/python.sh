@@ -11,7 +11,8 @@ fi
 export SDC_LIBRARY=$build/libsdc.so.0 PYTHONPATH=$root/runtime/python SDC_CACHE=off
 export PYTHONDONTWRITEBYTECODE=1
 cd "$root/runtime/python"
-"$python" -m pytest -q -p no:cacheprovider tests/test_jit.py tests/test_check.py
+"$python" -m pytest -q -p no:cacheprovider tests/test_jit.py tests/test_check.py \
+    tests/test_install.py
 page=$(mktemp -d)
 trap 'rm -rf "$page"' EXIT
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "$python")" >"$page/python3"

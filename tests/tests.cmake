@@ -480,12 +480,12 @@ if(TARGET libsdc)
     foreach(stem accesses attention bent divide dots dropout elementwise fp8 gemm inplace
             language large large_products logarithm many_maps masks narrow nn_attention
             nn_attention_options nn_products nn_rows nn_sparse operations philox ragged
-            rows short_of_memory tiles wraps)
+            rows short_of_memory tiles twice wraps)
         add_dependencies(run_${stem} simcuda)
         foreach(sm 80 89 90 100)
             if((sm EQUAL 80 AND
                 NOT stem MATCHES
-                    "divide|dots|fp8|lang|masks|narrow|operations|short_of") OR
+                    "divide|dots|fp8|lang|masks|narrow|operations|short_of|twice") OR
                (sm EQUAL 89 AND NOT stem STREQUAL "fp8") OR
                (sm EQUAL 100 AND NOT stem MATCHES "gemm|rows"))
                 continue()
@@ -558,7 +558,7 @@ if(TARGET sdc AND NOT SDC_SANITIZE)
             FIXTURES_REQUIRED package)
     endforeach()
     file(GLOB files CONFIGURE_DEPENDS "${ROOT}/README.md" "${ROOT}/docs/tutorial/*.md"
-        "${ROOT}/docs/howto/*.md")
+        "${ROOT}/docs/howto/*.md" "${ROOT}/docs/scheduling.md")
     foreach(file IN LISTS files)
         file(RELATIVE_PATH name "${ROOT}" ${file})
         string(REPLACE "/" "-" folder ${name})

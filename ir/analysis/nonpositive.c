@@ -9,6 +9,8 @@
    it is. */
 #include "ir/analysis/nonpositive.h"
 
+#include "ir/analysis/reduction.h"
+
 enum { MAX_DEPTH = 16 };
 
 /* Dimension k of a value runs with dimension dim[k] of x; -1: it has one element. */
@@ -36,13 +38,9 @@ is_identity(const Along *a, const Value *x)
 static bool
 is_maximum_of(const Op *op, const Value *x, const Along *a)
 {
-    const Region *r = op->regions[0];
-    const Op *c = r->first;
+    const Op *by = reduction_operation(op);
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
-    if (op->noperand != 1 || op_operand(op, 0) != x || !is_max(c) || c->next != r->last ||
-        op_operand(r->last, 0) != &c->results[0] ||
-        op_operand(c, 0) == op_operand(c, 1) || op_operand(c, 0)->region != r ||
-        op_operand(c, 1)->region != r)
+    if (!by || !is_max(by) || op_operand(op, 0) != x)
         return false;
     for (int i = 0; i < a->rank; i++)
         if (a->dim[i] != i + (i >= axis) && x->type->shape[i + (i >= axis)] != 1)

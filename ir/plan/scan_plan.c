@@ -18,8 +18,8 @@ find_homes(const Layout *l, int axis, Home *home)
 {
     uint32_t seen = 0;
     for (int d = 0; d < LD_COUNT; d++) {
-        for (int i = 0; i < l->n[d]; i++) {
-            uint32_t basis = l->b[d][i];
+        for (int i = 0; i < l->nbasis[d]; i++) {
+            uint32_t basis = l->basis[d][i];
             uint32_t part = (uint32_t)layout_part(l, basis, axis);
             if (!part)
                 continue;
@@ -29,14 +29,14 @@ find_homes(const Layout *l, int axis, Home *home)
             home[log2_floor(part)] = (Home){(LayoutDim)d, i};
         }
     }
-    return seen == (1u << l->lg[axis]) - 1;
+    return seen == (1u << l->log_shape[axis]) - 1;
 }
 
 static bool
 scannable(const Layout *l, int axis, ScanPlan *p)
 {
     Home home[LAYOUT_MAX_BITS];
-    int n = l->lg[axis], i = 0;
+    int n = l->log_shape[axis], i = 0;
     if (!find_homes(l, axis, home))
         return false;
     p->inner = p->lanes = p->warps = p->outer = 0;

@@ -92,8 +92,8 @@ reduce_warp_bits(const Op *op)
     if (!l)
         return 0;
     layout_replication(l, copies);
-    for (int i = 0; i < l->n[LD_WARP]; i++)
-        if (layout_part(l, l->b[LD_WARP][i], axis) && !(copies[LD_WARP] >> i & 1))
+    for (int i = 0; i < l->nbasis[LD_WARP]; i++)
+        if (layout_part(l, l->basis[LD_WARP][i], axis) && !(copies[LD_WARP] >> i & 1))
             bits |= 1u << i;
     return bits;
 }

@@ -23,8 +23,8 @@ static bool
 parts_of(const Layout *src, const Layout *dst, Parts *p)
 {
     Conversion conv = layout_conversion(src, dst);
-    int rs = src->n[LD_REG], rd = dst->n[LD_REG], warps = dst->n[LD_WARP];
-    if (conv.kind != CONV_LANE || src->n[LD_BLOCK] || dst->n[LD_BLOCK])
+    int rs = src->nbasis[LD_REG], rd = dst->nbasis[LD_REG], warps = dst->nbasis[LD_WARP];
+    if (conv.kind != CONV_LANE || src->nbasis[LD_BLOCK] || dst->nbasis[LD_BLOCK])
         return false;
     const F2 *f = &conv.from;
     *p = (Parts){.regs_in = rs, .regs_out = rd};

@@ -42,11 +42,11 @@ static Side
 side_of(const Layout *l, uint32_t rounds)
 {
     Side s = {0};
-    for (int i = 0; i < l->n[LD_REG]; i++)
-        if (l->b[LD_REG][i] & ~rounds)
-            vectors_add(&s.reg, l->b[LD_REG][i] & ~rounds);
-    for (int i = 0; i < l->n[LD_LANE]; i++)
-        vectors_add(&s.lane, l->b[LD_LANE][i] & ~rounds);
+    for (int i = 0; i < l->nbasis[LD_REG]; i++)
+        if (l->basis[LD_REG][i] & ~rounds)
+            vectors_add(&s.reg, l->basis[LD_REG][i] & ~rounds);
+    for (int i = 0; i < l->nbasis[LD_LANE]; i++)
+        vectors_add(&s.lane, l->basis[LD_LANE][i] & ~rounds);
     return s;
 }
 
@@ -110,7 +110,7 @@ measure_side(const Exchange *e, const Layout *l, bool unit, int *run, int *ways,
     F2 m = exchange_map(e, l);
     MatrixForm form;
     uint64_t lane[5] = {0};
-    int regs = l->n[LD_REG];
+    int regs = l->nbasis[LD_REG];
     *run = shared_run(&m, regs, SHARED_ACCESS / e->bytes, NULL);
     for (int i = 0; i < 5; i++)
         lane[i] = m.col[regs + i] * (uint64_t)e->bytes;
@@ -218,7 +218,7 @@ try_low(Pair *p, const Vectors *low, const Vectors *store, const Vectors *load)
     int all = 0, bytes = p->bytes;
     uint32_t rounds = p->rounds;
     for (int i = 0; i < src->rank; i++)
-        all += src->lg[i];
+        all += src->log_shape[i];
     uint64_t space = (((uint64_t)1 << all) - 1) & ~(uint64_t)rounds;
     int d = __builtin_popcountll(space);
     int wide = log2_floor((uint64_t)SHARED_BANKS * 4 / (uint64_t)bytes);
@@ -290,11 +290,11 @@ choose_rounds(const Layout *src, const Layout *dst, int64_t bytes, int64_t limit
     const Layout *side[] = {src, dst};
     int all = 0;
     for (int i = 0; i < src->rank; i++)
-        all += src->lg[i];
+        all += src->log_shape[i];
     for (int k = 0; k < 2; k++) {
         for (int d = 0; d < LD_COUNT; d++) {
-            for (int i = 0; i < side[k]->n[d]; i++) {
-                uint32_t v = side[k]->b[d][i];
+            for (int i = 0; i < side[k]->nbasis[d]; i++) {
+                uint32_t v = side[k]->basis[d][i];
                 bool unit = d == LD_REG && is_pow2(v) && !(alone[k] & v);
                 if (unit)
                     alone[k] |= v;

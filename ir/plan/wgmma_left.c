@@ -14,8 +14,8 @@ wgmma_by_steps(const Op *wgmma)
         !layout_is_wgmma(wgmma->results[0].type->elem->layout, &n, warps, &pairs))
         return false;
     const Layout *l = a->layout;
-    return pairs || (type_bits(a) == WORD && l->n[LD_OFFSET] &&
-                     l->b[LD_OFFSET][0] == (uint32_t)1 << layout_shift(l, 0));
+    return pairs || (type_bits(a) == WORD && l->nbasis[LD_OFFSET] &&
+                     l->basis[LD_OFFSET][0] == (uint32_t)1 << layout_shift(l, 0));
 }
 
 int

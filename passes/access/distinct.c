@@ -1,4 +1,4 @@
-/* Loads in loops of dots whose elements repeat: each address is asked for once.
+/* Loads in loops of dots whose elements repeat: each address is loaded once.
 
        %k = divs %r, splat(8)             // 0 x 8, 1 x 8, ..
        %p = addptr %q, %k * %n            %p' = addptr %q', arange(8) * %n
@@ -6,14 +6,14 @@
                                           %x = reshape (broadcast (reshape %x')),
                                                8x1x64 to 8x8x64 to 64x64
 
-   So are the words of packed weights, of which one holds eight rows, and the scales of
-   blocks. A stage of the loop then takes an eighth of the memory and of the copies, and
-   what is left is often rows and columns that TMA takes. A tile of one address becomes
-   one element.
+   Packed weights, with eight rows in one word, and scales of blocks are loaded so. A
+   stage of the pipelined loop then takes an eighth of the shared memory and of the
+   copies, and the smaller tile is often one that TMA can load. A tile of one address
+   becomes one element.
 
-   Which elements repeat is ir/analysis/axis.c's to say (constancy); the addresses of the
-   others are computed again, of every c-th element: through arithmetic, shapes, and what
-   the loop carries. */
+   ir/analysis/axis.c says which elements repeat (constancy). For the distinct elements,
+   every c-th one, the addresses are computed again, back through arithmetic, shape
+   operations and values that the loop carries. */
 #include "ir/analysis/axis.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
@@ -27,15 +27,17 @@ bool pass_distinct(Func *f, PassCx *cx);
 
 enum { MOST_DEPTH = 64, MOST_VALUES = 512 };
 
-/* Along each dimension of a value the step to its next element that counts. */
+/* Per dimension of a tile, how many consecutive elements are equal: only every by[d]-th
+   one is computed. */
 typedef struct Steps {
     int64_t by[MAX_RANK];
 } Steps;
 
+/* A value whose distinct elements are wanted. */
 typedef struct Done {
     const Value *from;
     Steps steps;
-    Value *to; /* the elements that count; NULL: not made yet */
+    Value *to; /* its distinct elements; NULL: not built yet */
 } Done;
 
 typedef struct Distinct {
@@ -56,6 +58,7 @@ typedef struct Find {
 
 /* ---- which loads */
 
+/* How many elements repeat in a load: as many as in all of its operands. False: none. */
 static bool
 steps_of(Find *x, const Op *load, Steps *out)
 {
@@ -71,9 +74,9 @@ steps_of(Find *x, const Op *load, Steps *out)
     return some;
 }
 
-/* Is the op in a loop that multiplies? */
+/* Is the op in a loop with dots, where loads are pipelined? */
 static bool
-runs_ahead(const Op *op)
+is_in_dot_loop(const Op *op)
 {
     const Op *loop = op->parent->parent;
     return loop && loop->kind == OP_FOR && region_has(op->parent, OP_DOT);
@@ -85,14 +88,15 @@ find(void *user, Op *op)
     Find *x = user;
     Found f = {.load = op};
     if (op->kind == OP_LOAD && type_is_tile(op->results[0].type) &&
-        !attr_has(&op->attrs, ATTR_VOLATILE) && runs_ahead(op) &&
+        !attr_has(&op->attrs, ATTR_VOLATILE) && is_in_dot_loop(op) &&
         steps_of(x, op, &f.steps))
         vec_push(x->arena, &x->found, f);
     return false;
 }
 
-/* ---- can a value be had at those elements alone? */
+/* ---- can the distinct elements of a value be computed alone? */
 
+/* The entry for v with these steps; NULL: there is none. */
 static Done *
 done(const Distinct *x, const Value *v, const Steps *st)
 {
@@ -107,6 +111,7 @@ done(const Distinct *x, const Value *v, const Steps *st)
     return NULL;
 }
 
+/* The steps of the operand of an expand_dims or broadcast whose result has steps st. */
 static Steps
 steps_below(const Op *op, const Steps *st)
 {
@@ -130,6 +135,8 @@ carrier(const Value *v)
     return loop && loop->kind == OP_FOR && v->index > 0 ? loop : NULL;
 }
 
+/* Can the distinct elements of v be computed? Adds entries for it and for what it
+   needs. */
 static bool
 can(Distinct *x, Value *v, const Steps *st, int depth)
 {
@@ -156,8 +163,9 @@ can(Distinct *x, Value *v, const Steps *st, int depth)
     return true;
 }
 
-/* ---- its elements */
+/* ---- build the distinct elements */
 
+/* The type of the distinct elements of a tile of type t. */
 static const Type *
 fewer(const Distinct *x, const Type *t, const Steps *st)
 {
@@ -169,7 +177,7 @@ fewer(const Distinct *x, const Type *t, const Steps *st)
 
 static Value *every(Distinct *x, Value *v, const Steps *st);
 
-/* Carried by the loop beside v. */
+/* The distinct elements of carried value v: the loop carries them, too. */
 static Value *
 carry(Distinct *x, const Value *v, const Steps *st)
 {
@@ -182,7 +190,7 @@ carry(Distinct *x, const Value *v, const Steps *st)
     return arg;
 }
 
-/* start, start + c, .. */
+/* Every c-th element of an arange: start, start + c, .. */
 static Value *
 range(Builder *b, const Op *op, const Type *t, int64_t c)
 {
@@ -194,7 +202,8 @@ range(Builder *b, const Op *op, const Type *t, int64_t c)
     return start ? build_binary(b, OP_ADD, v, build_int(b, t, start)) : v;
 }
 
-/* (arange * c) / n where n divides c: they do not wrap around. */
+/* (arange * c) / n as arange * (c / n), if n divides c; these products do not wrap. NULL:
+   op is something else. */
 static Value *
 quotient(Builder *b, const Op *op, Value *const *in)
 {
@@ -208,6 +217,7 @@ quotient(Builder *b, const Op *op, Value *const *in)
                         build_int(b, in[0]->type, c.i / n.i));
 }
 
+/* The distinct elements of op's result. */
 static Value *
 every_of(Distinct *x, Op *op, const Steps *st)
 {
@@ -229,6 +239,7 @@ every_of(Distinct *x, Op *op, const Steps *st)
                : &build_op(&b, op->kind, in, op->noperand, &op->attrs, &t, 1)->results[0];
 }
 
+/* The distinct elements of v; v itself if it is a scalar. can() has said yes. */
 static Value *
 every(Distinct *x, Value *v, const Steps *st)
 {
@@ -242,7 +253,7 @@ every(Distinct *x, Value *v, const Steps *st)
     return to;
 }
 
-/* All elements again. */
+/* A tile of type t in which each element of v is repeated. */
 static Value *
 spread(Builder *b, Value *v, const Type *t, const Steps *st)
 {
@@ -264,8 +275,9 @@ spread(Builder *b, Value *v, const Type *t, const Steps *st)
     return n > t->rank ? build_reshape(b, v, t->rank, t->shape) : v;
 }
 
+/* Replaces the load by one of its distinct elements; false: it cannot be. */
 static bool
-ask_once(Session *s, const Found *f)
+load_once(Session *s, const Found *f)
 {
     Distinct x = {.s = s};
     Op *load = f->load;
@@ -297,6 +309,6 @@ pass_distinct(Func *f, PassCx *cx)
     bool changed = false;
     pass_walk(f->body, find, &x);
     for (int i = 0; i < x.found.n; i++)
-        changed |= ask_once(cx->s, &x.found.at[i]);
+        changed |= load_once(cx->s, &x.found.at[i]);
     return changed;
 }

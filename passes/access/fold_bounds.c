@@ -1,5 +1,5 @@
-/* Comparisons that have only one answer become constants, and with them the masks,
-   choices and conditions that hang on them.
+/* Comparisons that always have the same result become constants, and the masks, selects
+   and conditions that depend on them are simplified.
 
        for %k = 0, %K, 16 {                            // 16 divides %K
          %left = sub %K, %k                            for %k = 0, %K, 16 {
@@ -7,11 +7,12 @@
          %x = load %p, %m, %zero                 =>    }
        }
 
-   What is known is ir/analysis/bounds.h's. Uses are followed here as far as masks go, so
-   that no canonicalization has to come after.
+   ir/analysis/bounds.h proves the result. mask_is simplifies users as far as masks go, so
+   no canonicalization has to follow.
 
-   Indices of 32 bits that are none below 0 are compared in 32 with one number of 64, a
-   label among classes: with -1 where that number has more bits.
+   A comparison of 32-bit indices, none of them negative, with one 64-bit number (the
+   label in a cross entropy, say) is done in 32 bits. The number is replaced by -1, which
+   no index is, if it has more bits.
 
        %w = sext %offs : tile<64xi64>             %t = trunc %y : i32
        %e = cmpi %w, splat %y {pred="eq"}    =>   %s = select %fits, %t, -1
@@ -40,9 +41,9 @@ typedef struct Walk {
 
 static void visit(Walk *w, Region *r, int depth);
 
-/* Threads of a GPU compare 64 bits in two steps and hold two registers for each element:
-   cross entropy of 16384 classes with 16 warps takes 90 registers, 64 in 32 bits, with
-   which two programs fit an SM. */
+/* Does that for operand `side` of cmp. A GPU compares 64 bits in two steps and needs two
+   registers for each element: cross entropy of 16384 classes with 16 warps takes 90
+   registers in 64 bits, and 64 in 32 bits, with which two programs fit an SM. */
 static void
 narrow_equality(Walk *w, Op *cmp, int side)
 {

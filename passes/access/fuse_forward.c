@@ -1,7 +1,8 @@
-/* Kernels that were fused hand values on in registers.
+/* Passes values between fused kernels in registers.
 
-   In a chain of kernels over one grid each program loads what it stored itself, so the
-   load is the stored value; a buffer that nobody else reads is not stored at all.
+   In a chain of kernels over one grid each program loads what it stored itself. So a load
+   is replaced by the stored value, and a buffer that only the fused kernels use is not
+   stored at all.
 
        %b = undef {buffer="scale.y"} : ptr<f32>
        %p = addptr (splat %b), %offs
@@ -10,12 +11,13 @@
        %w = mulf %x, %k
        store %q, %w, %m
 
-   `hint {buffer=}` marks an argument that several of the kernels take: it keeps its
-   stores. In both cases programs must not meet in the buffer, or a program would have to
-   wait for another: every load after a store must be of that store's very addresses (the
-   same value, which cse has merged) under the same mask, in the same region; whatever
-   else is found is an error that names both places. What is not marked is other memory.
- */
+   `undef {buffer=}` is such a buffer. `hint {buffer=}` marks an argument that several of
+   the kernels take; its stores stay. In both cases a program must not load what another
+   one stores, since it would have to wait for it. So every load after a store must have
+   the addresses of that store (the same value, after cse), its mask and its region.
+   Anything else is an error that names both places. Pointers without a mark are other
+   memory.
+*/
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -29,18 +31,19 @@ typedef Vec(Op *) OpVec;
 typedef Vec(Value *) ValueVec;
 
 typedef struct Buffer {
-    Op *op; /* undef or hint */
-    const char *name;
+    Op *op;           /* undef or hint */
+    const char *name; /* for messages */
     OpVec accesses; /* in program order */
 } Buffer;
 
 typedef struct Forward {
     Session *s;
-    Map order; /* Op -> its number, by program order */
-    OpVec ops;
-    OpVec buffers;
+    Map order;     /* Op -> its number in program order, from 1 */
+    OpVec ops;     /* all, in that order */
+    OpVec buffers; /* the marked ones */
 } Forward;
 
+/* Numbers all operations and collects the marked buffers. */
 static void
 number(Forward *w, const Func *f)
 {
@@ -65,8 +68,9 @@ refuse(Forward *w, const Buffer *b, Loc loc, const char *why)
     diag_error(&w->s->diag, loc, "kernels cannot be fused: '%s' %s", b->name, why);
 }
 
-/* ---- what is done with a buffer */
+/* ---- loads and stores of a buffer */
 
+/* Inserts op in program order, once. */
 static void
 add_access(Forward *w, Buffer *b, Op *op)
 {
@@ -93,7 +97,8 @@ push_new(Forward *w, Map *seen, ValueVec *todo, Value *v)
     vec_push(&w->s->tmp, todo, v);
 }
 
-/* The pointers that one use of a pointer makes. */
+/* Follows one use of a pointer into the buffer: notes a load or store, queues pointers
+   that are derived from it. False, with an error: it is used otherwise. */
 static bool
 follow(Forward *w, Buffer *b, Map *seen, ValueVec *todo, const Use *u)
 {
@@ -138,7 +143,7 @@ mask_of(const Op *op)
     return op->noperand > at ? op_operand(op, at) : NULL;
 }
 
-/* Why the load is not of what the store wrote; NULL when it is. */
+/* Why the load does not read what the store wrote; NULL when it does. */
 static const char *
 mismatch(const Op *store, const Op *load)
 {
@@ -151,7 +156,8 @@ mismatch(const Op *store, const Op *load)
     return NULL;
 }
 
-/* Do lanes outside of the mask end where that mask ends them? */
+/* Do the elements of v outside of the mask reach nothing but stores under the same
+   mask? */
 static bool
 is_hidden(const Value *v, const Value *mask, int depth)
 {
@@ -169,6 +175,7 @@ is_hidden(const Value *v, const Value *mask, int depth)
     return true;
 }
 
+/* Zeros of type t: what a masked load without `other` gives here. */
 static Value *
 nothing(Builder *b, const Type *t)
 {
@@ -181,6 +188,7 @@ nothing(Builder *b, const Type *t)
     return build_cast(b, OP_INTTOPTR, zero, type_elem(t));
 }
 
+/* Replaces the load by the stored value. */
 static void
 hand_on(const Op *store, Op *load)
 {
@@ -204,7 +212,8 @@ refuse_pair(Forward *w, const Buffer *b, const Op *at, const Op *before, const c
               before->kind == OP_STORE ? "stored" : "loaded");
 }
 
-/* A store after other accesses: of the same addresses, or programs may meet. */
+/* Has the store the addresses of all accesses before it? If not, two programs may access
+   one element. */
 static bool
 check_store(Forward *w, const Buffer *b, int at)
 {
@@ -219,6 +228,8 @@ check_store(Forward *w, const Buffer *b, int at)
     return true;
 }
 
+/* Checks all accesses of a buffer and removes its loads, and its stores if it is
+   local. */
 static bool
 forward(Forward *w, Buffer *b)
 {

@@ -1,5 +1,5 @@
-/* Masking: block pointers and tensor descriptors become tiles of pointers with explicit
-   masks, so that every access says which lanes touch memory.
+/* Lowers block pointers and tensor descriptors to tiles of pointers with explicit masks,
+   so that every access says which elements touch memory.
 
        %p = make_block_ptr %base, %m, %n, %sm, %sn, %i, %j {order=[1,0]} : block_ptr<..>
        %x = block_load %p {boundary=[0]} : tile<64x32xf32>
@@ -9,9 +9,9 @@
        %q = addptr (splat %base), %r[:,None] * %sm + %c[None,:] * %sn
        %x = load %q, (0 <= %r < %m)[:,None] : tile<64x32xf32>
 
-   Offsets are 64-bit, as in Triton. A block pointer or descriptor that crosses a
-   region (a loop carries it, an if chooses it) is taken apart into its components; the
-   ones that do not change are then found by canonicalization. */
+   Offsets are 64-bit, as in Triton. A block pointer or descriptor that a loop carries or
+   an if returns is replaced by its components; canonicalization then finds those that do
+   not change. */
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/base/vec.h"
@@ -25,14 +25,17 @@
 
 bool pass_lower_block_ptr(Func *f, PassCx *cx);
 
-/* Rows and columns: other dimensions of a GPU's tile are none where they have one
-   element, since what is pipelined and copied by TMA has two. */
-enum { MAX_PARTS = 1 + 3 * MAX_RANK, FLAT_RANK = 2 };
+enum {
+    MAX_PARTS = 1 + 3 * MAX_RANK,
+    FLAT_RANK = 2, /* on a GPU dimensions of size 1 are dropped down to this rank, since
+                      pipelined loads and TMA copies have rows and columns only */
+};
 
-/* What a descriptor's loads do with what they read; static. */
+/* What loads through a descriptor do with the elements. It is known at compile time, so
+   it is not a component that loops carry. */
 typedef struct Reading {
-    bool nan;  /* outside of the bounds is NaN */
-    bool tf32; /* elements lose the bits that tf32 does not have */
+    bool nan;  /* elements outside of the bounds are NaN */
+    bool tf32; /* elements are rounded to tf32 */
 } Reading;
 
 /* A block pointer or descriptor as its components: base; shape.. and strides.. (i64);
@@ -44,16 +47,16 @@ typedef struct Parts {
     Reading reading; /* of a descriptor */
 } Parts;
 
-typedef struct Mask {
+typedef struct Lowering {
     Session *s;
     Arena *tmp;
-    Map parts; /* Value -> Parts */
-    Map readings; /* Region -> those of the values that end it, Reading[] */
-    Vec(Op *) dead;
-    bool maps; /* the target writes tensor maps in kernels */
-    bool flatten; /* tiles of more than rows and columns, where they have no more */
+    Map parts;      /* Value -> Parts */
+    Map readings;   /* Region -> Reading[], of the operands of its terminator */
+    Vec(Op *) dead; /* to be erased at the end */
+    bool maps;      /* the target writes tensor maps in kernels */
+    bool flatten;   /* drop dimensions of size 1: see FLAT_RANK */
     bool changed;
-} Mask;
+} Lowering;
 
 static bool
 is_block(const Type *t)
@@ -68,7 +71,7 @@ part_count(const Type *t)
 }
 
 static const Type *
-part_type(Mask *m, const Type *t, int i)
+part_type(Lowering *m, const Type *t, int i)
 {
     if (i == 0)
         return type_ptr(m->s->types, t->elem, 0);
@@ -76,15 +79,15 @@ part_type(Mask *m, const Type *t, int i)
 }
 
 static Parts *
-parts_of(Mask *m, const Value *v)
+parts_of(Lowering *m, const Value *v)
 {
     return map_get(&m->parts, v);
 }
 
-/* Are the components of all block operands known? Descriptors that are parameters or
-   captures of a role have none: only hardware can use them. */
+/* Are the components of all block operands known? Descriptors that are kernel parameters
+   or captures of a role have none: only TMA can use them. If not: an error. */
 static bool
-parts_known(Mask *m, const Op *op)
+parts_known(Lowering *m, const Op *op)
 {
     for (int i = 0; i < op->noperand; i++) {
         const Value *v = op_operand(op, i);
@@ -98,8 +101,9 @@ parts_known(Mask *m, const Op *op)
     return true;
 }
 
+/* Empty parts for v, to be filled in by the caller. */
 static Parts *
-new_parts(Mask *m, const Value *v)
+new_parts(Lowering *m, const Value *v)
 {
     Parts *p = arena_new(m->tmp, Parts);
     p->type = v->type;
@@ -127,7 +131,7 @@ splat_like(Builder *b, Value *scalar, const Value *like)
 }
 
 static Value *
-to_i64(Mask *m, Builder *b, Value *x)
+to_i64(Lowering *m, Builder *b, Value *x)
 {
     return type_bits(x->type) == 64
                ? x
@@ -136,7 +140,7 @@ to_i64(Mask *m, Builder *b, Value *x)
 
 /* offset + 0 .. size-1 as i64 */
 static Value *
-indices(Mask *m, Builder *b, Value *offset, int64_t size)
+indices(Lowering *m, Builder *b, Value *offset, int64_t size)
 {
     TypeTable *tt = m->s->types;
     AttrList l = {0};
@@ -155,7 +159,7 @@ conjunction(Builder *b, Value *x, Value *y)
 
 /* 0 <= index < size */
 static Value *
-in_bounds(Mask *m, Builder *b, Value *index, Value *size)
+in_bounds(Lowering *m, Builder *b, Value *index, Value *size)
 {
     Value *zero = build_int(b, index->type, 0), *end = to_i64(m, b, size);
     Value *low = build_cmp(b, OP_CMPI, "sge", index, zero);
@@ -168,11 +172,12 @@ typedef struct Access {
     Value *ptr, *mask;
 } Access;
 
-/* Pointers and mask for rank-1 index tiles, one per dimension, or a scalar for one that
-   the tile does not have; checks: bit set of the dimensions with bounds. */
+/* Pointers and mask of an access. index[d]: a rank-1 tile, or a scalar for a dimension
+   that is dropped. checks: the set of dimensions with a bounds check, bit d for dimension
+   d. The mask is NULL if there are none. */
 static Access
-access_at(Mask *m, Builder *b, const Parts *p, Value *const *index, const int64_t *shape,
-          unsigned checks)
+access_at(Lowering *m, Builder *b, const Parts *p, Value *const *index,
+          const int64_t *shape, unsigned checks)
 {
     int r = p->type->rank, n = 0, at = 0;
     int64_t kept[MAX_RANK];
@@ -207,8 +212,10 @@ access_at(Mask *m, Builder *b, const Parts *p, Value *const *index, const int64_
     return (Access){build_binary(b, OP_ADDPTR, base, offset), mask};
 }
 
+/* The same for a block that begins at `offsets`. */
 static Access
-block_access(Mask *m, Builder *b, const Parts *p, Value *const *offsets, unsigned checks)
+block_access(Lowering *m, Builder *b, const Parts *p, Value *const *offsets,
+             unsigned checks)
 {
     Value *index[MAX_RANK];
     int left = p->type->rank;
@@ -230,7 +237,8 @@ reading_of(const Op *op)
                      .tf32 = to && strcmp(to, "tf32") == 0};
 }
 
-/* NaN where the padding asks for it; without `other` masked lanes give zero. */
+/* The `other` of a load: NaN if the descriptor asks for it. NULL: masked elements are
+   0. */
 static Value *
 padding(Builder *b, const Value *ptr, Reading r, TypeTable *tt)
 {
@@ -240,7 +248,7 @@ padding(Builder *b, const Value *ptr, Reading r, TypeTable *tt)
     return build_float(b, type_like(tt, ptr->type, elem), NAN);
 }
 
-/* fp32 to the nearest number of tf32, ties to even; infinity and NaN stay as they are. */
+/* Rounds fp32 x to the nearest tf32, ties to even; infinity and NaN stay as they are. */
 static Value *
 round_tf32(Builder *b, Value *x, TypeTable *tt)
 {
@@ -254,15 +262,14 @@ round_tf32(Builder *b, Value *x, TypeTable *tt)
     Value *near = build_binary(b, OP_ADD, bits, up);
     near = build_binary(b, OP_AND, near, build_int(b, t, -(1 << DROPPED)));
     Value *all = build_int(b, t, exponent);
-    Value *special =
-        build_cmp(b, OP_CMPI, "eq", build_binary(b, OP_AND, bits, all), all);
+    Value *special = build_cmp(b, OP_CMPI, "eq", build_binary(b, OP_AND, bits, all), all);
     near = build_cast(b, OP_BITCAST, near, type_elem(x->type));
     return build_select(b, special, x, near);
 }
 
 /* Attributes of the access that stay: cache hints and the like. */
 static AttrList
-hints(Mask *m, const Op *op)
+hints(Lowering *m, const Op *op)
 {
     AttrList l;
     attr_copy(&m->s->mod, &l, &op->attrs);
@@ -271,6 +278,7 @@ hints(Mask *m, const Op *op)
     return l;
 }
 
+/* x with the shape of t: dropped dimensions come back. */
 static Value *
 fit(Builder *b, Value *x, const Type *t)
 {
@@ -278,7 +286,7 @@ fit(Builder *b, Value *x, const Type *t)
 }
 
 static void
-finish_load(Mask *m, Builder *b, Op *op, Access a, Reading r)
+finish_load(Lowering *m, Builder *b, Op *op, Access a, Reading r)
 {
     AttrList l = hints(m, op);
     Value *other = a.mask ? padding(b, a.ptr, r, m->s->types) : NULL;
@@ -292,7 +300,7 @@ finish_load(Mask *m, Builder *b, Op *op, Access a, Reading r)
 }
 
 static void
-finish_store(Mask *m, Builder *b, Op *op, Access a, Value *v)
+finish_store(Lowering *m, Builder *b, Op *op, Access a, Value *v)
 {
     AttrList l = hints(m, op);
     int64_t *shape = (int64_t *)a.ptr->type->shape;
@@ -307,6 +315,7 @@ finish_store(Mask *m, Builder *b, Op *op, Access a, Value *v)
     op_erase(op);
 }
 
+/* The dimensions of {boundary=[..]} as a set. */
 static unsigned
 boundary_set(const Op *op)
 {
@@ -318,7 +327,7 @@ boundary_set(const Op *op)
 }
 
 static void
-lower_block_access(Mask *m, Builder *b, Op *op)
+lower_block_access(Lowering *m, Builder *b, Op *op)
 {
     const Parts *p = parts_of(m, op_operand(op, 0));
     Access a = block_access(m, b, p, &p->v[1 + 2 * p->type->rank], boundary_set(op));
@@ -329,7 +338,7 @@ lower_block_access(Mask *m, Builder *b, Op *op)
 }
 
 static void
-lower_desc_access(Mask *m, Builder *b, Op *op)
+lower_desc_access(Lowering *m, Builder *b, Op *op)
 {
     const Parts *p = parts_of(m, op_operand(op, 0));
     bool load = op->kind == OP_DESC_LOAD;
@@ -343,9 +352,9 @@ lower_desc_access(Mask *m, Builder *b, Op *op)
         finish_store(m, b, op, a, op_operand(op, 1));
 }
 
-/* Rows picked by an index tile, columns from an offset on. */
+/* Gather and scatter: rows picked by an index tile, columns from an offset on. */
 static void
-lower_desc_rows(Mask *m, Builder *b, Op *op)
+lower_desc_rows(Lowering *m, Builder *b, Op *op)
 {
     bool load = op->kind == OP_DESC_GATHER;
     const Parts *p = parts_of(m, op_operand(op, 0));
@@ -361,11 +370,11 @@ lower_desc_rows(Mask *m, Builder *b, Op *op)
         finish_store(m, b, op, a, op_operand(op, 1));
 }
 
-/* ---- making and moving */
+/* ---- make and advance */
 
-/* Are there numbers in it that no launch knows? Then it is worth a tensor map that the
-   kernel writes (passes/schedule/tma_build.c), and that what the source promises of
-   descriptors is kept with the address. */
+/* Has the descriptor components that are not known at the launch? Then the kernel may
+   write its tensor map itself (passes/schedule/tma_build.c). For that, ATTR_TENSOR keeps
+   with the address what the source guarantees of descriptors. */
 static bool
 is_made_in_kernel(const Op *op)
 {
@@ -376,15 +385,16 @@ is_made_in_kernel(const Op *op)
 }
 
 static Value *
-tensor_hint(Mask *m, Builder *b, Value *base)
+tensor_hint(Lowering *m, Builder *b, Value *base)
 {
     AttrList l = {0};
     attr_set_flag(&m->s->mod, &l, ATTR_TENSOR);
     return &build_op(b, OP_HINT, &base, 1, &l, NULL, 1)->results[0];
 }
 
+/* Notes the components of a new block pointer or descriptor. */
 static void
-take_make(Mask *m, Builder *b, Op *op)
+take_make(Lowering *m, Builder *b, Op *op)
 {
     Parts *p = new_parts(m, &op->results[0]);
     for (int i = 0; i < p->n; i++) {
@@ -397,8 +407,9 @@ take_make(Mask *m, Builder *b, Op *op)
     vec_push(m->tmp, &m->dead, op);
 }
 
+/* The components of an advanced block pointer: other offsets. */
 static void
-take_advance(Mask *m, Builder *b, Op *op)
+take_advance(Lowering *m, Builder *b, Op *op)
 {
     const Parts *from = parts_of(m, op_operand(op, 0));
     Parts *p = new_parts(m, &op->results[0]);
@@ -415,8 +426,9 @@ take_advance(Mask *m, Builder *b, Op *op)
 typedef Vec(Value *) ValueVec;
 typedef Vec(const Type *) TypeVec;
 
+/* Appends v, or its components. */
 static void
-expand_value(Mask *m, ValueVec *out, Value *v)
+expand_value(Lowering *m, ValueVec *out, Value *v)
 {
     if (!is_block(v->type)) {
         vec_push(m->tmp, out, v);
@@ -427,8 +439,9 @@ expand_value(Mask *m, ValueVec *out, Value *v)
         vec_push(m->tmp, out, p->v[i]);
 }
 
+/* Appends t, or the types of its components. */
 static void
-expand_type(Mask *m, TypeVec *out, const Type *t)
+expand_type(Lowering *m, TypeVec *out, const Type *t)
 {
     if (!is_block(t)) {
         vec_push(m->tmp, out, t);
@@ -438,10 +451,10 @@ expand_type(Mask *m, TypeVec *out, const Type *t)
         vec_push(m->tmp, out, part_type(m, t, i));
 }
 
-/* `old` is a result or argument; what takes its place is at[*i] and, for a block, the
-   values behind it. */
+/* Replaces `old`, a result or argument, by at[*i]; a block, by as many values from there
+   on as it has components. Advances *i. */
 static void
-take_place(Mask *m, Value *old, Value *const *at, int *i, Reading reading)
+take_place(Lowering *m, Value *old, Value *const *at, int *i, Reading reading)
 {
     if (!is_block(old->type)) {
         if (!at[*i]->name)
@@ -455,7 +468,7 @@ take_place(Mask *m, Value *old, Value *const *at, int *i, Reading reading)
         p->v[k] = at[(*i)++];
 }
 
-static void visit(Mask *m, Region *r, int depth);
+static void visit(Lowering *m, Region *r, int depth);
 
 static bool
 touches_blocks(const Op *op)
@@ -469,8 +482,9 @@ touches_blocks(const Op *op)
     return false;
 }
 
+/* Error if descriptors of different readings reach the same value. */
 static void
-want_same(Mask *m, const Op *op, Reading a, Reading b)
+want_same(Lowering *m, const Op *op, Reading a, Reading b)
 {
     if (a.nan != b.nan)
         diag_error(&m->s->diag, op->loc,
@@ -481,18 +495,18 @@ want_same(Mask *m, const Op *op, Reading a, Reading b)
                    "here");
 }
 
-/* It is static: what the loop starts with is what it carries. */
+/* The reading of a carried value: that of its initial value. */
 static Reading
-initial_reading(Mask *m, const Op *op, int carried)
+initial_reading(Lowering *m, const Op *op, int carried)
 {
     int first = op->kind == OP_FOR ? 3 : 0;
     return parts_of(m, op_operand(op, first + carried))->reading;
 }
 
-/* What regions of `to` end with; one for all, and `start` when there is a first value, or
-   an error. */
+/* The reading of a result: that of the value with which the regions of `to` end. If these
+   differ, or differ from *start (NULL: there is none), it is an error. */
 static Reading
-final_reading(Mask *m, const Op *to, int result, const Reading *start)
+final_reading(Lowering *m, const Op *to, int result, const Reading *start)
 {
     Reading r = start ? *start : (Reading){0};
     for (int k = 0; k < to->nregion; k++) {
@@ -507,9 +521,9 @@ final_reading(Mask *m, const Op *to, int result, const Reading *start)
     return r;
 }
 
-/* The body of a while gives back what its condition takes. */
+/* The body of a while must end with readings that its condition began with. */
 static void
-check_body_readings(Mask *m, const Op *op, const Op *to)
+check_body_readings(Lowering *m, const Op *op, const Op *to)
 {
     const Reading *list = map_get(&m->readings, to->regions[1]);
     for (int i = 0; list && i < op->noperand; i++)
@@ -518,17 +532,17 @@ check_body_readings(Mask *m, const Op *op, const Op *to)
 }
 
 static Reading
-argument_reading(Mask *m, const Op *op, const Op *to, int region, int arg)
+argument_reading(Lowering *m, const Op *op, const Op *to, int region, int arg)
 {
     if (op->kind == OP_WHILE && region == 1) /* what the condition passes on */
         return final_reading(m, to, arg, NULL);
     return initial_reading(m, op, arg - (op->kind == OP_FOR));
 }
 
-/* A new op whose operands, results and region arguments are components; its regions are
-   filled with the old ones' ops. */
+/* Replaces a loop or if by one whose operands, results and region arguments are
+   components, and moves the ops of its regions over. */
 static void
-rebuild(Mask *m, Op *op, int depth)
+rebuild(Lowering *m, Op *op, int depth)
 {
     ValueVec in = {0};
     TypeVec out = {0};
@@ -573,7 +587,7 @@ rebuild(Mask *m, Op *op, int depth)
 }
 
 static void
-expand_terminator(Mask *m, Op *op)
+expand_terminator(Lowering *m, Op *op)
 {
     ValueVec vals = {0};
     if (!touches_blocks(op))
@@ -591,8 +605,8 @@ expand_terminator(Mask *m, Op *op)
         op_add_operand(op, vals.at[i]);
 }
 
-/* Is this op taken apart when it touches blocks? The others (TMA, roles) are made by
-   later passes for hardware that knows descriptors. */
+/* Does this pass lower ops of this kind when they touch blocks? The others (TMA, roles)
+   are made by later passes, for hardware that uses descriptors. */
 static bool
 lowered(const Op *op)
 {
@@ -605,7 +619,7 @@ lowered(const Op *op)
 }
 
 static void
-visit_op(Mask *m, Op *op, int depth)
+visit_op(Lowering *m, Op *op, int depth)
 {
     Builder b = builder_before(op);
     b.loc = op->loc;
@@ -640,7 +654,7 @@ visit_op(Mask *m, Op *op, int depth)
 }
 
 static void
-visit(Mask *m, Region *r, int depth)
+visit(Lowering *m, Region *r, int depth)
 {
     if (depth > MAX_REGION_DEPTH)
         return;
@@ -650,14 +664,14 @@ visit(Mask *m, Region *r, int depth)
 bool
 pass_lower_block_ptr(Func *f, PassCx *cx)
 {
-    Mask m = {.s = cx->s,
-              .tmp = &cx->s->tmp,
-              .maps = cx->target.tma && cx->target.tensor_maps,
-              .flatten = cx->target.gpu};
+    Lowering m = {.s = cx->s,
+                  .tmp = &cx->s->tmp,
+                  .maps = cx->target.tma && cx->target.tensor_maps,
+                  .flatten = cx->target.gpu};
     map_init(&m.parts, m.tmp);
     map_init(&m.readings, m.tmp);
     visit(&m, f->body, 0);
-    for (int i = m.dead.n - 1; i >= 0; i--) /* users before what they used */
+    for (int i = m.dead.n - 1; i >= 0; i--) /* users come after what they use */
         if (!op_has_uses(m.dead.at[i]))
             op_erase(m.dead.at[i]);
     return m.changed;

@@ -1,10 +1,10 @@
-/* What follows from a mask of one known value: the conjunction with it, the tile that it
-   is spread to, the access or choice that it controls.
+/* Simplifies the users of a mask whose value is known: conjunctions, broadcasts, accesses
+   and selects, and then their users in turn.
 
-   A choice or a load may give way to any value of any type, and that is followed as well.
-   So nothing here knows a rule of its own: each operation that is met is simplified by
-   canonicalization's, which ask for the type, and the accesses by theirs. Control flow
-   stays as it is, since a caller walks it. */
+   A select or a load may be replaced by a value of any type, and users of that are
+   simplified as well. So there are no rules here: each user goes through those of the
+   canonicalization (passes/simplify). Control flow stays as it is, since callers walk it
+   while they call this. */
 #include "passes/access/masks.h"
 
 #include "ir/base/vec.h"
@@ -12,11 +12,12 @@
 
 typedef struct Spread {
     Session *s;
-    Vec(Op *) todo; /* ops with an operand that is another now */
+    Vec(Op *) todo; /* ops of which an operand was replaced */
 } Spread;
 
+/* Replaces value old and queues its users. */
 static void
-take(Spread *w, Value *old, Value *by)
+replace(Spread *w, Value *old, Value *by)
 {
     value_each_use(old, u) vec_push(&w->s->tmp, &w->todo, u->user);
     if (!by->name)
@@ -24,7 +25,7 @@ take(Spread *w, Value *old, Value *by)
     value_replace(old, by);
 }
 
-/* An op may stand there twice; one that was erased is in no region. */
+/* op may be queued twice, and may have been erased: then it has no parent. */
 static void
 simplify(Spread *w, Op *op)
 {
@@ -39,7 +40,7 @@ simplify(Spread *w, Op *op)
     else if (!v && op->nresult == 1 && op->results[0].uses)
         v = canon_value(&b, op, &changed);
     if (v)
-        take(w, &op->results[0], v);
+        replace(w, &op->results[0], v);
 }
 
 void
@@ -48,7 +49,7 @@ mask_is(Session *s, Op *cmp, bool holds)
     Spread w = {.s = s};
     Builder b = builder_before(cmp);
     b.loc = cmp->loc;
-    take(&w, &cmp->results[0], build_int(&b, cmp->results[0].type, holds));
+    replace(&w, &cmp->results[0], build_int(&b, cmp->results[0].type, holds));
     for (int i = 0; i < w.todo.n; i++)
         simplify(&w, w.todo.at[i]);
 }

@@ -1,5 +1,5 @@
-/* A loop over tiles of a length that the tiles need not divide: its masks can fail in the
-   last iteration only. That iteration is taken out of it.
+/* Takes the last iteration out of a loop whose masks can be false only in that one: a
+   loop over tiles of a length that the tile's size need not divide.
 
        for %k = 0, %K, 32 (%s = %z) {            %whole = %K - 31
          %m = cmpi %lanes, %K - %k         =>    %t = for %k = 0, %whole, 32 (%s = %z) {
@@ -9,16 +9,15 @@
                                                  %u = for %k = %rest, %K, 32 (%s = %t) {
                                                    as before } {stages=1, once}
 
-   Two cuts are tried. The first leaves whole steps to the loop, iv + step <= hi. Where
-   that does not say enough, as when the loop counts tiles (for %i = 0, cdiv(%n, 32), 1),
-   all iterations but the last: iv + step < hi. Which comparisons hold in the loop then is
-   ir/analysis/bounds.h's to prove; a loop where none comes to hold stays whole.
+   Two cuts are tried. The first leaves the whole steps to the loop: iv + step <= hi. If
+   that proves no mask, as in a loop that counts tiles (for %i = 0, cdiv(%n, 32), 1), the
+   second leaves all iterations but the last: iv + step < hi. ir/analysis/bounds.h proves
+   which comparisons hold in the loop then; if none does, the loop stays as it is.
 
-   What is left is a loop of at most one iteration and not an `if`, whose other arm would
-   have to copy what the loop carries; it says so, or LLVM and ptxas unroll it. The code
-   grows by one body, so bodies are small.
-   Products on a GPU run ahead with predicated copies, which cost nothing: a loop that
-   stage_plan chose is left alone. */
+   The rest is a loop of at most one iteration and not an `if`, which would need a second
+   arm for the carried values. {once} says so, or LLVM and ptxas would unroll it. The code
+   grows by one body, so only small bodies are peeled. Loops that will be pipelined on a
+   GPU are left alone: their copies are predicated, and the masks cost nothing. */
 #include "ir/analysis/bounds.h"
 
 #include "ir/base/util.h"
@@ -35,8 +34,8 @@
 bool pass_peel(Func *f, PassCx *cx);
 
 enum {
-    MAX_BODY = 120,
-    MAX_CODE = 256, /* instructions of a thread: beside more the masks are not seen */
+    MAX_BODY = 120, /* operations */
+    MAX_CODE = 256, /* instructions of a thread: with more, masks are a small part */
 };
 
 typedef Vec(Op *) OpVec;
@@ -77,7 +76,8 @@ is_mask(const Value *v, int depth)
     return false;
 }
 
-/* Masks of the region that are full, by what is known now. */
+/* Collects the masks of the region that are true for all elements, by what is known
+   now. */
 static void
 find_full(Peel *p, const Region *r, OpVec *out, int depth)
 {
@@ -96,7 +96,7 @@ find_full(Peel *p, const Region *r, OpVec *out, int depth)
     }
 }
 
-/* The masks that are full in iterations with iv + ahead <= hi. */
+/* The masks that are all true in iterations with iv + ahead <= hi. */
 static void
 full_when(Peel *p, Op *loop, int64_t ahead, OpVec *out)
 {
@@ -115,8 +115,8 @@ count_ops(const Region *r)
     return n;
 }
 
-/* On the CPU masks are tested by a scalar in front of a strip of lanes, which shows only
-   beside light work: accumulators of tiles and exponentials hide it. */
+/* Is the work of the loop so heavy on a CPU that masks do not count? They are one scalar
+   test in front of a strip of lanes, which dots and exponentials hide. */
 static bool
 is_heavy(const Region *r)
 {
@@ -129,8 +129,9 @@ is_heavy(const Region *r)
     return false;
 }
 
-/* Would a second body cost more than the masks do? Beside products, which wait for all of
-   their operands, masks of elements are what threads are busy with. */
+/* Would a second body cost more than the masks do? In a loop of dots, which wait for all
+   of their operands, masks are most of the work of threads, so its size does not
+   count. */
 static bool
 is_large(const Peel *p, const Region *r)
 {
@@ -146,7 +147,7 @@ int_op(Builder *b, OpKind k, Value *x, int64_t y)
     return build_binary(b, k, x, build_int(b, x->type, y));
 }
 
-/* lo + the largest multiple of step that is not above span */
+/* Builds lo + the largest multiple of step that is not above span. */
 static Value *
 last_start(Builder *b, Value *lo, Value *span, int64_t step)
 {
@@ -157,7 +158,8 @@ last_start(Builder *b, Value *lo, Value *span, int64_t step)
     return value_is_int(lo, 0) ? span : build_binary(b, OP_ADD, lo, span);
 }
 
-/* The iteration that was taken out, after the loop; it has the loop's results now. */
+/* The iteration that was taken out, behind the loop; users of the loop's results get
+   those of this one. */
 static void
 build_rest(Peel *p, Op *loop, Value *start)
 {
@@ -179,7 +181,8 @@ build_rest(Peel *p, Op *loop, Value *start)
     attr_set_flag(&p->s->mod, &rest->attrs, ATTR_ONCE);
 }
 
-/* The loop keeps the iterations with iv + ahead <= hi; ahead is step or step + 1. */
+/* Cuts the loop: it keeps the iterations with iv + ahead <= hi, where ahead is step or
+   step + 1, and masks `full` are true there. */
 static void
 cut(Peel *p, Op *loop, int64_t step, int64_t ahead, const OpVec *full)
 {
@@ -187,7 +190,7 @@ cut(Peel *p, Op *loop, int64_t step, int64_t ahead, const OpVec *full)
     Builder b = builder_before(loop);
     b.loc = loop->loc;
     Value *top =
-        build_binary(&b, OP_MAXS, hi, lo); /* no iteration: nothing wraps below */
+        build_binary(&b, OP_MAXS, hi, lo); /* hi below lo: no difference may wrap */
     Value *span = value_is_int(lo, 0) ? top : build_binary(&b, OP_SUB, top, lo);
     if (ahead > step)
         span = int_op(&b, OP_MAXS, int_op(&b, OP_SUB, span, 1), 0);
@@ -207,7 +210,7 @@ peel_loop(Peel *p, Op *loop)
     int64_t step = loop_step(loop);
     const AxisFacts *lo = axis_of(p->axis, op_operand(loop, 0));
     if (!step || step > INT32_MAX / 2 || lo->lo < 0 || loop_is_pipelined(loop) ||
-        pipeline_of(loop).stages == 1 || /* what was cut off before */
+        pipeline_of(loop).stages == 1 || /* it may be a rest itself */
         is_large(p, loop->regions[0]))
         return;
     for (int64_t ahead = step; ahead <= step + 1; ahead++) {

@@ -1,5 +1,5 @@
-/* Loops that count by one: those that carry addresses at another pace than they count,
-   and those that count down.
+/* Makes loops count 0, 1, 2..: those whose addresses move by another amount than they
+   count by, and those that count down.
 
        for %k = 0, %K, 64 (%p = %q) {        %n = divs %K, 64 + (rems %K, 64 > 0)
          ..                                  for %i = 0, %n, 1 (%p = %q) {
@@ -7,13 +7,14 @@
          yield %p1                             ..
        }                                       %p1 = addptr %p, splat %s
 
-   Where a load lies in iteration k is then %q + %i * %s, rows of a matrix that TMA
-   finds; of %k it is %s / 64, which is no whole number (ir/analysis/affine.h).
+   The address of iteration %i is then %q + %i * %s, which the search for TMA tiles
+   recognises as rows of a matrix. As a function of %k it would be %q + %k * (%s / 64),
+   whose factor is no integer (ir/analysis/affine.h).
 
-   A loop that multiplies and counts down, from lo to above a constant hi, runs ahead then
-   like any other. Its index, lo + %i * step, is no less than hi + 1; written so it is a
-   number of its own and no sum, of which a tensor's first element would take one part and
-   the place in it, below 0, the other. */
+   A loop of dots that counts down, from lo to above a constant hi, can be pipelined like
+   any other then. Its index becomes max(lo + %i * step, hi + 1), which changes no value.
+   The max keeps later passes from splitting the sum into the base of a tensor, lo, and a
+   negative coordinate in it. */
 #include "ir/analysis/affine.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -22,8 +23,9 @@
 
 bool pass_rounds(Func *f, PassCx *cx);
 
+/* Does the loop carry a pointer that moves by something that step does not divide? */
 static bool
-other_pace(const Op *loop, int64_t step)
+moves_otherwise(const Op *loop, int64_t step)
 {
     const Region *body = loop->regions[0];
     for (int i = 1; i < body->narg; i++) {
@@ -37,7 +39,7 @@ other_pace(const Op *loop, int64_t step)
     return false;
 }
 
-/* How often a loop that counts down by `by` from lo to above hi runs. */
+/* How many iterations a loop has that counts down by `by` from lo to above hi. */
 static Value *
 rounds_down(Builder *b, Value *lo, Value *hi, int64_t by)
 {
@@ -51,7 +53,7 @@ rounds_down(Builder *b, Value *lo, Value *hi, int64_t by)
                         build_int(b, lo->type, 0));
 }
 
-/* 0 .. hi by `by` */
+/* How many iterations a loop has that counts from 0 to below hi by `by`. */
 static Value *
 rounds_up(Builder *b, Value *hi, Value *by)
 {
@@ -61,8 +63,8 @@ rounds_up(Builder *b, Value *hi, Value *by)
                         build_cast(b, OP_ZEXT, rest, hi->type));
 }
 
-/* The loop counts its rounds; `at` is what it counted by, made of op 0's first operand.
- */
+/* The loop counts 0 .. n - 1. `at`, computed from the new index by op `first` and its
+   users, replaces the old index. */
 static void
 count(Op *loop, Value *n, Value *at, Op *first)
 {
@@ -85,7 +87,7 @@ visit(void *user, Op *op)
         return false;
     bool from_zero = value_const(op_operand(op, 0), &lo) && !lo.i;
     bool to_zero = value_const(op_operand(op, 1), &hi) && hi.i >= -1;
-    bool up = step.i > 1 && from_zero && other_pace(op, step.i);
+    bool up = step.i > 1 && from_zero && moves_otherwise(op, step.i);
     bool down =
         step.i < 0 && step.i > INT32_MIN && to_zero && region_has(op->regions[0], OP_DOT);
     if (!up && !down)

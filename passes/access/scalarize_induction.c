@@ -1,7 +1,6 @@
-/* Tiles that a loop carries only to add the same to all elements become a scalar that is
-   carried, and the tile from before the loop plus that scalar where it is used: one
-   register goes round the loop instead of a tile, and what the elements have in common
-   stays in sight.
+/* A loop that carries a tile only to add one number to all its elements carries a scalar
+   instead. Users get the tile from before the loop plus that scalar. The loop carries one
+   register instead of a tile, and analyses see how far the tile has moved.
 
        for .. (%p = %p0) {                        for .. (%o = 0) {
          %x = load %p                               %p = addptr %p0, splat %o
@@ -9,8 +8,9 @@
          yield %p1                                  %o1 = add %o, sext %s
        }                                            yield %o1
 
-   Pointers move by 64-bit sums of elements, each addend extended as `addptr` extends it;
-   integers wrap as before. An addend whose elements may differ is left alone. */
+   For pointers the scalar counts elements in 64 bits, and each addend is sign-extended as
+   `addptr` does; integers wrap as before. A tile to which different numbers are added per
+   element stays as it is. */
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -20,7 +20,7 @@ bool pass_scalarize_induction(Func *f, PassCx *cx);
 
 enum { MAX_STEPS = 8, MAX_DEPTH = 16 };
 
-/* Additions between the carried value and what the loop hands on. */
+/* The additions that lead from the carried value to its next one. */
 typedef struct Chain {
     Op *op[MAX_STEPS]; /* last first */
     int n;
@@ -43,7 +43,7 @@ is_uniform(const Value *v, int depth)
     }
 }
 
-/* That value, at the builder's place. */
+/* The value of all elements of uniform tile v, as a scalar. */
 static Value *
 uniform(Builder *b, Value *v)
 {
@@ -56,6 +56,7 @@ uniform(Builder *b, Value *v)
     return v;
 }
 
+/* Fills *c with the additions from `carried` to v; false: v is computed otherwise. */
 static bool
 find_chain(const Region *body, Value *v, const Value *carried, Chain *c)
 {
@@ -75,7 +76,7 @@ find_chain(const Region *body, Value *v, const Value *carried, Chain *c)
     return c->n > 0;
 }
 
-/* The scalar that goes round instead, one iteration later. */
+/* The carried scalar `offset` after the additions of one iteration. */
 static Value *
 advance(Builder *b, const Chain *c, Value *offset)
 {
@@ -91,7 +92,7 @@ advance(Builder *b, const Chain *c, Value *offset)
     return offset;
 }
 
-/* v is the scalar now: what used the tile gets `init` plus it. */
+/* v becomes a scalar of type t; users of the tile get init + v. */
 static void
 as_scalar(Session *s, Builder *b, Value *v, const Type *t, Value *init)
 {
@@ -133,10 +134,12 @@ rewrite(Session *s, Op *loop, int i)
     return true;
 }
 
-/* On GPUs registers are many, and a tile of addresses that is added to costs less than
-   one that is made of a scalar (matmul 128x128x32 with four warps on an H200: 646
-   TFLOP/s, 585 so). But what is carried has one layout, and short vectors are loaded
-   again in another one where it is wanted (passes/layout/layout_remat.c). */
+/* Is it worth while for carried value i? Always on a CPU. On a GPU registers are many,
+   and adding to a tile of addresses costs less than computing it from a scalar (matmul
+   128x128x32 with four warps on an H200, 2026-11-21: 646 TFLOP/s, with this pass 585).
+   The exception is short vectors outside of dot loops: a carried tile has one layout, but
+   one computed from a scalar can be loaded again in another
+   (passes/layout/layout_remat.c). */
 static bool
 pays(const PassCx *cx, const Op *loop, int i)
 {

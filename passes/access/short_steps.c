@@ -1,4 +1,4 @@
-/* Loops over rows whose tiles no thread's registers hold take fewer rows at a time.
+/* Loops over rows whose tiles do not fit into registers take fewer rows at a time.
 
        for %n = %lo, %hi, 256 {                for %n = %lo, %hi, 16 {
          %r = add (splat %n), (arange 256)       %r = add (splat %n), (arange 16)
@@ -8,13 +8,13 @@
          store .., %y, %m                        store .., %y, %m
        }                                       }
 
-   What is not in registers goes to memory and comes back; and where the loop ends within
-   its first tile, the rows behind the end are not computed at all.
+   Registers that are too few would be spilled to memory. Besides, where the loop ends
+   inside its first tile, most rows behind the end are not computed any more.
 
-   The same comes out where rows know nothing of one another: everything that is made of
-   the row's index is computed row by row, the loop carries nothing, stores are masked by
-   the loop's own end, and what is stored is loaded nowhere but in its own place. Rows
-   behind the end load and store nothing. */
+   The result is the same if rows are independent: everything that depends on the row's
+   index is computed row by row, the loop carries nothing, stores are masked by the loop's
+   own end, and what is stored is only loaded at the same address. Rows behind the end
+   load and store nothing. */
 #include "ir/analysis/param.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
@@ -28,8 +28,8 @@
 bool pass_short_steps(Func *f, PassCx *cx);
 
 enum {
-    MOST_WORDS = 256, /* of a thread for one tile: it has 255 registers */
-    WORDS = 64,       /* then */
+    MOST_WORDS = 256, /* a tile of so many words per thread does not fit: it has 255 */
+    WORDS = 64,       /* words per thread of the shorter tiles */
     MOST_DEPTH = 64,
     MOST_VISITS = 4096,
     MOST_OPERANDS = 8,
@@ -40,17 +40,18 @@ typedef struct Steps {
     Func *f;
     Op *loop;
     Region *body;
-    int64_t rows, fewer;
-    Map dim;    /* Value of the body that differs by rows -> which dimension they are */
-    Map narrow; /* Value that does not -> the same with fewer rows */
-    int visits;
+    int64_t rows, fewer; /* of a step, before and after */
+    Map dim;    /* Value of the body that depends on the row -> int, its row dimension */
+    Map narrow; /* Value that does not -> Narrow, the same with fewer rows */
+    int visits; /* of is_alike, at most MOST_VISITS */
 } Steps;
 
 typedef struct Narrow {
-    int dim;
+    int dim; /* that was shortened */
     Value *to;
 } Narrow;
 
+/* -1: v does not depend on the row */
 static int
 row_dim(const Steps *c, const Value *v)
 {
@@ -66,6 +67,7 @@ set_dim(Steps *c, const Value *v, int d)
     map_set(&c->dim, v, at);
 }
 
+/* The op that makes v, behind expand_dims and broadcasts. */
 static const Op *
 below_shape(const Value *v)
 {
@@ -75,7 +77,7 @@ below_shape(const Value *v)
     return op;
 }
 
-/* The index of the tile's rows: the loop's number and 0, 1, .. */
+/* Is op the index of the tile's rows: splat(loop index) + arange from 0? */
 static bool
 is_index(const Steps *c, const Op *op)
 {
@@ -93,7 +95,7 @@ is_index(const Steps *c, const Op *op)
     return false;
 }
 
-/* Does the mask hold only for rows in front of the loop's end? */
+/* Is the mask false for all rows from the loop's end on? */
 static bool
 ends_with_loop(const Steps *c, const Value *mask, int depth)
 {
@@ -111,9 +113,9 @@ ends_with_loop(const Steps *c, const Value *mask, int depth)
            op_operand(end, 0) == op_operand(c->loop, 1);
 }
 
-/* ---- what differs by rows, and what does not */
+/* ---- which values depend on the row */
 
-/* The dimension of the operand of a shape's op that d of its result is. */
+/* Dimension d of the result of a shape operation, as a dimension of its operand. */
 static int
 dim_below(const Op *op, int d)
 {
@@ -121,7 +123,7 @@ dim_below(const Op *op, int d)
     return op->kind == OP_EXPAND_DIMS && d > axis ? d - 1 : d;
 }
 
-/* Is v, which knows no rows, the same along d for all of them, and easily made again? */
+/* Is v, which does not depend on the row, constant along d and cheap to compute again? */
 static bool
 is_alike(Steps *c, const Value *v, int d, int depth)
 {
@@ -142,7 +144,8 @@ is_alike(Steps *c, const Value *v, int d, int depth)
     return can;
 }
 
-/* The dimension that rows are of the op's results; -1: it is not done row by row. */
+/* The row dimension of op's results, if that of its operands is d; -1: op does not work
+   row by row. */
 static int
 result_dim(const Op *op, int d)
 {
@@ -157,8 +160,9 @@ result_dim(const Op *op, int d)
     }
 }
 
+/* Notes the row dimension of op's results. False: the loop cannot be shortened. */
 static bool
-see(Steps *c, const Op *op)
+find_dims(Steps *c, const Op *op)
 {
     int d = -1;
     for (int i = 0; i < op->noperand; i++) {
@@ -183,7 +187,7 @@ see(Steps *c, const Op *op)
            (op->kind != OP_STORE || ends_with_loop(c, op_operand(op, 2), 0));
 }
 
-/* Is what the loop stores loaded nowhere but in its own place? */
+/* Are the arrays that the loop stores to only loaded at the address of the store? */
 static bool
 keeps_places(const Steps *c)
 {
@@ -205,7 +209,7 @@ keeps_places(const Steps *c)
     return true;
 }
 
-/* How many rows a step takes then; 0: those that it takes fit. */
+/* How many rows of the largest tile fit; 0: all of a step do. */
 static int64_t
 rows_that_fit(const Steps *c)
 {
@@ -226,6 +230,7 @@ rows_that_fit(const Steps *c)
 
 /* ---- fewer rows */
 
+/* Type t with fewer rows along d. */
 static const Type *
 narrow_type(const Steps *c, const Type *t, int d)
 {
@@ -235,6 +240,7 @@ narrow_type(const Steps *c, const Type *t, int d)
     return type_tile(c->s->types, type_elem(t), t->rank, shape, NULL);
 }
 
+/* v, which is constant along d, with fewer rows there. */
 static Value *
 narrow(Steps *c, Builder *b, Value *v, int d)
 {
@@ -256,6 +262,8 @@ narrow(Steps *c, Builder *b, Value *v, int d)
     return known->to;
 }
 
+/* Gives all tiles of the loop that depend on the row fewer rows, and the loop that
+   step. */
 static void
 shorten(Steps *c)
 {
@@ -303,7 +311,7 @@ visit(void *user, Op *loop)
                .rows = step.i};
     map_init(&c.dim, &cx->s->tmp);
     map_init(&c.narrow, &cx->s->tmp);
-    region_each(c.body, op) if (op != c.body->last && !see(&c, op)) return false;
+    region_each(c.body, op) if (op != c.body->last && !find_dims(&c, op)) return false;
     c.fewer = keeps_places(&c) ? rows_that_fit(&c) : 0;
     if (!c.fewer)
         return false;

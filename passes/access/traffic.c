@@ -1,4 +1,4 @@
-/* Bytes of the tiles that a program loads and stores, summed up by the parameter that
+/* Adds up the bytes of the tiles that a program loads and stores, by the parameter that
    their addresses come from. */
 #include "passes/access/traffic.h"
 
@@ -10,13 +10,13 @@ enum { DEPTH = 200, PARAMS = 64 };
 typedef struct Traffic {
     const Func *f;
     struct {
-        int64_t in, out;
-        bool loop;
-    } of[PARAMS + 1]; /* the last: somewhere else */
-    int64_t stored;   /* elements */
+        int64_t in, out; /* bytes loaded and stored */
+        bool loop;       /* some of them in a loop */
+    } of[PARAMS + 1];    /* by parameter; the last: of unknown origin */
+    int64_t stored;      /* elements */
 } Traffic;
 
-/* The number of the parameter that an address comes from; PARAMS: not plain. */
+/* The number of the parameter that an address comes from; PARAMS: it is not known. */
 static int
 param_of(const Traffic *t, const Value *v)
 {

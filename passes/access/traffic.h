@@ -1,12 +1,13 @@
-/* How much memory a program reads and writes, as far as its tiles say: masks and caches
-   left aside, loops counted for one iteration. */
+/* How much memory a program reads and writes, by the sizes of its tiles: masks and caches
+   are not considered, and a loop counts as one iteration. */
 #ifndef SDC_PASSES_ACCESS_TRAFFIC_H
 #define SDC_PASSES_ACCESS_TRAFFIC_H
 
 #include "ir/ir.h"
 
-/* One line for each kernel parameter that is read or written through, and the sum, also
-   for each element that is stored. For tile IR before layouts or nests. */
+/* Appends to *out one line for each kernel parameter that is read or written through, in
+   bytes, and their sum, in all and for each element stored. f: tile IR before layouts and
+   before lower-cpu. */
 void traffic_print(Buf *out, const Func *f);
 
 #endif

@@ -1,17 +1,17 @@
-/* Loads whose masked-off elements are not used: what they are is left open, so that no
+/* Masked loads whose masked-off elements are not used get `undef` for them, so that no
    register has to be set before the load.
 
        %x = load %p, %m                        %any = undef
        %y = <elementwise work on %x>     =>    %x = load %p, %m, %any
        store %q, %y, %m                        ..
 
-   For ptxas a register that only a predicated load sets may hold what it held when the
-   kernel began: it is taken from then on, around all loops. So only a few are left open,
-   in the order of the loads; with hundreds, of 4096 numbers in a warp, all else goes
-   through memory.
+   ptxas treats a register that only a predicated load sets as live from the kernel's
+   start, through all loops. So only MOST_WORDS registers are left undefined, in the order
+   of the loads; with hundreds (4096 elements in a warp) everything else would be spilled.
 
-   They are not used when the value goes only through elementwise work, which cannot carry
-   one element to another's place or do harm, into stores under the very same mask. */
+   Masked-off elements are not used if the value reaches only stores under the same mask,
+   through elementwise work, which moves no element to another's place and has no
+   effects. */
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
@@ -21,8 +21,9 @@ bool pass_undef_masked(Func *f, PassCx *cx);
 
 enum { MAX_DEPTH = 32, MAX_USES = 256, MOST_WORDS = 32 };
 
+/* Do the elements of v that the mask excludes reach no effect? *uses: seen so far. */
 static bool
-is_unseen(const Value *v, const Value *mask, int depth, int *uses)
+is_masked_off(const Value *v, const Value *mask, int depth, int *uses)
 {
     if (depth > MAX_DEPTH)
         return false;
@@ -34,9 +35,9 @@ is_unseen(const Value *v, const Value *mask, int depth, int *uses)
         if (op->kind == OP_STORE && u->index == 1 && op->noperand == 3 &&
             op_operand(op, 2) == mask)
             continue;
-        /* not under another condition: a store there has a mask of its own kind */
+        /* not in another region, whose stores run under a condition of their own */
         if (op->parent != mask->op->parent || !op_is(op, T_PURE | T_ELEMENTWISE) ||
-            !is_unseen(&op->results[0], mask, depth + 1, uses))
+            !is_masked_off(&op->results[0], mask, depth + 1, uses))
             return false;
     }
     return true;
@@ -45,10 +46,10 @@ is_unseen(const Value *v, const Value *mask, int depth, int *uses)
 static bool
 visit(void *user, Op *op)
 {
-    int *open = user; /* registers of a thread so far */
+    int *open = user; /* registers of a thread left undefined so far */
     int uses = 0;
     if (op->kind != OP_LOAD || op->noperand != 2 || !op_operand(op, 1)->op ||
-        !is_unseen(&op->results[0], op_operand(op, 1), 0, &uses))
+        !is_masked_off(&op->results[0], op_operand(op, 1), 0, &uses))
         return false;
     const Type *t = op->results[0].type;
     int regs = type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;

@@ -1,4 +1,5 @@
-/* Indices that were bent back into a matrix where is not used what lies behind its end.
+/* Undoes the wrapping of row and column numbers that lie behind the end of a matrix, and
+   masks the loads instead.
 
        %w = rems %x, splat(%m)
        %a = load %p + %w[:, None] * %s      =>   %a = load %p + %x[:, None] * %s,
@@ -7,16 +8,17 @@
 
    and the same for select(x < m, x, 0) and min(x, m - 1).
 
-   An author who wants no mask in the loop lets the rows that are too many be other rows,
-   and masks them off at the end. Addresses that wrap around are no rows and columns of a
-   matrix any more, though: not wide, and nothing for TMA. So the index becomes what it
-   was before and the loads are masked, for any size of the matrix.
+   Authors wrap an index to save the mask in the loop: the tile's last rows are then other
+   rows of the matrix, and the store at the end masks them off. But wrapped addresses are
+   no rows and columns of a matrix: no wide access and no TMA can load them. So the index
+   becomes what it was before wrapping and the loads are masked, for any size of the
+   matrix.
 
-   That is the same where the elements along that dimension whose index was bent are not
-   seen: followed from the index through addresses, loads, elementwise work, dots (not
-   along their inner dimension), reductions along other dimensions and what loops carry,
-   they only reach stores whose masks leave them out. What cannot be shown to stays as it
-   is (and may be passes/access/assume_divisible.c's). */
+   The results are the same if the wrapped elements are never used. The pass follows them
+   from the index through addresses, loads, elementwise work, dots (not along the inner
+   dimension), reductions along other dimensions and carried values. They may only reach
+   stores whose masks exclude them. An index for which this cannot be shown stays as it
+   is; passes/access/assume_divisible.c may handle it. */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/natural.h"
 #include "ir/base/map.h"
@@ -30,27 +32,28 @@ bool pass_unwrap(Func *f, PassCx *cx);
 
 enum { MOST_VALUES = 4096, MASK_DEPTH = 16 };
 
-/* An index tile of rank 1 that equals `x` where `inside` holds for its element. */
-typedef struct Bent {
+/* A wrapped index w, of rank 1: it equals x for elements that are inside the matrix. */
+typedef struct Wrapped {
     Value *w, *x;
-    Op *inside;  /* a comparison there is; NULL: 0 <= x < end (or <= last) */
-    Value *end;  /* scalar or tile; one of these two without `inside` */
+    Op *inside; /* the comparison that says which are; NULL: x < end, or x <= last */
+    Value *end;
     Value *last;
-    Affine room; /* inside means: room >= 0 */
-} Bent;
+    Affine room; /* an element is inside if room >= 0 */
+} Wrapped;
 
 typedef struct Unwrap {
     Session *s;
     Axis *axis;
-    Bent bent;
-    Map dims;          /* Value -> 1 + the dimension whose elements are those of w */
-    Vec(Value *) work; /* values to be followed */
+    Wrapped wrapped;
+    Map dims;          /* Value that depends on w -> 1 + its dimension that is w's */
+    Vec(Value *) work; /* the same values, in the order in which they are followed */
     Vec(Op *) loads;   /* that depend on w */
 } Unwrap;
 
-/* ---- what is bent */
+/* ---- which indices are wrapped */
 
-/* a <= b, a < b as b - a - less >= 0; false where that is no sum. */
+/* *out = b - a - less, which is >= 0 if a <= b (less: a < b). False: that is no
+   polynomial. */
 static bool
 room_of(const Value *a, const Value *b, bool less, Affine *out)
 {
@@ -63,20 +66,23 @@ room_of(const Value *a, const Value *b, bool less, Affine *out)
     return ok && (!less || poly_add(&out->base, &one, -1));
 }
 
+/* *room, which is >= 0 if the signed comparison holds. False: op is something else. */
 static bool
 comparison(const Op *op, Affine *room)
 {
     Name pred = attr_str(&op->attrs, ATTR_PRED);
-    bool turned = pred[1] == 'g';
+    bool greater = pred[1] == 'g';
     return op->kind == OP_CMPI && pred[0] == 's' &&
-           room_of(op_operand(op, turned), op_operand(op, !turned), pred[2] == 't', room);
+           room_of(op_operand(op, greater), op_operand(op, !greater), pred[2] == 't',
+                   room);
 }
 
+/* Does op wrap an index? Then u->wrapped says how. */
 static bool
-is_bent(Unwrap *u, Op *op)
+is_wrapped(Unwrap *u, Op *op)
 {
-    Bent *t = &u->bent;
-    *t = (Bent){.w = op->nresult ? &op->results[0] : NULL};
+    Wrapped *t = &u->wrapped;
+    *t = (Wrapped){.w = op->nresult ? &op->results[0] : NULL};
     if (!t->w || !type_is_tile(t->w->type) || t->w->type->rank != 1)
         return false;
     switch ((int)op->kind) {
@@ -103,31 +109,31 @@ is_bent(Unwrap *u, Op *op)
 
 /* ---- masks */
 
-/* Does the mask hold only where the elements of w along `dim` are inside, whatever w
-   becomes? It says so of x: a bent index is no sum. */
+/* Is the mask false for all elements that are not inside along `dim`? It has to be a
+   comparison of x, before or after the rewriting: a wrapped index is no polynomial. */
 static bool
-leaves_out(Unwrap *u, const Value *mask, int dim, int depth)
+excludes_outside(Unwrap *u, const Value *mask, int dim, int depth)
 {
     const Op *op = mask->op;
     if (!op || depth > MASK_DEPTH || !type_is_tile(mask->type))
         return false;
     switch ((int)op->kind) {
     case OP_AND:
-        return leaves_out(u, op_operand(op, 0), dim, depth + 1) ||
-               leaves_out(u, op_operand(op, 1), dim, depth + 1);
+        return excludes_outside(u, op_operand(op, 0), dim, depth + 1) ||
+               excludes_outside(u, op_operand(op, 1), dim, depth + 1);
     case OP_EXPAND_DIMS: {
         int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
         return axis != dim &&
-               leaves_out(u, op_operand(op, 0), dim - (dim > axis), depth + 1);
+               excludes_outside(u, op_operand(op, 0), dim - (dim > axis), depth + 1);
     }
     case OP_BROADCAST:
         return op_operand(op, 0)->type->shape[dim] == mask->type->shape[dim] &&
-               leaves_out(u, op_operand(op, 0), dim, depth + 1);
+               excludes_outside(u, op_operand(op, 0), dim, depth + 1);
     case OP_TRANS:
         dim = (int)attr_find(&op->attrs, ATTR_PERM)->v.ints[dim];
-        return leaves_out(u, op_operand(op, 0), dim, depth + 1);
+        return excludes_outside(u, op_operand(op, 0), dim, depth + 1);
     case OP_CMPI: {
-        Affine room, more = u->bent.room;
+        Affine room, more = u->wrapped.room;
         int64_t k;
         if (!comparison(op, &room))
             return false;
@@ -141,8 +147,10 @@ leaves_out(Unwrap *u, const Value *mask, int dim, int depth)
     }
 }
 
-/* ---- following */
+/* ---- follow the elements of w */
 
+/* Notes that dimension dim of v is that of w. False: v cannot be followed, or another of
+   its dimensions is. */
 static bool
 reach(Unwrap *u, Value *v, int dim)
 {
@@ -185,6 +193,8 @@ reach_yield(Unwrap *u, const Op *yield, int i, int dim)
     return up->kind == OP_IF && reach(u, &up->results[i], dim);
 }
 
+/* Follows one use of a value whose dimension dim is that of w. False: elements that are
+   not inside may be used there. */
 static bool
 follow_use(Unwrap *u, const Use *use, int dim)
 {
@@ -208,10 +218,10 @@ follow_use(Unwrap *u, const Use *use, int dim)
     }
     case OP_LOAD: return reach_load(u, op, dim);
     case OP_STORE:
-        return op->noperand == 3 && leaves_out(u, op_operand(op, 2), dim, 0);
+        return op->noperand == 3 && excludes_outside(u, op_operand(op, 2), dim, 0);
     case OP_ATOMIC_RMW:
         return op->noperand == 3 && !op_has_uses(op) &&
-               leaves_out(u, op_operand(op, 2), dim, 0);
+               excludes_outside(u, op_operand(op, 2), dim, 0);
     case OP_DOT: return reach_dot(u, op, i, dim);
     case OP_REDUCE:
     case OP_SCAN: {
@@ -229,13 +239,13 @@ follow_use(Unwrap *u, const Use *use, int dim)
     }
 }
 
-/* Are the elements that are not inside seen by nobody? */
+/* Are the elements that are not inside never used? Fills u->dims and u->loads. */
 static bool
-is_unseen(Unwrap *u)
+is_unused_outside(Unwrap *u)
 {
     map_init(&u->dims, &u->s->tmp);
     u->work.n = u->loads.n = 0;
-    bool ok = reach(u, u->bent.w, 0);
+    bool ok = reach(u, u->wrapped.w, 0);
     for (int i = 0; i < u->work.n && ok; i++) {
         Value *v = u->work.at[i];
         int dim = (int)(uintptr_t)map_get(&u->dims, v) - 1;
@@ -247,11 +257,12 @@ is_unseen(Unwrap *u)
 
 /* ---- rewriting */
 
-/* Behind x, which every user of w can see. */
+/* The mask of the elements that are inside, in front of w: all users of w are behind
+   it. */
 static Value *
 build_inside(Unwrap *u, Builder *b)
 {
-    const Bent *t = &u->bent;
+    const Wrapped *t = &u->wrapped;
     if (t->inside)
         return &t->inside->results[0];
     return t->end ? build_cmp(b, OP_CMPI, "slt", t->x, t->end)
@@ -273,24 +284,23 @@ mask_load(Unwrap *u, Op *load, Value *inside)
     if (load->noperand == 1)
         op_add_operand(load, inside);
     else
-        op_set_operand(load, 1,
-                       build_binary(&b, OP_AND, op_operand(load, 1), inside));
+        op_set_operand(load, 1, build_binary(&b, OP_AND, op_operand(load, 1), inside));
 }
 
 static bool
 visit(void *user, Op *op)
 {
     Unwrap *u = user;
-    if (!is_bent(u, op) || !is_unseen(u))
+    if (!is_wrapped(u, op) || !is_unused_outside(u))
         return false;
     Builder b = builder_before(op);
     b.loc = op->loc;
     Value *inside = build_inside(u, &b);
     for (int i = 0; i < u->loads.n; i++)
         mask_load(u, u->loads.at[i], inside);
-    if (!u->bent.x->name)
-        u->bent.x->name = u->bent.w->name;
-    value_replace(u->bent.w, u->bent.x);
+    if (!u->wrapped.x->name)
+        u->wrapped.x->name = u->wrapped.w->name;
+    value_replace(u->wrapped.w, u->wrapped.x);
     op_erase(op);
     return true;
 }

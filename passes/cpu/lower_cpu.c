@@ -12,6 +12,7 @@
 
 #include "ir/base/util.h"
 #include "ir/edit.h"
+#include "ir/fold.h"
 
 bool pass_lower_cpu(Func *f, PassCx *cx);
 
@@ -213,27 +214,18 @@ sums_are_zero(Simd *n, Builder *b, const OpPlan *p)
     return p->pack[2] ? NULL : build_int(b, n->i1, 1);
 }
 
+/* `a`: where the first operand is; `live`: see simd_live, or NULLs. */
 static void
-lower_dot(Simd *n, Builder *b, Op *op)
+dot_of_buffers(Simd *n, Builder *b, Op *op, Slot *a, bool a_transposed,
+               Value *const live[2], Value *zero)
 {
-    OpPlan *p = op_plan(n, op);
-    bool few = simd_has_few_rows(n, op), transposed[2] = {false};
-    Slot *of[2] = {packed(n, b, op, 0, &transposed[0]), NULL};
-    if (!few)
-        of[1] = packed(n, b, op, 1, &transposed[1]);
-    if (p->pack[2])
-        simd_group(n, b, p->pack[2]);
+    bool transposed[2] = {a_transposed, false};
+    Slot *of[2] = {a, packed(n, b, op, 1, &transposed[1])};
     b->loc = op->loc;
-    Value *zero = sums_are_zero(n, b, p);
-    if (few) {
-        simd_rows(n, b, op, of[0], transposed[0], zero);
-        return;
-    }
+    if (live[0] && !zero)
+        zero = build_int(b, n->i1, 0);
     Value *sums = whole(n, plan_get(n, op_result(op, 0))->slot);
-    Value *in[] = {whole(n, of[0]), whole(n, of[1]), sums, zero, NULL, NULL};
-    bool live = simd_live(n, b, op, &in[4], &in[5]);
-    if (live && !zero)
-        in[3] = build_int(b, n->i1, 0);
+    Value *in[] = {whole(n, of[0]), whole(n, of[1]), sums, zero, live[0], live[1]};
     int64_t which[2];
     AttrList l = {0};
     int k = 0;
@@ -242,7 +234,41 @@ lower_dot(Simd *n, Builder *b, Op *op)
             which[k++] = i;
     if (k)
         attr_set_ints(&n->s->mod, &l, ATTR_TRANSPOSED, which, k);
-    build_op(b, OP_BUF_DOT, in, live ? 6 : zero ? 4 : 3, &l, NULL, 0);
+    build_op(b, OP_BUF_DOT, in, live[0] ? 6 : zero ? 4 : 3, &l, NULL, 0);
+}
+
+static void
+lower_dot(Simd *n, Builder *b, Op *op)
+{
+    OpPlan *p = op_plan(n, op);
+    bool few = simd_has_few_rows(n, op), transposed = false;
+    Slot *a = packed(n, b, op, 0, &transposed);
+    Value *live[2] = {NULL};
+    if (p->pack[2])
+        simd_group(n, b, p->pack[2]);
+    b->loc = op->loc;
+    Value *zero = sums_are_zero(n, b, p);
+    if (few) {
+        simd_rows(n, b, op, a, transposed, zero, op_result(op, 0)->type->shape[0]);
+        return;
+    }
+    Const all;
+    if (!simd_live(n, b, op, &live[0], &live[1]) || value_const(live[0], &all) ||
+        !simd_may_have_one_row(n, op)) {
+        dot_of_buffers(n, b, op, a, transposed, live, zero);
+        return;
+    }
+    Value *one = build_cmp(b, OP_CMPI, "sle", live[0], simd_int(b, n->i64, 1));
+    Op *branch = build_if(b, one, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        Builder arm = builder_at_end(n->f, branch->regions[i]);
+        arm.loc = op->loc;
+        if (i == 0)
+            simd_rows(n, &arm, op, a, transposed, zero, 1);
+        else
+            dot_of_buffers(n, &arm, op, a, transposed, live, zero);
+        build_yield(&arm, NULL, 0);
+    }
 }
 
 static void

@@ -1,5 +1,5 @@
-/* Prints and assertions in cpu form: strips with the index of their lanes, for the host
-   that prints them.
+/* Prints, assertions and checks in cpu form. The host gets vectors with the index of
+   their lanes, and prints them.
 
        print %x, %n {message="x"}      =>    for %i = 0, 256, 32 {
                                                vprint %strip, %i {message="x"} }
@@ -8,7 +8,8 @@
 
 #include "ir/edit.h"
 
-/* The strip, and where it is in its tile: {axis} is the dimension of its lanes. */
+/* Op k of a strip, with its index in the tile as operands; {axis}: the dimension of its
+   lanes. */
 static Op *
 build_lanes(Cx *cx, OpKind k, Value **in, int n, int rank, const Ix *ix, AttrList *l)
 {
@@ -65,7 +66,7 @@ simd_prints(Simd *n, Builder *b, Op *op)
     }
 }
 
-/* Lanes that the mask leaves out hold by definition. */
+/* Lanes that the mask excludes pass. */
 void
 simd_assert(Cx *cx, Op *op, const Ix *ix)
 {
@@ -88,7 +89,7 @@ simd_assert(Cx *cx, Op *op, const Ix *ix)
 
 enum { FROM_NOTHING = -3, FROM_UNKNOWN = -2, FROM_SEVERAL = -1, MAX_WALK = 4000 };
 
-/* What values are being looked at, so that loops end. */
+/* The values whose origin is being looked for, so that cycles end. */
 typedef struct From {
     const Value *v;
     const struct From *up;
@@ -106,7 +107,7 @@ join(int a, int b)
 
 static int param_of(const Value *v, const From *up, int *left);
 
-/* What operand i of the terminator of these regions comes from. */
+/* The parameter that operand i of the terminators of op's regions comes from. */
 static int
 yields(const Op *op, int first, int i, const From *up, int *left)
 {
@@ -131,13 +132,13 @@ region_arg_of(const Value *v, const From *up, int *left)
                     yields(op, 0, v->index - 1, up, left));
     if (op->kind != OP_WHILE)
         return FROM_UNKNOWN;
-    if (v->region == op->regions[1]) /* what the condition hands on */
+    if (v->region == op->regions[1]) /* what the condition passes on */
         return param_of(op_operand(op->regions[0]->last, v->index + 1), up, left);
     return join(param_of(op_operand(op, v->index), up, left),
                 yields(op, 1, v->index, up, left));
 }
 
-/* The parameter that an address is computed from. */
+/* The number of the parameter that an address is computed from, or FROM_*. */
 static int
 param_of(const Value *v, const From *up, int *left)
 {

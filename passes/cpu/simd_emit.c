@@ -1,4 +1,4 @@
-/* One group of roots as loops over strips.
+/* Builds one group as a loop nest over strips.
 
        %s = reduce(addf) %e {axis=1}         for %i = 0, 64, 1 {
        store %p, %e, %m                =>      %a = for %j = 0, 256, 32 (%x = -0.0) {
@@ -6,10 +6,19 @@
                                                  .. vstore; yield %x + e }
                                                %s = reduce %a; buf_store }
 
-   The reduced dimension is innermost. Lanes run along the dimension in which most
-   accesses are contiguous. */
+   The loop over the reduced dimension is the innermost one. Lanes run along the dimension
+   along which most accesses are contiguous.
+
+   A strip is built in up to four ways; each is the else arm of the one before, and is
+   left out if the one before assumes nothing:
+
+       fast     masks are full, strides are 1, a quotient is the same in all lanes
+       two      a quotient changes in one lane; or strides are numbers of the launch
+       none     masks are empty (strip_slow)
+       general  nothing is assumed (strip_slow) */
 #include "passes/cpu/simd.h"
 
+#include "ir/analysis/reduction.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
 
@@ -33,7 +42,7 @@ typedef struct Emit {
     Ix ix[MAX_RANK];
     Acc *acc;
     int nacc;
-    /* i1: the first step of the reduced dimension; NULL: the only */
+    /* i1: is this the first step of the reduced dimension? NULL: it is the only one */
     Value *first;
 } Emit;
 
@@ -64,14 +73,8 @@ emit_init(Emit *e, Simd *n, Group *g)
 bool
 simd_identity(const Op *op, double *f, int64_t *i, bool *is_float)
 {
-    const Region *r = op->regions[0];
-    Op *c = r->first;
-    if (op->noperand != 1 || !c || c->next != r->last ||
-        op_operand(r->last, 0) != &c->results[0])
-        return false;
-    bool direct = c->noperand == 2 && op_operand(c, 0) != op_operand(c, 1) &&
-                  op_operand(c, 0)->region == r && op_operand(c, 1)->region == r;
-    if (!direct)
+    const Op *c = reduction_operation(op);
+    if (!c)
         return false;
     int bits = type_bits(c->results[0].type);
     int64_t top = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
@@ -158,9 +161,9 @@ simd_combine(Cx *cx, const Op *reduce, Value **args, Value **out)
     }
 }
 
-/* Minimum and maximum of floats ignore NaN, and an accumulator that starts with an
-   infinity and ignores NaN never is one: then a comparison and a selection, which are one
-   instruction on many machines, do the work of three. */
+/* The operation to accumulate with. minf and maxf ignore NaN, so an accumulator that
+   begins with an infinity is never NaN. Then a comparison and a select are enough, which
+   are one instruction on many machines, instead of three. */
 static OpKind
 never_nan(const Acc *a)
 {
@@ -207,7 +210,7 @@ reduce_step(Emit *e, Cx *cx, int at, Value **accs)
     }
 }
 
-/* Scalars from outside that a combine region reads. */
+/* Maps the scalars from outside that a combine region uses to those of the new code. */
 static void
 map_outside(Simd *n, const Region *r, Map *map)
 {
@@ -220,7 +223,7 @@ map_outside(Simd *n, const Region *r, Map *map)
     }
 }
 
-/* The combine region of the old reduction again, in the new one. */
+/* Copies the combine region of the old reduction into the new one, `now`. */
 static void
 combine_region(Emit *e, const Acc *a, Op *now)
 {
@@ -247,7 +250,7 @@ combine_region(Emit *e, const Acc *a, Op *now)
     build_yield(&in, out, now->nresult);
 }
 
-/* Lanes combined, results to where they are wanted. */
+/* Reduces the lanes of the accumulators, and puts the results where they are used. */
 static void
 reduce_finish(Emit *e, Builder *b, int at)
 {
@@ -342,7 +345,7 @@ copy_out(Emit *e, Cx *cx, const Root *r, Ev ev)
     simd_slot_store(cx, r->dst, rank, ix, ev);
 }
 
-/* COPY to the buffer that the value is in already. */
+/* Would this COPY write to the buffer that the value is in already? */
 static bool
 is_in_place(Simd *n, const Root *r)
 {
@@ -350,8 +353,8 @@ is_in_place(Simd *n, const Root *r)
     return s && r->axis < 0 && !r->minor && slot_find(s) == slot_find(r->dst);
 }
 
-/* Loads, stores and combinations in program order; buffers that others in this nest still
-   read are written last. */
+/* Builds the roots of one strip in program order. Buffers that other roots of the nest
+   still read are written last. accs: the accumulators, which are updated. */
 static void
 strip_eval(Emit *e, Cx *cx, Value **accs)
 {
@@ -395,7 +398,8 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
     }
 }
 
-/* No assumption was made: the fast code is the code. */
+/* Moves the ops of an arm in front of the branch: no assumption was made, so the fast
+   code is the only code. */
 static void
 inline_arm(Op *branch, Region *arm)
 {
@@ -404,11 +408,11 @@ inline_arm(Op *branch, Region *arm)
             op_move_before(op, branch);
 }
 
-/* Is the arm for strips that masks leave out so much less work that it deserves its code?
-   It must touch no memory but buffers, and compute for all lanes no more than what
-   accumulators and buffers take. */
+/* Is the arm for empty masks so much less work than the general one that it is worth its
+   code? It must touch no memory but buffers, and compute no more vectors than
+   accumulators and buffers need. */
 static bool
-worthwhile(Emit *e, const Region *arm)
+is_worthwhile(Emit *e, const Region *arm)
 {
     int strips = 0;
     region_each(arm, op) {
@@ -431,7 +435,8 @@ cost_of(const Region *arm)
     return cost;
 }
 
-/* Opens `if yes` with both arms at b; cx is for the first arm, pre for in front of it. */
+/* Opens an `if` at b, whose condition is set later. cx: for its first arm; pre: for tests
+   in front of it. */
 static Op *
 arm_open(Emit *e, Builder *b, const Type *const *types, Cx *pre, Cx *cx)
 {
@@ -442,7 +447,8 @@ arm_open(Emit *e, Builder *b, const Type *const *types, Cx *pre, Cx *cx)
     return branch;
 }
 
-/* The strip without the assumptions of the fast code; `only`: there is no such code. */
+/* The strip without the assumptions of fast code: an arm for empty masks, if that is
+   worthwhile, and the general code. only: there is no fast code. */
 static void
 strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool only)
 {
@@ -453,7 +459,7 @@ strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool onl
     Op *branch = arm_open(e, b, types, &pre, &cx);
     cx.none = true;
     strip_eval(e, &cx, none);
-    bool apart = cx.cond && worthwhile(e, branch->regions[0]);
+    bool apart = cx.cond && is_worthwhile(e, branch->regions[0]);
     if (!apart) {
         op_erase(branch);
         cx_init(&cx, e->n, *b, e->w);
@@ -472,9 +478,11 @@ strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool onl
         accs[i] = op_result(branch, i);
 }
 
-/* The strip where lanes may lie in two runs, or `steps` may be any number. */
+/* The strip with fewer assumptions than its fast code makes, as `how` says: quotients in
+   two runs of lanes, any quotients (apart), or strides that are numbers of the launch
+   (steps). Else strip_slow. */
 static void
-strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs, bool steps)
+strip_else(Emit *e, Builder *b, const Type *const *types, Value **accs, Cx how)
 {
     Value **two = arena_array(e->n->tmp, Value *, e->nacc + 1);
     Cx pre, cx;
@@ -482,8 +490,9 @@ strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs, bool step
         two[i] = accs[i];
     Op *branch = arm_open(e, b, types, &pre, &cx);
     cx.fast = true;
-    cx.two = pre.two = !steps;
-    cx.steps = pre.steps = steps;
+    cx.two = pre.two = how.two;
+    cx.steps = pre.steps = how.steps;
+    cx.apart = pre.apart = how.apart;
     strip_eval(e, &cx, two);
     if (!cx.cond) {
         op_erase(branch);
@@ -499,7 +508,7 @@ strip_two(Emit *e, Builder *b, const Type *const *types, Value **accs, bool step
         accs[i] = op_result(branch, i);
 }
 
-/* The strip in pieces, in which runs of lanes may end. */
+/* The strip as a loop over shorter strips in two runs of lanes. */
 static void
 strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
 {
@@ -507,7 +516,7 @@ strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
     const Type *i64 = e->n->i64;
     int w = e->w, piece = simd_run_lanes(e->n, e->g, w);
     if (piece == w) {
-        strip_two(e, b, types, accs, false);
+        strip_else(e, b, types, accs, (Cx){.two = true});
         return;
     }
     Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, w),
@@ -519,13 +528,14 @@ strip_pieces(Emit *e, Builder *b, const Type *const *types, Value **accs)
         at = build_binary(&in, OP_ADD, lane.v, at);
     e->ix[e->lane] = (Ix){IX_AFF, 0, at};
     e->w = piece;
-    strip_two(e, &in, types, accs, false);
+    strip_else(e, &in, types, accs, (Cx){.two = true});
     build_yield(&in, NULL, 0);
     e->w = w;
     e->ix[e->lane] = lane;
 }
 
-/* Not in one run of lanes: in two, if they are long enough. */
+/* The strip where a quotient is not the same in all lanes: in two runs if `runs` says
+   that they are long enough, else with any quotients. */
 static void
 strip_runs(Emit *e, Builder *b, const Type *const *types, Value **accs, Value *runs)
 {
@@ -537,12 +547,13 @@ strip_runs(Emit *e, Builder *b, const Type *const *types, Value **accs, Value *r
     strip_pieces(e, &arm, types, pieces);
     build_yield(&arm, pieces, e->nacc);
     arm = builder_at_end(e->n->f, branch->regions[1]);
-    strip_slow(e, &arm, types, accs, false);
+    strip_else(e, &arm, types, accs, (Cx){.apart = true});
     build_yield(&arm, accs, e->nacc);
     for (int i = 0; i < e->nacc; i++)
         accs[i] = op_result(branch, i);
 }
 
+/* The strip in all the ways that it needs; see the head of this file. */
 static void
 strip_emit(Emit *e, Builder *b, Value **accs)
 {
@@ -585,7 +596,7 @@ strip_emit(Emit *e, Builder *b, Value **accs)
     if (runs)
         strip_runs(e, &slow, types, accs, runs);
     else if (cx.stepped && !e->n->f->check)
-        strip_two(e, &slow, types, accs, true);
+        strip_else(e, &slow, types, accs, (Cx){.steps = true});
     else
         strip_slow(e, &slow, types, accs, false);
     build_yield(&slow, accs, e->nacc);
@@ -600,7 +611,8 @@ block_rows(Builder *b, Value *first, int size, Value **rows)
         rows[i] = i ? build_binary(b, OP_ADD, first, simd_int(b, first->type, i)) : first;
 }
 
-/* A square block, its rows one after the other where not all of it is there. */
+/* A square block of strips that is transposed in registers. Where masks exclude a part of
+   it, strips are built one after the other. */
 static void
 block_emit(Emit *e, Builder *b)
 {
@@ -732,7 +744,6 @@ simd_group(Simd *n, Builder *b, Group *g)
     emit_level(&e, b, 0);
 }
 
-/* One buffer's contents into another of the same type. */
 void
 simd_copy(Simd *n, Builder *b, Slot *from, Slot *to)
 {

@@ -1,11 +1,12 @@
-/* The value of a tile at an index, as strips.
+/* Computes the value of a tile at a strip's index.
 
-   Evaluation keeps what lanes have in common: a value is the same in all lanes, or a
-   scalar plus lane times stride, or a strip. So contiguous addresses, uniform loads and
-   prefix masks fall out of the arithmetic and need no analysis of their own.
+   The result keeps what lanes have in common: one scalar for all lanes, a scalar plus
+   lane * stride, or a vector. So contiguous addresses, uniform loads and masks that cut
+   off a strip's end follow from the arithmetic, without an analysis of their own.
 
-   What a nest assumes of a strip is in simd_mask.c; besides full masks, fast code assumes
-   here that runtime strides along the lanes are 1 and that a strip has one quotient. */
+   simd_mask.c describes the assumptions of fast code. Those about arithmetic are made
+   here: that strides along the lanes which only the launch knows are 1, and that a
+   quotient is the same in all lanes of a strip. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -53,7 +54,7 @@ splat(Cx *cx, Value *v)
     return build_splat(&cx->b, v, strip_type(cx, v->type));
 }
 
-/* 0, stride, 2 * stride, ... as integers of this type. */
+/* The vector 0, stride, 2 * stride, .. of integers of this type. */
 static Value *
 lanes(Cx *cx, const Type *elem, int64_t stride)
 {
@@ -113,7 +114,7 @@ aff(Value *v, int64_t stride)
     return (Ev){.kind = stride ? EV_AFF : EV_UNI, .v = v, .stride = stride};
 }
 
-/* ---- memory of what was computed */
+/* ---- values that were computed before */
 
 Ev *
 simd_recall(Cx *cx, const Value *v, const Ix *ix)
@@ -173,7 +174,8 @@ small(int64_t stride)
     return stride > -((int64_t)1 << 30) && stride < (int64_t)1 << 30;
 }
 
-/* lane-linear times uniform; a runtime factor is assumed to be 1 in the fast code. */
+/* EV_AFF times a uniform factor. Fast code assumes that a factor which only the launch
+   knows is 1. False: it is something else. */
 static bool
 times(Cx *cx, Op *op, const Ix *ix, const Ev *in, Ev *out)
 {
@@ -214,7 +216,7 @@ leaves(const Op *op)
     return op->kind == OP_REMS || op->kind == OP_REMU;
 }
 
-/* Is v computed in front of a loop that b is in, or will be once that is hoisted? */
+/* Is v computed in front of a loop that b is in, or can it be hoisted there? */
 static bool
 stands_before(const Builder *b, const Value *v, int depth)
 {
@@ -233,9 +235,10 @@ stands_before(const Builder *b, const Value *v, int depth)
     return all;
 }
 
-/* x / n of scalars, which is most often 0 where it is only there to wrap. Where n is less
-   than a strip has lanes, no test holds, whatever the quotient. 32 bits are multiplied by
-   the reciprocal of what stands in front of the loop: no branch is cheaper. */
+/* x / n of scalars. A quotient that only serves to wrap an index is most often 0, so a
+   branch avoids the division. If n is smaller than the number of lanes, the fast code is
+   not used anyway. In 32 bits, a division by an n from in front of the loop becomes a
+   multiplication with its reciprocal, which is cheaper than a branch. */
 static Value *
 quotient(Cx *cx, OpKind k, Value *x, Value *n)
 {
@@ -257,8 +260,9 @@ quotient(Cx *cx, OpKind k, Value *x, Value *n)
     return op_result(branch, 0);
 }
 
-/* A quotient that is the same in all lanes, or the remainder that belongs to it:
-   lane-linear x divided by n. What says so is assumed: 0 <= x and last - q * n < n. */
+/* The quotient of EV_AFF x by n, the same in all lanes, or the remainder that belongs to
+   it. Fast code assumes that this is so: 0 <= x, and last - q * n < n in the last lane.
+   False: it cannot be done. */
 static bool
 divided(Cx *cx, Op *op, const Ix *ix, Ev *out)
 {
@@ -296,7 +300,7 @@ divided(Cx *cx, Op *op, const Ix *ix, Ev *out)
     return true;
 }
 
-/* Lane-linear arithmetic. False: compute strips. */
+/* Arithmetic whose result is EV_AFF again. False: it has to be computed in vectors. */
 static bool
 linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
 {
@@ -330,8 +334,9 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     case OP_DIVU:
     case OP_REMS:
     case OP_REMU:
-        if (!cx->trust && (!cx->fast || !plan_get(cx->n, op_result(op, 0))->index ||
-                           !simd_in_front(cx, op_result(op, 0)->type->rank, ix)))
+        if (!cx->trust &&
+            (!cx->fast || cx->apart || !plan_get(cx->n, op_result(op, 0))->index ||
+             !simd_in_front(cx, op_result(op, 0)->type->rank, ix)))
             return false;
         return divided(cx, op, ix, out);
     case OP_SEXT:
@@ -349,10 +354,10 @@ linear(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     }
 }
 
-/* Runs of lanes times a number of the launch: lanes are computed, not assumed to be 1
-   apart, for runs are what is left where that has failed. */
+/* Does op multiply EV_TWO by a number of the launch? Then lanes are computed and not
+   assumed to be 1 apart, since runs are used where fast code has failed. */
 static bool
-spread_runs(const Op *op, const Ev *in)
+spreads_runs(const Op *op, const Ev *in)
 {
     int64_t c;
     for (int i = 0; op->kind == OP_MUL && i < 2; i++)
@@ -362,13 +367,13 @@ spread_runs(const Op *op, const Ev *in)
     return false;
 }
 
-/* The same in both runs of lanes. */
+/* An op of which an operand is EV_TWO, computed in both runs. False: it cannot be. */
 static bool
 two(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
 {
     Ev part[2][SIMD_MAX_IN], r[2];
     Value *at;
-    if (spread_runs(op, in) || !simd_two_parts(cx, op, in, part, &at))
+    if (spreads_runs(op, in) || !simd_two_parts(cx, op, in, part, &at))
         return false;
     for (int i = 0; i < 2; i++) {
         bool has_aff = false;
@@ -471,7 +476,7 @@ ev_gather(Cx *cx, Op *op, const Ix *ix)
     Value *v = e.kind == EV_UNI ? e.v : ev_strip(cx, e);
     if (type_bits(v->type) < 64)
         v = build_cast(&cx->b, OP_SEXT, v, cx->n->i64);
-    /* No index, however wrong, may leave the tile. */
+    /* a wrong index must not reach outside of the tile's buffer */
     int64_t size = op_operand(op, 0)->type->shape[axis];
     v = build_binary(&cx->b, OP_AND, v, build_int(&cx->b, v->type, size - 1));
     memcpy(in, ix, (size_t)op_operand(op, 0)->type->rank * sizeof *ix);
@@ -530,8 +535,6 @@ simd_eval(Cx *cx, Value *v, const Ix *ix)
     return ev;
 }
 
-/* The value of v elsewhere, where other things are assumed: neither sees what the other
-   has computed. */
 Ev
 simd_eval_trusting(Cx *cx, Value *v, const Ix *ix, Trust trust)
 {

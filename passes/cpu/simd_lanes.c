@@ -1,10 +1,22 @@
-/* Along which dimension of a nest lanes run, and how many: along the one in which most
-   accesses are contiguous; as many as keep the machine busy. */
+/* Chooses the dimension of a nest that lanes run along, the one along which most accesses
+   are contiguous, and how many lanes a strip has: as many as keep the machine busy. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
+#include "ir/fold.h"
 
-/* `sure`: cleared where a factor that only the launch knows is taken for 1. */
+/* Lanes whose quotient changes more often than every so many are no run. */
+enum { SHORT_RUN = 16 };
+
+static bool
+short_runs(const Value *divisor)
+{
+    Const c;
+    return value_const(divisor, &c) && c.i > 1 && c.i < SHORT_RUN;
+}
+
+/* See simd_slope. *sure is cleared if a factor that only the launch knows counted as 1;
+   *left: operations that the walk may still visit. */
 static int
 slope(Simd *n, const Value *v, int d, int *left, bool *sure)
 {
@@ -30,15 +42,19 @@ slope(Simd *n, const Value *v, int d, int *left, bool *sure)
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
-    case OP_HINT:
+    case OP_HINT: return slope(n, op_operand(op, 0), d, left, sure);
     case OP_REMS:
-    case OP_REMU: return slope(n, op_operand(op, 0), d, left, sure);
+    case OP_REMU:
+        x = slope(n, op_operand(op, 0), d, left, sure);
+        return x && short_runs(op_operand(op, 1)) ? 2 : x;
     case OP_DIVS:
     case OP_DIVU:
         x = slope(n, op_operand(op, 0), d, left, sure);
         y = slope(n, op_operand(op, 1), d, left, sure);
         *sure &= !x && !y;
-        return x > 1 || y ? 2 : 0; /* most often the same in a strip */
+        if (x > 1 || y || (x && short_runs(op_operand(op, 1))))
+            return 2;
+        return 0; /* most often one quotient in a strip */
     case OP_ADD:
     case OP_ADDPTR:
     case OP_SUB:
@@ -46,7 +62,7 @@ slope(Simd *n, const Value *v, int d, int *left, bool *sure)
         x = slope(n, op_operand(op, 0), d, left, sure);
         y = slope(n, op_operand(op, 1), d, left, sure);
         if (op->kind == OP_MUL) {
-            /* A constant factor spreads the lanes; a runtime one is most often 1. */
+            /* a constant factor spreads the lanes, one of the launch is most often 1 */
             const Op *other = op_operand(op, x ? 1 : 0)->op;
             bool spread = other && other->kind == OP_CONST;
             *sure &= !x && !y;
@@ -60,7 +76,7 @@ slope(Simd *n, const Value *v, int d, int *left, bool *sure)
 static int
 slope_of(Simd *n, const Value *v, int d, bool *sure)
 {
-    int left = 256; /* operations looked at: a value may be reached in many ways */
+    int left = 256; /* operations visited: there may be many paths to a value */
     *sure = true;
     return slope(n, v, d, &left, sure);
 }
@@ -90,7 +106,7 @@ group_score(Simd *n, const Group *g, int d)
             r->kind == ROOT_STORE || (op->kind == OP_LOAD && r->kind != ROOT_COPY);
         bool buffer = r->kind == ROOT_MAT || r->kind == ROOT_COPY, sure;
         int last = g->shape->rank - 1;
-        /* Stores count more: what is loaded the other way can be transposed. */
+        /* stores count more: loads along another dimension can be transposed */
         int weight = r->kind == ROOT_STORE ? 3 : 1;
         if (access)
             score += weight *
@@ -108,7 +124,7 @@ simd_lane_dim(Simd *n, const Group *g)
     int best = t->rank - 1;
     int score = -1000000;
     int64_t largest = 1;
-    for (int i = 0; i < g->items.n; i++) /* lines come in the order of the index */
+    for (int i = 0; i < g->items.n; i++) /* prints must be in the order of the index */
         if (g->items.at[i].kind == ROOT_PRINT)
             return best;
     for (int d = 0; d < t->rank; d++)
@@ -141,16 +157,18 @@ simd_widest(const Group *g)
     return bits;
 }
 
-/* Simple work: four vectors at once, so that their latencies overlap; long chains have
-   that within one vector and would run out of registers. Vectors of 512 bits come with
-   twice the registers, so that there long chains take two. */
+/* Simple work takes strips of four vectors, so that their latencies overlap. A long chain
+   of operations has enough parallel work in one vector, and would run out of registers
+   with more. Machines with vectors of 512 bits have twice the registers, so there long
+   chains take two. */
 int
 simd_lane_count(const Simd *n, const Group *g, int64_t size)
 {
     int vectors = g->cost > 2000 ? 1 : g->cost > 200 ? 2 : 4;
     if (n->vector_bytes > 32)
         vectors = g->cost > 200 ? 4 : 8;
-    /* A check costs the same for all lanes of a strip; sums keep their order. */
+    /* a check costs the same for any number of lanes; not for reductions, whose order
+       would change */
     if (n->f->check && g->axis < 0)
         return (int)min_i64(size, SIMD_MAX_LANES);
     int bits = simd_widest(g);

@@ -1,8 +1,8 @@
-/* How many rows and columns of a dot's sums are stored (or added to memory) in the end.
+/* How many rows and columns of a dot's result are stored, or added to memory, in the end.
 
-   Sizes that tiles do not divide leave tiles of which a part is stored: the mask of the
-   store says which. Where all that a dot gives goes to such stores, element by element,
-   what lies behind the bounds need not be computed, and holds anything.
+   At the end of a matrix a part of the tile is stored, which the mask of the store says.
+   If the result of a dot goes only to such stores, through elementwise work, the rows and
+   columns behind the bounds need not be computed and may hold anything.
 
        store %p, %sums, (%rows < %m) & (%cols < %n)
              =>  buf_dot %a, %b, %sums, %zero, (%m - %rows[0]), (%n - %cols[0]) */
@@ -19,15 +19,15 @@ typedef struct Live {
     Simd *n;
     Op *dot;
     Map seen;
-    int left; /* values that may still be looked at */
+    int left; /* values that may still be visited */
     Op *stores[MOST_STORES];
     int nstore;
-    Op *rounds[MOST_ROUNDS]; /* loops that sums go round: bounds are the same in all of
-                                their iterations */
+    Op *rounds[MOST_ROUNDS]; /* loops that carry the result: bounds must be the same in
+                                all of their iterations */
     int nround;
 } Live;
 
-/* ---- where the sums go */
+/* ---- where the result goes */
 
 static bool goes_to(Live *l, const Use *u);
 
@@ -43,7 +43,8 @@ flows(Live *l, Value *v)
     return true;
 }
 
-/* Through the end of a region, back to its beginning where it is a loop. */
+/* Follows operand i of the terminator `end`: to the results of the op around it, and to
+   the next iteration of a loop. */
 static bool
 flows_out(Live *l, const Op *end, int i)
 {
@@ -83,7 +84,7 @@ goes_to(Live *l, const Use *u)
            flows(l, op_result(op, 0));
 }
 
-/* ---- what a mask says */
+/* ---- what masks say */
 
 static bool
 is_inside(const Region *r, const Region *of)
@@ -93,7 +94,8 @@ is_inside(const Region *r, const Region *of)
     return r;
 }
 
-/* A number that the dot's place has, and that is the same wherever the sums go. */
+/* Is v computed at the place of the dot, and the same in all iterations that the result
+   goes through? */
 static bool
 is_there(const Live *l, const Value *v)
 {
@@ -104,7 +106,7 @@ is_there(const Live *l, const Value *v)
     return is_inside(l->dot->parent, from) && map_get(&l->n->map, v);
 }
 
-/* Arithmetic on such numbers and lanes alone. `left`: steps. */
+/* Is v arithmetic on such numbers and indices? *left: steps. */
 static bool
 is_index(const Live *l, const Value *v, int *left)
 {
@@ -123,11 +125,13 @@ is_index(const Live *l, const Value *v, int *left)
 }
 
 typedef struct Bound {
-    Value *first, *end; /* of the old code: its first element, and what it stays below */
-    bool closed;        /* or reaches */
+    Value *first; /* of the old code: the smallest index */
+    Value *end;   /* of the old code: indices are below it */
+    bool closed;  /* .. or equal to it */
 } Bound;
 
-/* at[k]: the dimension of the sums that k is, or -1. */
+/* Is op, a comparison, a bound of dimension d of the result? at[k]: the dimension of the
+   result that dimension k of the mask is, or -1. */
 static bool
 compares(const Live *l, const Op *op, const int *at, int d, int64_t size, Bound *b)
 {
@@ -174,15 +178,15 @@ bounded(const Live *l, const Value *mask, const int *at, int d, int64_t size, Bo
     }
 }
 
-/* ---- the number */
+/* ---- the number of rows or columns */
 
 typedef struct Brought {
     Value *v[MOST_STEPS], *was[MOST_STEPS];
     int n;
 } Brought;
 
-/* Numbers that the source computes elsewhere are computed here, too, for as long as this
-   takes. */
+/* Computes scalar v of the old code here, if that is done elsewhere. *to notes which
+   values of Simd.map this replaces for the time being. */
 static void
 bring(Live *l, Cx *cx, Value *v, Brought *to)
 {
@@ -212,7 +216,7 @@ first_of(Live *l, Cx *cx, Value *v)
     return type_bits(x->type) < 64 ? build_cast(&cx->b, OP_SEXT, x, cx->n->i64) : x;
 }
 
-/* i64, from 1 to size; NULL: all of dimension d. */
+/* How many elements of dimension d are stored: i64, from 1 to its size. NULL: all. */
 static Value *
 extent(Live *l, Builder *b, int d)
 {
@@ -251,7 +255,7 @@ simd_live(Simd *n, Builder *b, Op *dot, Value **rows, Value **cols)
     const Type *t = op_result(dot, 0)->type;
     map_init(&l.seen, n->tmp);
     *rows = *cols = NULL;
-    /* Checks look at all numbers that a dot gives. */
+    /* checks look at all elements of the result */
     if (n->f->check || t->rank < 2 || !flows(&l, op_result(dot, 0)) || !l.nstore)
         return false;
     *rows = extent(&l, b, t->rank - 2);

@@ -1,10 +1,10 @@
-/* What a nest assumes of the masks of a strip.
+/* Assumptions about the masks of a strip.
 
-   A strip is computed in up to three ways: `fast` assumes that masks hold in all lanes
-   (and what simd_eval.c says); `none` that they hold in no lane, so that nothing is
-   loaded or stored and what a masked load gives is its `other` value, the same in all
-   lanes; and a general one that assumes nothing. Each assumption is a scalar test in
-   front of the strip; all of them together (cx->cond) choose the arm.
+   Code of a strip assumes one of three things. `fast`: masks are true in all lanes (and
+   what simd_eval.c says of arithmetic). `none`: they are false in all lanes, so that
+   nothing is loaded or stored, and a masked load gives its `other` value in all lanes. Or
+   nothing. Each assumption is a scalar test in front of the strip; their conjunction,
+   cx->cond, selects the arm.
 
        if all lanes of %m { vload %p }
        else if no lane of %m { %other }
@@ -16,7 +16,6 @@
 
 #include <string.h>
 
-/* Are these indices computed in front of the strip's branch, where tests can use them? */
 bool
 simd_in_front(const Cx *cx, int rank, const Ix *ix)
 {
@@ -39,7 +38,7 @@ simd_assume(Cx *cx, Value *cond)
     cx->cond = cx->cond ? build_binary(&pre->b, OP_AND, cx->cond, cond) : cond;
 }
 
-/* The opposite of a comparison of integers, NULL when unknown. */
+/* The opposite of a comparison of integers; NULL: it is none of these. */
 static const char *
 opposite(const char *pred)
 {
@@ -52,7 +51,8 @@ opposite(const char *pred)
     return NULL;
 }
 
-/* Does the comparison hold in all lanes, or (`none`) in no lane? */
+/* Builds the test that a comparison holds in all lanes, or (none) in no lane; NULL: there
+   is no simple one. */
 static Value *
 all_compare(Cx *pre, Op *op, const Ix *ix, bool none)
 {
@@ -70,10 +70,10 @@ all_compare(Cx *pre, Op *op, const Ix *ix, bool none)
         x.v->type->kind != TY_SCALAR)
         return NULL;
     Value *order[2];
-    /* The lane where the comparison is hardest to meet, first or last. */
+    /* it is enough to test the first or last lane, where it is hardest to fulfil */
     for (int k = 0; k < 2; k++) {
         Ev *e = k ? &y : &x;
-        bool high = (k == 0) == less; /* the largest value counts */
+        bool high = (k == 0) == less; /* the lane with the largest value */
         if (!simd_in_order(pre, op_operand(op, k), e, ix, true, &order[k]))
             return NULL;
         if (e->kind == EV_AFF && (e->stride > 0) == high) {
@@ -89,8 +89,8 @@ all_compare(Cx *pre, Op *op, const Ix *ix, bool none)
     return all;
 }
 
-/* A scalar that says whether the mask holds in all lanes, or in none; NULL when that is
-   not simple. */
+/* Builds the test that a mask is true in all lanes, or (none) in no lane; NULL: there is
+   no simple one. */
 static Value *
 test_of(Cx *pre, Value *mask, const Ix *ix, bool none, int depth)
 {
@@ -104,7 +104,7 @@ test_of(Cx *pre, Value *mask, const Ix *ix, bool none, int depth)
         Value *a = test_of(pre, op_operand(op, 0), ix, none, depth + 1);
         Value *b =
             a || none ? test_of(pre, op_operand(op, 1), ix, none, depth + 1) : NULL;
-        if (!a || !b) /* one part that holds nowhere is enough */
+        if (!a || !b) /* for `none` one part that is false is enough */
             return !none ? NULL : a ? a : b;
         return build_binary(&pre->b, none ? OP_OR : OP_AND, a, b);
     }
@@ -122,7 +122,8 @@ test_of(Cx *pre, Value *mask, const Ix *ix, bool none, int depth)
     }
 }
 
-/* Assumes what can be tested; the mask is a constant from then on. */
+/* Assumes that the mask is full, or empty, if that can be tested; then its value is that
+   constant from here on. */
 static bool
 assumed(Cx *cx, Value *mask, const Ix *ix)
 {
@@ -144,7 +145,6 @@ known_as(const Ev *ev, int64_t bit)
     return ev->kind == EV_UNI && value_const(ev->v, &c) && (c.i != 0) == bit;
 }
 
-/* Is the mask full? Else what it is. */
 bool
 simd_full(Cx *cx, Value *mask, const Ix *ix, Ev *rest)
 {
@@ -175,7 +175,6 @@ simd_empty(Cx *cx, Value *mask, const Ix *ix)
     return ev ? known_as(ev, false) : assumed(cx, mask, ix);
 }
 
-/* v is in a buffer, but nothing was loaded to it in this strip. */
 bool
 simd_skipped(Cx *cx, Value *v, const Ix *ix, Ev *ev)
 {

@@ -1,18 +1,18 @@
-/* Memory in cpu form: order of accesses, buffers, loads and stores of strips.
+/* Memory in cpu form: the order of accesses, buffers, loads and stores of strips.
 
-   Inside one nest, accesses of one index keep their order, but those of different
-   indices are interleaved. Accesses of one program to different elements are unordered
-   in Triton unless a barrier stands between, but code that shifts an array in place is
-   common enough to be kept right: two different pointers into one array never share a
-   nest when one of them writes. Nor does a load pass any store, of one number to another
-   parameter's array either: the arguments may be the same. */
+   In one nest, accesses at one index keep their order, but those at different indices are
+   interleaved. Triton does not order accesses to different elements unless a barrier
+   stands between them. But code that shifts an array in place is common, and is kept
+   right: two different pointers into one array do not share a nest if one of them writes.
+   Nor does a load pass a store, even if their addresses come from different parameters,
+   since these may be given the same array. */
 #include "passes/cpu/simd.h"
 
 #include "ir/edit.h"
 
 enum { MAX_LOOKBACK = 256 };
 
-/* The kernel parameter that an address comes from, NULL when it cannot be told. */
+/* The kernel parameter that an address comes from; NULL: it is not known. */
 static const Value *
 base_of(const Value *v)
 {
@@ -34,7 +34,8 @@ base_of(const Value *v)
     return NULL;
 }
 
-/* May accesses at different indices of these two nests' pointers meet? */
+/* May two accesses by these pointers, at different indices of a nest, touch one
+   element? */
 static bool
 may_meet(const Value *p, const Value *q)
 {
@@ -94,8 +95,6 @@ slot_value(Simd *n, Slot *s)
     return s->buf;
 }
 
-/* Index operands; the dimension along which lanes run, or -1; strips where an index is
-   one. */
 int
 simd_index(Cx *cx, int rank, const Ix *ix, Value **out)
 {
@@ -112,7 +111,7 @@ simd_index(Cx *cx, int rank, const Ix *ix, Value **out)
     return any ? rank : axis;
 }
 
-/* {axis} is left out where it is the last dimension. */
+/* Sets {axis}, which is omitted if it is the last dimension. */
 static void
 axis_attr(Cx *cx, AttrList *l, int axis, int rank)
 {
@@ -162,14 +161,13 @@ simd_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev)
 
 /* ---- global memory */
 
-/* The mask operand, if the access has one that is not known to be full. */
+/* Has the access a mask, operand i, that is not known to be full? *mask: its value. */
 static bool
 masked(Cx *cx, Op *op, int i, const Ix *ix, Ev *mask)
 {
     return op->noperand > i && !simd_full(cx, op_operand(op, i), ix, mask);
 }
 
-/* What lanes have that a masked load leaves out. */
 Ev
 simd_other(Cx *cx, Op *op, const Ix *ix)
 {

@@ -1,14 +1,16 @@
-/* Which tile values get a buffer, and which work shares a loop nest.
+/* Decides which tile values get a buffer, and which work shares a loop nest.
 
-   Regions are walked from their end: when an op is met, all nests that need its value
-   are known. A cheap value is computed again in each of them; a costly one (loads,
-   functions, long chains) that several need, that a loop inside would repeat or that a
-   larger nest would, is written to a buffer in front of them, in the first of these
-   nests itself where that reads it at the same index. Of long tiles, whose buffers leave
-   the first-level cache before they are read, cheap functions of consecutive elements
-   are computed again, too. A load goes into its nest when no write lies between, into
-   several where that is as cheap as a buffer. Carried
-   tiles, results of dot, scan and the like always have buffers. */
+   Regions are walked from their end, so that all nests that need the value of an op are
+   known when the walk comes to it. A cheap value is computed again in each of them. A
+   costly one (a load, a function, a long chain) gets a buffer if several nests need it,
+   or if an inner loop or a larger nest would compute it repeatedly. The buffer is written
+   in front of these nests, or in the first of them if that reads it at the same index.
+   For long tiles, whose buffers leave the first-level cache before they are read, cheap
+   functions of consecutive elements are computed again, too.
+
+   A load is done inside its nest if no write comes between, and inside several nests if
+   it is as cheap as a buffer. Carried tiles and results of dot, scan and the like always
+   have buffers. */
 #include "passes/cpu/simd.h"
 
 #include "ir/analysis/nonpositive.h"
@@ -73,8 +75,8 @@ simd_wide(Simd *n, const Type *elem)
     return n->i32;
 }
 
-/* Elements of an operand of this dot in its buffer: their own where the processor may
-   have products of them, or converts when it packs them. */
+/* The element type of operand i of a dot in its buffer: its own if the processor may have
+   dot instructions for it, or converts it when packing. */
 static const Type *
 dot_element(Simd *n, const Op *op, int i)
 {
@@ -87,7 +89,7 @@ dot_element(Simd *n, const Op *op, int i)
 
 /* ---- forward: order, cost and depth */
 
-/* Its value is in a buffer in any case. */
+/* Is the result of this op always in a buffer? */
 static bool
 always_kept(const Op *op)
 {
@@ -105,8 +107,8 @@ always_kept(const Op *op)
     }
 }
 
-/* Is loading as cheap as reading a buffer? So it is for a few rows of consecutive
-   elements whose addresses and masks are arithmetic. */
+/* Is loading as cheap as reading a buffer? It is for a few rows of consecutive elements
+   whose addresses and masks are arithmetic on indices. */
 static bool
 loads_cheaply(Simd *n, const Op *op)
 {
@@ -177,6 +179,7 @@ measure_region(Simd *n, Region *r, int nesting)
 
 /* ---- backward */
 
+/* Group g needs v. */
 static void
 demand(Simd *n, Value *v, Group *g, bool shifted)
 {
@@ -203,7 +206,7 @@ demand_operands(Simd *n, Op *op, Group *g, bool shifted)
         demand(n, op_operand(op, i), g, shifted);
 }
 
-/* A lazily computed op hands its demands down. */
+/* An op that is computed where it is used: the groups that need it need its operands. */
 static void
 pass_down(Simd *n, Op *op, const Plan *p)
 {
@@ -245,7 +248,7 @@ used_before(Simd *n, const Value *v, const Group *g)
     return false;
 }
 
-/* May this root run where the group g, later in the code, runs? */
+/* May this root be part of group g, which is later in the code? */
 static bool
 can_join(Simd *n, const Root *r, const Type *shape, int axis, const Group *g)
 {
@@ -317,7 +320,7 @@ keep(Simd *n, Op *op, Value *v)
     demand_operands(n, op, g, !op_is(op, T_ELEMENTWISE) && op->kind != OP_LOAD);
 }
 
-/* Would computing v where it is needed repeat it? */
+/* Would v be computed repeatedly if it was computed where it is needed? */
 static bool
 repeated(const Op *op, const Value *v, const Plan *p)
 {
@@ -337,15 +340,15 @@ loads_again(Simd *n, const Op *op, const Plan *p)
     return loads_cheaply(n, op);
 }
 
-/* Is a buffer of it more than the first-level cache keeps beside what else is read? */
+/* Is a buffer of v larger than what the first-level cache keeps beside other data? */
 static bool
 is_long(const Value *v)
 {
     return type_bytes(v->type) > LONG;
 }
 
-/* The same elements in more places: a buffer of them would be larger than that of the
-   operand, which is kept instead, and lanes would no longer be known to be alike. */
+/* Does the op repeat elements? Its operand gets the buffer then, which is smaller, and
+   lanes are still known to be equal. */
 static bool
 spreads(const Op *op)
 {
@@ -391,7 +394,7 @@ plan_pure(Simd *n, Op *op)
             pass_down(n, op, p);
             continue;
         }
-        if (split || op_acquires(op)) /* split's second half: its operand is demanded */
+        if (split || op_acquires(op)) /* split, second half: its operand is needed now */
             n->cur = NULL;
         keep(n, op, v);
         split = true;
@@ -493,7 +496,8 @@ plan_dot(Simd *n, Op *op)
     n->cur = NULL;
 }
 
-/* cat and join: parts are written into one buffer; scan works in its result's buffer. */
+/* cat and join: the parts are written into one buffer. scan: works in its result's
+   buffer. */
 static void
 plan_parts(Simd *n, Op *op)
 {
@@ -526,7 +530,7 @@ plan_parts(Simd *n, Op *op)
     n->cur = NULL;
 }
 
-/* Operands and result are whole buffers. */
+/* Ops whose operands and result are whole buffers. */
 static void
 plan_whole(Simd *n, Op *op)
 {
@@ -567,8 +571,8 @@ results_in(Simd *n, Op *op, Slot **s)
             plan_get(n, op_result(op, i))->slot = s[i];
 }
 
-/* A dot whose result goes round the loop may work in the carried buffer, when nobody
-   reads the old value once the accumulator has been set up. */
+/* A dot whose result the loop carries works in the carried buffer, if nothing reads the
+   old value after the accumulator was written. */
 static void
 carry_in_place(Simd *n, Op *loop, Region *body, Slot **s)
 {
@@ -586,7 +590,7 @@ carry_in_place(Simd *n, Op *loop, Region *body, Slot **s)
                         (g == d->pack[2] && !p->d[k].shifted);
             ok &= pack || (g->at->parent == body && op_plan(n, g->at)->order < d->order);
         }
-        for (int k = 0; k < loop->nresult; k++) /* one result carried twice */
+        for (int k = 0; k < loop->nresult; k++) /* not if a result is carried twice */
             ok &= k == i || op_operand(body->last, k) != y;
         if (ok)
             plan_get(n, y)->slot->same = s[i];
@@ -600,8 +604,8 @@ simd_zero(const Value *v)
     return value_const(v, &c) && (c.is_float ? c.f == 0 && !signbit(c.f) : c.i == 0);
 }
 
-/* The sums of a dot that begin with zeros in front of the loop are not filled with them:
-   the first iteration overwrites the buffer. */
+/* A dot whose accumulator is zeros in front of the loop: the buffer is not filled with
+   them, but the first iteration overwrites it. */
 static bool
 zero_first(Simd *n, Op *loop, Slot **s, int i)
 {

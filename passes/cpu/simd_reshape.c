@@ -1,5 +1,6 @@
-/* Indices through a reshape: dimensions of size 1 come and go freely; otherwise the
-   row-major position is computed and taken apart again. All sizes are powers of two. */
+/* Indices through a reshape. If only dimensions of size 1 come and go, indices are
+   renamed. If not, the row-major position is computed and taken apart again. All sizes
+   are powers of two. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -10,7 +11,8 @@ ix_const(int64_t c)
     return (Ix){IX_CONST, c, NULL};
 }
 
-/* Do both shapes agree once dimensions of size 1 are dropped? Then map directly. */
+/* If both shapes are the same without their dimensions of size 1: maps the index
+   directly. */
 static bool
 same_but_ones(const Type *to, const Ix *ix, const Type *from, Ix *out)
 {
@@ -81,7 +83,7 @@ simd_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *o
     if (same_but_ones(to, ix, from, out))
         return;
     if (cx->pre && simd_in_front(cx, to->rank, ix))
-        cx = cx->pre; /* tests of masks at this index stand there */
+        cx = cx->pre; /* where tests of masks use the index */
     Ix lin = ix_const(0);
     int shift = 0;
     for (int i = to->rank - 1; i >= 0; i--) {
@@ -91,7 +93,7 @@ simd_reshape_index(Cx *cx, const Type *to, const Ix *ix, const Type *from, Ix *o
         lin = ix_add(cx, ix_shift(cx, x, OP_SHL, shift), lin);
         shift += log2_floor((uint64_t)to->shape[i]);
     }
-    /* Lanes of an aligned strip differ only in their low bits. */
+    /* the lanes of an aligned strip differ in the low bits only */
     for (int i = from->rank - 1; i >= 0; i--) {
         int64_t size = from->shape[i];
         int bits = log2_floor((uint64_t)size);

@@ -6,6 +6,9 @@
                                        =>     %s = vload .. ; %x = buf_load %c[0, %n]
                                               buf_store fma (%a[0, %k], %s, %x), .. } }
 
+   Tiles of up to 16 rows may have one row that is stored, as those of a decoder: that is
+   asked when the product is computed, and there is code for both.
+
    Where memory runs along k, a dot of one row becomes sums of strips, by the reductions
    that there are:
 
@@ -14,7 +17,7 @@
 
 #include "ir/edit.h"
 
-enum { MOST_ROWS = 2 };
+enum { MOST_ROWS = 2, MOST_TILE = 16 };
 
 static const Value *
 uncast(const Value *v)
@@ -107,14 +110,26 @@ streams(Simd *n, const Value *v)
     return true;
 }
 
-bool
-simd_has_few_rows(Simd *n, Op *dot)
+static bool
+goes_by_rows(Simd *n, Op *dot, int most)
 {
     const Type *t = op_result(dot, 0)->type;
     bool is_float = scalar_is_float(t->elem->scalar);
-    return t->rank == 2 && t->shape[0] <= MOST_ROWS && t->shape[1] > 1 && is_float &&
+    return t->rank == 2 && t->shape[0] <= most && t->shape[1] > 1 && is_float &&
            !n->f->check && streams(n, op_operand(dot, 1)) &&
            simd_lane_dim(n, op_plan(n, dot)->pack[1]) == 1;
+}
+
+bool
+simd_has_few_rows(Simd *n, Op *dot)
+{
+    return goes_by_rows(n, dot, MOST_ROWS);
+}
+
+bool
+simd_may_have_one_row(Simd *n, Op *dot)
+{
+    return goes_by_rows(n, dot, MOST_TILE);
 }
 
 static void
@@ -128,7 +143,8 @@ fill(Simd *n, Builder *b, Op *dot, Slot *sums, Value *zeros)
 }
 
 void
-simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero)
+simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero,
+          int64_t rows)
 {
     OpPlan *p = op_plan(n, dot);
     Slot *sums = plan_get(n, op_result(dot, 0))->slot;
@@ -144,25 +160,29 @@ simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero)
             build_yield(&arm, NULL, 0);
         }
     }
-    for (int i = 0; i < p->pack[1]->items.n; i++) {
-        Root *r = &p->pack[1]->items.at[i];
+    Group g = *p->pack[1];
+    g.items.at = arena_array(n->tmp, Root, g.items.n);
+    for (int i = 0; i < g.items.n; i++) {
+        Root *r = &g.items.at[i];
+        *r = p->pack[1]->items.at[i];
         if (r->kind != ROOT_COPY)
             continue;
         r->kind = ROOT_ROWS;
         r->dst = a;
         r->transposed = transposed;
+        r->offset = rows;
     }
-    simd_group(n, b, p->pack[1]);
+    simd_group(n, b, &g);
 }
 
 void
 simd_rows_step(Cx *cx, const Root *r, const Ix *ix)
 {
-    const Type *t = op_result(r->op, 0)->type;
-    const Type *e = simd_wide(cx->n, t->elem), *strip = strip_type(cx, e);
+    const Type *e = simd_wide(cx->n, op_result(r->op, 0)->type->elem);
+    const Type *strip = strip_type(cx, e);
     Slot *sums = plan_get(cx->n, op_result(r->op, 0))->slot;
     Value *b = simd_convert(cx, ev_strip(cx, simd_eval(cx, r->v, ix)), e);
-    for (int64_t m = 0; m < t->shape[0]; m++) {
+    for (int64_t m = 0; m < r->offset; m++) {
         Ix row = {IX_CONST, m, NULL}, at[2] = {row, ix[1]};
         Ix of_a[2] = {r->transposed ? ix[0] : row, r->transposed ? row : ix[0]};
         Value *a = ev_strip(cx, simd_slot_load(cx, r->dst, e, of_a));

@@ -1,9 +1,9 @@
 /* Scans, in place in the buffers of their results.
 
-   Along a dimension that memory does not run along, lines are scanned beside one
-   another, a strip of them at once. Along the last one a strip is scanned by itself, in
-   log2(lanes) steps, and what all before it came to is combined with it: of the chain
-   from strip to strip only that is left.
+   If lanes do not run along the scanned dimension, as many lines as a strip has lanes are
+   scanned at once. If they do, each strip is scanned by itself in log2(lanes) steps, and
+   then combined with the total of all strips before it. So the chain from strip to strip
+   is only one combination long.
 
        for %i = 0, 64, 16 (%before) {
          %x0 = buf_load &x[%i..]
@@ -12,8 +12,8 @@
          %y = combine (splat %before), %x4;  buf_store &x[%i..], %y
          yield last lane of %y }
 
-   The order is kept: what came before is always the left operand. A region with more than
-   elementwise operations goes element by element. */
+   The order of operands is kept: the earlier one is always the left one. A region that
+   has other than elementwise operations is done element by element. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -22,7 +22,8 @@
 typedef struct Scan {
     Simd *n;
     Op *op;
-    int k, axis, w; /* operands, dimension, lanes */
+    int k;          /* operands */
+    int axis, w;    /* scanned dimension, lanes */
     bool along;     /* lanes run along the axis */
     bool reverse;
     Ix ix[MAX_RANK];
@@ -37,8 +38,8 @@ is_simple(const Region *r)
     return true;
 }
 
-/* As many lanes as a vector has along the axis, where a strip waits for the one before;
-   else as many as keep the machine busy. */
+/* As many lanes as a vector has if they run along the axis, since strips wait for one
+   another then; else as many as keep the machine busy. */
 static int
 lanes_of(const Scan *s)
 {
@@ -108,7 +109,7 @@ combine(const Scan *s, Cx *cx, Value *const *before, Value **x)
         x[i] = map_get(&s->n->map, op_operand(r->last, i));
 }
 
-/* Each lane combined with all before it in the strip. */
+/* Combines each lane with all before it in the strip. */
 static void
 scan_strip(const Scan *s, Cx *cx, Value **x)
 {
@@ -132,7 +133,7 @@ scan_strip(const Scan *s, Cx *cx, Value **x)
     }
 }
 
-/* What a scanned strip comes to: its last lane, or first. */
+/* The total of a scanned strip: its last lane, or the first one of a reverse scan. */
 static void
 last_lanes(const Scan *s, Builder *b, Value *const *x, Value **out)
 {
@@ -152,7 +153,7 @@ last_lanes(const Scan *s, Builder *b, Value *const *x, Value **out)
         out[i] = op_result(op, i);
 }
 
-/* One step at position `at` of the axis; `acc`: what it comes to, and came to before. */
+/* One step, at position `at` of the axis. acc: the totals before it, and then with it. */
 static void
 step(Scan *s, Builder *b, Ix at, bool first, Value **acc)
 {

@@ -1,16 +1,16 @@
 /* Strides along the lanes that only the launch knows, and that are not 1.
 
-   Fast code assumes that they are 1. Where one is not (a row that is broadcast has 0, a
-   column of a matrix its width), strips are computed a second way in front of the general
-   one: lane-linear with a step that is a number of the launch, under full masks as in
-   the fast code. An access asks for the step once a strip.
+   Fast code assumes that they are 1. A broadcast row has 0, a column of a matrix its
+   width. For these, strips have a second form in front of the general one: values are
+   scalar + lane * step, where the step is a number of the launch (EV_STEP), under full
+   masks as in fast code. An access tests the step once in each strip.
 
        load %p + %lane * %s    =>    if s == 1: vload p; elif s == 0: splat of load p;
                                      elif s == 2: load %p + %lane * 2;
                                      else: load %p + %lane * %s
 
-   Pairs (complex numbers, interleaved halves) have an arm since code generation knows a
-   way for strides that it is told. */
+   Pairs (complex numbers, interleaved halves) have an arm of their own, since code
+   generation has a faster way for strides that are constant. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -40,8 +40,8 @@ wide(Builder *b, const Type *i64, Value *v)
     return type_bits(v->type) == 64 ? v : build_cast(b, OP_SEXT, v, i64);
 }
 
-/* May the lanes of v be widened as their numbers? An assumption: the last one, too, is
-   what it would be in 64 bits. */
+/* May the lanes of v be extended to more bits? Assumes that the last lane does not
+   wrap. */
 static bool
 widens(Cx *cx, Value *v, const Ix *ix)
 {
@@ -92,7 +92,7 @@ simd_step(Cx *cx, Op *op, const Ev *in, const Ix *ix, Ev *out)
     }
 }
 
-/* Opens `if step == n`, and then the other arm in *b. */
+/* Builds `if step == n` at *b; *yes: for that arm; *b: for the other one from here on. */
 static Op *
 step_is(Builder *b, Value *step, int64_t n, const Type *t, Func *f, Builder *yes)
 {
@@ -103,7 +103,7 @@ step_is(Builder *b, Value *step, int64_t n, const Type *t, Func *f, Builder *yes
     return branch;
 }
 
-/* The strip where the step is n. */
+/* The load of a strip whose step is n. */
 static Value *
 stepped_load(Cx *cx, Op *op, const Ix *ix, const Ev *p, int64_t n)
 {

@@ -1,9 +1,8 @@
-/* Tiles that a loop carries only to be reduced behind it: the loop carries what the
-   reduction gives.
+/* A loop that carries a tile only to reduce it behind the loop carries the reduced tile.
 
-   A tile that numbers are added to is read and written in every iteration; its sum is a
-   register, or few numbers. Reducing each iteration's numbers costs less than that, but
-   for a tile of one strip, which is kept in registers.
+   A carried tile is read and written in every iteration; its reduction is one register,
+   or few numbers. Reducing in each iteration costs less than that, except for a tile of
+   one strip, which is kept in registers.
 
        %t = for .. (%p = 0) : tile<8x1024xf32> {     %s = for .. (%p = 0) : tile<8xf32> {
          %q = addf %p, %x                              %r = reduce %x {axis=1} add
@@ -11,13 +10,13 @@
        }                                               yield %q
        %s = reduce %t {axis=1} add                   }
 
-   So do loops that go on with the tile of a loop before them, as an iteration that was
-   taken out of one, and maxima and the like. Along rows alone: down columns, memory would
-   be read in another order, a strip of each row at a time. Numbers are added in another
-   order.
+   This is also done for loops that go on with the tile of a loop before them, such as the
+   iteration that pass peel takes out, and for maxima and the like. It is done along rows
+   only; along columns, memory would be read in another order, a strip of each row at a
+   time. Numbers are added in another order than in the source.
 
-   Scalars are computed right in front of what uses them: two reductions share a nest
-   where nobody between them wants the result of the first. */
+   Scalars are moved right in front of their users, so that two reductions share a nest if
+   nothing between them needs the result of the first. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -26,11 +25,12 @@
 
 enum { MOST_LINKS = 8 };
 
-/* One x after the other is added to what a loop carries, or once, where loop is NULL. */
+/* A part of the chain from the first tile to the reduction: a loop that adds x to a
+   carried tile in each iteration, or, if loop is NULL, one addition of x. */
 typedef struct Link {
     Op *loop;
-    int i; /* which of its carried values */
-    Op *step;
+    int i;    /* which of its carried values */
+    Op *step; /* the addition */
     Value *x;
 } Link;
 
@@ -38,7 +38,7 @@ typedef struct Sum {
     Simd *n;
     Link at[MOST_LINKS];
     int links;
-    const Op *like; /* a reduction behind the loops */
+    const Op *like; /* a reduction behind the chain */
 } Sum;
 
 static bool
@@ -61,7 +61,7 @@ result_of(const Link *l)
     return l->loop ? op_result(l->loop, l->i) : op_result(l->step, 0);
 }
 
-/* What goes on with its result by the same operation. */
+/* The link that uses the result of `from` by the same operation; false: there is none. */
 static bool
 next_link(const Link *from, Link *to)
 {
@@ -87,7 +87,8 @@ neutral(const Op *reduce, Const *c)
     return simd_identity(reduce, &c->f, &c->i, &c->is_float);
 }
 
-/* Is the result only reduced by the operation of the steps, along one dimension? */
+/* Is the result of the chain only reduced, by the operation of its links, along one
+   dimension? */
 static bool
 only_reduced(Sum *s)
 {
@@ -104,7 +105,7 @@ only_reduced(Sum *s)
     return s->like != NULL;
 }
 
-/* The sums begin with a constant that adding up leaves as it is. */
+/* Does the chain begin with a constant that reducing leaves as it is? */
 static bool
 begins_neutral(const Sum *s, Const *c)
 {
@@ -148,7 +149,7 @@ reduced(const Sum *s, Builder *b, Value *v)
     return op_result(op, 0);
 }
 
-/* The link goes on from init. What it gives now. */
+/* Rewrites a link to begin with `init`; returns its new result. */
 static Value *
 carry(const Sum *s, Link *l, Value *init)
 {

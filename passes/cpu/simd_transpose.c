@@ -1,18 +1,19 @@
 /* Blocks that are transposed in registers.
 
-   Where a nest loads along one dimension and stores along another, lanes can run along
-   one of them alone: the other side takes its lanes one by one, each from a line of its
-   own. Such a nest is computed in square blocks: lanes run as the stores do, and what is
-   loaded the other way comes in strips of its own direction, which are transposed, a
-   block at once, and remembered as the strips that the nest asks for.
+   If a nest loads along one dimension and stores along another, lanes can run along only
+   one of them; the accesses along the other would go lane by lane, each to a cache line
+   of its own. Such a nest is computed in square blocks. Lanes run along the stores'
+   dimension. What is contiguous along the other one is loaded in strips along that, a
+   block at once, transposed in registers, and remembered as the strips of all rows of the
+   block.
 
        for %j = 0, 64, 16 { for %i = 0, 64, 16 {      // lanes along i
          %x0 = vload &x[i, j..] .. %x15 = vload &x[i + 15, j..]
          %y0, .. %y15 = log2(16) rounds of vzip       // lane i of %yr: x[i, j + r]
          vstore &y[j, i..], %y0 .. } }
 
-   Round by round, of the rows r and r + half: their first halves in turn are row 2 r, the
-   second ones row 2 r + 1. */
+   Each round interleaves rows r and r + half of the block: their first halves become row
+   2 r, their second halves row 2 r + 1. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -20,9 +21,9 @@
 /* MOST_COST: a block's code is that of a strip as many times as it has rows. */
 enum { MOST_STEPS = 256, MOST_COST = 1000, LEAST = 4 };
 
-/* ---- does a nest want it? */
+/* ---- which nests need it */
 
-/* Does v come from memory that runs along dimension b, and not along a? */
+/* Is v loaded from memory that is contiguous along dimension b and not along a? */
 static bool
 transposed(Simd *n, const Value *v, int a, int b, int *left)
 {
@@ -54,7 +55,7 @@ transposed(Simd *n, const Value *v, int a, int b, int *left)
     return false;
 }
 
-/* What a root computes; NULL: it is not a root that blocks know. */
+/* The value that a root computes; NULL: blocks do not have roots of this kind. */
 static const Value *
 computed(const Root *r)
 {
@@ -117,7 +118,8 @@ transpose(Cx *cx, Value **rows, int size)
     }
 }
 
-/* Where the index has the block's lanes, and which of its rows where. */
+/* The dimensions of ix that have the block's lanes, *a, and its rows, *b, and which row
+   it is; false: it has not both. */
 static bool
 find_dims(const Turn *t, int rank, const Ix *ix, int *a, int *b, int *row)
 {
@@ -140,7 +142,7 @@ find_dims(const Turn *t, int rank, const Ix *ix, int *a, int *b, int *row)
     return *a >= 0 && *b >= 0;
 }
 
-/* Is the memory that it reads written in the same nest? */
+/* Is the memory that the load reads written in the same nest? */
 static bool
 is_written(const Cx *cx, const Op *load)
 {

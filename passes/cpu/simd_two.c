@@ -1,17 +1,17 @@
 /* Strips in two runs of lanes.
 
-   Quotients and remainders of a lane-linear x by n are most often of one run: the same
-   quotient in all lanes, remainders that count. Where n is not much larger than a strip,
-   many strips hold the end of one run and the beginning of the next. They are computed in
-   pieces of two vectors, of at most two runs each (n is no smaller than that): both are
-   lane-linear as one alone is, and an access is two masked ones of neighbours, where a
-   strip of addresses would be followed lane by lane.
+   A quotient of x = scalar + lane by n is most often the same in all lanes of a strip, so
+   that remainders count up. If n is not much larger than a strip, many strips contain the
+   end of one such run and the beginning of the next. They are computed in shorter strips
+   of two vectors, which have at most two runs (n must not be smaller than that). Each run
+   is scalar + lane, and an access is two masked accesses of consecutive elements. A
+   vector of addresses would be accessed lane by lane.
 
        %r = rems %x, %n             r = x - x / n * n; at = min(n - r, 16)
        load %p + %r         =>      lane < at: vload p + r; else: vload p - at
 
-   Runs of different n must end in the same lane (those of `i // n % m` do), or all but
-   one of them behind the strip. */
+   If several quotients meet in an operation, their runs must end in the same lane (those
+   of `i // n % m` do), or all but one of them behind the strip. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -22,7 +22,7 @@ int
 simd_run_lanes(const Simd *n, const Group *g, int w)
 {
     int64_t bits = max_i64(simd_widest(g), 32);
-    bool reduces = false; /* sums stay those of whole strips */
+    bool reduces = false; /* accumulators have the lanes of whole strips */
     for (int i = 0; i < g->items.n; i++)
         reduces |= g->items.at[i].kind == ROOT_REDUCE;
     return reduces ? w : (int)min_i64(w, n->vector_bytes * 16 / bits);
@@ -34,7 +34,7 @@ cmp(Builder *b, const char *pred, Value *x, Value *y)
     return build_cmp(b, OP_CMPI, pred, x, y);
 }
 
-/* Where tests are computed, and what is computed once for a strip. */
+/* Where tests are computed, and other work that is done once for a strip. */
 static Cx *
 front(Cx *cx)
 {
@@ -113,7 +113,7 @@ moved(Builder *b, Value *v, Value *at, int64_t stride)
     return build_binary(b, ptr ? OP_ADDPTR : OP_ADD, v, at);
 }
 
-/* The first lane of the second run of both. */
+/* The lane in which the second run of x and of y begins, if both may have one. */
 static Value *
 common(Cx *cx, Value *x, Value *y)
 {
@@ -143,8 +143,8 @@ simd_two_parts(Cx *cx, const Op *op, const Ev *in, Ev (*part)[SIMD_MAX_IN], Valu
     }
     bool divides = op->kind == OP_DIVS || op->kind == OP_DIVU || op->kind == OP_REMS ||
                    op->kind == OP_REMU;
-    /* What stands where no lane is may be 0, and no divisor. A factor may be taken for 1
-       where it is tested, but not that of a run. */
+    /* a run without lanes has any value, also 0, which must not divide; and a factor of a
+       run cannot be assumed to be 1, since that is tested in front of the strip */
     if (divides && (linear || in[1].kind == EV_TWO))
         return false;
     if (op->kind == OP_MUL && linear && (two > 1 || in[0].kind == in[1].kind ||
@@ -168,7 +168,7 @@ simd_two_parts(Cx *cx, const Op *op, const Ev *in, Ev (*part)[SIMD_MAX_IN], Valu
     return true;
 }
 
-/* The lanes of the first run. */
+/* The mask of the lanes of the first run. */
 static Value *
 first_run(Cx *cx, Value *at)
 {
@@ -179,7 +179,7 @@ first_run(Cx *cx, Value *at)
     return cmp(&cx->b, "slt", lane, build_splat(&cx->b, at, t));
 }
 
-/* What the second run would have in the strip's first lane. */
+/* The value that the second run would have in lane 0. */
 static Value *
 begin(Cx *cx, const Ev *ev)
 {
@@ -194,7 +194,7 @@ simd_two_strip(Cx *cx, Ev ev)
     return build_select(&cx->b, first_run(cx, ev.at), ev_strip(cx, a), ev_strip(cx, b));
 }
 
-/* The masks of both runs. */
+/* The masks of both runs, together with `mask` if that is not NULL. */
 static void
 run_masks(Cx *cx, Value *at, Value *mask, Value **out)
 {
@@ -205,7 +205,8 @@ run_masks(Cx *cx, Value *at, Value *mask, Value **out)
         out[i] = build_binary(&cx->b, OP_AND, out[i], mask);
 }
 
-/* One number a run, of which there may be one. */
+/* Loads from an address that is the same in all lanes of a run; there may be only one
+   run. */
 static void
 load_two(Cx *cx, const Ev *p, const AttrList *l, Ev *out)
 {

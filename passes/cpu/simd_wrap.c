@@ -1,15 +1,14 @@
-/* Lanes that wrap. Evaluation keeps a strip as scalar + lane * stride. That is exact in
-   the integer's own width, whatever wraps; but what widens, compares or divides it reads
-   the lanes as numbers, and then the strip must not pass the end of its type. Most often
-   the axis facts prove that it does not. Else the fast code assumes it, with one scalar
-   test in front of the strip, and the general code takes lane by lane what the author
-   wrote. */
+/* Lanes that wrap. A value kept as scalar + lane * stride is exact in the integer's own
+   width, even if it wraps. But an operation that widens, compares or divides it must not
+   find a wrap between two lanes. Most often the axis facts prove that there is none. If
+   not, fast code assumes it, by one scalar test in front of the strip, and general code
+   computes each lane as the source says. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
 
-/* A loop's own counter goes in steps of w, from 0; so does the sum of two, where strips
-   are taken in pieces. */
+/* Is v the counter of a strip loop, which goes from 0 in steps of w? So is the sum of two
+   of them, in shorter strips. */
 static bool
 counts_strips(const Value *v)
 {
@@ -17,15 +16,15 @@ counts_strips(const Value *v)
     return !v->op || (sum && !op_operand(v->op, 0)->op && !op_operand(v->op, 1)->op);
 }
 
-/* The dimension that lanes run along; -1 when it is not one, or when the strip may start
-   where no aligned block of w elements does. */
+/* The dimension of v that lanes run along; -1: it is not one dimension, or the strip may
+   begin at an index that w does not divide. */
 static int
 lane_axis(const Cx *cx, const Value *v, const Ix *ix)
 {
     int found = -1;
     for (int d = 0; d < v->type->rank; d++)
         if (ix[d].kind == IX_AFF) {
-            /* A dimension of one strip has no loop. */
+            /* a dimension of one strip has no loop */
             bool aligned = ix[d].v ? counts_strips(ix[d].v) : ix[d].c % cx->w == 0;
             if (found >= 0 || !aligned)
                 return -1;
@@ -42,7 +41,7 @@ proven(Cx *cx, const Value *v, int64_t stride, const Ix *ix, bool is_signed)
     int bits = type_bits(v->type), d = lane_axis(cx, v, ix);
     if (!is_signed && !f->nonneg)
         return false;
-    /* Neighbours that wrapped would be further apart than the bounds are. */
+    /* if one wrapped, two neighbours would be further apart than the bounds */
     if (bits < 63 && f->hi - f->lo < ((int64_t)1 << bits) - size)
         return true;
     return d >= 0 && stride == 1 && f->contig[d] >= cx->w;
@@ -97,7 +96,7 @@ simd_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed)
         return true;
     if (!cx->fast || !plan_get(cx->n, v)->index || !simd_in_front(cx, v->type->rank, ix))
         return false;
-    /* Its parts have been tested where they were computed. */
+    /* its operands were tested where they were computed */
     Ev front = simd_eval_trusting(cx->pre, v, ix, TRUST_TESTED);
     if (!simd_in_order(cx->pre, v, &front, ix, is_signed, &test))
         return false;

@@ -1,19 +1,19 @@
-/* Offsets in shared memory: every buffer, barrier and op with scratch memory gets the
-   byte offset where its memory begins, and the function the bytes that all need together.
-   What is not in use at the same time shares its place.
+/* Allocates shared memory: each buffer, mbarrier and op with scratch memory gets the byte
+   offset of its memory, and the function the size of all of it. Memory that is not in use
+   at the same time may overlap.
 
        %a = local_alloc : mem<f16, [64,64], #s>     %a = local_alloc {offset=0} : ..
        %x = local_load %a : ..                  =>  %x = local_load %a : ..
        %y = convert_layout %x : ..                  %y = convert_layout %x {offset=0} : ..
 
-   First fit, the largest first: sizes are few and mostly powers of two, so that holes do
-   not arise. Two that share a place need a barrier in between
-   (passes/finish/insert_barriers.c), which small memory is not worth: what hands elements
-   from thread to thread goes without when its neighbour lies elsewhere, since the
-   neighbour's own barrier comes first.
+   First fit, the largest first: sizes are few and mostly powers of two, so there are
+   hardly any holes. Two that overlap need a barrier between them
+   (passes/finish/insert_barriers.c). For small memory that is not worth it: if an
+   exchange between threads does not overlap with the one before it, the barrier inside of
+   that one is enough.
 
-   A kernel that does not fit does without something (passes/budget.h), and its passes run
-   once more. */
+   If a kernel does not fit, it gives up an optimisation (passes/budget.h), and its passes
+   run once more. */
 #include "ir/base/util.h"
 #include "ir/layout.h"
 #include "ir/plan/live.h"
@@ -30,7 +30,7 @@ typedef struct Placed {
     int64_t offset;
 } Placed;
 
-/* wgmma and TMA count on the address bits below 1024; a thread moves up to 16 bytes. */
+/* wgmma and TMA swizzle by the address bits below 1024; a thread moves up to 16 bytes. */
 static int64_t
 alignment(const Op *op)
 {
@@ -42,18 +42,20 @@ alignment(const Op *op)
         return 16;
     const Layout *l = op->results[0].type->layout;
     bool plain = true; /* rows without swizzle */
-    for (int i = 0; l && i < l->n[LD_OFFSET]; i++)
-        plain &= is_pow2(l->b[LD_OFFSET][i]);
+    for (int i = 0; l && i < l->nbasis[LD_OFFSET]; i++)
+        plain &= is_pow2(l->basis[LD_OFFSET][i]);
     return plain ? 128 : 1024;
 }
 
-/* Memory that is worth a barrier less: anywhere, and in a loop. */
+/* So many bytes more are worth a barrier less: anywhere, and in a loop. */
 enum { SMALL = 4096, SMALL_IN_LOOP = 16384 };
 
-/* What a conversion makes do with where memory is short: the more, the fewer rounds. */
+/* Scratch bytes for one conversion where memory is short, tried in this order: with less,
+   a conversion takes more rounds. */
 static const int64_t rounds[] = {32768, 16384, 8192};
 
-/* Is the memory written and then read by other threads, as in all scratch memory? */
+/* Do threads exchange data through the memory: is it written and then read by others, as
+   all scratch memory is? */
 static bool
 is_exchange(const LiveRange *r)
 {
@@ -70,8 +72,9 @@ loop_of(const Op *op)
     return up;
 }
 
-/* Neighbours are kept apart, as are the last and the first of a loop, and tensor maps,
-   which are written at once. */
+/* Makes small exchanges that follow one another live at the same time, so that they do
+   not overlap: also the last and the first of a loop, and tensor maps, which are written
+   together. */
 static void
 keep_apart(LiveRange *r, int n)
 {
@@ -125,7 +128,7 @@ first_fit(const Placed *placed, int n, const LiveRange *r)
     return at;
 }
 
-/* The op whose memory counts most where the limit is passed. */
+/* The error that the kernel needs too much, at the op with the largest memory. */
 static void
 report(Func *f, PassCx *cx, const LiveRange *largest, int64_t total)
 {
@@ -138,7 +141,7 @@ report(Func *f, PassCx *cx, const LiveRange *largest, int64_t total)
               op_info[largest->op->kind].name, (long long)largest->bytes);
 }
 
-/* Places for all; the bytes that they take together. */
+/* Gives all ranges their offset; returns the bytes of all together. */
 static int64_t
 place(PassCx *cx, LiveRange *r, int n)
 {
@@ -154,7 +157,8 @@ place(PassCx *cx, LiveRange *r, int n)
     return total;
 }
 
-/* Conversions are done without if they can be; those that take more go in rounds. */
+/* Conversions use shuffles where they can; others that take more than `limit` bytes go in
+   rounds. */
 static void
 limit_conversions(PassCx *cx, LiveRange *r, int n, int64_t limit)
 {
@@ -169,7 +173,7 @@ pass_alloc_shared(Func *f, PassCx *cx)
 {
     LiveRange *r;
     int n = 0;
-    /* as is best; then as small as can be */
+    /* first with all memory that is useful, then with less and less */
     for (int attempt = 0; attempt < 2 + COUNT_OF(rounds); attempt++) {
         if (attempt >= 2)
             limit_conversions(cx, r, n, rounds[attempt - 2]);

@@ -1,26 +1,28 @@
-/* Barriers between threads, where accesses of shared memory conflict.
+/* Inserts barriers where accesses of shared memory by different threads conflict.
 
        local_store %a, %x                      local_store %a, %x
        %y = local_load %a : ..           =>    barrier
                                                %y = local_load %a : ..
 
-   The state is what may have been read and written since the last barrier, as intervals
-   of bytes: buffers have their offsets (passes/finish/alloc_shared.c). An op that touches
-   what was written, or writes what was read, gets a barrier before it, and the state is
-   empty then. An op that exchanges data through scratch memory has a barrier of its own
-   between writing and reading; what it leaves behind is the reading.
+   The walk keeps a state: which bytes may have been read and written since the last
+   barrier. (Buffers have their offsets, passes/finish/alloc_shared.c.) An op that
+   accesses bytes that were written, or writes bytes that were read, gets a barrier in
+   front of it, and the state is empty then. An op that exchanges data through scratch
+   memory has a barrier of its own between writing and reading, so it leaves a read in the
+   state.
 
-   An asynchronous copy is issued like a write: nobody may still be reading there. Written
-   it has for others only once its thread waited for it: so the first access after an
-   async_wait gets the barrier, and one barrier a round serves a pipelined loop, which
-   issues its next copies right after it.
+   An asynchronous copy counts as a write when it is issued: no thread may still read the
+   bytes. Other threads see the data only after the issuing thread has waited for the
+   copy, and a barrier. So the first access behind an async_wait gets the barrier. A
+   pipelined loop needs one barrier in each iteration, since it issues its next copies
+   right behind it.
 
-   A dot of a warpgroup reads until it is waited for, and so does a store by TMA; a
-   barrier does not end that. The stages of a pipelined loop are told apart by the
-   iteration that they belong to.
+   wgmma and TMA stores read until they are waited for; a barrier does not end that. The
+   stages of a pipelined loop are told apart by the iteration that they belong to.
 
-   What holds at the head of a loop depends on where its barriers go: the body is walked
-   without inserting until head and end agree, then once more to insert. */
+   The state at the head of a loop depends on the barriers in its body. So the body is
+   walked without inserting until the states at head and end agree, then once more to
+   insert. */
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
 #include "ir/base/util.h"
@@ -35,18 +37,20 @@ bool pass_insert_barriers(Func *f, PassCx *cx);
 typedef enum Done {
     DONE_READ,
     DONE_WRITE,
-    IN_FLIGHT, /* an asynchronous copy not waited for */
-    READING,   /* a dot not waited for */
-    STORING    /* a store by TMA not waited for */
+    IN_FLIGHT, /* by an asynchronous copy that was not waited for */
+    READING,   /* by a wgmma that was not waited for */
+    STORING    /* by a TMA store that was not waited for */
 } Done;
 
 typedef struct Access {
     Done done;
     int64_t first, end; /* bytes */
-    const Op *in_warp;  /* an op whose warps stay apart: no conflict with itself */
-    int age;            /* READING: dots begun since */
-    const Op *loop;     /* the stage that this loop uses `ahead` iterations on, of */
-    int ahead, stages;  /* so many; NULL: any */
+    const Op *in_warp;  /* an op in which each warp has bytes of its own, and that so does
+                           not conflict with itself; or NULL */
+    int age;            /* READING: wgmmas issued since */
+    const Op *loop;     /* the bytes are the stage that this loop uses `ahead` iterations
+                           later; NULL: any stage */
+    int ahead, stages;  /* stages: of the buffer */
 } Access;
 
 typedef struct State {
@@ -56,13 +60,14 @@ typedef struct State {
 typedef struct Barriers {
     Arena *arena;
     const TargetInfo *target;
-    bool insert; /* else the walk only finds the state */
-    bool check;  /* says where a barrier is missing instead */
+    bool insert; /* barriers; else the walk only computes states */
+    bool check;  /* insert nothing, but note in `missing` where a barrier would go */
     const Op *missing;
     bool changed;
 } Barriers;
 
-/* Deeper loops are not walked until they agree, but taken at their worst. */
+/* Loops nested deeper than MAX_LOOPS are not walked until states agree: their state is
+   that of all their accesses. */
 enum { MAX_ROUNDS = 8, MAX_LOOPS = 5, MAX_AGE = 8 };
 
 static State walk(Barriers *b, const Region *r, State s, int depth, int loops);
@@ -143,7 +148,7 @@ conflicts(const State *s, const Access *a)
 
 /* ---- what an op accesses */
 
-/* The bytes that v, a buffer or barrier, may be. */
+/* Adds an access of the bytes of v, a buffer or mbarrier. */
 static void
 add_value(Barriers *b, State *to, const Value *v, Done done)
 {
@@ -166,7 +171,7 @@ add_value(Barriers *b, State *to, const Value *v, Done done)
     }
 }
 
-/* Scratch memory is not among them. */
+/* What op accesses, except for its scratch memory. */
 static State
 accesses(Barriers *b, const Op *op)
 {
@@ -184,7 +189,7 @@ accesses(Barriers *b, const Op *op)
                                           : DONE_READ;
         add_value(b, &s, v, done);
     }
-    if (op->kind == OP_BAR_WAIT) /* whose effect is on all memory */
+    if (op->kind == OP_BAR_WAIT) /* its declared effect is on all memory */
         add_value(b, &s, op_operand(op, 0), DONE_READ);
     if ((op->kind == OP_LOCAL_ALLOC && op->noperand) || op->kind == OP_BAR_ALLOC)
         add_value(b, &s, &op->results[0], DONE_WRITE);
@@ -227,14 +232,14 @@ visit_scratch(Barriers *b, Op *op, int64_t bytes, State *s)
     if (conflicts(s, &a))
         put_barrier(b, op, s);
     if (a.in_warp)
-        state_add(b, s, a); /* its threads meet warp by warp */
+        state_add(b, s, a); /* its barriers are those of warps */
     else
         state_clear(s);
     a.done = DONE_READ;
     state_add(b, s, a);
 }
 
-/* Dots that began at least `pending` dots ago have read. */
+/* A wait: wgmmas issued at least `pending` wgmmas ago have read their operands. */
 static void
 retire(Barriers *b, State *s, int64_t pending)
 {
@@ -250,8 +255,8 @@ retire(Barriers *b, State *s, int64_t pending)
     }
 }
 
-/* The thread that asked for stores knows that TMA has read; the others do after
-   the next barrier. */
+/* A wait for TMA stores: the thread that issued them knows that TMA has read; the others
+   do after the next barrier. */
 static void
 stores_done(Barriers *b, State *s)
 {
@@ -312,12 +317,13 @@ visit_op(Barriers *b, Op *op, State *s)
     if (hit)
         put_barrier(b, op, s);
     for (int i = 0; i < now.at.n; i++)
-        /* what TMA writes, its barrier hands over */
+        /* what TMA writes is ordered by its mbarrier */
         if (now.at.at[i].done != IN_FLIGHT || op->kind == OP_ASYNC_COPY)
             state_add(b, s, now.at.at[i]);
 }
 
-/* What an iteration leaves, as the next one sees it: a stage is one nearer. */
+/* The state at the end of an iteration as the next one sees it: a stage that is used
+   `ahead` iterations later is one iteration nearer. */
 static void
 next_iteration(State *s, const Op *loop)
 {
@@ -336,7 +342,8 @@ leave_loop(State *s, const Op *loop)
             s->at.at[i].loop = NULL;
 }
 
-/* One round of a loop; *out is the state where it is left. */
+/* Walks a loop once, from state `head`; returns the state at its next head, *out: the one
+   behind the loop. */
 static State
 walk_round(Barriers *b, const Op *op, State head, State *out, int depth, int loops)
 {
@@ -346,7 +353,7 @@ walk_round(Barriers *b, const Op *op, State head, State *out, int depth, int loo
     return op->kind == OP_FOR ? s : walk(b, op->regions[1], s, depth + 1, loops + 1);
 }
 
-/* All that happens in a region, as if nothing were ordered. */
+/* Adds all accesses of a region, as if it had no barriers. */
 static void
 collect(Barriers *b, const Region *r, State *s, int depth)
 {
@@ -378,7 +385,7 @@ walk_loop(Barriers *b, const Op *op, State before, int depth, int loops)
     for (int round = 0; loops < MAX_LOOPS; round++) {
         State end = walk_round(b, op, head, &out, depth, loops);
         State next = state_join(b, &before, &end);
-        /* a barrier may come and go from round to round: then all that was ever there */
+        /* if states do not settle, take all accesses of all rounds */
         if (round >= MAX_ROUNDS)
             next = state_join(b, &head, &next);
         if (state_same(&next, &head))
@@ -407,7 +414,7 @@ walk(Barriers *b, const Region *r, State s, int depth, int loops)
             break;
         }
         case OP_WARP_SPECIALIZE:
-            /* roles begin with nothing open, and meet again at the end */
+            /* roles begin with an empty state, and meet at a barrier at the end */
             if (s.at.n)
                 put_barrier(b, op, &s);
             for (int i = 0; i < op->nregion; i++)

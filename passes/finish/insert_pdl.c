@@ -1,7 +1,7 @@
-/* Kernels that are launched while the primary grid may still run (launch_pdl): they
-   wait for it where they first touch what it may have written. Those that multiply tiles
-   say where their last access stands, or the producer's last load, that the secondary
-   grid may begin.
+/* Programmatic dependent launch: kernels that are launched while the primary grid may
+   still run (launch_pdl) wait for it in front of their first access of global memory.
+   Those with dots launch the secondary grid in front of their last access, or of the
+   producer's last load.
 
        %i = program_id {axis=0}              %i = program_id {axis=0}
        ..                                    ..
@@ -12,19 +12,19 @@
                                                launch_dependents
                                                store ..
 
-   In front of the wait stays what needs no global memory: indices, random numbers,
-   shared memory and its barriers. The wait stands in the kernel's body, ahead of the
-   roles and of any condition, also where no program touches memory: see
-   codegen/gen_nv_grid.c. Where the source waits by itself (gdc_wait), in the body too, it
-   is left to the source what may come before; a wait in a loop or condition, or that the
-   roles took along, is none for all.
+   What needs no global memory stays in front of the wait: indices, random numbers, shared
+   memory and its barriers. The wait stands in the kernel's body, in front of roles and
+   conditions, even if some programs access no memory: see codegen/gen_nv_grid.c. If the
+   source has a wait of its own in the body (gdc_wait), the source decides what comes
+   before it. A wait in a loop, a condition or a role does not count, since not all
+   threads reach it.
 
-   When the next grid may begin is a matter of speed alone. Its programs go where there is
-   room, and stay there: said too early, they crowd on few SMs, of which one
-   may have room for two where every one should have one. On an H200, said at the start,
-   the training steps of tests/train take 19.4 ms instead of 16.5; rows and elements lose
-   by it wherever it stands (a softmax of 4096 x 1024 takes 5.8 us, said at the end 7.0,
-   not at all 4.6), dots gain most at their end. */
+   When the secondary grid is launched matters only for speed. Its programs start where
+   there is room, and stay there. Launched too early they crowd on few SMs: one SM gets
+   two of them where each should get one. On an H200, with the launch at the kernel's
+   start, the training steps of tests/train take 19.4 ms instead of 16.5. Kernels of rows
+   and elements lose by a launch anywhere (softmax of 4096 x 1024: 5.8 us at the start,
+   7.0 at the end, 4.6 without); kernels with dots gain most by one at their end. */
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "passes/forms.h"
@@ -64,8 +64,9 @@ put(Op *before, OpKind kind)
     build_op(&b, kind, NULL, 0, NULL, NULL, 0);
 }
 
-/* In front of the last access of a region, or in it where that is a condition or roles,
-   of which the first loads; behind a loop. */
+/* Inserts launch_dependents in front of the last access of a region. If that is in a
+   condition, inside of it; if in roles, inside of the first, which loads; if in a loop,
+   behind the loop. */
 static void
 put_next(Region *r)
 {

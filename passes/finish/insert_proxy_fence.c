@@ -1,15 +1,15 @@
-/* Two ways into shared memory: threads load and store (and copy asynchronously) by one,
-   wgmma and TMA read by another, and what was written by the first is not yet there for
-   the second. The writing thread's fence makes it so, before the barrier that tells the
-   others:
+/* Inserts fences between the two proxies of shared memory. Threads load, store and copy
+   (cp.async) through the generic proxy; wgmma and TMA read through the async proxy, for
+   which data written through the first is not visible yet. A fence by the writing thread
+   makes it visible; it stands in front of the barrier that tells the other threads:
 
        local_store %m, %x          local_store %m, %x
        %r = wgmma %m, ..      =>   fence_async
                                    %r = wgmma %m, ..       (a barrier comes between)
 
-   A fence stands after every write of a buffer that is read so, and where asynchronous
-   copies of threads (cp.async) into one have been waited for. What they read and TMA
-   overwrites: passes/finish/insert_read_fence.c. */
+   A fence is inserted behind each write of a buffer that wgmma or TMA read, and behind
+   the wait for a cp.async into one. For the other direction, buffers that threads read
+   and TMA overwrites, see passes/finish/insert_read_fence.c. */
 #include "ir/analysis/shared.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
@@ -63,7 +63,7 @@ find_copied(void *user, Op *op)
     return false;
 }
 
-/* Has the thread written what is read so when op is done? */
+/* Has the thread, when op is done, written a buffer that wgmma or TMA read? */
 static bool
 writes(const Fences *x, const Op *op)
 {
@@ -96,7 +96,7 @@ pass_insert_proxy_fence(Func *f, PassCx *cx)
     return pass_walk(f->body, insert, &x);
 }
 
-/* Does the thread fence what `op` wrote before it can tell others of it? */
+/* Is there a fence behind `op` before the thread can tell others that it has written? */
 static bool
 is_fenced(const Op *op)
 {

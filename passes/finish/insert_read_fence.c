@@ -1,24 +1,25 @@
-/* What threads have read, TMA must not overwrite before they have: their reads and its
-   writes go two ways into shared memory, and an arrival or barrier that comes behind a
-   read does not wait for its values. Behind a fence of the reading threads they are
-   there:
+/* Inserts fences that keep TMA from overwriting shared memory which threads still read.
+   Reads of threads and writes of TMA go through different proxies, so an arrival or
+   barrier behind a read does not wait until the read has its values. A fence by the
+   reading thread does:
 
        %x = local_load %ring[%s]       %x = local_load %ring[%s]
        bar_arrive %empty[%s]      =>   fence_async
                                        bar_arrive %empty[%s]
 
-   The fence stands in front of what tells the copying thread: an arrival, or the last
-   barrier before the copy, which may be that of an op that exchanges data through scratch
-   memory. Behind the barrier would be too late, as each thread fences for itself alone.
-   So this runs behind insert-barriers, and the buffers have their offsets: what else lies
-   in the bytes of a ring, in a tile that threads left or scratch memory, is read like the
-   ring.
+   The fence stands in front of the op that tells the copying thread: an arrival, or the
+   last barrier before the copy, which may be that of an op with scratch memory. Behind
+   the barrier it would be too late, since a fence orders only the accesses of its own
+   thread. So this pass runs after insert-barriers. Buffers have their offsets then: other
+   memory that overlaps a buffer which TMA fills, such as a staged tile or scratch memory,
+   counts like the buffer.
 
-   Of fences with no barrier, arrival or asynchronous reader in between the last one is
-   enough, for what threads wrote, too: each waits for the accesses in front of it.
+   If no barrier, arrival or asynchronous read stands between two fences, also those of
+   insert-proxy-fence, the second one is enough: each fence waits for all accesses in
+   front of it.
 
-   (Without it a tile of bias, read while a dot was under way, was partly the next
-   one: tests/gpu/loops.py, bias_tile, 128x32, 4 warps, H200, 2026-11-22.) */
+   (Without the fence, a bias tile that was read while a dot ran was partly overwritten by
+   the next one: tests/gpu/loops.py, bias_tile, 128x32, 4 warps, H200, 2026-11-22.) */
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
 #include "ir/base/vec.h"
@@ -30,7 +31,7 @@
 
 bool pass_insert_read_fence(Func *f, PassCx *cx);
 
-enum { MAX_LOOPS = 5 }; /* deeper ones are taken at their worst */
+enum { MAX_LOOPS = 5 }; /* deeper loops: anything may have been read in them */
 
 typedef struct Span {
     int64_t first, end; /* bytes of shared memory */
@@ -41,8 +42,8 @@ typedef struct Reads {
     const TargetInfo *target;
     Vec(Span) filled;     /* by TMA */
     Vec(const Op *) last; /* barriers with no other between them and a copy */
-    bool insert;          /* else the walk only finds out */
-    bool check;           /* says where a fence is missing instead */
+    bool insert;          /* fences; else the walk only computes states */
+    bool check;           /* insert nothing, but note where a fence is missing */
     const Op *missing;
     bool changed;
 } Reads;
@@ -78,7 +79,7 @@ find_filled(Reads *x, const Func *f)
     }
 }
 
-/* Do threads read here what TMA may fill? */
+/* Do threads read bytes here that TMA may fill? */
 static bool
 reads(const Reads *x, const Op *op)
 {
@@ -128,8 +129,9 @@ find_last_in_loop(Reads *x, const Op *op, bool soon, int loops)
     return op->kind == OP_FOR ? soon || head : head;
 }
 
-/* Backwards: may a copy come with no barrier before it? `soon`: behind the region; what
-   is returned: in front of it. */
+/* Walks a region backwards and notes the last barriers before copies. soon: behind the
+   region, may a copy come before the next barrier? Returns the same for in front of
+   it. */
 static bool
 find_last(Reads *x, const Region *r, bool soon, int loops)
 {
@@ -153,7 +155,7 @@ find_last(Reads *x, const Region *r, bool soon, int loops)
 
 /* ---- what has been read in front of them */
 
-/* Does op tell a thread that copies what this one has done? */
+/* Does op tell a thread that issues copies that this thread has read? */
 static bool
 tells(const Reads *x, const Op *op)
 {
@@ -165,7 +167,8 @@ tells(const Reads *x, const Op *op)
 
 static bool walk(Reads *x, Region *r, bool read, int depth, int loops);
 
-/* One round; *left is what holds behind the loop. */
+/* Walks a loop once; `head`: something has been read since the last fence. Returns that
+   for the next head; *left: for behind the loop. */
 static bool
 walk_round(Reads *x, const Op *op, bool head, bool *left, int depth, int loops)
 {
@@ -186,8 +189,8 @@ walk_loop(Reads *x, const Op *op, bool read, int depth, int loops)
     return left;
 }
 
-/* Has anything been read since the last fence, at the beginning and, returned, at the
-   end? */
+/* Walks a region. read: something has been read since the last fence, at its beginning;
+   returns the same for its end. */
 static bool
 walk(Reads *x, Region *r, bool read, int depth, int loops)
 {
@@ -231,7 +234,8 @@ look(Reads *x, Func *f)
     walk(x, f->body, false, 0, 0);
 }
 
-/* Does another fence follow before anybody is told, or another unit reads? */
+/* Does another fence follow before the thread tells another one, and before an
+   asynchronous read? */
 static bool
 is_repeated(const Op *fence, const TargetInfo *t)
 {

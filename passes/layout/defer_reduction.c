@@ -1,4 +1,5 @@
-/* A sum that a loop carries is reduced across lanes once, behind the loop.
+/* A loop that adds the result of a reduction to a carried sum in each iteration: threads
+   add up parts of it, and the reduction across lanes is done once, behind the loop.
 
        %t = for .. (%sum = 0) : tile<128xf32> {
          %r = reduce %w {axis=1} add          // of 128x128: in registers and over 4 lanes
@@ -15,11 +16,12 @@
        }
        %t = reduce %p {axis=1} add
 
-   What is carried has a column for each of the threads that share a row; where the sum is
-   one of all elements, a number for each thread. It takes no more registers than the sum
-   does, of which each of them has a copy. Numbers are added in another order; none is
-   rounded more often. A loop that goes on with the sum of a loop before it goes on with
-   its parts. */
+   The carried tile has a column for each thread that shares a row; for a sum of all
+   elements, it has one number for each thread. It takes no more registers than the sum
+   did, since each of these threads had a copy of that. Numbers are added in another
+   order, but none is rounded more often. If a second loop goes on with the sum of a first
+   one, it goes on with its parts. */
+#include "ir/analysis/reduction.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
 #include "ir/build.h"
@@ -34,32 +36,31 @@ bool pass_defer_reduction(Func *f, PassCx *cx);
 
 typedef struct Partial {
     Session *s;
-    Map parts; /* sum of a loop -> its parts */
+    Map parts; /* the sum behind a rewritten loop -> the parts that it is reduced from */
     Op *loop;
-    int i;   /* which of its carried values */
-    Op *mul; /* of what is carried, or NULL */
-    Op *add, *reduce;
-    Value *rescale; /* what it is multiplied by */
-    int axis;
-    /* the axis cut into dimensions, each of registers or of threads */
+    int i;          /* which of its carried values is looked at */
+    Op *mul;        /* rescales the carried value; NULL: nothing does */
+    Value *rescale; /* the factor */
+    Op *add;        /* carried value + result of the reduction */
+    Op *reduce;
+    int axis; /* that is reduced */
+    /* The reduced tile reshaped so that each dimension of the axis belongs to registers
+       or to threads alone; the axis becomes dimensions first .. first + n - 1 of rank. */
     int rank, first, n;
     int64_t shape[MAX_RANK];
-    bool regs[MAX_RANK];
-    const Type *type; /* of the parts */
+    bool regs[MAX_RANK]; /* of the dimension: it is in registers */
+    const Type *type;    /* of the carried parts */
 } Partial;
 
-/* Is the region that of a sum: x, y -> x + y? */
 static bool
-adds(const Op *reduce)
+is_sum(const Op *reduce)
 {
-    const Region *r = reduce->regions[0];
-    const Op *op = r->first;
-    return reduce->noperand == 1 && op->kind == OP_ADDF && op->next == r->last &&
-           op_operand(r->last, 0) == &op->results[0] && op_operand(op, 0)->region == r &&
-           op_operand(op, 1)->region == r && op_operand(op, 0) != op_operand(op, 1);
+    const Op *op = reduction_operation(reduce);
+    return op && op->kind == OP_ADDF;
 }
 
-/* Carried value i goes through a product at most and one sum with a reduction. */
+/* Does the loop compute carried value i as (value [* rescale]) + reduce? Fills in the
+   fields of p that say so. */
 static bool
 match(Partial *p)
 {
@@ -82,26 +83,29 @@ match(Partial *p)
         p->rescale = op_operand(mul, op_operand(mul, 0) == arg);
     p->reduce = value_def(op_operand(add, op_operand(add, 0) == old), OP_REDUCE);
     return p->reduce && p->reduce->parent == body &&
-           value_only_user(&p->reduce->results[0]) == add && adds(p->reduce) &&
+           value_only_user(&p->reduce->results[0]) == add && is_sum(p->reduce) &&
            op_operand(p->reduce, 0)->type->rank == 1 + row && p->rescale != arg;
 }
 
-/* Whose is bit `bit` of a coordinate? LD_COUNT: of none or of several at once. */
+/* Which of register, lane, warp and block selects coordinate bit `bit`? LD_COUNT: none,
+   or several together. */
 static LayoutDim
 owner(const Layout *l, uint32_t bit)
 {
     LayoutDim who = LD_COUNT;
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; i < l->n[d]; i++) {
-            if (!(l->b[d][i] & bit))
+        for (int i = 0; i < l->nbasis[d]; i++) {
+            if (!(l->basis[d][i] & bit))
                 continue;
-            if (l->b[d][i] != bit || who != LD_COUNT)
+            if (l->basis[d][i] != bit || who != LD_COUNT)
                 return LD_COUNT;
             who = (LayoutDim)d;
         }
     return who;
 }
 
+/* Cuts the axis into dimensions of registers and of threads. False if that cannot be, or
+   if no thread shares the axis with another, so that nothing is gained. */
 static bool
 cut_axis(Partial *p)
 {
@@ -113,7 +117,7 @@ cut_axis(Partial *p)
     p->rank = 0;
     if (p->axis == 1)
         p->shape[p->rank++] = t->shape[0];
-    for (int bit = l->lg[p->axis] - 1; bit >= 0; bit--) {
+    for (int bit = l->log_shape[p->axis] - 1; bit >= 0; bit--) {
         LayoutDim who = owner(l, 1u << (layout_shift(l, p->axis) + bit));
         bool regs = who == LD_REG, more = p->rank > p->first;
         if (who == LD_COUNT || who == LD_BLOCK)
@@ -134,6 +138,7 @@ cut_axis(Partial *p)
     return threads;
 }
 
+/* v, whose type gets layout l. */
 static Value *
 with_layout(Session *s, Value *v, const Layout *l)
 {
@@ -141,6 +146,7 @@ with_layout(Session *s, Value *v, const Layout *l)
     return v;
 }
 
+/* A reduction of v along an axis, with the region of p->reduce. */
 static Value *
 sum_over(Partial *p, Builder *b, Value *v, int axis)
 {
@@ -164,7 +170,7 @@ sum_over(Partial *p, Builder *b, Value *v, int axis)
                : with_layout(p->s, sum, layout_slice(p->s, v->type->layout, axis));
 }
 
-/* The tile with all of the axis that threads, not registers, have. */
+/* p->type: the reduced tile without the dimensions of the axis that are in registers. */
 static void
 find_type(Partial *p)
 {
@@ -180,6 +186,7 @@ find_type(Partial *p)
     p->type = type_tile(p->s->types, t->elem, t->rank, shape, l);
 }
 
+/* The operand of p->reduce, reduced over the dimensions that are in registers. */
 static Value *
 parts_of(Partial *p, Builder *b)
 {
@@ -195,7 +202,7 @@ parts_of(Partial *p, Builder *b)
     return v;
 }
 
-/* One factor for each row as one for each part. */
+/* v, a factor for each row or a scalar, as a factor for each part. */
 static Value *
 widen(Partial *p, Builder *b, Value *v)
 {
@@ -206,7 +213,8 @@ widen(Partial *p, Builder *b, Value *v)
     return with_layout(p->s, build_broadcast(b, v, p->type->shape), l);
 }
 
-/* What the loop begins with, or NULL: zero, or what a loop before it ends with. */
+/* The parts that the loop begins with: zeros, or the parts of a loop before it. NULL: the
+   sum begins with something else. */
 static Value *
 begin(Partial *p)
 {
@@ -261,7 +269,7 @@ rewrite(Partial *p)
     return true;
 }
 
-/* Loops come in their order, so what one goes on with is known. */
+/* Loops are visited in their order, so p->parts has the sums of the loops before. */
 static bool
 visit(void *user, Op *op)
 {

@@ -1,23 +1,24 @@
-/* Results of layout conversions where their user wants them. A reduction across warps
-   goes through shared memory and can leave its result in any layout for the same price,
-   and so can a load from shared memory; a conversion that follows is a second exchange
-   for nothing.
+/* Removes conversions that the operation before or the loop around can do for nothing.
+
+   A reduction across warps goes through shared memory and can leave its result in any
+   layout for the same price, and so can a load from shared memory. A conversion behind
+   one of them is folded into it:
 
        %y = reduce %x {axis=0} : tile<64xf32, #slice>        %y = reduce %x {axis=0} :
        %z = convert_layout %y : tile<64xf32, #l>         =>      tile<64xf32, #l>
 
-   Only where the conversion is the result's one use, and after a reduction where threads
-   do not come to hold many more copies than before: each copy is read anew.
+   This needs the conversion to be the only use. After a reduction, threads must also not
+   get to hold many more copies than before, since each copy is read from shared memory.
 
-   Elements that were widened in front of a conversion are widened behind it: half as many
-   bytes go through shared memory, and half as much of it is needed.
+   Elements that are widened in front of a conversion are widened behind it instead. Half
+   as many bytes go through shared memory, and half as much of it is needed:
 
        %y = fext %x : tile<64xf32, #a>                  %z = convert_layout %x :
        %z = convert_layout %y : tile<64xf32, #l>    =>      tile<64xf16, #l>
                                                         %y = fext %z : tile<64xf32, #l>
 
-   What a loop carries in one layout, and only reads and makes in another, it carries in
-   that: it began so, the work of the loop has its own.
+   A value that a loop carries in one layout, but uses and computes only in another, is
+   carried in the other one:
 
        for .. (%x = %a) {                             %b = convert_layout %a
          %y = convert_layout %x : tile<.., #l>        for .. (%y = %b) {
@@ -33,8 +34,10 @@
 
 bool pass_fold_convert(Func *f, PassCx *cx);
 
-enum { MORE_COPIES = 2 };
+enum { MORE_COPIES = 2 }; /* a thread may hold so many times the elements of before */
 
+/* Can op leave its result in type `to` for the same price, since it reads it from shared
+   memory? */
 static bool
 is_exchange(const Op *op, const Type *to, const TargetInfo *t)
 {
@@ -45,8 +48,9 @@ is_exchange(const Op *op, const Type *to, const TargetInfo *t)
                MORE_COPIES * layout_regs(op->results[0].type->layout);
 }
 
-/* A vector out of a buffer: in any layout threads read it in words, which a shuffle
-   takes as long as. */
+/* Does op load a vector from shared memory? A conversion of it is worth folding even if
+   it would be a shuffle: threads read vectors word by word in any layout, and a read
+   takes as long as a shuffle. */
 static bool
 is_vector(const Op *op)
 {
@@ -90,9 +94,10 @@ widen_behind(Op *convert, PassCx *cx)
     return true;
 }
 
-/* Operand i becomes v; what it was goes if nobody else wants it. */
+/* Operand i of op becomes v. If it was a conversion without other uses, that is
+   erased. */
 static void
-instead(Op *op, int i, Value *v)
+set_operand(Op *op, int i, Value *v)
 {
     Op *was = op_operand(op, i)->op;
     op_set_operand(op, i, v);
@@ -100,6 +105,7 @@ instead(Op *op, int i, Value *v)
         op_erase(was);
 }
 
+/* v converted to type `to`; what it was converted from, if that has the type. */
 static Value *
 converted(Builder *b, Value *v, const Type *to)
 {
@@ -109,8 +115,8 @@ converted(Builder *b, Value *v, const Type *to)
     return &build_op(b, OP_CONVERT_LAYOUT, &v, 1, NULL, &to, 1)->results[0];
 }
 
-/* The one type to which all that use carried value i convert it, and from which the
-   iteration converts what comes next; NULL: there is none. */
+/* The type to which all users of carried value i convert it, and from which the iteration
+   converts its next value; NULL: there is no such type. */
 static const Type *
 used_as(const Op *loop, int i)
 {
@@ -137,8 +143,8 @@ carry_as_used(Op *loop)
             continue;
         Builder b = builder_before(loop);
         b.loc = loop->loc;
-        instead(loop, i + 3, converted(&b, op_operand(loop, i + 3), to));
-        instead(body->last, i, op_operand(op_operand(body->last, i)->op, 0));
+        set_operand(loop, i + 3, converted(&b, op_operand(loop, i + 3), to));
+        set_operand(body->last, i, op_operand(op_operand(body->last, i)->op, 0));
         value_set_type(arg, to);
         for (Use *u = arg->uses, *next; u; u = next) {
             Op *convert = u->user;

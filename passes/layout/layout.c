@@ -1,18 +1,19 @@
 /* Layouts for every tile: which thread holds which element.
 
-   Memory says along which dimension its elements are contiguous and how many one thread
-   can move at once; matmuls say in which fragments the hardware wants its
-   operands. From these anchors layouts go along the data: dots first, since nothing
-   but they can work in another layout, then loads. What no anchor reaches (indices,
-   constants, masks) takes the layout of its users: it is cheap to compute anywhere.
+   Two kinds of operations are anchors, which prefer a layout of their own. An access of
+   memory prefers one in which neighbouring threads hold neighbouring elements; a dot
+   needs the register fragments of the matrix instructions. From the anchors layouts flow
+   along the data. Dots come first, since they can work in no other layout; then loads.
+   What no anchor reaches (indices, constants, masks) takes the layout of its users: it is
+   cheap to compute in any.
 
        %r = arange : tile<64xi32, #a>             %r = arange : tile<64xi32, #slice>
        %c = convert_layout %r : #slice      =>    %e = expand_dims %r : tile<64x1xi32, #b>
        %e = expand_dims %c {axis=1} : #b
 
-   The convert_layouts that remain are exchanges between threads. Loads and stores carry
-   {contig} from here on: the elements, per dimension, that one access may take
-   together. */
+   A convert_layout that remains at the end exchanges data between threads. Loads and
+   stores carry {contig} from here on: how many elements, per dimension, one access may
+   take at once. */
 #include "ir/base/util.h"
 #include "passes/layout/layout.h"
 
@@ -31,8 +32,9 @@ each_op(Layouts *p, Region *r, void (*fn)(Layouts *, Op *), int depth)
     }
 }
 
-/* What repeats a tile (a vector is little, and follows others) and nobody has given a
-   layout: as the tile. */
+/* A broadcast of a tile that no anchor reached takes the layout of its operand, repeated
+   along the new elements. Not a broadcast of a vector: it is cheap to convert, and so
+   follows other operands of its users. */
 static void
 give_repeated(Layouts *p, Op *op)
 {
@@ -40,11 +42,11 @@ give_repeated(Layouts *p, Op *op)
     const Type *t = op->nresult ? op->results[0].type : NULL;
     int sides = 0;
     for (int d = 0; l && d < t->rank; d++)
-        sides += l->lg[d] > 0;
+        sides += l->log_shape[d] > 0;
     if (sides < 2)
         return;
     for (int d = 0; d < t->rank; d++)
-        if (t->shape[d] > 1 && !l->lg[d])
+        if (t->shape[d] > 1 && !l->log_shape[d])
             l = layout_repeat(p->s, l, d, log2_floor((uint64_t)t->shape[d]));
     layout_give(p, &op->results[0], l);
 }
@@ -64,17 +66,17 @@ give_default(Layouts *p, Op *op)
 bool
 pass_layout(Func *f, PassCx *cx)
 {
-    enum { ROUNDS = 8 }; /* a value carried around k nested loops settles in k + 1 */
+    enum { ROUNDS = 8 }; /* a value carried through k nested loops takes k + 1 rounds */
     Layouts p = {.s = cx->s, .f = f, .target = &cx->target};
     layout_more_warps(f);
-    p.axis = axis_new_nowrap(f, &cx->s->tmp); /* of addresses */
+    p.axis = axis_new_nowrap(f, &cx->s->tmp); /* address arithmetic does not wrap */
     map_init(&p.dots, &cx->s->tmp);
     map_init(&p.operands, &cx->s->tmp);
     map_init(&p.fetched, &cx->s->tmp);
-    each_op(&p, f->body, layout_see_fetched, 0);
-    each_op(&p, f->body, layout_see, 0);
+    each_op(&p, f->body, layout_collect_fetched, 0);
+    each_op(&p, f->body, layout_collect_access, 0);
     each_op(&p, f->body, layout_widen, 0);
-    each_op(&p, f->body, layout_see_dot, 0);
+    each_op(&p, f->body, layout_collect_operands, 0);
     p.operand_bytes = layout_operand_bytes(&p, f->body, 0);
     each_op(&p, f->body, layout_swap_ab, 0);
     for (int i = 0; i < f->body->narg; i++) {

@@ -1,15 +1,19 @@
-/* What the files of the layout pass share (layout*.c). The order of work, each step in
-   the file of that name:
+/* What the files of the layout pass (layout*.c) share. The steps in their order; each is
+   in the file of that name:
 
-       more_warps  dots whose accumulators do not fit into few warps' registers
-       widen       operands of 8 bits that no unit multiplies become halves
-       dot         layouts of dots
-       swap_ab     dots that a warpgroup can compute only transposed
-       anchor      what wants a layout, the surest first: addresses, dots, data, the rest
-       flow        after each of them, from there along the data: results, loops, reduce
-       fix         what nothing reached follows its users; where an operand still has
-                   another layout than its user needs, a convert_layout is put in between
-       remat       conversions of what is cheap to compute become a second computation */
+       more_warps  raises num_warps where accumulators do not fit into the registers
+       widen       8-bit float operands that no matrix unit multiplies become fp16
+       swap_ab     transposes dots that wgmma can compute only transposed, or better
+       anchor      gives layouts to addresses, then dots, then loaded data, then the rest
+       dot         chooses the layouts of a dot's accumulator and operands
+       flow        after each group of anchors: carries their layouts along the data, to
+                   results of elementwise work, through loops and reductions
+       fix         gives what nothing reached the layout of its users, then inserts a
+                   convert_layout where an operand's layout is not the one its user needs
+       remat       replaces conversions of values that are cheap to compute by a second
+                   computation in the layout wanted
+
+   Every tile ends up with exactly one layout, and the first one given stays. */
 #ifndef SDC_PASSES_LAYOUT_LAYOUT_H
 #define SDC_PASSES_LAYOUT_LAYOUT_H
 
@@ -21,23 +25,26 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-/* Accesses of one shape that run along one dimension share a layout, but for what meets
-   no other data: operands of matmuls and stores of one number. */
+/* Accesses of one tile shape that are contiguous along one dimension share a layout, so
+   that their data can be combined without a conversion. Two purposes have a layout of
+   their own, since their data meets no other: loads of dot operands, and stores of a
+   constant. */
 enum { FOR_DATA, FOR_MATMUL, FOR_FILL, CHOICES };
 typedef struct Choice {
     const Type *shape; /* a tile of that shape, without layout */
-    int dim;           /* along which one access takes several elements; -1: none does */
-    int vec;           /* most elements of one access */
-    int data;          /* the same of accesses for no matmul; 0: there is none */
-    int loops;         /* around the innermost access */
-    int stored;        /* most that one store takes there; 0: nothing is stored */
-    int filled;        /* the same of stores of one number */
+    int dim;           /* along which memory is contiguous; -1: no dimension is known */
+    int vec;           /* elements that the widest access takes at once */
+    int data;          /* the same of FOR_DATA accesses; 0: there is none */
+    int loops;         /* number of loops around the innermost access */
+    int stored;        /* elements that the narrowest store or atomic of data in the
+                          innermost loop takes at once; 0: there is none */
+    int filled;        /* the same of FOR_FILL stores */
     const Layout *layout[CHOICES];
 } Choice;
 
-/* Layouts of a dot; NULL: the operand may have any. */
+/* How a dot is computed. A layout is NULL where the operand may have any. */
 typedef struct DotPlan {
-    const char *unit;
+    const char *unit; /* wgmma, mma, mma_loop, fma or fma_loop: ATTR_UNIT */
     const Layout *acc, *a, *b;
 } DotPlan;
 
@@ -48,81 +55,107 @@ typedef struct Layouts {
     Axis *axis;
     Vec(Choice) choices;
     Vec(Value *) work;  /* values whose layout has yet to flow on */
-    Vec(Value *) later; /* into loops that do not multiply, behind what those load */
-    bool dots_only;     /* layouts of dots flow, and of nothing else */
-    Vec(Op *) converts;
-    Map dots;  /* Op -> DotPlan */
-    Vec(int64_t) paired; /* elements of what is joined or split in pairs */
-    Map operands;          /* of dots, each once */
-    Map fetched;           /* loads that operands of dots are computed from */
-    int64_t operand_bytes; /* of shared memory, if all of them lie there */
+    Vec(Value *) later; /* the same, into loops without dots: see layout_flow_later */
+    bool dots_only;     /* the layouts that flow now are those of dots */
+    Vec(Op *) converts; /* the convert_layouts that layout_fix inserted */
+    Map dots;           /* Op -> DotPlan */
+    Vec(int64_t) paired;   /* element counts of tiles that are joined or split */
+    Map operands;          /* of dots, before a transpose: Value -> itself */
+    Map fetched;           /* loads that dot operands are computed from, and that work */
+    int64_t operand_bytes; /* of all dot operands, if they lie in shared memory */
 } Layouts;
 
-/* ---- layout_anchor.c */
-bool layout_is_access(const Op *op); /* of global memory, of a tile or a scalar */
-void layout_see_fetched(Layouts *p, Op *op);    /* first: loads behind dots */
-void layout_see(Layouts *p, Op *op);            /* then: collects what accesses want */
-void layout_anchor_address(Layouts *p, Op *op); /* pointers */
-void layout_anchor_data(Layouts *p, Op *op);    /* what is loaded */
-/* Small vectors, which those two leave: as their addresses lie, and those that nobody has
-   said anything of. */
-void layout_follow_address(Layouts *p, Op *op);
-void layout_anchor_rest(Layouts *p, Op *op);
-/* For a value of this shape that nothing is known of. */
-const Layout *layout_default(Layouts *p, const Type *t);
+/* ---- layout_anchor.c. Functions of (p, op) are called for every op of the function. */
 
-/* The dimension along which memory runs that an access reads or writes, -1 when that is
-   not known; *vec: the elements of one access. Attributes say so, which layout_see
-   leaves. */
+/* Is op a load, store or atomic of global memory, of a tile or of a scalar? */
+bool layout_is_access(const Op *op);
+/* If op is a dot: notes in p->fetched the loads that its operands are computed from.
+   Before layout_collect_access. */
+void layout_collect_fetched(Layouts *p, Op *op);
+/* If op is an access of a tile: finds its vector width and contiguous dimension, leaves
+   them in ATTR_CONTIG and ATTR_ALONG, and adds them to p->choices. */
+void layout_collect_access(Layouts *p, Op *op);
+/* If op is an access: gives its pointers the layout of its choice. Short vectors are left
+   to the last two functions. */
+void layout_anchor_address(Layouts *p, Op *op);
+/* The same for the data that it loads. */
+void layout_anchor_data(Layouts *p, Op *op);
+/* If op loads a short vector: its data takes the layout of its addresses. */
+void layout_follow_address(Layouts *p, Op *op);
+/* The same, after giving the addresses a layout if they have none. */
+void layout_anchor_rest(Layouts *p, Op *op);
+/* The layout for a tile of type t that no anchor reached; NULL: t is no tile or has
+   one. */
+const Layout *layout_default(Layouts *p, const Type *t);
+/* The dimension along which the memory of an access is contiguous, -1 when that is not
+   known; in *vec, the elements that one access takes. Read from the attributes that
+   layout_collect_access leaves. */
 int layout_access_dim(const Op *op, int *vec);
 
 /* ---- layout_dot.c */
-void layout_see_dot(Layouts *p, Op *op); /* first: collects operands */
-/* What they take at once in the region if all of them lie in shared memory. */
+
+/* If op is a dot: notes its operands in p->operands. Before layout_operand_bytes. */
+void layout_collect_operands(Layouts *p, Op *op);
+/* Bytes of shared memory that the dot operands of region r take at one time if all of
+   them lie there, with the buffers of pipelined loads. */
 int64_t layout_operand_bytes(const Layouts *p, const Region *r, int depth);
-void layout_anchor_dot(Layouts *p, Op *op); /* dots and accumulators */
-/* Does the target multiply operands of these types, if their sizes suit it? */
+/* If op is a dot: plans it, and gives its accumulator and result their layout. */
+void layout_anchor_dot(Layouts *p, Op *op);
+/* Has the target a matrix instruction for the dot's types, whatever its sizes? */
 bool layout_has_unit(const Layouts *p, const Op *dot);
-/* The loop that carries the sum of this dot and does nothing else with it; NULL. */
-Op *layout_summing_loop(const Op *dot);
-/* Is a dot of bytes better computed as its transpose? */
+/* The loop that carries the dot's accumulator and uses it for nothing else; NULL:
+   none. */
+Op *layout_accumulating_loop(const Op *dot);
+/* Is this dot of 8-bit operands better computed as its transpose? */
 bool layout_transposes_bytes(const Op *dot);
-/* Fewer rows than wgmma has, of fp8: are they its columns, with the right operand on the
-   left? */
-bool layout_turns_few_rows(const Layouts *p, const Op *op);
-/* Does v come, through elementwise work, from a dot? */
+/* Has this fp8 dot too few rows for wgmma, and can it be computed as its transpose, where
+   rows become columns? */
+bool layout_transposes_few_rows(const Layouts *p, const Op *op);
+/* Is v computed from the result of a dot by elementwise work alone? */
 bool layout_from_dot(const Value *v);
-/* The dimension along which memory runs that the loaded tile comes from which v is made
-   of element by element; -1 when that is not known. */
+/* v is a loaded tile after elementwise work and transposes: the dimension of v along
+   which its memory is contiguous. -1: v is something else, or that is not known. */
 int layout_operand_dim(const Value *v);
 
 /* ---- layout_more_warps.c */
-enum { MANY_REGISTERS = 256 }; /* of a thread: accumulators do not fit */
-/* Gives f more warps where its dots' accumulators need them. First of all. */
+enum { MANY_REGISTERS = 256 }; /* a thread has 255: such accumulators do not fit */
+/* Raises f->num_warps where the accumulators of its dots need it. First of all steps. */
 void layout_more_warps(Func *f);
 
 /* ---- layout_widen.c */
+/* If op is a dot of 8-bit floats without a matrix unit: converts its operands to fp16. */
 void layout_widen(Layouts *p, Op *op);
 
 /* ---- layout_swap_ab.c */
+/* If op is a dot that wgmma computes only transposed, or better: transposes it. */
 void layout_swap_ab(Layouts *p, Op *op);
 
 /* ---- layout_flow.c */
-/* Gives a tile that has none its layout. */
+/* Gives v layout l and queues it to flow on. Nothing happens if v is no tile or has a
+   layout already, or if l is NULL. */
 void layout_give(Layouts *p, Value *v, const Layout *l);
-/* Along the data from every value that was given one. With `data` false only around
-   loops: for addresses, which say nothing about what is loaded from them. */
+/* Carries the layouts of all queued values on, until the queue is empty. With `data`
+   false they go to the values that a loop or an if carries, but not to results of
+   operations: for addresses, whose layout says nothing about other data. */
 void layout_flow(Layouts *p, bool data);
-void layout_flow_later(Layouts *p); /* into loops that waited */
-/* The layout that the operand of a moving op must have so that the op is a renaming of
-   registers when its result has layout `to`; NULL: the op says nothing. */
+/* Layouts of dots did not flow into loops without dots, so that those loops go by what
+   they load. Called when all anchors are placed: they flow there now. */
+void layout_flow_later(Layouts *p);
+/* The layout that the operand of a broadcast, expand_dims, reshape, trans or join must
+   have so that the op only renames registers when its result has layout `to`. NULL: op is
+   none of these, or there is no such layout. */
 const Layout *layout_operand(Session *s, const Op *op, const Layout *to);
 
 /* ---- layout_fix.c */
+/* Gives operands without a layout the one that their user in region r needs, from the
+   last op to the first. True if anything was given. */
 bool layout_backward(Layouts *p, Region *r, int depth);
+/* Inserts convert_layouts where an operand or result of op has not the layout that op
+   needs. All tiles have layouts by now. */
 void layout_fix(Layouts *p, Op *op);
 
 /* ---- layout_remat.c */
+/* Removes those of p->converts whose value is cheap to compute in the other layout. */
 void layout_remat(Layouts *p);
 
 #endif

@@ -1,14 +1,15 @@
-/* Where layouts come from: accesses of memory; dots are in layout_dot.c.
+/* Layouts for accesses of memory. Those of dots are in layout_dot.c.
 
-   An access wants neighbouring lanes on neighbouring elements and up to 16 bytes of them
-   in one thread. Accesses of one shape along one dimension share a layout, so that what
-   is loaded from two arrays can be added without an exchange.
+   An access prefers neighbouring elements in neighbouring lanes, and up to 16 bytes of
+   them in one thread. Accesses of one shape along one dimension share a layout, so that
+   tiles loaded from two arrays can be added without a conversion.
 
-   The widest access says how many elements a thread holds, but not more than one store or
-   atomic operation takes in the innermost loop: with more, each of them would leave gaps
-   between the lanes of a warp, and memory is written in pieces of 32 bytes. So it is
-   where neighbours are a few elements apart, or nobody knows how far. Loads with gaps are
-   completed by the cache. */
+   The widest access decides how many consecutive elements a thread holds, up to what the
+   narrowest store or atomic in the innermost loop takes at once. If a thread held more,
+   each store of a warp would leave gaps between its lanes, and a sector of 32 bytes would
+   be written in several parts. A store whose neighbours are some elements apart, but less
+   than a sector, or at an unknown distance, limits threads to one element for the same
+   reason. Loads have no such limit: the cache holds the sector for the next load. */
 #include "passes/layout/layout.h"
 
 #include "ir/analysis/affine.h"
@@ -20,6 +21,7 @@ enum { ACCESS_BYTES = 16 };
 
 /* ---- memory */
 
+/* The choice for accesses of tiles like t along dim; any dim if that is -1. */
 static Choice *
 choice_of(Layouts *p, const Type *t, int dim)
 {
@@ -39,7 +41,8 @@ is_atomic(const Op *op)
     return op->kind == OP_ATOMIC_RMW || op->kind == OP_ATOMIC_CAS;
 }
 
-/* Elements along d that one access of this pointer tile may take. */
+/* How many elements along d one access may take: as many as are known to be contiguous,
+   aligned and under one mask, and at most ACCESS_BYTES. */
 static int
 access_run(Layouts *p, const Op *op, int d)
 {
@@ -81,18 +84,20 @@ layout_access_dim(const Op *op, int *vec)
     return dim;
 }
 
-/* What is taken apart or joined in pairs must be in one thread, of pairs of pairs too. */
+/* Both elements of a pair that join makes or split takes must be in one thread. Two
+   joins or splits in a row are common, so pairs of pairs are kept together. */
 enum { PAIRED = 4 };
 
 static void
-see_pairs(Layouts *p, const Op *op)
+collect_pairs(Layouts *p, const Op *op)
 {
     const Value *v = op->kind == OP_JOIN ? &op->results[0] : op_operand(op, 0);
     vec_push(&p->s->tmp, &p->paired, type_numel(v->type));
 }
 
-/* Elements in a row that a thread should hold of a tile of n, aligned or not: it may be
-   one that is taken apart when it has as many elements. */
+/* The least number of consecutive elements that a thread should hold of a tile of n
+   elements, whatever its alignment. PAIRED if a tile of as many elements is joined or
+   split, since that may be this one after a reshape. */
 static int
 least_of(const Layouts *p, int64_t n)
 {
@@ -102,9 +107,10 @@ least_of(const Layouts *p, int64_t n)
     return 1;
 }
 
-/* How far apart in memory, in elements, most neighbours along dimension d are: a quotient
-   by the same number rarely changes from one to the next, a remainder rarely wraps. False
-   when that is not known. */
+/* The usual distance in memory, in elements, between neighbours of v along dimension d.
+   Usual, since a quotient rarely changes from one neighbour to the next (distance 0) and
+   a remainder rarely wraps (the distance of its operand). False when it is not known.
+   *left: operations that the walk may still visit. */
 static bool
 step_along(const Value *v, int d, int *left, int64_t *step)
 {
@@ -154,15 +160,16 @@ step_along(const Value *v, int d, int *left, int64_t *step)
     }
 }
 
-/* Elements of one piece of memory that is read or written. */
+/* How many elements of t a sector has, the unit in which memory is read and written. */
 static int64_t
-apart(const Type *t)
+sector_elements(const Type *t)
 {
-    enum { PIECE_BYTES = 32 };
-    return PIECE_BYTES / max_i64(1, type_bits(type_elem(t)->elem) / 8);
+    enum { SECTOR_BYTES = 32 };
+    return SECTOR_BYTES / max_i64(1, type_bits(type_elem(t)->elem) / 8);
 }
 
-/* The largest power of two that is known to divide the polynomial. */
+/* The largest power of two, up to AXIS_MAX_DIV, that is known to divide the
+   polynomial. */
 static int64_t
 poly_divisor(Layouts *p, const Poly *sum)
 {
@@ -176,9 +183,10 @@ poly_divisor(Layouts *p, const Poly *sum)
     return least;
 }
 
-/* How far apart, in elements, neighbours along dimension d are at least: in *known how
-   far if that is known, and else what divides it says. 0: one element, or nobody knows.
- */
+/* A lower bound of the distance, in elements, between neighbours along dimension d of an
+   access; 0 when nothing is known. If the distance itself is known it is in *known and is
+   the bound; if not, *known is 0 and the bound is the largest power of two that divides
+   the distance. `at`: the address as a polynomial, or NULL. */
 static int64_t
 least_step(Layouts *p, const Value *ptr, const Affine *at, int d, int64_t *known)
 {
@@ -191,13 +199,14 @@ least_step(Layouts *p, const Value *ptr, const Affine *at, int d, int64_t *known
     return at ? poly_divisor(p, &at->at[d]) : 0;
 }
 
-/* Where one access takes one element, neighbours of memory still belong to neighbouring
-   lanes, and into one row of a buffer. Where no step of a load is one element it is the
-   least: outer strides of an array are multiples of inner ones, and so what divides them
-   says which is which. How far apart, in elements, the nearest neighbours are; 0: not
-   known. */
+/* Finds the dimension along which an access of one element at a time should run, for
+   ATTR_ALONG: neighbours in memory still belong in neighbouring lanes, and in one row of
+   a shared buffer. It is the dimension whose distance is one element. A load without such
+   a dimension takes that of the least distance: outer strides of an array are multiples
+   of inner ones, so a comparison of their divisors tells them apart. Returns the known
+   distance, in elements, of the nearest neighbours; 0 when one of them is not known. */
 static int64_t
-see_order(Layouts *p, Op *op)
+find_order(Layouts *p, Op *op)
 {
     const Value *ptr = op_operand(op, 0);
     const Op *loop = op->parent->parent;
@@ -217,7 +226,7 @@ see_order(Layouts *p, Op *op)
         least = min_i64(least, step);
     }
     if (one >= 0 || op->kind == OP_STORE || wide < 2 || !least ||
-        least >= apart(ptr->type))
+        least >= sector_elements(ptr->type))
         along = one;
     if (along >= 0)
         attr_set_int(&p->s->mod, &op->attrs, ATTR_ALONG, along);
@@ -234,7 +243,7 @@ loops_around(const Op *op)
 }
 
 void
-layout_see_fetched(Layouts *p, Op *op)
+layout_collect_fetched(Layouts *p, Op *op)
 {
     if (op->kind != OP_DOT)
         return;
@@ -254,6 +263,7 @@ layout_see_fetched(Layouts *p, Op *op)
     }
 }
 
+/* FOR_DATA, FOR_MATMUL or FOR_FILL */
 static int
 purpose(const Layouts *p, const Op *op)
 {
@@ -264,10 +274,10 @@ purpose(const Layouts *p, const Op *op)
 }
 
 void
-layout_see(Layouts *p, Op *op)
+layout_collect_access(Layouts *p, Op *op)
 {
     if (op->kind == OP_JOIN || op->kind == OP_SPLIT)
-        see_pairs(p, op);
+        collect_pairs(p, op);
     if (!is_access(op))
         return;
     const Type *t = op_operand(op, 0)->type;
@@ -278,9 +288,9 @@ layout_see(Layouts *p, Op *op)
     attr_set_ints(&p->s->mod, &op->attrs, ATTR_CONTIG, runs, t->rank);
     int dim = layout_access_dim(op, &vec);
     if (dim < 0) {
-        int64_t nearest = see_order(p, op);
+        int64_t nearest = find_order(p, op);
         dim = layout_access_dim(op, &vec);
-        if (dim < 0 && (op->kind != OP_STORE || nearest >= apart(t)))
+        if (dim < 0 && (op->kind != OP_STORE || nearest >= sector_elements(t)))
             return;
     }
     Choice *c = choice_of(p, t, dim);
@@ -296,6 +306,8 @@ layout_see(Layouts *p, Op *op)
         *stored = *stored ? (int)min_i64(*stored, vec) : vec;
 }
 
+/* The shared layout for accesses of tiles like t along a dimension (-1: any), for a
+   purpose. */
 static const Layout *
 layout_along(Layouts *p, const Type *t, int along, int what)
 {
@@ -333,7 +345,7 @@ anchor_pointer(Layouts *p, Op *op)
     layout_give(p, ptr, layout_along(p, ptr->type, dim, purpose(p, op)));
 }
 
-/* Before its elements were given other places. */
+/* v before reshapes and transposes. */
 static const Value *
 unmoved(const Value *v)
 {
@@ -342,8 +354,9 @@ unmoved(const Value *v)
     return v;
 }
 
-/* The sum of a dot that is added to memory: the lanes that share a row of a fragment
-   fill a sector together, so nothing is gained by an exchange before. */
+/* Does op add the result of a dot to memory atomically? It does so in the layout of the
+   dot: the lanes that share a row of a fragment fill a sector together, so a conversion
+   would gain nothing. */
 static bool
 adds_dot(const Op *op)
 {
@@ -351,9 +364,10 @@ adds_dot(const Op *op)
            layout_from_dot(unmoved(op_operand(op, 1)));
 }
 
-/* A vector of fewer elements than threads, loaded one by one: where a reduction left its
-   addresses they stay, in several lanes alike. Lanes of its own would save no access and
-   cost exchanges through shared memory, in a loop in every iteration. */
+/* Does op load a vector of fewer elements than there are threads, one by one? It keeps
+   the layout of its addresses even if several lanes hold copies, as after a reduction. A
+   layout without copies would save no access, and a conversion to it would go through
+   shared memory, in a loop in every iteration. */
 static bool
 goes_by_address(const Layouts *p, const Op *op)
 {

@@ -1,18 +1,20 @@
-/* Layouts of matmuls.
+/* How each dot is computed, and the layouts of its accumulator and operands.
 
-   A dot wants its accumulator and operands in the fragments of mma.sync. The warps
-   are laid over the result so that the fewest operand elements are read twice, over its
-   matrices first when it has several; if the result becomes the left operand of another
-   dot, all of them along the rows: then its fragments are that operand's already.
-   What mma cannot compute (fp32 in full precision, integers, small sizes) is done by each
-   thread on the elements that it owns.
+   wgmma comes first, where target, types and sizes allow it: plan_wgmma. Next is
+   mma.sync, with accumulator and operands in its fragments. Its warps are spread over the
+   matrices of a batched dot first, then over rows and columns of the result so that warps
+   read the fewest operand elements. If the result becomes the left operand of another
+   dot, warps are spread along rows: the accumulator's fragments are then those of that
+   operand. What mma cannot compute (fp32 in full precision, other integers, small sizes)
+   is done with multiply-adds, by each thread for the elements that it owns.
 
-   Operands that are read step by step from shared memory (pass stage-mma-operands) may
-   have any layout here: of dots by threads, of those that split them, and of those that
-   need more registers than a thread has for the accumulators or for one operand. Up to
-   there straight code is better: ptxas puts reads next to what they are for. And where
-   shared memory does not suffice for all operands, they go through registers, which may
-   spill. */
+   In the units mma_loop and fma_loop the pass stage-mma-operands reads operands from
+   shared memory, one step of the inner dimension at a time, so they may have any layout
+   here. fma_loop is the rule for multiply-adds. mma_loop is for dots whose operands are
+   split into several, and for those whose accumulator or one operand needs more registers
+   than a thread has; with fewer, straight code is better, since ptxas moves each read
+   next to its use. If shared memory has no room for all operands, they go through
+   registers (mma and fma) and may spill. */
 #include "passes/layout/layout.h"
 
 #include "ir/base/util.h"
@@ -23,7 +25,8 @@ enum { CHAIN_DEPTH = 24 };
 
 /* ---- room for operands */
 
-/* What its buffer takes, as often as prefetched loads will have it. */
+/* Bytes of the shared buffer for operand v: one copy for each stage of the loop that
+   loads it. */
 static int64_t
 buffer_bytes(const Layouts *p, const Value *v)
 {
@@ -37,7 +40,7 @@ buffer_bytes(const Layouts *p, const Value *v)
 }
 
 void
-layout_see_dot(Layouts *p, Op *op)
+layout_collect_operands(Layouts *p, Op *op)
 {
     for (int i = 0; op->kind == OP_DOT && i < 2; i++) {
         Value *v = op_operand(op, i);
@@ -47,7 +50,8 @@ layout_see_dot(Layouts *p, Op *op)
     }
 }
 
-/* Buffers of one loop lie where those of another one did. */
+/* Of nested regions only the largest counts: buffers of one loop may lie where those of
+   another one did. */
 int64_t
 layout_operand_bytes(const Layouts *p, const Region *r, int depth)
 {
@@ -64,7 +68,8 @@ layout_operand_bytes(const Layouts *p, const Region *r, int depth)
     return sum + most;
 }
 
-/* Beside all operands there is room for what reductions and the like exchange. */
+/* Does shared memory hold all operands, and beside them the scratch memory of reductions
+   and conversions? */
 static bool
 has_room(const Layouts *p)
 {
@@ -74,12 +79,14 @@ has_room(const Layouts *p)
 
 /* ---- mma */
 
-/* One mma instruction: k elements deep, kwidth of them in a 32-bit register. */
+/* One mma instruction. */
 typedef struct MmaShape {
-    int k, kwidth;
-    bool splits; /* the operands, into several */
+    int k;       /* its inner size, in elements */
+    int kwidth;  /* consecutive elements of k in one 32-bit register */
+    bool splits; /* each operand into a sum of several, as tf32x3 asks for */
 } MmaShape;
 
+/* The mma for the dot's types; false: the target has none. */
 static bool
 mma_shape(const Layouts *p, const Op *op, MmaShape *out)
 {
@@ -113,11 +120,11 @@ layout_has_unit(const Layouts *p, const Op *dot)
     return mma_shape(p, dot, &shape);
 }
 
-/* A walk looks at so many operations: a value may be reached in many ways. */
+/* A walk visits so many operations at most: there may be many paths to one value. */
 enum { WALK = 1024 };
 
 static bool
-leads_on(const Value *v, int depth, int *left)
+reaches_lhs(const Value *v, int depth, int *left)
 {
     value_each_use(v, u)
     {
@@ -126,7 +133,7 @@ leads_on(const Value *v, int depth, int *left)
             return false;
         if (op->kind == OP_DOT ? u->index == 0
                                : op_is(op, T_ELEMENTWISE) && op->nresult == 1 &&
-                                     leads_on(&op->results[0], depth + 1, left))
+                                     reaches_lhs(&op->results[0], depth + 1, left))
             return true;
     }
     return false;
@@ -137,7 +144,7 @@ static bool
 leads_to_lhs(const Value *v)
 {
     int left = WALK;
-    return leads_on(v, 0, &left);
+    return reaches_lhs(v, 0, &left);
 }
 
 static bool
@@ -161,9 +168,9 @@ layout_from_dot(const Value *v)
     return comes_from_dot(v, 0, &left);
 }
 
-/* `count` warps as warps[0] x warps[1] over an m x n result. Each reads m / warps[0] rows
-   of the left and n / warps[1] columns of the right operand: the fewest of both
-   together. */
+/* Spreads `count` warps as warps[0] x warps[1] over an m x n result. Each warp reads
+   m / warps[0] rows of the left operand and n / warps[1] columns of the right one; the
+   least sum of both wins. */
 static void
 place_warps(const Op *op, int count, int64_t m, int64_t n, int *warps)
 {
@@ -209,9 +216,11 @@ layout_operand_dim(const Value *v)
     return -1;
 }
 
-/* Rows of 32 bytes at least, whichever way they run. 16-bit operands may lie across the
-   inner dimension; those of 8 bits and right ones of 32 are copied then, and left ones of
-   32 bits come out of registers (passes/mma/lower_wgmma.c). */
+/* Can wgmma take v as an operand, perhaps after lower_wgmma (passes/mma) has copied it?
+   `inner`: its inner dimension. Its rows need 32 bytes at least, whichever dimension is
+   contiguous. 16-bit operands may be contiguous along either. Others must be contiguous
+   along the inner one; if they are not, those of 8 bits and right ones of 32 bits are
+   copied, and left ones of 32 bits are read into registers. */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
@@ -235,7 +244,7 @@ is_loaded(const Value *v)
 }
 
 Op *
-layout_summing_loop(const Op *dot)
+layout_accumulating_loop(const Op *dot)
 {
     const Value *acc = op_operand(dot, 2), *r = &dot->results[0];
     Op *loop = acc->op ? NULL : acc->region->parent;
@@ -246,25 +255,28 @@ layout_summing_loop(const Op *dot)
     return r->uses->user == yield && r->uses->index == acc->index - 1 ? loop : NULL;
 }
 
+/* Is v the accumulator of another dot? */
 static bool
-adds_to_other(const Value *v)
+is_other_accumulator(const Value *v)
 {
     value_each_use(v, u) if (u->user->kind == OP_DOT && u->index == 2) return true;
     return false;
 }
 
-/* A dot of bytes whose sum no other dot wants in registers of its own. */
+/* Is it a dot of 8-bit operands whose accumulator no other dot uses, as accumulator or as
+   left operand, so that its layout is free? */
 static bool
 is_alone(const Op *op)
 {
     const Value *acc = op_operand(op, 2), *r = &op->results[0];
     return type_bits(op_operand(op, 0)->type) == 8 && !leads_to_lhs(r) &&
-           !adds_to_other(r) &&
-           (layout_summing_loop(op) || (acc->op && !layout_from_dot(acc)));
+           !is_other_accumulator(r) &&
+           (layout_accumulating_loop(op) || (acc->op && !layout_from_dot(acc)));
 }
 
-/* Left operands of 8 bits that lie across are read by threads, step by step, and not
-   copied: shared memory is what such dots wait for. */
+/* Is the left operand of 8 bits contiguous along the rows' dimension? Then threads read
+   it step by step into registers. A copy would be more traffic in shared memory, which is
+   what such dots wait for. */
 static bool
 is_read_by_steps(const Op *op)
 {
@@ -272,12 +284,14 @@ is_read_by_steps(const Op *op)
     return is_alone(op) && is_loaded(a) && layout_operand_dim(a) == 0;
 }
 
-/* What passes through shared memory beside what comes into it and what the unit reads of
-   right operands, which is the same either way round: of an operand that lies along, on
-   the left, its bytes, of one across as many on the left, and twice as many, read and
-   written, on the right. (128x256x128 with b across, on an H200: 4 dots of 256
-   columns take 1024 cycles, in which shared memory moves 128 KB: 48 come in, 64 are read
-   of the right operand.) */
+/* True when the transposed dot moves fewer bytes through shared memory. Both ways, TMA
+   writes the operands and the unit reads the right one, so only the rest is compared. An
+   operand on the left is read once into registers. One on the right that is not
+   contiguous along the inner dimension is copied, which reads and writes it: twice its
+   bytes. Here b is such a one, so it goes to the left, unless a would be one on the right
+   and is no smaller. (128x256x128 with such a b, on an H200: 4 dots of 256 columns take
+   1024 cycles, in which shared memory moves 128 KB: 48 come in, 64 are read of the right
+   operand.) */
 bool
 layout_transposes_bytes(const Op *op)
 {
@@ -292,7 +306,7 @@ layout_transposes_bytes(const Op *op)
 }
 
 bool
-layout_turns_few_rows(const Layouts *p, const Op *op)
+layout_transposes_few_rows(const Layouts *p, const Op *op)
 {
     enum { ROWS = 64, LEAST = 16, LEAST_K = 32 };
     const Value *a = op_operand(op, 0), *b = op_operand(op, 1);
@@ -306,15 +320,16 @@ layout_turns_few_rows(const Layouts *p, const Op *op)
     return along && acc->shape[0] * along / groups >= LEAST;
 }
 
-/* Words of 32 bits that a thread has of a tile. */
+/* 32-bit registers that a thread needs for a tile of type t and layout l. */
 static int64_t
 registers(const Type *t, const Layout *l)
 {
     return (int64_t)layout_regs(l) * type_bits(t) / 32;
 }
 
-/* Warpgroups lie along the rows, 64 of them each, as far as these go. NULL, or why it
-   cannot be (of an operation that the unit for matmuls has at all). */
+/* Plans the dot as wgmma. Each warpgroup takes 64 rows as long as there are rows; more
+   warpgroups share the columns. Returns NULL, or the reason why wgmma cannot compute the
+   dot, for ATTR_WHY and --explain. */
 static const char *
 plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
 {
@@ -361,7 +376,7 @@ plan_mma(Layouts *p, const Op *op, const MmaShape *mma)
     const Type *acc = op_operand(op, 2)->type;
     int warps[MAX_RANK], left = p->f->num_warps, r = acc->rank;
     DotPlan plan = {.unit = "mma"};
-    for (int d = 0; d < r - 2; d++) { /* matrices have no operands in common */
+    for (int d = 0; d < r - 2; d++) { /* matrices of a batch share no operands */
         warps[d] = (int)min_i64(left, acc->shape[d]);
         left /= warps[d];
     }
@@ -378,7 +393,7 @@ plan_mma(Layouts *p, const Op *op, const MmaShape *mma)
     return plan;
 }
 
-/* *why: not wgmma. */
+/* *why: the reason against wgmma, NULL when it is used. */
 static DotPlan
 plan_dot(Layouts *p, const Op *op, const char **why)
 {

@@ -1,9 +1,9 @@
-/* Operands that have another layout than their user needs get a convert_layout; values
-   that nothing reached take the layout of their users, from the end of the function to
-   its beginning. */
+/* The two last steps of giving layouts. Values that no anchor reached take the layout
+   that their users need: layout_backward, from the end of the function to its beginning.
+   Then an operand whose layout is not the one that its user needs gets a convert_layout:
+   layout_fix. */
 #include "passes/layout/layout.h"
 
-/* From users to what they use; true when something was given. */
 bool
 layout_backward(Layouts *p, Region *r, int depth)
 {
@@ -25,6 +25,7 @@ layout_backward(Layouts *p, Region *r, int depth)
     return p->work.n > before;
 }
 
+/* v in layout `to`; a new convert_layout if it has another. */
 static Value *
 convert(Layouts *p, Builder *b, Value *v, const Layout *to)
 {
@@ -36,7 +37,8 @@ convert(Layouts *p, Builder *b, Value *v, const Layout *to)
     return &op->results[0];
 }
 
-/* Results that follow from the operand: made so, and converted for their users. */
+/* Operations whose result layout `from` follows from their operand: the result is made in
+   that layout, and converted to the one that its users expect. */
 static void
 fix_results(Layouts *p, Op *op, const Layout *from)
 {
@@ -55,6 +57,7 @@ fix_results(Layouts *p, Op *op, const Layout *from)
     }
 }
 
+/* Operand i of op gets the layout of type `like`. */
 static void
 want(Layouts *p, Op *op, int i, const Type *like)
 {
@@ -71,7 +74,8 @@ want_all(Layouts *p, Op *op, int first, const Type *like)
         want(p, op, i, like);
 }
 
-/* Values that end a region take the layouts of what they become. */
+/* Operands of a yield or condition take the layouts of the values that they become:
+   results of the op around it, or arguments of the next iteration. */
 static void
 fix_terminator(Layouts *p, Op *op)
 {
@@ -99,8 +103,9 @@ fix_dot(Layouts *p, Op *op)
     fix_results(p, op, plan->acc);
 }
 
-/* What a loop carries has one layout: that inside, where the work is. A result may have
-   got another one, from behind the loop. */
+/* A value that a loop carries has one layout: that of the argument inside, where the work
+   is. Results may have got another one from their users behind the loop, and initial
+   values from their own computation; both are adapted. */
 static void
 fix_carried(Layouts *p, Op *op)
 {

@@ -1,5 +1,6 @@
-/* Layouts along the data, from values that have one to values that do not. A worklist:
-   every value flows on once, the first layout to arrive stays. */
+/* Carries layouts along the data, from values that have one to values that do not. The
+   worklist holds each value once, when it gets its layout, and the first layout stays; so
+   the order of the anchors decides, and the walk ends. */
 #include "passes/layout/layout.h"
 
 void
@@ -21,7 +22,7 @@ layout_operand(Session *s, const Op *op, const Layout *to)
     switch ((int)op->kind) {
     case OP_BROADCAST:
         for (int i = 0; i < t->rank; i++)
-            if (t->shape[i] == 1 && to->lg[i])
+            if (t->shape[i] == 1 && to->log_shape[i])
                 from = layout_squash(s, from, i);
         return from;
     case OP_EXPAND_DIMS:
@@ -39,8 +40,8 @@ layout_operand(Session *s, const Op *op, const Layout *to)
     }
 }
 
-/* The layout of the results of a use's op when the operand has layout l; NULL when the
-   op does not say. */
+/* The layout in which the user makes its results when the used operand has layout l; NULL
+   when the one says nothing about the other. */
 static const Layout *
 result_layout(Layouts *p, const Use *u, const Layout *l)
 {
@@ -64,7 +65,8 @@ result_layout(Layouts *p, const Use *u, const Layout *l)
     }
 }
 
-/* Value i that op carries: everything that must agree about it. */
+/* Carried value i of a for or an if: gives l to its result, argument, initial value and
+   yielded values. */
 static void
 give_carried(Layouts *p, Op *op, int i, const Layout *l)
 {
@@ -84,7 +86,8 @@ give_carried(Layouts *p, Op *op, int i, const Layout *l)
     }
 }
 
-/* The values that a while passes through its condition, and those it starts with. */
+/* Value i that the condition of a while passes on: gives l to the result, the argument of
+   the body and the operand of `condition`. */
 static void
 give_condition(Layouts *p, Op *op, int i, const Layout *l)
 {
@@ -97,6 +100,8 @@ give_condition(Layouts *p, Op *op, int i, const Layout *l)
         layout_give(p, op_operand(cond, i + 1), l);
 }
 
+/* Value i that a while begins an iteration with: gives l to the initial value, the
+   argument of the condition and the value that the body yields. */
 static void
 give_while(Layouts *p, Op *op, int i, const Layout *l)
 {
@@ -108,29 +113,32 @@ give_while(Layouts *p, Op *op, int i, const Layout *l)
         layout_give(p, op_operand(op->regions[1]->last, i), l);
 }
 
-/* Dots say how sums lie in the loops around them. A loop that only adds to a sum goes
-   by what it loads: the sum is exchanged once, not in every iteration. */
+/* May a layout that flows now enter the loop? While those of dots flow, only loops that
+   have dots take them. A loop without dots that adds loaded tiles to an accumulator works
+   in the layout of its loads: then the accumulator is converted once, in front of the
+   loop, and not the loaded tiles in every iteration. */
 static bool
-goes_by_dots(const Layouts *p, const Op *loop)
+may_enter(const Layouts *p, const Op *loop)
 {
     return !p->dots_only || loop->kind != OP_FOR ||
            region_has_trait(loop->regions[0], T_DOT);
 }
 
+/* Gives the layout of v to what v is carried with, and to results of its users. */
 static void
 flow_from(Layouts *p, Value *v, bool data)
 {
     const Layout *l = v->type->layout;
     Op *home = v->op ? v->op : v->region->parent;
-    bool wait = v->op && home && !goes_by_dots(p, home);
-    value_each_use(v, u) wait |= !goes_by_dots(p, u->user);
+    bool wait = v->op && home && !may_enter(p, home);
+    value_each_use(v, u) wait |= !may_enter(p, u->user);
     if (wait)
         vec_push(&p->s->tmp, &p->later, v);
-    /* a constant has what layout anybody wants, and says nothing to others */
+    /* a constant can have any layout, so its own is no reason for others */
     data &= !v->op || (v->op->kind != OP_CONST && v->op->kind != OP_SPLAT);
     if (home && v->op && home->kind == OP_WHILE)
         give_condition(p, home, v->index, l);
-    else if (home && v->op && goes_by_dots(p, home))
+    else if (home && v->op && may_enter(p, home))
         give_carried(p, home, v->index, l);
     else if (home && !v->op && home->kind == OP_FOR)
         give_carried(p, home, v->index - 1, l);
@@ -141,7 +149,7 @@ flow_from(Layouts *p, Value *v, bool data)
     value_each_use(v, u)
     {
         Op *op = u->user, *up = op->parent->parent;
-        if (op->kind == OP_FOR && goes_by_dots(p, op))
+        if (op->kind == OP_FOR && may_enter(p, op))
             give_carried(p, op, u->index - 3, l);
         else if (op->kind == OP_FOR)
             continue;

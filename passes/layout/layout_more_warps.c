@@ -1,7 +1,7 @@
-/* More warps than were asked for, where a dot's accumulators do not fit into the
-   registers of those: 128 x 256 of fp32 are 256 registers of each thread of four warps,
-   and 128 of eight. The number of warps is a matter of speed alone, unless the source
-   has asked for it or has assembly with effects, which may count threads. */
+/* Raises num_warps where an accumulator does not fit into the registers of so many warps:
+   128 x 256 of fp32 take 256 registers of each thread with four warps, 128 with eight.
+   The number of warps changes only speed, so this is safe, except where the source sets
+   it or has inline assembly with effects, which may count threads. */
 #include "passes/layout/layout.h"
 
 #include "ir/base/util.h"
@@ -9,9 +9,9 @@
 
 enum { MOST_WARPS = 8, LANES = 32, WORD = 32 };
 
-/* Words of the largest accumulator; *fixed: there is such assembly. */
+/* *words: of 32 bits, of the largest accumulator. *fixed: there is such assembly. */
 static void
-see_ops(const Func *f, int64_t *words, bool *fixed)
+find_accumulators(const Func *f, int64_t *words, bool *fixed)
 {
     region_each_deep(f->body, op)
     {
@@ -35,7 +35,7 @@ layout_more_warps(Func *f)
     int64_t words = 0;
     int warps = f->num_warps;
     bool fixed = f->fixed_warps;
-    see_ops(f, &words, &fixed);
+    find_accumulators(f, &words, &fixed);
     while (warps < MOST_WARPS && !fits(words, warps))
         warps *= 2;
     if (!fixed && fits(words, warps))

@@ -1,27 +1,35 @@
-/* Computing again instead of exchanging: a conversion of a value that is cheap to compute
-   (indices, masks, constants) becomes the same computation in the layout wanted. So are
-   vectors of few elements a thread loaded again, where the load stands: those are in the
-   first cache then, and an exchange takes a barrier. Not where dots are, whose loads
-   are pipelined and are read out of shared memory in any layout
-   (passes/schedule/stage_read.c); but for a short list of rows, which only addresses of
-   these need: it is not pipelined, and the exchange would stand in front of the copies.
+/* Computes values again instead of exchanging them between threads: a convert_layout of a
+   value that is cheap to compute (indices, masks, constants) is replaced by the same
+   computation in the layout wanted.
 
-   A tile that is computed with in the layout of sums (what is added to a matmul) is
-   loaded by the warps that hold the sums: the layout of the sums with the elements of one
-   access in one thread. What is exchanged then stays in a warp: little scratch memory,
-   and no barrier.
+   Vectors with few elements per thread are loaded a second time, next to the first load:
+   the data is in the L1 cache then, while an exchange takes a barrier. In regions with
+   dots this is done only for short vectors that are used for addresses of other loads
+   (row numbers, say), since an exchange would delay those loads. Other loads there are
+   pipelined into shared memory, from which they can be read in any layout
+   (passes/schedule/stage_read.c).
+
+   fetch_near: a tile that meets an accumulator (a bias or a residual, say) is loaded by
+   the warps that hold those elements of the accumulator, in a layout with the elements of
+   one access in one thread. The conversion that remains stays within warps: it takes
+   little scratch memory and no barrier.
 
        %x = load %p : tile<.., #rows>              %y = load %q : tile<.., #near>
-       %z = convert_layout %x : #sums          =>  %z = convert_layout %y : #sums
+       %z = convert_layout %x : #acc           =>  %z = convert_layout %y : #acc
 */
 #include "ir/base/util.h"
 #include "passes/layout/layout.h"
 
 enum { REMAT_DEPTH = 64, REMAT_OPS = 256, LOAD_REGS = 16, ROW_REGS = 4 };
 
-/* Do addresses and masks of loads need it, and nothing else? */
+enum {
+    SECTOR = 32,       /* bytes that memory transfers at once */
+    MOST_SECTORS = 64, /* that a warp asks for instead of an exchange */
+};
+
+/* Is v used for addresses and masks of loads, and for nothing else? */
 static bool
-names_rows(const Value *v, int depth, int *left)
+only_addresses(const Value *v, int depth, int *left)
 {
     if (depth > REMAT_DEPTH || --*left < 0)
         return false;
@@ -30,12 +38,34 @@ names_rows(const Value *v, int depth, int *left)
         const Op *op = u->user;
         bool load = op->kind == OP_LOAD && u->index < 2;
         if (!load && (!op_is(op, T_PURE) || op->nregion || op->kind == OP_DOT ||
-                      !names_rows(&op->results[0], depth + 1, left)))
+                      !only_addresses(&op->results[0], depth + 1, left)))
             return false;
     }
     return v->uses;
 }
 
+/* Sectors that a warp asks the cache for, for a vector in layout `to`: those of an
+   access, whose lanes hold other elements or copies of them, for each access of a
+   thread. */
+static int64_t
+sectors_asked(const Op *op, const Layout *to)
+{
+    int vec, bits[LAYOUT_MAX_BITS];
+    int64_t bytes = max_i64(1, type_bits(op->results[0].type) / 8), nearest = INT64_MAX;
+    int64_t lanes = 1;
+    layout_access_dim(op, &vec);
+    int64_t run = min_i64(vec, (int64_t)1 << layout_run(to, 0, bits));
+    for (int i = 0; i < to->nbasis[LD_LANE]; i++)
+        if (to->basis[LD_LANE][i]) {
+            lanes *= 2;
+            nearest = min_i64(nearest, to->basis[LD_LANE][i]);
+        }
+    int64_t apart = lanes == 1 ? 1 : max_i64(1, lanes * nearest * bytes / SECTOR);
+    int64_t each = min_i64(apart, lanes * max_i64(1, run * bytes / SECTOR));
+    return layout_regs(to) / run * each;
+}
+
+/* May this load be done a second time, with a result in layout `to`? */
 static bool
 is_short_load(const Op *op, const Layout *to)
 {
@@ -44,7 +74,8 @@ is_short_load(const Op *op, const Layout *to)
     return op->kind == OP_LOAD && op->results[0].type->rank == 1 &&
            !attr_has(&op->attrs, ATTR_VOLATILE) &&
            layout_regs(to) <= (dots ? ROW_REGS : LOAD_REGS) &&
-           (!dots || names_rows(&op->results[0], 0, &left));
+           sectors_asked(op, to) <= MOST_SECTORS &&
+           (!dots || only_addresses(&op->results[0], 0, &left));
 }
 
 static bool
@@ -72,7 +103,7 @@ needed(Layouts *p, const Op *op, const Layout *to)
     return same ? to : layout_operand(p->s, op, to);
 }
 
-/* `left`: operations that the second computation may have. */
+/* Can v be computed in layout `to`? *left: operations that the copy may still have. */
 static bool
 can_remat(Layouts *p, const Value *v, const Layout *to, int depth, int *left)
 {
@@ -91,6 +122,7 @@ can_remat(Layouts *p, const Value *v, const Layout *to, int depth, int *left)
     return true;
 }
 
+/* v computed in layout `to`, at b; a load is placed next to the one that it repeats. */
 static Value *
 remat(Layouts *p, Builder *b, Value *v, const Layout *to, int depth)
 {
@@ -115,48 +147,49 @@ remat(Layouts *p, Builder *b, Value *v, const Layout *to, int depth)
     return r;
 }
 
-/* ---- loads near the sums */
+/* ---- loads near the accumulator */
 
-enum { SECTOR = 32 }; /* bytes that memory gives at once */
-
-/* Register or lane bit of l with that image, -1: there is none. */
+/* The register or lane bit of l whose image is exactly `image`; -1: there is none. */
 static int
 bit_of(const Layout *l, LayoutDim where, uint32_t image)
 {
-    for (int i = 0; i < l->n[where]; i++)
-        if (l->b[where][i] == image)
+    for (int i = 0; i < l->nbasis[where]; i++)
+        if (l->basis[where][i] == image)
             return i;
     return -1;
 }
 
-/* `to` with elements 0 .. vec - 1 of the last dimension in the lowest registers of a
-   thread, their lanes for higher elements; NULL: not so, or in pieces of less than a
+/* Layout `to`, changed so that `vec` consecutive elements of the last dimension are in
+   the lowest registers of one thread. Where a lane bit selected one of these elements, it
+   and a register bit for a higher element of the row change places; warps keep their
+   elements. NULL: there is no such register, or neighbouring lanes would fill less than a
    sector. */
 static const Layout *
 near_layout(Layouts *p, const Layout *to, int vec, int64_t bytes)
 {
     Layout l = *to;
     int wide = log2_floor((uint64_t)vec);
-    uint32_t row = (uint32_t)1 << to->lg[to->rank - 1], unit = (uint32_t)vec;
+    uint32_t row = (uint32_t)1 << to->log_shape[to->rank - 1], unit = (uint32_t)vec;
     for (int k = 0; k < wide; k++) {
         int reg = bit_of(&l, LD_REG, 1u << k), lane = bit_of(&l, LD_LANE, 1u << k);
         for (uint32_t high = unit; reg < 0 && lane >= 0 && high < row; high *= 2) {
             reg = bit_of(&l, LD_REG, high);
             if (reg >= 0)
-                l.b[LD_LANE][lane] = high;
+                l.basis[LD_LANE][lane] = high;
         }
         if (reg < 0)
             return NULL;
         for (int i = reg; i > k; i--)
-            l.b[LD_REG][i] = l.b[LD_REG][i - 1];
-        l.b[LD_REG][k] = 1u << k;
+            l.basis[LD_REG][i] = l.basis[LD_REG][i - 1];
+        l.basis[LD_REG][k] = 1u << k;
     }
     while (bit_of(&l, LD_LANE, unit) >= 0)
         unit *= 2;
     return unit * bytes >= SECTOR ? layout_intern(p->s, &l) : NULL;
 }
 
-/* The load that a conversion of its widened elements begins with. */
+/* The load whose elements the conversion takes, perhaps widened; NULL: it is no load, or
+   its data has other uses. */
 static Op *
 loaded(const Op *convert)
 {
@@ -167,7 +200,7 @@ loaded(const Op *convert)
     return op && op->kind == OP_LOAD && !op->results[0].uses->next ? op : NULL;
 }
 
-/* Is it computed with, element by element, and nothing else? */
+/* Is v used by elementwise operations only? */
 static bool
 is_term(const Value *v)
 {
@@ -177,6 +210,7 @@ is_term(const Value *v)
     return !u;
 }
 
+/* Loads the tile of `convert` near the accumulator, as in the head of this file. */
 static bool
 fetch_near(Layouts *p, Op *convert)
 {

@@ -1,13 +1,14 @@
-/* Dots of 8-bit floats where no unit multiplies these: before sm_89, of the format
-   with bias 15, into sums of fp16.
+/* Dots of 8-bit floats for which the target has no matrix instruction: before sm_89, and
+   on all targets those of types other than fp8e5 and fp8e4nv, and those with fp16
+   accumulators. Their operands become fp16.
 
        %y = dot %a, %b, %x    =>    %ah = fext %a : tile<..xf16>
                                     %bh = fext %b : tile<..xf16>
                                     %y = dot %ah, %bh, %x
 
-   Every 8-bit float is a half, so dots of halves are the same. Between threads they
-   still move as bytes: pass `stage-mma-operands` converts on the fragments. Threads
-   multiply small tiles in fp32 anyway (codegen/gen_nv_fma.c). */
+   Every 8-bit float is exact in fp16, so the result is the same. Elements still move
+   between threads as bytes: pass `stage-mma-operands` moves the conversion behind that.
+   Small tiles are left alone: threads multiply them in fp32 (codegen/gen_nv_fma.c). */
 #include "passes/layout/layout.h"
 
 static Value *

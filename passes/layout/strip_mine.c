@@ -1,4 +1,4 @@
-/* Tiles that a thread's registers cannot hold are computed strip by strip.
+/* Computes tiles that do not fit into registers strip by strip.
 
        %x = load %p : tile<32768xf32>            %k = private_alloc : buf<f32, [8,4096]>
        %m = reduce %x {axis=0} max               %a = for %i = 0, 8, 1 (%s = nan) {
@@ -12,22 +12,24 @@
                                                    store .., (subf %x, (splat %m))
                                                  }
 
-   A strip is the elements that differ in a thread's registers alone, in the highest bits
-   of the index. A reduction ends a loop, since what follows needs all of it: each
-   operation belongs to the first loop in which all is known that it needs. What a later
-   loop reads is computed there again, as far as that takes little work, or loaded again
-   where nothing was written meanwhile; other loads, and what was dear, are kept in the
-   thread's own memory. Unrolled, all would go there in no order: ten times the code,
-   several times the traffic, and ten seconds and more in ptxas.
+   The highest bits of the index, which select registers of a thread and nothing else,
+   number the strips; a strip is the part of the tile with one such number. A reduction
+   ends a loop, since the operations behind it need all strips. Each operation goes into
+   the first loop where all its operands are complete. A value that a later loop also
+   needs is computed there again if that is cheap, or loaded again if nothing was written
+   in between. Other values are kept in the thread's local memory (private_alloc). Without
+   this pass ptxas would spill all of the unrolled tile there: ten times the code, several
+   times the traffic, and compile times of ten seconds and more.
 
-   Memory: a load stays behind all stores before it, in a later loop. A store may run
-   ahead of loads that were in front of it, of other strips; threads do not wait for one
-   another between the two without a reduction, so no program may count on their order.
-   With one between them the store is in a later loop.
+   Order of memory accesses: a load goes into a later loop than the stores before it. A
+   store may share a loop with loads before it, so it may run before their later strips.
+   No program may count on that order, since threads do not wait for one another between
+   the two, unless a reduction stands between them; then the store is in a later loop.
 
-   Other operations on such tiles, those of more than one dimension, those that a loop
-   carries: the code stays as it is. */
+   The pass leaves a region as it is if it has other operations on such tiles, tiles of
+   more than one dimension, or a loop that carries one. */
 #include "ir/analysis/param.h"
+#include "ir/analysis/reduction.h"
 #include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
@@ -46,27 +48,29 @@ enum {
     MOST_DEPTH = 64, /* of what is computed again */
 };
 
-/* What is known of an op of the region. */
+/* Where an op of the region goes. */
 typedef struct Place {
-    int loop; /* wide: in which loop; else: in front of which */
-    bool wide, again; /* again: cheaply computed in each loop that needs it */
+    int loop;   /* wide: the loop that it is in; else: the loop in front of which it is */
+    bool wide;  /* it works on the tiles that are cut into strips */
+    bool again; /* it is cheap: each loop that needs it computes it */
 } Place;
 
 typedef struct Strip {
     Session *s;
     Func *func;
     Region *region;
-    const Layout *whole, *part;
-    int64_t numel, count; /* elements of a tile, strips */
-    int loops;
-    Map place;    /* Op -> Place */
-    Map cheap;    /* Op -> does it come again? */
-    Writes writes; /* of the region */
-    bool reloads; /* all writes are in the last loop */
-    Map kept;     /* Value -> its private buffer */
-    Map narrow;   /* Value -> itself in the loop that is built */
-    Value *index; /* of its strip */
-    Vec(Op *) ops;
+    const Layout *whole, *part; /* layouts of a tile and of a strip */
+    int64_t numel;              /* elements of a tile */
+    int64_t count;              /* strips of a tile */
+    int loops;                  /* to build */
+    Map place;                  /* Op -> Place */
+    Map cheap;                  /* Op -> bool: what comes_again found */
+    Writes writes;              /* of the region */
+    bool reloads;               /* loads may be repeated: writes are in the last loop */
+    Map kept;                   /* Value -> its private buffer */
+    Map narrow;                 /* Value -> its strip, in the loop that is being built */
+    Value *index;               /* number of the strip, in that loop */
+    Vec(Op *) ops;              /* of the region, in their order */
 } Strip;
 
 static const Place nowhere = {.loop = 0};
@@ -78,12 +82,14 @@ place_of(const Strip *c, const Op *op)
     return p ? p : &nowhere;
 }
 
+/* Is t a tile as large as those that are cut into strips? */
 static bool
 is_wide(const Strip *c, const Type *t)
 {
     return type_is_tile(t) && type_numel(t) >= c->numel;
 }
 
+/* 32-bit registers that a thread needs for a tile of type t. */
 static int
 words(const Type *t)
 {
@@ -98,31 +104,33 @@ fits_strips(const Strip *c, const Type *t)
 
 /* ------------------------------------------------------------------ which tiles */
 
-/* The layout of a strip: without the registers of the highest bits of the index. */
+/* c->part: c->whole without the register bits that select the strip. False if one of the
+   highest index bits is not selected by a register bit alone. */
 static bool
 cut_layout(Strip *c)
 {
     Layout l = *c->whole;
     for (int64_t n = c->count; n > 1; n /= 2) {
-        uint32_t bit = 1u << (l.lg[0] - 1);
+        uint32_t bit = 1u << (l.log_shape[0] - 1);
         int reg = -1, owners = 0;
         for (int d = 0; d < LD_COUNT; d++)
-            for (int i = 0; i < l.n[d]; i++)
-                if (l.b[d][i] & bit) {
+            for (int i = 0; i < l.nbasis[d]; i++)
+                if (l.basis[d][i] & bit) {
                     owners++;
-                    reg = d == LD_REG && l.b[d][i] == bit ? i : -1;
+                    reg = d == LD_REG && l.basis[d][i] == bit ? i : -1;
                 }
         if (owners != 1 || reg < 0)
             return false;
-        for (int i = reg; i + 1 < l.n[LD_REG]; i++)
-            l.b[LD_REG][i] = l.b[LD_REG][i + 1];
-        l.b[LD_REG][--l.n[LD_REG]] = 0;
-        l.lg[0]--;
+        for (int i = reg; i + 1 < l.nbasis[LD_REG]; i++)
+            l.basis[LD_REG][i] = l.basis[LD_REG][i + 1];
+        l.basis[LD_REG][--l.nbasis[LD_REG]] = 0;
+        l.log_shape[0]--;
     }
     c->part = layout_intern(c->s, &l);
     return true;
 }
 
+/* Finds the largest float tile that does not fit into registers, and cuts its layout. */
 static bool
 find_tile(Strip *c)
 {
@@ -144,9 +152,10 @@ find_tile(Strip *c)
 
 /* ------------------------------------------------------------------ which loops */
 
-/* Whole accesses of what the kernel does not write in between, as far as it can say:
-   parameters are different memory, and where one array is two of them each of its
-   elements is loaded in front of its store. */
+/* May the load be done again in a later loop? Not if a store of the region may write to
+   what it reads, where different parameters are taken for different memory. If a caller
+   passes one array for two of them that is still right: all stores are in the last loop,
+   and there each element is loaded in front of its store. */
 static bool
 loads_again(const Strip *c, const Op *op)
 {
@@ -155,8 +164,9 @@ loads_again(const Strip *c, const Op *op)
            !writes_reach(&c->writes, op_operand(op, 0));
 }
 
-/* Made of nothing but scalars, by little work, or loaded: each loop computes it. What was
-   found is remembered: values share operands. */
+/* Is v cheap enough for each loop to compute it: integer and address work on scalars and
+   indices, or a load that may be repeated? Answers are remembered in c->cheap, since
+   values share operands. */
 static bool
 comes_again(Strip *c, const Value *v, int depth)
 {
@@ -179,7 +189,7 @@ comes_again(Strip *c, const Value *v, int depth)
     return cheap;
 }
 
-/* What combining with leaves as it is. */
+/* *out: the neutral element of operation k on type t. False: it has none here. */
 static bool
 neutral(OpKind k, const Type *t, Const *out)
 {
@@ -205,23 +215,20 @@ neutral(OpKind k, const Type *t, Const *out)
     }
 }
 
-/* The one operation that a reduction combines by, or NULL. */
+/* The operation that a reduction combines two elements with. NULL: it is more than one
+   operation, or has no neutral element. */
 static const Op *
 combines_by(const Op *reduce)
 {
     Const c;
-    const Region *r = reduce->regions[0];
-    const Op *op = r->first;
-    bool one = reduce->noperand == 1 && op && op->next == r->last && op->noperand == 2 &&
-               op->nresult == 1 && op_operand(r->last, 0) == &op->results[0] &&
-               op_operand(op, 0)->region == r && op_operand(op, 1)->region == r &&
-               op_operand(op, 0) != op_operand(op, 1);
-    return one && neutral(op->kind, op_operand(reduce, 0)->type, &c) ? op : NULL;
+    const Op *op = reduction_operation(reduce);
+    return op && neutral(op->kind, op_operand(reduce, 0)->type, &c) ? op : NULL;
 }
 
-/* Is op on such tiles, of a kind that strips can do? *other: on tiles, but not so. */
+/* Does op work on tiles that are cut into strips? *other: it works on wide tiles in a way
+   that strips cannot do. */
 static bool
-sees_strips(const Strip *c, const Op *op, bool *other)
+uses_strips(const Strip *c, const Op *op, bool *other)
 {
     int tiles = 0, all = 0;
     for (int i = 0; i < op->noperand + op->nresult; i++) {
@@ -244,13 +251,15 @@ later(int a, int b)
     return a > b ? a : b;
 }
 
-/* The first loop that may have a load or a store, and in front of which other accesses
-   may be; `scalar` is behind all loads and stores so far. */
+/* The first loop that the next access may be in, or in front of for an access of a
+   scalar, so that memory is touched in the order of the program. */
 typedef struct Order {
-    int load, store, scalar;
+    int load, store; /* of a strip */
+    int scalar;      /* behind all accesses so far */
 } Order;
 
-/* In which loop an op is that has these operands, or in front of which; -1: none. */
+/* The first loop in which the operands of op are complete: op goes into it, or in front
+   of it. -1: an operand is a wide tile from outside the region. */
 static int
 first_loop(Strip *c, const Op *op)
 {
@@ -265,7 +274,7 @@ first_loop(Strip *c, const Op *op)
     return at;
 }
 
-/* Memory is touched in the old order but for strips of one loop. */
+/* `at`, or a later loop if op touches memory and its order demands that. Updates *o. */
 static int
 order_memory(Order *o, const Op *op, bool wide, int at)
 {
@@ -282,7 +291,7 @@ order_memory(Order *o, const Op *op, bool wide, int at)
     return at;
 }
 
-/* Gives each op its loop. */
+/* Gives each op its loop; false: the region cannot be done in strips. */
 static bool
 place_ops(Strip *c)
 {
@@ -292,7 +301,7 @@ place_ops(Strip *c)
     map_init(&c->cheap, &c->s->tmp);
     region_each(c->region, op)
     {
-        bool other, wide = sees_strips(c, op, &other);
+        bool other, wide = uses_strips(c, op, &other);
         if (other)
             return false;
         if (op == c->region->last)
@@ -314,7 +323,7 @@ place_ops(Strip *c)
     return true;
 }
 
-/* Is nothing written in front of the last loop? */
+/* Is nothing written in front of the last loop? Collects c->writes. */
 static bool
 writes_last(Strip *c)
 {
@@ -328,7 +337,8 @@ writes_last(Strip *c)
     return true;
 }
 
-/* No wide value may leave: into a loop's carried values, or a region further inside. */
+/* Are all wide values used by wide ops of this region, and not carried by a loop or used
+   in a nested region? */
 static bool
 stays_inside(const Strip *c)
 {
@@ -344,6 +354,7 @@ stays_inside(const Strip *c)
 
 /* ------------------------------------------------------------------ the loops */
 
+/* The type of a strip of type t; t itself if it is a scalar. */
 static const Type *
 narrow_type(Strip *c, const Type *t)
 {
@@ -351,7 +362,8 @@ narrow_type(Strip *c, const Type *t)
     return type_is_tile(t) ? type_tile(c->s->types, t->elem, 1, &n, c->part) : t;
 }
 
-/* A conversion from fewer bits, or as many, is done again rather than kept. */
+/* The value to keep for v: v before widening casts, which a later loop does again, so
+   that fewer bytes are kept. */
 static Value *
 kept_source(const Strip *c, Value *v)
 {
@@ -365,6 +377,7 @@ kept_source(const Strip *c, Value *v)
 
 static Value *in_strip(Strip *c, Builder *b, Value *v, int loop);
 
+/* op, computed for the strip, in loop `loop`. */
 static Value *
 copy_narrow(Strip *c, Builder *b, const Op *op, int loop)
 {
@@ -386,7 +399,8 @@ copy_narrow(Strip *c, Builder *b, const Op *op, int loop)
     return v;
 }
 
-/* v of the strip, in the loop where the builder is. */
+/* The strip of v in loop `loop`, which b builds: computed before, read from its private
+   buffer, or computed now. */
 static Value *
 in_strip(Strip *c, Builder *b, Value *v, int loop)
 {
@@ -407,7 +421,8 @@ in_strip(Strip *c, Builder *b, Value *v, int loop)
     return got;
 }
 
-/* Which values later loops read, and a buffer for each. */
+/* Allocates a private buffer for each value that a later loop reads and does not compute
+   again. */
 static void
 find_kept(Strip *c)
 {
@@ -433,18 +448,17 @@ find_kept(Strip *c)
     }
 }
 
-typedef struct Sum {
+/* A reduction that ends a loop: it becomes one of what the loop carries. */
+typedef struct Partial {
     Op *reduce;
-    const Op *by;
-} Sum;
+    const Op *by; /* combines two elements */
+    Value *init;  /* neutral elements, of a strip */
+} Partial;
+typedef Vec(Partial) Partials;
 
 static void
-build_loop(Strip *c, int loop)
+find_partials(Strip *c, Builder *b, int loop, Partials *out)
 {
-    Vec(Sum) sums = {0};
-    Vec(Value *) inits = {0}, ends = {0};
-    Builder b = builder_before(c->region->last);
-    const Type *i32 = type_scalar(c->s->types, SK_I32);
     for (int k = 0; k < c->ops.n; k++) {
         Op *op = c->ops.at[k];
         const Place *p = place_of(c, op);
@@ -452,32 +466,59 @@ build_loop(Strip *c, int loop)
             continue;
         Const n;
         const Type *t = narrow_type(c, op_operand(op, 0)->type);
-        b.loc = op->loc;
-        vec_push(&c->s->tmp, &sums, ((Sum){op, combines_by(op)}));
-        neutral(combines_by(op)->kind, t, &n);
-        vec_push(&c->s->tmp, &inits,
-                 n.is_float ? build_float(&b, t, n.f) : build_int(&b, t, n.i));
+        Partial sum = {.reduce = op, .by = combines_by(op)};
+        b->loc = op->loc;
+        neutral(sum.by->kind, t, &n);
+        sum.init = n.is_float ? build_float(b, t, n.f) : build_int(b, t, n.i);
+        vec_push(&c->s->tmp, out, sum);
     }
+}
+
+/* for %i = 0, count, 1 that carries the partial results */
+static Op *
+build_head(Strip *c, Builder *b, const Partials *sums)
+{
+    Vec(Value *) inits = {0};
     Value *bound[3];
+    const Type *i32 = type_scalar(c->s->types, SK_I32);
     for (int i = 0; i < 3; i++)
-        bound[i] = build_int(&b, i32, i == 1 ? c->count : i == 2);
-    Op *each = build_for(&b, bound[0], bound[1], bound[2], inits.at, inits.n);
-    Region *body = each->regions[0];
-    Builder in = builder_at_end(c->func, body);
-    c->index = body->args[0];
-    map_init(&c->narrow, &c->s->tmp);
+        bound[i] = build_int(b, i32, i == 1 ? c->count : i == 2);
+    for (int i = 0; i < sums->n; i++)
+        vec_push(&c->s->tmp, &inits, sums->at[i].init);
+    return build_for(b, bound[0], bound[1], bound[2], inits.at, inits.n);
+}
+
+/* The ops of the loop on one strip, and stores of what later loops read. */
+static void
+build_body(Strip *c, Builder *in, int loop)
+{
     for (int k = 0; k < c->ops.n; k++) {
         Op *op = c->ops.at[k];
         const Place *p = place_of(c, op);
         if (!p->wide || p->loop != loop || p->again || op->kind == OP_REDUCE)
             continue;
-        Value *v = op->nresult ? in_strip(c, &in, &op->results[0], loop)
-                               : copy_narrow(c, &in, op, loop);
+        Value *v = op->nresult ? in_strip(c, in, &op->results[0], loop)
+                               : copy_narrow(c, in, op, loop);
         if (v && map_has(&c->kept, &op->results[0])) {
             Value *to[3] = {map_get(&c->kept, &op->results[0]), v, c->index};
-            build_op(&in, OP_PRIVATE_STORE, to, 3, NULL, NULL, 0);
+            build_op(in, OP_PRIVATE_STORE, to, 3, NULL, NULL, 0);
         }
     }
+}
+
+static void
+build_loop(Strip *c, int loop)
+{
+    Partials sums = {0};
+    Vec(Value *) ends = {0};
+    Builder b = builder_before(c->region->last);
+    find_partials(c, &b, loop, &sums);
+    Op *each = build_head(c, &b, &sums);
+    Region *body = each->regions[0];
+    Builder in = builder_at_end(c->func, body);
+    c->index = body->args[0];
+    map_init(&c->narrow, &c->s->tmp);
+    build_body(c, &in, loop);
     for (int i = 0; i < sums.n; i++) {
         in.loc = sums.at[i].reduce->loc;
         Value *x = in_strip(c, &in, op_operand(sums.at[i].reduce, 0), loop);
@@ -485,7 +526,7 @@ build_loop(Strip *c, int loop)
                  build_binary(&in, sums.at[i].by->kind, body->args[1 + i], x));
     }
     build_yield(&in, ends.at, ends.n);
-    for (int i = 0; i < sums.n; i++) {
+    for (int i = 0; i < sums.n; i++) { /* reduces a strip of partial results now */
         Op *op = sums.at[i].reduce;
         op_move_before(op, c->region->last);
         op_set_operand(op, 0, &each->results[i]);

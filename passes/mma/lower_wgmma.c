@@ -1,56 +1,60 @@
-/* Dots that a warpgroup computes asynchronously (wgmma, sm_90a): their operands stay
-   in shared memory.
+/* Lowers dots to wgmma (sm_90a), which a warpgroup runs asynchronously with operands in
+   shared memory.
 
        %y = dot %a, %b, %x {unit="wgmma"}   =>   %ma = local_alloc %a : mem<..>
                                                  %mb = local_alloc %b : mem<..>
                                                  %r = wgmma %ma, %mb, %x : async<tile<..>>
                                                  %y = wgmma_wait %r {pending=0}
 
-   The left operand comes from registers when its elements are there already: results of
-   another dot, whose accumulator has the operand's fragments. A tile that a loop of
-   many dots reads as a left operand in every iteration is kept there, too, where
-   registers suffice for it and for as many programs as without: dots of few columns read
-   shared memory as fast as it goes. What
-   is computed from one loaded tile is loaded into shared memory and computed on the
-   fragments. The right operand always lies in shared memory, and so does what is written
-   for it: the tensor cores read by another path than threads write, so pass
-   `insert-proxy-fence` stands between.
+   The left operand comes from registers in three cases. It is the result of another dot,
+   whose accumulator already has the fragments of the operand. Or it is elementwise work
+   on one loaded tile: the tile goes through shared memory and the work is done on the
+   fragments. Or it is the same in all iterations of a loop of several dots, and fits into
+   registers without lowering the number of programs per SM: dots of few columns are
+   limited by reads of shared memory. The right operand is always in shared memory.
+   Threads and tensor cores reach shared memory by different proxies, so pass
+   `insert-proxy-fence` adds a fence behind what threads write.
 
-   Operands of 8 and 32 bits must lie along the inner dimension. One that lies across in
-   memory comes into shared memory as it lies, asynchronously where it is staged. A left
-   one stays there, and the threads read it step by step (codegen/gen_nv_left.c): one of
-   8 bits when the layout of the accumulator says so (passes/layout/layout_dot.c). Any
-   other they copy into a second buffer:
+   wgmma reads operands of 8 and 32 bits only if they are contiguous along the inner
+   dimension. Others come into shared memory in the order that they have in global memory,
+   asynchronously if the load is pipelined. From there threads copy them into a second
+   buffer, of the right order:
 
        %m = local_alloc %b : mem<.., along n>
        %t = local_load %m
        %k = local_alloc %t : mem<.., along k>
 
-   Where the left operand then comes out of the registers of another dot, the copy has
-   its rows in the order in which the elements lie in those, and none of them moves.
+   If the left operand is the accumulator of another dot converted to 8 bits, the rows of
+   this copy are permuted to the order of its registers, so no register has to move.
 
-   A left operand of four bytes an element that lies across comes through registers, all
-   of it where that fits beside the accumulators, step by step otherwise.
+   A left operand of 32 bits needs no such copy, since it may come from registers: all of
+   it at once if it fits beside the accumulator, and step by step if not
+   (codegen/gen_nv_left.c). One of 8 bits is read step by step, without a copy, if the
+   accumulator's layout says so (passes/layout/layout_dot.c).
 
-   {max_imprecise=n}: the tensor cores keep fewer bits of accumulators of fp8 dots than
-   fp32 has. Every n of the inner dimension is a dot of its own, and threads add it: dots
-   of the tile where a thread has registers for the accumulators of both, of a piece of
-   the columns at a time otherwise (codegen/gen_nv_wgmma.c). */
+   {max_imprecise=n}: tensor cores keep fewer bits than fp32 in accumulators of fp8 dots.
+   So every n elements of the inner dimension are a wgmma of their own that begins with 0,
+   and threads add its result to the accumulator: all columns at once if registers hold
+   two accumulators, some columns at a time if not (codegen/gen_nv_wgmma.c). */
 #include "ir/base/util.h"
 #include "ir/fold.h"
 #include "passes/mma/operand.h"
 
 #include <string.h>
 
-/* From so many dots on a loop keeps operands, in so many registers of a thread beside
-   its accumulators (attention backward of 64 dimensions, 16384 on an H200: 12.5 ms, 11.8
-   with).
- */
-enum { MANY = 3, KEPT_REGISTERS = 192, GROUP_WARPS = 4, GROUP_THREADS = 128, WORD = 32 };
+enum {
+    /* A loop of so many dots keeps left operands in registers (attention backward, head
+       dimension 64, sequence 16384, H200, 2026-11-22: 11.8 ms, without 12.5) */
+    MANY = 3,
+    KEPT_REGISTERS = 192, /* of a thread: limit for accumulators and operands */
+    GROUP_WARPS = 4,      /* of a warpgroup */
+    GROUP_THREADS = 128,
+    WORD = 32,
+};
 
 bool pass_lower_wgmma(Func *f, PassCx *cx);
 
-/* Is memory's order the one across dimension `inner` of an operand? */
+/* Is v contiguous in memory along the other dimension than `inner`? */
 static bool
 lies_across(const Value *v, int inner)
 {
@@ -59,7 +63,7 @@ lies_across(const Value *v, int inner)
            (trans ? inner : 1 - inner);
 }
 
-/* Must it be copied to lie along? */
+/* Must threads copy the operand, so that it becomes contiguous along `inner`? */
 static bool
 is_copied(const Value *v, int inner)
 {
@@ -67,21 +71,22 @@ is_copied(const Value *v, int inner)
     return (bits == 8 || (bits == WORD && inner == 0)) && lies_across(v, inner);
 }
 
-/* A transpose costs nothing: the buffer is looked at transposed. */
+/* The shared buffer that wgmma reads operand v from. A transpose is a view of the buffer.
+   as_acc: permute rows to the order of accumulator registers. */
 static Value *
-buffer_for(Session *s, Builder *b, Value *v, int inner, bool as_sums)
+buffer_for(Session *s, Builder *b, Value *v, int inner, bool as_acc)
 {
     Op *trans = value_def(v, OP_TRANS);
     Value *from = trans ? op_operand(trans, 0) : v;
     bool copied = is_copied(v, inner);
-    if (copied && !value_def(from, OP_LOAD) && !as_sums)
+    if (copied && !value_def(from, OP_LOAD) && !as_acc)
         return operand_along(s, b, v, inner);
     Value *m = operand_buffer(s, b, from, NULL);
     m = trans ? operand_transposed(s, b, m, trans) : m;
-    return copied ? operand_across(s, b, m, inner, as_sums) : m;
+    return copied ? operand_across(s, b, m, inner, as_acc) : m;
 }
 
-/* A left operand that threads read by steps (codegen/gen_nv_left.c). */
+/* The buffer of a left operand that threads read step by step (codegen/gen_nv_left.c). */
 static Value *
 buffer_across(Session *s, Builder *b, Value *v)
 {
@@ -93,6 +98,7 @@ buffer_across(Session *s, Builder *b, Value *v)
     return trans ? operand_transposed(s, b, m, trans) : m;
 }
 
+/* 32-bit registers of a thread for a tile spread over all warpgroups. */
 static int64_t
 registers(const Func *f, const Type *t)
 {
@@ -101,7 +107,7 @@ registers(const Func *f, const Type *t)
            (GROUP_THREADS * (f->num_warps / GROUP_WARPS));
 }
 
-/* Is it v, loaded from the buffer into registers? */
+/* Is `left` tile v, read back from its buffer? */
 static bool
 is_loaded(const Value *left, const Value *v)
 {
@@ -119,8 +125,8 @@ goes_on(const Op *dot)
            (acc->kind == OP_DOT || acc->kind == OP_WGMMA_WAIT);
 }
 
-/* Registers for the accumulators of a loop's dots and for operands that are kept, v
-   apart; -1: it has few dots. */
+/* Registers of a thread for the accumulators of a loop's dots and for the operands other
+   than v that are kept. -1: the loop has fewer than MANY dots. */
 static int64_t
 loop_registers(Session *s, const Region *body, const Value *v)
 {
@@ -142,17 +148,18 @@ loop_registers(Session *s, const Region *body, const Value *v)
     return n < MANY ? -1 : sum;
 }
 
-/* Programs that the registers of an SM suffice for, of so many a thread for accumulators
-   and operands that are kept. */
+/* Programs per SM, by registers, if a thread has so many for accumulators and
+   operands. */
 static int64_t
 programs(const Func *f, const TargetInfo *t, int64_t registers)
 {
-    enum { BESIDE = 24 };
+    enum { BESIDE = 24 }; /* registers of a thread for everything else */
     return t->registers / (32 * (int64_t)f->num_warps * (registers + BESIDE));
 }
 
-/* Is v the same in all iterations of the loop around the dot, and is there room, at no
-   program's cost? Shared memory is read as fast where several programs take turns. */
+/* Should v stay in registers: is it the same in all iterations of the loop around the
+   dot, and are there registers for it without lowering the number of programs per SM?
+   More programs hide the reads of shared memory just as well. */
 static bool
 is_kept(PassCx *cx, const Op *dot, const Value *v)
 {
@@ -166,8 +173,8 @@ is_kept(PassCx *cx, const Op *dot, const Value *v)
            programs(f, &cx->target, n + own) == programs(f, &cx->target, n);
 }
 
-/* Is v in registers already, and at most lanes of four exchange bytes? What is loaded
-   goes by way of a buffer. */
+/* Can v reach the fragments `regs` without shared memory: is it in these registers, or,
+   if 8-bit and computed, in the same warp? */
 static bool
 is_exchanged(const Value *v, const Layout *regs)
 {
@@ -178,7 +185,7 @@ is_exchanged(const Value *v, const Layout *regs)
     return layout_conversion(v->type->layout, regs).kind <= most;
 }
 
-/* Loaded once, next to the buffer. */
+/* Buffer m, the one of v, read into registers once, next to where it is filled. */
 static Value *
 keep(Session *s, const Op *dot, Value *m, const Layout *regs, const Value *v)
 {
@@ -191,10 +198,10 @@ keep(Session *s, const Op *dot, Value *m, const Layout *regs, const Value *v)
     return &build_op(&b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
-/* Does v lie in registers as the accumulators of a dot of these warps would, and is the
-   right operand copied, in whatever order? */
+/* Has v, 8-bit and computed, the layout of an accumulator of these warps, and is the
+   right operand copied, so that the copy can have any order of rows? */
 static bool
-lies_as_sums(Session *s, const Op *dot, const Value *v, const int warps[2])
+lies_as_accumulator(Session *s, const Op *dot, const Value *v, const int warps[2])
 {
     const Value *right = op_operand(dot, 1);
     const Type *t = v->type;
@@ -202,8 +209,8 @@ lies_as_sums(Session *s, const Op *dot, const Value *v, const int warps[2])
            t->layout == layout_wgmma(s, t->shape, (int)min_i64(t->shape[1], 256), warps);
 }
 
-/* Does a thread have registers for its accumulators and all of the left operand at once?
-   With less ptxas waits for each wgmma. */
+/* Has a thread registers for its accumulators and all of the left operand at once? If
+   not, ptxas would wait for each wgmma before it loads the next registers. */
 static bool
 has_registers(const Type *acc, const Type *a, const Layout *regs)
 {
@@ -211,8 +218,10 @@ has_registers(const Type *acc, const Type *a, const Layout *regs)
     return n / WORD <= KEPT_REGISTERS;
 }
 
+/* The left operand of the wgmma: a buffer, or fragments in registers. *as_acc: it is in
+   the registers of an accumulator, whose order the right operand must have. */
 static Value *
-left_operand(PassCx *cx, Builder *b, Op *dot, Value *v, bool *as_sums)
+left_operand(PassCx *cx, Builder *b, Op *dot, Value *v, bool *as_acc)
 {
     Session *s = cx->s;
     int n, warps[2], bits = type_bits(v->type);
@@ -222,8 +231,8 @@ left_operand(PassCx *cx, Builder *b, Op *dot, Value *v, bool *as_sums)
     if (layout_is_wgmma(dot->results[0].type->layout, &n, warps, &pairs) && !pairs)
         regs =
             layout_wgmma_operand(s, v->type->shape, warps, bits < WORD ? WORD / bits : 1);
-    *as_sums = regs && lies_as_sums(s, dot, v, warps);
-    if (*as_sums)
+    *as_acc = regs && lies_as_accumulator(s, dot, v, warps);
+    if (*as_acc)
         return v;
     if (pairs)
         return buffer_across(s, b, v);
@@ -248,7 +257,7 @@ left_operand(PassCx *cx, Builder *b, Op *dot, Value *v, bool *as_sums)
     return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
-/* The dot, under way. */
+/* Issues the wgmma; part: of inner elements part[0] .. part[0] + part[1] - 1 only. */
 static Value *
 begin(Session *s, Builder *b, const Op *dot, Value **in, const int64_t part[2])
 {
@@ -260,7 +269,8 @@ begin(Session *s, Builder *b, const Op *dot, Value **in, const int64_t part[2])
     return r;
 }
 
-/* The dot of all parts, whose sums are added piece by piece. */
+/* Issues the wgmma with {max_imprecise}: code generation does it in parts, and some
+   columns at a time. */
 static Value *
 in_pieces(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
 {
@@ -269,16 +279,16 @@ in_pieces(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
     return r;
 }
 
-/* And done, which at most `pending` later ones are not. */
+/* Waits for wgmma r, and leaves at most `pending` later ones in flight. */
 static Value *
-done(Session *s, Builder *b, Value *r, int pending)
+wait_for(Session *s, Builder *b, Value *r, int pending)
 {
     AttrList attrs = {0};
     attr_set_int(&s->mod, &attrs, ATTR_PENDING, pending);
     return &build_op(b, OP_WGMMA_WAIT, &r, 1, &attrs, NULL, 1)->results[0];
 }
 
-/* Elements of the inner dimension that the unit may sum up by itself; 0: all. */
+/* How many elements of the inner dimension one wgmma may add up; 0: all. */
 static int64_t
 most_summed(const Op *dot)
 {
@@ -291,24 +301,23 @@ most_summed(const Op *dot)
     return n > a->shape[1] ? 0 : max_i64(STEP, (n + STEP - 1) / STEP * STEP);
 }
 
-/* Has a thread registers for so many accumulators, beside what it reads of a left operand
-   by steps? */
+/* Has a thread registers for `count` accumulators? */
 static bool
-has(const Type *acc, int count)
+has_accumulators(const Type *acc, int count)
 {
     return count * layout_regs(acc->layout) * type_bits(acc) / WORD <= KEPT_REGISTERS;
 }
 
-/* Dots of parts, each begun with 0 and added: while the next one goes on, where there is
-   room for both. */
+/* One wgmma for each part of the inner dimension, each begun with 0 and added to the
+   accumulator by threads. Where registers hold both, the next part runs meanwhile. */
 static Value *
 in_parts(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
 {
     int64_t all = op_operand(dot, 0)->type->shape[1];
     const Type *acc = in[2]->type;
-    /* Two accumulators of parts and their sum; warps that put the right operand in order
-       have other registers to fill. */
-    bool ahead = has(acc, 3) && !is_copied(op_operand(dot, 1), 0);
+    /* This takes three accumulators: of two parts and of their sum. Warps that copy the
+       right operand need their registers for that. */
+    bool ahead = has_accumulators(acc, 3) && !is_copied(op_operand(dot, 1), 0);
     Value *sum = in[2], *last = NULL;
     Const c;
     bool fresh = value_const(sum, &c) && c.f == 0;
@@ -318,7 +327,7 @@ in_parts(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
         Value *more = k < all ? begin(s, b, dot, in, part) : NULL;
         Value *add = ahead ? last : more;
         if (add) {
-            add = done(s, b, add, ahead && more);
+            add = wait_for(s, b, add, ahead && more);
             sum = fresh ? add : build_binary(b, OP_ADDF, sum, add);
             fresh = false;
         }
@@ -331,20 +340,20 @@ static void
 lower(PassCx *cx, Op *dot)
 {
     Session *s = cx->s;
-    bool as_sums;
+    bool as_acc;
     Builder b = builder_before(dot);
     b.loc = dot->loc;
-    Value *left = left_operand(cx, &b, dot, op_operand(dot, 0), &as_sums);
-    Value *right = buffer_for(s, &b, op_operand(dot, 1), 0, as_sums);
+    Value *left = left_operand(cx, &b, dot, op_operand(dot, 0), &as_acc);
+    Value *right = buffer_for(s, &b, op_operand(dot, 1), 0, as_acc);
     Value *in[3] = {left, right, op_operand(dot, 2)};
     int64_t most = most_summed(dot);
     Value *sum;
     if (!most)
-        sum = done(s, &b, begin(s, &b, dot, in, NULL), 0);
-    else if (has(in[2]->type, 2))
+        sum = wait_for(s, &b, begin(s, &b, dot, in, NULL), 0);
+    else if (has_accumulators(in[2]->type, 2))
         sum = in_parts(s, &b, dot, in, most);
     else
-        sum = done(s, &b, in_pieces(s, &b, dot, in, most), 0);
+        sum = wait_for(s, &b, in_pieces(s, &b, dot, in, most), 0);
     if (!sum->name)
         sum->name = dot->results[0].name;
     value_replace(&dot->results[0], sum);

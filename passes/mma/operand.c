@@ -8,7 +8,7 @@
 
 enum { LINE = 128, HOIST_DEPTH = 16 };
 
-/* Do a thread's first two registers lie one behind the other along dimension d? */
+/* Are the elements of a thread's first two registers neighbours along dimension d? */
 static bool
 begins_along(const Layout *l, int d)
 {
@@ -16,6 +16,8 @@ begins_along(const Layout *l, int d)
     return layout_run(l, d, reg) > 1 && reg[0] == 0;
 }
 
+/* The dimension along which neighbouring elements are closest in l: in one thread, or
+   else in neighbouring lanes. */
 static int
 fast_dim_of_layout(const Layout *l)
 {
@@ -30,8 +32,8 @@ fast_dim_of_layout(const Layout *l)
             run = n;
         }
     }
-    for (int d = 0; run == 1 && l->n[LD_LANE] && d < l->rank; d++) /* neighbours' order */
-        if (l->b[LD_LANE][0] == (uint32_t)1 << layout_shift(l, d))
+    for (int d = 0; run == 1 && l->nbasis[LD_LANE] && d < l->rank; d++) /* lanes 0, 1 */
+        if (l->basis[LD_LANE][0] == (uint32_t)1 << layout_shift(l, d))
             best = d;
     return best;
 }
@@ -55,13 +57,13 @@ operand_buffer_type(Session *s, const Type *t, int fast)
     int64_t row = t->shape[fast] * bits / 8;
     int swizzle = row >= LINE ? LINE : row >= 32 ? (int)row : 0;
     if (type_numel(t) / t->shape[fast] < TMA_PHASES)
-        swizzle = 0; /* the next buffer would begin in the middle of it */
+        swizzle = 0; /* the next buffer would begin inside a swizzle pattern */
     const Layout *l = layout_nvmma(s, t->rank, t->shape, bits, swizzle, order);
     return type_mem(s->types, t->elem, t->rank, t->shape, l, 0);
 }
 
-/* A buffer of v in its own region: of this type, or of any where threads read it, so
-   that v is copied once. */
+/* A buffer that v was put into before, in v's own region: of type mem, or of `any` type
+   if threads read it. NULL: there is none. So each v is copied once. */
 static Value *
 buffer_made(const Value *v, const Type *mem, bool any)
 {
@@ -76,9 +78,9 @@ buffer_made(const Value *v, const Type *mem, bool any)
     return NULL;
 }
 
-/* Where something is made of v once, outside of a loop that does not change v: right
-   after its op; of what a region begins with, in front of what holds the user, where b
-   is. */
+/* Where something is computed from v, so that a loop that does not change v does not
+   repeat it: right behind v's op; for an argument of a region, in front of the op of that
+   region that contains the user, which b stands in front of. */
 static Builder
 made_at(const Builder *b, const Value *v)
 {
@@ -88,6 +90,8 @@ made_at(const Builder *b, const Value *v)
     return at;
 }
 
+/* The buffer is filled right after v is computed: all users find it there, and a loop
+   that does not change v does not fill it anew. */
 Value *
 operand_buffer(Session *s, Builder *b, Value *v, const Layout *tile)
 {
@@ -111,8 +115,8 @@ operand_transposed(Session *s, Builder *b, Value *m, const Op *trans)
     for (int i = 0; i < mem->rank; i++)
         shape[i] = mem->shape[perm->v.ints[i]];
     const Layout *l = layout_trans(s, mem->layout, perm->v.ints);
-    const Type *turned = type_mem(s->types, mem->elem, mem->rank, shape, l, 0);
-    return &build_op(b, OP_LOCAL_TRANS, &m, 1, &trans->attrs, &turned, 1)->results[0];
+    const Type *t = type_mem(s->types, mem->elem, mem->rank, shape, l, 0);
+    return &build_op(b, OP_LOCAL_TRANS, &m, 1, &trans->attrs, &t, 1)->results[0];
 }
 
 bool
@@ -127,10 +131,11 @@ operand_copies(const Op *load)
     return best * max_i64(type_bits(t), 8) / 8 >= LEAST;
 }
 
-/* Where m is made: once, when that is outside of a loop. Threads copy while a dot is
-   under way that begins between there and the user, in front of whom b stands. */
+/* Where threads copy m: behind where m is made, so once if that is outside of the user's
+   loop. In the user's region, which b points into, it is in front of the last wait for a
+   dot before b, so that the copy runs while that dot does. */
 static Builder
-behind(const Builder *b, const Value *m)
+copy_place(const Builder *b, const Value *m)
 {
     Builder at = made_at(b, m);
     bool here = m->op && b->before && b->before->parent == m->op->parent;
@@ -141,7 +146,7 @@ behind(const Builder *b, const Value *m)
     return at;
 }
 
-/* Is op run before whatever stands in front of b's place? */
+/* Is op run before what b builds? */
 static bool
 is_before(const Op *op, const Builder *b)
 {
@@ -149,7 +154,8 @@ is_before(const Op *op, const Builder *b)
     return at && op_before(op, at);
 }
 
-/* What local_load and local_alloc have made of m before. */
+/* A copy of buffer m that was made before b: a local_load of type `tile`, then a
+   local_alloc of type `mem`. NULL: there is none. */
 static Value *
 made_before(const Builder *b, const Value *m, const Type *tile, const Type *mem)
 {
@@ -170,21 +176,21 @@ made_before(const Builder *b, const Value *m, const Type *tile, const Type *mem)
 }
 
 Value *
-operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums)
+operand_across(Session *s, Builder *b, Value *m, int inner, bool as_acc)
 {
     const Type *t = type_tile(s->types, m->type->elem, 2, m->type->shape, NULL);
     const Type *mem = operand_buffer_type(s, t, inner);
-    const Layout *l = layout_bytes(s, t->shape, inner, b->func->num_warps, as_sums);
-    if (as_sums)
+    const Layout *l = layout_bytes(s, t->shape, inner, b->func->num_warps, as_acc);
+    if (as_acc)
         mem = type_mem(s->types, mem->elem, 2, mem->shape,
-                       layout_as_sums(s, mem->layout, inner), 0);
+                       layout_acc_order(s, mem->layout, inner), 0);
     if (!l) /* too few bytes for anything better */
         l = layout_spread(s, 2, t->shape, 1, (int[]){1, 0}, b->func->num_warps);
     t = type_with_layout(s->types, t, l);
     Value *old = made_before(b, m, t, mem);
     if (old)
         return old;
-    Builder at = behind(b, m);
+    Builder at = copy_place(b, m);
     Value *v = &build_op(&at, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
     return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
 }
@@ -193,11 +199,11 @@ Value *
 operand_along(Session *s, Builder *b, Value *v, int inner)
 {
     const Type *mem = operand_buffer_type(s, v->type, inner);
-    Builder at = behind(b, v);
+    Builder at = copy_place(b, v);
     return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
 }
 
-/* Do the rows or columns of v repeat a vector, whatever that comes from? */
+/* Is v a vector repeated along rows or columns, or elementwise work on such tiles? */
 static bool
 repeats_vector(const Value *v, int depth)
 {
@@ -217,6 +223,7 @@ repeats_vector(const Value *v, int depth)
     return true;
 }
 
+/* See operand_is_work_on_load. */
 static bool
 is_work(Value *v, Value **load, bool vectors, int depth)
 {
@@ -250,8 +257,8 @@ operand_is_work_on_load(Value *v, bool vectors, Value **load)
     return is_work(v, load, vectors, 0);
 }
 
-/* Of a vector, which many users may share: where it is made, outside of a loop that does
-   not change it. */
+/* Vector v in layout `to`. The conversion is placed where v is made, so that users share
+   it, and a loop that does not change v does not repeat it. */
 static Value *
 convert_vector(Session *s, Builder *b, Value *v, const Layout *to)
 {
@@ -262,7 +269,8 @@ convert_vector(Session *s, Builder *b, Value *v, const Layout *to)
     return &build_op(&at, OP_CONVERT_LAYOUT, &v, 1, NULL, &t, 1)->results[0];
 }
 
-/* Numbers that a thread computes sooner than another one hands them over. */
+/* Is v a short computation on indices and scalars? It is done again sooner than its
+   result is exchanged between threads. */
 static bool
 is_index(const Value *v, int depth)
 {

@@ -1,5 +1,6 @@
-/* Operands of dots on their way through shared memory: what the passes for mma
-   (stage_mma_operands.c) and wgmma (lower_wgmma.c) have in common. */
+/* Puts operands of dots into shared memory: what the passes for mma
+   (stage_mma_operands.c) and wgmma (lower_wgmma.c) share. A buffer here is a value of
+   type mem<..>. */
 #ifndef SDC_PASSES_MMA_OPERAND_H
 #define SDC_PASSES_MMA_OPERAND_H
 
@@ -8,38 +9,39 @@
 #include "ir/layout.h"
 #include "passes/pass.h"
 
-/* The dimension along which v lies in memory; of what was not loaded the one along which
-   a thread's elements lie one behind the other, or its neighbour has the next where all
-   hold but one. */
+/* The dimension along which v is contiguous in memory. If v was not loaded, the one along
+   which a thread holds neighbouring elements, or neighbouring lanes do if each thread
+   holds one. */
 int operand_fast_dim(const Value *v);
-/* A buffer that holds v, swizzled for ldmatrix, wgmma and TMA alike: rows run along
-   operand_fast_dim. tile: for threads that read it in this layout, where no TMA fills it
-   (operand_banks); or NULL. */
+/* A buffer that holds v; an existing one if v has one. Its rows run along
+   operand_fast_dim(v), and its swizzle suits ldmatrix, wgmma and TMA. tile: NULL, or the
+   layout in which threads read the buffer, where no TMA fills it: then it may be the type
+   of operand_banks. b: gives the place if v is an argument, and the location. */
 Value *operand_buffer(Session *s, Builder *b, Value *v, const Layout *tile);
-/* Its type, for a tile of type t and rows along that dimension. */
+/* The type of such a buffer, for a tile of type t and rows along dimension `fast`. */
 const Type *operand_buffer_type(Session *s, const Type *t, int fast);
-/* The type of a buffer in place of mem, whose rows run along `fast`, that threads read in
-   layout `tile` with fewer conflicts of banks, if there is one. */
+/* A buffer type like mem, with rows along `fast`, whose swizzle gives the fewest bank
+   conflicts when threads read it in layout `tile`; mem itself if none is better. */
 const Type *operand_banks(Session *s, const Type *mem, int fast, const Layout *tile);
-/* The buffer m of what `trans` transposes, seen transposed. */
+/* A view of buffer m, which holds the operand of `trans`, as the transposed tile. */
 Value *operand_transposed(Session *s, Builder *b, Value *m, const Op *trans);
 
-/* A buffer of bytes that lies along `inner`, filled from m, which lies across; as_sums:
-   in the order of ir/layout.h's layout_as_sums. */
-Value *operand_across(Session *s, Builder *b, Value *m, int inner, bool as_sums);
-/* The same of a tile that threads have computed. */
+/* A copy of buffer m, of 8- or 32-bit elements with rows along the other dimension, in a
+   buffer with rows along `inner`. An existing copy is used again. as_acc: in the row
+   order of ir/layout.h's layout_acc_order. */
+Value *operand_across(Session *s, Builder *b, Value *m, int inner, bool as_acc);
+/* A buffer with rows along `inner` for tile v, which threads have computed. */
 Value *operand_along(Session *s, Builder *b, Value *v, int inner);
 
-/* Can threads copy what a load asks for into a buffer asynchronously? (cp.async moves
-   four bytes at least.) */
+/* Can cp.async do this load into a buffer? It moves at least four consecutive bytes. */
 bool operand_copies(const Op *load);
 
-/* Is v elementwise work on exactly one loaded tile, and on what any thread can compute,
-   with `vectors` also on rows or columns that repeat a vector? Then *load is that tile
-   (else NULL). */
+/* Is v elementwise work on one loaded tile at most and on values that any thread can
+   compute (constants, indices; with `vectors` also repeated vectors)? *load: the loaded
+   tile, or NULL if there is none. */
 bool operand_is_work_on_load(Value *v, bool vectors, Value **load);
-/* v computed again in layout `to` from `load`, which is there as `loaded` in that
-   layout. */
+/* Does the work of operand_is_work_on_load(v) again in layout `to`, with tile `load`
+   replaced by `loaded`, which has that layout. */
 Value *operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
                     Value *loaded);
 

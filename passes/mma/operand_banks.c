@@ -1,31 +1,37 @@
-/* Buffers whose rows lie across the inner dimension of elements of four bytes and more.
-   ldmatrix does not transpose those: each lane reads its elements of a fragment for
-   itself, a warp four rows of the buffer at once, 32 bytes of each. In the form of TMA
-   the swizzle moves 16 bytes, so that the rows' halves meet in the same banks; where no
-   TMA fills the buffer, what it moves is chosen for the fewest conflicts. */
+/* Swizzles for buffers of elements of four bytes and more whose rows do not run along the
+   inner dimension. ldmatrix cannot transpose such elements, so each lane reads its
+   elements of a fragment by itself: a warp reads 32 bytes of each of four rows at once.
+   The swizzle of TMA permutes chunks of 16 bytes, with which halves of different rows
+   fall into the same banks. Where no TMA fills the buffer the chunk is chosen for the
+   fewest conflicts. */
 #include "passes/mma/operand.h"
 
 #include "ir/base/util.h"
 #include "ir/layout_matrix.h"
 #include "ir/plan/swizzle.h"
 
-enum { LINE = 128, CHUNK = 16, LEAST = 4, LANES = 5 };
+enum {
+    LINE = 128,   /* bytes that all banks hold side by side */
+    CHUNK = 16,   /* bytes that TMA's swizzle moves */
+    LEAST = 4,    /* bytes of an element */
+    LANE_BITS = 5,
+};
 
-/* How often the banks serve a read of `tile`'s registers out of a buffer of layout mem
-   more than its bytes need; 0: ldmatrix reads it. */
+/* The factor by which bank conflicts slow a read of the registers of layout `tile` from a
+   buffer of layout mem; 1: none. 0: ldmatrix reads it. */
 static int
 conflicts(const Layout *mem, const Layout *tile, int bytes)
 {
     F2 place = layout_matrix(mem), want = layout_matrix(tile), inverse;
     MatrixForm form;
-    uint64_t lane[LANES];
-    int regs = tile->n[LD_REG];
+    uint64_t lane[LANE_BITS];
+    int regs = tile->nbasis[LD_REG];
     if (!f2_invert(&place, &inverse))
         return 0;
     F2 map = f2_compose(&inverse, &want);
-    if (tile->n[LD_LANE] != LANES || matrix_form(&map, regs, bytes, &form))
+    if (tile->nbasis[LD_LANE] != LANE_BITS || matrix_form(&map, regs, bytes, &form))
         return 0;
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < LANE_BITS; i++)
         lane[i] = map.col[regs + i] * (uint64_t)bytes;
     return shared_conflicts(lane, bytes * shared_run(&map, regs, CHUNK / bytes, NULL));
 }

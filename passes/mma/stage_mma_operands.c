@@ -1,28 +1,27 @@
-/* Operands of dots through shared memory.
+/* Puts operands of dots into shared memory.
 
-   A dot whose unit reads them step by step gets the buffers themselves, a transpose
-   being a way to look at one:
+   A dot of unit mma_loop or fma_loop reads its operands from shared memory step by step:
+   it becomes a local_dot of two buffers. A transpose is a view of a buffer.
 
        %d = dot %a, %b, %x {unit="fma_loop"}   =>   %ma = local_alloc %a : mem<..>
-                                               %mb = local_alloc %b : mem<..>
-                                               %d = local_dot %ma, %mb, %x
+                                                    %mb = local_alloc %b : mem<..>
+                                                    %d = local_dot %ma, %mb, %x
 
-   Where the operand of a dot has to be exchanged between threads, the exchange is spelled
-   out: the tile is put into a buffer whose swizzle suits the fragments, and read back in
-   the operand's layout.
+   For a dot of unit mma, an operand that needs an exchange between threads is put into a
+   buffer whose swizzle suits the fragments, and read back in the operand's layout:
 
-       %a = load %p : tile<128x64xf16, #blk>        %a = load %p : tile<128x64xf16, #blk>
-       %c = convert_layout %a : #op            =>   %m = local_alloc %a : mem<f16,
-   [128,64], #sh> dot %c, ..                                   %c = local_load %m :
-   tile<.., #op> dot %c, ..
+       %a = load %p : tile<.., #blk>        %a = load %p : tile<.., #blk>
+       %c = convert_layout %a : #op    =>   %m = local_alloc %a : mem<f16, [128,64], #sh>
+       %d = dot %c, ..                      %c = local_load %m : tile<.., #op>
+                                            %d = dot %c, ..
 
-   So the stage passes find loads that only fill buffers, and a later pass can hand the
-   buffer itself to a dot that reads its operands from shared memory. Elementwise
-   work between a load and the dot moves behind the buffer, where it is done on the
-   fragments: what is copied is what lies in memory, often narrower.
+   So the passes that pipeline a loop find loads whose only use is to fill a buffer.
+   Elementwise work between the load and the dot moves behind the local_load, where it is
+   done on the fragments: then the buffer holds the loaded elements, which are often
+   narrower.
 
-   An operand that no iteration changes stays in registers, unless they are too few for it
-   beside what the loop carries: then each iteration reads it from its buffer again. */
+   An operand that no iteration of a loop changes stays in registers. If these are too few
+   beside what the loop carries, each iteration reads it from its buffer again. */
 #include "passes/mma/operand.h"
 
 #include "ir/base/util.h"
@@ -31,7 +30,7 @@
 
 bool pass_stage_mma_operands(Func *f, PassCx *cx);
 
-/* What is transposed, in the layout that makes the result's `l`. */
+/* The layout of the operand of `trans` with which its result has layout l. */
 static const Layout *
 before_trans(Session *s, const Layout *l, const Op *trans)
 {
@@ -53,7 +52,7 @@ buffer_of(PassCx *cx, Builder *b, Value *v, const Layout *to)
     return trans ? operand_transposed(cx->s, b, m, trans) : m;
 }
 
-/* v in layout `to`, by way of a buffer. */
+/* v in layout `to`, exchanged through a buffer. */
 static Value *
 through_buffer(PassCx *cx, Builder *b, Value *v, const Layout *to)
 {
@@ -62,8 +61,9 @@ through_buffer(PassCx *cx, Builder *b, Value *v, const Layout *to)
     return &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
 }
 
+/* Replaces the conversion of operand i, if it exchanges data, by a buffer. */
 static bool
-share_operand(PassCx *cx, Op *dot, int i)
+stage_operand(PassCx *cx, Op *dot, int i)
 {
     Session *s = cx->s;
     Op *c = value_def(op_operand(dot, i), OP_CONVERT_LAYOUT);
@@ -84,8 +84,12 @@ share_operand(PassCx *cx, Op *dot, int i)
     return true;
 }
 
-enum { REGISTERS = 255, OTHERS = 24 }; /* of a thread; those no tile is in */
+enum {
+    REGISTERS = 255, /* of a thread */
+    OTHERS = 24,     /* of these, for addresses and the like */
+};
 
+/* 32-bit registers that v takes. */
 static int
 words_of(const Value *v)
 {
@@ -94,7 +98,7 @@ words_of(const Value *v)
     return placed ? layout_regs(t->layout) * type_bits(t) / 32 : 0;
 }
 
-/* The read of a buffer outside of `loop` that v is; NULL if it is something else. */
+/* The local_load in front of `loop` that v is; NULL: v is something else. */
 static Op *
 kept_operand(const Value *v, const Region *loop)
 {
@@ -102,8 +106,8 @@ kept_operand(const Value *v, const Region *loop)
     return load && value_outside(v, loop) ? load : NULL;
 }
 
-/* Registers of a thread that the loop takes at once: what it carries, operands that it
-   keeps, the largest dot that is none of these. */
+/* Registers of a thread that the loop needs at one time: for what it carries, for
+   operands that it keeps, and for the largest other accumulator. */
 static int
 words_of_loop(const Region *loop)
 {
@@ -123,6 +127,8 @@ words_of_loop(const Region *loop)
     return carried + kept + most;
 }
 
+/* Reads the operands that a loop keeps in registers again in each iteration, if registers
+   are too few. */
 static bool
 release_operands(void *user, Op *dot)
 {
@@ -145,7 +151,8 @@ release_operands(void *user, Op *dot)
     return changed;
 }
 
-/* Consecutive k in a register of 32 bits of the fragments; 0: threads multiply. */
+/* Elements of the inner dimension in one 32-bit register of the fragments; 0: the unit is
+   fma_loop, which has none. */
 static int
 kwidth_of(const Op *dot, Name unit)
 {
@@ -158,7 +165,7 @@ kwidth_of(const Op *dot, Name unit)
     return (int)max_i64(32 / bits, 1);
 }
 
-/* Both operands in buffers. */
+/* dot to local_dot, with both operands in buffers. */
 static void
 lower(PassCx *cx, Op *dot, Name unit)
 {
@@ -177,8 +184,9 @@ lower(PassCx *cx, Op *dot, Name unit)
     op_erase(dot);
 }
 
-/* Fragments of mma may be made in parts where memory is short; an element of a dot
-   by fma wants a whole row and a whole column. */
+/* Operands of mma may stay in registers where the budget has no shared memory for them:
+   fragments are exchanged in parts then. Those of fma may not: an element of the result
+   needs a whole row and column. */
 static bool
 visit(void *user, Op *op)
 {
@@ -193,7 +201,7 @@ visit(void *user, Op *op)
     if (op->kind != OP_DOT || (mma && cx->budget->no_staged_operands))
         return false;
     for (int i = 0; i < 2; i++)
-        changed |= share_operand(cx, op, i);
+        changed |= stage_operand(cx, op, i);
     cx->budget->staged_operands |= changed && mma;
     return changed;
 }

@@ -1,6 +1,6 @@
 /* A dot at the end of an iteration whose result is only stored runs in the next iteration
-   instead, beside the first dot of that one: one stage later in terms of software
-   pipelining.
+   instead, beside the first dot of that one: its ops get stage 1 of the loop's schedule
+   (rotation.h).
 
        for %i {                                for %i (%e = 0, %j = lo) {
          %s = dot %k, q[%i]                      %s = dot %k, q[%i]
@@ -37,10 +37,8 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/fold.h"
-#include "ir/loop.h"
 #include "passes/pass.h"
-
-#include <string.h>
+#include "passes/schedule/rotation.h"
 
 bool pass_delay_dot(Func *f, PassCx *cx);
 
@@ -84,9 +82,9 @@ fold_sum(Op *begin, Op *wait)
         attr_has(&begin->attrs, ATTR_PART) || (sub && wait->results[0].uses->index))
         return;
     Value *x = op_operand(add, 1 - wait->results[0].uses->index), *from = repeated(x);
-    bool there = from && (value_outside(from, begin->parent) || !from->op ||
-                          (from->op->parent == begin->parent &&
-                           op_before(from->op, begin)));
+    bool there =
+        from && (value_outside(from, begin->parent) || !from->op ||
+                 (from->op->parent == begin->parent && op_before(from->op, begin)));
     if (!there)
         return;
     Builder b = builder_before(begin);
@@ -107,111 +105,34 @@ first_of(Op *dot)
     return dot;
 }
 
-static void
-move_dots(Delay *d, Op *where)
+static bool
+is_moved(const Delay *d, const Op *op)
 {
+    const Op *dot = op_is_dot_wait(op) ? wait_dot(op) : op;
+    for (int i = 0; i < d->moved.n; i++)
+        if (d->moved.at[i] == dot)
+            return true;
+    return false;
+}
+
+/* Moves dots to where the work on the first ends. Returns the op in front of which the
+   results of the delayed dots are stored. */
+static Op *
+move_dots(Delay *d)
+{
+    Op *front = d->end->prev;
+    while (is_moved(d, front))
+        front = front->prev;
     for (int i = 0; i < d->moved.n; i++) {
         Op *dot = d->moved.at[i], *wait = dot_full_wait(dot);
-        op_move_before(dot, where);
-        op_move_before(wait, where);
+        op_move_before(dot, d->end);
+        op_move_before(wait, d->end);
         fold_sum(first_of(dot), wait);
     }
+    return d->alone ? d->end : front->next;
 }
 
 /* ---- the loop */
-
-static Value *
-zero(Builder *b, const Type *t)
-{
-    return type_is_float(type_elem(t)) ? build_float(b, t, 0) : build_int(b, t, 0);
-}
-
-/* The value that op can add without changing memory; NULL: op does not add. */
-static Value *
-neutral(Builder *b, const Op *op)
-{
-    Name how = op->kind == OP_ATOMIC_RMW ? attr_str(&op->attrs, ATTR_RMW) : NULL;
-    const Type *t = op_operand(op, 1)->type;
-    if (how && strcmp(how, "fadd") == 0)
-        return build_float(b, t, -0.0);
-    return how && strcmp(how, "add") == 0 ? build_int(b, t, 0) : NULL;
-}
-
-/* Makes op write only if `cond` holds. An atomic addition is not masked but adds a
-   neutral value, which costs a select per element: ptxas turns each masked atomic into a
-   branch, and moves nothing over branches. */
-static void
-store_if(const Delay *d, Op *op, Value *cond)
-{
-    Builder b = builder_before(op);
-    Value *to = op_operand(op, 0), *v = op_operand(op, 1), *mask = cond;
-    b.loc = op->loc;
-    if (type_is_tile(to->type))
-        mask = build_splat(&b, cond, type_like(b.s->types, to->type, cond->type));
-    Value *none = op->noperand > 2 || d->anywhere ? NULL : neutral(&b, op);
-    if (none)
-        op_set_operand(op, 1, build_select(&b, mask, v, none));
-    else if (op->noperand > 2)
-        op_set_operand(op, 2, build_binary(&b, OP_AND, op_operand(op, 2), mask));
-    else
-        op_add_operand(op, mask);
-}
-
-/* Behind the loop, runs the delayed ops of the last iteration. */
-static void
-finish(Delay *d, int carried)
-{
-    Op *loop = d->loop;
-    Builder b = builder_after(loop);
-    b.loc = loop->loc;
-    Value *any = build_loop_reaches(&b, loop, 0);
-    Op *cond = build_if(&b, any, NULL, 0);
-    Builder in = builder_at_end(b.func, cond->regions[0]);
-    Map map;
-    map_init(&map, &d->s->tmp);
-    in.loc = loop->loc;
-    for (int i = carried; i < loop->nresult; i++)
-        map_set(&map, loop->regions[0]->args[1 + i], &loop->results[i]);
-    for (int i = 0; i < d->order.n; i++)
-        op_clone(&in, d->order.at[i], &map);
-    build_yield(&in, NULL, 0);
-    in = builder_at_end(b.func, cond->regions[1]);
-    build_yield(&in, NULL, 0);
-}
-
-static void
-use(const Delay *d, const Value *v, Value *by)
-{
-    for (int k = 0; k < d->order.n; k++)
-        for (int n = 0; n < d->order.at[k]->noperand; n++)
-            if (op_operand(d->order.at[k], n) == v)
-                op_set_operand(d->order.at[k], n, by);
-}
-
-/* Makes the loop carry what the delayed ops need from the iteration before. The first
-   iteration gets the initial values of the loop, so that its addresses are valid. Returns
-   the carried counter of the iteration before, NULL if it is not carried; in the first
-   iteration it is that iteration's own. */
-static Value *
-carry(Delay *d)
-{
-    Op *loop = d->loop, *yield = loop->regions[0]->last;
-    Value *before = NULL;
-    for (int i = 0; i < d->cross.n; i++) {
-        Value *v = d->cross.at[i];
-        Builder b = builder_before(loop);
-        b.loc = loop->loc;
-        Value *init = v->op           ? zero(&b, v->type)
-                      : v->index == 0 ? op_operand(loop, 0)
-                                      : op_operand(loop, v->index + 2);
-        Value *arg = for_carry(loop, init);
-        op_add_operand(yield, v);
-        use(d, v, arg);
-        if (v == loop->regions[0]->args[0])
-            before = arg;
-    }
-    return before;
-}
 
 /* Duplicates what both iterations compute from their counters. */
 static void
@@ -232,42 +153,34 @@ repeat_light(Delay *d)
                 if (op_operand(in, i)->op == op)
                     op_set_operand(in, i, &copy->results[op_operand(in, i)->index]);
     }
-    d->order.n = 0;
-    region_each(body, op) if (map_has(&d->late, op)) vec_push(&d->s->tmp, &d->order, op);
-    for (int i = d->order.n - 1; i >= 0; i--)
-        if (delay_all_users_in(d->order.at[i], &d->begin))
-            map_set(&d->begin, d->order.at[i], d->order.at[i]);
+    for (Op *op = body->last; op; op = op->prev)
+        if (map_has(&d->late, op) && delay_all_users_in(op, &d->begin))
+            map_set(&d->begin, op, op);
 }
 
+/* Writes the schedule: the first dot; the delayed ones; the work on the first; what is
+   stored; the rest. */
 static void
 delay(Delay *d)
 {
+    enum { FIRST, DELAYED, WORK, STORES, REST };
+    int order = FIRST;
     repeat_light(d);
-    Op *loop = d->loop, *at = d->first, *stored = NULL;
-    int carried = loop->nresult;
-    Value *iv = loop->regions[0]->args[0], *before = carry(d);
-    finish(d, carried);
-    for (int i = 0; i < d->order.n; i++) {
-        Op *op = d->order.at[i];
-        if (op_is_async_dot(op))
+    const Op *rest = move_dots(d);
+    region_each(d->loop->regions[0], op) {
+        if (op_is(op, T_TERMINATOR))
+            break;
+        if (op == rest)
+            order = REST;
+        if (map_has(&d->late, op))
+            rotation_set(d->s, op, 1, map_has(&d->begin, op) ? DELAYED : STORES);
+        else
+            rotation_set(d->s, op, 0, order);
+        if (op == d->first)
+            order = WORK;
+        if (map_has(&d->late, op) && op_is_async_dot(op))
             attr_set_flag(&d->s->mod, &op->attrs, ATTR_DELAYED);
-        if (map_has(&d->begin, op)) {
-            if (at->next != op)
-                op_move_before(op, at->next);
-            at = op;
-        } else {
-            op_move_before(op, d->end);
-            stored = stored ? stored : op;
-        }
     }
-    Builder b = builder_before(stored);
-    b.loc = loop->loc;
-    Value *lo = op_operand(loop, 0);
-    Value *later = build_cmp(&b, OP_CMPI, "ne", iv, before ? before : lo);
-    for (int i = 0; i < d->order.n; i++)
-        if (delay_writes(d->order.at[i]))
-            store_if(d, d->order.at[i], later);
-    move_dots(d, d->alone ? stored : d->end);
 }
 
 static void
@@ -298,12 +211,11 @@ static bool
 visit(Func *f, PassCx *cx, Region *r)
 {
     bool changed = false;
-    region_each(r, op)
-    {
+    region_each(r, op) {
         bool roles = op->kind == OP_WARP_SPECIALIZE;
         for (int i = 0; i < op->nregion && !roles; i++)
             changed |= visit(f, cx, op->regions[i]);
-        if (op->kind == OP_FOR)
+        if (op->kind == OP_FOR && !loop_is_rotated(op))
             changed |= visit_loop(f, cx, op);
     }
     return changed;

@@ -23,8 +23,7 @@ typedef struct Delay {
     Vec(Op *) order;    /* late and duplicated ops, in program order */
     Vec(Value *) cross; /* what they need from the iteration before */
     Vec(Op *) moved;    /* other dots, which are issued where that work ends */
-    bool alone;    /* the program is alone on its SM */
-    bool anywhere; /* addresses may be invalid in the first iteration */
+    bool alone; /* the program is alone on its SM */
     /* 32-bit registers of all threads: accumulators and operands; values that are carried
        over; addresses and indices */
     int64_t words, crossing, others;
@@ -34,8 +33,6 @@ typedef struct Delay {
    does; *why says why not, NULL: there is no dot that could. */
 bool delay_plan(Delay *d, const char **why);
 
-/* Does op write results of the loop to memory? */
-bool delay_writes(const Op *op);
 /* Has op users, all of which are in the set? */
 bool delay_all_users_in(const Op *op, const Map *set);
 

@@ -10,6 +10,7 @@
 #include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/schedule/occupancy.h"
+#include "passes/schedule/rotation.h"
 
 /* Registers of a thread that may be used by what is counted; the rest is for all else. */
 enum { MOST_REGISTERS = 240 };
@@ -44,7 +45,9 @@ bool
 delay_all_users_in(const Op *op, const Map *set)
 {
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i], u) if (!map_has(set, u->user)) return false;
+        value_each_use(&op->results[i], u)
+            if (!map_has(set, u->user))
+                return false;
     return op_has_uses(op);
 }
 
@@ -52,7 +55,9 @@ static bool
 any_user_in(const Op *op, const Map *set)
 {
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i], u) if (map_has(set, u->user)) return true;
+        value_each_use(&op->results[i], u)
+            if (map_has(set, u->user))
+                return true;
     return false;
 }
 
@@ -69,12 +74,6 @@ is_light(const Delay *d, const Op *op)
     return op_is_pure(op) && !op->nregion;
 }
 
-bool
-delay_writes(const Op *op)
-{
-    return op->kind == OP_STORE || op->kind == OP_ATOMIC_RMW;
-}
-
 /* May op move to the next iteration with a delayed dot whose result it takes as operand
    `index`? */
 static bool
@@ -84,7 +83,7 @@ may_follow(const Delay *d, const Op *op, int index)
         return false;
     if (op_is_async_dot(op))
         return index == DOT_ACC && dot_full_wait(op);
-    if (delay_writes(op))
+    if (writes_by_mask(op))
         return index == 1 && !op_has_uses(op) && param_of(op_operand(op, 0)) &&
                !attr_has(&op->attrs, ATTR_VOLATILE);
     return op_is_dot_wait(op) || op_is_pure(op);
@@ -96,14 +95,13 @@ follow(const Delay *d, Op *op, Map *set, int depth)
 {
     enum { CHAIN_DEPTH = 64 };
     map_set(set, op, op);
-    if (delay_writes(op))
+    if (writes_by_mask(op))
         return true;
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i], u) if (!may_follow(d, u->user, u->index) ||
-                                               depth > CHAIN_DEPTH ||
-                                               (!map_has(set, u->user) &&
-                                                !follow(d, u->user, set, depth + 1)))
-            return false;
+        value_each_use(&op->results[i], u)
+            if (!may_follow(d, u->user, u->index) || depth > CHAIN_DEPTH ||
+                (!map_has(set, u->user) && !follow(d, u->user, set, depth + 1)))
+                return false;
     return op_has_uses(op);
 }
 
@@ -123,68 +121,73 @@ is_view(const Op *op)
            op->kind == OP_CONVERT_LAYOUT;
 }
 
-static bool
-find_late(Delay *d)
+/* What depends on the first dot, and what computes addresses. */
+static void
+find_needs(Delay *d)
 {
-    Region *body = d->loop->regions[0];
     map_set(&d->needs, d->first, d->first);
-    region_each(body, op)
-    {
+    region_each(d->loop->regions[0], op) {
         if (any_in(op, &d->needs))
             map_set(&d->needs, op, op);
         if (is_light(d, op))
             map_set(&d->light, op, op);
     }
-    region_each(body, op)
-    {
+}
+
+/* The dots that depend on the first and end in memory, with what depends on them. */
+static void
+find_dots(Delay *d)
+{
+    Region *body = d->loop->regions[0];
+    region_each(body, op) {
         Map set;
         map_init(&set, &d->s->tmp);
         if (!op_is_async_dot(op) || !map_has(&d->needs, op) || !dot_full_wait(op) ||
             !follow(d, op, &set, 0))
             continue;
-        region_each(body, in) if (map_has(&set, in)) map_set(&d->late, in, in);
+        region_each(body, in)
+            if (map_has(&set, in))
+                map_set(&d->late, in, in);
         map_set(&d->begin, op, op);
         map_set(&d->begin, dot_full_wait(op), op);
     }
+}
+
+/* What they need: ops for them alone are late, too; others compute it again. */
+static void
+find_operands(Delay *d)
+{
+    const Region *body = d->loop->regions[0];
     for (Op *op = body->last->prev; op; op = op->prev)
         if (!map_has(&d->late, op) && delay_all_users_in(op, &d->late) &&
             (is_view(op) || map_has(&d->light, op)))
             map_set(&d->late, op, op);
     for (Op *op = body->last->prev; op; op = op->prev)
-        if (map_has(&d->late, op) && delay_all_users_in(op, &d->begin))
-            map_set(&d->begin, op, op);
-    for (Op *op = body->last->prev; op; op = op->prev)
         if (map_has(&d->light, op) && !map_has(&d->late, op) &&
             (any_user_in(op, &d->late) || any_user_in(op, &d->again)))
             map_set(&d->again, op, op);
-    region_each(body, op) if (map_has(&d->late, op) || map_has(&d->again, op))
-        vec_push(&d->s->tmp, &d->order, op);
+}
+
+static bool
+find_late(Delay *d)
+{
+    find_needs(d);
+    find_dots(d);
+    find_operands(d);
+    region_each(d->loop->regions[0], op)
+        if (map_has(&d->late, op) || map_has(&d->again, op))
+            vec_push(&d->s->tmp, &d->order, op);
     return d->order.n > 0;
 }
 
 /* ---- whether they may and should be late */
 
-/* Why memory accesses forbid to run ops later; NULL: nothing forbids it. */
 static const char *
-hazard(const Delay *d)
+branches(const Region *body)
 {
-    Writes late = {0};
-    for (int i = 0; i < d->order.n; i++)
-        writes_add(&late, d->order.at[i]);
-    region_each(d->loop->regions[0], op)
-    {
-        Writes own = {0};
+    for (const Op *op = body->first; op; op = op->next)
         if (op->nregion)
             return "the loop has branches or loops";
-        if (map_has(&d->late, op))
-            continue;
-        writes_add(&own, op);
-        if (own.all || own.ordered || own.n)
-            return "the loop writes other memory, or waits for other programs";
-        if ((op_effects(op).reads & 1u << RES_GLOBAL) &&
-            writes_reach(&late, op_operand(op, 0)))
-            return "the loop may read what it writes";
-    }
     return NULL;
 }
 
@@ -200,8 +203,6 @@ add_cross(Delay *d, Value *v)
             return true;
     vec_push(&d->s->tmp, &d->cross, v);
     bool number = elem->kind == TY_SCALAR, plain = number || elem->kind == TY_PTR;
-    if (v->op && !type_is_float(elem))
-        d->anywhere = true;
     return (type_is_tile(v->type) || v->type == elem) && (v->op ? number : plain);
 }
 
@@ -223,11 +224,10 @@ words_of(const Type *t)
 
 /* Registers for the addresses of cp.async copies, 16 bytes each. */
 static int64_t
-words_of_copies(const Op *load)
+words_of_copies(const Op *op)
 {
-    const Type *t = load->results[0].type;
-    bool copies = load->kind == OP_LOAD && op_is_planned(load) && t->rank > 1;
-    return copies ? 2 * type_numel(t) * type_bits(t) / 128 : 0;
+    const Type *t = op->kind == OP_LOAD && op_is_planned(op) ? op->results[0].type : NULL;
+    return t && t->rank > 1 ? 2 * type_numel(t) * type_bits(t) / 128 : 0;
 }
 
 /* Registers for vectors of indices, such as the bounds of a mask: each thread holds its
@@ -252,7 +252,8 @@ count_words(Delay *d)
     const Region *body = d->loop->regions[0];
     DotRegisters dots = dot_registers(body);
     d->words = dots.accumulators + dots.kept;
-    region_each(body, op) d->others += words_of_copies(op) + words_of_indices(d, op);
+    region_each(body, op)
+        d->others += words_of_copies(op) + words_of_indices(d, op);
     for (int i = 0; i < d->cross.n; i++)
         d->crossing += words_of(d->cross.at[i]->type);
 }
@@ -275,8 +276,7 @@ stalls(const Delay *d)
     for (int i = 0; i < d->order.n; i++) {
         const Op *op = d->order.at[i];
         const Value *left = op_is_async_dot(op) ? op_operand(op, DOT_LEFT) : NULL;
-        if (left && type_is_tile(left->type) &&
-            !value_outside(left, d->loop->regions[0]))
+        if (left && type_is_tile(left->type) && !value_outside(left, d->loop->regions[0]))
             return "its left operand is in registers";
         if (op_releases(op))
             return "an atomic operation that releases waits for all before it, "
@@ -299,8 +299,8 @@ is_long(const Delay *d)
     for (int i = 0; i < d->order.n; i++) {
         const Op *op = d->order.at[i];
         if (op_is_async_dot(op))
-            steps += type_numel(op->results[0].type->elem) *
-                     op_operand(op, 0)->type->shape[1];
+            steps +=
+                type_numel(op->results[0].type->elem) * op_operand(op, 0)->type->shape[1];
     }
     return steps >= each * type_numel(d->first->results[0].type);
 }
@@ -308,7 +308,8 @@ is_long(const Delay *d)
 static const char *
 why_not(Delay *d)
 {
-    const char *why = hazard(d);
+    const char *why = branches(d->loop->regions[0]);
+    why = why ? why : rotation_hazard(d->loop->regions[0], &d->late);
     why = why ? why : find_cross(d);
     why = why ? why : stalls(d);
     if (why)
@@ -332,8 +333,8 @@ find_end(Delay *d)
 {
     Region *body = d->loop->regions[0];
     Op *op = d->first->next;
-    while (op != body->last && (!op_is_async_dot(op) || !map_has(&d->needs, op) ||
-                                map_has(&d->late, op)))
+    while (op != body->last &&
+           (!op_is_async_dot(op) || !map_has(&d->needs, op) || map_has(&d->late, op)))
         op = op->next;
     d->end = op;
     for (int i = 0; op != body->last && i < 2; i++)
@@ -356,14 +357,15 @@ find_moved(Delay *d)
         bool needed = !wait || map_has(&d->needs, op) || map_has(&d->late, op);
         if (needed)
             continue;
-        value_each_use(&wait->results[0], u) needed |=
-            u->user->parent != op->parent ||
-            (op_before(u->user, d->end) && !map_has(&moved, u->user));
+        value_each_use(&wait->results[0], u)
+            needed |= u->user->parent != op->parent ||
+                      (op_before(u->user, d->end) && !map_has(&moved, u->user));
         if (!needed)
             map_set(&moved, op, op);
     }
-    region_each(d->loop->regions[0], op) if (map_has(&moved, op))
-        vec_push(&d->s->tmp, &d->moved, op);
+    region_each(d->loop->regions[0], op)
+        if (map_has(&moved, op))
+            vec_push(&d->s->tmp, &d->moved, op);
 }
 
 bool

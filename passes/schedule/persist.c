@@ -13,10 +13,10 @@
    tiles of the next one are loaded. In a loop, with roles (passes/schedule/specialize.c),
    the producer loads the operands of the next tile while the results of this one are
    stored. The launcher starts as many programs as can run at once and passes the
-   requested number on (runtime/rt/cuda_kernel.c). On an H200, fp16, 4096: 710 TFLOP/s
-   instead of 690, from pointers and descriptors alike; 2 % more at 8192; 1 % less at
-   2048, where no program gets a second tile. Where two programs could run at once, one of
-   which stores while the other multiplies, a single one needs more bytes in flight
+   requested number on (runtime/rt/cuda_kernel.c). On an H200, fp16, 4096, 2026-11-22: 710
+   TFLOP/s instead of 690, from pointers and descriptors alike; 2 % more at 8192; 1 % less
+   at 2048, where no program gets a second tile. Where two programs could run at once, one
+   of which stores while the other multiplies, a single one needs more bytes in flight
    (128x128 tiles, 8 warps, H200, 2026-11-22: 64 columns with four buffers, 96 KB in
    flight, 709 TFLOP/s, with three 540, two programs 680; 32 columns with four 418 and
    546).

@@ -11,35 +11,32 @@
                                              }
                                              o = x + p * v[last]
 
-   The body is divided into two stages: the second dot with what belongs to it (waiting
-   for it, and waiting for and releasing its stage of a ring), and everything else. The
-   new loop runs the first stage of an iteration and the second stage of the one before;
-   values that the second needs from the first are carried. The operand p of an iteration
-   is narrowed last, when the dot that reads the previous p is done, so that both can use
-   the same registers.
+   The body is divided into two stages (rotation.h): the second dot with what belongs to
+   it (waiting for it, and waiting for and releasing its stage of a ring), and everything
+   else. The operand p of an iteration is narrowed last, when the dot that reads the
+   previous p is done, so that both can use the same registers.
 
    Either dot may be several: the first may be a chain of dots that add to one accumulator
    and are waited for once (heads of 96 columns, as 64 and 32), the second may be several
    dots that share the operand p and are issued one after the other.
 
    This is done in the roles of specialize.c, where no barrier of the whole block stands
-   between the dots, and each of the two is waited for and released separately. If there
-   are many warpgroups, they alternate (ping-pong) in issuing the two dots, so that they
-   do not all compute, or all multiply, at the same time. */
+   between the dots, and each of the two is waited for and released separately; not for
+   loops of at most one iteration, which pass peel leaves. If there are many warpgroups,
+   they alternate (ping-pong) in issuing the two dots, so that they do not all compute, or
+   all multiply, at the same time. */
 #include "passes/pass.h"
 
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/slice.h"
 #include "ir/base/map.h"
 #include "ir/base/util.h"
-#include "ir/base/vec.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/loop.h"
-#include "ir/plan/pipeline.h"
+#include "passes/schedule/rotation.h"
 
 #include <limits.h>
-#include <string.h>
 
 bool pass_rotate_loop(Func *f, PassCx *cx);
 
@@ -48,50 +45,51 @@ bool pass_rotate_loop(Func *f, PassCx *cx);
    TFLOP/s, 618 with ping-pong); four do not (64 dimensions: 450, 485 with it). */
 enum { PINGPONG_WARPS = 16, SECONDS = 4 };
 
-typedef struct Rotation {
+typedef struct Plan {
     Session *s;
     Op *loop;
     Op *d1, *e1, *w1; /* the first dot, the last one of its chain, their wait */
     Op *d2[SECONDS], *w2[SECONDS];
-    int n2;             /* number of second dots */
-    Map second;         /* ops of the second stage */
-    Map ends;           /* those that wait for the dots, and what depends on them */
-    Map late;           /* ops of the first stage that run behind the second dots */
-    Map in_second;      /* carried values that the second stage computes */
-    bool pingpong;      /* warpgroups of the role alternate at the dots */
-    Vec(Value *) cross; /* what the second stage needs from the first */
-} Rotation;
+    int n2;        /* number of second dots */
+    Map second;    /* ops of the second stage */
+    Map ends;      /* those that wait for the dots, and what depends on them */
+    Map late;      /* ops of the first stage that run behind the second dots */
+    Map in_second; /* carried values that the second stage computes */
+    bool pingpong; /* warpgroups of the role alternate at the dots */
+} Plan;
 
 /* ---- the stages */
 
-typedef bool Visit(Rotation *k, const Value *v);
+typedef bool Visit(Plan *k, const Value *v);
 
 /* Does `visit` hold for an operand of op or of an op inside of it? */
 static bool
-any_operand(Rotation *k, const Op *op, Visit *visit)
+any_operand(Plan *k, const Op *op, Visit *visit)
 {
     for (int i = 0; i < op->noperand; i++)
         if (visit(k, op_operand(op, i)))
             return true;
     for (int i = 0; i < op->nregion; i++)
-        region_each(op->regions[i], in) if (any_operand(k, in, visit)) return true;
+        region_each(op->regions[i], in)
+            if (any_operand(k, in, visit))
+                return true;
     return false;
 }
 
 static bool
-from_second(Rotation *k, const Value *v)
+from_second(Plan *k, const Value *v)
 {
     return v->op && map_has(&k->second, v->op);
 }
 
 static bool
-from_end(Rotation *k, const Value *v)
+from_end(Plan *k, const Value *v)
 {
     return v->op && map_has(&k->ends, v->op);
 }
 
 static bool
-from_late(Rotation *k, const Value *v)
+from_late(Plan *k, const Value *v)
 {
     return map_has(&k->in_second, v) || (v->op && map_has(&k->late, v->op));
 }
@@ -101,8 +99,7 @@ from_late(Rotation *k, const Value *v)
 static bool
 rings_are_deep(const Op *loop)
 {
-    region_each(loop->regions[0], op)
-    {
+    region_each(loop->regions[0], op) {
         const Op *at = op->kind == OP_BAR_WAIT ? op_operand(op, 0)->op : NULL;
         if (op->kind == OP_BAR_WAIT &&
             (!at || at->kind != OP_BAR_INDEX || op_operand(at, 0)->type->stages < 2))
@@ -138,8 +135,7 @@ fits_rings(const Op *wait, const Op *next, const Op *last)
 static void
 join_sums(Op *loop)
 {
-    region_each(loop->regions[0], op)
-    {
+    region_each(loop->regions[0], op) {
         Op *wait = op_is_async_dot(op) ? dot_full_wait(op) : NULL;
         Op *next = wait ? dot_adding_to(op) : NULL;
         const Op *last = next ? dot_wait(next) : NULL;
@@ -156,11 +152,10 @@ join_sums(Op *loop)
 }
 
 static bool
-find_dots(Rotation *k)
+find_dots(Plan *k)
 {
     Op *begun = NULL;
-    region_each(k->loop->regions[0], op)
-    {
+    region_each(k->loop->regions[0], op) {
         if (!op_is_async_dot(op))
             continue;
         Op *wait = dot_full_wait(op), *first = begun ? begun : op;
@@ -185,7 +180,7 @@ find_dots(Rotation *k)
 }
 
 static bool
-is_rotated_dot(const Rotation *k, const Op *op)
+is_rotated_dot(const Plan *k, const Op *op)
 {
     bool is = op == k->w1 || op_is_async_dot(op);
     for (int i = 0; i < k->n2; i++)
@@ -195,23 +190,23 @@ is_rotated_dot(const Rotation *k, const Op *op)
 
 /* Are all users of op in the second stage? */
 static bool
-only_second(const Rotation *k, const Op *op)
+only_second(const Plan *k, const Op *op)
 {
     for (int i = 0; i < op->nresult; i++)
-        value_each_use(&op->results[i],
-                       u) if (!map_has(&k->second, u->user)) return false;
+        value_each_use(&op->results[i], u)
+            if (!map_has(&k->second, u->user))
+                return false;
     return op->nresult > 0;
 }
 
 /* Finds the second stage: the second dots, what depends on them, and waiting for and
    releasing the stages of their operands. */
 static bool
-find_second(Rotation *k)
+find_second(Plan *k)
 {
     Region *body = k->loop->regions[0];
     const Op *last = k->d2[k->n2 - 1];
-    region_each(body, op)
-    {
+    region_each(body, op) {
         bool before = op_before(op, k->e1), after = op_before(k->w2[0], op);
         bool between = op_before(k->w1, op) && op_before(op, last);
         bool second = any_operand(k, op, from_second);
@@ -233,8 +228,7 @@ find_second(Rotation *k)
         if (light && op_is_pure(op) && only_second(k, op))
             map_set(&k->second, op, op);
     }
-    region_each(body, op)
-    {
+    region_each(body, op) {
         bool waits = op->kind == OP_BAR_ARRIVE || any_operand(k, op, from_end);
         for (int i = 0; i < k->n2; i++)
             waits |= op == k->w2[i];
@@ -251,7 +245,7 @@ find_second(Rotation *k)
    computed late as well: narrowing it and scaling the accumulator, which other units do,
    then overlap with it. */
 static void
-seed_late(Rotation *k)
+seed_late(Plan *k)
 {
     Op *op = op_operand(k->d2[0], 0)->op;
     while (op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC))
@@ -263,10 +257,9 @@ seed_late(Rotation *k)
 
 /* Do only the second dots and late ops use op? */
 static bool
-only_late_or_second(const Rotation *k, const Op *op)
+only_late_or_second(const Plan *k, const Op *op)
 {
-    value_each_use(&op->results[0], u)
-    {
+    value_each_use(&op->results[0], u) {
         bool fits = map_has(&k->late, u->user);
         for (int i = 0; i < k->n2; i++)
             fits |= u->user == k->d2[i];
@@ -278,7 +271,7 @@ only_late_or_second(const Rotation *k, const Op *op)
 
 /* Finds ops of the first stage that depend on the second dot of the iteration before. */
 static bool
-find_late(Rotation *k)
+find_late(Plan *k)
 {
     Region *body = k->loop->regions[0];
     seed_late(k);
@@ -289,8 +282,9 @@ find_late(Rotation *k)
         else if (!end->op && end->region == body && end != body->args[i + 1])
             return false;
     }
-    region_each(body, op) if (!map_has(&k->second, op) && op != body->last &&
-                              any_operand(k, op, from_late)) map_set(&k->late, op, op);
+    region_each(body, op)
+        if (!map_has(&k->second, op) && op != body->last && any_operand(k, op, from_late))
+            map_set(&k->late, op, op);
     for (int i = 0; i < k->n2; i++)
         for (Op *op = op_operand(k->d2[i], 0)->op;
              op && (op->kind == OP_CONVERT_LAYOUT || op->kind == OP_FTRUNC) &&
@@ -303,20 +297,6 @@ find_late(Rotation *k)
     return !map_has(&k->late, k->d1) && !map_has(&k->late, k->w1);
 }
 
-static bool
-add_cross(Rotation *k, const Value *v)
-{
-    const Region *body = k->loop->regions[0];
-    bool here = v->op ? v->op->parent == body : v->region == body;
-    if (!here || from_second(k, v) || map_has(&k->in_second, v))
-        return false;
-    for (int i = 0; i < k->cross.n; i++)
-        if (k->cross.at[i] == v)
-            return false;
-    vec_push(&k->s->tmp, &k->cross, (Value *)v);
-    return false;
-}
-
 /* Slice callback: what the iteration computes. */
 static bool
 enter_own(Slice *sl, const Value *v)
@@ -327,7 +307,7 @@ enter_own(Slice *sl, const Value *v)
 
 /* Does the operand of the second dot depend on the first dot of the same iteration? */
 static bool
-depends(const Rotation *k, const Op *second)
+depends(const Plan *k, const Op *second)
 {
     Slice sl;
     slice_init(&sl, &k->s->tmp, k->loop->regions[0], enter_own, NULL);
@@ -336,187 +316,53 @@ depends(const Rotation *k, const Op *second)
 }
 
 static bool
-plan(Rotation *k)
+plan(Plan *k)
 {
-    const Region *body = k->loop->regions[0];
     map_init(&k->second, &k->s->tmp);
     map_init(&k->ends, &k->s->tmp);
     map_init(&k->late, &k->s->tmp);
     map_init(&k->in_second, &k->s->tmp);
-    if (!find_dots(k) || (k->n2 > 1 && !rings_are_deep(k->loop)))
+    if (attr_has(&k->loop->attrs, ATTR_ONCE) || !find_dots(k) ||
+        (k->n2 > 1 && !rings_are_deep(k->loop)))
         return false;
     for (int i = 0; i < k->n2; i++)
         if (!depends(k, k->d2[i]))
             return false;
-    if (!find_second(k) || !find_late(k))
-        return false;
-    for (const Op *op = body->first; op; op = op->next)
+    return loop_step(k->loop) && find_second(k) && find_late(k);
+}
+
+/* ---- the schedule */
+
+/* The first dots with what they need; the second ones with what they need; the other work
+   on the results of the first; waiting for the second, and what depends on it; what the
+   first stage needs of that. */
+static void
+schedule(Plan *k)
+{
+    enum { FIRST, SECOND, WORK, ENDS, LATE };
+    const Op *last = k->d2[k->n2 - 1];
+    int first = FIRST, second = SECOND;
+    region_each(k->loop->regions[0], op) {
+        if (op_is(op, T_TERMINATOR))
+            break;
         if (map_has(&k->second, op))
-            any_operand(k, op, add_cross);
-    return loop_step(k->loop) > 0;
-}
-
-/* ---- the new loop */
-
-static void
-set_pending(Rotation *k, Map *m, const Op *wait, int pending)
-{
-    Value *v = map_get(m, &wait->results[0]);
-    attr_set_int(&k->s->mod, &v->op->attrs, ATTR_PENDING, pending);
-}
-
-/* Copies the ops of the first stage from `first` to before `end` that are, or are not,
-   `late`. */
-static void
-copy_first(Rotation *k, Builder *b, Op *first, const Op *end, bool late, Map *m)
-{
-    for (Op *op = first; op != end; op = op->next)
-        if (!map_has(&k->second, op) && map_has(&k->late, op) == late)
-            op_clone(b, op, m);
-}
-
-static void
-copy_second(Rotation *k, Builder *b, Op *first, const Op *end, Map *m)
-{
-    for (Op *op = first; op != end; op = op->next)
-        if (map_has(&k->second, op))
-            op_clone(b, op, m);
-}
-
-/* Copies the ops of the second stage that do, or do not, depend on waits for its dots. */
-static void
-copy_part(Rotation *k, Builder *b, Op *first, const Op *end, bool waits, Map *m)
-{
-    for (Op *op = first; op != end; op = op->next)
-        if (map_has(&k->second, op) && map_has(&k->ends, op) == waits)
-            op_clone(b, op, m);
-}
-
-static void
-fill_loop(Rotation *k, Op *loop)
-{
-    Op *old = k->loop;
-    Region *from = old->regions[0], *to = loop->regions[0];
-    Op *yield = from->last;
-    Builder b = builder_at_end(loop->parent->func, to);
-    Map first, second;
-    int n = old->nresult;
-    Value **out = arena_array(&k->s->tmp, Value *, n + k->cross.n);
-    b.loc = old->loc;
-    map_init(&first, &k->s->tmp);
-    map_init(&second, &k->s->tmp);
-    for (int i = 0; i <= n; i++) {
-        map_set(&first, from->args[i], to->args[i]);
-        map_set(&second, from->args[i], to->args[i]);
-        to->args[i]->name = from->args[i]->name;
+            rotation_set(k->s, op, 1, map_has(&k->ends, op) ? ENDS : second);
+        else
+            rotation_set(k->s, op, 0, map_has(&k->late, op) ? LATE : first);
+        first = op == k->e1 ? WORK : first;
+        second = op == last ? ENDS : second;
     }
-    for (int i = 0; i < k->cross.n; i++)
-        map_set(&second, k->cross.at[i], to->args[n + 1 + i]);
-    copy_first(k, &b, from->first, k->d1, false, &first);
     if (k->pingpong)
-        build_op(&b, OP_PINGPONG_WAIT, NULL, 0, NULL, NULL, 0);
-    const Op *begun = k->d2[k->n2 - 1]->next;
-    copy_first(k, &b, k->d1, k->e1->next, false, &first);
-    copy_part(k, &b, from->first, begun, false, &second);
-    if (k->pingpong)
-        build_op(&b, OP_PINGPONG_ARRIVE, NULL, 0, NULL, NULL, 0);
-    copy_first(k, &b, k->e1->next, yield, false, &first);
-    copy_part(k, &b, from->first, begun, true, &second);
-    copy_second(k, &b, k->d2[k->n2 - 1]->next, yield, &second);
-    set_pending(k, &first, k->w1, k->n2);
-    for (int i = 0; i < k->n2; i++) {
-        Value *done = map_get(&second, &k->w2[i]->results[0]);
-        attr_set_flag(&k->s->mod, &done->op->attrs, ATTR_PINNED);
-    }
-    for (int i = 0; i < n; i++)
-        if (map_has(&k->in_second, from->args[i + 1]))
-            map_set(&first, from->args[i + 1],
-                    value_mapped(&second, op_operand(yield, i)));
-    copy_first(k, &b, from->first, yield, true, &first);
-    for (int i = 0; i < n; i++) {
-        bool in_second = map_has(&k->in_second, from->args[i + 1]);
-        out[i] = value_mapped(in_second ? &second : &first, op_operand(yield, i));
-    }
-    for (int i = 0; i < k->cross.n; i++)
-        out[n + i] = value_mapped(&first, k->cross.at[i]);
-    build_yield(&b, out, n + k->cross.n);
-}
-
-/* The iterations there are, at least one: b stands where they run; out: their results. */
-static void
-build_iterations(Rotation *k, Builder *b, Value **out)
-{
-    Op *old = k->loop;
-    Region *from = old->regions[0];
-    int n = old->nresult, m = n + k->cross.n;
-    Value **init = arena_array(&k->s->tmp, Value *, m);
-    Value *lo = op_operand(old, 0), *step = op_operand(old, 2);
-    Map map;
-    map_init(&map, &k->s->tmp);
-    map_set(&map, from->args[0], lo);
-    for (int i = 0; i < n; i++)
-        map_set(&map, from->args[i + 1], op_operand(old, i + 3));
-    copy_first(k, b, from->first, from->last, false, &map);
-    copy_first(k, b, from->first, from->last, true, &map);
-    for (int i = 0; i < n; i++)
-        init[i] = map_has(&k->in_second, from->args[i + 1])
-                      ? op_operand(old, i + 3)
-                      : value_mapped(&map, op_operand(from->last, i));
-    for (int i = 0; i < k->cross.n; i++)
-        init[n + i] = value_mapped(&map, k->cross.at[i]);
-    Op *loop = build_for(b, build_binary(b, OP_ADD, lo, step), op_operand(old, 1), step,
-                         init, m);
-    fill_loop(k, loop);
-    pipeline_hand_on(k->s, old, loop);
-    map_init(&map, &k->s->tmp);
-    for (int i = 0; i < n; i++)
-        map_set(&map, from->args[i + 1], &loop->results[i]);
-    for (int i = 0; i < k->cross.n; i++)
-        map_set(&map, k->cross.at[i], &loop->results[n + i]);
-    copy_second(k, b, from->first, from->last, &map);
-    for (int i = 0; i < n; i++)
-        out[i] = map_has(&k->in_second, from->args[i + 1])
-                     ? value_mapped(&map, op_operand(from->last, i))
-                     : &loop->results[i];
-}
-
-static void
-rotate(Rotation *k)
-{
-    Op *old = k->loop;
-    int n = old->nresult;
-    Builder b = builder_before(old);
-    Value **out = arena_array(&k->s->tmp, Value *, n + 1);
-    const Type **types = arena_array(&k->s->tmp, const Type *, n + 1);
-    b.loc = old->loc;
-    for (int i = 0; i < n; i++)
-        types[i] = old->results[i].type;
-    Value *any = build_loop_reaches(&b, old, 0);
-    Op *cond = build_if(&b, any, types, n);
-    Builder in = builder_at_end(b.func, cond->regions[0]);
-    in.loc = old->loc;
-    build_iterations(k, &in, out);
-    build_yield(&in, out, n);
-    in = builder_at_end(b.func, cond->regions[1]);
-    in.loc = old->loc;
-    for (int i = 0; i < n; i++)
-        out[i] = op_operand(old, i + 3);
-    build_yield(&in, out, n);
-    for (int i = 0; i < n; i++) {
-        cond->results[i].name = old->results[i].name;
-        value_replace(&old->results[i], &cond->results[i]);
-    }
-    op_erase(old);
+        attr_set_flag(&k->s->mod, &k->loop->attrs, ATTR_PINGPONG);
 }
 
 static bool
 visit(Session *s, Region *r, int warps)
 {
     bool changed = false;
-    region_each(r, op)
-    {
+    region_each(r, op) {
         const Attr *roles = attr_find(&op->attrs, ATTR_WARPS);
-        Rotation k = {.s = s, .loop = op, .pingpong = warps >= PINGPONG_WARPS};
+        Plan k = {.s = s, .loop = op, .pingpong = warps >= PINGPONG_WARPS};
         for (int i = 0; i < op->nregion; i++) {
             bool role = op->kind == OP_WARP_SPECIALIZE;
             int own = role ? (int)roles->v.ints[i] : warps;
@@ -530,8 +376,8 @@ visit(Session *s, Region *r, int warps)
         bool deep = op->kind == OP_FOR && warps && rings_are_deep(op);
         if (deep)
             join_sums(op);
-        if (op->kind == OP_FOR && warps && plan(&k)) {
-            rotate(&k);
+        if (op->kind == OP_FOR && warps && !loop_is_rotated(op) && plan(&k)) {
+            schedule(&k);
             changed = true;
         }
     }

@@ -130,12 +130,12 @@ programs_without(const Specialize *sp)
 }
 
 /* A single accumulator is as fast without roles: nothing but the next copies stands
-   between its dots, and all warps together issue those (matmul 4096, 128x256x64 on an
-   H200: 738 TFLOP/s, 725 with roles). Two dots with other work in between gain: one
-   warpgroup computes while the other's dots run (attention 4096 of 128: 597 TFLOP/s, 467
-   without). But a second program on the SM fills the gaps, too, and needs no registers
-   for a producer (attention with ALiBi, head dimension 64, 128x64, 8 warps, H200,
-   tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
+   between its dots, and all warps together issue those (matmul 4096, 128x256x64, H200,
+   2026-11-21: 738 TFLOP/s, 725 with roles). Two dots with other work in between gain: one
+   warpgroup computes while the other's dots run (attention 4096 of 128, that day: 597
+   TFLOP/s, 467 without). But a second program on the SM fills the gaps, too, and needs no
+   registers for a producer (attention with ALiBi, head dimension 64, 128x64, 8 warps,
+   H200, tests/gpu/loops.py, 2026-11-22: 0.383 ms, 0.417 with roles). */
 static bool
 pays(Specialize *sp)
 {

@@ -147,8 +147,8 @@ static bool
 is_swizzled(const Type *mem)
 {
     const Layout *l = mem->layout;
-    for (int i = 0; l && i < l->n[LD_OFFSET]; i++)
-        if (!is_pow2(l->b[LD_OFFSET][i]))
+    for (int i = 0; l && i < l->nbasis[LD_OFFSET]; i++)
+        if (!is_pow2(l->basis[LD_OFFSET][i]))
             return true;
     return false;
 }

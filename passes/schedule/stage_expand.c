@@ -1,7 +1,7 @@
-/* Software pipelining, the expansion: planned loads become asynchronous copies to shared
-   memory that are issued iterations ahead. Which loads, how many iterations ahead and
-   into how many stages is written on the loop and its loads (form scheduled);
-   stage_plan.c decides it.
+/* Software pipelining, the expansion. Loops that run two iterations at once are built
+   first (rotation.c). Then planned loads become asynchronous copies to shared memory that
+   are issued iterations ahead. Which loads, how many iterations ahead and into how many
+   stages is written on the loop and its loads (form scheduled); stage_plan.c decides it.
 
        for %i = 0, %n, 32 (%p = %p0) {
          %a = load %p {stage=0}
@@ -50,6 +50,7 @@
 #include "passes/mma/operand.h"
 #include "passes/schedule/carry_loads.h"
 #include "passes/schedule/channel.h"
+#include "passes/schedule/rotation.h"
 #include "passes/schedule/stage.h"
 
 bool pass_stage_expand(Func *f, PassCx *cx);
@@ -58,11 +59,11 @@ enum { MEET_DEPTH = 4 };
 
 /* TMA loads that are first used by the same op and share an mbarrier. */
 typedef struct Group {
-    Op *reader; /* the first of their elements */
+    Op *reader;     /* the first of their elements */
     const Op *meet; /* NULL: vectors' */
-    int64_t bytes; /* of one iteration */
-    Value *full;   /* barriers, one for each stage */
-    Value *now;    /* that of the stage being issued; NULL: nothing is yet */
+    int64_t bytes;  /* of one iteration */
+    Value *full;    /* barriers, one for each stage */
+    Value *now;     /* that of the stage being issued; NULL: nothing is yet */
 } Group;
 
 typedef struct Expand {
@@ -93,8 +94,9 @@ const Type *
 staged_buffer(Session *s, const Op *load)
 {
     const Value *v = &load->results[0];
-    value_each_use(v, u) if (u->user->kind == OP_LOCAL_ALLOC) return u->user->results[0]
-        .type;
+    value_each_use(v, u)
+        if (u->user->kind == OP_LOCAL_ALLOC)
+            return u->user->results[0].type;
     return v->type->rank == 1 ? vector_buffer(s, v->type)
                               : operand_buffer_type(s, v->type, operand_fast_dim(v));
 }
@@ -217,8 +219,7 @@ wait_group(Expand *e, const Group *g, PipelineState at)
 static Op *
 first_reader(const Region *body, Value *v, const Type *mem, Op *first)
 {
-    value_each_use(v, u)
-    {
+    value_each_use(v, u) {
         Op *user = u->user;
         bool view = user->kind == OP_LOCAL_TRANS ||
                     (user->kind == OP_LOCAL_ALLOC && user->results[0].type == mem);
@@ -238,8 +239,7 @@ read_stage(Expand *e, int k, Value *stage)
     Op *load = e->loads.at[k];
     Builder b = builder_before(load);
     Value *m = channel_stage(&b, e->bufs.at[k], stage, 0, NULL);
-    value_each_use(&load->results[0], u)
-    {
+    value_each_use(&load->results[0], u) {
         Op *user = u->user;
         if (user->kind != OP_LOCAL_ALLOC || user->results[0].type != m->type)
             continue;
@@ -265,8 +265,7 @@ static Op *
 product_before_copies(const Region *body)
 {
     Op *at = NULL;
-    region_each(body, op)
-    {
+    region_each(body, op) {
         bool exchange = op->kind == OP_LOCAL_ALLOC && op->noperand;
         Op *first = exchange ? first_reader(body, &op->results[0], NULL, NULL) : NULL;
         if ((op_is_async_dot(op) && !at) || (first && op_is_async_dot(first)))
@@ -285,8 +284,11 @@ last_dot(const Region *body)
     return op_is_async_dot(op) && dot_wait(op) ? dot_wait(op) : op;
 }
 
-static void
-rebuild(Expand *e)
+/* The new loop, with the body of the old one and the place of an iteration in the rings:
+   *read, where it reads, *write, where it issues. Carries what the old loop does, what
+   the iteration that is being issued needs of that, and those places. */
+static Op *
+build_loop(Expand *e, PipelineState *read, PipelineState *write)
 {
     Op *old = e->loop;
     Region *from = old->regions[0];
@@ -300,6 +302,7 @@ rebuild(Expand *e)
     for (int i = 0; i < n; i++)
         if (e->ahead[i])
             init[m++] = e->state[i];
+    int place = m;
     init[m++] = build_int(&b, i32, 0);
     init[m++] = build_int(&b, i32, e->p.ahead);
     if (e->ntma)
@@ -307,42 +310,61 @@ rebuild(Expand *e)
     Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
                          init, m);
     Region *to = loop->regions[0];
-    for (int i = 0; i < n; i++) {
-        to->args[i + 1]->name = from->args[i + 1]->name;
-        loop->results[i].name = old->results[i].name;
-    }
-    to->args[0]->name = from->args[0]->name;
     for (int i = 0, a = n + 1; i < n; i++)
         if (e->ahead[i])
             e->state[i] = to->args[a++];
-    PipelineState read = {.phase = e->ntma ? to->args[m--] : NULL};
-    PipelineState write = {.stage = to->args[m]};
-    read.stage = to->args[m - 1];
-
-    for (int i = 0; i <= n; i++)
+    Value **places = to->args + 1 + place;
+    *read = (PipelineState){places[0], e->ntma ? places[2] : NULL};
+    *write = (PipelineState){.stage = places[1]};
+    for (int i = 0; i <= n; i++) {
+        to->args[i]->name = from->args[i]->name;
         value_replace(from->args[i], to->args[i]);
-    region_each(from, op) op_move_to_end(op, to);
-    Op *yield = to->last;
-    bool late = e->p.pending;
-    Builder in = builder_before(to->first);
+    }
+    region_each(from, op)
+        op_move_to_end(op, to);
+    return loop;
+}
+
+/* The op in front of which the body issues copies. If dots stay in flight over the end of
+   an iteration, the one behind the last dot: all are under way then, ahead of what reads
+   sums. Mostly `start`: copies come first. */
+static Op *
+place_of_copies(const Expand *e, const Region *body, Op *start)
+{
+    if (e->p.pending)
+        return last_dot(body)->next;
+    Op *product = e->ntma == e->loads.n ? product_before_copies(body) : NULL;
+    return product ? product->next : start;
+}
+
+/* The body waits for its own copies, issues those of a later iteration, and reads. */
+static void
+fill_body(Expand *e, Region *body, PipelineState read, PipelineState write)
+{
+    const Op *old = e->loop;
+    Op *start = body->first;
+    Builder in = builder_before(start);
     in.loc = old->loc;
     wait_for(e, &in, e->p.ahead - 1);
     for (int i = 0; i < e->groups.n; i++)
         wait_group(e, &e->groups.at[i], read);
-    if (late) /* behind the dots, which are under way then, ahead of what reads sums */
-        in.before = last_dot(to)->next;
-    else if (e->ntma == e->loads.n && product_before_copies(to))
-        in.before = product_before_copies(to)->next;
+    in.before = place_of_copies(e, body, start);
     Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
                               build_int(&in, op_operand(old, 2)->type, e->p.ahead));
-    e->iv = build_binary(&in, OP_ADD, to->args[0], far);
-    issue(e, &in, to, write.stage,
-          build_iteration_exists(&in, loop, to->args[0], e->p.ahead));
+    e->iv = build_binary(&in, OP_ADD, body->args[0], far);
+    issue(e, &in, body, write.stage,
+          build_iteration_exists(&in, old, body->args[0], e->p.ahead));
     for (int k = 0; k < e->loads.n; k++)
         read_stage(e, k, read.stage);
+}
+
+static void
+hand_on(Expand *e, Region *body, PipelineState read, PipelineState write)
+{
+    Op *yield = body->last;
     Builder at = builder_before(yield);
-    at.loc = old->loc;
-    for (int i = 0; i < n; i++)
+    at.loc = e->loop->loc;
+    for (int i = 0; i < e->loop->nresult; i++)
         if (e->ahead[i])
             op_add_operand(yield, e->state[i]);
     read = channel_next(&at, read, e->p.stages);
@@ -350,10 +372,22 @@ rebuild(Expand *e)
     op_add_operand(yield, channel_next(&at, write, e->p.stages).stage);
     if (read.phase)
         op_add_operand(yield, read.phase);
-    for (int i = 0; i < n; i++)
+}
+
+static void
+rebuild(Expand *e)
+{
+    Op *old = e->loop;
+    PipelineState read, write;
+    Op *loop = build_loop(e, &read, &write);
+    fill_body(e, loop->regions[0], read, write);
+    hand_on(e, loop->regions[0], read, write);
+    for (int i = 0; i < old->nresult; i++) {
+        loop->results[i].name = old->results[i].name;
         value_replace(&old->results[i], &loop->results[i]);
+    }
     pipeline_hand_on(e->s, old, loop);
-    b = builder_after(loop);
+    Builder b = builder_after(loop);
     wait_for(e, &b, 0);
     op_erase(old);
 }
@@ -425,8 +459,9 @@ expand_loop(void *user, Op *loop)
     Expand e = {.s = s, .loop = loop, .p = pipeline_of(loop)};
     if (!loop_is_pipelined(loop))
         return false;
-    region_each(loop->regions[0], op) if (op_is_planned(op))
-        vec_push(&s->tmp, &e.loads, op);
+    region_each(loop->regions[0], op)
+        if (op_is_planned(op))
+            vec_push(&s->tmp, &e.loads, op);
     if (!e.loads.n)
         return false;
     e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
@@ -445,8 +480,15 @@ expand_loop(void *user, Op *loop)
     return true;
 }
 
+static bool
+rotate_loop(void *user, Op *loop)
+{
+    return rotation_expand(user, loop);
+}
+
 bool
 pass_stage_expand(Func *f, PassCx *cx)
 {
-    return pass_walk(f->body, expand_loop, cx->s);
+    bool changed = pass_walk(f->body, rotate_loop, cx->s);
+    return pass_walk(f->body, expand_loop, cx->s) || changed;
 }

@@ -30,6 +30,7 @@
 #include "passes/forms.h"
 #include "passes/schedule/occupancy.h"
 #include "passes/schedule/persist.h"
+#include "passes/schedule/rotation.h"
 #include "passes/schedule/stage.h"
 #include "passes/schedule/tma_tile.h"
 
@@ -352,6 +353,8 @@ check_region(Plan *p, const Region *r, int depth)
             fault.why = misplanned(p, op);
             fault.op = fault.why ? op : NULL;
         }
+        if (op->kind == OP_FOR && !fault.op)
+            fault = rotation_check(p->s, op);
         for (int i = 0; i < op->nregion && !fault.op; i++)
             fault = check_region(p, op->regions[i], depth + 1);
         if (fault.op)

@@ -166,16 +166,11 @@ times_range(const AxisFacts *x, int64_t *lo, int64_t *hi)
     return true;
 }
 
-/* Does an index p into rows of this stride fit into 32 bits, by its type or by its range?
-   Where no mask bounds it, the size of memory does, unless rows are short. */
+/* Does p fit into 32 bits by its range? */
 static bool
-fits(TmaTile *r, const Poly *p, const Poly *stride)
+in_range(TmaTile *r, const Poly *p)
 {
-    enum { SHORT_ROW = 128 };
     int64_t low = 0, high = 0;
-    bool is_long = stride->n == 1 && stride->t[0].k * r->boxes.bytes >= SHORT_ROW;
-    if (tma_is_narrow(p) || is_long)
-        return true;
     r->axis = r->axis ? r->axis : axis_new(r->f, &r->s->tmp);
     for (int i = 0; i < p->n; i++) {
         int64_t lo = p->t[i].k, hi = lo;
@@ -187,6 +182,38 @@ fits(TmaTile *r, const Poly *p, const Poly *stride)
             return false;
     }
     return low >= INT32_MIN && high <= INT32_MAX;
+}
+
+/* Does an index p into rows of this stride fit into 32 bits, by its type or by its range?
+   Where no mask bounds it, the size of memory does, unless rows are short. */
+static bool
+fits(TmaTile *r, const Poly *p, const Poly *stride)
+{
+    enum { SHORT_ROW = 128 };
+    bool is_long = stride->n == 1 && stride->t[0].k * r->boxes.bytes >= SHORT_ROW;
+    return tma_is_narrow(p) || is_long || in_range(r, p);
+}
+
+/* May an index have lost so large a number to the tensor's base or size that the rest of
+   it has more than 32 bits? In (i - 2147483640) * 32 that is i * 32. What is left of an
+   index that fits does too, but for tensors of 2^30 rows or columns, when less than
+   2^30 was taken. */
+static bool
+is_torn(TmaTile *r)
+{
+    enum { LITTLE = 1 << 30 };
+    bool torn = false;
+    for (int i = -1; i < r->n; i++) {
+        const Poly *p = i < 0 ? &r->base : &r->dim[i].size;
+        for (int k = 0; k < p->n; k++)
+            torn |= (i < 0 || !p->t[k].n) &&
+                    (p->t[k].k > LITTLE || p->t[k].k < -LITTLE) &&
+                    !(i >= 0 && !r->dim[i].bounded);
+    }
+    for (int i = 0; torn && i < r->n; i++)
+        if (!in_range(r, &r->dim[i].at))
+            return true;
+    return false;
 }
 
 /* ---- masks: conjunctions of sums that are at least 0 */
@@ -580,6 +607,8 @@ make_tile(TmaTile *r, const Value *ptr, const Value *mask, const Type *mem)
         return why;
     if (!rows_may_be_aligned(r))
         return "rows do not begin on 16 bytes";
+    if (is_torn(r))
+        return "an index is a difference of numbers of more than 32 bits";
     for (int i = 0; i < r->n; i++) {
         const TmaDim *d = &r->dim[i];
         int64_t size;

@@ -76,8 +76,8 @@ stays_in_thread(const Op *op, const Region *loop)
     const Layout *l = op_operand(op, 0)->type->layout;
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
     for (int d = 0; d < LD_COUNT; d++)
-        for (int i = 0; d != LD_REG && i < l->n[d]; i++)
-            if (layout_part(l, l->b[d][i], axis))
+        for (int i = 0; d != LD_REG && i < l->nbasis[d]; i++)
+            if (layout_part(l, l->basis[d][i], axis))
                 return false;
     region_each(op->regions[0], in)
     {

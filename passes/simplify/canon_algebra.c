@@ -21,6 +21,18 @@ all_ones(const Value *v)
     return value_is_int(v, type_bits(v->type) == 1 ? 1 : -1);
 }
 
+/* Sums and products of indices are taken not to wrap (ir/analysis/affine.h), which those
+   of two constants must not end. */
+static bool
+wraps(OpKind kind, const Const *c, int64_t result)
+{
+    int64_t exact = result;
+    return (kind == OP_ADD && (__builtin_add_overflow(c[0].i, c[1].i, &exact) ||
+                               exact != result)) ||
+           (kind == OP_MUL && (__builtin_mul_overflow(c[0].i, c[1].i, &exact) ||
+                               exact != result));
+}
+
 /* (x op c1) op c2 => x op (c1 op c2) for the associative integer ops. */
 static Value *
 reassociate(Builder *b, Op *op)
@@ -28,7 +40,8 @@ reassociate(Builder *b, Op *op)
     Op *in = value_def(op_operand(op, 0), op->kind);
     Const c[2], sum;
     if (!in || !value_const(op_operand(in, 1), &c[0]) ||
-        !value_const(op_operand(op, 1), &c[1]) || !fold_op(op, c, &sum))
+        !value_const(op_operand(op, 1), &c[1]) || !fold_op(op, c, &sum) ||
+        wraps(op->kind, c, sum.i))
         return NULL;
     Value *k = build_int(b, op->results[0].type, sum.i);
     return build_binary(b, op->kind, op_operand(in, 0), k);

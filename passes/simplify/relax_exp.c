@@ -8,6 +8,7 @@
    types whose least number is far above, sums with constants, and, where x is below its
    own maximum, sums and matmuls, which have a 1 beside them. */
 #include "ir/analysis/nonpositive.h"
+#include "ir/analysis/reduction.h"
 #include "ir/fold.h"
 #include "passes/pass.h"
 
@@ -18,11 +19,10 @@ bool pass_relax_exp(Func *f, PassCx *cx);
 enum { MAX_DEPTH = 8 };
 
 static bool
-is_sum(const Op *op)
+is_sum(const Op *reduce)
 {
-    const Region *r = op->regions[0];
-    return op->noperand == 1 && r->first->kind == OP_ADDF && r->first->next == r->last &&
-           op_operand(r->last, 0) == &r->first->results[0];
+    const Op *op = reduction_operation(reduce);
+    return op && op->kind == OP_ADDF;
 }
 
 /* The constant that a binary operation has beside v; 0 where there is none. */

@@ -24,7 +24,8 @@ static bool
 is_parameter(const Run *r, const char *bind)
 {
     size_t n = strcspn(bind, "=");
-    if (strncmp(bind, "num_", 4) == 0 || strncmp(bind, "launch_pdl", n) == 0)
+    if (strncmp(bind, "num_", 4) == 0 || strncmp(bind, "launch_pdl", n) == 0 ||
+        strncmp(bind, "enable_fp_fusion", n) == 0)
         return true;
     for (int i = 0; i < r->nparam; i++)
         if (strlen(r->params[i].name) == n && strncmp(bind, r->params[i].name, n) == 0)

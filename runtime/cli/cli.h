@@ -109,6 +109,13 @@ void help_command(FILE *to, CommandId id);
 void print_man(FILE *to);
 bool print_completion(FILE *to, const char *shell);
 
+/* What an option does for this command: clauses that begin with the names of others are
+   left out. */
+enum { DOC_MOST = 1024 };
+/* The targets of a command, "cuda cpu sm_80", in `to`. */
+const char *target_words(CommandId id, char *to, size_t size);
+const char *option_doc(const OptionInfo *o, CommandId id, char out[DOC_MOST]);
+
 /* cmd_bundle.c: several targets or signatures, or a header, are asked of sdc compile. */
 bool wants_bundle(const Cli *c);
 int compile_bundle(Cli *c);

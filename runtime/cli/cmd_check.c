@@ -149,7 +149,9 @@ warn_of_binds(const Cli *c, SdcModule *mod)
     const TextList *bind = &c->opt[O_bind].list;
     for (int i = 0; i < bind->n && c->files.n == 1; i++)
         if (strncmp(bind->at[i], "num_", 4) != 0 &&
-            strncmp(bind->at[i], "launch_pdl=", 11) != 0 && !has_param(mod, bind->at[i]))
+            strncmp(bind->at[i], "launch_pdl=", 11) != 0 &&
+            strncmp(bind->at[i], "enable_fp_fusion=", 17) != 0 &&
+            !has_param(mod, bind->at[i]))
             cli_note(c, "-c '%s' is no parameter of a kernel of '%s'", bind->at[i],
                      c->file);
 }

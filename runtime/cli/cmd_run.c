@@ -288,7 +288,7 @@ run_config(Run *r)
 
 /* ---------------------------------------------------------------- results */
 
-static int
+static void
 print_results(Run *r)
 {
     int shown = 0;
@@ -307,6 +307,12 @@ print_results(Run *r)
     }
     if (!shown)
         cli_note(r->c, "'%s' writes no array", r->kernel);
+}
+
+/* Is each --out NAME=FILE of an array? Known before anything runs. */
+static int
+check_outputs(Run *r)
+{
     const TextList *out = &r->c->opt[O_out].list;
     for (int i = 0; i < out->n; i++) {
         const char *text = out->at[i];
@@ -320,15 +326,24 @@ print_results(Run *r)
         if (!a || !a->array.data)
             return cli_error(r->c, EXIT_INPUT, "--out '%s': '%.*s' is no array", text,
                              (int)n, text);
-        ArenaMark mark = arena_mark(&r->c->arena);
-        size_t size;
-        const char *bytes = npy_bytes(&r->c->arena, &a->array, &size);
-        int status = write_file(r->c, text + n + 1, bytes, size);
-        arena_reset(&r->c->arena, mark);
-        if (status != EXIT_FINE)
-            return status;
     }
     return EXIT_FINE;
+}
+
+static int
+write_outputs(Run *r)
+{
+    const TextList *out = &r->c->opt[O_out].list;
+    int status = EXIT_FINE;
+    for (int i = 0; i < out->n && status == EXIT_FINE; i++) {
+        const char *text = out->at[i];
+        size_t n = strcspn(text, "="), size;
+        ArenaMark mark = arena_mark(&r->c->arena);
+        const char *bytes = npy_bytes(&r->c->arena, &find_arg(r, text, n)->array, &size);
+        status = write_file(r->c, text + n + 1, bytes, size);
+        arena_reset(&r->c->arena, mark);
+    }
+    return status;
 }
 
 double
@@ -424,32 +439,14 @@ run_open(Run *r)
     return got == SDC_OK ? EXIT_FINE : report_status(r->c, r->cx, got);
 }
 
-/* Is it one of sdc_targets, "cpu, sm_80, ..."? */
-static bool
-is_target(const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = sdc_targets(); at;) {
-        if (strncmp(at, name, n) == 0 && (!at[n] || at[n] == ','))
-            return true;
-        at = strchr(at, ' ');
-        at = at ? at + 1 : NULL;
-    }
-    return false;
-}
-
 int
 run_start(Run *r)
 {
     const char *target = r->c->opt[O_target].text;
-    const char *name = command_info[r->c->command].name;
     if (r->c->opt[O_check].given && (r->c->opt[O_no_check].given ||
                                      (target && strcmp(target, "cpu") != 0)))
         return cli_error(r->c, EXIT_USAGE,
                          "--check is for the target cpu, and not for --no-check");
-    if (target && strcmp(target, "cuda") != 0 && !is_target(target))
-        return cli_error(r->c, EXIT_USAGE, "sdc %s has no target '%s': cuda, %s", name,
-                         target, sdc_targets());
     r->on_gpu = target && strcmp(target, "cpu") != 0;
     int status = open_module(r->c, &r->cx, &r->mod);
     if (status == EXIT_FINE && r->on_gpu)
@@ -492,6 +489,8 @@ run_module(Run *r)
     SdcStatus got;
     int status = run_collect(r);
     if (status == EXIT_FINE)
+        status = check_outputs(r);
+    if (status == EXIT_FINE)
         status = r->on_gpu ? run_upload(r) : register_arrays(r);
     if (status == EXIT_FINE)
         status = run_specialize(r);
@@ -509,7 +508,8 @@ run_module(Run *r)
         return got != SDC_OK ? report_status(r->c, r->cx, got) : status;
     if (strcmp(sdc_warnings(r->cx), before) != 0) /* others were told when compiled */
         fputs(sdc_warnings(r->cx), stderr);
-    status = print_results(r);
+    print_results(r);
+    status = write_outputs(r);
     if (status == EXIT_FINE && r->c->opt[O_time].given)
         status = time_runs(r);
     else if (status == EXIT_FINE && r->c->opt[O_tune].given)

@@ -53,7 +53,8 @@ print_table(const SdcTuning *t)
                    x->times.high * 1e6);
         else
             printf("%11s  %23s", x->why ? what[x->what] : "not tried", "");
-        printf("  %s%s%s%s%s\n", x->config, x->times.n && *what[x->what] ? "  " : "",
+        printf("  %s%s%s%s%s\n", *x->config ? x->config : "the defaults",
+               x->times.n && *what[x->what] ? "  " : "",
                x->times.n ? what[x->what] : "", x->why ? ": " : "", x->why ? x->why : "");
     }
 }

@@ -1,4 +1,4 @@
-/* Help, the manual page and completions, all from the table options.def. */
+/* Help and the manual page, from the table options.def. */
 #include "runtime/cli/cli.h"
 
 #include <string.h>
@@ -153,7 +153,6 @@ static const char statuses[] =
 
 /* ---------------------------------------------------------------- clauses */
 
-enum { DOC_MOST = 1024 };
 
 /* "run, bench: " in front of a clause: its length, and whether `id` is among these; 0: it
    is for all commands. */
@@ -180,10 +179,8 @@ clause_for(const char *text, CommandId id, bool *among)
     }
 }
 
-/* What an option does for this command: clauses that begin with the names of others are
-   left out. */
-static const char *
-doc_for(const OptionInfo *o, CommandId id, char out[DOC_MOST])
+const char *
+option_doc(const OptionInfo *o, CommandId id, char out[DOC_MOST])
 {
     size_t at = 0;
     for (const char *p = o->doc; *p;) {
@@ -262,7 +259,7 @@ help_command(FILE *to, CommandId id)
             n = 0;
         }
         char doc[DOC_MOST];
-        put_wrapped(to, doc_for(o, id, doc), n, 30, 88);
+        put_wrapped(to, option_doc(o, id, doc), n, 30, 88);
     }
     if (id == CMD_run)
         fprintf(to, "\n%s", run_specs);
@@ -311,7 +308,7 @@ man_option(FILE *to, const OptionInfo *o, CommandId id)
         fputs(o->kind == OPT_MAYBE ? "\\fR]" : "\\fR", to);
     }
     fputc('\n', to);
-    put_roff(to, doc_for(o, id, doc));
+    put_roff(to, option_doc(o, id, doc));
     fputc('\n', to);
 }
 
@@ -354,131 +351,4 @@ print_man(FILE *to)
 #define VARIABLE(name, text) fputs(".TP\n.B " #name "\n" text "\n", to);
 #include "runtime/cli/environment.def"
 #undef VARIABLE
-}
-
-/* ---------------------------------------------------------------- completions */
-
-static void
-complete_bash(FILE *to)
-{
-    fputs("_sdc() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} words=\n"
-          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-          "        words='",
-          to);
-    for (int c = 0; c < CMD_COUNT; c++)
-        fprintf(to, "%s%s", c ? " " : "", command_info[c].name);
-    fputs("'\n        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-          "        return\n    fi\n    case $cmd in\n",
-          to);
-    for (int c = 0; c < CMD_COUNT; c++) {
-        fprintf(to, "    %s) words='", command_info[c].name);
-        for (int i = 0; i < OPTION_COUNT; i++)
-            if (option_info[i].commands & (1u << c))
-                fprintf(to, "--%s ", option_info[i].name);
-        fputs("' ;;\n", to);
-    }
-    fputs("    esac\n"
-          "    case $cur in\n"
-          "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
-          "    *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
-          "    esac\n}\ncomplete -o filenames -F _sdc sdc\n",
-          to);
-}
-
-/* Inside single quotes of a shell. */
-static void
-put_quoted(FILE *to, const char *text, const char *drop)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", to);
-        else if (!strchr(drop, *text))
-            fputc(*text, to);
-    }
-}
-
-static bool
-takes_word(const OptionInfo *o)
-{
-    return o->kind != OPT_FLAG && o->kind != OPT_MAYBE;
-}
-
-static void
-complete_zsh(FILE *to)
-{
-    fputs("#compdef sdc\n_sdc() {\n    local -a commands\n    commands=(\n", to);
-    for (int c = 0; c < CMD_COUNT; c++) {
-        fprintf(to, "        '%s:", command_info[c].name);
-        put_quoted(to, command_info[c].doc, ":");
-        fputs("'\n", to);
-    }
-    fputs("    )\n    if (( CURRENT == 2 )); then\n"
-          "        _describe command commands\n        return\n    fi\n"
-          "    case $words[2] in\n",
-          to);
-    for (int c = 0; c < CMD_COUNT; c++) {
-        fprintf(to,
-                "    %s)\n        shift words\n        (( CURRENT-- ))\n"
-                "        _arguments",
-                command_info[c].name);
-        for (int i = 0; i < OPTION_COUNT; i++) {
-            const OptionInfo *o = &option_info[i];
-            if (!(o->commands & (1u << c)))
-                continue;
-            fprintf(to, " \\\n            '%s--%s%s[", o->kind == OPT_LIST ? "*" : "",
-                    o->name, takes_word(o) ? "=" : "");
-            char doc[DOC_MOST];
-            put_quoted(to, doc_for(o, (CommandId)c, doc), "[]:");
-            fputc(']', to);
-            if (takes_word(o)) {
-                fputc(':', to);
-                put_quoted(to, o->arg, "[]:");
-                fputs(":_files", to);
-            }
-            fputc('\'', to);
-        }
-        fputs(" \\\n            '*:file:_files'\n        ;;\n", to);
-    }
-    fputs("    esac\n}\n_sdc \"$@\"\n", to);
-}
-
-static void
-complete_fish(FILE *to)
-{
-    for (int c = 0; c < CMD_COUNT; c++) {
-        fprintf(to, "complete -c sdc -n __fish_use_subcommand -f -a %s -d '",
-                command_info[c].name);
-        put_quoted(to, command_info[c].doc, "");
-        fputs("'\n", to);
-        for (int i = 0; i < OPTION_COUNT; i++) {
-            const OptionInfo *o = &option_info[i];
-            if (!(o->commands & (1u << c)))
-                continue;
-            fprintf(to, "complete -c sdc -n '__fish_seen_subcommand_from %s' -l %s",
-                    command_info[c].name, o->name);
-            if (o->letter)
-                fprintf(to, " -s %c", o->letter);
-            if (takes_word(o))
-                fputs(" -r", to);
-            fputs(" -d '", to);
-            char doc[DOC_MOST];
-            put_quoted(to, doc_for(o, (CommandId)c, doc), "");
-            fputs("'\n", to);
-        }
-    }
-}
-
-bool
-print_completion(FILE *to, const char *shell)
-{
-    if (strcmp(shell, "bash") == 0)
-        complete_bash(to);
-    else if (strcmp(shell, "zsh") == 0)
-        complete_zsh(to);
-    else if (strcmp(shell, "fish") == 0)
-        complete_fish(to);
-    else
-        return false;
-    return true;
 }

@@ -87,6 +87,42 @@ in_choice(const char *choice, const char *text)
     return false;
 }
 
+const char *
+target_words(CommandId id, char *to, size_t size)
+{
+    size_t n = 0;
+    if (1u << id & (C_LAUNCH | C_DOCTOR))
+        n = (size_t)snprintf(to, size, "cuda ");
+    for (const char *p = id == CMD_doctor ? "" : sdc_targets(); *p && n + 1 < size; p++)
+        if (*p != ',')
+            to[n++] = *p;
+    to[n - (n > 0 && to[n - 1] == ' ')] = '\0';
+    return to;
+}
+
+/* Is every target of the text, "sm_90a,cpu", one of the command's? */
+static int
+check_targets(Cli *c, const char *text)
+{
+    char words[256];
+    bool several = 1u << c->command & (C_COMPILE | C_CHECK);
+    target_words(c->command, words, sizeof words);
+    for (const char *p = text; *p;) {
+        size_t n = several ? strcspn(p, ",") : strlen(p);
+        bool known = false;
+        for (const char *w = words; *w && !known; w += strspn(w, " ")) {
+            size_t len = strcspn(w, " ");
+            known = n == len && memcmp(w, p, n) == 0;
+            w += len;
+        }
+        if (!known)
+            return cli_error(c, EXIT_USAGE, "sdc %s has no target '%.*s': %s",
+                             command_info[c->command].name, (int)n, p, words);
+        p += n + (p[n] == ',');
+    }
+    return EXIT_FINE;
+}
+
 static int
 set_option(Cli *c, OptionId id, const char *text)
 {
@@ -111,7 +147,7 @@ set_option(Cli *c, OptionId id, const char *text)
                          text);
     if (v->given > 1 && o->kind != OPT_FLAG)
         return cli_error(c, EXIT_USAGE, "--%s is given twice", o->name);
-    return EXIT_FINE;
+    return id == O_target ? check_targets(c, text) : EXIT_FINE;
 }
 
 static int

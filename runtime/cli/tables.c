@@ -3,6 +3,7 @@
 #include "runtime/cli/tables.h"
 
 #include "frontend/builtin.h"
+#include "frontend/prelude_text.h"
 #include "ir/op.h"
 #include "passes/pass.h"
 
@@ -251,24 +252,53 @@ print_places(const char *name, unsigned where, const char *params)
         printf(", method");
 }
 
+/* The parameters of a function that is written in the language, out of its text: names
+   and defaults on one line, without annotations. */
+static const char *
+library_params(const char *file, const char *name, char *to, size_t size)
+{
+    char head[80];
+    const char *p = NULL;
+    snprintf(head, sizeof head, "\ndef %s(", name);
+    for (const PreludeText *t = prelude_texts; file && t->name && !p; t++)
+        p = strcmp(t->name, file) == 0 ? strstr(t->text, head) : NULL;
+    if (!p)
+        return NULL;
+    size_t n = 0;
+    bool annotation = false;
+    for (p += strlen(head); strncmp(p, "):", 2) != 0 && n + 1 < size; p++) {
+        annotation = *p == ':' || (annotation && *p != '=' && *p != ',');
+        if (!annotation && *p != ' ' && *p != '\n')
+            to[n++] = *p;
+        if (*p == ',' && n + 1 < size)
+            to[n++] = ' ';
+    }
+    to[n] = '\0';
+    return to;
+}
+
 static void
 print_builtin_rows(bool missing)
 {
     static const struct {
-        const char *name, *params, *doc;
+        const char *name, *params, *file, *doc;
         unsigned where;
         bool missing;
     } rows[] = {
-#define BUILTIN(id, name, where, params, doc) {name, params, doc, where, false},
-#define PRELUDE(name, where, file, doc) {name, NULL, doc, where, false},
-#define MISSING(name, where) {name, NULL, "", where, true},
+#define BUILTIN(id, name, where, params, doc) {name, params, NULL, doc, where, false},
+#define PRELUDE(name, where, file, doc) {name, NULL, file, doc, where, false},
+#define MISSING(name, where) {name, NULL, NULL, "", where, true},
 #include "frontend/builtins.def"
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].missing != missing || !(rows[i].where & ~(IN_CORE | AT_COMPILE)))
             continue;
+        char text[400];
+        const char *params = rows[i].params;
+        if (!params)
+            params = library_params(rows[i].file, rows[i].name, text, sizeof text);
         printf(missing ? "- " : "| ");
-        print_places(rows[i].name, rows[i].where, rows[i].params);
+        print_places(rows[i].name, rows[i].where, params);
         if (!missing) {
             printf(" | ");
             print_cell(rows[i].doc);
@@ -287,9 +317,7 @@ print_builtins(void)
         "typed and what else the language has is in [language.md](language.md). `tl` is\n"
         "`triton.language`; *method* means that `tl.f(x, ..)` is also `x.f(..)`, "
         "`tl.math`\n"
-        "that it is there too. Functions without a parameter list are written in the\n"
-        "language itself, in `kernels_dsl/lib`. The functions of libdevice are listed "
-        "in\n"
+        "that it is there too. The functions of libdevice are listed in\n"
         "`frontend/libdevice.def`.\n\n"
         "| function | meaning |\n|---|---|\n");
     print_builtin_rows(false);

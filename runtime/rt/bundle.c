@@ -8,6 +8,7 @@
    takes no lock. */
 #include "runtime/rt/bundle.h"
 
+#include "runtime/rt/cpu.h"
 #include "runtime/rt/cuda_map.h"
 #include "runtime/rt/expr.h"
 
@@ -360,9 +361,10 @@ grid_of(const SdcrtBundle *b, const Variant *v, const SdcGrid *given,
     return SDCRT_OK;
 }
 
-SdcrtStatus
-sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const SdcGrid *grid,
-                     const uint64_t *args, int nargs, SdcrtError *e)
+/* `meta`: of the code that is chosen. */
+static SdcrtStatus
+prepare(const SdcrtBundle *b, SdcrtCall *call, const SdcGrid *grid, const uint64_t *args,
+        int nargs, const SdcrtMeta **meta, SdcrtError *e)
 {
     State *s;
     int at;
@@ -378,9 +380,18 @@ sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const SdcGrid *grid,
     if (status != SDCRT_OK)
         return status;
     call->entry = b->code[at].entry;
-    call->scratch = s->variants[at].meta.scratch_bytes;
+    *meta = &s->variants[at].meta;
+    call->scratch = (*meta)->scratch_bytes;
     fill(&s->variants[at], args, call->slots);
     return SDCRT_OK;
+}
+
+SdcrtStatus
+sdcrt_bundle_prepare(const SdcrtBundle *b, SdcrtCall *call, const SdcGrid *grid,
+                     const uint64_t *args, int nargs, SdcrtError *e)
+{
+    const SdcrtMeta *meta;
+    return prepare(b, call, grid, args, nargs, &meta, e);
 }
 
 SdcrtStatus
@@ -388,11 +399,13 @@ sdcrt_bundle_cpu(const SdcrtBundle *b, SdcrtPool *pool, const SdcGrid *grid,
                  const uint64_t *args, int nargs, SdcrtError *e)
 {
     SdcrtCall call;
-    SdcrtStatus status = sdcrt_bundle_prepare(b, &call, grid, args, nargs, e);
+    const SdcrtMeta *meta;
+    SdcrtStatus status = prepare(b, &call, grid, args, nargs, &meta, e);
     if (status != SDCRT_OK)
         return status;
     status =
-        pool ? sdcrt_cpu_launch(pool, call.entry, call.slots, call.grid, call.scratch, 0)
+        pool ? rt_cpu_launch(pool, call.entry, call.slots, call.grid, call.scratch, 0,
+                             rt_atomics(meta))
              : sdcrt_run_range(call.entry, call.slots, call.grid, call.scratch, 0,
                                sdcrt_grid_size(call.grid));
     return status == SDCRT_OK

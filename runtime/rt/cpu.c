@@ -13,10 +13,16 @@
    another from working. Who looks does not yield the processor: another process would
    have it for milliseconds, and a thread that was not asleep is not let in front.
 
+   A kernel's atomics cost a locked instruction for each lane, many times what they do.
+   The launch of a kernel that waits for nobody may do without: it runs on one thread, and
+   as long as it does no other launch with atomics begins on this pool. Who had to wait
+   for it makes the pool shy, so that launches from many threads wait once in a while and
+   not each for the other.
+
    In the child of a fork there are no workers and the lock may be in any state: the child
    is recognised by its process id and runs everything on the calling thread. */
+#include "runtime/rt/cpu.h"
 #include "runtime/rt/process.h"
-#include "runtime/rt/sdcrt.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -31,6 +37,7 @@ enum {
     MAX_THREADS = 1024,
     CHUNKS_PER_THREAD = 16, /* enough to even out programs of unequal length */
     STACK_SCRATCH = 16 << 10,
+    SHY = 64, /* launches after a wait that none has the pool alone */
     LINGER_NS = 50000, /* about what it takes to wake a thread, some times */
     PAGE = 4096,
     SCRATCH_ALIGN = 64,
@@ -73,6 +80,10 @@ struct SdcrtPool {
     bool crowded; /* more threads than processors */
     bool broken; /* a thread could not be started: do not try again */
     bool stop;
+    pthread_cond_t left; /* the launch that was alone has ended */
+    bool alone;          /* one runs without locked instructions; under the lock */
+    int with_atomics;    /* launches that run with them; under the lock */
+    int shy;             /* under the lock */
     RtProcess process; /* that made it */
     Worker *workers; /* threads - 1 of them */
     /* A block for the next launch, which takes it; NULL while one has it. The kernel
@@ -138,7 +149,10 @@ sdcrt_pool_create(int threads)
         free(p);
         return NULL;
     }
-    if (pthread_cond_init(&p->work, NULL) != 0) {
+    bool work = pthread_cond_init(&p->work, NULL) == 0;
+    if (!work || pthread_cond_init(&p->left, NULL) != 0) {
+        if (work)
+            pthread_cond_destroy(&p->work);
         pthread_mutex_destroy(&p->lock);
         free(p->workers);
         free(p);
@@ -164,6 +178,7 @@ sdcrt_pool_destroy(SdcrtPool *p)
             pthread_join(p->workers[i].thread, NULL);
             free(p->workers[i].scratch);
         }
+        pthread_cond_destroy(&p->left);
         pthread_cond_destroy(&p->work);
         pthread_mutex_destroy(&p->lock);
     }
@@ -383,10 +398,10 @@ job_run_shared(SdcrtPool *p, Job *j, int helpers, void *scratch)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* On the calling thread; `p` NULL: of no pool. */
+/* On the calling thread; `p` NULL: of no pool. `alone`: SDCRT_ALONE or 0. */
 static SdcrtStatus
-run_alone(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
-          SdcGrid grid, int64_t scratch, int64_t first, int64_t last)
+run_here(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid grid,
+         int64_t scratch, int64_t first, int64_t last, int alone)
 {
     if (first >= last)
         return SDCRT_OK;
@@ -397,7 +412,8 @@ run_alone(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
         if (!far)
             return SDCRT_ERROR_MEMORY;
     }
-    entry(args, &grid, first, last, scratch_place(far ? far : near));
+    unsigned char *place = scratch_place(far ? far : near);
+    entry(args, &grid, first, last, place + alone);
     scratch_give(p, far);
     return SDCRT_OK;
 }
@@ -409,21 +425,43 @@ sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid grid,
     int64_t total = sdcrt_grid_size(grid);
     if (!entry || total < 0 || first < 0 || last > total || scratch < 0)
         return SDCRT_ERROR_ARGUMENT;
-    return run_alone(NULL, entry, args, grid, scratch, first, last);
+    return run_here(NULL, entry, args, grid, scratch, first, last, 0);
 }
 
-SdcrtStatus
-sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
-                 SdcGrid grid, int64_t scratch, int threads)
+/* A launch with atomics begins: has it the pool alone? */
+static bool
+atomics_begin(SdcrtPool *p, bool wants_alone)
 {
-    int64_t total = sdcrt_grid_size(grid);
-    if (!p || !entry || total < 0 || scratch < 0)
-        return SDCRT_ERROR_ARGUMENT;
-    if (threads <= 0 || threads > p->threads)
-        threads = p->threads;
-    if (total < 2 || threads == 1 || rt_process_is_child(&p->process))
-        return run_alone(p, entry, args, grid, scratch, 0, total);
+    pthread_mutex_lock(&p->lock);
+    while (p->alone) {
+        p->shy = SHY;
+        pthread_cond_wait(&p->left, &p->lock);
+    }
+    bool alone = wants_alone && p->with_atomics == 0 && p->shy == 0;
+    if (wants_alone && p->shy > 0)
+        p->shy--;
+    p->alone = alone;
+    p->with_atomics += !alone;
+    pthread_mutex_unlock(&p->lock);
+    return alone;
+}
 
+static void
+atomics_end(SdcrtPool *p, bool alone)
+{
+    pthread_mutex_lock(&p->lock);
+    p->with_atomics -= !alone;
+    p->alone = false;
+    if (alone)
+        pthread_cond_broadcast(&p->left);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* On several threads. */
+static SdcrtStatus
+run_shared(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid grid,
+           int64_t scratch, int64_t total, int threads)
+{
     int64_t chunk = total / ((int64_t)threads * CHUNKS_PER_THREAD);
     Job j = { .entry = entry,
               .args = args,
@@ -444,4 +482,37 @@ sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
     scratch_give(p, far);
     pthread_cond_destroy(&j.done);
     return status;
+}
+
+SdcrtStatus
+rt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid grid,
+              int64_t scratch, int threads, RtAtomics atomics)
+{
+    int64_t total = sdcrt_grid_size(grid);
+    if (!p || !entry || total < 0 || scratch < 0)
+        return SDCRT_ERROR_ARGUMENT;
+    if (threads <= 0 || threads > p->threads)
+        threads = p->threads;
+    if (rt_process_is_child(&p->process))
+        return run_here(p, entry, args, grid, scratch, 0, total, 0);
+    if (total < threads)
+        threads = total > 1 ? (int)total : 1;
+    bool alone = false;
+    if (atomics.any)
+        alone = atomics_begin(p, threads <= atomics.alone);
+    SdcrtStatus status =
+        alone || threads == 1
+            ? run_here(p, entry, args, grid, scratch, 0, total, alone ? SDCRT_ALONE : 0)
+            : run_shared(p, entry, args, grid, scratch, total, threads);
+    if (atomics.any)
+        atomics_end(p, alone);
+    return status;
+}
+
+SdcrtStatus
+sdcrt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args,
+                 SdcGrid grid, int64_t scratch, int threads)
+{
+    RtAtomics any = {.any = true};
+    return rt_cpu_launch(p, entry, args, grid, scratch, threads, any);
 }

@@ -143,6 +143,10 @@ typedef struct SdcrtMeta {
        many, so that one copy brings what all of them read; 0: they may not */
     int32_t cluster;
     int32_t hooks; /* CPU: there is one slot more, the address of an SdcrtHooks */
+    int32_t atomics; /* CPU: nonzero: there are some */
+    /* CPU: with at most so many threads a launch is faster on one of them whose entry is
+       told that it is alone; 0: a program may wait for another, and none is told so */
+    int32_t alone;
     int32_t checks; /* CPU: checked code, with so many checks; 0: it is not */
     int64_t shared_bytes;  /* GPU: dynamic shared memory */
     int64_t scratch_bytes; /* CPU: scratch per running program, 64-byte aligned */
@@ -262,7 +266,10 @@ struct SdcrtHooks {
 /* Entry of a CPU kernel: runs the programs `first` .. `last` - 1 of the grid, numbered
    with axis 0 fastest. `args`: one 8-byte slot per parameter (pointers; integers sign-
    or zero-extended; floats as the bits of their type in the low bytes). `scratch`:
-   scratch_bytes of this thread, 64-byte aligned, contents undefined. */
+   scratch_bytes of this thread, 64-byte aligned, contents undefined; SDCRT_ALONE is added
+   to its address while no other thread runs programs with atomics on the same memory:
+   then they need no locked instructions. */
+enum { SDCRT_ALONE = 1 };
 typedef void SdcrtCpuEntry(const uint64_t *args, const SdcGrid *grid, int64_t first,
                            int64_t last, void *scratch);
 

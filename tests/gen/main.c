@@ -235,8 +235,8 @@ usage(void)
         "    [--often N: threads and plain for one program in N]\n"
         "    [--loops: loops of matmuls for tensor cores, of seeds that are large]\n"
         "    [--with MAKER: a line of gen/makers.def above all, of other seeds]\n"
-        "randgen --target cuda --seed N --count M --jobs J     on a GPU: 1, 4 and 8 "
-        "warps\n"
+        "randgen --target cuda --seed N --count M --jobs J     on a GPU, by three "
+        "numbers of warps\n"
         "randgen --target sm_90a --compile-only ..             code only; --ptxas PATH\n"
         "randgen --print SEED | --reduce SEED [the options of the run that failed]\n"
         "randgen --emit DIR --seed N --count M                 text, inputs, outputs\n",

@@ -63,14 +63,26 @@ far_loop(Gen *g)
     if (g->depth > 1)
         return NULL;
     static const struct {
-        const char *head, *from; /* what the counter is counted from */
-        int sign;
-    } of[] = {{"range(2147483644, 2147483647)", "2147483644", 1},
-              {"range(-2147483645, -2147483648, -1)", "-2147483645", -1},
-              {"range(4294967294, 4294967298)", "4294967294", 1},
-              {"tl.range(tl.to_tensor(2147483645).to(tl.int64), 2147483649)",
-               "2147483645", 1},
-              {"range(-2147483650, -2147483647)", "-2147483650", 1}};
+        const char *head, *from, *by; /* counted from there in steps of `by` */
+    } of[] = {
+        {"range(2147483644, 2147483647)", "2147483644", "1"},
+        {"range(-2147483645, -2147483648, -1)", "-2147483645", "-1"},
+        {"range(4294967294, 4294967298)", "4294967294", "1"},
+        {"tl.range(tl.to_tensor(2147483645).to(tl.int64), 2147483649)", "2147483645",
+         "1"},
+        {"range(-2147483650, -2147483647)", "-2147483650", "1"},
+        {"range(0, 2147483646, 1073741823)", "0", "1073741823"},
+        {"tl.range(-2147483648, 2147483647, 1431655765)", "-2147483648", "1431655765"},
+        {"range(2147483647, -2147483648, -1431655765)", "2147483647", "-1431655765"},
+        {"tl.range(9223372036854775801, 9223372036854775807, 2)",
+         "9223372036854775801", "2"},
+        {"range(-9223372036854775805, -9223372036854775808, -1)",
+         "-9223372036854775805", "-1"},
+        {"range(0, pid * 3 + 3, pid + 1)", "0", "(pid + 1)"},
+        {"tl.range(pid, 4 * tl.num_programs(0), tl.num_programs(0))", "pid",
+         "tl.num_programs(0)"},
+        {"range(6, -1, -2)", "6", "-2"},
+        {"tl.range(2147483647 - m, 2147483647)", "(2147483647 - m)", "1"}};
     int k = between(g, 0, (int)(sizeof of / sizeof *of) - 1);
     Dt dt = dt_of(g, INTS | BIT(F32));
     Type s = random_shape(g, dt);
@@ -86,8 +98,8 @@ far_loop(Gen *g)
                        false);
     int scope = g->nval;
     Stmt **tail = block_open(g, b, 0);
-    Value *at = let(g, scalar(I64), "(tl.to_tensor($).to(tl.int64) - (%s)) * %d", i,
-                    of[k].from, of[k].sign);
+    Value *at = let(g, scalar(I64), "(tl.to_tensor($).to(tl.int64) - %s) // %s", i,
+                    of[k].from, of[k].by);
     Value *v = loaded(let(g, s, "tl.load(p_%s + $ * %d + %s)", sig, at, step, o));
     if (chance(g, 30))
         block_of_steps(g, 1);

@@ -102,6 +102,20 @@ add_to(Gen *g, Plan *p, Value *acc, Value *v)
         set(g, acc, chance(g, 80) ? "$ + $" : "$ - $", acc, v);
 }
 
+/* Each row's largest numbers become 1: a reduction stands between two matmuls. */
+static Value *
+beside_most(Gen *g, Value *v)
+{
+    Type row = {.dt = v->t.dt, .rank = 1, .dim = {v->t.dim[0]}};
+    if (BIT(v->t.dt) & FP8S)
+        return v;
+    Value *most = let(g, row, "tl.max($, 1)", v);
+    most->flags |= V_SPECIAL;
+    return like(let(g, v->t, "tl.where($ >= $[:, None], 1, $).to(tl.%s)", v, most, v,
+                    dt_info[v->t.dt].tl),
+                v);
+}
+
 /* One matmul, or two of which the second takes the first one's result. */
 static void
 one_step(Gen *g, Plan *p, Value *acc)
@@ -124,6 +138,8 @@ one_step(Gen *g, Plan *p, Value *acc)
         Value *s = matmul(g, p, a, b, NULL);
         rescale(g, p, s, acc);
         a = narrowed(g, p, s);
+        if (chance(g, 25))
+            a = beside_most(g, a);
         b = right_operand(g, p, inner, cols);
     } else {
         a = left_operand(g, p, rows, p->k);
@@ -285,6 +301,33 @@ rounds(Gen *g, const Plan *p, const Value *outer, bool is_while)
                     : one_of(g, "2|2|1|3|m|m - 1|\x80 + 1|\x80 & 1");
 }
 
+/* The head of a loop that makes `hi` passes, not from 0 up by 1, and in `from` what its
+   counter comes to when that is taken off: counters near the ends of their types, steps
+   that are arguments, steps down. NULL: an ordinary one. */
+static const char *
+odd_head(Gen *g, const char *name, const char *hi, const char **from)
+{
+    static const struct {
+        const char *range, *from; /* %s: how many passes */
+    } of[] = {{"2147483647 - (%s), 2147483647", "- 2147483647 + (%s)"},
+              {"-2147483648, -2147483648 + (%s)", "+ 2147483647 + 1"},
+              {"-2147483648 + (%s), -2147483648, -1", "+ 2147483647"},
+              {"4294967294, tl.to_tensor(%s).to(tl.int64) + 4294967294", "- 4294967294"},
+              {"tl.to_tensor(%s).to(tl.int64) - 3000000000, -3000000000, -1",
+               "+ 2999999999"},
+              {"0, (%s) * n, n", "// n"},
+              {"q, q + (%s) * q, q", "// q - 1"},
+              {"(%s) * 2, 0, -2", "// 2 - 1"},
+              {"0, (%s) * 536870911, 536870911", "// 536870911"},
+              {"0, (%s) * tl.num_programs(0), tl.num_programs(0)",
+               "// tl.num_programs(0)"}};
+    int k = between(g, 0, (int)(sizeof of / sizeof *of) - 1);
+    Tree *t = g->tree;
+    *from = tree_text(t, of[k].from, hi);
+    return tree_text(t, "for %s in %s(%s)", name, one_of(g, "range|tl.range"),
+                     tree_text(t, of[k].range, hi));
+}
+
 /* A loop of n steps. */
 static void
 loop(Gen *g, Plan *p, int n)
@@ -309,6 +352,9 @@ loop(Gen *g, Plan *p, int n)
         : !p->plain && chance(g, 8)
             ? tree_text(t, "for %s in %s(%s - 1, -1, -1)", name, range, hi)
             : tree_text(t, "for %s in %s(0, %s)", name, range, hi);
+    const char *from = NULL;
+    if (!is_while && !by_k && !hi[1] && chance(g, 12)) /* not of another counter */
+        head = odd_head(g, name, hi, &from);
     Stmt *b = loop_new(g, head, i, is_while);
     if (way == LARGE)
         b->use[b->nuse++] = go;
@@ -319,8 +365,9 @@ loop(Gen *g, Plan *p, int n)
     p->last[0] = p->last[1] = NULL;
     Value *raw = p->raw;
     p->raw = by_k ? let(g, scalar(I32), "tl.to_tensor($)", i) : NULL;
-    p->iv = by_k ? let(g, scalar(I32), "$ // %d", p->raw, p->k)
-                 : let(g, scalar(I32), "tl.to_tensor($)", i);
+    p->iv = by_k   ? let(g, scalar(I32), "$ // %d", p->raw, p->k)
+            : from ? let(g, scalar(I32), "(tl.to_tensor($) %s).to(tl.int32)", i, from)
+                   : let(g, scalar(I32), "tl.to_tensor($)", i);
     if (chance(g, 8))
         read_some(g, p);
     Value *left = p->left;
@@ -444,6 +491,95 @@ store(Gen *g, const Plan *p, Value *v)
         offsets(g, &v->t), v);
 }
 
+/* ---------------------------------------------------------------- other loops */
+
+static Stmt **
+counted(Gen *g, Plan *p, const char *hi)
+{
+    Value *i = value_new(g, scalar(I32), 'i');
+    i->flags = V_SPECIAL;
+    const char *head = tree_text(g->tree, "for %s in %s(0, %s)", value_name(g->tree, i),
+                                 one_of(g, "range|tl.range"), hi);
+    Stmt **tail = block_open(g, loop_new(g, head, i, false), 0);
+    p->iv = let(g, scalar(I32), "tl.to_tensor($)", i);
+    p->last[0] = p->last[1] = NULL;
+    return tail;
+}
+
+/* A loop that carries nothing: each iteration's matmul goes to memory. */
+static void
+loop_of_stores(Gen *g, Plan *p)
+{
+    Tree *t = g->tree;
+    Dt dt = sum_dt(p);
+    int scope = g->nval, at = t->slots[BUF_ZERO][dt] * t->nprog * t->n;
+    bool adds = dt == F32 && chance(g, 30);
+    Stmt **tail = counted(g, p, one_of(g, "m|m|3"));
+    Value *a = left_operand(g, p, p->m, p->k), *b = right_operand(g, p, p->k, p->n);
+    Value *v = matmul(g, p, a, b, NULL);
+    if (adds) {
+        t->slots[BUF_ATOMIC][F32] = 1;
+        act(g, "tl.atomic_add(at_fp32 + (%s & 15), $)", offsets(g, &v->t),
+            small(g, v, 5, 0));
+    } else {
+        t->slots[BUF_ZERO][dt] += 4;
+        act(g, "tl.store(z_%s + %d + ($ * %d + pid) * %d + %s, $)", dt_info[dt].sig, at,
+            p->iv, t->nprog, t->n, offsets(g, &v->t), v);
+    }
+    block_close(g, tail, scope);
+    p->iv = NULL;
+}
+
+/* Several small matmuls at once, in three dimensions. */
+static void
+loop_of_batches(Gen *g, Plan *p)
+{
+    Tree *t = g->tree;
+    if (BIT(p->dt) & FP8S)
+        return;
+    int e = 2 << between(g, 0, 1), k = p->dt == I8 ? 32 : 16, scope;
+    Type x = {.dt = p->dt, .rank = 3, .dim = {e, 16, k}}, y = x, z = x;
+    Type s = {.dt = sum_dt(p), .rank = 3, .dim = {e, 16, 16}};
+    const char *sig = dt_info[p->dt].sig;
+    int step = (t->len - numel(&x)) / 4;
+    if (numel(&s) > t->n)
+        return;
+    y.dim[1] = k;
+    y.dim[2] = 16;
+    z.dim[1] = 16;
+    Value *acc = let(g, s, "tl.full(%s, %s, tl.%s)", dims(g, &s), one_of(g, "0|1"),
+                     dt_info[s.dt].tl);
+    acc->letter = 'a';
+    flt(acc, 1 << 19, 2, V_ZERO);
+    scope = g->nval;
+    Stmt **tail = counted(g, p, one_of(g, "m|m|3"));
+    Value *a = let(g, x, "tl.load(p_%s + $ * %d + %s)", sig, p->iv, step, offsets(g, &x));
+    bool across = chance(g, 50);
+    Value *b = !across
+                   ? let(g, y, "tl.load(p_%s + $ * %d + %s)", sig, p->iv, step / 2,
+                         offsets(g, &y))
+                   : let(g, z, "tl.load(p_%s + %s)", sig, offsets(g, &z));
+    if (across)
+        b = let(g, y, "tl.permute($, (0, 2, 1))", b);
+    if (chance(g, 50))
+        set(g, acc, "tl.dot($, $, $)", a, b, acc);
+    else
+        set(g, acc, "$ + tl.dot($, $)", acc, a, b);
+    block_close(g, tail, scope);
+    p->iv = NULL;
+    put(g, acc);
+}
+
+/* A right operand for all iterations: loaded, or made by a matmul. */
+static Value *
+right_in_front(Gen *g, Plan *p)
+{
+    Value *b = loop_operand(g, p, p->k, p->n, 0);
+    if (!chance(g, 25))
+        return b;
+    return narrowed(g, p, matmul(g, p, loop_operand(g, p, p->k, p->k, 1), b, NULL));
+}
+
 static void
 one_tile(Gen *g, Plan *p)
 {
@@ -484,7 +620,7 @@ one_tile(Gen *g, Plan *p)
         act(g, "tl.debug_barrier()");
     }
     if (!p->plain && chance(g, 25))
-        p->right = loop_operand(g, p, p->k, p->n, 0);
+        p->right = right_in_front(g, p);
     if (chance(g, 25) && p->n <= 64 && (p->n > 16 || dt_info[p->dt].bytes > 1)) {
         Value *first = loop_operand(g, p, p->m, p->n, 1);
         p->carried = let(g, first->t, "$", first);
@@ -504,13 +640,39 @@ one_tile(Gen *g, Plan *p)
     if (chance(g, 30))
         p->moving[1] = loop_moving(g, p, p->k, p->n, 0);
     p->iv = iv;
+    Stmt *f = NULL;
+    int scope = g->nval;
+    Stmt **tail = NULL;
+    if (!p->plain && chance(g, 10)) {
+        Value *c = let(g, scalar(I1), "%s",
+                       one_of(g, "pid == 0|m > 2|n > 70|tl.load(p_i32 + pid) > 0"));
+        tail = arm(g, &f, c, NULL);
+    }
     loop(g, p, p->plain ? 1 : between(g, p->nacc, p->nacc + 1));
+    if (f)
+        block_close(g, tail, scope);
+    if (!p->tile && chance(g, 12))
+        loop_of_stores(g, p);
+    if (!p->tile && chance(g, 8))
+        loop_of_batches(g, p);
     if (p->left && chance(g, 15))
         store(g, p, p->left);
     for (int i = 0; i < p->nacc; i++)
         store(g, p, p->acc[i]);
     if (p->state && !p->tile)
         put(g, p->state);
+}
+
+/* Some programs end before their loop. */
+static void
+early_return(Gen *g)
+{
+    Stmt *f;
+    Value *c = let(g, scalar(I1), "%s",
+                   one_of(g, "pid == 1|m < 2|tl.load(p_i32 + pid) < 0|n < 70"));
+    Stmt **tail = arm(g, &f, c, NULL);
+    act(g, "return");
+    block_close(g, tail, g->nval);
 }
 
 static void
@@ -539,7 +701,7 @@ sizes(Gen *g, Plan *p)
     memcpy(t->grid, grids[large ? 1 + rnd(g, 3) : rnd(g, 5)], sizeof t->grid);
     t->nprog = t->grid[0] * t->grid[1] * t->grid[2];
     t->warps = 4 << between(g, 0, 1);
-    t->stages = between(g, 1, 4);
+    t->stages = between(g, 1, chance(g, 20) ? 6 : 4);
     p->stride_n = strides[rnd(g, 12)];
     if (p->plain && chance(g, 80)) /* TMA, off the lines of 128 bytes */
         p->stride_n = 80 + 32 * between(g, 0, 3);
@@ -557,6 +719,8 @@ make_loops(Gen *g)
     Tree *t = g->tree;
     Plan p;
     sizes(g, &p);
+    if (!p.plain && chance(g, 6))
+        early_return(g);
     if (chance(g, 65)) {
         one_tile(g, &p);
         return;

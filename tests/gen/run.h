@@ -26,7 +26,7 @@ enum {
     RUN_THREADS = 4, /* three threads */
     RUN_PLAIN = 8,   /* as few passes as there can be */
     RUN_PTX = 16,    /* compiled for the target, not run */
-    RUN_CUDA = 32,   /* on a GPU: 1, 4 and 8 warps */
+    RUN_CUDA = 32,   /* on a GPU, by three numbers of warps */
     RUN_ALL = RUN_CPU | RUN_PASSES | RUN_THREADS | RUN_PLAIN
 };
 

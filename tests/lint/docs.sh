@@ -50,6 +50,23 @@ done < <(awk '
             $0 = substr($0, RSTART + RLENGTH)
         }
     }' "${pages[@]}")
+# Files that pages name are there, from the root or from tests/; X stands for any name.
+while IFS=: read -r file line path; do
+    [ -e "$path" ] || [ -e "tests/$path" ] ||
+        { echo "$file:$line: names what is not there: $path"; bad=1; }
+done < <(awk '
+    BEGIN { root = "^(frontend|ir|passes|codegen|runtime|kernels_dsl|tests|docs|[.]ci)/" }
+    {
+        while (match($0, /[[:alnum:]_.{}*\/-]+/)) {
+            path = substr($0, RSTART, RLENGTH)
+            before = substr($0, RSTART - 1, 1)
+            $0 = substr($0, RSTART + RLENGTH)
+            sub(/[.-]+$/, "", path)
+            if (path ~ root && before !~ /[$<]/ &&
+                path !~ /[{}*]|\.\.|(^|[\/_])(X|FILE|PHASE|NAME)([.\/]|$)/)
+                print FILENAME ":" FNR ":" path
+        }
+    }' "${pages[@]}")
 # Messages that questions are about are messages of the sources.
 while IFS= read -r text; do
     grep -rqF --include='*.c' -e "$text" frontend runtime passes ||

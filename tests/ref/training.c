@@ -17,7 +17,8 @@ entropy_row(const RefEntropy *e, int64_t r)
     for (int64_t c = 0; c < e->cols; c++)
         sum += exp(x[c] - high);
     double off = 2 * REF_U32 * (8 + 2 * (high - low)) + REF_U32 * (double)e->cols;
-    double hit = live ? x[e->target[r]] : 0;
+    bool outside = live && (e->target[r] < 0 || e->target[r] >= e->cols);
+    double hit = outside ? (double)NAN : live ? x[e->target[r]] : 0;
     double loss = live ? high + log(sum) - hit : 0;
     e->loss[r] = loss;
     e->loss_bound[r] =
@@ -25,7 +26,7 @@ entropy_row(const RefEntropy *e, int64_t r)
              : 0;
     for (int64_t c = 0; c < e->cols; c++) {
         double p = exp(x[c] - high) / sum, one = c == e->target[r];
-        e->dx[r * e->cols + c] = live ? e->scale * (p - one) : 0;
+        e->dx[r * e->cols + c] = outside ? (double)NAN : live ? e->scale * (p - one) : 0;
         e->dx_bound[r * e->cols + c] =
             live ? fabs(e->scale) * (2 * off * p + 2 * REF_U32) : 0;
     }

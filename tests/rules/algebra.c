@@ -68,7 +68,7 @@ make_int(Lab *l)
     }
 }
 
-START_TEST(integers)
+START_TEST(integer_ops_with_a_constant)
 {
     for (int i = 0; i < COUNT(ints); i++) {
         uint64_t c[256];
@@ -98,7 +98,7 @@ make_twice(Lab *l)
         lab_keep(l, build_binary(&l->b, u->op, once, lab_const(l, x->type, c)));
 }
 
-START_TEST(chains)
+START_TEST(two_ops_with_constants)
 {
     static const OpKind ops[] = {OP_ADD, OP_MUL, OP_AND, OP_OR, OP_XOR, OP_SHL, OP_SHRS};
     for (int i = 0; i < COUNT(ops); i++)
@@ -140,7 +140,7 @@ make_float(Lab *l)
     lab_keep(l, build_select(&l->b, yes, x, c));
 }
 
-START_TEST(floating)
+START_TEST(float_ops_with_a_constant)
 {
     for (int i = 0; i < COUNT(floats); i++) {
         uint64_t c[256];
@@ -216,7 +216,7 @@ make_casts(Lab *l)
     }
 }
 
-START_TEST(casts)
+START_TEST(casts_of_casts)
 {
     for (int i = 0; i < COUNT(all); i++)
         for (uint64_t round = 0; round < 3; round++) {
@@ -255,7 +255,7 @@ make_addresses(Lab *l)
     lab_keep(l, build_cmp(&l->b, OP_CMPI, "ult", p, back));
 }
 
-START_TEST(addresses)
+START_TEST(pointer_arithmetic)
 {
     lab_check(&(LabTest){
         .name = "addresses", .make = make_addresses, .passes = "canon", .runs = 50});
@@ -280,11 +280,13 @@ make_transposes(Lab *l)
     }
 }
 
-START_TEST(transposes)
+START_TEST(permutations_of_permutations)
 {
     lab_check(&(LabTest){
         .name = "transposes", .make = make_transposes, .passes = "canon", .runs = 1});
 }
 END_TEST
 
-RULES_MAIN("algebra", transposes, integers, chains, floating, casts, addresses)
+RULES_MAIN("algebra", permutations_of_permutations, integer_ops_with_a_constant,
+           two_ops_with_constants, float_ops_with_a_constant, casts_of_casts,
+           pointer_arithmetic)

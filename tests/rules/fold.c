@@ -101,7 +101,7 @@ pairs(Lab *l, const Op *op, ScalarKind k, bool may_refuse)
               may_refuse);
 }
 
-START_TEST(integers)
+START_TEST(integer_ops_fold_as_in_c)
 {
     Lab l = open();
     for (int i = 0; i < COUNT(ints); i++) {
@@ -116,7 +116,7 @@ START_TEST(integers)
 }
 END_TEST
 
-START_TEST(floating)
+START_TEST(float_ops_fold_as_in_c)
 {
     Lab l = open();
     for (int i = 0; i < COUNT(floats); i++) {
@@ -177,7 +177,7 @@ cast(Lab *l, ScalarKind from, ScalarKind to, OpKind kind)
         agree(op, (uint64_t[]){lab_edge(l, from), 0}, may_refuse);
 }
 
-START_TEST(casts)
+START_TEST(casts_fold_as_in_c)
 {
     static const ScalarKind all[] = {SK_I1,  SK_I8,   SK_I16, SK_I32, SK_I64,
                                      SK_F16, SK_BF16, SK_F32, SK_F64};
@@ -225,7 +225,7 @@ START_TEST(narrow_floats_stay)
 END_TEST
 
 /* The choice takes the condition's arm, of any type. */
-START_TEST(choices)
+START_TEST(selects_fold_to_an_arm)
 {
     Lab l = open();
     Value *c = build_int(&l.b, lab_type(&l, SK_I1), 1);
@@ -241,4 +241,5 @@ START_TEST(choices)
 }
 END_TEST
 
-RULES_MAIN("fold", integers, floating, casts, narrow_casts, narrow_floats_stay, choices)
+RULES_MAIN("fold", integer_ops_fold_as_in_c, float_ops_fold_as_in_c, casts_fold_as_in_c,
+           narrow_casts, narrow_floats_stay, selects_fold_to_an_arm)

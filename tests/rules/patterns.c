@@ -107,7 +107,7 @@ make_threshold(Lab *l)
     }
 }
 
-START_TEST(threshold)
+START_TEST(random_number_compared_with_a_constant)
 {
     over("fold-rand-compare", make_threshold, "fold-rand-compare", NULL, 500);
     over("fold-rand-compare", make_threshold, "canon,cse,fold-rand-compare,canon", NULL,
@@ -226,7 +226,7 @@ make_forward(Lab *l)
     }
 }
 
-START_TEST(forward)
+START_TEST(fused_loads_take_stored_values)
 {
     over("fuse-forward", make_forward, "cse,fuse-forward", NULL, 500);
 }
@@ -275,7 +275,7 @@ make_modulo(Lab *l)
     lab_keep(l, build_binary(b, k, at, build_splat(b, m, at->type)));
 }
 
-START_TEST(modulo)
+START_TEST(rows_that_wrap_at_a_multiple)
 {
     over("assume-divisible", make_modulo, "assume-divisible", "sm_90a", 1500);
 }
@@ -313,10 +313,12 @@ make_carry(Lab *l)
     put(l, build_load(b, op_result(loop, 0), NULL, NULL, NULL), NULL);
 }
 
-START_TEST(carry)
+START_TEST(carried_tiles_become_scalars)
 {
     over("scalarize-induction", make_carry, "scalarize-induction", NULL, 200);
 }
 END_TEST
 
-RULES_MAIN("patterns", threshold, masked_off, forward, modulo, carry)
+RULES_MAIN("patterns", random_number_compared_with_a_constant, masked_off,
+           fused_loads_take_stored_values, rows_that_wrap_at_a_multiple,
+           carried_tiles_become_scalars)

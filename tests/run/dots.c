@@ -132,6 +132,10 @@ static const Case matrices[] = {
     {SDC_FP16, SDC_FP32, "ieee", 0, 128, 256, 16, 1, ""},
     {SDC_FP16, SDC_FP32, "ieee", 0, 128, 256, 32, 4, ""},
     {SDC_BF16, SDC_FP32, "ieee", 0, 64, 64, 128, 1, "xy"},
+    /* several warpgroups share the width of a swizzle */
+    {SDC_FP16, SDC_FP32, "ieee", 0, 64, 128, 64, 16, ""},
+    {SDC_BF16, SDC_FP32, "ieee", 0, 64, 128, 32, 32, "x"},
+    {SDC_FP16, SDC_FP32, "ieee", 0, 128, 128, 32, 32, "w"},
 };
 
 static const Case batches[] = {

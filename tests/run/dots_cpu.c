@@ -87,6 +87,43 @@ START_TEST(products)
 }
 END_TEST
 
+static void
+stored_case(Env *env, SdcDtype type, const int *shape, int64_t rows, bool turn)
+{
+    int64_t M = shape[0], N = shape[1], K = shape[2];
+    const char *binds = env_text(env, "M=%d N=%d K=%d TURN=%s", shape[0], shape[1],
+                                 shape[2], turn ? "True" : "False");
+    Buf x = buf_random(env, type, 0, DIMS(M, 2 * K));
+    Buf y = buf_random(env, type, 0, DIMS(turn ? N : 2 * K, turn ? 2 * K : N));
+    Buf z = buf_poison(env, SDC_FP32, 0, DIMS(rows, N));
+    LAUNCH(env, "stored", sdc_grid(1, 1, 1), binds, buf_arg(&x), buf_arg(&y),
+           buf_arg(&z), sdc_int(rows));
+    Buf ys = turn ? buf_swap(y, 0, 1) : y;
+    double *want = env_doubles(env, rows * N), *bound = env_doubles(env, rows * N);
+    ref_matmul(rows, N, 2 * K, buf_doubles(env, &x), buf_doubles(env, &ys), NULL,
+               REF_NONE, REF_U32 * (double)(2 * K + 8), want, bound);
+    buf_check(env, &z, env_text(env, "%s, %d rows", binds, (int)rows), want, bound);
+}
+
+/* One row, as of a decoder, and a few. */
+START_TEST(some_rows)
+{
+    static const int sizes[][3] = {{16, 64, 32}, {4, 16, 64}, {16, 4, 16}, {32, 32, 16}};
+    static const SdcDtype kinds[] = {SDC_FP32, SDC_FP16, SDC_BF16};
+    Env env;
+    if (!opened(&env, cpus[_i]))
+        return;
+    for (int i = 0; i < COUNT_OF(sizes); i++)
+        for (int k = 0; k < COUNT_OF(kinds); k++)
+            for (int rows = 1; rows <= 3; rows++)
+                stored_case(&env, kinds[k], sizes[i], rows, (i + k + rows) & 1);
+    for (int i = 0; i < COUNT_OF(sizes); i++)
+        for (int turn = 0; turn < 2; turn++)
+            stored_case(&env, SDC_FP32, sizes[i], 1, turn);
+    env_close(&env);
+}
+END_TEST
+
 /* Bytes at the ends of their range: what is added to make them positive must come off. */
 START_TEST(ends)
 {
@@ -151,6 +188,7 @@ main(void)
     Suite *s = suite_create("dots_cpu");
     TCase *tc = tcase_create("all");
     tcase_add_loop_test(tc, products, 0, COUNT_OF(cpus) * COUNT_OF(types));
+    tcase_add_loop_test(tc, some_rows, 0, COUNT_OF(cpus));
     tcase_add_loop_test(tc, ends, 0, COUNT_OF(cpus));
     tcase_add_loop_test(tc, subnormal, 0, 2 * COUNT_OF(cpus));
     suite_add_tcase(s, tc);

@@ -1,6 +1,7 @@
 /* Root mean square norm, cross entropy, SwiGLU and rotary embedding of sdc_nn.h against
    their references: each type, rows of any length, rows with gaps, results in the place
    of operands. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "tests/run/support/nn.h"
@@ -74,14 +75,23 @@ END_TEST
 
 enum { IGNORE = -100 };
 
-/* Whole numbers below `limit`, the second row's IGNORE. */
+/* Whole numbers below `limit`; the second row's IGNORE, the third and fourth one's the
+   nearest that are no columns, and the fifth one's, a lane's of a last tile. */
+static int64_t
+a_target(Env *env, int64_t row, int64_t limit)
+{
+    int64_t outside[] = {[1] = IGNORE, [2] = limit, [3] = -1, [4] = limit + 17};
+    return row >= 1 && row <= 4 ? outside[row]
+                                : (int64_t)(env_random(env) % (uint64_t)limit);
+}
+
 static Buf
 targets(Env *env, SdcDtype t, int64_t rows, int64_t limit, int64_t **out)
 {
     Buf b = buf_random(env, t, 0, DIMS(rows));
     *out = env_alloc(env, (size_t)rows * sizeof(**out));
     for (int64_t i = 0; i < rows; i++) {
-        (*out)[i] = i == 1 ? IGNORE : (int64_t)(env_random(env) % (uint64_t)limit);
+        (*out)[i] = a_target(env, i, limit);
         buf_set(&b, i, (double)(*out)[i]);
     }
     return b;
@@ -98,6 +108,7 @@ entropy_case(Nn *n, SdcDtype t, int64_t rows, int64_t cols, int64_t pad, bool gi
     Buf loss = buf_poison(env, SDC_FP32, 0, DIMS(rows));
     Buf lse = buf_poison(env, SDC_FP32, 0, DIMS(rows));
     Buf dloss = buf_random(env, t, 0, DIMS(rows));
+    buf_set(&dloss, 1, (double)NAN); /* of the row that is ignored */
     Buf dx = buf_poison(env, t, 2 * pad, DIMS(rows, cols));
     double *all = env_doubles(env, 2 * size + 2 * rows);
     RefEntropy e = {.rows = rows,
@@ -113,7 +124,7 @@ entropy_case(Nn *n, SdcDtype t, int64_t rows, int64_t cols, int64_t pad, bool gi
     ref_cross_entropy(&e);
     double *factor = buf_doubles(env, &dloss);
     for (int64_t i = 0; i < size && given; i++) {
-        double f = factor[i / cols];
+        double f = i / cols == 1 ? 1 : factor[i / cols];
         e.dx[i] *= f;
         e.dx_bound[i] = e.dx_bound[i] * (f < 0 ? -f : f) + 2 * REF_U32 * 4;
     }

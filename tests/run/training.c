@@ -47,9 +47,10 @@ entropy(Env *env, SdcDtype t, int64_t rows, int64_t cols, int64_t programs, bool
     int64_t *targets;
     Buf x = buf_random(env, t, 3, DIMS(rows, cols));
     Buf target = buf_whole(env, rows % 2 ? SDC_I32 : SDC_I64, rows, cols, &targets);
-    if (rows > 2) {
-        targets[1] = IGNORE;
-        buf_set(&target, 1, IGNORE);
+    int64_t others[] = {[1] = IGNORE, [2] = cols, [3] = -1}; /* the last: no columns */
+    for (int64_t i = 1; i < 4 && rows > i + 1; i++) {
+        targets[i] = others[i];
+        buf_set(&target, i, (double)others[i]);
     }
     e.x = buf_doubles(env, &x);
     e.target = targets;

@@ -328,6 +328,13 @@ put_together(Warp *w, const Insn *i, uint32_t mask)
     }
 }
 
+/* An instruction a nanosecond, of all warps: each reads another time. */
+static void
+read_timer(Warp *w, const Insn *i, uint32_t mask)
+{
+    EACH(mask, R64(w, i->d)[l] = w->b->steps);
+}
+
 static bool
 mov(Parser *p, const Op *o)
 {
@@ -341,6 +348,12 @@ mov(Parser *p, const Op *o)
         if (!(r[0] = operand(p, o->arg[0], 64)))
             return false;
         emit(p, param_address, r, 1, 0)->imm = (int64_t)v;
+        return true;
+    }
+    if (strcmp(o->arg[1], "%clock64") == 0 || strcmp(o->arg[1], "%globaltimer") == 0) {
+        if (!(r[0] = operand(p, o->arg[0], 64)))
+            return false;
+        emit(p, read_timer, r, 1, 0);
         return true;
     }
     bool apart = o->arg[0][0] == '{';

@@ -95,10 +95,10 @@ sim_run(const SimModule *m, const SimLaunch *q, SimStats *stats, char *message,
     const Code *c = find(m, q->kernel);
     int threads = q->threads ? q->threads : c ? c->threads : 0;
     int cluster = q->cluster > 1 ? q->cluster : 1;
-    bool fits = cluster <= MAX_CLUSTER && cluster * threads <= MAX_WARPS * LANES &&
+    bool fits = cluster <= MAX_CLUSTER &&
                 (q->grid[0] > 0 ? q->grid[0] : 1) % cluster == 0;
     if (!c || !fits || q->nparam != c->nparam || threads < LANES || threads % LANES ||
-        threads > MAX_WARPS * LANES || (c->threads && threads != c->threads)) {
+        threads > BLOCK_WARPS * LANES || (c->threads && threads != c->threads)) {
         snprintf(message, size, "kernel '%s': %s", q->kernel ? q->kernel : "",
                  !c                       ? "not in the module"
                  : !fits                  ? "the grid and its clusters do not fit"

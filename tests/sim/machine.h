@@ -14,7 +14,7 @@
 
 enum {
     LANES = 32,
-    MAX_WARPS = 32,
+    BLOCK_WARPS = 32,
     SLOT = 128,          /* bytes of a 32-bit register of a warp */
     SHARED_MAX = 232448, /* bytes that a block may have */
     SHARED_BASE = 1024,  /* where dynamic shared memory begins */
@@ -22,6 +22,7 @@ enum {
     /* Programs of a cluster share a block here: their warps follow each other, and so do
        their shared memories, each in a window of its own. */
     MAX_CLUSTER = 2,
+    MAX_WARPS = MAX_CLUSTER * BLOCK_WARPS,
     CLUSTER_SHIFT = 18, /* of a rank in an address */
     NO_PRED = 0,
     CONST_ROOM = 16384 * SLOT /* of constants, in front of the registers */
@@ -154,7 +155,7 @@ typedef struct MBar {
 
 typedef struct Barrier { /* bar.sync and bar.arrive */
     uint32_t count, arrived, want;
-    uint32_t warps, waiting;
+    uint64_t warps, waiting;
     uint64_t turn;
     Clock *clock;
 } Barrier;

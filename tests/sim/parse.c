@@ -154,10 +154,6 @@ special(Parser *p, const char *name, Reg *out)
             *out = (Reg){parse_const(p, 0, 32), 32};
             return true;
         }
-    if (strcmp(name, "%clock64") == 0 || strcmp(name, "%globaltimer") == 0) {
-        *out = (Reg){parse_const(p, 0, 64), 64};
-        return true;
-    }
     if (!place)
         return false;
     if (!*place)

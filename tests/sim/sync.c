@@ -45,12 +45,12 @@ meet(Warp *w, const Insn *i, uint32_t at, uint32_t id, uint32_t want, bool wait)
     if (!bar->clock)
         bar->clock = clock_new(b);
     bar->want = want;
-    bar->warps |= 1u << w->id;
+    bar->warps |= UINT64_C(1) << w->id;
     bar->arrived += LANES;
     clock_sync(w, mask);
     clock_release(w, mask, bar->clock);
     if (wait) {
-        bar->waiting |= 1u << w->id;
+        bar->waiting |= UINT64_C(1) << w->id;
         w->state = AT_BARRIER;
         w->wait_bar = at;
         w->wait_insn = i;

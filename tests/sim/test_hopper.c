@@ -360,7 +360,7 @@ subject(int which)
     return s;
 }
 
-START_TEST(right)
+START_TEST(shipped_kernels_are_right)
 {
     static bool (*const checks[])(Subject *) = {right_matmul, right_forward,
                                                 right_backward};
@@ -374,7 +374,7 @@ END_TEST
 
 #include "tests/sim/mutations.h"
 
-START_TEST(mutated)
+START_TEST(mutations_are_noticed)
 {
     int n = 0, missed = 0;
     for (int which = 0; which < SUBJECTS; which++) {
@@ -417,8 +417,8 @@ main(void)
     setenv("SIM_PROCESSORS", "2", 1); /* a program of the dot does two tiles */
     tcase_set_timeout(tc, 300);
     tcase_add_checked_fixture(tc, setup, NULL);
-    tcase_add_loop_test(tc, right, 0, SUBJECTS);
-    tcase_add_test(tc, mutated);
+    tcase_add_loop_test(tc, shipped_kernels_are_right, 0, SUBJECTS);
+    tcase_add_test(tc, mutations_are_noticed);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -79,6 +79,23 @@ typedef struct Subject {
         }                                                                                \
     }
 #define ATOMICS_SIG "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32:16,i32,64,32"
+#define GRADIENTS_ARGS                                                                   \
+    {                                                                                    \
+        {"h", 192 * 64, 0}, {"h", 128 * 64, 0}, {"f", 192, 0}, {"f!", 192 * 64, 0},      \
+            {"f!", 128 * 64, 0},                                                         \
+        {                                                                                \
+            "i", 150, 0                                                                  \
+        }                                                                                \
+    }
+#define GRADIENTS_SIG "*fp16:16,*fp16:16,*fp32:16,*fp32:16,*fp32:16,i32,64,64,64"
+#define STEPS_ARGS                                                                       \
+    {                                                                                    \
+        {"f", 9 * 512, 0}, {"f", 9, 0}, {"f!", 9 * 512, 0},                              \
+        {                                                                                \
+            "i", 9, 0                                                                    \
+        }                                                                                \
+    }
+#define STEPS_SIG "*fp32:16,*fp32:16,*fp32:16,i32,256"
 
 static const Subject subjects[] = {
     {"gemm",
@@ -123,8 +140,18 @@ static const Subject subjects[] = {
      {2, 1, 1},
      ATTENTION_ARGS,
      false},
+    {"attention",
+     ATTENTION_SIG("128,128"), /* in roles */
+     "sm_90a",
+     8,
+     2,
+     {2, 1, 1},
+     ATTENTION_ARGS,
+     false},
     {"rows", ROWS_SIG, "sm_90a", 4, 3, {4, 1, 1}, ROWS_ARGS, false},
     {"atomics", ATOMICS_SIG, "sm_90a", 4, 3, {1, 1, 1}, ATOMICS_ARGS, true},
+    {"gradients", GRADIENTS_SIG, "sm_90a", 4, 2, {2, 1, 1}, GRADIENTS_ARGS, true},
+    {"steps", STEPS_SIG, "sm_90a", 4, 3, {2, 1, 1}, STEPS_ARGS, true},
     {"gemm", GEMM_SIG("32,32,32"), "cpu", 4, 3, {4, 3, 1}, GEMM_ARGS(112, 96, 160), true},
     {"attention", ATTENTION_SIG("32,32"), "cpu", 4, 2, {5, 1, 1}, ATTENTION_ARGS, false},
     {"rows", ROWS_SIG, "cpu", 4, 3, {4, 1, 1}, ROWS_ARGS, false},

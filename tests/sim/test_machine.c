@@ -167,7 +167,7 @@ static const Case cases[] = {
      INIT "bar.sync 0;\n@%p1 st.shared.b32 [%r6], 0;\n"},
 };
 
-START_TEST(found)
+START_TEST(faults_are_found)
 {
     const Case *c = &cases[_i];
     char message[600] = "";
@@ -182,7 +182,7 @@ END_TEST
 
 /* ---------------------------------------------------------------- lanes */
 
-START_TEST(lanes)
+START_TEST(lanes_exchange_values)
 {
     char message[600];
     memset(memory, 0, sizeof memory);
@@ -255,7 +255,7 @@ START_TEST(wide_sources)
 END_TEST
 
 /* Rows of matrices go to shared memory and come back transposed. */
-START_TEST(matrices)
+START_TEST(stored_matrices_load_transposed)
 {
     char message[600];
     memset(memory, 0, sizeof memory);
@@ -308,7 +308,7 @@ small(const Product *p, int v)
     }
 }
 
-START_TEST(product)
+START_TEST(mma_multiplies)
 {
     const Product *p = &products[_i];
     int per = p->bits <= 10 ? 4 : p->bits < 32 ? 2 : 1, na = p->k / per / 2, nb = na / 2;
@@ -373,11 +373,11 @@ main(void)
     Suite *suite = suite_create("machine");
     TCase *tc = tcase_create("machine");
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, found, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_test(tc, lanes);
+    tcase_add_loop_test(tc, faults_are_found, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(tc, lanes_exchange_values);
     tcase_add_test(tc, wide_sources);
-    tcase_add_test(tc, matrices);
-    tcase_add_loop_test(tc, product, 0, (int)(sizeof products / sizeof *products));
+    tcase_add_test(tc, stored_matrices_load_transposed);
+    tcase_add_loop_test(tc, mma_multiplies, 0, (int)(sizeof products / sizeof *products));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -120,7 +120,7 @@ drop(char *ptx, const char *text, int nth)
         *at = ' ';
 }
 
-START_TEST(right)
+START_TEST(written_maps_work)
 {
     char *ptx = compile(), message[600];
     SimModule *m = load(ptx);
@@ -157,7 +157,7 @@ static const struct {
     {"bar.warp.sync", 5},
 };
 
-START_TEST(missing)
+START_TEST(each_missing_step_is_noticed)
 {
     char *ptx = compile(), message[600] = "";
     drop(ptx, steps[_i].text, steps[_i].nth);
@@ -211,7 +211,7 @@ static const char rewriting[] =
     "\tcp.async.bulk.wait_group.read 0;\n" PUBLISH
     "\tcp.async.bulk.wait_group 0;\n\tret;\n}\n";
 
-START_TEST(rewritten)
+START_TEST(a_map_may_be_written_again)
 {
     static _Alignas(16) float out[32];
     char *ptx = strdup(rewriting), message[600] = "";
@@ -231,7 +231,7 @@ START_TEST(rewritten)
 END_TEST
 
 /* More launches than slots: one that keeps its own would leave the last without. */
-START_TEST(slots)
+START_TEST(slots_are_released)
 {
     char *ptx = compile(), message[600] = "";
     SimStatus s = SIM_OK;
@@ -252,10 +252,11 @@ main(void)
     Suite *suite = suite_create("tensormap");
     TCase *tc = tcase_create("tensormap");
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, right);
-    tcase_add_loop_test(tc, missing, 0, (int)(sizeof steps / sizeof *steps));
-    tcase_add_loop_test(tc, rewritten, 0, 2);
-    tcase_add_loop_test(tc, slots, 0, 2);
+    tcase_add_test(tc, written_maps_work);
+    tcase_add_loop_test(tc, each_missing_step_is_noticed, 0,
+                        (int)(sizeof steps / sizeof *steps));
+    tcase_add_loop_test(tc, a_map_may_be_written_again, 0, 2);
+    tcase_add_loop_test(tc, slots_are_released, 0, 2);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -126,6 +126,31 @@ START_TEST(errors_have_places)
 }
 END_TEST
 
+/* A source that compiles with other arguments is not at fault alone: the message says
+   what it was compiled for. */
+START_TEST(errors_of_a_launch_name_its_arguments)
+{
+    Env e = setup();
+    static _Alignas(16) float x[64];
+    SdcFunction *f = function(&e, "add", block256, 1);
+    SdcArg args[] = {sdc_int(3), sdc_ptr(SDC_FP32, x), sdc_ptr(SDC_FP32, x), sdc_int(64)};
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 4, NULL), SDC_ERROR_SOURCE);
+    ck_assert_msg(strstr(sdc_error(e.cx), "'x=i32,y=*fp32:16,out=*fp32:16,n=i32:16'\n"),
+                  "%s", sdc_error(e.cx));
+    args[3] = sdc_int(1);
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 4, NULL), SDC_ERROR_SOURCE);
+    ck_assert_msg(strstr(sdc_error(e.cx), "n=1'; an integer equal to 1 is a constant"),
+                  "%s", sdc_error(e.cx));
+    /* of an option that is wrong for any arguments it says nothing */
+    static const char *const three[] = {"BLOCK=256", "num_warps=3"};
+    f = function(&e, "add", three, 2);
+    ck_assert_int_eq(sdc_launch(f, sdc_grid(1, 1, 1), args, 4, NULL), SDC_ERROR_ARGUMENT);
+    ck_assert_msg(!strstr(sdc_error(e.cx), "arguments of this launch"), "%s",
+                  sdc_error(e.cx));
+    sdc_context_destroy(e.cx);
+}
+END_TEST
+
 START_TEST(messages_come_one_by_one)
 {
     Env e = setup();
@@ -531,6 +556,7 @@ main(void)
     tcase_add_test(c, modules_tell_their_kernels);
     tcase_add_test(c, wrong_calls_are_refused);
     tcase_add_test(c, errors_have_places);
+    tcase_add_test(c, errors_of_a_launch_name_its_arguments);
     tcase_add_test(c, messages_come_one_by_one);
     tcase_add_test(c, tuples_are_arguments);
     tcase_add_test(c, descriptors_in_tuples);

@@ -70,7 +70,7 @@ named(const Region *r, const char *name)
     ck_abort_msg("no %%%s", name);
 }
 
-START_TEST(queues)
+START_TEST(ops_issue_to_and_wait_for_queues)
 {
     ck_assert_int_eq(opkind_issues(OP_ASYNC_COPY), QUEUE_COPY);
     ck_assert_int_eq(opkind_waits(OP_ASYNC_WAIT), QUEUE_COPY);
@@ -82,7 +82,7 @@ START_TEST(queues)
 }
 END_TEST
 
-START_TEST(waits)
+START_TEST(each_dot_has_its_wait)
 {
     ck_assert_ptr_eq(dot_wait(named(body, "a")), named(body, "b"));
     ck_assert_ptr_eq(dot_full_wait(named(body, "a")), named(body, "b"));
@@ -94,7 +94,7 @@ START_TEST(waits)
 }
 END_TEST
 
-START_TEST(sums)
+START_TEST(chains_of_dots_on_one_accumulator)
 {
     ck_assert_ptr_eq(dot_adding_to(named(body, "a")), named(body, "c"));
     ck_assert_ptr_eq(dot_adding_to(named(body, "c")), named(body, "d"));
@@ -112,7 +112,7 @@ START_TEST(sums)
 }
 END_TEST
 
-START_TEST(operands)
+START_TEST(operands_in_shared_memory)
 {
     const Op *c = named(body, "c");
     ck_assert(!dot_reads_shared(c, DOT_LEFT) && dot_reads_shared(c, DOT_RIGHT));
@@ -131,10 +131,10 @@ main(void)
     Suite *suite = suite_create("async_dot");
     TCase *c = tcase_create("async_dot");
     tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, queues);
-    tcase_add_test(c, waits);
-    tcase_add_test(c, sums);
-    tcase_add_test(c, operands);
+    tcase_add_test(c, ops_issue_to_and_wait_for_queues);
+    tcase_add_test(c, each_dot_has_its_wait);
+    tcase_add_test(c, chains_of_dots_on_one_accumulator);
+    tcase_add_test(c, operands_in_shared_memory);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

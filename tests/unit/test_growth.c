@@ -200,7 +200,7 @@ grows(int family, const char *target, int n)
                   families[family].name, target, median, 1e3 * two, 1e3 * four);
 }
 
-START_TEST(linear)
+START_TEST(time_grows_linearly)
 {
     grows(_i, "cpu", families[_i].cpu);
     grows(_i, "sm_90a", families[_i].gpu);
@@ -251,7 +251,7 @@ main(void)
     Suite *s = suite_create("growth");
     TCase *t = tcase_create("growth");
     tcase_set_timeout(t, 100);
-    tcase_add_loop_test(t, linear, 0, sizeof families / sizeof *families);
+    tcase_add_loop_test(t, time_grows_linearly, 0, sizeof families / sizeof *families);
     tcase_add_test(t, large_is_right);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

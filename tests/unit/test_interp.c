@@ -78,7 +78,7 @@ close_enough(const unsigned char *got, const unsigned char *want, int tolerance)
     return g == w || fabs((double)g - (double)w) <= allowed || (isnan(g) && isnan(w));
 }
 
-START_TEST(language)
+START_TEST(kernels_agree_with_triton)
 {
     Json *g = golden("language");
     const Json *k = json_at(json_get(g, "kernels"), _i);
@@ -124,7 +124,7 @@ static const char cast_text[] = HEAD
     "    i = tl.arange(0, B)\n"
     "    tl.store(y + i, tl.load(x + i).to(y.dtype.element_ty))\n";
 
-START_TEST(casts)
+START_TEST(casts_agree_with_triton)
 {
     static const struct {
         const char *key, *type;
@@ -174,7 +174,7 @@ static const char div_text[] = HEAD
     "    tl.store(q + i, x // y)\n"
     "    tl.store(r + i, x % y)\n";
 
-START_TEST(quotients)
+START_TEST(quotients_agree_with_triton)
 {
     static const char *const keys[] = {"a", "b", "q", "r"};
     Json *g = golden("triton-golden");
@@ -261,7 +261,7 @@ static const Wrong wrongs[] = {
      {"lane [15]", "too many", ""}},
 };
 
-START_TEST(wrong)
+START_TEST(wrong_programs_are_reported)
 {
     const Wrong *w = &wrongs[_i];
     int32_t x[16] = {0}, y[16] = {0};
@@ -295,11 +295,12 @@ main(void)
     Suite *suite = suite_create("interp");
     TCase *t = tcase_create("interp");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, language, 0, kernels);
-    tcase_add_loop_test(t, casts, 0, 8);
-    tcase_add_test(t, quotients);
+    tcase_add_loop_test(t, kernels_agree_with_triton, 0, kernels);
+    tcase_add_loop_test(t, casts_agree_with_triton, 0, 8);
+    tcase_add_test(t, quotients_agree_with_triton);
     tcase_add_test(t, random_numbers);
-    tcase_add_loop_test(t, wrong, 0, (int)(sizeof wrongs / sizeof *wrongs));
+    tcase_add_loop_test(t, wrong_programs_are_reported, 0,
+                        (int)(sizeof wrongs / sizeof *wrongs));
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

@@ -39,7 +39,7 @@ START_TEST(compose_applies_one_after_the_other)
 }
 END_TEST
 
-START_TEST(inverses)
+START_TEST(inverses_exist_for_bijections)
 {
     int onto = 0;
     for (int i = 0; i < 500; i++) {
@@ -197,8 +197,8 @@ START_TEST(bytes_change_buffers_without_conflicts)
                 layout_nvmma(s, 2, shape, 8, wide, (int[]){1 - inner, inner});
             const Layout *to =
                 layout_nvmma(s, 2, shape, 8, wide, (int[]){inner, 1 - inner});
-            to = kind >> 1 ? layout_as_sums(s, to, inner) : to;
-            const uint32_t *reg = l->b[LD_REG], *lane = l->b[LD_LANE];
+            to = kind >> 1 ? layout_acc_order(s, to, inner) : to;
+            const uint32_t *reg = l->basis[LD_REG], *lane = l->basis[LD_LANE];
             /* codegen/gen_nv_bytes.c: the last row bit takes the word's second with it */
             rows_are_apart(from, (uint32_t[]){reg[0], lane[0], lane[1] ^ reg[1]});
             rows_are_apart(to, lane + 2);
@@ -251,13 +251,13 @@ random_layout(Session *s, int rank, const int64_t *shape)
         Layout l = { .kind = LK_DISTRIBUTED, .rank = rank };
         int bits = 0;
         for (int i = 0; i < rank; i++)
-            bits += l.lg[i] = (uint8_t)__builtin_ctzll((uint64_t)shape[i]);
-        l.n[LD_LANE] = 5;
-        l.n[LD_WARP] = (uint8_t)rnd(3);
-        l.n[LD_REG] = (uint8_t)rnd((uint32_t)bits + 1);
+            bits += l.log_shape[i] = (uint8_t)__builtin_ctzll((uint64_t)shape[i]);
+        l.nbasis[LD_LANE] = 5;
+        l.nbasis[LD_WARP] = (uint8_t)rnd(3);
+        l.nbasis[LD_REG] = (uint8_t)rnd((uint32_t)bits + 1);
         for (int d = 0; d < LD_COUNT; d++)
-            for (int i = 0; i < l.n[d]; i++)
-                l.b[d][i] = rnd(3) ? 1u << rnd((uint32_t)bits) : rnd(1u << bits);
+            for (int i = 0; i < l.nbasis[d]; i++)
+                l.basis[d][i] = rnd(3) ? 1u << rnd((uint32_t)bits) : rnd(1u << bits);
         if (layout_check(&l, NULL))
             return layout_intern(s, &l);
     }
@@ -271,17 +271,17 @@ START_TEST(conversions_find_every_element)
     for (int i = 0; i < 300; i++) {
         const Layout *src = random_layout(s, 2, shape);
         const Layout *dst = rnd(4) ? random_layout(s, 2, shape) : src;
-        if (src->n[LD_WARP] != dst->n[LD_WARP])
+        if (src->nbasis[LD_WARP] != dst->nbasis[LD_WARP])
             continue;
         Conversion c = layout_conversion(src, dst);
         F2 from = layout_matrix(src), to = layout_matrix(dst);
         kinds[c.kind]++;
-        uint64_t regs = (1u << src->n[LD_REG]) - 1;
-        uint64_t warp = (1u << (src->n[LD_REG] + 5)) - 1;
+        uint64_t regs = (1u << src->nbasis[LD_REG]) - 1;
+        uint64_t warp = (1u << (src->nbasis[LD_REG] + 5)) - 1;
         for (uint64_t x = 0; x < 1u << to.nin; x++) {
             uint64_t y = f2_apply(&c.from, x);
             ck_assert_uint_eq(f2_apply(&from, y), f2_apply(&to, x));
-            uint64_t own = x >> dst->n[LD_REG] << src->n[LD_REG];
+            uint64_t own = x >> dst->nbasis[LD_REG] << src->nbasis[LD_REG];
             if (c.kind == CONV_NONE)
                 ck_assert_uint_eq(y, x);
             if (c.kind == CONV_REG)
@@ -304,8 +304,8 @@ START_TEST(conversions_find_every_element)
             .kind,
         CONV_SHARED);
     Layout swapped = *row;
-    swapped.b[LD_REG][0] = row->b[LD_REG][3];
-    swapped.b[LD_REG][3] = row->b[LD_REG][0];
+    swapped.basis[LD_REG][0] = row->basis[LD_REG][3];
+    swapped.basis[LD_REG][3] = row->basis[LD_REG][0];
     ck_assert_int_eq(layout_conversion(row, layout_intern(s, &swapped)).kind, CONV_REG);
     session_free(s);
 }
@@ -319,9 +319,9 @@ START_TEST(one_thread_owns_each_element)
         uint32_t copies[LD_COUNT];
         int owners[128] = { 0 };
         layout_replication(l, copies);
-        for (uint32_t r = 0; r < 1u << l->n[LD_REG]; r++)
+        for (uint32_t r = 0; r < 1u << l->nbasis[LD_REG]; r++)
             for (uint32_t t = 0; t < 32; t++)
-                for (uint32_t w = 0; w < 1u << l->n[LD_WARP]; w++)
+                for (uint32_t w = 0; w < 1u << l->nbasis[LD_WARP]; w++)
                     if (!(r & copies[LD_REG]) && !(t & copies[LD_LANE]) &&
                         !(w & copies[LD_WARP]))
                         owners[layout_coord(l, r, t, w, 0)]++;
@@ -334,7 +334,7 @@ END_TEST
 
 /* Accumulators of any rank, and operands that follow from them: for matrices those of the
    constructors by name, else valid ones that hold every element. */
-START_TEST(products)
+START_TEST(operands_of_dots_hold_every_element)
 {
     Session *s = session_new(0);
     for (int wn = 0; wn < 3; wn++) {
@@ -353,7 +353,7 @@ START_TEST(products)
         for (int op = 0; op < 2; op++) {
             const Layout *l = layout_dot_operand(s, batch, 64, op, 2);
             ck_assert(layout_check(batch, NULL) && layout_check(l, NULL));
-            ck_assert_int_eq(l->lg[0], 2);
+            ck_assert_int_eq(l->log_shape[0], 2);
         }
     }
     for (int i = 0; i < 300; i++) {
@@ -385,7 +385,7 @@ START_TEST(runs_of_registers)
         ck_assert_int_eq(layout_part(l, layout_coord(l, i, 3, 1, 0), 1) % 8, i);
     /* a lane that moves the low bit breaks the run */
     Layout bad = *l;
-    bad.b[LD_LANE][4] |= 1;
+    bad.basis[LD_LANE][4] |= 1;
     ck_assert_int_eq(layout_run(&bad, 1, NULL), 1);
     session_free(s);
 }
@@ -410,7 +410,7 @@ START_TEST(related_tiles)
         const Layout *again = layout_repeat(s, sq, 1, 5);
         ck_assert(layout_check(again, NULL));
         ck_assert_ptr_eq(layout_squash(s, again, 1), sq);
-        ck_assert_int_eq(again->lg[1], 5);
+        ck_assert_int_eq(again->log_shape[1], 5);
         ck_assert(layout_check(sl, NULL) && layout_check(j, NULL) &&
                   layout_check(e, NULL));
         for (int k = 0; k < 50; k++) {
@@ -440,7 +440,7 @@ reread(Session *s, const Layout *l)
     buf_init(&why, &s->tmp);
     layout_print(&b, l);
     for (int i = 0; i < l->rank; i++)
-        shape[i] = (int64_t)1 << l->lg[i];
+        shape[i] = (int64_t)1 << l->log_shape[i];
     const Layout *r = layout_read(s, b.s, b.n, l->rank, shape, &why);
     ck_assert_msg(r != NULL, "%s: %s", b.s, why.s);
     return r;
@@ -501,7 +501,7 @@ check_text(Session *s, const char *text, const char *want)
     }
 }
 
-START_TEST(spellings)
+START_TEST(text_goes_in_and_out)
 {
     Session *s = session_new(0);
     const char *blk = "blocked<size=[1,8], lanes=[4,8], warps=[4,1], order=[1,0]>";
@@ -556,18 +556,18 @@ main(void)
     TCase *t = tcase_create("layout");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, compose_applies_one_after_the_other);
-    tcase_add_test(t, inverses);
+    tcase_add_test(t, inverses_exist_for_bijections);
     tcase_add_test(t, blocked_is_nested_tiles);
     tcase_add_test(t, matrix_fragments);
     tcase_add_test(t, bytes_change_buffers_without_conflicts);
     tcase_add_test(t, swizzles_are_those_of_the_hardware);
     tcase_add_test(t, conversions_find_every_element);
     tcase_add_test(t, one_thread_owns_each_element);
-    tcase_add_test(t, products);
+    tcase_add_test(t, operands_of_dots_hold_every_element);
     tcase_add_test(t, runs_of_registers);
     tcase_add_test(t, related_tiles);
     tcase_add_test(t, text_round_trip);
-    tcase_add_test(t, spellings);
+    tcase_add_test(t, text_goes_in_and_out);
     suite_add_tcase(suite, t);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

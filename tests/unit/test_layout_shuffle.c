@@ -115,23 +115,23 @@ shuffled(const Layout *l)
     for (int k = (int)rnd(4); k > 0; k--) {
         int d[2] = {rnd(2) ? LD_LANE : LD_REG, LD_LANE}, i[2];
         for (int s = 0; s < 2; s++) {
-            if (!out.n[d[s]])
+            if (!out.nbasis[d[s]])
                 d[s] = LD_LANE;
-            i[s] = (int)rnd(out.n[d[s]]);
+            i[s] = (int)rnd(out.nbasis[d[s]]);
         }
-        uint32_t t = out.b[d[0]][i[0]];
-        out.b[d[0]][i[0]] = out.b[d[1]][i[1]];
-        out.b[d[1]][i[1]] = t;
+        uint32_t t = out.basis[d[0]][i[0]];
+        out.basis[d[0]][i[0]] = out.basis[d[1]][i[1]];
+        out.basis[d[1]][i[1]] = t;
         if (rnd(4) == 0 && i[0] != i[1])
-            out.b[LD_LANE][i[0] % 5] ^= out.b[d[1]][i[1]];
+            out.basis[LD_LANE][i[0] % 5] ^= out.basis[d[1]][i[1]];
     }
-    if (rnd(3) == 0 && out.n[LD_REG] && out.n[LD_WARP])
-        out.b[LD_WARP][0] ^= out.b[LD_REG][0];
+    if (rnd(3) == 0 && out.nbasis[LD_REG] && out.nbasis[LD_WARP])
+        out.basis[LD_WARP][0] ^= out.basis[LD_REG][0];
     int n = 0; /* no zero register */
-    for (int i = 0; i < out.n[LD_REG]; i++)
-        if (out.b[LD_REG][i])
-            out.b[LD_REG][n++] = out.b[LD_REG][i];
-    out.n[LD_REG] = (uint8_t)n;
+    for (int i = 0; i < out.nbasis[LD_REG]; i++)
+        if (out.basis[LD_REG][i])
+            out.basis[LD_REG][n++] = out.basis[LD_REG][i];
+    out.nbasis[LD_REG] = (uint8_t)n;
     return out;
 }
 
@@ -143,7 +143,7 @@ START_TEST(every_element_arrives)
         Layout src = random_layout(3 + (int)rnd(7), warps), dst = shuffled(&src);
         ShufflePlan p;
         F2 onto = layout_matrix(&dst);
-        if (src.n[LD_REG] > 6 || !f2_is_surjective(&onto) ||
+        if (src.nbasis[LD_REG] > 6 || !f2_is_surjective(&onto) ||
             layout_conversion(&src, &dst).kind != CONV_LANE)
             continue;
         asked++;

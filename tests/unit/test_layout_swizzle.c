@@ -42,15 +42,15 @@ random_layout(int lg0, int lg1, int warps)
     while (at < all)
         fill_basis(&l, LD_REG, 1u << perm[at++]);
     /* a sum with a basis of another kind keeps the map onto */
-    if (rnd(2) && l.n[LD_REG] && l.b[LD_LANE][0])
-        l.b[LD_REG][0] ^= l.b[LD_LANE][0];
+    if (rnd(2) && l.nbasis[LD_REG] && l.basis[LD_LANE][0])
+        l.basis[LD_REG][0] ^= l.basis[LD_LANE][0];
     return l;
 }
 
 static int
 bits_of(const Layout *l)
 {
-    return l->lg[0] + l->lg[1];
+    return l->log_shape[0] + l->log_shape[1];
 }
 
 /* How often the fullest bank is used, summed over the passes that the bytes need and
@@ -64,7 +64,7 @@ simulate_banks(const Exchange *e, const Layout *l, int run)
         int64_t seen[32][64];
         int n[32] = {0};
         for (int lane = first; lane < first + lanes; lane++) {
-            uint64_t off = f2_apply(&map, (uint64_t)lane << l->n[LD_REG]);
+            uint64_t off = f2_apply(&map, (uint64_t)lane << l->nbasis[LD_REG]);
             for (int k = 0; k < (bytes > 4 ? bytes / 4 : 1); k++) {
                 int64_t word = (int64_t)off * e->bytes / 4 + k;
                 int bank = (int)(word % 32), i = 0;
@@ -93,8 +93,8 @@ play(const Layout *src, const Layout *dst, const Exchange *e)
             continue;
         memset(mem, -1, sizeof mem);
         for (uint64_t p = 0; p < (uint64_t)1 << ms.nin; p++) {
-            uint32_t reg = (uint32_t)p & ((1u << src->n[LD_REG]) - 1);
-            uint32_t thread = (uint32_t)(p >> src->n[LD_REG]);
+            uint32_t reg = (uint32_t)p & ((1u << src->nbasis[LD_REG]) - 1);
+            uint32_t thread = (uint32_t)(p >> src->nbasis[LD_REG]);
             uint32_t c = layout_coord(src, reg, thread & 31, thread >> 5, 0);
             if ((c & e->rounds) != round || (reg & copies[LD_REG]) ||
                 (thread & 31 & copies[LD_LANE]) || (thread >> 5 & copies[LD_WARP]))
@@ -105,8 +105,8 @@ play(const Layout *src, const Layout *dst, const Exchange *e)
             mem[at] = c;
         }
         for (uint64_t p = 0; p < (uint64_t)1 << md.nin; p++) {
-            uint32_t reg = (uint32_t)p & ((1u << dst->n[LD_REG]) - 1);
-            uint32_t thread = (uint32_t)(p >> dst->n[LD_REG]);
+            uint32_t reg = (uint32_t)p & ((1u << dst->nbasis[LD_REG]) - 1);
+            uint32_t thread = (uint32_t)(p >> dst->nbasis[LD_REG]);
             uint32_t c = layout_coord(dst, reg, thread & 31, thread >> 5, 0);
             if ((c & e->rounds) != round)
                 continue;

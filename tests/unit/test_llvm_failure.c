@@ -1,6 +1,8 @@
-/* LLVM gives up while compiling, and means to end the process: it comes back as a failure
-   of this compile, and the next one works. */
+/* LLVM gives up while compiling, and means to end the process, or is given IR that its
+   passes would fail upon: it comes back as a failure of this compile, and the next one
+   works. */
 #include "codegen/codegen.h"
+#include "codegen/gen.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -66,6 +68,39 @@ START_TEST(llvm_gives_up)
 }
 END_TEST
 
+/* A block that does not end, as a lowering that forgot something leaves one: LLVM's
+   passes follow its last instruction to nowhere. */
+static bool
+no_end(Gen *g, void *arg)
+{
+    (void)arg;
+    emit_open(g, NULL, "no_end");
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->cx), NULL, 0, 0);
+    LLVMAppendBasicBlockInContext(g->cx, LLVMAddFunction(g->mod, "k", type), "entry");
+    emit_verify(g);
+    return true;
+}
+
+START_TEST(invalid_ir)
+{
+    Session *s = session_new(0);
+    CodegenOptions opt = {.target = "cpu"};
+    Gen g = {.s = s, .opt = &opt};
+    volatile bool passed = false;
+    ck_assert_ptr_nonnull(s);
+    if (setjmp(s->fail.env) == 0) {
+        s->fail.set = 1;
+        passed = emit_section(&g, no_end, NULL);
+    }
+    s->fail.set = 0;
+    ck_assert(!passed);
+    ck_assert_int_eq(s->fail.reason, FAIL_BUG);
+    ck_assert_msg(strstr(s->fail.message, "invalid LLVM IR: Basic Block in function 'k'"),
+                  "%s", s->fail.message);
+    session_free(s);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -73,6 +108,7 @@ main(void)
     TCase *t = tcase_create("llvm failure");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, llvm_gives_up);
+    tcase_add_test(t, invalid_ir);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -67,7 +67,7 @@ START_TEST(through_parameters)
 }
 END_TEST
 
-START_TEST(anywhere)
+START_TEST(writes_of_unknown_reach)
 {
     Value *q = f->body->args[1];
     Writes odd = writes_of(OP_STORE), print = writes_of(OP_PRINT);
@@ -85,7 +85,7 @@ main(void)
     TCase *c = tcase_create("param");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, through_parameters);
-    tcase_add_test(c, anywhere);
+    tcase_add_test(c, writes_of_unknown_reach);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

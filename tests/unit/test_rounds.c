@@ -81,7 +81,7 @@ START_TEST(other_is_found)
 END_TEST
 
 /* Half a percent is less than where code happens to lie makes. */
-START_TEST(margin)
+START_TEST(half_a_percent_is_the_same)
 {
     Machine m = {.random = 1, .noise = 0};
     SdcMeasured x = compared(&m, 1, 1.005);
@@ -116,7 +116,7 @@ main(void)
     TCase *t = tcase_create("all");
     tcase_add_test(t, same_is_same);
     tcase_add_test(t, other_is_found);
-    tcase_add_test(t, margin);
+    tcase_add_test(t, half_a_percent_is_the_same);
     tcase_add_test(t, references_are_rare);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

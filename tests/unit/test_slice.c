@@ -74,7 +74,7 @@ teardown(void)
 }
 
 /* A loop carries what its own body needs of the iteration before. */
-START_TEST(iteration)
+START_TEST(carried_value_takes_its_own_chain)
 {
     Slice sl;
     slice_init(&sl, &s->tmp, loop, NULL, NULL);
@@ -86,7 +86,7 @@ START_TEST(iteration)
 END_TEST
 
 /* One result of a condition, with what it depends on. */
-START_TEST(condition)
+START_TEST(one_result_of_an_if)
 {
     Slice sl;
     slice_init(&sl, &s->tmp, body, NULL, NULL);
@@ -99,7 +99,7 @@ START_TEST(condition)
 END_TEST
 
 /* What decides whether an op runs, and nothing of what it computes. */
-START_TEST(control)
+START_TEST(what_decides_whether_an_op_runs)
 {
     Slice sl;
     slice_init(&sl, &s->tmp, body, NULL, NULL);
@@ -110,7 +110,7 @@ START_TEST(control)
 END_TEST
 
 /* Other bodies are taken whole: with the sum goes what the loop leaves. */
-START_TEST(whole)
+START_TEST(body_of_a_reduction_is_taken_whole)
 {
     Slice sl;
     slice_init(&sl, &s->tmp, body, NULL, NULL);
@@ -122,7 +122,7 @@ START_TEST(whole)
 END_TEST
 
 /* What one op takes, in its bodies as well. */
-START_TEST(operands)
+START_TEST(operands_of_an_op_and_of_its_bodies)
 {
     Slice sl;
     slice_init(&sl, &s->tmp, loop, NULL, NULL);
@@ -141,7 +141,7 @@ no_load(Slice *sl, const Value *v)
 }
 
 /* What is given ends there; what is refused ends all. */
-START_TEST(given)
+START_TEST(stops_at_given_and_refused_ops)
 {
     Slice sl;
     slice_init(&sl, &s->tmp, loop, no_load, NULL);
@@ -159,12 +159,12 @@ main(void)
     Suite *suite = suite_create("slice");
     TCase *c = tcase_create("slice");
     tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, iteration);
-    tcase_add_test(c, condition);
-    tcase_add_test(c, control);
-    tcase_add_test(c, whole);
-    tcase_add_test(c, operands);
-    tcase_add_test(c, given);
+    tcase_add_test(c, carried_value_takes_its_own_chain);
+    tcase_add_test(c, one_result_of_an_if);
+    tcase_add_test(c, what_decides_whether_an_op_runs);
+    tcase_add_test(c, body_of_a_reduction_is_taken_whole);
+    tcase_add_test(c, operands_of_an_op_and_of_its_bodies);
+    tcase_add_test(c, stops_at_given_and_refused_ops);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

@@ -1,6 +1,6 @@
 /* The thread pool: every program of every grid runs exactly once, whoever launches, from
    how many threads at once, with scratch that nobody else touches, and after a fork. */
-#include "runtime/rt/sdcrt.h"
+#include "runtime/rt/cpu.h"
 
 #include <check.h>
 #include <limits.h>
@@ -118,6 +118,73 @@ START_TEST(launches_nest)
     uint64_t args[1] = { (uint64_t)(uintptr_t)p };
     SdcGrid grid = { 20, 1, 1 };
     ck_assert_int_eq(sdcrt_cpu_launch(p, nested, args, grid, 0, 0), SDCRT_OK);
+    sdcrt_pool_destroy(p);
+}
+END_TEST
+
+/* As code with atomics: a launch that is alone adds with plain loads and stores. */
+typedef struct Sum {
+    atomic_llong sum;
+    atomic_int alone; /* entries that were told so */
+} Sum;
+
+static void
+add(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last, void *scratch)
+{
+    Sum *s = (Sum *)(uintptr_t)args[0];
+    bool alone = (uintptr_t)scratch & SDCRT_ALONE;
+    (void)grid;
+    atomic_fetch_add(&s->alone, alone);
+    for (int64_t i = first; i < last; i++)
+        for (int k = 0; k < 2000; k++)
+            if (alone)
+                atomic_store_explicit(
+                    &s->sum, atomic_load_explicit(&s->sum, memory_order_relaxed) + 1,
+                    memory_order_relaxed);
+            else
+                atomic_fetch_add_explicit(&s->sum, 1, memory_order_relaxed);
+}
+
+typedef struct Adder {
+    SdcrtPool *pool;
+    pthread_t thread;
+    Sum *sum;
+    int alone;
+} Adder;
+
+static void *
+add_often(void *arg)
+{
+    Adder *a = arg;
+    SdcGrid grid = { 4, 1, 1 };
+    uint64_t args[1] = { (uint64_t)(uintptr_t)a->sum };
+    RtAtomics atomics = { true, a->alone };
+    for (int i = 0; i < 500; i++)
+        ck_assert_int_eq(rt_cpu_launch(a->pool, add, args, grid, 0, 1 + i % 2, atomics),
+                         SDCRT_OK);
+    return NULL;
+}
+
+START_TEST(who_is_alone_adds_to_nobodys_sum)
+{
+    SdcrtPool *p = sdcrt_pool_create(2);
+    Adder a[LAUNCHERS];
+    Sum one = { 0 }, many = { 0 }, never = { 0 };
+    a[0] = (Adder){ .pool = p, .sum = &one, .alone = 1 };
+    add_often(&a[0]);
+    ck_assert_int_eq(one.sum, 500 * 4 * 2000);
+    ck_assert_int_eq(one.alone, 250); /* those on one thread */
+    a[0] = (Adder){ .pool = p, .sum = &never };
+    add_often(&a[0]);
+    ck_assert_int_eq(never.alone, 0);
+    /* One of the launchers is of a kernel that cannot be alone. */
+    for (int i = 0; i < LAUNCHERS; i++) {
+        a[i] = (Adder){ .pool = p, .sum = &many, .alone = i ? 2 : 0 };
+        ck_assert_int_eq(pthread_create(&a[i].thread, NULL, add_often, &a[i]), 0);
+    }
+    for (int i = 0; i < LAUNCHERS; i++)
+        pthread_join(a[i].thread, NULL);
+    ck_assert_int_eq(many.sum, LAUNCHERS * 500 * 4 * 2000);
     sdcrt_pool_destroy(p);
 }
 END_TEST
@@ -266,6 +333,7 @@ main(void)
     tcase_add_test(c, every_program_once);
     tcase_add_test(c, many_launchers_share_a_pool);
     tcase_add_test(c, launches_nest);
+    tcase_add_test(c, who_is_alone_adds_to_nobodys_sum);
     tcase_add_test(c, bad_grids_are_refused);
     tcase_add_test(c, ranges_cover_the_grid);
     tcase_add_test(c, children_of_a_fork_run_alone);

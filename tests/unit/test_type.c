@@ -33,7 +33,7 @@ START_TEST(equal_types_are_one)
 }
 END_TEST
 
-START_TEST(queries)
+START_TEST(queries_of_elements_and_sizes)
 {
     Session *s = session_new(0);
     TypeTable *t = s->types;
@@ -63,7 +63,7 @@ START_TEST(queries)
 }
 END_TEST
 
-START_TEST(spelling)
+START_TEST(types_print_as_in_text)
 {
     Session *s = session_new(0);
     TypeTable *t = s->types;
@@ -92,8 +92,8 @@ main(void)
     Suite *suite = suite_create("type");
     TCase *c = tcase_create("type");
     tcase_add_test(c, equal_types_are_one);
-    tcase_add_test(c, queries);
-    tcase_add_test(c, spelling);
+    tcase_add_test(c, queries_of_elements_and_sizes);
+    tcase_add_test(c, types_print_as_in_text);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

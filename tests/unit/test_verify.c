@@ -64,7 +64,7 @@ START_TEST(use_lists)
 }
 END_TEST
 
-START_TEST(order)
+START_TEST(uses_follow_definitions)
 {
     Case c = start();
     op_move_before(c.y, c.one);
@@ -77,7 +77,7 @@ START_TEST(order)
 }
 END_TEST
 
-START_TEST(parents)
+START_TEST(parents_of_ops_are_right)
 {
     Case c = start();
     c.y->parent = c.loop->regions[0];
@@ -85,7 +85,7 @@ START_TEST(parents)
 }
 END_TEST
 
-START_TEST(types)
+START_TEST(results_and_arguments_have_their_types)
 {
     Case c = start();
     c.y->results[0].type = type_scalar(c.s->types, SK_F64);
@@ -99,7 +99,7 @@ START_TEST(types)
 }
 END_TEST
 
-START_TEST(regions)
+START_TEST(ops_have_their_regions)
 {
     Case c = start();
     c.loop->nregion = 0;
@@ -110,7 +110,7 @@ START_TEST(regions)
 }
 END_TEST
 
-START_TEST(depth)
+START_TEST(deep_nesting_is_refused)
 {
     Session *s = session_new(0);
     Func *f = func_new(module_new(s), "f", (Loc){0});
@@ -135,11 +135,11 @@ main(void)
     Suite *suite = suite_create("verify");
     TCase *c = tcase_create("verify");
     tcase_add_test(c, use_lists);
-    tcase_add_test(c, order);
-    tcase_add_test(c, parents);
-    tcase_add_test(c, types);
-    tcase_add_test(c, regions);
-    tcase_add_test(c, depth);
+    tcase_add_test(c, uses_follow_definitions);
+    tcase_add_test(c, parents_of_ops_are_right);
+    tcase_add_test(c, results_and_arguments_have_their_types);
+    tcase_add_test(c, ops_have_their_regions);
+    tcase_add_test(c, deep_nesting_is_refused);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

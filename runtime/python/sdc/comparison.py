@@ -74,10 +74,13 @@ class Comparison:
         self._torch = torch
         run = JITFunction.run
         if getattr(triton.knobs.runtime, "interpret", False):
+            from triton.runtime import interpreter
             from triton.runtime.interpreter import InterpretedFunction
             from .driver import Driver
             from .testing import do_bench
             interpreted = InterpretedFunction.run
+            replace(interpreter, "_patch_lang_tensor",
+                    _counting(interpreter._patch_lang_tensor))
             replace(InterpretedFunction, "run", self._around(interpreted))
             replace(triton.runtime.driver, "_active", Driver("cpu"))
             replace(triton.testing, "do_bench", do_bench)
@@ -323,6 +326,15 @@ class _Through:
 
     def __call__(self, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return self.fn.run(*args, grid=grid, warmup=False, **kwargs)
+
+
+def _counting(patch: Callable) -> Callable:
+    """Triton 3.6's interpreter makes numbers of arrays of one element, as range() wants
+    them, in a way that NumPy 2.4 refuses."""
+    def patched(tensor: Any, *scope: Any) -> None:
+        patch(tensor, *scope)
+        tensor.__index__ = lambda self: int(self.handle.data.item())
+    return patched
 
 
 def _has_gpu() -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import warnings
 from typing import Any, Callable, Optional
 
-from . import errors, inductor, launch, triton_errors
+from . import context, errors, inductor, launch, triton_errors
 from .driver import Driver
 from .errors import ArgumentError, Error
 from .jit import run as launch_or_warmup
@@ -23,11 +24,15 @@ def install(device: Optional[str] = None) -> None:
     """Kernels of Triton run by sdc, those that are defined already, too.
 
     `device`, "cpu" or "cuda", is what programs learn from Triton's driver; without it,
-    "cuda" where torch has one. Launches go to where their tensors are.
+    "cuda" where torch has one. Launches go to where their tensors are. "cuda" without a
+    GPU is a warning: code for one can still be generated, and CPU tensors launched.
     """
     kind, _, index = (device or _usual()).partition(":")
     if kind not in ("cpu", "cuda"):
         raise ArgumentError(f"no device '{device}': cpu or cuda")
+    why = _no_gpu(int(index or 0)) if kind == "cuda" and device else ""
+    if why:
+        warnings.warn(f"sdc.install('{device}'): {why.strip()}", RuntimeWarning, stacklevel=2)
     uninstall()
     launch._default[0] = (kind, int(index or 0))
     undo(lambda: launch._default.__setitem__(0, ("cpu", 0)))
@@ -63,6 +68,20 @@ def _usual() -> str:
         return "cpu"
     import torch
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _no_gpu(index: int) -> str:
+    """Why there is no such GPU, or nothing. Where torch sees one, it is not opened here:
+    a process may still fork."""
+    if importlib.util.find_spec("torch") is not None:
+        import torch
+        if torch.cuda.device_count() > index:
+            return ""
+    try:
+        context.get("cuda", index).describe()
+    except Error as e:
+        return str(e).removeprefix("sdc: error: ")
+    return ""
 
 
 def undo(f: Callable[[], Any]) -> None:

@@ -36,7 +36,9 @@ OPTIONS = frozenset("""num_warps num_ctas num_stages warp_size maxnreg ir_overri
     """.split())
 
 Launch = Callable[[Any, tuple, "dict[str, Any]"], Compiled]
-_USED = ("num_warps", "num_stages", "num_ctas", "launch_pdl", "debug")
+# Triton's variable; without it products are contracted with sums, as in Triton 3.9
+_FUSED = os.environ.get("TRITON_DEFAULT_FP_FUSION", "1").lower() not in ("0", "false", "off")
+_USED = ("num_warps", "num_stages", "num_ctas", "launch_pdl", "enable_fp_fusion", "debug")
 
 
 def default_place() -> tuple[str, int]:
@@ -229,6 +231,8 @@ class Launcher:
                        if options.get(k) and k not in values)
         if options.get("launch_pdl"):
             option += ("launch_pdl=True",)
+        if options.get("enable_fp_fusion", _FUSED) in (False, 0):
+            option += ("enable_fp_fusion=False",)
         consts = {p.name: _plain(values[p.name]) for p in self.params if p.is_constexpr}
         rest = [values[p.name] for p in self.params if not p.is_constexpr]
         if any(isinstance(v, (tuple, list)) or _static(v) for v in rest) or \

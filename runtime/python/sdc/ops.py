@@ -313,7 +313,9 @@ def rms_norm(x: Tensor, w: Tensor, eps: float = 1e-5) -> Tensor:
 
 
 def cross_entropy(x: Tensor, target: Tensor, ignore: int = -100) -> Tensor:
-    """The loss of each row of x [.., classes], 0 where the target is `ignore`."""
+    """The loss of each row of x [.., classes], 0 where the target is `ignore`. A target that is
+    neither that nor a class: IndexError on the CPU, as in torch; on a GPU, where nobody waits for
+    the answer, loss and gradient of the row are NaN."""
     _need("cross_entropy", (1, 0), x=x, target=target)
     x, = _autocast(False, x)
     return _entropy(_rows(x), target.reshape(-1), ignore)[0].view(target.shape)

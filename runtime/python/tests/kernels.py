@@ -148,3 +148,10 @@ def tell(x):
 def tuned(x, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(x + i, 7.0, mask=i < n)
+
+
+@sdc.jit
+def square_and_add(x, out, n: tl.constexpr):
+    i = tl.arange(0, n)
+    v = tl.load(x + i)
+    tl.store(out + i, v * v + v)

@@ -51,6 +51,18 @@ def test_same(torch, device, tmp_path):
     assert "2 same bits" in text
 
 
+def test_loop(torch, device, tmp_path, monkeypatch):
+    """A loop over an argument, which an interpreter turns into Python's numbers."""
+    loop = PROGRAM.replace("    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n",
+                           "    for start in range(0, n, BLOCK):\n"
+                           "        i = start + tl.arange(0, BLOCK)\n"
+                           "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n")
+    monkeypatch.setitem(globals(), "PROGRAM", loop)
+    status, text, rows = compare(device, tmp_path, three="tl.constexpr(3.0)", by="THREE")
+    assert status == 0, text
+    assert [r["result"] for r in rows] == ["same bits"] * 2, text
+
+
 def test_what_was_there(torch, device, tmp_path, monkeypatch):
     """A result that memory held before the launch is compared, too."""
     there = PROGRAM.replace("torch.empty(100, device=DEVICE)", "None\nout = x * 3.0")

@@ -59,6 +59,18 @@ def test_benchmark_without_plots(torch, device, monkeypatch, capsys):
     assert "20" in capsys.readouterr().out and b.x_vals == [1, 2]
 
 
+def test_cuda_without_a_gpu_is_said():
+    """A process that sees no GPU is told where it asks for one."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "CUDA_VISIBLE_DEVICES": "",
+           "SDC_LIBCUDA": "/no/such/libcuda.so"}
+    done = subprocess.run([sys.executable, "-c", "import sdc\nsdc.install()\n"
+                           "sdc.install('cpu')\nsdc.install('cuda')\n"],
+                          capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RuntimeWarning") == 1, done.stderr
+    assert "<string>:4: RuntimeWarning: sdc.install('cuda'): no CUDA driver" in done.stderr
+
+
 def test_hidden_triton_stays_hidden():
     """What sys.modules says of Triton is there again behind uninstall()."""
     done = subprocess.run(

@@ -42,6 +42,16 @@ def test_read_only_and_strided_arrays():
     np.testing.assert_array_equal(out.ravel()[:32], 2 * x[:32])
 
 
+def test_fp_fusion():
+    x = np.random.default_rng(1).standard_normal(256).astype(np.float32)
+    fused, apart = np.empty_like(x), np.empty_like(x)
+    for _ in range(2):  # the second launch is found by its options
+        k.square_and_add[1](x, fused, n=256)
+        k.square_and_add[1](x, apart, n=256, enable_fp_fusion=False)
+        np.testing.assert_array_equal(apart, x * x + x)
+        np.testing.assert_allclose(fused, apart, rtol=1e-5, atol=1e-7)
+
+
 def test_helpers_constants_defaults():
     x = np.arange(16, dtype=np.float32)
     out = np.empty_like(x)

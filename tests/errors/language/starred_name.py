@@ -1,5 +1,5 @@
 # RUN: not %sdc check %s 2>&1 | FileCheck %s
-# One message each for a starred target, an element of a tuple and '...'.
+# One message each for too few values, an element of a tuple and '...'.
 import triton
 import triton.language as tl
 
@@ -7,7 +7,8 @@ import triton.language as tl
 @triton.jit
 def k(y_ptr):
     # CHECK-NOT: error:
-    # CHECK: [[#@LINE+1]]:8: error: a starred name cannot be assigned in a kernel; take a slice, 'rest = t[1:]'
+    # CHECK: [[#@LINE+1]]:5: error: 3 names need a tuple of 2 or more, found a tuple of 1
+    a, *b, c = (1,)
     a, *b = (1, 2, 3)
     t = (a, a)
     # CHECK-NOT: error:

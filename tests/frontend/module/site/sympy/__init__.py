@@ -1,0 +1,2 @@
+# Stands for sympy, see required.py.
+HALF = 0.5
