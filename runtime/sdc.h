@@ -500,9 +500,9 @@ SDC_API SdcStatus sdc_desc_dlpack(SdcContext *ctx, const void *tensor,
    in Python source (128, 0.5, True, None, "relu", tl.float16). num_warps, num_stages,
    num_ctas, launch_pdl (True: on GPUs of sm_90 and later a launch may begin before the
    kernel in front of it on the stream has ended, and waits for it by itself) and
-   enable_fp_fusion (False: a * b + c is rounded twice) are accepted as names too. The same
-   call gives the same handle. Nothing is compiled yet, and values are looked at when it
-   is. SDC_ERROR_ARGUMENT: no such kernel or parameter, or one that is bound twice. */
+   enable_fp_fusion (False: a * b + c is rounded twice) are accepted as names too. The
+   same call gives the same handle. Nothing is compiled yet, and values are looked at when
+   it is. SDC_ERROR_ARGUMENT: no such kernel or parameter, or one that is bound twice. */
 SDC_API SdcStatus sdc_function_get(SdcModule *mod, const char *kernel,
                                    const char *const *bind, int nbind, SdcFunction **out);
 
