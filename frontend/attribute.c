@@ -255,6 +255,7 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
 {
     const Val *items = index->kind == FE_TUPLE ? index->u.items : &index;
     int n = index->kind == FE_TUPLE ? index->n : 1, dim = 0;
+    bool scalar = x->rank == 0; /* until 3.8 Triton took p[None, :] of it, too */
     for (int i = 0; i < n; i++, dim++) {
         if (items[i]->kind == FE_NONE) {
             dim = x->rank ? dim : 0; /* until 3.6 Triton took n[:, None] of a scalar */
@@ -276,7 +277,7 @@ index_tensor(Sema *s, Val x, Val index, Loc loc)
                               "found %s; use tl.gather, a mask, or load through a "
                               "pointer",
                               val_describe(s->a, items[i]));
-        if (dim >= x->rank && x->rank)
+        if (dim >= x->rank && !scalar)
             return sema_error(s, loc, "too many ':' for %s", val_describe(s->a, x));
     }
     return x;
