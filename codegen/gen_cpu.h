@@ -80,7 +80,7 @@ const Value *cpu_row_of(const Op *op);
    lane before; else NULL. Then one access of reversed lanes serves. */
 LLVMValueRef cpu_runs_down(Gen *g, const Op *op, LLVMTypeRef elem, unsigned lanes);
 /* The vector with its lanes in reverse order. */
-LLVMValueRef cpu_turned(Gen *g, LLVMValueRef x);
+LLVMValueRef cpu_reversed(Gen *g, LLVMValueRef x);
 /* Loads a vector from `ptrs`, each aligned to `align` bytes; lanes that mask excludes get
    those of `other`. */
 LLVMValueRef cpu_gather(Gen *g, const Op *op, LLVMTypeRef elem, unsigned align,

@@ -152,14 +152,6 @@ combined(Gen *g, const Op *op, int rmw, LLVMValueRef old, const LLVMValueRef *x)
     return cpu_combine(g, op, rmw, old, x[1]);
 }
 
-static LLVMValueRef
-load(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned align)
-{
-    LLVMValueRef x = LLVMBuildLoad2(g->b, t, p, "");
-    LLVMSetAlignment(x, align);
-    return x;
-}
-
 /* Lanes next to each other. */
 static void
 row(Gen *g, const Op *op, int rmw, const Strip *s, LLVMValueRef first)
@@ -190,7 +182,7 @@ lanes_apart(Gen *g, const Op *op, int rmw, const Strip *s, unsigned lanes, unsig
         on = LLVMBuildICmp(g->b, LLVMIntNE, on, ll_int(g->i8, 0), "");
         in[0] = LLVMBuildSelect(g->b, on, in[0], aside, "");
     }
-    LLVMValueRef old = load(g, et, in[0], align);
+    LLVMValueRef old = ll_load(g->b, et, in[0], align);
     LLVMSetAlignment(LLVMBuildStore(g->b, combined(g, op, rmw, old, in), in[0]), align);
     if (s->out)
         LLVMBuildStore(g->b, old, LLVMBuildGEP2(g->b, et, s->out, &l.i, 1, ""));

@@ -1,8 +1,8 @@
 /* One row by columns that memory runs along: as a decoder multiplies, in tiles of 16
    rows of which it stores one, by weights of which each row makes one sum. As other
-   products do, columns would be turned first, which costs more than the row. So as many
-   columns as a vector has lanes are multiplied along k, and what each has in its lanes is
-   summed by a tree in which all of them take part:
+   products do, columns would be transposed first, which costs more than the row. So as
+   many columns as a vector has lanes are multiplied along k, and what each has in its
+   lanes is summed by a tree in which all of them take part:
 
        a0 a1 a2 a3, b0 b1 b2 b3  =>  a0+a1 a2+a3 b0+b1 b2+b3  =>  .. */
 #include "codegen/gen_cpu_dot.h"
@@ -40,20 +40,12 @@ sums_of(Gen *g, LLVMValueRef *v, unsigned n)
     return v[0];
 }
 
-static LLVMValueRef
-load(Gen *g, LLVMTypeRef t, LLVMValueRef p)
-{
-    LLVMValueRef x = LLVMBuildLoad2(g->b, t, p, "");
-    LLVMSetAlignment(x, 4);
-    return x;
-}
-
 static void
 load_sums(Gen *g, void *cx, LLVMValueRef *v)
 {
     const Dot *d = cx;
-    v[0] = load(g, ll_vector(g->f32, d->lanes),
-                dot_sum(g, d, ll_int(g->i64, 0), 0, 0));
+    v[0] = ll_load(g->b, ll_vector(g->f32, d->lanes),
+                   dot_sum(g, d, ll_int(g->i64, 0), 0, 0), 4);
 }
 
 void
@@ -73,10 +65,11 @@ dot_row(Gen *g, const Dot *whole)
         acc[i] = phi[i] = LLVMBuildPhi(g->b, vec, "");
         LLVMAddIncoming(phi[i], &zero, &from, 1);
     }
-    LLVMValueRef a = load(g, vec, LLVMBuildGEP2(g->b, g->f32, d.a, &k.i, 1, ""));
+    LLVMValueRef a = ll_load(g->b, vec, LLVMBuildGEP2(g->b, g->f32, d.a, &k.i, 1, ""), 4);
     for (unsigned i = 0; i < d.lanes; i++) {
         LLVMValueRef o = LLVMBuildAdd(g->b, n.i, ll_int(g->i64, i), "");
-        LLVMValueRef b = load(g, vec, dot_at(g, g->f32, d.y.p, o, d.y.pitch, k.i));
+        LLVMValueRef at = dot_at(g, g->f32, d.y.p, o, d.y.pitch, k.i);
+        LLVMValueRef b = ll_load(g->b, vec, at, 4);
         LLVMValueRef in[3] = {a, b, acc[i]};
         acc[i] = ll_intrinsic1(g->b, "llvm.fma", in, 3);
     }

@@ -88,7 +88,7 @@ cpu_runs_down(Gen *g, const Op *op, LLVMTypeRef e, unsigned lanes)
 }
 
 LLVMValueRef
-cpu_turned(Gen *g, LLVMValueRef x)
+cpu_reversed(Gen *g, LLVMValueRef x)
 {
     LLVMValueRef at[MOST_LANES];
     unsigned n = ll_lanes(x);
@@ -96,14 +96,6 @@ cpu_turned(Gen *g, LLVMValueRef x)
         at[i] = ll_int(g->i32, n - 1 - i);
     return LLVMBuildShuffleVector(g->b, x, LLVMGetPoison(LLVMTypeOf(x)),
                                   LLVMConstVector(at, n), "");
-}
-
-static LLVMValueRef
-load(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned align)
-{
-    LLVMValueRef x = LLVMBuildLoad2(g->b, t, p, "");
-    LLVMSetAlignment(x, align);
-    return x;
 }
 
 /* n lanes from p on. Of the last window only what the last lane ends is loaded. */
@@ -115,7 +107,7 @@ windows(Gen *g, LLVMTypeRef e, unsigned align, LLVMValueRef p, unsigned n, unsig
     for (unsigned k = 0, taken = 0; k < apart; k++) {
         unsigned from = k + 1 < apart ? k * n : (apart - 1) * (n - 1);
         LLVMValueRef by = ll_int(g->i64, from);
-        LLVMValueRef y = load(g, t, LLVMBuildGEP2(g->b, e, p, &by, 1, ""), align);
+        LLVMValueRef y = ll_load(g->b, t, LLVMBuildGEP2(g->b, e, p, &by, 1, ""), align);
         unsigned end = min_i64((from + n - 1) / apart + 1, n);
         for (unsigned i = 0; i < n; i++)
             at[i] = ll_int(g->i32, i < taken ? (x && k > 1 ? i : i * apart)
@@ -178,7 +170,7 @@ cpu_gather(Gen *g, const Op *op, LLVMTypeRef e, unsigned align, LLVMValueRef ptr
     if (!mask && plain && lanes >= LEAST && x.apart > 1 && x.apart <= MOST_APART)
         return by_windows(g, e, align, x.first, lanes, (unsigned)x.apart);
     if (!mask && plain && lanes >= LEAST && x.apart < -1 && x.apart >= -MOST_APART)
-        return cpu_turned(g, by_windows(g, e, align, last_lane(g, e, &x, lanes), lanes,
+        return cpu_reversed(g, by_windows(g, e, align, last_lane(g, e, &x, lanes), lanes,
                                         (unsigned)-x.apart));
     bool has = ((const Cpu *)g->priv)->bf16 && align >= 4 && e != g->ptr;
     if (has && plain && lanes >= LEAST_GATHERED && (mask || !x.count))
@@ -186,6 +178,6 @@ cpu_gather(Gen *g, const Op *op, LLVMTypeRef e, unsigned align, LLVMValueRef ptr
     if (mask)
         ptrs = cpu_diverted(g, e, ptrs, mask, other);
     for (unsigned i = 0; i < lanes; i++)
-        part[i] = load(g, e, ll_extract(g->b, ptrs, i, 1), align);
+        part[i] = ll_load(g->b, e, ll_extract(g->b, ptrs, i, 1), align);
     return ll_concat(g->b, part, lanes);
 }

@@ -43,14 +43,6 @@ bytes_of(const Type *elem)
     return elem->kind == TY_PTR ? 8 : (unsigned)ll_bytes(elem->scalar);
 }
 
-static LLVMValueRef
-load(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned align)
-{
-    LLVMValueRef x = LLVMBuildLoad2(g->b, t, p, "");
-    LLVMSetAlignment(x, align);
-    return x;
-}
-
 static void
 store(Gen *g, LLVMValueRef x, LLVMValueRef p, unsigned align)
 {
@@ -109,7 +101,7 @@ load_lanes(Gen *g, LLVMTypeRef elem, unsigned align, LLVMValueRef p, LLVMValueRe
 {
     LLVMValueRef out = spill(g, other);
     Lanes l = lanes_open(g, mask);
-    LLVMValueRef x = load(g, elem, lane_of(g, elem, p, l.loop.i), align);
+    LLVMValueRef x = ll_load(g->b, elem, lane_of(g, elem, p, l.loop.i), align);
     LLVMBuildStore(g->b, x, lane_of(g, elem, out, l.loop.i));
     lanes_close(g, &l);
     return LLVMBuildLoad2(g->b, LLVMTypeOf(other), out, "");
@@ -133,12 +125,12 @@ load_scalar(Gen *g, LLVMTypeRef t, unsigned align, LLVMValueRef p, LLVMValueRef 
             LLVMValueRef other)
 {
     if (!mask)
-        return load(g, t, p, align);
+        return ll_load(g->b, t, p, align);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), on = cpu_block(g, "on");
     LLVMBasicBlockRef done = cpu_block(g, "done");
     LLVMBuildCondBr(g->b, mask, on, done);
     LLVMPositionBuilderAtEnd(g->b, on);
-    LLVMValueRef x = load(g, t, p, align);
+    LLVMValueRef x = ll_load(g->b, t, p, align);
     LLVMBuildBr(g->b, done);
     LLVMPositionBuilderAtEnd(g->b, done);
     LLVMValueRef phi = LLVMBuildPhi(g->b, t, "");
@@ -275,20 +267,20 @@ cpu_load(Gen *g, const Op *op, const Type *elem, unsigned lanes, LLVMValueRef p,
     LLVMValueRef x, down = NULL;
     if (lanes > 1 && ll_is_vector(p) && (down = cpu_runs_down(g, op, e, lanes))) {
         p = down;
-        mask = mask ? cpu_turned(g, mask) : NULL;
-        other = mask ? cpu_turned(g, other) : NULL;
+        mask = mask ? cpu_reversed(g, mask) : NULL;
+        other = mask ? cpu_reversed(g, other) : NULL;
     }
     if (lanes == 1)
         x = load_scalar(g, e, align, p, mask, other);
     else if (ll_is_vector(p))
         x = cpu_gather(g, op, e, align, p, mask, other);
     else if (!mask)
-        x = load(g, t, p, align);
+        x = ll_load(g->b, t, p, align);
     else if (!ll_is_vector(p) && has_masked(g, elem, lanes))
         x = masked_load(g, t, p, mask, other);
     else
         x = load_lanes(g, e, align, p, mask, other);
-    return from_memory(g, elem, down ? cpu_turned(g, x) : x);
+    return from_memory(g, elem, down ? cpu_reversed(g, x) : x);
 }
 
 void
@@ -301,8 +293,8 @@ cpu_store(Gen *g, const Op *op, const Type *elem, LLVMValueRef p, LLVMValueRef x
     if (lanes > 1 && ll_is_vector(p) &&
         (down = cpu_runs_down(g, op, cpu_element(g, elem), lanes))) {
         p = down;
-        x = cpu_turned(g, x);
-        mask = mask ? cpu_turned(g, mask) : NULL;
+        x = cpu_reversed(g, x);
+        mask = mask ? cpu_reversed(g, mask) : NULL;
     }
     if (lanes > 1 && mask && ll_is_vector(p)) {
         p = cpu_diverted(g, cpu_element(g, elem), p, mask, x);

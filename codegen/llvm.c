@@ -148,6 +148,14 @@ ll_float(LLVMTypeRef t, double v)
 }
 
 LLVMValueRef
+ll_load(LLVMBuilderRef b, LLVMTypeRef t, LLVMValueRef p, unsigned align)
+{
+    LLVMValueRef x = LLVMBuildLoad2(b, t, p, "");
+    LLVMSetAlignment(x, align);
+    return x;
+}
+
+LLVMValueRef
 ll_iota(LLVMTypeRef elem, unsigned lanes, int64_t start)
 {
     LLVMValueRef all[64];

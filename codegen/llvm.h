@@ -25,6 +25,8 @@ LLVMTypeRef ll_vector(LLVMTypeRef elem, unsigned lanes); /* elem itself for one 
 /* Constants of a scalar or vector type. */
 LLVMValueRef ll_int(LLVMTypeRef t, int64_t v);
 LLVMValueRef ll_float(LLVMTypeRef t, double v);
+/* What memory at p holds, which is aligned to `align` bytes. */
+LLVMValueRef ll_load(LLVMBuilderRef b, LLVMTypeRef t, LLVMValueRef p, unsigned align);
 /* The vector start, start + 1, .. */
 LLVMValueRef ll_iota(LLVMTypeRef elem, unsigned lanes, int64_t start);
 

@@ -456,14 +456,14 @@ multiply(Call *c, Product *p)
                    .epilogue = matmul_epilogue(p),
                    .way = (int16_t)c->k->way,
                    .across = matmul_across(&p->a, &p->b)};
-    int turned = gemm_turned(&ask);
-    int along_a = matmul_packed_along(&p->a, 2, turned & 1);
-    int along_b = matmul_packed_along(&p->b, 1, turned & 2);
+    int transposed = gemm_transposed(&ask);
+    int along_a = matmul_packed_along(&p->a, 2, transposed & 1);
+    int along_b = matmul_packed_along(&p->b, 1, transposed & 2);
     ask.stay = (int16_t)((matmul_packs(&p->a, along_a) ? 0 : 1) |
                          (matmul_packs(&p->b, along_b) ? 0 : 2));
     GemmPlan plan = matmul_plan(c, &ask);
     call_note(c, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
-    matmul_pack(c, p, &plan, turned);
+    matmul_pack(c, p, &plan, transposed);
     if (c->status == SDC_OK)
         (plan.split > 1 ? in_parts : whole)(c, p, &plan);
     matmul_keep(c, &ask, &plan);

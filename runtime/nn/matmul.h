@@ -44,13 +44,13 @@ void matmul_scales(Call *c, const Product *p); /* None for what is not there */
 /* The power of two, up to `most`, that all of these numbers are multiples of. */
 int64_t matmul_divisor(uint64_t numbers, int64_t most);
 /* The dimension of an operand along which it is packed: k (1 or 2) of fp8 and of what is
-   turned (gemm_turned), of others that along which neighbours in memory stay. */
-int matmul_packed_along(const SdcTensor *t, int k, bool turned);
+   transposed (gemm_transposed), of others that along which neighbours in memory stay. */
+int matmul_packed_along(const SdcTensor *t, int k, bool transposed);
 /* Whether it can be packed so. */
 bool matmul_packs(const SdcTensor *t, int along);
 /* The operands that the plan says, by copies in temporary memory: rows on lines of the
    cache. */
-void matmul_pack(Call *c, Product *p, const GemmPlan *plan, int turned);
+void matmul_pack(Call *c, Product *p, const GemmPlan *plan, int transposed);
 /* One of them, which is not transposed. */
 SdcTensor matmul_packed(Call *c, const SdcTensor *t);
 

@@ -16,10 +16,10 @@ matmul_divisor(uint64_t numbers, int64_t most)
 }
 
 int
-matmul_packed_along(const SdcTensor *t, int k, bool turned)
+matmul_packed_along(const SdcTensor *t, int k, bool transposed)
 {
     int near = llabs(t->strides[1]) < llabs(t->strides[2]) ? 1 : 2;
-    return turned || matmul_is_fp8(t) ? k : near;
+    return transposed || matmul_is_fp8(t) ? k : near;
 }
 
 /* Bytes that lie in words across `along`. */
@@ -158,7 +158,7 @@ transpose(Call *c, const Transposition *all, int n)
 }
 
 void
-matmul_pack(Call *c, Product *p, const GemmPlan *plan, int turned)
+matmul_pack(Call *c, Product *p, const GemmPlan *plan, int transposed)
 {
     const bool packs[] = {plan->pack_a, plan->pack_b};
     SdcTensor *const operands[] = {&p->a, &p->b};
@@ -166,7 +166,7 @@ matmul_pack(Call *c, Product *p, const GemmPlan *plan, int turned)
     int n = 0;
     for (int i = 0; i < 2; i++) {
         SdcTensor *t = operands[i];
-        int along = matmul_packed_along(t, 2 - i, turned >> i & 1);
+        int along = matmul_packed_along(t, 2 - i, transposed >> i & 1);
         if (!packs[i] || c->status != SDC_OK)
             continue;
         SdcTensor x = place_of(c, t, along);

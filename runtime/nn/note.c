@@ -54,14 +54,14 @@ say_gemm(Text *t, const Note *n)
     const GemmAsk *q = &n->of.gemm.ask;
     const GemmPlan *p = &n->of.gemm.plan;
     const GemmCost *c = &p->cost;
-    int turned = gemm_turned(q);
+    int transposed = gemm_transposed(q);
     say(t, "%s ", n->function);
     if (q->batch > 1)
         say(t, "%lld of ", (long long)q->batch);
     say(t, "%lldx%lldx%lld: ", (long long)q->m, (long long)q->n, (long long)q->k);
     say_tile(t, p->tile, p->split, false);
-    say_operand(t, "a", q->a_rows, p->pack_a, turned & 1);
-    say_operand(t, "b", q->b_rows, p->pack_b, turned & 2);
+    say_operand(t, "a", q->a_rows, p->pack_a, transposed & 1);
+    say_operand(t, "b", q->b_rows, p->pack_b, transposed & 2);
     if (!n->gpu) {
         say(t, "\n");
         return;

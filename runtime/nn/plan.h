@@ -95,7 +95,7 @@ typedef struct GemmWay {
 } GemmWay;
 
 /* Operands, as in `across`, that packing transposes: they lie along k behind it. */
-int gemm_turned(const GemmAsk *ask);
+int gemm_transposed(const GemmAsk *ask);
 GemmPlan gemm_plan(const NnDevice *d, const GemmAsk *ask);
 /* The ways of doing it on a GPU, at most `most`, best first; of each tile and what is
    packed that in one part and the best of those in more. How many. */

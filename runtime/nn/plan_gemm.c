@@ -155,7 +155,7 @@ gemm_part(const GemmPlan *p, int64_t k)
 /* Tensor cores read fp8 along k alone; of tf32 one operand may lie across, which comes
    through registers. */
 int
-gemm_turned(const GemmAsk *q)
+gemm_transposed(const GemmAsk *q)
 {
     return is_fp8(q->math) || (q->math == GEMM_TF32 && q->across == 3) ? q->across : 0;
 }
@@ -169,12 +169,12 @@ packing(const NnDevice *d, const GemmAsk *q, const GemmWay *w, const double elem
     double us = 0, turn = next_turn, memory = device_memory(d);
     for (int i = 0; i < 2; i++) {
         double bytes = 2 * elements[i] * q->bytes;
-        bool turns = is_fp8(q->math) && q->across >> i & 1;
+        bool transposed = is_fp8(q->math) && q->across >> i & 1;
         if (!packs[i])
             continue;
-        us += turns ? turn + bytes / (turn_bytes * memory)
+        us += transposed ? turn + bytes / (turn_bytes * memory)
                     : next_copy + bytes / (copy_bytes * memory);
-        turn = turns ? 0 : turn;
+        turn = transposed ? 0 : turn;
     }
     return us;
 }
@@ -244,10 +244,10 @@ static double
 products(const GemmTile *t, double rate, double step, double rounds, double depth,
          int result)
 {
-    double turns = ceil(rounds / t->resident);
+    double waves = ceil(rounds / t->resident);
     return fmax(rounds * 2.0 * t->m * t->n * depth / (rate * 1e6),
-                turns * depth / t->k * step) +
-           turns * end_of(t, (double)t->m * t->n * result);
+                waves * depth / t->k * step) +
+           waves * end_of(t, (double)t->m * t->n * result);
 }
 
 /* What goes on at once takes little more than the slowest of it, but some. */
@@ -379,12 +379,14 @@ gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
     Ways ways = {out, 0, most};
     bool by_maps = d->wgmma && q->math != GEMM_EXACT;
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
-    int turns = gemm_turned(q);
+    int transposed = gemm_transposed(q);
+    bool keeps_a = !(transposed & 1) && q->a_rows >= GEMM_LINE;
+    bool keeps_b = !(transposed & 2) && q->b_rows >= GEMM_LINE;
     for (int packs = 0; packs < 4 && by_maps; packs++) {
         GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2};
         /* what no map takes must be packed, what lies on lines and along k need not */
-        if ((!a && !w.pack_a) || (w.pack_a && !(turns & 1) && q->a_rows >= GEMM_LINE) ||
-            (!b && !w.pack_b) || (w.pack_b && !(turns & 2) && q->b_rows >= GEMM_LINE) ||
+        if ((!a && !w.pack_a) || (w.pack_a && keeps_a) ||
+            (!b && !w.pack_b) || (w.pack_b && keeps_b) ||
             (packs & q->stay) || (packs && !d->lends))
             continue;
         consider_tiles(&ways, d, q, w, true);
