@@ -15,13 +15,12 @@
 
    A kernel's atomics cost a locked instruction for each lane, many times what they do.
    The launch of a kernel that waits for nobody may do without: it runs on one thread, and
-   as long as it does no other launch with atomics begins on this pool. Who had to wait
-   for it makes the pool shy, so that launches from many threads wait once in a while and
-   not each for the other.
+   as long as it does no other launch with atomics begins in this process (alone.c).
 
    In the child of a fork there are no workers and the lock may be in any state: the child
    is recognised by its process id and runs everything on the calling thread. */
 #include "runtime/rt/cpu.h"
+#include "runtime/rt/alone.h"
 #include "runtime/rt/process.h"
 
 #include <pthread.h>
@@ -37,7 +36,6 @@ enum {
     MAX_THREADS = 1024,
     CHUNKS_PER_THREAD = 16, /* enough to even out programs of unequal length */
     STACK_SCRATCH = 16 << 10,
-    SHY = 64, /* launches after a wait that none has the pool alone */
     LINGER_NS = 50000, /* about what it takes to wake a thread, some times */
     PAGE = 4096,
     SCRATCH_ALIGN = 64,
@@ -80,10 +78,7 @@ struct SdcrtPool {
     bool crowded; /* more threads than processors */
     bool broken; /* a thread could not be started: do not try again */
     bool stop;
-    pthread_cond_t left; /* the launch that was alone has ended */
-    bool alone;          /* one runs without locked instructions; under the lock */
-    int with_atomics;    /* launches that run with them; under the lock */
-    int shy;             /* under the lock */
+    atomic_int shy; /* launches that are not alone, see alone.h */
     RtProcess process; /* that made it */
     Worker *workers; /* threads - 1 of them */
     /* A block for the next launch, which takes it; NULL while one has it. The kernel
@@ -149,10 +144,7 @@ sdcrt_pool_create(int threads)
         free(p);
         return NULL;
     }
-    bool work = pthread_cond_init(&p->work, NULL) == 0;
-    if (!work || pthread_cond_init(&p->left, NULL) != 0) {
-        if (work)
-            pthread_cond_destroy(&p->work);
+    if (pthread_cond_init(&p->work, NULL) != 0) {
         pthread_mutex_destroy(&p->lock);
         free(p->workers);
         free(p);
@@ -178,7 +170,6 @@ sdcrt_pool_destroy(SdcrtPool *p)
             pthread_join(p->workers[i].thread, NULL);
             free(p->workers[i].scratch);
         }
-        pthread_cond_destroy(&p->left);
         pthread_cond_destroy(&p->work);
         pthread_mutex_destroy(&p->lock);
     }
@@ -428,35 +419,6 @@ sdcrt_run_range(SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid grid,
     return run_here(NULL, entry, args, grid, scratch, first, last, 0);
 }
 
-/* A launch with atomics begins: has it the pool alone? */
-static bool
-atomics_begin(SdcrtPool *p, bool wants_alone)
-{
-    pthread_mutex_lock(&p->lock);
-    while (p->alone) {
-        p->shy = SHY;
-        pthread_cond_wait(&p->left, &p->lock);
-    }
-    bool alone = wants_alone && p->with_atomics == 0 && p->shy == 0;
-    if (wants_alone && p->shy > 0)
-        p->shy--;
-    p->alone = alone;
-    p->with_atomics += !alone;
-    pthread_mutex_unlock(&p->lock);
-    return alone;
-}
-
-static void
-atomics_end(SdcrtPool *p, bool alone)
-{
-    pthread_mutex_lock(&p->lock);
-    p->with_atomics -= !alone;
-    p->alone = false;
-    if (alone)
-        pthread_cond_broadcast(&p->left);
-    pthread_mutex_unlock(&p->lock);
-}
-
 /* On several threads. */
 static SdcrtStatus
 run_shared(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid grid,
@@ -499,13 +461,13 @@ rt_cpu_launch(SdcrtPool *p, SdcrtCpuEntry *entry, const uint64_t *args, SdcGrid 
         threads = total > 1 ? (int)total : 1;
     bool alone = false;
     if (atomics.any)
-        alone = atomics_begin(p, threads <= atomics.alone);
+        alone = rt_alone_begin(&p->process, &p->shy, threads <= atomics.alone);
     SdcrtStatus status =
         alone || threads == 1
             ? run_here(p, entry, args, grid, scratch, 0, total, alone ? SDCRT_ALONE : 0)
             : run_shared(p, entry, args, grid, scratch, total, threads);
     if (atomics.any)
-        atomics_end(p, alone);
+        rt_alone_end(&p->process, alone);
     return status;
 }
 

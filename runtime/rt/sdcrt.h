@@ -57,8 +57,9 @@ SDCRT_API int sdcrt_pool_threads(const SdcrtPool *pool);
    part. `args`: one slot for each parameter, see SdcrtCpuEntry. `scratch`: bytes of
    scratch memory that each running program needs (SdcrtMeta). `threads`: use at most this
    many; 0: all of the pool. If no thread can be started the caller does all the work.
-   Atomics hold among the launches of one pool, and among ranges (below); between these,
-   and for whoever else changes the memory meanwhile, those of scope "sys" do.
+   Atomics hold among the launches of the process, on all its pools, and among ranges
+   (below); between these, and for whoever else changes the memory meanwhile, those of
+   scope "sys" do.
    SDCRT_ERROR_ARGUMENT: the grid is negative or too large; SDCRT_ERROR_MEMORY. */
 SDCRT_API SdcrtStatus sdcrt_cpu_launch(SdcrtPool *pool, SdcrtCpuEntry *entry,
                                        const uint64_t *args, SdcGrid grid,

@@ -167,7 +167,7 @@ add_often(void *arg)
 
 START_TEST(who_is_alone_adds_to_nobodys_sum)
 {
-    SdcrtPool *p = sdcrt_pool_create(2);
+    SdcrtPool *p = sdcrt_pool_create(2), *other = sdcrt_pool_create(2);
     Adder a[LAUNCHERS];
     Sum one = { 0 }, many = { 0 }, never = { 0 };
     a[0] = (Adder){ .pool = p, .sum = &one, .alone = 1 };
@@ -177,14 +177,16 @@ START_TEST(who_is_alone_adds_to_nobodys_sum)
     a[0] = (Adder){ .pool = p, .sum = &never };
     add_often(&a[0]);
     ck_assert_int_eq(never.alone, 0);
-    /* One of the launchers is of a kernel that cannot be alone. */
+    /* One of the launchers is of a kernel that cannot be alone; two contexts have one
+       array. */
     for (int i = 0; i < LAUNCHERS; i++) {
-        a[i] = (Adder){ .pool = p, .sum = &many, .alone = i ? 2 : 0 };
+        a[i] = (Adder){ .pool = i % 2 ? p : other, .sum = &many, .alone = i ? 2 : 0 };
         ck_assert_int_eq(pthread_create(&a[i].thread, NULL, add_often, &a[i]), 0);
     }
     for (int i = 0; i < LAUNCHERS; i++)
         pthread_join(a[i].thread, NULL);
     ck_assert_int_eq(many.sum, LAUNCHERS * 500 * 4 * 2000);
+    sdcrt_pool_destroy(other);
     sdcrt_pool_destroy(p);
 }
 END_TEST
