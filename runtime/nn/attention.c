@@ -184,6 +184,9 @@ forward_strides(Call *c, const Forward *f)
     attention_strides(c, f->o, f->s.packed);
 }
 
+/* Threads of so many warps have no registers for the next tile's queries. */
+enum { MANY_WARPS = 16 };
+
 static void
 by_queries(Call *c, const Forward *f)
 {
@@ -193,7 +196,9 @@ by_queries(Call *c, const Forward *f)
     attention_bind(c, f->a, &f->s, t);
     if (t->wide)
         call_bind_bool(c, "WIDE", true);
-    if (!f->plan.turns) {
+    if (f->plan.turns) {
+        call_bind_bool(c, "AHEAD", t->warps < MANY_WARPS);
+    } else {
         call_bind_bool(c, "CAUSAL", f->a->causal != 0);
         call_bind_bool(c, "DROPOUT", f->a->p > 0);
     }
