@@ -161,8 +161,8 @@ START_TEST(ways)
         {SDC_FP16, 256, 129, 256, 0, {.p = 0.2f, .seed = 3}, NULL, NULL},
         /* small blocks, few of them dropped */
         {SDC_FP16,
-         520,
-         520,
+         200,
+         2056,
          1200,
          0,
          {.p = 0.05f, .seed = 3, .block_m = 32, .block_k = 32},
