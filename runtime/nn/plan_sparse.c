@@ -13,8 +13,8 @@
    - sorting costs each program a look at the whole mask, and pays where rows differ;
    - operands that no tensor map takes are packed first, unless the work is small;
    - where little is dropped, or blocks are smaller than tiles, a copy of x without its
-     dropped blocks goes through a plain matmul (plan_gemm.c), and of dx the dropped blocks
-     are zeroed behind it.
+     dropped blocks goes through a plain matmul (plan_gemm.c), and of dx they are zeroed
+     behind it.
 
    Rates are of one SM; they and the other figures are fitted to layers of 1024 to 4096 on
    an H200 (2026-11-23, `tests/gpu/shapes --only sparse`, and with `--tiles`). Those of
@@ -31,8 +31,8 @@ enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
    threads are than by TMA, beyond the `start` of a program; `a_word`: a further word of
    the mask, whose loads begin anew; `join`: the launch that adds parts, which go through
    memory; `beneath`: of the second-level cache's time, what does not hide behind matmuls;
-   `shared`: how much longer a program takes while it shares an SM; `filler`: a tile of dx
-   that is so much longer than one of dw still fills the end better; `surely`: what the two
+   `shared`: how much longer a program takes while it shares an SM; `filler`: a tile of
+   dx that is so much longer than one of dw still fills the end better; `surely`: what the two
    models' guesses must differ by. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
                     next_launch = 1.8, begin_listed = 1.0, list = 3.0,
@@ -314,14 +314,16 @@ plain_ask(const SparseAsk *q, const Shape *s, int what)
 
 /* By a plain matmul: with a copy of x, or a scale in front and zeros behind. */
 static void
-consider_dense(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s, int what)
+consider_dense(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s,
+               int what)
 {
     GemmAsk ask = plain_ask(q, s, what);
     if (!q->sums)
         return;
     SparseMatmul w = {.parts = 1, .dense = true, .gemm = gemm_plan(d, &ask)};
     double bytes = (double)q->m * (double)q->k * q->bytes, memory = device_memory(d);
-    double beside = s->dx ? 2 * next_launch + (double)q->p * bytes / (memory_bytes * memory)
+    double zeros = (double)q->p * bytes / (memory_bytes * memory);
+    double beside = s->dx ? 2 * next_launch + zeros
                           : next_launch + 2 * bytes / (copy_odd_bytes * memory);
     double products = w.gemm.cost.all - launch;
     w.tile = *w.gemm.tile;

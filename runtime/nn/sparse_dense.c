@@ -1,7 +1,7 @@
 /* Block dropout by a plain matmul: x is copied without its dropped blocks, and all of the
-   copy is multiplied; of dx all is computed, and dropped blocks are zeroed. Where few blocks are dropped, or blocks are smaller than the tiles
-   that keep tensor cores busy, what is multiplied in vain costs less than a program's
-   look at the mask. */
+   copy is multiplied; of dx all is computed, and dropped blocks are zeroed. Where few
+   blocks are dropped, or blocks are smaller than the tiles that keep tensor cores busy,
+   what is multiplied in vain costs less than a program's look at the mask. */
 #include "runtime/nn/sparse.h"
 
 #include "runtime/nn/matmul.h"
@@ -57,8 +57,8 @@ sparse_across(const Layer *l, int what)
     return matmul_across(&p.a, &p.b);
 }
 
-/* The mask over `t`, x or dx, whose rows are taken along what is near in memory: seen from
-   a transposed one the mask is transposed, too. */
+/* The mask over `t`, x or dx, whose rows are taken along what is near in memory: of a
+   transposed one the mask is transposed, too. */
 typedef struct Blocks {
     int along, row;
     int mask_r, mask_c;

@@ -56,8 +56,10 @@ sparse_case(Nn *n, const Sparse *s, int wants)
     int64_t rows = ceil_div(M, bm), cols = ceil_div(K, bk);
     int8_t *live = env_alloc(env, (size_t)(rows * cols));
     int8_t *live_t = env_alloc(env, (size_t)(rows * cols));
-    Buf x = wants & X_BY_COLUMNS ? buf_swap(buf_random(env, s->t, s->pad, DIMS(K, M)), 0, 1)
-                                 : buf_random(env, s->t, s->pad, DIMS(M, K));
+    bool columns = wants & X_BY_COLUMNS;
+    Buf stored = columns ? buf_random(env, s->t, s->pad, DIMS(K, M))
+                         : buf_random(env, s->t, s->pad, DIMS(M, K));
+    Buf x = columns ? buf_swap(stored, 0, 1) : stored;
     Buf w = buf_random(env, s->t, s->pad, DIMS(K, N));
     Buf dy = buf_random(env, s->t, s->pad, DIMS(M, N));
     Buf y = buf_poison(env, s->t, s->pad, DIMS(M, N));
