@@ -445,6 +445,9 @@ bool nv_private(Gen *g, const Op *op);
 /* ---- nv_cleanup.c: Target.cleanup, rewriting that LLVM leaves to be done */
 void nv_cleanup(Gen *g);
 
+/* ---- nv_prmt.c: bytes of two words, put together by one prmt */
+void nv_select_bytes(Gen *g, LLVMBasicBlockRef block);
+
 /* ---- nv_serial.c: Target.unoptimised: waits for each dot at once */
 void nv_serial(Gen *g);
 

@@ -146,6 +146,8 @@ nv_cleanup(Gen *g)
     LLVMValueRef f = LLVMGetFirstFunction(g->mod);
     for (; f; f = LLVMGetNextFunction(f))
         for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b;
-             b = LLVMGetNextBasicBlock(b))
+             b = LLVMGetNextBasicBlock(b)) {
             split_products(g, b, threads_of(f));
+            nv_select_bytes(g, b);
+        }
 }

@@ -437,6 +437,30 @@ fold_batch(Product *p)
     p->b.shape[0] = 1;
 }
 
+GemmAsk
+matmul_ask(const Product *p)
+{
+    return (GemmAsk){.m = p->c.shape[1],
+                     .n = p->c.shape[2],
+                     .k = p->a.shape[2],
+                     .batch = p->c.shape[0],
+                     .math = matmul_math(p),
+                     .bytes = (int32_t)bytes_of(&p->a),
+                     .result = (int32_t)bytes_of(&p->c),
+                     .a_rows = matmul_rows(&p->a),
+                     .b_rows = matmul_rows(&p->b),
+                     .epilogue = matmul_epilogue(p),
+                     .across = matmul_across(&p->a, &p->b)};
+}
+
+void
+matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed)
+{
+    matmul_pack(c, p, plan, transposed);
+    if (c->status == SDC_OK)
+        (plan->split > 1 ? in_parts : whole)(c, p, plan);
+}
+
 /* All of it fits. */
 static SdcStatus
 multiply(Call *c, Product *p)
@@ -444,28 +468,16 @@ multiply(Call *c, Product *p)
     if (!p->c.shape[0] || !p->c.shape[1] || !p->c.shape[2])
         return SDC_OK;
     fold_batch(p);
-    GemmAsk ask = {.m = p->c.shape[1],
-                   .n = p->c.shape[2],
-                   .k = p->a.shape[2],
-                   .batch = p->c.shape[0],
-                   .math = matmul_math(p),
-                   .bytes = (int32_t)bytes_of(&p->a),
-                   .result = (int32_t)bytes_of(&p->c),
-                   .a_rows = matmul_rows(&p->a),
-                   .b_rows = matmul_rows(&p->b),
-                   .epilogue = matmul_epilogue(p),
-                   .way = (int16_t)c->k->way,
-                   .across = matmul_across(&p->a, &p->b)};
+    GemmAsk ask = matmul_ask(p);
     int transposed = gemm_transposed(&ask);
     int along_a = matmul_packed_along(&p->a, 2, transposed & 1);
     int along_b = matmul_packed_along(&p->b, 1, transposed & 2);
+    ask.way = (int16_t)c->k->way;
     ask.stay = (int16_t)((matmul_packs(&p->a, along_a) ? 0 : 1) |
                          (matmul_packs(&p->b, along_b) ? 0 : 2));
     GemmPlan plan = matmul_plan(c, &ask);
     call_note(c, &(Note){.kind = NOTE_GEMM, .of.gemm = {ask, plan}});
-    matmul_pack(c, p, &plan, transposed);
-    if (c->status == SDC_OK)
-        (plan.split > 1 ? in_parts : whole)(c, p, &plan);
+    matmul_run(c, p, &plan, transposed);
     matmul_keep(c, &ask, &plan);
     return call_end(c);
 }

@@ -48,11 +48,18 @@ int64_t matmul_divisor(uint64_t numbers, int64_t most);
 int matmul_packed_along(const SdcTensor *t, int k, bool transposed);
 /* Whether it can be packed so. */
 bool matmul_packs(const SdcTensor *t, int along);
+/* How such a copy lies, rows on lines of the cache, and the bytes it takes; no memory. */
+SdcTensor matmul_place(const SdcTensor *t, int along, int64_t *bytes);
 /* The operands that the plan says, by copies in temporary memory: rows on lines of the
    cache. */
 void matmul_pack(Call *c, Product *p, const GemmPlan *plan, int transposed);
 /* One of them, which is not transposed. */
 SdcTensor matmul_packed(Call *c, const SdcTensor *t);
+
+/* What is asked of the planner, with the epilogue of `p`. */
+GemmAsk matmul_ask(const Product *p);
+/* Its launches: operands that are copied first, the matmul and the sum of its parts. */
+void matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed);
 
 /* Of a question to a planner. */
 uint64_t matmul_hash(const void *ask, size_t size);

@@ -42,9 +42,8 @@ matmul_packs(const SdcTensor *t, int along)
            t->strides[0] == t->shape[row] * t->strides[row];
 }
 
-/* A place for the copy: rows on lines of the cache. */
-static SdcTensor
-place_of(Call *c, const SdcTensor *t, int along)
+SdcTensor
+matmul_place(const SdcTensor *t, int along, int64_t *bytes)
 {
     SdcTensor x = *t;
     int row = 3 - along;
@@ -54,7 +53,17 @@ place_of(Call *c, const SdcTensor *t, int along)
     x.strides[0] = t->strides[0] ? t->shape[row] * pitch / size : 0;
     x.strides[row] = pitch / size;
     x.strides[along] = 1;
-    x.data = call_borrow(c, rows * pitch);
+    x.data = NULL;
+    *bytes = rows * pitch;
+    return x;
+}
+
+static SdcTensor
+place_of(Call *c, const SdcTensor *t, int along)
+{
+    int64_t bytes;
+    SdcTensor x = matmul_place(t, along, &bytes);
+    x.data = call_borrow(c, bytes);
     return x;
 }
 

@@ -161,8 +161,8 @@ say_sparse_matmul(Text *t, const char *what, const SparseMatmul *x, bool listed)
 {
     if (!x->tile.m)
         return;
-    say(t, "%s ", what);
-    say_tile(t, &x->tile, x->parts, false);
+    say(t, x->dense ? "%s by a plain matmul, " : "%s ", what);
+    say_tile(t, &x->tile, x->dense ? x->gemm.split : x->parts, false);
     if (x->pairs)
         say(t, ", two blocks at a time");
     if (x->sorted && !listed)

@@ -199,6 +199,7 @@ typedef struct SparseAsk {
     int32_t lists; /* nonzero: there is memory for a list of the live blocks */
     int32_t sums;  /* nonzero: and for parts of sums and packed operands */
     int32_t x_rows, w_rows, dy_rows; /* as GemmAsk's, of operands that are read */
+    int16_t y_across, dx_across, dw_across, none; /* as GemmAsk's, of plain matmuls */
 } SparseAsk;
 
 enum { SPARSE_Y = 1, SPARSE_DX = 2, SPARSE_DW = 4 };
@@ -212,6 +213,9 @@ typedef struct SparseMatmul {
     int parts;     /* along the inner dimension, added by a second launch */
     bool sorted;   /* most work first */
     bool pairs;    /* of dx: two live blocks of a row in one program */
+    /* by `gemm`, of a copy of x whose dropped blocks are 0; of dx they are zeroed last */
+    bool dense;
+    GemmPlan gemm;
 } SparseMatmul;
 
 typedef enum SparseOrder {

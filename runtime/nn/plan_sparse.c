@@ -11,7 +11,10 @@
    - few tiles leave SMs idle: smaller ones, or parts of the inner dimension, each with
      its share of the live blocks, whose sums a second launch adds;
    - sorting costs each program a look at the whole mask, and pays where rows differ;
-   - operands that no tensor map takes are packed first, unless the work is small.
+   - operands that no tensor map takes are packed first, unless the work is small;
+   - where little is dropped, or blocks are smaller than tiles, a copy of x without its
+     dropped blocks goes through a plain matmul (plan_gemm.c), and of dx they are zeroed
+     behind it.
 
    Rates are of one SM; they and the other figures are fitted to layers of 1024 to 4096 on
    an H200 (2026-11-23, `tests/gpu/shapes --only sparse`, and with `--tiles`). Those of
@@ -28,13 +31,14 @@ enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
    threads are than by TMA, beyond the `start` of a program; `a_word`: a further word of
    the mask, whose loads begin anew; `join`: the launch that adds parts, which go through
    memory; `beneath`: of the second-level cache's time, what does not hide behind matmuls;
-   `shared`: how much longer a program takes while it shares an SM; `filler`: a tile of dx
-   that is so much longer than one of dw still fills the end better. */
+   `shared`: how much longer a program takes while it shares an SM; `filler`: a tile of
+   dx that is so much longer than one of dw still fills the end better; `surely`: what the two
+   models' guesses must differ by. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
                     next_launch = 1.8, begin_listed = 1.0, list = 3.0,
                     lone = 0.72, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5,
                     start = 3, a_word = 1, sorting = 0.7, join_bytes = 2.8e6, join = 1,
-                    beneath = 0.05, shared = 1.6, filler = 0.65;
+                    beneath = 0.05, shared = 1.6, filler = 0.65, surely = 0.95;
 
 static const GemmTile hopper_half[] = {
     {128, 256, 64, 8, 3, 1, 0, 5.65}, {128, 128, 64, 4, 2, 2, 0, 5.6},
@@ -290,6 +294,43 @@ consider_matmul(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *
     *best = (Best){*w, products, l.beside};
 }
 
+static GemmAsk
+plain_ask(const SparseAsk *q, const Shape *s, int what)
+{
+    bool y = what == SPARSE_Y, dx = what == SPARSE_DX;
+    return (GemmAsk){.m = s->m,
+                     .n = s->n,
+                     .k = s->inner,
+                     .batch = 1,
+                     .math = q->bytes > 2 ? GEMM_TF32 : GEMM_HALF,
+                     .bytes = q->bytes,
+                     .result = q->bytes,
+                     .a_rows = dx ? q->dy_rows : GEMM_LINE,
+                     .b_rows = y || dx ? q->w_rows : q->dy_rows,
+                     .across = y    ? q->y_across
+                               : dx ? q->dx_across
+                                    : q->dw_across};
+}
+
+/* By a plain matmul: with a copy of x, or a scale in front and zeros behind. */
+static void
+consider_dense(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s,
+               int what)
+{
+    GemmAsk ask = plain_ask(q, s, what);
+    if (!q->sums)
+        return;
+    SparseMatmul w = {.parts = 1, .dense = true, .gemm = gemm_plan(d, &ask)};
+    double bytes = (double)q->m * (double)q->k * q->bytes, memory = device_memory(d);
+    double zeros = (double)q->p * bytes / (memory_bytes * memory);
+    double beside = s->dx ? 2 * next_launch + zeros
+                          : next_launch + 2 * bytes / (copy_odd_bytes * memory);
+    double products = w.gemm.cost.all - launch;
+    w.tile = *w.gemm.tile;
+    if (products + beside < surely * (best->products + best->beside))
+        *best = (Best){w, products, beside};
+}
+
 static Best
 matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
 {
@@ -315,6 +356,8 @@ matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
     if (d->wgmma && what == SPARSE_DX && s.mask_m == two->m && s.mask_k == two->n)
         consider_matmul(&best, d, q, &s,
                         &(SparseMatmul){.tile = *two, .parts = 1, .pairs = true});
+    if (d->gpu)
+        consider_dense(&best, d, q, &s, what);
     return best;
 }
 
@@ -427,8 +470,13 @@ pack(SparsePlan *plan, const NnDevice *d, const SparseAsk *q)
               {q->w_rows, q->k * q->n, &plan->way.pack_w},
               {q->dy_rows, q->m * q->n, &plan->way.pack_dy}};
     double copies = 0;
+    const SparseWay *w = &plan->way;
+    /* a plain matmul packs what it needs itself */
+    bool y = w->y.tile.m && !w->y.dense, dx = w->dx.tile.m && !w->dx.dense;
+    bool dw = w->dw.tile.m && !w->dw.dense;
+    const bool reads[] = {y || dw, y || dx, dx || dw};
     for (int i = 0; i < 3; i++)
-        if (of[i].rows < GEMM_MAP_ROWS)
+        if (reads[i] && of[i].rows < GEMM_MAP_ROWS)
             copies += next_launch + 2.0 * (double)of[i].elements * q->bytes /
                                         (copy_odd_bytes * device_memory(d));
     double slower = (by_threads - 1) * fmax(0, plan->products - start);
@@ -436,7 +484,7 @@ pack(SparsePlan *plan, const NnDevice *d, const SparseAsk *q)
         return;
     bool packs = q->sums && copies < slower;
     for (int i = 0; i < 3; i++)
-        *of[i].packs = packs && of[i].rows < GEMM_MAP_ROWS;
+        *of[i].packs = packs && reads[i] && of[i].rows < GEMM_MAP_ROWS;
     plan->beside += packs ? copies : 0;
     plan->products += packs ? 0 : slower;
     plan->all = plan->products + plan->beside;

@@ -125,6 +125,9 @@ layer_plan(Layer *l, int wants)
     l->ask.x_rows = rows_of(wants & (SPARSE_Y | SPARSE_DW) ? l->x : NULL);
     l->ask.w_rows = rows_of(wants & (SPARSE_Y | SPARSE_DX) ? l->w : NULL);
     l->ask.dy_rows = rows_of(l->dy);
+    l->ask.y_across = wants & SPARSE_Y ? sparse_across(l, SPARSE_Y) : 0;
+    l->ask.dx_across = wants & SPARSE_DX ? sparse_across(l, SPARSE_DX) : 0;
+    l->ask.dw_across = wants & SPARSE_DW ? sparse_across(l, SPARSE_DW) : 0;
     l->plan = plan_of(l);
     l->way = l->plan.way;
     call_note(l->c, &(Note){.kind = NOTE_SPARSE, .of.sparse = {l->ask, l->plan}});
@@ -132,10 +135,23 @@ layer_plan(Layer *l, int wants)
 
 /* ---- calls */
 
+static void
+matmul_by_way(const Layer *l, int what, const SparseMatmul *way,
+              Masked (*masked)(const Layer *l))
+{
+    if (l->c->status != SDC_OK || !way->tile.m)
+        return;
+    if (way->dense) {
+        sparse_dense(l, what);
+        return;
+    }
+    Masked p = masked(l);
+    sparse_tiles(l, &p);
+}
+
 static SdcStatus
 layer_run(Layer *l)
 {
-    Masked p;
     SdcTensor x, w, dy;
     l->x = packed(l->c, l->x, l->way.pack_x, &x);
     l->w = packed(l->c, l->w, l->way.pack_w, &w);
@@ -147,12 +163,9 @@ layer_run(Layer *l)
     } else if (l->way.order == SPARSE_JOINT) {
         sparse_joint(l);
     } else {
-        if (l->way.y.tile.m)
-            p = sparse_y(l), sparse_tiles(l, &p);
-        if (l->c->status == SDC_OK && l->way.dx.tile.m)
-            p = sparse_dx(l), sparse_tiles(l, &p);
-        if (l->c->status == SDC_OK && l->way.dw.tile.m)
-            p = sparse_dw(l), sparse_tiles(l, &p);
+        matmul_by_way(l, SPARSE_Y, &l->way.y, sparse_y);
+        matmul_by_way(l, SPARSE_DX, &l->way.dx, sparse_dx);
+        matmul_by_way(l, SPARSE_DW, &l->way.dw, sparse_dw);
     }
     keep(l);
     return call_end(l->c);

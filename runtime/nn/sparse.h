@@ -42,6 +42,10 @@ double sparse_scale(const SdcBlockDropout *d);
 void sparse_tiles(const Layer *l, const Masked *p);
 void sparse_joint(const Layer *l);
 void sparse_listed(const Layer *l);
+/* One of them by a plain matmul, and which operands of that lie across, as GemmAsk has
+   it. */
+void sparse_dense(const Layer *l, int what);
+int16_t sparse_across(const Layer *l, int what);
 /* Bytes of a list of so many blocks. */
 size_t sparse_list_size(int64_t rows, int64_t cols);
 

@@ -11,7 +11,7 @@ enum { N = 1024 };
 static const char *const files[] = {"scaled",     "sort",    "topk",    "classes",
                                     "by_element", "libdevice", "atomics", "decided",
                                     "buckets",    "zeros",   "combine",   "divided",
-                                    "steps",      "strips",  "random"};
+                                    "steps",      "strips",  "random",    "bytes"};
 
 static void
 kernel_check(Env *env, const char *file, const char *name)
