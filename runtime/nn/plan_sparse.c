@@ -32,8 +32,8 @@ enum { MOST_PARTS = 16, LEAST_STEPS = 4, SORTED_ROWS = 128, SORTED_COLS = 256 };
    the mask, whose loads begin anew; `join`: the launch that adds parts, which go through
    memory; `beneath`: of the second-level cache's time, what does not hide behind matmuls;
    `shared`: how much longer a program takes while it shares an SM; `filler`: a tile of
-   dx that is so much longer than one of dw still fills the end better; `surely`: what the two
-   models' guesses must differ by. */
+   dx that is so much longer than one of dw still fills the end better; `surely`: what the
+   two models' guesses must differ by. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
                     next_launch = 1.8, begin_listed = 1.0, list = 3.0,
                     lone = 0.72, dead_tile = 0.3, copy_odd_bytes = 2.6e6, by_threads = 5,
