@@ -30,6 +30,9 @@ sdc_kernels_create(SdcContext *cx, SdcKernels **out)
     k->cx = cx;
     k->on_gpu = cx->on_gpu;
     k->programs = sdc_context_threads(cx);
+    k->gemm_plans = (PlanTable){k->gemm, GEMM_SETS, sizeof *k->gemm, sizeof(GemmAsk), 0};
+    k->sparse_plans =
+        (PlanTable){k->sparse, SPARSE_SETS, sizeof *k->sparse, sizeof(SparseAsk), 0};
     const char *explain = getenv("SDC_EXPLAIN");
     k->explains = explain && strcmp(explain, "1") == 0;
     TargetInfo t;

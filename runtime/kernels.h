@@ -8,6 +8,7 @@
 
 #include "runtime/internal.h"
 #include "runtime/nn/plan.h"
+#include "runtime/nn/plan_table.h"
 #include "runtime/sdc_nn.h"
 
 /* The sources that are part of the library. */
@@ -24,24 +25,24 @@ enum {
     CALL_BINDS = 24,
     CALL_TEXT = 40,
     CALL_BORROWS = 8,
-    CALL_LAUNCHES = 4,
-    GEMM_PLANS = 64,
-    SPARSE_PLANS = 32
+    CALL_LAUNCHES = 8,
+    GEMM_SETS = 64,
+    SPARSE_SETS = 16
 };
 
 /* Plans of matmuls that came before. */
 typedef struct GemmEntry {
+    PlanHead head;
     GemmAsk ask;
     GemmPlan plan;
     SdcFunction *functions[CALL_LAUNCHES]; /* as Call's */
-    bool full;
 } GemmEntry;
 
 typedef struct SparseEntry {
+    PlanHead head;
     SparseAsk ask;
     SparsePlan plan;
     SdcFunction *functions[CALL_LAUNCHES];
-    bool full;
 } SparseEntry;
 
 struct SdcKernels {
@@ -53,8 +54,9 @@ struct SdcKernels {
     bool explains; /* SDC_EXPLAIN=1 */
     atomic_int way; /* of matmuls: 0, or that of sdc_nn_take */
     pthread_mutex_t lock; /* of what follows */
-    GemmEntry gemm[GEMM_PLANS];
-    SparseEntry sparse[SPARSE_PLANS];
+    PlanTable gemm_plans, sparse_plans;
+    GemmEntry gemm[GEMM_SETS * PLAN_WAYS];
+    SparseEntry sparse[SPARSE_SETS * PLAN_WAYS];
     Note note; /* of the last call that was planned */
     SdcModule *modules[KERNEL_FILES]; /* in the order of kernel_texts; NULL: not yet */
 };

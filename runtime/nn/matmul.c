@@ -96,39 +96,21 @@ matmul_math(const Product *p)
 
 /* ---- the plan of a shape that came before */
 
-uint64_t
-matmul_hash(const void *ask, size_t size)
-{
-    const unsigned char *p = ask;
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ p[i]) * 0x100000001b3;
-    return h ^ h >> 29;
-}
-
-static GemmEntry *
-entry_of(SdcKernels *k, const GemmAsk *q)
-{
-    return &k->gemm[matmul_hash(q, sizeof *q) % GEMM_PLANS];
-}
-
 /* And what an equal call has launched before. */
 GemmPlan
 matmul_plan(Call *c, const GemmAsk *q)
 {
     SdcKernels *k = c->k;
-    GemmEntry *at = entry_of(k, q);
     GemmPlan plan;
-    bool known = false;
     if (context_lock(k->cx, &k->lock) != SDC_OK)
         return gemm_plan(&k->device, q);
-    if (at->full && memcmp(&at->ask, q, sizeof *q) == 0) {
+    const GemmEntry *at = plan_find(&k->gemm_plans, q);
+    if (at) {
         plan = at->plan;
         memcpy(c->functions, at->functions, sizeof c->functions);
-        known = true;
     }
     pthread_mutex_unlock(&k->lock);
-    return known ? plan : gemm_plan(&k->device, q);
+    return at ? plan : gemm_plan(&k->device, q);
 }
 
 void
@@ -137,8 +119,8 @@ matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan)
     SdcKernels *k = c->k;
     if (!c->found || c->status != SDC_OK || context_lock(k->cx, &k->lock) != SDC_OK)
         return;
-    GemmEntry *at = entry_of(k, q);
-    *at = (GemmEntry){.ask = *q, .plan = *plan, .full = true};
+    GemmEntry *at = plan_place(&k->gemm_plans, q);
+    at->plan = *plan;
     memcpy(at->functions, c->functions, sizeof c->functions);
     pthread_mutex_unlock(&k->lock);
 }

@@ -61,8 +61,6 @@ GemmAsk matmul_ask(const Product *p);
 /* Its launches: operands that are copied first, the matmul and the sum of its parts. */
 void matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed);
 
-/* Of a question to a planner. */
-uint64_t matmul_hash(const void *ask, size_t size);
 /* The plan of a shape, from the handle's table where it came before, and into it. */
 GemmPlan matmul_plan(Call *c, const GemmAsk *q);
 void matmul_keep(Call *c, const GemmAsk *q, const GemmPlan *plan);

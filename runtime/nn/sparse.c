@@ -92,28 +92,26 @@ static SparsePlan
 plan_of(Layer *l)
 {
     SdcKernels *k = l->c->k;
-    SparseEntry *at = &k->sparse[matmul_hash(&l->ask, sizeof l->ask) % SPARSE_PLANS];
     SparsePlan plan;
-    bool known = false;
     if (context_lock(k->cx, &k->lock) != SDC_OK)
         return sparse_plan(&k->device, &l->ask);
-    if (at->full && memcmp(&at->ask, &l->ask, sizeof l->ask) == 0) {
+    const SparseEntry *at = plan_find(&k->sparse_plans, &l->ask);
+    if (at) {
         plan = at->plan;
         memcpy(l->c->functions, at->functions, sizeof at->functions);
-        known = true;
     }
     pthread_mutex_unlock(&k->lock);
-    return known ? plan : sparse_plan(&k->device, &l->ask);
+    return at ? plan : sparse_plan(&k->device, &l->ask);
 }
 
 static void
 keep(const Layer *l)
 {
     SdcKernels *k = l->c->k;
-    SparseEntry *at = &k->sparse[matmul_hash(&l->ask, sizeof l->ask) % SPARSE_PLANS];
     if (!l->c->found || l->c->status != SDC_OK || context_lock(k->cx, &k->lock) != SDC_OK)
         return;
-    *at = (SparseEntry){.ask = l->ask, .plan = l->plan, .full = true};
+    SparseEntry *at = plan_place(&k->sparse_plans, &l->ask);
+    at->plan = l->plan;
     memcpy(at->functions, l->c->functions, sizeof at->functions);
     pthread_mutex_unlock(&k->lock);
 }

@@ -2,6 +2,7 @@
    for any: the same plan for the same question, parts that all have work, no operand by
    tensor maps that they do not take. */
 #include "runtime/nn/plan.h"
+#include "runtime/nn/plan_table.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -528,6 +529,32 @@ START_TEST(any_attention)
 }
 END_TEST
 
+/* Of one set: as many questions as it has entries are all kept, and one more takes the
+   place of that which was looked at longest ago. */
+START_TEST(table)
+{
+    typedef struct Entry {
+        PlanHead head;
+        int64_t ask, plan;
+    } Entry;
+    Entry entries[PLAN_WAYS] = {0};
+    PlanTable t = {entries, 1, sizeof *entries, sizeof entries->ask, 0};
+    for (int64_t q = 0; q < PLAN_WAYS; q++) {
+        ck_assert_ptr_null(plan_find(&t, &q));
+        ((Entry *)plan_place(&t, &q))->plan = 10 * q;
+    }
+    for (int64_t q = PLAN_WAYS; q-- > 0;) { /* 0 last */
+        const Entry *e = plan_find(&t, &q);
+        ck_assert(e && e->ask == q && e->plan == 10 * q);
+    }
+    int64_t more = 100, oldest = PLAN_WAYS - 1;
+    ck_assert_int_eq(((Entry *)plan_place(&t, &more))->plan, 0);
+    ck_assert_ptr_null(plan_find(&t, &oldest));
+    for (int64_t q = 0; q < oldest; q++)
+        ck_assert_ptr_nonnull(plan_find(&t, &q));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -548,6 +575,7 @@ main(void)
     tcase_add_test(c, any_sparse);
     tcase_add_test(c, columns);
     tcase_add_test(c, any_attention);
+    tcase_add_test(c, table);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);
