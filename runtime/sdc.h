@@ -743,6 +743,8 @@ typedef struct SdcCompileOptions {
     int opt_limit;
     const char *ptxas; /* SDC_EMIT_CUBIN: the program; NULL: the one in $PATH */
     int explain;       /* nonzero: text for sdc_output_explain */
+    const char *stop_after; /* pass name: the list ends with the first of this name, for
+                               SDC_EMIT_TIR; `passes` is then "default" unless given */
 } SdcCompileOptions;
 
 /* Compiles one specialization to bytes. The caller frees *out with sdc_output_destroy.
