@@ -1,8 +1,9 @@
-/* buf_dot: acc += a * b on buffers. The processor decides what multiplies (the form), and
-   with it how many elements along k one lane takes and how many rows of sums fit the
-   registers. b goes through in panels of some columns, which stay in the first-level
-   cache while the rows of a pass; operands that are not in the form's order or type are
-   packed, a whole, b panel by panel, in memory that all products share.
+/* buf_dot: acc += a * b on buffers. The processor decides which instruction multiplies
+   (the form). The form says how many elements along k a lane takes, and how many rows of
+   the accumulator fit into registers. b is read in panels of some columns, which stay in
+   the L1 cache while all rows of a are multiplied by them. Operands that are not in the
+   form's order or type are packed, a as a whole and b panel by panel, into memory that
+   all dots of the program share.
 
        for n = 0, N, cols {
          panel = pack b[:, n .. n + cols]
@@ -150,7 +151,7 @@ static LLVMBasicBlockRef
 row_or(Gen *g, const Dot *d)
 {
     LLVMBasicBlockRef one = cpu_block(g, "one"), more = cpu_block(g, "more");
-    LLVMBasicBlockRef done = cpu_block(g, "product");
+    LLVMBasicBlockRef done = cpu_block(g, "dot");
     LLVMValueRef is_one =
         LLVMBuildICmp(g->b, LLVMIntEQ, d->live_rows, ll_int(g->i64, 1), "");
     LLVMBuildCondBr(g->b, is_one, one, more);
@@ -162,7 +163,7 @@ row_or(Gen *g, const Dot *d)
 }
 
 static void
-product(Gen *g, Dot *d)
+multiply(Gen *g, Dot *d)
 {
     int64_t used = rows_of_a(g, d);
     int64_t bytes = d->cols * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
@@ -221,7 +222,7 @@ cpu_dot(Gen *g, const Op *op)
     d.live_rows = op->noperand > 4 ? cpu_value(g, op_operand(op, 4)) : NULL;
     d.live_cols = op->noperand > 4 ? cpu_value(g, op_operand(op, 5)) : NULL;
     shape(g, &d, sum);
-    product(g, &d);
+    multiply(g, &d);
     if (batches > 1)
         cpu_loop_end(g, &each);
     return true;
