@@ -124,12 +124,12 @@ typedef struct Subject {
     "*fp16:16,*fp16:16,*fp32:16,*fp16:16,i32:16,i32:16,i32:16,fp32,64"
 #define WIDE_ARGS                                                                        \
     {                                                                                    \
-        {"h", 32768, 0}, {"h!", 32768, 0}, {"f!", 50 + 512, 0},                          \
+        {"h", 32768, 0}, {"h!", 32768, 0}, {"f!", 50 + 512 + 3 * 64, 0}, {"i", 50, 0},   \
         {                                                                                \
-            "i", 50, 0                                                                   \
+            "i", 3, 0                                                                    \
         }                                                                                \
     }
-#define WIDE_SIG "*fp16:16,*fp16:16,*fp32:16,i32,32768,512"
+#define WIDE_SIG "*fp16:16,*fp16:16,*fp32:16,i32,i32,32768,512"
 
 static const Subject subjects[] = {
     {"gemm",
