@@ -163,7 +163,7 @@ row_or(Gen *g, const Dot *d)
 }
 
 static void
-multiply(Gen *g, Dot *d)
+product(Gen *g, Dot *d)
 {
     int64_t used = rows_of_a(g, d);
     int64_t bytes = d->cols * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
@@ -222,7 +222,7 @@ cpu_dot(Gen *g, const Op *op)
     d.live_rows = op->noperand > 4 ? cpu_value(g, op_operand(op, 4)) : NULL;
     d.live_cols = op->noperand > 4 ? cpu_value(g, op_operand(op, 5)) : NULL;
     shape(g, &d, sum);
-    multiply(g, &d);
+    product(g, &d);
     if (batches > 1)
         cpu_loop_end(g, &each);
     return true;

@@ -1,8 +1,7 @@
-/* The processor's dot instructions for bf16 take subnormal operands as zero. Subnormal
-   numbers are part of the language (a factor of 2^-127 of dot_scaled is one), so operands
-   are searched for them, and where there is one the dot is done in fp32. The search is a
-   minimum: doubled, which drops the sign, and less one, as unsigned integers, subnormal
-   numbers are the smallest. */
+/* The processor's products of bf16 take subnormal operands for zero. They are part of the
+   language (a factor of 2^-127 of dot_scaled is one), so operands are looked through, and
+   where there is one the product is done in fp32. Doubled, which drops the sign, and less
+   one, subnormal numbers are the smallest: a minimum finds them. */
 #include "codegen/gen_cpu_dot.h"
 
 #include "ir/base/util.h"

@@ -128,7 +128,7 @@ lower_histogram(Simd *n, Builder *b, Op *op)
 static Value *
 whole(Simd *n, Slot *s)
 {
-    /* Elsewhere the first access to an element allocates the buffer; a dot has none. */
+    /* An element access makes the buffer exist; the dot takes it whole. */
     s = slot_find(s);
     if (!s->buf) {
         Builder at = builder_before(n->entry);
@@ -184,8 +184,7 @@ copied(Simd *n, Group *pack, bool *transposed)
     return r->dst;
 }
 
-/* The buffer of an operand. If one has its elements already, or their transpose, it
-   is taken, since code generation packs operands anyway; else a copy is made. */
+/* The buffer an operand is in already, as it is or transposed; else a copy of its own. */
 static Slot *
 packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
 {
@@ -205,8 +204,7 @@ packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
     return there;
 }
 
-/* An i1 that says whether the dot starts from 0, so that nobody has to write zeros into
-   its buffer; NULL: it never does. */
+/* i1: the sums are 0, whatever is in their buffer. NULL: never. */
 static Value *
 sums_are_zero(Simd *n, Builder *b, const OpPlan *p)
 {
@@ -217,8 +215,7 @@ sums_are_zero(Simd *n, Builder *b, const OpPlan *p)
     return p->pack[2] ? NULL : build_int(b, n->i1, 1);
 }
 
-/* Builds the buf_dot. `a` has the first operand; `live` are the rows and columns that are
-   stored (simd_live), or NULLs. */
+/* `a`: where the first operand is; `live`: see simd_live, or NULLs. */
 static void
 dot_of_buffers(Simd *n, Builder *b, Op *op, Slot *a, bool a_transposed,
                Value *const live[2], Value *zero)

@@ -43,7 +43,7 @@ START_TEST(sums_of_two)
 END_TEST
 
 /* Way 0 is the plan, later ones are guessed to take longer, and the last one stays. */
-START_TEST(ways_begin_with_the_plan)
+START_TEST(ways)
 {
     enum { MOST = 64 };
     GemmWay way[MOST];
@@ -131,7 +131,7 @@ END_TEST
 
 /* Operands that do not lie along k are transposed first where there is much to multiply,
    on the way through shared memory where there is little. */
-START_TEST(operands_across_k_are_transposed)
+START_TEST(across)
 {
     for (GemmMath math = GEMM_FP8; math <= GEMM_FP8_FAST; math++) {
         GemmAsk large = ask(8192, 8192, 8192, math, 128, 128), few = large;
@@ -219,7 +219,7 @@ END_TEST
 
 /* On the CPU: tiles that the cache holds, large where threads have enough of them, small
    where they would be idle or multiply rows that are not there. */
-START_TEST(cpu_tiles_fit_the_cache)
+START_TEST(cpu)
 {
     NnDevice d = {.processors = 1, .lends = true, .cache = 2 << 20};
     GemmAsk large = ask(2048, 2048, 2048, GEMM_TF32, 128, 128);
@@ -280,7 +280,7 @@ START_TEST(any_shape)
 }
 END_TEST
 
-START_TEST(parts_of_rows_are_whole_tiles)
+START_TEST(rows)
 {
     for (int64_t n = 1; n < 1 << 21; n = n * 3 / 2 + 1)
         for (int64_t m = 1; m < 1 << 16; m = m * 5 + 1) {
@@ -365,7 +365,7 @@ START_TEST(known_attention)
 }
 END_TEST
 
-START_TEST(gradients_have_tiles_for_every_width)
+START_TEST(gradients)
 {
     for (int dim = 1; dim <= 256; dim++) {
         AttentionAsk q = attend(4, 16, 16, 4096, 4096, dim);
@@ -471,7 +471,7 @@ START_TEST(any_sparse)
 }
 END_TEST
 
-START_TEST(head_sizes_have_known_columns)
+START_TEST(columns)
 {
     static const int known[][2] = {{1, 16},   {16, 16},   {24, 32},   {64, 64},
                                    {65, 80},  {72, 80},   {80, 80},   {96, 96},
@@ -528,17 +528,17 @@ main(void)
     tcase_set_timeout(c, 100);
     tcase_add_test(c, known_shapes);
     tcase_add_test(c, sums_of_two);
-    tcase_add_test(c, ways_begin_with_the_plan);
-    tcase_add_test(c, operands_across_k_are_transposed);
+    tcase_add_test(c, ways);
+    tcase_add_test(c, across);
     tcase_add_test(c, other_devices);
-    tcase_add_test(c, cpu_tiles_fit_the_cache);
+    tcase_add_test(c, cpu);
     tcase_add_test(c, any_shape);
-    tcase_add_test(c, parts_of_rows_are_whole_tiles);
+    tcase_add_test(c, rows);
     tcase_add_test(c, known_attention);
-    tcase_add_test(c, gradients_have_tiles_for_every_width);
+    tcase_add_test(c, gradients);
     tcase_add_test(c, known_sparse);
     tcase_add_test(c, any_sparse);
-    tcase_add_test(c, head_sizes_have_known_columns);
+    tcase_add_test(c, columns);
     tcase_add_test(c, any_attention);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
