@@ -1,8 +1,9 @@
-/* buf_dot: acc += a * b on buffers. The processor decides what multiplies (the form), and
-   with it how many elements along k one lane takes and how many rows of sums fit the
-   registers. b goes through in panels of some columns, which stay in the first-level
-   cache while the rows of a pass; operands that are not in the form's order or type are
-   packed, a whole, b panel by panel, in memory that all products share.
+/* buf_dot: acc += a * b on buffers. The processor decides which instruction multiplies
+   (the form). The form says how many elements along k a lane takes, and how many rows of
+   the accumulator fit into registers. b is read in panels of some columns, which stay in
+   the L1 cache while all rows of a are multiplied by them. Operands that are not in the
+   form's order or type are packed, a as a whole and b panel by panel, into memory that
+   all dots of the program share.
 
        for n = 0, N, cols {
          panel = pack b[:, n .. n + cols]
@@ -150,7 +151,7 @@ static LLVMBasicBlockRef
 row_or(Gen *g, const Dot *d)
 {
     LLVMBasicBlockRef one = cpu_block(g, "one"), more = cpu_block(g, "more");
-    LLVMBasicBlockRef done = cpu_block(g, "product");
+    LLVMBasicBlockRef done = cpu_block(g, "dot");
     LLVMValueRef is_one =
         LLVMBuildICmp(g->b, LLVMIntEQ, d->live_rows, ll_int(g->i64, 1), "");
     LLVMBuildCondBr(g->b, is_one, one, more);

@@ -1,8 +1,7 @@
-/* One row by columns that memory runs along: as a decoder multiplies, in tiles of 16
-   rows of which it stores one, by weights of which each row makes one sum. As other
-   products do, columns would be transposed first, which costs more than the row. So as
-   many columns as a vector has lanes are multiplied along k, and what each has in its
-   lanes is summed by a tree in which all of them take part:
+/* A dot of one row by columns that lie contiguously in memory, as in a decoder, which
+   multiplies a tile of 16 rows of which it stores one. Other dots transpose such columns
+   first; for one row that costs more than the dot. So as many columns as a vector has
+   lanes are multiplied along k, and the lanes of all of them are summed in one tree:
 
        a0 a1 a2 a3, b0 b1 b2 b3  =>  a0+a1 a2+a3 b0+b1 b2+b3  =>  .. */
 #include "codegen/gen_cpu_dot.h"

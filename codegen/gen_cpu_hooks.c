@@ -463,7 +463,7 @@ tell_nan(Gen *g, const Op *op, LLVMValueRef lanes, int access, int format)
     LLVMPositionBuilderAtEnd(g->b, go);
 }
 
-/* A product's sums are in memory: one after the other. */
+/* The result of a dot is in memory: its elements are looked at one after the other. */
 static void
 watch_dot(Gen *g, const Op *op)
 {

@@ -1,6 +1,6 @@
-/* Operands of products in the order in which the machine multiplies them. Elements are
-   converted, those that one lane takes put side by side, and where memory runs along the
-   other dimension squares of units are transposed in registers:
+/* Packs operands of dots into the order in which the machine multiplies them. Elements
+   are converted, and those that go to one lane are put side by side. Where memory is
+   contiguous along the other dimension, square blocks are transposed in registers:
 
        b [k][n] of bf16      two rows at a time: k0n0 k1n0 k0n1 k1n1 ..
        b [n][k] of bf16      pairs are there; rows of pairs become columns

@@ -1,7 +1,7 @@
-/* Products by the unit of tiles (AMX): a tile is up to 16 rows of 64 bytes. Four tiles of
-   sums, two of a and two of the panel: 32 rows by 32 columns, 64 bytes deep. All tiles of
-   a product have one shape each for sums, a and b, since sizes are powers of two; it is
-   set once a product. */
+/* Dots by AMX, whose tile registers have up to 16 rows of 64 bytes. Four tiles of the
+   accumulator, two of a and two of the panel of b make 32 rows by 32 columns, 64 bytes
+   along k. Sizes are powers of two, so all tiles of an operand have one shape, and the
+   shapes are set once for a dot. */
 #include "codegen/gen_cpu_dot.h"
 
 #include "ir/base/util.h"

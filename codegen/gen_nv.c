@@ -59,8 +59,8 @@ check_tile(Gen *g, const Value *v, int n, Loc loc)
         return false;
     }
     /* numbers: addresses and constants are mostly computed where they are used */
-    bool product = v->op && (v->op->kind == OP_DOT || v->op->kind == OP_LOCAL_DOT);
-    bool number = product || (type_is_float(t) && v->op && v->op->noperand);
+    bool dot = v->op && (v->op->kind == OP_DOT || v->op->kind == OP_LOCAL_DOT);
+    bool number = dot || (type_is_float(t) && v->op && v->op->noperand);
     int words = number ? n * type_bits(t) / 32 : 0;
     Nv *nv = nv_of(g);
     if (words > nv->widest) {

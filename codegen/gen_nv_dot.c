@@ -330,7 +330,7 @@ gen_part(Loop *lp)
         return turns(lp, zero);
     Regs sums = p->r[2], phi = {sums.n, arena_array(&g->s->tmp, LLVMValueRef, sums.n)};
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b);
-    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(g->cx, g->fn, "product");
+    LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(g->cx, g->fn, "dot");
     LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->cx, g->fn, "multiplied");
     LLVMBuildBr(g->b, body);
     LLVMPositionBuilderAtEnd(g->b, body);

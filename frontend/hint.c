@@ -10,23 +10,26 @@
 int
 name_distance(const char *a, const char *b)
 {
-    enum { MOST = 40 };
+    enum { MOST = 40, FAR = 99 };
     size_t n = strlen(a), m = strlen(b);
     int row[3][MOST]; /* two letters that changed places are one step: three rows */
-    if (n >= MOST || m >= MOST)
-        return 99;
+    if (n >= MOST || m >= MOST || n > m + 3 || m > n + 3)
+        return FAR;
     for (size_t j = 0; j <= m; j++)
         row[0][j] = (int)j;
     for (size_t i = 1; i <= n; i++) {
         int *now = row[i % 3], *up = row[(i + 2) % 3], *far = row[(i + 1) % 3];
-        now[0] = (int)i;
+        int least = now[0] = (int)i;
         for (size_t j = 1; j <= m; j++) {
             int best = up[j - 1] + (a[i - 1] != b[j - 1]);
             best = up[j] + 1 < best ? up[j] + 1 : best;
             best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
             bool swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
             now[j] = swap && far[j - 2] + 1 < best ? far[j - 2] + 1 : best;
+            least = now[j] < least ? now[j] : least;
         }
+        if (least > 3) /* no later row has less, swaps included */
+            return FAR;
     }
     return row[n % 3][m];
 }

@@ -13,7 +13,7 @@ const char *hint_float(Val v);
 /* The same for a wrong `param` of `function`: tl.max reduces along an axis, and who
    passes two values means the larger. */
 const char *hint_larger(const char *function, const char *param);
-/* The edit distance of two names if it is at most 3, else a large number. */
+/* The edit distance of two names if it is at most 3, else a number that is larger. */
 int name_distance(const char *a, const char *b);
 /* For a builtin of Python, what does the same in a kernel: "tl.abs" for abs; NULL:
    nothing does. */

@@ -267,7 +267,10 @@ front_lower(FrontModule *m, const char *kernel, const FrontSpec *spec, Module *o
     Frame frame;
     session->diag.stage = "type";
     sema_init(&s, m, &frame);
+    /* What one kernel computes of the file's steps is not missing to the next. */
+    int64_t steps = module_interp(m)->all_steps;
     Func *f = lower_kernel(&s, fn, spec, out);
+    module_interp(m)->all_steps = steps;
     arena_reset(&session->tmp, mark);
     return f;
 }

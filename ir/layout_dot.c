@@ -1,4 +1,4 @@
-/* Layouts of products: accumulators, and the operands that follow from them. */
+/* Layouts of dots: of accumulators, and of operands, which follow from those. */
 #include "ir/base/util.h"
 #include "ir/layout_make.h"
 

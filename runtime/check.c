@@ -237,19 +237,14 @@ note_status(Checker *c, SdcStatus status)
     c->status = status;
 }
 
-static SdcStatus
-compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *target,
-            bool *large, Messages *said)
+/* The bindings that mean this kernel; *bind: allocated, or NULL when out of memory. */
+static int
+take_bindings(const Checker *c, const char *kernel, const char ***bind)
 {
-    /* 256 registers of a thread of four warps: people write less, and all of it would be
-       compiled to say that the kernel passes. */
-    enum { GUESSED_TILE = 1 << 15 };
-    CompileJob job;
-    module_job(c->m, &job);
-    const KernelInfo *info = module_find_kernel(c->m, f->name);
-    const char **bind = calloc((size_t)c->o->nbind + 1, sizeof *bind);
+    const KernelInfo *info = module_find_kernel(c->m, kernel);
     int nbind = 0;
-    for (int i = 0; bind && i < c->o->nbind; i++) {
+    *bind = calloc((size_t)c->o->nbind + 1, sizeof **bind);
+    for (int i = 0; *bind && i < c->o->nbind; i++) {
         size_t n = strcspn(c->o->bind[i], "=");
         bool other = !c->o->kernel && !c->o->nsignature && info != NULL;
         for (int k = 0; other && k < info->nparam; k++)
@@ -259,16 +254,36 @@ compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *
                       strncmp(c->o->bind[i], "launch_pdl=", 11) == 0 ||
                       strncmp(c->o->bind[i], "enable_fp_fusion=", 17) == 0;
         if (!other || option)
-            bind[nbind++] = c->o->bind[i];
+            (*bind)[nbind++] = c->o->bind[i];
     }
-    job.opt = (SdcCompileOptions){.kernel = f->name,
-                                  .signature = c->m->is_tir ? NULL : signature,
-                                  .bind = bind,
-                                  .nbind = nbind,
-                                  .target = target ? target : "sm_90a",
-                                  .cpu = "x86-64-v3",
-                                  .emit = target ? SDC_EMIT_ASM : SDC_EMIT_TIR};
-    job.checks = true;
+    return nbind;
+}
+
+static void
+make_job(const Checker *c, const char *kernel, const char *target, CompileJob *job,
+         const char ***bind)
+{
+    module_job(c->m, job);
+    job->opt = (SdcCompileOptions){.kernel = kernel,
+                                   .target = target ? target : "sm_90a",
+                                   .cpu = "x86-64-v3",
+                                   .emit = target ? SDC_EMIT_ASM : SDC_EMIT_TIR};
+    job->opt.nbind = take_bindings(c, kernel, bind);
+    job->opt.bind = *bind;
+    job->checks = true;
+}
+
+static SdcStatus
+compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *target,
+            bool *large, Messages *said)
+{
+    /* 256 registers of a thread of four warps: people write less, and all of it would be
+       compiled to say that the kernel passes. */
+    enum { GUESSED_TILE = 1 << 15 };
+    CompileJob job;
+    const char **bind;
+    make_job(c, f->name, target, &job, &bind);
+    job.opt.signature = c->m->is_tir ? NULL : signature;
     job.guessed = f->guessed ? signature : NULL;
     job.tile_most = large ? GUESSED_TILE : 0;
     job.tile_refused = large;
@@ -279,6 +294,56 @@ compile_one(Checker *c, const SdcChecked *f, const char *signature, const char *
         messages_move(said, &r->messages);
     free(bind);
     return status;
+}
+
+/* A search for a signature that the front end takes. */
+typedef struct Search {
+    const CompileJob *job;
+    const Todo *todo;
+    int at; /* the next one to try */
+} Search;
+
+static bool
+lowers(Session *s, FrontModule *fm, const Search *search)
+{
+    CompileJob job = *search->job;
+    CompileResult unused = {0};
+    job.opt.signature = search->todo->signature[search->at];
+    Diag before = s->diag;
+    ArenaMark mod = arena_mark(&s->mod), tmp = arena_mark(&s->tmp);
+    bool ok = compile_lower(s, fm, &job, &unused) != NULL;
+    arena_reset(&s->tmp, tmp);
+    arena_reset(&s->mod, mod);
+    diag_rewind(&s->diag, &before);
+    return ok;
+}
+
+static SdcStatus
+search_call(Session *s, void *arg)
+{
+    Search *search = arg;
+    FrontModule *fm = compile_load(s, search->job);
+    while (fm && search->at < search->todo->n && !lowers(s, fm, search))
+        search->at++;
+    return SDC_OK;
+}
+
+/* The first signature from `from` on that may do; todo->n: none. What is guessed for a
+   kernel that is wrong for all of them may be a hundred signatures, and reading a large
+   file takes far longer than specializing one kernel of it: so it is read once for all.
+   Where the search ends early the rest is for compile_one, which says why. */
+static int
+next_signature(Checker *c, const SdcChecked *f, const Todo *todo, const char *target,
+               int from)
+{
+    CompileJob job;
+    const char **bind;
+    make_job(c, f->name, target, &job, &bind);
+    Search search = {&job, todo, from};
+    if (bind && from + 1 < todo->n)
+        context_call(c->m->cx, search_call, &search);
+    free(bind);
+    return search.at;
 }
 
 /* With the first signature that the kernel compiles with for this target, those that make
@@ -314,6 +379,8 @@ check_target(Checker *c, SdcChecked *f, const Todo *todo, const char *target)
         messages_free(&said);
         if (status == SDC_ERROR_INTERNAL || status == SDC_ERROR_MEMORY)
             break;
+        if (status != SDC_OK && f->guessed && k < todo->n)
+            k = next_signature(c, f, todo, target, k + 1) - 1;
     }
     f->ok &= ok;
     if (!ok) {

@@ -65,23 +65,19 @@ tiles_fit(Session *s, const CompileJob *job, const Func *f)
     return false;
 }
 
-/* Source to tile IR. NULL after errors, or when only the syntax tree was wanted. */
-static Module *
-lower(Session *s, const CompileJob *job, CompileResult *out)
+FrontModule *
+compile_load(Session *s, const CompileJob *job)
 {
-    double start = seconds_now();
     FrontOptions front = job->front;
     front.target = job->opt.target;
     FrontModule *fm = front_load(s, &job->src, &front);
-    out->times.load = seconds_now() - start;
-    if (!fm || !diag_ok(&s->diag))
-        return NULL;
-    if (job->opt.emit == SDC_EMIT_AST) {
-        out->bytes = print_ast(s, fm);
-        out->size = strlen(out->bytes);
-        return NULL;
-    }
-    start = seconds_now();
+    return fm && diag_ok(&s->diag) ? fm : NULL;
+}
+
+Module *
+compile_lower(Session *s, FrontModule *fm, const CompileJob *job, CompileResult *out)
+{
+    double start = seconds_now();
     const char *kernel = compile_kernel(s, fm, job->opt.kernel);
     s->fail.kernel = kernel;
     if (!kernel || !compile_spec(s, fm, job, kernel, &out->spec) ||
@@ -99,6 +95,23 @@ lower(Session *s, const CompileJob *job, CompileResult *out)
         bug(&s->fail, "the frontend made invalid tile IR");
     }
     return tiles_fit(s, job, f) ? m : NULL;
+}
+
+/* Source to tile IR. NULL after errors, or when only the syntax tree was wanted. */
+static Module *
+lower(Session *s, const CompileJob *job, CompileResult *out)
+{
+    double start = seconds_now();
+    FrontModule *fm = compile_load(s, job);
+    out->times.load = seconds_now() - start;
+    if (!fm)
+        return NULL;
+    if (job->opt.emit == SDC_EMIT_AST) {
+        out->bytes = print_ast(s, fm);
+        out->size = strlen(out->bytes);
+        return NULL;
+    }
+    return compile_lower(s, fm, job, out);
 }
 
 static Module *
@@ -158,23 +171,64 @@ explain_schedule(Session *s, const Module *m, const TargetInfo *target,
     out->explain = b.s;
 }
 
+/* Does the caller give a list of its own? */
+static bool
+names_passes(const SdcCompileOptions *o)
+{
+    return o->passes && strcmp(o->passes, "default") != 0;
+}
+
+/* PASS_COUNT and an error when nothing has this name. */
+static PassId
+pass_named(Session *s, const char *name)
+{
+    PassId id = pass_by_name(name, strlen(name));
+    if (id == PASS_COUNT)
+        fail(s, "no pass is named '%s'; 'sdc doctor --print-passes' lists them", name);
+    return id;
+}
+
+/* Ends the list with the first pass of the name. */
+static bool
+stop_after(Session *s, const char *name, const PassId *list, int *n)
+{
+    PassId last = pass_named(s, name);
+    for (int i = 0; i < *n && last != PASS_COUNT; i++)
+        if (list[i] == last) {
+            *n = i + 1;
+            return true;
+        }
+    return last != PASS_COUNT && fail(s, "pass '%s' is not in the list", name);
+}
+
+/* The passes that were asked for; *n is 0 for the tile IR of the frontend. */
+static bool
+choose_passes(Session *s, const SdcCompileOptions *o, const TargetInfo *target,
+              const PassId **list, int *n)
+{
+    *n = 0;
+    if (names_passes(o)) {
+        PassId *parsed;
+        *n = passes_parse(s, o->passes, &parsed);
+        if (*n < 0)
+            return false;
+        *list = parsed;
+    } else if (o->passes || o->stop_after || o->emit != SDC_EMIT_TIR) {
+        *list = pipeline_for(target, n);
+    }
+    return !o->stop_after || stop_after(s, o->stop_after, *list, n);
+}
+
 static bool
 run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *target,
            Budget *budgets, CompileResult *out)
 {
     const SdcCompileOptions *o = &job->opt;
-    bool named = o->passes && strcmp(o->passes, "default") != 0;
-    int n = 0;
+    bool named = names_passes(o);
+    int n;
     const PassId *list = NULL;
-    if (named) {
-        PassId *parsed;
-        n = passes_parse(s, o->passes, &parsed);
-        if (n < 0)
-            return false;
-        list = parsed;
-    } else if (o->passes || o->emit != SDC_EMIT_TIR) {
-        list = pipeline_for(target, &n);
-    }
+    if (!choose_passes(s, o, target, &list, &n))
+        return false;
     /* What becomes code, or would; passes that are named may be for looking at. */
     if ((!named || o->emit != SDC_EMIT_TIR) && list && !module_fits(m, target, o->target))
         return false;
@@ -191,13 +245,13 @@ run_passes(Session *s, Module *m, const CompileJob *job, const TargetInfo *targe
         .time_cap = (int)min_i64(n, MAX_PASSES),
         .budgets = budgets,
     };
-    if (o->dump_after && strcmp(o->dump_after, "all") != 0 &&
-        pass_by_name(o->dump_after, strlen(o->dump_after)) == PASS_COUNT)
-        return fail(s, "no pass is named '%s'; 'sdc doctor --print-passes' lists them",
-                    o->dump_after);
-    if (cx.dump_after && strcmp(cx.dump_after, "all") != 0)
-        cx.dump_after =
-            pass_info[pass_by_name(cx.dump_after, strlen(cx.dump_after))].name;
+    if (o->dump_after && strcmp(o->dump_after, "all") != 0) {
+        PassId id = pass_named(s, o->dump_after);
+        if (id == PASS_COUNT)
+            return false;
+        if (cx.dump_after) /* not an alias */
+            cx.dump_after = pass_info[id].name;
+    }
     double start = seconds_now();
     out->times.pass = cx.times;
     s->diag.stage = "target";

@@ -66,6 +66,12 @@ typedef struct CompileResult {
    too. False after errors (in s->diag). */
 bool compile_run(Session *s, const CompileJob *job, CompileResult *out);
 
+/* The first steps of compile_run for a kernel's source. Compiling several specializations
+   of a file, a caller may load it once. NULL after errors. */
+FrontModule *compile_load(Session *s, const CompileJob *job);
+Module *compile_lower(Session *s, FrontModule *m, const CompileJob *job,
+                      CompileResult *out);
+
 /* The signature and bindings of a job as a specialization of the kernel. */
 bool compile_spec(Session *s, FrontModule *m, const CompileJob *job, const char *kernel,
                   FrontSpec *spec);

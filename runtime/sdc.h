@@ -203,8 +203,7 @@ SDC_API int sdc_lost_compiles(int64_t *bytes);
    thread's next call on this context. "" when nothing failed; never NULL. */
 SDC_API const char *sdc_error(SdcContext *ctx);
 
-/* Warnings of the calling thread's last call that compiled something, in the same form;
-   "" without any. */
+/* Warnings of the thread's last call that compiled, in the same form; "" without any. */
 SDC_API const char *sdc_warnings(SdcContext *ctx);
 
 /* After SDC_ERROR_INTERNAL: the tile IR before the pass that failed, with the command
@@ -743,6 +742,7 @@ typedef struct SdcCompileOptions {
     int opt_limit;
     const char *ptxas; /* SDC_EMIT_CUBIN: the program; NULL: the one in $PATH */
     int explain;       /* nonzero: text for sdc_output_explain */
+    const char *stop_after; /* the list ends with the first pass of this name */
 } SdcCompileOptions;
 
 /* Compiles one specialization to bytes. The caller frees *out with sdc_output_destroy.

@@ -1,9 +1,9 @@
 /* Tile IR to cpu form.
 
-   The function is rebuilt: scalar operations are copied, each group of tile operations
-   that the plan (simd_plan.c) made becomes loops over strips at the place of its last
-   member, and structured operations carry their scalars while their tiles live in
-   buffers.
+   The function is rebuilt. Scalar operations are copied. The plan (simd_plan.c) has put
+   tile operations into groups; each group becomes loops over strips, at the place of its
+   last member, where all that it reads is there. Loops and conditions carry scalars as
+   before. Tiles that they carry live in buffers, since a strip ends with its loop.
 
        %c = addf %a, %b : tile<1024xf32>        for %i = 0, 1024, 32 {
        store %p, %c                         =>    %x = vload ..; %y = vload ..
@@ -59,7 +59,7 @@ static void
 clone_scalar(Simd *n, Builder *b, Op *op)
 {
     if (op->nresult == 1 && map_get(&n->map, op_result(op, 0)))
-        return; /* wanted earlier */
+        return; /* a loop of strips above needed it, and has made it */
     b->loc = op->loc;
     op_clone(b, op, &n->map);
 }
@@ -149,8 +149,8 @@ swaps_last(const Op *op)
     return r >= 2 && perm->v.ints[r - 1] == r - 2;
 }
 
-/* The buffer that v is in with elements like `of`, and that the sums of `dot` are not
-   written to; NULL: none. */
+/* The buffer that holds v with elements of the type of `of`, or NULL. The buffer that the
+   dot writes its results to is none: an operand must not change meanwhile. */
 static Slot *
 slot_of(Simd *n, const Value *v, const Slot *of, Op *dot)
 {
@@ -160,7 +160,8 @@ slot_of(Simd *n, const Value *v, const Slot *of, Op *dot)
     return fits && slot_find(p->slot) != sums ? slot_find(p->slot) : NULL;
 }
 
-/* A copy in the order of the memory that it is loaded from. */
+/* The buffer for a copy of an operand. Its order is that of the memory that the operand
+   comes from, so that neither loads nor stores have to gather. */
 static Slot *
 copied(Simd *n, Group *pack, bool *transposed)
 {
@@ -282,7 +283,7 @@ lower_topk(Simd *n, Builder *b, Op *op)
 
 /* ---- structured ops */
 
-/* Operands of a terminator or inits that are scalars. */
+/* The scalars among the operands of a terminator or the initial values of a loop. */
 static int
 scalars_of(Simd *n, Op *op, int first, Value **out)
 {
@@ -372,8 +373,9 @@ lower_while(Simd *n, Builder *b, Op *op, int nesting)
     map_results(n, op, loop);
 }
 
-/* May the carried buffer i be overwritten by the nest that computes its new value, while
-   the other nests at the end of the body run? */
+/* At the end of an iteration, may the loops over strips that compute the new value of
+   carried buffer i write it in place? Not if other loops there still read the old value,
+   or if these read it at other indices than they write. */
 static bool
 overwrites_safely(Simd *n, Op *loop, Op *yield, int i, const Group *writer)
 {
@@ -386,8 +388,8 @@ overwrites_safely(Simd *n, Op *loop, Op *yield, int i, const Group *writer)
     return !p->many;
 }
 
-/* Redirects unsafe writes to carried buffers into temporary ones: copied over at the
-   end. */
+/* Writes that are not safe go to a temporary buffer, which is copied over the carried one
+   when all loops of the iteration have run. */
 static void
 lower_loop_end(Simd *n, Builder *b, Op *loop, Op *yield)
 {
@@ -485,9 +487,9 @@ lower_op(Simd *n, Builder *b, Op *op, int nesting)
     case OP_HISTOGRAM: lower_histogram(n, b, op); return;
     case OP_TOPK: lower_topk(n, b, op); return;
     case OP_BARRIER:
-    case OP_GRID_WAIT: /* launches do not overlap */
+    case OP_GRID_WAIT: /* launches do not overlap, and a program has one thread */
     case OP_LAUNCH_DEPENDENTS:
-    case OP_ASSUME: return; /* one thread runs the program; promises are used elsewhere */
+    case OP_ASSUME: return; /* analyses have used it by now */
     default: break;
     }
     if (op->kind == OP_REDUCE)

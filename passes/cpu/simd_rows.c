@@ -1,22 +1,25 @@
-/* A dot of very few rows. Each element of b is multiplied once or twice: a copy of it, in
-   whatever order, would cost more than the product. So b is not kept; where it is loaded,
-   row by row, strips of it are added to strips of the sums.
+/* A dot of one or two rows. Each element of b is multiplied once or twice, so a packed
+   copy of b, as other dots have, would cost more than the dot itself. Instead b is
+   multiplied as it is loaded, row by row, and each strip is added to a strip of the
+   accumulator.
 
        %c = dot %a, %b, %c                  for %k = 0, K, 1 { for %n = 0, N, 64 {
                                        =>     %s = vload .. ; %x = buf_load %c[0, %n]
                                               buf_store fma (%a[0, %k], %s, %x), .. } }
 
-   Tiles of up to 16 rows may have one row that is stored, as those of a decoder: that is
-   asked when the product is computed, and there is code for both.
+   Decoders multiply tiles of 16 rows of which they store one. How many rows are stored is
+   known when the kernel runs, so for tiles of up to 16 rows there is code for one row and
+   code for all, and a branch.
 
-   Where memory runs along k, a dot of one row becomes sums of strips, by the reductions
-   that there are:
+   If the elements of b that lie side by side in memory belong to one column, a strip is
+   part of a column. Such a dot of one row becomes an ordinary reduction along k:
 
        %s = reduce(addf) (mulf %b, broadcast %a) {axis=0};  %c = addf %c, %s */
 #include "passes/cpu/simd.h"
 
 #include "ir/edit.h"
 
+/* Rows of the dot: without a branch, and with one. */
 enum { MOST_ROWS = 2, MOST_TILE = 16 };
 
 static const Value *
@@ -35,6 +38,7 @@ used_once(const Value *v)
     return uses == 1;
 }
 
+/* Is it a dot of one row by a b that is loaded for it alone, column by column? */
 static bool
 is_row_by_columns(Simd *n, Op *dot)
 {
@@ -94,8 +98,8 @@ simd_row_sums(Simd *n, Region *r, int nesting)
     }
 }
 
-/* Is v computed from memory and indices alone, and kept nowhere? The sums change while it
-   is read. */
+/* Is v computed strip by strip from memory and indices alone? A value that is kept in a
+   buffer may depend on the accumulator, which changes while b is read. */
 static bool
 streams(Simd *n, const Value *v)
 {

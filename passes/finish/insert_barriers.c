@@ -22,7 +22,8 @@
 
    The state at the head of a loop depends on the barriers in its body. So the body is
    walked without inserting until the states at head and end agree, then once more to
-   insert. */
+   insert. A loop of one iteration, such as the rest that pass peel leaves, has no such
+   state: what its end accesses does not conflict with what its begin does. */
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
 #include "ir/base/util.h"
@@ -378,6 +379,12 @@ walk_loop(Barriers *b, const Op *op, State before, int depth, int loops)
 {
     bool insert = b->insert;
     State head = state_join(b, &before, NULL), out;
+    if (attr_has(&op->attrs, ATTR_ONCE)) { /* as the arm of a condition */
+        State once = walk(b, op->regions[0], head, depth + 1, loops + 1);
+        once = state_join(b, &before, &once);
+        leave_loop(&once, op);
+        return once;
+    }
     b->insert = false;
     if (loops >= MAX_LOOPS)
         for (int i = 0; i < op->nregion; i++)

@@ -12,7 +12,9 @@
 
 #include <string.h>
 
-enum { MASK_DEPTH = 16 };
+/* Elements of a row that no mask ends: as many as an index reaches, and a whole number of
+   16 bytes, which is what rows that are stored to must have. */
+enum { MASK_DEPTH = 16, UNBOUNDED = INT32_MAX / 16 * 16 };
 
 /* ---- what the fields of a tensor map are made of */
 
@@ -540,7 +542,7 @@ place(TmaTile *r)
     for (int i = 0; i < r->n; i++) {
         TmaDim *d = &r->dim[i];
         if (!d->bounded) /* nothing is clipped */
-            d->size = poly_const(d->at.n || d->kind ? INT32_MAX : d->box);
+            d->size = poly_const(d->at.n || d->kind ? UNBOUNDED : d->box);
     }
     return NULL;
 }

@@ -29,8 +29,9 @@ split(Cli *c, const char *text)
 static int
 refuse_others(Cli *c)
 {
-    static const OptionId alone[] = {O_passes,    O_dump_after, O_verify_each,
-                                     O_roundtrip, O_opt_limit,  O_time_report};
+    static const OptionId alone[] = {O_passes,      O_stop_after, O_dump_after,
+                                     O_verify_each, O_roundtrip,  O_opt_limit,
+                                     O_time_report};
     const char *emit = c->opt[O_emit].text;
     for (int i = 0; i < COUNT_OF(alone); i++)
         if (c->opt[alone[i]].given)

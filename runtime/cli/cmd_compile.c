@@ -11,7 +11,9 @@ emit_kind(Cli *c, SdcEmit *out)
     const char *target = c->opt[O_target].text;
     bool gpu = target && strncmp(target, "sm_", 3) == 0;
     if (!emit)
-        *out = gpu ? SDC_EMIT_ASM : SDC_EMIT_OBJ;
+        *out = c->opt[O_stop_after].given ? SDC_EMIT_TIR
+               : gpu                      ? SDC_EMIT_ASM
+                                          : SDC_EMIT_OBJ;
     else if (strcmp(emit, "ast") == 0)
         *out = SDC_EMIT_AST;
     else if (strcmp(emit, "tir") == 0)
@@ -72,6 +74,7 @@ compile_module(Cli *c, SdcContext *cx, SdcModule *mod, SdcEmit emit)
         .opt_limit = (int)c->opt[O_opt_limit].number,
         .ptxas = c->opt[O_ptxas].text,
         .explain = c->opt[O_explain].given,
+        .stop_after = c->opt[O_stop_after].text,
     };
     o.bind = bindings(c, &o.nbind);
     SdcOutput *out = NULL;

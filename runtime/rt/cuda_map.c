@@ -62,7 +62,7 @@ typedef enum Flaw {
     ENDS_OFF
 } Flaw;
 
-/* What the driver, or the engine's stores, would not take of a map; *at: dimension. */
+/* Why the driver, or stores by TMA, would not take the map; *at: in which dimension. */
 static Flaw
 flaw_of(const SdcrtMap *map, const int64_t *v, int *at)
 {

@@ -43,7 +43,7 @@ instead 'loop rotation, software pipelining' '[sS]kew(ed)?|pass_skew|PASS_skew'
 instead 'stage operands' 'pass_share|PASS_share'
 instead 'software pipelining, prefetch distance' \
     'ATTR_AHEAD|loads? (that|which) runs? ahead|stage plan'
-instead 'TMA' '[cC]opy (engine|unit)'
+instead 'TMA' "[cC]opy (engine|unit)|the engine('s)?"
 instead 'outstanding store' 'SENDING|sent by TMA'
 instead 'reduction across lanes' 'puts? together between threads'
 instead '32-bit registers' 'KEPT_WORDS|MANY_WORDS|(loop|step|product)_words'

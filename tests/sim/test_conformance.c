@@ -33,7 +33,7 @@ find(const char *text)
     return NULL;
 }
 
-START_TEST(conformance)
+START_TEST(instructions_give_the_answers_of_a_gpu)
 {
     int wrong = 0, n = (int)(sizeof answers / sizeof *answers);
     for (int k = 0; k < n; k++) {
@@ -76,7 +76,7 @@ main(void)
     Suite *suite = suite_create("conformance");
     TCase *tc = tcase_create("conformance");
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, conformance);
+    tcase_add_test(tc, instructions_give_the_answers_of_a_gpu);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

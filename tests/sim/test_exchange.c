@@ -194,7 +194,7 @@ reduce_case(Random *r, Case *c)
 
 static int seed = 1, count = 40;
 
-START_TEST(exchange)
+START_TEST(random_conversions_are_right)
 {
     for (int i = 0; i < count; i++) {
         Random r = {.state = (uint64_t)seed * 1000003u + (uint64_t)i};
@@ -232,7 +232,7 @@ main(int argc, char **argv)
     Suite *suite = suite_create("exchange");
     TCase *tc = tcase_create("exchange");
     tcase_set_timeout(tc, 300);
-    tcase_add_test(tc, exchange);
+    tcase_add_test(tc, random_conversions_are_right);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -70,7 +70,7 @@ typedef struct Product {
     int barriers;
 } Product;
 
-START_TEST(matmul)
+START_TEST(matmuls_are_right)
 {
     static const Product cases[] = {
         /* a barrier a step, and two around the tile's way out */
@@ -188,7 +188,7 @@ add_strides(char *to, size_t size, const char *names, const char *rows,
 
 static Rows xq, xk, xv, xo;
 
-START_TEST(attention)
+START_TEST(attention_is_right)
 {
     static const Attention cases[] = {
         {64, 64, 32, 64, 32, 4, 3, false},
@@ -304,7 +304,7 @@ check_gradients(const Attention *c, double (*w)[LD + 64], double (*ds)[LD + 64],
         }
 }
 
-START_TEST(gradients)
+START_TEST(attention_backward_is_right)
 {
     static const Attention cases[] = {
         {64, 64, 32, 32, 64, 4, 2, false},
@@ -359,7 +359,7 @@ END_TEST
 
 /* ---- rows */
 
-START_TEST(softmax)
+START_TEST(softmax_needs_no_further_barrier)
 {
     /* each of the two reductions has a barrier of its own; none is added */
     static const int cases[][3] = {{1000, 1024, 4}, {2000, 2048, 8}};
@@ -434,10 +434,10 @@ main(void)
     Suite *suite = suite_create("kernels");
     TCase *tc = tcase_create("kernels");
     tcase_set_timeout(tc, 300);
-    tcase_add_loop_test(tc, matmul, 0, 7);
-    tcase_add_loop_test(tc, attention, 0, 5);
-    tcase_add_loop_test(tc, gradients, 0, 6);
-    tcase_add_loop_test(tc, softmax, 0, 2);
+    tcase_add_loop_test(tc, matmuls_are_right, 0, 7);
+    tcase_add_loop_test(tc, attention_is_right, 0, 5);
+    tcase_add_loop_test(tc, attention_backward_is_right, 0, 6);
+    tcase_add_loop_test(tc, softmax_needs_no_further_barrier, 0, 2);
     tcase_add_loop_test(tc, odd_function, 0, 2);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);

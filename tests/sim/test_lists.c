@@ -1,21 +1,25 @@
-/* Every pass of the lists of a GPU and the CPU taken away, and swapped with the next one:
-   the list is refused with a message (passes/forms.h), or its code gives what the whole
-   list's code gives. On the simulator, which finds races and missing fences and waits as
-   well; for the CPU as a shared object.
+/* Every pass of the lists of a GPU and the CPU taken away, once and wherever it stands,
+   and swapped with the next one: the list is refused with a message (passes/forms.h), or
+   its code gives what the whole list's code gives. On the simulator, which finds races
+   and missing fences and waits as well; for the CPU as a shared object.
 
    Code that is the same as before is not run again, so that a few hundred lists take
-   seconds. LISTS_VERBOSE=1 prints a line a list. */
+   seconds. LISTS_VERBOSE=1 prints a line a list. At last: each pass of the lists matters
+   for one of the kernels, or nothing would be known of it here; and of the waits in the
+   code of all kernels hardly one can be dropped without being noticed. */
 #include <check.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/rt/cuda.h"
 #include "runtime/rt/sdcrt.h"
 #include "runtime/sdc.h"
+#include "tests/sim/mutate.h"
 #include "tests/sim/number.h"
 
 enum {
@@ -53,10 +57,10 @@ typedef struct Subject {
     }
 #define GEMM_SIG(tiles)                                                                  \
     "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16,i32:16,i32:16,i32:16,i32:16," tiles
-#define ATTENTION_ARGS                                                                   \
+#define ATTENTION_ARGS(n)                                                                \
     {                                                                                    \
-        {"h", 160 * 64, 0}, {"h", 160 * 64, 0}, {"h", 160 * 64, 0}, {"h!", 160 * 64, 0}, \
-            {"i", 160, 0},                                                               \
+        {"h", (n) * 64, 0}, {"h", (n) * 64, 0}, {"h", (n) * 64, 0}, {"h!", (n) * 64, 0}, \
+            {"i", n, 0},                                                                 \
         {                                                                                \
             "x", 0, 0.18f                                                                \
         }                                                                                \
@@ -64,9 +68,9 @@ typedef struct Subject {
 #define ATTENTION_SIG(tiles) "*fp16:16,*fp16:16,*fp16:16,*fp16:16,i32:16,fp32,64," tiles
 #define ROWS_ARGS                                                                        \
     {                                                                                    \
-        {"f", 2048, 0}, {"f!", 2048, 0}, {"i", 400, 0},                                  \
+        {"f", 3072, 0}, {"f!", 3072, 0}, {"i", 656, 0},                                  \
         {                                                                                \
-            "i", 512, 0                                                                  \
+            "i", 768, 0                                                                  \
         }                                                                                \
     }
 #define ROWS_SIG "*fp32:16,*fp32:16,i32:16,i32:16,256"
@@ -97,6 +101,36 @@ typedef struct Subject {
     }
 #define STEPS_SIG "*fp32:16,*fp32:16,*fp32:16,i32,256"
 
+/* Sizes of rows that wrap around are multiples of the tile: for others a launch takes
+   code without assume-divisible. */
+#define PACKED_ARGS                                                                      \
+    {                                                                                    \
+        {"h", 128 * 192, 0}, {"f", 24 * 128, 0}, {"f!", 128 * 128, 0}, {"i", 128, 0},    \
+            {"i", 128, 0},                                                               \
+        {                                                                                \
+            "i", 192, 0                                                                  \
+        }                                                                                \
+    }
+#define PACKED_SIG "*fp16:16,*i32:16,*fp32:16,i32,i32:16,i32:16,64,64,64"
+#define DROPPED_ARGS                                                                     \
+    {                                                                                    \
+        {"h", 128 * 80, 0}, {"h", 80 * 64, 0}, {"f!", 128 * 64, 0}, {"h!", 64, 0},       \
+            {"i", 128, 0}, {"i", 64, 0}, {"i", 80, 0},                                   \
+        {                                                                                \
+            "x", 0, 0.4f                                                                 \
+        }                                                                                \
+    }
+#define DROPPED_SIG                                                                      \
+    "*fp16:16,*fp16:16,*fp32:16,*fp16:16,i32:16,i32:16,i32:16,fp32,64"
+#define WIDE_ARGS                                                                        \
+    {                                                                                    \
+        {"h", 32768, 0}, {"h!", 32768, 0}, {"f!", 50 + 512 + 3 * 64, 0}, {"i", 50, 0},   \
+        {                                                                                \
+            "i", 3, 0                                                                    \
+        }                                                                                \
+    }
+#define WIDE_SIG "*fp16:16,*fp16:16,*fp32:16,i32,i32,32768,512"
+
 static const Subject subjects[] = {
     {"gemm",
      GEMM_SIG("64,64,32"),
@@ -112,7 +146,7 @@ static const Subject subjects[] = {
      4,
      2,
      {3, 1, 1},
-     ATTENTION_ARGS,
+     ATTENTION_ARGS(160),
      false},
     {"rows", ROWS_SIG, "sm_80", 4, 3, {4, 1, 1}, ROWS_ARGS, false},
     {"atomics", ATOMICS_SIG, "sm_80", 4, 3, {1, 1, 1}, ATOMICS_ARGS, true},
@@ -122,7 +156,7 @@ static const Subject subjects[] = {
      8,
      3,
      {2, 2, 1},
-     GEMM_ARGS(240, 192, 224),
+     GEMM_ARGS(240, 192, 480), /* more tiles along k than stages */
      true},
     {"gemm",
      GEMM_SIG("64,64,32"),
@@ -138,22 +172,33 @@ static const Subject subjects[] = {
      8,
      2,
      {2, 1, 1},
-     ATTENTION_ARGS,
+     ATTENTION_ARGS(160),
      false},
     {"attention",
      ATTENTION_SIG("128,128"), /* in roles */
      "sm_90a",
      8,
      2,
-     {2, 1, 1},
-     ATTENTION_ARGS,
+     {4, 1, 1},
+     ATTENTION_ARGS(416),
      false},
     {"rows", ROWS_SIG, "sm_90a", 4, 3, {4, 1, 1}, ROWS_ARGS, false},
     {"atomics", ATOMICS_SIG, "sm_90a", 4, 3, {1, 1, 1}, ATOMICS_ARGS, true},
     {"gradients", GRADIENTS_SIG, "sm_90a", 4, 2, {2, 1, 1}, GRADIENTS_ARGS, true},
     {"steps", STEPS_SIG, "sm_90a", 4, 3, {2, 1, 1}, STEPS_ARGS, true},
+    {"packed", PACKED_SIG, "sm_90a", 4, 3, {2, 2, 1}, PACKED_ARGS, true},
+    {"dropped", DROPPED_SIG, "sm_90a", 4, 3, {2, 1, 1}, DROPPED_ARGS, true},
+    {"wide", WIDE_SIG, "sm_90a", 4, 3, {2, 1, 1}, WIDE_ARGS, true},
+    {"packed", PACKED_SIG, "cpu", 4, 3, {2, 2, 1}, PACKED_ARGS, true},
     {"gemm", GEMM_SIG("32,32,32"), "cpu", 4, 3, {4, 3, 1}, GEMM_ARGS(112, 96, 160), true},
-    {"attention", ATTENTION_SIG("32,32"), "cpu", 4, 2, {5, 1, 1}, ATTENTION_ARGS, false},
+    {"attention",
+     ATTENTION_SIG("32,32"),
+     "cpu",
+     4,
+     2,
+     {5, 1, 1},
+     ATTENTION_ARGS(160),
+     false},
     {"rows", ROWS_SIG, "cpu", 4, 3, {4, 1, 1}, ROWS_ARGS, false},
     {"atomics", ATOMICS_SIG, "cpu", 4, 3, {1, 1, 1}, ATOMICS_ARGS, true},
 };
@@ -179,6 +224,14 @@ typedef struct Names {
     int n;
 } Names;
 
+/* Passes by name, and whether the code of a kernel is another without them. In memory
+   that the processes of all kernels share. */
+typedef struct Coverage {
+    Names names;
+    bool matters[MAX_LIST];
+} Coverage;
+
+static Coverage *coverage;
 static SdcContext *ctx;
 static SdcModule *module;
 
@@ -409,6 +462,18 @@ is_right(Test *t, const Code *c, char *why, size_t size)
     return true;
 }
 
+static void
+note_coverage(const char *pass, bool matters)
+{
+    int i = 0;
+    while (i < coverage->names.n && strcmp(coverage->names.at[i], pass) != 0)
+        i++;
+    ck_assert_int_lt(i, MAX_LIST);
+    snprintf(coverage->names.at[i], sizeof coverage->names.at[i], "%s", pass);
+    coverage->names.n += i == coverage->names.n;
+    coverage->matters[i] |= matters;
+}
+
 /* A message that says which pass must stand where, or that the kernel cannot be compiled;
    never an internal error. */
 static bool
@@ -418,11 +483,12 @@ is_refusal(const Code *c)
 }
 
 static Verdict
-judge(Test *t, const char *list, char *why, size_t size)
+judge(Test *t, const char *list, bool *matters, char *why, size_t size)
 {
     Code c = compile(t->s, list, NULL);
     Verdict v;
     snprintf(why, size, "%s", c.why);
+    *matters = !c.bytes || hash_of(&c) != hash_of(&t->whole);
     if (!c.bytes)
         return is_refusal(&c) ? REFUSED : WRONG;
     uint64_t hash = hash_of(&c);
@@ -433,31 +499,45 @@ judge(Test *t, const char *list, char *why, size_t size)
     return v;
 }
 
-/* The list without pass `at`, or with it behind the next one. */
-static void
-list_text(const Names *names, int at, bool swapped, char *to)
+/* What becomes of the pass at a place of the list. */
+typedef enum Change { WITHOUT, WITHOUT_ANY, LATER, CHANGES } Change;
+static const char *const change_names[] = {"without", "without any", "later:"};
+
+/* False: the change is none, or one that another place has had. */
+static bool
+list_text(const Names *names, int at, Change change, char *to)
 {
+    const char *pass = names->at[at];
+    int same = 0;
     *to = '\0';
     for (int i = 0; i < names->n; i++) {
-        int k = swapped && i == at ? i + 1 : swapped && i == at + 1 ? at : i;
-        if (swapped || i != at)
+        bool is_same = strcmp(names->at[i], pass) == 0;
+        bool gone = change == WITHOUT ? i == at : change == WITHOUT_ANY && is_same;
+        int k = change != LATER ? i : i == at ? i + 1 : i == at + 1 ? at : i;
+        if (is_same && i < at && change == WITHOUT_ANY)
+            return false;
+        same += is_same;
+        if (!gone && k < names->n)
             sprintf(to + strlen(to), "%s%s", *to ? "," : "", names->at[k]);
     }
+    return change == WITHOUT_ANY ? same > 1 : change != LATER || at + 1 < names->n;
 }
 
 static void
-try_list(Test *t, int at, bool swapped)
+try_list(Test *t, int at, Change change)
 {
     char list[LIST_TEXT], why[700];
-    if (swapped && at + 1 >= t->names.n)
+    if (!list_text(&t->names, at, change, list))
         return;
-    list_text(&t->names, at, swapped, list);
-    Verdict v = judge(t, list, why, sizeof why);
+    bool matters;
+    Verdict v = judge(t, list, &matters, why, sizeof why);
     t->count[v]++;
+    if (change != LATER)
+        note_coverage(t->names.at[at], matters);
     if (v == WRONG || getenv("LISTS_VERBOSE"))
-        printf("%s %s: %d %s%s%s: %s%s%.300s\n", t->s->target, t->s->kernel, at,
-               swapped ? "" : "without ", t->names.at[at], swapped ? " later" : "",
-               verdict_names[v], v == REFUSED || v == WRONG ? ": " : "",
+        printf("%s %s: %d %s %s: %s%s%.300s\n", t->s->target, t->s->kernel, at,
+               change_names[change], t->names.at[at], verdict_names[v],
+               v == REFUSED || v == WRONG ? ": " : "",
                v == REFUSED || v == WRONG ? why : "");
 }
 
@@ -482,22 +562,95 @@ open_test(Test *t, const Subject *s)
     t->seen[t->nseen++] = hash_of(&t->whole);
 }
 
-START_TEST(lists)
+START_TEST(changed_lists_are_refused_or_right)
 {
     static Test t;
     open_test(&t, &subjects[_i]);
-    for (int i = 0; i < t.names.n; i++) {
-        try_list(&t, i, false);
-        try_list(&t, i, true);
-    }
+    for (int i = 0; i < t.names.n; i++)
+        for (Change change = 0; change < CHANGES; change++)
+            try_list(&t, i, change);
     printf("%-6s %-9s %d warps: %d lists: %d refused, %d the same code, %d right, %d "
            "wrong\n",
-           t.s->target, t.s->kernel, t.s->warps, 2 * t.names.n - 1, t.count[REFUSED],
-           t.count[SAME], t.count[RIGHT], t.count[WRONG]);
+           t.s->target, t.s->kernel, t.s->warps,
+           t.count[REFUSED] + t.count[SAME] + t.count[RIGHT] + t.count[WRONG],
+           t.count[REFUSED], t.count[SAME], t.count[RIGHT], t.count[WRONG]);
     fflush(stdout);
     ck_assert_int_eq(t.count[WRONG], 0);
     ck_assert_int_gt(t.count[REFUSED], 0);
     sdc_context_destroy(ctx);
+}
+END_TEST
+
+/* ---- waits */
+
+/* Does anything notice that the code is broken? */
+static bool
+is_noticed(Test *t, char *ptx, char *why, size_t size)
+{
+    Code broken = t->whole;
+    bool right = true;
+    broken.bytes = ptx;
+    for (int seed = 1; right && seed <= 3; seed++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", seed);
+        setenv("SIM_SEED", text, 1);
+        right = is_right(t, &broken, why, size);
+    }
+    return !right;
+}
+
+/* Each line that waits, fences, arrives or is a barrier dropped. Some lines do not matter
+   to a launch: another one does the same, or they stand on a path for clusters or a
+   second tile. They must be few. */
+START_TEST(waits_that_are_dropped_are_noticed)
+{
+    static const char *const waits[] = {
+        "cp.async.wait_group",      "cp.async.commit_group",
+        "wgmma.wait_group",         "wgmma.commit_group",
+        "wgmma.fence",              "mbarrier.try_wait",
+        "mbarrier.arrive",          "mbarrier.init",
+        "fence.proxy.async",        "bar.sync",
+        "cp.async.bulk.wait_group", "cp.async.bulk.commit_group"};
+    static Test t;
+    int n = 0, missed = 0;
+    if (strcmp(subjects[_i].target, "cpu") == 0)
+        return;
+    open_test(&t, &subjects[_i]);
+    for (size_t k = 0; k < sizeof waits / sizeof *waits; k++)
+        for (int nth = 1;; nth++) {
+            const Mutation m = {0, waits[k], nth, DROP, NULL};
+            char why[700] = "", *ptx = mutate(t.whole.bytes, &m);
+            if (!ptx)
+                break;
+            bool noticed = is_noticed(&t, ptx, why, sizeof why);
+            if (getenv("LISTS_VERBOSE"))
+                printf("%s %s: %s, the %dth: %.90s\n", t.s->target, t.s->kernel, waits[k],
+                       nth, noticed ? why : "NOT NOTICED");
+            missed += !noticed;
+            n++;
+            free(ptx);
+        }
+    printf("%-6s %-9s %d warps: %d waits dropped, %d not noticed\n", t.s->target,
+           t.s->kernel, t.s->warps, n, missed);
+    fflush(stdout);
+    ck_assert_int_le(2 * missed, n);
+}
+END_TEST
+
+/* fuse-forward is for kernels of --fuse, which one function is not. */
+START_TEST(every_pass_matters)
+{
+    int idle = 0;
+    for (int i = 0; i < coverage->names.n; i++) {
+        const char *pass = coverage->names.at[i];
+        if (coverage->matters[i] || strcmp(pass, "fuse-forward") == 0)
+            continue;
+        printf("no kernel of lists.tk is another without %s\n", pass);
+        idle++;
+    }
+    fflush(stdout);
+    ck_assert_int_gt(coverage->names.n, 0);
+    ck_assert_int_eq(idle, 0);
 }
 END_TEST
 
@@ -510,7 +663,13 @@ main(void)
     setenv("SIM_PROCESSORS", "2", 1);
     setenv("SIM_SEED", "3", 1);
     tcase_set_timeout(tc, 300);
-    tcase_add_loop_test(tc, lists, 0, SUBJECTS);
+    coverage = mmap(NULL, sizeof *coverage, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (coverage == MAP_FAILED)
+        return 2;
+    tcase_add_loop_test(tc, changed_lists_are_refused_or_right, 0, SUBJECTS);
+    tcase_add_test(tc, every_pass_matters);
+    tcase_add_loop_test(tc, waits_that_are_dropped_are_noticed, 0, SUBJECTS);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -235,7 +235,7 @@ atomic(Case *c)
 
 static int seed = 1, count = 60;
 
-START_TEST(moves)
+START_TEST(random_moves_are_right)
 {
     static void (*const kinds[])(Case *) = {scan, gather, cat, join, histogram, atomic};
     for (int i = 0; i < count; i++) {
@@ -284,7 +284,7 @@ main(int argc, char **argv)
     Suite *suite = suite_create("moves");
     TCase *tc = tcase_create("moves");
     tcase_set_timeout(tc, 300);
-    tcase_add_test(tc, moves);
+    tcase_add_test(tc, random_moves_are_right);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -242,7 +242,7 @@ write_program(Program *p)
 
 static int seed = 1, count = 15;
 
-START_TEST(programs)
+START_TEST(random_programs_are_right)
 {
     int barriers = 0;
     for (int i = 0; i < count; i++) {
@@ -276,7 +276,7 @@ main(int argc, char **argv)
     Suite *suite = suite_create("programs");
     TCase *tc = tcase_create("programs");
     tcase_set_timeout(tc, 300);
-    tcase_add_test(tc, programs);
+    tcase_add_test(tc, random_programs_are_right);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

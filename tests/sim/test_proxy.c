@@ -212,7 +212,7 @@ gives_back(const char *fence)
     return arrive != NULL;
 }
 
-START_TEST(kernels)
+START_TEST(missing_proxy_fences_are_found)
 {
     const Subject *s = &subjects[_i];
     SdcrtMeta meta;
@@ -249,7 +249,8 @@ main(void)
     setenv("SDC_CACHE", "off", 1);
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, by_hand, 0, (int)(sizeof cases / sizeof *cases));
-    tcase_add_loop_test(tc, kernels, 0, (int)(sizeof subjects / sizeof *subjects));
+    tcase_add_loop_test(tc, missing_proxy_fences_are_found, 0,
+                        (int)(sizeof subjects / sizeof *subjects));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

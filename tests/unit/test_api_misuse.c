@@ -59,7 +59,7 @@ teardown(void)
 /* Without a context there is no message. */
 #define REJECTED(call) ck_assert_int_eq((int)(call), SDC_ERROR_ARGUMENT)
 
-START_TEST(contexts)
+START_TEST(contexts_are_checked)
 {
     SdcContext *c = cx;
     SdcDevice device;
@@ -95,7 +95,7 @@ START_TEST(contexts)
 }
 END_TEST
 
-START_TEST(modules)
+START_TEST(modules_are_checked)
 {
     SdcModule *m;
     const SdcParam *p;
@@ -144,7 +144,7 @@ START_TEST(modules)
 }
 END_TEST
 
-START_TEST(dtypes)
+START_TEST(dtypes_are_checked)
 {
     double d = 0;
     ck_assert_ptr_null(sdc_dtype_name((SdcDtype)-1));
@@ -165,7 +165,7 @@ START_TEST(dtypes)
 }
 END_TEST
 
-START_TEST(bindings)
+START_TEST(bindings_are_checked)
 {
     SdcFunction *f;
     SdcKernel *k;
@@ -217,7 +217,7 @@ START_TEST(bindings)
 }
 END_TEST
 
-START_TEST(outputs)
+START_TEST(outputs_are_checked)
 {
     size_t size = 1;
     int n = 1;
@@ -234,7 +234,7 @@ START_TEST(outputs)
 END_TEST
 
 /* Arguments that no launch can have; each function that takes some refuses them. */
-START_TEST(arguments)
+START_TEST(arguments_are_checked)
 {
     SdcKernel *k;
     SdcGrid g;
@@ -286,7 +286,7 @@ START_TEST(arguments)
 }
 END_TEST
 
-START_TEST(launches)
+START_TEST(launches_are_checked)
 {
     SdcKernel *k;
     SdcGrid g;
@@ -329,7 +329,7 @@ nothing(void *user, void *stream)
     return SDC_OK;
 }
 
-START_TEST(measuring)
+START_TEST(measuring_is_checked)
 {
     SdcTimes times;
     SdcTuning *t;
@@ -361,7 +361,7 @@ START_TEST(measuring)
 }
 END_TEST
 
-START_TEST(dlpack)
+START_TEST(dlpack_tensors_are_checked)
 {
     SdcArg a;
     SdcDesc d;
@@ -376,7 +376,7 @@ START_TEST(dlpack)
 }
 END_TEST
 
-START_TEST(ranges)
+START_TEST(ranges_are_checked)
 {
     SdcContext *plain = cx;
     SdcContextOptions o = {.check = SDC_CHECK_ACCESS};
@@ -412,16 +412,16 @@ main(void)
     TCase *c = tcase_create("api_misuse");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 100);
-    tcase_add_test(c, contexts);
-    tcase_add_test(c, modules);
-    tcase_add_test(c, dtypes);
-    tcase_add_test(c, bindings);
-    tcase_add_test(c, outputs);
-    tcase_add_test(c, arguments);
-    tcase_add_test(c, launches);
-    tcase_add_test(c, measuring);
-    tcase_add_test(c, dlpack);
-    tcase_add_test(c, ranges);
+    tcase_add_test(c, contexts_are_checked);
+    tcase_add_test(c, modules_are_checked);
+    tcase_add_test(c, dtypes_are_checked);
+    tcase_add_test(c, bindings_are_checked);
+    tcase_add_test(c, outputs_are_checked);
+    tcase_add_test(c, arguments_are_checked);
+    tcase_add_test(c, launches_are_checked);
+    tcase_add_test(c, measuring_is_checked);
+    tcase_add_test(c, dlpack_tensors_are_checked);
+    tcase_add_test(c, ranges_are_checked);
     tcase_add_test(c, nothing_is_left_out);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);

@@ -38,7 +38,7 @@ teardown(void)
         ck_assert_int_eq(function(__VA_ARGS__, NULL), SDCRT_ERROR_ARGUMENT);           \
     } while (0)
 
-START_TEST(devices)
+START_TEST(devices_are_checked)
 {
     int n, driver;
     uint64_t id;
@@ -55,7 +55,7 @@ START_TEST(devices)
 }
 END_TEST
 
-START_TEST(memory)
+START_TEST(memory_is_checked)
 {
     uint64_t p;
     size_t a, b;
@@ -87,7 +87,7 @@ START_TEST(memory)
 }
 END_TEST
 
-START_TEST(streams)
+START_TEST(streams_are_checked)
 {
     void *out, *event;
     float ms;
@@ -121,7 +121,7 @@ START_TEST(streams)
 }
 END_TEST
 
-START_TEST(kernels)
+START_TEST(kernels_are_checked)
 {
     static const char text[] = "import triton\n"
                                "import triton.language as tl\n"
@@ -166,7 +166,7 @@ entry(const uint64_t *args, const SdcGrid *grid, int64_t first, int64_t last,
     (void)args, (void)grid, (void)first, (void)last, (void)scratch;
 }
 
-START_TEST(programs)
+START_TEST(programs_are_checked)
 {
     const SdcGrid grid = {2, 1, 1};
     SdcrtPool *pool = sdcrt_pool_create(-5);
@@ -191,7 +191,7 @@ START_TEST(programs)
 }
 END_TEST
 
-START_TEST(bundles)
+START_TEST(bundles_are_checked)
 {
     static const SdcrtBundle b = {.name = "k"};
     SdcrtCall call;
@@ -216,7 +216,7 @@ lookup(void *user, const char *name, size_t n, int64_t *value)
     return 2; /* argument 0 */
 }
 
-START_TEST(expressions)
+START_TEST(expressions_are_checked)
 {
     SdcrtExpr x;
     SdcrtExprError e;
@@ -254,13 +254,13 @@ main(void)
     TCase *c = tcase_create("api_misuse_rt");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 100);
-    tcase_add_test(c, devices);
-    tcase_add_test(c, memory);
-    tcase_add_test(c, streams);
-    tcase_add_test(c, kernels);
-    tcase_add_test(c, programs);
-    tcase_add_test(c, bundles);
-    tcase_add_test(c, expressions);
+    tcase_add_test(c, devices_are_checked);
+    tcase_add_test(c, memory_is_checked);
+    tcase_add_test(c, streams_are_checked);
+    tcase_add_test(c, kernels_are_checked);
+    tcase_add_test(c, programs_are_checked);
+    tcase_add_test(c, bundles_are_checked);
+    tcase_add_test(c, expressions_are_checked);
     tcase_add_test(c, nothing_is_left_out);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);

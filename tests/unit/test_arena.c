@@ -88,7 +88,7 @@ START_TEST(sizes_that_overflow_are_refused)
 }
 END_TEST
 
-START_TEST(text)
+START_TEST(texts_of_any_length_are_printed)
 {
     Arena a;
     arena_init(&a, NULL, 0);
@@ -111,7 +111,7 @@ main(void)
     tcase_add_test(c, reset_gives_back_and_clears);
     tcase_add_test(c, limit_leaves_through_the_fail_point);
     tcase_add_test(c, sizes_that_overflow_are_refused);
-    tcase_add_test(c, text);
+    tcase_add_test(c, texts_of_any_length_are_printed);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

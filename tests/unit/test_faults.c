@@ -526,7 +526,7 @@ run_command(const char *fault, bool counts, long *count)
     return how;
 }
 
-START_TEST(command)
+START_TEST(the_command_survives_faults)
 {
     static const char *const kinds[] = {"none", "memory", "file"};
     Counts c = {0};
@@ -593,7 +593,7 @@ main(int argc, char **argv)
     tcase_set_timeout(t, getenv("SDC_FAULTS") ? 36000 : 100);
     tcase_add_test(t, first_call);
     tcase_add_loop_test(t, library_calls, 0, sizeof scenarios / sizeof *scenarios);
-    tcase_add_test(t, command);
+    tcase_add_test(t, the_command_survives_faults);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -127,7 +127,7 @@ cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-START_TEST(forks)
+START_TEST(children_compile_and_launch)
 {
     static Shared s = {.lock = PTHREAD_MUTEX_INITIALIZER,
                        .go_on = PTHREAD_COND_INITIALIZER};
@@ -190,7 +190,7 @@ hold(void *state)
 }
 
 /* A thread is in the loader at the fork: its lock stays closed in the child. */
-START_TEST(loader)
+START_TEST(a_fork_within_the_loader_ends)
 {
     static _Alignas(64) float x[EVERY_N], y[EVERY_N];
     atomic_int state = 0;
@@ -226,8 +226,8 @@ main(void)
     Suite *s = suite_create("fork");
     TCase *t = tcase_create("fork");
     tcase_set_timeout(t, 100);
-    tcase_add_test(t, forks);
-    tcase_add_test(t, loader);
+    tcase_add_test(t, children_compile_and_launch);
+    tcase_add_test(t, a_fork_within_the_loader_ends);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

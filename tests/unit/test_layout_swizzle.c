@@ -138,7 +138,7 @@ END_TEST
 
 /* The bytes that a large tile takes are halved until they fit, as far as both sides
    have registers for it. */
-START_TEST(rounds)
+START_TEST(large_tiles_go_in_rounds)
 {
     int64_t shape[] = {128, 256};
     Layout src, dst;
@@ -179,7 +179,7 @@ END_TEST
 
 /* An accumulator of halves to rows or columns: stmatrix, when the target has it; rows to
    an operand: ldmatrix. */
-START_TEST(matrices)
+START_TEST(halves_go_by_ldmatrix_and_stmatrix)
 {
     int64_t shape[] = {64, 64};
     enum { BOTH = EXCHANGE_LDMATRIX | EXCHANGE_STMATRIX };
@@ -208,9 +208,9 @@ main(void)
     TCase *t = tcase_create("all");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, every_element_arrives);
-    tcase_add_test(t, rounds);
+    tcase_add_test(t, large_tiles_go_in_rounds);
     tcase_add_test(t, common_pairs_are_free);
-    tcase_add_test(t, matrices);
+    tcase_add_test(t, halves_go_by_ldmatrix_and_stmatrix);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

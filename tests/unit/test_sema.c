@@ -288,7 +288,7 @@ lines(const char *fmt, int n, bool indent)
     return text;
 }
 
-START_TEST(limits)
+START_TEST(limits_are_errors)
 {
     static const struct {
         const char *fmt;
@@ -383,7 +383,7 @@ main(void)
     tcase_add_test(c, parameters_for_the_host);
     tcase_add_test(c, promotion_table);
     tcase_add_test(c, promotion_of_literals);
-    tcase_add_test(c, limits);
+    tcase_add_test(c, limits_are_errors);
     tcase_add_test(c, lowering_repeats);
     tcase_add_test(c, guesses_are_bounded);
     suite_add_tcase(suite, c);

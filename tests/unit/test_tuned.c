@@ -126,7 +126,7 @@ START_TEST(beside_the_source)
 }
 END_TEST
 
-START_TEST(refusals)
+START_TEST(bad_tune_files_are_refused)
 {
     SdcContext *cx;
     SdcFunction *f;
@@ -156,7 +156,7 @@ main(void)
     tcase_add_test(t, nearest_key);
     tcase_add_test(t, nothing_tuned);
     tcase_add_test(t, beside_the_source);
-    tcase_add_test(t, refusals);
+    tcase_add_test(t, bad_tune_files_are_refused);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -54,7 +54,7 @@ script(const char *name, const char *text)
     return path;
 }
 
-START_TEST(workers)
+START_TEST(workers_end_as_they_should)
 {
     char text[3000];
     setenv("SDC_CACHE", "off", 1);
@@ -94,7 +94,7 @@ main(void)
     Suite *s = suite_create("worker");
     TCase *t = tcase_create("worker");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, workers);
+    tcase_add_test(t, workers_end_as_they_should);
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
