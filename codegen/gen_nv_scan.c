@@ -335,18 +335,27 @@ scan_registers(Scan *s)
     return true;
 }
 
+static LLVMValueRef
+tile_place(Scan *s, int k)
+{
+    return nv_scratch_part(s->g, s->base, scan_tile_offset(s->op, &s->p, k));
+}
+
 /* The tiles from the layouts that they have to those given, through scratch memory. */
 static void
 move(Scan *s, const Type **from, Regs **in, const Type **to, Regs **out)
 {
     Gen *g = s->g;
-    for (int k = 0; k < s->n; k++)
-        nv_scratch_write(g, nv_scratch_part(g, s->base, scan_tile_offset(s->op, k)),
-                         from[k], in[k]);
-    nv_barrier(g);
-    for (int k = 0; k < s->n; k++)
-        nv_scratch_read(g, nv_scratch_part(g, s->base, scan_tile_offset(s->op, k)), to[k],
-                        out[k]);
+    for (int first = 0, end; first < s->n; first = end) {
+        end = s->p.in_turn ? first + 1 : s->n;
+        if (first)
+            nv_barrier(g); /* the tile before was read */
+        for (int k = first; k < end; k++)
+            nv_scratch_write(g, tile_place(s, k), from[k], in[k]);
+        nv_barrier(g);
+        for (int k = first; k < end; k++)
+            nv_scratch_read(g, tile_place(s, k), to[k], out[k]);
+    }
 }
 
 bool

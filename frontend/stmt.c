@@ -275,6 +275,14 @@ is_runtime(Val v)
     return !val_is_const(v) || val_is_number(v);
 }
 
+/* Counts of static_range are of their loop alone: what an arm leaves there is not for the
+   statements behind the 'if'. */
+static bool
+is_count(Val v)
+{
+    return !v || (val_is_const(v) && val_is_number(v));
+}
+
 /* Names changed in one arm, as (slot, value) in slot order. */
 typedef struct Changes {
     int *slot;
@@ -306,7 +314,9 @@ plan_merge(Sema *s, int slot, const Binding *end0, const Binding *end1, Merge *m
         m->other = end1->loc;
     m->end[0] = end0 ? end0->val : live->val;
     m->end[1] = end1 ? end1->val : live->val;
+    bool counts = is_count(live->val) && is_count(m->end[0]) && is_count(m->end[1]);
     if (!m->end[0] || !m->end[1] ||
+        (counts && !val_same_type(m->end[0], m->end[1])) ||
         (live->val && !is_runtime(live->val) && (!end0 || !end1))) {
         live->loc = some->loc; /* for the message, should the name be used */
         return false;

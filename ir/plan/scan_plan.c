@@ -4,7 +4,8 @@
 #include "ir/base/util.h"
 #include "ir/plan/scratch.h"
 
-enum { WARP = 32 };
+/* Scratch memory beyond MOST_BYTES leaves an SM few programs, or none. */
+enum { WARP = 32, MOST_BYTES = 1 << 16 };
 
 /* Which bit of which input holds each bit of the axis; false when some bits share an
    input or an axis bit has two. */
@@ -72,36 +73,45 @@ axis_first(Session *s, const Type *t, int axis)
                          warps);
 }
 
-void
-scan_plan(Session *s, const Op *op, ScanPlan *out)
-{
-    const Type *t = op_operand(op, 0)->type;
-    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
-    *out = (ScanPlan){.work = t->layout, .reverse = attr_has(&op->attrs, ATTR_REVERSE)};
-    if (!scannable(out->work, axis, out)) {
-        out->work = axis_first(s, t, axis);
-        if (!scannable(out->work, axis, out))
-            bug(&s->fail, "a layout with the axis first cannot be scanned");
-    }
-    for (int i = 0; i < op->noperand; i++)
-        out->moved |= op_operand(op, i)->type->layout != out->work ||
-                      op->results[i].type->layout != out->work;
-}
-
 static int64_t
 align_up(int64_t n)
 {
     return (n + 15) & ~(int64_t)15;
 }
 
+static int64_t
+tile_bytes(const Type *t)
+{
+    return align_up(type_numel(t) * shared_elem_bytes(t));
+}
+
+void
+scan_plan(Session *s, const Op *op, ScanPlan *out)
+{
+    const Type *t = op_operand(op, 0)->type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
+    *out = (ScanPlan){.work = t->layout, .reverse = attr_has(&op->attrs, ATTR_REVERSE)};
+    if (!scannable(out->work, axis, out) ||
+        (out->warps && scan_sum_offset(op, out, op->nresult) > MOST_BYTES)) {
+        out->work = axis_first(s, t, axis);
+        if (!scannable(out->work, axis, out))
+            bug(&s->fail, "a layout with the axis first cannot be scanned");
+    }
+    int64_t bytes = 0;
+    for (int i = 0; i < op->noperand; i++) {
+        out->moved |= op_operand(op, i)->type->layout != out->work ||
+                      op->results[i].type->layout != out->work;
+        bytes += tile_bytes(op->results[i].type);
+    }
+    out->in_turn = out->moved && bytes > MOST_BYTES;
+}
+
 int64_t
-scan_tile_offset(const Op *op, int k)
+scan_tile_offset(const Op *op, const ScanPlan *p, int k)
 {
     int64_t at = 0;
-    for (int i = 0; i < k; i++) {
-        const Type *t = op->results[i].type;
-        at += align_up(type_numel(t) * shared_elem_bytes(t));
-    }
+    for (int i = 0; i < k && !p->in_turn; i++)
+        at += tile_bytes(op->results[i].type);
     return at;
 }
 
@@ -119,7 +129,10 @@ scan_sum_offset(const Op *op, const ScanPlan *p, int k)
 int64_t
 scan_bytes(const Op *op, const ScanPlan *p)
 {
-    int64_t tiles = p->moved ? scan_tile_offset(op, op->nresult) : 0;
+    int64_t tiles = 0;
+    for (int i = 0; i < op->nresult && p->moved; i++)
+        tiles = max_i64(tiles,
+                        scan_tile_offset(op, p, i) + tile_bytes(op->results[i].type));
     int64_t sums = p->warps ? scan_sum_offset(op, p, op->nresult) : 0;
     return max_i64(tiles, sums);
 }

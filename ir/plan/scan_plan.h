@@ -14,6 +14,7 @@
 typedef struct ScanPlan {
     const Layout *work; /* the layout in which the scan is done */
     bool moved;         /* operands or results have another layout */
+    bool in_turn;       /* tiles are moved one after the other, through the same memory */
     bool reverse;
     int inner, lanes, warps, outer; /* bits of the axis in each group */
     int lane_bit, warp_bit;         /* the lowest bit of each; the others follow */
@@ -24,7 +25,7 @@ void scan_plan(Session *s, const Op *op, ScanPlan *out);
 /* Bytes of scratch memory, and the offsets in it of the k-th tile, if it is converted,
    and of the k-th tile's partial results of warps. */
 int64_t scan_bytes(const Op *op, const ScanPlan *p);
-int64_t scan_tile_offset(const Op *op, int k);
+int64_t scan_tile_offset(const Op *op, const ScanPlan *p, int k);
 int64_t scan_sum_offset(const Op *op, const ScanPlan *p, int k);
 
 #endif

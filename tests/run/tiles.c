@@ -484,6 +484,15 @@ START_TEST(combinations)
 }
 END_TEST
 
+START_TEST(large_scans)
+{
+    Kernel k;
+    kernel_open(&k, &elems[I64]);
+    scans(&k, (Shape){2, {256, 32}});
+    kernel_check(&k, "scan");
+}
+END_TEST
+
 typedef struct Product {
     int in, out;
     int batch, m, n, k;
@@ -533,6 +542,7 @@ main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, moves, 0, F64 + 1);
     tcase_add_loop_test(tc, combinations, 0, F64 + 1);
+    tcase_add_test(tc, large_scans);
     tcase_add_loop_test(tc, dots, 0, (int)(sizeof products / sizeof *products));
     suite_add_tcase(suite, tc);
     return suite_finish("tiles", suite);

@@ -343,6 +343,8 @@ class Source:
         try:
             lines, first = inspect.getsourcelines(cls)
         except (OSError, TypeError):
+            if hasattr(cls, "_fields"):  # collections.namedtuple's have no text
+                self._place_fields(name, cls)
             return
         src = textwrap.dedent("".join(lines))
         scope = dict(vars(sys.modules.get(cls.__module__, types.ModuleType(""))))
@@ -357,6 +359,14 @@ class Source:
         self.add(src.rstrip(), inspect.getsourcefile(cls) or "", first)
         if cls.__name__ != name:
             self.add(f"{name} = {cls.__name__}")
+
+    def _place_fields(self, name: str, cls: Any) -> None:
+        """A named tuple by the names of its elements."""
+        defaults = {f: self.value(v) for f, v in cls._field_defaults.items()}
+        self._head.append("from typing import NamedTuple")
+        self.add(f"class {name}(NamedTuple):\n" + "\n".join(
+            f"    {f}: object" + (f" = {defaults[f]}" if f in defaults else "")
+            for f in cls._fields))
 
 
 def _renamed(text: str, names: list[ast.Name], to: dict[str, str]) -> str:

@@ -1,6 +1,7 @@
 """Kernels of the tests, as users write them."""
 
 import enum
+from collections import namedtuple
 from enum import IntEnum
 
 import sdc
@@ -8,6 +9,7 @@ import sdc.language as tl
 
 SCALE = tl.constexpr(3.0)
 PLAIN = 3.0
+Line = namedtuple("Line", ["slope", "start"], defaults=[0.5])
 
 
 @sdc.jit
@@ -66,6 +68,12 @@ def by_mode(out, MODE: tl.constexpr, ACT: tl.constexpr):
 def plain(x, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(x + i, tl.load(x + i) * PLAIN)
+
+
+@sdc.jit
+def along(x, line, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i) * line.slope + line.start)
 
 
 @sdc.jit

@@ -114,6 +114,12 @@ def test_tuples_functions_types():
     assert (x == 18).all()
 
 
+def test_namedtuple_of_collections():
+    x = np.ones(16, np.float32)
+    k.along[(1,)](x, k.Line(3.0), 16)
+    assert (x == 3.5).all()
+
+
 def test_numbers_have_tritons_types():
     out = np.zeros(4)
     k.kinds[(1,)](out, 7, 5_000_000_000_000, 0.25, True)
