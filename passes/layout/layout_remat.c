@@ -50,11 +50,11 @@ only_addresses(const Value *v, int depth, int *left)
 static int64_t
 sectors_asked(const Op *op, const Layout *to)
 {
-    int vec, bits[LAYOUT_MAX_BITS];
+    int vec;
     int64_t bytes = max_i64(1, type_bits(op->results[0].type) / 8), nearest = INT64_MAX;
     int64_t lanes = 1;
     layout_access_dim(op, &vec);
-    int64_t run = min_i64(vec, (int64_t)1 << layout_run(to, 0, bits));
+    int64_t run = min_i64(vec, layout_run(to, 0, NULL));
     for (int i = 0; i < to->nbasis[LD_LANE]; i++)
         if (to->basis[LD_LANE][i]) {
             lanes *= 2;
