@@ -129,6 +129,10 @@ typedef struct LayoutCost {
 /* What region r of a function with layouts costs a warp. */
 LayoutCost layout_cost(Layouts *p, const Region *r);
 int64_t layout_time(const LayoutCost *c);
+/* Of a scan whose operands and results have layout l. */
+int64_t layout_scan_cost(Layouts *p, const Op *op, const Layout *l);
+/* Of a tile of type t that goes from one layout to another through shared memory. */
+int64_t layout_exchange_cost(const Type *t, const Layout *from, const Layout *to);
 
 /* ---- layout_dot.c */
 

@@ -116,8 +116,8 @@ words(const Type *t, const Layout *l)
     return max_i64(1, (int64_t)layout_regs(l) * shared_elem_bytes(t) / 4);
 }
 
-static int64_t
-through_shared(const Type *t, const Layout *from, const Layout *to)
+int64_t
+layout_exchange_cost(const Type *t, const Layout *from, const Layout *to)
 {
     return SLOTS * (words(t, from) + words(t, to)) + 2 * BARRIER;
 }
@@ -130,7 +130,7 @@ convert_slots(Layouts *p, const Op *op)
         return 0;
     if (!scratch_bytes(op, p->target))
         return 2 * SLOTS * words(to, to->layout);
-    return through_shared(to, from->layout, to->layout) -
+    return layout_exchange_cost(to, from->layout, to->layout) -
            (scratch_in_warp(op, p->target) ? BARRIER : 0);
 }
 
@@ -163,16 +163,16 @@ reduce_slots(Layouts *p, const Op *op)
     return slots;
 }
 
-static int64_t
-scan_slots(Layouts *p, const Op *op)
+int64_t
+layout_scan_cost(Layouts *p, const Op *op, const Layout *l)
 {
     ScanPlan plan;
     const Type *t = op_operand(op, 0)->type;
-    scan_plan(p->s, op, &plan);
+    scan_plan_in(p->s, op, l, &plan);
     int64_t regs = layout_regs(plan.work), chunks = regs >> plan.inner, slots = 0;
     int64_t each = region_code(op->regions[0], 1);
-    for (int i = 0; plan.moved && i < op->noperand; i++)
-        slots += 2 * through_shared(t, t->layout, plan.work);
+    for (int i = 0; i < op->noperand; i++)
+        slots += plan.moved ? 2 * layout_exchange_cost(t, l, plan.work) : 0;
     slots += regs * each + chunks * plan.lanes * (each + SLOTS * op->noperand);
     if (plan.warps)
         slots += SLOTS * chunks * (1 + ((int64_t)1 << plan.warps)) * op->noperand +
@@ -209,7 +209,9 @@ count(Layouts *p, const Op *op, int64_t times, int depth, LayoutCost *sum)
         own = moves = convert_slots(p, op);
     else if (op->kind == OP_REDUCE || op->kind == OP_SCAN)
         own = op_code(op, depth) +
-              (moves = op->kind == OP_SCAN ? scan_slots(p, op) : reduce_slots(p, op));
+              (moves = op->kind == OP_SCAN
+                       ? layout_scan_cost(p, op, op_operand(op, 0)->type->layout)
+                       : reduce_slots(p, op));
     else
         for (int i = 0; i < op->nregion && depth < MAX_REGION_DEPTH; i++)
             count_region(p, op->regions[i], times * rounds_of(op), depth + 1, sum);
