@@ -60,9 +60,11 @@ scannable(const Layout *l, int axis, ScanPlan *p)
     return i == n;
 }
 
-static const Layout *
-axis_first(Session *s, const Type *t, int axis)
+const Layout *
+scan_axis_first(Session *s, const Op *op)
 {
+    const Type *t = op_operand(op, 0)->type;
+    int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
     int order[MAX_RANK], n = 0, warps = layout_warps(t->layout);
     order[n++] = axis;
     for (int d = t->rank - 1; d >= 0; d--)
@@ -86,18 +88,24 @@ tile_bytes(const Type *t)
 }
 
 void
-scan_plan(Session *s, const Op *op, ScanPlan *out)
+scan_plan_in(Session *s, const Op *op, const Layout *l, ScanPlan *out)
 {
-    const Type *t = op_operand(op, 0)->type;
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
-    *out = (ScanPlan){.work = t->layout, .reverse = attr_has(&op->attrs, ATTR_REVERSE)};
+    *out = (ScanPlan){.work = l, .reverse = attr_has(&op->attrs, ATTR_REVERSE)};
     if (!scannable(out->work, axis, out) ||
         (out->warps && scan_sum_offset(op, out, op->nresult) > MOST_BYTES)) {
-        out->work = axis_first(s, t, axis);
+        out->work = scan_axis_first(s, op);
         if (!scannable(out->work, axis, out))
             bug(&s->fail, "a layout with the axis first cannot be scanned");
     }
+    out->moved = out->work != l;
+}
+
+void
+scan_plan(Session *s, const Op *op, ScanPlan *out)
+{
     int64_t bytes = 0;
+    scan_plan_in(s, op, op_operand(op, 0)->type->layout, out);
     for (int i = 0; i < op->noperand; i++) {
         out->moved |= op_operand(op, i)->type->layout != out->work ||
                       op->results[i].type->layout != out->work;

@@ -22,6 +22,10 @@ typedef struct ScanPlan {
 } ScanPlan;
 
 void scan_plan(Session *s, const Op *op, ScanPlan *out);
+/* The same if operands and results had layout l. */
+void scan_plan_in(Session *s, const Op *op, const Layout *l, ScanPlan *out);
+/* The layout in which each thread has as many neighbours along the axis as it can. */
+const Layout *scan_axis_first(Session *s, const Op *op);
 /* Bytes of scratch memory, and the offsets in it of the k-th tile, if it is converted,
    and of the k-th tile's partial results of warps. */
 int64_t scan_bytes(const Op *op, const ScanPlan *p);

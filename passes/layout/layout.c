@@ -63,47 +63,55 @@ give_default(Layouts *p, Op *op)
         }
 }
 
+void
+layout_place(Layouts *p)
+{
+    enum { ROUNDS = 8 }; /* a value carried through k nested loops takes k + 1 rounds */
+    Func *f = p->f;
+    layout_more_warps(f);
+    p->axis = axis_new_nowrap(f, &p->s->tmp); /* address arithmetic does not wrap */
+    map_init(&p->dots, &p->s->tmp);
+    map_init(&p->operands, &p->s->tmp);
+    map_init(&p->fetched, &p->s->tmp);
+    each_op(p, f->body, layout_collect_fetched, 0);
+    each_op(p, f->body, layout_collect_access, 0);
+    each_op(p, f->body, layout_widen, 0);
+    each_op(p, f->body, layout_collect_operands, 0);
+    p->operand_bytes = layout_operand_bytes(p, f->body, 0);
+    each_op(p, f->body, layout_swap_ab, 0);
+    for (int i = 0; i < f->body->narg; i++) {
+        Value *v = f->body->args[i];
+        layout_give(p, v, layout_default(p, v->type));
+    }
+    each_op(p, f->body, layout_anchor_address, 0);
+    layout_flow(p, false);
+    each_op(p, f->body, layout_anchor_dot, 0);
+    p->dots_only = true;
+    layout_flow(p, true);
+    p->dots_only = false;
+    each_op(p, f->body, layout_anchor_data, 0);
+    layout_flow(p, true);
+    each_op(p, f->body, layout_follow_address, 0);
+    layout_flow(p, true);
+    each_op(p, f->body, layout_anchor_rest, 0);
+    layout_flow(p, true);
+    layout_flow_later(p);
+    for (int i = 0; i < ROUNDS && layout_backward(p, f->body, 0); i++)
+        layout_flow(p, false);
+    each_op(p, f->body, give_repeated, 0);
+    layout_flow(p, true);
+    for (int i = 0; i < ROUNDS && layout_backward(p, f->body, 0); i++)
+        layout_flow(p, false);
+    each_op(p, f->body, give_default, 0);
+    each_op(p, f->body, layout_fix, 0);
+    layout_remat(p);
+}
+
 bool
 pass_layout(Func *f, PassCx *cx)
 {
-    enum { ROUNDS = 8 }; /* a value carried through k nested loops takes k + 1 rounds */
     Layouts p = {.s = cx->s, .f = f, .target = &cx->target};
-    layout_more_warps(f);
-    p.axis = axis_new_nowrap(f, &cx->s->tmp); /* address arithmetic does not wrap */
-    map_init(&p.dots, &cx->s->tmp);
-    map_init(&p.operands, &cx->s->tmp);
-    map_init(&p.fetched, &cx->s->tmp);
-    each_op(&p, f->body, layout_collect_fetched, 0);
-    each_op(&p, f->body, layout_collect_access, 0);
-    each_op(&p, f->body, layout_widen, 0);
-    each_op(&p, f->body, layout_collect_operands, 0);
-    p.operand_bytes = layout_operand_bytes(&p, f->body, 0);
-    each_op(&p, f->body, layout_swap_ab, 0);
-    for (int i = 0; i < f->body->narg; i++) {
-        Value *v = f->body->args[i];
-        layout_give(&p, v, layout_default(&p, v->type));
-    }
-    each_op(&p, f->body, layout_anchor_address, 0);
-    layout_flow(&p, false);
-    each_op(&p, f->body, layout_anchor_dot, 0);
-    p.dots_only = true;
-    layout_flow(&p, true);
-    p.dots_only = false;
-    each_op(&p, f->body, layout_anchor_data, 0);
-    layout_flow(&p, true);
-    each_op(&p, f->body, layout_follow_address, 0);
-    layout_flow(&p, true);
-    each_op(&p, f->body, layout_anchor_rest, 0);
-    layout_flow(&p, true);
-    layout_flow_later(&p);
-    for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
-        layout_flow(&p, false);
-    each_op(&p, f->body, give_repeated, 0);
-    layout_flow(&p, true);
-    for (int i = 0; i < ROUNDS && layout_backward(&p, f->body, 0); i++)
-        layout_flow(&p, false);
-    each_op(&p, f->body, give_default, 0);
-    each_op(&p, f->body, layout_fix, 0);
-    layout_remat(&p);
+    p.ways = layout_choose(f, cx);
+    layout_place(&p);
     return true;
 }

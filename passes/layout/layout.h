@@ -1,6 +1,8 @@
 /* What the files of the layout pass (layout*.c) share. The steps in their order; each is
    in the file of that name:
 
+       choose      tries all that follows on copies of the function: which layouts of
+                   accesses cost the least (cost)
        more_warps  raises num_warps where accumulators do not fit into the registers
        widen       8-bit float operands that no matrix unit multiplies become fp16
        swap_ab     transposes dots that wgmma can compute only transposed, or better
@@ -42,6 +44,14 @@ typedef struct Choice {
     const Layout *layout[CHOICES];
 } Choice;
 
+/* A layout for the accesses of a choice, instead of the one of layout_anchor.c. */
+typedef struct Way {
+    const Type *shape;
+    int dim;
+    const Layout *layout;
+} Way;
+typedef Vec(Way) Ways;
+
 /* How a dot is computed. A layout is NULL where the operand may have any. */
 typedef struct DotPlan {
     const char *unit; /* wgmma, mma, mma_loop, fma or fma_loop: ATTR_UNIT */
@@ -54,6 +64,7 @@ typedef struct Layouts {
     const TargetInfo *target;
     Axis *axis;
     Vec(Choice) choices;
+    Ways ways;
     Vec(Value *) work;  /* values whose layout has yet to flow on */
     Vec(Value *) later; /* the same, into loops without dots: see layout_flow_later */
     bool dots_only;     /* the layouts that flow now are those of dots */
@@ -91,6 +102,37 @@ const Layout *layout_default(Layouts *p, const Type *t);
    known; in *vec, the elements that one access takes. Read from the attributes that
    layout_collect_access leaves. */
 int layout_access_dim(const Op *op, int *vec);
+
+enum { STEP_UNKNOWN = -1 };
+/* The distances in memory, in elements, between neighbours along each dimension of an
+   access, or STEP_UNKNOWN. */
+void layout_steps(const Op *op, int64_t *step);
+
+/* ---- layout.c */
+
+/* All steps: gives layouts to the tiles of p->f. */
+void layout_place(Layouts *p);
+
+/* ---- layout_choose.c */
+
+/* Layouts for choices of f that make it cheaper as a whole; f stays as it is. */
+Ways layout_choose(Func *f, PassCx *cx);
+/* The layout that p->ways has for a choice; NULL: none. */
+const Layout *layout_chosen(const Layouts *p, const Choice *c);
+
+/* ---- layout_cost.c */
+typedef struct LayoutCost {
+    int64_t slots;
+    int64_t exchanges; /* of them: between threads, and for lanes apart in memory */
+    int64_t bytes;     /* of global memory */
+} LayoutCost;
+/* What region r of a function with layouts costs a warp. */
+LayoutCost layout_cost(Layouts *p, const Region *r);
+int64_t layout_time(const LayoutCost *c);
+/* Of a scan whose operands and results have layout l. */
+int64_t layout_scan_cost(Layouts *p, const Op *op, const Layout *l);
+/* Of a tile of type t that goes from one layout to another through shared memory. */
+int64_t layout_exchange_cost(const Type *t, const Layout *from, const Layout *to);
 
 /* ---- layout_dot.c */
 

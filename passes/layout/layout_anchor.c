@@ -116,6 +116,7 @@ step_along(const Value *v, int d, int *left, int64_t *step)
 {
     const Op *op = v->op;
     int64_t a = 0, b = 0;
+    Const factor;
     *step = 0;
     if (--*left < 0)
         return false;
@@ -135,6 +136,7 @@ step_along(const Value *v, int d, int *left, int64_t *step)
         return step_along(op_operand(op, 0), d > axis ? d - 1 : d, left, step);
     }
     case OP_BROADCAST:
+    case OP_CONVERT_LAYOUT:
     case OP_SEXT:
     case OP_ZEXT:
     case OP_TRUNC:
@@ -155,7 +157,10 @@ step_along(const Value *v, int d, int *left, int64_t *step)
             !step_along(op_operand(op, 1), d, left, &b) || (a && b))
             return false;
         *step = a + b;
-        return !*step || value_is_int(op_operand(op, a ? 1 : 0), 1);
+        if (*step && !value_const(op_operand(op, a ? 1 : 0), &factor))
+            return false;
+        *step *= *step ? factor.i : 1;
+        return true;
     default: return false;
     }
 }
@@ -183,6 +188,17 @@ poly_divisor(Layouts *p, const Poly *sum)
     return least;
 }
 
+/* The distance between neighbours along dimension d, where it is known. `at`: the address
+   as a polynomial, or NULL. */
+static bool
+step_of(const Value *ptr, const Affine *at, int d, int64_t *step)
+{
+    enum { VISITS = 200 };
+    int left = VISITS;
+    *step = 0;
+    return at ? poly_is_const(&at->at[d], step) : step_along(ptr, d, &left, step);
+}
+
 /* A lower bound of the distance, in elements, between neighbours along dimension d of an
    access; 0 when nothing is known. If the distance itself is known it is in *known and is
    the bound; if not, *known is 0 and the bound is the largest power of two that divides
@@ -190,13 +206,28 @@ poly_divisor(Layouts *p, const Poly *sum)
 static int64_t
 least_step(Layouts *p, const Value *ptr, const Affine *at, int d, int64_t *known)
 {
-    enum { VISITS = 200 };
-    int left = VISITS;
-    *known = 0;
-    if (at ? poly_is_const(&at->at[d], known) : step_along(ptr, d, &left, known))
+    if (step_of(ptr, at, d, known))
         return *known < 0 ? -*known : *known;
     *known = 0;
     return at ? poly_divisor(p, &at->at[d]) : 0;
+}
+
+void
+layout_steps(const Op *op, int64_t *step)
+{
+    const Value *ptr = op_operand(op, 0);
+    const Op *loop = op->parent->parent;
+    const Attr *contig = attr_find(&op->attrs, ATTR_CONTIG);
+    Affine at;
+    bool affine = affine_of(ptr, loop && loop->kind == OP_FOR ? loop : NULL, &at);
+    for (int d = 0; d < ptr->type->rank; d++) {
+        int64_t known;
+        bool found = step_of(ptr, affine && d < AFFINE_RANK ? &at : NULL, d, &known);
+        if (contig && contig->v.ints[d] > 1)
+            step[d] = 1;
+        else
+            step[d] = !found ? STEP_UNKNOWN : known < 0 ? -known : known;
+    }
 }
 
 /* Finds the dimension along which an access of one element at a time should run, for
@@ -326,7 +357,9 @@ layout_along(Layouts *p, const Type *t, int along, int what)
     vec = most[what] ? min_i64(vec, most[what]) : vec;
     vec = min_i64(max_i64(vec, least_of(p, type_numel(t))), each < 1 ? 1 : each);
     vec = min_i64(vec, t->shape[dim]);
-    *known = layout_spread(p->s, t->rank, t->shape, (int)vec, order, p->f->num_warps);
+    *known = what == FOR_DATA ? layout_chosen(p, c) : NULL;
+    if (!*known)
+        *known = layout_spread(p->s, t->rank, t->shape, (int)vec, order, p->f->num_warps);
     return *known;
 }
 

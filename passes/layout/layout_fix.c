@@ -4,6 +4,8 @@
    layout_fix. */
 #include "passes/layout/layout.h"
 
+#include "ir/plan/scan_plan.h"
+
 bool
 layout_backward(Layouts *p, Region *r, int depth)
 {
@@ -103,6 +105,23 @@ fix_dot(Layouts *p, Op *op)
     fix_results(p, op, plan->acc);
 }
 
+/* A scan takes shuffles for each run of neighbours that a thread has. Where there are
+   many runs, the tile is exchanged for one with a run per thread, and back. */
+static void
+fix_scan(Layouts *p, Op *op)
+{
+    const Type *t = op_operand(op, 0)->type;
+    const Layout *l = t->layout, *first = scan_axis_first(p->s, op);
+    int64_t moves = 0;
+    for (int i = 0; i < op->noperand; i++)
+        moves += layout_exchange_cost(op_operand(op, i)->type, l, first) *
+                 (1 + (op->results[i].uses != NULL));
+    if (moves + layout_scan_cost(p, op, first) < layout_scan_cost(p, op, l))
+        t = type_with_layout(p->s->types, t, first);
+    want_all(p, op, 0, t);
+    fix_results(p, op, t->layout);
+}
+
 /* A value that a loop carries has one layout: that of the argument inside, where the work
    is. Results may have got another one from their users behind the loop, and initial
    values from their own computation; both are adapted. */
@@ -134,8 +153,7 @@ layout_fix(Layouts *p, Op *op)
     } else if (op->kind == OP_ASSERT) {
         want_all(p, op, 1, op_operand(op, 0)->type);
     } else if (op->kind == OP_SCAN) {
-        want_all(p, op, 1, op_operand(op, 0)->type);
-        fix_results(p, op, op_operand(op, 0)->type->layout);
+        fix_scan(p, op);
     } else if (op->kind == OP_DOT) {
         fix_dot(p, op);
     } else if (op->kind == OP_SPLIT) {

@@ -44,17 +44,30 @@ only_addresses(const Value *v, int depth, int *left)
     return v->uses;
 }
 
+/* The only dimension of t that has several elements, or the first; -1: there are more. */
+static int
+vector_dim(const Type *t)
+{
+    int dim = 0, wide = 0;
+    for (int d = 0; d < t->rank; d++)
+        if (t->shape[d] > 1) {
+            dim = d;
+            wide++;
+        }
+    return wide > 1 ? -1 : dim;
+}
+
 /* Sectors that a warp asks the cache for, for a vector in layout `to`: those of an
    access, whose lanes hold other elements or copies of them, for each access of a
    thread. */
 static int64_t
 sectors_asked(const Op *op, const Layout *to)
 {
-    int vec, bits[LAYOUT_MAX_BITS];
+    int vec, dim = vector_dim(op->results[0].type);
     int64_t bytes = max_i64(1, type_bits(op->results[0].type) / 8), nearest = INT64_MAX;
     int64_t lanes = 1;
     layout_access_dim(op, &vec);
-    int64_t run = min_i64(vec, (int64_t)1 << layout_run(to, 0, bits));
+    int64_t run = min_i64(vec, layout_run(to, dim, NULL));
     for (int i = 0; i < to->nbasis[LD_LANE]; i++)
         if (to->basis[LD_LANE][i]) {
             lanes *= 2;
@@ -71,7 +84,7 @@ is_short_load(const Op *op, const Layout *to)
 {
     int left = REMAT_OPS;
     bool dots = region_has(op->parent, OP_DOT);
-    return op->kind == OP_LOAD && op->results[0].type->rank == 1 &&
+    return op->kind == OP_LOAD && vector_dim(op->results[0].type) >= 0 &&
            !attr_has(&op->attrs, ATTR_VOLATILE) &&
            layout_regs(to) <= (dots ? ROW_REGS : LOAD_REGS) &&
            sectors_asked(op, to) <= MOST_SECTORS &&
