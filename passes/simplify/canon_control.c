@@ -98,10 +98,11 @@ fixed_carried(Op *op)
     bool changed = false;
     for (int i = 0; i < op->nresult; i++) {
         Value *arg = body->args[i + 1];
-        Value *init = op_operand(op, 3 + i);
-        if (op_operand(body->last, i) != arg)
+        Value *init = op_operand(op, 3 + i), *next = op_operand(body->last, i);
+        if (next != arg && next != init)
             continue;
-        if (arg->uses->next || op->results[i].uses) { /* a use beside the yield's */
+        bool used = arg->uses && (next != arg || arg->uses->next); /* beside the yield */
+        if (used || op->results[i].uses) {
             value_replace(&op->results[i], init);
             value_replace(arg, init);
             op_set_operand(body->last, i, arg);
