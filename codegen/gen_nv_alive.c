@@ -106,6 +106,24 @@ accesses_of(const Region *r)
     return n;
 }
 
+/* Does a loop load several tiles in each iteration? What needs all of a single one waits
+   for all of its accesses anyway; several may be waited for piece by piece. */
+static bool
+loads_several(const Region *r)
+{
+    region_each_deep(r, op)
+    {
+        int tiles = 0;
+        if (op->kind != OP_FOR && op->kind != OP_WHILE)
+            continue;
+        for (const Op *in = op->regions[op->nregion - 1]->first; in; in = in->next)
+            tiles += in->kind == OP_LOAD && type_is_tile(in->results[0].type);
+        if (tiles > 1 && accesses_of(op->regions[op->nregion - 1]) > tiles)
+            return true;
+    }
+    return false;
+}
+
 /* Loops with several accesses in each iteration: as pass unroll has made them, or as the
    source has them. */
 typedef enum Asks { ASKS_LITTLE, ASKS_MUCH, ASKS_AT_ONCE } Asks;
@@ -154,7 +172,8 @@ programs_of_loads(Gen *g, const Func *f, int alive)
 
 /* One program if registers cannot hold everything: for a kernel that needs a multiple of
    255 registers ptxas may give up and use 32. Two for 512 threads whose tiles need up to
-   64 registers: with 65 registers only one program would run. (With fewer threads such a
+   64 registers: with 65 registers only one program would run. One if they need more and a
+   loop loads several of them: ptxas asks for them sooner then. (With fewer threads such a
    hint has the opposite effect: more registers and fewer programs.) */
 int
 nv_least_programs(Gen *g, const Func *f)
@@ -170,5 +189,7 @@ nv_least_programs(Gen *g, const Func *f)
         return 0;
     if (threads < THREADS)
         return programs_of_loads(g, f, alive);
-    return threads == THREADS && alive > FEW && alive <= FITS ? 2 : 0;
+    if (threads > THREADS || alive <= FEW)
+        return 0;
+    return alive <= FITS ? 2 : loads_several(f->body);
 }

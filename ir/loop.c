@@ -21,6 +21,23 @@ loop_step(const Op *loop)
     return fits && step.i > 0 ? step.i : 0;
 }
 
+int64_t
+loop_trips(const Op *op)
+{
+    Const lo, hi, step;
+    if (!value_const(op_operand(op, 0), &lo) || !value_const(op_operand(op, 1), &hi) ||
+        !value_const(op_operand(op, 2), &step) || step.i == 0)
+        return -1;
+    int64_t span;
+    if (__builtin_sub_overflow(hi.i, lo.i, &span))
+        return -1;
+    if (step.i < 0 ? span >= 0 : span <= 0)
+        return 0;
+    if (span == INT64_MIN) /* by a step of -1 there is no such number */
+        return -1;
+    return span / step.i + (span % step.i != 0);
+}
+
 Value *
 build_iteration_exists(Builder *b, const Op *loop, Value *iv, int k)
 {

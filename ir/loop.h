@@ -9,6 +9,9 @@
    known, or so large that a few of them leave the type. */
 int64_t loop_step(const Op *loop);
 
+/* How many iterations a `for` loop has; -1: its bounds are not all constants. */
+int64_t loop_trips(const Op *loop);
+
 /* i1: has a loop with a known step a k-th iteration behind the one of number iv, which
    exists? Right for every bound: iv + k * step < hi, compared as signed numbers, would
    not be, as the sum may leave the type. Sum and difference are exact as unsigned

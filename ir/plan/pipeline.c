@@ -1,6 +1,8 @@
 /* See pipeline.h. */
 #include "ir/plan/pipeline.h"
 
+#include "ir/loop.h"
+
 Pipeline
 pipeline_of(const Op *loop)
 {
@@ -30,6 +32,13 @@ bool
 loop_is_pipelined(const Op *op)
 {
     return op->kind == OP_FOR && pipeline_of(op).ahead > 0;
+}
+
+bool
+pipeline_is_whole(const Op *loop)
+{
+    int64_t trips = loop_trips(loop);
+    return trips >= 0 && trips <= pipeline_of(loop).ahead;
 }
 
 void

@@ -8,10 +8,15 @@
    ptxas treats a register that only a predicated load sets as live from the kernel's
    start, through all loops. So only MOST_WORDS registers are left undefined, in the order
    of the loads; with hundreds (4096 elements in a warp) everything else would be spilled.
+   Loads of which a thread makes several accesses under one predicate set all of theirs:
+   accesses that have one and nothing else to give become a branch, in which each group
+   waits for memory on its own.
 
    Masked-off elements are not used if the value reaches only stores under the same mask,
    through elementwise work, which moves no element to another's place and has no
    effects. */
+#include "ir/analysis/axis.h"
+#include "ir/base/util.h"
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/layout.h"
@@ -20,6 +25,11 @@
 bool pass_undef_masked(Func *f, PassCx *cx);
 
 enum { MAX_DEPTH = 32, MAX_USES = 256, MOST_WORDS = 32 };
+
+typedef struct Open {
+    Axis *axis;
+    int words; /* registers of a thread left undefined so far */
+} Open;
 
 /* Do the elements of v that the mask excludes reach no effect? *uses: seen so far. */
 static bool
@@ -43,20 +53,38 @@ is_masked_off(const Value *v, const Value *mask, int depth, int *uses)
     return true;
 }
 
+/* Does a thread make several accesses under one predicate for neighbours along a
+   dimension? */
+static bool
+shares_predicate(const Open *o, const Op *load)
+{
+    const Type *t = load->results[0].type;
+    const Attr *contig = attr_find(&load->attrs, ATTR_CONTIG);
+    const AxisFacts *mask = axis_of(o->axis, op_operand(load, 1));
+    int reg[LAYOUT_MAX_BITS];
+    for (int d = 0; type_is_tile(t) && t->layout && d < t->rank; d++) {
+        int64_t most = min_i64(layout_run(t->layout, d, reg), mask->constancy[d]);
+        if (most > (contig && d < contig->n ? contig->v.ints[d] : 1))
+            return true;
+    }
+    return false;
+}
+
 static bool
 visit(void *user, Op *op)
 {
-    int *open = user; /* registers of a thread left undefined so far */
+    Open *o = user;
     int uses = 0;
     if (op->kind != OP_LOAD || op->noperand != 2 || !op_operand(op, 1)->op ||
+        shares_predicate(o, op) ||
         !is_masked_off(&op->results[0], op_operand(op, 1), 0, &uses))
         return false;
     const Type *t = op->results[0].type;
     int regs = type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;
     int words = (regs * (int)type_bits(t) + 31) / 32;
-    if (*open + words > MOST_WORDS)
+    if (o->words + words > MOST_WORDS)
         return false;
-    *open += words;
+    o->words += words;
     Builder b = builder_before(op);
     b.loc = op->loc;
     op_add_operand(op, &build_op(&b, OP_UNDEF, NULL, 0, NULL, &t, 1)->results[0]);
@@ -66,7 +94,6 @@ visit(void *user, Op *op)
 bool
 pass_undef_masked(Func *f, PassCx *cx)
 {
-    (void)cx;
-    int open = 0;
+    Open open = {.axis = axis_new(f, &cx->s->tmp)};
     return pass_walk(f->body, visit, &open);
 }

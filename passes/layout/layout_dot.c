@@ -220,15 +220,15 @@ layout_operand_dim(const Value *v)
    `inner`: its inner dimension. Its rows need 32 bytes at least, whichever dimension is
    contiguous. 16-bit operands may be contiguous along either. Others must be contiguous
    along the inner one; if they are not, those of 8 bits and right ones of 32 bits are
-   copied, and left ones of 32 bits are read into registers. */
+   copied, or stored that way by the threads that compute them, and left ones of 32 bits,
+   loaded or computed from a loaded tile, are read into registers. */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
     enum { ROW = 32, ROWS = 16 };
     const Type *t = v->type;
     int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
-    bool found = value_def(v, OP_TRANS) || value_def(v, OP_LOAD);
-    if (bytes > 2 && dim != inner && !(bytes == 4 && found && dim >= 0))
+    if (bytes > 2 && inner == 1 && dim < 0 && !from_dot)
         return false;
     if (!from_dot && bytes == 1 && dim == inner)
         return t->shape[inner] >= ROW && t->shape[1 - inner] >= ROWS;
@@ -241,6 +241,15 @@ is_loaded(const Value *v)
 {
     const Op *trans = value_def(v, OP_TRANS);
     return value_def(trans ? op_operand(trans, 0) : v, OP_LOAD) != NULL;
+}
+
+/* Is the right operand loaded as it is, of 32 bits, and not contiguous along the inner
+   dimension? Then its copy would serve wgmma alone. Behind another dot, whose result
+   threads store for wgmma, too, mma.sync moves less. */
+static bool
+is_copied_alone(const Value *b)
+{
+    return type_bits(b->type) == 32 && is_loaded(b) && layout_operand_dim(b) != 0;
 }
 
 Op *
@@ -350,7 +359,7 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
         return "its result has fewer than 64 rows";
     if (a->type->shape[1] < mma->k)
         return "its inner size is smaller than an instruction's";
-    if (!wgmma_reads(a, 1, layout_from_dot(a)))
+    if (!wgmma_reads(a, 1, layout_from_dot(a) && !is_copied_alone(b)))
         return "wgmma does not read its left operand as it lies";
     if (!wgmma_reads(b, 0, false))
         return "wgmma does not read its right operand as it lies";

@@ -200,6 +200,9 @@ operand_along(Session *s, Builder *b, Value *v, int inner)
 {
     const Type *mem = operand_buffer_type(s, v->type, inner);
     Builder at = copy_place(b, v);
+    value_each_use(v, u) if (u->user->kind == OP_LOCAL_ALLOC &&
+                             u->user->results[0].type == mem && is_before(u->user, b))
+        return &u->user->results[0];
     return &build_op(&at, OP_LOCAL_ALLOC, &v, 1, NULL, &mem, 1)->results[0];
 }
 

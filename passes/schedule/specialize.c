@@ -215,27 +215,49 @@ say_why(Session *s, const Func *f, const char *why)
         attr_set_str(&s->mod, &op->attrs, ATTR_ROLES, name_of(&s->names, why));
 }
 
-/* copies: also plan a role that rearranges tiles for dots. */
+/* copies: also plan a role that rearranges tiles for dots. blocks: how many programs are
+   to fit on an SM. */
 static bool
-plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies)
+plan_roles(Specialize *sp, Func *f, PassCx *cx, bool copies, int blocks)
 {
-    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target, .copies = copies};
+    *sp = (Specialize){.s = cx->s, .f = f, .target = &cx->target, .copies = copies,
+                       .blocks = blocks};
     sp->double_buffers = !cx->budget->no_double_buffers;
     if (!cx->target.wgmma || f->num_warps % 4 || f->num_warps > 16)
         return false;
-    /* one warpgroup alone leaves the tensor cores idle while it does anything else */
-    sp->blocks = f->num_warps == 4 ? 2 : 1;
     if (cx->budget->no_roles)
         return specialize_refuse(sp, "it does not fit shared memory with them");
     return specialize_plan(sp) && fits(sp);
 }
 
-/* Makes the plan; false: the target has no wgmma, or sp->why. */
+/* Would a program that goes through several tiles have fewer stages than requested, so
+   that a second one fits beside it? */
+static bool
+is_short(const Specialize *sp)
+{
+    for (int i = 0; i < sp->ngroup; i++) {
+        const Group *g = &sp->group[i];
+        Pipeline p = pipeline_of(g->loop);
+        int requested = p.stages - (p.pending > 0);
+        if (in_turn(g->loop) &&
+            (g->ring < 0 || sp->ring[g->ring].stages < requested))
+            return true;
+    }
+    return false;
+}
+
+/* Makes the plan; false: the target has no wgmma, or sp->why. One warpgroup alone leaves
+   the tensor cores idle while it does anything else, so two programs of four warps are to
+   fit on an SM, unless they would be short of stages: those without roles would not fit
+   twice either. */
 static bool
 plan(Specialize *sp, Func *f, PassCx *cx)
 {
-    return (f->num_warps > 4 && plan_roles(sp, f, cx, true)) ||
-           plan_roles(sp, f, cx, false);
+    if (f->num_warps > 4)
+        return plan_roles(sp, f, cx, true, 1) || plan_roles(sp, f, cx, false, 1);
+    return (plan_roles(sp, f, cx, false, 2) && !is_short(sp)) ||
+           (is_short(sp) && plan_roles(sp, f, cx, false, 1)) ||
+           plan_roles(sp, f, cx, false, 2);
 }
 
 bool

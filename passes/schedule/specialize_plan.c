@@ -8,6 +8,7 @@
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "ir/plan/scratch.h"
 #include "ir/plan/tma_box.h"
@@ -453,14 +454,10 @@ few_iterations(const Specialize *sp)
 {
     int64_t sum = 0;
     for (int i = 0; i < sp->ngroup; i++) {
-        const Op *c[3];
-        for (int k = 0; k < 3; k++)
-            if (!(c[k] = value_def(op_operand(sp->group[i].loop, k), OP_CONST)))
-                return false;
-        int64_t lo = attr_int(&c[0]->attrs, ATTR_VALUE, 0),
-                hi = attr_int(&c[1]->attrs, ATTR_VALUE, 0),
-                step = attr_int(&c[2]->attrs, ATTR_VALUE, 1);
-        sum += (hi - lo + step - 1) / step;
+        int64_t trips = loop_trips(sp->group[i].loop);
+        if (trips < 0)
+            return false;
+        sum += trips;
         if (op_in_loop(sp->group[i].loop))
             return false;
     }

@@ -11,4 +11,8 @@ const Type *staged_buffer(Session *s, const Op *load);
    passes/schedule/stage_read.c. */
 void stage_read(Session *s, Op *load);
 
+/* Has the loop, none of several tiles, so few iterations that their loads are all issued
+   in front of it, up to `ahead` of them? A stage for each is enough then. */
+bool stage_once(Func *f, const TargetInfo *t, const Op *loop, int ahead);
+
 #endif

@@ -304,7 +304,7 @@ build_loop(Expand *e, PipelineState *read, PipelineState *write)
             init[m++] = e->state[i];
     int place = m;
     init[m++] = build_int(&b, i32, 0);
-    init[m++] = build_int(&b, i32, e->p.ahead);
+    init[m++] = build_int(&b, i32, e->p.ahead % e->p.stages);
     if (e->ntma)
         init[m++] = build_int(&b, i32, 0);
     Op *loop = build_for(&b, op_operand(old, 0), op_operand(old, 1), op_operand(old, 2),
@@ -337,6 +337,14 @@ place_of_copies(const Expand *e, const Region *body, Op *start)
     return product ? product->next : start;
 }
 
+/* Have all copies been issued in front of the loop? Groups of cp.async are counted in
+   each iteration nevertheless. */
+static bool
+is_filled_once(const Expand *e)
+{
+    return e->ntma == e->loads.n && pipeline_is_whole(e->loop);
+}
+
 /* The body waits for its own copies, issues those of a later iteration, and reads. */
 static void
 fill_body(Expand *e, Region *body, PipelineState read, PipelineState write)
@@ -348,12 +356,14 @@ fill_body(Expand *e, Region *body, PipelineState read, PipelineState write)
     wait_for(e, &in, e->p.ahead - 1);
     for (int i = 0; i < e->groups.n; i++)
         wait_group(e, &e->groups.at[i], read);
-    in.before = place_of_copies(e, body, start);
-    Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
-                              build_int(&in, op_operand(old, 2)->type, e->p.ahead));
-    e->iv = build_binary(&in, OP_ADD, body->args[0], far);
-    issue(e, &in, body, write.stage,
-          build_iteration_exists(&in, old, body->args[0], e->p.ahead));
+    if (!is_filled_once(e)) {
+        in.before = place_of_copies(e, body, start);
+        Value *far = build_binary(&in, OP_MUL, op_operand(old, 2),
+                                  build_int(&in, op_operand(old, 2)->type, e->p.ahead));
+        e->iv = build_binary(&in, OP_ADD, body->args[0], far);
+        issue(e, &in, body, write.stage,
+              build_iteration_exists(&in, old, body->args[0], e->p.ahead));
+    }
     for (int k = 0; k < e->loads.n; k++)
         read_stage(e, k, read.stage);
 }

@@ -230,17 +230,28 @@ programs(const Plan *p, int stages)
                      USUALLY_BESIDE, loop_bytes(p->loop, stages));
 }
 
+bool
+stage_once(Func *f, const TargetInfo *t, const Op *loop, int ahead)
+{
+    int64_t trips = loop_trips(loop);
+    return trips > 1 && trips <= ahead && !op_in_loop(loop) &&
+           !(f->num_warps > 4 && persist_suits(f, t, loop));
+}
+
 /* Sets the depth of the pipeline. A dot in flight still reads the stage of the iteration
    before. Copies are issued behind the dot that read their stage (pass stage-expand), so
    nothing is lost; but with one more buffer they can be issued earlier. That is not worth
    it where an SM would then run one program instead of two, one of which hides the waits
-   of the other, unless that one program is to be persistent. Dots that are not
+   of the other, unless that one program is to be persistent; nor in a loop of so few
+   iterations that all their copies are issued in front of it. Dots that are not
    asynchronous have read their stage when the next copies are issued: there the stage
    that costs an SM its second program is left out. */
 static void
 plan_depth(Plan *p, int stages, int most)
 {
     Op *loop = p->loop;
+    if (stage_once(p->f, p->target, loop, stages - 1))
+        stages = most = (int)loop_trips(loop) + 1;
     int ahead = stages - 1, chains = count_chains(loop);
     int64_t one = programs(p, stages + 1);
     bool persistent = !p->by_threads && p->f->num_warps > 4 &&
@@ -325,7 +336,8 @@ misplanned(Plan *p, const Op *load)
     if (!loop || loop->kind != OP_FOR || !attr_has(&loop->attrs, ATTR_STAGES))
         return "is issued ahead of a loop that says no number of stages";
     Pipeline to = pipeline_of(loop);
-    if (to.ahead < 1 || to.ahead >= to.stages)
+    bool once = load->kind == OP_DESC_LOAD && pipeline_is_whole(loop);
+    if (to.ahead < 1 || to.ahead >= to.stages + once)
         return "is issued ahead by no iteration, or into a stage that is still read";
     if (!loop_step(loop))
         return "is issued ahead of a loop that does not count up in known steps";

@@ -21,6 +21,7 @@
 #include "ir/analysis/param.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
+#include "ir/loop.h"
 #include "ir/plan/pipeline.h"
 #include "passes/mma/operand.h"
 #include "passes/schedule/stage.h"
@@ -209,9 +210,10 @@ largest_first(Session *s, Func *f)
 /* Loads of the loop: first tiles, then vectors, if all tiles go by TMA. Threads read the
    vectors, but copies of both kinds would keep a barrier of the whole program in the
    loop. If every copy goes by TMA, a stage is free as soon as its readers are done, so
-   loads can be issued one iteration earlier. */
+   loads can be issued one iteration earlier; a loop with no more iterations than stages
+   takes one for each and fills none again. */
 static bool
-visit_loop(Session *s, Func *f, Op *loop)
+visit_loop(Session *s, Func *f, const TargetInfo *t, Op *loop)
 {
     Region *body = loop->regions[0];
     Pipeline p = pipeline_of(loop);
@@ -229,8 +231,12 @@ visit_loop(Session *s, Func *f, Op *loop)
         if (!every && !operand_copies(op))
             attr_drop(&op->attrs, ATTR_STAGE);
     }
-    if (changed && every)
-        pipeline_set(s, loop, (Pipeline){p.stages, p.stages - 1, p.pending});
+    if (changed && every) {
+        int n = (int)loop_trips(loop);
+        bool once = stage_once(f, t, loop, p.stages);
+        pipeline_set(s, loop, once ? (Pipeline){n, n, p.pending}
+                                   : (Pipeline){p.stages, p.stages - 1, p.pending});
+    }
     return changed;
 }
 
@@ -242,6 +248,6 @@ pass_tma(Func *f, PassCx *cx)
         return false;
     largest_first(cx->s, f);
     region_each_deep(f->body, op) if (loop_is_pipelined(op)) changed |=
-        visit_loop(cx->s, f, op);
+        visit_loop(cx->s, f, &cx->target, op);
     return changed;
 }

@@ -250,7 +250,7 @@ make_room(Session *s, Region *r, int64_t room, int64_t least)
         if (p.stages - less < least)
             return false;
         p.stages -= less;
-        p.ahead = (int)max_i64(1, p.ahead - less);
+        p.ahead = (int)max_i64(1, min_i64(p.ahead - less, p.stages - 1));
         pipeline_set(s, op, p);
     }
     return true;

@@ -1,5 +1,6 @@
 /* Control flow and memory accesses with known conditions: if of a constant, loops that
    run never or once, carried values that never change, accesses with a constant mask. */
+#include "ir/loop.h"
 #include "passes/simplify/canon.h"
 
 /* Moves the ops of `from` (less its terminator) before `op`, whose results become the
@@ -73,24 +74,6 @@ control_if(Builder *b, Op *op)
     return true;
 }
 
-/* Trips of a loop with constant bounds; -1 when not known. */
-static int64_t
-trip_count(const Op *op)
-{
-    Const lo, hi, step;
-    if (!value_const(op_operand(op, 0), &lo) || !value_const(op_operand(op, 1), &hi) ||
-        !value_const(op_operand(op, 2), &step) || step.i == 0)
-        return -1;
-    int64_t span;
-    if (__builtin_sub_overflow(hi.i, lo.i, &span))
-        return -1;
-    if (step.i < 0 ? span >= 0 : span <= 0)
-        return 0;
-    if (span == INT64_MIN) /* by a step of -1 there is no such number */
-        return -1;
-    return span / step.i + (span % step.i != 0);
-}
-
 static bool
 fixed_carried(Op *op)
 {
@@ -98,10 +81,11 @@ fixed_carried(Op *op)
     bool changed = false;
     for (int i = 0; i < op->nresult; i++) {
         Value *arg = body->args[i + 1];
-        Value *init = op_operand(op, 3 + i);
-        if (op_operand(body->last, i) != arg)
+        Value *init = op_operand(op, 3 + i), *next = op_operand(body->last, i);
+        if (next != arg && next != init)
             continue;
-        if (arg->uses->next || op->results[i].uses) { /* a use beside the yield's */
+        bool used = arg->uses && (next != arg || arg->uses->next); /* beside the yield */
+        if (used || op->results[i].uses) {
             value_replace(&op->results[i], init);
             value_replace(arg, init);
             op_set_operand(body->last, i, arg);
@@ -162,7 +146,7 @@ runs_along(Builder *b, Op *op)
 static bool
 control_for(Builder *b, Op *op)
 {
-    int64_t trips = trip_count(op);
+    int64_t trips = loop_trips(op);
     Region *body = op->regions[0];
     if (trips == 0) {
         for (int i = 0; i < op->nresult; i++)
