@@ -49,7 +49,8 @@ typedef struct GemmAsk {
     int32_t epilogue; /* names one, for who carries the plan out */
     int16_t way;      /* so many ways are better, as guessed; 0: the best is taken */
     int16_t stay;     /* operands that cannot be packed: 1 a, 2 b */
-    int16_t whole;    /* nonzero: no parts along k */
+    int8_t whole;     /* nonzero: no parts along k */
+    int8_t turns;     /* nonzero: who carries it out may turn it, as GemmPlan has it */
     int16_t across; /* operands whose memory does not run along k: 1 a, 2 b */
 } GemmAsk;
 
@@ -76,11 +77,12 @@ typedef struct GemmPlan {
     int split;           /* parts along k, added in their order by a second launch */
     /* copied first, to rows on 128 bytes; of fp8 these run along k */
     bool pack_a, pack_b;
+    bool turned; /* as c^T = b^T a^T: rows of the tile are columns of c */
     GemmCost cost;
     /* what came next, for the explanation; NULL: nothing did */
     const GemmTile *next;
     int next_split;
-    bool next_packs;
+    bool next_packs, next_turned;
     double next_us;
 } GemmPlan;
 
@@ -90,7 +92,7 @@ enum { GEMM_MAP_ROWS = 16, GEMM_LINE = 128 };
 typedef struct GemmWay {
     const GemmTile *tile;
     int split;
-    bool pack_a, pack_b;
+    bool pack_a, pack_b, turned;
     GemmCost cost;
 } GemmWay;
 

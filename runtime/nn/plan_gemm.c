@@ -15,6 +15,8 @@
    - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
      element by element, or packed first: the copy is linear in the operand, the matmul
      is not;
+   - columns of a tile may be the sum of two powers of two and its rows may not: turned, as
+     c^T = b^T a^T, such tiles divide the rows of c, and few columns are few rows;
    - fp8 that does not lie along k, and tf32 of which neither operand does, is transposed
      on the way through shared memory, which slows the tensor cores down, or first.
 
@@ -46,6 +48,11 @@ static const GemmTile hopper_half[] = {
     {64, 128, 64, 8, 6, 1, 0.15, 5.0},   {64, 64, 128, 4, 5, 1, 0.36, 3.5},
     {64, 32, 128, 4, 6, 1, 0.36, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85},
     {64, 128, 128, 8, 4, 1, 0.28, 5.1}};
+/* Of the transposed matmul; rows and columns of the plain ones change places, too. */
+static const GemmTile hopper_half_turned[] = {
+    {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 288, 64, 8, 3, 1, 0.15, 6.4},
+    {64, 128, 64, 8, 6, 1, 0.15, 4.4},   {64, 160, 64, 4, 4, 2, 0.37, 6.2},
+    {64, 16, 128, 4, 6, 1, 0.22, 1.2}};
 /* By mma.sync. */
 static const GemmTile hopper_half_few[] = {{16, 64, 128, 4, 5, 2, 0.25, 1.05},
                                            {16, 128, 64, 4, 6, 2, 0.20, 1.2},
@@ -359,12 +366,31 @@ consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool m
     }
 }
 
+/* The matmul of the transposed operands. */
+static GemmAsk
+turned_ask(const GemmAsk *q)
+{
+    GemmAsk t = *q;
+    t.m = q->n;
+    t.n = q->m;
+    t.a_rows = q->b_rows;
+    t.b_rows = q->a_rows;
+    t.stay = (int16_t)((q->stay >> 1 & 1) | (q->stay << 1 & 2));
+    t.across = (int16_t)((q->across >> 1 & 1) | (q->across << 1 & 2));
+    t.whole = 1; /* parts would be added with rows and columns changed */
+    return t;
+}
+
 /* Tiles of few rows of halves are for weights that lie along k, of tf32 for any. Groups
    differ in size: one with more rows than the tile has reads all of b again (777 rows in
    60 groups, bf16, 92 us; by 64 rows 82). */
 static void
 consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {
+    if (w.turned) {
+        consider_list(ways, d, q, w, maps, TILES(hopper_half_turned));
+        return;
+    }
     consider_list(ways, d, q, w, maps, tiles_of(d, q->math, maps));
     if (d->wgmma && maps && q->math == GEMM_HALF && q->batch == 1 && !q->whole &&
         !(q->across & 2))
@@ -373,26 +399,41 @@ consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool 
         consider_list(ways, d, q, w, maps, TILES(hopper_tf32_few));
 }
 
-int
-gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
+/* By tensor maps: what none takes is packed, what lies on lines and along k is not. */
+static void
+consider_packs(Ways *ways, const NnDevice *d, const GemmAsk *q, bool turned)
 {
-    Ways ways = {out, 0, most};
-    bool by_maps = d->wgmma && q->math != GEMM_EXACT;
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
     int transposed = gemm_transposed(q);
     bool keeps_a = !(transposed & 1) && q->a_rows >= GEMM_LINE;
     bool keeps_b = !(transposed & 2) && q->b_rows >= GEMM_LINE;
-    for (int packs = 0; packs < 4 && by_maps; packs++) {
-        GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2};
-        /* what no map takes must be packed, what lies on lines and along k need not */
+    for (int packs = 0; packs < 4; packs++) {
+        GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2, .turned = turned};
         if ((!a && !w.pack_a) || (w.pack_a && keeps_a) ||
             (!b && !w.pack_b) || (w.pack_b && keeps_b) ||
             (packs & q->stay) || (packs && !d->lends))
             continue;
-        consider_tiles(&ways, d, q, w, true);
+        consider_tiles(ways, d, q, w, true);
     }
-    if (!ways.n || !a || !b)
+}
+
+int
+gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
+{
+    Ways ways = {out, 0, most};
+    const GemmAsk turned = turned_ask(q);
+    if (d->wgmma && q->math != GEMM_EXACT)
+        consider_packs(&ways, d, q, false);
+    if (d->wgmma && q->math == GEMM_HALF && q->turns)
+        consider_packs(&ways, d, &turned, true);
+    if (!ways.n || q->a_rows < GEMM_MAP_ROWS || q->b_rows < GEMM_MAP_ROWS)
         consider_tiles(&ways, d, q, (GemmWay){0}, false);
+    for (int i = 0; i < ways.n; i++) {
+        GemmWay *w = &out[i];
+        bool pack_a = w->turned ? w->pack_b : w->pack_a;
+        w->pack_b = w->turned ? w->pack_a : w->pack_b;
+        w->pack_a = pack_a;
+    }
     return ways.n;
 }
 
@@ -409,11 +450,13 @@ gemm_plan(const NnDevice *d, const GemmAsk *q)
                   .split = w->split,
                   .pack_a = w->pack_a,
                   .pack_b = w->pack_b,
+                  .turned = w->turned,
                   .cost = w->cost};
     if (next) {
         p.next = next->tile;
         p.next_split = next->split;
         p.next_packs = next->pack_a || next->pack_b;
+        p.next_turned = next->turned;
         p.next_us = next->cost.all;
     }
     return p;
