@@ -43,6 +43,64 @@ START_TEST(sums_of_two)
 }
 END_TEST
 
+/* Where it may, the matmul of the transposed operands: its tiles divide rows as no plain
+   ones do. What is packed is named as the caller has it. */
+START_TEST(turned)
+{
+    static const struct {
+        int64_t m, n, k;
+        int a_rows, b_rows;
+        int rows; /* of c, that a tile has */
+    } known[] = {{1536, 1536, 1536, 128, 128, 160},
+                 {6144, 384, 2048, 128, 128, 160},
+                 {2880, 896, 1792, 128, 128, 160},
+                 {2498, 5504, 2448, 32, 128, 288},
+                 {184, 16, 632, 16, 32, 16}};
+    enum { MOST = 64 };
+    GemmWay way[MOST];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        GemmAsk q = ask(known[i].m, known[i].n, known[i].k, GEMM_HALF, known[i].a_rows,
+                        known[i].b_rows);
+        q.across = 2;
+        ck_assert(!gemm_plan(&hopper, &q).turned);
+        q.turns = 1;
+        GemmPlan p = gemm_plan(&hopper, &q);
+        ck_assert(p.turned && p.tile->n == known[i].rows && p.split == 1);
+        q.a_rows = 2;
+        int n = gemm_ways(&hopper, &q, way, MOST);
+        for (int k = 0; k < n; k++)
+            ck_assert(!way[k].turned || way[k].pack_a);
+        q.math = GEMM_TF32;
+        ck_assert(!gemm_plan(&hopper, &q).turned);
+    }
+    GemmAsk q = ask(1536, 1536, 1536, GEMM_HALF, 2, 128);
+    q.turns = 1;
+    q.stay = 2;
+    GemmPlan p = gemm_plan(&hopper, &q);
+    ck_assert(p.pack_a && !p.pack_b);
+    q.stay = 1;
+    ck_assert(!gemm_plan(&hopper, &q).turned);
+}
+END_TEST
+
+/* Small matmuls whose rows no map takes have small tiles, and no copies; where programs
+   are many and short several share an SM. */
+START_TEST(small)
+{
+    static const int64_t odd[][3] = {
+        {100, 100, 100}, {50, 70, 90}, {33, 60, 77}, {150, 90, 310}, {300, 300, 300}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        GemmPlan p = half(odd[i][0], odd[i][1], odd[i][2], 2, 2);
+        ck_assert(p.tile->m <= 32 && !p.pack_a && !p.pack_b && p.split == 1);
+    }
+    GemmAsk many = ask(64, 64, 64, GEMM_HALF, 128, 128);
+    many.batch = 512;
+    ck_assert_int_ge(gemm_plan(&hopper, &many).tile->resident, 3);
+    GemmPlan p = half(2048, 1536, 1024, 128, 128);
+    ck_assert_int_ge(p.tile->resident, 3);
+}
+END_TEST
+
 /* Way 0 is the plan, later ones are guessed to take longer, and the last one stays. */
 START_TEST(ways)
 {
@@ -85,10 +143,10 @@ START_TEST(known_shapes)
     ck_assert(!p.pack_a && !p.pack_b);
     p = half(4096, 4096, 4096, 2, 128);
     ck_assert(p.pack_a && !p.pack_b);
-    /* rows of 16 bytes lie in two lines: of large tiles neighbours share b's, so at most
-       a is packed */
+    /* rows of 16 bytes lie in two lines: of large tiles neighbours share b's, so nothing
+       is packed */
     p = half(3000, 5000, 7000, 16, 16);
-    ck_assert(!p.pack_b);
+    ck_assert(!p.pack_a && !p.pack_b);
     ck_assert_int_eq(p.tile->warps, 8);
     /* two steps along k a tile: what a tile ends with counts, which large ones have less
        of, and roles hide */
@@ -262,10 +320,12 @@ START_TEST(any_shape)
         GemmAsk q = ask(sizes[i % 9], sizes[i / 9 % 9], sizes[i / 81 % 9], math,
                         rows[i / 729 % 5], rows[i / 3645 % 5]);
         q.across = (int16_t)(i % 4);
+        q.turns = (int8_t)(i / 4 % 2);
         GemmPlan p = gemm_plan(d, &q), again = gemm_plan(d, &q);
         ck_assert_ptr_nonnull(p.tile);
         ck_assert(p.tile == again.tile && p.split == again.split &&
-                  p.pack_a == again.pack_a && p.pack_b == again.pack_b);
+                  p.pack_a == again.pack_a && p.pack_b == again.pack_b &&
+                  p.turned == again.turned);
         int64_t part = gemm_part(&p, q.k);
         ck_assert_int_eq(part % p.tile->k, 0);
         ck_assert(part * p.split >= q.k && part * (p.split - 1) < q.k);
@@ -563,6 +623,8 @@ main(void)
     tcase_set_timeout(c, 100);
     tcase_add_test(c, known_shapes);
     tcase_add_test(c, sums_of_two);
+    tcase_add_test(c, turned);
+    tcase_add_test(c, small);
     tcase_add_test(c, ways);
     tcase_add_test(c, across);
     tcase_add_test(c, other_devices);
