@@ -431,7 +431,8 @@ matmul_ask(const Product *p)
                      .result = (int32_t)bytes_of(&p->c),
                      .a_rows = matmul_rows(&p->a),
                      .b_rows = matmul_rows(&p->b),
-                     .epilogue = matmul_epilogue(p),
+                     .c_rows = (int16_t)matmul_rows(&p->c),
+                     .epilogue = (int16_t)matmul_epilogue(p),
                      .turns = !p->bias, /* which is of columns */
                      .across = matmul_across(&p->a, &p->b)};
 }

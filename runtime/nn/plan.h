@@ -46,7 +46,8 @@ typedef struct GemmAsk {
     /* The power of two of bytes, up to 128, that each row in memory begins on; 0: no unit
        stride. Tensor maps take 16 and more. */
     int32_t a_rows, b_rows;
-    int32_t epilogue; /* names one, for who carries the plan out */
+    int16_t c_rows;   /* as these, of c, where it may be turned */
+    int16_t epilogue; /* names one, for who carries the plan out */
     int16_t way;      /* so many ways are better, as guessed; 0: the best is taken */
     int16_t stay;     /* operands that cannot be packed: 1 a, 2 b */
     int8_t whole;     /* nonzero: no parts along k */

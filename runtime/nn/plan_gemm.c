@@ -21,9 +21,9 @@
      on the way through shared memory, which slows the tensor cores down, or first.
 
    Numbers are fitted to 745 ways of 75 matmuls on an H200 (`tests/gpu/shapes --only
-   gemm,batched --draw 60 --ways 10`, 2026-11-23), those of halves to 1179 times of 77
+   gemm,batched --draw 60 --ways 10`, 2026-11-23), those of halves to 1365 times of 121
    matmuls by tiles of any kind (matmul.tk, 2026-11-27): what is chosen takes 1.3 % and
-   1.1 % longer than the best of them, by the geometric mean. On another device they go
+   0.9 % longer than the best of them, by the geometric mean. On another device they go
    by its clock and its memory (plan_device.c). Rates are of one SM; what is older has
    other kernels and rates guessed from an A100's. */
 #include "runtime/nn/plan.h"
@@ -37,21 +37,22 @@ enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, ROLE_WARPS = 8,
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 4.4e6, cache_bytes = 13.3e6, copy_bytes = 3.5e6,
                     latency = 0.8, launch = 3.9, next_launch = 2.4, next_copy = 2.2,
-                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.12,
+                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.12, later_copy = 1.6,
+                    later_launch = 1.2, by_parts = 1.3, by_elements = 4.4,
                     threads_launch = 3.3, taking_turns = 1.25, next_program = 0.8;
 
 /* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
     {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 128, 64, 4, 4, 1, 0.18, 6.4},
-    {64, 256, 64, 4, 3, 1, 0.18, 6.0},   {64, 128, 128, 4, 3, 1, 0.33, 6.4},
+    {64, 256, 64, 4, 3, 1, 0.18, 6.0},   {64, 128, 128, 4, 3, 1, 0.36, 6.4},
     {128, 64, 64, 4, 4, 2, 0.18, 3.6},   {64, 64, 64, 4, 4, 2, 0.18, 2.5},
     {128, 192, 64, 8, 4, 1, 0.15, 6.3},  {256, 128, 64, 8, 3, 1, 0.15, 6.0},
     {128, 128, 64, 8, 4, 1, 0.15, 6.6},  {128, 96, 64, 4, 4, 2, 0.18, 4.5},
-    {64, 128, 64, 8, 6, 1, 0.15, 3.8},   {64, 64, 128, 4, 5, 1, 0.35, 3.5},
+    {64, 128, 64, 8, 6, 1, 0.15, 4.3},   {64, 64, 128, 4, 5, 1, 0.35, 3.5},
     {64, 32, 128, 4, 6, 1, 0.31, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85},
     {64, 128, 128, 8, 4, 1, 0.28, 4.6},  {64, 192, 64, 4, 4, 1, 0.25, 6.4},
     {64, 32, 256, 4, 4, 1, 0.45, 2.4},   {128, 128, 64, 4, 2, 2, 0.41, 5.6},
-    {64, 128, 64, 4, 2, 3, 0.37, 6.2},   {64, 64, 64, 4, 2, 4, 0.34, 3.7}};
+    {64, 128, 64, 4, 2, 3, 0.50, 6.2},   {64, 64, 64, 4, 2, 4, 0.42, 3.1}};
 /* Of the transposed matmul; rows and columns of the plain ones change places, too. */
 static const GemmTile hopper_half_turned[] = {
     {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 288, 64, 8, 3, 1, 0.15, 6.4},
@@ -174,20 +175,22 @@ gemm_transposed(const GemmAsk *q)
 }
 
 /* Operands of so many elements that are copied first, tf32 however it lies; those of fp8
-   that are transposed are so in one launch. */
+   that are transposed are so in one launch. What comes behind a copy is launched
+   meanwhile. */
 static double
 packing(const NnDevice *d, const GemmAsk *q, const GemmWay *w, const double elements[2])
 {
     const bool packs[] = {w->pack_a, w->pack_b};
-    double us = 0, turn = next_turn, memory = device_memory(d);
+    double us = 0, turn = next_turn, copy = next_copy, memory = device_memory(d);
     for (int i = 0; i < 2; i++) {
         double bytes = 2 * elements[i] * q->bytes;
         bool transposed = is_fp8(q->math) && q->across >> i & 1;
         if (!packs[i])
             continue;
         us += transposed ? turn + bytes / (turn_bytes * memory)
-                    : next_copy + bytes / (copy_bytes * memory);
+                         : copy + bytes / (copy_bytes * memory);
         turn = transposed ? 0 : turn;
+        copy = later_copy;
     }
     return us;
 }
@@ -244,24 +247,29 @@ lines(int rows, bool packed)
 }
 
 /* What a tile of `bytes` ends with: a program cannot multiply with the accumulators that
-   it stores. Tiles of more than half of the shared memory do not go by TMA. */
+   it stores, another on the SM can. Tiles of more than half of the shared memory do not
+   go by TMA, and turned ones whose rows TMA does not take go element by element. */
 static double
-end_of(const GemmTile *t, double bytes)
+end_of(const GemmAsk *q, const GemmWay *w, double bytes)
 {
     const double first = 0.2, each = 1.7 * ROLE_WARPS / (1 << 16), half = 113 << 10;
-    return first + each * bytes / t->warps * (bytes > half ? 2.2 : 1);
+    const GemmTile *t = w->tile;
+    bool elements = w->turned && q->c_rows < GEMM_MAP_ROWS && t->resident == 1;
+    double longer = elements ? by_elements : bytes > half ? 2.2 : 1;
+    return first + each * bytes / t->warps * longer;
 }
 
 /* Rounds of tiles on the tensor cores. Another program on the SM multiplies while one
    stores. */
 static double
-products(const GemmTile *t, double rate, double step, double rounds, double depth,
-         int result)
+products(const GemmAsk *q, const GemmWay *w, double rate, double step, double rounds,
+         double depth)
 {
-    double waves = ceil(rounds / t->resident);
+    const GemmTile *t = w->tile;
+    double waves = ceil(rounds / t->resident), result = w->split > 1 ? 4 : q->result;
     return fmax(rounds * 2.0 * t->m * t->n * depth / (rate * 1e6),
                 waves * depth / t->k * step) +
-           waves * end_of(t, (double)t->m * t->n * result);
+           waves * end_of(q, w, (double)t->m * t->n * result);
 }
 
 /* What goes on at once takes little more than the slowest of it, but some. */
@@ -282,6 +290,11 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
     double rounds = ceil(units / wide), longer, left = straight(q, w, maps, &longer);
     double memory = memory_bytes * device_memory(d);
+    if (!maps && d->wgmma && q->math == GEMM_HALF && w->split > 1) {
+        /* threads wait longer where k is long */
+        longer *= by_parts;
+        left /= by_parts;
+    }
     /* programs of an SM that load while others multiply leave its port less idle */
     double cache = cache_bytes * device_cache(d) * (t->resident > 1 ? taking_turns : 1);
     /* rows that are there: the rest of a tile is no traffic */
@@ -302,8 +315,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
                         (q->b_rows < GEMM_LINE && !w->pack_b));
     double read = read_a + (roles && off && units > 1 ? 0.48 * read_b : read_b);
     GemmCost c = {
-        .products = products(t, t->rate * left, t->step * longer, rounds, depth,
-                             w->split > 1 ? 4 : q->result) /
+        .products = products(q, w, t->rate * left, t->step * longer, rounds, depth) /
                     device_clock(d),
         .memory = ((of_a + of_b) * q->bytes + out) * (1 + in_vain * vain) /
                   fmin(memory, fmax(flight, 1) / latency),
@@ -316,7 +328,9 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     if (roles) /* until both programs and all roles are there */
         c.beside += is_fp8(q->math) ? 1.2 : off ? 1.0 : 0.3;
     if (w->split > 1)
-        c.beside += next_launch + w->split * sums * 4 / (cache_bytes * device_cache(d));
+        c.beside += ((w->pack_a || w->pack_b) && !is_fp8(q->math) ? later_launch
+                                                                  : next_launch) +
+                    w->split * sums * 4 / (cache_bytes * device_cache(d));
     c.beside += packing(d, q, w, (double[]){of_a, of_b});
     c.all = at_once(&c) + c.beside;
     return c;

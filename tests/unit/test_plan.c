@@ -23,7 +23,8 @@ ask(int64_t m, int64_t n, int64_t k, GemmMath math, int a_rows, int b_rows)
                      .bytes = bytes,
                      .result = bytes,
                      .a_rows = a_rows,
-                     .b_rows = b_rows};
+                     .b_rows = b_rows,
+                     .c_rows = GEMM_LINE};
 }
 
 static GemmPlan
@@ -73,7 +74,16 @@ START_TEST(turned)
         q.math = GEMM_TF32;
         ck_assert(!gemm_plan(&hopper, &q).turned);
     }
-    GemmAsk q = ask(1536, 1536, 1536, GEMM_HALF, 2, 128);
+    /* rows of c that TMA does not take are stored element by element, which a program
+       alone on its SM waits for */
+    GemmAsk q = ask(511, 513, 515, GEMM_HALF, 2, 2);
+    q.batch = 12;
+    q.across = 2;
+    q.turns = 1;
+    ck_assert(gemm_plan(&hopper, &q).turned);
+    q.c_rows = 2;
+    ck_assert(!gemm_plan(&hopper, &q).turned);
+    q = ask(1536, 1536, 1536, GEMM_HALF, 2, 128);
     q.turns = 1;
     q.stay = 2;
     GemmPlan p = gemm_plan(&hopper, &q);
@@ -98,6 +108,31 @@ START_TEST(small)
     ck_assert_int_ge(gemm_plan(&hopper, &many).tile->resident, 3);
     GemmPlan p = half(2048, 1536, 1024, 128, 128);
     ck_assert_int_ge(p.tile->resident, 3);
+    /* those of two stages wait for memory where steps are more than a few */
+    many = ask(320, 320, 320, GEMM_HALF, 128, 128);
+    many.batch = 32;
+    ck_assert_int_gt(gemm_plan(&hopper, &many).tile->stages, 2);
+}
+END_TEST
+
+/* Of long sums in parts copies are worth their launch: parts of what threads load wait
+   longer. */
+START_TEST(long_sums)
+{
+    static const struct {
+        int64_t m, n, k;
+        int a_rows, b_rows;
+    } known[] = {{64, 320, 12897, 2, 2},
+                 {64, 137, 7744, 2, 2},
+                 {11, 45, 19544, 16, 2},
+                 {24, 51, 1280, 16, 2}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        GemmAsk q = ask(known[i].m, known[i].n, known[i].k, GEMM_HALF, known[i].a_rows,
+                        known[i].b_rows);
+        q.across = 2;
+        GemmPlan p = gemm_plan(&hopper, &q);
+        ck_assert(p.split > 1 && p.pack_b);
+    }
 }
 END_TEST
 
@@ -625,6 +660,7 @@ main(void)
     tcase_add_test(c, sums_of_two);
     tcase_add_test(c, turned);
     tcase_add_test(c, small);
+    tcase_add_test(c, long_sums);
     tcase_add_test(c, ways);
     tcase_add_test(c, across);
     tcase_add_test(c, other_devices);
