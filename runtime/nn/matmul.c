@@ -431,14 +431,42 @@ matmul_ask(const Product *p)
                      .result = (int32_t)bytes_of(&p->c),
                      .a_rows = matmul_rows(&p->a),
                      .b_rows = matmul_rows(&p->b),
-                     .epilogue = matmul_epilogue(p),
+                     .c_rows = (int16_t)matmul_rows(&p->c),
+                     .epilogue = (int16_t)matmul_epilogue(p),
+                     .turns = !p->bias, /* which is of columns */
                      .across = matmul_across(&p->a, &p->b)};
+}
+
+static SdcTensor
+turned(SdcTensor t)
+{
+    int64_t rows = t.shape[1], by = t.strides[1];
+    t.shape[1] = t.shape[2];
+    t.strides[1] = t.strides[2];
+    t.shape[2] = rows;
+    t.strides[2] = by;
+    return t;
+}
+
+/* c^T = b^T a^T. */
+static void
+turn(Product *p)
+{
+    const SdcTensor a = p->a, a_scale = p->a_scale;
+    p->a = turned(p->b);
+    p->b = turned(a);
+    p->c = turned(p->c);
+    p->residual = turned(p->residual);
+    p->a_scale = p->b_scale;
+    p->b_scale = a_scale;
 }
 
 void
 matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed)
 {
     matmul_pack(c, p, plan, transposed);
+    if (plan->turned)
+        turn(p);
     if (c->status == SDC_OK)
         (plan->split > 1 ? in_parts : whole)(c, p, plan);
 }

@@ -58,7 +58,8 @@ SdcTensor matmul_packed(Call *c, const SdcTensor *t);
 
 /* What is asked of the planner, with the epilogue of `p`. */
 GemmAsk matmul_ask(const Product *p);
-/* Its launches: operands that are copied first, the matmul and the sum of its parts. */
+/* Its launches: operands that are copied first, the matmul and the sum of its parts.
+   `p` is as the kernels saw it behind them. */
 void matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed);
 
 /* The plan of a shape, from the handle's table where it came before, and into it. */

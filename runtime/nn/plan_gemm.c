@@ -15,14 +15,17 @@
    - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
      element by element, or packed first: the copy is linear in the operand, the matmul
      is not;
+   - columns of a tile may be the sum of two powers of two and its rows may not: turned,
+     as c^T = b^T a^T, such tiles divide the rows of c, and few columns are few rows;
    - fp8 that does not lie along k, and tf32 of which neither operand does, is transposed
      on the way through shared memory, which slows the tensor cores down, or first.
 
    Numbers are fitted to 745 ways of 75 matmuls on an H200 (`tests/gpu/shapes --only
-   gemm,batched --draw 60 --ways 10`, 2026-11-23): what is chosen takes 1.3 % longer than
-   the best of them, by the geometric mean. On another device they go by its clock and its
-   memory (plan_device.c). Rates are of one SM; what is older has other kernels and rates
-   guessed from an A100's. */
+   gemm,batched --draw 60 --ways 10`, 2026-11-23), those of halves to 1365 times of 121
+   matmuls by tiles of any kind (matmul.tk, 2026-11-27): what is chosen takes 1.3 % and
+   0.9 % longer than the best of them, by the geometric mean. On another device they go
+   by its clock and its memory (plan_device.c). Rates are of one SM; what is older has
+   other kernels and rates guessed from an A100's. */
 #include "runtime/nn/plan.h"
 
 #include <math.h>
@@ -34,20 +37,29 @@ enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, ROLE_WARPS = 8,
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 4.4e6, cache_bytes = 13.3e6, copy_bytes = 3.5e6,
                     latency = 0.8, launch = 3.9, next_launch = 2.4, next_copy = 2.2,
-                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.12;
+                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.12, later_copy = 1.6,
+                    later_launch = 1.2, by_parts = 1.3, by_elements = 4.4,
+                    threads_launch = 3.3, taking_turns = 1.25, next_program = 0.8;
 
 /* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
-    {128, 256, 64, 8, 3, 1, 0.15, 7.2},  {128, 128, 64, 4, 4, 1, 0.18, 5.7},
-    {64, 256, 64, 4, 3, 1, 0.18, 6.0},   {64, 128, 128, 4, 3, 1, 0.36, 5.8},
-    {128, 64, 64, 4, 4, 2, 0.18, 3.9},   {64, 64, 64, 4, 4, 2, 0.18, 2.5},
-    {128, 192, 64, 8, 4, 1, 0.15, 7.0},  {256, 128, 64, 8, 3, 1, 0.15, 6.2},
-    {128, 128, 64, 8, 4, 1, 0.15, 6.8},  {128, 96, 64, 4, 4, 2, 0.18, 4.8},
-    {64, 128, 64, 8, 6, 1, 0.15, 5.0},   {64, 64, 128, 4, 5, 1, 0.36, 3.5},
-    {64, 32, 128, 4, 6, 1, 0.36, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85},
-    {64, 128, 128, 8, 4, 1, 0.28, 5.1}};
+    {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 128, 64, 4, 4, 1, 0.18, 6.4},
+    {64, 256, 64, 4, 3, 1, 0.18, 6.0},   {64, 128, 128, 4, 3, 1, 0.36, 6.4},
+    {128, 64, 64, 4, 4, 2, 0.18, 3.6},   {64, 64, 64, 4, 4, 2, 0.18, 2.5},
+    {128, 192, 64, 8, 4, 1, 0.15, 6.3},  {256, 128, 64, 8, 3, 1, 0.15, 6.0},
+    {128, 128, 64, 8, 4, 1, 0.15, 6.6},  {128, 96, 64, 4, 4, 2, 0.18, 4.5},
+    {64, 128, 64, 8, 6, 1, 0.15, 4.3},   {64, 64, 128, 4, 5, 1, 0.35, 3.5},
+    {64, 32, 128, 4, 6, 1, 0.31, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85},
+    {64, 128, 128, 8, 4, 1, 0.28, 4.6},  {64, 192, 64, 4, 4, 1, 0.25, 6.4},
+    {64, 32, 256, 4, 4, 1, 0.45, 2.4},   {128, 128, 64, 4, 2, 2, 0.41, 5.6},
+    {64, 128, 64, 4, 2, 3, 0.50, 6.2},   {64, 64, 64, 4, 2, 4, 0.42, 3.1}};
+/* Of the transposed matmul; rows and columns of the plain ones change places, too. */
+static const GemmTile hopper_half_turned[] = {
+    {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 288, 64, 8, 3, 1, 0.15, 6.4},
+    {64, 128, 64, 8, 6, 1, 0.15, 4.4},   {64, 160, 64, 4, 4, 2, 0.37, 6.2},
+    {64, 16, 128, 4, 6, 1, 0.22, 1.2}};
 /* By mma.sync. */
-static const GemmTile hopper_half_few[] = {{16, 64, 128, 4, 5, 2, 0.25, 1.05},
+static const GemmTile hopper_half_few[] = {{16, 64, 128, 4, 5, 2, 0.30, 1.05},
                                            {16, 128, 64, 4, 6, 2, 0.20, 1.2},
                                            {16, 32, 256, 4, 4, 2, 0.30, 0.8}};
 static const GemmTile hopper_tf32_few[] = {{32, 128, 32, 4, 5, 2, 0.18, 0.91},
@@ -84,9 +96,11 @@ static const GemmTile hopper_fp8_fast[] = {
     {32, 128, 128, 4, 5, 2, 0.22, 4.8}};
 /* Elements that threads load one by one, each step about a microsecond behind the one
    before. */
-static const GemmTile hopper_odd[] = {{128, 128, 32, 8, 3, 1, 1.0, 0.93},
-                                      {64, 128, 32, 4, 3, 2, 1.0, 0.85},
-                                      {64, 64, 32, 4, 3, 2, 1.0, 0.62}};
+static const GemmTile hopper_odd[] = {
+    {128, 128, 32, 8, 3, 1, 1.0, 0.91}, {64, 128, 32, 4, 3, 2, 1.05, 0.85},
+    {64, 64, 32, 4, 3, 2, 1.0, 0.62},   {64, 32, 64, 4, 3, 3, 1.12, 0.45},
+    {32, 32, 128, 4, 2, 3, 1.38, 0.28}, {16, 16, 256, 4, 2, 2, 1.2, 0.15},
+    {16, 16, 128, 4, 3, 4, 0.87, 0.12}};
 static const GemmTile hopper_odd_tf32[] = {{128, 128, 32, 8, 3, 1, 0.9, 0.75},
                                            {64, 128, 32, 4, 3, 2, 1.0, 0.7},
                                            {64, 64, 32, 4, 3, 2, 0.65, 0.5}};
@@ -161,20 +175,22 @@ gemm_transposed(const GemmAsk *q)
 }
 
 /* Operands of so many elements that are copied first, tf32 however it lies; those of fp8
-   that are transposed are so in one launch. */
+   that are transposed are so in one launch. What comes behind a copy is launched
+   meanwhile. */
 static double
 packing(const NnDevice *d, const GemmAsk *q, const GemmWay *w, const double elements[2])
 {
     const bool packs[] = {w->pack_a, w->pack_b};
-    double us = 0, turn = next_turn, memory = device_memory(d);
+    double us = 0, turn = next_turn, copy = next_copy, memory = device_memory(d);
     for (int i = 0; i < 2; i++) {
         double bytes = 2 * elements[i] * q->bytes;
         bool transposed = is_fp8(q->math) && q->across >> i & 1;
         if (!packs[i])
             continue;
         us += transposed ? turn + bytes / (turn_bytes * memory)
-                    : next_copy + bytes / (copy_bytes * memory);
+                         : copy + bytes / (copy_bytes * memory);
         turn = transposed ? 0 : turn;
+        copy = later_copy;
     }
     return us;
 }
@@ -222,32 +238,38 @@ straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
     return large ? q->math == GEMM_FP8 ? 0.6 : 0.75 : 0.5;
 }
 
-/* Lines of the cache that 128 bytes of a row lie in, on average. */
+/* Lines of the cache that 128 bytes of a row lie in, as they count: neighbours have the
+   rest of one. */
 static double
 lines(int rows, bool packed)
 {
-    return packed || rows >= GEMM_LINE ? 1 : 2.35 - 1.35 * rows / GEMM_LINE;
+    return packed || rows >= GEMM_LINE ? 1 : 1.9 - 0.9 * rows / GEMM_LINE;
 }
 
 /* What a tile of `bytes` ends with: a program cannot multiply with the accumulators that
-   it stores. Tiles of more than half of the shared memory do not go by TMA. */
+   it stores, another on the SM can. Tiles of more than half of the shared memory do not
+   go by TMA, and turned ones whose rows TMA does not take go element by element. */
 static double
-end_of(const GemmTile *t, double bytes)
+end_of(const GemmAsk *q, const GemmWay *w, double bytes)
 {
     const double first = 0.2, each = 1.7 * ROLE_WARPS / (1 << 16), half = 113 << 10;
-    return first + each * bytes / t->warps * (bytes > half ? 2.2 : 1);
+    const GemmTile *t = w->tile;
+    bool elements = w->turned && q->c_rows < GEMM_MAP_ROWS && t->resident == 1;
+    double longer = elements ? by_elements : bytes > half ? 2.2 : 1;
+    return first + each * bytes / t->warps * longer;
 }
 
 /* Rounds of tiles on the tensor cores. Another program on the SM multiplies while one
    stores. */
 static double
-products(const GemmTile *t, double rate, double step, double rounds, double depth,
-         int result)
+products(const GemmAsk *q, const GemmWay *w, double rate, double step, double rounds,
+         double depth)
 {
-    double waves = ceil(rounds / t->resident);
+    const GemmTile *t = w->tile;
+    double waves = ceil(rounds / t->resident), result = w->split > 1 ? 4 : q->result;
     return fmax(rounds * 2.0 * t->m * t->n * depth / (rate * 1e6),
                 waves * depth / t->k * step) +
-           waves * end_of(t, (double)t->m * t->n * result);
+           waves * end_of(q, w, (double)t->m * t->n * result);
 }
 
 /* What goes on at once takes little more than the slowest of it, but some. */
@@ -268,7 +290,13 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
     double rounds = ceil(units / wide), longer, left = straight(q, w, maps, &longer);
     double memory = memory_bytes * device_memory(d);
-    double cache = cache_bytes * device_cache(d);
+    if (!maps && d->wgmma && q->math == GEMM_HALF && w->split > 1) {
+        /* threads wait longer where k is long */
+        longer *= by_parts;
+        left /= by_parts;
+    }
+    /* programs of an SM that load while others multiply leave its port less idle */
+    double cache = cache_bytes * device_cache(d) * (t->resident > 1 ? taking_turns : 1);
     /* rows that are there: the rest of a tile is no traffic */
     double high = least(t->m, q->m), across = least(t->n, q->n);
     double of_a = each * (double)q->m * (double)q->k;
@@ -287,18 +315,22 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
                         (q->b_rows < GEMM_LINE && !w->pack_b));
     double read = read_a + (roles && off && units > 1 ? 0.48 * read_b : read_b);
     GemmCost c = {
-        .products = products(t, t->rate * left, t->step * longer, rounds, depth,
-                             w->split > 1 ? 4 : q->result) /
+        .products = products(q, w, t->rate * left, t->step * longer, rounds, depth) /
                     device_clock(d),
         .memory = ((of_a + of_b) * q->bytes + out) * (1 + in_vain * vain) /
                   fmin(memory, fmax(flight, 1) / latency),
         .cache = rounds * wide * read * depth * q->bytes / cache,
-        /* the last round's results go to memory when all else is done */
-        .beside = launch + out / ceil(rounds / t->resident) / memory};
+        /* the last round's results go to memory when all else is done; tensor maps are
+           fetched first */
+        .beside = (maps ? launch : threads_launch) + out / rounds / memory};
+    if (!roles && !q->whole) /* those that come after others wait for their first tile */
+        c.beside += next_program * (ceil(rounds / t->resident) - 1);
     if (roles) /* until both programs and all roles are there */
         c.beside += is_fp8(q->math) ? 1.2 : off ? 1.0 : 0.3;
     if (w->split > 1)
-        c.beside += next_launch + w->split * sums * 4 / cache;
+        c.beside += ((w->pack_a || w->pack_b) && !is_fp8(q->math) ? later_launch
+                                                                  : next_launch) +
+                    w->split * sums * 4 / (cache_bytes * device_cache(d));
     c.beside += packing(d, q, w, (double[]){of_a, of_b});
     c.all = at_once(&c) + c.beside;
     return c;
@@ -339,13 +371,15 @@ static void
 consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps,
               Tiles tiles)
 {
+    /* parts of the transposed one would be added across */
+    bool splits = d->lends && !q->whole && !w.turned;
     for (int i = 0; i < tiles.n; i++) {
         GemmWay parts = {0};
         w.tile = &tiles.at[i];
         w.split = 1;
         w.cost = cost_of(d, q, &w, maps);
         consider(ways, &w);
-        for (int rounds = 1; rounds <= MOST_ROUNDS && d->lends && !q->whole; rounds++) {
+        for (int rounds = 1; rounds <= MOST_ROUNDS && splits; rounds++) {
             int split = parts_in(d, q, w.tile, rounds);
             if (split <= w.split)
                 continue;
@@ -359,12 +393,30 @@ consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool m
     }
 }
 
+/* The matmul of the transposed operands. */
+static GemmAsk
+turned_ask(const GemmAsk *q)
+{
+    GemmAsk t = *q;
+    t.m = q->n;
+    t.n = q->m;
+    t.a_rows = q->b_rows;
+    t.b_rows = q->a_rows;
+    t.stay = (int16_t)((q->stay >> 1 & 1) | (q->stay << 1 & 2));
+    t.across = (int16_t)((q->across >> 1 & 1) | (q->across << 1 & 2));
+    return t;
+}
+
 /* Tiles of few rows of halves are for weights that lie along k, of tf32 for any. Groups
    differ in size: one with more rows than the tile has reads all of b again (777 rows in
    60 groups, bf16, 92 us; by 64 rows 82). */
 static void
 consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {
+    if (w.turned) {
+        consider_list(ways, d, q, w, maps, TILES(hopper_half_turned));
+        return;
+    }
     consider_list(ways, d, q, w, maps, tiles_of(d, q->math, maps));
     if (d->wgmma && maps && q->math == GEMM_HALF && q->batch == 1 && !q->whole &&
         !(q->across & 2))
@@ -373,26 +425,41 @@ consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool 
         consider_list(ways, d, q, w, maps, TILES(hopper_tf32_few));
 }
 
-int
-gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
+/* By tensor maps: what none takes is packed, what lies on lines and along k is not. */
+static void
+consider_packs(Ways *ways, const NnDevice *d, const GemmAsk *q, bool turned)
 {
-    Ways ways = {out, 0, most};
-    bool by_maps = d->wgmma && q->math != GEMM_EXACT;
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
     int transposed = gemm_transposed(q);
     bool keeps_a = !(transposed & 1) && q->a_rows >= GEMM_LINE;
     bool keeps_b = !(transposed & 2) && q->b_rows >= GEMM_LINE;
-    for (int packs = 0; packs < 4 && by_maps; packs++) {
-        GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2};
-        /* what no map takes must be packed, what lies on lines and along k need not */
+    for (int packs = 0; packs < 4; packs++) {
+        GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2, .turned = turned};
         if ((!a && !w.pack_a) || (w.pack_a && keeps_a) ||
             (!b && !w.pack_b) || (w.pack_b && keeps_b) ||
             (packs & q->stay) || (packs && !d->lends))
             continue;
-        consider_tiles(&ways, d, q, w, true);
+        consider_tiles(ways, d, q, w, true);
     }
-    if (!ways.n || !a || !b)
+}
+
+int
+gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
+{
+    Ways ways = {out, 0, most};
+    const GemmAsk turned = turned_ask(q);
+    if (d->wgmma && q->math != GEMM_EXACT)
+        consider_packs(&ways, d, q, false);
+    if (d->wgmma && q->math == GEMM_HALF && q->turns)
+        consider_packs(&ways, d, &turned, true);
+    if (!ways.n || q->a_rows < GEMM_MAP_ROWS || q->b_rows < GEMM_MAP_ROWS)
         consider_tiles(&ways, d, q, (GemmWay){0}, false);
+    for (int i = 0; i < ways.n; i++) {
+        GemmWay *w = &out[i];
+        bool pack_a = w->turned ? w->pack_b : w->pack_a;
+        w->pack_b = w->turned ? w->pack_a : w->pack_b;
+        w->pack_a = pack_a;
+    }
     return ways.n;
 }
 
@@ -409,11 +476,13 @@ gemm_plan(const NnDevice *d, const GemmAsk *q)
                   .split = w->split,
                   .pack_a = w->pack_a,
                   .pack_b = w->pack_b,
+                  .turned = w->turned,
                   .cost = w->cost};
     if (next) {
         p.next = next->tile;
         p.next_split = next->split;
         p.next_packs = next->pack_a || next->pack_b;
+        p.next_turned = next->turned;
         p.next_us = next->cost.all;
     }
     return p;

@@ -334,13 +334,16 @@ START_TEST(ways)
         {SDC_FP32, SDC_FP32, 1, 36, 200, 36, 0, 0, 0, .bias = 1},
         {SDC_FP32, SDC_FP32, 1, 36, 200, 140, 4, 1, 0, .bias = 1},
         {SDC_FP8E4NV, SDC_BF16, 1, 80, 208, 528, 0, 1, 0, .scales = true},
-        {SDC_FP8E4NV, SDC_BF16, 2, 32, 144, 272, 16, 1, 0, .fast = true}};
+        {SDC_FP8E4NV, SDC_BF16, 2, 32, 144, 272, 16, 1, 0, .fast = true},
+        {SDC_FP16, SDC_BF16, 2, 40, 168, 72, 0, 0, 1, .residual = 1, .scales = true,
+         .act = SDC_ACT_SILU}};
     static const Groups two = {SDC_BF16, 200, 72, 8, 0, 1, 2, {70, 30}, 0, .behind = 0};
-    enum { CASES = sizeof cases / sizeof *cases };
+    enum { CASES = sizeof cases / sizeof *cases, LAST = CASES - 1 };
     for (int i = 0; i <= CASES; i++) {
         Nn n = nn_open();
         char last[1024] = "", now[1024] = ".";
         bool parts = false, packed = false, transposed = false;
+        bool turned = false;
         for (int way = 0; strcmp(last, now) && way < SDC_NN_WAYS; way++) {
             memcpy(last, now, sizeof now);
             good(&n, sdc_nn_take(n.k, way));
@@ -352,9 +355,12 @@ START_TEST(ways)
             parts |= strstr(now, "parts") != NULL;
             packed |= strstr(now, "packed first") != NULL;
             transposed |= strstr(now, "a transposed first") != NULL;
+            turned |= strstr(now, "rows are columns of c") != NULL;
         }
         ck_assert(i || !is_hopper(&n) || (parts && packed));
-        ck_assert(i < 3 || i == CASES || !is_hopper(&n) || transposed);
+        ck_assert(i < 3 || i >= LAST || !is_hopper(&n) || transposed);
+        /* a bias is of columns, groups are of rows */
+        ck_assert(!is_hopper(&n) || turned == (i == 0 || i == LAST));
         nn_close(&n);
     }
 }

@@ -23,7 +23,8 @@ ask(int64_t m, int64_t n, int64_t k, GemmMath math, int a_rows, int b_rows)
                      .bytes = bytes,
                      .result = bytes,
                      .a_rows = a_rows,
-                     .b_rows = b_rows};
+                     .b_rows = b_rows,
+                     .c_rows = GEMM_LINE};
 }
 
 static GemmPlan
@@ -40,6 +41,98 @@ START_TEST(sums_of_two)
     ck_assert_int_eq(p.tile->n, 192);
     p = half(1536, 1536, 1536, 128, 128);
     ck_assert_int_eq(p.tile->n, 192);
+}
+END_TEST
+
+/* Where it may, the matmul of the transposed operands: its tiles divide rows as no plain
+   ones do. What is packed is named as the caller has it. */
+START_TEST(turned)
+{
+    static const struct {
+        int64_t m, n, k;
+        int a_rows, b_rows;
+        int rows; /* of c, that a tile has */
+    } known[] = {{1536, 1536, 1536, 128, 128, 160},
+                 {6144, 384, 2048, 128, 128, 160},
+                 {2880, 896, 1792, 128, 128, 160},
+                 {2498, 5504, 2448, 32, 128, 288},
+                 {184, 16, 632, 16, 32, 16}};
+    enum { MOST = 64 };
+    GemmWay way[MOST];
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        GemmAsk q = ask(known[i].m, known[i].n, known[i].k, GEMM_HALF, known[i].a_rows,
+                        known[i].b_rows);
+        q.across = 2;
+        ck_assert(!gemm_plan(&hopper, &q).turned);
+        q.turns = 1;
+        GemmPlan p = gemm_plan(&hopper, &q);
+        ck_assert(p.turned && p.tile->n == known[i].rows && p.split == 1);
+        q.a_rows = 2;
+        int n = gemm_ways(&hopper, &q, way, MOST);
+        for (int k = 0; k < n; k++)
+            ck_assert(!way[k].turned || way[k].pack_a);
+        q.math = GEMM_TF32;
+        ck_assert(!gemm_plan(&hopper, &q).turned);
+    }
+    /* rows of c that TMA does not take are stored element by element, which a program
+       alone on its SM waits for */
+    GemmAsk q = ask(511, 513, 515, GEMM_HALF, 2, 2);
+    q.batch = 12;
+    q.across = 2;
+    q.turns = 1;
+    ck_assert(gemm_plan(&hopper, &q).turned);
+    q.c_rows = 2;
+    ck_assert(!gemm_plan(&hopper, &q).turned);
+    q = ask(1536, 1536, 1536, GEMM_HALF, 2, 128);
+    q.turns = 1;
+    q.stay = 2;
+    GemmPlan p = gemm_plan(&hopper, &q);
+    ck_assert(p.pack_a && !p.pack_b);
+    q.stay = 1;
+    ck_assert(!gemm_plan(&hopper, &q).turned);
+}
+END_TEST
+
+/* Small matmuls whose rows no map takes have small tiles, and no copies; where programs
+   are many and short several share an SM. */
+START_TEST(small)
+{
+    static const int64_t odd[][3] = {
+        {100, 100, 100}, {50, 70, 90}, {33, 60, 77}, {150, 90, 310}, {300, 300, 300}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        GemmPlan p = half(odd[i][0], odd[i][1], odd[i][2], 2, 2);
+        ck_assert(p.tile->m <= 32 && !p.pack_a && !p.pack_b && p.split == 1);
+    }
+    GemmAsk many = ask(64, 64, 64, GEMM_HALF, 128, 128);
+    many.batch = 512;
+    ck_assert_int_ge(gemm_plan(&hopper, &many).tile->resident, 3);
+    GemmPlan p = half(2048, 1536, 1024, 128, 128);
+    ck_assert_int_ge(p.tile->resident, 3);
+    /* those of two stages wait for memory where steps are more than a few */
+    many = ask(320, 320, 320, GEMM_HALF, 128, 128);
+    many.batch = 32;
+    ck_assert_int_gt(gemm_plan(&hopper, &many).tile->stages, 2);
+}
+END_TEST
+
+/* Of long sums in parts copies are worth their launch: parts of what threads load wait
+   longer. */
+START_TEST(long_sums)
+{
+    static const struct {
+        int64_t m, n, k;
+        int a_rows, b_rows;
+    } known[] = {{64, 320, 12897, 2, 2},
+                 {64, 137, 7744, 2, 2},
+                 {11, 45, 19544, 16, 2},
+                 {24, 51, 1280, 16, 2}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        GemmAsk q = ask(known[i].m, known[i].n, known[i].k, GEMM_HALF, known[i].a_rows,
+                        known[i].b_rows);
+        q.across = 2;
+        GemmPlan p = gemm_plan(&hopper, &q);
+        ck_assert(p.split > 1 && p.pack_b);
+    }
 }
 END_TEST
 
@@ -85,10 +178,10 @@ START_TEST(known_shapes)
     ck_assert(!p.pack_a && !p.pack_b);
     p = half(4096, 4096, 4096, 2, 128);
     ck_assert(p.pack_a && !p.pack_b);
-    /* rows of 16 bytes lie in two lines: of large tiles neighbours share b's, so at most
-       a is packed */
+    /* rows of 16 bytes lie in two lines: of large tiles neighbours share b's, so nothing
+       is packed */
     p = half(3000, 5000, 7000, 16, 16);
-    ck_assert(!p.pack_b);
+    ck_assert(!p.pack_a && !p.pack_b);
     ck_assert_int_eq(p.tile->warps, 8);
     /* two steps along k a tile: what a tile ends with counts, which large ones have less
        of, and roles hide */
@@ -262,10 +355,12 @@ START_TEST(any_shape)
         GemmAsk q = ask(sizes[i % 9], sizes[i / 9 % 9], sizes[i / 81 % 9], math,
                         rows[i / 729 % 5], rows[i / 3645 % 5]);
         q.across = (int16_t)(i % 4);
+        q.turns = (int8_t)(i / 4 % 2);
         GemmPlan p = gemm_plan(d, &q), again = gemm_plan(d, &q);
         ck_assert_ptr_nonnull(p.tile);
         ck_assert(p.tile == again.tile && p.split == again.split &&
-                  p.pack_a == again.pack_a && p.pack_b == again.pack_b);
+                  p.pack_a == again.pack_a && p.pack_b == again.pack_b &&
+                  p.turned == again.turned);
         int64_t part = gemm_part(&p, q.k);
         ck_assert_int_eq(part % p.tile->k, 0);
         ck_assert(part * p.split >= q.k && part * (p.split - 1) < q.k);
@@ -563,6 +658,9 @@ main(void)
     tcase_set_timeout(c, 100);
     tcase_add_test(c, known_shapes);
     tcase_add_test(c, sums_of_two);
+    tcase_add_test(c, turned);
+    tcase_add_test(c, small);
+    tcase_add_test(c, long_sums);
     tcase_add_test(c, ways);
     tcase_add_test(c, across);
     tcase_add_test(c, other_devices);
