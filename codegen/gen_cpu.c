@@ -417,6 +417,7 @@ gen_one(Gen *g, const Op *op, int depth)
     case OP_VASSERT: return cpu_hook(g, op);
     case OP_BUF_DOT: return cpu_dot(g, op);
     case OP_BUF_TOPK: return cpu_topk(g, op);
+    case OP_BUF_VIEW: return true; /* of the dot */
     case OP_BUF_ALLOC: cpu_set(g, &op->results[0], gen_buffer(g, op)); return true;
     case OP_ASSUME:
     case OP_BARRIER: return true;
