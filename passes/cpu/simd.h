@@ -375,9 +375,9 @@ void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
                 const Ix *ix);
 
 /* ---- simd_round.c */
-/* The address that lanes of `to`, of a load in a loop, have in the loop's next iteration.
+/* The address that lanes of `to`, of a load in a loop, have `ahead` iterations later.
    NULL: unknown, the same as now, or not of consecutive elements. */
-Value *simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix);
+Value *simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix, int64_t ahead);
 
 /* ---- simd_fetch.c: prefetches */
 /* Behind a load of consecutive elements at p: what a later strip or row will load. */

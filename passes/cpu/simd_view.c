@@ -127,7 +127,7 @@ strip(View *w, int d, int64_t at, Ev *p, Value **next)
     full = full || simd_full(&cx, op_operand(w->load, 1), ix, &rest);
     *p = simd_eval(&cx, op_operand(w->load, 0), ix);
     if (next)
-        *next = simd_next_round(&cx, op_operand(w->load, 0), w->load, ix);
+        *next = simd_next_round(&cx, op_operand(w->load, 0), w->load, ix, 1);
     if (cx.cond && w->cond)
         w->cond = build_binary(&pre.b, OP_AND, w->cond, cx.cond);
     else if (cx.cond)
