@@ -349,6 +349,16 @@ rule_buf_view(RuleCx *c)
 }
 
 bool
+rule_buf_reduce(RuleCx *c)
+{
+    const Type *from = opnd(c, 0), *t = rule_given(c, 0);
+    if (from->kind != TY_BUF || from->rank != 2)
+        return rule_fail(c, "needs a buffer of rank 2, not %s", rule_str(c, from));
+    return strip_of(c, t, from->elem) &&
+           (type_numel(t) == from->shape[0] || rule_fail(c, "needs a lane for each row"));
+}
+
+bool
 rule_buf_topk(RuleCx *c)
 {
     return rule_rows_of(c, opnd(c, 1), opnd(c, 0), TY_BUF);
