@@ -164,6 +164,7 @@ block(Gen *g, const Dot *d, LLVMValueRef m, int64_t rows)
     LLVMTypeRef vec = ll_vector(d->sum, d->lanes);
     s.vectors = d->cols / d->lanes;
     int64_t n = rows * s.vectors, unroll = min_i64(d->k, n < 16 ? 4 : 2);
+    unroll = d->form == DOT_PAIRS ? 1 : unroll;
     dot_begin(g, d, load_sums, &s, s.acc, (int)n);
     s.n = (int)(n + (d->form == DOT_BYTES ? s.vectors : 0));
     for (int64_t i = n; i < s.n; i++)

@@ -145,12 +145,14 @@ blocks(Gen *g, const Dot *d)
         dot_blocks(g, d);
 }
 
-/* The same panel in fp32. */
+/* The same panel in fp32; this is rare, so its code is short. */
 static void
 exactly(Gen *g, const Dot *d)
 {
+    enum { ROWS = 4 };
     Dot e = *d;
     e.form = DOT_PAIRS;
+    e.rows = min_i64(d->rows, ROWS);
     dot_blocks(g, &e);
 }
 
