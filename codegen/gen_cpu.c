@@ -278,6 +278,50 @@ gen_reduce(Gen *g, const Op *op)
     return true;
 }
 
+/* Lanes of x and y by turns, of their lower or upper halves. */
+static LLVMValueRef
+by_turns(Gen *g, LLVMValueRef x, LLVMValueRef y, bool high)
+{
+    LLVMValueRef at[CPU_MAX_ZIP];
+    unsigned n = ll_lanes(x), from = high ? n / 2 : 0;
+    for (unsigned i = 0; i < n; i++)
+        at[i] = ll_int(g->i32, (int64_t)(from + i / 2 + i % 2 * n));
+    return LLVMBuildShuffleVector(g->b, x, y, LLVMConstVector(at, n), "");
+}
+
+/* Rows are folded until each has as many lanes as there are rows; then two at a time
+   become one, whose lanes are theirs by turns: elements meet as in gen_reduce. */
+static bool
+gen_reduce_rows(Gen *g, const Op *op)
+{
+    const Type *t = op_operand(op, 0)->type;
+    LLVMValueRef v[CPU_MAX_ZIP], args[2], base = cpu_value(g, op_operand(op, 0));
+    LLVMTypeRef e = cpu_element(g, t->elem);
+    unsigned rows = (unsigned)t->shape[0], lanes = (unsigned)t->shape[1];
+    if (rows > lanes || lanes > CPU_MAX_ZIP || type_bits(t->elem) < 8)
+        return gen_unsupported(g, op, "of such rows") != NULL;
+    for (unsigned r = 0; r < rows; r++) {
+        LLVMValueRef at = ll_int(g->i64, r * cpu_pitch(t));
+        LLVMValueRef p = LLVMBuildGEP2(g->b, e, base, &at, 1, "");
+        v[r] = ll_load(g->b, ll_vector(e, lanes), p, (unsigned)ll_bytes(t->elem->scalar));
+        for (unsigned n = lanes / 2; n >= rows; n /= 2) {
+            args[0] = ll_extract(g->b, v[r], 0, n);
+            args[1] = ll_extract(g->b, v[r], n, n);
+            if (!gen_combine(g, op->regions[0], args, n, &v[r]))
+                return false;
+        }
+    }
+    for (unsigned half = rows / 2; half; half /= 2)
+        for (unsigned r = 0; r < half; r++) {
+            args[0] = by_turns(g, v[r], v[r + half], false);
+            args[1] = by_turns(g, v[r], v[r + half], true);
+            if (!gen_combine(g, op->regions[0], args, rows, &v[r]))
+                return false;
+        }
+    cpu_set(g, &op->results[0], v[0]);
+    return true;
+}
+
 /* x / s with one s for all lanes: the reciprocal is taken once. Two roundings stay within
    the 2 ulp that f32 division has, as long as the reciprocal is a normal number; for
    other s the lanes are divided. */
@@ -319,14 +363,11 @@ divide_by_scalar(Gen *g, const Op *op, LLVMValueRef *in)
 static LLVMValueRef
 gen_zip(Gen *g, const Op *op)
 {
-    LLVMValueRef at[CPU_MAX_ZIP];
     LLVMValueRef x = cpu_value(g, op_operand(op, 0)), y = cpu_value(g, op_operand(op, 1));
-    unsigned n = ll_lanes(x), from = attr_has(&op->attrs, ATTR_HIGH) ? n / 2 : 0;
+    unsigned n = ll_lanes(x);
     if (n < 2 || n > CPU_MAX_ZIP)
         return gen_unsupported(g, op, "of such strips");
-    for (unsigned i = 0; i < n; i++)
-        at[i] = ll_int(g->i32, (int64_t)(from + i / 2 + i % 2 * n));
-    return LLVMBuildShuffleVector(g->b, x, y, LLVMConstVector(at, n), "");
+    return by_turns(g, x, y, attr_has(&op->attrs, ATTR_HIGH));
 }
 
 static LLVMValueRef
@@ -417,6 +458,8 @@ gen_one(Gen *g, const Op *op, int depth)
     case OP_VASSERT: return cpu_hook(g, op);
     case OP_BUF_DOT: return cpu_dot(g, op);
     case OP_BUF_TOPK: return cpu_topk(g, op);
+    case OP_BUF_REDUCE: return gen_reduce_rows(g, op);
+    case OP_BUF_VIEW: return true; /* of the dot */
     case OP_BUF_ALLOC: cpu_set(g, &op->results[0], gen_buffer(g, op)); return true;
     case OP_ASSUME:
     case OP_BARRIER: return true;

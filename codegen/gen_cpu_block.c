@@ -6,14 +6,14 @@
 
 #include "ir/base/util.h"
 
-enum { MOST_ROWS = 14, MOST_VECTORS = 2, FEW = 4 };
+enum { MOST_VECTORS = 2, MOST_SUMS = 28, FEW = 4 };
 
 typedef struct Block {
     const Dot *d;
     int64_t rows, vectors;
     LLVMValueRef m; /* its first row */
-    LLVMValueRef acc[(MOST_ROWS + 1) * MOST_VECTORS]; /* of bytes: their excess, last */
-    LLVMValueRef phi[(MOST_ROWS + 1) * MOST_VECTORS];
+    LLVMValueRef acc[MOST_SUMS + MOST_VECTORS]; /* of bytes: their excess, last */
+    LLVMValueRef phi[MOST_SUMS + MOST_VECTORS];
     int n;
 } Block;
 
@@ -54,12 +54,27 @@ instruction(const Dot *d)
 }
 
 static LLVMValueRef
+one_of_two(Gen *g, LLVMValueRef x, bool high)
+{
+    LLVMTypeRef t = LLVMTypeOf(x);
+    x = high ? LLVMBuildAnd(g->b, x, ll_int(t, (int32_t)0xffff0000), "")
+             : LLVMBuildShl(g->b, x, ll_int(t, 16), "");
+    return LLVMBuildBitCast(g->b, x, ll_like(x, g->f32), "");
+}
+
+static LLVMValueRef
 multiply_add(Gen *g, const Dot *d, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     LLVMValueRef args[3] = {a, b, c}, sum[3] = {c, a, b};
     switch (d->form) {
     case DOT_WORDS:
         return LLVMBuildAdd(g->b, c, dot_call(g, instruction(d), args, 2), "");
+    case DOT_PAIRS:
+        for (int i = 0; i < 2; i++) {
+            LLVMValueRef in[3] = {one_of_two(g, a, i), one_of_two(g, b, i), c};
+            c = ll_intrinsic1(g->b, "llvm.fma", in, 3);
+        }
+        return c;
     case DOT_BYTES:
     case DOT_BF16: return dot_call(g, instruction(d), sum, 3);
     case DOT_ONE:
@@ -149,12 +164,14 @@ block(Gen *g, const Dot *d, LLVMValueRef m, int64_t rows)
     LLVMTypeRef vec = ll_vector(d->sum, d->lanes);
     s.vectors = d->cols / d->lanes;
     int64_t n = rows * s.vectors, unroll = min_i64(d->k, n < 16 ? 4 : 2);
+    unroll = d->form == DOT_PAIRS ? 1 : unroll;
     dot_begin(g, d, load_sums, &s, s.acc, (int)n);
     s.n = (int)(n + (d->form == DOT_BYTES ? s.vectors : 0));
     for (int64_t i = n; i < s.n; i++)
         s.acc[i] = LLVMConstNull(vec);
     LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
     CpuLoop k = cpu_loop(g, 0, d->k, unroll);
+    k.hi = d->depth ? d->depth : k.hi;
     for (int i = 0; i < s.n; i++) {
         s.phi[i] = LLVMBuildPhi(g->b, vec, "");
         LLVMAddIncoming(s.phi[i], &s.acc[i], &from, 1);
@@ -203,7 +220,8 @@ rows_of(Gen *g, const Dot *d, int64_t lo, int64_t hi, int64_t height)
 static void
 all_blocks(Gen *g, const Dot *d)
 {
-    int64_t most = min_i64(d->rows, MOST_ROWS), blocks = (d->m + most - 1) / most;
+    int64_t most = min_i64(d->rows, MOST_SUMS * d->lanes / d->cols);
+    int64_t blocks = (d->m + most - 1) / most;
     int64_t low = d->m / blocks, high = d->m % blocks * (low + 1);
     if (high)
         rows_of(g, d, 0, high, low + 1);

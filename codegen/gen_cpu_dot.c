@@ -60,8 +60,24 @@ shape(Gen *g, Dot *d, ScalarKind sum)
     d->cols = min_i64(VECTORS * d->lanes, d->n);
     if (d->form == DOT_TILES)
         d->cols = min_i64(32, d->n);
-    d->rows = c->avx512 ? 12 : c->avx2 ? 6 : 4;
+    d->rows = (c->avx512 ? 24 : c->avx2 ? 12 : 8) * d->lanes / d->cols;
     d->x.flip = d->form == DOT_BYTES;
+}
+
+/* buf_view: the operand is in memory, or in its buffer. */
+static void
+viewed(Gen *g, const Op *view, DotOperand *x)
+{
+    LLVMValueRef in[5];
+    for (int i = 0; i < view->noperand; i++)
+        in[i] = cpu_value(g, op_operand(view, i));
+    x->p = LLVMBuildSelect(g->b, in[1], in[2], in[0], "");
+    x->apart = LLVMBuildSelect(g->b, in[1], in[3], ll_int(g->i64, x->pitch), "");
+    if (view->noperand > 4) {
+        LLVMValueRef from = LLVMBuildPtrToInt(g->b, in[2], g->i64, "");
+        LLVMValueRef to = LLVMBuildPtrToInt(g->b, in[4], g->i64, "");
+        x->ahead = LLVMBuildSub(g->b, to, from, "");
+    }
 }
 
 /* The last two dimensions of a buffer; the rest are batches. */
@@ -69,30 +85,52 @@ static DotOperand
 operand(Gen *g, const Op *op, int i, LLVMValueRef batch)
 {
     const Value *v = op_operand(op, i);
+    const Op *view = value_def(v, OP_BUF_VIEW);
     const Type *t = v->type;
     int64_t rows = t->shape[t->rank - 2];
     const Attr *transposed = attr_find(&op->attrs, ATTR_TRANSPOSED);
     bool is_transposed = false;
     for (int j = 0; transposed && j < transposed->n; j++)
         is_transposed |= transposed->v.ints[j] == i;
-    DotOperand x = {.p = cpu_value(g, v), .kind = t->elem->scalar};
+    DotOperand x = {.kind = t->elem->scalar};
     x.k_runs = (i == 1) == is_transposed;
     x.pitch = cpu_pitch(t);
+    if (view)
+        viewed(g, view, &x);
+    else
+        x.p = cpu_value(g, v);
     LLVMTypeRef e = ll_memory(g->cx, x.kind);
     if (batch)
         x.p = dot_at(g, e, x.p, batch, rows * x.pitch, ll_int(g->i64, 0));
     return x;
 }
 
+static int64_t
+unit_bytes(const Dot *d)
+{
+    return d->group > 1 ? 4 : ll_bytes(d->kind);
+}
+
+/* Packing will look for subnormal numbers, if they matter. */
+static void
+watch(Gen *g, const Dot *d, DotOperand *x, int64_t count, bool k_runs)
+{
+    if (d->kind != SK_BF16)
+        return;
+    x->least = dot_watch(g, d, x, count, k_runs);
+    dot_watch_begin(g, x->least);
+}
+
 /* a, as units in rows; bytes of workspace. */
 static int64_t
 rows_of_a(Gen *g, Dot *d)
 {
-    int64_t bytes = d->m * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
+    int64_t bytes = d->m * d->k * unit_bytes(d);
     d->a = d->x.p;
     d->a_pitch = d->x.pitch / d->group;
-    if (d->x.k_runs && d->x.kind == d->kind && !d->x.flip)
+    if (d->x.k_runs && d->x.kind == d->kind && !d->x.flip && !d->x.apart)
         return 0;
+    watch(g, d, &d->x, d->m, true);
     d->a = cpu_workspace(g, 0, bytes);
     d->a_pitch = d->k;
     dot_pack(g, d, &d->x, ll_int(g->i64, 0), d->m, d->a, true);
@@ -108,37 +146,26 @@ blocks(Gen *g, const Dot *d)
         dot_blocks(g, d);
 }
 
-/* The panel once more, in fp32, `used` bytes of workspace behind. */
+/* The same panel in fp32; this is rare, so its code is short. */
 static void
-in_fp32(Gen *g, const Dot *d, int64_t used)
+exactly(Gen *g, const Dot *d)
 {
+    enum { ROWS = 4 };
     Dot e = *d;
-    e.x.watch = e.y.watch = false;
-    int64_t width = ((const Cpu *)g->priv)->avx512 ? 16 : 8;
-    set_form(&e, DOT_ONE, SK_F32, 1);
-    e.unit = g->f32;
-    e.k = d->k * d->group;
-    e.lanes = (unsigned)min_i64(width, e.cols);
-    e.a = cpu_workspace(g, used, e.m * e.k * 4);
-    e.b = cpu_workspace(g, used + (e.m * e.k * 4 + 63) / 64 * 64, e.cols * e.k * 4);
-    e.a_pitch = e.k;
-    e.pitch = e.cols;
-    dot_pack(g, &e, &e.x, ll_int(g->i64, 0), e.m, e.a, true);
-    dot_pack(g, &e, &e.y, e.col, e.cols, e.b, false);
+    e.form = DOT_PAIRS;
+    e.rows = min_i64(d->rows, ROWS);
     dot_blocks(g, &e);
 }
 
-/* `rare`: the rows of a have a subnormal number. */
+/* `rare`: there may be subnormal numbers. */
 static void
-guarded(Gen *g, const Dot *d, LLVMValueRef rare, int64_t used)
+guarded(Gen *g, const Dot *d, LLVMValueRef rare)
 {
-    LLVMValueRef here = d->y.least;
     LLVMBasicBlockRef exact = cpu_block(g, "exact"), fast = cpu_block(g, "fast");
     LLVMBasicBlockRef next = cpu_block(g, "next");
-    here = LLVMBuildOr(g->b, here, rare, "");
-    ll_likely(LLVMBuildCondBr(g->b, here, exact, fast), 1);
+    ll_likely(LLVMBuildCondBr(g->b, rare, exact, fast), 1);
     LLVMPositionBuilderAtEnd(g->b, exact);
-    in_fp32(g, d, used);
+    exactly(g, d);
     LLVMBuildBr(g->b, next);
     LLVMPositionBuilderAtEnd(g->b, fast);
     blocks(g, d);
@@ -156,46 +183,156 @@ row_or(Gen *g, const Dot *d)
         LLVMBuildICmp(g->b, LLVMIntEQ, d->live_rows, ll_int(g->i64, 1), "");
     LLVMBuildCondBr(g->b, is_one, one, more);
     LLVMPositionBuilderAtEnd(g->b, one);
-    dot_row(g, d);
+    Dot row = *d;
+    row.m = 1;
+    rows_of_a(g, &row);
+    dot_row(g, &row);
     LLVMBuildBr(g->b, done);
     LLVMPositionBuilderAtEnd(g->b, more);
     return done;
 }
 
+/* The variable, which holds `bits` when the function is entered. */
+static LLVMValueRef
+state(Gen *g, LLVMValueRef p, int64_t bits)
+{
+    const Cpu *c = g->priv;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(c->entry));
+    LLVMBuildStore(g->b, ll_int(LLVMGetAllocatedType(p), bits), p);
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return p;
+}
+
+/* Products that are kept until there are `most` of them: each is packed behind the one
+   before, as if they were one with a longer k. */
+typedef struct Kept {
+    int64_t most;
+    LLVMValueRef a, b;  /* addresses: rows of a; panels of b, each with all products */
+    LLVMValueRef count; /* variables: how many there are, i64; */
+    LLVMValueRef fresh; /* the sums are 0, i1 */
+} Kept;
+
+static CpuLoop
+panels(Gen *g, Dot *d)
+{
+    CpuLoop n = cpu_loop(g, 0, d->n, d->cols);
+    n.hi = d->live_cols ? d->live_cols : n.hi;
+    d->col = n.i;
+    return n;
+}
+
 static void
-product(Gen *g, Dot *d)
+keep(Gen *g, Dot *d, const Kept *s, LLVMValueRef n)
+{
+    LLVMValueRef at = LLVMBuildMul(g->b, n, ll_int(g->i64, d->k), "");
+    LLVMValueRef to = LLVMBuildGEP2(g->b, d->unit, s->a, &at, 1, "");
+    dot_pack(g, d, &d->x, ll_int(g->i64, 0), d->m, to, true);
+    at = LLVMBuildMul(g->b, at, ll_int(g->i64, d->cols), "");
+    CpuLoop p = panels(g, d);
+    to = dot_at(g, d->unit, s->b, p.i, d->room, at);
+    dot_pack(g, d, &d->y, p.i, d->cols, to, false);
+    cpu_loop_end(g, &p);
+}
+
+static void
+multiply(Gen *g, const Dot *d, const Kept *s, LLVMValueRef n)
+{
+    Dot e = *d;
+    LLVMValueRef rare = NULL;
+    if (d->kind == SK_BF16) {
+        rare = LLVMBuildOr(g->b, dot_watched(g, d->x.least), dot_watched(g, d->y.least),
+                           "");
+        dot_watch_begin(g, d->x.least);
+        dot_watch_begin(g, d->y.least);
+    }
+    e.a = s->a;
+    e.a_pitch = d->room;
+    e.pitch = d->cols;
+    e.zero = LLVMBuildLoad2(g->b, g->i1, s->fresh, "");
+    e.depth = LLVMBuildMul(g->b, n, ll_int(g->i64, d->k), "");
+    CpuLoop p = panels(g, &e);
+    e.b = dot_at(g, d->unit, s->b, p.i, d->room, ll_int(g->i64, 0));
+    if (rare)
+        guarded(g, &e, rare);
+    else
+        dot_blocks(g, &e);
+    cpu_loop_end(g, &p);
+    LLVMBuildStore(g->b, ll_int(g->i1, 0), s->fresh);
+    LLVMBuildStore(g->b, ll_int(g->i64, 0), s->count);
+}
+
+static void
+several(Gen *g, Dot *d, Kept *s, LLVMValueRef last)
+{
+    d->room = s->most * d->k;
+    LLVMValueRef bytes = ll_int(g->i64, (d->m * d->room * unit_bytes(d) + 63) / 64 * 64);
+    s->b = LLVMBuildGEP2(g->b, g->i8, s->a, &bytes, 1, "");
+    s->count = state(g, cpu_alloca(g, g->i64), 0);
+    s->fresh = state(g, cpu_alloca(g, g->i1), 0);
+    if (d->kind == SK_BF16) {
+        d->x.least = state(g, dot_watch(g, d, &d->x, d->m, true), -1);
+        d->y.least = state(g, dot_watch(g, d, &d->y, d->cols, false), -1);
+    }
+    LLVMValueRef fresh = LLVMBuildLoad2(g->b, g->i1, s->fresh, "");
+    LLVMBuildStore(g->b, LLVMBuildOr(g->b, fresh, d->zero, ""), s->fresh);
+    LLVMValueRef n = LLVMBuildLoad2(g->b, g->i64, s->count, "");
+    keep(g, d, s, n);
+    n = LLVMBuildAdd(g->b, n, ll_int(g->i64, 1), "");
+    LLVMBuildStore(g->b, n, s->count);
+    LLVMValueRef all = LLVMBuildICmp(g->b, LLVMIntEQ, n, ll_int(g->i64, s->most), "");
+    LLVMBasicBlockRef now = cpu_block(g, "now"), next = cpu_block(g, "next");
+    LLVMBuildCondBr(g->b, LLVMBuildOr(g->b, all, last, ""), now, next);
+    LLVMPositionBuilderAtEnd(g->b, now);
+    multiply(g, d, s, n);
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+}
+
+static void
+once(Gen *g, Dot *d)
 {
     int64_t used = rows_of_a(g, d);
-    int64_t bytes = d->cols * d->k * (d->group > 1 ? 4 : ll_bytes(d->kind));
+    int64_t bytes = d->cols * d->k * unit_bytes(d);
     bool bf16 = d->kind == SK_BF16;
-    d->y.watch = bf16;
     int64_t depth = d->k * d->group, pitch = d->a_pitch * d->group;
     LLVMValueRef rare = NULL;
-    if (bf16 && pitch == depth)
+    if (d->x.least)
+        rare = dot_watched(g, d->x.least);
+    else if (bf16 && pitch == depth)
         rare = dot_subnormal(g, d->a, 1, d->m * depth, 0);
     else if (bf16)
         rare = dot_subnormal(g, d->a, d->m, depth, pitch);
-    bool in_order = !d->y.k_runs && d->y.kind == d->kind && d->group == 1;
+    bool in_order =
+        !d->y.k_runs && d->y.kind == d->kind && d->group == 1 && !d->y.apart;
     bool as_it_is = in_order && (d->n == d->cols || d->m <= FEW);
     if (d->form == DOT_TILES)
         dot_tiles_begin(g, d);
-    LLVMBasicBlockRef done = dot_may_be_row(d) ? row_or(g, d) : NULL;
-    CpuLoop n = cpu_loop(g, 0, d->n, d->cols);
-    if (d->live_cols)
-        n.hi = d->live_cols;
-    d->col = n.i;
+    CpuLoop n = panels(g, d);
     d->pitch = as_it_is ? d->y.pitch : d->cols;
     if (as_it_is) {
         d->b = LLVMBuildGEP2(g->b, d->unit, d->y.p, &n.i, 1, "");
     } else {
         d->b = cpu_workspace(g, used, bytes);
+        watch(g, d, &d->y, d->cols, false);
         dot_pack(g, d, &d->y, n.i, d->cols, d->b, false);
     }
     if (bf16)
-        guarded(g, d, rare, used + bytes);
+        guarded(g, d, LLVMBuildOr(g->b, rare, dot_watched(g, d->y.least), ""));
     else
         blocks(g, d);
     cpu_loop_end(g, &n);
+}
+
+/* `kept`: where operands may be kept; its address NULL: nowhere. */
+static void
+product(Gen *g, Dot *d, Kept *kept, LLVMValueRef last)
+{
+    LLVMBasicBlockRef done = dot_may_be_row(d) ? row_or(g, d) : NULL;
+    if (kept->a && d->form != DOT_TILES)
+        several(g, d, kept, last);
+    else
+        once(g, d);
     if (done) {
         LLVMBuildBr(g->b, done);
         LLVMPositionBuilderAtEnd(g->b, done);
@@ -221,8 +358,10 @@ cpu_dot(Gen *g, const Op *op)
     d.zero = op->noperand > 3 ? cpu_value(g, op_operand(op, 3)) : NULL;
     d.live_rows = op->noperand > 4 ? cpu_value(g, op_operand(op, 4)) : NULL;
     d.live_cols = op->noperand > 4 ? cpu_value(g, op_operand(op, 5)) : NULL;
+    Kept kept = {.most = attr_int(&op->attrs, ATTR_AT_ONCE, 1)};
+    kept.a = op->noperand > 7 ? cpu_value(g, op_operand(op, 7)) : NULL;
     shape(g, &d, sum);
-    product(g, &d);
+    product(g, &d, &kept, kept.a ? cpu_value(g, op_operand(op, 6)) : NULL);
     if (batches > 1)
         cpu_loop_end(g, &each);
     return true;

@@ -7,19 +7,28 @@
 #include "codegen/gen_cpu.h"
 
 /* The instruction that multiplies and adds. DOT_ONE: one element per lane. DOT_WORDS,
-   DOT_BYTES, DOT_BF16: two 16-bit integers, four bytes or two bf16 per lane. DOT_TILES:
-   AMX. */
-typedef enum DotForm { DOT_ONE, DOT_WORDS, DOT_BYTES, DOT_BF16, DOT_TILES } DotForm;
+   DOT_BYTES, DOT_BF16: two 16-bit integers, four bytes or two bf16 per lane. DOT_PAIRS:
+   two bf16, in fp32. DOT_TILES: AMX. */
+typedef enum DotForm {
+    DOT_ONE,
+    DOT_WORDS,
+    DOT_BYTES,
+    DOT_BF16,
+    DOT_PAIRS,
+    DOT_TILES
+} DotForm;
 
 /* An operand in its buffer. */
 typedef struct DotOperand {
     LLVMValueRef p; /* address */
     ScalarKind kind;
-    int64_t pitch;      /* elements from one row to the next */
+    int64_t pitch;      /* elements from one row to the next, in a buffer */
+    LLVMValueRef apart; /* the same, i64, of a buf_view; NULL: it is in a buffer */
+    LLVMValueRef ahead; /* i64, bytes to what is prefetched meanwhile; NULL: nothing */
     bool k_runs;        /* it is contiguous along k */
     bool flip;          /* packing flips the sign bits of bytes */
-    bool watch;         /* bf16: packing looks for subnormal numbers */
-    LLVMValueRef least; /* if watch: the minimum that says so, see dot_least */
+    LLVMValueRef least; /* variable that packing looks for subnormal numbers by; NULL: it
+                           does not */
 } DotOperand;
 
 /* A unit is what one lane takes: `group` elements along k. */
@@ -35,6 +44,8 @@ typedef struct Dot {
     DotOperand x, y;       /* left and right */
     LLVMValueRef a;        /* left operand as it is read: rows of k units */
     int64_t a_pitch;       /* units from one row of a to the next */
+    int64_t room;          /* the same of rows that are packed along k; 0: k */
+    LLVMValueRef depth;    /* i64, units to multiply, k or more; NULL: k */
     int64_t c_pitch;       /* elements from one row of c to the next */
     LLVMValueRef b;        /* the packed panel: rows of `cols` units */
     int64_t pitch;         /* units from one row of b to the next */
@@ -49,6 +60,11 @@ typedef struct Dot {
 /* Address of element i * scale + offset of type t, from p on. */
 LLVMValueRef dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
                     LLVMValueRef offset);
+/* The same with a scale that may be no constant; and of an element of an operand. */
+LLVMValueRef dot_apart(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i,
+                       LLVMValueRef scale, LLVMValueRef offset);
+LLVMValueRef dot_element(Gen *g, const DotOperand *x, LLVMValueRef row,
+                         LLVMValueRef offset);
 /* Address of the accumulator element in row m + r and column `by` of the panel. */
 LLVMValueRef dot_sum(Gen *g, const Dot *d, LLVMValueRef m, int64_t r, int64_t by);
 /* The n values that the accumulator begins with, in v: those that `load` loads, or zeros
@@ -60,14 +76,20 @@ LLVMValueRef dot_call(Gen *g, const char *name, LLVMValueRef *args, int n);
 
 /* gen_cpu_pack.c: packs `count` rows (of y: columns) of an operand, from `first` on, into
    units at `to`: as [count][k] if k_runs, else as [k][count]. */
-void dot_pack(Gen *g, const Dot *d, DotOperand *x, LLVMValueRef first, int64_t count,
-              LLVMValueRef to, bool k_runs);
+void dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first,
+              int64_t count, LLVMValueRef to, bool k_runs);
+
+/* A variable for that (`least`), of packs like this; it has no value yet. */
+LLVMValueRef dot_watch(Gen *g, const Dot *d, const DotOperand *x, int64_t count,
+                       bool k_runs);
 
 /* gen_cpu_subnormal.c: are there subnormal numbers among bf16? In pieces: a minimum,
-   which begins as all ones, takes some numbers more (dot_least), and is asked at the end,
-   i1. Or of a whole matrix in memory (dot_subnormal), i1. */
+   which begins as all ones, takes some numbers more (dot_least). A variable that holds
+   one begins (dot_watch_begin) and is asked (dot_watched), i1. Or of a whole matrix in
+   memory (dot_subnormal), i1. */
 LLVMValueRef dot_least(Gen *g, LLVMValueRef least, LLVMValueRef x);
-LLVMValueRef dot_is_subnormal(Gen *g, LLVMValueRef least);
+void dot_watch_begin(Gen *g, LLVMValueRef variable);
+LLVMValueRef dot_watched(Gen *g, LLVMValueRef variable);
 LLVMValueRef dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols,
                            int64_t pitch);
 

@@ -67,7 +67,7 @@ dot_row(Gen *g, const Dot *whole)
     LLVMValueRef a = ll_load(g->b, vec, LLVMBuildGEP2(g->b, g->f32, d.a, &k.i, 1, ""), 4);
     for (unsigned i = 0; i < d.lanes; i++) {
         LLVMValueRef o = LLVMBuildAdd(g->b, n.i, ll_int(g->i64, i), "");
-        LLVMValueRef at = dot_at(g, g->f32, d.y.p, o, d.y.pitch, k.i);
+        LLVMValueRef at = dot_element(g, &d.y, o, k.i);
         LLVMValueRef b = ll_load(g->b, vec, at, 4);
         LLVMValueRef in[3] = {a, b, acc[i]};
         acc[i] = ll_intrinsic1(g->b, "llvm.fma", in, 3);

@@ -15,9 +15,24 @@ LLVMValueRef
 dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
        LLVMValueRef offset)
 {
-    LLVMValueRef at = LLVMBuildMul(g->b, i, ll_int(g->i64, scale), "");
+    return dot_apart(g, t, p, i, ll_int(g->i64, scale), offset);
+}
+
+LLVMValueRef
+dot_apart(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, LLVMValueRef scale,
+          LLVMValueRef offset)
+{
+    LLVMValueRef at = LLVMBuildMul(g->b, i, scale, "");
     at = LLVMBuildAdd(g->b, at, offset, "");
     return LLVMBuildGEP2(g->b, t, p, &at, 1, "");
+}
+
+LLVMValueRef
+dot_element(Gen *g, const DotOperand *x, LLVMValueRef row, LLVMValueRef offset)
+{
+    LLVMTypeRef e = ll_memory(g->cx, x->kind);
+    return dot_apart(g, e, x->p, row, x->apart ? x->apart : ll_int(g->i64, x->pitch),
+                     offset);
 }
 
 static LLVMValueRef
@@ -26,13 +41,29 @@ plus(Gen *g, LLVMValueRef i, int64_t by)
     return by ? LLVMBuildAdd(g->b, i, ll_int(g->i64, by), "") : i;
 }
 
+/* What lies `ahead` of n elements at p, into the first-level cache. */
+static void
+fetch(Gen *g, const DotOperand *x, LLVMValueRef p, unsigned n)
+{
+    enum { LINE = 64, FIRST = 3 };
+    for (int64_t at = 0; at < n * (int64_t)ll_bytes(x->kind); at += LINE) {
+        LLVMValueRef by = LLVMBuildAdd(g->b, x->ahead, ll_int(g->i64, at), "");
+        LLVMValueRef args[4] = {LLVMBuildGEP2(g->b, g->i8, p, &by, 1, ""),
+                                ll_int(g->i32, 0), ll_int(g->i32, FIRST),
+                                ll_int(g->i32, 1)};
+        ll_intrinsic1(g->b, "llvm.prefetch", args, 4);
+    }
+}
+
 static LLVMValueRef
 load(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef p, unsigned n)
 {
     LLVMTypeRef e = ll_memory(g->cx, x->kind);
     LLVMValueRef v = LLVMBuildLoad2(g->b, ll_vector(e, n), p, "");
     LLVMSetAlignment(v, (unsigned)ll_bytes(x->kind));
-    if (x->watch) {
+    if (x->ahead)
+        fetch(g, x, p, n);
+    if (x->least) {
         LLVMValueRef least = LLVMBuildLoad2(g->b, LLVMTypeOf(v), x->least, "");
         LLVMBuildStore(g->b, dot_least(g, least, v), x->least);
     }
@@ -78,9 +109,8 @@ static LLVMValueRef
 along_k(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef o, LLVMValueRef k,
         unsigned n)
 {
-    LLVMTypeRef e = ll_memory(g->cx, x->kind);
     LLVMValueRef at = LLVMBuildMul(g->b, k, ll_int(g->i64, d->group), "");
-    LLVMValueRef p = dot_at(g, e, x->p, o, x->pitch, at);
+    LLVMValueRef p = dot_element(g, x, o, at);
     LLVMValueRef v = load(g, d, x, p, n * (unsigned)d->group);
     return LLVMBuildBitCast(g->b, v, ll_vector(d->unit, n), "");
 }
@@ -90,10 +120,9 @@ static LLVMValueRef
 along_outer(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef o, LLVMValueRef k,
             unsigned n)
 {
-    LLVMTypeRef e = ll_memory(g->cx, x->kind);
     LLVMValueRef v[4], row = LLVMBuildMul(g->b, k, ll_int(g->i64, d->group), "");
     for (int j = 0; j < d->group; j++)
-        v[j] = load(g, d, x, dot_at(g, e, x->p, plus(g, row, j), x->pitch, o), n);
+        v[j] = load(g, d, x, dot_element(g, x, plus(g, row, j), o), n);
     for (int half = d->group / 2; half; half /= 2)
         for (int j = 0; j < half; j++)
             v[j] = interleave(g, v[2 * j], v[2 * j + 1]);
@@ -111,13 +140,14 @@ copy(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t coun
      LLVMValueRef to, bool k_runs)
 {
     int64_t major = k_runs ? count : d->k, minor = k_runs ? d->k : count;
+    int64_t room = k_runs && d->room ? d->room : minor;
     int64_t wide = min_i64(2 * d->lanes, MOST_LANES / d->group);
     unsigned n = (unsigned)min_i64(wide, minor);
     CpuLoop i = cpu_loop(g, 0, major, 1), j = cpu_loop(g, 0, minor, n);
     LLVMValueRef o = LLVMBuildAdd(g->b, k_runs ? i.i : j.i, first, "");
     LLVMValueRef v = k_runs ? along_k(g, d, x, o, j.i, n)
                             : along_outer(g, d, x, o, i.i, n);
-    store(g, d, v, dot_at(g, d->unit, to, i.i, minor, j.i));
+    store(g, d, v, dot_at(g, d->unit, to, i.i, room, j.i));
     cpu_loop_end(g, &j);
     cpu_loop_end(g, &i);
 }
@@ -149,6 +179,7 @@ turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t coun
 {
     unsigned n = (unsigned)min_i64(d->lanes, min_i64(count, d->k));
     LLVMValueRef v[MOST_LANES];
+    int64_t room = d->room ? d->room : d->k;
     CpuLoop o = cpu_loop(g, 0, count, n), k = cpu_loop(g, 0, d->k, n);
     LLVMValueRef from = LLVMBuildAdd(g->b, o.i, first, "");
     for (unsigned i = 0; i < n; i++)
@@ -159,7 +190,7 @@ turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t coun
     for (unsigned i = 0; i < n; i++)
         store(g, d, v[i],
               x->k_runs ? dot_at(g, d->unit, to, plus(g, k.i, i), count, o.i)
-                        : dot_at(g, d->unit, to, plus(g, o.i, i), d->k, k.i));
+                        : dot_at(g, d->unit, to, plus(g, o.i, i), room, k.i));
     cpu_loop_end(g, &k);
     cpu_loop_end(g, &o);
 }
@@ -175,21 +206,19 @@ width(const Dot *d, const DotOperand *x, int64_t count, bool k_runs)
     return (unsigned)(x->k_runs ? n * d->group : n);
 }
 
+LLVMValueRef
+dot_watch(Gen *g, const Dot *d, const DotOperand *x, int64_t count, bool k_runs)
+{
+    unsigned n = width(d, x, count, k_runs);
+    return cpu_alloca(g, ll_vector(ll_memory(g->cx, x->kind), n));
+}
+
 void
-dot_pack(Gen *g, const Dot *d, DotOperand *x, LLVMValueRef first, int64_t count,
+dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
          LLVMValueRef to, bool k_runs)
 {
-    if (x->watch) {
-        LLVMTypeRef t = ll_vector(ll_memory(g->cx, x->kind), width(d, x, count, k_runs));
-        x->least = cpu_alloca(g, t);
-        LLVMBuildStore(g->b, ll_int(t, -1), x->least);
-    }
     if (x->k_runs == k_runs)
         copy(g, d, x, first, count, to, k_runs);
     else
         turn(g, d, x, first, count, to);
-    if (x->watch) {
-        LLVMTypeRef t = ll_vector(ll_memory(g->cx, x->kind), width(d, x, count, k_runs));
-        x->least = dot_is_subnormal(g, LLVMBuildLoad2(g->b, t, x->least, ""));
-    }
 }

@@ -1,7 +1,7 @@
 /* The processor's products of bf16 take subnormal operands for zero. They are part of the
    language (a factor of 2^-127 of dot_scaled is one), so operands are looked through, and
-   where there is one the product is done in fp32. Doubled, which drops the sign, and less
-   one, subnormal numbers are the smallest: a minimum finds them. */
+   where there is one the product is done in fp32 (DOT_PAIRS). Doubled, which drops the
+   sign, and less one, subnormal numbers are the smallest: a minimum finds them. */
 #include "codegen/gen_cpu_dot.h"
 
 #include "ir/base/util.h"
@@ -16,13 +16,26 @@ dot_least(Gen *g, LLVMValueRef least, LLVMValueRef x)
     return ll_intrinsic1(g->b, "llvm.umin", both, 2);
 }
 
-LLVMValueRef
-dot_is_subnormal(Gen *g, LLVMValueRef least)
+static LLVMValueRef
+is_subnormal(Gen *g, LLVMValueRef least)
 {
     LLVMValueRef normal = ll_int(LLVMTypeOf(least), NORMAL);
     LLVMValueRef any = LLVMBuildICmp(g->b, LLVMIntULT, least, normal, "");
     return ll_is_vector(any) ? ll_intrinsic1(g->b, "llvm.vector.reduce.or", &any, 1)
                              : any;
+}
+
+void
+dot_watch_begin(Gen *g, LLVMValueRef variable)
+{
+    LLVMBuildStore(g->b, ll_int(LLVMGetAllocatedType(variable), -1), variable);
+}
+
+LLVMValueRef
+dot_watched(Gen *g, LLVMValueRef variable)
+{
+    LLVMTypeRef t = LLVMGetAllocatedType(variable);
+    return is_subnormal(g, LLVMBuildLoad2(g->b, t, variable, ""));
 }
 
 LLVMValueRef
@@ -46,5 +59,5 @@ dot_subnormal(Gen *g, LLVMValueRef p, int64_t rows, int64_t cols, int64_t pitch)
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     cpu_loop_end(g, &l);
     LLVMAddIncoming(phi, &least, &latch, 1);
-    return dot_is_subnormal(g, least);
+    return is_subnormal(g, least);
 }

@@ -155,6 +155,6 @@ const Target target_cpu = {
     .fcast = cpu_fcast,
     .passes = passes,
     .cleanup = cpu_cleanup,
-    .most = {.loops = 256, .blocks = 1024, .instructions = 8192, .in_block = 2048},
+    .most = {.loops = 256, .blocks = 1024, .instructions = 24576, .in_block = 2048},
     .counts = counts,
 };

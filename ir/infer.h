@@ -58,7 +58,7 @@ bool rule_mask(RuleCx *c, int i, const Type *like);
     X(bar_wait) X(tensor_map) X(tma_load) X(tma_store) X(wgmma) \
     X(wgmma_open) X(wgmma_wait) X(warp_specialize) \
     X(buf_alloc) X(buf_load) X(buf_store) X(buf_dot) \
-    X(buf_topk) \
+    X(buf_view) X(buf_topk) X(buf_reduce) \
     X(vload) X(vstore) X(vfetch) X(vcheck) X(vprint) X(vassert)
 
 #define X(name) bool rule_##name(RuleCx *c);

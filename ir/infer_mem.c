@@ -262,6 +262,15 @@ is_transposed(const Op *op, int operand)
     return false;
 }
 
+static bool
+keeps(const RuleCx *c)
+{
+    const Type *kept = opnd(c, 7);
+    return attr_int(&c->op->attrs, ATTR_AT_ONCE, 0) > 0 &&
+           opnd(c, 6) == rule_scalar(c, SK_I1) && opnd(c, 2)->rank == 2 &&
+           kept->kind == TY_BUF && kept->elem == rule_scalar(c, SK_I8);
+}
+
 /* Products over the last two dimensions; the ones before are batches. */
 bool
 rule_buf_dot(RuleCx *c)
@@ -281,11 +290,13 @@ rule_buf_dot(RuleCx *c)
         return rule_fail(c, "elements must be numbers, all floats or all integers");
     if (c->op->noperand > 3 && opnd(c, 3) != rule_scalar(c, SK_I1))
         return rule_fail(c, "the fourth operand must be i1");
-    if (c->op->noperand == 5)
-        return rule_fail(c, "rows and columns come together");
-    for (int i = 4; i < c->op->noperand; i++)
+    if (c->op->noperand == 5 || c->op->noperand == 7)
+        return rule_fail(c, "rows and columns come together, as what is kept does");
+    for (int i = 4; i < c->op->noperand && i < 6; i++)
         if (opnd(c, i) != rule_scalar(c, SK_I64))
             return rule_fail(c, "rows and columns must be i64");
+    if (c->op->noperand == 8 && !keeps(c))
+        return rule_fail(c, "{at_once} needs an i1, and a buffer of i8 for rank 2");
     return agree || rule_fail(c, "sizes must agree: %s, %s, %s", rule_str(c, a),
                               rule_str(c, b), rule_str(c, acc));
 }
@@ -320,6 +331,31 @@ rule_rows_of(RuleCx *c, const Type *to, const Type *from, TypeKind kind)
         return rule_fail(c, "needs integers, or floats of at least 16 bits");
     return is_order(c->op, from->elem) ||
            rule_fail(c, "{pred} must be sgt, slt, ugt or ult, of floats ogt or olt");
+}
+
+bool
+rule_buf_view(RuleCx *c)
+{
+    const Type *t = opnd(c, 0);
+    if (t->kind != TY_BUF || t->rank != 2)
+        return rule_fail(c, "needs a buffer of rank 2, not %s", rule_str(c, t));
+    if (opnd(c, 1) != rule_scalar(c, SK_I1) || opnd(c, 3) != rule_scalar(c, SK_I64))
+        return rule_fail(c, "needs an i1, and an i64 behind the pointer");
+    for (int i = 2; i < c->op->noperand; i += 2)
+        if (opnd(c, i)->kind != TY_PTR || opnd(c, i)->elem != t->elem)
+            return rule_fail(c, "operand %d must point to the buffer's elements", i);
+    c->out[0] = t;
+    return true;
+}
+
+bool
+rule_buf_reduce(RuleCx *c)
+{
+    const Type *from = opnd(c, 0), *t = rule_given(c, 0);
+    if (from->kind != TY_BUF || from->rank != 2)
+        return rule_fail(c, "needs a buffer of rank 2, not %s", rule_str(c, from));
+    return strip_of(c, t, from->elem) &&
+           (type_numel(t) == from->shape[0] || rule_fail(c, "needs a lane for each row"));
 }
 
 bool

@@ -165,6 +165,12 @@ check_while(Verifier *v, const Op *op)
             violation(v, body->last, "value %d has another type than it started with", i);
 }
 
+static const Type *
+element_of(const Type *t)
+{
+    return t->kind == TY_BUF ? t->elem : type_elem(t);
+}
+
 /* reduce and scan: (a.., b..) -> yield, on elements. */
 static void
 check_combine(Verifier *v, const Op *op)
@@ -176,9 +182,9 @@ check_combine(Verifier *v, const Op *op)
         return;
     }
     for (int i = 0; i < 2 * n; i++)
-        check_arg(v, op, r, i, type_elem(op_operand(op, i % n)->type));
+        check_arg(v, op, r, i, element_of(op_operand(op, i % n)->type));
     for (int i = 0; i < n; i++)
-        if (op_operand(r->last, i)->type != type_elem(op_operand(op, i)->type))
+        if (op_operand(r->last, i)->type != element_of(op_operand(op, i)->type))
             violation(v, r->last, "value %d must have the element's type", i);
 }
 
@@ -209,6 +215,7 @@ check_structure(Verifier *v, const Op *op)
     case OP_FOR: check_for(v, op); break;
     case OP_WHILE: check_while(v, op); break;
     case OP_REDUCE:
+    case OP_BUF_REDUCE:
     case OP_SCAN: check_combine(v, op); break;
     case OP_WARP_SPECIALIZE: check_roles(v, op); break;
     case OP_IF:

@@ -125,19 +125,6 @@ lower_histogram(Simd *n, Builder *b, Op *op)
 
 /* ---- dot */
 
-static Value *
-whole(Simd *n, Slot *s)
-{
-    /* An element access makes the buffer exist; the dot takes it whole. */
-    s = slot_find(s);
-    if (!s->buf) {
-        Builder at = builder_before(n->entry);
-        const Type *t = s->type;
-        s->buf = op_result(build_op(&at, OP_BUF_ALLOC, NULL, 0, NULL, &t, 1), 0);
-    }
-    return s->buf;
-}
-
 static bool
 swaps_last(const Op *op)
 {
@@ -184,9 +171,9 @@ copied(Simd *n, Group *pack, bool *transposed)
     return r->dst;
 }
 
-/* The buffer an operand is in already, as it is or transposed; else a copy of its own. */
+/* The buffer that operand i is in already, as it is or transposed; else NULL. */
 static Slot *
-packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
+kept(Simd *n, Op *op, int i, bool *transposed)
 {
     OpPlan *p = op_plan(n, op);
     Value *v = op_operand(op, i);
@@ -197,11 +184,37 @@ packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
         there = slot_of(n, op_operand(trans, 0), p->operand[i], op);
         *transposed = there != NULL;
     }
+    return there;
+}
+
+/* A buffer of operand i: the one that it is in, or a copy of its own. */
+static Slot *
+packed(Simd *n, Builder *b, Op *op, int i, bool *transposed)
+{
+    Group *pack = op_plan(n, op)->pack[i];
+    Slot *there = kept(n, op, i, transposed);
     if (there)
         return there;
-    there = copied(n, p->pack[i], transposed);
-    simd_group(n, b, p->pack[i]);
+    there = copied(n, pack, transposed);
+    simd_group(n, b, pack);
     return there;
+}
+
+/* Operand i of buf_dot: a buffer, or memory. */
+static Value *
+operand(Simd *n, Builder *b, Op *op, int i, bool *transposed)
+{
+    Group *pack = op_plan(n, op)->pack[i];
+    Slot *there = kept(n, op, i, transposed);
+    if (there)
+        return simd_buffer(n, there);
+    there = copied(n, pack, transposed);
+    b->loc = op->loc;
+    Value *view = simd_view(n, b, pack, op_operand(op, i), *transposed, there);
+    if (view)
+        return view;
+    simd_group(n, b, pack);
+    return simd_buffer(n, there);
 }
 
 /* i1: the sums are 0, whatever is in their buffer. NULL: never. */
@@ -215,18 +228,44 @@ sums_are_zero(Simd *n, Builder *b, const OpPlan *p)
     return p->pack[2] ? NULL : build_int(b, n->i1, 1);
 }
 
-/* `a`: where the first operand is; `live`: see simd_live, or NULLs. */
-static void
-dot_of_buffers(Simd *n, Builder *b, Op *op, Slot *a, bool a_transposed,
-               Value *const live[2], Value *zero)
+/* What a dot is given besides its second operand. */
+typedef struct Given {
+    Slot *a;         /* the first one, or */
+    Value *of_a;     /* as buf_dot takes it; both NULL: it is loaded where it is used */
+    bool transposed; /* it */
+    Value *zero;    /* see sums_are_zero */
+    Value *live[2]; /* see simd_live, or NULLs */
+    int64_t rounds; /* see simd_at_once */
+    Value *last;    /* if there is more than one: i1 */
+} Given;
+
+/* Room for what is kept from one iteration to the next. */
+static Value *
+kept_buffer(Simd *n, const Op *op, int64_t rounds)
 {
-    bool transposed[2] = {a_transposed, false};
-    Slot *of[2] = {a, packed(n, b, op, 1, &transposed[1])};
+    int64_t bytes = simd_kept_bytes(op, rounds);
+    Slot *s = arena_new(n->tmp, Slot);
+    s->type = type_buf(n->tt, type_scalar(n->tt, SK_I8), 1, &bytes);
+    return simd_buffer(n, s);
+}
+
+static void
+dot_of_buffers(Simd *n, Builder *b, Op *op, const Given *d)
+{
+    const Type *t = op_result(op, 0)->type;
+    Value *live[2] = {d->live[0], d->live[1]}, *zero = d->zero;
+    bool keeps = d->rounds > 1;
+    bool transposed[2] = {d->transposed};
+    Value *of_a = d->of_a ? d->of_a : operand(n, b, op, 0, &transposed[0]);
+    Value *of_b = operand(n, b, op, 1, &transposed[1]);
     b->loc = op->loc;
+    for (int i = 0; i < 2 && keeps && !d->live[0]; i++)
+        live[i] = simd_int(b, n->i64, t->shape[i]);
     if (live[0] && !zero)
         zero = build_int(b, n->i1, 0);
-    Value *sums = whole(n, plan_get(n, op_result(op, 0))->slot);
-    Value *in[] = {whole(n, of[0]), whole(n, of[1]), sums, zero, live[0], live[1]};
+    Value *sums = simd_buffer(n, plan_get(n, op_result(op, 0))->slot);
+    Value *in[] = {of_a, of_b, sums, zero, live[0], live[1], d->last,
+                   keeps ? kept_buffer(n, op, d->rounds) : NULL};
     int64_t which[2];
     AttrList l = {0};
     int k = 0;
@@ -235,39 +274,60 @@ dot_of_buffers(Simd *n, Builder *b, Op *op, Slot *a, bool a_transposed,
             which[k++] = i;
     if (k)
         attr_set_ints(&n->s->mod, &l, ATTR_TRANSPOSED, which, k);
-    build_op(b, OP_BUF_DOT, in, live[0] ? 6 : zero ? 4 : 3, &l, NULL, 0);
+    if (keeps)
+        attr_set_int(&n->s->mod, &l, ATTR_AT_ONCE, d->rounds);
+    build_op(b, OP_BUF_DOT, in, keeps ? 8 : live[0] ? 6 : zero ? 4 : 3, &l, NULL, 0);
+}
+
+static void
+rows_of(Simd *n, Builder *b, Op *op, const Given *d, int64_t rows)
+{
+    bool transposed = d->transposed;
+    Slot *a = d->a ? d->a : packed(n, b, op, 0, &transposed);
+    simd_rows(n, b, op, a, transposed, d->zero, rows);
+}
+
+/* The first operand in front of what changes the sums, which it may be computed from. */
+static void
+first_operand(Simd *n, Builder *b, Op *op, bool by_rows, Given *d)
+{
+    if (by_rows && simd_may_view(n, op_operand(op, 0)))
+        return;
+    d->a = by_rows ? packed(n, b, op, 0, &d->transposed) : NULL;
+    d->of_a = d->a ? simd_buffer(n, d->a) : operand(n, b, op, 0, &d->transposed);
 }
 
 static void
 lower_dot(Simd *n, Builder *b, Op *op)
 {
     OpPlan *p = op_plan(n, op);
-    bool few = simd_has_few_rows(n, op), transposed = false;
-    Slot *a = packed(n, b, op, 0, &transposed);
-    Value *live[2] = {NULL};
+    bool few = simd_has_few_rows(n, op), one_row = simd_may_have_one_row(n, op);
+    Given d = {.rounds = few ? 1 : simd_at_once(n, op)};
+    first_operand(n, b, op, few || one_row, &d);
     if (p->pack[2])
         simd_group(n, b, p->pack[2]);
     b->loc = op->loc;
-    Value *zero = sums_are_zero(n, b, p);
+    d.zero = sums_are_zero(n, b, p);
+    d.last = d.rounds > 1 ? simd_last_round(b) : NULL;
     if (few) {
-        simd_rows(n, b, op, a, transposed, zero, op_result(op, 0)->type->shape[0]);
+        rows_of(n, b, op, &d, op_result(op, 0)->type->shape[0]);
         return;
     }
     Const all;
-    if (!simd_live(n, b, op, &live[0], &live[1]) || value_const(live[0], &all) ||
-        !simd_may_have_one_row(n, op)) {
-        dot_of_buffers(n, b, op, a, transposed, live, zero);
+    if (!simd_live(n, b, op, &d.live[0], &d.live[1]) || value_const(d.live[0], &all) ||
+        !one_row) {
+        dot_of_buffers(n, b, op, &d);
         return;
     }
-    Value *one = build_cmp(b, OP_CMPI, "sle", live[0], simd_int(b, n->i64, 1));
+    Value *one = build_cmp(b, OP_CMPI, "sle", d.live[0], simd_int(b, n->i64, 1));
     Op *branch = build_if(b, one, NULL, 0);
     for (int i = 0; i < 2; i++) {
         Builder arm = builder_at_end(n->f, branch->regions[i]);
         arm.loc = op->loc;
         if (i == 0)
-            simd_rows(n, &arm, op, a, transposed, zero, 1);
+            rows_of(n, &arm, op, &d, 1);
         else
-            dot_of_buffers(n, &arm, op, a, transposed, live, zero);
+            dot_of_buffers(n, &arm, op, &d);
         build_yield(&arm, NULL, 0);
     }
 }
@@ -275,8 +335,8 @@ lower_dot(Simd *n, Builder *b, Op *op)
 static void
 lower_topk(Simd *n, Builder *b, Op *op)
 {
-    Value *in[] = {whole(n, op_plan(n, op)->operand[0]),
-                   whole(n, plan_get(n, op_result(op, 0))->slot)};
+    Value *in[] = {simd_buffer(n, op_plan(n, op)->operand[0]),
+                   simd_buffer(n, plan_get(n, op_result(op, 0))->slot)};
     b->loc = op->loc;
     build_op(b, OP_BUF_TOPK, in, 2, &op->attrs, NULL, 0);
 }

@@ -308,6 +308,8 @@ Ev simd_other(Cx *cx, Op *load, const Ix *ix);
 /* The operands of a buffer access at ix; returns the dimension that lanes run along, -1
    if there is none. If an index is a vector, all that depend on the lane are. */
 int simd_index(Cx *cx, int rank, const Ix *ix, Value **out);
+/* The buffer of a slot, which exists from now on. */
+Value *simd_buffer(Simd *n, Slot *s);
 /* Reads or writes a slot at ix. */
 Ev simd_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix);
 void simd_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev);
@@ -331,6 +333,19 @@ void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
 /* simd_live.c: how many rows and columns of a dot's result are stored in the end, i64, 1
    at least; NULL: all of that dimension. False: all of both. */
 bool simd_live(Simd *n, Builder *b, Op *dot, Value **rows, Value **cols);
+
+/* simd_rounds.c: how many iterations' products of a dot are multiplied together, the
+   bytes that this keeps, and whether this, with b in the new loop, is the last iteration,
+   i1. */
+int64_t simd_at_once(Simd *n, Op *dot);
+int64_t simd_kept_bytes(const Op *dot, int64_t rounds);
+Value *simd_last_round(Builder *b);
+
+/* simd_view.c: operand v of a dot, which `pack` would copy to `slot`, where it lies
+   (`transposed`: the buffer has its dimensions exchanged). NULL: it has to be copied,
+   which is sure unless simd_may_view. */
+bool simd_may_view(Simd *n, Value *v);
+Value *simd_view(Simd *n, Builder *b, Group *pack, Value *v, bool transposed, Slot *slot);
 
 /* simd_sums.c, before planning: loops that carry a tile only to reduce it behind the loop
    carry the reduced tile. */
@@ -360,9 +375,9 @@ void simd_check(Cx *cx, Op *op, Value *p, Value *mask, Value *stored, int lanes,
                 const Ix *ix);
 
 /* ---- simd_round.c */
-/* The address that lanes of `to`, of a load in a loop, have in the loop's next iteration.
+/* The address that lanes of `to`, of a load in a loop, have `ahead` iterations later.
    NULL: unknown, the same as now, or not of consecutive elements. */
-Value *simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix);
+Value *simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix, int64_t ahead);
 
 /* ---- simd_fetch.c: prefetches */
 /* Behind a load of consecutive elements at p: what a later strip or row will load. */

@@ -16,35 +16,10 @@
        two      a quotient changes in one lane; or strides are numbers of the launch
        none     masks are empty (strip_slow)
        general  nothing is assumed (strip_slow) */
-#include "passes/cpu/simd.h"
+#include "passes/cpu/simd_emit.h"
 
-#include "ir/analysis/reduction.h"
 #include "ir/base/util.h"
 #include "ir/edit.h"
-
-#include <math.h>
-
-typedef struct Acc {
-    Root *root;
-    int operand;
-    const Type *type; /* of the strip */
-    Value *v;
-    bool has_identity;
-} Acc;
-
-typedef struct Emit {
-    Simd *n;
-    Group *g;
-    int w, lane;          /* lanes, and the dimension along which they run */
-    int turn;             /* dimension of the rows of square blocks, or -1 */
-    int order[MAX_RANK];  /* dimensions with loops, outermost first */
-    int nloop;
-    Ix ix[MAX_RANK];
-    Acc *acc;
-    int nacc;
-    /* i1: is this the first step of the reduced dimension? NULL: it is the only one */
-    Value *first;
-} Emit;
 
 static void
 emit_init(Emit *e, Simd *n, Group *g)
@@ -66,226 +41,6 @@ emit_init(Emit *e, Simd *n, Group *g)
     }
     if (g->axis >= 0 && t->shape[g->axis] > (g->axis == e->lane ? e->w : 1))
         e->order[e->nloop++] = g->axis;
-}
-
-/* ---- reductions */
-
-bool
-simd_identity(const Op *op, double *f, int64_t *i, bool *is_float)
-{
-    const Op *c = reduction_operation(op);
-    if (!c)
-        return false;
-    int bits = type_bits(c->results[0].type);
-    int64_t top = bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1;
-    *is_float = true;
-    switch ((int)c->kind) {
-    case OP_ADDF: *f = -0.0; return true;
-    case OP_MULF: *f = 1.0; return true;
-    case OP_MAXF: *f = -INFINITY; return true;
-    case OP_MINF: *f = INFINITY; return true;
-    default: break;
-    }
-    *is_float = false;
-    switch ((int)c->kind) {
-    case OP_ADD:
-    case OP_OR:
-    case OP_XOR:
-    case OP_MAXU: *i = 0; return true;
-    case OP_MUL: *i = 1; return true;
-    case OP_AND:
-    case OP_MINU: *i = -1; return true;
-    case OP_MAXS: *i = -top - 1; return true;
-    case OP_MINS: *i = top; return true;
-    default: return false;
-    }
-}
-
-static void
-acc_init(Emit *e, Builder *b)
-{
-    Cx cx;
-    cx_init(&cx, e->n, *b, e->w);
-    e->acc = arena_array(e->n->tmp, Acc, e->g->items.n * SIMD_MAX_IN + 1);
-    for (int i = e->g->items.n - 1; i >= 0; i--) {
-        Root *r = &e->g->items.at[i];
-        double f = 0;
-        int64_t c = 0;
-        bool is_float = false;
-        if (r->kind != ROOT_REDUCE)
-            continue;
-        if (r->op->noperand > SIMD_MAX_IN)
-            bug(&e->n->s->fail, "reduce of %d tiles", r->op->noperand);
-        bool neutral = simd_identity(r->op, &f, &c, &is_float);
-        for (int k = 0; k < r->op->noperand; k++) {
-            Acc *a = &e->acc[e->nacc++];
-            *a = (Acc){.root = r, .operand = k, .has_identity = neutral};
-            a->type = strip_type(&cx, type_elem(op_operand(r->op, k)->type));
-            if (!neutral)
-                a->v = op_result(build_op(b, OP_UNDEF, NULL, 0, NULL, &a->type, 1), 0);
-            else
-                a->v = is_float ? build_float(b, a->type, f) : build_int(b, a->type, c);
-        }
-    }
-}
-
-void
-simd_combine(Cx *cx, const Op *reduce, Value **args, Value **out)
-{
-    const Region *r = reduce->regions[0];
-    Map map;
-    map_init(&map, cx->n->tmp);
-    for (int i = 0; i < r->narg; i++)
-        map_set(&map, r->args[i], args[i]);
-    for (const Op *op = r->first; op && op != r->last; op = op->next) {
-        Value *in[SIMD_MAX_IN];
-        if (!op_is(op, T_ELEMENTWISE) || op->noperand > SIMD_MAX_IN || op->nresult != 1) {
-            diag_error(&cx->n->s->diag, op->loc,
-                       "not supported yet: '%s' in a combine function on target cpu",
-                       op_info[op->kind].name);
-            break;
-        }
-        for (int i = 0; i < op->noperand; i++) {
-            Value *v = op_operand(op, i), *got = map_get(&map, v);
-            in[i] = got ? got : ev_strip(cx, simd_eval(cx, v, NULL));
-        }
-        const Type *t = strip_type(cx, op->results[0].type);
-        Op *c = build_op(&cx->b, op->kind, in, op->noperand, &op->attrs, &t, 1);
-        map_set(&map, &op->results[0], op_result(c, 0));
-    }
-    for (int i = 0; i < r->last->noperand; i++) {
-        Value *v = op_operand(r->last, i), *got = map_get(&map, v);
-        out[i] = got ? got : args[i];
-        if (!got && v->region != r && map_get(&cx->n->map, v))
-            out[i] = ev_strip(cx, simd_eval(cx, v, NULL));
-    }
-}
-
-/* The operation to accumulate with. minf and maxf ignore NaN, so an accumulator that
-   begins with an infinity is never NaN. Then a comparison and a select are enough, which
-   are one instruction on many machines, instead of three. */
-static OpKind
-never_nan(const Acc *a)
-{
-    const Op *c = a->root->op->regions[0]->first;
-    bool plain = a->has_identity && (c->kind == OP_MAXF || c->kind == OP_MINF);
-    return plain ? c->kind : OP_COUNT;
-}
-
-static Value *
-extreme(Builder *b, OpKind k, Value *acc, Value *x)
-{
-    Value *better = build_cmp(b, OP_CMPF, k == OP_MAXF ? "ogt" : "olt", x, acc);
-    return build_select(b, better, x, acc);
-}
-
-static void
-reduce_step(Emit *e, Cx *cx, int at, Value **accs)
-{
-    const Op *op = e->acc[at].root->op;
-    int n = op->noperand;
-    Value *args[2 * SIMD_MAX_IN], *out[SIMD_MAX_IN];
-    for (int k = 0; k < n; k++) {
-        args[k] = accs[at + k];
-        args[n + k] = ev_strip(cx, simd_eval(cx, op_operand(op, k), e->ix));
-    }
-    if (!e->first && !e->acc[at].has_identity) { /* a single step */
-        for (int k = 0; k < n; k++)
-            accs[at + k] = args[n + k];
-        return;
-    }
-    if (never_nan(&e->acc[at]) != OP_COUNT) {
-        accs[at] = extreme(&cx->b, never_nan(&e->acc[at]), args[0], args[1]);
-        return;
-    }
-    simd_combine(cx, op, args, out);
-    for (int k = 0; k < n; k++) {
-        accs[at + k] = out[k];
-        if (e->acc[at].has_identity)
-            continue;
-        Value *c = e->first;
-        if (e->w > 1)
-            c = build_splat(&cx->b, c, strip_type(cx, e->n->i1));
-        accs[at + k] = build_select(&cx->b, c, args[n + k], out[k]);
-    }
-}
-
-/* Maps the scalars from outside that a combine region uses to those of the new code. */
-static void
-map_outside(Simd *n, const Region *r, Map *map)
-{
-    for (const Op *op = r->first; op; op = op->next) {
-        for (int i = 0; i < op->noperand; i++) {
-            Value *v = op_operand(op, i), *got = map_get(&n->map, v);
-            if (got)
-                map_set(map, v, got);
-        }
-    }
-}
-
-/* Copies the combine region of the old reduction into the new one, `now`. */
-static void
-combine_region(Emit *e, const Acc *a, Op *now)
-{
-    const Region *old = a->root->op->regions[0];
-    Region *body = region_new(e->n->f, now);
-    Value *out[SIMD_MAX_IN];
-    Map map;
-    map_init(&map, e->n->tmp);
-    for (int i = 0; i < old->narg; i++)
-        map_set(&map, old->args[i],
-                region_arg(body, old->args[i]->type, old->args[i]->name));
-    Builder in = builder_at_end(e->n->f, body);
-    if (never_nan(a) != OP_COUNT) {
-        out[0] = extreme(&in, never_nan(a), body->args[0], body->args[1]);
-        build_yield(&in, out, 1);
-        return;
-    }
-    map_outside(e->n, old, &map);
-    region_clone_into(&in, old, &map);
-    for (int k = 0; k < now->nresult; k++) {
-        Value *y = op_operand(old->last, k), *got = map_get(&map, y);
-        out[k] = got ? got : y;
-    }
-    build_yield(&in, out, now->nresult);
-}
-
-/* Reduces the lanes of the accumulators, and puts the results where they are used. */
-static void
-reduce_finish(Emit *e, Builder *b, int at)
-{
-    Op *op = e->acc[at].root->op;
-    int n = op->noperand, axis = e->g->axis;
-    Value *v[SIMD_MAX_IN];
-    bool across = axis == e->lane && e->w > 1;
-    for (int k = 0; k < n; k++)
-        v[k] = e->acc[at + k].v;
-    if (across) {
-        AttrList l = {0};
-        const Type *types[SIMD_MAX_IN];
-        attr_set_int(&e->n->s->mod, &l, ATTR_AXIS, 0);
-        for (int k = 0; k < n; k++)
-            types[k] = type_elem(v[k]->type);
-        Op *r = build_op(b, OP_REDUCE, v, n, &l, types, n);
-        combine_region(e, &e->acc[at], r);
-        for (int k = 0; k < n; k++)
-            v[k] = op_result(r, k);
-    }
-    Cx cx;
-    cx_init(&cx, e->n, *b, e->w);
-    Ix ix[MAX_RANK];
-    int rank = 0;
-    for (int d = 0; d < e->g->shape->rank; d++)
-        if (d != axis)
-            ix[rank++] = e->ix[d];
-    for (int k = 0; k < n; k++) {
-        Ev ev = {.kind = simd_tile(v[k]) ? EV_VEC : EV_UNI, .v = v[k]};
-        if (simd_tile(op_result(op, k)))
-            simd_slot_store(&cx, plan_get(e->n, op_result(op, k))->slot, rank, ix, ev);
-        else
-            map_set(&e->n->map, op_result(op, k), v[k]);
-    }
-    *b = cx.b;
 }
 
 /* ---- the strip */
@@ -378,7 +133,7 @@ strip_eval(Emit *e, Cx *cx, Value **accs)
         case ROOT_EFFECT: emit_effect(e, cx, r->op); break;
         case ROOT_PRINT: simd_print(cx, r->op, (int)r->offset, e->ix); break;
         case ROOT_REDUCE:
-            reduce_step(e, cx, at, accs);
+            simd_reduce_step(e, cx, at, accs);
             at += r->op->noperand;
             break;
         case ROOT_SCALAR:
@@ -674,7 +429,7 @@ emit_inner(Emit *e, Builder *b)
     e->nacc = 0;
     e->first = NULL;
     if (reduced)
-        acc_init(e, b);
+        simd_acc_init(e, b);
     for (int i = 0; i < e->nacc; i++)
         accs[i] = e->acc[i].v;
     if (d < 0 || (reduced && d != e->g->axis)) {
@@ -703,7 +458,35 @@ emit_inner(Emit *e, Builder *b)
     for (int i = 0; i < e->nacc; i++)
         e->acc[i].v = accs[i];
     for (int i = 0; i < e->nacc; i += e->acc[i].root->op->noperand)
-        reduce_finish(e, b, i);
+        simd_reduce_finish(e, b, i);
+}
+
+static Op *
+count_to(Emit *e, Builder *b, int64_t n, int64_t step, Builder *in)
+{
+    const Type *i64 = e->n->i64;
+    Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, n),
+                         simd_int(b, i64, step), NULL, 0);
+    *in = builder_at_end(e->n->f, loop->regions[0]);
+    in->loc = b->loc;
+    return loop;
+}
+
+/* The loop over rows, dimension d, of which several are reduced together. */
+static void
+emit_rows(Emit *e, Builder *b, int d)
+{
+    Builder in, each;
+    Op *loop = count_to(e, b, e->g->shape->shape[d], e->rows, &in);
+    Value *first = loop->regions[0]->args[0];
+    e->row = count_to(e, &in, e->rows, 1, &each)->regions[0]->args[0];
+    e->ix[d] = (Ix){IX_UNI, 0, build_binary(&each, OP_ADD, first, e->row)};
+    emit_inner(e, &each);
+    build_yield(&each, NULL, 0);
+    e->row = NULL;
+    e->ix[d] = (Ix){IX_AFF, 0, first};
+    simd_reduce_rows(e, &in);
+    build_yield(&in, NULL, 0);
 }
 
 static void
@@ -716,7 +499,12 @@ emit_level(Emit *e, Builder *b, int level)
         emit_inner(e, b);
         return;
     }
-    Op *loop = loop_open(e, b, e->order[level], NULL, 0);
+    int d = e->order[level >= 0 ? level : 0];
+    if (reduced && level == outer - 1 && (e->rows = simd_rows_together(e, d)) > 1) {
+        emit_rows(e, b, d);
+        return;
+    }
+    Op *loop = loop_open(e, b, d, NULL, 0);
     Builder in = builder_at_end(e->n->f, loop->regions[0]);
     in.loc = b->loc;
     emit_level(e, &in, level + 1);

@@ -3,7 +3,7 @@
    Processors prefetch consecutive lines by themselves, but only up to the end of a page.
    If rows begin on pages, each row would begin with a wait. So contiguous loads prefetch
    one page ahead; a sum of arrays that no cache holds gets 10 to 50 percent faster. Tiles
-   of several rows prefetch what the next iteration of their loop loads, or, outside of
+   of several rows prefetch what a later iteration of their loop loads, or, outside of
    loops, rows further down. Nothing is prefetched behind a row whose number was loaded,
    since the next row will be elsewhere.
 
@@ -31,6 +31,7 @@ enum {
     MOST = 16384,
     LONG = 16384, /* bytes of a row: a page ahead belongs to the same row */
     ROUND = 65536, /* bytes of a tile: the next one fits the second-level cache */
+    FAR = 16384, /* bytes that a loop reads between what it prefetches and its use */
     AHEAD = 2048, /* bytes of short rows between what is read and what is prefetched */
     MOST_STEPS = 64
 };
@@ -131,8 +132,9 @@ fetch_rows(Cx *cx, Value *to, const Ix *ix, const Op *load)
     if (row >= LONG)
         return false;
     Value *next = NULL;
-    if (load && tile_bytes(type_elem(t)->elem, t) <= ROUND)
-        next = simd_next_round(cx, to, load, ix);
+    int64_t bytes = tile_bytes(type_elem(t)->elem, t);
+    if (load && bytes <= ROUND)
+        next = simd_next_round(cx, to, load, ix, max_i64(FAR / bytes, 1));
     if (next) {
         fetch(cx, next, 0, false, false);
         return true;
@@ -185,13 +187,20 @@ has_idle_next(Simd *n, const Group *g, const Op *load)
     return ready(n, from, &kept) && !kept;
 }
 
+/* Is the root a load, of a tile that is kept or not? */
+static bool
+loads_here(const Root *r)
+{
+    return r->kind == ROOT_LOAD || (r->kind == ROOT_MAT && r->op->kind == OP_LOAD);
+}
+
 void
 simd_fetch_loads(Cx *cx, const Ix *ix)
 {
     const Group *g = cx->g->before;
     for (int i = 0; g && cx->fast && i < g->items.n; i++) {
         const Op *load = g->items.at[i].op;
-        if (g->items.at[i].kind != ROOT_LOAD || !has_idle_next(cx->n, g, load))
+        if (!loads_here(&g->items.at[i]) || !has_idle_next(cx->n, g, load))
             continue;
         Value *from = op_operand(load, 0);
         const Type *elem = type_elem(from->type)->elem;

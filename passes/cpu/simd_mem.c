@@ -83,8 +83,8 @@ simd_may_join(Simd *n, const Op *access, const Group *g)
 
 /* ---- buffers */
 
-static Value *
-slot_value(Simd *n, Slot *s)
+Value *
+simd_buffer(Simd *n, Slot *s)
 {
     s = slot_find(s);
     if (!s->buf) {
@@ -136,7 +136,7 @@ simd_slot_load(Cx *cx, Slot *s, const Type *elem, const Ix *ix)
 {
     Value *in[MAX_RANK + 1];
     AttrList l = {0};
-    in[0] = slot_value(cx->n, s);
+    in[0] = simd_buffer(cx->n, s);
     int rank = in[0]->type->rank;
     int axis = simd_index(cx, rank, ix, in + 1);
     const Type *t = axis < 0 ? in[0]->type->elem : strip_type(cx, in[0]->type->elem);
@@ -151,7 +151,7 @@ simd_slot_store(Cx *cx, Slot *s, int rank, const Ix *ix, Ev ev)
 {
     Value *in[MAX_RANK + 2];
     AttrList l = {0};
-    in[0] = slot_value(cx->n, s);
+    in[0] = simd_buffer(cx->n, s);
     int axis = simd_index(cx, rank, ix, in + 2);
     in[1] = axis < 0 && ev.kind == EV_UNI ? ev.v : ev_strip(cx, ev);
     in[1] = simd_convert(cx, in[1], in[0]->type->elem);

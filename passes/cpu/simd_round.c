@@ -1,9 +1,9 @@
-/* The address that a tile has in the next iteration of the loop around it.
+/* The address that a tile has in a later iteration of the loop around it.
 
    What memory is asked for ahead should arrive before it is wanted and not long before:
-   for a tile of short rows that is what the next iteration loads. Scalars of the loop's
-   body are computed once more from what its arguments will be, and stand for the old ones
-   while the address is evaluated.
+   for a tile of short rows that is what one of the next iterations loads. Scalars of the
+   loop's body are computed once more from what its arguments will be, and stand for the
+   old ones while the address is evaluated.
 
        for %k = 0, %K, 64 (%p = %b) {           for ..  {
          load %p + %rows * %s + %cols      =>     %q = %p + %step
@@ -18,6 +18,7 @@ typedef struct Round {
     Cx *cx;
     Op *loop;
     int left; /* steps */
+    int64_t ahead; /* iterations */
     bool moves; /* something differs from this iteration */
     Value *v[MOST_SCALARS], *was[MOST_SCALARS];
     int n;
@@ -38,6 +39,15 @@ same(const Round *r, const Value *v)
     return map_get(&r->cx->n->map, v);
 }
 
+static Value *
+advanced(Round *r, OpKind k, Value *now, Value *by)
+{
+    Builder *b = &r->cx->b;
+    if (r->ahead > 1)
+        by = build_binary(b, OP_MUL, by, build_int(b, by->type, r->ahead));
+    return build_binary(b, k, now, by);
+}
+
 /* What the loop hands on as its i-th argument: this one and something of outside. */
 static Value *
 next_argument(Round *r, const Value *arg, int i)
@@ -49,14 +59,14 @@ next_argument(Round *r, const Value *arg, int i)
     r->moves = true;
     if (i == 0) {
         Value *step = same(r, op_operand(r->loop, 2));
-        return step ? build_binary(&r->cx->b, OP_ADD, now, step) : NULL;
+        return step ? advanced(r, OP_ADD, now, step) : NULL;
     }
     Op *add = op_operand(body->last, i - 1)->op;
     if (!add || (add->kind != OP_ADD && add->kind != OP_ADDPTR) ||
         op_operand(add, 0) != arg || is_inside(op_operand(add, 1), body))
         return NULL;
     Value *by = same(r, op_operand(add, 1));
-    return by ? build_binary(&r->cx->b, add->kind, now, by) : NULL;
+    return by ? advanced(r, add->kind, now, by) : NULL;
 }
 
 /* A scalar in the next iteration; NULL: unknown, or too much work. */
@@ -122,10 +132,10 @@ substitute(Round *r, Value *v)
 }
 
 Value *
-simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix)
+simd_next_round(Cx *cx, Value *to, const Op *load, const Ix *ix, int64_t ahead)
 {
     Op *loop = load->parent->parent;
-    Round r = {.cx = cx, .loop = loop, .left = MOST_STEPS};
+    Round r = {.cx = cx, .loop = loop, .left = MOST_STEPS, .ahead = ahead};
     if (!loop || loop->kind != OP_FOR)
         return NULL;
     Ev p = {.kind = EV_VEC};

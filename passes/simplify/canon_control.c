@@ -42,7 +42,8 @@ select_arms(Builder *b, Op *op)
     const Op *combines = op->parent->parent;
     while (combines && combines->kind == OP_IF)
         combines = combines->parent->parent;
-    if (!combines || (combines->kind != OP_REDUCE && combines->kind != OP_SCAN))
+    if (!combines || (combines->kind != OP_REDUCE && combines->kind != OP_SCAN &&
+                      combines->kind != OP_BUF_REDUCE))
         return false;
     for (int i = 0; i < 2; i++)
         region_each(op->regions[i], in)

@@ -45,7 +45,8 @@ visit(void *user, Op *op)
     (void)user;
     bool changed = false;
     bool loop = op->kind == OP_FOR || op->kind == OP_WHILE;
-    bool combine = op->kind == OP_REDUCE || op->kind == OP_SCAN;
+    bool combine = op->kind == OP_REDUCE || op->kind == OP_SCAN ||
+                   op->kind == OP_BUF_REDUCE;
     if (loop || combine)
         for (int i = 0; i < op->nregion; i++)
             changed |= hoist_from(op, op->regions[i]);

@@ -182,6 +182,49 @@ START_TEST(subnormal)
 }
 END_TEST
 
+/* Steps that are multiplied several at once: whole tiles and ends of them, the last few
+   steps, and subnormal numbers in one step. */
+static void
+steps_case(Env *env, SdcDtype type, const int *size, bool turn, bool rare)
+{
+    int64_t M = size[0], N = size[1], K = size[2];
+    SdcDtype kind = type == SDC_I8 ? SDC_I32 : SDC_FP32;
+    const char *binds =
+        env_text(env, "TM=32 TN=64 TK=32 TURN=%s KIND=%s", turn ? "True" : "False",
+                 type == SDC_I8 ? "tl.int32" : "tl.float32");
+    Buf x = buf_random(env, type, 0, DIMS(M, K));
+    Buf y = buf_random(env, type, 0, DIMS(turn ? N : K, turn ? K : N));
+    Buf z = buf_poison(env, kind, 0, DIMS(M, N));
+    for (int64_t m = 0; m < M && rare; m++)
+        buf_set(&x, m * K + 40, m % 3 ? 0x1p-130 : -0x1p-133);
+    for (int64_t n = 0; n < N && rare; n++)
+        buf_set(&y, turn ? n * K + 40 : 40 * N + n, 0x1p120);
+    LAUNCH(env, "in_steps", sdc_grid((M + 31) / 32, (N + 63) / 64, 1), binds, buf_arg(&x),
+           buf_arg(&y), buf_arg(&z), sdc_int(M), sdc_int(N), sdc_int(K));
+    Buf ys = turn ? buf_swap(y, 0, 1) : y;
+    double *want = env_doubles(env, M * N), *bound = env_doubles(env, M * N);
+    ref_matmul(M, N, K, buf_doubles(env, &x), buf_doubles(env, &ys), NULL, REF_NONE,
+               type == SDC_I8 ? 0 : REF_U32 * (double)(K + 8), want, bound);
+    buf_check(env, &z, env_text(env, "steps, %s, K=%d", binds, (int)K), want, bound);
+}
+
+START_TEST(in_steps)
+{
+    static const int sizes[][3] = {
+        {64, 64, 352}, {33, 70, 96}, {1, 64, 160}, {20, 9, 61}};
+    static const SdcDtype kinds[] = {SDC_FP32, SDC_FP16, SDC_BF16, SDC_I8};
+    Env env;
+    if (!opened(&env, cpus[_i]))
+        return;
+    for (int i = 0; i < COUNT_OF(sizes); i++)
+        for (int k = 0; k < COUNT_OF(kinds); k++)
+            for (int turn = 0; turn < 2; turn++)
+                steps_case(&env, kinds[k], sizes[i], turn,
+                           kinds[k] == SDC_BF16 && sizes[i][2] > 64);
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -190,6 +233,7 @@ main(void)
     tcase_add_loop_test(tc, products, 0, COUNT_OF(cpus) * COUNT_OF(types));
     tcase_add_loop_test(tc, some_rows, 0, COUNT_OF(cpus));
     tcase_add_loop_test(tc, ends, 0, COUNT_OF(cpus));
+    tcase_add_loop_test(tc, in_steps, 0, COUNT_OF(cpus));
     tcase_add_loop_test(tc, subnormal, 0, 2 * COUNT_OF(cpus));
     suite_add_tcase(s, tc);
     return suite_finish("dots_cpu", s);
