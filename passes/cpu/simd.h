@@ -215,6 +215,15 @@ const Type *simd_wide(Simd *n, const Type *elem);
 bool simd_tile(const Value *v);
 bool simd_zero(const Value *v); /* are all elements 0, and not -0? */
 
+/* ---- simd_share.c */
+/* A dot whose result the loop carries works in the carried buffer, if nothing reads the
+   old value after the accumulator was written. */
+void simd_carry_in_place(Simd *n, Op *loop, Slot **s);
+/* A tile that an arm of a branch yields as it is, and that nothing needs any more, has
+   the buffer of the branch's result: this arm copies nothing, the other changes it in
+   place. */
+void simd_share_with_branch(Simd *n, Op *op, Value *v);
+
 /* simd_beside_one.c: is the result of this erf only added to numbers of at least 1? */
 bool simd_beside_one(const Op *op);
 

@@ -314,6 +314,7 @@ keep(Simd *n, Op *op, Value *v)
 {
     Plan *p = plan_get(n, v);
     p->slot = slot_new(n, type_elem(v->type), v->type);
+    simd_share_with_branch(n, op, v);
     Root r = {.kind = ROOT_MAT, .op = op, .v = v, .axis = -1};
     Group *g = root_add(n, r, v->type, -1, op, false);
     note_cost(n, g, v);
@@ -478,6 +479,7 @@ plan_dot(Simd *n, Op *op)
     OpPlan *p = op_plan(n, op);
     Value *r = op_result(op, 0);
     plan_get(n, r)->slot = slot_new(n, simd_wide(n, type_elem(r->type)), r->type);
+    simd_share_with_branch(n, op, r);
     for (int i = 0; i < 3; i++) {
         Value *v = op_operand(op, i);
         Slot *to = plan_get(n, r)->slot;
@@ -571,32 +573,6 @@ results_in(Simd *n, Op *op, Slot **s)
             plan_get(n, op_result(op, i))->slot = s[i];
 }
 
-/* A dot whose result the loop carries works in the carried buffer, if nothing reads the
-   old value after the accumulator was written. */
-static void
-carry_in_place(Simd *n, Op *loop, Region *body, Slot **s)
-{
-    for (int i = 0; i < loop->nresult; i++) {
-        Value *y = op_operand(body->last, i);
-        Op *dot = value_def(y, OP_DOT);
-        if (!s[i] || !dot || dot->parent != body || plan_get(n, y)->slot->same)
-            continue;
-        Plan *p = plan_get(n, body->args[i + 1]);
-        bool ok = !p->many && plan_get(n, y)->slot->type == s[i]->type;
-        const OpPlan *d = op_plan(n, dot);
-        for (int k = 0; k < p->nd; k++) {
-            const Group *g = p->d[k].g;
-            bool pack = g == d->pack[0] || g == d->pack[1] ||
-                        (g == d->pack[2] && !p->d[k].shifted);
-            ok &= pack || (g->at->parent == body && op_plan(n, g->at)->order < d->order);
-        }
-        for (int k = 0; k < loop->nresult; k++) /* not if a result is carried twice */
-            ok &= k == i || op_operand(body->last, k) != y;
-        if (ok)
-            plan_get(n, y)->slot->same = s[i];
-    }
-}
-
 bool
 simd_zero(const Value *v)
 {
@@ -669,7 +645,7 @@ plan_structured(Simd *n, Op *op, int nesting)
         plan_region(n, op->regions[i], nesting + 1);
     }
     if (op->kind == OP_FOR)
-        carry_in_place(n, op, op->regions[0], p->carry);
+        simd_carry_in_place(n, op, p->carry);
     n->writers.n = writers;
     n->cur = NULL;
     if (op->kind == OP_FOR)

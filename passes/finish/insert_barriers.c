@@ -433,10 +433,36 @@ walk(Barriers *b, const Region *r, State s, int depth, int loops)
     return s;
 }
 
+/* A fence waits for the loads that a thread has in flight, and ptxas moves loads up to
+   the barrier in front of them. Where threads load for later between a fence and the loop
+   that reads what it is for, they meet behind the fence instead of in the loop. */
+static bool
+meet_behind_fence(void *user, Op *op)
+{
+    const Barriers *b = user;
+    const Op *at = op->next;
+    bool loads = false;
+    if (op->kind != OP_FENCE_ASYNC)
+        return false;
+    for (; at; at = at->next) {
+        bool load = at->kind == OP_LOAD && !op_acquires(at);
+        if (at->nregion || scratch_bytes(at, b->target) || (!load && !op_is_pure(at)))
+            break;
+        loads |= load;
+    }
+    if (!loads || !at || !at->nregion)
+        return false;
+    Builder to = builder_after(op);
+    to.loc = op->loc;
+    build_op(&to, OP_BARRIER, NULL, 0, NULL, NULL, 0);
+    return true;
+}
+
 bool
 pass_insert_barriers(Func *f, PassCx *cx)
 {
     Barriers b = {.arena = &cx->s->tmp, .target = &cx->target, .insert = true};
+    b.changed = pass_walk(f->body, meet_behind_fence, &b);
     walk(&b, f->body, (State){0}, 0, 0);
     return b.changed;
 }

@@ -123,17 +123,27 @@ layout_has_unit(const Layouts *p, const Op *dot)
 /* A walk visits so many operations at most: there may be many paths to one value. */
 enum { WALK = 1024 };
 
+/* The result that a use becomes part of element by element, also that of a branch. */
+static const Value *
+becomes(const Use *u)
+{
+    const Op *op = u->user, *up = op->parent->parent;
+    if (op->kind == OP_YIELD && up && up->kind == OP_IF)
+        return &up->results[u->index];
+    return op_is(op, T_ELEMENTWISE) && op->nresult == 1 ? &op->results[0] : NULL;
+}
+
 static bool
 reaches_lhs(const Value *v, int depth, int *left)
 {
     value_each_use(v, u)
     {
-        const Op *op = u->user;
         if (depth >= CHAIN_DEPTH || --*left < 0)
             return false;
-        if (op->kind == OP_DOT ? u->index == 0
-                               : op_is(op, T_ELEMENTWISE) && op->nresult == 1 &&
-                                     reaches_lhs(&op->results[0], depth + 1, left))
+        if (u->user->kind == OP_DOT && u->index == 0)
+            return true;
+        const Value *next = becomes(u);
+        if (next && reaches_lhs(next, depth + 1, left))
             return true;
     }
     return false;
@@ -155,6 +165,9 @@ comes_from_dot(const Value *v, int depth, int *left)
         return false;
     if (op->kind == OP_DOT)
         return true;
+    for (int i = 0; op->kind == OP_IF && i < op->nregion; i++)
+        if (comes_from_dot(op_operand(op->regions[i]->last, v->index), depth + 1, left))
+            return true;
     for (int i = 0; op_is(op, T_ELEMENTWISE) && i < op->noperand; i++)
         if (comes_from_dot(op_operand(op, i), depth + 1, left))
             return true;

@@ -79,12 +79,16 @@ buffer_made(const Value *v, const Type *mem, bool any)
 }
 
 /* Where something is computed from v, so that a loop that does not change v does not
-   repeat it: right behind v's op; for an argument of a region, in front of the op of that
-   region that contains the user, which b stands in front of. */
+   repeat it: right behind v's op. For an argument of a region, at its start if the user,
+   which b stands in front of, is in a loop of that region: fences behind stores to shared
+   memory wait for the loads that come before, which may be those of the next iteration.
+   Else in front of the op that contains the user. */
 static Builder
 made_at(const Builder *b, const Value *v)
 {
     Op *user = v->op ? NULL : op_in_region(b->before, v->region);
+    if (user && (user->kind == OP_FOR || user->kind == OP_WHILE))
+        user = v->region->first;
     Builder at = v->op ? builder_after(v->op) : user ? builder_before(user) : *b;
     at.loc = b->loc;
     return at;

@@ -50,6 +50,7 @@
 #include "passes/mma/operand.h"
 #include "passes/schedule/carry_loads.h"
 #include "passes/schedule/channel.h"
+#include "passes/schedule/occupancy.h"
 #include "passes/schedule/rotation.h"
 #include "passes/schedule/stage.h"
 
@@ -68,6 +69,7 @@ typedef struct Group {
 
 typedef struct Expand {
     Session *s;
+    const PassCx *cx;
     Op *loop;
     Pipeline p;
     Vec(Op *) loads;
@@ -448,25 +450,111 @@ find_group(Expand *e, Op *load, const Type *mem)
     return i;
 }
 
-/* Load k of the loop: what it needs ahead, and its buffer. */
+/* What load k of the loop needs ahead. */
 static void
-open_load(Expand *e, Builder *b, Op *load)
+open_slice(Expand *e, Op *load)
 {
     bool tma = load->kind == OP_DESC_LOAD;
     for (int i = tma; i < load->noperand && (tma || i < 2); i++)
         slice_add(&e->slice, op_operand(load, i));
+    e->ntma += tma;
+}
+
+/* Its buffer, and the barriers that it shares. */
+static void
+open_load(Expand *e, Builder *b, Op *load)
+{
     const Type *one = staged_buffer(e->s, load);
     vec_push(&e->s->tmp, &e->bufs, channel_buffer(b, one, e->p.stages));
-    int group = tma ? find_group(e, load, one) : -1;
+    int group = load->kind == OP_DESC_LOAD ? find_group(e, load, one) : -1;
     vec_push(&e->s->tmp, &e->group_of, group);
-    e->ntma += tma;
+}
+
+/* Is v needed by the prologue: by the loop itself, or inside of it by loads or by what
+   computes their addresses? */
+static bool
+prologue_needs(const Expand *e, const Value *v)
+{
+    const Op *loop = e->loop;
+    value_each_use(v, u) {
+        const Op *in = op_in_region(u->user, loop->regions[0]);
+        if (in ? slice_has(&e->slice, in) || op_is_planned(in)
+               : u->user == loop && (u->index < 3 || e->ahead[u->index - 3]))
+            return true;
+    }
+    return false;
+}
+
+/* Does op read what threads load in front of the loop, or what `late` computes of it? */
+static bool
+waits_for_load(const Op *op, const Region *in, const Map *late)
+{
+    for (int i = 0; i < op->noperand; i++) {
+        const Op *from = op_operand(op, i)->op;
+        bool load = from && from->kind == OP_LOAD && from->parent == in;
+        if (load || (from && map_has(late, from)))
+            return true;
+    }
+    return false;
+}
+
+/* Do only ops in `late` need op in front of the loop, and the loop itself no buffer of
+   it, for which its threads would have to meet? */
+static bool
+may_be_late(const Expand *e, const Op *op, const Map *late)
+{
+    for (int i = 0; i < op->nresult; i++)
+        value_each_use(&op->results[i], u) {
+            const Op *user = op_in_region(u->user, op->parent);
+            if (op_before(user, e->loop) ? !map_has(late, user)
+                                         : op->kind == OP_LOCAL_ALLOC)
+                return false;
+        }
+    return true;
+}
+
+/* Threads wait for what they load in front of the loop, such as the queries of attention,
+   behind the copies of the prologue: these are under way then, too. The buffers that it
+   goes through have no place in those of the copies then, which may not cost a program on
+   the SM. ring: bytes of these. */
+static void
+wait_behind_prologue(Expand *e, int64_t ring)
+{
+    Vec(Op *) late = {0};
+    Map is_late;
+    int64_t most = e->cx->target.shared_bytes, bytes = ring;
+    map_init(&is_late, &e->s->tmp);
+    if (e->ntma != e->loads.n || !ring)
+        return;
+    for (Op *op = e->loop->parent->first; op != e->loop; op = op->next) {
+        bool moves = op->kind == OP_LOCAL_ALLOC || op->kind == OP_LOCAL_LOAD ||
+                     (!op->nregion && op_is_pure(op));
+        if (!waits_for_load(op, op->parent, &is_late))
+            continue;
+        for (int i = 0; i < op->nresult; i++)
+            moves &= !prologue_needs(e, &op->results[i]);
+        if (!moves)
+            return;
+        if (op->kind == OP_LOCAL_ALLOC)
+            bytes += shared_stage_bytes(op->results[0].type);
+        vec_push(&e->s->tmp, &late, op);
+        map_set(&is_late, op, op);
+    }
+    for (int i = 0; i < late.n; i++)
+        if (!may_be_late(e, late.at[i], &is_late))
+            return;
+    if (most / bytes != most / ring)
+        return;
+    for (int i = 0; i < late.n; i++)
+        op_move_before(late.at[i], e->loop);
 }
 
 static bool
 expand_loop(void *user, Op *loop)
 {
-    Session *s = user;
-    Expand e = {.s = s, .loop = loop, .p = pipeline_of(loop)};
+    const PassCx *cx = user;
+    Session *s = cx->s;
+    Expand e = {.s = s, .cx = cx, .loop = loop, .p = pipeline_of(loop)};
     if (!loop_is_pipelined(loop))
         return false;
     region_each(loop->regions[0], op)
@@ -477,15 +565,19 @@ expand_loop(void *user, Op *loop)
     e.ahead = arena_array(&s->tmp, bool, loop->nresult + 1);
     e.state = arena_array(&s->tmp, Value *, loop->nresult + 1);
     slice_init(&e.slice, &s->tmp, loop->regions[0], NULL, NULL);
+    for (int k = 0; k < e.loads.n; k++)
+        open_slice(&e, e.loads.at[k]);
+    for (int i = 0; i < loop->nresult; i++)
+        e.ahead[i] = map_has(&e.slice.values, loop->regions[0]->args[i + 1]);
+    int64_t ring = loop_bytes(loop, e.p.stages);
     Builder b = builder_before(loop);
     b.loc = loop->loc;
     for (int k = 0; k < e.loads.n; k++)
         open_load(&e, &b, e.loads.at[k]);
-    for (int i = 0; i < loop->nresult; i++)
-        e.ahead[i] = map_has(&e.slice.values, loop->regions[0]->args[i + 1]);
     if (e.ntma)
         make_barriers(&e, &b);
     prologue(&e, &b);
+    wait_behind_prologue(&e, ring);
     rebuild(&e);
     return true;
 }
@@ -500,5 +592,5 @@ bool
 pass_stage_expand(Func *f, PassCx *cx)
 {
     bool changed = pass_walk(f->body, rotate_loop, cx->s);
-    return pass_walk(f->body, expand_loop, cx->s) || changed;
+    return pass_walk(f->body, expand_loop, cx) || changed;
 }

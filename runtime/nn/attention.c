@@ -184,9 +184,6 @@ forward_strides(Call *c, const Forward *f)
     attention_strides(c, f->o, f->s.packed);
 }
 
-/* Threads of so many warps have no registers for the next tile's queries. */
-enum { MANY_WARPS = 16 };
-
 static void
 by_queries(Call *c, const Forward *f)
 {
@@ -197,7 +194,7 @@ by_queries(Call *c, const Forward *f)
     if (t->wide)
         call_bind_bool(c, "WIDE", true);
     if (f->plan.turns) {
-        call_bind_bool(c, "AHEAD", t->warps < MANY_WARPS);
+        call_bind_bool(c, "AHEAD", f->plan.ahead);
     } else {
         call_bind_bool(c, "CAUSAL", f->a->causal != 0);
         call_bind_bool(c, "DROPOUT", f->a->p > 0);

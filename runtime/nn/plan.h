@@ -161,6 +161,7 @@ typedef struct AttentionPlan {
     bool split;   /* the kernel of few queries: rows are those of a group of heads */
     bool turns; /* as many programs as run at once take tiles of queries one after another
                  */
+    bool ahead; /* and load the next tile's queries while they work on one */
     int parts;    /* of the keys, put together by a second launch */
     int64_t keys; /* of a part, a multiple of the tile's */
     AttentionCost cost;

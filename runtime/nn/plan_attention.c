@@ -10,7 +10,7 @@
    - a tile of 128 queries multiplies 128 rows even where one is there;
    - a program begins and ends with little beside it, which counts where keys are few: as
      many programs as run at once, which take one tile after another, load the keys of the
-     next one meanwhile;
+     next one meanwhile, and where tiles are short its queries, too;
    - queries of one tile see fewer keys in causal order the smaller the tile;
    - with causal order the last programs see the most keys, those begin first.
 
@@ -25,9 +25,16 @@
 
 enum { FLIGHT = 32768, LEAST_KEYS = 2 };
 
-/* Bytes per microsecond; microseconds; what is left of `begin` in a persistent kernel. */
+/* Bytes per microsecond; microseconds. */
 static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, latency = 1.0,
-                    launch = 2.0, next_launch = 1.8, beneath = 0.1, in_turns = 0.8;
+                    launch = 2.0, next_launch = 1.8, beneath = 0.1;
+
+/* What is left of `begin` in a persistent kernel, and where it loads the next tile's
+   queries ahead; these take registers, which its loop over keys is slower by. Of 512 and
+   4096 keys of 128 columns on an H200 (2026-11-27). */
+static const double in_turns = 0.86, queries_ahead = 0.63, fewer_registers = 1.09;
+/* Threads of so many warps have no registers for that. */
+enum { MANY_WARPS = 16 };
 
 /* Queries by warpgroups and tensor maps, keys in roles. Of 16-bit types. Up to 128
    columns are one tile, masked behind the last: two tiles of powers of two have fewer
@@ -162,7 +169,7 @@ seen(const AttentionAsk *q)
 
 typedef struct Way {
     AttentionTile tile;
-    bool split, turns;
+    bool split, turns, ahead;
     int parts;
 } Way;
 
@@ -182,6 +189,9 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     double last_row = fmin((double)over(t->m, group), (double)q->m);
     double cut = d->gpu && q->causal ? fmin(last_row / 2, keys) : 0;
     double each = 2.0 * t->m * (keys + cut) * columns / (t->rate * 1e6);
+    double begin = t->begin * (w->ahead ? queries_ahead : w->turns ? in_turns : 1);
+    if (w->ahead)
+        each *= fewer_registers;
     double all = d->processors, busy = ceil(units / all);
     double memory = memory_bytes * device_memory(d);
     double cache = cache_bytes * device_cache(d);
@@ -203,8 +213,7 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     double rows = (double)(q->sequences * q->heads * q->m);
     double once = (rows + (double)(q->sequences * q->key_heads * q->n)) * bytes;
     AttentionCost c = {
-        .products =
-            busy * (each + t->begin * (w->turns ? in_turns : 1)) / device_clock(d),
+        .products = busy * (each + begin) / device_clock(d),
         .memory = once * ((1 - last) / most + last / least),
         .cache = units * keys * bytes / cache,
         .beside = launch};
@@ -236,6 +245,7 @@ consider(AttentionPlan *best, const NnDevice *d, const AttentionAsk *q, const Wa
     *best = (AttentionPlan){.tile = w->tile,
                             .split = w->split,
                             .turns = w->turns,
+                            .ahead = w->ahead,
                             .parts = w->parts,
                             .keys = over(over(q->n, w->parts), w->tile.n) * w->tile.n,
                             .cost = c,
@@ -305,6 +315,9 @@ attention_plan(const NnDevice *d, const AttentionAsk *q)
         consider(&best, d, q, &w);
         w.turns = may_turn(d, q, &w.tile);
         if (w.turns)
+            consider(&best, d, q, &w);
+        w.ahead = w.turns && w.tile.warps < MANY_WARPS;
+        if (w.ahead)
             consider(&best, d, q, &w);
     }
     tiles = few_tiles_of(d, q);

@@ -427,9 +427,14 @@ START_TEST(known_attention)
             p = attention_plan(&hopper, &q);
             ck_assert(!p.split && p.tile.m >= 128 && (causal || p.tile.warps >= 8));
         }
-    /* few keys: persistent kernel, where all see as many */
+    /* persistent kernel, where all see as many keys; queries ahead where they are few */
     q = attend(2, 32, 32, 4096, 512, 128);
-    ck_assert(attention_plan(&hopper, &q).turns);
+    p = attention_plan(&hopper, &q);
+    ck_assert(p.turns && p.ahead);
+    q.n = 4096;
+    p = attention_plan(&hopper, &q);
+    ck_assert(p.turns && !p.ahead);
+    q.n = 512;
     q.causal = true;
     ck_assert(!attention_plan(&hopper, &q).turns);
     /* short sequences in causal order: small tiles, which masks cut less of */

@@ -1,0 +1,63 @@
+/* Values that have one buffer: what a loop carries and the dot that adds to it, what a
+   branch yields and the tile that one of its arms yields as it is. */
+#include "passes/cpu/simd.h"
+
+#include "ir/edit.h"
+
+void
+simd_carry_in_place(Simd *n, Op *loop, Slot **s)
+{
+    Region *body = loop->regions[0];
+    for (int i = 0; i < loop->nresult; i++) {
+        Value *y = op_operand(body->last, i);
+        Op *dot = value_def(y, OP_DOT);
+        if (!s[i] || !dot || dot->parent != body || plan_get(n, y)->slot->same)
+            continue;
+        Plan *p = plan_get(n, body->args[i + 1]);
+        bool ok = !p->many && plan_get(n, y)->slot->type == s[i]->type;
+        const OpPlan *d = op_plan(n, dot);
+        for (int k = 0; k < p->nd; k++) {
+            const Group *g = p->d[k].g;
+            bool pack = g == d->pack[0] || g == d->pack[1] ||
+                        (g == d->pack[2] && !p->d[k].shifted);
+            ok &= pack || (g->at->parent == body && op_plan(n, g->at)->order < d->order);
+        }
+        for (int k = 0; k < loop->nresult; k++) /* not if a result is carried twice */
+            ok &= k == i || op_operand(body->last, k) != y;
+        if (ok)
+            plan_get(n, y)->slot->same = s[i];
+    }
+}
+
+/* Does group g copy what a branch yields to `to`? */
+static bool
+yields_to(const Group *g, const Op *branch, const Slot *to)
+{
+    for (int i = 0; g->region->parent == branch && i < g->items.n; i++)
+        if (g->items.at[i].kind == ROOT_COPY && g->items.at[i].dst == to)
+            return true;
+    return false;
+}
+
+void
+simd_share_with_branch(Simd *n, Op *op, Value *v)
+{
+    Plan *p = plan_get(n, v);
+    value_each_use(v, u)
+    {
+        Op *branch = u->user->parent->parent;
+        if (u->user->kind != OP_YIELD || !branch || branch->kind != OP_IF ||
+            branch->parent != op->parent)
+            continue;
+        Slot *to = op_plan(n, branch)->carry[u->index];
+        bool ok = !p->many && !p->slot->same && to->type == p->slot->type;
+        for (int i = 0; i < p->nd; i++) {
+            const Demand *d = &p->d[i];
+            bool before = d->g->region == op->parent &&
+                          op_plan(n, d->g->at)->order < op_plan(n, branch)->order;
+            ok &= before || (!d->shifted && yields_to(d->g, branch, to));
+        }
+        if (ok)
+            p->slot->same = to;
+    }
+}
