@@ -106,19 +106,25 @@ accesses_of(const Region *r)
     return n;
 }
 
-/* Does a loop load several tiles in each iteration? What needs all of a single one waits
-   for all of its accesses anyway; several may be waited for piece by piece. */
+/* Does a loop load several tiles in each iteration, of more words than the registers with
+   which a second program runs? What needs all of a single one waits for all of its
+   accesses anyway; several may be waited for piece by piece. */
 static bool
-loads_several(const Region *r)
+loads_several(const Region *r, int registers)
 {
     region_each_deep(r, op)
     {
-        int tiles = 0;
+        int tiles = 0, words = 0;
         if (op->kind != OP_FOR && op->kind != OP_WHILE)
             continue;
-        for (const Op *in = op->regions[op->nregion - 1]->first; in; in = in->next)
-            tiles += in->kind == OP_LOAD && type_is_tile(in->results[0].type);
-        if (tiles > 1 && accesses_of(op->regions[op->nregion - 1]) > tiles)
+        for (const Op *in = op->regions[op->nregion - 1]->first; in; in = in->next) {
+            const Type *t = in->kind == OP_LOAD ? in->results[0].type : NULL;
+            if (!t || !type_is_tile(t) || !t->layout)
+                continue;
+            tiles++;
+            words += layout_regs(t->layout) * nv_memory_bits(type_elem(t)) / 32;
+        }
+        if (tiles > 1 && words >= registers)
             return true;
     }
     return false;
@@ -172,8 +178,8 @@ programs_of_loads(Gen *g, const Func *f, int alive)
 
 /* One program if registers cannot hold everything: for a kernel that needs a multiple of
    255 registers ptxas may give up and use 32. Two for 512 threads whose tiles need up to
-   64 registers: with 65 registers only one program would run. One if they need more and a
-   loop loads several of them: ptxas asks for them sooner then. (With fewer threads such a
+   64 registers: with 65 registers only one program would run. One if a loop loads several
+   tiles that need more: ptxas asks for them sooner then. (With fewer threads such a
    hint has the opposite effect: more registers and fewer programs.) */
 int
 nv_least_programs(Gen *g, const Func *f)
@@ -191,5 +197,5 @@ nv_least_programs(Gen *g, const Func *f)
         return programs_of_loads(g, f, alive);
     if (threads > THREADS || alive <= FEW)
         return 0;
-    return alive <= FITS ? 2 : loads_several(f->body);
+    return alive <= FITS ? 2 : loads_several(f->body, FITS);
 }

@@ -131,7 +131,10 @@ programs_without(const Specialize *sp)
 
 /* A single accumulator is as fast without roles: nothing but the next copies stands
    between its dots, and all warps together issue those (matmul 4096, 128x256x64, H200,
-   2026-11-21: 738 TFLOP/s, 725 with roles). Two dots with other work in between gain: one
+   2026-11-21: 738 TFLOP/s, 725 with roles), unless the loop runs once a tile: the next
+   tile's loads begin while this one's results are stored, whatever else runs on the SM
+   (persistent matmul 4096, 64x128x64, 4 warps, H200, 2026-11-27: 0.313 ms, 0.293 with
+   roles; 8192x8192x512: 0.195, 0.159). Two dots with other work in between gain: one
    warpgroup computes while the other's dots run (attention 4096 of 128, that day: 597
    TFLOP/s, 467 without). But a second program on the SM fills the gaps, too, and needs no
    registers for a producer (attention with ALiBi, head dimension 64, 128x64, 8 warps,
@@ -142,10 +145,11 @@ pays(Specialize *sp)
     bool gaps = false;
     for (int i = 0; i < sp->ngroup; i++) {
         const Op *loop = sp->group[i].loop;
+        bool gap = has_gaps(loop) || fills_operand(loop);
         if (attr_has(&loop->attrs, ATTR_WARP_SPEC) || adds_parts(loop) ||
-            (sp->blocks == 1 && in_turn(loop)))
+            (in_turn(loop) && (sp->blocks == 1 || !gap)))
             return true;
-        gaps |= has_gaps(loop) || fills_operand(loop);
+        gaps |= gap;
     }
     if (gaps && programs_without(sp) < 2 * sp->blocks)
         return true;
