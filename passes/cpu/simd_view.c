@@ -19,7 +19,8 @@
 #include "ir/edit.h"
 #include "ir/fold.h"
 
-enum { MOST_STEPS = 64 };
+/* MOST_LANES: of a strip that comes out of a buffer. */
+enum { MOST_STEPS = 64, MOST_LANES = 64 };
 
 typedef struct View {
     Simd *n;
@@ -65,6 +66,27 @@ separable(const Value *v, int *left)
     return true;
 }
 
+/* Can tile v be evaluated in strips of all its rows and columns? Tiles that are kept come
+   out of buffers, in strips of at most MOST_LANES. */
+static bool
+evaluates(Simd *n, const Value *v, int *left)
+{
+    const Op *op = v->op;
+    if (!simd_tile(v))
+        return true;
+    for (int d = 0; d < v->type->rank; d++)
+        if (v->type->shape[d] > MOST_LANES && (!op || plan_get(n, v)->slot))
+            return false;
+    if (!op || plan_get(n, v)->slot)
+        return true;
+    if (--*left < 0)
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!evaluates(n, op_operand(op, i), left))
+            return false;
+    return true;
+}
+
 /* The load that operand v is, as it is or with its dimensions exchanged. */
 static Op *
 load_of(Simd *n, Value *v, bool *swapped)
@@ -75,12 +97,13 @@ load_of(Simd *n, Value *v, bool *swapped)
         return NULL;
     v = trans ? op_operand(trans, 0) : v;
     Op *load = value_def(v, OP_LOAD);
-    int left = MOST_STEPS;
+    int left = MOST_STEPS, steps = 4 * MOST_STEPS;
     bool ok = load && v->type->rank == 2 && !plan_get(n, v)->slot &&
               !attr_has(&load->attrs, ATTR_VOLATILE);
     for (int i = 0; ok && i < load->noperand && i < 2; i++) {
         const Value *x = op_operand(load, i);
-        ok = simd_tile(x) && plan_get(n, x)->index && separable(x, &left);
+        ok = simd_tile(x) && plan_get(n, x)->index && separable(x, &left) &&
+             evaluates(n, x, &steps);
     }
     return ok ? load : NULL;
 }
