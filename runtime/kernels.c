@@ -278,6 +278,18 @@ call_options(Call *c, const void *from, void *to, size_t size)
                      given, size);
 }
 
+SdcTensor
+tensor_transposed(const SdcTensor *t)
+{
+    SdcTensor r = *t;
+    int row = t->rank - 2, col = t->rank - 1;
+    r.shape[row] = t->shape[col];
+    r.shape[col] = t->shape[row];
+    r.strides[row] = t->strides[col];
+    r.strides[col] = t->strides[row];
+    return r;
+}
+
 bool
 tensor_is_long(const SdcTensor *t)
 {

@@ -113,6 +113,8 @@ bool call_same_type(Call *c, const SdcTensor *t, const SdcTensor *like, const ch
 bool call_options(Call *c, const void *from, void *to, size_t size);
 /* Whether offsets of an element need 64 bits. */
 bool tensor_is_long(const SdcTensor *t);
+/* With the last two dimensions exchanged. */
+SdcTensor tensor_transposed(const SdcTensor *t);
 
 /* ---- arguments, in the kernel's order, and constexprs */
 

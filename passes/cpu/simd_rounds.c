@@ -18,22 +18,14 @@
    kept, a quarter of a second-level cache. LEAST: rows and columns. */
 enum { DEEP = 256, MOST = 1 << 18, LEAST = 16, WIDEST = 4 };
 
-static bool
-used_once(const Value *v)
-{
-    int uses = 0;
-    value_each_use(v, u) uses++;
-    return uses == 1;
-}
-
 /* Does the loop around the dot carry its result, for no other use than the next dot? */
 static bool
 is_carried(Simd *n, Op *dot)
 {
     Op *loop = dot->parent->parent;
     Value *sums = op_operand(dot, 2), *r = op_result(dot, 0);
-    if (!loop || loop->kind != OP_FOR || !loop_step(loop) || !used_once(r) ||
-        !used_once(sums))
+    if (!loop || loop->kind != OP_FOR || !loop_step(loop) || !value_only_user(r) ||
+        !value_only_user(sums))
         return false;
     const Region *body = loop->regions[0];
     for (int i = 0; i < loop->nresult; i++)

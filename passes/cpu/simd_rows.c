@@ -30,14 +30,6 @@ uncast(const Value *v)
     return v;
 }
 
-static bool
-used_once(const Value *v)
-{
-    int uses = 0;
-    value_each_use(v, u) uses++;
-    return uses == 1;
-}
-
 /* Is it a dot of one row by a b that is loaded for it alone, column by column? */
 static bool
 is_row_by_columns(Simd *n, Op *dot)
@@ -47,7 +39,7 @@ is_row_by_columns(Simd *n, Op *dot)
     if (t->rank != 2 || t->shape[0] != 1 || t->shape[1] < 2 || n->f->check ||
         !scalar_is_float(t->elem->scalar) || b->type->shape[0] < 16)
         return false;
-    if (!from->op || from->op->kind != OP_LOAD || !used_once(from) || !used_once(b))
+    if (!value_def(from, OP_LOAD) || !value_only_user(from) || !value_only_user(b))
         return false;
     const Value *p = op_operand(from->op, 0);
     return simd_runs_along(n, p, 0) && !simd_runs_along(n, p, 1);

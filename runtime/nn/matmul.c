@@ -433,30 +433,20 @@ matmul_ask(const Product *p)
                      .b_rows = matmul_rows(&p->b),
                      .c_rows = (int16_t)matmul_rows(&p->c),
                      .epilogue = (int16_t)matmul_epilogue(p),
-                     .turns = !p->bias, /* which is of columns */
+                     .swaps = !p->bias, /* which is of columns */
                      .across = matmul_across(&p->a, &p->b)};
-}
-
-static SdcTensor
-turned(SdcTensor t)
-{
-    int64_t rows = t.shape[1], by = t.strides[1];
-    t.shape[1] = t.shape[2];
-    t.strides[1] = t.strides[2];
-    t.shape[2] = rows;
-    t.strides[2] = by;
-    return t;
 }
 
 /* c^T = b^T a^T. */
 static void
-turn(Product *p)
+swap_operands(Product *p)
 {
     const SdcTensor a = p->a, a_scale = p->a_scale;
-    p->a = turned(p->b);
-    p->b = turned(a);
-    p->c = turned(p->c);
-    p->residual = turned(p->residual);
+    p->a = tensor_transposed(&p->b);
+    p->b = tensor_transposed(&a);
+    p->c = tensor_transposed(&p->c);
+    if (p->adds)
+        p->residual = tensor_transposed(&p->residual);
     p->a_scale = p->b_scale;
     p->b_scale = a_scale;
 }
@@ -465,8 +455,8 @@ void
 matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed)
 {
     matmul_pack(c, p, plan, transposed);
-    if (plan->turned)
-        turn(p);
+    if (plan->swapped)
+        swap_operands(p);
     if (c->status == SDC_OK)
         (plan->split > 1 ? in_parts : whole)(c, p, plan);
 }

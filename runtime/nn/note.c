@@ -20,12 +20,12 @@ say(Text *t, const char *fmt, ...)
 }
 
 static void
-say_tile(Text *t, const GemmTile *x, int split, bool packs, bool turned)
+say_tile(Text *t, const GemmTile *x, int split, bool packs, bool swapped)
 {
     say(t, "tiles %dx%dx%d, %d warps, %d stages", x->m, x->n, x->k, x->warps, x->stages);
     if (split > 1)
         say(t, ", k in %d parts", split);
-    if (turned)
+    if (swapped)
         say(t, ", transposed: rows are columns of c");
     if (packs)
         say(t, ", packed first");
@@ -61,7 +61,7 @@ say_gemm(Text *t, const Note *n)
     if (q->batch > 1)
         say(t, "%lld of ", (long long)q->batch);
     say(t, "%lldx%lldx%lld: ", (long long)q->m, (long long)q->n, (long long)q->k);
-    say_tile(t, p->tile, p->split, false, p->turned);
+    say_tile(t, p->tile, p->split, false, p->swapped);
     say_operand(t, "a", q->a_rows, p->pack_a, transposed & 1);
     say_operand(t, "b", q->b_rows, p->pack_b, transposed & 2);
     if (!n->gpu) {
@@ -74,7 +74,7 @@ say_gemm(Text *t, const Note *n)
         c->all, c->products, c->memory, c->cache, c->beside);
     if (p->next) {
         say(t, "  next best, %.1f us: ", p->next_us);
-        say_tile(t, p->next, p->next_split, p->next_packs, p->next_turned);
+        say_tile(t, p->next, p->next_split, p->next_packs, p->next_swapped);
         say(t, "\n");
     }
 }
@@ -165,7 +165,7 @@ say_sparse_matmul(Text *t, const char *what, const SparseMatmul *x, bool listed)
         return;
     say(t, x->dense ? "%s by a plain matmul, " : "%s ", what);
     say_tile(t, &x->tile, x->dense ? x->gemm.split : x->parts, false,
-             x->gemm.turned);
+             x->gemm.swapped);
     if (x->pairs)
         say(t, ", two blocks at a time");
     if (x->sorted && !listed)

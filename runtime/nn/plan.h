@@ -46,12 +46,12 @@ typedef struct GemmAsk {
     /* The power of two of bytes, up to 128, that each row in memory begins on; 0: no unit
        stride. Tensor maps take 16 and more. */
     int32_t a_rows, b_rows;
-    int16_t c_rows;   /* as these, of c, where it may be turned */
+    int16_t c_rows;   /* as these, of c, where it may be swapped */
     int16_t epilogue; /* names one, for who carries the plan out */
     int16_t way;      /* so many ways are better, as guessed; 0: the best is taken */
     int16_t stay;     /* operands that cannot be packed: 1 a, 2 b */
     int8_t whole;     /* nonzero: no parts along k */
-    int8_t turns;     /* nonzero: who carries it out may turn it, as GemmPlan has it */
+    int8_t swaps;     /* nonzero: a and b may be swapped, as GemmPlan has it */
     int16_t across; /* operands whose memory does not run along k: 1 a, 2 b */
 } GemmAsk;
 
@@ -78,12 +78,12 @@ typedef struct GemmPlan {
     int split;           /* parts along k, added in their order by a second launch */
     /* copied first, to rows on 128 bytes; of fp8 these run along k */
     bool pack_a, pack_b;
-    bool turned; /* as c^T = b^T a^T: rows of the tile are columns of c */
+    bool swapped; /* as c^T = b^T a^T: rows of the tile are columns of c */
     GemmCost cost;
     /* what came next, for the explanation; NULL: nothing did */
     const GemmTile *next;
     int next_split;
-    bool next_packs, next_turned;
+    bool next_packs, next_swapped;
     double next_us;
 } GemmPlan;
 
@@ -93,7 +93,7 @@ enum { GEMM_MAP_ROWS = 16, GEMM_LINE = 128 };
 typedef struct GemmWay {
     const GemmTile *tile;
     int split;
-    bool pack_a, pack_b, turned;
+    bool pack_a, pack_b, swapped;
     GemmCost cost;
 } GemmWay;
 

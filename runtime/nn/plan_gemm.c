@@ -15,7 +15,7 @@
    - operands that no tensor map takes (rows that do not begin on 16 bytes) are loaded
      element by element, or packed first: the copy is linear in the operand, the matmul
      is not;
-   - columns of a tile may be the sum of two powers of two and its rows may not: turned,
+   - columns of a tile may be the sum of two powers of two and its rows may not: swapped,
      as c^T = b^T a^T, such tiles divide the rows of c, and few columns are few rows;
    - fp8 that does not lie along k, and tf32 of which neither operand does, is transposed
      on the way through shared memory, which slows the tensor cores down, or first.
@@ -54,7 +54,7 @@ static const GemmTile hopper_half[] = {
     {64, 32, 256, 4, 4, 1, 0.45, 2.4},   {128, 128, 64, 4, 2, 2, 0.41, 5.6},
     {64, 128, 64, 4, 2, 3, 0.50, 6.2},   {64, 64, 64, 4, 2, 4, 0.42, 3.1}};
 /* Of the transposed matmul; rows and columns of the plain ones change places, too. */
-static const GemmTile hopper_half_turned[] = {
+static const GemmTile hopper_half_swapped[] = {
     {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 288, 64, 8, 3, 1, 0.15, 6.4},
     {64, 128, 64, 8, 6, 1, 0.15, 4.4},   {64, 160, 64, 4, 4, 2, 0.37, 6.2},
     {64, 16, 128, 4, 6, 1, 0.22, 1.2}};
@@ -248,13 +248,13 @@ lines(int rows, bool packed)
 
 /* What a tile of `bytes` ends with: a program cannot multiply with the accumulators that
    it stores, another on the SM can. Tiles of more than half of the shared memory do not
-   go by TMA, and turned ones whose rows TMA does not take go element by element. */
+   go by TMA, and swapped ones whose rows TMA does not take go element by element. */
 static double
 end_of(const GemmAsk *q, const GemmWay *w, double bytes)
 {
     const double first = 0.2, each = 1.7 * ROLE_WARPS / (1 << 16), half = 113 << 10;
     const GemmTile *t = w->tile;
-    bool elements = w->turned && q->c_rows < GEMM_MAP_ROWS && t->resident == 1;
+    bool elements = w->swapped && q->c_rows < GEMM_MAP_ROWS && t->resident == 1;
     double longer = elements ? by_elements : bytes > half ? 2.2 : 1;
     return first + each * bytes / t->warps * longer;
 }
@@ -372,7 +372,7 @@ consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool m
               Tiles tiles)
 {
     /* parts of the transposed one would be added across */
-    bool splits = d->lends && !q->whole && !w.turned;
+    bool splits = d->lends && !q->whole && !w.swapped;
     for (int i = 0; i < tiles.n; i++) {
         GemmWay parts = {0};
         w.tile = &tiles.at[i];
@@ -395,7 +395,7 @@ consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool m
 
 /* The matmul of the transposed operands. */
 static GemmAsk
-turned_ask(const GemmAsk *q)
+swapped_ask(const GemmAsk *q)
 {
     GemmAsk t = *q;
     t.m = q->n;
@@ -413,8 +413,8 @@ turned_ask(const GemmAsk *q)
 static void
 consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
 {
-    if (w.turned) {
-        consider_list(ways, d, q, w, maps, TILES(hopper_half_turned));
+    if (w.swapped) {
+        consider_list(ways, d, q, w, maps, TILES(hopper_half_swapped));
         return;
     }
     consider_list(ways, d, q, w, maps, tiles_of(d, q->math, maps));
@@ -427,14 +427,14 @@ consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool 
 
 /* By tensor maps: what none takes is packed, what lies on lines and along k is not. */
 static void
-consider_packs(Ways *ways, const NnDevice *d, const GemmAsk *q, bool turned)
+consider_packs(Ways *ways, const NnDevice *d, const GemmAsk *q, bool swapped)
 {
     bool a = q->a_rows >= GEMM_MAP_ROWS, b = q->b_rows >= GEMM_MAP_ROWS;
     int transposed = gemm_transposed(q);
     bool keeps_a = !(transposed & 1) && q->a_rows >= GEMM_LINE;
     bool keeps_b = !(transposed & 2) && q->b_rows >= GEMM_LINE;
     for (int packs = 0; packs < 4; packs++) {
-        GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2, .turned = turned};
+        GemmWay w = {.pack_a = packs & 1, .pack_b = packs & 2, .swapped = swapped};
         if ((!a && !w.pack_a) || (w.pack_a && keeps_a) ||
             (!b && !w.pack_b) || (w.pack_b && keeps_b) ||
             (packs & q->stay) || (packs && !d->lends))
@@ -447,17 +447,17 @@ int
 gemm_ways(const NnDevice *d, const GemmAsk *q, GemmWay *out, int most)
 {
     Ways ways = {out, 0, most};
-    const GemmAsk turned = turned_ask(q);
+    const GemmAsk swapped = swapped_ask(q);
     if (d->wgmma && q->math != GEMM_EXACT)
         consider_packs(&ways, d, q, false);
-    if (d->wgmma && q->math == GEMM_HALF && q->turns)
-        consider_packs(&ways, d, &turned, true);
+    if (d->wgmma && q->math == GEMM_HALF && q->swaps)
+        consider_packs(&ways, d, &swapped, true);
     if (!ways.n || q->a_rows < GEMM_MAP_ROWS || q->b_rows < GEMM_MAP_ROWS)
         consider_tiles(&ways, d, q, (GemmWay){0}, false);
     for (int i = 0; i < ways.n; i++) {
         GemmWay *w = &out[i];
-        bool pack_a = w->turned ? w->pack_b : w->pack_a;
-        w->pack_b = w->turned ? w->pack_a : w->pack_b;
+        bool pack_a = w->swapped ? w->pack_b : w->pack_a;
+        w->pack_b = w->swapped ? w->pack_a : w->pack_b;
         w->pack_a = pack_a;
     }
     return ways.n;
@@ -476,13 +476,13 @@ gemm_plan(const NnDevice *d, const GemmAsk *q)
                   .split = w->split,
                   .pack_a = w->pack_a,
                   .pack_b = w->pack_b,
-                  .turned = w->turned,
+                  .swapped = w->swapped,
                   .cost = w->cost};
     if (next) {
         p.next = next->tile;
         p.next_split = next->split;
         p.next_packs = next->pack_a || next->pack_b;
-        p.next_turned = next->turned;
+        p.next_swapped = next->swapped;
         p.next_us = next->cost.all;
     }
     return p;

@@ -8,17 +8,6 @@
 
 enum { COPY_ROWS = 16, COPY_COLS = 256 };
 
-static SdcTensor
-transposed(const SdcTensor *t)
-{
-    SdcTensor r = *t;
-    r.shape[1] = t->shape[2];
-    r.shape[2] = t->shape[1];
-    r.strides[1] = t->strides[2];
-    r.strides[2] = t->strides[1];
-    return r;
-}
-
 static int
 along_of(const SdcTensor *x)
 {
@@ -33,10 +22,10 @@ product_of(const Layer *l, int what, const SdcTensor *x)
     SdcTensor w = matmul_batch(l->w);
     if (what == SPARSE_DX) {
         p.a = matmul_batch(l->dy);
-        p.b = transposed(&w);
+        p.b = tensor_transposed(&w);
         p.c = matmul_batch(l->dx);
     } else if (what == SPARSE_DW) {
-        p.a = transposed(x);
+        p.a = tensor_transposed(x);
         p.b = matmul_batch(l->dy);
         p.c = matmul_batch(l->dw);
     } else {

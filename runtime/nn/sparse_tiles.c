@@ -5,17 +5,6 @@
 
 enum { JOIN = 512 };
 
-static SdcTensor
-transposed(const SdcTensor *t)
-{
-    SdcTensor r = *t;
-    r.shape[0] = t->shape[1];
-    r.shape[1] = t->shape[0];
-    r.strides[0] = t->strides[1];
-    r.strides[1] = t->strides[0];
-    return r;
-}
-
 Masked
 sparse_y(const Layer *l)
 {
@@ -35,7 +24,7 @@ sparse_dx(const Layer *l)
 {
     return (Masked){.way = &l->way.dx,
                      .a = *l->dy,
-                     .b = transposed(l->w),
+                     .b = tensor_transposed(l->w),
                      .c = *l->dx,
                      .dx = true,
                      .mask_m = l->ask.mask_m,
@@ -49,7 +38,7 @@ Masked
 sparse_dw(const Layer *l)
 {
     return (Masked){.way = &l->way.dw,
-                     .a = transposed(l->x),
+                     .a = tensor_transposed(l->x),
                      .b = *l->dy,
                      .c = *l->dw,
                      .mask_m = l->ask.mask_k,

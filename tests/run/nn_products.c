@@ -343,7 +343,7 @@ START_TEST(ways)
         Nn n = nn_open();
         char last[1024] = "", now[1024] = ".";
         bool parts = false, packed = false, transposed = false;
-        bool turned = false;
+        bool swapped = false;
         for (int way = 0; strcmp(last, now) && way < SDC_NN_WAYS; way++) {
             memcpy(last, now, sizeof now);
             good(&n, sdc_nn_take(n.k, way));
@@ -355,12 +355,12 @@ START_TEST(ways)
             parts |= strstr(now, "parts") != NULL;
             packed |= strstr(now, "packed first") != NULL;
             transposed |= strstr(now, "a transposed first") != NULL;
-            turned |= strstr(now, "rows are columns of c") != NULL;
+            swapped |= strstr(now, "rows are columns of c") != NULL;
         }
         ck_assert(i || !is_hopper(&n) || (parts && packed));
         ck_assert(i < 3 || i >= LAST || !is_hopper(&n) || transposed);
         /* a bias is of columns, groups are of rows */
-        ck_assert(!is_hopper(&n) || turned == (i == 0 || i == LAST));
+        ck_assert(!is_hopper(&n) || swapped == (i == 0 || i == LAST));
         nn_close(&n);
     }
 }

@@ -46,7 +46,7 @@ END_TEST
 
 /* Where it may, the matmul of the transposed operands: its tiles divide rows as no plain
    ones do. What is packed is named as the caller has it. */
-START_TEST(turned)
+START_TEST(swapped)
 {
     static const struct {
         int64_t m, n, k;
@@ -63,33 +63,33 @@ START_TEST(turned)
         GemmAsk q = ask(known[i].m, known[i].n, known[i].k, GEMM_HALF, known[i].a_rows,
                         known[i].b_rows);
         q.across = 2;
-        ck_assert(!gemm_plan(&hopper, &q).turned);
-        q.turns = 1;
+        ck_assert(!gemm_plan(&hopper, &q).swapped);
+        q.swaps = 1;
         GemmPlan p = gemm_plan(&hopper, &q);
-        ck_assert(p.turned && p.tile->n == known[i].rows && p.split == 1);
+        ck_assert(p.swapped && p.tile->n == known[i].rows && p.split == 1);
         q.a_rows = 2;
         int n = gemm_ways(&hopper, &q, way, MOST);
         for (int k = 0; k < n; k++)
-            ck_assert(!way[k].turned || way[k].pack_a);
+            ck_assert(!way[k].swapped || way[k].pack_a);
         q.math = GEMM_TF32;
-        ck_assert(!gemm_plan(&hopper, &q).turned);
+        ck_assert(!gemm_plan(&hopper, &q).swapped);
     }
     /* rows of c that TMA does not take are stored element by element, which a program
        alone on its SM waits for */
     GemmAsk q = ask(511, 513, 515, GEMM_HALF, 2, 2);
     q.batch = 12;
     q.across = 2;
-    q.turns = 1;
-    ck_assert(gemm_plan(&hopper, &q).turned);
+    q.swaps = 1;
+    ck_assert(gemm_plan(&hopper, &q).swapped);
     q.c_rows = 2;
-    ck_assert(!gemm_plan(&hopper, &q).turned);
+    ck_assert(!gemm_plan(&hopper, &q).swapped);
     q = ask(1536, 1536, 1536, GEMM_HALF, 2, 128);
-    q.turns = 1;
+    q.swaps = 1;
     q.stay = 2;
     GemmPlan p = gemm_plan(&hopper, &q);
     ck_assert(p.pack_a && !p.pack_b);
     q.stay = 1;
-    ck_assert(!gemm_plan(&hopper, &q).turned);
+    ck_assert(!gemm_plan(&hopper, &q).swapped);
 }
 END_TEST
 
@@ -355,12 +355,12 @@ START_TEST(any_shape)
         GemmAsk q = ask(sizes[i % 9], sizes[i / 9 % 9], sizes[i / 81 % 9], math,
                         rows[i / 729 % 5], rows[i / 3645 % 5]);
         q.across = (int16_t)(i % 4);
-        q.turns = (int8_t)(i / 4 % 2);
+        q.swaps = (int8_t)(i / 4 % 2);
         GemmPlan p = gemm_plan(d, &q), again = gemm_plan(d, &q);
         ck_assert_ptr_nonnull(p.tile);
         ck_assert(p.tile == again.tile && p.split == again.split &&
                   p.pack_a == again.pack_a && p.pack_b == again.pack_b &&
-                  p.turned == again.turned);
+                  p.swapped == again.swapped);
         int64_t part = gemm_part(&p, q.k);
         ck_assert_int_eq(part % p.tile->k, 0);
         ck_assert(part * p.split >= q.k && part * (p.split - 1) < q.k);
@@ -663,7 +663,7 @@ main(void)
     tcase_set_timeout(c, 100);
     tcase_add_test(c, known_shapes);
     tcase_add_test(c, sums_of_two);
-    tcase_add_test(c, turned);
+    tcase_add_test(c, swapped);
     tcase_add_test(c, small);
     tcase_add_test(c, long_sums);
     tcase_add_test(c, ways);
