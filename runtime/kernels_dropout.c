@@ -4,7 +4,7 @@
 int64_t
 sdc_dropout_counters(const SdcDropout *d, int64_t rows, int64_t cols)
 {
-    return d && d->per_element ? rows * cols : rows * ceil_over(cols, 4);
+    return d && d->per_element ? rows * cols : ceil_over(rows * cols, 4);
 }
 
 static bool
@@ -33,30 +33,31 @@ drop_vector(Call *c, const SdcTensor *t, int64_t n, const char *what)
            call_dense(c, t, what);
 }
 
-/* Columns of one element, one behind the other in memory: as one row. Each of their rows
-   begins a counter, so each element has one of its own then. t: NULL stands for none. */
-static bool
-fold_column(const SdcTensor **t[3], SdcTensor row[3], SdcDropout *d)
+/* Tensors without gaps as one row, which gives the same mask: rows of any length are
+   read in whole vectors then, and few columns leave no thread idle. t: NULL stands for
+   none. */
+static void
+fold_rows(const SdcTensor **t[3], SdcTensor row[3])
 {
     for (int i = 0; i < 3; i++)
-        if (*t[i] && ((*t[i])->shape[1] != 1 ||
-                      ((*t[i])->shape[0] > 1 && (*t[i])->strides[0] != 1)))
-            return false;
+        if (*t[i] && (*t[i])->shape[0] > 1 && (*t[i])->strides[0] != (*t[i])->shape[1])
+            return;
     for (int i = 0; i < 3; i++) {
         if (!*t[i])
             continue;
-        row[i] = sdc_matrix((*t[i])->dtype, (*t[i])->data, 1, (*t[i])->shape[0]);
+        const SdcTensor *x = *t[i];
+        row[i] = sdc_matrix(x->dtype, x->data, 1, x->shape[0] * x->shape[1]);
         *t[i] = &row[i];
     }
-    d->per_element = 1;
-    return true;
 }
 
 /* Constants and grid that both directions have in common. */
 static SdcGrid
 drop_tile(Call *c, const SdcDropout *d, const SdcTensor *x, bool is_long)
 {
-    int64_t cols = power_over(x->shape[1], c->k->on_gpu ? 1024 : 512);
+    bool ragged = !d->per_element && x->shape[1] % 4 && x->shape[0] > 1;
+    int64_t all = x->shape[1] + (ragged ? 3 : 0);
+    int64_t cols = power_over(all, c->k->on_gpu ? 1024 : 512);
     int64_t width = cols < 4 ? 4 : cols;
     int64_t height = c->k->on_gpu ? 1024 / width : 8;
     int64_t last = d->offset + sdc_dropout_counters(d, x->shape[0], x->shape[1]);
@@ -65,8 +66,9 @@ drop_tile(Call *c, const SdcDropout *d, const SdcTensor *x, bool is_long)
     call_bind(c, "BLOCK_C", width);
     call_bind_text(c, "ACT", act_name(d->act));
     call_bind_bool(c, "FOUR", !d->per_element);
+    call_bind_bool(c, "RAGGED", ragged);
     call_bind_bool(c, "LONG", is_long || d->offset < 0 || last > INT32_MAX / 2);
-    return sdc_grid(ceil_over(x->shape[0], height), ceil_over(x->shape[1], width), 1);
+    return sdc_grid(ceil_over(x->shape[0], height), ceil_over(all, width), 1);
 }
 
 static void
@@ -89,9 +91,8 @@ sdc_dropout_forward(SdcKernels *k, const SdcTensor *x, const SdcTensor *bias,
         (bias && !drop_vector(&c, bias, x->shape[1], "bias")))
         return c.status;
     SdcTensor row[3];
-    SdcDropout own = *d;
-    if (!bias && fold_column((const SdcTensor **[]){&x, &residual, &out}, row, &own))
-        d = &own;
+    if (!bias)
+        fold_rows((const SdcTensor **[]){&x, &residual, &out}, row);
     SdcGrid grid = drop_tile(
         &c, d, x, tensor_is_long(x) || tensor_is_long(out) || tensor_is_long(residual));
     call_bind_bool(&c, "HAS_BIAS", bias != NULL);
@@ -141,11 +142,9 @@ sdc_dropout_backward(SdcKernels *k, const SdcTensor *dy, const SdcTensor *x,
         (dbias && !drop_vector(&c, dbias, dy->shape[1], "dbias")))
         return c.status;
     SdcTensor row[3];
-    SdcDropout own = *d;
     const SdcTensor *whole = dx, *before = act ? x : NULL;
-    if (!(act && bias) &&
-        fold_column((const SdcTensor **[]){&dy, &before, &dx}, row, &own))
-        d = &own;
+    if (!(act && bias))
+        fold_rows((const SdcTensor **[]){&dy, &before, &dx}, row);
     x = before;
     SdcGrid grid =
         drop_tile(&c, d, dy,

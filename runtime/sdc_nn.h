@@ -127,15 +127,18 @@ SDC_API size_t sdc_nn_explain(SdcKernels *k, char *to, size_t size);
 enum { SDC_NN_WAYS = 64 };
 SDC_API SdcStatus sdc_nn_take(SdcKernels *k, int way);
 
-/* ---------------------------------------------------------------- dropout */
+/* ---------------------------------------------------------------- dropout
 
+   Element (r, c) of [rows, cols] has the number i = r * cols + c, whatever its address.
+   Its random number is a function of that, the seed and the offset alone: the mask does
+   not depend on strides, the device, or the shape in which the elements are seen. */
 typedef struct SdcDropout {
     float p;        /* the probability of dropping, 0 <= p < 1 */
     int64_t seed;   /* all 64 bits are used */
     int64_t offset; /* first counter; a call uses sdc_dropout_counters() of them */
     SdcActivation act;
-    int per_element; /* nonzero: Triton's tl.rand(seed, offset + index) for each element;
-                        0: four elements share a counter, which is faster */
+    int per_element; /* nonzero: Triton's tl.rand(seed, offset + i) for element i; 0: word
+                        i % 4 of tl.rand4x(seed, offset + i / 4), which is faster */
 } SdcDropout;
 
 /* Number of counters that a call on a [rows, cols] tensor uses. A later call with the

@@ -50,9 +50,9 @@ bool
 ref_drop_keeps(const RefDrop *d, int64_t row, int64_t col)
 {
     uint32_t words[4];
-    int64_t at = d->four ? row * ((d->cols + 3) / 4) + col / 4 : row * d->cols + col;
-    ref_philox_at(d->seed, d->offset + (uint64_t)at, words);
-    return ref_uniform(words[d->four ? col % 4 : 0]) > d->p;
+    int64_t i = row * d->cols + col;
+    ref_philox_at(d->seed, d->offset + (uint64_t)(d->four ? i / 4 : i), words);
+    return ref_uniform(words[d->four ? i % 4 : 0]) > d->p;
 }
 
 double

@@ -69,9 +69,8 @@ double ref_act(RefAct act, double x);
 double ref_slope(RefAct act, double x); /* 0 where relu has none */
 
 /* out = residual + drop(act(x + bias)) over [rows, cols] and dx, its gradient to x; bias
-   [cols] and residual may be NULL. Element (r, c) is decided by word 0 of counter
-   offset + r * cols + c, or with `four` by word c % 4 of counter
-   offset + r * ceil(cols / 4) + c / 4. */
+   [cols] and residual may be NULL. Element i = r * cols + c is decided by word 0 of
+   counter offset + i, or with `four` by word i % 4 of counter offset + i / 4. */
 typedef struct RefDrop {
     int64_t rows, cols;
     const double *x, *bias, *residual, *dy;

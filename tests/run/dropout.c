@@ -80,6 +80,13 @@ fused_name(Env *env, const char *what, SdcDtype t, const Fused *f)
                     f->block_c);
 }
 
+static SdcGrid
+grid_of(const Fused *f)
+{
+    int64_t cols = f->cols + (f->four && f->cols % 4 ? 3 : 0);
+    return sdc_grid(ceil_div(f->rows, f->block_r), ceil_div(cols, f->block_c), 1);
+}
+
 static void
 fused_backward(Env *env, SdcDtype t, const Fused *f, const RefDrop *r, const char *binds,
                const Buf in[3])
@@ -87,7 +94,7 @@ fused_backward(Env *env, SdcDtype t, const Fused *f, const RefDrop *r, const cha
     int64_t rows = f->rows, cols = f->cols;
     Buf dx = buf_poison(env, t, 1, DIMS(rows, cols));
     Buf db = buf_poison(env, SDC_FP32, 0, DIMS(cols));
-    SdcGrid grid = sdc_grid(ceil_div(rows, f->block_r), ceil_div(cols, f->block_c), 1);
+    SdcGrid grid = grid_of(f);
     LAUNCH(env, "dropout_fused_bwd", grid, binds, buf_arg(&in[0]), buf_arg(&in[1]),
            f->bias ? buf_arg(&in[2]) : sdc_none(), buf_arg(&dx), sdc_int(rows),
            sdc_int(cols), sdc_int(in[0].strides[0]), sdc_int(in[1].strides[0]),
@@ -133,11 +140,13 @@ fused_case(Env *env, SdcDtype t, const Fused *f)
                  .dx_bound = env_doubles(env, n)};
     ref_drop(&r);
     const char *binds =
-        env_text(env, "BLOCK_R=%d BLOCK_C=%d HAS_BIAS=%s ACT='%s' FOUR=%s LONG=%s",
+        env_text(env,
+                 "BLOCK_R=%d BLOCK_C=%d HAS_BIAS=%s ACT='%s' FOUR=%s RAGGED=%s "
+                 "LONG=%s",
                  f->block_r, f->block_c, f->bias ? "True" : "False", act_names[f->act],
-                 f->four ? "True" : "False", f->wide ? "True" : "False");
-    SdcGrid grid = sdc_grid(ceil_div(rows, f->block_r), ceil_div(cols, f->block_c), 1);
-    LAUNCH(env, "dropout_fused_fwd", grid,
+                 f->four ? "True" : "False", cols % 4 ? "True" : "False",
+                 f->wide ? "True" : "False");
+    LAUNCH(env, "dropout_fused_fwd", grid_of(f),
            env_text(env, "%s HAS_RESIDUAL=%s", binds, f->residual ? "True" : "False"),
            buf_arg(&x), f->bias ? buf_arg(&bias) : sdc_none(),
            f->residual ? buf_arg(&res) : sdc_none(), buf_arg(&out), sdc_int(rows),

@@ -53,18 +53,20 @@ dropout_case(Nn *n, SdcDtype t, const SdcDropout *d, int64_t rows, int64_t cols)
     buf_check(env, &db, "dropout dbias", sum, bound);
 }
 
-/* One column: in a row of memory, and with gaps; the same mask in both. */
+/* Without a bias: rows one behind the other in memory, which are taken as one, and rows
+   with gaps; the same mask in both. */
 static void
-column_case(Nn *n, const SdcDropout *d, int64_t rows, int64_t pad)
+plain_case(Nn *n, const SdcDropout *d, int64_t rows, int64_t cols, int64_t pad)
 {
     Env *env = &n->env;
-    Buf x = buf_random(env, SDC_FP16, pad, DIMS(rows, 1));
-    Buf res = buf_random(env, SDC_FP16, pad, DIMS(rows, 1));
-    Buf dy = buf_random(env, SDC_FP16, pad, DIMS(rows, 1));
-    Buf out = buf_poison(env, SDC_FP16, pad, DIMS(rows, 1));
-    Buf dx = buf_poison(env, SDC_FP16, pad, DIMS(rows, 1));
+    int64_t size = rows * cols;
+    Buf x = buf_random(env, SDC_FP16, pad, DIMS(rows, cols));
+    Buf res = buf_random(env, SDC_FP16, pad, DIMS(rows, cols));
+    Buf dy = buf_random(env, SDC_FP16, pad, DIMS(rows, cols));
+    Buf out = buf_poison(env, SDC_FP16, pad, DIMS(rows, cols));
+    Buf dx = buf_poison(env, SDC_FP16, pad, DIMS(rows, cols));
     RefDrop r = {.rows = rows,
-                 .cols = 1,
+                 .cols = cols,
                  .x = buf_doubles(env, &x),
                  .residual = buf_doubles(env, &res),
                  .dy = buf_doubles(env, &dy),
@@ -72,19 +74,19 @@ column_case(Nn *n, const SdcDropout *d, int64_t rows, int64_t pad)
                  .p = d->p,
                  .seed = d->seed,
                  .offset = (uint64_t)d->offset,
-                 .four = true,
-                 .out = env_doubles(env, rows),
-                 .dx = env_doubles(env, rows),
-                 .out_bound = env_doubles(env, rows),
-                 .dx_bound = env_doubles(env, rows)};
+                 .four = !d->per_element,
+                 .out = env_doubles(env, size),
+                 .dx = env_doubles(env, size),
+                 .out_bound = env_doubles(env, size),
+                 .dx_bound = env_doubles(env, size)};
     ref_drop(&r);
     SdcTensor tx = tensor(n, &x), tres = tensor(n, &res), tout = tensor(n, &out);
     SdcTensor tdy = tensor(n, &dy), tdx = tensor(n, &dx);
     good(n, sdc_dropout_forward(n->k, &tx, NULL, &tres, &tout, d, NULL));
     good(n, sdc_dropout_backward(n->k, &tdy, &tx, NULL, &tdx, NULL, d, NULL));
     env_collect(env);
-    buf_check(env, &out, "column", r.out, r.out_bound);
-    buf_check(env, &dx, "column dx", r.dx, r.dx_bound);
+    buf_check(env, &out, "plain", r.out, r.out_bound);
+    buf_check(env, &dx, "plain dx", r.dx, r.dx_bound);
 }
 
 START_TEST(dropout)
@@ -94,9 +96,13 @@ START_TEST(dropout)
     const SdcDropout b = {.p = 0.5f, .seed = 3, .offset = 1ll << 40, .per_element = 1};
     dropout_case(&n, SDC_FP32, &a, 33, 70);
     dropout_case(&n, SDC_BF16, &b, 5, 1100);
-    column_case(&n, &a, 3000, 0);
-    column_case(&n, &a, 300, 2);
-    ck_assert_int_eq(sdc_dropout_counters(&a, 33, 70), 33 * 18);
+    for (int gap = 0; gap < 2; gap++) {
+        plain_case(&n, &a, 3000, 1, gap * 2);
+        plain_case(&n, &a, 70, 33, gap * 2);
+        plain_case(&n, &a, 4, 1023, gap * 2);
+        plain_case(&n, &b, 3, 150, gap * 2);
+    }
+    ck_assert_int_eq(sdc_dropout_counters(&a, 33, 70), 578);
     ck_assert_int_eq(sdc_dropout_counters(&b, 5, 1100), 5500);
     nn_close(&n);
 }
@@ -236,9 +242,9 @@ softmax_case(Nn *n, int64_t rows, int64_t cols, int x_pad, int pad)
 static const struct {
     int64_t rows, cols;
     const char *processors;
-} rows_of[] = {{5, 1, "4"},     {37, 130, "4"},   {5, 300, "4"},   {9, 9000, "2"},
-               {3, 20001, "4"}, {5, 17000, "2"}, {2, 70001, "132"}, {5, 9003, "2"},
-               {5, 33003, "2"},  {2, 16389, "132"}};
+} rows_of[] = {{5, 1, "4"},     {37, 130, "4"},   {5, 300, "4"},     {9, 9000, "2"},
+               {3, 20001, "4"}, {5, 17000, "2"},  {2, 70001, "132"}, {5, 9003, "2"},
+               {5, 33003, "2"}, {2, 16389, "132"}};
 
 /* Rows whose columns are a multiple of 4 have strides that are, too. */
 static int
@@ -305,9 +311,9 @@ norm_case(Nn *n, int64_t rows, int64_t cols)
     ref_layer_norm(&r);
     void *work = env_place(env, env_alloc(env, sdc_layer_norm_workspace(n->k, cols)));
     good(n, sdc_layer_norm_forward(n->k, &t[0], &t[2], &t[3], &t[4], &t[6], &t[7], eps,
-                                    NULL));
+                                   NULL));
     good(n, sdc_layer_norm_backward(n->k, &t[1], &t[0], &t[2], &t[6], &t[7], &t[5], &t[8],
-                                     &t[9], work, NULL));
+                                    &t[9], work, NULL));
     env_collect(env);
     buf_check(env, &b[4], "y", r.y, r.y_bound);
     buf_check(env, &b[6], "mean", r.mean, r.mean_bound);
@@ -463,8 +469,7 @@ int
 main(void)
 {
     Suite *suite = suite_create("nn");
-    const TTest *const once[] = {dropout, matmul, matmul_shapes, attention,
-                                 refusals};
+    const TTest *const once[] = {dropout, matmul, matmul_shapes, attention, refusals};
     TCase *tc = tcase_create("kernels");
     tcase_set_timeout(tc, 600);
     for (size_t i = 0; i < sizeof once / sizeof *once; i++)
