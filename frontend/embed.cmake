@@ -1,5 +1,5 @@
 # Writes files of kernels_dsl as byte arrays, and a table of them with their names; what a
-# file imports from one beside it stands in front of its text instead:
+# file imports from others beside it stands in front of its text instead:
 # cmake -DOUT=x.c -DFILES=a.tk,b.tk -DHEADER=declares_both.h -DTYPE=PreludeText
 #       -DTABLE=prelude_texts -P
 string(REPLACE "," ";" FILES "${FILES}")
@@ -9,14 +9,16 @@ set(table "")
 foreach(file IN LISTS FILES)
     cmake_path(GET file STEM name)
     file(READ "${file}" source)
-    if(source MATCHES "\nfrom ([a-z_]+) import [(][^)]*[)]\n")
+    cmake_path(GET file PARENT_PATH folder)
+    set(first "")
+    while(source MATCHES "\nfrom ([a-z_]+) import [(][^)]*[)]\n")
         set(other "${CMAKE_MATCH_1}")
-        cmake_path(GET file PARENT_PATH folder)
-        file(READ "${folder}/${other}.tk" first)
         string(REGEX REPLACE "\nfrom ${other} import [(][^)]*[)]\n" "\n" source
             "${source}")
-        string(PREPEND source "${first}")
-    endif()
+        file(READ "${folder}/${other}.tk" imported)
+        string(APPEND first "${imported}")
+    endwhile()
+    string(PREPEND source "${first}")
     string(HEX "${source}" hex)
     string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
     string(APPEND text "static const char text_${name}[] = { ${bytes}0 };\n")

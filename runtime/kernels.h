@@ -20,7 +20,7 @@ typedef struct KernelText {
 extern const KernelText kernel_texts[];
 
 enum {
-    KERNEL_FILES = 24,
+    KERNEL_FILES = 32,
     CALL_ARGS = 64,
     CALL_BINDS = 24,
     CALL_TEXT = 40,

@@ -298,6 +298,40 @@ is_index(const Value *v, int depth)
     }
 }
 
+/* Is v made in region `here` by work on vectors that come from outside of it? */
+static bool
+is_work_on_outer(const Value *v, const Region *here, int depth, int *left)
+{
+    const Op *op = v->op;
+    if (!type_is_tile(v->type))
+        return true;
+    if (!op)
+        return v->region != here;
+    if (op->parent != here)
+        return true;
+    bool each = op_is(op, T_PURE | T_ELEMENTWISE) && op->kind != OP_UNDEF;
+    if ((!each && op->kind != OP_SPLAT && op->kind != OP_ARANGE) || depth > HOIST_DEPTH ||
+        --*left < 0)
+        return false;
+    for (int i = 0; i < op->noperand; i++)
+        if (!is_work_on_outer(op_operand(op, i), here, depth + 1, left))
+            return false;
+    return true;
+}
+
+/* Is vector v computed in the loop that b stands in, by little work on vectors that the
+   loop does not change? Done again in layout `to` it takes conversions of those alone,
+   which are not repeated: one in a loop takes barriers, which keep its warps in step. */
+static bool
+is_cheap_in_loop(const Builder *b, const Value *v, const Layout *to)
+{
+    enum { MOST_WORK = 64 };
+    int left = MOST_WORK / (int)max_i64(1, layout_regs(to));
+    const Region *here = v->op ? v->op->parent : NULL;
+    return here && here->parent && here->parent->kind == OP_FOR && b->before &&
+           b->before->parent == here && is_work_on_outer(v, here, 0, &left);
+}
+
 Value *
 operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
              Value *loaded)
@@ -307,7 +341,8 @@ operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
         return loaded;
     if (!type_is_tile(v->type))
         return v;
-    if (v->type->rank == 1 && (!load || load->type->rank > 1) && !is_index(v, 0))
+    if (v->type->rank == 1 && (!load || load->type->rank > 1) && !is_index(v, 0) &&
+        !is_cheap_in_loop(b, v, to))
         return convert_vector(s, b, v, to);
     Op *op = v->op;
     bool shape = op->kind == OP_BROADCAST || op->kind == OP_EXPAND_DIMS;

@@ -163,7 +163,8 @@ say_sparse_matmul(Text *t, const char *what, const SparseMatmul *x, bool listed)
 {
     if (!x->tile.m)
         return;
-    say(t, x->dense ? "%s by a plain matmul, " : "%s ", what);
+    const char *how = x->dense ? "by a plain matmul, " : "of all blocks, ";
+    say(t, "%s %s", what, x->dense || x->whole ? how : "");
     say_tile(t, &x->tile, x->dense ? x->gemm.split : x->parts, false,
              x->gemm.swapped);
     if (x->pairs)

@@ -210,6 +210,8 @@ enum { SPARSE_Y = 1, SPARSE_DX = 2, SPARSE_DW = 4 };
 
 /* What a list can hold: blocks of SPARSE_BLOCK, so many rows and columns of them. */
 enum { SPARSE_BLOCK = 128, SPARSE_LIST_SIDE = 64 };
+/* And the kernels that multiply all blocks: words of 64 blocks of a row. */
+enum { SPARSE_WHOLE_WORDS = 4 };
 
 /* One of the matmuls: y, dx or dw. */
 typedef struct SparseMatmul {
@@ -217,6 +219,7 @@ typedef struct SparseMatmul {
     int parts;     /* along the inner dimension, added by a second launch */
     bool sorted;   /* most work first */
     bool pairs;    /* of dx: two live blocks of a row in one program */
+    bool whole;    /* dead blocks are multiplied, too: zeros, and for nothing */
     /* by `gemm`, of a copy of x whose dropped blocks are 0; of dx they are zeroed last */
     bool dense;
     GemmPlan gemm;

@@ -12,9 +12,11 @@
      its share of the live blocks, whose sums a second launch adds;
    - sorting costs each program a look at the whole mask, and pays where rows differ;
    - operands that no tensor map takes are packed first, unless the work is small;
-   - where little is dropped, or blocks are smaller than tiles, a copy of x without its
-     dropped blocks goes through a plain matmul (plan_gemm.c), and of dx they are zeroed
-     behind it.
+   - where little is dropped, or blocks are smaller than tiles, all blocks are multiplied
+     as by a plain matmul (plan_gemm.c): those of x that are dropped become zeros on their
+     way through registers, those of dx before they are stored;
+   - where tensor maps or the tensor cores cannot (tf32), a copy of x without its dropped
+     blocks goes through a plain matmul, and of dx they are zeroed behind it.
 
    Rates are of one SM; they and the other figures are fitted to layers of 1024 to 4096 on
    an H200 (2026-11-23, `tests/gpu/shapes --only sparse`, and with `--tiles`). Those of
@@ -331,6 +333,49 @@ consider_dense(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s
         *best = (Best){w, products, beside};
 }
 
+/* Registers that hold a are filled while another warpgroup multiplies, and once for all
+   accumulators. */
+static bool
+takes_whole(const GemmWay *w, bool dx)
+{
+    const GemmTile *t = w->tile;
+    bool one = (t->n & (t->n - 1)) == 0;
+    return t->m >= 64 && !w->swapped && (dx || (one && t->warps >= 8));
+}
+
+/* All blocks, dead or not, as by a plain matmul without a copy. */
+static void
+consider_whole(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s,
+               int what)
+{
+    enum { MOST = 64 };
+    const double registers = 1.04, draw = 0.3, a_draw = 0.2;
+    GemmWay ways[MOST];
+    GemmAsk ask = plain_ask(q, s, what);
+    int64_t words = over(s->cols, 64);
+    int at = 0;
+    if (!s->dx)
+        ask.a_rows = q->x_rows;
+    if (ask.a_rows < GEMM_MAP_ROWS || ask.b_rows < GEMM_MAP_ROWS ||
+        (!s->dx && (q->bytes > 2 || words > SPARSE_WHOLE_WORDS)))
+        return;
+    ask.stay = 3;
+    int n = gemm_ways(d, &ask, ways, MOST);
+    while (at < n && !takes_whole(&ways[at], s->dx))
+        at++;
+    if (at == n)
+        return;
+    const GemmWay *g = &ways[at];
+    SparseMatmul w = {.tile = *g->tile, .parts = g->split, .whole = true};
+    double tiles = (double)over(s->m, w.tile.m) * (double)over(s->n, w.tile.n) * w.parts;
+    double turns = ceil(tiles / d->processors / w.tile.resident);
+    double each = s->dx ? a_draw : draw + a_draw * (double)words;
+    double products =
+        (g->cost.all - launch) * (s->dx ? 1 : registers) + turns * each / device_clock(d);
+    if (products < surely * (best->products + best->beside))
+        *best = (Best){w, products, 0};
+}
+
 static Best
 matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
 {
@@ -356,6 +401,8 @@ matmul_by_tiles(const NnDevice *d, const SparseAsk *q, int what)
     if (d->wgmma && what == SPARSE_DX && s.mask_m == two->m && s.mask_k == two->n)
         consider_matmul(&best, d, q, &s,
                         &(SparseMatmul){.tile = *two, .parts = 1, .pairs = true});
+    if (d->wgmma)
+        consider_whole(&best, d, q, &s, what);
     if (d->gpu)
         consider_dense(&best, d, q, &s, what);
     return best;

@@ -144,7 +144,7 @@ matmul_by_way(const Layer *l, int what, const SparseMatmul *way,
         return;
     }
     Masked p = masked(l);
-    sparse_tiles(l, &p);
+    (way->whole ? sparse_whole : sparse_tiles)(l, &p);
 }
 
 static SdcStatus

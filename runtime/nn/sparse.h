@@ -38,8 +38,16 @@ void sparse_seed(Call *c, const SdcBlockDropout *d);
 void sparse_gradient_sizes(const Layer *l, const SdcTensor *dw);
 double sparse_scale(const SdcBlockDropout *d);
 
+/* Memory for `parts` sums of a result, rows of whole vectors, how far one is behind the
+   other, and the launch that adds them, in their order; without parts the result itself,
+   and none. */
+SdcTensor sparse_sums(Call *c, const SdcTensor *to, int parts);
+int64_t sparse_part_stride(const SdcTensor *sums, int parts);
+void sparse_join(Call *c, const SdcTensor *sums, const SdcTensor *to, int parts);
+
 /* The launches of a plan. */
 void sparse_tiles(const Layer *l, const Masked *p);
+void sparse_whole(const Layer *l, const Masked *p);
 void sparse_joint(const Layer *l);
 void sparse_listed(const Layer *l);
 /* One of them by a plain matmul, and which operands of that lie across, as GemmAsk has

@@ -85,10 +85,8 @@ sparse_scale(const SdcBlockDropout *d)
     return 1 / (1 - (double)d->p);
 }
 
-/* Memory for `parts` sums of a result, rows of whole vectors; without parts the result
-   itself. */
-static SdcTensor
-sums_of(Call *c, const SdcTensor *to, int parts)
+SdcTensor
+sparse_sums(Call *c, const SdcTensor *to, int parts)
 {
     int64_t width = ceil_over(to->shape[1], 4) * 4;
     if (parts == 1)
@@ -101,15 +99,14 @@ sums_of(Call *c, const SdcTensor *to, int parts)
                                                   (int64_t)sizeof(float))};
 }
 
-static int64_t
-part_stride(const SdcTensor *sums, int parts)
+int64_t
+sparse_part_stride(const SdcTensor *sums, int parts)
 {
     return parts == 1 ? 0 : sums->shape[0] * sums->strides[0];
 }
 
-/* Adds the parts, in their order. */
-static void
-join(Call *c, const SdcTensor *sums, const SdcTensor *to, int parts)
+void
+sparse_join(Call *c, const SdcTensor *sums, const SdcTensor *to, int parts)
 {
     int64_t M = to->shape[0], N = to->shape[1], step = power_over(N, JOIN);
     if (parts == 1 || c->status != SDC_OK)
@@ -123,7 +120,7 @@ join(Call *c, const SdcTensor *sums, const SdcTensor *to, int parts)
     call_tensor(c, NULL);
     call_int(c, N);
     call_int(c, parts);
-    call_int(c, part_stride(sums, parts));
+    call_int(c, sparse_part_stride(sums, parts));
     call_int(c, sums->strides[0]);
     call_strides(c, to);
     call_run(c, "matmul", "matmul_join", call_grid(c, M * ceil_over(N, step)), c->stream);
@@ -159,7 +156,7 @@ sparse_tiles(const Layer *l, const Masked *p)
     Call *c = l->c;
     const GemmTile *t = &p->way->tile;
     int64_t tiles = tiles_of(p), wave = tiles;
-    SdcTensor sums = sums_of(c, &p->c, p->way->parts);
+    SdcTensor sums = sparse_sums(c, &p->c, p->way->parts);
     if (c->status != SDC_OK)
         return;
     /* two on an SM, one with much work and one with little */
@@ -186,14 +183,14 @@ sparse_tiles(const Layer *l, const Masked *p)
         call_int(c, wave);
     if (!p->way->pairs) {
         call_int(c, p->way->parts);
-        call_int(c, part_stride(&sums, p->way->parts));
+        call_int(c, sparse_part_stride(&sums, p->way->parts));
     }
     call_run(c, "sparsedrop",
              !p->dx           ? "dsd_matmul"
              : p->way->pairs ? "sdd_pairs"
                              : "sdd_matmul",
              call_grid(c, tiles * p->way->parts), l->c->stream);
-    join(c, &sums, &p->c, p->way->parts);
+    sparse_join(c, &sums, &p->c, p->way->parts);
 }
 
 /* ---- both gradients in one launch */
@@ -220,7 +217,7 @@ sparse_joint(const Layer *l)
     const SparseMatmul *dx = &l->way.dx, *dw = &l->way.dw;
     Masked of_x = sparse_dx(l), of_w = sparse_dw(l);
     int64_t blocks = tiles_of(&of_x), tiles = tiles_of(&of_w) * dw->parts;
-    SdcTensor sums = sums_of(c, l->dw, dw->parts);
+    SdcTensor sums = sparse_sums(c, l->dw, dw->parts);
     if (c->status != SDC_OK)
         return;
     call_next(c);
@@ -246,8 +243,8 @@ sparse_joint(const Layer *l)
     sparse_seed(c, l->d);
     call_int(c, l->way.dw_first ? blocks : 0);
     call_int(c, dw->parts);
-    call_int(c, part_stride(&sums, dw->parts));
+    call_int(c, sparse_part_stride(&sums, dw->parts));
     call_run(c, "sparsedrop", "gradients_matmul", call_grid(c, blocks + tiles),
              l->c->stream);
-    join(c, &sums, l->dw, dw->parts);
+    sparse_join(c, &sums, l->dw, dw->parts);
 }

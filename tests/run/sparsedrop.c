@@ -10,7 +10,16 @@
 #include "tests/run/support/harness.h"
 
 static const SdcDtype floats[] = {SDC_FP32, SDC_FP16, SDC_BF16};
-enum { NFLOATS = 3, SORTED = -1, PAIRS = -2, LISTED = -3, PARTS = -4, NPARTS = 3 };
+enum {
+    NFLOATS = 3,
+    SORTED = -1,
+    PAIRS = -2,
+    LISTED = -3,
+    PARTS = -4,
+    WHOLE = -5,
+    WHOLE_PARTS = -6,
+    NPARTS = 3
+};
 
 typedef struct Layer {
     int64_t M, N, K;
@@ -19,7 +28,8 @@ typedef struct Layer {
     float p;
     int64_t seed, first;
     int programs; /* 0: one for each tile; SORTED: those, most work first; PAIRS: sdd
-                     takes two blocks; PARTS: the inner dimension in so many */
+                     takes two blocks; PARTS: the inner dimension in so many;
+                     WHOLE: dead blocks are multiplied, too */
     bool stored;
 } Layer;
 
@@ -114,6 +124,61 @@ parts_add(const Buf *parts, Buf *c)
         }
 }
 
+static int
+power_over(int64_t n)
+{
+    int p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* By a kernel that multiplies all blocks; false: there is no result to compare. */
+static bool
+whole_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
+{
+    bool dsd = p->name[0] == 'd';
+    int parts = l->programs == WHOLE_PARTS ? NPARTS : 1, rest = p->block_n / 2;
+    int64_t tiles = ceil_div(p->M, p->block_m) * ceil_div(p->N, p->block_n + rest);
+    int64_t part = ceil_div(ceil_div(p->K, parts), p->block_k) * p->block_k;
+    const char *binds = env_text(
+        env, "BLOCK_M=%d BLOCK_N=%d REST_N=%d BLOCK_K=%d MASK_M=%lld MASK_%c=%lld",
+        p->block_m, p->block_n, rest, p->block_k, (long long)m->height, dsd ? 'K' : 'N',
+        (long long)m->width);
+    if (dsd)
+        binds = env_text(env, "%s WORDS=%d", binds, power_over(ceil_div(m->cols, 64)));
+    Buf sums = *p->c;
+    if (parts > 1)
+        sums = buf_poison(env, SDC_FP32, 3, DIMS(parts * p->M, p->N));
+    SdcArg args[] = {buf_arg(p->a),
+                     buf_arg(p->b),
+                     buf_arg(&sums),
+                     sdc_int(p->M),
+                     sdc_int(p->N),
+                     sdc_int(p->K),
+                     sdc_float(scale),
+                     sdc_int(p->a->strides[0]),
+                     sdc_int(p->a->strides[1]),
+                     sdc_int(p->b->strides[0]),
+                     sdc_int(p->b->strides[1]),
+                     sdc_int(sums.strides[0]),
+                     sdc_int(sums.strides[1]),
+                     sdc_int(l->seed),
+                     sdc_int(l->first),
+                     sdc_float((double)l->p),
+                     sdc_int(m->count_m),
+                     sdc_int(m->count_k),
+                     sdc_int(parts),
+                     sdc_int(part),
+                     sdc_int(p->M * sums.strides[0])};
+    bool ran = launch(env, dsd ? "dsd_whole" : "sdd_whole",
+                      sdc_grid((int32_t)(tiles * parts), 1, 1), binds, args,
+                      (int)(sizeof args / sizeof *args));
+    if (parts > 1 && ran)
+        parts_add(&sums, p->c);
+    return ran || parts == 1;
+}
+
 /* False: there is no result to compare. */
 static bool
 product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
@@ -171,20 +236,14 @@ product_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale
                      more[2]};
     int n = (int)(sizeof args / sizeof *args);
     const char *kernel = dsd ? "dsd_matmul" : pairs ? "sdd_pairs" : "sdd_matmul";
-    bool ran = launch(env, kernel, sdc_grid((int32_t)(programs * parts), 1, 1), binds,
-                      args, dsd ? n : pairs ? n - 3 : n - 1);
+    bool ran =
+        launch(env, kernel, sdc_grid((int32_t)(programs * parts), 1, 1), binds, args,
+               dsd     ? n
+               : pairs ? n - 3
+                       : n - 1);
     if (parts > 1 && ran)
         parts_add(&sums, p->c);
     return ran || parts == 1;
-}
-
-static int
-power_over(int64_t n)
-{
-    int p = 1;
-    while (p < n)
-        p *= 2;
-    return p;
 }
 
 /* What kernel work_list makes of the seed: of the mask, and behind it of the transposed
@@ -247,12 +306,15 @@ product_check(Env *env, const Layer *l, const Mask *m, const Product *p)
 static void
 product_run(Env *env, const Layer *l, const Mask *m, Product *p)
 {
-    if (p->name[0] == 'd' && p->block_k > m->width)
+    bool whole = l->programs == WHOLE || l->programs == WHOLE_PARTS;
+    if (p->name[0] == 'd' && p->block_k > m->width && !whole)
         p->block_k = (int)m->width; /* a step is never more than a block */
     double scale = 1 / (1 - (double)l->p);
     bool has = true;
     if (l->programs == LISTED && p->name[0] == 'd')
         listed_launch(env, l, m, p, scale);
+    else if (whole)
+        has = whole_launch(env, l, m, p, scale);
     else if (l->programs != LISTED)
         has = product_launch(env, l, m, p, scale);
     if (has)
@@ -447,6 +509,30 @@ START_TEST(large)
 }
 END_TEST
 
+/* All blocks multiplied: blocks larger than tiles and smaller, along k as well, tiles
+   that begin within blocks, words of several. */
+START_TEST(whole)
+{
+    static const Layer all[] = {
+        {64, 64, 64, 32, 16, 32, 32, 16, 0.4f, 7, 0, 0, false},
+        {100, 70, 90, 64, 32, 32, 32, 16, 0.25f, 1ll << 40, 5, 0, false},
+        {70, 50, 90, 16, 16, 64, 32, 64, 0.7f, 22, 3, 0, false},
+        {33, 40, 100, 16, 32, 32, 16, 64, 0.4f, 23, 0, 0, false},
+        {33, 20, 17, 32, 16, 32, 16, 16, 0.9999f, -3, 1ll << 33, 0, false},
+        {16, 20, 16 * 130 - 5, 16, 16, 16, 16, 32, 0.5f, 19, 0, 0, false},
+        {16 * 70 - 3, 20, 40, 16, 16, 32, 16, 32, 0.5f, 20, 0, 0, false},
+    };
+    Env env = env_open("sparsedrop_whole");
+    for (int i = 0; i < (int)(sizeof all / sizeof *all); i++) {
+        Layer l = all[i];
+        env.at_end = i % 2;
+        l.programs = i % 3 == 2 ? WHOLE_PARTS : WHOLE;
+        layer_run(&env, floats[(i + 1) % NFLOATS], &l);
+    }
+    env_close(&env);
+}
+END_TEST
+
 /* Rows of more than 64 blocks have masks of several words. */
 START_TEST(words)
 {
@@ -468,5 +554,6 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, parts, listed, large, words);
+    return RUN_TESTS("sparsedrop", tiles, sorted, pairs, parts, listed, large, whole,
+                     words);
 }
