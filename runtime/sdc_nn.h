@@ -168,8 +168,8 @@ SDC_API SdcStatus sdc_dropout_backward(SdcKernels *k, const SdcTensor *dy,
    y = (x o m) w / (1 - p), where o is the elementwise product: x [M, K], w [K, N], y [M,
    N], all fp32, all fp16 or all bf16, with any strides. The mask m drops blocks of
    block_m x block_k elements of x: block (i, j) is kept if Triton's tl.rand(seed, offset
-   + i * cdiv(K, block_k) + j) > p. Dropped blocks are neither read nor multiplied, and no
-   mask is stored. */
+   + i * cdiv(K, block_k) + j) > p. What dropped blocks hold does not matter, and no mask
+   is stored. */
 typedef struct SdcBlockDropout {
     float p; /* 0 <= p < 1 */
     int64_t seed, offset;
