@@ -57,11 +57,12 @@ drop_tile(Call *c, const SdcDropout *d, const SdcTensor *x, bool is_long)
 {
     bool ragged = !d->per_element && x->shape[1] % 4 && x->shape[0] > 1;
     int64_t all = x->shape[1] + (ragged ? 3 : 0);
-    int64_t cols = power_over(all, c->k->on_gpu ? 1024 : 512);
-    int64_t width = cols < 4 ? 4 : cols;
-    int64_t height = c->k->on_gpu ? 1024 / width : 8;
+    /* a thread of a GPU has two vectors under way */
+    int size = sdc_dtype_size(x->dtype);
+    int64_t most = c->k->on_gpu ? 4096 / (size < 2 ? 2 : size) : 4096;
+    int64_t cols = power_over(all, most), width = cols < 4 ? 4 : cols;
+    int64_t height = power_over(x->shape[0], most / width);
     int64_t last = d->offset + sdc_dropout_counters(d, x->shape[0], x->shape[1]);
-    height = height < 1 ? 1 : height;
     call_bind(c, "BLOCK_R", height);
     call_bind(c, "BLOCK_C", width);
     call_bind_text(c, "ACT", act_name(d->act));

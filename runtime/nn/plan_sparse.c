@@ -352,6 +352,7 @@ consider_whole(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s
     const double registers = 1.04, draw = 0.3, a_draw = 0.2;
     GemmWay ways[MOST];
     GemmAsk ask = plain_ask(q, s, what);
+    NnDevice lends = *d;
     int64_t words = over(s->cols, 64);
     int at = 0;
     if (!s->dx)
@@ -360,7 +361,8 @@ consider_whole(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s
         (!s->dx && (q->bytes > 2 || words > SPARSE_WHOLE_WORDS)))
         return;
     ask.stay = 3;
-    int n = gemm_ways(d, &ask, ways, MOST);
+    lends.lends = q->sums;
+    int n = gemm_ways(&lends, &ask, ways, MOST);
     while (at < n && !takes_whole(&ways[at], s->dx))
         at++;
     if (at == n)
