@@ -34,6 +34,7 @@ static const PassId gpu_list[] = {
     PASS_dce,
     PASS_fold_accumulator,
     PASS_fold_rand_compare,
+    PASS_split_dot, /* before licm: parts of an operand that no iteration changes */
     PASS_unflatten, /* before unwrap and tma: what they prove holds in a loop over k */
     PASS_lower_block_ptr,
     PASS_fold_bounds,

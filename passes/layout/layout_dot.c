@@ -181,6 +181,21 @@ layout_from_dot(const Value *v)
     return comes_from_dot(v, 0, &left);
 }
 
+/* Does a loop carry v from iteration to iteration, or what it is elementwise work of, and
+   yield what a dot made? */
+static bool
+carries_dot(const Value *v)
+{
+    for (int i = 0; v->op && i < CHAIN_DEPTH; i++) {
+        if (!op_is(v->op, T_ELEMENTWISE) || !v->op->noperand)
+            return false;
+        v = op_operand(v->op, 0);
+    }
+    const Op *loop = v->op ? NULL : v->region->parent;
+    return loop && loop->kind == OP_FOR && v->index >= 1 &&
+           layout_from_dot(op_operand(v->region->last, v->index - 1));
+}
+
 /* Spreads `count` warps as warps[0] x warps[1] over an m x n result. Each warp reads
    m / warps[0] rows of the left operand and n / warps[1] columns of the right one; the
    least sum of both wins. */
@@ -372,7 +387,8 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
         return "its result has fewer than 64 rows";
     if (a->type->shape[1] < mma->k)
         return "its inner size is smaller than an instruction's";
-    if (!wgmma_reads(a, 1, layout_from_dot(a) && !is_copied_alone(b)))
+    bool made = layout_from_dot(a) || carries_dot(a);
+    if (!wgmma_reads(a, 1, made && !is_copied_alone(b)))
         return "wgmma does not read its left operand as it lies";
     if (!wgmma_reads(b, 0, false))
         return "wgmma does not read its right operand as it lies";
