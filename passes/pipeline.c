@@ -34,7 +34,6 @@ static const PassId gpu_list[] = {
     PASS_dce,
     PASS_fold_accumulator,
     PASS_fold_rand_compare,
-    PASS_split_dot, /* before licm: parts of an operand that no iteration changes */
     PASS_unflatten, /* before unwrap and tma: what they prove holds in a loop over k */
     PASS_lower_block_ptr,
     PASS_fold_bounds,
@@ -47,6 +46,7 @@ static const PassId gpu_list[] = {
     PASS_distinct,
     PASS_short_steps,
     PASS_rounds, /* after distinct: words of eight rows move by an eighth */
+    PASS_split_dot, /* before licm: parts of an operand that no iteration changes */
     PASS_canon,
     PASS_cse,
     PASS_licm,
