@@ -226,9 +226,9 @@ straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
         return across_tf32(t, a && b, tall, longer);
     if (!is_fp8(q->math))
         return 1;
-    if (a && t->m < 64) { /* no wgmma: of halves, by threads */
-        *longer = 4;
-        return 0.3;
+    if (a && t->m < 64) { /* those that multiply transpose the few rows themselves */
+        *longer = b ? 1.4 : 1.2;
+        return b ? 0.65 : 0.78;
     }
     if ((!a || !b) && large && q->math == GEMM_FP8) /* promoted: less is hidden */
         return tall ? 0.82 : 0.86;
