@@ -463,20 +463,14 @@ promote(Gen *g, Piece *x, int pending)
     x->d = NULL;
 }
 
-/* The part of a left operand read by steps that the accumulator registers from r on need
-   first. */
-static LeftPart
-left_part(const WgmmaDot *p, const Layout *l, int r)
-{
-    uint32_t row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
-    return (LeftPart){.n = (uint32_t)p->w->k, .row = row, .k = (uint32_t)p->from};
-}
-
+/* Reads `steps` steps of a left operand from inner element `from` on, for the 64 rows of
+   the accumulator registers from r on. */
 static void
-fetch_part(WgmmaDot *p, const Layout *l, int r)
+fetch_part(WgmmaDot *p, const Layout *l, int r, int from, int steps)
 {
-    LeftPart part = left_part(p, l, r);
-    for (int i = 0; p->by_steps && i < p->steps; i++, part.k += part.n)
+    LeftPart part = {.n = (uint32_t)p->w->k, .k = (uint32_t)from};
+    part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
+    for (int i = 0; p->by_steps && i < steps; i++, part.k += part.n)
         nv_left_fetch(p->g, &p->left, part);
 }
 
@@ -485,7 +479,8 @@ fetch_part(WgmmaDot *p, const Layout *l, int r)
 static bool
 gather_part(WgmmaDot *p, const Layout *l, int r)
 {
-    LeftPart part = left_part(p, l, r);
+    LeftPart part = {.n = (uint32_t)p->w->k, .k = (uint32_t)p->from};
+    part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
     for (int i = 0; p->by_steps && i < p->steps; i++, part.k += part.n)
         nv_left_take(p->g, &p->left, part, "");
     p->nrow = 0;
@@ -494,9 +489,9 @@ gather_part(WgmmaDot *p, const Layout *l, int r)
 
 /* {max_imprecise=n}: wgmma adds up n inner elements for a piece of the columns; threads
    add the piece while the next one is computed, by this warpgroup or another one. A left
-   operand read by steps is loaded while the rows in front are multiplied, and the fence
-   behind its last load waits while the last rows are. Nothing is in flight behind the
-   op. */
+   operand read by steps is loaded while the rows or part in front are multiplied, and the
+   fence behind its last load waits while the last rows are. Nothing is in flight behind
+   the op. */
 static bool
 gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
 {
@@ -509,15 +504,16 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
     Piece last = {0};
     memcpy(out->v, acc->v, sizeof *out->v * (size_t)acc->n);
     p->fresh = true;
-    for (int k = 0, piece = 0; k < all; k += most) {
+    for (int k = 0, piece = 0, next; k < all; k = next) {
+        next = k + most;
         p->from = k;
         p->steps = (int)min_i64(most, all - k) / p->w->k;
         for (int r = 0; r < acc->n; r += n, piece++) {
             /* the next piece needs the registers of this one, or of the left operand */
             if (at_once == 1 || (r % regs == 0 && p->by_steps))
                 promote(g, &last, 0);
-            if (r == 0)
-                fetch_part(p, l, 0);
+            if (k == 0 && r == 0)
+                fetch_part(p, l, 0, 0, p->steps);
             if (r % regs == 0 && !gather_part(p, l, r))
                 return gen_unsupported(g, op, "on these layouts") != NULL;
             uint32_t at = layout_at(l, LD_REG, (uint32_t)r);
@@ -527,11 +523,13 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
             plain(g, "wgmma.fence.sync.aligned;");
             block(p, (uint32_t)layout_part(l, at, 0), (uint32_t)layout_part(l, at, 1),
                   columns, x.d, n, 0, p->steps);
-            if (fences && k + most >= all && r + regs == acc->n)
+            if (fences && next >= all && r + regs == acc->n)
                 plain(g, "fence.proxy.async.shared::cta;");
             plain(g, "wgmma.commit_group.sync.aligned;");
             if (r % regs == 0 && r + regs < acc->n)
-                fetch_part(p, l, r + regs);
+                fetch_part(p, l, r + regs, k, p->steps);
+            else if (r % regs == 0 && next < all)
+                fetch_part(p, l, 0, next, (int)min_i64(most, all - next) / p->w->k);
             promote(g, &last, 1);
             last = x;
         }
