@@ -463,29 +463,35 @@ promote(Gen *g, Piece *x, int pending)
     x->d = NULL;
 }
 
+/* Reads `steps` steps of a left operand from inner element `from` on, for the 64 rows of
+   the accumulator registers from r on. */
+static void
+fetch_part(WgmmaDot *p, const Layout *l, int r, int from, int steps)
+{
+    LeftPart part = {.n = (uint32_t)p->w->k, .k = (uint32_t)from};
+    part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
+    for (int i = 0; p->by_steps && i < steps; i++, part.k += part.n)
+        nv_left_fetch(p->g, &p->left, part);
+}
+
 /* Packs the words of a left operand in registers for the steps of a part, and for the 64
    rows of the accumulator registers from r on. */
 static bool
 gather_part(WgmmaDot *p, const Layout *l, int r)
 {
-    uint32_t n = (uint32_t)p->w->k;
-    LeftPart part = {.n = n};
+    LeftPart part = {.n = (uint32_t)p->w->k, .k = (uint32_t)p->from};
     part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
-    for (int take = 0; take < 2; take++)
-        for (int i = 0; p->by_steps && i < p->steps; i++) {
-            part.k = (uint32_t)p->from + (uint32_t)i * n;
-            if (take)
-                nv_left_take(p->g, &p->left, part, "");
-            else
-                nv_left_fetch(p->g, &p->left, part);
-        }
+    for (int i = 0; p->by_steps && i < p->steps; i++, part.k += part.n)
+        nv_left_take(p->g, &p->left, part, "");
     p->nrow = 0;
     return !p->a_regs || gather(p, l, r, p->from, p->steps);
 }
 
 /* {max_imprecise=n}: wgmma adds up n inner elements for a piece of the columns; threads
-   add the piece while the next one is computed, by this warpgroup or another one. Nothing
-   is in flight behind the op. */
+   add the piece while the next one is computed, by this warpgroup or another one. A left
+   operand read by steps is loaded while the rows or part in front are multiplied, and the
+   fence behind its last load waits while the last rows are. Nothing is in flight behind
+   the op. */
 static bool
 gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
 {
@@ -493,18 +499,21 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
     int most = (int)attr_int(&op->attrs, ATTR_MAX_IMPRECISE, 0);
     int all = p->steps * p->w->k, regs = p->n / 2;
     int at_once = 1, columns = wgmma_piece(op, &at_once), n = columns / 2;
-    bool zero = p->fresh;
+    bool zero = p->fresh, fences = wgmma_fences(op);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, at_once * n);
     Piece last = {0};
     memcpy(out->v, acc->v, sizeof *out->v * (size_t)acc->n);
     p->fresh = true;
-    for (int k = 0, piece = 0; k < all; k += most) {
+    for (int k = 0, piece = 0, next; k < all; k = next) {
+        next = k + most;
         p->from = k;
         p->steps = (int)min_i64(most, all - k) / p->w->k;
         for (int r = 0; r < acc->n; r += n, piece++) {
             /* the next piece needs the registers of this one, or of the left operand */
             if (at_once == 1 || (r % regs == 0 && p->by_steps))
                 promote(g, &last, 0);
+            if (k == 0 && r == 0)
+                fetch_part(p, l, 0, 0, p->steps);
             if (r % regs == 0 && !gather_part(p, l, r))
                 return gen_unsupported(g, op, "on these layouts") != NULL;
             uint32_t at = layout_at(l, LD_REG, (uint32_t)r);
@@ -514,7 +523,13 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
             plain(g, "wgmma.fence.sync.aligned;");
             block(p, (uint32_t)layout_part(l, at, 0), (uint32_t)layout_part(l, at, 1),
                   columns, x.d, n, 0, p->steps);
+            if (fences && next >= all && r + regs == acc->n)
+                plain(g, "fence.proxy.async.shared::cta;");
             plain(g, "wgmma.commit_group.sync.aligned;");
+            if (r % regs == 0 && r + regs < acc->n)
+                fetch_part(p, l, r + regs, k, p->steps);
+            else if (r % regs == 0 && next < all)
+                fetch_part(p, l, 0, next, (int)min_i64(most, all - next) / p->w->k);
             promote(g, &last, 1);
             last = x;
         }

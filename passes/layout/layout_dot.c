@@ -245,11 +245,11 @@ layout_operand_dim(const Value *v)
 }
 
 /* Can wgmma take v as an operand, perhaps after lower_wgmma (passes/mma) has copied it?
-   `inner`: its inner dimension. Its rows need 32 bytes at least, whichever dimension is
-   contiguous. 16-bit operands may be contiguous along either. Others must be contiguous
-   along the inner one; if they are not, those of 8 bits and right ones of 32 bits are
-   copied, or stored that way by the threads that compute them, and left ones of 32 bits,
-   loaded or computed from a loaded tile, are read into registers. */
+   `inner`: its inner dimension. It needs 32 bytes along either dimension, of 8 bits 16
+   along the other one. 16-bit operands may be contiguous along either. Others must be
+   contiguous along the inner one; if they are not, those of 8 bits and right ones of 32
+   bits are copied, or stored that way by the threads that compute them, and left ones of
+   32 bits, loaded or computed from a loaded tile, are read into registers. */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
@@ -258,7 +258,7 @@ wgmma_reads(const Value *v, int inner, bool from_dot)
     int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
     if (bytes > 2 && inner == 1 && dim < 0 && !from_dot)
         return false;
-    if (!from_dot && bytes == 1 && dim == inner)
+    if (!from_dot && bytes == 1 && dim >= 0)
         return t->shape[inner] >= ROW && t->shape[1 - inner] >= ROWS;
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }
@@ -351,7 +351,8 @@ layout_transposes_few_rows(const Layouts *p, const Op *op)
     int64_t groups = p->f->num_warps / 4;
     if (acc->rank != 2 || acc->shape[0] >= ROWS || acc->scalar != SK_F32 ||
         a->type->shape[1] < LEAST_K || !is_alone(op) || layout_from_dot(a) ||
-        !is_loaded(b) || layout_operand_dim(a) != 1 || layout_operand_dim(b) < 0)
+        !is_loaded(b) || layout_operand_dim(a) < 0 || layout_operand_dim(b) < 0 ||
+        (layout_operand_dim(a) == 0 && !is_loaded(a)))
         return false;
     int64_t along = min_i64(groups, acc->shape[1] / ROWS);
     return along && acc->shape[0] * along / groups >= LEAST;

@@ -234,17 +234,22 @@ START_TEST(across)
         large.across = 3;
         p = gemm_plan(&hopper, &large);
         ck_assert(p.pack_a || p.pack_b);
+        /* at 4096 the matmul takes one as it lies */
+        GemmAsk one = large;
+        one.m = one.n = one.k = 4096;
+        p = gemm_plan(&hopper, &one);
+        ck_assert(p.pack_a != p.pack_b);
         large.stay = 3;
         p = gemm_plan(&hopper, &large);
         ck_assert(!p.pack_a && !p.pack_b);
-        few.across = 2;
+        few.across = 3;
         few.m = 16;
-        ck_assert(!gemm_plan(&hopper, &few).pack_b);
-        /* rows that wgmma has as columns, but not where they lie across */
-        ck_assert_int_eq(gemm_plan(&hopper, &few).tile->m, 16);
-        few.across = 1;
-        p = gemm_plan(&hopper, &few);
-        ck_assert(p.pack_a || p.tile->m >= 64);
+        /* rows that wgmma has as columns: the few are transposed first, b is not */
+        for (; few.across; few.across--) {
+            p = gemm_plan(&hopper, &few);
+            ck_assert_int_eq(p.tile->m, 16);
+            ck_assert(p.pack_a == (few.across & 1) && !p.pack_b);
+        }
         GemmAsk halves = ask(8192, 8192, 8192, GEMM_HALF, 128, 128);
         halves.across = 3;
         ck_assert(!gemm_plan(&hopper, &halves).pack_a);
