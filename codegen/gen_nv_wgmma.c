@@ -112,6 +112,7 @@ typedef struct Step {
     uint32_t a_high, b_high;
     bool a_regs, a_trans, b_trans;
     bool fresh; /* d = a * b, not d + a * b */
+    LLVMValueRef adds; /* or, if not NULL, where this does not hold */
 } Step;
 
 static int
@@ -143,7 +144,11 @@ instruction(Gen *g, const Step *s)
         at = append_range(text, at, in, 4);
     else
         at += snprintf(text + at, TEXT - (size_t)at, "da");
-    at += snprintf(text + at, TEXT - (size_t)at, ", db, %d", !s->fresh);
+    if (s->adds)
+        at += snprintf(text + at, TEXT - (size_t)at, ", db, $%d",
+                       in + (s->a_regs ? 5 : 2));
+    else
+        at += snprintf(text + at, TEXT - (size_t)at, ", db, %d", !s->fresh);
     if (s->w->acc != SK_I32)
         at += snprintf(text + at, TEXT - (size_t)at, ", 1, 1");
     if (s->w->transposable && !s->a_regs)
@@ -170,7 +175,8 @@ nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *i
     }
     for (int i = 0; i < nin; i++, m++) {
         args[m] = in[i];
-        at += snprintf(cons + at, size - (size_t)at, ",r");
+        bool pred = LLVMTypeOf(in[i]) == LLVMInt1TypeInContext(g->cx);
+        at += snprintf(cons + at, size - (size_t)at, pred ? ",b" : ",r");
     }
     for (int i = 0; i < n; i++, m++) {
         args[m] = d[i];
@@ -185,11 +191,13 @@ nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *i
 static void
 issue(Gen *g, Step *s)
 {
-    LLVMValueRef in[5];
+    LLVMValueRef in[6];
     int n = 0;
     for (int i = 0; i < (s->a_regs ? 4 : 1); i++)
         in[n++] = s->a[i];
     in[n++] = s->b;
+    if (s->adds)
+        in[n++] = s->adds;
     nv_through_asm(g, instruction(g, s), s->d, s->words, in, n);
 }
 
@@ -209,6 +217,7 @@ typedef struct WgmmaDot {
     bool by_steps; /* threads read the left operand step by step (gen_nv_left.c) */
     LeftReader left;
     bool fresh;      /* the accumulator begins with zeros */
+    LLVMValueRef adds; /* or does so where this does not hold, see nv_adds */
     int from, steps; /* along k: the first element, and the number of instructions */
     uint8_t
         order[MAX_K]; /* the inner element that an instruction takes as its i-th */
@@ -322,6 +331,7 @@ block(WgmmaDot *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, in
                                   ll_int(g->i32, offset_of(&p->mem[0], m, k) >> 4), "");
         s.b = LLVMBuildAdd(g->b, b, ll_int(g->i32, offset_of(&p->mem[1], c, k) >> 4), "");
         s.fresh = p->fresh && i == 0;
+        s.adds = i == 0 ? p->adds : NULL;
         issue(g, &s);
     }
 }
@@ -537,6 +547,7 @@ gen_wgmma(Gen *g, const Op *op)
     p.fresh = is_zero(op_operand(op, 2));
     if (attr_has(&op->attrs, ATTR_MAX_IMPRECISE))
         return gen_promoted(g, op, &p, acc, out);
+    p.adds = nv_adds(g, op);
     int regs = p.n / 2, words = half ? regs / 2 : regs;
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
     for (int at = 0, next; at < p.steps; at = next) { /* one commit group each */

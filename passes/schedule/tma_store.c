@@ -16,6 +16,9 @@
    of the loop, and the store of the previous iteration is waited for where the buffer is
    filled again. Nothing in the loop may access the results then.
 
+   Warpgroups that have rows of their own in the result send them on their own, {groups}:
+   one that is done does not wait for the others, which multiply meanwhile.
+
    Through a tensor map that the kernel writes, TMA stores only where the tensor has
    elements and its rows end on 16 bytes; a branch checks that, and threads store
    otherwise. */
@@ -140,6 +143,46 @@ result_of(Session *s, const Op *store)
     return good ? x : NULL;
 }
 
+/* Is each iteration a program of the grid that was requested (pass persist)? These write
+   to the same place in any order, if at all. */
+static bool
+runs_programs(const Op *loop)
+{
+    const Op *all = loop->kind == OP_FOR
+                        ? value_def(op_operand(loop, 1), OP_NUM_PROGRAMS)
+                        : NULL;
+    return all && attr_has(&all->attrs, ATTR_CTAS_PER_SM);
+}
+
+/* Does the tile begin at a multiple of its own rows? Then no two tiles have a row that
+   different warpgroups store. */
+static bool
+is_in_step(const TmaTile *tile, const Type *mem)
+{
+    const TmaDim *rows = &tile->dim[0];
+    bool in_step = rows->kind == TMA_PLAIN;
+    for (int i = 0; i < rows->at.n; i++)
+        in_step &= rows->at.t[i].k % mem->shape[0] == 0;
+    return in_step;
+}
+
+/* The number of warpgroups of which each holds rows of its own of x, 64 at a time in
+   turn, in boxes of the buffer that hold none of another's; 0: not so. Each waits for its
+   own stores alone, so in a loop it must be the one that stores to a place again. */
+static int
+groups_of(Session *s, const Value *x, const TmaTile *tile, const Type *mem,
+          const Op *loop)
+{
+    int n, warps[2], along;
+    bool pairs, rows = layout_is_wgmma(x->type->layout, &n, warps, &pairs);
+    int groups = rows && !pairs && warps[1] == 1 ? warps[0] / 4 : 1;
+    TmaBoxes boxes;
+    bool own = groups > 1 && !tile->where && tma_boxes(s, mem, &boxes) &&
+               tma_group_boxes(&boxes, groups, &along) &&
+               (!loop || runs_programs(loop) || is_in_step(tile, mem));
+    return own ? groups : 0;
+}
+
 static void
 wait_for_engine(Session *s, Builder *b, bool written)
 {
@@ -182,13 +225,13 @@ filled(const Op *store, Op *loop, const Type *mem, bool beside)
 }
 
 /* Does a wait in front of the builder guarantee that all stores of earlier iterations
-   have reached memory? */
+   have read their buffers, and reached memory if that matters? */
 static bool
-is_awaited(const Builder *b)
+is_awaited(const Builder *b, bool written)
 {
     const Op *op = b->before ? b->before->prev : b->region->last;
     for (; op; op = op->prev)
-        if (op->kind == OP_TMA_WAIT && attr_has(&op->attrs, ATTR_WRITTEN))
+        if (op->kind == OP_TMA_WAIT && (!written || attr_has(&op->attrs, ATTR_WRITTEN)))
             return true;
     return false;
 }
@@ -197,19 +240,20 @@ is_awaited(const Builder *b)
    two tiles to the same place the later one must win, so the first must have reached
    memory; a store of this iteration must only have read its buffer. */
 static Value *
-fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop, Value *buffer)
+fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop, Value *buffer,
+     const AttrList *attrs)
 {
     if (!loop)
-        return &build_op(b, OP_LOCAL_ALLOC, &x, 1, NULL, &mem, 1)->results[0];
+        return &build_op(b, OP_LOCAL_ALLOC, &x, 1, attrs, &mem, 1)->results[0];
     Builder out = builder_before(loop);
     out.loc = b->loc;
-    bool awaited = is_awaited(b);
+    bool ordered = !runs_programs(loop), awaited = is_awaited(b, ordered);
     Value *in[2] = {buffer, x};
     if (!buffer)
         in[0] = &build_op(&out, OP_LOCAL_ALLOC, NULL, 0, NULL, &mem, 1)->results[0];
     if (!awaited || buffer)
-        wait_for_engine(s, b, !awaited);
-    build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+        wait_for_engine(s, b, !awaited && ordered);
+    build_op(b, OP_LOCAL_STORE, in, 2, attrs, NULL, 0);
     return in[0];
 }
 
@@ -344,9 +388,13 @@ rewrite(Sends *c, Op *store)
     b.loc = store->loc;
     if (tile->where)
         b = builder_at_end(f, split(&b, store, tma_tile_ends(tile, &b)));
-    in[1] = fill(s, &b, x, mem, loop, buffer);
+    int groups = groups_of(s, x, tile, mem, loop);
+    AttrList attrs = {0};
+    if (groups)
+        attr_set_int(&s->mod, &attrs, ATTR_GROUPS, groups);
+    in[1] = fill(s, &b, x, mem, loop, buffer, &attrs);
     int n = 2 + tma_tile_at(tile, &b, in + 2);
-    Op *op = build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
+    Op *op = build_op(&b, OP_TMA_STORE, in, n, &attrs, NULL, 0);
     vec_push(&s->tmp, &c->sent, ((Sent){op, tile}));
     Builder end = loop ? builder_after(loop) : b;
     wait_for_engine(s, &end, false);
