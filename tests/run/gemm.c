@@ -156,7 +156,8 @@ END_TEST
    any, and what both read comes once. Rows of tiles that pair, and that do not; an odd
    number of tiles; another order of programs; neighbours in turns. */
 static void
-pointer_case(Env *env, SdcDtype t, const Shape *s, const char *binds, bool transposed)
+pointer_case(Env *env, SdcDtype t, const Shape *s, int64_t rows, const char *binds,
+             bool transposed)
 {
     Buf a = transposed ? buf_random(env, t, 0, DIMS(s->K, s->M))
                    : buf_random(env, t, 0, DIMS(s->M, s->K));
@@ -178,7 +179,7 @@ pointer_case(Env *env, SdcDtype t, const Shape *s, const char *binds, bool trans
         x = xt, y = yt;
     }
     ref_matmul(s->M, s->N, s->K, x, y, NULL, REF_NONE, dot_unit(env, t), want, bound);
-    LAUNCH(env, "matmul", sdc_grid(ceil_div(s->M, 128) * ceil_div(s->N, 128), 1, 1),
+    LAUNCH(env, "matmul", sdc_grid(ceil_div(s->M, rows) * ceil_div(s->N, 128), 1, 1),
            binds, buf_arg(&a), buf_arg(&b), buf_arg(&c), sdc_none(), sdc_int(s->M),
            sdc_int(s->N), sdc_int(s->K), sdc_int(transposed ? 1 : row[0]),
            sdc_int(transposed ? row[0] : 1), sdc_int(transposed ? 1 : row[1]),
@@ -199,8 +200,23 @@ START_TEST(clusters)
     for (int i = 0; i < 5; i++)
         for (int transposed = 0; transposed < 2; transposed++)
             for (int rows = 1; rows <= 8; rows *= 8)
-                pointer_case(&env, i % 2 ? SDC_FP16 : SDC_BF16, &shapes[i],
+                pointer_case(&env, i % 2 ? SDC_FP16 : SDC_BF16, &shapes[i], 128,
                              env_text(&env, "%s GROUP_M=%d", common, rows), transposed);
+    env_close(&env);
+}
+END_TEST
+
+/* Tiles of fp32 that take more than half of the shared memory leave it in pieces: of
+   columns, or of rows where the matmul is computed transposed. */
+START_TEST(pieces)
+{
+    static const Shape shapes[] = {{1100, 392, 72}, {260, 1000, 100}};
+    static const char binds[] = "BLOCK_M=256 BLOCK_N=128 BLOCK_K=32 num_warps=8";
+    Env env = env_open("matmul");
+    env.at_end = false;
+    for (int i = 0; i < 2; i++)
+        for (int transposed = 0; transposed < 2; transposed++)
+            pointer_case(&env, SDC_FP32, &shapes[i], 256, binds, transposed);
     env_close(&env);
 }
 END_TEST
@@ -247,5 +263,5 @@ main(void)
 {
     setenv("SIM_PROCESSORS", "6", 0); /* programs take turns, there too */
     return RUN_TESTS("gemm", matmul, matmul_desc, matmul_large, wrapping, clusters,
-                     steps);
+                     pieces, steps);
 }
