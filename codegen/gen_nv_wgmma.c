@@ -115,6 +115,7 @@ typedef struct Steps {
     uint32_t a_high, b_high;
     bool a_regs, a_trans, b_trans;
     bool fresh; /* the first one: d = a * b, not d + a * b */
+    LLVMValueRef adds; /* or, if not NULL, where this does not hold */
 } Steps;
 
 typedef struct Text {
@@ -154,8 +155,8 @@ static void
 put_step(Text *t, const Steps *s, int i)
 {
     int in = s->words;
-    bool adds = s->b_at[i] || (!s->a_regs && s->a_at[i]);
-    put(t, "%s{ .reg .b64 da, db; %s", i ? "\n\t" : "", adds ? ".reg .b32 la, lb; " : "");
+    bool moved = s->b_at[i] || (!s->a_regs && s->a_at[i]);
+    put(t, "%s{ .reg .b64 da, db; %s", i ? "\n\t" : "", moved ? ".reg .b32 la, lb; " : "");
     if (!s->a_regs)
         put_descriptor(t, 'a', in, s->a_at[i], s->a_high);
     put_descriptor(t, 'b', in + s->nin - 1, s->b_at[i], s->b_high);
@@ -166,7 +167,10 @@ put_step(Text *t, const Steps *s, int i)
         put_range(t, in + 4 * i, 4);
     else
         put(t, "da");
-    put(t, ", db, %d", !(s->fresh && i == 0));
+    if (s->adds && i == 0)
+        put(t, ", db, $%d", in + s->nin);
+    else
+        put(t, ", db, %d", !(s->fresh && i == 0));
     if (s->w->acc != SK_I32)
         put(t, ", 1, 1");
     if (s->w->transposable && !s->a_regs)
@@ -192,7 +196,8 @@ nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *i
     }
     for (int i = 0; i < nin; i++, m++) {
         args[m] = in[i];
-        at += snprintf(cons + at, size - (size_t)at, ",r");
+        bool pred = LLVMTypeOf(in[i]) == LLVMInt1TypeInContext(g->cx);
+        at += snprintf(cons + at, size - (size_t)at, pred ? ",b" : ",r");
     }
     for (int i = 0; i < n; i++, m++) {
         args[m] = d[i];
@@ -213,7 +218,9 @@ issue(Gen *g, Steps *s)
     Text t = {arena_alloc(&g->s->tmp, (size_t)s->count * TEXT, 1), 0};
     for (int i = 0; i < s->count; i++)
         put_step(&t, s, i);
-    nv_through_asm(g, t.s, s->d, s->words, s->in, s->nin);
+    if (s->adds)
+        s->in[s->nin] = s->adds;
+    nv_through_asm(g, t.s, s->d, s->words, s->in, s->nin + (s->adds != NULL));
 }
 
 static void
@@ -232,6 +239,7 @@ typedef struct WgmmaDot {
     bool by_steps; /* threads read the left operand step by step (gen_nv_left.c) */
     LeftReader left;
     bool fresh;           /* the accumulator begins with zeros */
+    LLVMValueRef adds;    /* or does so where this does not hold, see nv_adds */
     int from, steps;      /* along k: the first element, and the number of instructions */
     uint8_t order[MAX_K]; /* the inner element that an instruction takes as its i-th */
     const Value *of;      /* the left operand */
@@ -337,8 +345,9 @@ block(WgmmaDot *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, in
     s.a_high = p->mem[0].high, s.b_high = p->mem[1].high;
     s.a_trans = p->mem[0].trans, s.b_trans = p->mem[1].trans;
     s.fresh = p->fresh && first == 0;
+    s.adds = first == 0 ? p->adds : NULL;
     s.count = count;
-    s.in = arena_array(&g->s->tmp, LLVMValueRef, 4 * count + 1);
+    s.in = arena_array(&g->s->tmp, LLVMValueRef, 4 * count + 2);
     s.a_at = arena_array(&g->s->tmp, uint32_t, count);
     s.b_at = arena_array(&g->s->tmp, uint32_t, count);
     for (int i = 0; i < count; i++) {
@@ -581,6 +590,7 @@ gen_wgmma(Gen *g, const Op *op)
     p.fresh = is_zero(op_operand(op, 2));
     if (attr_has(&op->attrs, ATTR_MAX_IMPRECISE))
         return gen_promoted(g, op, &p, acc, out);
+    p.adds = nv_adds(g, op);
     int regs = p.n / 2, words = half ? regs / 2 : regs;
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
     for (int at = 0, next; at < p.steps; at = next) { /* one commit group each */

@@ -110,7 +110,7 @@ reads(const Reads *x, const Op *op)
 static bool
 is_barrier(const Reads *x, const Op *op)
 {
-    return op->kind == OP_BARRIER ||
+    return (op->kind == OP_BARRIER && !attr_has(&op->attrs, ATTR_GROUPS)) ||
            (scratch_bytes(op, x->target) && !scratch_in_warp(op, x->target));
 }
 
