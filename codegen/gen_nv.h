@@ -409,6 +409,9 @@ void nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueR
 /* ---- gen_nv_wgmma_wait.c: wgmma_wait and wgmma_open */
 bool nv_wgmma_wait(Gen *g, const Op *op);
 
+/* ---- gen_nv_scale.c: accumulators times factors of rows, if op is such a product */
+bool nv_scale_rows(Gen *g, const Op *op, Regs **in, Regs *out);
+
 /* ---- gen_nv_async.c: cp.async and its waits */
 bool nv_async(Gen *g, const Op *op);
 
