@@ -148,6 +148,8 @@ gen_each(Gen *g, const Op *op)
     }
     if (op->noperand == 1 && nv_cast_stored(g, op, in[0], out))
         return true;
+    if (op->kind == OP_MULF && nv_scale_rows(g, op, in, out))
+        return true;
     uint32_t same = nv_same(g, v), run = nv_bucket(g, op);
     for (int r = 0; r < out->n; r++) {
         LLVMValueRef x[8];

@@ -433,6 +433,9 @@ void nv_fresh_begin(Gen *g, const Op *loop, Regs **init);
    had no iteration. */
 bool nv_fresh_end(Gen *g, const Value *v, Regs *sums);
 
+/* ---- gen_nv_scale.c: accumulators times factors of rows, if op is such a product */
+bool nv_scale_rows(Gen *g, const Op *op, Regs **in, Regs *out);
+
 /* ---- gen_nv_async.c: cp.async and its waits */
 bool nv_async(Gen *g, const Op *op);
 

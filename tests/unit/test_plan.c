@@ -446,6 +446,14 @@ START_TEST(known_attention)
     q = attend(32, 12, 12, 256, 256, 64);
     q.causal = true;
     ck_assert_int_eq(attention_plan(&hopper, &q).tile.m, 64);
+    /* queries that see no key are stores of the programs of those that do */
+    q = attend(28, 16, 16, 1034, 1034, 80);
+    q.causal = true;
+    p = attention_plan(&hopper, &q);
+    q.m = 11904;
+    AttentionPlan blind = attention_plan(&hopper, &q);
+    ck_assert(!blind.split && blind.tile.m == p.tile.m);
+    ck_assert_double_lt(blind.cost.products, 1.01 * p.cost.products);
     /* up to 128 columns are one tile, more are not */
     for (int dim = 33; dim <= 192; dim++) {
         q = attend(4, 16, 16, 4096, 4096, dim);
