@@ -107,6 +107,8 @@ LLVMValueRef cpu_combine(Gen *g, const Op *op, int rmw, LLVMValueRef old, LLVMVa
 /* Operands in memory, so that a loop can pick lanes: those from i on. */
 LLVMValueRef cpu_lane(Gen *g, LLVMValueRef spilled, LLVMTypeRef t, LLVMTypeRef elem,
                       LLVMValueRef i);
+/* i1: are all lanes on? NULL for NULL. */
+LLVMValueRef cpu_all_on(Gen *g, LLVMValueRef mask);
 /* i1: are the lanes next to each other, and all of the mask (NULL: none) on? */
 LLVMValueRef cpu_is_row(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask);
 

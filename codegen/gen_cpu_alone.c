@@ -18,7 +18,7 @@
 /* In units of a vector instruction, measured on Zen 4 and 5: a lane on its own, and of a
    row, which is swapped 16 bytes at a time. */
 static const double LOCKED = 16, PLAIN = 2, LOCKED_IN_ROW = 6, PLAIN_IN_ROW = 0.25;
-enum { ROUNDS = 8, TOUCH = 4, MOST_THREADS = 64 };
+enum { ROUNDS = 8, TOUCH = 4, MOST_THREADS = 64, AT_ONCE = 4 };
 
 static bool
 is_atomic(const Op *op)
@@ -164,30 +164,72 @@ row(Gen *g, const Op *op, int rmw, const Strip *s, LLVMValueRef first)
         LLVMBuildStore(g->b, old, s->out);
 }
 
-/* One lane after another; those that are off go through memory of the function's own. */
+/* Operand i of an atomic in lane l. Of a splat it needs no memory. */
+static LLVMValueRef
+lane_of(Gen *g, const Op *op, const Strip *s, int i, LLVMValueRef l)
+{
+    const Op *splat = value_def(op_operand(op, i), OP_SPLAT);
+    if (splat)
+        return cpu_value(g, op_operand(splat, 0));
+    return cpu_lane(g, s->at[i], s->t[i], s->t[i], l);
+}
+
+/* Lane l; if it is off, the access goes to memory of the function's own, `aside`. */
 static void
-lanes_apart(Gen *g, const Op *op, int rmw, const Strip *s, unsigned lanes, unsigned align)
+lane_apart(Gen *g, const Op *op, int rmw, const Strip *s, LLVMValueRef l,
+           LLVMValueRef aside, unsigned align)
 {
     LLVMValueRef in[3];
     LLVMTypeRef et = cpu_type(g, type_elem(op->results[0].type));
-    cpu_spill(g, s);
-    LLVMValueRef aside = s->mask ? cpu_alloca(g, et) : NULL;
-    CpuLoop l = {.i = ll_int(g->i64, 0)};
-    if (lanes > 1)
-        l = cpu_loop(g, 0, lanes, 1);
     for (int i = 0; i < s->n; i++)
-        in[i] = cpu_lane(g, s->at[i], s->t[i], s->t[i], l.i);
-    if (s->mask) {
-        LLVMValueRef on = cpu_lane(g, s->mask_at, g->i8, g->i8, l.i);
+        in[i] = lane_of(g, op, s, i, l);
+    if (aside) {
+        LLVMValueRef on = cpu_lane(g, s->mask_at, g->i8, g->i8, l);
         on = LLVMBuildICmp(g->b, LLVMIntNE, on, ll_int(g->i8, 0), "");
         in[0] = LLVMBuildSelect(g->b, on, in[0], aside, "");
     }
     LLVMValueRef old = ll_load(g->b, et, in[0], align);
     LLVMSetAlignment(LLVMBuildStore(g->b, combined(g, op, rmw, old, in), in[0]), align);
     if (s->out)
-        LLVMBuildStore(g->b, old, LLVMBuildGEP2(g->b, et, s->out, &l.i, 1, ""));
-    if (lanes > 1)
+        LLVMBuildStore(g->b, old, LLVMBuildGEP2(g->b, et, s->out, &l, 1, ""));
+}
+
+/* One lane after another, several in an iteration. */
+static void
+each_apart(Gen *g, const Op *op, int rmw, const Strip *s, LLVMValueRef aside,
+           unsigned lanes, unsigned align)
+{
+    unsigned step = aside || lanes < AT_ONCE ? 1 : AT_ONCE;
+    CpuLoop l = {.i = ll_int(g->i64, 0)};
+    if (lanes > step)
+        l = cpu_loop(g, 0, lanes, step);
+    for (unsigned i = 0; i < step; i++)
+        lane_apart(g, op, rmw, s, LLVMBuildAdd(g->b, l.i, ll_int(g->i64, i), ""), aside,
+                   align);
+    if (lanes > step)
         cpu_loop_end(g, &l);
+}
+
+static void
+lanes_apart(Gen *g, const Op *op, int rmw, const Strip *s, unsigned lanes, unsigned align)
+{
+    cpu_spill(g, s);
+    LLVMTypeRef et = cpu_type(g, type_elem(op->results[0].type));
+    LLVMValueRef aside = s->mask ? cpu_alloca(g, et) : NULL;
+    if (!s->mask || lanes < AT_ONCE) {
+        each_apart(g, op, rmw, s, aside, lanes, align);
+        return;
+    }
+    LLVMBasicBlockRef all = cpu_block(g, "all"), some = cpu_block(g, "some");
+    LLVMBasicBlockRef done = cpu_block(g, "each");
+    LLVMBuildCondBr(g->b, cpu_all_on(g, s->mask), all, some);
+    LLVMPositionBuilderAtEnd(g->b, all);
+    each_apart(g, op, rmw, s, NULL, lanes, align);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, some);
+    each_apart(g, op, rmw, s, aside, lanes, align);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, done);
 }
 
 /* i1: is the second lane behind the first? Asked first, for it costs little. */

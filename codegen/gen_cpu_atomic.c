@@ -172,9 +172,8 @@ may_be_wide(Gen *g, const Op *op, int rmw, unsigned lanes)
            lanes > 1 && lanes * (unsigned)ll_bytes(elem->scalar) >= WIDE;
 }
 
-/* i1; NULL for NULL. */
-static LLVMValueRef
-all_on(Gen *g, LLVMValueRef mask)
+LLVMValueRef
+cpu_all_on(Gen *g, LLVMValueRef mask)
 {
     if (!mask)
         return NULL;
@@ -193,7 +192,7 @@ cpu_is_row(Gen *g, LLVMTypeRef elem, LLVMValueRef ptrs, LLVMValueRef mask)
     LLVMValueRef all = LLVMBuildICmp(g->b, LLVMIntEQ, ptrs, row, "");
     if (mask)
         all = LLVMBuildAnd(g->b, all, mask, "");
-    return all_on(g, all);
+    return cpu_all_on(g, all);
 }
 
 /* i1: all lanes are on, next to each other, the first aligned for a wide access. */
@@ -201,7 +200,7 @@ static LLVMValueRef
 is_wide(Gen *g, LLVMTypeRef elem, const Strip *s)
 {
     LLVMValueRef all =
-        s->row ? all_on(g, s->mask) : cpu_is_row(g, elem, s->x[0], s->mask);
+        s->row ? cpu_all_on(g, s->mask) : cpu_is_row(g, elem, s->x[0], s->mask);
     LLVMValueRef first = s->row ? s->row : ll_extract(g->b, s->x[0], 0, 1);
     LLVMValueRef low = LLVMBuildPtrToInt(g->b, first, g->i64, "");
     low = LLVMBuildAnd(g->b, low, ll_int(g->i64, WIDE - 1), "");

@@ -148,6 +148,8 @@ gen_each(Gen *g, const Op *op)
     }
     if (op->noperand == 1 && nv_cast_stored(g, op, in[0], out))
         return true;
+    if (op->kind == OP_MULF && nv_scale_rows(g, op, in, out))
+        return true;
     uint32_t same = nv_same(g, v), run = nv_bucket(g, op);
     for (int r = 0; r < out->n; r++) {
         LLVMValueRef x[8];
@@ -343,6 +345,15 @@ meet_once(Gen *g, const Op *op, const Meeting *begun, LLVMBasicBlockRef head,
 /* The loop runs while iv < hi for a positive step and iv > hi for a negative one. As in
    Triton, a bound so near the end of the type that iv + step wraps is the author's
    fault. */
+LLVMValueRef
+nv_goes_on(Gen *g, LLVMValueRef iv, LLVMValueRef hi, LLVMValueRef step)
+{
+    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(iv));
+    LLVMValueRef up = LLVMBuildICmp(g->b, LLVMIntSGT, step, zero, "");
+    return LLVMBuildSelect(g->b, up, LLVMBuildICmp(g->b, LLVMIntSLT, iv, hi, ""),
+                           LLVMBuildICmp(g->b, LLVMIntSGT, iv, hi, ""), "");
+}
+
 static bool
 gen_for(Gen *g, const Op *op, int depth)
 {
@@ -359,19 +370,15 @@ gen_for(Gen *g, const Op *op, int depth)
     LLVMBasicBlockRef body = block(g, "body"), after = block(g, "endfor");
     LLVMBuildBr(g->b, head);
     LLVMPositionBuilderAtEnd(g->b, head);
-    LLVMTypeRef t = LLVMTypeOf(lo);
-    LLVMValueRef iv = LLVMBuildPhi(g->b, t, "");
+    LLVMValueRef iv = LLVMBuildPhi(g->b, LLVMTypeOf(lo), "");
     LLVMAddIncoming(iv, &lo, &before, 1);
+    nv_fresh_open(g, op, before);
+    nv_fresh_begin(g, op, init);
     Meeting *phi = make_phis(g, r->args + 1, n);
     if (!phi || !add_incoming(g, op, r->args + 1, phi, init, n, before))
         return false;
     nv_define(g, r->args[0], 1)->v[0] = iv;
-    LLVMValueRef zero = LLVMConstNull(t);
-    LLVMValueRef up = LLVMBuildICmp(g->b, LLVMIntSGT, step, zero, "");
-    LLVMValueRef more =
-        LLVMBuildSelect(g->b, up, LLVMBuildICmp(g->b, LLVMIntSLT, iv, hi, ""),
-                        LLVMBuildICmp(g->b, LLVMIntSGT, iv, hi, ""), "");
-    LLVMBuildCondBr(g->b, more, body, after);
+    LLVMBuildCondBr(g->b, nv_goes_on(g, iv, hi, step), body, after);
     LLVMPositionBuilderAtEnd(g->b, body);
     NvLoop loop;
     nv_loop_open(g, &loop, op, before);
@@ -389,7 +396,8 @@ gen_for(Gen *g, const Op *op, int depth)
         if (nv_stays_loop(op))
             ll_stays_loop(again);
         LLVMAddIncoming(iv, &inc, &last, 1);
-        if (!add_incoming(g, op, r->args + 1, phi, next, n, last))
+        if (!add_incoming(g, op, r->args + 1, phi, next, n, last) ||
+            !nv_fresh_close(g, op, last))
             return false;
         LLVMPositionBuilderAtEnd(g->b, after);
         for (int i = 0; i < op->nresult; i++)
@@ -564,7 +572,7 @@ gen_op(Gen *g, const Op *op, int depth)
     case OP_FOR: return gen_for(g, op, depth);
     case OP_WHILE: return gen_while(g, op, depth);
     case OP_IF: return gen_if(g, op, depth);
-    case OP_BARRIER: nv_barrier(g); return true;
+    case OP_BARRIER: return nv_barrier_op(g, op);
     case OP_GRID_WAIT:
     case OP_LAUNCH_DEPENDENTS: nv_grid(g, op); return true;
     case OP_WARP_SPECIALIZE: return nv_roles(g, op);
@@ -715,6 +723,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     nv.warps = warps;
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
+    map_init(&nv.old, &g->s->tmp);
     meta->ctas_per_sm = ctas_per_sm_of(f);
     meta->guarded_args = meta->nmap > 0;
     for (int i = 0; i < f->body->narg; i++)

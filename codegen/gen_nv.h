@@ -41,8 +41,10 @@ typedef struct Nv {
     struct Axis *axis;       /* facts of the function's values, NULL until needed */
     LLVMValueRef shared;     /* dynamic shared memory of the program, or NULL */
     const SdcrtMeta *meta;
-    LLVMValueRef elected; /* see nv_elected; NULL until needed */
+    /* NULL until needed: see nv_elected, nv_elected_of_group, nv_group */
+    LLVMValueRef elected, elected_of_group, group;
     Map maps;             /* TMA Op -> its SdcrtMap in meta */
+    Map old;              /* argument of a loop -> Regs, see nv_fresh_open */
     Map halves;           /* the same, for copies of a half tile to two programs */
     /* Tensor maps that the kernel writes (gen_nv_map.c). */
     LLVMValueRef map_slot;  /* i64: address of its maps; NULL: it writes none */
@@ -249,6 +251,8 @@ bool nv_atomic(Gen *g, const Op *op);
 /* ---- gen_nv_scratch.c: scratch memory of an op, in shared memory */
 /* Barrier of the role's or program's threads, between writes and reads of scratch. */
 void nv_barrier(Gen *g);
+/* The op: of these threads, or {groups} of those of each warpgroup. */
+bool nv_barrier_op(Gen *g, const Op *op);
 /* base + bytes */
 LLVMValueRef nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes);
 /* Writes a tile of type t as a row-major array at `base`, or reads it. */
@@ -409,6 +413,29 @@ void nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueR
 /* ---- gen_nv_wgmma_wait.c: wgmma_wait and wgmma_open */
 bool nv_wgmma_wait(Gen *g, const Op *op);
 
+/* ---- gen_nv.c */
+/* i1: does a loop that is at iv have another iteration? */
+LLVMValueRef nv_goes_on(Gen *g, LLVMValueRef iv, LLVMValueRef hi, LLVMValueRef step);
+
+/* ---- gen_nv_fresh.c: accumulators that nobody clears */
+/* Does the loop's carried value i begin with zeros for each of several tiles, and does
+   only a wgmma of the body read it? Then the first one writes it, whatever it holds. */
+bool nv_begins_fresh(const Op *loop, int i);
+/* i1: the wgmma adds to such an accumulator, it does not write it; NULL: it has none. */
+LLVMValueRef nv_adds(Gen *g, const Op *dot);
+/* At the head of a loop over tiles and at its end: what such accumulators of the loops in
+   it hold. */
+void nv_fresh_open(Gen *g, const Op *tiles, LLVMBasicBlockRef before);
+bool nv_fresh_close(Gen *g, const Op *tiles, LLVMBasicBlockRef last);
+/* In front of the loop: changes `init` to what such accumulators hold there. */
+void nv_fresh_begin(Gen *g, const Op *loop, Regs **init);
+/* Behind the wait for v, which may be the result of such a loop: its sums are zeros if it
+   had no iteration. */
+bool nv_fresh_end(Gen *g, const Value *v, Regs *sums);
+
+/* ---- gen_nv_scale.c: accumulators times factors of rows, if op is such a product */
+bool nv_scale_rows(Gen *g, const Op *op, Regs **in, Regs *out);
+
 /* ---- gen_nv_async.c: cp.async and its waits */
 bool nv_async(Gen *g, const Op *op);
 
@@ -434,6 +461,10 @@ bool nv_bar(Gen *g, const Op *op);
 /* i1: true in one thread of the role or program, always the same one. Must be called
    where all threads run. */
 LLVMValueRef nv_elected(Gen *g);
+/* The same of each warpgroup. */
+LLVMValueRef nv_elected_of_group(Gen *g);
+/* The warpgroup's number in its role, i32. */
+LLVMValueRef nv_group(Gen *g);
 /* The warp's number in its role, i32, computed so that ptxas knows it to be uniform. */
 LLVMValueRef nv_uniform_warp(Gen *g);
 /* A pointer to shared memory as the i32 that assembly takes. */

@@ -157,16 +157,18 @@ asks_of(const Region *r, int depth)
    programs as have registers for everything that is alive, integers included, and for
    addresses. Without a hint ptxas uses no more registers than let most programs run, and
    so puts each load behind the work on the one before. If pass unroll has merged
-   iterations, it does so only if 64 registers are enough; if much is alive it has to use
-   more anyway. */
+   iterations, it does so only if 64 registers are enough, or 80 where addresses and masks
+   would make those spill; if much is alive it has to use more anyway. */
 static int
 programs_of_loads(Gen *g, const Func *f, int alive)
 {
-    enum { LEAST = 64, MOST = 112, MOST_ALL = 128, BESIDE = 12 };
+    enum { LEAST = 64, MOST = 112, MOST_ALL = 128, BESIDE = 12, SHORT = 16 };
     int threads = 32 * nv_of(g)->warps, each = LEAST;
     Asks asks = asks_of(f->body, 0);
     if (asks == ASKS_LITTLE || alive > (asks == ASKS_AT_ONCE ? LEAST : MOST))
         return 0;
+    if (asks == ASKS_AT_ONCE && alive > LEAST - BESIDE)
+        each += SHORT;
     if (asks == ASKS_MUCH) {
         int all = alive_words(g, f, true);
         if (all > MOST_ALL)

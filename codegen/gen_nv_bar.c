@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { BAR_BYTES = 8 };
+enum { BAR_BYTES = 8, GROUP_WARPS = 4 };
 
 LLVMValueRef
 nv_shared_word(Gen *g, LLVMValueRef address)
@@ -21,26 +21,56 @@ nv_shared_word(Gen *g, LLVMValueRef address)
     return LLVMBuildPtrToInt(g->b, address, g->i32, "");
 }
 
+/* A thread of the first warp among `warps`, a power of two. */
+static LLVMValueRef
+elect(Gen *g, int warps)
+{
+    LLVMValueRef all = ll_int(g->i32, -1), zero = ll_int(g->i32, 0);
+    LLVMValueRef v = ptx_call(g, PTX_ELECT, &all, 1), warp;
+    v = LLVMBuildExtractValue(g->b, v, 1, "");
+    if (warps < 2)
+        return v;
+    warp = nv_uniform_warp(g);
+    if (warps < nv_warps(g))
+        warp = LLVMBuildAnd(g->b, warp, ll_int(g->i32, warps - 1), "");
+    return LLVMBuildAnd(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, warp, zero, ""), v, "");
+}
+
 /* Once for all: where the role begins. */
 LLVMValueRef
 nv_elected(Gen *g)
 {
     Nv *nv = nv_of(g);
-    if (nv->elected)
-        return nv->elected;
-    LLVMValueRef all = ll_int(g->i32, -1), zero = ll_int(g->i32, 0);
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
     LLVMPositionBuilderAtEnd(g->b, nv->entry);
-    LLVMValueRef v = ptx_call(g, PTX_ELECT, &all, 1);
-    v = LLVMBuildExtractValue(g->b, v, 1, "");
-    if (nv_warps(g) > 1) {
-        LLVMValueRef first =
-            LLVMBuildICmp(g->b, LLVMIntEQ, nv_uniform_warp(g), zero, "");
-        v = LLVMBuildAnd(g->b, first, v, "");
-    }
-    nv->elected = v;
+    if (!nv->elected)
+        nv->elected = elect(g, nv_warps(g));
     LLVMPositionBuilderAtEnd(g->b, here);
-    return v;
+    return nv->elected;
+}
+
+LLVMValueRef
+nv_elected_of_group(Gen *g)
+{
+    Nv *nv = nv_of(g);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderAtEnd(g->b, nv->entry);
+    if (!nv->elected_of_group)
+        nv->elected_of_group = elect(g, GROUP_WARPS);
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return nv->elected_of_group;
+}
+
+LLVMValueRef
+nv_group(Gen *g)
+{
+    Nv *nv = nv_of(g);
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderAtEnd(g->b, nv->entry);
+    if (!nv->group)
+        nv->group = LLVMBuildLShr(g->b, nv_uniform_warp(g), ll_int(g->i32, 2), "");
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return nv->group;
 }
 
 LLVMValueRef

@@ -13,6 +13,8 @@
 #include "ir/layout_make.h"
 #include "ir/plan/scratch.h"
 
+#include <string.h>
+
 enum { MAX_IN = 8 };
 
 typedef struct Reduction {
@@ -196,6 +198,51 @@ combine_lanes_pair(Reduction *r, int i, int lanes)
     return true;
 }
 
+/* The register bit of r->rest whose halves two lanes may share out between them, or -1:
+   that of the highest coordinate, so that neighbours stay in one thread. Only where
+   results go through memory, when it is all the same which thread has them. */
+static int
+shared_out(const Reduction *r)
+{
+    int at = -1;
+    if (!r->lg_parts || type_bits(type_elem(r->op->results[0].type)) < 32)
+        return -1;
+    for (int i = 0; i < r->rest.nbasis[LD_REG]; i++)
+        if (at < 0 || r->rest.basis[LD_REG][i] > r->rest.basis[LD_REG][at])
+            at = i;
+    return at;
+}
+
+/* Combines across lane bit j such that each of two lanes gets half of the results, those
+   with register bit `at` as its lane bit: half the shuffles of giving all to both. */
+static bool
+combine_halves(Reduction *r, int j, int at)
+{
+    Gen *g = r->g;
+    Layout *l = &r->rest;
+    LLVMValueRef bit = LLVMBuildAnd(g->b, nv_of(g)->lane, ll_int(g->i32, 1 << j), "");
+    bit = LLVMBuildICmp(g->b, LLVMIntNE, bit, ll_int(g->i32, 0), "");
+    int low = (1 << at) - 1;
+    for (int i = 0; i < r->count / 2; i++) {
+        int lo = (i & low) | (i & ~low) << 1, hi = lo | 1 << at;
+        LLVMValueRef other[MAX_IN];
+        for (int k = 0; k < r->n; k++) {
+            LLVMValueRef *v = r->acc[k], x = v[lo], y = v[hi];
+            other[k] = LLVMBuildSelect(g->b, bit, x, y, "");
+            other[k] = nv_shuffle_xor(g, other[k], 1 << j);
+            v[i] = LLVMBuildSelect(g->b, bit, y, x, ""); /* i <= lo: nothing is lost */
+        }
+        if (!combine(r, i, other))
+            return false;
+    }
+    r->count /= 2;
+    l->basis[LD_LANE][j] = l->basis[LD_REG][at];
+    l->nbasis[LD_REG]--;
+    for (int i = at; i < l->nbasis[LD_REG]; i++)
+        l->basis[LD_REG][i] = l->basis[LD_REG][i + 1];
+    return true;
+}
+
 static bool
 reduce_lanes(Reduction *r)
 {
@@ -210,6 +257,12 @@ reduce_lanes(Reduction *r)
     for (int j = 0; j < r->l->nbasis[LD_LANE]; j++) {
         if (!on_axis(r, r->l->basis[LD_LANE][j]) || (r->copies[LD_LANE] >> j & 1))
             continue;
+        int at = shared_out(r);
+        if (at >= 0) {
+            if (!combine_halves(r, j, at))
+                return false;
+            continue;
+        }
         for (int i = 0; i < r->count; i++) {
             LLVMValueRef other[MAX_IN];
             if (combine_lanes_pair(r, i, 1 << j)) {
@@ -227,25 +280,36 @@ reduce_lanes(Reduction *r)
 
 /* ---- across warps */
 
-/* Layout l with a new minor dimension of 1 << lg_parts: the partial results of warps. */
+/* Layout l with a new dimension of 1 << lg_parts, the partial results of warps: the major
+   one, whose coordinates are the highest, or the minor one. */
 static Layout
-with_parts(const Layout *l, int lg_parts)
+with_parts(const Layout *l, int lg_parts, bool major)
 {
     Layout out = *l;
-    out.log_shape[out.rank++] = (uint8_t)lg_parts;
-    for (int d = 0; d < LD_COUNT; d++)
+    out.rank++;
+    for (int d = 0; major && d < l->rank; d++)
+        out.log_shape[d + 1] = l->log_shape[d];
+    out.log_shape[major ? 0 : l->rank] = (uint8_t)lg_parts;
+    for (int d = 0; !major && d < LD_COUNT; d++)
         for (int i = 0; i < l->nbasis[d]; i++)
             out.basis[d][i] = l->basis[d][i] << lg_parts;
     return out;
 }
 
+/* The lowest bit of the parts in a coordinate of such a layout. */
+static int
+parts_bit(const Layout *l, bool major)
+{
+    return major ? layout_shift(l, 0) : 0;
+}
+
 /* The layout in which warps write: each writes the part that has its number along the
    axis. */
 static Layout
-parts_written(const Reduction *r)
+parts_written(const Reduction *r, bool major)
 {
-    Layout out = with_parts(&r->rest, r->lg_parts);
-    for (int j = 0, n = 0; j < r->l->nbasis[LD_WARP]; j++)
+    Layout out = with_parts(&r->rest, r->lg_parts, major);
+    for (int j = 0, n = parts_bit(&out, major); j < r->l->nbasis[LD_WARP]; j++)
         if (r->flips >> j & 1)
             out.basis[LD_WARP][j] = 1u << n++;
     return out;
@@ -253,53 +317,79 @@ parts_written(const Reduction *r)
 
 /* The layout in which threads read: a thread has all parts of each of its results. */
 static Layout
-parts_read(const Reduction *r, const Layout *to)
+parts_read(const Reduction *r, const Layout *to, bool major)
 {
-    Layout all = with_parts(to, r->lg_parts), out = all;
+    Layout all = with_parts(to, r->lg_parts, major), out = all;
     out.nbasis[LD_REG] = 0;
     for (int i = 0; i < r->lg_parts; i++)
-        fill_basis(&out, LD_REG, 1u << i);
+        fill_basis(&out, LD_REG, 1u << (parts_bit(&out, major) + i));
     for (int i = 0; i < all.nbasis[LD_REG]; i++)
         fill_basis(&out, LD_REG, all.basis[LD_REG][i]);
     return out;
 }
 
-/* Combines the parts, in each thread in the order of warps, so that all get the same
-   bits. to: the layout of the results, which may be another one than r->rest. */
+/* Combines the parts of the results that threads have in layout `to`, in each thread in
+   the order of warps, so that all get the same bits: acc[.][i] of result i. */
 static bool
-reduce_warps(Reduction *r, const Layout *to, Regs **result)
+combine_parts(Reduction *r, LLVMValueRef base, const Layout *to, bool major)
 {
     Gen *g = r->g;
-    Layout from = parts_written(r), back = parts_read(r, to);
-    LLVMValueRef base = nv_scratch(g, r->op);
-    Regs *part[MAX_IN];
-    if (!base)
-        return false;
+    Layout from = parts_read(r, to, major);
+    Regs part[MAX_IN];
     for (int k = 0; k < r->n; k++) {
-        Regs in = {r->count, r->acc[k]};
-        nv_tile_write(g, nv_scratch_part(g, base, reduce_part_offset(r->op, k)), &from,
-                      r->op->results[k].type, &in);
+        part[k].n = layout_regs(&from);
+        part[k].v = arena_array(&g->s->tmp, LLVMValueRef, part[k].n);
+        nv_tile_read(g, nv_scratch_part(g, base, reduce_part_offset(r->op, k)), &from,
+                     r->op->results[k].type, &part[k]);
+        r->acc[k] = arena_array(&g->s->tmp, LLVMValueRef, part[k].n);
     }
-    nv_barrier(g);
-    for (int k = 0; k < r->n; k++) {
-        part[k] = arena_new(&g->s->tmp, Regs);
-        part[k]->n = layout_regs(&back);
-        part[k]->v = arena_array(&g->s->tmp, LLVMValueRef, part[k]->n);
-        nv_tile_read(g, nv_scratch_part(g, base, reduce_part_offset(r->op, k)), &back,
-                     r->op->results[k].type, part[k]);
-        r->acc[k] = result[k]->v;
-    }
-    for (int i = 0; i < result[0]->n; i++) {
+    for (int i = 0; i < layout_regs(to); i++) {
         for (int w = 0; w < 1 << r->lg_parts; w++) {
             LLVMValueRef x[MAX_IN];
             for (int k = 0; k < r->n; k++)
-                x[k] = part[k]->v[i << r->lg_parts | w];
+                x[k] = part[k].v[i << r->lg_parts | w];
             if (!w)
                 for (int k = 0; k < r->n; k++)
                     r->acc[k][i] = x[k];
             else if (!combine(r, i, x))
                 return false;
         }
+    }
+    return true;
+}
+
+/* to: the layout of the results, which may be another one than r->rest. */
+static bool
+reduce_warps(Reduction *r, const Layout *to, Regs **result)
+{
+    Gen *g = r->g;
+    bool turn = reduce_in_turn(r->op);
+    const Layout *own = turn ? reduce_turn_layout(r->op) : to;
+    Layout written = parts_written(r, turn);
+    LLVMValueRef base = nv_scratch(g, r->op);
+    if (!base)
+        return false;
+    for (int k = 0; k < r->n; k++) {
+        Regs in = {r->count, r->acc[k]};
+        nv_tile_write(g, nv_scratch_part(g, base, reduce_part_offset(r->op, k)), &written,
+                      r->op->results[k].type, &in);
+    }
+    nv_barrier(g);
+    if (!combine_parts(r, base, own, turn))
+        return false;
+    for (int k = 0; k < r->n && turn; k++) {
+        Regs in = {layout_regs(own), r->acc[k]};
+        nv_tile_write(g, nv_scratch_part(g, base, reduce_result_offset(r->op, k)), own,
+                      r->op->results[k].type, &in);
+    }
+    if (turn)
+        nv_barrier(g);
+    for (int k = 0; k < r->n; k++) {
+        if (turn)
+            nv_tile_read(g, nv_scratch_part(g, base, reduce_result_offset(r->op, k)), to,
+                         r->op->results[k].type, result[k]);
+        else
+            memcpy(result[k]->v, r->acc[k], (size_t)result[k]->n * sizeof *r->acc[k]);
     }
     return true;
 }

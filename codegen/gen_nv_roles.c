@@ -169,7 +169,7 @@ gen_role(Gen *g, const Op *op, int role, int first, LLVMValueRef warp,
     nv->warps = warps;
     nv->barrier = role + 1;
     nv->pingpong = op->nregion + 1;
-    nv->elected = NULL;
+    nv->elected = nv->elected_of_group = nv->group = NULL;
     nv->tid = LLVMBuildSub(g->b, program.tid, ll_int(g->i32, 32 * first), "");
     nv->warp = LLVMBuildLShr(g->b, nv->tid, ll_int(g->i32, 5), "");
     map_init(&nv->lead, &g->s->tmp);

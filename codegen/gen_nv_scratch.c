@@ -19,6 +19,28 @@ nv_barrier(Gen *g)
         ptx_call(g, PTX_BARRIER, args, 1);
 }
 
+/* Named barriers of warpgroups are those behind the ones that take turns
+   (gen_nv_roles.c). Where their names run out all threads meet. */
+bool
+nv_barrier_op(Gen *g, const Op *op)
+{
+    enum { NAMES = 16, GROUP_THREADS = 128, MOST_GROUPS = 4 };
+    const Nv *nv = nv_of(g);
+    int groups = nv_warps(g) / 4, first = nv->pingpong ? nv->pingpong + MOST_GROUPS : 1;
+    bool own = attr_has(&op->attrs, ATTR_GROUPS);
+    if (own && attr_int(&op->attrs, ATTR_GROUPS, 0) != groups)
+        return gen_unsupported(g, op, "of another number of warpgroups") != NULL;
+    if (!own || groups > MOST_GROUPS || first + groups > NAMES) {
+        nv_barrier(g);
+        return true;
+    }
+    LLVMValueRef args[2] = {
+        LLVMBuildAdd(g->b, nv_group(g), ll_int(g->i32, first), ""),
+        ll_int(g->i32, GROUP_THREADS)};
+    ptx_call(g, PTX_BARRIER_ROLE, args, 2);
+    return true;
+}
+
 LLVMValueRef
 nv_scratch_part(Gen *g, LLVMValueRef base, int64_t bytes)
 {

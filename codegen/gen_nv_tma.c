@@ -113,7 +113,7 @@ plus(Gen *g, LLVMValueRef x, int64_t by)
 /* Boxes [0, n) of the tile in shared memory at `base`, its first element at `at`. */
 static void
 copy_boxes(Gen *g, const Copy *c, const TmaBoxes *b, const int64_t *n, LLVMValueRef base,
-           LLVMValueRef *at, bool two)
+           const LLVMValueRef *at, bool two)
 {
     LLVMValueRef now[TMA_MAX_RANK];
     memcpy(now, at, sizeof now);
@@ -151,6 +151,31 @@ copy_half(Gen *g, const Copy *whole, const TmaBoxes *boxes, LLVMValueRef base,
     return true;
 }
 
+/* The boxes with this warpgroup's rows. */
+static bool
+copy_group(Gen *g, const Copy *c, const TmaBoxes *boxes, int groups, LLVMValueRef base,
+           const LLVMValueRef *at)
+{
+    TmaBoxes own = *boxes, *b = &own;
+    int along;
+    if (!tma_group_boxes(b, groups, &along))
+        return false;
+    LLVMValueRef group = nv_group(g), from[TMA_MAX_RANK];
+    const int64_t each = GROUP_ROWS / b->box[along], turns = b->n[along] / each / groups;
+    const int64_t bytes = each * b->by[along];
+    b->n[along] = each;
+    base = LLVMBuildAdd(g->b, base, LLVMBuildMul(g->b, group, ll_int(g->i32, bytes), ""),
+                        "");
+    memcpy(from, at, sizeof from);
+    LLVMValueRef first = LLVMBuildAdd(
+        g->b, at[along], LLVMBuildMul(g->b, group, ll_int(g->i32, GROUP_ROWS), ""), "");
+    for (int64_t i = 0; i < turns; i++) {
+        from[along] = plus(g, first, i * groups * GROUP_ROWS);
+        copy_boxes(g, c, b, b->n, plus(g, base, i * groups * bytes), from, false);
+    }
+    return true;
+}
+
 /* All boxes of the tile; `first`: operand number of the first coordinate. */
 static bool
 copy_tile(Gen *g, Copy *c, int first)
@@ -165,6 +190,9 @@ copy_tile(Gen *g, Copy *c, int first)
     for (int i = 0; i < c->rank; i++)
         if (!(at[i] = nv_scalar(g, op_operand(op, first + c->rank - 1 - i))))
             return false;
+    int groups = (int)attr_int(&op->attrs, ATTR_GROUPS, 0);
+    if (groups)
+        return copy_group(g, c, &b, groups, base, at);
     Guard guard = nv_guard_begin(g, c->both);
     if (c->both) {
         if (!copy_half(g, c, &b, base, at))
@@ -202,8 +230,10 @@ gen_load(Gen *g, const Op *op)
 static bool
 gen_store(Gen *g, const Op *op)
 {
-    Copy c = {
-        .op = op, .map = map_address(g, op, &nv_of(g)->maps), .pred = nv_elected(g)};
+    bool groups = attr_has(&op->attrs, ATTR_GROUPS);
+    Copy c = {.op = op,
+              .map = map_address(g, op, &nv_of(g)->maps),
+              .pred = groups ? nv_elected_of_group(g) : nv_elected(g)};
     if (!copy_tile(g, &c, 2))
         return false;
     ptx_asm(g, "@$0 cp.async.bulk.commit_group;", "b", LLVMVoidTypeInContext(g->cx),

@@ -18,6 +18,7 @@
 #include "ir/plan/wgmma_left.h"
 #include "ir/plan/wgmma_promote.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,56 +103,82 @@ open_buffer(Gen *g, const Value *v, int major, bool transposable, Buffer *out)
     return true;
 }
 
-/* ---- one instruction */
+/* ---- the instructions of a part of the inner dimension */
 
-typedef struct Step {
+typedef struct Steps {
     const Wgmma *w;
-    int n, words;         /* columns; words of the accumulator */
-    LLVMValueRef *d;      /* these words, which are updated */
-    LLVMValueRef a[4], b; /* a: low word of the descriptor, or the four words */
+    int n, words;          /* columns; words of the accumulator */
+    LLVMValueRef *d;       /* these words, which are updated */
+    LLVMValueRef *in;      /* a's, then b's: low words of descriptors, or a's words */
+    uint32_t *a_at, *b_at; /* per step: what is added to the low words */
+    int nin, count;
     uint32_t a_high, b_high;
     bool a_regs, a_trans, b_trans;
-    bool fresh; /* d = a * b, not d + a * b */
-} Step;
+    bool fresh; /* the first one: d = a * b, not d + a * b */
+    LLVMValueRef adds; /* or, if not NULL, where this does not hold */
+} Steps;
 
-static int
-append_range(char *text, int at, int first, int n)
+typedef struct Text {
+    char *s;
+    int at;
+} Text;
+
+static void
+put(Text *t, const char *form, ...)
 {
-    at += snprintf(text + at, TEXT - (size_t)at, "{");
-    for (int i = 0; i < n; i++)
-        at += snprintf(text + at, TEXT - (size_t)at, "%s$%d", i ? ", " : "", first + i);
-    return at + snprintf(text + at, TEXT - (size_t)at, "}");
+    va_list args;
+    va_start(args, form);
+    t->at += vsnprintf(t->s + t->at, TEXT, form, args);
+    va_end(args);
 }
 
-static const char *
-instruction(Gen *g, const Step *s)
+static void
+put_range(Text *t, int first, int n)
 {
-    char *text = arena_alloc(&g->s->tmp, TEXT, 1);
-    int in = s->words, at = 0;
-    at += snprintf(text, TEXT, "{ .reg .b64 da, db; ");
-    if (!s->a_regs)
-        at += snprintf(text + at, TEXT - (size_t)at, "mov.b64 da, {$%d, %d}; ", in,
-                       (int)s->a_high);
-    at += snprintf(text + at, TEXT - (size_t)at, "mov.b64 db, {$%d, %d}; ",
-                   in + (s->a_regs ? 4 : 1), (int)s->b_high);
-    at += snprintf(text + at, TEXT - (size_t)at,
-                   "wgmma.mma_async.sync.aligned.m64n%dk%d.%s ", s->n, s->w->k,
-                   s->w->types);
-    at = append_range(text, at, 0, s->words);
-    at += snprintf(text + at, TEXT - (size_t)at, ", ");
-    if (s->a_regs)
-        at = append_range(text, at, in, 4);
+    for (int i = 0; i < n; i++)
+        put(t, "%s$%d", i ? ", " : "{", first + i);
+    put(t, "}");
+}
+
+/* The descriptor in register `d`: operand `low` of the statement and `at`, and `high`. */
+static void
+put_descriptor(Text *t, char d, int low, uint32_t at, uint32_t high)
+{
+    if (at)
+        put(t, "add.s32 l%c, $%d, %d; mov.b64 d%c, {l%c, %d}; ", d, low, (int)at, d, d,
+            (int)high);
     else
-        at += snprintf(text + at, TEXT - (size_t)at, "da");
-    at += snprintf(text + at, TEXT - (size_t)at, ", db, %d", !s->fresh);
+        put(t, "mov.b64 d%c, {$%d, %d}; ", d, low, (int)high);
+}
+
+static void
+put_step(Text *t, const Steps *s, int i)
+{
+    int in = s->words;
+    bool moved = s->b_at[i] || (!s->a_regs && s->a_at[i]);
+    put(t, "%s{ .reg .b64 da, db; %s", i ? "\n\t" : "",
+        moved ? ".reg .b32 la, lb; " : "");
+    if (!s->a_regs)
+        put_descriptor(t, 'a', in, s->a_at[i], s->a_high);
+    put_descriptor(t, 'b', in + s->nin - 1, s->b_at[i], s->b_high);
+    put(t, "wgmma.mma_async.sync.aligned.m64n%dk%d.%s ", s->n, s->w->k, s->w->types);
+    put_range(t, 0, s->words);
+    put(t, ", ");
+    if (s->a_regs)
+        put_range(t, in + 4 * i, 4);
+    else
+        put(t, "da");
+    if (s->adds && i == 0)
+        put(t, ", db, $%d", in + s->nin);
+    else
+        put(t, ", db, %d", !(s->fresh && i == 0));
     if (s->w->acc != SK_I32)
-        at += snprintf(text + at, TEXT - (size_t)at, ", 1, 1");
+        put(t, ", 1, 1");
     if (s->w->transposable && !s->a_regs)
-        at += snprintf(text + at, TEXT - (size_t)at, ", %d", s->a_trans);
+        put(t, ", %d", s->a_trans);
     if (s->w->transposable)
-        at += snprintf(text + at, TEXT - (size_t)at, ", %d", s->b_trans);
-    snprintf(text + at, TEXT - (size_t)at, "; }");
-    return text;
+        put(t, ", %d", s->b_trans);
+    put(t, "; }");
 }
 
 void
@@ -170,7 +197,8 @@ nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *i
     }
     for (int i = 0; i < nin; i++, m++) {
         args[m] = in[i];
-        at += snprintf(cons + at, size - (size_t)at, ",r");
+        bool pred = LLVMTypeOf(in[i]) == LLVMInt1TypeInContext(g->cx);
+        at += snprintf(cons + at, size - (size_t)at, pred ? ",b" : ",r");
     }
     for (int i = 0; i < n; i++, m++) {
         args[m] = d[i];
@@ -182,15 +210,18 @@ nv_through_asm(Gen *g, const char *text, LLVMValueRef *d, int n, LLVMValueRef *i
         d[i] = LLVMBuildExtractValue(g->b, r, (unsigned)i, "");
 }
 
+/* One statement for all steps. An accumulator goes into a statement and comes out of it,
+   so with one a step LLVM would follow each of its words through every step: half of what
+   it has to look at in a kernel of attention. */
 static void
-issue(Gen *g, Step *s)
+issue(Gen *g, Steps *s)
 {
-    LLVMValueRef in[5];
-    int n = 0;
-    for (int i = 0; i < (s->a_regs ? 4 : 1); i++)
-        in[n++] = s->a[i];
-    in[n++] = s->b;
-    nv_through_asm(g, instruction(g, s), s->d, s->words, in, n);
+    Text t = {arena_alloc(&g->s->tmp, (size_t)s->count * TEXT, 1), 0};
+    for (int i = 0; i < s->count; i++)
+        put_step(&t, s, i);
+    if (s->adds)
+        s->in[s->nin] = s->adds;
+    nv_through_asm(g, t.s, s->d, s->words, s->in, s->nin + (s->adds != NULL));
 }
 
 static void
@@ -208,11 +239,11 @@ typedef struct WgmmaDot {
     bool a_regs;
     bool by_steps; /* threads read the left operand step by step (gen_nv_left.c) */
     LeftReader left;
-    bool fresh;      /* the accumulator begins with zeros */
-    int from, steps; /* along k: the first element, and the number of instructions */
-    uint8_t
-        order[MAX_K]; /* the inner element that an instruction takes as its i-th */
-    const Value *of;  /* the left operand */
+    bool fresh;           /* the accumulator begins with zeros */
+    LLVMValueRef adds;    /* or does so where this does not hold, see nv_adds */
+    int from, steps;      /* along k: the first element, and the number of instructions */
+    uint8_t order[MAX_K]; /* the inner element that an instruction takes as its i-th */
+    const Value *of;      /* the left operand */
     Regs *a;
     const Layout *la;
     Buffer mem[2];
@@ -308,22 +339,30 @@ block(WgmmaDot *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, in
       int end)
 {
     Gen *g = p->g;
-    Step s = {.w = p->w, .n = n, .words = words, .d = d, .a_regs = p->a_regs};
+    int count = end - first;
+    Steps s = {.w = p->w, .n = n, .words = words, .d = d, .a_regs = p->a_regs};
     LLVMValueRef a = p->a_regs ? NULL : group_part(p, &p->mem[0], 0);
     LLVMValueRef b = group_part(p, &p->mem[1], 1);
     s.a_high = p->mem[0].high, s.b_high = p->mem[1].high;
     s.a_trans = p->mem[0].trans, s.b_trans = p->mem[1].trans;
-    for (int i = first; i < end; i++) {
-        uint32_t k = (uint32_t)(p->from + i * p->w->k);
-        if (p->a_regs)
-            memcpy(s.a, words_of(p, m) + 4 * (i - first), sizeof s.a);
-        else
-            s.a[0] = LLVMBuildAdd(g->b, a,
-                                  ll_int(g->i32, offset_of(&p->mem[0], m, k) >> 4), "");
-        s.b = LLVMBuildAdd(g->b, b, ll_int(g->i32, offset_of(&p->mem[1], c, k) >> 4), "");
-        s.fresh = p->fresh && i == 0;
-        issue(g, &s);
+    s.fresh = p->fresh && first == 0;
+    s.adds = first == 0 ? p->adds : NULL;
+    s.count = count;
+    s.in = arena_array(&g->s->tmp, LLVMValueRef, 4 * count + 2);
+    s.a_at = arena_array(&g->s->tmp, uint32_t, count);
+    s.b_at = arena_array(&g->s->tmp, uint32_t, count);
+    for (int i = 0; i < count; i++) {
+        uint32_t k = (uint32_t)(p->from + (first + i) * p->w->k);
+        s.a_at[i] = p->a_regs ? 0 : offset_of(&p->mem[0], m, k) >> 4;
+        s.b_at[i] = offset_of(&p->mem[1], c, k) >> 4;
     }
+    if (p->a_regs)
+        memcpy(s.in, words_of(p, m), sizeof *s.in * (size_t)(4 * count));
+    else
+        s.in[0] = a;
+    s.nin = p->a_regs ? 4 * count : 1;
+    s.in[s.nin++] = b;
+    issue(g, &s);
 }
 
 /* p->order: the order of inner elements in the right operand's buffer, which may be that
@@ -463,29 +502,35 @@ promote(Gen *g, Piece *x, int pending)
     x->d = NULL;
 }
 
+/* Reads `steps` steps of a left operand from inner element `from` on, for the 64 rows of
+   the accumulator registers from r on. */
+static void
+fetch_part(WgmmaDot *p, const Layout *l, int r, int from, int steps)
+{
+    LeftPart part = {.n = (uint32_t)p->w->k, .k = (uint32_t)from};
+    part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
+    for (int i = 0; p->by_steps && i < steps; i++, part.k += part.n)
+        nv_left_fetch(p->g, &p->left, part);
+}
+
 /* Packs the words of a left operand in registers for the steps of a part, and for the 64
    rows of the accumulator registers from r on. */
 static bool
 gather_part(WgmmaDot *p, const Layout *l, int r)
 {
-    uint32_t n = (uint32_t)p->w->k;
-    LeftPart part = {.n = n};
+    LeftPart part = {.n = (uint32_t)p->w->k, .k = (uint32_t)p->from};
     part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
-    for (int take = 0; take < 2; take++)
-        for (int i = 0; p->by_steps && i < p->steps; i++) {
-            part.k = (uint32_t)p->from + (uint32_t)i * n;
-            if (take)
-                nv_left_take(p->g, &p->left, part, "");
-            else
-                nv_left_fetch(p->g, &p->left, part);
-        }
+    for (int i = 0; p->by_steps && i < p->steps; i++, part.k += part.n)
+        nv_left_take(p->g, &p->left, part, "");
     p->nrow = 0;
     return !p->a_regs || gather(p, l, r, p->from, p->steps);
 }
 
 /* {max_imprecise=n}: wgmma adds up n inner elements for a piece of the columns; threads
-   add the piece while the next one is computed, by this warpgroup or another one. Nothing
-   is in flight behind the op. */
+   add the piece while the next one is computed, by this warpgroup or another one. A left
+   operand read by steps is loaded while the rows or part in front are multiplied, and the
+   fence behind its last load waits while the last rows are. Nothing is in flight behind
+   the op. */
 static bool
 gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
 {
@@ -493,18 +538,21 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
     int most = (int)attr_int(&op->attrs, ATTR_MAX_IMPRECISE, 0);
     int all = p->steps * p->w->k, regs = p->n / 2;
     int at_once = 1, columns = wgmma_piece(op, &at_once), n = columns / 2;
-    bool zero = p->fresh;
+    bool zero = p->fresh, fences = wgmma_fences(op);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, at_once * n);
     Piece last = {0};
     memcpy(out->v, acc->v, sizeof *out->v * (size_t)acc->n);
     p->fresh = true;
-    for (int k = 0, piece = 0; k < all; k += most) {
+    for (int k = 0, piece = 0, next; k < all; k = next) {
+        next = k + most;
         p->from = k;
         p->steps = (int)min_i64(most, all - k) / p->w->k;
         for (int r = 0; r < acc->n; r += n, piece++) {
             /* the next piece needs the registers of this one, or of the left operand */
             if (at_once == 1 || (r % regs == 0 && p->by_steps))
                 promote(g, &last, 0);
+            if (k == 0 && r == 0)
+                fetch_part(p, l, 0, 0, p->steps);
             if (r % regs == 0 && !gather_part(p, l, r))
                 return gen_unsupported(g, op, "on these layouts") != NULL;
             uint32_t at = layout_at(l, LD_REG, (uint32_t)r);
@@ -514,7 +562,13 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
             plain(g, "wgmma.fence.sync.aligned;");
             block(p, (uint32_t)layout_part(l, at, 0), (uint32_t)layout_part(l, at, 1),
                   columns, x.d, n, 0, p->steps);
+            if (fences && next >= all && r + regs == acc->n)
+                plain(g, "fence.proxy.async.shared::cta;");
             plain(g, "wgmma.commit_group.sync.aligned;");
+            if (r % regs == 0 && r + regs < acc->n)
+                fetch_part(p, l, r + regs, k, p->steps);
+            else if (r % regs == 0 && next < all)
+                fetch_part(p, l, 0, next, (int)min_i64(most, all - next) / p->w->k);
             promote(g, &last, 1);
             last = x;
         }
@@ -537,6 +591,7 @@ gen_wgmma(Gen *g, const Op *op)
     p.fresh = is_zero(op_operand(op, 2));
     if (attr_has(&op->attrs, ATTR_MAX_IMPRECISE))
         return gen_promoted(g, op, &p, acc, out);
+    p.adds = nv_adds(g, op);
     int regs = p.n / 2, words = half ? regs / 2 : regs;
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
     for (int at = 0, next; at < p.steps; at = next) { /* one commit group each */

@@ -77,6 +77,9 @@ gen_wait(Gen *g, const Op *op)
         nv_acc_unpack(g, d + at, n, half, out->v);
         at += n;
     }
+    for (int i = 0; i < op->noperand; i++)
+        if (!nv_fresh_end(g, op_operand(op, i), nv_regs(g, &op->results[i])))
+            return false;
     return true;
 }
 

@@ -179,11 +179,12 @@ add_map(Maps *m, const Op *op)
     const Op *desc = own ? own : tma_desc(op_operand(op, 0));
     const Type *mem = op_operand(op, 1)->type;
     bool multicast = attr_has(&op->attrs, ATTR_MULTICAST);
+    int groups = (int)attr_int(&op->attrs, ATTR_GROUPS, 0), along;
     TmaBoxes boxes, halves;
     m->loc = op->loc;
     if (!desc || !tma_boxes(m->s, mem, &boxes) ||
         !tma_fits(&boxes, mem, desc->results[0].type) ||
-        (own && (multicast || !is_written_so(own, &boxes)))) {
+        (own && (multicast || groups || !is_written_so(own, &boxes)))) {
         diag_error(&m->s->diag, op->loc,
                    "'%s' needs a descriptor of the kernel's own and a buffer in the "
                    "layout of its block",
@@ -192,6 +193,11 @@ add_map(Maps *m, const Op *op)
     }
     if (own)
         return true;
+    if (groups && !tma_group_boxes(&boxes, groups, &along)) {
+        diag_error(&m->s->diag, op->loc,
+                   "the rows of the tile do not divide among %d warpgroups", groups);
+        return false;
+    }
     if (!take_map(m, op, desc, &boxes, m->of))
         return false;
     halves = boxes;

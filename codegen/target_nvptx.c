@@ -23,7 +23,8 @@ passes(int opt)
     return "always-inline,globaldce,"
            "function<eager-inv>(sroa,early-cse<memssa>,simplifycfg,"
            "instcombine<no-verify-fixpoint>,loop-mssa(licm<allowspeculation>),"
-           "early-cse<memssa>,gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
+           "early-cse<memssa>,gvn,aggressive-instcombine,"
+           "instcombine<no-verify-fixpoint>,simplifycfg)";
 }
 
 /* What straight-line strength reduction looks at. The most that a kernel of kernels_dsl/

@@ -233,6 +233,15 @@ bi_log2_int(Sema *s, Args *a)
     return val_int(s, n > 1 ? log2_floor((uint64_t)n) : 0);
 }
 
+Val
+bi_is_power_of_two(Sema *s, Args *a)
+{
+    int64_t n;
+    if (!arg_int(s, a, 0, &n))
+        return val_error();
+    return val_bool(s, n > 0 && (n & (n - 1)) == 0);
+}
+
 /* Checks of tl.dot that need the operands alone. */
 static bool
 check_dot_types(Sema *s, Args *a)

@@ -21,7 +21,7 @@ enum {
     MAX_WALK_DEPTH = 256,     /* nested expressions and statements */
     MAX_CONST_STEPS = 10000000,
     MAX_UNROLLED = 1 << 16,   /* ops a static_range may expand to */
-    MAX_NEST = 100,           /* runtime control flow, helpers included */
+    MAX_NEST = 180,           /* runtime control flow, helpers included */
     MAX_COPIES = 64,          /* of what follows a conditional return */
 };
 

@@ -46,6 +46,7 @@ static const PassId gpu_list[] = {
     PASS_distinct,
     PASS_short_steps,
     PASS_rounds, /* after distinct: words of eight rows move by an eighth */
+    PASS_split_dot, /* before licm: parts of an operand that no iteration changes */
     PASS_canon,
     PASS_cse,
     PASS_licm,

@@ -111,6 +111,32 @@ reduce_moves(const Op *op)
     return layout_conversion(from, to).kind > CONV_REG;
 }
 
+const Layout *
+reduce_turn_layout(const Op *op)
+{
+    const Type *t = op->results[0].type;
+    int64_t shape[MAX_RANK];
+    int order[MAX_RANK];
+    for (int d = 0; d < t->rank; d++) {
+        shape[d] = t->shape[d];
+        order[d] = t->rank - 1 - d;
+    }
+    return layout_spread(op->parent->func->module->s, t->rank, shape, 1, order,
+                         layout_warps(t->layout));
+}
+
+bool
+reduce_in_turn(const Op *op)
+{
+    enum { GAIN = 32 }; /* words, about what the second barrier costs */
+    const Layout *to = op->results[0].type->layout;
+    int lg = __builtin_popcount(reduce_warp_bits(op));
+    if (!to || !lg || to->nbasis[LD_BLOCK])
+        return false;
+    int64_t all = layout_regs(to), own = layout_regs(reduce_turn_layout(op));
+    return (all << lg) >= (own << lg) + all + GAIN;
+}
+
 int64_t
 reduce_part_offset(const Op *op, int k)
 {
@@ -123,12 +149,23 @@ reduce_part_offset(const Op *op, int k)
     return at;
 }
 
+int64_t
+reduce_result_offset(const Op *op, int k)
+{
+    int64_t at = reduce_part_offset(op, op->nresult);
+    for (int i = 0; i < k; i++) {
+        const Type *t = op->results[i].type;
+        at += align_up(type_numel(t) * shared_elem_bytes(t));
+    }
+    return at;
+}
+
 static int64_t
 reduce_bytes(const Op *op)
 {
     if (!reduce_warp_bits(op) && !reduce_moves(op))
         return 0;
-    return reduce_part_offset(op, op->nresult);
+    return reduce_result_offset(op, reduce_in_turn(op) ? op->nresult : 0);
 }
 
 int64_t

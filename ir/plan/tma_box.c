@@ -88,6 +88,20 @@ tma_halves(TmaBoxes *b)
 }
 
 bool
+tma_group_boxes(TmaBoxes *b, int groups, int *along)
+{
+    int i = *along = b->order[0] == 0 ? 0 : 1;
+    if (b->order[1] < 0 || b->box[i] * b->n[i] % ((int64_t)GROUP_ROWS * groups))
+        return false;
+    if (i == 1 && b->box[1] > GROUP_ROWS) {
+        b->n[1] = b->box[1] * b->n[1] / GROUP_ROWS;
+        b->box[1] = GROUP_ROWS;
+        b->by[1] = b->box[0] * b->box[1] * b->bytes;
+    }
+    return GROUP_ROWS % b->box[i] == 0 && b->by[i] % TMA_SHARED_ALIGN == 0;
+}
+
+bool
 tma_fits(const TmaBoxes *b, const Type *mem, const Type *desc)
 {
     int last = desc->rank - 1;

@@ -12,6 +12,7 @@ enum {
     TMA_PHASES = 8,         /* rows after which a swizzle repeats, by address */
     TMA_MAX_MAPS = 32,   /* of a kernel, as 4 KB of parameters hold them */
     TMA_MAX_TERMS = 1024, /* numbers that the host computes for all maps */
+    GROUP_ROWS = 64,       /* of a wgmma, of which each warpgroup does one */
     TENSOR_MAP_BYTES = 128 /* size of a map, and its alignment if kernels write it */
 };
 
@@ -30,6 +31,11 @@ bool tma_boxes(Session *s, const Type *mem, TmaBoxes *out);
 /* Changes the boxes so that half of the tile consists of half of them: the same, or twice
    as many of half the height. False: that is not possible. */
 bool tma_halves(TmaBoxes *boxes);
+
+/* Where each of `groups` warpgroups copies rows of its own, GROUP_ROWS at a time in turn:
+   changes the boxes so that each is one warpgroup's. *along: which dimension of the boxes
+   the rows lie along. False: that is not possible. */
+bool tma_group_boxes(TmaBoxes *boxes, int groups, int *along);
 
 /* Does a block of the descriptor have the element order of the buffer? Its last dimension
    must be the fastest of the buffer; dimensions of one element may stand before. */

@@ -3,6 +3,7 @@
 
 #include "ir/base/util.h"
 #include "ir/layout.h"
+#include "ir/plan/wgmma_left.h"
 
 enum { ROWS = 64, WARPS = 4, ALONE = 64, BESIDE = 128 };
 
@@ -40,4 +41,11 @@ wgmma_rows_at_once(const Op *wgmma)
     int n, warps[2];
     return has_pieces(wgmma, &n, warps) ? ROWS * warps[0] / WARPS
                                         : op_operand(wgmma, 0)->type->shape[0];
+}
+
+bool
+wgmma_fences(const Op *wgmma)
+{
+    int n, warps[2];
+    return has_pieces(wgmma, &n, warps) && wgmma_by_steps(wgmma);
 }

@@ -21,5 +21,8 @@ int wgmma_piece_registers(const Op *wgmma);
 /* Rows of a left operand that threads read (wgmma_left.h) of which they have a part at a
    time: 64 for each warpgroup along them with pieces, else all. */
 int64_t wgmma_rows_at_once(const Op *wgmma);
+/* Does a wgmma with pieces fence its threads' reads of the left operand itself? Behind
+   the op the fence would be waited for when nothing is in flight. */
+bool wgmma_fences(const Op *wgmma);
 
 #endif

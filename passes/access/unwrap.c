@@ -18,7 +18,11 @@
    from the index through addresses, loads, elementwise work, dots (not along the inner
    dimension), reductions along other dimensions and carried values. They may only reach
    stores whose masks exclude them. An index for which this cannot be shown stays as it
-   is; passes/access/assume_divisible.c may handle it. */
+   is; passes/access/assume_divisible.c may handle it.
+
+   A wrapped index may leave a branch, or the iteration of a loop that made it. What is
+   inside is then compared in front of that branch or loop, so it has to be the same
+   there: an index of the previous iteration is no index of this one. */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/natural.h"
 #include "ir/base/map.h"
@@ -30,7 +34,7 @@
 
 bool pass_unwrap(Func *f, PassCx *cx);
 
-enum { MOST_VALUES = 4096, MASK_DEPTH = 16 };
+enum { MOST_VALUES = 4096, MASK_DEPTH = 16, BRING_DEPTH = 8 };
 
 /* A wrapped index w, of rank 1: it equals x for elements that are inside the matrix. */
 typedef struct Wrapped {
@@ -45,6 +49,7 @@ typedef struct Unwrap {
     Session *s;
     Axis *axis;
     Wrapped wrapped;
+    Op *at;            /* in front of which the mask of what is inside is built */
     Map dims;          /* Value that depends on w -> 1 + its dimension that is w's */
     Vec(Value *) work; /* the same values, in the order in which they are followed */
     Vec(Op *) loads;   /* that depend on w */
@@ -187,6 +192,8 @@ static bool
 reach_yield(Unwrap *u, const Op *yield, int i, int dim)
 {
     Op *up = yield->parent->parent;
+    if (op_in_region(u->at, yield->parent))
+        u->at = up;
     if (up->kind == OP_FOR)
         return reach(u, up->regions[0]->args[i + 1], dim) &&
                reach(u, &up->results[i], dim);
@@ -239,12 +246,63 @@ follow_use(Unwrap *u, const Use *use, int dim)
     }
 }
 
+/* ---- where the mask is built */
+
+static bool
+is_within(const Value *v, const Op *op)
+{
+    for (int i = 0; i < op->nregion; i++)
+        if (!value_outside(v, op->regions[i]))
+            return true;
+    return false;
+}
+
+/* Can v, which is known where an index is wrapped, be computed in front of op? */
+static bool
+can_bring(const Value *v, const Op *op, int depth)
+{
+    if (!is_within(v, op))
+        return true;
+    if (!v->op || v->op->nregion || !op_is(v->op, T_PURE | T_SPEC) ||
+        depth > BRING_DEPTH)
+        return false;
+    for (int i = 0; i < v->op->noperand; i++)
+        if (!can_bring(op_operand(v->op, i), op, depth + 1))
+            return false;
+    return true;
+}
+
+static Value *
+bring(Builder *b, Value *v, const Op *op, Map *map)
+{
+    if (!is_within(v, op))
+        return v;
+    if (!map_has(map, v)) {
+        for (int i = 0; i < v->op->noperand; i++)
+            bring(b, op_operand(v->op, i), op, map);
+        op_clone(b, v->op, map);
+    }
+    return value_mapped(map, v);
+}
+
+static bool
+can_build_inside(const Unwrap *u)
+{
+    const Wrapped *t = &u->wrapped;
+    return t->inside ? can_bring(&t->inside->results[0], u->at, 0)
+                     : can_bring(t->x, u->at, 0) &&
+                           can_bring(t->end ? t->end : t->last, u->at, 0);
+}
+
+/* ---- */
+
 /* Are the elements that are not inside never used? Fills u->dims and u->loads. */
 static bool
-is_unused_outside(Unwrap *u)
+is_unused_outside(Unwrap *u, Op *op)
 {
     map_init(&u->dims, &u->s->tmp);
     u->work.n = u->loads.n = 0;
+    u->at = op;
     bool ok = reach(u, u->wrapped.w, 0);
     for (int i = 0; i < u->work.n && ok; i++) {
         Value *v = u->work.at[i];
@@ -252,21 +310,23 @@ is_unused_outside(Unwrap *u)
         for (const Use *use = v->uses; use && ok; use = use->next)
             ok = follow_use(u, use, dim);
     }
-    return ok && u->loads.n > 0;
+    return ok && u->loads.n > 0 && can_build_inside(u);
 }
 
 /* ---- rewriting */
 
-/* The mask of the elements that are inside, in front of w: all users of w are behind
-   it. */
+/* The mask of the elements that are inside, in front of all users of w. */
 static Value *
 build_inside(Unwrap *u, Builder *b)
 {
     const Wrapped *t = &u->wrapped;
+    Map map;
+    map_init(&map, &u->s->tmp);
     if (t->inside)
-        return &t->inside->results[0];
-    return t->end ? build_cmp(b, OP_CMPI, "slt", t->x, t->end)
-                  : build_cmp(b, OP_CMPI, "sle", t->x, t->last);
+        return bring(b, &t->inside->results[0], u->at, &map);
+    Value *x = bring(b, t->x, u->at, &map);
+    Value *end = bring(b, t->end ? t->end : t->last, u->at, &map);
+    return build_cmp(b, OP_CMPI, t->end ? "slt" : "sle", x, end);
 }
 
 static void
@@ -291,9 +351,9 @@ static bool
 visit(void *user, Op *op)
 {
     Unwrap *u = user;
-    if (!is_wrapped(u, op) || !is_unused_outside(u))
+    if (!is_wrapped(u, op) || !is_unused_outside(u, op))
         return false;
-    Builder b = builder_before(op);
+    Builder b = builder_before(u->at);
     b.loc = op->loc;
     Value *inside = build_inside(u, &b);
     for (int i = 0; i < u->loads.n; i++)

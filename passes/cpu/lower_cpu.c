@@ -383,9 +383,18 @@ scalar_types(Simd *n, Op *op, const Type **types)
     return k;
 }
 
+static void lower_loop_end(Simd *n, Builder *b, Op *loop, Op *yield);
+
 static void
 lower_for(Simd *n, Builder *b, Op *op, int nesting)
 {
+    Group *rows = simd_by_rows(n, op);
+    if (rows) {
+        rows->around = op;
+        simd_group(n, b, rows);
+        lower_loop_end(n, b, op, op->regions[0]->last);
+        return;
+    }
     Value **inits = arena_array(n->tmp, Value *, op->noperand);
     int k = scalars_of(n, op, 3, inits);
     b->loc = op->loc;

@@ -76,6 +76,7 @@ typedef struct Group {
     int axis;          /* reduced dimension, or -1 */
     bool closed;       /* no root may join any more */
     const Op *unless;  /* it runs only if this loop has no iteration; NULL: always */
+    Op *around;        /* this loop is done for each row, see simd_by_rows.c; or NULL */
     struct Group *then;   /* the nest that runs next, but for scalar work; or NULL */
     struct Group *before; /* the group of which it is `then`, or NULL */
     int cost;             /* of one element, see passes/cost.h */
@@ -187,6 +188,7 @@ struct Cx {
     Map memo;       /* values that were computed: simd_recall */
     bool fast;      /* assumes full masks, strides of 1 and the like */
     bool none;      /* assumes empty masks */
+    bool ordered;   /* assumes that lanes do not wrap, and nothing of masks */
     Cx *pre;        /* in front of the strip, where the tests are computed */
     Value *cond;    /* i1 in pre: the assumptions hold; NULL: there are none */
     Trust trust;
@@ -359,6 +361,13 @@ Value *simd_view(Simd *n, Builder *b, Group *pack, Value *v, bool transposed, Sl
 /* simd_sums.c, before planning: loops that carry a tile only to reduce it behind the loop
    carry the reduced tile. */
 void simd_sums(Simd *n);
+
+/* simd_by_rows.c: the nest of a loop that does nothing but add up rows; NULL: the loop
+   does something else. And such a loop inside of the nest, which carries the nest's
+   accumulators; `in`: its body. */
+Group *simd_by_rows(Simd *n, Op *loop);
+Op *simd_around(Simd *n, Builder *b, Op *old, Value **accs, int count, Builder *in);
+void simd_around_end(Simd *n, Builder *in, Op *old, Op *loop, Value **accs, int count);
 
 /* ---- simd_transpose.c */
 /* The dimension that memory of g's loads is contiguous along, if it is another than

@@ -9,13 +9,14 @@
    The loop over the reduced dimension is the innermost one. Lanes run along the dimension
    along which most accesses are contiguous.
 
-   A strip is built in up to four ways; each is the else arm of the one before, and is
+   A strip is built in up to five ways; each is the else arm of the one before, and is
    left out if the one before assumes nothing:
 
        fast     masks are full, strides are 1, a quotient is the same in all lanes
        two      a quotient changes in one lane; or strides are numbers of the launch
        none     masks are empty (strip_slow)
-       general  nothing is assumed (strip_slow) */
+       ordered  lanes do not wrap, so that they are next to each other in memory
+       general  nothing is assumed (strip_general) */
 #include "passes/cpu/simd_emit.h"
 
 #include "ir/base/util.h"
@@ -202,6 +203,35 @@ arm_open(Emit *e, Builder *b, const Type *const *types, Cx *pre, Cx *cx)
     return branch;
 }
 
+/* The strip with any masks. Lanes that do not wrap are an arm of their own: those of a
+   masked strip would be gathered one by one otherwise. */
+static void
+strip_general(Emit *e, Builder *b, const Type *const *types, Value **accs)
+{
+    Value **near = arena_array(e->n->tmp, Value *, e->nacc + 1);
+    Cx pre, cx;
+    for (int i = 0; i < e->nacc; i++)
+        near[i] = accs[i];
+    Op *branch = arm_open(e, b, types, &pre, &cx);
+    cx.ordered = true;
+    strip_eval(e, &cx, near);
+    if (!cx.cond) {
+        inline_arm(branch, branch->regions[0]);
+        op_erase(branch);
+        for (int i = 0; i < e->nacc; i++)
+            accs[i] = near[i];
+        return;
+    }
+    build_yield(&cx.b, near, e->nacc);
+    op_set_operand(branch, 0, cx.cond);
+    attr_set_int(&e->n->s->mod, &branch->attrs, ATTR_LIKELY, 0);
+    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[1]), e->w);
+    strip_eval(e, &cx, accs);
+    build_yield(&cx.b, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(branch, i);
+}
+
 /* The strip without the assumptions of fast code: an arm for empty masks, if that is
    worthwhile, and the general code. only: there is no fast code. */
 static void
@@ -217,18 +247,16 @@ strip_slow(Emit *e, Builder *b, const Type *const *types, Value **accs, bool onl
     bool apart = cx.cond && is_worthwhile(e, branch->regions[0]);
     if (!apart) {
         op_erase(branch);
-        cx_init(&cx, e->n, *b, e->w);
-        strip_eval(e, &cx, accs);
-        *b = cx.b;
+        strip_general(e, b, types, accs);
         return;
     }
     build_yield(&cx.b, none, e->nacc);
     op_set_operand(branch, 0, cx.cond);
     if (only)
         attr_set_int(&e->n->s->mod, &branch->attrs, ATTR_LIKELY, 1);
-    cx_init(&cx, e->n, builder_at_end(e->n->f, branch->regions[1]), e->w);
-    strip_eval(e, &cx, accs);
-    build_yield(&cx.b, accs, e->nacc);
+    Builder rest = builder_at_end(e->n->f, branch->regions[1]);
+    strip_general(e, &rest, types, accs);
+    build_yield(&rest, accs, e->nacc);
     for (int i = 0; i < e->nacc; i++)
         accs[i] = op_result(branch, i);
 }
@@ -420,41 +448,55 @@ loop_open(Emit *e, Builder *b, int d, Value *const *inits, int n)
     return loop;
 }
 
+/* The strips of a row, or of a tile: accs becomes what they are reduced to. */
 static void
-emit_inner(Emit *e, Builder *b)
+emit_strips(Emit *e, Builder *b, Value **accs)
 {
-    Value **accs = arena_array(e->n->tmp, Value *, e->g->items.n * SIMD_MAX_IN + 1);
     bool reduced = e->g->axis >= 0;
     int d = e->nloop ? e->order[e->nloop - 1] : -1;
-    e->nacc = 0;
-    e->first = NULL;
-    if (reduced)
-        simd_acc_init(e, b);
-    for (int i = 0; i < e->nacc; i++)
-        accs[i] = e->acc[i].v;
     if (d < 0 || (reduced && d != e->g->axis)) {
         /* The reduced dimension is one step: the loop over d is an ordinary one. */
         if (e->turn >= 0)
             block_emit(e, b);
         else
             strip_emit(e, b, accs);
-    } else {
-        Op *loop = loop_open(e, b, d, accs, e->nacc);
-        Builder in = builder_at_end(e->n->f, loop->regions[0]);
-        in.loc = b->loc;
-        for (int i = 0; i < e->nacc; i++)
-            accs[i] = loop->regions[0]->args[i + 1];
-        if (reduced)
-            e->first = build_cmp(&in, OP_CMPI, "eq", loop->regions[0]->args[0],
-                                 simd_int(&in, e->n->i64, 0));
-        if (e->turn >= 0)
-            block_emit(e, &in);
-        else
-            strip_emit(e, &in, accs);
-        build_yield(&in, accs, e->nacc);
-        for (int i = 0; i < e->nacc; i++)
-            accs[i] = op_result(loop, i);
+        return;
     }
+    Op *loop = loop_open(e, b, d, accs, e->nacc);
+    Builder in = builder_at_end(e->n->f, loop->regions[0]);
+    in.loc = b->loc;
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = loop->regions[0]->args[i + 1];
+    if (reduced)
+        e->first = build_cmp(&in, OP_CMPI, "eq", loop->regions[0]->args[0],
+                             simd_int(&in, e->n->i64, 0));
+    if (e->turn >= 0)
+        block_emit(e, &in);
+    else
+        strip_emit(e, &in, accs);
+    build_yield(&in, accs, e->nacc);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = op_result(loop, i);
+}
+
+static void
+emit_inner(Emit *e, Builder *b)
+{
+    Value **accs = arena_array(e->n->tmp, Value *, e->g->items.n * SIMD_MAX_IN + 1);
+    Op *around = e->g->around;
+    e->nacc = 0;
+    e->first = NULL;
+    if (e->g->axis >= 0)
+        simd_acc_init(e, b);
+    for (int i = 0; i < e->nacc; i++)
+        accs[i] = e->acc[i].v;
+    if (around) {
+        Builder in;
+        Op *loop = simd_around(e->n, b, around, accs, e->nacc, &in);
+        emit_strips(e, &in, accs);
+        simd_around_end(e->n, &in, around, loop, accs, e->nacc);
+    } else
+        emit_strips(e, b, accs);
     for (int i = 0; i < e->nacc; i++)
         e->acc[i].v = accs[i];
     for (int i = 0; i < e->nacc; i += e->acc[i].root->op->noperand)

@@ -116,7 +116,7 @@ rows_on(Cx *cx, Value *to, const Ix *ix, int d, int64_t ahead, bool kept)
 /* For tiles of short rows: prefetches what the next iteration of the loop loads, or the
    same columns some rows further down, since the memory behind a short row belongs to
    another tile. Nothing for a tile of few rows. `load`: NULL for a store. False: rows are
-   long. */
+   long, or read from one tile to the next. */
 static bool
 fetch_rows(Cx *cx, Value *to, const Ix *ix, const Op *load)
 {
@@ -129,7 +129,7 @@ fetch_rows(Cx *cx, Value *to, const Ix *ix, const Op *load)
     if (lane < 0 || down < 0)
         return false;
     int64_t row = tile_bytes(type_elem(t)->elem, t) * t->shape[lane] / type_numel(t);
-    if (row >= LONG)
+    if (row >= LONG || (load && cx->g && cx->g->around))
         return false;
     Value *next = NULL;
     int64_t bytes = tile_bytes(type_elem(t)->elem, t);

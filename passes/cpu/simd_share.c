@@ -1,8 +1,44 @@
-/* Values that have one buffer: what a loop carries and the dot that adds to it, what a
-   branch yields and the tile that one of its arms yields as it is. */
+/* Values that have one buffer: what a loop carries and the dot that adds to it or the
+   loop inside that goes on with it, what a branch yields and the tile that one of its
+   arms yields as it is. */
 #include "passes/cpu/simd.h"
 
 #include "ir/edit.h"
+
+static bool
+is_yielded_once(const Op *loop, int i)
+{
+    const Region *body = loop->regions[0];
+    for (int k = 0; k < loop->nresult; k++)
+        if (k != i && op_operand(body->last, k) == op_operand(body->last, i))
+            return false;
+    return true;
+}
+
+/* Carried value i of the loop is handed to a loop inside, which hands back its next
+   value: this one carries it in the same buffer, if nothing reads the old value from
+   there on. */
+static void
+carry_on(Simd *n, Op *loop, Slot **s, int i)
+{
+    Region *body = loop->regions[0];
+    Value *y = op_operand(body->last, i), *arg = body->args[i + 1];
+    Op *inner = value_def(y, OP_FOR);
+    if (!s[i] || !inner || inner->parent != body || !is_yielded_once(loop, i))
+        return;
+    Slot *in = plan_get(n, y)->slot;
+    const Plan *p = plan_get(n, arg);
+    bool ok = !p->many && !in->same && in->type == s[i]->type;
+    for (int k = 0; k < inner->nresult; k++)
+        if (op_result(inner, k) == y)
+            ok &= op_operand(inner, 3 + k) == arg;
+    for (int k = 0; k < p->nd; k++) {
+        const Op *at = p->d[k].g->at;
+        ok &= at->parent == body && op_plan(n, at)->order <= op_plan(n, inner)->order;
+    }
+    if (ok)
+        in->same = s[i];
+}
 
 void
 simd_carry_in_place(Simd *n, Op *loop, Slot **s)
@@ -11,6 +47,7 @@ simd_carry_in_place(Simd *n, Op *loop, Slot **s)
     for (int i = 0; i < loop->nresult; i++) {
         Value *y = op_operand(body->last, i);
         Op *dot = value_def(y, OP_DOT);
+        carry_on(n, loop, s, i);
         if (!s[i] || !dot || dot->parent != body || plan_get(n, y)->slot->same)
             continue;
         Plan *p = plan_get(n, body->args[i + 1]);
@@ -22,9 +59,7 @@ simd_carry_in_place(Simd *n, Op *loop, Slot **s)
                         (g == d->pack[2] && !p->d[k].shifted);
             ok &= pack || (g->at->parent == body && op_plan(n, g->at)->order < d->order);
         }
-        for (int k = 0; k < loop->nresult; k++) /* not if a result is carried twice */
-            ok &= k == i || op_operand(body->last, k) != y;
-        if (ok)
+        if (ok && is_yielded_once(loop, i))
             plan_get(n, y)->slot->same = s[i];
     }
 }

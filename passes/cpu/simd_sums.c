@@ -11,9 +11,9 @@
        %s = reduce %t {axis=1} add                   }
 
    This is also done for loops that go on with the tile of a loop before them, such as the
-   iteration that pass peel takes out, and for maxima and the like. It is done along rows
-   only; along columns, memory would be read in another order, a strip of each row at a
-   time. Numbers are added in another order than in the source.
+   iteration that pass peel takes out, and for maxima and the like. Along columns memory
+   is then read a strip of each row at a time, which costs less than the carried tile did.
+   Numbers are added in another order than in the source.
 
    Scalars are moved right in front of their users, so that two reductions share a nest if
    nothing between them needs the result of the first. */
@@ -180,7 +180,7 @@ rewrite(Sum *s)
         s->links++;
     const Type *t = result_of(&s->at[0])->type;
     if (t->kind != TY_TILE || !only_reduced(s) || !begins_neutral(s, &c) ||
-        attr_int(&s->like->attrs, ATTR_AXIS, 0) != t->rank - 1 || is_strip(s->n, t))
+        is_strip(s->n, t))
         return;
     Builder b = builder_before(s->at[0].loop);
     b.loc = s->at[0].loop->loc;

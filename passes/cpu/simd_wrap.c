@@ -1,8 +1,8 @@
 /* Lanes that wrap. A value kept as scalar + lane * stride is exact in the integer's own
    width, even if it wraps. But an operation that widens, compares or divides it must not
    find a wrap between two lanes. Most often the axis facts prove that there is none. If
-   not, fast code assumes it, by one scalar test in front of the strip, and general code
-   computes each lane as the source says. */
+   not, fast code assumes it, by one scalar test in front of the strip, and so does code
+   for any masks; general code computes each lane as the source says. */
 #include "passes/cpu/simd.h"
 
 #include "ir/base/util.h"
@@ -94,7 +94,8 @@ simd_widens(Cx *cx, Value *v, const Ev *e, const Ix *ix, bool is_signed)
     Value *test;
     if (cx->trust || proven(cx, v, e->stride, ix, is_signed))
         return true;
-    if (!cx->fast || !plan_get(cx->n, v)->index || !simd_in_front(cx, v->type->rank, ix))
+    if ((!cx->fast && !cx->ordered) || !plan_get(cx->n, v)->index ||
+        !simd_in_front(cx, v->type->rank, ix))
         return false;
     /* its operands were tested where they were computed */
     Ev front = simd_eval_trusting(cx->pre, v, ix, TRUST_TESTED);

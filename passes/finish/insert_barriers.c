@@ -20,6 +20,11 @@
    wgmma and TMA stores read until they are waited for; a barrier does not end that. The
    stages of a pipelined loop are told apart by the iteration that they belong to.
 
+   What each warpgroup stores to rows of its own, and sends by TMA, {groups}, needs only a
+   barrier of its own warps: they do not wait for the other warpgroups, which may still
+   multiply. Where all threads must meet nearby for another reason, their barriers do for
+   both: so those of warpgroups are taken where there are not more barriers with them.
+
    The state at the head of a loop depends on the barriers in its body. So the body is
    walked without inserting until the states at head and end agree, then once more to
    insert. A loop of one iteration, such as the rest that pass peel leaves, has no such
@@ -48,6 +53,7 @@ typedef struct Access {
     int64_t first, end; /* bytes */
     const Op *in_warp;  /* an op in which each warp has bytes of its own, and that so does
                            not conflict with itself; or NULL */
+    int groups;         /* so many warpgroups have rows of their own; 0: any thread */
     int age;            /* READING: wgmmas issued since */
     const Op *loop;     /* the bytes are the stage that this loop uses `ahead` iterations
                            later; NULL: any stage */
@@ -61,7 +67,10 @@ typedef struct State {
 typedef struct Barriers {
     Arena *arena;
     const TargetInfo *target;
+    bool groups; /* warpgroups may meet on their own */
     bool insert; /* barriers; else the walk only computes states */
+    bool count;  /* insert nothing, but count in `n` what would be inserted */
+    int n;
     bool check;  /* insert nothing, but note in `missing` where a barrier would go */
     const Op *missing;
     bool changed;
@@ -69,7 +78,7 @@ typedef struct Barriers {
 
 /* Loops nested deeper than MAX_LOOPS are not walked until states agree: their state is
    that of all their accesses. */
-enum { MAX_ROUNDS = 8, MAX_LOOPS = 5, MAX_AGE = 8 };
+enum { MAX_ROUNDS = 8, MAX_LOOPS = 5, MAX_AGE = 8, MEET_ALL = 1 };
 
 static State walk(Barriers *b, const Region *r, State s, int depth, int loops);
 
@@ -81,8 +90,8 @@ state_has(const State *s, const Access *a)
     for (int i = 0; i < s->at.n; i++) {
         const Access *x = &s->at.at[i];
         if (x->done == a->done && x->first == a->first && x->end == a->end &&
-            x->in_warp == a->in_warp && x->age == a->age && x->loop == a->loop &&
-            x->ahead == a->ahead)
+            x->in_warp == a->in_warp && x->groups == a->groups && x->age == a->age &&
+            x->loop == a->loop && x->ahead == a->ahead)
             return true;
     }
     return false;
@@ -115,12 +124,13 @@ state_same(const State *x, const State *y)
     return same;
 }
 
+/* What a barrier orders: all accesses, or those of warpgroups to rows of their own. */
 static void
-state_clear(State *s)
+state_clear(State *s, int groups)
 {
     int n = 0;
     for (int i = 0; i < s->at.n; i++)
-        if (s->at.at[i].done > DONE_WRITE)
+        if (s->at.at[i].done > DONE_WRITE || (groups && s->at.at[i].groups != groups))
             s->at.at[n++] = s->at.at[i];
     s->at.n = n;
 }
@@ -131,9 +141,20 @@ is_read(const Access *a)
     return a->done == DONE_READ || a->done == READING || a->done == STORING;
 }
 
+/* Of warpgroups that have the same rows in the same buffer. */
 static bool
+same_groups(const Access *x, const Access *a)
+{
+    return x->groups && x->groups == a->groups && x->first == a->first &&
+           x->end == a->end;
+}
+
+/* How many warpgroups meet on their own so that `a` may follow; MEET_ALL: all threads do
+   as one; 0: nothing conflicts. */
+static int
 conflicts(const State *s, const Access *a)
 {
+    int groups = 0;
     for (int i = 0; i < s->at.n; i++) {
         const Access *x = &s->at.at[i];
         bool apart = x->end <= a->first || a->end <= x->first;
@@ -141,17 +162,20 @@ conflicts(const State *s, const Access *a)
         bool own = x->in_warp && x->in_warp == a->in_warp;
         apart |=
             x->loop && x->loop == a->loop && x->first == a->first && x->ahead != a->ahead;
-        if (x->done != IN_FLIGHT && !apart && !reads && !own)
-            return true;
+        if (x->done == IN_FLIGHT || apart || reads || own)
+            continue;
+        if (!same_groups(x, a))
+            return MEET_ALL;
+        groups = a->groups;
     }
-    return false;
+    return groups;
 }
 
 /* ---- what an op accesses */
 
 /* Adds an access of the bytes of v, a buffer or mbarrier. */
 static void
-add_value(Barriers *b, State *to, const Value *v, Done done)
+add_value(Barriers *b, State *to, const Op *op, const Value *v, Done done)
 {
     SharedRoot *root;
     int n = shared_roots(v, b->arena, &root);
@@ -162,7 +186,10 @@ add_value(Barriers *b, State *to, const Value *v, Done done)
         int64_t stages = max_i64(1, t->stages), stage = root[i].stage;
         bool one = stage >= 0 && stage < stages;
         at += one ? stage * size : 0;
-        Access a = {.done = done, .first = at, .end = at + (one ? size : stages * size)};
+        Access a = {.done = done,
+                    .first = at,
+                    .end = at + (one ? size : stages * size),
+                    .groups = (int)attr_int(&op->attrs, ATTR_GROUPS, 0)};
         if (root[i].loop && t->stages) {
             a.loop = root[i].loop;
             a.stages = t->stages;
@@ -188,12 +215,12 @@ accesses(Barriers *b, const Op *op)
                     : op_is_async_dot(op) ? READING
                     : e.kind & ACC_ASYNC  ? STORING
                                           : DONE_READ;
-        add_value(b, &s, v, done);
+        add_value(b, &s, op, v, done);
     }
     if (op->kind == OP_BAR_WAIT) /* its declared effect is on all memory */
-        add_value(b, &s, op_operand(op, 0), DONE_READ);
+        add_value(b, &s, op, op_operand(op, 0), DONE_READ);
     if ((op->kind == OP_LOCAL_ALLOC && op->noperand) || op->kind == OP_BAR_ALLOC)
-        add_value(b, &s, &op->results[0], DONE_WRITE);
+        add_value(b, &s, op, &op->results[0], DONE_WRITE);
     return s;
 }
 
@@ -211,10 +238,15 @@ scratch_access(Barriers *b, const Op *op, int64_t bytes)
 /* ---- the walk */
 
 static void
-put_barrier(Barriers *b, Op *op, State *s)
+put_barrier(Barriers *b, Op *op, State *s, int groups)
 {
-    state_clear(s);
+    AttrList attrs = {0};
+    groups = groups == MEET_ALL || !b->groups ? 0 : groups;
+    state_clear(s, groups);
     if (!b->insert)
+        return;
+    b->n++;
+    if (b->count)
         return;
     if (b->check) {
         b->missing = b->missing ? b->missing : op;
@@ -222,7 +254,9 @@ put_barrier(Barriers *b, Op *op, State *s)
     }
     Builder at = builder_before(op);
     at.loc = op->loc;
-    build_op(&at, OP_BARRIER, NULL, 0, NULL, NULL, 0);
+    if (groups)
+        attr_set_int(&at.s->mod, &attrs, ATTR_GROUPS, groups);
+    build_op(&at, OP_BARRIER, NULL, 0, &attrs, NULL, 0);
     b->changed = true;
 }
 
@@ -231,11 +265,11 @@ visit_scratch(Barriers *b, Op *op, int64_t bytes, State *s)
 {
     Access a = scratch_access(b, op, bytes);
     if (conflicts(s, &a))
-        put_barrier(b, op, s);
+        put_barrier(b, op, s, MEET_ALL);
     if (a.in_warp)
         state_add(b, s, a); /* its barriers are those of warps */
     else
-        state_clear(s);
+        state_clear(s, 0);
     a.done = DONE_READ;
     state_add(b, s, a);
 }
@@ -292,7 +326,7 @@ visit_op(Barriers *b, Op *op, State *s)
     if (op_is_async_dot(op))
         grow_older(s);
     if (op->kind == OP_BARRIER) {
-        state_clear(s);
+        state_clear(s, (int)attr_int(&op->attrs, ATTR_GROUPS, 0));
         return;
     }
     if (opkind_waits(op->kind) == QUEUE_COPY) {
@@ -312,11 +346,13 @@ visit_op(Barriers *b, Op *op, State *s)
     if (bytes)
         visit_scratch(b, op, bytes, s);
     State now = accesses(b, op);
-    bool hit = false;
-    for (int i = 0; i < now.at.n; i++)
-        hit |= conflicts(s, &now.at.at[i]);
-    if (hit)
-        put_barrier(b, op, s);
+    int meet = 0;
+    for (int i = 0; i < now.at.n; i++) {
+        int one = conflicts(s, &now.at.at[i]);
+        meet = meet && one && meet != one ? MEET_ALL : one ? one : meet;
+    }
+    if (meet)
+        put_barrier(b, op, s, meet);
     for (int i = 0; i < now.at.n; i++)
         /* what TMA writes is ordered by its mbarrier */
         if (now.at.at[i].done != IN_FLIGHT || op->kind == OP_ASYNC_COPY)
@@ -423,7 +459,7 @@ walk(Barriers *b, const Region *r, State s, int depth, int loops)
         case OP_WARP_SPECIALIZE:
             /* roles begin with an empty state, and meet at a barrier at the end */
             if (s.at.n)
-                put_barrier(b, op, &s);
+                put_barrier(b, op, &s, MEET_ALL);
             for (int i = 0; i < op->nregion; i++)
                 walk(b, op->regions[i], (State){0}, depth + 1, loops);
             break;
@@ -458,11 +494,35 @@ meet_behind_fence(void *user, Op *op)
     return true;
 }
 
+static bool
+find_groups(void *user, Op *op)
+{
+    bool *found = user;
+    *found |= attr_has(&op->attrs, ATTR_GROUPS);
+    return false;
+}
+
+/* Do warpgroups that meet on their own take no barrier more? */
+static bool
+groups_pay(const Barriers *b, const Func *f)
+{
+    Barriers own = *b, all = *b;
+    bool found = false;
+    pass_walk(f->body, find_groups, &found);
+    own.count = all.count = own.groups = true;
+    if (found) {
+        walk(&own, f->body, (State){0}, 0, 0);
+        walk(&all, f->body, (State){0}, 0, 0);
+    }
+    return found && own.n <= all.n;
+}
+
 bool
 pass_insert_barriers(Func *f, PassCx *cx)
 {
     Barriers b = {.arena = &cx->s->tmp, .target = &cx->target, .insert = true};
     b.changed = pass_walk(f->body, meet_behind_fence, &b);
+    b.groups = groups_pay(&b, f);
     walk(&b, f->body, (State){0}, 0, 0);
     return b.changed;
 }
@@ -470,7 +530,8 @@ pass_insert_barriers(Func *f, PassCx *cx)
 FormFault
 insert_barriers_check(Func *f, const TargetInfo *t, Arena *a)
 {
-    Barriers b = {.arena = a, .target = t, .insert = true, .check = true};
+    Barriers b = {
+        .arena = a, .target = t, .groups = true, .insert = true, .check = true};
     walk(&b, f->body, (State){0}, 0, 0);
     return (FormFault){b.missing, "has a conflict in shared memory with an access in "
                                   "front of it, and no barrier is in between"};

@@ -14,6 +14,9 @@
    memory that overlaps a buffer which TMA fills, such as a staged tile or scratch memory,
    counts like the buffer.
 
+   A dot in pieces that threads add up fences its own reads of a left operand, while the
+   last of it are multiplied (ir/plan/wgmma_promote.h).
+
    If no barrier, arrival or asynchronous read stands between two fences, also those of
    insert-proxy-fence, the second one is enough: each fence waits for all accesses in
    front of it.
@@ -27,6 +30,7 @@
 #include "ir/edit.h"
 #include "ir/plan/scratch.h"
 #include "ir/plan/wgmma_left.h"
+#include "ir/plan/wgmma_promote.h"
 #include "passes/forms.h"
 
 bool pass_insert_read_fence(Func *f, PassCx *cx);
@@ -88,7 +92,7 @@ reads(const Reads *x, const Op *op)
     int64_t bytes = scratch_bytes(op, x->target);
     if (bytes && overlaps(x, (Span){at, at + bytes}))
         return true;
-    bool steps = op_is_async_dot(op) && wgmma_by_steps(op);
+    bool steps = op_is_async_dot(op) && wgmma_by_steps(op) && !wgmma_fences(op);
     for (int i = 0; i < 2 && opkind_effect(op->kind, i, &e); i++) {
         SharedRoot *root;
         bool threads = !(e.kind & ACC_ASYNC) || (steps && e.operand == DOT_LEFT);
@@ -106,7 +110,7 @@ reads(const Reads *x, const Op *op)
 static bool
 is_barrier(const Reads *x, const Op *op)
 {
-    return op->kind == OP_BARRIER ||
+    return (op->kind == OP_BARRIER && !attr_has(&op->attrs, ATTR_GROUPS)) ||
            (scratch_bytes(op, x->target) && !scratch_in_warp(op, x->target));
 }
 

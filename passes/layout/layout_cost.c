@@ -153,12 +153,21 @@ reduce_slots(Layouts *p, const Op *op)
     int axis = (int)attr_int(&op->attrs, ATTR_AXIS, 0);
     const Layout *rest = t->rank > 1 ? layout_slice(p->s, t->layout, axis) : NULL;
     int64_t each = region_code(op->regions[0], 1), n = rest ? layout_regs(rest) : 1;
-    int64_t slots = n * lane_bits(t->layout, axis) * (each + SLOTS * op->noperand);
     int parts = __builtin_popcount(reduce_warp_bits(op));
+    int64_t slots = 0;
+    for (int i = lane_bits(t->layout, axis); i > 0; i--) {
+        bool halves = parts && n > 1; /* lanes share the results out */
+        n = halves ? n / 2 : n;
+        slots += n * (each + SLOTS * op->noperand) + (halves ? 2 * n * op->noperand : 0);
+    }
     if (scratch_bytes(op, p->target)) {
-        int64_t to = type_is_tile(r) ? layout_regs(r->layout) : 1;
-        slots += SLOTS * op->noperand * (n + (to << parts)) + (to << parts) * each +
-                 2 * BARRIER;
+        int64_t to = type_is_tile(r) ? layout_regs(r->layout) : 1, own = to, turn = 0;
+        if (reduce_in_turn(op)) {
+            own = layout_regs(reduce_turn_layout(op));
+            turn = SLOTS * op->noperand * (own + to) + BARRIER;
+        }
+        slots += SLOTS * op->noperand * (n + (own << parts)) + (own << parts) * each +
+                 turn + 2 * BARRIER;
     }
     return slots;
 }

@@ -181,6 +181,21 @@ layout_from_dot(const Value *v)
     return comes_from_dot(v, 0, &left);
 }
 
+/* Does a loop carry v from iteration to iteration, or what it is elementwise work of, and
+   yield what a dot made? */
+static bool
+carries_dot(const Value *v)
+{
+    for (int i = 0; v->op && i < CHAIN_DEPTH; i++) {
+        if (!op_is(v->op, T_ELEMENTWISE) || !v->op->noperand)
+            return false;
+        v = op_operand(v->op, 0);
+    }
+    const Op *loop = v->op ? NULL : v->region->parent;
+    return loop && loop->kind == OP_FOR && v->index >= 1 &&
+           layout_from_dot(op_operand(v->region->last, v->index - 1));
+}
+
 /* Spreads `count` warps as warps[0] x warps[1] over an m x n result. Each warp reads
    m / warps[0] rows of the left operand and n / warps[1] columns of the right one; the
    least sum of both wins. */
@@ -230,11 +245,11 @@ layout_operand_dim(const Value *v)
 }
 
 /* Can wgmma take v as an operand, perhaps after lower_wgmma (passes/mma) has copied it?
-   `inner`: its inner dimension. Its rows need 32 bytes at least, whichever dimension is
-   contiguous. 16-bit operands may be contiguous along either. Others must be contiguous
-   along the inner one; if they are not, those of 8 bits and right ones of 32 bits are
-   copied, or stored that way by the threads that compute them, and left ones of 32 bits,
-   loaded or computed from a loaded tile, are read into registers. */
+   `inner`: its inner dimension. It needs 32 bytes along either dimension, of 8 bits 16
+   along the other one. 16-bit operands may be contiguous along either. Others must be
+   contiguous along the inner one; if they are not, those of 8 bits and right ones of 32
+   bits are copied, or stored that way by the threads that compute them, and left ones of
+   32 bits, loaded or computed from a loaded tile, are read into registers. */
 static bool
 wgmma_reads(const Value *v, int inner, bool from_dot)
 {
@@ -243,7 +258,7 @@ wgmma_reads(const Value *v, int inner, bool from_dot)
     int bytes = type_bits(t) / 8, dim = layout_operand_dim(v);
     if (bytes > 2 && inner == 1 && dim < 0 && !from_dot)
         return false;
-    if (!from_dot && bytes == 1 && dim == inner)
+    if (!from_dot && bytes == 1 && dim >= 0)
         return t->shape[inner] >= ROW && t->shape[1 - inner] >= ROWS;
     return from_dot || (t->shape[0] * bytes >= ROW && t->shape[1] * bytes >= ROW);
 }
@@ -336,7 +351,8 @@ layout_transposes_few_rows(const Layouts *p, const Op *op)
     int64_t groups = p->f->num_warps / 4;
     if (acc->rank != 2 || acc->shape[0] >= ROWS || acc->scalar != SK_F32 ||
         a->type->shape[1] < LEAST_K || !is_alone(op) || layout_from_dot(a) ||
-        !is_loaded(b) || layout_operand_dim(a) != 1 || layout_operand_dim(b) < 0)
+        !is_loaded(b) || layout_operand_dim(a) < 0 || layout_operand_dim(b) < 0 ||
+        (layout_operand_dim(a) == 0 && !is_loaded(a)))
         return false;
     int64_t along = min_i64(groups, acc->shape[1] / ROWS);
     return along && acc->shape[0] * along / groups >= LEAST;
@@ -372,7 +388,8 @@ plan_wgmma(Layouts *p, const Op *op, const MmaShape *mma, DotPlan *plan)
         return "its result has fewer than 64 rows";
     if (a->type->shape[1] < mma->k)
         return "its inner size is smaller than an instruction's";
-    if (!wgmma_reads(a, 1, layout_from_dot(a) && !is_copied_alone(b)))
+    bool made = layout_from_dot(a) || carries_dot(a);
+    if (!wgmma_reads(a, 1, made && !is_copied_alone(b)))
         return "wgmma does not read its left operand as it lies";
     if (!wgmma_reads(b, 0, false))
         return "wgmma does not read its right operand as it lies";

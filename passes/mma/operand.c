@@ -63,17 +63,21 @@ operand_buffer_type(Session *s, const Type *t, int fast)
 }
 
 /* A buffer that v was put into before, in v's own region: of type mem, or of `any` type
-   if threads read it. NULL: there is none. So each v is copied once. */
+   if threads read it. NULL: there is none. So each v is copied once. One that was made
+   for a later user is made in front of this one, which b stands in front of. */
 static Value *
-buffer_made(const Value *v, const Type *mem, bool any)
+buffer_made(const Builder *b, const Value *v, const Type *mem, bool any)
 {
     const Region *here = v->op ? v->op->parent : v->region;
     value_each_use(v, u)
     {
-        Op *alloc = u->user;
-        if (alloc->kind == OP_LOCAL_ALLOC && alloc->parent == here &&
-            (any || alloc->results[0].type == mem))
-            return &alloc->results[0];
+        Op *alloc = u->user, *user = op_in_region(b->before, here);
+        if (alloc->kind != OP_LOCAL_ALLOC || alloc->parent != here || alloc == user ||
+            (!any && alloc->results[0].type != mem))
+            continue;
+        if (user && op_before(user, alloc))
+            op_move_before(alloc, user);
+        return &alloc->results[0];
     }
     return NULL;
 }
@@ -101,7 +105,7 @@ operand_buffer(Session *s, Builder *b, Value *v, const Layout *tile)
 {
     int fast = operand_fast_dim(v);
     const Type *mem = operand_buffer_type(s, v->type, fast);
-    Value *made = buffer_made(v, mem, tile != NULL);
+    Value *made = buffer_made(b, v, mem, tile != NULL);
     if (made)
         return made;
     if (tile)

@@ -75,10 +75,11 @@ use_both(Op *loop, Op *alloc, Value *which)
     op_erase(alloc);
 }
 
-/* The largest amount of shared memory that is live at once in `body`, without the buffers
-   that would be doubled. What the loop uses from outside is live in all of it. */
+/* The largest amount of shared memory that is live at once in `body`, with one buffer of
+   each tile or, `beside`, without the tiles that would have two: these are live all the
+   time. What the loop uses from outside is live in all of it. */
 static int64_t
-peak_bytes(Func *f, PassCx *cx, const Region *body)
+peak_bytes(Func *f, PassCx *cx, const Region *body, bool beside)
 {
     LiveRange *r;
     int n = live_ranges(f, &cx->target, &cx->s->tmp, &r);
@@ -89,7 +90,7 @@ peak_bytes(Func *f, PassCx *cx, const Region *body)
             continue;
         for (int k = 0; k < n; k++)
             if (r[k].first <= r[i].first && r[i].first <= r[k].last &&
-                (r[k].op->parent != body || !is_double_buffered(r[k].op)))
+                !(beside && r[k].op->parent == body && is_double_buffered(r[k].op)))
                 sum += r[k].bytes;
         most = max_i64(most, sum);
     }
@@ -107,7 +108,8 @@ has_room(Func *f, PassCx *cx, const Region *body)
         shared_buffer_bytes(op->results[0].type);
     if (!bytes || cx->budget->no_double_buffers || f->num_stages < 2)
         return false;
-    int64_t one = peak_bytes(f, cx, body) + bytes, two = one + (BUFFERS - 1) * bytes;
+    int64_t one = peak_bytes(f, cx, body, false);
+    int64_t two = peak_bytes(f, cx, body, true) + BUFFERS * bytes;
     bool alone = occupancy(f, &cx->target, words, USUALLY_BESIDE, two) < 2 &&
                  occupancy(f, &cx->target, words, USUALLY_BESIDE, one) > 1;
     return !alone && two <= cx->target.shared_bytes;

@@ -30,6 +30,9 @@
                                                    }
                                                    %s = wgmma_wait %t {pending=0}
 
+   Where such a loop runs once for each of several tiles, numbers that are needed only
+   behind it, as the place of its results, are computed there, while the last dots run.
+
    The tensor cores go on while the warps wait at barriers and issue copies. Some wait in
    the iteration must then imply that the dots of the iteration before have read their
    buffers. Where stage_plan.c planned for it, {pending=dots in flight}, and gave the loop
@@ -285,6 +288,53 @@ may_stay(const Op *dot)
            (waits_early(dot->parent) || wait_early(dot->parent));
 }
 
+/* ---- work behind a loop whose dots are in flight */
+
+static bool
+is_needed_behind(const Op *op, const Op *loop)
+{
+    if (!op_is(op, T_PURE) || op->nregion || op->nresult != 1 || !op->results[0].uses ||
+        type_is_tile(op->results[0].type))
+        return false;
+    value_each_use(&op->results[0], u)
+    {
+        const Op *user = op_in_region(u->user, op->parent);
+        if (!user || user == loop || op_before(user, loop))
+            return false;
+    }
+    return true;
+}
+
+static bool
+takes_long(const Op *op)
+{
+    return op->kind == OP_DIVS || op->kind == OP_REMS || op->kind == OP_DIVU ||
+           op->kind == OP_REMU;
+}
+
+/* Moves numbers that are needed only behind the loop there, in front of the wait for its
+   dots. Between two tiles nothing is multiplied until the first dot of the next one is
+   issued; a division takes some 100 cycles. */
+static void
+compute_behind(Session *s, Op *loop)
+{
+    Op *at = loop->next;
+    bool much = false;
+    for (Op *op = loop->prev, *prev; op; op = prev) {
+        prev = op->prev;
+        if (!is_needed_behind(op, loop))
+            continue;
+        much |= takes_long(op);
+        op_move_before(op, at);
+        at = op;
+    }
+    Op *wait = loop->next;
+    while (wait && !op_is_dot_wait(wait))
+        wait = wait->next;
+    if (wait && much)
+        attr_set_flag(&s->mod, &wait->attrs, ATTR_PINNED);
+}
+
 static bool
 keep(void *user, Op *loop)
 {
@@ -315,6 +365,9 @@ keep(void *user, Op *loop)
         build_dot_wait(&b, NULL, 0, p.pending);
     }
     p.pending = n;
+    const Op *around = loop->parent->parent;
+    if (last && around && around->kind == OP_FOR)
+        compute_behind(user, loop);
     if (had || last)
         pipeline_set(user, loop, p);
     return had || last;

@@ -429,20 +429,17 @@ writes_read(const Specialize *sp, const Op *op)
     return w.all || (w.n && reads_written(sp, &w));
 }
 
-/* Is memory written before the last loop with a ring has ended? The producer runs ahead
-   and could read it too early. Inside of a loop with rings, writes to other memory are
+/* Is memory that the producer reads written before the last loop with a ring has ended?
+   The producer runs ahead and could read it too early; writes to other memory are
    harmless. */
 static bool
 writes_before(const Specialize *sp)
 {
     bool seen = false;
     for (Op *op = sp->f->body->last; op; op = op->prev) {
-        bool inside = false;
         for (int i = 0; i < sp->nring; i++)
-            inside |= specialize_inside(sp, i, op);
-        seen |= inside;
-        if (inside ? writes_read(sp, op)
-                   : seen && op_effects(op).writes & (1u << RES_GLOBAL))
+            seen |= specialize_inside(sp, i, op);
+        if (seen && writes_read(sp, op))
             return true;
     }
     return false;

@@ -16,6 +16,13 @@
    of the loop, and the store of the previous iteration is waited for where the buffer is
    filled again. Nothing in the loop may access the results then.
 
+   A tile of more than half of the shared memory, as of fp32, goes in pieces, one after
+   the other through one buffer, if a loop over tiles gives TMA the time; so many that no
+   stage is lost, where that can be.
+
+   Warpgroups that have rows of their own in the result send them on their own, {groups}:
+   one that is done does not wait for the others, which multiply meanwhile.
+
    Through a tensor map that the kernel writes, TMA stores only where the tensor has
    elements and its rows end on 16 bytes; a branch checks that, and threads store
    otherwise. */
@@ -27,6 +34,7 @@
 #include "passes/layout/layout.h"
 #include "passes/mma/operand.h"
 #include "passes/schedule/occupancy.h"
+#include "passes/schedule/tma_pieces.h"
 #include "passes/schedule/tma_tile.h"
 
 bool pass_tma_store(Func *f, PassCx *cx);
@@ -49,7 +57,7 @@ typedef struct Sends {
     TmaTile *tile;
 } Sends;
 
-static TmaTile *tile_of(Sends *c, const Op *store, const Type **mem);
+static TmaTile *tile_of(Sends *c, const Op *store, const Type **mem, TmaPieces *pieces);
 
 /* Does op, a store in the same block, also go by TMA and write other columns of the same
    tensor? */
@@ -58,6 +66,7 @@ is_beside(Sends *c, const Op *op)
 {
     const Type *mem;
     const TmaTile *other = NULL;
+    TmaPieces pieces;
     int64_t behind;
     if (op->parent != c->store->parent)
         return false;
@@ -65,7 +74,7 @@ is_beside(Sends *c, const Op *op)
         if (c->sent.at[i].op == op)
             other = c->sent.at[i].tile;
     if (op->kind == OP_STORE)
-        other = tile_of(c, op, &mem);
+        other = tile_of(c, op, &mem, &pieces);
     if (!other || !tma_tile_beside(c->tile, other, &behind))
         return false;
     c->tile->apart = max_i64(c->tile->apart, 1 - min_i64(behind, 0));
@@ -117,15 +126,16 @@ is_last(Sends *c, Origin base)
 }
 
 /* Is l the register layout of a wgmma result, or the transpose of one whose rows are in
-   pairs, so that a thread holds two neighbours of a row? */
+   pairs, so that a thread holds two neighbours of a row, or of whole words? */
 static bool
-is_result(Session *s, const Layout *l)
+is_result(Session *s, const Layout *l, int bits)
 {
     static const int64_t swap[2] = {1, 0};
     int n, warps[2];
     bool pairs;
     return layout_is_wgmma(l, &n, warps, &pairs) ||
-           (layout_is_wgmma(layout_trans(s, l, swap), &n, warps, &pairs) && pairs);
+           (layout_is_wgmma(layout_trans(s, l, swap), &n, warps, &pairs) &&
+            (pairs || bits == 32));
 }
 
 /* The wgmma result that is converted in order to be stored; NULL: none. */
@@ -136,8 +146,48 @@ result_of(Session *s, const Op *store)
     Value *x = c ? op_operand(c, 0) : NULL;
     int bits = x ? type_bits(x->type) : 0;
     bool good = x && x->type->rank == 2 && (bits == 8 || bits == 16 || bits == 32) &&
-                is_result(s, x->type->layout);
+                is_result(s, x->type->layout, bits);
     return good ? x : NULL;
+}
+
+/* Is each iteration a program of the grid that was requested (pass persist)? These write
+   to the same place in any order, if at all. */
+static bool
+runs_programs(const Op *loop)
+{
+    const Op *all = loop->kind == OP_FOR
+                        ? value_def(op_operand(loop, 1), OP_NUM_PROGRAMS)
+                        : NULL;
+    return all && attr_has(&all->attrs, ATTR_CTAS_PER_SM);
+}
+
+/* Does the tile begin at a multiple of its own rows? Then no two tiles have a row that
+   different warpgroups store. */
+static bool
+is_in_step(const TmaTile *tile, const Type *mem)
+{
+    const TmaDim *rows = &tile->dim[0];
+    bool in_step = rows->kind == TMA_PLAIN;
+    for (int i = 0; i < rows->at.n; i++)
+        in_step &= rows->at.t[i].k % mem->shape[0] == 0;
+    return in_step;
+}
+
+/* The number of warpgroups of which each holds rows of its own of x, 64 at a time in
+   turn, in boxes of the buffer that hold none of another's; 0: not so. Each waits for its
+   own stores alone, so in a loop it must be the one that stores to a place again. */
+static int
+groups_of(Session *s, const Value *x, const TmaTile *tile, const Type *mem,
+          const Op *loop)
+{
+    int n, warps[2], along;
+    bool pairs, rows = layout_is_wgmma(x->type->layout, &n, warps, &pairs);
+    int groups = rows && !pairs && warps[1] == 1 ? warps[0] / 4 : 1;
+    TmaBoxes boxes;
+    bool own = groups > 1 && !tile->where && tma_boxes(s, mem, &boxes) &&
+               tma_group_boxes(&boxes, groups, &along) &&
+               (!loop || runs_programs(loop) || is_in_step(tile, mem));
+    return own ? groups : 0;
 }
 
 static void
@@ -182,13 +232,13 @@ filled(const Op *store, Op *loop, const Type *mem, bool beside)
 }
 
 /* Does a wait in front of the builder guarantee that all stores of earlier iterations
-   have reached memory? */
+   have read their buffers, and reached memory if that matters? */
 static bool
-is_awaited(const Builder *b)
+is_awaited(const Builder *b, bool written)
 {
     const Op *op = b->before ? b->before->prev : b->region->last;
     for (; op; op = op->prev)
-        if (op->kind == OP_TMA_WAIT && attr_has(&op->attrs, ATTR_WRITTEN))
+        if (op->kind == OP_TMA_WAIT && (!written || attr_has(&op->attrs, ATTR_WRITTEN)))
             return true;
     return false;
 }
@@ -197,19 +247,20 @@ is_awaited(const Builder *b)
    two tiles to the same place the later one must win, so the first must have reached
    memory; a store of this iteration must only have read its buffer. */
 static Value *
-fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop, Value *buffer)
+fill(Session *s, Builder *b, Value *x, const Type *mem, Op *loop, Value *buffer,
+     const AttrList *attrs)
 {
     if (!loop)
-        return &build_op(b, OP_LOCAL_ALLOC, &x, 1, NULL, &mem, 1)->results[0];
+        return &build_op(b, OP_LOCAL_ALLOC, &x, 1, attrs, &mem, 1)->results[0];
     Builder out = builder_before(loop);
     out.loc = b->loc;
-    bool awaited = is_awaited(b);
+    bool ordered = !runs_programs(loop), awaited = is_awaited(b, ordered);
     Value *in[2] = {buffer, x};
     if (!buffer)
         in[0] = &build_op(&out, OP_LOCAL_ALLOC, NULL, 0, NULL, &mem, 1)->results[0];
     if (!awaited || buffer)
-        wait_for_engine(s, b, !awaited);
-    build_op(b, OP_LOCAL_STORE, in, 2, NULL, NULL, 0);
+        wait_for_engine(s, b, !awaited && ordered);
+    build_op(b, OP_LOCAL_STORE, in, 2, attrs, NULL, 0);
     return in[0];
 }
 
@@ -237,6 +288,8 @@ buffers_before(const Op *loop)
 
 /* The buffer of the store lies beside the stages of the loops in its loop. Where not all
    fit, they get fewer stages, but at least `least`. False: not even that fits. */
+enum { ALL = 1 << 20 };
+
 static bool
 make_room(Session *s, Region *r, int64_t room, int64_t least)
 {
@@ -261,7 +314,6 @@ make_room(Session *s, Region *r, int64_t room, int64_t least)
 static bool
 find_room(Session *s, Op *store, Op *loop, const Type *mem, int64_t room, Value **buffer)
 {
-    enum { ALL = 1 << 20 };
     int64_t bytes = type_bytes(mem);
     Region *body = loop->regions[loop->nregion - 1];
     room -= buffers_before(loop);
@@ -303,21 +355,75 @@ split(Builder *b, Op *store, Value *ok)
     return branch->regions[0];
 }
 
-/* The tile that the store writes, through a buffer of type *mem; NULL: not by TMA. */
-static TmaTile *
-tile_of(Sends *c, const Op *store, const Type **mem)
+/* The type of the buffer for a tile of that shape. */
+static const Type *
+buffer_of(Session *s, const Op *store, const int64_t *shape)
 {
-    if (!result_of(c->s, store) || attr_has(&store->attrs, ATTR_VOLATILE))
-        return NULL;
-    Value *y = op_operand(store, 1);
+    const Value *y = op_operand(store, 1);
     int vec, dim = layout_access_dim(store, &vec);
-    *mem = operand_buffer_type(c->s, y->type, dim >= 0 ? dim : operand_fast_dim(y));
-    Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
+    const Type *t = type_tile(s->types, type_elem(y->type), y->type->rank, shape, NULL);
+    return operand_buffer_type(s, t, dim >= 0 ? dim : operand_fast_dim(y));
+}
+
+/* The tile that the store writes, through a buffer of type *mem, in pieces; NULL: not by
+   TMA. */
+static TmaTile *
+tile_of(Sends *c, const Op *store, const Type **mem, TmaPieces *pieces)
+{
+    const Value *x = result_of(c->s, store);
+    Op *loop = loop_around(store);
+    if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
+        return NULL;
+    *pieces = (TmaPieces){.n = 1};
+    *mem = buffer_of(c->s, store, x->type->shape);
+    bool fits = type_bytes(*mem) <= c->shared / 2;
+    for (int n = 2; n <= TMA_MOST_PIECES && !fits && loop; n *= 2) {
+        TmaPieces more;
+        if (!tma_pieces_of(x->type, n, &more))
+            break;
+        *pieces = more;
+        *mem = buffer_of(c->s, store, more.shape);
+        int64_t room = c->shared - BESIDE - buffers_before(loop) - type_bytes(*mem);
+        fits = make_room(c->s, loop->regions[loop->nregion - 1], room, ALL);
+    }
     if (type_bytes(*mem) > c->shared / 2)
         return NULL;
-    TmaTile *tile =
-        tma_tile(c->f, loop_around(store), store, op_operand(store, 0), mask, *mem);
-    return !tile->why && in_pieces(tile) ? tile : NULL;
+    Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
+    TmaTile *tile = tma_tile(c->f, loop, store, op_operand(store, 0), mask, *mem);
+    bool whole = pieces->n > 1 && (tile->where || tile->dim[pieces->dim].kind);
+    return !tile->why && !whole && in_pieces(tile) ? tile : NULL;
+}
+
+/* Sends x, the result or a piece of it that begins `first` elements behind along dim. */
+static Value *
+send(Sends *c, Builder *b, Value *x, const Type *mem, Value *desc, Op *loop,
+     Value *buffer, int dim, int64_t first)
+{
+    const TmaTile *tile = c->tile;
+    Value *in[2 + TMA_MAX_RANK] = {desc};
+    int groups = groups_of(c->s, x, tile, mem, loop);
+    AttrList attrs = {0};
+    if (groups)
+        attr_set_int(&c->s->mod, &attrs, ATTR_GROUPS, groups);
+    in[1] = fill(c->s, b, x, mem, loop, buffer, &attrs);
+    int n = 2 + tma_tile_at(tile, b, in + 2);
+    if (first) { /* the dimensions of the tile come last, the fastest one of all */
+        Value **at = &in[tile->boxes.order[0] == dim ? n - 1 : n - 2];
+        *at = build_binary(b, OP_ADD, *at, build_int(b, (*at)->type, first));
+    }
+    Op *op = build_op(b, OP_TMA_STORE, in, n, &attrs, NULL, 0);
+    vec_push(&c->s->tmp, &c->sent, ((Sent){op, tile}));
+    return in[1];
+}
+
+/* The descriptor of the pieces. */
+static Value *
+desc_of(const TmaTile *tile, const TmaPieces *p, Loc loc)
+{
+    TmaTile one = *tile;
+    if (p->n > 1)
+        one.dim[p->dim].box = p->shape[p->dim];
+    return tma_tile_desc(&one, loc);
 }
 
 static bool
@@ -325,29 +431,30 @@ rewrite(Sends *c, Op *store)
 {
     Session *s = c->s;
     Func *f = c->f;
-    Value *in[2 + TMA_MAX_RANK], *buffer = NULL;
+    Value *buffer = NULL, *desc = NULL, *part[TMA_MOST_PIECES];
     Op *loop = loop_around(store);
     const Type *mem;
-    TmaTile *tile = tile_of(c, store, &mem);
+    TmaPieces pieces;
+    TmaTile *tile = tile_of(c, store, &mem, &pieces);
     c->store = store;
     c->tile = tile;
     if (!tile || !is_last(c, origin_of(tile->ptr.ptr)))
         return false;
     Value *x = result_of(s, store);
-    if (!tile->where && !(in[0] = tma_tile_desc(tile, store->loc)))
+    if (!tile->where && !(desc = desc_of(tile, &pieces, store->loc)))
         return false;
     if (loop && !find_room(s, store, loop, mem, c->shared - BESIDE, &buffer))
         return false;
     if (tile->where) /* an operation, not a parameter: none that nobody uses */
-        in[0] = tma_tile_desc(tile, store->loc);
+        desc = tma_tile_desc(tile, store->loc);
     Builder b = builder_before(store);
     b.loc = store->loc;
     if (tile->where)
         b = builder_at_end(f, split(&b, store, tma_tile_ends(tile, &b)));
-    in[1] = fill(s, &b, x, mem, loop, buffer);
-    int n = 2 + tma_tile_at(tile, &b, in + 2);
-    Op *op = build_op(&b, OP_TMA_STORE, in, n, NULL, NULL, 0);
-    vec_push(&s->tmp, &c->sent, ((Sent){op, tile}));
+    tma_cut(&b, x, &pieces, part);
+    for (int i = 0; i < pieces.n; i++)
+        buffer = send(c, &b, part[i], mem, desc, loop, buffer, pieces.dim,
+                      i * pieces.shape[pieces.dim]);
     Builder end = loop ? builder_after(loop) : b;
     wait_for_engine(s, &end, false);
     if (tile->where)

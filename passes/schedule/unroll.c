@@ -17,8 +17,9 @@
    The order of iterations stays the same, and so do the bits of sums. Where nothing in
    the loop writes memory, the loads move in front of the other work; where something
    does, whole iterations follow one another. Reductions within a thread (which pass
-   defer-reduction leaves) count as ordinary work. Loops whose threads already load much
-   at once are left alone. */
+   defer-reduction leaves) count as ordinary work, and so do branches around loads
+   (unroll_ifs.c) where nothing is stored. Loops whose threads already load much at once
+   are left alone. */
 #include "ir/analysis/affine.h"
 #include "ir/analysis/slice.h"
 #include "ir/base/util.h"
@@ -31,6 +32,7 @@
 #include "ir/plan/pipeline.h"
 #include "passes/cost.h"
 #include "passes/pass.h"
+#include "passes/schedule/unroll.h"
 
 #include <stdlib.h>
 
@@ -59,12 +61,6 @@ typedef struct Body {
     Map copy[COPIES]; /* of an iteration's values; [0] is empty: itself */
     Map growth;       /* Op of an access -> int64_t: elements that its address grows by */
 } Body;
-
-static int
-thread_elements(const Type *t)
-{
-    return type_is_tile(t) && t->layout ? layout_regs(t->layout) : 1;
-}
 
 /* Does op reduce only elements that each thread holds itself, with a region that uses no
    other value of the loop? */
@@ -98,9 +94,11 @@ static int
 copies_for(const Op *loop)
 {
     int64_t loaded = 0, code = 0, n = 0;
+    bool stores = region_has(loop->regions[0], OP_STORE);
     region_each(loop->regions[0], op)
     {
-        int most = 1;
+        if (!stores && op->kind == OP_IF && unroll_flat_if(op, &loaded, &code))
+            continue;
         if ((op->nregion && !stays_in_thread(op, loop->regions[0])) || n++ > BODY_OPS)
             return 1;
         if (op->kind == OP_YIELD)
@@ -108,10 +106,7 @@ copies_for(const Op *loop)
         bool load = op->kind == OP_LOAD && !attr_has(&op->attrs, ATTR_VOLATILE);
         if (!load && op->kind != OP_STORE && !op_is_pure(op))
             return 1;
-        for (int i = 0; i < op->nresult; i++)
-            most = (int)max_i64(most, thread_elements(op->results[i].type));
-        if (load)
-            loaded += max_i64(most * type_bits(op->results[0].type) / 32, 1);
+        loaded += load ? unroll_loaded(op) : 0;
         code += op_code(op, 0);
     }
     int copies = COPIES;
@@ -303,6 +298,8 @@ visit_loop(Unroll *u, Op *loop)
     if (copies < 2 || pipeline_of(loop).stages == 1 || /* what peel left */
         loop_is_pipelined(loop) || !step)
         return;
+    if (!region_has(loop->regions[0], OP_STORE))
+        unroll_flatten(loop);
     Body b = {.s = u->s, .region = loop->regions[0]};
     slice_init(&b.ahead, &u->s->tmp, b.region, NULL, NULL);
     map_init(&b.growth, &u->s->tmp);

@@ -6,11 +6,11 @@
 
    Only ops that may be executed when the program would not have (T_SPEC) move: a loop
    can have no iteration at all. A pure structured op (an if of invariants) stays: it
-   is small. Loads stay as well: the pipeline schedule wants them in the loop, and a mask
-   may guard them. Inner loops first, so that one visit carries an op out of a whole nest.
-   */
+   is small. Loads wait until tiles have layouts (licm_loads.c). Inner loops first, so
+   that one visit carries an op out of a whole nest. */
 #include "ir/edit.h"
 #include "passes/pass.h"
+#include "passes/simplify/licm_loads.h"
 
 bool pass_licm(Func *f, PassCx *cx);
 
@@ -42,11 +42,13 @@ hoist_from(Op *loop, Region *body)
 static bool
 visit(void *user, Op *op)
 {
-    (void)user;
+    const Func *f = user;
     bool changed = false;
     bool loop = op->kind == OP_FOR || op->kind == OP_WHILE;
     bool combine = op->kind == OP_REDUCE || op->kind == OP_SCAN ||
                    op->kind == OP_BUF_REDUCE;
+    if (loop && (f->props & FORM_LAYOUT))
+        changed |= licm_loads(op);
     if (loop || combine)
         for (int i = 0; i < op->nregion; i++)
             changed |= hoist_from(op, op->regions[i]);
@@ -57,5 +59,5 @@ bool
 pass_licm(Func *f, PassCx *cx)
 {
     (void)cx;
-    return pass_walk(f->body, visit, NULL);
+    return pass_walk(f->body, visit, f);
 }

@@ -184,11 +184,27 @@ forward_strides(Call *c, const Forward *f)
     attention_strides(c, f->o, f->s.packed);
 }
 
+/* Programs of a sequence and head. Tiles of queries that see no key are stores, which the
+   others do beside their own, but no fewer programs than run at once. */
+static int64_t
+programs_of(const Call *c, const Forward *f)
+{
+    const AttentionTile *t = &f->plan.tile;
+    const AttentionShape *s = &f->s;
+    int64_t window = s->options.window, tiles = ceil_over(s->longest_m, t->m);
+    if (s->packed || !(f->a->causal || window))
+        return tiles;
+    int64_t blind = s->M - s->N - (f->a->causal ? 0 : window - 1);
+    int64_t at_once = (int64_t)c->k->device.processors * t->resident;
+    int64_t least = ceil_over(at_once, s->sequences * s->heads);
+    return blind <= 0 ? tiles : min_i64(tiles, max_i64(tiles - blind / t->m, least));
+}
+
 static void
 by_queries(Call *c, const Forward *f)
 {
     const AttentionTile *t = &f->plan.tile;
-    int64_t tiles = ceil_over(f->s.longest_m, t->m);
+    int64_t tiles = programs_of(c, f);
     int64_t pairs = f->s.sequences * f->s.heads;
     attention_bind(c, f->a, &f->s, t);
     if (t->wide)

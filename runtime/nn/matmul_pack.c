@@ -1,12 +1,13 @@
 /* Operands of matmuls that no tensor map takes, or only slowly: copied to rows that begin
    on lines of the cache. Those of fp8 are transposed where they do not lie along k, as
    tensor cores want them: four bytes at a time where rows allow it, two operands in one
-   launch. */
+   launch. Programs of a transposition have their tile from three axes of the grid: two
+   divisions in front of the loads take longer than the loads of a small one. */
 #include "runtime/nn/matmul.h"
 
 #include <stdlib.h>
 
-enum { PACK_ROWS = 32, PACK_COLS = 64, WORD = 4, WORDS = 32 };
+enum { PACK_ROWS = 32, PACK_COLS = 64, WORD = 4, WORDS = 32, MOST_TILES = 65535 };
 
 int64_t
 matmul_divisor(uint64_t numbers, int64_t most)
@@ -22,13 +23,14 @@ matmul_packed_along(const SdcTensor *t, int k, bool transposed)
     return transposed || matmul_is_fp8(t) ? k : near;
 }
 
-/* Bytes that lie in words across `along`. */
+/* Bytes that lie in words across `along`, and not too many for the axes of a grid. */
 static bool
 has_words(const SdcTensor *t, int along)
 {
     int unit = 3 - along;
     return sdc_dtype_size(t->dtype) == 1 && t->strides[along] > 1 &&
-           t->strides[unit] == 1 &&
+           t->strides[unit] == 1 && t->shape[0] <= MOST_TILES &&
+           t->shape[along] <= (int64_t)MOST_TILES * WORD * WORDS &&
            matmul_divisor((uint64_t)t->strides[along] | (uint64_t)t->shape[unit] |
                               (uint64_t)llabs(t->strides[0]) | (uintptr_t)t->data,
                           WORD) == WORD;
@@ -116,7 +118,6 @@ matmul_packed(Call *c, const SdcTensor *t)
 /* A transposition by words: [batch, rows, words] each. */
 typedef struct Transposition {
     SdcTensor from, to;
-    int64_t tiles;
 } Transposition;
 
 static SdcTensor
@@ -135,15 +136,14 @@ static Transposition
 transposition_of(const SdcTensor *t, const SdcTensor *x, int along)
 {
     int64_t batch = t->strides[0] ? t->shape[0] : 1;
-    Transposition y = {words_of(t, along, batch), words_of(x, 3 - along, batch), 0};
-    y.tiles = batch * ceil_over(y.from.shape[1], WORD * WORDS) *
-              ceil_over(y.from.shape[2], WORDS);
-    return y;
+    return (Transposition){words_of(t, along, batch), words_of(x, 3 - along, batch)};
 }
 
+/* One operand, or two in one launch: with k rows both, and as many matrices. */
 static void
 transpose(Call *c, const Transposition *all, int n)
 {
+    const SdcTensor *first = &all[0].from;
     int64_t tiles = 0;
     call_next(c);
     call_bind(c, "BLOCK_R", WORDS);
@@ -152,18 +152,21 @@ transpose(Call *c, const Transposition *all, int n)
     for (int i = 0; i < n; i++) {
         call_tensor(c, &all[i].from);
         call_tensor(c, &all[i].to);
-        call_int(c, all[i].from.shape[1]);
+        if (n == 1)
+            call_int(c, first->shape[1]);
         call_int(c, all[i].from.shape[2]);
-        for (int d = 0; d < 2; d++)
-            call_stride(c, &all[i].from, d);
-        for (int d = 0; d < 2; d++)
-            call_stride(c, &all[i].to, d);
-        tiles += all[i].tiles;
+        call_stride(c, &all[i].from, 0);
+        call_stride(c, &all[i].from, 1);
+        call_stride(c, &all[i].to, 0);
+        tiles += ceil_over(all[i].from.shape[2], WORDS);
     }
     if (n > 1)
-        call_int(c, all[0].tiles);
-    call_run(c, "pack", n > 1 ? "transpose_two" : "transpose", call_grid(c, tiles),
-             c->stream);
+        call_int(c, first->shape[1]);
+    call_stride(c, &all[0].to, 1);
+    SdcGrid grid = call_grid(c, tiles);
+    grid.y = (int32_t)ceil_over(first->shape[1], WORD * WORDS);
+    grid.z = (int32_t)first->shape[0];
+    call_run(c, "pack", n > 1 ? "transpose_two" : "transpose", grid, c->stream);
 }
 
 void
@@ -185,6 +188,7 @@ matmul_pack(Call *c, Product *p, const GemmPlan *plan, int transposed)
             copy(c, t, &x, along);
         *t = x;
     }
-    if (n && c->status == SDC_OK)
-        transpose(c, later, n);
+    bool together = n < 2 || later[0].from.shape[0] == later[1].from.shape[0];
+    for (int i = 0; i < n && c->status == SDC_OK; i += together ? n : 1)
+        transpose(c, later + i, together ? n : 1);
 }

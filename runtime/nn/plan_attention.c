@@ -12,7 +12,8 @@
      many programs as run at once, which take one tile after another, load the keys of the
      next one meanwhile, and where tiles are short its queries, too;
    - queries of one tile see fewer keys in causal order the smaller the tile;
-   - with causal order the last programs see the most keys, those begin first.
+   - with causal order the last programs see the most keys, those begin first; queries in
+     front of all keys cost their results.
 
    Rates and what a program begins with are of one SM, fitted to 80 ways of 30 calls of 64
    to 4096 keys on an H200 (2026-11-27; what is chosen takes 1 % longer than the best of
@@ -174,9 +175,13 @@ typedef struct Way {
 } Way;
 
 static AttentionCost
-cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
+cost_of(const NnDevice *d, const AttentionAsk *of, const Way *w)
 {
     const AttentionTile *t = &w->tile;
+    AttentionAsk sees = *of; /* other queries are stores beside the programs of these */
+    if (of->causal && !w->split && of->n > 0 && of->n < of->m)
+        sees.m = of->n;
+    const AttentionAsk *q = &sees;
     int64_t group = w->split ? q->heads / q->key_heads : 1;
     int64_t heads = q->sequences * q->heads / group;
     double columns =
@@ -211,7 +216,9 @@ cost_of(const NnDevice *d, const AttentionAsk *q, const Way *w)
     double most = fmin(memory, fmax(at_once * ahead, 1));
     double least = fmin(memory, fmax(last * units * ahead, 1));
     double rows = (double)(q->sequences * q->heads * q->m);
-    double once = (rows + (double)(q->sequences * q->key_heads * q->n)) * bytes;
+    double blind = (double)(q->sequences * q->heads * (of->m - q->m));
+    double once = (rows + (double)(q->sequences * q->key_heads * q->n)) * bytes +
+                  blind * q->value_dim * q->bytes;
     AttentionCost c = {
         .products = busy * (each + begin) / device_clock(d),
         .memory = once * ((1 - last) / most + last / least),

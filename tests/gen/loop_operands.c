@@ -35,7 +35,7 @@ sum(Tree *t, const char *a, const char *b)
 
 /* Where a tile of rows x cols is: along k, which columns run (`along` 1) or rows, the
    loop moves it; across, tiles and programs do. In texts @ is the loop's counter, # that
-   times k, ^ the tile's, ~ and ! what is loaded of rows. */
+   times k, ^ the tile's, ~ and ! what is loaded of rows, ` rows that were bent back. */
 static Place
 place(Gen *g, const Plan *p, int rows, int cols, int along)
 {
@@ -100,6 +100,7 @@ load(Gen *g, const Plan *p, Type s, const char *text)
                    : *c == '^' ? p->tile
                    : *c == '~' ? p->first
                    : *c == '!' ? p->last_row
+                   : *c == '`' ? p->bent
                                : NULL;
         if (v)
             u[k++] = v;
@@ -149,12 +150,107 @@ described(Gen *g, const Plan *p, Type s, const Place *at, int high, int wide)
                  dt);
 }
 
+/* ---------------------------------------------------------------- rows bent back */
+
+static void
+bend_to(Gen *g, const Plan *p, const char *rows)
+{
+    Tree *t = g->tree;
+    switch (between(g, 0, 2)) {
+    case 0: set(g, p->bent, tree_text(t, "%s %%%% (%s)", rows, p->end), p->row); return;
+    case 1:
+        set(g, p->bent, tree_text(t, "tl.minimum(%s, %s - 1)", rows, p->end), p->row);
+        return;
+    default:
+        set(g, p->bent, tree_text(t, "tl.where(%s < %s, %s, 0)", rows, p->end, rows),
+            p->row, p->row);
+    }
+}
+
+void
+loop_bend(Gen *g, Plan *p)
+{
+    Tree *t = g->tree;
+    Type s = {.dt = I32, .rank = 1, .dim = {p->m}};
+    static const char *const ends[] = {"n", "tl.to_tensor(q).to(tl.int32)", "40", "64",
+                                       "(m * 24 + 1)"};
+    const int most[] = {(int)t->arg_n, (int)t->arg_q, 40, 64, 4 * 24 + 1};
+    int how = between(g, 0, 4);
+    p->end = ends[how];
+    p->most_end = most[how];
+    p->row = p->tile ? let(g, s, "$ * %d + tl.arange(0, %d)", p->tile, p->m, p->m)
+                     : let(g, s, "%stl.arange(0, %d)",
+                           chance(g, 60) ? tree_text(t, "pid * %d + ", p->m) : "", p->m);
+    p->bent = let(g, s, "tl.arange(0, %d) %% (%s)", p->m, p->end);
+    p->bent->letter = 'a';
+    p->row->flags = p->bent->flags = V_SPECIAL;
+    p->bends = chance(g, 20);
+    if (chance(g, 40)) {
+        Value *c = let(g, scalar(I1), "%s", one_of(g, "pid == 0|m > 2|n > 70"));
+        Stmt *f = block_new(g, 2);
+        f->is_if = true;
+        f->use[f->nuse++] = c;
+        f->head[0] = "if \x80";
+        f->head[1] = "else";
+        for (int i = 0; i < 2; i++) {
+            Stmt **tail = block_open(g, f, i);
+            int scope = g->nval;
+            bend_to(g, p, "$");
+            block_close(g, tail, scope);
+        }
+        return;
+    }
+    bend_to(g, p, "$");
+}
+
+void
+loop_bend_again(Gen *g, const Plan *p)
+{
+    bend_to(g, p, one_of(g, "$|($ + 5)|tl.maximum($ - 16, 0)"));
+}
+
+const char *
+loop_inside(Gen *g, const Plan *p)
+{
+    return tree_text(g->tree, one_of(g, "< %s|< %s|<= %s - 1|< %s - 3|< %s + 2"), p->end);
+}
+
+/* ---------------------------------------------------------------- tiles */
+
+/* A tile of those rows; NULL: they are too many for the memory. */
+static Value *
+tile_of_bent(Gen *g, const Plan *p, Type s)
+{
+    Tree *t = g->tree;
+    int cols = s.dim[1];
+    Place at = place(g, p, s.dim[0], cols, 1);
+    if ((p->most_end - 1) * at.most_stride + at.most_col + cols > t->len)
+        return NULL;
+    const char *col = sum(t, at.col, tree_text(t, "tl.arange(0, %d)", cols));
+    const char *mask = "";
+    if (chance(g, 50))
+        mask = tree_text(t, ", mask=(%s)[None, :] < %d%s", col,
+                         at.most_col + cols - between(g, 0, cols - 1),
+                         BIT(s.dt) & FP8S     ? ""
+                         : BIT(s.dt) & FLOATS ? ", other=0.0"
+                                              : ", other=0");
+    return input(load(g, p, s,
+                      tree_text(t, "tl.load(p_%s + `[:, None] * %s + (%s)[None, :]%s)",
+                                dt_info[s.dt].sig, at.stride, col, mask)),
+                 (Dt)s.dt);
+}
+
 static Value *
 tile_of(Gen *g, const Plan *p, Dt dt, int rows, int cols, int along)
 {
     Tree *t = g->tree;
     const char *sig = dt_info[dt].sig;
     Type s = loop_tile(dt, rows, cols);
+    Value *bent = p->bent && along && rows == p->m && chance(g, 70)
+                      ? tile_of_bent(g, p, s)
+                      : NULL;
+    if (bent)
+        return bent;
     Place at = place(g, p, rows, cols, along);
     if (!inside(t, &at, rows, cols))
         at = (Place){.row = "", .col = "", .stride = tree_text(t, "%d", cols)};

@@ -31,6 +31,10 @@ typedef struct Plan {
     Value *carried;        /* a left operand of the next step, or NULL */
     Value *last[2];        /* operands of the iteration's last matmul, to be shared */
     Moving moving[2];      /* a left and a right operand */
+    Value *row, *bent; /* the tile's rows, and they bent back into `end`; or NULL */
+    const char *end;
+    int most_end;
+    bool bends; /* each iteration bends them anew, for the next one */
 } Plan;
 
 enum { MOST_FIRST = 31 };
@@ -41,5 +45,10 @@ Type loop_tile(Dt dt, int rows, int cols);
 Value *loop_operand(Gen *g, const Plan *p, int rows, int cols, int along);
 /* One that the loop will find by what it moves from step to step. */
 Moving loop_moving(Gen *g, const Plan *p, int rows, int cols, int along);
+/* Bends the tile's rows back into a matrix, in a branch or for a loop to go on with. */
+void loop_bend(Gen *g, Plan *p);
+void loop_bend_again(Gen *g, const Plan *p);
+/* Which of the rows are inside, also of a few more or less. */
+const char *loop_inside(Gen *g, const Plan *p);
 
 #endif

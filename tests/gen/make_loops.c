@@ -393,6 +393,8 @@ loop(Gen *g, Plan *p, int n)
         else if (x->at)
             set(g, x->at, "$ + %s", x->at, x->by);
     }
+    if (p->bent && p->bends && !outer)
+        loop_bend_again(g, p);
     if (is_while)
         while_next(g, p, way, i, go);
     block_close(g, tail, scope);
@@ -456,10 +458,35 @@ store_host(Gen *g, const Plan *p, Value *v)
     return true;
 }
 
+/* Only the rows that were not bent back, or nearly. */
+static void
+store_inside(Gen *g, const Plan *p, Value *v)
+{
+    Tree *t = g->tree;
+    Dt dt = (Dt)v->t.dt;
+    int at = t->slots[BUF_ZERO][dt] * t->nprog * t->n;
+    t->slots[BUF_ZERO][dt] += p->tile ? p->tiles : 1;
+    const char *cols = chance(g, 30) ? tree_text(t, " & (tl.arange(0, %d)[None, :] < 11)",
+                                                 v->t.dim[1])
+                                     : "";
+    const char *text = tree_text(t, "%d + %s * %d + %s, $, mask=($[:, None] %s)%s)", at,
+                                 p->tile ? "$" : "pid", t->n, offsets(g, &v->t),
+                                 loop_inside(g, p), cols);
+    text = tree_text(t, "tl.store(z_%s + %s", dt_info[dt].sig, text);
+    if (p->tile)
+        act(g, text, p->tile, v, p->row);
+    else
+        act(g, text, v, p->row);
+}
+
 static void
 store(Gen *g, const Plan *p, Value *v)
 {
     Tree *t = g->tree;
+    if (p->bent && v->t.rank == 2 && v->t.dim[0] == p->m && chance(g, 85)) {
+        store_inside(g, p, v);
+        return;
+    }
     if (chance(g, 15) && store_host(g, p, v))
         return;
     if (v->t.dt == F32 && chance(g, 8)) { /* of all programs together */
@@ -600,7 +627,7 @@ one_tile(Gen *g, Plan *p)
         flt(p->state, 1 << 19, 2, V_ZERO);
     }
     Value *iv = p->iv;
-    p->iv = NULL;
+    p->iv = p->row = p->bent = NULL;
     if (!p->plain && chance(g, 25)) { /* in registers */
         Value *a = loop_operand(g, p, p->m, p->k, 1);
         Value *b = loop_operand(g, p, p->k, p->k, 0);
@@ -635,7 +662,9 @@ one_tile(Gen *g, Plan *p)
     if (chance(g, 25))
         p->last_row = let(g, scalar(I32), "tl.load(p_i32 + %s) & %s", one_of(g, "7|pid"),
                           one_of(g, "63|127|255"));
-    if (chance(g, 30))
+    if (chance(g, 20))
+        loop_bend(g, p);
+    else if (chance(g, 30))
         p->moving[0] = loop_moving(g, p, p->m, p->k, 1);
     if (chance(g, 30))
         p->moving[1] = loop_moving(g, p, p->k, p->n, 0);

@@ -28,6 +28,7 @@ static const Case cases[] = {
     {1, 2, 2, 100, 45, 16, true, true, 32, 64, 0, 0, NULL, NULL},
     {2, 2, 1, 50, 77, 64, false, false, 32, 32, 0, 0, NULL, NULL},
     {1, 3, 3, 64, 64, 32, true, false, 32, 32, 0, 0, NULL, NULL},
+    {3, 3, 1, 50, 60, 16, true, false, 16, 16, 0, 0, NULL, NULL},
     {1, 1, 1, 20, 64, 128, false, true, 16, 16, 0, 0, NULL, NULL},
     {1, 1, 1, 40, 40, 256, true, false, 16, 16, 0, 0, NULL, NULL},
     /* 96 dimensions, dropout (the same mask in all tiles), sequences in a row */

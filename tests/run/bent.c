@@ -46,7 +46,25 @@ static const char source[] =
     "    tl.store(all_ptr + i, x)\n"
     "    tl.store(sum_ptr + tl.program_id(0), tl.sum(x))\n"
     "    y = tl.load(x_ptr + bend(i, n, HOW))\n"
-    "    tl.store(less_ptr + i, y, mask=i < n + 3)\n";
+    "    tl.store(less_ptr + i, y, mask=i < n + 3)\n"
+    "@triton.jit\n"
+    "def in_arms(x_ptr, out_ptr, n, how):\n"
+    "    i = tl.program_id(0) * 64 + tl.arange(0, 64)\n"
+    "    if how > 1:\n"
+    "        at = i % n\n"
+    "    elif how > 0:\n"
+    "        at = tl.where(i < n, i, 0)\n"
+    "    else:\n"
+    "        at = tl.minimum(i, n - 1)\n"
+    "    tl.store(out_ptr + i, tl.load(x_ptr + at), mask=i < n)\n"
+    "@triton.jit\n"
+    "def of_the_last_step(x_ptr, out_ptr, n, steps):\n"
+    "    at = tl.arange(0, 64)\n"
+    "    for step in range(steps):\n"
+    "        y = tl.load(x_ptr + at)\n"
+    "        i = (steps - 1 - step) * 64 + tl.arange(0, 64)\n"
+    "        tl.store(out_ptr + i, y, mask=i < n)\n"
+    "        at = tl.where(i < n, i, 0)\n";
 
 static const char *const ways[] = {"rem", "where", "turned", "min"};
 
@@ -131,8 +149,42 @@ START_TEST(somebody_looks)
 }
 END_TEST
 
+/* A branch bends the index, and what is behind the branch uses it. */
+START_TEST(in_a_branch)
+{
+    enum { N = 150, PROGRAMS = 3 };
+    Env env = env_open_text("bent.tk", source);
+    for (int how = 0; how < 3; how++) {
+        double none[N] = {0};
+        Buf x = buf_random(&env, SDC_FP32, 0, DIMS(N));
+        Buf out = buf_poison(&env, SDC_FP32, 0, DIMS(N));
+        LAUNCH(&env, "in_arms", sdc_grid(PROGRAMS, 1, 1), "", buf_arg(&x), buf_arg(&out),
+               sdc_int(N), sdc_int(how));
+        buf_check(&env, &out, env_text(&env, "arm %d", how), buf_doubles(&env, &x), none);
+    }
+    env_close(&env);
+}
+END_TEST
+
+/* An index of the step before is bent by a bound that masks other elements now. */
+START_TEST(in_the_step_before)
+{
+    enum { N = 150, STEPS = 4 };
+    Env env = env_open_text("bent.tk", source);
+    double want[N], none[N] = {0};
+    Buf x = buf_random(&env, SDC_FP32, 0, DIMS(N));
+    Buf out = buf_poison(&env, SDC_FP32, 0, DIMS(N));
+    for (int64_t i = 0; i < N; i++) /* of i + 64, the step before */
+        want[i] = buf_get(&x, i + 64 < N ? i + 64 : 0);
+    LAUNCH(&env, "of_the_last_step", sdc_grid(1, 1, 1), "", buf_arg(&x), buf_arg(&out),
+           sdc_int(N), sdc_int(STEPS));
+    buf_check(&env, &out, "the step before", want, none);
+    env_close(&env);
+}
+END_TEST
+
 int
 main(void)
 {
-    return RUN_TESTS("bent", products, somebody_looks);
+    return RUN_TESTS("bent", products, somebody_looks, in_a_branch, in_the_step_before);
 }

@@ -156,7 +156,8 @@ END_TEST
    any, and what both read comes once. Rows of tiles that pair, and that do not; an odd
    number of tiles; another order of programs; neighbours in turns. */
 static void
-pointer_case(Env *env, SdcDtype t, const Shape *s, const char *binds, bool transposed)
+pointer_case(Env *env, SdcDtype t, const Shape *s, int64_t rows, const char *binds,
+             bool transposed)
 {
     Buf a = transposed ? buf_random(env, t, 0, DIMS(s->K, s->M))
                    : buf_random(env, t, 0, DIMS(s->M, s->K));
@@ -178,7 +179,7 @@ pointer_case(Env *env, SdcDtype t, const Shape *s, const char *binds, bool trans
         x = xt, y = yt;
     }
     ref_matmul(s->M, s->N, s->K, x, y, NULL, REF_NONE, dot_unit(env, t), want, bound);
-    LAUNCH(env, "matmul", sdc_grid(ceil_div(s->M, 128) * ceil_div(s->N, 128), 1, 1),
+    LAUNCH(env, "matmul", sdc_grid(ceil_div(s->M, rows) * ceil_div(s->N, 128), 1, 1),
            binds, buf_arg(&a), buf_arg(&b), buf_arg(&c), sdc_none(), sdc_int(s->M),
            sdc_int(s->N), sdc_int(s->K), sdc_int(transposed ? 1 : row[0]),
            sdc_int(transposed ? row[0] : 1), sdc_int(transposed ? 1 : row[1]),
@@ -199,8 +200,60 @@ START_TEST(clusters)
     for (int i = 0; i < 5; i++)
         for (int transposed = 0; transposed < 2; transposed++)
             for (int rows = 1; rows <= 8; rows *= 8)
-                pointer_case(&env, i % 2 ? SDC_FP16 : SDC_BF16, &shapes[i],
+                pointer_case(&env, i % 2 ? SDC_FP16 : SDC_BF16, &shapes[i], 128,
                              env_text(&env, "%s GROUP_M=%d", common, rows), transposed);
+    env_close(&env);
+}
+END_TEST
+
+/* Tiles of fp32 that take more than half of the shared memory leave it in pieces: of
+   columns, or of rows where the matmul is computed transposed. */
+START_TEST(pieces)
+{
+    static const Shape shapes[] = {{1100, 392, 72}, {260, 1000, 100}};
+    static const char binds[] = "BLOCK_M=256 BLOCK_N=128 BLOCK_K=32 num_warps=8";
+    Env env = env_open("matmul");
+    env.at_end = false;
+    for (int i = 0; i < 2; i++)
+        for (int transposed = 0; transposed < 2; transposed++)
+            pointer_case(&env, SDC_FP32, &shapes[i], 256, binds, transposed);
+    env_close(&env);
+}
+END_TEST
+
+/* A tile's sums do not begin with those of the tile before it, even where it adds up
+   nothing; warpgroups store their rows on their own. */
+START_TEST(steps)
+{
+    enum { M = 900, N = 128, K = 256, BLOCK = 128, STEP = 64, TILES = 8 };
+    static const int32_t counts[TILES] = {2, 0, 3, 1, 0, 0, 4, 2};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/run/steps.tk", test_root());
+    Env env = env_open_file(path);
+    env.at_end = false;
+    int32_t *list = env_alloc(&env, sizeof counts);
+    memcpy(list, counts, sizeof counts);
+    Buf a = buf_random(&env, SDC_FP16, 0, DIMS(M, K));
+    Buf b = buf_random(&env, SDC_FP16, 0, DIMS(K, N));
+    Buf c = buf_poison(&env, SDC_FP16, 8, DIMS(M, N));
+    double *want = env_doubles(&env, M * N), *bound = env_doubles(&env, M * N);
+    const double *x = buf_doubles(&env, &a), *y = buf_doubles(&env, &b);
+    for (int t = 0; t < TILES; t++) {
+        int64_t rows = t < TILES - 1 ? BLOCK : M - t * BLOCK, depth = counts[t] * STEP;
+        double *part = env_doubles(&env, rows * (depth + 1));
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < depth; k++)
+                part[i * depth + k] = x[(t * BLOCK + i) * K + k];
+        ref_matmul(rows, N, depth, part, y, NULL, REF_NONE, dot_unit(&env, SDC_FP16),
+                   want + t * BLOCK * N, bound + t * BLOCK * N);
+    }
+    for (int programs = 1; programs <= 3; programs++) {
+        const char *binds = "BLOCK_M=128 BLOCK_N=128 BLOCK_K=64 num_warps=8";
+        LAUNCH(&env, "steps", sdc_grid(programs, 1, 1), binds, buf_arg(&a), buf_arg(&b),
+               buf_arg(&c), sdc_ptr(SDC_I32, list), sdc_int(M), sdc_int(N), sdc_int(K),
+               sdc_int(a.strides[0]), sdc_int(b.strides[0]), sdc_int(c.strides[0]));
+        buf_check(&env, &c, "steps", want, bound);
+    }
     env_close(&env);
 }
 END_TEST
@@ -209,5 +262,6 @@ int
 main(void)
 {
     setenv("SIM_PROCESSORS", "6", 0); /* programs take turns, there too */
-    return RUN_TESTS("gemm", matmul, matmul_desc, matmul_large, wrapping, clusters);
+    return RUN_TESTS("gemm", matmul, matmul_desc, matmul_large, wrapping, clusters,
+                     pieces, steps);
 }

@@ -32,6 +32,10 @@ static const Case cases[] = {
     {SDC_BF16, 1, 4, 1, 17, 515, 128, 128, true, "8", "keys in ", {0}, {0}},
     {SDC_FP16, 1, 2, 1, 70, 800, 64, 64, true, "8", NULL, {0}, {0}},
     {SDC_FP16, 1, 4, 2, 9, 5, 64, 64, true, "8", NULL, {0}, {0}},
+    /* many queries that see no key: on few processors without programs of their own */
+    {SDC_BF16, 1, 4, 2, 700, 130, 80, 80, true, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 2, 1, 400, 90, 192, 192, true, "1", NULL, {0}, {0}},
+    {SDC_FP16, 1, 2, 1, 1000, 70, 64, 64, true, "8", NULL, {0}, {0}},
     /* widths */
     {SDC_FP16, 1, 4, 2, 130, 200, 96, 96, true, "1", NULL, {0}, {0}},
     {SDC_BF16, 1, 2, 2, 140, 150, 80, 80, false, "1", NULL, {0}, {0}},

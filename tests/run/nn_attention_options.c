@@ -26,6 +26,7 @@ static const Case cases[] = {
     {HALF, 2, 1, 150, 400, 64, true, 100, 0, false, false, false, false, 0},
     {HALF, 2, 2, 140, 140, 64, false, 40, 0, false, false, false, false, 0},
     {HALF, 2, 2, 200, 90, 32, true, 300, 0, false, false, false, false, 0},
+    {HALF, 4, 2, 500, 90, 64, false, 40, 0, false, false, true, false, 0},
     {SDC_BF16, SDC_BF16, 4, 2, 3, 200, 128, true, 0, 2.5f, false, false, false, false, 0},
     {HALF, 2, 1, 130, 150, 64, true, 0, 1.5f, true, false, false, false, 0},
     {HALF, 4, 4, 2, 100, 64, false, 0, 0, true, false, true, false, 0},

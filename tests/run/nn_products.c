@@ -334,7 +334,7 @@ START_TEST(ways)
         {SDC_FP32, SDC_FP32, 1, 36, 200, 36, 0, 0, 0, .bias = 1},
         {SDC_FP32, SDC_FP32, 1, 36, 200, 140, 4, 1, 0, .bias = 1},
         {SDC_FP8E4NV, SDC_BF16, 1, 80, 208, 528, 0, 1, 0, .scales = true},
-        {SDC_FP8E4NV, SDC_BF16, 2, 32, 144, 272, 16, 1, 0, .fast = true},
+        {SDC_FP8E4NV, SDC_BF16, 2, 32, 144, 272, 16, 1, 0, .fast = true, .shares = true},
         {SDC_FP16, SDC_BF16, 2, 40, 168, 72, 0, 0, 1, .residual = 1, .scales = true,
          .act = SDC_ACT_SILU}};
     static const Groups two = {SDC_BF16, 200, 72, 8, 0, 1, 2, {70, 30}, 0, .behind = 0};

@@ -11,7 +11,8 @@ enum { N = 1024 };
 static const char *const files[] = {"scaled",     "sort",    "topk",    "classes",
                                     "by_element", "libdevice", "atomics", "decided",
                                     "buckets",    "zeros",   "combine",   "divided",
-                                    "steps",      "strips",  "random",    "bytes"};
+                                    "steps",      "strips",  "random",    "bytes",
+                                    "skipped", "rows"};
 
 static void
 kernel_check(Env *env, const char *file, const char *name)

@@ -69,8 +69,8 @@ static const Mutation mutations[] = {
     {FORWARD, "fence.proxy.async", 1, DROP, NULL},
     {BACKWARD, "fence.proxy.async", 4, DROP, NULL},
     /* stores */
-    {MATMUL, "cp.async.bulk.wait_group 0", 1, DROP, NULL},
-    {MATMUL, "cp.async.bulk.wait_group.read", 1, DROP, NULL},
+    {MATMUL, "cp.async.bulk.wait_group.read 0", 1, DROP, NULL},
+    {MATMUL, "cp.async.bulk.wait_group.read", 2, DROP, NULL},
     {MATMUL, "cp.async.bulk.commit_group", 1, DROP, NULL},
     /* barriers */
     /* clusters: the barrier of both programs is one of each, too */
@@ -81,9 +81,9 @@ static const Mutation mutations[] = {
     {MATMUL, "mbarrier.arrive.shared::cluster", 2, DROP, NULL},
     {MATMUL, "multicast::cluster", 1, DROP, NULL},
     {MATMUL, "multicast::cluster", 1, LAST, "1"},
-    {MATMUL, "bar.sync \t2, 256", 1, DROP, NULL},
-    {MATMUL, "bar.sync \t2, 256", 2, DROP, NULL},
-    {MATMUL, "bar.sync \t2, 256", 1, LAST, "128"},
+    {MATMUL, "bar.sync \t%r", 1, DROP, NULL},
+    {MATMUL, "bar.sync \t%r", 2, DROP, NULL},
+    {MATMUL, "bar.sync \t%r", 1, LAST, "64"},
     {FORWARD, "bar.sync \t2, 256", 1, DROP, NULL},
     {BACKWARD, "bar.sync \t0", 2, DROP, NULL},
     {FORWARD, "mbarrier.arrive.expect_tx", 1, DROP, NULL},

@@ -129,6 +129,14 @@ typedef struct Subject {
             "i", 3, 0                                                                    \
         }                                                                                \
     }
+#define PARTS_ARGS                                                                       \
+    {                                                                                    \
+        {"f", 64 * 32, 0}, {"f", 32 * 64, 0},                                            \
+        {                                                                                \
+            "f!", 64 * 64, 0                                                             \
+        }                                                                                \
+    }
+#define PARTS_SIG "*fp32:16,*fp32:16,*fp32:16"
 #define WIDE_SIG "*fp16:16,*fp16:16,*fp32:16,i32,i32,32768,512"
 
 static const Subject subjects[] = {
@@ -189,6 +197,7 @@ static const Subject subjects[] = {
     {"packed", PACKED_SIG, "sm_90a", 4, 3, {2, 2, 1}, PACKED_ARGS, true},
     {"dropped", DROPPED_SIG, "sm_90a", 4, 3, {2, 1, 1}, DROPPED_ARGS, true},
     {"wide", WIDE_SIG, "sm_90a", 4, 3, {2, 1, 1}, WIDE_ARGS, true},
+    {"parts", PARTS_SIG, "sm_90a", 4, 3, {1, 1, 1}, PARTS_ARGS, true},
     {"packed", PACKED_SIG, "cpu", 4, 3, {2, 2, 1}, PACKED_ARGS, true},
     {"gemm", GEMM_SIG("32,32,32"), "cpu", 4, 3, {4, 3, 1}, GEMM_ARGS(112, 96, 160), true},
     {"attention",

@@ -234,17 +234,22 @@ START_TEST(across)
         large.across = 3;
         p = gemm_plan(&hopper, &large);
         ck_assert(p.pack_a || p.pack_b);
+        /* at 4096 the matmul takes one as it lies */
+        GemmAsk one = large;
+        one.m = one.n = one.k = 4096;
+        p = gemm_plan(&hopper, &one);
+        ck_assert(p.pack_a != p.pack_b);
         large.stay = 3;
         p = gemm_plan(&hopper, &large);
         ck_assert(!p.pack_a && !p.pack_b);
-        few.across = 2;
+        few.across = 3;
         few.m = 16;
-        ck_assert(!gemm_plan(&hopper, &few).pack_b);
-        /* rows that wgmma has as columns, but not where they lie across */
-        ck_assert_int_eq(gemm_plan(&hopper, &few).tile->m, 16);
-        few.across = 1;
-        p = gemm_plan(&hopper, &few);
-        ck_assert(p.pack_a || p.tile->m >= 64);
+        /* rows that wgmma has as columns: the few are transposed first, b is not */
+        for (; few.across; few.across--) {
+            p = gemm_plan(&hopper, &few);
+            ck_assert_int_eq(p.tile->m, 16);
+            ck_assert(p.pack_a == (few.across & 1) && !p.pack_b);
+        }
         GemmAsk halves = ask(8192, 8192, 8192, GEMM_HALF, 128, 128);
         halves.across = 3;
         ck_assert(!gemm_plan(&hopper, &halves).pack_a);
@@ -441,6 +446,14 @@ START_TEST(known_attention)
     q = attend(32, 12, 12, 256, 256, 64);
     q.causal = true;
     ck_assert_int_eq(attention_plan(&hopper, &q).tile.m, 64);
+    /* queries that see no key are stores of the programs of those that do */
+    q = attend(28, 16, 16, 1034, 1034, 80);
+    q.causal = true;
+    p = attention_plan(&hopper, &q);
+    q.m = 11904;
+    AttentionPlan blind = attention_plan(&hopper, &q);
+    ck_assert(!blind.split && blind.tile.m == p.tile.m);
+    ck_assert_double_lt(blind.cost.products, 1.01 * p.cost.products);
     /* up to 128 columns are one tile, more are not */
     for (int dim = 33; dim <= 192; dim++) {
         q = attend(4, 16, 16, 4096, 4096, dim);

@@ -296,10 +296,10 @@ START_TEST(limits_are_errors)
         bool indent;
         const char *text;
     } rows[] = {
-        {"for i%d in range(n):\n", 90, true, NULL},
-        {"for i%d in range(n):\n", 110, true, "nested deeper than 100 levels"},
-        {"while n > %d:\n", 110, true, "nested deeper than 100 levels"},
-        {"if n > %d:\n", 110, true, "nested deeper than 100 levels"},
+        {"for i%d in range(n):\n", 170, true, NULL},
+        {"for i%d in range(n):\n", 190, true, "nested deeper than 180 levels"},
+        {"while n > %d:\n", 190, true, "nested deeper than 180 levels"},
+        {"if n > %d:\n", 190, true, "nested deeper than 180 levels"},
         {"    if n > %d:\n        if n > 5:\n            return\n", 5, false, NULL},
         {"    if n > %d:\n        if n > 5:\n            return\n", 30, false,
          "too many conditional returns"},

@@ -24,6 +24,7 @@ from .install import launcher_of, replace, uninstall
 from .launch import OPTIONS
 from .source import as_jit
 
+_AGAIN = 3  # runs in which Triton may differ from itself
 # the largest difference beside the largest value, up to which results are alike; of
 # fp32 it is what products in tf32 differ by
 _ALIKE = {8: 1e-9, 4: 2e-3, 2: 1e-2, 1: 0.13}
@@ -35,7 +36,7 @@ class Row:
 
     kernel: str
     what: str
-    result: str = ""  # same bits, alike, DIFFERS, refused, ...
+    result: str = ""  # same bits, alike, DIFFERS, varies, refused, ...
     worst: float = 0.0  # difference beside the largest value
     why: str = ""
     launches: int = 0
@@ -181,6 +182,8 @@ class Comparison:
             ours()
             self._wait(memory)
             self._judge(row, memory, wanted)
+            if row.result == "DIFFERS" and self._varies(memory, before, wanted, theirs):
+                row.result, row.why = "varies", "Triton's results differ between runs"
             if row.result == "same bits" and all(
                     self._torch.equal(before[k], wanted[k]) for k in memory):
                 self._poisoned(row, memory, before, theirs, ours)
@@ -191,6 +194,17 @@ class Comparison:
         _restore(memory, wanted)
         self._wait(memory)
         return result
+
+    def _varies(self, memory: dict, before: dict, wanted: dict, theirs: Callable) -> bool:
+        """Do further runs of Triton's kernel differ from its first one? What sdc made
+        can then not be judged by it."""
+        again = Row("", "")
+        for _ in range(_AGAIN):
+            _restore(memory, before)
+            theirs()
+            self._wait(memory)
+            self._judge(again, memory, wanted)
+        return again.result == "DIFFERS"
 
     def _poisoned(self, row: Row, memory: dict, before: dict, theirs: Callable,
                   ours: Callable) -> None:

@@ -17,7 +17,7 @@ from . import _lib as L
 from . import context
 from .arguments import SIMPLE, address, is_descriptor
 from .grid import known, make_grid
-from .source import kind, look_again
+from .source import as_jit, kind, look_again
 
 if TYPE_CHECKING:
     from .launch import Launcher
@@ -31,8 +31,11 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
     texts = [f"a{i}" for i in range(len(args))] + [f"k_{k}" for k in kwargs]
     given = dict(zip([*launcher.names[:len(args)], *kwargs], texts))
     runtime = {p.name for p in launcher.params if not p.is_constexpr}
-    key = [text for name, text in given.items() if name not in runtime]
-    fixed = [*options.values(), *(values[n] for n in values if n not in runtime)]
+    constants = {n: v for n, v in values.items() if n not in runtime}
+    calls = {n for n, v in constants.items() if as_jit(v) is not None}  # jit functions
+    key = [f"id({text})" if name in calls else text  # which the kernel's source keeps
+           for name, text in given.items() if name not in runtime]
+    fixed = [*options.values(), *(v for n, v in constants.items() if n not in calls)]
     if context.checking or not all(type(v) in SIMPLE or kind(v) == "dtype"
                                    for v in fixed):
         return None
@@ -85,8 +88,9 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
         "error": (struct.error, AttributeError, RuntimeError),
         "other": launcher.dispatch, "last": (None,) * (4 + len(words))}
     scope["find"] = _finder(launcher, scope)
-    reads = launcher.plain()[0].reads
-    scope["look_again"] = partial(look_again, reads)
+    # with a function, what is read depends on which it is
+    reads = [] if calls else launcher.plain()[0].reads
+    scope["look_again"] = look_again if calls else partial(look_again, reads)
     for i, (home, _, v) in enumerate(reads):
         scope[f"home{i}"], scope[f"was{i}"] = home, v
     meta = "".join(f"{n!r}: {t}, " for n, t in given.items())
@@ -98,7 +102,9 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
             key="".join(k + ", " for k in key), opened="; ".join(opened)),
         guard="".join(f" or type({t}) is not t{i}" for i, t in enumerate(texts)),
         words="".join(w + ", " for w in words), pack=", ".join(pack + blocks),
-        meta=meta, n=len(form) // 2, changed="".join(
+        meta=meta, n=len(form) // 2,
+        look=f"look_again({'made.source.reads' if calls else ''})",
+        changed=" or made.source.reads" * bool(calls) + "".join(
             f" or home{i}.get({name!r}) is not was{i}"
             for i, (_, name, _) in enumerate(reads))), scope)
     return scope["launch"]
@@ -198,9 +204,9 @@ def launch(grid, args, kw):
         found = find(key, args, kw)
         if found is None:
             return general(grid, args, kw)
-    if False{changed}:
-        look_again()
     _, handle, stream, made, {words} = found
+    if False{changed}:
+        {look}
     if callable(grid):
         grid = grid({{{meta}**defaults}})
     try:

@@ -77,6 +77,17 @@ def along(x, line, BLOCK: tl.constexpr):
 
 
 @sdc.jit
+def thrice(x):
+    return x * SCALE
+
+
+@sdc.jit
+def through(x, F: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, F(tl.load(x + i)))
+
+
+@sdc.jit
 def apply(x, pair, F: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr):
     a, (b, c) = pair
     i = tl.arange(0, BLOCK)

@@ -51,6 +51,24 @@ def test_same(torch, device, tmp_path):
     assert "2 same bits" in text
 
 
+def test_triton_that_varies(torch):
+    """Runs of Triton's kernel that differ from each other say nothing about sdc."""
+    from sdc.comparison import Comparison, _memory, _save
+    x = torch.zeros(8)
+    comparison = Comparison(kinds=1, launches=1, times=False)
+    comparison._torch = torch
+    memory = _memory((x,), torch)
+    before = _save(memory)
+
+    def varies(step):
+        runs = iter(range(10))
+        return comparison._varies(memory, before, before,
+                                  lambda: x.fill_(step * next(runs)))
+
+    assert varies(1.0)
+    assert not varies(0.0)
+
+
 def test_loop(torch, device, tmp_path, monkeypatch):
     """A loop over an argument, which an interpreter turns into Python's numbers."""
     loop = PROGRAM.replace("    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n",

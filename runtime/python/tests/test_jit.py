@@ -114,6 +114,22 @@ def test_tuples_functions_types():
     assert (x == 18).all()
 
 
+def test_functions_take_the_short_way():
+    x = np.ones(16, np.float32)
+    for f, want in ((k.twice, 2), (k.thrice, 6), (k.thrice, 18), (k.twice, 36)):
+        k.through[(1,)](x, f, BLOCK=16)
+        assert (x == want).all()
+    launcher = k.through.launcher
+    assert launcher.last not in (launcher.dispatch, launcher.general)
+    k.SCALE, was = tl.constexpr(4.0), k.SCALE
+    try:
+        k.through[(1,)](x, k.twice, BLOCK=16)  # reads no global
+        with pytest.raises(RuntimeError, match="SCALE has changed"):
+            k.through[(1,)](x, k.thrice, BLOCK=16)
+    finally:
+        k.SCALE = was
+
+
 def test_namedtuple_of_collections():
     x = np.ones(16, np.float32)
     k.along[(1,)](x, k.Line(3.0), 16)
