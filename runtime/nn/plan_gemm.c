@@ -37,7 +37,7 @@ enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, ROLE_WARPS = 8,
 /* Bytes and operations are per microsecond. */
 static const double memory_bytes = 4.4e6, cache_bytes = 13.3e6, copy_bytes = 3.5e6,
                     latency = 0.8, launch = 3.9, next_launch = 2.4, next_copy = 2.2,
-                    turn_bytes = 4.3e6, next_turn = 1.4, in_vain = 0.12, later_copy = 1.6,
+                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.12, later_copy = 1.6,
                     later_launch = 1.2, by_parts = 1.3, by_elements = 4.4,
                     threads_launch = 3.3, taking_turns = 1.25, next_program = 0.8;
 
@@ -231,9 +231,9 @@ straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
         return b ? 0.47 : 0.55;
     }
     if ((!a || !b) && large && q->math == GEMM_FP8) /* promoted: less is hidden */
-        return tall ? 0.9 : 0.93;
+        return tall ? 0.82 : 0.86;
     if (!a || !b)
-        return large ? tall ? 0.93 : 0.975 : 0.78;
+        return large ? tall ? 0.9 : 0.95 : 0.78;
     *longer = t->warps < ROLE_WARPS ? 4 : 1;
     return large ? q->math == GEMM_FP8 ? 0.6 : 0.75 : 0.5;
 }
