@@ -13,10 +13,11 @@
    - sorting costs each program a look at the whole mask, and pays where rows differ;
    - operands that no tensor map takes are packed first, unless the work is small;
    - where little is dropped, or blocks are smaller than tiles, all blocks are multiplied
-     as by a plain matmul (plan_gemm.c): those of x that are dropped become zeros on their
-     way through registers, those of dx before they are stored;
-   - where tensor maps or the tensor cores cannot (tf32), a copy of x without its dropped
-     blocks goes through a plain matmul, and of dx they are zeroed behind it.
+     as by a plain matmul (plan_gemm.c): those of dx that are dropped become zeros before
+     they are stored, those of x where a copy of it without them would cost more than its
+     way through registers;
+   - such a copy goes through a plain matmul; where tensor maps cannot, dropped blocks of
+     dx are zeroed behind one.
 
    Rates are of one SM; they and the other figures are fitted to layers of 1024 to 4096 on
    an H200 (2026-11-23, `tests/gpu/shapes --only sparse`, and with `--tiles`). Those of
@@ -343,39 +344,59 @@ takes_whole(const GemmWay *w, bool dx)
     return t->m >= 64 && !w->swapped && (dx || (one && t->warps >= 8));
 }
 
-/* All blocks, dead or not, as by a plain matmul without a copy. */
+/* What a tile takes beyond that of a plain matmul, fitted to 27 tiles (H200, 2026-11-27,
+   tests/gpu/shapes --tiles --only 3072x3072x768). Of y and dw each warpgroup fills the
+   registers of a step while the other one multiplies, and who takes longer is waited for
+   (`fill`; blocks smaller than a step have more to choose between): tiles of 256 columns
+   hide most of it, smaller ones do not. */
+static double
+beyond_plain(const Shape *s, const GemmWay *w)
+{
+    const double of_dx = 0.4, draw = 1.3, a_draw = 0.2, fill = 0.32, fill_small = 0.46;
+    const GemmTile *t = w->tile;
+    double steps = ceil((double)s->inner / w->split / t->k);
+    double other = (double)t->m * t->n * t->k / (t->rate * 1e6);
+    double own = (s->mask_k < t->k ? fill_small : fill) * (t->m > 128 ? 2 : 1);
+    if (s->dx)
+        return of_dx;
+    return draw + a_draw * (double)(over(s->cols, 64) - 1) + steps * fmax(0, own - other);
+}
+
+/* All blocks, dead or not, as by a plain matmul without a copy. Guesses of the ways by
+   tiles are some 6 % too high where those of these are 4 % too low (`against_tiles`: at
+   4096^3 such y and dw took 5 % longer, guessed to be as fast). */
 static void
 consider_whole(Best *best, const NnDevice *d, const SparseAsk *q, const Shape *s,
                int what)
 {
     enum { MOST = 64 };
-    const double registers = 1.04, draw = 0.3, a_draw = 0.2;
+    const double against_tiles = 1.1;
     GemmWay ways[MOST];
     GemmAsk ask = plain_ask(q, s, what);
     NnDevice lends = *d;
-    int64_t words = over(s->cols, 64);
-    int at = 0;
     if (!s->dx)
         ask.a_rows = q->x_rows;
     if (ask.a_rows < GEMM_MAP_ROWS || ask.b_rows < GEMM_MAP_ROWS ||
-        (!s->dx && (q->bytes > 2 || words > SPARSE_WHOLE_WORDS)))
+        (!s->dx && (q->bytes > 2 || over(s->cols, 64) > SPARSE_WHOLE_WORDS)))
         return;
     ask.stay = 3;
     lends.lends = q->sums;
     int n = gemm_ways(&lends, &ask, ways, MOST);
-    while (at < n && !takes_whole(&ways[at], s->dx))
-        at++;
-    if (at == n)
-        return;
-    const GemmWay *g = &ways[at];
-    SparseMatmul w = {.tile = *g->tile, .parts = g->split, .whole = true};
-    double tiles = (double)over(s->m, w.tile.m) * (double)over(s->n, w.tile.n) * w.parts;
-    double turns = ceil(tiles / d->processors / w.tile.resident);
-    double each = s->dx ? a_draw : draw + a_draw * (double)words;
-    double products =
-        (g->cost.all - launch) * (s->dx ? 1 : registers) + turns * each / device_clock(d);
-    if (products < surely * (best->products + best->beside))
-        *best = (Best){w, products, 0};
+    for (int i = 0; i < n; i++) {
+        const GemmWay *g = &ways[i];
+        SparseMatmul w = {.tile = *g->tile, .parts = g->split, .whole = true};
+        double tiles =
+            (double)over(s->m, w.tile.m) * (double)over(s->n, w.tile.n) * w.parts;
+        double turns = ceil(tiles / d->processors / w.tile.resident);
+        double products =
+            (s->dx ? 1 : against_tiles) *
+            (g->cost.all - launch + turns * beyond_plain(s, g) / device_clock(d));
+        bool better = best->way.whole
+                          ? products < best->products
+                          : products < surely * (best->products + best->beside);
+        if (takes_whole(g, s->dx) && better)
+            *best = (Best){w, products, 0};
+    }
 }
 
 static Best
