@@ -192,7 +192,7 @@ START_TEST(whole)
     setenv("SIM_PROCESSORS", "132", 1);
     Nn n = nn_open();
     Sparse a = {.t = SDC_BF16,
-                .m = 2104,
+                .m = 4200,
                 .n = 72,
                 .k = 520,
                 .d = {.p = 0.05f, .seed = 4, .block_m = 32, .block_k = 32},
