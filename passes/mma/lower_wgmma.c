@@ -218,11 +218,35 @@ has_registers(const Type *acc, const Type *a, const Layout *regs)
     return n / WORD <= KEPT_REGISTERS;
 }
 
+/* The pass, and what it has computed again for left operands of the block that it is in. */
+typedef struct Lowering {
+    PassCx *cx;
+    const Region *block;
+    Map made;
+} Lowering;
+
+/* What is computed again for one dot is there for others of the block, such as dots of the
+   parts of one tile: NULL if registers may not hold it until then. */
+static Map *
+made_in(Lowering *p, const Op *dot, const Value *load, const Layout *regs)
+{
+    enum { PARTS = 4 };
+    int words = layout_regs(regs) * type_bits(load->type) / WORD;
+    int acc = layout_regs(dot->results[0].type->layout);
+    if (PARTS * words + acc > KEPT_REGISTERS)
+        return NULL;
+    if (p->block != dot->parent)
+        map_init(&p->made, &p->cx->s->tmp);
+    p->block = dot->parent;
+    return &p->made;
+}
+
 /* The left operand of the wgmma: a buffer, or fragments in registers. *as_acc: it is in
    the registers of an accumulator, whose order the right operand must have. */
 static Value *
-left_operand(PassCx *cx, Builder *b, Op *dot, Value *v, bool *as_acc)
+left_operand(Lowering *p, Builder *b, Op *dot, Value *v, bool *as_acc)
 {
+    PassCx *cx = p->cx;
     Session *s = cx->s;
     int n, warps[2], bits = type_bits(v->type);
     bool pairs;
@@ -243,9 +267,15 @@ left_operand(PassCx *cx, Builder *b, Op *dot, Value *v, bool *as_acc)
     if (regs && !value_def(v, OP_LOAD) && operand_is_work_on_load(v, true, &load) &&
         load && load->op->parent == dot->parent) {
         const Type *t = type_with_layout(s->types, load->type, regs);
-        Value *m = operand_buffer(s, b, load, NULL);
-        m = &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
-        return operand_redo(s, b, v, regs, load, m);
+        Map *made = made_in(p, dot, load, regs);
+        Value *m = operand_made(made, load, regs);
+        if (!m) {
+            m = operand_buffer(s, b, load, NULL);
+            m = &build_op(b, OP_LOCAL_LOAD, &m, 1, NULL, &t, 1)->results[0];
+        }
+        if (made)
+            map_set(made, load, m);
+        return operand_redo(s, b, v, regs, load, m, made);
     }
     Value *m = buffer_for(s, b, v, 1, false);
     if (regs && is_kept(cx, dot, v))
@@ -337,13 +367,13 @@ in_parts(Session *s, Builder *b, const Op *dot, Value **in, int64_t most)
 }
 
 static void
-lower(PassCx *cx, Op *dot)
+lower(Lowering *p, Op *dot)
 {
-    Session *s = cx->s;
+    Session *s = p->cx->s;
     bool as_acc;
     Builder b = builder_before(dot);
     b.loc = dot->loc;
-    Value *left = left_operand(cx, &b, dot, op_operand(dot, 0), &as_acc);
+    Value *left = left_operand(p, &b, dot, op_operand(dot, 0), &as_acc);
     Value *right = buffer_for(s, &b, op_operand(dot, 1), 0, as_acc);
     Value *in[3] = {left, right, op_operand(dot, 2)};
     int64_t most = most_summed(dot);
@@ -373,5 +403,6 @@ visit(void *user, Op *op)
 bool
 pass_lower_wgmma(Func *f, PassCx *cx)
 {
-    return pass_walk(f->body, visit, cx);
+    Lowering p = {cx, NULL, {0}};
+    return pass_walk(f->body, visit, &p);
 }

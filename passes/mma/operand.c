@@ -337,14 +337,21 @@ is_cheap_in_loop(const Builder *b, const Value *v, const Layout *to)
 }
 
 Value *
-operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
-             Value *loaded)
+operand_made(const Map *made, const Value *v, const Layout *to)
 {
-    Value *in[8];
+    Value *there = made ? map_get(made, v) : NULL;
+    return there && there->type->layout == to ? there : NULL;
+}
+
+Value *
+operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
+             Value *loaded, Map *made)
+{
+    Value *in[8], *there = operand_made(made, v, to);
     if (v == load)
         return loaded;
-    if (!type_is_tile(v->type))
-        return v;
+    if (there || !type_is_tile(v->type))
+        return there ? there : v;
     if (v->type->rank == 1 && (!load || load->type->rank > 1) && !is_index(v, 0) &&
         !is_cheap_in_loop(b, v, to))
         return convert_vector(s, b, v, to);
@@ -354,9 +361,11 @@ operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
     if (op->noperand > 8)
         return v;
     for (int i = 0; i < op->noperand; i++)
-        in[i] = operand_redo(s, b, op_operand(op, i), from, load, loaded);
+        in[i] = operand_redo(s, b, op_operand(op, i), from, load, loaded, made);
     const Type *t = type_with_layout(s->types, v->type, to);
     Op *again = build_op(b, op->kind, in, op->noperand, &op->attrs, &t, 1);
     again->results[0].name = v->name;
+    if (made)
+        map_set(made, v, &again->results[0]);
     return &again->results[0];
 }

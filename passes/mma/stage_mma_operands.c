@@ -76,7 +76,8 @@ stage_operand(PassCx *cx, Op *dot, int i)
     Builder b = builder_before(c);
     b.loc = c->loc;
     if (operand_is_work_on_load(v, false, &load) && load && load->op->parent == c->parent)
-        by = operand_redo(s, &b, v, to, load, through_buffer(cx, &b, load, to));
+        by = operand_redo(s, &b, v, to, load, through_buffer(cx, &b, load, to),
+                          NULL);
     else
         by = through_buffer(cx, &b, v, to);
     value_replace(&c->results[0], by);

@@ -127,7 +127,7 @@ stage_read(Session *s, Op *load)
         Value *read = read_before(&r, r.v->type->rank == 1 ? r.mem->op->next : c, to);
         Value *old = op_operand(c, 0);
         b.loc = c->loc;
-        value_replace(&c->results[0], operand_redo(s, &b, old, to, r.v, read));
+        value_replace(&c->results[0], operand_redo(s, &b, old, to, r.v, read, NULL));
         op_erase(c);
         drop_unused(&r, old, 0);
     }
