@@ -51,6 +51,44 @@ give_repeated(Layouts *p, Op *op)
     layout_give(p, &op->results[0], l);
 }
 
+/* Can op make its result in any layout, as of arange and constants alone? */
+static bool
+is_index(const Layouts *p, const Op *op)
+{
+    if (op->kind == OP_ARANGE || op->kind == OP_CONST || op->kind == OP_SPLAT)
+        return true;
+    if (!op_is(op, T_ELEMENTWISE) && !op_is(op, T_SHAPE))
+        return false;
+    for (int i = 0; i < op->noperand; i++) {
+        const Value *v = op_operand(op, i);
+        if (type_is_tile(v->type) && !(v->op && map_has(&p->indices, v->op)))
+            return false;
+    }
+    return true;
+}
+
+/* Tiles of data that no anchor reached, as what is computed of vectors. Their layout
+   flows on at once: the reshapes and reductions of a sort keep that of the tile that is
+   sorted. Vectors are cheap to convert, and take what their users have; tiles that are
+   split again and again want pairs in a thread each time, which their defaults have. */
+static void
+give_data_default(Layouts *p, Op *op)
+{
+    if (is_index(p, op)) {
+        map_set(&p->indices, op, op);
+        return;
+    }
+    if (!op->nresult || !op_is(op, T_ELEMENTWISE) || op->results[0].type->rank < 2)
+        return;
+    for (int i = 0; i < op->noperand; i++) {
+        const Op *from = op_operand(op, i)->op;
+        if (from && from->kind == OP_SPLIT)
+            return;
+    }
+    layout_give(p, &op->results[0], layout_default(p, op->results[0].type));
+    layout_flow(p, true);
+}
+
 static void
 give_default(Layouts *p, Op *op)
 {
@@ -73,6 +111,7 @@ layout_place(Layouts *p)
     map_init(&p->dots, &p->s->tmp);
     map_init(&p->operands, &p->s->tmp);
     map_init(&p->fetched, &p->s->tmp);
+    map_init(&p->indices, &p->s->tmp);
     each_op(p, f->body, layout_collect_fetched, 0);
     each_op(p, f->body, layout_collect_access, 0);
     each_op(p, f->body, layout_widen, 0);
@@ -100,6 +139,10 @@ layout_place(Layouts *p)
         layout_flow(p, false);
     each_op(p, f->body, give_repeated, 0);
     layout_flow(p, true);
+    for (int i = 0; i < ROUNDS && layout_backward(p, f->body, 0); i++)
+        layout_flow(p, false);
+    if (!region_has_trait(f->body, T_DOT)) /* whose layouts reach the tiles that matter */
+        each_op(p, f->body, give_data_default, 0);
     for (int i = 0; i < ROUNDS && layout_backward(p, f->body, 0); i++)
         layout_flow(p, false);
     each_op(p, f->body, give_default, 0);

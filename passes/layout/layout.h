@@ -73,6 +73,7 @@ typedef struct Layouts {
     Vec(int64_t) paired;   /* element counts of tiles that are joined or split */
     Map operands;          /* of dots, before a transpose: Value -> itself */
     Map fetched;           /* loads that dot operands are computed from, and that work */
+    Map indices;           /* operations whose results can be made in any layout */
     int64_t operand_bytes; /* of all dot operands, if they lie in shared memory */
 } Layouts;
 

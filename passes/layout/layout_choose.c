@@ -10,6 +10,8 @@
      - dimensions wholly inside of threads, so that sums along them need no exchange;
      - lanes along other dimensions, in each order;
      - narrower accesses, so that more lanes lie along the contiguous dimension;
+     - where no access is, more neighbours in a thread, so that the first steps of a sort
+       need no exchange;
      - warps along the slowest dimension first.
 
    A layout is taken when it is better by more than the count can be wrong. Functions with
@@ -196,7 +198,7 @@ next_order(int *order, int n)
 static void
 collect_ways(Search *s, const Choice *c, Tried *t)
 {
-    enum { MOST_WIDE = 3 };
+    enum { MOST_WIDE = 3, MOST_RUN = 16 };
     int first[MAX_RANK], at[MAX_RANK], order[MAX_RANK], n = 0, rank = c->shape->rank;
     if (rank < 2 || rank > MOST_WIDE)
         return;
@@ -210,8 +212,9 @@ collect_ways(Search *s, const Choice *c, Tried *t)
     do {
         for (int i = 0; i < rank; i++)
             order[i] = first[at[i]];
+        int most = c->dim < 0 ? MOST_RUN : order[0] == c->dim ? c->vec : 1;
         for (uint32_t inside = 0; inside < 1u << rank; inside++)
-            for (int vec = order[0] == c->dim ? c->vec : 1; vec >= 1; vec /= 2)
+            for (int vec = most; vec >= 1; vec /= 2)
                 add_inside(s, t, c, inside, order, vec);
     } while (next_order(at, rank));
 }
