@@ -192,6 +192,8 @@ static bool
 reach_yield(Unwrap *u, const Op *yield, int i, int dim)
 {
     Op *up = yield->parent->parent;
+    if (up->kind == OP_FOR && !up->regions[0]->args[i + 1]->uses && !up->results[i].uses)
+        return true; /* as a tile's index that a loop over tiles makes anew */
     if (op_in_region(u->at, yield->parent))
         u->at = up;
     if (up->kind == OP_FOR)
