@@ -44,12 +44,21 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
     form = ""
     blocks: list[str] = []  # what descriptors say, behind the arguments
     opened: list[str] = []
+    within: list[str] = []  # tuples whose elements have other types now
+    kinds: dict[str, Any] = {}
+    leaves: list[tuple[Any, Optional[str]]] = []
     for p in launcher.params:
-        if p.is_constexpr:
+        if not p.is_constexpr:
+            v, text = values[p.name], given.get(p.name)
+            if text is None and v is not None:
+                return None  # a default of a parameter that is none
+            if isinstance(v, tuple) and not _flatten(v, str(text), leaves, within, kinds):
+                return None
+            leaves += [(v, text)] * (not isinstance(v, tuple))
+    wrapped = bool(calls or kinds)  # by a kernel that does not take what is None
+    for v, text in leaves:
+        if wrapped and v is None:
             continue
-        v, text = values[p.name], given.get(p.name)
-        if text is None and v is not None:
-            return None  # a default of a parameter that is none
         if _is_tensor(type(v)) or _is_ndarray(type(v)):
             words.append(f"w{len(words)}")
             tensor = _is_tensor(type(v))
@@ -82,15 +91,16 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
         f"t{i}": type(v) for i, v in enumerate((*args, *kwargs.values()))}
     defaults = {p.name: p.default for p in launcher.params if p.name not in given}
     scope: dict[str, Any] = {
-        "__package__": __package__, **types, "address": address, "grids": known, "make": make_grid,
+        "__package__": __package__, **types, **kinds, "address": address,
+        "grids": known, "make": make_grid,
         **_packer(form, len(opened)), "sdc_launch": L.lib.sdc_launch,
         "general": launcher.general, "defaults": defaults,
         "error": (struct.error, AttributeError, RuntimeError),
         "other": launcher.dispatch, "last": (None,) * (4 + len(words))}
     scope["find"] = _finder(launcher, scope)
     # with a function, what is read depends on which it is
-    reads = [] if calls else launcher.plain()[0].reads
-    scope["look_again"] = look_again if calls else partial(look_again, reads)
+    reads = [] if wrapped else launcher.plain()[0].reads
+    scope["look_again"] = look_again if wrapped else partial(look_again, reads)
     for i, (home, _, v) in enumerate(reads):
         scope[f"home{i}"], scope[f"was{i}"] = home, v
     meta = "".join(f"{n!r}: {t}, " for n, t in given.items())
@@ -103,11 +113,32 @@ def write(launcher: Launcher, args: tuple, kwargs: dict[str, Any]) -> Optional[C
         guard="".join(f" or type({t}) is not t{i}" for i, t in enumerate(texts)),
         words="".join(w + ", " for w in words), pack=", ".join(pack + blocks),
         meta=meta, n=len(form) // 2,
-        look=f"look_again({'made.source.reads' if calls else ''})",
-        changed=" or made.source.reads" * bool(calls) + "".join(
+        within=" or ".join(within) or "False",
+        look=f"look_again({'made.source.reads' if wrapped else ''})",
+        changed=" or made.source.reads" * wrapped + "".join(
             f" or home{i}.get({name!r}) is not was{i}"
             for i, (_, name, _) in enumerate(reads))), scope)
     return scope["launch"]
+
+
+def _flatten(v: tuple, text: str, leaves: list, within: list[str],
+             kinds: dict[str, Any]) -> bool:
+    """Adds the elements of a tuple, which a wrapper takes one by one, and what tells that
+    a tuple has others; False: there are some that the short way does not take."""
+    name = f"kinds{len(kinds)}"
+    kinds[name] = list(map(type, v))
+    within.append(f"list(map(type, {text})) != {name}")
+    for i, x in enumerate(v):
+        at = f"{text}[{i}]"
+        if isinstance(x, tuple):
+            if not _flatten(x, at, leaves, within, kinds):
+                return False
+        elif x is None or _is_tensor(type(x)) or _is_ndarray(type(x)) or \
+                type(x) in (bool, int, float):
+            leaves.append((x, at))
+        else:
+            return False
+    return True
 
 
 def _finder(launcher: Launcher, scope: dict[str, Any]) -> Callable[..., Optional[tuple]]:
@@ -198,6 +229,8 @@ def launch(grid, args, kw):
         fits = False
     if not fits or len(kw) != {nkw}{guard}:
         return other(grid, args, kw)
+    if {within}:
+        return general(grid, args, kw)
     {key}
     found = last
     if found[0] != key:

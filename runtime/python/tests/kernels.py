@@ -88,6 +88,25 @@ def through(x, F: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @sdc.jit
+def scaled_or_shifted(x, by, F: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = F(tl.load(x + i))
+    if by is not None:
+        v += by
+    tl.store(x + i, v)
+
+
+@sdc.jit
+def of_parts(x, parts, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    scale, (shift, other) = parts
+    v = tl.load(x + i) * scale + shift
+    if other is not None:
+        v += tl.load(other + i)
+    tl.store(x + i, v)
+
+
+@sdc.jit
 def apply(x, pair, F: tl.constexpr, T: tl.constexpr, BLOCK: tl.constexpr):
     a, (b, c) = pair
     i = tl.arange(0, BLOCK)

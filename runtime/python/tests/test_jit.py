@@ -130,6 +130,27 @@ def test_functions_take_the_short_way():
         k.SCALE = was
 
 
+def test_functions_beside_none():
+    x = np.ones(16, np.float32)
+    for by, want in ((None, 2), (1.0, 5), (None, 10), (2, 22)):
+        k.scaled_or_shifted[(1,)](x, by, k.twice, BLOCK=16)
+        assert (x == want).all()
+
+
+def test_tuples_take_the_short_way():
+    x, one = np.ones(16, np.float32), np.ones(16, np.float32)
+    launcher = k.of_parts.launcher
+    for parts, want in (((2.0, (1.0, None)), 3), ((3.0, (0.5, None)), 9.5),
+                        ((2, (1, None)), 20), ((2.0, (1.0, one)), 42),
+                        ((1.0, (0.5, one)), 43.5), ((2.0, (1.0, None)), 88),
+                        (k.Line(1.0, (2.0, None)), 90)):
+        k.of_parts[(1,)](x, parts, BLOCK=16)
+        assert (x == want).all(), (parts, x[0])
+    assert launcher.last not in (launcher.dispatch, launcher.general)
+    with pytest.raises(sdc.Error):
+        k.of_parts[(1,)](x, (1.0, (2.0,)), BLOCK=16)
+
+
 def test_namedtuple_of_collections():
     x = np.ones(16, np.float32)
     k.along[(1,)](x, k.Line(3.0), 16)
