@@ -218,15 +218,15 @@ has_registers(const Type *acc, const Type *a, const Layout *regs)
     return n / WORD <= KEPT_REGISTERS;
 }
 
-/* The pass, and what it has computed again for left operands of the block that it is in. */
+/* The pass, and what it has computed again for left operands of the block it is in. */
 typedef struct Lowering {
     PassCx *cx;
     const Region *block;
     Map made;
 } Lowering;
 
-/* What is computed again for one dot is there for others of the block, such as dots of the
-   parts of one tile: NULL if registers may not hold it until then. */
+/* What is computed again for one dot is there for others of the block, such as dots of
+   the parts of one tile: NULL if registers may not hold it until then. */
 static Map *
 made_in(Lowering *p, const Op *dot, const Value *load, const Layout *regs)
 {

@@ -41,8 +41,8 @@ bool operand_copies(const Op *load);
    tile, or NULL if there is none. */
 bool operand_is_work_on_load(Value *v, bool vectors, Value **load);
 /* Does the work of operand_is_work_on_load(v) again in layout `to`, with tile `load`
-   replaced by `loaded`, which has that layout. made: what was done before in front of b, by
-   the tile that it was done again for; used and added to. NULL: nothing. */
+   replaced by `loaded`, which has that layout. made: what was done before in front of b,
+   by the tile that it was done again for; used and added to. NULL: nothing. */
 Value *operand_redo(Session *s, Builder *b, Value *v, const Layout *to, Value *load,
                     Value *loaded, Map *made);
 /* What `made` has of v in layout `to`; NULL: nothing. */

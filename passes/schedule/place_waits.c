@@ -163,14 +163,15 @@ sink_load(Op *load)
     return true;
 }
 
-/* A dot that adds to the result of the one in front of it needs no wait in between: tensor
-   cores take dots in order. What the first one reads is read behind the wait for the
-   second one. */
+/* A dot that adds to the result of the one in front of it needs no wait in between:
+   tensor cores take dots in order. What the first one reads has been read behind the wait
+   for the second one. */
 static bool
 drop_wait(Op *wait)
 {
     Op *dot = wait_dot(wait), *next = dot ? dot_adding_to(dot) : NULL;
-    if (!next || dot_full_wait(dot) != wait || op_operand(next, DOT_ACC) == &dot->results[0])
+    if (!next || dot_full_wait(dot) != wait ||
+        op_operand(next, DOT_ACC) == &dot->results[0])
         return false;
     for (Op *op = wait->next; op != next; op = op->next)
         if (!op || !may_pass(op, wait))
