@@ -47,6 +47,15 @@ sums_of(const Op *loop, int i)
     return waited ? &use->user->results[use->index] : NULL;
 }
 
+/* Does a dot behind the loop add to v? It would need a copy, behind its fence, since the
+   next tile begins with v. */
+static bool
+is_added_to(const Value *v)
+{
+    value_each_use(v, u) if (u->user->kind == OP_WGMMA && u->index == ACC) return true;
+    return false;
+}
+
 /* Do threads store nothing behind the loop? */
 static bool
 sent_by_tma(const Op *loop)
@@ -68,7 +77,7 @@ nv_begins_fresh(const Op *loop, int i)
     const Use *use = arg->uses;
     if (!open || !use || use->next || !around(loop) ||
         attr_has(&loop->attrs, ATTR_ONCE) || type_bits(arg->type->elem) != 32 ||
-        !sums_of(loop, i) || !sent_by_tma(loop))
+        !sums_of(loop, i) || is_added_to(sums_of(loop, i)) || !sent_by_tma(loop))
         return false;
     const Op *dot = use->user;
     return dot->kind == OP_WGMMA && use->index == ACC &&

@@ -163,24 +163,6 @@ sink_load(Op *load)
     return true;
 }
 
-/* A dot that adds to the result of the one in front of it needs no wait in between:
-   tensor cores take dots in order. What the first one reads has been read behind the wait
-   for the second one. */
-static bool
-drop_wait(Op *wait)
-{
-    Op *dot = wait_dot(wait), *next = dot ? dot_adding_to(dot) : NULL;
-    if (!next || dot_full_wait(dot) != wait ||
-        op_operand(next, DOT_ACC) == &dot->results[0])
-        return false;
-    for (Op *op = wait->next; op != next; op = op->next)
-        if (!op || !may_pass(op, wait))
-            return false;
-    value_replace(&wait->results[0], &dot->results[0]);
-    op_erase(wait);
-    return true;
-}
-
 /* From the last op to the first, so that a wait that moves down meets only waits that are
    already in their places. */
 static bool
@@ -192,7 +174,7 @@ sink(Session *s, Region *r)
         for (int i = 0; i < op->nregion; i++)
             changed |= sink(s, op->regions[i]);
         if (op_is_dot_wait(op))
-            changed |= drop_wait(op) || sink_wait(s, op);
+            changed |= sink_wait(s, op);
         else if (op->kind == OP_LOCAL_LOAD)
             changed |= sink_load(op);
     }
