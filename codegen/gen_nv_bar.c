@@ -36,41 +36,52 @@ elect(Gen *g, int warps)
     return LLVMBuildAnd(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, warp, zero, ""), v, "");
 }
 
-/* Once for all: where the role begins. */
+static LLVMValueRef
+elect_thread(Gen *g)
+{
+    return elect(g, nv_warps(g));
+}
+
+static LLVMValueRef
+elect_of_group(Gen *g)
+{
+    return elect(g, GROUP_WARPS);
+}
+
+static LLVMValueRef
+group_number(Gen *g)
+{
+    return LLVMBuildLShr(g->b, nv_uniform_warp(g), ll_int(g->i32, 2), "");
+}
+
+/* What `make` builds, once for all: where the role begins. */
+static LLVMValueRef
+at_entry(Gen *g, LLVMValueRef *made, LLVMValueRef (*make)(Gen *))
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderAtEnd(g->b, nv_of(g)->entry);
+    if (!*made)
+        *made = make(g);
+    LLVMPositionBuilderAtEnd(g->b, here);
+    return *made;
+}
+
 LLVMValueRef
 nv_elected(Gen *g)
 {
-    Nv *nv = nv_of(g);
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
-    LLVMPositionBuilderAtEnd(g->b, nv->entry);
-    if (!nv->elected)
-        nv->elected = elect(g, nv_warps(g));
-    LLVMPositionBuilderAtEnd(g->b, here);
-    return nv->elected;
+    return at_entry(g, &nv_of(g)->elected, elect_thread);
 }
 
 LLVMValueRef
 nv_elected_of_group(Gen *g)
 {
-    Nv *nv = nv_of(g);
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
-    LLVMPositionBuilderAtEnd(g->b, nv->entry);
-    if (!nv->elected_of_group)
-        nv->elected_of_group = elect(g, GROUP_WARPS);
-    LLVMPositionBuilderAtEnd(g->b, here);
-    return nv->elected_of_group;
+    return at_entry(g, &nv_of(g)->elected_of_group, elect_of_group);
 }
 
 LLVMValueRef
 nv_group(Gen *g)
 {
-    Nv *nv = nv_of(g);
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
-    LLVMPositionBuilderAtEnd(g->b, nv->entry);
-    if (!nv->group)
-        nv->group = LLVMBuildLShr(g->b, nv_uniform_warp(g), ll_int(g->i32, 2), "");
-    LLVMPositionBuilderAtEnd(g->b, here);
-    return nv->group;
+    return at_entry(g, &nv_of(g)->group, group_number);
 }
 
 LLVMValueRef

@@ -18,16 +18,9 @@
 #include "codegen/gen_nv.h"
 
 #include "ir/edit.h"
+#include "ir/fold.h"
 
 enum { ACC = 2 }; /* operand of wgmma */
-
-static bool
-is_zero(const Value *v)
-{
-    const Op *op = value_def(v, OP_CONST);
-    return op && !attr_int(&op->attrs, ATTR_VALUE, 0) &&
-           !attr_float(&op->attrs, ATTR_FVALUE, 0);
-}
 
 /* The loop around `loop`, whose body that is in. */
 static const Op *
@@ -82,7 +75,8 @@ nv_begins_fresh(const Op *loop, int i)
     const Op *dot = use->user;
     return dot->kind == OP_WGMMA && use->index == ACC &&
            dot->parent == loop->regions[0] &&
-           !attr_has(&dot->attrs, ATTR_MAX_IMPRECISE) && is_zero(op_operand(open, 0));
+           !attr_has(&dot->attrs, ATTR_MAX_IMPRECISE) &&
+           value_is_zero(op_operand(open, 0));
 }
 
 LLVMValueRef

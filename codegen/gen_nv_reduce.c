@@ -363,9 +363,9 @@ static bool
 reduce_warps(Reduction *r, const Layout *to, Regs **result)
 {
     Gen *g = r->g;
-    bool turn = reduce_in_turn(r->op);
-    const Layout *own = turn ? reduce_turn_layout(r->op) : to;
-    Layout written = parts_written(r, turn);
+    bool two = reduce_in_two(r->op);
+    const Layout *own = two ? reduce_first_layout(r->op) : to;
+    Layout written = parts_written(r, two);
     LLVMValueRef base = nv_scratch(g, r->op);
     if (!base)
         return false;
@@ -375,17 +375,17 @@ reduce_warps(Reduction *r, const Layout *to, Regs **result)
                       r->op->results[k].type, &in);
     }
     nv_barrier(g);
-    if (!combine_parts(r, base, own, turn))
+    if (!combine_parts(r, base, own, two))
         return false;
-    for (int k = 0; k < r->n && turn; k++) {
+    for (int k = 0; k < r->n && two; k++) {
         Regs in = {layout_regs(own), r->acc[k]};
         nv_tile_write(g, nv_scratch_part(g, base, reduce_result_offset(r->op, k)), own,
                       r->op->results[k].type, &in);
     }
-    if (turn)
+    if (two)
         nv_barrier(g);
     for (int k = 0; k < r->n; k++) {
-        if (turn)
+        if (two)
             nv_tile_read(g, nv_scratch_part(g, base, reduce_result_offset(r->op, k)), to,
                          r->op->results[k].type, result[k]);
         else

@@ -14,6 +14,7 @@
 #include "codegen/ptx.h"
 
 #include "ir/base/util.h"
+#include "ir/fold.h"
 #include "ir/plan/scratch.h"
 #include "ir/plan/wgmma_left.h"
 #include "ir/plan/wgmma_promote.h"
@@ -423,14 +424,6 @@ open_wgmma(Gen *g, const Op *op, WgmmaDot *p)
     return true;
 }
 
-static bool
-is_zero(const Value *v)
-{
-    const Op *op = value_def(v, OP_CONST);
-    return op && !attr_int(&op->attrs, ATTR_VALUE, 0) &&
-           !attr_float(&op->attrs, ATTR_FVALUE, 0);
-}
-
 /* Moves the initial value of an accumulator to its registers in front of the fence,
    unless they are there. ptxas would take a move behind the fence for a read of the
    result of a wgmma in flight, and wait for all of them. Also for a value that a loop
@@ -439,7 +432,8 @@ static const Regs *
 settle(Gen *g, const Value *v, const Regs *acc, int regs, int words, bool half)
 {
     const Op *from = v->op;
-    if ((from && from->kind == OP_WGMMA_WAIT) || is_zero(v) || v->type->kind == TY_ASYNC)
+    if ((from && from->kind == OP_WGMMA_WAIT) || value_is_zero(v) ||
+        v->type->kind == TY_ASYNC)
         return acc;
     Regs *own = arena_new(&g->s->tmp, Regs);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, words);
@@ -588,7 +582,7 @@ gen_wgmma(Gen *g, const Op *op)
     Regs *out = nv_define(g, v, acc->n);
     const Layout *l = v->type->elem->layout;
     bool half = p.w->acc == SK_F16;
-    p.fresh = is_zero(op_operand(op, 2));
+    p.fresh = value_is_zero(op_operand(op, 2));
     if (attr_has(&op->attrs, ATTR_MAX_IMPRECISE))
         return gen_promoted(g, op, &p, acc, out);
     p.adds = nv_adds(g, op);

@@ -267,6 +267,15 @@ build_splat(Builder *b, Value *scalar, const Type *tile)
 }
 
 Value *
+build_guard(Builder *b, Value *cond, Value *mask, const Type *like)
+{
+    TypeTable *types = b->s->types;
+    if (type_is_tile(like))
+        cond = build_splat(b, cond, type_like(types, like, type_scalar(types, SK_I1)));
+    return mask ? build_binary(b, OP_AND, mask, cond) : cond;
+}
+
+Value *
 build_broadcast(Builder *b, Value *x, const int64_t *shape)
 {
     return one(b, OP_BROADCAST, &x, 1, NULL,

@@ -47,6 +47,9 @@ Value *build_cast(Builder *b, OpKind k, Value *x, const Type *elem);
 Value *build_cmp(Builder *b, OpKind k, const char *pred, Value *x, Value *y);
 Value *build_select(Builder *b, Value *c, Value *x, Value *y);
 Value *build_splat(Builder *b, Value *scalar, const Type *tile);
+/* A mask for what has the type `like`: `mask`, which may be NULL, where scalar i1 cond
+   holds. */
+Value *build_guard(Builder *b, Value *cond, Value *mask, const Type *like);
 Value *build_broadcast(Builder *b, Value *x, const int64_t *shape); /* rank as x's */
 Value *build_expand_dims(Builder *b, Value *x, int axis);
 Value *build_reshape(Builder *b, Value *x, int rank, const int64_t *shape);

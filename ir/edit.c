@@ -412,6 +412,19 @@ op_is_pure(const Op *op)
     return !e.reads && !e.writes && !e.keep && !e.convergent;
 }
 
+void
+load_guard(Op *load, Value *cond)
+{
+    Builder b = builder_before(load);
+    b.loc = load->loc;
+    Value *mask = load->noperand > 1 ? op_operand(load, 1) : NULL;
+    mask = build_guard(&b, cond, mask, op_operand(load, 0)->type);
+    if (load->noperand > 1)
+        op_set_operand(load, 1, mask);
+    else
+        op_add_operand(load, mask);
+}
+
 bool
 op_is_planned(const Op *op)
 {

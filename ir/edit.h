@@ -41,6 +41,9 @@ Op *op_clone(struct Builder *b, const Op *op, Map *map);
 /* Copies the ops of `from` without its terminator to the builder's point. */
 void region_clone_into(struct Builder *b, const Region *from, Map *map);
 
+/* Masks the load off, with its mask, where scalar i1 cond does not hold. */
+void load_guard(Op *load, Value *cond);
+
 /* What v is mapped to; v itself if it is not mapped. */
 Value *value_mapped(const Map *map, Value *v);
 

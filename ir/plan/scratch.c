@@ -112,7 +112,7 @@ reduce_moves(const Op *op)
 }
 
 const Layout *
-reduce_turn_layout(const Op *op)
+reduce_first_layout(const Op *op)
 {
     const Type *t = op->results[0].type;
     int64_t shape[MAX_RANK];
@@ -126,14 +126,14 @@ reduce_turn_layout(const Op *op)
 }
 
 bool
-reduce_in_turn(const Op *op)
+reduce_in_two(const Op *op)
 {
     enum { GAIN = 32 }; /* words, about what the second barrier costs */
     const Layout *to = op->results[0].type->layout;
     int lg = __builtin_popcount(reduce_warp_bits(op));
     if (!to || !lg || to->nbasis[LD_BLOCK])
         return false;
-    int64_t all = layout_regs(to), own = layout_regs(reduce_turn_layout(op));
+    int64_t all = layout_regs(to), own = layout_regs(reduce_first_layout(op));
     return (all << lg) >= (own << lg) + all + GAIN;
 }
 
@@ -165,7 +165,7 @@ reduce_bytes(const Op *op)
 {
     if (!reduce_warp_bits(op) && !reduce_moves(op))
         return 0;
-    return reduce_result_offset(op, reduce_in_turn(op) ? op->nresult : 0);
+    return reduce_result_offset(op, reduce_in_two(op) ? op->nresult : 0);
 }
 
 int64_t

@@ -28,14 +28,14 @@ Exchange convert_exchange(const Op *op, const TargetInfo *t);
 uint32_t reduce_warp_bits(const Op *op);
 /* Offset of the partial results of the k-th tile of a reduction: [element of the
    result][warp], where the warp number has only the bits of reduce_warp_bits; with
-   reduce_in_turn [warp][element]. */
+   reduce_in_two [warp][element]. */
 int64_t reduce_part_offset(const Op *op, int k);
 /* Does each thread combine the parts of few results, which all threads read then? Else
    each combines those of all results that it has, without a second barrier. */
-bool reduce_in_turn(const Op *op);
-/* With reduce_in_turn: offset of the results of the k-th tile. */
+bool reduce_in_two(const Op *op);
+/* With reduce_in_two: offset of the results of the k-th tile. */
 int64_t reduce_result_offset(const Op *op, int k);
-/* How threads hold the results that they combine in turn. */
-const Layout *reduce_turn_layout(const Op *op);
+/* How threads hold the results that they combine. */
+const Layout *reduce_first_layout(const Op *op);
 
 #endif

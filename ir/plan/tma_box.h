@@ -32,9 +32,9 @@ bool tma_boxes(Session *s, const Type *mem, TmaBoxes *out);
    as many of half the height. False: that is not possible. */
 bool tma_halves(TmaBoxes *boxes);
 
-/* Where each of `groups` warpgroups copies rows of its own, GROUP_ROWS at a time in turn:
-   changes the boxes so that each is one warpgroup's. *along: which dimension of the boxes
-   the rows lie along. False: that is not possible. */
+/* Where each of `groups` warpgroups copies rows of its own, GROUP_ROWS at a time, round
+   robin: changes the boxes so that each is one warpgroup's. *along: which dimension of
+   the boxes the rows lie along. False: that is not possible. */
 bool tma_group_boxes(TmaBoxes *boxes, int groups, int *along);
 
 /* Does a block of the descriptor have the element order of the buffer? Its last dimension

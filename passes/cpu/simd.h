@@ -215,6 +215,8 @@ Slot *slot_find(Slot *s);
 /* The element type of a dot operand's buffer. */
 const Type *simd_wide(Simd *n, const Type *elem);
 bool simd_tile(const Value *v);
+/* Is an operand or a result of op such a tile? */
+bool simd_touches_tiles(const Op *op);
 bool simd_zero(const Value *v); /* are all elements 0, and not -0? */
 
 /* ---- simd_share.c */

@@ -38,18 +38,6 @@ is_sum(Simd *n, const Op *loop, int i)
     return by && by->kind == step->kind;
 }
 
-static bool
-has_tiles(const Op *op)
-{
-    for (int i = 0; i < op->noperand; i++)
-        if (simd_tile(op_operand(op, i)))
-            return true;
-    for (int i = 0; i < op->nresult; i++)
-        if (simd_tile(op_result((Op *)op, i)))
-            return true;
-    return false;
-}
-
 /* Is the op, of the loop's body, done for a strip or as a scalar, and can it be repeated
    for each row? */
 static bool
@@ -64,7 +52,7 @@ repeats(Simd *n, Op *op)
     for (int i = 0; i < op->nresult; i++)
         if (simd_tile(op_result(op, i)) && plan_get(n, op_result(op, i))->slot)
             return false;
-    return !has_tiles(op) || simd_tile(op_result(op, 0));
+    return !simd_touches_tiles(op) || simd_tile(op_result(op, 0));
 }
 
 /* The only nest of the body, which reduces rows; NULL: there is another one, or none. */
@@ -126,7 +114,7 @@ simd_around(Simd *n, Builder *b, Op *old, Value **accs, int count, Builder *in)
     for (int i = 0; i < count; i++)
         accs[i] = now->args[k + i];
     for (Op *op = body->first; op != body->last; op = op->next)
-        if (!has_tiles(op)) {
+        if (!simd_touches_tiles(op)) {
             in->loc = op->loc;
             op_clone(in, op, &n->map);
         }

@@ -671,8 +671,8 @@ plan_terminator(Simd *n, Op *op)
         copies_in(n, op, p->carry, 0, op->noperand);
 }
 
-static bool
-touches_tiles(const Op *op)
+bool
+simd_touches_tiles(const Op *op)
 {
     for (int i = 0; i < op->noperand; i++)
         if (simd_tile(op_operand(op, i)))
@@ -710,7 +710,7 @@ plan_op(Simd *n, Op *op, int nesting)
         plan_structured(n, op, nesting);
         return;
     }
-    if (!touches_tiles(op)) {
+    if (!simd_touches_tiles(op)) {
         plan_scalar(n, op);
         return;
     }

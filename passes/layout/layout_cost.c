@@ -161,13 +161,13 @@ reduce_slots(Layouts *p, const Op *op)
         slots += n * (each + SLOTS * op->noperand) + (halves ? 2 * n * op->noperand : 0);
     }
     if (scratch_bytes(op, p->target)) {
-        int64_t to = type_is_tile(r) ? layout_regs(r->layout) : 1, own = to, turn = 0;
-        if (reduce_in_turn(op)) {
-            own = layout_regs(reduce_turn_layout(op));
-            turn = SLOTS * op->noperand * (own + to) + BARRIER;
+        int64_t to = type_is_tile(r) ? layout_regs(r->layout) : 1, own = to, second = 0;
+        if (reduce_in_two(op)) {
+            own = layout_regs(reduce_first_layout(op));
+            second = SLOTS * op->noperand * (own + to) + BARRIER;
         }
         slots += SLOTS * op->noperand * (n + (own << parts)) + (own << parts) * each +
-                 turn + 2 * BARRIER;
+                 second + 2 * BARRIER;
     }
     return slots;
 }

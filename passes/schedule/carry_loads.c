@@ -51,15 +51,6 @@ typedef struct Carry {
     int64_t left; /* registers */
 } Carry;
 
-Value *
-mask_where(Builder *b, Value *pred, Value *mask, const Type *like)
-{
-    const Type *i1 = type_scalar(b->s->types, SK_I1);
-    Value *p = type_is_tile(like) ? build_splat(b, pred, type_like(b->s->types, like, i1))
-                                  : pred;
-    return mask ? build_binary(b, OP_AND, mask, p) : p;
-}
-
 Op *
 load_where(Builder *b, const Op *load, const Map *map, Value *pred)
 {
@@ -67,7 +58,7 @@ load_where(Builder *b, const Op *load, const Map *map, Value *pred)
     const Type *t = load->results[0].type;
     Value *mask = load->noperand > 1 ? value_mapped(map, op_operand(load, 1)) : NULL;
     b->loc = load->loc;
-    in[1] = mask_where(b, pred, mask, t);
+    in[1] = build_guard(b, pred, mask, t);
     if (load->noperand > 2)
         in[2] = value_mapped(map, op_operand(load, 2));
     AttrList attrs = load->attrs;

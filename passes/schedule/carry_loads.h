@@ -5,9 +5,6 @@
 #include "ir/base/map.h"
 #include "ir/build.h"
 
-/* `mask and pred`, or pred for all elements if there is no mask; in the shape of
-   `like`. */
-Value *mask_where(Builder *b, Value *pred, Value *mask, const Type *like);
 /* A copy of the load at b, masked by `pred`; its operands are looked up in `map`. */
 Op *load_where(Builder *b, const Op *load, const Map *map, Value *pred);
 

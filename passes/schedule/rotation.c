@@ -264,10 +264,9 @@ static void
 write_if(Op *op, Value *cond, bool anywhere)
 {
     Builder b = builder_before(op);
-    Value *to = op_operand(op, 0), *v = op_operand(op, 1), *mask = cond;
+    Value *to = op_operand(op, 0), *v = op_operand(op, 1);
     b.loc = op->loc;
-    if (type_is_tile(to->type))
-        mask = build_splat(&b, cond, type_like(b.s->types, to->type, cond->type));
+    Value *mask = build_guard(&b, cond, NULL, to->type);
     Value *none = op->noperand > 2 || anywhere ? NULL : neutral(&b, op);
     if (none)
         op_set_operand(op, 1, build_select(&b, mask, v, none));

@@ -122,7 +122,7 @@ issue_copy(Expand *e, Builder *b, int k, Value *stage, Value *pred)
     Value *ptr = value_mapped(&e->map, op_operand(load, 0));
     Value *mask = load->noperand > 1 ? value_mapped(&e->map, op_operand(load, 1)) : NULL;
     Value *in[3] = {ptr, channel_stage(b, e->bufs.at[k], stage, e->p.ahead, NULL),
-                    mask_where(b, pred, mask, ptr->type)};
+                    build_guard(b, pred, mask, ptr->type)};
     AttrList attrs = load->attrs;
     b->loc = load->loc;
     Op *copy = build_op(b, OP_ASYNC_COPY, in, 3, &attrs, NULL, 1);

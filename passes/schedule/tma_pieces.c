@@ -57,15 +57,15 @@ halve(Builder *b, Value *x, int dim, Value *half[2])
     const int64_t *s = x->type->shape;
     const int64_t cut[3] = {dim ? s[0] : 2, dim ? 2 : s[0] / 2, dim ? s[1] / 2 : s[1]};
     const int64_t perm[3] = {dim ? 0 : 1, 2, dim ? 1 : 0};
-    const int64_t turned[3] = {cut[perm[0]], cut[perm[1]], cut[perm[2]]};
+    const int64_t last[3] = {cut[perm[0]], cut[perm[1]], cut[perm[2]]};
     AttrList attrs = {0};
     attr_set_ints(&b->s->mod, &attrs, ATTR_PERM, perm, 3);
     const Layout *l = layout_reshape(b->s, x->type->layout, 3, cut);
     x = shaped(b, OP_RESHAPE, x, NULL, 3, cut, l);
     l = layout_trans(b->s, l, perm);
-    x = shaped(b, OP_TRANS, x, &attrs, 3, turned, l);
+    x = shaped(b, OP_TRANS, x, &attrs, 3, last, l);
     const Type *t =
-        type_tile(b->s->types, type_elem(x->type), 2, turned, layout_split(b->s, l));
+        type_tile(b->s->types, type_elem(x->type), 2, last, layout_split(b->s, l));
     Op *op = build_op(b, OP_SPLIT, &x, 1, NULL, (const Type *[]){t, t}, 2);
     half[0] = &op->results[0], half[1] = &op->results[1];
 }

@@ -54,48 +54,27 @@ unroll_flat_if(const Op *op, int64_t *loaded, int64_t *code)
     return words && work <= MOST_CODE;
 }
 
-/* c, or its opposite, as a mask for what has the type t. */
-static Value *
-mask_for(Builder *b, Value *c, bool holds, const Type *t)
-{
-    TypeTable *types = b->s->types;
-    Value *v = holds ? c : build_binary(b, OP_XOR, c, build_int(b, c->type, 1));
-    const Type *i1 = type_scalar(types, SK_I1);
-    return type_is_tile(t) ? build_splat(b, v, type_like(types, t, i1)) : v;
-}
-
-static void
-mask_load(Op *load, Value *c, bool holds)
-{
-    Builder b = builder_before(load);
-    b.loc = load->loc;
-    Value *m = mask_for(&b, c, holds, op_operand(load, 0)->type);
-    if (load->noperand > 1)
-        op_set_operand(load, 1, build_binary(&b, OP_AND, op_operand(load, 1), m));
-    else
-        op_add_operand(load, m);
-}
-
 static void
 flatten(Op *op)
 {
+    Builder b = builder_before(op);
+    b.loc = op->loc;
     Value *c = op_operand(op, 0);
+    Value *holds[2] = {c, build_binary(&b, OP_XOR, c, build_int(&b, c->type, 1))};
     for (int i = 0; i < 2; i++) {
         Region *arm = op->regions[i];
         while (arm->first != arm->last) {
             Op *in = arm->first;
             op_move_before(in, op);
             if (in->kind == OP_LOAD)
-                mask_load(in, c, i == 0);
+                load_guard(in, holds[i]);
         }
     }
-    Builder b = builder_before(op);
-    b.loc = op->loc;
     for (int i = 0; i < op->nresult; i++) {
         Value *x = op_operand(op->regions[0]->last, i);
         Value *y = op_operand(op->regions[1]->last, i);
         value_replace(&op->results[i],
-                      build_select(&b, mask_for(&b, c, true, x->type), x, y));
+                      build_select(&b, build_guard(&b, c, NULL, x->type), x, y));
     }
     op_erase(op);
 }

@@ -62,22 +62,6 @@ is_invariant(const Op *op, const Region *body)
     return true;
 }
 
-static void
-guard(Op *load, Value *some)
-{
-    Builder b = builder_before(load);
-    b.loc = load->loc;
-    const Type *t = op_operand(load, 0)->type;
-    const Type *i1 = type_scalar(b.s->types, SK_I1);
-    Value *m = some;
-    if (type_is_tile(t))
-        m = build_splat(&b, some, type_like(b.s->types, t, i1));
-    if (load->noperand > 1)
-        op_set_operand(load, 1, build_binary(&b, OP_AND, op_operand(load, 1), m));
-    else
-        op_add_operand(load, m);
-}
-
 bool
 licm_loads(Op *loop)
 {
@@ -101,7 +85,7 @@ licm_loads(Op *loop)
             Value *lo = op_operand(loop, 0), *hi = op_operand(loop, 1);
             some = build_cmp(&b, OP_CMPI, "slt", lo, hi);
         }
-        guard(op, some);
+        load_guard(op, some);
     }
     return changed;
 }
