@@ -113,16 +113,14 @@ is_zero(const Value *v, const Region *body, int depth)
     if (!op || depth == 0)
         return false;
     switch (op->kind) {
-    case OP_SUBF:
-        return agree(op_operand(op, 0), op_operand(op, 1), body, DEPTH);
+    case OP_SUBF: return agree(op_operand(op, 0), op_operand(op, 1), body, DEPTH);
     case OP_MULF:
         return is_zero(op_operand(op, 0), body, depth - 1) ||
                is_zero(op_operand(op, 1), body, depth - 1);
     case OP_SELECT:
         return is_zero(op_operand(op, 1), body, depth - 1) ||
                is_zero(op_operand(op, 2), body, depth - 1);
-    default:
-        return false;
+    default: return false;
     }
 }
 

@@ -2,7 +2,7 @@
 #include "runtime/nn/attention.h"
 
 /* Workspace: for each row of queries lse2, delta and, where gradients are added up in
-   memory, the sums for dq, in tiles of so many rows. */
+   memory, the sums for dq. A head has a whole number of tiles of so many rows. */
 enum { SUM_ROWS = 64 };
 
 typedef struct Grads {
@@ -10,14 +10,21 @@ typedef struct Grads {
     const SdcAttention *a;
     AttentionShape s;
     float *lse2, *delta, *sums;
+    float *key_sums, *value_sums; /* of shares; NULL: dk and dv are stored */
     GradPlan plan;
 } Grads;
 
 static size_t
-sum_elements(const SdcTensor *q)
+work_rows(const SdcTensor *q)
 {
     return (size_t)(q->shape[0] * q->shape[1] * ceil_over(q->shape[2], SUM_ROWS) *
-                    SUM_ROWS * attention_columns((int)q->shape[3], false));
+                    SUM_ROWS);
+}
+
+static size_t
+sum_elements(const SdcTensor *x)
+{
+    return work_rows(x) * (size_t)attention_columns((int)x->shape[3], false);
 }
 
 size_t
@@ -26,14 +33,25 @@ sdc_flash_attention_workspace(SdcKernels *k, const SdcTensor *q, const SdcAttent
     if (!k || !q || q->rank != 4 || q->shape[3] < 1 || q->shape[3] > ATTENTION_MOST_DIM ||
         !a)
         return 0;
-    size_t rows = (size_t)(q->shape[0] * q->shape[1] * q->shape[2]);
-    return sizeof(float) * (2 * rows + (a->deterministic ? 0 : sum_elements(q)));
+    return sizeof(float) * (2 * work_rows(q) + (a->deterministic ? 0 : sum_elements(q)));
+}
+
+/* Memory for the sums of shares, both in one piece: a whole number of ZERO words. */
+static bool
+borrow_sums(Call *c, Grads *g)
+{
+    size_t key = sum_elements(g->key), value = sum_elements(g->value);
+    if (g->plan.shares == 1)
+        return true;
+    g->key_sums = call_borrow(c, (int64_t)((key + value) * sizeof(float)));
+    g->value_sums = g->key_sums ? g->key_sums + key : NULL;
+    return g->key_sums != NULL;
 }
 
 static SdcStatus
 grad_rows(Call *c, const Grads *g, void *stream)
 {
-    enum { BLOCK_M = 64 };
+    enum { BLOCK_M = 64, ZERO = 1024 };
     call_next(c);
     call_bind(c, "HEAD_DIM", g->s.dim);
     if (g->s.value_dim != g->s.dim)
@@ -52,6 +70,13 @@ grad_rows(Call *c, const Grads *g, void *stream)
     attention_strides(c, g->dout, false);
     call_int(c, g->s.heads);
     call_int(c, g->s.M);
+    if (g->key_sums) {
+        call_ptr(c, SDC_FP32, g->key_sums);
+        call_int(c, (int64_t)((sum_elements(g->key) + sum_elements(g->value)) / ZERO));
+    } else {
+        call_tensor(c, NULL);
+        call_tensor(c, NULL);
+    }
     return call_run(c, "flash_attention_bwd", "flash_attention_bwd_rows",
                     sdc_grid(ceil_over(g->s.M, BLOCK_M), g->s.batch * g->s.heads, 1),
                     stream);
@@ -96,8 +121,14 @@ grad_keys(Call *c, const Grads *g, void *stream)
 {
     const AttentionTile *t = &g->plan.keys;
     grad_inputs(c, g, t);
-    call_tensor(c, g->dk);
-    call_tensor(c, g->dv);
+    if (g->key_sums) {
+        call_bind(c, "SHARES", g->plan.shares);
+        call_ptr(c, SDC_FP32, g->key_sums);
+        call_ptr(c, SDC_FP32, g->value_sums);
+    } else {
+        call_tensor(c, g->dk);
+        call_tensor(c, g->dv);
+    }
     if (g->sums)
         call_ptr(c, SDC_FP32, g->sums);
     else
@@ -109,39 +140,64 @@ grad_keys(Call *c, const Grads *g, void *stream)
     grad_numbers(c, g);
     return call_run(c, "flash_attention_bwd", "flash_attention_bwd",
                     sdc_grid(ceil_over(g->s.longest_n, t->n),
-                             g->s.sequences * g->s.key_heads, 1),
+                             g->s.sequences * g->s.key_heads * g->plan.shares, 1),
                     stream);
+}
+
+/* A gradient [batch, heads, rows, dim] from its sums. */
+static SdcStatus
+grad_cast(Call *c, const float *sums, const SdcTensor *to, double scale, bool sequences,
+          void *stream)
+{
+    enum { CAST_M = 64 };
+    call_next(c);
+    call_bind(c, "HEAD_DIM", to->shape[3]);
+    call_bind(c, "BLOCK_M", CAST_M);
+    call_bind_bool(c, "SEQUENCES", sequences);
+    call_ptr(c, SDC_FP32, (void *)(uintptr_t)sums);
+    call_tensor(c, to);
+    call_float_arg(c, scale);
+    attention_strides(c, to, false);
+    call_int(c, to->shape[1]);
+    call_int(c, to->shape[2]);
+    return call_run(
+        c, "flash_attention_bwd", "flash_attention_bwd_cast",
+        sdc_grid(ceil_over(to->shape[2], CAST_M), to->shape[0] * to->shape[1], 1),
+        stream);
 }
 
 static SdcStatus
 grad_queries(Call *c, const Grads *g, void *stream)
 {
-    enum { CAST_M = 64 };
-    int64_t heads = g->s.batch * g->s.heads;
-    if (!g->sums) {
-        grad_inputs(c, g, &g->plan.queries);
-        call_tensor(c, g->dq);
-        call_float_arg(c, attention_scale(g->a, &g->s));
-        grad_strides(c, g);
-        attention_strides(c, g->dq, g->s.packed);
-        grad_numbers(c, g);
-        return call_run(c, "flash_attention_bwd_dq", "flash_attention_bwd_dq",
-                        sdc_grid(ceil_over(g->s.longest_m, g->plan.queries.m),
-                                 g->s.sequences * g->s.heads, 1),
-                        stream);
-    }
-    call_next(c);
-    call_bind(c, "HEAD_DIM", g->s.dim);
-    call_bind(c, "BLOCK_M", CAST_M);
-    call_bind_bool(c, "SEQUENCES", g->s.packed);
-    call_ptr(c, SDC_FP32, g->sums);
+    grad_inputs(c, g, &g->plan.queries);
     call_tensor(c, g->dq);
     call_float_arg(c, attention_scale(g->a, &g->s));
-    attention_strides(c, g->dq, false);
-    call_int(c, g->s.heads);
-    call_int(c, g->s.M);
-    return call_run(c, "flash_attention_bwd", "flash_attention_bwd_cast",
-                    sdc_grid(ceil_over(g->s.M, CAST_M), heads, 1), stream);
+    grad_strides(c, g);
+    attention_strides(c, g->dq, g->s.packed);
+    grad_numbers(c, g);
+    return call_run(c, "flash_attention_bwd_dq", "flash_attention_bwd_dq",
+                    sdc_grid(ceil_over(g->s.longest_m, g->plan.queries.m),
+                             g->s.sequences * g->s.heads, 1),
+                    stream);
+}
+
+/* Workspace and plan are there. */
+static SdcStatus
+grad_run(Call *c, const Grads *g, void *stream)
+{
+    double scale = attention_scale(g->a, &g->s);
+    SdcStatus status = grad_rows(c, g, stream);
+    if (status == SDC_OK)
+        status = grad_keys(c, g, stream);
+    if (status == SDC_OK)
+        status = g->sums ? grad_cast(c, g->sums, g->dq, scale, g->s.packed, stream)
+                         : grad_queries(c, g, stream);
+    if (status == SDC_OK && g->key_sums)
+        status = grad_cast(c, g->key_sums, g->dk, scale, g->s.packed, stream);
+    if (status == SDC_OK && g->key_sums)
+        status = grad_cast(c, g->value_sums, g->dv, 1 / (1 - (double)g->a->p),
+                           g->s.packed, stream);
+    return status;
 }
 
 SdcStatus
@@ -176,7 +232,7 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
     if (!call_need(&c, !attention_forward_only(&g.s),
                    "pages and scales are of the forward pass alone"))
         return c.status;
-    int64_t rows = g.s.batch * g.s.heads * g.s.M;
+    size_t rows = work_rows(q);
     if (!call_need(&c, workspace != NULL || !rows, "the workspace is missing"))
         return c.status;
     if (!a->deterministic && workspace) { /* first, where it is as aligned as can be */
@@ -186,9 +242,11 @@ sdc_flash_attention_backward(SdcKernels *k, const SdcTensor *q, const SdcTensor 
     g.delta = workspace ? g.lse2 + rows : NULL;
     AttentionAsk ask = attention_ask(&g.s, q->dtype, a);
     g.plan = grad_plan(&k->device, &ask);
+    if ((g.s.packed && !a->cu_k) || !rows) /* sequences share keys; nothing sets zeros */
+        g.plan.shares = 1;
     call_note(&c, &(Note){.kind = NOTE_GRAD, .of.grad = {ask, g.plan}});
-    SdcStatus status = grad_rows(&c, &g, stream);
-    if (status == SDC_OK)
-        status = grad_keys(&c, &g, stream);
-    return status == SDC_OK ? grad_queries(&c, &g, stream) : status;
+    c.stream = stream;
+    if (borrow_sums(&c, &g))
+        grad_run(&c, &g, stream);
+    return call_end(&c);
 }

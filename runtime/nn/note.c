@@ -151,6 +151,8 @@ say_grad(Text *t, const Note *n)
     const GradPlan *p = &n->of.grad.plan;
     say_attention_ask(t, n, &n->of.grad.ask);
     say_attention_tile(t, &p->keys);
+    if (p->shares > 1)
+        say(t, ", %d programs to a head of keys", p->shares);
     if (p->own_dq) {
         say(t, "; of dq ");
         say_attention_tile(t, &p->queries);

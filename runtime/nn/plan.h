@@ -185,6 +185,8 @@ typedef struct GradPlan {
     AttentionTile keys;    /* of the kernel for dk and dv */
     AttentionTile queries; /* of that for dq, where it is one of its own */
     bool own_dq; /* dq by a kernel of its own: nothing is added in memory */
+    int shares;  /* programs among which the query heads of a head of keys are divided,
+                    which add up dk and dv in memory; 1: one does them all */
     const char *why;
 } GradPlan;
 

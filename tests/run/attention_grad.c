@@ -89,7 +89,8 @@ typedef struct Problem {
     bool ieee;          /* fp32 in full precision */
     int64_t rows, keys; /* of all sequences, of one in a dense batch */
     int32_t *cu_m, *cu_n;
-    Buf q, k, v, o, dout, lse, lse2, delta, sum, dq, dk, dv;
+    int64_t shares; /* programs to a head of keys; above 1 dk and dv are added up */
+    Buf q, k, v, o, dout, lse, lse2, delta, sum, dq, dk, dv, key_sums;
 } Problem;
 
 /* Dense tensors have an entry for each of a batch, sequences in a row have one. */
@@ -106,9 +107,10 @@ grid_queries(const Case *c)
 }
 
 static SdcGrid
-grid_keys(const Case *c)
+grid_keys(const Case *c, int64_t shares)
 {
-    return sdc_grid(ceil_div(c->N, c->block_n), c->batch * (c->heads / c->group), 1);
+    return sdc_grid(ceil_div(c->N, c->block_n), c->batch * (c->heads / c->group) * shares,
+                    1);
 }
 
 /* For kernels that take each row for itself. */
@@ -128,11 +130,14 @@ sums(Env *env, const int32_t *lengths, int64_t n)
 }
 
 static Problem
-problem_make(Env *env, SdcDtype t, const Case *c)
+problem_make(Env *env, SdcDtype t, const Case *c, int64_t shares)
 {
     int64_t kv = c->heads / c->group, B = entries(c);
-    Problem p = {
-        .c = c, .scale = 1.0f / (float)c->dim * 4.0f, .rows = c->M, .keys = c->N};
+    Problem p = {.c = c,
+                 .scale = 1.0f / (float)c->dim * 4.0f,
+                 .rows = c->M,
+                 .keys = c->N,
+                 .shares = shares};
     if (c->ms) {
         p.cu_m = sums(env, c->ms, c->batch);
         p.cu_n = sums(env, c->ns, c->batch);
@@ -150,13 +155,16 @@ problem_make(Env *env, SdcDtype t, const Case *c)
     p.dk = buf_poison(env, t, 0, DIMS(B, kv, N, D));
     p.dv = buf_swap(buf_poison(env, t, 0, DIMS(B, N, kv, D)), 1, 2);
     p.lse = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
-    p.lse2 = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
-    p.delta = buf_poison(env, SDC_FP32, 0, DIMS(B * H * M));
+    int64_t pad = ceil_div(M, 64) * 64 - M;
+    p.lse2 = buf_poison(env, SDC_FP32, pad, DIMS(B * H, M));
+    p.delta = buf_poison(env, SDC_FP32, pad, DIMS(B * H, M));
     p.sum = buf_poison(env, SDC_FP32, 0, DIMS(B * H * ceil_div(M, 64) * 64, D));
-    p.what = env_text(env, "%s M=%lld N=%lld dim=%lld%s%s%s drop=%g", sdc_dtype_name(t),
-                      (long long)c->M, (long long)c->N, (long long)c->dim,
-                      c->causal ? " causal" : "", c->own_pass ? " own pass" : "",
-                      c->ms ? " in a row" : "", (double)c->drop);
+    p.key_sums = buf_poison(env, SDC_FP32, 0, DIMS(2 * B * kv * ceil_div(N, 64) * 64, D));
+    p.what = env_text(env, "%s M=%lld N=%lld dim=%lld shares=%lld%s%s%s drop=%g",
+                      sdc_dtype_name(t), (long long)c->M, (long long)c->N,
+                      (long long)c->dim, (long long)shares, c->causal ? " causal" : "",
+                      c->own_pass ? " own pass" : "", c->ms ? " in a row" : "",
+                      (double)c->drop);
     p.binds =
         env_text(env, "HEAD_DIM=%lld BLOCK_M=%d BLOCK_N=%d CAUSAL=%s GROUP=%lld%s%s%s",
                  (long long)c->dim, c->block_m, c->block_n, c->causal ? "True" : "False",
@@ -221,7 +229,18 @@ run_rows(Env *env, Problem *p)
     arg(&a, c->own_pass ? sdc_none() : buf_arg(&p->sum));
     arg_places(&a, p, (Buf *[]){&p->o, &p->dout}, 2);
     arg_sizes(&a, 2, (int64_t[]){c->heads, p->rows});
+    arg(&a, p->shares > 1 ? buf_arg(&p->key_sums) : sdc_none());
+    arg(&a, p->shares > 1 ? sdc_int(buf_count(&p->key_sums) / 1024) : sdc_none());
     launch(env, "flash_attention_bwd_rows", grid_rows(p), rows_binds(env, c), a.at, a.n);
+}
+
+/* The second half of the sums of shares. */
+static SdcArg
+value_sums(const Problem *p)
+{
+    SdcArg a = buf_arg(&p->key_sums);
+    a.v.ptr = (char *)a.v.ptr + buf_count(&p->key_sums) / 2 * (int64_t)sizeof(float);
+    return a;
 }
 
 static void
@@ -229,15 +248,36 @@ run_keys(Env *env, Problem *p)
 {
     Args a = {0};
     const Case *c = p->c;
-    arg_bufs(
-        &a, (Buf *[]){&p->q, &p->k, &p->v, &p->dout, &p->lse2, &p->delta, &p->dk, &p->dv},
-        8);
+    arg_bufs(&a, (Buf *[]){&p->q, &p->k, &p->v, &p->dout, &p->lse2, &p->delta}, 6);
+    arg(&a, p->shares > 1 ? buf_arg(&p->key_sums) : buf_arg(&p->dk));
+    arg(&a, p->shares > 1 ? value_sums(p) : buf_arg(&p->dv));
     arg(&a, c->own_pass ? sdc_none() : buf_arg(&p->sum));
     arg(&a, sdc_float((double)p->scale));
     arg_places(&a, p, (Buf *[]){&p->q, &p->k, &p->v, &p->dout, &p->dk, &p->dv}, 6);
     arg_tail(&a, p);
     arg_options(&a);
-    launch(env, "flash_attention_bwd", grid_keys(c), p->binds, a.at, a.n);
+    const char *binds = p->binds;
+    if (p->shares > 1)
+        binds = env_text(env, "%s SHARES=%lld", binds, (long long)p->shares);
+    launch(env, "flash_attention_bwd", grid_keys(c, p->shares), binds, a.at, a.n);
+}
+
+/* A gradient with so many heads and rows from its sums. */
+static void
+run_cast(Env *env, Problem *p, SdcArg sums, Buf *to, int64_t heads, int64_t rows,
+         double scale)
+{
+    Args a = {0};
+    const Case *c = p->c;
+    arg(&a, sums);
+    arg(&a, buf_arg(to));
+    arg(&a, sdc_float(scale));
+    arg_places(&a, p, &to, 1);
+    arg_sizes(&a, 2, (int64_t[]){heads, rows});
+    launch(env, "flash_attention_bwd_cast",
+           sdc_grid(ceil_div(rows, c->block_m), entries(c) * heads, 1),
+           env_text(env, "%s SEQUENCES=%s", rows_binds(env, c), c->ms ? "True" : "False"),
+           a.at, a.n);
 }
 
 static void
@@ -256,13 +296,12 @@ run_queries(Env *env, Problem *p)
         launch(env, "flash_attention_bwd_dq", grid_queries(c), p->binds, a.at, a.n);
         return;
     }
-    arg_bufs(&a, (Buf *[]){&p->sum, &p->dq}, 2);
-    arg(&a, sdc_float((double)p->scale));
-    arg_places(&a, p, (Buf *[]){&p->dq}, 1);
-    arg_sizes(&a, 2, (int64_t[]){c->heads, p->rows});
-    launch(env, "flash_attention_bwd_cast", grid_rows(p),
-           env_text(env, "%s SEQUENCES=%s", rows_binds(env, c), c->ms ? "True" : "False"),
-           a.at, a.n);
+    run_cast(env, p, buf_arg(&p->sum), &p->dq, c->heads, p->rows, (double)p->scale);
+    if (p->shares == 1)
+        return;
+    int64_t heads = c->heads / c->group;
+    run_cast(env, p, buf_arg(&p->key_sums), &p->dk, heads, p->keys, (double)p->scale);
+    run_cast(env, p, value_sums(p), &p->dv, heads, p->keys, 1 / (1 - (double)c->drop));
 }
 
 /* ---------------------------------------------------------------- the reference */
@@ -383,9 +422,9 @@ refer(Env *env, const Problem *p, SdcDtype t, int64_t b, Wanted *want, Wanted *o
 }
 
 static void
-grad_case(Env *env, SdcDtype t, const Case *c)
+grad_case(Env *env, SdcDtype t, const Case *c, int64_t shares)
 {
-    Problem p = problem_make(env, t, c);
+    Problem p = problem_make(env, t, c, shares);
     run_forward(env, &p);
     env_turn_to(env, "flash_attention_bwd");
     run_rows(env, &p);
@@ -411,10 +450,13 @@ grad_all(SdcDtype t)
     for (int i = 0; i < (int)(sizeof(cases) / sizeof(cases[0])); i++) {
         if (t != SDC_FP16 && (cases[i].warps || i % 2 != (t == SDC_BF16)))
             continue;
-        Env env = env_open("flash_attention");
-        env.at_end = i / 2 % 2;
-        grad_case(&env, t, &cases[i]);
-        env_close(&env);
+        int64_t group = cases[i].own_pass ? 1 : cases[i].group;
+        for (int64_t shares = 1; shares <= group; shares += group > 1 ? group - 1 : 1) {
+            Env env = env_open("flash_attention");
+            env.at_end = i / 2 % 2;
+            grad_case(&env, t, &cases[i], shares);
+            env_close(&env);
+        }
     }
 }
 

@@ -274,6 +274,9 @@ static const Case grads[] = {
     {SDC_FP16, 1, 2, 1, 100, 140, 72, 72, false, "1", NULL, {0}, {0}},
     {SDC_FP16, 1, 1, 1, 70, 90, 112, 112, true, "1", NULL, {0}, {0}},
     {SDC_BF16, 1, 2, 1, 90, 70, 128, 128, true, "1", "tiles 64x128", {0}, {0}},
+    /* heads that share keys in programs of their own, which add up */
+    {SDC_BF16, 2, 8, 2, 101, 150, 128, 128, true, "16", "programs to a head", {0}, {0}},
+    {SDC_FP16, 1, 4, 1, 70, 90, 72, 96, false, "16", "programs to a head", {0}, {0}},
     {SDC_FP16, 1, 2, 1, 90, 100, 192, 128, true, "1", NULL, {0}, {0}},
     {SDC_BF16, 1, 1, 1, 70, 130, 256, 256, false, "1", "tiles 64x64", {0}, {0}},
     {SDC_FP32, 1, 2, 1, 40, 50, 40, 24, true, "1", NULL, {0}, {0}},

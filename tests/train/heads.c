@@ -124,7 +124,8 @@ attention_back(Net *net, const Heads *h, const float *qkv, const float *o,
                const float *lse, const float *dy, float *dqkv)
 {
     int64_t width = h->heads * h->dim;
-    float *lse2 = net->rows, *delta = lse2 + h->texts * h->heads * h->length;
+    float *lse2 = net->rows;
+    float *delta = lse2 + h->texts * h->heads * ceil_div(h->length, 64) * 64;
     Args a = {.n = 0};
     push_floats(&a, o);
     push_floats(&a, dy);
@@ -136,6 +137,8 @@ attention_back(Net *net, const Heads *h, const float *qkv, const float *o,
     push_strides(&a, h, width);
     push(&a, sdc_int(h->heads));
     push(&a, sdc_int(h->length));
+    push(&a, sdc_none()); /* no sums of keys and values */
+    push(&a, sdc_none());
     run(net, h, "flash_attention_bwd", "flash_attention_bwd_rows", "", &a);
     back(net, h, qkv, dy, lse2, delta, dqkv, false);
     back(net, h, qkv, dy, lse2, delta, dqkv, true);

@@ -112,7 +112,7 @@ model_open(Model *md, const Net *net, const Shape *s)
     md->tokens = s->texts * s->length;
     md->guesses = s->transformer ? md->tokens : s->texts;
     md->net.part_size = 2 * (net->tile > 64 ? 256 : 16) * s->dim; /* of norm_back */
-    md->net.rows_size = 2 * md->tokens * s->heads + 1;
+    md->net.rows_size = 2 * s->texts * s->heads * ceil_div(s->length, 64) * 64 + 1;
     params(md);
     memory(md);
     return net_ready(&md->net);

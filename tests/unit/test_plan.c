@@ -496,6 +496,27 @@ START_TEST(gradients)
 }
 END_TEST
 
+START_TEST(shares)
+{
+    /* few tiles of keys: programs for single query heads */
+    AttentionAsk q = attend(2, 8, 1, 2176, 2176, 96);
+    ck_assert_int_eq(grad_plan(&hopper, &q).shares, 8);
+    q.deterministic = true;
+    ck_assert_int_eq(grad_plan(&hopper, &q).shares, 1);
+    NnDevice poor = hopper;
+    poor.lends = q.deterministic = false;
+    ck_assert_int_eq(grad_plan(&poor, &q).shares, 1);
+    /* a divisor of the group, whatever that is */
+    for (int64_t group = 1; group <= 12; group++) {
+        q = attend(1, 2 * group, 2, 1000, 1000, 128);
+        ck_assert_int_eq(group % grad_plan(&hopper, &q).shares, 0);
+    }
+    /* many tiles, few queries: sums would cost more than they give */
+    q = attend(64, 16, 8, 64, 4096, 64);
+    ck_assert_int_eq(grad_plan(&hopper, &q).shares, 1);
+}
+END_TEST
+
 /* ---- block dropout */
 
 static SparseAsk
@@ -695,6 +716,7 @@ main(void)
     tcase_add_test(c, rows);
     tcase_add_test(c, known_attention);
     tcase_add_test(c, gradients);
+    tcase_add_test(c, shares);
     tcase_add_test(c, known_sparse);
     tcase_add_test(c, any_sparse);
     tcase_add_test(c, columns);
