@@ -484,20 +484,29 @@ typedef struct Piece {
     LLVMValueRef *to, *d;
     int n;
     bool first; /* the accumulator is 0 so far */
+    bool complete;
 } Piece;
 
-/* Waits for piece x, with at most `pending` later pieces in flight, and adds it. ptxas
-   would issue the next pieces before it adds and run out of registers (128x256x128 with 8
-   warps: 308 bytes spilled), so a branch that is never taken keeps the additions in
-   front. */
+/* Waits for piece x, with at most `pending` later pieces in flight. */
+static void
+complete(Gen *g, Piece *x, int pending)
+{
+    char text[64];
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", pending);
+    if (!x->complete)
+        nv_through_asm(g, text, x->d, x->n, NULL, 0);
+    x->complete = true;
+}
+
+/* Adds piece x, for which it waits. ptxas would issue the next pieces before it adds and
+   run out of registers (128x256x128 with 8 warps: 308 bytes spilled), so a branch that is
+   never taken keeps the additions in front. */
 static void
 promote(Gen *g, Piece *x, int pending)
 {
-    char text[64];
     if (!x->d)
         return;
-    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", pending);
-    nv_through_asm(g, text, x->d, x->n, NULL, 0);
+    complete(g, x, pending);
     for (int i = 0; i < x->n; i++)
         x->to[i] = x->first ? x->d[i] : LLVMBuildFAdd(g->b, x->to[i], x->d[i], "");
     nv_through_asm(g, PTX_NEVER "@never pmevent 1; }", x->to, x->n, NULL, 0);
@@ -543,7 +552,8 @@ multiply_part(WgmmaDot *p, const Layout *l, int r, int columns, LLVMValueRef *d)
    add the piece while the next one is computed, by this warpgroup or another one. A left
    operand read by steps is loaded while the rows or part in front are multiplied, its
    words are put together while the steps in front are, and the fence behind its last load
-   waits while the last rows are. Nothing is in flight behind the op. */
+   waits while the last rows are. Nothing is in flight behind the op, but its last piece
+   may be added later (gen_nv_late.c). */
 static bool
 gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
 {
@@ -554,7 +564,10 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
     bool zero = p->fresh, fences = wgmma_fences(op);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, at_once * n);
     Piece last = {0};
+    NvLate *late = nv_late(g, op);
     memcpy(out->v, acc->v, sizeof *out->v * (size_t)acc->n);
+    if (late)
+        last = (Piece){out->v + acc->n - n, late->piece, n, .complete = true};
     p->fresh = true;
     for (int k = 0, piece = 0, next; k < all; k = next) {
         next = k + most;
@@ -562,13 +575,13 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
         p->steps = (int)min_i64(most, all - k) / p->w->k;
         for (int r = 0; r < acc->n; r += n, piece++) {
             /* the next piece needs the registers of this one, or of the left operand */
-            if (at_once == 1 || (r % regs == 0 && p->by_steps))
-                promote(g, &last, 0);
             if (k == 0 && r == 0)
                 fetch_part(p, l, 0, 0, p->steps);
+            if (at_once == 1 || (r % regs == 0 && p->by_steps))
+                promote(g, &last, 0);
             if (r % regs == 0)
                 p->nrow = 0;
-            Piece x = {out->v + r, d + piece % at_once * n, n, zero && k == 0};
+            Piece x = {out->v + r, d + piece % at_once * n, n, .first = zero && k == 0};
             for (int i = 0; i < n; i++)
                 x.d[i] = LLVMGetUndef(g->f32);
             if (!multiply_part(p, l, r, columns, x.d))
@@ -584,7 +597,12 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
             last = x;
         }
     }
-    promote(g, &last, 0);
+    if (late) {
+        complete(g, &last, 0);
+        late->next = last.d;
+    } else {
+        promote(g, &last, 0);
+    }
     return true;
 }
 
