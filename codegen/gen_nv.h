@@ -492,6 +492,9 @@ bool nv_private(Gen *g, const Op *op);
 /* ---- nv_cleanup.c: Target.cleanup, rewriting that LLVM leaves to be done */
 void nv_cleanup(Gen *g);
 
+/* ---- nv_offset.c: constant parts of addresses */
+void nv_move_offsets(Gen *g, LLVMBasicBlockRef b);
+
 /* ---- nv_prmt.c: bytes of two words, put together by one prmt */
 void nv_select_bytes(Gen *g, LLVMBasicBlockRef block);
 
