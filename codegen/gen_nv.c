@@ -372,6 +372,7 @@ gen_for(Gen *g, const Op *op, int depth)
     LLVMPositionBuilderAtEnd(g->b, head);
     LLVMValueRef iv = LLVMBuildPhi(g->b, LLVMTypeOf(lo), "");
     LLVMAddIncoming(iv, &lo, &before, 1);
+    nv_late_begin(g, op, before);
     nv_fresh_open(g, op, before);
     nv_fresh_begin(g, op, init);
     Meeting *phi = make_phis(g, r->args + 1, n);
@@ -399,9 +400,10 @@ gen_for(Gen *g, const Op *op, int depth)
         if (!add_incoming(g, op, r->args + 1, phi, next, n, last) ||
             !nv_fresh_close(g, op, last))
             return false;
+        nv_late_end(g, op, last);
         LLVMPositionBuilderAtEnd(g->b, after);
         for (int i = 0; i < op->nresult; i++)
-            alias(g, &op->results[i], phi[i].regs);
+            alias(g, &op->results[i], nv_late_sums(g, op, i, phi[i].regs));
     }
     nv_loop_close(g, &loop);
     return true;
@@ -724,6 +726,7 @@ gen_nv_func(Gen *g, Func *f, SdcrtMeta *meta)
     g->ptr = LLVMPointerTypeInContext(g->cx, 1); /* global memory */
     map_init(&nv.lead, &g->s->tmp);
     map_init(&nv.old, &g->s->tmp);
+    map_init(&nv.late, &g->s->tmp);
     meta->ctas_per_sm = ctas_per_sm_of(f);
     meta->guarded_args = meta->nmap > 0;
     for (int i = 0; i < f->body->narg; i++)

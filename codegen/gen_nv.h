@@ -45,6 +45,7 @@ typedef struct Nv {
     LLVMValueRef elected, elected_of_group, group;
     Map maps;             /* TMA Op -> its SdcrtMap in meta */
     Map old;              /* argument of a loop -> Regs, see nv_fresh_open */
+    Map late;             /* dot -> NvLate */
     Map halves;           /* the same, for copies of a half tile to two programs */
     /* Tensor maps that the kernel writes (gen_nv_map.c). */
     LLVMValueRef map_slot;  /* i64: address of its maps; NULL: it writes none */
@@ -433,6 +434,21 @@ void nv_fresh_begin(Gen *g, const Op *loop, Regs **init);
    had no iteration. */
 bool nv_fresh_end(Gen *g, const Value *v, Regs *sums);
 
+/* ---- gen_nv_late.c: pieces of dots that are added in the next iteration */
+typedef struct NvLate {
+    int n;               /* registers of the piece, the last ones of the accumulator */
+    LLVMValueRef *piece; /* what the iteration before leaves to be added */
+    LLVMValueRef *next;  /* what this one does, from the dot on */
+} NvLate;
+
+/* Of a dot whose last piece is added late; NULL: it is not. */
+NvLate *nv_late(Gen *g, const Op *dot);
+/* At the head of a loop, for the dots in it, and at its end. */
+void nv_late_begin(Gen *g, const Op *loop, LLVMBasicBlockRef before);
+void nv_late_end(Gen *g, const Op *loop, LLVMBasicBlockRef last);
+/* Behind the loop: result i, `sums`, with what its last iteration leaves to be added. */
+Regs *nv_late_sums(Gen *g, const Op *loop, int i, Regs *sums);
+
 /* ---- gen_nv_scale.c: accumulators times factors of rows, if op is such a product */
 bool nv_scale_rows(Gen *g, const Op *op, Regs **in, Regs *out);
 
@@ -475,6 +491,9 @@ bool nv_private(Gen *g, const Op *op);
 
 /* ---- nv_cleanup.c: Target.cleanup, rewriting that LLVM leaves to be done */
 void nv_cleanup(Gen *g);
+
+/* ---- nv_offset.c: constant parts of addresses */
+void nv_move_offsets(Gen *g, LLVMBasicBlockRef b);
 
 /* ---- nv_prmt.c: bytes of two words, put together by one prmt */
 void nv_select_bytes(Gen *g, LLVMBasicBlockRef block);

@@ -248,9 +248,11 @@ typedef struct WgmmaDot {
     Regs *a;
     const Layout *la;
     Buffer mem[2];
-    /* words of the left operand for `nrow` blocks of 64 rows, and their first rows */
+    /* words of the left operand for `nrow` blocks of 64 rows, their first rows, and of
+       how many steps from `from` on they are there */
     LLVMValueRef *word[MAX_ROWS];
     uint32_t row[MAX_ROWS];
+    int packed[MAX_ROWS];
     int nrow;
     LLVMValueRef group[2]; /* number of this warpgroup along rows and columns */
 } WgmmaDot;
@@ -295,42 +297,48 @@ group_part(WgmmaDot *p, const Buffer *b, int which)
     return LLVMBuildAdd(g->b, low, by, "");
 }
 
-/* Packs all words of a left operand in registers, for `depth` steps, in front of the
-   fence: ptxas takes them for defined when the wgmma begins only if no instruction in
+static int
+row_of(const WgmmaDot *p, uint32_t m)
+{
+    int i = 0;
+    while (i < p->nrow && p->row[i] != m)
+        i++;
+    return i;
+}
+
+/* Packs the words of a left operand in registers, for the steps up to `end`, in front of
+   the fence: ptxas takes them for defined when the wgmma begins only if no instruction in
    between defines one. Not for operands that are read step by step: these are read in
    each iteration, so there is nothing to pack in front of the loop, or to keep. */
 static bool
-gather(WgmmaDot *p, const Layout *l, int first, int from, int depth)
+gather(WgmmaDot *p, const Layout *l, int first, int end)
 {
     Gen *g = p->g;
     uint32_t m = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)first), 0);
-    for (int i = 0; i < p->nrow; i++)
-        if (p->row[i] == m)
-            return true;
-    if (p->nrow == MAX_ROWS)
+    int row = row_of(p, m);
+    if (row == MAX_ROWS)
         return false;
-    LLVMValueRef *w = arena_array(&g->s->tmp, LLVMValueRef, 4 * depth);
+    if (row == p->nrow) {
+        p->row[p->nrow] = m;
+        p->packed[p->nrow] = 0;
+        p->word[p->nrow++] = arena_array(&g->s->tmp, LLVMValueRef, 4 * p->steps);
+    }
+    int from = p->packed[row], n = 4 * (end - from);
+    if (n <= 0)
+        return true;
+    LLVMValueRef *w = p->word[row] + 4 * from;
     LLVMBasicBlockRef here = p->by_steps ? NULL : nv_loop_pack(g, p->of);
-    for (int i = 0; i < depth; i++)
+    for (int i = from; i < end; i++)
         if (!nv_fragment(g, p->la, p->a, 0, m << layout_shift(p->la, 0),
-                         (uint32_t)(from + i * p->w->k), p->w->bits, p->order, w + 4 * i))
+                         (uint32_t)(p->from + i * p->w->k), p->w->bits, p->order,
+                         p->word[row] + 4 * i))
             return false;
     if (!p->by_steps)
-        nv_loop_keep(g, p->of, here, w, 4 * depth);
-    for (int i = 0; i < 4 * depth; i += MAX_N)
-        nv_through_asm(g, "", w + i, (int)min_i64(MAX_N, 4 * depth - i), NULL, 0);
-    p->row[p->nrow] = m;
-    p->word[p->nrow++] = w;
+        nv_loop_keep(g, p->of, here, w, n);
+    for (int i = 0; i < n; i += MAX_N)
+        nv_through_asm(g, "", w + i, (int)min_i64(MAX_N, n - i), NULL, 0);
+    p->packed[row] = end;
     return true;
-}
-
-static LLVMValueRef *
-words_of(const WgmmaDot *p, uint32_t m)
-{
-    int i = 0;
-    while (p->row[i] != m)
-        i++;
-    return p->word[i];
 }
 
 /* Issues the steps `first` .. end - 1 along k for 64 rows from m on and n columns from c
@@ -358,7 +366,8 @@ block(WgmmaDot *p, uint32_t m, uint32_t c, int n, LLVMValueRef *d, int words, in
         s.b_at[i] = offset_of(&p->mem[1], c, k) >> 4;
     }
     if (p->a_regs)
-        memcpy(s.in, words_of(p, m), sizeof *s.in * (size_t)(4 * count));
+        memcpy(s.in, p->word[row_of(p, m)] + 4 * first,
+               sizeof *s.in * (size_t)(4 * count));
     else
         s.in[0] = a;
     s.nin = p->a_regs ? 4 * count : 1;
@@ -465,7 +474,6 @@ read_step(WgmmaDot *p, int i)
     if (i + 1 < p->steps)
         nv_left_fetch(p->g, &p->left, next);
     nv_left_take(p->g, &p->left, now, text);
-    p->nrow = 0;
 }
 
 /* ---- {max_imprecise}: parts of the inner dimension, added by threads */
@@ -476,20 +484,29 @@ typedef struct Piece {
     LLVMValueRef *to, *d;
     int n;
     bool first; /* the accumulator is 0 so far */
+    bool complete;
 } Piece;
 
-/* Waits for piece x, with at most `pending` later pieces in flight, and adds it. ptxas
-   would issue the next pieces before it adds and run out of registers (128x256x128 with 8
-   warps: 308 bytes spilled), so a branch that is never taken keeps the additions in
-   front. */
+/* Waits for piece x, with at most `pending` later pieces in flight. */
+static void
+complete(Gen *g, Piece *x, int pending)
+{
+    char text[64];
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", pending);
+    if (!x->complete)
+        nv_through_asm(g, text, x->d, x->n, NULL, 0);
+    x->complete = true;
+}
+
+/* Adds piece x, for which it waits. ptxas would issue the next pieces before it adds and
+   run out of registers (128x256x128 with 8 warps: 308 bytes spilled), so a branch that is
+   never taken keeps the additions in front. */
 static void
 promote(Gen *g, Piece *x, int pending)
 {
-    char text[64];
     if (!x->d)
         return;
-    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %d;", pending);
-    nv_through_asm(g, text, x->d, x->n, NULL, 0);
+    complete(g, x, pending);
     for (int i = 0; i < x->n; i++)
         x->to[i] = x->first ? x->d[i] : LLVMBuildFAdd(g->b, x->to[i], x->d[i], "");
     nv_through_asm(g, PTX_NEVER "@never pmevent 1; }", x->to, x->n, NULL, 0);
@@ -507,24 +524,36 @@ fetch_part(WgmmaDot *p, const Layout *l, int r, int from, int steps)
         nv_left_fetch(p->g, &p->left, part);
 }
 
-/* Packs the words of a left operand in registers for the steps of a part, and for the 64
-   rows of the accumulator registers from r on. */
+/* Issues the wgmmas of a part, for the rows and columns of the accumulator registers from
+   r on. Words of a left operand read by steps are put together for each step while the
+   steps in front are multiplied. */
 static bool
-gather_part(WgmmaDot *p, const Layout *l, int r)
+multiply_part(WgmmaDot *p, const Layout *l, int r, int columns, LLVMValueRef *d)
 {
-    LeftPart part = {.n = (uint32_t)p->w->k, .k = (uint32_t)p->from};
-    part.row = (uint32_t)layout_part(l, layout_at(l, LD_REG, (uint32_t)r), 0);
-    for (int i = 0; p->by_steps && i < p->steps; i++, part.k += part.n)
-        nv_left_take(p->g, &p->left, part, "");
-    p->nrow = 0;
-    return !p->a_regs || gather(p, l, r, p->from, p->steps);
+    uint32_t at = layout_at(l, LD_REG, (uint32_t)r);
+    LeftPart part = {.n = (uint32_t)p->w->k, .row = (uint32_t)layout_part(l, at, 0)};
+    int row = row_of(p, part.row);
+    bool reads = p->by_steps && row == p->nrow;
+    for (int i = 0, next; i < p->steps; i = next) {
+        next = reads ? i + 1 : p->steps;
+        part.k = (uint32_t)(p->from + i * p->w->k);
+        if (reads)
+            nv_left_take(p->g, &p->left, part, "");
+        if (p->a_regs && !gather(p, l, r, next))
+            return false;
+        plain(p->g, "wgmma.fence.sync.aligned;");
+        block(p, part.row, (uint32_t)layout_part(l, at, 1), columns, d, columns / 2, i,
+              next);
+    }
+    return true;
 }
 
 /* {max_imprecise=n}: wgmma adds up n inner elements for a piece of the columns; threads
    add the piece while the next one is computed, by this warpgroup or another one. A left
-   operand read by steps is loaded while the rows or part in front are multiplied, and the
-   fence behind its last load waits while the last rows are. Nothing is in flight behind
-   the op. */
+   operand read by steps is loaded while the rows or part in front are multiplied, its
+   words are put together while the steps in front are, and the fence behind its last load
+   waits while the last rows are. Nothing is in flight behind the op, but its last piece
+   may be added later (gen_nv_late.c). */
 static bool
 gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
 {
@@ -535,7 +564,10 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
     bool zero = p->fresh, fences = wgmma_fences(op);
     LLVMValueRef *d = arena_array(&g->s->tmp, LLVMValueRef, at_once * n);
     Piece last = {0};
+    NvLate *late = nv_late(g, op);
     memcpy(out->v, acc->v, sizeof *out->v * (size_t)acc->n);
+    if (late)
+        last = (Piece){out->v + acc->n - n, late->piece, n, .complete = true};
     p->fresh = true;
     for (int k = 0, piece = 0, next; k < all; k = next) {
         next = k + most;
@@ -543,19 +575,17 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
         p->steps = (int)min_i64(most, all - k) / p->w->k;
         for (int r = 0; r < acc->n; r += n, piece++) {
             /* the next piece needs the registers of this one, or of the left operand */
-            if (at_once == 1 || (r % regs == 0 && p->by_steps))
-                promote(g, &last, 0);
             if (k == 0 && r == 0)
                 fetch_part(p, l, 0, 0, p->steps);
-            if (r % regs == 0 && !gather_part(p, l, r))
-                return gen_unsupported(g, op, "on these layouts") != NULL;
-            uint32_t at = layout_at(l, LD_REG, (uint32_t)r);
-            Piece x = {out->v + r, d + piece % at_once * n, n, zero && k == 0};
+            if (at_once == 1 || (r % regs == 0 && p->by_steps))
+                promote(g, &last, 0);
+            if (r % regs == 0)
+                p->nrow = 0;
+            Piece x = {out->v + r, d + piece % at_once * n, n, .first = zero && k == 0};
             for (int i = 0; i < n; i++)
                 x.d[i] = LLVMGetUndef(g->f32);
-            plain(g, "wgmma.fence.sync.aligned;");
-            block(p, (uint32_t)layout_part(l, at, 0), (uint32_t)layout_part(l, at, 1),
-                  columns, x.d, n, 0, p->steps);
+            if (!multiply_part(p, l, r, columns, x.d))
+                return gen_unsupported(g, op, "on these layouts") != NULL;
             if (fences && next >= all && r + regs == acc->n)
                 plain(g, "fence.proxy.async.shared::cta;");
             plain(g, "wgmma.commit_group.sync.aligned;");
@@ -567,7 +597,12 @@ gen_promoted(Gen *g, const Op *op, WgmmaDot *p, const Regs *acc, Regs *out)
             last = x;
         }
     }
-    promote(g, &last, 0);
+    if (late) {
+        complete(g, &last, 0);
+        late->next = last.d;
+    } else {
+        promote(g, &last, 0);
+    }
     return true;
 }
 
@@ -593,7 +628,7 @@ gen_wgmma(Gen *g, const Op *op)
         if (p.by_steps)
             read_step(&p, at);
         for (int r = 0; r < acc->n && p.a_regs; r += regs)
-            if (!gather(&p, l, r, p.from + at * p.w->k, next - at))
+            if (!gather(&p, l, r, next))
                 return gen_unsupported(g, op, "on these layouts") != NULL;
         if (!at)
             acc = settle(g, op_operand(op, 2), acc, regs, words, half);

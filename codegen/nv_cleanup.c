@@ -149,5 +149,6 @@ nv_cleanup(Gen *g)
              b = LLVMGetNextBasicBlock(b)) {
             split_products(g, b, threads_of(f));
             nv_select_bytes(g, b);
+            nv_move_offsets(g, b);
         }
 }

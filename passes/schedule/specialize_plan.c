@@ -13,6 +13,7 @@
 #include "ir/plan/scratch.h"
 #include "ir/plan/tma_box.h"
 #include "ir/plan/wgmma_left.h"
+#include "ir/plan/wgmma_promote.h"
 
 #include <stdarg.h>
 
@@ -84,7 +85,8 @@ see_readers(Specialize *sp, Group *g, const Value *v, bool *by_dots)
             continue;
         }
         if (op_is_async_dot(op) && u->index == DOT_LEFT && wgmma_by_steps(op)) {
-            done = op;
+            /* with the right operand's stage where the dot is then complete, too */
+            done = wgmma_fences(op) ? dot_wait(op) : op;
         } else if (op_is_async_dot(op)) {
             *by_dots = true;
             done = dot_wait(op); /* behind the wait the operands have been read */

@@ -208,6 +208,22 @@ across_tf32(const GemmTile *t, bool both, bool tall, double *longer)
     return t->k > 32 ? 1 : tall ? 0.62 : 0.78;
 }
 
+/* The same of fp8, where one operand lies across k: `a` or b. */
+static double
+one_across(int math, const GemmTile *t, bool a, bool tall)
+{
+    bool two = t->n & (t->n - 1), large = t->m * t->n > 128 * 128;
+    if (!large)
+        return 0.78;
+    if (two && t->warps >= ROLE_WARPS) /* both sums read the left operand */
+        return 0.8;
+    if (math == GEMM_FP8)
+        return a ? 0.92 : tall ? 0.93 : 0.935;
+    if (!a && !tall && t->m > t->n) /* it is a wide one of the transposed matmul */
+        return 1.07;
+    return tall ? 0.93 : 0.975;
+}
+
 /* What is left of the rate where operands of 8 bits lie across k, or of tf32, and how
    many times as long a step takes at least. The left one comes through registers, b as
    the left one of the transposed matmul; of two the other one is copied in shared memory,
@@ -230,10 +246,8 @@ straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
         *longer = b ? 1.95 : 1.7;
         return b ? 0.47 : 0.55;
     }
-    if ((!a || !b) && large && q->math == GEMM_FP8) /* promoted: less is hidden */
-        return tall ? 0.82 : 0.86;
     if (!a || !b)
-        return large ? tall ? 0.9 : 0.95 : 0.78;
+        return one_across(q->math, t, a, tall);
     *longer = t->warps < ROLE_WARPS ? 4 : 1;
     return large ? q->math == GEMM_FP8 ? 0.6 : 0.75 : 0.5;
 }

@@ -234,11 +234,19 @@ START_TEST(across)
         large.across = 3;
         p = gemm_plan(&hopper, &large);
         ck_assert(p.pack_a || p.pack_b);
-        /* at 4096 the matmul takes one as it lies, but for promoted sums */
+        /* at 4096 the matmul takes one as it lies: b by tiles that are wide transposed */
         GemmAsk one = large;
         one.m = one.n = one.k = 4096;
         p = gemm_plan(&hopper, &one);
-        ck_assert((p.pack_a != p.pack_b) == (math == GEMM_FP8_FAST));
+        ck_assert(p.pack_a != p.pack_b);
+        GemmAsk along = one;
+        along.across = 0;
+        for (one.across = 1; one.across < 3; one.across++) {
+            p = gemm_plan(&hopper, &one);
+            ck_assert(!p.pack_a && !p.pack_b && p.tile->m * p.tile->n == 128 * 256);
+            ck_assert((p.tile->m > p.tile->n) == (one.across == 2));
+            ck_assert(p.cost.all < 1.08 * gemm_plan(&hopper, &along).cost.all);
+        }
         large.stay = 3;
         p = gemm_plan(&hopper, &large);
         ck_assert(!p.pack_a && !p.pack_b);
