@@ -385,15 +385,17 @@ buffer_of(Session *s, const Op *store, const int64_t *shape)
     return operand_buffer_type(s, t, dim >= 0 ? dim : operand_fast_dim(y));
 }
 
-/* Bytes of the results that other stores of the block send, or will. */
+/* Bytes of the results that other stores of the block will send, through buffers of their
+   own: not like this store's. */
 static int64_t
-beside_bytes(Sends *c, const Op *store)
+beside_bytes(Sends *c, const Op *store, const Type *mem)
 {
     int64_t sum = 0;
     region_each(store->parent, op)
     {
         const Value *x = op != store && op->kind == OP_STORE ? result_of(c->s, op) : NULL;
-        sum += x ? type_numel(x->type) * type_bits(x->type) / 8 : 0;
+        const Type *own = x ? buffer_of(c->s, op, x->type->shape) : mem;
+        sum += own == mem ? 0 : type_bytes(own);
     }
     return sum;
 }
@@ -410,7 +412,7 @@ in_few_pieces(Sends *c, const Op *store, const Op *loop, TmaPieces *pieces)
     *pieces = (TmaPieces){.n = 1};
     if (!loop)
         return whole;
-    room -= buffers_before(loop) + (least == ALL ? 0 : beside_bytes(c, store));
+    room -= buffers_before(loop) + (least == ALL ? 0 : beside_bytes(c, store, whole));
     bool fits = least != ALL && keeps_stages(body, room - type_bytes(whole), least);
     for (int n = 2; n <= TMA_MOST_PIECES && !fits; n *= 2) {
         TmaPieces more;
