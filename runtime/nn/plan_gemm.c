@@ -41,7 +41,7 @@ static const double memory_bytes = 3.75e6, cache_bytes = 19.00e6, copy_bytes = 3
                     turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.255,
                     later_copy = 1.71, later_launch = 1.52, by_parts = 1.31,
                     by_elements = 3.97, threads_launch = 3.18, taking_turns = 0.684,
-                    next_program = 1.28, wide_pieces = 1.14, by_threads = 1.3, seam = 8;
+                    next_program = 1.28, wide_pieces = 1.14, by_threads = 1.3, seam = 3;
 
 /* What the rates of fp8 were fitted with. */
 static const double fp8_memory = 4.4e6, fp8_cache = 13.3e6, fp8_turns = 1.25;
