@@ -64,10 +64,13 @@ add_writes(Writes *w, const Op *op, int depth)
         if (e.resource != RES_GLOBAL || !(e.kind & ACC_WRITE))
             continue;
         const Value *to = param_of(op_operand(op, e.operand));
-        if (to && w->n < COUNT_OF(w->to))
+        bool known = false;
+        for (int k = 0; k < w->n; k++)
+            known |= w->to[k] == to;
+        if (to && !known && w->n < COUNT_OF(w->to))
             w->to[w->n++] = to;
         else
-            w->all = true;
+            w->all |= !known;
     }
     for (int i = 0; i < op->nregion; i++)
         region_each(op->regions[i], in)

@@ -16,9 +16,10 @@
    of the loop, and the store of the previous iteration is waited for where the buffer is
    filled again. Nothing in the loop may access the results then.
 
-   A tile of more than half of the shared memory, as of fp32, goes in pieces, one after
-   the other through one buffer, if a loop over tiles gives TMA the time; so many that no
-   stage is lost, where that can be.
+   A tile goes in pieces, one after the other through one buffer, if a loop over tiles
+   gives TMA the time: one of more than half of the shared memory, as of fp32, in so many
+   that no stage is lost, where that can be; another one in the fewest that leave the
+   stages that were asked for.
 
    Warpgroups that have rows of their own in the result send them on their own, {groups}:
    one that is done does not wait for the others, which multiply meanwhile.
@@ -290,18 +291,37 @@ buffers_before(const Op *loop)
    fit, they get fewer stages, but at least `least`. False: not even that fits. */
 enum { ALL = 1 << 20 };
 
+/* So many stages of the loop do not fit. */
+static int
+stages_lost(const Op *loop, int64_t room)
+{
+    int64_t one = loop_is_pipelined(loop) ? stage_bytes(loop) : 0;
+    return one ? (int)max_i64(0, pipeline_of(loop).stages - room / one) : 0;
+}
+
 static bool
-make_room(Session *s, Region *r, int64_t room, int64_t least)
+keeps_stages(Region *r, int64_t room, int64_t least)
 {
     region_each_deep(r, op)
     {
-        Pipeline p = pipeline_of(op);
-        int64_t one = loop_is_pipelined(op) ? stage_bytes(op) : 0;
-        int less = one ? p.stages - (int)(room / one) : 0;
-        if (less <= 0)
-            continue;
-        if (p.stages - less < least)
+        int less = stages_lost(op, room), stages = pipeline_of(op).stages;
+        if (less && stages - less < min_i64(least, stages))
             return false;
+    }
+    return true;
+}
+
+static bool
+make_room(Session *s, Region *r, int64_t room, int64_t least)
+{
+    if (!keeps_stages(r, room, least))
+        return false;
+    region_each_deep(r, op)
+    {
+        Pipeline p = pipeline_of(op);
+        int less = stages_lost(op, room);
+        if (!less)
+            continue;
         p.stages -= less;
         p.ahead = (int)max_i64(1, min_i64(p.ahead - less, p.stages - 1));
         pipeline_set(s, op, p);
@@ -365,6 +385,49 @@ buffer_of(Session *s, const Op *store, const int64_t *shape)
     return operand_buffer_type(s, t, dim >= 0 ? dim : operand_fast_dim(y));
 }
 
+/* Bytes of the results that other stores of the block will send, through buffers of their
+   own: not like this store's. */
+static int64_t
+beside_bytes(Sends *c, const Op *store, const Type *mem)
+{
+    int64_t sum = 0;
+    region_each(store->parent, op)
+    {
+        const Value *x = op != store && op->kind == OP_STORE ? result_of(c->s, op) : NULL;
+        const Type *own = x ? buffer_of(c->s, op, x->type->shape) : mem;
+        sum += own == mem ? 0 : type_bytes(own);
+    }
+    return sum;
+}
+
+/* The type of the buffer, and the pieces that go through it. */
+static const Type *
+in_few_pieces(Sends *c, const Op *store, const Op *loop, TmaPieces *pieces)
+{
+    const Value *x = result_of(c->s, store);
+    const Type *whole = buffer_of(c->s, store, x->type->shape), *mem = whole;
+    Region *body = loop ? loop->regions[loop->nregion - 1] : NULL;
+    int64_t half = c->shared / 2, room = c->shared - BESIDE;
+    int64_t least = type_bytes(whole) > half ? ALL : c->f->num_stages;
+    *pieces = (TmaPieces){.n = 1};
+    if (!loop)
+        return whole;
+    room -= buffers_before(loop) + (least == ALL ? 0 : beside_bytes(c, store, whole));
+    bool fits = least != ALL && keeps_stages(body, room - type_bytes(whole), least);
+    for (int n = 2; n <= TMA_MOST_PIECES && !fits; n *= 2) {
+        TmaPieces more;
+        if (!tma_pieces_of(x->type, n, &more))
+            break;
+        *pieces = more;
+        mem = buffer_of(c->s, store, more.shape);
+        fits = keeps_stages(body, room - type_bytes(mem), least);
+    }
+    if (fits || least == ALL)
+        return mem;
+    *pieces = (TmaPieces){.n = 1};
+    return whole;
+}
+
 /* The tile that the store writes, through a buffer of type *mem, in pieces; NULL: not by
    TMA. */
 static TmaTile *
@@ -374,24 +437,16 @@ tile_of(Sends *c, const Op *store, const Type **mem, TmaPieces *pieces)
     Op *loop = loop_around(store);
     if (!x || attr_has(&store->attrs, ATTR_VOLATILE))
         return NULL;
-    *pieces = (TmaPieces){.n = 1};
-    *mem = buffer_of(c->s, store, x->type->shape);
-    bool fits = type_bytes(*mem) <= c->shared / 2;
-    for (int n = 2; n <= TMA_MOST_PIECES && !fits && loop; n *= 2) {
-        TmaPieces more;
-        if (!tma_pieces_of(x->type, n, &more))
-            break;
-        *pieces = more;
-        *mem = buffer_of(c->s, store, more.shape);
-        int64_t room = c->shared - BESIDE - buffers_before(loop) - type_bytes(*mem);
-        fits = make_room(c->s, loop->regions[loop->nregion - 1], room, ALL);
-    }
-    if (type_bytes(*mem) > c->shared / 2)
-        return NULL;
+    *mem = in_few_pieces(c, store, loop, pieces);
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
     TmaTile *tile = tma_tile(c->f, loop, store, op_operand(store, 0), mask, *mem);
-    bool whole = pieces->n > 1 && (tile->where || tile->dim[pieces->dim].kind);
-    return !tile->why && !whole && in_pieces(tile) ? tile : NULL;
+    if (pieces->n > 1 && (tile->where || tile->dim[pieces->dim].kind)) {
+        *pieces = (TmaPieces){.n = 1};
+        *mem = buffer_of(c->s, store, x->type->shape);
+        tile = tma_tile(c->f, loop, store, op_operand(store, 0), mask, *mem);
+    }
+    bool good = !tile->why && type_bytes(*mem) <= c->shared / 2 && in_pieces(tile);
+    return good ? tile : NULL;
 }
 
 /* Sends x, the result or a piece of it that begins `first` elements behind along dim. */

@@ -118,27 +118,36 @@ distance(const Poly *a, const Poly *b, int64_t *by)
     return poly_add(&p, a, -1) && poly_is_const(&p, by);
 }
 
-/* The tensor of b may begin some columns behind that of a. */
+/* The tensor of b may begin some columns and rows behind that of a, and ends with it. Of
+   all dimensions of the tile one is enough in which no index is both tiles'. */
 bool
 tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind)
 {
     int unit = a->boxes.order[0];
-    bool alike = !a->where && !b->where && a->rank == 2 && b->rank == 2 &&
-                 a->n == b->n && b->boxes.order[0] == unit && a->ptr.ptr == b->ptr.ptr &&
-                 distance(&a->base, &b->base, behind);
+    int64_t none = 0;
+    bool beside = false, alike = !a->where && !b->where && a->rank == 2 && b->rank == 2 &&
+                                 a->n == b->n && b->boxes.order[0] == unit &&
+                                 a->ptr.ptr == b->ptr.ptr && a->dim[unit].bounded;
+    Poly base = b->base;
+    alike &= poly_add(&base, &a->base, -1);
     for (int i = 0; i < a->n && alike; i++) {
         const TmaDim *x = &a->dim[i], *y = &b->dim[i];
-        int64_t moved = i == unit ? *behind : 0, by = 0, less = 0;
+        int64_t by = 0, moved = 0;
         alike = x->kind == y->kind && x->bounded == y->bounded && x->nleft == y->nleft &&
                 poly_same(&x->stride, &y->stride) && distance(&x->at, &y->at, &by) &&
-                distance(&y->size, &x->size, &less);
+                (!x->bounded || distance(&y->size, &x->size, &moved)) &&
+                poly_add(&base, &x->stride, -moved);
         for (int k = 0; k < x->nleft && alike && x->kind != TMA_PLAIN; k++)
             alike = poly_same(&x->left[k], &y->left[k]);
         by += moved;
-        alike &= !x->bounded || less == moved;
-        alike &= i != unit ? by == 0 : x->bounded && (by >= x->box || -by >= y->box);
+        bool apart = i < a->rank && x->kind == TMA_PLAIN &&
+                     (by >= x->box || -by >= y->box);
+        alike &= by == 0 || apart;
+        beside |= apart;
+        if (i == unit)
+            *behind = moved;
     }
-    return alike;
+    return alike && beside && poly_is_const(&base, &none) && none == 0;
 }
 
 /* ---- numbers of more than 32 bits, which TMA does not take */
@@ -407,6 +416,25 @@ is_index(TmaTile *r, int d, const Poly *at, const Poly *address)
                                 poly_add(&rest, &part, -1) && !moves_along(r, d, &rest));
 }
 
+/* Of index < n - 128, where the address has 128 more, the 128 are part of the index, not
+   of the tensor's base: n may be less, and a tensor of no elements has no map. */
+static bool
+from_address(const TmaTile *r, int d, const Poly *address, Poly *at, Poly *size)
+{
+    const Poly *by = &r->dim[d].stride;
+    for (int i = 0; i < size->n; i++) {
+        const PolyTerm c = {.k = -size->t[i].k};
+        if (size->t[i].n || size->n == 1 || c.k <= 0 || by->n != 1)
+            continue;
+        for (int k = 0; k < address->n; k++) {
+            PolyTerm q;
+            if (poly_divide(&address->t[k], &by->t[0], &q) && !q.n && q.k >= c.k)
+                return poly_add_term(at, &c, 1) && poly_add_term(size, &c, 1);
+        }
+    }
+    return true;
+}
+
 /* Offset and size of a bounded dimension: index < p means at + index < size, where p is
    the size less `at`. NULL, or why not. */
 static const char *
@@ -426,6 +454,7 @@ place_bounded(TmaTile *r, int dim, const Poly *address)
     }
     split_fixed(r, &d->left[0], &fixed, &rest);
     if (d->nleft > 1 || !poly_add(&at, &rest, -1) ||
+        !from_address(r, dim, address, &at, &fixed) ||
         (!counts_up(r, &at) && !from_start(r, dim, address, &at, &fixed)) ||
         !is_index(r, dim, &at, address) ||
         (poly_is_const(&fixed, &size) && size < 1))

@@ -65,8 +65,8 @@ Value *tma_clip_at(const TmaTile *t, const TmaDim *d, Builder *b);
 /* p computed in type t, i32 or i64. */
 Value *tma_build_poly(Builder *b, const Poly *p, const Type *t);
 
-/* Are a and b different columns of the same rows, so that they have no element in common
-   where rows of their tensor do not overlap? *behind: how many columns behind a's tensor
+/* Are a and b different columns or rows, so that they have no element in common where
+   rows of their tensor do not overlap? *behind: how many columns behind a's tensor
    b's begins; both end at the same column. */
 bool tma_tile_beside(const TmaTile *a, const TmaTile *b, int64_t *behind);
 

@@ -145,6 +145,45 @@ matmul_bind(Call *c, const Product *p, const GemmTile *t)
     call_bind(c, "num_stages", t->stages);
 }
 
+/* UNITS of matmul.tk: what 2, 4 or 8 divide of a number, in two bits. */
+static int64_t
+unit_at(uint64_t number, int which)
+{
+    return (int64_t)__builtin_ctzll(number | 8) << 2 * which;
+}
+
+/* Of the row stride of a tensor, the stride of its batch, and its size along a row, the
+   numbers of dimensions 1 and 2 of which `size` has. */
+static int64_t
+units_of(const SdcTensor *t, int stride, int batch, const int size[2])
+{
+    int32_t rows = matmul_rows(t);
+    int unit = t->strides[2] == 1 ? 2 : 1;
+    if (!rows)
+        return 0;
+    uint64_t each = (uint64_t)(rows / bytes_of(t));
+    return unit_at(each, stride + (2 - unit)) | unit_at(each, batch) |
+           unit_at((uint64_t)t->shape[unit], size[unit - 1]);
+}
+
+/* Threads copy and store rows that no tensor map takes, in pieces of what these begin
+   on. */
+static void
+bind_units(Call *c, const Product *p, bool stores)
+{
+    enum { M, N, K, A_STRIDE, B_STRIDE = 5, C_STRIDE = 7, A_BATCH = 9, B_BATCH, C_BATCH };
+    bool maps = matmul_rows(&p->a) >= GEMM_MAP_ROWS &&
+                matmul_rows(&p->b) >= GEMM_MAP_ROWS;
+    int64_t units = 0;
+    if (!maps)
+        units = units_of(&p->a, A_STRIDE, A_BATCH, (const int[]){M, K}) |
+                units_of(&p->b, B_STRIDE, B_BATCH, (const int[]){K, N});
+    if (stores && (!maps || matmul_rows(&p->c) < GEMM_MAP_ROWS))
+        units |= units_of(&p->c, C_STRIDE, C_BATCH, (const int[]){M, N});
+    if (c->k->device.gpu && units)
+        call_bind(c, "UNITS", units);
+}
+
 void
 matmul_strides(Call *c, const SdcTensor *t, int first)
 {
@@ -203,11 +242,13 @@ bind_epilogue(Call *c, const Product *p)
     call_bind_text(c, "ACT", act_name(p->act));
 }
 
+/* `tiles` of them, the first ones. */
 static void
-whole(Call *c, const Product *p, const GemmPlan *plan)
+whole(Call *c, const Product *p, const GemmPlan *plan, int64_t tiles)
 {
     bool plain = is_plain(p);
     matmul_bind(c, p, plan->tile);
+    bind_units(c, p, true);
     bind_epilogue(c, p);
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
@@ -226,8 +267,8 @@ whole(Call *c, const Product *p, const GemmPlan *plan)
         matmul_residual_strides(c, p, 0);
         add_scales(c, p);
     }
-    call_run(c, "matmul", plain ? "matmul" : "matmul_batched",
-             call_grid(c, tiles_of(p, plan->tile)), c->stream);
+    call_run(c, "matmul", plain ? "matmul" : "matmul_batched", call_grid(c, tiles),
+             c->stream);
 }
 
 /* Sums of the parts, [batch * parts, M * width]. */
@@ -237,6 +278,7 @@ sum_parts(Call *c, const Product *p, const GemmPlan *plan, const SdcTensor *part
 {
     bool plain = is_plain(p);
     matmul_bind(c, p, plan->tile);
+    bind_units(c, p, false);
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
     call_tensor(c, parts);
@@ -292,6 +334,52 @@ in_parts(Call *c, const Product *p, const GemmPlan *plan)
     }
     call_run(c, "matmul", plain ? "matmul_join" : "matmul_batched_join",
              call_grid(c, batch * M * ceil_over(N, power_over(N, JOIN))), c->stream);
+}
+
+/* The tiles behind the first, whose sums are blocks of their own. */
+static void
+rest_in_parts(Call *c, const Product *p, const GemmPlan *plan)
+{
+    const GemmTile *t = plan->tile;
+    int64_t rest = tiles_of(p, t) - plan->first, stride = rest * t->m * t->n;
+    SdcTensor parts = {.dtype = SDC_FP32,
+                       .rank = 2,
+                       .shape = {plan->split, stride},
+                       .strides = {stride, 1}};
+    parts.data = call_borrow(c, parts.shape[0] * stride * (int64_t)sizeof(float));
+    if (!parts.data)
+        return;
+    matmul_bind(c, p, t);
+    call_tensor(c, &p->a);
+    call_tensor(c, &p->b);
+    call_tensor(c, &parts);
+    call_int(c, p->c.shape[1]);
+    call_int(c, p->c.shape[2]);
+    call_int(c, p->a.shape[2]);
+    matmul_strides(c, &p->a, 1);
+    matmul_strides(c, &p->b, 1);
+    call_int(c, plan->first);
+    call_int(c, rest);
+    call_stride(c, &parts, 0);
+    call_int(c, gemm_part(plan, p->a.shape[2]));
+    call_run(c, "matmul", "matmul_rest", call_grid(c, plan->split * rest), c->stream);
+    call_next(c);
+    bind_epilogue(c, p);
+    call_bind(c, "PARTS", power_over(plan->split, 1 << 16));
+    call_bind(c, "BLOCK_M", t->m);
+    call_bind(c, "WIDTH", t->n);
+    call_bind(c, "COLUMNS", power_over(t->n, 1 << 16));
+    call_bind(c, "num_warps", 4);
+    call_tensor(c, &parts);
+    call_tensor(c, &p->c);
+    call_tensor(c, p->bias);
+    call_int(c, p->c.shape[1]);
+    call_int(c, p->c.shape[2]);
+    call_int(c, plan->first);
+    call_int(c, plan->split);
+    call_stride(c, &parts, 0);
+    matmul_strides(c, &p->c, 1);
+    call_run(c, "matmul", "matmul_rest_join", call_grid(c, rest * t->m), c->stream);
 }
 
 /* ---- calls */
@@ -434,6 +522,7 @@ matmul_ask(const Product *p)
                      .c_rows = (int16_t)matmul_rows(&p->c),
                      .epilogue = (int16_t)matmul_epilogue(p),
                      .swaps = !p->bias, /* which is of columns */
+                     .rests = is_plain(p),
                      .across = matmul_across(&p->a, &p->b)};
 }
 
@@ -457,8 +546,14 @@ matmul_run(Call *c, Product *p, const GemmPlan *plan, int transposed)
     matmul_pack(c, p, plan, transposed);
     if (plan->swapped)
         swap_operands(p);
-    if (c->status == SDC_OK)
-        (plan->split > 1 ? in_parts : whole)(c, p, plan);
+    if (c->status != SDC_OK)
+        return;
+    if (plan->split > 1 && !plan->first)
+        in_parts(c, p, plan);
+    else
+        whole(c, p, plan, plan->first ? plan->first : tiles_of(p, plan->tile));
+    if (c->status == SDC_OK && plan->first)
+        rest_in_parts(c, p, plan);
 }
 
 /* All of it fits. */

@@ -62,6 +62,8 @@ say_gemm(Text *t, const Note *n)
         say(t, "%lld of ", (long long)q->batch);
     say(t, "%lldx%lldx%lld: ", (long long)q->m, (long long)q->n, (long long)q->k);
     say_tile(t, p->tile, p->split, false, p->swapped);
+    if (p->first)
+        say(t, ", behind the first %lld tiles", (long long)p->first);
     say_operand(t, "a", q->a_rows, p->pack_a, transposed & 1);
     say_operand(t, "b", q->b_rows, p->pack_b, transposed & 2);
     if (!n->gpu) {

@@ -53,6 +53,7 @@ typedef struct GemmAsk {
     int8_t whole;     /* nonzero: no parts along k */
     int8_t swaps;     /* nonzero: a and b may be swapped, as GemmPlan has it */
     int16_t across; /* operands whose memory does not run along k: 1 a, 2 b */
+    int64_t rests;  /* nonzero: the last tiles alone may be in parts along k */
 } GemmAsk;
 
 /* A tile of the matmul kernels and how fast it goes. n is a power of two or the sum of
@@ -79,6 +80,7 @@ typedef struct GemmPlan {
     /* copied first, to rows on 128 bytes; of fp8 these run along k */
     bool pack_a, pack_b;
     bool swapped; /* as c^T = b^T a^T: rows of the tile are columns of c */
+    int64_t first; /* so many tiles go first, whole; 0: all are in as many parts */
     GemmCost cost;
     /* what came next, for the explanation; NULL: nothing did */
     const GemmTile *next;
@@ -94,6 +96,7 @@ typedef struct GemmWay {
     const GemmTile *tile;
     int split;
     bool pack_a, pack_b, swapped;
+    int64_t first;
     GemmCost cost;
 } GemmWay;
 

@@ -18,12 +18,13 @@
    - columns of a tile may be the sum of two powers of two and its rows may not: swapped,
      as c^T = b^T a^T, such tiles divide the rows of c, and few columns are few rows;
    - fp8 that does not lie along k, and tf32 of which neither operand does, is transposed
-     on the way through shared memory, which slows the tensor cores down, or first.
+     on the way through shared memory, which slows the tensor cores down, or first;
+   - a last round of tiles that leaves SMs idle may be in parts behind whole rounds.
 
-   Numbers are fitted to 745 ways of 75 matmuls on an H200 (`tests/gpu/shapes --only
-   gemm,batched --draw 60 --ways 10`, 2026-11-23), those of halves to 1365 times of 121
-   matmuls by tiles of any kind (matmul.tk, 2026-11-27): what is chosen takes 1.3 % and
-   0.9 % longer than the best of them, by the geometric mean. On another device they go
+   Numbers are fitted to 8300 times of 840 matmuls on an H200 (`tests/gpu/shapes --only
+   gemm,batched --draw 330 --ways 16`, eight seeds, 2026-11-27; of fp8 earlier): what is
+   chosen takes 1.6 % longer than the best of them, by the geometric mean, and fitted to
+   half of them 2.3 % of the others. On another device they go
    by its clock and its memory (plan_device.c). Rates are of one SM; what is older has
    other kernels and rates guessed from an A100's. */
 #include "runtime/nn/plan.h"
@@ -35,41 +36,52 @@ enum { MOST_WAYS = 64, MOST_PARTS = 32, LEAST_STEPS = 4, ROLE_WARPS = 8,
        MOST_ROUNDS = 4 };
 
 /* Bytes and operations are per microsecond. */
-static const double memory_bytes = 4.4e6, cache_bytes = 13.3e6, copy_bytes = 3.5e6,
-                    latency = 0.8, launch = 3.9, next_launch = 2.4, next_copy = 2.2,
-                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.12, later_copy = 1.6,
-                    later_launch = 1.2, by_parts = 1.3, by_elements = 4.4,
-                    threads_launch = 3.3, taking_turns = 1.25, next_program = 0.8;
+static const double memory_bytes = 3.75e6, cache_bytes = 19.00e6, copy_bytes = 3.93e6,
+                    latency = 0.728, launch = 3.63, next_launch = 2.49, next_copy = 2.65,
+                    turn_bytes = 3.8e6, next_turn = 1.6, in_vain = 0.255,
+                    later_copy = 1.71, later_launch = 1.52, by_parts = 1.31,
+                    by_elements = 3.97, threads_launch = 3.18, taking_turns = 0.684,
+                    next_program = 1.28, wide_pieces = 1.14, by_threads = 1.3, seam = 3;
+
+/* What the rates of fp8 were fitted with. */
+static const double fp8_memory = 4.4e6, fp8_cache = 13.3e6, fp8_turns = 1.25;
 
 /* By tensor maps and wgmma. */
 static const GemmTile hopper_half[] = {
-    {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 128, 64, 4, 4, 1, 0.18, 6.4},
-    {64, 256, 64, 4, 3, 1, 0.18, 6.0},   {64, 128, 128, 4, 3, 1, 0.36, 6.4},
-    {128, 64, 64, 4, 4, 2, 0.18, 3.6},   {64, 64, 64, 4, 4, 2, 0.18, 2.5},
-    {128, 192, 64, 8, 4, 1, 0.15, 6.3},  {256, 128, 64, 8, 3, 1, 0.15, 6.0},
-    {128, 128, 64, 8, 4, 1, 0.15, 6.6},  {128, 96, 64, 4, 4, 2, 0.18, 4.5},
-    {64, 128, 64, 8, 6, 1, 0.15, 4.3},   {64, 64, 128, 4, 5, 1, 0.35, 3.5},
-    {64, 32, 128, 4, 6, 1, 0.31, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.85},
-    {64, 128, 128, 8, 4, 1, 0.28, 4.6},  {64, 192, 64, 4, 4, 1, 0.25, 6.4},
-    {64, 32, 256, 4, 4, 1, 0.45, 2.4},   {128, 128, 64, 4, 2, 2, 0.41, 5.6},
-    {64, 128, 64, 4, 2, 3, 0.50, 6.2},   {64, 64, 64, 4, 2, 4, 0.42, 3.1}};
+    {128, 256, 64, 8, 4, 1, 0.15, 7.13},  {128, 128, 64, 4, 4, 1, 0.18, 6.18},
+    {64, 256, 64, 4, 3, 1, 0.18, 5.21},   {64, 128, 128, 4, 3, 1, 0.46, 6.4},
+    {128, 64, 64, 4, 4, 2, 0.18, 3.15},   {64, 64, 64, 4, 4, 2, 0.18, 1.90},
+    {128, 192, 64, 8, 5, 1, 0.15, 5.99},  {256, 128, 64, 8, 4, 1, 0.15, 5.75},
+    {128, 128, 64, 8, 6, 1, 0.15, 6.00},  {128, 96, 64, 4, 4, 2, 0.18, 4.87},
+    {64, 128, 64, 8, 6, 1, 0.15, 3.77},   {64, 64, 128, 4, 5, 1, 0.28, 3.76},
+    {64, 32, 128, 4, 6, 1, 0.34, 2.0},   {64, 32, 64, 4, 6, 2, 0.18, 1.55},
+    {64, 128, 128, 8, 4, 1, 0.28, 3.48},  {64, 192, 64, 4, 4, 1, 0.30, 6.40},
+    {64, 32, 256, 4, 4, 1, 0.67, 2.4},   {128, 128, 64, 4, 2, 2, 0.57, 5.73},
+    {64, 128, 64, 4, 2, 3, 0.62, 6.2},   {64, 64, 64, 4, 2, 4, 0.48, 2.99},
+    {128, 128, 64, 8, 4, 1, 0.15, 6.48},  {128, 320, 64, 8, 3, 1, 0.15, 5.88},
+    {128, 288, 64, 8, 4, 1, 0.15, 6.81},  {256, 160, 64, 8, 3, 1, 0.15, 5.29},
+    {64, 320, 64, 4, 4, 1, 0.15, 6.79},   {64, 288, 64, 4, 4, 1, 0.15, 5.56},
+    {128, 160, 64, 8, 5, 1, 0.15, 4.88}};
 /* Of the transposed matmul; rows and columns of the plain ones change places, too. */
 static const GemmTile hopper_half_swapped[] = {
-    {128, 256, 64, 8, 3, 1, 0.15, 6.95}, {128, 288, 64, 8, 3, 1, 0.15, 6.4},
-    {64, 128, 64, 8, 6, 1, 0.15, 4.4},   {64, 160, 64, 4, 4, 2, 0.37, 6.2},
-    {64, 16, 128, 4, 6, 1, 0.22, 1.2}};
+    {128, 256, 64, 8, 4, 1, 0.15, 7.13},  {128, 288, 64, 8, 4, 1, 0.15, 6.81},
+    {64, 128, 64, 8, 6, 1, 0.15, 3.77},   {64, 160, 64, 4, 4, 2, 0.35, 4.97},
+    {64, 16, 128, 4, 6, 1, 0.16, 1.63},   {128, 320, 64, 8, 3, 1, 0.15, 5.88},
+    {256, 160, 64, 8, 3, 1, 0.15, 5.29},  {64, 320, 64, 4, 4, 1, 0.15, 6.79},
+    {64, 288, 64, 4, 4, 1, 0.15, 5.56},   {128, 192, 64, 8, 5, 1, 0.15, 5.99},
+    {128, 160, 64, 8, 5, 1, 0.15, 4.88},  {64, 192, 64, 4, 4, 1, 0.30, 6.40}};
 /* By mma.sync. */
-static const GemmTile hopper_half_few[] = {{16, 64, 128, 4, 5, 2, 0.30, 1.05},
-                                           {16, 128, 64, 4, 6, 2, 0.20, 1.2},
-                                           {16, 32, 256, 4, 4, 2, 0.30, 0.8}};
-static const GemmTile hopper_tf32_few[] = {{32, 128, 32, 4, 5, 2, 0.18, 0.91},
-                                           {32, 64, 64, 4, 4, 2, 0.36, 0.88}};
+static const GemmTile hopper_half_few[] = {{16, 64, 128, 4, 5, 2, 0.42, 0.92},
+                                           {16, 128, 64, 4, 6, 2, 0.20, 0.97},
+                                           {16, 32, 256, 4, 4, 2, 0.30, 0.41}};
+static const GemmTile hopper_tf32_few[] = {{32, 128, 32, 4, 5, 2, 0.16, 0.97},
+                                           {32, 64, 64, 4, 4, 2, 0.21, 0.75}};
 static const GemmTile hopper_tf32[] = {
-    {256, 128, 32, 8, 3, 1, 0.15, 3.5},  {128, 128, 32, 8, 3, 1, 0.15, 2.7},
-    {128, 64, 32, 4, 4, 2, 0.18, 1.67},  {64, 64, 32, 4, 4, 2, 0.18, 1.27},
-    {128, 256, 32, 8, 3, 1, 0.15, 3.06}, {256, 64, 32, 8, 4, 1, 0.15, 2.27},
-    {64, 128, 32, 4, 4, 2, 0.18, 1.81},  {64, 64, 64, 4, 4, 1, 0.28, 1.7},
-    {64, 32, 64, 4, 6, 1, 0.36, 1.0}};
+    {256, 128, 32, 8, 3, 1, 0.15, 3.40},  {128, 128, 32, 8, 3, 1, 0.15, 2.51},
+    {128, 64, 32, 4, 4, 2, 0.17, 1.94},  {64, 64, 32, 4, 4, 2, 0.22, 1.08},
+    {128, 256, 32, 8, 3, 1, 0.15, 3.35}, {256, 64, 32, 8, 4, 1, 0.15, 2.27},
+    {64, 128, 32, 4, 4, 2, 0.23, 2.27},  {64, 64, 64, 4, 4, 1, 0.37, 1.7},
+    {64, 32, 64, 4, 6, 1, 0.32, 1.0}};
 /* Steps of twice as many, as many bytes. Fewer rows than 64 are columns of the transposed
    matmul. */
 static const GemmTile hopper_fp8[] = {
@@ -97,13 +109,20 @@ static const GemmTile hopper_fp8_fast[] = {
 /* Elements that threads load one by one, each step about a microsecond behind the one
    before. */
 static const GemmTile hopper_odd[] = {
-    {128, 128, 32, 8, 3, 1, 1.0, 0.91}, {64, 128, 32, 4, 3, 2, 1.05, 0.85},
-    {64, 64, 32, 4, 3, 2, 1.0, 0.62},   {64, 32, 64, 4, 3, 3, 1.12, 0.45},
-    {32, 32, 128, 4, 2, 3, 1.38, 0.28}, {16, 16, 256, 4, 2, 2, 1.2, 0.15},
-    {16, 16, 128, 4, 3, 4, 0.87, 0.12}};
-static const GemmTile hopper_odd_tf32[] = {{128, 128, 32, 8, 3, 1, 0.9, 0.75},
-                                           {64, 128, 32, 4, 3, 2, 1.0, 0.7},
-                                           {64, 64, 32, 4, 3, 2, 0.65, 0.5}};
+    {128, 128, 32, 8, 3, 1, 1.0, 0.76}, {64, 128, 32, 4, 3, 2, 0.78, 1.01},
+    {64, 64, 32, 4, 3, 2, 1.20, 0.62},   {64, 32, 64, 4, 3, 3, 1.26, 0.52},
+    {32, 32, 128, 4, 2, 3, 1.94, 0.27}, {16, 16, 256, 4, 2, 2, 1.56, 0.12},
+    {16, 16, 128, 4, 3, 4, 1.22, 0.14}};
+/* In pieces of 4 bytes, ahead. */
+static const GemmTile hopper_pieces[] = {
+    {128, 128, 32, 8, 4, 1, 0.30, 2.43}, {64, 128, 32, 4, 4, 2, 0.33, 2.34},
+    {128, 128, 64, 8, 3, 1, 0.50, 2.88}, {128, 64, 64, 4, 3, 1, 0.56, 2.0},
+    {64, 64, 64, 4, 4, 2, 0.36, 1.46},   {64, 32, 128, 4, 4, 1, 0.69, 1.0},
+    {32, 32, 128, 4, 4, 2, 0.55, 0.50},  {16, 64, 128, 4, 4, 2, 0.58, 0.49},
+    {16, 16, 256, 4, 3, 2, 0.63, 0.21}, {16, 16, 128, 4, 4, 4, 0.41, 0.17}};
+static const GemmTile hopper_odd_tf32[] = {{128, 128, 32, 8, 3, 1, 0.9, 0.81},
+                                           {64, 128, 32, 4, 3, 2, 0.87, 0.67},
+                                           {64, 64, 32, 4, 3, 2, 0.47, 0.55}};
 static const GemmTile ampere_half[] = {{128, 128, 64, 8, 3, 1, 0, 2.0},
                                        {64, 64, 64, 4, 3, 2, 0, 1.2}};
 static const GemmTile ampere_tf32[] = {{128, 128, 32, 8, 3, 1, 0, 1.0},
@@ -126,10 +145,21 @@ is_fp8(int math)
     return math == GEMM_FP8 || math == GEMM_FP8_FAST;
 }
 
+/* So many elements threads copy at a time. */
+static int
+piece_of(const GemmAsk *q)
+{
+    int rows = q->a_rows < q->b_rows ? q->a_rows : q->b_rows;
+    int64_t sizes = (q->across & 1 ? q->m : q->k) | (q->across & 2 ? q->n : q->k);
+    int64_t even = sizes & -sizes, most = rows / q->bytes;
+    return (int)(even < most ? even : most);
+}
+
 /* `maps`: both operands come by tensor maps. */
 static Tiles
-tiles_of(const NnDevice *d, int math, bool maps)
+tiles_of(const NnDevice *d, const GemmAsk *q, bool maps)
 {
+    int math = q->math;
     bool tf32 = math == GEMM_TF32;
     if (d->wgmma && maps && is_fp8(math))
         return math == GEMM_FP8 ? TILES(hopper_fp8) : TILES(hopper_fp8_fast);
@@ -138,7 +168,9 @@ tiles_of(const NnDevice *d, int math, bool maps)
     if (!d->wgmma)
         return tf32 ? TILES(ampere_tf32) : TILES(ampere_half);
     if (!maps)
-        return tf32 ? TILES(hopper_odd_tf32) : TILES(hopper_odd);
+        return tf32              ? TILES(hopper_odd_tf32)
+               : piece_of(q) > 1 ? TILES(hopper_pieces)
+                                 : TILES(hopper_odd);
     return tf32 ? TILES(hopper_tf32) : TILES(hopper_half);
 }
 
@@ -257,19 +289,23 @@ straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
 static double
 lines(int rows, bool packed)
 {
-    return packed || rows >= GEMM_LINE ? 1 : 1.9 - 0.9 * rows / GEMM_LINE;
+    return packed || rows >= GEMM_LINE ? 1 : 2.28 - 1.3 * rows / GEMM_LINE;
 }
 
 /* What a tile of `bytes` ends with: a program cannot multiply with the accumulators that
-   it stores, another on the SM can. Tiles of more than half of the shared memory do not
-   go by TMA, and swapped ones whose rows TMA does not take go element by element. */
+   it stores, another on the SM can. Tiles of more than half of the shared memory go in
+   pieces, and where TMA does not take rows of c threads store them, of swapped ones
+   element by element. */
 static double
 end_of(const GemmAsk *q, const GemmWay *w, double bytes)
 {
-    const double first = 0.2, each = 1.7 * ROLE_WARPS / (1 << 16), half = 113 << 10;
+    const double first = 0.21, each = 1.55 * ROLE_WARPS / (1 << 16), half = 113 << 10;
     const GemmTile *t = w->tile;
-    bool elements = w->swapped && q->c_rows < GEMM_MAP_ROWS && t->resident == 1;
-    double longer = elements ? by_elements : bytes > half ? 2.2 : 1;
+    bool odd = w->split == 1 && q->c_rows < GEMM_MAP_ROWS && (q->c_rows || w->swapped);
+    double longer = odd && w->swapped ? by_elements
+                    : odd             ? by_threads
+                    : bytes > half    ? 1.9
+                                      : 1;
     return first + each * bytes / t->warps * longer;
 }
 
@@ -295,22 +331,40 @@ at_once(const GemmCost *c)
     return sqrt(sqrt(a * a + b * b + e * e));
 }
 
+/* Bytes that tiles come by out of the cache; programs that share an SM wait for each
+   other's. */
+static double
+cache_of(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
+{
+    bool fp8 = is_fp8(q->math);
+    double turns = t->resident == 1 ? 1 : fp8 ? fp8_turns : taking_turns;
+    return (fp8 ? fp8_cache : cache_bytes) * device_cache(d) * turns;
+}
+
+static double
+tiles_in(const GemmAsk *q, const GemmTile *t)
+{
+    return (double)over(q->m, t->m) * (double)over(q->n, t->n) * (double)q->batch;
+}
+
+/* Of that share of the tiles. */
 static GemmCost
-cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
+cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps, double share)
 {
     const GemmTile *t = w->tile;
-    double each = (double)q->batch, parts = each * w->split;
-    double units = (double)over(q->m, t->m) * (double)over(q->n, t->n) * parts;
+    double each = (double)q->batch * share;
+    double units = ceil(tiles_in(q, t) * share - 0.5) * w->split;
     double depth = (double)part_of(q->k, w->split, t->k), wide = d->processors;
     double rounds = ceil(units / wide), longer, left = straight(q, w, maps, &longer);
-    double memory = memory_bytes * device_memory(d);
-    if (!maps && d->wgmma && q->math == GEMM_HALF && w->split > 1) {
+    double memory = (is_fp8(q->math) ? fp8_memory : memory_bytes) * device_memory(d);
+    if (!maps && d->wgmma && q->math == GEMM_HALF) {
         /* threads wait longer where k is long */
-        longer *= by_parts;
-        left /= by_parts;
+        double slow = w->split > 1 && piece_of(q) == 1 ? by_parts : 1;
+        slow /= piece_of(q) > 2 ? wide_pieces : 1;
+        longer *= slow;
+        left /= slow;
     }
-    /* programs of an SM that load while others multiply leave its port less idle */
-    double cache = cache_bytes * device_cache(d) * (t->resident > 1 ? taking_turns : 1);
+    double cache = cache_of(d, q, t);
     /* rows that are there: the rest of a tile is no traffic */
     double high = least(t->m, q->m), across = least(t->n, q->n);
     double of_a = each * (double)q->m * (double)q->k;
@@ -323,11 +377,13 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     double vain = (t->m - high + t->n - across) / (high + across);
     double read_a = (high + t->m) / 2 * lines(q->a_rows, w->pack_a || !maps);
     double read_b = (across + t->n) / 2 * lines(q->b_rows, w->pack_b || !maps);
-    /* where rows begin off the lines, neighbours that run in clusters share b's */
+    /* where rows begin off the lines, neighbours that run in clusters share the wider */
     bool roles = maps && t->warps >= ROLE_WARPS;
     bool off = maps && ((q->a_rows < GEMM_LINE && !w->pack_a) ||
                         (q->b_rows < GEMM_LINE && !w->pack_b));
-    double read = read_a + (roles && off && units > 1 ? 0.48 * read_b : read_b);
+    double read = read_a + read_b;
+    if (roles && off && units > 1)
+        read -= 0.81 * (t->m > t->n ? read_a : read_b);
     GemmCost c = {
         .products = products(q, w, t->rate * left, t->step * longer, rounds, depth) /
                     device_clock(d),
@@ -340,14 +396,33 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
     if (!roles && !q->whole) /* those that come after others wait for their first tile */
         c.beside += next_program * (ceil(rounds / t->resident) - 1);
     if (roles) /* until both programs and all roles are there */
-        c.beside += is_fp8(q->math) ? 1.2 : off ? 1.0 : 0.3;
+        c.beside += is_fp8(q->math) ? 1.2 : off ? 1.2 : 0.4;
     if (w->split > 1)
         c.beside += ((w->pack_a || w->pack_b) && !is_fp8(q->math) ? later_launch
                                                                   : next_launch) +
                     w->split * sums * 4 / (cache_bytes * device_cache(d));
-    c.beside += packing(d, q, w, (double[]){of_a, of_b});
+    c.beside += packing(d, q, w, (double[]){of_a / share, of_b / share});
     c.all = at_once(&c) + c.beside;
     return c;
+}
+
+/* The first tiles are whole rounds, the rest is in parts. Where one launch ends and the
+   next begins little is in flight. */
+static GemmCost
+cost_with_rest(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps)
+{
+    double share = (double)w->first / tiles_in(q, w->tile);
+    GemmWay first = *w, rest = *w;
+    first.split = 1;
+    rest.pack_a = rest.pack_b = false;
+    GemmCost a = cost_of(d, q, &first, maps, share);
+    GemmCost b = cost_of(d, q, &rest, maps, 1 - share);
+    b.beside += next_launch - launch + seam;
+    return (GemmCost){.products = a.products + b.products,
+                      .memory = a.memory + b.memory,
+                      .cache = a.cache + b.cache,
+                      .beside = a.beside + b.beside,
+                      .all = a.all + b.all + next_launch - launch + seam};
 }
 
 /* The best ways so far, best first. */
@@ -381,6 +456,45 @@ parts_in(const NnDevice *d, const GemmAsk *q, const GemmTile *t, int rounds)
     return n < 2 ? 0 : (int)over(q->k, part_of(q->k, (int)n, t->k));
 }
 
+/* Columns behind a power of two, where these are so few that their rows in shared memory
+   are shorter than the banks are wide: 128x160 of b across k takes 31 us where it takes
+   22 along (2880x896x1792). */
+static bool
+is_narrow(const GemmAsk *q, const GemmTile *t)
+{
+    int rest = t->n, wide = GEMM_LINE / q->bytes;
+    while (rest & (rest - 1))
+        rest &= rest - 1;
+    return q->across & 2 && t->n > rest && t->n - rest < wide;
+}
+
+/* The last round of tiles, which leaves SMs idle, in parts. Sums of parts of the
+   transposed matmul would be added across. */
+static void
+consider_rest(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps)
+{
+    const GemmTile *t = w.tile;
+    int64_t tiles = (int64_t)tiles_in(q, t), wide = d->processors;
+    int64_t rest = tiles % wide, steps = q->k / (LEAST_STEPS * t->k);
+    GemmWay best = {0};
+    if (!q->rests || !d->lends || w.swapped || t->resident > 1 || tiles < wide || !rest)
+        return;
+    w.first = tiles - rest;
+    for (int rounds = 1; rounds <= 2; rounds++) {
+        int64_t n = wide * rounds / rest;
+        n = n < steps ? n : steps;
+        n = n < MOST_PARTS ? n : MOST_PARTS;
+        if (n < 2)
+            continue;
+        w.split = (int)over(q->k, part_of(q->k, (int)n, t->k));
+        w.cost = cost_with_rest(d, q, &w, maps);
+        if (w.split > 1 && (!best.tile || w.cost.all < best.cost.all))
+            best = w;
+    }
+    if (best.tile)
+        consider(ways, &best);
+}
+
 static void
 consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool maps,
               Tiles tiles)
@@ -389,21 +503,26 @@ consider_list(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool m
     bool splits = d->lends && !q->whole && !w.swapped;
     for (int i = 0; i < tiles.n; i++) {
         GemmWay parts = {0};
+        if (maps && is_narrow(q, &tiles.at[i]))
+            continue;
         w.tile = &tiles.at[i];
         w.split = 1;
-        w.cost = cost_of(d, q, &w, maps);
+        w.cost = cost_of(d, q, &w, maps, 1);
         consider(ways, &w);
         for (int rounds = 1; rounds <= MOST_ROUNDS && splits; rounds++) {
             int split = parts_in(d, q, w.tile, rounds);
             if (split <= w.split)
                 continue;
             w.split = split;
-            w.cost = cost_of(d, q, &w, maps);
+            w.cost = cost_of(d, q, &w, maps, 1);
             if (!parts.tile || w.cost.all < parts.cost.all)
                 parts = w;
         }
         if (parts.tile)
             consider(ways, &parts);
+        w.split = 1;
+        if (maps)
+            consider_rest(ways, d, q, w, maps);
     }
 }
 
@@ -431,7 +550,7 @@ consider_tiles(Ways *ways, const NnDevice *d, const GemmAsk *q, GemmWay w, bool 
         consider_list(ways, d, q, w, maps, TILES(hopper_half_swapped));
         return;
     }
-    consider_list(ways, d, q, w, maps, tiles_of(d, q->math, maps));
+    consider_list(ways, d, q, w, maps, tiles_of(d, q, maps));
     if (d->wgmma && maps && q->math == GEMM_HALF && q->batch == 1 && !q->whole &&
         !(q->across & 2))
         consider_list(ways, d, q, w, maps, TILES(hopper_half_few));
@@ -491,6 +610,7 @@ gemm_plan(const NnDevice *d, const GemmAsk *q)
                   .pack_a = w->pack_a,
                   .pack_b = w->pack_b,
                   .swapped = w->swapped,
+                  .first = w->first,
                   .cost = w->cost};
     if (next) {
         p.next = next->tile;

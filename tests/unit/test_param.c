@@ -67,6 +67,17 @@ START_TEST(through_parameters)
 }
 END_TEST
 
+START_TEST(one_parameter_again_and_again)
+{
+    Value *p = f->body->args[0], *q = f->body->args[1];
+    Writes w = {0};
+    region_each(f->body, op) for (int i = 0; i < 20 && op->kind == OP_FOR; i++)
+        writes_add(&w, op);
+    ck_assert(!w.all && w.n == 1);
+    ck_assert(writes_reach(&w, p) && !writes_reach(&w, q));
+}
+END_TEST
+
 START_TEST(writes_of_unknown_reach)
 {
     Value *q = f->body->args[1];
@@ -85,6 +96,7 @@ main(void)
     TCase *c = tcase_create("param");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, through_parameters);
+    tcase_add_test(c, one_parameter_again_and_again);
     tcase_add_test(c, writes_of_unknown_reach);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
