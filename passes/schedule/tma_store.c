@@ -391,7 +391,7 @@ tile_of(Sends *c, const Op *store, const Type **mem, TmaPieces *pieces)
     Value *mask = store->noperand > 2 ? op_operand(store, 2) : NULL;
     TmaTile *tile = tma_tile(c->f, loop, store, op_operand(store, 0), mask, *mem);
     bool whole = pieces->n > 1 && (tile->where || tile->dim[pieces->dim].kind);
-    return !tile->why && !whole && in_pieces(tile) ? tile : NULL;
+    return !tile->why && !whole && !tile->parted && in_pieces(tile) ? tile : NULL;
 }
 
 /* Sends x, the result or a piece of it that begins `first` elements behind along dim. */
