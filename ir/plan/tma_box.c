@@ -106,7 +106,8 @@ bool
 tma_group_boxes(TmaBoxes *b, int groups, int *along)
 {
     int i = b->order[0] == 0 ? 0 : 1;
-    return b->order[1] >= 0 && b->box[i] * b->n[i] % ((int64_t)GROUP_ROWS * groups) == 0 &&
+    return b->order[1] >= 0 &&
+           b->box[i] * b->n[i] % ((int64_t)GROUP_ROWS * groups) == 0 &&
            tma_part_boxes(b, 0, GROUP_ROWS, along);
 }
 

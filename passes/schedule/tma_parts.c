@@ -2,9 +2,9 @@
    blocks or groups, each of which is read or not. Where a part is not to be read, its
    boxes are placed outside of the tensor, and TMA fills them with zeros.
 
-    %w = select %first, %x, %y : tile<128xi1>      // %first: rows below 64
-    %m = expand_dims %w ..                     =>  %live = or (zext %x), (shl (zext %y), 1)
-    %a = load %ptrs, (broadcast %m)                %a = desc_load .., %live {parted=[0,64]}
+    %w = select %first, %x, %y : tile<128xi1>     // %first: rows below 64
+    %m = expand_dims %w ..                    =>  %live = or (zext %x), (shl (zext %y), 1)
+    %a = load %ptrs, (broadcast %m)               %a = desc_load .., %live {parted=[0,64]}
 
    A part of the mask is computed again as a scalar, at the first element of each part of
    the tile; so it consists of scalars, constants and indices. */

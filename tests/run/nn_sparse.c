@@ -186,6 +186,23 @@ START_TEST(ways)
 }
 END_TEST
 
+/* Whatever the planner may choose is right. */
+START_TEST(every)
+{
+    Sparse a = {.t = SDC_FP16,
+                .m = 136,
+                .n = 72,
+                .k = 200,
+                .d = {.p = 0.4f, .seed = 8, .block_m = 64, .block_k = 64}};
+    Nn n = nn_open();
+    for (int way = 0; way < 24; way += 5) {
+        ck_assert_int_eq(sdc_nn_take(n.k, way), SDC_OK);
+        sparse_case(&n, &a, 3);
+    }
+    nn_close(&n);
+}
+END_TEST
+
 /* As an H200 has SMs: with few a copy of x costs little beside the matmul. */
 START_TEST(whole)
 {
@@ -224,5 +241,5 @@ END_TEST
 int
 main(void)
 {
-    return RUN_TESTS("nn_sparse", shapes, ways, whole, listed);
+    return RUN_TESTS("nn_sparse", shapes, ways, every, whole, listed);
 }
