@@ -49,7 +49,7 @@ static const double memory_bytes = 4.0e6, cache_bytes = 11.5e6, launch = 2.0,
                     next_launch = 1.8, begin_listed = 1.3, list = 4.2, lone = 0.55,
                     dead_tile = 0.05, copy_odd_bytes = 2.6e6, copy_live_bytes = 7e6,
                     by_threads = 8.7, start = 2.3, a_word = 1, sorting = 0.7,
-                    join_bytes = 2.2e6, join = 1, shared = 1.6, filler = 0.3,
+                    join_bytes = 2.2e6, join = 1, shared = 1.6, filler = 0.65,
                     doubt = 1.03, first_loads = 0.28, results = 9800, hidden = 0.7,
                     least_loop = 1.0, across = 1.75, a_number = 0.18, a_step = 0.045,
                     whole_parts = 1.4, plain_tf32 = 0.95, few_rows = 0.8;
@@ -89,7 +89,7 @@ typedef struct Joint {
 static const Joint joint_half[] = {
     {{128, 128, 64, 4, 2, 2, 0, 6.0}, {128, 128, 64, 4, 2, 2, 0, 6.4}},
     {{128, 128, 64, 4, 4, 1, 0, 6.0}, {128, 128, 64, 4, 4, 1, 0, 6.4}},
-    {{64, 128, 64, 4, 3, 2, 0, 6.6}, {128, 128, 64, 4, 2, 2, 0, 6.2}},
+    {{64, 128, 64, 4, 3, 2, 0, 5.45}, {128, 128, 64, 4, 2, 2, 0, 6.2}},
     {{128, 128, 64, 8, 3, 1, 0, 4.4}, {128, 256, 64, 8, 3, 1, 0, 7.5}},
     {{64, 64, 64, 4, 4, 3, 0, 3.0}, {64, 64, 64, 4, 4, 3, 0, 5.0}}};
 static const Joint joint_ampere[] = {
