@@ -60,6 +60,9 @@ typedef struct Copy {
     LLVMValueRef map, bar, pred; /* bar NULL: a store */
     LLVMValueRef both; /* where it holds, halves are asked for, for two programs */
     int rank;
+    LLVMValueRef live; /* NULL, or a bit for each part of the tile: copied, or zeros */
+    int along;         /* which dimension of the boxes has parts of so many elements */
+    int64_t part;
 } Copy;
 
 /* One box: `smem` its address, `at` its coordinates, fastest first; `two`: for both
@@ -110,6 +113,17 @@ plus(Gen *g, LLVMValueRef x, int64_t by)
     return by ? LLVMBuildAdd(g->b, x, ll_int(g->i32, by), "") : x;
 }
 
+/* The column of a box whose first element has such an index along the parts: in front of
+   any tensor, where TMA reads zeros, if its part is not copied. */
+static LLVMValueRef
+live_column(Gen *g, const Copy *c, LLVMValueRef column, int64_t index)
+{
+    LLVMValueRef bit = ll_int(g->i32, (int64_t)1 << index / c->part);
+    LLVMValueRef some = LLVMBuildAnd(g->b, c->live, bit, "");
+    some = LLVMBuildICmp(g->b, LLVMIntNE, some, ll_int(g->i32, 0), "");
+    return LLVMBuildSelect(g->b, some, column, ll_int(g->i32, TMA_OUTSIDE), "");
+}
+
 /* Boxes [0, n) of the tile in shared memory at `base`, its first element at `at`. */
 static void
 copy_boxes(Gen *g, const Copy *c, const TmaBoxes *b, const int64_t *n, LLVMValueRef base,
@@ -122,6 +136,9 @@ copy_boxes(Gen *g, const Copy *c, const TmaBoxes *b, const int64_t *n, LLVMValue
             now[0] = plus(g, at[0], x * b->box[0]);
             if (c->rank > 1)
                 now[1] = plus(g, at[1], y * b->box[1]);
+            if (c->live)
+                now[0] = live_column(g, c, now[0],
+                                     c->along ? y * b->box[1] : x * b->box[0]);
             issue(g, c, plus(g, base, x * b->by[0] + y * b->by[1]), now, two);
         }
 }
@@ -184,12 +201,17 @@ copy_tile(Gen *g, Copy *c, int first)
     LLVMValueRef base = nv_scalar(g, op_operand(op, 1)), at[TMA_MAX_RANK] = {NULL};
     TmaBoxes b;
     c->rank = op_operand(op, 0)->type->rank;
-    if (!base || !tma_boxes(g->s, op_operand(op, 1)->type, &b))
+    if (!base || !tma_boxes_of(g->s, op, op_operand(op, 1)->type, &b))
         return false;
     base = nv_shared_word(g, base);
     for (int i = 0; i < c->rank; i++)
         if (!(at[i] = nv_scalar(g, op_operand(op, first + c->rank - 1 - i))))
             return false;
+    const Attr *parted = attr_find(&op->attrs, ATTR_PARTED);
+    if (parted && !(c->live = nv_scalar(g, op_operand(op, first + c->rank))))
+        return false;
+    c->along = parted && b.order[0] != parted->v.ints[0];
+    c->part = parted ? parted->v.ints[1] : 0;
     int groups = (int)attr_int(&op->attrs, ATTR_GROUPS, 0);
     if (groups)
         return copy_group(g, c, &b, groups, base, at);
@@ -208,15 +230,15 @@ copy_tile(Gen *g, Copy *c, int first)
 static bool
 gen_load(Gen *g, const Op *op)
 {
-    int rank = op_operand(op, 0)->type->rank;
+    int last = 3 + op_operand(op, 0)->type->rank + attr_has(&op->attrs, ATTR_PARTED);
     LLVMValueRef bar = nv_scalar(g, op_operand(op, 2));
     Copy c = {
         .op = op, .map = map_address(g, op, &nv_of(g)->maps), .pred = nv_elected(g)};
     if (!bar)
         return false;
     c.bar = nv_shared_word(g, bar);
-    if (op->noperand > 3 + rank) {
-        LLVMValueRef pred = nv_scalar(g, op_operand(op, 3 + rank));
+    if (op->noperand > last) {
+        LLVMValueRef pred = nv_scalar(g, op_operand(op, last));
         if (!pred)
             return false;
         if (attr_has(&op->attrs, ATTR_MULTICAST))

@@ -182,7 +182,7 @@ add_map(Maps *m, const Op *op)
     int groups = (int)attr_int(&op->attrs, ATTR_GROUPS, 0), along;
     TmaBoxes boxes, halves;
     m->loc = op->loc;
-    if (!desc || !tma_boxes(m->s, mem, &boxes) ||
+    if (!desc || !tma_boxes_of(m->s, op, mem, &boxes) ||
         !tma_fits(&boxes, mem, desc->results[0].type) ||
         (own && (multicast || groups || !is_written_so(own, &boxes)))) {
         diag_error(&m->s->diag, op->loc,

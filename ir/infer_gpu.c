@@ -230,13 +230,14 @@ tma(RuleCx *c, int first, bool may)
         type_numel(d) != type_numel(m))
         return rule_fail(c, "descriptor %s does not fit buffer %s", rule_str(c, d),
                          rule_str(c, m));
-    int n = c->op->noperand - first - d->rank;
+    int at = d->rank + attr_has(&c->op->attrs, ATTR_PARTED);
+    int n = c->op->noperand - first - at;
     if (n != 0 && !(may && n == 1))
-        return rule_fail(c, "needs %d offsets", d->rank);
-    for (int i = first; i < first + d->rank; i++)
+        return rule_fail(c, "needs %d offsets", at);
+    for (int i = first; i < first + at; i++)
         if (!rule_is_int(opnd(c, i), 32))
             return rule_fail(c, "offsets must be i32");
-    return pred_ok(c, first + d->rank);
+    return pred_ok(c, first + at);
 }
 
 bool

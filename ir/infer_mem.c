@@ -150,7 +150,8 @@ is_desc(RuleCx *c, int i)
 bool
 rule_desc_load(RuleCx *c)
 {
-    if (!is_desc(c, 0) || !ints(c, 1, opnd(c, 0)->rank, 32, "offsets"))
+    int parted = attr_has(&c->op->attrs, ATTR_PARTED);
+    if (!is_desc(c, 0) || !ints(c, 1, opnd(c, 0)->rank + parted, 32, "offsets"))
         return false;
     if (!rule_given(c, 0))
         c->out[0] = block_tile(c, opnd(c, 0));

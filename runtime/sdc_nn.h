@@ -119,11 +119,11 @@ typedef enum SdcActivation {
    the handle is made, each call also passes this text to the context's `print`. */
 SDC_API size_t sdc_nn_explain(SdcKernels *k, char *to, size_t size);
 
-/* From now on, matmuls of this handle use the way that the planner estimates to be the
-   best (0, the default), the second best (1), and so on; the last one if there are fewer.
-   This is for measuring the estimates, which sdc_nn_explain prints. Ways differ in how
-   results are rounded. On the CPU there is one way. SDC_ERROR_ARGUMENT: way is not 0 ..
-   SDC_NN_WAYS - 1. */
+/* From now on, matmuls and block dropout of this handle use the way that the planner
+   estimates to be the best (0, the default), the second best (1), and so on; the last one
+   if there are fewer. This is for measuring the estimates, which sdc_nn_explain prints.
+   Ways differ in how results are rounded. On the CPU there is one way.
+   SDC_ERROR_ARGUMENT: way is not 0 .. SDC_NN_WAYS - 1. */
 enum { SDC_NN_WAYS = 64 };
 SDC_API SdcStatus sdc_nn_take(SdcKernels *k, int way);
 

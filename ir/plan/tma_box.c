@@ -88,17 +88,38 @@ tma_halves(TmaBoxes *b)
 }
 
 bool
-tma_group_boxes(TmaBoxes *b, int groups, int *along)
+tma_part_boxes(TmaBoxes *b, int d, int64_t n, int *along)
 {
-    int i = *along = b->order[0] == 0 ? 0 : 1;
-    if (b->order[1] < 0 || b->box[i] * b->n[i] % ((int64_t)GROUP_ROWS * groups))
+    int i = *along = b->order[0] == d ? 0 : 1;
+    if (b->order[i] != d || b->box[i] * b->n[i] % n)
         return false;
-    if (i == 1 && b->box[1] > GROUP_ROWS) {
-        b->n[1] = b->box[1] * b->n[1] / GROUP_ROWS;
-        b->box[1] = GROUP_ROWS;
+    if (i == 1 && b->box[1] > n) {
+        b->n[1] = b->box[1] * b->n[1] / n;
+        b->box[1] = n;
         b->by[1] = b->box[0] * b->box[1] * b->bytes;
     }
-    return GROUP_ROWS % b->box[i] == 0 && b->by[i] % TMA_SHARED_ALIGN == 0;
+    return n % b->box[i] == 0 && b->by[i] % TMA_SHARED_ALIGN == 0 &&
+           (i == 0 || !b->swizzle || b->box[1] % TMA_PHASES == 0);
+}
+
+bool
+tma_group_boxes(TmaBoxes *b, int groups, int *along)
+{
+    int i = b->order[0] == 0 ? 0 : 1;
+    return b->order[1] >= 0 &&
+           b->box[i] * b->n[i] % ((int64_t)GROUP_ROWS * groups) == 0 &&
+           tma_part_boxes(b, 0, GROUP_ROWS, along);
+}
+
+bool
+tma_boxes_of(Session *s, const Op *op, const Type *mem, TmaBoxes *out)
+{
+    const Attr *parted = attr_find(&op->attrs, ATTR_PARTED);
+    int along;
+    return tma_boxes(s, mem, out) &&
+           (!parted || (parted->n == 2 && parted->v.ints[1] > 0 &&
+                        tma_part_boxes(out, (int)parted->v.ints[0], parted->v.ints[1],
+                                       &along)));
 }
 
 bool

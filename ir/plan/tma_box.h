@@ -13,6 +13,8 @@ enum {
     TMA_MAX_MAPS = 32,   /* of a kernel, as 4 KB of parameters hold them */
     TMA_MAX_TERMS = 1024, /* numbers that the host computes for all maps */
     GROUP_ROWS = 64,       /* of a wgmma, of which each warpgroup does one */
+    TMA_OUTSIDE = INT32_MIN / 2, /* a column in front of any tensor, for all boxes of a
+                                    tile: loads read 0, stores write nothing */
     TENSOR_MAP_BYTES = 128 /* size of a map, and its alignment if kernels write it */
 };
 
@@ -27,6 +29,14 @@ typedef struct TmaBoxes {
 
 /* False: TMA cannot access a buffer of this type. */
 bool tma_boxes(Session *s, const Type *mem, TmaBoxes *out);
+
+/* The boxes of a desc_load, tma_load or tma_store to or from a buffer of type mem. */
+bool tma_boxes_of(Session *s, const Op *op, const Type *mem, TmaBoxes *out);
+
+/* Changes the boxes so that each lies in one of the parts of n elements along dimension d
+   of the buffer. *along: which dimension of the boxes that is. False: that is not
+   possible. */
+bool tma_part_boxes(TmaBoxes *boxes, int d, int64_t n, int *along);
 
 /* Changes the boxes so that half of the tile consists of half of them: the same, or twice
    as many of half the height. False: that is not possible. */

@@ -2,6 +2,7 @@
 #include "passes/schedule/channel.h"
 
 #include "ir/edit.h"
+#include "ir/plan/tma_box.h"
 
 Value *
 channel_buffer(Builder *b, const Type *one, int stages)
@@ -66,12 +67,16 @@ Op *
 channel_copy(Builder *b, const Op *load, Value *mem, Value *bar, const Map *map,
              Value *pred)
 {
-    Value *in[4 + MAX_RANK] = {op_operand(load, 0), mem, bar};
+    Value *in[5 + TMA_MAX_RANK] = {op_operand(load, 0), mem, bar};
+    const Attr *parted = attr_find(&load->attrs, ATTR_PARTED);
+    AttrList attrs = {0};
     int n = 3;
     for (int i = 1; i < load->noperand; i++)
         in[n++] = value_mapped(map, op_operand(load, i));
     if (pred)
         in[n++] = pred;
+    if (parted)
+        attr_set_ints(&b->s->mod, &attrs, ATTR_PARTED, parted->v.ints, parted->n);
     b->loc = load->loc;
-    return build_op(b, OP_TMA_LOAD, in, n, NULL, NULL, 0);
+    return build_op(b, OP_TMA_LOAD, in, n, &attrs, NULL, 0);
 }

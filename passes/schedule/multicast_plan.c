@@ -127,7 +127,8 @@ half_bytes(Session *s, const Op *load)
 {
     const Type *mem = op_operand(load, 1)->type;
     TmaBoxes b;
-    if (!tma_boxes(s, mem, &b) || tma_kernel_map(op_operand(load, 0)) || !tma_halves(&b))
+    if (attr_has(&load->attrs, ATTR_PARTED) || !tma_boxes(s, mem, &b) ||
+        tma_kernel_map(op_operand(load, 0)) || !tma_halves(&b))
         return 0;
     return type_numel(mem) * b.bytes / 2;
 }
@@ -152,7 +153,8 @@ find_loads(Multicast *m)
     {
         bool outside = op->parent == home;
         if (op->kind == OP_TMA_LOAD) {
-            const int plain = 3 + op_operand(op, 0)->type->rank;
+            const int plain = 3 + op_operand(op, 0)->type->rank +
+                              attr_has(&op->attrs, ATTR_PARTED);
             if (outside || m->nload == MC_LOADS || op->noperand != plain)
                 return false;
             m->load[m->nload++] = (Shared){.op = op};

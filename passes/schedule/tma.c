@@ -128,7 +128,7 @@ static bool
 raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
 {
     const Type *t = load->results[0].type;
-    Value *in[1 + TMA_MAX_RANK];
+    Value *in[2 + TMA_MAX_RANK];
     const char *why;
     TmaTile *tile = tile_of(s, f, loop, load, all, &why);
     if (!tile)
@@ -143,7 +143,12 @@ raise(Session *s, Func *f, const Op *loop, Op *load, bool all)
     Builder b = builder_before(load);
     b.loc = load->loc;
     int n = 1 + tma_tile_at(tile, &b, in + 1);
+    if ((in[n] = tma_tile_live(tile, &b)))
+        n++;
     Op *to = build_op(&b, OP_DESC_LOAD, in, n, &load->attrs, &t, 1);
+    if (tile->parted)
+        attr_set_ints(&s->mod, &to->attrs, ATTR_PARTED,
+                      (int64_t[]){tile->parted_dim, tile->parted}, 2);
     attr_drop(&to->attrs, ATTR_CONTIG);
     attr_drop(&to->attrs, ATTR_WHY);
     to->results[0].name = load->results[0].name;

@@ -208,6 +208,9 @@ tma_tile_at(const TmaTile *r, Builder *b, Value **out)
                      ? tma_clip_at(r, d, b)
                      : build_at(b, &d->at, i32, i64);
     }
+    Value *gate = tma_tile_gate(r, b), **column = &out[r->n - 1];
+    if (gate)
+        *column = build_select(b, gate, *column, build_int(b, i32, TMA_OUTSIDE));
     return r->n;
 }
 

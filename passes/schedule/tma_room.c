@@ -107,7 +107,7 @@ see(Room *r, const Func *f)
         const Type *mem = buffer_of(r->s, op);
         const Op *desc = mem ? tma_desc(op_operand(op, 0)) : NULL;
         Used u = {.desc = desc};
-        if (desc && tma_boxes(r->s, mem, &u.boxes) && is_new(r, desc, &u.boxes))
+        if (desc && tma_boxes_of(r->s, op, mem, &u.boxes) && is_new(r, desc, &u.boxes))
             vec_push(&r->s->tmp, &r->used, u);
     }
 }

@@ -445,8 +445,8 @@ tile_of(Sends *c, const Op *store, const Type **mem, TmaPieces *pieces)
         *mem = buffer_of(c->s, store, x->type->shape);
         tile = tma_tile(c->f, loop, store, op_operand(store, 0), mask, *mem);
     }
-    bool good = !tile->why && type_bytes(*mem) <= c->shared / 2 && in_pieces(tile);
-    return good ? tile : NULL;
+    bool good = !tile->why && !tile->parted && type_bytes(*mem) <= c->shared / 2;
+    return good && in_pieces(tile) ? tile : NULL;
 }
 
 /* Sends x, the result or a piece of it that begins `first` elements behind along dim. */

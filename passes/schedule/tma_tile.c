@@ -319,7 +319,7 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
 {
     const Op *op = v->op;
     if (!op || depth > MASK_DEPTH)
-        return false;
+        return tma_part(r, v, at.dim);
     Where in = at;
     switch ((int)op->kind) {
     case OP_AND:
@@ -339,8 +339,8 @@ mask_part(TmaTile *r, const Value *v, Where at, int depth)
         return mask_part(r, op_operand(op, 0), in, depth + 1);
     case OP_SPLAT:
     case OP_CONVERT_LAYOUT: return mask_part(r, op_operand(op, 0), at, depth + 1);
-    case OP_CMPI: return comparison(r, op, at);
-    default: return false;
+    case OP_CMPI: return comparison(r, op, at) || tma_part(r, v, at.dim);
+    default: return tma_part(r, v, at.dim);
     }
 }
 
@@ -523,8 +523,8 @@ place_term(TmaTile *r, const PolyTerm *t, bool based)
     return (based || !fixed_term(r, t)) && extra(r, t);
 }
 
-/* A part of the mask that applies to the whole tile must bound a dimension of one
-   element: not below 0, or below a size. */
+/* A part of the mask that applies to the whole tile may bound a dimension of one element:
+   not below 0, or below a size. */
 static bool
 place_whole(TmaTile *r, const Poly *p)
 {
@@ -565,9 +565,11 @@ place(TmaTile *r)
     for (int i = 0; i < left.n; i++)
         if (!place_term(r, &left.t[i], based))
             return why;
+    int unplaced = 0;
     for (int i = 0; i < r->nwhole; i++)
         if (!place_whole(r, &r->whole[i]))
-            return why;
+            r->whole[unplaced++] = r->whole[i];
+    r->nwhole = unplaced;
     for (int i = 0; i < r->n; i++) {
         TmaDim *d = &r->dim[i];
         if (!d->bounded) /* nothing is clipped */

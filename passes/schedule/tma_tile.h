@@ -25,6 +25,13 @@ typedef struct TmaDim {
     int nleft;
 } TmaDim;
 
+/* A part of the mask that is no bound: where it does not hold, elements are not read. It
+   is the same for the whole tile, or for parts along its dimension `dim`. */
+typedef struct TmaPart {
+    Value *v;
+    int dim; /* -1: none */
+} TmaPart;
+
 typedef struct TmaTile {
     Session *s;
     Func *f;
@@ -38,8 +45,14 @@ typedef struct TmaTile {
     TmaDim dim[TMA_MAX_RANK]; /* those of the tile first, in its order */
     int rank, n;              /* of the tile; of the tensor */
     Poly base;                /* from the pointer to the tensor's first element */
-    Poly whole[TMA_MAX_RANK];  /* at least 0 where the mask lets the tile as a whole */
+    /* Where one of these is below 0 the mask is off for the tile as a whole, and the tile
+       is placed outside of the tensor. */
+    Poly whole[TMA_MAX_RANK];
     int nwhole;
+    TmaPart parts[TMA_MAX_RANK];
+    int npart;
+    int64_t parted; /* elements along parted_dim that are read or not; 0: all are */
+    int parted_dim;
     int64_t apart; /* not 0: only a tensor whose rows do not overlap, which the launch
                       finds out; rows end so many columns, less one, behind this one's */
     const char *why;          /* it is none for TMA; NULL: it is one */
@@ -61,6 +74,14 @@ const char *tma_refuses(Func *f, const Op *loop, Op *load);
 const char *tma_clip(TmaTile *t, int d);
 /* The index of the clipped dimension, or of its rows. */
 Value *tma_clip_at(const TmaTile *t, const TmaDim *d, Builder *b);
+
+/* tma_parts.c: v, a part of the mask whose dimension d is dims[d] of the tile, is no
+   bound. False: TMA cannot take it into account. */
+bool tma_part(TmaTile *t, const Value *v, const int *dims);
+/* i1: is the tile to be read at all? NULL: it is. */
+Value *tma_tile_gate(const TmaTile *t, Builder *b);
+/* i32: a bit for each part of the tile that is to be read; NULL: all of them are. */
+Value *tma_tile_live(const TmaTile *t, Builder *b);
 
 /* p computed in type t, i32 or i64. */
 Value *tma_build_poly(Builder *b, const Poly *p, const Type *t);

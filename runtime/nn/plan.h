@@ -100,6 +100,11 @@ typedef struct GemmWay {
     GemmCost cost;
 } GemmWay;
 
+/* Lines of the cache that 128 bytes of a row lie in, as they count: neighbours have the
+   rest of one. `rows`: as GemmAsk's. */
+double gemm_lines(int rows);
+/* What goes on at once takes little more than the slowest of it, but some. */
+double gemm_at_once(double products, double memory, double cache);
 /* Operands, as in `across`, that packing transposes: they lie along k behind it. */
 int gemm_transposed(const GemmAsk *ask);
 GemmPlan gemm_plan(const NnDevice *d, const GemmAsk *ask);
@@ -208,15 +213,14 @@ typedef struct SparseAsk {
     int32_t lists; /* nonzero: there is memory for a list of the live blocks */
     int32_t sums;  /* nonzero: and for parts of sums and packed operands */
     int32_t x_rows, w_rows, dy_rows; /* as GemmAsk's, of operands that are read */
-    int16_t y_across, dx_across, dw_across, none; /* as GemmAsk's, of plain matmuls */
+    int16_t y_across, dx_across, dw_across; /* as GemmAsk's, of plain matmuls */
+    int16_t way; /* as GemmAsk's */
 } SparseAsk;
 
 enum { SPARSE_Y = 1, SPARSE_DX = 2, SPARSE_DW = 4 };
 
 /* What a list can hold: blocks of SPARSE_BLOCK, so many rows and columns of them. */
 enum { SPARSE_BLOCK = 128, SPARSE_LIST_SIDE = 64 };
-/* And the kernels that multiply all blocks: words of 64 blocks of a row. */
-enum { SPARSE_WHOLE_WORDS = 4 };
 
 /* One of the matmuls: y, dx or dw. */
 typedef struct SparseMatmul {

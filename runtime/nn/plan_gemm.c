@@ -284,12 +284,10 @@ straight(const GemmAsk *q, const GemmWay *w, bool maps, double *longer)
     return large ? q->math == GEMM_FP8 ? 0.6 : 0.75 : 0.5;
 }
 
-/* Lines of the cache that 128 bytes of a row lie in, as they count: neighbours have the
-   rest of one. */
-static double
-lines(int rows, bool packed)
+double
+gemm_lines(int rows)
 {
-    return packed || rows >= GEMM_LINE ? 1 : 2.28 - 1.3 * rows / GEMM_LINE;
+    return rows >= GEMM_LINE ? 1 : 2.28 - 1.3 * rows / GEMM_LINE;
 }
 
 /* What a tile of `bytes` ends with: a program cannot multiply with the accumulators that
@@ -322,13 +320,11 @@ products(const GemmAsk *q, const GemmWay *w, double rate, double step, double ro
            waves * end_of(q, w, (double)t->m * t->n * result);
 }
 
-/* What goes on at once takes little more than the slowest of it, but some. */
-static double
-at_once(const GemmCost *c)
+double
+gemm_at_once(double products, double memory, double cache)
 {
-    double a = c->products * c->products, b = c->memory * c->memory;
-    double e = c->cache * c->cache;
-    return sqrt(sqrt(a * a + b * b + e * e));
+    double a = products * products, b = memory * memory, c = cache * cache;
+    return sqrt(sqrt(a * a + b * b + c * c));
 }
 
 /* Bytes that tiles come by out of the cache; programs that share an SM wait for each
@@ -375,8 +371,10 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps, double
                     (high + across) * t->k * q->bytes;
     /* TMA writes rows that are not there, too, which is half the work */
     double vain = (t->m - high + t->n - across) / (high + across);
-    double read_a = (high + t->m) / 2 * lines(q->a_rows, w->pack_a || !maps);
-    double read_b = (across + t->n) / 2 * lines(q->b_rows, w->pack_b || !maps);
+    double of_row_a = w->pack_a || !maps ? 1 : gemm_lines(q->a_rows);
+    double of_row_b = w->pack_b || !maps ? 1 : gemm_lines(q->b_rows);
+    double read_a = (high + t->m) / 2 * of_row_a;
+    double read_b = (across + t->n) / 2 * of_row_b;
     /* where rows begin off the lines, neighbours that run in clusters share the wider */
     bool roles = maps && t->warps >= ROLE_WARPS;
     bool off = maps && ((q->a_rows < GEMM_LINE && !w->pack_a) ||
@@ -402,7 +400,7 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmWay *w, bool maps, double
                                                                   : next_launch) +
                     w->split * sums * 4 / (cache_bytes * device_cache(d));
     c.beside += packing(d, q, w, (double[]){of_a / share, of_b / share});
-    c.all = at_once(&c) + c.beside;
+    c.all = gemm_at_once(c.products, c.memory, c.cache) + c.beside;
     return c;
 }
 

@@ -120,6 +120,7 @@ static void
 layer_plan(Layer *l, int wants)
 {
     l->ask.wants = wants;
+    l->ask.way = (int16_t)l->c->k->way;
     l->ask.x_rows = rows_of(wants & (SPARSE_Y | SPARSE_DW) ? l->x : NULL);
     l->ask.w_rows = rows_of(wants & (SPARSE_Y | SPARSE_DX) ? l->w : NULL);
     l->ask.dy_rows = rows_of(l->dy);

@@ -2,13 +2,6 @@
    Blocks may be smaller than tiles. */
 #include "runtime/nn/sparse.h"
 
-/* Of a row of the mask, as the kernel counts them. */
-static int64_t
-words_of(const Masked *p)
-{
-    return power_over(ceil_over(p->cols, 64), SPARSE_WHOLE_WORDS);
-}
-
 void
 sparse_whole(const Layer *l, const Masked *p)
 {
@@ -27,8 +20,6 @@ sparse_whole(const Layer *l, const Masked *p)
     call_bind(c, "REST_N", t->n - first.n);
     call_bind(c, "MASK_M", p->mask_m);
     call_bind(c, p->dx ? "MASK_N" : "MASK_K", p->mask_k);
-    if (!p->dx)
-        call_bind(c, "WORDS", words_of(p));
     call_tensor(c, &p->a);
     call_tensor(c, &p->b);
     call_tensor(c, &sums);

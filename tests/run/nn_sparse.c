@@ -186,18 +186,24 @@ START_TEST(ways)
 }
 END_TEST
 
-/* As an H200 has SMs: with few a copy of x costs little beside the matmul. */
+/* Ways that the planner takes for layers too large for this: all blocks are multiplied.
+   As an H200 has SMs. */
 START_TEST(whole)
 {
     setenv("SIM_PROCESSORS", "132", 1);
     Nn n = nn_open();
-    Sparse a = {.t = SDC_BF16,
-                .m = 4200,
+    Sparse a = {.t = SDC_FP16,
+                .m = 136,
                 .n = 72,
-                .k = 520,
-                .d = {.p = 0.05f, .seed = 4, .block_m = 32, .block_k = 32},
-                .dx_says = "dw of all blocks"};
-    sparse_case(&n, &a, 3 | X_BY_COLUMNS);
+                .k = 200,
+                .d = {.p = 0.4f, .seed = 8, .block_m = 64, .block_k = 64},
+                .y_says = "y of all blocks"};
+    ck_assert_int_eq(sdc_nn_take(n.k, 7), SDC_OK);
+    sparse_case(&n, &a, 3);
+    a.t = SDC_BF16;
+    a.y_says = NULL;
+    a.dx_says = "dw of all blocks";
+    ck_assert_int_eq(sdc_nn_take(n.k, 21), SDC_OK);
     sparse_case(&n, &a, 3);
     nn_close(&n);
 }

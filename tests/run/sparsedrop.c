@@ -145,8 +145,6 @@ whole_launch(Env *env, const Layer *l, const Mask *m, Product *p, double scale)
         env, "BLOCK_M=%d BLOCK_N=%d REST_N=%d BLOCK_K=%d MASK_M=%lld MASK_%c=%lld",
         p->block_m, p->block_n, rest, p->block_k, (long long)m->height, dsd ? 'K' : 'N',
         (long long)m->width);
-    if (dsd)
-        binds = env_text(env, "%s WORDS=%d", binds, power_over(ceil_div(m->cols, 64)));
     Buf sums = *p->c;
     if (parts > 1)
         sums = buf_poison(env, SDC_FP32, 3, DIMS(parts * p->M, p->N));
@@ -307,7 +305,7 @@ static void
 product_run(Env *env, const Layer *l, const Mask *m, Product *p)
 {
     bool whole = l->programs == WHOLE || l->programs == WHOLE_PARTS;
-    if (p->name[0] == 'd' && p->block_k > m->width && !whole)
+    if (p->name[0] == 'd' && p->block_k > m->width)
         p->block_k = (int)m->width; /* a step is never more than a block */
     double scale = 1 / (1 - (double)l->p);
     bool has = true;
@@ -509,8 +507,7 @@ START_TEST(large)
 }
 END_TEST
 
-/* All blocks multiplied: blocks larger than tiles and smaller, along k as well, tiles
-   that begin within blocks, words of several. */
+/* All blocks multiplied: tiles of a block, of a part of one, and of several. */
 START_TEST(whole)
 {
     static const Layer all[] = {

@@ -601,9 +601,9 @@ START_TEST(known_sparse)
     q = drop(64, 64, 64, 0.3f, SPARSE_Y);
     q.w_rows = 8;
     ck_assert(!sparse_plan(&hopper, &q).way.pack_w);
-    /* little is dropped, in small blocks: by a plain matmul, as all are multiplied with x
-       through registers in 58.0 us, with a copy in 52.7; a large x is not copied if
-       tensor maps take it, and no launch is beside dx */
+    /* little is dropped, or blocks are small: all are multiplied, if tensor maps take x;
+       in blocks of 32 they do not see to more than a matmul has time for, and x is
+       copied */
     q = drop(16384, 1024, 16384, 0.1f, SPARSE_Y | SPARSE_DX);
     q.mask_m = q.mask_k = 64;
     ck_assert(sparse_plan(&hopper, &q).way.y.whole);
@@ -612,6 +612,9 @@ START_TEST(known_sparse)
     ck_assert(!sparse_plan(&hopper, &q).way.y.whole);
     q = drop(11020, 2432, 384, 0.1f, SPARSE_Y);
     q.mask_m = q.mask_k = 64;
+    ck_assert(sparse_plan(&hopper, &q).way.y.whole);
+    q = drop(2048, 1024, 4096, 0.1f, SPARSE_Y);
+    q.mask_m = q.mask_k = 32;
     ck_assert(sparse_plan(&hopper, &q).way.y.dense);
     q.sums = 0;
     ck_assert(!sparse_plan(&hopper, &q).way.y.dense);
@@ -640,6 +643,10 @@ START_TEST(any_sparse)
         const SparseMatmul *of[] = {&p.way.y, &p.way.dx, &p.way.dw};
         const SparseMatmul *same[] = {&again.way.y, &again.way.dx, &again.way.dw};
         ck_assert(p.all > 0 && p.way.order == again.way.order);
+        SparseAsk second = q; /* what comes next is the second best way */
+        second.way = 1;
+        SparsePlan next = sparse_plan(d, &second);
+        ck_assert(p.next_us > 0 ? next.all == p.next_us : next.all == p.all);
         for (int j = 0; j < 3; j++) {
             const GemmTile *t = &of[j]->tile;
             bool wanted = q.wants & (1 << j);
