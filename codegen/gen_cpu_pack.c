@@ -11,7 +11,7 @@
 
 /* CACHED: bytes of a tile that the first-level cache keeps until its turn comes. NEAR:
    rows that are prefetched before. */
-enum { MOST_LANES = 64, CACHED = 1 << 15, NEAR = 4, LINE = 64 };
+enum { MOST_LANES = 64, CACHED = 1 << 15, NEAR = 4 };
 
 int64_t
 dot_unit_bytes(const Dot *d)
@@ -66,7 +66,7 @@ prefetching(Gen *g, const Dot *d, const DotOperand *x, unsigned rows)
 static void
 fetch(Gen *g, const DotOperand *x, LLVMValueRef p, unsigned n)
 {
-    enum { FIRST = 3 };
+    enum { LINE = 64, FIRST = 3 };
     for (int64_t at = 0; at < n * (int64_t)ll_bytes(x->kind); at += LINE) {
         LLVMValueRef by = LLVMBuildAdd(g->b, x->ahead, ll_int(g->i64, at), "");
         LLVMValueRef args[4] = {LLVMBuildGEP2(g->b, g->i8, p, &by, 1, ""),
@@ -211,8 +211,7 @@ transpose(Gen *g, LLVMValueRef *v, unsigned n)
     }
 }
 
-/* Squares of n by n, along memory's rows; so many rows of squares at once that lines of
-   what is written are whole. */
+/* Squares of n by n, along memory's rows. */
 static void
 turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
      LLVMValueRef to)
@@ -220,12 +219,9 @@ turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t coun
     unsigned n = (unsigned)min_i64(d->lanes, min_i64(count, d->k));
     LLVMValueRef v[MOST_LANES];
     int64_t room = d->room ? d->room : d->k, rows = x->k_runs ? count : d->k;
-    int64_t high = min_i64(rows, max_i64(n, LINE / dot_unit_bytes(d)));
-    DotOperand y = prefetching(g, d, x, (unsigned)high * (x->k_runs ? 1 : d->group));
-    CpuLoop r = cpu_loop(g, 0, rows, high);
-    CpuLoop c = cpu_loop(g, 0, x->k_runs ? d->k : count, n);
-    CpuLoop s = cpu_loop_from(g, r.i, plus(g, r.i, high), n);
-    LLVMValueRef o = x->k_runs ? s.i : c.i, k = x->k_runs ? c.i : s.i;
+    DotOperand y = prefetching(g, d, x, x->k_runs ? n : n * (unsigned)d->group);
+    CpuLoop r = cpu_loop(g, 0, rows, n), c = cpu_loop(g, 0, x->k_runs ? d->k : count, n);
+    LLVMValueRef o = x->k_runs ? r.i : c.i, k = x->k_runs ? c.i : r.i;
     LLVMValueRef from = LLVMBuildAdd(g->b, o, first, "");
     for (unsigned i = 0; i < n; i++)
         v[i] = x->k_runs ? along_k(g, d, &y, plus(g, from, i), k, n)
@@ -236,7 +232,6 @@ turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t coun
         store(g, d, v[i],
               x->k_runs ? dot_at(g, d->unit, to, plus(g, k, i), count, o)
                         : dot_at(g, d->unit, to, plus(g, o, i), room, k));
-    cpu_loop_end(g, &s);
     cpu_loop_end(g, &c);
     cpu_loop_end(g, &r);
 }
