@@ -56,15 +56,20 @@ cpu_alloca(Gen *g, LLVMTypeRef t)
 CpuLoop
 cpu_loop(Gen *g, int64_t lo, int64_t hi, int64_t step)
 {
+    return cpu_loop_from(g, ll_int(g->i64, lo), ll_int(g->i64, hi), step);
+}
+
+CpuLoop
+cpu_loop_from(Gen *g, LLVMValueRef lo, LLVMValueRef hi, int64_t step)
+{
     CpuLoop l = {.body = cpu_block(g, "loop"), .done = cpu_block(g, "done")};
     LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
     LLVMBuildBr(g->b, l.body);
     LLVMPositionBuilderAtEnd(g->b, l.body);
     l.i = LLVMBuildPhi(g->b, g->i64, "i");
     l.step = ll_int(g->i64, step);
-    l.hi = ll_int(g->i64, hi);
-    LLVMValueRef start = ll_int(g->i64, lo);
-    LLVMAddIncoming(l.i, &start, &from, 1);
+    l.hi = hi;
+    LLVMAddIncoming(l.i, &lo, &from, 1);
     return l;
 }
 

@@ -43,12 +43,14 @@ LLVMBasicBlockRef cpu_block(Gen *g, const char *name);
 /* A variable in the function's frame. */
 LLVMValueRef cpu_alloca(Gen *g, LLVMTypeRef t);
 /* A loop that counts i from lo to below hi by a constant step, with one iteration at
-   least. Code between cpu_loop and cpu_loop_end is its body. */
+   least. Code between cpu_loop (of bounds that are values: cpu_loop_from) and
+   cpu_loop_end is its body. */
 typedef struct CpuLoop {
     LLVMBasicBlockRef body, done;
     LLVMValueRef i, step, hi;
 } CpuLoop;
 CpuLoop cpu_loop(Gen *g, int64_t lo, int64_t hi, int64_t step);
+CpuLoop cpu_loop_from(Gen *g, LLVMValueRef lo, LLVMValueRef hi, int64_t step);
 void cpu_loop_end(Gen *g, CpuLoop *l);
 
 /* cpu_cleanup.c */

@@ -2,18 +2,20 @@
    (the form). The form says how many elements along k a lane takes, and how many rows of
    the accumulator fit into registers. b is read in panels of some columns, which stay in
    the L1 cache while all rows of a are multiplied by them. Operands that are not in the
-   form's order or type are packed, a as a whole and b panel by panel, into memory that
-   all dots of the program share.
+   form's order or type are packed, a as a whole and b a few panels at a time, into memory
+   that all dots of the program share.
 
-       for n = 0, N, cols {
-         panel = pack b[:, n .. n + cols]
-         for m = 0, M, rows { sums of rows x cols in registers, over k } } */
+       for s = 0, N, some {
+         pack b[:, s .. s + some] into panels
+         for n = s, s + some, cols
+           for m = 0, M, rows { sums of rows x cols in registers, over k } } */
 #include "codegen/gen_cpu_dot.h"
 
 #include "ir/base/util.h"
 
-/* FEW: rows for which a panel is not worth its copy. */
-enum { VECTORS = 2, FEW = 16, LEAST_LANES = 4 };
+/* FEW: rows for which a panel is not worth its copy. PACKED: bytes of panels that are
+   packed at once, a quarter of the smallest second-level caches. */
+enum { VECTORS = 2, FEW = 16, LEAST_LANES = 4, PACKED = 1 << 17 };
 
 static void
 set_form(Dot *d, DotForm form, ScalarKind kind, int group)
@@ -105,12 +107,6 @@ operand(Gen *g, const Op *op, int i, LLVMValueRef batch)
     return x;
 }
 
-static int64_t
-unit_bytes(const Dot *d)
-{
-    return d->group > 1 ? 4 : ll_bytes(d->kind);
-}
-
 /* Packing will look for subnormal numbers, if they matter. */
 static void
 watch(Gen *g, const Dot *d, DotOperand *x, int64_t count, bool k_runs)
@@ -125,7 +121,7 @@ watch(Gen *g, const Dot *d, DotOperand *x, int64_t count, bool k_runs)
 static int64_t
 rows_of_a(Gen *g, Dot *d)
 {
-    int64_t bytes = d->m * d->k * unit_bytes(d);
+    int64_t bytes = d->m * d->k * dot_unit_bytes(d);
     d->a = d->x.p;
     d->a_pitch = d->x.pitch / d->group;
     if (d->x.k_runs && d->x.kind == d->kind && !d->x.flip && !d->x.apart)
@@ -133,7 +129,7 @@ rows_of_a(Gen *g, Dot *d)
     watch(g, d, &d->x, d->m, true);
     d->a = cpu_workspace(g, 0, bytes);
     d->a_pitch = d->k;
-    dot_pack(g, d, &d->x, ll_int(g->i64, 0), d->m, d->a, true);
+    dot_pack_rows(g, d, d->a);
     return bytes;
 }
 
@@ -227,12 +223,11 @@ keep(Gen *g, Dot *d, const Kept *s, LLVMValueRef n)
 {
     LLVMValueRef at = LLVMBuildMul(g->b, n, ll_int(g->i64, d->k), "");
     LLVMValueRef to = LLVMBuildGEP2(g->b, d->unit, s->a, &at, 1, "");
-    dot_pack(g, d, &d->x, ll_int(g->i64, 0), d->m, to, true);
+    dot_pack_rows(g, d, to);
     at = LLVMBuildMul(g->b, at, ll_int(g->i64, d->cols), "");
-    CpuLoop p = panels(g, d);
-    to = dot_at(g, d->unit, s->b, p.i, d->room, at);
-    dot_pack(g, d, &d->y, p.i, d->cols, to, false);
-    cpu_loop_end(g, &p);
+    to = LLVMBuildGEP2(g->b, d->unit, s->b, &at, 1, "");
+    LLVMValueRef end = d->live_cols ? d->live_cols : ll_int(g->i64, d->n);
+    dot_pack_panels(g, d, ll_int(g->i64, 0), end, to);
 }
 
 static void
@@ -266,7 +261,8 @@ static void
 several(Gen *g, Dot *d, Kept *s, LLVMValueRef last)
 {
     d->room = s->most * d->k;
-    LLVMValueRef bytes = ll_int(g->i64, (d->m * d->room * unit_bytes(d) + 63) / 64 * 64);
+    int64_t of_a = d->m * d->room * dot_unit_bytes(d);
+    LLVMValueRef bytes = ll_int(g->i64, (of_a + 63) / 64 * 64);
     s->b = LLVMBuildGEP2(g->b, g->i8, s->a, &bytes, 1, "");
     s->count = state(g, cpu_alloca(g, g->i64), 0);
     s->fresh = state(g, cpu_alloca(g, g->i1), 0);
@@ -289,11 +285,47 @@ several(Gen *g, Dot *d, Kept *s, LLVMValueRef last)
     LLVMPositionBuilderAtEnd(g->b, next);
 }
 
+/* The panel d->b. `rare` is of bf16: there may be subnormal numbers. */
+static void
+panel(Gen *g, const Dot *d, LLVMValueRef rare)
+{
+    if (rare)
+        guarded(g, d, rare);
+    else
+        blocks(g, d);
+}
+
+/* Some panels after others, which are packed behind the `used` bytes of workspace. */
+static void
+packed(Gen *g, Dot *d, int64_t used, LLVMValueRef rare)
+{
+    int64_t bytes = d->cols * d->k * dot_unit_bytes(d), some = d->cols;
+    while (some < d->n && some / d->cols * bytes < PACKED)
+        some *= 2;
+    LLVMValueRef all = d->live_cols ? d->live_cols : ll_int(g->i64, d->n);
+    LLVMValueRef to = cpu_workspace(g, used, some / d->cols * bytes);
+    d->pitch = d->cols;
+    CpuLoop s = cpu_loop_from(g, ll_int(g->i64, 0), all, some);
+    LLVMValueRef end = LLVMBuildAdd(g->b, s.i, s.step, "");
+    end = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, end, all, ""), end, all,
+                          "");
+    watch(g, d, &d->y, d->cols, false);
+    dot_pack_panels(g, d, s.i, end, to);
+    if (d->y.least)
+        rare = LLVMBuildOr(g->b, rare, dot_watched(g, d->y.least), "");
+    CpuLoop n = cpu_loop_from(g, s.i, end, d->cols);
+    LLVMValueRef at = LLVMBuildSub(g->b, n.i, s.i, "");
+    d->col = n.i;
+    d->b = dot_at(g, d->unit, to, at, d->k, ll_int(g->i64, 0));
+    panel(g, d, rare);
+    cpu_loop_end(g, &n);
+    cpu_loop_end(g, &s);
+}
+
 static void
 once(Gen *g, Dot *d)
 {
     int64_t used = rows_of_a(g, d);
-    int64_t bytes = d->cols * d->k * unit_bytes(d);
     bool bf16 = d->kind == SK_BF16;
     int64_t depth = d->k * d->group, pitch = d->a_pitch * d->group;
     LLVMValueRef rare = NULL;
@@ -305,23 +337,17 @@ once(Gen *g, Dot *d)
         rare = dot_subnormal(g, d->a, d->m, depth, pitch);
     bool in_order =
         !d->y.k_runs && d->y.kind == d->kind && d->group == 1 && !d->y.apart;
-    bool as_it_is = in_order && (d->n == d->cols || d->m <= FEW);
     if (d->form == DOT_TILES)
         dot_tiles_begin(g, d);
-    CpuLoop n = panels(g, d);
-    d->pitch = as_it_is ? d->y.pitch : d->cols;
-    if (as_it_is) {
+    if (in_order && (d->n == d->cols || d->m <= FEW)) {
+        CpuLoop n = panels(g, d);
+        d->pitch = d->y.pitch;
         d->b = LLVMBuildGEP2(g->b, d->unit, d->y.p, &n.i, 1, "");
+        panel(g, d, rare);
+        cpu_loop_end(g, &n);
     } else {
-        d->b = cpu_workspace(g, used, bytes);
-        watch(g, d, &d->y, d->cols, false);
-        dot_pack(g, d, &d->y, n.i, d->cols, d->b, false);
+        packed(g, d, used, rare);
     }
-    if (bf16)
-        guarded(g, d, LLVMBuildOr(g->b, rare, dot_watched(g, d->y.least), ""));
-    else
-        blocks(g, d);
-    cpu_loop_end(g, &n);
 }
 
 /* `kept`: where operands may be kept; its address NULL: nowhere. */

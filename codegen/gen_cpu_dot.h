@@ -74,10 +74,14 @@ void dot_begin(Gen *g, const Dot *d, DotLoad *load, void *cx, LLVMValueRef *v, i
 /* Calls intrinsic `name`, which is not overloaded; arguments are bitcast to its types. */
 LLVMValueRef dot_call(Gen *g, const char *name, LLVMValueRef *args, int n);
 
-/* gen_cpu_pack.c: packs `count` rows (of y: columns) of an operand, from `first` on, into
-   units at `to`: as [count][k] if k_runs, else as [k][count]. */
-void dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first,
-              int64_t count, LLVMValueRef to, bool k_runs);
+int64_t dot_unit_bytes(const Dot *d);
+
+/* gen_cpu_pack.c: packs all rows of a into units at `to`, as [m][k], rows `room` units
+   apart; and columns first .. end - 1 of b as panels of [k][cols], so many rows of them
+   apart. */
+void dot_pack_rows(Gen *g, const Dot *d, LLVMValueRef to);
+void dot_pack_panels(Gen *g, const Dot *d, LLVMValueRef first, LLVMValueRef end,
+                     LLVMValueRef to);
 
 /* A variable for that (`least`), of packs like this; it has no value yet. */
 LLVMValueRef dot_watch(Gen *g, const Dot *d, const DotOperand *x, int64_t count,

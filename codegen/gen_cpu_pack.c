@@ -9,7 +9,15 @@
 
 #include "ir/base/util.h"
 
-enum { MOST_LANES = 64 };
+/* CACHED: bytes of a tile that the first-level cache keeps until its turn comes. NEAR:
+   rows that are prefetched before. */
+enum { MOST_LANES = 64, CACHED = 1 << 15, NEAR = 4 };
+
+int64_t
+dot_unit_bytes(const Dot *d)
+{
+    return d->group > 1 ? 4 : ll_bytes(d->kind);
+}
 
 LLVMValueRef
 dot_at(Gen *g, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef i, int64_t scale,
@@ -39,6 +47,19 @@ static LLVMValueRef
 plus(Gen *g, LLVMValueRef i, int64_t by)
 {
     return by ? LLVMBuildAdd(g->b, i, ll_int(g->i64, by), "") : i;
+}
+
+/* An operand as it is packed: it prefetches the tile of the next iteration if that is
+   small, else its own rows, so many before their turn: rows that are some KiB apart share
+   few sets of a cache, which forgets most of a tile before it is asked for it. */
+static DotOperand
+prefetching(Gen *g, const Dot *d, const DotOperand *x, unsigned rows)
+{
+    DotOperand y = *x;
+    int64_t bytes = ll_bytes(x->kind), count = x == &d->x ? d->m : d->n;
+    if (x->apart && count * d->k * d->group * bytes > CACHED)
+        y.ahead = LLVMBuildMul(g->b, x->apart, ll_int(g->i64, rows * bytes), "");
+    return y;
 }
 
 /* What lies `ahead` of n elements at p, into the first-level cache. */
@@ -135,21 +156,38 @@ store(Gen *g, const Dot *d, LLVMValueRef v, LLVMValueRef p)
     LLVMSetAlignment(LLVMBuildStore(g->b, v, p), (unsigned)ll_bytes(d->kind));
 }
 
+/* Rows of a that run along k. */
 static void
-copy(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
-     LLVMValueRef to, bool k_runs)
+copy_rows(Gen *g, const Dot *d, LLVMValueRef to)
 {
-    int64_t major = k_runs ? count : d->k, minor = k_runs ? d->k : count;
-    int64_t room = k_runs && d->room ? d->room : minor;
+    int64_t room = d->room ? d->room : d->k;
     int64_t wide = min_i64(2 * d->lanes, MOST_LANES / d->group);
-    unsigned n = (unsigned)min_i64(wide, minor);
-    CpuLoop i = cpu_loop(g, 0, major, 1), j = cpu_loop(g, 0, minor, n);
-    LLVMValueRef o = LLVMBuildAdd(g->b, k_runs ? i.i : j.i, first, "");
-    LLVMValueRef v = k_runs ? along_k(g, d, x, o, j.i, n)
-                            : along_outer(g, d, x, o, i.i, n);
-    store(g, d, v, dot_at(g, d->unit, to, i.i, room, j.i));
+    unsigned n = (unsigned)min_i64(wide, d->k);
+    DotOperand x = prefetching(g, d, &d->x, NEAR);
+    CpuLoop m = cpu_loop(g, 0, d->m, 1), k = cpu_loop(g, 0, d->k, n);
+    store(g, d, along_k(g, d, &x, m.i, k.i, n), dot_at(g, d->unit, to, m.i, room, k.i));
+    cpu_loop_end(g, &k);
+    cpu_loop_end(g, &m);
+}
+
+/* Columns first .. end - 1 of b, where they are contiguous, into panels at `to`: all of a
+   row before the next one, since memory delivers lines that follow one another faster. */
+static void
+copy_panels(Gen *g, const Dot *d, LLVMValueRef first, LLVMValueRef end, LLVMValueRef to)
+{
+    int64_t room = d->room ? d->room : d->k;
+    unsigned n = (unsigned)min_i64(min_i64(2 * d->lanes, MOST_LANES / d->group), d->cols);
+    DotOperand y = prefetching(g, d, &d->y, NEAR * (unsigned)d->group);
+    CpuLoop k = cpu_loop(g, 0, d->k, 1), p = cpu_loop_from(g, first, end, d->cols);
+    CpuLoop j = cpu_loop(g, 0, d->cols, n);
+    LLVMValueRef o = LLVMBuildAdd(g->b, p.i, j.i, "");
+    LLVMValueRef v = along_outer(g, d, &y, o, k.i, n);
+    LLVMValueRef panel = LLVMBuildSub(g->b, p.i, first, "");
+    LLVMValueRef at = dot_at(g, d->unit, to, panel, room, j.i);
+    store(g, d, v, dot_at(g, d->unit, at, k.i, d->cols, ll_int(g->i64, 0)));
     cpu_loop_end(g, &j);
-    cpu_loop_end(g, &i);
+    cpu_loop_end(g, &p);
+    cpu_loop_end(g, &k);
 }
 
 /* Vectors as rows of a square become its columns. */
@@ -173,26 +211,29 @@ transpose(Gen *g, LLVMValueRef *v, unsigned n)
     }
 }
 
+/* Squares of n by n, along memory's rows. */
 static void
 turn(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
      LLVMValueRef to)
 {
     unsigned n = (unsigned)min_i64(d->lanes, min_i64(count, d->k));
     LLVMValueRef v[MOST_LANES];
-    int64_t room = d->room ? d->room : d->k;
-    CpuLoop o = cpu_loop(g, 0, count, n), k = cpu_loop(g, 0, d->k, n);
-    LLVMValueRef from = LLVMBuildAdd(g->b, o.i, first, "");
+    int64_t room = d->room ? d->room : d->k, rows = x->k_runs ? count : d->k;
+    DotOperand y = prefetching(g, d, x, x->k_runs ? n : n * (unsigned)d->group);
+    CpuLoop r = cpu_loop(g, 0, rows, n), c = cpu_loop(g, 0, x->k_runs ? d->k : count, n);
+    LLVMValueRef o = x->k_runs ? r.i : c.i, k = x->k_runs ? c.i : r.i;
+    LLVMValueRef from = LLVMBuildAdd(g->b, o, first, "");
     for (unsigned i = 0; i < n; i++)
-        v[i] = x->k_runs ? along_k(g, d, x, plus(g, from, i), k.i, n)
-                         : along_outer(g, d, x, from, plus(g, k.i, i), n);
+        v[i] = x->k_runs ? along_k(g, d, &y, plus(g, from, i), k, n)
+                         : along_outer(g, d, &y, from, plus(g, k, i), n);
     if (n > 1)
         transpose(g, v, n);
     for (unsigned i = 0; i < n; i++)
         store(g, d, v[i],
-              x->k_runs ? dot_at(g, d->unit, to, plus(g, k.i, i), count, o.i)
-                        : dot_at(g, d->unit, to, plus(g, o.i, i), room, k.i));
-    cpu_loop_end(g, &k);
-    cpu_loop_end(g, &o);
+              x->k_runs ? dot_at(g, d->unit, to, plus(g, k, i), count, o)
+                        : dot_at(g, d->unit, to, plus(g, o, i), room, k));
+    cpu_loop_end(g, &c);
+    cpu_loop_end(g, &r);
 }
 
 /* Elements that one load of a pack takes. */
@@ -214,11 +255,26 @@ dot_watch(Gen *g, const Dot *d, const DotOperand *x, int64_t count, bool k_runs)
 }
 
 void
-dot_pack(Gen *g, const Dot *d, const DotOperand *x, LLVMValueRef first, int64_t count,
-         LLVMValueRef to, bool k_runs)
+dot_pack_rows(Gen *g, const Dot *d, LLVMValueRef to)
 {
-    if (x->k_runs == k_runs)
-        copy(g, d, x, first, count, to, k_runs);
+    if (d->x.k_runs)
+        copy_rows(g, d, to);
     else
-        turn(g, d, x, first, count, to);
+        turn(g, d, &d->x, ll_int(g->i64, 0), d->m, to);
+}
+
+void
+dot_pack_panels(Gen *g, const Dot *d, LLVMValueRef first, LLVMValueRef end,
+                LLVMValueRef to)
+{
+    if (!d->y.k_runs) {
+        copy_panels(g, d, first, end, to);
+        return;
+    }
+    CpuLoop p = cpu_loop_from(g, first, end, d->cols);
+    LLVMValueRef panel = LLVMBuildSub(g->b, p.i, first, "");
+    int64_t room = d->room ? d->room : d->k;
+    turn(g, d, &d->y, p.i, d->cols,
+         dot_at(g, d->unit, to, panel, room, ll_int(g->i64, 0)));
+    cpu_loop_end(g, &p);
 }

@@ -192,7 +192,8 @@ struct Cx {
     Cx *pre;        /* in front of the strip, where the tests are computed */
     Value *cond;    /* i1 in pre: the assumptions hold; NULL: there are none */
     Trust trust;
-    const Turn *turn; /* the block that the strip belongs to; NULL: none */
+    const Turn *turn; /* the square that the strip belongs to; NULL: none */
+    int rows;         /* of the block that is no square; 0: none */
     bool two;         /* assumes that a quotient changes in one lane at most */
     Value *runs;      /* fast: i1, would `two` hold for shorter strips? NULL: no */
     bool short_runs;  /* fast: a strip always has more than one quotient */
@@ -342,6 +343,8 @@ bool simd_may_have_one_row(Simd *n, Op *dot); /* that is stored */
 void simd_rows(Simd *n, Builder *b, Op *dot, Slot *a, bool transposed, Value *zero,
                int64_t rows);
 void simd_rows_step(Cx *cx, const Root *r, const Ix *ix);
+/* How many rows of b a nest goes through beside each other; 1: any other nest. */
+int simd_rows_beside(const Group *g, int lane);
 
 /* simd_live.c: how many rows and columns of a dot's result are stored in the end, i64, 1
    at least; NULL: all of that dimension. False: all of both. */

@@ -32,10 +32,13 @@ emit_init(Emit *e, Simd *n, Group *g)
     e->turn = simd_transpose_dim(n, g, e->lane);
     int block = e->turn < 0 ? 0
                             : simd_transpose_size(n, g, simd_widest(g), e->lane, e->turn);
-    e->turn = block ? e->turn : -1;
+    int high = block ? block : simd_rows_beside(g, e->lane);
+    e->square = block > 0;
     e->w = block ? block : e->w;
+    e->turn = block ? e->turn : high > 1 ? 0 : -1;
+    e->high = high;
     for (int d = 0; d < t->rank; d++) {
-        int64_t step = d == e->lane || d == e->turn ? e->w : 1;
+        int64_t step = d == e->lane ? e->w : d == e->turn ? high : 1;
         e->ix[d] = (Ix){d == e->lane && e->w > 1 ? IX_AFF : IX_CONST, 0, NULL};
         if (t->shape[d] > step && d != g->axis)
             e->order[e->nloop++] = d;
@@ -394,8 +397,8 @@ block_rows(Builder *b, Value *first, int size, Value **rows)
         rows[i] = i ? build_binary(b, OP_ADD, first, simd_int(b, first->type, i)) : first;
 }
 
-/* A square block of strips that is transposed in registers. Where masks exclude a part of
-   it, strips are built one after the other. */
+/* A block of strips, which may be a square that is transposed in registers. Where masks
+   exclude a part of it, strips are built one after the other. */
 static void
 block_emit(Emit *e, Builder *b)
 {
@@ -403,13 +406,14 @@ block_emit(Emit *e, Builder *b)
     Ix *row = &e->ix[e->turn], *lane = &e->ix[e->lane];
     Turn t = {.size = e->w};
     Cx pre, cx;
-    block_rows(b, row->v ? row->v : simd_int(b, n->i64, 0), e->w, t.b);
-    block_rows(b, lane->v ? lane->v : simd_int(b, n->i64, 0), e->w, t.a);
+    block_rows(b, row->v ? row->v : simd_int(b, n->i64, 0), e->high, t.b);
+    block_rows(b, lane->v ? lane->v : simd_int(b, n->i64, 0), e->square ? e->w : 1, t.a);
     *lane = (Ix){IX_AFF, 0, t.a[0]};
     Op *branch = arm_open(e, b, NULL, &pre, &cx);
     cx.fast = true;
-    cx.turn = &t;
-    for (int i = 0; i < e->w; i++) {
+    cx.turn = e->square ? &t : NULL;
+    cx.rows = e->square ? 0 : e->high;
+    for (int i = 0; i < e->high; i++) {
         *row = (Ix){IX_UNI, 0, t.b[i]};
         strip_eval(e, &cx, NULL);
     }
@@ -423,8 +427,9 @@ block_emit(Emit *e, Builder *b)
     attr_set_int(&n->s->mod, &branch->attrs, ATTR_LIKELY, 0);
     Builder slow = builder_at_end(n->f, branch->regions[1]);
     slow.loc = b->loc;
-    Op *loop = build_for(&slow, simd_int(&slow, n->i64, 0), simd_int(&slow, n->i64, e->w),
-                         simd_int(&slow, n->i64, 1), NULL, 0);
+    Op *loop = build_for(&slow, simd_int(&slow, n->i64, 0),
+                         simd_int(&slow, n->i64, e->high), simd_int(&slow, n->i64, 1),
+                         NULL, 0);
     Builder in = builder_at_end(n->f, loop->regions[0]);
     in.loc = b->loc;
     Value *at = build_binary(&in, OP_ADD, t.b[0], loop->regions[0]->args[0]);
@@ -441,7 +446,7 @@ loop_open(Emit *e, Builder *b, int d, Value *const *inits, int n)
 {
     const Type *i64 = e->n->i64;
     bool lane = d == e->lane && e->w > 1;
-    int step = lane || d == e->turn ? e->w : 1;
+    int step = lane ? e->w : d == e->turn ? e->high : 1;
     Op *loop = build_for(b, simd_int(b, i64, 0), simd_int(b, i64, e->g->shape->shape[d]),
                          simd_int(b, i64, step), inits, n);
     e->ix[d] = (Ix){lane ? IX_AFF : IX_UNI, 0, loop->regions[0]->args[0]};

@@ -17,7 +17,8 @@ typedef struct Emit {
     Simd *n;
     Group *g;
     int w, lane;          /* lanes, and the dimension along which they run */
-    int turn;             /* dimension of the rows of square blocks, or -1 */
+    int turn, high;       /* dimension of the rows of blocks, or -1; how many they are */
+    bool square;          /* blocks are transposed in registers */
     int order[MAX_RANK];  /* dimensions with loops, outermost first */
     int nloop;
     Ix ix[MAX_RANK];

@@ -115,8 +115,9 @@ rows_on(Cx *cx, Value *to, const Ix *ix, int d, int64_t ahead, bool kept)
 
 /* For tiles of short rows: prefetches what the next iteration of the loop loads, or the
    same columns some rows further down, since the memory behind a short row belongs to
-   another tile. Nothing for a tile of few rows. `load`: NULL for a store. False: rows are
-   long, or read from one tile to the next. */
+   another tile. Nothing for a tile of few rows, or for long ones beside each other, which
+   are streams enough. `load`: NULL for a store. False: rows are long, or read from one
+   tile to the next. */
 static bool
 fetch_rows(Cx *cx, Value *to, const Ix *ix, const Op *load)
 {
@@ -130,7 +131,7 @@ fetch_rows(Cx *cx, Value *to, const Ix *ix, const Op *load)
         return false;
     int64_t row = tile_bytes(type_elem(t)->elem, t) * t->shape[lane] / type_numel(t);
     if (row >= LONG || (load && cx->g && cx->g->around))
-        return false;
+        return cx->rows > 0;
     Value *next = NULL;
     int64_t bytes = tile_bytes(type_elem(t)->elem, t);
     if (load && bytes <= ROUND)
@@ -139,7 +140,8 @@ fetch_rows(Cx *cx, Value *to, const Ix *ix, const Op *load)
         fetch(cx, next, 0, false, false);
         return true;
     }
-    int64_t ahead = min_i64(max_i64(AHEAD / row, 1), t->shape[down] / 4);
+    int64_t ahead = max_i64(AHEAD / row, max_i64(cx->rows, 1));
+    ahead = min_i64(ahead, t->shape[down] / 4);
     bool kept;
     bool counts = ix[down].kind == IX_UNI && ahead && ready(cx->n, to, &kept);
     Value *p = counts ? rows_on(cx, to, ix, down, ahead, kept) : NULL;

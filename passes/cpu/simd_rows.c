@@ -7,6 +7,9 @@
                                        =>     %s = vload .. ; %x = buf_load %c[0, %n]
                                               buf_store fma (%a[0, %k], %s, %x), .. } }
 
+   A few rows of b go beside each other: memory delivers several streams faster than one,
+   and a strip of the accumulator is read and written once for all of them.
+
    Decoders multiply tiles of 16 rows of which they store one. How many rows are stored is
    known when the kernel runs, so for tiles of up to 16 rows there is code for one row and
    code for all, and a branch.
@@ -19,8 +22,8 @@
 
 #include "ir/edit.h"
 
-/* Rows of the dot: without a branch, and with one. */
-enum { MOST_ROWS = 2, MOST_TILE = 16 };
+/* Rows of the dot: without a branch, and with one. BESIDE: rows of b. */
+enum { MOST_ROWS = 2, MOST_TILE = 16, BESIDE = 4 };
 
 static const Value *
 uncast(const Value *v)
@@ -186,4 +189,17 @@ simd_rows_step(Cx *cx, const Root *r, const Ix *ix)
         Op *sum = build_op(&cx->b, OP_FMA, in, 3, NULL, &strip, 1);
         simd_slot_store(cx, sums, 2, at, (Ev){.kind = EV_VEC, .v = op_result(sum, 0)});
     }
+}
+
+int
+simd_rows_beside(const Group *g, int lane)
+{
+    bool some = false;
+    for (int i = 0; i < g->items.n; i++) {
+        RootKind kind = g->items.at[i].kind;
+        if (kind != ROOT_ROWS && kind != ROOT_LOAD)
+            return 1;
+        some |= kind == ROOT_ROWS;
+    }
+    return some && lane == 1 && g->shape->shape[0] % BESIDE == 0 ? BESIDE : 1;
 }

@@ -1,7 +1,7 @@
-/* Matmuls on the CPU. A program copies its tiles of a and b into caches of its own and
-   multiplies them there: large tiles are copied less often, small ones leave fewer
-   threads idle and fewer rows that are not there. Parts along k, stages and packing have
-   no place here: all programs of a thread share its caches.
+/* Matmuls on the CPU. A program copies its tile of a and some panels of b into the
+   second-level cache and multiplies them there: large tiles are copied less often, small
+   ones leave fewer threads idle and fewer rows that are not there. Parts along k, stages
+   and packing have no place here: all programs of a thread share its caches.
 
    Rates are of one thread, measured on 2026-11-23 on a processor with AMX by
    `tests/perf/baselines`; they need to be right beside each other alone. */
@@ -10,8 +10,9 @@
 #include <math.h>
 
 /* Per microsecond: operations on fp32 and on shorter elements, bytes that are copied,
-   bytes of sums in the second-level cache. */
-static const double flops = 1.6e5, half_flops = 9e5, copied = 1.2e4, summed = 6e4;
+   bytes of sums in the second-level cache and beyond it. */
+static const double flops = 1.6e5, half_flops = 9e5, copied = 1.2e4, summed = 6e4,
+                    summed_far = 2.5e4;
 /* Of rows that are not copied: operations, bytes out of memory and of the cache; what a
    run of bytes costs beyond them. */
 static const double stream_flops = 8e4, streamed = 2.5e4, cached = 6e4, run_bytes = 1024;
@@ -31,13 +32,22 @@ static const GemmTile tiles[] = {
     TILE(2, 512, 64),    TILE(1, 64, 4096),   TILE(1, 64, 2048),   TILE(1, 64, 1024),
     TILE(1, 64, 512),    TILE(1, 64, 256)};
 
-/* Do its sums and operands stay in the second-level cache? (What is multiplied where it
-   is loaded need not.) */
+/* Bytes that a program reads again and again: its tile of a, and of b as many panels as
+   are packed at once. */
+static int64_t
+packed(const GemmAsk *q, const GemmTile *t)
+{
+    enum { PANELS = 1 << 17 };
+    int64_t panels = (int64_t)t->n * t->k * q->bytes;
+    return (int64_t)t->m * t->k * q->bytes + (panels < PANELS ? panels : PANELS);
+}
+
+/* Do they stay in the second-level cache? (What is multiplied where it is loaded need
+   not.) */
 static bool
 fits(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
 {
-    int64_t operands = (int64_t)(t->m + t->n) * t->k * q->bytes;
-    return operands + (int64_t)t->m * t->n * 4 <= d->cache;
+    return packed(q, t) <= d->cache;
 }
 
 static double
@@ -85,10 +95,11 @@ cost_of(const NnDevice *d, const GemmAsk *q, const GemmTile *t)
     double rounds = ceil(units / d->processors), steps = over(q->k, t->k);
     double high = fmin(t->m, (double)q->m), across = fmin(t->n, (double)q->n);
     double rate = q->bytes < 4 ? half_flops : flops, sums = (double)t->m * t->n * 4;
+    bool near = packed(q, t) + (int64_t)t->m * t->n * 4 <= d->cache;
     GemmCost c = {
         .products = rounds * 2 * t->m * t->n * t->k * steps / rate,
         .memory = rounds * (high + across) * (double)q->k * q->bytes / copied,
-        .cache = rounds * sums * (2 * steps + 3) / summed,
+        .cache = rounds * sums * (2 * steps + 3) / (near ? summed : summed_far),
         .beside = 1};
     c.all = c.products + c.memory + c.cache + c.beside;
     return c;
