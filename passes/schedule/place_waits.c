@@ -49,6 +49,7 @@
 #include "ir/plan/pipeline.h"
 #include "passes/pass.h"
 #include "passes/schedule/carry_accumulator.h"
+#include "passes/schedule/join_sums.h"
 
 bool pass_place_waits(Func *f, PassCx *cx);
 
@@ -168,7 +169,7 @@ sink_load(Op *load)
 static bool
 sink(Session *s, Region *r)
 {
-    bool changed = false;
+    bool changed = join_sums(r);
     for (Op *op = r->last, *prev; op; op = prev) {
         prev = op->prev;
         for (int i = 0; i < op->nregion; i++)
@@ -255,13 +256,12 @@ reads_lasting(const Op *dot)
 
 /* Are the registers of the left operand written behind a wait for the dots of the
    iteration before? They are written where the operand is computed, or, if that is
-   outside of the iteration, at the dot. The dot's own wait does not count, because it is
-   removed. */
+   outside of the iteration, at the dot. `own`, the wait for the sums that the dot is a
+   part of, does not count, because it is removed. */
 static bool
-writes_late(const Op *dot)
+writes_late(const Op *dot, const Op *own)
 {
     const Value *a = op_operand(dot, DOT_LEFT);
-    const Op *own = dot_wait(dot);
     int n = 0;
     if (dot_reads_shared(dot, DOT_LEFT))
         return true;
@@ -280,12 +280,32 @@ writes_late(const Op *dot)
 
 /* ---- accumulators stay in flight */
 
+/* The dot whose sums in flight this one adds to; NULL: none. */
+static const Op *
+joined_to(const Op *dot)
+{
+    const Op *before = dot_added_to(dot);
+    return before && op_operand(dot, DOT_ACC) == &before->results[0] ? before : NULL;
+}
+
+/* Is it the last one of the body that adds to these sums? */
+static bool
+is_last(const Op *dot, int i)
+{
+    for (const Op *op = dot->next; op; op = op->next)
+        if (op_is_async_dot(op) && dot_carried(op) == i)
+            return false;
+    return dot_wait(dot) != NULL;
+}
+
 static bool
 may_stay(const Op *dot)
 {
     const Op *wait = dot_wait(dot);
-    return wait->next == dot->parent->last && reads_lasting(dot) && writes_late(dot) &&
-           (waits_early(dot->parent) || wait_early(dot->parent));
+    bool stays = wait->next == dot->parent->last;
+    for (const Op *d = dot; d && stays; d = joined_to(d))
+        stays = reads_lasting(d) && writes_late(d, wait);
+    return stays && (waits_early(dot->parent) || wait_early(dot->parent));
 }
 
 /* ---- work behind a loop whose dots are in flight */
@@ -349,11 +369,12 @@ keep(void *user, Op *loop)
         planned = !op_is_async_dot(op) || dot_carried(op) < 0 || !reads_own(op);
     for (Op *op = body->first; op; op = op->next) { /* waits behind op are removed */
         int i = op_is_async_dot(op) ? dot_carried(op) : -1;
-        if (i < 0 || !(planned || may_stay(op)))
+        if (i < 0 || !is_last(op, i) || !(planned || may_stay(op)))
             continue;
         carry_accumulator(loop, i, op);
         last = op;
-        n++;
+        for (const Op *d = op; d; d = joined_to(d))
+            n++;
     }
     bool copies = region_has(body, OP_ASYNC_COPY);
     while (planned && copies && last && last->next != body->last &&

@@ -34,9 +34,8 @@
 #include "ir/build.h"
 #include "ir/edit.h"
 #include "ir/loop.h"
+#include "passes/schedule/join_sums.h"
 #include "passes/schedule/rotation.h"
-
-#include <limits.h>
 
 bool pass_rotate_loop(Func *f, PassCx *cx);
 
@@ -106,49 +105,6 @@ rings_are_deep(const Op *loop)
             return false;
     }
     return true;
-}
-
-/* Are there enough stages for all that would be held at once: stages released between
-   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for
-   any number. */
-static bool
-fits_rings(const Op *wait, const Op *next, const Op *last)
-{
-    int held = 0, stages = INT_MAX;
-    for (const Op *op = wait; op != next; op = op->next)
-        held += op->kind == OP_BAR_ARRIVE;
-    for (const Op *op = wait; held && op != last; op = op->next) {
-        const Op *at = op->kind == OP_BAR_WAIT ? op_operand(op, 0)->op : NULL;
-        if (op->nregion)
-            return false;
-        if (!at)
-            continue;
-        held++;
-        if (op_operand(at, 0)->type->stages < stages)
-            stages = op_operand(at, 0)->type->stages;
-    }
-    return held <= stages;
-}
-
-/* Waits for an accumulator only once, where it is complete. Stages that were released
-   behind the waits in between are released there. */
-static void
-join_sums(Op *loop)
-{
-    region_each(loop->regions[0], op) {
-        Op *wait = op_is_async_dot(op) ? dot_full_wait(op) : NULL;
-        Op *next = wait ? dot_adding_to(op) : NULL;
-        const Op *last = next ? dot_wait(next) : NULL;
-        if (!last || !fits_rings(wait, next, last))
-            continue;
-        for (Op *at = wait->next, *then; at != next; at = then) {
-            then = at->next;
-            if (at->kind == OP_BAR_ARRIVE)
-                op_move_before(at, last->next);
-        }
-        value_replace(&wait->results[0], &op->results[0]);
-        op_erase(wait);
-    }
 }
 
 static bool
@@ -375,7 +331,7 @@ visit(Session *s, Region *r, int warps)
         }
         bool deep = op->kind == OP_FOR && warps && rings_are_deep(op);
         if (deep)
-            join_sums(op);
+            join_sums(op->regions[0]);
         if (op->kind == OP_FOR && warps && !loop_is_rotated(op) && plan(&k)) {
             schedule(&k);
             changed = true;
