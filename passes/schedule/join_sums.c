@@ -11,7 +11,8 @@
    - what reads its sums, unless that is one dot that adds to them: the same registers in
      the same shape, in order;
    - what overwrites a buffer in shared memory that it reads, or lets others do so
-     (bar_arrive), which may be a later wait where the stages of the rings suffice;
+     (bar_arrive). That may be a wait behind the next dot, with which the tensor cores are
+     busy meanwhile, where the stages of the rings suffice;
    - what writes registers that it reads or adds to: its left operand, which code
      generation keeps in registers of its own for each dot of a block
      (codegen/gen_nv_wgmma.c); the next iteration writes them again, so dots with such
@@ -21,19 +22,22 @@
    and what the first one reads has been read behind the wait for the last one. Fences of
    registers (wgmma.fence) are code generation's, one in front of each dot.
 
-   rotate_loop.c joins the sums of a loop with roles before it looks for dots in a row,
-   place_waits.c those of all other blocks. */
+   rotate_loop.c joins the sums of a loop with roles before it looks for dots in a row, and
+   wants stages released when the last one is done; place_waits.c those of all other
+   blocks. */
 #include "passes/schedule/join_sums.h"
 
 #include "ir/analysis/async_dot.h"
 #include "ir/analysis/shared.h"
+#include "ir/build.h"
 #include "ir/edit.h"
+#include "passes/schedule/carry_accumulator.h"
 
 #include <limits.h>
 
 /* Are there enough stages for all that would be held at once: stages released between
-   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for
-   any number. */
+   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for any
+   number. */
 static bool
 fits_rings(const Op *wait, const Op *next, const Op *last)
 {
@@ -87,12 +91,12 @@ asks_for_wait(const Op *dot, const Op *op, Arena *a)
 
 /* The dot behind `wait`, full and for `dot`, that needs no wait for it; NULL: none. */
 static Op *
-joins(const Op *dot, const Op *wait, Arena *a)
+joins(const Op *dot, const Op *wait, bool early, Arena *a)
 {
     Op *next = dot_adding_to(dot);
     const Op *last = next ? dot_wait(next) : NULL;
     if (!last || attr_has(&next->attrs, ATTR_MAX_IMPRECISE) ||
-        !fits_rings(wait, next, last))
+        !fits_rings(wait, next, early ? next : last))
         return NULL;
     for (const Op *op = wait->next; op != next; op = op->next)
         if (!op || asks_for_wait(dot, op, a))
@@ -100,22 +104,39 @@ joins(const Op *dot, const Op *wait, Arena *a)
     return next;
 }
 
+/* Stages that were released behind `wait` are released behind `next`: when that is done,
+   or, `early`, when it is issued and those in front of it are done. */
+static void
+release(Op *wait, Op *next, bool early)
+{
+    Op *at = dot_wait(next), *first = NULL;
+    if (!early)
+        at = at->next;
+    for (Op *op = wait->next, *then; op != next; op = then) {
+        then = op->next;
+        if (op->kind != OP_BAR_ARRIVE)
+            continue;
+        op_move_before(op, at);
+        first = first ? first : op;
+    }
+    if (!early || !first)
+        return;
+    Builder b = builder_before(first);
+    b.loc = wait->loc;
+    build_dot_wait(&b, NULL, 0, 1);
+}
+
 bool
-join_sums(Region *r)
+join_sums(Region *r, bool early)
 {
     Arena *a = &r->func->module->s->tmp;
     bool changed = false;
     for (Op *op = r->first; op; op = op->next) {
         Op *wait = op_is_async_dot(op) ? dot_full_wait(op) : NULL;
-        Op *next = wait ? joins(op, wait, a) : NULL;
+        Op *next = wait ? joins(op, wait, early, a) : NULL;
         if (!next)
             continue;
-        Op *behind = dot_wait(next)->next;
-        for (Op *at = wait->next, *then; at != next; at = then) {
-            then = at->next;
-            if (at->kind == OP_BAR_ARRIVE)
-                op_move_before(at, behind);
-        }
+        release(wait, next, early);
         value_replace(&wait->results[0], &op->results[0]);
         op_erase(wait);
         changed = true;

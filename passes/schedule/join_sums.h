@@ -4,7 +4,8 @@
 
 #include "ir/ir.h"
 
-/* In the block r, not in regions inside of it. */
-bool join_sums(Region *r);
+/* In the block r, not in regions inside of it. `early`: stages of rings that a dot reads
+   are released when it is done, behind the issue of the next one; else when all are. */
+bool join_sums(Region *r, bool early);
 
 #endif

@@ -169,7 +169,7 @@ sink_load(Op *load)
 static bool
 sink(Session *s, Region *r)
 {
-    bool changed = join_sums(r);
+    bool changed = join_sums(r, true);
     for (Op *op = r->last, *prev; op; op = prev) {
         prev = op->prev;
         for (int i = 0; i < op->nregion; i++)

@@ -107,15 +107,17 @@ rings_are_deep(const Op *loop)
     return true;
 }
 
+/* Dots that add up count as one if nothing waits in between, or, not `joined`, if that can
+   still become so. */
 static bool
-find_dots(Plan *k)
+find_dots(Plan *k, bool joined)
 {
     Op *begun = NULL;
     region_each(k->loop->regions[0], op) {
         if (!op_is_async_dot(op))
             continue;
         Op *wait = dot_full_wait(op), *first = begun ? begun : op;
-        begun = !wait && dot_adding_to(op) ? first : NULL;
+        begun = !(wait && joined) && dot_adding_to(op) ? first : NULL;
         if (begun)
             continue;
         if (!wait)
@@ -278,7 +280,7 @@ plan(Plan *k)
     map_init(&k->ends, &k->s->tmp);
     map_init(&k->late, &k->s->tmp);
     map_init(&k->in_second, &k->s->tmp);
-    if (attr_has(&k->loop->attrs, ATTR_ONCE) || !find_dots(k) ||
+    if (attr_has(&k->loop->attrs, ATTR_ONCE) || !find_dots(k, true) ||
         (k->n2 > 1 && !rings_are_deep(k->loop)))
         return false;
     for (int i = 0; i < k->n2; i++)
@@ -329,9 +331,10 @@ visit(Session *s, Region *r, int warps)
             }
             changed |= in;
         }
+        Plan seen = k;
         bool deep = op->kind == OP_FOR && warps && rings_are_deep(op);
-        if (deep)
-            join_sums(op->regions[0]);
+        if (deep && find_dots(&seen, false))
+            join_sums(op->regions[0], false);
         if (op->kind == OP_FOR && warps && !loop_is_rotated(op) && plan(&k)) {
             schedule(&k);
             changed = true;
