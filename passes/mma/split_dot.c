@@ -50,6 +50,7 @@ enum {
     LEAST_K = 16,
     THREADS = 128,
     KEPT = 200,         /* registers of a thread */
+    KEPT_SUM = 216,     /* the same, with the small sum of a loop */
     LOW_BITS = -0x2000 /* those of fp32 that tf32 has */
 };
 
@@ -108,10 +109,11 @@ dot_of(Builder *b, const Op *op, Value *x, Value *y, Value *acc)
     return op_result(new, 0);
 }
 
-/* Can warpgroups compute the dot, with so many accumulators and both parts of the left
-   operand in registers? */
+/* Can warpgroups compute the dot, with two accumulators and both parts of the left
+   operand in registers? `third`: and with one more, where the parts count as what they are:
+   both of bf16, or the small one of tf32. */
 static bool
-fits(const Func *f, const PassCx *cx, const Op *op, int accumulators)
+fits(const Func *f, const PassCx *cx, const Op *op, bool third)
 {
     const Type *a = op_operand(op, 0)->type, *c = op->results[0].type;
     if (!cx->target.wgmma || f->num_warps % WARPS || c->rank != 2 || c->shape[0] < ROWS ||
@@ -122,8 +124,9 @@ fits(const Func *f, const PassCx *cx, const Op *op, int accumulators)
     while (2 * down <= groups && c->shape[0] >= 2 * down * ROWS)
         down *= 2;
     int64_t threads = THREADS * groups, left = type_numel(a) / (THREADS * down);
-    return c->shape[1] / (groups / down) >= COLUMNS &&
-           accumulators * type_numel(c) / threads + 2 * left <= KEPT;
+    int64_t acc = type_numel(c) / threads;
+    return c->shape[1] / (groups / down) >= COLUMNS && 2 * acc + 2 * left <= KEPT &&
+           (!third || 3 * acc + left <= KEPT_SUM);
 }
 
 typedef struct Splitter {
@@ -162,7 +165,7 @@ splits(Splitter *s, const Op *op)
     Name said = op->kind == OP_DOT ? attr_str(&op->attrs, ATTR_PRECISION) : NULL;
     for (int i = 0; said && op->results[0].uses && i < COUNT_OF(precisions); i++)
         if (strcmp(said, precisions[i].name) == 0)
-            return fits(s->f, s->cx, op, 2) &&
+            return fits(s->f, s->cx, op, false) &&
                            !(precisions[i].along && lies_across(s, op_operand(op, 1)))
                        ? &precisions[i]
                        : NULL;
@@ -207,7 +210,7 @@ dots_from(Splitter *s, const Value *arg, Op **dot)
         if (u->user == yield)
             return u->index == arg->index - 1 ? n : 0;
         if (u->index != 2 || u->user->parent != arg->region || !splits(s, u->user) ||
-            !fits(s->f, s->cx, u->user, 3))
+            !fits(s->f, s->cx, u->user, true))
             return 0;
         dot[n] = u->user;
         v = &u->user->results[0];

@@ -256,8 +256,10 @@ reads_lasting(const Op *dot)
 
 /* Are the registers of the left operand written behind a wait for the dots of the
    iteration before? They are written where the operand is computed, or, if that is
-   outside of the iteration, at the dot. `own`, the wait for the sums that the dot is a
-   part of, does not count, because it is removed. */
+   outside of the iteration, at the dot. `own`, the wait for the sums that stay in flight,
+   does not count, because it is removed. Asked of every dot of the iteration: where it
+   begins with writing registers of another one, ptxas waits for each wgmma before the next
+   (C7513). */
 static bool
 writes_late(const Op *dot, const Op *own)
 {
@@ -304,7 +306,9 @@ may_stay(const Op *dot)
     const Op *wait = dot_wait(dot);
     bool stays = wait->next == dot->parent->last;
     for (const Op *d = dot; d && stays; d = joined_to(d))
-        stays = reads_lasting(d) && writes_late(d, wait);
+        stays = reads_lasting(d);
+    for (const Op *d = dot->parent->first; d && stays; d = d->next)
+        stays = !op_is_async_dot(d) || writes_late(d, wait);
     return stays && (waits_early(dot->parent) || wait_early(dot->parent));
 }
 
