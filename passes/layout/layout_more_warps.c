@@ -1,9 +1,9 @@
 /* Raises num_warps where accumulators do not fit into the registers of so many warps:
-   128 x 256 of fp32 take 256 registers of each thread with four warps, 128 with eight; and
-   so do two of 128 x 128 that a loop adds up. Tiles that loops around a dot carry are live
-   while it is computed, and its own result is, unless it is added to one of these. The
-   number of warps changes only speed, so this is safe, except where the source sets it or
-   has inline assembly with effects, which may count threads. */
+   128 x 256 of fp32 take 256 registers of each thread with four warps, 128 with eight;
+   and so do two of 128 x 128 that a loop adds up. Tiles that loops around a dot carry
+   are live while it is computed, and its own result is, unless it is added to one of
+   these. The number of warps changes only speed, so this is safe, except where the
+   source sets it or has inline assembly with effects, which may count threads. */
 #include "passes/layout/layout.h"
 
 #include "ir/base/util.h"
@@ -30,7 +30,7 @@ words_of(const Type *t)
     return tile ? type_numel(t) * type_bits(t) / WORD : 0;
 }
 
-/* Does the dot, or do dots one after the other, add to a value that its block is given? */
+/* Does the dot, or do dots in a row, add to a value that its block is given? */
 static bool
 adds_to_carried(const Op *dot)
 {

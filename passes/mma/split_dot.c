@@ -110,8 +110,8 @@ dot_of(Builder *b, const Op *op, Value *x, Value *y, Value *acc)
 }
 
 /* Can warpgroups compute the dot, with two accumulators and both parts of the left
-   operand in registers? `third`: and with one more, where the parts count as what they are:
-   both of bf16, or the small one of tf32. */
+   operand in registers? `third`: and with one more, where the parts count as what they
+   are: both of bf16, or the small one of tf32. */
 static bool
 fits(const Func *f, const PassCx *cx, const Op *op, bool third)
 {

@@ -22,8 +22,8 @@
    and what the first one reads has been read behind the wait for the last one. Fences of
    registers (wgmma.fence) are code generation's, one in front of each dot.
 
-   rotate_loop.c joins the sums of a loop with roles before it looks for dots in a row, and
-   wants stages released when the last one is done; place_waits.c those of all other
+   rotate_loop.c joins the sums of a loop with roles before it looks for dots in a row,
+   and wants stages released when the last one is done; place_waits.c those of all other
    blocks. */
 #include "passes/schedule/join_sums.h"
 
@@ -36,8 +36,8 @@
 #include <limits.h>
 
 /* Are there enough stages for all that would be held at once: stages released between
-   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for any
-   number. */
+   `wait` and `next`, and stages waited for up to `last`? A loop or branch may wait for
+   any number. */
 static bool
 fits_rings(const Op *wait, const Op *next, const Op *last)
 {

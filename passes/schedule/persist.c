@@ -78,10 +78,11 @@ is_computed(const Op *op)
            from->kind != OP_LOCAL_LOAD;
 }
 
-/* Does the loop only accumulate dots, with a trip count that is the same for every tile?
-   Persistent programs get their tiles in a fixed order, whatever each takes. Loops of dots
-   that add up are not faster for it (H200, four kernels of 8 warps: 0.96 to 1.00). Where
-   threads compute an operand, two programs on an SM hide that work better. */
+/* Does the loop only accumulate dots, with a trip count that is the same for every
+   tile? Persistent programs get their tiles in a fixed order, whatever each takes.
+   Loops of dots that add up are not faster for it (H200, four kernels of 8 warps: 0.96
+   to 1.00). Where threads compute an operand, two programs on an SM hide that work
+   better. */
 static bool
 is_sum(const Op *loop)
 {

@@ -254,21 +254,27 @@ reads_lasting(const Op *dot)
     return true;
 }
 
+/* What the left operand of the dot is, but for conversions of the iteration. */
+static const Value *
+left_of(const Op *dot)
+{
+    const Value *a = op_operand(dot, DOT_LEFT);
+    while (a->op && a->op->kind == OP_CONVERT_LAYOUT && a->op->parent == dot->parent)
+        a = op_operand(a->op, 0);
+    return a;
+}
+
 /* Are the registers of the left operand written behind a wait for the dots of the
    iteration before? They are written where the operand is computed, or, if that is
-   outside of the iteration, at the dot. `own`, the wait for the sums that stay in flight,
-   does not count, because it is removed. Asked of every dot of the iteration: where it
-   begins with writing registers of another one, ptxas waits for each wgmma before the next
-   (C7513). */
+   outside of the iteration, at the dot. `own`, the wait for the sums that stay in
+   flight, does not count, because it is removed. */
 static bool
 writes_late(const Op *dot, const Op *own)
 {
-    const Value *a = op_operand(dot, DOT_LEFT);
+    const Value *a = left_of(dot);
     int n = 0;
     if (dot_reads_shared(dot, DOT_LEFT))
         return true;
-    while (a->op && a->op->kind == OP_CONVERT_LAYOUT && a->op->parent == dot->parent)
-        a = op_operand(a->op, 0);
     if (!a->op && a->region == dot->parent)
         return false; /* at the end of the iteration before */
     const Op *made = a->op && a->op->parent == dot->parent ? a->op : dot;
@@ -276,6 +282,20 @@ writes_late(const Op *dot, const Op *own)
         if (op != own && op_is_dot_wait(op) && wait_pending(op) <= n)
             return true;
         n += op_is_async_dot(op);
+    }
+    return false;
+}
+
+/* Does the iteration write registers of a dot's left operand while dots of the one before
+   are in flight, be it other dots? ptxas then waits for each wgmma before the next
+   (C7513). */
+static bool
+writes_early(const Region *body, const Op *own)
+{
+    for (const Op *op = body->first; op; op = op->next) {
+        const Op *made = op_is_async_dot(op) ? left_of(op)->op : NULL;
+        if (made && made->parent == body && !writes_late(op, own))
+            return true;
     }
     return false;
 }
@@ -306,10 +326,9 @@ may_stay(const Op *dot)
     const Op *wait = dot_wait(dot);
     bool stays = wait->next == dot->parent->last;
     for (const Op *d = dot; d && stays; d = joined_to(d))
-        stays = reads_lasting(d);
-    for (const Op *d = dot->parent->first; d && stays; d = d->next)
-        stays = !op_is_async_dot(d) || writes_late(d, wait);
-    return stays && (waits_early(dot->parent) || wait_early(dot->parent));
+        stays = reads_lasting(d) && writes_late(d, wait);
+    return stays && !writes_early(dot->parent, wait) &&
+           (waits_early(dot->parent) || wait_early(dot->parent));
 }
 
 /* ---- work behind a loop whose dots are in flight */

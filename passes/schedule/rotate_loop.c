@@ -107,8 +107,8 @@ rings_are_deep(const Op *loop)
     return true;
 }
 
-/* Dots that add up count as one if nothing waits in between, or, not `joined`, if that can
-   still become so. */
+/* Dots that add up count as one if nothing waits in between, or, not `joined`, if that
+   can still become so. */
 static bool
 find_dots(Plan *k, bool joined)
 {
